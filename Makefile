@@ -1,0 +1,62 @@
+# What a day's work needs. `make help` lists it.
+
+K8S_VERSION := 1.37.0
+K8S := k8s.io/component-base/version
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# Clients parse the server's version: the Kubernetes parts must carry theirs.
+LDFLAGS := -X $(K8S).gitVersion=v$(K8S_VERSION) -X $(K8S).gitMajor=1 -X $(K8S).gitMinor=37 \
+	-X main.version=$(VERSION)
+
+STORY ?= growth
+ONCE ?=
+GOTEST := go test -ldflags "$(LDFLAGS)"
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.PHONY: build
+build: bin/plimsoll bin/rehearse ## build both binaries into bin/
+
+.PHONY: bin/plimsoll
+bin/plimsoll:
+	@go build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/plimsoll
+
+# The whole control plane is in this one. From an empty cache it takes minutes.
+.PHONY: bin/rehearse
+bin/rehearse:
+	@[ -e $@ ] || echo "building the control plane: 5 to 8 minutes the first time, seconds after that"
+	@cd rehearse && go build -trimpath -ldflags "$(LDFLAGS)" -o ../$@ ./cmd/rehearse
+
+.PHONY: demo
+demo: build ## the whole story in a terminal: make demo [STORY=growth|affinity] [ONCE=1]
+	@bin/rehearse demo --story=$(STORY) $(if $(ONCE),--once)
+
+.PHONY: test
+test: test-product test-rehearse ## every test, end-to-end ones included
+
+.PHONY: test-product
+test-product: ## the product's own packages
+	$(GOTEST) ./...
+
+.PHONY: test-rehearse
+test-rehearse: build ## the control plane, the stories, end to end
+	cd rehearse && $(GOTEST) -timeout 20m ./...
+
+.PHONY: bench
+bench: ## the benchmarks of deciding; figures are in bench/README.md
+	$(GOTEST) -run '^$$' -bench . -benchmem ./bench
+
+.PHONY: bench-e2e
+bench-e2e: build ## the figures that need a control plane
+	bin/rehearse bench
+
+.PHONY: soak
+soak: ## property tests, for long
+	$(GOTEST) -timeout 60m -run Plan ./internal/decide/... -rapid.checks=20000
+
+.PHONY: lint
+lint: ## gofmt and vet
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	go vet ./...
+	cd rehearse && go vet ./...

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
+	"github.com/plimsoll-dev/plimsoll/internal/config"
+)
+
+func groupsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "groups",
+		Short: "List the node groups as the provider reads them; changes nothing",
+		Example: `  plimsoll groups --cloud-provider=kwok
+  plimsoll groups --cloud-provider=kwok -o yaml    # with each template's node, and where its parts come from`,
+		Args: cobra.NoArgs,
+	}
+	format := cmd.Flags().StringP("output", "o", "table", "table, json or yaml")
+	flags := config.Bind(cmd.Flags(), providers)
+	help(cmd, flags)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if flags.HelpAll() {
+			fmt.Fprint(cmd.OutOrStdout(), flags.AllHelp())
+			return nil
+		}
+		c, warnings, err := flags.Config()
+		if err != nil {
+			return err
+		}
+		log := newLog(c.Logging, os.Stderr)
+		for _, w := range warnings {
+			log.Warn(w)
+		}
+		rc, err := restConfig(c.Cluster)
+		if err != nil {
+			return err
+		}
+		p, err := newProvider(cmd.Context(), c, rc, log)
+		if err != nil {
+			return err
+		}
+		inv, err := p.Inventory(cmd.Context())
+		if err != nil {
+			return fmt.Errorf("read the node groups: %w", err)
+		}
+		return cli.Groups(cmd.OutOrStdout(), inv, *format)
+	}
+	return cmd
+}
+
+// help shows the main flags, grouped; --help-all shows every one.
+func help(cmd *cobra.Command, flags *config.Flags) {
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		out := cmd.OutOrStdout()
+		fmt.Fprintf(out, "%s\n\nExamples:\n%s\n\n", cmd.Short, cmd.Example)
+		if flags.HelpAll() {
+			fmt.Fprint(out, flags.AllHelp())
+			return
+		}
+		fmt.Fprint(out, flags.Help())
+	})
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/plimsoll-dev/plimsoll/internal/act"
+	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/loop"
+	"github.com/plimsoll-dev/plimsoll/internal/observe"
+	"github.com/plimsoll-dev/plimsoll/internal/report"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// closing bounds what is done between being asked to end and ending.
+const closing = 30 * time.Second
+
+func runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Keep the cluster's pods running: grow and shrink its node groups",
+		Example: `  plimsoll run --cloud-provider=kwok --kubeconfig=$HOME/.kube/config
+  plimsoll run --cloud-provider=kwok --expander=priority,least-waste --max-nodes-total=100`,
+		Args: cobra.NoArgs,
+	}
+	flags := config.Bind(cmd.Flags(), providers)
+	help(cmd, flags)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if flags.HelpAll() {
+			fmt.Fprint(cmd.OutOrStdout(), flags.AllHelp())
+			return nil
+		}
+		c, warnings, err := flags.Config()
+		if err != nil {
+			return err
+		}
+		log := newLog(c.Logging, os.Stderr)
+		for _, w := range warnings {
+			log.Warn(w)
+		}
+		return run(cmd.Context(), c, log)
+	}
+	return cmd
+}
+
+// run is the whole life of the process, until ctx ends.
+func run(ctx context.Context, c config.Config, log *slog.Logger) error {
+	// 1. Clients. The lease has one of its own, so that no burst of other
+	// requests can make it late.
+	rc, err := restConfig(c.Cluster)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	cloud, err := newProvider(ctx, c, rc, log)
+	if err != nil {
+		return err
+	}
+	// 2. What reports, served from the start: a standby is alive, too.
+	recorder, stopEvents := report.NewRecorder(client)
+	defer stopEvents()
+	reporter := report.New(recorder, report.Settings{
+		Namespace: c.Cluster.Namespace, StatusConfigMap: c.Report.StatusConfigMap,
+		PerGroupMetrics: c.Report.PerGroupMetrics, DuplicatedEvents: c.Report.DuplicatedEvents,
+		Health: report.HealthLimits{MaxInactivity: c.HTTP.MaxInactivity, MaxFailingTime: c.HTTP.MaxFailingTime, MaxStartupTime: c.HTTP.MaxStartupTime},
+		Policy: c.Policy,
+	}, log)
+	stopServer, err := serve(c.HTTP.Address, reporter.Handler(), log)
+	if err != nil {
+		return err
+	}
+	defer stopServer()
+	// 3. What observes, from now on: a standby's memory is warm when it takes
+	// over.
+	observer := observe.New(client, cloud, observe.Settings{
+		Namespace: c.Cluster.Namespace, Seed: c.Loop.Seed,
+		ScanInterval: c.Loop.ScanInterval, InventoryDeadline: c.Cloud.InventoryDeadline,
+	}, log)
+	observing, stopObserving := context.WithCancel(ctx)
+	defer stopObserving()
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stopObserving()
+	background.Go(func() { observer.Run(observing) })
+	if n, ok := cloud.(provider.Notifier); ok {
+		background.Go(func() {
+			if err := n.Notify(observing, observer.Refresh); err != nil && observing.Err() == nil {
+				log.Warn("the provider tells of no more changes; it is read at each interval", "error", err)
+			}
+		})
+	}
+	if err := observer.WaitForSync(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	reporter.Health().Ready()
+	// 4. Lead, or wait for the lease.
+	lead := func(ctx context.Context) error {
+		return leading(ctx, c, client, cloud, observer, reporter, log)
+	}
+	if !c.Leader.Enabled {
+		return lead(ctx)
+	}
+	return elected(ctx, c, rc, log, lead)
+}
+
+// leading runs the loop until ctx ends, and then, if the process was asked to
+// end and did not lose the lease, lets the provider clean up.
+func leading(ctx context.Context, c config.Config, client kubernetes.Interface, cloud provider.Provider, observer *observe.Observer, reporter *report.Reporter, log *slog.Logger) error {
+	reporter.Health().Leads(time.Now())
+	if s, ok := cloud.(provider.Starter); ok {
+		if err := s.Start(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("start the provider: %w", err)
+		}
+		observer.Refresh()
+	}
+	actor := act.New(cloud, client, observer.Refresh, log)
+	l := loop.New(observer, actor, reporter, c.Policy, time.Now)
+	l.Run(ctx, loop.Triggers{
+		Interval: c.Loop.ScanInterval, Idle: c.Loop.NudgeIdle, Longest: c.Loop.NudgeMax,
+		Nudges: []<-chan struct{}{observer.Changed(), actor.Changed()},
+	}, reporter.Failed)
+	// The write under way is finished, within its own deadline.
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	if err := actor.Close(end); err != nil {
+		log.Warn("a write was still under way at the end", "error", err)
+	}
+	if errors.Is(context.Cause(ctx), errLostLease) {
+		return errLostLease
+	}
+	if cl, ok := cloud.(provider.Closer); ok {
+		if err := cl.Close(end); err != nil {
+			return fmt.Errorf("clean up the provider: %w", err)
+		}
+	}
+	return nil
+}
+
+// elected leads while it holds the lease. Losing it ends the process with an
+// error; being asked to end releases it, after the last write.
+func elected(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Logger, lead func(context.Context) error) error {
+	own := rest.CopyConfig(rc)
+	own.Timeout = c.Leader.RenewDeadline / 2
+	client, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		return fmt.Errorf("make a client for the lease: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("find a name for the lease: %w", err)
+	}
+	lock := &resourcelock.LeaseLock{Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: fmt.Sprintf("%s_%d", host, os.Getpid())}}
+	lock.LeaseMeta.Namespace, lock.LeaseMeta.Name = c.Leader.Namespace, c.Leader.Name
+	// The election outlives ctx: the lease is held until leading has ended, and
+	// its last write with it. Only a process that never led stops waiting at
+	// once.
+	holding, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
+	var gaveUp atomic.Bool
+	keep := context.AfterFunc(ctx, func() { gaveUp.Store(true); release() })
+	var result error
+	led := make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: c.Leader.LeaseDuration, RenewDeadline: c.Leader.RenewDeadline, RetryPeriod: c.Leader.RetryPeriod,
+		ReleaseOnCancel: true, Name: c.Leader.Name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(held context.Context) {
+				defer close(led)
+				if !keep() {
+					return // asked to end in the very moment
+				}
+				defer release()
+				log.Info("leading", "lease", c.Leader.Name)
+				leads, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+				defer cancel(nil)
+				context.AfterFunc(ctx, func() { cancel(context.Canceled) })
+				context.AfterFunc(held, func() { cancel(errLostLease) })
+				result = lead(leads)
+			},
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(id string) {
+				if id != lock.LockConfig.Identity {
+					log.Info("another process leads", "leader", id)
+				}
+			},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("set up leader election: %w", err)
+	}
+	elector.Run(holding)
+	if gaveUp.Load() {
+		return nil
+	}
+	<-led
+	return result
+}
+
+// serve answers on address until the returned function is called.
+func serve(address string, h http.Handler, log *slog.Logger) (func(), error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on --address %s: %w", address, err)
+	}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("the HTTP server ended", "error", err)
+		}
+	}()
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			log.Debug("HTTP connections were cut", "error", err)
+		}
+	}, nil
+}

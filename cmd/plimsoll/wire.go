@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/kwok"
+)
+
+// providers are the names that --cloud-provider takes.
+var providers = []string{"kwok"}
+
+// newProvider makes the provider that was asked for.
+func newProvider(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Logger) (provider.Provider, error) {
+	switch c.Cloud.Provider {
+	case "kwok":
+		client, err := kubernetes.NewForConfig(rc)
+		if err != nil {
+			return nil, fmt.Errorf("make a client for the kwok provider: %w", err)
+		}
+		meta, err := metadata.NewForConfig(rc)
+		if err != nil {
+			return nil, fmt.Errorf("make a metadata client for the kwok provider: %w", err)
+		}
+		k := kwok.ConfigFromEnv(os.Getenv)
+		if k.Namespace == "" {
+			k.Namespace = c.Cluster.Namespace
+		}
+		k.KeepNodes = c.Cloud.KwokKeepNodes
+		return kwok.New(ctx, client, meta, k, log)
+	}
+	// config has checked the name against providers.
+	return nil, fmt.Errorf("provider %q is known and not wired", c.Cloud.Provider)
+}
+
+// restConfig says how the API server is reached: by the kubeconfig, by the
+// server's address, or from inside of the cluster.
+func restConfig(c config.Cluster) (*rest.Config, error) {
+	rc, err := clientcmd.BuildConfigFromFlags(c.Server, c.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("find the API server (--kubeconfig, --kubernetes, or the pod's own service account): %w", err)
+	}
+	rc.QPS, rc.Burst = c.QPS, c.Burst
+	rc.ContentType = c.ContentType
+	rc.AcceptContentTypes = c.ContentType + ",application/json"
+	rc.UserAgent = c.UserAgent
+	return rc, nil
+}
+
+// newLog makes the one logger, which client-go's lines go through as well.
+func newLog(c config.Logging, w io.Writer) *slog.Logger {
+	level := slog.LevelInfo
+	if c.Verbosity >= 4 {
+		level = slog.LevelDebug
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	var h slog.Handler = slog.NewTextHandler(w, opts)
+	if c.Format == "json" {
+		h = slog.NewJSONHandler(w, opts)
+	}
+	log := slog.New(h)
+	klog.SetLogger(logr.FromSlogHandler(h))
+	return log
+}

@@ -1,0 +1,81 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// grow raises a group's target. The limit of the plan is held here once more
+// (rule P4): whatever went wrong before, no target above it leaves the house.
+func (a *Actor) grow(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
+	switch {
+	case call.To > call.MaxTo:
+		out.Err = callError(call, provider.Limit, fmt.Sprintf("the target %d is above the limit %d", call.To, call.MaxTo), nil)
+		return out
+	case call.To <= call.From:
+		out.Err = callError(call, provider.BadConfig, fmt.Sprintf("a growth from %d to %d is none", call.From, call.To), nil)
+		return out
+	}
+	result, err := a.cloud.Grow(ctx, provider.GrowRequest{Group: call.Group, From: call.From, To: call.To})
+	if err != nil {
+		out.Err = cloudError(ctx, call, err)
+		return out
+	}
+	out.Target = result.Target
+	return out
+}
+
+// remove ends one instance, after a last look at its node.
+func (a *Actor) remove(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
+	// 1. Look again (rule L9).
+	if call.Node != "" {
+		if landed, err := a.lastLook(ctx, call); err != nil {
+			out.Err, out.Landed = err, landed
+			return out
+		}
+	}
+	// 2. Remove.
+	result, err := a.cloud.Remove(ctx, provider.RemoveRequest{Group: call.Group, Instances: []provider.InstanceID{call.Instance}})
+	if err != nil {
+		out.Err = cloudError(ctx, call, err)
+		return out
+	}
+	// 3. The fate of the instance. An answer without it is no answer.
+	for _, r := range result.Instances {
+		if r.ID != call.Instance {
+			continue
+		}
+		if r.Err != nil {
+			out.Err = r.Err
+			return out
+		}
+		out.Target = result.Target
+		return out
+	}
+	out.Err = callError(call, provider.Transient, fmt.Sprintf("the provider's answer does not tell what became of instance %q", call.Instance), nil)
+	out.Err.MayHaveHappened = true
+	return out
+}
+
+// cloudError is a provider's error as the contract's. A deadline that a
+// provider passes on as it is says nothing about the write.
+func cloudError(ctx context.Context, call model.Call, err error) *provider.Error {
+	e := *provider.AsError(provider.Op(call.Verb), call.Group, err)
+	if _, told := errors.AsType[*provider.Error](err); !told && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
+		e.Kind, e.MayHaveHappened = provider.Unavailable, true
+	}
+	return &e
+}
+
+// callError is an error of act's own about a call.
+func callError(call model.Call, kind provider.Kind, message string, cause error) *provider.Error {
+	subject := message
+	if call.Node != "" {
+		subject = fmt.Sprintf("node %q: %s", call.Node, message)
+	}
+	return &provider.Error{Op: provider.Op(call.Verb), Group: call.Group, Kind: kind, Message: subject, Err: cause}
+}

@@ -1,0 +1,198 @@
+// Package cli is what the commands print: each function renders one value that
+// it is given as text, and neither reads nor decides anything. What flows in
+// comes from the contract of package provider; what flows out are bytes for a
+// terminal or a file. The product's command imports it, and nothing else does.
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// GroupFormats are the formats that Groups knows; the first is the default.
+var GroupFormats = []string{"table", "json", "yaml"}
+
+// Groups renders the node groups as the provider reads them. The table is for
+// a person's first look; json and yaml are the whole inventory, with each
+// group's template node and the source of each of its labels, taints and
+// resources. An empty format is the table; an unknown one is an error, before
+// anything is written.
+func Groups(w io.Writer, inv provider.Inventory, format string) error {
+	inv.Groups = slices.SortedFunc(slices.Values(inv.Groups), func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
+	if inv.Groups == nil {
+		inv.Groups = []provider.Group{} // none is an empty list in JSON too, and not null
+	}
+	var text []byte
+	var err error
+	switch cmp.Or(format, GroupFormats[0]) {
+	case "table":
+		return groupsTable(w, inv)
+	case "json":
+		text, err = json.MarshalIndent(inv, "", "  ")
+		text = append(text, '\n')
+	case "yaml":
+		text, err = yaml.Marshal(inv)
+	default:
+		return fmt.Errorf("render the node groups: %q is no output format; use one of %s", format, strings.Join(GroupFormats, ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("render the node groups as %s: %w", format, err)
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("write the node groups: %w", err)
+	}
+	return nil
+}
+
+// groupsTable is one line per group, then pools and notices, if any. REQUESTED
+// are the units that the cloud has not named yet.
+func groupsTable(w io.Writer, inv provider.Inventory) error {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tMIN\tMAX\tTARGET\tRUNNING\tCREATING\tDELETING\tREQUESTED\tCPU\tMEMORY\tPODS\tOTHER\tSTATUS")
+	for _, g := range inv.Groups {
+		fmt.Fprintln(table, strings.Join(groupRow(g), "\t"))
+	}
+	if len(inv.Groups) == 0 {
+		fmt.Fprintln(table, "(the provider has no node groups)")
+	}
+	if len(inv.Pools) > 0 {
+		fmt.Fprintln(table, "\nPOOL\tMIN\tMAX\tTARGET\tGROUPS")
+		for _, p := range inv.Pools {
+			fmt.Fprintln(table, poolRow(p, inv.Groups))
+		}
+	}
+	table.Flush()
+	for i, n := range inv.Notices {
+		if i == 0 {
+			fmt.Fprintln(&b, "\nNOTICES")
+		}
+		about := n.Code
+		if n.Group != "" {
+			about += ", group " + string(n.Group)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", about, n.Message)
+	}
+	if _, err := io.WriteString(w, trimLines(b.String())); err != nil {
+		return fmt.Errorf("write the node groups: %w", err)
+	}
+	return nil
+}
+
+func groupRow(g provider.Group) []string {
+	if g.Err != nil {
+		// What could not be read is shown as unknown, and never as zero.
+		row := append([]string{string(g.ID)}, slices.Repeat([]string{"?"}, 11)...)
+		return append(row, groupStatus(g))
+	}
+	count := map[provider.State]int{}
+	for _, i := range g.Instances {
+		count[i.State]++
+	}
+	requested := g.Target - count[provider.Running] - count[provider.Creating]
+	row := []string{string(g.ID)}
+	for _, n := range []int{g.Min, g.Max, g.Target, count[provider.Running], count[provider.Creating], count[provider.Deleting], requested} {
+		row = append(row, strconv.Itoa(n))
+	}
+	row = append(row, templateCells(g.Template)...)
+	return append(row, groupStatus(g))
+}
+
+// templateCells are what a node of the group offers: CPU, memory, pods, other.
+func templateCells(t *provider.Template) []string {
+	if t == nil || t.Node == nil {
+		return []string{"?", "?", "?", "?"}
+	}
+	have := t.Node.Status.Allocatable
+	shown := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
+	var cells, other []string
+	for _, name := range shown {
+		cell := "-"
+		if q, ok := have[name]; ok {
+			cell = q.String()
+		}
+		cells = append(cells, cell)
+	}
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		// Storage is on every node of a cloud, and would push out what is rare.
+		if q := have[name]; !slices.Contains(shown, name) && name != corev1.ResourceEphemeralStorage && !q.IsZero() {
+			other = append(other, fmt.Sprintf("%s=%s", name, q.String()))
+		}
+	}
+	return append(cells, cmp.Or(strings.Join(other, ","), "-"))
+}
+
+// groupStatus is what stands in the way of using the group, or "ok".
+func groupStatus(g provider.Group) string {
+	if g.Err != nil {
+		return "unreadable: " + problem(g.Err)
+	}
+	var parts []string
+	if g.TemplateErr != nil {
+		parts = append(parts, "no template: "+problem(g.TemplateErr))
+	}
+	for _, h := range g.Holds {
+		part := fmt.Sprintf("no %s: %s", strings.ToLower(string(h.Op)), h.Reason)
+		if h.Message != "" {
+			part += " (" + h.Message + ")"
+		}
+		parts = append(parts, part)
+	}
+	failed := map[provider.Kind]int{}
+	for _, i := range g.Instances {
+		if i.Err != nil {
+			failed[i.Err.Kind]++
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(failed)) {
+		parts = append(parts, fmt.Sprintf("%d failed: %s", failed[kind], kind))
+	}
+	return cmp.Or(strings.Join(parts, "; "), "ok")
+}
+
+// problem is an error without what the row tells already: its operation and
+// its group.
+func problem(e *provider.Error) string {
+	if e.Message == "" {
+		return string(e.Kind)
+	}
+	return fmt.Sprintf("%s: %s", e.Kind, e.Message)
+}
+
+func poolRow(p provider.Pool, groups []provider.Group) string {
+	target, unknown := 0, false
+	var members []string
+	for _, g := range groups {
+		if g.Pool != p.ID {
+			continue
+		}
+		members = append(members, string(g.ID))
+		target += g.Target
+		unknown = unknown || g.Err != nil
+	}
+	sum := strconv.Itoa(target)
+	if unknown {
+		sum = "?"
+	}
+	return fmt.Sprintf("%s\t%d\t%d\t%s\t%s", p.ID, p.Min, p.Max, sum, cmp.Or(strings.Join(members, ","), "-"))
+}
+
+func trimLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}

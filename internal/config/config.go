@@ -1,0 +1,154 @@
+// Package config turns flags and files into validated values, grouped by who
+// consumes them.
+//
+// Flags have the Cluster Autoscaler's names and, but for the few named in the
+// README, its defaults: whoever runs that one can keep the command line. Its
+// flags that Plimsoll lacks are accepted, each with one warning; a flag that
+// neither has is an error.
+//
+// What flows in: a command line, and the files that it names. What flows out: a
+// Config, of which every package gets only its own part, warnings, and one
+// error that lists everything that is wrong, each by its flag. All defaults are
+// in this file.
+//
+// Who may import it: hosts (cmd). It imports model.
+package config
+
+import (
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Config is what the operator chose.
+type Config struct {
+	Cloud   Cloud
+	Cluster Cluster
+	Loop    Loop
+	Policy  model.Policy
+	Leader  LeaderElection
+	HTTP    HTTP
+	Logging Logging
+	Report  Report
+}
+
+// Cloud says which provider to use, and how.
+type Cloud struct {
+	// Provider is the name of one of the known ones.
+	Provider string
+	// ConfigFile is the provider's own file; ClusterName the name by which some
+	// clouds mark what belongs to this cluster. Both may be empty.
+	ConfigFile  string
+	ClusterName string
+	// KwokKeepNodes keeps the kwok provider's fake nodes at a clean end.
+	KwokKeepNodes bool
+	// InventoryDeadline is how long one read of the cloud may take.
+	InventoryDeadline time.Duration
+}
+
+// Cluster says how the API server is reached.
+type Cluster struct {
+	// Kubeconfig and Server are empty inside of a cluster.
+	Kubeconfig string
+	Server     string
+	// Namespace is Plimsoll's own: its ConfigMaps and its lease are there.
+	Namespace   string
+	QPS         float32
+	Burst       int
+	ContentType string
+	UserAgent   string
+}
+
+// Loop says when to look.
+type Loop struct {
+	ScanInterval time.Duration
+	// A nudge wakes the loop when it has been quiet for NudgeIdle, and at the
+	// latest NudgeMax after the first of them (rule L12).
+	NudgeIdle time.Duration
+	NudgeMax  time.Duration
+	// Seed settles what is left to chance. It is the same for the whole life of
+	// the process.
+	Seed uint64
+}
+
+// LeaderElection says how one of several processes is chosen to act.
+type LeaderElection struct {
+	Enabled       bool
+	LeaseDuration time.Duration
+	RenewDeadline time.Duration
+	RetryPeriod   time.Duration
+	Namespace     string
+	Name          string
+}
+
+// HTTP says where metrics and health are served, and what counts as healthy.
+type HTTP struct {
+	// Address is host:port; an empty host means all of them.
+	Address string
+	// MaxInactivity: unhealthy when no cycle began for so long. MaxFailingTime:
+	// unhealthy when none succeeded for so long. MaxStartupTime: how long the
+	// first may take.
+	MaxInactivity  time.Duration
+	MaxFailingTime time.Duration
+	MaxStartupTime time.Duration
+}
+
+// Logging says how logs look. Verbosity 4 and above shows details of each
+// cycle.
+type Logging struct {
+	Format    string // text or json
+	Verbosity int
+}
+
+// Report says what is told beside logs.
+type Report struct {
+	PerGroupMetrics  bool
+	DuplicatedEvents bool
+	// StatusConfigMap is the object that events about the whole cluster and its
+	// groups are about.
+	StatusConfigMap string
+}
+
+const gib = 1 << 30
+
+// Defaults is the configuration without any flag. It names no provider.
+func Defaults() Config {
+	return Config{
+		Cloud: Cloud{InventoryDeadline: time.Minute},
+		Cluster: Cluster{
+			Namespace: "kube-system",
+			// A client that is slower than the server makes every growth wait.
+			QPS: 200, Burst: 400,
+			ContentType: "application/vnd.kubernetes.protobuf",
+			UserAgent:   "cluster-autoscaler",
+		},
+		Loop: Loop{ScanInterval: 10 * time.Second, NudgeIdle: 250 * time.Millisecond, NudgeMax: 2 * time.Second},
+		Policy: model.Policy{
+			Rules: model.Rules{ExpendableBelow: -10, StartupTime: 15 * time.Minute},
+			ScaleUp: model.ScaleUpPolicy{
+				MaxCoresTotal: 320000, MaxMemoryTotal: 6400000 * gib,
+				Expanders:   []string{"least-waste"},
+				MemoryRatio: 0.015, FreeRatio: 0.05, AllocRatio: 0.05,
+				ScaleFromZero:   true,
+				SpreadStepLimit: 20_000_000,
+			},
+			ScaleDown: model.ScaleDownPolicy{
+				Enabled:           true,
+				UnneededTime:      10 * time.Minute,
+				DelayAfterAdd:     10 * time.Minute,
+				DelayAfterFailure: 3 * time.Minute,
+				MaxParallelism:    10,
+				DeleteDelay:       5 * time.Second,
+			},
+			InventoryMaxAge: 5 * time.Minute,
+			CallDeadline:    2 * time.Minute,
+		},
+		Leader: LeaderElection{
+			Enabled: true, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+			Name: "cluster-autoscaler",
+		},
+		HTTP:    HTTP{Address: ":8085", MaxInactivity: 10 * time.Minute, MaxFailingTime: 15 * time.Minute, MaxStartupTime: 20 * time.Minute},
+		Logging: Logging{Format: "text"},
+		Report:  Report{StatusConfigMap: "cluster-autoscaler-status"},
+	}
+}

@@ -1,0 +1,214 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Flags are the product's flags, bound to a flag set. Parse the set, then ask
+// for the Config.
+type Flags struct {
+	set      *pflag.FlagSet
+	sections []section
+	known    []string // providers
+	config   Config
+
+	// What needs more than pflag to be read.
+	expanders     string
+	cores, memory limits
+	priceFile     string
+	lock          string
+	helpAll       bool
+}
+
+// section is a part of the help.
+type section struct {
+	title string
+	set   *pflag.FlagSet
+	main  []string // flags on the short help, in order
+}
+
+// Bind adds the flags to a set. known are the providers that there are.
+func Bind(set *pflag.FlagSet, known []string) *Flags {
+	f := &Flags{set: set, known: known, config: Defaults()}
+	c := &f.config
+	set.SetNormalizeFunc(normalize)
+	f.cores = limits{0, c.Policy.ScaleUp.MaxCoresTotal}
+	f.memory = limits{0, c.Policy.ScaleUp.MaxMemoryTotal / gib}
+	f.lock = "leases"
+	f.expanders = strings.Join(c.Policy.ScaleUp.Expanders, ",")
+
+	f.section("Cloud", func(s *pflag.FlagSet) {
+		s.StringVar(&c.Cloud.Provider, "cloud-provider", "", "the cloud to buy nodes from: "+strings.Join(known, ", ")+" (--cloudprovider is the same)")
+		s.StringVar(&c.Cloud.ConfigFile, "cloud-config", "", "the provider's own configuration file")
+		s.StringVar(&c.Cloud.ClusterName, "cluster-name", "", "the cluster's name, for clouds that mark by it what belongs to it")
+		s.BoolVar(&c.Cloud.KwokKeepNodes, "kwok-keep-nodes", false, "kwok: keep the fake nodes when ended by SIGTERM")
+		s.DurationVar(&c.Cloud.InventoryDeadline, "inventory-deadline", c.Cloud.InventoryDeadline, "how long one read of the cloud may take")
+		s.DurationVar(&c.Policy.InventoryMaxAge, "inventory-max-age", c.Policy.InventoryMaxAge, "with an older picture of the cloud nothing is written to it")
+		s.DurationVar(&c.Policy.CallDeadline, "call-deadline", c.Policy.CallDeadline, "how long one write to the cloud or a node may take")
+	}, "cloud-provider", "cloud-config", "kwok-keep-nodes")
+
+	f.section("Cluster", func(s *pflag.FlagSet) {
+		s.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside of a cluster")
+		s.StringVar(&c.Cluster.Server, "kubernetes", "", "the API server's address, if not the kubeconfig's")
+		s.StringVar(&c.Cluster.Namespace, "namespace", c.Cluster.Namespace, "the namespace that Plimsoll runs in")
+		s.Float32Var(&c.Cluster.QPS, "kube-client-qps", c.Cluster.QPS, "requests per second to the API server")
+		s.IntVar(&c.Cluster.Burst, "kube-client-burst", c.Cluster.Burst, "requests to the API server at once")
+		s.StringVar(&c.Cluster.ContentType, "kube-api-content-type", c.Cluster.ContentType, "content type of requests to the API server")
+		s.StringVar(&c.Cluster.UserAgent, "user-agent", c.Cluster.UserAgent, "user agent of requests to the API server")
+	}, "kubeconfig", "namespace", "kube-client-qps", "kube-client-burst")
+
+	f.section("Loop", func(s *pflag.FlagSet) {
+		s.DurationVar(&c.Loop.ScanInterval, "scan-interval", c.Loop.ScanInterval, "look at least so often")
+		s.DurationVar(&c.Loop.NudgeIdle, "nudge-idle", c.Loop.NudgeIdle, "look when the cluster has been quiet for so long after a change")
+		s.DurationVar(&c.Loop.NudgeMax, "nudge-max", c.Loop.NudgeMax, "look so long after a change at the latest")
+		s.Uint64Var(&c.Loop.Seed, "seed", 0, "seed of what is left to chance; 0 draws one")
+	}, "scan-interval")
+
+	f.scaleUp()
+	f.scaleDown()
+
+	f.section("Leader election", func(s *pflag.FlagSet) {
+		s.BoolVar(&c.Leader.Enabled, "leader-elect", c.Leader.Enabled, "act only while holding the lease")
+		s.DurationVar(&c.Leader.LeaseDuration, "leader-elect-lease-duration", c.Leader.LeaseDuration, "how long others wait before they take a lease over")
+		s.DurationVar(&c.Leader.RenewDeadline, "leader-elect-renew-deadline", c.Leader.RenewDeadline, "give up the lease when it could not be renewed for so long")
+		s.DurationVar(&c.Leader.RetryPeriod, "leader-elect-retry-period", c.Leader.RetryPeriod, "time between two attempts")
+		s.StringVar(&f.lock, "leader-elect-resource-lock", f.lock, "the kind of lock: leases")
+		s.StringVar(&c.Leader.Name, "leader-elect-resource-name", c.Leader.Name, "the lease's name")
+		s.StringVar(&c.Leader.Namespace, "leader-elect-resource-namespace", "", "the lease's namespace, if not --namespace")
+	}, "leader-elect")
+
+	f.section("Health, metrics, logs, events", func(s *pflag.FlagSet) {
+		s.StringVar(&c.HTTP.Address, "address", c.HTTP.Address, "where /metrics, /health-check, /livez and /readyz are served")
+		s.DurationVar(&c.HTTP.MaxInactivity, "max-inactivity", c.HTTP.MaxInactivity, "unhealthy when no cycle began for so long")
+		s.DurationVar(&c.HTTP.MaxFailingTime, "max-failing-time", c.HTTP.MaxFailingTime, "unhealthy when no cycle succeeded for so long")
+		s.DurationVar(&c.HTTP.MaxStartupTime, "max-startup-time", c.HTTP.MaxStartupTime, "how long the first cycle may take")
+		s.BoolVar(&c.Report.PerGroupMetrics, "emit-per-nodegroup-metrics", false, "metrics for each node group")
+		s.BoolVar(&c.Report.DuplicatedEvents, "record-duplicated-events", false, "events that repeat within 5 minutes too")
+		s.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap, "the ConfigMap that events about groups are about")
+		s.StringVar(&c.Logging.Format, "logging-format", c.Logging.Format, "text or json")
+		s.IntVarP(&c.Logging.Verbosity, "v", "v", 0, "verbosity of logs; 4 shows details of each cycle")
+	}, "address", "emit-per-nodegroup-metrics", "logging-format", "v")
+
+	set.BoolVar(&f.helpAll, "help-all", false, "every flag")
+	for _, l := range lacking {
+		flag := set.VarPF(&ignored{}, l.name, "", "")
+		flag.Hidden = true
+		if l.bool {
+			flag.NoOptDefVal = "true"
+		}
+	}
+	return f
+}
+
+func (f *Flags) scaleUp() {
+	p := &f.config.Policy
+	u := &p.ScaleUp
+	f.section("Scale up", func(s *pflag.FlagSet) {
+		s.StringVar(&f.expanders, "expander", f.expanders, "how to choose among groups, comma-separated, first to last: "+strings.Join(expanders, ", "))
+		s.StringVar(&f.priceFile, "price-file", "", "YAML file of prices per hour by group or instance type, for --expander=price")
+		s.IntVar(&u.MaxNodesTotal, "max-nodes-total", 0, "most nodes in the cluster, 0: no limit")
+		s.Var(&f.cores, "cores-total", "least and most cores in the cluster, min:max")
+		s.Var(&f.memory, "memory-total", "least and most memory in the cluster in GiB, min:max")
+		s.IntVar(&u.MaxNodesPerScaleUp, "max-nodes-per-scaleup", 0, "most nodes that one cycle adds, 0: no limit")
+		s.BoolVar(&u.BalanceSimilar, "balance-similar-node-groups", false, "spread growth over groups that differ only in zone")
+		s.StringArrayVar(&u.BalanceIgnore, "balancing-ignore-label", nil, "label that does not make groups differ (repeat)")
+		s.StringArrayVar(&u.BalanceLabels, "balancing-label", nil, "compare groups by this label alone (repeat)")
+		s.Float64Var(&u.MemoryRatio, "memory-difference-ratio", u.MemoryRatio, "how far similar groups may differ in memory")
+		s.Float64Var(&u.FreeRatio, "max-free-difference-ratio", u.FreeRatio, "how far similar groups may differ in what DaemonSets leave free")
+		s.Float64Var(&u.AllocRatio, "max-allocatable-difference-ratio", u.AllocRatio, "how far similar groups may differ in allocatable")
+		s.BoolVar(&u.ScaleFromZero, "scale-up-from-zero", u.ScaleFromZero, "grow a cluster that has no node")
+		s.DurationVar(&u.NewPodDelay, "new-pod-scale-up-delay", 0, "pods younger than this wait")
+		s.Int32Var(&p.Rules.ExpendableBelow, "expendable-pods-priority-cutoff", p.Rules.ExpendableBelow, "pods of a lower priority cause no growth and prevent no removal")
+		s.StringSliceVar(&u.Bypassed, "bypassed-scheduler-names", nil, "schedulers whose refusal is not waited for")
+		s.StringSliceVar(&u.Allowed, "allowed-scheduler-names", nil, "schedulers whose pods count; empty: all")
+		s.DurationVar(&p.Rules.StartupTime, "max-node-startup-time", p.Rules.StartupTime, "how long a registered node may take to be ready")
+		s.IntVar(&u.SpreadStepLimit, "spread-step-limit", u.SpreadStepLimit, "how many nodes the filters are shown for one class of pods that go one by one, in one cycle; the next goes on")
+	}, "expander", "price-file", "max-nodes-total", "cores-total", "memory-total", "max-nodes-per-scaleup",
+		"balance-similar-node-groups", "balancing-ignore-label", "scale-up-from-zero", "new-pod-scale-up-delay",
+		"expendable-pods-priority-cutoff", "max-node-startup-time")
+}
+
+func (f *Flags) scaleDown() {
+	d := &f.config.Policy.ScaleDown
+	f.section("Scale down", func(s *pflag.FlagSet) {
+		s.BoolVar(&d.Enabled, "scale-down-enabled", d.Enabled, "remove nodes that nothing needs")
+		s.DurationVar(&d.UnneededTime, "scale-down-unneeded-time", d.UnneededTime, "how long a node must be unneeded")
+		s.DurationVar(&d.DelayAfterAdd, "scale-down-delay-after-add", d.DelayAfterAdd, "wait after a growth")
+		s.DurationVar(&d.DelayAfterDelete, "scale-down-delay-after-delete", d.DelayAfterDelete, "wait after a removal")
+		s.DurationVar(&d.DelayAfterFailure, "scale-down-delay-after-failure", d.DelayAfterFailure, "wait after a removal that failed")
+		s.IntVar(&d.MaxParallelism, "max-scale-down-parallelism", d.MaxParallelism, "most nodes on their way out at once")
+		s.DurationVar(&d.DeleteDelay, "node-delete-delay-after-taint", d.DeleteDelay, "time between a node's taint and its removal")
+	}, "scale-down-enabled", "scale-down-unneeded-time", "scale-down-delay-after-add", "scale-down-delay-after-delete",
+		"scale-down-delay-after-failure", "max-scale-down-parallelism", "node-delete-delay-after-taint")
+}
+
+func (f *Flags) section(title string, fill func(*pflag.FlagSet), main ...string) {
+	s := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	s.SortFlags = false
+	fill(s)
+	f.sections = append(f.sections, section{title, s, main})
+	f.set.AddFlagSet(s)
+}
+
+// normalize lets flags be spelled with underscores, as the Cluster Autoscaler
+// does, and knows the alias that a seed of the kwok provider uses.
+func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	name = strings.ReplaceAll(name, "_", "-")
+	if name == "cloudprovider" {
+		name = "cloud-provider"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// HelpAll tells whether every flag is to be shown instead of running.
+func (f *Flags) HelpAll() bool { return f.helpAll }
+
+// Config gives what the parsed flags say, with a warning for each that has no
+// effect. An error lists all that is wrong.
+func (f *Flags) Config() (Config, []string, error) {
+	c := f.config
+	c.Policy.ScaleUp.Expanders = strings.Split(f.expanders, ",")
+	c.Policy.ScaleUp.MaxCoresTotal, c.Policy.ScaleDown.MinCoresTotal = f.cores.most, f.cores.least
+	c.Policy.ScaleUp.MaxMemoryTotal, c.Policy.ScaleDown.MinMemoryTotal = f.memory.most*gib, f.memory.least*gib
+	if c.Leader.Namespace == "" {
+		c.Leader.Namespace = c.Cluster.Namespace
+	}
+	if c.Loop.Seed == 0 {
+		c.Loop.Seed = rand.Uint64()
+	}
+	errs := f.check(&c)
+	if f.priceFile != "" {
+		prices, err := ReadPrices(f.priceFile)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--price-file: %w", err))
+		}
+		c.Policy.ScaleUp.Prices = prices
+	}
+	if len(errs) > 0 {
+		return Config{}, nil, errors.Join(errs...)
+	}
+	return c, f.warnings(), nil
+}
+
+// warnings has a line for each flag that was given and does nothing here.
+func (f *Flags) warnings() []string {
+	var out []string
+	for _, l := range lacking {
+		if flag := f.set.Lookup(l.name); flag != nil && flag.Changed {
+			out = append(out, fmt.Sprintf("--%s has no effect: %s", l.name, l.why))
+		}
+	}
+	return out
+}
+
+// ignored is the value of a flag that is accepted and does nothing.
+type ignored struct{ text string }
+
+func (i *ignored) String() string     { return i.text }
+func (i *ignored) Set(s string) error { i.text = s; return nil }
+func (i *ignored) Type() string       { return "ignored" }

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Help is the text of --help: the main flags, grouped, one line each.
+func (f *Flags) Help() string {
+	var b strings.Builder
+	for _, s := range f.sections {
+		fmt.Fprintf(&b, "\n%s:\n", s.title)
+		for _, name := range s.main {
+			line(&b, s.set.Lookup(name))
+		}
+	}
+	b.WriteString("\n--help-all shows every flag.\n")
+	return b.String()
+}
+
+// AllHelp is the text of --help-all: every flag, and those of the Cluster
+// Autoscaler that are accepted and do nothing.
+func (f *Flags) AllHelp() string {
+	var b strings.Builder
+	for _, s := range f.sections {
+		fmt.Fprintf(&b, "\n%s:\n", s.title)
+		s.set.VisitAll(func(flag *pflag.Flag) { line(&b, flag) })
+	}
+	b.WriteString("\nAccepted for the Cluster Autoscaler's sake, without effect:\n")
+	for _, l := range lacking {
+		fmt.Fprintf(&b, "      --%-52s %s\n", l.name, l.why)
+	}
+	return b.String()
+}
+
+func line(b *strings.Builder, flag *pflag.Flag) {
+	name := "    --" + flag.Name
+	if flag.Shorthand != "" {
+		name = "-" + flag.Shorthand + ", --" + flag.Name
+	}
+	if kind, _ := pflag.UnquoteUsage(flag); kind != "" {
+		name += " " + kind
+	}
+	text := flag.Usage
+	switch flag.DefValue {
+	case "", "false", "0", "0s", "[]":
+	default:
+		text += " (default " + flag.DefValue + ")"
+	}
+	fmt.Fprintf(b, "  %-46s %s\n", name, text)
+}

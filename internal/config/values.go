@@ -1,0 +1,180 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// expanders are those that there are.
+var expanders = []string{"least-waste", "least-nodes", "most-pods", "price", "priority", "random"}
+
+// limits is the value of a flag of the form min:max.
+type limits struct{ least, most int64 }
+
+func (l *limits) String() string { return fmt.Sprintf("%d:%d", l.least, l.most) }
+func (l *limits) Type() string   { return "min:max" }
+
+// Set reads min:max, two whole numbers.
+func (l *limits) Set(s string) error {
+	a, b, ok := strings.Cut(s, ":")
+	least, err1 := strconv.ParseInt(a, 10, 64)
+	most, err2 := strconv.ParseInt(b, 10, 64)
+	switch {
+	case !ok || err1 != nil || err2 != nil:
+		return fmt.Errorf("%q is not of the form min:max, two whole numbers", s)
+	case least < 0 || least > most:
+		return fmt.Errorf("%q: the minimum must be at least 0 and at most the maximum", s)
+	case most > math.MaxInt64/gib:
+		return fmt.Errorf("%q: the maximum is beyond all reason", s)
+	}
+	l.least, l.most = least, most
+	return nil
+}
+
+// check finds everything that is wrong with a configuration.
+func (f *Flags) check(c *Config) []error {
+	var errs []error
+	wrong := func(flag, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
+	}
+	known := strings.Join(f.known, ", ")
+	switch {
+	case c.Cloud.Provider == "":
+		wrong("cloud-provider", "name one of the providers: %s", known)
+	case !slices.Contains(f.known, c.Cloud.Provider):
+		wrong("cloud-provider", "there is no provider %q; there are: %s", c.Cloud.Provider, known)
+	}
+	f.checkExpanders(c.Policy.ScaleUp.Expanders, wrong)
+	for flag, d := range map[string]time.Duration{
+		"scan-interval": c.Loop.ScanInterval, "nudge-max": c.Loop.NudgeMax, "inventory-deadline": c.Cloud.InventoryDeadline,
+		"inventory-max-age": c.Policy.InventoryMaxAge, "call-deadline": c.Policy.CallDeadline,
+		"max-node-startup-time": c.Policy.Rules.StartupTime, "max-inactivity": c.HTTP.MaxInactivity,
+		"max-failing-time": c.HTTP.MaxFailingTime, "max-startup-time": c.HTTP.MaxStartupTime,
+	} {
+		if d <= 0 {
+			wrong(flag, "%s is not a time; it must be above 0", d)
+		}
+	}
+	for flag, d := range map[string]time.Duration{
+		"nudge-idle": c.Loop.NudgeIdle, "new-pod-scale-up-delay": c.Policy.ScaleUp.NewPodDelay,
+		"scale-down-unneeded-time": c.Policy.ScaleDown.UnneededTime, "scale-down-delay-after-add": c.Policy.ScaleDown.DelayAfterAdd,
+		"scale-down-delay-after-delete":  c.Policy.ScaleDown.DelayAfterDelete,
+		"scale-down-delay-after-failure": c.Policy.ScaleDown.DelayAfterFailure, "node-delete-delay-after-taint": c.Policy.ScaleDown.DeleteDelay,
+	} {
+		if d < 0 {
+			wrong(flag, "%s is below 0", d)
+		}
+	}
+	if c.Loop.NudgeIdle > c.Loop.NudgeMax {
+		wrong("nudge-idle", "%s is above --nudge-max, %s", c.Loop.NudgeIdle, c.Loop.NudgeMax)
+	}
+	for flag, n := range map[string]int{"max-nodes-total": c.Policy.ScaleUp.MaxNodesTotal, "max-nodes-per-scaleup": c.Policy.ScaleUp.MaxNodesPerScaleUp} {
+		if n < 0 {
+			wrong(flag, "%d is below 0; 0 means no limit", n)
+		}
+	}
+	for flag, n := range map[string]int{"max-scale-down-parallelism": c.Policy.ScaleDown.MaxParallelism,
+		"spread-step-limit": c.Policy.ScaleUp.SpreadStepLimit, "kube-client-burst": c.Cluster.Burst} {
+		if n < 1 {
+			wrong(flag, "%d must be at least 1", n)
+		}
+	}
+	for flag, r := range map[string]float64{"memory-difference-ratio": c.Policy.ScaleUp.MemoryRatio,
+		"max-free-difference-ratio": c.Policy.ScaleUp.FreeRatio, "max-allocatable-difference-ratio": c.Policy.ScaleUp.AllocRatio} {
+		if !(r >= 0 && r <= 1) {
+			wrong(flag, "%v is not between 0 and 1", r)
+		}
+	}
+	if !(c.Cluster.QPS > 0) {
+		wrong("kube-client-qps", "%v must be above 0", c.Cluster.QPS)
+	}
+	if len(c.Policy.ScaleUp.BalanceLabels) > 0 && len(c.Policy.ScaleUp.BalanceIgnore) > 0 {
+		wrong("balancing-label", "it cannot be used together with --balancing-ignore-label")
+	}
+	f.checkLeader(c.Leader, wrong)
+	if _, _, err := net.SplitHostPort(c.HTTP.Address); err != nil {
+		wrong("address", "%v (host:port is wanted, or :port)", err)
+	}
+	if c.Logging.Format != "text" && c.Logging.Format != "json" {
+		wrong("logging-format", "%q is neither text nor json", c.Logging.Format)
+	}
+	for flag, s := range map[string]string{"namespace": c.Cluster.Namespace, "leader-elect-resource-name": c.Leader.Name,
+		"status-config-map-name": c.Report.StatusConfigMap} {
+		if s == "" {
+			wrong(flag, "it must not be empty")
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errs
+}
+
+func (f *Flags) checkExpanders(names []string, wrong func(flag, format string, args ...any)) {
+	seen := map[string]bool{}
+	for _, name := range names {
+		switch {
+		case !slices.Contains(expanders, name):
+			wrong("expander", "there is no expander %q; there are: %s", name, strings.Join(expanders, ", "))
+		case seen[name]:
+			wrong("expander", "%q is there twice", name)
+		case name == "price" && f.priceFile == "":
+			wrong("expander", "price needs --price-file, a YAML file of prices per hour by node group or instance type")
+		}
+		seen[name] = true
+	}
+}
+
+func (f *Flags) checkLeader(l LeaderElection, wrong func(flag, format string, args ...any)) {
+	if f.lock != "leases" {
+		wrong("leader-elect-resource-lock", "%q is not supported, leases is", f.lock)
+	}
+	if !l.Enabled {
+		return
+	}
+	switch {
+	case l.RetryPeriod <= 0:
+		wrong("leader-elect-retry-period", "%s must be above 0", l.RetryPeriod)
+	case float64(l.RenewDeadline) <= 1.2*float64(l.RetryPeriod):
+		wrong("leader-elect-renew-deadline", "%s must be above 1.2 times --leader-elect-retry-period, %s", l.RenewDeadline, l.RetryPeriod)
+	case l.LeaseDuration <= l.RenewDeadline:
+		wrong("leader-elect-lease-duration", "%s must be above --leader-elect-renew-deadline, %s", l.LeaseDuration, l.RenewDeadline)
+	}
+}
+
+// ReadPrices reads a price file: a YAML map of node group or instance type to
+// the price of one node per hour, in one currency throughout.
+func ReadPrices(file string) (map[string]float64, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the prices: %w", err)
+	}
+	var raw map[string]any
+	if err := yaml.UnmarshalStrict(text, &raw); err != nil {
+		return nil, fmt.Errorf("%s: want a map of node group or instance type to price: %w", file, err)
+	}
+	if len(raw) == 0 {
+		return nil, fmt.Errorf("%s: there is no price in it", file)
+	}
+	prices := make(map[string]float64, len(raw))
+	for _, key := range slices.Sorted(maps.Keys(raw)) {
+		price, ok := raw[key].(float64)
+		switch {
+		case key == "":
+			return nil, fmt.Errorf("%s: a price without a name", file)
+		case !ok:
+			return nil, fmt.Errorf("%s: %s: %v is not a number", file, key, raw[key])
+		case !(price >= 0) || math.IsInf(price, 0):
+			return nil, fmt.Errorf("%s: %s: %v is not a price", file, key, price)
+		}
+		prices[key] = price
+	}
+	return prices, nil
+}

@@ -1,0 +1,141 @@
+// Package decide is the product: what to do, given a snapshot and a policy.
+//
+// What flows in: a frozen model.Snapshot. What flows out: a model.Plan, sorted,
+// with a reason for all that was not done. Deciding never fails: where it must
+// not act, it returns a plan that says why. It is pure: the clock is the
+// snapshot's Now, chance is its Seed, and budgets are counted in steps, so that
+// the same snapshot gives the same plan on any machine.
+//
+//	snapshot → drains under way → growth → removals → plan
+//
+// Who may import it: loop and the hosts.
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Decide makes the plan for one snapshot.
+func Decide(s *model.Snapshot, p model.Policy) model.Plan {
+	plan, world := decide(nil, s, p)
+	world.Close()
+	return plan
+}
+
+// Decider is Decide with a memory that only saves work: its plans are those of
+// Decide. It serves one goroutine.
+type Decider struct {
+	world *schedsim.World
+}
+
+// Decide makes the plan for one snapshot.
+func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
+	plan, world := decide(d.world, s, p)
+	d.world = world
+	return plan
+}
+
+func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan, *schedsim.World) {
+	var plan model.Plan
+	// 1. The cluster in memory.
+	world := schedsim.Load(prev, s)
+	// 2. Removals under way go on.
+	plan.Wake = advance(s, p, &plan)
+	// 3. Pods without a node: room that is there or coming, and growth.
+	up := scaleup.Plan(world, s, p)
+	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
+	for i := range up.Grow {
+		plan.Calls = append(plan.Calls, growCall(s, p, &up.Grow[i]))
+	}
+	// 4. Nodes that nothing needs.
+	down := scaledown.Plan(s, world.Reserved(), p)
+	plan.Unneeded, plan.Kept = down.Unneeded, down.Kept
+	for _, id := range down.Start {
+		n := &s.Nodes[id]
+		plan.Calls = append(plan.Calls, nodeCall(s, p, n, drain.Step{Verb: model.Taint, Reason: model.Unneeded, Why: "empty since " + n.Standing.UnneededSince.UTC().Format(time.TimeOnly)}))
+	}
+	plan.Wake = earliest(plan.Wake, earliest(up.Wake, down.Wake))
+	plan.Wake = earliest(plan.Wake, staleAt(s, p))
+	slices.SortFunc(plan.Calls, func(a, b model.Call) int { return cmp.Compare(a.ID, b.ID) })
+	plan.Work = world.Work()
+	plan.Work.Options = up.Options
+	return plan, world
+}
+
+// advance asks every open drain for its next step.
+func advance(s *model.Snapshot, p model.Policy, plan *model.Plan) (wake time.Time) {
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Standing.Drain == nil || n.Group < 0 {
+			continue
+		}
+		step := drain.Next(n, s.Now, p.ScaleDown)
+		wake = earliest(wake, step.Wake)
+		if step.Verb != "" && !(step.Verb == model.Remove && stale(s, p)) {
+			plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
+		}
+	}
+	return wake
+}
+
+// stale: with an old inventory nothing is written to the cloud (rule L10).
+func stale(s *model.Snapshot, p model.Policy) bool {
+	return p.InventoryMaxAge > 0 && s.Now.Sub(s.AsOf) > p.InventoryMaxAge
+}
+
+// staleAt is when the inventory becomes too old, zero if it is already.
+func staleAt(s *model.Snapshot, p model.Policy) time.Time {
+	if p.InventoryMaxAge <= 0 || stale(s, p) {
+		return time.Time{}
+	}
+	return s.AsOf.Add(p.InventoryMaxAge + 1)
+}
+
+func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
+	i, _ := slices.BinarySearchFunc(s.Groups, g.Group, func(x model.Group, id provider.GroupID) int { return cmp.Compare(x.ID, id) })
+	pods := 0
+	for _, b := range g.Pods {
+		pods += b.Count
+	}
+	return model.Call{
+		ID: fmt.Sprintf("grow/%s/%d", g.Group, s.Now.UnixNano()), Verb: model.Grow,
+		Group: g.Group, Pool: s.Groups[i].Pool, From: g.From, To: g.To, MaxTo: s.Groups[i].Max,
+		Deadline: s.Now.Add(p.CallDeadline), Reason: model.Fits,
+		Why: fmt.Sprintf("%d pods in %d classes; %s", pods, len(g.Pods), g.Why),
+	}
+}
+
+func nodeCall(s *model.Snapshot, p model.Policy, n *model.Node, step drain.Step) model.Call {
+	return model.Call{
+		ID: fmt.Sprintf("%s/%s/%d", verbID(step.Verb), n.Name, s.Now.UnixNano()), Verb: step.Verb,
+		Group: s.Groups[n.Group].ID, Pool: s.Groups[n.Group].Pool, Node: n.Name, Instance: n.Instance,
+		Deadline: s.Now.Add(p.CallDeadline), Reason: step.Reason, Why: step.Why,
+	}
+}
+
+func verbID(v model.Verb) string {
+	switch v {
+	case model.Taint:
+		return "taint"
+	case model.Untaint:
+		return "untaint"
+	}
+	return "remove"
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}

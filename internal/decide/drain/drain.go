@@ -1,0 +1,59 @@
+// Package drain advances a node's removal, one call at a time.
+//
+// What flows in: a drain, which is a value that the ledger keeps, and the node
+// as the snapshot shows it. What flows out: the next call, or none yet, and
+// when to ask again. Nothing here waits: what lasts minutes is many calls.
+//
+// Who may import it: decide and scaledown.
+package drain
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Step is what a drain does next.
+type Step struct {
+	// Verb is the next call's, empty if nothing is to be done now.
+	Verb   model.Verb
+	Reason model.Reason
+	Why    string
+	// Wake is when time alone brings the next step, zero if it does not.
+	Wake time.Time
+}
+
+// Next tells a drain's next step. A node that something landed on after its
+// taint is given back.
+func Next(n *model.Node, now time.Time, p model.ScaleDownPolicy) Step {
+	d := n.Standing.Drain
+	if n.Standing.Busy != nil || n.Standing.AwaitVersion != "" {
+		return Step{}
+	}
+	switch d.Stage {
+	case model.Tainted:
+		if pods := Occupants(n); len(pods) > 0 {
+			return Step{Verb: model.Untaint, Reason: model.PodLanded, Why: fmt.Sprintf("pod %s is on it", pods[0].Name)}
+		}
+		if at := d.Since.Add(p.DeleteDelay); now.Before(at) {
+			return Step{Wake: at}
+		}
+		return Step{Verb: model.Remove, Reason: model.Unneeded, Why: "empty"}
+	case model.RollingBack:
+		return Step{Verb: model.Untaint, Reason: model.PodLanded, Why: d.Why}
+	}
+	return Step{}
+}
+
+// Occupants are the pods that keep a node: all but those of DaemonSets, static
+// pods and those that have ended.
+func Occupants(n *model.Node) []*model.Pod {
+	var pods []*model.Pod
+	for i := range n.Bound {
+		if n.Bound[i].Flags&(model.FromDaemonSet|model.Mirror|model.Finished) == 0 {
+			pods = append(pods, &n.Bound[i])
+		}
+	}
+	return pods
+}

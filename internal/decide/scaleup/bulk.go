@@ -1,0 +1,193 @@
+package scaleup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+)
+
+// option is one group's best answer to all the pods that are left.
+type option struct {
+	head
+	nodes   int
+	packing schedsim.Packing
+	placed  []model.Batch
+}
+
+// growInBulk serves the classes that can be packed by patterns. In each round
+// every group says how many of the pods left it could take, the expanders
+// choose one, and its growth becomes part of the plan; what is left goes into
+// the next round.
+func (pl *planner) growInBulk(list []*waiting) {
+	var bulk []*waiting
+	for _, q := range list {
+		if q.left > 0 && !q.outOfSteps && pl.w.Bulk(q.Class) {
+			bulk = append(bulk, q)
+		}
+	}
+	// Room that the domains' growth has left comes first.
+	pl.fillPlanned(bulk)
+	offers := make([]*option, len(pl.heads))
+	for {
+		var options []option
+		for i, h := range pl.heads {
+			if offers[i] == nil {
+				o := pl.offer(h, bulk)
+				offers[i] = &o
+				pl.options++
+			}
+			if offers[i].nodes > 0 {
+				options = append(options, *offers[i])
+			}
+		}
+		if len(options) == 0 {
+			return
+		}
+		i, why := pl.choose(options)
+		taken := pl.grow(options[i], options, bulk, why)
+		pl.fillPlanned(bulk)
+		pl.expire(offers, taken)
+	}
+}
+
+// fillPlanned puts pods onto nodes that the plan has bought already.
+func (pl *planner) fillPlanned(bulk []*waiting) {
+	for _, q := range bulk {
+		if q.left == 0 {
+			continue
+		}
+		before := q.left
+		_, q.left, _ = pl.w.Place(q.Class, q.left, schedsim.OnPlanned, pl.p.SpreadStepLimit)
+		q.planned += before - q.left
+	}
+}
+
+// offer packs all that is left and suits the group onto its new nodes.
+func (pl *planner) offer(h head, bulk []*waiting) option {
+	o := option{head: h}
+	most := pl.limits.most(h.group)
+	if most == 0 {
+		return o
+	}
+	var want []model.Batch
+	for _, q := range bulk {
+		if q.left > 0 && pl.w.Suits(q.Class, h.template) {
+			want = append(want, model.Batch{Class: q.Class, Count: q.left})
+		}
+	}
+	if len(want) == 0 {
+		return o
+	}
+	o.packing = pl.w.Pack(want, h.template, most)
+	o.nodes, o.placed = o.packing.Nodes, o.packing.Placed
+	return o
+}
+
+// grow carries out an option, spread over similar groups if so wished. It
+// returns the classes that pods were placed of.
+func (pl *planner) grow(o option, all []option, bulk []*waiting, why string) map[model.ClassID]bool {
+	taken := map[model.ClassID]bool{}
+	commit := func(p schedsim.Packing, group int) {
+		pl.w.Commit(p)
+		pl.limits.take(group, p.Nodes)
+		pl.record(group, p.Nodes, p.Placed, why)
+		for _, b := range p.Placed {
+			taken[b.Class] = true
+			i := slices.IndexFunc(bulk, func(q *waiting) bool { return q.Class == b.Class })
+			bulk[i].left -= b.Count
+			bulk[i].planned += b.Count
+		}
+	}
+	partners := pl.partners(o, all)
+	if len(partners) < 2 {
+		commit(o.packing, o.group)
+		return taken
+	}
+	shares := pl.balance(partners, o.nodes)
+	why = fmt.Sprintf("%s; balanced over %d similar groups", why, len(partners))
+	for i, h := range partners {
+		if shares[i] == 0 {
+			continue
+		}
+		var want []model.Batch
+		for _, b := range o.placed {
+			q := bulk[slices.IndexFunc(bulk, func(q *waiting) bool { return q.Class == b.Class })]
+			if q.left > 0 {
+				want = append(want, model.Batch{Class: b.Class, Count: q.left})
+			}
+		}
+		commit(pl.w.Pack(want, h.template, min(shares[i], pl.limits.most(h.group))), h.group)
+	}
+	return taken
+}
+
+// balance shares n nodes out so that the groups' sizes end as equal as their
+// limits allow: one node at a time to the smallest that has room.
+func (pl *planner) balance(groups []head, n int) []int {
+	shares := make([]int, len(groups))
+	for range n {
+		best := -1
+		for i, h := range groups {
+			if shares[i] >= pl.limits.most(h.group) {
+				continue
+			}
+			size := pl.sizeOf(h) + shares[i]
+			if best < 0 || size < pl.sizeOf(groups[best])+shares[best] {
+				best = i
+			}
+		}
+		if best < 0 {
+			break
+		}
+		shares[best]++
+	}
+	return shares
+}
+
+func (pl *planner) sizeOf(h head) int {
+	return pl.s.Groups[h.group].Expected + pl.grown[h.group].nodes
+}
+
+// expire forgets the offers that the last growth has made wrong: those with a
+// class that was placed, and those that a limit now binds.
+func (pl *planner) expire(offers []*option, taken map[model.ClassID]bool) {
+	for i, o := range offers {
+		if o == nil || o.nodes == 0 {
+			continue
+		}
+		if o.nodes > pl.limits.most(o.group) || slices.ContainsFunc(o.placed, func(b model.Batch) bool { return taken[b.Class] }) {
+			offers[i] = nil
+		}
+	}
+}
+
+// similar groups
+
+// partners are the groups that the option's growth may be balanced over: those
+// similar to its group that suit all of its pods; the option's own is among
+// them. In order of id.
+func (pl *planner) partners(o option, all []option) []head {
+	if !pl.p.BalanceSimilar {
+		return nil
+	}
+	var list []head
+	for _, other := range all {
+		if other.group == o.group || (pl.similar(o.head, other.head) && pl.suitsAll(o.placed, other.head)) {
+			list = append(list, other.head)
+		}
+	}
+	slices.SortFunc(list, func(a, b head) int { return cmp.Compare(a.group, b.group) })
+	return list
+}
+
+func (pl *planner) suitsAll(pods []model.Batch, h head) bool {
+	for _, b := range pods {
+		if !pl.w.Suits(b.Class, h.template) {
+			return false
+		}
+	}
+	return true
+}

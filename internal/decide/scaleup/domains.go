@@ -1,0 +1,145 @@
+package scaleup
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+)
+
+// growOverDomains serves classes whose pods depend on whole topology domains:
+// a class grows over all the groups that suit it at once, in one zone as much
+// as in another.
+func (pl *planner) growOverDomains(list []*waiting) {
+	for _, q := range list {
+		if q.left == 0 || q.outOfSteps || pl.w.Bulk(q.Class) || pl.w.Unsupported(q.Class) != "" {
+			continue
+		}
+		pl.growOne(q)
+	}
+}
+
+// attempt is a set of heads to spread a class over, and how it went.
+type attempt struct {
+	heads []head
+	got   schedsim.Spreading
+}
+
+// growOne spreads one class. Where a domain that has no node yet runs into a
+// limit, its few nodes hold back all other domains: then the class is tried
+// again without that domain, and the attempt that serves the most pods wins;
+// among equals, the first. A group that was left out so stays out for this
+// cycle: once the others' pods are bound, the next cycle may open its domain.
+func (pl *planner) growOne(q *waiting) {
+	heads := pl.suitable(q)
+	var best attempt
+	tried := attempt{heads: heads}
+	for round := 0; ; round++ {
+		m := pl.w.Mark()
+		tried.got = pl.spread(q, tried.heads)
+		pl.w.Undo(m)
+		if round == 0 || tried.got.Left < best.got.Left {
+			best = tried
+		}
+		if best.got.Left == 0 || !tried.got.Enough {
+			break
+		}
+		next := withoutRefused(tried)
+		if len(next) == len(tried.heads) || len(next) == 0 {
+			break
+		}
+		tried = attempt{heads: next}
+	}
+	for _, h := range heads {
+		if !slices.ContainsFunc(best.heads, func(k head) bool { return k.group == h.group }) {
+			q.postponed[h.group] = true
+		}
+	}
+	pl.carryOut(q, best)
+}
+
+// suitable lists the groups that may grow for the class, best first by the
+// expanders.
+func (pl *planner) suitable(q *waiting) []head {
+	var options []option
+	for _, h := range pl.heads {
+		most := pl.limits.most(h.group)
+		if most == 0 || q.postponed[h.group] || !pl.w.Suits(q.Class, h.template) {
+			continue
+		}
+		per := pl.w.Capacity(q.Class, h.template)
+		nodes := min(most, (q.left+per-1)/per)
+		options = append(options, option{head: h, nodes: nodes, placed: []model.Batch{{Class: q.Class, Count: min(q.left, nodes*per)}}})
+	}
+	pl.options += len(options)
+	var heads []head
+	for len(options) > 0 {
+		i, _ := pl.choose(options)
+		heads = append(heads, options[i].head)
+		options = append(options[:i:i], options[i+1:]...)
+	}
+	return heads
+}
+
+func (pl *planner) spread(q *waiting, heads []head) schedsim.Spreading {
+	pass := make([]schedsim.Head, len(heads))
+	for i, h := range heads {
+		pass[i] = schedsim.Head{Template: h.template}
+	}
+	allow := func(h int, opened []int) bool {
+		trial := pl.limits.clone()
+		for i, n := range opened {
+			trial.take(heads[i].group, n)
+		}
+		return trial.most(heads[h].group) > 0
+	}
+	return pl.w.Settle(q.Class, q.left, schedsim.OnReady|schedsim.OnComing|schedsim.OnPlanned, pass, allow, pl.p.SpreadStepLimit)
+}
+
+func withoutRefused(a attempt) []head {
+	var next []head
+	for i, h := range a.heads {
+		if !a.got.Refused[i] {
+			next = append(next, h)
+		}
+	}
+	return next
+}
+
+// carryOut repeats the attempt that won, and keeps it.
+func (pl *planner) carryOut(q *waiting, a attempt) {
+	got := pl.spread(q, a.heads)
+	placed := q.left - got.Left
+	onNew := map[int]int{} // by head
+	for i, n := range got.Opened {
+		pl.limits.take(a.heads[i].group, n)
+		if n > 0 {
+			onNew[i] = n
+		}
+	}
+	perHead := podsByHead(got, len(a.heads))
+	for i := range a.heads {
+		if onNew[i] > 0 || perHead[i] > 0 {
+			pl.record(a.heads[i].group, onNew[i], []model.Batch{{Class: q.Class, Count: perHead[i]}},
+				fmt.Sprintf("spread over %d groups", len(onNew)))
+		}
+	}
+	if _, done := pl.domains[q.Class]; !done && placed > 0 {
+		pl.domains[q.Class] = pl.w.Domains(q.Class)
+	}
+	q.planned += placed
+	q.left = got.Left
+	q.outOfSteps = !got.Enough
+}
+
+// podsByHead counts the pods on new nodes by the head whose they are.
+func podsByHead(got schedsim.Spreading, heads int) []int {
+	counts := make([]int, heads)
+	for _, put := range got.Put {
+		if h, ok := got.HeadOf[put.Node]; ok {
+			counts[h] += put.Count
+		}
+	}
+	return counts
+}

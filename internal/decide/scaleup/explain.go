@@ -1,0 +1,81 @@
+package scaleup
+
+import (
+	"fmt"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// explain says how each group stands to a class that pods are left of, or are
+// planned for. For a class that is served in full, only the groups that grow
+// for it are named.
+func (pl *planner) explain(q *waiting) []model.GroupVerdict {
+	var out []model.GroupVerdict
+	heads := map[int]head{}
+	for _, h := range pl.heads {
+		heads[h.group] = h
+	}
+	for gi := range pl.s.Groups {
+		v := model.GroupVerdict{Group: pl.groupOf(gi)}
+		n := pl.grown[gi].pods[q.Class]
+		switch {
+		case n > 0:
+			v.Verdict = model.Verdict{Reason: model.Fits, Detail: fmt.Sprintf("%d pods on %d new nodes", n, pl.grown[gi].nodes)}
+		case q.left == 0:
+			continue
+		default:
+			h, ok := heads[gi]
+			v.Verdict = pl.whyNot(q, gi, h, ok)
+		}
+		v.Since = q.Oldest
+		out = append(out, v)
+	}
+	return out
+}
+
+func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model.Verdict {
+	if !hasTemplate {
+		return *pl.limits.verdict(group)
+	}
+	if reason := pl.w.Unsupported(q.Class); reason != "" {
+		return model.Verdict{Reason: model.Unsupported, Detail: reason}
+	}
+	v := pl.w.ExplainTemplate(q.Class, h.template)
+	if v.Reason != model.Fits && !(v.Reason == model.TopologySpread && pl.w.Suits(q.Class, h.template)) {
+		v.Fix = fix(v.Reason)
+		return v
+	}
+	if limit := pl.limits.verdict(group); limit != nil {
+		return *limit
+	}
+	if q.postponed[group] {
+		return model.Verdict{Reason: model.SpreadPostponed, Detail: "to open its topology domain now would hold back pods in the others", Fix: "the next cycle, once those pods are bound"}
+	}
+	if q.outOfSteps {
+		return model.Verdict{Reason: model.StepBudget, Detail: fmt.Sprintf("%d pods placed in this cycle", q.planned+q.existing+q.upcoming), Fix: "the next cycle"}
+	}
+	if v.Reason == model.TopologySpread {
+		return model.Verdict{Reason: model.SpreadCapacity, Detail: "the other domains of its spread constraint can take no more pods",
+			Fix: "room in the other domains, or a larger maxSkew"}
+	}
+	return model.Verdict{Reason: model.NotChosen}
+}
+
+// fix says what would let a class onto a group's nodes.
+func fix(r model.Reason) string {
+	switch r {
+	case model.InsufficientResources:
+		return "smaller requests, or a group with larger nodes"
+	case model.TaintNotTolerated:
+		return "a toleration on the pod"
+	case model.NodeAffinity:
+		return "another node selector or affinity, or other labels on the group"
+	case model.PodAffinity:
+		return "other pods in the domain, or other (anti-)affinity terms"
+	case model.PortConflict:
+		return "another host port"
+	case model.VolumeZone, model.VolumeNotBindable:
+		return "a group in the volume's zone"
+	}
+	return ""
+}

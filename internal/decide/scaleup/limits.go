@@ -1,0 +1,217 @@
+package scaleup
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// limits is what growth may still use: of each group, each pool, and the
+// cluster. It is counted down as the plan grows, so that the limits hold for
+// the plan as a whole.
+type limits struct {
+	s      *model.Snapshot
+	p      model.ScaleUpPolicy
+	room   []int            // by group
+	closed []*model.Verdict // by group: why it may not grow at all
+	pools  map[provider.PoolID]int
+	nodes  int   // cluster-wide, and of this plan
+	plan   int   // --max-nodes-per-scaleup
+	milli  int64 // CPU
+	memory int64
+	have   model.Resources // what the cluster has, for the reasons
+	count  int
+}
+
+func newLimits(s *model.Snapshot, policy model.Policy) *limits {
+	p := policy.ScaleUp
+	l := &limits{s: s, p: p, nodes: math.MaxInt, plan: math.MaxInt, milli: math.MaxInt64, memory: math.MaxInt64, pools: map[provider.PoolID]int{}}
+	for i := range s.Nodes {
+		l.have = l.have.Plus(s.Contents.Shapes[s.Nodes[i].Shape].Capacity, 1)
+		l.count++
+	}
+	if p.MaxNodesTotal > 0 {
+		l.nodes = max(0, p.MaxNodesTotal-l.count)
+	}
+	if p.MaxNodesPerScaleUp > 0 {
+		l.plan = p.MaxNodesPerScaleUp
+	}
+	if p.MaxCoresTotal > 0 {
+		l.milli = max(0, p.MaxCoresTotal*1000-l.have.MilliCPU)
+	}
+	if p.MaxMemoryTotal > 0 {
+		l.memory = max(0, p.MaxMemoryTotal-l.have.Memory)
+	}
+	for i := range s.Pools {
+		l.pools[s.Pools[i].ID] = s.Pools[i].Max
+	}
+	l.room = make([]int, len(s.Groups))
+	l.closed = make([]*model.Verdict, len(s.Groups))
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		l.room[i] = max(0, g.Max-g.Expected)
+		if _, ok := l.pools[g.Pool]; ok {
+			l.pools[g.Pool] -= g.Expected
+		}
+		l.closed[i] = closed(s, g, policy)
+	}
+	return l
+}
+
+// closed says why a group may not grow now, whatever its limits; nil if it may.
+func closed(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
+	if p.InventoryMaxAge > 0 && s.Now.Sub(s.AsOf) > p.InventoryMaxAge {
+		return &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf,
+			Detail: fmt.Sprintf("the cloud was last read %s ago%s", s.Now.Sub(s.AsOf).Round(1e9), because(s.InventoryErr)),
+			Fix:    "the cloud answers again"}
+	}
+	if g.Err != nil {
+		return &model.Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error(), Fix: "the group can be read again"}
+	}
+	if !g.HasTemplate {
+		detail := "the provider has no template for it"
+		if g.TemplateErr != nil {
+			detail = g.TemplateErr.Error()
+		}
+		return &model.Verdict{Reason: model.NoTemplate, Detail: detail, Fix: "a template, or a node in the group"}
+	}
+	if g.Busy != nil {
+		return &model.Verdict{Reason: model.GroupBusy, Detail: fmt.Sprintf("%s %d → %d is under way", g.Busy.Verb, g.Busy.From, g.Busy.To),
+			Until: g.Busy.Deadline, Fix: "that call's end"}
+	}
+	if g.PausedUntil.After(s.Now) {
+		return &model.Verdict{Reason: model.GroupPaused, Detail: "its last growth failed: " + g.Failure, Until: g.PausedUntil, Fix: "time"}
+	}
+	for _, h := range g.Holds {
+		if h.Op == provider.OpGrow && (h.Until.IsZero() || h.Until.After(s.Now)) {
+			return &model.Verdict{Reason: model.GroupHeld, Detail: h.Reason + because(h.Message), Since: h.Since, Until: h.Until}
+		}
+	}
+	if !p.ScaleUp.ScaleFromZero && s.ReadyNodes() == 0 {
+		return &model.Verdict{Reason: model.ScaleFromZeroOff, Detail: "the cluster has no ready node", Fix: "--scale-up-from-zero"}
+	}
+	return nil
+}
+
+func because(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ": " + s
+}
+
+// most is how many nodes of the group may be added now.
+func (l *limits) most(group int) int {
+	if l.closed[group] != nil {
+		return 0
+	}
+	g := &l.s.Groups[group]
+	n := min(l.room[group], l.nodes, l.plan)
+	if room, ok := l.pools[g.Pool]; ok {
+		n = min(n, max(0, room))
+	}
+	c := l.s.Contents.Shapes[g.Shape].Capacity
+	if c.MilliCPU > 0 {
+		n = int(min(int64(n), l.milli/c.MilliCPU))
+	}
+	if c.Memory > 0 {
+		n = int(min(int64(n), l.memory/c.Memory))
+	}
+	if g.AllOrNothing && n < l.room[group] {
+		return 0
+	}
+	return n
+}
+
+// take counts n nodes of the group as added.
+func (l *limits) take(group, n int) {
+	g := &l.s.Groups[group]
+	l.room[group] -= n
+	if _, ok := l.pools[g.Pool]; ok {
+		l.pools[g.Pool] -= n
+	}
+	c := l.s.Contents.Shapes[g.Shape].Capacity
+	sub := func(left *int, by int) {
+		if *left != math.MaxInt {
+			*left -= by
+		}
+	}
+	sub(&l.nodes, n)
+	sub(&l.plan, n)
+	if l.milli != math.MaxInt64 {
+		l.milli -= int64(n) * c.MilliCPU
+	}
+	if l.memory != math.MaxInt64 {
+		l.memory -= int64(n) * c.Memory
+	}
+}
+
+// verdict says which limit keeps the group from growing by one more node, nil
+// if none does.
+func (l *limits) verdict(group int) *model.Verdict {
+	if l.closed[group] != nil {
+		return l.closed[group]
+	}
+	g := &l.s.Groups[group]
+	if l.room[group] <= 0 {
+		return &model.Verdict{Reason: model.GroupAtMax, Detail: fmt.Sprintf("%d/%d nodes", g.Max-l.room[group], g.Max),
+			Fix: fmt.Sprintf("max ≥ %d", g.Max+1)}
+	}
+	if room, ok := l.pools[g.Pool]; ok && room <= 0 {
+		return &model.Verdict{Reason: model.PoolAtMax, Detail: fmt.Sprintf("pool %s", g.Pool), Fix: "a larger maximum of the pool"}
+	}
+	if l.nodes <= 0 {
+		return &model.Verdict{Reason: model.MaxNodesTotal, Detail: fmt.Sprintf("%d nodes of %d", l.p.MaxNodesTotal-l.nodes, l.p.MaxNodesTotal),
+			Fix: "a larger --max-nodes-total"}
+	}
+	if l.plan <= 0 {
+		return &model.Verdict{Reason: model.MaxNodesPerScaleUp, Detail: fmt.Sprintf("%d nodes in this cycle", l.p.MaxNodesPerScaleUp), Fix: "the next cycle"}
+	}
+	c := l.s.Contents.Shapes[g.Shape].Capacity
+	if c.MilliCPU > 0 && l.milli < c.MilliCPU {
+		return &model.Verdict{Reason: model.CoresTotal, Detail: fmt.Sprintf("a node has %s, %s are left of %d cores",
+			model.Resources{MilliCPU: c.MilliCPU}, cores(l.milli), l.p.MaxCoresTotal), Fix: "a larger --cores-total"}
+	}
+	if c.Memory > 0 && l.memory < c.Memory {
+		return &model.Verdict{Reason: model.MemoryTotal, Detail: fmt.Sprintf("a node has %s, %s left", model.Resources{Memory: c.Memory}, left(l.memory)),
+			Fix: "a larger --memory-total"}
+	}
+	if g.AllOrNothing && l.most(group) == 0 {
+		return &model.Verdict{Reason: model.AllOrNothing, Detail: fmt.Sprintf("all %d nodes or none", g.Max)}
+	}
+	return nil
+}
+
+func cores(milli int64) string { return fmt.Sprintf("%.3g cores", float64(milli)/1000) }
+
+func left(bytes int64) string {
+	if s := (model.Resources{Memory: bytes}).String(); s != "" {
+		return s
+	}
+	return "memory 0"
+}
+
+// clone copies the counts, to try something.
+func (l *limits) clone() *limits {
+	c := *l
+	c.room = append([]int(nil), l.room...)
+	c.pools = make(map[provider.PoolID]int, len(l.pools))
+	for id, n := range l.pools {
+		c.pools[id] = n
+	}
+	return &c
+}
+
+// reopening is when the first of the groups that time alone opens again does,
+// zero if there is none.
+func reopening(l *limits) (at time.Time) {
+	for _, v := range l.closed {
+		if v != nil && v.Reason != model.GroupBusy && v.Until.After(l.s.Now) {
+			at = earliest(at, v.Until)
+		}
+	}
+	return at
+}

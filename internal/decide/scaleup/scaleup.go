@@ -1,0 +1,389 @@
+// Package scaleup decides which groups grow, by how much, and why the others
+// do not.
+//
+// What flows in: a loaded schedsim.World, its snapshot, the policy. What flows
+// out: growths for any number of groups at once, and for each class of pending
+// pods what became of it. The world is left with the plan carried out in it,
+// so that what is decided after sees which nodes are needed.
+//
+// Pure: no clock, no I/O, no global, the same answer for the same input in any
+// order.
+//
+// Who may import it: decide.
+package scaleup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Result is what was decided.
+type Result struct {
+	Grow       []model.Growth
+	Pending    []model.PendingVerdict
+	Nodes      int
+	LowerBound int
+	Options    int
+	// Wake is when pods that wish to wait stop waiting, zero if there are none.
+	Wake time.Time
+}
+
+// Plan decides on growth.
+//
+// A spread constraint counts every domain that has a node, also one that is
+// opened for other pods later in the same plan. Where that happened, the plan
+// is made again with the nodes of the first one there from the start; after a
+// few rounds the last one stands, and what it got wrong is the next cycle's.
+func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy) Result {
+	var seeds []int
+	options := 0
+	for round := 1; ; round++ {
+		m := w.Mark()
+		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}}
+		r := pl.plan(p, seeds)
+		options += r.Options
+		r.Options = options
+		if round == maxRounds || !pl.domainsMoved() {
+			return r
+		}
+		seeds = pl.bought()
+		w.Undo(m)
+	}
+}
+
+const maxRounds = 4
+
+func (pl *planner) plan(p model.Policy, seeds []int) Result {
+	// 1. Which pods are waiting for room.
+	waiting := pl.waiting(p.Rules)
+	// 2. Room on nodes that are there, then on those that are on their way.
+	pl.placeOnExisting(waiting)
+	// 3. Which groups may grow, and by how much.
+	pl.limits = newLimits(pl.s, p)
+	pl.candidates()
+	pl.wake = earliest(pl.wake, reopening(pl.limits))
+	pl.seed(seeds)
+	// 4. Classes whose pods depend on whole topology domains, one by one; then
+	// all others, a group at a time. Pods of one class may be what another's
+	// affinity waits for, so that it is done again while it helps.
+	for before := -1; before != pl.leftOver(waiting); {
+		before = pl.leftOver(waiting)
+		pl.growOverDomains(waiting)
+		pl.growInBulk(waiting)
+	}
+	pl.dropIdle()
+	// 5. What became of each class, and of each group for it.
+	return pl.result(waiting)
+}
+
+// seed adds the nodes that an earlier round bought, by group.
+func (pl *planner) seed(counts []int) {
+	pl.seeds = map[model.NodeID]int{}
+	for _, h := range pl.heads {
+		if counts == nil || counts[h.group] == 0 {
+			continue
+		}
+		n := min(counts[h.group], pl.limits.most(h.group))
+		first := pl.w.AddNodes(h.template, n)
+		for i := range n {
+			pl.seeds[first+model.NodeID(i)] = h.group
+		}
+		pl.limits.take(h.group, n)
+		pl.record(h.group, n, nil, "with the nodes of all groups in view")
+	}
+}
+
+// dropIdle gives up the seeds that turned out to be of no use.
+func (pl *planner) dropIdle() {
+	for _, id := range pl.w.Idle() {
+		if group, ok := pl.seeds[id]; ok {
+			pl.w.Drop(id)
+			pl.limits.take(group, -1)
+			pl.grown[group].nodes--
+		}
+	}
+}
+
+// domainsMoved tells whether a class with a spread constraint was placed before
+// some domain that counts for it was opened.
+func (pl *planner) domainsMoved() bool {
+	for c, n := range pl.domains {
+		if pl.w.Domains(c) > n {
+			return true
+		}
+	}
+	return false
+}
+
+// bought is how many nodes the plan adds, by group.
+func (pl *planner) bought() []int {
+	counts := make([]int, len(pl.grown))
+	for i := range pl.grown {
+		counts[i] = pl.grown[i].nodes
+	}
+	return counts
+}
+
+// planner is the state of one call of Plan.
+type planner struct {
+	w      *schedsim.World
+	s      *model.Snapshot
+	p      model.ScaleUpPolicy
+	limits *limits
+	heads  []head // groups with a template, in order of id
+	grown  []growth
+	skip   []model.PendingVerdict
+	wake   time.Time
+	seeds  map[model.NodeID]int // node → group
+	// domains is how many domains each spread class had when it was first
+	// placed over groups.
+	domains map[model.ClassID]int
+
+	options int
+}
+
+// head is a group that could grow.
+type head struct {
+	group    int
+	template schedsim.Template
+}
+
+// waiting is one class and how its pods fare.
+type waiting struct {
+	*model.Pending
+	existing, upcoming, planned, left int
+	outOfSteps                        bool
+	// postponed are the groups whose domain would hold back the others' now.
+	postponed map[int]bool
+}
+
+// growth is one group's part of the plan so far.
+type growth struct {
+	nodes int
+	pods  map[model.ClassID]int
+	why   string
+}
+
+// waiting sorts out which pending classes are to be served, most urgent first:
+// by priority, then those whose pods are hardest to place, then by size.
+func (pl *planner) waiting(rules model.Rules) []*waiting {
+	var list []*waiting
+	for i := range pl.s.Pending {
+		q := &pl.s.Pending[i]
+		if v := pl.skipped(q, rules); v != nil {
+			pl.skip = append(pl.skip, model.PendingVerdict{
+				Class: q.Class, Pods: len(q.Pods), Left: len(q.Pods), Since: q.Oldest, Skipped: v,
+			})
+			continue
+		}
+		list = append(list, &waiting{Pending: q, left: len(q.Pods), postponed: map[int]bool{}})
+	}
+	largest := pl.largestTemplate()
+	slices.SortStableFunc(list, func(a, b *waiting) int {
+		ca, cb := &pl.s.Classes[a.Class], &pl.s.Classes[b.Class]
+		return cmp.Or(
+			-cmp.Compare(ca.Spec.Priority, cb.Spec.Priority),
+			cmp.Compare(bulkRank(pl.w, a.Class), bulkRank(pl.w, b.Class)),
+			-cmp.Compare(size(ca.Spec.Requests, largest), size(cb.Spec.Requests, largest)),
+			cmp.Compare(ca.Key, cb.Key),
+		)
+	})
+	return list
+}
+
+func bulkRank(w *schedsim.World, c model.ClassID) int {
+	if w.Bulk(c) {
+		return 1
+	}
+	return 0
+}
+
+// largestTemplate is the yardstick for sizes: the most of each resource that
+// any group's node has.
+func (pl *planner) largestTemplate() model.Resources {
+	var most model.Resources
+	for i := range pl.s.Groups {
+		if !pl.s.Groups[i].HasTemplate {
+			continue
+		}
+		a := pl.s.Contents.Shapes[pl.s.Groups[i].Shape].Allocatable
+		most.MilliCPU = max(most.MilliCPU, a.MilliCPU)
+		most.Memory = max(most.Memory, a.Memory)
+	}
+	return most
+}
+
+// size is the sum of a pod's shares of CPU and memory: first-fit decreasing by
+// it fills nodes well.
+func size(r, of model.Resources) float64 {
+	return share(r.MilliCPU, of.MilliCPU) + share(r.Memory, of.Memory)
+}
+
+func share(part, of int64) float64 {
+	if of <= 0 {
+		return float64(part)
+	}
+	return float64(part) / float64(of)
+}
+
+// skipped says why a class is not to be served now, nil if it is.
+func (pl *planner) skipped(q *model.Pending, rules model.Rules) *model.Verdict {
+	c := &pl.s.Classes[q.Class]
+	scheduler := c.Spec.Pod.Spec.SchedulerName
+	if c.Spec.Priority < rules.ExpendableBelow {
+		return &model.Verdict{Reason: model.Expendable, Since: q.Oldest,
+			Detail: fmt.Sprintf("priority %d < %d", c.Spec.Priority, rules.ExpendableBelow),
+			Fix:    "a higher priority, or a lower --expendable-pods-priority-cutoff"}
+	}
+	if len(pl.p.Allowed) > 0 && !slices.Contains(pl.p.Allowed, scheduler) {
+		return &model.Verdict{Reason: model.ForeignScheduler, Since: q.Oldest,
+			Detail: fmt.Sprintf("scheduler %q", scheduler), Fix: "name it in --allowed-scheduler-names"}
+	}
+	if !q.Refused && !slices.Contains(pl.p.Bypassed, scheduler) {
+		return &model.Verdict{Reason: model.NotRefused, Since: q.Oldest, Detail: fmt.Sprintf("scheduler %q has not looked at them yet", scheduler)}
+	}
+	delay := pl.p.NewPodDelay
+	for i := range q.Pods {
+		delay = max(delay, q.Pods[i].ScaleUpDelay)
+	}
+	if until := q.Oldest.Add(delay); delay > 0 && until.After(pl.s.Now) {
+		pl.wake = earliest(pl.wake, until)
+		return &model.Verdict{Reason: model.ScaleUpDelayed, Since: q.Oldest, Until: until, Detail: delay.String()}
+	}
+	return nil
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
+func (pl *planner) placeOnExisting(list []*waiting) {
+	for _, q := range list {
+		var enough bool
+		before := q.left
+		_, q.left, enough = pl.w.Place(q.Class, q.left, schedsim.OnReady, pl.p.SpreadStepLimit)
+		q.existing = before - q.left
+		if q.left > 0 && enough {
+			before = q.left
+			_, q.left, enough = pl.w.Place(q.Class, q.left, schedsim.OnReady|schedsim.OnComing, pl.p.SpreadStepLimit)
+			q.upcoming = before - q.left
+		}
+		q.outOfSteps = !enough
+	}
+}
+
+func (pl *planner) leftOver(list []*waiting) int {
+	n := 0
+	for _, q := range list {
+		n += q.left
+	}
+	return n
+}
+
+// candidates finds the groups that have a template.
+func (pl *planner) candidates() {
+	pl.grown = make([]growth, len(pl.s.Groups))
+	for i := range pl.s.Groups {
+		if t, ok := pl.w.GroupTemplate(i); ok {
+			pl.heads = append(pl.heads, head{i, t})
+		}
+	}
+}
+
+func (pl *planner) record(group, nodes int, pods []model.Batch, why string) {
+	g := &pl.grown[group]
+	g.nodes += nodes
+	if g.pods == nil {
+		g.pods = map[model.ClassID]int{}
+	}
+	for _, b := range pods {
+		g.pods[b.Class] += b.Count
+	}
+	if nodes > 0 && g.why == "" {
+		g.why = why
+	}
+}
+
+func (pl *planner) result(list []*waiting) Result {
+	r := Result{Options: pl.options, Wake: pl.wake}
+	for gi := range pl.grown {
+		g := &pl.grown[gi]
+		if g.nodes == 0 {
+			continue
+		}
+		sg := &pl.s.Groups[gi]
+		growth := model.Growth{Group: sg.ID, From: sg.Expected, To: sg.Expected + g.nodes, Why: g.why}
+		for c, n := range g.pods {
+			growth.Pods = append(growth.Pods, model.Batch{Class: c, Count: n})
+		}
+		slices.SortFunc(growth.Pods, func(a, b model.Batch) int { return cmp.Compare(a.Class, b.Class) })
+		r.Grow = append(r.Grow, growth)
+		r.Nodes += g.nodes
+	}
+	r.LowerBound = pl.lowerBound(list)
+	r.Pending = pl.skip
+	for _, q := range list {
+		v := model.PendingVerdict{
+			Class: q.Class, Pods: len(q.Pods), Existing: q.existing, Upcoming: q.upcoming,
+			Planned: q.planned, Left: q.left, Since: q.Oldest,
+		}
+		v.Groups = pl.explain(q)
+		r.Pending = append(r.Pending, v)
+	}
+	slices.SortFunc(r.Pending, func(a, b model.PendingVerdict) int { return cmp.Compare(a.Class, b.Class) })
+	return r
+}
+
+// lowerBound is how many nodes any plan needs for the pods that this plan buys
+// nodes for: their summed requests over what the largest suitable node has for
+// them, rounded up, the largest over resources.
+func (pl *planner) lowerBound(list []*waiting) int {
+	var sum, most model.Resources
+	for _, q := range list {
+		if q.planned == 0 {
+			continue
+		}
+		sum = sum.Plus(pl.s.Classes[q.Class].Spec.Requests, int64(q.planned))
+		for _, h := range pl.heads {
+			if !pl.w.Suits(q.Class, h.template) {
+				continue
+			}
+			a := pl.w.Allocatable(h.template)
+			most.MilliCPU = max(most.MilliCPU, a.MilliCPU)
+			most.Memory = max(most.Memory, a.Memory)
+			most.Ephemeral = max(most.Ephemeral, a.Ephemeral)
+			most.Pods = max(most.Pods, a.Pods)
+			for _, x := range a.Extended {
+				if x.Value > most.Value(x.Name) {
+					most = most.Plus(model.Resources{Extended: []model.Amount{{Name: x.Name, Value: x.Value - most.Value(x.Name)}}}, 1)
+				}
+			}
+		}
+	}
+	bound := int64(0)
+	over := func(want, have int64) {
+		if want > 0 && have > 0 {
+			bound = max(bound, (want+have-1)/have)
+		}
+	}
+	over(sum.MilliCPU, most.MilliCPU)
+	over(sum.Memory, most.Memory)
+	over(sum.Ephemeral, most.Ephemeral)
+	over(sum.Pods, most.Pods)
+	for _, x := range sum.Extended {
+		over(x.Value, most.Value(x.Name))
+	}
+	return int(bound)
+}
+
+// groupOf names a group.
+func (pl *planner) groupOf(i int) provider.GroupID { return pl.s.Groups[i].ID }

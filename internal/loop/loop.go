@@ -1,0 +1,190 @@
+// Package loop turns the crank: observe, fold, decide, act, report.
+//
+//	seen  := observer.Observe(now)                 what is there
+//	book  := ledger.Fold(seen, actor.Collect())    and what became of our calls
+//	snap  := model.NewSnapshot(seen, book)
+//	plan  := decide.Decide(snap, policy)           pure
+//	book  = ledger.Note(now, plan)                 intent on record
+//	actor.Start(plan.Calls)                        returns at once
+//	reporter.Report(cycle)
+//
+// What flows in: the three ports below, a policy, nudges. What flows out: a
+// cycle per turn, to the reporter. It owns the clock, the triggers and the
+// ledger; it knows nothing of Kubernetes or of any cloud.
+//
+// Who may import it: hosts (cmd, sim). It imports decide, ledger and model, and
+// none of what fills its ports.
+package loop
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide"
+	"github.com/plimsoll-dev/plimsoll/internal/ledger"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Observer sees. It answers from memory and never waits for the cloud.
+type Observer interface {
+	Observe(ctx context.Context, now time.Time) (model.Observation, error)
+}
+
+// Actor writes. Start returns at once; the ends of calls are collected later.
+type Actor interface {
+	Start(ctx context.Context, calls []model.Call)
+	Collect() []model.Outcome
+}
+
+// Reporter tells.
+type Reporter interface {
+	Report(ctx context.Context, c model.Cycle) error
+}
+
+// Triggers say when the loop turns.
+type Triggers struct {
+	// Interval is the longest time between two turns.
+	Interval time.Duration
+	// Idle and Longest coalesce nudges (rule L12): a turn begins when none has
+	// come for Idle, or Longest after the first.
+	Idle, Longest time.Duration
+	// Nudges are the channels that ask for a turn soon.
+	Nudges []<-chan struct{}
+}
+
+// Loop is one autoscaler. It serves one goroutine.
+type Loop struct {
+	observer Observer
+	actor    Actor
+	reporter Reporter
+	policy   model.Policy
+	now      func() time.Time
+
+	ledger  ledger.Ledger
+	decider decide.Decider
+	snap    *model.Snapshot
+	plan    model.Plan
+	decided bool
+}
+
+// New gives a loop that knows nothing yet.
+func New(o Observer, a Actor, r Reporter, p model.Policy, now func() time.Time) *Loop {
+	return &Loop{observer: o, actor: a, reporter: r, policy: p, now: now}
+}
+
+// RunOnce is one turn. The error is that of observing or reporting; deciding
+// does not fail, and failed calls come back with the next turn.
+func (l *Loop) RunOnce(ctx context.Context) error {
+	// 1. Observe.
+	began := l.now()
+	seen, err := l.observer.Observe(ctx, began)
+	if err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	ended := l.actor.Collect()
+	cycle := model.Cycle{Ended: ended}
+	// 2. Fold.
+	l.ledger = l.ledger.Fold(seen, ended)
+	observed := l.now()
+	cycle.Took.Observe = observed.Sub(began)
+	// 3. Decide, unless nothing can have changed (rule L11).
+	if l.stillHolds(seen, ended) {
+		cycle.Snapshot, cycle.Plan = l.snap, l.plan
+		return l.report(ctx, cycle)
+	}
+	l.snap = model.NewSnapshot(l.snap, seen, l.ledger.Standing(), l.policy.Rules)
+	l.plan = l.decider.Decide(l.snap, l.policy)
+	l.decided = true
+	cycle.Took.Decide = l.now().Sub(observed)
+	// 4. Put the intent on record, then act.
+	l.ledger = l.ledger.Note(seen.Now, l.plan)
+	l.actor.Start(ctx, l.plan.Calls)
+	// 5. Report.
+	cycle.Snapshot, cycle.Plan, cycle.Decided = l.snap, l.plan, true
+	return l.report(ctx, cycle)
+}
+
+func (l *Loop) report(ctx context.Context, c model.Cycle) error {
+	if err := l.reporter.Report(ctx, c); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// stillHolds tells whether the last plan is what Decide would give again: the
+// same generation, before the plan's wake, and nothing decided or ended since.
+func (l *Loop) stillHolds(seen model.Observation, ended []model.Outcome) bool {
+	return l.decided && seen.Generation != 0 && seen.Generation == l.snap.Generation &&
+		len(ended) == 0 && len(l.plan.Calls) == 0 && l.ledger.Open() == 0 &&
+		!(l.plan.Wake.IsZero() == false && !seen.Now.Before(l.plan.Wake))
+}
+
+// Run turns until ctx ends. Failed is told of turns that failed, and may be
+// called often; the loop goes on.
+func (l *Loop) Run(ctx context.Context, t Triggers, failed func(error)) {
+	nudged := merge(ctx, t.Nudges)
+	for ctx.Err() == nil {
+		if err := l.RunOnce(ctx); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+		l.wait(ctx, t, nudged)
+	}
+}
+
+// wait returns when the next turn is due: at the interval, at the plan's wake,
+// or soon after a nudge.
+func (l *Loop) wait(ctx context.Context, t Triggers, nudged <-chan struct{}) {
+	due := t.Interval
+	if l.ledger.Open() > 0 {
+		due = min(due, time.Second)
+	}
+	if w := l.plan.Wake; !w.IsZero() {
+		due = max(t.Idle, min(due, w.Sub(l.now())))
+	}
+	timer := time.NewTimer(due)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-timer.C:
+		return
+	case <-nudged:
+	}
+	longest := time.NewTimer(t.Longest)
+	defer longest.Stop()
+	for {
+		idle := time.NewTimer(t.Idle)
+		select {
+		case <-ctx.Done():
+		case <-longest.C:
+		case <-idle.C:
+		case <-nudged:
+			idle.Stop()
+			continue
+		}
+		idle.Stop()
+		return
+	}
+}
+
+// merge makes one channel of several; it holds one nudge at most.
+func merge(ctx context.Context, in []<-chan struct{}) <-chan struct{} {
+	out := make(chan struct{}, 1)
+	for _, c := range in {
+		go func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-c:
+				}
+				select {
+				case out <- struct{}{}:
+				default:
+				}
+			}
+		}()
+	}
+	return out
+}

@@ -1,0 +1,368 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Rules say which pods count.
+type Rules struct {
+	// ExpendableBelow: pods of a lower priority take no room and get none.
+	ExpendableBelow int32
+	// StartupTime is how long a registered node may take to become ready.
+	StartupTime time.Duration
+}
+
+// TaintToBeDeleted is the taint on a node whose removal has begun; its value
+// is when, in seconds since 1970.
+const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
+
+// NewSnapshot makes an observation ready to decide on, together with what the
+// ledger knows. The previous snapshot, which may be nil, only saves work.
+func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rules) *Snapshot {
+	s := &Snapshot{
+		Now: seen.Now, Seed: seen.Seed, Generation: seen.Generation,
+		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes, Priorities: seen.Priorities,
+		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr,
+		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure,
+	}
+	var before *projection
+	if prev != nil {
+		before = prev.projection
+	}
+	s.projection = project(before, seen.Contents)
+	b := builder{
+		snap: s, rules: rules, standing: standing,
+		classes: classes{contents: seen.Contents, proj: s.projection, seen: map[classKey]ClassID{}},
+	}
+	// 1. Groups, by id, with their templates.
+	b.groups(seen)
+	// 2. Nodes with what is bound or nominated to them.
+	b.nodes(seen)
+	// 3. Nodes that are on their way.
+	b.coming()
+	// 4. Pods without a node, by class; DaemonSets.
+	b.pending(seen)
+	for _, ds := range seen.DaemonSets {
+		s.DaemonSets = append(s.DaemonSets, DaemonSetClass{ds, b.class(ds.Content, false)})
+	}
+	// 5. Numbers by content, everywhere.
+	b.renumber()
+	return s
+}
+
+type builder struct {
+	snap     *Snapshot
+	rules    Rules
+	standing Standing
+	classes  classes
+	counts   []int
+	touched  []ClassID
+
+	lastContent                Content
+	lastClass                  ClassID
+	lastTerminating, lastKnown bool
+}
+
+// class numbers a content. Pods of one owner come in a row, so that the last
+// answer is often the next.
+func (b *builder) class(c Content, terminating bool) ClassID {
+	if b.lastKnown && b.lastContent == c && b.lastTerminating == terminating {
+		return b.lastClass
+	}
+	b.lastContent, b.lastTerminating, b.lastKnown = c, terminating, true
+	b.lastClass = b.classes.add(b.classes.key(c, terminating))
+	return b.lastClass
+}
+
+func (b *builder) groups(seen Observation) {
+	order := make([]int, len(seen.Inventory.Groups))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Compare(seen.Inventory.Groups[i].ID, seen.Inventory.Groups[j].ID)
+	})
+	b.snap.Groups = make([]Group, 0, len(order))
+	for _, i := range order {
+		g := Group{Group: seen.Inventory.Groups[i]}
+		if i < len(seen.Templates) && seen.Templates[i].Known {
+			t := seen.Templates[i]
+			g.HasTemplate, g.Shape = true, t.Shape
+			for _, pod := range t.Pods {
+				g.Static = append(g.Static, Batch{b.class(pod, false), 1})
+			}
+		}
+		g.Expected = g.Target
+		if st, ok := b.standing.Groups[g.ID]; ok {
+			g.Expected = st.Expected
+			g.Busy = st.Busy
+			g.PausedUntil, g.Failure = st.PausedUntil, st.Failure
+		}
+		b.snap.Groups = append(b.snap.Groups, g)
+	}
+}
+
+// home finds the group and instance of each node: by exact provider id, else
+// by the node's name (rule P6).
+type home struct {
+	group    int
+	instance *provider.Instance
+}
+
+func (b *builder) homes() (byID, byName map[string]home) {
+	byID, byName = map[string]home{}, map[string]home{}
+	for gi := range b.snap.Groups {
+		g := &b.snap.Groups[gi]
+		for ii := range g.Instances {
+			in := &g.Instances[ii]
+			if in.ProviderID != "" {
+				byID[in.ProviderID] = home{gi, in}
+			}
+			if in.NodeName != "" {
+				byName[in.NodeName] = home{gi, in}
+			}
+		}
+	}
+	return byID, byName
+}
+
+func (b *builder) nodes(seen Observation) {
+	byID, byName := b.homes()
+	nominated := map[string][]Pod{}
+	for i := range seen.Unbound {
+		if p := &seen.Unbound[i]; p.Nominated != "" {
+			nominated[p.Nominated] = append(nominated[p.Nominated], *p)
+		}
+	}
+	b.snap.Nodes = make([]Node, 0, len(seen.Nodes))
+	for i := range seen.Nodes {
+		o := &seen.Nodes[i]
+		n := Node{Name: o.Object.Name, Object: o.Object, Shape: o.Shape, Group: -1, Bound: o.Pods}
+		h, ok := byID[o.Object.Spec.ProviderID]
+		if !ok || o.Object.Spec.ProviderID == "" {
+			h, ok = byName[n.Name]
+		}
+		var instance *provider.Instance
+		if ok {
+			n.Group, instance = h.group, h.instance
+			n.Instance, n.InstanceHold = instance.ID, instance.Hold
+		}
+		n.Unknown = !ok && b.snap.AsOf.Before(o.Object.CreationTimestamp.Time)
+		n.Standing = b.standing.Nodes[n.Name]
+		n.Kind = b.kind(&n, instance)
+		n.Batches = b.batches(o.Pods, nominated[n.Name])
+		if n.Group >= 0 {
+			b.countNode(&b.snap.Groups[n.Group], n.Kind)
+		}
+		if n.Kind == Booting {
+			if g := b.snap.Groups[n.Group]; g.HasTemplate {
+				n.Shape = g.Shape
+			}
+		}
+		b.snap.Nodes = append(b.snap.Nodes, n)
+	}
+}
+
+func (b *builder) countNode(g *Group, k NodeKind) {
+	switch k {
+	case Ready:
+		g.ReadyNodes++
+	case Booting:
+		g.BootingNodes++
+	case Unready:
+		g.UnreadyNodes++
+	case Leaving:
+		g.LeavingNodes++
+	}
+}
+
+func (b *builder) kind(n *Node, in *provider.Instance) NodeKind {
+	switch d := n.Standing.Drain; {
+	case n.Object.DeletionTimestamp != nil,
+		in != nil && in.State == provider.Deleting,
+		d != nil && d.Stage != RollingBack,
+		HasTaint(n.Object, TaintToBeDeleted):
+		return Leaving
+	case NodeReady(n.Object):
+		return Ready
+	case n.Group >= 0 && b.snap.Now.Before(n.Object.CreationTimestamp.Add(b.startupTime(n.Group))):
+		return Booting
+	}
+	return Unready
+}
+
+func (b *builder) startupTime(group int) time.Duration {
+	if t := b.snap.Groups[group].Options.MaxNodeStartupTime; t != nil {
+		return *t
+	}
+	return b.rules.StartupTime
+}
+
+// HasTaint tells whether the node has a taint with this key.
+func HasTaint(n *corev1.Node, key string) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+}
+
+// NodeReady tells whether pods may be expected to start on the node: its Ready
+// condition is True, and no taint says that it is not ready.
+func NodeReady(n *corev1.Node) bool {
+	ready := false
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	return ready && !HasTaint(n, corev1.TaintNodeNotReady) && !HasTaint(n, corev1.TaintNodeUnreachable)
+}
+
+// takesRoom tells whether a pod counts on its node.
+func (b *builder) takesRoom(p *Pod) bool {
+	if p.Flags&Finished != 0 {
+		return false
+	}
+	return p.Flags&(FromDaemonSet|Mirror) != 0 || b.classes.contents.Specs[p.Spec].Priority >= b.rules.ExpendableBelow
+}
+
+// batches counts pods by class, in the order in which classes were first met;
+// renumber sorts them.
+func (b *builder) batches(lists ...[]Pod) []Batch {
+	b.touched = b.touched[:0]
+	for _, pods := range lists {
+		for i := range pods {
+			p := &pods[i]
+			if !b.takesRoom(p) {
+				continue
+			}
+			id := b.class(p.Content, p.Flags&Terminating != 0)
+			for int(id) >= len(b.counts) {
+				b.counts = append(b.counts, 0)
+			}
+			if b.counts[id] == 0 {
+				b.touched = append(b.touched, id)
+			}
+			b.counts[id]++
+		}
+	}
+	if len(b.touched) == 0 {
+		return nil
+	}
+	out := make([]Batch, 0, len(b.touched))
+	for _, id := range b.touched {
+		out = append(out, Batch{id, b.counts[id]})
+		b.counts[id] = 0
+	}
+	return out
+}
+
+// coming adds a node for each unit that a group expects and that has not
+// registered (rule L6): expected − registered, where units whose removal is
+// under way are no longer part of what is expected.
+func (b *builder) coming() {
+	for gi := range b.snap.Groups {
+		g := &b.snap.Groups[gi]
+		registered := g.ReadyNodes + g.BootingNodes + g.UnreadyNodes + b.leavingWithinTarget(gi)
+		g.ComingNodes = max(0, g.Expected-registered)
+		if g.Err != nil || !g.HasTemplate {
+			continue
+		}
+		for i := range g.ComingNodes {
+			b.snap.Nodes = append(b.snap.Nodes, Node{
+				Name: fmt.Sprintf("%s:coming-%d", g.ID, i), Shape: g.Shape, Kind: Coming, Group: gi,
+			})
+		}
+	}
+}
+
+// leavingWithinTarget counts nodes that are leaving and that the target still
+// counts: those whose instance the cloud has not begun to delete.
+func (b *builder) leavingWithinTarget(group int) int {
+	n := 0
+	deleting := map[provider.InstanceID]bool{}
+	for _, in := range b.snap.Groups[group].Instances {
+		if in.State == provider.Deleting {
+			deleting[in.ID] = true
+		}
+	}
+	for i := range b.snap.Nodes {
+		node := &b.snap.Nodes[i]
+		if node.Group == group && node.Kind == Leaving && !deleting[node.Instance] {
+			n++
+		}
+	}
+	return n
+}
+
+// pending counts first and collects then, so that lists of ten thousands are
+// allocated once.
+func (b *builder) pending(seen Observation) {
+	of := make([]int32, len(seen.Unbound))
+	at := map[ClassID]int32{}
+	var counts []int
+	var oldest []int64
+	for i := range seen.Unbound {
+		p := &seen.Unbound[i]
+		of[i] = -1
+		if p.Flags&(Finished|Gated|FromDaemonSet|Terminating) != 0 || p.Nominated != "" {
+			continue
+		}
+		id := b.class(p.Content, false)
+		q, ok := at[id]
+		if !ok {
+			q = int32(len(b.snap.Pending))
+			at[id] = q
+			b.snap.Pending = append(b.snap.Pending, Pending{Class: id})
+			counts = append(counts, 0)
+			oldest = append(oldest, p.Created)
+		}
+		of[i] = q
+		counts[q]++
+	}
+	for i := range b.snap.Pending {
+		b.snap.Pending[i].Pods = make([]*Pod, 0, counts[i])
+	}
+	for i := range seen.Unbound {
+		if of[i] < 0 {
+			continue
+		}
+		p, q := &seen.Unbound[i], &b.snap.Pending[of[i]]
+		q.Pods = append(q.Pods, p)
+		q.Refused = q.Refused || p.Flags&Refused != 0
+		if p.Created < oldest[of[i]] {
+			oldest[of[i]] = p.Created
+		}
+	}
+	for i := range b.snap.Pending {
+		b.snap.Pending[i].Oldest = time.Unix(oldest[i], 0)
+	}
+}
+
+func (b *builder) renumber() {
+	var final []ClassID
+	b.snap.Classes, final = b.classes.sorted()
+	fix := func(batches []Batch) {
+		for i := range batches {
+			batches[i].Class = final[batches[i].Class]
+		}
+		slices.SortFunc(batches, func(x, y Batch) int { return cmp.Compare(x.Class, y.Class) })
+	}
+	for i := range b.snap.Nodes {
+		fix(b.snap.Nodes[i].Batches)
+	}
+	for i := range b.snap.Groups {
+		fix(b.snap.Groups[i].Static)
+	}
+	for i := range b.snap.Pending {
+		b.snap.Pending[i].Class = final[b.snap.Pending[i].Class]
+	}
+	slices.SortFunc(b.snap.Pending, func(x, y Pending) int { return cmp.Compare(x.Class, y.Class) })
+	for i := range b.snap.DaemonSets {
+		b.snap.DaemonSets[i].Class = final[b.snap.DaemonSets[i].Class]
+	}
+}

@@ -1,0 +1,116 @@
+package model
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Observation is what was seen in one moment: the cluster by its watches and
+// the cloud by its newest inventory. It is frozen: whoever made it never
+// changes what it refers to.
+type Observation struct {
+	Now  time.Time
+	Seed uint64
+	// Generation changes whenever anything else in the Observation but Now and
+	// Seed does. Zero means that the maker does not keep count.
+	Generation uint64
+
+	Contents Contents
+	// Nodes is sorted by name; each carries the pods bound to it.
+	Nodes []ObservedNode
+	// Unbound holds the pods that have no node, sorted by namespace and name.
+	Unbound    []Pod
+	DaemonSets []DaemonSet
+	Namespaces map[string]map[string]string // name → labels
+	Volumes    Volumes
+
+	// Inventory is the newest picture of the cloud; InventoryErr says why there
+	// is no newer one. With an empty AsOf there has never been one.
+	Inventory    provider.Inventory
+	InventoryErr string
+	// Templates is aligned with Inventory.Groups: what each group's template
+	// consists of.
+	Templates []Template
+	// Priorities is the priority expander's document, as last read; empty if
+	// there is none.
+	Priorities string
+}
+
+// ObservedNode is a node and the pods bound to it. Object is trimmed to what
+// scheduling and reporting need.
+type ObservedNode struct {
+	Object *corev1.Node
+	Shape  ShapeID
+	Pods   []Pod
+	// Generation changes whenever Object or Pods do; zero: not counted.
+	Generation uint64
+}
+
+// Template is a group's template by content. Known is false where the provider
+// could not tell.
+type Template struct {
+	Known bool
+	Shape ShapeID
+	Pods  []Content // static pods
+}
+
+// Flags are facts of a pod that are no part of its class.
+type Flags uint16
+
+// The flags of a pod.
+const (
+	// Terminating: it has a deletion timestamp.
+	Terminating Flags = 1 << iota
+	// Refused: the scheduler has marked it unschedulable.
+	Refused
+	// Mirror: it is a static pod's image in the API.
+	Mirror
+	// FromDaemonSet: a DaemonSet owns it, or it is annotated as if.
+	FromDaemonSet
+	// Finished: it has succeeded or failed, and takes no room.
+	Finished
+	// Gated: a scheduling gate holds it.
+	Gated
+)
+
+// Pod is one pod, its content by reference.
+type Pod struct {
+	Name string
+	UID  types.UID
+	Content
+	Flags Flags
+	// Nominated is the node that the scheduler is making room on for it.
+	Nominated string
+	// Owner is the UID of its controller, empty if it has none.
+	Owner types.UID
+	// Created is when it came to be, in seconds since 1970.
+	Created int64
+	// ScaleUpDelay is the pod's own wish to wait before nodes are bought for it.
+	ScaleUpDelay time.Duration
+}
+
+// DaemonSet is what puts a pod onto every node that it fits.
+type DaemonSet struct {
+	Namespace, Name string
+	UID             types.UID
+	Content         Content
+}
+
+// Volumes holds the storage objects that the scheduler's volume plugins read,
+// each slice sorted by namespace and name.
+type Volumes struct {
+	Claims      []*corev1.PersistentVolumeClaim
+	Persistent  []*corev1.PersistentVolume
+	Classes     []*storagev1.StorageClass
+	CSINodes    []*storagev1.CSINode
+	CSIDrivers  []*storagev1.CSIDriver
+	Capacities  []*storagev1.CSIStorageCapacity
+	Attachments []*storagev1.VolumeAttachment
+	// Generation changes whenever any of the above does; zero: not counted.
+	Generation uint64
+}

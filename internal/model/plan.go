@@ -1,0 +1,167 @@
+package model
+
+import (
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Verb is what a Call does.
+type Verb string
+
+// The verbs.
+const (
+	// Grow raises a group's target.
+	Grow Verb = "Grow"
+	// Taint marks a node as being deleted, so that nothing more lands on it.
+	Taint Verb = "Taint"
+	// Untaint takes that mark away.
+	Untaint Verb = "Untaint"
+	// Remove ends an instance, after a last look at its node's pods.
+	Remove Verb = "Remove"
+)
+
+// Call is one short, idempotent write on one subject. It says what it expects
+// to find, so that act can refuse what has changed meanwhile.
+type Call struct {
+	// ID names the call for good: verb, subject, and the instant it was
+	// decided at.
+	ID   string
+	Verb Verb
+	// Group and Pool are the subject of Grow, and the home of every node.
+	Group provider.GroupID
+	Pool  provider.PoolID
+	// Node and Instance are the subject of the other verbs.
+	Node     string
+	Instance provider.InstanceID
+	// From and To are Grow's targets. MaxTo is the group's limit when it was
+	// decided; act refuses a To above it (rule P4).
+	From, To, MaxTo int
+	// Deadline ends the call; at it, the call may have happened.
+	Deadline time.Time
+	// Reason and Why explain it: a code, and a line for a person.
+	Reason Reason
+	Why    string
+}
+
+// Outcome is the end of a Call.
+type Outcome struct {
+	Call Call
+	// Began and Ended are when act started and finished it.
+	Began, Ended time.Time
+	// Err is nil if it was done. With MayHaveHappened nobody knows.
+	Err *provider.Error
+	// Target is a group's target after Grow or Remove, -1 if not told.
+	Target int
+	// ResourceVersion is the written node's (rule L4), empty if none was.
+	ResourceVersion string
+	// Landed names the pods that act's last look found on a node that was to
+	// go; the node was then left alone.
+	Landed []string
+}
+
+// Plan is what was decided. Every slice is sorted: by group, class or node.
+type Plan struct {
+	Calls []Call
+	// Grow has an entry per group that grows, with the pods it grows for.
+	Grow []Growth
+	// Pending has an entry per class that has pods without a node.
+	Pending []PendingVerdict
+	// Unneeded are the nodes that nothing needs, whether or not they go now;
+	// Kept the others that Plimsoll could take away, each with what holds it.
+	Unneeded []NodeVerdict
+	Kept     []NodeVerdict
+	// Nodes is how many nodes the growths add; LowerBound is how many any plan
+	// would have to, for the same pods: summed requests over allocatable, the
+	// largest over resources, in the group where that is least.
+	Nodes      int
+	LowerBound int
+	// Wake is the earliest instant at which the same snapshot would give
+	// another plan; zero: never.
+	Wake time.Time
+	// Work counts what the decision cost.
+	Work Work
+}
+
+// Work counts steps, which do not depend on the machine.
+type Work struct {
+	Filters      int // one node tried for one pod by the real plugins
+	PreFilters   int
+	NodesScanned int
+	Options      int // group options computed
+}
+
+// Plus adds two counts.
+func (w Work) Plus(o Work) Work {
+	return Work{w.Filters + o.Filters, w.PreFilters + o.PreFilters, w.NodesScanned + o.NodesScanned, w.Options + o.Options}
+}
+
+// Growth is one group's part of the plan.
+type Growth struct {
+	Group    provider.GroupID
+	From, To int
+	// Pods are those that the new nodes are for.
+	Pods []Batch
+	// Why tells how the group was chosen.
+	Why string
+}
+
+// PendingVerdict is what became of one class's pods that have no node.
+type PendingVerdict struct {
+	Class ClassID
+	// Pods = Existing + Upcoming + Planned + Left.
+	Pods     int
+	Existing int // room on nodes that are ready
+	Upcoming int // room on nodes that are on their way
+	Planned  int // room on nodes that this plan buys
+	Left     int
+	// Since is when the oldest of them came to be.
+	Since time.Time
+	// Groups tells, for classes with pods left or planned, how each group
+	// stands to it; sorted by group.
+	Groups []GroupVerdict
+	// Skipped, if set, says why the class was not looked at.
+	Skipped *Verdict
+}
+
+// GroupVerdict is how a group stands to a class.
+type GroupVerdict struct {
+	Group provider.GroupID
+	Verdict
+}
+
+// NodeVerdict is how a node stands to its removal.
+type NodeVerdict struct {
+	Node  string
+	Group provider.GroupID
+	Verdict
+}
+
+// Verdict is a reasoned answer.
+type Verdict struct {
+	Reason Reason
+	// Detail has the numbers, for a person: "cpu 4 > 3.67".
+	Detail string
+	// Since and Until are when it began and when it ends by itself; zero if
+	// not known.
+	Since, Until time.Time
+	// Fix says what would change it.
+	Fix string
+}
+
+// Cycle is what one turn of the loop saw, decided and learned.
+type Cycle struct {
+	Snapshot *Snapshot
+	Plan     Plan
+	// Ended are the calls that ended before this cycle.
+	Ended []Outcome
+	// Decided is false where nothing had changed and the last plan still held.
+	Decided bool
+	// Took is how long each phase took, for metrics.
+	Took Took
+}
+
+// Took is the duration of each phase of one turn.
+type Took struct {
+	Observe, Decide time.Duration
+}

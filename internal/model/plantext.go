@@ -1,0 +1,114 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Text writes the plan for a person, and for tests to compare: one line per
+// growth, pending class, group verdict, node verdict and call, in order.
+func (p Plan) Text(s *Snapshot) string {
+	names := s.ClassNames()
+	var b strings.Builder
+	for _, g := range p.Grow {
+		fmt.Fprintf(&b, "grow %s %d → %d for %s (%s)\n", g.Group, g.From, g.To, batchText(names, g.Pods), g.Why)
+	}
+	for _, v := range p.Pending {
+		fmt.Fprintf(&b, "pending %s x%d:", names[v.Class], v.Pods)
+		if v.Skipped != nil {
+			fmt.Fprintf(&b, " not looked at: %s\n", v.Skipped.Text(s))
+			continue
+		}
+		for _, part := range []struct {
+			n    int
+			what string
+		}{{v.Existing, "fit on nodes that are there"}, {v.Upcoming, "on nodes on their way"}, {v.Planned, "on new nodes"}, {v.Left, "left"}} {
+			if part.n > 0 {
+				fmt.Fprintf(&b, " %d %s;", part.n, part.what)
+			}
+		}
+		b.WriteString("\n")
+		for _, g := range v.Groups {
+			fmt.Fprintf(&b, "  %s: %s\n", g.Group, g.Text(s))
+		}
+	}
+	for _, v := range p.Unneeded {
+		fmt.Fprintf(&b, "unneeded %s: %s\n", v.Node, v.Text(s))
+	}
+	for _, v := range p.Kept {
+		fmt.Fprintf(&b, "kept %s: %s\n", v.Node, v.Text(s))
+	}
+	for _, c := range p.Calls {
+		subject := string(c.Group)
+		if c.Node != "" {
+			subject = c.Node
+		}
+		fmt.Fprintf(&b, "call %s %s", c.Verb, subject)
+		if c.Verb == Grow {
+			fmt.Fprintf(&b, " %d → %d", c.From, c.To)
+		}
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
+		return "nothing to do\n"
+	}
+	return b.String()
+}
+
+// Text writes a verdict: reason, numbers, when it ends, what would change it.
+func (v Verdict) Text(s *Snapshot) string {
+	out := string(v.Reason)
+	if v.Detail != "" {
+		out += " (" + v.Detail + ")"
+	}
+	if !v.Until.IsZero() {
+		out += fmt.Sprintf(", until in %s", v.Until.Sub(s.Now))
+	}
+	if v.Fix != "" {
+		out += "; would change with: " + v.Fix
+	}
+	return out
+}
+
+// ClassNames gives each class a name for a person: its namespace and the names
+// of its pods up to what differs between them; of classes without pending
+// pods, its number.
+func (s *Snapshot) ClassNames() []string {
+	names := make([]string, len(s.Classes))
+	for i := range names {
+		names[i] = fmt.Sprintf("%s/class-%d", s.Classes[i].Namespace(), i)
+	}
+	for i := range s.Pending {
+		q := &s.Pending[i]
+		names[q.Class] = s.Classes[q.Class].Namespace() + "/" + commonName(q.Pods)
+	}
+	return names
+}
+
+// commonName is what the pods' names begin with in common, without the dash
+// and the digits that it may end in. Lists are sorted, so that the first and
+// the last differ the most.
+func commonName(pods []*Pod) string {
+	if len(pods) == 0 {
+		return ""
+	}
+	first, last := pods[0].Name, pods[len(pods)-1].Name
+	n := 0
+	for n < len(first) && n < len(last) && first[n] == last[n] {
+		n++
+	}
+	if name := strings.TrimRight(first[:n], "-0123456789"); name != "" {
+		return name
+	}
+	return first
+}
+
+func batchText(names []string, batches []Batch) string {
+	parts := make([]string, len(batches))
+	for i, b := range batches {
+		parts[i] = fmt.Sprintf("%s x%d", names[b.Class], b.Count)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,57 @@
+package model
+
+import "time"
+
+// Policy is what the operator wants, as far as deciding goes. It comes from
+// flags; every field has its default in package config.
+type Policy struct {
+	Rules     Rules
+	ScaleUp   ScaleUpPolicy
+	ScaleDown ScaleDownPolicy
+	// InventoryMaxAge: with an older inventory nothing is written to the cloud.
+	InventoryMaxAge time.Duration
+	// CallDeadline is how long one call may take.
+	CallDeadline time.Duration
+}
+
+// ScaleUpPolicy bounds and steers growth. A limit of 0 means none.
+type ScaleUpPolicy struct {
+	MaxNodesTotal      int
+	MaxCoresTotal      int64 // cores
+	MaxMemoryTotal     int64 // bytes
+	MaxNodesPerScaleUp int
+	// Expanders are applied in order: each narrows the choice that the one
+	// before it left. What remains after the last is settled by the group's id,
+	// or by the seed if "random" is among them.
+	Expanders []string
+	// Prices maps a group's id or an instance type to the price of a node per
+	// hour; for the price expander.
+	Prices map[string]float64
+	// BalanceSimilar spreads a growth over groups that are similar.
+	BalanceSimilar bool
+	BalanceIgnore  []string // label keys that do not count in that
+	BalanceLabels  []string // if set: only these label keys count
+	MemoryRatio    float64  // how far capacity in memory may differ
+	FreeRatio      float64  // how far what DaemonSets leave may differ
+	AllocRatio     float64  // how far allocatable may differ
+	ScaleFromZero  bool
+	NewPodDelay    time.Duration
+	Bypassed       []string // schedulers whose refusal is not waited for
+	Allowed        []string // schedulers whose pods count; empty: all
+	// SpreadStepLimit is how many nodes the plugins are shown for one class in
+	// one cycle, where its pods are placed one by one.
+	SpreadStepLimit int
+}
+
+// ScaleDownPolicy bounds and steers removal.
+type ScaleDownPolicy struct {
+	Enabled           bool
+	UnneededTime      time.Duration
+	DelayAfterAdd     time.Duration
+	DelayAfterDelete  time.Duration
+	DelayAfterFailure time.Duration
+	MaxParallelism    int
+	DeleteDelay       time.Duration // between the taint and the last look
+	MinCoresTotal     int64
+	MinMemoryTotal    int64
+}

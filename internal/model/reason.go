@@ -1,0 +1,95 @@
+package model
+
+// Reason is why something is as it is: a stable code, the same in plans,
+// events, metrics, logs and docs/reasons.md.
+type Reason string
+
+// Reasons why a class of pods does not go to a node or a group's template.
+// The first group comes from the scheduler's own filters.
+const (
+	// Fits: nothing is in the way.
+	Fits Reason = "Fits"
+
+	InsufficientResources Reason = "InsufficientResources"
+	NodeAffinity          Reason = "NodeAffinity"
+	TaintNotTolerated     Reason = "TaintNotTolerated"
+	NodeUnschedulable     Reason = "NodeUnschedulable"
+	PortConflict          Reason = "PortConflict"
+	PodAffinity           Reason = "PodAffinity"
+	TopologySpread        Reason = "TopologySpread"
+	VolumeNotBindable     Reason = "VolumeNotBindable"
+	VolumeZone            Reason = "VolumeZone"
+	VolumeLimit           Reason = "VolumeLimit"
+	VolumeInUse           Reason = "VolumeInUse"
+	NodeFeatures          Reason = "NodeFeatures"
+	// OtherFilter: a filter without a code of its own here said no; the detail
+	// has its words.
+	OtherFilter Reason = "OtherFilter"
+	// Unsupported: no verdict can be given for a feature of this pod.
+	Unsupported Reason = "Unsupported"
+
+	// The group fits, and may not grow.
+	GroupAtMax         Reason = "GroupAtMax"
+	PoolAtMax          Reason = "PoolAtMax"
+	MaxNodesTotal      Reason = "MaxNodesTotal"
+	CoresTotal         Reason = "CoresTotal"
+	MemoryTotal        Reason = "MemoryTotal"
+	MaxNodesPerScaleUp Reason = "MaxNodesPerScaleUp"
+	GroupBusy          Reason = "GroupBusy"
+	GroupHeld          Reason = "GroupHeld"
+	GroupPaused        Reason = "GroupPaused"
+	GroupUnreadable    Reason = "GroupUnreadable"
+	NoTemplate         Reason = "NoTemplate"
+	StaleInventory     Reason = "StaleInventory"
+	ScaleFromZeroOff   Reason = "ScaleFromZeroOff"
+
+	// NotChosen: it would do, and another group was better.
+	NotChosen Reason = "NotChosen"
+	// StepBudget: this cycle's budget of steps is used up; the next goes on.
+	StepBudget Reason = "StepBudget"
+	// SpreadCapacity: it fits, and the other topology domains have no room for
+	// the pods that the spread constraint wants there.
+	SpreadCapacity Reason = "SpreadCapacity"
+	// SpreadPostponed: to open the group's topology domain in the same cycle
+	// would hold back pods in the others; the next cycle may.
+	SpreadPostponed Reason = "SpreadPostponed"
+)
+
+// Reasons why a class of pods is not planned for at all.
+const (
+	// Expendable: its priority is below the cutoff.
+	Expendable Reason = "Expendable"
+	// NotRefused: the scheduler has not said no to any of its pods yet.
+	NotRefused Reason = "NotRefused"
+	// ForeignScheduler: a scheduler that was not allowed is to place it.
+	ForeignScheduler Reason = "ForeignScheduler"
+	// ScaleUpDelayed: the pods are younger than they, or a flag, wish to wait.
+	ScaleUpDelayed Reason = "ScaleUpDelayed"
+)
+
+// Reasons why a node stays. Names are those of the Cluster Autoscaler where it
+// has one.
+const (
+	// Unneeded: nothing is in the way of its removal.
+	Unneeded                  Reason = "Unneeded"
+	NotAutoscaled             Reason = "NotAutoscaled"
+	NotEmpty                  Reason = "NotUnderutilized"
+	ScaleDownDisabled         Reason = "ScaleDownDisabledAnnotation"
+	ScaleDownOff              Reason = "ScaleDownOff"
+	NotUnneededLongEnough     Reason = "NotUnneededLongEnough"
+	GroupAtMin                Reason = "NodeGroupMinSizeReached"
+	PoolAtMin                 Reason = "PoolMinSizeReached"
+	MinimalResourceLimit      Reason = "MinimalResourceLimitExceeded"
+	CurrentlyBeingDeleted     Reason = "CurrentlyBeingDeleted"
+	NotReady                  Reason = "NotReady"
+	Reserved                  Reason = "ReservedForPendingPods"
+	Cooldown                  Reason = "Cooldown"
+	MaxParallelismReached     Reason = "MaxParallelismReached"
+	PodLanded                 Reason = "PodLanded"
+	AllOrNothing              Reason = "AtomicScaleDownFailed"
+	InstanceHeld              Reason = "InstanceHeld"
+	RemovalUnderWay           Reason = "RemovalUnderWay"
+	PendingPodsWaitForGrowth  Reason = "PendingPodsWaitForGrowth"
+	NodeWithoutKnownInstance  Reason = "UnknownInstance"
+	ResourceVersionNotYetSeen Reason = "WriteNotYetSeen"
+)

@@ -1,0 +1,159 @@
+package model
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// ClassID and NodeID index a Snapshot's Classes and Nodes; they mean nothing
+// outside of it.
+type (
+	ClassID int32
+	NodeID  int32
+)
+
+// Snapshot is one moment, ready to decide on. It is frozen, and everything in
+// it is sorted: classes by content, nodes by name (those that exist, then
+// those on their way), groups by id.
+type Snapshot struct {
+	Now        time.Time
+	Seed       uint64
+	Generation uint64
+
+	Contents   Contents
+	Classes    []Class
+	Nodes      []Node
+	Groups     []Group
+	Pools      []provider.Pool
+	Pending    []Pending
+	DaemonSets []DaemonSetClass
+	Namespaces map[string]map[string]string
+	Volumes    Volumes
+	Priorities string
+
+	// AsOf is the age of the inventory; InventoryErr why there is no newer one.
+	AsOf         time.Time
+	InventoryErr string
+	// LastGrowth, LastRemoval and LastFailure are the ledger's.
+	LastGrowth, LastRemoval, LastFailure time.Time
+
+	projection *projection
+}
+
+// Class is a set of pods that the scheduler cannot tell apart: equal in spec,
+// and in those labels that some scheduling selector reads.
+type Class struct {
+	Key         string
+	Spec        *Spec
+	Labels      map[string]string
+	Terminating bool
+}
+
+// Namespace is the namespace that all pods of the class are in.
+func (c *Class) Namespace() string { return c.Spec.Pod.Namespace }
+
+// Batch is a number of pods of one class.
+type Batch struct {
+	Class ClassID
+	Count int
+}
+
+// NodeKind is where a node is between being asked for and being gone.
+type NodeKind uint8
+
+// The kinds of node.
+const (
+	// Ready: the node is registered and ready. Pods may go there.
+	Ready NodeKind = iota
+	// Booting: registered, and not ready yet for the first time. It is
+	// simulated as its group's template under its own name (rule L6).
+	Booting
+	// Coming: asked of the cloud, and not registered. Its name is made up.
+	Coming
+	// Unready: it was ready, or should have been by now. Its pods are there; no
+	// pod goes there.
+	Unready
+	// Leaving: its removal is under way. It is capacity for nobody (rule L6),
+	// and still a topology domain for the pods on it.
+	Leaving
+)
+
+// String names the kind.
+func (k NodeKind) String() string {
+	return [...]string{"Ready", "Booting", "Coming", "Unready", "Leaving"}[k]
+}
+
+// Node is a node that exists or is on its way.
+type Node struct {
+	Name string
+	// Object is the node as observed, nil for one that is coming.
+	Object *corev1.Node
+	Shape  ShapeID
+	Kind   NodeKind
+	// Group indexes Snapshot.Groups, -1 for a node that no group has.
+	Group    int
+	Instance provider.InstanceID
+	// InstanceHold is the provider's reason not to remove the instance.
+	InstanceHold string
+	// Batches are the pods on it, by class; sorted by class. Finished pods are
+	// left out, pods nominated to it are in.
+	Batches []Batch
+	// Bound are the pods bound to it as observed.
+	Bound []Pod
+	// Standing is what the ledger knows of it.
+	Standing NodeStanding
+	// Unknown: it is younger than the inventory and no instance matches it
+	// (rule L5), so that it is neither managed nor unmanaged.
+	Unknown bool
+}
+
+// Group is a node group and how it stands.
+type Group struct {
+	provider.Group
+	// Shape and Static are the template's content; HasTemplate is false where
+	// the provider cannot tell it.
+	HasTemplate bool
+	Shape       ShapeID
+	Static      []Batch
+	// Expected is the target that counts: the observed one, or the one that our
+	// own writes lead us to expect until a newer read (rules L2, L3).
+	Expected int
+	Busy     *Call
+	// PausedUntil and Failure are the ledger's, after a growth that failed.
+	PausedUntil time.Time
+	Failure     string
+	// Nodes counts by kind: registered nodes of the group, and those coming.
+	ReadyNodes, BootingNodes, UnreadyNodes, LeavingNodes, ComingNodes int
+}
+
+// Pending is a class with pods that have no node.
+type Pending struct {
+	Class ClassID
+	// Pods are sorted by namespace and name; they are the observation's own.
+	Pods []*Pod
+	// Refused: the scheduler has said no to at least one of them, so that all
+	// of them are waiting for room (rule L12).
+	Refused bool
+	// Oldest is when the first of them came to be.
+	Oldest time.Time
+}
+
+// DaemonSetClass is a DaemonSet and the class of its pods.
+type DaemonSetClass struct {
+	DaemonSet
+	Class ClassID
+}
+
+// ReadyNodes counts the nodes that are ready.
+func (s *Snapshot) ReadyNodes() int {
+	n := 0
+	for i := range s.Nodes {
+		if s.Nodes[i].Kind == Ready {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,401 @@
+package observe
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/plimsoll-dev/plimsoll/internal/catalog"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// cluster is what is known of nodes and pods, kept up to date event by event.
+// Its caller holds the observer's lock around every method.
+type cluster struct {
+	catalog *catalog.Catalog
+	nodes   map[string]*node
+	// places tells where each known pod is; a nil node means that it has none.
+	places  map[cache.ObjectName]place
+	unbound map[cache.ObjectName]*model.Pod
+	// words makes equal strings share their bytes: names of namespaces and
+	// nodes, ids of owners.
+	words map[string]string
+
+	// generation changes with every change of interest; news is called for
+	// those that the loop should look at soon.
+	generation *uint64
+	news       func()
+
+	frozenNodes   []model.ObservedNode
+	nodesStale    bool
+	frozenUnbound []model.Pod
+	unboundStale  bool
+	checkAt       int // catalog size at which it is next looked at for stale content
+}
+
+// place is where a pod is, and which pod it is: names are used again.
+type place struct {
+	node *node
+	uid  types.UID
+}
+
+// node is a node and its pods. Pods may be known before their node is; object
+// is nil until then.
+type node struct {
+	name       string
+	object     *corev1.Node
+	shape      model.ShapeID
+	pods       []model.Pod
+	generation uint64
+	// shared: pods has been given out and must not be written any more.
+	shared bool
+}
+
+// compactFrom is the size from which a catalog is worth making anew.
+const compactFrom = 1 << 16
+
+// maxWords bounds the table of shared strings. When it is full it is begun
+// anew, which costs sharing and nothing else.
+const maxWords = 1 << 18
+
+func newCluster(generation *uint64, news func()) *cluster {
+	return &cluster{
+		catalog:    catalog.New(),
+		nodes:      map[string]*node{},
+		places:     map[cache.ObjectName]place{},
+		unbound:    map[cache.ObjectName]*model.Pod{},
+		words:      map[string]string{},
+		generation: generation,
+		news:       news,
+		nodesStale: true, unboundStale: true,
+		checkAt: compactFrom,
+	}
+}
+
+func (c *cluster) word(s string) string {
+	if s == "" {
+		return ""
+	}
+	if w, ok := c.words[s]; ok {
+		return w
+	}
+	if len(c.words) >= maxWords {
+		clear(c.words)
+	}
+	c.words[s] = s
+	return s
+}
+
+func (c *cluster) bump() { *c.generation++ }
+
+// node gives the entry of a name, a new one if need be.
+func (c *cluster) node(name string) *node {
+	n, ok := c.nodes[name]
+	if !ok {
+		n = &node{name: c.word(name)}
+		c.nodes[n.name] = n
+	}
+	return n
+}
+
+func (c *cluster) touchNode(n *node) {
+	c.bump()
+	n.generation = *c.generation
+	c.nodesStale = true
+}
+
+// forget drops an entry that nothing refers to any more.
+func (c *cluster) forget(n *node) {
+	if n.object == nil && len(n.pods) == 0 {
+		delete(c.nodes, n.name)
+	}
+}
+
+// 1. Pods.
+
+func (c *cluster) putPod(r *podRow) {
+	c.adopt(r)
+	r.name.Namespace = c.word(r.name.Namespace)
+	r.pod.Owner = types.UID(c.word(string(r.pod.Owner)))
+	r.pod.Nominated = c.word(r.pod.Nominated)
+	was, known := c.places[r.name]
+	if known && was.uid != r.pod.UID {
+		// Another pod by the same name: the old one is gone.
+		c.dropPod(r.name)
+		was, known = place{}, false
+	}
+	if r.node == "" {
+		c.putUnbound(r, was, known)
+		return
+	}
+	n := c.node(r.node)
+	if known && was.node == n {
+		i := n.find(r.pod.UID, r.pod.Name)
+		if n.pods[i] == r.pod {
+			return
+		}
+		n.own()
+		n.pods[i] = r.pod
+		c.touchNode(n)
+		return
+	}
+	if known {
+		c.leave(r.name, was)
+	}
+	n.own()
+	n.pods = append(n.pods, r.pod)
+	c.places[r.name] = place{n, r.pod.UID}
+	c.touchNode(n)
+	if known {
+		c.news() // a pod that waited has its node
+	}
+}
+
+func (c *cluster) putUnbound(r *podRow, was place, known bool) {
+	old := c.unbound[r.name]
+	if old != nil && *old == r.pod {
+		return
+	}
+	if known && was.node != nil {
+		c.leave(r.name, was)
+	}
+	refused := r.pod.Flags&model.Refused != 0
+	if old == nil || refused && old.Flags&model.Refused == 0 {
+		c.news()
+	}
+	c.unbound[r.name] = &r.pod
+	c.places[r.name] = place{nil, r.pod.UID}
+	c.unboundStale = true
+	c.bump()
+}
+
+// leave takes a pod away from where it was.
+func (c *cluster) leave(name cache.ObjectName, was place) {
+	if was.node == nil {
+		delete(c.unbound, name)
+		c.unboundStale = true
+		return
+	}
+	n := was.node
+	n.own()
+	i := n.find(was.uid, name.Name)
+	n.pods = slices.Delete(n.pods, i, i+1)
+	c.touchNode(n)
+	c.forget(n)
+}
+
+func (c *cluster) dropPod(name cache.ObjectName) {
+	was, known := c.places[name]
+	if !known {
+		return
+	}
+	c.leave(name, was)
+	delete(c.places, name)
+	c.bump()
+}
+
+func (c *cluster) replacePods(rows []*podRow) {
+	keep := make(map[cache.ObjectName]bool, len(rows))
+	for _, r := range rows {
+		keep[r.name] = true
+	}
+	for name := range c.places {
+		if !keep[name] {
+			c.dropPod(name)
+		}
+	}
+	for _, r := range rows {
+		c.putPod(r)
+	}
+	c.news()
+}
+
+// own makes the pods writable: what was given out stays as it was.
+func (n *node) own() {
+	if n.shared {
+		n.pods = slices.Clone(n.pods)
+		n.shared = false
+	}
+}
+
+// find gives the index of a pod that is known to be here.
+func (n *node) find(uid types.UID, name string) int {
+	return slices.IndexFunc(n.pods, func(p model.Pod) bool { return p.UID == uid && p.Name == name })
+}
+
+// 2. Nodes.
+
+func (c *cluster) putNode(obj *corev1.Node) {
+	n := c.node(obj.Name)
+	old := n.object
+	n.object = obj
+	if old != nil && sameNode(old, obj) {
+		// Its version must be seen (a write of ours may be waited for), yet
+		// nothing that anyone decides on has changed.
+		c.nodesStale = true
+		return
+	}
+	n.shape = c.catalog.Shape(obj)
+	c.touchNode(n)
+	if old == nil || model.NodeReady(obj) != model.NodeReady(old) || old.UID != obj.UID {
+		c.news()
+	}
+}
+
+func (c *cluster) dropNode(name string) {
+	n, ok := c.nodes[name]
+	if !ok || n.object == nil {
+		return
+	}
+	n.object = nil
+	c.touchNode(n)
+	c.forget(n)
+	c.news()
+}
+
+func (c *cluster) replaceNodes(all []*corev1.Node) {
+	keep := make(map[string]bool, len(all))
+	for _, obj := range all {
+		keep[obj.Name] = true
+	}
+	for _, name := range slices.Collect(maps.Keys(c.nodes)) {
+		if !keep[name] {
+			c.dropNode(name)
+		}
+	}
+	for _, obj := range all {
+		c.putNode(obj)
+	}
+}
+
+// 3. What is given out.
+
+// observed is the frozen list of nodes, by name.
+func (c *cluster) observed() []model.ObservedNode {
+	if !c.nodesStale {
+		return c.frozenNodes
+	}
+	c.nodesStale = false
+	out := make([]model.ObservedNode, 0, len(c.nodes))
+	for _, n := range c.nodes {
+		if n.object == nil {
+			continue
+		}
+		n.shared = true
+		out = append(out, model.ObservedNode{
+			Object: n.object, Shape: n.shape, Pods: slices.Clip(n.pods), Generation: n.generation,
+		})
+	}
+	slices.SortFunc(out, func(a, b model.ObservedNode) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
+	c.frozenNodes = out
+	return out
+}
+
+// waiting is the frozen list of pods without a node, by namespace and name.
+func (c *cluster) waiting() []model.Pod {
+	if !c.unboundStale {
+		return c.frozenUnbound
+	}
+	c.unboundStale = false
+	names := slices.SortedFunc(maps.Keys(c.unbound), compareNames)
+	out := make([]model.Pod, len(names))
+	for i, name := range names {
+		out[i] = *c.unbound[name]
+	}
+	c.frozenUnbound = out
+	return out
+}
+
+// 4. The catalog.
+
+// adopt names a row's content in the present catalog, if it was made with an
+// older one.
+func (c *cluster) adopt(r *podRow) {
+	if r.catalog != c.catalog {
+		old := r.catalog.Contents()
+		r.pod.Content = intern(c.catalog, old, r.pod.Content)
+		r.catalog = c.catalog
+	}
+}
+
+// intern gives the name in a new catalog of what an old one calls c. A spec in
+// a catalog is cut down already, and cutting it down again changes nothing.
+func intern(to *catalog.Catalog, from model.Contents, c model.Content) model.Content {
+	pod := &corev1.Pod{Spec: from.Specs[c.Spec].Pod.Spec}
+	pod.Namespace = from.Specs[c.Spec].Pod.Namespace
+	pod.Labels = from.Labels[c.Labels].Labels
+	return to.Pod(pod)
+}
+
+// compact starts a new catalog when more than half of a large one is content
+// that no pod and no node has any more. It tells whether it did: whoever holds
+// contents beside pods and nodes must then name them anew.
+func (c *cluster) compact() bool {
+	contents := c.catalog.Contents()
+	size := len(contents.Specs) + len(contents.Labels) + len(contents.Shapes)
+	if size < c.checkAt {
+		return false
+	}
+	live := c.live(contents)
+	if 2*live >= size {
+		c.checkAt = 2 * size
+		return false
+	}
+	c.catalog = catalog.New()
+	// Many pods share a content; each is interned once.
+	named := map[model.Content]model.Content{}
+	rename := func(p *model.Pod) {
+		to, ok := named[p.Content]
+		if !ok {
+			to = intern(c.catalog, contents, p.Content)
+			named[p.Content] = to
+		}
+		p.Content = to
+	}
+	for _, n := range c.nodes {
+		n.own()
+		for i := range n.pods {
+			rename(&n.pods[i])
+		}
+		if n.object != nil {
+			n.shape = c.catalog.Shape(n.object)
+		}
+		c.touchNode(n)
+	}
+	for _, p := range c.unbound {
+		rename(p)
+	}
+	c.unboundStale = true
+	c.checkAt = max(compactFrom, 2*live)
+	c.bump()
+	return true
+}
+
+// live counts the contents that some pod or node has.
+func (c *cluster) live(contents model.Contents) int {
+	specs := make([]bool, len(contents.Specs))
+	labels := make([]bool, len(contents.Labels))
+	shapes := make([]bool, len(contents.Shapes))
+	for _, n := range c.nodes {
+		shapes[n.shape] = n.object != nil || shapes[n.shape]
+		for i := range n.pods {
+			specs[n.pods[i].Spec], labels[n.pods[i].Labels] = true, true
+		}
+	}
+	for _, p := range c.unbound {
+		specs[p.Spec], labels[p.Labels] = true, true
+	}
+	n := 0
+	for _, set := range [][]bool{specs, labels, shapes} {
+		for _, is := range set {
+			if is {
+				n++
+			}
+		}
+	}
+	return n
+}

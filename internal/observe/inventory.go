@@ -1,0 +1,197 @@
+package observe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Rule P7 in numbers: after how many complete answers without it a group is
+// believed to be gone, and for how long a Ready node outweighs a cloud that
+// does not list its instance. The second must be longer than any cloud's
+// listing lags, and must end: a machine that a person took out of its group
+// stays Ready and is the group's no more.
+const (
+	forgetGroupAfter    = 3
+	believeNodeAgainst  = 10 * time.Minute
+	reasonMissing       = "MissingFromAnswer"
+	reasonEmptyInstead  = "EmptyAnswer"
+	reasonTwiceInAnswer = "GroupTwiceInAnswer"
+)
+
+// known is what is known of the cloud: the last good answer, and what older
+// ones had that it has not.
+type known struct {
+	inventory provider.Inventory
+	missing   map[provider.GroupID]int // complete answers in a row without this group
+	absent    []absence
+}
+
+// absence is an instance that the newest answer lacks.
+type absence struct {
+	group    provider.GroupID
+	instance provider.Instance
+	since    time.Time // AsOf of the first answer without it
+}
+
+// fold adds a complete answer to what is known. An answer that cannot be true
+// is an error, and what was known stays. ready tells whether the node of an
+// instance is Ready.
+func (k known) fold(answer provider.Inventory, ready func(*provider.Instance) bool) (known, error) {
+	if len(answer.Groups) == 0 && len(k.inventory.Groups) > 0 {
+		return k, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Code: reasonEmptyInstead,
+			Message: fmt.Sprintf("the answer has no node group at all where there were %d; it is not taken for true", len(k.inventory.Groups))}
+	}
+	if answer.AsOf.IsZero() {
+		return k, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Message: "the answer does not say when it was read (AsOf)"}
+	}
+	next := known{inventory: answer, missing: map[provider.GroupID]int{}}
+	next.inventory.Groups = make([]provider.Group, 0, len(answer.Groups))
+	before := map[provider.GroupID]*provider.Group{}
+	for i := range k.inventory.Groups {
+		before[k.inventory.Groups[i].ID] = &k.inventory.Groups[i]
+	}
+	// 1. Groups of the answer; one that could not be read stays as it was.
+	answered := map[provider.GroupID]bool{}
+	for _, g := range answer.Groups {
+		if answered[g.ID] {
+			return k, &provider.Error{Op: provider.OpInventory, Group: g.ID, Kind: provider.Transient, Code: reasonTwiceInAnswer,
+				Message: "the answer has this group twice"}
+		}
+		answered[g.ID] = true
+		if old := before[g.ID]; g.Err != nil && old != nil {
+			kept := *old
+			kept.Err = g.Err
+			g = kept
+		}
+		next.inventory.Groups = append(next.inventory.Groups, g)
+	}
+	// 2. Groups that it lacks are held for a while.
+	for id, old := range before {
+		if answered[id] {
+			continue
+		}
+		n := k.missing[id] + 1
+		if n >= forgetGroupAfter {
+			continue
+		}
+		next.missing[id] = n
+		held := *old
+		held.Err = &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.NotFound, Code: reasonMissing,
+			Message: fmt.Sprintf("the group is missing from %d of the newest answers; after %d it is forgotten", n, forgetGroupAfter)}
+		next.inventory.Groups = append(next.inventory.Groups, held)
+	}
+	slices.SortFunc(next.inventory.Groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
+	// 3. Instances that it lacks, though their nodes are Ready.
+	next.absent = k.absences(next.inventory, ready)
+	return next, nil
+}
+
+// absences are the instances that were known and that the next picture lacks,
+// as far as Ready nodes speak against that.
+func (k known) absences(next provider.Inventory, ready func(*provider.Instance) bool) []absence {
+	groups := map[provider.GroupID]bool{}
+	present := map[string]bool{}
+	for i := range next.Groups {
+		groups[next.Groups[i].ID] = true
+		for j := range next.Groups[i].Instances {
+			for _, name := range namesOf(&next.Groups[i].Instances[j]) {
+				present[name] = true
+			}
+		}
+	}
+	var out []absence
+	add := func(a absence) {
+		listed := slices.ContainsFunc(namesOf(&a.instance), func(name string) bool { return present[name] })
+		if !listed && groups[a.group] && next.AsOf.Sub(a.since) < believeNodeAgainst && ready(&a.instance) {
+			out = append(out, a)
+		}
+	}
+	for i := range k.inventory.Groups {
+		g := &k.inventory.Groups[i]
+		for _, in := range g.Instances {
+			add(absence{g.ID, in, next.AsOf})
+		}
+	}
+	for _, a := range k.absent {
+		add(a)
+	}
+	return out
+}
+
+// namesOf are the names under which an instance may come back.
+func namesOf(in *provider.Instance) []string {
+	names := []string{"id/" + string(in.ID)}
+	if in.ProviderID != "" {
+		names = append(names, "provider/"+in.ProviderID)
+	}
+	if in.NodeName != "" {
+		names = append(names, "node/"+in.NodeName)
+	}
+	return names
+}
+
+// believed is the picture to decide on: the inventory, and with it the absent
+// instances whose nodes are Ready now. What is known is not changed.
+func (k known) believed(ready func(*provider.Instance) bool) provider.Inventory {
+	back := map[provider.GroupID][]provider.Instance{}
+	for _, a := range k.absent {
+		if ready(&a.instance) {
+			back[a.group] = append(back[a.group], a.instance)
+		}
+	}
+	if len(back) == 0 {
+		return k.inventory
+	}
+	out := k.inventory
+	out.Groups = slices.Clone(out.Groups)
+	for i := range out.Groups {
+		if more := back[out.Groups[i].ID]; len(more) > 0 {
+			out.Groups[i].Instances = slices.Concat(out.Groups[i].Instances, more)
+		}
+	}
+	return out
+}
+
+// templates names what each group's template consists of.
+func (c *cluster) templates(groups []provider.Group) []model.Template {
+	out := make([]model.Template, len(groups))
+	for i := range groups {
+		t := groups[i].Template
+		if t == nil || t.Node == nil {
+			continue
+		}
+		out[i] = model.Template{Known: true, Shape: c.catalog.Shape(t.Node)}
+		for _, pod := range t.Pods {
+			out[i].Pods = append(out[i].Pods, c.catalog.Pod(pod))
+		}
+	}
+	return out
+}
+
+// readyNode tells whether an instance's node is Ready: by exact provider id,
+// else by name (rule P6). byID are the Ready nodes by provider id.
+func (c *cluster) readyNode(in *provider.Instance, byID map[string]*corev1.Node) bool {
+	if in.ProviderID != "" && byID[in.ProviderID] != nil {
+		return true
+	}
+	n, ok := c.nodes[in.NodeName]
+	return ok && n.object != nil && model.NodeReady(n.object)
+}
+
+// readyByID lists the Ready nodes by provider id.
+func (c *cluster) readyByID() map[string]*corev1.Node {
+	out := make(map[string]*corev1.Node, len(c.nodes))
+	for _, n := range c.nodes {
+		if n.object != nil && n.object.Spec.ProviderID != "" && model.NodeReady(n.object) {
+			out[n.object.Spec.ProviderID] = n.object
+		}
+	}
+	return out
+}

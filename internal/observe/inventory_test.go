@@ -1,0 +1,147 @@
+package observe
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+var t0 = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// answer makes an inventory at a number of seconds after t0.
+func answer(seconds int, groups ...provider.Group) provider.Inventory {
+	return provider.Inventory{AsOf: t0.Add(time.Duration(seconds) * time.Second), Groups: groups}
+}
+
+func group(id string, target int, instances ...string) provider.Group {
+	g := provider.Group{ID: provider.GroupID(id), Max: 10, Target: target}
+	for _, i := range instances {
+		g.Instances = append(g.Instances, provider.Instance{ID: provider.InstanceID(i), ProviderID: "cloud://" + i, NodeName: i, State: provider.Running})
+	}
+	return g
+}
+
+func never(*provider.Instance) bool  { return false }
+func always(*provider.Instance) bool { return true }
+
+func mustFold(t *testing.T, k known, a provider.Inventory, ready func(*provider.Instance) bool) known {
+	t.Helper()
+	next, err := k.fold(a, ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+// Rule P7: an answer that says that nothing is there is never taken for zero.
+func TestEmptyAnswer(t *testing.T) {
+	k := mustFold(t, known{}, answer(1), never)
+	k = mustFold(t, k, answer(2, group("a", 3), group("b", 1)), never)
+	next, err := k.fold(answer(3), never)
+	if err == nil || !strings.Contains(err.Error(), "2") {
+		t.Fatalf("error %v", err)
+	}
+	if len(next.inventory.Groups) != 2 || next.inventory.AsOf != k.inventory.AsOf {
+		t.Errorf("known now: %+v", next.inventory)
+	}
+}
+
+func TestAnswerThatCannotBeTrue(t *testing.T) {
+	for name, a := range map[string]provider.Inventory{
+		"a group twice": answer(1, group("a", 1), group("a", 2)),
+		"no time":       {Groups: []provider.Group{group("a", 1)}},
+	} {
+		var contract *provider.Error
+		if _, err := (known{}).fold(a, never); !errors.As(err, &contract) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// An unreadable group keeps what was known of it.
+func TestUnreadableGroup(t *testing.T) {
+	bad := provider.Group{ID: "a", Err: &provider.Error{Kind: provider.Throttled}}
+	k := mustFold(t, known{}, answer(1, group("a", 3, "i"), group("b", 1)), never)
+	k = mustFold(t, k, answer(2, bad, group("b", 2)), never)
+	a, b := k.inventory.Groups[0], k.inventory.Groups[1]
+	if a.Target != 3 || len(a.Instances) != 1 || a.Err == nil || a.Err.Kind != provider.Throttled {
+		t.Errorf("a: %+v", a)
+	}
+	if b.Target != 2 || b.Err != nil {
+		t.Errorf("b: %+v", b)
+	}
+	k = mustFold(t, k, answer(3, group("a", 4), group("b", 2)), never)
+	if a := k.inventory.Groups[0]; a.Target != 4 || a.Err != nil {
+		t.Errorf("a, readable again: %+v", a)
+	}
+	k = mustFold(t, known{}, answer(1, bad), never)
+	if a := k.inventory.Groups[0]; a.Err == nil {
+		t.Errorf("never read: %+v", a)
+	}
+}
+
+// Rule P7: a group missing from complete answers is held, and forgotten at the
+// third.
+func TestMissingGroup(t *testing.T) {
+	k := mustFold(t, known{}, answer(0, group("a", 3), group("b", 1)), never)
+	for i := 1; i < forgetGroupAfter; i++ {
+		k = mustFold(t, k, answer(i, group("b", 1)), never)
+		if len(k.inventory.Groups) != 2 || k.inventory.Groups[0].Target != 3 || k.inventory.Groups[0].Err == nil ||
+			k.inventory.Groups[0].Err.Kind != provider.NotFound {
+			t.Fatalf("answer %d: %+v", i, k.inventory.Groups)
+		}
+	}
+	back := mustFold(t, k, answer(9, group("a", 5), group("b", 1)), never)
+	if g := back.inventory.Groups[0]; g.Target != 5 || g.Err != nil || len(back.missing) != 0 {
+		t.Errorf("back: %+v", g)
+	}
+	k = mustFold(t, k, answer(9, group("b", 1)), never)
+	if len(k.inventory.Groups) != 1 || k.inventory.Groups[0].ID != "b" {
+		t.Errorf("not forgotten: %+v", k.inventory.Groups)
+	}
+	// A failed read between two answers does not count as one.
+	k = mustFold(t, known{}, answer(0, group("a", 3), group("b", 1)), never)
+	k = mustFold(t, k, answer(1, group("b", 1)), never)
+	k, err := k.fold(answer(2), never)
+	if err == nil || k.missing["a"] != 1 {
+		t.Errorf("missing from %d answers, error %v", k.missing["a"], err)
+	}
+}
+
+// Rule P7: a Ready node contradicts an absent instance, and is believed.
+func TestAbsentInstance(t *testing.T) {
+	k := mustFold(t, known{}, answer(0, group("a", 2, "i", "j")), always)
+	ready := map[string]bool{"i": true, "j": false}
+	isReady := func(in *provider.Instance) bool { return ready[in.NodeName] }
+	k = mustFold(t, k, answer(1, group("a", 2)), isReady)
+	if got := k.believed(isReady).Groups[0].Instances; len(got) != 1 || got[0].ID != "i" {
+		t.Fatalf("believed %+v", got)
+	}
+	if len(k.inventory.Groups[0].Instances) != 0 {
+		t.Error("what is known was changed")
+	}
+	// It stays believed over answers, and no longer than its node is Ready.
+	k = mustFold(t, k, answer(60, group("a", 2)), isReady)
+	if got := k.believed(isReady).Groups[0].Instances; len(got) != 1 {
+		t.Fatalf("a minute later: %+v", got)
+	}
+	ready["i"] = false
+	if got := k.believed(isReady).Groups[0].Instances; len(got) != 0 {
+		t.Errorf("its node is not Ready any more: %+v", got)
+	}
+	ready["i"] = true
+	// The cloud lists it again, under any of its names: once.
+	listed := group("a", 2)
+	listed.Instances = []provider.Instance{{ID: "new-id", NodeName: "i"}}
+	if back := mustFold(t, k, answer(90, listed), isReady); len(back.believed(isReady).Groups[0].Instances) != 1 {
+		t.Errorf("twice: %+v", back.believed(isReady).Groups[0].Instances)
+	}
+	// Not for ever.
+	k = mustFold(t, k, answer(1+int(believeNodeAgainst.Seconds()), group("a", 2)), isReady)
+	if got := k.believed(isReady).Groups[0].Instances; len(got) != 0 {
+		t.Errorf("after %s: %+v", believeNodeAgainst, got)
+	}
+}

@@ -1,0 +1,361 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// The priority expander's document: a ConfigMap in Plimsoll's own namespace,
+// and the key in it.
+const (
+	PriorityConfigMap = "cluster-autoscaler-priority-expander"
+	PriorityKey       = "priorities"
+)
+
+// deniedFor is how long a refusal must last before it is believed: rights that
+// were granted a moment ago take a moment to be known.
+const deniedFor = 5 * time.Second
+
+// Settings are what the operator may choose.
+type Settings struct {
+	// Namespace is Plimsoll's own, where the priority expander's ConfigMap is.
+	Namespace string
+	// Seed is given to every Observation.
+	Seed uint64
+	// ScanInterval is the time between two reads of the cloud that nothing
+	// caused; InventoryDeadline is how long one may take.
+	ScanInterval      time.Duration
+	InventoryDeadline time.Duration
+}
+
+// Observer watches the cluster and reads the cloud. Its methods may be called
+// from any goroutine.
+type Observer struct {
+	settings Settings
+	log      *slog.Logger
+	sources  []*source
+	cloud    *cloud
+	changed  chan struct{}
+
+	mu         sync.Mutex
+	generation uint64
+	cluster    *cluster
+	namespaces *objects[*corev1.Namespace]
+	daemonSets *objects[*appsv1.DaemonSet]
+	priorities *objects[*corev1.ConfigMap]
+	volumes    volumes
+	known      known
+	cloudErr   string
+
+	// Frozen parts that are made anew only after a change.
+	labelsOf       map[string]map[string]string
+	daemons        []model.DaemonSet
+	templates      []model.Template
+	templatesStale bool
+}
+
+// volumes are the kinds that the scheduler's volume plugins read.
+type volumes struct {
+	claims      *objects[*corev1.PersistentVolumeClaim]
+	persistent  *objects[*corev1.PersistentVolume]
+	classes     *objects[*storagev1.StorageClass]
+	csiNodes    *objects[*storagev1.CSINode]
+	csiDrivers  *objects[*storagev1.CSIDriver]
+	capacities  *objects[*storagev1.CSIStorageCapacity]
+	attachments *objects[*storagev1.VolumeAttachment]
+	generation  uint64
+}
+
+// New gives an observer of a cluster and a cloud; Run makes it work.
+func New(client kubernetes.Interface, p provider.Provider, s Settings, log *slog.Logger) *Observer {
+	o := &Observer{settings: s, log: log, changed: make(chan struct{}, 1)}
+	o.cluster = newCluster(&o.generation, o.news)
+	bump := func() { o.generation++ }
+	bumpVolumes := func() { o.generation++; o.volumes.generation++ }
+	o.namespaces = newObjects[*corev1.Namespace](&o.mu, bump)
+	o.daemonSets = newObjects[*appsv1.DaemonSet](&o.mu, bump)
+	o.priorities = newObjects[*corev1.ConfigMap](&o.mu, bump)
+	o.volumes = volumes{
+		claims:      newObjects[*corev1.PersistentVolumeClaim](&o.mu, bumpVolumes),
+		persistent:  newObjects[*corev1.PersistentVolume](&o.mu, bumpVolumes),
+		classes:     newObjects[*storagev1.StorageClass](&o.mu, bumpVolumes),
+		csiNodes:    newObjects[*storagev1.CSINode](&o.mu, bumpVolumes),
+		csiDrivers:  newObjects[*storagev1.CSIDriver](&o.mu, bumpVolumes),
+		capacities:  newObjects[*storagev1.CSIStorageCapacity](&o.mu, bumpVolumes),
+		attachments: newObjects[*storagev1.VolumeAttachment](&o.mu, bumpVolumes),
+	}
+	o.cloud = &cloud{
+		provider: p, interval: s.ScanInterval, deadline: s.InventoryDeadline,
+		poked: make(chan struct{}, 1), deliver: o.deliver, log: log,
+	}
+	o.sources = o.watches(client)
+	return o
+}
+
+// watches lists every kind that is read, and where it goes.
+func (o *Observer) watches(client kubernetes.Interface) []*source {
+	core, apps, storage := client.CoreV1(), client.AppsV1(), client.StorageV1()
+	// Pods that have ended take no room: the server keeps them from us.
+	running := fields.AndSelectors(
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+	).String()
+	priority := fields.OneTermEqualSelector("metadata.name", PriorityConfigMap).String()
+	pods, nodes, namespaces, daemonSets := core.Pods(""), core.Nodes(), core.Namespaces(), apps.DaemonSets("")
+	claims, persistent := core.PersistentVolumeClaims(""), core.PersistentVolumes()
+	classes, csiNodes, csiDrivers := storage.StorageClasses(), storage.CSINodes(), storage.CSIDrivers()
+	capacities, attachments := storage.CSIStorageCapacities(""), storage.VolumeAttachments()
+	configMaps := core.ConfigMaps(o.settings.Namespace)
+	daemonStore := o.daemonSets.store()
+	daemonStore.cut = func(ds *appsv1.DaemonSet) *appsv1.DaemonSet {
+		ds = trimObject(ds)
+		ds.Status = appsv1.DaemonSetStatus{}
+		return ds
+	}
+	v := &o.volumes
+	return []*source{
+		newSource("pods", client, api[*corev1.PodList]{pods.List, pods.Watch}, running, &corev1.Pod{}, o.podStore(), o.log),
+		newSource("nodes", client, api[*corev1.NodeList]{nodes.List, nodes.Watch}, "", &corev1.Node{}, o.nodeStore(), o.log),
+		newSource("namespaces", client, api[*corev1.NamespaceList]{namespaces.List, namespaces.Watch}, "", &corev1.Namespace{}, o.namespaces.store(), o.log),
+		newSource("daemonsets", client, api[*appsv1.DaemonSetList]{daemonSets.List, daemonSets.Watch}, "", &appsv1.DaemonSet{}, daemonStore, o.log),
+		newSource("persistentvolumeclaims", client, api[*corev1.PersistentVolumeClaimList]{claims.List, claims.Watch}, "", &corev1.PersistentVolumeClaim{}, v.claims.store(), o.log),
+		newSource("persistentvolumes", client, api[*corev1.PersistentVolumeList]{persistent.List, persistent.Watch}, "", &corev1.PersistentVolume{}, v.persistent.store(), o.log),
+		newSource("storageclasses", client, api[*storagev1.StorageClassList]{classes.List, classes.Watch}, "", &storagev1.StorageClass{}, v.classes.store(), o.log),
+		newSource("csinodes", client, api[*storagev1.CSINodeList]{csiNodes.List, csiNodes.Watch}, "", &storagev1.CSINode{}, v.csiNodes.store(), o.log),
+		newSource("csidrivers", client, api[*storagev1.CSIDriverList]{csiDrivers.List, csiDrivers.Watch}, "", &storagev1.CSIDriver{}, v.csiDrivers.store(), o.log),
+		newSource("csistoragecapacities", client, api[*storagev1.CSIStorageCapacityList]{capacities.List, capacities.Watch}, "", &storagev1.CSIStorageCapacity{}, v.capacities.store(), o.log),
+		newSource("volumeattachments", client, api[*storagev1.VolumeAttachmentList]{attachments.List, attachments.Watch}, "", &storagev1.VolumeAttachment{}, v.attachments.store(), o.log),
+		newSource("configmaps "+PriorityConfigMap, client, api[*corev1.ConfigMapList]{configMaps.List, configMaps.Watch}, priority, &corev1.ConfigMap{}, o.priorities.store(), o.log),
+	}
+}
+
+func (o *Observer) podStore() cache.ReflectorStore {
+	return intake[*corev1.Pod, *podRow]{
+		cut: func(pod *corev1.Pod) *podRow {
+			o.mu.Lock()
+			c := o.cluster.catalog
+			o.mu.Unlock()
+			return cutPod(c, pod)
+		},
+		put:     func(r *podRow) { o.locked(func() { o.cluster.putPod(r) }) },
+		drop:    func(name cache.ObjectName) { o.locked(func() { o.cluster.dropPod(name) }) },
+		replace: func(rows []*podRow) { o.locked(func() { o.cluster.replacePods(rows) }) },
+	}
+}
+
+func (o *Observer) nodeStore() cache.ReflectorStore {
+	return intake[*corev1.Node, *corev1.Node]{
+		cut:     trimNode,
+		put:     func(n *corev1.Node) { o.locked(func() { o.cluster.putNode(n) }) },
+		drop:    func(name cache.ObjectName) { o.locked(func() { o.cluster.dropNode(name.Name) }) },
+		replace: func(all []*corev1.Node) { o.locked(func() { o.cluster.replaceNodes(all) }) },
+	}
+}
+
+func (o *Observer) locked(do func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	do()
+}
+
+// Run watches the cluster and reads the cloud until ctx ends.
+func (o *Observer) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, s := range o.sources {
+		all.Go(func() { s.run(ctx) })
+	}
+	all.Go(func() { o.cloud.run(ctx) })
+	all.Go(func() { o.cloud.notice(ctx) })
+	all.Wait()
+}
+
+// WaitForSync returns when everything in the cluster has been read once, or
+// with an error that names what could not be: at once for rights that are
+// missing, else when ctx ends.
+func (o *Observer) WaitForSync(ctx context.Context) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		problems, denied := o.problems()
+		switch {
+		case problems == nil:
+			return nil
+		case denied >= deniedFor:
+			return fmt.Errorf("observe: the cluster cannot be read: %w", problems)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("observe: the cluster could not be read in time: %w", problems)
+		case <-tick.C:
+		}
+	}
+}
+
+// problems joins what keeps the kinds from being read; nil when all are.
+func (o *Observer) problems() (joined error, denied time.Duration) {
+	var errs []error
+	now := time.Now()
+	for _, s := range o.sources {
+		if s.ready() {
+			continue
+		}
+		err, d := s.problem(now)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		denied = max(denied, d)
+	}
+	return errors.Join(errs...), denied
+}
+
+// Changed tells, coalesced, that the loop should look: a pod waits, was refused
+// or was bound, a node came, turned ready or went, the cloud looks different.
+func (o *Observer) Changed() <-chan struct{} { return o.changed }
+
+func (o *Observer) news() {
+	select {
+	case o.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Refresh asks for a read of the cloud that begins after this moment. It
+// returns at once.
+func (o *Observer) Refresh() { o.cloud.refresh() }
+
+// deliver takes in the end of a read of the cloud.
+func (o *Observer) deliver(answer provider.Inventory, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var next known
+	if err == nil {
+		next, err = o.known.fold(answer, o.readyNodes())
+	}
+	if err != nil {
+		if o.cloudErr == "" {
+			o.log.Warn("cannot read the cloud, what was known of it stands", "asOf", o.known.inventory.AsOf, "err", err)
+			o.news()
+		}
+		o.cloudErr = err.Error()
+		o.generation++
+		return
+	}
+	if o.cloudErr != "" {
+		o.log.Info("reading the cloud works again", "groups", len(answer.Groups))
+	}
+	if o.cloudErr != "" || differs(o.known.inventory, next.inventory) {
+		o.news()
+	}
+	o.known, o.cloudErr, o.templatesStale = next, "", true
+	// AsOf alone matters to those who wait for a read after their write.
+	o.generation++
+}
+
+// differs tells whether two pictures differ in more than their age.
+func differs(a, b provider.Inventory) bool {
+	a.AsOf, b.AsOf = time.Time{}, time.Time{}
+	return !reflect.DeepEqual(a, b)
+}
+
+// readyNodes gives the question whether an instance's node is Ready now.
+func (o *Observer) readyNodes() func(*provider.Instance) bool {
+	byID := o.cluster.readyByID()
+	return func(in *provider.Instance) bool { return o.cluster.readyNode(in, byID) }
+}
+
+// Observe takes together what is known at this moment. It waits for nothing:
+// before the cluster has been read in full it is an error.
+func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation, error) {
+	for _, s := range o.sources {
+		if !s.seen() {
+			err, _ := s.problem(time.Now())
+			return model.Observation{}, fmt.Errorf("observe: the cluster has not been read in full: %w", err)
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	// 1. A catalog that is mostly stale is made anew, and with it all names.
+	anew := o.cluster.compact()
+	if anew {
+		o.templatesStale = true
+		o.log.Info("content that nothing has any more was dropped")
+	}
+	// 2. The cloud, as believed.
+	inventory := o.known.inventory
+	if len(o.known.absent) > 0 {
+		inventory = o.known.believed(o.readyNodes())
+	}
+	if o.templatesStale {
+		o.templates = o.cluster.templates(inventory.Groups)
+		o.templatesStale = false
+	}
+	// 3. The cluster. Contents come last: they must hold all that is named.
+	seen := model.Observation{
+		Now: now, Seed: o.settings.Seed, Generation: o.generation,
+		Nodes:      o.cluster.observed(),
+		Unbound:    o.cluster.waiting(),
+		DaemonSets: o.seenDaemonSets(anew),
+		Namespaces: o.seenNamespaces(),
+		Volumes:    o.seenVolumes(),
+		Inventory:  inventory, InventoryErr: o.cloudErr,
+		Templates: o.templates,
+	}
+	if maps := o.priorities.sorted(); len(maps) == 1 {
+		seen.Priorities = maps[0].Data[PriorityKey]
+	}
+	seen.Contents = o.cluster.catalog.Contents()
+	return seen, nil
+}
+
+func (o *Observer) seenDaemonSets(anew bool) []model.DaemonSet {
+	stale := o.daemonSets.stale
+	all := o.daemonSets.sorted()
+	if stale || anew {
+		o.daemons = make([]model.DaemonSet, len(all))
+		for i, ds := range all {
+			o.daemons[i] = daemonSet(o.cluster.catalog, ds)
+		}
+	}
+	return o.daemons
+}
+
+func (o *Observer) seenNamespaces() map[string]map[string]string {
+	if !o.namespaces.stale && o.labelsOf != nil {
+		return o.labelsOf
+	}
+	all := o.namespaces.sorted()
+	o.labelsOf = make(map[string]map[string]string, len(all))
+	for _, ns := range all {
+		o.labelsOf[ns.Name] = ns.Labels
+	}
+	return o.labelsOf
+}
+
+func (o *Observer) seenVolumes() model.Volumes {
+	v := &o.volumes
+	return model.Volumes{
+		Claims:      v.claims.sorted(),
+		Persistent:  v.persistent.sorted(),
+		Classes:     v.classes.sorted(),
+		CSINodes:    v.csiNodes.sorted(),
+		CSIDrivers:  v.csiDrivers.sorted(),
+		Capacities:  v.capacities.sorted(),
+		Attachments: v.attachments.sorted(),
+		Generation:  v.generation,
+	}
+}

@@ -1,0 +1,352 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// sky is a cloud whose inventory a test writes; it counts the reads.
+type sky struct {
+	mu    sync.Mutex
+	reads []time.Time
+	read  func(context.Context) (provider.Inventory, error)
+}
+
+func (s *sky) Inventory(ctx context.Context) (provider.Inventory, error) {
+	s.mu.Lock()
+	s.reads = append(s.reads, time.Now())
+	read := s.read
+	s.mu.Unlock()
+	return read(ctx)
+}
+
+func (s *sky) set(read func(context.Context) (provider.Inventory, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read = read
+}
+
+func (s *sky) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.reads)
+}
+
+func (*sky) Grow(context.Context, provider.GrowRequest) (provider.GrowResult, error) {
+	panic("observe must not write")
+}
+func (*sky) Remove(context.Context, provider.RemoveRequest) (provider.RemoveResult, error) {
+	panic("observe must not write")
+}
+func (*sky) Cancel(context.Context, provider.CancelRequest) (provider.CancelResult, error) {
+	panic("observe must not write")
+}
+
+func says(groups ...provider.Group) func(context.Context) (provider.Inventory, error) {
+	return func(context.Context) (provider.Inventory, error) {
+		return provider.Inventory{Groups: groups, AsOf: time.Now()}, nil
+	}
+}
+
+var settings = Settings{Namespace: "kube-system", Seed: 7, ScanInterval: 10 * time.Second, InventoryDeadline: 30 * time.Second}
+
+// world runs an observer in a bubble of virtual time until the test ends.
+func world(t *testing.T, cloud *sky, objects []runtime.Object, test func(t *testing.T, client *fake.Clientset, o *Observer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(objects...)
+		test(t, client, start(t, client, cloud))
+	})
+}
+
+func start(t *testing.T, client *fake.Clientset, cloud *sky) *Observer {
+	o := New(client, cloud, settings, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		o.Run(ctx)
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return o
+}
+
+func mustSync(t *testing.T, o *Observer) model.Observation {
+	t.Helper()
+	if err := o.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return mustObserve(t, o)
+}
+
+func mustObserve(t *testing.T, o *Observer) model.Observation {
+	t.Helper()
+	seen, err := o.Observe(t.Context(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+func signalled(o *Observer) bool {
+	select {
+	case <-o.Changed():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestObservation(t *testing.T) {
+	template := group("g", 1, "n")
+	template.Template = &provider.Template{Node: testNode(""), Pods: []*corev1.Pod{testPod("kube-system", "static", "")}}
+	cloud := &sky{read: says(template, group("h", 0))}
+	waits := storagev1.VolumeBindingWaitForFirstConsumer
+	objects := []runtime.Object{
+		testNode("n"), testPod("ns", "b", "n"), testPod("ns", "w", "", refused),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": "x"}}},
+		&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "agent", UID: "u"},
+			Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: testPod("", "", "").Spec}}},
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}},
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "s"}, VolumeBindingMode: &waits},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: PriorityConfigMap}, Data: map[string]string{PriorityKey: "10: [a]"}},
+	}
+	world(t, cloud, objects, func(t *testing.T, client *fake.Clientset, o *Observer) {
+		seen := mustSync(t, o)
+		if len(seen.Nodes) != 1 || len(seen.Nodes[0].Pods) != 1 || len(seen.Unbound) != 1 || seen.Unbound[0].Flags != model.Refused {
+			t.Errorf("nodes %+v, unbound %+v", seen.Nodes, seen.Unbound)
+		}
+		if seen.Namespaces["ns"]["team"] != "x" || len(seen.Volumes.Claims) != 1 || len(seen.Volumes.Classes) != 1 {
+			t.Errorf("namespaces %v, volumes %+v", seen.Namespaces, seen.Volumes)
+		}
+		if len(seen.DaemonSets) != 1 || seen.DaemonSets[0].Name != "agent" {
+			t.Fatalf("daemon sets %+v", seen.DaemonSets)
+		}
+		tolerations := seen.Contents.Specs[seen.DaemonSets[0].Content.Spec].Pod.Spec.Tolerations
+		if !slices.ContainsFunc(tolerations, func(x corev1.Toleration) bool { return x.Key == corev1.TaintNodeNotReady }) {
+			t.Errorf("tolerations %v", tolerations)
+		}
+		if seen.Priorities != "10: [a]" || seen.Seed != 7 || seen.Now != time.Now() || seen.Generation == 0 {
+			t.Errorf("priorities %q, seed %d, generation %d", seen.Priorities, seen.Seed, seen.Generation)
+		}
+		if len(seen.Inventory.Groups) != 2 || len(seen.Templates) != 2 || !seen.Templates[0].Known || seen.Templates[1].Known {
+			t.Fatalf("inventory %+v, templates %+v", seen.Inventory, seen.Templates)
+		}
+		if seen.Templates[0].Shape != seen.Nodes[0].Shape || len(seen.Templates[0].Pods) != 1 {
+			t.Errorf("template %+v, node's shape %d", seen.Templates[0], seen.Nodes[0].Shape)
+		}
+		if !signalled(o) {
+			t.Error("no signal")
+		}
+		// Nothing happens: the same again.
+		if again := mustObserve(t, o); again.Generation != seen.Generation {
+			t.Errorf("generation %d, then %d", seen.Generation, again.Generation)
+		}
+		// A pod comes.
+		if _, err := client.CoreV1().Pods("ns").Create(t.Context(), testPod("ns", "x", ""), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		<-o.Changed()
+		if again := mustObserve(t, o); again.Generation == seen.Generation || len(again.Unbound) != 2 || len(seen.Unbound) != 1 {
+			t.Errorf("generation %d, then %d; %d pods wait", seen.Generation, again.Generation, len(again.Unbound))
+		}
+		// The priorities change.
+		if err := client.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), PriorityConfigMap, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if again := mustObserve(t, o); again.Priorities != "" {
+			t.Errorf("priorities %q", again.Priorities)
+		}
+	})
+}
+
+func TestObserveBeforeSyncIsAnError(t *testing.T) {
+	o := New(fake.NewClientset(), &sky{read: says()}, settings, slog.New(slog.DiscardHandler))
+	if _, err := o.Observe(t.Context(), time.Now()); err == nil || !strings.Contains(err.Error(), "pods") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A right that is missing is named with its verb, and soon.
+func TestMissingRights(t *testing.T) {
+	for _, verb := range []string{"list", "watch"} {
+		t.Run(verb, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset()
+				denied := apierrors.NewForbidden(schema.GroupResource{Resource: "daemonsets"}, "", errors.New("not allowed"))
+				client.PrependReactor("list", "daemonsets", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return verb == "list", nil, denied
+				})
+				client.PrependWatchReactor("daemonsets", func(clienttesting.Action) (bool, watch.Interface, error) {
+					return verb == "watch", nil, denied
+				})
+				o := start(t, client, &sky{read: says()})
+				// A fake client cannot stream lists, so that the list comes before
+				// the watch that fails.
+				synctest.Wait()
+				began := time.Now()
+				err := o.WaitForSync(t.Context())
+				if err == nil || !strings.Contains(err.Error(), "cannot "+verb+" daemonsets") || !apierrors.IsForbidden(err) {
+					t.Fatalf("error %v", err)
+				}
+				if took := time.Since(began); took > 2*deniedFor {
+					t.Errorf("told after %s", took)
+				}
+			})
+		})
+	}
+}
+
+// A right that is granted late is no error.
+func TestRightsThatComeLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		from := time.Now().Add(2 * time.Second)
+		client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return time.Now().Before(from), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("not yet"))
+		})
+		if err := start(t, client, &sky{read: says()}).WaitForSync(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The cloud is read each interval, at once when poked, and at most once a
+// second however often that happens.
+func TestWhenTheCloudIsRead(t *testing.T) {
+	cloud := &sky{read: says(group("g", 1))}
+	world(t, cloud, nil, func(t *testing.T, _ *fake.Clientset, o *Observer) {
+		synctest.Wait()
+		time.Sleep(35 * time.Second)
+		synctest.Wait()
+		if n := cloud.count(); n != 4 {
+			t.Errorf("%d reads in 35 s, want 4", n)
+		}
+		before := cloud.count()
+		o.Refresh()
+		synctest.Wait()
+		if n := cloud.count() - before; n != 1 {
+			t.Errorf("%d reads at a poke, want 1", n)
+		}
+		before = cloud.count()
+		for range 100 {
+			o.Refresh()
+			time.Sleep(50 * time.Millisecond)
+		}
+		synctest.Wait()
+		if n := cloud.count() - before; n < 4 || n > 6 {
+			t.Errorf("%d reads in 5 s of pokes, want about 5", n)
+		}
+	})
+}
+
+// A poke during a read causes another, since that one began too early.
+func TestPokeDuringARead(t *testing.T) {
+	cloud := &sky{read: func(context.Context) (provider.Inventory, error) {
+		time.Sleep(3 * time.Second)
+		return provider.Inventory{Groups: []provider.Group{group("g", 1)}, AsOf: time.Now()}, nil
+	}}
+	world(t, cloud, nil, func(t *testing.T, _ *fake.Clientset, o *Observer) {
+		time.Sleep(time.Second)
+		o.Refresh()
+		time.Sleep(2500 * time.Millisecond)
+		synctest.Wait()
+		if n := cloud.count(); n != 2 {
+			t.Errorf("%d reads, want 2", n)
+		}
+	})
+}
+
+// A cloud that fails, hangs, panics or lies leaves the last good picture.
+func TestBadReads(t *testing.T) {
+	for name, bad := range map[string]func(context.Context) (provider.Inventory, error){
+		"failed": func(context.Context) (provider.Inventory, error) { return provider.Inventory{}, errors.New("down") },
+		"hanging": func(ctx context.Context) (provider.Inventory, error) {
+			<-ctx.Done()
+			return provider.Inventory{}, ctx.Err()
+		},
+		"panicked": func(context.Context) (provider.Inventory, error) { panic("nil map") },
+		"empty":    says(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud := &sky{read: says(group("g", 4))}
+			world(t, cloud, nil, func(t *testing.T, _ *fake.Clientset, o *Observer) {
+				good := mustSync(t, o)
+				signalled(o)
+				cloud.set(bad)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				seen := mustObserve(t, o)
+				if seen.InventoryErr == "" || len(seen.Inventory.Groups) != 1 || seen.Inventory.AsOf != good.Inventory.AsOf {
+					t.Errorf("error %q, inventory %+v", seen.InventoryErr, seen.Inventory)
+				}
+				if !signalled(o) {
+					t.Error("no signal that it failed")
+				}
+				cloud.set(says(group("g", 5)))
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if seen := mustObserve(t, o); seen.InventoryErr != "" || seen.Inventory.Groups[0].Target != 5 || !signalled(o) {
+					t.Errorf("error %q, inventory %+v", seen.InventoryErr, seen.Inventory)
+				}
+			})
+		})
+	}
+}
+
+// A quiet cloud is read and does not wake the loop.
+func TestQuietCloudIsQuiet(t *testing.T) {
+	cloud := &sky{read: says(group("g", 1, "n"))}
+	world(t, cloud, []runtime.Object{testNode("n")}, func(t *testing.T, client *fake.Clientset, o *Observer) {
+		before := mustSync(t, o)
+		signalled(o)
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if signalled(o) {
+			t.Error("a signal for nothing")
+		}
+		if seen := mustObserve(t, o); !seen.Inventory.AsOf.After(before.Inventory.AsOf) || seen.Generation == before.Generation {
+			t.Error("the newer read is not seen")
+		}
+		// The instance vanishes, the node is Ready: it is believed.
+		cloud.set(says(group("g", 1)))
+		o.Refresh()
+		synctest.Wait()
+		if in := mustObserve(t, o).Inventory.Groups[0].Instances; len(in) != 1 {
+			t.Errorf("instances %+v", in)
+		}
+		if err := client.CoreV1().Nodes().Delete(t.Context(), "n", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if in := mustObserve(t, o).Inventory.Groups[0].Instances; len(in) != 0 {
+			t.Errorf("instances without the node %+v", in)
+		}
+	})
+}

@@ -1,0 +1,193 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/lru"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// The reasons of events, as operators of the Cluster Autoscaler know them.
+const (
+	eventTriggered     = "TriggeredScaleUp"
+	eventNotTriggered  = "NotTriggerScaleUp"
+	eventScaledUp      = "ScaledUpGroup"
+	eventScaleUpFailed = "FailedToScaleUpGroup"
+	eventScaleDown     = "ScaleDown"
+	eventEmpty         = "ScaleDownEmpty"
+	eventDownFailed    = "ScaleDownFailed"
+)
+
+const (
+	// component is the source of events; scripts and dashboards filter by it.
+	component = "cluster-autoscaler"
+	// repeatAfter: the same about the same object is told again only then.
+	repeatAfter = 5 * time.Minute
+	// remembered is how many events are remembered for that.
+	remembered = 8192
+	// podsPerClass is how many pods of one class get an event in one cycle. The
+	// others differ in nothing that matters.
+	podsPerClass = 25
+	// maxMessage is what the API server takes of an event's message, in bytes.
+	maxMessage = 1024
+)
+
+// NewRecorder gives a recorder that sends events in the background, and what
+// ends it. Events that come faster than they can be sent are dropped.
+func NewRecorder(client kubernetes.Interface) (record.EventRecorder, func()) {
+	// Repetition is held back here already, by object and reason.
+	b := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{BurstSize: 1000, QPS: 10})
+	b.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}), b.Shutdown
+}
+
+type events struct {
+	recorder record.EventRecorder
+	status   *corev1.ObjectReference
+	repeats  bool
+	sent     *lru.Cache // eventKey → when
+}
+
+type eventKey struct {
+	object corev1.ObjectReference
+	reason string
+	about  string // the group, where the object stands for many
+}
+
+func newEvents(recorder record.EventRecorder, s Settings) *events {
+	return &events{
+		recorder: recorder,
+		status:   &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.Namespace, Name: s.StatusConfigMap},
+		repeats:  s.DuplicatedEvents,
+		sent:     lru.New(remembered),
+	}
+}
+
+// send records an event unless the same was sent a short while ago. It tells
+// whether it did.
+func (e *events) send(now time.Time, object *corev1.ObjectReference, about, kind, reason, message string) bool {
+	key := eventKey{*object, reason, about}
+	if last, ok := e.sent.Get(key); ok && !e.repeats && now.Sub(last.(time.Time)) < repeatAfter {
+		return false
+	}
+	e.sent.Add(key, now)
+	e.recorder.Event(object, kind, reason, bounded(message))
+	return true
+}
+
+// planned tells of what a cycle sets out to do.
+func (e *events) planned(now time.Time, c model.Cycle) {
+	// 1. Groups that grow, and the pods that they grow for.
+	calls := map[string]model.Call{}
+	for _, call := range c.Plan.Calls {
+		if call.Verb == model.Grow {
+			calls[string(call.Group)] = call
+		}
+	}
+	forClass := map[model.ClassID][]string{}
+	for _, g := range c.Plan.Grow {
+		call, ok := calls[string(g.Group)]
+		if !ok {
+			continue
+		}
+		e.send(now, e.status, string(g.Group), corev1.EventTypeNormal, eventScaledUp,
+			fmt.Sprintf("Scale-up: group %s goes from %d to %d nodes (max: %d)", g.Group, g.From, g.To, call.MaxTo))
+		for _, b := range g.Pods {
+			forClass[b.Class] = append(forClass[b.Class], fmt.Sprintf("{%s %d->%d (max: %d)}", g.Group, g.From, g.To, call.MaxTo))
+		}
+	}
+	for i := range c.Plan.Pending {
+		v := &c.Plan.Pending[i]
+		groups := forClass[v.Class]
+		if len(groups) == 0 || v.Planned == 0 {
+			continue
+		}
+		message := "pod triggered scale-up: [" + strings.Join(groups, ", ") + "]"
+		from := v.Existing + v.Upcoming
+		e.toPods(now, c.Snapshot, v.Class, from, from+v.Planned, eventTriggered, message)
+	}
+	// 2. Nodes that go.
+	for _, call := range c.Plan.Calls {
+		if call.Verb == model.Remove {
+			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventEmpty, fmt.Sprintf("Scale-down: removing empty node %q of group %s", call.Node, call.Group))
+		}
+	}
+}
+
+// left tells pods of a class that get no room why.
+func (e *events) left(now time.Time, s *model.Snapshot, v *model.PendingVerdict, why string) {
+	from := v.Pods - left(v)
+	e.toPods(now, s, v.Class, from, v.Pods, eventNotTriggered, "pod didn't trigger scale-up: "+why)
+}
+
+// toPods tells some of a class's pods, those from one position to another. Pods
+// of a class are interchangeable, so that positions stand for shares.
+func (e *events) toPods(now time.Time, s *model.Snapshot, class model.ClassID, from, to int, reason, message string) {
+	for i := range s.Pending {
+		q := &s.Pending[i]
+		if q.Class != class {
+			continue
+		}
+		sent := 0
+		for _, p := range q.Pods[min(from, len(q.Pods)):min(to, len(q.Pods))] {
+			if sent == podsPerClass {
+				return
+			}
+			pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.Classes[class].Namespace(), Name: p.Name, UID: p.UID}
+			if e.send(now, pod, "", corev1.EventTypeNormal, reason, message) {
+				sent++
+			}
+		}
+		return
+	}
+}
+
+// ended tells of a call that ended.
+func (e *events) ended(now time.Time, s *model.Snapshot, out model.Outcome) {
+	call := out.Call
+	switch {
+	case call.Verb == model.Grow && out.Err != nil:
+		e.send(now, e.status, string(call.Group), corev1.EventTypeWarning, eventScaleUpFailed,
+			fmt.Sprintf("Scale-up of group %s from %d to %d nodes failed: %v", call.Group, call.From, call.To, out.Err))
+	case call.Verb == model.Remove && out.Err == nil:
+		e.send(now, nodeReference(s, call.Node), "", corev1.EventTypeNormal, eventScaleDown, "node removed by the cluster autoscaler: "+call.Why)
+	case call.Verb == model.Remove && len(out.Landed) > 0:
+		e.send(now, nodeReference(s, call.Node), "", corev1.EventTypeWarning, eventDownFailed, "the node stays: pods landed on it: "+list(out.Landed))
+	case call.Verb != model.Grow && out.Err != nil:
+		e.send(now, nodeReference(s, call.Node), "", corev1.EventTypeWarning, eventDownFailed, fmt.Sprintf("%s failed: %v", call.Verb, out.Err))
+	}
+}
+
+// nodeReference names a node, with its UID as long as it is there.
+func nodeReference(s *model.Snapshot, name string) *corev1.ObjectReference {
+	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name}
+	for i := range s.Nodes {
+		if s.Nodes[i].Name == name && s.Nodes[i].Object != nil {
+			ref.UID = s.Nodes[i].Object.UID
+			break
+		}
+	}
+	return ref
+}
+
+// bounded cuts a message at what the API server takes, between two characters.
+func bounded(message string) string {
+	const more = " ..."
+	if len(message) <= maxMessage {
+		return message
+	}
+	cut := maxMessage - len(more)
+	for !utf8.RuneStart(message[cut]) {
+		cut--
+	}
+	return message[:cut] + more
+}

@@ -1,0 +1,211 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// gauges is the state that the last decided cycle saw. All of it is replaced at
+// once, so that what is not there any more (a reason, a group) is not shown.
+type gauges struct {
+	mu           sync.Mutex
+	all          []prometheus.Metric
+	accelerators map[provider.GroupID]string
+}
+
+// Describe sends nothing: which gauges there are depends on the cycle.
+func (g *gauges) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends the gauges of the last cycle.
+func (g *gauges) Collect(to chan<- prometheus.Metric) {
+	g.mu.Lock()
+	all := g.all
+	g.mu.Unlock()
+	for _, m := range all {
+		to <- m
+	}
+}
+
+func (g *gauges) set(all []prometheus.Metric, accelerators map[provider.GroupID]string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all, g.accelerators = all, accelerators
+}
+
+func (g *gauges) accelerator(group provider.GroupID) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.accelerators[group]
+}
+
+func acceleratorsOf(s *model.Snapshot) map[provider.GroupID]string {
+	out := map[provider.GroupID]string{}
+	for i := range s.Groups {
+		if a := s.Groups[i].Accelerator; a != "" {
+			out[s.Groups[i].ID] = a
+		}
+	}
+	return out
+}
+
+var (
+	descNodes       = describe("nodes_count", "Nodes by state.", "state")
+	descGroups      = describe("node_groups_count", "Node groups by type.", "node_group_type")
+	descPods        = describe("unschedulable_pods_count", "Pods without a node that count, by type.", "type")
+	descMaxNodes    = describe("max_nodes_count", "Most nodes in the cluster, 0: no limit.")
+	descCores       = describe("cluster_cpu_current_cores", "Cores of all nodes.")
+	descCoreLimit   = describe("cpu_limits_cores", "Least and most cores.", "direction")
+	descMemory      = describe("cluster_memory_current_bytes", "Memory of all nodes in bytes.")
+	descMemoryLimit = describe("memory_limits_bytes", "Least and most memory in bytes.", "direction")
+	descUnneeded    = describe("unneeded_nodes_count", "Nodes that nothing needs.")
+	descUnremovable = describe("unremovable_nodes_count", "Nodes that stay, by reason.", "reason")
+	descCooldown    = describe("scale_down_in_cooldown", "1 while removals wait for a cooldown.")
+	descGroupMin    = describe("node_group_min_count", "Least nodes of a group.", "node_group")
+	descGroupMax    = describe("node_group_max_count", "Most nodes of a group.", "node_group")
+	descGroupTarget = describe("node_group_target_count", "Nodes asked of the cloud for a group.", "node_group")
+
+	descPlanNodes = prometheus.NewDesc("plimsoll_plan_nodes", "Nodes that the last plan adds.", nil, nil)
+	descPlanBound = prometheus.NewDesc("plimsoll_plan_lower_bound_nodes", "Nodes that any plan would have to add for the same pods.", nil, nil)
+	descPending   = prometheus.NewDesc("plimsoll_pending_pods", "Pods without a node, by what the last plan does for them.", []string{"fate"}, nil)
+	descUpcoming  = prometheus.NewDesc("plimsoll_upcoming_nodes", "Nodes that are asked for and not ready, by state.", []string{"state"}, nil)
+	descStale     = prometheus.NewDesc("plimsoll_inventory_as_of_seconds", "When the oldest read behind the newest picture of the cloud began, in seconds since 1970.", nil, nil)
+)
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("cluster_autoscaler_"+name, help, labels, nil)
+}
+
+// gaugesOf renders what a cycle saw and decided.
+func gaugesOf(c model.Cycle, policy model.Policy, perGroup bool) []prometheus.Metric {
+	var out []prometheus.Metric
+	add := func(d *prometheus.Desc, value int64, labels ...string) {
+		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...))
+	}
+	s, p := c.Snapshot, &c.Plan
+	// 1. Nodes.
+	n := countNodes(s)
+	add(descNodes, n.ready, "ready")
+	add(descNodes, n.unready, "unready")
+	add(descNodes, n.notStarted, "notStarted")
+	add(descNodes, n.unregistered, "unregistered")
+	add(descUpcoming, n.coming, "coming")
+	add(descUpcoming, n.notStarted, "booting")
+	add(descCores, n.milliCPU/1000)
+	add(descMemory, n.memory)
+	// 2. Limits.
+	add(descMaxNodes, int64(policy.ScaleUp.MaxNodesTotal))
+	add(descCoreLimit, policy.ScaleDown.MinCoresTotal, "minimum")
+	add(descCoreLimit, policy.ScaleUp.MaxCoresTotal, "maximum")
+	add(descMemoryLimit, policy.ScaleDown.MinMemoryTotal, "minimum")
+	add(descMemoryLimit, policy.ScaleUp.MaxMemoryTotal, "maximum")
+	// 3. Groups.
+	add(descGroups, int64(len(s.Groups)), "autoscaled")
+	if !s.AsOf.IsZero() {
+		add(descStale, s.AsOf.Unix())
+	}
+	if perGroup {
+		for i := range s.Groups {
+			g := &s.Groups[i]
+			add(descGroupMin, int64(g.Min), string(g.ID))
+			add(descGroupMax, int64(g.Max), string(g.ID))
+			add(descGroupTarget, int64(g.Target), string(g.ID))
+		}
+	}
+	// 4. Pods.
+	refused := map[model.ClassID]bool{}
+	for i := range s.Pending {
+		refused[s.Pending[i].Class] = s.Pending[i].Refused
+	}
+	var unschedulable, unprocessed int
+	fates := map[string]int{"existing": 0, "upcoming": 0, "planned": 0, "left": 0, "skipped": 0}
+	for i := range p.Pending {
+		v := &p.Pending[i]
+		switch {
+		case v.Skipped != nil && v.Skipped.Reason != model.NotRefused:
+			// Not ours to care for.
+		case refused[v.Class]:
+			unschedulable += v.Pods
+		default:
+			unprocessed += v.Pods
+		}
+		if v.Skipped != nil {
+			fates["skipped"] += v.Pods
+			continue
+		}
+		fates["existing"] += v.Existing
+		fates["upcoming"] += v.Upcoming
+		fates["planned"] += v.Planned
+		fates["left"] += v.Left
+	}
+	add(descPods, int64(unschedulable), "unschedulable")
+	add(descPods, int64(unprocessed), "scheduler_unprocessed")
+	for _, fate := range slices.Sorted(maps.Keys(fates)) {
+		add(descPending, int64(fates[fate]), fate)
+	}
+	// 5. The plan.
+	add(descPlanNodes, int64(p.Nodes))
+	add(descPlanBound, int64(p.LowerBound))
+	add(descUnneeded, int64(len(p.Unneeded)))
+	reasons := map[model.Reason]int{}
+	cooldown := int64(0)
+	for _, list := range [][]model.NodeVerdict{p.Unneeded, p.Kept} {
+		for i := range list {
+			if list[i].Reason == model.Cooldown {
+				cooldown = 1
+			}
+		}
+	}
+	for i := range p.Kept {
+		reasons[p.Kept[i].Reason]++
+	}
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		add(descUnremovable, int64(reasons[reason]), string(reason))
+	}
+	add(descCooldown, cooldown)
+	return out
+}
+
+// nodeCounts are in the Cluster Autoscaler's states.
+type nodeCounts struct {
+	ready, unready, notStarted, unregistered, coming int64
+	milliCPU, memory                                 int64
+}
+
+func countNodes(s *model.Snapshot) nodeCounts {
+	var n nodeCounts
+	registered := map[provider.InstanceID]bool{}
+	for i := range s.Nodes {
+		node := &s.Nodes[i]
+		if node.Object == nil {
+			n.coming++
+			continue
+		}
+		registered[node.Instance] = true
+		switch {
+		case node.Kind == model.Booting:
+			n.notStarted++
+		case model.NodeReady(node.Object):
+			n.ready++
+		default:
+			n.unready++
+		}
+		have := model.ResourcesOf(node.Object.Status.Capacity)
+		n.milliCPU += have.MilliCPU
+		n.memory += have.Memory
+	}
+	for i := range s.Groups {
+		for j := range s.Groups[i].Instances {
+			in := &s.Groups[i].Instances[j]
+			if in.State != provider.Deleting && !registered[in.ID] {
+				n.unregistered++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,202 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// logEnd writes of a call that ended. What was done is part of the line of the
+// cycle that decided it; only what was not is said aloud.
+func (r *Reporter) logEnd(out model.Outcome) {
+	what := []any{"verb", string(out.Call.Verb), "group", string(out.Call.Group)}
+	if out.Call.Node != "" {
+		what = append(what, "node", out.Call.Node)
+	}
+	if out.Call.Verb == model.Grow {
+		what = append(what, "from", out.Call.From, "to", out.Call.To)
+	}
+	what = append(what, "took", out.Ended.Sub(out.Began).Round(time.Millisecond))
+	switch {
+	case out.Err == nil:
+		r.log.Debug("call done", what...)
+	case len(out.Landed) > 0:
+		r.log.Info("a node stays, pods landed on it", append(what, "pods", out.Landed)...)
+	default:
+		r.log.Warn("call failed", append(what, "kind", string(out.Err.Kind), "unknown_end", out.Err.MayHaveHappened, "err", out.Err.Error(), "hint", hint(out.Err.Kind))...)
+	}
+}
+
+// hint says what a person can do, or what Plimsoll does.
+func hint(k provider.Kind) string {
+	switch k {
+	case provider.NoCapacity:
+		return "the cloud has no such machine there now; other groups are tried"
+	case provider.Quota:
+		return "raise the account's quota, or leave it to other groups"
+	case provider.Denied:
+		return "grant the right that the message names"
+	case provider.Credentials:
+		return "renew the credentials"
+	case provider.BadConfig:
+		return "correct the configuration that the message names"
+	case provider.Limit:
+		return "raise the limit if more is wanted"
+	case provider.Unsupported:
+		return "this provider cannot do that"
+	case provider.NotFound:
+		return "somebody else took it away; the next look at the cloud tells"
+	case provider.Conflict:
+		return "something changed meanwhile; it is decided anew"
+	default:
+		return "it is tried again"
+	}
+}
+
+// logPlan writes one line for a cycle that acts.
+func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
+	p := &c.Plan
+	if len(p.Calls) > 0 {
+		var grow, taint, remove, untaint []string
+		for _, call := range p.Calls {
+			switch call.Verb {
+			case model.Grow:
+				grow = append(grow, fmt.Sprintf("%s %d->%d (max %d)", call.Group, call.From, call.To, call.MaxTo))
+			case model.Taint:
+				taint = append(taint, call.Node)
+			case model.Remove:
+				remove = append(remove, call.Node)
+			case model.Untaint:
+				untaint = append(untaint, call.Node)
+			}
+		}
+		var line []any
+		if len(grow) > 0 {
+			planned := 0
+			for _, v := range p.Pending {
+				planned += v.Planned
+			}
+			line = append(line, "grow", list(grow), "nodes", p.Nodes, "lower_bound", p.LowerBound, "for_pods", planned)
+		}
+		for _, part := range []struct {
+			name  string
+			nodes []string
+		}{{"taint", taint}, {"remove", remove}, {"untaint", untaint}} {
+			if len(part.nodes) > 0 {
+				line = append(line, part.name, list(part.nodes))
+			}
+		}
+		line = append(line, "decided_in", c.Took.Decide.Round(10*time.Microsecond))
+		r.log.Info("acting", line...)
+	}
+	if diverged > 0 {
+		r.log.Info("pods that a plan had promised room need another growth; others took their place", "classes", diverged)
+	}
+	if r.log.Enabled(ctx, slog.LevelDebug) {
+		r.log.Debug("decided", "plan", p.Text(c.Snapshot), "took", c.Took.Decide)
+	}
+}
+
+// list writes names, a long list by its beginning.
+func list(names []string) string {
+	const most = 20
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// tellPending logs each class that pods are left of, with what every group says
+// to it, and tells its pods by an event; both only when that has changed.
+func (r *Reporter) tellPending(now time.Time, c model.Cycle) {
+	names := c.Snapshot.ClassNames()
+	still := make(map[string]bool, len(c.Plan.Pending))
+	for i := range c.Plan.Pending {
+		v := &c.Plan.Pending[i]
+		if !staysPending(v) {
+			continue
+		}
+		key := c.Snapshot.Classes[v.Class].Key
+		still[key] = true
+		said := fmt.Sprint(left(v), reasonsOnly(v))
+		if r.told[key] == said || unsettled(v) {
+			continue
+		}
+		r.told[key] = said
+		why := reasonText(v)
+		r.log.Info("pods stay pending", "class", names[v.Class], "pods", left(v), "of", v.Pods, "why", why)
+		r.events.left(now, c.Snapshot, v, why)
+	}
+	for key := range r.told {
+		if !still[key] {
+			delete(r.told, key)
+		}
+	}
+}
+
+// staysPending tells whether there is something to say of a class: pods that
+// get no room, but not those that the next moment will bring further by itself.
+func staysPending(v *model.PendingVerdict) bool {
+	if v.Skipped != nil {
+		return v.Skipped.Reason != model.NotRefused && v.Skipped.Reason != model.ScaleUpDelayed
+	}
+	return v.Left > 0
+}
+
+// left is how many pods of the class get no room.
+func left(v *model.PendingVerdict) int {
+	if v.Skipped != nil {
+		return v.Pods
+	}
+	return v.Left
+}
+
+// unsettled tells whether a call under way, or the next cycle, will change what
+// is to be said.
+func unsettled(v *model.PendingVerdict) bool {
+	return slices.ContainsFunc(v.Groups, func(g model.GroupVerdict) bool {
+		return g.Reason == model.GroupBusy || g.Reason == model.StepBudget
+	})
+}
+
+// reasonsOnly is what must change for a class to be told of again. Details are
+// no part of it: an age or a rest of time changes by itself.
+func reasonsOnly(v *model.PendingVerdict) []string {
+	if v.Skipped != nil {
+		return []string{string(v.Skipped.Reason)}
+	}
+	var out []string
+	for i := range v.Groups {
+		out = append(out, string(v.Groups[i].Group), string(v.Groups[i].Reason))
+	}
+	return out
+}
+
+// reasonText says why pods of a class are left: every group with its reason and
+// numbers, sorted as the plan is.
+func reasonText(v *model.PendingVerdict) string {
+	if v.Skipped != nil {
+		return reasonAndDetail(v.Skipped)
+	}
+	if len(v.Groups) == 0 {
+		return "there is no node group"
+	}
+	parts := make([]string, len(v.Groups))
+	for i := range v.Groups {
+		parts[i] = string(v.Groups[i].Group) + ": " + reasonAndDetail(&v.Groups[i].Verdict)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func reasonAndDetail(v *model.Verdict) string {
+	if v.Detail == "" {
+		return string(v.Reason)
+	}
+	return string(v.Reason) + " (" + v.Detail + ")"
+}

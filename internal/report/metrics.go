@@ -1,0 +1,163 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// metrics are the counters and histograms, and the gauges of the last cycle.
+// Names that begin with cluster_autoscaler_ mean what they mean there; what
+// only Plimsoll has begins with plimsoll_.
+type metrics struct {
+	registry *prometheus.Registry
+	gauges   *gauges
+	policy   model.Policy
+	perGroup bool
+
+	durations    *prometheus.HistogramVec
+	errors       *prometheus.CounterVec
+	scaledUp     *prometheus.CounterVec
+	failedUps    *prometheus.CounterVec
+	scaledDown   *prometheus.CounterVec
+	lastActivity *prometheus.GaugeVec
+
+	divergence prometheus.Counter
+	decide     prometheus.Histogram
+	calls      *prometheus.HistogramVec
+	work       *prometheus.CounterVec
+}
+
+// gpuLabels are on the counters of nodes. What is not known is empty.
+var gpuLabels = []string{"gpu_resource_name", "gpu_name", "dra_drivers"}
+
+func newMetrics(s Settings) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "cluster_autoscaler", Name: name, Help: help}, labels)
+	}
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		gauges:   &gauges{},
+		policy:   s.Policy,
+		perGroup: s.PerGroupMetrics,
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "cluster_autoscaler", Name: "function_duration_seconds", Help: "Time that parts of a cycle took.",
+			Buckets: []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800},
+		}, []string{"function"}),
+		errors:     counter("errors_total", "Errors by type.", "type"),
+		scaledUp:   counter("scaled_up_nodes_total", "Nodes asked of the cloud.", gpuLabels...),
+		failedUps:  counter("failed_scale_ups_total", "Growths that failed, by reason.", append([]string{"reason"}, gpuLabels...)...),
+		scaledDown: counter("scaled_down_nodes_total", "Nodes removed, by reason.", append([]string{"reason"}, gpuLabels...)...),
+		lastActivity: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "cluster_autoscaler", Name: "last_activity", Help: "When an activity last took place, in seconds since 1970."}, []string{"activity"}),
+		divergence: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "plimsoll", Name: "plan_divergence_total",
+			Help: "Classes of pods that needed another growth after the nodes bought for them were ready."}),
+		decide: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "plimsoll", Name: "decide_duration_seconds", Help: "Time that deciding took.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16)}),
+		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "plimsoll", Name: "call_duration_seconds", Help: "Time that writes to the cloud and to nodes took, by verb and end.",
+			Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}, []string{"verb", "end"}),
+		work: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "plimsoll", Name: "decide_steps_total", Help: "Steps of deciding, by kind; they do not depend on the machine."}, []string{"kind"}),
+	}
+	m.registry.MustRegister(m.gauges, m.durations, m.errors, m.scaledUp, m.failedUps, m.scaledDown, m.lastActivity,
+		m.divergence, m.decide, m.calls, m.work,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	// Counters that an alert may be on are there from the beginning.
+	for _, kind := range []string{"cloudProviderError", "apiCallError", "internalError", "transientError", "configurationError", "nodeGroupDoesNotExistError"} {
+		m.errors.WithLabelValues(kind)
+	}
+	m.scaledUp.WithLabelValues("", "", "")
+	m.scaledDown.WithLabelValues("empty", "", "", "")
+	return m
+}
+
+// ended counts a call that ended.
+func (m *metrics) ended(out model.Outcome) {
+	end := "done"
+	switch {
+	case out.Err == nil:
+	case len(out.Landed) > 0:
+		end = "landed"
+	case out.Err.MayHaveHappened:
+		end = "unknown"
+	default:
+		end = "failed"
+	}
+	m.calls.WithLabelValues(string(out.Call.Verb), end).Observe(out.Ended.Sub(out.Began).Seconds())
+	gpu := m.gauges.accelerator(out.Call.Group)
+	switch {
+	case out.Err == nil && out.Call.Verb == model.Grow:
+		m.scaledUp.WithLabelValues("", gpu, "").Add(float64(out.Call.To - out.Call.From))
+	case out.Err == nil && out.Call.Verb == model.Remove:
+		m.scaledDown.WithLabelValues("empty", "", gpu, "").Inc()
+	case out.Err == nil || len(out.Landed) > 0:
+	default:
+		kind := errorType(out)
+		m.errors.WithLabelValues(kind).Inc()
+		if out.Call.Verb == model.Grow {
+			if errors.Is(out.Err, context.DeadlineExceeded) {
+				kind = "timeout"
+			}
+			m.failedUps.WithLabelValues(kind, "", gpu, "").Inc()
+		}
+	}
+}
+
+// errorType is the Cluster Autoscaler's word for a call's error.
+func errorType(out model.Outcome) string {
+	if out.Call.Verb == model.Taint || out.Call.Verb == model.Untaint {
+		return "apiCallError"
+	}
+	switch out.Err.Kind {
+	case provider.NotFound:
+		return "nodeGroupDoesNotExistError"
+	case provider.BadConfig, provider.Unsupported:
+		return "configurationError"
+	case provider.Transient, provider.Unavailable, provider.Throttled, provider.Conflict:
+		return "transientError"
+	default:
+		return "cloudProviderError"
+	}
+}
+
+// decided takes in a cycle that decided.
+func (m *metrics) decided(c model.Cycle, diverged int) {
+	m.gauges.set(gaugesOf(c, m.policy, m.perGroup), acceleratorsOf(c.Snapshot))
+	m.divergence.Add(float64(diverged))
+	m.decide.Observe(c.Took.Decide.Seconds())
+	w := c.Plan.Work
+	for kind, n := range map[string]int{"filter": w.Filters, "prefilter": w.PreFilters, "node_scanned": w.NodesScanned, "option": w.Options} {
+		m.work.WithLabelValues(kind).Add(float64(n))
+	}
+	now := float64(c.Snapshot.Now.Unix())
+	if len(c.Plan.Pending) > 0 {
+		m.lastActivity.WithLabelValues("scaleUp").Set(now)
+	}
+	if len(c.Plan.Unneeded)+len(c.Plan.Kept) > 0 {
+		m.lastActivity.WithLabelValues("scaleDown").Set(now)
+	}
+}
+
+// cycled takes in that there was a cycle.
+func (m *metrics) cycled(now time.Time, c model.Cycle) {
+	for _, activity := range []string{"main", "mainSuccessful"} {
+		m.lastActivity.WithLabelValues(activity).Set(float64(now.Unix()))
+	}
+	m.durations.WithLabelValues("main").Observe((c.Took.Observe + c.Took.Decide).Seconds())
+	m.durations.WithLabelValues("updateClusterState").Observe(c.Took.Observe.Seconds())
+}
+
+// failed takes in that a cycle failed.
+func (m *metrics) failed(now time.Time) {
+	m.lastActivity.WithLabelValues("main").Set(float64(now.Unix()))
+	m.errors.WithLabelValues("internalError").Inc()
+}

@@ -1,0 +1,119 @@
+// Package report tells people and machines what a cycle saw and decided: logs,
+// events, metrics, health.
+//
+// What flows in: a model.Cycle per turn of the loop, and turns that failed.
+// What flows out: lines of log, quiet while nothing changes; Kubernetes events,
+// sent in the background and dropped rather than waited for; metrics of a
+// registry of its own; and an HTTP handler for all that is asked for. It
+// renders what the cycle says and looks at nothing else; what it remembers
+// (what was told last, what was promised to which pods) only keeps it from
+// saying things twice.
+//
+// Who may import it: hosts (cmd). It imports model and provider, and fills the
+// loop's port Reporter without importing it.
+package report
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Settings are what the operator may choose, and the limits that are shown
+// beside the cluster's size.
+type Settings struct {
+	// Namespace and StatusConfigMap name the object that events about the
+	// cluster and its groups are about.
+	Namespace       string
+	StatusConfigMap string
+	// PerGroupMetrics adds metrics for each node group; DuplicatedEvents lets
+	// an event through that repeats within five minutes.
+	PerGroupMetrics  bool
+	DuplicatedEvents bool
+	Health           HealthLimits
+	Policy           model.Policy
+}
+
+// Reporter tells. Report and Failed belong to the loop's goroutine; everything
+// else may be called from any.
+type Reporter struct {
+	log     *slog.Logger
+	events  *events
+	metrics *metrics
+	health  *Health
+
+	mu       sync.Mutex
+	promises promises
+	told     map[string]string // class key → what was last told of it
+	failing  string            // the error last told by Failed
+}
+
+// New gives a reporter. recorder takes the events and must not block; it may be
+// the one of NewRecorder.
+func New(recorder record.EventRecorder, s Settings, log *slog.Logger) *Reporter {
+	return &Reporter{
+		log:      log,
+		events:   newEvents(recorder, s),
+		metrics:  newMetrics(s),
+		health:   NewHealth(s.Health),
+		promises: promises{},
+		told:     map[string]string{},
+	}
+}
+
+// Report tells of one cycle. It waits for nothing, and never fails: what cannot
+// be told is dropped.
+func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if r.failing != "" {
+		r.log.Info("cycles succeed again")
+		r.failing = ""
+	}
+	// 1. Calls that ended.
+	for _, out := range c.Ended {
+		r.logEnd(out)
+		r.events.ended(now, c.Snapshot, out)
+		r.metrics.ended(out)
+	}
+	r.promises.failed(c.Ended)
+	// 2. What was decided.
+	if c.Decided {
+		diverged := r.promises.keep(c.Snapshot, c.Plan)
+		r.metrics.decided(c, diverged)
+		r.logPlan(ctx, c, diverged)
+		r.events.planned(now, c)
+		r.tellPending(now, c)
+	}
+	// 3. That there was a cycle.
+	r.metrics.cycled(now, c)
+	r.health.Succeeded(now)
+	return nil
+}
+
+// Failed tells of a turn of the loop that failed. The same error is logged
+// once, until a cycle succeeds or it changes.
+func (r *Reporter) Failed(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	r.metrics.failed(now)
+	r.health.Failed(now, err)
+	if err.Error() != r.failing {
+		r.failing = err.Error()
+		r.log.Warn("a cycle failed, it is tried again", "err", err)
+	}
+}
+
+// Health gives the health of the loop, for the host to say when it leads.
+func (r *Reporter) Health() *Health { return r.health }
+
+// Registry takes further metrics: those of providers and clients.
+func (r *Reporter) Registry() prometheus.Registerer { return r.metrics.registry }

@@ -1,0 +1,389 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// pad notes events, each as "object reason: message".
+type pad struct{ notes []string }
+
+func (p *pad) Event(object runtime.Object, kind, reason, message string) {
+	ref := object.(*corev1.ObjectReference)
+	p.notes = append(p.notes, fmt.Sprintf("%s %s/%s %s %s: %s", ref.Kind, ref.Namespace, ref.Name, kind, reason, message))
+}
+func (p *pad) Eventf(runtime.Object, string, string, string, ...any) { panic("not used") }
+func (p *pad) AnnotatedEventf(runtime.Object, map[string]string, string, string, string, ...any) {
+	panic("not used")
+}
+
+func (p *pad) take() []string {
+	n := p.notes
+	p.notes = nil
+	return n
+}
+
+type desk struct {
+	*Reporter
+	pad *pad
+	log *bytes.Buffer
+}
+
+func newDesk(change ...func(*Settings)) *desk {
+	s := Settings{Namespace: "kube-system", StatusConfigMap: "status",
+		Health: HealthLimits{10 * time.Minute, 15 * time.Minute, 20 * time.Minute},
+		Policy: model.Policy{ScaleUp: model.ScaleUpPolicy{MaxNodesTotal: 50, MaxCoresTotal: 100, MaxMemoryTotal: 1 << 40}}}
+	for _, c := range change {
+		c(&s)
+	}
+	d := &desk{pad: &pad{}, log: &bytes.Buffer{}}
+	d.Reporter = New(d.pad, s, slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}})))
+	return d
+}
+
+func (d *desk) takeLog() []string {
+	text := strings.TrimSpace(d.log.String())
+	d.log.Reset()
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+func (d *desk) page(t *testing.T, path string) (int, string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	d.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	body, err := io.ReadAll(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Code, string(body)
+}
+
+func (d *desk) report(t *testing.T, c model.Cycle) {
+	t.Helper()
+	if err := d.Report(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// snapshot has one class, ns/web, with n pods pending, group a, and a node.
+func snapshot(n int) *model.Snapshot {
+	s := &model.Snapshot{Now: time.Unix(1000, 0), AsOf: time.Unix(990, 0)}
+	s.Classes = []model.Class{{Key: "web", Spec: &model.Spec{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}}}}
+	q := model.Pending{Class: 0, Refused: true}
+	for i := range n {
+		q.Pods = append(q.Pods, &model.Pod{Name: fmt.Sprintf("web-%03d", i), UID: types.UID(fmt.Sprint("uid", i))})
+	}
+	if n > 0 {
+		s.Pending = []model.Pending{q}
+	}
+	s.Groups = []model.Group{{Group: provider.Group{ID: "a", Min: 1, Max: 10, Target: 1,
+		Instances: []provider.Instance{{ID: "i"}, {ID: "new"}}}, Expected: 1, ReadyNodes: 1}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "node-uid"}, Status: corev1.NodeStatus{
+		Capacity:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("1Gi")},
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
+	s.Nodes = []model.Node{{Name: "n", Object: node, Group: 0, Instance: "i"}}
+	return s
+}
+
+// growing is a cycle that grows group a from 1 to 3 for planned pods.
+func growing(pods, planned int, groups ...model.GroupVerdict) model.Cycle {
+	return model.Cycle{Decided: true, Snapshot: snapshot(pods), Plan: model.Plan{
+		Calls:   []model.Call{{Verb: model.Grow, Group: "a", From: 1, To: 3, MaxTo: 10}},
+		Grow:    []model.Growth{{Group: "a", From: 1, To: 3, Pods: []model.Batch{{Class: 0, Count: planned}}}},
+		Pending: []model.PendingVerdict{{Class: 0, Pods: pods, Planned: planned, Left: pods - planned, Groups: groups}},
+		Nodes:   2, LowerBound: 1, Work: model.Work{Filters: 7},
+	}}
+}
+
+func leaving(pods int, verdicts ...model.GroupVerdict) model.Cycle {
+	return model.Cycle{Decided: true, Snapshot: snapshot(pods), Plan: model.Plan{
+		Pending: []model.PendingVerdict{{Class: 0, Pods: pods, Left: pods, Groups: verdicts}}}}
+}
+
+func says(group string, r model.Reason, detail string) model.GroupVerdict {
+	return model.GroupVerdict{Group: provider.GroupID(group), Verdict: model.Verdict{Reason: r, Detail: detail}}
+}
+
+func TestActingCycle(t *testing.T) {
+	d := newDesk()
+	d.report(t, growing(3, 2, says("a", model.GroupAtMax, "3 of 3")))
+	log := d.takeLog()
+	if len(log) != 2 || !strings.Contains(log[0], `msg=acting grow="a 1->3 (max 10)" nodes=2 lower_bound=1 for_pods=2`) ||
+		!strings.Contains(log[1], `class=ns/web pods=1 of=3 why="a: GroupAtMax (3 of 3)"`) {
+		t.Errorf("log:\n%s", strings.Join(log, "\n"))
+	}
+	want := []string{
+		"ConfigMap kube-system/status Normal ScaledUpGroup: Scale-up: group a goes from 1 to 3 nodes (max: 10)",
+		"Pod ns/web-000 Normal TriggeredScaleUp: pod triggered scale-up: [{a 1->3 (max: 10)}]",
+		"Pod ns/web-001 Normal TriggeredScaleUp: pod triggered scale-up: [{a 1->3 (max: 10)}]",
+		"Pod ns/web-002 Normal NotTriggerScaleUp: pod didn't trigger scale-up: a: GroupAtMax (3 of 3)",
+	}
+	if got := d.pad.take(); !slices.Equal(got, want) {
+		t.Errorf("events:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// While nothing changes, nothing is said; each change is said once.
+func TestQuietWhileNothingChanges(t *testing.T) {
+	d := newDesk()
+	quiet := func(name string, c model.Cycle, want bool) {
+		t.Helper()
+		d.report(t, c)
+		if log := d.takeLog(); (len(log) == 0) != want {
+			t.Errorf("%s: %v", name, log)
+		}
+	}
+	quiet("first", leaving(2, says("a", model.InsufficientResources, "cpu 4 > 3.67")), false)
+	quiet("the same", leaving(2, says("a", model.InsufficientResources, "cpu 4 > 3.67")), true)
+	quiet("an age passes", leaving(2, says("a", model.InsufficientResources, "cpu 4 > 3.66")), true)
+	quiet("a call is under way", leaving(2, says("a", model.GroupBusy, "")), true)
+	quiet("and ended", leaving(2, says("a", model.InsufficientResources, "")), true)
+	quiet("another reason", leaving(2, says("a", model.GroupAtMax, "")), false)
+	quiet("another number", leaving(3, says("a", model.GroupAtMax, "")), false)
+	quiet("nothing decided", model.Cycle{Snapshot: snapshot(3)}, true)
+	quiet("all have room", model.Cycle{Decided: true, Snapshot: snapshot(0)}, true)
+	quiet("pods wait again", leaving(3, says("a", model.GroupAtMax, "")), false)
+	young := leaving(1)
+	young.Plan.Pending[0].Left, young.Plan.Pending[0].Skipped = 0, &model.Verdict{Reason: model.NotRefused}
+	quiet("not refused yet", young, true)
+	young.Plan.Pending[0].Skipped = &model.Verdict{Reason: model.Expendable}
+	quiet("expendable", young, false)
+}
+
+func TestEventsRepeatAfterFiveMinutesOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, all := newDesk(), newDesk(func(s *Settings) { s.DuplicatedEvents = true })
+		count := func(d *desk) int { d.report(t, growing(2, 2)); return len(d.pad.take()) }
+		if a, b := count(d), count(all); a != 3 || b != 3 {
+			t.Errorf("first: %d and %d events", a, b)
+		}
+		time.Sleep(4 * time.Minute)
+		if a, b := count(d), count(all); a != 0 || b != 3 {
+			t.Errorf("after 4 minutes: %d and %d events", a, b)
+		}
+		time.Sleep(90 * time.Second)
+		if a := count(d); a != 3 {
+			t.Errorf("after 5.5 minutes: %d events", a)
+		}
+	})
+}
+
+func TestFewPodsOfAClassGetAnEvent(t *testing.T) {
+	d := newDesk()
+	d.report(t, leaving(10000, says("a", model.GroupAtMax, "")))
+	if n := len(d.pad.take()); n != podsPerClass {
+		t.Errorf("%d events", n)
+	}
+}
+
+func TestLongMessagesAreCut(t *testing.T) {
+	var groups []model.GroupVerdict
+	for i := range 200 {
+		groups = append(groups, says(fmt.Sprintf("grüppe-%03d", i), model.NodeAffinity, ""))
+	}
+	d := newDesk()
+	d.report(t, leaving(1, groups...))
+	_, message, _ := strings.Cut(d.pad.take()[0], "NotTriggerScaleUp: ")
+	if len(message) > maxMessage || len(message) < maxMessage-10 || !strings.HasSuffix(message, "...") || strings.ContainsRune(message, '�') {
+		t.Errorf("%d bytes: %q", len(message), message[len(message)-20:])
+	}
+	if !strings.Contains(message, "grüppe-000: NodeAffinity; grüppe-001") {
+		t.Error(message[:100])
+	}
+}
+
+func outcome(v model.Verb, err *provider.Error) model.Outcome {
+	o := model.Outcome{Call: model.Call{Verb: v, Group: "a", From: 1, To: 3, Why: "empty for 10m"}, Err: err, Began: time.Unix(1, 0), Ended: time.Unix(2, 0)}
+	if v != model.Grow {
+		o.Call.Node = "n"
+	}
+	return o
+}
+
+func TestEndsOfCalls(t *testing.T) {
+	landed := outcome(model.Remove, &provider.Error{Kind: provider.Conflict})
+	landed.Landed = []string{"ns/p"}
+	for _, c := range []struct {
+		name       string
+		out        model.Outcome
+		event, log string
+		metric     string
+	}{
+		{"growth", outcome(model.Grow, nil), "", "", `cluster_autoscaler_scaled_up_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name=""} 2`},
+		{"failed growth", outcome(model.Grow, &provider.Error{Op: "Grow", Group: "a", Kind: provider.NoCapacity, Message: "no machines"}),
+			"ConfigMap kube-system/status Warning FailedToScaleUpGroup: Scale-up of group a from 1 to 3 nodes failed", "no machines",
+			`cluster_autoscaler_failed_scale_ups_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="cloudProviderError"} 1`},
+		{"removal", outcome(model.Remove, nil), "Node /n Normal ScaleDown: node removed by the cluster autoscaler: empty for 10m", "",
+			`cluster_autoscaler_scaled_down_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="empty"} 1`},
+		{"failed removal", outcome(model.Remove, &provider.Error{Op: "Remove", Kind: provider.Throttled}), "Node /n Warning ScaleDownFailed: Remove failed", "it is tried again",
+			`cluster_autoscaler_errors_total{type="transientError"} 1`},
+		{"a pod landed", landed, "Node /n Warning ScaleDownFailed: the node stays: pods landed on it: ns/p", "ns/p", `plimsoll_call_duration_seconds_count{end="landed",verb="Remove"} 1`},
+		{"failed taint", outcome(model.Taint, &provider.Error{Op: "Taint", Kind: provider.Denied}), "Node /n Warning ScaleDownFailed", "grant the right",
+			`cluster_autoscaler_errors_total{type="apiCallError"} 1`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk()
+			d.report(t, model.Cycle{Snapshot: snapshot(0), Ended: []model.Outcome{c.out}})
+			if got := strings.Join(d.pad.take(), "\n"); !strings.HasPrefix(got, c.event) || (c.event == "") != (got == "") {
+				t.Errorf("events: %s", got)
+			}
+			if got := strings.Join(d.takeLog(), "\n"); !strings.Contains(got, c.log) || (c.log == "") != (got == "") {
+				t.Errorf("log: %s", got)
+			}
+			if _, got := d.page(t, "/metrics"); !strings.Contains(got, c.metric+"\n") {
+				t.Errorf("metrics lack %s", c.metric)
+			}
+		})
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	d := newDesk(func(s *Settings) { s.PerGroupMetrics = true })
+	c := growing(3, 2, says("a", model.GroupAtMax, ""))
+	c.Plan.Kept = []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Reason: model.Cooldown}}}
+	d.report(t, c)
+	_, got := d.page(t, "/metrics")
+	for _, want := range []string{
+		`cluster_autoscaler_nodes_count{state="ready"} 1`,
+		`cluster_autoscaler_nodes_count{state="unregistered"} 1`,
+		`cluster_autoscaler_node_groups_count{node_group_type="autoscaled"} 1`,
+		`cluster_autoscaler_unschedulable_pods_count{type="unschedulable"} 3`,
+		`cluster_autoscaler_unschedulable_pods_count{type="scheduler_unprocessed"} 0`,
+		`cluster_autoscaler_max_nodes_count 50`,
+		`cluster_autoscaler_cluster_cpu_current_cores 8`,
+		`cluster_autoscaler_cpu_limits_cores{direction="maximum"} 100`,
+		`cluster_autoscaler_cluster_memory_current_bytes 1.073741824e+09`,
+		`cluster_autoscaler_unneeded_nodes_count 0`,
+		`cluster_autoscaler_unremovable_nodes_count{reason="Cooldown"} 1`,
+		`cluster_autoscaler_scale_down_in_cooldown 1`,
+		`cluster_autoscaler_node_group_max_count{node_group="a"} 10`,
+		`cluster_autoscaler_last_activity{activity="scaleUp"} 1000`,
+		`cluster_autoscaler_function_duration_seconds_count{function="main"} 1`,
+		`plimsoll_plan_nodes 2`,
+		`plimsoll_plan_lower_bound_nodes 1`,
+		`plimsoll_plan_divergence_total 0`,
+		`plimsoll_decide_steps_total{kind="filter"} 7`,
+		`plimsoll_pending_pods{fate="planned"} 2`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("lacking %s", want)
+		}
+	}
+	// A reason and a group that are gone are gone here too.
+	gone := model.Cycle{Decided: true, Snapshot: snapshot(0)}
+	gone.Snapshot.Groups = nil
+	d.report(t, gone)
+	if _, got := d.page(t, "/metrics"); strings.Contains(got, "Cooldown") || strings.Contains(got, `node_group="a"`) {
+		t.Error("a vanished reason or group is still shown")
+	}
+	// Without the flag there is nothing per group.
+	plain := newDesk()
+	plain.report(t, c)
+	if _, got := plain.page(t, "/metrics"); strings.Contains(got, "node_group_max_count") {
+		t.Error("metrics per group without the flag")
+	}
+}
+
+func TestHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		check := func(name string, want int) {
+			t.Helper()
+			code, body := d.page(t, "/health-check")
+			live, _ := d.page(t, "/livez")
+			if code != want || live != want {
+				t.Errorf("%s: %d, livez %d: %s", name, code, live, body)
+			}
+		}
+		if code, _ := d.page(t, "/readyz"); code != http.StatusServiceUnavailable {
+			t.Errorf("readyz before the cluster was read: %d", code)
+		}
+		d.Health().Ready()
+		if code, _ := d.page(t, "/readyz"); code != http.StatusOK {
+			t.Errorf("readyz: %d", code)
+		}
+		time.Sleep(time.Hour)
+		check("a standby", http.StatusOK)
+		d.Health().Leads(time.Now())
+		time.Sleep(19 * time.Minute)
+		check("starting", http.StatusOK)
+		time.Sleep(2 * time.Minute)
+		check("never started", http.StatusInternalServerError)
+		d.report(t, model.Cycle{Snapshot: snapshot(0)})
+		check("first cycle", http.StatusOK)
+		time.Sleep(11 * time.Minute)
+		check("inactive", http.StatusInternalServerError)
+		d.report(t, model.Cycle{Snapshot: snapshot(0)})
+		for range 16 {
+			time.Sleep(time.Minute)
+			d.Failed(errors.New("no route"))
+		}
+		check("failing", http.StatusInternalServerError)
+		if _, body := d.page(t, "/health-check"); !strings.Contains(body, "no route") {
+			t.Error(body)
+		}
+		if log := d.takeLog(); len(log) != 1 {
+			t.Errorf("one error, said %d times", len(log))
+		}
+		d.report(t, model.Cycle{Snapshot: snapshot(0)})
+		check("again well", http.StatusOK)
+		if log := d.takeLog(); len(log) != 1 {
+			t.Errorf("recovery: %v", log)
+		}
+	})
+}
+
+// Events really are sent, by the component that operators know.
+func TestRecorderSends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		recorder, end := NewRecorder(client)
+		d := newDesk()
+		d.Reporter = New(recorder, Settings{Namespace: "kube-system", StatusConfigMap: "status"}, slog.New(slog.DiscardHandler))
+		d.report(t, growing(1, 1))
+		synctest.Wait()
+		end()
+		list, err := client.CoreV1().Events("").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range list.Items {
+			got = append(got, e.Source.Component+" "+e.Namespace+" "+e.Reason+" "+string(e.InvolvedObject.UID))
+		}
+		slices.Sort(got)
+		if want := []string{"cluster-autoscaler kube-system ScaledUpGroup ", "cluster-autoscaler ns TriggeredScaleUp uid0"}; !slices.Equal(got, want) {
+			t.Errorf("events %q", got)
+		}
+		synctest.Wait()
+	})
+}

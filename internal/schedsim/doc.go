@@ -1,0 +1,25 @@
+// Package schedsim answers one question, exactly and fast: would pods of this
+// class fit on this node, and how many?
+//
+// What flows in: a frozen model.Snapshot. What flows out: numbers and reasons
+// in the model's terms. Nothing of the scheduler's own types crosses the face
+// of this package, so that what is inside can be replaced.
+//
+// The judge is the scheduler itself: its PreFilter and Filter plugins in their
+// default profile, fed from memory. They are asked as seldom as exactness
+// allows, by how a class is coupled to the pods around it (rule C2):
+//
+//   - free: what fits depends on the node's shape and on arithmetic.
+//   - host: it also depends on the other pods of that one node.
+//   - domain: it depends on the pods of whole topology domains. The plugins
+//     see one stand-in per domain, with only the pods that matter, instead of
+//     every node.
+//   - single: every node is a domain of its own. Pods go one by one.
+//
+// A World may be marked, changed and undone. State computed before a placement
+// is never patched, always computed afresh where the placement matters (rule
+// C3).
+//
+// Who may import it: decide and what is below it. It is the only importer of
+// k8s.io/kubernetes in this module.
+package schedsim

@@ -1,0 +1,294 @@
+package schedsim
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	v1helper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// view is the world as one coupled class sees it. Nodes that agree in all that
+// the class reads of a topology (the values of its keys, and whether its
+// constraints count them) are one domain, with one stand-in that carries only
+// the pods that matter. It is kept up to date by every placement, so that no
+// question has to look at every node.
+type view struct {
+	class    model.ClassID
+	perNode  bool // every node is a domain: nothing can be folded
+	keys     []string
+	domains  []domainState
+	index    map[string]int32
+	byShape  map[model.ShapeID]int32
+	domainOf []int32 // by node of the world
+	relevant []relevance
+	slot     []int32 // by class: its place in relevant, -1 if it does not matter
+	required nodeaffinity.RequiredNodeAffinity
+	stage    []stageNode
+	low      []int32
+}
+
+// domainState is one domain of a view.
+type domainState struct {
+	content *corev1.Node // the first node's content, which stands for all
+	value   string       // of the sole spread key
+	counted bool         // spread constraints count its nodes
+	nodes   int
+	counts  []int32 // by relevant class
+	// standIn is what the plugins last saw of it, and shown the counts it had.
+	standIn *framework.NodeInfo
+	shown   []int32
+}
+
+// view returns the class's view, made at its first use.
+func (w *World) view(c model.ClassID) *view {
+	if v, ok := w.views[c]; ok {
+		return v
+	}
+	class := &w.classes[c]
+	v := &view{
+		class: c, perNode: class.coupling == single || class.readsHost, keys: class.keys,
+		index: map[string]int32{}, byShape: map[model.ShapeID]int32{}, relevant: class.relevant,
+		required: nodeaffinity.GetRequiredNodeAffinity(class.pod),
+		slot:     make([]int32, len(w.classes)),
+		low:      make([]int32, len(class.relevant)),
+	}
+	for i := range v.slot {
+		v.slot[i] = -1
+	}
+	for i, r := range v.relevant {
+		v.slot[r.class] = int32(i)
+	}
+	for i := range w.nodes {
+		v.add(w, i)
+	}
+	w.views[c] = v
+	return v
+}
+
+// add takes in a node that the world has just got, with the pods on it.
+func (v *view) add(w *World, i int) {
+	n := &w.nodes[i]
+	v.domainOf = append(v.domainOf, v.domain(w, n.shape))
+	if !n.gone {
+		v.account(i, n, +1)
+	}
+}
+
+// domain finds or makes the domain of nodes of a shape.
+func (v *view) domain(w *World, s model.ShapeID) int32 {
+	if d, ok := v.byShape[s]; ok {
+		return d
+	}
+	content := w.shapes[s].content.Node
+	var b strings.Builder
+	for _, k := range v.keys {
+		if value, ok := content.Labels[k]; ok {
+			fmt.Fprintf(&b, "%s=%s\x00", k, value)
+		} else {
+			fmt.Fprintf(&b, "%s absent\x00", k)
+		}
+	}
+	class := &w.classes[v.class]
+	counted := false
+	value := ""
+	if len(class.spreadKeys) > 0 {
+		// A term that cannot be parsed matches nothing, as for the plugin.
+		match, _ := v.required.Match(content)
+		_, untolerated := v1helper.FindMatchingUntoleratedTaint(klog.Background(), content.Spec.Taints, class.pod.Spec.Tolerations,
+			func(t *corev1.Taint) bool {
+				return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+			}, true)
+		fmt.Fprintf(&b, "affinity %v\x00taints %v", match, !untolerated)
+		counted = countedBySpread(&class.pod.Spec, content, match, !untolerated)
+		value = content.Labels[class.spreadOver]
+	}
+	d, ok := v.index[b.String()]
+	if !ok {
+		d = int32(len(v.domains))
+		v.index[b.String()] = d
+		v.domains = append(v.domains, domainState{
+			content: content, value: value, counted: counted, counts: make([]int32, len(v.relevant)),
+		})
+	}
+	v.byShape[s] = d
+	return d
+}
+
+// countedBySpread tells whether any spread constraint counts pods on such
+// nodes: it has all the keys, and the inclusion policies let it in.
+func countedBySpread(spec *corev1.PodSpec, n *corev1.Node, affinity, tolerated bool) bool {
+	for _, c := range spec.TopologySpreadConstraints {
+		if _, ok := n.Labels[c.TopologyKey]; !ok {
+			return false
+		}
+	}
+	for _, c := range spec.TopologySpreadConstraints {
+		honorAffinity := c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor
+		honorTaints := c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor
+		if (affinity || !honorAffinity) && (tolerated || !honorTaints) {
+			return true
+		}
+	}
+	return false
+}
+
+// account adds all of a node's pods to its domain, or takes them away.
+func (v *view) account(i int, n *node, sign int) {
+	d := &v.domains[v.domainOf[i]]
+	d.nodes += sign
+	for _, b := range n.batches {
+		if s := v.slot[b.Class]; s >= 0 {
+			d.counts[s] += int32(sign * b.Count)
+		}
+	}
+}
+
+// put counts pods that were placed on a node.
+func (v *view) put(i int, c model.ClassID, count int) {
+	if s := v.slot[c]; s >= 0 {
+		v.domains[v.domainOf[i]].counts[s] += int32(count)
+	}
+}
+
+// weight is how many pods the class's spread constraints count in a domain, or
+// those that matter to its affinity.
+func (v *view) weight(d int32) int {
+	n := 0
+	for i, r := range v.relevant {
+		if r.counted || r.matched {
+			n += int(v.domains[d].counts[i])
+		}
+	}
+	return n
+}
+
+// ask puts the question to all plugins, before stand-ins for every domain and
+// the node itself.
+func (v *view) ask(w *World, c model.ClassID, i int) *rejection {
+	target := w.info(i)
+	v.stage = v.stage[:0]
+	if v.perNode {
+		for j := range w.nodes {
+			if !w.nodes[j].gone {
+				v.stage = append(v.stage, w.info(j))
+			}
+		}
+		return w.ask(w.judge.full, c, target, v.stage)
+	}
+	at := v.domainOf[i]
+	v.lowest(w, at, &w.nodes[i])
+	for j := range v.domains {
+		d := &v.domains[j]
+		if d.nodes == 0 {
+			continue
+		}
+		if int32(j) == at {
+			if d.nodes == 1 {
+				continue // the node is its domain
+			}
+			v.stage = append(v.stage, v.show(w, j, &w.nodes[i]))
+			continue
+		}
+		v.stage = append(v.stage, v.show(w, j, nil))
+	}
+	v.stage = append(v.stage, target)
+	return w.ask(w.judge.full, c, target, v.stage)
+}
+
+// lowest finds by how much each class's count may be lowered in all domains
+// without changing a verdict. Spread constraints compare counts with the
+// lowest of them, so that what all domains have in common cancels out; one pod
+// stays where there was one, for affinity asks whether there is any.
+func (v *view) lowest(w *World, at int32, target *node) {
+	class := &w.classes[v.class]
+	clear(v.low)
+	if class.spreadOver == "" || !v.oneDomainPerValue() {
+		return
+	}
+	for s, r := range v.relevant {
+		if !r.counted {
+			continue
+		}
+		low := int32(-1)
+		for j := range v.domains {
+			d := &v.domains[j]
+			if d.nodes == 0 || !d.counted {
+				continue
+			}
+			n := d.counts[s]
+			if int32(j) == at {
+				n -= countOf(target.batches, r.class)
+			}
+			if low < 0 || n < low {
+				low = n
+			}
+		}
+		v.low[s] = max(0, low-1)
+	}
+}
+
+// oneDomainPerValue tells whether each value of the spread key has just one
+// counted domain: only then does lowering domains alike lower values alike.
+func (v *view) oneDomainPerValue() bool {
+	for i := range v.domains {
+		for j := range i {
+			a, b := &v.domains[i], &v.domains[j]
+			if a.counted && b.counted && a.nodes > 0 && b.nodes > 0 && a.value == b.value {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func countOf(batches []model.Batch, c model.ClassID) int32 {
+	for _, b := range batches {
+		if b.Class == c {
+			return int32(b.Count)
+		}
+	}
+	return 0
+}
+
+// show gives the stand-in of a domain, without the pods of the node that is
+// shown itself, if any.
+func (v *view) show(w *World, j int, without *node) *framework.NodeInfo {
+	d := &v.domains[j]
+	same := d.standIn != nil
+	if d.shown == nil {
+		d.shown = make([]int32, len(v.relevant))
+	}
+	for s, r := range v.relevant {
+		n := d.counts[s]
+		if without != nil {
+			n -= countOf(without.batches, r.class)
+		}
+		switch {
+		case r.counted && d.counted:
+			n -= v.low[s]
+		case n > 1:
+			n = 1 // only whether there is one can matter
+		}
+		if d.shown[s] != n {
+			d.shown[s], same = n, false
+		}
+	}
+	if same {
+		return d.standIn
+	}
+	info := framework.NewNodeInfo()
+	info.SetNode(named(d.content, fmt.Sprintf("domain-%d", j)))
+	for s, r := range v.relevant {
+		for range d.shown[s] {
+			info.AddPodInfo(w.classes[r.class].info)
+		}
+	}
+	d.standIn = info
+	return info
+}

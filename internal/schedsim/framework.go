@@ -1,0 +1,209 @@
+package schedsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// staticPlugins look at nothing but the pod and the node's own labels, taints
+// and features: their verdict is the same for every node of a shape.
+var staticPlugins = []string{names.NodeUnschedulable, names.TaintToleration, names.NodeAffinity, names.NodeDeclaredFeatures}
+
+// plugins in the order of the default profile, filters only. The scheduler's
+// own default configuration says which they are; what it enables beyond these
+// has no part in filtering.
+var filterPlugins = []string{
+	names.NodeName, names.NodeUnschedulable, names.TaintToleration, names.NodeAffinity, names.NodePorts,
+	names.NodeResourcesFit, names.VolumeRestrictions, names.NodeVolumeLimits, names.VolumeBinding, names.VolumeZone,
+	names.PodTopologySpread, names.InterPodAffinity, names.NodeDeclaredFeatures,
+}
+
+// judge is one set of plugins and what they read from. It serves one goroutine
+// at a time.
+type judge struct {
+	full, static framework.Framework
+	stage        *stage
+	factory      informers.SharedInformerFactory
+	volumes      uint64 // the generation of volumes that the indexers hold
+	namespaces   map[string]map[string]string
+	ctx          context.Context
+}
+
+// judges are kept between uses: building one takes milliseconds.
+var judges sync.Pool
+
+var initMetrics = sync.OnceFunc(metrics.InitMetrics)
+
+func newJudge() (*judge, error) {
+	if j, ok := judges.Get().(*judge); ok {
+		return j, nil
+	}
+	initMetrics()
+	conf, err := latest.Default()
+	if err != nil {
+		return nil, fmt.Errorf("read the scheduler's default configuration: %w", err)
+	}
+	j := &judge{stage: &stage{}, factory: informers.NewSharedInformerFactory(nil, 0)}
+	j.ctx = klog.NewContext(context.Background(), klog.Background())
+	if j.full, err = j.framework(conf.Profiles[0], filterPlugins); err != nil {
+		return nil, err
+	}
+	if j.static, err = j.framework(conf.Profiles[0], staticPlugins); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// release hands the judge back for the next World.
+func (j *judge) release() {
+	j.stage.show(nil)
+	judges.Put(j)
+}
+
+func (j *judge) framework(profile config.KubeSchedulerProfile, filters []string) (framework.Framework, error) {
+	enabled := []config.Plugin{{Name: names.PrioritySort}, {Name: names.DefaultBinder}}
+	for _, p := range profile.Plugins.MultiPoint.Enabled {
+		if slices.Contains(filters, p.Name) {
+			enabled = append(enabled, p)
+		}
+	}
+	profile.Plugins = &config.Plugins{MultiPoint: config.PluginSet{Enabled: enabled}}
+	f, err := runtime.NewFramework(j.ctx, plugins.NewInTreeRegistry(), &profile,
+		runtime.WithInformerFactory(j.factory),
+		runtime.WithSnapshotSharedLister(j.stage),
+		runtime.WithSharedDRAManager(noDRA{}),
+		runtime.WithSharedCSIManager(j.stage),
+		runtime.WithParallelism(1),
+		runtime.WithLogger(klog.Background()),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("build the scheduler's plugins: %w", err)
+	}
+	return f, nil
+}
+
+// feed puts a snapshot's namespaces and storage objects where the plugins look
+// for them: into informers that were never started.
+func (j *judge) feed(s *model.Snapshot) error {
+	core, storage := j.factory.Core().V1(), j.factory.Storage().V1()
+	if !sameNamespaces(j.namespaces, s.Namespaces) {
+		list := make([]any, 0, len(s.Namespaces))
+		for name, labels := range s.Namespaces {
+			ns := &corev1.Namespace{}
+			ns.Name, ns.Labels = name, labels
+			list = append(list, ns)
+		}
+		if err := core.Namespaces().Informer().GetIndexer().Replace(list, ""); err != nil {
+			return fmt.Errorf("load namespaces: %w", err)
+		}
+		j.namespaces = s.Namespaces
+	}
+	if j.volumes != 0 && j.volumes == s.Volumes.Generation {
+		return nil
+	}
+	v := &s.Volumes
+	err := errors.Join(
+		replace(core.PersistentVolumeClaims().Informer(), v.Claims),
+		replace(core.PersistentVolumes().Informer(), v.Persistent),
+		replace(storage.StorageClasses().Informer(), v.Classes),
+		replace(storage.CSINodes().Informer(), v.CSINodes),
+		replace(storage.CSIDrivers().Informer(), v.CSIDrivers),
+		replace(storage.CSIStorageCapacities().Informer(), v.Capacities),
+		replace(storage.VolumeAttachments().Informer(), v.Attachments),
+	)
+	if err != nil {
+		return fmt.Errorf("load storage objects: %w", err)
+	}
+	j.volumes = v.Generation
+	j.stage.csiNodes = map[string]*storagev1.CSINode{}
+	for _, n := range v.CSINodes {
+		j.stage.csiNodes[n.Name] = n
+	}
+	return nil
+}
+
+func sameNamespaces(a, b map[string]map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, labels := range a {
+		other, ok := b[name]
+		if !ok || len(labels) != len(other) {
+			return false
+		}
+		for k, v := range labels {
+			if other[k] != v {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func replace[T any](informer cache.SharedIndexInformer, list []T) error {
+	items := make([]any, len(list))
+	for i, x := range list {
+		items[i] = x
+	}
+	return informer.GetIndexer().Replace(items, "")
+}
+
+// noDRA stands where the plugins look for dynamic resources. Pods with claims
+// never come here: they get the verdict Unsupported.
+type noDRA struct{}
+
+func (noDRA) ResourceClaims() fwk.ResourceClaimTracker     { return noClaims{} }
+func (noDRA) ResourceSlices() fwk.ResourceSliceLister      { return noSlices{} }
+func (noDRA) DeviceClasses() fwk.DeviceClassLister         { return noClasses{} }
+func (noDRA) DeviceClassResolver() fwk.DeviceClassResolver { return noClasses{} }
+
+type noSlices struct{}
+
+func (noSlices) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) { return nil, nil }
+
+type noClasses struct{}
+
+func (noClasses) List() ([]*resourcev1.DeviceClass, error)                   { return nil, nil }
+func (noClasses) GetDeviceClass(corev1.ResourceName) *resourcev1.DeviceClass { return nil }
+func (noClasses) Get(name string) (*resourcev1.DeviceClass, error) {
+	return nil, fmt.Errorf("device class %q: dynamic resources are not simulated", name)
+}
+
+type noClaims struct{}
+
+func (noClaims) List() ([]*resourcev1.ResourceClaim, error) { return nil, nil }
+func (noClaims) Get(ns, name string) (*resourcev1.ResourceClaim, error) {
+	return nil, fmt.Errorf("resource claim %s/%s: dynamic resources are not simulated", ns, name)
+}
+func (noClaims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) { return nil, nil }
+func (noClaims) GatherAllocatedState() (*structured.AllocatedState, error) {
+	return &structured.AllocatedState{}, nil
+}
+func (noClaims) SignalClaimPendingAllocation(types.UID, *resourcev1.ResourceClaim) error { return nil }
+func (noClaims) GetPendingAllocation(types.UID) *resourcev1.AllocationResult             { return nil }
+func (noClaims) MaybeRemoveClaimPendingAllocation(types.UID, bool) bool                  { return false }
+func (noClaims) AssumeClaimAfterAPICall(*resourcev1.ResourceClaim) error                 { return nil }
+func (noClaims) AssumedClaimRestore(string, string)                                      {}

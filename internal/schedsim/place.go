@@ -1,0 +1,243 @@
+package schedsim
+
+import (
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Put is a number of pods placed on one node.
+type Put struct {
+	Node  Node
+	Count int
+}
+
+// usable tells, without asking a plugin that looks at other pods, whether the
+// node may have room for the class.
+func (w *World) usable(c model.ClassID, i int) bool {
+	n := &w.nodes[i]
+	class := &w.classes[c]
+	if n.gone || class.unsupported != "" || class.count(&n.free) < 1 || w.blocked(c, n) {
+		return false
+	}
+	return class.readsHost || w.staticVerdict(c, n.shape) == nil
+}
+
+// Place puts up to count pods of a class onto nodes of the given sets, in the
+// order of their numbers, and tells where, and how many are left. Steps bounds
+// how many nodes the plugins may be shown in doing so; enough is false where
+// that ended it.
+func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []Put, left int, enough bool) {
+	if w.classes[c].coupling >= domain {
+		s := w.Spread(c, count, on, nil, nil, steps)
+		return s.Put, s.Left, s.Enough
+	}
+	left = count
+	for i := range w.nodes {
+		if left == 0 {
+			break
+		}
+		if w.nodes[i].kind&on == 0 || !w.usable(c, i) {
+			continue
+		}
+		if n := w.fill(c, i, left); n > 0 {
+			put = append(put, Put{Node(i), n})
+			left -= n
+		}
+	}
+	return put, left, true
+}
+
+// fill puts as many pods of a free or host class onto one node as fit, up to
+// want.
+func (w *World) fill(c model.ClassID, i, want int) int {
+	class := &w.classes[c]
+	n := min(want, class.count(&w.nodes[i].free))
+	if n < 1 {
+		return 0
+	}
+	if class.coupling == free {
+		if w.staticVerdict(c, w.nodes[i].shape) != nil {
+			return 0
+		}
+		w.put(i, c, n)
+		return n
+	}
+	// The plugins are asked for the first pod and for the last. Between them
+	// only amounts change, which were counted; if the last is refused all the
+	// same, the pods go one by one.
+	if w.check(c, i) != nil {
+		return 0
+	}
+	if class.conflicts != nil && class.conflicts[c] {
+		w.put(i, c, 1)
+		return 1
+	}
+	before := w.nodes[i]
+	if n > 1 {
+		w.put(i, c, n-1)
+		if w.check(c, i) == nil {
+			w.put(i, c, 1)
+			return n
+		}
+		w.account(i, -1)
+		epoch := w.nodes[i].epoch
+		w.nodes[i] = before
+		w.nodes[i].epoch = epoch
+		w.account(i, +1)
+		w.journal = w.journal[:len(w.journal)-1]
+	}
+	done := 0
+	for done < n && w.check(c, i) == nil {
+		w.put(i, c, 1)
+		done++
+	}
+	return done
+}
+
+// Tally counts, over the nodes of the given sets, why each takes no pod of the
+// class. Nodes that would take one are counted under Fits.
+func (w *World) Tally(c model.ClassID, on NodeSet) map[model.Reason]int {
+	tally := map[model.Reason]int{}
+	for i := range w.nodes {
+		if n := &w.nodes[i]; n.gone || n.kind&on == 0 {
+			continue
+		}
+		tally[w.Fits(c, Node(i))]++
+	}
+	return tally
+}
+
+// Pattern is a node's load, repeated on a number of nodes.
+type Pattern struct {
+	Pods  []model.Batch
+	Times int
+}
+
+// Packing is a way to put pods onto new nodes of one template.
+type Packing struct {
+	Template Template
+	Patterns []Pattern
+	Nodes    int
+	Placed   []model.Batch // in the order of what was wanted
+}
+
+// Pack finds how up to max new nodes of a template take the wanted pods:
+// largest first, a node at a time, each pattern repeated while the pods last.
+// It is for classes whose coupling does not reach beyond a node; others are
+// passed over. The world is left as it was.
+func (w *World) Pack(want []model.Batch, t Template, max int) Packing {
+	p := Packing{Template: t}
+	rest := make([]int, len(want))
+	placed := make([]int, len(want))
+	for i, b := range want {
+		if w.Bulk(b.Class) && w.fitsShape(b.Class, t.Shape) {
+			rest[i] = b.Count
+		}
+	}
+	for p.Nodes < max {
+		m := w.Mark()
+		id := int(w.AddNodes(t, 1))
+		times := max - p.Nodes
+		var load []model.Batch
+		for i, b := range want {
+			if rest[i] == 0 || w.blocked(b.Class, &w.nodes[id]) {
+				continue
+			}
+			if n := w.fill(b.Class, id, rest[i]); n > 0 {
+				load = append(load, model.Batch{Class: b.Class, Count: n})
+				times = min(times, rest[i]/n)
+			}
+		}
+		w.Undo(m)
+		if len(load) == 0 {
+			break
+		}
+		p.Patterns = append(p.Patterns, Pattern{load, times})
+		p.Nodes += times
+		for _, l := range load {
+			for i := range want {
+				if want[i].Class == l.Class {
+					rest[i] -= l.Count * times
+					placed[i] += l.Count * times
+				}
+			}
+		}
+	}
+	for i, b := range want {
+		if placed[i] > 0 {
+			p.Placed = append(p.Placed, model.Batch{Class: b.Class, Count: placed[i]})
+		}
+	}
+	return p
+}
+
+// Bulk tells whether the class's verdict on a node depends on nothing beyond
+// that node, so that its pods may be packed by patterns.
+func (w *World) Bulk(c model.ClassID) bool {
+	class := &w.classes[c]
+	return class.coupling <= host && class.unsupported == ""
+}
+
+// Unsupported tells which feature of the class's pods no verdict can be given
+// for; empty if there is none.
+func (w *World) Unsupported(c model.ClassID) string { return w.classes[c].unsupported }
+
+// fitsShape tells whether the shape's labels and taints let the class in.
+func (w *World) fitsShape(c model.ClassID, s model.ShapeID) bool {
+	return w.classes[c].readsHost || w.staticVerdict(c, s) == nil
+}
+
+// Suits tells whether pods of the class could be on a node of the template at
+// all, were there no other pods but its own: labels, taints and amounts.
+func (w *World) Suits(c model.ClassID, t Template) bool {
+	class := &w.classes[c]
+	if class.unsupported != "" || !w.fitsShape(c, t.Shape) {
+		return false
+	}
+	f := w.shapes[t.Shape].total
+	for _, b := range t.Pods {
+		f.take(&w.classes[b.Class], int64(b.Count))
+	}
+	return class.count(&f) > 0
+}
+
+// Commit carries out a packing: its nodes and their pods become part of the
+// world.
+func (w *World) Commit(p Packing) []Put {
+	var puts []Put
+	for _, pattern := range p.Patterns {
+		if pattern.Times == 0 {
+			continue
+		}
+		first := int(w.AddNodes(p.Template, pattern.Times))
+		load := slices.Clone(w.nodes[first].batches)
+		free := w.nodes[first].free
+		total := 0
+		for _, b := range pattern.Pods {
+			load = merge(load, []model.Batch{b})
+			free.take(&w.classes[b.Class], int64(b.Count))
+			total += b.Count
+		}
+		for i := first; i < first+pattern.Times; i++ {
+			w.account(i, -1)
+			w.nodes[i].batches, w.nodes[i].free, w.nodes[i].info = load, free, nil
+			w.account(i, +1)
+			for _, b := range pattern.Pods {
+				w.journal = append(w.journal, placement{class: b.Class, node: i, count: b.Count})
+			}
+			puts = append(puts, Put{Node(i), total})
+		}
+	}
+	return puts
+}
+
+// placement is one entry of the journal: what was placed where, in order.
+type placement struct {
+	class model.ClassID
+	node  int
+	count int
+	// early: it was placed before any node was planned. Such pods are bound
+	// while the planned nodes are not there yet.
+	early bool
+}

@@ -1,0 +1,364 @@
+package schedsim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Head is a template that a spreading may open nodes of.
+type Head struct {
+	Template Template
+}
+
+// Spreading is the result of Spread.
+type Spreading struct {
+	Put []Put
+	// Opened counts the new nodes by head; Refused tells for which heads a
+	// node was wanted and not allowed.
+	Opened  []int
+	Refused []bool
+	// HeadOf tells which head each new node is of.
+	HeadOf map[Node]int
+	Left   int
+	// Enough is false where the steps ran out before the pods.
+	Enough bool
+}
+
+// region is a part of the world that is one domain to the class: nodes in it
+// that may have room, and the heads that open more.
+type region struct {
+	domain int32
+	nodes  []int
+	heads  []int
+}
+
+// Spread places pods of a class one by one, where verdicts depend on whole
+// topology domains: onto nodes of the given sets, and onto new nodes opened
+// from heads, the earlier head of a domain first. Allow is asked before each
+// new node, with the counts opened so far; nil forbids all.
+//
+// For a spread constraint, domains that have no node yet take part from the
+// start (rule C4): one node is opened in each, and dropped at the end if
+// nothing was put there; what is left is then tried again without it.
+func (w *World) Spread(c model.ClassID, count int, on NodeSet, heads []Head, allow func(head int, opened []int) bool, steps int) Spreading {
+	out := Spreading{Opened: make([]int, len(heads)), Refused: make([]bool, len(heads)), HeadOf: map[Node]int{}, Left: count, Enough: true}
+	if w.classes[c].unsupported != "" || count == 0 {
+		return out
+	}
+	s := &spreader{w: w, class: c, v: w.view(c), heads: heads, allow: allow, out: &out, from: len(w.nodes), limit: w.work.NodesScanned + steps}
+	// 1. Where pods could go.
+	s.findRegions(on)
+	// 2. Domains without a node join in.
+	if len(w.classes[c].spreadKeys) > 0 {
+		s.openEmptyDomains()
+	}
+	// 3. One pod at a time.
+	s.run()
+	// 4. Nodes that nothing was put on go again, and what is left is tried
+	// without them.
+	for s.dropUnused() && out.Left > 0 && out.Enough {
+		s.run()
+	}
+	return out
+}
+
+// Settle is Spread for a class to which every node is a domain of its own: a
+// node that is opened late would hold back those before it, whose counts it
+// lowers the minimum for. So the nodes that a first run opens are there from
+// the start of the next, until one run needs no more.
+func (w *World) Settle(c model.ClassID, count int, on NodeSet, heads []Head, allow func(head int, opened []int) bool, steps int) Spreading {
+	if w.classes[c].coupling != single {
+		return w.Spread(c, count, on, heads, allow, steps)
+	}
+	before := make([]int, len(heads))
+	for {
+		m := w.Mark()
+		for h, n := range before {
+			w.AddNodes(heads[h].Template, n)
+		}
+		from := w.work.NodesScanned
+		more := func(h int, opened []int) bool {
+			return allow != nil && allow(h, sum(opened, before))
+		}
+		out := w.Spread(c, count, on, heads, more, steps)
+		steps -= w.work.NodesScanned - from
+		if slices.Max(append(out.Opened, 0)) == 0 || !out.Enough {
+			w.dropEmpty(m, c, before, heads, out.HeadOf)
+			out.Opened = sum(out.Opened, before)
+			return out
+		}
+		w.Undo(m)
+		before = sum(before, out.Opened)
+	}
+}
+
+func sum(a, b []int) []int {
+	out := slices.Clone(a)
+	for i, n := range b {
+		out[i] += n
+	}
+	return out
+}
+
+// dropEmpty drops the nodes added since the mark that no pod of the class is
+// on, and counts them off.
+func (w *World) dropEmpty(m Mark, c model.ClassID, counts []int, heads []Head, headOf map[Node]int) {
+	i := m.nodes
+	for h := range heads {
+		for range counts[h] {
+			if countOf(w.nodes[i].batches, c) == 0 {
+				w.Drop(Node(i))
+				counts[h]--
+			} else {
+				headOf[Node(i)] = h
+			}
+			i++
+		}
+	}
+}
+
+type spreader struct {
+	w       *World
+	class   model.ClassID
+	v       *view
+	regions []region
+	heads   []Head
+	allow   func(int, []int) bool
+	out     *Spreading
+	opened  []openedNode
+	from    int
+	limit   int
+}
+
+type openedNode struct {
+	node, head int
+	used       bool
+}
+
+func (s *spreader) findRegions(on NodeSet) {
+	at := map[int32]int{}
+	find := func(d int32) *region {
+		i, ok := at[d]
+		if !ok {
+			i = len(s.regions)
+			at[d] = i
+			s.regions = append(s.regions, region{domain: d})
+		}
+		return &s.regions[i]
+	}
+	for i := range s.w.nodes {
+		if s.w.nodes[i].kind&on == 0 || !s.w.usable(s.class, i) {
+			continue
+		}
+		if s.v.perNode {
+			s.regions = append(s.regions, region{domain: -1, nodes: []int{i}})
+			continue
+		}
+		r := find(s.v.domainOf[i])
+		r.nodes = append(r.nodes, i)
+	}
+	for h := range s.heads {
+		if !s.w.Suits(s.class, s.heads[h].Template) {
+			continue
+		}
+		if s.v.perNode {
+			s.regions = append(s.regions, region{domain: -1, heads: []int{h}})
+			continue
+		}
+		r := find(s.v.domain(s.w, s.heads[h].Template.Shape))
+		r.heads = append(r.heads, h)
+	}
+}
+
+func (s *spreader) openEmptyDomains() {
+	if s.v.perNode {
+		return
+	}
+	for i := range s.regions {
+		r := &s.regions[i]
+		if s.v.domains[r.domain].nodes == 0 {
+			s.open(r)
+		}
+	}
+}
+
+// open adds a node to a region from the first of its heads that is allowed.
+func (s *spreader) open(r *region) bool {
+	for _, h := range r.heads {
+		if s.allow == nil || !s.allow(h, s.out.Opened) {
+			s.out.Refused[h] = true
+			continue
+		}
+		id := int(s.w.AddNodes(s.heads[h].Template, 1))
+		s.out.Opened[h]++
+		s.out.HeadOf[Node(id)] = h
+		s.opened = append(s.opened, openedNode{node: id, head: h})
+		r.nodes = append(r.nodes, id)
+		return true
+	}
+	return false
+}
+
+// close takes back the node that was opened last.
+func (s *spreader) close(r *region) {
+	last := s.opened[len(s.opened)-1]
+	s.opened = s.opened[:len(s.opened)-1]
+	s.out.Opened[last.head]--
+	delete(s.out.HeadOf, Node(last.node))
+	r.nodes = r.nodes[:len(r.nodes)-1]
+	s.w.pop()
+}
+
+func (s *spreader) run() {
+	for s.out.Left > 0 {
+		if s.w.work.NodesScanned >= s.limit {
+			s.out.Enough = false
+			return
+		}
+		if !s.one() {
+			return
+		}
+	}
+}
+
+// one places one pod: in the domain with the fewest pods that count where a
+// spread is wanted, in the fullest where affinity draws them together.
+func (s *spreader) one() bool {
+	order := make([]int, len(s.regions))
+	weight := make([]int, len(s.regions))
+	for i := range order {
+		order[i] = i
+		weight[i] = s.weight(&s.regions[i])
+	}
+	sign := 1
+	if len(s.w.classes[s.class].info.RequiredAffinityTerms) > 0 {
+		sign = -1
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return sign * cmp.Compare(weight[a], weight[b]) })
+	for _, i := range order {
+		if s.tryRegion(&s.regions[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *spreader) weight(r *region) int {
+	if !s.v.perNode {
+		return s.v.weight(r.domain)
+	}
+	n := 0
+	if len(r.nodes) > 0 {
+		for _, b := range s.w.nodes[r.nodes[0]].batches {
+			if s.v.slot[b.Class] >= 0 {
+				n += b.Count
+			}
+		}
+	}
+	return n
+}
+
+// tryRegion puts one pod onto a node of the region, an open one or a new one.
+func (s *spreader) tryRegion(r *region) bool {
+	class := &s.w.classes[s.class]
+	r.nodes = slices.DeleteFunc(r.nodes, func(i int) bool { return !s.w.usable(s.class, i) })
+	for _, i := range r.nodes {
+		if s.w.check(s.class, i) == nil {
+			s.put(i)
+			return true
+		}
+		// What a domain refuses, it refuses on all of its nodes, unless the
+		// class also looks at the node itself.
+		if class.conflicts == nil && !class.readsHost && len(class.pod.Spec.Volumes) == 0 {
+			break
+		}
+	}
+	if len(r.nodes) > 0 && class.conflicts == nil && !class.readsHost {
+		return false
+	}
+	if !s.open(r) {
+		return false
+	}
+	i := r.nodes[len(r.nodes)-1]
+	if s.w.check(s.class, i) == nil {
+		s.put(i)
+		return true
+	}
+	s.close(r)
+	return false
+}
+
+func (s *spreader) put(i int) {
+	s.w.put(i, s.class, 1)
+	s.out.Left--
+	if n := len(s.out.Put); n > 0 && s.out.Put[n-1].Node == Node(i) {
+		s.out.Put[n-1].Count++
+	} else {
+		s.out.Put = append(s.out.Put, Put{Node(i), 1})
+	}
+	for j := range s.opened {
+		if s.opened[j].node == i {
+			s.opened[j].used = true
+		}
+	}
+}
+
+func (s *spreader) dropUnused() bool {
+	dropped := false
+	kept := s.opened[:0]
+	for _, o := range s.opened {
+		if o.used {
+			kept = append(kept, o)
+			continue
+		}
+		s.w.Drop(Node(o.node))
+		s.out.Opened[o.head]--
+		delete(s.out.HeadOf, Node(o.node))
+		dropped = true
+	}
+	s.opened = kept
+	return dropped
+}
+
+// Domains counts the topology domains that the class's spread constraints
+// count, as the world is now; zero for a class without any. A node that is
+// added later in a domain of its own changes what the class was told.
+func (w *World) Domains(c model.ClassID) int {
+	class := &w.classes[c]
+	if len(class.pod.Spec.TopologySpreadConstraints) == 0 {
+		return 0
+	}
+	n := 0
+	if class.coupling == single {
+		for i := range w.nodes {
+			if !w.nodes[i].gone {
+				n++
+			}
+		}
+		return n
+	}
+	for _, d := range w.view(c).domains {
+		if d.counted && d.nodes > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Idle lists the planned nodes that nothing was placed on, the pods that they
+// start with apart.
+func (w *World) Idle() []Node {
+	busy := map[int]bool{}
+	for _, p := range w.journal {
+		busy[p.node] = true
+	}
+	var idle []Node
+	for i := len(w.snap.Nodes); i < len(w.nodes); i++ {
+		if !w.nodes[i].gone && !busy[i] {
+			idle = append(idle, Node(i))
+		}
+	}
+	return idle
+}

@@ -1,0 +1,192 @@
+package schedsim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// rejection is a no, with its reason. A nil rejection is a yes.
+type rejection struct {
+	reason model.Reason
+	words  string
+}
+
+var yes *rejection
+
+type stageNode = fwk.NodeInfo
+
+// staticVerdict asks the plugins that look at a node's shape alone.
+func (w *World) staticVerdict(c model.ClassID, s model.ShapeID) *rejection {
+	row := w.static[c]
+	if row == nil {
+		row = make([]*rejection, len(w.shapes))
+		for i := range row {
+			row[i] = &unasked
+		}
+		w.static[c] = row
+	}
+	if row[s] != &unasked {
+		return row[s]
+	}
+	info := framework.NewNodeInfo()
+	info.SetNode(named(w.shapes[s].content.Node, "static"))
+	row[s] = w.ask(w.judge.static, c, info, []stageNode{info})
+	return row[s]
+}
+
+var unasked rejection
+
+// ask runs one set of plugins for one pod of the class on one node, before a
+// stage. PreFilter state is computed afresh each time.
+func (w *World) ask(f framework.Framework, c model.ClassID, target *framework.NodeInfo, stage []stageNode) *rejection {
+	class := &w.classes[c]
+	if class.unsupported != "" {
+		return &rejection{model.Unsupported, class.unsupported}
+	}
+	w.judge.stage.show(stage)
+	state := framework.NewCycleState()
+	w.work.PreFilters++
+	w.work.NodesScanned += len(stage)
+	only, status, _ := f.RunPreFilterPlugins(w.judge.ctx, state, class.pod)
+	if !status.IsSuccess() {
+		return rejectionOf(status)
+	}
+	if !only.AllNodes() && !only.NodeNames.Has(target.Node().Name) {
+		return &rejection{model.NodeAffinity, "the pod names other nodes"}
+	}
+	w.work.Filters++
+	return rejectionOf(f.RunFilterPlugins(w.judge.ctx, state, class.pod, target))
+}
+
+var reasonOf = map[string]model.Reason{
+	names.NodeName:             model.NodeAffinity,
+	names.NodeUnschedulable:    model.NodeUnschedulable,
+	names.TaintToleration:      model.TaintNotTolerated,
+	names.NodeAffinity:         model.NodeAffinity,
+	names.NodePorts:            model.PortConflict,
+	names.NodeResourcesFit:     model.InsufficientResources,
+	names.VolumeRestrictions:   model.VolumeInUse,
+	names.NodeVolumeLimits:     model.VolumeLimit,
+	names.VolumeBinding:        model.VolumeNotBindable,
+	names.VolumeZone:           model.VolumeZone,
+	names.PodTopologySpread:    model.TopologySpread,
+	names.InterPodAffinity:     model.PodAffinity,
+	names.NodeDeclaredFeatures: model.NodeFeatures,
+}
+
+func rejectionOf(s *fwk.Status) *rejection {
+	if s.IsSuccess() {
+		return yes
+	}
+	reason, ok := reasonOf[s.Plugin()]
+	if !ok {
+		reason = model.OtherFilter
+	}
+	return &rejection{reason, strings.Join(s.Reasons(), "; ")}
+}
+
+// check tells whether one more pod of the class fits the node now, exactly.
+func (w *World) check(c model.ClassID, i int) *rejection {
+	n := &w.nodes[i]
+	class := &w.classes[c]
+	if class.unsupported != "" {
+		return &rejection{model.Unsupported, class.unsupported}
+	}
+	if !class.readsHost {
+		if r := w.staticVerdict(c, n.shape); r != nil {
+			return r
+		}
+	}
+	if class.count(&n.free) < 1 {
+		return &rejection{model.InsufficientResources, class.shortage(&n.free, w.ext)}
+	}
+	switch class.coupling {
+	case free:
+		return yes
+	case host:
+		info := w.info(i)
+		return w.ask(w.judge.full, c, info, []stageNode{info})
+	default:
+		return w.view(c).ask(w, c, i)
+	}
+}
+
+// blocked tells, from what is known of classes, that the node can take no pod
+// of the class, whatever its domain. A false answer says nothing.
+func (w *World) blocked(c model.ClassID, n *node) bool {
+	class := &w.classes[c]
+	if class.conflicts == nil {
+		return false
+	}
+	for _, b := range n.batches {
+		if class.conflicts[b.Class] {
+			return true
+		}
+	}
+	return false
+}
+
+// shortage says in numbers what is missing.
+func (c *class) shortage(f *amounts, ext map[corev1.ResourceName]int) string {
+	var parts []string
+	add := func(name string, want, have int64, show func(int64) string) {
+		if want > 0 && want > have {
+			parts = append(parts, fmt.Sprintf("%s %s > %s", name, show(want), show(max(0, have))))
+		}
+	}
+	add("cpu", c.request.cpu, f.cpu, milli)
+	add("memory", c.request.memory, f.memory, bytes)
+	add("ephemeral-storage", c.request.ephemeral, f.ephemeral, bytes)
+	add("pods", 1, f.pods, plain)
+	for name, i := range ext {
+		if i < len(c.request.ext) {
+			have := int64(0)
+			if i < len(f.ext) {
+				have = f.ext[i]
+			}
+			add(string(name), c.request.ext[i], have, plain)
+		}
+	}
+	if len(parts) > 1 {
+		slices.Sort(parts)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func milli(v int64) string { return resource.NewMilliQuantity(v, resource.DecimalSI).String() }
+func bytes(v int64) string { return resource.NewQuantity(v, resource.BinarySI).String() }
+func plain(v int64) string { return fmt.Sprint(v) }
+
+// Fits tells whether one more pod of the class fits the node, and if not, why.
+func (w *World) Fits(c model.ClassID, id Node) model.Reason {
+	if r := w.check(c, int(id)); r != nil {
+		return r.reason
+	}
+	return model.Fits
+}
+
+// Explain is Fits with the words and numbers behind it.
+func (w *World) Explain(c model.ClassID, id Node) model.Verdict {
+	r := w.check(c, int(id))
+	if r == nil {
+		return model.Verdict{Reason: model.Fits}
+	}
+	return model.Verdict{Reason: r.reason, Detail: r.words}
+}
+
+// ExplainTemplate tells how a class stands to a new, otherwise empty node of a
+// template, as the world is now.
+func (w *World) ExplainTemplate(c model.ClassID, t Template) model.Verdict {
+	m := w.Mark()
+	defer w.Undo(m)
+	return w.Explain(c, w.AddNodes(t, 1))
+}

@@ -1,0 +1,429 @@
+package schedsim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// World is a cluster in memory that pods can be placed in. It serves one
+// goroutine.
+type World struct {
+	snap    *model.Snapshot
+	judge   *judge
+	classes []class
+	ext     map[corev1.ResourceName]int
+	shapes  []shape
+	nodes   []node
+	log     []change
+	epoch   uint32
+	views   map[model.ClassID]*view
+	// static holds the verdict of the plugins that look at a shape alone,
+	// [class][shape]; nil where nobody has asked.
+	static   [][]*rejection
+	claims   map[string]int
+	work     model.Work
+	journal  []placement
+	nextName int
+}
+
+// shape is a node's content, its amounts ready to count with.
+type shape struct {
+	content *model.Shape
+	total   amounts
+}
+
+// node is one node of the world. Its NodeInfo is built only when a plugin must
+// see it.
+type node struct {
+	name    string // of the snapshot's nodes; planned ones are named by serial
+	serial  int
+	object  *corev1.Node // nil: made from the shape
+	shape   model.ShapeID
+	kind    NodeSet
+	free    amounts
+	batches []model.Batch
+	info    *framework.NodeInfo
+	epoch   uint32 // the mark under which it was last saved to the log
+	gone    bool   // undone, or dropped unused
+}
+
+// called is the node's name: unique in the world.
+func (n *node) called() string {
+	if n.name != "" {
+		return n.name
+	}
+	return fmt.Sprintf("plan-%d", n.serial)
+}
+
+// NodeSet says which nodes a question is about.
+type NodeSet uint8
+
+// The sets of nodes. Ghosts are never asked: they are there as topology
+// domains only.
+const (
+	OnReady NodeSet = 1 << iota
+	OnComing
+	OnPlanned
+	ghost
+)
+
+// Node is a node of the world, by number; the numbers of the snapshot's nodes
+// are those of the snapshot.
+type Node = model.NodeID
+
+// Template is what a group's new node brings: its shape, and the pods that are
+// on it from the start.
+type Template struct {
+	Shape model.ShapeID
+	Pods  []model.Batch
+}
+
+// change is what must be restored to undo: a node as it was.
+type change struct {
+	node int
+	was  node
+}
+
+// Mark is a state that the world can go back to.
+type Mark struct {
+	log, nodes, name, journal int
+}
+
+// Load makes a world of a snapshot. The previous world, which may be nil and
+// must not be used afterwards, only saves work.
+func Load(prev *World, s *model.Snapshot) *World {
+	var j *judge
+	if prev != nil {
+		j, prev.judge = prev.judge, nil
+	}
+	if j == nil {
+		var err error
+		if j, err = newJudge(); err != nil {
+			// The plugins are compiled in: they can be built, or never.
+			panic("schedsim: " + err.Error())
+		}
+	}
+	if err := j.feed(s); err != nil {
+		panic("schedsim: " + err.Error())
+	}
+	w := &World{snap: s, judge: j, ext: extended(s), views: map[model.ClassID]*view{}, claims: map[string]int{}}
+	j.stage.claims = w.claims
+	w.classes = prepareClasses(s, w.ext)
+	w.static = make([][]*rejection, len(w.classes))
+	w.shapes = make([]shape, len(s.Contents.Shapes))
+	for i, sh := range s.Contents.Shapes {
+		w.shapes[i] = shape{sh, amountsOf(sh.Node.Status.Allocatable, w.ext)}
+	}
+	daemons := w.daemons()
+	w.nodes = make([]node, len(s.Nodes), len(s.Nodes)+64)
+	for i := range s.Nodes {
+		w.loadNode(i, daemons)
+	}
+	return w
+}
+
+// Close gives back what the world holds of shared things.
+func (w *World) Close() {
+	if w.judge != nil {
+		w.judge.release()
+		w.judge = nil
+	}
+}
+
+// Work is what was done so far.
+func (w *World) Work() model.Work { return w.work }
+
+// extended numbers the extended resources that any class requests.
+func extended(s *model.Snapshot) map[corev1.ResourceName]int {
+	names := map[corev1.ResourceName]bool{}
+	for i := range s.Classes {
+		for _, a := range s.Classes[i].Spec.Requests.Extended {
+			names[a.Name] = true
+		}
+	}
+	ext := make(map[corev1.ResourceName]int, len(names))
+	for i, name := range slices.Sorted(maps.Keys(names)) {
+		ext[name] = i
+	}
+	return ext
+}
+
+// loadNode sets up one node of the snapshot. A node that is booting or coming
+// is its group's template under its own name, with the pods that such a node
+// starts with; a ready one also gets the DaemonSet pods that it still lacks.
+func (w *World) loadNode(i int, daemons daemons) {
+	sn := &w.snap.Nodes[i]
+	n := &w.nodes[i]
+	n.name, n.shape, n.object = sn.Name, sn.Shape, sn.Object
+	n.free = w.shapes[sn.Shape].total
+	n.batches = sn.Batches
+	switch sn.Kind {
+	case model.Ready:
+		n.kind = OnReady
+	case model.Booting, model.Coming:
+		n.kind = OnComing
+	default:
+		n.kind = ghost
+	}
+	switch sn.Kind {
+	case model.Booting, model.Coming:
+		n.object = nil
+		if sn.Group >= 0 {
+			if g := &w.snap.Groups[sn.Group]; g.HasTemplate {
+				n.batches = merge(n.batches, missing(g.Static, n.batches))
+			}
+		}
+		n.batches = merge(n.batches, w.lacking(daemons, sn))
+	case model.Ready:
+		if sn.Group >= 0 {
+			n.batches = merge(n.batches, w.lacking(daemons, sn))
+		}
+	}
+	for _, b := range n.batches {
+		n.free.take(&w.classes[b.Class], int64(b.Count))
+		w.use(b.Class, b.Count)
+	}
+}
+
+// use counts the pods that use each persistent volume claim.
+func (w *World) use(c model.ClassID, n int) {
+	for _, claim := range w.snap.Classes[c].Spec.Claims {
+		w.claims[w.snap.Classes[c].Namespace()+"/"+claim] += n
+	}
+}
+
+// merge adds batches; neither argument is changed.
+func merge(a, b []model.Batch) []model.Batch {
+	if len(b) == 0 {
+		return a
+	}
+	out := slices.Clone(a)
+	for _, x := range b {
+		i, found := slices.BinarySearchFunc(out, x.Class, func(y model.Batch, c model.ClassID) int { return int(y.Class) - int(c) })
+		if !found {
+			out = slices.Insert(out, i, model.Batch{Class: x.Class})
+		}
+		out[i].Count += x.Count
+	}
+	return out
+}
+
+// missing is what of want is not in have.
+func missing(want, have []model.Batch) []model.Batch {
+	var out []model.Batch
+	for _, x := range want {
+		left := x.Count
+		for _, y := range have {
+			if y.Class == x.Class {
+				left -= y.Count
+			}
+		}
+		if left > 0 {
+			out = append(out, model.Batch{Class: x.Class, Count: left})
+		}
+	}
+	return out
+}
+
+// Mark remembers the world as it is.
+func (w *World) Mark() Mark {
+	w.epoch++
+	return Mark{log: len(w.log), nodes: len(w.nodes), name: w.nextName, journal: len(w.journal)}
+}
+
+// Undo takes back everything since the mark.
+func (w *World) Undo(m Mark) {
+	for i := len(w.log) - 1; i >= m.log; i-- {
+		c := w.log[i]
+		if c.node >= m.nodes {
+			continue
+		}
+		w.replaceNode(c.node, c.was)
+	}
+	w.log = w.log[:m.log]
+	for i := len(w.nodes) - 1; i >= m.nodes; i-- {
+		w.forget(i)
+	}
+	w.nodes = w.nodes[:m.nodes]
+	for _, v := range w.views {
+		v.domainOf = v.domainOf[:m.nodes]
+	}
+	w.journal = w.journal[:m.journal]
+	w.nextName = m.name
+	w.epoch++
+}
+
+func (w *World) replaceNode(i int, was node) {
+	w.account(i, -1)
+	w.nodes[i] = was
+	w.account(i, +1)
+}
+
+// forget takes a node out of all that counts it.
+func (w *World) forget(i int) {
+	if w.nodes[i].gone {
+		return
+	}
+	w.account(i, -1)
+	w.nodes[i].gone = true
+}
+
+// account adds a node's pods to, or takes them from, what is counted over the
+// whole world: domain views and claims.
+func (w *World) account(i, sign int) {
+	n := &w.nodes[i]
+	if n.gone {
+		return
+	}
+	for _, b := range n.batches {
+		w.use(b.Class, sign*b.Count)
+	}
+	for _, v := range w.views {
+		v.account(i, n, sign)
+	}
+}
+
+// save puts a node into the log once per mark, before it is changed.
+func (w *World) save(i int) *node {
+	n := &w.nodes[i]
+	if n.epoch != w.epoch {
+		w.log = append(w.log, change{i, *n})
+		n.epoch = w.epoch
+	}
+	return n
+}
+
+// put places n pods of a class onto a node. It does not ask whether they fit.
+func (w *World) put(i int, c model.ClassID, count int) {
+	n := w.save(i)
+	n.batches = merge(n.batches, []model.Batch{{Class: c, Count: count}})
+	n.free.take(&w.classes[c], int64(count))
+	n.info = nil
+	w.journal = append(w.journal, placement{c, i, count, len(w.nodes) == len(w.snap.Nodes)})
+	w.use(c, count)
+	for _, v := range w.views {
+		v.put(i, c, count)
+	}
+}
+
+// AddNodes adds nodes of a template, with unique names and hostnames.
+func (w *World) AddNodes(t Template, n int) (first Node) {
+	first = Node(len(w.nodes))
+	total := w.shapes[t.Shape].total
+	for _, b := range t.Pods {
+		total.take(&w.classes[b.Class], int64(b.Count))
+	}
+	for range n {
+		w.nextName++
+		w.nodes = append(w.nodes, node{
+			serial: w.nextName, shape: t.Shape, kind: OnPlanned,
+			free: total, batches: t.Pods, epoch: w.epoch,
+		})
+		i := len(w.nodes) - 1
+		for _, b := range t.Pods {
+			w.use(b.Class, b.Count)
+		}
+		for _, v := range w.views {
+			v.add(w, i)
+		}
+	}
+	return first
+}
+
+// Drop takes a planned node out of the world again.
+func (w *World) Drop(id Node) {
+	i := int(id)
+	w.save(i)
+	w.forget(i)
+}
+
+// pop takes back the node that was added last. Nothing may have been marked or
+// placed on it since.
+func (w *World) pop() {
+	i := len(w.nodes) - 1
+	w.forget(i)
+	w.nodes = w.nodes[:i]
+	for _, v := range w.views {
+		v.domainOf = v.domainOf[:i]
+	}
+	w.nextName--
+}
+
+// Reserved tells which nodes of the snapshot had pods placed on them since the
+// world was loaded.
+func (w *World) Reserved() map[Node]bool {
+	r := map[Node]bool{}
+	for _, p := range w.journal {
+		if p.node < len(w.snap.Nodes) {
+			r[Node(p.node)] = true
+		}
+	}
+	return r
+}
+
+// Allocatable is what a node of the template has for pods beyond those that it
+// starts with.
+func (w *World) Allocatable(t Template) model.Resources {
+	r := w.shapes[t.Shape].content.Allocatable
+	for _, b := range t.Pods {
+		r = r.Plus(w.snap.Classes[b.Class].Spec.Requests, -int64(b.Count))
+	}
+	return r
+}
+
+// Capacity is how many pods of one class an otherwise empty node of the
+// template has room for, by amounts alone.
+func (w *World) Capacity(c model.ClassID, t Template) int {
+	f := w.shapes[t.Shape].total
+	for _, b := range t.Pods {
+		f.take(&w.classes[b.Class], int64(b.Count))
+	}
+	return w.classes[c].count(&f)
+}
+
+// info builds what the plugins see of a node.
+func (w *World) info(i int) *framework.NodeInfo {
+	n := &w.nodes[i]
+	if n.info != nil {
+		return n.info
+	}
+	object := n.object
+	if object == nil {
+		object = named(w.shapes[n.shape].content.Node, n.called())
+	}
+	n.info = w.nodeInfo(object, n.batches)
+	return n.info
+}
+
+func (w *World) nodeInfo(object *corev1.Node, batches []model.Batch) *framework.NodeInfo {
+	info := framework.NewNodeInfo()
+	info.SetNode(object)
+	for _, b := range batches {
+		for range b.Count {
+			info.AddPodInfo(w.classes[b.Class].info)
+		}
+	}
+	return info
+}
+
+// named gives a shape's node a name and its own hostname label.
+func named(content *corev1.Node, name string) *corev1.Node {
+	labels := make(map[string]string, len(content.Labels)+1)
+	maps.Copy(labels, content.Labels)
+	labels[corev1.LabelHostname] = name
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec:       content.Spec,
+		Status:     content.Status,
+	}
+}
+
+// ShapeOf is the shape of a node of the world.
+func (w *World) ShapeOf(n Node) model.ShapeID { return w.nodes[n].shape }

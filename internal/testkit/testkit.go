@@ -1,0 +1,211 @@
+// Package testkit builds clusters for tests: in Go (Cluster), or from the
+// lines of a scenario file (Scenario).
+//
+// What flows in: a few words about groups, nodes and pods. What flows out: a
+// model.Observation, just as observe would have made it.
+//
+// Who may import it: tests, benchmarks, and sim.
+package testkit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/internal/catalog"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Start is the instant at which every test's world begins.
+var Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Cluster collects what an Observation shows.
+type Cluster struct {
+	Now        time.Time
+	Seed       uint64
+	Catalog    *catalog.Catalog
+	Groups     []provider.Group
+	Pools      []provider.Pool
+	Namespaces map[string]map[string]string
+	Priorities string
+
+	nodes   []*corev1.Node
+	bound   map[string][]model.Pod
+	unbound []model.Pod
+	daemons []model.DaemonSet
+	serial  int
+}
+
+// New gives an empty cluster.
+func New() *Cluster {
+	return &Cluster{
+		Now: Start, Seed: 1, Catalog: catalog.New(),
+		Namespaces: map[string]map[string]string{"default": {corev1.LabelMetadataName: "default"}},
+		bound:      map[string][]model.Pod{},
+	}
+}
+
+// Node describes a node or a group's template.
+func Node(name, cpu, memory string, labels map[string]string, taints ...corev1.Taint) *corev1.Node {
+	amounts := corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse(cpu),
+		corev1.ResourceMemory: resource.MustParse(memory),
+		corev1.ResourcePods:   resource.MustParse("110"),
+	}
+	own := map[string]string{}
+	for k, v := range labels {
+		own[k] = v
+	}
+	if name != "" {
+		own[corev1.LabelHostname] = name
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: own, CreationTimestamp: metav1.NewTime(Start.Add(-time.Hour))},
+		Spec:       corev1.NodeSpec{Taints: taints},
+		Status: corev1.NodeStatus{
+			Capacity: amounts, Allocatable: amounts,
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	}
+}
+
+// Group adds a group of the template.
+func (c *Cluster) Group(id string, least, most int, template *corev1.Node) *provider.Group {
+	c.Groups = append(c.Groups, provider.Group{
+		ID: provider.GroupID(id), Min: least, Max: most,
+		Template: &provider.Template{Version: "1", Node: template},
+	})
+	return &c.Groups[len(c.Groups)-1]
+}
+
+// AddNode adds a node; with a group, also the group's instance for it.
+func (c *Cluster) AddNode(n *corev1.Node, group string) {
+	c.nodes = append(c.nodes, n)
+	if group == "" {
+		return
+	}
+	i := slices.IndexFunc(c.Groups, func(g provider.Group) bool { return g.ID == provider.GroupID(group) })
+	if i < 0 {
+		panic(fmt.Sprintf("testkit: node %s: no group %q", n.Name, group))
+	}
+	n.Spec.ProviderID = "test:" + n.Name
+	c.Groups[i].Target++
+	c.Groups[i].Instances = append(c.Groups[i].Instances, provider.Instance{
+		ID: provider.InstanceID(n.Name), ProviderID: n.Spec.ProviderID, NodeName: n.Name,
+		State: provider.Running, Created: n.CreationTimestamp.Time,
+	})
+}
+
+// Pod describes a pod.
+func Pod(namespace, name, cpu, memory string, labels map[string]string) *corev1.Pod {
+	requests := corev1.ResourceList{}
+	if cpu != "" {
+		requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+	}
+	if memory != "" {
+		requests[corev1.ResourceMemory] = resource.MustParse(memory)
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, CreationTimestamp: metav1.NewTime(Start)},
+		Spec: corev1.PodSpec{
+			SchedulerName: corev1.DefaultSchedulerName,
+			Containers:    []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: requests}}},
+		},
+	}
+}
+
+// Pending adds count pods like this one that the scheduler has refused.
+func (c *Cluster) Pending(like *corev1.Pod, count int) {
+	c.add(like, count, model.Refused, "")
+}
+
+// Unseen adds count pods like this one that no scheduler has looked at.
+func (c *Cluster) Unseen(like *corev1.Pod, count int) { c.add(like, count, 0, "") }
+
+// Bound adds count pods like this one that run on a node.
+func (c *Cluster) Bound(like *corev1.Pod, count int, node string) {
+	c.add(like, count, 0, node)
+}
+
+// BoundAs is Bound with flags.
+func (c *Cluster) BoundAs(like *corev1.Pod, count int, node string, flags model.Flags, owner types.UID) {
+	at := len(c.bound[node])
+	c.add(like, count, flags, node)
+	for i := at; i < len(c.bound[node]); i++ {
+		c.bound[node][i].Owner = owner
+	}
+}
+
+func (c *Cluster) add(like *corev1.Pod, count int, flags model.Flags, node string) {
+	content := c.Catalog.Pod(like)
+	for range count {
+		c.serial++
+		p := model.Pod{
+			Name: fmt.Sprintf("%s-%06d", like.Name, c.serial), UID: types.UID(fmt.Sprint(c.serial)),
+			Content: content, Flags: flags, Created: like.CreationTimestamp.Unix(),
+		}
+		if node == "" {
+			c.unbound = append(c.unbound, p)
+		} else {
+			c.bound[node] = append(c.bound[node], p)
+		}
+	}
+}
+
+// DaemonSet adds a DaemonSet with pods like this one.
+func (c *Cluster) DaemonSet(name string, like *corev1.Pod) types.UID {
+	uid := types.UID("daemonset-" + name)
+	like.Spec.Tolerations = append(like.Spec.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
+	c.daemons = append(c.daemons, model.DaemonSet{Namespace: like.Namespace, Name: name, UID: uid, Content: c.Catalog.Pod(like)})
+	return uid
+}
+
+// Observation is what observe would have made of the cluster.
+func (c *Cluster) Observation() model.Observation {
+	o := model.Observation{
+		Now: c.Now, Seed: c.Seed, Namespaces: c.Namespaces, DaemonSets: c.daemons, Priorities: c.Priorities,
+		Inventory: provider.Inventory{Groups: c.Groups, Pools: c.Pools, AsOf: c.Now},
+	}
+	for i := range c.Groups {
+		t := model.Template{}
+		if c.Groups[i].Template != nil {
+			t.Known, t.Shape = true, c.Catalog.Shape(c.Groups[i].Template.Node)
+			for _, p := range c.Groups[i].Template.Pods {
+				t.Pods = append(t.Pods, c.Catalog.Pod(p))
+			}
+		}
+		o.Templates = append(o.Templates, t)
+	}
+	for _, n := range c.nodes {
+		o.Nodes = append(o.Nodes, model.ObservedNode{Object: n, Shape: c.Catalog.Shape(n), Pods: c.bound[n.Name]})
+	}
+	slices.SortFunc(o.Nodes, func(a, b model.ObservedNode) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
+	o.Unbound = slices.Clone(c.unbound)
+	slices.SortFunc(o.Unbound, func(a, b model.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	o.Contents = c.Catalog.Contents()
+	return o
+}
+
+// Policy is a policy with the defaults that the flags have, as far as deciding
+// on growth goes.
+func Policy() model.Policy {
+	return model.Policy{
+		Rules: model.Rules{ExpendableBelow: -10, StartupTime: 15 * time.Minute},
+		ScaleUp: model.ScaleUpPolicy{
+			Expanders: []string{"least-waste"}, ScaleFromZero: true, SpreadStepLimit: 50_000_000,
+			MemoryRatio: 0.015, FreeRatio: 0.05, AllocRatio: 0.05,
+		},
+		ScaleDown: model.ScaleDownPolicy{
+			Enabled: true, UnneededTime: 10 * time.Minute, DelayAfterAdd: 10 * time.Minute,
+			DelayAfterFailure: 3 * time.Minute, MaxParallelism: 10,
+		},
+		InventoryMaxAge: 2 * time.Minute, CallDeadline: time.Minute,
+	}
+}

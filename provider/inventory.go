@@ -1,0 +1,146 @@
+package provider
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// GroupID names a node group. It is stable over restarts.
+type GroupID string
+
+// PoolID names a set of groups that share limits. The empty PoolID means that
+// the group shares with nobody.
+type PoolID string
+
+// InstanceID names an instance for its whole life: never a placeholder first
+// and the machine's own id later.
+type InstanceID string
+
+// Inventory is one consistent picture of the cloud.
+type Inventory struct {
+	Groups  []Group  `json:"groups"`
+	Pools   []Pool   `json:"pools,omitempty"`
+	Notices []Notice `json:"notices,omitempty"`
+	// AsOf is when the oldest read behind this picture began.
+	AsOf time.Time `json:"asOf"`
+}
+
+// Group is a set of interchangeable machines with one target size.
+type Group struct {
+	ID   GroupID `json:"id"`
+	Pool PoolID  `json:"pool,omitempty"`
+	// Min and Max bound Target. Target is the size asked of the cloud;
+	// anonymous requests = Target − instances that are not being deleted.
+	Min    int `json:"min"`
+	Max    int `json:"max"`
+	Target int `json:"target"`
+	// TargetSince is when the target last changed, zero if unknown.
+	TargetSince time.Time  `json:"targetSince,omitzero"`
+	Instances   []Instance `json:"instances,omitempty"`
+	// Template is the node that a growth would add; nil with TemplateErr set
+	// when it cannot be known.
+	Template    *Template `json:"template,omitempty"`
+	TemplateErr *Error    `json:"templateErr,omitempty"`
+	Options     Options   `json:"options,omitzero"`
+	// PricePerHour is the price of one node, in whatever currency the operator
+	// uses throughout; nil if unknown.
+	PricePerHour *float64 `json:"pricePerHour,omitempty"`
+	// Accelerator is the label value that marks GPU nodes of this group.
+	Accelerator string `json:"accelerator,omitempty"`
+	// OwnLabels are keys of labels whose value names the group itself: groups
+	// that differ in nothing else are similar.
+	OwnLabels []string `json:"ownLabels,omitempty"`
+	// AllOrNothing groups are either at zero or at Max.
+	AllOrNothing bool   `json:"allOrNothing,omitempty"`
+	Holds        []Hold `json:"holds,omitempty"`
+	// Err, when set, says that this group could not be read: what is known of
+	// it stays as it was, and nothing is done to it.
+	Err *Error `json:"err,omitempty"`
+}
+
+// Template is the node that a growth of its group adds. Its Node has no name,
+// no Ready condition and no taint that passes with time.
+type Template struct {
+	// Version changes when anything in the template does.
+	Version        string                      `json:"version"`
+	Node           *corev1.Node                `json:"node"`
+	CSINode        *storagev1.CSINode          `json:"csiNode,omitempty"`
+	ResourceSlices []*resourcev1.ResourceSlice `json:"resourceSlices,omitempty"`
+	// Pods are the static pods that every such node carries. DaemonSet pods
+	// are the caller's concern.
+	Pods []*corev1.Pod `json:"pods,omitempty"`
+	// Varies lists labels that the cloud picks at boot, with the values it may
+	// pick (the zone of a group over several zones).
+	Varies map[string][]string `json:"varies,omitempty"`
+	// Sources tells where each label, taint and resource of Node comes from,
+	// for a person: "label/<key>", "taint/<key>", "resource/<name>" → source.
+	Sources map[string]string `json:"sources,omitempty"`
+}
+
+// State is where an instance is in its life.
+type State string
+
+// The states of an instance.
+const (
+	Creating State = "Creating"
+	Running  State = "Running"
+	Deleting State = "Deleting"
+)
+
+// Instance is a machine that the cloud can name.
+type Instance struct {
+	ID InstanceID `json:"id"`
+	// ProviderID is the node's spec.providerID, exactly; NodeName its name, if
+	// the provider knows it (rule P6).
+	ProviderID string    `json:"providerID,omitempty"`
+	NodeName   string    `json:"nodeName,omitempty"`
+	State      State     `json:"state"`
+	Created    time.Time `json:"created,omitzero"`
+	Zone       string    `json:"zone,omitempty"`
+	// Err says why the cloud could not make this instance.
+	Err *Error `json:"err,omitempty"`
+	// Hold says why this instance must not be removed now; empty if it may.
+	Hold string `json:"hold,omitempty"`
+}
+
+// Pool is a set of groups that share a minimum and a maximum.
+type Pool struct {
+	ID  PoolID `json:"id"`
+	Min int    `json:"min"`
+	Max int    `json:"max"`
+	// Sizing names the strategy by which the pool's limits are spread over its
+	// groups; the empty name is the core's default.
+	Sizing string `json:"sizing,omitempty"`
+}
+
+// Notice is something that a person should know about the provider's
+// configuration, though it stops nothing.
+type Notice struct {
+	Group   GroupID `json:"group,omitempty"`
+	Code    string  `json:"code"`
+	Message string  `json:"message"`
+}
+
+// Hold says that one operation on a group must not be started now.
+type Hold struct {
+	Op      Op        `json:"op"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	// Until is when the hold ends, zero if only a change ends it.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Options are one group's own settings; nil means the flag's value.
+type Options struct {
+	ScaleDownUtilizationThreshold    *float64       `json:"scaleDownUtilizationThreshold,omitempty"`
+	ScaleDownGPUUtilizationThreshold *float64       `json:"scaleDownGpuUtilizationThreshold,omitempty"`
+	ScaleDownUnneededTime            *time.Duration `json:"scaleDownUnneededTime,omitempty"`
+	ScaleDownUnreadyTime             *time.Duration `json:"scaleDownUnreadyTime,omitempty"`
+	MaxNodeProvisionTime             *time.Duration `json:"maxNodeProvisionTime,omitempty"`
+	MaxNodeStartupTime               *time.Duration `json:"maxNodeStartupTime,omitempty"`
+	IgnoreDaemonSetsUtilization      *bool          `json:"ignoreDaemonSetsUtilization,omitempty"`
+}

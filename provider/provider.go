@@ -1,0 +1,106 @@
+package provider
+
+import "context"
+
+// Provider is all that a cloud must be able to do. Every method may be called
+// from any goroutine, subject to rule P3.
+type Provider interface {
+	// Inventory reads groups, their targets, templates and instances, as one
+	// consistent picture. An error means that nothing is known: the caller
+	// keeps what it knew. A single unreadable group is reported by its Err.
+	Inventory(context.Context) (Inventory, error)
+
+	// Grow raises a group's target from GrowRequest.From to GrowRequest.To. If
+	// the live target is not From, nothing is changed and the error's Kind is
+	// Conflict. If To is above the group's or its pool's maximum, nothing is
+	// changed and the Kind is Limit. A growth that got part of the way returns
+	// an error with MayHaveHappened and, beside it, the result: the target that
+	// was reached, as far as it is known.
+	Grow(context.Context, GrowRequest) (GrowResult, error)
+
+	// Remove ends exactly the named instances and lowers the target with them.
+	// The result has an entry for each instance asked for. An error means that
+	// nothing was attempted, or, with MayHaveHappened, that nobody knows. If
+	// too few would be left for the group's minimum, nothing is attempted and
+	// the Kind is Limit. An instance that is gone already is a success; one
+	// that exists and is not the group's is a Conflict in its entry, and is
+	// left alone.
+	Remove(context.Context, RemoveRequest) (RemoveResult, error)
+
+	// Cancel lowers a group's target by anonymous requests only. It never ends
+	// an instance nor goes below the group's minimum, and cancelling none is a
+	// fine answer. If the live target is not From, nothing is changed and the
+	// error's Kind is Conflict.
+	Cancel(context.Context, CancelRequest) (CancelResult, error)
+}
+
+// Notifier is an optional power: a provider that learns of changes by itself
+// says so, and the caller reads a new Inventory soon.
+type Notifier interface {
+	// Notify calls changed at each change, without blocking on it, until ctx
+	// ends. Changes may be coalesced; a spurious call is harmless.
+	Notify(ctx context.Context, changed func()) error
+}
+
+// Starter is an optional power, used once by the process that leads, before
+// its first cycle: bring the cloud to where the provider's configuration says
+// that it starts. It must be idempotent: what exists already is adopted.
+type Starter interface {
+	Start(context.Context) error
+}
+
+// Closer is an optional power, used once by the process that leads when it is
+// asked to end (not when it loses its lease, and not when it crashes).
+type Closer interface {
+	Close(context.Context) error
+}
+
+// GrowRequest asks for To − From more units in one group.
+type GrowRequest struct {
+	Group GroupID `json:"group"`
+	// From is the target that the caller believes in; To is the one it wants.
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// GrowResult tells the target after the growth. Created names the instances
+// that the provider can name already; it may be empty.
+type GrowResult struct {
+	Target  int          `json:"target"`
+	Created []InstanceID `json:"created,omitempty"`
+}
+
+// RemoveRequest asks for the end of exactly these instances of one group.
+type RemoveRequest struct {
+	Group     GroupID      `json:"group"`
+	Instances []InstanceID `json:"instances"`
+	// Force lets the group go below its minimum (rule P4).
+	Force bool `json:"force,omitempty"`
+}
+
+// RemoveResult has one entry per instance asked for, in the request's order.
+type RemoveResult struct {
+	Target    int              `json:"target"`
+	Instances []InstanceResult `json:"instances"`
+}
+
+// InstanceResult is the fate of one instance. A nil Err means that it is gone
+// or on its way out, and that the target went down with it (or had already).
+type InstanceResult struct {
+	ID  InstanceID `json:"id"`
+	Err *Error     `json:"err,omitempty"`
+}
+
+// CancelRequest asks to lower a group's target from From to no less than To.
+type CancelRequest struct {
+	Group GroupID `json:"group"`
+	From  int     `json:"from"`
+	To    int     `json:"to"`
+}
+
+// CancelResult tells how many anonymous requests were cancelled, and the
+// target after it.
+type CancelResult struct {
+	Target    int `json:"target"`
+	Cancelled int `json:"cancelled"`
+}

@@ -1,0 +1,74 @@
+package kwok
+
+import "cmp"
+
+// Annotations of this provider. The first two, together, mark a node as its
+// own; the other three are read from templates only.
+const (
+	// AnnotationFake with the value "fake" tells the KWOK controller to keep
+	// the node alive.
+	AnnotationFake = "kwok.x-k8s.io/node"
+	// AnnotationGroup names the group, on templates and on created nodes.
+	AnnotationGroup = "cluster-autoscaler.kwok.nodegroup/name"
+	// AnnotationMin is the group's minimum; 0 if absent.
+	AnnotationMin = "cluster-autoscaler.kwok.nodegroup/min-count"
+	// AnnotationMax is the group's maximum; 200 if absent.
+	AnnotationMax = "cluster-autoscaler.kwok.nodegroup/max-count"
+	// AnnotationDesired is the size at the start; the minimum if absent.
+	AnnotationDesired = "cluster-autoscaler.kwok.nodegroup/desired-count"
+)
+
+const (
+	fakeValue            = "fake"
+	annotationMetrics    = "metrics.k8s.io/resource-metrics-path"
+	providerIDPrefix     = "kwok:"
+	defaultMax           = 200
+	defaultConfigMap     = "kwok-provider-config"
+	labelGKEPool         = "cloud.google.com/gke-nodepool"
+	labelEKSGroup        = "eks.amazonaws.com/nodegroup"
+	clusterSuffix        = "-kwok"
+	envTemplatesPath     = "KWOK_TEMPLATES_PATH"
+	envConfigMap         = "KWOK_PROVIDER_CONFIGMAP"
+	envGroupLabelKey     = "KWOK_GROUP_LABEL_KEY"
+	envNamespace         = "POD_NAMESPACE"
+	taintKey             = "kwok-provider"
+	taintValue           = "true"
+	configMapConfigKey   = "config"
+	configMapNodesKey    = "templates"
+	fakeKubeletVersion   = "fake"
+	defaultPodsPerNode   = "110"
+	lastAppliedByKubectl = "kubectl.kubernetes.io/last-applied-configuration"
+)
+
+// Config says where the templates come from and what happens at the end. The
+// zero value reads the templates from the nodes of the cluster.
+type Config struct {
+	// TemplatesPath names a file of template nodes. It is read once, by New.
+	TemplatesPath string
+	// Namespace is where the ConfigMaps are looked for. Without it, the
+	// ConfigMap form is not looked for.
+	Namespace string
+	// ConfigMapName names the ConfigMap with the provider's configuration.
+	// Empty means kwok-provider-config, which need not exist; a name that
+	// differs was chosen by somebody, so it must exist.
+	ConfigMapName string
+	// GroupLabelKey is a further label by which the cluster's own nodes are
+	// grouped, after those of GKE and EKS. At least one node must have it.
+	GroupLabelKey string
+	// KeepNodes makes Close delete nothing.
+	KeepNodes bool
+}
+
+// ConfigFromEnv reads KWOK_TEMPLATES_PATH, KWOK_PROVIDER_CONFIGMAP,
+// KWOK_GROUP_LABEL_KEY and POD_NAMESPACE by means of getenv (os.Getenv, in a
+// host). A host that knows its namespace otherwise sets it afterwards.
+func ConfigFromEnv(getenv func(string) string) Config {
+	return Config{
+		TemplatesPath: getenv(envTemplatesPath),
+		Namespace:     getenv(envNamespace),
+		ConfigMapName: getenv(envConfigMap),
+		GroupLabelKey: getenv(envGroupLabelKey),
+	}
+}
+
+func (c Config) configMap() string { return cmp.Or(c.ConfigMapName, defaultConfigMap) }

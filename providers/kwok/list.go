@@ -1,0 +1,157 @@
+package kwok
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+)
+
+// member is one of this provider's own nodes, as far as its metadata tells.
+type member struct {
+	name     string
+	group    string
+	uid      types.UID
+	created  time.Time
+	zone     string
+	deleting bool
+}
+
+// census is all nodes of one LIST.
+type census struct {
+	asOf time.Time
+	// own are this provider's nodes by group; others the names of all the rest.
+	own    map[string][]member
+	byName map[string]member
+	others map[string]bool
+}
+
+// live counts the nodes of a group that are not being deleted: its target.
+func (c census) live(group string) int {
+	n := 0
+	for _, m := range c.own[group] {
+		if !m.deleting {
+			n++
+		}
+	}
+	return n
+}
+
+// lister takes the census. A LIST of thousands of nodes costs the API server
+// and this process more than all else that a call does, and a cycle may grow a
+// hundred groups at once: callers that arrive within a moment share one LIST.
+// It is shared by those alone who asked before it began, so that it shows each
+// of them their own earlier writes (rule P2); none waits for one that is under
+// way, so that a hanging one delays nobody else (rule P1).
+type lister struct {
+	nodes  metadata.Getter
+	window time.Duration
+
+	mu   sync.Mutex
+	open *reading // still to begin, if not nil
+}
+
+// reading is one LIST. It ends early when the last of its callers has left.
+type reading struct {
+	done   chan struct{}
+	census census
+	err    error
+
+	callers int // guarded by lister.mu
+	cancel  context.CancelFunc
+}
+
+func newLister(client metadata.Interface) *lister {
+	return &lister{nodes: client.Resource(corev1.SchemeGroupVersion.WithResource("nodes")), window: 2 * time.Millisecond}
+}
+
+// census returns a picture that begins after this call and ends with ctx.
+func (l *lister) census(ctx context.Context) (census, error) {
+	r := l.join(ctx)
+	defer l.leave(r)
+	select {
+	case <-r.done:
+		return r.census, r.err
+	case <-ctx.Done():
+		return census{}, fmt.Errorf("list the nodes' metadata: %w", context.Cause(ctx))
+	}
+}
+
+func (l *lister) join(ctx context.Context) *reading {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		// Its life is that of all of its callers, not of the first alone.
+		shared, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		r := &reading{done: make(chan struct{}), cancel: cancel}
+		l.open = r
+		time.AfterFunc(l.window, func() { l.read(shared, r) })
+	}
+	l.open.callers++
+	return l.open
+}
+
+func (l *lister) leave(r *reading) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.callers--
+	if r.callers > 0 {
+		return
+	}
+	r.cancel()
+	if l.open == r {
+		l.open = nil // who comes now must not join a cancelled reading
+	}
+}
+
+func (l *lister) read(ctx context.Context, r *reading) {
+	l.mu.Lock()
+	if l.open == r {
+		l.open = nil
+	}
+	l.mu.Unlock()
+	r.census, r.err = takeCensus(ctx, l.nodes)
+	close(r.done)
+}
+
+// takeCensus lists without a resource version and without pages: the API server
+// answers that from its cache, in one piece, once the cache is known to be as
+// new as the storage. A page would be read from the storage.
+func takeCensus(ctx context.Context, nodes metadata.Getter) (census, error) {
+	c := census{asOf: time.Now(), own: map[string][]member{}, byName: map[string]member{}, others: map[string]bool{}}
+	list, err := nodes.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return census{}, fmt.Errorf("list the nodes' metadata: %w", err)
+	}
+	// An answer that is none of a list (an empty body, another kind) decodes
+	// without an error, and would read as "no nodes".
+	if list.ResourceVersion == "" {
+		return census{}, fmt.Errorf("list the nodes' metadata: the answer is not a list: it has no resourceVersion")
+	}
+	if list.Continue != "" {
+		return census{}, fmt.Errorf("list the nodes' metadata: the answer is only a part of the list, and all of it was asked for")
+	}
+	for i := range list.Items {
+		item := &list.Items[i]
+		if !isOwn(item.Annotations) {
+			c.others[item.Name] = true
+			continue
+		}
+		m := member{
+			name:     item.Name,
+			group:    item.Annotations[AnnotationGroup],
+			uid:      item.UID,
+			created:  item.CreationTimestamp.Time,
+			zone:     item.Labels[corev1.LabelTopologyZone],
+			deleting: item.DeletionTimestamp != nil,
+		}
+		c.own[m.group] = append(c.own[m.group], m)
+		c.byName[m.name] = m
+	}
+	return c, nil
+}

@@ -1,0 +1,162 @@
+package kwok
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestTemplates walks testdata/templates: each case is a template file, and the
+// groups that it makes or the errors that a person would read.
+func TestTemplates(t *testing.T) {
+	datadriven.Walk(t, filepath.Join("testdata", "templates"), func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			src := source{name: "t.yaml"}
+			if d.Cmd == "configmap" {
+				src.rules = rules{onlyKeyed: true, taint: !d.HasArg("skip-taint")}
+				for _, arg := range d.CmdArgs {
+					if arg.Key == "label" || arg.Key == "annotation" {
+						src.rules.keys = []nameKey{{key: arg.Vals[0], annotation: arg.Key == "annotation", required: true}}
+					}
+				}
+			}
+			nodes, err := parseTemplates(src.name, []byte(d.Input))
+			if err != nil {
+				return err.Error() + "\n"
+			}
+			src.nodes = nodes
+			groups, notices, err := buildGroups(src)
+			if err != nil {
+				return err.Error() + "\n"
+			}
+			var b strings.Builder
+			for _, g := range groups {
+				fmt.Fprintf(&b, "%s: %d..%d, %d at the start; %s\n", g.name, g.min, g.max, g.desired, describe(g.node))
+			}
+			for _, n := range notices {
+				fmt.Fprintf(&b, "%s: %s\n", n.Code, n.Message)
+			}
+			return b.String()
+		})
+	})
+}
+
+func describe(n *corev1.Node) string {
+	var parts []string
+	for _, name := range []corev1.ResourceName{"cpu", "memory", "pods", "nvidia.com/gpu"} {
+		if q, ok := n.Status.Allocatable[name]; ok {
+			parts = append(parts, fmt.Sprintf("%s %s", name, q.String()))
+		}
+	}
+	for _, key := range keysOfEither(n.Labels, nil) {
+		parts = append(parts, key+"="+n.Labels[key])
+	}
+	for _, taint := range n.Spec.Taints {
+		parts = append(parts, taint.ToString())
+	}
+	for _, key := range keysOfEither(n.Annotations, nil) {
+		if key != AnnotationFake && key != AnnotationGroup {
+			parts = append(parts, "annotation "+key+"="+n.Annotations[key])
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func TestParseConfigMap(t *testing.T) {
+	datadriven.Walk(t, filepath.Join("testdata", "config"), func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			c, err := parseConfigMap("ConfigMap ns/x: data.config", d.Input)
+			if err != nil {
+				return err.Error() + "\n"
+			}
+			r := c.rules(c.ReadNodesFrom == fromCluster)
+			return fmt.Sprintf("from %s %s; groups by %s; taint %v; accelerators by %q: %v\n",
+				c.ReadNodesFrom, c.ConfigMap.Name, r.keys[0], r.taint, r.acceleratorLabel, keysOfEither(r.accelerators, nil))
+		})
+	})
+}
+
+// The same templates in every shape that a file may have are the same groups.
+func TestShapesOfAFileAreEqual(t *testing.T) {
+	node := func(name, indent string) string {
+		lines := []string{"metadata:", "  name: " + name, "  annotations: {" + AnnotationGroup + ": " + name + "}",
+			"status:", "  allocatable: {cpu: \"4\", memory: 16Gi, pods: \"110\"}"}
+		return indent + strings.Join(lines, "\n"+indent) + "\n"
+	}
+	kind := "apiVersion: v1\nkind: Node\n"
+	item := "- apiVersion: v1\n  kind: Node\n"
+	shapes := map[string]string{
+		"documents": "# two\n---\n" + kind + node("a", "") + "---\n" + kind + node("b", "") + "---\n# nothing more\n",
+		"List":      "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n" + item + node("a", "  ") + item + node("b", "  "),
+		"NodeList":  "apiVersion: v1\nkind: NodeList\nitems:\n-\n" + node("a", "  ") + "-\n" + node("b", "  "),
+		"mixed":     kind + node("a", "") + "---\napiVersion: v1\nkind: List\nitems:\n" + item + node("b", "  "),
+		"JSON": `{"apiVersion":"v1","kind":"List","items":[` +
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + AnnotationGroup + `":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}},` +
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"b","annotations":{"` + AnnotationGroup + `":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}]}`,
+	}
+	var first map[string]string
+	for name, text := range shapes {
+		nodes, err := parseTemplates(name, []byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		versions := map[string]string{}
+		for _, g := range mustBuild(t, source{name: name, nodes: nodes}) {
+			versions[g.name] = g.template.Version
+		}
+		if first == nil {
+			first = versions
+		}
+		if diff := cmp.Diff(first, versions); diff != "" || len(versions) != 2 {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// FuzzParseTemplates: no input makes the parser panic, and what it accepts can
+// be created in a cluster.
+func FuzzParseTemplates(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "templates", "*"))
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, block := range strings.Split(string(data), "\n\n") {
+			if _, input, ok := strings.Cut(block, "\n"); ok {
+				f.Add([]byte(strings.SplitN(input, "\n----", 2)[0]))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		nodes, err := parseTemplates("fuzz", data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "fuzz: ") {
+				t.Fatalf("the error does not name the file: %v", err)
+			}
+			return
+		}
+		groups, _, err := buildGroups(source{name: "fuzz", nodes: nodes})
+		if err != nil {
+			return
+		}
+		for _, g := range groups {
+			if g.name == "" || g.min > g.desired || g.desired > g.max || g.min < 0 {
+				t.Fatalf("group %+v", g.counts)
+			}
+			if err := validate(nodeOf(g, nodeName(g.name))); err != nil {
+				t.Fatalf("group %q makes nodes that the API server refuses: %v", g.name, err)
+			}
+		}
+	})
+}
