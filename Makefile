@@ -20,13 +20,13 @@ build: bin/plimsoll bin/rehearse ## build both binaries into bin/
 
 .PHONY: bin/plimsoll
 bin/plimsoll:
-	@go build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/plimsoll
+	@go build -ldflags "$(LDFLAGS)" -o $@ ./cmd/plimsoll
 
 # The whole control plane is in this one. From an empty cache it takes minutes.
 .PHONY: bin/rehearse
 bin/rehearse:
 	@[ -e $@ ] || echo "building the control plane: 5 to 8 minutes the first time, seconds after that"
-	@cd rehearse && go build -trimpath -ldflags "$(LDFLAGS)" -o ../$@ ./cmd/rehearse
+	@cd rehearse && go build -ldflags "$(LDFLAGS)" -o ../$@ ./cmd/rehearse
 
 .PHONY: demo
 demo: build ## the whole story in a terminal: make demo [STORY=growth|affinity] [ONCE=1]

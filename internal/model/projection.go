@@ -13,7 +13,8 @@ import (
 // scheduling selectors read stays the same: an epoch. It is carried from
 // snapshot to snapshot and only grows.
 type projection struct {
-	specs int // how many specs the keys were gathered from
+	first *Spec // of the tables it was made from
+	specs int   // how many specs the keys were gathered from
 	keys  []string
 	// of maps a label set to its projection; sets holds the projections.
 	of    []int32
@@ -27,13 +28,17 @@ type projected struct {
 }
 
 // project brings a projection up to date with the contents. The projection of
-// an older snapshot is never changed: it is copied when it must grow.
+// an older snapshot is never changed: it is copied when it must grow. One of
+// other tables (a catalog was started anew) is of no use.
 func project(prev *projection, c Contents) *projection {
+	if prev != nil && !prev.isOf(c) {
+		prev = nil
+	}
 	if prev != nil && prev.specs == len(c.Specs) && len(prev.of) == len(c.Labels) {
 		return prev
 	}
 	keys := selectorKeys(prev, c.Specs)
-	p := &projection{specs: len(c.Specs), keys: keys, index: map[string]int32{}}
+	p := &projection{first: firstSpec(c), specs: len(c.Specs), keys: keys, index: map[string]int32{}}
 	if prev != nil && slices.Equal(prev.keys, keys) {
 		p.of = slices.Clone(prev.of)
 		p.sets = slices.Clone(prev.sets)
@@ -68,6 +73,19 @@ func project(prev *projection, c Contents) *projection {
 		p.of = append(p.of, id)
 	}
 	return p
+}
+
+// isOf tells whether the projection was made from an earlier view of the same
+// tables: they only grow, and entries are never replaced.
+func (p *projection) isOf(c Contents) bool {
+	return p.first == firstSpec(c) && p.specs <= len(c.Specs) && len(p.of) <= len(c.Labels)
+}
+
+func firstSpec(c Contents) *Spec {
+	if len(c.Specs) == 0 {
+		return nil
+	}
+	return c.Specs[0]
 }
 
 // selectorKeys are the label keys that any spec's scheduling selectors read,

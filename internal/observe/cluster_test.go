@@ -78,6 +78,7 @@ func TestWhatMovesAndWhatSignals(t *testing.T) {
 	}
 	check("node appears", true, true, func() { w.node1(testNode("n", notReady)) })
 	check("node turns ready", true, true, func() { w.node1(testNode("n")) })
+	w.observed()
 	check("kubelet is alive", false, false, func() {
 		w.node1(testNode("n", func(n *corev1.Node) {
 			n.ResourceVersion = "9"

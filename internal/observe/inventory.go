@@ -41,9 +41,8 @@ type absence struct {
 }
 
 // fold adds a complete answer to what is known. An answer that cannot be true
-// is an error, and what was known stays. ready tells whether the node of an
-// instance is Ready.
-func (k known) fold(answer provider.Inventory, ready func(*provider.Instance) bool) (known, error) {
+// is an error, and what was known stays.
+func (k known) fold(answer provider.Inventory) (known, error) {
 	if len(answer.Groups) == 0 && len(k.inventory.Groups) > 0 {
 		return k, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Code: reasonEmptyInstead,
 			Message: fmt.Sprintf("the answer has no node group at all where there were %d; it is not taken for true", len(k.inventory.Groups))}
@@ -88,14 +87,14 @@ func (k known) fold(answer provider.Inventory, ready func(*provider.Instance) bo
 		next.inventory.Groups = append(next.inventory.Groups, held)
 	}
 	slices.SortFunc(next.inventory.Groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
-	// 3. Instances that it lacks, though their nodes are Ready.
-	next.absent = k.absences(next.inventory, ready)
+	// 3. Instances that it lacks; whether their nodes are Ready is asked later.
+	next.absent = k.absences(next.inventory)
 	return next, nil
 }
 
-// absences are the instances that were known and that the next picture lacks,
-// as far as Ready nodes speak against that.
-func (k known) absences(next provider.Inventory, ready func(*provider.Instance) bool) []absence {
+// absences are the instances that were known a while ago and that the next
+// picture lacks.
+func (k known) absences(next provider.Inventory) []absence {
 	groups := map[provider.GroupID]bool{}
 	present := map[string]bool{}
 	for i := range next.Groups {
@@ -109,7 +108,7 @@ func (k known) absences(next provider.Inventory, ready func(*provider.Instance) 
 	var out []absence
 	add := func(a absence) {
 		listed := slices.ContainsFunc(namesOf(&a.instance), func(name string) bool { return present[name] })
-		if !listed && groups[a.group] && next.AsOf.Sub(a.since) < believeNodeAgainst && ready(&a.instance) {
+		if !listed && groups[a.group] && next.AsOf.Sub(a.since) < believeNodeAgainst {
 			out = append(out, a)
 		}
 	}
@@ -138,7 +137,7 @@ func namesOf(in *provider.Instance) []string {
 }
 
 // believed is the picture to decide on: the inventory, and with it the absent
-// instances whose nodes are Ready now. What is known is not changed.
+// instances whose nodes ready says are Ready now. What is known is not changed.
 func (k known) believed(ready func(*provider.Instance) bool) provider.Inventory {
 	back := map[provider.GroupID][]provider.Instance{}
 	for _, a := range k.absent {

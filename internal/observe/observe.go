@@ -244,7 +244,7 @@ func (o *Observer) deliver(answer provider.Inventory, err error) {
 	defer o.mu.Unlock()
 	var next known
 	if err == nil {
-		next, err = o.known.fold(answer, o.readyNodes())
+		next, err = o.known.fold(answer)
 	}
 	if err != nil {
 		if o.cloudErr == "" {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -221,6 +222,15 @@ func TestLongMessagesAreCut(t *testing.T) {
 	}
 }
 
+func TestMessagesAreCutBetweenCharacters(t *testing.T) {
+	for pad := range 4 {
+		got := bounded(strings.Repeat("x", pad) + strings.Repeat("ü", maxMessage))
+		if len(got) > maxMessage || !utf8.ValidString(got) {
+			t.Errorf("%d bytes, valid: %v", len(got), utf8.ValidString(got))
+		}
+	}
+}
+
 func outcome(v model.Verb, err *provider.Error) model.Outcome {
 	o := model.Outcome{Call: model.Call{Verb: v, Group: "a", From: 1, To: 3, Why: "empty for 10m"}, Err: err, Began: time.Unix(1, 0), Ended: time.Unix(2, 0)}
 	if v != model.Grow {
@@ -302,8 +312,8 @@ func TestMetrics(t *testing.T) {
 	gone := model.Cycle{Decided: true, Snapshot: snapshot(0)}
 	gone.Snapshot.Groups = nil
 	d.report(t, gone)
-	if _, got := d.page(t, "/metrics"); strings.Contains(got, "Cooldown") || strings.Contains(got, `node_group="a"`) {
-		t.Error("a vanished reason or group is still shown")
+	if code, got := d.page(t, "/metrics"); code != http.StatusOK || strings.Contains(got, "Cooldown") || strings.Contains(got, `node_group="a"`) {
+		t.Errorf("status %d; a vanished reason or group is still shown", code)
 	}
 	// Without the flag there is nothing per group.
 	plain := newDesk()

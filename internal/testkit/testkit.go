@@ -209,3 +209,43 @@ func Policy() model.Policy {
 		InventoryMaxAge: 2 * time.Minute, CallDeadline: time.Minute,
 	}
 }
+
+// SpreadOver wants pods with these labels even over the values of a topology
+// key, within skew.
+func SpreadOver(p *corev1.Pod, key string, skew int32, labels map[string]string) {
+	p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+		MaxSkew: skew, TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: labels},
+	})
+}
+
+// Apart keeps the pod out of domains of the topology key that have a pod with
+// these labels.
+func Apart(p *corev1.Pod, key string, labels map[string]string) {
+	a := affinity(p)
+	if a.PodAntiAffinity == nil {
+		a.PodAntiAffinity = &corev1.PodAntiAffinity{}
+	}
+	a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution = append(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, term(key, labels))
+}
+
+// Together wants the pod in a domain of the topology key that has a pod with
+// these labels.
+func Together(p *corev1.Pod, key string, labels map[string]string) {
+	a := affinity(p)
+	if a.PodAffinity == nil {
+		a.PodAffinity = &corev1.PodAffinity{}
+	}
+	a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = append(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, term(key, labels))
+}
+
+func affinity(p *corev1.Pod) *corev1.Affinity {
+	if p.Spec.Affinity == nil {
+		p.Spec.Affinity = &corev1.Affinity{}
+	}
+	return p.Spec.Affinity
+}
+
+func term(key string, labels map[string]string) corev1.PodAffinityTerm {
+	return corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: labels}}
+}

@@ -1,0 +1,102 @@
+package decide_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+)
+
+// TestScenarios plays the files in testdata. `go test ./internal/decide
+// -rewrite` writes what the code does now into them: commit only a difference
+// that you can explain.
+//
+//	cluster            adds things to the cluster (testkit.Scenario has the words)
+//	priorities         sets the priority expander's document
+//	plan [key=value]   decides, under the default policy but for what is said
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if strings.Contains(path, "rapid") {
+			return
+		}
+		s := testkit.NewScenario()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "cluster":
+				if err := s.Add(d.Input); err != nil {
+					d.Fatalf(t, "%v", err)
+				}
+				return ""
+			case "priorities":
+				s.Priorities = d.Input
+				return ""
+			case "plan":
+				p := s.Policy
+				for _, a := range d.CmdArgs {
+					if err := set(&p, a.Key, a.Vals); err != nil {
+						d.Fatalf(t, "%v", err)
+					}
+				}
+				snap := model.NewSnapshot(nil, s.Observation(), s.Standing, p.Rules)
+				plan := decide.Decide(snap, p)
+				return fmt.Sprintf("%sbought %d, at least %d needed\n", plan.Text(snap), plan.Nodes, plan.LowerBound)
+			}
+			d.Fatalf(t, "%q is none of cluster, priorities, plan", d.Cmd)
+			return ""
+		})
+	})
+}
+
+// set changes one thing of the policy.
+func set(p *model.Policy, key string, vals []string) error {
+	var err error
+	number := func() int {
+		n := 0
+		if len(vals) == 1 {
+			_, err = fmt.Sscan(vals[0], &n)
+		}
+		return n
+	}
+	duration := func() time.Duration {
+		var d time.Duration
+		if len(vals) == 1 {
+			d, err = time.ParseDuration(vals[0])
+		}
+		return d
+	}
+	switch key {
+	case "expander":
+		p.ScaleUp.Expanders = vals
+	case "balance":
+		p.ScaleUp.BalanceSimilar = true
+	case "max-nodes":
+		p.ScaleUp.MaxNodesTotal = number()
+	case "max-cores":
+		p.ScaleUp.MaxCoresTotal = int64(number())
+	case "max-memory-gi":
+		p.ScaleUp.MaxMemoryTotal = int64(number()) << 30
+	case "max-per-scaleup":
+		p.ScaleUp.MaxNodesPerScaleUp = number()
+	case "steps":
+		p.ScaleUp.SpreadStepLimit = number()
+	case "allowed":
+		p.ScaleUp.Allowed = vals
+	case "bypassed":
+		p.ScaleUp.Bypassed = vals
+	case "delay-after-add":
+		p.ScaleDown.DelayAfterAdd = duration()
+	case "parallel":
+		p.ScaleDown.MaxParallelism = number()
+	case "min-cores":
+		p.ScaleDown.MinCoresTotal = int64(number())
+	default:
+		return fmt.Errorf("%q is not a setting that plan takes", key)
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+// Package autoscaler describes Plimsoll as a process beside a control plane: the
+// binary that is shipped, with a kubeconfig of its own service account, on the
+// kwok provider. It starts nothing; package supervise does.
+package autoscaler
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/supervise"
+)
+
+const (
+	// Name is the name of the process, of its log, and of its binary.
+	Name = "plimsoll"
+
+	// templatesVariable tells the kwok provider where the node templates are.
+	templatesVariable = "KWOK_TEMPLATES_PATH"
+
+	addressFlag  = "--address"
+	probeTimeout = 2 * time.Second
+	stopGrace    = 30 * time.Second // it deletes its nodes when it is asked to end
+)
+
+// DefaultTemplates are the node groups of a rehearsal that names none.
+//
+//go:embed templates.yaml
+var DefaultTemplates []byte
+
+// Setting is what Plimsoll is started with.
+type Setting struct {
+	Binary     string
+	Kubeconfig string
+	Templates  string // file of node templates
+	Address    string // host:port of its metrics and health, unless Flags name another
+	Flags      []string
+}
+
+// Process describes Plimsoll under this setting.
+func (s Setting) Process() supervise.Process {
+	args := append([]string{
+		"run",
+		"--cloud-provider=kwok",
+		"--kubeconfig=" + s.Kubeconfig,
+		addressFlag + "=" + s.Address,
+	}, s.Flags...)
+	return supervise.Process{
+		Name:  Name,
+		Path:  s.Binary,
+		Args:  args,
+		Env:   []string{templatesVariable + "=" + s.Templates, "POD_NAMESPACE=kube-system"},
+		Ready: ready("http://" + s.address() + "/readyz"),
+		Grace: stopGrace,
+	}
+}
+
+// address is where Plimsoll listens: the last flag wins, as for its own parser.
+func (s Setting) address() string {
+	address := s.Address
+	for i, flag := range s.Flags {
+		if value, ok := strings.CutPrefix(flag, addressFlag+"="); ok {
+			address = value
+		} else if flag == addressFlag && i+1 < len(s.Flags) {
+			address = s.Flags[i+1]
+		}
+	}
+	if strings.HasPrefix(address, ":") {
+		return "127.0.0.1" + address
+	}
+	return address
+}
+
+func ready(url string) func(context.Context) error {
+	client := &http.Client{Timeout: probeTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			body, err := io.ReadAll(io.LimitReader(response.Body, 2<<10))
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("%s: %s: %s", url, response.Status, strings.TrimSpace(string(body)))
+		}
+		return nil
+	}
+}
+
+// ErrNoBinary is returned by Find when there is no Plimsoll to run.
+var ErrNoBinary = errors.New("the plimsoll binary is not there; build it, name it with --plimsoll, or start --without-autoscaler")
+
+// Find returns the path of Plimsoll's binary: the named one, or the one in the
+// folder of the running program.
+func Find(named string) (string, error) {
+	path := named
+	if path == "" {
+		executable, err := os.Executable()
+		if err != nil {
+			return "", fmt.Errorf("find the folder of this program: %w", err)
+		}
+		path = filepath.Join(filepath.Dir(executable), Name)
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s: %w", path, ErrNoBinary)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find plimsoll: %w", err)
+	}
+	if info.IsDir() || info.Mode().Perm()&0o111 == 0 {
+		return "", fmt.Errorf("%s is not a program: %w", path, ErrNoBinary)
+	}
+	return filepath.Abs(path)
+}

@@ -1,0 +1,76 @@
+// Package component is the child's side of a rehearsal: one binary that can act
+// as etcd, kube-apiserver, kube-controller-manager, kube-scheduler or the kwok
+// controller, each linked from its Go module and run as a process of its own.
+//
+// A program that starts a control plane calls MaybeRun first of all in its main
+// function (a test binary: in TestMain). The parent starts the same binary again
+// with the arguments that Args returns, and MaybeRun then never comes back.
+//
+// The package imports no other package of this module. Only package controlplane
+// imports it; it is heavy.
+package component
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+)
+
+// The components, by the names that their logs and errors use.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Kwok              = "kwok-controller"
+)
+
+// marker is the first argument of a process that acts as a component.
+const marker = "run-component"
+
+var components = map[string]func(args []string) int{
+	Etcd:              runEtcd,
+	APIServer:         runAPIServer,
+	ControllerManager: runControllerManager,
+	Scheduler:         runScheduler,
+	Kwok:              runKwok,
+}
+
+// Args are the arguments with which this binary acts as the named component.
+func Args(name string, args ...string) []string {
+	return append([]string{marker, name}, args...)
+}
+
+// MaybeRun runs a component and exits, if the process was started as one.
+// Otherwise it returns at once.
+func MaybeRun() {
+	if len(os.Args) < 2 || os.Args[1] != marker {
+		return
+	}
+	if len(os.Args) < 3 || components[os.Args[2]] == nil {
+		fmt.Fprintf(os.Stderr, "%s wants the name of a component, not %q\n", marker, slices.Concat(os.Args[2:]))
+		os.Exit(2)
+	}
+	name, args := os.Args[2], os.Args[3:]
+	go endWithParent()
+	// What the component's own code reads from os.Args is its name and its flags.
+	os.Args = append([]string{name}, args...)
+	os.Exit(components[name](args))
+}
+
+// endWithParent ends this process when its parent is gone: the parent holds the
+// other end of standard input open for as long as it lives, and writes nothing.
+func endWithParent() {
+	_, err := io.Copy(io.Discard, os.Stdin)
+	fmt.Fprintln(os.Stderr, "the parent process is gone, ending:", err)
+	os.Exit(3)
+}
+
+// untilSignal returns a context that ends when the process is asked to end.
+func untilSignal() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+}
