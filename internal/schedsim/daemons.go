@@ -57,7 +57,7 @@ func (w *World) GroupTemplate(group int) (Template, bool) {
 	if !g.HasTemplate {
 		return Template{}, false
 	}
-	t := Template{Shape: g.Shape, Pods: g.Static}
+	t := Template{Group: group, Shape: g.Shape, Pods: g.Static}
 	for _, i := range w.daemons().of(g.Shape) {
 		t.Pods = merge(t.Pods, []model.Batch{{Class: w.snap.DaemonSets[i].Class, Count: 1}})
 	}

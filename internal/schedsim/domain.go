@@ -101,9 +101,7 @@ func (v *view) domain(w *World, s model.ShapeID) int32 {
 		// A term that cannot be parsed matches nothing, as for the plugin.
 		match, _ := v.required.Match(content)
 		_, untolerated := v1helper.FindMatchingUntoleratedTaint(klog.Background(), content.Spec.Taints, class.pod.Spec.Tolerations,
-			func(t *corev1.Taint) bool {
-				return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
-			}, true)
+			schedulingTaint, true)
 		fmt.Fprintf(&b, "affinity %v\x00taints %v", match, !untolerated)
 		counted = countedBySpread(&class.pod.Spec, content, match, !untolerated)
 		value = content.Labels[class.spreadOver]

@@ -19,9 +19,7 @@ type Spreading struct {
 	// node was wanted and not allowed.
 	Opened  []int
 	Refused []bool
-	// HeadOf tells which head each new node is of.
-	HeadOf map[Node]int
-	Left   int
+	Left    int
 	// Enough is false where the steps ran out before the pods.
 	Enough bool
 }
@@ -43,7 +41,7 @@ type region struct {
 // start (rule C4): one node is opened in each, and dropped at the end if
 // nothing was put there; what is left is then tried again without it.
 func (w *World) Spread(c model.ClassID, count int, on NodeSet, heads []Head, allow func(head int, opened []int) bool, steps int) Spreading {
-	out := Spreading{Opened: make([]int, len(heads)), Refused: make([]bool, len(heads)), HeadOf: map[Node]int{}, Left: count, Enough: true}
+	out := Spreading{Opened: make([]int, len(heads)), Refused: make([]bool, len(heads)), Left: count, Enough: true}
 	if w.classes[c].unsupported != "" || count == 0 {
 		return out
 	}
@@ -85,7 +83,7 @@ func (w *World) Settle(c model.ClassID, count int, on NodeSet, heads []Head, all
 		out := w.Spread(c, count, on, heads, more, steps)
 		steps -= w.work.NodesScanned - from
 		if slices.Max(append(out.Opened, 0)) == 0 || !out.Enough {
-			w.dropEmpty(m, c, before, heads, out.HeadOf)
+			w.dropEmpty(m, c, before)
 			out.Opened = sum(out.Opened, before)
 			return out
 		}
@@ -104,15 +102,13 @@ func sum(a, b []int) []int {
 
 // dropEmpty drops the nodes added since the mark that no pod of the class is
 // on, and counts them off.
-func (w *World) dropEmpty(m Mark, c model.ClassID, counts []int, heads []Head, headOf map[Node]int) {
+func (w *World) dropEmpty(m Mark, c model.ClassID, counts []int) {
 	i := m.nodes
-	for h := range heads {
+	for h := range counts {
 		for range counts[h] {
 			if countOf(w.nodes[i].batches, c) == 0 {
 				w.Drop(Node(i))
 				counts[h]--
-			} else {
-				headOf[Node(i)] = h
 			}
 			i++
 		}
@@ -193,7 +189,6 @@ func (s *spreader) open(r *region) bool {
 		}
 		id := int(s.w.AddNodes(s.heads[h].Template, 1))
 		s.out.Opened[h]++
-		s.out.HeadOf[Node(id)] = h
 		s.opened = append(s.opened, openedNode{node: id, head: h})
 		r.nodes = append(r.nodes, id)
 		return true
@@ -206,7 +201,6 @@ func (s *spreader) close(r *region) {
 	last := s.opened[len(s.opened)-1]
 	s.opened = s.opened[:len(s.opened)-1]
 	s.out.Opened[last.head]--
-	delete(s.out.HeadOf, Node(last.node))
 	r.nodes = r.nodes[:len(r.nodes)-1]
 	s.w.pop()
 }
@@ -315,7 +309,6 @@ func (s *spreader) dropUnused() bool {
 		}
 		s.w.Drop(Node(o.node))
 		s.out.Opened[o.head]--
-		delete(s.out.HeadOf, Node(o.node))
 		dropped = true
 	}
 	s.opened = kept

@@ -2,11 +2,14 @@ package schedsim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	v1helper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
@@ -180,7 +183,54 @@ func (w *World) Explain(c model.ClassID, id Node) model.Verdict {
 	if r == nil {
 		return model.Verdict{Reason: model.Fits}
 	}
-	return model.Verdict{Reason: r.reason, Detail: r.words}
+	return model.Verdict{Reason: r.reason, Detail: w.words(c, w.nodes[id].shape, r)}
+}
+
+// words says what of the node is in the way, where the plugin only says that
+// something is.
+func (w *World) words(c model.ClassID, s model.ShapeID, r *rejection) string {
+	spec, node := &w.classes[c].pod.Spec, w.shapes[s].content.Node
+	switch r.reason {
+	case model.TaintNotTolerated:
+		if t, found := v1helper.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, spec.Tolerations, schedulingTaint, true); found {
+			return "taint " + t.ToString()
+		}
+	case model.NodeAffinity:
+		return strings.Join(unmet(spec, node.Labels), "; ")
+	}
+	return r.words
+}
+
+func schedulingTaint(t *corev1.Taint) bool {
+	return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+}
+
+// unmet lists what the pod's node selector and required node affinity ask of
+// labels, beside what the node has.
+func unmet(spec *corev1.PodSpec, labels map[string]string) []string {
+	has := func(key string) string {
+		if v, ok := labels[key]; ok {
+			return v
+		}
+		return "none"
+	}
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
+		if labels[k] != spec.NodeSelector[k] {
+			out = append(out, fmt.Sprintf("%s=%s wanted, the node has %s", k, spec.NodeSelector[k], has(k)))
+		}
+	}
+	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for _, e := range term.MatchExpressions {
+				out = append(out, fmt.Sprintf("%s %s [%s] wanted, the node has %s", e.Key, e.Operator, strings.Join(e.Values, " "), has(e.Key)))
+			}
+			for _, e := range term.MatchFields {
+				out = append(out, fmt.Sprintf("%s %s [%s] wanted", e.Key, e.Operator, strings.Join(e.Values, " ")))
+			}
+		}
+	}
+	return out
 }
 
 // ExplainTemplate tells how a class stands to a new, otherwise empty node of a

@@ -44,6 +44,7 @@ type shape struct {
 type node struct {
 	name    string // of the snapshot's nodes; planned ones are named by serial
 	serial  int
+	group   int          // of a planned node
 	object  *corev1.Node // nil: made from the shape
 	shape   model.ShapeID
 	kind    NodeSet
@@ -79,8 +80,9 @@ const (
 type Node = model.NodeID
 
 // Template is what a group's new node brings: its shape, and the pods that are
-// on it from the start.
+// on it from the start. Group indexes the snapshot's groups.
 type Template struct {
+	Group int
 	Shape model.ShapeID
 	Pods  []model.Batch
 }
@@ -323,7 +325,7 @@ func (w *World) AddNodes(t Template, n int) (first Node) {
 	for range n {
 		w.nextName++
 		w.nodes = append(w.nodes, node{
-			serial: w.nextName, shape: t.Shape, kind: OnPlanned,
+			serial: w.nextName, group: t.Group, shape: t.Shape, kind: OnPlanned,
 			free: total, batches: t.Pods, epoch: w.epoch,
 		})
 		i := len(w.nodes) - 1
@@ -354,6 +356,43 @@ func (w *World) pop() {
 		v.domainOf = v.domainOf[:i]
 	}
 	w.nextName--
+}
+
+// GroupLoad is what a group's planned nodes carry.
+type GroupLoad struct {
+	Nodes int
+	Pods  []model.Batch // sorted by class; without those that a node starts with
+}
+
+// Planned is what was planned, by group.
+func (w *World) Planned() map[int]GroupLoad {
+	loads := map[int]GroupLoad{}
+	for i := len(w.snap.Nodes); i < len(w.nodes); i++ {
+		if n := &w.nodes[i]; !n.gone {
+			l := loads[n.group]
+			l.Nodes++
+			loads[n.group] = l
+		}
+	}
+	pods := map[int]map[model.ClassID]int{}
+	for _, p := range w.journal {
+		if p.node < len(w.snap.Nodes) {
+			continue
+		}
+		g := w.nodes[p.node].group
+		if pods[g] == nil {
+			pods[g] = map[model.ClassID]int{}
+		}
+		pods[g][p.class] += p.count
+	}
+	for g, counts := range pods {
+		l := loads[g]
+		for _, c := range slices.Sorted(maps.Keys(counts)) {
+			l.Pods = append(l.Pods, model.Batch{Class: c, Count: counts[c]})
+		}
+		loads[g] = l
+	}
+	return loads
 }
 
 // Reserved tells which nodes of the snapshot had pods placed on them since the

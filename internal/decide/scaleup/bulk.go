@@ -93,7 +93,7 @@ func (pl *planner) grow(o option, all []option, bulk []*waiting, why string) map
 	commit := func(p schedsim.Packing, group int) {
 		pl.w.Commit(p)
 		pl.limits.take(group, p.Nodes)
-		pl.record(group, p.Nodes, p.Placed, why)
+		pl.record(group, p.Nodes, why)
 		for _, b := range p.Placed {
 			taken[b.Class] = true
 			i := slices.IndexFunc(bulk, func(q *waiting) bool { return q.Class == b.Class })

@@ -111,19 +111,15 @@ func withoutRefused(a attempt) []head {
 func (pl *planner) carryOut(q *waiting, a attempt) {
 	got := pl.spread(q, a.heads)
 	placed := q.left - got.Left
-	onNew := map[int]int{} // by head
-	for i, n := range got.Opened {
-		pl.limits.take(a.heads[i].group, n)
+	grows := 0
+	for _, n := range got.Opened {
 		if n > 0 {
-			onNew[i] = n
+			grows++
 		}
 	}
-	perHead := podsByHead(got, len(a.heads))
-	for i := range a.heads {
-		if onNew[i] > 0 || perHead[i] > 0 {
-			pl.record(a.heads[i].group, onNew[i], []model.Batch{{Class: q.Class, Count: perHead[i]}},
-				fmt.Sprintf("spread over %d groups", len(onNew)))
-		}
+	for i, n := range got.Opened {
+		pl.limits.take(a.heads[i].group, n)
+		pl.record(a.heads[i].group, n, fmt.Sprintf("spread over %d groups", grows))
 	}
 	if _, done := pl.domains[q.Class]; !done && placed > 0 {
 		pl.domains[q.Class] = pl.w.Domains(q.Class)
@@ -131,15 +127,4 @@ func (pl *planner) carryOut(q *waiting, a attempt) {
 	q.planned += placed
 	q.left = got.Left
 	q.outOfSteps = !got.Enough
-}
-
-// podsByHead counts the pods on new nodes by the head whose they are.
-func podsByHead(got schedsim.Spreading, heads int) []int {
-	counts := make([]int, heads)
-	for _, put := range got.Put {
-		if h, ok := got.HeadOf[put.Node]; ok {
-			counts[h] += put.Count
-		}
-	}
-	return counts
 }

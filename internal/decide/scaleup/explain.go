@@ -17,15 +17,19 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 	}
 	for gi := range pl.s.Groups {
 		v := model.GroupVerdict{Group: pl.groupOf(gi)}
-		n := pl.grown[gi].pods[q.Class]
+		n := pl.grown[gi].of(q.Class)
+		bought := fmt.Sprintf("%d pods on %d new nodes", n, pl.grown[gi].nodes)
 		switch {
-		case n > 0:
-			v.Verdict = model.Verdict{Reason: model.Fits, Detail: fmt.Sprintf("%d pods on %d new nodes", n, pl.grown[gi].nodes)}
+		case n > 0 && q.left == 0:
+			v.Verdict = model.Verdict{Reason: model.Fits, Detail: bought}
 		case q.left == 0:
 			continue
 		default:
 			h, ok := heads[gi]
 			v.Verdict = pl.whyNot(q, gi, h, ok)
+			if n > 0 {
+				v.Detail = bought + "; then " + v.Detail
+			}
 		}
 		v.Since = q.Oldest
 		out = append(out, v)

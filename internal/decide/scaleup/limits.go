@@ -172,7 +172,7 @@ func (l *limits) verdict(group int) *model.Verdict {
 	}
 	c := l.s.Contents.Shapes[g.Shape].Capacity
 	if c.MilliCPU > 0 && l.milli < c.MilliCPU {
-		return &model.Verdict{Reason: model.CoresTotal, Detail: fmt.Sprintf("a node has %s, %s are left of %d cores",
+		return &model.Verdict{Reason: model.CoresTotal, Detail: fmt.Sprintf("a node has %s, %s left of %d",
 			model.Resources{MilliCPU: c.MilliCPU}, cores(l.milli), l.p.MaxCoresTotal), Fix: "a larger --cores-total"}
 	}
 	if c.Memory > 0 && l.memory < c.Memory {

@@ -255,7 +255,7 @@ func TestPlanIsComplete(t *testing.T) {
 				if g.Reason == model.SpreadPostponed {
 					continue // the next cycle's, and the verdict says so
 				}
-				if limited(g.Reason) || (g.Reason == model.Fits && atLimit(s, r, drawn.policy, g.Group)) {
+				if limited(g.Reason) {
 					continue
 				}
 				i := slices.IndexFunc(s.Groups, func(x model.Group) bool { return x.ID == g.Group })
@@ -273,36 +273,6 @@ func limited(r model.Reason) bool {
 		return true
 	}
 	return false
-}
-
-// atLimit tells whether the group could not have grown by one more node.
-func atLimit(s *model.Snapshot, r scaleup.Result, p model.Policy, id provider.GroupID) bool {
-	nodes, milli, pool := len(s.Nodes), int64(0), 0
-	for i := range s.Nodes {
-		milli += s.Contents.Shapes[s.Nodes[i].Shape].Capacity.MilliCPU
-	}
-	target := map[provider.GroupID]int{}
-	for _, g := range s.Groups {
-		target[g.ID] = g.Expected
-	}
-	var own model.Group
-	for _, g := range r.Grow {
-		target[g.Group] = g.To
-		nodes += g.To - g.From
-	}
-	for _, g := range s.Groups {
-		milli += int64(target[g.ID]-g.Expected) * s.Contents.Shapes[g.Shape].Capacity.MilliCPU
-		if g.Pool == "pool" {
-			pool += target[g.ID]
-		}
-		if g.ID == id {
-			own = g
-		}
-	}
-	return target[id] >= own.Max ||
-		(p.ScaleUp.MaxNodesTotal > 0 && nodes >= p.ScaleUp.MaxNodesTotal) ||
-		(p.ScaleUp.MaxCoresTotal > 0 && milli+s.Contents.Shapes[own.Shape].Capacity.MilliCPU > p.ScaleUp.MaxCoresTotal*1000) ||
-		(own.Pool == "pool" && pool >= s.Pools[0].Max)
 }
 
 // TestPlanDoesNotDependOnOrder: the same cluster, built backwards, has the same

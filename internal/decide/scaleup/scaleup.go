@@ -95,7 +95,7 @@ func (pl *planner) seed(counts []int) {
 			pl.seeds[first+model.NodeID(i)] = h.group
 		}
 		pl.limits.take(h.group, n)
-		pl.record(h.group, n, nil, "with the nodes of all groups in view")
+		pl.record(h.group, n, "with the nodes of all groups in view")
 	}
 }
 
@@ -163,11 +163,22 @@ type waiting struct {
 	postponed map[int]bool
 }
 
-// growth is one group's part of the plan so far.
+// growth is one group's part of the plan so far; the pods are known when the
+// plan is done, since later pods find room on nodes bought for earlier ones.
 type growth struct {
 	nodes int
-	pods  map[model.ClassID]int
+	pods  []model.Batch
 	why   string
+}
+
+// of is how many pods of a class the group's new nodes take.
+func (g *growth) of(c model.ClassID) int {
+	for _, b := range g.pods {
+		if b.Class == c {
+			return b.Count
+		}
+	}
+	return 0
 }
 
 // waiting sorts out which pending classes are to be served, most urgent first:
@@ -299,15 +310,10 @@ func (pl *planner) candidates() {
 	}
 }
 
-func (pl *planner) record(group, nodes int, pods []model.Batch, why string) {
+// record counts nodes that the plan adds to a group.
+func (pl *planner) record(group, nodes int, why string) {
 	g := &pl.grown[group]
 	g.nodes += nodes
-	if g.pods == nil {
-		g.pods = map[model.ClassID]int{}
-	}
-	for _, b := range pods {
-		g.pods[b.Class] += b.Count
-	}
 	if nodes > 0 && g.why == "" {
 		g.why = why
 	}
@@ -315,18 +321,15 @@ func (pl *planner) record(group, nodes int, pods []model.Batch, why string) {
 
 func (pl *planner) result(list []*waiting) Result {
 	r := Result{Options: pl.options, Wake: pl.wake}
+	loads := pl.w.Planned()
 	for gi := range pl.grown {
 		g := &pl.grown[gi]
+		g.nodes, g.pods = loads[gi].Nodes, loads[gi].Pods
 		if g.nodes == 0 {
 			continue
 		}
 		sg := &pl.s.Groups[gi]
-		growth := model.Growth{Group: sg.ID, From: sg.Expected, To: sg.Expected + g.nodes, Why: g.why}
-		for c, n := range g.pods {
-			growth.Pods = append(growth.Pods, model.Batch{Class: c, Count: n})
-		}
-		slices.SortFunc(growth.Pods, func(a, b model.Batch) int { return cmp.Compare(a.Class, b.Class) })
-		r.Grow = append(r.Grow, growth)
+		r.Grow = append(r.Grow, model.Growth{Group: sg.ID, From: sg.Expected, To: sg.Expected + g.nodes, Pods: g.pods, Why: g.why})
 		r.Nodes += g.nodes
 	}
 	r.LowerBound = pl.lowerBound(list)

@@ -1,0 +1,221 @@
+// Package internal_test holds the conventions that are executed as tests.
+package internal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/plimsoll-dev/plimsoll/"
+
+type pkg struct {
+	ImportPath string
+	Dir        string
+	Doc        string
+	Imports    []string
+	GoFiles    []string
+}
+
+// local is the package's path within the module.
+func (p pkg) local() string { return strings.TrimPrefix(p.ImportPath, module) }
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,Imports,GoFiles", module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var pkgs []pkg
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// rule says what packages below a folder may import of this module, and why.
+type rule struct {
+	folder string
+	may    []string
+	why    string
+}
+
+var rules = []rule{
+	{"provider", nil, "authors of providers must not be made to drag anything of ours along"},
+	{"provider/providertest", []string{"provider"}, "every provider's tests run it"},
+	{"providers/kwok", []string{"provider"}, "a provider knows the contract and its own cloud"},
+	{"internal/model", []string{"provider"}, "values only"},
+	{"internal/catalog", []string{"internal/model"}, "it interns what model names"},
+	{"internal/ledger", []string{"internal/model", "provider"}, "a fold over observations and outcomes"},
+	{"internal/schedsim", []string{"internal/model", "provider"}, "it answers in the model's terms"},
+	{"internal/decide", []string{"internal/decide", "internal/schedsim", "internal/model", "provider"}, "deciding is pure, and goes down only"},
+	{"internal/loop", []string{"internal/decide", "internal/ledger", "internal/model"}, "it defines its ports and imports none that fill them"},
+	{"internal/observe", []string{"internal/model", "internal/catalog", "provider"}, "it fills a port of the loop without knowing the loop"},
+	{"internal/act", []string{"internal/model", "provider"}, "it fills a port of the loop without knowing the loop"},
+	{"internal/report", []string{"internal/model", "provider"}, "it renders a cycle and nothing else"},
+	{"internal/config", []string{"internal/model", "provider"}, "values, for hosts to hand out"},
+	{"internal/cli", []string{"provider", "internal/model"}, "it renders values"},
+}
+
+// TestImportsGoDownOnly: every package imports of this module only what its
+// rule allows.
+func TestImportsGoDownOnly(t *testing.T) {
+	for _, p := range list(t) {
+		r, ok := ruleFor(p.local())
+		if !ok {
+			continue
+		}
+		for _, imp := range p.Imports {
+			local, ours := strings.CutPrefix(imp, module)
+			if !ours || local == p.local() {
+				continue
+			}
+			if !slices.ContainsFunc(r.may, func(folder string) bool { return within(local, folder) }) {
+				t.Errorf("%s imports %s: %s", p.local(), local, r.why)
+			}
+		}
+	}
+}
+
+func ruleFor(local string) (rule, bool) {
+	best, found := rule{}, false
+	for _, r := range rules {
+		if within(local, r.folder) && len(r.folder) > len(best.folder) {
+			best, found = r, true
+		}
+	}
+	return best, found
+}
+
+func within(path, folder string) bool {
+	if folder == "provider" {
+		return path == folder // not its test suite
+	}
+	return path == folder || strings.HasPrefix(path, folder+"/")
+}
+
+// TestEveryPackageIsCovered: a new package gets a rule, or is a host or a
+// helper of tests.
+func TestEveryPackageIsCovered(t *testing.T) {
+	hosts := []string{"cmd", "bench", "internal/testkit", "internal"}
+	for _, p := range list(t) {
+		_, ok := ruleFor(p.local())
+		if !ok && !slices.ContainsFunc(hosts, func(h string) bool { return p.local() == h || (h != "internal" && within(p.local(), h)) }) {
+			t.Errorf("%s has no import rule", p.local())
+		}
+	}
+}
+
+// TestTheSchedulerIsBehindOneDoor: only schedsim imports k8s.io/kubernetes, so
+// that its inside can be replaced.
+func TestTheSchedulerIsBehindOneDoor(t *testing.T) {
+	found := false
+	for _, p := range list(t) {
+		for _, imp := range p.Imports {
+			if !strings.HasPrefix(imp, "k8s.io/kubernetes/") {
+				continue
+			}
+			found = true
+			if p.local() != "internal/schedsim" {
+				t.Errorf("%s imports %s", p.local(), imp)
+			}
+		}
+	}
+	if !found {
+		t.Error("nothing imports k8s.io/kubernetes any more: this rule is stale")
+	}
+}
+
+// TestDecidingIsPure: what decides has no clock, no I/O and no clients.
+func TestDecidingIsPure(t *testing.T) {
+	pure := []string{"internal/model", "internal/ledger", "internal/schedsim", "internal/decide"}
+	banned := map[string]string{
+		"os": "I/O", "net": "I/O", "net/http": "I/O", "math/rand": "chance that no seed governs",
+		"k8s.io/client-go/kubernetes": "clients", "k8s.io/client-go/rest": "clients",
+		"github.com/prometheus/client_golang/prometheus": "only report speaks", "log/slog": "only report speaks",
+	}
+	calls := map[string]string{"time.Now": "the clock is the snapshot's Now", "time.Since": "the clock is the snapshot's Now", "time.After": "waiting"}
+	for _, p := range list(t) {
+		if !slices.ContainsFunc(pure, func(folder string) bool { return within(p.local(), folder) }) {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if why, bad := banned[imp]; bad {
+				t.Errorf("%s imports %s: %s", p.local(), imp, why)
+			}
+		}
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if x, ok := sel.X.(*ast.Ident); ok {
+					if why, bad := calls[x.Name+"."+sel.Sel.Name]; bad {
+						t.Errorf("%s/%s uses %s.%s: %s", p.local(), name, x.Name, sel.Sel.Name, why)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// TestEveryPackageTellsItsStory: each has exactly one file with a package
+// comment, of more than a line.
+func TestEveryPackageTellsItsStory(t *testing.T) {
+	for _, p := range list(t) {
+		if len(p.GoFiles) == 0 {
+			continue
+		}
+		told := 0
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file.Doc != nil {
+				told++
+				if len(strings.Split(strings.TrimSpace(file.Doc.Text()), "\n")) < 2 {
+					t.Errorf("%s/%s: the package comment is one line", p.local(), name)
+				}
+			}
+		}
+		if told != 1 {
+			t.Errorf("%s has %s package comments", p.local(), strconv.Itoa(told))
+		}
+	}
+}
+
+// TestNoTestCodeInProduction: only packages made for tests import testing.
+func TestNoTestCodeInProduction(t *testing.T) {
+	for _, p := range list(t) {
+		if p.local() == "provider/providertest" {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if imp == "testing" || strings.HasPrefix(imp, module+"internal/testkit") || strings.HasPrefix(imp, module+"provider/providertest") {
+				t.Errorf("%s imports %s", p.local(), imp)
+			}
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
+)
+
+const (
+	startTimeout = 2 * time.Minute
+
+	// groupAnnotation names the node group of a simulated node.
+	groupAnnotation = "cluster-autoscaler.kwok.nodegroup/name"
+)
+
+// rig is a control plane, and what the tests watch of it. Counts come from the
+// watch, so that waiting for a thousand pods costs the API server nothing.
+type rig struct {
+	plane   *controlplane.ControlPlane
+	dynamic dynamic.Interface
+	nodes   corelisters.NodeLister
+	pods    corelisters.PodLister
+	unwatch context.CancelFunc
+
+	mu sync.Mutex
+	// created holds the name of every node that was ever seen, by group. A node
+	// that was bought twice and given back at once is in it, too.
+	created map[string]map[string]bool
+}
+
+// startRig starts a control plane that revives what is killed. The caller stops
+// it.
+func startRig(t *testing.T) *rig {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	plane, err := controlplane.Start(ctx, controlplane.Config{
+		KeepGoing: true,
+		Log:       slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
+	if err != nil {
+		t.Fatalf("start a control plane: %v", err)
+	}
+	r := &rig{plane: plane, created: map[string]map[string]bool{}}
+	if err := r.watch(ctx); err != nil {
+		t.Fatal(errors.Join(err, r.stop()))
+	}
+	return r
+}
+
+func (r *rig) watch(ctx context.Context) error {
+	var err error
+	if r.dynamic, err = dynamic.NewForConfig(r.plane.AdminConfig()); err != nil {
+		return err
+	}
+	factory := informers.NewSharedInformerFactory(r.plane.Client(), 0)
+	nodes, pods := factory.Core().V1().Nodes(), factory.Core().V1().Pods()
+	r.nodes, r.pods = nodes.Lister(), pods.Lister()
+	if _, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: r.sawNode}); err != nil {
+		return err
+	}
+	pods.Informer()
+	watching, cancel := context.WithCancel(context.Background())
+	r.unwatch = func() { cancel(); factory.Shutdown() }
+	factory.StartWithContext(watching)
+	return factory.WaitForCacheSyncWithContext(ctx).AsError()
+}
+
+func (r *rig) stop() error {
+	if r.unwatch != nil {
+		r.unwatch()
+	}
+	return r.plane.Stop()
+}
+
+func (r *rig) sawNode(object any) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	group := groupOf(node)
+	if r.created[group] == nil {
+		r.created[group] = map[string]bool{}
+	}
+	r.created[group][node.Name] = true
+}
+
+// createdIn is how many nodes of a group there have ever been in this script.
+func (r *rig) createdIn(group string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.created[group])
+}
+
+func (r *rig) forgetCreated() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.created)
+}
+
+// nodesOf are the nodes of a group that are not being deleted; all groups for an
+// empty name.
+func (r *rig) nodesOf(group string) []*corev1.Node {
+	all, err := r.nodes.List(labels.Everything())
+	if err != nil {
+		panic(err) // a lister of a cache never fails
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(n *corev1.Node) bool {
+		return n.DeletionTimestamp != nil || group != "" && groupOf(n) != group
+	})
+}
+
+// podsIn are the pods of a namespace that are not being deleted.
+func (r *rig) podsIn(namespace string, selector labels.Selector) []*corev1.Pod {
+	all, err := r.pods.Pods(namespace).List(selector)
+	if err != nil {
+		panic(err) // as above
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+}
+
+func groupOf(node *corev1.Node) string { return node.Annotations[groupAnnotation] }

@@ -1,0 +1,159 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	leaseName   = "cluster-autoscaler"
+	setUpWithin = 30 * time.Second
+
+	pollEvery = 50 * time.Millisecond
+	logTail   = 40 // lines
+)
+
+// world is what one script has of the control plane.
+type world struct {
+	*rig
+	namespace string
+	dir       string // the script's own folder
+	groups    []*corev1.Node
+	plimsolls []*plimsoll // in the order of their first start
+}
+
+type worldKey struct{}
+
+func worldOf(ts *testscript.TestScript) *world { return ts.Value(worldKey{}).(*world) }
+
+// setUp gives a script its namespace and its folder, and takes both back at its
+// end.
+func setUp(t *testing.T, env *testscript.Env, r *rig) error {
+	w := &world{rig: r, dir: env.WorkDir, namespace: strings.ReplaceAll(filepath.Base(t.Name()), "_", "-")}
+	r.forgetCreated()
+	env.Values[worldKey{}] = w
+	env.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+env.Getenv("PATH"))
+	env.Setenv("KUBECONFIG", r.plane.PlimsollKubeconfig())
+	env.Setenv("NAMESPACE", w.namespace)
+
+	ctx, cancel := context.WithTimeout(t.Context(), setUpWithin)
+	defer cancel()
+	client := r.plane.Client().CoreV1()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	if _, err := client.Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create the script's namespace: %w", err)
+	}
+	env.Defer(func() {
+		if t.Failed() {
+			w.tellLogs(t)
+		}
+		if err := w.tearDown(t.Failed()); err != nil {
+			t.Error("clean up after the script:", err)
+		}
+	})
+	return poll(ctx, func() (bool, string) {
+		_, err := client.ServiceAccounts(w.namespace).Get(ctx, "default", metav1.GetOptions{})
+		return err == nil, fmt.Sprintf("the namespace's service account: %v", err)
+	})
+}
+
+// tellLogs prints the end of the logs of all that the script started.
+func (w *world) tellLogs(t *testing.T) {
+	for _, p := range w.plimsolls {
+		data, err := os.ReadFile(p.log)
+		if err != nil {
+			t.Log(err)
+			continue
+		}
+		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+		t.Logf("the end of %s's log:\n%s", p.name, strings.Join(lines[max(0, len(lines)-logTail):], "\n"))
+	}
+}
+
+// tearDown leaves the control plane as it was before the script. In a script
+// that passed, the clean end of Plimsoll is part of what is tested.
+func (w *world) tearDown(failed bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	client := w.plane.Client()
+	var errs []error
+	// 1. The pods, before Plimsoll: they would be pending again. A namespace that
+	// ends takes no new ones.
+	if err := client.CoreV1().Namespaces().Delete(ctx, w.namespace, metav1.DeleteOptions{}); err != nil {
+		errs = append(errs, err)
+	}
+	noPods := func() (bool, string) {
+		all, err := w.pods.Pods(w.namespace).List(labels.Everything())
+		if err == nil && len(all) == 0 {
+			return true, ""
+		}
+		err = client.CoreV1().Pods(w.namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{})
+		return false, fmt.Sprintf("%d pods are left (%v)", len(all), err)
+	}
+	if err := poll(ctx, noPods); err != nil {
+		errs = append(errs, err)
+	}
+	// 2. Plimsoll.
+	for _, p := range w.plimsolls {
+		if !w.running(p) {
+			continue
+		}
+		if code, err := w.end(p); err != nil {
+			errs = append(errs, err)
+		} else if code != 0 && !failed {
+			errs = append(errs, fmt.Errorf("%s ended with exit code %d when it was asked to end", p.name, code))
+		}
+	}
+	// 3. What is left of nodes, and the lease: its holder may have been killed.
+	if err := client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		errs = append(errs, err)
+	}
+	if err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(ctx, leaseName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		errs = append(errs, err)
+	}
+	noNodes := func() (bool, string) {
+		n := len(w.nodesOf(""))
+		return n == 0, fmt.Sprintf("%d nodes are left", n)
+	}
+	return errors.Join(append(errs, poll(ctx, noNodes))...)
+}
+
+// poll waits for a condition, which also says how things stand.
+func poll(ctx context.Context, condition func() (done bool, state string)) error {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		done, state := condition()
+		if done {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waited in vain: %s", state)
+		}
+	}
+}
+
+// plimsollNamed finds a Plimsoll of this script.
+func (w *world) plimsollNamed(name string) (*plimsoll, error) {
+	at := slices.IndexFunc(w.plimsolls, func(p *plimsoll) bool { return p.name == name })
+	if at < 0 {
+		return nil, fmt.Errorf("this script has started no %q", name)
+	}
+	return w.plimsolls[at], nil
+}

@@ -1,0 +1,145 @@
+// Package stage is where stories are played and figures are taken: a control
+// plane, Plimsoll beside it as a process of its own, and a watch that counts
+// pods by workload and nodes by group.
+//
+// What flows in: node groups, workloads and Plimsoll's flags, as values. What
+// flows out: tallies of the cluster, and the end of waiting for one. It decides
+// nothing and prints nothing. Packages story and measure use it.
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
+	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
+	"github.com/plimsoll-dev/plimsoll/rehearse/supervise"
+)
+
+const (
+	protobuf  = runtime.ContentTypeProtobuf
+	accepted  = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	tailLines = 15
+)
+
+// Stage is a running control plane with an audience. It is over after Close.
+type Stage struct {
+	Cluster *controlplane.ControlPlane
+	Client  kubernetes.Interface // the administrator's
+	Watch   *Watch
+
+	address string // host:port of Plimsoll's metrics; empty before Autoscale
+}
+
+// Open starts a control plane and begins to watch it. When it fails it leaves
+// nothing behind.
+func Open(ctx context.Context, log *slog.Logger) (_ *Stage, err error) {
+	cluster, err := controlplane.Start(ctx, controlplane.Config{Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("start a control plane: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, cluster.Stop())
+		}
+	}()
+	config := cluster.AdminConfig()
+	config.ContentType, config.AcceptContentTypes = protobuf, accepted
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of the stage: %w", err)
+	}
+	watch, err := newWatch(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	return &Stage{Cluster: cluster, Client: client, Watch: watch}, nil
+}
+
+// Close ends the watch and every process, and removes every file.
+func (s *Stage) Close() error {
+	s.Watch.close()
+	return s.Cluster.Stop()
+}
+
+// Autoscale starts Plimsoll with these node groups and returns once it is ready.
+func (s *Stage) Autoscale(ctx context.Context, binary string, groups []Group, flags ...string) error {
+	templates, err := Templates(groups)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.Cluster.DataDir(), "templates.yaml")
+	if err := os.WriteFile(path, templates, 0o600); err != nil {
+		return fmt.Errorf("write the templates: %w", err)
+	}
+	port, err := controlplane.FreePort(nil)
+	if err != nil {
+		return err
+	}
+	s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	process := autoscaler.Setting{
+		Binary:     binary,
+		Kubeconfig: s.Cluster.PlimsollKubeconfig(),
+		Templates:  path,
+		Address:    s.address,
+		Flags:      append([]string{"--logging-format=json"}, flags...),
+	}.Process()
+	if err := s.Cluster.Launch(process); err != nil {
+		return err
+	}
+	return s.Cluster.Processes().WaitReady(ctx, process.Name)
+}
+
+// MetricsURL is where Plimsoll serves its metrics.
+func (s *Stage) MetricsURL() string { return "http://" + s.address + "/metrics" }
+
+// PID is the process id of a component or of Plimsoll.
+func (s *Stage) PID(name string) (int, error) {
+	for _, status := range s.Cluster.Processes().Processes() {
+		if status.Name == name && status.Running {
+			return status.PID, nil
+		}
+	}
+	return 0, fmt.Errorf("no process named %s is running", name)
+}
+
+// Guard returns a context that ends, with its cause, when a process of the stage
+// dies. It takes over the reading of Failed.
+func (s *Stage) Guard(ctx context.Context) (context.Context, context.CancelFunc) {
+	guarded, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case err := <-s.Cluster.Processes().Failed():
+			cancel(err)
+		case <-guarded.Done():
+		}
+	}()
+	return guarded, func() { cancel(nil) }
+}
+
+// WithLog adds the end of Plimsoll's log to an error, for the reader who must
+// find out why. A death brings the end of its log already.
+func (s *Stage) WithLog(err error) error {
+	var death *supervise.DeathError
+	if err == nil || errors.As(err, &death) {
+		return err
+	}
+	data, errRead := os.ReadFile(s.Cluster.LogFile(autoscaler.Name))
+	if errRead != nil {
+		return fmt.Errorf("%w\n(Plimsoll left no log: %v)", err, errRead)
+	}
+	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	lines = lines[max(0, len(lines)-tailLines):]
+	return fmt.Errorf("%w\nthe end of Plimsoll's log:\n  %s", err, strings.Join(lines, "\n  "))
+}
+
