@@ -139,3 +139,11 @@ func earliest(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// Close gives back what the decider holds of shared things.
+func (d *Decider) Close() {
+	if d.world != nil {
+		d.world.Close()
+		d.world = nil
+	}
+}

@@ -30,7 +30,7 @@ type plimsoll struct {
 	log     string
 }
 
-var http2s = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+var metricsClient = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // start starts a Plimsoll and returns when it has read the cluster.
 func (w *world) start(ctx context.Context, name string, revive bool, flags []string) error {
@@ -89,7 +89,7 @@ func (w *world) diedOf(ctx context.Context, p *plimsoll) (string, error) {
 // metrics reads what a Plimsoll tells of itself: each sample by its name with
 // its labels, as the text format writes them.
 func (p *plimsoll) metrics() (map[string]float64, error) {
-	response, err := http2s.Get("http://" + p.address + "/metrics")
+	response, err := metricsClient.Get("http://" + p.address + "/metrics")
 	if err != nil {
 		return nil, fmt.Errorf("read the metrics of %s: %w", p.name, err)
 	}

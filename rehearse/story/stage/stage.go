@@ -142,4 +142,3 @@ func (s *Stage) WithLog(err error) error {
 	lines = lines[max(0, len(lines)-tailLines):]
 	return fmt.Errorf("%w\nthe end of Plimsoll's log:\n  %s", err, strings.Join(lines, "\n  "))
 }
-

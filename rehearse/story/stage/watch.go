@@ -153,7 +153,7 @@ func (w *Watch) close() {
 	w.done()
 }
 
-// trim keeps memory small: of the many fields none but a few are counted.
+// trim drops what nobody counts and what is largest.
 func trim(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Pod:

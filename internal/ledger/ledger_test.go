@@ -1,0 +1,221 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func at(seconds int) time.Time { return t0.Add(time.Duration(seconds) * time.Second) }
+
+// seen is what is observed at an instant: an inventory read then, and nodes.
+func seen(second, target int, nodes ...*corev1.Node) model.Observation {
+	o := model.Observation{Now: at(second), Inventory: provider.Inventory{
+		AsOf: at(second), Groups: []provider.Group{{ID: "g", Pool: "p", Target: target, Max: 10}, {ID: "h", Pool: "p", Max: 10}},
+	}}
+	for _, n := range nodes {
+		o.Nodes = append(o.Nodes, model.ObservedNode{Object: n})
+		o.Inventory.Groups[0].Instances = append(o.Inventory.Groups[0].Instances, provider.Instance{ID: provider.InstanceID(n.Name), NodeName: n.Name, State: provider.Running})
+	}
+	return o
+}
+
+func node(name, version string, taints ...corev1.Taint) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}, Spec: corev1.NodeSpec{Taints: taints}}
+}
+
+func grow(from, to int) model.Call {
+	return model.Call{ID: "grow/g", Verb: model.Grow, Group: "g", Pool: "p", From: from, To: to}
+}
+
+func onNode(verb model.Verb, name string) model.Call {
+	return model.Call{ID: string(verb) + "/" + name, Verb: verb, Group: "g", Pool: "p", Node: name, Instance: provider.InstanceID(name)}
+}
+
+func plan(calls ...model.Call) model.Plan { return model.Plan{Calls: calls} }
+
+func expected(t *testing.T, l Ledger, want int) {
+	t.Helper()
+	if got := l.Standing().Groups["g"].Expected; got != want {
+		t.Fatalf("expected target %d, want %d", got, want)
+	}
+}
+
+// TestGrowthIsExpectedBeforeItIsSeen: from the intent on, the new target
+// counts, whatever older reads say (rules L1, L3).
+func TestGrowthIsExpectedBeforeItIsSeen(t *testing.T) {
+	l := Ledger{}.Fold(seen(0, 2), nil)
+	expected(t, l, 2)
+	l = l.Note(at(1), plan(grow(2, 5)))
+	expected(t, l, 5)
+	if b := l.Standing().Groups["g"].Busy; b == nil || b.To != 5 {
+		t.Fatalf("the group is not busy: %+v", b)
+	}
+	if b := l.Standing().Groups["h"].Busy; b == nil {
+		t.Fatal("another group of the same pool is not busy")
+	}
+	// A read that began before the call ended does not lower it.
+	l = l.Fold(seen(2, 2), nil)
+	expected(t, l, 5)
+	late := seen(4, 2)
+	late.Inventory.AsOf = at(2)
+	l = l.Fold(late, []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: 5}})
+	expected(t, l, 5)
+	if l.Standing().Groups["g"].Busy != nil || l.Open() != 0 {
+		t.Fatal("the call is still open after its end")
+	}
+	// A newer one does.
+	expected(t, l.Fold(seen(5, 3), nil), 3)
+}
+
+// TestUnknownEndCountsAsDone: until a read that began after it (rule L2).
+func TestUnknownEndCountsAsDone(t *testing.T) {
+	l := Ledger{}.Fold(seen(0, 2), nil).Note(at(1), plan(grow(2, 5)))
+	unknown := model.Outcome{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}}
+	old := seen(4, 2)
+	old.Inventory.AsOf = at(2)
+	l = l.Fold(old, []model.Outcome{unknown})
+	expected(t, l, 5)
+	expected(t, l.Fold(seen(5, 2), nil), 2)
+}
+
+// TestFailedGrowth: what was refused is not expected, and the group rests; a
+// conflict only means to look again.
+func TestFailedGrowth(t *testing.T) {
+	l := Ledger{}.Fold(seen(0, 2), nil).Note(at(1), plan(grow(2, 5)))
+	l = l.Fold(seen(4, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.NoCapacity, Message: "none"}}})
+	expected(t, l, 2)
+	if until := l.Standing().Groups["g"].PausedUntil; !until.Equal(at(33)) {
+		t.Fatalf("paused until %v", until)
+	}
+	l = l.Note(at(40), plan(grow(2, 5)))
+	l = l.Fold(seen(43, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(42), Target: -1, Err: &provider.Error{Kind: provider.Conflict}}})
+	if until := l.Standing().Groups["g"].PausedUntil; !until.IsZero() {
+		t.Fatalf("paused until %v after a conflict", until)
+	}
+}
+
+// TestPartialGrowth: what the provider counted is what is expected.
+func TestPartialGrowth(t *testing.T) {
+	l := Ledger{}.Fold(seen(0, 2), nil).Note(at(1), plan(grow(2, 5)))
+	o := model.Outcome{Call: grow(2, 5), Ended: at(3), Target: 4, Err: &provider.Error{Kind: provider.Transient, MayHaveHappened: true}}
+	old := seen(4, 2)
+	old.Inventory.AsOf = at(2)
+	expected(t, l.Fold(old, []model.Outcome{o}), 4)
+}
+
+// TestUnreadableGroupStays: and so does one in an inventory that never came.
+func TestUnreadableGroupStays(t *testing.T) {
+	l := Ledger{}.Fold(seen(0, 4), nil)
+	o := seen(10, 0)
+	o.Inventory.Groups[0].Err = &provider.Error{Kind: provider.Unavailable}
+	expected(t, l.Fold(o, nil), 4)
+	expected(t, l.Fold(model.Observation{Now: at(20)}, nil), 4)
+}
+
+func drainOf(l Ledger, name string) model.Drain {
+	if d := l.Standing().Nodes[name].Drain; d != nil {
+		return *d
+	}
+	return model.Drain{}
+}
+
+// TestRemoval: taint, then remove, each seen before the next; the node's end
+// closes the drain.
+func TestRemoval(t *testing.T) {
+	l := Ledger{}.Fold(seen(0, 1, node("n", "7")), nil)
+	l = l.Note(at(1), plan(onNode(model.Taint, "n")))
+	if d := drainOf(l, "n"); d.Stage != model.Tainting {
+		t.Fatalf("stage %q", d.Stage)
+	}
+	l = l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1, ResourceVersion: "9"}})
+	if n := l.Standing().Nodes["n"]; n.Drain.Stage != model.Tainted || n.AwaitVersion != "9" {
+		t.Fatalf("%+v %+v", n, n.Drain)
+	}
+	l = l.Fold(seen(3, 1, node("n", "8")), nil)
+	if l.Standing().Nodes["n"].AwaitVersion == "" {
+		t.Fatal("version 8 was taken for 9 or later (rule L4)")
+	}
+	l = l.Fold(seen(4, 1, node("n", "10")), nil)
+	if l.Standing().Nodes["n"].AwaitVersion != "" {
+		t.Fatal("version 10 was not taken for 9 or later (rule L4)")
+	}
+	l = l.Note(at(5), plan(onNode(model.Remove, "n")))
+	l = l.Fold(seen(6, 1, node("n", "10")), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(6), Target: 0}})
+	if d := drainOf(l, "n"); d.Stage != model.Removed {
+		t.Fatalf("stage %q", d.Stage)
+	}
+	expected(t, l, 0)
+	if !l.Standing().LastRemoval.Equal(at(6)) {
+		t.Fatal("the removal is not on record")
+	}
+	l = l.Fold(seen(7, 0), nil)
+	if len(l.Standing().Nodes) != 0 {
+		t.Fatalf("left behind: %+v", l.Standing().Nodes)
+	}
+}
+
+// TestRemovalOfUnknownEnd: a newer read decides whether it is gone (rule L2).
+func TestRemovalOfUnknownEnd(t *testing.T) {
+	l := Ledger{}.Fold(seen(0, 1, node("n", "7")), nil).Note(at(1), plan(onNode(model.Taint, "n")))
+	l = l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1, ResourceVersion: "7"}})
+	l = l.Note(at(3), plan(onNode(model.Remove, "n")))
+	o := []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(5), Target: -1, Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}}}
+	old := seen(6, 1, node("n", "7"))
+	old.Inventory.AsOf = at(4)
+	l = l.Fold(old, o)
+	if d := drainOf(l, "n"); d.Stage != model.Removing {
+		t.Fatalf("stage %q before a newer read", d.Stage)
+	}
+	l = l.Fold(seen(7, 1, node("n", "7")), nil)
+	if d := drainOf(l, "n"); d.Stage != model.Tainted {
+		t.Fatalf("stage %q after a read that still shows it", d.Stage)
+	}
+}
+
+// TestRemovalRefused: the node is given back.
+func TestRemovalRefused(t *testing.T) {
+	l := Ledger{}.Fold(seen(0, 1, node("n", "7")), nil).Note(at(1), plan(onNode(model.Remove, "n")))
+	l = l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(2), Target: -1, Landed: []string{"default/late"}, Err: &provider.Error{Kind: provider.Conflict}}})
+	if d := drainOf(l, "n"); d.Stage != model.RollingBack {
+		t.Fatalf("stage %q", d.Stage)
+	}
+	l = l.Note(at(3), plan(onNode(model.Untaint, "n")))
+	l = l.Fold(seen(4, 1, node("n", "8")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(4), Target: -1, ResourceVersion: "8"}})
+	if n := l.Standing().Nodes["n"]; n.Drain != nil {
+		t.Fatalf("still draining: %+v", n.Drain)
+	}
+}
+
+// TestRestartAdoptsHalfDoneRemovals: after a restart the taint is all that is
+// left of a removal, and it goes on from there (rule L8).
+func TestRestartAdoptsHalfDoneRemovals(t *testing.T) {
+	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: "1767225600", Effect: corev1.TaintEffectNoSchedule}
+	l := Ledger{}.Fold(seen(0, 1, node("n", "7", taint)), nil)
+	d := drainOf(l, "n")
+	if d.Stage != model.Tainted || d.Since.Unix() != 1767225600 {
+		t.Fatalf("%+v", d)
+	}
+}
+
+// TestUnneededSince: kept while the node stays unneeded, dropped when not.
+func TestUnneededSince(t *testing.T) {
+	l := Ledger{}.Fold(seen(0, 1, node("n", "7")), nil)
+	v := model.NodeVerdict{Node: "n", Verdict: model.Verdict{Since: at(0)}}
+	l = l.Note(at(0), model.Plan{Unneeded: []model.NodeVerdict{v}})
+	l = l.Fold(seen(5, 1, node("n", "7")), nil)
+	if s := l.Standing().Nodes["n"].UnneededSince; !s.Equal(at(0)) {
+		t.Fatalf("since %v", s)
+	}
+	l = l.Note(at(5), model.Plan{})
+	if s := l.Standing().Nodes["n"].UnneededSince; !s.IsZero() {
+		t.Fatalf("since %v, though it is needed", s)
+	}
+}

@@ -1,0 +1,204 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// world fills all three ports: a cloud that takes its time, in virtual time.
+type world struct {
+	cluster    *testkit.Cluster
+	generation uint64
+	err        error
+	started    []model.Call
+	ended      []model.Outcome
+	cycles     []model.Cycle
+	turns      []time.Time
+	delay      time.Duration
+	changed    chan struct{}
+}
+
+func newWorld() *world {
+	c := testkit.New()
+	c.Group("g", 0, 10, testkit.Node("", "4", "16Gi", nil))
+	return &world{cluster: c, generation: 1, changed: make(chan struct{}, 1)}
+}
+
+func (w *world) Observe(_ context.Context, now time.Time) (model.Observation, error) {
+	w.turns = append(w.turns, now)
+	w.cluster.Now = now
+	o := w.cluster.Observation()
+	o.Generation = w.generation
+	return o, w.err
+}
+
+func (w *world) Start(_ context.Context, calls []model.Call) {
+	for _, c := range calls {
+		w.started = append(w.started, c)
+		if c.Verb == model.Grow {
+			go func() {
+				time.Sleep(w.delay)
+				w.cluster.Groups[0].Target = c.To
+				w.ended = append(w.ended, model.Outcome{Call: c, Ended: time.Now(), Target: c.To})
+				w.generation++
+				w.nudge()
+			}()
+		}
+	}
+}
+
+func (w *world) nudge() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (w *world) Collect() []model.Outcome {
+	ended := w.ended
+	w.ended = nil
+	return ended
+}
+
+func (w *world) Report(_ context.Context, c model.Cycle) error {
+	w.cycles = append(w.cycles, c)
+	return nil
+}
+
+func (w *world) loop() *Loop { return New(w, w, w, testkit.Policy(), time.Now) }
+
+var triggers = Triggers{Interval: 10 * time.Second, Idle: 250 * time.Millisecond, Longest: 2 * time.Second}
+
+func (w *world) run(t *testing.T, l *Loop, d time.Duration) {
+	t.Helper()
+	tr := triggers
+	tr.Nudges = []<-chan struct{}{w.changed}
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	l.Run(ctx, tr, func(error) {})
+	cancel()
+	synctest.Wait()
+}
+
+// TestGrowthIsAskedForOnce: while a slow growth is under way, and until its
+// nodes register, the pods that it is for buy nothing more.
+func TestGrowthIsAskedForOnce(t *testing.T) {
+	testkit.New().Observation() // the plugins are built outside of the bubble
+	warm(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.delay = 25 * time.Second
+		w.cluster.Pending(testkit.Pod("default", "web", "1", "1Gi", nil), 10)
+		w.run(t, w.loop(), 2*time.Minute)
+		if len(w.started) != 1 || w.started[0].From != 0 || w.started[0].To != 3 {
+			t.Fatalf("calls: %+v", w.started)
+		}
+	})
+}
+
+// warm builds the scheduler's plugins, which start goroutines that outlive a
+// test bubble.
+func warm(t *testing.T) {
+	t.Helper()
+	w := newWorld()
+	l := w.loop()
+	if err := l.RunOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.decider.Close()
+}
+
+// TestNothingChangedNothingDecided: the same generation gives the last plan
+// again, until the plan's own wake (rule L11).
+func TestNothingChangedNothingDecided(t *testing.T) {
+	warm(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.run(t, w.loop(), 65*time.Second)
+		decided := 0
+		for _, c := range w.cycles {
+			if c.Decided {
+				decided++
+			}
+		}
+		if len(w.cycles) < 6 || decided != 1 {
+			t.Fatalf("%d cycles, %d of them decided", len(w.cycles), decided)
+		}
+	})
+}
+
+// TestNudgesCoalesce: a burst of nudges is one turn, a quarter of a second after
+// the last; a stream without a pause is served every two seconds (rule L12).
+func TestNudgesCoalesce(t *testing.T) {
+	warm(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		begin := time.Now()
+		go func() {
+			for range 5 {
+				time.Sleep(100 * time.Millisecond)
+				w.nudge()
+			}
+			time.Sleep(time.Second)
+			for range 30 {
+				time.Sleep(130 * time.Millisecond)
+				w.nudge()
+			}
+		}()
+		w.run(t, w.loop(), 8*time.Second)
+		var at []string
+		for _, turn := range w.turns {
+			at = append(at, fmt.Sprint(turn.Sub(begin)))
+		}
+		want := "[0s 750ms 3.63s 5.65s]"
+		if got := fmt.Sprint(at); got != want {
+			t.Fatalf("turns at %s, want %s", got, want)
+		}
+	})
+}
+
+// TestFailedTurnsAreTold: an error in observing is told, and the next turn comes
+// all the same.
+func TestFailedTurnsAreTold(t *testing.T) {
+	warm(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.err = errors.New("no answer")
+		var told []string
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+		defer cancel()
+		w.loop().Run(ctx, triggers, func(err error) { told = append(told, err.Error()) })
+		if len(told) != 3 || told[0] != "observe: no answer" {
+			t.Fatalf("told: %q", told)
+		}
+	})
+}
+
+// TestStaleInventoryStopsGrowth: and the verdict says so (rule L10).
+func TestStaleInventoryStopsGrowth(t *testing.T) {
+	warm(t)
+	w := newWorld()
+	w.cluster.Pending(testkit.Pod("default", "web", "1", "1Gi", nil), 10)
+	o := w.cluster.Observation()
+	o.Inventory.AsOf = o.Now.Add(-time.Hour)
+	l := New(fixed{o}, w, w, testkit.Policy(), func() time.Time { return o.Now })
+	if err := l.RunOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v := w.cycles[0].Plan.Pending[0].Groups[0]
+	if len(w.started) != 0 || v.Reason != model.StaleInventory || v.Group != provider.GroupID("g") {
+		t.Fatalf("calls %+v, verdict %+v", w.started, v)
+	}
+}
+
+type fixed struct{ o model.Observation }
+
+func (f fixed) Observe(context.Context, time.Time) (model.Observation, error) { return f.o, nil }

@@ -1,0 +1,224 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// defaultWithin is how long a command waits for its condition, unless it begins
+// with -within=DURATION.
+const defaultWithin = time.Minute
+
+// commands are what scripts can say beside testscript's own words:
+//
+//	group NAME [KEY=VALUE ...]       declare a node group, see templates_test.go
+//	apply FILE                       create the objects of a YAML file in the script's namespace
+//	scale RESOURCE/NAME N            deployments and statefulsets
+//	plimsoll start [-as=NAME] [-revive] [FLAG ...]
+//	plimsoll end [-as=NAME]          SIGTERM; it must exit with 0
+//	plimsoll kill [-as=NAME]         kill -9
+//	plimsoll died [-as=NAME]         wait until it has ended by itself, with an exit code that is not 0
+//	log [-as=NAME] REGEXP            wait until its log has a line like that
+//	metric [-as=NAME] SAMPLE N       wait until a sample, with its labels, has that value
+//	idle                             wait until Plimsoll has looked twice and found nothing to do
+//	bound [-diverged=MAX] N [SELECTOR]  wait until the real scheduler has bound all of N pods, and they run; then hold Plimsoll to its divergence metric
+//	pending N [SELECTOR]             wait until N pods are refused by the scheduler
+//	nodes GROUP N                    wait until a group has N nodes
+//	nodes -atleast GROUP N           wait until a group has N nodes or more
+//	created GROUP N                  a group has had N nodes in all, since the script began
+//	podson GROUP N [SELECTOR]        wait until N pods are on nodes of a group
+//	spread LABEL [VALUE=N ...]       wait until the pods are spread so over the nodes' label
+//	event REASON REGEXP              wait for an event of Plimsoll about the script's objects
+//	lease free | held | steal        the leader's lease: wait until it is, or take it as somebody else
+//	kill COMPONENT                   kill -9 a component of the control plane
+//	back                             wait until every component serves again
+//
+// Each waits at most a minute, or as long as -within=DURATION says, and fails
+// with how things stood at the end.
+var commands = map[string]func(*testscript.TestScript, bool, []string){
+	"group":    command(0, (*world).cmdGroup),
+	"apply":    command(1, (*world).cmdApply),
+	"scale":    command(2, (*world).cmdScale),
+	"plimsoll": command(1, (*world).cmdPlimsoll),
+	"log":      command(1, (*world).cmdLog),
+	"metric":   command(2, (*world).cmdMetric),
+	"idle":     command(0, (*world).cmdIdle),
+	"bound":    command(1, (*world).cmdBound),
+	"pending":  command(1, (*world).cmdPending),
+	"nodes":    command(2, (*world).cmdNodes),
+	"created":  command(2, (*world).cmdCreated),
+	"podson":   command(2, (*world).cmdPodsOn),
+	"spread":   command(2, (*world).cmdSpread),
+	"event":    command(2, (*world).cmdEvent),
+	"lease":    command(1, (*world).cmdLease),
+	"kill":     command(1, (*world).cmdKill),
+	"back":     command(0, (*world).cmdBack),
+}
+
+// call is one line of a script.
+type call struct {
+	ctx    context.Context // ends when the line must be done
+	script *testscript.TestScript
+	args   []string
+}
+
+// option takes -NAME=VALUE, or -NAME alone, off the arguments' beginning.
+func (c *call) option(name string) (string, bool) {
+	if len(c.args) == 0 {
+		return "", false
+	}
+	value, ok := strings.CutPrefix(c.args[0], "-"+name)
+	if !ok || value != "" && value[0] != '=' {
+		return "", false
+	}
+	c.args = c.args[1:]
+	return strings.TrimPrefix(value, "="), true
+}
+
+func (c *call) number(at int) (int, error) {
+	n, err := strconv.Atoi(c.args[at])
+	if err != nil {
+		return 0, fmt.Errorf("argument %d is not a number: %w", at+1, err)
+	}
+	return n, nil
+}
+
+func command(least int, do func(*world, *call) error) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		c := &call{script: ts, args: args}
+		within := defaultWithin
+		if text, ok := c.option("within"); ok {
+			d, err := time.ParseDuration(text)
+			ts.Check(err)
+			within = d
+		}
+		var cancel context.CancelFunc
+		c.ctx, cancel = context.WithTimeoutCause(context.Background(), within, fmt.Errorf("not within %s", within))
+		defer cancel()
+		if neg {
+			ts.Fatalf("this command cannot be negated")
+		}
+		if len(c.args) < least {
+			ts.Fatalf("this command takes at least %d arguments", least)
+		}
+		if err := do(worldOf(ts), c); err != nil {
+			ts.Fatalf("%v", err)
+		}
+	}
+}
+
+// clusterScoped are the kinds that scripts apply and that are in no namespace.
+var clusterScoped = map[string]bool{"Node": true, "PriorityClass": true, "StorageClass": true}
+
+func (w *world) cmdApply(c *call) error {
+	decoder := yamlutil.NewYAMLOrJSONDecoder(strings.NewReader(c.script.ReadFile(c.args[0])), 4<<10)
+	for {
+		var object unstructured.Unstructured
+		switch err := decoder.Decode(&object); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read %s: %w", c.args[0], err)
+		}
+		if len(object.Object) == 0 {
+			continue // a document of comments
+		}
+		if object.GetNamespace() == "" && !clusterScoped[object.GetKind()] {
+			object.SetNamespace(w.namespace)
+		}
+		resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
+		_, err := w.dynamic.Resource(resource).Namespace(object.GetNamespace()).Create(c.ctx, &object, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+}
+
+// cmdScale tries again: the API server may have been killed a moment ago.
+func (w *world) cmdScale(c *call) error {
+	resource, name, ok := strings.Cut(c.args[0], "/")
+	if !ok {
+		return fmt.Errorf("want RESOURCE/NAME, not %q", c.args[0])
+	}
+	replicas, err := c.number(1)
+	if err != nil {
+		return err
+	}
+	scales := w.dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}).Namespace(w.namespace)
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	return poll(c.ctx, func() (bool, string) {
+		_, err := scales.Patch(c.ctx, name, "application/merge-patch+json", patch, metav1.PatchOptions{}, "scale")
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+func (w *world) cmdPlimsoll(c *call) error {
+	verb := c.args[0]
+	c.args = c.args[1:]
+	name := w.plimsollName(c)
+	if verb == "start" {
+		_, revive := c.option("revive")
+		return w.start(c.ctx, name, revive, c.args)
+	}
+	p, err := w.plimsollNamed(name)
+	if err != nil {
+		return err
+	}
+	if len(c.args) > 0 {
+		return fmt.Errorf("unexpected arguments %q", c.args)
+	}
+	switch verb {
+	case "end":
+		code, err := w.end(p)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("it was asked to end, and exited with %d", code)
+		}
+		return err
+	case "kill":
+		return w.plane.Processes().Kill(name)
+	case "died":
+		return w.mustHaveDied(c, p)
+	}
+	return fmt.Errorf("plimsoll %s: want start, end, kill or died", verb)
+}
+
+// mustHaveDied waits for an end that is neither a success nor a crash.
+func (w *world) mustHaveDied(c *call, p *plimsoll) error {
+	err := poll(c.ctx, func() (bool, string) { return !w.running(p), p.name + " runs" })
+	if err != nil {
+		return err
+	}
+	how, err := w.diedOf(c.ctx, p)
+	if err != nil {
+		return err
+	}
+	// A panic of a Go program exits with 2.
+	if how != "exit status 1" {
+		return fmt.Errorf("%s ended with %q, want exit status 1", p.name, how)
+	}
+	return nil
+}
+
+// plimsollName is the name of the process that a command is about.
+func (w *world) plimsollName(c *call) string {
+	if name, ok := c.option("as"); ok {
+		return name
+	}
+	return "plimsoll"
+}
+
+func (w *world) cmdKill(c *call) error { return w.plane.Processes().Kill(c.args[0]) }
+
+func (w *world) cmdBack(c *call) error { return w.plane.WaitReady(c.ctx) }

@@ -1,0 +1,292 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+)
+
+func (w *world) cmdBound(c *call) error {
+	allowed := 0
+	if text, ok := c.option("diverged"); ok {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("-diverged: %w", err)
+		}
+		allowed = n
+	}
+	want, selector, err := countAndSelector(c, 0)
+	if err != nil {
+		return err
+	}
+	err = poll(c.ctx, func() (bool, string) {
+		pods := w.podsIn(w.namespace, selector)
+		running := 0
+		for _, pod := range pods {
+			if pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		return len(pods) == want && running == want, w.state(fmt.Sprintf("%d of %d pods run, want %d", running, len(pods), want))
+	})
+	if err != nil {
+		return err
+	}
+	diverged, err := w.diverged()
+	if err != nil {
+		return err
+	}
+	if diverged > float64(allowed) {
+		return fmt.Errorf("every pod is bound, and plimsoll_plan_divergence_total is %v, want at most %d: a plan was not what the scheduler did", diverged, allowed)
+	}
+	if allowed > 0 {
+		c.script.Logf("plimsoll_plan_divergence_total is %v; up to %d are in the nature of this script", diverged, allowed)
+	}
+	return nil
+}
+
+// state adds to how a condition stands what a person would look at next.
+func (w *world) state(text string) string {
+	byGroup := map[string]int{}
+	for _, node := range w.nodesOf("") {
+		byGroup[groupOf(node)]++
+	}
+	text += fmt.Sprintf("; nodes by group: %v", byGroup)
+	for _, pod := range w.podsIn(w.namespace, labels.Everything()) {
+		if message, refused := refusal(pod); refused {
+			return text + fmt.Sprintf("; %s is pending: %s", pod.Name, message)
+		}
+	}
+	return text
+}
+
+// refusal is what the scheduler said when it found no node for a pod.
+func refusal(pod *corev1.Pod) (string, bool) {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && pod.Spec.NodeName == "" {
+			return condition.Message, true
+		}
+	}
+	return "", false
+}
+
+func (w *world) cmdPending(c *call) error {
+	want, selector, err := countAndSelector(c, 0)
+	if err != nil {
+		return err
+	}
+	return poll(c.ctx, func() (bool, string) {
+		refused := 0
+		for _, pod := range w.podsIn(w.namespace, selector) {
+			if _, ok := refusal(pod); ok {
+				refused++
+			}
+		}
+		return refused == want, w.state(fmt.Sprintf("%d pods are refused, want %d", refused, want))
+	})
+}
+
+func (w *world) cmdNodes(c *call) error {
+	_, atLeast := c.option("atleast")
+	want, err := c.number(1)
+	if err != nil {
+		return err
+	}
+	return poll(c.ctx, func() (bool, string) {
+		n := len(w.nodesOf(c.args[0]))
+		return n == want || atLeast && n > want, w.state(fmt.Sprintf("%s has %d nodes, want %d", c.args[0], n, want))
+	})
+}
+
+func (w *world) cmdCreated(c *call) error {
+	want, err := c.number(1)
+	if err != nil {
+		return err
+	}
+	if n := w.createdIn(c.args[0]); n != want {
+		return fmt.Errorf("%s has had %d nodes since the script began, want %d", c.args[0], n, want)
+	}
+	return nil
+}
+
+func (w *world) cmdPodsOn(c *call) error {
+	want, selector, err := countAndSelector(c, 1)
+	if err != nil {
+		return err
+	}
+	return poll(c.ctx, func() (bool, string) {
+		on := map[string]bool{}
+		for _, node := range w.nodesOf(c.args[0]) {
+			on[node.Name] = true
+		}
+		n := 0
+		for _, pod := range w.podsIn(w.namespace, selector) {
+			if on[pod.Spec.NodeName] {
+				n++
+			}
+		}
+		return n == want, w.state(fmt.Sprintf("%d pods are on nodes of %s, want %d", n, c.args[0], want))
+	})
+}
+
+func (w *world) cmdSpread(c *call) error {
+	want := map[string]int{}
+	for i, arg := range c.args[1:] {
+		value, count, _ := strings.Cut(arg, "=")
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			return fmt.Errorf("argument %d: want VALUE=N: %w", i+2, err)
+		}
+		want[value] = n
+	}
+	return poll(c.ctx, func() (bool, string) {
+		valueOf := map[string]string{}
+		for _, node := range w.nodesOf("") {
+			valueOf[node.Name] = node.Labels[c.args[0]]
+		}
+		have := map[string]int{}
+		for _, pod := range w.podsIn(w.namespace, labels.Everything()) {
+			if pod.Spec.NodeName != "" {
+				have[valueOf[pod.Spec.NodeName]]++
+			}
+		}
+		return maps.Equal(have, want), w.state(fmt.Sprintf("pods by %s: %v, want %v", c.args[0], have, want))
+	})
+}
+
+func countAndSelector(c *call, at int) (int, labels.Selector, error) {
+	n, err := c.number(at)
+	if err != nil || len(c.args) < at+2 {
+		return n, labels.Everything(), err
+	}
+	selector, err := labels.Parse(c.args[at+1])
+	return n, selector, err
+}
+
+func (w *world) cmdLog(c *call) error {
+	p, err := w.plimsollNamed(w.plimsollName(c))
+	if err != nil {
+		return err
+	}
+	pattern, err := regexp.Compile(c.args[0])
+	if err != nil {
+		return err
+	}
+	return poll(c.ctx, func() (bool, string) {
+		data, err := os.ReadFile(p.log)
+		return err == nil && pattern.Match(data), fmt.Sprintf("the log of %s has nothing like %s", p.name, pattern)
+	})
+}
+
+func (w *world) cmdMetric(c *call) error {
+	p, err := w.plimsollNamed(w.plimsollName(c))
+	if err != nil {
+		return err
+	}
+	want, err := strconv.ParseFloat(c.args[1], 64)
+	if err != nil {
+		return err
+	}
+	return poll(c.ctx, func() (bool, string) {
+		samples, err := p.metrics()
+		value, ok := samples[c.args[0]]
+		return ok && value == want, fmt.Sprintf("%s of %s is %v (there: %t), want %v (%v)", c.args[0], p.name, value, ok, want, err)
+	})
+}
+
+// idleCycles is how many cycles in a row must have had nothing to do.
+const idleCycles = 2
+
+func (w *world) cmdIdle(c *call) error {
+	p, err := w.plimsollNamed(w.plimsollName(c))
+	if err != nil {
+		return err
+	}
+	since := -1.0
+	return poll(c.ctx, func() (bool, string) {
+		samples, err := p.metrics()
+		if err != nil {
+			return false, err.Error()
+		}
+		cycles := samples[`cluster_autoscaler_function_duration_seconds_count{function="main"}`]
+		var busy []string
+		for _, name := range []string{"plimsoll_plan_nodes", `plimsoll_upcoming_nodes{state="coming"}`, `plimsoll_upcoming_nodes{state="booting"}`} {
+			if value, ok := samples[name]; !ok || value > 0 {
+				busy = append(busy, fmt.Sprintf("%s %v", name, value))
+			}
+		}
+		if len(busy) > 0 || since < 0 {
+			since = cycles
+		}
+		return cycles >= since+idleCycles, fmt.Sprintf("%v cycles without work; %s", cycles-since, strings.Join(busy, ", "))
+	})
+}
+
+// cmdEvent looks at events about objects of the script's namespace and about
+// Plimsoll's own ConfigMap, as far as they happened in this script.
+func (w *world) cmdEvent(c *call) error {
+	pattern, err := regexp.Compile(c.args[1])
+	if err != nil {
+		return err
+	}
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("reason", c.args[0]).String()}
+	return poll(c.ctx, func() (bool, string) {
+		var said []string
+		for _, namespace := range []string{w.namespace, metav1.NamespaceSystem} {
+			events, err := w.plane.Client().CoreV1().Events(namespace).List(c.ctx, options)
+			if err != nil {
+				return false, err.Error()
+			}
+			for _, event := range events.Items {
+				if event.Source.Component == "cluster-autoscaler" {
+					said = append(said, event.Message)
+				}
+			}
+		}
+		state := fmt.Sprintf("%d events %s, none like %s; the last: %q", len(said), c.args[0], pattern, said[max(0, len(said)-1):])
+		return slices.ContainsFunc(said, pattern.MatchString), state
+	})
+}
+
+func (w *world) cmdLease(c *call) error {
+	leases := w.plane.Client().CoordinationV1().Leases(metav1.NamespaceSystem)
+	holder := func() (*coordinationv1.Lease, string, error) {
+		lease, err := leases.Get(c.ctx, leaseName, metav1.GetOptions{})
+		if err != nil {
+			return nil, "", err
+		}
+		return lease, ptr.Deref(lease.Spec.HolderIdentity, ""), nil
+	}
+	switch c.args[0] {
+	case "free", "held":
+		return poll(c.ctx, func() (bool, string) {
+			_, name, err := holder()
+			return err == nil && (name == "") == (c.args[0] == "free"), fmt.Sprintf("the lease is held by %q (%v)", name, err)
+		})
+	case "steal":
+		return poll(c.ctx, func() (bool, string) {
+			lease, _, err := holder()
+			if err != nil {
+				return false, err.Error()
+			}
+			lease.Spec.HolderIdentity = ptr.To("somebody-else")
+			lease.Spec.LeaseDurationSeconds = ptr.To[int32](600)
+			lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now()))
+			_, err = leases.Update(c.ctx, lease, metav1.UpdateOptions{})
+			return err == nil, fmt.Sprint(err) // the leader may have renewed it meanwhile
+		})
+	}
+	return fmt.Errorf("lease %s: want free, held or steal", c.args[0])
+}

@@ -1,0 +1,147 @@
+package story
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
+	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
+)
+
+const (
+	readEvery = 200 * time.Millisecond
+
+	// eventSource is the component that Plimsoll's events name.
+	eventSource = "cluster-autoscaler"
+)
+
+// logLine is what a story reads of a line of Plimsoll's log.
+type logLine struct {
+	Level, Msg                   string
+	Grow, Taint, Remove, Untaint string
+	Nodes                        int
+	LowerBound                   int           `json:"lower_bound"`
+	ForPods                      int           `json:"for_pods"`
+	DecidedIn                    time.Duration `json:"decided_in"`
+	Class                        string
+	Pods, Of                     int
+	Why, Err, Hint               string
+}
+
+// decision tells a line of Plimsoll's log to the viewer; empty: not worth it.
+func decision(line []byte) (string, error) {
+	var l logLine
+	if err := json.Unmarshal(line, &l); err != nil {
+		return "", fmt.Errorf("read a line of Plimsoll's log: %w", err)
+	}
+	switch {
+	case l.Msg == "acting":
+		var parts []string
+		if l.Grow != "" {
+			parts = append(parts, fmt.Sprintf("buys %d nodes for %d pods (no plan needs fewer than %d): %s", l.Nodes, l.ForPods, l.LowerBound, l.Grow))
+		}
+		for _, part := range []struct{ verb, nodes string }{{"taints", l.Taint}, {"removes", l.Remove}, {"keeps after all", l.Untaint}} {
+			if part.nodes != "" {
+				parts = append(parts, part.verb+" "+part.nodes)
+			}
+		}
+		return fmt.Sprintf("plimsoll %s; decided in %.1f ms", strings.Join(parts, "; "), float64(l.DecidedIn)/float64(time.Millisecond)), nil
+	case l.Msg == "pods stay pending":
+		return fmt.Sprintf("plimsoll leaves %d of %d pods of %s pending: %s", l.Pods, l.Of, l.Class, l.Why), nil
+	case l.Level == "WARN" || l.Level == "ERROR":
+		text := "plimsoll warns: " + l.Msg
+		for _, more := range []string{l.Err, l.Hint} {
+			if more != "" {
+				text += ": " + more
+			}
+		}
+		return text, nil
+	}
+	return "", nil
+}
+
+// tellDecisions tells what Plimsoll's log says from now on, until ctx ends.
+func tellDecisions(ctx context.Context, s *stage.Stage, screen *Screen) error {
+	file, err := os.Open(s.Cluster.LogFile(autoscaler.Name))
+	if err != nil {
+		return fmt.Errorf("read Plimsoll's log: %w", err)
+	}
+	defer file.Close()
+	reader, line := bufio.NewReader(file), []byte(nil)
+	ticker := time.NewTicker(readEvery)
+	defer ticker.Stop()
+	for {
+		part, err := reader.ReadBytes('\n')
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			text, errLine := decision(line)
+			if errLine != nil {
+				// A line that is no JSON is a crash's: show it as it is.
+				text = strings.TrimRight(string(line), "\n")
+			}
+			if text != "" {
+				screen.Tell("   ▸ " + text)
+			}
+			line = line[:0]
+			continue
+		case !errors.Is(err, io.EOF):
+			return fmt.Errorf("read Plimsoll's log: %w", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// reason tells an event of Plimsoll's on a pod or a node; empty: not for the
+// viewer. What it says of groups, its log says already.
+func reason(event *corev1.Event) string {
+	if event.Source.Component != eventSource || event.InvolvedObject.Kind != "Pod" && event.InvolvedObject.Kind != "Node" {
+		return ""
+	}
+	return event.Reason + ": " + event.Message
+}
+
+// tellReasons tells each different reason in Plimsoll's events once, with the
+// first object that it is about, until ctx ends.
+func tellReasons(ctx context.Context, s *stage.Stage, screen *Screen) error {
+	events, err := s.Client.CoreV1().Events(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("watch Plimsoll's events: %w", err)
+	}
+	defer events.Stop()
+	told := map[string]bool{}
+	for {
+		select {
+		case change, open := <-events.ResultChan():
+			if !open {
+				return nil
+			}
+			event, ok := change.Object.(*corev1.Event)
+			if !ok || change.Type == watch.Deleted {
+				continue
+			}
+			if text := reason(event); text != "" && !told[text] {
+				told[text] = true
+				object := strings.ToLower(event.InvolvedObject.Kind) + " " + event.InvolvedObject.Name
+				screen.Tell("   ▸ event on " + object + ": " + text)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
+)
+
+// Frame is one look at a cluster while something happens.
+type Frame struct {
+	Title     string
+	Elapsed   time.Duration
+	Workloads []WorkloadRow
+	Groups    []GroupRow
+}
+
+// WorkloadRow is the progress of one workload.
+type WorkloadRow struct {
+	Name string
+	Want int
+	Pods stage.Pods
+}
+
+// GroupRow is the state of one node group.
+type GroupRow struct {
+	Name  string
+	Max   int
+	Nodes stage.Nodes
+}
+
+// newFrame picks the rows of a tally, in the story's order.
+func newFrame(title string, elapsed time.Duration, tally stage.Tally, workloads []stage.Workload, groups []stage.Group) Frame {
+	f := Frame{Title: title, Elapsed: elapsed}
+	for _, w := range workloads {
+		f.Workloads = append(f.Workloads, WorkloadRow{Name: w.Name, Want: w.Replicas, Pods: tally.Workloads[w.Name]})
+	}
+	for _, g := range groups {
+		f.Groups = append(f.Groups, GroupRow{Name: g.Name, Max: g.Max, Nodes: tally.Groups[g.Name]})
+	}
+	return f
+}
+
+const (
+	barWidth   = 30
+	mostBoxes  = 45
+	nodeReady  = "■"
+	nodeLeaves = "▨"
+	nodeStarts = "□"
+)
+
+// Lines renders the frame for a terminal of so many columns.
+func (f Frame) Lines(width int) []string {
+	lines := []string{fmt.Sprintf("── %s ── %.1f s", f.Title, f.Elapsed.Seconds())}
+	names := 0
+	for _, w := range f.Workloads {
+		names = max(names, len(w.Name))
+	}
+	for _, g := range f.Groups {
+		names = max(names, len(g.Name))
+	}
+	lines = append(lines, "  pods")
+	for _, w := range f.Workloads {
+		lines = append(lines, "    "+pad(w.Name, names)+"  "+bar(w)+"  "+w.text())
+	}
+	lines = append(lines, "  nodes   "+nodeReady+" ready  "+nodeStarts+" starting  "+nodeLeaves+" leaving")
+	for _, g := range f.Groups {
+		lines = append(lines, fmt.Sprintf("    %s  %3d of %3d  %s", pad(g.Name, names), g.Nodes.All, g.Max, boxes(g.Nodes)))
+	}
+	for i := range lines {
+		lines[i] = clip(lines[i], width)
+	}
+	return lines
+}
+
+// bar shows what runs and what has a node, of what is wanted or still there.
+func bar(w WorkloadRow) string {
+	whole := max(w.Want, w.Pods.All, 1)
+	running := w.Pods.Running * barWidth / whole
+	bound := max(running, w.Pods.Bound*barWidth/whole)
+	return strings.Repeat("█", running) + strings.Repeat("▒", bound-running) + strings.Repeat("·", barWidth-bound)
+}
+
+func (w WorkloadRow) text() string {
+	text := fmt.Sprintf("%3d of %3d run", w.Pods.Running, w.Want)
+	if w.Pods.Refused > 0 {
+		text += fmt.Sprintf(", %d find no node", w.Pods.Refused)
+	}
+	if over := w.Pods.All - w.Want; over > 0 {
+		text += fmt.Sprintf(", %d end", over)
+	}
+	return text
+}
+
+// boxes draws one box per node, and a number for those that find no room.
+func boxes(n stage.Nodes) string {
+	leaving := min(n.Leaving, n.All)
+	ready := min(n.Ready, n.All-leaving)
+	all := strings.Repeat(nodeReady, ready) + strings.Repeat(nodeStarts, n.All-leaving-ready) + strings.Repeat(nodeLeaves, leaving)
+	if n.All <= mostBoxes {
+		return all
+	}
+	return string([]rune(all)[:mostBoxes]) + fmt.Sprintf(" and %d more", n.All-mostBoxes)
+}
+
+// Line tells the frame in one line, without the time.
+func (f Frame) Line() string {
+	var parts []string
+	for _, w := range f.Workloads {
+		parts = append(parts, w.Name+" "+strings.TrimSpace(w.text()))
+	}
+	pods := strings.Join(parts, "; ")
+	parts = nil
+	for _, g := range f.Groups {
+		n := g.Nodes
+		if n.All == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%s %d", g.Name, n.All)
+		if starting := n.All - n.Ready; starting > 0 {
+			text += fmt.Sprintf(" (%d starting)", starting)
+		}
+		if n.Leaving > 0 {
+			text += fmt.Sprintf(" (%d leaving)", n.Leaving)
+		}
+		parts = append(parts, text)
+	}
+	nodes := "none"
+	if len(parts) > 0 {
+		nodes = strings.Join(parts, ", ")
+	}
+	return "pods: " + pods + " | nodes: " + nodes
+}

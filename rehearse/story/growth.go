@@ -1,0 +1,156 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
+)
+
+const (
+	startLimit = time.Minute
+	growLimit  = 90 * time.Second
+	goneLimit  = 2 * time.Minute
+
+	batchTaint = "rehearse.plimsoll.dev/batch"
+)
+
+// The groups of the growth story: a general kind in each of three zones, of
+// which one always keeps a node; many cores behind a taint; much memory.
+func growthGroups() []stage.Group {
+	batch := []corev1.Taint{{Key: batchTaint, Value: "only", Effect: corev1.TaintEffectNoSchedule}}
+	return []stage.Group{
+		{Name: "general-a", Zone: "zone-a", CPU: "8", Memory: "32Gi", Min: 1, Max: 40},
+		{Name: "general-b", Zone: "zone-b", CPU: "8", Memory: "32Gi", Max: 40},
+		{Name: "general-c", Zone: "zone-c", CPU: "8", Memory: "32Gi", Max: 40},
+		{Name: "batch", Zone: "zone-a", CPU: "16", Memory: "32Gi", Max: 40, Taints: batch},
+		{Name: "memory", Zone: "zone-b", CPU: "8", Memory: "128Gi", Max: 40},
+	}
+}
+
+func growthWorkloads() []stage.Workload {
+	return []stage.Workload{
+		{Name: "web", Replicas: 150, CPU: "1", Memory: "2Gi", SpreadOver: corev1.LabelTopologyZone},
+		{Name: "render", Replicas: 100, CPU: "3", Memory: "2Gi", Selector: map[string]string{stage.GroupLabel: "batch"}, Tolerates: batchTaint},
+		{Name: "cache", Replicas: 60, CPU: "500m", Memory: "15Gi"},
+	}
+}
+
+// growthFlags make Plimsoll remove nodes within seconds, where its defaults wait
+// ten minutes: the viewer is told.
+func growthFlags() []string {
+	return []string{
+		"--scan-interval=2s",
+		"--scale-down-unneeded-time=5s",
+		"--scale-down-delay-after-add=5s",
+		"--node-delete-delay-after-taint=1s",
+	}
+}
+
+// GrowthResult is what the growth story counted.
+type GrowthResult struct {
+	Groups    []stage.Group
+	Workloads []stage.Workload
+	Start     stage.Tally // before anything was asked for
+	Full      stage.Tally // when all ran
+	End       stage.Tally
+	AllRun    time.Duration // from the first Deployment until every pod ran
+	AllGone   time.Duration // from the scale command until every node that should go was gone
+}
+
+// Growth plays the growth story. Its error says what did not happen.
+func Growth(ctx context.Context, s *stage.Stage, plimsoll string, screen *Screen) (GrowthResult, error) {
+	r := GrowthResult{Groups: growthGroups(), Workloads: growthWorkloads()}
+
+	// 1. Plimsoll, and the one node that it must always keep.
+	screen.Say(fmt.Sprintf(`Plimsoll starts, with five node groups, and buys no more than it must: one node.
+To be quick it waits seconds where it would wait minutes: %q`, growthFlags()))
+	if err := s.Autoscale(ctx, plimsoll, r.Groups, growthFlags()...); err != nil {
+		return r, err
+	}
+	err := narrate(ctx, s, screen, func() error {
+		if err := r.begin(ctx, s); err != nil {
+			return err
+		}
+
+		// 2. More pods than there is room for.
+		screen.Say(fmt.Sprintf(`
+Three Deployments arrive with %d pods: web, spread evenly over three zones;
+render, 3 cores each and only on batch nodes; cache, 15 GiB each.`, wanted(r.Workloads)))
+		var err error
+		grow := chapter{title: "pods wait, nodes come", limit: growLimit, workloads: r.Workloads, groups: r.Groups}
+		r.AllRun, err = grow.play(ctx, s, screen, func(ctx context.Context) error {
+			return s.Create(ctx, r.Workloads...)
+		}, fmt.Sprintf("all %d pods run", wanted(r.Workloads)), allRun(r.Workloads))
+		if err != nil {
+			return err
+		}
+		r.Full = s.Watch.Tally()
+
+		// 3. Nobody needs them any more.
+		screen.Say(fmt.Sprintf("\nEvery pod runs after %.1f s. Now the Deployments shrink to nothing.", r.AllRun.Seconds()))
+		none := make([]stage.Workload, len(r.Workloads))
+		for i, w := range r.Workloads {
+			w.Replicas = 0
+			none[i] = w
+		}
+		shrink := chapter{title: "nodes empty and go", limit: goneLimit, workloads: none, groups: r.Groups}
+		r.AllGone, err = shrink.play(ctx, s, screen, func(ctx context.Context) error {
+			for _, w := range none {
+				if err := s.Scale(ctx, w.Name, 0); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, "every node above its group's minimum goes", func(t stage.Tally) bool {
+			return allRun(none)(t) && atMinimum(r.Groups, t)
+		})
+		return err
+	})
+	r.End = s.Watch.Tally()
+	return r, err
+}
+
+func (r *GrowthResult) begin(ctx context.Context, s *stage.Stage) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("the limit of %s is over", startLimit))
+	defer cancel()
+	err := s.Watch.Wait(ctx, "each group has its minimum of ready nodes", func(t stage.Tally) bool { return atMinimum(r.Groups, t) })
+	r.Start = s.Watch.Tally()
+	return err
+}
+
+// atMinimum reports whether each group has its minimum of nodes, all of them to
+// stay.
+func atMinimum(groups []stage.Group, t stage.Tally) bool {
+	for _, g := range groups {
+		if n := t.Groups[g.Name]; n.All != g.Min || n.Ready != g.Min || n.Leaving != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// String is the summary.
+func (r GrowthResult) String() string {
+	rows := [][]string{{"node group", "at start", "bought", "peak", "left", "minimum"}}
+	number := strconv.Itoa
+	for _, g := range r.Groups {
+		start, end := r.Start.Groups[g.Name], r.End.Groups[g.Name]
+		rows = append(rows, []string{g.Name, number(start.All), number(end.Ever - start.Ever), number(end.Peak), number(end.All), number(g.Min)})
+	}
+	start, end := r.Start.Nodes(), r.End.Nodes()
+	rows = append(rows, []string{"all", number(start.All), number(end.Ever - start.Ever), number(end.Peak), number(end.All), ""})
+	text := Table(rows) + "\n\n"
+
+	rows = [][]string{{"workload", "pods run", "of", "had to wait"}}
+	for _, w := range r.Workloads {
+		rows = append(rows, []string{w.Name, number(r.Full.Workloads[w.Name].Running), number(w.Replicas), number(r.Full.Workloads[w.Name].Waited)})
+	}
+	text += Table(rows) + "\n\n"
+	return text + fmt.Sprintf("  all pods run: %.1f s after they were asked for\n  all nodes gone that should go: %.1f s after the Deployments shrank",
+		r.AllRun.Seconds(), r.AllGone.Seconds())
+}
