@@ -94,6 +94,10 @@ func rejectionOf(s *fwk.Status) *rejection {
 	if !ok {
 		reason = model.OtherFilter
 	}
+	if reason == model.VolumeInUse && s.Code() == fwk.UnschedulableAndUnresolvable {
+		// Not in use, but not there: the same plugin is the first to look.
+		reason = model.VolumeNotBindable
+	}
 	return &rejection{reason, strings.Join(s.Reasons(), "; ")}
 }
 

@@ -49,7 +49,7 @@ func decision(line []byte) (string, error) {
 	case l.Msg == "acting":
 		var parts []string
 		if l.Grow != "" {
-			parts = append(parts, fmt.Sprintf("buys %d nodes for %d pods (no plan needs fewer than %d): %s", l.Nodes, l.ForPods, l.LowerBound, l.Grow))
+			parts = append(parts, fmt.Sprintf("buys %d nodes for %d pods (lower bound %d): %s", l.Nodes, l.ForPods, l.LowerBound, l.Grow))
 		}
 		for _, part := range []struct{ verb, nodes string }{{"taints", l.Taint}, {"removes", l.Remove}, {"keeps after all", l.Untaint}} {
 			if part.nodes != "" {

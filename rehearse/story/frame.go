@@ -62,7 +62,7 @@ func (f Frame) Lines(width int) []string {
 	}
 	lines = append(lines, "  pods")
 	for _, w := range f.Workloads {
-		lines = append(lines, "    "+pad(w.Name, names)+"  "+bar(w)+"  "+w.text())
+		lines = append(lines, "    "+pad(w.Name, names)+"  "+bar(w)+"  "+w.text(3))
 	}
 	lines = append(lines, "  nodes   "+nodeReady+" ready  "+nodeStarts+" starting  "+nodeLeaves+" leaving")
 	for _, g := range f.Groups {
@@ -82,8 +82,12 @@ func bar(w WorkloadRow) string {
 	return strings.Repeat("█", running) + strings.Repeat("▒", bound-running) + strings.Repeat("·", barWidth-bound)
 }
 
-func (w WorkloadRow) text() string {
-	text := fmt.Sprintf("%3d of %3d run", w.Pods.Running, w.Want)
+// text tells the row, its numbers at least so wide.
+func (w WorkloadRow) text(width int) string {
+	text := fmt.Sprintf("%*d of %*d run", width, w.Pods.Running, width, w.Want)
+	if w.Want == 0 {
+		text = fmt.Sprintf("%*d run", width, w.Pods.Running)
+	}
 	if w.Pods.Refused > 0 {
 		text += fmt.Sprintf(", %d find no node", w.Pods.Refused)
 	}
@@ -108,7 +112,7 @@ func boxes(n stage.Nodes) string {
 func (f Frame) Line() string {
 	var parts []string
 	for _, w := range f.Workloads {
-		parts = append(parts, w.Name+" "+strings.TrimSpace(w.text()))
+		parts = append(parts, w.Name+" "+w.text(0))
 	}
 	pods := strings.Join(parts, "; ")
 	parts = nil

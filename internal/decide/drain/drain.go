@@ -33,8 +33,8 @@ func Next(n *model.Node, now time.Time, p model.ScaleDownPolicy) Step {
 	}
 	switch d.Stage {
 	case model.Tainted:
-		if pods := Occupants(n); len(pods) > 0 {
-			return Step{Verb: model.Untaint, Reason: model.PodLanded, Why: fmt.Sprintf("pod %s is on it", pods[0].Name)}
+		if count, first := Occupants(n); count > 0 {
+			return Step{Verb: model.Untaint, Reason: model.PodLanded, Why: fmt.Sprintf("pod %s is on it", first.Name)}
 		}
 		if at := d.Since.Add(p.DeleteDelay); now.Before(at) {
 			return Step{Wake: at}
@@ -46,14 +46,16 @@ func Next(n *model.Node, now time.Time, p model.ScaleDownPolicy) Step {
 	return Step{}
 }
 
-// Occupants are the pods that keep a node: all but those of DaemonSets, static
-// pods and those that have ended.
-func Occupants(n *model.Node) []*model.Pod {
-	var pods []*model.Pod
+// Occupants counts the pods that keep a node: all but those of DaemonSets,
+// static pods and those that have ended. The first of them is named.
+func Occupants(n *model.Node) (count int, first *model.Pod) {
 	for i := range n.Bound {
 		if n.Bound[i].Flags&(model.FromDaemonSet|model.Mirror|model.Finished) == 0 {
-			pods = append(pods, &n.Bound[i])
+			if count == 0 {
+				first = &n.Bound[i]
+			}
+			count++
 		}
 	}
-	return pods
+	return count, first
 }

@@ -13,6 +13,7 @@ package scaledown
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
@@ -37,7 +38,7 @@ type Result struct {
 // placed on.
 func Plan(s *model.Snapshot, reserved map[model.NodeID]bool, policy model.Policy) Result {
 	b := newBudget(s, policy)
-	var r Result
+	r := Result{Kept: make([]model.NodeVerdict, 0, len(s.Nodes))}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind == model.Coming {
@@ -88,8 +89,8 @@ func needed(s *model.Snapshot, n *model.Node, reserved bool) *model.Verdict {
 	case n.Standing.AwaitVersion != "":
 		return &model.Verdict{Reason: model.ResourceVersionNotYetSeen}
 	}
-	if pods := drain.Occupants(n); len(pods) > 0 {
-		return &model.Verdict{Reason: model.NotEmpty, Detail: fmt.Sprintf("%d pods, %s among them", len(pods), pods[0].Name), Fix: "it has no pods of its own"}
+	if count, first := drain.Occupants(n); count > 0 {
+		return &model.Verdict{Reason: model.NotEmpty, Detail: strconv.Itoa(count) + " pods, " + first.Name + " among them", Fix: "it has no pods of its own"}
 	}
 	if reserved {
 		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there", Fix: "they are bound elsewhere"}

@@ -199,7 +199,7 @@ func (w *Watch) Wait(ctx context.Context, what string, done func(Tally) bool) er
 
 func (w *Watch) setPod(pod *corev1.Pod) {
 	row := podRow{
-		workload: pod.Labels[workloadLabel],
+		workload: WorkloadOf(pod),
 		bound:    pod.Spec.NodeName != "",
 		running:  pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil,
 	}

@@ -85,6 +85,9 @@ func (w Workload) affinity() *corev1.Affinity {
 	}}
 }
 
+// WorkloadOf is the name of a pod's workload; empty for other pods.
+func WorkloadOf(pod *corev1.Pod) string { return pod.Labels[workloadLabel] }
+
 // Create makes the workloads' Deployments.
 func (s *Stage) Create(ctx context.Context, workloads ...Workload) error {
 	for _, w := range workloads {

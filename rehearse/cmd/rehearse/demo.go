@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
+	"github.com/plimsoll-dev/plimsoll/rehearse/story"
+	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
+)
+
+const (
+	storyGrowth   = "growth"
+	storyAffinity = "affinity"
+
+	// Of a terminal that does not tell.
+	defaultWidth = 100
+)
+
+var errCutShort = errors.New("interrupted before the end of the story")
+
+// demoFlags are the flags of `rehearse demo`.
+type demoFlags struct {
+	story    string
+	once     bool
+	plimsoll string
+}
+
+func demoCommand() *cobra.Command {
+	var flags demoFlags
+	command := &cobra.Command{
+		Use:   "demo",
+		Short: "Play a story of nodes coming and going, and keep its cluster until Ctrl-C",
+		Long: `Start a cluster with Plimsoll and play a story on it, live:
+
+  growth    Deployments grow, pods wait, nodes come and every pod runs; then the
+            Deployments shrink and the nodes go
+  affinity  a workload of 1 core : 7 GiB arrives among nodes of 1:1, 1:2, 1:8 and
+            1:16, as it is and with a required node affinity to the 1:8 nodes
+
+At its end the cluster stays until Ctrl-C. With --once everything is stopped and
+removed; the exit code is 0 only if all that should happen did.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return demo(flags, command.OutOrStdout(), command.ErrOrStderr())
+		},
+	}
+	set := command.Flags()
+	set.StringVar(&flags.story, "story", storyGrowth, "growth or affinity")
+	set.BoolVar(&flags.once, "once", false, "end when the story ends; needs no terminal")
+	set.StringVar(&flags.plimsoll, "plimsoll", "", "plimsoll's binary (default: the one beside this program)")
+	return command
+}
+
+// theatre opens a stage for each act of a story.
+type theatre struct {
+	plimsoll string
+	once     bool
+	screen   *story.Screen
+	progress io.Writer
+}
+
+func demo(flags demoFlags, out, progress io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	binary, err := autoscaler.Find(flags.plimsoll)
+	if err != nil {
+		return err
+	}
+	t := theatre{plimsoll: binary, once: flags.once, screen: story.NewScreen(out, terminalWidth(out)), progress: progress}
+	switch flags.story {
+	case storyGrowth:
+		return t.growth(ctx)
+	case storyAffinity:
+		return t.affinity(ctx)
+	}
+	return fmt.Errorf("--story: there is no story %q; there are %s and %s", flags.story, storyGrowth, storyAffinity)
+}
+
+func (t theatre) growth(ctx context.Context) error {
+	return t.act(ctx, true, func(ctx context.Context, s *stage.Stage) error {
+		result, err := story.Growth(ctx, s, t.plimsoll, t.screen)
+		if err != nil {
+			return err
+		}
+		t.screen.Say("\n" + result.String())
+		return nil
+	})
+}
+
+func (t theatre) affinity(ctx context.Context) error {
+	var runs [2]story.AffinityRun
+	for i, required := range []bool{false, true} {
+		last := i == len(runs)-1
+		err := t.act(ctx, last, func(ctx context.Context, s *stage.Stage) error {
+			var err error
+			if runs[i], err = story.Affinity(ctx, s, t.plimsoll, required, t.screen); err != nil || !last {
+				return err
+			}
+			t.screen.Say("\n" + story.CompareAffinity(runs[0], runs[1]))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// act opens a stage, plays on it, keeps the last one until Ctrl-C unless the
+// story is played once, and closes it.
+func (t theatre) act(ctx context.Context, last bool, play func(context.Context, *stage.Stage) error) (err error) {
+	began := time.Now()
+	fmt.Fprintln(t.progress, "starting a control plane ...")
+	startCtx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
+	defer cancel()
+	s, err := stage.Open(startCtx, slog.New(slog.NewTextHandler(t.progress, nil)))
+	if err != nil {
+		return orInterrupted(ctx, err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	fmt.Fprintf(t.progress, "a Kubernetes control plane is ready after %.1f s\n", time.Since(began).Seconds())
+	forget, err := remember(s.Cluster.AdminKubeconfig())
+	if err != nil {
+		fmt.Fprintln(t.progress, "`rehearse kubectl` will need --kubeconfig:", err)
+	} else {
+		defer func() { err = errors.Join(err, forget()) }()
+	}
+
+	guarded, release := s.Guard(ctx)
+	defer release()
+	if err := play(guarded, s); err != nil {
+		if ctx.Err() != nil {
+			return errCutShort
+		}
+		return s.WithLog(err)
+	}
+	if t.once || !last {
+		return nil
+	}
+	t.screen.Say(t.howToUse(s))
+	<-guarded.Done()
+	if ctx.Err() == nil {
+		return context.Cause(guarded)
+	}
+	fmt.Fprintln(t.progress, "ending ...")
+	return nil
+}
+
+func (t theatre) howToUse(s *stage.Stage) string {
+	program := os.Args[0]
+	return fmt.Sprintf(`
+The cluster stays, with Plimsoll, until Ctrl-C. From another terminal:
+  %s kubectl get nodes
+  %s kubectl scale deployment %s --replicas=50
+or, with a kubectl of your own:
+  export KUBECONFIG=%s
+Plimsoll's log: %s`, program, program, t.deployment(s), s.Cluster.AdminKubeconfig(), s.Cluster.LogFile(autoscaler.Name))
+}
+
+// deployment is one that the reader may play with.
+func (t theatre) deployment(s *stage.Stage) string {
+	if _, ok := s.Watch.Tally().Workloads["web"]; ok {
+		return "web"
+	}
+	return "new-1-7"
+}
+
+// terminalWidth returns how to learn the width of out; nil if it is no terminal
+// on which a frame can be redrawn.
+func terminalWidth(out io.Writer) func() int {
+	file, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	return func() int {
+		width, _, err := term.GetSize(int(file.Fd()))
+		if err != nil || width < 20 {
+			return defaultWidth
+		}
+		return width
+	}
+}

@@ -1,0 +1,218 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
+)
+
+// The affinity story's cluster: per ratio of memory to CPU a group of 8-core
+// nodes, each node with some pods of the group's own shape and room for more.
+const (
+	nodesPerRatio  = 26 // of four ratios: more than 100 nodes
+	ownPodsPerNode = 5
+	newPods        = 400
+	newMemory      = 7 // GiB per core
+	fittingRatio   = 8 // the smallest ratio that newMemory fits well
+
+	sceneLimit   = 90 * time.Second
+	arrivalLimit = 90 * time.Second
+	newWorkload  = "new-1-7"
+)
+
+var ratios = []int{1, 2, 8, 16}
+
+func ratioGroup(ratio int) string { return "ratio-1-" + strconv.Itoa(ratio) }
+
+func affinityGroups() []stage.Group {
+	var groups []stage.Group
+	for _, ratio := range ratios {
+		groups = append(groups, stage.Group{
+			Name: ratioGroup(ratio), CPU: "8", Memory: strconv.Itoa(8*ratio) + "Gi",
+			Max: 200, Desired: nodesPerRatio,
+		})
+	}
+	return groups
+}
+
+// ownWorkloads fill every node alike: both runs begin with the same cluster.
+func ownWorkloads() []stage.Workload {
+	var workloads []stage.Workload
+	for _, ratio := range ratios {
+		workloads = append(workloads, stage.Workload{
+			Name: "own-1-" + strconv.Itoa(ratio), Replicas: nodesPerRatio * ownPodsPerNode,
+			CPU: "1", Memory: strconv.Itoa(ratio) + "Gi",
+			Selector:   map[string]string{stage.GroupLabel: ratioGroup(ratio)},
+			SpreadOver: corev1.LabelHostname,
+		})
+	}
+	return workloads
+}
+
+func arriving(required bool) stage.Workload {
+	w := stage.Workload{Name: newWorkload, Replicas: newPods, CPU: "1", Memory: strconv.Itoa(newMemory) + "Gi"}
+	if required {
+		w.Required = map[string]string{stage.GroupLabel: ratioGroup(fittingRatio)}
+	}
+	return w
+}
+
+// AffinityRun is what one run of the affinity story counted.
+type AffinityRun struct {
+	Required bool // with the required node affinity
+	Before   map[string]Usage
+	After    map[string]Usage
+	Placed   map[string]int // pods of the arriving workload, by group
+	Waited   int            // of them, those that the scheduler refused at first
+	AllRun   time.Duration
+}
+
+func (r AffinityRun) name() string {
+	if r.Required {
+		return "affinity"
+	}
+	return "as it is"
+}
+
+// Affinity plays one run: the workload arrives, free or with a required node
+// affinity. Its error says what did not happen.
+func Affinity(ctx context.Context, s *stage.Stage, plimsoll string, required bool, screen *Screen) (AffinityRun, error) {
+	r := AffinityRun{Required: required}
+	groups, own, arrives := affinityGroups(), ownWorkloads(), arriving(required)
+
+	// 1. The same scene each time. Nodes stay: only growth is compared.
+	how := "as it is: kube-scheduler may put it on any node with room"
+	if required {
+		how = "with a required node affinity to the 1:" + strconv.Itoa(fittingRatio) + " nodes"
+	}
+	screen.Say(fmt.Sprintf(`
+Run "%s": %d 8-core nodes of 1:1, 1:2, 1:8 and 1:16 (cores : GiB) carry %d pods of
+those shapes. Then %d pods of 1 core : %d GiB arrive, %s.`, r.name(), nodesPerRatio*len(ratios), wanted(own), newPods, newMemory, how))
+	if err := s.Autoscale(ctx, plimsoll, groups, "--scale-down-enabled=false"); err != nil {
+		return r, err
+	}
+	err := narrate(ctx, s, screen, func() error {
+		scene := chapter{title: "setting the scene", limit: sceneLimit, workloads: own, groups: groups}
+		_, err := scene.play(ctx, s, screen, func(ctx context.Context) error {
+			if err := s.Watch.Wait(ctx, fmt.Sprintf("%d nodes are ready in each group", nodesPerRatio), func(t stage.Tally) bool {
+				for _, g := range groups {
+					if t.Groups[g.Name].Ready != nodesPerRatio {
+						return false
+					}
+				}
+				return true
+			}); err != nil {
+				return err
+			}
+			return s.Create(ctx, own...)
+		}, "the pods that are there before run", allRun(own))
+		if err != nil {
+			return err
+		}
+		if r.Before, _, err = take(ctx, s); err != nil {
+			return err
+		}
+
+		// 2. The workload, far larger than the room for it.
+		all := append([]stage.Workload{arrives}, own...)
+		arrival := chapter{title: "the workload arrives", limit: arrivalLimit, workloads: all, groups: groups}
+		r.AllRun, err = arrival.play(ctx, s, screen, func(ctx context.Context) error {
+			return s.Create(ctx, arrives)
+		}, fmt.Sprintf("all %d arriving pods run", newPods), allRun(all))
+		if err != nil {
+			return err
+		}
+		r.Waited = s.Watch.Tally().Workloads[newWorkload].Waited
+		r.After, r.Placed, err = take(ctx, s)
+		return err
+	})
+	return r, err
+}
+
+// take reads the cluster: the usage by group, and where the arriving workload is.
+func take(ctx context.Context, s *stage.Stage) (map[string]Usage, map[string]int, error) {
+	nodes, err := s.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("count what is used: %w", err)
+	}
+	pods, err := s.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("count what is used: %w", err)
+	}
+	memoryPerCore := map[string]int64{}
+	for _, ratio := range ratios {
+		memoryPerCore[ratioGroup(ratio)] = int64(ratio) * gib
+	}
+	group := map[string]string{}
+	for i := range nodes.Items {
+		group[nodes.Items[i].Name] = stage.GroupOf(&nodes.Items[i])
+	}
+	placed := map[string]int{}
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; stage.WorkloadOf(pod) == newWorkload && pod.Spec.NodeName != "" {
+			placed[group[pod.Spec.NodeName]]++
+		}
+	}
+	return Account(nodes.Items, pods.Items, memoryPerCore), placed, nil
+}
+
+// CompareAffinity renders both runs side by side, and what they say.
+func CompareAffinity(free, bound AffinityRun) string {
+	rows := [][]string{{"node group", "run", "nodes before", "bought", "1:7 pods",
+		"CPU requested", "wasted", "GiB requested", "wasted", "stranded", "own pods fit"}}
+	add := func(name string, r AffinityRun, before, after Usage, placed int) {
+		if r.Required {
+			name = ""
+		}
+		rows = append(rows, []string{name, r.name(),
+			strconv.Itoa(before.Nodes), strconv.Itoa(after.Nodes - before.Nodes), strconv.Itoa(placed),
+			cores(after.RequestedCPU), cores(after.WastedCPU()),
+			gibs(after.RequestedMem), gibs(after.WastedMem()), gibs(after.StrandedMem), strconv.FormatInt(after.Room, 10)})
+	}
+	runs := []AffinityRun{free, bound}
+	var before, after [2]Usage
+	var placed [2]int
+	for _, ratio := range ratios {
+		name := ratioGroup(ratio)
+		for i, r := range runs {
+			add(name, r, r.Before[name], r.After[name], r.Placed[name])
+			before[i], after[i], placed[i] = before[i].plus(r.Before[name]), after[i].plus(r.After[name]), placed[i]+r.Placed[name]
+		}
+	}
+	for i, r := range runs {
+		add("all", r, before[i], after[i], placed[i])
+	}
+	text := Table(rows) + `
+
+  wasted: allocatable minus the requests of bound pods. stranded: the part of it
+  that pods of the group's own shape (1 core : 1, 2, 8 or 16 GiB) cannot use either.
+
+`
+	for i, r := range runs {
+		text += fmt.Sprintf("  %s  %d of %d pods waited for a node, all ran after %.1f s, %d nodes bought, %s GiB stranded\n",
+			pad(r.name()+":", 10), r.Waited, placed[i], r.AllRun.Seconds(), after[i].Nodes-before[i].Nodes, gibs(after[i].StrandedMem))
+	}
+	large := ratioGroup(ratios[len(ratios)-1])
+	return text + fmt.Sprintf(`
+  As it is, %d of the 1:%d pods went to 1:16 nodes, and stranded %s GiB there; with the
+  affinity %d did, and %s GiB are stranded. The price: %+d nodes bought now. The gain:
+  %d more pods of 1:16 find room without a new node.`,
+		free.Placed[large], newMemory, gibs(free.After[large].StrandedMem-free.Before[large].StrandedMem),
+		bound.Placed[large], gibs(bound.After[large].StrandedMem-bound.Before[large].StrandedMem),
+		(after[1].Nodes-before[1].Nodes)-(after[0].Nodes-before[0].Nodes),
+		bound.After[large].Room-free.After[large].Room)
+}
+
+func cores(milli int64) string {
+	return strconv.FormatFloat(float64(milli)/1000, 'f', -1, 64)
+}
+
+func gibs(bytes int64) string {
+	return strconv.FormatFloat(float64(bytes)/gib, 'f', 0, 64)
+}
