@@ -1,20 +1,52 @@
 package report
 
 import (
-	"k8s.io/apimachinery/pkg/types"
+	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// promises remembers, for pods without a node, which groups a plan grew for
-// them. When those nodes are ready and a pod still needs a growth, the real
-// scheduler has placed pods otherwise than the plan had it: the plan diverged.
-type promises map[types.UID][]provider.GroupID
+// promises remembers, by the key of a class of pods without a node, the rooms
+// that plans have bought for it. When those nodes are ready, and the class has
+// had fewer rooms and still needs a growth, the real scheduler has placed pods
+// otherwise than the plan had it: the plan diverged.
+//
+// Rooms are counted, pods are not named: which pod of a class takes a room, one
+// that was there when it was bought or one that came later, is all the same.
+type promises map[string]promise
+
+type promise struct {
+	rooms  int // bought, and not yet taken by the class
+	groups []provider.GroupID
+	bound  int // pods of the class that had a node when rooms was last brought up to date
+}
 
 // keep compares a plan with what earlier ones promised, counts the classes that
 // it diverged for, and takes note of its own promises.
 func (p promises) keep(s *model.Snapshot, plan model.Plan) (diverged int) {
+	if len(p) == 0 && len(plan.Grow) == 0 {
+		return 0
+	}
+	bound := boundByClass(s)
+	// 1. Rooms that have been taken. A class that waits for none needs no more.
+	waits := map[string]bool{}
+	for i := range s.Pending {
+		class := s.Pending[i].Class
+		key := s.Classes[class].Key
+		waits[key] = true
+		if was, ok := p[key]; ok {
+			was.rooms -= max(0, bound[class]-was.bound)
+			was.bound = bound[class]
+			p[key] = was
+		}
+	}
+	for key, was := range p {
+		if !waits[key] || was.rooms <= 0 {
+			delete(p, key)
+		}
+	}
+	// 2. Classes that need another growth.
 	settled := map[provider.GroupID]bool{}
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -26,42 +58,32 @@ func (p promises) keep(s *model.Snapshot, plan model.Plan) (diverged int) {
 			grown[b.Class] = append(grown[b.Class], g.Group)
 		}
 	}
-	pods := map[model.ClassID][]*model.Pod{}
-	waiting := map[types.UID]bool{}
-	for i := range s.Pending {
-		pods[s.Pending[i].Class] = s.Pending[i].Pods
-		for _, pod := range s.Pending[i].Pods {
-			waiting[pod.UID] = true
-		}
-	}
 	for i := range plan.Pending {
 		v := &plan.Pending[i]
 		if v.Planned == 0 {
 			continue
 		}
-		// 1. Pods of the class that a finished growth was for. As many of them
-		// as have room now are not without it.
-		broken := -v.Existing - v.Upcoming
-		for _, pod := range pods[v.Class] {
-			if groups := p[pod.UID]; len(groups) > 0 && allSettled(groups, settled) {
-				broken++
-			}
-		}
-		if broken > 0 {
+		key := s.Classes[v.Class].Key
+		was := p[key]
+		there := v.Existing + v.Upcoming // rooms that nobody has taken
+		if was.rooms > there && allSettled(was.groups, settled) {
 			diverged++
 		}
-		// 2. What this plan promises.
-		from := v.Existing + v.Upcoming
-		for _, pod := range pods[v.Class][min(from, len(pods[v.Class])):min(from+v.Planned, len(pods[v.Class]))] {
-			p[pod.UID] = grown[v.Class]
-		}
-	}
-	for uid := range p {
-		if !waiting[uid] {
-			delete(p, uid)
-		}
+		groups := slices.Concat(was.groups, grown[v.Class])
+		slices.Sort(groups)
+		p[key] = promise{rooms: min(was.rooms, there) + v.Planned, groups: slices.Compact(groups), bound: bound[v.Class]}
 	}
 	return diverged
+}
+
+func boundByClass(s *model.Snapshot) map[model.ClassID]int {
+	bound := map[model.ClassID]int{}
+	for i := range s.Nodes {
+		for _, b := range s.Nodes[i].Batches {
+			bound[b.Class] += b.Count
+		}
+	}
+	return bound
 }
 
 func allSettled(groups []provider.GroupID, settled map[provider.GroupID]bool) bool {
@@ -76,20 +98,13 @@ func allSettled(groups []provider.GroupID, settled map[provider.GroupID]bool) bo
 // failed takes back what growths that failed had promised: that there is
 // another one then is no divergence.
 func (p promises) failed(ended []model.Outcome) {
-	lost := map[provider.GroupID]bool{}
 	for _, out := range ended {
-		if out.Call.Verb == model.Grow && out.Err != nil {
-			lost[out.Call.Group] = true
+		if out.Call.Verb != model.Grow || out.Err == nil {
+			continue
 		}
-	}
-	if len(lost) == 0 {
-		return
-	}
-	for uid, groups := range p {
-		for _, g := range groups {
-			if lost[g] {
-				delete(p, uid)
-				break
+		for key, was := range p {
+			if slices.Contains(was.groups, out.Call.Group) {
+				delete(p, key)
 			}
 		}
 	}

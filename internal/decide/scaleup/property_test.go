@@ -1,12 +1,9 @@
 package scaleup_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
@@ -15,153 +12,6 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
-
-// world is a random cluster, kept as a list of steps so that it can be built
-// in any order.
-type world struct {
-	groups  []func(*testkit.Cluster)
-	nodes   []func(*testkit.Cluster)
-	pending []func(*testkit.Cluster)
-	other   []func(*testkit.Cluster)
-	policy  model.Policy
-}
-
-func (w world) build(order func(n int) []int) *testkit.Cluster {
-	c := testkit.New()
-	for _, steps := range [][]func(*testkit.Cluster){w.groups, w.nodes, w.pending, w.other} {
-		for _, i := range order(len(steps)) {
-			steps[i](c)
-		}
-	}
-	return c
-}
-
-func inOrder(n int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	return order
-}
-
-func backwards(n int) []int {
-	order := inOrder(n)
-	slices.Reverse(order)
-	return order
-}
-
-var zones = []string{"a", "b", "c"}
-
-// drawWorld makes small worlds in which collisions are likely: three zones, a
-// few groups, apps that repel, attract and spread in every way.
-func drawWorld(t *rapid.T) world {
-	w := world{policy: testkit.Policy()}
-	taint := corev1.Taint{Key: "dedicated", Value: "x", Effect: corev1.TaintEffectNoSchedule}
-	type shape struct {
-		cpu, zone string
-		tainted   bool
-	}
-	groups := rapid.IntRange(1, 5).Draw(t, "groups")
-	shapes := make([]shape, groups)
-	node := func(name string, s shape) *corev1.Node {
-		labels := map[string]string{corev1.LabelTopologyZone: s.zone}
-		if s.zone == "" {
-			labels = map[string]string{}
-		}
-		if s.tainted {
-			return testkit.Node(name, s.cpu, "16Gi", labels, taint)
-		}
-		return testkit.Node(name, s.cpu, "16Gi", labels)
-	}
-	for g := range groups {
-		shapes[g] = shape{
-			cpu:     rapid.SampledFrom([]string{"2", "4"}).Draw(t, "cpu"),
-			zone:    rapid.SampledFrom([]string{"a", "b", "c", "a", "b", "c", ""}).Draw(t, "zone"),
-			tainted: rapid.IntRange(0, 4).Draw(t, "tainted") == 0,
-		}
-		limit := rapid.IntRange(0, 6).Draw(t, "max")
-		pool := provider.PoolID("")
-		if rapid.IntRange(0, 3).Draw(t, "pooled") == 0 {
-			pool = "pool"
-		}
-		w.groups = append(w.groups, func(c *testkit.Cluster) {
-			c.Group(fmt.Sprintf("g%d", g), 0, limit, node("", shapes[g])).Pool = pool
-		})
-	}
-	poolMax := rapid.IntRange(1, 5).Draw(t, "pool max")
-	w.other = append(w.other, func(c *testkit.Cluster) { c.Pools = []provider.Pool{{ID: "pool", Max: poolMax}} })
-	apps := rapid.IntRange(1, 5).Draw(t, "apps")
-	pods := make([]*corev1.Pod, apps)
-	for a := range apps {
-		pods[a] = drawPod(t, a)
-	}
-	for n := range rapid.IntRange(0, 4).Draw(t, "nodes") {
-		g := rapid.IntRange(0, groups-1).Draw(t, "group of node")
-		a := rapid.IntRange(0, apps-1).Draw(t, "app on node")
-		count := rapid.IntRange(0, 2).Draw(t, "pods on node")
-		w.nodes = append(w.nodes, func(c *testkit.Cluster) {
-			name := fmt.Sprintf("n%d", n)
-			c.AddNode(node(name, shapes[g]), fmt.Sprintf("g%d", g))
-			c.Bound(pods[a].DeepCopy(), count, name)
-		})
-	}
-	for a := range apps {
-		count := rapid.IntRange(0, 12).Draw(t, "pending")
-		w.pending = append(w.pending, func(c *testkit.Cluster) { c.Pending(pods[a].DeepCopy(), count) })
-	}
-	if rapid.Bool().Draw(t, "daemonset") {
-		w.other = append(w.other, func(c *testkit.Cluster) {
-			c.DaemonSet("agent", testkit.Pod("default", "agent", "300m", "128Mi", map[string]string{"app": "agent"}))
-		})
-	}
-	w.policy.ScaleUp.MaxNodesTotal = rapid.SampledFrom([]int{0, 0, 3, 6, 10}).Draw(t, "max nodes")
-	w.policy.ScaleUp.MaxCoresTotal = rapid.SampledFrom([]int64{0, 0, 9, 20}).Draw(t, "max cores")
-	w.policy.ScaleUp.BalanceSimilar = rapid.Bool().Draw(t, "balance")
-	w.policy.ScaleUp.Expanders = []string{rapid.SampledFrom([]string{"least-waste", "most-pods", "least-nodes", "random"}).Draw(t, "expander")}
-	return w
-}
-
-func drawPod(t *rapid.T, a int) *corev1.Pod {
-	own := map[string]string{"app": fmt.Sprintf("app%d", a)}
-	p := testkit.Pod("default", own["app"], rapid.SampledFrom([]string{"300m", "500m", "1", "1500m"}).Draw(t, "request"), "1Gi", own)
-	p.Spec.Priority = new(int32)
-	*p.Spec.Priority = int32(rapid.IntRange(0, 1).Draw(t, "priority"))
-	// Whom a term is about: the app itself, or another.
-	about := &metav1.LabelSelector{MatchLabels: map[string]string{"app": fmt.Sprintf("app%d", rapid.SampledFrom([]int{a, a, (a + 1) % 5}).Draw(t, "about"))}}
-	key := rapid.SampledFrom([]string{corev1.LabelTopologyZone, corev1.LabelHostname}).Draw(t, "key")
-	if rapid.IntRange(0, 3).Draw(t, "tolerates") == 0 {
-		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	}
-	terms := []corev1.PodAffinityTerm{{TopologyKey: key, LabelSelector: about}}
-	switch rapid.SampledFrom([]string{"free", "spread", "spread", "anti", "affinity", "port", "zone", "both"}).Draw(t, "kind") {
-	case "spread":
-		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-			MaxSkew: int32(rapid.IntRange(1, 2).Draw(t, "skew")), TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: about,
-		}}
-		if rapid.IntRange(0, 4).Draw(t, "min domains") == 0 {
-			p.Spec.TopologySpreadConstraints[0].MinDomains = new(int32)
-			*p.Spec.TopologySpreadConstraints[0].MinDomains = 2
-		}
-		if rapid.IntRange(0, 3).Draw(t, "honor taints") == 0 {
-			honor := corev1.NodeInclusionPolicyHonor
-			p.Spec.TopologySpreadConstraints[0].NodeTaintsPolicy = &honor
-		}
-	case "anti":
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
-	case "affinity":
-		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
-	case "port":
-		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80, Protocol: corev1.ProtocolTCP}}
-	case "zone":
-		p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: rapid.SampledFrom(zones).Draw(t, "zone selector")}
-	case "both":
-		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: about,
-		}}
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: corev1.LabelHostname, LabelSelector: about}}}}
-	}
-	return p
-}
 
 func planOf(c *testkit.Cluster, p model.Policy) (*model.Snapshot, *schedsim.World, scaleup.Result) {
 	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, p.Rules)
@@ -177,8 +27,8 @@ func text(s *model.Snapshot, r scaleup.Result) string {
 // out every placement behind a plan.
 func TestPlanIsFeasible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		drawn := drawWorld(t)
-		s, w, r := planOf(drawn.build(inOrder), drawn.policy)
+		drawn := testkit.DrawWorld(t)
+		s, w, r := planOf(drawn.Build(testkit.InOrder), drawn.Policy)
 		defer w.Close()
 		if err := schedsim.Referee(w); err != nil {
 			t.Fatalf("%v\n%s", err, text(s, r))
@@ -190,8 +40,8 @@ func TestPlanIsFeasible(t *testing.T) {
 // as a whole, whatever it was before.
 func TestPlanKeepsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		drawn := drawWorld(t)
-		s, w, r := planOf(drawn.build(inOrder), drawn.policy)
+		drawn := testkit.DrawWorld(t)
+		s, w, r := planOf(drawn.Build(testkit.InOrder), drawn.Policy)
 		defer w.Close()
 		target := map[provider.GroupID]int{}
 		for _, g := range s.Groups {
@@ -224,7 +74,7 @@ func TestPlanKeepsLimits(t *testing.T) {
 		if grew && pool > s.Pools[0].Max {
 			t.Fatalf("the pool grows to %d above %d", pool, s.Pools[0].Max)
 		}
-		p := drawn.policy.ScaleUp
+		p := drawn.Policy.ScaleUp
 		if len(r.Grow) > 0 && p.MaxNodesTotal > 0 && nodes > p.MaxNodesTotal {
 			t.Fatalf("%d nodes above %d", nodes, p.MaxNodesTotal)
 		}
@@ -238,8 +88,8 @@ func TestPlanKeepsLimits(t *testing.T) {
 // growth that the limits allow would take one more.
 func TestPlanIsComplete(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		drawn := drawWorld(t)
-		s, w, r := planOf(drawn.build(inOrder), drawn.policy)
+		drawn := testkit.DrawWorld(t)
+		s, w, r := planOf(drawn.Build(testkit.InOrder), drawn.Policy)
 		defer w.Close()
 		for _, v := range r.Pending {
 			if v.Left == 0 {
@@ -279,10 +129,10 @@ func limited(r model.Reason) bool {
 // plan.
 func TestPlanDoesNotDependOnOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		drawn := drawWorld(t)
-		s1, w1, r1 := planOf(drawn.build(inOrder), drawn.policy)
+		drawn := testkit.DrawWorld(t)
+		s1, w1, r1 := planOf(drawn.Build(testkit.InOrder), drawn.Policy)
 		defer w1.Close()
-		s2, w2, r2 := planOf(drawn.build(backwards), drawn.policy)
+		s2, w2, r2 := planOf(drawn.Build(testkit.Backwards), drawn.Policy)
 		defer w2.Close()
 		if a, b := text(s1, r1), text(s2, r2); a != b {
 			t.Fatalf("two plans:\n%s\n%s", a, b)
@@ -293,15 +143,15 @@ func TestPlanDoesNotDependOnOrder(t *testing.T) {
 // TestWarmIsCold: a world that reuses another's memory gives the same plan.
 func TestWarmIsCold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		first, second := drawWorld(t), drawWorld(t)
-		s0, w0, _ := planOf(first.build(inOrder), first.policy)
-		seen := second.build(inOrder).Observation()
-		s1 := model.NewSnapshot(nil, seen, model.Standing{}, second.policy.Rules)
+		first, second := testkit.DrawWorld(t), testkit.DrawWorld(t)
+		s0, w0, _ := planOf(first.Build(testkit.InOrder), first.Policy)
+		seen := second.Build(testkit.InOrder).Observation()
+		s1 := model.NewSnapshot(nil, seen, model.Standing{}, second.Policy.Rules)
 		w1 := schedsim.Load(w0, s1)
 		defer w1.Close()
-		warm := text(s1, scaleup.Plan(w1, s1, second.policy))
+		warm := text(s1, scaleup.Plan(w1, s1, second.Policy))
 		_ = s0
-		s2, w2, r2 := planOf(second.build(inOrder), second.policy)
+		s2, w2, r2 := planOf(second.Build(testkit.InOrder), second.Policy)
 		defer w2.Close()
 		if cold := text(s2, r2); warm != cold {
 			t.Fatalf("warm:\n%s\ncold:\n%s", warm, cold)

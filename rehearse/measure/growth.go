@@ -1,0 +1,155 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
+	"github.com/plimsoll-dev/plimsoll/rehearse/component"
+	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
+)
+
+const (
+	growthPods = 2000
+	workload   = "load"
+
+	startLimit  = 2 * time.Minute
+	growthLimit = 3 * time.Minute
+)
+
+// What is aimed at, and what the Cluster Autoscaler needed for the same.
+const (
+	growthAim, growthUpstream = 20 * time.Second, 50 * time.Second
+	cpuAim, cpuUpstream       = 3 * time.Second, 4 * time.Second
+	peakAim, peakUpstream     = 130, 138 // megabytes
+)
+
+// GrowthFigures are those of 2,000 pending one-core pods onto 8-core nodes.
+type GrowthFigures struct {
+	Pods       int
+	Nodes      int           // bought
+	Bound      time.Duration // from the scale command until every pod had a node
+	Alone      time.Duration // the same without Plimsoll, the nodes being there
+	Plimsoll   Cost          // from its start until every pod had a node
+	Divergence int
+	Components map[string]time.Duration // processor time while the pods were bound
+}
+
+// Growth measures 2,000 pods that Plimsoll buys nodes for and then, on the same
+// control plane with Plimsoll gone and its nodes kept, the same 2,000 pods once
+// more. The second pass finds everything warm: the ratio errs against Plimsoll.
+func Growth(ctx context.Context, plimsoll string, log *slog.Logger) (f GrowthFigures, err error) {
+	group := stage.Group{Name: "eight-core", CPU: "8", Memory: "32Gi", Max: 1000}
+	load := stage.Workload{Name: workload, CPU: "1", Memory: "2Gi"}
+	f.Pods = growthPods
+
+	// 1. An empty cluster, Plimsoll at its defaults.
+	s, err := open(ctx, log)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(s.WithLog(err), s.Close()) }()
+	if err := start(ctx, s, plimsoll, []stage.Group{group}, "--kwok-keep-nodes"); err != nil {
+		return f, err
+	}
+	if err := s.Create(ctx, load); err != nil {
+		return f, err
+	}
+
+	// 2. The growth.
+	before, err := componentTimes(s)
+	if err != nil {
+		return f, err
+	}
+	if f.Bound, err = scaleUntilBound(ctx, s, growthPods); err != nil {
+		return f, err
+	}
+	if f.Plimsoll, err = processCost(s, autoscaler.Name); err != nil {
+		return f, err
+	}
+	after, err := componentTimes(s)
+	if err != nil {
+		return f, err
+	}
+	f.Components = map[string]time.Duration{}
+	for name, spent := range after {
+		f.Components[name] = spent - before[name]
+	}
+	f.Nodes = s.Watch.Tally().Groups[group.Name].Ever
+	if f.Divergence, err = divergence(ctx, s.MetricsURL()); err != nil {
+		return f, err
+	}
+
+	// 3. The control plane alone, on the same nodes.
+	if _, err := s.Cluster.Processes().End(autoscaler.Name); err != nil {
+		return f, err
+	}
+	if err := s.Scale(ctx, workload, 0); err != nil {
+		return f, err
+	}
+	err = wait(ctx, s, growthLimit, "the pods of the first pass are gone", func(t stage.Tally) bool { return t.Pods().All == 0 })
+	if err != nil {
+		return f, err
+	}
+	f.Alone, err = scaleUntilBound(ctx, s, growthPods)
+	return f, err
+}
+
+// scaleUntilBound scales the workload and returns how long it took until every
+// pod had a node.
+func scaleUntilBound(ctx context.Context, s *stage.Stage, pods int) (time.Duration, error) {
+	began := time.Now()
+	if err := s.Scale(ctx, workload, pods); err != nil {
+		return 0, err
+	}
+	err := wait(ctx, s, growthLimit, fmt.Sprintf("%d pods are bound", pods), func(t stage.Tally) bool {
+		return t.Workloads[workload].Bound == pods
+	})
+	return time.Since(began), err
+}
+
+func open(ctx context.Context, log *slog.Logger) (*stage.Stage, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready within %s", startLimit))
+	defer cancel()
+	return stage.Open(ctx, log)
+}
+
+func start(ctx context.Context, s *stage.Stage, plimsoll string, groups []stage.Group, flags ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready within %s", startLimit))
+	defer cancel()
+	return s.Autoscale(ctx, plimsoll, groups, flags...)
+}
+
+// wait waits within a limit; a process that dies ends it at once.
+func wait(ctx context.Context, s *stage.Stage, limit time.Duration, what string, done func(stage.Tally) bool) error {
+	ctx, release := s.Guard(ctx)
+	defer release()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the limit of %s is over", limit))
+	defer cancel()
+	return s.Watch.Wait(ctx, what, done)
+}
+
+func processCost(s *stage.Stage, name string) (Cost, error) {
+	pid, err := s.PID(name)
+	if err != nil {
+		return Cost{}, err
+	}
+	return costOf(pid)
+}
+
+var componentNames = []string{component.Etcd, component.APIServer, component.ControllerManager, component.Scheduler, component.Kwok}
+
+func componentTimes(s *stage.Stage) (map[string]time.Duration, error) {
+	times := map[string]time.Duration{}
+	for _, name := range append([]string{autoscaler.Name}, componentNames...) {
+		cost, err := processCost(s, name)
+		if err != nil {
+			return nil, err
+		}
+		times[name] = cost.CPU
+	}
+	return times, nil
+}
