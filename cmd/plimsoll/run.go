@@ -99,13 +99,6 @@ func run(ctx context.Context, c config.Config, log *slog.Logger) error {
 	defer background.Wait()
 	defer stopObserving()
 	background.Go(func() { observer.Run(observing) })
-	if n, ok := cloud.(provider.Notifier); ok {
-		background.Go(func() {
-			if err := n.Notify(observing, observer.Refresh); err != nil && observing.Err() == nil {
-				log.Warn("the provider tells of no more changes; it is read at each interval", "error", err)
-			}
-		})
-	}
 	if err := observer.WaitForSync(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil

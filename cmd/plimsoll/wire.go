@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -45,18 +46,30 @@ func newProvider(ctx context.Context, c config.Config, rc *rest.Config, log *slo
 	return nil, fmt.Errorf("provider %q is known and not wired", c.Cloud.Provider)
 }
 
-// restConfig says how the API server is reached: by the kubeconfig, by the
-// server's address, or from inside of the cluster.
+// restConfig says how the API server is reached: by --kubeconfig or
+// --kubernetes; else from inside of the cluster; else, on a person's machine,
+// as kubectl would find it.
 func restConfig(c config.Cluster) (*rest.Config, error) {
-	rc, err := clientcmd.BuildConfigFromFlags(c.Server, c.Kubeconfig)
+	rc, err := find(c)
 	if err != nil {
-		return nil, fmt.Errorf("find the API server (--kubeconfig, --kubernetes, or the pod's own service account): %w", err)
+		return nil, fmt.Errorf("find the API server (--kubeconfig, --kubernetes, the pod's own service account, or KUBECONFIG): %w", err)
 	}
 	rc.QPS, rc.Burst = c.QPS, c.Burst
 	rc.ContentType = c.ContentType
 	rc.AcceptContentTypes = c.ContentType + ",application/json"
 	rc.UserAgent = c.UserAgent
 	return rc, nil
+}
+
+func find(c config.Cluster) (*rest.Config, error) {
+	if c.Kubeconfig != "" || c.Server != "" {
+		return clientcmd.BuildConfigFromFlags(c.Server, c.Kubeconfig)
+	}
+	rc, err := rest.InClusterConfig()
+	if !errors.Is(err, rest.ErrNotInCluster) {
+		return rc, err
+	}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 }
 
 // newLog makes the one logger, which client-go's lines go through as well.

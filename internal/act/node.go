@@ -107,7 +107,7 @@ func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provi
 	}
 	var landed []string
 	for i := range pods.Items {
-		if staysBehind(&pods.Items[i]) {
+		if staysBehind(&pods.Items[i], call.ExpendableBelow) {
 			continue
 		}
 		landed = append(landed, pods.Items[i].Namespace+"/"+pods.Items[i].Name)
@@ -120,8 +120,12 @@ func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provi
 }
 
 // staysBehind tells whether a pod goes with its node without anyone's loss: it
-// belongs to the node, or has ended.
-func staysBehind(pod *corev1.Pod) bool {
+// belongs to the node, or has ended, or the operator holds pods of its priority
+// for expendable.
+func staysBehind(pod *corev1.Pod, expendableBelow int32) bool {
+	if pod.Spec.Priority != nil && *pod.Spec.Priority < expendableBelow {
+		return true
+	}
 	if _, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]; ok {
 		return true
 	}

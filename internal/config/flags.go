@@ -156,7 +156,7 @@ func (f *Flags) section(title string, fill func(*pflag.FlagSet), main ...string)
 }
 
 // normalize lets flags be spelled with underscores, as the Cluster Autoscaler
-// does, and knows the alias that a seed of the kwok provider uses.
+// does, and knows --cloudprovider as another spelling of --cloud-provider.
 func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	name = strings.ReplaceAll(name, "_", "-")
 	if name == "cloudprovider" {

@@ -119,7 +119,8 @@ func nodeCall(s *model.Snapshot, p model.Policy, n *model.Node, step drain.Step)
 	return model.Call{
 		ID: fmt.Sprintf("%s/%s/%d", verbID(step.Verb), n.Name, s.Now.UnixNano()), Verb: step.Verb,
 		Group: s.Groups[n.Group].ID, Pool: s.Groups[n.Group].Pool, Node: n.Name, Instance: n.Instance,
-		Deadline: s.Now.Add(p.CallDeadline), Reason: step.Reason, Why: step.Why,
+		ExpendableBelow: p.Rules.ExpendableBelow,
+		Deadline:        s.Now.Add(p.CallDeadline), Reason: step.Reason, Why: step.Why,
 	}
 }
 

@@ -158,6 +158,7 @@ func (b *builder) nodes(seen Observation) {
 		n.Standing = b.standing.Nodes[n.Name]
 		n.Kind = b.kind(&n, instance)
 		n.Batches = b.batches(o.Pods, nominated[n.Name])
+		n.Occupants, n.FirstOccupant = b.occupants(o.Pods)
 		if n.Group >= 0 {
 			b.countNode(&b.snap.Groups[n.Group], n.Kind)
 		}
@@ -228,6 +229,20 @@ func (b *builder) takesRoom(p *Pod) bool {
 		return false
 	}
 	return p.Flags&(FromDaemonSet|Mirror) != 0 || b.classes.contents.Specs[p.Spec].Priority >= b.rules.ExpendableBelow
+}
+
+func (b *builder) occupants(pods []Pod) (count int, first string) {
+	for i := range pods {
+		p := &pods[i]
+		if p.Flags&(FromDaemonSet|Mirror|Finished) != 0 || b.classes.contents.Specs[p.Spec].Priority < b.rules.ExpendableBelow {
+			continue
+		}
+		if count == 0 {
+			first = p.Name
+		}
+		count++
+	}
+	return count, first
 }
 
 // batches counts pods by class, in the order in which classes were first met;

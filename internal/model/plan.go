@@ -37,6 +37,9 @@ type Call struct {
 	// From and To are Grow's targets. MaxTo is the group's limit when it was
 	// decided; act refuses a To above it (rule P4).
 	From, To, MaxTo int
+	// ExpendableBelow: pods of a lower priority are no reason for Remove to
+	// leave a node alone.
+	ExpendableBelow int32
 	// Deadline ends the call; at it, the call may have happened.
 	Deadline time.Time
 	// Reason and Why explain it: a code, and a line for a person.

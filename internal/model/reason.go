@@ -88,8 +88,6 @@ const (
 	PodLanded                 Reason = "PodLanded"
 	AllOrNothing              Reason = "AtomicScaleDownFailed"
 	InstanceHeld              Reason = "InstanceHeld"
-	RemovalUnderWay           Reason = "RemovalUnderWay"
-	PendingPodsWaitForGrowth  Reason = "PendingPodsWaitForGrowth"
 	NodeWithoutKnownInstance  Reason = "UnknownInstance"
 	ResourceVersionNotYetSeen Reason = "WriteNotYetSeen"
 )

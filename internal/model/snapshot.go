@@ -103,6 +103,11 @@ type Node struct {
 	Batches []Batch
 	// Bound are the pods bound to it as observed.
 	Bound []Pod
+	// Occupants counts the pods that keep the node: all but those of
+	// DaemonSets, static pods, those that have ended and expendable ones.
+	// FirstOccupant names one of them.
+	Occupants     int
+	FirstOccupant string
 	// Standing is what the ledger knows of it.
 	Standing NodeStanding
 	// Unknown: it is younger than the inventory and no instance matches it

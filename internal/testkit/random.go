@@ -132,7 +132,7 @@ func drawPod(t *rapid.T, a int) *corev1.Pod {
 		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	}
 	terms := []corev1.PodAffinityTerm{{TopologyKey: key, LabelSelector: about}}
-	switch rapid.SampledFrom([]string{"free", "spread", "spread", "anti", "affinity", "port", "zone", "both"}).Draw(t, "kind") {
+	switch rapid.SampledFrom([]string{"free", "spread", "spread", "anti", "affinity", "port", "zone", "both", "seek"}).Draw(t, "kind") {
 	case "spread":
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 			MaxSkew: int32(rapid.IntRange(1, 2).Draw(t, "skew")), TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: about,
@@ -153,6 +153,9 @@ func drawPod(t *rapid.T, a int) *corev1.Pod {
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80, Protocol: corev1.ProtocolTCP}}
 	case "zone":
 		p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: rapid.SampledFrom(zones).Draw(t, "zone selector")}
+	case "seek":
+		SpreadOver(p, corev1.LabelTopologyZone, 1, own)
+		Together(p, corev1.LabelTopologyZone, about.MatchLabels)
 	case "both":
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: about,

@@ -42,7 +42,7 @@ const defaultWithin = time.Minute
 //	spread LABEL [VALUE=N ...]       wait until the pods are spread so over the nodes' label
 //	event REASON REGEXP              wait for an event of Plimsoll about the script's objects
 //	lease free | held | steal        the leader's lease: wait until it is, or take it as somebody else
-//	kill COMPONENT                   kill -9 a component of the control plane
+//	crash COMPONENT                  kill -9 a component of the control plane
 //	back                             wait until every component serves again
 //
 // Each waits at most a minute, or as long as -within=DURATION says, and fails
@@ -63,7 +63,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"spread":   command(2, (*world).cmdSpread),
 	"event":    command(2, (*world).cmdEvent),
 	"lease":    command(1, (*world).cmdLease),
-	"kill":     command(1, (*world).cmdKill),
+	"crash":    command(1, (*world).cmdCrash),
 	"back":     command(0, (*world).cmdBack),
 }
 
@@ -219,6 +219,6 @@ func (w *world) plimsollName(c *call) string {
 	return "plimsoll"
 }
 
-func (w *world) cmdKill(c *call) error { return w.plane.Processes().Kill(c.args[0]) }
+func (w *world) cmdCrash(c *call) error { return w.plane.Processes().Kill(c.args[0]) }
 
 func (w *world) cmdBack(c *call) error { return w.plane.WaitReady(c.ctx) }

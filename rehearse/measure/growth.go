@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
-	"github.com/plimsoll-dev/plimsoll/rehearse/component"
 	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
 
 const (
-	growthPods = 2000
-	workload   = "load"
+	growthPods  = 2000
+	podsPerNode = 8
+	workload    = "load"
 
 	startLimit  = 2 * time.Minute
 	growthLimit = 3 * time.Minute
@@ -31,11 +31,15 @@ const (
 type GrowthFigures struct {
 	Pods       int
 	Nodes      int           // bought
-	Bound      time.Duration // from the scale command until every pod had a node
+	FirstNode  time.Duration // from the scale command until there was a node
+	EnoughRoom time.Duration // and until enough nodes for all pods were ready
+	Bound      time.Duration // and until every pod had a node
 	Alone      time.Duration // the same without Plimsoll, the nodes being there
 	Plimsoll   Cost          // from its start until every pod had a node
 	Divergence int
 	Components map[string]time.Duration // processor time while the pods were bound
+	Foreign    float64                  // share of the machine that other programs took meanwhile
+	ForeignToo float64                  // the same in the second pass
 }
 
 // Growth measures 2,000 pods that Plimsoll buys nodes for and then, on the same
@@ -64,7 +68,29 @@ func Growth(ctx context.Context, plimsoll string, log *slog.Logger) (f GrowthFig
 	if err != nil {
 		return f, err
 	}
-	if f.Bound, err = scaleUntilBound(ctx, s, growthPods); err != nil {
+	began := time.Now()
+	busy, err := startForeign(s)
+	if err != nil {
+		return f, err
+	}
+	if err := s.Scale(ctx, workload, growthPods); err != nil {
+		return f, err
+	}
+	for _, step := range []struct {
+		took *time.Duration
+		what string
+		done func(stage.Tally) bool
+	}{
+		{&f.FirstNode, "there is a node", func(t stage.Tally) bool { return t.Nodes().Ever > 0 }},
+		{&f.EnoughRoom, "there is room for all pods", func(t stage.Tally) bool { return t.Nodes().Ready*podsPerNode >= growthPods }},
+		{&f.Bound, "every pod has a node", func(t stage.Tally) bool { return t.Workloads[workload].Bound == growthPods }},
+	} {
+		if err := wait(ctx, s, growthLimit, step.what, step.done); err != nil {
+			return f, err
+		}
+		*step.took = time.Since(began)
+	}
+	if f.Foreign, err = busy.share(s); err != nil {
 		return f, err
 	}
 	if f.Plimsoll, err = processCost(s, autoscaler.Name); err != nil {
@@ -94,7 +120,13 @@ func Growth(ctx context.Context, plimsoll string, log *slog.Logger) (f GrowthFig
 	if err != nil {
 		return f, err
 	}
-	f.Alone, err = scaleUntilBound(ctx, s, growthPods)
+	if busy, err = startForeign(s); err != nil {
+		return f, err
+	}
+	if f.Alone, err = scaleUntilBound(ctx, s, growthPods); err != nil {
+		return f, err
+	}
+	f.ForeignToo, err = busy.share(s)
 	return f, err
 }
 
@@ -140,16 +172,18 @@ func processCost(s *stage.Stage, name string) (Cost, error) {
 	return costOf(pid)
 }
 
-var componentNames = []string{component.Etcd, component.APIServer, component.ControllerManager, component.Scheduler, component.Kwok}
-
+// componentTimes are the processor times of whatever runs on the stage.
 func componentTimes(s *stage.Stage) (map[string]time.Duration, error) {
 	times := map[string]time.Duration{}
-	for _, name := range append([]string{autoscaler.Name}, componentNames...) {
-		cost, err := processCost(s, name)
+	for _, status := range s.Cluster.Processes().Processes() {
+		if !status.Running {
+			continue
+		}
+		cost, err := costOf(status.PID)
 		if err != nil {
 			return nil, err
 		}
-		times[name] = cost.CPU
+		times[status.Name] = cost.CPU
 	}
 	return times, nil
 }

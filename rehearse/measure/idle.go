@@ -14,10 +14,11 @@ import (
 const (
 	idleNodes = 1000
 
-	// What was busy at the start is over after the one; the other holds several
-	// heartbeats of every node.
+	// What was busy at the start is over after this.
 	settleTime = 45 * time.Second
-	idleWindow = 90 * time.Second
+	// The window holds a whole heartbeat of every node: the nodes are of one age,
+	// and in a shorter one there might be none.
+	idleWindow = component.NodeHeartbeat
 )
 
 // IdleFigures are what nodes cost on which nothing happens.

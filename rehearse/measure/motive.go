@@ -31,6 +31,7 @@ type MotiveFigures struct {
 	Plimsoll   Cost          // from its start until then
 	Growing    time.Duration // Plimsoll's processor time while they were bound
 	Divergence int
+	Foreign    float64 // share of the machine that other programs took meanwhile
 }
 
 // motiveCluster is 30 apps, each alone on tainted groups of its own in three
@@ -87,10 +88,17 @@ func Motive(ctx context.Context, plimsoll string, log *slog.Logger) (f MotiveFig
 	}
 
 	// 2. From 1 to 5,000.
+	busy, err := startForeign(s)
+	if err != nil {
+		return f, err
+	}
 	if f.Bound, err = scaleUntilBound(ctx, s, motivePods); err != nil {
 		return f, err
 	}
 	if f.Plimsoll, err = processCost(s, autoscaler.Name); err != nil {
+		return f, err
+	}
+	if f.Foreign, err = busy.share(s); err != nil {
 		return f, err
 	}
 	f.Growing = f.Plimsoll.CPU - before.CPU

@@ -69,7 +69,8 @@ type AffinityRun struct {
 	Before   map[string]Usage
 	After    map[string]Usage
 	Placed   map[string]int // pods of the arriving workload, by group
-	Waited   int            // of them, those that the scheduler refused at first
+	Refused  int            // of them, those that the scheduler found no node for at first
+	Waited   int            // of them, those that are on nodes bought for them
 	AllRun   time.Duration
 }
 
@@ -115,7 +116,8 @@ those shapes. Then %d pods of 1 core : %d GiB arrive, %s.`, r.name(), nodesPerRa
 		if err != nil {
 			return err
 		}
-		if r.Before, _, err = take(ctx, s); err != nil {
+		before, err := take(ctx, s)
+		if err != nil {
 			return err
 		}
 
@@ -128,38 +130,62 @@ those shapes. Then %d pods of 1 core : %d GiB arrive, %s.`, r.name(), nodesPerRa
 		if err != nil {
 			return err
 		}
-		r.Waited = s.Watch.Tally().Workloads[newWorkload].Waited
-		r.After, r.Placed, err = take(ctx, s)
-		return err
+		after, err := take(ctx, s)
+		if err != nil {
+			return err
+		}
+		r.Refused = s.Watch.Tally().Workloads[newWorkload].Waited
+		r.count(before, after)
+		return nil
 	})
 	return r, err
 }
 
-// take reads the cluster: the usage by group, and where the arriving workload is.
-func take(ctx context.Context, s *stage.Stage) (map[string]Usage, map[string]int, error) {
+// census is every node and pod at one time.
+type census struct {
+	nodes []corev1.Node
+	pods  []corev1.Pod
+}
+
+func take(ctx context.Context, s *stage.Stage) (census, error) {
 	nodes, err := s.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("count what is used: %w", err)
+		return census{}, fmt.Errorf("count what is used: %w", err)
 	}
 	pods, err := s.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("count what is used: %w", err)
+		return census{}, fmt.Errorf("count what is used: %w", err)
 	}
+	return census{nodes: nodes.Items, pods: pods.Items}, nil
+}
+
+// count fills in what follows from the cluster before and after.
+func (r *AffinityRun) count(before, after census) {
 	memoryPerCore := map[string]int64{}
 	for _, ratio := range ratios {
 		memoryPerCore[ratioGroup(ratio)] = int64(ratio) * gib
 	}
-	group := map[string]string{}
-	for i := range nodes.Items {
-		group[nodes.Items[i].Name] = stage.GroupOf(&nodes.Items[i])
+	r.Before = Account(before.nodes, before.pods, memoryPerCore)
+	r.After = Account(after.nodes, after.pods, memoryPerCore)
+
+	old, group := map[string]bool{}, map[string]string{}
+	for i := range before.nodes {
+		old[before.nodes[i].Name] = true
 	}
-	placed := map[string]int{}
-	for i := range pods.Items {
-		if pod := &pods.Items[i]; stage.WorkloadOf(pod) == newWorkload && pod.Spec.NodeName != "" {
-			placed[group[pod.Spec.NodeName]]++
+	for i := range after.nodes {
+		group[after.nodes[i].Name] = stage.GroupOf(&after.nodes[i])
+	}
+	r.Placed, r.Waited = map[string]int{}, 0
+	for i := range after.pods {
+		pod := &after.pods[i]
+		if stage.WorkloadOf(pod) != newWorkload || pod.Spec.NodeName == "" {
+			continue
+		}
+		r.Placed[group[pod.Spec.NodeName]]++
+		if !old[pod.Spec.NodeName] {
+			r.Waited++
 		}
 	}
-	return Account(nodes.Items, pods.Items, memoryPerCore), placed, nil
 }
 
 // CompareAffinity renders both runs side by side, and what they say.
@@ -195,14 +221,14 @@ func CompareAffinity(free, bound AffinityRun) string {
 
 `
 	for i, r := range runs {
-		text += fmt.Sprintf("  %s  %d of %d pods waited for a node, all ran after %.1f s, %d nodes bought, %s GiB stranded\n",
-			pad(r.name()+":", 10), r.Waited, placed[i], r.AllRun.Seconds(), after[i].Nodes-before[i].Nodes, gibs(after[i].StrandedMem))
+		text += fmt.Sprintf("  %s  %d nodes bought; %d of %d pods waited for them (kube-scheduler refused %d at first); all ran after %.1f s\n",
+			pad(r.name()+":", 10), after[i].Nodes-before[i].Nodes, r.Waited, placed[i], r.Refused, r.AllRun.Seconds())
 	}
 	large := ratioGroup(ratios[len(ratios)-1])
 	return text + fmt.Sprintf(`
-  As it is, %d of the 1:%d pods went to 1:16 nodes, and stranded %s GiB there; with the
-  affinity %d did, and %s GiB are stranded. The price: %+d nodes bought now. The gain:
-  %d more pods of 1:16 find room without a new node.`,
+  As it is, %d of the 1:%d pods went to 1:16 nodes, which strands %s GiB there; with
+  the affinity %d did, which strands %s GiB. Nodes bought with the affinity: %+d. Pods
+  of 1:16 that find room without a new node: %+d.`,
 		free.Placed[large], newMemory, gibs(free.After[large].StrandedMem-free.Before[large].StrandedMem),
 		bound.Placed[large], gibs(bound.After[large].StrandedMem-bound.Before[large].StrandedMem),
 		(after[1].Nodes-before[1].Nodes)-(after[0].Nodes-before[0].Nodes),

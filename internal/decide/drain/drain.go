@@ -33,8 +33,8 @@ func Next(n *model.Node, now time.Time, p model.ScaleDownPolicy) Step {
 	}
 	switch d.Stage {
 	case model.Tainted:
-		if count, first := Occupants(n); count > 0 {
-			return Step{Verb: model.Untaint, Reason: model.PodLanded, Why: fmt.Sprintf("pod %s is on it", first.Name)}
+		if n.Occupants > 0 {
+			return Step{Verb: model.Untaint, Reason: model.PodLanded, Why: fmt.Sprintf("pod %s is on it", n.FirstOccupant)}
 		}
 		if at := d.Since.Add(p.DeleteDelay); now.Before(at) {
 			return Step{Wake: at}
@@ -44,18 +44,4 @@ func Next(n *model.Node, now time.Time, p model.ScaleDownPolicy) Step {
 		return Step{Verb: model.Untaint, Reason: model.PodLanded, Why: d.Why}
 	}
 	return Step{}
-}
-
-// Occupants counts the pods that keep a node: all but those of DaemonSets,
-// static pods and those that have ended. The first of them is named.
-func Occupants(n *model.Node) (count int, first *model.Pod) {
-	for i := range n.Bound {
-		if n.Bound[i].Flags&(model.FromDaemonSet|model.Mirror|model.Finished) == 0 {
-			if count == 0 {
-				first = &n.Bound[i]
-			}
-			count++
-		}
-	}
-	return count, first
 }

@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -89,8 +88,8 @@ func needed(s *model.Snapshot, n *model.Node, reserved bool) *model.Verdict {
 	case n.Standing.AwaitVersion != "":
 		return &model.Verdict{Reason: model.ResourceVersionNotYetSeen}
 	}
-	if count, first := drain.Occupants(n); count > 0 {
-		return &model.Verdict{Reason: model.NotEmpty, Detail: strconv.Itoa(count) + " pods, " + first.Name + " among them", Fix: "it has no pods of its own"}
+	if n.Occupants > 0 {
+		return &model.Verdict{Reason: model.NotEmpty, Detail: strconv.Itoa(n.Occupants) + " pods, " + n.FirstOccupant + " among them", Fix: "it has no pods of its own"}
 	}
 	if reserved {
 		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there", Fix: "they are bound elsewhere"}

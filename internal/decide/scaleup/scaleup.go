@@ -72,12 +72,14 @@ func (pl *planner) plan(p model.Policy, seeds []int) Result {
 	// 4. Classes whose pods depend on whole topology domains, one by one; then
 	// all others, a group at a time. Pods of one class may be what another's
 	// affinity waits for, so that it is done again while it helps.
-	for before := -1; before != pl.leftOver(waiting); {
-		before = pl.leftOver(waiting)
-		pl.growOverDomains(waiting)
-		pl.growInBulk(waiting)
+	// A seed that proves idle goes, and its domain with it: that may let more in.
+	for again := true; again; again = pl.dropIdle() && pl.leftOver(waiting) > 0 {
+		for before := -1; before != pl.leftOver(waiting); {
+			before = pl.leftOver(waiting)
+			pl.growOverDomains(waiting)
+			pl.growInBulk(waiting)
+		}
 	}
-	pl.dropIdle()
 	// 5. What became of each class, and of each group for it.
 	return pl.result(waiting)
 }
@@ -99,15 +101,19 @@ func (pl *planner) seed(counts []int) {
 	}
 }
 
-// dropIdle gives up the seeds that turned out to be of no use.
-func (pl *planner) dropIdle() {
+// dropIdle gives up the seeds that turned out to be of no use, and tells
+// whether there were any.
+func (pl *planner) dropIdle() bool {
+	dropped := false
 	for _, id := range pl.w.Idle() {
 		if group, ok := pl.seeds[id]; ok {
 			pl.w.Drop(id)
 			pl.limits.take(group, -1)
 			pl.grown[group].nodes--
+			dropped = true
 		}
 	}
+	return dropped
 }
 
 // domainsMoved tells whether a class with a spread constraint was placed before

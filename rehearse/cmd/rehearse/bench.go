@@ -37,7 +37,7 @@ print them beside what is aimed at:
   motive  1 to 5,000 pods beside 30 apps with three groups each
   idle    what 1,000 nodes cost on which nothing happens
 
-It takes about five minutes. The machine should have nothing else to do.`,
+It takes about ten minutes, most of them for idle. The machine should have nothing else to do.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			for _, name := range only {

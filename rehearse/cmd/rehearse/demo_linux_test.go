@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A story on a busy machine; far more than one should take.
+const storyLimit = 4 * time.Minute
+
+// shippedPlimsoll is what `make build` builds.
+func shippedPlimsoll(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../../bin/plimsoll")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("the stories play with the shipped binary; run `make build` first: %v", err)
+	}
+	return path
+}
+
+// demoProgram starts `rehearse demo` and returns what it writes to its output.
+func demoProgram(t *testing.T, args ...string) (*program, *lockedBuffer) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), storyLimit)
+	t.Cleanup(cancel)
+	p := &program{t: t, home: t.TempDir(), stderr: &lockedBuffer{}, ended: make(chan error, 1)}
+	plain := command(p.home, append([]string{"demo"}, args...)...)
+	p.cmd = exec.CommandContext(ctx, plain.Path, plain.Args[1:]...)
+	p.cmd.Env = plain.Env
+	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
+	out := &lockedBuffer{}
+	p.cmd.Stdout, p.cmd.Stderr = out, p.stderr
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	go func() { p.ended <- p.cmd.Wait() }()
+	return p, out
+}
+
+// until waits for a text; the children are those of that moment.
+func (p *program) until(out *lockedBuffer, text string) map[string]int {
+	p.t.Helper()
+	for deadline := time.Now().Add(storyLimit); !strings.Contains(out.text(), text); {
+		select {
+		case err := <-p.ended:
+			p.t.Fatalf("it ended (%v) before it said %q:\n%s\n%s", err, text, out.text(), p.stderr.text())
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("it never said %q:\n%s", text, out.text())
+		}
+	}
+	return p.children()
+}
+
+// endsWell waits for an end without an error.
+func (p *program) endsWell(out *lockedBuffer) {
+	p.t.Helper()
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			p.t.Fatalf("it ended with %v:\n%s\n%s", err, out.text(), p.stderr.text())
+		}
+	case <-time.After(storyLimit):
+		p.t.Fatalf("it does not end:\n%s", out.text())
+	}
+}
+
+func TestDemoGrowthOnce(t *testing.T) {
+	p, out := demoProgram(t, "--story=growth", "--once", "--plimsoll", shippedPlimsoll(t))
+	children := p.until(out, "Three Deployments arrive")
+	if _, ok := children["kube-scheduler"]; !ok {
+		t.Errorf("the components are %v", children)
+	}
+	p.endsWell(out)
+	p.leavesNothing(children)
+
+	said := out.text()
+	for _, want := range []string{
+		`▸ plimsoll buys \d+ nodes for \d+ pods`,
+		`▸ event on pod \S+: TriggeredScaleUp: pod triggered scale-up: \[`,
+		`▸ plimsoll removes `,
+		`▸ event on node \S+: ScaleDown: `,
+		`general-a +1 +[6-9] +\d+ +1 +1\n`, // one always stays
+		`general-b +0 +[6-9] +\d+ +0 +0\n`, // 50 of the spread pods in each zone: at least 7 nodes
+		`general-c +0 +[6-9] +\d+ +0 +0\n`,
+		`batch +0 +20 +20 +0 +0\n`,
+		`web +150 +150 `, `render +100 +100 `, `cache +60 +60 `,
+		`all pods run: \d+\.\d s after`, `all nodes gone that should go: \d+\.\d s after`,
+	} {
+		if !regexp.MustCompile(want).MatchString(said) {
+			t.Errorf("it did not say %q", want)
+		}
+	}
+	if strings.Contains(said, "\x1b") {
+		t.Error("it moved the cursor of what is no terminal")
+	}
+	if t.Failed() {
+		t.Log(said)
+	}
+}
+
+// The proposal's theory: free, kube-scheduler puts some of the 1:7 pods on 1:16
+// nodes; with the affinity none, at the price of more nodes.
+func TestDemoAffinityOnce(t *testing.T) {
+	p, out := demoProgram(t, "--story=affinity", "--once", "--plimsoll", shippedPlimsoll(t))
+	p.endsWell(out)
+	p.leavesNothing(nil)
+
+	said := out.text()
+	for _, want := range []string{
+		// group, run, nodes before, bought, 1:7 pods, ...
+		`ratio-1-1 +as it is +26 +0 +0 `, `\n +affinity +26 +0 +0 `,
+		`ratio-1-16 +as it is +26 +0 +78 .* 702 +702 +0\n +affinity +26 +0 +0 .* 1248 +0 +78\n`,
+		`ratio-1-8 +as it is +26 +31 +322 .*\n +affinity +26 +41 +400 `,
+		`as it is: +31 nodes bought; 2\d\d of 400 pods waited`,
+		`affinity: +41 nodes bought; 3\d\d of 400 pods waited`,
+		`Nodes bought with the affinity: \+10`,
+	} {
+		if !regexp.MustCompile(want).MatchString(said) {
+			t.Errorf("it did not say %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(said)
+	}
+}
+
+func TestDemoStaysUntilASignal(t *testing.T) {
+	p, out := demoProgram(t, "--plimsoll", shippedPlimsoll(t))
+	children := p.until(out, "export KUBECONFIG=")
+	if nodes := p.kubectl("get", "nodes", "-o", "name"); strings.Count(nodes, "node/general-a-") != 1 || strings.Count(nodes, "\n") != 1 {
+		t.Errorf("the nodes are %q", nodes)
+	}
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	p.endsWell(out)
+	p.leavesNothing(children)
+}
+
+func TestDemoInterruptedInTheMiddle(t *testing.T) {
+	p, out := demoProgram(t, "--once", "--plimsoll", shippedPlimsoll(t))
+	children := p.until(out, "Three Deployments arrive")
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.wait(); err == nil || !strings.Contains(p.stderr.text(), errCutShort.Error()) {
+		t.Errorf("it ended with %v: %s", err, p.stderr.text())
+	}
+	p.leavesNothing(children)
+}
+
+func TestDemoTellsHowPlimsollDied(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "plimsoll")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho cannot start\nexit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := demoProgram(t, "--once", "--plimsoll", broken)
+	err := p.wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(p.stderr.text(), "plimsoll ended unexpectedly (exit status 3); the end of its log:\n  cannot start") {
+		t.Errorf("it ended with %v: %s", err, p.stderr.text())
+	}
+	p.leavesNothing(nil)
+}
+
+func TestDemoAndBenchRefuseBeforeTheyStart(t *testing.T) {
+	for want, args := range map[string][]string{
+		`there is no story "war"; there are growth and affinity`:     {"demo", "--story=war", "--plimsoll", "/bin/true"},
+		"the plimsoll binary is not there":                           {"demo", "--plimsoll", "/no/such/binary"},
+		`there is no measurement "all"; there are growth, motive, i`: {"bench", "--only=all"},
+	} {
+		home := t.TempDir()
+		out, err := command(home, args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%q: got %v: %s", args, err, out)
+		}
+		if entries, err := os.ReadDir(home); err != nil || len(entries) > 0 {
+			t.Errorf("%q left behind: %v, %v", args, entries, err)
+		}
+	}
+}

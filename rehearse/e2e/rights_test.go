@@ -1,0 +1,361 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
+	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
+	"github.com/plimsoll-dev/plimsoll/rehearse/supervise"
+)
+
+const (
+	rightsAtOnce = 4 // Plimsolls at the same time
+	missedWithin = 45 * time.Second
+)
+
+// right is the smallest thing that RBAC can grant.
+type right struct {
+	clusterWide           bool
+	group, resource, verb string
+	name                  string // of the one object, empty for all
+}
+
+func (r right) String() string {
+	return strings.Join(slices.DeleteFunc([]string{r.verb, r.group, r.resource, r.name}, func(s string) bool { return s == "" }), " ")
+}
+
+func (r right) rule() rbacv1.PolicyRule {
+	rule := rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}, Verbs: []string{r.verb}}
+	if r.name != "" {
+		rule.ResourceNames = []string{r.name}
+	}
+	return rule
+}
+
+// complaint is what the API server says to one who lacks the right, and so what
+// Plimsoll must pass on to a person.
+func (r right) complaint() *regexp.Regexp {
+	return regexp.MustCompile(fmt.Sprintf(`cannot %s resource \\*"%s\\*" in API group \\*"%s\\*"`, r.verb, r.resource, r.group))
+}
+
+// TestEachRightIsNeeded takes each right of Plimsoll's service account away from
+// a copy of it, lets Plimsoll live through a small story with what is left (nodes
+// come at the start, nobody needs them, they go), and wants it to say which right
+// is missing. A right that nobody misses is one too many.
+func TestEachRightIsNeeded(t *testing.T) {
+	r := sharedRig(t)
+	all := grantedRights(t, r)
+	makeProviderConfig(t, r)
+
+	t.Run("none is taken", func(t *testing.T) {
+		p := newDeputy(t, r, "all", all)
+		p.start(t, deputyStory{nodes: 2})
+		p.waitLog(t, regexp.MustCompile(`remove=`))
+		ctx, cancel := context.WithTimeout(t.Context(), missedWithin)
+		defer cancel()
+		gone := func() (bool, string) { n := len(r.nodesOf(p.name)); return n == 0, fmt.Sprintf("%d nodes", n) }
+		if err := poll(ctx, gone); err != nil {
+			t.Error("the nodes that nobody needs stay:", err)
+		}
+		if forbidden := regexp.MustCompile(`.*cannot \w+ resource.*`).FindString(p.read(t)); forbidden != "" {
+			t.Errorf("with every right, something is forbidden: %s", forbidden)
+		}
+	})
+	// The lease is one for all: these go one by one, while there is no lease yet.
+	for i, taken := range all {
+		if taken.resource == "leases" {
+			t.Run(taken.String(), func(t *testing.T) { mustBeMissed(t, r, all, i) })
+		}
+	}
+	t.Run("one is taken", func(t *testing.T) {
+		slots := make(chan struct{}, rightsAtOnce)
+		for i, taken := range all {
+			if taken.resource == "leases" {
+				continue
+			}
+			t.Run(taken.String(), func(t *testing.T) {
+				t.Parallel()
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				mustBeMissed(t, r, all, i)
+			})
+		}
+	})
+}
+
+func mustBeMissed(t *testing.T, r *rig, all []right, at int) {
+	taken := all[at]
+	p := newDeputy(t, r, fmt.Sprint(at), slices.Delete(slices.Clone(all), at, at+1))
+	p.start(t, storyFor(taken))
+	p.waitLog(t, taken.complaint())
+}
+
+// grantedRights are all rights of Plimsoll's service account, one by one; leases'
+// in the order in which a new lease needs them.
+func grantedRights(t *testing.T, r *rig) []right {
+	t.Helper()
+	rbac := r.plane.Client().RbacV1()
+	var all []right
+	add := func(clusterWide bool, rules []rbacv1.PolicyRule) {
+		for _, rule := range rules {
+			names := rule.ResourceNames
+			if len(names) == 0 {
+				names = []string{""}
+			}
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, name := range names {
+						for _, verb := range rule.Verbs {
+							all = append(all, right{clusterWide, group, resource, verb, name})
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, name := range []string{"plimsoll", "plimsoll:kwok-provider"} {
+		role, err := rbac.ClusterRoles().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(true, role.Rules)
+	}
+	role, err := rbac.Roles(metav1.NamespaceSystem).Get(t.Context(), "plimsoll", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(false, role.Rules)
+	return all
+}
+
+// makeProviderConfig makes what the kwok provider reads when no file is named.
+func makeProviderConfig(t *testing.T, r *rig) {
+	t.Helper()
+	maps := r.plane.Client().CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	for name, data := range map[string]map[string]string{
+		"kwok-provider-config": {"config": `
+apiVersion: v1alpha1
+readNodesFrom: configmap
+nodegroups: {fromNodeLabelKey: group}
+configmap: {name: kwok-provider-templates}
+`},
+		"kwok-provider-templates": {"templates": `
+apiVersion: v1
+kind: Node
+metadata: {name: rights, labels: {group: rights}}
+status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
+`},
+	} {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}
+		if _, err := maps.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := maps.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// deputyStory is what a deputy lives through.
+type deputyStory struct {
+	nodes     int // that the template desires
+	fromFile  bool
+	elects    bool
+	plainList bool // lists are not streamed, as with an older API server
+}
+
+// storyFor is the story in which a right is used.
+func storyFor(taken right) deputyStory {
+	story := deputyStory{nodes: 1, fromFile: true}
+	switch {
+	case taken.resource == "leases":
+		story.elects = true
+	case taken.resource == "configmaps" && taken.verb == "get":
+		story.fromFile = false
+	case taken.verb == "list":
+		story.plainList = true
+	case taken.resource == "events" && taken.verb == "patch":
+		// From the tenth on, events that are alike are counted in one.
+		story.nodes = 15
+	}
+	return story
+}
+
+// deputy is a service account with some of Plimsoll's rights, and a Plimsoll that
+// uses it.
+type deputy struct {
+	rig        *rig
+	name       string
+	kubeconfig string
+	dir        string
+}
+
+func newDeputy(t *testing.T, r *rig, suffix string, rights []right) *deputy {
+	t.Helper()
+	d := &deputy{rig: r, name: "deputy-" + suffix, dir: t.TempDir()}
+	d.kubeconfig = filepath.Join(d.dir, "kubeconfig")
+	ctx := t.Context()
+	rbac, accounts := r.plane.Client().RbacV1(), r.plane.Client().CoreV1().ServiceAccounts(metav1.NamespaceSystem)
+
+	// 1. The account and its rights.
+	meta := metav1.ObjectMeta{Name: d.name}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: d.name, Namespace: metav1.NamespaceSystem}}
+	var wide, narrow []rbacv1.PolicyRule
+	for _, right := range rights {
+		if right.clusterWide {
+			wide = append(wide, right.rule())
+		} else {
+			narrow = append(narrow, right.rule())
+		}
+	}
+	_, errAccount := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
+	_, errWide := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: wide}, metav1.CreateOptions{})
+	_, errNarrow := rbac.Roles(metav1.NamespaceSystem).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: narrow}, metav1.CreateOptions{})
+	_, errBindWide := rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: d.name}}, metav1.CreateOptions{})
+	_, errBindNarrow := rbac.RoleBindings(metav1.NamespaceSystem).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: d.name}}, metav1.CreateOptions{})
+	t.Cleanup(func() { d.dismiss(t) })
+	for _, err := range []error{errAccount, errWide, errNarrow, errBindWide, errBindNarrow} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// 2. Its kubeconfig.
+	token, err := accounts.CreateToken(ctx, d.name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := r.plane.AdminConfig()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["rig"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile}
+	config.AuthInfos["deputy"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	config.Contexts["rig"] = &clientcmdapi.Context{Cluster: "rig", AuthInfo: "deputy"}
+	config.CurrentContext = "rig"
+	if err := clientcmd.WriteToFile(*config, d.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// dismiss ends the deputy as a crash would, so that it does not clean up after
+// the others, and takes away what it had.
+func (d *deputy) dismiss(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	if d.runs() {
+		if err := d.rig.plane.Processes().Kill(d.name); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, node := range d.rig.nodesOf(d.name) {
+		if err := d.rig.plane.Client().CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	}
+	client := d.rig.plane.Client()
+	for what, err := range map[string]error{
+		"binding":      client.RbacV1().ClusterRoleBindings().Delete(ctx, d.name, metav1.DeleteOptions{}),
+		"role":         client.RbacV1().ClusterRoles().Delete(ctx, d.name, metav1.DeleteOptions{}),
+		"own binding":  client.RbacV1().RoleBindings(metav1.NamespaceSystem).Delete(ctx, d.name, metav1.DeleteOptions{}),
+		"own role":     client.RbacV1().Roles(metav1.NamespaceSystem).Delete(ctx, d.name, metav1.DeleteOptions{}),
+		"account":      client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).Delete(ctx, d.name, metav1.DeleteOptions{}),
+		"leader lease": ignoreNotFound(client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(ctx, leaseName, metav1.DeleteOptions{})),
+	} {
+		if err != nil {
+			t.Errorf("delete the %s of %s: %v", what, d.name, err)
+		}
+	}
+}
+
+func (d *deputy) runs() bool {
+	return slices.ContainsFunc(d.rig.plane.Processes().Processes(), func(s supervise.Status) bool { return s.Name == d.name && s.Running })
+}
+
+func (d *deputy) log() string { return filepath.Join(d.dir, "log") }
+
+func (d *deputy) start(t *testing.T, story deputyStory) {
+	t.Helper()
+	templates := ""
+	if story.fromFile {
+		templates = filepath.Join(d.dir, templatesFile)
+		text := fmt.Sprintf(`
+apiVersion: v1
+kind: Node
+metadata:
+  name: %[1]s
+  annotations: {%[2]s: %[1]s, %[3]s: "%[4]d"}
+status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
+`, d.name, groupAnnotation, countAnnotation("desired"), story.nodes)
+		if err := os.WriteFile(templates, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	port, err := controlplane.FreePort(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := autoscaler.Setting{
+		Binary:     binary,
+		Kubeconfig: d.kubeconfig,
+		Templates:  templates,
+		Address:    fmt.Sprintf("127.0.0.1:%d", port),
+		Flags: []string{"--scan-interval=1s", "--scale-down-unneeded-time=1s", "--scale-down-delay-after-add=1s",
+			"--node-delete-delay-after-taint=0s", fmt.Sprintf("--leader-elect=%t", story.elects)},
+	}.Process()
+	process.Name, process.Log = d.name, d.log()
+	if story.plainList {
+		process.Env = append(process.Env, "KUBE_FEATURE_WatchListClient=false")
+	}
+	if err := d.rig.plane.Launch(process); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *deputy) read(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(d.log())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// waitLog waits until the deputy's Plimsoll has said something.
+func (d *deputy) waitLog(t *testing.T, pattern *regexp.Regexp) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), missedWithin)
+	defer cancel()
+	err := poll(ctx, func() (bool, string) {
+		text := d.read(t)
+		return pattern.MatchString(text), fmt.Sprintf("it never said %s, but:\n%s", pattern, text)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
