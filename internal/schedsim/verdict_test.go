@@ -3,6 +3,7 @@ package schedsim
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -177,4 +178,30 @@ func TestCountIsWhatTheFilterAllows(t *testing.T) {
 			t.Fatalf("counted %d, the filter lets in %d", want, got)
 		}
 	})
+}
+
+// TestStandInsKeepWhatAffinityAsksFor: counts that all domains have in common
+// cancel out for a spread constraint, and one pod must stay for affinity, which
+// asks whether there is any.
+func TestStandInsKeepWhatAffinityAsksFor(t *testing.T) {
+	c := testkit.New()
+	pod := testkit.Pod("default", "p", "100m", "", map[string]string{"app": "p"})
+	testkit.SpreadOver(pod, corev1.LabelTopologyZone, 1, pod.Labels)
+	testkit.Together(pod, corev1.LabelTopologyZone, pod.Labels)
+	for _, n := range []struct {
+		name, zone string
+		pods       int
+	}{{"a1", "a", 2}, {"b1", "b", 1}, {"b2", "b", 0}} {
+		c.AddNode(testkit.Node(n.name, "4", "16Gi", map[string]string{corev1.LabelTopologyZone: n.zone}), "")
+		c.Bound(pod.DeepCopy(), n.pods, n.name)
+	}
+	c.Pending(pod.DeepCopy(), 1)
+	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+	w := Load(nil, s)
+	defer w.Close()
+	for i, want := range []bool{false, true, true} {
+		if got := w.check(s.Pending[0].Class, i) == nil; got != want {
+			t.Errorf("%s: %v, want %v", w.nodes[i].name, got, want)
+		}
+	}
 }
