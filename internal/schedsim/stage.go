@@ -16,6 +16,21 @@ type stage struct {
 	antiWide []fwk.NodeInfo
 	claims   map[string]int // "namespace/name" → pods that use it, in the whole world
 	csiNodes map[string]*storagev1.CSINode
+	// promised are those of nodes that are not there yet, by their groups'
+	// templates.
+	promised map[string]*storagev1.CSINode
+}
+
+// promise sets the CSINode of a node that is not there yet; nil for none.
+func (s *stage) promise(node string, csi *storagev1.CSINode) {
+	if csi == nil {
+		delete(s.promised, node)
+		return
+	}
+	if s.promised == nil {
+		s.promised = map[string]*storagev1.CSINode{}
+	}
+	s.promised[node] = csi
 }
 
 // show sets the nodes of the next question.
@@ -73,6 +88,9 @@ func (c csiNodes) List() ([]*storagev1.CSINode, error) {
 
 func (c csiNodes) Get(name string) (*storagev1.CSINode, error) {
 	if n, ok := c.csiNodes[name]; ok {
+		return n, nil
+	}
+	if n, ok := c.promised[name]; ok {
 		return n, nil
 	}
 	return nil, fmt.Errorf("csi node %q is not known", name)

@@ -129,6 +129,25 @@ func TestVolumeThatOneNodeMayUse(t *testing.T) {
 	}
 }
 
+// TestVolumeLimitOfATemplate: the group's template says how many volumes a new
+// node can have attached; the second pod with one needs a second node.
+func TestVolumeLimitOfATemplate(t *testing.T) {
+	c, v := storage()
+	one := int32(1)
+	c.Groups[1].Template.CSINode = &storagev1.CSINode{Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+		Name: "disk.example.com", Allocatable: &storagev1.VolumeNodeResources{Count: &one}}}}}
+	v.Claims = append(v.Claims, claim("data-0", "disk-0"), claim("data-1", "disk-1"))
+	v.Persistent = append(v.Persistent, volumeIn("disk-0", "b", "data-0"), volumeIn("disk-1", "b", "data-1"))
+	c.Pending(with(testkit.Pod("default", "db-0", "1", "1Gi", nil), "data-0"), 1)
+	c.Pending(with(testkit.Pod("default", "db-1", "1", "1Gi", nil), "data-1"), 1)
+	s, w := load(t, c, v)
+	b, _ := w.GroupTemplate(1)
+	p := w.Pack([]model.Batch{{Class: s.Pending[0].Class, Count: 1}, {Class: s.Pending[1].Class, Count: 1}}, b, 10)
+	if p.Nodes != 2 || len(p.Placed) != 2 {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestVolumeLimit: a node that has as many volumes of a driver attached as it
 // can takes no pod with another.
 func TestVolumeLimit(t *testing.T) {

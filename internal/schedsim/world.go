@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -117,6 +118,7 @@ func Load(prev *World, s *model.Snapshot) *World {
 	}
 	w := &World{snap: s, judge: j, ext: extended(s), views: map[model.ClassID]*view{}, claims: map[string]int{}}
 	j.stage.claims = w.claims
+	j.stage.promised = nil
 	w.classes = prepareClasses(s, w.ext)
 	w.static = make([][]*rejection, len(w.classes))
 	w.shapes = make([]shape, len(s.Contents.Shapes))
@@ -436,9 +438,23 @@ func (w *World) info(i int) *framework.NodeInfo {
 	object := n.object
 	if object == nil {
 		object = named(w.shapes[n.shape].content.Node, n.called())
+		w.judge.stage.promise(object.Name, w.csiNode(i))
 	}
 	n.info = w.nodeInfo(object, n.batches)
 	return n.info
+}
+
+// csiNode is what the group's template says of volumes on a node that is not
+// there yet, nil if it says nothing.
+func (w *World) csiNode(i int) *storagev1.CSINode {
+	group := w.nodes[i].group
+	if i < len(w.snap.Nodes) {
+		group = w.snap.Nodes[i].Group
+	}
+	if group < 0 || w.snap.Groups[group].Template == nil {
+		return nil
+	}
+	return w.snap.Groups[group].Template.CSINode
 }
 
 func (w *World) nodeInfo(object *corev1.Node, batches []model.Batch) *framework.NodeInfo {

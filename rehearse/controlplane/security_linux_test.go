@@ -121,8 +121,8 @@ func TestPlimsollMayDoWhatItMustAndNoMore(t *testing.T) {
 	if _, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); err != nil {
 		t.Errorf("list nodes: %v", err)
 	}
-	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "cluster-autoscaler-status", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("get the status: %v", err)
+	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kwok-provider-config", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("get the kwok provider's configuration: %v", err)
 	}
 	for what, err := range map[string]error{
 		"list secrets": second(client.CoreV1().Secrets("").List(ctx, metav1.ListOptions{})),

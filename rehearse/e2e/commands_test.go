@@ -41,7 +41,8 @@ const defaultWithin = time.Minute
 //	podson GROUP N [SELECTOR]        wait until N pods are on nodes of a group
 //	spread LABEL [VALUE=N ...]       wait until the pods are spread so over the nodes' label
 //	event REASON REGEXP              wait for an event of Plimsoll about the script's objects
-//	lease free | held | steal        the leader's lease: wait until it is, or take it as somebody else
+//	lease absent | free | held | steal  the leader's lease: wait until it is so, or take it as somebody else
+//	mistake FILE REGEXP              plimsoll refuses this template file, naming it, in words like that
 //	crash COMPONENT                  kill -9 a component of the control plane
 //	back                             wait until every component serves again
 //
@@ -63,6 +64,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"spread":   command(2, (*world).cmdSpread),
 	"event":    command(2, (*world).cmdEvent),
 	"lease":    command(1, (*world).cmdLease),
+	"mistake":  command(2, (*world).cmdMistake),
 	"crash":    command(1, (*world).cmdCrash),
 	"back":     command(0, (*world).cmdBack),
 }

@@ -12,6 +12,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -270,6 +271,11 @@ func (w *world) cmdLease(c *call) error {
 		return lease, ptr.Deref(lease.Spec.HolderIdentity, ""), nil
 	}
 	switch c.args[0] {
+	case "absent":
+		return poll(c.ctx, func() (bool, string) {
+			_, name, err := holder()
+			return apierrors.IsNotFound(err), fmt.Sprintf("the lease is there, held by %q (%v)", name, err)
+		})
 	case "free", "held":
 		return poll(c.ctx, func() (bool, string) {
 			_, name, err := holder()
@@ -288,5 +294,5 @@ func (w *world) cmdLease(c *call) error {
 			return err == nil, fmt.Sprint(err) // the leader may have renewed it meanwhile
 		})
 	}
-	return fmt.Errorf("lease %s: want free, held or steal", c.args[0])
+	return fmt.Errorf("lease %s: want absent, free, held or steal", c.args[0])
 }

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	rightsAtOnce = 4 // Plimsolls at the same time
-	missedWithin = 45 * time.Second
+	rightsAtOnce = 6 // Plimsolls at the same time
+	missedWithin = 25 * time.Second
 )
 
 // right is the smallest thing that RBAC can grant.
@@ -101,7 +101,13 @@ func TestEachRightIsNeeded(t *testing.T) {
 
 func mustBeMissed(t *testing.T, r *rig, all []right, at int) {
 	taken := all[at]
-	p := newDeputy(t, r, fmt.Sprint(at), slices.Delete(slices.Clone(all), at, at+1))
+	rest := slices.Delete(slices.Clone(all), at, at+1)
+	if taken.verb == "list" {
+		// A list comes as a stream, by the right to watch. Where the server refuses
+		// that (an older one does), it is asked for in one piece.
+		rest = slices.DeleteFunc(rest, func(r right) bool { taken := taken; taken.verb = "watch"; return r == taken })
+	}
+	p := newDeputy(t, r, fmt.Sprint(at), rest)
 	p.start(t, storyFor(taken))
 	p.waitLog(t, taken.complaint())
 }
@@ -176,10 +182,9 @@ status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
 
 // deputyStory is what a deputy lives through.
 type deputyStory struct {
-	nodes     int // that the template desires
-	fromFile  bool
-	elects    bool
-	plainList bool // lists are not streamed, as with an older API server
+	nodes    int // that the template desires
+	fromFile bool
+	elects   bool
 }
 
 // storyFor is the story in which a right is used.
@@ -190,8 +195,6 @@ func storyFor(taken right) deputyStory {
 		story.elects = true
 	case taken.resource == "configmaps" && taken.verb == "get":
 		story.fromFile = false
-	case taken.verb == "list":
-		story.plainList = true
 	case taken.resource == "events" && taken.verb == "patch":
 		// From the tenth on, events that are alike are counted in one.
 		story.nodes = 15
@@ -322,9 +325,6 @@ status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
 			"--node-delete-delay-after-taint=0s", fmt.Sprintf("--leader-elect=%t", story.elects)},
 	}.Process()
 	process.Name, process.Log = d.name, d.log()
-	if story.plainList {
-		process.Env = append(process.Env, "KUBE_FEATURE_WatchListClient=false")
-	}
 	if err := d.rig.plane.Launch(process); err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,4 +82,29 @@ func (w *world) writeTemplates() error {
 
 func countAnnotation(count string) string {
 	return "cluster-autoscaler.kwok.nodegroup/" + count + "-count"
+}
+
+// cmdMistake runs both commands that read templates, and wants both to refuse the
+// file in the same words.
+func (w *world) cmdMistake(c *call) error {
+	pattern, err := regexp.Compile(c.args[1])
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(w.dir, c.args[0])
+	for _, command := range [][]string{{"groups"}, {"run", "--address=127.0.0.1:0"}} {
+		args := append(command, "--cloud-provider=kwok", "--kubeconfig="+w.plane.PlimsollKubeconfig())
+		process := exec.CommandContext(c.ctx, binary, args...)
+		process.Env = append(os.Environ(), "KWOK_TEMPLATES_PATH="+file)
+		out, err := process.CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
+			return fmt.Errorf("plimsoll %s ended with %v, want exit code 1; it said:\n%s", command[0], err, out)
+		}
+		if !slices.ContainsFunc(strings.Split(string(out), "\n"), func(line string) bool {
+			return strings.Contains(line, file) && pattern.MatchString(line)
+		}) {
+			return fmt.Errorf("plimsoll %s does not name %s with %s; it said:\n%s", command[0], file, pattern, out)
+		}
+	}
+	return nil
 }

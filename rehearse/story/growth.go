@@ -17,26 +17,30 @@ const (
 	goneLimit  = 2 * time.Minute
 
 	batchTaint = "rehearse.plimsoll.dev/batch"
+	kindLabel  = "rehearse.plimsoll.dev/kind"
 )
 
 // The groups of the growth story: a general kind in each of three zones, of
 // which one always keeps a node; many cores behind a taint; much memory.
 func growthGroups() []stage.Group {
+	general := map[string]string{kindLabel: "general"}
 	batch := []corev1.Taint{{Key: batchTaint, Value: "only", Effect: corev1.TaintEffectNoSchedule}}
 	return []stage.Group{
-		{Name: "general-a", Zone: "zone-a", CPU: "8", Memory: "32Gi", Min: 1, Max: 40},
-		{Name: "general-b", Zone: "zone-b", CPU: "8", Memory: "32Gi", Max: 40},
-		{Name: "general-c", Zone: "zone-c", CPU: "8", Memory: "32Gi", Max: 40},
+		{Name: "general-a", Zone: "zone-a", CPU: "8", Memory: "32Gi", Min: 1, Max: 40, Labels: general},
+		{Name: "general-b", Zone: "zone-b", CPU: "8", Memory: "32Gi", Max: 40, Labels: general},
+		{Name: "general-c", Zone: "zone-c", CPU: "8", Memory: "32Gi", Max: 40, Labels: general},
 		{Name: "batch", Zone: "zone-a", CPU: "16", Memory: "32Gi", Max: 40, Taints: batch},
 		{Name: "memory", Zone: "zone-b", CPU: "8", Memory: "128Gi", Max: 40},
 	}
 }
 
+// The workloads of the growth story. None can take room that was bought for
+// another, so that the nodes that it takes are known beforehand.
 func growthWorkloads() []stage.Workload {
 	return []stage.Workload{
-		{Name: "web", Replicas: 150, CPU: "1", Memory: "2Gi", SpreadOver: corev1.LabelTopologyZone},
+		{Name: "web", Replicas: 150, CPU: "1", Memory: "2Gi", Selector: map[string]string{kindLabel: "general"}, SpreadOver: corev1.LabelTopologyZone},
 		{Name: "render", Replicas: 100, CPU: "3", Memory: "2Gi", Selector: map[string]string{stage.GroupLabel: "batch"}, Tolerates: batchTaint},
-		{Name: "cache", Replicas: 60, CPU: "500m", Memory: "15Gi"},
+		{Name: "cache", Replicas: 42, CPU: "500m", Memory: "40Gi"},
 	}
 }
 
@@ -79,8 +83,9 @@ To be quick it waits seconds where it would wait minutes: %q`, growthFlags()))
 
 		// 2. More pods than there is room for.
 		screen.Say(fmt.Sprintf(`
-Three Deployments arrive with %d pods: web, spread evenly over three zones;
-render, 3 cores each and only on batch nodes; cache, 15 GiB each.`, wanted(r.Workloads)))
+Three Deployments arrive with %d pods: web, on general nodes, spread evenly over
+three zones; render, 3 cores each, on batch nodes; cache, 40 GiB each, on whatever
+has so much.`, wanted(r.Workloads)))
 		var err error
 		grow := chapter{title: "pods wait, nodes come", limit: growLimit, workloads: r.Workloads, groups: r.Groups}
 		r.AllRun, err = grow.play(ctx, s, screen, func(ctx context.Context) error {

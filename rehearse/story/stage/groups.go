@@ -2,6 +2,7 @@ package stage
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,7 @@ type Group struct {
 	Zone              string // empty: no zone label
 	CPU, Memory       string // quantities
 	Min, Max, Desired int
+	Labels            map[string]string // beside the usual ones
 	Taints            []corev1.Taint
 }
 
@@ -83,6 +85,7 @@ func (g Group) node() (corev1.Node, error) {
 		Spec:   corev1.NodeSpec{Taints: g.Taints},
 		Status: corev1.NodeStatus{Capacity: resources, Allocatable: resources},
 	}
+	maps.Copy(node.Labels, g.Labels)
 	if g.Zone != "" {
 		node.Labels[corev1.LabelTopologyZone] = g.Zone
 	}
