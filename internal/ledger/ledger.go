@@ -55,6 +55,9 @@ type group struct {
 // otherwise.
 const pause = 30 * time.Second
 
+// retry is how long a step of a drain rests after it failed.
+const retry = 5 * time.Second
+
 // Fold takes in the ends of calls, then what is seen.
 func (l Ledger) Fold(seen model.Observation, ended []model.Outcome) Ledger {
 	if l.groups == nil {
@@ -125,6 +128,9 @@ func (l *Ledger) endTaint(o model.Outcome, unknown bool) {
 			n.UnneededSince = time.Time{}
 			l.nodes[o.Call.Node] = n
 			return
+		default:
+			// The taint may still be there: it is tried again, not at once.
+			next.NotBefore = o.Ended.Add(retry)
 		}
 		n.Drain = &next
 	}

@@ -188,7 +188,12 @@ func TestRemovalRefused(t *testing.T) {
 		t.Fatalf("stage %q", d.Stage)
 	}
 	l = l.Note(at(3), plan(onNode(model.Untaint, "n")))
-	l = l.Fold(seen(4, 1, node("n", "8")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(4), Target: -1, ResourceVersion: "8"}})
+	l = l.Fold(seen(4, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(4), Target: -1, Err: &provider.Error{Kind: provider.Unavailable}}})
+	if d := drainOf(l, "n"); d.Stage != model.RollingBack || !d.NotBefore.Equal(at(9)) {
+		t.Fatalf("after a failed untaint: %+v", d)
+	}
+	l = l.Note(at(9), plan(onNode(model.Untaint, "n")))
+	l = l.Fold(seen(10, 1, node("n", "8")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(10), Target: -1, ResourceVersion: "8"}})
 	if n := l.Standing().Nodes["n"]; n.Drain != nil {
 		t.Fatalf("still draining: %+v", n.Drain)
 	}

@@ -65,4 +65,6 @@ type Drain struct {
 	Since    time.Time
 	// Why is the reason of a rollback.
 	Why string
+	// NotBefore paces a step that failed: it is not tried again before.
+	NotBefore time.Time
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,7 +66,7 @@ func TestEachRightIsNeeded(t *testing.T) {
 
 	t.Run("none is taken", func(t *testing.T) {
 		p := newDeputy(t, r, "all", all)
-		p.start(t, deputyStory{nodes: 2})
+		p.start(t, deputyStory{nodes: 2, fromFile: true})
 		p.waitLog(t, regexp.MustCompile(`remove=`))
 		ctx, cancel := context.WithTimeout(t.Context(), missedWithin)
 		defer cancel()
@@ -243,7 +244,23 @@ func newDeputy(t *testing.T, r *rig, suffix string, rights []right) *deputy {
 		}
 	}
 
-	// 2. Its kubeconfig.
+	// 2. The API server hears of rights a moment later; until then all are missing.
+	account := "system:serviceaccount:" + metav1.NamespaceSystem + ":" + d.name
+	within, cancel := context.WithTimeout(ctx, missedWithin)
+	defer cancel()
+	for _, right := range []right{rights[0], rights[len(rights)-1]} { // of either role
+		asked := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: account,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceSystem, Verb: right.verb, Group: right.group, Resource: right.resource, Name: right.name}}}
+		err := poll(within, func() (bool, string) {
+			answer, err := r.plane.Client().AuthorizationV1().SubjectAccessReviews().Create(ctx, asked, metav1.CreateOptions{})
+			return err == nil && answer.Status.Allowed, fmt.Sprintf("may %s %s? (%v)", d.name, right, err)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// 3. Its kubeconfig.
 	token, err := accounts.CreateToken(ctx, d.name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -100,9 +99,7 @@ func (w *world) cmdMistake(c *call) error {
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
 			return fmt.Errorf("plimsoll %s ended with %v, want exit code 1; it said:\n%s", command[0], err, out)
 		}
-		if !slices.ContainsFunc(strings.Split(string(out), "\n"), func(line string) bool {
-			return strings.Contains(line, file) && pattern.MatchString(line)
-		}) {
+		if !strings.Contains(string(out), file) || !pattern.Match(out) {
 			return fmt.Errorf("plimsoll %s does not name %s with %s; it said:\n%s", command[0], file, pattern, out)
 		}
 	}

@@ -31,6 +31,9 @@ func Next(n *model.Node, now time.Time, p model.ScaleDownPolicy) Step {
 	if n.Standing.Busy != nil || n.Standing.AwaitVersion != "" {
 		return Step{}
 	}
+	if now.Before(d.NotBefore) {
+		return Step{Wake: d.NotBefore}
+	}
 	switch d.Stage {
 	case model.Tainted:
 		if n.Occupants > 0 {
