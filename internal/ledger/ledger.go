@@ -151,7 +151,7 @@ func (l *Ledger) endRemove(o model.Outcome, unknown bool) {
 	d := *n.Drain
 	switch {
 	case o.Err == nil:
-		d.Stage = model.Removed
+		d.Stage, d.Since = model.Removed, o.Ended
 		l.lastRemoval = o.Ended
 	case unknown:
 		// A read that began after this says whether it is gone (rule L2).
@@ -217,7 +217,8 @@ func (l *Ledger) seenNodes(seen model.Observation) {
 		if n.AwaitVersion != "" && seenVersion(object.ResourceVersion, n.AwaitVersion) {
 			n.AwaitVersion = ""
 		}
-		if d := n.Drain; d != nil && d.Stage == model.Removing && !l.open(object.Name) && seen.Inventory.AsOf.After(d.Since) {
+		// A newer read says whether a removal has happened, however it ended.
+		if d := n.Drain; d != nil && (d.Stage == model.Removing || d.Stage == model.Removed) && !l.open(object.Name) && seen.Inventory.AsOf.After(d.Since) {
 			next := *d
 			next.Stage = model.Removed
 			if state, ok := instances[d.Instance]; ok && state != provider.Deleting {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -120,6 +121,11 @@ func TestUnreadableGroupStays(t *testing.T) {
 	expected(t, l.Fold(model.Observation{Now: at(20)}, nil), 4)
 }
 
+func clone(l Ledger) Ledger {
+	l.groups, l.calls, l.nodes = maps.Clone(l.groups), maps.Clone(l.calls), maps.Clone(l.nodes)
+	return l
+}
+
 func drainOf(l Ledger, name string) model.Drain {
 	if d := l.Standing().Nodes[name].Drain; d != nil {
 		return *d
@@ -155,6 +161,10 @@ func TestRemoval(t *testing.T) {
 	expected(t, l, 0)
 	if !l.Standing().LastRemoval.Equal(at(6)) {
 		t.Fatal("the removal is not on record")
+	}
+	// The cloud said yes, and a later read still has it: once more.
+	if again := drainOf(clone(l).Fold(seen(7, 1, node("n", "10")), nil), "n"); again.Stage != model.Tainted {
+		t.Fatalf("stage %q though the instance is still there", again.Stage)
 	}
 	l = l.Fold(seen(7, 0), nil)
 	if len(l.Standing().Nodes) != 0 {
