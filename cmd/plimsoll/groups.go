@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -22,17 +21,9 @@ func groupsCommand() *cobra.Command {
 	flags := config.Bind(cmd.Flags(), providers)
 	help(cmd, flags)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if flags.HelpAll() {
-			fmt.Fprint(cmd.OutOrStdout(), flags.AllHelp())
-			return nil
-		}
-		c, warnings, err := flags.Config()
-		if err != nil {
+		c, log, ok, err := configured(cmd, flags)
+		if !ok {
 			return err
-		}
-		log := newLog(c.Logging, os.Stderr)
-		for _, w := range warnings {
-			log.Warn(w)
 		}
 		rc, err := restConfig(c.Cluster)
 		if err != nil {

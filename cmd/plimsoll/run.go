@@ -40,17 +40,9 @@ func runCommand() *cobra.Command {
 	flags := config.Bind(cmd.Flags(), providers)
 	help(cmd, flags)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if flags.HelpAll() {
-			fmt.Fprint(cmd.OutOrStdout(), flags.AllHelp())
-			return nil
-		}
-		c, warnings, err := flags.Config()
-		if err != nil {
+		c, log, ok, err := configured(cmd, flags)
+		if !ok {
 			return err
-		}
-		log := newLog(c.Logging, os.Stderr)
-		for _, w := range warnings {
-			log.Warn(w)
 		}
 		return run(cmd.Context(), c, log)
 	}
@@ -124,10 +116,14 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 		if err := s.Start(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("start the provider: %w", err)
 		}
-		observer.Refresh()
 	}
+	// What was read of the cloud until now may be older than the last writes of
+	// the leader before, or than the provider's start.
+	policy := c.Policy
+	policy.InventoryNotBefore = time.Now()
+	observer.Refresh()
 	actor := act.New(cloud, client, observer.Refresh, log)
-	l := loop.New(observer, actor, reporter, c.Policy, time.Now)
+	l := loop.New(observer, actor, reporter, policy, time.Now)
 	l.Run(ctx, loop.Triggers{
 		Interval: c.Loop.ScanInterval, Idle: c.Loop.NudgeIdle, Longest: c.Loop.NudgeMax,
 		Nudges: []<-chan struct{}{observer.Changed(), actor.Changed()},

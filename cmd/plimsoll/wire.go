@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -22,6 +23,24 @@ import (
 
 // providers are the names that --cloud-provider takes.
 var providers = []string{"kwok"}
+
+// configured reads the flags, and says what is odd about them. It is false when
+// there is nothing more to do: help was asked for, or something is wrong.
+func configured(cmd *cobra.Command, flags *config.Flags) (config.Config, *slog.Logger, bool, error) {
+	if flags.HelpAll() {
+		fmt.Fprint(cmd.OutOrStdout(), flags.AllHelp())
+		return config.Config{}, nil, false, nil
+	}
+	c, warnings, err := flags.Config()
+	if err != nil {
+		return config.Config{}, nil, false, err
+	}
+	log := newLog(c.Logging, os.Stderr)
+	for _, w := range warnings {
+		log.Warn(w)
+	}
+	return c, log, true, nil
+}
 
 // newProvider makes the provider that was asked for.
 func newProvider(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Logger) (provider.Provider, error) {

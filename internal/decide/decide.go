@@ -81,21 +81,16 @@ func advance(s *model.Snapshot, p model.Policy, plan *model.Plan) (wake time.Tim
 		}
 		step := drain.Next(n, s.Now, p.ScaleDown)
 		wake = earliest(wake, step.Wake)
-		if step.Verb != "" && !(step.Verb == model.Remove && stale(s, p)) {
+		if step.Verb != "" && !(step.Verb == model.Remove && p.Stale(s)) {
 			plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
 		}
 	}
 	return wake
 }
 
-// stale: with an old inventory nothing is written to the cloud (rule L10).
-func stale(s *model.Snapshot, p model.Policy) bool {
-	return p.InventoryMaxAge > 0 && s.Now.Sub(s.AsOf) > p.InventoryMaxAge
-}
-
 // staleAt is when the inventory becomes too old, zero if it is already.
 func staleAt(s *model.Snapshot, p model.Policy) time.Time {
-	if p.InventoryMaxAge <= 0 || stale(s, p) {
+	if p.InventoryMaxAge <= 0 || p.Stale(s) {
 		return time.Time{}
 	}
 	return s.AsOf.Add(p.InventoryMaxAge + 1)

@@ -199,6 +199,28 @@ func TestStaleInventoryStopsGrowth(t *testing.T) {
 	}
 }
 
+// TestFirstInventoryIsOnesOwn: a process that has just come to lead does not act
+// on what it read of the cloud before.
+func TestFirstInventoryIsOnesOwn(t *testing.T) {
+	warm(t)
+	w := newWorld()
+	w.cluster.Pending(testkit.Pod("default", "web", "1", "1Gi", nil), 10)
+	o := w.cluster.Observation()
+	p := testkit.Policy()
+	p.InventoryNotBefore = o.Now.Add(time.Second)
+	for _, later := range []bool{false, true} {
+		if later {
+			o.Now, o.Inventory.AsOf = o.Now.Add(2*time.Second), o.Now.Add(2*time.Second)
+		}
+		if err := New(fixed{o}, w, w, p, func() time.Time { return o.Now }).RunOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if (len(w.started) > 0) != later {
+			t.Fatalf("later %v: calls %+v", later, w.started)
+		}
+	}
+}
+
 type fixed struct{ o model.Observation }
 
 func (f fixed) Observe(context.Context, time.Time) (model.Observation, error) { return f.o, nil }

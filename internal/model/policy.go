@@ -10,6 +10,10 @@ type Policy struct {
 	ScaleDown ScaleDownPolicy
 	// InventoryMaxAge: with an older inventory nothing is written to the cloud.
 	InventoryMaxAge time.Duration
+	// InventoryNotBefore: nor with one that began before this instant, which is
+	// when this process came to lead. An older one may not show the last writes
+	// of the leader before, or of the provider's own start.
+	InventoryNotBefore time.Time
 	// CallDeadline is how long one call may take.
 	CallDeadline time.Duration
 }
@@ -54,4 +58,10 @@ type ScaleDownPolicy struct {
 	DeleteDelay       time.Duration // between the taint and the last look
 	MinCoresTotal     int64
 	MinMemoryTotal    int64
+}
+
+// Stale tells whether the snapshot's inventory is too old for writes to the
+// cloud (rule L10).
+func (p Policy) Stale(s *Snapshot) bool {
+	return s.AsOf.Before(p.InventoryNotBefore) || (p.InventoryMaxAge > 0 && s.Now.Sub(s.AsOf) > p.InventoryMaxAge)
 }

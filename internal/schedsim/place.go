@@ -241,3 +241,19 @@ type placement struct {
 	// while the planned nodes are not there yet.
 	early bool
 }
+
+// CountByKind sums up where pods were put: on nodes that are ready, on their
+// way, or planned.
+func (w *World) CountByKind(puts []Put) (ready, coming, planned int) {
+	for _, p := range puts {
+		switch w.nodes[p.Node].kind {
+		case OnReady:
+			ready += p.Count
+		case OnComing:
+			coming += p.Count
+		case OnPlanned:
+			planned += p.Count
+		}
+	}
+	return ready, coming, planned
+}

@@ -2,6 +2,7 @@ package kwok
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -40,10 +41,16 @@ func loadFile(path string) (source, error) {
 		return source{}, fmt.Errorf("read the %s (named by %s): %w", name, envTemplatesPath, err)
 	}
 	nodes, err := parseTemplates(name, data)
+	src := source{name: name, nodes: nodes}
+	if err != nil && len(nodes) > 0 {
+		// What could be read is judged as well: all mistakes are told at once.
+		_, _, more := buildGroups(src)
+		err = errors.Join(err, more)
+	}
 	if err != nil {
 		return source{}, err
 	}
-	return source{name: name, nodes: nodes}, nil
+	return src, nil
 }
 
 // loadConfigMap reports false if there is no such ConfigMap and nobody said

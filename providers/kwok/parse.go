@@ -39,7 +39,8 @@ var strict = func() runtime.Decoder {
 
 // parseTemplates reads template nodes from YAML or JSON: a List or a NodeList,
 // one Node, or several documents of these. Each error names the source, the
-// document, the item, the node and the field; all of them are returned, joined.
+// document, the item, the node and the field; all of them are returned, joined,
+// beside the nodes that could be read.
 func parseTemplates(source string, data []byte) ([]template, error) {
 	var found []template
 	var errs []error
@@ -60,7 +61,7 @@ func parseTemplates(source string, data []byte) ([]template, error) {
 		found = append(found, nodes...)
 	}
 	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+		return found, errors.Join(errs...)
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s: no template node in it: give a List, a NodeList, a Node, or several documents of these", source)

@@ -160,3 +160,27 @@ func FuzzParseTemplates(f *testing.F) {
 		}
 	})
 }
+
+// One document that cannot be read does not hide what is wrong with the others.
+func TestAllMistakesOfAFileAreToldAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.yaml")
+	text := `apiVersion: v1
+kind: Node
+metadata: {name: one, annotations: {cluster-autoscaler.kwok.nodegroup/max-count: many}}
+status: {allocatable: {cpu: "4", memory: 8Gi}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: two}
+status: {allocatable: {cpu: four, memory: 8Gi}}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := loadFile(path)
+	for _, want := range []string{`document 1, node "one": metadata.annotations`, `document 2, node "two": status.allocatable[cpu]`} {
+		if err == nil || !strings.Contains(err.Error(), path+": "+want) {
+			t.Errorf("got %v, want it to say %s", err, want)
+		}
+	}
+}

@@ -21,6 +21,9 @@ import (
 // with -within=DURATION.
 const defaultWithin = time.Minute
 
+// slow is from when on a command tells how long it took.
+const slow = 500 * time.Millisecond
+
 // commands are what scripts can say beside testscript's own words:
 //
 //	group NAME [KEY=VALUE ...]       declare a node group, see templates_test.go
@@ -39,6 +42,7 @@ const defaultWithin = time.Minute
 //	nodes -atleast GROUP N           wait until a group has N nodes or more
 //	created GROUP N                  a group has had N nodes in all, since the script began
 //	podson GROUP N [SELECTOR]        wait until N pods are on nodes of a group
+//	daemons SELECTOR [GROUP]         wait until a pod like that runs on every node of a group, or of all
 //	spread LABEL [VALUE=N ...]       wait until the pods are spread so over the nodes' label
 //	event REASON REGEXP              wait for an event of Plimsoll about the script's objects
 //	lease absent | free | held | steal  the leader's lease: wait until it is so, or take it as somebody else
@@ -61,6 +65,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"nodes":    command(2, (*world).cmdNodes),
 	"created":  command(2, (*world).cmdCreated),
 	"podson":   command(2, (*world).cmdPodsOn),
+	"daemons":  command(1, (*world).cmdDaemons),
 	"spread":   command(2, (*world).cmdSpread),
 	"event":    command(2, (*world).cmdEvent),
 	"lease":    command(1, (*world).cmdLease),
@@ -115,7 +120,12 @@ func command(least int, do func(*world, *call) error) func(*testscript.TestScrip
 		if len(c.args) < least {
 			ts.Fatalf("this command takes at least %d arguments", least)
 		}
-		if err := do(worldOf(ts), c); err != nil {
+		began := time.Now()
+		err := do(worldOf(ts), c)
+		if took := time.Since(began); took >= slow {
+			ts.Logf("[%.1f s]", took.Seconds())
+		}
+		if err != nil {
 			ts.Fatalf("%v", err)
 		}
 	}

@@ -142,6 +142,25 @@ func (w *world) cmdPodsOn(c *call) error {
 	})
 }
 
+func (w *world) cmdDaemons(c *call) error {
+	selector, err := labels.Parse(c.args[0])
+	if err != nil {
+		return err
+	}
+	group := strings.Join(c.args[1:], "")
+	return poll(c.ctx, func() (bool, string) {
+		on := map[string]bool{}
+		for _, pod := range w.podsIn(w.namespace, selector) {
+			if pod.Status.Phase == corev1.PodRunning {
+				on[pod.Spec.NodeName] = true
+			}
+		}
+		nodes := w.nodesOf(group)
+		without := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return !on[n.Name] })
+		return len(nodes) > 0 && without < 0, w.state(fmt.Sprintf("%d of %d nodes have a pod of %s", len(on), len(nodes), selector))
+	})
+}
+
 func (w *world) cmdSpread(c *call) error {
 	want := map[string]int{}
 	for i, arg := range c.args[1:] {

@@ -143,7 +143,7 @@ func newBudget(s *model.Snapshot, policy model.Policy) *budget {
 		b.memory += c.Memory
 	}
 	b.cooldown = cooldown(s, p)
-	if policy.InventoryMaxAge > 0 && s.Now.Sub(s.AsOf) > policy.InventoryMaxAge {
+	if policy.Stale(s) {
 		b.stale = &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf, Detail: s.InventoryErr, Fix: "the cloud answers again"}
 	}
 	return b

@@ -124,7 +124,10 @@ func (pl *planner) carryOut(q *waiting, a attempt) {
 	if _, done := pl.domains[q.Class]; !done && placed > 0 {
 		pl.domains[q.Class] = pl.w.Domains(q.Class)
 	}
-	q.planned += placed
+	ready, coming, planned := pl.w.CountByKind(got.Put)
+	q.existing += ready
+	q.upcoming += coming
+	q.planned += planned
 	q.left = got.Left
 	q.outOfSteps = !got.Enough
 }

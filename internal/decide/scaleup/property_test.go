@@ -63,6 +63,9 @@ func TestPlanKeepsLimits(t *testing.T) {
 			nodes += g.To - g.From
 			milli += int64(g.To-g.From) * s.Contents.Shapes[s.Groups[i].Shape].Capacity.MilliCPU
 		}
+		if r.LowerBound > r.Nodes {
+			t.Fatalf("%d nodes are bought, and at least %d are said to be needed\n%s", r.Nodes, r.LowerBound, text(s, r))
+		}
 		pool := 0
 		grew := false
 		for _, g := range s.Groups {

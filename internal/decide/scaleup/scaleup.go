@@ -15,6 +15,7 @@ package scaleup
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -286,13 +287,15 @@ func earliest(a, b time.Time) time.Time {
 func (pl *planner) placeOnExisting(list []*waiting) {
 	for _, q := range list {
 		var enough bool
-		before := q.left
-		_, q.left, enough = pl.w.Place(q.Class, q.left, schedsim.OnReady, pl.p.SpreadStepLimit)
-		q.existing = before - q.left
-		if q.left > 0 && enough {
-			before = q.left
-			_, q.left, enough = pl.w.Place(q.Class, q.left, schedsim.OnReady|schedsim.OnComing, pl.p.SpreadStepLimit)
-			q.upcoming = before - q.left
+		for _, on := range []schedsim.NodeSet{schedsim.OnReady, schedsim.OnReady | schedsim.OnComing} {
+			var put []schedsim.Put
+			put, q.left, enough = pl.w.Place(q.Class, q.left, on, pl.p.SpreadStepLimit)
+			ready, coming, _ := pl.w.CountByKind(put)
+			q.existing += ready
+			q.upcoming += coming
+			if q.left == 0 || !enough {
+				break
+			}
 		}
 		q.outOfSteps = !enough
 	}
@@ -338,7 +341,7 @@ func (pl *planner) result(list []*waiting) Result {
 		r.Grow = append(r.Grow, model.Growth{Group: sg.ID, From: sg.Expected, To: sg.Expected + g.nodes, Pods: g.pods, Why: g.why})
 		r.Nodes += g.nodes
 	}
-	r.LowerBound = pl.lowerBound(list)
+	r.LowerBound = pl.lowerBound(r.Grow)
 	r.Pending = pl.skip
 	for _, q := range list {
 		v := model.PendingVerdict{
@@ -352,18 +355,21 @@ func (pl *planner) result(list []*waiting) Result {
 	return r
 }
 
-// lowerBound is how many nodes any plan needs for the pods that this plan buys
-// nodes for: their summed requests over what the largest suitable node has for
+// lowerBound is how many nodes any plan needs for the pods that this plan puts
+// onto new nodes: their summed requests over what the largest suitable node has for
 // them, rounded up, the largest over resources.
-func (pl *planner) lowerBound(list []*waiting) int {
-	var sum, most model.Resources
-	for _, q := range list {
-		if q.planned == 0 {
-			continue
+func (pl *planner) lowerBound(grow []model.Growth) int {
+	counts := map[model.ClassID]int{}
+	for _, g := range grow {
+		for _, b := range g.Pods {
+			counts[b.Class] += b.Count
 		}
-		sum = sum.Plus(pl.s.Classes[q.Class].Spec.Requests, int64(q.planned))
+	}
+	var sum, most model.Resources
+	for _, c := range slices.Sorted(maps.Keys(counts)) {
+		sum = sum.Plus(pl.s.Classes[c].Spec.Requests, int64(counts[c]))
 		for _, h := range pl.heads {
-			if !pl.w.Suits(q.Class, h.template) {
+			if !pl.w.Suits(c, h.template) {
 				continue
 			}
 			a := pl.w.Allocatable(h.template)
