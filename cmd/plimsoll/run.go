@@ -26,8 +26,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// closing bounds what is done between being asked to end and ending.
-const closing = 30 * time.Second
+// closing bounds the provider's clean-up.
+const closing = time.Minute
 
 func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -129,14 +129,17 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 		Nudges: []<-chan struct{}{observer.Changed(), actor.Changed()},
 	}, reporter.Failed)
 	// The write under way is finished, within its own deadline.
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	lasts, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Policy.CallDeadline)
 	defer cancel()
-	if err := actor.Close(end); err != nil {
-		log.Warn("a write was still under way at the end", "error", err)
-	}
+	unfinished := actor.Close(lasts)
 	if errors.Is(context.Cause(ctx), errLostLease) {
 		return errLostLease
 	}
+	if unfinished != nil {
+		return fmt.Errorf("finish the write under way: %w", unfinished)
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
 	if cl, ok := cloud.(provider.Closer); ok {
 		if err := cl.Close(end); err != nil {
 			return fmt.Errorf("clean up the provider: %w", err)

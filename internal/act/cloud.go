@@ -23,6 +23,9 @@ func (a *Actor) grow(ctx context.Context, call model.Call, out model.Outcome) mo
 	result, err := a.cloud.Grow(ctx, provider.GrowRequest{Group: call.Group, From: call.From, To: call.To})
 	if err != nil {
 		out.Err = cloudError(ctx, call, err)
+		if out.Err.MayHaveHappened && result.Target > call.From {
+			out.Target = result.Target // it happened in part, and the provider knows how far
+		}
 		return out
 	}
 	out.Target = result.Target

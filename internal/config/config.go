@@ -36,10 +36,6 @@ type Config struct {
 type Cloud struct {
 	// Provider is the name of one of the known ones.
 	Provider string
-	// ConfigFile is the provider's own file; ClusterName the name by which some
-	// clouds mark what belongs to this cluster. Both may be empty.
-	ConfigFile  string
-	ClusterName string
 	// KwokKeepNodes keeps the kwok provider's fake nodes at a clean end.
 	KwokKeepNodes bool
 	// InventoryDeadline is how long one read of the cloud may take.

@@ -44,13 +44,11 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 
 	f.section("Cloud", func(s *pflag.FlagSet) {
 		s.StringVar(&c.Cloud.Provider, "cloud-provider", "", "the cloud to buy nodes from: "+strings.Join(known, ", ")+" (--cloudprovider is the same)")
-		s.StringVar(&c.Cloud.ConfigFile, "cloud-config", "", "the provider's own configuration file")
-		s.StringVar(&c.Cloud.ClusterName, "cluster-name", "", "the cluster's name, for clouds that mark by it what belongs to it")
 		s.BoolVar(&c.Cloud.KwokKeepNodes, "kwok-keep-nodes", false, "kwok: keep the fake nodes when ended by SIGTERM")
 		s.DurationVar(&c.Cloud.InventoryDeadline, "inventory-deadline", c.Cloud.InventoryDeadline, "how long one read of the cloud may take")
 		s.DurationVar(&c.Policy.InventoryMaxAge, "inventory-max-age", c.Policy.InventoryMaxAge, "with an older picture of the cloud nothing is written to it")
 		s.DurationVar(&c.Policy.CallDeadline, "call-deadline", c.Policy.CallDeadline, "how long one write to the cloud or a node may take")
-	}, "cloud-provider", "cloud-config", "kwok-keep-nodes")
+	}, "cloud-provider", "kwok-keep-nodes")
 
 	f.section("Cluster", func(s *pflag.FlagSet) {
 		s.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside of a cluster")

@@ -55,6 +55,8 @@ var lacking = []lack{
 	{"capacity-buffer-pod-dry-run-enabled", true, notYet},
 	{"capacity-buffer-pod-injection-enabled", true, notYet},
 	{"capacity-quotas-enabled", true, notYet},
+	{"cloud-config", false, notYet},
+	{"cluster-name", false, notYet},
 	{"clusterapi-cloud-config-authoritative", true, notYet},
 	{"debugging-snapshot-enabled", true, notYet},
 	{"enable-csi-node-aware-scheduling", true, notYet},

@@ -66,6 +66,11 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	}
 	plan.Wake = earliest(plan.Wake, earliest(up.Wake, down.Wake))
 	plan.Wake = earliest(plan.Wake, staleAt(s, p))
+	for i := range s.Nodes {
+		if s.Nodes[i].Kind == model.Booting {
+			plan.Wake = earliest(plan.Wake, s.Nodes[i].BootsUntil)
+		}
+	}
 	slices.SortFunc(plan.Calls, func(a, b model.Call) int { return cmp.Compare(a.ID, b.ID) })
 	plan.Work = world.Work()
 	plan.Work.Options = up.Options
@@ -76,12 +81,15 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 func advance(s *model.Snapshot, p model.Policy, plan *model.Plan) (wake time.Time) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Standing.Drain == nil || n.Group < 0 {
+		if n.Standing.Drain == nil || n.Unknown {
 			continue
 		}
 		step := drain.Next(n, s.Now, p.ScaleDown)
 		wake = earliest(wake, step.Wake)
-		if step.Verb != "" && !(step.Verb == model.Remove && p.Stale(s)) {
+		if step.Verb == model.Remove && (p.Stale(s) || s.Groups[n.Group].Err != nil) {
+			continue // the cloud, or the group, cannot be read: not now
+		}
+		if step.Verb != "" {
 			plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
 		}
 	}
@@ -111,12 +119,16 @@ func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
 }
 
 func nodeCall(s *model.Snapshot, p model.Policy, n *model.Node, step drain.Step) model.Call {
-	return model.Call{
+	c := model.Call{
 		ID: fmt.Sprintf("%s/%s/%d", verbID(step.Verb), n.Name, s.Now.UnixNano()), Verb: step.Verb,
-		Group: s.Groups[n.Group].ID, Pool: s.Groups[n.Group].Pool, Node: n.Name, Instance: n.Instance,
+		Node: n.Name, Instance: n.Instance,
 		ExpendableBelow: p.Rules.ExpendableBelow,
 		Deadline:        s.Now.Add(p.CallDeadline), Reason: step.Reason, Why: step.Why,
 	}
+	if n.Group >= 0 {
+		c.Group, c.Pool = s.Groups[n.Group].ID, s.Groups[n.Group].Pool
+	}
+	return c
 }
 
 func verbID(v model.Verb) string {

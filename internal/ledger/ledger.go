@@ -49,6 +49,8 @@ type group struct {
 	// A growth failed: until when no other is tried, and why.
 	pausedUntil time.Time
 	failure     string
+	// A growth failed, and no newer read has shown the target.
+	unsure bool
 }
 
 // pause is how long a group rests after a growth failed, unless the cloud says
@@ -86,7 +88,7 @@ func (l *Ledger) end(o model.Outcome) {
 	case model.Grow:
 		g := l.groups[o.Call.Group]
 		g.expected, g.written = o.Call.To, o.Ended
-		g.pausedUntil, g.failure = time.Time{}, ""
+		g.pausedUntil, g.failure, g.unsure = time.Time{}, "", o.Err != nil
 		if o.Err != nil && o.Err.Kind != provider.Conflict {
 			g.pausedUntil, g.failure = o.Ended.Add(max(pause, o.Err.RetryAfter)), o.Err.Error()
 		}
@@ -171,10 +173,13 @@ func (l *Ledger) targets(inv provider.Inventory) {
 		g := &inv.Groups[i]
 		there[g.ID] = true
 		known, ok := l.groups[g.ID]
+		if !ok && g.Err != nil {
+			continue // never read yet: nothing is known of it, least of all zero
+		}
 		known.pool = g.Pool
 		// An unreadable group stays as it is known.
 		if !ok || (g.Err == nil && inv.AsOf.After(known.written) && !l.busy(g.ID)) {
-			known.expected = g.Target
+			known.expected, known.unsure = g.Target, false
 		}
 		l.groups[g.ID] = known
 	}
@@ -325,7 +330,7 @@ func (l Ledger) Standing() model.Standing {
 		Nodes:  maps.Clone(l.nodes), LastGrowth: l.lastGrowth, LastRemoval: l.lastRemoval, LastFailure: l.lastFailure,
 	}
 	for id, g := range l.groups {
-		s.Groups[id] = model.GroupStanding{Expected: g.expected, PausedUntil: g.pausedUntil, Failure: g.failure}
+		s.Groups[id] = model.GroupStanding{Expected: g.expected, PausedUntil: g.pausedUntil, Failure: g.failure, Unsure: g.unsure}
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.calls)) {
 		c := l.calls[id]

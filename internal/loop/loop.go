@@ -112,12 +112,12 @@ func (l *Loop) report(ctx context.Context, c model.Cycle) error {
 	return nil
 }
 
-// stillHolds tells whether the last plan is what Decide would give again: the
-// same generation, before the plan's wake, and nothing decided or ended since.
+// stillHolds tells whether Decide would have nothing to add to the last plan:
+// the same generation, before the plan's wake, and no call has ended since. The
+// plan's own calls are under way then, and are not started again.
 func (l *Loop) stillHolds(seen model.Observation, ended []model.Outcome) bool {
 	return l.decided && seen.Generation != 0 && seen.Generation == l.snap.Generation &&
-		len(ended) == 0 && len(l.plan.Calls) == 0 && l.ledger.Open() == 0 &&
-		!(l.plan.Wake.IsZero() == false && !seen.Now.Before(l.plan.Wake))
+		len(ended) == 0 && (l.plan.Wake.IsZero() || seen.Now.Before(l.plan.Wake))
 }
 
 // Run turns until ctx ends. Failed is told of turns that failed, and may be

@@ -38,7 +38,7 @@ func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rule
 	}
 	s.projection = project(before, seen.Contents)
 	b := builder{
-		snap: s, rules: rules, standing: standing,
+		snap: s, rules: rules, standing: standing, honoured: map[string]bool{},
 		classes: classes{contents: seen.Contents, proj: s.projection, seen: map[classKey]ClassID{}},
 	}
 	// 1. Groups, by id, with their templates.
@@ -64,6 +64,9 @@ type builder struct {
 	classes  classes
 	counts   []int
 	touched  []ClassID
+	// honoured are the nodes on which room is kept for nominated pods. A
+	// nomination to a node that is gone or leaving is none.
+	honoured map[string]bool
 
 	lastContent                Content
 	lastClass                  ClassID
@@ -103,7 +106,7 @@ func (b *builder) groups(seen Observation) {
 		if st, ok := b.standing.Groups[g.ID]; ok {
 			g.Expected = st.Expected
 			g.Busy = st.Busy
-			g.PausedUntil, g.Failure = st.PausedUntil, st.Failure
+			g.PausedUntil, g.Failure, g.Unsure = st.PausedUntil, st.Failure, st.Unsure
 		}
 		b.snap.Groups = append(b.snap.Groups, g)
 	}
@@ -154,11 +157,19 @@ func (b *builder) nodes(seen Observation) {
 			n.Group, instance = h.group, h.instance
 			n.Instance, n.InstanceHold = instance.ID, instance.Hold
 		}
-		n.Unknown = !ok && b.snap.AsOf.Before(o.Object.CreationTimestamp.Time)
+		// Creation is told in whole seconds, rounded down.
+		n.Unknown = !ok && b.snap.AsOf.Before(o.Object.CreationTimestamp.Add(time.Second))
 		n.Standing = b.standing.Nodes[n.Name]
 		n.Kind = b.kind(&n, instance)
-		n.Batches = b.batches(o.Pods, nominated[n.Name])
-		n.Occupants, n.FirstOccupant = b.occupants(o.Pods)
+		expected := nominated[n.Name]
+		if n.Kind == Leaving {
+			expected = nil // nothing will come of it
+		}
+		if len(expected) > 0 {
+			b.honoured[n.Name] = true
+		}
+		n.Batches = b.batches(o.Pods, expected)
+		n.Occupants, n.FirstOccupant = b.occupants(o.Pods, expected)
 		if n.Group >= 0 {
 			b.countNode(&b.snap.Groups[n.Group], n.Kind)
 		}
@@ -193,8 +204,11 @@ func (b *builder) kind(n *Node, in *provider.Instance) NodeKind {
 		return Leaving
 	case NodeReady(n.Object):
 		return Ready
-	case n.Group >= 0 && b.snap.Now.Before(n.Object.CreationTimestamp.Add(b.startupTime(n.Group))):
-		return Booting
+	case n.Group >= 0 && neverReady(n.Object):
+		n.BootsUntil = n.Object.CreationTimestamp.Add(b.startupTime(n.Group))
+		if b.snap.Now.Before(n.BootsUntil) {
+			return Booting
+		}
 	}
 	return Unready
 }
@@ -209,6 +223,22 @@ func (b *builder) startupTime(group int) time.Duration {
 // HasTaint tells whether the node has a taint with this key.
 func HasTaint(n *corev1.Node, key string) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+}
+
+// registering is how far apart a node's creation and the first word on its
+// readiness may be, clocks included.
+const registering = time.Minute
+
+// neverReady tells whether a node that is not ready has never been. Its Ready
+// condition has then not changed since it registered. A node that broke within
+// its first minute is taken for one that boots: we err to not buying twice.
+func neverReady(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return !c.LastTransitionTime.After(n.CreationTimestamp.Add(registering))
+		}
+	}
+	return true
 }
 
 // NodeReady tells whether pods may be expected to start on the node: its Ready
@@ -231,16 +261,18 @@ func (b *builder) takesRoom(p *Pod) bool {
 	return p.Flags&(FromDaemonSet|Mirror) != 0 || b.classes.contents.Specs[p.Spec].Priority >= b.rules.ExpendableBelow
 }
 
-func (b *builder) occupants(pods []Pod) (count int, first string) {
-	for i := range pods {
-		p := &pods[i]
-		if p.Flags&(FromDaemonSet|Mirror|Finished) != 0 || b.classes.contents.Specs[p.Spec].Priority < b.rules.ExpendableBelow {
-			continue
+func (b *builder) occupants(lists ...[]Pod) (count int, first string) {
+	for _, pods := range lists {
+		for i := range pods {
+			p := &pods[i]
+			if p.Flags&(FromDaemonSet|Mirror|Finished) != 0 || b.classes.contents.Specs[p.Spec].Priority < b.rules.ExpendableBelow {
+				continue
+			}
+			if count == 0 {
+				first = p.Name
+			}
+			count++
 		}
-		if count == 0 {
-			first = p.Name
-		}
-		count++
 	}
 	return count, first
 }
@@ -284,8 +316,8 @@ func (b *builder) coming() {
 		g := &b.snap.Groups[gi]
 		registered := g.ReadyNodes + g.BootingNodes + g.UnreadyNodes + b.leavingWithinTarget(gi)
 		g.ComingNodes = max(0, g.Expected-registered)
-		if g.Err != nil || !g.HasTemplate {
-			continue
+		if !g.HasTemplate {
+			continue // it counts, and nobody can say what would fit there
 		}
 		for i := range g.ComingNodes {
 			b.snap.Nodes = append(b.snap.Nodes, Node{
@@ -296,7 +328,8 @@ func (b *builder) coming() {
 }
 
 // leavingWithinTarget counts nodes that are leaving and that the target still
-// counts: those whose instance the cloud has not begun to delete.
+// counts: those whose instance the cloud has not begun to delete, as far as is
+// seen or as it told us.
 func (b *builder) leavingWithinTarget(group int) int {
 	n := 0
 	deleting := map[provider.InstanceID]bool{}
@@ -307,7 +340,10 @@ func (b *builder) leavingWithinTarget(group int) int {
 	}
 	for i := range b.snap.Nodes {
 		node := &b.snap.Nodes[i]
-		if node.Group == group && node.Kind == Leaving && !deleting[node.Instance] {
+		if node.Group != group || node.Kind != Leaving || deleting[node.Instance] {
+			continue
+		}
+		if d := node.Standing.Drain; d == nil || d.Stage != Removed {
 			n++
 		}
 	}
@@ -324,7 +360,7 @@ func (b *builder) pending(seen Observation) {
 	for i := range seen.Unbound {
 		p := &seen.Unbound[i]
 		of[i] = -1
-		if p.Flags&(Finished|Gated|FromDaemonSet|Terminating) != 0 || p.Nominated != "" {
+		if p.Flags&(Finished|Gated|FromDaemonSet|Terminating) != 0 || b.honoured[p.Nominated] {
 			continue
 		}
 		id := b.class(p.Content, false)

@@ -112,12 +112,13 @@ type Growth struct {
 // PendingVerdict is what became of one class's pods that have no node.
 type PendingVerdict struct {
 	Class ClassID
-	// Pods = Existing + Upcoming + Planned + Left.
+	// Pods = Existing + Upcoming + Planned + Left + Delayed.
 	Pods     int
 	Existing int // room on nodes that are ready
 	Upcoming int // room on nodes that are on their way
 	Planned  int // room on nodes that this plan buys
 	Left     int
+	Delayed  int // wish to wait still, and were not looked at
 	// Since is when the oldest of them came to be.
 	Since time.Time
 	// Groups tells, for classes with pods left or planned, how each group

@@ -98,6 +98,9 @@ type Node struct {
 	Instance provider.InstanceID
 	// InstanceHold is the provider's reason not to remove the instance.
 	InstanceHold string
+	// BootsUntil is when a node that has never been ready is no longer expected
+	// to become so; zero for others.
+	BootsUntil time.Time
 	// Batches are the pods on it, by class; sorted by class. Finished pods are
 	// left out, pods nominated to it are in.
 	Batches []Batch
@@ -130,6 +133,9 @@ type Group struct {
 	// PausedUntil and Failure are the ledger's, after a growth that failed.
 	PausedUntil time.Time
 	Failure     string
+	// Unsure: a growth failed, and no read that began after it has shown what
+	// the target is now.
+	Unsure bool
 	// Nodes counts by kind: registered nodes of the group, and those coming.
 	ReadyNodes, BootingNodes, UnreadyNodes, LeavingNodes, ComingNodes int
 }

@@ -27,6 +27,9 @@ type GroupStanding struct {
 	// Failure says why it did.
 	PausedUntil time.Time
 	Failure     string
+	// Unsure: a growth failed, and no read that began after it has shown what
+	// the target is now.
+	Unsure bool
 }
 
 // NodeStanding is one node's.

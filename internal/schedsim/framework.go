@@ -50,24 +50,38 @@ type judge struct {
 	volumes      uint64 // the generation of volumes that the indexers hold
 	namespaces   map[string]map[string]string
 	ctx          context.Context
+	end          context.CancelFunc // ends what the plugins run in the background
 }
 
-// judges are kept between uses: building one takes milliseconds.
-var judges sync.Pool
+// idle are the judges that no World has now. Building one takes milliseconds,
+// and starts goroutines that live on; so they are kept for the next World, a
+// few of them, and not left to the garbage collector.
+var idle struct {
+	sync.Mutex
+	judges []*judge
+}
+
+const maxIdle = 8
 
 var initMetrics = sync.OnceFunc(metrics.InitMetrics)
 
 func newJudge() (*judge, error) {
-	if j, ok := judges.Get().(*judge); ok {
+	idle.Lock()
+	if n := len(idle.judges); n > 0 {
+		j := idle.judges[n-1]
+		idle.judges = idle.judges[:n-1]
+		idle.Unlock()
 		return j, nil
 	}
+	idle.Unlock()
 	initMetrics()
 	conf, err := latest.Default()
 	if err != nil {
 		return nil, fmt.Errorf("read the scheduler's default configuration: %w", err)
 	}
 	j := &judge{stage: &stage{}, factory: informers.NewSharedInformerFactory(nil, 0)}
-	j.ctx = klog.NewContext(context.Background(), klog.Background())
+	ctx, end := context.WithCancel(context.Background())
+	j.ctx, j.end = klog.NewContext(ctx, klog.Background()), end
 	if j.full, err = j.framework(conf.Profiles[0], filterPlugins); err != nil {
 		return nil, err
 	}
@@ -80,7 +94,13 @@ func newJudge() (*judge, error) {
 // release hands the judge back for the next World.
 func (j *judge) release() {
 	j.stage.show(nil)
-	judges.Put(j)
+	idle.Lock()
+	defer idle.Unlock()
+	if len(idle.judges) == maxIdle {
+		j.end()
+		return
+	}
+	idle.judges = append(idle.judges, j)
 }
 
 func (j *judge) framework(profile config.KubeSchedulerProfile, filters []string) (framework.Framework, error) {

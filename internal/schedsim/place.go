@@ -95,19 +95,6 @@ func (w *World) fill(c model.ClassID, i, want int) int {
 	return done
 }
 
-// Tally counts, over the nodes of the given sets, why each takes no pod of the
-// class. Nodes that would take one are counted under Fits.
-func (w *World) Tally(c model.ClassID, on NodeSet) map[model.Reason]int {
-	tally := map[model.Reason]int{}
-	for i := range w.nodes {
-		if n := &w.nodes[i]; n.gone || n.kind&on == 0 {
-			continue
-		}
-		tally[w.Fits(c, Node(i))]++
-	}
-	return tally
-}
-
 // Pattern is a node's load, repeated on a number of nodes.
 type Pattern struct {
 	Pods  []model.Batch

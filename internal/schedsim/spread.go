@@ -257,20 +257,18 @@ func (s *spreader) weight(r *region) int {
 // tryRegion puts one pod onto a node of the region, an open one or a new one.
 func (s *spreader) tryRegion(r *region) bool {
 	class := &s.w.classes[s.class]
+	looksAtNode := class.conflicts != nil || class.readsHost || len(class.pod.Spec.Volumes) > 0
 	r.nodes = slices.DeleteFunc(r.nodes, func(i int) bool { return !s.w.usable(s.class, i) })
 	for _, i := range r.nodes {
 		if s.w.check(s.class, i) == nil {
 			s.put(i)
 			return true
 		}
-		// What a domain refuses, it refuses on all of its nodes, unless the
-		// class also looks at the node itself.
-		if class.conflicts == nil && !class.readsHost && len(class.pod.Spec.Volumes) == 0 {
-			break
+		// What a domain refuses, it refuses on all of its nodes, new ones
+		// included, unless the class also looks at the node itself.
+		if !looksAtNode {
+			return false
 		}
-	}
-	if len(r.nodes) > 0 && class.conflicts == nil && !class.readsHost {
-		return false
 	}
 	if !s.open(r) {
 		return false

@@ -148,6 +148,35 @@ func TestVolumeLimitOfATemplate(t *testing.T) {
 	}
 }
 
+// TestSpreadOpensNodesForVolumes: pods that are spread over zones and have a
+// volume each do not stop at the first node's limit of volumes.
+func TestSpreadOpensNodesForVolumes(t *testing.T) {
+	c, v := storage()
+	one := int32(1)
+	c.Groups[1].Template.CSINode = &storagev1.CSINode{Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+		Name: "disk.example.com", Allocatable: &storagev1.VolumeNodeResources{Count: &one}}}}}
+	v.Claims = append(v.Claims, claim("data-0", "disk-0"), claim("data-1", "disk-1"))
+	v.Persistent = append(v.Persistent, volumeIn("disk-0", "b", "data-0"), volumeIn("disk-1", "b", "data-1"))
+	for _, name := range []string{"data-0", "data-1"} {
+		pod := with(testkit.Pod("default", "db", "1", "1Gi", map[string]string{"app": "db"}), name)
+		testkit.SpreadOver(pod, corev1.LabelTopologyZone, 5, pod.Labels)
+		c.Pending(pod, 1)
+	}
+	s, w := load(t, c, v)
+	b, _ := w.GroupTemplate(1)
+	opened := 0
+	for _, q := range s.Pending {
+		got := w.Spread(q.Class, 1, schedsim.OnPlanned, []schedsim.Head{{Template: b}}, func(int, []int) bool { return true }, 1_000_000)
+		if got.Left > 0 {
+			t.Errorf("%s has no place", q.Pods[0].Name)
+		}
+		opened += got.Opened[0]
+	}
+	if opened != 2 {
+		t.Errorf("%d nodes opened, want 2", opened)
+	}
+}
+
 // TestVolumeLimit: a node that has as many volumes of a driver attached as it
 // can takes no pod with another.
 func TestVolumeLimit(t *testing.T) {

@@ -479,6 +479,3 @@ func named(content *corev1.Node, name string) *corev1.Node {
 		Status:     content.Status,
 	}
 }
-
-// ShapeOf is the shape of a node of the world.
-func (w *World) ShapeOf(n Node) model.ShapeID { return w.nodes[n].shape }

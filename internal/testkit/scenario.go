@@ -227,6 +227,13 @@ func (s *Scenario) node(a args) {
 	if a.has("deleting") {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
 	}
+	if a.has("tainted") {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
+		s.Standing.Nodes[a.name] = model.NodeStanding{Drain: &model.Drain{Node: a.name, Stage: model.Tainted, Since: s.Now.Add(-a.duration("tainted"))}}
+	}
+	if a.has("removed") {
+		s.Standing.Nodes[a.name] = model.NodeStanding{Drain: &model.Drain{Node: a.name, Stage: model.Removed, Since: s.Now}}
+	}
 	if a.has("unneeded") {
 		s.Standing.Nodes[a.name] = model.NodeStanding{UnneededSince: s.Now.Add(-a.duration("unneeded"))}
 	}

@@ -36,6 +36,15 @@ func Next(n *model.Node, now time.Time, p model.ScaleDownPolicy) Step {
 	}
 	switch d.Stage {
 	case model.Tainted:
+		if !p.Enabled {
+			return Step{Verb: model.Untaint, Reason: model.ScaleDownOff, Why: "scale-down is off"}
+		}
+		if n.Group < 0 {
+			return Step{Verb: model.Untaint, Reason: model.NotAutoscaled, Why: "no node group has it any more"}
+		}
+		if n.InstanceHold != "" {
+			return Step{Verb: model.Untaint, Reason: model.InstanceHeld, Why: n.InstanceHold}
+		}
 		if n.Occupants > 0 {
 			return Step{Verb: model.Untaint, Reason: model.PodLanded, Why: fmt.Sprintf("pod %s is on it", n.FirstOccupant)}
 		}

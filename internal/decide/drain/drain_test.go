@@ -11,7 +11,7 @@ import (
 // TestNext: each stage's next step, and what holds it.
 func TestNext(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := model.ScaleDownPolicy{DeleteDelay: 5 * time.Second}
+	p := model.ScaleDownPolicy{Enabled: true, DeleteDelay: 5 * time.Second}
 	tainted := model.Drain{Stage: model.Tainted, Since: now.Add(-time.Minute)}
 	with := func(n model.Node, d model.Drain) model.Node {
 		n.Standing.Drain = &d
@@ -29,6 +29,8 @@ func TestNext(t *testing.T) {
 		{"a pod landed", with(model.Node{Occupants: 1, FirstOccupant: "late"}, tainted), model.Untaint, time.Time{}},
 		{"the taint has not been seen yet (rule L4)", with(model.Node{Standing: model.NodeStanding{AwaitVersion: "9"}}, tainted), "", time.Time{}},
 		{"a call is under way (rule L1)", with(model.Node{Standing: model.NodeStanding{Busy: &model.Call{}}}, tainted), "", time.Time{}},
+		{"no group has it any more", with(model.Node{Group: -1}, tainted), model.Untaint, time.Time{}},
+		{"the cloud holds the instance", with(model.Node{InstanceHold: "protected"}, tainted), model.Untaint, time.Time{}},
 		{"rolling back", with(model.Node{}, model.Drain{Stage: model.RollingBack}), model.Untaint, time.Time{}},
 		{"rolling back failed", with(model.Node{}, model.Drain{Stage: model.RollingBack, NotBefore: now.Add(time.Second)}), "", now.Add(time.Second)},
 		{"removed", with(model.Node{}, model.Drain{Stage: model.Removed}), "", time.Time{}},

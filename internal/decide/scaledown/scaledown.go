@@ -152,7 +152,7 @@ func newBudget(s *model.Snapshot, policy model.Policy) *budget {
 // leave counts a node that is on its way out against its group's minimum,
 // while the target still has it.
 func (b *budget) leave(s *model.Snapshot, n *model.Node) {
-	if n.Group < 0 {
+	if d := n.Standing.Drain; n.Group < 0 || (d != nil && d.Stage == model.Removed) {
 		return
 	}
 	g := &s.Groups[n.Group]

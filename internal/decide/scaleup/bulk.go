@@ -48,6 +48,9 @@ func (pl *planner) growInBulk(list []*waiting) {
 		}
 		i, why := pl.choose(options)
 		taken := pl.grow(options[i], options, bulk, why)
+		if len(taken) == 0 {
+			return // an option always places pods; without progress there is no next round
+		}
 		pl.fillPlanned(bulk)
 		pl.expire(offers, taken)
 	}
@@ -120,6 +123,11 @@ func (pl *planner) grow(o option, all []option, bulk []*waiting, why string) map
 			}
 		}
 		commit(pl.w.Pack(want, h.template, min(shares[i], pl.limits.most(h.group))), h.group)
+	}
+	if len(taken) == 0 {
+		// The partners looked alike and could take nothing after all (a volume in
+		// another zone, say): the option stands as it was offered.
+		commit(o.packing, o.group)
 	}
 	return taken
 }

@@ -17,9 +17,6 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// Expanders lists the names that --expander takes.
-var Expanders = []string{"least-waste", "random", "most-pods", "least-nodes", "price", "priority"}
-
 // choose applies the expanders in order; each keeps the best of what the one
 // before left. What is equal after all of them is settled by the group's id.
 func (pl *planner) choose(options []option) (index int, why string) {

@@ -33,6 +33,11 @@ func newLimits(s *model.Snapshot, policy model.Policy) *limits {
 		l.have = l.have.Plus(s.Contents.Shapes[s.Nodes[i].Shape].Capacity, 1)
 		l.count++
 	}
+	for i := range s.Groups {
+		if !s.Groups[i].HasTemplate {
+			l.count += s.Groups[i].ComingNodes
+		}
+	}
 	if p.MaxNodesTotal > 0 {
 		l.nodes = max(0, p.MaxNodesTotal-l.count)
 	}
@@ -78,9 +83,15 @@ func closed(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
 		}
 		return &model.Verdict{Reason: model.NoTemplate, Detail: detail, Fix: "a template, or a node in the group"}
 	}
+	if g.AllOrNothing {
+		return &model.Verdict{Reason: model.Unsupported, Detail: fmt.Sprintf("a group of all %d nodes or none is not grown yet", g.Max)}
+	}
 	if g.Busy != nil {
 		return &model.Verdict{Reason: model.GroupBusy, Detail: fmt.Sprintf("%s %d → %d is under way", g.Busy.Verb, g.Busy.From, g.Busy.To),
 			Until: g.Busy.Deadline, Fix: "that call's end"}
+	}
+	if g.Unsure {
+		return &model.Verdict{Reason: model.GroupPaused, Detail: "its last growth failed, and the cloud has not been read since", Fix: "the next read of the cloud"}
 	}
 	if g.PausedUntil.After(s.Now) {
 		return &model.Verdict{Reason: model.GroupPaused, Detail: "its last growth failed: " + g.Failure, Until: g.PausedUntil, Fix: "time"}
@@ -119,9 +130,6 @@ func (l *limits) most(group int) int {
 	}
 	if c.Memory > 0 {
 		n = int(min(int64(n), l.memory/c.Memory))
-	}
-	if g.AllOrNothing && n < l.room[group] {
-		return 0
 	}
 	return n
 }
@@ -178,9 +186,6 @@ func (l *limits) verdict(group int) *model.Verdict {
 	if c.Memory > 0 && l.memory < c.Memory {
 		return &model.Verdict{Reason: model.MemoryTotal, Detail: fmt.Sprintf("a node has %s, %s left", model.Resources{Memory: c.Memory}, left(l.memory)),
 			Fix: "a larger --memory-total"}
-	}
-	if g.AllOrNothing && l.most(group) == 0 {
-		return &model.Verdict{Reason: model.AllOrNothing, Detail: fmt.Sprintf("all %d nodes or none", g.Max)}
 	}
 	return nil
 }

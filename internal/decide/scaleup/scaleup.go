@@ -165,6 +165,7 @@ type head struct {
 type waiting struct {
 	*model.Pending
 	existing, upcoming, planned, left int
+	delayed                           int // pods that wish to wait still
 	outOfSteps                        bool
 	// postponed are the groups whose domain would hold back the others' now.
 	postponed map[int]bool
@@ -200,7 +201,8 @@ func (pl *planner) waiting(rules model.Rules) []*waiting {
 			})
 			continue
 		}
-		list = append(list, &waiting{Pending: q, left: len(q.Pods), postponed: map[int]bool{}})
+		due, _ := pl.due(q)
+		list = append(list, &waiting{Pending: q, left: due, delayed: len(q.Pods) - due, postponed: map[int]bool{}})
 	}
 	largest := pl.largestTemplate()
 	slices.SortStableFunc(list, func(a, b *waiting) int {
@@ -266,15 +268,26 @@ func (pl *planner) skipped(q *model.Pending, rules model.Rules) *model.Verdict {
 	if !q.Refused && !slices.Contains(pl.p.Bypassed, scheduler) {
 		return &model.Verdict{Reason: model.NotRefused, Since: q.Oldest, Detail: fmt.Sprintf("scheduler %q has not looked at them yet", scheduler)}
 	}
-	delay := pl.p.NewPodDelay
-	for i := range q.Pods {
-		delay = max(delay, q.Pods[i].ScaleUpDelay)
-	}
-	if until := q.Oldest.Add(delay); delay > 0 && until.After(pl.s.Now) {
-		pl.wake = earliest(pl.wake, until)
-		return &model.Verdict{Reason: model.ScaleUpDelayed, Since: q.Oldest, Until: until, Detail: delay.String()}
+	if due, until := pl.due(q); due == 0 {
+		return &model.Verdict{Reason: model.ScaleUpDelayed, Since: q.Oldest, Until: until}
 	}
 	return nil
+}
+
+// due counts the pods of a class that have waited for as long as they, or the
+// flag, wish; until is when the next one will have.
+func (pl *planner) due(q *model.Pending) (n int, until time.Time) {
+	for _, p := range q.Pods {
+		delay := max(pl.p.NewPodDelay, p.ScaleUpDelay)
+		at := time.Unix(p.Created, 0).Add(delay)
+		if delay == 0 || !at.After(pl.s.Now) {
+			n++
+			continue
+		}
+		until = earliest(until, at)
+	}
+	pl.wake = earliest(pl.wake, until)
+	return n, until
 }
 
 func earliest(a, b time.Time) time.Time {
@@ -346,7 +359,7 @@ func (pl *planner) result(list []*waiting) Result {
 	for _, q := range list {
 		v := model.PendingVerdict{
 			Class: q.Class, Pods: len(q.Pods), Existing: q.existing, Upcoming: q.upcoming,
-			Planned: q.planned, Left: q.left, Since: q.Oldest,
+			Planned: q.planned, Left: q.left, Delayed: q.delayed, Since: q.Oldest,
 		}
 		v.Groups = pl.explain(q)
 		r.Pending = append(r.Pending, v)
