@@ -57,7 +57,8 @@ type group struct {
 // otherwise.
 const pause = 30 * time.Second
 
-// retry is how long a step of a drain rests after it failed.
+// retry is how long a step of a drain rests after it failed, and a group after a
+// growth of which nobody knows how far it went.
 const retry = 5 * time.Second
 
 // Fold takes in the ends of calls, then what is seen.
@@ -90,7 +91,11 @@ func (l *Ledger) end(o model.Outcome) {
 		g.expected, g.written = o.Call.To, o.Ended
 		g.pausedUntil, g.failure, g.unsure = time.Time{}, "", o.Err != nil
 		if o.Err != nil && o.Err.Kind != provider.Conflict {
-			g.pausedUntil, g.failure = o.Ended.Add(max(pause, o.Err.RetryAfter)), o.Err.Error()
+			rest := pause
+			if unknown {
+				rest = retry // much of it may have happened: the next read tells what is missing
+			}
+			g.pausedUntil, g.failure = o.Ended.Add(max(rest, o.Err.RetryAfter)), o.Err.Error()
 		}
 		if o.Target >= 0 {
 			g.expected = o.Target

@@ -84,7 +84,14 @@ func TestUnknownEndCountsAsDone(t *testing.T) {
 	old.Inventory.AsOf = at(2)
 	l = l.Fold(old, []model.Outcome{unknown})
 	expected(t, l, 5)
-	expected(t, l.Fold(seen(5, 2), nil), 2)
+	if s := l.Standing().Groups["g"]; !s.PausedUntil.Equal(at(8)) || !s.Unsure {
+		t.Fatalf("%+v: a short rest is wanted, and a newer read", s)
+	}
+	l = l.Fold(seen(5, 2), nil)
+	expected(t, l, 2)
+	if l.Standing().Groups["g"].Unsure {
+		t.Fatal("still unsure after a newer read")
+	}
 }
 
 // TestFailedGrowth: what was refused is not expected, and the group rests; a

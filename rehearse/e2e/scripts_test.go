@@ -15,7 +15,8 @@ func TestScripts(t *testing.T) {
 
 func runScripts(t *testing.T, folder string, on func(*testing.T) *rig) {
 	testscript.RunT(sequential{t}, testscript.Params{
-		Dir: folder,
+		Dir:         folder,
+		WorkdirRoot: t.TempDir(), // which is removed however many of the scripts were chosen
 		Setup: func(env *testscript.Env) error {
 			t := env.T().(sequential).T
 			return setUp(t, env, on(t))
