@@ -9,7 +9,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -20,9 +19,6 @@ import (
 
 // version is stamped at link time.
 var version = "dev"
-
-// errLostLease ends the process that no longer leads.
-var errLostLease = errors.New("the lease was lost: another process leads now")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

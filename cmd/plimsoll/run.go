@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
@@ -99,18 +101,24 @@ func run(ctx context.Context, c config.Config, log *slog.Logger) error {
 	}
 	reporter.Health().Ready()
 	// 4. Lead, or wait for the lease.
-	lead := func(ctx context.Context) error {
-		return leading(ctx, c, client, cloud, observer, reporter, log)
+	lead := func(ctx context.Context, may func() error) error {
+		return leading(ctx, c, client, cloud, observer, reporter, may, log)
 	}
 	if !c.Leader.Enabled {
-		return lead(ctx)
+		return lead(ctx, func() error { return nil })
 	}
 	return elected(ctx, c, rc, log, lead)
 }
 
+// lostLease ends the process that no longer leads.
+type lostLease struct{ why string }
+
+func (e lostLease) Error() string { return "the lease was lost: " + e.why }
+
 // leading runs the loop until ctx ends, and then, if the process was asked to
-// end and did not lose the lease, lets the provider clean up.
-func leading(ctx context.Context, c config.Config, client kubernetes.Interface, cloud provider.Provider, observer *observe.Observer, reporter *report.Reporter, log *slog.Logger) error {
+// end and did not lose the lease, lets the provider clean up. may says whether
+// it still leads.
+func leading(ctx context.Context, c config.Config, client kubernetes.Interface, cloud provider.Provider, observer *observe.Observer, reporter *report.Reporter, may func() error, log *slog.Logger) error {
 	reporter.Health().Leads(time.Now())
 	if s, ok := cloud.(provider.Starter); ok {
 		if err := s.Start(ctx); err != nil && ctx.Err() == nil {
@@ -122,7 +130,7 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 	policy := c.Policy
 	policy.InventoryNotBefore = time.Now()
 	observer.Refresh()
-	actor := act.New(cloud, client, observer.Refresh, log)
+	actor := act.New(cloud, client, may, observer.Refresh, log)
 	l := loop.New(observer, actor, reporter, policy, time.Now)
 	l.Run(ctx, loop.Triggers{
 		Interval: c.Loop.ScanInterval, Idle: c.Loop.NudgeIdle, Longest: c.Loop.NudgeMax,
@@ -132,8 +140,8 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 	lasts, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Policy.CallDeadline)
 	defer cancel()
 	unfinished := actor.Close(lasts)
-	if errors.Is(context.Cause(ctx), errLostLease) {
-		return errLostLease
+	if lost, ok := errors.AsType[lostLease](context.Cause(ctx)); ok {
+		return lost
 	}
 	if unfinished != nil {
 		return fmt.Errorf("finish the write under way: %w", unfinished)
@@ -150,7 +158,7 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 
 // elected leads while it holds the lease. Losing it ends the process with an
 // error; being asked to end releases it, after the last write.
-func elected(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Logger, lead func(context.Context) error) error {
+func elected(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Logger, lead func(ctx context.Context, may func() error) error) error {
 	own := rest.CopyConfig(rc)
 	own.Timeout = c.Leader.RenewDeadline / 2
 	client, err := kubernetes.NewForConfig(own)
@@ -161,7 +169,7 @@ func elected(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Lo
 	if err != nil {
 		return fmt.Errorf("find a name for the lease: %w", err)
 	}
-	lock := &resourcelock.LeaseLock{Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: fmt.Sprintf("%s_%d", host, os.Getpid())}}
+	lock := &resourcelock.LeaseLock{Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}}
 	lock.LeaseMeta.Namespace, lock.LeaseMeta.Name = c.Leader.Namespace, c.Leader.Name
 	// The election outlives ctx: the lease is held until leading has ended, and
 	// its last write with it. Only a process that never led stops waiting at
@@ -171,8 +179,20 @@ func elected(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Lo
 	var gaveUp atomic.Bool
 	keep := context.AfterFunc(ctx, func() { gaveUp.Store(true); release() })
 	var result error
+	var elector *leaderelection.LeaderElector
+	// Whether the lease is held is asked of the clock, too: a process that was
+	// stopped for a while has not noticed that others have taken over.
+	may := func() error {
+		switch {
+		case !elector.IsLeader():
+			return lostLease{fmt.Sprintf("%s leads now", cmp.Or(elector.GetLeader(), "nobody"))}
+		case elector.Check(c.Leader.RenewDeadline-c.Leader.LeaseDuration) != nil:
+			return lostLease{fmt.Sprintf("it could not be renewed for %s; does the API server answer?", c.Leader.RenewDeadline)}
+		}
+		return nil
+	}
 	led := make(chan struct{})
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+	elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, LeaseDuration: c.Leader.LeaseDuration, RenewDeadline: c.Leader.RenewDeadline, RetryPeriod: c.Leader.RetryPeriod,
 		ReleaseOnCancel: true, Name: c.Leader.Name,
 		Callbacks: leaderelection.LeaderCallbacks{
@@ -186,8 +206,14 @@ func elected(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Lo
 				leads, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 				defer cancel(nil)
 				context.AfterFunc(ctx, func() { cancel(context.Canceled) })
-				context.AfterFunc(held, func() { cancel(errLostLease) })
-				result = lead(leads)
+				context.AfterFunc(held, func() {
+					lost := may()
+					if lost == nil {
+						lost = lostLease{"it could not be renewed"}
+					}
+					cancel(lost)
+				})
+				result = lead(leads, may)
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(id string) {

@@ -22,6 +22,7 @@ const hangGrace = 2 * time.Second
 type Actor struct {
 	cloud  provider.Provider
 	client kubernetes.Interface
+	may    func() error
 	ended  func()
 	log    *slog.Logger
 
@@ -40,12 +41,14 @@ type job struct {
 	call model.Call
 }
 
-// New gives an actor on a cloud and a cluster. ended is called after each write
-// to the cloud has ended, well or not, so that the cloud is read again soon; it
-// must not block.
-func New(cloud provider.Provider, client kubernetes.Interface, ended func(), log *slog.Logger) *Actor {
+// New gives an actor on a cloud and a cluster. may is asked right before each
+// call begins whether this process may still write, and says why if not: a
+// process that was stopped for a while learns last of all that its lease is
+// gone. ended is called after each write to the cloud has ended, well or not, so
+// that the cloud is read again soon. Neither may block.
+func New(cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), log *slog.Logger) *Actor {
 	return &Actor{
-		cloud: cloud, client: client, ended: ended, log: log,
+		cloud: cloud, client: client, may: may, ended: ended, log: log,
 		changed: make(chan struct{}, 1), lanes: map[string][]job{},
 	}
 }
@@ -105,6 +108,10 @@ func (a *Actor) drain(lane string) {
 func (a *Actor) one(j job) {
 	began := time.Now()
 	if err := context.Cause(j.ctx); err != nil {
+		a.finish(notBegun(j.call, began, err.Error()))
+		return
+	}
+	if err := a.may(); err != nil {
 		a.finish(notBegun(j.call, began, err.Error()))
 		return
 	}

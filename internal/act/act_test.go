@@ -51,6 +51,9 @@ func removed(_ context.Context, r provider.RemoveRequest) (provider.RemoveResult
 	return provider.RemoveResult{Target: 3, Instances: []provider.InstanceResult{{ID: r.Instances[0]}}}, nil
 }
 
+// always lets every call begin.
+func always() error { return nil }
+
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // run starts calls in a bubble of virtual time and gives their ends.
@@ -58,7 +61,7 @@ func run(t *testing.T, cloud provider.Provider, client *fake.Clientset, calls ..
 	t.Helper()
 	var out []model.Outcome
 	synctest.Test(t, func(t *testing.T) {
-		a := New(cloud, client, func() {}, quiet())
+		a := New(cloud, client, always, func() {}, quiet())
 		for i := range calls {
 			calls[i].Deadline = time.Now().Add(time.Minute)
 		}
@@ -181,7 +184,7 @@ func TestHungCallIsToldAndKeepsItsLane(t *testing.T) {
 			calls.Add(1)
 			<-release
 			return provider.GrowResult{Target: r.To}, nil
-		}}, fake.NewClientset(), func() {}, quiet())
+		}}, fake.NewClientset(), always, func() {}, quiet())
 		first, second := growCall("g", 0, 1), growCall("g", 1, 2)
 		first.Deadline, second.Deadline = time.Now().Add(time.Minute), time.Now().Add(2*time.Minute)
 		a.Start(t.Context(), []model.Call{first, second})
@@ -212,7 +215,7 @@ func TestLeaseLost(t *testing.T) {
 			case <-time.After(10 * time.Second):
 				return provider.GrowResult{Target: r.To}, nil
 			}
-		}}, fake.NewClientset(), func() { ended.Add(1) }, quiet())
+		}}, fake.NewClientset(), always, func() { ended.Add(1) }, quiet())
 		ctx, cancel := context.WithCancelCause(t.Context())
 		first, second := growCall("g", 0, 1), growCall("g", 1, 2)
 		first.Deadline, second.Deadline = time.Now().Add(time.Minute), time.Now().Add(time.Minute)
@@ -253,7 +256,7 @@ func TestCloseTellsOfCallsThatDidNotEnd(t *testing.T) {
 		a := New(script{grow: func(ctx context.Context, r provider.GrowRequest) (provider.GrowResult, error) {
 			<-ctx.Done()
 			return provider.GrowResult{}, ctx.Err()
-		}}, fake.NewClientset(), func() {}, quiet())
+		}}, fake.NewClientset(), always, func() {}, quiet())
 		call := growCall("g", 0, 1)
 		call.Deadline = time.Now().Add(time.Minute)
 		a.Start(t.Context(), []model.Call{call})

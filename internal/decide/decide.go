@@ -6,7 +6,7 @@
 // snapshot's Now, chance is its Seed, and budgets are counted in steps, so that
 // the same snapshot gives the same plan on any machine.
 //
-//	snapshot → drains under way → growth → removals → plan
+//	snapshot → growth → drains under way → removals → plan
 //
 // Who may import it: loop and the hosts.
 package decide
@@ -49,16 +49,18 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	var plan model.Plan
 	// 1. The cluster in memory.
 	world := schedsim.Load(prev, s)
-	// 2. Removals under way go on.
-	plan.Wake = advance(s, p, &plan)
-	// 3. Pods without a node: room that is there or coming, and growth.
+	// 2. Pods without a node: room that is there or coming, and growth.
 	up := scaleup.Plan(world, s, p)
+	wanted := world.Reserved()
+	// 3. Removals under way go on, or are taken back for those pods.
+	plan.Wake = advance(s, wanted, p, &plan)
 	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
+	plan.Notices = up.Notices
 	for i := range up.Grow {
 		plan.Calls = append(plan.Calls, growCall(s, p, &up.Grow[i]))
 	}
 	// 4. Nodes that nothing needs.
-	down := scaledown.Plan(s, world.Reserved(), p)
+	down := scaledown.Plan(s, wanted, p)
 	plan.Unneeded, plan.Kept = down.Unneeded, down.Kept
 	for _, id := range down.Start {
 		n := &s.Nodes[id]
@@ -78,13 +80,13 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 }
 
 // advance asks every open drain for its next step.
-func advance(s *model.Snapshot, p model.Policy, plan *model.Plan) (wake time.Time) {
+func advance(s *model.Snapshot, wanted map[model.NodeID]bool, p model.Policy, plan *model.Plan) (wake time.Time) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Standing.Drain == nil || n.Unknown {
 			continue
 		}
-		step := drain.Next(n, s.Now, p.ScaleDown)
+		step := drain.Next(n, wanted[model.NodeID(i)], s.Now, p.ScaleDown)
 		wake = earliest(wake, step.Wake)
 		if step.Verb == model.Remove && (p.Stale(s) || s.Groups[n.Group].Err != nil) {
 			continue // the cloud, or the group, cannot be read: not now

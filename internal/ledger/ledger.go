@@ -90,7 +90,8 @@ func (l *Ledger) end(o model.Outcome) {
 		g := l.groups[o.Call.Group]
 		g.expected, g.written = o.Call.To, o.Ended
 		g.pausedUntil, g.failure, g.unsure = time.Time{}, "", o.Err != nil
-		if o.Err != nil && o.Err.Kind != provider.Conflict {
+		outage := o.Err != nil && o.Err.Kind == provider.Unavailable && !unknown
+		if o.Err != nil && o.Err.Kind != provider.Conflict && !outage {
 			rest := pause
 			if unknown {
 				rest = retry // much of it may have happened: the next read tells what is missing
@@ -103,6 +104,9 @@ func (l *Ledger) end(o model.Outcome) {
 			g.expected = o.Call.From
 		}
 		l.groups[o.Call.Group] = g
+		if outage {
+			l.outage(o.Ended)
+		}
 		if o.Err == nil || unknown || g.expected > o.Call.From {
 			l.lastGrowth = o.Ended
 		}
@@ -110,6 +114,19 @@ func (l *Ledger) end(o model.Outcome) {
 		l.endTaint(o, unknown)
 	case model.Remove:
 		l.endRemove(o, unknown)
+	}
+}
+
+// outage: the cloud as a whole did not answer, which is no fault of the group
+// that was asked for. No group grows until a newer read, and the next choice is
+// as free as this one was.
+func (l *Ledger) outage(ended time.Time) {
+	for id, g := range l.groups {
+		g.unsure = true
+		if g.written.Before(ended) {
+			g.written = ended
+		}
+		l.groups[id] = g
 	}
 }
 

@@ -110,6 +110,26 @@ func TestFailedGrowth(t *testing.T) {
 	}
 }
 
+// TestOutageIsNoGroupsFault: a cloud that does not answer keeps all groups from
+// growing until it is read again, and none for longer.
+func TestOutageIsNoGroupsFault(t *testing.T) {
+	l := Ledger{}.Fold(seen(0, 2), nil).Note(at(1), plan(grow(2, 5)))
+	old := seen(4, 2)
+	old.Inventory.AsOf = at(2)
+	l = l.Fold(old, []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.Unavailable}}})
+	for _, id := range []provider.GroupID{"g", "h"} {
+		if s := l.Standing().Groups[id]; !s.Unsure || !s.PausedUntil.IsZero() {
+			t.Errorf("%s: %+v", id, s)
+		}
+	}
+	l = l.Fold(seen(5, 2), nil)
+	for _, id := range []provider.GroupID{"g", "h"} {
+		if s := l.Standing().Groups[id]; s.Unsure {
+			t.Errorf("%s: %+v after a newer read", id, s)
+		}
+	}
+}
+
 // TestPartialGrowth: what the provider counted is what is expected.
 func TestPartialGrowth(t *testing.T) {
 	l := Ledger{}.Fold(seen(0, 2), nil).Note(at(1), plan(grow(2, 5)))

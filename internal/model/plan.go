@@ -74,6 +74,8 @@ type Plan struct {
 	// Kept the others that Plimsoll could take away, each with what holds it.
 	Unneeded []NodeVerdict
 	Kept     []NodeVerdict
+	// Notices are what is wrong with the operator's documents, and stops nothing.
+	Notices []provider.Notice
 	// Nodes is how many nodes the growths add; LowerBound is how many any plan
 	// would have to, for the same pods: summed requests over allocatable, the
 	// largest over resources, in the group where that is least.

@@ -94,6 +94,9 @@ func commonName(pods []*Pod) string {
 		return ""
 	}
 	first, last := pods[0].Name, pods[len(pods)-1].Name
+	if len(pods) == 1 {
+		return first
+	}
 	n := 0
 	for n < len(first) && n < len(last) && first[n] == last[n] {
 		n++

@@ -98,6 +98,15 @@ func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 	if diverged > 0 {
 		r.log.Info("pods that a plan had promised room need another growth; others took their place", "classes", diverged)
 	}
+	if !slices.Equal(p.Notices, r.noticed) {
+		for _, n := range p.Notices {
+			r.log.Warn(n.Message, "code", n.Code)
+		}
+		if len(p.Notices) == 0 {
+			r.log.Info("what was wrong with the operator's documents is mended")
+		}
+		r.noticed = p.Notices
+	}
 	if r.log.Enabled(ctx, slog.LevelDebug) {
 		r.log.Debug("decided", "plan", p.Text(c.Snapshot), "took", c.Took.Decide)
 	}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // Settings are what the operator may choose, and the limits that are shown
@@ -52,6 +53,7 @@ type Reporter struct {
 	promises promises
 	told     map[string]string // class key → what was last told of it
 	failing  string            // the error last told by Failed
+	noticed  []provider.Notice // the plan's notices as last told
 }
 
 // New gives a reporter. recorder takes the events and must not block; it may be

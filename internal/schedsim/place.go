@@ -3,6 +3,8 @@ package schedsim
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
@@ -170,6 +172,17 @@ func (w *World) Bulk(c model.ClassID) bool {
 // for; empty if there is none.
 func (w *World) Unsupported(c model.ClassID) string { return w.classes[c].unsupported }
 
+// LacksTopology names a topology key of the class's spread constraints that the
+// template's nodes have no label for; empty if there is none.
+func (w *World) LacksTopology(c model.ClassID, t Template) string {
+	for _, s := range w.classes[c].pod.Spec.TopologySpreadConstraints {
+		if _, ok := w.shapes[t.Shape].content.Node.Labels[s.TopologyKey]; !ok && s.TopologyKey != corev1.LabelHostname {
+			return s.TopologyKey
+		}
+	}
+	return ""
+}
+
 // fitsShape tells whether the shape's labels and taints let the class in.
 func (w *World) fitsShape(c model.ClassID, s model.ShapeID) bool {
 	return w.classes[c].readsHost || w.staticVerdict(c, s) == nil
@@ -230,13 +243,13 @@ type placement struct {
 }
 
 // CountByKind sums up where pods were put: on nodes that are ready, on their
-// way, or planned.
+// way, or planned. Nodes that are to be given back are on their way.
 func (w *World) CountByKind(puts []Put) (ready, coming, planned int) {
 	for _, p := range puts {
 		switch w.nodes[p.Node].kind {
 		case OnReady:
 			ready += p.Count
-		case OnComing:
+		case OnComing, OnReturning:
 			coming += p.Count
 		case OnPlanned:
 			planned += p.Count

@@ -73,6 +73,9 @@ const (
 	OnReady NodeSet = 1 << iota
 	OnComing
 	OnPlanned
+	// OnReturning are nodes whose removal has got no further than the taint: they
+	// can be had back for the asking.
+	OnReturning
 	ghost
 )
 
@@ -175,6 +178,11 @@ func (w *World) loadNode(i int, daemons daemons) {
 		n.kind = OnComing
 	default:
 		n.kind = ghost
+		if w.returnable(sn) {
+			// Without its taint it is what its group's template says.
+			n.kind, n.object, n.shape = OnReturning, nil, w.snap.Groups[sn.Group].Shape
+			n.free = w.shapes[n.shape].total
+		}
 	}
 	switch sn.Kind {
 	case model.Booting, model.Coming:
@@ -194,6 +202,14 @@ func (w *World) loadNode(i int, daemons daemons) {
 		n.free.take(&w.classes[b.Class], int64(b.Count))
 		w.use(b.Class, b.Count)
 	}
+}
+
+// returnable tells whether a node that is leaving could still be given back, as
+// good as new.
+func (w *World) returnable(n *model.Node) bool {
+	d := n.Standing.Drain
+	return d != nil && d.Stage == model.Tainted && n.Standing.Busy == nil && n.Occupants == 0 &&
+		n.Group >= 0 && w.snap.Groups[n.Group].HasTemplate && model.NodeReady(n.Object)
 }
 
 // use counts the pods that use each persistent volume claim.

@@ -40,7 +40,7 @@ type Cluster struct {
 	bound   map[string][]model.Pod
 	unbound []model.Pod
 	daemons []model.DaemonSet
-	serial  int
+	serial  map[string]int // by name: pods are numbered alike in whatever order apps come
 }
 
 // New gives an empty cluster.
@@ -49,6 +49,7 @@ func New() *Cluster {
 		Now: Start, Seed: 1, Catalog: catalog.New(),
 		Namespaces: map[string]map[string]string{"default": {corev1.LabelMetadataName: "default"}},
 		bound:      map[string][]model.Pod{},
+		serial:     map[string]int{},
 	}
 }
 
@@ -146,9 +147,10 @@ func (c *Cluster) BoundAs(like *corev1.Pod, count int, node string, flags model.
 func (c *Cluster) add(like *corev1.Pod, count int, flags model.Flags, node string) {
 	content := c.Catalog.Pod(like)
 	for range count {
-		c.serial++
+		c.serial[like.Name]++
+		name := fmt.Sprintf("%s-%06d", like.Name, c.serial[like.Name])
 		p := model.Pod{
-			Name: fmt.Sprintf("%s-%06d", like.Name, c.serial), UID: types.UID(fmt.Sprint(c.serial)),
+			Name: name, UID: types.UID(name),
 			Content: content, Flags: flags, Created: like.CreationTimestamp.Unix(),
 		}
 		if node == "" {

@@ -25,8 +25,9 @@ type Step struct {
 }
 
 // Next tells a drain's next step. A node that something landed on after its
-// taint is given back.
-func Next(n *model.Node, now time.Time, p model.ScaleDownPolicy) Step {
+// taint is given back, and so is one that is wanted: that pending pods fit on,
+// for which another would have to be bought.
+func Next(n *model.Node, wanted bool, now time.Time, p model.ScaleDownPolicy) Step {
 	d := n.Standing.Drain
 	if n.Standing.Busy != nil || n.Standing.AwaitVersion != "" {
 		return Step{}
@@ -44,6 +45,9 @@ func Next(n *model.Node, now time.Time, p model.ScaleDownPolicy) Step {
 		}
 		if n.InstanceHold != "" {
 			return Step{Verb: model.Untaint, Reason: model.InstanceHeld, Why: n.InstanceHold}
+		}
+		if wanted {
+			return Step{Verb: model.Untaint, Reason: model.Reserved, Why: "pending pods fit there"}
 		}
 		if n.Occupants > 0 {
 			return Step{Verb: model.Untaint, Reason: model.PodLanded, Why: fmt.Sprintf("pod %s is on it", n.FirstOccupant)}

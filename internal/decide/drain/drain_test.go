@@ -35,9 +35,13 @@ func TestNext(t *testing.T) {
 		{"rolling back failed", with(model.Node{}, model.Drain{Stage: model.RollingBack, NotBefore: now.Add(time.Second)}), "", now.Add(time.Second)},
 		{"removed", with(model.Node{}, model.Drain{Stage: model.Removed}), "", time.Time{}},
 	}
+	wanted := with(model.Node{}, tainted)
+	if got := drain.Next(&wanted, true, now, p); got.Verb != model.Untaint || got.Reason != model.Reserved {
+		t.Errorf("wanted by pending pods: %+v", got)
+	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := drain.Next(&c.n, now, p)
+			got := drain.Next(&c.n, false, now, p)
 			if got.Verb != c.verb || !got.Wake.Equal(c.wake) {
 				t.Errorf("%+v, want %q and wake %v", got, c.verb, c.wake)
 			}

@@ -94,7 +94,7 @@ func (pl *planner) spread(q *waiting, heads []head) schedsim.Spreading {
 		}
 		return trial.most(heads[h].group) > 0
 	}
-	return pl.w.Settle(q.Class, q.left, schedsim.OnReady|schedsim.OnComing|schedsim.OnPlanned, pass, allow, pl.p.SpreadStepLimit)
+	return pl.w.Settle(q.Class, q.left, schedsim.OnReady|schedsim.OnComing|schedsim.OnReturning|schedsim.OnPlanned, pass, allow, pl.p.SpreadStepLimit)
 }
 
 func withoutRefused(a attempt) []head {

@@ -205,6 +205,20 @@ func (pl *planner) byPriority(options []option, left []int) ([]int, string) {
 	return kept, fmt.Sprintf("priority %d", best)
 }
 
+// notices says what is wrong with the priorities document, if it is asked for.
+func (pl *planner) notices() []provider.Notice {
+	if !slices.Contains(pl.p.Expanders, "priority") {
+		return nil
+	}
+	if pl.s.Priorities == "" {
+		return []provider.Notice{{Code: "PriorityConfigMapMissing", Message: "the priority expander has no document: every group is as good as the other for it"}}
+	}
+	if _, err := ParsePriorities(pl.s.Priorities); err != nil {
+		return []provider.Notice{{Code: "PriorityConfigMapInvalid", Message: err.Error() + "; until it is mended every group is as good as the other"}}
+	}
+	return nil
+}
+
 // Priorities is the priority expander's document: for each number, patterns of
 // group ids.
 type Priorities map[int][]*regexp.Regexp

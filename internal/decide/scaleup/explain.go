@@ -44,6 +44,9 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 	if reason := pl.w.Unsupported(q.Class); reason != "" {
 		return model.Verdict{Reason: model.Unsupported, Detail: reason}
 	}
+	if key := pl.w.LacksTopology(q.Class, h.template); key != "" {
+		return model.Verdict{Reason: model.TopologySpread, Detail: "the node has no label " + key, Fix: "the label on the group's nodes, or another topology key"}
+	}
 	v := pl.w.ExplainTemplate(q.Class, h.template)
 	if v.Reason != model.Fits && !(v.Reason == model.TopologySpread && pl.w.Suits(q.Class, h.template)) {
 		v.Fix = fix(v.Reason)

@@ -31,6 +31,7 @@ type Result struct {
 	Nodes      int
 	LowerBound int
 	Options    int
+	Notices    []provider.Notice
 	// Wake is when pods that wish to wait stop waiting, zero if there are none.
 	Wake time.Time
 }
@@ -300,7 +301,11 @@ func earliest(a, b time.Time) time.Time {
 func (pl *planner) placeOnExisting(list []*waiting) {
 	for _, q := range list {
 		var enough bool
-		for _, on := range []schedsim.NodeSet{schedsim.OnReady, schedsim.OnReady | schedsim.OnComing} {
+		for _, on := range []schedsim.NodeSet{
+			schedsim.OnReady,
+			schedsim.OnReady | schedsim.OnComing,
+			schedsim.OnReady | schedsim.OnComing | schedsim.OnReturning,
+		} {
 			var put []schedsim.Put
 			put, q.left, enough = pl.w.Place(q.Class, q.left, on, pl.p.SpreadStepLimit)
 			ready, coming, _ := pl.w.CountByKind(put)
@@ -342,7 +347,7 @@ func (pl *planner) record(group, nodes int, why string) {
 }
 
 func (pl *planner) result(list []*waiting) Result {
-	r := Result{Options: pl.options, Wake: pl.wake}
+	r := Result{Options: pl.options, Wake: pl.wake, Notices: pl.notices()}
 	loads := pl.w.Planned()
 	for gi := range pl.grown {
 		g := &pl.grown[gi]
