@@ -31,6 +31,10 @@ import (
 // closing bounds the provider's clean-up.
 const closing = time.Minute
 
+// firstRead is how long a new leader waits for the cloud before it says what it
+// can say without.
+const firstRead = 10 * time.Second
+
 func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
@@ -130,6 +134,12 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 	policy := c.Policy
 	policy.InventoryNotBefore = time.Now()
 	observer.Refresh()
+	soon, stopWaiting := context.WithTimeout(ctx, firstRead)
+	err := observer.WaitForInventory(soon, policy.InventoryNotBefore)
+	stopWaiting()
+	if err != nil && ctx.Err() == nil {
+		log.Warn("leading without a first read of the cloud: nothing is bought or removed before there is one", "error", err)
+	}
 	actor := act.New(cloud, client, may, observer.Refresh, log)
 	l := loop.New(observer, actor, reporter, policy, time.Now)
 	l.Run(ctx, loop.Triggers{

@@ -53,6 +53,8 @@ type Observer struct {
 	changed  chan struct{}
 
 	mu         sync.Mutex
+	askedAt    time.Time     // when a read of the cloud was last asked for, and not yet had
+	delivered  chan struct{} // closed at the end of the next read of the cloud
 	generation uint64
 	cluster    *cluster
 	namespaces *objects[*corev1.Namespace]
@@ -83,7 +85,7 @@ type volumes struct {
 
 // New gives an observer of a cluster and a cloud; Run makes it work.
 func New(client kubernetes.Interface, p provider.Provider, s Settings, log *slog.Logger) *Observer {
-	o := &Observer{settings: s, log: log, changed: make(chan struct{}, 1)}
+	o := &Observer{settings: s, log: log, changed: make(chan struct{}, 1), delivered: make(chan struct{})}
 	o.cluster = newCluster(&o.generation, o.news)
 	bump := func() { o.generation++ }
 	bumpVolumes := func() { o.generation++; o.volumes.generation++ }
@@ -235,8 +237,32 @@ func (o *Observer) news() {
 }
 
 // Refresh asks for a read of the cloud that begins after this moment. It
-// returns at once.
-func (o *Observer) Refresh() { o.cloud.refresh() }
+// returns at once; when the read has ended, Changed tells, whatever it shows:
+// who asked waits for it.
+func (o *Observer) Refresh() {
+	o.mu.Lock()
+	o.askedAt = time.Now()
+	o.mu.Unlock()
+	o.cloud.refresh()
+}
+
+// WaitForInventory returns when the cloud has been read since an instant, or
+// when ctx ends.
+func (o *Observer) WaitForInventory(ctx context.Context, since time.Time) error {
+	for {
+		o.mu.Lock()
+		asOf, next := o.known.inventory.AsOf, o.delivered
+		o.mu.Unlock()
+		if !asOf.Before(since) {
+			return nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for a read of the cloud: %w", context.Cause(ctx))
+		}
+	}
+}
 
 // deliver takes in the end of a read of the cloud.
 func (o *Observer) deliver(answer provider.Inventory, err error) {
@@ -258,10 +284,16 @@ func (o *Observer) deliver(answer provider.Inventory, err error) {
 	if o.cloudErr != "" {
 		o.log.Info("reading the cloud works again", "groups", len(answer.Groups))
 	}
-	if o.cloudErr != "" || differs(o.known.inventory, next.inventory) {
+	asked := !o.askedAt.IsZero() && !answer.AsOf.Before(o.askedAt)
+	if asked {
+		o.askedAt = time.Time{}
+	}
+	if asked || o.cloudErr != "" || differs(o.known.inventory, next.inventory) {
 		o.news()
 	}
 	o.known, o.cloudErr, o.templatesStale = next, "", true
+	close(o.delivered)
+	o.delivered = make(chan struct{})
 	// AsOf alone matters to those who wait for a read after their write.
 	o.generation++
 }

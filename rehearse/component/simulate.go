@@ -26,6 +26,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// again is how often kwok is shown what is not as it should be.
+const again = 5 * time.Second
+
 const (
 	fakeNodeAnnotation = "kwok.x-k8s.io/node"
 	fakeNodeValue      = "fake"
@@ -58,6 +61,10 @@ const (
 // uses begin every watch at version zero, so that a broken watch sends all pods
 // again; and under load the API server breaks watches dozens of times a minute.
 // Ours resume where they were, and queue without bound before the work.
+//
+// What could not be written, since the API server or its store was away, kwok
+// tries no further: nodes that are not ready and pods that do not run are shown
+// to it again and again.
 func simulate(ctx context.Context, client kubernetes.Interface) (synced func() bool, err error) {
 	nodes := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(dropManagedFields)).
 		Core().V1().Nodes().Informer()
@@ -87,11 +94,11 @@ func simulate(ctx context.Context, client kubernetes.Interface) (synced func() b
 		return nil, err
 	}
 
-	nodesHandled, err := nodes.AddEventHandler(newNodes(ctx, nodeEvents))
+	nodesHandled, err := nodes.AddEventHandlerWithResyncPeriod(newNodes(ctx, nodeEvents), again)
 	if err != nil {
 		return nil, fmt.Errorf("watch nodes: %w", err)
 	}
-	podsHandled, err := pods.AddEventHandler(newPods(ctx, podEvents))
+	podsHandled, err := pods.AddEventHandlerWithResyncPeriod(newPods(ctx, podEvents), again)
 	if err != nil {
 		return nil, fmt.Errorf("watch pods: %w", err)
 	}
