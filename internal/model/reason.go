@@ -1,5 +1,7 @@
 package model
 
+import "time"
+
 // Reason is why something is as it is: a stable code, the same in plans,
 // events, metrics, logs and docs/reasons.md.
 type Reason string
@@ -66,6 +68,10 @@ const (
 	// ScaleUpDelayed: the pods are younger than they, or a flag, wish to wait.
 	ScaleUpDelayed Reason = "ScaleUpDelayed"
 )
+
+// IgnoredAfter is how long pods may go without any scheduler's word before a
+// person should hear of it.
+const IgnoredAfter = time.Minute
 
 // Reasons why a node stays. Names are those of the Cluster Autoscaler where it
 // has one.

@@ -128,7 +128,7 @@ func (r *Reporter) tellPending(now time.Time, c model.Cycle) {
 	still := make(map[string]bool, len(c.Plan.Pending))
 	for i := range c.Plan.Pending {
 		v := &c.Plan.Pending[i]
-		if !staysPending(v) {
+		if !staysPending(v, c.Snapshot.Now) {
 			continue
 		}
 		key := c.Snapshot.Classes[v.Class].Key
@@ -151,9 +151,11 @@ func (r *Reporter) tellPending(now time.Time, c model.Cycle) {
 
 // staysPending tells whether there is something to say of a class: pods that
 // get no room, but not those that the next moment will bring further by itself.
-func staysPending(v *model.PendingVerdict) bool {
+func staysPending(v *model.PendingVerdict, now time.Time) bool {
 	if v.Skipped != nil {
-		return v.Skipped.Reason != model.NotRefused && v.Skipped.Reason != model.ScaleUpDelayed
+		// Time alone ends a delay; it also brings a scheduler, if there is one.
+		ignored := v.Skipped.Reason == model.NotRefused && now.Sub(v.Since) >= model.IgnoredAfter
+		return ignored || (v.Skipped.Reason != model.NotRefused && v.Skipped.Reason != model.ScaleUpDelayed)
 	}
 	return v.Left > 0
 }

@@ -175,7 +175,10 @@ func TestQuietWhileNothingChanges(t *testing.T) {
 	quiet("pods wait again", leaving(3, says("a", model.GroupAtMax, "")), false)
 	young := leaving(1)
 	young.Plan.Pending[0].Left, young.Plan.Pending[0].Skipped = 0, &model.Verdict{Reason: model.NotRefused}
+	young.Plan.Pending[0].Since = young.Snapshot.Now
 	quiet("not refused yet", young, true)
+	young.Plan.Pending[0].Since = young.Snapshot.Now.Add(-model.IgnoredAfter)
+	quiet("no scheduler looks at it", young, false)
 	young.Plan.Pending[0].Skipped = &model.Verdict{Reason: model.Expendable}
 	quiet("expendable", young, false)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // TestTemplates walks testdata/templates: each case is a template file, and the
@@ -181,6 +182,26 @@ status: {allocatable: {cpu: four, memory: 8Gi}}
 	for _, want := range []string{`document 1, node "one": metadata.annotations`, `document 2, node "two": status.allocatable[cpu]`} {
 		if err == nil || !strings.Contains(err.Error(), path+": "+want) {
 			t.Errorf("got %v, want it to say %s", err, want)
+		}
+	}
+}
+
+// TestAmountsThatCannotBe: amounts that no pod fits, or that cannot be counted,
+// are told at the start and by field.
+func TestAmountsThatCannotBe(t *testing.T) {
+	for amount, want := range map[string]string{
+		`cpu: "0", memory: 8Gi`:            "allocatable[cpu]",
+		`cpu: "1e30", memory: 8Gi`:         "allocatable[cpu]",
+		`cpu: "2", memory: "0"`:            "allocatable[memory]",
+		`cpu: "2", memory: 8Gi, pods: "0"`: "allocatable[pods]",
+		`cpu: "2", memory: 8Ei`:            "allocatable[memory]",
+	} {
+		node := &corev1.Node{}
+		if err := yaml.Unmarshal([]byte("metadata: {name: n}\nstatus: {allocatable: {"+amount+"}}"), node); err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(node); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error about %s", amount, err, want)
 		}
 	}
 }

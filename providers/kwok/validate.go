@@ -64,12 +64,30 @@ func validateTaints(taints []corev1.Taint, path *field.Path) field.ErrorList {
 	return errs
 }
 
+// vital is what every pod needs some of.
+var vital = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
+
+// most is the largest amount of a resource that can be counted without overflow,
+// sums over many nodes included; CPU is counted in thousandths.
+func most(name corev1.ResourceName) int64 {
+	if name == corev1.ResourceCPU {
+		return 1 << 40
+	}
+	return 1 << 52
+}
+
 func validateResources(node *corev1.Node, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for list, resources := range map[string]corev1.ResourceList{"capacity": node.Status.Capacity, "allocatable": node.Status.Allocatable} {
 		for name, quantity := range resources {
-			if quantity.Sign() < 0 {
-				errs = append(errs, field.Invalid(path.Child(list).Key(string(name)), quantity.String(), "must not be negative"))
+			at := path.Child(list).Key(string(name))
+			switch {
+			case quantity.Sign() < 0:
+				errs = append(errs, field.Invalid(at, quantity.String(), "must not be negative"))
+			case quantity.CmpInt64(most(name)) > 0:
+				errs = append(errs, field.Invalid(at, quantity.String(), "is more than the scheduler can count"))
+			case list == "allocatable" && quantity.IsZero() && slices.Contains(vital, name):
+				errs = append(errs, field.Invalid(at, quantity.String(), "must be above 0, or no pod fits"))
 			}
 		}
 	}

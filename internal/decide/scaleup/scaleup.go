@@ -267,6 +267,9 @@ func (pl *planner) skipped(q *model.Pending, rules model.Rules) *model.Verdict {
 			Detail: fmt.Sprintf("scheduler %q", scheduler), Fix: "name it in --allowed-scheduler-names"}
 	}
 	if !q.Refused && !slices.Contains(pl.p.Bypassed, scheduler) {
+		if tell := q.Oldest.Add(model.IgnoredAfter); tell.After(pl.s.Now) {
+			pl.wake = earliest(pl.wake, tell)
+		}
 		return &model.Verdict{Reason: model.NotRefused, Since: q.Oldest, Detail: fmt.Sprintf("scheduler %q has not looked at them yet", scheduler)}
 	}
 	if due, until := pl.due(q); due == 0 {
