@@ -229,7 +229,9 @@ func (s *Scenario) node(a args) {
 	}
 	if a.has("tainted") {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
-		s.Standing.Nodes[a.name] = model.NodeStanding{Drain: &model.Drain{Node: a.name, Stage: model.Tainted, Since: s.Now.Add(-a.duration("tainted"))}}
+		s.Standing.Nodes[a.name] = model.NodeStanding{Drain: &model.Drain{
+			Node: a.name, Group: provider.GroupID(a.get("ours", group)), Stage: model.Tainted, Since: s.Now.Add(-a.duration("tainted")),
+		}}
 	}
 	if a.has("removed") {
 		s.Standing.Nodes[a.name] = model.NodeStanding{Drain: &model.Drain{Node: a.name, Stage: model.Removed, Since: s.Now}}

@@ -37,11 +37,14 @@ func Next(n *model.Node, wanted bool, now time.Time, p model.ScaleDownPolicy) St
 	}
 	switch d.Stage {
 	case model.Tainted:
+		if n.Group < 0 {
+			if d.Group == "" {
+				return Step{} // nobody's of ours: whoever tainted it knows why
+			}
+			return Step{Verb: model.Untaint, Reason: model.NotAutoscaled, Why: "no node group has it any more"}
+		}
 		if !p.Enabled {
 			return Step{Verb: model.Untaint, Reason: model.ScaleDownOff, Why: "scale-down is off"}
-		}
-		if n.Group < 0 {
-			return Step{Verb: model.Untaint, Reason: model.NotAutoscaled, Why: "no node group has it any more"}
 		}
 		if n.InstanceHold != "" {
 			return Step{Verb: model.Untaint, Reason: model.InstanceHeld, Why: n.InstanceHold}
