@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/plimsoll-dev/plimsoll/internal/inventory"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -61,7 +62,7 @@ type Observer struct {
 	daemonSets *objects[*appsv1.DaemonSet]
 	priorities *objects[*corev1.ConfigMap]
 	volumes    volumes
-	known      known
+	known      inventory.Known
 	cloudErr   string
 
 	// Frozen parts that are made anew only after a change.
@@ -251,7 +252,7 @@ func (o *Observer) Refresh() {
 func (o *Observer) WaitForInventory(ctx context.Context, since time.Time) error {
 	for {
 		o.mu.Lock()
-		asOf, next := o.known.inventory.AsOf, o.delivered
+		asOf, next := o.known.Latest().AsOf, o.delivered
 		o.mu.Unlock()
 		if !asOf.Before(since) {
 			return nil
@@ -268,13 +269,13 @@ func (o *Observer) WaitForInventory(ctx context.Context, since time.Time) error 
 func (o *Observer) deliver(answer provider.Inventory, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var next known
+	var next inventory.Known
 	if err == nil {
-		next, err = o.known.fold(answer)
+		next, err = o.known.Fold(answer)
 	}
 	if err != nil {
 		if o.cloudErr == "" {
-			o.log.Warn("cannot read the cloud, what was known of it stands", "asOf", o.known.inventory.AsOf, "err", err)
+			o.log.Warn("cannot read the cloud, what was known of it stands", "asOf", o.known.Latest().AsOf, "err", err)
 			o.news()
 		}
 		o.cloudErr = err.Error()
@@ -288,7 +289,7 @@ func (o *Observer) deliver(answer provider.Inventory, err error) {
 	if asked {
 		o.askedAt = time.Time{}
 	}
-	if asked || o.cloudErr != "" || differs(o.known.inventory, next.inventory) {
+	if asked || o.cloudErr != "" || differs(o.known.Latest(), next.Latest()) {
 		o.news()
 	}
 	o.known, o.cloudErr, o.templatesStale = next, "", true
@@ -328,12 +329,12 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 		o.log.Info("content that nothing has any more was dropped")
 	}
 	// 2. The cloud, as believed.
-	inventory := o.known.inventory
-	if len(o.known.absent) > 0 {
-		inventory = o.known.believed(o.readyNodes())
+	cloud := o.known.Latest()
+	if o.known.Contradicted() {
+		cloud = o.known.Believed(o.readyNodes())
 	}
 	if o.templatesStale {
-		o.templates = o.cluster.templates(inventory.Groups)
+		o.templates = o.cluster.templates(cloud.Groups)
 		o.templatesStale = false
 	}
 	// 3. The cluster. Contents come last: they must hold all that is named.
@@ -344,7 +345,7 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 		DaemonSets: o.seenDaemonSets(anew),
 		Namespaces: o.seenNamespaces(),
 		Volumes:    o.seenVolumes(),
-		Inventory:  inventory, InventoryErr: o.cloudErr,
+		Inventory:  cloud, InventoryErr: o.cloudErr,
 		Templates: o.templates,
 	}
 	if maps := o.priorities.sorted(); len(maps) == 1 {

@@ -350,3 +350,11 @@ func TestQuietCloudIsQuiet(t *testing.T) {
 		}
 	})
 }
+
+func group(id string, target int, instances ...string) provider.Group {
+	g := provider.Group{ID: provider.GroupID(id), Max: 10, Target: target}
+	for _, i := range instances {
+		g.Instances = append(g.Instances, provider.Instance{ID: provider.InstanceID(i), ProviderID: "cloud://" + i, NodeName: i, State: provider.Running})
+	}
+	return g
+}

@@ -1,4 +1,13 @@
-package observe
+// Package inventory is what is believed of the cloud: the newest answer of a
+// provider, corrected by what must not be believed of it (rule P7).
+//
+// What flows in: a provider's answers, one after the other, and which instances
+// have a node that is Ready. What flows out: the picture to decide on. An answer
+// without groups, a group missing from an answer, and an instance that is not
+// listed while its node is Ready are contradictions, not facts.
+//
+// Pure: no clock, no I/O. Who may import it: observers (observe, sim).
+package inventory
 
 import (
 	"cmp"
@@ -6,9 +15,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -25,9 +31,9 @@ const (
 	reasonTwiceInAnswer = "GroupTwiceInAnswer"
 )
 
-// known is what is known of the cloud: the last good answer, and what older
+// Known is what is known of the cloud: the last good answer, and what older
 // ones had that it has not.
-type known struct {
+type Known struct {
 	inventory provider.Inventory
 	missing   map[provider.GroupID]int // complete answers in a row without this group
 	absent    []absence
@@ -40,9 +46,15 @@ type absence struct {
 	since    time.Time // AsOf of the first answer without it
 }
 
-// fold adds a complete answer to what is known. An answer that cannot be true
+// Latest is the newest picture, without the instances that it lacks.
+func (k Known) Latest() provider.Inventory { return k.inventory }
+
+// Contradicted tells whether instances are missing that Believed may bring back.
+func (k Known) Contradicted() bool { return len(k.absent) > 0 }
+
+// Fold adds a complete answer to what is known. An answer that cannot be true
 // is an error, and what was known stays.
-func (k known) fold(answer provider.Inventory) (known, error) {
+func (k Known) Fold(answer provider.Inventory) (Known, error) {
 	if len(answer.Groups) == 0 && len(k.inventory.Groups) > 0 {
 		return k, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Code: reasonEmptyInstead,
 			Message: fmt.Sprintf("the answer has no node group at all where there were %d; it is not taken for true", len(k.inventory.Groups))}
@@ -50,7 +62,7 @@ func (k known) fold(answer provider.Inventory) (known, error) {
 	if answer.AsOf.IsZero() {
 		return k, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Message: "the answer does not say when it was read (AsOf)"}
 	}
-	next := known{inventory: answer, missing: map[provider.GroupID]int{}}
+	next := Known{inventory: answer, missing: map[provider.GroupID]int{}}
 	next.inventory.Groups = make([]provider.Group, 0, len(answer.Groups))
 	before := map[provider.GroupID]*provider.Group{}
 	for i := range k.inventory.Groups {
@@ -94,7 +106,7 @@ func (k known) fold(answer provider.Inventory) (known, error) {
 
 // absences are the instances that were known a while ago and that the next
 // picture lacks.
-func (k known) absences(next provider.Inventory) []absence {
+func (k Known) absences(next provider.Inventory) []absence {
 	groups := map[provider.GroupID]bool{}
 	present := map[string]bool{}
 	for i := range next.Groups {
@@ -136,9 +148,9 @@ func namesOf(in *provider.Instance) []string {
 	return names
 }
 
-// believed is the picture to decide on: the inventory, and with it the absent
+// Believed is the picture to decide on: the inventory, and with it the absent
 // instances whose nodes ready says are Ready now. What is known is not changed.
-func (k known) believed(ready func(*provider.Instance) bool) provider.Inventory {
+func (k Known) Believed(ready func(*provider.Instance) bool) provider.Inventory {
 	back := map[provider.GroupID][]provider.Instance{}
 	for _, a := range k.absent {
 		if ready(&a.instance) {
@@ -153,43 +165,6 @@ func (k known) believed(ready func(*provider.Instance) bool) provider.Inventory 
 	for i := range out.Groups {
 		if more := back[out.Groups[i].ID]; len(more) > 0 {
 			out.Groups[i].Instances = slices.Concat(out.Groups[i].Instances, more)
-		}
-	}
-	return out
-}
-
-// templates names what each group's template consists of.
-func (c *cluster) templates(groups []provider.Group) []model.Template {
-	out := make([]model.Template, len(groups))
-	for i := range groups {
-		t := groups[i].Template
-		if t == nil || t.Node == nil {
-			continue
-		}
-		out[i] = model.Template{Known: true, Shape: c.catalog.Shape(t.Node)}
-		for _, pod := range t.Pods {
-			out[i].Pods = append(out[i].Pods, c.catalog.Pod(pod))
-		}
-	}
-	return out
-}
-
-// readyNode tells whether an instance's node is Ready: by exact provider id,
-// else by name (rule P6). byID are the Ready nodes by provider id.
-func (c *cluster) readyNode(in *provider.Instance, byID map[string]*corev1.Node) bool {
-	if in.ProviderID != "" && byID[in.ProviderID] != nil {
-		return true
-	}
-	n, ok := c.nodes[in.NodeName]
-	return ok && n.object != nil && model.NodeReady(n.object)
-}
-
-// readyByID lists the Ready nodes by provider id.
-func (c *cluster) readyByID() map[string]*corev1.Node {
-	out := make(map[string]*corev1.Node, len(c.nodes))
-	for _, n := range c.nodes {
-		if n.object != nil && n.object.Spec.ProviderID != "" && model.NodeReady(n.object) {
-			out[n.object.Spec.ProviderID] = n.object
 		}
 	}
 	return out

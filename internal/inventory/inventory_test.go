@@ -1,4 +1,4 @@
-package observe
+package inventory
 
 import (
 	"errors"
@@ -24,9 +24,9 @@ func group(id string, target int, instances ...string) provider.Group {
 	return g
 }
 
-func mustFold(t *testing.T, k known, a provider.Inventory) known {
+func mustFold(t *testing.T, k Known, a provider.Inventory) Known {
 	t.Helper()
-	next, err := k.fold(a)
+	next, err := k.Fold(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,9 +35,9 @@ func mustFold(t *testing.T, k known, a provider.Inventory) known {
 
 // Rule P7: an answer that says that nothing is there is never taken for zero.
 func TestEmptyAnswer(t *testing.T) {
-	k := mustFold(t, known{}, answer(1))
+	k := mustFold(t, Known{}, answer(1))
 	k = mustFold(t, k, answer(2, group("a", 3), group("b", 1)))
-	next, err := k.fold(answer(3))
+	next, err := k.Fold(answer(3))
 	if err == nil || !strings.Contains(err.Error(), "2") {
 		t.Fatalf("error %v", err)
 	}
@@ -52,7 +52,7 @@ func TestAnswerThatCannotBeTrue(t *testing.T) {
 		"no time":       {Groups: []provider.Group{group("a", 1)}},
 	} {
 		var contract *provider.Error
-		if _, err := (known{}).fold(a); !errors.As(err, &contract) {
+		if _, err := (Known{}).Fold(a); !errors.As(err, &contract) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestAnswerThatCannotBeTrue(t *testing.T) {
 // An unreadable group keeps what was known of it.
 func TestUnreadableGroup(t *testing.T) {
 	bad := provider.Group{ID: "a", Err: &provider.Error{Kind: provider.Throttled}}
-	k := mustFold(t, known{}, answer(1, group("a", 3, "i"), group("b", 1)))
+	k := mustFold(t, Known{}, answer(1, group("a", 3, "i"), group("b", 1)))
 	k = mustFold(t, k, answer(2, bad, group("b", 2)))
 	a, b := k.inventory.Groups[0], k.inventory.Groups[1]
 	if a.Target != 3 || len(a.Instances) != 1 || a.Err == nil || a.Err.Kind != provider.Throttled {
@@ -74,7 +74,7 @@ func TestUnreadableGroup(t *testing.T) {
 	if a := k.inventory.Groups[0]; a.Target != 4 || a.Err != nil {
 		t.Errorf("a, readable again: %+v", a)
 	}
-	k = mustFold(t, known{}, answer(1, bad))
+	k = mustFold(t, Known{}, answer(1, bad))
 	if a := k.inventory.Groups[0]; a.Err == nil {
 		t.Errorf("never read: %+v", a)
 	}
@@ -83,7 +83,7 @@ func TestUnreadableGroup(t *testing.T) {
 // Rule P7: a group missing from complete answers is held, and forgotten at the
 // third.
 func TestMissingGroup(t *testing.T) {
-	k := mustFold(t, known{}, answer(0, group("a", 3), group("b", 1)))
+	k := mustFold(t, Known{}, answer(0, group("a", 3), group("b", 1)))
 	for i := 1; i < forgetGroupAfter; i++ {
 		k = mustFold(t, k, answer(i, group("b", 1)))
 		if len(k.inventory.Groups) != 2 || k.inventory.Groups[0].Target != 3 || k.inventory.Groups[0].Err == nil ||
@@ -100,9 +100,9 @@ func TestMissingGroup(t *testing.T) {
 		t.Errorf("not forgotten: %+v", k.inventory.Groups)
 	}
 	// A failed read between two answers does not count as one.
-	k = mustFold(t, known{}, answer(0, group("a", 3), group("b", 1)))
+	k = mustFold(t, Known{}, answer(0, group("a", 3), group("b", 1)))
 	k = mustFold(t, k, answer(1, group("b", 1)))
-	k, err := k.fold(answer(2))
+	k, err := k.Fold(answer(2))
 	if err == nil || k.missing["a"] != 1 {
 		t.Errorf("missing from %d answers, error %v", k.missing["a"], err)
 	}
@@ -110,11 +110,11 @@ func TestMissingGroup(t *testing.T) {
 
 // Rule P7: a Ready node contradicts an absent instance, and is believed.
 func TestAbsentInstance(t *testing.T) {
-	k := mustFold(t, known{}, answer(0, group("a", 2, "i", "j")))
+	k := mustFold(t, Known{}, answer(0, group("a", 2, "i", "j")))
 	ready := map[string]bool{"i": true, "j": false}
 	isReady := func(in *provider.Instance) bool { return ready[in.NodeName] }
 	k = mustFold(t, k, answer(1, group("a", 2)))
-	if got := k.believed(isReady).Groups[0].Instances; len(got) != 1 || got[0].ID != "i" {
+	if got := k.Believed(isReady).Groups[0].Instances; len(got) != 1 || got[0].ID != "i" {
 		t.Fatalf("believed %+v", got)
 	}
 	if len(k.inventory.Groups[0].Instances) != 0 {
@@ -122,29 +122,29 @@ func TestAbsentInstance(t *testing.T) {
 	}
 	// It stays believed over answers, and no longer than its node is Ready.
 	k = mustFold(t, k, answer(60, group("a", 2)))
-	if got := k.believed(isReady).Groups[0].Instances; len(got) != 1 {
+	if got := k.Believed(isReady).Groups[0].Instances; len(got) != 1 {
 		t.Fatalf("a minute later: %+v", got)
 	}
 	ready["i"] = false
-	if got := k.believed(isReady).Groups[0].Instances; len(got) != 0 {
+	if got := k.Believed(isReady).Groups[0].Instances; len(got) != 0 {
 		t.Errorf("its node is not Ready any more: %+v", got)
 	}
 	ready["i"] = true
 	// A node that was not Ready when its instance vanished, and is again.
 	ready["j"] = true
-	if got := k.believed(isReady).Groups[0].Instances; len(got) != 2 {
+	if got := k.Believed(isReady).Groups[0].Instances; len(got) != 2 {
 		t.Errorf("both nodes are Ready: %+v", got)
 	}
 	ready["j"] = false
 	// The cloud lists it again, under any of its names: once.
 	listed := group("a", 2)
 	listed.Instances = []provider.Instance{{ID: "new-id", NodeName: "i"}}
-	if back := mustFold(t, k, answer(90, listed)); len(back.believed(isReady).Groups[0].Instances) != 1 {
-		t.Errorf("twice: %+v", back.believed(isReady).Groups[0].Instances)
+	if back := mustFold(t, k, answer(90, listed)); len(back.Believed(isReady).Groups[0].Instances) != 1 {
+		t.Errorf("twice: %+v", back.Believed(isReady).Groups[0].Instances)
 	}
 	// Not for ever.
 	k = mustFold(t, k, answer(1+int(believeNodeAgainst.Seconds()), group("a", 2)))
-	if got := k.believed(isReady).Groups[0].Instances; len(got) != 0 {
+	if got := k.Believed(isReady).Groups[0].Instances; len(got) != 0 {
 		t.Errorf("after %s: %+v", believeNodeAgainst, got)
 	}
 }
