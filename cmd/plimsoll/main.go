@@ -2,6 +2,7 @@
 //
 //	plimsoll run     observes the cluster and the cloud, decides, acts, explains
 //	plimsoll groups  lists the node groups as the provider reads them
+//	plimsoll status  tells how the cluster and its groups stand, as last written
 //
 // This is the host of the live loop: everything is wired here (wire.go), and
 // nowhere else.
@@ -36,11 +37,12 @@ func root() *cobra.Command {
 		Use:   "plimsoll",
 		Short: "A node autoscaler for Kubernetes that loads a cluster exactly to its line",
 		Example: `  plimsoll run --cloud-provider=kwok --kubeconfig=$HOME/.kube/config
-  plimsoll groups --cloud-provider=kwok -o yaml`,
+  plimsoll groups --cloud-provider=kwok -o yaml
+  plimsoll status`,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(runCommand(), groupsCommand())
+	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand())
 	return cmd
 }

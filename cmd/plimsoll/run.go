@@ -22,6 +22,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/act"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/loop"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
 	"github.com/plimsoll-dev/plimsoll/internal/report"
@@ -32,8 +33,11 @@ import (
 const closing = time.Minute
 
 // firstRead is how long a new leader waits for the cloud before it says what it
-// can say without.
+// can say without, and for what the leader before has left.
 const firstRead = 10 * time.Second
+
+// lastStatus bounds the last write of the status ConfigMap.
+const lastStatus = 10 * time.Second
 
 func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -75,7 +79,7 @@ func run(ctx context.Context, c config.Config, log *slog.Logger) error {
 	recorder, stopEvents := report.NewRecorder(client)
 	defer stopEvents()
 	reporter := report.New(recorder, report.Settings{
-		Namespace: c.Cluster.Namespace, StatusConfigMap: c.Report.StatusConfigMap,
+		Namespace: c.Cluster.Namespace, StatusConfigMap: c.Report.StatusConfigMap, StatusInterval: c.Loop.ScanInterval,
 		PerGroupMetrics: c.Report.PerGroupMetrics, DuplicatedEvents: c.Report.DuplicatedEvents,
 		Health: report.HealthLimits{MaxInactivity: c.HTTP.MaxInactivity, MaxFailingTime: c.HTTP.MaxFailingTime, MaxStartupTime: c.HTTP.MaxStartupTime},
 		Policy: c.Policy,
@@ -140,8 +144,19 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 	if err != nil && ctx.Err() == nil {
 		log.Warn("leading without a first read of the cloud: nothing is bought or removed before there is one", "error", err)
 	}
+	// What must survive a change of leader is in the status ConfigMap. It is read
+	// before this process writes there, and kept up to date from then on.
+	book := ledger.New(policy.Rules)
+	var keeper *report.StatusWriter
+	var keeping sync.WaitGroup
+	if c.Report.WriteStatus {
+		left := remembered(ctx, c, client, log)
+		book = ledger.Restore(policy.Rules, left.Memory)
+		keeper = reporter.KeepStatus(client, may, left.Document)
+		keeping.Go(func() { keeper.Run(ctx) })
+	}
 	actor := act.New(cloud, client, may, observer.Refresh, log)
-	l := loop.New(observer, actor, reporter, policy, time.Now)
+	l := loop.New(observer, actor, reporter, policy, time.Now, book)
 	l.Run(ctx, loop.Triggers{
 		Interval: c.Loop.ScanInterval, Idle: c.Loop.NudgeIdle, Longest: c.Loop.NudgeMax,
 		Nudges: []<-chan struct{}{observer.Changed(), actor.Changed()},
@@ -150,8 +165,16 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 	lasts, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Policy.CallDeadline)
 	defer cancel()
 	unfinished := actor.Close(lasts)
+	keeping.Wait()
 	if lost, ok := errors.AsType[lostLease](context.Cause(ctx)); ok {
 		return lost
+	}
+	if keeper != nil {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastStatus)
+		defer cancel()
+		if err := keeper.Close(last); err != nil {
+			log.Warn("what the next process begins with may be some seconds old", "err", err)
+		}
 	}
 	if unfinished != nil {
 		return fmt.Errorf("finish the write under way: %w", unfinished)
@@ -164,6 +187,19 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 		}
 	}
 	return nil
+}
+
+// remembered is what the leader before has left. What cannot be read is told, and
+// is as if there were nothing: timers begin anew then, and what boots is found
+// out from the cloud.
+func remembered(ctx context.Context, c config.Config, client kubernetes.Interface, log *slog.Logger) report.Left {
+	soon, cancel := context.WithTimeout(ctx, firstRead)
+	defer cancel()
+	left, err := report.ReadLeft(soon, client, c.Cluster.Namespace, c.Report.StatusConfigMap)
+	if err != nil && ctx.Err() == nil {
+		log.Warn("beginning without what the leader before remembered: timers and backoffs begin anew", "err", err)
+	}
+	return left
 }
 
 // elected leads while it holds the lease. Losing it ends the process with an

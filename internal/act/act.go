@@ -158,6 +158,8 @@ func (a *Actor) do(ctx context.Context, call model.Call, out model.Outcome) mode
 	switch call.Verb {
 	case model.Grow:
 		return a.grow(ctx, call, out)
+	case model.Cancel:
+		return a.cancel(ctx, call, out)
 	case model.Remove:
 		return a.remove(ctx, call, out)
 	case model.Taint:
@@ -171,7 +173,7 @@ func (a *Actor) do(ctx context.Context, call model.Call, out model.Outcome) mode
 }
 
 func touchesCloud(call model.Call) bool {
-	return call.Verb == model.Grow || call.Verb == model.Remove
+	return call.Verb == model.Grow || call.Verb == model.Cancel || call.Verb == model.Remove
 }
 
 func outcome(call model.Call, began time.Time) model.Outcome {
@@ -182,6 +184,7 @@ func notBegun(call model.Call, now time.Time, why string) model.Outcome {
 	out := outcome(call, now)
 	out.Ended = now
 	out.Err = callError(call, provider.Transient, "not begun: "+why, nil)
+	out.Err.Code = model.CodeNotBegun
 	return out
 }
 

@@ -32,7 +32,22 @@ func (a *Actor) grow(ctx context.Context, call model.Call, out model.Outcome) mo
 	return out
 }
 
-// remove ends one instance, after a last look at its node.
+// cancel lowers a group's target by units that have no instance.
+func (a *Actor) cancel(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
+	if call.To >= call.From || call.To < 0 {
+		out.Err = callError(call, provider.BadConfig, fmt.Sprintf("a target cannot be lowered from %d to %d", call.From, call.To), nil)
+		return out
+	}
+	result, err := a.cloud.Cancel(ctx, provider.CancelRequest{Group: call.Group, From: call.From, To: call.To})
+	if err != nil {
+		out.Err = cloudError(ctx, call, err)
+		return out
+	}
+	out.Target = result.Target
+	return out
+}
+
+// remove ends one instance, after a last look at its node, or for one.
 func (a *Actor) remove(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	// 1. Look again (rule L9).
 	if call.Node != "" {
@@ -40,9 +55,12 @@ func (a *Actor) remove(ctx context.Context, call model.Call, out model.Outcome) 
 			out.Err, out.Landed = err, landed
 			return out
 		}
+	} else if err := a.stillWithoutNode(ctx, call); err != nil {
+		out.Err = err
+		return out
 	}
 	// 2. Remove.
-	result, err := a.cloud.Remove(ctx, provider.RemoveRequest{Group: call.Group, Instances: []provider.InstanceID{call.Instance}})
+	result, err := a.cloud.Remove(ctx, provider.RemoveRequest{Group: call.Group, Instances: []provider.InstanceID{call.Instance}, Force: call.Force})
 	if err != nil {
 		out.Err = cloudError(ctx, call, err)
 		return out

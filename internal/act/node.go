@@ -97,6 +97,8 @@ func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provi
 		return nil, callError(call, provider.Conflict, "somebody took the taint "+model.TaintToBeDeleted+" away, so it stays", nil)
 	case n.Annotations[annotationScaleDownDisabled] == "true":
 		return nil, callError(call, provider.Conflict, "it has been annotated "+annotationScaleDownDisabled+"=true, so it stays", nil)
+	case call.Unready && model.NodeReady(n):
+		return nil, callError(call, provider.Conflict, "it has become ready again, so it stays", nil)
 	}
 	// An empty resourceVersion asks for the state as it is now.
 	pods, err := a.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{
@@ -107,7 +109,7 @@ func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provi
 	}
 	var landed []string
 	for i := range pods.Items {
-		if staysBehind(&pods.Items[i], call.ExpendableBelow) {
+		if staysBehind(&pods.Items[i], call.ExpendableBelow) || (call.Unready && pods.Items[i].DeletionTimestamp != nil) {
 			continue
 		}
 		landed = append(landed, pods.Items[i].Namespace+"/"+pods.Items[i].Name)
@@ -117,6 +119,33 @@ func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provi
 	}
 	slices.Sort(landed)
 	return landed, callError(call, provider.Conflict, "pods are on it: "+firstOf(landed, 5), nil)
+}
+
+// pageSize is how many nodes one page of a list has.
+const pageSize = 500
+
+// stillWithoutNode reads the nodes from the API server itself: an instance that
+// has registered since the plan was made stays.
+func (a *Actor) stillWithoutNode(ctx context.Context, call model.Call) *provider.Error {
+	if call.ProviderID == "" && call.NodeName == "" {
+		return nil // a node could not be told to be its
+	}
+	next := ""
+	for {
+		page, err := a.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
+		if err != nil {
+			return apiError(call, "list the nodes to see that none is its", err)
+		}
+		for i := range page.Items {
+			n := &page.Items[i]
+			if (call.ProviderID != "" && n.Spec.ProviderID == call.ProviderID) || (call.NodeName != "" && n.Name == call.NodeName) {
+				return callError(call, provider.Conflict, fmt.Sprintf("instance %q has registered as node %q, so it stays", call.Instance, n.Name), nil)
+			}
+		}
+		if next = page.Continue; next == "" {
+			return nil
+		}
+	}
 }
 
 // staysBehind tells whether a pod goes with its node without anyone's loss: it

@@ -1,7 +1,8 @@
 // Package cli is what the commands print: each function renders one value that
 // it is given as text, and neither reads nor decides anything. What flows in
-// comes from the contract of package provider; what flows out are bytes for a
-// terminal or a file. The product's command imports it, and nothing else does.
+// comes from the contract of package provider, or is the status ConfigMap; what
+// flows out are bytes for a terminal or a file. The product's command imports
+// it, and nothing else does.
 package cli
 
 import (

@@ -101,8 +101,9 @@ type Report struct {
 	PerGroupMetrics  bool
 	DuplicatedEvents bool
 	// StatusConfigMap is the object that events about the whole cluster and its
-	// groups are about.
+	// groups are about. WriteStatus: it is written, too.
 	StatusConfigMap string
+	WriteStatus     bool
 }
 
 const gib = 1 << 30
@@ -120,7 +121,11 @@ func Defaults() Config {
 		},
 		Loop: Loop{ScanInterval: 10 * time.Second, NudgeIdle: 250 * time.Millisecond, NudgeMax: 2 * time.Second},
 		Policy: model.Policy{
-			Rules: model.Rules{ExpendableBelow: -10, StartupTime: 15 * time.Minute},
+			Rules: model.Rules{
+				ExpendableBelow: -10, StartupTime: 15 * time.Minute, ProvisionTime: 15 * time.Minute,
+				MaxUnready: 3, MaxUnreadyShare: 0.45,
+				BackoffFirst: 5 * time.Minute, BackoffMost: 30 * time.Minute, BackoffReset: 3 * time.Hour,
+			},
 			ScaleUp: model.ScaleUpPolicy{
 				MaxCoresTotal: 320000, MaxMemoryTotal: 6400000 * gib,
 				Expanders:   []string{"least-waste"},
@@ -135,6 +140,8 @@ func Defaults() Config {
 				DelayAfterFailure: 3 * time.Minute,
 				MaxParallelism:    10,
 				DeleteDelay:       5 * time.Second,
+				UnreadyEnabled:    true,
+				UnreadyTime:       20 * time.Minute,
 			},
 			InventoryMaxAge: 5 * time.Minute,
 			CallDeadline:    2 * time.Minute,
@@ -145,6 +152,6 @@ func Defaults() Config {
 		},
 		HTTP:    HTTP{Address: ":8085", MaxInactivity: 10 * time.Minute, MaxFailingTime: 15 * time.Minute, MaxStartupTime: 20 * time.Minute},
 		Logging: Logging{Format: "text"},
-		Report:  Report{StatusConfigMap: "cluster-autoscaler-status"},
+		Report:  Report{StatusConfigMap: "cluster-autoscaler-status", WriteStatus: true},
 	}
 }

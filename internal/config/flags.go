@@ -18,11 +18,12 @@ type Flags struct {
 	config   Config
 
 	// What needs more than pflag to be read.
-	expanders     string
-	cores, memory limits
-	priceFile     string
-	lock          string
-	helpAll       bool
+	expanders      string
+	cores, memory  limits
+	unreadyPercent float64
+	priceFile      string
+	lock           string
+	helpAll        bool
 }
 
 // section is a part of the help.
@@ -69,6 +70,7 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 
 	f.scaleUp()
 	f.scaleDown()
+	f.registry()
 
 	f.section("Leader election", func(s *pflag.FlagSet) {
 		s.BoolVar(&c.Leader.Enabled, "leader-elect", c.Leader.Enabled, "act only while holding the lease")
@@ -87,7 +89,8 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 		s.DurationVar(&c.HTTP.MaxStartupTime, "max-startup-time", c.HTTP.MaxStartupTime, "how long the first cycle may take")
 		s.BoolVar(&c.Report.PerGroupMetrics, "emit-per-nodegroup-metrics", false, "metrics for each node group")
 		s.BoolVar(&c.Report.DuplicatedEvents, "record-duplicated-events", false, "events that repeat within 5 minutes too")
-		s.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap, "the ConfigMap that events about groups are about")
+		s.BoolVar(&c.Report.WriteStatus, "write-status-configmap", c.Report.WriteStatus, "write the status ConfigMap; what must survive a restart is in it")
+		s.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap, "the ConfigMap with the status, which events about groups are about")
 		s.StringVar(&c.Logging.Format, "logging-format", c.Logging.Format, "text or json")
 		s.IntVarP(&c.Logging.Verbosity, "v", "v", 0, "verbosity of logs; 4 shows details of each cycle")
 	}, "address", "emit-per-nodegroup-metrics", "logging-format", "v")
@@ -124,11 +127,10 @@ func (f *Flags) scaleUp() {
 		s.Int32Var(&p.Rules.ExpendableBelow, "expendable-pods-priority-cutoff", p.Rules.ExpendableBelow, "pods of a lower priority cause no growth and prevent no removal")
 		s.StringSliceVar(&u.Bypassed, "bypassed-scheduler-names", nil, "schedulers whose refusal is not waited for")
 		s.StringSliceVar(&u.Allowed, "allowed-scheduler-names", nil, "schedulers whose pods count; empty: all")
-		s.DurationVar(&p.Rules.StartupTime, "max-node-startup-time", p.Rules.StartupTime, "how long a registered node may take to be ready")
 		s.IntVar(&u.SpreadStepLimit, "spread-step-limit", u.SpreadStepLimit, "how many nodes the filters are shown for one class of pods that go one by one, in one cycle; the next goes on")
 	}, "expander", "price-file", "max-nodes-total", "cores-total", "memory-total", "max-nodes-per-scaleup",
 		"balance-similar-node-groups", "balancing-ignore-label", "scale-up-from-zero", "new-pod-scale-up-delay",
-		"expendable-pods-priority-cutoff", "max-node-startup-time")
+		"expendable-pods-priority-cutoff")
 }
 
 func (f *Flags) scaleDown() {
@@ -140,9 +142,29 @@ func (f *Flags) scaleDown() {
 		s.DurationVar(&d.DelayAfterDelete, "scale-down-delay-after-delete", d.DelayAfterDelete, "wait after a removal")
 		s.DurationVar(&d.DelayAfterFailure, "scale-down-delay-after-failure", d.DelayAfterFailure, "wait after a removal that failed")
 		s.IntVar(&d.MaxParallelism, "max-scale-down-parallelism", d.MaxParallelism, "most nodes on their way out at once")
+		s.BoolVar(&d.UnreadyEnabled, "scale-down-unready-enabled", d.UnreadyEnabled, "remove nodes that are not ready and that nothing needs")
+		s.DurationVar(&d.UnreadyTime, "scale-down-unready-time", d.UnreadyTime, "how long a node that is not ready must be unneeded")
 		s.DurationVar(&d.DeleteDelay, "node-delete-delay-after-taint", d.DeleteDelay, "time between a node's taint and its removal")
 	}, "scale-down-enabled", "scale-down-unneeded-time", "scale-down-delay-after-add", "scale-down-delay-after-delete",
-		"scale-down-delay-after-failure", "max-scale-down-parallelism", "node-delete-delay-after-taint")
+		"scale-down-delay-after-failure", "max-scale-down-parallelism", "node-delete-delay-after-taint",
+		"scale-down-unready-time")
+}
+
+func (f *Flags) registry() {
+	r, p := &f.config.Policy.Rules, &f.config.Policy.Repair
+	f.section("Nodes that do not come, or break", func(s *pflag.FlagSet) {
+		s.DurationVar(&r.ProvisionTime, "max-node-provision-time", r.ProvisionTime, "how long a node that was asked for may take to register")
+		s.DurationVar(&r.StartupTime, "max-node-startup-time", r.StartupTime, "how long a registered node may take to be ready")
+		s.IntVar(&r.MaxUnready, "ok-total-unready-count", r.MaxUnready, "so many nodes may be amiss in any case, in a group or in all")
+		s.Float64Var(&f.unreadyPercent, "max-total-unready-percentage", 100*r.MaxUnreadyShare, "how many percent of the nodes may be amiss; beyond it nothing is bought or removed")
+		s.BoolVar(&r.CountOthers, "unmanaged-nodes-count-as-unready", false, "count nodes of no group in that too, as the Cluster Autoscaler does")
+		s.DurationVar(&r.BackoffFirst, "initial-node-group-backoff-duration", r.BackoffFirst, "how long a group rests after a growth failed")
+		s.DurationVar(&r.BackoffMost, "max-node-group-backoff-duration", r.BackoffMost, "how long at most; it doubles with each failure")
+		s.DurationVar(&r.BackoffReset, "node-group-backoff-reset-timeout", r.BackoffReset, "a failure is forgotten after so long")
+		s.BoolVar(&p.ForceUnregistered, "force-delete-unregistered-nodes", false, "instances that never registered go below their group's minimum")
+		s.BoolVar(&p.ForceFailed, "force-delete-failed-nodes", false, "instances that the cloud could not make go below their group's minimum")
+		s.BoolVar(&p.WholeCycle, "resize-skips-whole-cycle", false, "while one group is resized to what it has, nothing is done to any other")
+	}, "max-node-provision-time", "max-node-startup-time", "ok-total-unready-count", "max-total-unready-percentage")
 }
 
 func (f *Flags) section(title string, fill func(*pflag.FlagSet), main ...string) {
@@ -173,6 +195,7 @@ func (f *Flags) Config() (Config, []string, error) {
 	c.Policy.ScaleUp.Expanders = strings.Split(f.expanders, ",")
 	c.Policy.ScaleUp.MaxCoresTotal, c.Policy.ScaleDown.MinCoresTotal = f.cores.most, f.cores.least
 	c.Policy.ScaleUp.MaxMemoryTotal, c.Policy.ScaleDown.MinMemoryTotal = f.memory.most*gib, f.memory.least*gib
+	c.Policy.Rules.MaxUnreadyShare = f.unreadyPercent / 100
 	if c.Leader.Namespace == "" {
 		c.Leader.Namespace = c.Cluster.Namespace
 	}

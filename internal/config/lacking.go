@@ -15,7 +15,6 @@ const (
 	logs     = "logs go to standard error; use --logging-format and --v"
 	notNeed  = "Plimsoll has no use for it"
 	occupied = "Plimsoll removes only nodes that nothing but DaemonSet and mirror pods is on"
-	status   = "Plimsoll does not write the status ConfigMap yet"
 )
 
 // lacking is sorted by reason, then name.
@@ -65,25 +64,17 @@ var lacking = []lack{
 	{"enable-provisioning-requests", true, notYet},
 	{"enforce-node-group-min-size", true, notYet},
 	{"feature-gates", false, notYet},
-	{"force-delete-failed-nodes", true, notYet},
-	{"force-delete-unregistered-nodes", true, notYet},
 	{"gce-concurrent-refreshes", false, notYet},
 	{"gce-mig-instances-min-refresh-wait-time", false, notYet},
 	{"gpu-total", false, notYet},
 	{"grpc-expander-cert", false, notYet},
 	{"grpc-expander-url", false, notYet},
 	{"ignore-taint", false, notYet},
-	{"initial-node-group-backoff-duration", false, notYet},
-	{"max-node-group-backoff-duration", false, notYet},
-	{"max-node-provision-time", false, notYet},
-	{"max-total-unready-percentage", false, notYet},
 	{"node-autoprovisioning-enabled", true, notYet},
 	{"max-autoprovisioned-node-group-count", false, notYet},
 	{"node-deletion-delay-timeout", false, notYet},
 	{"node-group-auto-discovery", false, notYet},
-	{"node-group-backoff-reset-timeout", false, notYet},
 	{"nodes", false, notYet},
-	{"ok-total-unready-count", false, notYet},
 	{"pod-injection-limit", false, notYet},
 	{"profiling", true, notYet},
 	{"provisioning-request-initial-backoff-time", false, notYet},
@@ -91,8 +82,6 @@ var lacking = []lack{
 	{"provisioning-request-max-backoff-time", false, notYet},
 	{"regional", true, notYet},
 	{"scale-down-delay-type-local", true, notYet},
-	{"scale-down-unready-enabled", true, notYet},
-	{"scale-down-unready-time", false, notYet},
 	{"scale-from-unschedulable", true, notYet},
 	{"scheduler-config-file", false, notYet},
 	{"startup-taint", false, notYet},
@@ -141,6 +130,4 @@ var lacking = []lack{
 	{"skip-nodes-with-custom-controller-pods", true, occupied},
 	{"skip-nodes-with-local-storage", true, occupied},
 	{"skip-nodes-with-system-pods", true, occupied},
-
-	{"write-status-configmap", true, status},
 }

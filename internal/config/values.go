@@ -57,7 +57,8 @@ func (f *Flags) check(c *Config) []error {
 	for flag, d := range map[string]time.Duration{
 		"scan-interval": c.Loop.ScanInterval, "nudge-max": c.Loop.NudgeMax, "inventory-deadline": c.Cloud.InventoryDeadline,
 		"inventory-max-age": c.Policy.InventoryMaxAge, "call-deadline": c.Policy.CallDeadline,
-		"max-node-startup-time": c.Policy.Rules.StartupTime, "max-inactivity": c.HTTP.MaxInactivity,
+		"max-node-startup-time": c.Policy.Rules.StartupTime, "max-node-provision-time": c.Policy.Rules.ProvisionTime,
+		"initial-node-group-backoff-duration": c.Policy.Rules.BackoffFirst, "node-group-backoff-reset-timeout": c.Policy.Rules.BackoffReset, "max-inactivity": c.HTTP.MaxInactivity,
 		"max-failing-time": c.HTTP.MaxFailingTime, "max-startup-time": c.HTTP.MaxStartupTime,
 	} {
 		if d <= 0 {
@@ -67,6 +68,7 @@ func (f *Flags) check(c *Config) []error {
 	for flag, d := range map[string]time.Duration{
 		"nudge-idle": c.Loop.NudgeIdle, "new-pod-scale-up-delay": c.Policy.ScaleUp.NewPodDelay,
 		"scale-down-unneeded-time": c.Policy.ScaleDown.UnneededTime, "scale-down-delay-after-add": c.Policy.ScaleDown.DelayAfterAdd,
+		"scale-down-unready-time":        c.Policy.ScaleDown.UnreadyTime,
 		"scale-down-delay-after-delete":  c.Policy.ScaleDown.DelayAfterDelete,
 		"scale-down-delay-after-failure": c.Policy.ScaleDown.DelayAfterFailure, "node-delete-delay-after-taint": c.Policy.ScaleDown.DeleteDelay,
 	} {
@@ -77,9 +79,15 @@ func (f *Flags) check(c *Config) []error {
 	if c.Loop.NudgeIdle > c.Loop.NudgeMax {
 		wrong("nudge-idle", "%s is above --nudge-max, %s", c.Loop.NudgeIdle, c.Loop.NudgeMax)
 	}
-	for flag, n := range map[string]int{"max-nodes-total": c.Policy.ScaleUp.MaxNodesTotal, "max-nodes-per-scaleup": c.Policy.ScaleUp.MaxNodesPerScaleUp} {
+	if c.Policy.Rules.BackoffMost < c.Policy.Rules.BackoffFirst {
+		wrong("max-node-group-backoff-duration", "%s is below --initial-node-group-backoff-duration, %s", c.Policy.Rules.BackoffMost, c.Policy.Rules.BackoffFirst)
+	}
+	if share := c.Policy.Rules.MaxUnreadyShare; !(share >= 0 && share <= 1) {
+		wrong("max-total-unready-percentage", "%v is not between 0 and 100", share*100)
+	}
+	for flag, n := range map[string]int{"ok-total-unready-count": c.Policy.Rules.MaxUnready, "max-nodes-total": c.Policy.ScaleUp.MaxNodesTotal, "max-nodes-per-scaleup": c.Policy.ScaleUp.MaxNodesPerScaleUp} {
 		if n < 0 {
-			wrong(flag, "%d is below 0; 0 means no limit", n)
+			wrong(flag, "%d is below 0", n)
 		}
 	}
 	for flag, n := range map[string]int{"max-scale-down-parallelism": c.Policy.ScaleDown.MaxParallelism,

@@ -6,7 +6,9 @@
 // snapshot's Now, chance is its Seed, and budgets are counted in steps, so that
 // the same snapshot gives the same plan on any machine.
 //
-//	snapshot → growth → drains under way → removals → plan
+//	snapshot → health → what does not arrive → growth → removals → plan
+//
+// These are the nine steps of a cycle, by number; see docs/architecture.md.
 //
 // Who may import it: loop and the hosts.
 package decide
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -45,29 +48,53 @@ func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
 	return plan
 }
 
+// rest is how long an unhealthy cluster is left alone before it is looked at
+// again.
+const rest = 10 * time.Second
+
 func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan, *schedsim.World) {
 	var plan model.Plan
-	// 1. The cluster in memory.
+	// 1. All nodes, as the snapshot has them: the cluster in memory.
 	world := schedsim.Load(prev, s)
-	// 2. Pods without a node: room that is there or coming, and growth.
-	up := scaleup.Plan(world, s, p)
+	// 2. An unhealthy cluster is left alone, and looked at again a little later.
+	if s.Unhealthy != nil {
+		return halted(s, p), world
+	}
+	// 3. and 4. What does not arrive is given up, and the rest of the cycle is
+	// skipped for its group.
+	fix := repair.Plan(s, p)
+	closed := fix.Closed
+	for i := range fix.Steps {
+		plan.Calls = append(plan.Calls, repairCall(s, p, &fix.Steps[i]))
+	}
+	if p.Repair.WholeCycle && fix.Resized() {
+		for i := range s.Groups {
+			closed[i] = model.Verdict{Reason: model.Resizing, Detail: "another group is resized", Fix: "the next cycle"}
+		}
+	}
+	plan.Repair = fix.Verdicts
+	// 5. to 7. Pods without a node: room that is there or coming, and growth.
+	up := scaleup.Plan(world, s, p, closed)
 	wanted := world.Reserved()
-	// 3. Removals under way go on, or are taken back for those pods.
-	plan.Wake = advance(s, wanted, p, &plan)
 	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
-	plan.Notices = up.Notices
+	plan.Notices, plan.Brakes = up.Notices, up.Brakes
 	for i := range up.Grow {
 		plan.Calls = append(plan.Calls, growCall(s, p, &up.Grow[i]))
 	}
-	// 4. Nodes that nothing needs.
-	down := scaledown.Plan(s, wanted, p)
+	// 8. Removals under way go on, or are taken back for those pods; which nodes
+	// does nothing need?
+	plan.Wake = advance(s, wanted, p, closed, &plan)
+	down := scaledown.Plan(s, wanted, p, closed)
 	plan.Unneeded, plan.Kept = down.Unneeded, down.Kept
+	// 9. Some of those begin to go.
 	for _, id := range down.Start {
 		n := &s.Nodes[id]
-		plan.Calls = append(plan.Calls, nodeCall(s, p, n, drain.Step{Verb: model.Taint, Reason: model.Unneeded, Why: "empty since " + n.Standing.UnneededSince.UTC().Format(time.TimeOnly)}))
+		step := drain.Step{Verb: model.Taint, Reason: model.Unneeded, Unready: n.Kind == model.Unready, Why: "empty since " + n.Standing.UnneededSince.UTC().Format(time.TimeOnly)}
+		plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
 	}
-	plan.Wake = earliest(plan.Wake, earliest(up.Wake, down.Wake))
-	plan.Wake = earliest(plan.Wake, staleAt(s, p))
+	for _, at := range []time.Time{up.Wake, down.Wake, fix.Wake, staleAt(s, p)} {
+		plan.Wake = earliest(plan.Wake, at)
+	}
 	for i := range s.Nodes {
 		if s.Nodes[i].Kind == model.Booting {
 			plan.Wake = earliest(plan.Wake, s.Nodes[i].BootsUntil)
@@ -79,8 +106,38 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	return plan, world
 }
 
+// halted is the plan for an unhealthy cluster: nothing is bought or removed, no
+// node is unneeded, and nodes that were about to go are given back.
+func halted(s *model.Snapshot, p model.Policy) model.Plan {
+	plan := model.Plan{Brakes: s.Brakes, NotBefore: s.Now.Add(rest), Wake: s.Now.Add(rest)}
+	for i := range s.Pending {
+		q := &s.Pending[i]
+		plan.Pending = append(plan.Pending, model.PendingVerdict{Class: q.Class, Pods: len(q.Pods), Left: len(q.Pods), Since: q.Oldest, Skipped: s.Unhealthy})
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Object == nil {
+			continue
+		}
+		v := model.NodeVerdict{Node: n.Name, Verdict: *s.Unhealthy}
+		if n.Group >= 0 {
+			v.Group = s.Groups[n.Group].ID
+		}
+		plan.Kept = append(plan.Kept, v)
+		if n.Standing.Drain == nil || n.Unknown {
+			continue
+		}
+		p.ScaleDown.Enabled = false
+		if step := drain.Next(n, false, s.Now, p.ScaleDown); step.Verb == model.Untaint {
+			step.Reason, step.Why = s.Unhealthy.Reason, s.Unhealthy.Detail
+			plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
+		}
+	}
+	return plan
+}
+
 // advance asks every open drain for its next step.
-func advance(s *model.Snapshot, wanted map[model.NodeID]bool, p model.Policy, plan *model.Plan) (wake time.Time) {
+func advance(s *model.Snapshot, wanted map[model.NodeID]bool, p model.Policy, closed map[int]model.Verdict, plan *model.Plan) (wake time.Time) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Standing.Drain == nil || n.Unknown {
@@ -88,8 +145,10 @@ func advance(s *model.Snapshot, wanted map[model.NodeID]bool, p model.Policy, pl
 		}
 		step := drain.Next(n, wanted[model.NodeID(i)], s.Now, p.ScaleDown)
 		wake = earliest(wake, step.Wake)
-		if step.Verb == model.Remove && (p.Stale(s) || s.Groups[n.Group].Err != nil) {
-			continue // the cloud, or the group, cannot be read: not now
+		if step.Verb == model.Remove {
+			if _, taken := closed[n.Group]; taken || p.Stale(s) || s.Groups[n.Group].Err != nil {
+				continue // the cloud, or the group, cannot be read, or is written to: not now
+			}
 		}
 		if step.Verb != "" {
 			plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
@@ -120,12 +179,27 @@ func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
 	}
 }
 
+func repairCall(s *model.Snapshot, p model.Policy, step *repair.Step) model.Call {
+	g := &s.Groups[step.Group]
+	c := model.Call{
+		Verb: step.Verb, Group: g.ID, Pool: g.Pool, From: step.From, To: step.To, Force: step.Force,
+		Deadline: s.Now.Add(p.CallDeadline), Reason: step.Reason, Why: step.Why,
+	}
+	subject := string(g.ID)
+	if step.Verb == model.Remove {
+		c.Instance, c.ProviderID, c.NodeName = step.Waiting.Instance, step.Waiting.ProviderID, step.Waiting.NodeName
+		subject = "instance/" + string(c.Instance)
+	}
+	c.ID = fmt.Sprintf("%s/%s/%d", verbID(step.Verb), subject, s.Now.UnixNano())
+	return c
+}
+
 func nodeCall(s *model.Snapshot, p model.Policy, n *model.Node, step drain.Step) model.Call {
 	c := model.Call{
 		ID: fmt.Sprintf("%s/%s/%d", verbID(step.Verb), n.Name, s.Now.UnixNano()), Verb: step.Verb,
 		Node: n.Name, Instance: n.Instance,
-		ExpendableBelow: p.Rules.ExpendableBelow,
-		Deadline:        s.Now.Add(p.CallDeadline), Reason: step.Reason, Why: step.Why,
+		ExpendableBelow: p.Rules.ExpendableBelow, Unready: step.Unready,
+		Deadline: s.Now.Add(p.CallDeadline), Reason: step.Reason, Why: step.Why,
 	}
 	if n.Group >= 0 {
 		c.Group, c.Pool = s.Groups[n.Group].ID, s.Groups[n.Group].Pool
@@ -139,6 +213,8 @@ func verbID(v model.Verb) string {
 		return "taint"
 	case model.Untaint:
 		return "untaint"
+	case model.Cancel:
+		return "cancel"
 	}
 	return "remove"
 }

@@ -43,7 +43,7 @@ func TestScenarios(t *testing.T) {
 						d.Fatalf(t, "%v", err)
 					}
 				}
-				snap := model.NewSnapshot(nil, s.Observation(), s.Standing, p.Rules)
+				snap := s.Snapshot(p)
 				plan := decide.Decide(snap, p)
 				return fmt.Sprintf("%sbought %d, at least %d needed\n", plan.Text(snap), plan.Nodes, plan.LowerBound)
 			}
@@ -95,6 +95,14 @@ func set(p *model.Policy, key string, vals []string) error {
 		p.ScaleDown.Enabled = len(vals) == 1 && vals[0] != "off"
 	case "parallel":
 		p.ScaleDown.MaxParallelism = number()
+	case "whole-cycle":
+		p.Repair.WholeCycle = true
+	case "force":
+		p.Repair.ForceUnregistered, p.Repair.ForceFailed = true, true
+	case "count-others":
+		p.Rules.CountOthers = true
+	case "unready-time":
+		p.ScaleDown.UnreadyTime = duration()
 	case "min-cores":
 		p.ScaleDown.MinCoresTotal = int64(number())
 	default:

@@ -1,17 +1,20 @@
-// Package ledger is the cluster state registry, as a fold: what was asked, what
-// is under way, and how that stands to what is seen.
+// Package ledger is the cluster state registry, as a fold: what was asked, how
+// far it has come, what is under way, and how healthy all of it is.
 //
 //	ledger' = ledger.Fold(seen, ended)     what is seen, after the ends of calls
 //	standing = ledger.Standing()           for the snapshot to be decided on
-//	ledger'' = ledger.Note(now, plan)      intent on record, before the writes
+//	ledger'' = ledger.Note(snapshot, plan) intent on record, before the writes
 //
-// What flows in: observations, outcomes of calls, plans. What flows out: a
-// model.Standing. It reads no clock and does no I/O. Fold and Note consume
-// their receiver: use only what they return.
+// Each growth is an Ask, whose units come one by one from asked to instance to
+// node to ready, or are given up when their own time is over: a growth that is
+// asked for later postpones nobody's timer. Calls under way are values, too.
+// What must survive a restart is a Memory, and Restore begins with one; with an
+// empty one the ledger finds out from the cloud what is on its way.
 //
-// In this form it knows growths and removals under way and what targets to
-// expect (rules L1 to L4); timers that give up on what never arrives are not
-// there yet.
+// What flows in: observations, outcomes of calls, snapshots with their plans.
+// What flows out: a model.Standing, a model.Memory, and what changed. It reads
+// no clock and does no I/O. Fold and Note consume their receiver: use only what
+// they return.
 //
 // Who may import it: loop and the hosts. It imports model.
 package ledger
@@ -20,7 +23,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,301 +31,218 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// Ledger is what is known beyond what can be seen. The zero value knows
-// nothing, which is how a restart begins.
+// Ledger is what is known beyond what can be seen.
 type Ledger struct {
-	groups map[provider.GroupID]group
-	calls  map[string]model.Call
-	nodes  map[string]model.NodeStanding
+	rules    model.Rules
+	groups   map[provider.GroupID]*group
+	calls    map[string]model.Call
+	nodes    map[string]model.NodeStanding
+	brakes   []model.Brake
+	arrivals []model.Arrival
+	changes  []model.Change
+
+	counts, others model.Counts
+	unhealthy      *model.Verdict
 
 	lastGrowth, lastRemoval, lastFailure time.Time
+
+	// What follows is filled anew by each Fold; it keeps its memory only.
+	turn   uint64
+	homes  model.Homes
+	of     []provider.Group // the groups that homes was made of
+	order  []*group         // by index of the inventory's groups
+	places []place          // by index of the nodes
+	there  map[string]bool
+	fresh  []*provider.Instance
 }
 
-// group is what we know of a group's target.
-type group struct {
-	expected int
-	// written is when our last write ended; an inventory whose AsOf is not
-	// after it does not change what is expected (rules L2, L3).
-	written time.Time
-	pool    provider.PoolID
-	// A growth failed: until when no other is tried, and why.
-	pausedUntil time.Time
-	failure     string
-	// A growth failed, and no newer read has shown the target.
-	unsure bool
+// place is where a node was found to be at home. It stays right while neither
+// the node's name and id nor the instances change.
+type place struct {
+	name, providerID string
+	home             model.Home
+	ok               bool
 }
 
-// pause is how long a group rests after a growth failed, unless the cloud says
-// otherwise.
-const pause = 30 * time.Second
+// New gives a ledger that knows nothing.
+func New(rules model.Rules) Ledger { return Restore(rules, model.Memory{}) }
 
-// retry is how long a step of a drain rests after it failed, and a group after a
-// growth of which nobody knows how far it went.
-const retry = 5 * time.Second
-
-// Fold takes in the ends of calls, then what is seen.
-func (l Ledger) Fold(seen model.Observation, ended []model.Outcome) Ledger {
-	if l.groups == nil {
-		l = Ledger{groups: map[provider.GroupID]group{}, calls: map[string]model.Call{}, nodes: map[string]model.NodeStanding{}}
+// Restore gives a ledger that knows what an earlier one remembered.
+func Restore(rules model.Rules, m model.Memory) Ledger {
+	l := Ledger{
+		rules: rules, groups: map[provider.GroupID]*group{}, calls: map[string]model.Call{}, nodes: map[string]model.NodeStanding{},
+		there: map[string]bool{}, homes: model.NewHomes(0, nil),
+		brakes: slices.Clone(m.Brakes), arrivals: slices.Clone(m.Arrivals),
+		lastGrowth: m.LastGrowth, lastRemoval: m.LastRemoval, lastFailure: m.LastFailure,
 	}
-	// 1. Ends of calls, in the order in which they ended.
-	ended = slices.Clone(ended)
-	slices.SortFunc(ended, func(a, b model.Outcome) int {
-		return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Call.ID, b.Call.ID))
-	})
-	for _, o := range ended {
-		l.end(o)
+	for _, a := range m.Asks {
+		if a.Group == "" || len(a.Units) == 0 {
+			continue // nothing that anything could come of
+		}
+		g := l.group(a.Group)
+		a.Units = slices.Clone(a.Units)
+		g.asks = append(g.asks, a)
 	}
-	// 2. Targets.
-	l.targets(seen.Inventory)
-	// 3. Nodes: what we wrote is seen, what is gone is forgotten.
-	l.seenNodes(seen)
+	for _, g := range l.groups {
+		slices.SortStableFunc(g.asks, func(a, b model.Ask) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	}
+	for id, b := range m.Backoffs {
+		l.group(id).backoff = b
+	}
+	for id, since := range m.Missing {
+		l.group(id).missingSince = since
+	}
+	for name, since := range m.Unneeded {
+		l.nodes[name] = model.NodeStanding{UnneededSince: since}
+	}
 	return l
 }
 
-// end closes a call.
-func (l *Ledger) end(o model.Outcome) {
-	delete(l.calls, o.Call.ID)
-	unknown := o.Err != nil && o.Err.MayHaveHappened
-	switch o.Call.Verb {
-	case model.Grow:
-		g := l.groups[o.Call.Group]
-		g.expected, g.written = o.Call.To, o.Ended
-		g.pausedUntil, g.failure, g.unsure = time.Time{}, "", o.Err != nil
-		outage := o.Err != nil && o.Err.Kind == provider.Unavailable && !unknown
-		if o.Err != nil && o.Err.Kind != provider.Conflict && !outage {
-			rest := pause
-			if unknown {
-				rest = retry // much of it may have happened: the next read tells what is missing
-			}
-			g.pausedUntil, g.failure = o.Ended.Add(max(rest, o.Err.RetryAfter)), o.Err.Error()
-		}
-		if o.Target >= 0 {
-			g.expected = o.Target
-		} else if o.Err != nil && !unknown {
-			g.expected = o.Call.From
-		}
-		l.groups[o.Call.Group] = g
-		if outage {
-			l.outage(o.Ended)
-		}
-		if o.Err == nil || unknown || g.expected > o.Call.From {
-			l.lastGrowth = o.Ended
-		}
-	case model.Taint, model.Untaint:
-		l.endTaint(o, unknown)
-	case model.Remove:
-		l.endRemove(o, unknown)
+// Fold takes in the ends of calls, then what is seen.
+func (l Ledger) Fold(seen model.Observation, ended []model.Outcome) Ledger {
+	l.turn++
+	l.changes = nil
+	// 1. Ends of calls, in the order in which they ended.
+	if len(ended) > 0 {
+		ended = slices.Clone(ended)
+		slices.SortFunc(ended, func(a, b model.Outcome) int {
+			return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Call.ID, b.Call.ID))
+		})
 	}
+	for _, o := range ended {
+		l.end(o)
+	}
+	// 2. Targets, and whose instance each node is.
+	l.targets(seen)
+	l.match(&seen.Inventory)
+	// 3. Nodes: their state; what we wrote is seen, what is gone is forgotten.
+	l.seenNodes(seen)
+	// 4. Groups: how far each unit is, what is missing, what is given up.
+	for i, g := range l.order {
+		if g.sighted {
+			l.progress(g, &seen.Inventory.Groups[i], seen)
+		}
+	}
+	l.dropGone(seen.Nodes)
+	// 5. The health of it all (S1).
+	l.health(seen.Now)
+	return l
 }
 
-// outage: the cloud as a whole did not answer, which is no fault of the group
-// that was asked for. No group grows until a newer read, and the next choice is
-// as free as this one was.
-func (l *Ledger) outage(ended time.Time) {
-	for id, g := range l.groups {
-		g.unsure = true
-		if g.written.Before(ended) {
-			g.written = ended
-		}
-		l.groups[id] = g
-	}
-}
-
-func (l *Ledger) endTaint(o model.Outcome, unknown bool) {
-	n, ok := l.nodes[o.Call.Node]
-	if !ok {
+// dropGone forgets arrivals whose node is gone.
+func (l *Ledger) dropGone(nodes []model.ObservedNode) {
+	if len(l.arrivals) == 0 {
 		return
 	}
-	n.AwaitVersion = o.ResourceVersion
-	if d := n.Drain; d != nil {
-		next := *d
-		switch {
-		case o.Call.Verb == model.Taint && (o.Err == nil || unknown):
-			next.Stage, next.Since = model.Tainted, o.Ended
-		case o.Call.Verb == model.Taint:
-			// Nothing was written: there is nothing to take back.
-			n.Drain = nil
-			l.lastFailure = o.Ended
-			l.nodes[o.Call.Node] = n
-			return
-		case o.Err == nil:
-			n.Drain = nil
-			n.UnneededSince = time.Time{}
-			l.nodes[o.Call.Node] = n
-			return
-		default:
-			// The taint may still be there: it is tried again, not at once.
-			next.NotBefore = o.Ended.Add(retry)
-		}
-		n.Drain = &next
-	}
-	l.nodes[o.Call.Node] = n
+	l.arrivals = slices.DeleteFunc(l.arrivals, func(a model.Arrival) bool {
+		_, there := slices.BinarySearchFunc(nodes, a.Node, func(n model.ObservedNode, name string) int { return cmp.Compare(n.Object.Name, name) })
+		return !there
+	})
 }
 
-func (l *Ledger) endRemove(o model.Outcome, unknown bool) {
-	g := l.groups[o.Call.Group]
-	g.written = o.Ended
-	if o.Target >= 0 {
-		g.expected = o.Target
-	}
-	l.groups[o.Call.Group] = g
-	n, ok := l.nodes[o.Call.Node]
-	if !ok || n.Drain == nil {
-		return
-	}
-	d := *n.Drain
-	switch {
-	case o.Err == nil:
-		d.Stage, d.Since = model.Removed, o.Ended
-		l.lastRemoval = o.Ended
-	case unknown:
-		// A read that began after this says whether it is gone (rule L2).
-		d.Stage, d.Since = model.Removing, o.Ended
-	default:
-		d.Stage, d.Why = model.RollingBack, o.Err.Error()
-		l.lastFailure = o.Ended
-	}
-	n.Drain = &d
-	l.nodes[o.Call.Node] = n
-}
-
-// targets takes over observed targets where no write of ours is newer.
-func (l *Ledger) targets(inv provider.Inventory) {
-	there := map[provider.GroupID]bool{}
+// match finds the home of every node, unless the instances are those of the
+// last picture.
+func (l *Ledger) match(inv *provider.Inventory) {
+	l.order = l.order[:0]
 	for i := range inv.Groups {
-		g := &inv.Groups[i]
-		there[g.ID] = true
-		known, ok := l.groups[g.ID]
-		if !ok && g.Err != nil {
-			continue // never read yet: nothing is known of it, least of all zero
-		}
-		known.pool = g.Pool
-		// An unreadable group stays as it is known.
-		if !ok || (g.Err == nil && inv.AsOf.After(known.written) && !l.busy(g.ID)) {
-			known.expected, known.unsure = g.Target, false
-		}
-		l.groups[g.ID] = known
+		g := l.group(inv.Groups[i].ID)
+		g.begin()
+		l.order = append(l.order, g)
 	}
-	if inv.AsOf.IsZero() {
-		return
+	if !sameInstances(l.of, inv.Groups) {
+		l.homes.Fill(len(inv.Groups), func(i int) *provider.Group { return &inv.Groups[i] })
+		l.places = l.places[:0]
+		for i, g := range l.order {
+			g.fill(&inv.Groups[i])
+		}
 	}
-	maps.DeleteFunc(l.groups, func(id provider.GroupID, _ group) bool { return !there[id] && !l.busy(id) })
+	l.of = inv.Groups
 }
 
-func (l *Ledger) busy(id provider.GroupID) bool {
-	for _, c := range l.calls {
-		if c.Group == id && (c.Verb == model.Grow || c.Verb == model.Remove) {
-			return true
-		}
+// sameInstances tells whether two pictures have the same instances, in the same
+// order, whatever their states.
+func sameInstances(a, b []provider.Group) bool {
+	if len(a) != len(b) {
+		return false
 	}
-	return false
-}
-
-func (l *Ledger) seenNodes(seen model.Observation) {
-	instances := map[provider.InstanceID]provider.State{}
-	for i := range seen.Inventory.Groups {
-		for _, in := range seen.Inventory.Groups[i].Instances {
-			instances[in.ID] = in.State
+	for i := range a {
+		x, y := &a[i], &b[i]
+		if x.ID != y.ID || len(x.Instances) != len(y.Instances) {
+			return false
 		}
-	}
-	there := make(map[string]bool, len(l.nodes))
-	for i := range seen.Nodes {
-		object := seen.Nodes[i].Object
-		n, ok := l.nodes[object.Name]
-		if !ok {
-			// A removal that somebody began and did not end: after a restart the
-			// taint on the node is all that is left of it (rule L8).
-			if since, tainted := taintedSince(object); tainted {
-				l.nodes[object.Name] = model.NodeStanding{Drain: &model.Drain{Node: object.Name, Stage: model.Tainted, Since: since}}
-				there[object.Name] = true
+		for j := range x.Instances {
+			p, q := &x.Instances[j], &y.Instances[j]
+			if p.ID != q.ID || p.ProviderID != q.ProviderID || p.NodeName != q.NodeName {
+				return false
 			}
-			continue
 		}
-		there[object.Name] = true
-		if n.AwaitVersion != "" && seenVersion(object.ResourceVersion, n.AwaitVersion) {
-			n.AwaitVersion = ""
-		}
-		// A newer read says whether a removal has happened, however it ended.
-		if d := n.Drain; d != nil && (d.Stage == model.Removing || d.Stage == model.Removed) && !l.open(object.Name) && seen.Inventory.AsOf.After(d.Since) {
-			next := *d
-			next.Stage = model.Removed
-			if state, ok := instances[d.Instance]; ok && state != provider.Deleting {
-				next.Stage, next.Since = model.Tainted, seen.Inventory.AsOf
-			}
-			n.Drain = &next
-		}
-		l.nodes[object.Name] = n
 	}
-	maps.DeleteFunc(l.nodes, func(name string, _ model.NodeStanding) bool { return !there[name] && !l.open(name) })
+	return true
 }
 
-// open tells whether a call on the node is under way.
-func (l *Ledger) open(node string) bool {
-	for _, c := range l.calls {
-		if c.Node == node {
-			return true
-		}
+// home finds a node's home: where it was, or by its id and name.
+func (l *Ledger) home(i int, n *corev1.Node) (model.Home, bool) {
+	for len(l.places) <= i {
+		l.places = append(l.places, place{})
 	}
-	return false
-}
-
-// taintedSince reads when a node was marked as being deleted.
-func taintedSince(n *corev1.Node) (time.Time, bool) {
-	for _, t := range n.Spec.Taints {
-		if t.Key != model.TaintToBeDeleted {
-			continue
-		}
-		seconds, err := strconv.ParseInt(t.Value, 10, 64)
-		if err != nil {
-			return time.Time{}, true // a mark is a mark, however old
-		}
-		return time.Unix(seconds, 0), true
+	at := &l.places[i]
+	if at.name != n.Name || at.providerID != n.Spec.ProviderID {
+		*at = place{name: n.Name, providerID: n.Spec.ProviderID}
+		at.home, at.ok = l.homes.Of(n)
 	}
-	return time.Time{}, false
-}
-
-// seenVersion tells whether an observed resourceVersion is at least the one
-// awaited. Versions of one resource are ordered numbers.
-func seenVersion(observed, awaited string) bool {
-	o, err1 := strconv.ParseUint(observed, 10, 64)
-	a, err2 := strconv.ParseUint(awaited, 10, 64)
-	if err1 != nil || err2 != nil {
-		return observed == awaited
-	}
-	return o >= a
+	return at.home, at.ok
 }
 
 // Note puts a plan's intents on record, before any of its calls is started, and
-// since when nodes have been unneeded.
-func (l Ledger) Note(now time.Time, p model.Plan) Ledger {
+// what the plan found out: since when nodes have been unneeded, and which
+// growths did not help.
+func (l Ledger) Note(s *model.Snapshot, p model.Plan) Ledger {
+	grown := map[provider.GroupID][]string{}
+	for _, g := range p.Grow {
+		for _, b := range g.Pods {
+			grown[g.Group] = append(grown[g.Group], s.Classes[b.Class].Digest())
+		}
+	}
 	for _, c := range p.Calls {
 		l.calls[c.ID] = c
-		if c.Verb == model.Grow {
-			g := l.groups[c.Group]
-			g.expected, g.written = c.To, now
-			l.groups[c.Group] = g
-			continue
+		switch {
+		case c.Verb == model.Grow:
+			g := l.group(c.Group)
+			g.expected, g.written = c.To, s.Now
+			g.asks = append(g.asks, model.Ask{ID: c.ID, Group: c.Group, At: s.Now, For: grown[c.Group], Units: make([]model.Unit, max(0, c.To-c.From))})
+		case c.Node != "":
+			l.noteNode(s.Now, c)
 		}
-		n := l.nodes[c.Node]
-		switch c.Verb {
-		case model.Taint:
-			n.Drain = &model.Drain{Node: c.Node, Group: c.Group, Instance: c.Instance, Stage: model.Tainting, Since: now}
-		case model.Remove, model.Untaint:
-			d := model.Drain{Node: c.Node, Since: now}
-			if n.Drain != nil {
-				d = *n.Drain
-			}
-			d.Group, d.Instance = c.Group, c.Instance
-			d.Stage = model.Removing
-			if c.Verb == model.Untaint {
-				d.Stage, d.Why = model.RollingBack, c.Why
-			}
-			n.Drain = &d
-		}
-		l.nodes[c.Node] = n
 	}
-	unneeded := map[string]time.Time{}
+	l.noteUnneeded(p)
+	l.brakes = p.Brakes
+	l.dropArrivals(s, p)
+	return l
+}
+
+// noteNode opens or advances a drain.
+func (l *Ledger) noteNode(now time.Time, c model.Call) {
+	n := l.nodes[c.Node]
+	switch c.Verb {
+	case model.Taint:
+		n.Drain = &model.Drain{Node: c.Node, Group: c.Group, Instance: c.Instance, Stage: model.Tainting, Since: now, Unready: c.Unready}
+	case model.Remove, model.Untaint:
+		d := model.Drain{Node: c.Node, Since: now}
+		if n.Drain != nil {
+			d = *n.Drain
+		}
+		d.Group, d.Instance = c.Group, c.Instance
+		d.Stage = model.Removing
+		if c.Verb == model.Untaint {
+			d.Stage, d.Why = model.RollingBack, c.Why
+		}
+		n.Drain = &d
+	}
+	l.nodes[c.Node] = n
+}
+
+func (l *Ledger) noteUnneeded(p model.Plan) {
+	unneeded := make(map[string]time.Time, len(p.Unneeded))
 	for _, v := range p.Unneeded {
 		unneeded[v.Node] = v.Since
 	}
@@ -339,24 +258,59 @@ func (l Ledger) Note(now time.Time, p model.Plan) Ledger {
 	for name, since := range unneeded {
 		l.nodes[name] = model.NodeStanding{UnneededSince: since}
 	}
-	return l
 }
 
-// Open counts the calls under way.
-func (l Ledger) Open() int { return len(l.calls) }
+// dropArrivals forgets the nodes that have come for pods that wait no more.
+func (l *Ledger) dropArrivals(s *model.Snapshot, p model.Plan) {
+	if len(l.arrivals) == 0 {
+		return
+	}
+	waits := map[string]bool{}
+	for i := range p.Pending {
+		waits[s.Classes[p.Pending[i].Class].Digest()] = true
+	}
+	l.arrivals = slices.DeleteFunc(slices.Clone(l.arrivals), func(a model.Arrival) bool {
+		return !slices.ContainsFunc(a.For, func(class string) bool { return waits[class] })
+	})
+}
+
+// group gives a group's record, a new one if there is none.
+func (l *Ledger) group(id provider.GroupID) *group {
+	g, ok := l.groups[id]
+	if !ok {
+		g = &group{id: id, instances: map[provider.InstanceID]*instance{}}
+		l.groups[id] = g
+	}
+	return g
+}
+
+// Open lists the calls under way, by id.
+func (l Ledger) Open() []model.Call {
+	open := make([]model.Call, 0, len(l.calls))
+	for _, id := range slices.Sorted(maps.Keys(l.calls)) {
+		open = append(open, l.calls[id])
+	}
+	return open
+}
+
+// Changes are what happened in the last Fold.
+func (l Ledger) Changes() []model.Change { return l.changes }
 
 // Standing is what the ledger adds to a snapshot.
 func (l Ledger) Standing() model.Standing {
 	s := model.Standing{
 		Groups: make(map[provider.GroupID]model.GroupStanding, len(l.groups)),
 		Nodes:  maps.Clone(l.nodes), LastGrowth: l.lastGrowth, LastRemoval: l.lastRemoval, LastFailure: l.lastFailure,
+		Counts: l.counts, Others: l.others, Unhealthy: l.unhealthy,
+		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals),
 	}
 	for id, g := range l.groups {
-		s.Groups[id] = model.GroupStanding{Expected: g.expected, PausedUntil: g.pausedUntil, Failure: g.failure, Unsure: g.unsure}
+		if g.sighted {
+			s.Groups[id] = g.standing()
+		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(l.calls)) {
-		c := l.calls[id]
-		if c.Verb == model.Grow || c.Verb == model.Remove {
+	for _, c := range l.Open() {
+		if c.Node == "" || c.Verb == model.Remove {
 			for gid, g := range s.Groups {
 				// A call on one group of a pool keeps the whole pool busy.
 				if gid == c.Group || (c.Pool != "" && l.groups[gid].pool == c.Pool) {
@@ -372,4 +326,45 @@ func (l Ledger) Standing() model.Standing {
 		}
 	}
 	return s
+}
+
+// Memory is what a later ledger must know to go on where this one stands.
+func (l Ledger) Memory() model.Memory {
+	m := model.Memory{
+		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals),
+		LastGrowth: l.lastGrowth, LastRemoval: l.lastRemoval, LastFailure: l.lastFailure,
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
+		g := l.groups[id]
+		m.Asks = append(m.Asks, copyOf(g.asks)...)
+		if !g.backoff.Since.IsZero() {
+			if m.Backoffs == nil {
+				m.Backoffs = map[provider.GroupID]model.Backoff{}
+			}
+			m.Backoffs[id] = g.backoff
+		}
+		if !g.missingSince.IsZero() {
+			if m.Missing == nil {
+				m.Missing = map[provider.GroupID]time.Time{}
+			}
+			m.Missing[id] = g.missingSince
+		}
+	}
+	for name, n := range l.nodes {
+		if !n.UnneededSince.IsZero() {
+			if m.Unneeded == nil {
+				m.Unneeded = map[string]time.Time{}
+			}
+			m.Unneeded[name] = n.UnneededSince
+		}
+	}
+	return m
+}
+
+func copyOf(asks []model.Ask) []model.Ask {
+	out := slices.Clone(asks)
+	for i := range out {
+		out[i].Units = slices.Clone(out[i].Units)
+	}
+	return out
 }

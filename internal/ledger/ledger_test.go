@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"maps"
 	"testing"
 	"time"
 
@@ -40,6 +39,16 @@ func onNode(verb model.Verb, name string) model.Call {
 	return model.Call{ID: string(verb) + "/" + name, Verb: verb, Group: "g", Pool: "p", Node: name, Instance: provider.InstanceID(name)}
 }
 
+// noted puts a plan on record at an instant.
+func noted(l Ledger, second int, p model.Plan) Ledger {
+	return l.Note(&model.Snapshot{Now: at(second)}, p)
+}
+
+func empty() Ledger {
+	return New(model.Rules{StartupTime: 15 * time.Minute, ProvisionTime: 15 * time.Minute, MaxUnready: 3, MaxUnreadyShare: 0.45,
+		BackoffFirst: 5 * time.Minute, BackoffMost: 30 * time.Minute, BackoffReset: 3 * time.Hour})
+}
+
 func plan(calls ...model.Call) model.Plan { return model.Plan{Calls: calls} }
 
 func expected(t *testing.T, l Ledger, want int) {
@@ -52,9 +61,9 @@ func expected(t *testing.T, l Ledger, want int) {
 // TestGrowthIsExpectedBeforeItIsSeen: from the intent on, the new target
 // counts, whatever older reads say (rules L1, L3).
 func TestGrowthIsExpectedBeforeItIsSeen(t *testing.T) {
-	l := Ledger{}.Fold(seen(0, 2), nil)
+	l := empty().Fold(seen(0, 2), nil)
 	expected(t, l, 2)
-	l = l.Note(at(1), plan(grow(2, 5)))
+	l = noted(l, 1, plan(grow(2, 5)))
 	expected(t, l, 5)
 	if b := l.Standing().Groups["g"].Busy; b == nil || b.To != 5 {
 		t.Fatalf("the group is not busy: %+v", b)
@@ -69,7 +78,7 @@ func TestGrowthIsExpectedBeforeItIsSeen(t *testing.T) {
 	late.Inventory.AsOf = at(2)
 	l = l.Fold(late, []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: 5}})
 	expected(t, l, 5)
-	if l.Standing().Groups["g"].Busy != nil || l.Open() != 0 {
+	if l.Standing().Groups["g"].Busy != nil || len(l.Open()) != 0 {
 		t.Fatal("the call is still open after its end")
 	}
 	// A newer one does.
@@ -78,7 +87,7 @@ func TestGrowthIsExpectedBeforeItIsSeen(t *testing.T) {
 
 // TestUnknownEndCountsAsDone: until a read that began after it (rule L2).
 func TestUnknownEndCountsAsDone(t *testing.T) {
-	l := Ledger{}.Fold(seen(0, 2), nil).Note(at(1), plan(grow(2, 5)))
+	l := noted(empty().Fold(seen(0, 2), nil), 1, plan(grow(2, 5)))
 	unknown := model.Outcome{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}}
 	old := seen(4, 2)
 	old.Inventory.AsOf = at(2)
@@ -97,23 +106,23 @@ func TestUnknownEndCountsAsDone(t *testing.T) {
 // TestFailedGrowth: what was refused is not expected, and the group rests; a
 // conflict only means to look again.
 func TestFailedGrowth(t *testing.T) {
-	l := Ledger{}.Fold(seen(0, 2), nil).Note(at(1), plan(grow(2, 5)))
+	l := noted(empty().Fold(seen(0, 2), nil), 1, plan(grow(2, 5)))
 	l = l.Fold(seen(4, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.NoCapacity, Message: "none"}}})
 	expected(t, l, 2)
-	if until := l.Standing().Groups["g"].PausedUntil; !until.Equal(at(33)) {
-		t.Fatalf("paused until %v", until)
+	if until := l.Standing().Groups["g"].Backoff.Until; !until.Equal(at(303)) {
+		t.Fatalf("backed off until %v", until)
 	}
-	l = l.Note(at(40), plan(grow(2, 5)))
-	l = l.Fold(seen(43, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(42), Target: -1, Err: &provider.Error{Kind: provider.Conflict}}})
-	if until := l.Standing().Groups["g"].PausedUntil; !until.IsZero() {
-		t.Fatalf("paused until %v after a conflict", until)
+	l = noted(l, 340, plan(grow(2, 5)))
+	l = l.Fold(seen(343, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(342), Target: -1, Err: &provider.Error{Kind: provider.Conflict}}})
+	if s := l.Standing().Groups["g"]; !s.Backoff.Until.Equal(at(303)) || !s.PausedUntil.IsZero() {
+		t.Fatalf("a conflict is no failure: %+v", s)
 	}
 }
 
 // TestOutageIsNoGroupsFault: a cloud that does not answer keeps all groups from
 // growing until it is read again, and none for longer.
 func TestOutageIsNoGroupsFault(t *testing.T) {
-	l := Ledger{}.Fold(seen(0, 2), nil).Note(at(1), plan(grow(2, 5)))
+	l := noted(empty().Fold(seen(0, 2), nil), 1, plan(grow(2, 5)))
 	old := seen(4, 2)
 	old.Inventory.AsOf = at(2)
 	l = l.Fold(old, []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.Unavailable}}})
@@ -132,7 +141,7 @@ func TestOutageIsNoGroupsFault(t *testing.T) {
 
 // TestPartialGrowth: what the provider counted is what is expected.
 func TestPartialGrowth(t *testing.T) {
-	l := Ledger{}.Fold(seen(0, 2), nil).Note(at(1), plan(grow(2, 5)))
+	l := noted(empty().Fold(seen(0, 2), nil), 1, plan(grow(2, 5)))
 	o := model.Outcome{Call: grow(2, 5), Ended: at(3), Target: 4, Err: &provider.Error{Kind: provider.Transient, MayHaveHappened: true}}
 	old := seen(4, 2)
 	old.Inventory.AsOf = at(2)
@@ -141,16 +150,11 @@ func TestPartialGrowth(t *testing.T) {
 
 // TestUnreadableGroupStays: and so does one in an inventory that never came.
 func TestUnreadableGroupStays(t *testing.T) {
-	l := Ledger{}.Fold(seen(0, 4), nil)
+	l := empty().Fold(seen(0, 4), nil)
 	o := seen(10, 0)
 	o.Inventory.Groups[0].Err = &provider.Error{Kind: provider.Unavailable}
 	expected(t, l.Fold(o, nil), 4)
 	expected(t, l.Fold(model.Observation{Now: at(20)}, nil), 4)
-}
-
-func clone(l Ledger) Ledger {
-	l.groups, l.calls, l.nodes = maps.Clone(l.groups), maps.Clone(l.calls), maps.Clone(l.nodes)
-	return l
 }
 
 func drainOf(l Ledger, name string) model.Drain {
@@ -163,8 +167,8 @@ func drainOf(l Ledger, name string) model.Drain {
 // TestRemoval: taint, then remove, each seen before the next; the node's end
 // closes the drain.
 func TestRemoval(t *testing.T) {
-	l := Ledger{}.Fold(seen(0, 1, node("n", "7")), nil)
-	l = l.Note(at(1), plan(onNode(model.Taint, "n")))
+	l := empty().Fold(seen(0, 1, node("n", "7")), nil)
+	l = noted(l, 1, plan(onNode(model.Taint, "n")))
 	if d := drainOf(l, "n"); d.Stage != model.Tainting {
 		t.Fatalf("stage %q", d.Stage)
 	}
@@ -180,7 +184,7 @@ func TestRemoval(t *testing.T) {
 	if l.Standing().Nodes["n"].AwaitVersion != "" {
 		t.Fatal("version 10 was not taken for 9 or later (rule L4)")
 	}
-	l = l.Note(at(5), plan(onNode(model.Remove, "n")))
+	l = noted(l, 5, plan(onNode(model.Remove, "n")))
 	l = l.Fold(seen(6, 1, node("n", "10")), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(6), Target: 0}})
 	if d := drainOf(l, "n"); d.Stage != model.Removed {
 		t.Fatalf("stage %q", d.Stage)
@@ -190,10 +194,11 @@ func TestRemoval(t *testing.T) {
 		t.Fatal("the removal is not on record")
 	}
 	// The cloud said yes, and a later read still has it: once more.
-	if again := drainOf(clone(l).Fold(seen(7, 1, node("n", "10")), nil), "n"); again.Stage != model.Tainted {
+	l = l.Fold(seen(7, 1, node("n", "10")), nil)
+	if again := drainOf(l, "n"); again.Stage != model.Tainted {
 		t.Fatalf("stage %q though the instance is still there", again.Stage)
 	}
-	l = l.Fold(seen(7, 0), nil)
+	l = l.Fold(seen(8, 0), nil)
 	if len(l.Standing().Nodes) != 0 {
 		t.Fatalf("left behind: %+v", l.Standing().Nodes)
 	}
@@ -201,9 +206,9 @@ func TestRemoval(t *testing.T) {
 
 // TestRemovalOfUnknownEnd: a newer read decides whether it is gone (rule L2).
 func TestRemovalOfUnknownEnd(t *testing.T) {
-	l := Ledger{}.Fold(seen(0, 1, node("n", "7")), nil).Note(at(1), plan(onNode(model.Taint, "n")))
+	l := noted(empty().Fold(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Taint, "n")))
 	l = l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1, ResourceVersion: "7"}})
-	l = l.Note(at(3), plan(onNode(model.Remove, "n")))
+	l = noted(l, 3, plan(onNode(model.Remove, "n")))
 	o := []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(5), Target: -1, Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}}}
 	old := seen(6, 1, node("n", "7"))
 	old.Inventory.AsOf = at(4)
@@ -219,17 +224,17 @@ func TestRemovalOfUnknownEnd(t *testing.T) {
 
 // TestRemovalRefused: the node is given back.
 func TestRemovalRefused(t *testing.T) {
-	l := Ledger{}.Fold(seen(0, 1, node("n", "7")), nil).Note(at(1), plan(onNode(model.Remove, "n")))
+	l := noted(empty().Fold(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Remove, "n")))
 	l = l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(2), Target: -1, Landed: []string{"default/late"}, Err: &provider.Error{Kind: provider.Conflict}}})
 	if d := drainOf(l, "n"); d.Stage != model.RollingBack {
 		t.Fatalf("stage %q", d.Stage)
 	}
-	l = l.Note(at(3), plan(onNode(model.Untaint, "n")))
+	l = noted(l, 3, plan(onNode(model.Untaint, "n")))
 	l = l.Fold(seen(4, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(4), Target: -1, Err: &provider.Error{Kind: provider.Unavailable}}})
 	if d := drainOf(l, "n"); d.Stage != model.RollingBack || !d.NotBefore.Equal(at(9)) {
 		t.Fatalf("after a failed untaint: %+v", d)
 	}
-	l = l.Note(at(9), plan(onNode(model.Untaint, "n")))
+	l = noted(l, 9, plan(onNode(model.Untaint, "n")))
 	l = l.Fold(seen(10, 1, node("n", "8")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(10), Target: -1, ResourceVersion: "8"}})
 	if n := l.Standing().Nodes["n"]; n.Drain != nil {
 		t.Fatalf("still draining: %+v", n.Drain)
@@ -240,7 +245,7 @@ func TestRemovalRefused(t *testing.T) {
 // left of a removal, and it goes on from there (rule L8).
 func TestRestartAdoptsHalfDoneRemovals(t *testing.T) {
 	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: "1767225600", Effect: corev1.TaintEffectNoSchedule}
-	l := Ledger{}.Fold(seen(0, 1, node("n", "7", taint)), nil)
+	l := empty().Fold(seen(0, 1, node("n", "7", taint)), nil)
 	d := drainOf(l, "n")
 	if d.Stage != model.Tainted || d.Since.Unix() != 1767225600 {
 		t.Fatalf("%+v", d)
@@ -249,14 +254,14 @@ func TestRestartAdoptsHalfDoneRemovals(t *testing.T) {
 
 // TestUnneededSince: kept while the node stays unneeded, dropped when not.
 func TestUnneededSince(t *testing.T) {
-	l := Ledger{}.Fold(seen(0, 1, node("n", "7")), nil)
+	l := empty().Fold(seen(0, 1, node("n", "7")), nil)
 	v := model.NodeVerdict{Node: "n", Verdict: model.Verdict{Since: at(0)}}
-	l = l.Note(at(0), model.Plan{Unneeded: []model.NodeVerdict{v}})
+	l = noted(l, 0, model.Plan{Unneeded: []model.NodeVerdict{v}})
 	l = l.Fold(seen(5, 1, node("n", "7")), nil)
 	if s := l.Standing().Nodes["n"].UnneededSince; !s.Equal(at(0)) {
 		t.Fatalf("since %v", s)
 	}
-	l = l.Note(at(5), model.Plan{})
+	l = noted(l, 5, model.Plan{})
 	if s := l.Standing().Nodes["n"].UnneededSince; !s.IsZero() {
 		t.Fatalf("since %v, though it is needed", s)
 	}

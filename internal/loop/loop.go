@@ -4,7 +4,7 @@
 //	book  := ledger.Fold(seen, actor.Collect())    and what became of our calls
 //	snap  := model.NewSnapshot(seen, book)
 //	plan  := decide.Decide(snap, policy)           pure
-//	book  = ledger.Note(now, plan)                 intent on record
+//	book  = ledger.Note(snap, plan)                intent on record
 //	actor.Start(plan.Calls)                        returns at once
 //	reporter.Report(cycle)
 //
@@ -65,12 +65,14 @@ type Loop struct {
 	decider decide.Decider
 	snap    *model.Snapshot
 	plan    model.Plan
+	memory  model.Memory
 	decided bool
 }
 
-// New gives a loop that knows nothing yet.
-func New(o Observer, a Actor, r Reporter, p model.Policy, now func() time.Time) *Loop {
-	return &Loop{observer: o, actor: a, reporter: r, policy: p, now: now}
+// New gives a loop that goes on from a ledger: an empty one, or one that was
+// restored from what an earlier leader remembered.
+func New(o Observer, a Actor, r Reporter, p model.Policy, now func() time.Time, book ledger.Ledger) *Loop {
+	return &Loop{observer: o, actor: a, reporter: r, policy: p, now: now, ledger: book}
 }
 
 // RunOnce is one turn. The error is that of observing or reporting; deciding
@@ -91,6 +93,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	// 3. Decide, unless nothing can have changed (rule L11).
 	if l.stillHolds(seen, ended) {
 		cycle.Snapshot, cycle.Plan = l.snap, l.plan
+		cycle.Open, cycle.Changes, cycle.Memory = l.ledger.Open(), l.ledger.Changes(), l.memory
 		return l.report(ctx, cycle)
 	}
 	l.snap = model.NewSnapshot(l.snap, seen, l.ledger.Standing(), l.policy.Rules)
@@ -98,10 +101,13 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	l.decided = true
 	cycle.Took.Decide = l.now().Sub(observed)
 	// 4. Put the intent on record, then act.
-	l.ledger = l.ledger.Note(seen.Now, l.plan)
+	cycle.Changes = l.ledger.Changes()
+	l.ledger = l.ledger.Note(l.snap, l.plan)
+	l.memory = l.ledger.Memory()
 	l.actor.Start(ctx, l.plan.Calls)
 	// 5. Report.
 	cycle.Snapshot, cycle.Plan, cycle.Decided = l.snap, l.plan, true
+	cycle.Open, cycle.Memory = l.ledger.Open(), l.memory
 	return l.report(ctx, cycle)
 }
 
@@ -132,15 +138,30 @@ func (l *Loop) Run(ctx context.Context, t Triggers, failed func(error)) {
 	}
 }
 
-// wait returns when the next turn is due: at the interval, at the plan's wake,
-// or soon after a nudge.
-func (l *Loop) wait(ctx context.Context, t Triggers, nudged <-chan struct{}) {
-	due := t.Interval
-	if l.ledger.Open() > 0 {
+// Next is how long it is until the next turn is due if nothing asks for one
+// before: the interval, a second while calls are under way, or the plan's wake.
+// It tells whether nudges may bring it forward: before a plan's NotBefore they
+// may not.
+func (l *Loop) Next(t Triggers) (due time.Duration, nudgeable bool) {
+	now := l.now()
+	if until := l.plan.NotBefore; until.After(now) {
+		return until.Sub(now), false
+	}
+	due = t.Interval
+	if len(l.ledger.Open()) > 0 {
 		due = min(due, time.Second)
 	}
 	if w := l.plan.Wake; !w.IsZero() {
-		due = max(t.Idle, min(due, w.Sub(l.now())))
+		due = max(t.Idle, min(due, w.Sub(now)))
+	}
+	return due, true
+}
+
+// wait returns when the next turn is due, or soon after a nudge.
+func (l *Loop) wait(ctx context.Context, t Triggers, nudged <-chan struct{}) {
+	due, nudgeable := l.Next(t)
+	if !nudgeable {
+		nudged = nil
 	}
 	timer := time.NewTimer(due)
 	defer timer.Stop()

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -73,7 +74,9 @@ func (w *world) Report(_ context.Context, c model.Cycle) error {
 	return nil
 }
 
-func (w *world) loop() *Loop { return New(w, w, w, testkit.Policy(), time.Now) }
+func (w *world) loop() *Loop {
+	return New(w, w, w, testkit.Policy(), time.Now, ledger.New(testkit.Policy().Rules))
+}
 
 var triggers = Triggers{Interval: 10 * time.Second, Idle: 250 * time.Millisecond, Longest: 2 * time.Second}
 
@@ -189,7 +192,7 @@ func TestStaleInventoryStopsGrowth(t *testing.T) {
 	w.cluster.Pending(testkit.Pod("default", "web", "1", "1Gi", nil), 10)
 	o := w.cluster.Observation()
 	o.Inventory.AsOf = o.Now.Add(-time.Hour)
-	l := New(fixed{o}, w, w, testkit.Policy(), func() time.Time { return o.Now })
+	l := New(fixed{o}, w, w, testkit.Policy(), func() time.Time { return o.Now }, ledger.New(testkit.Policy().Rules))
 	if err := l.RunOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +215,7 @@ func TestFirstInventoryIsOnesOwn(t *testing.T) {
 		if later {
 			o.Now, o.Inventory.AsOf = o.Now.Add(2*time.Second), o.Now.Add(2*time.Second)
 		}
-		if err := New(fixed{o}, w, w, p, func() time.Time { return o.Now }).RunOnce(t.Context()); err != nil {
+		if err := New(fixed{o}, w, w, p, func() time.Time { return o.Now }, ledger.New(p.Rules)).RunOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if (len(w.started) > 0) != later {

@@ -47,6 +47,9 @@ type Shape struct {
 	Capacity    Resources
 }
 
+// Digest names the shape in few letters, the same in every process.
+func (s *Shape) Digest() string { return digest(s.Key) }
+
 // Contents is the frozen view of everything interned so far. Tables only grow,
 // so a view stays right while the catalog behind it goes on.
 type Contents struct {

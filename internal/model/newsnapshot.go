@@ -6,18 +6,8 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
-
-// Rules say which pods count.
-type Rules struct {
-	// ExpendableBelow: pods of a lower priority take no room and get none.
-	ExpendableBelow int32
-	// StartupTime is how long a registered node may take to become ready.
-	StartupTime time.Duration
-}
 
 // TaintToBeDeleted is the taint on a node whose removal has begun; its value
 // is when, in seconds since 1970.
@@ -31,6 +21,7 @@ func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rule
 		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes, Priorities: seen.Priorities,
 		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr,
 		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure,
+		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes, Arrivals: standing.Arrivals,
 	}
 	var before *projection
 	if prev != nil {
@@ -38,8 +29,11 @@ func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rule
 	}
 	s.projection = project(before, seen.Contents)
 	b := builder{
-		snap: s, rules: rules, standing: standing, honoured: map[string]bool{},
+		snap: s, rules: rules, standing: standing, honoured: map[string]bool{}, arrived: map[string]time.Time{},
 		classes: classes{contents: seen.Contents, proj: s.projection, seen: map[classKey]ClassID{}},
+	}
+	for _, a := range standing.Arrivals {
+		b.arrived[a.Node] = a.Ready
 	}
 	// 1. Groups, by id, with their templates.
 	b.groups(seen)
@@ -67,6 +61,10 @@ type builder struct {
 	// honoured are the nodes on which room is kept for nominated pods. A
 	// nomination to a node that is gone or leaving is none.
 	honoured map[string]bool
+
+	// arrived are the nodes that an ask has brought, and since when they are
+	// ready.
+	arrived map[string]time.Time
 
 	lastContent                Content
 	lastClass                  ClassID
@@ -104,40 +102,14 @@ func (b *builder) groups(seen Observation) {
 		}
 		g.Expected = g.Target
 		if st, ok := b.standing.Groups[g.ID]; ok {
-			g.Expected = st.Expected
-			g.Busy = st.Busy
-			g.PausedUntil, g.Failure, g.Unsure = st.PausedUntil, st.Failure, st.Unsure
+			g.GroupStanding = st
 		}
 		b.snap.Groups = append(b.snap.Groups, g)
 	}
 }
 
-// home finds the group and instance of each node: by exact provider id, else
-// by the node's name (rule P6).
-type home struct {
-	group    int
-	instance *provider.Instance
-}
-
-func (b *builder) homes() (byID, byName map[string]home) {
-	byID, byName = map[string]home{}, map[string]home{}
-	for gi := range b.snap.Groups {
-		g := &b.snap.Groups[gi]
-		for ii := range g.Instances {
-			in := &g.Instances[ii]
-			if in.ProviderID != "" {
-				byID[in.ProviderID] = home{gi, in}
-			}
-			if in.NodeName != "" {
-				byName[in.NodeName] = home{gi, in}
-			}
-		}
-	}
-	return byID, byName
-}
-
 func (b *builder) nodes(seen Observation) {
-	byID, byName := b.homes()
+	homes := NewHomes(len(b.snap.Groups), func(i int) *provider.Group { return &b.snap.Groups[i].Group })
 	nominated := map[string][]Pod{}
 	for i := range seen.Unbound {
 		if p := &seen.Unbound[i]; p.Nominated != "" {
@@ -148,14 +120,11 @@ func (b *builder) nodes(seen Observation) {
 	for i := range seen.Nodes {
 		o := &seen.Nodes[i]
 		n := Node{Name: o.Object.Name, Object: o.Object, Shape: o.Shape, Group: -1, Bound: o.Pods}
-		h, ok := byID[o.Object.Spec.ProviderID]
-		if !ok || o.Object.Spec.ProviderID == "" {
-			h, ok = byName[n.Name]
-		}
 		var instance *provider.Instance
+		home, ok := homes.Of(o.Object)
 		if ok {
-			n.Group, instance = h.group, h.instance
-			n.Instance, n.InstanceHold = instance.ID, instance.Hold
+			instance = &b.snap.Groups[home.Group].Instances[home.Instance]
+			n.Group, n.Instance, n.InstanceHold = home.Group, instance.ID, instance.Hold
 		}
 		// Creation is told in whole seconds, rounded down.
 		n.Unknown = !ok && b.snap.AsOf.Before(o.Object.CreationTimestamp.Add(time.Second))
@@ -169,7 +138,10 @@ func (b *builder) nodes(seen Observation) {
 			b.honoured[n.Name] = true
 		}
 		n.Batches = b.batches(o.Pods, expected)
-		n.Occupants, n.FirstOccupant = b.occupants(o.Pods, expected)
+		n.Occupants, n.FirstOccupant = b.occupants(n.Kind == Unready || (n.Standing.Drain != nil && n.Standing.Drain.Unready), o.Pods, expected)
+		if _, ok := b.arrived[n.Name]; ok {
+			n.Residents = b.residents(o.Pods)
+		}
 		if n.Group >= 0 {
 			b.countNode(&b.snap.Groups[n.Group], n.Kind)
 		}
@@ -195,62 +167,28 @@ func (b *builder) countNode(g *Group, k NodeKind) {
 	}
 }
 
+// kind tells what pods may expect of a node.
 func (b *builder) kind(n *Node, in *provider.Instance) NodeKind {
-	switch d := n.Standing.Drain; {
-	case n.Object.DeletionTimestamp != nil,
-		in != nil && in.State == provider.Deleting,
-		d != nil && d.Stage != RollingBack,
-		HasTaint(n.Object, TaintToBeDeleted):
+	startup := b.rules.StartupTime
+	if n.Group >= 0 {
+		startup = b.rules.Startup(&b.snap.Groups[n.Group].Group)
+	}
+	n.State, n.BootsUntil = StateOf(n.Object, in, n.Standing.Drain, b.snap.Now, startup)
+	switch n.State {
+	case StateBeingDeleted:
 		return Leaving
-	case NodeReady(n.Object):
+	case StateReady:
+		if until, yes := b.settling(n, startup); yes {
+			n.BootsUntil = until
+			return Booting
+		}
 		return Ready
-	case n.Group >= 0 && neverReady(n.Object):
-		n.BootsUntil = n.Object.CreationTimestamp.Add(b.startupTime(n.Group))
-		if b.snap.Now.Before(n.BootsUntil) {
+	case StateYoung:
+		if n.Group >= 0 {
 			return Booting
 		}
 	}
 	return Unready
-}
-
-func (b *builder) startupTime(group int) time.Duration {
-	if t := b.snap.Groups[group].Options.MaxNodeStartupTime; t != nil {
-		return *t
-	}
-	return b.rules.StartupTime
-}
-
-// HasTaint tells whether the node has a taint with this key.
-func HasTaint(n *corev1.Node, key string) bool {
-	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
-}
-
-// registering is how far apart a node's creation and the first word on its
-// readiness may be, clocks included.
-const registering = time.Minute
-
-// neverReady tells whether a node that is not ready has never been. Its Ready
-// condition has then not changed since it registered. A node that broke within
-// its first minute is taken for one that boots: we err to not buying twice.
-func neverReady(n *corev1.Node) bool {
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			return !c.LastTransitionTime.After(n.CreationTimestamp.Add(registering))
-		}
-	}
-	return true
-}
-
-// NodeReady tells whether pods may be expected to start on the node: its Ready
-// condition is True, and no taint says that it is not ready.
-func NodeReady(n *corev1.Node) bool {
-	ready := false
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			ready = c.Status == corev1.ConditionTrue
-		}
-	}
-	return ready && !HasTaint(n, corev1.TaintNodeNotReady) && !HasTaint(n, corev1.TaintNodeUnreachable)
 }
 
 // takesRoom tells whether a pod counts on its node.
@@ -261,11 +199,14 @@ func (b *builder) takesRoom(p *Pod) bool {
 	return p.Flags&(FromDaemonSet|Mirror) != 0 || b.classes.contents.Specs[p.Spec].Priority >= b.rules.ExpendableBelow
 }
 
-func (b *builder) occupants(lists ...[]Pod) (count int, first string) {
+// occupants counts the pods that keep a node. On one that is not ready, pods
+// that are being deleted do not: nobody is there to end them.
+func (b *builder) occupants(unready bool, lists ...[]Pod) (count int, first string) {
 	for _, pods := range lists {
 		for i := range pods {
 			p := &pods[i]
-			if p.Flags&(FromDaemonSet|Mirror|Finished) != 0 || b.classes.contents.Specs[p.Spec].Priority < b.rules.ExpendableBelow {
+			if p.Flags&(FromDaemonSet|Mirror|Finished) != 0 || b.classes.contents.Specs[p.Spec].Priority < b.rules.ExpendableBelow ||
+				(unready && p.Flags&Terminating != 0) {
 				continue
 			}
 			if count == 0 {
@@ -275,6 +216,17 @@ func (b *builder) occupants(lists ...[]Pod) (count int, first string) {
 		}
 	}
 	return count, first
+}
+
+// residents are the pods that come with a node: of DaemonSets, and static ones.
+func (b *builder) residents(pods []Pod) []Batch {
+	var own []Pod
+	for i := range pods {
+		if pods[i].Flags&(FromDaemonSet|Mirror) != 0 {
+			own = append(own, pods[i])
+		}
+	}
+	return b.batches(own)
 }
 
 // batches counts pods by class, in the order in which classes were first met;
@@ -309,13 +261,13 @@ func (b *builder) batches(lists ...[]Pod) []Batch {
 }
 
 // coming adds a node for each unit that a group expects and that has not
-// registered (rule L6): expected − registered, where units whose removal is
-// under way are no longer part of what is expected.
+// registered (rule L6): expected − registered − given up, where units whose
+// removal is under way are no longer part of what is expected.
 func (b *builder) coming() {
 	for gi := range b.snap.Groups {
 		g := &b.snap.Groups[gi]
 		registered := g.ReadyNodes + g.BootingNodes + g.UnreadyNodes + b.leavingWithinTarget(gi)
-		g.ComingNodes = max(0, g.Expected-registered)
+		g.ComingNodes = max(0, g.Expected-registered-g.GivenUp())
 		if !g.HasTemplate {
 			continue // it counts, and nobody can say what would fit there
 		}
@@ -332,18 +284,9 @@ func (b *builder) coming() {
 // seen or as it told us.
 func (b *builder) leavingWithinTarget(group int) int {
 	n := 0
-	deleting := map[provider.InstanceID]bool{}
-	for _, in := range b.snap.Groups[group].Instances {
-		if in.State == provider.Deleting {
-			deleting[in.ID] = true
-		}
-	}
 	for i := range b.snap.Nodes {
 		node := &b.snap.Nodes[i]
-		if node.Group != group || node.Kind != Leaving || deleting[node.Instance] {
-			continue
-		}
-		if d := node.Standing.Drain; d == nil || d.Stage != Removed {
+		if node.Group == group && node.Kind == Leaving && CountedByTarget(node.Standing.Drain, b.snap.Groups[group].instance(node.Instance)) {
 			n++
 		}
 	}
@@ -405,6 +348,7 @@ func (b *builder) renumber() {
 	}
 	for i := range b.snap.Nodes {
 		fix(b.snap.Nodes[i].Batches)
+		fix(b.snap.Nodes[i].Residents)
 	}
 	for i := range b.snap.Groups {
 		fix(b.snap.Groups[i].Static)

@@ -17,8 +17,11 @@ const (
 	Taint Verb = "Taint"
 	// Untaint takes that mark away.
 	Untaint Verb = "Untaint"
-	// Remove ends an instance, after a last look at its node's pods.
+	// Remove ends an instance, after a last look at its node's pods. An instance
+	// that never registered has no node, and none is looked at.
 	Remove Verb = "Remove"
+	// Cancel lowers a group's target by units that have no instance.
+	Cancel Verb = "Cancel"
 )
 
 // Call is one short, idempotent write on one subject. It says what it expects
@@ -34,9 +37,17 @@ type Call struct {
 	// Node and Instance are the subject of the other verbs.
 	Node     string
 	Instance provider.InstanceID
-	// From and To are Grow's targets. MaxTo is the group's limit when it was
-	// decided; act refuses a To above it (rule P4).
+	// From and To are Grow's and Cancel's targets. MaxTo is the group's limit when
+	// it was decided; act refuses a Grow to above it (rule P4).
 	From, To, MaxTo int
+	// ProviderID and NodeName are those of the node that an instance without one
+	// would have: act leaves it if there is such a node now.
+	ProviderID, NodeName string
+	// Unready: the node goes because it is not ready; act leaves one that has
+	// become so.
+	Unready bool
+	// Force lets Remove go below the group's minimum.
+	Force bool
 	// ExpendableBelow: pods of a lower priority are no reason for Remove to
 	// leave a node alone.
 	ExpendableBelow int32
@@ -74,6 +85,11 @@ type Plan struct {
 	// Kept the others that Plimsoll could take away, each with what holds it.
 	Unneeded []NodeVerdict
 	Kept     []NodeVerdict
+	// Repair are the units that nobody waits for any more and that stay for now,
+	// each with what holds it.
+	Repair []RepairVerdict
+	// Brakes are those that stand after this plan; sorted by group and class.
+	Brakes []Brake
 	// Notices are what is wrong with the operator's documents, and stops nothing.
 	Notices []provider.Notice
 	// Nodes is how many nodes the growths add; LowerBound is how many any plan
@@ -84,6 +100,9 @@ type Plan struct {
 	// Wake is the earliest instant at which the same snapshot would give
 	// another plan; zero: never.
 	Wake time.Time
+	// NotBefore keeps the loop from turning again before it, whatever happens;
+	// zero: it may turn at once.
+	NotBefore time.Time
 	// Work counts what the decision cost.
 	Work Work
 }
@@ -143,6 +162,15 @@ type NodeVerdict struct {
 	Verdict
 }
 
+// RepairVerdict is how an instance, or a group's anonymous units (then Instance
+// is empty), stands to its being given up.
+type RepairVerdict struct {
+	Group    provider.GroupID
+	Instance provider.InstanceID
+	Count    int
+	Verdict
+}
+
 // Verdict is a reasoned answer.
 type Verdict struct {
 	Reason Reason
@@ -159,8 +187,13 @@ type Verdict struct {
 type Cycle struct {
 	Snapshot *Snapshot
 	Plan     Plan
-	// Ended are the calls that ended before this cycle.
-	Ended []Outcome
+	// Ended are the calls that ended before this cycle, Open those under way
+	// after it, and Changes what happened in the registry.
+	Ended   []Outcome
+	Open    []Call
+	Changes []Change
+	// Memory is what must survive a restart, with this cycle's intents in it.
+	Memory Memory
 	// Decided is false where nothing had changed and the last plan still held.
 	Decided bool
 	// Took is how long each phase took, for metrics.

@@ -39,13 +39,26 @@ func (p Plan) Text(s *Snapshot) string {
 	for _, v := range p.Kept {
 		fmt.Fprintf(&b, "kept %s: %s\n", v.Node, v.Text(s))
 	}
+	for _, v := range p.Repair {
+		subject := string(v.Instance)
+		if subject == "" {
+			subject = fmt.Sprintf("%d units", v.Count)
+		}
+		fmt.Fprintf(&b, "given up %s of %s: %s\n", subject, v.Group, v.Text(s))
+	}
+	for _, k := range p.Brakes {
+		fmt.Fprintf(&b, "braked %s: %s (%s)\n", k.Group, k.Reason, k.Detail)
+	}
 	for _, c := range p.Calls {
 		subject := string(c.Group)
-		if c.Node != "" {
+		switch {
+		case c.Node != "":
 			subject = c.Node
+		case c.Instance != "":
+			subject = string(c.Instance)
 		}
 		fmt.Fprintf(&b, "call %s %s", c.Verb, subject)
-		if c.Verb == Grow {
+		if c.Verb == Grow || c.Verb == Cancel {
 			fmt.Fprintf(&b, " %d → %d", c.From, c.To)
 		}
 		b.WriteString("\n")

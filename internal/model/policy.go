@@ -8,6 +8,7 @@ type Policy struct {
 	Rules     Rules
 	ScaleUp   ScaleUpPolicy
 	ScaleDown ScaleDownPolicy
+	Repair    RepairPolicy
 	// InventoryMaxAge: with an older inventory nothing is written to the cloud.
 	InventoryMaxAge time.Duration
 	// InventoryNotBefore: nor with one that began before this instant, which is
@@ -47,10 +48,23 @@ type ScaleUpPolicy struct {
 	SpreadStepLimit int
 }
 
+// RepairPolicy says what is done about what does not arrive.
+type RepairPolicy struct {
+	// ForceUnregistered and ForceFailed let instances that never registered, or
+	// that the cloud could not make, be removed below their group's minimum.
+	ForceUnregistered, ForceFailed bool
+	// WholeCycle: while any group is resized to what it has, nothing else is
+	// bought or removed; otherwise only in that group.
+	WholeCycle bool
+}
+
 // ScaleDownPolicy bounds and steers removal.
 type ScaleDownPolicy struct {
-	Enabled           bool
-	UnneededTime      time.Duration
+	Enabled      bool
+	UnneededTime time.Duration
+	// UnreadyEnabled lets nodes that are not ready go, after UnreadyTime.
+	UnreadyEnabled    bool
+	UnreadyTime       time.Duration
 	DelayAfterAdd     time.Duration
 	DelayAfterDelete  time.Duration
 	DelayAfterFailure time.Duration

@@ -40,6 +40,21 @@ const (
 	GroupBusy          Reason = "GroupBusy"
 	GroupHeld          Reason = "GroupHeld"
 	GroupPaused        Reason = "GroupPaused"
+	// GroupBackoff: growth failed there; it rests, longer each time.
+	GroupBackoff Reason = "GroupBackoff"
+	// GroupUnhealthy: too many of its nodes are missing or not ready (S2).
+	GroupUnhealthy Reason = "GroupUnhealthy"
+	// NodeNeverStarted: one of its nodes did not become ready in time (UC3).
+	NodeNeverStarted Reason = "NodeNeverStarted"
+	// Resizing: it is being resized to what it has (UC4), or rid of instances
+	// that never registered (UC5).
+	Resizing Reason = "Resizing"
+	// TemplateMismatch: a node of the group came up otherwise than its template
+	// said, and the class does not fit it.
+	TemplateMismatch Reason = "TemplateMismatch"
+	// SchedulerDisagrees: the class fits a new node of the group by every filter,
+	// and the scheduler leaves its pods waiting.
+	SchedulerDisagrees Reason = "SchedulerDisagrees"
 	GroupUnreadable    Reason = "GroupUnreadable"
 	NoTemplate         Reason = "NoTemplate"
 	StaleInventory     Reason = "StaleInventory"
@@ -67,6 +82,20 @@ const (
 	ForeignScheduler Reason = "ForeignScheduler"
 	// ScaleUpDelayed: the pods are younger than they, or a flag, wish to wait.
 	ScaleUpDelayed Reason = "ScaleUpDelayed"
+	// ClusterUnhealthy: too many nodes are not ready; nothing is bought or
+	// removed (S1).
+	ClusterUnhealthy Reason = "ClusterUnhealthy"
+)
+
+// Reasons why a unit is not waited for any more, and why it stays for now.
+const (
+	// ProvisionTimeout: it did not register in time.
+	ProvisionTimeout Reason = "ProvisionTimeout"
+	// InstanceFailed: the cloud could not make it.
+	InstanceFailed Reason = "InstanceFailed"
+	// MatchingBroken: Ready nodes without an instance could be those of the
+	// group's instances without a node (rule P6).
+	MatchingBroken Reason = "MatchingBroken"
 )
 
 // IgnoredAfter is how long pods may go without any scheduler's word before a
@@ -77,7 +106,10 @@ const IgnoredAfter = time.Minute
 // has one.
 const (
 	// Unneeded: nothing is in the way of its removal.
-	Unneeded                  Reason = "Unneeded"
+	Unneeded Reason = "Unneeded"
+	// TargetNotReached: its group has not all the nodes that it asked for, and a
+	// node that is not ready goes only when it has (UC6).
+	TargetNotReached          Reason = "TargetNotReached"
 	NotAutoscaled             Reason = "NotAutoscaled"
 	NotEmpty                  Reason = "NotUnderutilized"
 	ScaleDownDisabled         Reason = "ScaleDownDisabledAnnotation"
@@ -86,6 +118,7 @@ const (
 	GroupAtMin                Reason = "NodeGroupMinSizeReached"
 	PoolAtMin                 Reason = "PoolMinSizeReached"
 	MinimalResourceLimit      Reason = "MinimalResourceLimitExceeded"
+	ReadyAgain                Reason = "ReadyAgain"
 	CurrentlyBeingDeleted     Reason = "CurrentlyBeingDeleted"
 	NotReady                  Reason = "NotReady"
 	Reserved                  Reason = "ReservedForPendingPods"

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,7 +39,13 @@ type Snapshot struct {
 	// AsOf is the age of the inventory; InventoryErr why there is no newer one.
 	AsOf         time.Time
 	InventoryErr string
-	// LastGrowth, LastRemoval and LastFailure are the ledger's.
+	// Counts are the nodes of our groups by state, Others the rest. Unhealthy,
+	// Brakes and Arrivals are the ledger's, and so are LastGrowth, LastRemoval
+	// and LastFailure.
+	Counts, Others                       Counts
+	Unhealthy                            *Verdict
+	Brakes                               []Brake
+	Arrivals                             []Arrival
 	LastGrowth, LastRemoval, LastFailure time.Time
 
 	projection *projection
@@ -50,6 +58,15 @@ type Class struct {
 	Spec        *Spec
 	Labels      map[string]string
 	Terminating bool
+}
+
+// Digest names the class in few letters, the same in every process: what is
+// remembered of a class is remembered by it.
+func (c *Class) Digest() string { return digest(c.Key) }
+
+func digest(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Namespace is the namespace that all pods of the class are in.
@@ -93,17 +110,22 @@ type Node struct {
 	Object *corev1.Node
 	Shape  ShapeID
 	Kind   NodeKind
+	// State is the registry's class of it, empty for one that is coming.
+	State NodeState
 	// Group indexes Snapshot.Groups, -1 for a node that no group has.
 	Group    int
 	Instance provider.InstanceID
 	// InstanceHold is the provider's reason not to remove the instance.
 	InstanceHold string
-	// BootsUntil is when a node that has never been ready is no longer expected
-	// to become so; zero for others.
+	// BootsUntil is when a node that has never been ready, or is not yet all
+	// that its template says, is no longer waited for; zero for others.
 	BootsUntil time.Time
 	// Batches are the pods on it, by class; sorted by class. Finished pods are
 	// left out, pods nominated to it are in.
 	Batches []Batch
+	// Residents are those of DaemonSets and static ones, on nodes that an ask has
+	// brought a short while ago; empty on others.
+	Residents []Batch
 	// Bound are the pods bound to it as observed.
 	Bound []Pod
 	// Occupants counts the pods that keep the node: all but those of
@@ -126,16 +148,9 @@ type Group struct {
 	HasTemplate bool
 	Shape       ShapeID
 	Static      []Batch
-	// Expected is the target that counts: the observed one, or the one that our
-	// own writes lead us to expect until a newer read (rules L2, L3).
-	Expected int
-	Busy     *Call
-	// PausedUntil and Failure are the ledger's, after a growth that failed.
-	PausedUntil time.Time
-	Failure     string
-	// Unsure: a growth failed, and no read that began after it has shown what
-	// the target is now.
-	Unsure bool
+	// GroupStanding is the ledger's. Without a ledger, Expected is the observed
+	// target.
+	GroupStanding
 	// Nodes counts by kind: registered nodes of the group, and those coming.
 	ReadyNodes, BootingNodes, UnreadyNodes, LeavingNodes, ComingNodes int
 }
@@ -156,6 +171,15 @@ type Pending struct {
 type DaemonSetClass struct {
 	DaemonSet
 	Class ClassID
+}
+
+// Registered counts the nodes that exist; they come first.
+func (s *Snapshot) Registered() int {
+	n := len(s.Nodes)
+	for n > 0 && s.Nodes[n-1].Object == nil {
+		n--
+	}
+	return n
 }
 
 // ReadyNodes counts the nodes that are ready.

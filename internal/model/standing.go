@@ -7,10 +7,18 @@ import (
 )
 
 // Standing is what the ledger knows beyond what can be seen: what was asked,
-// what is under way.
+// what is under way, and how healthy all of it is.
 type Standing struct {
 	Groups map[provider.GroupID]GroupStanding
 	Nodes  map[string]NodeStanding
+	// Counts are the nodes of all groups, and Others those of none, by state.
+	Counts, Others Counts
+	// Unhealthy says why the cluster is in no shape to be acted on (S1); nil if
+	// it is.
+	Unhealthy *Verdict
+	// Brakes are sorted by group and class; Arrivals by group and node.
+	Brakes   []Brake
+	Arrivals []Arrival
 	// LastGrowth and LastRemoval are when we last grew a group or removed a
 	// node, zero if never; LastFailure when a removal last failed.
 	LastGrowth, LastRemoval, LastFailure time.Time
@@ -23,14 +31,61 @@ type GroupStanding struct {
 	Expected int
 	// Busy is the open call on this group or its pool, nil if there is none.
 	Busy *Call
-	// PausedUntil is set while the group rests after a growth that failed, and
-	// Failure says why it did.
+	// Backoff is the rest after a growth that failed; Until may be over.
+	Backoff Backoff
+	// PausedUntil is set while the group rests shortly after a call whose
+	// failure is no fault of it, and Failure says which.
 	PausedUntil time.Time
 	Failure     string
-	// Unsure: a growth failed, and no read that began after it has shown what
+	// Unsure: a write failed, and no read that began after it has shown what
 	// the target is now.
 	Unsure bool
+	// Asks are the growths in flight, oldest first.
+	Asks   []Ask
+	Counts Counts
+	// Unhealthy says why the group must not grow now (S2); nil if it may.
+	Unhealthy *Verdict
+	// Overdue is how many anonymous units have been waited for too long; their
+	// number goes down when the target does. Waiting are the instances without a
+	// node, by id. Missing is how many nodes the target has and the cluster has
+	// not, and MissingSince since when (S4).
+	Overdue      int
+	Waiting      []Waiting
+	Missing      int
+	MissingSince time.Time
+	// Due is when time alone gives the next unit or node up; zero: never.
+	Due time.Time
 }
+
+// GivenUp is how many units the target still counts that are not waited for
+// any more.
+func (g GroupStanding) GivenUp() int {
+	n := g.Overdue
+	for i := range g.Waiting {
+		if g.Waiting[i].GivenUp() {
+			n++
+		}
+	}
+	return n
+}
+
+// Waiting is an instance that has no node.
+type Waiting struct {
+	Instance provider.InstanceID
+	// ProviderID and NodeName are those of the node that it would have, as far as
+	// the provider knows.
+	ProviderID, NodeName string
+	Since                time.Time
+	// Long: its time to register is over.
+	Long bool
+	// Err is why the cloud could not make it, nil if it could.
+	Err *provider.Error
+	// Hold is the provider's reason not to remove it.
+	Hold string
+}
+
+// GivenUp tells whether the instance is not waited for any more.
+func (w Waiting) GivenUp() bool { return w.Long || w.Err != nil }
 
 // NodeStanding is one node's.
 type NodeStanding struct {
@@ -66,6 +121,8 @@ type Drain struct {
 	Instance provider.InstanceID
 	Stage    Stage
 	Since    time.Time
+	// Unready: it goes because it is not ready. If it becomes so, it stays.
+	Unready bool
 	// Why is the reason of a rollback.
 	Why string
 	// NotBefore paces a step that failed: it is not tried again before.

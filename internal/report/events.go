@@ -25,6 +25,13 @@ const (
 	eventScaleDown     = "ScaleDown"
 	eventEmpty         = "ScaleDownEmpty"
 	eventDownFailed    = "ScaleDownFailed"
+
+	eventTimedOut           = "ScaleUpTimedOut"
+	eventCreationFailed     = "ScaleUpFailed"
+	eventRevertFailed       = "FailedToRevertScaleUp"
+	eventUnhealthy          = "ClusterUnhealthy"
+	eventUnregistered       = "DeleteUnregistered"
+	eventUnregisteredFailed = "DeleteUnregisteredFailed"
 )
 
 const (
@@ -117,7 +124,11 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 	}
 	// 2. Nodes that go.
 	for _, call := range c.Plan.Calls {
-		if call.Verb == model.Remove {
+		switch {
+		case call.Verb != model.Remove || call.Node == "":
+		case call.Unready:
+			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventScaleDown, fmt.Sprintf("Scale-down: removing node %q of group %s, which is not ready", call.Node, call.Group))
+		default:
 			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventEmpty, fmt.Sprintf("Scale-down: removing empty node %q of group %s", call.Node, call.Group))
 		}
 	}
@@ -158,11 +169,21 @@ func (e *events) ended(now time.Time, s *model.Snapshot, out model.Outcome) {
 	case call.Verb == model.Grow && out.Err != nil:
 		e.send(now, e.status, string(call.Group), corev1.EventTypeWarning, eventScaleUpFailed,
 			fmt.Sprintf("Scale-up of group %s from %d to %d nodes failed: %v", call.Group, call.From, call.To, out.Err))
+	case call.Verb == model.Cancel && out.Err != nil:
+		e.send(now, e.status, string(call.Group), corev1.EventTypeWarning, eventRevertFailed,
+			fmt.Sprintf("Group %s could not be resized from %d to %d nodes: %v", call.Group, call.From, call.To, out.Err))
+	case call.Verb == model.Grow || call.Verb == model.Cancel:
+	case call.Node == "" && out.Err == nil:
+		e.send(now, e.status, string(call.Instance), corev1.EventTypeNormal, eventUnregistered,
+			fmt.Sprintf("Instance %s of group %s, which has no node, was removed: %s", call.Instance, call.Group, call.Why))
+	case call.Node == "":
+		e.send(now, e.status, string(call.Instance), corev1.EventTypeWarning, eventUnregisteredFailed,
+			fmt.Sprintf("Instance %s of group %s, which has no node, could not be removed: %v", call.Instance, call.Group, out.Err))
 	case call.Verb == model.Remove && out.Err == nil:
 		e.send(now, nodeReference(s, call.Node), "", corev1.EventTypeNormal, eventScaleDown, "node removed by the cluster autoscaler: "+call.Why)
 	case call.Verb == model.Remove && len(out.Landed) > 0:
 		e.send(now, nodeReference(s, call.Node), "", corev1.EventTypeWarning, eventDownFailed, "the node stays: pods landed on it: "+list(out.Landed))
-	case call.Verb != model.Grow && out.Err != nil:
+	case out.Err != nil:
 		e.send(now, nodeReference(s, call.Node), "", corev1.EventTypeWarning, eventDownFailed, fmt.Sprintf("%s failed: %v", call.Verb, out.Err))
 	}
 }

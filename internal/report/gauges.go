@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/report/status"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -55,6 +57,7 @@ func acceleratorsOf(s *model.Snapshot) map[provider.GroupID]string {
 }
 
 var (
+	descSafe        = describe("cluster_safe_to_autoscale", "1 if the cluster is healthy enough to be acted on.")
 	descNodes       = describe("nodes_count", "Nodes by state.", "state")
 	descGroups      = describe("node_groups_count", "Node groups by type.", "node_group_type")
 	descPods        = describe("unschedulable_pods_count", "Pods without a node that count, by type.", "type")
@@ -69,6 +72,8 @@ var (
 	descGroupMin    = describe("node_group_min_count", "Least nodes of a group.", "node_group")
 	descGroupMax    = describe("node_group_max_count", "Most nodes of a group.", "node_group")
 	descGroupTarget = describe("node_group_target_count", "Nodes asked of the cloud for a group.", "node_group")
+	descGroupHealth = describe("node_group_healthiness", "1 if the group is healthy enough to grow.", "node_group")
+	descGroupRest   = describe("node_group_backoff_status", "1 while the group rests after a growth that failed, with the failure as reason.", "node_group", "reason")
 
 	descPlanNodes = prometheus.NewDesc("plimsoll_plan_nodes", "Nodes that the last plan adds.", nil, nil)
 	descPlanBound = prometheus.NewDesc("plimsoll_plan_lower_bound_nodes", "Nodes that any plan would have to add for the same pods.", nil, nil)
@@ -89,15 +94,22 @@ func gaugesOf(c model.Cycle, policy model.Policy, perGroup bool) []prometheus.Me
 	}
 	s, p := c.Snapshot, &c.Plan
 	// 1. Nodes.
-	n := countNodes(s)
-	add(descNodes, n.ready, "ready")
-	add(descNodes, n.unready, "unready")
-	add(descNodes, n.notStarted, "notStarted")
-	add(descNodes, n.unregistered, "unregistered")
-	add(descUpcoming, n.coming, "coming")
-	add(descUpcoming, n.notStarted, "booting")
-	add(descCores, n.milliCPU/1000)
-	add(descMemory, n.memory)
+	add(descSafe, flag(s.Unhealthy == nil))
+	n := status.CountsOf(s.Counts.Plus(s.Others))
+	for _, state := range []struct {
+		name  string
+		nodes int
+	}{
+		{"ready", n.Registered.Ready}, {"unready", n.Registered.Unready.Total}, {"notStarted", n.Registered.NotStarted},
+		{"suspended", n.Registered.Suspended}, {"unregistered", n.Unregistered}, {"longUnregistered", n.LongUnregistered},
+	} {
+		add(descNodes, int64(state.nodes), state.name)
+	}
+	size := sizeOf(s)
+	add(descUpcoming, size.coming, "coming")
+	add(descUpcoming, size.booting, "booting")
+	add(descCores, size.milliCPU/1000)
+	add(descMemory, size.memory)
 	// 2. Limits.
 	add(descMaxNodes, int64(policy.ScaleUp.MaxNodesTotal))
 	add(descCoreLimit, policy.ScaleDown.MinCoresTotal, "minimum")
@@ -115,6 +127,13 @@ func gaugesOf(c model.Cycle, policy model.Policy, perGroup bool) []prometheus.Me
 			add(descGroupMin, int64(g.Min), string(g.ID))
 			add(descGroupMax, int64(g.Max), string(g.ID))
 			add(descGroupTarget, int64(g.Target), string(g.ID))
+			add(descGroupHealth, flag(g.Unhealthy == nil), string(g.ID))
+			if status.Resting(g, s.Now) {
+				add(descGroupRest, 1, string(g.ID), cmp.Or(g.Backoff.Code, string(g.Backoff.Kind)))
+			} else {
+				// A share of all groups can be taken only if the others are there.
+				add(descGroupRest, 0, string(g.ID), "")
+			}
 		}
 	}
 	// 4. Pods.
@@ -171,41 +190,30 @@ func gaugesOf(c model.Cycle, policy model.Policy, perGroup bool) []prometheus.Me
 	return out
 }
 
-// nodeCounts are in the Cluster Autoscaler's states.
-type nodeCounts struct {
-	ready, unready, notStarted, unregistered, coming int64
-	milliCPU, memory                                 int64
+func flag(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
-func countNodes(s *model.Snapshot) nodeCounts {
-	var n nodeCounts
-	registered := map[provider.InstanceID]bool{}
+// size is what the cluster consists of, and what is on its way.
+type size struct{ coming, booting, milliCPU, memory int64 }
+
+func sizeOf(s *model.Snapshot) size {
+	var out size
 	for i := range s.Nodes {
-		node := &s.Nodes[i]
-		if node.Object == nil {
-			n.coming++
+		n := &s.Nodes[i]
+		if n.Object == nil {
+			out.coming++
 			continue
 		}
-		registered[node.Instance] = true
-		switch {
-		case node.Kind == model.Booting:
-			n.notStarted++
-		case model.NodeReady(node.Object):
-			n.ready++
-		default:
-			n.unready++
+		if n.Kind == model.Booting {
+			out.booting++
 		}
-		have := model.ResourcesOf(node.Object.Status.Capacity)
-		n.milliCPU += have.MilliCPU
-		n.memory += have.Memory
+		have := model.ResourcesOf(n.Object.Status.Capacity)
+		out.milliCPU += have.MilliCPU
+		out.memory += have.Memory
 	}
-	for i := range s.Groups {
-		for j := range s.Groups[i].Instances {
-			in := &s.Groups[i].Instances[j]
-			if in.State != provider.Deleting && !registered[in.ID] {
-				n.unregistered++
-			}
-		}
-	}
-	return n
+	return out
 }

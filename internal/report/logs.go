@@ -19,7 +19,10 @@ func (r *Reporter) logEnd(out model.Outcome) {
 	if out.Call.Node != "" {
 		what = append(what, "node", out.Call.Node)
 	}
-	if out.Call.Verb == model.Grow {
+	if out.Call.Node == "" && out.Call.Instance != "" {
+		what = append(what, "instance", string(out.Call.Instance))
+	}
+	if out.Call.Verb == model.Grow || out.Call.Verb == model.Cancel {
 		what = append(what, "from", out.Call.From, "to", out.Call.To)
 	}
 	what = append(what, "took", out.Ended.Sub(out.Began).Round(time.Millisecond))
@@ -63,7 +66,7 @@ func hint(k provider.Kind) string {
 func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 	p := &c.Plan
 	if len(p.Calls) > 0 {
-		var grow, taint, remove, untaint []string
+		var grow, taint, remove, untaint, end, cancel []string
 		for _, call := range p.Calls {
 			switch call.Verb {
 			case model.Grow:
@@ -71,7 +74,13 @@ func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 			case model.Taint:
 				taint = append(taint, call.Node)
 			case model.Remove:
-				remove = append(remove, call.Node)
+				if call.Node == "" {
+					end = append(end, fmt.Sprintf("%s (%s)", call.Instance, call.Reason))
+				} else {
+					remove = append(remove, call.Node)
+				}
+			case model.Cancel:
+				cancel = append(cancel, fmt.Sprintf("%s %d->%d", call.Group, call.From, call.To))
 			case model.Untaint:
 				untaint = append(untaint, call.Node)
 			}
@@ -85,11 +94,11 @@ func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 			line = append(line, "grow", list(grow), "nodes", p.Nodes, "lower_bound", p.LowerBound, "for_pods", planned)
 		}
 		for _, part := range []struct {
-			name  string
-			nodes []string
-		}{{"taint", taint}, {"remove", remove}, {"untaint", untaint}} {
-			if len(part.nodes) > 0 {
-				line = append(line, part.name, list(part.nodes))
+			name     string
+			subjects []string
+		}{{"taint", taint}, {"remove", remove}, {"untaint", untaint}, {"remove_instances", end}, {"cancel", cancel}} {
+			if len(part.subjects) > 0 {
+				line = append(line, part.name, list(part.subjects))
 			}
 		}
 		line = append(line, "decided_in", c.Took.Decide.Round(10*time.Microsecond))

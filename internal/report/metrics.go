@@ -25,7 +25,9 @@ type metrics struct {
 	errors       *prometheus.CounterVec
 	scaledUp     *prometheus.CounterVec
 	failedUps    *prometheus.CounterVec
+	failedNodes  *prometheus.CounterVec
 	scaledDown   *prometheus.CounterVec
+	unregistered prometheus.Counter
 	lastActivity *prometheus.GaugeVec
 
 	divergence prometheus.Counter
@@ -50,9 +52,12 @@ func newMetrics(s Settings) *metrics {
 			Namespace: "cluster_autoscaler", Name: "function_duration_seconds", Help: "Time that parts of a cycle took.",
 			Buckets: []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800},
 		}, []string{"function"}),
-		errors:     counter("errors_total", "Errors by type.", "type"),
-		scaledUp:   counter("scaled_up_nodes_total", "Nodes asked of the cloud.", gpuLabels...),
-		failedUps:  counter("failed_scale_ups_total", "Growths that failed, by reason.", append([]string{"reason"}, gpuLabels...)...),
+		errors:      counter("errors_total", "Errors by type.", "type"),
+		scaledUp:    counter("scaled_up_nodes_total", "Nodes asked of the cloud.", gpuLabels...),
+		failedUps:   counter("failed_scale_ups_total", "Growths that failed, by reason.", append([]string{"reason"}, gpuLabels...)...),
+		failedNodes: counter("failed_node_creations_total", "Nodes that growths asked for in vain, by reason.", "reason"),
+		unregistered: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "cluster_autoscaler", Name: "old_unregistered_nodes_removed_count",
+			Help: "Instances removed because they did not register in time."}),
 		scaledDown: counter("scaled_down_nodes_total", "Nodes removed, by reason.", append([]string{"reason"}, gpuLabels...)...),
 		lastActivity: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "cluster_autoscaler", Name: "last_activity", Help: "When an activity last took place, in seconds since 1970."}, []string{"activity"}),
@@ -68,7 +73,7 @@ func newMetrics(s Settings) *metrics {
 		work: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "plimsoll", Name: "decide_steps_total", Help: "Steps of deciding, by kind; they do not depend on the machine."}, []string{"kind"}),
 	}
-	m.registry.MustRegister(m.gauges, m.durations, m.errors, m.scaledUp, m.failedUps, m.scaledDown, m.lastActivity,
+	m.registry.MustRegister(m.gauges, m.durations, m.errors, m.scaledUp, m.failedUps, m.failedNodes, m.scaledDown, m.unregistered, m.lastActivity,
 		m.divergence, m.decide, m.calls, m.work,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	// Counters that an alert may be on are there from the beginning.
@@ -77,8 +82,17 @@ func newMetrics(s Settings) *metrics {
 	}
 	m.scaledUp.WithLabelValues("", "", "")
 	m.scaledDown.WithLabelValues("empty", "", "", "")
+	m.scaledDown.WithLabelValues("unready", "", "", "")
+	for _, reason := range []string{"cloudProviderError", "apiCallError", reasonTimeout} {
+		m.failedUps.WithLabelValues(reason, "", "", "")
+		m.failedNodes.WithLabelValues(reason)
+	}
 	return m
 }
+
+// reasonTimeout is the Cluster Autoscaler's word for a growth that did not end
+// in time.
+const reasonTimeout = "timeout"
 
 // ended counts a call that ended.
 func (m *metrics) ended(out model.Outcome) {
@@ -97,19 +111,39 @@ func (m *metrics) ended(out model.Outcome) {
 	switch {
 	case out.Err == nil && out.Call.Verb == model.Grow:
 		m.scaledUp.WithLabelValues("", gpu, "").Add(float64(out.Call.To - out.Call.From))
+	case out.Err == nil && out.Call.Verb == model.Remove && out.Call.Node == "":
+		if out.Call.Reason == model.ProvisionTimeout {
+			m.unregistered.Inc()
+		}
 	case out.Err == nil && out.Call.Verb == model.Remove:
-		m.scaledDown.WithLabelValues("empty", "", gpu, "").Inc()
+		reason := "empty"
+		if out.Call.Unready {
+			reason = "unready"
+		}
+		m.scaledDown.WithLabelValues(reason, "", gpu, "").Inc()
 	case out.Err == nil || len(out.Landed) > 0:
 	default:
 		kind := errorType(out)
 		m.errors.WithLabelValues(kind).Inc()
 		if out.Call.Verb == model.Grow {
 			if errors.Is(out.Err, context.DeadlineExceeded) {
-				kind = "timeout"
+				kind = reasonTimeout
 			}
-			m.failedUps.WithLabelValues(kind, "", gpu, "").Inc()
+			m.failedGrowth(kind, out.Call.Group, inVain(out))
 		}
 	}
+}
+
+// inVain is how many nodes a growth that failed will not bring. Where nobody
+// knows, it is none: what does not arrive is counted when it is given up.
+func inVain(out model.Outcome) int {
+	switch {
+	case out.Target >= out.Call.From && out.Target > 0:
+		return max(0, out.Call.To-out.Target)
+	case out.Err.MayHaveHappened:
+		return 0
+	}
+	return out.Call.To - out.Call.From
 }
 
 // errorType is the Cluster Autoscaler's word for a call's error.
@@ -117,7 +151,12 @@ func errorType(out model.Outcome) string {
 	if out.Call.Verb == model.Taint || out.Call.Verb == model.Untaint {
 		return "apiCallError"
 	}
-	switch out.Err.Kind {
+	return errorTypeOf(out.Err.Kind)
+}
+
+// errorTypeOf is its word for a cloud's error.
+func errorTypeOf(k provider.Kind) string {
+	switch k {
 	case provider.NotFound:
 		return "nodeGroupDoesNotExistError"
 	case provider.BadConfig, provider.Unsupported:
@@ -128,6 +167,9 @@ func errorType(out model.Outcome) string {
 		return "cloudProviderError"
 	}
 }
+
+// apiCallFailed counts a request to the API server that failed.
+func (m *metrics) apiCallFailed() { m.errors.WithLabelValues("apiCallError").Inc() }
 
 // decided takes in a cycle that decided.
 func (m *metrics) decided(c model.Cycle, diverged int) {

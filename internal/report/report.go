@@ -1,16 +1,3 @@
-// Package report tells people and machines what a cycle saw and decided: logs,
-// events, metrics, health.
-//
-// What flows in: a model.Cycle per turn of the loop, and turns that failed.
-// What flows out: lines of log, quiet while nothing changes; Kubernetes events,
-// sent in the background and dropped rather than waited for; metrics of a
-// registry of its own; and an HTTP handler for all that is asked for. It
-// renders what the cycle says and looks at nothing else; what it remembers
-// (what was told last, what was promised to which pods) only keeps it from
-// saying things twice.
-//
-// Who may import it: hosts (cmd). It imports model and provider, and fills the
-// loop's port Reporter without importing it.
 package report
 
 import (
@@ -23,16 +10,20 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/report/status"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // Settings are what the operator may choose, and the limits that are shown
 // beside the cluster's size.
 type Settings struct {
-	// Namespace and StatusConfigMap name the object that events about the
-	// cluster and its groups are about.
+	// Namespace and StatusConfigMap name the status ConfigMap, which events about
+	// the cluster and its groups are about as well.
 	Namespace       string
 	StatusConfigMap string
+	// StatusInterval is how often the ConfigMap is written though nothing but
+	// times has changed.
+	StatusInterval time.Duration
 	// PerGroupMetrics adds metrics for each node group; DuplicatedEvents lets
 	// an event through that repeats within five minutes.
 	PerGroupMetrics  bool
@@ -44,12 +35,16 @@ type Settings struct {
 // Reporter tells. Report and Failed belong to the loop's goroutine; everything
 // else may be called from any.
 type Reporter struct {
-	log     *slog.Logger
-	events  *events
-	metrics *metrics
-	health  *Health
+	settings Settings
+	log      *slog.Logger
+	events   *events
+	metrics  *metrics
+	health   *Health
 
 	mu       sync.Mutex
+	writer   *StatusWriter   // nil: the status ConfigMap is not kept
+	document status.Document // the last one offered to it
+	standing standing        // the healths as last told
 	promises promises
 	told     map[string]string // class key → what was last told of it
 	failing  string            // the error last told by Failed
@@ -60,10 +55,12 @@ type Reporter struct {
 // the one of NewRecorder.
 func New(recorder record.EventRecorder, s Settings, log *slog.Logger) *Reporter {
 	return &Reporter{
+		settings: s,
 		log:      log,
 		events:   newEvents(recorder, s),
 		metrics:  newMetrics(s),
 		health:   NewHealth(s.Health),
+		standing: standing{groups: map[provider.GroupID]model.Reason{}},
 		promises: promises{},
 		told:     map[string]string{},
 	}
@@ -86,7 +83,15 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 		r.metrics.ended(out)
 	}
 	r.promises.failed(c.Ended)
-	// 2. What was decided.
+	// 2. What happened in the registry, and how healthy all of it is.
+	for _, ch := range summed(c.Changes) {
+		r.logChange(ch)
+		r.events.changed(now, ch)
+		r.metrics.changed(ch)
+	}
+	r.logHealth(c.Snapshot)
+	r.events.unhealthy(now, c.Snapshot)
+	// 3. What was decided.
 	if c.Decided {
 		diverged := r.promises.keep(c.Snapshot, c.Plan)
 		r.metrics.decided(c, diverged)
@@ -94,7 +99,12 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 		r.events.planned(now, c)
 		r.tellPending(now, c)
 	}
-	// 3. That there was a cycle.
+	// 4. How all of it stands, and what must survive a restart.
+	if r.writer != nil {
+		r.document = status.Of(now, c, r.document)
+		r.writer.offer(r.document, &c.Memory)
+	}
+	// 5. That there was a cycle.
 	r.metrics.cycled(now, c)
 	r.health.Succeeded(now)
 	return nil

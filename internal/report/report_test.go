@@ -107,7 +107,9 @@ func snapshot(n int) *model.Snapshot {
 		s.Pending = []model.Pending{q}
 	}
 	s.Groups = []model.Group{{Group: provider.Group{ID: "a", Min: 1, Max: 10, Target: 1,
-		Instances: []provider.Instance{{ID: "i"}, {ID: "new"}}}, Expected: 1, ReadyNodes: 1}}
+		Instances: []provider.Instance{{ID: "i"}, {ID: "new"}}}, ReadyNodes: 1}}
+	s.Groups[0].GroupStanding = model.GroupStanding{Expected: 1, Counts: model.Counts{Total: 1, Ready: 1, Unregistered: 1}}
+	s.Counts = s.Groups[0].Counts
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "node-uid"}, Status: corev1.NodeStatus{
 		Capacity:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("1Gi")},
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}

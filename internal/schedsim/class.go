@@ -82,10 +82,31 @@ func prepareClasses(s *model.Snapshot, ext map[corev1.ResourceName]int) []class 
 			antis = append(antis, i)
 		}
 	}
+	apart := host
+	if sharedHostname(s) {
+		apart = single
+	}
 	for i := range list {
-		couple(list, i, antis, s.Namespaces)
+		couple(list, i, antis, s.Namespaces, apart)
 	}
 	return list
+}
+
+// sharedHostname tells whether two nodes carry the same hostname label. What is
+// said of a hostname is then said of more than one node.
+func sharedHostname(s *model.Snapshot) bool {
+	seen := make(map[string]bool, len(s.Nodes))
+	for i := range s.Nodes {
+		if s.Nodes[i].Object == nil {
+			continue
+		}
+		name, ok := s.Nodes[i].Object.Labels[corev1.LabelHostname]
+		if ok && seen[name] {
+			return true
+		}
+		seen[name] = ok
+	}
+	return false
 }
 
 func newClass(m *model.Class, i int, ext map[corev1.ResourceName]int) class {
@@ -125,8 +146,9 @@ func grown(v []int64, n int) []int64 {
 	return v
 }
 
-// couple works out one class's coupling.
-func couple(list []class, i int, antis []int, namespaces map[string]map[string]string) {
+// couple works out one class's coupling. apart is that of anti-affinity over
+// hostnames.
+func couple(list []class, i int, antis []int, namespaces map[string]map[string]string, apart coupling) {
 	c := &list[i]
 	spec := &c.pod.Spec
 	level := free
@@ -153,7 +175,7 @@ func couple(list []class, i int, antis []int, namespaces map[string]map[string]s
 	}
 	for _, t := range c.info.RequiredAntiAffinityTerms {
 		if t.TopologyKey == corev1.LabelHostname {
-			raise(host)
+			raise(apart)
 			continue
 		}
 		raise(domain)
@@ -175,7 +197,7 @@ func couple(list []class, i int, antis []int, namespaces map[string]map[string]s
 				continue
 			}
 			if t.TopologyKey == corev1.LabelHostname {
-				raise(host)
+				raise(apart)
 				c.conflict(len(list), j)
 				continue
 			}

@@ -19,7 +19,7 @@ type Put struct {
 func (w *World) usable(c model.ClassID, i int) bool {
 	n := &w.nodes[i]
 	class := &w.classes[c]
-	if n.gone || class.unsupported != "" || class.count(&n.free) < 1 || w.blocked(c, n) {
+	if n.gone || class.unsupported != "" || class.count(&n.free) < 1 || w.blocked(c, n) || w.avoids(c, i) {
 		return false
 	}
 	return class.readsHost || w.staticVerdict(c, n.shape) == nil
@@ -189,10 +189,11 @@ func (w *World) fitsShape(c model.ClassID, s model.ShapeID) bool {
 }
 
 // Suits tells whether pods of the class could be on a node of the template at
-// all, were there no other pods but its own: labels, taints and amounts.
+// all, were there no other pods but its own: labels, taints and amounts. One that
+// the class is to avoid does not suit it.
 func (w *World) Suits(c model.ClassID, t Template) bool {
 	class := &w.classes[c]
-	if class.unsupported != "" || !w.fitsShape(c, t.Shape) {
+	if class.unsupported != "" || !w.fitsShape(c, t.Shape) || w.Avoids(c, t.Group) {
 		return false
 	}
 	f := w.shapes[t.Shape].total

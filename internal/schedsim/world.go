@@ -32,6 +32,7 @@ type World struct {
 	work     model.Work
 	journal  []placement
 	nextName int
+	avoid    map[avoided]bool
 }
 
 // shape is a node's content, its amounts ready to count with.

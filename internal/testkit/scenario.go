@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -20,9 +21,13 @@ import (
 //	pool p max=5
 //	node n1 group=general                 a ready node of the group
 //	node n2 group=general notready age=1m one that has just registered
+//	node n3 group=general cpu=3 adds=k=v:NoSchedule notready=5m   and how it differs
 //	node own cpu=4 memory=16Gi            one that no group has
 //	pods web count=30 cpu=1 memory=1Gi    pods that the scheduler has refused
 //	pods old count=3 cpu=1 node=n1        pods that run on n1
+//	instance i1 group=general age=20m     one without a node; failed=NoCapacity
+//	asked general count=2 age=16m         a growth in flight, without instances
+//	arrived n1 ready=10s for=web          a node that was bought for these pods
 //	daemonset agent cpu=200m memory=100Mi
 //
 // Pods may also say: spread=zone[:skew], apart=host, together=zone (each about
@@ -33,8 +38,47 @@ import (
 // labels. Every pod has the label app with its name.
 type Scenario struct {
 	*Cluster
-	Policy   model.Policy
+	Policy model.Policy
+	// Standing overrides what the ledger makes of the rest; Memory is what it
+	// begins with.
 	Standing model.Standing
+	Memory   model.Memory
+	arrived  []arrival
+}
+
+// arrival is a node that came for the pods of an app.
+type arrival struct {
+	model.Arrival
+	app string
+}
+
+// Snapshot is the moment as the ledger and the snapshot make it of what is
+// there.
+func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
+	seen := s.Observation()
+	m := s.Memory
+	plain := model.NewSnapshot(nil, seen, model.Standing{}, p.Rules)
+	for _, a := range s.arrived {
+		for i := range plain.Classes {
+			// An app's class is told by its key, which its labels may be no part of.
+			for _, q := range plain.Pending {
+				if int(q.Class) == i && strings.HasPrefix(q.Pods[0].Name, a.app+"-") {
+					a.For = append(a.For, plain.Classes[i].Digest())
+				}
+			}
+		}
+		m.Arrivals = append(m.Arrivals, a.Arrival)
+	}
+	standing := ledger.Restore(p.Rules, m).Fold(seen, nil).Standing()
+	for id, g := range s.Standing.Groups {
+		was := standing.Groups[id]
+		was.Expected = g.Expected
+		standing.Groups[id] = was
+	}
+	for name, n := range s.Standing.Nodes {
+		standing.Nodes[name] = n
+	}
+	return model.NewSnapshot(nil, seen, standing, p.Rules)
 }
 
 // NewScenario is an empty cluster under the default policy.
@@ -134,13 +178,21 @@ func (s *Scenario) line(words []string) (err error) {
 		s.node(a)
 	case "pods":
 		s.pods(a)
+	case "instance":
+		s.instance(a)
+	case "asked":
+		at := s.Now.Add(-a.duration("age"))
+		s.find(a.name).Target += a.number("count", 1)
+		s.Memory.Asks = append(s.Memory.Asks, model.Ask{ID: "asked/" + a.name, Group: provider.GroupID(a.name), At: at, Units: make([]model.Unit, a.number("count", 1))})
+	case "arrived":
+		s.arrived = append(s.arrived, arrival{model.Arrival{Node: a.name, Group: provider.GroupID(a.get("group", "")), Ready: s.Now.Add(-a.duration("ready"))}, a.get("for", "")})
 	case "daemonset":
 		s.DaemonSet(a.name, s.pod(a))
 	case "expected":
 		id := provider.GroupID(a.name)
 		s.Standing.Groups[id] = model.GroupStanding{Expected: a.number("target", 0)}
 	default:
-		return fmt.Errorf("%q is none of group, pool, node, pods, daemonset, expected", words[0])
+		return fmt.Errorf("%q is none of group, pool, node, pods, instance, asked, arrived, daemonset, expected", words[0])
 	}
 	for k := range a.m {
 		if !a.used[k] {
@@ -163,9 +215,7 @@ func (s *Scenario) shape(name string, a args) *corev1.Node {
 	}
 	var taints []corev1.Taint
 	if t := a.get("taint", ""); t != "" {
-		kv, effect, _ := strings.Cut(t, ":")
-		k, v, _ := strings.Cut(kv, "=")
-		taints = append(taints, corev1.Taint{Key: k, Value: v, Effect: corev1.TaintEffect(effect)})
+		taints = append(taints, taint(t))
 	}
 	n := Node(name, a.get("cpu", "8"), a.get("memory", "32Gi"), labels, taints...)
 	n.Status.Capacity[corev1.ResourcePods] = resource.MustParse(a.get("pods", "110"))
@@ -173,6 +223,13 @@ func (s *Scenario) shape(name string, a args) *corev1.Node {
 		n.Status.Capacity["nvidia.com/gpu"] = resource.MustParse(g)
 	}
 	return n
+}
+
+// taint reads key=value:effect.
+func taint(s string) corev1.Taint {
+	kv, effect, _ := strings.Cut(s, ":")
+	k, v, _ := strings.Cut(kv, "=")
+	return corev1.Taint{Key: k, Value: v, Effect: corev1.TaintEffect(effect)}
 }
 
 func (s *Scenario) group(a args) {
@@ -197,6 +254,26 @@ func (s *Scenario) group(a args) {
 	}
 }
 
+func (s *Scenario) find(id string) *provider.Group {
+	for i := range s.Groups {
+		if string(s.Groups[i].ID) == id {
+			return &s.Groups[i]
+		}
+	}
+	panic(fmt.Errorf("there is no group %q yet", id))
+}
+
+func (s *Scenario) instance(a args) {
+	g := s.find(a.get("group", ""))
+	in := provider.Instance{ID: provider.InstanceID(a.name), NodeName: a.name, ProviderID: "test:" + a.name, State: provider.Creating, Created: s.Now.Add(-a.duration("age"))}
+	if kind := a.get("failed", ""); kind != "" {
+		in.Err = &provider.Error{Op: provider.OpGrow, Group: g.ID, Kind: provider.Kind(kind)}
+	}
+	in.Hold = a.get("held", "")
+	g.Instances = append(g.Instances, in)
+	g.Target++
+}
+
 func (s *Scenario) node(a args) {
 	group := a.get("group", "")
 	var n *corev1.Node
@@ -212,6 +289,13 @@ func (s *Scenario) node(a args) {
 			panic(fmt.Errorf("there is no group %q yet", group))
 		}
 		n.Name, n.Labels[corev1.LabelHostname] = a.name, a.name
+		if cpu := a.get("cpu", ""); cpu != "" {
+			n.Status.Capacity[corev1.ResourceCPU] = resource.MustParse(cpu)
+			n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse(cpu)
+		}
+		if t := a.get("adds", ""); t != "" {
+			n.Spec.Taints = append(n.Spec.Taints, taint(t))
+		}
 	}
 	n.CreationTimestamp = metav1.NewTime(s.Now.Add(-time.Hour))
 	if a.has("age") {
@@ -219,6 +303,10 @@ func (s *Scenario) node(a args) {
 	}
 	if a.has("notready") {
 		n.Status.Conditions[0].Status = corev1.ConditionFalse
+		n.Status.Conditions[0].LastTransitionTime = n.CreationTimestamp
+		if a.get("notready", "") != "" {
+			n.Status.Conditions[0].LastTransitionTime = metav1.NewTime(s.Now.Add(-a.duration("notready")))
+		}
 	}
 	if k := a.get("annotation", ""); k != "" {
 		key, v := pair(k)

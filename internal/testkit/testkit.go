@@ -199,14 +199,17 @@ func (c *Cluster) Observation() model.Observation {
 // on growth goes.
 func Policy() model.Policy {
 	return model.Policy{
-		Rules: model.Rules{ExpendableBelow: -10, StartupTime: 15 * time.Minute},
+		Rules: model.Rules{
+			ExpendableBelow: -10, StartupTime: 15 * time.Minute, ProvisionTime: 15 * time.Minute, MaxUnready: 3, MaxUnreadyShare: 0.45,
+			BackoffFirst: 5 * time.Minute, BackoffMost: 30 * time.Minute, BackoffReset: 3 * time.Hour,
+		},
 		ScaleUp: model.ScaleUpPolicy{
 			Expanders: []string{"least-waste"}, ScaleFromZero: true, SpreadStepLimit: 50_000_000,
 			MemoryRatio: 0.015, FreeRatio: 0.05, AllocRatio: 0.05,
 		},
 		ScaleDown: model.ScaleDownPolicy{
 			Enabled: true, UnneededTime: 10 * time.Minute, DelayAfterAdd: 10 * time.Minute,
-			DelayAfterFailure: 3 * time.Minute, MaxParallelism: 10,
+			DelayAfterFailure: 3 * time.Minute, MaxParallelism: 10, UnreadyEnabled: true, UnreadyTime: 20 * time.Minute,
 		},
 		InventoryMaxAge: 2 * time.Minute, CallDeadline: time.Minute,
 	}

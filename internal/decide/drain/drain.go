@@ -20,6 +20,8 @@ type Step struct {
 	Verb   model.Verb
 	Reason model.Reason
 	Why    string
+	// Unready: the node goes because it is not ready.
+	Unready bool
 	// Wake is when time alone brings the next step, zero if it does not.
 	Wake time.Time
 }
@@ -46,6 +48,9 @@ func Next(n *model.Node, wanted bool, now time.Time, p model.ScaleDownPolicy) St
 		if !p.Enabled {
 			return Step{Verb: model.Untaint, Reason: model.ScaleDownOff, Why: "scale-down is off"}
 		}
+		if d.Unready && model.NodeReady(n.Object) {
+			return Step{Verb: model.Untaint, Reason: model.ReadyAgain, Why: "it has become ready again"}
+		}
 		if n.InstanceHold != "" {
 			return Step{Verb: model.Untaint, Reason: model.InstanceHeld, Why: n.InstanceHold}
 		}
@@ -57,6 +62,9 @@ func Next(n *model.Node, wanted bool, now time.Time, p model.ScaleDownPolicy) St
 		}
 		if at := d.Since.Add(p.DeleteDelay); now.Before(at) {
 			return Step{Wake: at}
+		}
+		if d.Unready {
+			return Step{Verb: model.Remove, Reason: model.Unneeded, Why: "not ready, and empty", Unready: true}
 		}
 		return Step{Verb: model.Remove, Reason: model.Unneeded, Why: "empty"}
 	case model.RollingBack:

@@ -3,7 +3,8 @@
 //
 // What flows in: a snapshot, and which nodes pending pods were placed on. What
 // flows out: nodes that nothing needs, those whose removal starts now, and a
-// verdict for each node that stays.
+// verdict for each node that stays. Nodes that are not ready become unneeded as
+// others do, and wait longer.
 //
 // This is its first form: only nodes without pods of their own go. Nodes whose
 // pods could live elsewhere are kept with the verdict NotUnderutilized.
@@ -35,8 +36,11 @@ type Result struct {
 
 // Plan decides on removals. Reserved are the nodes that pending pods were
 // placed on.
-func Plan(s *model.Snapshot, reserved map[model.NodeID]bool, policy model.Policy) Result {
-	b := newBudget(s, policy)
+//
+// Closed are the groups, by index, that something else is done to in the same
+// plan.
+func Plan(s *model.Snapshot, reserved map[model.NodeID]bool, policy model.Policy, closed map[int]model.Verdict) Result {
+	b := newBudget(s, policy, closed)
 	r := Result{Kept: make([]model.NodeVerdict, 0, len(s.Nodes))}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -48,7 +52,7 @@ func Plan(s *model.Snapshot, reserved map[model.NodeID]bool, policy model.Policy
 			v.Group = s.Groups[n.Group].ID
 		}
 		// 1. Is it needed?
-		if why := needed(s, n, reserved[model.NodeID(i)]); why != nil {
+		if why := needed(n, reserved[model.NodeID(i)], policy.ScaleDown); why != nil {
 			v.Verdict = *why
 			r.Kept = append(r.Kept, v)
 			continue
@@ -62,7 +66,7 @@ func Plan(s *model.Snapshot, reserved map[model.NodeID]bool, policy model.Policy
 		if why == nil {
 			b.take(s, n)
 			r.Start = append(r.Start, model.NodeID(i))
-			why = &model.Verdict{Reason: model.Unneeded, Detail: "empty"}
+			why = &model.Verdict{Reason: model.Unneeded, Detail: empty(n)}
 		}
 		v.Verdict = *why
 		v.Since = since
@@ -74,8 +78,28 @@ func Plan(s *model.Snapshot, reserved map[model.NodeID]bool, policy model.Policy
 	return r
 }
 
+// empty says what an unneeded node is.
+func empty(n *model.Node) string {
+	if n.Kind == model.Unready {
+		return "not ready, and empty"
+	}
+	return "empty"
+}
+
+// unready says what keeps a node that is not ready from being unneeded for that;
+// nil if nothing does.
+func unready(n *model.Node, p model.ScaleDownPolicy) *model.Verdict {
+	switch {
+	case n.State != model.StateUnready && n.State != model.StateNeverStarted:
+		return &model.Verdict{Reason: model.NotReady, Detail: string(n.State)}
+	case !p.UnreadyEnabled:
+		return &model.Verdict{Reason: model.NotReady, Detail: model.UnreadyWhy(n.Object), Fix: "--scale-down-unready-enabled"}
+	}
+	return nil
+}
+
 // needed says what a node is kept for, nil if for nothing.
-func needed(s *model.Snapshot, n *model.Node, reserved bool) *model.Verdict {
+func needed(n *model.Node, reserved bool, p model.ScaleDownPolicy) *model.Verdict {
 	switch {
 	case n.Unknown:
 		return &model.Verdict{Reason: model.NodeWithoutKnownInstance, Detail: "it is younger than the last read of the cloud", Fix: "the next read"}
@@ -83,10 +107,15 @@ func needed(s *model.Snapshot, n *model.Node, reserved bool) *model.Verdict {
 		return &model.Verdict{Reason: model.NotAutoscaled, Detail: "no node group has it"}
 	case n.Kind == model.Leaving:
 		return &model.Verdict{Reason: model.CurrentlyBeingDeleted}
-	case n.Kind != model.Ready:
-		return &model.Verdict{Reason: model.NotReady, Detail: n.Kind.String()}
+	case n.Kind == model.Booting:
+		return &model.Verdict{Reason: model.NotReady, Detail: n.Kind.String(), Until: n.BootsUntil}
 	case n.Standing.AwaitVersion != "":
 		return &model.Verdict{Reason: model.ResourceVersionNotYetSeen}
+	}
+	if n.Kind == model.Unready {
+		if v := unready(n, p); v != nil {
+			return v
+		}
 	}
 	if n.Occupants > 0 {
 		return &model.Verdict{Reason: model.NotEmpty, Detail: strconv.Itoa(n.Occupants) + " pods, " + n.FirstOccupant + " among them", Fix: "it has no pods of its own"}
@@ -107,6 +136,7 @@ func needed(s *model.Snapshot, n *model.Node, reserved bool) *model.Verdict {
 // decided, so that the limits hold for all of them together.
 type budget struct {
 	policy   model.Policy
+	closed   map[int]model.Verdict
 	groups   []int
 	pools    map[provider.PoolID]int
 	parallel int
@@ -116,9 +146,9 @@ type budget struct {
 	stale    *model.Verdict
 }
 
-func newBudget(s *model.Snapshot, policy model.Policy) *budget {
+func newBudget(s *model.Snapshot, policy model.Policy, closed map[int]model.Verdict) *budget {
 	p := policy.ScaleDown
-	b := &budget{policy: policy, groups: make([]int, len(s.Groups)), pools: map[provider.PoolID]int{}, parallel: p.MaxParallelism}
+	b := &budget{policy: policy, closed: closed, groups: make([]int, len(s.Groups)), pools: map[provider.PoolID]int{}, parallel: p.MaxParallelism}
 	for _, pool := range s.Pools {
 		b.pools[pool.ID] = -pool.Min
 	}
@@ -189,10 +219,7 @@ func cooldown(s *model.Snapshot, p model.ScaleDownPolicy) *model.Verdict {
 // held says what keeps an unneeded node for now, nil if nothing does.
 func (b *budget) held(s *model.Snapshot, n *model.Node, since time.Time) *model.Verdict {
 	g := &s.Groups[n.Group]
-	wait := b.policy.ScaleDown.UnneededTime
-	if t := g.Options.ScaleDownUnneededTime; t != nil {
-		wait = *t
-	}
+	since, wait := b.clock(g, n, since)
 	if b.stale != nil {
 		return b.stale
 	}
@@ -204,6 +231,13 @@ func (b *budget) held(s *model.Snapshot, n *model.Node, since time.Time) *model.
 	}
 	if b.cooldown != nil {
 		return b.cooldown
+	}
+	if v, ok := b.closed[n.Group]; ok {
+		return &v
+	}
+	if n.Kind == model.Unready && (g.Missing > 0 || g.ComingNodes > 0) {
+		return &model.Verdict{Reason: model.TargetNotReached, Detail: fmt.Sprintf("its group wants %d nodes, and %d are missing", g.Expected, max(g.Missing, g.ComingNodes)),
+			Fix: "they arrive, or are given up"}
 	}
 	if g.Err != nil {
 		return &model.Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error(), Fix: "the group can be read again"}
@@ -230,6 +264,26 @@ func (b *budget) held(s *model.Snapshot, n *model.Node, since time.Time) *model.
 		return &model.Verdict{Reason: model.MaxParallelismReached, Detail: fmt.Sprintf("%d at a time", b.policy.ScaleDown.MaxParallelism), Fix: "a removal's end"}
 	}
 	return nil
+}
+
+// clock is since when an unneeded node's time runs, and how long it must. That
+// of a node that is not ready begins when it stopped to be.
+func (b *budget) clock(g *model.Group, n *model.Node, since time.Time) (time.Time, time.Duration) {
+	if n.Kind == model.Unready {
+		wait := b.policy.ScaleDown.UnreadyTime
+		if t := g.Options.ScaleDownUnreadyTime; t != nil {
+			wait = *t
+		}
+		if t := model.UnreadySince(n.Object); t.After(since) {
+			since = t
+		}
+		return since, wait
+	}
+	wait := b.policy.ScaleDown.UnneededTime
+	if t := g.Options.ScaleDownUnneededTime; t != nil {
+		wait = *t
+	}
+	return since, wait
 }
 
 func (b *budget) take(s *model.Snapshot, n *model.Node) {

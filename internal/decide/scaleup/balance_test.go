@@ -45,7 +45,7 @@ func TestBalanceWithoutProgressEnds(t *testing.T) {
 	s := model.NewSnapshot(nil, o, model.Standing{}, policy.Rules)
 	w := schedsim.Load(nil, s)
 	defer w.Close()
-	r := scaleup.Plan(w, s, policy)
+	r := scaleup.Plan(w, s, policy, nil)
 	if len(r.Grow) != 2 || r.Grow[0].To != 2 || r.Grow[1].To != 1 {
 		t.Fatalf("one more node in each group is wanted:\n%s", text(s, r))
 	}

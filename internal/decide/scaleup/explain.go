@@ -22,6 +22,8 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 		switch {
 		case n > 0 && q.left == 0:
 			v.Verdict = model.Verdict{Reason: model.Fits, Detail: bought}
+		case q.left == 0 && pl.braking(q.Class, gi) != nil:
+			v.Verdict = *pl.braking(q.Class, gi)
 		case q.left == 0:
 			continue
 		default:
@@ -31,7 +33,9 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 				v.Detail = bought + "; then " + v.Detail
 			}
 		}
-		v.Since = q.Oldest
+		if v.Since.IsZero() {
+			v.Since = q.Oldest
+		}
 		out = append(out, v)
 	}
 	return out
@@ -43,6 +47,9 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 	}
 	if reason := pl.w.Unsupported(q.Class); reason != "" {
 		return model.Verdict{Reason: model.Unsupported, Detail: reason}
+	}
+	if v := pl.braking(q.Class, group); v != nil {
+		return *v
 	}
 	if key := pl.w.LacksTopology(q.Class, h.template); key != "" {
 		return model.Verdict{Reason: model.TopologySpread, Detail: "the node has no label " + key, Fix: "the label on the group's nodes, or another topology key"}

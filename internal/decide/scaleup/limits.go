@@ -26,7 +26,7 @@ type limits struct {
 	count  int
 }
 
-func newLimits(s *model.Snapshot, policy model.Policy) *limits {
+func newLimits(s *model.Snapshot, policy model.Policy, taken map[int]model.Verdict) *limits {
 	p := policy.ScaleUp
 	l := &limits{s: s, p: p, nodes: math.MaxInt, plan: math.MaxInt, milli: math.MaxInt64, memory: math.MaxInt64, pools: map[provider.PoolID]int{}}
 	for i := range s.Nodes {
@@ -34,6 +34,8 @@ func newLimits(s *model.Snapshot, policy model.Policy) *limits {
 		l.count++
 	}
 	for i := range s.Groups {
+		// What is given up may yet come, and counts while the target has it.
+		l.count += s.Groups[i].GivenUp()
 		if !s.Groups[i].HasTemplate {
 			l.count += s.Groups[i].ComingNodes
 		}
@@ -62,6 +64,9 @@ func newLimits(s *model.Snapshot, policy model.Policy) *limits {
 			l.pools[g.Pool] -= g.Expected
 		}
 		l.closed[i] = closed(s, g, policy)
+		if v, ok := taken[i]; ok && l.closed[i] == nil {
+			l.closed[i] = &v
+		}
 	}
 	return l
 }
@@ -91,10 +96,17 @@ func closed(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
 			Until: g.Busy.Deadline, Fix: "that call's end"}
 	}
 	if g.Unsure {
-		return &model.Verdict{Reason: model.GroupPaused, Detail: "its last growth failed, and the cloud has not been read since", Fix: "the next read of the cloud"}
+		return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed, and the cloud has not been read since", Fix: "the next read of the cloud"}
+	}
+	if g.Backoff.Until.After(s.Now) {
+		return &model.Verdict{Reason: model.GroupBackoff, Detail: fmt.Sprintf("for %s: %s", g.Backoff.Duration, g.Backoff.Message),
+			Since: g.Backoff.Since, Until: g.Backoff.Until, Fix: "time; a growth that works ends it for good"}
 	}
 	if g.PausedUntil.After(s.Now) {
-		return &model.Verdict{Reason: model.GroupPaused, Detail: "its last growth failed: " + g.Failure, Until: g.PausedUntil, Fix: "time"}
+		return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed: " + g.Failure, Until: g.PausedUntil, Fix: "time"}
+	}
+	if g.Unhealthy != nil {
+		return g.Unhealthy
 	}
 	for _, h := range g.Holds {
 		if h.Op == provider.OpGrow && (h.Until.IsZero() || h.Until.After(s.Now)) {

@@ -16,7 +16,7 @@ import (
 func planOf(c *testkit.Cluster, p model.Policy) (*model.Snapshot, *schedsim.World, scaleup.Result) {
 	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, p.Rules)
 	w := schedsim.Load(nil, s)
-	return s, w, scaleup.Plan(w, s, p)
+	return s, w, scaleup.Plan(w, s, p, nil)
 }
 
 func text(s *model.Snapshot, r scaleup.Result) string {
@@ -152,7 +152,7 @@ func TestWarmIsCold(t *testing.T) {
 		s1 := model.NewSnapshot(nil, seen, model.Standing{}, second.Policy.Rules)
 		w1 := schedsim.Load(w0, s1)
 		defer w1.Close()
-		warm := text(s1, scaleup.Plan(w1, s1, second.Policy))
+		warm := text(s1, scaleup.Plan(w1, s1, second.Policy, nil))
 		_ = s0
 		s2, w2, r2 := planOf(second.Build(testkit.InOrder), second.Policy)
 		defer w2.Close()

@@ -32,6 +32,7 @@ type Result struct {
 	LowerBound int
 	Options    int
 	Notices    []provider.Notice
+	Brakes     []model.Brake
 	// Wake is when pods that wish to wait stop waiting, zero if there are none.
 	Wake time.Time
 }
@@ -42,12 +43,15 @@ type Result struct {
 // opened for other pods later in the same plan. Where that happened, the plan
 // is made again with the nodes of the first one there from the start; after a
 // few rounds the last one stands, and what it got wrong is the next cycle's.
-func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy) Result {
+//
+// Closed are the groups, by index, that something else is done to in the same
+// plan, each with why.
+func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, closed map[int]model.Verdict) Result {
 	var seeds []int
 	options := 0
 	for round := 1; ; round++ {
 		m := w.Mark()
-		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}}
+		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}, closed: closed, braked: map[brakeKey]model.Brake{}}
 		r := pl.plan(p, seeds)
 		options += r.Options
 		r.Options = options
@@ -62,13 +66,15 @@ func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy) Result {
 const maxRounds = 4
 
 func (pl *planner) plan(p model.Policy, seeds []int) Result {
-	// 1. Which pods are waiting for room.
+	// 1. Which pods are waiting for room, and which groups have a template.
 	waiting := pl.waiting(p.Rules)
-	// 2. Room on nodes that are there, then on those that are on their way.
-	pl.placeOnExisting(waiting)
-	// 3. Which groups may grow, and by how much.
-	pl.limits = newLimits(pl.s, p)
 	pl.candidates()
+	// 2. Growths that did not help are not repeated.
+	pl.brake(waiting)
+	// 3. Room on nodes that are there, then on those that are on their way; which
+	// groups may grow, and by how much.
+	pl.placeOnExisting(waiting)
+	pl.limits = newLimits(pl.s, p, pl.closed)
 	pl.wake = earliest(pl.wake, reopening(pl.limits))
 	pl.seed(seeds)
 	// 4. Classes whose pods depend on whole topology domains, one by one; then
@@ -152,6 +158,11 @@ type planner struct {
 	// domains is how many domains each spread class had when it was first
 	// placed over groups.
 	domains map[model.ClassID]int
+	// closed are the groups that something else is done to in this plan, by
+	// index; braked and brakes what must not be bought again.
+	closed map[int]model.Verdict
+	braked map[brakeKey]model.Brake
+	brakes []model.Brake
 
 	options int
 }
@@ -314,6 +325,7 @@ func (pl *planner) placeOnExisting(list []*waiting) {
 			ready, coming, _ := pl.w.CountByKind(put)
 			q.existing += ready
 			q.upcoming += coming
+			pl.disagreements(q, put)
 			if q.left == 0 || !enough {
 				break
 			}
@@ -350,7 +362,7 @@ func (pl *planner) record(group, nodes int, why string) {
 }
 
 func (pl *planner) result(list []*waiting) Result {
-	r := Result{Options: pl.options, Wake: pl.wake, Notices: pl.notices()}
+	r := Result{Options: pl.options, Wake: pl.wake, Notices: pl.notices(), Brakes: pl.brakes}
 	loads := pl.w.Planned()
 	for gi := range pl.grown {
 		g := &pl.grown[gi]

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
+	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/report"
+)
+
+// statusCommand needs no provider: all that it tells is in one ConfigMap.
+func statusCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Tell how the cluster and its node groups stand, as the autoscaler last wrote it; changes nothing",
+		Example: `  plimsoll status
+  plimsoll status --namespace=autoscaling -o json`,
+		Args: cobra.NoArgs,
+	}
+	c := config.Defaults()
+	set := cmd.Flags()
+	format := set.StringP("output", "o", cli.StatusFormats[0], "table, json or yaml")
+	set.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", c.Cluster.Kubeconfig, "the kubeconfig file; none: the pod's own account, else as kubectl finds it")
+	set.StringVar(&c.Cluster.Server, "kubernetes", c.Cluster.Server, "the API server's address, if not the kubeconfig's")
+	set.StringVar(&c.Cluster.Namespace, "namespace", c.Cluster.Namespace, "the namespace that the autoscaler runs in")
+	set.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap, "the ConfigMap with the status")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		rc, err := restConfig(c.Cluster)
+		if err != nil {
+			return err
+		}
+		client, err := kubernetes.NewForConfig(rc)
+		if err != nil {
+			return fmt.Errorf("make a client: %w", err)
+		}
+		m, err := report.StatusMap(cmd.Context(), client, c.Cluster.Namespace, c.Report.StatusConfigMap)
+		if err != nil {
+			return err
+		}
+		return cli.Status(cmd.OutOrStdout(), m, time.Now(), *format)
+	}
+	return cmd
+}

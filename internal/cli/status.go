@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/report/status"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// StatusFormats are the formats that Status knows; the first is the default.
+var StatusFormats = []string{"table", "json", "yaml"}
+
+// stale is when a document is so old that a person should hear of it. One that
+// runs writes it each scan interval.
+const stale = 2 * time.Minute
+
+// Status renders what the status ConfigMap says. The table is for a person:
+// the cluster, a line per group, and the growths in flight, as of now; json and
+// yaml are the document and nothing else. An empty format is the table; an
+// unknown one is an error, before anything is written.
+func Status(w io.Writer, m *corev1.ConfigMap, now time.Time, format string) error {
+	if format != "" && !slices.Contains(StatusFormats, format) {
+		return fmt.Errorf("render the status: %q is no output format; use one of %s", format, strings.Join(StatusFormats, ", "))
+	}
+	d, text, err := status.DocumentIn(m)
+	if err != nil {
+		return err
+	}
+	switch format {
+	case "json":
+		raw, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			return fmt.Errorf("render the status as json: %w", err)
+		}
+		text = string(raw) + "\n"
+	case "yaml":
+	default:
+		// A memory that cannot be read takes nothing from the document.
+		memory, unreadable := status.MemoryIn(m)
+		text = statusText(d, memory, now)
+		if unreadable != nil {
+			text += "\nAsks in flight are not known: " + unreadable.Error() + "\n"
+		}
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	return nil
+}
+
+func statusText(d status.Document, memory model.Memory, now time.Time) string {
+	var b strings.Builder
+	// 1. The cluster.
+	made := d.Made()
+	written := "at a time that it does not say"
+	if !made.IsZero() {
+		written = ago(now, made)
+	}
+	if d.AutoscalerStatus != status.Running {
+		fmt.Fprintf(&b, "Autoscaler: %s, written %s\n", d.AutoscalerStatus, written)
+	} else {
+		c := d.ClusterWide
+		fmt.Fprintf(&b, "Cluster: %s%s, written %s\n", c.Health.Status, forSoLong(now, c.Health.LastTransitionTime), written)
+		fmt.Fprintf(&b, "Nodes: %s\n", countsText(c.Health.NodeCounts))
+		fmt.Fprintf(&b, "Scale-up: %s%s; scale-down: %s%s\n", c.ScaleUp.Status, forSoLong(now, c.ScaleUp.LastTransitionTime),
+			candidatesText(c.ScaleDown), forSoLong(now, c.ScaleDown.LastTransitionTime))
+	}
+	if d.Message != "" {
+		fmt.Fprintf(&b, "Message: %s\n", d.Message)
+	}
+	if !made.IsZero() && now.Sub(made) > stale {
+		fmt.Fprintf(&b, "Note: nobody has written it for %s; does the autoscaler run?\n", age(now, made))
+	}
+	// 2. Groups.
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	if len(d.NodeGroups) > 0 {
+		fmt.Fprintln(table, "\nGROUP\tTARGET\tREADY\tNOT STARTED\tUNREADY\tUNREGISTERED\tMIN-MAX\tHEALTH\tCANDIDATES\tSCALE-UP")
+	}
+	for _, g := range d.NodeGroups {
+		fmt.Fprintln(table, strings.Join(groupStatusRow(g, memory, now), "\t"))
+	}
+	// 3. Asks in flight.
+	asks := slices.DeleteFunc(slices.Clone(memory.Asks), func(a model.Ask) bool { return status.Progress(a).Waiting() == 0 })
+	slices.SortFunc(asks, func(a, b model.Ask) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+	})
+	if len(asks) > 0 {
+		fmt.Fprintln(table, "\nASKED OF\tAGE\tNODES\tWITHOUT INSTANCE\tUNREGISTERED\tNOT READY\tREADY\tGIVEN UP\tBY")
+	}
+	for _, a := range asks {
+		t, by := status.Progress(a), "Plimsoll"
+		if a.Found {
+			by = "others, or before a restart"
+		}
+		row := []string{string(a.Group), age(now, a.At)}
+		for _, n := range []int{len(a.Units), t.Asked, t.Exist, t.Registered, t.Ready, t.GivenUp} {
+			row = append(row, strconv.Itoa(n))
+		}
+		fmt.Fprintln(table, strings.Join(append(row, by), "\t"))
+	}
+	table.Flush()
+	return trimLines(b.String())
+}
+
+func groupStatusRow(g status.NodeGroup, memory model.Memory, now time.Time) []string {
+	n := g.Health.NodeCounts
+	unregistered := strconv.Itoa(n.Unregistered)
+	if n.LongUnregistered > 0 {
+		unregistered = fmt.Sprintf("%d (%d too long)", n.Unregistered+n.LongUnregistered, n.LongUnregistered)
+	}
+	return []string{
+		g.Name, strconv.Itoa(g.Health.CloudProviderTarget), strconv.Itoa(n.Registered.Ready), strconv.Itoa(n.Registered.NotStarted),
+		strconv.Itoa(n.Registered.Unready.Total), unregistered, fmt.Sprintf("%d-%d", g.Health.MinSize, g.Health.MaxSize),
+		string(g.Health.Status) + forSoLong(now, g.Health.LastTransitionTime), strconv.Itoa(g.ScaleDown.Candidates), scaleUpText(g, memory, now),
+	}
+}
+
+// scaleUpText is how growth stands in a group: with a rest's end, as far as it
+// is remembered, and why it rests.
+func scaleUpText(g status.NodeGroup, memory model.Memory, now time.Time) string {
+	text := string(g.ScaleUp.Status)
+	info := g.ScaleUp.BackoffInfo
+	if info == (status.BackoffInfo{}) {
+		return text
+	}
+	if g.ScaleUp.Status != status.Backoff {
+		text += ", " + string(status.Backoff)
+	}
+	if until := memory.Backoffs[provider.GroupID(g.Name)].Until; until.After(now) {
+		text += fmt.Sprintf(" until %s (in %s)", until.UTC().Format("15:04:05Z"), duration.HumanDuration(until.Sub(now)))
+	}
+	text += ": " + info.ErrorCode
+	if info.ErrorMessage != "" {
+		text += ": " + oneLine(info.ErrorMessage)
+	}
+	return text
+}
+
+// oneLine is a cloud's message as a part of a line, without what a terminal
+// would obey.
+func oneLine(message string) string {
+	return strings.Join(strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}
+
+func countsText(n status.NodeCounts) string {
+	r := n.Registered
+	text := fmt.Sprintf("%d registered: %d ready, %d not started, %d unready", r.Total, r.Ready, r.NotStarted, r.Unready.Total)
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{r.Suspended, "suspended"}, {r.BeingDeleted, "being deleted"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	text += fmt.Sprintf("; %d unregistered", n.Unregistered+n.LongUnregistered)
+	if n.LongUnregistered > 0 {
+		text += fmt.Sprintf(", %d of them for too long", n.LongUnregistered)
+	}
+	return text
+}
+
+func candidatesText(s status.ScaleDown) string {
+	if s.Candidates == 0 {
+		return string(s.Status)
+	}
+	return fmt.Sprintf("%s (%d)", s.Status, s.Candidates)
+}
+
+func forSoLong(now time.Time, since metav1.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	return " for " + age(now, since.Time)
+}
+
+func ago(now, at time.Time) string { return age(now, at) + " ago" }
+
+// age is rounded for a person. Clocks differ: what is from the future is new.
+func age(now, at time.Time) string { return duration.HumanDuration(max(0, now.Sub(at))) }

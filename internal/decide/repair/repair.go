@@ -1,0 +1,233 @@
+// Package repair gives up what does not arrive: instances that the cloud could
+// not make, instances that never registered, and units that never became an
+// instance.
+//
+// What flows in: a snapshot, whose groups tell what is not waited for any more.
+// What flows out: one step per group or pool at most, and a verdict for each
+// unit that stays for now. A ready node is nobody's concern here: an instance
+// that could be one, under another id, is left alone (rule P6).
+//
+// Pure. Who may import it: decide.
+package repair
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Step is one write: an instance is removed, or anonymous units are cancelled.
+type Step struct {
+	Verb  model.Verb
+	Group int // index of the snapshot's groups
+	// Waiting is Remove's subject; From and To are Cancel's targets.
+	Waiting  model.Waiting
+	From, To int
+	Force    bool
+	Reason   model.Reason
+	Why      string
+}
+
+// Result is what was decided.
+type Result struct {
+	Steps    []Step
+	Verdicts []model.RepairVerdict
+	// Closed are the groups that nothing else is to be done to in this plan.
+	Closed map[int]model.Verdict
+	// Wake is when time alone would change this, zero if it would not.
+	Wake time.Time
+}
+
+// Plan decides what is given up now. In each group instances come first, one at
+// a time; the target is lowered when no instance is left that should go.
+func Plan(s *model.Snapshot, p model.Policy) Result {
+	r := Result{Closed: map[int]model.Verdict{}}
+	pools := poolsOf(s)
+	strangers := strangers(s)
+	for gi := range s.Groups {
+		g := &s.Groups[gi]
+		wake(&r, g.Due)
+		if g.GivenUp() == 0 {
+			continue
+		}
+		if v := blocked(s, g, p); v != nil {
+			r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.GivenUp(), Verdict: *v})
+			wake(&r, v.Until)
+			continue
+		}
+		if taken, ok := r.Closed[gi]; ok {
+			r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.GivenUp(), Verdict: taken})
+			continue
+		}
+		step, ok := stepOf(gi, g, p.Repair, pools, strangers, &r)
+		if !ok {
+			continue
+		}
+		r.Steps = append(r.Steps, step)
+		for other := range s.Groups {
+			if other == gi || (g.Pool != "" && s.Groups[other].Pool == g.Pool) {
+				r.Closed[other] = model.Verdict{Reason: model.Resizing, Detail: step.Why, Fix: "the next cycle"}
+			}
+		}
+	}
+	return r
+}
+
+// stepOf finds the first thing to be done in a group.
+func stepOf(gi int, g *model.Group, p model.RepairPolicy, pools map[provider.PoolID]room, strangers []*corev1.Node, r *Result) (Step, bool) {
+	// 1. Instances that the cloud could not make, then those that never
+	// registered.
+	for _, failed := range []bool{true, false} {
+		for _, w := range g.Waiting {
+			if (w.Err != nil) != failed || !w.GivenUp() {
+				continue
+			}
+			reason, force, why := model.ProvisionTimeout, p.ForceUnregistered, fmt.Sprintf("instance %s has had no node since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
+			if failed {
+				reason, force, why = model.InstanceFailed, p.ForceFailed, fmt.Sprintf("the cloud could not make instance %s: %v", w.Instance, w.Err)
+			}
+			if v := held(g, w, failed, force, pools, strangers); v != nil {
+				r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Instance: w.Instance, Count: 1, Verdict: *v})
+				continue
+			}
+			return Step{Verb: model.Remove, Group: gi, Waiting: w, Force: force, Reason: reason, Why: why}, true
+		}
+	}
+	// 2. Units that never became an instance.
+	if g.Overdue == 0 {
+		return Step{}, false
+	}
+	n := min(g.Overdue, spare(g, pools))
+	if n <= 0 {
+		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Overdue, Verdict: *atMin(g)})
+		return Step{}, false
+	}
+	return Step{Verb: model.Cancel, Group: gi, From: g.Expected, To: g.Expected - n, Reason: model.ProvisionTimeout,
+		Why: fmt.Sprintf("%d of the nodes asked for did not come; the target goes from %d to %d", g.Overdue, g.Expected, g.Expected-n)}, true
+}
+
+// blocked says why nothing can be done about a group now, nil if it can.
+func blocked(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
+	switch {
+	case p.Stale(s):
+		return &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf, Detail: s.InventoryErr, Fix: "the cloud answers again"}
+	case g.Err != nil:
+		return &model.Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error(), Fix: "the group can be read again"}
+	case g.Busy != nil:
+		return &model.Verdict{Reason: model.GroupBusy, Detail: string(g.Busy.Verb) + " is under way", Until: g.Busy.Deadline, Fix: "that call's end"}
+	case g.Unsure:
+		return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed, and the cloud has not been read since", Fix: "the next read of the cloud"}
+	case g.PausedUntil.After(s.Now):
+		return &model.Verdict{Reason: model.GroupPaused, Detail: g.Failure, Until: g.PausedUntil, Fix: "time"}
+	}
+	for _, h := range g.Holds {
+		if (h.Op == provider.OpRemove || h.Op == provider.OpCancel) && (h.Until.IsZero() || h.Until.After(s.Now)) {
+			return &model.Verdict{Reason: model.GroupHeld, Detail: h.Reason + ": " + h.Message, Since: h.Since, Until: h.Until}
+		}
+	}
+	return nil
+}
+
+// held says what keeps an instance that is not waited for any more, nil if
+// nothing does.
+func held(g *model.Group, w model.Waiting, failed, force bool, pools map[provider.PoolID]room, strangers []*corev1.Node) *model.Verdict {
+	if w.Hold != "" {
+		return &model.Verdict{Reason: model.InstanceHeld, Detail: w.Hold}
+	}
+	if !failed {
+		for _, n := range strangers {
+			if couldBe(g, w, n) {
+				return &model.Verdict{Reason: model.MatchingBroken,
+					Detail: fmt.Sprintf("node %s (%s) is ready, no instance has it, and it could be instance %s (%s)", n.Name, n.Spec.ProviderID, w.Instance, w.ProviderID),
+					Fix:    "provider ids that agree between the cloud and the nodes"}
+			}
+		}
+	}
+	if !force && spare(g, pools) <= 0 {
+		return atMin(g)
+	}
+	return nil
+}
+
+func atMin(g *model.Group) *model.Verdict {
+	return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("target %d, min %d", g.Expected, g.Min), Fix: "a lower minimum, or the flag that forces it"}
+}
+
+// strangers are the ready nodes that no instance has.
+func strangers(s *model.Snapshot) []*corev1.Node {
+	var out []*corev1.Node
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Group < 0 && n.Object != nil && n.State == model.StateReady {
+			out = append(out, n.Object)
+		}
+	}
+	return out
+}
+
+// skew is how far the clocks of the cloud and the cluster may be apart.
+const skew = time.Minute
+
+// couldBe tells whether a node might be the instance's, under an id that the
+// provider does not know. We err to yes: a node that is older than the instance
+// is not, nor is one of another type, zone, system or architecture.
+func couldBe(g *model.Group, w model.Waiting, n *corev1.Node) bool {
+	if n.CreationTimestamp.Add(skew).Before(w.Since) {
+		return false
+	}
+	if g.Template == nil || g.Template.Node == nil {
+		return true
+	}
+	for _, key := range []string{corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone, corev1.LabelOSStable, corev1.LabelArchStable} {
+		if _, varies := g.Template.Varies[key]; varies {
+			continue
+		}
+		a, said := g.Template.Node.Labels[key]
+		b, has := n.Labels[key]
+		if said && has && a != b {
+			return false
+		}
+	}
+	return true
+}
+
+// room is what a pool has above its minimum.
+type room struct{ expected, least int }
+
+func poolsOf(s *model.Snapshot) map[provider.PoolID]room {
+	pools := map[provider.PoolID]room{}
+	for _, p := range s.Pools {
+		pools[p.ID] = room{least: p.Min}
+	}
+	for i := range s.Groups {
+		if r, ok := pools[s.Groups[i].Pool]; ok {
+			r.expected += s.Groups[i].Expected
+			pools[s.Groups[i].Pool] = r
+		}
+	}
+	return pools
+}
+
+// spare is how many units the group and its pool have above their minimum.
+func spare(g *model.Group, pools map[provider.PoolID]room) int {
+	n := g.Expected - g.Min
+	if r, ok := pools[g.Pool]; ok {
+		n = min(n, r.expected-r.least)
+	}
+	return n
+}
+
+func wake(r *Result, at time.Time) {
+	if !at.IsZero() && (r.Wake.IsZero() || at.Before(r.Wake)) {
+		r.Wake = at
+	}
+}
+
+// Resized tells whether any group is resized by the steps.
+func (r Result) Resized() bool {
+	return slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Verb == model.Cancel })
+}

@@ -1,0 +1,188 @@
+package scaleup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// disagreeAfter is how long pods may wait beside a new node that they fit,
+// before it is taken for certain that the scheduler sees it otherwise. It is
+// longer than the scheduler itself leaves a refused pod alone (5 minutes).
+const disagreeAfter = 6 * time.Minute
+
+// brakes are the growths that have not helped, and must not be repeated: by
+// verdict, not by time.
+type brakes struct {
+	pl       *planner
+	class    map[string]model.ClassID // of pods that wait, by digest
+	template map[int]schedsim.Template
+	stand    []model.Brake
+}
+
+// brake finds out which groups must not grow for which classes, before anything
+// is placed.
+func (pl *planner) brake(list []*waiting) {
+	s := pl.s
+	if len(s.Brakes) == 0 && len(s.Arrivals) == 0 {
+		return
+	}
+	pl.w.AvoidNone()
+	b := &brakes{pl: pl, class: map[string]model.ClassID{}, template: map[int]schedsim.Template{}}
+	for _, q := range list {
+		b.class[s.Classes[q.Class].Digest()] = q.Class
+	}
+	for _, h := range pl.heads {
+		b.template[h.group] = h.template
+	}
+	// 1. Those that stood: until the template changes, or a newer node of the
+	// group takes the class.
+	for _, old := range s.Brakes {
+		if b.stands(old) {
+			b.stand = append(b.stand, old)
+		}
+	}
+	// 2. Nodes that an ask has brought, for classes that wait still.
+	for _, a := range s.Arrivals {
+		b.judge(a)
+	}
+	slices.SortFunc(b.stand, func(x, y model.Brake) int {
+		return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Class, y.Class))
+	})
+	for _, k := range b.stand {
+		if c, ok := b.class[k.Class]; ok {
+			pl.w.Avoid(c, groupIndex(s, k))
+			pl.braked[brakeKey{c, groupIndex(s, k)}] = k
+		}
+	}
+	pl.brakes = b.stand
+}
+
+type brakeKey struct {
+	class model.ClassID
+	group int
+}
+
+func groupIndex(s *model.Snapshot, k model.Brake) int {
+	i, ok := slices.BinarySearchFunc(s.Groups, k.Group, func(g model.Group, id provider.GroupID) int { return cmp.Compare(g.ID, id) })
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+func (b *brakes) stands(k model.Brake) bool {
+	gi := groupIndex(b.pl.s, k)
+	t, ok := b.template[gi]
+	if !ok {
+		return gi >= 0 // its template cannot be read now: nothing is known to have changed
+	}
+	c, waits := b.class[k.Class]
+	if b.digest(t) != k.Template || (!waits && k.Reason == model.SchedulerDisagrees) {
+		return false
+	}
+	return !waits || k.Reason == model.SchedulerDisagrees || !b.taken(c, gi, k)
+}
+
+// taken tells whether the node that did not help, or a newer one of the group,
+// has room for the class after all.
+func (b *brakes) taken(c model.ClassID, group int, k model.Brake) bool {
+	for i := range b.pl.s.Nodes {
+		n := &b.pl.s.Nodes[i]
+		if n.Group == group && n.Kind == model.Ready && (n.Name == k.Node || n.Object.CreationTimestamp.After(k.Since)) &&
+			b.pl.w.Fits(c, model.NodeID(i)) == model.Fits {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *brakes) digest(t schedsim.Template) string {
+	return b.pl.s.Contents.Shapes[t.Shape].Digest()
+}
+
+// judge compares a node that was bought for some classes with what its template
+// promised them.
+func (b *brakes) judge(a model.Arrival) {
+	s := b.pl.s
+	i, ok := slices.BinarySearchFunc(s.Nodes[:s.Registered()], a.Node, func(n model.Node, name string) int { return cmp.Compare(n.Name, name) })
+	if !ok || s.Nodes[i].Kind != model.Ready || s.Nodes[i].Group < 0 {
+		return
+	}
+	t, ok := b.template[s.Nodes[i].Group]
+	if !ok {
+		return
+	}
+	for _, class := range a.For {
+		c, waits := b.class[class]
+		if !waits || b.has(a, class) || !b.pl.w.Suits(c, t) {
+			continue
+		}
+		if v := b.pl.w.Alone(c, model.NodeID(i)); v.Reason != model.Fits {
+			b.stand = append(b.stand, model.Brake{
+				Group: a.Group, Class: class, Template: b.digest(t), Reason: model.TemplateMismatch, Node: a.Node, Since: s.Now,
+				Detail: fmt.Sprintf("%s (%s)", b.pl.w.Difference(c, model.NodeID(i), t, v), v.Reason),
+			})
+		}
+	}
+}
+
+func (b *brakes) has(a model.Arrival, class string) bool {
+	return slices.ContainsFunc(b.stand, func(k model.Brake) bool { return k.Group == a.Group && k.Class == class })
+}
+
+// disagreements finds the pods that wait although, by every filter, they fit a
+// node that was bought for them and has been ready for minutes.
+func (pl *planner) disagreements(q *waiting, put []schedsim.Put) {
+	class := ""
+	for _, p := range put {
+		if int(p.Node) >= len(pl.s.Nodes) || pl.s.Nodes[p.Node].Kind != model.Ready {
+			continue
+		}
+		for _, a := range pl.s.Arrivals {
+			if a.Node != pl.s.Nodes[p.Node].Name || pl.s.Nodes[p.Node].Group < 0 {
+				continue
+			}
+			if class == "" {
+				class = pl.s.Classes[q.Class].Digest()
+			}
+			key := brakeKey{q.Class, pl.s.Nodes[p.Node].Group}
+			if _, known := pl.braked[key]; known || !slices.Contains(a.For, class) {
+				continue
+			}
+			if until := a.Ready.Add(disagreeAfter); until.After(pl.s.Now) {
+				pl.wake = earliest(pl.wake, until)
+				continue
+			}
+			t, ok := pl.w.GroupTemplate(key.group)
+			if !ok {
+				continue
+			}
+			k := model.Brake{
+				Group: a.Group, Class: class, Template: pl.s.Contents.Shapes[t.Shape].Digest(), Reason: model.SchedulerDisagrees, Node: a.Node, Since: pl.s.Now,
+				Detail: fmt.Sprintf("its pods fit node %s, ready since %s, and the scheduler leaves them waiting", a.Node, a.Ready.UTC().Format(time.TimeOnly)),
+			}
+			pl.braked[key] = k
+			pl.w.Avoid(q.Class, key.group)
+			pl.brakes = append(pl.brakes, k)
+		}
+	}
+}
+
+// braking is the verdict on a class that a group is held for, nil if it is not.
+func (pl *planner) braking(c model.ClassID, group int) *model.Verdict {
+	k, ok := pl.braked[brakeKey{c, group}]
+	if !ok {
+		return nil
+	}
+	fix := "another template of the group, or other pods"
+	if k.Reason == model.SchedulerDisagrees {
+		fix = "the scheduler's own word on the pods: its events, its plugins, its version"
+	}
+	return &model.Verdict{Reason: k.Reason, Detail: k.Detail, Since: k.Since, Fix: fix}
+}

@@ -1,0 +1,360 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// progress brings a group's asks up to date with what is seen of it.
+//
+// Units are interchangeable until they have an instance. What the target has
+// and no node stands for is missing, and each missing unit belongs to one ask:
+// new instances go to the oldest ask that waits, units that nobody asked for by
+// us are an ask that was found, and when fewer are missing than were asked for,
+// the newest are dropped.
+func (l *Ledger) progress(g *group, pg *provider.Group, seen model.Observation) {
+	now := seen.Now
+	first := g.before.IsZero()
+	// 1. Instances: those without a node are waited for.
+	l.instances(g, pg, seen, first)
+	// 2. Units whose instance is gone wait for another, or are gone as well.
+	g.loseUnits(l.turn)
+	// 3. Instances that registered before they were ever seen without a node.
+	g.attribute(l.fresh, now, true)
+	g.advance(l, now)
+	// 4. As many units as are missing.
+	g.missing = max(0, g.expected-g.registered)
+	g.reconcile(pg, seen, first)
+	// 5. Instances that are new, for those that have waited longest.
+	g.attribute(l.fresh, now, false)
+	g.advance(l, now)
+	// 6. What is not waited for any more.
+	l.giveUp(g, pg, now)
+	l.close(g)
+	// 7. How long nodes have been missing (S4), and the group's health (S2).
+	switch {
+	case g.missing == 0:
+		g.missingSince = time.Time{}
+	case g.missingSince.IsZero():
+		g.missingSince = now
+	}
+	l.groupHealth(g, now)
+	l.rested(g, now)
+	g.before = seen.Inventory.AsOf
+}
+
+// instances takes in a group's instances. Those that no ask knows are fresh.
+func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation, first bool) {
+	l.fresh = l.fresh[:0]
+	provision := l.rules.Provision(pg)
+	for i := range pg.Instances {
+		in := &pg.Instances[i]
+		rec := g.records[i]
+		if rec.first.IsZero() {
+			rec.first = seen.Now
+		}
+		if rec.turn != l.turn {
+			if rec.node != "" {
+				// Its node is gone and it is not: its time to register starts anew.
+				rec.vanished, rec.asked, rec.failed = seen.Now, false, false
+			}
+			rec.turn, rec.node, rec.state = l.turn, "", ""
+		}
+		if in.State == provider.Deleting {
+			rec.state = model.StateBeingDeleted
+			continue
+		}
+		if rec.node != "" {
+			if first {
+				rec.asked = true // it was there before us
+			}
+			if !rec.asked {
+				l.fresh = append(l.fresh, in)
+			}
+			continue
+		}
+		if !rec.removed.IsZero() && !seen.Inventory.AsOf.After(rec.removed) {
+			rec.state = model.StateBeingDeleted // ended by us, after this picture was taken
+			continue
+		}
+		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Since: in.Created, Err: in.Err, Hold: in.Hold}
+		if w.Since.IsZero() {
+			w.Since = rec.first
+		}
+		if rec.vanished.After(w.Since) {
+			w.Since = rec.vanished
+		}
+		until := w.Since.Add(provision)
+		w.Long = !seen.Now.Before(until)
+		rec.state = model.StateUnregistered
+		if w.Long {
+			rec.state = model.StateLongUnregistered
+		} else {
+			g.wake(until)
+		}
+		g.counts.Add(rec.state, nil)
+		g.waiting = append(g.waiting, w)
+		if !rec.asked {
+			l.fresh = append(l.fresh, in)
+		}
+	}
+	slices.SortFunc(g.waiting, func(a, b model.Waiting) int { return cmp.Compare(a.Instance, b.Instance) })
+	slices.SortFunc(l.fresh, func(a, b *provider.Instance) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// loseUnits takes the instances from units whose instance is gone or on its way
+// out. A unit that had registered, or was given up, is over with it.
+func (g *group) loseUnits(turn uint64) {
+	for i := range g.asks {
+		g.asks[i].Units = slices.DeleteFunc(g.asks[i].Units, func(u model.Unit) bool {
+			return g.lost(&u, turn) && (!u.Registered.IsZero() || !u.GivenUp.IsZero())
+		})
+		for j := range g.asks[i].Units {
+			if u := &g.asks[i].Units[j]; g.lost(u, turn) {
+				*u = model.Unit{}
+			}
+		}
+	}
+}
+
+func (g *group) lost(u *model.Unit, turn uint64) bool {
+	if u.Instance == "" {
+		return false
+	}
+	in := g.instances[u.Instance]
+	return in == nil || in.turn != turn || in.state == model.StateBeingDeleted
+}
+
+// attribute gives fresh instances, with or without a node, to the units that
+// have waited longest.
+func (g *group) attribute(fresh []*provider.Instance, now time.Time, registered bool) {
+	for _, in := range fresh {
+		rec := g.instances[in.ID]
+		if rec.asked || (rec.node != "") != registered {
+			continue
+		}
+		u := g.oldestAnonymous()
+		if u == nil {
+			if !registered {
+				return
+			}
+			rec.asked = true // nobody asked for it
+			continue
+		}
+		rec.asked = true
+		*u = model.Unit{Instance: in.ID, Exists: in.Created}
+		if u.Exists.IsZero() {
+			u.Exists = now
+		}
+	}
+}
+
+// oldestAnonymous finds the unit without an instance that has waited longest,
+// one that is still waited for if there is any.
+func (g *group) oldestAnonymous() *model.Unit {
+	var late *model.Unit
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			u := &g.asks[i].Units[j]
+			if u.Instance != "" {
+				continue
+			}
+			if u.GivenUp.IsZero() {
+				return u
+			}
+			if late == nil {
+				late = u
+			}
+		}
+	}
+	return late
+}
+
+// advance takes units from instance to node to ready.
+func (g *group) advance(l *Ledger, now time.Time) {
+	for i := range g.asks {
+		a := &g.asks[i]
+		for j := range a.Units {
+			u := &a.Units[j]
+			in := g.instances[u.Instance]
+			if u.Instance == "" || in == nil {
+				continue
+			}
+			in.asked = true
+			if !u.GivenUp.IsZero() && in.node == "" {
+				in.failed = true // it is on record
+			}
+			if in.node == "" {
+				u.Registered, u.Node, u.Ready = time.Time{}, "", time.Time{}
+			}
+			if in.node != "" && u.Registered.IsZero() {
+				u.Registered, u.Node = in.since, in.node
+				if u.Registered.IsZero() {
+					u.Registered = now
+				}
+				u.GivenUp, u.Why = time.Time{}, "" // late, and welcome
+			}
+			if u.Registered.IsZero() || !u.Ready.IsZero() {
+				continue
+			}
+			switch in.state {
+			case model.StateReady:
+				u.Ready = now
+				l.arrived(g, a, u, now)
+			case model.StateNeverStarted, model.StateUnready:
+				if u.GivenUp.IsZero() {
+					u.GivenUp, u.Why = now, "its node did not become ready"
+				}
+			}
+		}
+	}
+}
+
+// arrived takes note of a node that has become ready. A growth that was asked
+// for after the last failure, and works, ends the group's backoff.
+func (l *Ledger) arrived(g *group, a *model.Ask, u *model.Unit, now time.Time) {
+	if len(a.For) > 0 {
+		l.arrivals = append(l.arrivals, model.Arrival{Node: u.Node, Group: g.id, Ready: now, For: a.For})
+	}
+	if !g.backoff.Since.IsZero() && a.At.After(g.backoff.Since) {
+		g.backoff = model.Backoff{}
+		l.changed(model.Change{Kind: model.BackoffEnded, Group: g.id, Message: "a growth worked"})
+	}
+}
+
+// found is an ask for units that somebody else asked for. Their timers start when
+// the target changed, if that is after the last picture, else now.
+func found(g *group, pg *provider.Group, seen model.Observation, first bool, units int) model.Ask {
+	at := seen.Now
+	if t := pg.TargetSince; !t.IsZero() && t.Before(at) && (first || t.After(g.before)) {
+		at = t
+	}
+	return model.Ask{ID: fmt.Sprintf("found/%s/%d", g.id, at.UnixNano()), Group: g.id, At: at, Found: true, Units: make([]model.Unit, units)}
+}
+
+// reconcile makes the units that have not registered as many as are missing.
+func (g *group) reconcile(pg *provider.Group, seen model.Observation, first bool) {
+	open := 0
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			if g.asks[i].Units[j].Registered.IsZero() {
+				open++
+			}
+		}
+	}
+	if more := g.missing - open; more > 0 {
+		g.asks = append(g.asks, found(g, pg, seen, first, more))
+		slices.SortStableFunc(g.asks, func(a, b model.Ask) int { return a.At.Compare(b.At) })
+		return
+	}
+	surplus := open - g.missing
+	if surplus == 0 {
+		return
+	}
+	for _, which := range []func(*model.Unit) bool{
+		func(u *model.Unit) bool { return u.Instance == "" && !u.GivenUp.IsZero() },
+		func(u *model.Unit) bool { return u.Instance == "" },
+		func(u *model.Unit) bool { return u.Registered.IsZero() && !u.GivenUp.IsZero() },
+		func(u *model.Unit) bool { return u.Registered.IsZero() },
+	} {
+		for i := len(g.asks) - 1; i >= 0 && surplus > 0; i-- {
+			g.asks[i].Units = slices.DeleteFunc(g.asks[i].Units, func(u model.Unit) bool {
+				if surplus == 0 || !which(&u) {
+					return false
+				}
+				surplus--
+				return true
+			})
+		}
+	}
+}
+
+// giveUp ends the wait for units whose time is over, or whose instance the cloud
+// could not make. The timer of a unit is its own.
+func (l *Ledger) giveUp(g *group, pg *provider.Group, now time.Time) {
+	provision := l.rules.Provision(pg)
+	if len(g.asks) == 0 && len(g.waiting) == 0 {
+		return
+	}
+	unit := map[provider.InstanceID]*model.Unit{}
+	late, since := 0, time.Time{}
+	for i := range g.asks {
+		a := &g.asks[i]
+		until := a.At.Add(provision)
+		for j := range a.Units {
+			u := &a.Units[j]
+			switch {
+			case u.Instance != "":
+				if u.Registered.IsZero() {
+					unit[u.Instance] = u
+				}
+			case !u.GivenUp.IsZero():
+				g.overdue++
+			case now.Before(until):
+				g.wake(until)
+			default:
+				u.GivenUp, u.Why = now, fmt.Sprintf("no instance within %s", provision)
+				g.overdue++
+				late++
+				if since.IsZero() || a.At.Before(since) {
+					since = a.At
+				}
+			}
+		}
+	}
+	unregistered := 0
+	for i := range g.waiting {
+		w := &g.waiting[i]
+		rec, u := g.instances[w.Instance], unit[w.Instance]
+		if !w.GivenUp() || rec.failed {
+			continue
+		}
+		rec.failed = true
+		why := fmt.Sprintf("no node within %s", provision)
+		if w.Err != nil {
+			why = w.Err.Error()
+		}
+		if u != nil {
+			u.GivenUp, u.Why = now, why
+		}
+		if w.Err != nil {
+			l.changed(model.Change{Kind: model.CreationFailed, Group: g.id, Instance: w.Instance, Count: 1, Cause: w.Err.Kind, Message: why})
+			l.fail(g, now, w.Err)
+			continue
+		}
+		unregistered++
+	}
+	if n := late + unregistered; n > 0 {
+		e := &provider.Error{Op: provider.OpGrow, Group: g.id, Kind: provider.Transient, Code: model.CodeTimeout,
+			Message: fmt.Sprintf("%d of the nodes asked for did not register within %s", n, provision)}
+		l.changed(model.Change{Kind: model.AskGivenUp, Group: g.id, Count: n, Cause: e.Kind, Message: e.Message})
+		l.fail(g, now, e)
+	}
+}
+
+// close ends asks that wait for nothing any more.
+func (l *Ledger) close(g *group) {
+	g.asks = slices.DeleteFunc(g.asks, func(a model.Ask) bool {
+		ready := 0
+		for i := range a.Units {
+			u := &a.Units[i]
+			switch {
+			case !u.Ready.IsZero():
+				ready++
+			case u.Registered.IsZero(), u.GivenUp.IsZero():
+				return false
+			}
+		}
+		if ready > 0 {
+			l.changed(model.Change{Kind: model.AskArrived, Group: g.id, Count: ready})
+		}
+		return true
+	})
+}

@@ -1,0 +1,438 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// stage is a cloud of one group and its nodes, minute by minute.
+type stage struct {
+	t         *testing.T
+	l         Ledger
+	minute    float64
+	target    int
+	since     time.Time
+	instances []provider.Instance
+	nodes     []*corev1.Node
+	others    []*corev1.Node
+	serial    int
+}
+
+func newStage(t *testing.T, target int) *stage {
+	return &stage{t: t, l: empty(), target: target}
+}
+
+func (s *stage) now() time.Time { return t0.Add(time.Duration(s.minute * float64(time.Minute))) }
+
+func (s *stage) seen() model.Observation {
+	o := model.Observation{Now: s.now(), Inventory: provider.Inventory{AsOf: s.now(), Groups: []provider.Group{{
+		ID: "g", Max: 100, Target: s.target, TargetSince: s.since, Instances: s.instances,
+	}}}}
+	for _, n := range append(append([]*corev1.Node(nil), s.nodes...), s.others...) {
+		o.Nodes = append(o.Nodes, model.ObservedNode{Object: n})
+	}
+	return o
+}
+
+// at lets time pass and folds what is seen then.
+func (s *stage) at(minute float64, ended ...model.Outcome) model.GroupStanding {
+	s.minute = minute
+	s.l = s.l.Fold(s.seen(), ended)
+	return s.l.Standing().Groups["g"]
+}
+
+// grow asks for more, and the cloud agrees at once.
+func (s *stage) grow(by int) {
+	c := model.Call{ID: fmt.Sprintf("grow/g/%v", s.minute), Verb: model.Grow, Group: "g", From: s.target, To: s.target + by}
+	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	s.target = c.To
+	s.l = s.l.Fold(s.seen(), []model.Outcome{{Call: c, Ended: s.now(), Target: c.To}})
+}
+
+func (s *stage) instance(mend ...func(*provider.Instance)) string {
+	s.serial++
+	name := fmt.Sprintf("i%03d", s.serial)
+	in := provider.Instance{ID: provider.InstanceID(name), NodeName: name, State: provider.Creating, Created: s.now()}
+	for _, f := range mend {
+		f(&in)
+	}
+	s.instances = append(s.instances, in)
+	return name
+}
+
+// node registers an instance, made now unless there is one of the name.
+func (s *stage) node(name string, ready corev1.ConditionStatus, changed time.Time) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(s.now())},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(changed)}}},
+	}
+	s.nodes = append(s.nodes, n)
+	return n
+}
+
+// fleet puts n ready nodes there that have been for an hour.
+func (s *stage) fleet(n int) {
+	now := s.minute
+	s.minute -= 60
+	for range n {
+		s.node(s.instance(), corev1.ConditionTrue, s.now())
+	}
+	s.minute = now
+}
+
+func (s *stage) turn(n *corev1.Node, status corev1.ConditionStatus) {
+	n.Status.Conditions[0].Status, n.Status.Conditions[0].LastTransitionTime = status, metav1.NewTime(s.now())
+}
+
+func units(g model.GroupStanding) (open, givenUp int) {
+	for _, a := range g.Asks {
+		for _, u := range a.Units {
+			if u.Open() {
+				open++
+			}
+			if !u.GivenUp.IsZero() {
+				givenUp++
+			}
+		}
+	}
+	return open, givenUp
+}
+
+func kinds(l Ledger) []model.ChangeKind {
+	var out []model.ChangeKind
+	for _, c := range l.Changes() {
+		out = append(out, c.Kind)
+	}
+	return out
+}
+
+func want(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatalf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+// TestAnAskToldUnitByUnit: from asked to instance to node to ready; then it is
+// closed.
+func TestAnAskToldUnitByUnit(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(2)
+	name := s.instance()
+	g := s.at(1)
+	want(t, "asks", len(g.Asks), 1)
+	want(t, "instance of the first unit", g.Asks[0].Units[0].Instance, provider.InstanceID(name))
+	want(t, "missing", g.Missing, 2)
+	want(t, "waiting", g.Waiting, []model.Waiting{{Instance: provider.InstanceID(name), NodeName: name, Since: t0}})
+	s.minute = 2
+	n := s.node(name, corev1.ConditionFalse, s.now())
+	g = s.at(2)
+	want(t, "node of the first unit", g.Asks[0].Units[0].Node, name)
+	want(t, "counts", g.Counts, model.Counts{Total: 1, Young: 1})
+	s.minute = 3
+	s.turn(n, corev1.ConditionTrue)
+	s.node(s.instance(), corev1.ConditionTrue, s.now())
+	g = s.at(3)
+	want(t, "asks after all is ready", len(g.Asks), 0)
+	want(t, "changes", kinds(s.l), []model.ChangeKind{model.AskArrived})
+	want(t, "counts", g.Counts, model.Counts{Total: 2, Ready: 2})
+}
+
+// TestTrickleDoesNotPostpone: each ask has its own timer. A registry that keeps
+// one per group, begun anew by each growth, would never give the first up.
+func TestTrickleDoesNotPostpone(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(2)
+	for m := 4.0; m < 15; m += 4 {
+		s.at(m)
+		s.grow(1)
+	}
+	want(t, "overdue before the time", s.at(14.9).Overdue, 0)
+	g := s.at(15)
+	want(t, "overdue", g.Overdue, 2)
+	want(t, "missing", g.Missing, 5)
+	open, _ := units(g)
+	want(t, "still waited for", open, 3)
+	want(t, "the second ask's time", s.at(19).Overdue, 3)
+}
+
+// TestOnlyWhatDidNotArriveIsGivenUp: not the whole ask. A cancel of all five
+// would be refused, or end machines that are there.
+func TestOnlyWhatDidNotArriveIsGivenUp(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(5)
+	s.minute = 3
+	for range 3 {
+		s.node(s.instance(), corev1.ConditionTrue, s.now())
+	}
+	s.at(3)
+	g := s.at(16)
+	want(t, "overdue", g.Overdue, 2)
+	want(t, "changes", kinds(s.l), []model.ChangeKind{model.AskGivenUp, model.BackoffBegan})
+	// They are cancelled: two fewer are expected, and the ask is over.
+	c := model.Call{ID: "cancel/g", Verb: model.Cancel, Group: "g", From: 5, To: 3}
+	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	s.target = 3
+	g = s.at(17, model.Outcome{Call: c, Ended: s.now(), Target: 3})
+	want(t, "expected", g.Expected, 3)
+	want(t, "asks", len(g.Asks), 0)
+	want(t, "given up", g.GivenUp(), 0)
+	want(t, "again", kinds(s.l), []model.ChangeKind{model.AskArrived})
+}
+
+// TestTimersAreTheUnitsOwn: an instance's time runs from its own
+// creation, an anonymous unit's from its ask.
+func TestTimersAreTheUnitsOwn(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(2)
+	s.minute = 10
+	s.instance()
+	s.at(10)
+	g := s.at(15)
+	want(t, "overdue", g.Overdue, 1)
+	want(t, "long", g.Waiting[0].Long, false)
+	g = s.at(25)
+	want(t, "long", g.Waiting[0].Long, true)
+	want(t, "given up", g.GivenUp(), 2)
+}
+
+// TestBootingCapacityAfterARestart: with an empty ledger, and after somebody
+// else raised the target, what is on its way is upcoming, and nothing of it is
+// bought again.
+func TestBootingCapacityAfterARestart(t *testing.T) {
+	s := newStage(t, 6)
+	s.fleet(2)
+	s.instance()
+	g := s.at(0)
+	want(t, "missing", g.Missing, 4)
+	want(t, "given up", g.GivenUp(), 0)
+	want(t, "found", g.Asks[0].Found, true)
+	snap := model.NewSnapshot(nil, s.seen(), s.l.Standing(), s.l.rules)
+	want(t, "coming", snap.Groups[0].ComingNodes, 4)
+	s.target = 9
+	g = s.at(1)
+	want(t, "missing after somebody raised the target", g.Missing, 7)
+	// The timer of the raise is the raise's own.
+	want(t, "overdue", s.at(15.5).Overdue, 3)
+	want(t, "overdue", s.at(16).Overdue, 6)
+}
+
+// TestZeroInstancesIsAnAnswer: for an ask that was never filled.
+func TestZeroInstancesIsAnAnswer(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(3)
+	want(t, "overdue", s.at(15).Overdue, 3)
+}
+
+// TestFailedInstances are given up at once, and the group rests: longer each
+// time, until a growth works.
+func TestFailedInstances(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	fail := func(minute float64) model.GroupStanding {
+		s.at(minute)
+		s.grow(1)
+		s.instance(func(in *provider.Instance) {
+			in.Err = &provider.Error{Kind: provider.NoCapacity, Code: "Sold", Message: "out"}
+		})
+		g := s.at(minute + 0.5)
+		s.instances, s.target = nil, 0 // it is removed
+		return g
+	}
+	g := fail(1)
+	want(t, "given up", g.GivenUp(), 1)
+	want(t, "kind", g.Backoff.Kind, provider.NoCapacity)
+	want(t, "rest", g.Backoff.Duration, 5*time.Minute)
+	want(t, "changes", kinds(s.l), []model.ChangeKind{model.CreationFailed, model.BackoffBegan})
+	want(t, "rest while resting", fail(2).Backoff.Duration, 5*time.Minute)
+	want(t, "the next rest", fail(9).Backoff.Duration, 10*time.Minute)
+	want(t, "the next rest", fail(30).Backoff.Duration, 20*time.Minute)
+	want(t, "the most", fail(60).Backoff.Duration, 30*time.Minute)
+	want(t, "the most", fail(100).Backoff.Duration, 30*time.Minute)
+	want(t, "after three hours", fail(100.5+181).Backoff.Duration, 5*time.Minute)
+	// A growth that works ends it.
+	s.at(300)
+	s.grow(1)
+	s.node(s.instance(), corev1.ConditionTrue, s.now())
+	g = s.at(301)
+	want(t, "after a success", g.Backoff, model.Backoff{})
+}
+
+// TestAnEarlierGrowthEndsNoBackoff: units of the ask that failed in part do not
+// clear the failure.
+func TestAnEarlierGrowthEndsNoBackoff(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(2)
+	s.minute = 1
+	bad := s.instance(func(in *provider.Instance) { in.Err = &provider.Error{Kind: provider.Quota} })
+	good := s.instance()
+	s.at(1)
+	s.minute = 2
+	s.node(good, corev1.ConditionTrue, s.now())
+	g := s.at(2)
+	want(t, "kind", g.Backoff.Kind, provider.Quota)
+	_ = bad
+}
+
+// TestLostNode: an instance whose node was deleted has the whole time again to
+// register.
+func TestLostNode(t *testing.T) {
+	s := newStage(t, 1)
+	s.fleet(1)
+	s.at(0)
+	s.nodes = nil
+	g := s.at(1)
+	want(t, "given up", g.GivenUp(), 0)
+	want(t, "missing", g.Missing, 1)
+	want(t, "given up", s.at(15.9).GivenUp(), 0)
+	g = s.at(16)
+	want(t, "given up", g.GivenUp(), 1)
+	want(t, "overdue units beside it", g.Overdue, 0)
+}
+
+// TestKilledMachine: the cloud looks for another one, and it is upcoming.
+func TestKilledMachine(t *testing.T) {
+	s := newStage(t, 3)
+	s.since = t0.Add(-24 * time.Hour)
+	s.fleet(3)
+	s.at(0)
+	s.instances, s.nodes = s.instances[:2], s.nodes[:2]
+	g := s.at(1)
+	want(t, "missing", g.Missing, 1)
+	want(t, "given up", g.GivenUp(), 0)
+	want(t, "overdue", s.at(16).Overdue, 1)
+}
+
+// TestMemory: what is remembered restores the same standing.
+func TestMemory(t *testing.T) {
+	s := newStage(t, 2)
+	s.fleet(2)
+	s.at(0)
+	s.grow(3)
+	s.minute = 1
+	s.instance()
+	s.instance(func(in *provider.Instance) { in.Err = &provider.Error{Kind: provider.NoCapacity} })
+	s.at(1)
+	v := model.NodeVerdict{Node: "i001", Verdict: model.Verdict{Since: t0}}
+	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}, Brakes: []model.Brake{{Group: "g", Class: "c", Reason: model.TemplateMismatch}}})
+	text, err := json.Marshal(s.l.Memory())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m model.Memory
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	again := Restore(s.l.rules, m).Fold(s.seen(), nil)
+	want(t, "changes", len(again.Changes()), 0)
+	a, b := s.l.Fold(s.seen(), nil).Standing(), again.Standing()
+	want(t, "standing", b, a)
+	g := b.Groups["g"]
+	if g.Backoff.Until.IsZero() || len(g.Asks) != 1 || g.Overdue != 0 || b.Nodes["i001"].UnneededSince.IsZero() || len(b.Brakes) != 1 {
+		t.Fatalf("%+v", b)
+	}
+}
+
+// TestHealth is S1, S2 and UC3, by the two numbers.
+func TestHealth(t *testing.T) {
+	for name, c := range map[string]struct {
+		ready, unready, never, others int
+		countOthers                   bool
+		cluster, group                model.Reason
+	}{
+		"all are ready":                        {ready: 10},
+		"three are not":                        {ready: 1, unready: 3},
+		"four of ten are not":                  {ready: 6, unready: 4},
+		"five of ten are not":                  {ready: 5, unready: 5, cluster: model.ClusterUnhealthy, group: model.GroupUnhealthy},
+		"one never started":                    {ready: 9, never: 1, group: model.NodeNeverStarted},
+		"many never started":                   {ready: 4, never: 4, cluster: model.ClusterUnhealthy, group: model.GroupUnhealthy},
+		"others that are not ready":            {ready: 3, others: 20},
+		"others that are not ready, and count": {ready: 3, others: 20, countOthers: true, cluster: model.ClusterUnhealthy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, c.ready+c.unready+c.never)
+			s.l.rules.CountOthers = c.countOthers
+			s.fleet(c.ready + c.unready)
+			s.minute = -30
+			for range c.never {
+				s.node(s.instance(), corev1.ConditionFalse, s.now())
+			}
+			for range c.others {
+				s.others = append(s.others, s.node("x", corev1.ConditionFalse, s.now()))
+				s.nodes = s.nodes[:len(s.nodes)-1]
+			}
+			s.minute = 0
+			for i := range c.unready {
+				s.turn(s.nodes[i], corev1.ConditionFalse)
+			}
+			g := s.at(1)
+			reason := func(v *model.Verdict) model.Reason {
+				if v == nil {
+					return ""
+				}
+				return v.Reason
+			}
+			want(t, "the cluster", reason(s.l.Standing().Unhealthy), c.cluster)
+			want(t, "the group", reason(g.Unhealthy), c.group)
+			if c.cluster != "" {
+				s.at(5)
+				want(t, "since", s.l.Standing().Unhealthy.Since, t0.Add(time.Minute))
+			}
+		})
+	}
+}
+
+// TestMissingNodesMakeAGroupUnhealthy: what did not arrive counts in S2, and not
+// in S1.
+func TestMissingNodesMakeAGroupUnhealthy(t *testing.T) {
+	s := newStage(t, 5)
+	s.fleet(5)
+	s.at(0)
+	s.grow(6)
+	if v := s.at(14).Unhealthy; v != nil {
+		t.Fatalf("while they may still come: %+v", v)
+	}
+	if v := s.at(15).Unhealthy; v == nil || v.Reason != model.GroupUnhealthy {
+		t.Fatalf("%+v", v)
+	}
+	if v := s.l.Standing().Unhealthy; v != nil {
+		t.Fatalf("the cluster: %+v", v)
+	}
+	want(t, "missing since", s.l.Standing().Groups["g"].MissingSince, t0)
+}
+
+// TestRemovedInstance: after a repair's end, an older picture that still has the
+// instance neither counts it nor hides another.
+func TestRemovedInstance(t *testing.T) {
+	s := newStage(t, 2)
+	s.minute = -20
+	s.instance()
+	s.instance()
+	g := s.at(0)
+	want(t, "given up", g.GivenUp(), 2)
+	c := model.Call{ID: "remove/instance", Verb: model.Remove, Group: "g", Instance: "i001"}
+	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	seen := s.seen()
+	s.minute = 1
+	seen.Now = s.now()
+	s.l = s.l.Fold(seen, []model.Outcome{{Call: c, Ended: s.now(), Target: 1}})
+	g = s.l.Standing().Groups["g"]
+	want(t, "expected", g.Expected, 1)
+	want(t, "missing", g.Missing, 1)
+	want(t, "given up", g.GivenUp(), 1)
+}

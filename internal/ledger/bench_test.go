@@ -1,0 +1,70 @@
+package ledger
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// BenchmarkFold folds what has not changed over and over: 15,000 nodes in 200
+// groups, without and with 1,000 asks in flight. Each turn has a newer inventory,
+// so that nothing can be skipped. The allocations must not grow with the nodes:
+// a tenth of them is there to compare.
+func BenchmarkFold(b *testing.B) {
+	for _, c := range []struct{ nodes, groups, asks int }{{15000, 200, 0}, {1500, 200, 0}, {15000, 200, 1000}} {
+		b.Run(fmt.Sprintf("nodes=%d/groups=%d/asks=%d", c.nodes, c.groups, c.asks), func(b *testing.B) {
+			seen := large(c.nodes, c.groups)
+			l := empty().Fold(seen, nil)
+			var p model.Plan
+			for i := range c.asks {
+				g := provider.GroupID(fmt.Sprintf("group-%03d", i%c.groups))
+				n := l.Standing().Groups[g].Expected
+				p.Calls = []model.Call{{ID: fmt.Sprint(i), Verb: model.Grow, Group: g, From: n, To: n + 2}}
+				l = l.Note(&model.Snapshot{Now: seen.Now}, p)
+				l = l.Fold(seen, []model.Outcome{{Call: p.Calls[0], Ended: seen.Now, Target: n + 2}})
+			}
+			for i := range seen.Inventory.Groups {
+				seen.Inventory.Groups[i].Target = l.Standing().Groups[seen.Inventory.Groups[i].ID].Expected
+			}
+			asks := 0
+			for _, g := range l.Standing().Groups {
+				asks += len(g.Asks)
+			}
+			if asks != c.asks {
+				b.Fatalf("%d asks are in flight, want %d", asks, c.asks)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				seen.Now = seen.Now.Add(time.Millisecond)
+				seen.Inventory.AsOf = seen.Now
+				l = l.Fold(seen, nil)
+			}
+		})
+	}
+}
+
+func large(nodes, groups int) model.Observation {
+	o := model.Observation{Now: t0, Inventory: provider.Inventory{AsOf: t0}}
+	for g := range groups {
+		pg := provider.Group{ID: provider.GroupID(fmt.Sprintf("group-%03d", g)), Max: 1000}
+		for i := range nodes / groups {
+			name := fmt.Sprintf("%s-node-%05d", pg.ID, i)
+			pg.Instances = append(pg.Instances, provider.Instance{ID: provider.InstanceID(name), ProviderID: "cloud:///" + name, NodeName: name,
+				State: provider.Running, Created: t0.Add(-time.Hour)})
+			o.Nodes = append(o.Nodes, model.ObservedNode{Object: &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(t0.Add(-time.Hour))},
+				Spec:       corev1.NodeSpec{ProviderID: "cloud:///" + name},
+				Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+			}})
+		}
+		pg.Target = len(pg.Instances)
+		o.Inventory.Groups = append(o.Inventory.Groups, pg)
+	}
+	return o
+}

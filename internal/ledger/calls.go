@@ -1,0 +1,178 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// pause is how long a group rests after a call that failed for no fault of its
+// own, unless the cloud says otherwise.
+const pause = 30 * time.Second
+
+// retry is how long a step of a drain rests after it failed, and a group after a
+// write of which nobody knows how far it went.
+const retry = 5 * time.Second
+
+// end closes a call.
+func (l *Ledger) end(o model.Outcome) {
+	if _, open := l.calls[o.Call.ID]; !open {
+		return // it was told before, or is another leader's
+	}
+	delete(l.calls, o.Call.ID)
+	unknown := o.Err != nil && o.Err.MayHaveHappened
+	switch {
+	case o.Call.Verb == model.Grow:
+		l.endGrow(o, unknown)
+	case o.Call.Verb == model.Cancel:
+		l.endRepair(o, unknown, o.Target >= 0 && o.Target < o.Call.From)
+	case o.Call.Verb == model.Remove && o.Call.Node == "":
+		l.endRepair(o, unknown, true)
+	case o.Call.Verb == model.Remove:
+		l.endRemove(o, unknown)
+	default:
+		l.endTaint(o, unknown)
+	}
+}
+
+func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
+	g := l.group(o.Call.Group)
+	g.expected, g.written = o.Call.To, o.Ended
+	g.pausedUntil, g.failure, g.unsure = time.Time{}, "", o.Err != nil
+	if o.Target >= 0 {
+		g.expected = o.Target
+	} else if o.Err != nil && !unknown {
+		g.expected = o.Call.From
+	}
+	if o.Err == nil || unknown || g.expected > o.Call.From {
+		l.lastGrowth = o.Ended
+	}
+	if o.Err == nil {
+		return
+	}
+	switch {
+	case unknown: // much of it may have happened: the next read tells what is missing
+		g.rest(o, retry)
+	case o.Err.Code == model.CodeNotBegun:
+		g.rest(o, retry)
+	case o.Err.Kind == provider.Conflict: // look again, and decide anew
+	case o.Err.Kind == provider.Unavailable:
+		l.outage(o.Ended)
+	case o.Err.Kind == provider.Throttled: // the account's trouble rather than the group's
+		g.rest(o, pause)
+	default:
+		l.fail(g, o.Ended, o.Err)
+		if until := o.Ended.Add(o.Err.RetryAfter); until.After(g.backoff.Until) {
+			g.backoff.Until = until
+		}
+	}
+}
+
+// rest keeps a group from being written to for a short while.
+func (g *group) rest(o model.Outcome, least time.Duration) {
+	g.pausedUntil, g.failure = o.Ended.Add(max(least, o.Err.RetryAfter)), o.Err.Error()
+}
+
+// outage: the cloud as a whole did not answer, which is no fault of the group
+// that was asked for. No group grows until a newer read, and the next choice is
+// as free as this one was.
+func (l *Ledger) outage(ended time.Time) {
+	for _, g := range l.groups {
+		g.unsure = true
+		if g.written.Before(ended) {
+			g.written = ended
+		}
+	}
+}
+
+// endRepair closes a Cancel, or the removal of an instance without a node. One
+// that changed nothing, though it may be right, is not tried again at once.
+func (l *Ledger) endRepair(o model.Outcome, unknown, changed bool) {
+	g := l.group(o.Call.Group)
+	g.written = o.Ended
+	if o.Target >= 0 {
+		g.expected = o.Target
+	}
+	if in := g.instances[o.Call.Instance]; in != nil && o.Err == nil {
+		in.removed = o.Ended
+	}
+	switch {
+	case o.Err != nil:
+		g.unsure = true
+		if unknown {
+			g.rest(o, retry)
+		} else {
+			g.rest(o, pause)
+		}
+	case !changed:
+		g.pausedUntil, g.failure = o.Ended.Add(pause), "the cloud had nothing that it could take back"
+	}
+}
+
+func (l *Ledger) endTaint(o model.Outcome, unknown bool) {
+	n, ok := l.nodes[o.Call.Node]
+	if !ok {
+		return
+	}
+	n.AwaitVersion = o.ResourceVersion
+	if d := n.Drain; d != nil {
+		next := *d
+		switch {
+		case o.Call.Verb == model.Taint && (o.Err == nil || unknown):
+			next.Stage, next.Since = model.Tainted, o.Ended
+		case o.Call.Verb == model.Taint:
+			// Nothing was written: there is nothing to take back.
+			n.Drain = nil
+			l.lastFailure = o.Ended
+			l.nodes[o.Call.Node] = n
+			return
+		case o.Err == nil:
+			n.Drain = nil
+			n.UnneededSince = time.Time{}
+			l.nodes[o.Call.Node] = n
+			return
+		default:
+			// The taint may still be there: it is tried again, not at once.
+			next.NotBefore = o.Ended.Add(retry)
+		}
+		n.Drain = &next
+	}
+	l.nodes[o.Call.Node] = n
+}
+
+func (l *Ledger) endRemove(o model.Outcome, unknown bool) {
+	g := l.group(o.Call.Group)
+	g.written = o.Ended
+	if o.Target >= 0 {
+		g.expected = o.Target
+	}
+	n, ok := l.nodes[o.Call.Node]
+	if !ok || n.Drain == nil {
+		return
+	}
+	d := *n.Drain
+	switch {
+	case o.Err == nil:
+		d.Stage, d.Since = model.Removed, o.Ended
+		l.lastRemoval = o.Ended
+	case unknown:
+		// A read that began after this says whether it is gone (rule L2).
+		d.Stage, d.Since = model.Removing, o.Ended
+	default:
+		d.Stage, d.Why = model.RollingBack, o.Err.Error()
+		l.lastFailure = o.Ended
+	}
+	n.Drain = &d
+	l.nodes[o.Call.Node] = n
+}
+
+// busy tells whether a write to the group is under way.
+func (l *Ledger) busy(id provider.GroupID) bool {
+	for _, c := range l.calls {
+		if c.Group == id && (c.Node == "" || c.Verb == model.Remove) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,143 @@
+package ledger
+
+import (
+	"maps"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// group is what we know of a group.
+type group struct {
+	id   provider.GroupID
+	pool provider.PoolID
+	// sighted: a target of it has been read.
+	sighted  bool
+	expected int
+	// written is when our last write ended; an inventory whose AsOf is not
+	// after it does not change what is expected (rules L2, L3).
+	written time.Time
+	// A short rest after a call that failed, and why; unsure: a write failed, and
+	// no newer read has shown the target.
+	pausedUntil time.Time
+	failure     string
+	unsure      bool
+	backoff     model.Backoff
+	// asks are the growths in flight, oldest first; instances all that the last
+	// picture had.
+	asks      []model.Ask
+	instances map[provider.InstanceID]*instance
+	records   []*instance // by index of the last picture's instances
+	// before is the AsOf of the picture that was last taken in.
+	before       time.Time
+	missingSince time.Time
+	unhealthy    *model.Verdict
+
+	// What follows is counted anew in each Fold.
+	counts       model.Counts
+	registered   int // nodes that the target counts
+	missing      int
+	overdue      int
+	neverStarted string
+	waiting      []model.Waiting
+	due          time.Time
+}
+
+// instance is what we know of one instance.
+type instance struct {
+	first   time.Time // when it was first seen; zero: not yet
+	removed time.Time // when our removal of it ended
+	// vanished is when its node was last seen to be gone, while it was not.
+	vanished time.Time
+	turn     uint64 // of the Fold that last saw it
+	node     string // its node, empty if it has none
+	state    model.NodeState
+	since    time.Time // the node's creation
+	// asked: it is some ask's unit, or was there without one.
+	asked bool
+	// failed: that the cloud could not make it is on record.
+	failed bool
+}
+
+// begin empties what is counted anew.
+func (g *group) begin() {
+	g.counts, g.registered, g.missing, g.overdue, g.neverStarted = model.Counts{}, 0, 0, 0, ""
+	g.waiting, g.due = g.waiting[:0], time.Time{}
+}
+
+// fill finds the record of each instance of a picture, and forgets those of
+// others.
+func (g *group) fill(pg *provider.Group) {
+	g.records = g.records[:0]
+	for i := range pg.Instances {
+		in := g.instances[pg.Instances[i].ID]
+		if in == nil {
+			in = &instance{}
+			g.instances[pg.Instances[i].ID] = in
+		}
+		g.records = append(g.records, in)
+	}
+	if len(g.instances) == len(g.records) {
+		return
+	}
+	there := make(map[*instance]bool, len(g.records))
+	for _, in := range g.records {
+		there[in] = true
+	}
+	maps.DeleteFunc(g.instances, func(_ provider.InstanceID, in *instance) bool { return !there[in] })
+}
+
+// wake brings the instant forward at which time alone changes the group.
+func (g *group) wake(at time.Time) {
+	if g.due.IsZero() || at.Before(g.due) {
+		g.due = at
+	}
+}
+
+func (g *group) standing() model.GroupStanding {
+	return model.GroupStanding{
+		Expected: g.expected, Backoff: g.backoff, PausedUntil: g.pausedUntil, Failure: g.failure, Unsure: g.unsure,
+		Asks: copyOf(g.asks), Counts: g.counts, Unhealthy: g.unhealthy,
+		Overdue: g.overdue, Waiting: append([]model.Waiting(nil), g.waiting...),
+		Missing: g.missing, MissingSince: g.missingSince, Due: g.due,
+	}
+}
+
+// targets takes over observed targets where no write of ours is newer.
+func (l *Ledger) targets(seen model.Observation) {
+	inv := &seen.Inventory
+	if inv.AsOf.IsZero() {
+		return
+	}
+	for i := range inv.Groups {
+		pg := &inv.Groups[i]
+		g := l.group(pg.ID)
+		g.pool = pg.Pool
+		if pg.Err != nil {
+			continue // it stays as it is known; never read yet, nothing is known of it, least of all zero
+		}
+		if !g.sighted || (inv.AsOf.After(g.written) && !l.busy(pg.ID)) {
+			g.expected, g.unsure, g.sighted = pg.Target, false, true
+		}
+	}
+	for id, g := range l.groups {
+		if !inInventory(inv, id) && !l.busy(id) {
+			delete(l.groups, id)
+			l.changed(model.Change{Kind: model.GroupForgotten, Group: g.id})
+		}
+	}
+}
+
+// inInventory tells whether the picture has the group. Groups mostly come in the
+// order of their ids; nothing relies on it.
+func inInventory(inv *provider.Inventory, id provider.GroupID) bool {
+	for i := range inv.Groups {
+		if inv.Groups[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Ledger) changed(c model.Change) { l.changes = append(l.changes, c) }

@@ -1,0 +1,92 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// health answers S1: is the cluster, by and large, in a shape to be acted on?
+// Nodes that are on their way out, up or in count neither for nor against it.
+func (l *Ledger) health(now time.Time) {
+	for _, g := range l.order {
+		l.counts = l.counts.Plus(g.counts)
+	}
+	c := l.counts
+	if l.rules.CountOthers {
+		c = c.Plus(l.others)
+	}
+	amiss, all := c.Unready+c.NeverStarted, c.Total-c.BeingDeleted
+	if !l.rules.TooMany(amiss, all) {
+		l.unhealthy = nil
+		return
+	}
+	l.unhealthy = since(l.unhealthy, now, model.Verdict{
+		Reason: model.ClusterUnhealthy,
+		Detail: fmt.Sprintf("%d of %d nodes are not ready", amiss, all),
+		Fix:    fmt.Sprintf("at most %d nodes, or %.0f%% of them, are not ready", l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
+	})
+}
+
+// groupHealth answers S2: is the group in a shape to grow? One node that never
+// started is enough to say no (UC3).
+func (l *Ledger) groupHealth(g *group, now time.Time) {
+	long := 0
+	for i := range g.waiting {
+		if g.waiting[i].Long && g.waiting[i].Err == nil {
+			long++
+		}
+	}
+	c := &g.counts
+	amiss := c.Unready + c.NeverStarted + g.overdue + long
+	all := c.Total - c.BeingDeleted + g.overdue + long
+	switch {
+	case l.rules.TooMany(amiss, all):
+		g.unhealthy = since(g.unhealthy, now, model.Verdict{
+			Reason: model.GroupUnhealthy, Detail: fmt.Sprintf("%d of its %d nodes are missing or not ready", amiss, all),
+			Fix: fmt.Sprintf("at most %d of them, or %.0f%%, are", l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
+		})
+	case c.NeverStarted > 0:
+		g.unhealthy = since(g.unhealthy, now, model.Verdict{
+			Reason: model.NodeNeverStarted, Detail: fmt.Sprintf("%d nodes did not become ready in time, %s among them", c.NeverStarted, g.neverStarted),
+			Fix: "they become ready, or go",
+		})
+	default:
+		g.unhealthy = nil
+	}
+}
+
+// since keeps the time at which a verdict of the same reason began.
+func since(before *model.Verdict, now time.Time, v model.Verdict) *model.Verdict {
+	v.Since = now
+	if before != nil && before.Reason == v.Reason {
+		v.Since = before.Since
+	}
+	return &v
+}
+
+// fail makes a group rest after a growth that failed: longer each time, unless
+// it rests already.
+func (l *Ledger) fail(g *group, now time.Time, e *provider.Error) {
+	b := &g.backoff
+	switch {
+	case b.Since.IsZero() || now.Sub(b.Since) > l.rules.BackoffReset:
+		b.Duration = l.rules.BackoffFirst
+	case !now.Before(b.Until):
+		b.Duration = min(2*b.Duration, l.rules.BackoffMost)
+	}
+	b.Duration = max(b.Duration, l.rules.BackoffFirst)
+	b.Since, b.Until = now, now.Add(b.Duration)
+	b.Kind, b.Code, b.Message = e.Kind, e.Code, e.Error()
+	l.changed(model.Change{Kind: model.BackoffBegan, Group: g.id, Cause: e.Kind, Message: fmt.Sprintf("for %s: %s", b.Duration, b.Message)})
+}
+
+// rested forgets a failure that is long over.
+func (l *Ledger) rested(g *group, now time.Time) {
+	if b := g.backoff; !b.Since.IsZero() && now.Sub(b.Since) > l.rules.BackoffReset && !now.Before(b.Until) {
+		g.backoff = model.Backoff{}
+		l.changed(model.Change{Kind: model.BackoffEnded, Group: g.id, Message: fmt.Sprintf("nothing failed for %s", l.rules.BackoffReset)})
+	}
+}

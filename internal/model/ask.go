@@ -1,0 +1,125 @@
+package model
+
+import (
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Ask is a growth in flight, and how far each of its units has come: asked →
+// instance exists → node registered → ready, or given up.
+type Ask struct {
+	ID    string           `json:"id"`
+	Group provider.GroupID `json:"group"`
+	// At is when the timers of its anonymous units started (rule L8); those of a
+	// unit with an instance start at the instance's creation.
+	At time.Time `json:"at"`
+	// Found: we did not ask for it. Somebody else raised the target, or a leader
+	// before us did.
+	Found bool `json:"found,omitempty"`
+	// For names the classes of pods that it was bought for, by digest.
+	For   []string `json:"for,omitempty"`
+	Units []Unit   `json:"units"`
+}
+
+// Unit is one node that was asked for. An empty Instance means that the cloud
+// has not named one yet.
+type Unit struct {
+	Instance   provider.InstanceID `json:"instance,omitempty"`
+	Node       string              `json:"node,omitempty"`
+	Exists     time.Time           `json:"exists,omitzero"`
+	Registered time.Time           `json:"registered,omitzero"`
+	Ready      time.Time           `json:"ready,omitzero"`
+	// GivenUp is when it was given up, and Why the reason.
+	GivenUp time.Time `json:"givenUp,omitzero"`
+	Why     string    `json:"why,omitempty"`
+}
+
+// Open tells whether the unit has neither registered nor been given up.
+func (u *Unit) Open() bool { return u.Registered.IsZero() && u.GivenUp.IsZero() }
+
+// Arrival is a node of an ask that has become ready, as long as what it was
+// bought for may still wait.
+type Arrival struct {
+	Node  string           `json:"node"`
+	Group provider.GroupID `json:"group"`
+	Ready time.Time        `json:"ready"`
+	For   []string         `json:"for"`
+}
+
+// Brake holds a group for one class of pods: a node of the group came up, and
+// does not help that class. It stands until the template or the pods change.
+type Brake struct {
+	Group provider.GroupID `json:"group"`
+	Class string           `json:"class"` // digest
+	// Template is the digest of the template that the promise was made from.
+	Template string    `json:"template"`
+	Reason   Reason    `json:"reason"` // TemplateMismatch or SchedulerDisagrees
+	Detail   string    `json:"detail"`
+	Node     string    `json:"node"`
+	Since    time.Time `json:"since"`
+}
+
+// Backoff is a group's rest after a growth that failed. It stands, for the next
+// one's length, until a growth succeeds or the reset time is over.
+type Backoff struct {
+	// Until is when the group may grow again; Duration how long this rest is.
+	Until    time.Time     `json:"until"`
+	Duration time.Duration `json:"duration"`
+	// Since is the last failure; Kind, Code and Message say what it was.
+	Since   time.Time     `json:"since"`
+	Kind    provider.Kind `json:"kind"`
+	Code    string        `json:"code,omitempty"`
+	Message string        `json:"message,omitempty"`
+}
+
+// Memory is what must survive a restart or a change of leader, beside what can
+// be read from the cluster and the cloud.
+type Memory struct {
+	Asks     []Ask                          `json:"asks,omitempty"`
+	Arrivals []Arrival                      `json:"arrivals,omitempty"`
+	Brakes   []Brake                        `json:"brakes,omitempty"`
+	Backoffs map[provider.GroupID]Backoff   `json:"backoffs,omitempty"`
+	Unneeded map[string]time.Time           `json:"unneeded,omitempty"` // node → since when
+	Missing  map[provider.GroupID]time.Time `json:"missing,omitempty"`  // group → since when it misses nodes
+	// The last growth, removal and failed removal, for the delays after them.
+	LastGrowth  time.Time `json:"lastGrowth,omitzero"`
+	LastRemoval time.Time `json:"lastRemoval,omitzero"`
+	LastFailure time.Time `json:"lastFailure,omitzero"`
+}
+
+// ChangeKind is what happened in the registry.
+type ChangeKind string
+
+// The kinds of change.
+const (
+	// AskGivenUp: units did not arrive in time.
+	AskGivenUp ChangeKind = "AskGivenUp"
+	// AskArrived: all units of an ask are ready, or given up.
+	AskArrived ChangeKind = "AskArrived"
+	// CreationFailed: the cloud could not make an instance.
+	CreationFailed ChangeKind = "CreationFailed"
+	// BackoffBegan and BackoffEnded: a group's rest after failed growth.
+	BackoffBegan ChangeKind = "BackoffBegan"
+	BackoffEnded ChangeKind = "BackoffEnded"
+	// GroupForgotten: the cloud has not had it for a while.
+	GroupForgotten ChangeKind = "GroupForgotten"
+)
+
+// Codes of errors that are ours: a call that act did not begin, and units that
+// did not arrive in time.
+const (
+	CodeNotBegun = "NotBegun"
+	CodeTimeout  = "timeout"
+)
+
+// Change is something that happened in the registry, for events and metrics.
+type Change struct {
+	Kind     ChangeKind
+	Group    provider.GroupID
+	Instance provider.InstanceID
+	Count    int
+	// Cause is the kind of the error behind it, empty if there is none.
+	Cause   provider.Kind
+	Message string
+}

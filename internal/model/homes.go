@@ -1,0 +1,66 @@
+package model
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Homes finds the group and the instance of a node, by index: by exact provider
+// id, else by the node's name (rule P6).
+type Homes struct {
+	byID, byName map[string]Home
+}
+
+// Home is an instance: Group indexes the groups, Instance its instances.
+type Home struct{ Group, Instance int }
+
+// NewHomes takes in the instances of n groups.
+func NewHomes(n int, group func(int) *provider.Group) Homes {
+	h := Homes{byID: map[string]Home{}, byName: map[string]Home{}}
+	h.Fill(n, group)
+	return h
+}
+
+// Fill replaces what is in it, and keeps its memory.
+func (h *Homes) Fill(n int, group func(int) *provider.Group) {
+	clear(h.byID)
+	clear(h.byName)
+	for i := range n {
+		g := group(i)
+		for j := range g.Instances {
+			in := &g.Instances[j]
+			if in.ProviderID != "" {
+				h.byID[in.ProviderID] = Home{i, j}
+			}
+			if in.NodeName != "" {
+				h.byName[in.NodeName] = Home{i, j}
+			}
+		}
+	}
+}
+
+// Of finds the home of a node.
+func (h *Homes) Of(n *corev1.Node) (Home, bool) {
+	at, ok := h.byID[n.Spec.ProviderID]
+	if !ok || n.Spec.ProviderID == "" {
+		at, ok = h.byName[n.Name]
+	}
+	return at, ok
+}
+
+// CountedByTarget tells whether the target still counts a node that is on its
+// way out: the cloud has not begun to delete its instance, as far as is seen or
+// as it told us.
+func CountedByTarget(d *Drain, in *provider.Instance) bool {
+	return (in == nil || in.State != provider.Deleting) && (d == nil || d.Stage != Removed)
+}
+
+func (g *Group) instance(id provider.InstanceID) *provider.Instance {
+	for i := range g.Instances {
+		if g.Instances[i].ID == id {
+			return &g.Instances[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package model
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// NodeState is the one class that the registry puts a node into, or an
+// instance that has no node. The first that matches counts, in this order.
+type NodeState string
+
+// The states.
+const (
+	// StateBeingDeleted: its removal is under way, ours or anybody's.
+	StateBeingDeleted NodeState = "BeingDeleted"
+	// StateSuspended: the cloud has put it to sleep (condition Suspended).
+	StateSuspended NodeState = "Suspended"
+	// StateReady: pods may be expected to start there.
+	StateReady NodeState = "Ready"
+	// StateYoung: it has never been ready, and still has time.
+	StateYoung NodeState = "Young"
+	// StateNeverStarted: it has never been ready, and its start time is over.
+	StateNeverStarted NodeState = "NeverStarted"
+	// StateUnready: it was ready once and is not now.
+	StateUnready NodeState = "Unready"
+	// StateUnregistered: an instance without a node, which still has time.
+	StateUnregistered NodeState = "Unregistered"
+	// StateLongUnregistered: an instance without a node, whose time is over.
+	StateLongUnregistered NodeState = "LongUnregistered"
+)
+
+// conditionSuspended is set by clouds that put nodes to sleep.
+const conditionSuspended corev1.NodeConditionType = "Suspended"
+
+// StateOf puts a node into its class. The instance may be nil; startup is how
+// long the node may take to become ready. Until is when a young node's time is
+// over, zero for others.
+func StateOf(n *corev1.Node, in *provider.Instance, d *Drain, now time.Time, startup time.Duration) (state NodeState, until time.Time) {
+	switch {
+	case n.DeletionTimestamp != nil,
+		in != nil && in.State == provider.Deleting,
+		d != nil && d.Stage != RollingBack,
+		HasTaint(n, TaintToBeDeleted):
+		return StateBeingDeleted, time.Time{}
+	case hasCondition(n, conditionSuspended):
+		return StateSuspended, time.Time{}
+	case NodeReady(n):
+		return StateReady, time.Time{}
+	case !neverReady(n):
+		return StateUnready, time.Time{}
+	}
+	until = n.CreationTimestamp.Add(startup)
+	if now.Before(until) {
+		return StateYoung, until
+	}
+	return StateNeverStarted, until
+}
+
+// HasTaint tells whether the node has a taint with this key.
+func HasTaint(n *corev1.Node, key string) bool {
+	for i := range n.Spec.Taints {
+		if n.Spec.Taints[i].Key == key {
+			return true
+		}
+	}
+	return false
+}
+
+func hasCondition(n *corev1.Node, kind corev1.NodeConditionType) bool {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == kind {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// registering is how far apart a node's creation and the first word on its
+// readiness may be, clocks included.
+const registering = time.Minute
+
+// neverReady tells whether a node that is not ready has never been. Its Ready
+// condition has then not changed since it registered. A node that broke within
+// its first minute is taken for one that boots: we err to not buying twice.
+func neverReady(n *corev1.Node) bool {
+	for i := range n.Status.Conditions {
+		c := &n.Status.Conditions[i]
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return !c.LastTransitionTime.After(n.CreationTimestamp.Add(registering))
+		}
+	}
+	return true
+}
+
+// NodeReady tells whether pods may be expected to start on the node: its Ready
+// condition is True, no taint says that it is not ready, and it lacks neither
+// disk nor network.
+func NodeReady(n *corev1.Node) bool { return UnreadyWhy(n) == "" }
+
+// UnreadyWhy tells why pods may not be expected to start on the node; empty if
+// they may.
+func UnreadyWhy(n *corev1.Node) string {
+	ready := false
+	for i := range n.Status.Conditions {
+		switch c := &n.Status.Conditions[i]; c.Type {
+		case corev1.NodeReady:
+			if c.Status != corev1.ConditionTrue {
+				return fmt.Sprintf("Ready is %s (%s)", c.Status, c.Reason)
+			}
+			ready = true
+		case corev1.NodeDiskPressure, corev1.NodeNetworkUnavailable:
+			if c.Status == corev1.ConditionTrue {
+				return string(c.Type)
+			}
+		}
+	}
+	if !ready {
+		return "it has not said that it is ready"
+	}
+	for i := range n.Spec.Taints {
+		switch key := n.Spec.Taints[i].Key; key {
+		case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeDiskPressure, corev1.TaintNodeNetworkUnavailable:
+			return "taint " + key
+		}
+	}
+	return ""
+}
+
+// UnreadySince is when the node last stopped to be ready, as its Ready condition
+// tells; zero if it does not.
+func UnreadySince(n *corev1.Node) time.Time {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// lacksResource tells whether a node that is not ready lacks disk or network,
+// and nothing else is known to be wrong with it.
+func lacksResource(n *corev1.Node) bool {
+	ready := false
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	return ready && !HasTaint(n, corev1.TaintNodeNotReady) && !HasTaint(n, corev1.TaintNodeUnreachable)
+}
+
+// Counts counts nodes by state, of a group or of all groups.
+type Counts struct {
+	// Total is the registered nodes: all but the last two.
+	Total        int
+	Ready        int
+	Young        int
+	NeverStarted int
+	Suspended    int
+	BeingDeleted int
+	Unready      int
+	// ResourceUnready are those of Unready that only lack disk or network.
+	ResourceUnready  int
+	Unregistered     int
+	LongUnregistered int
+}
+
+// Add counts one node; n is nil for an instance without one.
+func (c *Counts) Add(s NodeState, n *corev1.Node) {
+	if n != nil {
+		c.Total++
+	}
+	switch s {
+	case StateReady:
+		c.Ready++
+	case StateYoung:
+		c.Young++
+	case StateNeverStarted:
+		c.NeverStarted++
+	case StateSuspended:
+		c.Suspended++
+	case StateBeingDeleted:
+		c.BeingDeleted++
+	case StateUnready:
+		c.Unready++
+		if lacksResource(n) {
+			c.ResourceUnready++
+		}
+	case StateUnregistered:
+		c.Unregistered++
+	case StateLongUnregistered:
+		c.LongUnregistered++
+	}
+}
+
+// Plus adds two counts.
+func (c Counts) Plus(o Counts) Counts {
+	return Counts{
+		c.Total + o.Total, c.Ready + o.Ready, c.Young + o.Young, c.NeverStarted + o.NeverStarted, c.Suspended + o.Suspended,
+		c.BeingDeleted + o.BeingDeleted, c.Unready + o.Unready, c.ResourceUnready + o.ResourceUnready,
+		c.Unregistered + o.Unregistered, c.LongUnregistered + o.LongUnregistered,
+	}
+}

@@ -1,0 +1,48 @@
+package model
+
+import (
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Rules say which pods count, and when the registry gives up.
+type Rules struct {
+	// ExpendableBelow: pods of a lower priority take no room and get none.
+	ExpendableBelow int32
+	// StartupTime is how long a registered node may take to become ready, and
+	// ProvisionTime how long a unit may take to register.
+	StartupTime, ProvisionTime time.Duration
+	// MaxUnready and MaxUnreadyShare bound what may be amiss: a cluster, or a
+	// group, is unhealthy when more nodes than the first and more than that share
+	// of all (0 to 1) are.
+	MaxUnready      int
+	MaxUnreadyShare float64
+	// CountOthers lets nodes of no group count in the cluster's health.
+	CountOthers bool
+	// After a growth that failed a group rests for BackoffFirst, after the next
+	// for twice as long, BackoffMost at most; after BackoffReset without a failure
+	// it starts anew.
+	BackoffFirst, BackoffMost, BackoffReset time.Duration
+}
+
+// Startup is how long a node of the group may take to become ready.
+func (r Rules) Startup(g *provider.Group) time.Duration {
+	if t := g.Options.MaxNodeStartupTime; t != nil {
+		return *t
+	}
+	return r.StartupTime
+}
+
+// Provision is how long a unit of the group may take to register.
+func (r Rules) Provision(g *provider.Group) time.Duration {
+	if t := g.Options.MaxNodeProvisionTime; t != nil {
+		return *t
+	}
+	return r.ProvisionTime
+}
+
+// TooMany tells whether so many of all are too many to be amiss.
+func (r Rules) TooMany(amiss, all int) bool {
+	return amiss > r.MaxUnready && float64(amiss) > r.MaxUnreadyShare*float64(all)
+}

@@ -1,0 +1,179 @@
+// Package status is the status ConfigMap as a value: the document that people
+// and exporters read, and the memory that survives a restart beside it.
+//
+// What flows in: a cycle, and the document before it, for the times since when
+// things stand as they do. What flows out: the document, as text, and back;
+// the memory, as the text of an annotation, and back. Nothing here reads a
+// clock, a cluster or a file.
+//
+// Who may import it: report, which writes the ConfigMap, and cli, which shows
+// it to a person. It imports model and provider.
+package status
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Where things are in the ConfigMap.
+const (
+	// Key is the document's, in the ConfigMap's data.
+	Key = "status"
+	// LastUpdated is the annotation that says when the document was made.
+	LastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
+	// MemoryAnnotation holds the memory.
+	MemoryAnnotation = "plimsoll.dev/memory"
+)
+
+// timeLayout is how the document and its annotation write the time; existing
+// exporters parse it.
+const timeLayout = "2006-01-02 15:04:05.999999999 -0700 MST"
+
+// State is the word for how one thing stands.
+type State string
+
+// The states, as existing exporters know them.
+const (
+	Initializing State = "Initializing"
+	Running      State = "Running"
+
+	Healthy   State = "Healthy"
+	Unhealthy State = "Unhealthy"
+
+	InProgress State = "InProgress"
+	NoActivity State = "NoActivity"
+	Backoff    State = "Backoff"
+
+	CandidatesPresent State = "CandidatesPresent"
+	NoCandidates      State = "NoCandidates"
+)
+
+// Document is the status of the autoscaler, the cluster and each node group.
+// Its names are the Cluster Autoscaler's, and must stay: others parse them.
+type Document struct {
+	Time             string      `json:"time,omitempty"`
+	AutoscalerStatus State       `json:"autoscalerStatus,omitempty"`
+	Message          string      `json:"message,omitempty"`
+	ClusterWide      ClusterWide `json:"clusterWide"`
+	NodeGroups       []NodeGroup `json:"nodeGroups,omitempty"`
+}
+
+// ClusterWide is the whole cluster's, nodes of no group included.
+type ClusterWide struct {
+	Health    ClusterHealth  `json:"health"`
+	ScaleUp   ClusterScaleUp `json:"scaleUp"`
+	ScaleDown ScaleDown      `json:"scaleDown"`
+}
+
+// Times are when a thing was last looked at, and since when it stands so.
+type Times struct {
+	LastProbeTime      metav1.Time `json:"lastProbeTime"`
+	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
+}
+
+// ClusterHealth is whether the cluster is in a shape to be acted on (S1).
+type ClusterHealth struct {
+	Status     State      `json:"status,omitempty"`
+	NodeCounts NodeCounts `json:"nodeCounts"`
+	Times      `json:",inline"`
+}
+
+// ClusterScaleUp is whether any group grows.
+type ClusterScaleUp struct {
+	Status State `json:"status,omitempty"`
+	Times  `json:",inline"`
+}
+
+// ScaleDown counts the nodes that nothing needs.
+type ScaleDown struct {
+	Status     State `json:"status,omitempty"`
+	Candidates int   `json:"candidates,omitempty"`
+	Times      `json:",inline"`
+}
+
+// NodeGroup is one group's.
+type NodeGroup struct {
+	Name      string       `json:"name,omitempty"`
+	Health    GroupHealth  `json:"health"`
+	ScaleUp   GroupScaleUp `json:"scaleUp"`
+	ScaleDown ScaleDown    `json:"scaleDown"`
+}
+
+// GroupHealth is whether the group is in a shape to grow (S2), and its size.
+type GroupHealth struct {
+	Status              State      `json:"status,omitempty"`
+	NodeCounts          NodeCounts `json:"nodeCounts"`
+	CloudProviderTarget int        `json:"cloudProviderTarget"`
+	MinSize             int        `json:"minSize"`
+	MaxSize             int        `json:"maxSize"`
+	Times               `json:",inline"`
+}
+
+// GroupScaleUp is whether the group grows, or why it does not.
+type GroupScaleUp struct {
+	Status      State       `json:"status,omitempty"`
+	BackoffInfo BackoffInfo `json:"backoffInfo"`
+	Times       `json:",inline"`
+}
+
+// BackoffInfo is the failure that the group rests after; empty if it does not.
+type BackoffInfo struct {
+	ErrorCode    string `json:"errorCode,omitempty"`
+	ErrorMessage string `json:"errorMessage,omitempty"`
+}
+
+// NodeCounts counts nodes, and instances that have none.
+type NodeCounts struct {
+	Registered Registered `json:"registered"`
+	// LongUnregistered have had their time to register; Unregistered have not.
+	LongUnregistered int `json:"longUnregistered"`
+	Unregistered     int `json:"unregistered"`
+}
+
+// Registered counts nodes; each but Total counts in one field only.
+type Registered struct {
+	Total        int     `json:"total"`
+	Ready        int     `json:"ready"`
+	NotStarted   int     `json:"notStarted"`
+	Suspended    int     `json:"suspended"`
+	BeingDeleted int     `json:"beingDeleted,omitempty"`
+	Unready      Unready `json:"unready"`
+}
+
+// Unready counts nodes that are not ready and should be. ResourceUnready are
+// those of Total that lack a resource only.
+type Unready struct {
+	Total           int `json:"total"`
+	ResourceUnready int `json:"resourceUnready"`
+}
+
+// Stamp writes a time as the document does.
+func Stamp(at time.Time) string { return at.UTC().Format(timeLayout) }
+
+// Made tells when the document was made; zero if it does not say.
+func (d Document) Made() time.Time {
+	at, err := time.Parse(timeLayout, d.Time)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// Parse reads a document. Fields that it does not know are left out.
+func Parse(text string) (Document, error) {
+	var d Document
+	if text == "" {
+		return d, errors.New("it is empty")
+	}
+	if err := yaml.Unmarshal([]byte(text), &d); err != nil {
+		return Document{}, fmt.Errorf("it is not the document that was expected: %w", err)
+	}
+	if d.AutoscalerStatus == "" {
+		return Document{}, errors.New("it has no autoscalerStatus; autoscalers of before 2024 wrote free text there")
+	}
+	return d, nil
+}

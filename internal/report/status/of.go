@@ -1,0 +1,227 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+const (
+	// maxError is how many characters of an error's message are shown.
+	maxError  = 500
+	truncated = "<truncated>"
+	// maxText is how long the document may be, in bytes. The API server takes
+	// 1 MiB of data.
+	maxText = 1_000_000
+)
+
+// Starting is the document of a process that leads and has not looked yet.
+func Starting(now time.Time) Document {
+	return Document{Time: Stamp(now), AutoscalerStatus: Initializing}
+}
+
+// Of writes down how the cluster stands after a cycle. What stands as it did in
+// the document before keeps the time since when it does.
+func Of(now time.Time, c model.Cycle, before Document) Document {
+	s := c.Snapshot
+	d := Document{Time: Stamp(now), AutoscalerStatus: Running}
+	candidates := map[provider.GroupID]int{}
+	for i := range c.Plan.Unneeded {
+		candidates[c.Plan.Unneeded[i].Group]++
+	}
+	was := make(map[string]*NodeGroup, len(before.NodeGroups))
+	for i := range before.NodeGroups {
+		was[before.NodeGroups[i].Name] = &before.NodeGroups[i]
+	}
+	// 1. Groups.
+	growing := false
+	d.NodeGroups = make([]NodeGroup, 0, len(s.Groups))
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		old := was[string(g.ID)]
+		if old == nil {
+			old = &NodeGroup{}
+		}
+		d.NodeGroups = append(d.NodeGroups, groupOf(now, g, candidates[g.ID], old))
+		growing = growing || Growing(g)
+	}
+	// 2. The cluster.
+	old := &before.ClusterWide
+	health := Healthy
+	if v := s.Unhealthy; v != nil {
+		health = Unhealthy
+		d.Message = string(v.Reason) + ": " + v.Detail + "; nothing is bought or removed"
+	}
+	up := NoActivity
+	if growing {
+		up = InProgress
+	}
+	d.ClusterWide = ClusterWide{
+		Health:    ClusterHealth{health, CountsOf(s.Counts.Plus(s.Others)), times(now, health, old.Health.Status, old.Health.Times)},
+		ScaleUp:   ClusterScaleUp{up, times(now, up, old.ScaleUp.Status, old.ScaleUp.Times)},
+		ScaleDown: scaleDown(now, len(c.Plan.Unneeded), old.ScaleDown),
+	}
+	return d
+}
+
+func groupOf(now time.Time, g *model.Group, candidates int, old *NodeGroup) NodeGroup {
+	health := Healthy
+	if g.Unhealthy != nil {
+		health = Unhealthy
+	}
+	up, info := NoActivity, BackoffInfo{}
+	if Resting(g, now) {
+		up = Backoff
+		info = BackoffInfo{cmp.Or(g.Backoff.Code, string(g.Backoff.Kind)), cut(g.Backoff.Message)}
+	}
+	if health == Unhealthy {
+		up = Unhealthy
+	}
+	// A growth under way goes on, whatever the next one would meet.
+	if Growing(g) {
+		up = InProgress
+	}
+	return NodeGroup{
+		Name: string(g.ID),
+		Health: GroupHealth{
+			Status: health, NodeCounts: CountsOf(g.Counts), CloudProviderTarget: g.Expected, MinSize: g.Min, MaxSize: g.Max,
+			Times: times(now, health, old.Health.Status, old.Health.Times),
+		},
+		ScaleUp:   GroupScaleUp{up, info, times(now, up, old.ScaleUp.Status, old.ScaleUp.Times)},
+		ScaleDown: scaleDown(now, candidates, old.ScaleDown),
+	}
+}
+
+// Growing tells whether a growth of the group is under way: a call, or units
+// that are waited for until they are ready.
+func Growing(g *model.Group) bool {
+	if g.Busy != nil && g.Busy.Verb == model.Grow && g.Busy.Group == g.ID {
+		return true
+	}
+	return slices.ContainsFunc(g.Asks, func(a model.Ask) bool { return Progress(a).Waiting() > 0 })
+}
+
+// Resting tells whether the group does not grow because growth failed there.
+func Resting(g *model.Group, now time.Time) bool { return now.Before(g.Backoff.Until) }
+
+// Tally is how far the units of an ask are; each counts once.
+type Tally struct{ Asked, Exist, Registered, Ready, GivenUp int }
+
+// Waiting is how many units are still waited for.
+func (t Tally) Waiting() int { return t.Asked + t.Exist + t.Registered }
+
+// Progress counts the units of an ask by how far they are.
+func Progress(a model.Ask) Tally {
+	var t Tally
+	for i := range a.Units {
+		switch u := &a.Units[i]; {
+		case !u.GivenUp.IsZero():
+			t.GivenUp++
+		case !u.Ready.IsZero():
+			t.Ready++
+		case !u.Registered.IsZero():
+			t.Registered++
+		case u.Instance != "":
+			t.Exist++
+		default:
+			t.Asked++
+		}
+	}
+	return t
+}
+
+// CountsOf puts the registry's states into the document's. A node that never
+// started is unready there; one that still has time has not started.
+func CountsOf(c model.Counts) NodeCounts {
+	return NodeCounts{
+		Registered: Registered{
+			Total: c.Total, Ready: c.Ready, NotStarted: c.Young, Suspended: c.Suspended, BeingDeleted: c.BeingDeleted,
+			Unready: Unready{Total: c.Unready + c.NeverStarted, ResourceUnready: c.ResourceUnready},
+		},
+		LongUnregistered: c.LongUnregistered, Unregistered: c.Unregistered,
+	}
+}
+
+func scaleDown(now time.Time, candidates int, old ScaleDown) ScaleDown {
+	state := NoCandidates
+	if candidates > 0 {
+		state = CandidatesPresent
+	}
+	return ScaleDown{state, candidates, times(now, state, old.Status, old.Times)}
+}
+
+func times(now time.Time, is, was State, before Times) Times {
+	t := Times{metav1.NewTime(now.UTC()), metav1.NewTime(now.UTC())}
+	if is == was && !before.LastTransitionTime.IsZero() {
+		t.LastTransitionTime = before.LastTransitionTime
+	}
+	return t
+}
+
+func cut(message string) string {
+	if utf8.RuneCountInString(message) <= maxError {
+		return message
+	}
+	return string([]rune(message)[:maxError]) + truncated
+}
+
+// WithoutTimes is the document without what changes by looking again.
+func (d Document) WithoutTimes() Document {
+	d.Time = ""
+	never := metav1.Time{}
+	d.ClusterWide.Health.LastProbeTime, d.ClusterWide.ScaleUp.LastProbeTime, d.ClusterWide.ScaleDown.LastProbeTime = never, never, never
+	d.NodeGroups = slices.Clone(d.NodeGroups)
+	for i := range d.NodeGroups {
+		g := &d.NodeGroups[i]
+		g.Health.LastProbeTime, g.ScaleUp.LastProbeTime, g.ScaleDown.LastProbeTime = never, never, never
+	}
+	return d
+}
+
+// Text is the document as YAML. Of too many groups for one ConfigMap, those
+// where something is amiss or under way are kept, and the message says how many
+// are left out.
+func (d Document) Text() (string, error) {
+	text, err := yaml.Marshal(d)
+	if err != nil || len(text) <= maxText {
+		return string(text), err
+	}
+	all := slices.Clone(d.NodeGroups)
+	slices.SortStableFunc(all, func(a, b NodeGroup) int { return cmp.Compare(calm(a), calm(b)) })
+	message := d.Message
+	for keep := len(all) * maxText / len(text); keep >= 0; keep -= 1 + keep/20 {
+		d.NodeGroups = slices.SortedFunc(slices.Values(all[:keep]), func(a, b NodeGroup) int { return cmp.Compare(a.Name, b.Name) })
+		d.Message = message
+		if d.Message != "" {
+			d.Message += "; "
+		}
+		d.Message += strconv.Itoa(len(all)-keep) + " groups do not fit in here"
+		if text, err = yaml.Marshal(d); err != nil || len(text) <= maxText {
+			break
+		}
+	}
+	return string(text), err
+}
+
+// calm ranks groups: the lower, the more there is to see.
+func calm(g NodeGroup) int {
+	switch {
+	case g.Health.Status == Unhealthy:
+		return 0
+	case g.ScaleUp.Status == Backoff:
+		return 1
+	case g.ScaleUp.Status == InProgress:
+		return 2
+	case g.ScaleDown.Candidates > 0:
+		return 3
+	}
+	return 4
+}

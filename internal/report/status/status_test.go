@@ -1,0 +1,366 @@
+package status
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
+
+// cycle has a group of each kind: one that grows, one that rests, one that is
+// unhealthy, one with candidates, and nodes of no group.
+func cycle() model.Cycle {
+	group := func(id provider.GroupID, least, most int, st model.GroupStanding) model.Group {
+		return model.Group{Group: provider.Group{ID: id, Min: least, Max: most, Target: st.Expected}, GroupStanding: st}
+	}
+	s := &model.Snapshot{Now: start, Groups: []model.Group{
+		group("calm", 1, 5, model.GroupStanding{Expected: 3, Counts: model.Counts{Total: 3, Ready: 3}}),
+		group("grows", 0, 10, model.GroupStanding{Expected: 5, Counts: model.Counts{Total: 3, Ready: 1, Young: 1, BeingDeleted: 1, Unregistered: 1},
+			Asks: []model.Ask{{ID: "ask", Group: "grows", At: start, Units: []model.Unit{{}, {Instance: "i"}}}}}),
+		group("rests", 0, 10, model.GroupStanding{Expected: 0, Backoff: model.Backoff{
+			Until: start.Add(time.Minute), Kind: provider.NoCapacity, Code: "OutOfStock", Message: strings.Repeat("ü", 501)}}),
+		group("sick", 0, 10, model.GroupStanding{Expected: 6, Unhealthy: &model.Verdict{Reason: model.GroupUnhealthy},
+			Counts: model.Counts{Total: 5, Unready: 2, ResourceUnready: 1, NeverStarted: 2, Suspended: 1, LongUnregistered: 1}}),
+	}}
+	for i := range s.Groups {
+		s.Counts = s.Counts.Plus(s.Groups[i].Counts)
+	}
+	s.Others = model.Counts{Total: 2, Ready: 1, Unready: 1}
+	return model.Cycle{Snapshot: s, Plan: model.Plan{Unneeded: []model.NodeVerdict{{Node: "a", Group: "calm"}, {Node: "b", Group: "calm"}}}}
+}
+
+func text(t *testing.T, d Document) string {
+	t.Helper()
+	out, err := d.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// The document is what it was: others parse it. After a change on purpose,
+// UPDATE_GOLDEN=1 writes it anew.
+func TestGolden(t *testing.T) {
+	for name, d := range map[string]Document{"running": Of(start, cycle(), Document{}), "initializing": Starting(start)} {
+		file := filepath.Join("testdata", name+".yaml")
+		got := text(t, d)
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// Exporters walk the document by the names that they know, and parse its times.
+func TestExportersCanReadIt(t *testing.T) {
+	var doc map[string]any
+	if err := yaml.Unmarshal([]byte(text(t, Of(start, cycle(), Document{}))), &doc); err != nil {
+		t.Fatal(err)
+	}
+	at := func(path ...any) any {
+		var v any = doc
+		for _, p := range path {
+			switch p := p.(type) {
+			case string:
+				v = v.(map[string]any)[p]
+			case int:
+				v = v.([]any)[p]
+			}
+		}
+		return v
+	}
+	for want, path := range map[string][]any{
+		"Running":              {"autoscalerStatus"},
+		"Healthy":              {"clusterWide", "health", "status"},
+		"13":                   {"clusterWide", "health", "nodeCounts", "registered", "total"},
+		"5":                    {"clusterWide", "health", "nodeCounts", "registered", "ready"},
+		"InProgress":           {"clusterWide", "scaleUp", "status"},
+		"CandidatesPresent":    {"clusterWide", "scaleDown", "status"},
+		"2":                    {"clusterWide", "scaleDown", "candidates"},
+		"grows":                {"nodeGroups", 1, "name"},
+		"1":                    {"nodeGroups", 1, "health", "nodeCounts", "registered", "notStarted"},
+		"10":                   {"nodeGroups", 1, "health", "maxSize"},
+		"Backoff":              {"nodeGroups", 2, "scaleUp", "status"},
+		"OutOfStock":           {"nodeGroups", 2, "scaleUp", "backoffInfo", "errorCode"},
+		"6":                    {"nodeGroups", 3, "health", "cloudProviderTarget"},
+		"Unhealthy":            {"nodeGroups", 3, "scaleUp", "status"},
+		"4":                    {"nodeGroups", 3, "health", "nodeCounts", "registered", "unready", "total"},
+		"2026-03-01T12:00:00Z": {"nodeGroups", 3, "health", "lastTransitionTime"},
+		"2026-03-01 12:00:00.123456789 +0000 UTC": {"time"},
+	} {
+		if got := fmt.Sprint(at(path...)); got != want {
+			t.Errorf("%v is %s, want %s", path, got, want)
+		}
+	}
+	if got := at("nodeGroups", 2, "scaleUp", "backoffInfo", "errorMessage"); got != strings.Repeat("ü", 500)+"<truncated>" {
+		t.Errorf("a long message: %v", got)
+	}
+}
+
+// What stands as it did keeps its time, over any number of cycles and through
+// the text; what changes gets a new one.
+func TestTransitionTimes(t *testing.T) {
+	c := cycle()
+	first, err := Parse(text(t, Of(start, c, Document{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := start.Add(time.Minute) // at which the rest is over
+	c.Snapshot.Unhealthy = &model.Verdict{Reason: model.ClusterUnhealthy, Detail: "5 of 9 nodes are not ready"}
+	c.Snapshot.Groups[3].Unhealthy = nil
+	c.Plan.Unneeded = nil
+	d := Of(later, c, first)
+	if d.ClusterWide.Health.Status != Unhealthy || !strings.Contains(d.Message, "5 of 9 nodes are not ready") {
+		t.Errorf("%+v: %s", d.ClusterWide.Health, d.Message)
+	}
+	for what, x := range map[string]struct {
+		times   Times
+		changed bool
+	}{
+		"the cluster's health":  {d.ClusterWide.Health.Times, true},
+		"its growth":            {d.ClusterWide.ScaleUp.Times, false},
+		"its candidates":        {d.ClusterWide.ScaleDown.Times, true},
+		"a calm group's health": {d.NodeGroups[0].Health.Times, false},
+		"its candidates, gone":  {d.NodeGroups[0].ScaleDown.Times, true},
+		"a growing group":       {d.NodeGroups[1].ScaleUp.Times, false},
+		"a rest that is over":   {d.NodeGroups[2].ScaleUp.Times, true},
+		"a group that is cured": {d.NodeGroups[3].Health.Times, true},
+		"and may grow":          {d.NodeGroups[3].ScaleUp.Times, true},
+		"and has no candidates": {d.NodeGroups[3].ScaleDown.Times, false},
+	} {
+		want := start.Truncate(time.Second)
+		if x.changed {
+			want = later
+		}
+		if !x.times.LastTransitionTime.Time.Equal(want) || !x.times.LastProbeTime.Time.Equal(later) {
+			t.Errorf("%s: %+v", what, x.times)
+		}
+	}
+}
+
+func TestGrowthOfAGroup(t *testing.T) {
+	backoff := model.Backoff{Until: start.Add(time.Second), Kind: provider.Quota, Message: "no"}
+	sick := &model.Verdict{Reason: model.NodeNeverStarted}
+	busy := &model.Call{Verb: model.Grow, Group: "g"}
+	ask := func(u ...model.Unit) []model.Ask { return []model.Ask{{Units: u}} }
+	for _, c := range []struct {
+		name string
+		st   model.GroupStanding
+		want State
+		code string
+	}{
+		{"nothing", model.GroupStanding{}, NoActivity, ""},
+		{"rests", model.GroupStanding{Backoff: backoff}, Backoff, "Quota"},
+		{"has rested", model.GroupStanding{Backoff: model.Backoff{Until: start, Kind: provider.Quota}}, NoActivity, ""},
+		{"unhealthy, and rests", model.GroupStanding{Backoff: backoff, Unhealthy: sick}, Unhealthy, "Quota"},
+		{"a call is under way", model.GroupStanding{Busy: busy, Unhealthy: sick}, InProgress, ""},
+		{"a call of its pool's other group", model.GroupStanding{Busy: &model.Call{Verb: model.Grow, Group: "h"}}, NoActivity, ""},
+		{"a removal is under way", model.GroupStanding{Busy: &model.Call{Verb: model.Remove, Group: "g"}}, NoActivity, ""},
+		{"a node boots", model.GroupStanding{Asks: ask(model.Unit{Instance: "i", Registered: start})}, InProgress, ""},
+		{"all ready or given up", model.GroupStanding{Asks: ask(model.Unit{Ready: start, Registered: start}, model.Unit{GivenUp: start})}, NoActivity, ""},
+	} {
+		s := &model.Snapshot{Groups: []model.Group{{Group: provider.Group{ID: "g"}, GroupStanding: c.st}}}
+		up := Of(start, model.Cycle{Snapshot: s}, Document{}).NodeGroups[0].ScaleUp
+		if up.Status != c.want || up.BackoffInfo.ErrorCode != c.code {
+			t.Errorf("%s: %s %q, want %s %q", c.name, up.Status, up.BackoffInfo.ErrorCode, c.want, c.code)
+		}
+	}
+}
+
+// Looking again changes times only.
+func TestWithoutTimes(t *testing.T) {
+	a := Of(start, cycle(), Document{})
+	b := Of(start.Add(10*time.Second), cycle(), a)
+	if cmp.Equal(a, b) || !cmp.Equal(a.WithoutTimes(), b.WithoutTimes()) {
+		t.Error(cmp.Diff(a.WithoutTimes(), b.WithoutTimes()))
+	}
+	if a.NodeGroups[0].Health.LastProbeTime.IsZero() {
+		t.Error("it changed the document itself")
+	}
+	c := cycle()
+	c.Snapshot.Groups[0].Expected++
+	if cmp.Equal(Of(start, c, a).WithoutTimes(), a.WithoutTimes()) {
+		t.Error("another target is no change")
+	}
+}
+
+// A document of too many groups still fits, with those that matter.
+func TestTooManyGroups(t *testing.T) {
+	c := cycle()
+	for i := range 1800 {
+		c.Snapshot.Groups = append(c.Snapshot.Groups, model.Group{Group: provider.Group{ID: provider.GroupID(fmt.Sprintf("z-%04d", i))}})
+	}
+	c.Snapshot.Groups[len(c.Snapshot.Groups)-1].Unhealthy = &model.Verdict{Reason: model.GroupUnhealthy}
+	out := text(t, Of(start, c, Document{}))
+	d, err := Parse(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(d.NodeGroups)
+	if len(out) > maxText || n < 1000 || n > 1799 || d.NodeGroups[n-1].Name != "z-1799" {
+		t.Errorf("%d bytes, %d groups, the last is %s", len(out), n, d.NodeGroups[n-1].Name)
+	}
+	if want := fmt.Sprintf("%d groups do not fit in here", 1804-n); d.Message != want {
+		t.Errorf("%q, want %q", d.Message, want)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for what, doc := range map[string]string{
+		"empty":     "",
+		"free text": "Cluster-autoscaler status at 2020-11-03 12:39:12 +0000 UTC:\nCluster-wide:\n  Health:      Healthy (ready=1)\n",
+		"a list":    "- a\n",
+		"no YAML":   "{",
+	} {
+		if d, err := Parse(doc); err == nil {
+			t.Errorf("%s: %+v", what, d)
+		}
+	}
+	d, err := Parse("autoscalerStatus: Running\nsomethingNew: 1\ntime: 2026-03-01 12:00:00.5 +0000 UTC\n")
+	if err != nil || !d.Made().Equal(time.Date(2026, 3, 1, 12, 0, 0, 5e8, time.UTC)) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+func memory(unneeded int) model.Memory {
+	m := model.Memory{
+		Asks: []model.Ask{{ID: "grow/g/1", Group: "g", At: start, For: []string{"class"},
+			Units: []model.Unit{{}, {Instance: "i", Node: "n", Exists: start, Registered: start.Add(time.Second)}}}},
+		Brakes:   []model.Brake{{Group: "g", Class: "c", Template: "t", Reason: model.TemplateMismatch, Detail: "cpu", Node: "n", Since: start}},
+		Backoffs: map[provider.GroupID]model.Backoff{"g": {Until: start.Add(5 * time.Minute), Duration: 5 * time.Minute, Since: start, Kind: provider.NoCapacity}},
+		Unneeded: map[string]time.Time{},
+	}
+	// Names that do not pack well, from a fixed seed.
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range unneeded {
+		m.Unneeded[fmt.Sprintf("node-%016x", random.Uint64())] = start.Add(time.Duration(i) * time.Second)
+	}
+	return m
+}
+
+func TestMemorySurvives(t *testing.T) {
+	for unneeded, isPacked := range map[int]bool{0: false, 10: false, 3000: true} {
+		want := memory(unneeded)
+		out, dropped, err := EncodeMemory(want)
+		if err != nil || dropped != 0 || strings.HasPrefix(out, packed) != isPacked {
+			t.Fatalf("%d: %d dropped, packed %v, %v", unneeded, dropped, strings.HasPrefix(out, packed), err)
+		}
+		got, err := DecodeMemory(out)
+		if len(want.Unneeded) == 0 {
+			want.Unneeded = nil
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%d: %v\n%s", unneeded, err, diff)
+		}
+	}
+}
+
+// Of a memory that does not fit, the nodes that were unneeded the longest stay,
+// and all else.
+func TestMemoryThatDoesNotFit(t *testing.T) {
+	want := memory(20000)
+	out, dropped, err := EncodeMemory(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeMemory(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := len(got.Unneeded)
+	if len(out) > maxMemory || len(out) < maxMemory*9/10 || kept+dropped != 20000 || len(want.Unneeded) != 20000 {
+		t.Errorf("%d bytes, %d kept, %d dropped; %d are left in the original", len(out), kept, dropped, len(want.Unneeded))
+	}
+	for name, since := range got.Unneeded {
+		if !since.Equal(want.Unneeded[name]) || since.After(start.Add(time.Duration(kept)*time.Second)) {
+			t.Fatalf("%s since %s is kept, of %d", name, since, kept)
+		}
+	}
+	got.Unneeded, want.Unneeded = nil, nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// Asks are never dropped in silence.
+	huge := memory(10)
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 30000 {
+		huge.Asks[0].Units = append(huge.Asks[0].Units, model.Unit{Instance: provider.InstanceID(fmt.Sprintf("i-%016x", random.Uint64()))})
+	}
+	if _, _, err := EncodeMemory(huge); err == nil || !strings.Contains(err.Error(), "1 asks") {
+		t.Errorf("asks that do not fit: %v", err)
+	}
+}
+
+func TestMemoryThatCannotBeRead(t *testing.T) {
+	long, _, err := EncodeMemory(memory(3000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, in := range map[string]string{"empty": "", "no JSON": "{", "a list": "[]", "cut": long[:len(long)/2], "no base64": packed + "%%%", "no gzip": packed + "aGVsbG8="} {
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "status", Annotations: map[string]string{MemoryAnnotation: in}}}
+		got, err := MemoryIn(m)
+		if err == nil || !cmp.Equal(got, model.Memory{}) || !strings.Contains(err.Error(), "ns/status") {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
+	}
+	if got, err := MemoryIn(&corev1.ConfigMap{}); err != nil || !cmp.Equal(got, model.Memory{}) {
+		t.Errorf("absent: %+v, %v", got, err)
+	}
+	if got, err := DecodeMemory(`{"asks":[{"id":"a","group":"g","units":[],"later":1}],"newer":true}`); err != nil || len(got.Asks) != 1 {
+		t.Errorf("of a newer version: %+v, %v", got, err)
+	}
+}
+
+// Whatever is in the annotation, it is read or refused, and what is read can be
+// written.
+func FuzzMemory(f *testing.F) {
+	f.Add(`{"asks":[{"id":"a","group":"g","at":"2026-01-01T00:00:00Z","units":[{}]}]}`)
+	f.Add(packed + "H4sIAAAAAAAA/6uuBQBDv6ajAgAAAA==")
+	f.Fuzz(func(t *testing.T, in string) {
+		m, err := DecodeMemory(in)
+		if err != nil {
+			return
+		}
+		out, _, err := EncodeMemory(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeMemory(out); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestPutLeavesWhatOthersWrote(t *testing.T) {
+	m := &corev1.ConfigMap{Data: map[string]string{"other": "x"}, ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b", MemoryAnnotation: "old"}}}
+	Put(m, "doc", "now", "")
+	want := map[string]string{"a": "b", MemoryAnnotation: "old", LastUpdated: "now"}
+	if !cmp.Equal(m.Annotations, want) || !cmp.Equal(m.Data, map[string]string{"other": "x", Key: "doc"}) {
+		t.Errorf("%v %v", m.Annotations, m.Data)
+	}
+	Put(m, "doc", "now", "new")
+	if m.Annotations[MemoryAnnotation] != "new" {
+		t.Error(m.Annotations)
+	}
+}

@@ -1,0 +1,327 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/report/status"
+)
+
+const (
+	// statusPace is the least time between two looks at what there is to write.
+	statusPace = time.Second
+	// statusPatience bounds the rest between two tries of a write that fails.
+	statusPatience = 30 * time.Second
+	// statusDeadline is how long one write may take.
+	statusDeadline = 10 * time.Second
+	// statusTries is how often one write begins anew because somebody else
+	// changed the ConfigMap meanwhile.
+	statusTries = 3
+)
+
+// StatusWriter keeps the status ConfigMap up to date while a process leads. Only
+// the newest cycle counts; a change is written within about a second, and times
+// alone once per interval.
+type StatusWriter struct {
+	maps            typedcorev1.ConfigMapInterface
+	namespace, name string
+	interval        time.Duration
+	may             func() error
+	failed          func()
+	log             *slog.Logger
+
+	mu      sync.Mutex
+	newest  offer
+	offered chan struct{} // holds one
+
+	// What follows belongs to Run, and after it to Close.
+	last       *corev1.ConfigMap // as last written or read; nil: to be read
+	told       status.Document   // what was last written, but for times
+	toldMemory string
+	toldAt     time.Time // when
+	taken      uint64    // the offer that was last written
+	looked     time.Time
+	rest       time.Duration // after failures, longer than statusPace
+	failing    bool
+	shortened  bool // it was said that the memory does not fit
+}
+
+// offer is what there is to write. Without a memory, the one in the ConfigMap
+// stays.
+type offer struct {
+	number   uint64
+	document status.Document
+	memory   *model.Memory
+}
+
+// KeepStatus gives what keeps the status ConfigMap, and hands every cycle from
+// now on to it. The caller runs it. may says whether this process still leads;
+// before is the document that the leader before has left.
+func (r *Reporter) KeepStatus(client kubernetes.Interface, may func() error, before status.Document) *StatusWriter {
+	w := &StatusWriter{
+		maps: client.CoreV1().ConfigMaps(r.settings.Namespace), namespace: r.settings.Namespace, name: r.settings.StatusConfigMap,
+		interval: r.settings.StatusInterval, may: may, failed: r.metrics.apiCallFailed, log: r.log,
+		offered: make(chan struct{}, 1), rest: statusPace,
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.writer, r.document = w, before
+	w.offer(status.Starting(time.Now()), nil)
+	return w
+}
+
+// offer hands over what is newest. It never waits.
+func (w *StatusWriter) offer(d status.Document, memory *model.Memory) {
+	w.mu.Lock()
+	w.newest = offer{w.newest.number + 1, d, memory}
+	w.mu.Unlock()
+	select {
+	case w.offered <- struct{}{}:
+	default:
+	}
+}
+
+// Run writes until ctx ends.
+func (w *StatusWriter) Run(ctx context.Context) {
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.offered:
+		case <-again.C:
+		}
+		again.Stop()
+		if wait := w.look(ctx); wait > 0 {
+			again.Reset(wait)
+		}
+	}
+}
+
+// Close writes once more, at a clean end, and waits for it. Run must have
+// returned.
+func (w *StatusWriter) Close(ctx context.Context) error {
+	w.mu.Lock()
+	o := w.newest
+	w.mu.Unlock()
+	document, memory, err := w.render(o)
+	if err == nil {
+		err = w.write(ctx, document, o.document.Time, memory)
+	}
+	if err != nil {
+		return fmt.Errorf("write the ConfigMap %s/%s for the last time: %w", w.namespace, w.name, err)
+	}
+	return nil
+}
+
+// look writes if there is something to write. It tells when to look again
+// unasked, 0 if not.
+func (w *StatusWriter) look(ctx context.Context) (again time.Duration) {
+	w.mu.Lock()
+	o := w.newest
+	w.mu.Unlock()
+	if o.number == w.taken {
+		return 0
+	}
+	// 1. Not too often.
+	now := time.Now()
+	if wait := w.looked.Add(w.rest).Sub(now); wait > 0 {
+		return wait
+	}
+	w.looked = now
+	// 2. Not for times alone, before the interval is over.
+	document, memory, err := w.render(o)
+	if err != nil {
+		return w.outage(err)
+	}
+	timeless := o.document.WithoutTimes()
+	same := memory == w.toldMemory && equality.Semantic.DeepEqual(timeless, w.told)
+	if wait := w.toldAt.Add(w.interval).Sub(now); same && wait > 0 {
+		return wait
+	}
+	// 3. Only while it leads.
+	err = w.write(ctx, document, o.document.Time, memory)
+	var lost notLeading
+	switch {
+	case errors.As(err, &lost):
+		w.log.Debug("the status ConfigMap is left to the process that leads", "err", err)
+		w.taken = o.number
+		return 0
+	case ctx.Err() != nil:
+		return 0
+	case err != nil:
+		return w.outage(err)
+	}
+	if w.failing {
+		w.log.Info("the status ConfigMap is written again", "configmap", w.namespace+"/"+w.name)
+	}
+	w.failing, w.rest = false, statusPace
+	w.told, w.toldMemory, w.toldAt, w.taken = timeless, memory, now, o.number
+	return 0
+}
+
+// outage takes note of a write that failed. It is said once, and tried again
+// less and less often.
+func (w *StatusWriter) outage(err error) (again time.Duration) {
+	w.failed()
+	if !w.failing {
+		w.log.Warn("the status ConfigMap could not be written; it is tried again, and cycles go on meanwhile. If the process ends now, its timers begin anew",
+			"configmap", w.namespace+"/"+w.name, "err", err, "hint", mapHint(err, w.namespace, w.name))
+	}
+	w.failing = true
+	w.rest = min(2*w.rest, statusPatience)
+	return w.rest
+}
+
+// render gives the texts of an offer. A memory that does not fit is shortened.
+func (w *StatusWriter) render(o offer) (document, memory string, err error) {
+	if document, err = o.document.Text(); err != nil {
+		return "", "", fmt.Errorf("render the document: %w", err)
+	}
+	if o.memory == nil {
+		return document, "", nil
+	}
+	memory, dropped, err := status.EncodeMemory(*o.memory)
+	if err != nil {
+		return "", "", fmt.Errorf("render the memory: %w", err)
+	}
+	if dropped > 0 && !w.shortened {
+		w.shortened = true
+		w.log.Warn("the memory does not fit into an annotation as a whole; after a restart, the nodes that were unneeded for the shortest time will be waited for anew",
+			"left_out", dropped, "of", len(o.memory.Unneeded))
+	}
+	return document, memory, nil
+}
+
+// write creates or updates the ConfigMap. What others have put there stays.
+func (w *StatusWriter) write(ctx context.Context, document, made, memory string) error {
+	ctx, cancel := context.WithTimeout(ctx, statusDeadline)
+	defer cancel()
+	var err error
+	for range statusTries {
+		// 1. What is there, as far as it is not known.
+		if w.last == nil {
+			if w.last, err = w.maps.Get(ctx, w.name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+				w.last, err = nil, nil
+			} else if err != nil {
+				w.last = nil
+				return fmt.Errorf("read it: %w", err)
+			}
+		}
+		// 2. Who leads now? Another process may have written since.
+		if err := w.may(); err != nil {
+			return notLeading{err}
+		}
+		// 3. The write. An update of what has changed since it was read is refused.
+		var written *corev1.ConfigMap
+		if w.last == nil {
+			m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.name}}
+			status.Put(m, document, made, memory)
+			written, err = w.maps.Create(ctx, m, metav1.CreateOptions{})
+		} else {
+			m := w.last.DeepCopy()
+			status.Put(m, document, made, memory)
+			written, err = w.maps.Update(ctx, m, metav1.UpdateOptions{})
+		}
+		if err == nil {
+			w.last = written
+			return nil
+		}
+		w.last = nil
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+			break
+		}
+	}
+	return err
+}
+
+// notLeading is the error of a process that may not write any more.
+type notLeading struct{ why error }
+
+func (e notLeading) Error() string { return "this process does not lead: " + e.why.Error() }
+func (e notLeading) Unwrap() error { return e.why }
+
+// mapHint says what a person can do about an error on the status ConfigMap.
+func mapHint(err error, namespace, name string) string {
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Sprintf("grant get and update on the ConfigMap %s, and create on ConfigMaps, in the namespace %s; or set --write-status-configmap=false", name, namespace)
+	case apierrors.IsUnauthorized(err):
+		return "the API server does not know these credentials; renew them"
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("is there a namespace %s? --namespace names it", namespace)
+	case apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsInvalid(err):
+		return "the API server does not take what was to be written; if others write into the same ConfigMap, take that away"
+	default:
+		return "does the API server answer?"
+	}
+}
+
+// StatusMap reads the status ConfigMap. An error says what a person can do; for
+// one that is not there, apierrors.IsNotFound holds.
+func StatusMap(ctx context.Context, client kubernetes.Interface, namespace, name string) (*corev1.ConfigMap, error) {
+	m, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		return m, nil
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("there is no ConfigMap %s/%s; does an autoscaler run with --namespace=%s, --status-config-map-name=%s and --write-status-configmap? %w",
+			namespace, name, namespace, name, err)
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("read the ConfigMap %s/%s: %w; the right to get it is needed", namespace, name, err)
+	default:
+		return nil, fmt.Errorf("read the ConfigMap %s/%s: %w; %s", namespace, name, err, mapHint(err, namespace, name))
+	}
+}
+
+// Left is what a leader before has left in the status ConfigMap.
+type Left struct {
+	Document status.Document
+	Memory   model.Memory
+}
+
+// ReadLeft reads what a leader before has left, before the loop begins. None is
+// no error. What cannot be read is empty, and the error says why; a read that
+// fails is tried again until ctx ends, unless trying does not help.
+func ReadLeft(ctx context.Context, client kubernetes.Interface, namespace, name string) (Left, error) {
+	var m *corev1.ConfigMap
+	for {
+		var err error
+		if m, err = StatusMap(ctx, client, namespace, name); err == nil {
+			break
+		}
+		if apierrors.IsNotFound(err) {
+			return Left{}, nil
+		}
+		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+			return Left{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return Left{}, err
+		case <-time.After(statusPace):
+		}
+	}
+	var left Left
+	// A document that cannot be read only loses since when things stand as they
+	// do; the Cluster Autoscaler's own can be.
+	if d, _, err := status.DocumentIn(m); err == nil {
+		left.Document = d
+	}
+	memory, err := status.MemoryIn(m)
+	left.Memory = memory
+	return left, err
+}
