@@ -82,7 +82,7 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 			rec.state = model.StateBeingDeleted // ended by us, after this picture was taken
 			continue
 		}
-		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Since: in.Created, Err: in.Err, Hold: in.Hold}
+		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Created: in.Created, Since: in.Created, Err: in.Err, Hold: in.Hold}
 		if w.Since.IsZero() {
 			w.Since = rec.first
 		}

@@ -133,7 +133,7 @@ func TestAnAskToldUnitByUnit(t *testing.T) {
 	want(t, "asks", len(g.Asks), 1)
 	want(t, "instance of the first unit", g.Asks[0].Units[0].Instance, provider.InstanceID(name))
 	want(t, "missing", g.Missing, 2)
-	want(t, "waiting", g.Waiting, []model.Waiting{{Instance: provider.InstanceID(name), NodeName: name, Since: t0}})
+	want(t, "waiting", g.Waiting, []model.Waiting{{Instance: provider.InstanceID(name), NodeName: name, Created: t0, Since: t0}})
 	s.minute = 2
 	n := s.node(name, corev1.ConditionFalse, s.now())
 	g = s.at(2)

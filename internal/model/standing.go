@@ -75,7 +75,9 @@ type Waiting struct {
 	// ProviderID and NodeName are those of the node that it would have, as far as
 	// the provider knows.
 	ProviderID, NodeName string
-	Since                time.Time
+	// Created is when the cloud made it, zero if unknown; Since when its time to
+	// register began.
+	Created, Since time.Time
 	// Long: its time to register is over.
 	Long bool
 	// Err is why the cloud could not make it, nil if it could.

@@ -176,7 +176,7 @@ const skew = time.Minute
 // provider does not know. We err to yes: a node that is older than the instance
 // is not, nor is one of another type, zone, system or architecture.
 func couldBe(g *model.Group, w model.Waiting, n *corev1.Node) bool {
-	if n.CreationTimestamp.Add(skew).Before(w.Since) {
+	if n.CreationTimestamp.Add(skew).Before(w.Created) {
 		return false
 	}
 	if g.Template == nil || g.Template.Node == nil {
