@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -119,18 +120,11 @@ func leader(t *testing.T, client *fake.Clientset, cloud provider.Provider, write
 	go func() { led <- leading(ctx, c, client, cloud, observer, reporter, func() error { return nil }, log) }()
 	cycled = func() {
 		t.Helper()
-		deadline := time.Now().Add(20 * time.Second)
-		for {
+		eventually(t, "a cycle", func() bool {
 			w := httptest.NewRecorder()
 			reporter.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-			if strings.Contains(w.Body.String(), `cluster_autoscaler_last_activity{activity="mainSuccessful"}`) {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatal("there was no cycle")
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+			return strings.Contains(w.Body.String(), `cluster_autoscaler_last_activity{activity="mainSuccessful"}`)
+		})
 	}
 	return cycled, func() {
 		t.Helper()
@@ -141,6 +135,29 @@ func leader(t *testing.T, client *fake.Clientset, cloud provider.Provider, write
 		<-observed
 		stopEvents()
 	}
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// updates counts the updates of ConfigMaps, and tells what the last one says.
+func updates(client *fake.Clientset) (n int, says status.State) {
+	for _, a := range client.Actions() {
+		if u, ok := a.(clienttesting.UpdateAction); ok && a.Matches("update", "configmaps") {
+			n++
+			if d, _, err := status.DocumentIn(u.GetObject().(*corev1.ConfigMap)); err == nil {
+				says = d.AutoscalerStatus
+			}
+		}
+	}
+	return n, says
 }
 
 func memoryIn(t *testing.T, client *fake.Clientset) model.Memory {
@@ -179,9 +196,18 @@ func TestMemoryGoesFromLeaderToLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		cycled, stop := leader(t, client, cloud, true)
-		cycled()
+		before, _ := updates(client)
+		_, stop := leader(t, client, cloud, true)
+		running := 0
+		eventually(t, "the write of a cycle", func() bool {
+			n, says := updates(client)
+			running = n
+			return n > before && says == status.Running
+		})
 		stop()
+		if n, _ := updates(client); n <= running {
+			t.Error("nothing was written at the end")
+		}
 		if got := memoryIn(t, client).Backoffs["g"]; !got.Since.Equal(since) || got.Message != "from before" {
 			t.Errorf("%+v", got)
 		}

@@ -92,6 +92,9 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	cycle.Took.Observe = observed.Sub(began)
 	// 3. Decide, unless nothing can have changed (rule L11).
 	if l.stillHolds(seen, ended) {
+		if len(l.ledger.Changes()) > 0 {
+			l.memory = l.ledger.Memory()
+		}
 		cycle.Snapshot, cycle.Plan = l.snap, l.plan
 		cycle.Open, cycle.Changes, cycle.Memory = l.ledger.Open(), l.ledger.Changes(), l.memory
 		return l.report(ctx, cycle)
