@@ -54,6 +54,7 @@ bench-e2e: build ## the figures that need a control plane
 .PHONY: soak
 soak: ## property tests, for long
 	$(GOTEST) -timeout 60m -run Plan ./internal/decide/... -rapid.checks=20000
+	$(GOTEST) -timeout 120m -run RandomWorlds ./internal/sim -sim.worlds=5000
 
 .PHONY: lint
 lint: ## gofmt and vet

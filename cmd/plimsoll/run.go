@@ -151,6 +151,7 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 	var keeping sync.WaitGroup
 	if c.Report.WriteStatus {
 		left := remembered(ctx, c, client, log)
+		left.Memory.Written = left.Document.Made()
 		book = ledger.Restore(policy.Rules, left.Memory)
 		keeper = reporter.KeepStatus(client, may, left.Document)
 		keeping.Go(func() { keeper.Run(ctx) })

@@ -28,8 +28,8 @@ func (l *Ledger) progress(g *group, pg *provider.Group, seen model.Observation) 
 	g.attribute(l.fresh, now, true)
 	g.advance(l, now)
 	// 4. As many units as are missing.
-	g.missing = max(0, g.expected-g.registered)
-	g.reconcile(pg, seen, first)
+	g.missing = max(0, g.expected-l.ending(g)-g.registered)
+	g.reconcile(pg, seen, first, l.rules.Provision(pg))
 	// 5. Instances that are new, for those that have waited longest.
 	g.attribute(l.fresh, now, false)
 	g.advance(l, now)
@@ -48,10 +48,28 @@ func (l *Ledger) progress(g *group, pg *provider.Group, seen model.Observation) 
 	g.before = seen.Inventory.AsOf
 }
 
+// ending counts the instances that open calls remove and that are gone already:
+// the target is about to go down by them.
+func (l *Ledger) ending(g *group) int {
+	n := 0
+	for _, c := range l.calls {
+		if c.Verb != model.Remove || c.Group != g.id {
+			continue
+		}
+		if in := g.instances[c.Instance]; in == nil || in.turn != l.turn || in.state == model.StateBeingDeleted {
+			if in == nil || in.node == "" || !in.counted {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // instances takes in a group's instances. Those that no ask knows are fresh.
 func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation, first bool) {
 	l.fresh = l.fresh[:0]
 	provision := l.rules.Provision(pg)
+	lost := g.lostSince()
 	for i := range pg.Instances {
 		in := &pg.Instances[i]
 		rec := g.records[i]
@@ -78,11 +96,17 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 			}
 			continue
 		}
-		if !rec.removed.IsZero() && !seen.Inventory.AsOf.After(rec.removed) {
-			rec.state = model.StateBeingDeleted // ended by us, after this picture was taken
+		if !rec.removed.IsZero() && (pg.Err != nil || seen.Inventory.AsOf.Before(rec.removed.Add(patience))) {
+			rec.state = model.StateBeingDeleted // ended by us, whatever this picture says
 			continue
 		}
-		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Created: in.Created, Since: in.Created, Err: in.Err, Hold: in.Hold}
+		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Created: in.Created, Since: in.Created, Hold: in.Hold}
+		if in.State == provider.Creating {
+			w.Err = in.Err
+		}
+		if at, ok := lost[in.ID]; ok && at.After(w.Since) {
+			w.Since = at
+		}
 		if w.Since.IsZero() {
 			w.Since = rec.first
 		}
@@ -99,9 +123,7 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 		}
 		g.counts.Add(rec.state, nil)
 		g.waiting = append(g.waiting, w)
-		if !rec.asked {
-			l.fresh = append(l.fresh, in)
-		}
+		l.fresh = append(l.fresh, in)
 	}
 	slices.SortFunc(g.waiting, func(a, b model.Waiting) int { return cmp.Compare(a.Instance, b.Instance) })
 	slices.SortFunc(l.fresh, func(a, b *provider.Instance) int {
@@ -132,25 +154,53 @@ func (g *group) lost(u *model.Unit, turn uint64) bool {
 	return in == nil || in.turn != turn || in.state == model.StateBeingDeleted
 }
 
-// attribute gives fresh instances, with or without a node, to the units that
-// have waited longest.
+// lostSince is when each instance of a unit began to be waited for, where that
+// is later than its creation: its node was lost.
+func (g *group) lostSince() map[provider.InstanceID]time.Time {
+	var at map[provider.InstanceID]time.Time
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			u := &g.asks[i].Units[j]
+			if u.Instance == "" || u.Exists.IsZero() {
+				continue
+			}
+			if at == nil {
+				at = map[provider.InstanceID]time.Time{}
+			}
+			at[u.Instance] = u.Exists
+		}
+	}
+	return at
+}
+
+// attribute gives instances, with or without a node, to the units that have
+// waited longest. One that some unit has is left there.
 func (g *group) attribute(fresh []*provider.Instance, now time.Time, registered bool) {
+	if len(fresh) == 0 {
+		return
+	}
+	held := map[provider.InstanceID]bool{}
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			held[g.asks[i].Units[j].Instance] = true
+		}
+	}
 	for _, in := range fresh {
 		rec := g.instances[in.ID]
-		if rec.asked || (rec.node != "") != registered {
+		if held[in.ID] || (rec.node != "") != registered {
 			continue
 		}
 		u := g.oldestAnonymous()
 		if u == nil {
-			if !registered {
-				return
-			}
 			rec.asked = true // nobody asked for it
 			continue
 		}
 		rec.asked = true
 		*u = model.Unit{Instance: in.ID, Exists: in.Created}
-		if u.Exists.IsZero() {
+		switch {
+		case rec.vanished.After(u.Exists):
+			u.Exists = rec.vanished
+		case u.Exists.IsZero():
 			u.Exists = now
 		}
 	}
@@ -211,6 +261,7 @@ func (g *group) advance(l *Ledger, now time.Time) {
 			case model.StateNeverStarted, model.StateUnready:
 				if u.GivenUp.IsZero() {
 					u.GivenUp, u.Why = now, "its node did not become ready"
+					l.changed(model.Change{Kind: model.NodeGivenUp, Group: g.id, Instance: u.Instance, Count: 1, Message: "node " + u.Node + " did not become ready"})
 				}
 			}
 		}
@@ -230,17 +281,19 @@ func (l *Ledger) arrived(g *group, a *model.Ask, u *model.Unit, now time.Time) {
 }
 
 // found is an ask for units that somebody else asked for. Their timers start when
-// the target changed, if that is after the last picture, else now.
-func found(g *group, pg *provider.Group, seen model.Observation, first bool, units int) model.Ask {
+// the target changed, if that is after the last picture, else now. A change that is
+// older than the time to register is not why they are missing: a machine was lost
+// while nobody looked.
+func found(g *group, pg *provider.Group, seen model.Observation, first bool, units int, provision time.Duration) model.Ask {
 	at := seen.Now
-	if t := pg.TargetSince; !t.IsZero() && t.Before(at) && (first || t.After(g.before)) {
+	if t := pg.TargetSince; !t.IsZero() && t.Before(at) && (first || t.After(g.before)) && seen.Now.Sub(t) < provision {
 		at = t
 	}
 	return model.Ask{ID: fmt.Sprintf("found/%s/%d", g.id, at.UnixNano()), Group: g.id, At: at, Found: true, Units: make([]model.Unit, units)}
 }
 
 // reconcile makes the units that have not registered as many as are missing.
-func (g *group) reconcile(pg *provider.Group, seen model.Observation, first bool) {
+func (g *group) reconcile(pg *provider.Group, seen model.Observation, first bool, provision time.Duration) {
 	open := 0
 	for i := range g.asks {
 		for j := range g.asks[i].Units {
@@ -250,7 +303,7 @@ func (g *group) reconcile(pg *provider.Group, seen model.Observation, first bool
 		}
 	}
 	if more := g.missing - open; more > 0 {
-		g.asks = append(g.asks, found(g, pg, seen, first, more))
+		g.asks = append(g.asks, found(g, pg, seen, first, more, provision))
 		slices.SortStableFunc(g.asks, func(a, b model.Ask) int { return a.At.Compare(b.At) })
 		return
 	}
@@ -309,21 +362,26 @@ func (l *Ledger) giveUp(g *group, pg *provider.Group, now time.Time) {
 			}
 		}
 	}
+	// A unit more than there are anonymous requests is none that could be cancelled.
+	g.overdue = min(g.overdue, max(0, g.missing-len(g.waiting)))
 	unregistered := 0
 	for i := range g.waiting {
 		w := &g.waiting[i]
 		rec, u := g.instances[w.Instance], unit[w.Instance]
-		if !w.GivenUp() || rec.failed {
+		if !w.GivenUp() {
 			continue
 		}
-		rec.failed = true
 		why := fmt.Sprintf("no node within %s", provision)
 		if w.Err != nil {
 			why = w.Err.Error()
 		}
-		if u != nil {
+		if u != nil && u.GivenUp.IsZero() {
 			u.GivenUp, u.Why = now, why
 		}
+		if rec.failed {
+			continue // it is on record
+		}
+		rec.failed = true
 		if w.Err != nil {
 			l.changed(model.Change{Kind: model.CreationFailed, Group: g.id, Instance: w.Instance, Count: 1, Cause: w.Err.Kind, Message: why})
 			l.fail(g, now, w.Err)

@@ -436,3 +436,160 @@ func TestRemovedInstance(t *testing.T) {
 	want(t, "missing", g.Missing, 1)
 	want(t, "given up", g.GivenUp(), 1)
 }
+
+// restart goes on with what would have been written down, and a cloud of its own
+// words.
+func (s *stage) restart() {
+	s.t.Helper()
+	text, err := json.Marshal(s.l.Memory())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var m model.Memory
+	if err := json.Unmarshal(text, &m); err != nil {
+		s.t.Fatal(err)
+	}
+	m.Written = s.now()
+	s.l = Restore(s.l.rules, m)
+}
+
+// TestFailedGrowthRevivesNothing: units that were given up stay so when a later
+// growth is refused; its own units go.
+func TestFailedGrowthRevivesNothing(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(3)
+	want(t, "overdue", s.at(16).Overdue, 3)
+	c := model.Call{ID: "grow/more", Verb: model.Grow, Group: "g", From: 3, To: 5}
+	s.minute = 22
+	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	g := s.at(22.1, model.Outcome{Call: c, Ended: s.now(), Target: -1, Err: &provider.Error{Kind: provider.NoCapacity}})
+	want(t, "overdue", g.Overdue, 3)
+	want(t, "missing", g.Missing, 3)
+}
+
+// TestRemovedNodeHidesNoUnit: a node that we ended stays ready for a while, and
+// the cloud's picture may keep its instance for that long. The unit in flight
+// beside it is still missing.
+func TestRemovedNodeHidesNoUnit(t *testing.T) {
+	s := newStage(t, 2)
+	s.fleet(2)
+	s.at(0)
+	s.grow(1)
+	for _, c := range []model.Call{
+		{ID: "taint", Verb: model.Taint, Group: "g", Node: "i001", Instance: "i001"},
+		{ID: "remove", Verb: model.Remove, Group: "g", Node: "i001", Instance: "i001"},
+	} {
+		s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+		o := model.Outcome{Call: c, Ended: s.now(), Target: -1}
+		if c.Verb == model.Remove {
+			o.Target, s.target = 2, 2
+		}
+		s.at(s.minute+0.1, o)
+	}
+	for range 3 {
+		g := s.at(s.minute + 0.2)
+		want(t, "missing", g.Missing, 1)
+		want(t, "asks", len(g.Asks), 1)
+		want(t, "stage", s.l.Standing().Nodes["i001"].Drain.Stage, model.Removed)
+	}
+}
+
+// TestEmptyAnswerAfterARestart forgets nothing, and neither do two without the
+// group.
+func TestEmptyAnswerAfterARestart(t *testing.T) {
+	s := newStage(t, 2)
+	s.fleet(2)
+	s.at(0)
+	s.grow(1)
+	s.l.fail(s.l.group("g"), s.now(), &provider.Error{Kind: provider.Quota})
+	s.restart()
+	for i, groups := range [][]provider.Group{nil, {{ID: "other"}}, {{ID: "other"}}} {
+		s.minute += 0.2
+		s.l = s.l.Fold(model.Observation{Now: s.now(), Inventory: provider.Inventory{AsOf: s.now(), Groups: groups}}, nil)
+		if m := s.l.Memory(); len(m.Asks) != 1 || m.Backoffs["g"].Kind != provider.Quota {
+			t.Fatalf("after answer %d: %+v", i+1, m)
+		}
+	}
+	g := s.at(2)
+	want(t, "backoff", g.Backoff.Kind, provider.Quota)
+	want(t, "found again", g.Asks[0].Found, false)
+}
+
+// TestGrowthsWithoutAnAnswer: one is the cloud's affair, two in a row are held
+// against the group, so that another one is tried.
+func TestGrowthsWithoutAnAnswer(t *testing.T) {
+	for name, e := range map[string]provider.Error{
+		"an outage":      {Kind: provider.Unavailable},
+		"an unknown end": {Kind: provider.Unavailable, MayHaveHappened: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, 0)
+			for i, rests := range []bool{false, true} {
+				s.at(float64(i))
+				c := model.Call{ID: fmt.Sprint(i), Verb: model.Grow, Group: "g", To: 2}
+				s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+				g := s.at(float64(i)+0.5, model.Outcome{Call: c, Ended: s.now(), Target: -1, Err: &e})
+				want(t, "backs off", !g.Backoff.Until.IsZero(), rests)
+			}
+		})
+	}
+}
+
+// TestLostNodeAcrossARestart: the time that a lost node has survives, too.
+func TestLostNodeAcrossARestart(t *testing.T) {
+	s := newStage(t, 1)
+	s.fleet(1)
+	s.at(0)
+	s.nodes = nil
+	s.at(1)
+	s.minute = 2
+	s.restart()
+	want(t, "given up", s.at(2.5).GivenUp(), 0)
+	want(t, "given up when its time is over", s.at(16.5).GivenUp(), 1)
+}
+
+// TestMachineLostWhileNobodyLed: an old target is not why a unit is missing.
+func TestMachineLostWhileNobodyLed(t *testing.T) {
+	s := newStage(t, 3)
+	s.since = t0.Add(-10 * time.Hour)
+	s.fleet(2)
+	g := s.at(0)
+	want(t, "missing", g.Missing, 1)
+	want(t, "overdue", g.Overdue, 0)
+	want(t, "overdue in its own time", s.at(15).Overdue, 1)
+}
+
+// TestUnneededAcrossAGap: since when a node is unneeded counts over a restart, and
+// not over hours in which nobody looked.
+func TestUnneededAcrossAGap(t *testing.T) {
+	for minutes, kept := range map[float64]bool{1: true, 180: false} {
+		s := newStage(t, 1)
+		s.fleet(1)
+		s.at(0)
+		v := model.NodeVerdict{Node: "i001", Verdict: model.Verdict{Since: t0}}
+		s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}})
+		s.restart()
+		s.at(minutes)
+		want(t, fmt.Sprintf("kept over %v minutes", minutes), !s.l.Standing().Nodes["i001"].UnneededSince.IsZero(), kept)
+	}
+}
+
+// TestMemoryOfOddTimes: what cannot be is mended to the side of waiting.
+func TestMemoryOfOddTimes(t *testing.T) {
+	s := newStage(t, 2)
+	s.fleet(2)
+	later := t0.Add(1000 * time.Hour)
+	s.l = Restore(s.l.rules, model.Memory{
+		Asks:     []model.Ask{{ID: "a", Group: "g", Units: make([]model.Unit, 1)}, {ID: "b", Group: "g", At: later, Units: make([]model.Unit, 1)}, {Group: "g"}},
+		Backoffs: map[provider.GroupID]model.Backoff{"g": {Until: later, Since: t0}}, Unneeded: map[string]time.Time{"i001": later},
+		LastGrowth: later,
+	})
+	s.target = 4
+	g := s.at(1)
+	want(t, "overdue", g.Overdue, 0)
+	want(t, "asks", len(g.Asks), 2)
+	want(t, "backoff", g.Backoff, model.Backoff{})
+	want(t, "unneeded", s.l.Standing().Nodes["i001"].UnneededSince.IsZero(), true)
+	want(t, "last growth", s.l.Standing().LastGrowth, s.now())
+}

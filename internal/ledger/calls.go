@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -48,10 +49,20 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 	if o.Err == nil || unknown || g.expected > o.Call.From {
 		l.lastGrowth = o.Ended
 	}
+	g.cut(o.Call.ID, o.Call.To-g.expected)
 	if o.Err == nil {
+		g.strikes = 0
 		return
 	}
+	if unknown || o.Err.Kind == provider.Unavailable {
+		g.strikes++
+	}
 	switch {
+	case g.strikes > strikes:
+		l.fail(g, o.Ended, o.Err)
+		if !unknown {
+			l.outage(o.Ended)
+		}
 	case unknown: // much of it may have happened: the next read tells what is missing
 		g.rest(o, retry)
 	case o.Err.Code == model.CodeNotBegun:
@@ -67,6 +78,20 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 			g.backoff.Until = until
 		}
 	}
+}
+
+// strikes is how many growths in a row may end without an answer, or in an
+// outage, before that is held against the group.
+const strikes = 1
+
+// cut takes units that were not granted from the ask that wanted them.
+func (g *group) cut(id string, units int) {
+	for i := range g.asks {
+		if a := &g.asks[i]; a.ID == id && units > 0 {
+			a.Units = a.Units[:max(0, len(a.Units)-units)]
+		}
+	}
+	g.asks = slices.DeleteFunc(g.asks, func(a model.Ask) bool { return len(a.Units) == 0 })
 }
 
 // rest keeps a group from being written to for a short while.
@@ -95,6 +120,7 @@ func (l *Ledger) endRepair(o model.Outcome, unknown, changed bool) {
 		g.expected = o.Target
 	}
 	if in := g.instances[o.Call.Instance]; in != nil && o.Err == nil {
+		changed = in.removed.IsZero() // once is enough, and twice is odd
 		in.removed = o.Ended
 	}
 	switch {

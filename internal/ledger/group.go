@@ -24,6 +24,8 @@ type group struct {
 	failure     string
 	unsure      bool
 	backoff     model.Backoff
+	// strikes counts growths in a row that ended without an answer.
+	strikes int
 	// asks are the growths in flight, oldest first; instances all that the last
 	// picture had.
 	asks      []model.Ask
@@ -33,6 +35,9 @@ type group struct {
 	before       time.Time
 	missingSince time.Time
 	unhealthy    *model.Verdict
+	// absent counts the pictures in a row that lacked it, the last at absentAt.
+	absent   int
+	absentAt time.Time
 
 	// What follows is counted anew in each Fold.
 	counts       model.Counts
@@ -52,6 +57,7 @@ type instance struct {
 	vanished time.Time
 	turn     uint64 // of the Fold that last saw it
 	node     string // its node, empty if it has none
+	counted  bool   // the target counts that node
 	state    model.NodeState
 	since    time.Time // the node's creation
 	// asked: it is some ask's unit, or was there without one.
@@ -121,13 +127,28 @@ func (l *Ledger) targets(seen model.Observation) {
 			g.expected, g.unsure, g.sighted = pg.Target, false, true
 		}
 	}
+	if len(inv.Groups) == 0 {
+		return // an answer without groups forgets nothing
+	}
 	for id, g := range l.groups {
-		if !inInventory(inv, id) && !l.busy(id) {
+		if inInventory(inv, id) || l.busy(id) {
+			g.absent = 0
+			continue
+		}
+		if inv.AsOf.After(g.absentAt) {
+			g.absent, g.absentAt = g.absent+1, inv.AsOf
+		}
+		// Who makes the picture holds a group that it knew for a while (rule P7). One
+		// that is only remembered has not been known to it.
+		if g.sighted || g.absent >= forgetAfter {
 			delete(l.groups, id)
 			l.changed(model.Change{Kind: model.GroupForgotten, Group: g.id})
 		}
 	}
 }
+
+// forgetAfter is how many pictures in a row must lack a remembered group.
+const forgetAfter = 3
 
 // inInventory tells whether the picture has the group. Groups mostly come in the
 // order of their ids; nothing relies on it.

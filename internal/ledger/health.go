@@ -71,6 +71,7 @@ func since(before *model.Verdict, now time.Time, v model.Verdict) *model.Verdict
 // it rests already.
 func (l *Ledger) fail(g *group, now time.Time, e *provider.Error) {
 	b := &g.backoff
+	resting := now.Before(b.Until)
 	switch {
 	case b.Since.IsZero() || now.Sub(b.Since) > l.rules.BackoffReset:
 		b.Duration = l.rules.BackoffFirst
@@ -80,6 +81,9 @@ func (l *Ledger) fail(g *group, now time.Time, e *provider.Error) {
 	b.Duration = max(b.Duration, l.rules.BackoffFirst)
 	b.Since, b.Until = now, now.Add(b.Duration)
 	b.Kind, b.Code, b.Message = e.Kind, e.Code, e.Error()
+	if resting {
+		return
+	}
 	l.changed(model.Change{Kind: model.BackoffBegan, Group: g.id, Cause: e.Kind, Message: fmt.Sprintf("for %s: %s", b.Duration, b.Message)})
 }
 

@@ -45,6 +45,8 @@ type Ledger struct {
 	unhealthy      *model.Verdict
 
 	lastGrowth, lastRemoval, lastFailure time.Time
+	// written is when what was restored had been written down.
+	written time.Time
 
 	// What follows is filled anew by each Fold; it keeps its memory only.
 	turn   uint64
@@ -73,7 +75,7 @@ func Restore(rules model.Rules, m model.Memory) Ledger {
 		rules: rules, groups: map[provider.GroupID]*group{}, calls: map[string]model.Call{}, nodes: map[string]model.NodeStanding{},
 		there: map[string]bool{}, homes: model.NewHomes(0, nil),
 		brakes: slices.Clone(m.Brakes), arrivals: slices.Clone(m.Arrivals),
-		lastGrowth: m.LastGrowth, lastRemoval: m.LastRemoval, lastFailure: m.LastFailure,
+		written: m.Written, lastGrowth: m.LastGrowth, lastRemoval: m.LastRemoval, lastFailure: m.LastFailure,
 	}
 	for _, a := range m.Asks {
 		if a.Group == "" || len(a.Units) == 0 {
@@ -102,6 +104,9 @@ func Restore(rules model.Rules, m model.Memory) Ledger {
 func (l Ledger) Fold(seen model.Observation, ended []model.Outcome) Ledger {
 	l.turn++
 	l.changes = nil
+	if l.turn == 1 {
+		l.trust(seen.Now)
+	}
 	// 1. Ends of calls, in the order in which they ended.
 	if len(ended) > 0 {
 		ended = slices.Clone(ended)
@@ -138,6 +143,40 @@ func (l *Ledger) dropGone(nodes []model.ObservedNode) {
 		_, there := slices.BinarySearchFunc(nodes, a.Node, func(n model.ObservedNode, name string) int { return cmp.Compare(n.Object.Name, name) })
 		return !there
 	})
+}
+
+// gap is how long nobody may have looked for what was remembered of unneeded
+// nodes to count: in the meantime they may have been needed.
+const gap = 2 * time.Minute
+
+// trust goes over what was remembered, at the first look: times that cannot be
+// are mended, to the side of waiting longer.
+func (l *Ledger) trust(now time.Time) {
+	late := !l.written.IsZero() && now.Sub(l.written) > gap
+	for name, n := range l.nodes {
+		if late || n.UnneededSince.After(now) {
+			n.UnneededSince = time.Time{}
+			l.nodes[name] = n
+		}
+	}
+	for _, g := range l.groups {
+		for i := range g.asks {
+			if a := &g.asks[i]; a.At.IsZero() || a.At.After(now) {
+				a.At = now
+			}
+		}
+		if b := &g.backoff; b.Until.After(now.Add(l.rules.BackoffMost)) || b.Since.After(now) {
+			*b = model.Backoff{}
+		}
+		if g.missingSince.After(now) {
+			g.missingSince = now
+		}
+	}
+	for _, t := range []*time.Time{&l.lastGrowth, &l.lastRemoval, &l.lastFailure} {
+		if t.After(now) {
+			*t = now
+		}
+	}
 }
 
 // match finds the home of every node, unless the instances are those of the
@@ -214,7 +253,7 @@ func (l Ledger) Note(s *model.Snapshot, p model.Plan) Ledger {
 			l.noteNode(s.Now, c)
 		}
 	}
-	l.noteUnneeded(p)
+	l.noteUnneeded(s, p)
 	l.brakes = p.Brakes
 	l.dropArrivals(s, p)
 	return l
@@ -241,8 +280,15 @@ func (l *Ledger) noteNode(now time.Time, c model.Call) {
 	l.nodes[c.Node] = n
 }
 
-func (l *Ledger) noteUnneeded(p model.Plan) {
+// noteUnneeded keeps since when nodes are unneeded. An empty node that no group
+// has, as far as is known now, was not judged: its time goes on.
+func (l *Ledger) noteUnneeded(s *model.Snapshot, p model.Plan) {
 	unneeded := make(map[string]time.Time, len(p.Unneeded))
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Group < 0 && n.Occupants == 0 && s.Unhealthy == nil && !n.Standing.UnneededSince.IsZero() {
+			unneeded[n.Name] = n.Standing.UnneededSince
+		}
+	}
 	for _, v := range p.Unneeded {
 		unneeded[v.Node] = v.Since
 	}

@@ -195,10 +195,14 @@ func TestRemoval(t *testing.T) {
 	}
 	// The cloud said yes, and a later read still has it: once more.
 	l = l.Fold(seen(7, 1, node("n", "10")), nil)
+	if again := drainOf(l, "n"); again.Stage != model.Removed {
+		t.Fatalf("stage %q: the cloud is to be believed for a while", again.Stage)
+	}
+	l = l.Fold(seen(200, 1, node("n", "10")), nil)
 	if again := drainOf(l, "n"); again.Stage != model.Tainted {
 		t.Fatalf("stage %q though the instance is still there", again.Stage)
 	}
-	l = l.Fold(seen(8, 0), nil)
+	l = l.Fold(seen(208, 0), nil)
 	if len(l.Standing().Nodes) != 0 {
 		t.Fatalf("left behind: %+v", l.Standing().Nodes)
 	}

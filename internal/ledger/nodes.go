@@ -33,7 +33,8 @@ func (l *Ledger) seenNodes(seen model.Observation) {
 		in := &pg.Instances[home.Instance]
 		state, until := model.StateOf(object, in, n.Drain, seen.Now, l.rules.Startup(pg))
 		g.counts.Add(state, object)
-		if state != model.StateBeingDeleted || model.CountedByTarget(n.Drain, in) {
+		counted := state != model.StateBeingDeleted || model.CountedByTarget(n.Drain, in)
+		if counted {
 			g.registered++
 		}
 		switch state {
@@ -45,7 +46,7 @@ func (l *Ledger) seenNodes(seen model.Observation) {
 			g.wake(until)
 		}
 		rec := g.records[home.Instance]
-		rec.node, rec.state, rec.since, rec.turn = object.Name, state, object.CreationTimestamp.Time, l.turn
+		rec.node, rec.state, rec.since, rec.turn, rec.counted = object.Name, state, object.CreationTimestamp.Time, l.turn, counted
 	}
 	maps.DeleteFunc(l.nodes, func(name string, _ model.NodeStanding) bool { return !l.there[name] && !l.open(name) })
 }
@@ -74,8 +75,12 @@ func (l *Ledger) drainSeen(i int, object *corev1.Node, inv *provider.Inventory) 
 	if d := n.Drain; d != nil && (d.Stage == model.Removing || d.Stage == model.Removed) && !l.open(object.Name) && inv.AsOf.After(d.Since) {
 		next := *d
 		next.Stage = model.Removed
+		// A cloud that said yes is believed for a while: an instance that it lists
+		// no more is kept in the picture as long as its node is ready.
+		said := d.Stage == model.Removed && inv.AsOf.Before(d.Since.Add(patience))
 		if home, ok := l.home(i, object); ok {
-			if in := &inv.Groups[home.Group].Instances[home.Instance]; in.ID == d.Instance && in.State != provider.Deleting {
+			in := &inv.Groups[home.Group].Instances[home.Instance]
+			if in.ID == d.Instance && in.State != provider.Deleting && !said && inv.Groups[home.Group].Err == nil {
 				next.Stage, next.Since = model.Tainted, inv.AsOf
 			}
 		}
@@ -85,6 +90,10 @@ func (l *Ledger) drainSeen(i int, object *corev1.Node, inv *provider.Inventory) 
 		l.nodes[object.Name] = n
 	}
 }
+
+// patience is how long a cloud that has agreed to end an instance is believed,
+// though it lists it still or its node is ready still.
+const patience = 2 * time.Minute
 
 // open tells whether a call on the node is under way.
 func (l *Ledger) open(node string) bool {

@@ -75,6 +75,9 @@ func New(o Observer, a Actor, r Reporter, p model.Policy, now func() time.Time, 
 	return &Loop{observer: o, actor: a, reporter: r, policy: p, now: now, ledger: book}
 }
 
+// Close gives back what the loop holds of shared things.
+func (l *Loop) Close() { l.decider.Close() }
+
 // RunOnce is one turn. The error is that of observing or reporting; deciding
 // does not fail, and failed calls come back with the next turn.
 func (l *Loop) RunOnce(ctx context.Context) error {

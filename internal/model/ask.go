@@ -86,6 +86,9 @@ type Memory struct {
 	LastGrowth  time.Time `json:"lastGrowth,omitzero"`
 	LastRemoval time.Time `json:"lastRemoval,omitzero"`
 	LastFailure time.Time `json:"lastFailure,omitzero"`
+	// Written is when it was last written down, zero if unknown. Who reads it
+	// says so; it is no part of the text.
+	Written time.Time `json:"-"`
 }
 
 // ChangeKind is what happened in the registry.
@@ -97,6 +100,9 @@ const (
 	AskGivenUp ChangeKind = "AskGivenUp"
 	// AskArrived: all units of an ask are ready, or given up.
 	AskArrived ChangeKind = "AskArrived"
+	// NodeGivenUp: a node of an ask did not become ready in time, or broke before
+	// it was.
+	NodeGivenUp ChangeKind = "NodeGivenUp"
 	// CreationFailed: the cloud could not make an instance.
 	CreationFailed ChangeKind = "CreationFailed"
 	// BackoffBegan and BackoffEnded: a group's rest after failed growth.

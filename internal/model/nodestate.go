@@ -50,11 +50,20 @@ func StateOf(n *corev1.Node, in *provider.Instance, d *Drain, now time.Time, sta
 		return StateSuspended, time.Time{}
 	case NodeReady(n):
 		return StateReady, time.Time{}
-	case !neverReady(n):
-		return StateUnready, time.Time{}
 	}
 	until = n.CreationTimestamp.Add(startup)
-	if now.Before(until) {
+	young := now.Before(until)
+	switch {
+	case lacksResource(n):
+		// It says that it is ready. A taint of the start may linger, and the network
+		// come late; a full disk is no part of starting.
+		if young && !hasCondition(n, corev1.NodeDiskPressure) {
+			return StateYoung, until
+		}
+		return StateUnready, time.Time{}
+	case !neverReady(n):
+		return StateUnready, time.Time{}
+	case young:
 		return StateYoung, until
 	}
 	return StateNeverStarted, until
@@ -141,17 +150,9 @@ func UnreadySince(n *corev1.Node) time.Time {
 	return time.Time{}
 }
 
-// lacksResource tells whether a node that is not ready lacks disk or network,
-// and nothing else is known to be wrong with it.
-func lacksResource(n *corev1.Node) bool {
-	ready := false
-	for i := range n.Status.Conditions {
-		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
-			ready = c.Status == corev1.ConditionTrue
-		}
-	}
-	return ready && !HasTaint(n, corev1.TaintNodeNotReady) && !HasTaint(n, corev1.TaintNodeUnreachable)
-}
+// lacksResource tells whether a node's own word is that it is ready: if it is not
+// taken for ready, it lacks disk or network, or has a taint that says so.
+func lacksResource(n *corev1.Node) bool { return hasCondition(n, corev1.NodeReady) }
 
 // Counts counts nodes by state, of a group or of all groups.
 type Counts struct {

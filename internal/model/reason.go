@@ -93,8 +93,8 @@ const (
 	ProvisionTimeout Reason = "ProvisionTimeout"
 	// InstanceFailed: the cloud could not make it.
 	InstanceFailed Reason = "InstanceFailed"
-	// MatchingBroken: Ready nodes without an instance could be those of the
-	// group's instances without a node (rule P6).
+	// MatchingBroken: nodes without an instance could be those of the group's
+	// instances without a node (rule P6).
 	MatchingBroken Reason = "MatchingBroken"
 )
 

@@ -95,17 +95,25 @@ func allSettled(groups []provider.GroupID, settled map[provider.GroupID]bool) bo
 	return true
 }
 
-// failed takes back what growths that failed had promised: that there is
-// another one then is no divergence.
-func (p promises) failed(ended []model.Outcome) {
-	for _, out := range ended {
-		if out.Call.Verb != model.Grow || out.Err == nil {
-			continue
-		}
+// failed takes back what growths had promised that failed, or whose nodes did not
+// come or did not start: that there is another one then is no divergence.
+func (p promises) failed(ended []model.Outcome, changes []model.Change) {
+	forget := func(group provider.GroupID) {
 		for key, was := range p {
-			if slices.Contains(was.groups, out.Call.Group) {
+			if slices.Contains(was.groups, group) {
 				delete(p, key)
 			}
+		}
+	}
+	for _, out := range ended {
+		if out.Call.Verb == model.Grow && out.Err != nil {
+			forget(out.Call.Group)
+		}
+	}
+	for _, ch := range changes {
+		switch ch.Kind {
+		case model.AskGivenUp, model.CreationFailed, model.NodeGivenUp:
+			forget(ch.Group)
 		}
 	}
 }

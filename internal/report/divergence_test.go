@@ -14,6 +14,7 @@ func TestDivergence(t *testing.T) {
 		bound                             int // pods of the class that have a node
 		coming                            int // nodes of the group on their way
 		failed                            bool
+		givenUp                           model.ChangeKind
 		want                              int
 	}
 	for name, steps := range map[string][]step{
@@ -23,6 +24,9 @@ func TestDivergence(t *testing.T) {
 		"more pods come":                         {{pods: 4, planned: 4}, {pods: 8, existing: 4, planned: 4}},
 		"another growth while nodes are coming":  {{pods: 4, planned: 4}, {pods: 4, upcoming: 2, planned: 2, coming: 2}},
 		"the growth failed":                      {{pods: 4, planned: 4}, {pods: 4, planned: 4, failed: true}},
+		"its nodes did not come":                 {{pods: 4, planned: 4}, {pods: 4, planned: 4, givenUp: model.AskGivenUp}},
+		"its nodes could not be made":            {{pods: 4, planned: 4}, {pods: 4, planned: 4, givenUp: model.CreationFailed}},
+		"its nodes did not start":                {{pods: 4, planned: 4}, {pods: 4, planned: 4, givenUp: model.NodeGivenUp}},
 		"room for most of them":                  {{pods: 4, planned: 4}, {pods: 4, existing: 3, planned: 1, want: 1}},
 		"pods that had no promise":               {{pods: 4}, {pods: 4, planned: 4}},
 		"later pods of the class take the rooms": {{pods: 7, planned: 7}, {pods: 593, bound: 7, planned: 593}, {pods: 5, bound: 595, existing: 5}},
@@ -37,7 +41,10 @@ func TestDivergence(t *testing.T) {
 				s.Groups[0].ComingNodes = st.coming
 				s.Nodes = []model.Node{{Batches: []model.Batch{{Class: 0, Count: st.bound}}}}
 				if st.failed {
-					p.failed([]model.Outcome{{Call: model.Call{Verb: model.Grow, Group: "a"}, Err: &provider.Error{Kind: provider.NoCapacity}}})
+					p.failed([]model.Outcome{{Call: model.Call{Verb: model.Grow, Group: "a"}, Err: &provider.Error{Kind: provider.NoCapacity}}}, nil)
+				}
+				if st.givenUp != "" {
+					p.failed(nil, []model.Change{{Kind: st.givenUp, Group: "a"}})
 				}
 				plan := model.Plan{Pending: []model.PendingVerdict{{Class: 0, Pods: st.pods, Existing: st.existing, Upcoming: st.upcoming,
 					Planned: st.planned, Left: st.pods - st.existing - st.upcoming - st.planned}}}

@@ -82,7 +82,7 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 		r.events.ended(now, c.Snapshot, out)
 		r.metrics.ended(out)
 	}
-	r.promises.failed(c.Ended)
+	r.promises.failed(c.Ended, c.Changes)
 	// 2. What happened in the registry, and how healthy all of it is.
 	for _, ch := range summed(c.Changes) {
 		r.logChange(ch)

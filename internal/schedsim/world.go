@@ -210,7 +210,34 @@ func (w *World) loadNode(i int, daemons daemons) {
 func (w *World) returnable(n *model.Node) bool {
 	d := n.Standing.Drain
 	return d != nil && d.Stage == model.Tainted && n.Standing.Busy == nil && n.Occupants == 0 &&
-		n.Group >= 0 && w.snap.Groups[n.Group].HasTemplate && model.NodeReady(n.Object)
+		n.Group >= 0 && w.snap.Groups[n.Group].HasTemplate && model.NodeReady(n.Object) && !n.Object.Spec.Unschedulable &&
+		asGoodAs(w.shapes[n.Shape].content, w.shapes[w.snap.Groups[n.Group].Shape].content)
+}
+
+// asGoodAs tells whether a node would be what its template says, were it not for
+// the taint of its removal: no less of anything, no other taint, the same labels.
+func asGoodAs(real, promised *model.Shape) bool {
+	for key, value := range promised.Node.Labels {
+		if real.Node.Labels[key] != value {
+			return false
+		}
+	}
+	for i := range real.Node.Spec.Taints {
+		t := &real.Node.Spec.Taints[i]
+		if t.Key != model.TaintToBeDeleted && schedulingTaint(t) && !model.HasTaint(promised.Node, t.Key) {
+			return false
+		}
+	}
+	a, b := real.Allocatable, promised.Allocatable
+	if a.MilliCPU < b.MilliCPU || a.Memory < b.Memory || a.Ephemeral < b.Ephemeral || a.Pods < b.Pods {
+		return false
+	}
+	for _, x := range b.Extended {
+		if a.Value(x.Name) < x.Value {
+			return false
+		}
+	}
+	return true
 }
 
 // use counts the pods that use each persistent volume claim.

@@ -28,6 +28,7 @@ import (
 //	instance i1 group=general age=20m     one without a node; failed=NoCapacity
 //	asked general count=2 age=16m         a growth in flight, without instances
 //	arrived n1 ready=10s for=web          a node that was bought for these pods
+//	braked general for=web node=n1 reason=TemplateMismatch age=5m   a growth that did not help
 //	daemonset agent cpu=200m memory=100Mi
 //
 // Pods may also say: spread=zone[:skew], apart=host, together=zone (each about
@@ -44,11 +45,18 @@ type Scenario struct {
 	Standing model.Standing
 	Memory   model.Memory
 	arrived  []arrival
+	braked   []brake
 }
 
 // arrival is a node that came for the pods of an app.
 type arrival struct {
 	model.Arrival
+	app string
+}
+
+// brake is a group that is held for the pods of an app.
+type brake struct {
+	model.Brake
 	app string
 }
 
@@ -58,16 +66,28 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 	seen := s.Observation()
 	m := s.Memory
 	plain := model.NewSnapshot(nil, seen, model.Standing{}, p.Rules)
-	for _, a := range s.arrived {
-		for i := range plain.Classes {
-			// An app's class is told by its key, which its labels may be no part of.
-			for _, q := range plain.Pending {
-				if int(q.Class) == i && strings.HasPrefix(q.Pods[0].Name, a.app+"-") {
-					a.For = append(a.For, plain.Classes[i].Digest())
-				}
+	// An app's class is told by the names of its pods: its labels may be no part
+	// of the class.
+	class := func(app string) string {
+		for _, q := range plain.Pending {
+			if strings.HasPrefix(q.Pods[0].Name, app+"-") {
+				return plain.Classes[q.Class].Digest()
 			}
 		}
+		return ""
+	}
+	for _, a := range s.arrived {
+		a.For = []string{class(a.app)}
 		m.Arrivals = append(m.Arrivals, a.Arrival)
+	}
+	for _, k := range s.braked {
+		k.Class = class(k.app)
+		for i := range plain.Groups {
+			if plain.Groups[i].ID == k.Group {
+				k.Template = plain.Contents.Shapes[plain.Groups[i].Shape].Digest()
+			}
+		}
+		m.Brakes = append(m.Brakes, k.Brake)
 	}
 	standing := ledger.Restore(p.Rules, m).Fold(seen, nil).Standing()
 	for id, g := range s.Standing.Groups {
@@ -186,13 +206,16 @@ func (s *Scenario) line(words []string) (err error) {
 		s.Memory.Asks = append(s.Memory.Asks, model.Ask{ID: "asked/" + a.name, Group: provider.GroupID(a.name), At: at, Units: make([]model.Unit, a.number("count", 1))})
 	case "arrived":
 		s.arrived = append(s.arrived, arrival{model.Arrival{Node: a.name, Group: provider.GroupID(a.get("group", "")), Ready: s.Now.Add(-a.duration("ready"))}, a.get("for", "")})
+	case "braked":
+		s.braked = append(s.braked, brake{model.Brake{Group: provider.GroupID(a.name), Node: a.get("node", ""),
+			Reason: model.Reason(a.get("reason", string(model.TemplateMismatch))), Since: s.Now.Add(-a.duration("age"))}, a.get("for", "")})
 	case "daemonset":
 		s.DaemonSet(a.name, s.pod(a))
 	case "expected":
 		id := provider.GroupID(a.name)
 		s.Standing.Groups[id] = model.GroupStanding{Expected: a.number("target", 0)}
 	default:
-		return fmt.Errorf("%q is none of group, pool, node, pods, instance, asked, arrived, daemonset, expected", words[0])
+		return fmt.Errorf("%q is none of group, pool, node, pods, instance, asked, arrived, braked, daemonset, expected", words[0])
 	}
 	for k := range a.m {
 		if !a.used[k] {
@@ -308,6 +331,7 @@ func (s *Scenario) node(a args) {
 			n.Status.Conditions[0].LastTransitionTime = metav1.NewTime(s.Now.Add(-a.duration("notready")))
 		}
 	}
+	n.Spec.Unschedulable = a.has("cordoned")
 	if k := a.get("annotation", ""); k != "" {
 		key, v := pair(k)
 		n.Annotations = map[string]string{key: v}

@@ -49,6 +49,10 @@ type GroupSpec struct {
 	// Zones are taken in turn by new machines; without any, they are in the
 	// zone of the template's label.
 	Zones []string
+	// Pace, if set, is asked once for each unit asked for, in the order of
+	// asking: how many times as long as Timing says the steps of its life take.
+	// It is the caller's way to draw boot times from a distribution.
+	Pace func() float64
 }
 
 // Timing is how long the steps of a machine's life take.
@@ -82,6 +86,7 @@ type unit struct {
 	zone  string
 	hold  string
 	err   *provider.Error
+	pace  float64 // of its life, as a factor of the group's timing
 }
 
 type bootFailure struct {
@@ -126,7 +131,7 @@ func (c *Cloud) AddGroup(spec GroupSpec) error {
 	g := &fakeGroup{spec: spec, since: c.at, stock: -1}
 	c.groups[spec.ID] = g
 	for range spec.Target {
-		u := &unit{asked: c.at}
+		u := g.newUnit(c.at)
 		g.units = append(g.units, u)
 		g.name(u, c.at)
 		u.state = provider.Running

@@ -364,3 +364,41 @@ func TestBadGroups(t *testing.T) {
 		t.Errorf("groups %v", ids)
 	}
 }
+
+// TestPaceIsEachUnitsOwn: a caller's distribution sets how long each unit takes,
+// through all steps of its life.
+func TestPaceIsEachUnitsOwn(t *testing.T) {
+	clk := newClock()
+	c := NewCloud(clk.now)
+	spec := aGroup("g", slow)
+	paces := []float64{1, 2, 0.5}
+	spec.Pace = func() float64 {
+		p := paces[0]
+		paces = paces[1:]
+		return p
+	}
+	mustAdd(t, c, spec)
+	if _, err := c.Grow(t.Context(), provider.GrowRequest{Group: "g", From: 0, To: 3}); err != nil {
+		t.Fatal(err)
+	}
+	var ran []string
+	began := clk.now()
+	for {
+		next, any := c.NextChange()
+		if !any {
+			break
+		}
+		clk.set(next)
+		running := 0
+		for _, in := range c.Truth().Groups[0].Instances {
+			if in.State == provider.Running {
+				running++
+			}
+		}
+		ran = append(ran, fmt.Sprintf("%s:%d", next.Sub(began), running))
+	}
+	want := "[2.5s:0 5s:0 10s:0 22.5s:1 45s:2 1m30s:3]"
+	if got := fmt.Sprint(ran); got != want {
+		t.Fatalf("running machines over time: %s, want %s", got, want)
+	}
+}

@@ -43,7 +43,7 @@ func (c *Cloud) Kill(instance provider.InstanceID) error {
 	}
 	g.units = slices.DeleteFunc(g.units, func(other *unit) bool { return other == u })
 	if u.state != provider.Deleting {
-		g.units = append(g.units, &unit{asked: c.at}) // the target has not changed, nor has its time
+		g.units = append(g.units, g.newUnit(c.at)) // the target has not changed, nor has its time
 	}
 	c.advance()
 	c.mu.Unlock()
@@ -76,6 +76,14 @@ func (c *Cloud) FailBoots(id provider.GroupID, times int, err provider.Error) er
 			return fmt.Errorf("%d failing boots", times)
 		}
 		g.boots = append(g.boots, bootFailure{err: err, times: times})
+		return nil
+	})
+}
+
+// MendBoots ends what FailBoots began: machines that come from now on run.
+func (c *Cloud) MendBoots(id provider.GroupID) error {
+	return c.byHand(id, func(g *fakeGroup) error {
+		g.boots = nil
 		return nil
 	})
 }

@@ -65,13 +65,23 @@ func (c *Cloud) next() (time.Time, bool) {
 func (g *fakeGroup) due(u *unit) (time.Time, bool) {
 	switch {
 	case u.id == "":
-		return u.asked.Add(g.spec.Find), g.inStock()
+		return u.asked.Add(u.paced(g.spec.Find)), g.inStock()
 	case u.state == provider.Creating:
-		return u.since.Add(g.spec.Boot), u.err == nil
+		return u.since.Add(u.paced(g.spec.Boot)), u.err == nil
 	case u.state == provider.Deleting:
-		return u.since.Add(g.spec.End), true
+		return u.since.Add(u.paced(g.spec.End)), true
 	}
 	return time.Time{}, false
+}
+
+func (u *unit) paced(d time.Duration) time.Duration { return time.Duration(u.pace * float64(d)) }
+
+func (g *fakeGroup) newUnit(at time.Time) *unit {
+	u := &unit{asked: at, pace: 1}
+	if g.spec.Pace != nil {
+		u.pace = g.spec.Pace()
+	}
+	return u
 }
 
 // pass moves every unit on that is due at the instant.
@@ -126,7 +136,7 @@ func (g *fakeGroup) name(u *unit, at time.Time) {
 func (g *fakeGroup) ask(n int, at time.Time) []*unit {
 	var more []*unit
 	for range n {
-		more = append(more, &unit{asked: at})
+		more = append(more, g.newUnit(at))
 	}
 	g.units = append(g.units, more...)
 	if n > 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -26,8 +27,8 @@ import (
 
 // apiServer speaks as much of the API server's wire protocol as this provider
 // uses: LIST of nodes, whole or as metadata, in protobuf where the client asks
-// for it; create and delete of nodes with names, uids and preconditions; get of
-// ConfigMaps; Status errors. Faults are per request.
+// for it; create and delete of nodes with names, uids and preconditions; ConfigMaps, each
+// with its resource version; Status errors. Mishaps are per request.
 type apiServer struct {
 	url string
 
@@ -36,12 +37,12 @@ type apiServer struct {
 	configMaps map[string]*corev1.ConfigMap
 	version    int
 	requests   []string // "METHOD path", as they came
-	// fault is asked at each request, with the node that it creates or deletes.
-	fault func(r *http.Request, node *corev1.Node) fault
+	// mishap is asked at each request, with the node that it creates or deletes.
+	mishap func(r *http.Request, node *corev1.Node) mishap
 }
 
-// fault is what befalls one request.
-type fault struct {
+// mishap is what befalls one request.
+type mishap struct {
 	status *apierrors.StatusError // answered instead of doing anything
 	hold   bool                   // no answer until the client has gone
 	after  bool                   // the effect takes place first, then the rest
@@ -116,10 +117,10 @@ func (s *apiServer) names() []string {
 	return names
 }
 
-func (s *apiServer) setFault(f func(r *http.Request, node *corev1.Node) fault) {
+func (s *apiServer) setMishap(f func(r *http.Request, node *corev1.Node) mishap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fault = f
+	s.mishap = f
 }
 
 func (s *apiServer) count(request string) int {
@@ -141,9 +142,9 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
-	var f fault
-	if s.fault != nil {
-		f = s.fault(r, s.subject(r, body))
+	var f mishap
+	if s.mishap != nil {
+		f = s.mishap(r, s.subject(r, body))
 	}
 	s.mu.Unlock()
 
@@ -222,14 +223,71 @@ func (s *apiServer) serve(r *http.Request, body []byte) (runtime.Object, *apierr
 			delete(s.nodes, name)
 		}
 		return &metav1.Status{Status: metav1.StatusSuccess}, nil
-	case strings.Contains(r.URL.Path, "/configmaps/") && r.Method == http.MethodGet:
-		key := strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/")
-		if cm, ok := s.configMaps[strings.Replace(key, "/configmaps/", "/", 1)]; ok {
-			return cm.DeepCopy(), nil
-		}
-		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key)
+	case strings.Contains(r.URL.Path, "/configmaps"):
+		return s.serveConfigMap(r, body)
 	}
 	return nil, apierrors.NewMethodNotSupported(nodes, r.Method)
+}
+
+// serveConfigMap wants of an update and of a delete that they are of the newest
+// version, as the API server does of those that name one.
+func (s *apiServer) serveConfigMap(r *http.Request, body []byte) (runtime.Object, *apierrors.StatusError) {
+	configMaps := corev1.Resource("configmaps")
+	namespace, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/"), "/configmaps")
+	key := namespace + name // the name begins with a slash
+	var sent *corev1.ConfigMap
+	version := ""
+	if r.Method != http.MethodGet {
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, &metav1.DeleteOptions{})
+		switch o := object.(type) {
+		case *corev1.ConfigMap:
+			sent, version = o, o.ResourceVersion
+			key = namespace + "/" + o.Name
+		case *metav1.DeleteOptions:
+			version = *o.Preconditions.ResourceVersion
+		default:
+			return nil, apierrors.NewBadRequest(fmt.Sprint(err))
+		}
+	}
+	old, ok := s.configMaps[key]
+	switch {
+	case r.Method == http.MethodPost && ok:
+		return nil, apierrors.NewAlreadyExists(configMaps, key)
+	case r.Method != http.MethodPost && !ok:
+		return nil, apierrors.NewNotFound(configMaps, key)
+	case ok && r.Method != http.MethodGet && version != old.ResourceVersion:
+		return nil, apierrors.NewConflict(configMaps, key, fmt.Errorf("version %q, not %q", old.ResourceVersion, version))
+	}
+	switch r.Method {
+	case http.MethodPost, http.MethodPut:
+		s.storeConfigMap(sent)
+		return sent.DeepCopy(), nil
+	case http.MethodDelete:
+		s.version++
+		delete(s.configMaps, key)
+		return &metav1.Status{Status: metav1.StatusSuccess}, nil
+	}
+	return old.DeepCopy(), nil
+}
+
+func (s *apiServer) storeConfigMap(cm *corev1.ConfigMap) {
+	s.version++
+	cm.ResourceVersion = fmt.Sprint(s.version)
+	s.configMaps[cm.Namespace+"/"+cm.Name] = cm
+}
+
+// machines is what the ConfigMap of machines without a node says; nil if there is
+// none.
+func (s *apiServer) machines(namespace string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cm, ok := s.configMaps[namespace+"/"+machinesConfigMap]
+	if !ok {
+		return nil
+	}
+	data := map[string]string{}
+	maps.Copy(data, cm.Data)
+	return data
 }
 
 func (s *apiServer) list(asMetadata bool) runtime.Object {

@@ -3,10 +3,11 @@ package kwok
 import "cmp"
 
 // Annotations of this provider. The first two, together, mark a node as its
-// own; the other three are read from templates only.
+// own; the others are read from templates only.
 const (
 	// AnnotationFake with the value "fake" tells the KWOK controller to keep
-	// the node alive.
+	// the node alive. With the value "unattended" it does not, and the node is
+	// this provider's own all the same.
 	AnnotationFake = "kwok.x-k8s.io/node"
 	// AnnotationGroup names the group, on templates and on created nodes.
 	AnnotationGroup = "cluster-autoscaler.kwok.nodegroup/name"
@@ -16,6 +17,10 @@ const (
 	AnnotationMax = "cluster-autoscaler.kwok.nodegroup/max-count"
 	// AnnotationDesired is the size at the start; the minimum if absent.
 	AnnotationDesired = "cluster-autoscaler.kwok.nodegroup/desired-count"
+	// AnnotationFault is what goes wrong with the group's machines, for
+	// rehearsals: fails-to-start, never-ready or never-registers; nothing if
+	// absent.
+	AnnotationFault = "cluster-autoscaler.kwok.nodegroup/fault"
 )
 
 const (
@@ -45,8 +50,9 @@ const (
 type Config struct {
 	// TemplatesPath names a file of template nodes. It is read once, by New.
 	TemplatesPath string
-	// Namespace is where the ConfigMaps are looked for. Without it, the
-	// ConfigMap form is not looked for.
+	// Namespace is where the ConfigMaps are: those of the ConfigMap form, and
+	// the one of machines without a node. Without it, the ConfigMap form is not
+	// looked for, and there can be no such machines.
 	Namespace string
 	// ConfigMapName names the ConfigMap with the provider's configuration.
 	// Empty means kwok-provider-config, which need not exist; a name that

@@ -82,26 +82,26 @@ func (d door) Break(op provider.Op, group provider.GroupID, how providertest.Bre
 	method := map[provider.Op]string{provider.OpInventory: http.MethodGet, provider.OpCancel: http.MethodGet,
 		provider.OpGrow: http.MethodPost, provider.OpRemove: http.MethodDelete}[op]
 	met := make(chan struct{}, 100)
-	d.setFault(func(r *http.Request, node *corev1.Node) fault {
+	d.setMishap(func(r *http.Request, node *corev1.Node) mishap {
 		if r.Method != method || node != nil && node.Annotations[AnnotationGroup] != string(group) {
-			return fault{}
+			return mishap{}
 		}
 		switch how {
 		case providertest.Refused:
-			return fault{status: apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", fmt.Errorf("no"))}
+			return mishap{status: apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", fmt.Errorf("no"))}
 		case providertest.Hanging:
-			return fault{hold: true, held: met}
+			return mishap{hold: true, held: met}
 		case providertest.Lost:
-			return fault{hold: true, held: met, after: true}
+			return mishap{hold: true, held: met, after: true}
 		case providertest.Empty:
-			return fault{body: `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": []}`}
+			return mishap{body: `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": []}`}
 		}
-		return fault{body: `<html>Sign in to the airport's network</html>`}
+		return mishap{body: `<html>Sign in to the airport's network</html>`}
 	})
 	return met
 }
 
-func (d door) Mend() { d.setFault(nil) }
+func (d door) Mend() { d.setMishap(nil) }
 
 func (d door) Instances(id provider.GroupID) []provider.InstanceID {
 	var ids []provider.InstanceID
@@ -120,13 +120,14 @@ func TestConforms(t *testing.T) {
 		s := newAPIServer(t)
 		p := newProvider(t, s, Config{TemplatesPath: path})
 		return providertest.Subject{
-			Provider: p, Group: "group", Other: "other", Door: door{s, p},
-			Lacks: map[string]string{
-				"P4/GrowKeepsThePoolsMaximum":         "it has no pools",
-				"P5/CancelTakesBackAnonymousRequests": "every unit of it has a name",
-				"P5/CancelKeepsTheMinimum":            "every unit of it has a name",
-				"P8/WhatCannotBeDoneIsHeld":           "there is no group that it cannot grow",
-			},
+			Provider: p, Group: "group", Other: "other", Door: door{s, p}, Lacks: lacks,
 		}
 	})
+}
+
+var lacks = map[string]string{
+	"P4/GrowKeepsThePoolsMaximum":         "it has no pools",
+	"P5/CancelTakesBackAnonymousRequests": "every unit of it has a name",
+	"P5/CancelKeepsTheMinimum":            "every unit of it has a name",
+	"P8/WhatCannotBeDoneIsHeld":           "there is no group that it cannot grow",
 }

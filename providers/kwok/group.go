@@ -21,6 +21,7 @@ import (
 type group struct {
 	name string
 	counts
+	fault fault
 	// node is what each created node looks like, but for its name, its hostname
 	// label and its provider id.
 	node *corev1.Node
@@ -150,6 +151,9 @@ func buildGroups(src source) ([]group, []provider.Notice, error) {
 		if err := g.finish(); err != nil {
 			return nil, nil, inSource(src.name, atNode(g.where, err))
 		}
+		if g.fault != noFault {
+			notices = append(notices, noticeOf(src.name, g))
+		}
 		sorted = append(sorted, g)
 	}
 	return sorted, notices, nil
@@ -159,13 +163,15 @@ func buildGroups(src source) ([]group, []provider.Notice, error) {
 // the node gives none.
 func readGroup(src source, candidate template) (group, error) {
 	node := candidate.node
-	c, err := parseCounts(node.Annotations)
-	if err != nil {
+	c, errCounts := parseCounts(node.Annotations)
+	f, errFault := parseFault(node.Annotations)
+	if err := errors.Join(errCounts, errFault); err != nil {
 		return group{}, err
 	}
 	g := group{
 		name:   groupName(src.rules, node),
 		counts: c,
+		fault:  f,
 		where:  candidate.where,
 		node:   sanitise(node, !src.rules.ofCluster),
 		zone:   cmp.Or(node.Labels[corev1.LabelTopologyZone], node.Labels[corev1.LabelFailureDomainBetaZone]),

@@ -3,6 +3,8 @@ package kwok
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,7 +14,8 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// member is one of this provider's own nodes, as far as its metadata tells.
+// member is one of this provider's own nodes, as far as its metadata tells, or
+// a machine without a node.
 type member struct {
 	name     string
 	group    string
@@ -20,18 +23,28 @@ type member struct {
 	created  time.Time
 	zone     string
 	deleting bool
+	// fault is why it has no node; a member with a node has none here.
+	fault fault
 }
 
-// census is all nodes of one LIST.
+// census is all nodes of one LIST, and the machines that have none.
 type census struct {
 	asOf time.Time
-	// own are this provider's nodes by group; others the names of all the rest.
+	// own are this provider's members by group; others the names of all nodes
+	// besides.
 	own    map[string][]member
 	byName map[string]member
 	others map[string]bool
+	roll   roll
 }
 
-// live counts the nodes of a group that are not being deleted: its target.
+// knows tells whether a node or a machine has this name.
+func (c census) knows(name string) bool {
+	_, own := c.byName[name]
+	return own || c.others[name]
+}
+
+// live counts the members of a group that are not being deleted: its target.
 func (c census) live(group string) int {
 	n := 0
 	for _, m := range c.own[group] {
@@ -49,14 +62,15 @@ func (c census) live(group string) int {
 // of them their own earlier writes (rule P2); none waits for one that is under
 // way, so that a hanging one delays nobody else (rule P1).
 type lister struct {
-	nodes  metadata.Getter
-	window time.Duration
+	nodes    metadata.Getter
+	machines machineStore
+	window   time.Duration
 
 	mu   sync.Mutex
 	open *reading // still to begin, if not nil
 }
 
-// reading is one LIST. It ends early when the last of its callers has left.
+// reading is one LIST, and the read of the ConfigMap with it. It ends early when the last of its callers has left.
 type reading struct {
 	done   chan struct{}
 	census census
@@ -66,8 +80,12 @@ type reading struct {
 	cancel  context.CancelFunc
 }
 
-func newLister(client metadata.Interface) *lister {
-	return &lister{nodes: client.Resource(corev1.SchemeGroupVersion.WithResource("nodes")), window: 2 * time.Millisecond}
+func newLister(client metadata.Interface, machines machineStore) *lister {
+	return &lister{
+		nodes:    client.Resource(corev1.SchemeGroupVersion.WithResource("nodes")),
+		machines: machines,
+		window:   2 * time.Millisecond,
+	}
 }
 
 // census returns a picture that begins after this call and ends with ctx.
@@ -115,14 +133,17 @@ func (l *lister) read(ctx context.Context, r *reading) {
 		l.open = nil
 	}
 	l.mu.Unlock()
-	r.census, r.err = takeCensus(ctx, l.nodes)
+	r.census, r.err = takeCensus(ctx, l.nodes, l.machines)
 	close(r.done)
 }
 
 // takeCensus lists without a resource version and without pages: the API server
 // answers that from its cache, in one piece, once the cache is known to be as
 // new as the storage. A page would be read from the storage.
-func takeCensus(ctx context.Context, nodes metadata.Getter) (census, error) {
+//
+// The machines without a node are a second read. A member is in one of the two
+// for all its life, so that none is missed or counted twice between them.
+func takeCensus(ctx context.Context, nodes metadata.Getter, machines machineStore) (census, error) {
 	c := census{asOf: time.Now(), own: map[string][]member{}, byName: map[string]member{}, others: map[string]bool{}}
 	list, err := nodes.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -150,6 +171,15 @@ func takeCensus(ctx context.Context, nodes metadata.Getter) (census, error) {
 			zone:     item.Labels[corev1.LabelTopologyZone],
 			deleting: item.DeletionTimestamp != nil,
 		}
+		c.own[m.group] = append(c.own[m.group], m)
+		c.byName[m.name] = m
+	}
+	if c.roll, err = machines.read(ctx); err != nil {
+		return census{}, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.roll.machines)) {
+		entry := c.roll.machines[name]
+		m := member{name: name, group: entry.Group, created: entry.Created, fault: entry.Fault}
 		c.own[m.group] = append(c.own[m.group], m)
 		c.byName[m.name] = m
 	}

@@ -19,6 +19,7 @@ import (
 // and no lock over a call.
 type Provider struct {
 	client    kubernetes.Interface
+	machines  machineStore
 	lister    *lister
 	groups    []group
 	byName    map[string]group
@@ -50,9 +51,14 @@ func New(ctx context.Context, client kubernetes.Interface, metadata metadata.Int
 	if err != nil {
 		return nil, fmt.Errorf("kwok provider: %w", err)
 	}
+	if err := checkMemory(src.name, groups, cfg.Namespace); err != nil {
+		return nil, fmt.Errorf("kwok provider: %w", err)
+	}
+	machines := machineStore{client: client, namespace: cfg.Namespace}
 	p := &Provider{
 		client:    client,
-		lister:    newLister(metadata),
+		machines:  machines,
+		lister:    newLister(metadata, machines),
 		groups:    groups,
 		byName:    map[string]group{},
 		notices:   notices,
@@ -63,13 +69,14 @@ func New(ctx context.Context, client kubernetes.Interface, metadata metadata.Int
 		p.byName[g.name] = g
 	}
 	for _, notice := range notices {
-		log.Warn("a node template is not used as it stands", "code", notice.Code, "group", notice.Group, "why", notice.Message)
+		log.Warn("what to know of the node templates", "code", notice.Code, "group", notice.Group, "why", notice.Message)
 	}
 	log.Info("node groups are read from templates", "source", src.name, "templates", len(src.nodes), "groups", len(groups))
 	return p, nil
 }
 
-// Inventory is one LIST of the nodes' metadata.
+// Inventory is one LIST of the nodes' metadata, and one read of the ConfigMap of
+// machines without a node.
 func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	seen, err := p.lister.census(ctx)
 	if err != nil {
@@ -94,24 +101,27 @@ func (g group) seenIn(seen census) provider.Group {
 		OwnLabels:   slices.Clone(g.ownLabels),
 	}
 	for _, m := range seen.own[g.name] {
-		state := provider.Running
-		if m.deleting {
-			state = provider.Deleting
-		}
-		out.Instances = append(out.Instances, provider.Instance{
+		i := provider.Instance{
 			ID:         provider.InstanceID(m.name),
 			ProviderID: providerIDPrefix + m.name,
 			NodeName:   m.name,
-			State:      state,
+			State:      provider.Running,
 			Created:    m.created,
 			Zone:       cmp.Or(m.zone, g.zone),
-		})
+		}
+		switch {
+		case m.fault != noFault:
+			i.NodeName, i.State, i.Err = "", provider.Creating, m.fault.err(g.name, i.Zone)
+		case m.deleting:
+			i.State = provider.Deleting
+		}
+		out.Instances = append(out.Instances, i)
 	}
 	slices.SortFunc(out.Instances, func(a, b provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 
-// strays tells of simulated nodes whose group no template makes any more, as
+// strays tells of simulated machines whose group no template makes any more, as
 // after a crash and a change of the templates: nothing will scale them.
 func (p *Provider) strays(seen census) []provider.Notice {
 	var notices []provider.Notice
@@ -120,7 +130,7 @@ func (p *Provider) strays(seen census) []provider.Notice {
 			continue
 		}
 		notices = append(notices, provider.Notice{Group: provider.GroupID(name), Code: "GroupGone", Message: fmt.Sprintf(
-			"%d simulated nodes such as %s belong to the group %q, which no template makes: they are not scaled, and are deleted with the rest at the end",
+			"%d simulated machines such as %s belong to the group %q, which no template makes: they are not scaled, and are deleted with the rest at the end",
 			len(seen.own[name]), seen.own[name][0].name, name)})
 	}
 	return notices

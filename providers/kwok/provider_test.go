@@ -85,11 +85,11 @@ func TestCreatesRunInParallelWithinABound(t *testing.T) {
 	var under, most atomic.Int64
 	full := make(chan struct{})
 	var once sync.Once
-	s.setFault(func(r *http.Request, node *corev1.Node) fault {
+	s.setMishap(func(r *http.Request, node *corev1.Node) mishap {
 		if r.Method != http.MethodPost {
-			return fault{}
+			return mishap{}
 		}
-		return fault{before: func() {
+		return mishap{before: func() {
 			n := under.Add(1)
 			defer under.Add(-1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
@@ -112,11 +112,11 @@ func TestPartialFailureKeepsTheCountTrue(t *testing.T) {
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, manyNodes)})
 	var creates atomic.Int64
-	s.setFault(func(r *http.Request, node *corev1.Node) fault {
+	s.setMishap(func(r *http.Request, node *corev1.Node) mishap {
 		if r.Method == http.MethodPost && creates.Add(1)%5 == 0 {
-			return fault{status: apierrors.NewInternalError(errors.New("the storage hiccups"))}
+			return mishap{status: apierrors.NewInternalError(errors.New("the storage hiccups"))}
 		}
-		return fault{}
+		return mishap{}
 	})
 	result, err := p.Grow(t.Context(), provider.GrowRequest{Group: "web", To: 50})
 	e, ok := errors.AsType[*provider.Error](err)
@@ -132,11 +132,11 @@ func TestPartialFailureKeepsTheCountTrue(t *testing.T) {
 func TestAServersErrorMayHideASuccess(t *testing.T) {
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, manyNodes)})
-	s.setFault(func(r *http.Request, node *corev1.Node) fault {
+	s.setMishap(func(r *http.Request, node *corev1.Node) mishap {
 		if r.Method == http.MethodPost {
-			return fault{status: apierrors.NewInternalError(errors.New("too late")), after: true}
+			return mishap{status: apierrors.NewInternalError(errors.New("too late")), after: true}
 		}
-		return fault{}
+		return mishap{}
 	})
 	result, err := p.Grow(t.Context(), provider.GrowRequest{Group: "web", To: 1})
 	if e, _ := errors.AsType[*provider.Error](err); e == nil || !e.MayHaveHappened || e.Kind != provider.Unavailable || result.Target != 0 {
@@ -147,8 +147,8 @@ func TestAServersErrorMayHideASuccess(t *testing.T) {
 func TestAPartOfAListIsAnError(t *testing.T) {
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, manyNodes)})
-	s.setFault(func(r *http.Request, _ *corev1.Node) fault {
-		return fault{body: `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": "1", "continue": "more"}, "items": []}`}
+	s.setMishap(func(r *http.Request, _ *corev1.Node) mishap {
+		return mishap{body: `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": "1", "continue": "more"}, "items": []}`}
 	})
 	if inv, err := p.Inventory(t.Context()); err == nil {
 		t.Errorf("a part of the list was taken for the whole: %+v", inv)
@@ -163,11 +163,11 @@ func TestRefusalsOfAllEndTheGrowth(t *testing.T) {
 	} {
 		s := newAPIServer(t)
 		p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, manyNodes)})
-		s.setFault(func(r *http.Request, node *corev1.Node) fault {
+		s.setMishap(func(r *http.Request, node *corev1.Node) mishap {
 			if r.Method == http.MethodPost {
-				return fault{status: status}
+				return mishap{status: status}
 			}
-			return fault{}
+			return mishap{}
 		})
 		result, err := p.Grow(t.Context(), provider.GrowRequest{Group: "web", To: 200})
 		e, _ := errors.AsType[*provider.Error](err)
@@ -184,11 +184,11 @@ func TestATakenNameIsDrawnAnew(t *testing.T) {
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, manyNodes)})
 	var creates atomic.Int64
-	s.setFault(func(r *http.Request, node *corev1.Node) fault {
+	s.setMishap(func(r *http.Request, node *corev1.Node) mishap {
 		if r.Method == http.MethodPost && creates.Add(1) <= 3 {
-			return fault{status: apierrors.NewAlreadyExists(nodesResource, node.Name)}
+			return mishap{status: apierrors.NewAlreadyExists(nodesResource, node.Name)}
 		}
-		return fault{}
+		return mishap{}
 	})
 	if result, err := p.Grow(t.Context(), provider.GrowRequest{Group: "web", To: 1}); err != nil || result.Target != 1 {
 		t.Errorf("Grow: %+v, %v", result, err)
@@ -241,11 +241,11 @@ func TestRemoveDeletesTheNodeThatWasJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := created.Created[0]
-	s.setFault(func(r *http.Request, node *corev1.Node) fault {
+	s.setMishap(func(r *http.Request, node *corev1.Node) mishap {
 		if r.Method == http.MethodDelete {
 			s.store(node.DeepCopy()) // a new uid
 		}
-		return fault{}
+		return mishap{}
 	})
 	result, err := p.Remove(t.Context(), provider.RemoveRequest{Group: "web", Instances: []provider.InstanceID{id}})
 	if err != nil || result.Instances[0].Err == nil || result.Instances[0].Err.Kind != provider.Conflict || result.Target != 1 {
@@ -304,11 +304,11 @@ func TestCloseTakesALateCreateToo(t *testing.T) {
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, manyNodes)})
 	s.add(nodeOf(p.byName["web"], "web-first"))
-	s.setFault(func(r *http.Request, node *corev1.Node) fault {
+	s.setMishap(func(r *http.Request, node *corev1.Node) mishap {
 		if r.Method == http.MethodDelete && node != nil && node.Name == "web-first" {
 			s.store(nodeOf(p.byName["web"], "web-late"))
 		}
-		return fault{}
+		return mishap{}
 	})
 	if err := p.Close(t.Context()); err != nil || len(s.all()) != 0 {
 		t.Errorf("nodes %v, %v", s.names(), err)
@@ -319,11 +319,11 @@ func TestCloseTellsWhatItCouldNotDelete(t *testing.T) {
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, manyNodes)})
 	s.add(nodeOf(p.byName["web"], "web-a"), nodeOf(p.byName["web"], "web-b"))
-	s.setFault(func(r *http.Request, node *corev1.Node) fault {
+	s.setMishap(func(r *http.Request, node *corev1.Node) mishap {
 		if r.Method == http.MethodDelete && node.Name == "web-a" {
-			return fault{status: apierrors.NewInternalError(errors.New("boom"))}
+			return mishap{status: apierrors.NewInternalError(errors.New("boom"))}
 		}
-		return fault{}
+		return mishap{}
 	})
 	err := p.Close(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "deleted 1 of 2 nodes") || !strings.Contains(err.Error(), "boom") {
@@ -398,9 +398,9 @@ func TestLeavingASharedReading(t *testing.T) {
 	}
 
 	held, gone := make(chan struct{}, 1), make(chan struct{})
-	s.setFault(func(r *http.Request, _ *corev1.Node) fault {
+	s.setMishap(func(r *http.Request, _ *corev1.Node) mishap {
 		context.AfterFunc(r.Context(), func() { close(gone) })
-		return fault{hold: true, held: held}
+		return mishap{hold: true, held: held}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -451,7 +451,7 @@ func TestWhereTemplatesComeFrom(t *testing.T) {
 			for name, cm := range c.maps {
 				cm = cm.DeepCopy()
 				cm.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: name}
-				s.configMaps[namespace+"/"+name] = cm
+				s.storeConfigMap(cm)
 			}
 			cfg := Config{Namespace: namespace, ConfigMapName: c.configMap, GroupLabelKey: c.labelKey}
 			if c.file != "" {

@@ -46,7 +46,7 @@ var machineLabels = []string{
 
 // machineAnnotations belong to one machine, or to the tool that wrote it.
 var machineAnnotations = []string{
-	AnnotationFake, AnnotationGroup, AnnotationMin, AnnotationMax, AnnotationDesired, annotationMetrics,
+	AnnotationFake, AnnotationGroup, AnnotationMin, AnnotationMax, AnnotationDesired, AnnotationFault, annotationMetrics,
 	lastAppliedByKubectl,
 	"alpha.kubernetes.io/provided-node-ip",
 	"csi.volume.kubernetes.io/nodeid",
@@ -137,5 +137,6 @@ func passing(key string) bool {
 
 // isOwn tells whether a node is one that this provider made.
 func isOwn(annotations map[string]string) bool {
-	return annotations[AnnotationFake] == fakeValue && annotations[AnnotationGroup] != ""
+	kind := annotations[AnnotationFake]
+	return (kind == fakeValue || kind == unattendedValue) && annotations[AnnotationGroup] != ""
 }

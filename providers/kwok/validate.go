@@ -149,7 +149,7 @@ func ifUnset(annotations map[string]string, key string) string {
 }
 
 // differences names what two templates of one group do not agree on, and must:
-// counts, labels and taints. Each entry reads "field: one value, other value".
+// counts, fault, labels and taints. Each entry reads "field: one value, other value".
 func differences(a, b group) []string {
 	var found []string
 	for _, c := range []struct {
@@ -159,6 +159,10 @@ func differences(a, b group) []string {
 		if c.a != c.b {
 			found = append(found, fmt.Sprintf("metadata.annotations[%s]: %d and %d", c.key, c.a, c.b))
 		}
+	}
+	if a.fault != b.fault {
+		found = append(found, fmt.Sprintf("metadata.annotations[%s]: %s and %s", AnnotationFault,
+			orNone(string(a.fault), a.fault != noFault), orNone(string(b.fault), b.fault != noFault)))
 	}
 	for _, key := range keysOfEither(a.node.Labels, b.node.Labels) {
 		one, hasOne := a.node.Labels[key]

@@ -30,10 +30,11 @@ const (
 // errNotTried marks a write that was not sent.
 var errNotTried = errors.New("not tried")
 
-// Grow creates the nodes that are missing from To. One that fails does not
-// stop the others, unless they would all fail alike. If any was created and
-// not all, the result tells how many there are and the error that it may have
-// happened (in part, it did).
+// Grow creates the nodes that are missing from To, or the machines that the
+// group's fault leaves without a node. One that fails does not stop the others,
+// unless they would all fail alike. If any was created and not all, the result
+// tells how many there are and the error that it may have happened (in part, it
+// did).
 func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider.GrowResult, error) {
 	// 1. What is wrong with the request itself.
 	g, err := p.group(provider.OpGrow, req.Group)
@@ -61,12 +62,7 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 	}
 
 	// 3. The writes, and what came of them.
-	names := make([]string, req.To-req.From)
-	errs := inParallel(ctx, len(names), func(i int) error {
-		var err error
-		names[i], err = p.create(ctx, g)
-		return err
-	})
+	names, errs := p.build(ctx, g, seen, req.To-req.From)
 	result := provider.GrowResult{Target: live}
 	for i, name := range names {
 		if errs[i] == nil {
@@ -84,7 +80,8 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 }
 
 // Remove deletes nodes of the group, each only as the very object that was
-// judged (by its uid), and none if that would pass the minimum unforced.
+// judged (by its uid), and strikes machines without a node off the list; none if
+// that would pass the minimum unforced.
 func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, error) {
 	g, err := p.group(provider.OpRemove, req.Group)
 	if err != nil {
@@ -119,7 +116,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 	}
 
 	// 2. The writes, and what came of each.
-	errs := inParallel(ctx, len(doomed), func(i int) error { return p.delete(ctx, doomed[i]) })
+	errs := p.end(ctx, seen, doomed)
 	for i, m := range doomed {
 		if errs[i] == nil {
 			result.Target--
@@ -127,7 +124,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 		}
 		for at := range result.Instances {
 			if result.Instances[at].ID == provider.InstanceID(m.name) {
-				e := asError(provider.OpRemove, req.Group, fmt.Sprintf("delete the node %q", m.name), errs[i])
+				e := asError(provider.OpRemove, req.Group, fmt.Sprintf("delete the machine %q", m.name), errs[i])
 				e.MayHaveHappened = !errors.Is(errs[i], errNotTried) && !refused(errs[i])
 				result.Instances[at].Err = e
 			}
@@ -160,34 +157,38 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 	return provider.CancelResult{Target: live}, nil
 }
 
-// Start creates, in each group that has fewer nodes than its desired count, the
-// nodes that are missing. Nodes that exist already are adopted and counted.
+// Start creates, in each group that has fewer machines than its desired count,
+// those that are missing. What exists already is adopted and counted.
 func (p *Provider) Start(ctx context.Context) error {
 	seen, err := p.lister.census(ctx)
 	if err != nil {
 		return fmt.Errorf("kwok provider: start: %w", err)
 	}
 	var missing []group
+	var errs []error
 	for _, g := range p.groups {
-		for range g.desired - seen.live(g.name) {
-			missing = append(missing, g)
+		n := max(0, g.desired-seen.live(g.name))
+		if g.fault.withoutNode() {
+			_, made := p.build(ctx, g, seen, n)
+			errs = append(errs, made...)
+			continue
 		}
+		missing = append(missing, slices.Repeat([]group{g}, n)...)
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	p.log.Info("simulated nodes are created up to the desired counts", "nodes", len(missing))
-	errs := inParallel(ctx, len(missing), func(i int) error {
-		_, err := p.create(ctx, missing[i])
+	errs = append(errs, inParallel(ctx, len(missing), func(i int) error {
+		_, err := p.create(ctx, missing[i], seen)
 		return err
-	})
+	})...)
+	if n := succeeded(errs); n > 0 {
+		p.log.Info("simulated nodes are created up to the desired counts", "nodes", n)
+	}
 	if failed := failure(ctx, provider.OpGrow, "", fmt.Sprintf("created %d of %d nodes up to the desired counts", succeeded(errs), len(errs)), errs); failed != nil {
 		return fmt.Errorf("kwok provider: start: %w", failed)
 	}
 	return nil
 }
 
-// Close deletes every simulated node of this provider, unless it was told to
+// Close deletes every simulated machine of this provider, unless it was told to
 // keep them. It looks again after deleting: a create whose answer was lost may
 // come through late.
 func (p *Provider) Close(ctx context.Context) error {
@@ -210,7 +211,7 @@ func (p *Provider) Close(ctx context.Context) error {
 			return nil
 		}
 		p.log.Info("simulated nodes are deleted", "nodes", len(doomed))
-		errs := inParallel(ctx, len(doomed), func(i int) error { return p.delete(ctx, doomed[i]) })
+		errs := p.end(ctx, seen, doomed)
 		if failed := failure(ctx, provider.OpRemove, "", fmt.Sprintf("deleted %d of %d nodes", succeeded(errs), len(errs)), errs); failed != nil {
 			return fmt.Errorf("kwok provider: delete the simulated nodes: %w", failed)
 		}
@@ -226,11 +227,60 @@ func (p *Provider) group(op provider.Op, id provider.GroupID) (group, error) {
 	return g, nil
 }
 
+// build makes n machines of the group, and returns their names and errors by
+// index. Machines without a node are one write: all of them, or none.
+func (p *Provider) build(ctx context.Context, g group, seen census, n int) ([]string, []error) {
+	names := make([]string, n)
+	if !g.fault.withoutNode() || n == 0 {
+		errs := inParallel(ctx, n, func(i int) error {
+			var err error
+			names[i], err = p.create(ctx, g, seen)
+			return err
+		})
+		return names, errs
+	}
+	names, err := p.machines.enrol(ctx, g, seen, n)
+	return names, slices.Repeat([]error{err}, n)
+}
+
+// end ends machines, and returns the errors by index.
+func (p *Provider) end(ctx context.Context, seen census, doomed []member) []error {
+	errs := make([]error, len(doomed))
+	var without []member
+	var nodes []int
+	for i, m := range doomed {
+		if m.fault.withoutNode() {
+			without = append(without, m)
+		} else {
+			nodes = append(nodes, i)
+		}
+	}
+	var struck error
+	if len(without) > 0 {
+		struck = p.machines.strikeOff(ctx, seen.roll, without)
+	}
+	deleted := inParallel(ctx, len(nodes), func(i int) error { return p.delete(ctx, doomed[nodes[i]]) })
+	for i, m := range doomed {
+		if m.fault.withoutNode() {
+			errs[i] = struck
+		}
+	}
+	for i, at := range nodes {
+		errs[at] = deleted[i]
+	}
+	return errs
+}
+
 // create makes one node of the group, under a name that is free.
-func (p *Provider) create(ctx context.Context, g group) (string, error) {
+func (p *Provider) create(ctx context.Context, g group, seen census) (string, error) {
 	var err error
 	for range draws {
-		node := nodeOf(g, nodeName(g.name))
+		name := nodeName(g.name)
+		if seen.knows(name) { // a machine without a node would have it
+			err = conflict(fmt.Errorf("the name %q is taken", name))
+			continue
+		}
+		node := nodeOf(g, name)
 		_, err = p.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 		if err == nil {
 			return node.Name, nil
@@ -251,6 +301,7 @@ func nodeOf(g group, name string) *corev1.Node {
 	node.Labels[corev1.LabelHostname] = name
 	node.Annotations[annotationMetrics] = "/metrics/nodes/" + name + "/metrics/resource"
 	node.Spec.ProviderID = providerIDPrefix + name
+	g.fault.strike(node)
 	return node
 }
 

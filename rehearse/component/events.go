@@ -12,6 +12,10 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/informer"
 )
 
+// isSimulated reports whether there is no machine behind this node, be it in kwok's
+// care or left to itself, as a node whose kubelet has died.
+func isSimulated(node *corev1.Node) bool { return node.Annotations[fakeNodeAnnotation] != "" }
+
 // isFake reports whether kwok cares for this node.
 func isFake(node *corev1.Node) bool { return node.Annotations[fakeNodeAnnotation] == fakeNodeValue }
 
@@ -22,7 +26,8 @@ func isReady(node *corev1.Node) bool {
 }
 
 // newNodes tells kwok of every fake node once, and of changes around readiness.
-// Any other change would only put the node's next heartbeat off.
+// Any other change would only put the node's next heartbeat off. A node that is
+// fake no more is gone, for kwok, and one that is so again is new.
 func newNodes(ctx context.Context, events chan<- informer.Event[*corev1.Node]) cache.ResourceEventHandler {
 	return cache.FilteringResourceEventHandler{
 		FilterFunc: func(object any) bool {

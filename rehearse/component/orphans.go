@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// collectOrphans deletes the pods of a fake node as soon as the node is deleted.
+// collectOrphans deletes the pods of a simulated node as soon as the node is deleted.
 // kwok leaves them, and the pod garbage collector of kube-controller-manager waits
 // 40 to 60 seconds, in case the node comes back: a fake one never does. What this
 // process does not see, because it is not running then, is left to that collector.
@@ -23,7 +23,7 @@ func collectOrphans(ctx context.Context, client kubernetes.Interface, nodes cach
 	gone := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
 	if _, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		DeleteFunc: func(object any) {
-			if node, ok := last[*corev1.Node](object); ok && isFake(node) {
+			if node, ok := last[*corev1.Node](object); ok && isSimulated(node) {
 				gone.Add(node.Name)
 			}
 		},

@@ -40,6 +40,12 @@ const slow = 500 * time.Millisecond
 //	pending N [SELECTOR]             wait until N pods are refused by the scheduler
 //	nodes GROUP N                    wait until a group has N nodes
 //	nodes -atleast GROUP N           wait until a group has N nodes or more
+//	ready GROUP N                    wait until N nodes of a group are ready
+//	unready SHARE [GROUP ...]        make N, or N%, of the ready nodes of each group NotReady, of all groups if none is named
+//	recover                          let every node that unready took become ready again
+//	machines GROUP N                 wait until a group has N machines without a node
+//	configmap NAME                   wait until there is no such ConfigMap in Plimsoll's namespace
+//	configmap [-keep=VAR] NAME KEY REGEXP  wait until it has an entry, or an annotation, like that; keep what is in parentheses in a variable
 //	created GROUP N                  a group has had N nodes in all, since the script began
 //	podson GROUP N [SELECTOR]        wait until N pods are on nodes of a group
 //	daemons SELECTOR [GROUP]         wait until a pod like that runs on every node of a group, or of all
@@ -53,25 +59,30 @@ const slow = 500 * time.Millisecond
 // Each waits at most a minute, or as long as -within=DURATION says, and fails
 // with how things stood at the end.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
-	"group":    command(0, (*world).cmdGroup),
-	"apply":    command(1, (*world).cmdApply),
-	"scale":    command(2, (*world).cmdScale),
-	"plimsoll": command(1, (*world).cmdPlimsoll),
-	"log":      command(1, (*world).cmdLog),
-	"metric":   command(2, (*world).cmdMetric),
-	"idle":     command(0, (*world).cmdIdle),
-	"bound":    command(1, (*world).cmdBound),
-	"pending":  command(1, (*world).cmdPending),
-	"nodes":    command(2, (*world).cmdNodes),
-	"created":  command(2, (*world).cmdCreated),
-	"podson":   command(2, (*world).cmdPodsOn),
-	"daemons":  command(1, (*world).cmdDaemons),
-	"spread":   command(2, (*world).cmdSpread),
-	"event":    command(2, (*world).cmdEvent),
-	"lease":    command(1, (*world).cmdLease),
-	"mistake":  command(2, (*world).cmdMistake),
-	"crash":    command(1, (*world).cmdCrash),
-	"back":     command(0, (*world).cmdBack),
+	"group":     command(0, (*world).cmdGroup),
+	"apply":     command(1, (*world).cmdApply),
+	"scale":     command(2, (*world).cmdScale),
+	"plimsoll":  command(1, (*world).cmdPlimsoll),
+	"log":       command(1, (*world).cmdLog),
+	"metric":    command(2, (*world).cmdMetric),
+	"idle":      command(0, (*world).cmdIdle),
+	"bound":     command(1, (*world).cmdBound),
+	"pending":   command(1, (*world).cmdPending),
+	"nodes":     command(2, (*world).cmdNodes),
+	"ready":     command(2, (*world).cmdReady),
+	"unready":   command(1, (*world).cmdUnready),
+	"recover":   command(0, (*world).cmdRecover),
+	"machines":  command(2, (*world).cmdMachines),
+	"configmap": command(1, (*world).cmdConfigMap),
+	"created":   command(2, (*world).cmdCreated),
+	"podson":    command(2, (*world).cmdPodsOn),
+	"daemons":   command(1, (*world).cmdDaemons),
+	"spread":    command(2, (*world).cmdSpread),
+	"event":     command(2, (*world).cmdEvent),
+	"lease":     command(1, (*world).cmdLease),
+	"mistake":   command(2, (*world).cmdMistake),
+	"crash":     command(1, (*world).cmdCrash),
+	"back":      command(0, (*world).cmdBack),
 }
 
 // call is one line of a script.

@@ -254,6 +254,9 @@ func (w *world) cmdIdle(c *call) error {
 	})
 }
 
+// eventSource is who Plimsoll's events are from.
+const eventSource = "cluster-autoscaler"
+
 // cmdEvent looks at events about objects of the script's namespace and about
 // Plimsoll's own ConfigMap, as far as they happened in this script.
 func (w *world) cmdEvent(c *call) error {
@@ -270,7 +273,7 @@ func (w *world) cmdEvent(c *call) error {
 				return false, err.Error()
 			}
 			for _, event := range events.Items {
-				if event.Source.Component == "cluster-autoscaler" {
+				if event.Source.Component == eventSource {
 					said = append(said, event.Message)
 				}
 			}

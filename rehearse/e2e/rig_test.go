@@ -25,6 +25,8 @@ const (
 
 	// groupAnnotation names the node group of a simulated node.
 	groupAnnotation = "cluster-autoscaler.kwok.nodegroup/name"
+	// faultAnnotation, on a template, is what goes wrong with the group's machines.
+	faultAnnotation = "cluster-autoscaler.kwok.nodegroup/fault"
 )
 
 // rig is a control plane, and what the tests watch of it. Counts come from the

@@ -66,7 +66,7 @@ func TestEachRightIsNeeded(t *testing.T) {
 
 	t.Run("none is taken", func(t *testing.T) {
 		p := newDeputy(t, r, "all", all)
-		p.start(t, deputyStory{nodes: 2, fromFile: true})
+		p.start(t, deputyStory{nodes: 2, fromFile: true, tells: true})
 		p.waitLog(t, regexp.MustCompile(`remove=`))
 		ctx, cancel := context.WithTimeout(t.Context(), missedWithin)
 		defer cancel()
@@ -78,16 +78,17 @@ func TestEachRightIsNeeded(t *testing.T) {
 			t.Errorf("with every right, something is forbidden: %s", forbidden)
 		}
 	})
-	// The lease is one for all: these go one by one, while there is no lease yet.
+	// The lease is one for all, and so are the ConfigMaps that Plimsoll writes: these
+	// go one by one, each with none of them there at its beginning.
 	for i, taken := range all {
-		if taken.resource == "leases" {
+		if alone(taken) {
 			t.Run(taken.String(), func(t *testing.T) { mustBeMissed(t, r, all, i) })
 		}
 	}
 	t.Run("one is taken", func(t *testing.T) {
 		slots := make(chan struct{}, rightsAtOnce)
 		for i, taken := range all {
-			if taken.resource == "leases" {
+			if alone(taken) {
 				continue
 			}
 			t.Run(taken.String(), func(t *testing.T) {
@@ -100,6 +101,12 @@ func TestEachRightIsNeeded(t *testing.T) {
 	})
 }
 
+// alone tells whether a right is used only while nobody else uses it.
+func alone(taken right) bool {
+	return taken.resource == "leases" || taken.name == statusConfigMap ||
+		taken.resource == "configmaps" && slices.Contains([]string{"create", "update", "delete"}, taken.verb)
+}
+
 func mustBeMissed(t *testing.T, r *rig, all []right, at int) {
 	taken := all[at]
 	rest := slices.Delete(slices.Clone(all), at, at+1)
@@ -109,8 +116,29 @@ func mustBeMissed(t *testing.T, r *rig, all []right, at int) {
 		rest = slices.DeleteFunc(rest, func(r right) bool { taken := taken; taken.verb = "watch"; return r == taken })
 	}
 	p := newDeputy(t, r, fmt.Sprint(at), rest)
-	p.start(t, storyFor(taken))
+	story := storyFor(taken)
+	if story.remembered {
+		rememberMachine(t, r)
+	}
+	p.start(t, story)
+	if story.ends {
+		p.waitLog(t, regexp.MustCompile(`created up to the desired counts`))
+		p.end(t)
+	}
 	p.waitLog(t, taken.complaint())
+}
+
+// rememberMachine leaves a machine without a node behind, of a group that there is
+// no more.
+func rememberMachine(t *testing.T, r *rig) {
+	t.Helper()
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: machinesConfigMap}, Data: map[string]string{
+		"gone-bcdfg": `{"group":"gone","fault":"never-registers","created":"2026-01-02T03:04:05Z"}`,
+	}}
+	maps := r.plane.Client().CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	if _, err := maps.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // grantedRights are all rights of Plimsoll's service account, one by one; leases'
@@ -186,6 +214,12 @@ type deputyStory struct {
 	nodes    int // that the template desires
 	fromFile bool
 	elects   bool
+	// lost: the machines never register. remembered: there is such a machine
+	// already. ends: Plimsoll is asked to end.
+	lost, remembered, ends bool
+	// tells: it keeps the status ConfigMap. The others would read what a deputy
+	// beside them remembers.
+	tells bool
 }
 
 // storyFor is the story in which a right is used.
@@ -194,8 +228,16 @@ func storyFor(taken right) deputyStory {
 	switch {
 	case taken.resource == "leases":
 		story.elects = true
+	case taken.name == statusConfigMap:
+		story.tells = true
 	case taken.resource == "configmaps" && taken.verb == "get":
-		story.fromFile = false
+		story.fromFile = taken.name == machinesConfigMap
+	case taken.resource == "configmaps" && taken.verb == "create":
+		story.lost = true
+	case taken.resource == "configmaps" && taken.verb == "update":
+		story.lost, story.remembered = true, true
+	case taken.resource == "configmaps" && taken.verb == "delete":
+		story.remembered, story.ends = true, true
 	case taken.resource == "events" && taken.verb == "patch":
 		// From the tenth on, events that are alike are counted in one.
 		story.nodes = 15
@@ -298,6 +340,7 @@ func (d *deputy) dismiss(t *testing.T) {
 		"own binding":  client.RbacV1().RoleBindings(metav1.NamespaceSystem).Delete(ctx, d.name, metav1.DeleteOptions{}),
 		"own role":     client.RbacV1().Roles(metav1.NamespaceSystem).Delete(ctx, d.name, metav1.DeleteOptions{}),
 		"account":      client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).Delete(ctx, d.name, metav1.DeleteOptions{}),
+		"memory":       d.rig.forget(ctx),
 		"leader lease": ignoreNotFound(client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(ctx, leaseName, metav1.DeleteOptions{})),
 	} {
 		if err != nil {
@@ -310,6 +353,14 @@ func (d *deputy) runs() bool {
 	return slices.ContainsFunc(d.rig.plane.Processes().Processes(), func(s supervise.Status) bool { return s.Name == d.name && s.Running })
 }
 
+// end asks the deputy's Plimsoll to end.
+func (d *deputy) end(t *testing.T) {
+	t.Helper()
+	if _, err := d.rig.plane.Processes().End(d.name); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (d *deputy) log() string { return filepath.Join(d.dir, "log") }
 
 func (d *deputy) start(t *testing.T, story deputyStory) {
@@ -317,14 +368,18 @@ func (d *deputy) start(t *testing.T, story deputyStory) {
 	templates := ""
 	if story.fromFile {
 		templates = filepath.Join(d.dir, templatesFile)
+		fault := ""
+		if story.lost {
+			fault = ", " + faultAnnotation + ": never-registers"
+		}
 		text := fmt.Sprintf(`
 apiVersion: v1
 kind: Node
 metadata:
   name: %[1]s
-  annotations: {%[2]s: %[1]s, %[3]s: "%[4]d"}
+  annotations: {%[2]s: %[1]s, %[3]s: "%[4]d"%[5]s}
 status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
-`, d.name, groupAnnotation, countAnnotation("desired"), story.nodes)
+`, d.name, groupAnnotation, countAnnotation("desired"), story.nodes, fault)
 		if err := os.WriteFile(templates, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +394,7 @@ status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
 		Templates:  templates,
 		Address:    fmt.Sprintf("127.0.0.1:%d", port),
 		Flags: []string{"--scan-interval=1s", "--scale-down-unneeded-time=1s", "--scale-down-delay-after-add=1s",
-			"--node-delete-delay-after-taint=0s", fmt.Sprintf("--leader-elect=%t", story.elects)},
+			"--node-delete-delay-after-taint=0s", fmt.Sprintf("--leader-elect=%t", story.elects), fmt.Sprintf("--write-status-configmap=%t", story.tells)},
 	}.Process()
 	process.Name, process.Log = d.name, d.log()
 	if err := d.rig.plane.Launch(process); err != nil {

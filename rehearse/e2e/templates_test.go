@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,14 +16,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// cmdGroup declares a node group in the file that Plimsoll is started with. What
-// is not said: 8 cores, 32Gi, 110 pods, at most 1000 nodes.
+// cmdGroup declares a node group in the file that Plimsoll is started with, or
+// declares it anew. What is not said: 8 cores, 32Gi, 110 pods, at most 1000 nodes.
 //
 //	min= max= desired=    counts
 //	cpu= memory= pods=    allocatable, as any other resource's name
 //	zone=                 the zone label
 //	label=KEY=VALUE       a label
 //	taint=KEY=VALUE:EFFECT
+//	fault=                what goes wrong with its machines, see docs/kwok.md
 func (w *world) cmdGroup(c *call) error {
 	if len(c.args) == 0 {
 		return fmt.Errorf("a group wants a name")
@@ -49,6 +51,8 @@ func (w *world) cmdGroup(c *call) error {
 		switch key {
 		case "min", "max", "desired":
 			node.Annotations[countAnnotation(key)] = value
+		case "fault":
+			node.Annotations[faultAnnotation] = value
 		case "zone":
 			node.Labels[corev1.LabelTopologyZone] = value
 		case "label":
@@ -66,6 +70,7 @@ func (w *world) cmdGroup(c *call) error {
 			node.Status.Allocatable[corev1.ResourceName(key)] = quantity
 		}
 	}
+	w.groups = slices.DeleteFunc(w.groups, func(n *corev1.Node) bool { return n.Name == name })
 	w.groups = append(w.groups, node)
 	return w.writeTemplates()
 }

@@ -34,6 +34,8 @@ type world struct {
 	dir       string // the script's own folder
 	groups    []*corev1.Node
 	plimsolls []*plimsoll // in the order of their first start
+	// unattended are the nodes that the script made unready.
+	unattended []string
 }
 
 type worldKey struct{}
@@ -118,11 +120,15 @@ func (w *world) tearDown(failed bool) error {
 			errs = append(errs, fmt.Errorf("%s ended with exit code %d when it was asked to end", p.name, code))
 		}
 	}
-	// 3. What is left of nodes, and the lease: its holder may have been killed.
+	// 3. What is left of nodes, the lease, and what Plimsoll remembers: it may have
+	// been killed.
 	if err := client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		errs = append(errs, err)
 	}
 	if err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(ctx, leaseName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		errs = append(errs, err)
+	}
+	if err := w.rig.forget(ctx); err != nil {
 		errs = append(errs, err)
 	}
 	noNodes := func() (bool, string) {

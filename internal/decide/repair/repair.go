@@ -143,7 +143,7 @@ func held(g *model.Group, w model.Waiting, failed, force bool, pools map[provide
 		for _, n := range strangers {
 			if couldBe(g, w, n) {
 				return &model.Verdict{Reason: model.MatchingBroken,
-					Detail: fmt.Sprintf("node %s (%s) is ready, no instance has it, and it could be instance %s (%s)", n.Name, n.Spec.ProviderID, w.Instance, w.ProviderID),
+					Detail: fmt.Sprintf("node %s (%s) has no instance, and could be that of instance %s (%s)", n.Name, n.Spec.ProviderID, w.Instance, w.ProviderID),
 					Fix:    "provider ids that agree between the cloud and the nodes"}
 			}
 		}
@@ -158,11 +158,12 @@ func atMin(g *model.Group) *model.Verdict {
 	return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("target %d, min %d", g.Expected, g.Min), Fix: "a lower minimum, or the flag that forces it"}
 }
 
-// strangers are the ready nodes that no instance has.
+// strangers are the registered nodes that no instance has, ready or not: a fleet
+// whose ids have drifted may be cut off as well.
 func strangers(s *model.Snapshot) []*corev1.Node {
 	var out []*corev1.Node
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Group < 0 && n.Object != nil && n.State == model.StateReady {
+		if n := &s.Nodes[i]; n.Group < 0 && n.Object != nil && n.State != model.StateBeingDeleted {
 			out = append(out, n.Object)
 		}
 	}

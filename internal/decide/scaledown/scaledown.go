@@ -235,6 +235,9 @@ func (b *budget) held(s *model.Snapshot, n *model.Node, since time.Time) *model.
 	if v, ok := b.closed[n.Group]; ok {
 		return &v
 	}
+	if over := g.ReadyNodes + g.BootingNodes + g.UnreadyNodes - g.Expected; n.Kind == model.Unready && over > 0 {
+		return &model.Verdict{Reason: model.TargetNotReached, Detail: fmt.Sprintf("its group wants %d nodes, and has %d more", g.Expected, over), Fix: "they go"}
+	}
 	if n.Kind == model.Unready && (g.Missing > 0 || g.ComingNodes > 0) {
 		return &model.Verdict{Reason: model.TargetNotReached, Detail: fmt.Sprintf("its group wants %d nodes, and %d are missing", g.Expected, max(g.Missing, g.ComingNodes)),
 			Fix: "they arrive, or are given up"}

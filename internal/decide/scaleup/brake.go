@@ -20,7 +20,8 @@ const disagreeAfter = 6 * time.Minute
 // verdict, not by time.
 type brakes struct {
 	pl       *planner
-	class    map[string]model.ClassID // of pods that wait, by digest
+	class    map[string]model.ClassID // by digest
+	waits    map[model.ClassID]bool
 	template map[int]schedsim.Template
 	stand    []model.Brake
 }
@@ -33,9 +34,12 @@ func (pl *planner) brake(list []*waiting) {
 		return
 	}
 	pl.w.AvoidNone()
-	b := &brakes{pl: pl, class: map[string]model.ClassID{}, template: map[int]schedsim.Template{}}
+	b := &brakes{pl: pl, class: map[string]model.ClassID{}, waits: map[model.ClassID]bool{}, template: map[int]schedsim.Template{}}
+	for i := range s.Classes {
+		b.class[s.Classes[i].Digest()] = model.ClassID(i)
+	}
 	for _, q := range list {
-		b.class[s.Classes[q.Class].Digest()] = q.Class
+		b.waits[q.Class] = true
 	}
 	for _, h := range pl.heads {
 		b.template[h.group] = h.template
@@ -55,7 +59,7 @@ func (pl *planner) brake(list []*waiting) {
 		return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Class, y.Class))
 	})
 	for _, k := range b.stand {
-		if c, ok := b.class[k.Class]; ok {
+		if c, ok := b.class[k.Class]; ok && groupIndex(s, k) >= 0 {
 			pl.w.Avoid(c, groupIndex(s, k))
 			pl.braked[brakeKey{c, groupIndex(s, k)}] = k
 		}
@@ -76,26 +80,37 @@ func groupIndex(s *model.Snapshot, k model.Brake) int {
 	return i
 }
 
+// forget is how long a brake is remembered for a class that no pod is of.
+const forget = 24 * time.Hour
+
+// stands tells whether a brake holds on: while the template is the same, and
+// neither the node that did not help nor a newer one of the group has shown that
+// the class can run there.
 func (b *brakes) stands(k model.Brake) bool {
 	gi := groupIndex(b.pl.s, k)
+	c, exists := b.class[k.Class]
+	if !exists || gi < 0 {
+		return b.pl.s.Now.Sub(k.Since) < forget
+	}
 	t, ok := b.template[gi]
 	if !ok {
-		return gi >= 0 // its template cannot be read now: nothing is known to have changed
+		return true // its template cannot be read now: nothing is known to have changed
 	}
-	c, waits := b.class[k.Class]
-	if b.digest(t) != k.Template || (!waits && k.Reason == model.SchedulerDisagrees) {
-		return false
-	}
-	return !waits || k.Reason == model.SchedulerDisagrees || !b.taken(c, gi, k)
+	return b.digest(t) == k.Template && !b.helped(c, gi, k.Node, k.Since, k.Reason == model.TemplateMismatch)
 }
 
-// taken tells whether the node that did not help, or a newer one of the group,
-// has room for the class after all.
-func (b *brakes) taken(c model.ClassID, group int, k model.Brake) bool {
+// helped tells whether a node, or a newer one of the group, runs pods of the
+// class; or, if so asked, has room for them.
+func (b *brakes) helped(c model.ClassID, group int, name string, since time.Time, room bool) bool {
 	for i := range b.pl.s.Nodes {
 		n := &b.pl.s.Nodes[i]
-		if n.Group == group && n.Kind == model.Ready && (n.Name == k.Node || n.Object.CreationTimestamp.After(k.Since)) &&
-			b.pl.w.Fits(c, model.NodeID(i)) == model.Fits {
+		if n.Group != group || n.Kind != model.Ready || (n.Name != name && !n.Object.CreationTimestamp.After(since)) {
+			continue
+		}
+		if slices.ContainsFunc(n.Batches, func(x model.Batch) bool { return x.Class == c }) {
+			return true
+		}
+		if room && b.pl.w.Fits(c, model.NodeID(i)) == model.Fits {
 			return true
 		}
 	}
@@ -107,11 +122,11 @@ func (b *brakes) digest(t schedsim.Template) string {
 }
 
 // judge compares a node that was bought for some classes with what its template
-// promised them.
+// promised them. What other pods or people have done to it is no mismatch.
 func (b *brakes) judge(a model.Arrival) {
 	s := b.pl.s
 	i, ok := slices.BinarySearchFunc(s.Nodes[:s.Registered()], a.Node, func(n model.Node, name string) int { return cmp.Compare(n.Name, name) })
-	if !ok || s.Nodes[i].Kind != model.Ready || s.Nodes[i].Group < 0 {
+	if !ok || s.Nodes[i].Kind != model.Ready || s.Nodes[i].Group < 0 || s.Nodes[i].Object.Spec.Unschedulable {
 		return
 	}
 	t, ok := b.template[s.Nodes[i].Group]
@@ -119,18 +134,28 @@ func (b *brakes) judge(a model.Arrival) {
 		return
 	}
 	for _, class := range a.For {
-		c, waits := b.class[class]
-		if !waits || b.has(a, class) || !b.pl.w.Suits(c, t) {
+		c, exists := b.class[class]
+		if !exists || !b.waits[c] || b.has(a, class) || !b.pl.w.Suits(c, t) {
 			continue
 		}
-		if v := b.pl.w.Alone(c, model.NodeID(i)); v.Reason != model.Fits {
-			b.stand = append(b.stand, model.Brake{
-				Group: a.Group, Class: class, Template: b.digest(t), Reason: model.TemplateMismatch, Node: a.Node, Since: s.Now,
-				Detail: fmt.Sprintf("%s (%s)", b.pl.w.Difference(c, model.NodeID(i), t, v), v.Reason),
-			})
+		v := b.pl.w.Alone(c, model.NodeID(i))
+		if v.Reason == model.Fits || b.helped(c, s.Nodes[i].Group, a.Node, s.Nodes[i].Object.CreationTimestamp.Time.Add(-asked), false) {
+			continue
 		}
+		// A new node of the template, beside the same pods, must do better.
+		if b.pl.w.ExplainTemplate(c, t).Reason != model.Fits {
+			continue
+		}
+		b.stand = append(b.stand, model.Brake{
+			Group: a.Group, Class: class, Template: b.digest(t), Reason: model.TemplateMismatch, Node: a.Node, Since: s.Now,
+			Detail: fmt.Sprintf("%s (%s)", b.pl.w.Difference(c, model.NodeID(i), t, v), v.Reason),
+		})
 	}
 }
+
+// asked is how far apart the nodes of one growth may come up: one that runs the
+// class speaks for the others.
+const asked = 5 * time.Minute
 
 func (b *brakes) has(a model.Arrival, class string) bool {
 	return slices.ContainsFunc(b.stand, func(k model.Brake) bool { return k.Group == a.Group && k.Class == class })

@@ -35,7 +35,11 @@ func newLimits(s *model.Snapshot, policy model.Policy, taken map[int]model.Verdi
 	}
 	for i := range s.Groups {
 		// What is given up may yet come, and counts while the target has it.
-		l.count += s.Groups[i].GivenUp()
+		given := s.Groups[i].GivenUp()
+		l.count += given
+		if given > 0 && s.Groups[i].HasTemplate {
+			l.have = l.have.Plus(s.Contents.Shapes[s.Groups[i].Shape].Capacity, int64(given))
+		}
 		if !s.Groups[i].HasTemplate {
 			l.count += s.Groups[i].ComingNodes
 		}

@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// This file is the API server: every change to nodes and pods goes through it,
+// gets a version, wakes the scheduler, and is told to who watches.
+
+// putNode writes a node; the world owns it from then on and nobody changes it.
+func (w *World) putNode(n *corev1.Node) *corev1.Node {
+	w.version++
+	n.ResourceVersion = strconv.FormatUint(w.version, 10)
+	if n.UID == "" {
+		n.UID = uid("node-"+n.Name, w.version)
+	}
+	shape := w.catalog.Shape(n)
+	old := w.truth.object(n.Name)
+	same := old != nil && sameNode(old, n)
+	w.truth.putNode(n, shape, same)
+	w.tell(change{node: n, shape: shape, same: same})
+	if !same {
+		w.wakeScheduler()
+	}
+	if old == nil {
+		w.daemons(n.Name)
+	}
+	return n
+}
+
+// editNode writes a changed copy of a node, if it is there.
+func (w *World) editNode(name string, edit func(*corev1.Node)) *corev1.Node {
+	old := w.truth.object(name)
+	if old == nil {
+		return nil
+	}
+	n := old.DeepCopy()
+	edit(n)
+	return w.putNode(n)
+}
+
+// sameNode tells whether two nodes differ in nothing but their version.
+func sameNode(a, b *corev1.Node) bool {
+	return a.UID == b.UID && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
+		apiequality.Semantic.DeepEqual(a.Labels, b.Labels) && apiequality.Semantic.DeepEqual(a.Annotations, b.Annotations) &&
+		apiequality.Semantic.DeepEqual(a.Spec, b.Spec) && apiequality.Semantic.DeepEqual(a.Status, b.Status)
+}
+
+// deleteNode takes a node away, and with it the pods on it.
+func (w *World) deleteNode(name string) {
+	if w.truth.object(name) == nil {
+		return
+	}
+	var lost []podName
+	for id, s := range w.truth.seats {
+		if s.node == name {
+			lost = append(lost, id)
+		}
+	}
+	sortPods(lost)
+	w.version++
+	w.truth.dropNode(name)
+	w.tell(change{goneNode: name})
+	for _, id := range lost {
+		w.deletePod(id)
+	}
+	w.wakeScheduler()
+}
+
+// putPod writes a pod.
+func (w *World) putPod(s seat) {
+	w.version++
+	w.truth.putPod(s)
+	w.tell(change{seat: s})
+	if s.node == "" && s.pod.Flags&model.Refused == 0 {
+		w.wakeScheduler()
+	}
+}
+
+// deletePod takes a pod away; its workload makes another one if it wants it.
+func (w *World) deletePod(id podName) {
+	s, ok := w.truth.seats[id]
+	if !ok {
+		return
+	}
+	w.version++
+	w.truth.dropPod(id)
+	w.tell(change{gonePod: id})
+	if s.node != "" {
+		w.wakeScheduler()
+	}
+	if s.pod.Flags&model.FromDaemonSet != 0 {
+		return
+	}
+	if wl := w.owner(s.pod); wl != nil && wl.pods[id] {
+		delete(wl.pods, id)
+		w.reconcile(wl)
+	}
+}
+
+// change is what a watcher is told: one of its parts is set.
+type change struct {
+	node     *corev1.Node
+	shape    model.ShapeID
+	same     bool
+	goneNode string
+	seat     seat
+	gonePod  podName
+}
+
+// tell hands a change to the leader's watches.
+func (w *World) tell(c change) {
+	if w.leader != nil {
+		w.leader.watch.hear(c)
+	}
+}

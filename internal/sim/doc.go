@@ -1,0 +1,26 @@
+// Package sim is a virtual world in which the production loop runs: a cluster,
+// a cloud and people, all of them in virtual time, none of them to be trusted.
+//
+//	cloud (providertest.Cloud) → machines → kubelets → nodes ─┐
+//	workloads, DaemonSets → pods → a scheduler ───────────────┤ the truth
+//	                                                          ↓ lags, lies
+//	loop.Loop ← Observer                          Actor → late, lost, refused
+//	    └→ Reporter → timeline, memory, judge
+//
+// What flows in: a seed, groups and workloads, faults with the time that they
+// last, and what people do at which instant; in Go, or as the text of a script
+// (Script). What flows out: a timeline for a person, and what the judge found:
+// rules that were broken in some cycle (safety), or that do not hold once the
+// world has been at peace for long enough (liveness).
+//
+// It is an Observer, an Actor and a Reporter, and the host that drives the loop:
+// turns come when due or soon after a nudge, calls begin late and end later, a
+// leader dies between any two calls and the next begins with what it finds. The
+// loop, decide and the ledger are those that ship; the scheduler that binds pods
+// asks the same filters (schedsim), of the truth.
+//
+// One goroutine and one heap of events: the same seed gives the same bytes.
+//
+// Who may import it: hosts, tests and benchmarks. It may import everything
+// below them.
+package sim

@@ -1,0 +1,277 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/provider/providertest"
+)
+
+// What is what a fault does to the world.
+type What string
+
+// The faults, by what they befall.
+const (
+	// Machines that boot: no node registers, or it never turns ready, or it has
+	// another name and provider id than the cloud says, or less CPU, fewer labels
+	// or one taint more than its template; or the cloud makes no machine but an
+	// instance with an error.
+	NeverRegister What = "boots=never-register"
+	NeverReady    What = "boots=never-ready"
+	DriftedNode   What = "boots=drift"
+	LessCPU       What = "boots=less-cpu"
+	LostLabel     What = "boots=lost-label"
+	ExtraTaint    What = "boots=extra-taint"
+	FailedBoot    What = "boots=error"
+	// Writes: refused, done without an answer, neither done nor answered, slow.
+	Refuse What = "calls=refuse"
+	Lose   What = "calls=lose"
+	Hang   What = "calls=hang"
+	Slow   What = "calls=slow"
+	// Reads of the cloud: an error, no answer, an old answer, no groups, groups
+	// that cannot be read, groups that are missing, groups without instances,
+	// ids in another format.
+	ReadError      What = "reads=error"
+	ReadHang       What = "reads=hang"
+	ReadStale      What = "reads=stale"
+	ReadEmpty      What = "reads=empty"
+	ReadUnreadable What = "reads=unreadable"
+	ReadMissing    What = "reads=missing"
+	ReadBare       What = "reads=no-instances"
+	ReadDrift      What = "reads=drift"
+	// Nodes that are there: not ready for as long as it lasts; not ready now and
+	// then; their machines taken away now and then.
+	UnreadyNodes What = "nodes=unready"
+	FlappingNode What = "nodes=flap"
+	TakenMachine What = "nodes=taken"
+	// The cloud has no more than N machines; deletions do not end.
+	StockOut         What = "stock"
+	HangingDeletions What = "deletions=hang"
+)
+
+// Fault is what goes wrong from an instant on, for a while.
+type Fault struct {
+	What What
+	// Group and Zone say where; empty: anywhere.
+	Group provider.GroupID
+	Zone  string
+	// From is when it begins, from Start on; For is how long it lasts, zero: for
+	// good.
+	From, For time.Duration
+	// Share is how many of what it could meet it does meet, 0 to 1; zero: all.
+	Share float64
+	// Every is how often it strikes, for those that do so now and then.
+	Every time.Duration
+	// Verb is which calls it meets; empty: all.
+	Verb model.Verb
+	// Err is the error that calls, reads and boots fail with.
+	Err provider.Error
+	// N is a number of machines.
+	N int
+
+	on     bool
+	frozen provider.Inventory
+	ended  time.Duration // how long a removal took before it hung
+}
+
+// kinds are the faults that there are.
+var kinds = []What{
+	NeverRegister, NeverReady, DriftedNode, LessCPU, LostLabel, ExtraTaint, FailedBoot, Refuse, Lose, Hang, Slow,
+	ReadError, ReadHang, ReadStale, ReadEmpty, ReadUnreadable, ReadMissing, ReadBare, ReadDrift,
+	UnreadyNodes, FlappingNode, TakenMachine, StockOut, HangingDeletions,
+}
+
+// AddFault plans a fault.
+func (w *World) AddFault(f Fault) error {
+	if !slices.Contains(kinds, f.What) {
+		return fmt.Errorf("there is no fault %q", f.What)
+	}
+	if _, ok := w.groups[f.Group]; !ok && f.Group != "" {
+		return fmt.Errorf("fault %s: there is no group %q", f.What, f.Group)
+	}
+	if f.Share == 0 {
+		f.Share = 1
+	}
+	if f.Every == 0 {
+		f.Every = 5 * time.Minute
+	}
+	if f.Err.Kind == "" {
+		f.Err.Kind = provider.Unavailable
+	}
+	own := &f
+	w.faults = append(w.faults, own)
+	w.At(f.From, func() { w.begin(own) })
+	if f.For > 0 {
+		w.At(f.From+f.For, func() { w.stop(own) })
+	}
+	return nil
+}
+
+// Peace ends all faults, now. From then on people mend the nodes of a cluster
+// that is in no shape to be acted on: its autoscaler must not.
+func (w *World) Peace() {
+	for _, f := range w.faults {
+		w.stop(f)
+	}
+	w.faults = nil
+	w.dieAfter = -1
+	w.attend()
+}
+
+func (f *Fault) String() string {
+	s := "fault " + string(f.What)
+	if f.Group != "" {
+		s += " of group " + string(f.Group)
+	}
+	if f.Zone != "" {
+		s += " in zone " + f.Zone
+	}
+	return s
+}
+
+// meets draws whether a fault of a kind meets something in a group; nil: none.
+func (w *World) meets(what What, g *group, zone string) *Fault {
+	for _, f := range w.faults {
+		if f.What == what && f.on && f.covers(g, zone) && w.dice.cloud.Float64() < f.Share {
+			return f
+		}
+	}
+	return nil
+}
+
+func (f *Fault) covers(g *group, zone string) bool {
+	return (f.Group == "" || g != nil && g.id == f.Group) && (f.Zone == "" || zone == f.Zone)
+}
+
+// zoneOf is the zone that a group's template names, empty if it has several.
+func zoneOf(g *group) string { return g.template.Node.Labels[corev1.LabelTopologyZone] }
+
+// covered are the groups that a fault is about, by id.
+func (w *World) covered(f *Fault) []*group {
+	var out []*group
+	for _, g := range w.sortedGroups() {
+		if f.covers(g, zoneOf(g)) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// drawQuirks draws how a machine turns out.
+func (w *World) drawQuirks(m *machine) quirks {
+	met := func(what What) bool { return w.meets(what, m.group, m.zone) != nil }
+	return quirks{
+		neverRegister: met(NeverRegister), neverReady: met(NeverReady), drift: met(DriftedNode),
+		lessCPU: met(LessCPU), lostLabel: met(LostLabel), extraTaint: met(ExtraTaint),
+	}
+}
+
+// begin is a fault's first moment.
+func (w *World) begin(f *Fault) {
+	if !slices.Contains(w.faults, f) {
+		return // peace came first
+	}
+	f.on = true
+	w.log.say("%s begins", f)
+	switch f.What {
+	case StockOut:
+		for _, g := range w.covered(f) {
+			w.wrong(w.cloud.SetStock(g.id, f.N))
+		}
+	case FailedBoot:
+		for _, g := range w.covered(f) {
+			w.wrong(w.cloud.FailBoots(g.id, max(1, f.N), f.Err))
+		}
+	case HangingDeletions:
+		for _, g := range w.covered(f) {
+			w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) { f.ended, s.Timing.End = s.Timing.End, 1000*time.Hour }))
+		}
+	case ReadStale:
+		f.frozen = w.cloud.Truth()
+	case UnreadyNodes:
+		for _, m := range w.readyMachines(f) {
+			if w.dice.kubelet.Float64() < f.Share {
+				w.unready(m, f)
+			}
+		}
+	case FlappingNode, TakenMachine:
+		w.strike(f)
+	}
+}
+
+// stop is a fault's last moment.
+func (w *World) stop(f *Fault) {
+	if !f.on {
+		return
+	}
+	f.on = false
+	w.log.say("%s ends", f)
+	switch f.What {
+	case StockOut:
+		for _, g := range w.covered(f) {
+			w.wrong(w.cloud.SetStock(g.id, -1))
+		}
+	case FailedBoot:
+		for _, g := range w.covered(f) {
+			w.wrong(w.cloud.MendBoots(g.id))
+		}
+	case HangingDeletions:
+		for _, g := range w.covered(f) {
+			w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) { s.Timing.End = f.ended }))
+		}
+	}
+	w.watchCloud()
+}
+
+// readyMachines are those that a fault on nodes may meet.
+func (w *World) readyMachines(f *Fault) []*machine {
+	return slices.DeleteFunc(w.sortedMachines(""), func(m *machine) bool {
+		n := w.truth.object(m.node)
+		return !f.covers(m.group, m.zone) || n == nil || !model.NodeReady(n)
+	})
+}
+
+// unready makes a node not ready until a fault ends.
+func (w *World) unready(m *machine, f *Fault) {
+	w.setReady(m, corev1.ConditionUnknown, "NodeStatusUnknown")
+	w.mend(m, f)
+}
+
+// mend gives a node back when a fault is over.
+func (w *World) mend(m *machine, f *Fault) {
+	w.after(10*time.Second, func() {
+		switch {
+		case m.gone:
+		case f.on:
+			w.mend(m, f)
+		default:
+			w.setReady(m, corev1.ConditionTrue, "KubeletReady")
+		}
+	})
+}
+
+// strike lets a fault that comes now and then meet one node, and comes again.
+func (w *World) strike(f *Fault) {
+	if !f.on {
+		return
+	}
+	if all := w.readyMachines(f); len(all) > 0 {
+		m := all[w.dice.kubelet.IntN(len(all))]
+		if f.What == TakenMachine {
+			w.wrong(w.Kill(m.instance))
+		} else {
+			w.setReady(m, corev1.ConditionFalse, "KubeletNotReady")
+			w.after(Span{10 * time.Second, 3 * time.Minute}.draw(w.dice.kubelet), func() {
+				if !m.gone {
+					w.setReady(m, corev1.ConditionTrue, "KubeletReady")
+				}
+			})
+		}
+	}
+	w.after(f.Every, func() { w.strike(f) })
+}

@@ -1,0 +1,228 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// judge watches that no rule of safety is broken, in each cycle and at each
+// write as it takes effect. What it compares with is the truth.
+type judge struct {
+	w      *World
+	broken []string
+	seen   map[string]bool // breaches by rule and subject: each is told once
+	// last is the newest cycle, since the leader's beginning; calls are those
+	// under way.
+	last    model.Cycle
+	calls   map[string]model.Call
+	lastRan time.Time // when a call was last started
+	touched time.Time // when people last changed targets or limits
+	raised  bool      // people have raised a target
+	waste   wasteBook
+}
+
+func newJudge(w *World) judge {
+	return judge{w: w, seen: map[string]bool{}, calls: map[string]model.Call{}, waste: newWasteBook()}
+}
+
+// breaches are what was broken until now.
+func (j *judge) breaches() error {
+	var errs []error
+	for _, b := range j.broken {
+		errs = append(errs, errors.New(b))
+	}
+	return errors.Join(errs...)
+}
+
+// breach notes that a rule was broken.
+func (j *judge) breach(rule, subject, format string, args ...any) {
+	if j.seen[rule+"/"+subject] {
+		return
+	}
+	j.seen[rule+"/"+subject] = true
+	text := fmt.Sprintf("%s  breach of %q: %s: %s", stamp(j.w.now), rule, subject, fmt.Sprintf(format, args...))
+	j.broken = append(j.broken, text)
+	j.w.log.say("BREACH of %q: %s: %s", rule, subject, fmt.Sprintf(format, args...))
+}
+
+// orphaned: the leader died. Nobody waits for its calls, and what it learned
+// last may not be written down.
+func (j *judge) orphaned() {
+	clear(j.calls)
+	j.last = model.Cycle{}
+	j.waste.unsure(j.w.now)
+}
+
+// settled is how long after people changed something the loop may still act on
+// what it knew before.
+const settled = 3 * time.Minute
+
+// disturbed tells whether people changed limits or targets a short while ago.
+func (j *judge) disturbed() bool {
+	return !j.touched.IsZero() && j.w.now.Sub(j.touched) < settled
+}
+
+// cycle judges a cycle.
+func (j *judge) cycle(c model.Cycle) {
+	for _, out := range c.Ended {
+		delete(j.calls, out.Call.ID)
+	}
+	j.last = c
+	if !c.Decided {
+		return
+	}
+	for _, call := range c.Plan.Calls {
+		j.calls[call.ID] = call
+		j.lastRan = j.w.now
+	}
+	j.limits(c)
+	j.health(c)
+	j.intents(c)
+	j.waste.cycle(j, c)
+}
+
+// limits: no growth goes above its group's or its pool's maximum.
+func (j *judge) limits(c model.Cycle) {
+	to := map[provider.GroupID]int{}
+	for _, g := range c.Plan.Grow {
+		to[g.Group] = g.To
+	}
+	pools := map[provider.PoolID]int{}
+	grows := map[provider.PoolID]bool{}
+	for i := range c.Snapshot.Groups {
+		g := &c.Snapshot.Groups[i]
+		target, grown := to[g.ID]
+		if grown && target > g.Max {
+			j.breach("no group above its maximum", string(g.ID), "it is to have %d of at most %d", target, g.Max)
+		}
+		pools[g.Pool] += max(target, g.Expected)
+		grows[g.Pool] = grows[g.Pool] || grown
+	}
+	for _, p := range c.Snapshot.Pools {
+		if grows[p.ID] && pools[p.ID] > p.Max {
+			j.breach("no pool above its maximum", string(p.ID), "it is to have %d of at most %d", pools[p.ID], p.Max)
+		}
+	}
+}
+
+// health: in a cluster of which too much is not ready, nothing is bought or
+// removed. The judge counts for itself.
+func (j *judge) health(c model.Cycle) {
+	amiss, all := 0, 0
+	for i := range c.Snapshot.Nodes {
+		n := &c.Snapshot.Nodes[i]
+		if n.Object == nil || n.Group < 0 || n.Kind == model.Leaving {
+			continue
+		}
+		all++
+		if n.Kind == model.Unready {
+			amiss++
+		}
+	}
+	if !j.w.settings.Policy.Rules.TooMany(amiss, all) {
+		return
+	}
+	for _, call := range c.Plan.Calls {
+		if call.Verb != model.Untaint {
+			j.breach("nothing is bought or removed in an unhealthy cluster", call.ID, "%d of %d nodes are not ready", amiss, all)
+		}
+	}
+}
+
+// intents: no call is under way of which the ledger does not know.
+func (j *judge) intents(c model.Cycle) {
+	known := map[string]bool{}
+	for _, call := range c.Open {
+		known[call.ID] = true
+	}
+	for _, id := range sortedKeys(j.calls) {
+		if !known[id] {
+			j.breach("no call without its intent on record", id, "it was started, has not ended, and the ledger does not have it")
+		}
+	}
+}
+
+// growing judges a growth as it is about to take effect: what it makes of the
+// totals over everything. People who raised a target may have gone past them.
+func (j *judge) growing(call model.Call) {
+	w, p := j.w, j.w.settings.Policy.ScaleUp
+	if j.raised {
+		return
+	}
+	if w.inventory(call.Group).Target != call.From {
+		return // it will be refused
+	}
+	nodes, cores, memory := w.totals(call.Group, call.To)
+	if p.MaxNodesTotal > 0 && nodes > p.MaxNodesTotal {
+		j.breach("no more nodes than --max-nodes-total", string(call.Group), "there would be %d of at most %d", nodes, p.MaxNodesTotal)
+	}
+	if p.MaxCoresTotal > 0 && cores > 1000*p.MaxCoresTotal {
+		j.breach("no more cores than --cores-total", string(call.Group), "there would be %d thousandths of at most %d cores", cores, p.MaxCoresTotal)
+	}
+	if p.MaxMemoryTotal > 0 && memory > p.MaxMemoryTotal {
+		j.breach("no more memory than --memory-total", string(call.Group), "there would be %d bytes of at most %d", memory, p.MaxMemoryTotal)
+	}
+}
+
+// totals are the nodes, the thousandths of cores and the bytes of memory that
+// there are and that are asked for, if one group had a certain target.
+func (w *World) totals(id provider.GroupID, to int) (nodes int, cores, memory int64) {
+	count := func(n *corev1.Node, times int) {
+		nodes += times
+		cores += n.Status.Capacity.Cpu().MilliValue() * int64(times)
+		memory += n.Status.Capacity.Memory().Value() * int64(times)
+	}
+	for _, g := range w.cloud.Truth().Groups {
+		if g.ID == id {
+			g.Target = to
+		}
+		count(g.Template.Node, g.Target)
+	}
+	for _, o := range w.truth.observed() {
+		if w.unmanaged[o.Object.Name] {
+			count(o.Object, 1)
+		}
+	}
+	return nodes, cores, memory
+}
+
+// removing judges a removal as it is about to take effect: a node that is ready
+// and runs pods that count must not go.
+func (j *judge) removing(call model.Call) {
+	w := j.w
+	m := w.machines[call.Instance]
+	if m == nil {
+		return
+	}
+	if n := w.truth.object(m.node); n != nil && model.NodeReady(n) {
+		if count, first := w.truth.ordinary(m.node, w.expendable(w.settings.Policy.Rules.ExpendableBelow)); count > 0 {
+			j.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", count, first, call.ID, call.Why)
+		}
+	}
+	if force := w.settings.Policy.Repair; call.Force && !force.ForceUnregistered && !force.ForceFailed {
+		j.breach("no group below its minimum", string(call.Group), "the removal %s is forced, and no flag says so", call.ID)
+	}
+	if j.disturbed() {
+		return
+	}
+	var pool provider.PoolID
+	targets := map[provider.PoolID]int{}
+	truth := w.cloud.Truth()
+	for _, g := range truth.Groups {
+		targets[g.Pool] += g.Target
+		if g.ID == call.Group {
+			pool = g.Pool
+		}
+	}
+	for _, p := range truth.Pools {
+		if p.ID == pool && targets[pool]-1 < p.Min {
+			j.breach("no pool below its minimum", string(pool), "%d would be left of at least %d", targets[pool]-1, p.Min)
+		}
+	}
+}

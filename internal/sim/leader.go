@@ -1,0 +1,254 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/ledger"
+	"github.com/plimsoll-dev/plimsoll/internal/loop"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// leader is one process that leads: the production loop, with what it knows and
+// what it has begun. It dies with everything in it but what it wrote down.
+type leader struct {
+	w      *World
+	loop   *loop.Loop
+	since  time.Time
+	watch  *watch
+	reader *reader
+	actor  *actor
+	ctx    context.Context
+	stop   context.CancelFunc
+	dead   bool
+
+	turning   bool
+	nudgeable bool
+	nudged    time.Time // the first nudge since the last turn, zero: none
+	planned   int       // counts plans for the next turn: only the last one counts
+}
+
+// firstRead is how long a new leader waits for its first read of the cloud.
+const firstRead = 30 * time.Second
+
+// lead begins a new leader, with the memory as it was last written. It turns
+// once it has read the cloud.
+func (w *World) lead() {
+	l := &leader{w: w, since: w.now}
+	l.ctx, l.stop = context.WithCancel(background)
+	l.watch = newWatch(w, l.nudge)
+	l.reader = &reader{w: w, news: l.nudge, delivered: l.begin}
+	l.actor = &actor{w: w, lanes: map[string][]model.Call{}, changed: l.nudge, wrote: l.reader.refresh}
+	w.leader = l
+	l.loop = l.newLoop()
+	l.reader.read()
+	w.after(firstRead, l.begin)
+	w.log.say("a leader begins")
+}
+
+// newLoop is the production loop, as the live host makes it: it remembers what
+// was written down last, and does not act on what was read of the cloud before
+// it led.
+func (l *leader) newLoop() *loop.Loop {
+	p := l.w.settings.Policy
+	p.InventoryNotBefore = l.w.now
+	var remembered model.Memory
+	if text := l.w.memory; text != nil {
+		l.w.wrong(json.Unmarshal(text, &remembered))
+		remembered.Written = l.w.remembered
+	}
+	return loop.New(l, l, l, p, func() time.Time { return l.w.now }, ledger.Restore(p.Rules, remembered))
+}
+
+// begin is the first turn.
+func (l *leader) begin() {
+	if l.planned == 0 && !l.dead {
+		l.plan(0)
+	}
+}
+
+// plan sets when the next turn is, instead of whenever it was to be.
+func (l *leader) plan(in time.Duration) {
+	l.planned++
+	plan := l.planned
+	l.w.after(in, func() {
+		if plan == l.planned && !l.dead {
+			l.turn()
+		}
+	})
+}
+
+// turn is one turn of the loop.
+func (l *leader) turn() {
+	l.turning, l.nudged = true, time.Time{}
+	err := l.loop.RunOnce(l.ctx)
+	l.turning = false
+	if l.dead {
+		return
+	}
+	if err != nil {
+		l.w.log.say("a turn failed: %v", err)
+	}
+	due, nudgeable := l.loop.Next(l.triggers())
+	l.nudgeable = nudgeable
+	l.plan(due)
+}
+
+// nudge brings the next turn forward: when no nudge has come for a moment, or
+// some moments after the first (rule L12).
+func (l *leader) nudge() {
+	if l.dead || l.turning || l.planned == 0 || !l.nudgeable {
+		return
+	}
+	t := l.w.settings.Loop
+	if l.nudged.IsZero() {
+		l.nudged = l.w.now
+	}
+	l.plan(min(t.NudgeIdle, l.nudged.Add(t.NudgeMax).Sub(l.w.now)))
+}
+
+// triggers are the loop's.
+func (l *leader) triggers() loop.Triggers {
+	t := l.w.settings.Loop
+	return loop.Triggers{Interval: t.ScanInterval, Idle: t.NudgeIdle, Longest: t.NudgeMax}
+}
+
+// end is a leader's death: what it knew is lost, what waited never begins, and
+// nobody hears of the ends of what was under way.
+func (l *leader) end() {
+	l.dead, l.watch.closed, l.reader.closed, l.actor.dead = true, true, true, true
+	l.stop()
+	l.loop.Close()
+}
+
+// Crash ends the leader at once; another one leads after a while, by default
+// after what restarts take here.
+func (w *World) Crash(after time.Duration) {
+	if w.leader == nil {
+		return
+	}
+	w.log.say("the leader dies")
+	w.leader.end()
+	w.leader = nil
+	if after == 0 {
+		after = w.settings.Lags.Restart.draw(w.dice.people)
+	}
+	w.judge.orphaned()
+	w.after(after, func() {
+		if w.leader == nil {
+			w.lead()
+		}
+	})
+}
+
+// CrashAfter lets the leader die right after it started so many further calls.
+func (w *World) CrashAfter(calls int) { w.dieAfter = calls }
+
+// Report tells of a cycle: to the timeline, to the judge, and to what survives
+// the leader.
+func (l *leader) Report(_ context.Context, c model.Cycle) error {
+	if l.dead {
+		return nil
+	}
+	w := l.w
+	w.sayCycle(c)
+	w.judge.cycle(c)
+	w.after(w.settings.Lags.Memory.draw(w.dice.watch), func() {
+		if l.dead {
+			return
+		}
+		w.remembered = w.now
+		if c.Decided || len(c.Ended) > 0 {
+			text, err := json.Marshal(c.Memory)
+			w.wrong(err)
+			w.memory = text
+		}
+	})
+	return nil
+}
+
+// verdicts is what the timeline has told of how things stand, so that it tells
+// of changes only.
+type verdicts map[string]string
+
+// sayCycle tells what a cycle decided, and which verdicts are new.
+func (w *World) sayCycle(c model.Cycle) {
+	if !c.Decided || w.log.quiet {
+		return
+	}
+	told := verdicts{}
+	names := c.Snapshot.ClassNames()
+	for _, v := range c.Plan.Pending {
+		about := "pods " + names[v.Class]
+		if v.Skipped != nil {
+			told[about] = string(v.Skipped.Reason)
+			continue
+		}
+		if v.Left == 0 {
+			continue
+		}
+		for _, g := range v.Groups {
+			told[about+" in "+string(g.Group)] = string(g.Reason)
+		}
+	}
+	sayRegistry(c, told)
+	for _, about := range sortedKeys(told) {
+		if w.told[about] != told[about] {
+			w.log.say("%s: %s", about, told[about])
+		}
+	}
+	for _, about := range sortedKeys(w.told) {
+		if _, still := told[about]; !still {
+			w.log.say("%s: no longer %s", about, w.told[about])
+		}
+	}
+	w.told = told
+	for _, ch := range c.Changes {
+		w.log.say("%s in %s: %s", ch.Kind, ch.Group, ch.Message)
+	}
+	for _, g := range c.Plan.Grow {
+		w.log.say("grow %s %d → %d for %s", g.Group, g.From, g.To, batches(names, g.Pods))
+	}
+}
+
+// sayRegistry adds how the cluster and its groups stand, and what is held of
+// that which should be given up.
+func sayRegistry(c model.Cycle, told verdicts) {
+	if v := c.Snapshot.Unhealthy; v != nil {
+		told["the cluster"] = string(v.Reason)
+	}
+	for i := range c.Snapshot.Groups {
+		if g := &c.Snapshot.Groups[i]; g.Unhealthy != nil {
+			told["group "+string(g.ID)] = string(g.Unhealthy.Reason)
+		}
+	}
+	for _, v := range c.Plan.Repair {
+		told["repair of "+string(v.Group)+" "+string(v.Instance)] = string(v.Reason)
+	}
+	for _, b := range c.Plan.Brakes {
+		told["growth of "+string(b.Group)+" for class "+b.Class] = string(b.Reason) + ": " + b.Detail
+	}
+}
+
+// sayCall tells of a call that begins; growths are told with what they are for.
+func (w *World) sayCall(c model.Call) {
+	subject := c.Node
+	if subject == "" {
+		subject = string(c.Instance)
+	}
+	switch c.Verb {
+	case model.Grow:
+	case model.Taint, model.Untaint, model.Remove:
+		w.log.say("%s %s of %s: %s", verbWord[c.Verb], subject, c.Group, c.Why)
+	default:
+		w.log.say("%s %s %d → %d: %s", verbWord[c.Verb], c.Group, c.From, c.To, c.Why)
+	}
+}
+
+// sayEnd tells of a call that did not end well.
+func (w *World) sayEnd(out model.Outcome) {
+	if out.Err != nil {
+		w.log.say("%s", out.Err)
+	}
+}

@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/provider/providertest"
+)
+
+// This file is what people do: at the cloud's console and with kubectl.
+
+// SetTarget changes a group's target by hand.
+func (w *World) SetTarget(id provider.GroupID, n int) error {
+	was := w.inventory(id).Target
+	if err := w.cloud.SetTarget(id, n); err != nil {
+		return fmt.Errorf("a person sets a target: %w", err)
+	}
+	w.log.say("a person sets the target of %s to %d, it was %d", id, n, was)
+	w.judge.touched = w.now
+	w.judge.raised = w.judge.raised || n > was
+	w.watchCloud()
+	return nil
+}
+
+// SetLimits changes a group's limits by hand.
+func (w *World) SetLimits(id provider.GroupID, least, most int) error {
+	err := w.cloud.Edit(id, func(s *providertest.GroupSpec) { s.Min, s.Max = least, most })
+	if err != nil {
+		return fmt.Errorf("a person sets limits: %w", err)
+	}
+	w.log.say("a person sets the limits of %s to %d and %d", id, least, most)
+	w.judge.touched = w.now
+	return nil
+}
+
+// SetTemplate changes what a group's new machines are, and says so.
+func (w *World) SetTemplate(id provider.GroupID, node *corev1.Node) error {
+	g, ok := w.groups[id]
+	if !ok {
+		return fmt.Errorf("a person changes a template: there is no group %q", id)
+	}
+	t := *g.template
+	t.Version, t.Node = t.Version+"+", node
+	g.template, g.differs = &t, false
+	if err := w.cloud.Edit(id, func(s *providertest.GroupSpec) { s.Template = &t }); err != nil {
+		return fmt.Errorf("a person changes a template: %w", err)
+	}
+	w.log.say("a person changes the template of %s", id)
+	return nil
+}
+
+// DropGroup takes a group away with all of its machines.
+func (w *World) DropGroup(id provider.GroupID) error {
+	if err := w.cloud.DropGroup(id); err != nil {
+		return fmt.Errorf("a person drops a group: %w", err)
+	}
+	delete(w.groups, id)
+	w.log.say("a person drops the group %s", id)
+	w.judge.touched = w.now
+	w.watchCloud()
+	return nil
+}
+
+// DeleteNode deletes a node object; its machine goes on.
+func (w *World) DeleteNode(name string) error {
+	if w.truth.object(name) == nil && name == anyName {
+		return nil // there was none to be picked
+	}
+	if w.truth.object(name) == nil {
+		return fmt.Errorf("a person deletes a node: there is no node %q", name)
+	}
+	w.log.say("a person deletes node %s", name)
+	w.deleteNode(name)
+	return nil
+}
+
+// Cordon keeps pods from a node, or lets them in again.
+func (w *World) Cordon(name string, on bool) error {
+	if w.editNode(name, func(n *corev1.Node) { n.Spec.Unschedulable = on }) == nil {
+		if name == anyName {
+			return nil // there was none to be picked
+		}
+		return fmt.Errorf("a person cordons a node: there is no node %q", name)
+	}
+	w.log.say("a person sets unschedulable=%v on node %s", on, name)
+	return nil
+}
+
+// anyName stands for a node or an instance that chance picks.
+const anyName = "any"
+
+// anyNode is the name, or that of some node of a group.
+func (w *World) anyNode(name string) string {
+	if m := w.anyMachine(name); m != nil {
+		return m.node
+	}
+	return name
+}
+
+// anyInstance is the name, or that of some instance with a node.
+func (w *World) anyInstance(name string) provider.InstanceID {
+	if m := w.anyMachine(name); m != nil {
+		return m.instance
+	}
+	return provider.InstanceID(name)
+}
+
+// anyMachine is some machine that has a node, if any is asked for; else nil.
+func (w *World) anyMachine(name string) *machine {
+	if name != anyName {
+		return nil
+	}
+	all := slices.DeleteFunc(w.sortedMachines(""), func(m *machine) bool { return w.truth.object(m.node) == nil })
+	if len(all) == 0 {
+		return nil
+	}
+	return all[w.dice.people.IntN(len(all))]
+}
+
+// round is how often people look after a cluster.
+const round = 10 * time.Minute
+
+// attend has people do now and then what the autoscaler must not: mend the nodes
+// of a cluster in which too many are not ready, and those that a group's minimum
+// keeps; and end machines without a node where a minimum or drifted ids forbid it.
+func (w *World) attend() {
+	w.after(round, func() {
+		all := w.sortedMachines("")
+		amiss, drifted := 0, false
+		for _, m := range all {
+			if n := w.truth.object(m.node); n != nil && !model.NodeReady(n) {
+				amiss++
+			}
+			drifted = drifted || m.drifted
+		}
+		sick := w.settings.Policy.Rules.TooMany(amiss, len(all))
+		for _, id := range sortedKeys(w.machines) {
+			m := w.machines[id]
+			g, n := w.inventory(m.group.id), w.truth.object(m.node)
+			old := w.now.Sub(m.since) > 2*w.settings.Policy.Rules.ProvisionTime
+			switch {
+			case n == nil && old && (g.Target <= g.Min || drifted):
+				w.wrong(w.Kill(id))
+			case n != nil && !model.NodeReady(n) && (sick || old && g.Target <= g.Min):
+				w.log.say("people mend node %s", m.node)
+				w.setReady(m, corev1.ConditionTrue, "KubeletReady")
+			}
+		}
+		w.attend()
+	})
+}

@@ -1,0 +1,257 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	oneSeed = flag.Uint64("sim.seed", 0, "play only the random world with this seed, and print its script and timeline")
+	worlds  = flag.Int("sim.worlds", 200, "how many random worlds to play")
+	first   = flag.Uint64("sim.first", 1, "the first random world's seed")
+)
+
+// peaceful is how long a world may take to come to rest once nothing fails and
+// nobody changes anything any more.
+const peaceful = 90 * time.Minute
+
+// TestRandomWorlds plays small worlds in which everything goes wrong at times.
+// In each, no rule of safety is ever broken, and once there is peace, all comes
+// to rest. A failing one is played again, with its timeline, by
+//
+//	go test ./internal/sim -run RandomWorlds -sim.seed=N
+func TestRandomWorlds(t *testing.T) {
+	if *oneSeed != 0 {
+		if err := playRandom(t, *oneSeed, true); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for seed := *first; seed < *first+uint64(*worlds); seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			if err := playRandom(t, seed, false); err != nil {
+				t.Errorf("%v\nplay it again: go test ./internal/sim -run RandomWorlds -sim.seed=%d", err, seed)
+			}
+		})
+	}
+}
+
+// playRandom plays one world to its end.
+func playRandom(t *testing.T, seed uint64, tell bool) (err error) {
+	text, lasts := drawScript(seed)
+	if tell {
+		t.Logf("the script:\n%s", text)
+	}
+	s := NewScript()
+	if err := s.Add(text); err != nil {
+		return err
+	}
+	w := s.World()
+	defer w.Close()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("seed %d panicked at %s", seed, w.Now())
+			panic(p)
+		}
+	}()
+	if !tell {
+		w.Timeline().Quiet()
+	} else {
+		defer func() { t.Logf("the timeline:\n%s", w.Timeline().Take()) }()
+	}
+	if err := w.Run(lasts); err != nil {
+		return err
+	}
+	w.Peace()
+	if err := w.Run(peaceful); err != nil {
+		return err
+	}
+	if lacking := w.Unrest(); len(lacking) > 0 {
+		return fmt.Errorf("%s after the last fault the world is not at rest:\n  %s", peaceful, strings.Join(lacking, "\n  "))
+	}
+	return nil
+}
+
+// TestSameSeedSameBytes: a world depends on its seed and on nothing else.
+func TestSameSeedSameBytes(t *testing.T) {
+	for seed := uint64(1); seed <= 5; seed++ {
+		var told []string
+		for range 2 {
+			text, lasts := drawScript(seed)
+			s := NewScript()
+			if err := s.Add(text); err != nil {
+				t.Fatal(err)
+			}
+			err := s.World().Run(lasts)
+			told = append(told, fmt.Sprintf("%s%sbroken: %v", s.World().Timeline().Take(), s.World().Show(), err))
+			s.World().Close()
+		}
+		if told[0] != told[1] {
+			a, b := strings.Split(told[0], "\n"), strings.Split(told[1], "\n")
+			for i := range min(len(a), len(b)) {
+				if a[i] != b[i] {
+					t.Fatalf("seed %d: line %d was %q, and then %q", seed, i+1, a[i], b[i])
+				}
+			}
+			t.Fatalf("seed %d: %d lines, and then %d", seed, len(a), len(b))
+		}
+	}
+}
+
+// drawn is chance with a few words for it.
+type drawn struct{ *rand.Rand }
+
+func (d drawn) in(least, most int) int { return least + d.IntN(most-least+1) }
+func (d drawn) once(in int) bool       { return d.IntN(in) == 0 }
+func (d drawn) of(words ...string) string {
+	return words[d.IntN(len(words))]
+}
+func (d drawn) minutes(least, most int) string { return fmt.Sprintf("%dm", d.in(least, most)) }
+
+// drawScript writes the script of a random world, and says how long its troubles
+// last.
+func drawScript(seed uint64) (text string, lasts time.Duration) {
+	d := drawn{rand.New(rand.NewPCG(seed, 1000))}
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	minutes := d.in(40, 90)
+	line("seed %d", seed)
+	flags := fmt.Sprintf("flags --scale-down-unneeded-time=%s --scale-down-delay-after-add=%s --expander=%s",
+		d.minutes(2, 10), d.minutes(1, 10), d.of("least-waste", "most-pods", "least-nodes", "random"))
+	flags += fmt.Sprintf(" --max-node-startup-time=%s", d.minutes(5, 15))
+	if d.once(3) {
+		flags += " --balance-similar-node-groups"
+	}
+	if d.once(3) {
+		flags += fmt.Sprintf(" --max-nodes-total=%d", d.in(10, 40))
+	}
+	if d.once(4) {
+		flags += fmt.Sprintf(" --cores-total=0:%d", d.in(30, 120))
+	}
+	line("%s", flags)
+	line("lags watch=10ms..%dms read=100ms..%dms", d.in(20, 1500), d.in(200, 8000))
+	groups := drawGroups(d, line)
+	workloads := drawWorkloads(d, minutes, line)
+	for range d.in(1, 6) {
+		drawFault(d, groups, minutes, line)
+	}
+	for range d.in(0, 5) {
+		drawHappening(d, groups, workloads, minutes, line)
+	}
+	return b.String(), time.Duration(minutes) * time.Minute
+}
+
+func drawGroups(d drawn, line func(string, ...any)) (ids []string) {
+	pooled := d.once(4)
+	if pooled {
+		line("pool shared min=0 max=%d", d.in(4, 15))
+	}
+	for i := range d.in(2, 6) {
+		id := fmt.Sprintf("g%d", i)
+		ids = append(ids, id)
+		cpu := 1 << d.in(1, 3)
+		least := max(0, d.in(-2, 2))
+		target := least + max(0, d.in(-2, 3))
+		g := fmt.Sprintf("group %s min=%d max=%d target=%d cpu=%d memory=%dGi", id, least, target+d.in(1, 10), target, cpu, 4*cpu)
+		if d.once(4) {
+			g += " zones=a|b|c"
+		} else {
+			g += " zone=" + d.of("a", "b", "c")
+		}
+		if d.once(4) {
+			g += " taint=dedicated=x:NoSchedule"
+		}
+		if pooled && d.once(2) && target <= 3 {
+			g += " pool=shared"
+		}
+		g += fmt.Sprintf(" find=%ds boot=%ds end=%ds spread=0.%d register=1s..%ds ready=1s..%ds", d.in(0, 20), d.in(5, 200), d.in(0, 90), d.in(0, 9), d.in(2, 40), d.in(2, 60))
+		line("%s", g)
+	}
+	if d.once(3) {
+		line("node own cpu=4 memory=16Gi zone=a")
+	}
+	if d.once(2) {
+		line("daemonset agent cpu=200m memory=100Mi")
+	}
+	return ids
+}
+
+func drawWorkloads(d drawn, minutes int, line func(string, ...any)) (names []string) {
+	for i := range d.in(2, 6) {
+		name := []string{"web", "api", "batch", "cache", "queue", "search"}[i]
+		names = append(names, name)
+		count := d.in(0, 15)
+		pod := fmt.Sprintf("count=%d cpu=%s memory=%s", count, d.of("300m", "500m", "1", "1500m"), d.of("256Mi", "1Gi", "3Gi"))
+		if d.once(3) {
+			pod += " tolerate=dedicated"
+		}
+		switch d.in(0, 7) {
+		case 0:
+			pod += " apart=host"
+		case 1:
+			pod += " spread=zone"
+		case 2:
+			pod += " select=zone:" + d.of("a", "b", "c")
+		}
+		line("workload %s %s", name, pod)
+		for range d.in(0, 4) {
+			line("at %s workload %s count=%d", d.minutes(1, minutes-1), name, d.in(0, 25))
+		}
+	}
+	return names
+}
+
+func drawFault(d drawn, groups []string, minutes int, line func(string, ...any)) {
+	from := d.in(0, minutes-1)
+	lasts := d.in(2, 40)
+	kind := string(kinds[d.IntN(len(kinds))])
+	f := ""
+	if d.once(4) {
+		// Growth in vain shows only where nodes come up wrong for long.
+		kind, lasts = d.of(string(LessCPU), string(LostLabel), string(ExtraTaint)), d.in(30, 90)
+	}
+	switch {
+	case strings.HasPrefix(kind, "reads="):
+		lasts = min(lasts, 8) // a cloud that lies for longer is believed, as it must be
+	case kind == string(StockOut):
+		kind = fmt.Sprintf("stock=%d", d.in(0, 3))
+	case kind == string(FailedBoot):
+		f = fmt.Sprintf(" n=%d error=%s", d.in(1, 5), d.of("NoCapacity", "Quota", "Credentials", "Transient"))
+	case strings.HasPrefix(kind, "calls="):
+		if d.once(2) {
+			f = " call=" + d.of("Grow", "Grow", "Remove", "Taint", "Untaint", "Cancel")
+		}
+		f += " error=" + d.of("NoCapacity", "Quota", "Throttled", "Transient", "Conflict", "Unavailable")
+	}
+	if !d.once(4) {
+		f += " group=" + d.of(groups...)
+	} else if d.once(2) {
+		f += " zone=" + d.of("a", "b", "c")
+	}
+	line("fault %s%s from=%dm for=%dm share=%.1f every=%s", kind, f, from, lasts, 0.1*float64(d.in(2, 10)), d.minutes(1, 9))
+}
+
+func drawHappening(d drawn, groups, workloads []string, minutes int, line func(string, ...any)) {
+	at, group := d.minutes(1, minutes-1), d.of(groups...)
+	switch d.in(0, 8) {
+	case 0:
+		line("at %s crash", at)
+	case 1:
+		line("at %s crash calls=%d", at, d.in(1, 4))
+	case 2:
+		line("at %s target %s %d", at, group, d.in(0, 6))
+	case 3:
+		line("at %s limits %s min=%d max=%d", at, group, d.in(0, 1), d.in(2, 12))
+	case 4:
+		line("at %s workload %s count=0", at, d.of(workloads...))
+	case 6, 7, 8:
+		line("at %s %s any", at, d.of("delete-node", "cordon", "kill"))
+	case 5:
+		line("at %s crash for=%ds", at, d.in(1, 300))
+	}
+}

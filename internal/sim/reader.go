@@ -1,0 +1,161 @@
+package sim
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/inventory"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// reader reads the cloud for one leader as the live observer does: each
+// interval, and soon after a write has ended. What it believes of the answers
+// is for package inventory to say.
+type reader struct {
+	w     *World
+	known inventory.Known
+	err   string
+	// generation counts deliveries: each has a newer AsOf, which those wait for
+	// who wrote.
+	generation uint64
+	news       func()
+	delivered  func()
+	asked      time.Time // when a read was last asked for, and not yet had
+	began      time.Time
+	reading    bool
+	poked      bool
+	plan       int // counts plans for a next read: only the last one counts
+	closed     bool
+}
+
+// refreshGap is the least time between the beginnings of two reads.
+const refreshGap = time.Second
+
+// refresh asks for a read that begins after this moment.
+func (r *reader) refresh() {
+	r.asked, r.poked = r.w.now, true
+	if !r.reading {
+		r.next(r.began.Add(refreshGap))
+	}
+}
+
+// next plans the next read.
+func (r *reader) next(at time.Time) {
+	r.plan++
+	plan := r.plan
+	r.w.at(at, func() {
+		if plan == r.plan && !r.closed {
+			r.read()
+		}
+	})
+}
+
+// read begins a read, which ends later with what the cloud was like in between.
+func (r *reader) read() {
+	w := r.w
+	r.began, r.reading, r.poked = w.now, true, false
+	took := w.settings.Lags.Read.draw(w.dice.cloud)
+	if w.meets(ReadHang, nil, "") != nil {
+		w.after(time.Minute, func() {
+			r.end(provider.Inventory{}, &provider.Error{Op: provider.OpInventory, Kind: provider.Unavailable, Code: "DeadlineExceeded", Message: "the cloud did not answer"})
+		})
+		return
+	}
+	began := w.now
+	w.after(took/2, func() {
+		answer, err := w.answer(began)
+		w.after(took-took/2, func() { r.end(answer, err) })
+	})
+}
+
+// answer is what a read that began at an instant gets, faults and all.
+func (w *World) answer(began time.Time) (provider.Inventory, *provider.Error) {
+	if f := w.meets(ReadError, nil, ""); f != nil {
+		err := f.Err
+		err.Op = provider.OpInventory
+		return provider.Inventory{}, &err
+	}
+	for _, f := range w.faults {
+		if f.What == ReadStale && f.on {
+			return f.frozen, nil
+		}
+	}
+	inv := w.cloud.Truth()
+	inv.AsOf = began
+	if w.meets(ReadEmpty, nil, "") != nil {
+		return provider.Inventory{AsOf: began}, nil
+	}
+	var kept []provider.Group
+	for _, g := range inv.Groups {
+		own := w.groups[g.ID]
+		if w.meets(ReadMissing, own, zoneOf(own)) != nil {
+			continue
+		}
+		if f := w.meets(ReadUnreadable, own, zoneOf(own)); f != nil {
+			err := f.Err
+			err.Op, err.Group = provider.OpInventory, g.ID
+			g = provider.Group{ID: g.ID, Pool: g.Pool, Err: &err}
+		}
+		if w.meets(ReadBare, own, zoneOf(own)) != nil {
+			g.Instances = nil
+		}
+		if w.meets(ReadDrift, own, zoneOf(own)) != nil {
+			for i := range g.Instances {
+				g.Instances[i].ProviderID, g.Instances[i].NodeName = "other:///"+string(g.Instances[i].ID), ""
+			}
+		}
+		kept = append(kept, g)
+	}
+	inv.Groups = kept
+	return inv, nil
+}
+
+// end takes in the end of a read, and plans the next one.
+func (r *reader) end(answer provider.Inventory, failed *provider.Error) {
+	if r.closed {
+		return
+	}
+	r.reading = false
+	next := r.began.Add(r.w.settings.Loop.ScanInterval)
+	if r.poked {
+		next = r.began.Add(refreshGap)
+	}
+	r.deliver(answer, failed)
+	r.next(next)
+}
+
+func (r *reader) deliver(answer provider.Inventory, failed *provider.Error) {
+	var known inventory.Known
+	err := error(failed)
+	if failed == nil {
+		known, err = r.known.Fold(answer)
+	}
+	if err != nil {
+		if r.err == "" {
+			r.w.log.say("cannot read the cloud: %v", err)
+			r.news()
+		}
+		r.err = err.Error()
+		r.generation++
+		return
+	}
+	if r.err != "" {
+		r.w.log.say("the cloud can be read again")
+	}
+	asked := !r.asked.IsZero() && !answer.AsOf.Before(r.asked)
+	if asked {
+		r.asked = time.Time{}
+	}
+	if asked || r.err != "" || differs(r.known.Latest(), known.Latest()) {
+		r.news()
+	}
+	r.known, r.err = known, ""
+	r.generation++
+	r.delivered()
+}
+
+// differs tells whether two pictures differ in more than their age.
+func differs(a, b provider.Inventory) bool {
+	a.AsOf, b.AsOf = time.Time{}, time.Time{}
+	return !reflect.DeepEqual(a, b)
+}

@@ -1,0 +1,146 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+)
+
+// quietFor is how long a world at rest must have seen no call.
+const quietFor = 5 * time.Minute
+
+// Unrest is what keeps the world from being at rest, which it must come to some
+// time after all faults have ended: liveness. It is empty if nothing does.
+func (w *World) Unrest() []string {
+	var lacking []string
+	lack := func(format string, args ...any) { lacking = append(lacking, fmt.Sprintf(format, args...)) }
+	if w.leader == nil {
+		lack("nobody leads")
+		return lacking
+	}
+	// 1. Every target equals its nodes.
+	for _, g := range w.cloud.Truth().Groups {
+		ready := 0
+		for _, m := range w.sortedMachines(g.ID) {
+			if n := w.truth.object(m.node); n != nil && model.NodeReady(n) {
+				ready++
+			}
+		}
+		if g.Target != ready || len(g.Instances) != ready {
+			lack("group %s: its target is %d, it has %d instances and %d ready nodes", g.ID, g.Target, len(g.Instances), ready)
+		}
+	}
+	// 2. Nothing of ours is left on a node.
+	for _, o := range w.truth.observed() {
+		if model.HasTaint(o.Object, model.TaintToBeDeleted) {
+			lack("node %s is still tainted", o.Object.Name)
+		}
+	}
+	// 3. No call is open, and none was made for a while.
+	for _, c := range w.judge.last.Open {
+		lack("call %s is still open", c.ID)
+	}
+	if quiet := w.now.Sub(w.judge.lastRan); quiet < quietFor && !w.judge.lastRan.IsZero() {
+		lack("the last call began %s ago", quiet.Round(time.Second))
+	}
+	// 4. No growth is waited for.
+	if s := w.judge.last.Snapshot; s != nil {
+		for i := range s.Groups {
+			for a := range s.Groups[i].Asks {
+				ask := &s.Groups[i].Asks[a]
+				if slices.ContainsFunc(ask.Units, func(u model.Unit) bool { return u.Open() }) {
+					lack("group %s: the growth of %s is still open: %d units", ask.Group, stamp(ask.At), len(ask.Units))
+				}
+			}
+		}
+	}
+	// 5. Every pod that fits some group runs.
+	return append(lacking, w.homeless()...)
+}
+
+// homeless are the workloads with pods that wait although some group has room
+// for one more node that would take them.
+func (w *World) homeless() []string {
+	s := w.judge.last.Snapshot
+	if s == nil || len(w.truth.waiting) == 0 {
+		return nil
+	}
+	world := schedsim.Load(nil, s)
+	defer world.Close()
+	var lacking []string
+	names := s.ClassNames()
+	for q := range s.Pending {
+		class := s.Pending[q].Class
+		for i := range s.Groups {
+			t, ok := world.GroupTemplate(i)
+			if !ok || !w.mayGrow(&s.Groups[i]) || !simple(&s.Classes[class]) || !world.Suits(class, t) {
+				continue
+			}
+			lacking = append(lacking, fmt.Sprintf("%d pods %s wait, and group %s could have a node for them", len(s.Pending[q].Pods), names[class], s.Groups[i].ID))
+			break
+		}
+	}
+	return lacking
+}
+
+// mayGrow tells whether limits let a group have one more node. A group whose
+// machines were other than its template says is not counted on.
+func (w *World) mayGrow(g *model.Group) bool {
+	own := w.groups[g.ID]
+	if own == nil || own.differs || g.Target >= g.Max {
+		return false
+	}
+	pooled := 0
+	truth := w.cloud.Truth()
+	for _, other := range truth.Groups {
+		if other.Pool == g.Pool {
+			pooled += other.Target
+		}
+	}
+	for _, p := range truth.Pools {
+		if p.ID == g.Pool && g.Pool != "" && pooled >= p.Max {
+			return false
+		}
+	}
+	// The totals: whatever is there or asked for, with one more node of the group.
+	// People may have used them up; and a node with a drifted id counts twice, as
+	// one that no group has and as one that is still to come.
+	if w.judge.raised || slices.ContainsFunc(w.sortedMachines(""), func(m *machine) bool { return m.drifted }) {
+		return false
+	}
+	nodes, cores, memory := w.totals(g.ID, g.Target+1)
+	p := w.settings.Policy.ScaleUp
+	return (p.MaxNodesTotal == 0 || nodes <= p.MaxNodesTotal) && (p.MaxCoresTotal == 0 || cores <= 1000*p.MaxCoresTotal) &&
+		(p.MaxMemoryTotal == 0 || memory <= p.MaxMemoryTotal)
+}
+
+// Show is how things stand, for a person.
+func (w *World) Show() string {
+	var b strings.Builder
+	for _, g := range w.cloud.Truth().Groups {
+		registered, ready := 0, 0
+		for _, m := range w.sortedMachines(g.ID) {
+			if n := w.truth.object(m.node); n != nil {
+				registered++
+				if model.NodeReady(n) {
+					ready++
+				}
+			}
+		}
+		fmt.Fprintf(&b, "group %s: target %d, %d instances, %d nodes, %d of them ready\n", g.ID, g.Target, len(g.Instances), registered, ready)
+	}
+	for _, wl := range w.sortedWorkloads() {
+		bound := 0
+		for id := range wl.pods {
+			if w.truth.seats[id].node != "" {
+				bound++
+			}
+		}
+		fmt.Fprintf(&b, "workload %s: %d pods, %d of them have a node\n", wl.name, len(wl.pods), bound)
+	}
+	return b.String()
+}

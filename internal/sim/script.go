@@ -1,0 +1,360 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Script is a world read from text, one thing per line. What the world is made
+// with comes first:
+//
+//	seed 7
+//	flags --scale-down-unneeded-time=5m --max-nodes-total=20    the product's own
+//	lags watch=10ms..400ms read=1s write=50ms..2s begin=0s restart=20s memory=1s
+//
+// then what is in it, in the words of testkit.Scenario and a few more:
+//
+//	pool p min=0 max=5
+//	group general min=0 max=10 cpu=4 memory=16Gi zone=a target=3 pool=p
+//	      find=5s boot=40s end=30s spread=0.5 zones=a|b register=5s..20s ready=5s..20s
+//	node own cpu=4 memory=16Gi                 one that no group has
+//	daemonset agent cpu=200m memory=100Mi
+//	workload web count=30 cpu=1 memory=1Gi
+//
+// and what happens to it, from an instant on (without one: from the beginning):
+//
+//	at 2m workload web count=50                at 5m target general 7
+//	at 5m limits general min=1 max=3           at 5m template general cpu=2 memory=8Gi
+//	at 5m delete-node general-00001            at 5m cordon general-00001, uncordon ...
+//	at 5m kill general-00001                   at 5m drop-group general
+//	at 5m crash for=20s                        at 5m crash calls=2
+//	fault boots=never-register group=general from=2m for=20m share=0.5
+//	fault calls=refuse call=Grow error=NoCapacity zone=a from=0s for=10m
+//
+// any instead of the name of a node or an instance is one that is drawn. A
+// fault's share is how many of what it could meet it does meet, every how
+// often it strikes, n a number of machines. What has the words.
+type Script struct {
+	settings Settings
+	world    *World
+}
+
+// NewScript is a world of defaults with nothing in it.
+func NewScript() *Script { return &Script{settings: Defaults(1)} }
+
+// World is the world so far.
+func (s *Script) World() *World {
+	if s.world == nil {
+		s.world = New(s.settings)
+	}
+	return s.world
+}
+
+// Add reads lines; a line that begins with a space goes on with the one before.
+// An error names the line.
+func (s *Script) Add(text string) error {
+	var lines []string
+	for _, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		switch {
+		case strings.TrimSpace(line) == "":
+		case line[0] == ' ' && len(lines) > 0:
+			lines[len(lines)-1] += line
+		default:
+			lines = append(lines, line)
+		}
+	}
+	for _, line := range lines {
+		if err := s.line(strings.Fields(line)); err != nil {
+			return fmt.Errorf("%q: %w", line, err)
+		}
+	}
+	return nil
+}
+
+func (s *Script) line(words []string) error {
+	if len(words) < 2 {
+		return fmt.Errorf("a kind and a name are wanted")
+	}
+	settings := map[string]func([]string) error{"seed": s.seed, "flags": s.flags, "lags": s.lags}
+	if set, ok := settings[words[0]]; ok {
+		if s.world != nil {
+			return fmt.Errorf("%s comes before all that is in the world", words[0])
+		}
+		return set(words[1:])
+	}
+	w := s.World()
+	switch words[0] {
+	case "fault":
+		return addFault(w, words[1:])
+	case "at":
+		at, err := time.ParseDuration(words[1])
+		if err != nil || len(words) < 3 || len(words) == 3 && words[2] != "crash" {
+			return fmt.Errorf("an instant and what happens are wanted, like: at 2m workload web count=30")
+		}
+		do, err := happening(w, words[2:])
+		if err != nil {
+			return err
+		}
+		w.At(at, func() { w.wrong(do()) })
+		return nil
+	case "pool":
+		scratch, err := scratchpad(w, words)
+		if err != nil {
+			return err
+		}
+		return w.AddPool(scratch.Pools[0])
+	case "group":
+		return addGroup(w, words)
+	case "node":
+		scratch, err := scratchpad(w, words)
+		if err != nil {
+			return err
+		}
+		w.AddNode(scratch.Observation().Nodes[0].Object)
+		return nil
+	case "daemonset":
+		scratch, err := scratchpad(w, words)
+		if err != nil {
+			return err
+		}
+		w.AddDaemonSet(scratch.Observation().DaemonSets[0])
+		return nil
+	case "workload":
+		do, err := happening(w, words)
+		if err != nil {
+			return err
+		}
+		return do()
+	}
+	return fmt.Errorf("%q is none of seed, flags, lags, pool, group, node, daemonset, workload, at, fault", words[0])
+}
+
+func (s *Script) seed(words []string) error {
+	n, err := strconv.ParseUint(words[0], 10, 64)
+	s.settings.Seed = n
+	return err
+}
+
+// flags are the product's own, and read by its own code.
+func (s *Script) flags(words []string) error {
+	set := pflag.NewFlagSet("flags", pflag.ContinueOnError)
+	f := config.Bind(set, []string{"sim"})
+	if err := set.Parse(append([]string{"--cloud-provider=sim"}, words...)); err != nil {
+		return err
+	}
+	c, _, err := f.Config()
+	s.settings.Policy, s.settings.Loop = c.Policy, c.Loop
+	return err
+}
+
+func (s *Script) lags(words []string) error {
+	l := &s.settings.Lags
+	return eachWord(words, map[string]func(string) error{
+		"watch": span(&l.Watch), "read": span(&l.Read), "begin": span(&l.Begin), "write": span(&l.Write),
+		"restart": span(&l.Restart), "memory": span(&l.Memory),
+	})
+}
+
+// eachWord hands each key=value word to who knows its key.
+func eachWord(words []string, known map[string]func(string) error) error {
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		set, ok := known[key]
+		if !ok {
+			return fmt.Errorf("%q is none of %s", key, strings.Join(sortedKeys(known), ", "))
+		}
+		if err := set(value); err != nil {
+			return fmt.Errorf("%s: %w", word, err)
+		}
+	}
+	return nil
+}
+
+func span(to *Span) func(string) error {
+	return func(text string) error {
+		least, most, ranged := strings.Cut(text, "..")
+		if !ranged {
+			most = least
+		}
+		var err1, err2 error
+		to.Least, err1 = time.ParseDuration(least)
+		to.Most, err2 = time.ParseDuration(most)
+		if err1 != nil || err2 != nil || to.Most < to.Least {
+			return fmt.Errorf("a duration is wanted, or two of them with .. between")
+		}
+		return nil
+	}
+}
+
+func duration(to *time.Duration) func(string) error {
+	return func(text string) (err error) {
+		*to, err = time.ParseDuration(text)
+		return err
+	}
+}
+
+func number(to *int) func(string) error {
+	return func(text string) (err error) {
+		*to, err = strconv.Atoi(text)
+		return err
+	}
+}
+
+func share(to *float64) func(string) error {
+	return func(text string) (err error) {
+		*to, err = strconv.ParseFloat(text, 64)
+		return err
+	}
+}
+
+func word[T ~string](to *T) func(string) error {
+	return func(text string) error {
+		*to = T(text)
+		return nil
+	}
+}
+
+// scratchpad reads one line of testkit's, with the world's own catalog.
+func scratchpad(w *World, words []string) (*testkit.Scenario, error) {
+	s := testkit.NewScenario()
+	s.Catalog = w.catalog
+	return s, s.Add(strings.Join(words, " "))
+}
+
+// take splits off the words whose keys are known here.
+func take(words []string, known map[string]func(string) error) (rest []string, err error) {
+	var own []string
+	for _, word := range words {
+		key, _, _ := strings.Cut(word, "=")
+		if _, ok := known[key]; ok {
+			own = append(own, word)
+		} else {
+			rest = append(rest, word)
+		}
+	}
+	return rest, eachWord(own, known)
+}
+
+func addGroup(w *World, words []string) error {
+	g := GroupSettings{Register: Span{5 * time.Second, 20 * time.Second}, Ready: Span{5 * time.Second, 20 * time.Second}, Spread: 0.3}
+	g.Timing.Find, g.Timing.Boot, g.Timing.End = 3*time.Second, 40*time.Second, 30*time.Second
+	rest, err := take(words, map[string]func(string) error{
+		"find": duration(&g.Timing.Find), "boot": duration(&g.Timing.Boot), "end": duration(&g.Timing.End), "spread": share(&g.Spread),
+		"register": span(&g.Register), "ready": span(&g.Ready),
+		"zones": func(text string) error { g.Zones = strings.Split(text, "|"); return nil },
+	})
+	if err != nil {
+		return err
+	}
+	scratch, err := scratchpad(w, rest)
+	if err != nil {
+		return err
+	}
+	g.Group = scratch.Groups[0]
+	if len(g.Zones) > 0 {
+		g.Template.Varies = map[string][]string{corev1.LabelTopologyZone: g.Zones}
+	}
+	return w.AddGroup(g)
+}
+
+func addFault(w *World, words []string) error {
+	var f Fault
+	what, rest := "", words
+	if n := slices.IndexFunc(words, func(word string) bool {
+		return slices.Contains(kinds, What(word)) || strings.HasPrefix(word, string(StockOut)+"=")
+	}); n >= 0 {
+		what, rest = words[n], slices.Delete(slices.Clone(words), n, n+1)
+	}
+	if left, ok := strings.CutPrefix(what, string(StockOut)+"="); ok {
+		what = string(StockOut)
+		if err := number(&f.N)(left); err != nil {
+			return err
+		}
+	}
+	f.What = What(what)
+	err := eachWord(rest, map[string]func(string) error{
+		"group": word(&f.Group), "zone": word(&f.Zone), "from": duration(&f.From), "for": duration(&f.For),
+		"share": share(&f.Share), "every": duration(&f.Every), "n": number(&f.N),
+		"call": word(&f.Verb), "error": word(&f.Err.Kind), "code": word(&f.Err.Code), "retry": duration(&f.Err.RetryAfter),
+	})
+	if err != nil {
+		return err
+	}
+	return w.AddFault(f)
+}
+
+// happening reads what people do, and gives it to be done when it is time.
+func happening(w *World, words []string) (func() error, error) {
+	what, name, rest := words[0], "", words[1:]
+	if what != "crash" {
+		name, rest = words[1], words[2:]
+	}
+	id := provider.GroupID(name)
+	switch what {
+	case "workload":
+		return workloadLine(w, name, rest)
+	case "target":
+		n, err := strconv.Atoi(strings.Join(rest, " "))
+		return func() error { return w.SetTarget(id, n) }, err
+	case "limits":
+		least, most := 0, 0
+		err := eachWord(rest, map[string]func(string) error{"min": number(&least), "max": number(&most)})
+		return func() error { return w.SetLimits(id, least, most) }, err
+	case "template":
+		scratch, err := scratchpad(w, append([]string{"group", name}, rest...))
+		if err != nil {
+			return nil, err
+		}
+		node := scratch.Groups[0].Template.Node
+		return func() error { return w.SetTemplate(id, node) }, nil
+	case "delete-node":
+		return func() error { return w.DeleteNode(w.anyNode(name)) }, nil
+	case "cordon", "uncordon":
+		return func() error { return w.Cordon(w.anyNode(name), what == "cordon") }, nil
+	case "kill":
+		return func() error { return w.Kill(w.anyInstance(name)) }, nil
+	case "drop-group":
+		return func() error { return w.DropGroup(id) }, nil
+	case "crash":
+		var wait time.Duration
+		calls := 0
+		err := eachWord(rest, map[string]func(string) error{"for": duration(&wait), "calls": number(&calls)})
+		if calls > 0 {
+			return func() error { w.CrashAfter(calls); return nil }, err
+		}
+		return func() error { w.Crash(wait); return nil }, err
+	}
+	return nil, fmt.Errorf("%q is none of workload, target, limits, template, delete-node, cordon, uncordon, kill, drop-group, crash", what)
+}
+
+// workloadLine scales a workload; what its pods are is said the first time.
+func workloadLine(w *World, name string, words []string) (func() error, error) {
+	count := 0
+	pods, err := take(words, map[string]func(string) error{"count": number(&count)})
+	if err != nil {
+		return nil, err
+	}
+	if _, known := w.workloads[name]; !known || len(pods) > 0 {
+		scratch, err := scratchpad(w, append([]string{"pods", name, "count=1", "unseen"}, pods...))
+		if err != nil {
+			return nil, err
+		}
+		seen := scratch.Observation()
+		content := seen.Unbound[0].Content
+		if err := w.AddWorkload(name, seen.Contents.Specs[content.Spec].Pod.Namespace, content); err != nil {
+			return nil, err
+		}
+	}
+	return func() error { return w.Scale(name, count) }, nil
+}

@@ -1,0 +1,213 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// wasteBook knows which growths were for which classes of pods, and whose nodes
+// turned out to be of no use to them: once that was to be seen, no further node
+// of the group may be bought for the class, until its template changes.
+type wasteBook struct {
+	growths map[provider.GroupID][]growth
+	ready   map[string]time.Time // node → when the loop first saw it ready and without pods
+	wasted  map[purpose]wasted
+}
+
+// growth is one that was decided on, and the keys of the classes it was for.
+type growth struct {
+	at      time.Time
+	classes []string
+}
+
+type purpose struct {
+	group provider.GroupID
+	class string // its key
+}
+
+type wasted struct {
+	at       time.Time
+	node     string
+	template string // the template's content that was promised
+	// concluded: the loop itself takes the node for what it is, and no longer for
+	// its template. Until then the verdict falls if the pods go.
+	concluded bool
+}
+
+func newWasteBook() wasteBook {
+	return wasteBook{growths: map[provider.GroupID][]growth{}, ready: map[string]time.Time{}, wasted: map[purpose]wasted{}}
+}
+
+// seenFor is how long a node must have been seen ready and empty, while the
+// scheduler refuses the class, before it counts as of no use to it.
+const seenFor = 10 * time.Second
+
+// unsure: a leader died, and what it learned in its last moments is lost.
+func (b *wasteBook) unsure(now time.Time) {
+	for k, w := range b.wasted {
+		if now.Sub(w.at) < 30*time.Second {
+			delete(b.wasted, k)
+		}
+	}
+	clear(b.ready)
+}
+
+// cycle takes in a cycle: first what it buys, then what could be seen in it.
+func (b *wasteBook) cycle(j *judge, c model.Cycle) {
+	s := c.Snapshot
+	for _, g := range c.Plan.Grow {
+		var classes []string
+		for _, pods := range g.Pods {
+			key := s.Classes[pods.Class].Key
+			classes = append(classes, key)
+			p := purpose{g.Group, key}
+			w, known := b.wasted[p]
+			if known && w.refuted(s, p, pods.Class) {
+				delete(b.wasted, p)
+				continue
+			}
+			if known && w.concluded {
+				j.breach("one growth in vain at most", string(g.Group)+" for "+s.ClassNames()[pods.Class],
+					"since %s it is to be seen that node %s of the group does not help", stamp(w.at), w.node)
+			}
+		}
+		b.growths[g.Group] = append(b.growths[g.Group], growth{s.Now, classes})
+	}
+	if len(b.growths) == 0 {
+		return
+	}
+	b.revise(s)
+	empty := map[string]bool{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		// Whatever the loop makes of a node that is ready and other than promised:
+		// it can be seen that pods do not go there.
+		if n.Object == nil || n.Kind == model.Leaving || n.Group < 0 || n.Occupants > 0 || n.Object.Spec.Unschedulable || !model.NodeReady(n.Object) {
+			continue
+		}
+		empty[n.Name] = true
+		if _, known := b.ready[n.Name]; !known {
+			b.ready[n.Name] = s.Now
+		}
+		if s.Now.Sub(b.ready[n.Name]) >= seenFor {
+			b.empty(s, n, j.w.settings.Policy.CallDeadline)
+		}
+	}
+	for name := range b.ready {
+		if !empty[name] {
+			delete(b.ready, name)
+		}
+	}
+}
+
+// siblings is how far apart the nodes of one growth may come up.
+const siblings = 10 * time.Minute
+
+// refuted tells whether a verdict no longer holds: the template has changed, a
+// node that came later is of use to the class, or one of the same growth runs it:
+// then the growth was not in vain.
+func (w wasted) refuted(s *model.Snapshot, p purpose, class model.ClassID) bool {
+	if w.template != templateOf(s, p.group) {
+		return true
+	}
+	world := schedsim.Load(nil, s)
+	defer world.Close()
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Kind != model.Ready || n.Group < 0 || s.Groups[n.Group].ID != p.group {
+			continue
+		}
+		made := n.Object.CreationTimestamp
+		if made.After(w.at.Add(-siblings)) && slices.ContainsFunc(n.Batches, func(b model.Batch) bool { return b.Class == class }) {
+			return true
+		}
+		if made.After(w.at) && world.Alone(class, model.NodeID(i)).Reason == model.Fits {
+			return true
+		}
+	}
+	return false
+}
+
+// revise concludes verdicts, or drops them: those whose pods no longer wait,
+// before the loop had to see what the node is.
+func (b *wasteBook) revise(s *model.Snapshot) {
+	waiting := map[string]bool{}
+	for q := range s.Pending {
+		waiting[s.Classes[s.Pending[q].Class].Key] = true
+	}
+	for p, w := range b.wasted {
+		if w.concluded {
+			continue
+		}
+		i := slices.IndexFunc(s.Nodes, func(n model.Node) bool { return n.Name == w.node })
+		if i < 0 || !waiting[p.class] || s.Nodes[i].Occupants > 0 {
+			delete(b.wasted, p)
+			continue
+		}
+		w.concluded = s.Nodes[i].Kind == model.Ready
+		b.wasted[p] = w
+	}
+}
+
+// empty looks whether a node that has been ready and empty for a while was
+// bought for pods that still wait.
+func (b *wasteBook) empty(s *model.Snapshot, n *model.Node, within time.Duration) {
+	g := &s.Groups[n.Group]
+	i := slices.IndexFunc(g.Instances, func(in provider.Instance) bool { return in.ID == n.Instance })
+	if i < 0 {
+		return
+	}
+	classes := b.boughtFor(g.ID, g.Instances[i].Created, within)
+	if len(classes) == 0 {
+		return
+	}
+	for q := range s.Pending {
+		class := &s.Classes[s.Pending[q].Class]
+		p := purpose{g.ID, class.Key}
+		if _, known := b.wasted[p]; !known && slices.Contains(classes, class.Key) && simple(class) && b.waited(&s.Pending[q], s.Now) {
+			b.wasted[p] = wasted{at: s.Now, node: n.Name, template: templateOf(s, g.ID)}
+		}
+	}
+}
+
+// boughtFor are the classes of the growth that asked for an instance.
+func (b *wasteBook) boughtFor(id provider.GroupID, asked time.Time, within time.Duration) []string {
+	all := b.growths[id]
+	for i := len(all) - 1; i >= 0; i-- {
+		if !all[i].at.After(asked) {
+			if asked.Sub(all[i].at) > within {
+				return nil
+			}
+			return all[i].classes
+		}
+	}
+	return nil
+}
+
+// waited tells whether some pod of the class was refused and is old enough for
+// the scheduler to have tried every node that was seen.
+func (b *wasteBook) waited(q *model.Pending, now time.Time) bool {
+	return slices.ContainsFunc(q.Pods, func(p *model.Pod) bool {
+		return p.Flags&model.Refused != 0 && now.Sub(time.Unix(p.Created, 0)) > seenFor
+	})
+}
+
+// simple tells whether a class's verdict on an empty node depends on nothing
+// but that node.
+func simple(c *model.Class) bool {
+	spec := &c.Spec.Pod.Spec
+	a := spec.Affinity
+	return len(spec.TopologySpreadConstraints) == 0 && (a == nil || a.PodAffinity == nil && a.PodAntiAffinity == nil)
+}
+
+func templateOf(s *model.Snapshot, id provider.GroupID) string {
+	i := slices.IndexFunc(s.Groups, func(g model.Group) bool { return g.ID == id })
+	if i < 0 || !s.Groups[i].HasTemplate {
+		return ""
+	}
+	return s.Contents.Shapes[s.Groups[i].Shape].Key
+}

@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// watch is what one leader knows of nodes and pods: the truth, later. Changes
+// of one kind are told in their order, each with a lag of its own.
+type watch struct {
+	w           *World
+	seen        *view
+	news        func()
+	nodes, pods time.Time // when the last change of the kind will have been told
+	closed      bool
+}
+
+// newWatch lists everything, and hears of changes from then on.
+func newWatch(w *World, news func()) *watch {
+	v := &watch{w: w, seen: newView(), news: news}
+	for _, o := range w.truth.observed() {
+		v.seen.putNode(o.Object, o.Shape, false)
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(w.truth.seats), comparePods) {
+		v.seen.putPod(w.truth.seats[id])
+	}
+	return v
+}
+
+// hear takes a change; it is known after its lag.
+func (v *watch) hear(c change) {
+	last := &v.pods
+	if c.node != nil || c.goneNode != "" {
+		last = &v.nodes
+	}
+	at := v.w.now.Add(v.w.settings.Lags.Watch.draw(v.w.dice.watch))
+	if at.Before(*last) {
+		at = *last
+	}
+	*last = at
+	v.w.at(at, func() {
+		if !v.closed && v.take(c) {
+			v.news()
+		}
+	})
+}
+
+// take takes in a change that has arrived.
+func (v *watch) take(c change) (news bool) {
+	switch {
+	case c.node != nil:
+		return v.seen.putNode(c.node, c.shape, c.same)
+	case c.goneNode != "":
+		return v.seen.dropNode(c.goneNode)
+	case c.gonePod.name != "":
+		v.seen.dropPod(c.gonePod)
+		return false
+	default:
+		return v.seen.putPod(c.seat)
+	}
+}
+
+// Observe takes together what the leader knows at this moment.
+func (l *leader) Observe(_ context.Context, now time.Time) (model.Observation, error) {
+	cloud := l.reader.known.Latest()
+	if l.reader.known.Contradicted() {
+		byID := l.watch.seen.readyByID()
+		cloud = l.reader.known.Believed(func(in *provider.Instance) bool {
+			n := l.watch.seen.object(in.NodeName)
+			return in.ProviderID != "" && byID[in.ProviderID] || n != nil && model.NodeReady(n)
+		})
+	}
+	w := l.w
+	seen := model.Observation{
+		Now: now, Seed: w.settings.Seed, Generation: l.watch.seen.generation + l.reader.generation,
+		Nodes: l.watch.seen.observed(), Unbound: l.watch.seen.unbound(),
+		DaemonSets: w.daemonSets, Namespaces: w.namespaces,
+		Inventory: cloud, InventoryErr: l.reader.err, Templates: w.templates(cloud.Groups),
+	}
+	seen.Contents = w.catalog.Contents()
+	return seen, nil
+}
+
+// templates names what each group's template consists of.
+func (w *World) templates(groups []provider.Group) []model.Template {
+	out := make([]model.Template, len(groups))
+	for i := range groups {
+		t := groups[i].Template
+		if t == nil || t.Node == nil {
+			continue
+		}
+		known, ok := w.contents[t]
+		if !ok {
+			known = model.Template{Known: true, Shape: w.catalog.Shape(t.Node)}
+			for _, pod := range t.Pods {
+				known.Pods = append(known.Pods, w.catalog.Pod(pod))
+			}
+			w.contents[t] = known
+		}
+		out[i] = known
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/catalog"
+	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/provider/providertest"
+)
+
+// Start is the instant at which every world begins.
+var Start = testkit.Start
+
+// Settings are what a world is made with.
+type Settings struct {
+	Seed uint64
+	// Policy and Loop are the autoscaler's, as its flags say.
+	Policy model.Policy
+	Loop   config.Loop
+	Lags   Lags
+}
+
+// Lags are how long things take that are nobody's fault.
+type Lags struct {
+	// Watch is from a change in the API server until a watcher knows it.
+	Watch Span
+	// Read is how long a read of the cloud takes.
+	Read Span
+	// Begin is from a call's start until it is carried out, Write how long that
+	// takes.
+	Begin, Write Span
+	// Restart is from a leader's death until the next one leads.
+	Restart Span
+	// Memory is how late the leader's memory is written.
+	Memory Span
+}
+
+// Defaults are the product's own settings in a world of ordinary delays.
+func Defaults(seed uint64) Settings {
+	c := config.Defaults()
+	return Settings{
+		Seed: seed, Policy: c.Policy, Loop: c.Loop,
+		Lags: Lags{
+			Watch: Span{10 * time.Millisecond, 400 * time.Millisecond}, Read: Span{100 * time.Millisecond, 1500 * time.Millisecond},
+			Begin: Span{0, 20 * time.Millisecond}, Write: Span{50 * time.Millisecond, 2 * time.Second},
+			Restart: Span{15 * time.Second, 40 * time.Second}, Memory: Span{50 * time.Millisecond, 2 * time.Second},
+		},
+	}
+}
+
+// World is one world. It serves one goroutine. Close it in the end.
+type World struct {
+	clock
+	dice
+	settings Settings
+	log      Timeline
+	told     verdicts
+	judge    judge
+
+	catalog    *catalog.Catalog
+	cloud      *providertest.Cloud
+	groups     map[provider.GroupID]*group
+	machines   map[provider.InstanceID]*machine
+	cloudTick  time.Time // when the cloud is looked at next; zero: not planned
+	faults     []*Fault
+	truth      *view
+	unmanaged  map[string]bool // nodes that no group has
+	version    uint64          // of the API server's objects
+	workloads  map[string]*workload
+	daemonSets []model.DaemonSet
+	namespaces map[string]map[string]string
+	contents   map[*provider.Template]model.Template
+	sched      scheduler
+
+	leader *leader // nil while nobody leads
+	// dieAfter is how many further calls the leader lives to start; below 0: all.
+	dieAfter int
+	memory   []byte // what the last leader wrote down
+	// remembered is when it last wrote.
+	remembered time.Time
+	err        error // the first thing that went wrong with the world itself
+}
+
+// group is what the world knows of a node group beyond what its cloud does.
+type group struct {
+	id       provider.GroupID
+	template *provider.Template
+	// register is from a machine's running to its node, ready from there until
+	// pods may start.
+	register, ready Span
+	// differs: some node of the group came up other than its template says.
+	differs bool
+}
+
+// New makes an empty world, at Start, in which nobody leads yet.
+func New(s Settings) *World {
+	w := &World{
+		clock: clock{now: Start}, dice: newDice(s.Seed), settings: s,
+		catalog: catalog.New(), groups: map[provider.GroupID]*group{}, machines: map[provider.InstanceID]*machine{},
+		truth: newView(), unmanaged: map[string]bool{}, workloads: map[string]*workload{}, contents: map[*provider.Template]model.Template{},
+		namespaces: map[string]map[string]string{"default": {corev1.LabelMetadataName: "default"}},
+		dieAfter:   -1,
+	}
+	w.cloud = providertest.NewCloud(func() time.Time { return w.now })
+	w.log.now = func() time.Time { return w.now }
+	w.judge = newJudge(w)
+	return w
+}
+
+// GroupSettings are a group's own: the cloud's part and the kubelets'.
+type GroupSettings struct {
+	provider.Group
+	Timing providertest.Timing
+	// Spread is how far the cloud's times lie apart: 0.5 means from half to one
+	// and a half times as long as Timing says.
+	Spread          float64
+	Zones           []string
+	Register, Ready Span
+}
+
+// AddGroup adds a group; its Target is how many machines it has from the start,
+// with nodes that are ready.
+func (w *World) AddGroup(g GroupSettings) error {
+	if g.Template == nil || g.Template.Node == nil {
+		return fmt.Errorf("add group %q: machines need a template", g.ID)
+	}
+	err := w.cloud.AddGroup(providertest.GroupSpec{
+		Group: g.Group, Timing: g.Timing, Zones: g.Zones,
+		Pace: func() float64 { return 1 + g.Spread*(2*w.dice.cloud.Float64()-1) },
+	})
+	if err != nil {
+		return err
+	}
+	own := &group{id: g.ID, template: g.Template, register: g.Register, ready: g.Ready}
+	w.groups[g.ID] = own
+	for _, in := range w.inventory(g.ID).Instances {
+		m := &machine{instance: in.ID, group: own, node: string(in.ID), providerID: in.ProviderID, zone: in.Zone}
+		w.machines[in.ID] = m
+		w.register(m, quirks{})
+		w.setReady(m, corev1.ConditionTrue, "KubeletReady")
+	}
+	return nil
+}
+
+// AddPool adds limits that groups share, before the groups.
+func (w *World) AddPool(p provider.Pool) error { return w.cloud.AddPool(p) }
+
+// AddNode adds a node that no group has, ready from the start.
+func (w *World) AddNode(n *corev1.Node) {
+	w.unmanaged[n.Name] = true
+	w.putNode(n)
+}
+
+// inventory is one group as it is in the cloud; empty if there is none.
+func (w *World) inventory(id provider.GroupID) provider.Group {
+	for _, g := range w.cloud.Truth().Groups {
+		if g.ID == id {
+			return g
+		}
+	}
+	return provider.Group{}
+}
+
+// Run lets time pass. The error is about the world itself, or the joined
+// breaches of safety since the world began.
+func (w *World) Run(d time.Duration) error {
+	if w.leader == nil && w.now.Equal(Start) {
+		w.lead()
+		w.watchCloud()
+	}
+	w.runUntil(w.now.Add(d))
+	w.log.flush()
+	return errors.Join(w.err, w.judge.breaches())
+}
+
+// At does something at an instant from Start on.
+func (w *World) At(d time.Duration, do func()) { w.at(Start.Add(d), do) }
+
+// Now is how long the world has lasted.
+func (w *World) Now() time.Duration { return w.now.Sub(Start) }
+
+// Timeline is what has happened until now, a line each.
+func (w *World) Timeline() *Timeline { return &w.log }
+
+// Close ends the world.
+func (w *World) Close() {
+	if w.leader != nil {
+		w.leader.end()
+		w.leader = nil
+	}
+	w.sched.close()
+}
+
+// wrong notes that the world itself did not work.
+func (w *World) wrong(err error) {
+	if err != nil && w.err == nil {
+		w.err = fmt.Errorf("at %s: %w", stamp(w.now), err)
+	}
+}
+
+var background = context.Background()
