@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ import (
 type script struct {
 	grow   func(context.Context, provider.GrowRequest) (provider.GrowResult, error)
 	remove func(context.Context, provider.RemoveRequest) (provider.RemoveResult, error)
+	cancel func(context.Context, provider.CancelRequest) (provider.CancelResult, error)
 }
 
 func (s script) Inventory(context.Context) (provider.Inventory, error) {
@@ -39,7 +41,10 @@ func (s script) Grow(ctx context.Context, r provider.GrowRequest) (provider.Grow
 func (s script) Remove(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
 	return s.remove(ctx, r)
 }
-func (s script) Cancel(context.Context, provider.CancelRequest) (provider.CancelResult, error) {
+func (s script) Cancel(ctx context.Context, r provider.CancelRequest) (provider.CancelResult, error) {
+	if s.cancel != nil {
+		return s.cancel(ctx, r)
+	}
 	return provider.CancelResult{}, errors.New("not used")
 }
 
@@ -458,5 +463,91 @@ func TestRemoveWithoutAnAnswerIsUnknown(t *testing.T) {
 	}}, fake.NewClientset(tainted("n")), removeCall("n"))
 	if e := out[0].Err; e == nil || e.Kind != provider.Limit || out[0].Target != -1 {
 		t.Fatalf("outcome %+v", out[0])
+	}
+}
+
+// TestRemoveOfANodeThatIsNotReady: it stays if it has become ready; pods that are
+// being deleted there, and that nobody can end, do not keep it.
+func TestRemoveOfANodeThatIsNotReady(t *testing.T) {
+	ending := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Finalizers: []string{"x"}, DeletionTimestamp: &metav1.Time{Time: time.Now()}},
+		Spec: corev1.PodSpec{NodeName: "n"}}
+	for name, c := range map[string]struct {
+		ready corev1.ConditionStatus
+		call  bool // decided because it was not ready
+		asked bool
+	}{
+		"still not ready":              {corev1.ConditionFalse, true, true},
+		"ready again":                  {corev1.ConditionTrue, true, false},
+		"its pods end, and it is well": {corev1.ConditionTrue, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := tainted("n")
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: c.ready}}
+			asked := false
+			call := removeCall("n")
+			call.Unready = c.call
+			out := run(t, script{remove: func(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
+				asked = true
+				return removed(ctx, r)
+			}}, fake.NewClientset(n, ending), call)
+			if asked != c.asked || (out[0].Err == nil) != c.asked {
+				t.Errorf("the provider was asked: %v; %v", asked, out[0].Err)
+			}
+		})
+	}
+}
+
+// TestRemoveOfAnInstanceWithoutANode: one that has registered since stays,
+// whether it is known by its provider id or by its name (rule P6).
+func TestRemoveOfAnInstanceWithoutANode(t *testing.T) {
+	byID := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: corev1.NodeSpec{ProviderID: "cloud:///i"}}
+	byName := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "i"}}
+	stranger := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: corev1.NodeSpec{ProviderID: "cloud:///x"}}
+	for name, c := range map[string]struct {
+		node  *corev1.Node
+		asked bool
+	}{"no node is its": {stranger, true}, "by its id": {byID, false}, "by its name": {byName, false}} {
+		t.Run(name, func(t *testing.T) {
+			var asked *provider.RemoveRequest
+			call := model.Call{ID: "remove/instance/i", Verb: model.Remove, Group: "g", Instance: "i", ProviderID: "cloud:///i", NodeName: "i", Force: true}
+			out := run(t, script{remove: func(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
+				asked = &r
+				return removed(ctx, r)
+			}}, fake.NewClientset(c.node), call)
+			if (asked != nil) != c.asked {
+				t.Fatalf("the provider was asked: %+v; %v", asked, out[0].Err)
+			}
+			if asked != nil && !asked.Force {
+				t.Error("the removal was not forced")
+			}
+			if !c.asked && (out[0].Err == nil || out[0].Err.Kind != provider.Conflict) {
+				t.Errorf("error %v", out[0].Err)
+			}
+		})
+	}
+}
+
+// TestCancel: the target goes down, and never up.
+func TestCancel(t *testing.T) {
+	asked := 0
+	cloud := script{cancel: func(_ context.Context, r provider.CancelRequest) (provider.CancelResult, error) {
+		asked++
+		return provider.CancelResult{Target: r.To, Cancelled: r.From - r.To}, nil
+	}}
+	call := func(from, to int) model.Call {
+		return model.Call{ID: fmt.Sprint(from, to), Verb: model.Cancel, Group: "g", From: from, To: to}
+	}
+	for _, c := range []struct {
+		from, to int
+		done     bool
+	}{{5, 3, true}, {3, 3, false}, {3, 5, false}, {3, -1, false}} {
+		before := asked
+		out := run(t, cloud, fake.NewClientset(), call(c.from, c.to))
+		if (asked > before) != c.done || (out[0].Err == nil) != c.done {
+			t.Errorf("%d → %d: asked %v, %v", c.from, c.to, asked > before, out[0].Err)
+		}
+		if c.done && out[0].Target != c.to {
+			t.Errorf("%d → %d: target %d", c.from, c.to, out[0].Target)
+		}
 	}
 }
