@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 )
 
@@ -36,7 +39,7 @@ const slow = 500 * time.Millisecond
 //	log [-as=NAME] REGEXP            wait until its log has a line like that
 //	metric [-as=NAME] SAMPLE N       wait until a sample, with its labels, has that value
 //	idle                             wait until Plimsoll has looked twice and found nothing to do
-//	bound [-diverged=MAX] N [SELECTOR]  wait until the real scheduler has bound all of N pods, and they run; then hold Plimsoll to its divergence metric
+//	bound [-diverged=MAX] [-placed] N [SELECTOR]  wait until the real scheduler has bound all of N pods, and (without -placed) they run; then hold Plimsoll to its divergence metric
 //	pending N [SELECTOR]             wait until N pods are refused by the scheduler
 //	nodes GROUP N                    wait until a group has N nodes
 //	nodes -atleast GROUP N           wait until a group has N nodes or more
@@ -244,4 +247,34 @@ func (w *world) plimsollName(c *call) string {
 
 func (w *world) cmdCrash(c *call) error { return w.plane.Processes().Kill(c.args[0]) }
 
-func (w *world) cmdBack(c *call) error { return w.plane.WaitReady(c.ctx) }
+// cmdBack waits until the control plane is whole again, and makes what its
+// controllers gave up during the outage known to them once more. A kubelet tells
+// its status again and again; KWOK's nodes do so every few minutes, and the node
+// controller, some of whose writes were cut off, looks at a node only when it hears
+// of it. The controller of ReplicaSets waits, after many failures, for minutes.
+func (w *world) cmdBack(c *call) error {
+	if err := w.plane.WaitReady(c.ctx); err != nil {
+		return err
+	}
+	client := w.plane.Client()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"rehearse.plimsoll.dev/heard":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	nodes, err := client.CoreV1().Nodes().List(c.ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	sets, err := client.AppsV1().ReplicaSets("").List(c.ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range nodes.Items {
+		_, err := client.CoreV1().Nodes().Patch(c.ctx, nodes.Items[i].Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		errs = append(errs, err)
+	}
+	for i := range sets.Items {
+		set := &sets.Items[i]
+		_, err := client.AppsV1().ReplicaSets(set.Namespace).Patch(c.ctx, set.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		errs = append(errs, err)
+	}
+	return errors.Join(slices.DeleteFunc(errs, apierrors.IsNotFound)...)
+}

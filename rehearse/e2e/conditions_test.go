@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -28,19 +29,40 @@ func (w *world) cmdBound(c *call) error {
 		}
 		allowed = n
 	}
+	// Whether KWOK starts what was bound is no concern of a script that has killed
+	// what KWOK lives on.
+	_, placed := c.option("placed")
 	want, selector, err := countAndSelector(c, 0)
 	if err != nil {
 		return err
 	}
-	err = poll(c.ctx, func() (bool, string) {
-		pods := w.podsIn(w.namespace, selector)
-		running := 0
+	counts := func(pods []*corev1.Pod) (good int, state string) {
+		phases := map[corev1.PodPhase]int{}
 		for _, pod := range pods {
-			if pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodRunning {
-				running++
+			if pod.Spec.NodeName == "" {
+				continue
+			}
+			phases[pod.Status.Phase]++
+			if placed || pod.Status.Phase == corev1.PodRunning {
+				good++
 			}
 		}
-		return len(pods) == want && running == want, w.state(fmt.Sprintf("%d of %d pods run, want %d", running, len(pods), want))
+		return good, fmt.Sprintf("of %d pods %d are bound, by phase %v, want %d", len(pods), sum(phases), phases, want)
+	}
+	asked := time.Now()
+	err = poll(c.ctx, func() (bool, string) {
+		pods := w.podsIn(w.namespace, selector)
+		good, state := counts(pods)
+		// A watch that lived through a crash is not the last word.
+		if good != want && time.Since(asked) > askAgain {
+			asked = time.Now()
+			if there, err := w.podsThere(c.ctx, selector); err == nil {
+				pods = there
+				good, state = counts(pods)
+				state += ", by the API server"
+			}
+		}
+		return len(pods) == want && good == want, w.state(state)
 	})
 	if err != nil {
 		return err
@@ -56,6 +78,29 @@ func (w *world) cmdBound(c *call) error {
 		c.script.Logf("plimsoll_plan_divergence_total is %v; up to %d are in the nature of this script", diverged, allowed)
 	}
 	return nil
+}
+
+func sum[K comparable](counts map[K]int) int {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// podsThere are the script's pods as the API server has them.
+func (w *world) podsThere(ctx context.Context, selector labels.Selector) ([]*corev1.Pod, error) {
+	list, err := w.plane.Client().CoreV1().Pods(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return nil, err
+	}
+	var pods []*corev1.Pod
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			pods = append(pods, &list.Items[i])
+		}
+	}
+	return pods, nil
 }
 
 // state adds to how a condition stands what a person would look at next.
@@ -105,15 +150,47 @@ func (w *world) cmdNodes(c *call) error {
 	if err != nil {
 		return err
 	}
+	asked := time.Now()
 	return poll(c.ctx, func() (bool, string) {
-		n := len(w.nodesOf(c.args[0]))
-		return n == want || atLeast && n > want, w.state(fmt.Sprintf("%s has %d nodes, want %d", c.args[0], n, want))
+		n, by := len(w.nodesOf(c.args[0])), "by the watch"
+		// A watch that lived through a crash is not the last word.
+		if n != want && time.Since(asked) > askAgain {
+			asked = time.Now()
+			if there, err := w.nodesThere(c.ctx, c.args[0]); err == nil {
+				n, by = there, "by the API server"
+			}
+		}
+		return n == want || atLeast && n > want, w.state(fmt.Sprintf("%s has %d nodes %s, want %d", c.args[0], n, by, want))
 	})
+}
+
+// askAgain is how often the API server itself is asked where the watch shows
+// something else than what is waited for.
+const askAgain = 2 * time.Second
+
+// nodesThere counts a group's nodes by asking the API server, and takes note of
+// those that the watch has not shown.
+func (w *world) nodesThere(ctx context.Context, group string) (int, error) {
+	list, err := w.plane.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i := range list.Items {
+		w.sawNode(&list.Items[i])
+		if node := &list.Items[i]; node.DeletionTimestamp == nil && groupOf(node) == group {
+			n++
+		}
+	}
+	return n, nil
 }
 
 func (w *world) cmdCreated(c *call) error {
 	want, err := c.number(1)
 	if err != nil {
+		return err
+	}
+	if _, err := w.nodesThere(c.ctx, c.args[0]); err != nil {
 		return err
 	}
 	if n := w.createdIn(c.args[0]); n != want {
