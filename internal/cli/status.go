@@ -80,7 +80,7 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 			candidatesText(c.ScaleDown), forSoLong(now, c.ScaleDown.LastTransitionTime))
 	}
 	if d.Message != "" {
-		fmt.Fprintf(&b, "Message: %s\n", d.Message)
+		fmt.Fprintf(&b, "Message: %s\n", oneLine(d.Message))
 	}
 	if !made.IsZero() && now.Sub(made) > stale {
 		fmt.Fprintf(&b, "Note: nobody has written it for %s; does the autoscaler run?\n", age(now, made))
@@ -123,7 +123,7 @@ func groupStatusRow(g status.NodeGroup, memory model.Memory, now time.Time) []st
 		unregistered = fmt.Sprintf("%d (%d too long)", n.Unregistered+n.LongUnregistered, n.LongUnregistered)
 	}
 	return []string{
-		g.Name, strconv.Itoa(g.Health.CloudProviderTarget), strconv.Itoa(n.Registered.Ready), strconv.Itoa(n.Registered.NotStarted),
+		oneLine(g.Name), strconv.Itoa(g.Health.CloudProviderTarget), strconv.Itoa(n.Registered.Ready), strconv.Itoa(n.Registered.NotStarted),
 		strconv.Itoa(n.Registered.Unready.Total), unregistered, fmt.Sprintf("%d-%d", g.Health.MinSize, g.Health.MaxSize),
 		string(g.Health.Status) + forSoLong(now, g.Health.LastTransitionTime), strconv.Itoa(g.ScaleDown.Candidates), scaleUpText(g, memory, now),
 	}

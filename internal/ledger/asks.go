@@ -262,6 +262,11 @@ func (g *group) advance(l *Ledger, now time.Time) {
 				if u.GivenUp.IsZero() {
 					u.GivenUp, u.Why = now, "its node did not become ready"
 					l.changed(model.Change{Kind: model.NodeGivenUp, Group: g.id, Instance: u.Instance, Count: 1, Message: "node " + u.Node + " did not become ready"})
+					if in.state == model.StateNeverStarted {
+						// Its removal would make the group look well again, and the same be bought.
+						l.fail(g, now, &provider.Error{Op: provider.OpGrow, Group: g.id, Kind: provider.Transient, Code: model.CodeNeverStarted,
+							Message: fmt.Sprintf("node %s did not become ready in time", u.Node)})
+					}
 				}
 			}
 		}

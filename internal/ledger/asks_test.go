@@ -360,7 +360,8 @@ func TestHealth(t *testing.T) {
 		"four of ten are not":                  {ready: 6, unready: 4},
 		"five of ten are not":                  {ready: 5, unready: 5, cluster: model.ClusterUnhealthy, group: model.GroupUnhealthy},
 		"one never started":                    {ready: 9, never: 1, group: model.NodeNeverStarted},
-		"many never started":                   {ready: 4, never: 4, cluster: model.ClusterUnhealthy, group: model.GroupUnhealthy},
+		"many never started":                   {ready: 4, never: 4, group: model.GroupUnhealthy},
+		"none of a new cluster started":        {never: 8, group: model.GroupUnhealthy},
 		"others that are not ready":            {ready: 3, others: 20},
 		"others that are not ready, and count": {ready: 3, others: 20, countOthers: true, cluster: model.ClusterUnhealthy},
 	} {
@@ -592,4 +593,22 @@ func TestMemoryOfOddTimes(t *testing.T) {
 	want(t, "backoff", g.Backoff, model.Backoff{})
 	want(t, "unneeded", s.l.Standing().Nodes["i001"].UnneededSince.IsZero(), true)
 	want(t, "last growth", s.l.Standing().LastGrowth, s.now())
+}
+
+// TestNeverReadyBacksOff: a node that was asked for and does not become ready makes
+// its group rest, and its end does not end that.
+func TestNeverReadyBacksOff(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(1)
+	s.minute = 1
+	s.node(s.instance(), corev1.ConditionFalse, s.now())
+	s.at(1)
+	g := s.at(16)
+	want(t, "code", g.Backoff.Code, model.CodeNeverStarted)
+	want(t, "unhealthy", g.Unhealthy.Reason, model.NodeNeverStarted)
+	s.nodes, s.instances, s.target = nil, nil, 0
+	g = s.at(17)
+	want(t, "code after its end", g.Backoff.Code, model.CodeNeverStarted)
+	want(t, "the cluster", s.l.Standing().Unhealthy == nil, true)
 }

@@ -9,16 +9,19 @@ import (
 )
 
 // health answers S1: is the cluster, by and large, in a shape to be acted on?
-// Nodes that are on their way out, up or in count neither for nor against it.
+// Nodes that are on their way out, up or in count neither for nor against it, and
+// neither do those that never started: that is a growth that failed, and stops its
+// own group (UC3).
 func (l *Ledger) health(now time.Time) {
 	for _, g := range l.order {
 		l.counts = l.counts.Plus(g.counts)
 	}
 	c := l.counts
+	amiss, all := c.Unready, c.Total-c.BeingDeleted-c.NeverStarted
 	if l.rules.CountOthers {
-		c = c.Plus(l.others)
+		amiss += l.others.Unready + l.others.NeverStarted
+		all += l.others.Total - l.others.BeingDeleted
 	}
-	amiss, all := c.Unready+c.NeverStarted, c.Total-c.BeingDeleted
 	if !l.rules.TooMany(amiss, all) {
 		l.unhealthy = nil
 		return
@@ -80,11 +83,27 @@ func (l *Ledger) fail(g *group, now time.Time, e *provider.Error) {
 	}
 	b.Duration = max(b.Duration, l.rules.BackoffFirst)
 	b.Since, b.Until = now, now.Add(b.Duration)
-	b.Kind, b.Code, b.Message = e.Kind, e.Code, e.Error()
+	b.Kind, b.Code, b.Message = e.Kind, e.Code, saying(e)
 	if resting {
 		return
 	}
 	l.changed(model.Change{Kind: model.BackoffBegan, Group: g.id, Cause: e.Kind, Message: fmt.Sprintf("for %s: %s", b.Duration, b.Message)})
+}
+
+// saying is what a failure says beyond its group: the kind, the cloud's own word
+// for it, the message.
+func saying(e *provider.Error) string {
+	text := string(e.Kind)
+	switch {
+	case e.Code == model.CodeTimeout, e.Code == model.CodeNeverStarted:
+		text = e.Code
+	case e.Code != "":
+		text += " (" + e.Code + ")"
+	}
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
 }
 
 // rested forgets a failure that is long over.

@@ -165,7 +165,7 @@ func (l *Ledger) trust(now time.Time) {
 				a.At = now
 			}
 		}
-		if b := &g.backoff; b.Until.After(now.Add(l.rules.BackoffMost)) || b.Since.After(now) {
+		if b := &g.backoff; b.Until.After(now.Add(l.rules.BackoffMost+l.rules.BackoffReset)) || b.Since.After(now) {
 			*b = model.Backoff{}
 		}
 		if g.missingSince.After(now) {

@@ -117,6 +117,9 @@ const (
 const (
 	CodeNotBegun = "NotBegun"
 	CodeTimeout  = "timeout"
+	// CodeNeverStarted: a node that was asked for registered and did not become
+	// ready in time.
+	CodeNeverStarted = "NodeNeverStarted"
 )
 
 // Change is something that happened in the registry, for events and metrics.

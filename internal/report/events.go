@@ -100,7 +100,7 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 			calls[string(call.Group)] = call
 		}
 	}
-	forClass := map[model.ClassID][]string{}
+	forClass, grownFor := map[model.ClassID][]string{}, map[model.ClassID][]string{}
 	for _, g := range c.Plan.Grow {
 		call, ok := calls[string(g.Group)]
 		if !ok {
@@ -109,6 +109,7 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 		e.send(now, e.status, string(g.Group), corev1.EventTypeNormal, eventScaledUp,
 			fmt.Sprintf("Scale-up: group %s goes from %d to %d nodes (max: %d)", g.Group, g.From, g.To, call.MaxTo))
 		for _, b := range g.Pods {
+			grownFor[b.Class] = append(grownFor[b.Class], string(g.Group))
 			forClass[b.Class] = append(forClass[b.Class], fmt.Sprintf("{%s %d->%d (max: %d)}", g.Group, g.From, g.To, call.MaxTo))
 		}
 	}
@@ -120,7 +121,8 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 		}
 		message := "pod triggered scale-up: [" + strings.Join(groups, ", ") + "]"
 		from := v.Existing + v.Upcoming
-		e.toPods(now, c.Snapshot, v.Class, from, from+v.Planned, eventTriggered, message)
+		// Another group's growth, after one that failed, is news to the same pod.
+		e.toPods(now, c.Snapshot, v.Class, from, from+v.Planned, strings.Join(grownFor[v.Class], ","), eventTriggered, message)
 	}
 	// 2. Nodes that go.
 	for _, call := range c.Plan.Calls {
@@ -137,12 +139,12 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 // left tells pods of a class that get no room why.
 func (e *events) left(now time.Time, s *model.Snapshot, v *model.PendingVerdict, why string) {
 	from := v.Pods - left(v)
-	e.toPods(now, s, v.Class, from, v.Pods, eventNotTriggered, "pod didn't trigger scale-up: "+why)
+	e.toPods(now, s, v.Class, from, v.Pods, "", eventNotTriggered, "pod didn't trigger scale-up: "+why)
 }
 
 // toPods tells some of a class's pods, those from one position to another. Pods
 // of a class are interchangeable, so that positions stand for shares.
-func (e *events) toPods(now time.Time, s *model.Snapshot, class model.ClassID, from, to int, reason, message string) {
+func (e *events) toPods(now time.Time, s *model.Snapshot, class model.ClassID, from, to int, about, reason, message string) {
 	for i := range s.Pending {
 		q := &s.Pending[i]
 		if q.Class != class {
@@ -154,7 +156,7 @@ func (e *events) toPods(now time.Time, s *model.Snapshot, class model.ClassID, f
 				return
 			}
 			pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.Classes[class].Namespace(), Name: p.Name, UID: p.UID}
-			if e.send(now, pod, "", corev1.EventTypeNormal, reason, message) {
+			if e.send(now, pod, about, corev1.EventTypeNormal, reason, message) {
 				sent++
 			}
 		}
