@@ -612,3 +612,23 @@ func TestNeverReadyBacksOff(t *testing.T) {
 	want(t, "code after its end", g.Backoff.Code, model.CodeNeverStarted)
 	want(t, "the cluster", s.l.Standing().Unhealthy == nil, true)
 }
+
+// TestUnhealthyClusterClearsTheTimers: what was unneeded begins anew, nodes of no
+// group included.
+func TestUnhealthyClusterClearsTheTimers(t *testing.T) {
+	s := newStage(t, 1)
+	s.fleet(1)
+	s.at(0)
+	v := model.NodeVerdict{Node: "i001", Verdict: model.Verdict{Since: t0}}
+	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}})
+	s.at(1)
+	stranger := model.Node{Name: "i001", Group: -1, Standing: s.l.Standing().Nodes["i001"]}
+	for sick, kept := range map[bool]bool{false: true, true: false} {
+		snap := &model.Snapshot{Now: s.now(), Nodes: []model.Node{stranger}}
+		if sick {
+			snap.Unhealthy = &model.Verdict{Reason: model.ClusterUnhealthy}
+		}
+		l := Restore(s.l.rules, s.l.Memory()).Fold(s.seen(), nil).Note(snap, model.Plan{})
+		want(t, fmt.Sprintf("kept, sick %v", sick), !l.Standing().Nodes["i001"].UnneededSince.IsZero(), kept)
+	}
+}

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
@@ -227,3 +230,29 @@ func TestFirstInventoryIsOnesOwn(t *testing.T) {
 type fixed struct{ o model.Observation }
 
 func (f fixed) Observe(context.Context, time.Time) (model.Observation, error) { return f.o, nil }
+
+// TestUnhealthyClusterIsLeftAlone: nothing is bought, and the next look is ten
+// seconds later, whatever asks for one before.
+func TestUnhealthyClusterIsLeftAlone(t *testing.T) {
+	warm(t)
+	w := newWorld()
+	for i := range 5 {
+		n := testkit.Node(fmt.Sprintf("n%d", i), "4", "16Gi", nil)
+		n.CreationTimestamp = metav1.NewTime(w.cluster.Now.Add(-time.Hour))
+		n.Status.Conditions[0].Status, n.Status.Conditions[0].LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(w.cluster.Now.Add(-time.Minute))
+		w.cluster.AddNode(n, "g")
+	}
+	w.cluster.Pending(testkit.Pod("default", "web", "1", "1Gi", nil), 10)
+	now := w.cluster.Now
+	l := New(w, w, w, testkit.Policy(), func() time.Time { return now }, ledger.New(testkit.Policy().Rules))
+	if err := l.RunOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := w.cycles[0]
+	if len(w.started) > 0 || c.Snapshot.Unhealthy == nil || c.Plan.Pending[0].Skipped.Reason != model.ClusterUnhealthy {
+		t.Fatalf("calls %+v, plan %+v", w.started, c.Plan)
+	}
+	if due, nudgeable := l.Next(triggers); due != 10*time.Second || nudgeable {
+		t.Fatalf("the next look is due in %s; nudges may bring it forward: %v", due, nudgeable)
+	}
+}
