@@ -348,10 +348,19 @@ func (s *Scenario) node(a args) {
 	if a.has("removed") {
 		s.Standing.Nodes[a.name] = model.NodeStanding{Drain: &model.Drain{Node: a.name, Stage: model.Removed, Since: s.Now}}
 	}
+	if a.has("removing") {
+		s.Standing.Nodes[a.name] = model.NodeStanding{Drain: &model.Drain{
+			Node: a.name, Group: provider.GroupID(group), Instance: provider.InstanceID(a.name), Stage: model.Removing, Since: s.Now,
+		}}
+	}
 	if a.has("unneeded") {
 		s.Standing.Nodes[a.name] = model.NodeStanding{UnneededSince: s.Now.Add(-a.duration("unneeded"))}
 	}
 	s.AddNode(n, group)
+	if a.has("removing") {
+		instances := s.find(group).Instances
+		instances[len(instances)-1].State = provider.Deleting
+	}
 }
 
 func (s *Scenario) pods(a args) {

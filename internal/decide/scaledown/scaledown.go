@@ -187,13 +187,19 @@ func (b *budget) leave(s *model.Snapshot, n *model.Node) {
 	}
 	g := &s.Groups[n.Group]
 	for i := range g.Instances {
-		if g.Instances[i].ID == n.Instance && g.Instances[i].State != provider.Deleting {
+		if in := &g.Instances[i]; in.ID == n.Instance && (in.State != provider.Deleting || removing(n)) {
 			b.groups[n.Group]--
 			if _, ok := b.pools[g.Pool]; ok {
 				b.pools[g.Pool]--
 			}
 		}
 	}
+}
+
+// removing tells whether our removal of the node is under way: until it has ended
+// the target still counts it, whatever the cloud shows.
+func removing(n *model.Node) bool {
+	return n.Standing.Drain != nil && n.Standing.Drain.Stage == model.Removing
 }
 
 func cooldown(s *model.Snapshot, p model.ScaleDownPolicy) *model.Verdict {
