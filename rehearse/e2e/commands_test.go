@@ -49,7 +49,7 @@ const slow = 500 * time.Millisecond
 //	machines GROUP N                 wait until a group has N machines without a node
 //	configmap NAME                   wait until there is no such ConfigMap in Plimsoll's namespace
 //	configmap [-keep=VAR] NAME KEY REGEXP  wait until it has an entry, or an annotation, like that; keep what is in parentheses in a variable
-//	created GROUP N                  a group has had N nodes in all, since the script began
+//	created [-atmost] GROUP N        a group has had N nodes in all, since the script began
 //	podson GROUP N [SELECTOR]        wait until N pods are on nodes of a group
 //	daemons SELECTOR [GROUP]         wait until a pod like that runs on every node of a group, or of all
 //	spread LABEL [VALUE=N ...]       wait until the pods are spread so over the nodes' label

@@ -146,6 +146,7 @@ func (w *world) cmdPending(c *call) error {
 
 func (w *world) cmdNodes(c *call) error {
 	_, atLeast := c.option("atleast")
+	_, atMost := c.option("atmost")
 	want, err := c.number(1)
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func (w *world) cmdNodes(c *call) error {
 				n, by = there, "by the API server"
 			}
 		}
-		return n == want || atLeast && n > want, w.state(fmt.Sprintf("%s has %d nodes %s, want %d", c.args[0], n, by, want))
+		return n == want || atLeast && n > want || atMost && n < want, w.state(fmt.Sprintf("%s has %d nodes %s, want %d", c.args[0], n, by, want))
 	})
 }
 
@@ -186,6 +187,7 @@ func (w *world) nodesThere(ctx context.Context, group string) (int, error) {
 }
 
 func (w *world) cmdCreated(c *call) error {
+	_, atMost := c.option("atmost")
 	want, err := c.number(1)
 	if err != nil {
 		return err
@@ -193,7 +195,7 @@ func (w *world) cmdCreated(c *call) error {
 	if _, err := w.nodesThere(c.ctx, c.args[0]); err != nil {
 		return err
 	}
-	if n := w.createdIn(c.args[0]); n != want {
+	if n := w.createdIn(c.args[0]); n != want && !(atMost && n < want) {
 		return fmt.Errorf("%s has had %d nodes since the script began, want %d", c.args[0], n, want)
 	}
 	return nil
