@@ -1,10 +1,11 @@
 // Package catalog folds the contents of pods and nodes: what is equal for the
-// scheduler is stored once and from then on named by a small number.
+// scheduler is stored once and from then on named by a small number. So is,
+// apart from it, what decides whether a pod may be moved: its facts.
 //
 // What flows in: pods, pod templates and nodes as the API server has them.
-// What flows out: model.Content and model.ShapeID, and the frozen tables
-// (model.Contents) behind them. Keys are hashes of content, so that order and
-// identity are the same in every process.
+// What flows out: model.Content, model.FactsID and model.ShapeID, and the frozen
+// tables (model.Contents) behind them. Keys are hashes of content, so that order
+// and identity are the same in every process.
 //
 // A Catalog may be used by many goroutines. It only grows; its owner starts a
 // new one when too much of it is stale.
@@ -32,9 +33,11 @@ type Catalog struct {
 	specs    []*model.Spec
 	labels   []*model.LabelSet
 	shapes   []*model.Shape
+	facts    []*model.Facts
 	specOf   map[string]model.SpecID
 	labelsOf map[string]model.LabelsID
 	shapeOf  map[string]model.ShapeID
+	factsOf  map[model.Facts]model.FactsID // by facts without their key
 	buf      []byte
 	keys     []string
 }
@@ -45,6 +48,7 @@ func New() *Catalog {
 		specOf:   map[string]model.SpecID{},
 		labelsOf: map[string]model.LabelsID{},
 		shapeOf:  map[string]model.ShapeID{},
+		factsOf:  map[model.Facts]model.FactsID{},
 	}
 }
 
@@ -56,6 +60,7 @@ func (c *Catalog) Contents() model.Contents {
 		Specs:  slices.Clip(c.specs),
 		Labels: slices.Clip(c.labels),
 		Shapes: slices.Clip(c.shapes),
+		Facts:  slices.Clip(c.facts),
 	}
 }
 
@@ -238,7 +243,9 @@ func claimNames(pod *corev1.Pod) []string {
 }
 
 // Shape interns a node's content: labels but the hostname, taints, what it can
-// hold, the features it declares.
+// hold, the features it declares. Of our own marks on a node it has only that it
+// is being deleted, and neither since when nor that it is a candidate: each would
+// make a shape of its own of every node that goes.
 func (c *Catalog) Shape(node *corev1.Node) model.ShapeID {
 	labels := make(map[string]string, len(node.Labels))
 	for k, v := range node.Labels {
@@ -248,7 +255,7 @@ func (c *Catalog) Shape(node *corev1.Node) model.ShapeID {
 	}
 	own := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels},
-		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
+		Spec:       corev1.NodeSpec{Taints: shapeTaints(node.Spec.Taints), Unschedulable: node.Spec.Unschedulable},
 		Status: corev1.NodeStatus{
 			Allocatable:      node.Status.Allocatable,
 			Capacity:         node.Status.Capacity,
@@ -271,6 +278,26 @@ func (c *Catalog) Shape(node *corev1.Node) model.ShapeID {
 		Capacity:    model.ResourcesOf(own.Status.Capacity),
 	})
 	return id
+}
+
+// shapeTaints are the taints as a shape has them; the list that is given stays as
+// it is.
+func shapeTaints(taints []corev1.Taint) []corev1.Taint {
+	ours := func(t corev1.Taint) bool { return t.Key == model.TaintCandidate || t.Key == model.TaintToBeDeleted }
+	if !slices.ContainsFunc(taints, ours) {
+		return taints
+	}
+	out := make([]corev1.Taint, 0, len(taints))
+	for _, t := range taints {
+		switch {
+		case t.Key == model.TaintCandidate && t.Effect == corev1.TaintEffectPreferNoSchedule:
+			continue // no filter reads it
+		case t.Key == model.TaintToBeDeleted:
+			t.Value = ""
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
 // shapeKey writes a node's content so that equal contents give equal bytes:

@@ -82,10 +82,14 @@ type Memory struct {
 	Backoffs map[provider.GroupID]Backoff   `json:"backoffs,omitempty"`
 	Unneeded map[string]time.Time           `json:"unneeded,omitempty"` // node → since when
 	Missing  map[provider.GroupID]time.Time `json:"missing,omitempty"`  // group → since when it misses nodes
+	// Drains are the removals of nodes with pods, from the taint on.
+	Drains []Drain `json:"drains,omitempty"`
 	// The last growth, removal and failed removal, for the delays after them.
 	LastGrowth  time.Time `json:"lastGrowth,omitzero"`
 	LastRemoval time.Time `json:"lastRemoval,omitzero"`
 	LastFailure time.Time `json:"lastFailure,omitzero"`
+	// Resume is where the search for unneeded nodes goes on.
+	Resume string `json:"resume,omitempty"`
 	// Written is when it was last written down, zero if unknown. Who reads it
 	// says so; it is no part of the text.
 	Written time.Time `json:"-"`
@@ -112,14 +116,18 @@ const (
 	GroupForgotten ChangeKind = "GroupForgotten"
 )
 
-// Codes of errors that are ours: a call that act did not begin, and units that
-// did not arrive in time.
+// Codes of errors that are ours: a call that act did not begin, units that did
+// not arrive in time, evictions that the API server refused.
 const (
 	CodeNotBegun = "NotBegun"
 	CodeTimeout  = "timeout"
 	// CodeNeverStarted: a node that was asked for registered and did not become
 	// ready in time.
 	CodeNeverStarted = "NodeNeverStarted"
+	// CodeDisruptionBudget: a budget has no eviction to spare now. CodeManyBudgets:
+	// two of them cover the pod, and the API server evicts it never.
+	CodeDisruptionBudget = "DisruptionBudget"
+	CodeManyBudgets      = "MoreThanOneDisruptionBudget"
 )
 
 // Change is something that happened in the registry, for events and metrics.

@@ -56,6 +56,7 @@ type Contents struct {
 	Specs  []*Spec
 	Labels []*LabelSet
 	Shapes []*Shape
+	Facts  []*Facts
 }
 
 // Content is what a pod consists of, by reference.

@@ -13,14 +13,37 @@ import (
 // is when, in seconds since 1970.
 const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
+// TaintCandidate is the soft taint on a node that nothing needs; its value is
+// since when, in seconds since 1970.
+const TaintCandidate = "DeletionCandidateOfClusterAutoscaler"
+
+// Annotations that are ours.
+const (
+	// AnnotationStays on a node says what keeps it.
+	AnnotationStays = "plimsoll.dev/stays"
+	// AnnotationRemoval on a node whose removal we have begun says how far we went:
+	// a node that somebody else cordoned stays so when it is given back.
+	AnnotationRemoval = "plimsoll.dev/removal"
+	RemovalTainted    = "tainted"
+	RemovalCordoned   = "cordoned"
+)
+
+// Annotations and prefixes that users set on nodes.
+const (
+	AnnotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+	// PrefixDelayDeletion begins the annotations that delay a node's end until
+	// they are taken away.
+	PrefixDelayDeletion = "delay-deletion.cluster-autoscaler.kubernetes.io/"
+)
+
 // NewSnapshot makes an observation ready to decide on, together with what the
 // ledger knows. The previous snapshot, which may be nil, only saves work.
 func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rules) *Snapshot {
 	s := &Snapshot{
 		Now: seen.Now, Seed: seen.Seed, Generation: seen.Generation,
-		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes, Priorities: seen.Priorities,
+		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes, Budgets: seen.Budgets, Priorities: seen.Priorities,
 		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr,
-		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure,
+		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure, Resume: standing.Resume,
 		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes, Arrivals: standing.Arrivals,
 	}
 	var before *projection
@@ -136,6 +159,7 @@ func (b *builder) nodes(seen Observation) {
 		}
 		if len(expected) > 0 {
 			b.honoured[n.Name] = true
+			n.Nominated = len(expected)
 		}
 		n.Batches = b.batches(o.Pods, expected)
 		n.Occupants, n.FirstOccupant = b.occupants(n.Kind == Unready || (n.Standing.Drain != nil && n.Standing.Drain.Unready), o.Pods, expected)
@@ -340,6 +364,10 @@ func (b *builder) pending(seen Observation) {
 func (b *builder) renumber() {
 	var final []ClassID
 	b.snap.Classes, final = b.classes.sorted()
+	b.snap.numbers = b.classes.seen
+	for k, id := range b.snap.numbers {
+		b.snap.numbers[k] = final[id]
+	}
 	fix := func(batches []Batch) {
 		for i := range batches {
 			batches[i].Class = final[batches[i].Class]

@@ -28,6 +28,8 @@ type Observation struct {
 	DaemonSets []DaemonSet
 	Namespaces map[string]map[string]string // name → labels
 	Volumes    Volumes
+	// Budgets is sorted by namespace and name.
+	Budgets []Budget
 
 	// Inventory is the newest picture of the cloud; InventoryErr says why there
 	// is no newer one. With an empty AsOf there has never been one.
@@ -83,6 +85,8 @@ type Pod struct {
 	Name string
 	UID  types.UID
 	Content
+	// Facts is what decides whether it may be moved; no part of its content.
+	Facts FactsID
 	Flags Flags
 	// Nominated is the node that the scheduler is making room on for it.
 	Nominated string
@@ -90,6 +94,9 @@ type Pod struct {
 	Owner types.UID
 	// Created is when it came to be, in seconds since 1970.
 	Created int64
+	// Ends is when the time that it has to end is over, in seconds since 1970; 0
+	// unless it is being deleted.
+	Ends int64
 	// ScaleUpDelay is the pod's own wish to wait before nodes are bought for it.
 	ScaleUpDelay time.Duration
 }

@@ -3,6 +3,8 @@ package model
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -15,8 +17,20 @@ const (
 	Grow Verb = "Grow"
 	// Taint marks a node as being deleted, so that nothing more lands on it.
 	Taint Verb = "Taint"
-	// Untaint takes that mark away.
+	// Untaint gives a node back: it takes that mark away, and ends the cordon
+	// unless it is somebody else's (AnnotationRemoval).
 	Untaint Verb = "Untaint"
+	// Cordon makes a node unschedulable and then looks at its pods once more (rule
+	// L9): it fails if one has come that the plan did not know.
+	Cordon Verb = "Cordon"
+	// Mark and Unmark set and take away the soft taint of a candidate, by which the
+	// scheduler prefers other nodes.
+	Mark   Verb = "Mark"
+	Unmark Verb = "Unmark"
+	// Annotate writes on a node what keeps it, or takes that away.
+	Annotate Verb = "Annotate"
+	// Evict asks the Eviction API for one pod of a node.
+	Evict Verb = "Evict"
 	// Remove ends an instance, after a last look at its node's pods. An instance
 	// that never registered has no node, and none is looked at.
 	Remove Verb = "Remove"
@@ -46,6 +60,18 @@ type Call struct {
 	// Unready: the node goes because it is not ready; act leaves one that has
 	// become so.
 	Unready bool
+	// Known are the pods that Cordon may find on the node, by UID: another one has
+	// landed meanwhile, unless it is of a DaemonSet, static or at its end.
+	Known []types.UID
+	// LookOnly: Cordon looks, and leaves the node schedulable.
+	LookOnly bool
+	// Pod is the subject of Evict, as namespace/name, and PodUID says which of that
+	// name; Grace is how long it may take to end, below 0: as long as it says.
+	Pod    string
+	PodUID types.UID
+	Grace  time.Duration
+	// Note is what Annotate writes; empty: nothing is to be there.
+	Note string
 	// Force lets Remove go below the group's minimum.
 	Force bool
 	// ExpendableBelow: pods of a lower priority are no reason for Remove to
@@ -69,8 +95,10 @@ type Outcome struct {
 	Target int
 	// ResourceVersion is the written node's (rule L4), empty if none was.
 	ResourceVersion string
-	// Landed names the pods that act's last look found on a node that was to
-	// go; the node was then left alone.
+	// Unchanged: what was wanted was so already, and nothing was written.
+	Unchanged bool
+	// Landed names the pods that act's look found on a node that was to go, and
+	// that are to keep it. A cordon may have been written all the same.
 	Landed []string
 }
 
@@ -85,6 +113,9 @@ type Plan struct {
 	// Kept the others that Plimsoll could take away, each with what holds it.
 	Unneeded []NodeVerdict
 	Kept     []NodeVerdict
+	// Resume is where the search for unneeded nodes goes on in the next cycle,
+	// empty if it got to the end.
+	Resume string
 	// Repair are the units that nobody waits for any more and that stay for now,
 	// each with what holds it.
 	Repair []RepairVerdict
@@ -159,6 +190,9 @@ type GroupVerdict struct {
 type NodeVerdict struct {
 	Node  string
 	Group provider.GroupID
+	// Use is the largest share that requests have of what the node can hold (0 to
+	// 1 and more); 0 where nobody has asked.
+	Use float64
 	Verdict
 }
 

@@ -58,8 +58,15 @@ func (p Plan) Text(s *Snapshot) string {
 			subject = string(c.Instance)
 		}
 		fmt.Fprintf(&b, "call %s %s", c.Verb, subject)
-		if c.Verb == Grow || c.Verb == Cancel {
+		switch c.Verb {
+		case Grow, Cancel:
 			fmt.Fprintf(&b, " %d → %d", c.From, c.To)
+		case Evict:
+			b.WriteString(" " + c.Pod)
+		case Untaint:
+			fmt.Fprintf(&b, ": %s (%s)", c.Reason, c.Why)
+		case Annotate:
+			fmt.Fprintf(&b, " %q", c.Note)
 		}
 		b.WriteString("\n")
 	}

@@ -68,10 +68,67 @@ type ScaleDownPolicy struct {
 	DelayAfterAdd     time.Duration
 	DelayAfterDelete  time.Duration
 	DelayAfterFailure time.Duration
-	MaxParallelism    int
-	DeleteDelay       time.Duration // between the taint and the last look
-	MinCoresTotal     int64
-	MinMemoryTotal    int64
+	// LocalDelays: the delays after a growth, a removal and a failed removal hold
+	// the group that it happened in, and no other.
+	LocalDelays bool
+	// MaxParallelism bounds the nodes on their way out at once, and MaxDrains
+	// those of them that had pods of their own.
+	MaxParallelism int
+	MaxDrains      int
+	// A node is a candidate when the largest share of its CPU and memory that pods
+	// request is below Threshold (0 to 1), on nodes of an accelerator the share of
+	// those below GPUThreshold. Pods of DaemonSets and static ones may be left out.
+	Threshold, GPUThreshold     float64
+	IgnoreDaemons, IgnoreMirror bool
+	Drain                       DrainPolicy
+	// SoftTaints is how many nodes one cycle marks, or unmarks, as candidates; 0:
+	// none is marked.
+	SoftTaints int
+	// StepLimit is how many steps one cycle's search for unneeded nodes may take;
+	// the next goes on where it stopped.
+	StepLimit int
+	// Annotate writes on nodes what keeps them.
+	Annotate       bool
+	DeleteDelay    time.Duration // between the taint and the last look
+	MinCoresTotal  int64
+	MinMemoryTotal int64
+}
+
+// DrainPolicy says which pods may be moved, and how.
+type DrainPolicy struct {
+	// SkipSystem keeps nodes with pods of kube-system that no budget covers, until
+	// SystemTimeout after such a pod came to be. SkipLocal keeps nodes with pods
+	// that have storage on the node, SkipCustom those with pods of controllers
+	// that are not known to make them anew.
+	SkipSystem    bool
+	SystemTimeout time.Duration
+	SkipLocal     bool
+	SkipCustom    bool
+	// MinReplicas: pods of controllers with fewer pods are not moved.
+	MinReplicas int
+	// Cordon makes a node unschedulable before its pods are evicted.
+	Cordon bool
+	// EvictDaemons and EvictDaemonsEmpty: pods of DaemonSets are evicted from nodes
+	// that had pods of their own, and from those that had none.
+	EvictDaemons, EvictDaemonsEmpty bool
+	// MaxGrace is how long a pod may take to end at most. Levels, if there are any,
+	// say so by priority instead, and pods leave level by level, the lowest first.
+	MaxGrace time.Duration
+	Levels   []DrainLevel
+	// EvictionTime is how long evictions may be refused before the node is given
+	// back.
+	EvictionTime time.Duration
+	// DelayTimeout is how long annotations on a node may delay its end.
+	DelayTimeout time.Duration
+	// ReplacementTime is how long the pod that comes for an evicted one may wait
+	// for a node before the drain is given up.
+	ReplacementTime time.Duration
+}
+
+// DrainLevel is the pods of at least a priority, up to the next level's.
+type DrainLevel struct {
+	Priority int32
+	Grace    time.Duration
 }
 
 // Stale tells whether the snapshot's inventory is too old for writes to the

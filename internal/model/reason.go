@@ -109,24 +109,71 @@ const (
 	Unneeded Reason = "Unneeded"
 	// TargetNotReached: its group has not all the nodes that it asked for, and a
 	// node that is not ready goes only when it has (UC6).
-	TargetNotReached          Reason = "TargetNotReached"
-	NotAutoscaled             Reason = "NotAutoscaled"
-	NotEmpty                  Reason = "NotUnderutilized"
-	ScaleDownDisabled         Reason = "ScaleDownDisabledAnnotation"
-	ScaleDownOff              Reason = "ScaleDownOff"
-	NotUnneededLongEnough     Reason = "NotUnneededLongEnough"
-	GroupAtMin                Reason = "NodeGroupMinSizeReached"
-	PoolAtMin                 Reason = "PoolMinSizeReached"
-	MinimalResourceLimit      Reason = "MinimalResourceLimitExceeded"
-	ReadyAgain                Reason = "ReadyAgain"
-	CurrentlyBeingDeleted     Reason = "CurrentlyBeingDeleted"
-	NotReady                  Reason = "NotReady"
-	Reserved                  Reason = "ReservedForPendingPods"
-	Cooldown                  Reason = "Cooldown"
-	MaxParallelismReached     Reason = "MaxParallelismReached"
-	PodLanded                 Reason = "PodLanded"
-	AllOrNothing              Reason = "AtomicScaleDownFailed"
+	TargetNotReached      Reason = "TargetNotReached"
+	NotAutoscaled         Reason = "NotAutoscaled"
+	NotUnderutilized      Reason = "NotUnderutilized"
+	ScaleDownDisabled     Reason = "ScaleDownDisabledAnnotation"
+	ScaleDownOff          Reason = "ScaleDownOff"
+	NotUnneededLongEnough Reason = "NotUnneededLongEnough"
+	GroupAtMin            Reason = "NodeGroupMinSizeReached"
+	PoolAtMin             Reason = "PoolMinSizeReached"
+	MinimalResourceLimit  Reason = "MinimalResourceLimitExceeded"
+	// UnreadyDisabled and NotUnreadyLongEnough are of nodes that are not ready.
+	UnreadyDisabled       Reason = "ScaleDownUnreadyDisabled"
+	NotUnreadyLongEnough  Reason = "NotUnreadyLongEnough"
+	ReadyAgain            Reason = "ReadyAgain"
+	CurrentlyBeingDeleted Reason = "CurrentlyBeingDeleted"
+	NotReady              Reason = "NotReady"
+	Reserved              Reason = "ReservedForPendingPods"
+	Cooldown              Reason = "Cooldown"
+	MaxParallelismReached Reason = "MaxParallelismReached"
+	PodLanded             Reason = "PodLanded"
+	AllOrNothing          Reason = "AtomicScaleDownFailed"
+	// NoPlaceToMovePods: not all of its pods fit on other nodes, together with what
+	// else is to move.
+	NoPlaceToMovePods Reason = "NoPlaceToMovePods"
+	// ReservedForMovedPods: pods of other nodes that go are to come here.
+	ReservedForMovedPods Reason = "ReservedForMovedPods"
+	// DrainFailed: its removal failed a short while ago.
+	DrainFailed Reason = "DrainFailed"
+	// MaxDrainsReached: as many nodes with pods are being emptied as may be.
+	MaxDrainsReached Reason = "MaxDrainParallelismReached"
+	// EvictionRefused: a pod's eviction was refused for too long, or failed.
+	EvictionRefused Reason = "EvictionRefused"
+	// PodEnding: one of its pods is being deleted, and may take longer to end than an
+	// evicted one may.
+	PodEnding Reason = "PodEnding"
+	// ReplacementWaits: the pod that came for an evicted one has no node, and has
+	// waited too long.
+	ReplacementWaits Reason = "ReplacementWaits"
+	// LeaderChanged: the leader that had begun the removal is gone.
+	LeaderChanged             Reason = "LeaderChanged"
 	InstanceHeld              Reason = "InstanceHeld"
 	NodeWithoutKnownInstance  Reason = "UnknownInstance"
 	ResourceVersionNotYetSeen Reason = "WriteNotYetSeen"
 )
+
+// Reasons why a pod keeps its node. Names are those of the Cluster Autoscaler.
+const (
+	NotReplicated         Reason = "NotReplicated"
+	MinReplicasReached    Reason = "MinReplicasReached"
+	LocalStorageRequested Reason = "LocalStorageRequested"
+	NotSafeToEvict        Reason = "NotSafeToEvictAnnotation"
+	UnmovableSystemPod    Reason = "UnmovableKubeSystemPod"
+	NotEnoughPdb          Reason = "NotEnoughPdb"
+	// BlockedByOnCompletionPod: the node waits for the pod's own end.
+	BlockedByOnCompletionPod Reason = "BlockedByOnCompletionPod"
+)
+
+// FailedRemoval tells whether a node that is given back for this reason was tried
+// in vain: it could not be emptied, or not ended. Otherwise somebody wanted the
+// node, or wanted no removal.
+func (r Reason) FailedRemoval() bool {
+	switch r {
+	case PodLanded, EvictionRefused, ReplacementWaits, NoPlaceToMovePods, DrainFailed:
+		return true
+	case NotReplicated, MinReplicasReached, LocalStorageRequested, NotSafeToEvict, UnmovableSystemPod, NotEnoughPdb, BlockedByOnCompletionPod:
+		return true // one of its pods may not be moved by now
+	}
+	return false
+}

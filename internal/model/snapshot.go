@@ -34,6 +34,7 @@ type Snapshot struct {
 	DaemonSets []DaemonSetClass
 	Namespaces map[string]map[string]string
 	Volumes    Volumes
+	Budgets    []Budget
 	Priorities string
 
 	// AsOf is the age of the inventory; InventoryErr why there is no newer one.
@@ -47,8 +48,20 @@ type Snapshot struct {
 	Brakes                               []Brake
 	Arrivals                             []Arrival
 	LastGrowth, LastRemoval, LastFailure time.Time
+	// Resume is the ledger's, too: the node that the last search for unneeded
+	// nodes got to before its steps were used up, empty if it got to the end.
+	Resume string
 
 	projection *projection
+	// numbers finds a content's class.
+	numbers map[classKey]ClassID
+}
+
+// ClassOf is the class of a pod of this snapshot; ok is false for one that is
+// not of it, or that takes no room.
+func (s *Snapshot) ClassOf(p *Pod) (id ClassID, ok bool) {
+	id, ok = s.numbers[classKey{p.Spec, s.projection.of[p.Labels], p.Flags&Terminating != 0}]
+	return id, ok
 }
 
 // Class is a set of pods that the scheduler cannot tell apart: equal in spec,
@@ -126,6 +139,8 @@ type Node struct {
 	// Residents are those of DaemonSets and static ones, on nodes that an ask has
 	// brought a short while ago; empty on others.
 	Residents []Batch
+	// Nominated counts the pods that the scheduler makes room for there.
+	Nominated int
 	// Bound are the pods bound to it as observed.
 	Bound []Pod
 	// Occupants counts the pods that keep the node: all but those of

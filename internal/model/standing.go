@@ -3,6 +3,8 @@ package model
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -22,6 +24,8 @@ type Standing struct {
 	// LastGrowth and LastRemoval are when we last grew a group or removed a
 	// node, zero if never; LastFailure when a removal last failed.
 	LastGrowth, LastRemoval, LastFailure time.Time
+	// Resume is where the search for unneeded nodes goes on.
+	Resume string
 }
 
 // GroupStanding is one group's.
@@ -53,6 +57,8 @@ type GroupStanding struct {
 	Waiting      []Waiting
 	Missing      int
 	MissingSince time.Time
+	// LastGrowth, LastRemoval and LastFailure are the group's own, zero if never.
+	LastGrowth, LastRemoval, LastFailure time.Time
 	// Due is when time alone gives the next unit or node up; zero: never.
 	Due time.Time
 }
@@ -99,6 +105,16 @@ type NodeStanding struct {
 	// UnneededSince is when the node was first found unneeded, zero if it is
 	// not.
 	UnneededSince time.Time
+	// Held is what kept the node when it was last judged, and HeldSince since when
+	// it has been that.
+	Held      Reason
+	HeldSince time.Time
+	// FailedAt is when its removal last failed, and FailedWhy what was in the way.
+	FailedAt  time.Time
+	FailedWhy string
+	// MarkAfter is set after a mark or an annotation could not be written: none is
+	// tried before.
+	MarkAfter time.Time
 	// Drain is how far its removal is, if one is open.
 	Drain *Drain
 }
@@ -110,23 +126,51 @@ type Stage string
 const (
 	Tainting Stage = "Tainting"
 	Tainted  Stage = "Tainted"
-	Removing Stage = "Removing"
-	Removed  Stage = "Removed"
+	// Cordoning and Evicting are of nodes with pods only.
+	Cordoning Stage = "Cordoning"
+	Evicting  Stage = "Evicting"
+	Removing  Stage = "Removing"
+	Removed   Stage = "Removed"
 	// RollingBack: the node is given back.
 	RollingBack Stage = "RollingBack"
 )
 
 // Drain is a node on its way out, as a value: decide advances it call by call.
 type Drain struct {
-	Node     string
-	Group    provider.GroupID
-	Instance provider.InstanceID
-	Stage    Stage
-	Since    time.Time
+	Node     string              `json:"node"`
+	Group    provider.GroupID    `json:"group"`
+	Instance provider.InstanceID `json:"instance"`
+	Stage    Stage               `json:"stage"`
+	// Since is when the stage was reached, and Began when the removal was decided.
+	Since time.Time `json:"since"`
+	Began time.Time `json:"began"`
+	// Occupied: it had pods of its own when that was decided, and Pods are those,
+	// by UID. Once the node is cordoned nothing can land there, and Pods is empty.
+	Occupied bool        `json:"occupied,omitempty"`
+	Pods     []types.UID `json:"pods,omitempty"`
+	// Evictions are those asked for, sorted by pod.
+	Evictions []Eviction `json:"-"`
 	// Unready: it goes because it is not ready. If it becomes so, it stays.
-	Unready bool
-	// Why is the reason of a rollback.
-	Why string
+	Unready bool `json:"unready,omitempty"`
+	// Why is the reason of a rollback, and Code its short form.
+	Why  string `json:"why,omitempty"`
+	Code Reason `json:"code,omitempty"`
 	// NotBefore paces a step that failed: it is not tried again before.
-	NotBefore time.Time
+	NotBefore time.Time `json:"notBefore,omitzero"`
+}
+
+// Eviction is one pod's of a drain.
+type Eviction struct {
+	Pod   string // namespace/name
+	UID   types.UID
+	Owner types.UID
+	// First is when it was first asked for, and Last when it last was, or ended.
+	First, Last time.Time
+	// Busy: the call is under way. Granted: the API server has agreed, or the pod
+	// is gone.
+	Busy, Granted bool
+	// Gone is when the pod was first seen to have left the node, zero if it was not.
+	Gone time.Time
+	// Why is the last refusal.
+	Why string
 }

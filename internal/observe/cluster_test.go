@@ -103,6 +103,12 @@ func TestWhatMovesAndWhatSignals(t *testing.T) {
 	check("bound pod's status changes", false, false, func() {
 		w.pod(testPod("ns", "p", "n", func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.1"; p.Status.Phase = corev1.PodRunning }))
 	})
+	check("bound pod is being deleted", true, false, func() {
+		w.pod(testPod("ns", "p", "n", func(p *corev1.Pod) { now := metav1.Unix(5, 0); p.DeletionTimestamp = &now }))
+	})
+	check("its time to end is cut short", true, false, func() {
+		w.pod(testPod("ns", "p", "n", func(p *corev1.Pod) { now := metav1.Unix(4, 0); p.DeletionTimestamp = &now }))
+	})
 	check("bound pod ends", true, false, func() { w.gone("ns", "p") })
 	check("unknown pod goes", false, false, func() { w.gone("ns", "q") })
 	check("node goes", true, true, func() { w.dropNode("n") })
@@ -214,9 +220,12 @@ func TestTrimmedNode(t *testing.T) {
 		n.Annotations["cluster-autoscaler.kubernetes.io/scale-down-disabled"] = "true"
 		n.Annotations["delay-deletion.cluster-autoscaler.kubernetes.io/x"] = "y"
 		n.Annotations["cluster-autoscaler.kwok.nodegroup/name"] = "g"
+		n.Annotations[model.AnnotationStays] = "NotEnoughPdb"
+		n.Annotations[model.AnnotationRemoval] = model.RemovalCordoned
+		n.Annotations["plimsoll.dev/another"] = "x"
 	}))
-	want := []string{"cluster-autoscaler.kubernetes.io/scale-down-disabled", "cluster-autoscaler.kwok.nodegroup/name",
-		"delay-deletion.cluster-autoscaler.kubernetes.io/x", "kwok.x-k8s.io/node"}
+	want := []string{model.AnnotationScaleDownDisabled, "cluster-autoscaler.kwok.nodegroup/name",
+		model.PrefixDelayDeletion + "x", "kwok.x-k8s.io/node", model.AnnotationRemoval, model.AnnotationStays}
 	var got []string
 	for k := range n.Annotations {
 		got = append(got, k)
@@ -237,13 +246,19 @@ func TestCompact(t *testing.T) {
 	labelled := func(i int) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			p.Labels = map[string]string{"job": fmt.Sprint(i)}
-			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+			p.Spec.Volumes = []corev1.Volume{
+				{Name: "v", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
+				{Name: fmt.Sprint("scratch-", i), VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			}
 		}
 	}
 	for i := range 100 {
 		w.pod(testPod("ns", fmt.Sprint("p", i), "n", labelled(i)))
 	}
 	w.checkAt = 0
+	if n := w.live(w.catalog.Contents()); n != 301 { // a spec, a label set and facts each, and a shape
+		t.Errorf("%d contents are live", n)
+	}
 	if w.compact() {
 		t.Fatal("nothing was stale")
 	}
@@ -253,7 +268,7 @@ func TestCompact(t *testing.T) {
 	keys := func() (out []string) {
 		c := w.catalog.Contents()
 		for _, p := range w.observed()[0].Pods {
-			out = append(out, c.Specs[p.Spec].Key+c.Labels[p.Labels].Key+fmt.Sprint(c.Specs[p.Spec].Claims, c.Specs[p.Spec].Requests))
+			out = append(out, c.Specs[p.Spec].Key+c.Labels[p.Labels].Key+fmt.Sprint(c.Specs[p.Spec].Claims, c.Specs[p.Spec].Requests)+c.Facts[p.Facts].Local+c.Facts[p.Facts].Key)
 		}
 		return append(out, c.Shapes[w.observed()[0].Shape].Key)
 	}
@@ -267,8 +282,8 @@ func TestCompact(t *testing.T) {
 	if got := keys(); !slices.Equal(got, want) {
 		t.Errorf("contents changed:\n%v\n%v", got, want)
 	}
-	if n := len(w.catalog.Contents().Labels); n != 10 {
-		t.Errorf("%d label sets, want 10", n)
+	if c := w.catalog.Contents(); len(c.Labels) != 10 || len(c.Facts) != 10 {
+		t.Errorf("%d label sets and %d facts, want 10 of each", len(c.Labels), len(c.Facts))
 	}
 	if w.generation == generation {
 		t.Error("the generation did not move")
@@ -280,8 +295,8 @@ func TestCompact(t *testing.T) {
 	w.putPod(late)
 	c := w.catalog.Contents()
 	for _, p := range w.observed()[0].Pods {
-		if p.Name == "late" && c.Labels[p.Labels].Labels["job"] != "95" {
-			t.Errorf("the late row has labels %v", c.Labels[p.Labels].Labels)
+		if p.Name == "late" && (c.Labels[p.Labels].Labels["job"] != "95" || c.Facts[p.Facts].Local != "scratch-95") {
+			t.Errorf("the late row has labels %v, facts %+v", c.Labels[p.Labels].Labels, c.Facts[p.Facts])
 		}
 	}
 }

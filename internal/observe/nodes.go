@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
 // trimNode keeps of a node what scheduling, removing and reporting read. Equal
@@ -52,7 +54,12 @@ func trimNode(in *corev1.Node) *corev1.Node {
 	return out
 }
 
+// keepAnnotation tells whether a node's annotation is about its removal, or one
+// that a provider reads.
 func keepAnnotation(key string) bool {
+	if key == model.AnnotationStays || key == model.AnnotationRemoval {
+		return true
+	}
 	prefix, _, ok := strings.Cut(key, "/")
 	if !ok {
 		return false

@@ -51,13 +51,16 @@ func cutPod(c *catalog.Catalog, pod *corev1.Pod) *podRow {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		r.pod.Owner = owner.UID
 	}
+	if pod.DeletionTimestamp != nil {
+		r.pod.Ends = pod.DeletionTimestamp.Unix() // its time to end is in it already
+	}
 	if pod.Spec.NodeName != "" {
 		r.pod.Nominated = ""
 	}
 	if r.pod.Flags&model.FromDaemonSet != 0 {
 		pod = withoutPin(pod)
 	}
-	r.pod.Content = c.Pod(pod)
+	r.pod.Content, r.pod.Facts = c.Pod(pod), c.Facts(pod)
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-dev/plimsoll/internal/catalog"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -63,7 +64,10 @@ func TestPodFacts(t *testing.T) {
 		{"gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }, func(p *model.Pod) { p.Flags = model.Gated }},
 		{"gated by its condition", func(p *corev1.Pod) { refused(p); p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated },
 			func(p *model.Pod) { p.Flags = model.Gated }},
-		{"terminating", func(p *corev1.Pod) { now := metav1.Now(); p.DeletionTimestamp = &now }, func(p *model.Pod) { p.Flags = model.Terminating }},
+		{"terminating", func(p *corev1.Pod) {
+			// The API server has added the 30 s of its grace to the moment of the deletion.
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(metav1.Unix(2030, 0)), ptr.To[int64](30)
+		}, func(p *model.Pod) { p.Flags, p.Ends = model.Terminating, 2030 }},
 		{"mirror", annotated(corev1.MirrorPodAnnotationKey, "x"), func(p *model.Pod) { p.Flags = model.Mirror }},
 		{"of a DaemonSet", ownedBy("apps/v1", "DaemonSet", "u"), func(p *model.Pod) { p.Flags, p.Owner = model.FromDaemonSet, "u" }},
 		{"of somebody else's DaemonSet", ownedBy("example.com/v1", "DaemonSet", "u"), func(p *model.Pod) { p.Owner = "u" }},
@@ -92,6 +96,21 @@ func TestPodFacts(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})
+	}
+}
+
+// Every row names the facts of its pod, which its content does not tell.
+func TestRowsNameTheirFacts(t *testing.T) {
+	c := catalog.New()
+	plain := cutPod(c, testPod("ns", "a", "n")).pod
+	job := cutPod(c, testPod("ns", "b", "n", ownedBy("batch/v1", "Job", "j"), annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"))).pod
+	same := cutPod(c, testPod("ns", "c", "m", ownedBy("batch/v1", "Job", "k"), annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"))).pod
+	if plain.Facts == job.Facts || job.Facts != same.Facts || plain.Content != job.Content {
+		t.Errorf("facts %d, %d, %d; contents %v, %v", plain.Facts, job.Facts, same.Facts, plain.Content, job.Content)
+	}
+	facts := c.Contents().Facts
+	if f := facts[job.Facts]; f.Controller != "Job" || f.Group != "batch" || f.Safe != model.EvictNo || facts[plain.Facts].Controller != "" {
+		t.Errorf("facts %+v and %+v", f, facts[plain.Facts])
 	}
 }
 

@@ -2,13 +2,7 @@ package testkit
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -30,6 +24,17 @@ import (
 //	arrived n1 ready=10s for=web          a node that was bought for these pods
 //	braked general for=web node=n1 reason=TemplateMismatch age=5m   a growth that did not help
 //	daemonset agent cpu=200m memory=100Mi
+//	budget web namespace=default app=web allowed=1 healthy=3/3 wanted=2   a PodDisruptionBudget
+//	unneeded n1 since=5m                  nothing has needed it since then
+//	held n1 why=NotEnoughPdb age=5m       what has kept it, and since when
+//	failed n1 why=EvictionRefused age=1m  its removal failed
+//	last growth age=5m group=general      or removal, or failure: when it was, in that group
+//	drain n1 stage=Evicting since=1m began=2m occupied evicted=web-3:20s granted   it is on its way out
+//
+// Groups may also say: whole (all or nothing), threshold=0.7, unneeded-time=5m.
+// Nodes may also say: cordoned, disabled (annotated so that it is not removed),
+// annotate=key=value,key=value, deleting (it has the taint, and no drain of ours),
+// tainted=10s, removing, removed (it is empty, and on its way out), unneeded=5m.
 //
 // Pods may also say: spread=zone[:skew], apart=host, together=zone (each about
 // pods of the app named by with=, else their own), select=key:value,
@@ -37,6 +42,23 @@ import (
 // namespace=name, scheduler=name, unseen (no scheduler has looked at them),
 // claim (they want a dynamic resource). zone and host are short for their
 // labels. Every pod has the label app with its name.
+//
+// A ReplicaSet by their name and namespace has made them, unless it was another
+// controller=Kind, controller=Kind.group, or controller=none. What may become of
+// them is said by evict=true|false|on-completion, local=volume (an emptyDir),
+// dsevict=true|false, grace=60s, namespace=kube-system (kubesystem for short), and
+// what has by age=2h, ends=30s (being deleted, and 30 s are left; -30s: it should
+// have been gone for as long), finished, mirror (a static pod's image), daemon (of
+// a DaemonSet).
+//
+// A drain gives its node the taint of its stage and, when its pods are being
+// evicted, our cordon with the annotation that says so (cordon=no: none). The pods
+// known when it began are known=web-1,web-2, or known: those on it so far. An
+// eviction is pod:first[/last][:granted|busy|refused] with how long ago it was
+// first and last asked for; granted, busy or refused as a word of its own is what
+// became of the others. web-3 is the third pod of web, kube-system/dns-1 one
+// elsewhere. Further words: call=Evict (one on the node is open), unready, why=,
+// code=, notbefore=5s, group= (it had this one).
 type Scenario struct {
 	*Cluster
 	Policy model.Policy
@@ -46,6 +68,7 @@ type Scenario struct {
 	Memory   model.Memory
 	arrived  []arrival
 	braked   []brake
+	lasts    []last
 }
 
 // arrival is a node that came for the pods of an app.
@@ -95,6 +118,9 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 		was.Expected = g.Expected
 		standing.Groups[id] = was
 	}
+	for _, l := range s.lasts {
+		l.set(&standing)
+	}
 	for name, n := range s.Standing.Nodes {
 		standing.Nodes[name] = n
 	}
@@ -120,59 +146,6 @@ func (s *Scenario) Add(text string) error {
 		}
 	}
 	return nil
-}
-
-// args are a line's key=value words; a word without a value is "".
-type args struct {
-	name string
-	m    map[string]string
-	used map[string]bool
-}
-
-func (a args) get(key, otherwise string) string {
-	a.used[key] = true
-	if v, ok := a.m[key]; ok {
-		return v
-	}
-	return otherwise
-}
-
-func (a args) has(key string) bool {
-	a.used[key] = true
-	_, ok := a.m[key]
-	return ok
-}
-
-func (a args) number(key string, otherwise int) int {
-	n, err := strconv.Atoi(a.get(key, strconv.Itoa(otherwise)))
-	if err != nil {
-		panic(fmt.Errorf("%s: %w", key, err))
-	}
-	return n
-}
-
-func (a args) duration(key string) time.Duration {
-	d, err := time.ParseDuration(a.get(key, "0s"))
-	if err != nil {
-		panic(fmt.Errorf("%s: %w", key, err))
-	}
-	return d
-}
-
-// pair splits "key:value".
-func pair(s string) (string, string) {
-	k, v, _ := strings.Cut(s, ":")
-	return long(k), v
-}
-
-func long(key string) string {
-	switch key {
-	case "zone":
-		return corev1.LabelTopologyZone
-	case "host":
-		return corev1.LabelHostname
-	}
-	return key
 }
 
 func (s *Scenario) line(words []string) (err error) {
@@ -201,21 +174,35 @@ func (s *Scenario) line(words []string) (err error) {
 	case "instance":
 		s.instance(a)
 	case "asked":
-		at := s.Now.Add(-a.duration("age"))
+		at := s.ago(a, "age")
 		s.find(a.name).Target += a.number("count", 1)
 		s.Memory.Asks = append(s.Memory.Asks, model.Ask{ID: "asked/" + a.name, Group: provider.GroupID(a.name), At: at, Units: make([]model.Unit, a.number("count", 1))})
 	case "arrived":
-		s.arrived = append(s.arrived, arrival{model.Arrival{Node: a.name, Group: provider.GroupID(a.get("group", "")), Ready: s.Now.Add(-a.duration("ready"))}, a.get("for", "")})
+		s.arrived = append(s.arrived, arrival{model.Arrival{Node: a.name, Group: provider.GroupID(a.get("group", "")), Ready: s.ago(a, "ready")}, a.get("for", "")})
 	case "braked":
 		s.braked = append(s.braked, brake{model.Brake{Group: provider.GroupID(a.name), Node: a.get("node", ""),
-			Reason: model.Reason(a.get("reason", string(model.TemplateMismatch))), Since: s.Now.Add(-a.duration("age"))}, a.get("for", "")})
+			Reason: model.Reason(a.get("reason", string(model.TemplateMismatch))), Since: s.ago(a, "age")}, a.get("for", "")})
 	case "daemonset":
 		s.DaemonSet(a.name, s.pod(a))
+	case "budget":
+		s.budget(a)
+	case "unneeded":
+		s.stands(s.known(a.name), func(n *model.NodeStanding) { n.UnneededSince = s.ago(a, "since") })
+	case "held":
+		s.stands(s.known(a.name), func(n *model.NodeStanding) {
+			n.Held, n.HeldSince = model.Reason(a.get("why", "")), s.ago(a, "age")
+		})
+	case "failed":
+		s.stands(s.known(a.name), func(n *model.NodeStanding) { n.FailedWhy, n.FailedAt = a.get("why", ""), s.ago(a, "age") })
+	case "drain":
+		s.drain(a)
+	case "last":
+		s.last(a)
 	case "expected":
 		id := provider.GroupID(a.name)
 		s.Standing.Groups[id] = model.GroupStanding{Expected: a.number("target", 0)}
 	default:
-		return fmt.Errorf("%q is none of group, pool, node, pods, instance, asked, arrived, braked, daemonset, expected", words[0])
+		return fmt.Errorf("%q is none of group, pool, node, pods, instance, asked, arrived, braked, daemonset, budget, unneeded, held, failed, drain, last, expected", words[0])
 	}
 	for k := range a.m {
 		if !a.used[k] {
@@ -223,221 +210,4 @@ func (s *Scenario) line(words []string) (err error) {
 		}
 	}
 	return nil
-}
-
-func (s *Scenario) shape(name string, a args) *corev1.Node {
-	labels := map[string]string{}
-	if z := a.get("zone", ""); z != "" {
-		labels[corev1.LabelTopologyZone] = z
-	}
-	if l := a.get("labels", ""); l != "" {
-		for _, kv := range strings.Split(l, ",") {
-			k, v := pair(kv)
-			labels[k] = v
-		}
-	}
-	var taints []corev1.Taint
-	if t := a.get("taint", ""); t != "" {
-		taints = append(taints, taint(t))
-	}
-	n := Node(name, a.get("cpu", "8"), a.get("memory", "32Gi"), labels, taints...)
-	n.Status.Capacity[corev1.ResourcePods] = resource.MustParse(a.get("pods", "110"))
-	if g := a.get("gpu", ""); g != "" {
-		n.Status.Capacity["nvidia.com/gpu"] = resource.MustParse(g)
-	}
-	return n
-}
-
-// taint reads key=value:effect.
-func taint(s string) corev1.Taint {
-	kv, effect, _ := strings.Cut(s, ":")
-	k, v, _ := strings.Cut(kv, "=")
-	return corev1.Taint{Key: k, Value: v, Effect: corev1.TaintEffect(effect)}
-}
-
-func (s *Scenario) group(a args) {
-	g := s.Group(a.name, a.number("min", 0), a.number("max", 10), s.shape("", a))
-	g.Pool = provider.PoolID(a.get("pool", ""))
-	g.Target = a.number("target", 0)
-	if p := a.get("price", ""); p != "" {
-		v, err := strconv.ParseFloat(p, 64)
-		if err != nil {
-			panic(err)
-		}
-		g.PricePerHour = &v
-	}
-	if o := a.get("own", ""); o != "" {
-		g.OwnLabels = []string{o}
-	}
-	if a.has("held") {
-		g.Holds = []provider.Hold{{Op: provider.OpGrow, Reason: "Rollout", Message: a.get("held", "")}}
-	}
-	if a.has("unreadable") {
-		g.Err = &provider.Error{Op: provider.OpInventory, Group: g.ID, Kind: provider.Unavailable}
-	}
-}
-
-func (s *Scenario) find(id string) *provider.Group {
-	for i := range s.Groups {
-		if string(s.Groups[i].ID) == id {
-			return &s.Groups[i]
-		}
-	}
-	panic(fmt.Errorf("there is no group %q yet", id))
-}
-
-func (s *Scenario) instance(a args) {
-	g := s.find(a.get("group", ""))
-	in := provider.Instance{ID: provider.InstanceID(a.name), NodeName: a.name, ProviderID: "test:" + a.name, State: provider.Creating, Created: s.Now.Add(-a.duration("age"))}
-	if kind := a.get("failed", ""); kind != "" {
-		in.Err = &provider.Error{Op: provider.OpGrow, Group: g.ID, Kind: provider.Kind(kind)}
-	}
-	in.Hold = a.get("held", "")
-	g.Instances = append(g.Instances, in)
-	g.Target++
-}
-
-func (s *Scenario) node(a args) {
-	group := a.get("group", "")
-	var n *corev1.Node
-	if group == "" {
-		n = s.shape(a.name, a)
-	} else {
-		for i := range s.Groups {
-			if string(s.Groups[i].ID) == group {
-				n = s.Groups[i].Template.Node.DeepCopy()
-			}
-		}
-		if n == nil {
-			panic(fmt.Errorf("there is no group %q yet", group))
-		}
-		n.Name, n.Labels[corev1.LabelHostname] = a.name, a.name
-		if cpu := a.get("cpu", ""); cpu != "" {
-			n.Status.Capacity[corev1.ResourceCPU] = resource.MustParse(cpu)
-			n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse(cpu)
-		}
-		if t := a.get("adds", ""); t != "" {
-			n.Spec.Taints = append(n.Spec.Taints, taint(t))
-		}
-	}
-	n.CreationTimestamp = metav1.NewTime(s.Now.Add(-time.Hour))
-	if a.has("age") {
-		n.CreationTimestamp = metav1.NewTime(s.Now.Add(-a.duration("age")))
-	}
-	if a.has("notready") {
-		n.Status.Conditions[0].Status = corev1.ConditionFalse
-		n.Status.Conditions[0].LastTransitionTime = n.CreationTimestamp
-		if a.get("notready", "") != "" {
-			n.Status.Conditions[0].LastTransitionTime = metav1.NewTime(s.Now.Add(-a.duration("notready")))
-		}
-	}
-	n.Spec.Unschedulable = a.has("cordoned")
-	if k := a.get("annotation", ""); k != "" {
-		key, v := pair(k)
-		n.Annotations = map[string]string{key: v}
-	}
-	if a.has("deleting") {
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
-	}
-	if a.has("tainted") {
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
-		s.Standing.Nodes[a.name] = model.NodeStanding{Drain: &model.Drain{
-			Node: a.name, Group: provider.GroupID(a.get("ours", group)), Stage: model.Tainted, Since: s.Now.Add(-a.duration("tainted")),
-		}}
-	}
-	if a.has("removed") {
-		s.Standing.Nodes[a.name] = model.NodeStanding{Drain: &model.Drain{Node: a.name, Stage: model.Removed, Since: s.Now}}
-	}
-	if a.has("removing") {
-		s.Standing.Nodes[a.name] = model.NodeStanding{Drain: &model.Drain{
-			Node: a.name, Group: provider.GroupID(group), Instance: provider.InstanceID(a.name), Stage: model.Removing, Since: s.Now,
-		}}
-	}
-	if a.has("unneeded") {
-		s.Standing.Nodes[a.name] = model.NodeStanding{UnneededSince: s.Now.Add(-a.duration("unneeded"))}
-	}
-	s.AddNode(n, group)
-	if a.has("removing") {
-		instances := s.find(group).Instances
-		instances[len(instances)-1].State = provider.Deleting
-	}
-}
-
-func (s *Scenario) pods(a args) {
-	p := s.pod(a)
-	node, count := a.get("node", ""), a.number("count", 1)
-	switch {
-	case node != "":
-		var flags model.Flags
-		if a.has("daemon") {
-			flags = model.FromDaemonSet
-		}
-		s.BoundAs(p, count, node, flags, "")
-	case a.has("unseen"):
-		s.Unseen(p, count)
-	default:
-		s.Pending(p, count)
-	}
-}
-
-func (s *Scenario) pod(a args) *corev1.Pod {
-	labels := map[string]string{"app": a.name}
-	if l := a.get("labels", ""); l != "" {
-		k, v := pair(l)
-		labels[k] = v
-	}
-	p := Pod(a.get("namespace", "default"), a.name, a.get("cpu", ""), a.get("memory", ""), labels)
-	about := map[string]string{"app": a.get("with", a.name)}
-	if v := a.get("spread", ""); v != "" {
-		key, skew := pair(v)
-		n := 1
-		if skew != "" {
-			n = must(strconv.Atoi(skew))
-		}
-		SpreadOver(p, key, int32(n), about)
-	}
-	if v := a.get("apart", ""); v != "" {
-		Apart(p, long(v), about)
-	}
-	if v := a.get("together", ""); v != "" {
-		Together(p, long(v), about)
-	}
-	if v := a.get("select", ""); v != "" {
-		k, value := pair(v)
-		p.Spec.NodeSelector = map[string]string{k: value}
-	}
-	if v := a.get("affinity", ""); v != "" {
-		k, values := pair(v)
-		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
-				Key: k, Operator: corev1.NodeSelectorOpIn, Values: strings.Split(values, "|"),
-			}}}},
-		}}}
-	}
-	if v := a.get("tolerate", ""); v != "" {
-		p.Spec.Tolerations = []corev1.Toleration{{Key: v, Operator: corev1.TolerationOpExists}}
-	}
-	if v := a.get("gpu", ""); v != "" {
-		p.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse(v)
-	}
-	if a.has("priority") {
-		n := int32(a.number("priority", 0))
-		p.Spec.Priority = &n
-	}
-	if a.has("port") {
-		n := int32(a.number("port", 0))
-		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: n, ContainerPort: n, Protocol: corev1.ProtocolTCP}}
-	}
-	if a.has("claim") {
-		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device"}}
-	}
-	p.Spec.SchedulerName = a.get("scheduler", corev1.DefaultSchedulerName)
-	return p
-}
-
-func must(n int, err error) int {
-	if err != nil {
-		panic(err)
-	}
-	return n
 }

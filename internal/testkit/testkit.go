@@ -34,6 +34,7 @@ type Cluster struct {
 	Groups     []provider.Group
 	Pools      []provider.Pool
 	Namespaces map[string]map[string]string
+	Budgets    []model.Budget
 	Priorities string
 
 	nodes   []*corev1.Node
@@ -104,7 +105,7 @@ func (c *Cluster) AddNode(n *corev1.Node, group string) {
 	})
 }
 
-// Pod describes a pod.
+// Pod describes a pod of a ReplicaSet by the same name.
 func Pod(namespace, name, cpu, memory string, labels map[string]string) *corev1.Pod {
 	requests := corev1.ResourceList{}
 	if cpu != "" {
@@ -114,12 +115,25 @@ func Pod(namespace, name, cpu, memory string, labels map[string]string) *corev1.
 		requests[corev1.ResourceMemory] = resource.MustParse(memory)
 	}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, CreationTimestamp: metav1.NewTime(Start)},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: labels, CreationTimestamp: metav1.NewTime(Start),
+			OwnerReferences: controlledBy("apps/v1", "ReplicaSet", name, Owner(namespace, name)),
+		},
 		Spec: corev1.PodSpec{
 			SchedulerName: corev1.DefaultSchedulerName,
 			Containers:    []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: requests}}},
 		},
 	}
+}
+
+// Owner is the UID of the controller that pods have of which nothing else is
+// said.
+func Owner(namespace, name string) types.UID { return types.UID("owner-" + namespace + "/" + name) }
+
+// controlledBy are the owner references of a pod that a controller made.
+func controlledBy(apiVersion, kind, name string, uid types.UID) []metav1.OwnerReference {
+	yes := true
+	return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: &yes}}
 }
 
 // Pending adds count pods like this one that the scheduler has refused.
@@ -135,23 +149,36 @@ func (c *Cluster) Bound(like *corev1.Pod, count int, node string) {
 	c.add(like, count, 0, node)
 }
 
-// BoundAs is Bound with flags.
+// BoundAs is Bound with flags; an owner that is not empty is theirs instead of
+// their controller.
 func (c *Cluster) BoundAs(like *corev1.Pod, count int, node string, flags model.Flags, owner types.UID) {
 	at := len(c.bound[node])
 	c.add(like, count, flags, node)
+	if owner == "" {
+		return
+	}
 	for i := at; i < len(c.bound[node]); i++ {
 		c.bound[node][i].Owner = owner
 	}
 }
 
 func (c *Cluster) add(like *corev1.Pod, count int, flags model.Flags, node string) {
-	content := c.Catalog.Pod(like)
+	content, facts := c.Catalog.Pod(like), c.Catalog.Facts(like)
+	var owner types.UID
+	if controller := metav1.GetControllerOf(like); controller != nil {
+		owner = controller.UID
+	}
+	ends := int64(0)
+	if like.DeletionTimestamp != nil {
+		flags |= model.Terminating
+		ends = like.DeletionTimestamp.Unix()
+	}
 	for range count {
 		c.serial[like.Name]++
-		name := fmt.Sprintf("%s-%06d", like.Name, c.serial[like.Name])
+		name := podName(like.Name, c.serial[like.Name])
 		p := model.Pod{
 			Name: name, UID: types.UID(name),
-			Content: content, Flags: flags, Created: like.CreationTimestamp.Unix(),
+			Content: content, Facts: facts, Flags: flags, Owner: owner, Created: like.CreationTimestamp.Unix(), Ends: ends,
 		}
 		if node == "" {
 			c.unbound = append(c.unbound, p)
@@ -161,13 +188,19 @@ func (c *Cluster) add(like *corev1.Pod, count int, flags model.Flags, node strin
 	}
 }
 
+// podName is the name of an app's pod by its number.
+func podName(app string, n int) string { return fmt.Sprintf("%s-%06d", app, n) }
+
 // DaemonSet adds a DaemonSet with pods like this one.
 func (c *Cluster) DaemonSet(name string, like *corev1.Pod) types.UID {
-	uid := types.UID("daemonset-" + name)
+	uid := daemonSet(name)
 	like.Spec.Tolerations = append(like.Spec.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
 	c.daemons = append(c.daemons, model.DaemonSet{Namespace: like.Namespace, Name: name, UID: uid, Content: c.Catalog.Pod(like)})
 	return uid
 }
+
+// daemonSet is the UID of a DaemonSet.
+func daemonSet(name string) types.UID { return types.UID("daemonset-" + name) }
 
 // Observation is what observe would have made of the cluster.
 func (c *Cluster) Observation() model.Observation {
@@ -191,12 +224,16 @@ func (c *Cluster) Observation() model.Observation {
 	slices.SortFunc(o.Nodes, func(a, b model.ObservedNode) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
 	o.Unbound = slices.Clone(c.unbound)
 	slices.SortFunc(o.Unbound, func(a, b model.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	o.Budgets = slices.Clone(c.Budgets)
+	slices.SortFunc(o.Budgets, func(a, b model.Budget) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	o.Contents = c.Catalog.Contents()
 	return o
 }
 
 // Policy is a policy with the defaults that the flags have, as far as deciding
-// on growth goes.
+// goes. No node is marked as a candidate: tests that are about that say so.
 func Policy() model.Policy {
 	return model.Policy{
 		Rules: model.Rules{
@@ -209,7 +246,12 @@ func Policy() model.Policy {
 		},
 		ScaleDown: model.ScaleDownPolicy{
 			Enabled: true, UnneededTime: 10 * time.Minute, DelayAfterAdd: 10 * time.Minute,
-			DelayAfterFailure: 3 * time.Minute, MaxParallelism: 10, UnreadyEnabled: true, UnreadyTime: 20 * time.Minute,
+			DelayAfterFailure: 3 * time.Minute, MaxParallelism: 10, MaxDrains: 1, UnreadyEnabled: true, UnreadyTime: 20 * time.Minute,
+			Threshold: 0.5, GPUThreshold: 0.5, StepLimit: 20_000_000,
+			Drain: model.DrainPolicy{
+				SkipSystem: true, SystemTimeout: time.Hour, SkipLocal: true, SkipCustom: true, Cordon: true, EvictDaemons: true,
+				MaxGrace: 10 * time.Minute, EvictionTime: 2 * time.Minute, DelayTimeout: 2 * time.Minute, ReplacementTime: 2 * time.Minute,
+			},
 		},
 		InventoryMaxAge: 2 * time.Minute, CallDeadline: time.Minute,
 	}

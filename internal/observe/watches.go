@@ -1,0 +1,72 @@
+package observe
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// watches lists every kind that is read, and where it goes.
+func (o *Observer) watches(client kubernetes.Interface) []*source {
+	core, apps, storage := client.CoreV1(), client.AppsV1(), client.StorageV1()
+	// Pods that have ended take no room: the server keeps them from us.
+	running := fields.AndSelectors(
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+	).String()
+	priority := fields.OneTermEqualSelector("metadata.name", PriorityConfigMap).String()
+	pods, nodes, namespaces, daemonSets := core.Pods(""), core.Nodes(), core.Namespaces(), apps.DaemonSets("")
+	claims, persistent := core.PersistentVolumeClaims(""), core.PersistentVolumes()
+	classes, csiNodes, csiDrivers := storage.StorageClasses(), storage.CSINodes(), storage.CSIDrivers()
+	capacities, attachments := storage.CSIStorageCapacities(""), storage.VolumeAttachments()
+	configMaps, budgets := core.ConfigMaps(o.settings.Namespace), client.PolicyV1().PodDisruptionBudgets("")
+	daemonStore := o.daemonSets.store()
+	daemonStore.cut = func(ds *appsv1.DaemonSet) *appsv1.DaemonSet {
+		ds = trimObject(ds)
+		ds.Status = appsv1.DaemonSetStatus{}
+		return ds
+	}
+	v := &o.volumes
+	return []*source{
+		newSource("pods", client, api[*corev1.PodList]{pods.List, pods.Watch}, running, &corev1.Pod{}, o.podStore(), o.log),
+		newSource("nodes", client, api[*corev1.NodeList]{nodes.List, nodes.Watch}, "", &corev1.Node{}, o.nodeStore(), o.log),
+		newSource("namespaces", client, api[*corev1.NamespaceList]{namespaces.List, namespaces.Watch}, "", &corev1.Namespace{}, o.namespaces.store(), o.log),
+		newSource("daemonsets", client, api[*appsv1.DaemonSetList]{daemonSets.List, daemonSets.Watch}, "", &appsv1.DaemonSet{}, daemonStore, o.log),
+		newSource("poddisruptionbudgets", client, api[*policyv1.PodDisruptionBudgetList]{budgets.List, budgets.Watch}, "", &policyv1.PodDisruptionBudget{}, o.budgetStore(), o.log),
+		newSource("persistentvolumeclaims", client, api[*corev1.PersistentVolumeClaimList]{claims.List, claims.Watch}, "", &corev1.PersistentVolumeClaim{}, v.claims.store(), o.log),
+		newSource("persistentvolumes", client, api[*corev1.PersistentVolumeList]{persistent.List, persistent.Watch}, "", &corev1.PersistentVolume{}, v.persistent.store(), o.log),
+		newSource("storageclasses", client, api[*storagev1.StorageClassList]{classes.List, classes.Watch}, "", &storagev1.StorageClass{}, v.classes.store(), o.log),
+		newSource("csinodes", client, api[*storagev1.CSINodeList]{csiNodes.List, csiNodes.Watch}, "", &storagev1.CSINode{}, v.csiNodes.store(), o.log),
+		newSource("csidrivers", client, api[*storagev1.CSIDriverList]{csiDrivers.List, csiDrivers.Watch}, "", &storagev1.CSIDriver{}, v.csiDrivers.store(), o.log),
+		newSource("csistoragecapacities", client, api[*storagev1.CSIStorageCapacityList]{capacities.List, capacities.Watch}, "", &storagev1.CSIStorageCapacity{}, v.capacities.store(), o.log),
+		newSource("volumeattachments", client, api[*storagev1.VolumeAttachmentList]{attachments.List, attachments.Watch}, "", &storagev1.VolumeAttachment{}, v.attachments.store(), o.log),
+		newSource("configmaps "+PriorityConfigMap, client, api[*corev1.ConfigMapList]{configMaps.List, configMaps.Watch}, priority, &corev1.ConfigMap{}, o.priorities.store(), o.log),
+	}
+}
+
+func (o *Observer) podStore() cache.ReflectorStore {
+	return intake[*corev1.Pod, *podRow]{
+		cut: func(pod *corev1.Pod) *podRow {
+			o.mu.Lock()
+			c := o.cluster.catalog
+			o.mu.Unlock()
+			return cutPod(c, pod)
+		},
+		put:     func(r *podRow) { o.locked(func() { o.cluster.putPod(r) }) },
+		drop:    func(name cache.ObjectName) { o.locked(func() { o.cluster.dropPod(name) }) },
+		replace: func(rows []*podRow) { o.locked(func() { o.cluster.replacePods(rows) }) },
+	}
+}
+
+func (o *Observer) nodeStore() cache.ReflectorStore {
+	return intake[*corev1.Node, *corev1.Node]{
+		cut:     trimNode,
+		put:     func(n *corev1.Node) { o.locked(func() { o.cluster.putNode(n) }) },
+		drop:    func(name cache.ObjectName) { o.locked(func() { o.cluster.dropNode(name.Name) }) },
+		replace: func(all []*corev1.Node) { o.locked(func() { o.cluster.replaceNodes(all) }) },
+	}
+}
