@@ -55,7 +55,7 @@ func (w *World) Alone(c model.ClassID, id Node) model.Verdict {
 	own := merge(slices.Clone(sn.Residents), missing(was.batches, sn.Batches))
 	w.account(i, -1)
 	n := &w.nodes[i]
-	n.batches, n.info, n.free = own, nil, w.shapes[n.shape].total
+	n.batches, n.own, n.info, n.free = own, false, nil, w.shapes[n.shape].total
 	for _, b := range own {
 		n.free.take(&w.classes[b.Class], int64(b.Count))
 	}
@@ -105,7 +105,7 @@ func lessThan(real, promised, want model.Resources) []string {
 		real, promised, ask int64
 	}{{"memory", real.Memory, promised.Memory, want.Memory}, {"ephemeral storage", real.Ephemeral, promised.Ephemeral, want.Ephemeral}} {
 		if x.ask > 0 && x.real < x.promised {
-			say(x.what, bytes(x.real), bytes(x.promised))
+			say(x.what, inBytes(x.real), inBytes(x.promised))
 		}
 	}
 	if real.Pods < promised.Pods {

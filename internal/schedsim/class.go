@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -44,14 +45,20 @@ type class struct {
 	spreadKeys []string
 	spreadOver string
 	// conflicts are the classes that it cannot share a host with, itself
-	// perhaps included; by ports or anti-affinity. It is known to be complete
-	// only as a reason to say no: a yes comes from the plugins.
+	// perhaps included; by anti-affinity, which is asked of each pair of classes
+	// as the plugin asks it, or by ports. For ports it is a reason to say no: a yes
+	// comes from the plugins.
 	conflicts []bool
 	// relevant are the classes whose pods the domain verdict depends on.
 	relevant []relevance
+	// plain: without ports, volumes and anything that reads a hostname, so that
+	// domainPlugins alone have a say where its static verdict and the amounts allow
+	// it.
+	plain bool
 	// readsHost: its node affinity reads the hostname or the node's name, so
-	// that nodes of one shape differ for it.
+	// that nodes of one shape differ for it; required is what it asks of them.
 	readsHost bool
+	required  nodeaffinity.RequiredNodeAffinity
 }
 
 // relevance is how another class's pods matter to this class's domains.
@@ -185,9 +192,10 @@ func couple(list []class, i int, antis []int, namespaces map[string]map[string]s
 		raise(host)
 	}
 	if readsHostname(spec) {
-		c.readsHost = true
+		c.readsHost, c.required = true, nodeaffinity.GetRequiredNodeAffinity(c.pod)
 		raise(host)
 	}
+	c.plain = len(spec.Containers[0].Ports) == 0 && len(spec.Volumes) == 0 && !c.readsHost
 	c.spreadOver = soleSpreadKey(spec)
 
 	// 2. What others have against it.

@@ -14,7 +14,11 @@
 //   - domain: it depends on the pods of whole topology domains. The plugins
 //     see one stand-in per domain, with only the pods that matter, instead of
 //     every node.
-//   - single: every node is a domain of its own. Pods go one by one.
+//   - single: every node is a domain of its own. Pods go one by one; nodes that
+//     are alike to the class are shown as one where that is exact.
+//
+// Place, Spread and Pack find room for pods that have none. A Mover moves the pods
+// of nodes that are to go onto others, and tells which of them cannot go.
 //
 // A World may be marked, changed and undone. State computed before a placement
 // is never patched, always computed afresh where the placement matters (rule

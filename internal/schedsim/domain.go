@@ -20,7 +20,8 @@ import (
 // question has to look at every node.
 type view struct {
 	class    model.ClassID
-	perNode  bool // every node is a domain: nothing can be folded
+	perNode  bool // every node is a domain
+	fold     *fold
 	keys     []string
 	domains  []domainState
 	index    map[string]int32
@@ -29,6 +30,7 @@ type view struct {
 	relevant []relevance
 	slot     []int32 // by class: its place in relevant, -1 if it does not matter
 	required nodeaffinity.RequiredNodeAffinity
+	bare     map[model.ShapeID]*framework.NodeInfo // empty nodes
 	stage    []stageNode
 	low      []int32
 }
@@ -40,9 +42,11 @@ type domainState struct {
 	counted bool         // spread constraints count its nodes
 	nodes   int
 	counts  []int32 // by relevant class
-	// standIn is what the plugins last saw of it, and shown the counts it had.
-	standIn *framework.NodeInfo
-	shown   []int32
+	// standIn is what the plugins last saw of it, and shown the counts it had;
+	// standIns are some that they saw before, by their counts.
+	standIn  *framework.NodeInfo
+	shown    []int32
+	standIns map[string]*framework.NodeInfo
 }
 
 // view returns the class's view, made at its first use.
@@ -53,10 +57,11 @@ func (w *World) view(c model.ClassID) *view {
 	class := &w.classes[c]
 	v := &view{
 		class: c, perNode: class.coupling == single || class.readsHost, keys: class.keys,
-		index: map[string]int32{}, byShape: map[model.ShapeID]int32{}, relevant: class.relevant,
+		index: map[string]int32{}, byShape: map[model.ShapeID]int32{}, bare: map[model.ShapeID]*framework.NodeInfo{}, relevant: class.relevant,
 		required: nodeaffinity.GetRequiredNodeAffinity(class.pod),
 		slot:     make([]int32, len(w.classes)),
 		low:      make([]int32, len(class.relevant)),
+		fold:     w.newFold(class),
 	}
 	for i := range v.slot {
 		v.slot[i] = -1
@@ -68,6 +73,7 @@ func (w *World) view(c model.ClassID) *view {
 		v.add(w, i)
 	}
 	w.views[c] = v
+	w.readers = append(w.readers, v)
 	return v
 }
 
@@ -97,7 +103,7 @@ func (v *view) domain(w *World, s model.ShapeID) int32 {
 	class := &w.classes[v.class]
 	counted := false
 	value := ""
-	if len(class.spreadKeys) > 0 {
+	if len(class.pod.Spec.TopologySpreadConstraints) > 0 {
 		// A term that cannot be parsed matches nothing, as for the plugin.
 		match, _ := v.required.Match(content)
 		_, untolerated := v1helper.FindMatchingUntoleratedTaint(klog.Background(), content.Spec.Taints, class.pod.Spec.Tolerations,
@@ -138,6 +144,9 @@ func countedBySpread(spec *corev1.PodSpec, n *corev1.Node, affinity, tolerated b
 
 // account adds all of a node's pods to its domain, or takes them away.
 func (v *view) account(i int, n *node, sign int) {
+	if v.fold != nil {
+		v.fold.account(v, i, n, sign)
+	}
 	d := &v.domains[v.domainOf[i]]
 	d.nodes += sign
 	for _, b := range n.batches {
@@ -151,6 +160,18 @@ func (v *view) account(i int, n *node, sign int) {
 func (v *view) put(i int, c model.ClassID, count int) {
 	if s := v.slot[c]; s >= 0 {
 		v.domains[v.domainOf[i]].counts[s] += int32(count)
+		if v.fold != nil {
+			v.fold.put(v, i, s, count)
+		}
+	}
+}
+
+// cut forgets all nodes from the given number on, none of which is counted any
+// more.
+func (v *view) cut(nodes int) {
+	v.domainOf = v.domainOf[:nodes]
+	if v.fold != nil {
+		v.fold.kindOf = v.fold.kindOf[:min(nodes, len(v.fold.kindOf))]
 	}
 }
 
@@ -166,17 +187,85 @@ func (v *view) weight(d int32) int {
 	return n
 }
 
+// nodeWeight is how many pods that matter to the class are on a node.
+func (v *view) nodeWeight(n *node) int {
+	count := 0
+	for _, b := range n.batches {
+		if v.slot[b.Class] >= 0 {
+			count += b.Count
+		}
+	}
+	return count
+}
+
+// check tells how one more pod of the class stands to the node. Its static
+// verdict and amounts have been seen to.
+func (v *view) check(w *World, i int) *rejection {
+	// What conflicts are known to say no to is left to the plugins' own words,
+	// for which the pods of that very node must be on it.
+	if (v.perNode && v.fold == nil) || w.blocked(v.class, &w.nodes[i]) {
+		return v.ask(w, v.class, i)
+	}
+	q := v.raise(w)
+	return w.answer(&q, v.target(w, i))
+}
+
+// raise puts the question for all domains at once: before their stand-ins, with
+// all pods that matter; where every node is a domain that nothing stands in for,
+// before all nodes.
+func (v *view) raise(w *World) question {
+	v.stage = v.stage[:0]
+	switch {
+	case v.fold != nil:
+		v.fold.show(w, v)
+	case v.perNode:
+		v.everyNode(w)
+	default:
+		v.lowest(w, -1, nil)
+		for j := range v.domains {
+			if v.domains[j].nodes > 0 {
+				v.stage = append(v.stage, v.show(w, j, nil))
+			}
+		}
+	}
+	return w.raise(w.plugins(v.class), v.class, v.stage)
+}
+
+func (v *view) everyNode(w *World) {
+	for j := range w.nodes {
+		if !w.nodes[j].gone {
+			v.stage = append(v.stage, w.info(j))
+		}
+	}
+}
+
+// target is the node as it is shown for such a question. Unless the plugins look
+// at its pods, it is an empty one of its shape: what it has free was counted, what
+// conflicts with the class is not on it, and its domain's stand-in has all else.
+func (v *view) target(w *World, i int) *framework.NodeInfo {
+	if v.fold != nil {
+		return v.fold.standIn(w, v, v.fold.kindOf[i], 0)
+	}
+	if v.perNode || !w.classes[v.class].plain {
+		return w.info(i)
+	}
+	shape := w.nodes[i].shape
+	info, ok := v.bare[shape]
+	if !ok {
+		info = framework.NewNodeInfo()
+		info.SetNode(named(w.shapes[shape].content.Node, "bare"))
+		v.bare[shape] = info
+	}
+	return info
+}
+
 // ask puts the question to all plugins, before stand-ins for every domain and
 // the node itself.
 func (v *view) ask(w *World, c model.ClassID, i int) *rejection {
 	target := w.info(i)
 	v.stage = v.stage[:0]
 	if v.perNode {
-		for j := range w.nodes {
-			if !w.nodes[j].gone {
-				v.stage = append(v.stage, w.info(j))
-			}
-		}
+		v.everyNode(w)
 		return w.ask(w.judge.full, c, target, v.stage)
 	}
 	at := v.domainOf[i]
@@ -197,96 +286,4 @@ func (v *view) ask(w *World, c model.ClassID, i int) *rejection {
 	}
 	v.stage = append(v.stage, target)
 	return w.ask(w.judge.full, c, target, v.stage)
-}
-
-// lowest finds by how much each class's count may be lowered in all domains
-// without changing a verdict. Spread constraints compare counts with the
-// lowest of them, so that what all domains have in common cancels out; one pod
-// stays where there was one, for affinity asks whether there is any.
-func (v *view) lowest(w *World, at int32, target *node) {
-	class := &w.classes[v.class]
-	clear(v.low)
-	if class.spreadOver == "" || !v.oneDomainPerValue() {
-		return
-	}
-	for s, r := range v.relevant {
-		if !r.counted {
-			continue
-		}
-		low := int32(-1)
-		for j := range v.domains {
-			d := &v.domains[j]
-			if d.nodes == 0 || !d.counted {
-				continue
-			}
-			n := d.counts[s]
-			if int32(j) == at {
-				n -= countOf(target.batches, r.class)
-			}
-			if low < 0 || n < low {
-				low = n
-			}
-		}
-		v.low[s] = max(0, low-1)
-	}
-}
-
-// oneDomainPerValue tells whether each value of the spread key has just one
-// counted domain: only then does lowering domains alike lower values alike.
-func (v *view) oneDomainPerValue() bool {
-	for i := range v.domains {
-		for j := range i {
-			a, b := &v.domains[i], &v.domains[j]
-			if a.counted && b.counted && a.nodes > 0 && b.nodes > 0 && a.value == b.value {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func countOf(batches []model.Batch, c model.ClassID) int32 {
-	for _, b := range batches {
-		if b.Class == c {
-			return int32(b.Count)
-		}
-	}
-	return 0
-}
-
-// show gives the stand-in of a domain, without the pods of the node that is
-// shown itself, if any.
-func (v *view) show(w *World, j int, without *node) *framework.NodeInfo {
-	d := &v.domains[j]
-	same := d.standIn != nil
-	if d.shown == nil {
-		d.shown = make([]int32, len(v.relevant))
-	}
-	for s, r := range v.relevant {
-		n := d.counts[s]
-		if without != nil {
-			n -= countOf(without.batches, r.class)
-		}
-		switch {
-		case r.counted && d.counted:
-			n -= v.low[s]
-		case n > 1:
-			n = 1 // only whether there is one can matter
-		}
-		if d.shown[s] != n {
-			d.shown[s], same = n, false
-		}
-	}
-	if same {
-		return d.standIn
-	}
-	info := framework.NewNodeInfo()
-	info.SetNode(named(d.content, fmt.Sprintf("domain-%d", j)))
-	for s, r := range v.relevant {
-		for range d.shown[s] {
-			info.AddPodInfo(w.classes[r.class].info)
-		}
-	}
-	d.standIn = info
-	return info
 }

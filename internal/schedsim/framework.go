@@ -41,16 +41,20 @@ var filterPlugins = []string{
 	names.PodTopologySpread, names.InterPodAffinity, names.NodeDeclaredFeatures,
 }
 
+// domainPlugins are those whose verdict comes of the pods in topology domains, be
+// they single nodes.
+var domainPlugins = []string{names.PodTopologySpread, names.InterPodAffinity}
+
 // judge is one set of plugins and what they read from. It serves one goroutine
 // at a time.
 type judge struct {
-	full, static framework.Framework
-	stage        *stage
-	factory      informers.SharedInformerFactory
-	volumes      uint64 // the generation of volumes that the indexers hold
-	namespaces   map[string]map[string]string
-	ctx          context.Context
-	end          context.CancelFunc // ends what the plugins run in the background
+	full, static, domain framework.Framework
+	stage                *stage
+	factory              informers.SharedInformerFactory
+	volumes              uint64 // the generation of volumes that the indexers hold
+	namespaces           map[string]map[string]string
+	ctx                  context.Context
+	end                  context.CancelFunc // ends what the plugins run in the background
 }
 
 // idle are the judges that no World has now. Building one takes milliseconds,
@@ -86,6 +90,9 @@ func newJudge() (*judge, error) {
 		return nil, err
 	}
 	if j.static, err = j.framework(conf.Profiles[0], staticPlugins); err != nil {
+		return nil, err
+	}
+	if j.domain, err = j.framework(conf.Profiles[0], domainPlugins); err != nil {
 		return nil, err
 	}
 	return j, nil

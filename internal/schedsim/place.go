@@ -14,15 +14,46 @@ type Put struct {
 	Count int
 }
 
+// obstacle tells, without asking a plugin that looks at other pods, what keeps a
+// pod of the class from the node; empty if nothing does as far as that goes.
+// Each of its reasons lasts for as long as no pod leaves the node.
+func (w *World) obstacle(c model.ClassID, i int) model.Reason {
+	n := &w.nodes[i]
+	class := &w.classes[c]
+	if class.unsupported != "" {
+		return model.Unsupported
+	}
+	if class.count(&n.free) < 1 {
+		return model.InsufficientResources
+	}
+	if class.readsHost {
+		if !w.named(class, i) {
+			return model.NodeAffinity
+		}
+	} else if r := w.staticVerdict(c, n.shape); r != nil {
+		return r.reason
+	}
+	if why := w.blocker(c, n); why != "" {
+		return why
+	}
+	if w.avoids(c, i) {
+		return model.TemplateMismatch
+	}
+	return ""
+}
+
+// named tells whether the node, with its own name and hostname, is one that the
+// class's node selector and affinity allow.
+func (w *World) named(class *class, i int) bool {
+	// A term that cannot be parsed matches nothing, as for the plugin.
+	match, _ := class.required.Match(w.object(i))
+	return match
+}
+
 // usable tells, without asking a plugin that looks at other pods, whether the
 // node may have room for the class.
 func (w *World) usable(c model.ClassID, i int) bool {
-	n := &w.nodes[i]
-	class := &w.classes[c]
-	if n.gone || class.unsupported != "" || class.count(&n.free) < 1 || w.blocked(c, n) || w.avoids(c, i) {
-		return false
-	}
-	return class.readsHost || w.staticVerdict(c, n.shape) == nil
+	return !w.nodes[i].gone && w.obstacle(c, i) == ""
 }
 
 // Place puts up to count pods of a class onto nodes of the given sets, in the
@@ -42,7 +73,7 @@ func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []
 		if w.nodes[i].kind&on == 0 || !w.usable(c, i) {
 			continue
 		}
-		if n := w.fill(c, i, left); n > 0 {
+		if n, _ := w.fill(c, i, left); n > 0 {
 			put = append(put, Put{Node(i), n})
 			left -= n
 		}
@@ -51,36 +82,34 @@ func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []
 }
 
 // fill puts as many pods of a free or host class onto one node as fit, up to
-// want.
-func (w *World) fill(c model.ClassID, i, want int) int {
+// want. Where not one does, it says why.
+func (w *World) fill(c model.ClassID, i, want int) (int, *rejection) {
 	class := &w.classes[c]
 	n := min(want, class.count(&w.nodes[i].free))
-	if n < 1 {
-		return 0
-	}
-	if class.coupling == free {
-		if w.staticVerdict(c, w.nodes[i].shape) != nil {
-			return 0
+	if n < 1 || class.coupling == free {
+		if no := w.check(c, i); no != nil || want < 1 {
+			return 0, no
 		}
 		w.put(i, c, n)
-		return n
+		return n, nil
 	}
 	// The plugins are asked for the first pod and for the last. Between them
 	// only amounts change, which were counted; if the last is refused all the
 	// same, the pods go one by one.
-	if w.check(c, i) != nil {
-		return 0
+	if no := w.check(c, i); no != nil {
+		return 0, no
 	}
 	if class.conflicts != nil && class.conflicts[c] {
 		w.put(i, c, 1)
-		return 1
+		return 1, nil
 	}
-	before := w.nodes[i]
 	if n > 1 {
+		w.nodes[i].own = false // the copy refers to the same list
+		before := w.nodes[i]
 		w.put(i, c, n-1)
 		if w.check(c, i) == nil {
 			w.put(i, c, 1)
-			return n
+			return n, nil
 		}
 		w.account(i, -1)
 		epoch := w.nodes[i].epoch
@@ -94,7 +123,7 @@ func (w *World) fill(c model.ClassID, i, want int) int {
 		w.put(i, c, 1)
 		done++
 	}
-	return done
+	return done, nil
 }
 
 // Pattern is a node's load, repeated on a number of nodes.
@@ -133,7 +162,7 @@ func (w *World) Pack(want []model.Batch, t Template, max int) Packing {
 			if rest[i] == 0 || w.blocked(b.Class, &w.nodes[id]) {
 				continue
 			}
-			if n := w.fill(b.Class, id, rest[i]); n > 0 {
+			if n, _ := w.fill(b.Class, id, rest[i]); n > 0 {
 				load = append(load, model.Batch{Class: b.Class, Count: n})
 				times = min(times, rest[i]/n)
 			}
@@ -222,7 +251,7 @@ func (w *World) Commit(p Packing) []Put {
 		}
 		for i := first; i < first+pattern.Times; i++ {
 			w.account(i, -1)
-			w.nodes[i].batches, w.nodes[i].free, w.nodes[i].info = load, free, nil
+			w.nodes[i].batches, w.nodes[i].own, w.nodes[i].free, w.nodes[i].info = load, false, free, nil
 			w.account(i, +1)
 			for _, b := range pattern.Pods {
 				w.journal = append(w.journal, placement{class: b.Class, node: i, count: b.Count})

@@ -1,7 +1,6 @@
 package schedsim
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -226,11 +225,7 @@ func (s *spreader) one() bool {
 		order[i] = i
 		weight[i] = s.weight(&s.regions[i])
 	}
-	sign := 1
-	if len(s.w.classes[s.class].info.RequiredAffinityTerms) > 0 {
-		sign = -1
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return sign * cmp.Compare(weight[a], weight[b]) })
+	s.w.prefer(s.class, order, weight)
 	for _, i := range order {
 		if s.tryRegion(&s.regions[i]) {
 			return true
@@ -243,15 +238,10 @@ func (s *spreader) weight(r *region) int {
 	if !s.v.perNode {
 		return s.v.weight(r.domain)
 	}
-	n := 0
-	if len(r.nodes) > 0 {
-		for _, b := range s.w.nodes[r.nodes[0]].batches {
-			if s.v.slot[b.Class] >= 0 {
-				n += b.Count
-			}
-		}
+	if len(r.nodes) == 0 {
+		return 0
 	}
-	return n
+	return s.v.nodeWeight(&s.w.nodes[r.nodes[0]])
 }
 
 // tryRegion puts one pod onto a node of the region, an open one or a new one.

@@ -51,23 +51,50 @@ var unasked rejection
 // ask runs one set of plugins for one pod of the class on one node, before a
 // stage. PreFilter state is computed afresh each time.
 func (w *World) ask(f framework.Framework, c model.ClassID, target *framework.NodeInfo, stage []stageNode) *rejection {
-	class := &w.classes[c]
-	if class.unsupported != "" {
-		return &rejection{model.Unsupported, class.unsupported}
+	q := w.raise(f, c, stage)
+	return w.answer(&q, target)
+}
+
+// question is what the plugins make of a pod of a class and a stage before they
+// look at a node. It is good for any number of nodes, until a pod is placed
+// that matters to the class (rule C3).
+type question struct {
+	f     framework.Framework
+	class *class
+	state fwk.CycleState
+	only  *fwk.PreFilterResult
+	no    *rejection // to all nodes
+}
+
+// raise puts a question.
+func (w *World) raise(f framework.Framework, c model.ClassID, stage []stageNode) question {
+	q := question{f: f, class: &w.classes[c]}
+	if q.class.unsupported != "" {
+		q.no = &rejection{model.Unsupported, q.class.unsupported}
+		return q
 	}
 	w.judge.stage.show(stage)
-	state := framework.NewCycleState()
+	q.state = framework.NewCycleState()
 	w.work.PreFilters++
 	w.work.NodesScanned += len(stage)
-	only, status, _ := f.RunPreFilterPlugins(w.judge.ctx, state, class.pod)
+	only, status, _ := f.RunPreFilterPlugins(w.judge.ctx, q.state, q.class.pod)
 	if !status.IsSuccess() {
-		return rejectionOf(status)
+		q.no = rejectionOf(status)
 	}
-	if !only.AllNodes() && !only.NodeNames.Has(target.Node().Name) {
+	q.only = only
+	return q
+}
+
+// answer tells how a question stands on one node.
+func (w *World) answer(q *question, target *framework.NodeInfo) *rejection {
+	if q.no != nil {
+		return q.no
+	}
+	if !q.only.AllNodes() && !q.only.NodeNames.Has(target.Node().Name) {
 		return &rejection{model.NodeAffinity, "the pod names other nodes"}
 	}
 	w.work.Filters++
-	return rejectionOf(f.RunFilterPlugins(w.judge.ctx, state, class.pod, target))
+	return rejectionOf(q.f.RunFilterPlugins(w.judge.ctx, q.state, q.class.pod, target))
 }
 
 var reasonOf = map[string]model.Reason{
@@ -120,26 +147,48 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 	case free:
 		return yes
 	case host:
+		// Without ports and volumes, what is left are pods that must not share a
+		// host; which those are has been asked class by class.
+		if class.plain && !w.blocked(c, n) {
+			return yes
+		}
 		info := w.info(i)
 		return w.ask(w.judge.full, c, info, []stageNode{info})
 	default:
-		return w.view(c).ask(w, c, i)
+		return w.view(c).check(w, i)
 	}
+}
+
+// plugins are those that must be asked of a class whose static verdict and
+// amounts are known.
+func (w *World) plugins(c model.ClassID) framework.Framework {
+	if w.classes[c].plain {
+		return w.judge.domain
+	}
+	return w.judge.full
 }
 
 // blocked tells, from what is known of classes, that the node can take no pod
 // of the class, whatever its domain. A false answer says nothing.
-func (w *World) blocked(c model.ClassID, n *node) bool {
+func (w *World) blocked(c model.ClassID, n *node) bool { return w.blocker(c, n) != "" }
+
+// blocker is blocked with the reason, empty if it is not.
+func (w *World) blocker(c model.ClassID, n *node) model.Reason {
 	class := &w.classes[c]
 	if class.conflicts == nil {
-		return false
+		return ""
 	}
+	why := model.Reason("")
 	for _, b := range n.batches {
-		if class.conflicts[b.Class] {
-			return true
+		if !class.conflicts[b.Class] {
+			continue
 		}
+		if portsConflict(&class.pod.Spec, &w.classes[b.Class].pod.Spec) {
+			return model.PortConflict
+		}
+		why = model.PodAffinity
 	}
-	return false
+	return why
 }
 
 // shortage says in numbers what is missing.
@@ -151,8 +200,8 @@ func (c *class) shortage(f *amounts, ext map[corev1.ResourceName]int) string {
 		}
 	}
 	add("cpu", c.request.cpu, f.cpu, milli)
-	add("memory", c.request.memory, f.memory, bytes)
-	add("ephemeral-storage", c.request.ephemeral, f.ephemeral, bytes)
+	add("memory", c.request.memory, f.memory, inBytes)
+	add("ephemeral-storage", c.request.ephemeral, f.ephemeral, inBytes)
 	add("pods", 1, f.pods, plain)
 	for name, i := range ext {
 		if i < len(c.request.ext) {
@@ -169,9 +218,9 @@ func (c *class) shortage(f *amounts, ext map[corev1.ResourceName]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func milli(v int64) string { return resource.NewMilliQuantity(v, resource.DecimalSI).String() }
-func bytes(v int64) string { return resource.NewQuantity(v, resource.BinarySI).String() }
-func plain(v int64) string { return fmt.Sprint(v) }
+func milli(v int64) string   { return resource.NewMilliQuantity(v, resource.DecimalSI).String() }
+func inBytes(v int64) string { return resource.NewQuantity(v, resource.BinarySI).String() }
+func plain(v int64) string   { return fmt.Sprint(v) }
 
 // Fits tells whether one more pod of the class fits the node, and if not, why.
 func (w *World) Fits(c model.ClassID, id Node) model.Reason {

@@ -25,14 +25,18 @@ type World struct {
 	log     []change
 	epoch   uint32
 	views   map[model.ClassID]*view
+	readers []*view // all views, to be told of every change
 	// static holds the verdict of the plugins that look at a shape alone,
 	// [class][shape]; nil where nobody has asked.
 	static   [][]*rejection
 	claims   map[string]int
 	work     model.Work
 	journal  []placement
+	moves    []placement // by Movers: pods that left a node have a negative count
 	nextName int
 	avoid    map[avoided]bool
+	// hostnames remembers ownHostnames: above zero for yes, below for no.
+	hostnames int
 }
 
 // shape is a node's content, its amounts ready to count with.
@@ -52,6 +56,7 @@ type node struct {
 	kind    NodeSet
 	free    amounts
 	batches []model.Batch
+	own     bool // nothing else refers to batches: they may be changed in place
 	info    *framework.NodeInfo
 	epoch   uint32 // the mark under which it was last saved to the log
 	gone    bool   // undone, or dropped unused
@@ -100,7 +105,7 @@ type change struct {
 
 // Mark is a state that the world can go back to.
 type Mark struct {
-	log, nodes, name, journal int
+	log, nodes, name, journal, moves int
 }
 
 // Load makes a world of a snapshot. The previous world, which may be nil and
@@ -283,7 +288,7 @@ func missing(want, have []model.Batch) []model.Batch {
 // Mark remembers the world as it is.
 func (w *World) Mark() Mark {
 	w.epoch++
-	return Mark{log: len(w.log), nodes: len(w.nodes), name: w.nextName, journal: len(w.journal)}
+	return Mark{log: len(w.log), nodes: len(w.nodes), name: w.nextName, journal: len(w.journal), moves: len(w.moves)}
 }
 
 // Undo takes back everything since the mark.
@@ -300,10 +305,11 @@ func (w *World) Undo(m Mark) {
 		w.forget(i)
 	}
 	w.nodes = w.nodes[:m.nodes]
-	for _, v := range w.views {
-		v.domainOf = v.domainOf[:m.nodes]
+	for _, v := range w.readers {
+		v.cut(m.nodes)
 	}
 	w.journal = w.journal[:m.journal]
+	w.moves = w.moves[:m.moves]
 	w.nextName = m.name
 	w.epoch++
 }
@@ -333,7 +339,7 @@ func (w *World) account(i, sign int) {
 	for _, b := range n.batches {
 		w.use(b.Class, sign*b.Count)
 	}
-	for _, v := range w.views {
+	for _, v := range w.readers {
 		v.account(i, n, sign)
 	}
 }
@@ -344,6 +350,7 @@ func (w *World) save(i int) *node {
 	if n.epoch != w.epoch {
 		w.log = append(w.log, change{i, *n})
 		n.epoch = w.epoch
+		n.own = false
 	}
 	return n
 }
@@ -351,15 +358,40 @@ func (w *World) save(i int) *node {
 // put places n pods of a class onto a node. It does not ask whether they fit.
 func (w *World) put(i int, c model.ClassID, count int) {
 	n := w.save(i)
-	n.batches = merge(n.batches, []model.Batch{{Class: c, Count: count}})
+	n.add(c, count)
 	n.free.take(&w.classes[c], int64(count))
 	n.info = nil
 	w.journal = append(w.journal, placement{c, i, count, len(w.nodes) == len(w.snap.Nodes)})
 	w.use(c, count)
-	for _, v := range w.views {
+	for _, v := range w.readers {
 		v.put(i, c, count)
 	}
 }
+
+// add counts pods of a class among those on the node. A batch list that others
+// refer to, too, is copied first.
+func (n *node) add(c model.ClassID, count int) {
+	at, end := 0, len(n.batches)
+	for at < end {
+		if mid := (at + end) / 2; n.batches[mid].Class < c {
+			at = mid + 1
+		} else {
+			end = mid
+		}
+	}
+	found := at < len(n.batches) && n.batches[at].Class == c
+	if !n.own {
+		n.batches = append(make([]model.Batch, 0, len(n.batches)+spare), n.batches...)
+		n.own = true
+	}
+	if !found {
+		n.batches = slices.Insert(n.batches, at, model.Batch{Class: c})
+	}
+	n.batches[at].Count += count
+}
+
+// spare is how many classes may join a node before its list is copied again.
+const spare = 8
 
 // AddNodes adds nodes of a template, with unique names and hostnames.
 func (w *World) AddNodes(t Template, n int) (first Node) {
@@ -378,7 +410,7 @@ func (w *World) AddNodes(t Template, n int) (first Node) {
 		for _, b := range t.Pods {
 			w.use(b.Class, b.Count)
 		}
-		for _, v := range w.views {
+		for _, v := range w.readers {
 			v.add(w, i)
 		}
 	}
@@ -398,8 +430,8 @@ func (w *World) pop() {
 	i := len(w.nodes) - 1
 	w.forget(i)
 	w.nodes = w.nodes[:i]
-	for _, v := range w.views {
-		v.domainOf = v.domainOf[:i]
+	for _, v := range w.readers {
+		v.cut(i)
 	}
 	w.nextName--
 }
@@ -479,13 +511,20 @@ func (w *World) info(i int) *framework.NodeInfo {
 	if n.info != nil {
 		return n.info
 	}
-	object := n.object
-	if object == nil {
-		object = named(w.shapes[n.shape].content.Node, n.called())
-		w.judge.stage.promise(object.Name, w.csiNode(i))
-	}
-	n.info = w.nodeInfo(object, n.batches)
+	n.info = w.nodeInfo(w.object(i), n.batches)
 	return n.info
+}
+
+// object is the node as an API object; for one that is not there yet, as its
+// group's template promises it.
+func (w *World) object(i int) *corev1.Node {
+	n := &w.nodes[i]
+	if n.object != nil {
+		return n.object
+	}
+	object := named(w.shapes[n.shape].content.Node, n.called())
+	w.judge.stage.promise(object.Name, w.csiNode(i))
+	return object
 }
 
 // csiNode is what the group's template says of volumes on a node that is not

@@ -1,0 +1,279 @@
+package schedsim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Mover moves the pods of one node after another onto others. What it accepts is
+// committed to the world, so that all that was accepted is feasible together:
+// the node stays as a ghost, a topology domain still, and what is left on it is
+// what did not have to move. What it refuses leaves the world as it was.
+//
+// Pods go to the first host, in the order that was given, that takes them; those
+// that are coupled over zone-like domains to the first in the domain that suits
+// their constraints best, as Spread chooses it. Hosts only fill up as moves go on.
+// So a host that a class does not fit is struck off for good, and all moves
+// together look at each host about once for each size of pod, not once for each
+// move. Pods that leave a domain change what the domain says, though: no host is
+// ever struck off for that.
+//
+// Whoever places pods beside it may do so: rooms shrink by that, too. The world
+// must not be taken back behind its back to a state before a move; see Undo.
+type Mover struct {
+	w     *World
+	hosts []Node  // in the order of preference
+	place []int32 // by node: its place among hosts, -1 for others
+	// closed are the hosts, by place, that take no pods any more; order is the one
+	// in which they were closed, and open counts the others.
+	closed []bool
+	order  []int32
+	open   int
+
+	sights  []*sight // by class
+	shared  map[room]*roster
+	rosters []*roster
+	splits  map[string]*split
+	shapes  []model.ShapeID // of the hosts, each once
+	total   amounts         // of all hosts, to compare sizes with
+
+	// left are the steps that are left at the beginning of a move; looks and
+	// scanned count those of this move.
+	left, looks, scanned int
+	// used counts the steps of all moves, and told the hosts that were looked at to
+	// explain refusals in numbers.
+	used, told int
+	// passed are the hosts that were passed over in an attempt to place a pod, and
+	// not struck off; passes counts them.
+	passed  tally
+	passes  int
+	moving  Node
+	version int // changes whenever a host may be another than it was
+
+	wants   []want
+	regions []int
+	weights []int
+	answers []*rejection
+}
+
+// Stuck is why a node's pods cannot be moved: a class of them that does not fit
+// beside the others, and what the hosts have against it. The verdict's reason is
+// the commonest one.
+type Stuck struct {
+	Class   model.ClassID
+	Verdict model.Verdict
+}
+
+// want is a number of pods of one class that need a place.
+type want struct {
+	class model.ClassID
+	left  int
+	rank  int
+	size  float64
+}
+
+// Mover makes ready to move pods onto hosts, which are nodes of the snapshot, the
+// preferred first. Those that are neither ready nor on their way take none.
+//
+// Steps bounds the work of all moves together. A step is one node shown to the
+// plugins (model.Work.NodesScanned), or one host looked at for a class without
+// asking them; hosts that were struck off for it before cost nothing.
+func (w *World) Mover(hosts []Node, steps int) *Mover {
+	m := &Mover{
+		w: w, place: make([]int32, len(w.nodes)), left: steps, sights: make([]*sight, len(w.classes)),
+		shared: map[room]*roster{}, splits: map[string]*split{},
+	}
+	for i := range m.place {
+		m.place[i] = -1
+	}
+	seen := make([]bool, len(w.shapes))
+	for _, id := range hosts {
+		n := &w.nodes[id]
+		if n.gone || n.kind&(OnReady|OnComing) == 0 || m.place[id] >= 0 {
+			continue
+		}
+		m.place[id] = int32(len(m.hosts))
+		m.hosts = append(m.hosts, id)
+		total := &w.shapes[n.shape].total
+		m.total.cpu += total.cpu
+		m.total.memory += total.memory
+		if !seen[n.shape] {
+			seen[n.shape] = true
+			m.shapes = append(m.shapes, n.shape)
+		}
+	}
+	m.closed, m.open = make([]bool, len(m.hosts)), len(m.hosts)
+	return m
+}
+
+// Move takes pods off a node of the snapshot and places them on hosts: all of
+// them, or none. The node takes no pods from then on. It may be one that is
+// leaving already. Pods that are not found on it are placed all the same, since to
+// reserve too much is the safe side.
+//
+// Put tells where they went, sorted by node. Stuck is nil if all are placed.
+// Enough is false where the steps ran out before there was an answer. Unless all
+// are placed, the world is as it was.
+func (m *Mover) Move(id Node, pods []model.Batch) (put []Put, stuck *Stuck, enough bool) {
+	w := m.w
+	m.moving, m.looks, m.scanned = id, 0, w.work.NodesScanned
+	wants := m.arrange(pods)
+	mark := w.Mark()
+	// 1. Is there a host for each class at all?
+	no, enough := m.hopeless(wants)
+	// 2. Then for all pods together.
+	if no == nil && enough {
+		w.vacate(int(id), pods)
+		no, enough = m.settle(wants)
+	}
+	spent := m.spent()
+	m.left -= spent
+	m.used += spent
+	m.moving = -1
+	if no != nil || !enough {
+		w.Undo(mark)
+		if !enough {
+			return nil, nil, false
+		}
+		return nil, &Stuck{no.class, m.verdict(id, no)}, true
+	}
+	m.close(id)
+	return w.settled(mark), nil, true
+}
+
+// Exclude closes a host: it takes no more pods from now on, since it is to go
+// itself. A node whose pods are moved is closed by that.
+func (m *Mover) Exclude(id Node) { m.close(id) }
+
+// MoverMark is a state that a Mover and its world can go back to.
+type MoverMark struct {
+	world  Mark
+	closed int
+}
+
+// Mark remembers the world and which hosts are closed.
+func (m *Mover) Mark() MoverMark { return MoverMark{m.w.Mark(), len(m.order)} }
+
+// Undo takes back all moves and exclusions since the mark, and what else was done
+// to the world. The steps are spent.
+func (m *Mover) Undo(mark MoverMark) {
+	again := slices.Clone(m.order[mark.closed:])
+	for _, h := range again {
+		m.closed[h] = false
+		m.open++
+	}
+	for _, c := range m.w.log[mark.world.log:] {
+		if h := m.placeOf(Node(c.node)); h >= 0 {
+			again = append(again, h)
+		}
+	}
+	m.order = m.order[:mark.closed]
+	m.w.Undo(mark.world)
+	for _, h := range again {
+		if m.closed[h] {
+			continue
+		}
+		for _, r := range m.rosters {
+			r.restore(h)
+		}
+	}
+	m.version++
+}
+
+func (m *Mover) close(id Node) {
+	m.version++
+	h := m.placeOf(id)
+	if h < 0 || m.closed[h] {
+		return
+	}
+	m.closed[h] = true
+	m.order = append(m.order, h)
+	m.open--
+	for _, r := range m.rosters {
+		r.close(h)
+	}
+}
+
+// placeOf is a node's place among the hosts, -1 if it is none.
+func (m *Mover) placeOf(id Node) int32 {
+	if int(id) >= len(m.place) {
+		return -1
+	}
+	return m.place[id]
+}
+
+// spent counts the steps of the move under way.
+func (m *Mover) spent() int { return m.looks + m.w.work.NodesScanned - m.scanned }
+
+// exhausted tells whether there is no step left.
+func (m *Mover) exhausted() bool { return m.spent() >= m.left }
+
+// arrange puts pods into the order in which they are placed: those that only some
+// domains take, then those that only some hosts take, the largest first; last
+// those that cost a look at every node each.
+func (m *Mover) arrange(pods []model.Batch) []want {
+	m.wants = m.wants[:0]
+	for _, b := range pods {
+		if b.Count > 0 {
+			s := m.sight(b.Class)
+			m.wants = append(m.wants, want{class: b.Class, left: b.Count, rank: s.rank, size: s.size})
+		}
+	}
+	slices.SortFunc(m.wants, func(a, b want) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.size, a.size), cmp.Compare(a.class, b.class))
+	})
+	out := m.wants[:0]
+	for _, x := range m.wants {
+		if n := len(out); n > 0 && out[n-1].class == x.class {
+			out[n-1].left += x.left
+		} else {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// vacate takes pods off a node, which is a ghost from then on.
+func (w *World) vacate(i int, pods []model.Batch) {
+	n := w.save(i)
+	n.kind = ghost
+	for _, b := range pods {
+		count := min(b.Count, int(countOf(n.batches, b.Class)))
+		if count <= 0 {
+			continue
+		}
+		n.add(b.Class, -count)
+		n.free.take(&w.classes[b.Class], int64(-count))
+		w.use(b.Class, -count)
+		for _, v := range w.readers {
+			v.put(i, b.Class, -count)
+		}
+		w.moves = append(w.moves, placement{class: b.Class, node: i, count: -count})
+	}
+	n.info = nil
+	n.batches = slices.DeleteFunc(n.batches, func(b model.Batch) bool { return b.Count == 0 })
+}
+
+// settled makes placements since the mark those of a move: no pod was pending for
+// which they were made. It sums them up by node.
+func (w *World) settled(m Mark) []Put {
+	made := w.journal[m.journal:]
+	w.moves = append(w.moves, made...)
+	w.journal = w.journal[:m.journal]
+	puts := make([]Put, len(made))
+	for i, p := range made {
+		puts[i] = Put{Node(p.node), p.count}
+	}
+	slices.SortFunc(puts, func(a, b Put) int { return cmp.Compare(a.Node, b.Node) })
+	out := puts[:0]
+	for _, p := range puts {
+		if n := len(out); n > 0 && out[n-1].Node == p.Node {
+			out[n-1].Count += p.Count
+		} else {
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,502 @@
+package schedsim
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// request is one thing asked of a Mover.
+type request struct {
+	verb string // move, exclude, mark, undo
+	node Node
+	pods []model.Batch
+}
+
+func (r request) String() string { return fmt.Sprintf("%s %d %v", r.verb, r.node, r.pods) }
+
+// drawRequests draws hosts in an order of preference, and what is asked. Pods that
+// were moved to a node may be moved again with it, or stay as if they were a
+// DaemonSet's.
+func drawRequests(t *rapid.T, s *model.Snapshot) (hosts []Node, list []request) {
+	for i := range s.Nodes {
+		hosts = append(hosts, Node(i))
+	}
+	hosts = rapid.Permutation(hosts).Draw(t, "hosts")
+	hosts = hosts[:rapid.IntRange(0, len(hosts)).Draw(t, "number of hosts")]
+	if len(hosts) == 0 {
+		hosts = nil
+	}
+	for range rapid.IntRange(1, 14).Draw(t, "requests") {
+		r := request{
+			verb: rapid.SampledFrom([]string{"move", "move", "move", "move", "move", "exclude", "mark", "undo"}).Draw(t, "verb"),
+			node: Node(rapid.IntRange(0, len(s.Nodes)-1).Draw(t, "node")),
+		}
+		if r.verb == "move" {
+			for _, b := range s.Nodes[r.node].Batches {
+				if n := rapid.IntRange(-1, b.Count).Draw(t, "count"); n != 0 {
+					r.pods = append(r.pods, model.Batch{Class: b.Class, Count: max(n, 1)})
+				}
+			}
+		}
+		list = append(list, r)
+	}
+	return hosts, list
+}
+
+// result is what came of a request.
+type result struct {
+	put    []Put
+	stuck  *Stuck
+	enough bool
+}
+
+func (r result) done() bool { return r.enough && r.stuck == nil }
+
+func (r result) String() string {
+	if r.stuck != nil {
+		return fmt.Sprintf("class %d: %s", r.stuck.Class, r.stuck.Verdict.Reason)
+	}
+	return fmt.Sprint(r.put, r.enough)
+}
+
+// carryOut asks one thing after another and calls after each. Of pods that have
+// been moved before, only those that are still there are moved.
+func carryOut(w *World, m *Mover, list []request, after func(i int, r result)) {
+	var marks []MoverMark
+	for i, q := range list {
+		r := result{enough: true}
+		switch q.verb {
+		case "move":
+			r.put, r.stuck, r.enough = m.Move(q.node, present(w, q.node, q.pods))
+		case "exclude":
+			m.Exclude(q.node)
+		case "mark":
+			marks = append(marks, m.Mark())
+		case "undo":
+			if n := len(marks); n > 0 {
+				m.Undo(marks[n-1])
+				marks = marks[:n-1]
+			}
+		}
+		after(i, r)
+	}
+}
+
+func present(w *World, id Node, pods []model.Batch) []model.Batch {
+	var out []model.Batch
+	for _, b := range pods {
+		if n := min(b.Count, int(countOf(w.nodes[id].batches, b.Class))); n > 0 {
+			out = append(out, model.Batch{Class: b.Class, Count: n})
+		}
+	}
+	return out
+}
+
+// state is all of a world that a Mover changes, as text: nodes with what is free
+// and which pods they have, and whatever else is counted from those.
+func state(w *World) string {
+	out := ""
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		ext := make([]int64, len(w.ext))
+		copy(ext, n.free.ext)
+		out += fmt.Sprintf("%s kind %d free %d %d %d %d %v pods %v\n", n.called(), n.kind, n.free.cpu, n.free.memory, n.free.ephemeral, n.free.pods, ext, n.batches)
+	}
+	for _, v := range w.readers {
+		for d := range v.domains {
+			out += fmt.Sprintf("class %d domain %d: %d nodes %v\n", v.class, d, v.domains[d].nodes, v.domains[d].counts)
+		}
+	}
+	return out + fmt.Sprint(w.claims, len(w.journal), len(w.moves), w.Reserved())
+}
+
+// viewAll makes all views that a world can have, so that all counts are seen.
+func viewAll(w *World) {
+	for c := range w.classes {
+		if w.classes[c].coupling >= domain {
+			w.view(model.ClassID(c))
+		}
+	}
+}
+
+// consistent tells whether what the world counts is what its nodes add up to.
+func consistent(w *World) error {
+	claims := map[string]int{}
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		free := w.shapes[n.shape].total
+		for k, b := range n.batches {
+			if b.Count <= 0 || (k > 0 && n.batches[k-1].Class >= b.Class) {
+				return fmt.Errorf("%s has pods %v", n.called(), n.batches)
+			}
+			free.take(&w.classes[b.Class], int64(b.Count))
+			for _, claim := range w.snap.Classes[b.Class].Spec.Claims {
+				claims[w.snap.Classes[b.Class].Namespace()+"/"+claim] += b.Count
+			}
+		}
+		if !sameAmounts(free, n.free) {
+			return fmt.Errorf("%s has %+v free, counted %+v", n.called(), free, n.free)
+		}
+		if n.info != nil && len(n.info.Pods) != podsOn(n) {
+			return fmt.Errorf("%s has %d pods, the plugins see %d", n.called(), podsOn(n), len(n.info.Pods))
+		}
+	}
+	for name, n := range w.claims {
+		if claims[name] != n {
+			return fmt.Errorf("claim %s has %d users, counted %d", name, claims[name], n)
+		}
+	}
+	for _, v := range w.readers {
+		for d := range v.domains {
+			nodes, counts := 0, make([]int32, len(v.relevant))
+			for i := range w.nodes {
+				if v.domainOf[i] != int32(d) {
+					continue
+				}
+				nodes++
+				for k, r := range v.relevant {
+					counts[k] += countOf(w.nodes[i].batches, r.class)
+				}
+			}
+			if nodes != v.domains[d].nodes || !slices.Equal(counts, v.domains[d].counts) {
+				return fmt.Errorf("class %d, domain %d: %d nodes with %v, counted %+v", v.class, d, nodes, counts, v.domains[d])
+			}
+		}
+	}
+	return nil
+}
+
+func podsOn(n *node) int {
+	count := 0
+	for _, b := range n.batches {
+		count += b.Count
+	}
+	return count
+}
+
+func totals(w *World) []int {
+	counts := make([]int, len(w.classes))
+	for i := range w.nodes {
+		for _, b := range w.nodes[i].batches {
+			counts[b.Class] += b.Count
+		}
+	}
+	return counts
+}
+
+const plenty = 1_000_000_000
+
+// TestMovesAreFeasible: whatever is asked of a Mover, the referee can carry out
+// what it accepted, no node is over-committed by it, no pod is lost, no pod goes
+// to a node that takes none, and what it refused left no trace.
+func TestMovesAreFeasible(t *testing.T) {
+	moved, refused := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawCrowd(t)
+		hosts, list := drawRequests(t, s)
+		w := Load(nil, s)
+		defer w.Close()
+		viewAll(w)
+		m := w.Mover(hosts, plenty)
+		excluded := map[Node]bool{}
+		var closed []map[Node]bool
+		before, pods := state(w), totals(w)
+		was := slices.Clone(w.nodes)
+		carryOut(w, m, list, func(i int, r result) {
+			q := list[i]
+			switch q.verb {
+			case "exclude":
+				excluded[q.node] = true
+			case "mark":
+				c := map[Node]bool{}
+				for id := range excluded {
+					c[id] = true
+				}
+				closed = append(closed, c)
+			case "undo":
+				if n := len(closed); n > 0 {
+					excluded, closed = closed[n-1], closed[:n-1]
+				}
+			case "move":
+				if !r.enough {
+					t.Fatalf("%v: not enough steps", q)
+				}
+				if r.stuck != nil {
+					refused++
+					if now := state(w); now != before {
+						t.Fatalf("%v was refused and left\n%s\nof\n%s", q, now, before)
+					}
+					break
+				}
+				moved++
+				if got := w.nodes[q.node].kind; got != ghost {
+					t.Fatalf("%v: the node is of kind %d", q, got)
+				}
+				count := 0
+				for k, p := range r.put {
+					h := &was[p.Node]
+					if h.kind&(OnReady|OnComing) == 0 || p.Node == q.node || excluded[p.Node] || !slices.Contains(hosts, p.Node) || (k > 0 && r.put[k-1].Node >= p.Node) {
+						t.Fatalf("%v: %d pods were put on %s: %v", q, p.Count, h.called(), r.put)
+					}
+					if got := podsOn(&w.nodes[p.Node]) - podsOn(h); got != p.Count {
+						t.Fatalf("%v: %s has %d pods more, not %d", q, h.called(), got, p.Count)
+					}
+					free := &w.nodes[p.Node].free
+					if free.pods < 0 || (free.cpu < 0 && free.cpu < h.free.cpu) || (free.memory < 0 && free.memory < h.free.memory) {
+						t.Fatalf("%v: %s has %+v free", q, h.called(), *free)
+					}
+					count += p.Count
+				}
+				if want := podsOn(&was[q.node]) - podsOn(&w.nodes[q.node]); count != want {
+					t.Fatalf("%v: %d pods left and %d were placed", q, want, count)
+				}
+				excluded[q.node] = true
+			}
+			if err := consistent(w); err != nil {
+				t.Fatalf("after %v: %v", q, err)
+			}
+			if got := totals(w); !slices.Equal(got, pods) {
+				t.Fatalf("after %v there are %v pods, there were %v", q, got, pods)
+			}
+			before, was = state(w), slices.Clone(w.nodes)
+			for i := range was {
+				was[i].batches = slices.Clone(was[i].batches)
+			}
+		})
+		if err := RefereeMoves(w); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if moved < 50 || refused < 50 {
+		t.Errorf("%d moves and %d refusals show little", moved, refused)
+	}
+}
+
+// TestVerdictsInACrowd: the verdict on every class and node is the scheduler's
+// also with volumes, pinned pods and nodes of all kinds, before and after moves.
+func TestVerdictsInACrowd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawCrowd(t)
+		hosts, list := drawRequests(t, s)
+		w := Load(nil, s)
+		defer w.Close()
+		compare := func(when string) {
+			for c := range w.classes {
+				for i := range w.nodes {
+					got, want := w.check(model.ClassID(c), i) == nil, schedulerSays(w, model.ClassID(c), i)
+					if got != want {
+						t.Fatalf("%s: class %d (coupling %d) on node %s: %v, the scheduler says %v", when, c, w.classes[c].coupling, w.nodes[i].called(), got, want)
+					}
+					if want && !w.usable(model.ClassID(c), i) {
+						t.Fatalf("%s: class %d on node %s: obstacle %s, the scheduler sees none", when, c, w.nodes[i].called(), w.obstacle(model.ClassID(c), i))
+					}
+				}
+			}
+		}
+		compare("at first")
+		carryOut(w, w.Mover(hosts, plenty), list, func(int, result) {})
+		compare("after moves")
+	})
+}
+
+// TestRefusalIsRight: where a Mover has refused to move a single pod, whatever
+// came before, the scheduler lets it onto none of the hosts that are open; where
+// it has moved it, it went to the first of them that the scheduler lets it onto,
+// if its domain does not matter.
+func TestRefusalIsRight(t *testing.T) {
+	moved, refused := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawCrowd(t)
+		hosts, list := drawRequests(t, s)
+		w := Load(nil, s)
+		defer w.Close()
+		m := w.Mover(hosts, plenty)
+		carryOut(w, m, list, func(int, result) {})
+		for id := range w.nodes {
+			for _, b := range slices.Clone(w.nodes[id].batches) {
+				if rapid.Bool().Draw(t, "skip") {
+					continue
+				}
+				mark := w.Mark()
+				w.vacate(id, []model.Batch{{Class: b.Class, Count: 1}})
+				want := -1
+				for h, host := range m.hosts {
+					if !m.closed[h] && int(host) != id && schedulerSays(w, b.Class, int(host)) {
+						want = int(host)
+						break
+					}
+				}
+				w.Undo(mark)
+				put, stuck, _ := m.Move(Node(id), []model.Batch{{Class: b.Class, Count: 1}})
+				if (want >= 0) != (stuck == nil) {
+					t.Fatalf("class %d (coupling %d) of node %d: %v %v, the scheduler says %d", b.Class, w.classes[b.Class].coupling, id, put, stuck, want)
+				}
+				if stuck != nil {
+					refused++
+					continue
+				}
+				moved++
+				if w.classes[b.Class].coupling < domain && put[0].Node != Node(want) {
+					t.Fatalf("class %d of node %d went to %d, and %d comes first", b.Class, id, put[0].Node, want)
+				}
+			}
+		}
+		if err := RefereeMoves(w); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if moved < 50 || refused < 50 {
+		t.Errorf("%d moves and %d refusals show little", moved, refused)
+	}
+}
+
+// TestVerdictCountsEveryHost: what a refusal says of hosts adds up to all hosts
+// that are open, and the plugins agree with each reason.
+func TestVerdictCountsEveryHost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawCrowd(t)
+		hosts, list := drawRequests(t, s)
+		w := Load(nil, s)
+		defer w.Close()
+		m := w.Mover(hosts, plenty)
+		carryOut(w, m, list, func(int, result) {})
+		for id := range w.nodes {
+			for _, b := range w.nodes[id].batches {
+				others := m.open
+				if h := m.placeOf(Node(id)); h >= 0 && !m.closed[h] {
+					others--
+				}
+				_, stuck, _ := m.Move(Node(id), []model.Batch{{Class: b.Class, Count: 1}})
+				if stuck == nil {
+					return // the node is closed now, and its batches are others
+				}
+				sum, most := 0, 0
+				for _, word := range reasonsIn(stuck.Verdict.Detail) {
+					sum += word.hosts
+					if most == 0 {
+						most = word.hosts
+						if word.reason != stuck.Verdict.Reason {
+							t.Fatalf("%+v: not the commonest reason", stuck.Verdict)
+						}
+					}
+					if word.hosts > most {
+						t.Fatalf("%+v: not the commonest reason", stuck.Verdict)
+					}
+				}
+				if sum != others {
+					t.Fatalf("class %d (coupling %d) of node %d: %d hosts are open, and the verdict counts %d: %+v", b.Class, w.classes[b.Class].coupling, id, others, sum, stuck.Verdict)
+				}
+			}
+		}
+	})
+}
+
+type counted struct {
+	reason model.Reason
+	hosts  int
+}
+
+// reasonsIn reads "X on 3 nodes, Y on 1; ...".
+func reasonsIn(detail string) []counted {
+	var out []counted
+	for _, r := range whys {
+		for at := 0; at+len(r) < len(detail); at++ {
+			if at > 0 && detail[at-1] != ' ' {
+				continue
+			}
+			var n int
+			if k, _ := fmt.Sscanf(detail[at:], string(r)+" on %d", &n); k == 1 {
+				out = append(out, counted{r, n})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b counted) int { return indexOf(detail, a.reason) - indexOf(detail, b.reason) })
+	return out
+}
+
+func indexOf(text string, r model.Reason) int {
+	for at := range text {
+		if len(text) >= at+len(r) && text[at:at+len(r)] == string(r) {
+			return at
+		}
+	}
+	return -1
+}
+
+// TestMovesDoNotDependOnRefusals: without the requests that were refused, the
+// others come out alike; and the same requests come out alike again.
+func TestMovesDoNotDependOnRefusals(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawCrowd(t)
+		hosts, list := drawRequests(t, s)
+		run := func(list []request) (results []string, accepted []request, verdicts []string) {
+			w := Load(nil, s)
+			defer w.Close()
+			carryOut(w, w.Mover(hosts, plenty), list, func(i int, r result) {
+				if r.stuck != nil {
+					verdicts = append(verdicts, fmt.Sprintf("%+v", *r.stuck))
+					return
+				}
+				results, accepted = append(results, r.String()), append(accepted, list[i])
+			})
+			return results, accepted, append(verdicts, state(w))
+		}
+		first, accepted, verdicts := run(list)
+		again, _, same := run(list)
+		if !slices.Equal(first, again) || !slices.Equal(verdicts, same) {
+			t.Fatalf("first\n%v\n%v\nand then\n%v\n%v", first, verdicts, again, same)
+		}
+		if alone, _, _ := run(accepted); !slices.Equal(first, alone) {
+			t.Fatalf("with refusals\n%v\nwithout\n%v", first, alone)
+		}
+	})
+}
+
+// TestStepsEndAMove: with too few steps a Mover has no answer at some move and
+// leaves no trace of it; what it said before is what it says with plenty.
+func TestStepsEndAMove(t *testing.T) {
+	short := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawCrowd(t)
+		hosts, list := drawRequests(t, s)
+		list = slices.DeleteFunc(list, func(q request) bool { return q.verb == "undo" || q.verb == "mark" })
+		full := Load(nil, s)
+		defer full.Close()
+		var want []string
+		carryOut(full, full.Mover(hosts, plenty), list, func(_ int, r result) { want = append(want, r.String()) })
+		w := Load(nil, s)
+		defer w.Close()
+		viewAll(w)
+		steps := rapid.IntRange(0, 60).Draw(t, "steps")
+		m := w.Mover(hosts, steps)
+		before, ended := state(w), false
+		carryOut(w, m, list, func(i int, r result) {
+			if list[i].verb != "move" {
+				return
+			}
+			if !r.enough {
+				short++
+				ended = true
+				if now := state(w); now != before {
+					t.Fatalf("%v had no answer and left\n%s\nof\n%s", list[i], now, before)
+				}
+				return
+			}
+			if ended && (r.stuck != nil || len(r.put) > 0) {
+				t.Fatalf("%v had an answer after the steps had ended: %v", list[i], r)
+			}
+			if !ended && r.String() != want[i] {
+				t.Fatalf("%v: %v, with plenty of steps %v", list[i], r, want[i])
+			}
+			before = state(w)
+		})
+	})
+	if short < 50 {
+		t.Errorf("the steps ended %d moves", short)
+	}
+}

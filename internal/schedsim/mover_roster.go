@@ -1,0 +1,304 @@
+package schedsim
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// This file is about what a Mover remembers of hosts, so that it need not look at
+// them again for every pod.
+
+// split is the hosts by region: those of one topology domain, as some classes see
+// it, or all of them. Classes that see the same domains share it.
+type split struct {
+	order  []int32 // hosts, region after region, each in the order of preference
+	start  []int   // by region, and the end: where its hosts begin in order
+	domain []int32 // by region: its number in the classes' views, -1 for none
+	at     []int32 // by host: its place in order
+	region []int32 // by place in order
+}
+
+// roster is the hosts that may still have room, as some classes see them: all
+// those with the same requests share one, in which hosts are struck off for want
+// of room only. A class gets a roster of its own once it has looked in vain, for
+// other reasons, at as many hosts as there are: so a class of few pods costs no
+// memory, and one of many no time.
+type roster struct {
+	split *split
+	own   bool
+	out   []byte // by place in the split's order: open, closed, or why it is struck off
+	first []int  // by region: before it, all are out
+	tally tally  // how many are struck off, by why
+}
+
+// The states of a host in a roster; further ones are indexes of whys.
+const (
+	open byte = iota
+	closed
+)
+
+// whys are the reasons that a host may be struck off for, or a class be refused.
+var whys = [...]model.Reason{
+	open: model.Fits, closed: model.CurrentlyBeingDeleted,
+	2:  model.InsufficientResources,
+	3:  model.NodeAffinity,
+	4:  model.TaintNotTolerated,
+	5:  model.NodeUnschedulable,
+	6:  model.PortConflict,
+	7:  model.PodAffinity,
+	8:  model.TopologySpread,
+	9:  model.VolumeNotBindable,
+	10: model.VolumeZone,
+	11: model.VolumeLimit,
+	12: model.VolumeInUse,
+	13: model.NodeFeatures,
+	14: model.TemplateMismatch,
+	15: model.Unsupported,
+	16: model.OtherFilter,
+}
+
+// tally counts hosts by what they have against a class.
+type tally [len(whys)]int
+
+func codeOf(r model.Reason) byte {
+	for i := closed + 1; int(i) < len(whys); i++ {
+		if whys[i] == r {
+			return i
+		}
+	}
+	return byte(len(whys) - 1)
+}
+
+// room names what classes have in common that share a roster.
+type room struct {
+	split                  *split
+	cpu, memory, ephemeral int64
+	ext                    string
+}
+
+// sight is how the pods of one class see the hosts.
+type sight struct {
+	class  model.ClassID
+	roster *roster
+	vain   int // looks in vain, but for want of room, while the roster is shared
+	rank   int
+	size   float64
+	// best is the host with the most room for the class, and next the one after it,
+	// as of a version of the Mover; -1 for none.
+	best, next int32
+	version    int
+}
+
+// The ranks of classes: in which order a node's pods are placed.
+const (
+	rankDomain = iota
+	rankHost
+	rankFree
+	rankSingle
+)
+
+func (m *Mover) sight(c model.ClassID) *sight {
+	if s := m.sights[c]; s != nil {
+		return s
+	}
+	class := &m.w.classes[c]
+	s := &sight{class: c, version: -1, rank: rankFree}
+	whole := true
+	switch class.coupling {
+	case host:
+		s.rank = rankHost
+	case domain, single:
+		s.rank = rankSingle
+		if v := m.w.view(c); !v.perNode {
+			s.rank, whole = rankDomain, false
+		}
+	}
+	s.size = max(share(class.request.cpu, m.total.cpu), share(class.request.memory, m.total.memory))
+	key := room{cpu: class.request.cpu, memory: class.request.memory, ephemeral: class.request.ephemeral}
+	if whole {
+		key.split = m.split("", nil)
+	} else {
+		key.split = m.splitOf(m.w.view(c))
+	}
+	var ext []byte
+	for _, v := range class.request.ext {
+		ext = binary.AppendVarint(ext, v)
+	}
+	key.ext = string(ext)
+	if s.roster = m.shared[key]; s.roster == nil {
+		s.roster = m.roster(key.split)
+		m.shared[key] = s.roster
+	}
+	m.sights[c] = s
+	return s
+}
+
+func share(part, total int64) float64 {
+	if total == 0 {
+		return 0
+	}
+	return float64(part) / float64(total)
+}
+
+// splitOf parts the hosts by the domains of a view.
+func (m *Mover) splitOf(v *view) *split {
+	var name []byte
+	for _, s := range m.shapes {
+		name = binary.AppendVarint(name, int64(v.domain(m.w, s)))
+	}
+	return m.split("by domain "+string(name), v)
+}
+
+func (m *Mover) split(name string, v *view) *split {
+	if s, ok := m.splits[name]; ok {
+		return s
+	}
+	s := &split{order: make([]int32, 0, len(m.hosts)), at: make([]int32, len(m.hosts)), region: make([]int32, len(m.hosts))}
+	m.splits[name] = s
+	var members [][]int32
+	regionOf := map[int32]int{}
+	for h, id := range m.hosts {
+		d := int32(-1)
+		if v != nil {
+			d = v.domainOf[id]
+		}
+		r, ok := regionOf[d]
+		if !ok {
+			r = len(members)
+			regionOf[d] = r
+			members = append(members, nil)
+			s.domain = append(s.domain, d)
+		}
+		members[r] = append(members[r], int32(h))
+	}
+	for r, list := range members {
+		s.start = append(s.start, len(s.order))
+		for _, h := range list {
+			s.at[h] = int32(len(s.order))
+			s.region[len(s.order)] = int32(r)
+			s.order = append(s.order, h)
+		}
+	}
+	s.start = append(s.start, len(s.order))
+	return s
+}
+
+// roster makes one in which all open hosts may have room.
+func (m *Mover) roster(s *split) *roster {
+	r := &roster{split: s, out: make([]byte, len(s.order)), first: append([]int(nil), s.start[:len(s.domain)]...)}
+	for h, no := range m.closed {
+		if no {
+			r.out[s.at[h]] = closed
+		}
+	}
+	m.rosters = append(m.rosters, r)
+	return r
+}
+
+// find gives the first place of a region, from a place on, that is not out; -1 if
+// there is none.
+func (r *roster) find(region, from int) int {
+	first, end := r.first[region], r.split.start[region+1]
+	from = max(from, first)
+	if from >= end {
+		return -1
+	}
+	i := bytes.IndexByte(r.out[from:end], open)
+	if i < 0 {
+		if from == first {
+			r.first[region] = end
+		}
+		return -1
+	}
+	if from == first {
+		r.first[region] = from + i
+	}
+	return from + i
+}
+
+// left counts the hosts of a region that are not out.
+func (r *roster) left(region int) int {
+	return bytes.Count(r.out[r.first[region]:r.split.start[region+1]], []byte{open})
+}
+
+func (r *roster) strike(place int, why byte) {
+	r.out[place] = why
+	r.tally[why]++
+}
+
+// close takes a host out for another reason than a class's.
+func (r *roster) close(h int32) {
+	p := r.split.at[h]
+	if why := r.out[p]; why > closed {
+		r.tally[why]--
+	}
+	r.out[p] = closed
+}
+
+// restore lets a host take pods again as far as is known: it has become what it
+// was at some time before.
+func (r *roster) restore(h int32) {
+	p := r.split.at[h]
+	if why := r.out[p]; why > closed {
+		r.tally[why]--
+	}
+	r.out[p] = open
+	region := r.split.region[p]
+	r.first[region] = min(r.first[region], int(p))
+}
+
+// next finds the next host of a region, from a place on, that takes a pod of the
+// class as far as labels, taints, amounts and known conflicts tell; -1 if there
+// is none, or no step left.
+func (m *Mover) next(s *sight, region, from int) int {
+	for {
+		p := s.roster.find(region, from)
+		if p < 0 || m.exhausted() {
+			return -1
+		}
+		from = p + 1
+		id := m.host(s, p)
+		if id == m.moving {
+			continue
+		}
+		m.looks++
+		why := m.w.obstacle(s.class, int(id))
+		if why == "" {
+			return p
+		}
+		m.pass(s, p, why)
+	}
+}
+
+func (m *Mover) host(s *sight, place int) Node { return m.hosts[s.roster.split.order[place]] }
+
+// pass strikes off a host that does not take the class, or else counts it among
+// those that were passed over in this attempt.
+func (m *Mover) pass(s *sight, place int, why model.Reason) {
+	if !m.strike(s, place, why) {
+		m.passed[codeOf(why)]++
+		m.passes++
+	}
+}
+
+// strike takes a host out for good, unless this move has put something there,
+// which may be taken back.
+func (m *Mover) strike(s *sight, place int, why model.Reason) bool {
+	if m.w.nodes[m.host(s, place)].epoch == m.w.epoch {
+		return false
+	}
+	if why == model.InsufficientResources || s.roster.own {
+		s.roster.strike(place, codeOf(why))
+		return true
+	}
+	if s.vain++; s.vain > len(m.hosts) {
+		own := m.roster(s.roster.split)
+		own.own, own.tally = true, s.roster.tally
+		copy(own.out, s.roster.out)
+		copy(own.first, s.roster.first)
+		s.roster = own
+	}
+	return false
+}
