@@ -17,9 +17,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
@@ -73,6 +75,10 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 		}
 	}
 	plan.Repair = fix.Verdicts
+	// Pods of nodes that are being emptied have their room before all others.
+	judge := rules.Of(s, p)
+	budgets := judge.Budgets()
+	drains, guests := openDrains(s, p, world, judge, budgets)
 	// 5. to 7. Pods without a node: room that is there or coming, and growth.
 	up := scaleup.Plan(world, s, p, closed)
 	wanted := world.Reserved()
@@ -83,15 +89,19 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	}
 	// 8. Removals under way go on, or are taken back for those pods; which nodes
 	// does nothing need?
-	plan.Wake = advance(s, wanted, p, closed, &plan)
-	down := scaledown.Plan(s, wanted, p, closed)
-	plan.Unneeded, plan.Kept = down.Unneeded, down.Kept
+	plan.Wake = advance(s, drains, wanted, p, closed, &plan)
+	down := scaledown.Plan(scaledown.Input{
+		Snapshot: s, Policy: p, World: world, Reserved: wanted, Rules: judge, Budgets: budgets, Closed: closed,
+		Guests: guests, Growing: growing(s, up.Grow),
+	})
+	plan.Unneeded, plan.Kept, plan.Resume = down.Unneeded, down.Kept, down.Resume
 	// 9. Some of those begin to go.
-	for _, id := range down.Start {
-		n := &s.Nodes[id]
-		step := drain.Step{Verb: model.Taint, Reason: model.Unneeded, Unready: n.Kind == model.Unready, Why: "empty since " + n.Standing.UnneededSince.UTC().Format(time.TimeOnly)}
+	for _, start := range down.Start {
+		n := &s.Nodes[start.Node]
+		step := drain.Step{Verb: model.Taint, Reason: model.Unneeded, Unready: n.Kind == model.Unready, Known: start.Known, Why: start.Why}
 		plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
 	}
+	marks(s, p, &plan)
 	for _, at := range []time.Time{up.Wake, down.Wake, fix.Wake, staleAt(s, p)} {
 		plan.Wake = earliest(plan.Wake, at)
 	}
@@ -104,6 +114,19 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	plan.Work = world.Work()
 	plan.Work.Options = up.Options
 	return plan, world
+}
+
+// growing are the groups, by index, that the plan lets grow or that a growth is
+// under way in.
+func growing(s *model.Snapshot, grow []model.Growth) map[int]bool {
+	groups := map[int]bool{}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if slices.ContainsFunc(grow, func(x model.Growth) bool { return x.Group == g.ID }) || (g.Busy != nil && g.Busy.Verb == model.Grow && g.Busy.Group == g.ID) {
+			groups[i] = true
+		}
+	}
+	return groups
 }
 
 // halted is the plan for an unhealthy cluster: nothing is bought or removed, no
@@ -128,33 +151,15 @@ func halted(s *model.Snapshot, p model.Policy) model.Plan {
 			continue
 		}
 		p.ScaleDown.Enabled = false
-		if step := drain.Next(n, false, s.Now, p.ScaleDown); step.Verb == model.Untaint {
-			step.Reason, step.Why = s.Unhealthy.Reason, s.Unhealthy.Detail
-			plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
+		steps, _ := drain.Next(n, drain.View{}, s.Now, p.ScaleDown)
+		for _, step := range steps {
+			if step.Verb == model.Untaint {
+				step.Reason, step.Why = s.Unhealthy.Reason, s.Unhealthy.Detail
+				plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
+			}
 		}
 	}
 	return plan
-}
-
-// advance asks every open drain for its next step.
-func advance(s *model.Snapshot, wanted map[model.NodeID]bool, p model.Policy, closed map[int]model.Verdict, plan *model.Plan) (wake time.Time) {
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if n.Standing.Drain == nil || n.Unknown {
-			continue
-		}
-		step := drain.Next(n, wanted[model.NodeID(i)], s.Now, p.ScaleDown)
-		wake = earliest(wake, step.Wake)
-		if step.Verb == model.Remove {
-			if _, taken := closed[n.Group]; taken || p.Stale(s) || s.Groups[n.Group].Err != nil {
-				continue // the cloud, or the group, cannot be read, or is written to: not now
-			}
-		}
-		if step.Verb != "" {
-			plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
-		}
-	}
-	return wake
 }
 
 // staleAt is when the inventory becomes too old, zero if it is already.
@@ -195,10 +200,15 @@ func repairCall(s *model.Snapshot, p model.Policy, step *repair.Step) model.Call
 }
 
 func nodeCall(s *model.Snapshot, p model.Policy, n *model.Node, step drain.Step) model.Call {
+	subject := n.Name
+	if step.Verb == model.Evict {
+		subject += "/" + step.Pod
+	}
 	c := model.Call{
-		ID: fmt.Sprintf("%s/%s/%d", verbID(step.Verb), n.Name, s.Now.UnixNano()), Verb: step.Verb,
+		ID: fmt.Sprintf("%s/%s/%d", verbID(step.Verb), subject, s.Now.UnixNano()), Verb: step.Verb,
 		Node: n.Name, Instance: n.Instance,
 		ExpendableBelow: p.Rules.ExpendableBelow, Unready: step.Unready,
+		Known: step.Known, LookOnly: step.LookOnly, Pod: step.Pod, PodUID: step.PodUID, Grace: step.Grace, Note: step.Note,
 		Deadline: s.Now.Add(p.CallDeadline), Reason: step.Reason, Why: step.Why,
 	}
 	if n.Group >= 0 {
@@ -207,17 +217,7 @@ func nodeCall(s *model.Snapshot, p model.Policy, n *model.Node, step drain.Step)
 	return c
 }
 
-func verbID(v model.Verb) string {
-	switch v {
-	case model.Taint:
-		return "taint"
-	case model.Untaint:
-		return "untaint"
-	case model.Cancel:
-		return "cancel"
-	}
-	return "remove"
-}
+func verbID(v model.Verb) string { return strings.ToLower(string(v)) }
 
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {

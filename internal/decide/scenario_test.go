@@ -103,6 +103,36 @@ func set(p *model.Policy, key string, vals []string) error {
 		p.Rules.CountOthers = true
 	case "unready-time":
 		p.ScaleDown.UnreadyTime = duration()
+	case "unneeded-time":
+		p.ScaleDown.UnneededTime = duration()
+	case "delete-delay":
+		p.ScaleDown.DeleteDelay = duration()
+	case "drains":
+		p.ScaleDown.MaxDrains = number()
+	case "threshold":
+		p.ScaleDown.Threshold = float64(number()) / 100
+	case "ignore-daemons":
+		p.ScaleDown.IgnoreDaemons = true
+	case "ignore-mirror":
+		p.ScaleDown.IgnoreMirror = true
+	case "soft-taints":
+		p.ScaleDown.SoftTaints = number()
+	case "annotate":
+		p.ScaleDown.Annotate = true
+	case "down-steps":
+		p.ScaleDown.StepLimit = number()
+	case "local-delays":
+		p.ScaleDown.LocalDelays = true
+	case "min-replicas":
+		p.ScaleDown.Drain.MinReplicas = number()
+	case "move-local":
+		p.ScaleDown.Drain.SkipLocal = false
+	case "move-system":
+		p.ScaleDown.Drain.SkipSystem = false
+	case "move-custom":
+		p.ScaleDown.Drain.SkipCustom = false
+	case "levels":
+		p.ScaleDown.Drain.Levels = []model.DrainLevel{{Priority: 0, Grace: time.Minute}, {Priority: 1000, Grace: 20 * time.Second}}
 	case "min-cores":
 		p.ScaleDown.MinCoresTotal = int64(number())
 	default:

@@ -1,74 +1,265 @@
 // Package drain advances a node's removal, one call at a time.
 //
-// What flows in: a drain, which is a value that the ledger keeps, and the node
-// as the snapshot shows it. What flows out: the next call, or none yet, and
-// when to ask again. Nothing here waits: what lasts minutes is many calls.
+//	Tainting → Tainted → Removing → Removed                        an empty node
+//	Tainting → Tainted → Cordoning → Evicting → Removing → Removed  one with pods
+//	any of these before Removing → RollingBack → (closed)
 //
-// Who may import it: decide and scaledown.
+// What flows in: a drain, which is a value that the ledger keeps, the node as
+// the snapshot shows it, and what else of the cluster matters to it (View). What
+// flows out: the next calls, or none yet, and when to ask again. Nothing here
+// waits: what lasts minutes is many calls, so that a new leader goes on, or takes
+// back, wherever the last one stopped.
+//
+// Who may import it: decide.
 package drain
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// Step is what a drain does next.
+// Step is one call that a drain makes next.
 type Step struct {
-	// Verb is the next call's, empty if nothing is to be done now.
 	Verb   model.Verb
 	Reason model.Reason
 	Why    string
 	// Unready: the node goes because it is not ready.
 	Unready bool
-	// Wake is when time alone brings the next step, zero if it does not.
-	Wake time.Time
+	// Known and LookOnly are Cordon's.
+	Known    []types.UID
+	LookOnly bool
+	// Pod, PodUID and Grace are Evict's.
+	Pod    string
+	PodUID types.UID
+	Grace  time.Duration
+	// Note is Annotate's.
+	Note string
 }
 
-// Next tells a drain's next step. A node that something landed on after its
-// taint is given back, and so is one that is wanted: that pending pods fit on,
-// for which another would have to be bought.
-func Next(n *model.Node, wanted bool, now time.Time, p model.ScaleDownPolicy) Step {
+// View is what a drain's next step depends on beside the node.
+type View struct {
+	// Wanted: pending pods fit there, for which another node would be bought.
+	Wanted bool
+	// Pods are those on the node, as the rules judge them, in the snapshot's order.
+	Pods []Pod
+	// Homeless says why its pods do not fit on other nodes any more; nil if they do.
+	Homeless *model.Verdict
+	// Unsure: this cycle could not find out whether they do. Nothing is begun then.
+	Unsure bool
+	// Barred says why the node must not be written to now, or not go at all; nil if
+	// nothing does. Back is set if it is to be given back for that.
+	Barred *model.Verdict
+	Back   bool
+	// Slots is how many more evictions may be under way.
+	Slots int
+	// Missing: the pod that is to come for one that has left is not there yet.
+	Missing bool
+	// Replacement is the pod that came for an evicted one and that has no node yet,
+	// the one that has waited longest; ReplacementSince since when. Empty if there
+	// is none.
+	Replacement      string
+	ReplacementSince time.Time
+}
+
+// Pod is one pod of the node.
+type Pod struct {
+	*model.Pod
+	// Name is its namespace and name.
+	Name     string
+	Answer   rules.Answer
+	Priority int32
+	Facts    *model.Facts
+}
+
+// Next tells a drain's next calls, and when time alone brings others; zero if it
+// does not. A node that something landed on after its taint is given back, and
+// so is one that is wanted, whose pods have no room elsewhere any more, or that
+// a rule keeps by now.
+func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps []Step, wake time.Time) {
 	d := n.Standing.Drain
 	if n.Standing.Busy != nil || n.Standing.AwaitVersion != "" {
-		return Step{}
+		return nil, time.Time{}
 	}
 	if now.Before(d.NotBefore) {
-		return Step{Wake: d.NotBefore}
+		return nil, d.NotBefore
 	}
 	switch d.Stage {
-	case model.Tainted:
-		if n.Group < 0 {
-			if d.Group == "" {
-				return Step{} // nobody's of ours: whoever tainted it knows why
-			}
-			return Step{Verb: model.Untaint, Reason: model.NotAutoscaled, Why: "no node group has it any more"}
+	case model.Tainted, model.Evicting:
+		if n.Group < 0 && d.Group == "" && n.Object.Annotations[model.AnnotationRemoval] == "" {
+			return nil, time.Time{} // nobody's of ours: whoever tainted it knows why
 		}
-		if !p.Enabled {
-			return Step{Verb: model.Untaint, Reason: model.ScaleDownOff, Why: "scale-down is off"}
+		if why := back(n, d, v, p); why != nil {
+			return giveBack(why.Reason, why.Detail), time.Time{}
 		}
-		if d.Unready && model.NodeReady(n.Object) {
-			return Step{Verb: model.Untaint, Reason: model.ReadyAgain, Why: "it has become ready again"}
+		if d.Stage == model.Tainted {
+			return tainted(n, d, v, now, p)
 		}
-		if n.InstanceHold != "" {
-			return Step{Verb: model.Untaint, Reason: model.InstanceHeld, Why: n.InstanceHold}
-		}
-		if wanted {
-			return Step{Verb: model.Untaint, Reason: model.Reserved, Why: "pending pods fit there"}
-		}
-		if n.Occupants > 0 {
-			return Step{Verb: model.Untaint, Reason: model.PodLanded, Why: fmt.Sprintf("pod %s is on it", n.FirstOccupant)}
-		}
-		if at := d.Since.Add(p.DeleteDelay); now.Before(at) {
-			return Step{Wake: at}
-		}
-		if d.Unready {
-			return Step{Verb: model.Remove, Reason: model.Unneeded, Why: "not ready, and empty", Unready: true}
-		}
-		return Step{Verb: model.Remove, Reason: model.Unneeded, Why: "empty"}
+		return evicting(n, d, v, now, p)
 	case model.RollingBack:
-		return Step{Verb: model.Untaint, Reason: model.PodLanded, Why: d.Why}
+		reason := d.Code
+		if reason == "" {
+			reason = model.PodLanded
+		}
+		return giveBack(reason, d.Why), time.Time{}
 	}
-	return Step{}
+	return nil, time.Time{}
+}
+
+func giveBack(reason model.Reason, why string) []Step {
+	return []Step{{Verb: model.Untaint, Reason: reason, Why: why}}
+}
+
+// back says why a node is given back, whatever its stage; nil if it is not.
+func back(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model.Verdict {
+	switch {
+	case n.Group < 0:
+		return &model.Verdict{Reason: model.NotAutoscaled, Detail: "no node group has it any more"}
+	case !p.Enabled:
+		return &model.Verdict{Reason: model.ScaleDownOff, Detail: "scale-down is off"}
+	case n.Object.Annotations[model.AnnotationScaleDownDisabled] == "true":
+		return &model.Verdict{Reason: model.ScaleDownDisabled, Detail: "it is annotated " + model.AnnotationScaleDownDisabled}
+	case d.Unready && model.NodeReady(n.Object):
+		return &model.Verdict{Reason: model.ReadyAgain, Detail: "it has become ready again"}
+	case n.InstanceHold != "":
+		return &model.Verdict{Reason: model.InstanceHeld, Detail: n.InstanceHold}
+	case v.Wanted:
+		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there"}
+	}
+	if name := occupant(v, d.Unready); name != "" && !d.Occupied {
+		if d.Group == "" {
+			return &model.Verdict{Reason: model.LeaderChanged, Detail: fmt.Sprintf("its removal was begun by another leader, and pod %s is on it", name)}
+		}
+		return &model.Verdict{Reason: model.PodLanded, Detail: fmt.Sprintf("pod %s is on it", name)}
+	}
+	for i := range v.Pods {
+		if a := &v.Pods[i].Answer; a.Kind == rules.Blocks {
+			return &a.Verdict
+		}
+	}
+	if name := landed(d, v); name != "" {
+		return &model.Verdict{Reason: model.PodLanded, Detail: fmt.Sprintf("pod %s is on it", name)}
+	}
+	if v.Barred != nil && v.Back {
+		return v.Barred
+	}
+	return v.Homeless
+}
+
+// tainted is the step after the taint, and after the time that the scheduler has
+// to see it: Cordon, which looks again, or Remove.
+func tainted(n *model.Node, d *model.Drain, v View, now time.Time, p model.ScaleDownPolicy) ([]Step, time.Time) {
+	if at := d.Since.Add(p.DeleteDelay); now.Before(at) {
+		return nil, at
+	}
+	if v.Barred != nil || v.Unsure {
+		return nil, now.Add(pace)
+	}
+	if !d.Occupied && !leaveFirst(v, p.Drain.EvictDaemonsEmpty) {
+		return remove(n, d, now, p)
+	}
+	return []Step{{
+		Verb: model.Cordon, Reason: model.Unneeded, Why: "its pods are to be evicted", Unready: d.Unready,
+		Known: d.Pods, LookOnly: !p.Drain.Cordon,
+	}}, time.Time{}
+}
+
+// occupant names a pod that keeps the node: none that ends with it. On a node that
+// is not ready nobody is there to end one that is being deleted.
+func occupant(v View, unready bool) string {
+	for i := range v.Pods {
+		switch q := &v.Pods[i]; q.Answer.Kind {
+		case rules.Moves, rules.Blocks:
+			return q.Name
+		case rules.Ends:
+			if !unready {
+				return q.Name
+			}
+		}
+	}
+	return ""
+}
+
+// pace is how soon a drain is looked at again that could not go on for something
+// that no watch tells.
+const pace = 10 * time.Second
+
+// landed names a pod that must be evicted and that was not there when the
+// removal was decided. On a node that is cordoned none can be.
+func landed(d *model.Drain, v View) string {
+	if !d.Occupied || (d.Stage == model.Evicting && len(d.Pods) == 0) {
+		return ""
+	}
+	known := make(map[types.UID]bool, len(d.Pods))
+	for _, uid := range d.Pods {
+		known[uid] = true
+	}
+	for i := range v.Pods {
+		if q := &v.Pods[i]; q.Answer.Kind == rules.Moves && !known[q.UID] {
+			return q.Name
+		}
+	}
+	return ""
+}
+
+// leaveFirst tells whether pods of DaemonSets are to be evicted before the node
+// goes.
+func leaveFirst(v View, policy bool) bool {
+	for i := range v.Pods {
+		if daemonLeaves(&v.Pods[i], policy) {
+			return true
+		}
+	}
+	return false
+}
+
+// daemonLeaves tells whether a pod is a DaemonSet's that is evicted before its
+// node goes: as it says itself, else as the policy says.
+func daemonLeaves(q *Pod, policy bool) bool {
+	if q.Flags&model.FromDaemonSet == 0 || q.Flags&(model.Mirror|model.Finished) != 0 {
+		return false
+	}
+	switch q.Facts.Daemon {
+	case model.Yes:
+		return true
+	case model.No:
+		return false
+	}
+	return policy
+}
+
+// remove is the last step, once annotations on the node delay it no more.
+func remove(n *model.Node, d *model.Drain, now time.Time, p model.ScaleDownPolicy) ([]Step, time.Time) {
+	for key := range n.Object.Annotations {
+		if !strings.HasPrefix(key, model.PrefixDelayDeletion) {
+			continue
+		}
+		if until := emptied(d).Add(p.Drain.DelayTimeout); now.Before(until) {
+			return nil, until
+		}
+	}
+	why := "empty"
+	switch {
+	case d.Occupied:
+		why = "its pods have left"
+	case d.Unready:
+		why = "not ready, and empty"
+	}
+	return []Step{{Verb: model.Remove, Reason: model.Unneeded, Why: why, Unready: d.Unready}}, time.Time{}
+}
+
+// emptied is since when nothing but its annotations can have kept the node.
+func emptied(d *model.Drain) time.Time {
+	at := d.Since
+	for i := range d.Evictions {
+		if e := &d.Evictions[i]; e.Last.After(at) {
+			at = e.Last
+		}
+	}
+	return at
 }

@@ -1,307 +1,363 @@
 // Package scaledown decides which nodes go, and says for every other what
 // holds it.
 //
-// What flows in: a snapshot, and which nodes pending pods were placed on. What
-// flows out: nodes that nothing needs, those whose removal starts now, and a
-// verdict for each node that stays. Nodes that are not ready become unneeded as
-// others do, and wait longer.
+// What flows in: a snapshot, the world with all pending pods placed in it, which
+// nodes those were placed on, and what the budgets for disruptions still allow.
+// What flows out: nodes that nothing needs, all of which could go together, those
+// whose removal starts now, and a verdict for each node that stays.
 //
-// This is its first form: only nodes without pods of their own go. Nodes whose
-// pods could live elsewhere are kept with the verdict NotUnderutilized.
+//	eligible? → candidates, in order → can its pods live elsewhere? → unneeded
+//	unneeded → long enough, above every minimum, within the limits? → start
+//
+// A candidate that is accepted is committed to the world: its pods lie on other
+// nodes from then on, what its budgets allowed is used up, and a node that pods
+// were moved to stays. So the whole set is feasible at once; the limits on what
+// runs at a time only say which part of it starts now.
 //
 // Who may import it: decide.
 package scaledown
 
 import (
+	"cmp"
 	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
-	"github.com/plimsoll-dev/plimsoll/internal/model"
-	"github.com/plimsoll-dev/plimsoll/provider"
-)
+	"k8s.io/apimachinery/pkg/types"
 
-// AnnotationDisabled on a node keeps it.
-const AnnotationDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+)
 
 // Result is what was decided.
 type Result struct {
+	// Unneeded and Kept are in the order of the snapshot's nodes.
 	Unneeded []model.NodeVerdict
 	Kept     []model.NodeVerdict
 	// Start are the nodes whose removal begins now.
-	Start []model.NodeID
+	Start []Start
 	// Wake is the earliest instant at which time alone would change this.
 	Wake time.Time
+	// Resume is the first candidate that the steps did not suffice for, empty if
+	// they sufficed for all.
+	Resume string
 }
 
-// Plan decides on removals. Reserved are the nodes that pending pods were
-// placed on.
-//
-// Closed are the groups, by index, that something else is done to in the same
-// plan.
-func Plan(s *model.Snapshot, reserved map[model.NodeID]bool, policy model.Policy, closed map[int]model.Verdict) Result {
-	b := newBudget(s, policy, closed)
-	r := Result{Kept: make([]model.NodeVerdict, 0, len(s.Nodes))}
+// Start is a removal that begins now.
+type Start struct {
+	Node model.NodeID
+	// Known are the pods that are there: one that comes later stops it. It is empty
+	// for a node without pods of its own.
+	Known []types.UID
+	Why   string
+}
+
+// Input is what a decision on removals is made from.
+type Input struct {
+	Snapshot *model.Snapshot
+	Policy   model.Policy
+	// World has all pending pods and those of open drains in it; Reserved are the
+	// nodes that the former were placed on.
+	World    *schedsim.World
+	Reserved map[model.NodeID]bool
+	// Guests are the nodes on which pods of open drains have their room.
+	Guests map[model.NodeID]bool
+	// Growing are the groups, by index, that the same plan lets grow, or in which a
+	// growth is under way.
+	Growing map[int]bool
+	// Rules judge pods, and Budgets is what open drains leave of what may be
+	// disrupted; it is used up by what is accepted here.
+	Rules   *rules.Cluster
+	Budgets rules.Budgets
+	// Closed are the groups, by index, that something else is done to in the same
+	// plan.
+	Closed map[int]model.Verdict
+}
+
+// Plan decides on removals.
+func Plan(in Input) Result {
+	s := in.Snapshot
+	f := &finder{Input: in, verdicts: make([]model.NodeVerdict, len(s.Nodes)), unneeded: make([]bool, len(s.Nodes)), limits: newLimits(s, in.Policy.ScaleDown)}
+	// 1. Which nodes may go at all, as far as the node itself tells?
+	candidates := f.candidates()
+	// 2. Can the pods of each live elsewhere, together with those of all that were
+	// accepted before it?
+	f.accept(candidates)
+	// 3. Which of those that nothing needs begin to go?
+	return f.result(f.begin())
+}
+
+// finder finds unneeded nodes. It serves one Plan.
+type finder struct {
+	Input
+	limits   *limits
+	verdicts []model.NodeVerdict // by node
+	unneeded []bool
+	accepted []candidate
+	// spare are empty nodes that a minimum keeps: nothing needs them, unless pods
+	// are moved there.
+	spare  []candidate
+	resume string
+	wake   time.Time
+}
+
+// candidate is a node that may go as far as the node itself tells.
+type candidate struct {
+	node  model.NodeID
+	use   float64
+	since time.Time // when it was first found unneeded, zero if it was not
+	// moving are the pods that must find room elsewhere, and known all that keep
+	// the node; both are empty for an empty one.
+	moving []*model.Pod
+	known  []types.UID
+	// upcoming: some of its pods would go to nodes that are not ready yet.
+	upcoming bool
+}
+
+func (c *candidate) empty() bool { return len(c.known) == 0 }
+
+func (f *finder) keep(id model.NodeID, v model.Verdict) { f.verdicts[id].Verdict = v }
+
+// candidates lists the nodes that may go in the order in which they are tried:
+// empty ones; then those found unneeded before, the oldest first, so that what
+// was accepted in one cycle is in the next; then the least used. The search goes
+// on where the last one stopped.
+func (f *finder) candidates() []candidate {
+	s := f.Snapshot
+	var out []candidate
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind == model.Coming {
 			continue
 		}
-		v := model.NodeVerdict{Node: n.Name}
+		v := &f.verdicts[i]
+		v.Node = n.Name
 		if n.Group >= 0 {
 			v.Group = s.Groups[n.Group].ID
 		}
-		// 1. Is it needed?
-		if why := needed(n, reserved[model.NodeID(i)], policy.ScaleDown); why != nil {
+		id := model.NodeID(i)
+		if why := f.needed(id); why != nil {
 			v.Verdict = *why
-			r.Kept = append(r.Kept, v)
 			continue
 		}
-		// 2. It is not. May it go now?
-		since := n.Standing.UnneededSince
-		if since.IsZero() {
-			since = s.Now
+		c := candidate{node: id, since: n.Standing.UnneededSince}
+		if n.Occupants > 0 {
+			u := useOf(s, n, f.Policy.ScaleDown)
+			v.Use, c.use = u.share, u.share
+			if why := u.tooMuch(); why != nil {
+				v.Verdict = *why
+				continue
+			}
 		}
-		why := b.held(s, n, since)
-		if why == nil {
-			b.take(s, n)
-			r.Start = append(r.Start, model.NodeID(i))
-			why = &model.Verdict{Reason: model.Unneeded, Detail: empty(n)}
+		if why := f.judge(&c); why != nil {
+			v.Verdict = *why
+			continue
 		}
-		v.Verdict = *why
-		v.Since = since
-		r.Unneeded = append(r.Unneeded, v)
-		if !why.Until.IsZero() && (r.Wake.IsZero() || why.Until.Before(r.Wake)) {
-			r.Wake = why.Until
-		}
+		out = append(out, c)
 	}
-	return r
+	slices.SortStableFunc(out, func(a, b candidate) int {
+		return cmp.Or(compareBool(b.empty(), a.empty()), compareBool(!b.since.IsZero(), !a.since.IsZero()),
+			a.since.Compare(b.since), cmp.Compare(a.use, b.use))
+	})
+	return f.resumed(out)
 }
 
-// empty says what an unneeded node is.
-func empty(n *model.Node) string {
-	if n.Kind == model.Unready {
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// resumed lets the search begin, among those that were not found unneeded
+// before, with the candidate that the last one had no steps for.
+func (f *finder) resumed(list []candidate) []candidate {
+	first := slices.IndexFunc(list, func(c candidate) bool { return !c.empty() && c.since.IsZero() })
+	at := slices.IndexFunc(list, func(c candidate) bool { return f.Snapshot.Nodes[c.node].Name == f.Snapshot.Resume })
+	if first < 0 || at <= first {
+		return list
+	}
+	return slices.Concat(list[:first], list[at:], list[first:at])
+}
+
+// judge asks the rules about the pods of a node. A nil verdict means that each
+// may be moved, or ends with the node, or by itself.
+func (f *finder) judge(c *candidate) *model.Verdict {
+	n := &f.Snapshot.Nodes[c.node]
+	for i := range n.Bound {
+		p := &n.Bound[i]
+		a := f.Rules.Judge(p)
+		switch a.Kind {
+		case rules.Blocks:
+			return &a.Verdict
+		case rules.Moves:
+			c.moving = append(c.moving, p)
+			c.known = append(c.known, p.UID)
+		case rules.Ends:
+			if n.Kind == model.Unready {
+				continue // nobody is there to end it
+			}
+			most := f.Policy.ScaleDown.Drain.MaxGrace + rules.OverdueAfter
+			if a.Until.After(f.Snapshot.Now.Add(most)) {
+				return &model.Verdict{Reason: model.PodEnding, Detail: fmt.Sprintf("pod %s is being deleted and has %s left", p.Name, a.Until.Sub(f.Snapshot.Now).Round(time.Second)),
+					Until: a.Until.Add(-most), Fix: "its end"}
+			}
+			f.wakeAt(a.Until)
+			c.known = append(c.known, p.UID)
+		}
+	}
+	if n.Nominated > 0 {
+		return &model.Verdict{Reason: model.Reserved, Detail: fmt.Sprintf("%d pods are nominated to it", n.Nominated), Fix: "they are bound"}
+	}
+	return nil
+}
+
+// accept goes through the candidates and commits each that can go.
+func (f *finder) accept(list []candidate) {
+	m := newMover(f, list)
+	for i := range list {
+		c := &list[i]
+		g := &f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group]
+		if g.AllOrNothing {
+			continue // all of them at once, below
+		}
+		if !m.enough {
+			f.postpone(c)
+			continue
+		}
+		if why := f.limits.room(c.node); why != nil {
+			if f.keep(c.node, *why); c.empty() {
+				f.spare = append(f.spare, *c)
+			}
+			continue
+		}
+		first := m.untried
+		why := m.move(c)
+		if !m.enough {
+			f.postpone(c)
+			if m.resume = f.Snapshot.Nodes[c.node].Name; first && i+1 < len(list) {
+				// All steps were not enough for it: the others are not to wait for it.
+				m.resume = f.Snapshot.Nodes[list[i+1].node].Name
+			}
+			continue
+		}
+		if why != nil {
+			f.keep(c.node, *why)
+			continue
+		}
+		f.take(c)
+	}
+	f.acceptWhole(m, list)
+	f.resume = m.resume
+	for i := range f.spare {
+		c := &f.spare[i]
+		if m.guests[c.node] {
+			f.keep(c.node, *movedThere())
+			continue
+		}
+		f.unneeded[c.node] = true
+		f.verdicts[c.node].Since = f.since(c)
+	}
+}
+
+// take counts a candidate among the unneeded.
+func (f *finder) take(c *candidate) {
+	f.unneeded[c.node] = true
+	f.accepted = append(f.accepted, *c)
+	f.limits.take(c.node)
+}
+
+// postpone says of a candidate that this cycle did not get to it.
+func (f *finder) postpone(c *candidate) {
+	f.keep(c.node, model.Verdict{Reason: model.StepBudget, Detail: fmt.Sprintf("%d steps were not enough for it", f.Policy.ScaleDown.StepLimit),
+		Fix: "the next cycles, or a higher --scale-down-step-limit"})
+}
+
+// begin starts the removal of unneeded nodes, in the order in which they were
+// accepted, as far as the limits allow.
+func (f *finder) begin() []Start {
+	b := newStarts(f.Snapshot, f.Policy, f.Closed, f.Growing)
+	var out []Start
+	for i := range f.accepted {
+		c := &f.accepted[i]
+		if f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group].AllOrNothing {
+			continue
+		}
+		out = f.settle(b, c, b.held(c, f.since(c)), out)
+	}
+	return f.beginWhole(b, out)
+}
+
+// since is when a candidate was first found unneeded: now, if it was not before.
+func (f *finder) since(c *candidate) time.Time {
+	if c.since.IsZero() {
+		return f.Snapshot.Now
+	}
+	return c.since
+}
+
+// settle says of an unneeded node what holds it, or lets its removal begin.
+func (f *finder) settle(b *starts, c *candidate, why *model.Verdict, begun []Start) []Start {
+	n, since := &f.Snapshot.Nodes[c.node], f.since(c)
+	if why == nil {
+		b.take(c)
+		text := "empty"
+		if !c.empty() {
+			text = what(n, c)
+		}
+		begun = append(begun, Start{Node: c.node, Known: c.known, Why: text + ", since " + since.UTC().Format(time.TimeOnly)})
+		why = &model.Verdict{Reason: model.Unneeded, Detail: what(n, c)}
+	}
+	v := &f.verdicts[c.node]
+	v.Verdict, v.Since = *why, since
+	f.wakeAt(why.Until)
+	return begun
+}
+
+// what says what an unneeded node is.
+func what(n *model.Node, c *candidate) string {
+	switch {
+	case n.Kind == model.Unready && c.empty():
 		return "not ready, and empty"
+	case n.Kind == model.Unready:
+		return fmt.Sprintf("not ready, and its %d pods have room elsewhere", len(c.moving))
+	case c.empty():
+		return "empty"
 	}
-	return "empty"
+	return fmt.Sprintf("%s used, and its %d pods have room elsewhere", percent(c.use), len(c.moving))
 }
 
-// unready says what keeps a node that is not ready from being unneeded for that;
-// nil if nothing does.
-func unready(n *model.Node, p model.ScaleDownPolicy) *model.Verdict {
-	switch {
-	case n.State != model.StateUnready && n.State != model.StateNeverStarted:
-		return &model.Verdict{Reason: model.NotReady, Detail: string(n.State)}
-	case !p.UnreadyEnabled:
-		return &model.Verdict{Reason: model.NotReady, Detail: model.UnreadyWhy(n.Object), Fix: "--scale-down-unready-enabled"}
+func (f *finder) wakeAt(t time.Time) {
+	if !t.IsZero() && (f.wake.IsZero() || t.Before(f.wake)) {
+		f.wake = t
 	}
-	return nil
 }
 
-// needed says what a node is kept for, nil if for nothing.
-func needed(n *model.Node, reserved bool, p model.ScaleDownPolicy) *model.Verdict {
-	switch {
-	case n.Unknown:
-		return &model.Verdict{Reason: model.NodeWithoutKnownInstance, Detail: "it is younger than the last read of the cloud", Fix: "the next read"}
-	case n.Group < 0:
-		return &model.Verdict{Reason: model.NotAutoscaled, Detail: "no node group has it"}
-	case n.Kind == model.Leaving:
-		return &model.Verdict{Reason: model.CurrentlyBeingDeleted}
-	case n.Kind == model.Booting:
-		return &model.Verdict{Reason: model.NotReady, Detail: n.Kind.String(), Until: n.BootsUntil}
-	case n.Standing.AwaitVersion != "":
-		return &model.Verdict{Reason: model.ResourceVersionNotYetSeen}
-	}
-	if n.Kind == model.Unready {
-		if v := unready(n, p); v != nil {
-			return v
-		}
-	}
-	if n.Occupants > 0 {
-		return &model.Verdict{Reason: model.NotEmpty, Detail: strconv.Itoa(n.Occupants) + " pods, " + n.FirstOccupant + " among them", Fix: "it has no pods of its own"}
-	}
-	if reserved {
-		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there", Fix: "they are bound elsewhere"}
-	}
-	if n.Object.Annotations[AnnotationDisabled] == "true" {
-		return &model.Verdict{Reason: model.ScaleDownDisabled, Fix: "without the annotation " + AnnotationDisabled}
-	}
-	if n.InstanceHold != "" {
-		return &model.Verdict{Reason: model.InstanceHeld, Detail: n.InstanceHold}
-	}
-	return nil
-}
+// pace is how soon a search that ran out of steps goes on.
+const pace = 10 * time.Second
 
-// budget is what removals may still use. It is counted down as they are
-// decided, so that the limits hold for all of them together.
-type budget struct {
-	policy   model.Policy
-	closed   map[int]model.Verdict
-	groups   []int
-	pools    map[provider.PoolID]int
-	parallel int
-	cores    int64 // thousandths above the minimum
-	memory   int64
-	cooldown *model.Verdict
-	stale    *model.Verdict
-}
-
-func newBudget(s *model.Snapshot, policy model.Policy, closed map[int]model.Verdict) *budget {
-	p := policy.ScaleDown
-	b := &budget{policy: policy, closed: closed, groups: make([]int, len(s.Groups)), pools: map[provider.PoolID]int{}, parallel: p.MaxParallelism}
-	for _, pool := range s.Pools {
-		b.pools[pool.ID] = -pool.Min
-	}
-	for i := range s.Groups {
-		b.groups[i] = s.Groups[i].Expected - s.Groups[i].Min
-		if _, ok := b.pools[s.Groups[i].Pool]; ok {
-			b.pools[s.Groups[i].Pool] += s.Groups[i].Expected
-		}
-	}
-	b.cores, b.memory = -p.MinCoresTotal*1000, -p.MinMemoryTotal
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if n.Kind == model.Leaving {
-			if n.Standing.Drain != nil {
-				b.parallel--
-			}
-			b.leave(s, n)
-			continue
-		}
-		c := s.Contents.Shapes[n.Shape].Capacity
-		b.cores += c.MilliCPU
-		b.memory += c.Memory
-	}
-	b.cooldown = cooldown(s, p)
-	if policy.Stale(s) {
-		b.stale = &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf, Detail: s.InventoryErr, Fix: "the cloud answers again"}
-	}
-	return b
-}
-
-// leave counts a node that is on its way out against its group's minimum,
-// while the target still has it.
-func (b *budget) leave(s *model.Snapshot, n *model.Node) {
-	if d := n.Standing.Drain; n.Group < 0 || (d != nil && d.Stage == model.Removed) {
-		return
-	}
-	g := &s.Groups[n.Group]
-	for i := range g.Instances {
-		if in := &g.Instances[i]; in.ID == n.Instance && (in.State != provider.Deleting || removing(n)) {
-			b.groups[n.Group]--
-			if _, ok := b.pools[g.Pool]; ok {
-				b.pools[g.Pool]--
+func (f *finder) result(start []Start) Result {
+	r := Result{Start: start, Resume: f.resume, Kept: make([]model.NodeVerdict, 0, len(f.verdicts))}
+	for i := range f.verdicts {
+		v := &f.verdicts[i]
+		switch {
+		case v.Node == "":
+		case f.unneeded[i]:
+			r.Unneeded = append(r.Unneeded, *v)
+		default:
+			r.Kept = append(r.Kept, *v)
+			if v.Reason != model.NotReady { // the start of a node has its own timer
+				f.wakeAt(v.Until)
 			}
 		}
 	}
-}
-
-// removing tells whether our removal of the node is under way: until it has ended
-// the target still counts it, whatever the cloud shows.
-func removing(n *model.Node) bool {
-	return n.Standing.Drain != nil && n.Standing.Drain.Stage == model.Removing
-}
-
-func cooldown(s *model.Snapshot, p model.ScaleDownPolicy) *model.Verdict {
-	if !p.Enabled {
-		return &model.Verdict{Reason: model.ScaleDownOff, Fix: "--scale-down-enabled"}
+	if f.resume != "" {
+		f.wakeAt(f.Snapshot.Now.Add(pace))
 	}
-	for _, c := range []struct {
-		what  string
-		since time.Time
-		delay time.Duration
-	}{
-		{"growth", s.LastGrowth, p.DelayAfterAdd},
-		{"removal", s.LastRemoval, p.DelayAfterDelete},
-		{"failed removal", s.LastFailure, p.DelayAfterFailure},
-	} {
-		if until := c.since.Add(c.delay); !c.since.IsZero() && until.After(s.Now) {
-			return &model.Verdict{Reason: model.Cooldown, Detail: fmt.Sprintf("%s after the last %s", c.delay, c.what), Until: until}
-		}
-	}
-	return nil
-}
-
-// held says what keeps an unneeded node for now, nil if nothing does.
-func (b *budget) held(s *model.Snapshot, n *model.Node, since time.Time) *model.Verdict {
-	g := &s.Groups[n.Group]
-	since, wait := b.clock(g, n, since)
-	if b.stale != nil {
-		return b.stale
-	}
-	if b.cooldown != nil && b.cooldown.Reason == model.ScaleDownOff {
-		return b.cooldown
-	}
-	if until := since.Add(wait); until.After(s.Now) {
-		return &model.Verdict{Reason: model.NotUnneededLongEnough, Detail: fmt.Sprintf("%s of %s", s.Now.Sub(since).Round(time.Second), wait), Until: until}
-	}
-	if b.cooldown != nil {
-		return b.cooldown
-	}
-	if v, ok := b.closed[n.Group]; ok {
-		return &v
-	}
-	if over := g.ReadyNodes + g.BootingNodes + g.UnreadyNodes - g.Expected; n.Kind == model.Unready && over > 0 {
-		return &model.Verdict{Reason: model.TargetNotReached, Detail: fmt.Sprintf("its group wants %d nodes, and has %d more", g.Expected, over), Fix: "they go"}
-	}
-	if n.Kind == model.Unready && (g.Missing > 0 || g.ComingNodes > 0) {
-		return &model.Verdict{Reason: model.TargetNotReached, Detail: fmt.Sprintf("its group wants %d nodes, and %d are missing", g.Expected, max(g.Missing, g.ComingNodes)),
-			Fix: "they arrive, or are given up"}
-	}
-	if g.Err != nil {
-		return &model.Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error(), Fix: "the group can be read again"}
-	}
-	for _, h := range g.Holds {
-		if h.Op == provider.OpRemove && (h.Until.IsZero() || h.Until.After(s.Now)) {
-			return &model.Verdict{Reason: model.GroupHeld, Detail: h.Reason + ": " + h.Message, Since: h.Since, Until: h.Until}
-		}
-	}
-	if g.AllOrNothing {
-		return &model.Verdict{Reason: model.AllOrNothing, Detail: "the group goes as a whole or not at all"}
-	}
-	if b.groups[n.Group] <= 0 {
-		return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("min %d", g.Min), Fix: "a lower minimum"}
-	}
-	if left, ok := b.pools[g.Pool]; ok && left <= 0 {
-		return &model.Verdict{Reason: model.PoolAtMin, Detail: fmt.Sprintf("pool %s", g.Pool), Fix: "a lower minimum of the pool"}
-	}
-	c := s.Contents.Shapes[n.Shape].Capacity
-	if b.cores < c.MilliCPU || b.memory < c.Memory {
-		return &model.Verdict{Reason: model.MinimalResourceLimit, Detail: fmt.Sprintf("the cluster would have less than --cores-total's %d or --memory-total's minimum", b.policy.ScaleDown.MinCoresTotal)}
-	}
-	if b.parallel <= 0 {
-		return &model.Verdict{Reason: model.MaxParallelismReached, Detail: fmt.Sprintf("%d at a time", b.policy.ScaleDown.MaxParallelism), Fix: "a removal's end"}
-	}
-	return nil
-}
-
-// clock is since when an unneeded node's time runs, and how long it must. That
-// of a node that is not ready begins when it stopped to be.
-func (b *budget) clock(g *model.Group, n *model.Node, since time.Time) (time.Time, time.Duration) {
-	if n.Kind == model.Unready {
-		wait := b.policy.ScaleDown.UnreadyTime
-		if t := g.Options.ScaleDownUnreadyTime; t != nil {
-			wait = *t
-		}
-		if t := model.UnreadySince(n.Object); t.After(since) {
-			since = t
-		}
-		return since, wait
-	}
-	wait := b.policy.ScaleDown.UnneededTime
-	if t := g.Options.ScaleDownUnneededTime; t != nil {
-		wait = *t
-	}
-	return since, wait
-}
-
-func (b *budget) take(s *model.Snapshot, n *model.Node) {
-	b.groups[n.Group]--
-	if _, ok := b.pools[s.Groups[n.Group].Pool]; ok {
-		b.pools[s.Groups[n.Group].Pool]--
-	}
-	c := s.Contents.Shapes[n.Shape].Capacity
-	b.cores -= c.MilliCPU
-	b.memory -= c.Memory
-	b.parallel--
+	r.Wake = f.wake
+	return r
 }

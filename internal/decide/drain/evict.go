@@ -1,0 +1,231 @@
+package drain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+const (
+	// again is how long a refused eviction rests.
+	again = 10 * time.Second
+	// lapse is how long the API server's yes may take to show on the pod. One that
+	// shows nothing by then is asked for anew.
+	lapse = time.Minute
+)
+
+// evicting is the step of a node that is cordoned: evictions, level by level;
+// then pods of DaemonSets; then Remove.
+func evicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.ScaleDownPolicy) (steps []Step, wake time.Time) {
+	// 1. A pod that came for an evicted one must not wait for long.
+	if v.Replacement != "" {
+		until := v.ReplacementSince.Add(p.Drain.ReplacementTime)
+		if !now.Before(until) {
+			return giveBack(model.ReplacementWaits, fmt.Sprintf("pod %s, which came for an evicted one, has had no node for %s", v.Replacement, now.Sub(v.ReplacementSince).Round(time.Second))), time.Time{}
+		}
+		wake = until
+	}
+	// 2. The pods of the lowest level that is not empty.
+	e := evictor{drain: d, now: now, policy: p.Drain, wake: wake, slots: v.Slots}
+	if v.Barred != nil || v.Unsure {
+		e.slots = 0
+		e.wakeAt(now.Add(pace))
+	}
+	left := e.level(v.Pods)
+	if len(left) > 0 {
+		for _, q := range left {
+			if why := e.ask(q); why != nil {
+				return giveBack(why.Reason, why.Detail), time.Time{}
+			}
+		}
+		return e.steps, e.wake
+	}
+	// 3. Pods of DaemonSets leave last, and none of them keeps the node for long.
+	policy := p.Drain.EvictDaemons
+	if !d.Occupied {
+		policy = p.Drain.EvictDaemonsEmpty
+	}
+	waits := false
+	for i := range v.Pods {
+		if q := &v.Pods[i]; daemonLeaves(q, policy) {
+			waits = e.daemon(q) || waits
+		}
+	}
+	if waits {
+		return e.steps, e.wake
+	}
+	// 4. Whoever was evicted has a node again.
+	if v.Missing {
+		e.wakeAt(now.Add(time.Second))
+	}
+	if v.Missing || v.Replacement != "" || v.Barred != nil || v.Unsure {
+		return nil, e.wake
+	}
+	return remove(n, d, now, p)
+}
+
+// evictor gathers the evictions of one node.
+type evictor struct {
+	drain  *model.Drain
+	now    time.Time
+	policy model.DrainPolicy
+	slots  int // how many more may be asked for now
+	steps  []Step
+	wake   time.Time
+}
+
+// level lists the pods that leave now, in the order of their priorities: all that
+// are to be moved or are ending, or, where levels are set, the lowest level of
+// those. A level begins when the one below it has left.
+func (e *evictor) level(pods []Pod) []*Pod {
+	var left []*Pod
+	for i := range pods {
+		// On a node that is not ready nobody is there to end a pod.
+		if k := pods[i].Answer.Kind; k == rules.Moves || (k == rules.Ends && !e.drain.Unready) {
+			left = append(left, &pods[i])
+		}
+	}
+	slices.SortStableFunc(left, func(a, b *Pod) int { return cmp.Compare(a.Priority, b.Priority) })
+	if len(e.policy.Levels) == 0 || len(left) == 0 {
+		return left
+	}
+	lowest := e.levelOf(left[0].Priority)
+	if i := slices.IndexFunc(left, func(q *Pod) bool { return e.levelOf(q.Priority) != lowest }); i > 0 {
+		left = left[:i]
+	}
+	return left
+}
+
+// levelOf is the level of a priority: the highest that it reaches, the lowest for
+// one that reaches none.
+func (e *evictor) levelOf(priority int32) int {
+	at := 0
+	for i, l := range e.policy.Levels {
+		if priority >= l.Priority {
+			at = i
+		}
+	}
+	return at
+}
+
+// grace is how long a pod may take to end: as long as it says, and no longer than
+// the policy lets it.
+func (e *evictor) grace(q *Pod) time.Duration { return min(q.Facts.Grace, e.most(q)) }
+
+func (e *evictor) most(q *Pod) time.Duration {
+	if len(e.policy.Levels) > 0 {
+		return e.policy.Levels[e.levelOf(q.Priority)].Grace
+	}
+	return e.policy.MaxGrace
+}
+
+// ask evicts one pod, waits for it, or says why the node is given back: its
+// eviction was refused for too long.
+func (e *evictor) ask(q *Pod) *model.Verdict {
+	if q.Answer.Kind == rules.Ends {
+		e.wakeAt(q.Answer.Until)
+		if late := e.tooLate(q); late != nil {
+			return late
+		}
+		return nil
+	}
+	was := e.eviction(q)
+	switch {
+	case was == nil:
+		e.evict(q)
+		return nil
+	case was.Busy:
+		return nil // its slot is taken already
+	case was.Granted:
+		if at := was.Last.Add(lapse); e.now.Before(at) {
+			e.wakeAt(at)
+		} else {
+			e.evict(q)
+		}
+		return nil
+	}
+	if until := was.First.Add(e.policy.EvictionTime); !e.now.Before(until) {
+		return &model.Verdict{Reason: model.EvictionRefused, Detail: fmt.Sprintf("pod %s could not be evicted for %s: %s", q.Name, e.policy.EvictionTime, was.Why)}
+	} else if at := was.Last.Add(again); e.now.Before(at) {
+		e.wakeAt(at)
+		e.wakeAt(until)
+		return nil
+	}
+	e.evict(q)
+	return nil
+}
+
+// tooLate says that a pod which somebody else deletes may take longer to end than
+// an evicted one may.
+func (e *evictor) tooLate(q *Pod) *model.Verdict {
+	most := e.most(q) + rules.OverdueAfter
+	if q.Answer.Until.IsZero() || !q.Answer.Until.After(e.now.Add(most)) || e.eviction(q) != nil {
+		return nil
+	}
+	return &model.Verdict{Reason: model.PodEnding, Detail: fmt.Sprintf("pod %s is being deleted and has %s left", q.Name, q.Answer.Until.Sub(e.now).Round(time.Second))}
+}
+
+// daemon evicts a pod of a DaemonSet, once, and tells whether to wait for it. A
+// refusal is not held against the node: the pod would end with it anyway.
+func (e *evictor) daemon(q *Pod) (waits bool) {
+	was := e.eviction(q)
+	switch {
+	case q.Flags&model.Terminating != 0:
+		over := time.Unix(q.Ends, 0).Add(rules.OverdueAfter)
+		if !e.now.Before(over) {
+			return false
+		}
+		e.wakeAt(over)
+		return true
+	case was == nil && e.hadOne(q):
+		return false // it came back, and would each time
+	case was == nil:
+		e.evict(q)
+		return true
+	case was.Busy:
+		return true
+	case was.Granted:
+		at := was.Last.Add(again)
+		e.wakeAt(at)
+		return e.now.Before(at)
+	}
+	return false
+}
+
+func (e *evictor) eviction(q *Pod) *model.Eviction {
+	for i := range e.drain.Evictions {
+		if x := &e.drain.Evictions[i]; x.UID == q.UID {
+			return x
+		}
+	}
+	return nil
+}
+
+// hadOne tells whether another pod of the same controller was evicted.
+func (e *evictor) hadOne(q *Pod) bool {
+	return slices.ContainsFunc(e.drain.Evictions, func(x model.Eviction) bool { return x.Owner == q.Owner && x.UID != q.UID })
+}
+
+// evict asks for one pod's end, if so many may be under way. The API server is
+// asked for no more at a time than are answered at once, so that none waits in a
+// queue when the node is given back.
+func (e *evictor) evict(q *Pod) {
+	if e.slots <= 0 {
+		e.wakeAt(e.now.Add(time.Second))
+		return
+	}
+	e.slots--
+	e.steps = append(e.steps, Step{
+		Verb: model.Evict, Reason: model.Unneeded, Why: "its node goes", Pod: q.Name, PodUID: q.UID, Grace: e.grace(q), Unready: e.drain.Unready,
+	})
+}
+
+func (e *evictor) wakeAt(t time.Time) {
+	if t.After(e.now) && (e.wake.IsZero() || t.Before(e.wake)) {
+		e.wake = t
+	}
+}

@@ -1,0 +1,90 @@
+package rules
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Budgets is how many evictions each budget still allows, by its index in the
+// snapshot.
+type Budgets []int
+
+// Clone copies, so that one candidate can be tried without the others noticing.
+func (b Budgets) Clone() Budgets { return slices.Clone(b) }
+
+// Budgets is what each budget allows now.
+func (c *Cluster) Budgets() Budgets {
+	left := make(Budgets, len(c.snap.Budgets))
+	for i := range left {
+		left[i] = max(0, c.snap.Budgets[i].Allowed)
+	}
+	return left
+}
+
+// Take counts a pod that moves against the budget that covers it. If that allows
+// no more, the verdict says so, and nothing is taken. A pod that several budgets
+// cover never moves, however much they allow: the Eviction API refuses it.
+func (c *Cluster) Take(p *model.Pod, left Budgets) *model.Verdict {
+	covering := c.Covering(p)
+	switch {
+	case len(covering) == 0:
+		return nil
+	case len(covering) > 1:
+		return &model.Verdict{
+			Reason: model.NotEnoughPdb,
+			Detail: c.name(p) + ": the API server refuses to evict a pod that " + strconv.Itoa(len(covering)) + " budgets cover: " + c.names(covering),
+			Fix:    "selectors of which one covers the pod",
+		}
+	case left[covering[0]] > 0:
+		left[covering[0]]--
+		return nil
+	}
+	b := &c.snap.Budgets[covering[0]]
+	detail := c.name(p) + ": budget " + c.names(covering) + " allows no eviction now"
+	if b.Allowed > 0 {
+		detail = c.name(p) + ": budget " + c.names(covering) + " allows " + strconv.Itoa(b.Allowed) + " now, and other pods that move take all of it"
+	}
+	if b.Detail != "" {
+		detail += " (" + b.Detail + ")"
+	}
+	return &model.Verdict{Reason: model.NotEnoughPdb, Detail: detail, Fix: "more healthy pods, or a budget that allows more"}
+}
+
+// names names budgets, with their namespace.
+func (c *Cluster) names(budgets []int) string {
+	names := make([]string, len(budgets))
+	for i, b := range budgets {
+		names[i] = c.snap.Budgets[b].Namespace + "/" + c.snap.Budgets[b].Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Covering are the budgets that cover a pod, by index, sorted. They must not be
+// changed.
+func (c *Cluster) Covering(p *model.Pod) []int {
+	home := c.homes[p.Spec]
+	if home == nil {
+		home = c.home(p.Spec)
+	}
+	if home == free {
+		return nil
+	}
+	covering, ok := home.known[p.Labels]
+	if !ok {
+		covering = home.covering(c.snap.Budgets, c.snap.Contents.Labels[p.Labels].Labels)
+		home.known[p.Labels] = covering
+	}
+	return covering
+}
+
+func (c *Cluster) home(id model.SpecID) *namespace {
+	home, ok := c.budgets[c.snap.Contents.Specs[id].Pod.Namespace]
+	if !ok {
+		home = free
+	}
+	c.homes[id] = home
+	return home
+}

@@ -1,0 +1,6 @@
+package rules
+
+import "github.com/plimsoll-dev/plimsoll/internal/model"
+
+// finished: a pod that has succeeded or failed runs nothing any more.
+var finished = rule{name: "Finished", flags: model.Finished, answer: stays}

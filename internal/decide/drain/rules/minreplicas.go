@@ -1,0 +1,30 @@
+package rules
+
+import (
+	"strconv"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// minReplicas: a controller with few pods would miss this one too much. It holds
+// whatever the pod says of its eviction.
+var minReplicas = rule{
+	name: "MinReplicas",
+	facts: func(c *Cluster, f *model.Facts) bool {
+		return c.drain.SkipCustom && c.drain.MinReplicas > 0 && f.Controller != ""
+	},
+	answer: func(c *Cluster, p *model.Pod) (Answer, bool) {
+		if p.Owner == "" {
+			return Answer{}, false
+		}
+		n := c.Replicas(p.Owner)
+		if n >= c.drain.MinReplicas {
+			return Answer{}, false
+		}
+		return c.blocks(p, model.Verdict{
+			Reason: model.MinReplicasReached,
+			Detail: "pods of its " + c.facts(p.Facts).Controller + " " + strconv.Itoa(n) + " < " + strconv.Itoa(c.drain.MinReplicas),
+			Fix:    "more replicas, or a lower --min-replica-count",
+		})
+	},
+}

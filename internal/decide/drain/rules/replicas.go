@@ -1,0 +1,38 @@
+package rules
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Replicas is how many pods of a controller there are that have neither ended
+// nor are being deleted, with those that wait for a node. A pod that room is kept
+// for, or that a scheduling gate holds, is not in it: fewer are counted rather
+// than more. All are counted when the first is asked for.
+func (c *Cluster) Replicas(owner types.UID) int {
+	if c.replicas == nil {
+		c.replicas = replicasOf(c.snap)
+	}
+	return c.replicas[owner]
+}
+
+func replicasOf(s *model.Snapshot) map[types.UID]int {
+	of := map[types.UID]int{}
+	count := func(p *model.Pod) {
+		if p.Owner != "" && p.Flags&(model.Finished|model.Terminating) == 0 {
+			of[p.Owner]++
+		}
+	}
+	for i := range s.Nodes {
+		for j := range s.Nodes[i].Bound {
+			count(&s.Nodes[i].Bound[j])
+		}
+	}
+	for i := range s.Pending {
+		for _, p := range s.Pending[i].Pods {
+			count(p)
+		}
+	}
+	return of
+}

@@ -1,0 +1,47 @@
+package rules
+
+import "github.com/plimsoll-dev/plimsoll/internal/model"
+
+// replicated: a pod that nothing makes anew would be gone for good. Of other
+// people's controllers nobody knows whether they do; an operator may say so.
+var replicated = rule{
+	name: "Replicated",
+	facts: func(c *Cluster, f *model.Facts) bool {
+		return f.Controller == "" || c.drain.SkipCustom && !makesAnew(f)
+	},
+	answer: func(c *Cluster, p *model.Pod) (Answer, bool) {
+		f := c.facts(p.Facts)
+		if f.Controller == "" {
+			return c.blocks(p, model.Verdict{
+				Reason: model.NotReplicated,
+				Detail: "no controller would make it anew",
+				Fix:    "a controller, or the annotation " + annotationSafeToEvict + "=true",
+			})
+		}
+		kind := f.Controller
+		if f.Group != "" {
+			kind += "." + f.Group
+		}
+		return c.blocks(p, model.Verdict{
+			Reason: model.NotReplicated,
+			Detail: "its controller is a " + kind + ", which is not known to make it anew",
+			Fix:    "--skip-nodes-with-custom-controller-pods=false, or the annotation " + annotationSafeToEvict + "=true",
+		})
+	},
+}
+
+// makesAnew tells whether a controller is of a kind that replaces its pods.
+// DaemonSets do, too, but not elsewhere, and have a rule of their own.
+func makesAnew(f *model.Facts) bool {
+	switch f.Controller {
+	case "ReplicationController":
+		return f.Group == ""
+	case "Job":
+		return f.Group == "batch"
+	case "ReplicaSet":
+		return f.Group == "apps" || f.Group == "extensions"
+	case "StatefulSet":
+		return f.Group == "apps"
+	}
+	return false
+}

@@ -1,0 +1,265 @@
+package rules_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// row is one fact changed in the plain scene, or in the row's own, and what the
+// rules say of it.
+type row struct {
+	name   string
+	change func(*scene)
+	kind   rules.Kind
+	rule   string
+	reason model.Reason
+	detail string // all of it
+	until  time.Time
+}
+
+func at(base, change func(*scene)) func(*scene) {
+	return func(s *scene) { base(s); change(s) }
+}
+
+func few(s *scene) {
+	s.policy.ScaleDown.Drain.MinReplicas = 3
+	s.others = []model.Flags{0}
+}
+
+func dns(s *scene) { s.namespace, s.pod.Name = "kube-system", "dns-1" }
+
+func flag(f model.Flags) func(*scene) { return func(s *scene) { s.pod.Flags |= f } }
+
+func safe(word model.SafeToEvict) func(*scene) { return func(s *scene) { s.facts.Safe = word } }
+
+func controller(kind, group string) func(*scene) {
+	return func(s *scene) { s.facts.Controller, s.facts.Group = kind, group }
+}
+
+func ends(after time.Duration) func(*scene) {
+	return func(s *scene) { s.pod.Flags |= model.Terminating; s.pod.Ends = now.Add(after).Unix() }
+}
+
+func nothing(*scene) {}
+
+var table = []row{
+	{name: "plain", change: nothing, kind: rules.Moves},
+	{name: "refused once, gated once", change: flag(model.Refused | model.Gated), kind: rules.Moves},
+
+	{name: "static pod", change: flag(model.Mirror), kind: rules.Stays, rule: "Mirror"},
+	{name: "finished", change: flag(model.Finished), kind: rules.Stays, rule: "Finished"},
+	{name: "of a DaemonSet", change: flag(model.FromDaemonSet), kind: rules.Stays, rule: "DaemonSet"},
+
+	{name: "priority below the cutoff", change: func(s *scene) { s.priority = -11 }, kind: rules.Stays, rule: "Expendable"},
+	{name: "priority at the cutoff", change: func(s *scene) { s.priority = -10 }, kind: rules.Moves},
+
+	{name: "terminating, has time", change: ends(time.Minute), kind: rules.Ends, rule: "Terminating", until: now.Add(90 * time.Second)},
+	{name: "terminating, its time just over", change: ends(-29 * time.Second), kind: rules.Ends, rule: "Terminating", until: now.Add(time.Second)},
+	{name: "terminating, half a minute late", change: ends(-30 * time.Second), kind: rules.Stays, rule: "Terminating"},
+	{name: "terminating for long", change: ends(-time.Hour), kind: rules.Stays, rule: "Terminating"},
+	{name: "terminating, nobody knows until when", change: flag(model.Terminating), kind: rules.Ends, rule: "Terminating"},
+
+	{name: "few replicas", change: few, kind: rules.Blocks, rule: "MinReplicas", reason: model.MinReplicasReached, detail: "web/shop-1: pods of its ReplicaSet 2 < 3"},
+	{name: "few replicas, and one finished", change: at(few, func(s *scene) { s.others = append(s.others, model.Finished) }), kind: rules.Blocks, rule: "MinReplicas",
+		reason: model.MinReplicasReached, detail: "web/shop-1: pods of its ReplicaSet 2 < 3"},
+	{name: "few replicas, and one terminating", change: at(few, func(s *scene) { s.others = append(s.others, model.Terminating) }), kind: rules.Blocks, rule: "MinReplicas",
+		reason: model.MinReplicasReached, detail: "web/shop-1: pods of its ReplicaSet 2 < 3"},
+	{name: "few replicas, and safe to evict", change: at(few, safe(model.EvictYes)), kind: rules.Blocks, rule: "MinReplicas",
+		reason: model.MinReplicasReached, detail: "web/shop-1: pods of its ReplicaSet 2 < 3"},
+	{name: "just enough replicas", change: at(few, func(s *scene) { s.others = append(s.others, 0) }), kind: rules.Moves},
+	{name: "just enough replicas, one without a node", change: at(few, func(s *scene) { s.waiting = []model.Flags{0} }), kind: rules.Moves},
+	{name: "few replicas, no minimum", change: at(few, func(s *scene) { s.policy.ScaleDown.Drain.MinReplicas = 0 }), kind: rules.Moves},
+	{name: "few replicas, any controller will do", change: at(few, func(s *scene) { s.policy.ScaleDown.Drain.SkipCustom = false }), kind: rules.Moves},
+	{name: "few replicas, no controller", change: at(few, func(s *scene) { s.facts.Controller, s.facts.Group, s.pod.Owner = "", "", "" }), kind: rules.Blocks, rule: "Replicated",
+		reason: model.NotReplicated, detail: "web/shop-1: no controller would make it anew"},
+	{name: "few replicas, controller unnamed", change: at(few, func(s *scene) { s.pod.Owner = "" }), kind: rules.Moves},
+
+	{name: "safe to evict", change: safe(model.EvictYes), kind: rules.Moves, rule: "SafeToEvict"},
+	{name: "on completion", change: safe(model.EvictOnCompletion), kind: rules.Blocks, rule: "OnCompletion", reason: model.BlockedByOnCompletionPod,
+		detail: "web/shop-1: it is annotated cluster-autoscaler.kubernetes.io/safe-to-evict=on-completion"},
+
+	{name: "no controller", change: controller("", ""), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated, detail: "web/shop-1: no controller would make it anew"},
+	{name: "no controller, any will do", change: at(controller("", ""), func(s *scene) { s.policy.ScaleDown.Drain.SkipCustom = false }), kind: rules.Blocks, rule: "Replicated",
+		reason: model.NotReplicated, detail: "web/shop-1: no controller would make it anew"},
+	{name: "no table of facts", change: func(s *scene) { s.noFacts = true; s.pod.Facts = 7 }, kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+		detail: "web/shop-1: no controller would make it anew"},
+	{name: "a ReplicationController", change: controller("ReplicationController", ""), kind: rules.Moves},
+	{name: "a Job", change: controller("Job", "batch"), kind: rules.Moves},
+	{name: "a ReplicaSet of old", change: controller("ReplicaSet", "extensions"), kind: rules.Moves},
+	{name: "a StatefulSet", change: controller("StatefulSet", "apps"), kind: rules.Moves},
+	{name: "somebody's StatefulSet", change: controller("StatefulSet", "apps.kruise.io"), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+		detail: "web/shop-1: its controller is a StatefulSet.apps.kruise.io, which is not known to make it anew"},
+	{name: "somebody's Job", change: controller("Job", "batch.volcano.sh"), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+		detail: "web/shop-1: its controller is a Job.batch.volcano.sh, which is not known to make it anew"},
+	{name: "somebody's ReplicaSet", change: controller("ReplicaSet", "acme.org"), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+		detail: "web/shop-1: its controller is a ReplicaSet.acme.org, which is not known to make it anew"},
+	{name: "somebody's ReplicationController", change: controller("ReplicationController", "acme.org"), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+		detail: "web/shop-1: its controller is a ReplicationController.acme.org, which is not known to make it anew"},
+	{name: "a node's own", change: controller("Node", ""), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+		detail: "web/shop-1: its controller is a Node, which is not known to make it anew"},
+	{name: "somebody's, any will do", change: at(controller("Job", "batch.volcano.sh"), func(s *scene) { s.policy.ScaleDown.Drain.SkipCustom = false }), kind: rules.Moves},
+
+	{name: "kube-system", change: dns, kind: rules.Blocks, rule: "System", reason: model.UnmovableSystemPod, until: now.Add(59 * time.Minute),
+		detail: "kube-system/dns-1: no budget covers it, and it is younger than 1h0m0s"},
+	{name: "kube-system, old enough", change: at(dns, func(s *scene) { s.pod.Created = now.Add(-time.Hour).Unix() }), kind: rules.Moves},
+	{name: "kube-system, almost old enough", change: at(dns, func(s *scene) { s.pod.Created = now.Add(-time.Hour).Unix() + 1 }), kind: rules.Blocks, rule: "System",
+		reason: model.UnmovableSystemPod, until: now.Add(time.Second), detail: "kube-system/dns-1: no budget covers it, and it is younger than 1h0m0s"},
+	{name: "kube-system with a budget", change: at(dns, func(s *scene) { s.budgets = []model.Budget{budget("kube-system", "b", "app=shop", 0)} }), kind: rules.Moves},
+	{name: "kube-system with another's budget", change: at(dns, func(s *scene) { s.budgets = []model.Budget{budget("kube-system", "b", "app=mail", 1)} }), kind: rules.Blocks,
+		rule: "System", reason: model.UnmovableSystemPod, until: now.Add(59 * time.Minute), detail: "kube-system/dns-1: no budget covers it, and it is younger than 1h0m0s"},
+	{name: "kube-system, which is not skipped", change: at(dns, func(s *scene) { s.policy.ScaleDown.Drain.SkipSystem = false }), kind: rules.Moves},
+	{name: "kube-system, safe to evict", change: at(dns, safe(model.EvictYes)), kind: rules.Moves, rule: "SafeToEvict"},
+	// Being old, or having a budget, ends one rule and not all of them.
+	{name: "kube-system, old enough, not safe to evict", change: at(dns, func(s *scene) { s.pod.Created = 0; s.facts.Safe = model.EvictNo }), kind: rules.Blocks,
+		rule: "NotSafeToEvict", reason: model.NotSafeToEvict, detail: "kube-system/dns-1: it is annotated cluster-autoscaler.kubernetes.io/safe-to-evict=false"},
+	{name: "kube-system, old enough, with storage", change: at(dns, func(s *scene) { s.pod.Created = 0; s.facts.Local = "cache" }), kind: rules.Blocks,
+		rule: "LocalStorage", reason: model.LocalStorageRequested, detail: "kube-system/dns-1: its volume cache is on the node"},
+	{name: "kube-system with a budget and storage", change: at(dns, func(s *scene) {
+		s.budgets, s.facts.Local = []model.Budget{budget("kube-system", "b", "", 1)}, "cache"
+	}), kind: rules.Blocks, rule: "LocalStorage", reason: model.LocalStorageRequested, detail: "kube-system/dns-1: its volume cache is on the node"},
+
+	{name: "not safe to evict", change: safe(model.EvictNo), kind: rules.Blocks, rule: "NotSafeToEvict", reason: model.NotSafeToEvict,
+		detail: "web/shop-1: it is annotated cluster-autoscaler.kubernetes.io/safe-to-evict=false"},
+
+	{name: "storage on the node", change: func(s *scene) { s.facts.Local = "cache" }, kind: rules.Blocks, rule: "LocalStorage", reason: model.LocalStorageRequested,
+		detail: "web/shop-1: its volume cache is on the node"},
+	{name: "storage on the node, which is not skipped", change: func(s *scene) { s.facts.Local = "cache"; s.policy.ScaleDown.Drain.SkipLocal = false }, kind: rules.Moves},
+	{name: "storage on the node, safe to evict", change: func(s *scene) { s.facts.Local = "cache"; s.facts.Safe = model.EvictYes }, kind: rules.Moves, rule: "SafeToEvict"},
+
+	{name: "a budget that allows nothing is Take's", change: func(s *scene) { s.budgets = []model.Budget{budget("web", "b", "", 0)} }, kind: rules.Moves},
+}
+
+func TestRules(t *testing.T) {
+	for _, r := range table {
+		t.Run(r.name, func(t *testing.T) {
+			s := plain()
+			r.change(s)
+			a := s.judge()
+			if a.Kind != r.kind || a.Rule != r.rule || a.Reason != r.reason || a.Detail != r.detail || !a.Until.Equal(r.until) {
+				t.Errorf("%v by rule %q, %q, %q until %v\nwant %v by rule %q, %q, %q until %v",
+					a.Kind, a.Rule, a.Reason, a.Detail, a.Until, r.kind, r.rule, r.reason, r.detail, r.until)
+			}
+			if (a.Fix != "") != (a.Kind == rules.Blocks) {
+				t.Errorf("%v with the fix %q", a.Kind, a.Fix)
+			}
+		})
+	}
+}
+
+// TestSystemPodSince: the clock of a system pod runs from its creation.
+func TestSystemPodSince(t *testing.T) {
+	s := plain()
+	dns(s)
+	if a := s.judge(); !a.Since.Equal(now.Add(-time.Minute)) {
+		t.Errorf("since %v", a.Since)
+	}
+}
+
+// TestOrder takes away, one by one, what each rule is about, from a pod that has
+// all of it: the next rule decides.
+func TestOrder(t *testing.T) {
+	s := plain()
+	s.namespace = "kube-system"
+	s.pod.Flags = model.Mirror | model.Finished | model.FromDaemonSet | model.Terminating
+	s.priority = -100
+	s.policy.ScaleDown.Drain.MinReplicas = 2
+	s.facts = model.Facts{Controller: "CloneSet", Group: "apps.kruise.io", Safe: model.EvictYes, Local: "cache"}
+	clear := func(f model.Flags) func() { return func() { s.pod.Flags &^= f } }
+	for _, step := range []struct {
+		rule string
+		next func()
+	}{
+		{"Mirror", clear(model.Mirror)},
+		{"Finished", clear(model.Finished)},
+		{"DaemonSet", clear(model.FromDaemonSet)},
+		{"Expendable", func() { s.priority = 0 }},
+		{"Terminating", clear(model.Terminating)},
+		{"MinReplicas", func() { s.others = []model.Flags{0} }},
+		{"SafeToEvict", func() { s.facts.Safe = model.EvictOnCompletion }},
+		{"OnCompletion", func() { s.facts.Safe = model.EvictNo }},
+		{"Replicated", func() { s.facts.Controller, s.facts.Group = "StatefulSet", "apps" }},
+		{"System", func() { s.pod.Created = 0 }},
+		{"NotSafeToEvict", func() { s.facts.Safe = model.EvictUnsaid }},
+		{"LocalStorage", func() { s.facts.Local = "" }},
+		{"", func() {}},
+	} {
+		if a := s.judge(); a.Rule != step.rule {
+			t.Fatalf("rule %q decides, want %q", a.Rule, step.rule)
+		}
+		step.next()
+	}
+}
+
+// TestEveryReasonIsGiven: each reason why a pod keeps its node is that of some
+// row, here or in Take's table.
+func TestEveryReasonIsGiven(t *testing.T) {
+	given := map[string]bool{}
+	for _, r := range table {
+		given[string(r.reason)] = true
+	}
+	for _, r := range takes {
+		given[string(r.reason)] = true
+	}
+	delete(given, "")
+	got, want := slices.Sorted(maps.Keys(given)), reasonsOfPods(t)
+	if !slices.Equal(got, want) {
+		t.Errorf("rows give the reasons %v, the model has %v", got, want)
+	}
+}
+
+// reasonsOfPods reads them from the source: one added there needs a row here.
+func reasonsOfPods(t *testing.T) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../model/reason.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, d := range file.Decls {
+		block, ok := d.(*ast.GenDecl)
+		if !ok || !strings.HasPrefix(block.Doc.Text(), "Reasons why a pod keeps its node.") {
+			continue
+		}
+		for _, spec := range block.Specs {
+			value, err := strconv.Unquote(spec.(*ast.ValueSpec).Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, value)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("model/reason.go has no reasons why a pod keeps its node: is the block named otherwise?")
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestReplicas: pods count wherever they are, and those that are at their end do
+// not.
+func TestReplicas(t *testing.T) {
+	s := plain()
+	s.others = []model.Flags{0, model.Finished, model.Terminating, model.Refused}
+	s.waiting = []model.Flags{0, model.Refused}
+	c := s.cluster()
+	if n := c.Replicas("rs"); n != 5 {
+		t.Errorf("%d replicas, want 5", n)
+	}
+	if n := c.Replicas("none"); n != 0 {
+		t.Errorf("%d replicas of a controller that nothing has", n)
+	}
+	s.pod.Owner = ""
+	if n := s.cluster().Replicas(""); n != 0 {
+		t.Errorf("%d replicas of no controller", n)
+	}
+}

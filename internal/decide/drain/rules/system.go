@@ -1,0 +1,32 @@
+package rules
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// system: a pod of kube-system without a budget may be one that the cluster
+// cannot spare. When it is old enough this rule has no answer any more, and the
+// next ones are asked as for every other pod.
+var system = rule{
+	name: "System",
+	spec: func(c *Cluster, s *model.Spec) bool {
+		return c.drain.SkipSystem && s.Pod.Namespace == metav1.NamespaceSystem
+	},
+	answer: func(c *Cluster, p *model.Pod) (Answer, bool) {
+		created := time.Unix(p.Created, 0).UTC()
+		until := created.Add(c.drain.SystemTimeout)
+		if !c.snap.Now.Before(until) || len(c.Covering(p)) > 0 {
+			return Answer{}, false
+		}
+		return c.blocks(p, model.Verdict{
+			Reason: model.UnmovableSystemPod,
+			Detail: "no budget covers it, and it is younger than " + c.drain.SystemTimeout.String(),
+			Since:  created, Until: until,
+			Fix: "time, a PodDisruptionBudget for it, or the annotation " + annotationSafeToEvict + "=true",
+		})
+	},
+}

@@ -1,0 +1,292 @@
+package decide
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+)
+
+// open is a removal under way, and what its next step depends on.
+type open struct {
+	node model.NodeID
+	view drain.View
+}
+
+// openDrains lists the removals under way. Pods that are still to be moved get
+// their room in the world now, before anybody else (rule L7), and count against
+// what may be disrupted.
+//
+// Guests are the nodes on which that room is.
+func openDrains(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rules.Cluster, left rules.Budgets) (list []open, guests map[model.NodeID]bool) {
+	guests = map[model.NodeID]bool{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Standing.Drain == nil || n.Unknown {
+			continue
+		}
+		o := open{node: model.NodeID(i)}
+		if n.Standing.Drain.Stage != model.RollingBack {
+			o.view.Pods = podsOf(s, judge, n)
+		}
+		list = append(list, o)
+	}
+	var mover *schedsim.Mover
+	for i := range list {
+		o := &list[i]
+		n := &s.Nodes[o.node]
+		if !n.Standing.Drain.Occupied {
+			continue
+		}
+		o.view.Replacement, o.view.ReplacementSince = replacement(s, n.Standing.Drain)
+		o.view.Missing = missing(s, n.Standing.Drain)
+		moving := moving(o.view.Pods, left, judge)
+		if len(moving) == 0 {
+			continue
+		}
+		if mover == nil {
+			mover = world.Mover(rooms(s), p.ScaleDown.StepLimit)
+		}
+		puts, stuck, enough := mover.Move(o.node, scaledown.Batches(s, moving))
+		switch {
+		case !enough:
+			o.view.Unsure = true
+		case stuck != nil:
+			o.view.Homeless = scaledown.NoPlace(s, moving, stuck)
+		}
+		for _, put := range puts {
+			guests[put.Node] = true
+		}
+	}
+	return list, guests
+}
+
+// rooms are the nodes that pods of open drains may go to: those that are ready.
+// One on its way may never come.
+func rooms(s *model.Snapshot) []model.NodeID {
+	var ready []model.NodeID
+	for i := range s.Nodes {
+		if s.Nodes[i].Kind == model.Ready {
+			ready = append(ready, model.NodeID(i))
+		}
+	}
+	return ready
+}
+
+// podsOf asks the rules about the pods of a node.
+func podsOf(s *model.Snapshot, judge *rules.Cluster, n *model.Node) []drain.Pod {
+	pods := make([]drain.Pod, 0, len(n.Bound))
+	for i := range n.Bound {
+		q := &n.Bound[i]
+		spec := s.Contents.Specs[q.Spec]
+		pods = append(pods, drain.Pod{Pod: q, Name: spec.Pod.Namespace + "/" + q.Name, Answer: judge.Judge(q), Priority: spec.Priority, Facts: s.Contents.Facts[q.Facts]})
+	}
+	return pods
+}
+
+// moving are the pods that must have room elsewhere: those that are to be evicted
+// and, where a controller waits for a pod's end before it makes the next, those
+// that are ending. What the budgets allow is used up by the former.
+func moving(pods []drain.Pod, left rules.Budgets, judge *rules.Cluster) []*model.Pod {
+	var out []*model.Pod
+	for i := range pods {
+		q := &pods[i]
+		switch {
+		case q.Answer.Kind == rules.Moves:
+			judge.Take(q.Pod, left) // refused or not: it is for the API server to say
+			out = append(out, q.Pod)
+		case q.Answer.Kind == rules.Ends && q.Facts.Controller == "StatefulSet":
+			out = append(out, q.Pod)
+		}
+	}
+	return out
+}
+
+// replacement finds the pod that came for an evicted one and that has no node
+// yet, the one that has waited longest. A pod of the same controller that came
+// after the eviction counts, whatever it came for: we err to waiting.
+func replacement(s *model.Snapshot, d *model.Drain) (name string, since time.Time) {
+	evicted := map[types.UID]time.Time{}
+	for i := range d.Evictions {
+		e := &d.Evictions[i]
+		if e.Owner == "" || !(e.Granted || e.Busy) {
+			continue
+		}
+		if first, ok := evicted[e.Owner]; !ok || e.First.Before(first) {
+			evicted[e.Owner] = e.First
+		}
+	}
+	if len(evicted) == 0 {
+		return "", time.Time{}
+	}
+	for i := range s.Pending {
+		for _, p := range s.Pending[i].Pods {
+			first, ok := evicted[p.Owner]
+			created := time.Unix(p.Created, 0)
+			// Creation is told in whole seconds, rounded down.
+			if !ok || created.Add(time.Second).Before(first) {
+				continue
+			}
+			if name == "" || created.Before(since) {
+				name, since = s.Contents.Specs[p.Spec].Pod.Namespace+"/"+p.Name, created
+			}
+		}
+	}
+	return name, since
+}
+
+// arrives is how long after a pod has left its controller may take to make the
+// next one. Some do so only then.
+const arrives = 10 * time.Second
+
+// missing tells whether a pod that is to come for an evicted one is awaited: its
+// controller has not made one since, and has had no time to.
+func missing(s *model.Snapshot, d *model.Drain) bool {
+	made := map[types.UID]int64{} // by controller: when its youngest pod came to be
+	young := func(p *model.Pod) { made[p.Owner] = max(made[p.Owner], p.Created) }
+	looked := false
+	for i := range d.Evictions {
+		e := &d.Evictions[i]
+		if e.Owner == "" || e.Gone.IsZero() || !s.Now.Before(e.Gone.Add(arrives)) {
+			continue
+		}
+		if !looked {
+			looked = true
+			for j := range s.Nodes {
+				for k := range s.Nodes[j].Bound {
+					young(&s.Nodes[j].Bound[k])
+				}
+			}
+			for j := range s.Pending {
+				for _, p := range s.Pending[j].Pods {
+					young(p)
+				}
+			}
+		}
+		// Creation is told in whole seconds, rounded down.
+		if time.Unix(made[e.Owner], 0).Add(time.Second).Before(e.First) {
+			return true
+		}
+	}
+	return false
+}
+
+// atOnce is how many evictions may be under way, of all drains together, and of
+// one.
+const (
+	atOnce     = 20
+	atOnceEach = 10
+)
+
+// busy counts the evictions under way.
+func busy(d *model.Drain) int {
+	n := 0
+	for i := range d.Evictions {
+		if d.Evictions[i].Busy {
+			n++
+		}
+	}
+	return n
+}
+
+// barred says what of its group, or of the cloud, keeps a drain from going on, and
+// whether its node is to be given back for it.
+func barred(s *model.Snapshot, n *model.Node, p model.Policy, closed map[int]model.Verdict) (why *model.Verdict, back bool) {
+	if n.Group < 0 {
+		return nil, false
+	}
+	g := &s.Groups[n.Group]
+	if v, ok := closed[n.Group]; ok {
+		return &v, false
+	}
+	if v := scaledown.Held(s, g); v != nil {
+		return v, v.Reason == model.GroupHeld
+	}
+	if p.Stale(s) {
+		return &model.Verdict{Reason: model.StaleInventory}, false
+	}
+	return nil, false
+}
+
+// advance asks every open drain for its next calls.
+func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p model.Policy, closed map[int]model.Verdict, plan *model.Plan) (wake time.Time) {
+	steps := make([][]drain.Step, len(list))
+	slots := atOnce
+	for i := range list {
+		slots -= busy(s.Nodes[list[i].node].Standing.Drain)
+	}
+	short := scaledown.Short(s, p.ScaleDown)
+	for i := range list {
+		o := &list[i]
+		n := &s.Nodes[o.node]
+		o.view.Wanted = wanted[o.node]
+		o.view.Slots = min(slots, atOnceEach-busy(n.Standing.Drain))
+		if o.view.Barred, o.view.Back = barred(s, n, p, closed); o.view.Barred == nil {
+			o.view.Barred = short[o.node]
+			o.view.Back = o.view.Barred != nil
+		}
+		var at time.Time
+		steps[i], at = drain.Next(n, o.view, s.Now, p.ScaleDown)
+		wake = earliest(wake, at)
+		for _, step := range steps[i] {
+			if step.Verb == model.Evict {
+				slots--
+			}
+		}
+	}
+	together(s, list, steps)
+	for i := range list {
+		for _, step := range steps[i] {
+			plan.Calls = append(plan.Calls, nodeCall(s, p, &s.Nodes[list[i].node], step))
+		}
+	}
+	return wake
+}
+
+// together holds the nodes of a group that goes as a whole until all of them can
+// go, and gives all of them back if one stays and none has gone.
+func together(s *model.Snapshot, list []open, steps [][]drain.Step) {
+	type state struct{ leaving, ready, gone, back int }
+	groups := map[int]*state{}
+	for i := range list {
+		n := &s.Nodes[list[i].node]
+		if n.Group < 0 || !s.Groups[n.Group].AllOrNothing {
+			continue
+		}
+		g := groups[n.Group]
+		if g == nil {
+			g = &state{}
+			groups[n.Group] = g
+		}
+		g.leaving++
+		switch stage := n.Standing.Drain.Stage; {
+		case stage == model.Removing || stage == model.Removed:
+			g.gone++
+		case stage == model.RollingBack || (len(steps[i]) > 0 && steps[i][0].Verb == model.Untaint):
+			g.back++
+		case len(steps[i]) == 1 && steps[i][0].Verb == model.Remove:
+			g.ready++
+		}
+	}
+	for i := range list {
+		n := &s.Nodes[list[i].node]
+		g := groups[n.Group]
+		if n.Group < 0 || g == nil || g.gone > 0 {
+			continue
+		}
+		stays := s.Groups[n.Group].ReadyNodes + s.Groups[n.Group].UnreadyNodes + s.Groups[n.Group].BootingNodes
+		stage := n.Standing.Drain.Stage
+		switch {
+		case len(steps[i]) > 0 && steps[i][0].Verb == model.Untaint:
+		case (g.back > 0 || stays > 0) && (stage == model.Tainted || stage == model.Evicting) && n.Standing.Busy == nil && n.Standing.AwaitVersion == "":
+			steps[i] = []drain.Step{{Verb: model.Untaint, Reason: model.AllOrNothing, Why: "another node of its group stays, and the group goes as a whole"}}
+		case g.ready < g.leaving && len(steps[i]) == 1 && steps[i][0].Verb == model.Remove:
+			steps[i] = nil
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package decide
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// marks keeps the soft taints of candidates and, where it is asked for, the
+// annotations that tell what keeps a node, in step with the plan: so many nodes
+// in one cycle, the next goes on when those writes have ended. Nothing else
+// depends on either.
+func marks(s *model.Snapshot, p model.Policy, plan *model.Plan) {
+	left := p.ScaleDown.SoftTaints
+	unneeded := make(map[string]bool, len(plan.Unneeded))
+	for i := range plan.Unneeded {
+		unneeded[plan.Unneeded[i].Node] = true
+	}
+	kept := make(map[string]*model.NodeVerdict, len(plan.Kept))
+	if p.ScaleDown.Annotate {
+		for i := range plan.Kept {
+			kept[plan.Kept[i].Node] = &plan.Kept[i]
+		}
+		for i := range plan.Unneeded {
+			kept[plan.Unneeded[i].Node] = &plan.Unneeded[i]
+		}
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Object == nil || n.Group < 0 || n.Kind == model.Leaving || n.Standing.Busy != nil || n.Standing.AwaitVersion != "" || s.Now.Before(n.Standing.MarkAfter) {
+			continue
+		}
+		marked := model.HasTaint(n.Object, model.TaintCandidate)
+		want := unneeded[n.Name] && p.ScaleDown.Enabled && p.ScaleDown.SoftTaints > 0
+		note := ""
+		if v := kept[n.Name]; v != nil && v.Reason != model.Unneeded {
+			note = noteOf(v)
+		}
+		var step drain.Step
+		switch {
+		case starts(plan, n.Name):
+			continue
+		case want && !marked:
+			step = drain.Step{Verb: model.Mark, Reason: model.Unneeded, Why: "nothing needs it"}
+		case marked && !want:
+			step = drain.Step{Verb: model.Unmark, Reason: model.Fits, Why: "it is no candidate any more"}
+		case note != n.Object.Annotations[model.AnnotationStays]:
+			step = drain.Step{Verb: model.Annotate, Note: note}
+		default:
+			continue
+		}
+		if left <= 0 && step.Verb == model.Mark {
+			continue
+		}
+		if left <= -bulk {
+			return
+		}
+		left--
+		plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
+	}
+}
+
+// bulk is how many marks are taken away, or annotations written, in one cycle
+// beyond the soft taints.
+const bulk = 10
+
+// starts tells whether the plan has a call on the node already.
+func starts(plan *model.Plan, node string) bool {
+	return slices.ContainsFunc(plan.Calls, func(c model.Call) bool { return c.Node == node })
+}
+
+// noteOf is what a node's annotation says of what keeps it: the reason, and what
+// it is about where that does not change by the minute.
+func noteOf(v *model.NodeVerdict) string {
+	switch v.Reason {
+	case model.NotReplicated, model.MinReplicasReached, model.LocalStorageRequested, model.NotSafeToEvict, model.UnmovableSystemPod,
+		model.NotEnoughPdb, model.BlockedByOnCompletionPod, model.GroupAtMin, model.PoolAtMin, model.InstanceHeld:
+		return short(string(v.Reason) + ": " + v.Detail)
+	}
+	return string(v.Reason)
+}
+
+// longest is how many bytes of a note are written.
+const longest = 300
+
+// short cuts a note between two characters.
+func short(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	cut := longest
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut]
+}

@@ -1,0 +1,131 @@
+package decide_test
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestRemovalsAreSafeTogether: whatever the cluster, all nodes that the plan
+// calls unneeded can go at once without a group or a pool under its minimum, a
+// budget overdrawn, or a pod ended that keeps its node; and those that start keep
+// to the limits on what runs at a time. What is counted here is counted plainly,
+// from the pods themselves.
+func TestRemovalsAreSafeTogether(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := testkit.DrawOccupied(t)
+		p := drawn.Policy
+		p.ScaleDown.UnneededTime = 0
+		p.ScaleDown.MaxDrains = rapid.IntRange(1, 4).Draw(t, "drains")
+		p.ScaleDown.MaxParallelism = rapid.IntRange(1, 6).Draw(t, "parallel")
+		s := model.NewSnapshot(nil, drawn.Build(testkit.InOrder).Observation(), model.Standing{}, p.Rules)
+		plan := decide.Decide(s, p)
+		nodes := map[string]*model.Node{}
+		for i := range s.Nodes {
+			nodes[s.Nodes[i].Name] = &s.Nodes[i]
+		}
+
+		left := map[provider.GroupID]int{}
+		pools := map[provider.PoolID]int{}
+		for i := range s.Groups {
+			left[s.Groups[i].ID] = s.Groups[i].Expected
+			pools[s.Groups[i].Pool] += s.Groups[i].Expected
+		}
+		evicted := make([]int, len(s.Budgets))
+		for _, v := range plan.Unneeded {
+			n := nodes[v.Node]
+			if v.Reason != model.Unneeded && !slices.ContainsFunc(n.Bound, func(q model.Pod) bool { return matters(s, &q) }) {
+				continue // nothing needs it, and a minimum may keep it all the same
+			}
+			left[v.Group]--
+			pools[s.Groups[n.Group].Pool]--
+			for i := range n.Bound {
+				judge(t, s, n, &n.Bound[i], evicted)
+			}
+		}
+		for i := range s.Groups {
+			if g := &s.Groups[i]; left[g.ID] < min(g.Min, g.Expected) {
+				t.Fatalf("%d of %s would be left, of at least %d\n%s", left[g.ID], g.ID, g.Min, plan.Text(s))
+			}
+		}
+		for _, pool := range s.Pools {
+			if got := pools[pool.ID]; got < pool.Min && touches(s, plan, pool.ID) {
+				t.Fatalf("%d of pool %s would be left, of at least %d\n%s", got, pool.ID, pool.Min, plan.Text(s))
+			}
+		}
+		for i, b := range s.Budgets {
+			if evicted[i] > max(0, b.Allowed) {
+				t.Fatalf("budget %s allows %d, and %d pods go\n%s", b.Name, b.Allowed, evicted[i], plan.Text(s))
+			}
+		}
+
+		starts, drains := 0, 0
+		for _, c := range plan.Calls {
+			if c.Verb == model.Taint {
+				starts++
+				if len(c.Known) > 0 {
+					drains++
+				}
+			}
+		}
+		if starts > p.ScaleDown.MaxParallelism || drains > p.ScaleDown.MaxDrains {
+			t.Fatalf("%d removals begin, %d of them of nodes with pods, of at most %d and %d", starts, drains, p.ScaleDown.MaxParallelism, p.ScaleDown.MaxDrains)
+		}
+	})
+}
+
+// touches tells whether a node of the pool goes.
+func touches(s *model.Snapshot, plan model.Plan, pool provider.PoolID) bool {
+	return slices.ContainsFunc(plan.Unneeded, func(v model.NodeVerdict) bool {
+		return v.Reason == model.Unneeded && slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.ID == v.Group && g.Pool == pool })
+	})
+}
+
+// matters tells whether a pod must be moved before its node goes.
+func matters(s *model.Snapshot, q *model.Pod) bool {
+	return q.Flags&(model.Finished|model.Mirror|model.FromDaemonSet|model.Terminating) == 0 && s.Contents.Specs[q.Spec].Priority >= -10
+}
+
+// judge fails for a pod that must not be on an unneeded node, and counts what its
+// eviction takes of budgets.
+func judge(t *rapid.T, s *model.Snapshot, n *model.Node, q *model.Pod, evicted []int) {
+	if !matters(s, q) {
+		return
+	}
+	facts, namespace := s.Contents.Facts[q.Facts], s.Contents.Specs[q.Spec].Pod.Namespace
+	if facts.Safe == model.EvictNo || facts.Safe == model.EvictOnCompletion || (facts.Controller == "" && facts.Safe != model.EvictYes) {
+		t.Fatalf("%s is unneeded, and pod %s/%s may not be moved: %+v", n.Name, namespace, q.Name, facts)
+	}
+	covers := 0
+	for i, b := range s.Budgets {
+		if b.Namespace == namespace && b.Selector != nil && b.Selector.Matches(labels.Set(s.Contents.Labels[q.Labels].Labels)) {
+			evicted[i]++
+			covers++
+		}
+	}
+	if covers > 1 {
+		t.Fatalf("%s is unneeded, and the API server never evicts pod %s/%s, which %d budgets cover", n.Name, namespace, q.Name, covers)
+	}
+}
+
+// TestRemovalsDoNotDependOnOrder: the same cluster, told in another order, gives
+// the same removals.
+func TestRemovalsDoNotDependOnOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := testkit.DrawOccupied(t)
+		text := func(o func(int) []int) string {
+			s := model.NewSnapshot(nil, drawn.Build(o).Observation(), model.Standing{}, drawn.Policy.Rules)
+			return decide.Decide(s, drawn.Policy).Text(s)
+		}
+		if one, other := text(testkit.InOrder), text(testkit.Backwards); one != other {
+			t.Fatalf("in order:\n%s\nreversed:\n%s", one, other)
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package scaledown
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// needed says what a node is kept for as far as the node itself tells, nil if
+// for nothing.
+func (f *finder) needed(id model.NodeID) *model.Verdict {
+	n := &f.Snapshot.Nodes[id]
+	switch {
+	case n.Unknown:
+		return &model.Verdict{Reason: model.NodeWithoutKnownInstance, Detail: "it is younger than the last read of the cloud", Fix: "the next read"}
+	case n.Group < 0:
+		return &model.Verdict{Reason: model.NotAutoscaled, Detail: "no node group has it"}
+	case n.Kind == model.Leaving:
+		return &model.Verdict{Reason: model.CurrentlyBeingDeleted}
+	case n.Kind == model.Booting:
+		return &model.Verdict{Reason: model.NotReady, Detail: n.Kind.String(), Until: n.BootsUntil}
+	case n.Object.Annotations[model.AnnotationScaleDownDisabled] == "true":
+		return &model.Verdict{Reason: model.ScaleDownDisabled, Fix: "without the annotation " + model.AnnotationScaleDownDisabled}
+	case n.InstanceHold != "":
+		return &model.Verdict{Reason: model.InstanceHeld, Detail: n.InstanceHold}
+	}
+	if n.Kind == model.Unready {
+		if v := unready(n, f.Policy.ScaleDown); v != nil {
+			return v
+		}
+	}
+	if f.Reserved[id] {
+		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there", Fix: "they are bound elsewhere"}
+	}
+	return nil
+}
+
+// unready says what keeps a node that is not ready from being unneeded for that;
+// nil if nothing does.
+func unready(n *model.Node, p model.ScaleDownPolicy) *model.Verdict {
+	switch {
+	case n.State != model.StateUnready && n.State != model.StateNeverStarted:
+		return &model.Verdict{Reason: model.NotReady, Detail: string(n.State)}
+	case !p.UnreadyEnabled:
+		return &model.Verdict{Reason: model.UnreadyDisabled, Detail: model.UnreadyWhy(n.Object), Fix: "--scale-down-unready-enabled"}
+	}
+	return nil
+}
+
+// use is how much of a node is requested: the largest share over CPU and memory
+// of what it can hold; on a node with an accelerator the share of that alone.
+type use struct {
+	resource  string
+	share     float64
+	threshold float64
+	flag      string
+	// unknown: the node does not tell how much it can hold.
+	unknown bool
+}
+
+// accelerators are the resources that make a node one of an accelerator, by
+// their names or the beginnings of them.
+var accelerators = []string{"nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/", "aws.amazon.com/neuron", "google.com/tpu", "habana.ai/gaudi"}
+
+func isAccelerator(name corev1.ResourceName) bool {
+	for _, a := range accelerators {
+		if strings.HasPrefix(string(name), a) {
+			return true
+		}
+	}
+	return false
+}
+
+// useOf sums the requests of all pods on the node, those nominated to it
+// included. Pods of DaemonSets and static ones are left out where that is asked.
+func useOf(s *model.Snapshot, n *model.Node, p model.ScaleDownPolicy) use {
+	g := &s.Groups[n.Group]
+	var sum model.Resources
+	for _, b := range n.Batches {
+		sum = sum.Plus(s.Classes[b.Class].Spec.Requests, int64(b.Count))
+	}
+	daemons := p.IgnoreDaemons
+	if o := g.Options.IgnoreDaemonSetsUtilization; o != nil {
+		daemons = *o
+	}
+	if daemons || p.IgnoreMirror {
+		for i := range n.Bound {
+			f := n.Bound[i].Flags
+			if f&model.Finished == 0 && ((daemons && f&model.FromDaemonSet != 0) || (p.IgnoreMirror && f&model.Mirror != 0)) {
+				sum = sum.Plus(s.Contents.Specs[n.Bound[i].Spec].Requests, -1)
+			}
+		}
+	}
+	has := s.Contents.Shapes[n.Shape].Allocatable
+	for _, a := range has.Extended {
+		if a.Value > 0 && isAccelerator(a.Name) {
+			u := use{resource: string(a.Name), share: float64(sum.Value(a.Name)) / float64(a.Value), threshold: p.GPUThreshold, flag: "--scale-down-gpu-utilization-threshold"}
+			if o := g.Options.ScaleDownGPUUtilizationThreshold; o != nil {
+				u.threshold, u.flag = *o, "the group's threshold for GPUs"
+			}
+			return u
+		}
+	}
+	u := use{resource: "cpu", threshold: p.Threshold, flag: "--scale-down-utilization-threshold"}
+	if o := g.Options.ScaleDownUtilizationThreshold; o != nil {
+		u.threshold, u.flag = *o, "the group's threshold"
+	}
+	if has.MilliCPU <= 0 || has.Memory <= 0 {
+		u.unknown = true
+		return u
+	}
+	u.share = float64(sum.MilliCPU) / float64(has.MilliCPU)
+	if m := float64(sum.Memory) / float64(has.Memory); m > u.share {
+		u.resource, u.share = "memory", m
+	}
+	return u
+}
+
+// tooMuch says that a node is used too much to be a candidate, nil if it is not.
+func (u use) tooMuch() *model.Verdict {
+	switch {
+	case u.unknown:
+		return &model.Verdict{Reason: model.NotUnderutilized, Detail: "it does not tell how much CPU and memory it can hold"}
+	case u.share < u.threshold:
+		return nil
+	}
+	return &model.Verdict{Reason: model.NotUnderutilized, Detail: fmt.Sprintf("%s %s >= %s", u.resource, percent(u.share), percent(u.threshold)), Fix: u.flag}
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }

@@ -1,0 +1,145 @@
+package scaledown
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// limits are the minimums that removals may not go below: of groups, of pools,
+// of the whole cluster. They are counted down as removals are decided, so that
+// they hold for all of them together, those under way included.
+type limits struct {
+	snap   *model.Snapshot
+	least  model.ScaleDownPolicy
+	groups []int // by group: how many nodes are above the minimum
+	pools  map[provider.PoolID]int
+	cores  int64 // thousandths above the minimum
+	memory int64
+}
+
+func newLimits(s *model.Snapshot, policy model.ScaleDownPolicy) *limits {
+	l := &limits{snap: s, least: policy, groups: make([]int, len(s.Groups)), pools: map[provider.PoolID]int{}}
+	for _, pool := range s.Pools {
+		l.pools[pool.ID] = -pool.Min
+	}
+	for i := range s.Groups {
+		l.groups[i] = s.Groups[i].Expected - s.Groups[i].Min
+		if _, ok := l.pools[s.Groups[i].Pool]; ok {
+			l.pools[s.Groups[i].Pool] += s.Groups[i].Expected
+		}
+	}
+	l.cores, l.memory = -l.least.MinCoresTotal*1000, -l.least.MinMemoryTotal
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Kind == model.Leaving {
+			l.leave(n)
+			continue
+		}
+		c := s.Contents.Shapes[n.Shape].Capacity
+		l.cores += c.MilliCPU
+		l.memory += c.Memory
+	}
+	return l
+}
+
+// leave counts a node that is on its way out against its group's minimum,
+// while the target still has it.
+func (l *limits) leave(n *model.Node) {
+	if d := n.Standing.Drain; n.Group < 0 || (d != nil && d.Stage == model.Removed) {
+		return
+	}
+	g := &l.snap.Groups[n.Group]
+	for i := range g.Instances {
+		if in := &g.Instances[i]; in.ID == n.Instance && (in.State != provider.Deleting || removing(n)) {
+			l.down(n.Group)
+		}
+	}
+}
+
+// removing tells whether our removal of the node is under way: until it has ended
+// the target still counts it, whatever the cloud shows.
+func removing(n *model.Node) bool {
+	return n.Standing.Drain != nil && n.Standing.Drain.Stage == model.Removing
+}
+
+// down counts a node of a group, and of its pool.
+func (l *limits) down(group int) {
+	l.groups[group]--
+	if pool := l.snap.Groups[group].Pool; pool != "" {
+		if _, ok := l.pools[pool]; ok {
+			l.pools[pool]--
+		}
+	}
+}
+
+// room says which minimum one more removal would go below, nil if none.
+func (l *limits) room(id model.NodeID) *model.Verdict {
+	n := &l.snap.Nodes[id]
+	g := &l.snap.Groups[n.Group]
+	if l.groups[n.Group] <= 0 {
+		return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("min %d", g.Min), Fix: "a lower minimum"}
+	}
+	if left, ok := l.pools[g.Pool]; ok && left <= 0 {
+		return &model.Verdict{Reason: model.PoolAtMin, Detail: fmt.Sprintf("pool %s", g.Pool), Fix: "a lower minimum of the pool"}
+	}
+	c := l.snap.Contents.Shapes[n.Shape].Capacity
+	if l.cores < c.MilliCPU || l.memory < c.Memory {
+		return &model.Verdict{Reason: model.MinimalResourceLimit, Detail: fmt.Sprintf("the cluster would have less than --cores-total's %d or --memory-total's minimum", l.least.MinCoresTotal)}
+	}
+	return nil
+}
+
+// take counts a removal.
+func (l *limits) take(id model.NodeID) {
+	n := &l.snap.Nodes[id]
+	l.down(n.Group)
+	c := l.snap.Contents.Shapes[n.Shape].Capacity
+	l.cores -= c.MilliCPU
+	l.memory -= c.Memory
+}
+
+// weight is what candidates have together.
+func (l *limits) weight(list []*candidate) model.Resources {
+	var sum model.Resources
+	for _, c := range list {
+		r := l.snap.Contents.Shapes[l.snap.Nodes[c.node].Shape].Capacity
+		sum.MilliCPU += r.MilliCPU
+		sum.Memory += r.Memory
+	}
+	return sum
+}
+
+// Short says of nodes on their way out that a minimum was raised above what would
+// be left: of each group and pool as many as it takes, those that began last.
+func Short(s *model.Snapshot, policy model.ScaleDownPolicy) map[model.NodeID]*model.Verdict {
+	l := newLimits(s, policy)
+	var list []model.NodeID
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Group >= 0 && n.Standing.Drain != nil && (n.Standing.Drain.Stage == model.Tainted || n.Standing.Drain.Stage == model.Evicting) {
+			list = append(list, model.NodeID(i))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b model.NodeID) int {
+		return s.Nodes[b].Standing.Drain.Began.Compare(s.Nodes[a].Standing.Drain.Began)
+	})
+	var out map[model.NodeID]*model.Verdict
+	for _, id := range list {
+		g := &s.Groups[s.Nodes[id].Group]
+		pool, pooled := l.pools[g.Pool]
+		if l.groups[s.Nodes[id].Group] >= 0 && (!pooled || pool >= 0) {
+			continue
+		}
+		if out == nil {
+			out = map[model.NodeID]*model.Verdict{}
+		}
+		out[id] = &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("group %s has a minimum of %d by now, or its pool has", g.ID, g.Min)}
+		l.groups[s.Nodes[id].Group]++
+		if pooled {
+			l.pools[g.Pool]++
+		}
+	}
+	return out
+}

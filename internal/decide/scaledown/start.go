@@ -1,0 +1,196 @@
+package scaledown
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// starts decides which unneeded nodes begin to go now. It is counted down as
+// they do.
+type starts struct {
+	*limits
+	policy   model.Policy
+	closed   map[int]model.Verdict
+	parallel int // how many more may be on their way out
+	drains   int // and how many of those may have pods of their own
+	open     int // how many are on their way out
+	growing  map[int]bool
+	cooldown *model.Verdict
+	stale    *model.Verdict
+}
+
+func newStarts(s *model.Snapshot, policy model.Policy, closed map[int]model.Verdict, growing map[int]bool) *starts {
+	p := policy.ScaleDown
+	b := &starts{policy: policy, closed: closed, growing: growing, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
+			continue
+		}
+		b.open++
+		b.parallel--
+		if n.Standing.Drain.Occupied {
+			b.drains--
+		}
+	}
+	if policy.Stale(s) {
+		b.stale = &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf, Detail: s.InventoryErr, Fix: "the cloud answers again"}
+	}
+	if !p.LocalDelays {
+		b.cooldown = cooldown(s.Now, p, s.LastGrowth, s.LastRemoval, s.LastFailure)
+	}
+	return b
+}
+
+// cooldown says which delay after something that happened is not over yet.
+func cooldown(now time.Time, p model.ScaleDownPolicy, growth, removal, failure time.Time) *model.Verdict {
+	for _, c := range []struct {
+		what  string
+		since time.Time
+		delay time.Duration
+		flag  string
+	}{
+		{"growth", growth, p.DelayAfterAdd, "--scale-down-delay-after-add"},
+		{"removal", removal, p.DelayAfterDelete, "--scale-down-delay-after-delete"},
+		{"failed removal", failure, p.DelayAfterFailure, "--scale-down-delay-after-failure"},
+	} {
+		if until := c.since.Add(c.delay); !c.since.IsZero() && until.After(now) {
+			return &model.Verdict{Reason: model.Cooldown, Detail: fmt.Sprintf("%s after the last %s", c.delay, c.what), Until: until}
+		}
+	}
+	return nil
+}
+
+// held says what keeps an unneeded node for now, nil if nothing does.
+func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
+	n := &b.snap.Nodes[c.node]
+	g := &b.snap.Groups[n.Group]
+	p := b.policy.ScaleDown
+	if until := n.Standing.FailedAt.Add(p.DelayAfterFailure); !n.Standing.FailedAt.IsZero() && until.After(b.snap.Now) {
+		return &model.Verdict{Reason: model.DrainFailed, Detail: n.Standing.FailedWhy, Until: until}
+	}
+	since, wait, short := b.clock(g, n, since)
+	switch until := since.Add(wait); {
+	case b.stale != nil:
+		return b.stale
+	case !p.Enabled:
+		return &model.Verdict{Reason: model.ScaleDownOff, Fix: "--scale-down-enabled"}
+	case until.After(b.snap.Now):
+		return &model.Verdict{Reason: short, Detail: fmt.Sprintf("%s of %s", b.snap.Now.Sub(since).Round(time.Second), wait), Until: until}
+	}
+	if v := b.resting(g, n.Group); v != nil {
+		return v
+	}
+	if n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
+		return &model.Verdict{Reason: model.ResourceVersionNotYetSeen}
+	}
+	if v := b.groupHeld(n, g); v != nil {
+		return v
+	}
+	if v := b.room(c.node); v != nil {
+		return v
+	}
+	if g.AllOrNothing {
+		return nil // the limits on how many are for its nodes together
+	}
+	if v := upcoming(c); v != nil {
+		return v
+	}
+	return b.tooMany(c, 1)
+}
+
+// upcoming keeps a node while some of its pods would go to others that are not
+// ready.
+func upcoming(c *candidate) *model.Verdict {
+	if !c.upcoming {
+		return nil
+	}
+	return &model.Verdict{Reason: model.NoPlaceToMovePods, Detail: "some of its pods would go to nodes that are not ready yet", Fix: "those become ready"}
+}
+
+// resting is the delay that holds the group, nil if none does.
+func (b *starts) resting(g *model.Group, group int) *model.Verdict {
+	local := b.policy.ScaleDown.LocalDelays
+	if grows := len(b.growing) > 0 && (!local || b.growing[group]); grows && b.policy.ScaleDown.DelayAfterAdd > 0 {
+		return &model.Verdict{Reason: model.Cooldown, Detail: "a growth is under way", Fix: fmt.Sprintf("%s after its end", b.policy.ScaleDown.DelayAfterAdd)}
+	}
+	if local {
+		return cooldown(b.snap.Now, b.policy.ScaleDown, g.LastGrowth, g.LastRemoval, g.LastFailure)
+	}
+	return b.cooldown
+}
+
+// groupHeld says what of its group keeps a node.
+func (b *starts) groupHeld(n *model.Node, g *model.Group) *model.Verdict {
+	if v, ok := b.closed[n.Group]; ok {
+		return &v
+	}
+	if over := g.ReadyNodes + g.BootingNodes + g.UnreadyNodes - g.Expected; n.Kind == model.Unready && over > 0 {
+		return &model.Verdict{Reason: model.TargetNotReached, Detail: fmt.Sprintf("its group wants %d nodes, and has %d more", g.Expected, over), Fix: "they go"}
+	}
+	if n.Kind == model.Unready && (g.Missing > 0 || g.ComingNodes > 0) {
+		return &model.Verdict{Reason: model.TargetNotReached, Detail: fmt.Sprintf("its group wants %d nodes, and %d are missing", g.Expected, max(g.Missing, g.ComingNodes)),
+			Fix: "they arrive, or are given up"}
+	}
+	return Held(b.snap, g)
+}
+
+// Held says why nothing may be removed from a group now, as far as the cloud
+// tells: it could not be read, or it holds the group.
+func Held(s *model.Snapshot, g *model.Group) *model.Verdict {
+	if g.Err != nil {
+		return &model.Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error(), Fix: "the group can be read again"}
+	}
+	for _, h := range g.Holds {
+		if h.Op == provider.OpRemove && (h.Until.IsZero() || h.Until.After(s.Now)) {
+			return &model.Verdict{Reason: model.GroupHeld, Detail: h.Reason + ": " + h.Message, Since: h.Since, Until: h.Until}
+		}
+	}
+	return nil
+}
+
+// tooMany says which limit on removals at a time keeps so many more nodes like
+// this one.
+func (b *starts) tooMany(c *candidate, count int) *model.Verdict {
+	p := b.policy.ScaleDown
+	switch {
+	case b.parallel < count:
+		return &model.Verdict{Reason: model.MaxParallelismReached, Detail: fmt.Sprintf("%d at a time", p.MaxParallelism), Fix: "a removal's end"}
+	case !c.empty() && b.drains < count:
+		return &model.Verdict{Reason: model.MaxDrainsReached, Detail: fmt.Sprintf("%d with pods at a time", p.MaxDrains), Fix: "a drain's end, or a higher --max-drain-parallelism"}
+	}
+	return nil
+}
+
+// clock is since when an unneeded node's time runs, how long it must, and the
+// reason while it does. That of a node that is not ready begins when it stopped to
+// be.
+func (b *starts) clock(g *model.Group, n *model.Node, since time.Time) (time.Time, time.Duration, model.Reason) {
+	if n.Kind == model.Unready {
+		wait := b.policy.ScaleDown.UnreadyTime
+		if t := g.Options.ScaleDownUnreadyTime; t != nil {
+			wait = *t
+		}
+		if t := model.UnreadySince(n.Object); t.After(since) {
+			since = t
+		}
+		return since, wait, model.NotUnreadyLongEnough
+	}
+	wait := b.policy.ScaleDown.UnneededTime
+	if t := g.Options.ScaleDownUnneededTime; t != nil {
+		wait = *t
+	}
+	return since, wait, model.NotUnneededLongEnough
+}
+
+// take counts a removal that begins.
+func (b *starts) take(c *candidate) {
+	b.limits.take(c.node)
+	b.parallel--
+	if !c.empty() {
+		b.drains--
+	}
+}

@@ -1,0 +1,133 @@
+package scaledown
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// This file is about groups that are either at their maximum or at zero: their
+// nodes go together or not at all.
+
+// acceptWhole commits the candidates of each such group if all of its nodes are
+// among them and can go together, and says of each why not.
+func (f *finder) acceptWhole(m *mover, list []candidate) {
+	members := map[int][]*candidate{}
+	for i := range list {
+		if g := f.Snapshot.Nodes[list[i].node].Group; f.Snapshot.Groups[g].AllOrNothing {
+			members[g] = append(members[g], &list[i])
+		}
+	}
+	for _, g := range slices.Sorted(maps.Keys(members)) {
+		why := f.whole(g, members[g])
+		if why == nil && m.enough {
+			why = m.moveAll(members[g])
+		}
+		for _, c := range members[g] {
+			switch {
+			case !m.enough:
+				f.postpone(c)
+			case why != nil:
+				f.keep(c.node, *why)
+			default:
+				f.take(c)
+			}
+		}
+	}
+}
+
+// whole tells what keeps a group from going as a whole, as far as its nodes
+// themselves tell.
+func (f *finder) whole(group int, members []*candidate) *model.Verdict {
+	s, g := f.Snapshot, &f.Snapshot.Groups[group]
+	all := map[model.NodeID]bool{}
+	for _, c := range members {
+		all[c.node] = true
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Group != group || all[model.NodeID(i)] {
+			continue
+		}
+		reason := f.verdicts[i].Reason
+		if n.Kind == model.Coming {
+			reason = model.TargetNotReached
+		}
+		return &model.Verdict{Reason: model.AllOrNothing, Detail: fmt.Sprintf("the group goes as a whole, and %s stays: %s", n.Name, reason), Fix: "that node can go, too"}
+	}
+	if w := f.limits.weight(members); f.limits.cores < w.MilliCPU || f.limits.memory < w.Memory {
+		return &model.Verdict{Reason: model.MinimalResourceLimit, Detail: "the group goes as a whole, and the cluster would have less than --cores-total's or --memory-total's minimum"}
+	}
+	if over := f.limits.groups[group]; over < len(members) {
+		return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("min %d, and the group goes as a whole", g.Min), Fix: "a minimum of 0"}
+	}
+	if left, ok := f.limits.pools[g.Pool]; ok && left < len(members) {
+		return &model.Verdict{Reason: model.PoolAtMin, Detail: fmt.Sprintf("pool %s, and the group goes as a whole", g.Pool), Fix: "a lower minimum of the pool"}
+	}
+	return nil
+}
+
+// moveAll commits all members, or none.
+func (m *mover) moveAll(members []*candidate) *model.Verdict {
+	mark := m.world.Mark()
+	budgets, guests := m.Budgets.Clone(), maps.Clone(m.guests)
+	for _, c := range members {
+		m.world.Exclude(c.node) // none of them takes the pods of another
+	}
+	for _, c := range members {
+		why := m.move(c)
+		if why == nil && m.enough {
+			continue
+		}
+		if !m.enough {
+			m.resume = m.Snapshot.Nodes[c.node].Name
+		}
+		m.world.Undo(mark)
+		copy(m.Budgets, budgets)
+		m.guests = guests
+		if why != nil {
+			name := m.Snapshot.Nodes[c.node].Name
+			why = &model.Verdict{Reason: model.AllOrNothing, Detail: fmt.Sprintf("the group goes as a whole, and %s stays: %s (%s)", name, why.Reason, why.Detail), Fix: "that node can go, too"}
+		}
+		return why
+	}
+	return nil
+}
+
+// beginWhole starts the removal of whole groups. One that is larger than the
+// limits on what runs at a time goes when nothing else does.
+func (f *finder) beginWhole(b *starts, begun []Start) []Start {
+	members := map[int][]*candidate{}
+	for i := range f.accepted {
+		if g := f.Snapshot.Nodes[f.accepted[i].node].Group; f.Snapshot.Groups[g].AllOrNothing {
+			members[g] = append(members[g], &f.accepted[i])
+		}
+	}
+	for _, g := range slices.Sorted(maps.Keys(members)) {
+		var why *model.Verdict
+		occupied := &candidate{}
+		for _, c := range members[g] {
+			if why == nil {
+				why = b.held(c, f.since(c))
+			}
+			if why == nil {
+				why = upcoming(c)
+			}
+			if !c.empty() {
+				occupied = c
+			}
+		}
+		if w := b.weight(members[g]); why == nil && (b.cores < w.MilliCPU || b.memory < w.Memory) {
+			why = &model.Verdict{Reason: model.MinimalResourceLimit, Detail: "the group goes as a whole"}
+		}
+		if why == nil && (b.open > 0 || len(begun) > 0) {
+			why = b.tooMany(occupied, len(members[g]))
+		}
+		for _, c := range members[g] {
+			begun = f.settle(b, c, why, begun)
+		}
+	}
+	return begun
+}
