@@ -13,12 +13,13 @@ import (
 )
 
 // BenchmarkFold folds what has not changed over and over: 15,000 nodes in 200
-// groups, without and with 1,000 asks in flight. Each turn has a newer inventory,
+// groups, without and with 1,000 asks in flight, and with a verdict on record for
+// each node. Each turn has a newer inventory,
 // so that nothing can be skipped. The allocations must not grow with the nodes:
 // a tenth of them is there to compare.
 func BenchmarkFold(b *testing.B) {
-	for _, c := range []struct{ nodes, groups, asks int }{{15000, 200, 0}, {1500, 200, 0}, {15000, 200, 1000}} {
-		b.Run(fmt.Sprintf("nodes=%d/groups=%d/asks=%d", c.nodes, c.groups, c.asks), func(b *testing.B) {
+	for _, c := range []struct{ nodes, groups, asks, held int }{{15000, 200, 0, 0}, {1500, 200, 0, 0}, {15000, 200, 1000, 0}, {15000, 200, 0, 15000}} {
+		b.Run(fmt.Sprintf("nodes=%d/groups=%d/asks=%d/held=%d", c.nodes, c.groups, c.asks, c.held), func(b *testing.B) {
 			seen := large(c.nodes, c.groups)
 			l := empty().Fold(seen, nil)
 			var p model.Plan
@@ -39,6 +40,12 @@ func BenchmarkFold(b *testing.B) {
 			if asks != c.asks {
 				b.Fatalf("%d asks are in flight, want %d", asks, c.asks)
 			}
+			if c.held > 0 {
+				l = l.Note(&model.Snapshot{Now: seen.Now}, model.Plan{Kept: keptNodes(seen)})
+			}
+			if n := len(l.Standing().Nodes); n != c.held {
+				b.Fatalf("%d nodes are held, want %d", n, c.held)
+			}
 			b.ReportAllocs()
 			for b.Loop() {
 				seen.Now = seen.Now.Add(time.Millisecond)
@@ -47,6 +54,63 @@ func BenchmarkFold(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkNote gives a standing out and notes the verdicts on 15,000 nodes: the
+// same as before, others for one node in a hundred, and all nodes unneeded.
+func BenchmarkNote(b *testing.B) {
+	seen := large(15000, 200)
+	l := empty().Fold(seen, nil)
+	snap := model.NewSnapshot(nil, seen, l.Standing(), l.rules)
+	same := model.Plan{Kept: keptNodes(seen)}
+	others := model.Plan{Kept: keptNodes(seen)}
+	for i := 0; i < len(others.Kept); i += 100 {
+		others.Kept[i].Reason = model.NoPlaceToMovePods
+	}
+	unneeded := model.Plan{Unneeded: keptNodes(seen)}
+	for i := range unneeded.Unneeded {
+		unneeded.Unneeded[i].Since = t0
+	}
+	for _, c := range []struct {
+		name  string
+		plans [2]model.Plan
+	}{
+		{"same", [2]model.Plan{same, same}}, {"some=150", [2]model.Plan{same, others}}, {"unneeded", [2]model.Plan{unneeded, unneeded}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			l := l.Note(snap, c.plans[0])
+			turn := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				turn++
+				if n := len(l.Standing().Nodes); n != 15000 {
+					b.Fatalf("%d standings", n)
+				}
+				l = l.Note(snap, c.plans[turn%2])
+			}
+		})
+	}
+}
+
+// BenchmarkStanding gives out what is known of 15,000 nodes, and nothing has
+// changed since it was last given out. What it costs otherwise is Note's.
+func BenchmarkStanding(b *testing.B) {
+	seen := large(15000, 200)
+	l := empty().Fold(seen, nil).Note(&model.Snapshot{Now: seen.Now}, model.Plan{Kept: keptNodes(seen)})
+	b.ReportAllocs()
+	for b.Loop() {
+		if n := len(l.Standing().Nodes); n != 15000 {
+			b.Fatalf("%d standings", n)
+		}
+	}
+}
+
+func keptNodes(seen model.Observation) []model.NodeVerdict {
+	out := make([]model.NodeVerdict, 0, len(seen.Nodes))
+	for _, n := range seen.Nodes {
+		out = append(out, model.NodeVerdict{Node: n.Object.Name, Verdict: model.Verdict{Reason: model.NotUnderutilized}})
+	}
+	return out
 }
 
 func large(nodes, groups int) model.Observation {

@@ -33,7 +33,7 @@ func (l *Ledger) end(o model.Outcome) {
 	case o.Call.Verb == model.Remove:
 		l.endRemove(o, unknown)
 	default:
-		l.endTaint(o, unknown)
+		l.endNode(o, unknown)
 	}
 }
 
@@ -47,7 +47,7 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 		g.expected = o.Call.From
 	}
 	if o.Err == nil || unknown || g.expected > o.Call.From {
-		l.lastGrowth = o.Ended
+		l.last.growth, g.last.growth = o.Ended, o.Ended
 	}
 	g.cut(o.Call.ID, o.Call.To-g.expected)
 	if o.Err == nil {
@@ -136,67 +136,20 @@ func (l *Ledger) endRepair(o model.Outcome, unknown, changed bool) {
 	}
 }
 
-func (l *Ledger) endTaint(o model.Outcome, unknown bool) {
-	n, ok := l.nodes[o.Call.Node]
-	if !ok {
-		return
-	}
-	n.AwaitVersion = o.ResourceVersion
-	if d := n.Drain; d != nil {
-		next := *d
-		switch {
-		case o.Call.Verb == model.Taint && (o.Err == nil || unknown):
-			next.Stage, next.Since = model.Tainted, o.Ended
-		case o.Call.Verb == model.Taint:
-			// Nothing was written: there is nothing to take back.
-			n.Drain = nil
-			l.lastFailure = o.Ended
-			l.nodes[o.Call.Node] = n
-			return
-		case o.Err == nil:
-			n.Drain = nil
-			n.UnneededSince = time.Time{}
-			l.nodes[o.Call.Node] = n
-			return
-		default:
-			// The taint may still be there: it is tried again, not at once.
-			next.NotBefore = o.Ended.Add(retry)
-		}
-		n.Drain = &next
-	}
-	l.nodes[o.Call.Node] = n
-}
-
+// endRemove closes the removal of a node.
 func (l *Ledger) endRemove(o model.Outcome, unknown bool) {
 	g := l.group(o.Call.Group)
 	g.written = o.Ended
 	if o.Target >= 0 {
 		g.expected = o.Target
 	}
-	n, ok := l.nodes[o.Call.Node]
-	if !ok || n.Drain == nil {
-		return
-	}
-	d := *n.Drain
-	switch {
-	case o.Err == nil:
-		d.Stage, d.Since = model.Removed, o.Ended
-		l.lastRemoval = o.Ended
-	case unknown:
-		// A read that began after this says whether it is gone (rule L2).
-		d.Stage, d.Since = model.Removing, o.Ended
-	default:
-		d.Stage, d.Why = model.RollingBack, o.Err.Error()
-		l.lastFailure = o.Ended
-	}
-	n.Drain = &d
-	l.nodes[o.Call.Node] = n
+	l.endNode(o, unknown)
 }
 
 // busy tells whether a write to the group is under way.
 func (l *Ledger) busy(id provider.GroupID) bool {
 	for _, c := range l.calls {
-		if c.Group == id && (c.Node == "" || c.Verb == model.Remove) {
+		if c.Group == id && busiesGroup(&c) {
 			return true
 		}
 	}

@@ -35,6 +35,7 @@ type group struct {
 	before       time.Time
 	missingSince time.Time
 	unhealthy    *model.Verdict
+	last         lasts
 	// absent counts the pictures in a row that lacked it, the last at absentAt.
 	absent   int
 	absentAt time.Time
@@ -101,12 +102,16 @@ func (g *group) wake(at time.Time) {
 	}
 }
 
-func (g *group) standing() model.GroupStanding {
+// standing is what is known of the group; inherited are the cluster's last
+// growth, removal and failure where its own are not known.
+func (g *group) standing(inherited lasts) model.GroupStanding {
+	last := g.last.or(inherited)
 	return model.GroupStanding{
 		Expected: g.expected, Backoff: g.backoff, PausedUntil: g.pausedUntil, Failure: g.failure, Unsure: g.unsure,
 		Asks: copyOf(g.asks), Counts: g.counts, Unhealthy: g.unhealthy,
 		Overdue: g.overdue, Waiting: append([]model.Waiting(nil), g.waiting...),
 		Missing: g.missing, MissingSince: g.missingSince, Due: g.due,
+		LastGrowth: last.growth, LastRemoval: last.removal, LastFailure: last.failure,
 	}
 }
 

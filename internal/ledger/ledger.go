@@ -7,7 +7,11 @@
 //
 // Each growth is an Ask, whose units come one by one from asked to instance to
 // node to ready, or are given up when their own time is over: a growth that is
-// asked for later postpones nobody's timer. Calls under way are values, too.
+// asked for later postpones nobody's timer. Each removal is a Drain, advanced by
+// the calls of plans, by their ends, and by what is seen of the node and of the
+// pods on it; what comes next is for decide to say. Calls under way are values,
+// too.
+//
 // What must survive a restart is a Memory, and Restore begins with one; with an
 // empty one the ledger finds out from the cloud what is on its way.
 //
@@ -36,7 +40,8 @@ type Ledger struct {
 	rules    model.Rules
 	groups   map[provider.GroupID]*group
 	calls    map[string]model.Call
-	nodes    map[string]model.NodeStanding
+	before   map[string]*model.Drain // by call: the drain that it is to advance, as it was
+	nodes    *standings
 	brakes   []model.Brake
 	arrivals []model.Arrival
 	changes  []model.Change
@@ -44,7 +49,12 @@ type Ledger struct {
 	counts, others model.Counts
 	unhealthy      *model.Verdict
 
-	lastGrowth, lastRemoval, lastFailure time.Time
+	// last is of the whole cluster. inherited is what was remembered of it: in
+	// which group it happened is not, so that it counts for each that has had
+	// nothing of the kind since. We err to waiting longer.
+	last, inherited lasts
+	// resume is where the search for unneeded nodes goes on.
+	resume string
 	// written is when what was restored had been written down.
 	written time.Time
 
@@ -54,8 +64,8 @@ type Ledger struct {
 	of     []provider.Group // the groups that homes was made of
 	order  []*group         // by index of the inventory's groups
 	places []place          // by index of the nodes
-	there  map[string]bool
 	fresh  []*provider.Instance
+	timed  map[string]bool // nodes whose time of being unneeded goes on
 }
 
 // place is where a node was found to be at home. It stays right while neither
@@ -68,37 +78,6 @@ type place struct {
 
 // New gives a ledger that knows nothing.
 func New(rules model.Rules) Ledger { return Restore(rules, model.Memory{}) }
-
-// Restore gives a ledger that knows what an earlier one remembered.
-func Restore(rules model.Rules, m model.Memory) Ledger {
-	l := Ledger{
-		rules: rules, groups: map[provider.GroupID]*group{}, calls: map[string]model.Call{}, nodes: map[string]model.NodeStanding{},
-		there: map[string]bool{}, homes: model.NewHomes(0, nil),
-		brakes: slices.Clone(m.Brakes), arrivals: slices.Clone(m.Arrivals),
-		written: m.Written, lastGrowth: m.LastGrowth, lastRemoval: m.LastRemoval, lastFailure: m.LastFailure,
-	}
-	for _, a := range m.Asks {
-		if a.Group == "" || len(a.Units) == 0 {
-			continue // nothing that anything could come of
-		}
-		g := l.group(a.Group)
-		a.Units = slices.Clone(a.Units)
-		g.asks = append(g.asks, a)
-	}
-	for _, g := range l.groups {
-		slices.SortStableFunc(g.asks, func(a, b model.Ask) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
-	}
-	for id, b := range m.Backoffs {
-		l.group(id).backoff = b
-	}
-	for id, since := range m.Missing {
-		l.group(id).missingSince = since
-	}
-	for name, since := range m.Unneeded {
-		l.nodes[name] = model.NodeStanding{UnneededSince: since}
-	}
-	return l
-}
 
 // Fold takes in the ends of calls, then what is seen.
 func (l Ledger) Fold(seen model.Observation, ended []model.Outcome) Ledger {
@@ -121,7 +100,7 @@ func (l Ledger) Fold(seen model.Observation, ended []model.Outcome) Ledger {
 	l.targets(seen)
 	l.match(&seen.Inventory)
 	// 3. Nodes: their state; what we wrote is seen, what is gone is forgotten.
-	l.seenNodes(seen)
+	l.seenNodes(&seen)
 	// 4. Groups: how far each unit is, what is missing, what is given up.
 	for i, g := range l.order {
 		if g.sighted {
@@ -139,44 +118,7 @@ func (l *Ledger) dropGone(nodes []model.ObservedNode) {
 	if len(l.arrivals) == 0 {
 		return
 	}
-	l.arrivals = slices.DeleteFunc(l.arrivals, func(a model.Arrival) bool {
-		_, there := slices.BinarySearchFunc(nodes, a.Node, func(n model.ObservedNode, name string) int { return cmp.Compare(n.Object.Name, name) })
-		return !there
-	})
-}
-
-// gap is how long nobody may have looked for what was remembered of unneeded
-// nodes to count: in the meantime they may have been needed.
-const gap = 2 * time.Minute
-
-// trust goes over what was remembered, at the first look: times that cannot be
-// are mended, to the side of waiting longer.
-func (l *Ledger) trust(now time.Time) {
-	late := !l.written.IsZero() && now.Sub(l.written) > gap
-	for name, n := range l.nodes {
-		if late || n.UnneededSince.After(now) {
-			n.UnneededSince = time.Time{}
-			l.nodes[name] = n
-		}
-	}
-	for _, g := range l.groups {
-		for i := range g.asks {
-			if a := &g.asks[i]; a.At.IsZero() || a.At.After(now) {
-				a.At = now
-			}
-		}
-		if b := &g.backoff; b.Until.After(now.Add(l.rules.BackoffMost+l.rules.BackoffReset)) || b.Since.After(now) {
-			*b = model.Backoff{}
-		}
-		if g.missingSince.After(now) {
-			g.missingSince = now
-		}
-	}
-	for _, t := range []*time.Time{&l.lastGrowth, &l.lastRemoval, &l.lastFailure} {
-		if t.After(now) {
-			*t = now
-		}
-	}
+	l.arrivals = slices.DeleteFunc(l.arrivals, func(a model.Arrival) bool { return !inNodes(nodes, a.Node) })
 }
 
 // match finds the home of every node, unless the instances are those of the
@@ -233,8 +175,8 @@ func (l *Ledger) home(i int, n *corev1.Node) (model.Home, bool) {
 }
 
 // Note puts a plan's intents on record, before any of its calls is started, and
-// what the plan found out: since when nodes have been unneeded, and which
-// growths did not help.
+// what the plan found out: since when nodes have been unneeded, what holds them,
+// and which growths did not help.
 func (l Ledger) Note(s *model.Snapshot, p model.Plan) Ledger {
 	grown := map[provider.GroupID][]string{}
 	for _, g := range p.Grow {
@@ -250,60 +192,13 @@ func (l Ledger) Note(s *model.Snapshot, p model.Plan) Ledger {
 			g.expected, g.written = c.To, s.Now
 			g.asks = append(g.asks, model.Ask{ID: c.ID, Group: c.Group, At: s.Now, For: grown[c.Group], Units: make([]model.Unit, max(0, c.To-c.From))})
 		case c.Node != "":
-			l.noteNode(s.Now, c)
+			l.noteNode(s, c)
 		}
 	}
-	l.noteUnneeded(s, p)
-	l.brakes = p.Brakes
+	l.noteVerdicts(s, &p)
+	l.brakes, l.resume = p.Brakes, p.Resume
 	l.dropArrivals(s, p)
 	return l
-}
-
-// noteNode opens or advances a drain.
-func (l *Ledger) noteNode(now time.Time, c model.Call) {
-	n := l.nodes[c.Node]
-	switch c.Verb {
-	case model.Taint:
-		n.Drain = &model.Drain{Node: c.Node, Group: c.Group, Instance: c.Instance, Stage: model.Tainting, Since: now, Unready: c.Unready}
-	case model.Remove, model.Untaint:
-		d := model.Drain{Node: c.Node, Since: now}
-		if n.Drain != nil {
-			d = *n.Drain
-		}
-		d.Group, d.Instance = c.Group, c.Instance
-		d.Stage = model.Removing
-		if c.Verb == model.Untaint {
-			d.Stage, d.Why = model.RollingBack, c.Why
-		}
-		n.Drain = &d
-	}
-	l.nodes[c.Node] = n
-}
-
-// noteUnneeded keeps since when nodes are unneeded. An empty node that no group
-// has, as far as is known now, was not judged: its time goes on.
-func (l *Ledger) noteUnneeded(s *model.Snapshot, p model.Plan) {
-	unneeded := make(map[string]time.Time, len(p.Unneeded))
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Group < 0 && n.Occupants == 0 && s.Unhealthy == nil && !n.Standing.UnneededSince.IsZero() {
-			unneeded[n.Name] = n.Standing.UnneededSince
-		}
-	}
-	for _, v := range p.Unneeded {
-		unneeded[v.Node] = v.Since
-	}
-	for name, n := range l.nodes {
-		n.UnneededSince = unneeded[name]
-		delete(unneeded, name)
-		if n == (model.NodeStanding{}) {
-			delete(l.nodes, name)
-			continue
-		}
-		l.nodes[name] = n
-	}
-	for name, since := range unneeded {
-		l.nodes[name] = model.NodeStanding{UnneededSince: since}
-	}
 }
 
 // dropArrivals forgets the nodes that have come for pods that wait no more.
@@ -341,76 +236,3 @@ func (l Ledger) Open() []model.Call {
 
 // Changes are what happened in the last Fold.
 func (l Ledger) Changes() []model.Change { return l.changes }
-
-// Standing is what the ledger adds to a snapshot.
-func (l Ledger) Standing() model.Standing {
-	s := model.Standing{
-		Groups: make(map[provider.GroupID]model.GroupStanding, len(l.groups)),
-		Nodes:  maps.Clone(l.nodes), LastGrowth: l.lastGrowth, LastRemoval: l.lastRemoval, LastFailure: l.lastFailure,
-		Counts: l.counts, Others: l.others, Unhealthy: l.unhealthy,
-		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals),
-	}
-	for id, g := range l.groups {
-		if g.sighted {
-			s.Groups[id] = g.standing()
-		}
-	}
-	for _, c := range l.Open() {
-		if c.Node == "" || c.Verb == model.Remove {
-			for gid, g := range s.Groups {
-				// A call on one group of a pool keeps the whole pool busy.
-				if gid == c.Group || (c.Pool != "" && l.groups[gid].pool == c.Pool) {
-					g.Busy = &c
-					s.Groups[gid] = g
-				}
-			}
-		}
-		if c.Node != "" {
-			n := s.Nodes[c.Node]
-			n.Busy = &c
-			s.Nodes[c.Node] = n
-		}
-	}
-	return s
-}
-
-// Memory is what a later ledger must know to go on where this one stands.
-func (l Ledger) Memory() model.Memory {
-	m := model.Memory{
-		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals),
-		LastGrowth: l.lastGrowth, LastRemoval: l.lastRemoval, LastFailure: l.lastFailure,
-	}
-	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
-		g := l.groups[id]
-		m.Asks = append(m.Asks, copyOf(g.asks)...)
-		if !g.backoff.Since.IsZero() {
-			if m.Backoffs == nil {
-				m.Backoffs = map[provider.GroupID]model.Backoff{}
-			}
-			m.Backoffs[id] = g.backoff
-		}
-		if !g.missingSince.IsZero() {
-			if m.Missing == nil {
-				m.Missing = map[provider.GroupID]time.Time{}
-			}
-			m.Missing[id] = g.missingSince
-		}
-	}
-	for name, n := range l.nodes {
-		if !n.UnneededSince.IsZero() {
-			if m.Unneeded == nil {
-				m.Unneeded = map[string]time.Time{}
-			}
-			m.Unneeded[name] = n.UnneededSince
-		}
-	}
-	return m
-}
-
-func copyOf(asks []model.Ask) []model.Ask {
-	out := slices.Clone(asks)
-	for i := range out {
-		out[i].Units = slices.Clone(out[i].Units)
-	}
-	return out
-}

@@ -1,7 +1,8 @@
 package ledger
 
 import (
-	"maps"
+	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,15 +14,19 @@ import (
 
 // seenNodes takes in the nodes: each gets its state, and is counted in its
 // group; drains go on.
-func (l *Ledger) seenNodes(seen model.Observation) {
+func (l *Ledger) seenNodes(seen *model.Observation) {
 	l.counts, l.others = model.Counts{}, model.Counts{}
-	clear(l.there)
+	there := 0 // of those that there is something to say of
 	for i := range seen.Nodes {
 		object := seen.Nodes[i].Object
-		l.drainSeen(i, object, &seen.Inventory)
-		n, known := l.nodes[object.Name]
+		n, known := l.nodes.of[object.Name]
+		if n.Drain != nil || n.AwaitVersion != "" || model.HasTaint(object, model.TaintToBeDeleted) {
+			n = l.seenNode(i, n, seen)
+			l.nodes.put(object.Name, n)
+			known = n != (model.NodeStanding{})
+		}
 		if known {
-			l.there[object.Name] = true
+			there++
 		}
 		home, ok := l.home(i, object)
 		if !ok {
@@ -48,52 +53,147 @@ func (l *Ledger) seenNodes(seen model.Observation) {
 		rec := g.records[home.Instance]
 		rec.node, rec.state, rec.since, rec.turn, rec.counted = object.Name, state, object.CreationTimestamp.Time, l.turn, counted
 	}
-	maps.DeleteFunc(l.nodes, func(name string, _ model.NodeStanding) bool { return !l.there[name] && !l.open(name) })
-}
-
-// drainSeen takes in what a node shows of its removal.
-func (l *Ledger) drainSeen(i int, object *corev1.Node, inv *provider.Inventory) {
-	n, ok := l.nodes[object.Name]
-	if !ok {
-		// A removal that somebody began and did not end: after a restart the
-		// taint on the node is all that is left of it (rule L8).
-		if since, tainted := taintedSince(object); tainted {
-			l.nodes[object.Name] = model.NodeStanding{Drain: &model.Drain{Node: object.Name, Stage: model.Tainted, Since: since}}
-		}
+	if there == len(l.nodes.of) {
 		return
 	}
-	changed := false
-	if n.Drain == nil && n.Busy == nil && n.AwaitVersion == "" && !l.open(object.Name) {
-		if since, tainted := taintedSince(object); tainted {
-			n.Drain, changed = &model.Drain{Node: object.Name, Stage: model.Tainted, Since: since}, true
+	for name := range l.nodes.of {
+		if !inNodes(seen.Nodes, name) && !l.open(name) {
+			l.nodes.put(name, model.NodeStanding{})
+		}
+	}
+}
+
+// inNodes tells whether a node of the name is seen.
+func inNodes(nodes []model.ObservedNode, name string) bool {
+	_, found := slices.BinarySearchFunc(nodes, name, func(n model.ObservedNode, name string) int { return cmp.Compare(n.Object.Name, name) })
+	return found
+}
+
+// seenNode takes in what a node shows of its removal, and of what we wrote.
+func (l *Ledger) seenNode(i int, n model.NodeStanding, seen *model.Observation) model.NodeStanding {
+	object := seen.Nodes[i].Object
+	if n.Drain != nil && l.turn == 1 {
+		n = l.recall(n, object, seen.Now)
+	}
+	// A removal that somebody began and did not end: after a restart the taint on
+	// the node is all that is left of it (rule L8).
+	if n.Drain == nil && n.Busy == nil && n.AwaitVersion == "" {
+		since, tainted := taintedSince(object)
+		switch {
+		case l.open(object.Name):
+		case tainted:
+			n.Drain = adopted(object, earlier(since, seen.Now))
+		case object.Annotations[model.AnnotationRemoval] != "":
+			// Somebody took the taint away, and not what we wrote beside it.
+			n.Drain = adopted(object, seen.Now)
+			n.Drain.Stage, n.Drain.Code, n.Drain.Why = model.RollingBack, model.LeaderChanged, "its removal was begun, and somebody took the taint away"
 		}
 	}
 	if n.AwaitVersion != "" && seenVersion(object.ResourceVersion, n.AwaitVersion) {
-		n.AwaitVersion, changed = "", true
+		n.AwaitVersion = ""
 	}
-	// A newer read says whether a removal has happened, however it ended.
-	if d := n.Drain; d != nil && (d.Stage == model.Removing || d.Stage == model.Removed) && !l.open(object.Name) && inv.AsOf.After(d.Since) {
-		next := *d
-		next.Stage = model.Removed
-		// A cloud that said yes is believed for a while: an instance that it lists
-		// no more is kept in the picture as long as its node is ready.
-		said := d.Stage == model.Removed && inv.AsOf.Before(d.Since.Add(patience))
-		if home, ok := l.home(i, object); ok {
-			in := &inv.Groups[home.Group].Instances[home.Instance]
-			if in.ID == d.Instance && in.State != provider.Deleting && !said && inv.Groups[home.Group].Err == nil {
-				next.Stage, next.Since = model.Tainted, inv.AsOf
-			}
+	if n.Drain == nil {
+		return n
+	}
+	switch n.Drain.Stage {
+	case model.Removing, model.Removed:
+		n.Drain = l.seenRemoval(i, n.Drain, object, &seen.Inventory)
+	case model.Tainted, model.Evicting:
+		n.Drain = seenPods(n.Drain, seen.Nodes[i].Pods, seen.Now)
+		n.Drain = l.seenDeletion(i, n.Drain, object, &seen.Inventory)
+	}
+	return n
+}
+
+// recall holds a remembered drain against what its node shows when it is first
+// seen again. One without the taint has been given back: by a person, or by the
+// leader before, who did not get to say so. One whose pods were leaving goes on
+// if it is still cordoned; otherwise pods may have landed that nobody has found
+// a place for, so that it is taken back as any that is found. That is also so
+// where nodes are not cordoned at all: we err to giving back.
+func (l *Ledger) recall(n model.NodeStanding, object *corev1.Node, now time.Time) model.NodeStanding {
+	since, tainted := taintedSince(object)
+	switch {
+	case !tainted:
+		return l.givenBack(n, now)
+	case n.Drain.Stage == model.Evicting && !object.Spec.Unschedulable && object.Annotations[model.AnnotationRemoval] != model.RemovalCordoned:
+		n.Drain = adopted(object, earlier(since, now))
+	}
+	return n
+}
+
+// adopted is the drain of a node that somebody tainted and that we know nothing
+// else of.
+func adopted(object *corev1.Node, since time.Time) *model.Drain {
+	return &model.Drain{Node: object.Name, Stage: model.Tainted, Since: since, Began: since}
+}
+
+// seenRemoval takes in what a newer read says of a removal that was asked for:
+// whether it has happened, however the call ended.
+func (l *Ledger) seenRemoval(i int, d *model.Drain, object *corev1.Node, inv *provider.Inventory) *model.Drain {
+	if l.open(object.Name) || !inv.AsOf.After(d.Since) {
+		return d
+	}
+	home, ok := l.home(i, object)
+	if ok && inv.Groups[home.Group].Err != nil {
+		return d // it has not been read
+	}
+	next := *d
+	next.Stage = model.Removed
+	// A cloud that said yes is believed for a while: an instance that it lists
+	// no more is kept in the picture as long as its node is ready.
+	said := d.Stage == model.Removed && inv.AsOf.Before(d.Since.Add(patience))
+	if ok {
+		in := &inv.Groups[home.Group].Instances[home.Instance]
+		if in.ID == d.Instance && in.State != provider.Deleting && !said {
+			next.Stage, next.Since = model.Tainted, inv.AsOf
 		}
-		n.Drain, changed = &next, true
 	}
-	if changed {
-		l.nodes[object.Name] = n
+	if next.Stage == d.Stage {
+		return d
 	}
+	return &next
+}
+
+// seenDeletion takes in that the cloud deletes an instance already, though we
+// have not asked for it: somebody else has, or a leader before us who did not get
+// to say so. Nothing is left to ask for.
+func (l *Ledger) seenDeletion(i int, d *model.Drain, object *corev1.Node, inv *provider.Inventory) *model.Drain {
+	home, ok := l.home(i, object)
+	if !ok {
+		return d
+	}
+	in := &inv.Groups[home.Group].Instances[home.Instance]
+	if in.State != provider.Deleting {
+		return d
+	}
+	next := *d
+	next.Stage, next.Since, next.Instance = model.Removed, inv.AsOf, in.ID
+	return &next
 }
 
 // patience is how long a cloud that has agreed to end an instance is believed,
 // though it lists it still or its node is ready still.
 const patience = 2 * time.Minute
+
+// seenPods takes in which pods are gone from a node that is emptied: whatever
+// became of their evictions, they have been granted.
+func seenPods(d *model.Drain, pods []model.Pod, now time.Time) *model.Drain {
+	next := d
+	for i := range d.Evictions {
+		e := &d.Evictions[i]
+		if !e.Gone.IsZero() || slices.ContainsFunc(pods, func(p model.Pod) bool { return p.UID == e.UID }) {
+			continue
+		}
+		if next == d {
+			clone := *d
+			clone.Evictions = slices.Clone(d.Evictions)
+			next = &clone
+		}
+		next.Evictions[i].Granted, next.Evictions[i].Gone = true, now
+	}
+	return next
+}
 
 // open tells whether a call on the node is under way.
 func (l *Ledger) open(node string) bool {

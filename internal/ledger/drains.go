@@ -1,0 +1,265 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// A drain is never changed once it is on record: standings that were given out
+// refer to it. What advances it makes a new one.
+
+// noteNode puts a call on a node on record, and opens or advances its drain.
+func (l *Ledger) noteNode(s *model.Snapshot, c model.Call) {
+	n := l.nodes.of[c.Node]
+	if busiesNode(&c) {
+		n.Busy = &c
+	}
+	switch c.Verb {
+	case model.Taint, model.Cordon, model.Remove, model.Untaint:
+		l.before[c.ID] = n.Drain
+		n.Drain = advanced(n.Drain, s.Now, &c)
+	case model.Evict:
+		if n.Drain == nil {
+			break // nothing is emptied that it could be part of
+		}
+		d := *n.Drain
+		d.Evictions = asked(d.Evictions, s, &c)
+		n.Drain = &d
+	}
+	l.nodes.put(c.Node, n)
+}
+
+// advanced is a drain, nil if there is none yet, with a further step begun.
+func advanced(was *model.Drain, now time.Time, c *model.Call) *model.Drain {
+	d := model.Drain{Node: c.Node, Began: now}
+	if was != nil && c.Verb != model.Taint {
+		d = *was
+	}
+	d.Group, d.Instance = c.Group, c.Instance
+	switch c.Verb {
+	case model.Taint:
+		d.Stage, d.Since, d.Unready = model.Tainting, now, c.Unready
+		d.Occupied, d.Pods = len(c.Known) > 0, c.Known
+	case model.Cordon:
+		d.Stage, d.Since = model.Cordoning, now
+	case model.Remove:
+		d.Stage, d.Since = model.Removing, now
+	case model.Untaint:
+		// What began a rollback stays its reason, whatever else would be one by now.
+		if d.Stage != model.RollingBack || d.Code == "" {
+			d.Stage, d.Since, d.Why, d.Code = model.RollingBack, now, c.Why, c.Reason
+		}
+	}
+	return &d
+}
+
+// asked gives the evictions of a drain with one more that is asked for, or again.
+// A pod of the same name that came after another one takes its place.
+func asked(all []model.Eviction, s *model.Snapshot, c *model.Call) []model.Eviction {
+	all = slices.Clone(all)
+	i, found := slices.BinarySearchFunc(all, c.Pod, func(e model.Eviction, pod string) int { return cmp.Compare(e.Pod, pod) })
+	if !found {
+		all = slices.Insert(all, i, model.Eviction{})
+	}
+	if all[i].UID != c.PodUID || !found {
+		all[i] = model.Eviction{Pod: c.Pod, UID: c.PodUID, Owner: ownerOf(s, c.Node, c.PodUID), First: s.Now}
+	}
+	all[i].Last, all[i].Busy = s.Now, true
+	return all
+}
+
+// ownerOf is the controller of a pod that is bound to a node, empty if it has
+// none or is not there.
+func ownerOf(s *model.Snapshot, node string, pod types.UID) types.UID {
+	nodes := s.Nodes[:s.Registered()]
+	i, found := slices.BinarySearchFunc(nodes, node, func(n model.Node, name string) int { return cmp.Compare(n.Name, name) })
+	if !found {
+		return ""
+	}
+	for j := range nodes[i].Bound {
+		if p := &nodes[i].Bound[j]; p.UID == pod {
+			return p.Owner
+		}
+	}
+	return ""
+}
+
+// endNode closes a call on a node or on one of its pods.
+func (l *Ledger) endNode(o model.Outcome, unknown bool) {
+	before := l.before[o.Call.ID]
+	delete(l.before, o.Call.ID)
+	n := l.nodes.of[o.Call.Node]
+	if n.Busy != nil && n.Busy.ID == o.Call.ID {
+		n.Busy = nil
+	}
+	// Where nothing had to be written, too, what was read must be seen first: until
+	// then the node may look as if it had to be.
+	if o.ResourceVersion != "" && o.Call.Verb != model.Evict {
+		n.AwaitVersion = o.ResourceVersion
+	}
+	if marks(o.Call.Verb) {
+		n.MarkAfter = time.Time{}
+		if o.Err != nil {
+			n.MarkAfter = o.Ended.Add(marksRest)
+		}
+	}
+	switch {
+	case n.Drain == nil:
+	case marks(o.Call.Verb):
+		// Whether it was written shows on the node; nothing depends on it.
+	case o.Call.Verb == model.Evict:
+		n.Drain = l.answered(n.Drain, o, unknown)
+	case o.Err != nil && o.Err.Code == model.CodeNotBegun:
+		n.Drain = back(n.Drain, before, o)
+	case o.Call.Verb == model.Taint && o.Err != nil && !unknown:
+		// Nothing was written: there is nothing to take back.
+		n.Drain = nil
+		l.failed(o.Call.Group, o.Ended)
+	case o.Call.Verb == model.Untaint && o.Err == nil:
+		n = l.givenBack(n, o.Ended)
+	default:
+		d := *n.Drain
+		switch o.Call.Verb {
+		case model.Taint:
+			d.Stage, d.Since = model.Tainted, o.Ended
+		case model.Cordon:
+			d = cordoned(d, before, o, unknown)
+		case model.Untaint:
+			// The taint may still be there: it is tried again, not at once.
+			d.NotBefore = o.Ended.Add(retry)
+		case model.Remove:
+			d = l.removed(d, o, unknown)
+		}
+		n.Drain = &d
+	}
+	l.nodes.put(o.Call.Node, n)
+}
+
+// marksRest is how long a node rests after a mark could not be written.
+const marksRest = time.Minute
+
+// marks tells whether a call writes what nothing depends on.
+func marks(v model.Verb) bool { return v == model.Mark || v == model.Unmark || v == model.Annotate }
+
+// answered gives a drain in which one eviction has ended. A refusal is no
+// failure: it may be asked for again.
+func (l *Ledger) answered(d *model.Drain, o model.Outcome, unknown bool) *model.Drain {
+	i := slices.IndexFunc(d.Evictions, func(e model.Eviction) bool { return e.Pod == o.Call.Pod && e.UID == o.Call.PodUID })
+	if i < 0 {
+		return d
+	}
+	next := *d
+	next.Evictions = slices.Clone(d.Evictions)
+	e := &next.Evictions[i]
+	e.Last, e.Busy = o.Ended, false
+	for _, c := range l.calls {
+		// That of a drain before this one may still be under way.
+		e.Busy = e.Busy || c.Verb == model.Evict && c.Node == o.Call.Node && c.Pod == o.Call.Pod && c.PodUID == o.Call.PodUID
+	}
+	switch {
+	case o.Err == nil:
+		e.Granted = true
+	case unknown || o.Err.Code == model.CodeNotBegun:
+		e.Why = o.Err.Error()
+	default:
+		// It may have been granted once, to no effect; now it is not.
+		e.Granted, e.Why = false, o.Err.Error()
+	}
+	return &next
+}
+
+// back undoes the intent of a call that never began: the drain stands where it
+// did, and the call is not made again at once.
+func back(d, before *model.Drain, o model.Outcome) *model.Drain {
+	if before == nil {
+		return nil
+	}
+	was := *before
+	was.Evictions = d.Evictions // some may have ended meanwhile
+	was.NotBefore = o.Ended.Add(retry)
+	return &was
+}
+
+// cordoned is a drain after the end of its Cordon.
+func cordoned(d model.Drain, before *model.Drain, o model.Outcome, unknown bool) model.Drain {
+	switch {
+	case o.Err == nil:
+		d.Stage, d.Since = model.Evicting, o.Ended
+		if !o.Call.LookOnly {
+			d.Pods = nil // nothing can land there any more
+		}
+	case unknown:
+		// It is asked for again, which does no harm if it was done.
+		d.Stage, d.NotBefore = model.Tainted, o.Ended.Add(retry)
+		if before != nil {
+			d.Since = before.Since
+		}
+	default:
+		d = rollBack(d, o)
+	}
+	return d
+}
+
+// removed is a drain after the end of its Remove.
+func (l *Ledger) removed(d model.Drain, o model.Outcome, unknown bool) model.Drain {
+	switch {
+	case o.Err == nil:
+		d.Stage, d.Since = model.Removed, o.Ended
+		l.last.removal, l.group(o.Call.Group).last.removal = o.Ended, o.Ended
+	case unknown:
+		// A read that began after this says whether it is gone (rule L2).
+		d.Stage, d.Since = model.Removing, o.Ended
+	default:
+		d = rollBack(d, o)
+		l.failed(o.Call.Group, o.Ended)
+	}
+	return d
+}
+
+// rollBack is a drain that cannot go on, because act has refused its last call,
+// or failed in it.
+func rollBack(d model.Drain, o model.Outcome) model.Drain {
+	d.Stage, d.Since = model.RollingBack, o.Ended
+	d.Code, d.Why = model.DrainFailed, o.Err.Error()
+	if len(o.Landed) > 0 {
+		d.Code, d.Why = model.PodLanded, "pods are on it that had not been known: "+firstOf(o.Landed)
+	}
+	return d
+}
+
+// firstOf names the first few.
+func firstOf(names []string) string {
+	const few = 5
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// givenBack closes the drain of a node that stays. Its time begins anew, and if
+// its removal has failed, that is on record.
+func (l *Ledger) givenBack(n model.NodeStanding, at time.Time) model.NodeStanding {
+	d := n.Drain
+	n.Drain, n.UnneededSince = nil, time.Time{}
+	if d.Code.FailedRemoval() {
+		n.FailedAt, n.FailedWhy = at, d.Why
+		l.failed(d.Group, at)
+	}
+	return n
+}
+
+// failed puts a removal that failed on record.
+func (l *Ledger) failed(id provider.GroupID, at time.Time) {
+	l.last.failure = at
+	if g, ok := l.groups[id]; ok {
+		g.last.failure = at
+	}
+}

@@ -1,0 +1,210 @@
+package ledger
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// lasts are when things last happened, zero if never.
+type lasts struct{ growth, removal, failure time.Time }
+
+// or fills in for what has not happened yet.
+func (t lasts) or(o lasts) lasts {
+	if t.growth.IsZero() {
+		t.growth = o.growth
+	}
+	if t.removal.IsZero() {
+		t.removal = o.removal
+	}
+	if t.failure.IsZero() {
+		t.failure = o.failure
+	}
+	return t
+}
+
+// Memory is what a later ledger must know to go on where this one stands.
+func (l Ledger) Memory() model.Memory {
+	m := model.Memory{
+		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals),
+		LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure,
+		Resume: l.resume,
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
+		g := l.groups[id]
+		m.Asks = append(m.Asks, copyOf(g.asks)...)
+		if !g.backoff.Since.IsZero() {
+			if m.Backoffs == nil {
+				m.Backoffs = map[provider.GroupID]model.Backoff{}
+			}
+			m.Backoffs[id] = g.backoff
+		}
+		if !g.missingSince.IsZero() {
+			if m.Missing == nil {
+				m.Missing = map[provider.GroupID]time.Time{}
+			}
+			m.Missing[id] = g.missingSince
+		}
+	}
+	for name, n := range l.nodes.of {
+		if !n.UnneededSince.IsZero() {
+			if m.Unneeded == nil {
+				m.Unneeded = map[string]time.Time{}
+			}
+			m.Unneeded[name] = n.UnneededSince
+		}
+		if n.Drain != nil {
+			if d, ok := toRemember(*n.Drain); ok {
+				m.Drains = append(m.Drains, d)
+			}
+		}
+	}
+	m.Drains = bounded(m.Drains)
+	return m
+}
+
+// What is remembered of drains is bounded, as all that the memory lies in is. A
+// drain that is not remembered is taken back after a restart.
+const (
+	mostDrains = 50
+	// mostPods is of their pods together: they are named by UIDs, which no
+	// compression makes shorter.
+	mostPods = 1000
+)
+
+// toRemember tells what a later leader must know of a drain. The taint alone
+// says enough of an empty node, and of one whose taint is being written nothing
+// is lost if it is given back. To cordon a node twice does no harm, so that of a
+// cordon under way only its beginning is remembered.
+func toRemember(d model.Drain) (model.Drain, bool) {
+	if !d.Occupied {
+		return d, false
+	}
+	d.Evictions = nil
+	switch d.Stage {
+	case model.Cordoning:
+		d.Stage = model.Tainted
+	case model.Tainted, model.Evicting, model.Removing, model.RollingBack:
+	default:
+		return d, false
+	}
+	return d, true
+}
+
+// bounded keeps as many drains as may be remembered, first those whose pods have
+// begun to leave; sorted by node.
+func bounded(drains []model.Drain) []model.Drain {
+	waits := func(d *model.Drain) int {
+		if d.Stage == model.Tainted {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(drains, func(a, b model.Drain) int { return cmp.Or(waits(&a)-waits(&b), cmp.Compare(a.Node, b.Node)) })
+	kept, pods := drains[:0], 0
+	for _, d := range drains {
+		if len(kept) < mostDrains && pods+len(d.Pods) <= mostPods {
+			kept, pods = append(kept, d), pods+len(d.Pods)
+		}
+	}
+	slices.SortFunc(kept, func(a, b model.Drain) int { return cmp.Compare(a.Node, b.Node) })
+	return kept
+}
+
+// Restore gives a ledger that knows what an earlier one remembered.
+func Restore(rules model.Rules, m model.Memory) Ledger {
+	last := lasts{m.LastGrowth, m.LastRemoval, m.LastFailure}
+	l := Ledger{
+		rules: rules, groups: map[provider.GroupID]*group{}, calls: map[string]model.Call{}, nodes: newStandings(),
+		before: map[string]*model.Drain{}, timed: map[string]bool{}, homes: model.NewHomes(0, nil),
+		brakes: slices.Clone(m.Brakes), arrivals: slices.Clone(m.Arrivals),
+		written: m.Written, last: last, inherited: last, resume: m.Resume,
+	}
+	for _, a := range m.Asks {
+		if a.Group == "" || len(a.Units) == 0 {
+			continue // nothing that anything could come of
+		}
+		g := l.group(a.Group)
+		a.Units = slices.Clone(a.Units)
+		g.asks = append(g.asks, a)
+	}
+	for _, g := range l.groups {
+		slices.SortStableFunc(g.asks, func(a, b model.Ask) int { return a.At.Compare(b.At) })
+	}
+	for id, b := range m.Backoffs {
+		l.group(id).backoff = b
+	}
+	for id, since := range m.Missing {
+		l.group(id).missingSince = since
+	}
+	for name, since := range m.Unneeded {
+		l.nodes.put(name, model.NodeStanding{UnneededSince: since})
+	}
+	for _, d := range m.Drains {
+		d, ok := toRemember(d)
+		if !ok || d.Node == "" {
+			continue // nothing that anybody would have written
+		}
+		n := l.nodes.of[d.Node]
+		n.Drain = &d
+		l.nodes.put(d.Node, n)
+	}
+	return l
+}
+
+// gap is how long nobody may have looked for what was remembered of unneeded
+// nodes to count: in the meantime they may have been needed.
+const gap = 2 * time.Minute
+
+// trust goes over what was remembered, at the first look: times that cannot be
+// are mended, to the side of waiting longer.
+func (l *Ledger) trust(now time.Time) {
+	late := !l.written.IsZero() && now.Sub(l.written) > gap
+	for name, n := range l.nodes.of {
+		if late || n.UnneededSince.After(now) {
+			n.UnneededSince = time.Time{}
+		}
+		if n.Drain != nil {
+			d := *n.Drain
+			d.Since, d.Began, d.NotBefore = earlier(d.Since, now), earlier(d.Began, now), earlier(d.NotBefore, now.Add(retry))
+			n.Drain = &d
+		}
+		l.nodes.put(name, n)
+	}
+	for _, g := range l.groups {
+		for i := range g.asks {
+			if a := &g.asks[i]; a.At.IsZero() || a.At.After(now) {
+				a.At = now
+			}
+		}
+		if b := &g.backoff; b.Until.After(now.Add(l.rules.BackoffMost+l.rules.BackoffReset)) || b.Since.After(now) {
+			*b = model.Backoff{}
+		}
+		if g.missingSince.After(now) {
+			g.missingSince = now
+		}
+	}
+	for _, t := range []*lasts{&l.last, &l.inherited} {
+		t.growth, t.removal, t.failure = earlier(t.growth, now), earlier(t.removal, now), earlier(t.failure, now)
+	}
+}
+
+// earlier is a time, or the latest that it can be.
+func earlier(t, latest time.Time) time.Time {
+	if t.After(latest) {
+		return latest
+	}
+	return t
+}
+
+func copyOf(asks []model.Ask) []model.Ask {
+	out := slices.Clone(asks)
+	for i := range out {
+		out[i].Units = slices.Clone(out[i].Units)
+	}
+	return out
+}

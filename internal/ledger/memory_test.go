@@ -1,0 +1,212 @@
+package ledger
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestRestartInEachStage: a drain of a node with pods goes on where its leader
+// left it, as far as the node still shows it; otherwise it is taken back.
+func TestRestartInEachStage(t *testing.T) {
+	adopted := model.Drain{Node: "n", Stage: model.Tainted}
+	ours := func(s model.Stage, pods int) model.Drain {
+		return model.Drain{Node: "n", Group: "g", Instance: "n", Stage: s, Began: at(1), Occupied: true, Pods: []types.UID{"uid-a", "uid-b"}[:pods:pods]}
+	}
+	leftover := model.Drain{Node: "n", Stage: model.RollingBack, Code: model.LeaderChanged, Why: "its removal was begun, and somebody took the taint away"}
+	rollingBack := ours(model.RollingBack, 0)
+	rollingBack.Code, rollingBack.Why = model.EvictionRefused, "b stays"
+	for _, c := range []struct {
+		name   string
+		before func(*emptying)
+		want   *model.Drain // Since is looked at apart
+	}{
+		{"the taint's intent, and no taint yet", func(e *emptying) { e.note(taintCall()) }, nil},
+		{"the taint's intent, and the taint", func(e *emptying) { e.note(taintCall()); e.taint() }, &adopted},
+		{"tainted", func(e *emptying) { e.until(model.Tainted) }, new(ours(model.Tainted, 2))},
+		{"tainted, and the taint is gone", func(e *emptying) { e.until(model.Tainted); e.node = node("n", "1") }, nil},
+		{"the cordon's intent", func(e *emptying) { e.until(model.Tainted); e.note(onNode(model.Cordon, "n")) }, new(ours(model.Tainted, 2))},
+		{"the cordon's intent, and the cordon", func(e *emptying) { e.until(model.Tainted); e.note(onNode(model.Cordon, "n")); e.cordon() }, new(ours(model.Tainted, 2))},
+		{"half of the evictions", func(e *emptying) { e.until(model.Evicting); e.call(evictCall("a")); e.note(evictCall("b")) }, new(ours(model.Evicting, 0))},
+		{"evicting, cordoned by whomever", func(e *emptying) { e.until(model.Evicting); e.node.Annotations = nil }, new(ours(model.Evicting, 0))},
+		{"evicting, and the cordon's note alone", func(e *emptying) { e.until(model.Evicting); e.node.Spec.Unschedulable = false }, new(ours(model.Evicting, 0))},
+		{"evicting, and no cordon", func(e *emptying) {
+			e.until(model.Evicting)
+			e.node.Annotations, e.node.Spec.Unschedulable = map[string]string{model.AnnotationRemoval: model.RemovalTainted}, false
+		}, &adopted},
+		{"evicting, and the taint is gone", func(e *emptying) { e.until(model.Evicting); e.node.Spec.Taints = nil }, &leftover},
+		// A read that began after the restart says that the instance is there still.
+		{"removing", func(e *emptying) { e.until(model.Removing) }, new(ours(model.Tainted, 0))},
+		{"removing, and the taint is gone", func(e *emptying) { e.until(model.Removing); e.node.Spec.Taints = nil }, &leftover},
+		{"removed", func(e *emptying) {
+			e.until(model.Removing)
+			e.look(model.Outcome{Call: onNode(model.Remove, "n"), Ended: at(e.second), Target: 0})
+		}, &adopted},
+		{"rolling back", func(e *emptying) { e.until(model.Evicting); e.note(untaintCall(model.EvictionRefused, "b stays")) }, &rollingBack},
+		{"the node is gone", func(e *emptying) { e.until(model.Evicting); e.node = nil }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEmptying(t)
+			c.before(e)
+			e.restart()
+			if c.want == nil {
+				want(t, "standing", e.standing(), model.NodeStanding{})
+				return
+			}
+			d := e.drain()
+			if d.Since.IsZero() || d.Since.After(at(e.second)) {
+				t.Errorf("since %v", d.Since)
+			}
+			d.Since = time.Time{}
+			if d.Group == "" {
+				d.Began = time.Time{}
+			}
+			if len(d.Pods) == 0 {
+				d.Pods = c.want.Pods // nil or empty
+			}
+			want(t, "drain", d, *c.want)
+		})
+	}
+}
+
+// TestRestartAfterAGivingBack: the leader before gave the node back and died
+// before it said so. Its removal has failed all the same.
+func TestRestartAfterAGivingBack(t *testing.T) {
+	e := newEmptying(t)
+	e.until(model.Evicting)
+	e.note(untaintCall(model.EvictionRefused, "b stays"))
+	e.node = node("n", "1")
+	e.restart()
+	n, s := e.standing(), e.l.Standing()
+	want(t, "drain", n.Drain == nil, true)
+	want(t, "failed", []any{n.FailedAt, n.FailedWhy, s.LastFailure}, []any{at(e.second), "b stays", at(e.second)})
+}
+
+// TestADrainAfterARestart is told to its end: its evictions begin anew.
+func TestADrainAfterARestart(t *testing.T) {
+	e := newEmptying(t)
+	e.until(model.Evicting)
+	e.call(evictCall("a"))
+	e.pods = e.pods[1:]
+	e.restart()
+	want(t, "evictions", len(e.drain().Evictions), 0)
+	e.call(evictCall("b"))
+	e.pods = nil
+	e.look()
+	e.call(onNode(model.Remove, "n"))
+	want(t, "stage", e.drain().Stage, model.Removed)
+	e.node = nil
+	e.look()
+	want(t, "left behind", len(e.l.Standing().Nodes), 0)
+}
+
+// TestEmptyNodesAreNotRemembered: the taint says all.
+func TestEmptyNodesAreNotRemembered(t *testing.T) {
+	l := noted(empty().Fold(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Taint, "n")))
+	l = l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1}})
+	want(t, "stage", drainOf(l, "n").Stage, model.Tainted)
+	want(t, "drains", len(l.Memory().Drains), 0)
+}
+
+// TestMemoryOfManyDrains is bounded, in drains and in pods. Those whose pods have
+// begun to leave come first.
+func TestMemoryOfManyDrains(t *testing.T) {
+	drain := func(i int, s model.Stage, pods int) model.Drain {
+		d := model.Drain{Node: fmt.Sprintf("n%03d", i), Group: "g", Stage: s, Occupied: true}
+		for j := range pods {
+			d.Pods = append(d.Pods, types.UID(fmt.Sprintf("%d-%d", i, j)))
+		}
+		return d
+	}
+	var m model.Memory
+	for i := range 40 {
+		m.Drains = append(m.Drains, drain(i, model.Tainted, 2))
+	}
+	for i := 40; i < 100; i++ {
+		m.Drains = append(m.Drains, drain(i, model.Evicting, 0))
+	}
+	kept := Restore(empty().rules, m).Memory().Drains
+	want(t, "drains", len(kept), mostDrains)
+	want(t, "first", kept[0].Node, "n040")
+	want(t, "again", Restore(empty().rules, model.Memory{Drains: kept}).Memory().Drains, kept)
+
+	m.Drains = []model.Drain{drain(0, model.Tainted, mostPods-1), drain(1, model.Tainted, 2), drain(2, model.Tainted, 1)}
+	kept = Restore(empty().rules, m).Memory().Drains
+	want(t, "nodes", []string{kept[0].Node, kept[1].Node}, []string{"n000", "n002"})
+	want(t, "how many", len(kept), 2)
+}
+
+// TestMemoryOfOddDrains: what nobody would have written is left out, and times
+// that cannot be are mended.
+func TestMemoryOfOddDrains(t *testing.T) {
+	later := t0.Add(1000 * time.Hour)
+	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: fmt.Sprint(t0.Unix())}
+	drain := model.Drain{Group: "g", Stage: model.Tainted, Occupied: true, Since: later, Began: later, NotBefore: later}
+	with := func(name string, mend func(*model.Drain)) model.Drain {
+		d := drain
+		d.Node = name
+		mend(&d)
+		return d
+	}
+	l := Restore(empty().rules, model.Memory{LastFailure: later, Drains: []model.Drain{
+		with("", func(*model.Drain) {}),
+		with("empty", func(d *model.Drain) { d.Occupied = false }),
+		with("n", func(*model.Drain) {}),
+		with("odd", func(d *model.Drain) { d.Stage = "Melting" }),
+		with("removed", func(d *model.Drain) { d.Stage = model.Removed }),
+	}})
+	want(t, "nodes", len(l.Standing().Nodes), 1)
+	l = l.Fold(seen(10, 1, node("n", "1", taint)), nil)
+	d := drainOf(l, "n")
+	want(t, "times", []time.Time{d.Since, d.Began, d.NotBefore}, []time.Time{at(10), at(10), at(10).Add(retry)})
+	want(t, "last failure of a group", l.Standing().Groups["g"].LastFailure, at(10))
+}
+
+// TestTaintOfTomorrow: a clock that was ahead keeps no node tainted for long.
+func TestTaintOfTomorrow(t *testing.T) {
+	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: fmt.Sprint(t0.Add(24 * time.Hour).Unix())}
+	l := empty().Fold(seen(3, 1, node("n", "7", taint)), nil)
+	want(t, "since", drainOf(l, "n").Since, at(3))
+}
+
+// TestGroupsOwnTimes: each group has its own last growth, removal and failure.
+// After a restart nobody knows in which it was, and it counts for all of them
+// until they have their own.
+func TestGroupsOwnTimes(t *testing.T) {
+	e := newEmptying(t)
+	e.call(grow(1, 3))
+	grown := at(e.second)
+	times := func(id provider.GroupID) [3]time.Time {
+		g := e.l.Standing().Groups[id]
+		return [3]time.Time{g.LastGrowth, g.LastRemoval, g.LastFailure}
+	}
+	want(t, "g", times("g"), [3]time.Time{grown})
+	want(t, "h", times("h"), [3]time.Time{})
+	e.call(taintCall(), refused)
+	failed := at(e.second)
+	want(t, "g", times("g"), [3]time.Time{grown, {}, failed})
+	want(t, "h", times("h"), [3]time.Time{})
+	e.restart()
+	want(t, "g after a restart", times("g"), [3]time.Time{grown, {}, failed})
+	want(t, "h after a restart", times("h"), [3]time.Time{grown, {}, failed})
+	e.call(taintCall(), refused)
+	want(t, "g has its own", times("g"), [3]time.Time{grown, {}, at(e.second)})
+	want(t, "h has none", times("h"), [3]time.Time{grown, {}, failed})
+}
+
+// TestResume: where the search goes on is the last plan's, and survives.
+func TestResume(t *testing.T) {
+	e := newEmptying(t)
+	e.l = e.l.Note(&model.Snapshot{Now: at(1)}, model.Plan{Resume: "n7"})
+	want(t, "standing", e.l.Standing().Resume, "n7")
+	e.restart()
+	want(t, "after a restart", e.l.Standing().Resume, "n7")
+	e.l = e.l.Note(&model.Snapshot{Now: at(3)}, model.Plan{})
+	want(t, "at the end", e.l.Standing().Resume, "")
+}

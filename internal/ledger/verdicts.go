@@ -1,0 +1,86 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// noteVerdicts keeps since when nodes are unneeded, and since when each is held
+// by what holds it. Most verdicts are those of the cycle before, and change
+// nothing.
+func (l *Ledger) noteVerdicts(s *model.Snapshot, p *model.Plan) {
+	timed := 0 // nodes whose time of being unneeded runs
+	// 1. Nodes that nothing needs.
+	for i := range p.Unneeded {
+		v := &p.Unneeded[i]
+		if !v.Since.IsZero() {
+			timed++
+		}
+		n := l.nodes.of[v.Node]
+		if n.Held == v.Reason && n.UnneededSince == v.Since {
+			continue
+		}
+		if n.Held != v.Reason {
+			n.Held, n.HeldSince = v.Reason, s.Now
+		}
+		n.UnneededSince = v.Since
+		l.nodes.put(v.Node, n)
+	}
+	// 2. Nodes that are kept. One that the cycle's steps did not suffice for was
+	// not judged: all that is known of it stays as it was.
+	for i := range p.Kept {
+		v := &p.Kept[i]
+		n := l.nodes.of[v.Node]
+		if v.Reason == model.StepBudget {
+			if !n.UnneededSince.IsZero() {
+				timed++
+			}
+			continue
+		}
+		if n.Held != v.Reason {
+			n.Held, n.HeldSince = v.Reason, s.Now
+			l.nodes.put(v.Node, n)
+		}
+	}
+	// 3. Nodes that were not judged because no group has them. The time of all
+	// that are left is over.
+	groupless := nodesOfNoGroup(s)
+	if len(groupless) == 0 && timed == l.nodes.unneeded {
+		return
+	}
+	clear(l.timed)
+	for i := range p.Unneeded {
+		l.timed[p.Unneeded[i].Node] = true
+	}
+	for i := range p.Kept {
+		if p.Kept[i].Reason == model.StepBudget {
+			l.timed[p.Kept[i].Node] = true
+		}
+	}
+	for _, name := range groupless {
+		l.timed[name] = true
+	}
+	for name, n := range l.nodes.of {
+		if !n.UnneededSince.IsZero() && !l.timed[name] {
+			n.UnneededSince = time.Time{}
+			l.nodes.put(name, n)
+		}
+	}
+}
+
+// nodesOfNoGroup are the nodes that were unneeded and that no group has,
+// as far as is known now: nobody could judge them. In an unhealthy cluster no
+// node is unneeded.
+func nodesOfNoGroup(s *model.Snapshot) []string {
+	if s.Unhealthy != nil {
+		return nil
+	}
+	var names []string
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Group < 0 && !n.Standing.UnneededSince.IsZero() {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
