@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -18,6 +19,12 @@ import (
 // end is told as unknown.
 const hangGrace = 2 * time.Second
 
+// Why a call was not begun.
+var (
+	errEnding = errors.New("Plimsoll is ending")
+	errLate   = errors.New("its deadline passed while it waited for its turn")
+)
+
 // Actor carries out calls. Its methods may be called from any goroutine.
 type Actor struct {
 	cloud  provider.Provider
@@ -27,12 +34,14 @@ type Actor struct {
 	log    *slog.Logger
 
 	changed chan struct{}
+	closing chan struct{} // closed by Close
 	running sync.WaitGroup
 
-	mu     sync.Mutex
-	lanes  map[string][]job
-	ends   []model.Outcome
-	closed bool
+	nodeSlots, podSlots chan struct{}
+
+	mu    sync.Mutex
+	lanes map[string][]job
+	ends  []model.Outcome
 }
 
 // job is a call that waits for its turn.
@@ -49,7 +58,8 @@ type job struct {
 func New(cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), log *slog.Logger) *Actor {
 	return &Actor{
 		cloud: cloud, client: client, may: may, ended: ended, log: log,
-		changed: make(chan struct{}, 1), lanes: map[string][]job{},
+		changed: make(chan struct{}, 1), closing: make(chan struct{}), lanes: map[string][]job{},
+		nodeSlots: make(chan struct{}, atOnce), podSlots: make(chan struct{}, atOnce),
 	}
 }
 
@@ -59,9 +69,8 @@ func (a *Actor) Start(ctx context.Context, calls []model.Call) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, call := range calls {
-		if a.closed {
-			now := time.Now()
-			a.tell(notBegun(call, now, "Plimsoll is ending"))
+		if a.ending() {
+			a.tell(notBegun(call, errEnding))
 			continue
 		}
 		lane := laneOf(call)
@@ -70,18 +79,6 @@ func (a *Actor) Start(ctx context.Context, calls []model.Call) {
 		if !busy {
 			a.running.Go(func() { a.drain(lane) })
 		}
-	}
-}
-
-// laneOf names what a call must not share with another one at the same time.
-func laneOf(call model.Call) string {
-	switch {
-	case call.Verb == model.Taint || call.Verb == model.Untaint:
-		return "node/" + call.Node
-	case call.Pool != "":
-		return "pool/" + string(call.Pool)
-	default:
-		return "group/" + string(call.Group)
 	}
 }
 
@@ -106,38 +103,78 @@ func (a *Actor) drain(lane string) {
 // deadline, against the contract, is told as unknown then; its lane stays taken
 // until it does return, since a second write must not run beside it.
 func (a *Actor) one(j job) {
+	release, err := a.admit(j)
+	if err != nil {
+		a.finish(notBegun(j.call, err))
+		return
+	}
 	began := time.Now()
-	if err := context.Cause(j.ctx); err != nil {
-		a.finish(notBegun(j.call, began, err.Error()))
-		return
-	}
-	if err := a.may(); err != nil {
-		a.finish(notBegun(j.call, began, err.Error()))
-		return
-	}
-	if !began.Before(j.call.Deadline) {
-		a.finish(notBegun(j.call, began, "its deadline passed while it waited for its turn"))
-		return
-	}
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(j.ctx), j.call.Deadline)
 	defer cancel()
 	done := make(chan model.Outcome, 1)
 	go func() { done <- a.guarded(ctx, j.call, began) }()
-	hung := time.NewTimer(time.Until(j.call.Deadline) + hangGrace)
-	defer hung.Stop()
+	patience := time.NewTimer(time.Until(j.call.Deadline) + hangGrace)
+	defer patience.Stop()
+	var out model.Outcome
+	hung := false
 	select {
-	case out := <-done:
-		a.finish(out)
-	case <-hung.C:
-		out := outcome(j.call, began)
+	case out = <-done:
+	case <-patience.C:
+		hung = true
+		out = outcome(j.call, began)
 		out.Err = callError(j.call, provider.Unavailable, "it did not return at its deadline", nil)
 		out.Err.MayHaveHappened = true
-		a.finish(out)
-		<-done
-		if touchesCloud(j.call) {
-			a.ended()
+	}
+	// One that hangs gives its slot back: else a few of them would stop all writes.
+	release()
+	a.finish(out)
+	if !hung {
+		return
+	}
+	<-done
+	if touchesCloud(j.call) {
+		a.ended()
+	}
+}
+
+// admit waits for a slot if the call needs one, and gives what hands it back. It
+// is an error if the call must not begin.
+func (a *Actor) admit(j job) (release func(), err error) {
+	release = func() {}
+	if slots := a.slots(j.call); slots != nil {
+		ctx, cancel := context.WithDeadlineCause(j.ctx, j.call.Deadline, errLate)
+		defer cancel()
+		select {
+		case slots <- struct{}{}:
+			release = func() { <-slots }
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-a.closing:
+			return nil, errEnding
 		}
 	}
+	if err := a.mayBegin(j); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// mayBegin says why a call must not begin now, nil if it may.
+func (a *Actor) mayBegin(j job) error {
+	if a.ending() {
+		return errEnding
+	}
+	if err := context.Cause(j.ctx); err != nil {
+		return err
+	}
+	if err := a.may(); err != nil {
+		return err
+	}
+	if !time.Now().Before(j.call.Deadline) {
+		return errLate
+	}
+	return nil
 }
 
 // guarded turns a panic into an end whose effect is unknown.
@@ -166,24 +203,31 @@ func (a *Actor) do(ctx context.Context, call model.Call, out model.Outcome) mode
 		return a.taint(ctx, call, out)
 	case model.Untaint:
 		return a.untaint(ctx, call, out)
+	case model.Cordon:
+		return a.cordon(ctx, call, out)
+	case model.Mark:
+		return a.mark(ctx, call, out)
+	case model.Unmark:
+		return a.unmark(ctx, call, out)
+	case model.Annotate:
+		return a.annotate(ctx, call, out)
+	case model.Evict:
+		return a.evict(ctx, call, out)
 	default:
 		out.Err = callError(call, provider.Unsupported, "no such verb", nil)
 		return out
 	}
 }
 
-func touchesCloud(call model.Call) bool {
-	return call.Verb == model.Grow || call.Verb == model.Cancel || call.Verb == model.Remove
-}
-
 func outcome(call model.Call, began time.Time) model.Outcome {
 	return model.Outcome{Call: call, Began: began, Target: -1}
 }
 
-func notBegun(call model.Call, now time.Time, why string) model.Outcome {
+func notBegun(call model.Call, why error) model.Outcome {
+	now := time.Now()
 	out := outcome(call, now)
 	out.Ended = now
-	out.Err = callError(call, provider.Transient, "not begun: "+why, nil)
+	out.Err = callError(call, provider.Transient, "not begun: "+why.Error(), why)
 	out.Err.Code = model.CodeNotBegun
 	return out
 }
@@ -222,15 +266,26 @@ func (a *Actor) Collect() []model.Outcome {
 // Changed tells, coalesced, that a call has ended.
 func (a *Actor) Changed() <-chan struct{} { return a.changed }
 
+func (a *Actor) ending() bool {
+	select {
+	case <-a.closing:
+		return true
+	default:
+		return false
+	}
+}
+
 // Close takes no further calls and waits until those under way have ended. It
 // is an error if ctx ends first: a write may then be without a known end.
 func (a *Actor) Close(ctx context.Context) error {
 	a.mu.Lock()
-	a.closed = true
+	if !a.ending() {
+		close(a.closing)
+	}
 	// What waits for its turn does not begin any more.
 	for lane, queue := range a.lanes {
 		for _, j := range queue {
-			a.tell(notBegun(j.call, time.Now(), "Plimsoll is ending"))
+			a.tell(notBegun(j.call, errEnding))
 		}
 		a.lanes[lane] = nil
 	}

@@ -2,7 +2,6 @@ package act
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -80,23 +79,4 @@ func (a *Actor) remove(ctx context.Context, call model.Call, out model.Outcome) 
 	out.Err = callError(call, provider.Transient, fmt.Sprintf("the provider's answer does not tell what became of instance %q", call.Instance), nil)
 	out.Err.MayHaveHappened = true
 	return out
-}
-
-// cloudError is a provider's error as the contract's. A deadline that a
-// provider passes on as it is says nothing about the write.
-func cloudError(ctx context.Context, call model.Call, err error) *provider.Error {
-	e := *provider.AsError(provider.Op(call.Verb), call.Group, err)
-	if _, told := errors.AsType[*provider.Error](err); !told && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
-		e.Kind, e.MayHaveHappened = provider.Unavailable, true
-	}
-	return &e
-}
-
-// callError is an error of act's own about a call.
-func callError(call model.Call, kind provider.Kind, message string, cause error) *provider.Error {
-	subject := message
-	if call.Node != "" {
-		subject = fmt.Sprintf("node %q: %s", call.Node, message)
-	}
-	return &provider.Error{Op: provider.Op(call.Verb), Group: call.Group, Kind: kind, Message: subject, Err: cause}
 }

@@ -3,56 +3,135 @@ package act
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// Annotations that the last look reads.
-const (
-	annotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
-	annotationDaemonSetPod      = "cluster-autoscaler.kubernetes.io/daemonset-pod"
-)
+// noteLimit is how many bytes Annotate writes: every watcher of nodes gets them
+// with every change of the node.
+const noteLimit = 400
 
-// taint marks a node as being deleted, so that nothing more is scheduled there.
-// The node is not cordoned: the taint does all that an empty node needs.
+// taint marks a node as being deleted, so that nothing more is scheduled there,
+// and says that the mark is ours and a cordon is not. What somebody else began
+// on a node that is cordoned is left as it is: whose the cordon is cannot be told
+// any more. A cordon that a removal of ours left behind stays ours.
 func (a *Actor) taint(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
-	return a.rewrite(ctx, call, out, func(n *corev1.Node) bool {
+	return a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
+		removal, said := n.Annotations[model.AnnotationRemoval]
 		if model.HasTaint(n, model.TaintToBeDeleted) {
-			return false
+			if said || n.Spec.Unschedulable {
+				return false, nil
+			}
+		} else {
+			addTaint(n, model.TaintToBeDeleted, corev1.TaintEffectNoSchedule)
 		}
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{
-			Key: model.TaintToBeDeleted, Value: strconv.FormatInt(time.Now().Unix(), 10), Effect: corev1.TaintEffectNoSchedule,
-		})
-		return true
+		if !n.Spec.Unschedulable || removal != model.RemovalCordoned {
+			setAnnotation(n, model.AnnotationRemoval, model.RemovalTainted)
+		}
+		return true, nil
 	})
 }
 
-// untaint gives a node back. A cordon is left alone: it is not ours.
+// untaint gives a node back: all that a removal writes on it goes at once. A
+// cordon goes if it is ours; also where nobody says whose it is but the taint is
+// there, since the Cluster Autoscaler cordons the nodes that it taints, and
+// leaves them so when it ends.
 func (a *Actor) untaint(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
-	return a.rewrite(ctx, call, out, func(n *corev1.Node) bool {
-		before := len(n.Spec.Taints)
-		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == model.TaintToBeDeleted })
-		return len(n.Spec.Taints) != before
+	return a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
+		removal, said := n.Annotations[model.AnnotationRemoval]
+		tainted := model.HasTaint(n, model.TaintToBeDeleted)
+		if !said && !tainted && !model.HasTaint(n, model.TaintCandidate) {
+			return false, nil
+		}
+		if n.Spec.Unschedulable && (removal == model.RemovalCordoned || !said && tainted) {
+			n.Spec.Unschedulable = false
+		}
+		dropTaint(n, model.TaintToBeDeleted)
+		dropTaint(n, model.TaintCandidate)
+		delete(n.Annotations, model.AnnotationRemoval)
+		return true, nil
+	})
+}
+
+// cordon makes a node unschedulable and then looks which pods are on it (rule
+// L9). In this order: pods that tolerate the taint can come until the node is
+// cordoned, and one that comes between a look and the cordon would be evicted
+// though nobody has found it a place. If the look finds one, the cordon is there
+// already, and is taken back with the taint.
+func (a *Actor) cordon(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
+	out = a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
+		if err := stays(call, n); err != nil {
+			return false, err
+		}
+		if call.LookOnly || n.Spec.Unschedulable {
+			return false, nil
+		}
+		n.Spec.Unschedulable = true
+		setAnnotation(n, model.AnnotationRemoval, model.RemovalCordoned)
+		return true, nil
+	})
+	if out.Err != nil {
+		return out
+	}
+	if landed, err := a.strangers(ctx, call); err != nil {
+		// The version stays told: what was written must be seen before anything else
+		// is (rule L4).
+		out.Err, out.Landed, out.Unchanged = err, landed, false
+	}
+	return out
+}
+
+// mark sets the soft taint of a candidate.
+func (a *Actor) mark(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
+	return a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
+		switch {
+		case model.HasTaint(n, model.TaintToBeDeleted):
+			return false, callError(call, provider.Conflict, "it is no candidate any more: it has the taint "+model.TaintToBeDeleted, nil)
+		case model.HasTaint(n, model.TaintCandidate):
+			return false, nil
+		}
+		addTaint(n, model.TaintCandidate, corev1.TaintEffectPreferNoSchedule)
+		return true, nil
+	})
+}
+
+// unmark takes the soft taint of a candidate away.
+func (a *Actor) unmark(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
+	return a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
+		return dropTaint(n, model.TaintCandidate), nil
+	})
+}
+
+// annotate writes on a node what keeps it, or takes that away.
+func (a *Actor) annotate(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
+	note := shortened(call.Note, noteLimit)
+	return a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
+		if was, there := n.Annotations[model.AnnotationStays]; was == note && there == (note != "") {
+			return false, nil
+		}
+		if note == "" {
+			delete(n.Annotations, model.AnnotationStays)
+		} else {
+			setAnnotation(n, model.AnnotationStays, note)
+		}
+		return true, nil
 	})
 }
 
 // rewrite reads a node from the API server, changes it and puts it back. The
 // put carries the version that was read: a node that somebody else changed
 // meanwhile is read anew (rule L9). change tells whether there is something to
-// write.
-func (a *Actor) rewrite(ctx context.Context, call model.Call, out model.Outcome, change func(*corev1.Node) bool) model.Outcome {
+// write; its error ends the call with nothing written.
+func (a *Actor) rewrite(ctx context.Context, call model.Call, out model.Outcome, change func(*corev1.Node) (bool, error)) model.Outcome {
 	nodes := a.client.CoreV1().Nodes()
 	writing := false
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -62,10 +141,9 @@ func (a *Actor) rewrite(ctx context.Context, call model.Call, out model.Outcome,
 			return err
 		}
 		out.ResourceVersion = n.ResourceVersion
-		if !change(n) {
-			return nil
+		if writing, err = change(n); err != nil || !writing {
+			return err
 		}
-		writing = true
 		n, err = nodes.Update(ctx, n, metav1.UpdateOptions{})
 		if err != nil {
 			return err
@@ -73,135 +151,48 @@ func (a *Actor) rewrite(ctx context.Context, call model.Call, out model.Outcome,
 		out.ResourceVersion = n.ResourceVersion
 		return nil
 	})
-	if err != nil {
-		out.ResourceVersion = ""
-		out.Err = apiError(call, "write", err)
-		out.Err.MayHaveHappened = writing && unknownEnd(err)
+	if err == nil {
+		out.Unchanged = !writing
+		return out
 	}
+	out.ResourceVersion = ""
+	if refused, ok := errors.AsType[*provider.Error](err); ok {
+		out.Err = refused
+		return out
+	}
+	out.Err = apiError(call, "write", err)
+	out.Err.MayHaveHappened = writing && unknownEnd(err)
 	return out
 }
 
-// lastLook reads the node and its pods from the API server itself, after the
-// taint's write returned: what it does not see cannot have been bound before
-// the taint, and nothing can be since. It returns an error if the node must
-// stay, with the pods that landed on it.
-func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provider.Error) {
-	n, err := a.client.CoreV1().Nodes().Get(ctx, call.Node, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		// Nothing can be on a node that is not there; its instance still costs.
-		return nil, nil
-	case err != nil:
-		return nil, apiError(call, "read", err)
-	case !model.HasTaint(n, model.TaintToBeDeleted):
-		return nil, callError(call, provider.Conflict, "somebody took the taint "+model.TaintToBeDeleted+" away, so it stays", nil)
-	case n.Annotations[annotationScaleDownDisabled] == "true":
-		return nil, callError(call, provider.Conflict, "it has been annotated "+annotationScaleDownDisabled+"=true, so it stays", nil)
-	case call.Unready && model.NodeReady(n):
-		return nil, callError(call, provider.Conflict, "it has become ready again, so it stays", nil)
-	}
-	// An empty resourceVersion asks for the state as it is now.
-	pods, err := a.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", call.Node).String(),
-	})
-	if err != nil {
-		return nil, apiError(call, "list the pods of", err)
-	}
-	var landed []string
-	for i := range pods.Items {
-		if staysBehind(&pods.Items[i], call.ExpendableBelow) || (call.Unready && pods.Items[i].DeletionTimestamp != nil) {
-			continue
-		}
-		landed = append(landed, pods.Items[i].Namespace+"/"+pods.Items[i].Name)
-	}
-	if len(landed) == 0 {
-		return nil, nil
-	}
-	slices.Sort(landed)
-	return landed, callError(call, provider.Conflict, "pods are on it: "+firstOf(landed, 5), nil)
+// addTaint adds a taint whose value is now, in seconds since 1970.
+func addTaint(n *corev1.Node, key string, effect corev1.TaintEffect) {
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Value: strconv.FormatInt(time.Now().Unix(), 10), Effect: effect})
 }
 
-// pageSize is how many nodes one page of a list has.
-const pageSize = 500
-
-// stillWithoutNode reads the nodes from the API server itself: an instance that
-// has registered since the plan was made stays.
-func (a *Actor) stillWithoutNode(ctx context.Context, call model.Call) *provider.Error {
-	if call.ProviderID == "" && call.NodeName == "" {
-		return nil // a node could not be told to be its
-	}
-	next := ""
-	for {
-		page, err := a.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
-		if err != nil {
-			return apiError(call, "list the nodes to see that none is its", err)
-		}
-		for i := range page.Items {
-			n := &page.Items[i]
-			if (call.ProviderID != "" && n.Spec.ProviderID == call.ProviderID) || (call.NodeName != "" && n.Name == call.NodeName) {
-				return callError(call, provider.Conflict, fmt.Sprintf("instance %q has registered as node %q, so it stays", call.Instance, n.Name), nil)
-			}
-		}
-		if next = page.Continue; next == "" {
-			return nil
-		}
-	}
+// dropTaint takes a taint away, and tells whether it was there.
+func dropTaint(n *corev1.Node, key string) bool {
+	before := len(n.Spec.Taints)
+	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+	return len(n.Spec.Taints) != before
 }
 
-// staysBehind tells whether a pod goes with its node without anyone's loss: it
-// belongs to the node, or has ended, or the operator holds pods of its priority
-// for expendable.
-func staysBehind(pod *corev1.Pod, expendableBelow int32) bool {
-	if pod.Spec.Priority != nil && *pod.Spec.Priority < expendableBelow {
-		return true
+func setAnnotation(n *corev1.Node, key, value string) {
+	if n.Annotations == nil {
+		n.Annotations = map[string]string{}
 	}
-	if _, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]; ok {
-		return true
-	}
-	owner := metav1.GetControllerOfNoCopy(pod)
-	return owner != nil && owner.Kind == "DaemonSet" && strings.HasPrefix(owner.APIVersion, "apps/") ||
-		pod.Annotations[annotationDaemonSetPod] == "true" ||
-		pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	n.Annotations[key] = value
 }
 
-func firstOf(names []string, n int) string {
-	if len(names) <= n {
-		return strings.Join(names, ", ")
+// shortened is at most limit bytes of a text, cut between two characters.
+func shortened(text string, limit int) string {
+	const more = "…"
+	if len(text) <= limit {
+		return text
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
-}
-
-// apiError is an error of the API server in the contract's terms.
-func apiError(call model.Call, attempt string, err error) *provider.Error {
-	e := callError(call, provider.Transient, "cannot "+attempt+" it", err)
-	switch {
-	case apierrors.IsConflict(err):
-		e.Kind = provider.Conflict
-	case apierrors.IsNotFound(err):
-		e.Kind = provider.NotFound
-	case apierrors.IsForbidden(err):
-		e.Kind = provider.Denied
-		e.Message += " (grant get and update on nodes, and list on pods, to Plimsoll's service account)"
-	case apierrors.IsUnauthorized(err):
-		e.Kind = provider.Credentials
-	case apierrors.IsTooManyRequests(err):
-		e.Kind = provider.Throttled
-	case unknownEnd(err):
-		e.Kind = provider.Unavailable
+	end := limit - len(more)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
 	}
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		e.RetryAfter = time.Duration(seconds) * time.Second
-	}
-	return e
-}
-
-// unknownEnd tells whether a request may have been carried out although it
-// failed. Every answer that is a status of the API server's own refusal is
-// certain; everything else (a timeout, a broken connection) is not.
-func unknownEnd(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return true
-	}
-	return status.Status().Code >= 500 || apierrors.IsTimeout(err)
+	return text[:end] + more
 }

@@ -1,0 +1,86 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// callError is an error of act's own about a call.
+func callError(call model.Call, kind provider.Kind, message string, cause error) *provider.Error {
+	switch {
+	case call.Verb == model.Evict:
+		message = fmt.Sprintf("pod %q on node %q: %s", call.Pod, call.Node, message)
+	case call.Node != "":
+		message = fmt.Sprintf("node %q: %s", call.Node, message)
+	}
+	return &provider.Error{Op: provider.Op(call.Verb), Group: call.Group, Kind: kind, Message: message, Err: cause}
+}
+
+// cloudError is a provider's error as the contract's. A deadline that a
+// provider passes on as it is says nothing about the write.
+func cloudError(ctx context.Context, call model.Call, err error) *provider.Error {
+	e := *provider.AsError(provider.Op(call.Verb), call.Group, err)
+	if _, told := errors.AsType[*provider.Error](err); !told && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
+		e.Kind, e.MayHaveHappened = provider.Unavailable, true
+	}
+	return &e
+}
+
+// apiError is an error of the API server in the contract's terms. It does not
+// say whether a write may have happened: a read has the same errors.
+func apiError(call model.Call, attempt string, err error) *provider.Error {
+	e := callError(call, provider.Transient, "cannot "+attempt+" it", err)
+	switch {
+	case apierrors.IsConflict(err):
+		e.Kind = provider.Conflict
+	case apierrors.IsNotFound(err):
+		e.Kind = provider.NotFound
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		e.Code = string(corev1.NamespaceTerminatingCause)
+		e.Message += " (its namespace is being deleted, and it will be with it)"
+	case apierrors.IsForbidden(err):
+		e.Kind = provider.Denied
+		e.Message += " (grant " + rights(call) + " to Plimsoll's service account, or see which admission webhook refuses it)"
+	case apierrors.IsUnauthorized(err):
+		e.Kind = provider.Credentials
+	case apierrors.IsTooManyRequests(err):
+		e.Kind = provider.Throttled
+	case unknownEnd(err):
+		e.Kind = provider.Unavailable
+	}
+	e.RetryAfter = retryAfter(err)
+	return e
+}
+
+// rights are those that a call takes.
+func rights(call model.Call) string {
+	if call.Verb == model.Evict {
+		return "create on pods/eviction and get on pods"
+	}
+	return "get, list and update on nodes, and list on pods,"
+}
+
+// retryAfter is the API server's own advice, 0 if it gave none.
+func retryAfter(err error) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return time.Duration(seconds) * time.Second
+}
+
+// unknownEnd tells whether a request may have been carried out although it
+// failed. Every answer that is a status of the API server's own refusal is
+// certain; everything else (a timeout, a broken connection) is not.
+func unknownEnd(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	return status.Status().Code >= 500 || apierrors.IsTimeout(err)
+}

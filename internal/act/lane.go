@@ -1,0 +1,48 @@
+package act
+
+import "github.com/plimsoll-dev/plimsoll/internal/model"
+
+// atOnce is how many writes to nodes run at once, and how many evictions. Either
+// has slots of its own: the API server may keep an eviction waiting for minutes,
+// and a node that is given back must not wait for that.
+const atOnce = 20
+
+// laneOf names what a call must not share with another one at the same time.
+func laneOf(call model.Call) string {
+	switch {
+	case call.Verb == model.Evict:
+		return "pod/" + call.Pod
+	case writesNode(call):
+		return "node/" + call.Node
+	case call.Pool != "":
+		return "pool/" + string(call.Pool)
+	default:
+		return "group/" + string(call.Group)
+	}
+}
+
+// slots are those that a call needs one of; nil: it needs none, since a write to
+// the cloud has its lane alone.
+func (a *Actor) slots(call model.Call) chan struct{} {
+	switch {
+	case call.Verb == model.Evict:
+		return a.podSlots
+	case writesNode(call):
+		return a.nodeSlots
+	default:
+		return nil
+	}
+}
+
+func writesNode(call model.Call) bool {
+	switch call.Verb {
+	case model.Taint, model.Untaint, model.Cordon, model.Mark, model.Unmark, model.Annotate:
+		return true
+	default:
+		return false
+	}
+}
+
+func touchesCloud(call model.Call) bool {
+	return call.Verb == model.Grow || call.Verb == model.Cancel || call.Verb == model.Remove
+}
