@@ -1,0 +1,131 @@
+package aws
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/aws/awstest"
+)
+
+func asgWithTags(name string, tags map[string]string) asgtypes.AutoScalingGroup {
+	g := asgtypes.AutoScalingGroup{AutoScalingGroupName: ptr(name), MinSize: ptr(int32(0)), MaxSize: ptr(int32(10)), DesiredCapacity: ptr(int32(0))}
+	for key, value := range tags {
+		g.Tags = append(g.Tags, asgtypes.TagDescription{Key: ptr(key), Value: ptr(value)})
+	}
+	return g
+}
+
+// clock is time that stands still until a test moves it.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// world is a simulated AWS and the provider over it, as it ships but for the
+// clock.
+type world struct {
+	*awstest.Cloud
+	*Provider
+	clock *clock
+	log   *logged
+}
+
+// logged is what the provider logs.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) count(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), part)
+}
+
+func newWorld(t *testing.T, spec awstest.Spec, cfg Config) *world {
+	t.Helper()
+	w := &world{clock: newClock(), log: &logged{}}
+	var err error
+	if w.Cloud, err = awstest.New(spec, w.clock.now); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, w.Cloud)
+	if w.Provider, err = New(t.Context(), cfg, slog.New(slog.NewTextHandler(w.log, nil)), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.Provider.useClock(w.clock.now)
+	return w
+}
+
+// serve serves a cloud, and lets the SDK find nothing else.
+func serve(t *testing.T, c *awstest.Cloud) {
+	t.Helper()
+	s, err := awstest.Listen("127.0.0.1:0", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for name, value := range awstest.Environment(s.URL(), "us-east-1") {
+		t.Setenv(name, value)
+	}
+}
+
+// useClock puts the provider onto another clock, before its first call.
+func (p *Provider) useClock(now func() time.Time) {
+	p.now, p.nodegroups.now, p.memory.start = now, now, now()
+	p.sources.configs.now, p.sources.templates.now, p.sources.images.now, p.sources.requirements.now, p.sources.machines.live.now = now, now, now, now, now
+}
+
+func (w *world) read(t *testing.T) provider.Inventory {
+	t.Helper()
+	inv, err := w.Inventory(t.Context())
+	if err != nil {
+		t.Fatalf("Inventory: %v", err)
+	}
+	return inv
+}
+
+func (w *world) group(t *testing.T, name string) provider.Group {
+	t.Helper()
+	return groupIn(t, w.read(t), name)
+}
+
+func groupIn(t *testing.T, inv provider.Inventory, name string) provider.Group {
+	t.Helper()
+	i := slices.IndexFunc(inv.Groups, func(g provider.Group) bool { return string(g.ID) == name })
+	if i < 0 {
+		t.Fatalf("Inventory does not show %q", name)
+	}
+	return inv.Groups[i]
+}
+
+func noticesOf(inv provider.Inventory, code string) []provider.Notice {
+	return slices.DeleteFunc(slices.Clone(inv.Notices), func(n provider.Notice) bool { return n.Code != code })
+}

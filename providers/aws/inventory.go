@@ -1,0 +1,249 @@
+package aws
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+const (
+	// lookupsAtOnce bounds how many groups' activities or node groups are asked
+	// for at the same time.
+	lookupsAtOnce = 8
+	// lookupPatience is how long Inventory waits in all for what stands behind the
+	// groups. It is not to fail, nor to be late, because EC2 or EKS is.
+	lookupPatience = 15 * time.Second
+)
+
+// Codes of notices.
+const (
+	noticeBadTag       = "BadTag"
+	noticeBadNodegroup = "BadNodegroup"
+	noticeNotDescribed = "NodegroupNotDescribed"
+	noticeConflict     = "TemplateConflict"
+	noticeTwice        = "GroupTwice"
+	noticeLimits       = "LimitsNarrowed"
+	noticeNoActivities = "ActivitiesNotRead"
+	noticeRequestsStay = "RequestsStay"
+)
+
+// Inventory describes all groups anew. What stands behind them (launch
+// templates, instance types, EKS node groups) comes from memory where that is
+// fresh, and what cannot be learned of one group is that group's error alone.
+func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
+	inv := provider.Inventory{AsOf: p.now()}
+	groups, missing, err := p.readAll(ctx)
+	if err != nil {
+		return provider.Inventory{}, asError(provider.OpInventory, "", "read the Auto Scaling groups", err)
+	}
+	if p.memory.emptied(len(groups) + len(missing)) {
+		return provider.Inventory{}, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient,
+			Message: "AWS answers that no group has the tags of --node-group-auto-discovery, where there were some before; it is not taken for true"}
+	}
+
+	// 1. What stands behind the groups.
+	launches := make([]launch, len(groups))
+	launchErrs := make([]error, len(groups))
+	var good []launch
+	for i, g := range groups {
+		if launches[i], launchErrs[i] = launchOf(g.AutoScalingGroup); launchErrs[i] == nil {
+			good = append(good, launches[i])
+		}
+	}
+	var known []described
+	var rests []rested
+	behind, cancel := context.WithTimeout(ctx, lookupPatience)
+	var wg sync.WaitGroup
+	wg.Go(func() { p.sources.learn(behind, good) })
+	wg.Go(func() { known = p.lookUpNodegroups(behind, groups) })
+	wg.Go(func() { rests = p.lookForStockOuts(behind, groups) })
+	wg.Wait()
+	cancel()
+	if ctx.Err() != nil {
+		return provider.Inventory{}, asError(provider.OpInventory, "", "read what stands behind the Auto Scaling groups", context.Cause(ctx))
+	}
+
+	// 2. Each group, for itself.
+	for i, g := range groups {
+		seen, notices := p.group(g, launches[i], launchErrs[i], known[i])
+		if rests[i].err != nil {
+			notices = append(notices, notice(seen.ID, noticeNoActivities, "it is not known why AWS has not launched what was asked for: %s", told("describe the scaling activities", rests[i].err)))
+		}
+		if rests[i].held {
+			seen.Holds = append(seen.Holds, rests[i].stockOut.hold())
+			if !guarded(g.AutoScalingGroup) {
+				notices = append(notices, notice(seen.ID, noticeRequestsStay, "what AWS cannot launch stays asked for: to lower the desired capacity could end a healthy instance, unless all are protected from scale-in (docs/aws.md tells how)"))
+			}
+		}
+		inv.Groups = append(inv.Groups, seen)
+		inv.Notices = append(inv.Notices, notices...)
+	}
+	owners := map[provider.InstanceID]provider.GroupID{}
+	for _, g := range inv.Groups {
+		for _, i := range g.Instances {
+			owners[i.ID] = g.ID
+		}
+	}
+	p.memory.own(owners)
+	for _, name := range missing {
+		id := provider.GroupID(name)
+		inv.Groups = append(inv.Groups, provider.Group{ID: id, Err: &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.NotFound,
+			Message: fmt.Sprintf("--nodes names an Auto Scaling group that is not there in the region %s", p.region)}})
+	}
+	for _, name := range p.settings.repeated {
+		inv.Notices = append(inv.Notices, notice(provider.GroupID(name), noticeTwice, "--nodes names this group more than once; the first holds"))
+	}
+	slices.SortFunc(inv.Groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(inv.Notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
+	for _, n := range p.memory.news(inv.Notices) {
+		p.log.Warn("what to know of the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
+	}
+	return inv, nil
+}
+
+// group is one group with all that is known of it, and what a person should
+// know.
+func (p *Provider) group(g reading, l launch, launchErr error, known described) (provider.Group, []provider.Notice) {
+	id := provider.GroupID(deref(g.AutoScalingGroupName))
+	var notices []provider.Notice
+	sizes, err := limitsOf(g.AutoScalingGroup, g.spec)
+	if err != nil {
+		return provider.Group{ID: id, Err: &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.BadConfig, Message: err.Error()}}, nil
+	}
+	if g.spec != nil && (sizes.min != g.spec.min || sizes.max != g.spec.max) {
+		notices = append(notices, notice(id, noticeLimits, "--nodes allows %d to %d nodes, and the Auto Scaling group %d to %d, so it is %d to %d",
+			g.spec.min, g.spec.max, deref(g.MinSize), deref(g.MaxSize), sizes.min, sizes.max))
+	}
+	seen := seenAs(g.AutoScalingGroup, sizes)
+	seen.TargetSince = p.memory.targetSince(string(id), seen.Target)
+
+	tags := parseTags(tagsOf(g.AutoScalingGroup))
+	seen.Options = tags.options
+	for _, b := range tags.bad {
+		notices = append(notices, notice(id, noticeBadTag, "the tag %s=%q has no effect: %s", b.key, b.value, b.why))
+	}
+	if known.err != nil {
+		notices = append(notices, notice(id, noticeNotDescribed, "%s", known.told()))
+	}
+	if known.nodegroup != nil {
+		for _, b := range known.nodegroup.bad {
+			notices = append(notices, notice(id, noticeBadNodegroup, "of the EKS node group %s has no effect: %s", known.key, b))
+		}
+	}
+
+	facts := templateFacts{region: p.region, zones: slices.Clone(g.AvailabilityZones), tags: tags, nodegroup: known.nodegroup}
+	if launchErr == nil {
+		facts.machines, launchErr = p.sources.machinesOf(l)
+	}
+	if launchErr != nil {
+		seen.TemplateErr = templateError(id, launchErr)
+		return seen, notices
+	}
+	template, conflicts, templateErr := buildTemplate(facts, p.settings.template)
+	if templateErr != nil {
+		templateErr.Group = id
+		seen.TemplateErr = templateErr
+		return seen, notices
+	}
+	for _, c := range conflicts {
+		notices = append(notices, notice(id, noticeConflict, "%s", c))
+	}
+	seen.Template = template
+	seen.Accelerator = template.Node.Labels[labelAccelerator]
+	return seen, notices
+}
+
+// templateError says why a group has no template. What is no error of AWS is
+// one of the configuration.
+func templateError(id provider.GroupID, err error) *provider.Error {
+	e := asError(provider.OpInventory, id, "find out what a node of this group is like", err)
+	if e.Code == "" && statusOf(err) == 0 && !isTimeout(err) {
+		e.Kind = provider.BadConfig
+	}
+	return e
+}
+
+func notice(id provider.GroupID, code, format string, args ...any) provider.Notice {
+	return provider.Notice{Group: id, Code: code, Message: strings.TrimSpace(fmt.Sprintf(format, args...))}
+}
+
+// described is what EKS says of a group, or why it does not.
+type described struct {
+	key       nodegroupKey
+	nodegroup *nodegroup
+	err       error
+}
+
+func (d described) told() string {
+	instead := "its tags are all that is known"
+	if d.nodegroup != nil {
+		instead = "what EKS said before still holds"
+	}
+	return told(fmt.Sprintf("describe the EKS node group %s (%s)", d.key, instead), d.err)
+}
+
+// lookUpNodegroups asks for the EKS node group of each group that has one.
+func (p *Provider) lookUpNodegroups(ctx context.Context, groups []reading) []described {
+	out := make([]described, len(groups))
+	alive := map[nodegroupKey]bool{}
+	var which []int
+	for i, g := range groups {
+		key, ok := nodegroupOf(tagsOf(g.AutoScalingGroup))
+		if !ok {
+			continue
+		}
+		out[i].key, alive[key] = key, true
+		which = append(which, i)
+	}
+	p.nodegroups.forget(alive)
+	inParallel(len(which), func(n int) {
+		i := which[n]
+		// No provider knows which nodes have registered; an instance in service
+		// stands for one.
+		lazily := !p.settings.describeAll && slices.ContainsFunc(groups[i].Instances, inService)
+		out[i].nodegroup, out[i].err = p.nodegroups.get(ctx, out[i].key, lazily)
+	})
+	return out
+}
+
+// rested is what holds a group up, and why it could not be asked for.
+type rested struct {
+	stockOut stockOut
+	held     bool
+	err      error
+}
+
+// lookForStockOuts asks why, for each group that lacks what was asked for.
+func (p *Provider) lookForStockOuts(ctx context.Context, groups []reading) []rested {
+	out := make([]rested, len(groups))
+	inParallel(len(groups), func(i int) {
+		g := groups[i]
+		name, n := deref(g.AutoScalingGroupName), sizesOf(g.AutoScalingGroup)
+		var found *stockOut
+		if n.target > n.live && weighted(g.AutoScalingGroup) == "" {
+			found, out[i].err = p.lookForStockOut(ctx, name, p.memory.lastAsk(name))
+		}
+		out[i].stockOut, out[i].held = p.memory.rest(name, found, n.live, p.now())
+	})
+	return out
+}
+
+// inParallel does n things, a few at a time, and returns when all are done.
+func inParallel(n int, do func(int)) {
+	slots := make(chan struct{}, lookupsAtOnce)
+	var wg sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			do(i)
+		})
+	}
+	wg.Wait()
+}

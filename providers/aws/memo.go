@@ -1,0 +1,77 @@
+package aws
+
+import (
+	"sync"
+	"time"
+)
+
+// memo remembers answers for a time. A failure is remembered briefly, so that
+// AWS is not asked the same vain question at each read; while it fails, the last
+// answer is still given. No lock is held while anybody asks AWS.
+type memo[K comparable, V any] struct {
+	ttl func(K) time.Duration
+	now func() time.Time
+
+	mu   sync.Mutex
+	kept map[K]answer[V]
+}
+
+type answer[V any] struct {
+	value V
+	known bool
+	err   error
+	until time.Time
+}
+
+// failureTTL is how long a failed question is not asked again.
+const failureTTL = 20 * time.Second
+
+func newMemo[K comparable, V any](now func() time.Time, ttl func(K) time.Duration) *memo[K, V] {
+	return &memo[K, V]{ttl: ttl, now: now, kept: map[K]answer[V]{}}
+}
+
+func always[K comparable](d time.Duration) func(K) time.Duration {
+	return func(K) time.Duration { return d }
+}
+
+// due are those of the keys for which AWS must be asked, each once.
+func (m *memo[K, V]) due(keys []K) []K {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	seen := map[K]bool{}
+	var out []K
+	for _, key := range keys {
+		if a, ok := m.kept[key]; (!ok || !now.Before(a.until)) && !seen[key] {
+			seen[key] = true
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+func (m *memo[K, V]) put(key K, value V) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kept[key] = answer[V]{value: value, known: true, until: m.now().Add(m.ttl(key))}
+}
+
+// fail notes that the question had no answer. What was known stays known.
+func (m *memo[K, V]) fail(key K, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.kept[key]
+	a.err, a.until = err, m.now().Add(failureTTL)
+	m.kept[key] = a
+}
+
+// get is the last answer, whatever its age; or why there is none.
+func (m *memo[K, V]) get(key K) (V, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.kept[key]
+	if a.known {
+		return a.value, nil
+	}
+	return a.value, a.err
+}

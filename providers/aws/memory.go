@@ -1,0 +1,124 @@
+package aws
+
+import (
+	"sync"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// memory is what the provider knows beside the cloud: what was asked of a group
+// and when, why AWS could not launch, and what has been said. None of it is
+// needed for being right; after a restart it is empty.
+type memory struct {
+	mu     sync.Mutex
+	start  time.Time
+	asks   map[string]ask
+	rests  map[string]stockOut
+	told   map[provider.Notice]bool
+	groups int // of the last complete read
+	owners map[provider.InstanceID]provider.GroupID
+}
+
+// ask is the last growth of a group.
+type ask struct {
+	at     time.Time
+	target int
+}
+
+func newMemory(now time.Time) *memory {
+	return &memory{start: now, asks: map[string]ask{}, rests: map[string]stockOut{}, told: map[provider.Notice]bool{}}
+}
+
+func (m *memory) asked(group string, at time.Time, target int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asks[group] = ask{at, target}
+	delete(m.rests, group)
+}
+
+// lastAsk is when a group was last asked to grow; never is when this process
+// began: failures before that are nobody's here.
+func (m *memory) lastAsk(group string) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a, ok := m.asks[group]; ok {
+		return a.at
+	}
+	return m.start
+}
+
+// targetSince is when a target was asked for, zero if it was not by us.
+func (m *memory) targetSince(group string, target int) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a, ok := m.asks[group]; ok && a.target == target {
+		return a.at
+	}
+	return time.Time{}
+}
+
+// rest notes that AWS could not launch, and gives the hold that there is now, if
+// any: an earlier one goes on until it is over, or the group has more machines.
+func (m *memory) rest(group string, found *stockOut, live int, now time.Time) (stockOut, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, ok := m.rests[group]
+	if found != nil {
+		s := *found
+		s.live = live
+		if ok {
+			s.since = was.since
+		}
+		m.rests[group] = s
+		return s, now.Before(s.until)
+	}
+	if ok && (live > was.live || !now.Before(was.until)) {
+		delete(m.rests, group)
+		ok = false
+	}
+	return was, ok
+}
+
+// news are the notices that have not been told since they last began.
+func (m *memory) news(notices []provider.Notice) []provider.Notice {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	told := map[provider.Notice]bool{}
+	var out []provider.Notice
+	for _, n := range notices {
+		if !m.told[n] && !told[n] {
+			out = append(out, n)
+		}
+		told[n] = true
+	}
+	m.told = told
+	return out
+}
+
+// emptied tells whether a complete read without any group follows one that had
+// some.
+func (m *memory) emptied(groups int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was := m.groups
+	if groups > 0 {
+		m.groups = groups
+	}
+	return groups == 0 && was > 0
+}
+
+// own notes which instances belong to which group, by a complete read.
+func (m *memory) own(owners map[provider.InstanceID]provider.GroupID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.owners = owners
+}
+
+// owner is the group that had an instance when all were last read, empty if none
+// had.
+func (m *memory) owner(id provider.InstanceID) provider.GroupID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.owners[id]
+}

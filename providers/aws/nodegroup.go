@@ -1,0 +1,136 @@
+package aws
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// nodegroupKey names an EKS managed node group: the same name may be used in
+// two clusters.
+type nodegroupKey struct{ cluster, name string }
+
+func (k nodegroupKey) String() string { return k.cluster + "/" + k.name }
+
+// nodegroupOf is the node group that made an Auto Scaling group, by the tags
+// that EKS puts onto it; false if it is none of EKS.
+func nodegroupOf(tags map[string]string) (nodegroupKey, bool) {
+	key := nodegroupKey{tags[tagCluster], tags[tagNodegroup]}
+	return key, key.cluster != "" && key.name != ""
+}
+
+// nodegroup is what EKS says of a managed node group, as far as it tells what
+// its nodes are like.
+type nodegroup struct {
+	labels    map[string]string
+	taints    []corev1.Taint
+	resources corev1.ResourceList
+	amiType   string
+	diskGiB   int64
+	// unreal names the labels that the nodes themselves do not carry.
+	unreal []string
+	// bad is what EKS says and nobody can use.
+	bad []string
+}
+
+// Labels that follow from what a node group is. Its nodes carry the first two;
+// the others are only ever in a template.
+const (
+	labelNodegroup    = "eks.amazonaws.com/nodegroup"
+	labelCapacityType = "eks.amazonaws.com/capacityType"
+	labelAMIType      = "amiType"
+	labelDiskSize     = "diskSize"
+	labelK8sVersion   = "k8sVersion"
+)
+
+// nodegroupFrom reads an answer of DescribeNodegroup.
+func nodegroupFrom(n *ekstypes.Nodegroup) nodegroup {
+	out := nodegroup{labels: map[string]string{}, resources: corev1.ResourceList{}, amiType: string(n.AmiType), diskGiB: int64(deref(n.DiskSize))}
+	derived := map[string]string{
+		labelNodegroup:    deref(n.NodegroupName),
+		labelCapacityType: string(n.CapacityType),
+		labelAMIType:      string(n.AmiType),
+		labelK8sVersion:   deref(n.Version),
+	}
+	if n.DiskSize != nil {
+		derived[labelDiskSize] = strconv.Itoa(int(*n.DiskSize))
+	}
+	for _, key := range slices.Sorted(maps.Keys(derived)) {
+		if derived[key] == "" {
+			continue
+		}
+		out.labels[key] = derived[key]
+		if key == labelAMIType || key == labelDiskSize || key == labelK8sVersion {
+			out.unreal = append(out.unreal, key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
+		if err := checkLabel(key, n.Labels[key]); err != nil {
+			out.bad = append(out.bad, err.Error())
+			continue
+		}
+		out.labels[key] = n.Labels[key]
+		out.unreal = slices.DeleteFunc(out.unreal, func(other string) bool { return other == key })
+	}
+	for _, t := range n.Taints {
+		taint, err := taintFrom(t)
+		if err != nil {
+			out.bad = append(out.bad, err.Error())
+			continue
+		}
+		out.taints = append(out.taints, taint)
+	}
+	for _, key := range slices.Sorted(maps.Keys(n.Tags)) {
+		name, ok := strings.CutPrefix(key, tagResource)
+		if !ok {
+			continue
+		}
+		amount, err := parseAmount(name, n.Tags[key])
+		if err != nil {
+			out.bad = append(out.bad, fmt.Sprintf("tag %s: %v", key, err))
+			continue
+		}
+		out.resources[corev1.ResourceName(name)] = amount
+	}
+	return out
+}
+
+// taintFrom reads a taint as EKS writes it. A taint may have no value; it keeps
+// pods away all the same.
+func taintFrom(t ekstypes.Taint) (corev1.Taint, error) {
+	effect, ok := map[ekstypes.TaintEffect]corev1.TaintEffect{
+		ekstypes.TaintEffectNoSchedule:       corev1.TaintEffectNoSchedule,
+		ekstypes.TaintEffectNoExecute:        corev1.TaintEffectNoExecute,
+		ekstypes.TaintEffectPreferNoSchedule: corev1.TaintEffectPreferNoSchedule,
+	}[t.Effect]
+	if !ok {
+		return corev1.Taint{}, fmt.Errorf("taint %q: %q is no effect that is known", deref(t.Key), t.Effect)
+	}
+	taint := corev1.Taint{Key: deref(t.Key), Value: deref(t.Value), Effect: effect}
+	return taint, checkTaint(taint)
+}
+
+// os is the operating system that the node group's image has.
+func (n *nodegroup) os() string {
+	if n != nil && strings.HasPrefix(n.amiType, "WINDOWS_") {
+		return "windows"
+	}
+	return "linux"
+}
+
+// arch is the architecture that the node group's image is for, empty if it does
+// not tell.
+func (n *nodegroup) arch() string {
+	switch {
+	case n == nil || n.amiType == "" || n.amiType == string(ekstypes.AMITypesCustom):
+		return ""
+	case strings.Contains(n.amiType, "ARM_64"):
+		return archARM
+	}
+	return archAMD
+}

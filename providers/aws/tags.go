@@ -1,0 +1,199 @@
+package aws
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// The tags that say what a node of the group will be like.
+const (
+	tagTemplate  = "k8s.io/cluster-autoscaler/node-template/"
+	tagLabel     = tagTemplate + "label/"
+	tagTaint     = tagTemplate + "taint/"
+	tagResource  = tagTemplate + "resources/"
+	tagOption    = tagTemplate + "autoscaling-options/"
+	tagCluster   = "eks:cluster-name"
+	tagNodegroup = "eks:nodegroup-name"
+)
+
+// tagFacts are what a group's tags say. A tag that says it wrongly is in bad,
+// and changes nothing else.
+type tagFacts struct {
+	labels    map[string]string
+	taints    []corev1.Taint
+	resources corev1.ResourceList
+	options   provider.Options
+	bad       []badTag
+}
+
+// badTag is a tag that cannot be understood, and why.
+type badTag struct{ key, value, why string }
+
+// parseTags reads tags by their prefix; those of others mean nothing here.
+func parseTags(tags map[string]string) tagFacts {
+	out := tagFacts{labels: map[string]string{}, resources: corev1.ResourceList{}}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if !strings.HasPrefix(key, tagTemplate) {
+			continue
+		}
+		if err := out.take(key, tags[key]); err != nil {
+			out.bad = append(out.bad, badTag{key, tags[key], err.Error()})
+		}
+	}
+	return out
+}
+
+func (t *tagFacts) take(key, value string) error {
+	if name, ok := strings.CutPrefix(key, tagLabel); ok {
+		if err := checkLabel(name, value); err != nil {
+			return err
+		}
+		t.labels[name] = value
+		return nil
+	}
+	if name, ok := strings.CutPrefix(key, tagTaint); ok {
+		taint, err := parseTaint(name, value)
+		if err == nil {
+			t.taints = append(t.taints, taint)
+		}
+		return err
+	}
+	if name, ok := strings.CutPrefix(key, tagResource); ok {
+		amount, err := parseAmount(name, value)
+		if err == nil {
+			t.resources[corev1.ResourceName(name)] = amount
+		}
+		return err
+	}
+	if name, ok := strings.CutPrefix(key, tagOption); ok {
+		return t.option(name, value)
+	}
+	return fmt.Errorf("after %s there must be label/, taint/, resources/ or autoscaling-options/", tagTemplate)
+}
+
+func checkLabel(name, value string) error {
+	if wrong := validation.IsQualifiedName(name); len(wrong) > 0 {
+		return fmt.Errorf("%q is no label key: %s", name, wrong[0])
+	}
+	if wrong := validation.IsValidLabelValue(value); len(wrong) > 0 {
+		return fmt.Errorf("%q is no label value: %s", value, wrong[0])
+	}
+	if name == corev1.LabelHostname {
+		return fmt.Errorf("%s is each node's own, and no template has it", name)
+	}
+	return nil
+}
+
+// parseTaint reads "value:Effect"; the value may be empty. The last colon
+// counts: a taint's value has none, so that one more is seen to be a mistake.
+func parseTaint(name, text string) (corev1.Taint, error) {
+	at := strings.LastIndex(text, ":")
+	if at < 0 {
+		return corev1.Taint{}, fmt.Errorf("%q has no effect: the form is value:Effect, as in true:NoSchedule", text)
+	}
+	taint := corev1.Taint{Key: name, Value: text[:at], Effect: corev1.TaintEffect(text[at+1:])}
+	return taint, checkTaint(taint)
+}
+
+func checkTaint(t corev1.Taint) error {
+	if wrong := validation.IsQualifiedName(t.Key); len(wrong) > 0 {
+		return fmt.Errorf("%q is no taint key: %s", t.Key, wrong[0])
+	}
+	if wrong := validation.IsValidLabelValue(t.Value); len(wrong) > 0 {
+		return fmt.Errorf("%q is no taint value: %s", t.Value, wrong[0])
+	}
+	switch t.Effect {
+	case corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule:
+	default:
+		return fmt.Errorf("%q is no effect: it is NoSchedule, NoExecute or PreferNoSchedule", t.Effect)
+	}
+	if passes(t.Key) {
+		return fmt.Errorf("the taint %s is set and taken away on running nodes, and no template has it", t.Key)
+	}
+	return nil
+}
+
+// passes tells whether a taint is put onto nodes and taken from them again as
+// they live, by Kubernetes or by an autoscaler.
+func passes(key string) bool {
+	return strings.HasPrefix(key, "node.kubernetes.io/") || strings.Contains(key, "ClusterAutoscaler")
+}
+
+func parseAmount(name, text string) (resource.Quantity, error) {
+	if wrong := validation.IsQualifiedName(name); len(wrong) > 0 {
+		return resource.Quantity{}, fmt.Errorf("%q is no resource name: %s", name, wrong[0])
+	}
+	amount, err := resource.ParseQuantity(text)
+	if err != nil {
+		return resource.Quantity{}, fmt.Errorf("%q is no quantity such as 4, 500m or 16Gi", text)
+	}
+	if amount.Sign() < 0 {
+		return resource.Quantity{}, fmt.Errorf("%q is less than nothing", text)
+	}
+	return amount, nil
+}
+
+// option reads one of the group's own settings. Their values are as the flags'
+// of the same name.
+func (t *tagFacts) option(name, value string) error {
+	o := &t.options
+	switch strings.ToLower(name) {
+	case "scaledownutilizationthreshold":
+		return optional(&o.ScaleDownUtilizationThreshold, value, share)
+	case "scaledowngpuutilizationthreshold":
+		return optional(&o.ScaleDownGPUUtilizationThreshold, value, share)
+	case "scaledownunneededtime":
+		return optional(&o.ScaleDownUnneededTime, value, span)
+	case "scaledownunreadytime":
+		return optional(&o.ScaleDownUnreadyTime, value, span)
+	case "maxnodeprovisiontime":
+		return optional(&o.MaxNodeProvisionTime, value, span)
+	case "maxnodestartuptime":
+		return optional(&o.MaxNodeStartupTime, value, span)
+	case "ignoredaemonsetsutilization":
+		return optional(&o.IgnoreDaemonSetsUtilization, value, truth)
+	}
+	return fmt.Errorf("there is no option %q", name)
+}
+
+func optional[V any](into **V, text string, read func(string) (V, error)) error {
+	v, err := read(text)
+	if err == nil {
+		*into = &v
+	}
+	return err
+}
+
+func share(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= 0 && v <= 1) {
+		return 0, fmt.Errorf("%q is no number between 0 and 1", text)
+	}
+	return v, nil
+}
+
+func span(text string) (time.Duration, error) {
+	v, err := time.ParseDuration(text)
+	if err != nil || v < 0 {
+		return 0, fmt.Errorf("%q is no duration such as 10m or 1h30m", text)
+	}
+	return v, nil
+}
+
+func truth(text string) (bool, error) {
+	v, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("%q is neither true nor false", text)
+	}
+	return v, nil
+}
