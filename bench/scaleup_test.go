@@ -83,7 +83,7 @@ func u4(spread, anti int) *testkit.Cluster {
 // included. Cold: nothing is kept from a cycle before, but for the scheduler's
 // plugins, which are built once in a process. Warm: the next cycle, with one
 // pod changed.
-func benchmark(b *testing.B, c *testkit.Cluster, warm bool) {
+func benchmark(b *testing.B, c *testkit.Cluster, warm bool) model.Plan {
 	seen := c.Observation()
 	p := testkit.Policy()
 	decide.Decide(model.NewSnapshot(nil, testkit.New().Observation(), model.Standing{}, p.Rules), p)
@@ -109,6 +109,7 @@ func benchmark(b *testing.B, c *testkit.Cluster, warm bool) {
 	b.ReportMetric(float64(plan.LowerBound), "lower_bound")
 	b.ReportMetric(float64(plan.Work.Filters), "filters")
 	b.ReportMetric(float64(plan.Work.NodesScanned), "scanned")
+	return plan
 }
 
 func BenchmarkScaleUp(b *testing.B) {

@@ -59,6 +59,10 @@ var rules = []rule{
 	{"provider", nil, "authors of providers must not be made to drag anything of ours along"},
 	{"provider/providertest", []string{"provider"}, "every provider's tests run it"},
 	{"providers/kwok", []string{"provider"}, "a provider knows the contract and its own cloud"},
+	{"providers/aws", []string{"provider"}, "a provider knows the contract and its own cloud"},
+	{"providers/aws/internal", []string{"providers/aws"}, "it writes what the provider embeds"},
+	{"providers/aws/awstest", nil, "a server, for whoever wants to start it"},
+	{"providers/aws/awstest/door", []string{"provider", "provider/providertest", "providers/aws/awstest"}, "the conformance suite's hand on that server"},
 	{"internal/model", []string{"provider"}, "values only"},
 	{"internal/catalog", []string{"internal/model"}, "it interns what model names"},
 	{"internal/ledger", []string{"internal/model", "provider"}, "a fold over observations and outcomes"},
@@ -210,8 +214,8 @@ func TestEveryPackageTellsItsStory(t *testing.T) {
 // TestNoTestCodeInProduction: only packages made for tests import testing.
 func TestNoTestCodeInProduction(t *testing.T) {
 	for _, p := range list(t) {
-		if p.local() == "provider/providertest" || p.local() == "internal/sim" {
-			continue // the virtual world shares the cloud and the words of the tests
+		if p.local() == "provider/providertest" || p.local() == "internal/sim" || p.local() == "providers/aws/awstest/door" {
+			continue // made for tests; the virtual world shares their cloud and their words
 		}
 		for _, imp := range p.Imports {
 			if imp == "testing" || strings.HasPrefix(imp, module+"internal/testkit") || strings.HasPrefix(imp, module+"provider/providertest") {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
@@ -29,7 +30,7 @@ func groupsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p, err := newProvider(cmd.Context(), c, rc, log)
+		p, err := newProvider(cmd.Context(), c, rc, prometheus.NewRegistry(), log)
 		if err != nil {
 			return err
 		}

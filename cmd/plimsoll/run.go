@@ -71,10 +71,6 @@ func run(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	cloud, err := newProvider(ctx, c, rc, log)
-	if err != nil {
-		return err
-	}
 	// 2. What reports, served from the start: a standby is alive, too.
 	recorder, stopEvents := report.NewRecorder(client)
 	defer stopEvents()
@@ -84,6 +80,10 @@ func run(ctx context.Context, c config.Config, log *slog.Logger) error {
 		Health: report.HealthLimits{MaxInactivity: c.HTTP.MaxInactivity, MaxFailingTime: c.HTTP.MaxFailingTime, MaxStartupTime: c.HTTP.MaxStartupTime},
 		Policy: c.Policy,
 	}, log)
+	cloud, err := newProvider(ctx, c, rc, reporter.Registry(), log)
+	if err != nil {
+		return err
+	}
 	stopServer, err := serve(c.HTTP.Address, reporter.Handler(), log)
 	if err != nil {
 		return err

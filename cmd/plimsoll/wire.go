@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -18,11 +19,12 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/aws"
 	"github.com/plimsoll-dev/plimsoll/providers/kwok"
 )
 
 // providers are the names that --cloud-provider takes.
-var providers = []string{"kwok"}
+var providers = []string{"aws", "kwok"}
 
 // configured reads the flags, and says what is odd about them. It is false when
 // there is nothing more to do: help was asked for, or something is wrong.
@@ -43,8 +45,15 @@ func configured(cmd *cobra.Command, flags *config.Flags) (config.Config, *slog.L
 }
 
 // newProvider makes the provider that was asked for.
-func newProvider(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Logger) (provider.Provider, error) {
+// Its metrics go to the registerer.
+func newProvider(ctx context.Context, c config.Config, rc *rest.Config, metrics prometheus.Registerer, log *slog.Logger) (provider.Provider, error) {
 	switch c.Cloud.Provider {
+	case "aws":
+		a := c.Cloud.AWS
+		return aws.New(ctx, aws.Config{
+			Nodes: c.Cloud.Nodes, Discovery: c.Cloud.Discovery, Precedence: aws.Precedence(a.Precedence), NodegroupTTL: a.NodegroupTTL,
+			DescribeAllNodegroups: a.DescribeAll, MaxPods: a.MaxPods, KubeReserved: a.KubeReserved, StaticInstanceTypes: a.StaticTypes, Version: version,
+		}, log, metrics)
 	case "kwok":
 		client, err := kubernetes.NewForConfig(rc)
 		if err != nil {

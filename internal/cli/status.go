@@ -29,9 +29,10 @@ var StatusFormats = []string{"table", "json", "yaml"}
 const stale = 2 * time.Minute
 
 // Status renders what the status ConfigMap says. The table is for a person:
-// the cluster, a line per group, and the growths in flight, as of now; json and
-// yaml are the document and nothing else. An empty format is the table; an
-// unknown one is an error, before anything is written.
+// the cluster, a line per group, the growths in flight, the nodes on their way
+// out and those that stay, as of now; json and yaml are the document and nothing
+// else. An empty format is the table; an unknown one is an error, before anything
+// is written.
 func Status(w io.Writer, m *corev1.ConfigMap, now time.Time, format string) error {
 	if format != "" && !slices.Contains(StatusFormats, format) {
 		return fmt.Errorf("render the status: %q is no output format; use one of %s", format, strings.Join(StatusFormats, ", "))
@@ -112,6 +113,9 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 		}
 		fmt.Fprintln(table, strings.Join(append(row, by), "\t"))
 	}
+	// 4. Nodes that go, and nodes that stay.
+	drainRows(table, d.Drains, now)
+	stayRows(table, d.Stays, now)
 	table.Flush()
 	return trimLines(b.String())
 }

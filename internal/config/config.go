@@ -40,6 +40,20 @@ type Cloud struct {
 	KwokKeepNodes bool
 	// InventoryDeadline is how long one read of the cloud may take.
 	InventoryDeadline time.Duration
+	// Nodes and Discovery say which groups there are, each in the provider's own
+	// words; kwok has neither.
+	Nodes, Discovery []string
+	AWS              AWS
+}
+
+// AWS is what the aws provider is told beside its groups, in its own words.
+type AWS struct {
+	Precedence   string
+	NodegroupTTL time.Duration
+	DescribeAll  bool
+	MaxPods      string
+	KubeReserved string
+	StaticTypes  bool
 }
 
 // Cluster says how the API server is reached.
@@ -111,7 +125,7 @@ const gib = 1 << 30
 // Defaults is the configuration without any flag. It names no provider.
 func Defaults() Config {
 	return Config{
-		Cloud: Cloud{InventoryDeadline: time.Minute},
+		Cloud: Cloud{InventoryDeadline: time.Minute, AWS: AWS{Precedence: "asg-tags", NodegroupTTL: time.Minute, MaxPods: "110", KubeReserved: "none"}},
 		Cluster: Cluster{
 			Namespace: "kube-system",
 			// A client that is slower than the server makes every growth wait.
@@ -139,9 +153,21 @@ func Defaults() Config {
 				DelayAfterAdd:     10 * time.Minute,
 				DelayAfterFailure: 3 * time.Minute,
 				MaxParallelism:    10,
+				MaxDrains:         1,
+				Threshold:         0.5,
+				GPUThreshold:      0.5,
+				SoftTaints:        10,
+				StepLimit:         20_000_000,
 				DeleteDelay:       5 * time.Second,
 				UnreadyEnabled:    true,
 				UnreadyTime:       20 * time.Minute,
+				Drain: model.DrainPolicy{
+					SkipSystem: true, SystemTimeout: time.Hour,
+					SkipLocal: true, SkipCustom: true,
+					Cordon: true, EvictDaemons: true,
+					MaxGrace:     10 * time.Minute,
+					EvictionTime: 2 * time.Minute, DelayTimeout: 2 * time.Minute, ReplacementTime: 2 * time.Minute,
+				},
 			},
 			InventoryMaxAge: 5 * time.Minute,
 			CallDeadline:    2 * time.Minute,

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
 var providers = []string{"kwok", "aws"}
@@ -64,6 +66,14 @@ func TestDefaultsOfFlags(t *testing.T) {
 		"new-pod-scale-up-delay": "0s", "max-node-startup-time": "15m0s", "address": ":8085", "max-inactivity": "10m0s",
 		"max-failing-time": "15m0s", "max-startup-time": "20m0s", "emit-per-nodegroup-metrics": "false", "nudge-idle": "250ms",
 		"nudge-max": "2s", "logging-format": "text", "v": "0", "scale-down-enabled": "true",
+		"scale-down-utilization-threshold": "0.5", "scale-down-gpu-utilization-threshold": "0.5",
+		"ignore-daemonsets-utilization": "false", "ignore-mirror-pods-utilization": "false", "max-drain-parallelism": "1",
+		"max-graceful-termination-sec": "600", "drain-priority-config": "", "max-pod-eviction-time": "2m0s",
+		"daemonset-eviction-for-empty-nodes": "false", "daemonset-eviction-for-occupied-nodes": "true",
+		"cordon-node-before-terminating": "true", "node-deletion-delay-timeout": "2m0s", "skip-nodes-with-system-pods": "true",
+		"blocking-system-pod-distruption-timeout": "1h0m0s", "skip-nodes-with-local-storage": "true",
+		"skip-nodes-with-custom-controller-pods": "true", "min-replica-count": "0", "max-bulk-soft-taint-count": "10",
+		"scale-down-delay-type-local": "false", "max-replacement-wait": "2m0s", "scale-down-step-limit": "20000000", "annotate-nodes": "false",
 	} {
 		flag := set.Lookup(name)
 		if flag == nil {
@@ -95,7 +105,52 @@ func TestFlagsReachTheirPlace(t *testing.T) {
 	}
 }
 
-func TestAliasOfTheProvider(t *testing.T) {
+// Each flag of scale-down, at a value that is not its default, reaches its own
+// place and no other.
+func TestFlagsOfScaleDownReachTheirPlace(t *testing.T) {
+	d := func(p *model.Policy) *model.DrainPolicy { return &p.ScaleDown.Drain }
+	for arg, change := range map[string]func(*model.Policy){
+		"scale-down-utilization-threshold=0.25":        func(p *model.Policy) { p.ScaleDown.Threshold = 0.25 },
+		"scale-down-gpu-utilization-threshold=1":       func(p *model.Policy) { p.ScaleDown.GPUThreshold = 1 },
+		"ignore-daemonsets-utilization":                func(p *model.Policy) { p.ScaleDown.IgnoreDaemons = true },
+		"ignore-mirror-pods-utilization":               func(p *model.Policy) { p.ScaleDown.IgnoreMirror = true },
+		"max-drain-parallelism=20":                     func(p *model.Policy) { p.ScaleDown.MaxDrains = 20 },
+		"max-scale-down-parallelism=3":                 func(p *model.Policy) { p.ScaleDown.MaxParallelism = 3 },
+		"max-bulk-soft-taint-count=0":                  func(p *model.Policy) { p.ScaleDown.SoftTaints = 0 },
+		"scale-down-delay-type-local":                  func(p *model.Policy) { p.ScaleDown.LocalDelays = true },
+		"scale-down-step-limit=7":                      func(p *model.Policy) { p.ScaleDown.StepLimit = 7 },
+		"annotate-nodes":                               func(p *model.Policy) { p.ScaleDown.Annotate = true },
+		"max-graceful-termination-sec=0":               func(p *model.Policy) { d(p).MaxGrace = 0 },
+		"max-pod-eviction-time=5m":                     func(p *model.Policy) { d(p).EvictionTime = 5 * time.Minute },
+		"max-replacement-wait=30s":                     func(p *model.Policy) { d(p).ReplacementTime = 30 * time.Second },
+		"daemonset-eviction-for-empty-nodes":           func(p *model.Policy) { d(p).EvictDaemonsEmpty = true },
+		"daemonset-eviction-for-occupied-nodes=false":  func(p *model.Policy) { d(p).EvictDaemons = false },
+		"cordon-node-before-terminating=false":         func(p *model.Policy) { d(p).Cordon = false },
+		"node-deletion-delay-timeout=0s":               func(p *model.Policy) { d(p).DelayTimeout = 0 },
+		"skip-nodes-with-system-pods=false":            func(p *model.Policy) { d(p).SkipSystem = false },
+		"blocking-system-pod-distruption-timeout=2h":   func(p *model.Policy) { d(p).SystemTimeout = 2 * time.Hour },
+		"blocking-system-pod-disruption-timeout=3h":    func(p *model.Policy) { d(p).SystemTimeout = 3 * time.Hour },
+		"skip-nodes-with-local-storage=false":          func(p *model.Policy) { d(p).SkipLocal = false },
+		"skip-nodes-with-custom-controller-pods=false": func(p *model.Policy) { d(p).SkipCustom = false },
+		"min-replica-count=2":                          func(p *model.Policy) { d(p).MinReplicas = 2 },
+		"drain-priority-config=10000:20,-5:100, 0:60": func(p *model.Policy) {
+			d(p).Levels = []model.DrainLevel{{Priority: -5, Grace: 100 * time.Second}, {Priority: 0, Grace: time.Minute}, {Priority: 10000, Grace: 20 * time.Second}}
+		},
+		"drain-priority-config=":             func(*model.Policy) {},
+		"drain_priority_config=2147483647:0": func(p *model.Policy) { d(p).Levels = []model.DrainLevel{{Priority: 2147483647}} },
+	} {
+		want := Defaults().Policy
+		change(&want)
+		if diff := cmp.Diff(want, mustParse(t, "--"+arg).Policy); diff != "" {
+			t.Errorf("--%s:\n%s", arg, diff)
+		}
+	}
+	// More nodes to be emptied than nodes on their way out is no contradiction,
+	// and an empty list of levels none of the other flag.
+	mustParse(t, "--max-drain-parallelism=20", "--max-scale-down-parallelism=10", "--drain-priority-config=", "--max-graceful-termination-sec=60")
+}
+
+func TestOtherSpellings(t *testing.T) {
 	c, _, err := parse(t, "--cloudprovider=aws")
 	if err != nil || c.Cloud.Provider != "aws" {
 		t.Errorf("%q, %v", c.Cloud.Provider, err)
@@ -134,6 +189,27 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--namespace="}, []string{"--namespace"}},
 		{[]string{"--balancing-label=a", "--balancing-ignore-label=b"}, []string{"--balancing-label", "--balancing-ignore-label"}},
 		{[]string{"--price-file=/does/not/exist"}, []string{"--price-file", "/does/not/exist"}},
+		{[]string{"--scale-down-utilization-threshold=1.1"}, []string{"--scale-down-utilization-threshold", "1.1", "between 0 and 1"}},
+		{[]string{"--scale-down-utilization-threshold=NaN"}, []string{"--scale-down-utilization-threshold"}},
+		{[]string{"--scale-down-gpu-utilization-threshold=-0.1"}, []string{"--scale-down-gpu-utilization-threshold"}},
+		{[]string{"--max-drain-parallelism=0"}, []string{"--max-drain-parallelism", "at least 1"}},
+		{[]string{"--scale-down-step-limit=0"}, []string{"--scale-down-step-limit"}},
+		{[]string{"--min-replica-count=-1"}, []string{"--min-replica-count"}},
+		{[]string{"--max-bulk-soft-taint-count=-1"}, []string{"--max-bulk-soft-taint-count"}},
+		{[]string{"--max-pod-eviction-time=-1s"}, []string{"--max-pod-eviction-time"}},
+		{[]string{"--node-deletion-delay-timeout=-1s"}, []string{"--node-deletion-delay-timeout"}},
+		{[]string{"--blocking-system-pod-disruption-timeout=-1s"}, []string{"--blocking-system-pod-distruption-timeout"}},
+		{[]string{"--max-replacement-wait=0"}, []string{"--max-replacement-wait"}},
+		{[]string{"--max-graceful-termination-sec=-1"}, []string{"--max-graceful-termination-sec"}},
+		{[]string{"--max-graceful-termination-sec=9223372037"}, []string{"--max-graceful-termination-sec"}},
+		{[]string{"--drain-priority-config=0:60", "--max-graceful-termination-sec=600"}, []string{"--drain-priority-config", "--max-graceful-termination-sec"}},
+		{[]string{"--drain-priority-config=0:60,high:20"}, []string{"--drain-priority-config", `"high:20"`, "priority:seconds"}},
+		{[]string{"--drain-priority-config=0:60,5"}, []string{"--drain-priority-config", `"5"`}},
+		{[]string{"--drain-priority-config=0:60,"}, []string{"--drain-priority-config", `""`}},
+		{[]string{"--drain-priority-config=2147483648:60"}, []string{"--drain-priority-config", `"2147483648:60"`}},
+		{[]string{"--drain-priority-config=1:-1"}, []string{"--drain-priority-config", `"1:-1"`, "at least 0"}},
+		{[]string{"--drain-priority-config=1:9223372037"}, []string{"--drain-priority-config", `"1:9223372037"`}},
+		{[]string{"--drain-priority-config=1:20,0:5,+1:60"}, []string{"--drain-priority-config", `"+1:60"`, "twice"}},
 		{[]string{"--no-such-flag"}, []string{"no-such-flag"}},
 		{[]string{"--scan-interval=0", "--max-nodes-total=-1"}, []string{"--scan-interval", "--max-nodes-total"}},
 	} {
@@ -154,16 +230,25 @@ func TestMistakes(t *testing.T) {
 // that does nothing here, and one only.
 func TestFlagsThatAreLacking(t *testing.T) {
 	_, warnings, err := parse(t, "--cloud-provider=kwok", "--v=4", "--stderrthreshold=info", "--logtostderr=true",
-		"--skip-nodes-with-system-pods", "--nodes=1:10:a", "--nodes=1:10:b", "--scale-down-candidates-pool-ratio=0.2", "--expander=least-waste")
+		"--skip-nodes-with-system-pods", "--nodes=1:10:a", "--nodes=1:10:b", "--scale-down-candidates-pool-ratio=0.2", "--expander=least-waste",
+		"--max-bulk-soft-taint-time=3s", "--node-deletion-candidate-ttl=1h", "--scale-down-simulation-timeout=30s", "--unremovable-node-recheck-timeout=5m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) != 5 {
+	if len(warnings) != 8 {
 		t.Errorf("warnings:\n%s", strings.Join(warnings, "\n"))
 	}
-	for _, name := range []string{"stderrthreshold", "logtostderr", "skip-nodes-with-system-pods", "nodes", "scale-down-candidates-pool-ratio"} {
-		if n := strings.Count(strings.Join(warnings, "\n"), "--"+name+" "); n != 1 {
-			t.Errorf("%d warnings about --%s", n, name)
+	for name, says := range map[string]string{"stderrthreshold": "--v", "logtostderr": "--v", "nodes": "its templates", "scale-down-candidates-pool-ratio": "no more",
+		"max-bulk-soft-taint-time": "queued", "node-deletion-candidate-ttl": "survives a restart", "scale-down-simulation-timeout": "--scale-down-step-limit",
+		"unremovable-node-recheck-timeout": "each cycle"} {
+		n := 0
+		for _, w := range warnings {
+			if strings.HasPrefix(w, "--"+name+" has no effect: ") && strings.Contains(w, says) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d warnings about --%s that say %q", n, name, says)
 		}
 	}
 }
@@ -230,4 +315,21 @@ func write(t *testing.T, name, text string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// TestGroupsOfAWS: what says which groups there are is handed on as it is, commas
+// included.
+func TestGroupsOfAWS(t *testing.T) {
+	tags := "asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/prod"
+	c, warnings, err := parse(t, "--cloud-provider=aws", "--nodes=1:10:a", "--nodes=0:5:b", "--node-group-auto-discovery="+tags, "--aws-template-precedence=eks-api")
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	want := Cloud{
+		Provider: "aws", InventoryDeadline: time.Minute, Nodes: []string{"1:10:a", "0:5:b"}, Discovery: []string{tags},
+		AWS: AWS{Precedence: "eks-api", NodegroupTTL: time.Minute, MaxPods: "110", KubeReserved: "none"},
+	}
+	if diff := cmp.Diff(want, c.Cloud); diff != "" {
+		t.Error(diff)
+	}
 }

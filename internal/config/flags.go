@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -21,6 +22,8 @@ type Flags struct {
 	expanders      string
 	cores, memory  limits
 	unreadyPercent float64
+	graceSeconds   int64
+	levels         levels
 	priceFile      string
 	lock           string
 	helpAll        bool
@@ -49,7 +52,19 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 		s.DurationVar(&c.Cloud.InventoryDeadline, "inventory-deadline", c.Cloud.InventoryDeadline, "how long one read of the cloud may take")
 		s.DurationVar(&c.Policy.InventoryMaxAge, "inventory-max-age", c.Policy.InventoryMaxAge, "with an older picture of the cloud nothing is written to it")
 		s.DurationVar(&c.Policy.CallDeadline, "call-deadline", c.Policy.CallDeadline, "how long one write to the cloud or a node may take")
-	}, "cloud-provider", "kwok-keep-nodes")
+		s.StringArrayVar(&c.Cloud.Nodes, "nodes", nil, "a node group, as min:max:name (repeat)")
+		s.StringArrayVar(&c.Cloud.Discovery, "node-group-auto-discovery", nil, "how to find node groups; aws: asg:tag=key[=value],... of which all must be there (repeat: any one is enough)")
+	}, "cloud-provider", "nodes", "node-group-auto-discovery", "kwok-keep-nodes")
+
+	f.section("AWS", func(s *pflag.FlagSet) {
+		a := &c.Cloud.AWS
+		s.StringVar(&a.Precedence, "aws-template-precedence", a.Precedence, "what counts where the tags of an Auto Scaling group and EKS disagree: asg-tags or eks-api")
+		s.DurationVar(&a.NodegroupTTL, "aws-nodegroup-cache-ttl", a.NodegroupTTL, "how long what EKS says of a managed node group is believed")
+		s.BoolVar(&a.DescribeAll, "aws-describe-all-nodegroups", false, "ask EKS about groups that have nodes as well")
+		s.StringVar(&a.MaxPods, "aws-max-pods", a.MaxPods, "pods on a node: a number, or eni for what its network interfaces allow")
+		s.StringVar(&a.KubeReserved, "aws-kube-reserved", a.KubeReserved, "what a node keeps for itself: none, eks, or amounts as in cpu=100m,memory=700Mi")
+		s.BoolVar(&a.StaticTypes, "aws-use-static-instance-list", false, "use the built-in list of instance types alone")
+	})
 
 	f.section("Cluster", func(s *pflag.FlagSet) {
 		s.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside of a cluster")
@@ -133,23 +148,6 @@ func (f *Flags) scaleUp() {
 		"expendable-pods-priority-cutoff")
 }
 
-func (f *Flags) scaleDown() {
-	d := &f.config.Policy.ScaleDown
-	f.section("Scale down", func(s *pflag.FlagSet) {
-		s.BoolVar(&d.Enabled, "scale-down-enabled", d.Enabled, "remove nodes that nothing needs")
-		s.DurationVar(&d.UnneededTime, "scale-down-unneeded-time", d.UnneededTime, "how long a node must be unneeded")
-		s.DurationVar(&d.DelayAfterAdd, "scale-down-delay-after-add", d.DelayAfterAdd, "wait after a growth")
-		s.DurationVar(&d.DelayAfterDelete, "scale-down-delay-after-delete", d.DelayAfterDelete, "wait after a removal")
-		s.DurationVar(&d.DelayAfterFailure, "scale-down-delay-after-failure", d.DelayAfterFailure, "wait after a removal that failed")
-		s.IntVar(&d.MaxParallelism, "max-scale-down-parallelism", d.MaxParallelism, "most nodes on their way out at once")
-		s.BoolVar(&d.UnreadyEnabled, "scale-down-unready-enabled", d.UnreadyEnabled, "remove nodes that are not ready and that nothing needs")
-		s.DurationVar(&d.UnreadyTime, "scale-down-unready-time", d.UnreadyTime, "how long a node that is not ready must be unneeded")
-		s.DurationVar(&d.DeleteDelay, "node-delete-delay-after-taint", d.DeleteDelay, "time between a node's taint and its removal")
-	}, "scale-down-enabled", "scale-down-unneeded-time", "scale-down-delay-after-add", "scale-down-delay-after-delete",
-		"scale-down-delay-after-failure", "max-scale-down-parallelism", "node-delete-delay-after-taint",
-		"scale-down-unready-time")
-}
-
 func (f *Flags) registry() {
 	r, p := &f.config.Policy.Rules, &f.config.Policy.Repair
 	f.section("Nodes that do not come, or break", func(s *pflag.FlagSet) {
@@ -176,11 +174,14 @@ func (f *Flags) section(title string, fill func(*pflag.FlagSet), main ...string)
 }
 
 // normalize lets flags be spelled with underscores, as the Cluster Autoscaler
-// does, and knows --cloudprovider as another spelling of --cloud-provider.
+// does, and knows other spellings of some.
 func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	name = strings.ReplaceAll(name, "_", "-")
-	if name == "cloudprovider" {
+	switch name {
+	case "cloudprovider":
 		name = "cloud-provider"
+	case systemTimeoutToo:
+		name = systemTimeout
 	}
 	return pflag.NormalizedName(name)
 }
@@ -196,6 +197,8 @@ func (f *Flags) Config() (Config, []string, error) {
 	c.Policy.ScaleUp.MaxCoresTotal, c.Policy.ScaleDown.MinCoresTotal = f.cores.most, f.cores.least
 	c.Policy.ScaleUp.MaxMemoryTotal, c.Policy.ScaleDown.MinMemoryTotal = f.memory.most*gib, f.memory.least*gib
 	c.Policy.Rules.MaxUnreadyShare = f.unreadyPercent / 100
+	c.Policy.ScaleDown.Drain.MaxGrace = time.Duration(f.graceSeconds) * time.Second
+	c.Policy.ScaleDown.Drain.Levels = f.levels
 	if c.Leader.Namespace == "" {
 		c.Leader.Namespace = c.Cluster.Namespace
 	}
@@ -213,12 +216,17 @@ func (f *Flags) Config() (Config, []string, error) {
 	if len(errs) > 0 {
 		return Config{}, nil, errors.Join(errs...)
 	}
-	return c, f.warnings(), nil
+	return c, f.warnings(c.Cloud), nil
 }
 
 // warnings has a line for each flag that was given and does nothing here.
-func (f *Flags) warnings() []string {
+func (f *Flags) warnings(cloud Cloud) []string {
 	var out []string
+	for _, name := range []string{"nodes", "node-group-auto-discovery"} {
+		if cloud.Provider == "kwok" && f.set.Changed(name) {
+			out = append(out, fmt.Sprintf("--%s has no effect: the kwok provider's groups are its templates", name))
+		}
+	}
 	for _, l := range lacking {
 		if flag := f.set.Lookup(l.name); flag != nil && flag.Changed {
 			out = append(out, fmt.Sprintf("--%s has no effect: %s", l.name, l.why))

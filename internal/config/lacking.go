@@ -10,11 +10,16 @@ type lack struct {
 
 // Why a flag has no effect.
 const (
-	notYet   = "Plimsoll does not have this yet"
-	dead     = "the Cluster Autoscaler reads it no more either"
-	logs     = "logs go to standard error; use --logging-format and --v"
-	notNeed  = "Plimsoll has no use for it"
-	occupied = "Plimsoll removes only nodes that nothing but DaemonSet and mirror pods is on"
+	notYet  = "Plimsoll does not have this yet"
+	dead    = "the Cluster Autoscaler reads it no more either"
+	logs    = "logs go to standard error; use --logging-format and --v"
+	notNeed = "Plimsoll has no use for it"
+
+	// What there is instead.
+	queued     = "writes to nodes are queued, and no cycle waits for them; --max-bulk-soft-taint-count bounds their number"
+	remembered = "since when nodes are unneeded is kept in the status ConfigMap, and survives a restart"
+	inSteps    = "the search is bounded in steps, and goes on in the next cycle where it stopped: see --scale-down-step-limit"
+	judged     = "every node is judged in each cycle"
 )
 
 // lacking is sorted by reason, then name.
@@ -48,7 +53,6 @@ var lacking = []lack{
 	{"check-capacity-provisioning-request-batch-timebox", false, notYet},
 	{"check-capacity-provisioning-request-max-batch-size", false, notYet},
 	{"async-node-groups", true, notYet},
-	{"aws-use-static-instance-list", true, notYet},
 	{"bulk-mig-instances-listing-enabled", true, notYet},
 	{"capacity-buffer-controller-enabled", true, notYet},
 	{"capacity-buffer-pod-dry-run-enabled", true, notYet},
@@ -72,16 +76,12 @@ var lacking = []lack{
 	{"ignore-taint", false, notYet},
 	{"node-autoprovisioning-enabled", true, notYet},
 	{"max-autoprovisioned-node-group-count", false, notYet},
-	{"node-deletion-delay-timeout", false, notYet},
-	{"node-group-auto-discovery", false, notYet},
-	{"nodes", false, notYet},
 	{"pod-injection-limit", false, notYet},
 	{"profiling", true, notYet},
 	{"provisioning-request-initial-backoff-time", false, notYet},
 	{"provisioning-request-max-backoff-cache-size", false, notYet},
 	{"provisioning-request-max-backoff-time", false, notYet},
 	{"regional", true, notYet},
-	{"scale-down-delay-type-local", true, notYet},
 	{"scale-from-unschedulable", true, notYet},
 	{"scheduler-config-file", false, notYet},
 	{"startup-taint", false, notYet},
@@ -106,28 +106,11 @@ var lacking = []lack{
 	{"predicate-parallelism", false, notNeed},
 	{"salvo-scale-up", true, notNeed},
 	{"salvo-scale-up-budget", false, notNeed},
-	{"scale-down-simulation-timeout", false, notNeed},
 	{"scaleup-simulation-for-skipped-node-groups-enabled", true, notNeed},
 	{"scheduler-verbosity", false, notNeed},
-	{"unremovable-node-recheck-timeout", false, notNeed},
 
-	{"blocking-system-pod-distruption-timeout", false, occupied},
-	{"cordon-node-before-terminating", true, occupied},
-	{"daemonset-eviction-for-empty-nodes", true, occupied},
-	{"daemonset-eviction-for-occupied-nodes", true, occupied},
-	{"drain-priority-config", false, occupied},
-	{"ignore-daemonsets-utilization", true, occupied},
-	{"ignore-mirror-pods-utilization", true, occupied},
-	{"max-bulk-soft-taint-count", false, occupied},
-	{"max-bulk-soft-taint-time", false, occupied},
-	{"max-drain-parallelism", false, occupied},
-	{"max-graceful-termination-sec", false, occupied},
-	{"max-pod-eviction-time", false, occupied},
-	{"min-replica-count", false, occupied},
-	{"node-deletion-candidate-ttl", false, occupied},
-	{"scale-down-gpu-utilization-threshold", false, occupied},
-	{"scale-down-utilization-threshold", false, occupied},
-	{"skip-nodes-with-custom-controller-pods", true, occupied},
-	{"skip-nodes-with-local-storage", true, occupied},
-	{"skip-nodes-with-system-pods", true, occupied},
+	{"max-bulk-soft-taint-time", false, queued},
+	{"node-deletion-candidate-ttl", false, remembered},
+	{"scale-down-simulation-timeout", false, inSteps},
+	{"unremovable-node-recheck-timeout", false, judged},
 }

@@ -67,10 +67,6 @@ func (f *Flags) check(c *Config) []error {
 	}
 	for flag, d := range map[string]time.Duration{
 		"nudge-idle": c.Loop.NudgeIdle, "new-pod-scale-up-delay": c.Policy.ScaleUp.NewPodDelay,
-		"scale-down-unneeded-time": c.Policy.ScaleDown.UnneededTime, "scale-down-delay-after-add": c.Policy.ScaleDown.DelayAfterAdd,
-		"scale-down-unready-time":        c.Policy.ScaleDown.UnreadyTime,
-		"scale-down-delay-after-delete":  c.Policy.ScaleDown.DelayAfterDelete,
-		"scale-down-delay-after-failure": c.Policy.ScaleDown.DelayAfterFailure, "node-delete-delay-after-taint": c.Policy.ScaleDown.DeleteDelay,
 	} {
 		if d < 0 {
 			wrong(flag, "%s is below 0", d)
@@ -90,8 +86,7 @@ func (f *Flags) check(c *Config) []error {
 			wrong(flag, "%d is below 0", n)
 		}
 	}
-	for flag, n := range map[string]int{"max-scale-down-parallelism": c.Policy.ScaleDown.MaxParallelism,
-		"spread-step-limit": c.Policy.ScaleUp.SpreadStepLimit, "kube-client-burst": c.Cluster.Burst} {
+	for flag, n := range map[string]int{"spread-step-limit": c.Policy.ScaleUp.SpreadStepLimit, "kube-client-burst": c.Cluster.Burst} {
 		if n < 1 {
 			wrong(flag, "%d must be at least 1", n)
 		}
@@ -108,6 +103,7 @@ func (f *Flags) check(c *Config) []error {
 	if len(c.Policy.ScaleUp.BalanceLabels) > 0 && len(c.Policy.ScaleUp.BalanceIgnore) > 0 {
 		wrong("balancing-label", "it cannot be used together with --balancing-ignore-label")
 	}
+	f.checkScaleDown(&c.Policy.ScaleDown, wrong)
 	f.checkLeader(c.Leader, wrong)
 	if _, _, err := net.SplitHostPort(c.HTTP.Address); err != nil {
 		wrong("address", "%v (host:port is wanted, or :port)", err)

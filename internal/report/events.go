@@ -126,10 +126,14 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 	}
 	// 2. Nodes that go.
 	for _, call := range c.Plan.Calls {
-		switch {
-		case call.Verb != model.Remove || call.Node == "":
-		case call.Unready:
+		if call.Verb != model.Remove || call.Node == "" {
+			continue
+		}
+		switch downReason(c.Snapshot, call) {
+		case downUnready:
 			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventScaleDown, fmt.Sprintf("Scale-down: removing node %q of group %s, which is not ready", call.Node, call.Group))
+		case downUnderutilized:
+			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventScaleDown, fmt.Sprintf("Scale-down: removing node %q of group %s, whose pods have left", call.Node, call.Group))
 		default:
 			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventEmpty, fmt.Sprintf("Scale-down: removing empty node %q of group %s", call.Node, call.Group))
 		}
@@ -181,23 +185,16 @@ func (e *events) ended(now time.Time, s *model.Snapshot, out model.Outcome) {
 	case call.Node == "":
 		e.send(now, e.status, string(call.Instance), corev1.EventTypeWarning, eventUnregisteredFailed,
 			fmt.Sprintf("Instance %s of group %s, which has no node, could not be removed: %v", call.Instance, call.Group, out.Err))
-	case call.Verb == model.Remove && out.Err == nil:
-		e.send(now, nodeReference(s, call.Node), "", corev1.EventTypeNormal, eventScaleDown, "node removed by the cluster autoscaler: "+call.Why)
-	case call.Verb == model.Remove && len(out.Landed) > 0:
-		e.send(now, nodeReference(s, call.Node), "", corev1.EventTypeWarning, eventDownFailed, "the node stays: pods landed on it: "+list(out.Landed))
-	case out.Err != nil:
-		e.send(now, nodeReference(s, call.Node), "", corev1.EventTypeWarning, eventDownFailed, fmt.Sprintf("%s failed: %v", call.Verb, out.Err))
+	default:
+		e.onNode(now, s, out)
 	}
 }
 
 // nodeReference names a node, with its UID as long as it is there.
 func nodeReference(s *model.Snapshot, name string) *corev1.ObjectReference {
 	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name}
-	for i := range s.Nodes {
-		if s.Nodes[i].Name == name && s.Nodes[i].Object != nil {
-			ref.UID = s.Nodes[i].Object.UID
-			break
-		}
+	if n := nodeOf(s, name); n != nil && n.Object != nil {
+		ref.UID = n.Object.UID
 	}
 	return ref
 }

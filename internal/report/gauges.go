@@ -68,6 +68,7 @@ var (
 	descMemoryLimit = describe("memory_limits_bytes", "Least and most memory in bytes.", "direction")
 	descUnneeded    = describe("unneeded_nodes_count", "Nodes that nothing needs.")
 	descUnremovable = describe("unremovable_nodes_count", "Nodes that stay, by reason.", "reason")
+	descPendingDown = describe("pending_node_deletions", "Nodes on their way out.")
 	descCooldown    = describe("scale_down_in_cooldown", "1 while removals wait for a cooldown.")
 	descGroupMin    = describe("node_group_min_count", "Least nodes of a group.", "node_group")
 	descGroupMax    = describe("node_group_max_count", "Most nodes of a group.", "node_group")
@@ -79,6 +80,7 @@ var (
 	descPlanBound = prometheus.NewDesc("plimsoll_plan_lower_bound_nodes", "Nodes that any plan would have to add for the same pods.", nil, nil)
 	descPending   = prometheus.NewDesc("plimsoll_pending_pods", "Pods without a node, by what the last plan does for them.", []string{"fate"}, nil)
 	descUpcoming  = prometheus.NewDesc("plimsoll_upcoming_nodes", "Nodes that are asked for and not ready, by state.", []string{"state"}, nil)
+	descDrains    = prometheus.NewDesc("plimsoll_drains", "Nodes on their way out, by how far they are.", []string{"stage"}, nil)
 	descStale     = prometheus.NewDesc("plimsoll_inventory_as_of_seconds", "When the oldest read behind the newest picture of the cloud began, in seconds since 1970.", nil, nil)
 )
 
@@ -171,22 +173,23 @@ func gaugesOf(c model.Cycle, policy model.Policy, perGroup bool) []prometheus.Me
 	add(descPlanNodes, int64(p.Nodes))
 	add(descPlanBound, int64(p.LowerBound))
 	add(descUnneeded, int64(len(p.Unneeded)))
-	reasons := map[model.Reason]int{}
-	cooldown := int64(0)
-	for _, list := range [][]model.NodeVerdict{p.Unneeded, p.Kept} {
-		for i := range list {
-			if list[i].Reason == model.Cooldown {
-				cooldown = 1
-			}
+	cooldown := false
+	for _, r := range status.ReasonsOf(p) {
+		add(descUnremovable, int64(r.Nodes), string(r.Reason))
+		cooldown = cooldown || r.Reason == model.Cooldown
+	}
+	add(descCooldown, flag(cooldown))
+	drains, byStage := 0, map[model.Stage]int{}
+	for i := range s.Nodes {
+		if d := s.Nodes[i].Standing.Drain; d != nil {
+			drains++
+			byStage[d.Stage]++
 		}
 	}
-	for i := range p.Kept {
-		reasons[p.Kept[i].Reason]++
+	add(descPendingDown, int64(drains))
+	for _, stage := range []model.Stage{model.Tainting, model.Tainted, model.Cordoning, model.Evicting, model.Removing, model.Removed, model.RollingBack} {
+		add(descDrains, int64(byStage[stage]), string(stage))
 	}
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		add(descUnremovable, int64(reasons[reason]), string(reason))
-	}
-	add(descCooldown, cooldown)
 	return out
 }
 

@@ -25,10 +25,17 @@ func (r *Reporter) logEnd(out model.Outcome) {
 	if out.Call.Verb == model.Grow || out.Call.Verb == model.Cancel {
 		what = append(what, "from", out.Call.From, "to", out.Call.To)
 	}
+	if out.Call.Verb == model.Evict {
+		what = append(what, "pod", out.Call.Pod)
+	}
 	what = append(what, "took", out.Ended.Sub(out.Began).Round(time.Millisecond))
 	switch {
+	case out.Err == nil && out.Call.Verb == model.Untaint && !out.Unchanged:
+		r.log.Info("a node was given back", append(what, "why", backText(out.Call))...)
 	case out.Err == nil:
 		r.log.Debug("call done", what...)
+	case refused(out):
+		r.log.Debug("an eviction is refused, it is tried again", append(what, "err", out.Err.Error())...)
 	case len(out.Landed) > 0:
 		r.log.Info("a node stays, pods landed on it", append(what, "pods", out.Landed)...)
 	default:
@@ -65,44 +72,10 @@ func hint(k provider.Kind) string {
 // logPlan writes one line for a cycle that acts.
 func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 	p := &c.Plan
-	if len(p.Calls) > 0 {
-		var grow, taint, remove, untaint, end, cancel []string
-		for _, call := range p.Calls {
-			switch call.Verb {
-			case model.Grow:
-				grow = append(grow, fmt.Sprintf("%s %d->%d (max %d)", call.Group, call.From, call.To, call.MaxTo))
-			case model.Taint:
-				taint = append(taint, call.Node)
-			case model.Remove:
-				if call.Node == "" {
-					end = append(end, fmt.Sprintf("%s (%s)", call.Instance, call.Reason))
-				} else {
-					remove = append(remove, call.Node)
-				}
-			case model.Cancel:
-				cancel = append(cancel, fmt.Sprintf("%s %d->%d", call.Group, call.From, call.To))
-			case model.Untaint:
-				untaint = append(untaint, call.Node)
-			}
-		}
-		var line []any
-		if len(grow) > 0 {
-			planned := 0
-			for _, v := range p.Pending {
-				planned += v.Planned
-			}
-			line = append(line, "grow", list(grow), "nodes", p.Nodes, "lower_bound", p.LowerBound, "for_pods", planned)
-		}
-		for _, part := range []struct {
-			name     string
-			subjects []string
-		}{{"taint", taint}, {"remove", remove}, {"untaint", untaint}, {"remove_instances", end}, {"cancel", cancel}} {
-			if len(part.subjects) > 0 {
-				line = append(line, part.name, list(part.subjects))
-			}
-		}
-		line = append(line, "decided_in", c.Took.Decide.Round(10*time.Microsecond))
+	if line, loud := acting(c); loud {
 		r.log.Info("acting", line...)
+	} else if len(line) > 0 {
+		r.log.Debug("acting", line...)
 	}
 	if diverged > 0 {
 		r.log.Info("pods that a plan had promised room need another growth; others took their place", "classes", diverged)
@@ -119,6 +92,60 @@ func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 	if r.log.Enabled(ctx, slog.LevelDebug) {
 		r.log.Debug("decided", "plan", p.Text(c.Snapshot), "took", c.Took.Decide)
 	}
+}
+
+// acting is the line of a cycle that acts. It is not loud where only soft taints
+// and annotations are written, or evictions asked for again.
+func acting(c model.Cycle) (line []any, loud bool) {
+	p := &c.Plan
+	if len(p.Calls) == 0 {
+		return nil, false
+	}
+	before := asked(c.Snapshot)
+	parts := map[string][]string{}
+	for _, call := range p.Calls {
+		switch call.Verb {
+		case model.Grow:
+			parts["grow"] = append(parts["grow"], fmt.Sprintf("%s %d->%d (max %d)", call.Group, call.From, call.To, call.MaxTo))
+		case model.Cancel:
+			parts["cancel"] = append(parts["cancel"], fmt.Sprintf("%s %d->%d", call.Group, call.From, call.To))
+		case model.Remove:
+			if call.Node == "" {
+				parts["remove_instances"] = append(parts["remove_instances"], fmt.Sprintf("%s (%s)", call.Instance, call.Reason))
+			} else {
+				parts["remove"] = append(parts["remove"], call.Node)
+			}
+		case model.Evict:
+			if before[call.PodUID] {
+				parts["evict_again"] = append(parts["evict_again"], call.Pod)
+			} else {
+				parts["evict"] = append(parts["evict"], call.Pod)
+			}
+		default:
+			name := strings.ToLower(string(call.Verb))
+			parts[name] = append(parts[name], call.Node)
+		}
+	}
+	for _, name := range []string{"grow", "taint", "cordon", "evict", "remove", "untaint", "remove_instances", "cancel"} {
+		if len(parts[name]) == 0 {
+			continue
+		}
+		loud = true
+		line = append(line, name, list(parts[name]))
+		if name == "grow" {
+			planned := 0
+			for _, v := range p.Pending {
+				planned += v.Planned
+			}
+			line = append(line, "nodes", p.Nodes, "lower_bound", p.LowerBound, "for_pods", planned)
+		}
+	}
+	for _, name := range []string{"evict_again", "mark", "unmark", "annotate"} {
+		if len(parts[name]) > 0 {
+			line = append(line, name, list(parts[name]))
+		}
+	}
+	return append(line, "decided_in", c.Took.Decide.Round(10*time.Microsecond)), loud
 }
 
 // list writes names, a long list by its beginning.

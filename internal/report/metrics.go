@@ -27,6 +27,7 @@ type metrics struct {
 	failedUps    *prometheus.CounterVec
 	failedNodes  *prometheus.CounterVec
 	scaledDown   *prometheus.CounterVec
+	evicted      *prometheus.CounterVec
 	unregistered prometheus.Counter
 	lastActivity *prometheus.GaugeVec
 
@@ -34,6 +35,7 @@ type metrics struct {
 	decide     prometheus.Histogram
 	calls      *prometheus.HistogramVec
 	work       *prometheus.CounterVec
+	refused    prometheus.Counter
 }
 
 // gpuLabels are on the counters of nodes. What is not known is empty.
@@ -59,6 +61,7 @@ func newMetrics(s Settings) *metrics {
 		unregistered: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "cluster_autoscaler", Name: "old_unregistered_nodes_removed_count",
 			Help: "Instances removed because they did not register in time."}),
 		scaledDown: counter("scaled_down_nodes_total", "Nodes removed, by reason.", append([]string{"reason"}, gpuLabels...)...),
+		evicted:    counter("evicted_pods_total", "Pods of nodes that go, by whether their evictions were granted.", "eviction_result"),
 		lastActivity: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "cluster_autoscaler", Name: "last_activity", Help: "When an activity last took place, in seconds since 1970."}, []string{"activity"}),
 		divergence: prometheus.NewCounter(prometheus.CounterOpts{
@@ -72,23 +75,36 @@ func newMetrics(s Settings) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}, []string{"verb", "end"}),
 		work: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "plimsoll", Name: "decide_steps_total", Help: "Steps of deciding, by kind; they do not depend on the machine."}, []string{"kind"}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "plimsoll", Name: "evictions_refused_total",
+			Help: "Answers to evictions that a disruption budget has none to spare; each is tried again for a while."}),
 	}
-	m.registry.MustRegister(m.gauges, m.durations, m.errors, m.scaledUp, m.failedUps, m.failedNodes, m.scaledDown, m.unregistered, m.lastActivity,
-		m.divergence, m.decide, m.calls, m.work,
+	m.registry.MustRegister(m.gauges, m.durations, m.errors, m.scaledUp, m.failedUps, m.failedNodes, m.scaledDown, m.evicted, m.unregistered, m.lastActivity,
+		m.divergence, m.decide, m.calls, m.work, m.refused,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	// Counters that an alert may be on are there from the beginning.
 	for _, kind := range []string{"cloudProviderError", "apiCallError", "internalError", "transientError", "configurationError", "nodeGroupDoesNotExistError"} {
 		m.errors.WithLabelValues(kind)
 	}
 	m.scaledUp.WithLabelValues("", "", "")
-	m.scaledDown.WithLabelValues("empty", "", "", "")
-	m.scaledDown.WithLabelValues("unready", "", "", "")
+	for _, reason := range []string{downEmpty, downUnderutilized, downUnready} {
+		m.scaledDown.WithLabelValues(reason, "", "", "")
+	}
+	for _, result := range []string{evictionSucceeded, evictionFailed} {
+		m.evicted.WithLabelValues(result)
+	}
 	for _, reason := range []string{"cloudProviderError", "apiCallError", reasonTimeout} {
 		m.failedUps.WithLabelValues(reason, "", "", "")
 		m.failedNodes.WithLabelValues(reason)
 	}
 	return m
 }
+
+// What became of evictions, as the Cluster Autoscaler says it.
+const (
+	evictionSucceeded = "succeeded"
+	evictionFailed    = "failed"
+)
 
 // reasonTimeout is the Cluster Autoscaler's word for a growth that did not end
 // in time.
@@ -101,6 +117,8 @@ func (m *metrics) ended(out model.Outcome) {
 	case out.Err == nil:
 	case len(out.Landed) > 0:
 		end = "landed"
+	case refused(out):
+		end = "refused"
 	case out.Err.MayHaveHappened:
 		end = "unknown"
 	default:
@@ -115,12 +133,10 @@ func (m *metrics) ended(out model.Outcome) {
 		if out.Call.Reason == model.ProvisionTimeout {
 			m.unregistered.Inc()
 		}
-	case out.Err == nil && out.Call.Verb == model.Remove:
-		reason := "empty"
-		if out.Call.Unready {
-			reason = "unready"
-		}
-		m.scaledDown.WithLabelValues(reason, "", gpu, "").Inc()
+	case out.Err == nil && out.Call.Verb == model.Evict && !out.Unchanged:
+		m.evicted.WithLabelValues(evictionSucceeded).Inc()
+	case refused(out):
+		m.refused.Inc()
 	case out.Err == nil || len(out.Landed) > 0:
 	default:
 		kind := errorType(out)
@@ -133,6 +149,14 @@ func (m *metrics) ended(out model.Outcome) {
 		}
 	}
 }
+
+// removed counts a node that went.
+func (m *metrics) removed(why string, group provider.GroupID) {
+	m.scaledDown.WithLabelValues(why, "", m.gauges.accelerator(group), "").Inc()
+}
+
+// spared counts pods that were to be evicted, and are not.
+func (m *metrics) spared(pods int) { m.evicted.WithLabelValues(evictionFailed).Add(float64(pods)) }
 
 // inVain is how many nodes a growth that failed will not bring. Where nobody
 // knows, it is none: what does not arrive is counted when it is given up.
@@ -148,10 +172,11 @@ func inVain(out model.Outcome) int {
 
 // errorType is the Cluster Autoscaler's word for a call's error.
 func errorType(out model.Outcome) string {
-	if out.Call.Verb == model.Taint || out.Call.Verb == model.Untaint {
-		return "apiCallError"
+	switch out.Call.Verb {
+	case model.Grow, model.Cancel, model.Remove:
+		return errorTypeOf(out.Err.Kind)
 	}
-	return errorTypeOf(out.Err.Kind)
+	return "apiCallError"
 }
 
 // errorTypeOf is its word for a cloud's error.

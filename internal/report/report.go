@@ -46,6 +46,7 @@ type Reporter struct {
 	document status.Document // the last one offered to it
 	standing standing        // the healths as last told
 	promises promises
+	removals removals
 	told     map[string]string // class key → what was last told of it
 	failing  string            // the error last told by Failed
 	noticed  []provider.Notice // the plan's notices as last told
@@ -62,6 +63,7 @@ func New(recorder record.EventRecorder, s Settings, log *slog.Logger) *Reporter 
 		health:   NewHealth(s.Health),
 		standing: standing{groups: map[provider.GroupID]model.Reason{}},
 		promises: promises{},
+		removals: newRemovals(),
 		told:     map[string]string{},
 	}
 }
@@ -81,6 +83,11 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 		r.logEnd(out)
 		r.events.ended(now, c.Snapshot, out)
 		r.metrics.ended(out)
+		if out.Call.Verb == model.Remove && out.Call.Node != "" {
+			if why := r.removals.ended(c.Snapshot, out.Call); out.Err == nil {
+				r.metrics.removed(why, out.Call.Group)
+			}
+		}
 	}
 	r.promises.failed(c.Ended, c.Changes)
 	// 2. What happened in the registry, and how healthy all of it is.
@@ -95,6 +102,7 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 	if c.Decided {
 		diverged := r.promises.keep(c.Snapshot, c.Plan)
 		r.metrics.decided(c, diverged)
+		r.metrics.spared(r.removals.planned(c))
 		r.logPlan(ctx, c, diverged)
 		r.events.planned(now, c)
 		r.tellPending(now, c)

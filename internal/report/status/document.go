@@ -53,13 +53,17 @@ const (
 )
 
 // Document is the status of the autoscaler, the cluster and each node group.
-// Its names are the Cluster Autoscaler's, and must stay: others parse them.
+// Its names are the Cluster Autoscaler's, and must stay: others parse them. What
+// that one does not have is at the end.
 type Document struct {
 	Time             string      `json:"time,omitempty"`
 	AutoscalerStatus State       `json:"autoscalerStatus,omitempty"`
 	Message          string      `json:"message,omitempty"`
 	ClusterWide      ClusterWide `json:"clusterWide"`
 	NodeGroups       []NodeGroup `json:"nodeGroups,omitempty"`
+
+	Drains Drains `json:"drains,omitzero"`
+	Stays  Stays  `json:"stays,omitzero"`
 }
 
 // ClusterWide is the whole cluster's, nodes of no group included.

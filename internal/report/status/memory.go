@@ -52,8 +52,8 @@ func EncodeMemory(m model.Memory) (text string, dropped int, err error) {
 		}
 	}
 	if len(text) > maxMemory {
-		return "", 0, fmt.Errorf("%d asks, %d arrivals and %d brakes take %d bytes, and an annotation %d at most",
-			len(m.Asks), len(m.Arrivals), len(m.Brakes), len(text), maxMemory)
+		return "", 0, fmt.Errorf("%d asks, %d arrivals, %d brakes and %d drains take %d bytes, and an annotation %d at most",
+			len(m.Asks), len(m.Arrivals), len(m.Brakes), len(m.Drains), len(text), maxMemory)
 	}
 	return text, len(nodes) - keep, nil
 }

@@ -69,6 +69,8 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 		ScaleUp:   ClusterScaleUp{up, times(now, up, old.ScaleUp.Status, old.ScaleUp.Times)},
 		ScaleDown: scaleDown(now, len(c.Plan.Unneeded), old.ScaleDown),
 	}
+	// 3. Nodes on their way out, and those that stay.
+	d.Drains, d.Stays = drainsOf(s), staysOf(now, c, before.Stays)
 	return d
 }
 
@@ -80,7 +82,7 @@ func groupOf(now time.Time, g *model.Group, candidates int, old *NodeGroup) Node
 	up, info := NoActivity, BackoffInfo{}
 	if Resting(g, now) {
 		up = Backoff
-		info = BackoffInfo{cmp.Or(g.Backoff.Code, string(g.Backoff.Kind)), cut(g.Backoff.Message)}
+		info = BackoffInfo{cmp.Or(g.Backoff.Code, string(g.Backoff.Kind)), cut(g.Backoff.Message, maxError)}
 	}
 	if health == Unhealthy {
 		up = Unhealthy
@@ -166,18 +168,22 @@ func times(now time.Time, is, was State, before Times) Times {
 	return t
 }
 
-func cut(message string) string {
-	if utf8.RuneCountInString(message) <= maxError {
+// cut shortens a message to so many characters.
+func cut(message string, most int) string {
+	if utf8.RuneCountInString(message) <= most {
 		return message
 	}
-	return string([]rune(message)[:maxError]) + truncated
+	return string([]rune(message)[:most]) + truncated
 }
 
-// WithoutTimes is the document without what changes by looking again.
+// WithoutTimes is the document without what changes by looking again, and
+// without the nodes that stay: among many, some reason always changes, and that
+// alone is told no more often than times are.
 func (d Document) WithoutTimes() Document {
 	d.Time = ""
 	never := metav1.Time{}
 	d.ClusterWide.Health.LastProbeTime, d.ClusterWide.ScaleUp.LastProbeTime, d.ClusterWide.ScaleDown.LastProbeTime = never, never, never
+	d.Stays = Stays{}
 	d.NodeGroups = slices.Clone(d.NodeGroups)
 	for i := range d.NodeGroups {
 		g := &d.NodeGroups[i]
@@ -186,11 +192,16 @@ func (d Document) WithoutTimes() Document {
 	return d
 }
 
-// Text is the document as YAML. Of too many groups for one ConfigMap, those
-// where something is amiss or under way are kept, and the message says how many
-// are left out.
+// Text is the document as YAML. Of what is too long for one ConfigMap, the lists
+// of nodes go first, and their counts stay. Of too many groups, those where
+// something is amiss or under way are kept, and the message says how many are
+// left out.
 func (d Document) Text() (string, error) {
 	text, err := yaml.Marshal(d)
+	if err == nil && len(text) > maxText {
+		d.Drains.Nodes, d.Stays.Nodes = nil, nil
+		text, err = yaml.Marshal(d)
+	}
 	if err != nil || len(text) <= maxText {
 		return string(text), err
 	}

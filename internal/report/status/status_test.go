@@ -21,7 +21,8 @@ import (
 var start = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
 // cycle has a group of each kind: one that grows, one that rests, one that is
-// unhealthy, one with candidates, and nodes of no group.
+// unhealthy, one with candidates, and nodes of no group; and nodes that go, stay
+// unneeded, and are kept.
 func cycle() model.Cycle {
 	group := func(id provider.GroupID, least, most int, st model.GroupStanding) model.Group {
 		return model.Group{Group: provider.Group{ID: id, Min: least, Max: most, Target: st.Expected}, GroupStanding: st}
@@ -39,7 +40,37 @@ func cycle() model.Cycle {
 		s.Counts = s.Counts.Plus(s.Groups[i].Counts)
 	}
 	s.Others = model.Counts{Total: 2, Ready: 1, Unready: 1}
-	return model.Cycle{Snapshot: s, Plan: model.Plan{Unneeded: []model.NodeVerdict{{Node: "a", Group: "calm"}, {Node: "b", Group: "calm"}}}}
+	ago := func(d time.Duration) time.Time { return start.Add(-d) }
+	s.Nodes = []model.Node{
+		{Name: "a"}, {Name: "b"},
+		{Name: "busy", Standing: model.NodeStanding{Held: model.NotUnderutilized, HeldSince: ago(time.Hour)}},
+		{Name: "goes", Occupants: 3, Standing: model.NodeStanding{Drain: &model.Drain{
+			Node: "goes", Group: "grows", Stage: model.Evicting, Since: ago(time.Minute), Began: ago(2 * time.Minute), Occupied: true,
+			Evictions: []model.Eviction{
+				{Pod: "ns/db-0", First: ago(50 * time.Second), Last: ago(10 * time.Second), Why: "budget ns/db: 2 of 3 healthy, 2 wanted"},
+				{Pod: "ns/db-1", First: ago(50 * time.Second), Last: ago(20 * time.Second), Why: "an older refusal"},
+				{Pod: "ns/web-0", First: ago(50 * time.Second), Last: ago(5 * time.Second), Granted: true, Why: "it was refused before"},
+			}}}},
+		{Name: "guarded", Standing: model.NodeStanding{Held: model.NotUnderutilized, HeldSince: ago(time.Hour)}},
+		{Name: "returns", Occupants: 1, Standing: model.NodeStanding{Drain: &model.Drain{
+			Node: "returns", Group: "grows", Stage: model.RollingBack, Since: ago(time.Second), Began: ago(time.Minute),
+			Code: model.PodLanded, Why: "pod ns/late is on it"}}},
+	}
+	verdict := func(node string, group provider.GroupID, use float64, v model.Verdict) model.NodeVerdict {
+		return model.NodeVerdict{Node: node, Group: group, Use: use, Verdict: v}
+	}
+	return model.Cycle{Snapshot: s, Plan: model.Plan{
+		Unneeded: []model.NodeVerdict{
+			verdict("a", "calm", 0, model.Verdict{Reason: model.Unneeded, Since: ago(10 * time.Minute)}),
+			verdict("b", "calm", 0.125, model.Verdict{Reason: model.NotUnneededLongEnough, Detail: "3m0s of 10m0s", Since: ago(3 * time.Minute), Until: start.Add(7 * time.Minute)}),
+		},
+		Kept: []model.NodeVerdict{
+			verdict("busy", "sick", 0.617, model.Verdict{Reason: model.NotUnderutilized, Detail: "cpu 62% >= 50%", Fix: "--scale-down-utilization-threshold"}),
+			verdict("goes", "grows", 0.3, model.Verdict{Reason: model.CurrentlyBeingDeleted}),
+			verdict("guarded", "sick", 0.3, model.Verdict{Reason: model.NotEnoughPdb, Detail: "pod ns/db-2: " + strings.Repeat("ü", maxDetail), Fix: "a pod of ns/db that is ready"}),
+			verdict("returns", "grows", 0.3, model.Verdict{Reason: model.CurrentlyBeingDeleted}),
+		},
+	}}
 }
 
 func text(t *testing.T, d Document) string {
@@ -250,6 +281,9 @@ func memory(unneeded int) model.Memory {
 		Brakes:   []model.Brake{{Group: "g", Class: "c", Template: "t", Reason: model.TemplateMismatch, Detail: "cpu", Node: "n", Since: start}},
 		Backoffs: map[provider.GroupID]model.Backoff{"g": {Until: start.Add(5 * time.Minute), Duration: 5 * time.Minute, Since: start, Kind: provider.NoCapacity}},
 		Unneeded: map[string]time.Time{},
+		Drains: []model.Drain{{Node: "n", Group: "g", Instance: "i", Stage: model.Evicting, Since: start, Began: start.Add(-time.Minute), Occupied: true,
+			Why: "w", Code: model.EvictionRefused, NotBefore: start}},
+		Resume: "node-7",
 	}
 	// Names that do not pack well, from a fixed seed.
 	random := rand.New(rand.NewPCG(1, 2))
