@@ -2,19 +2,16 @@ package sim
 
 import (
 	"context"
-	"slices"
-	"strconv"
+	"math/rand/v2"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // actor carries out one leader's calls, as package act does: one at a time on
-// a pool (else group) and on a node, each within its deadline, its end told
-// later.
+// a pool (else group), on a node and on a pod, each within its deadline, its end
+// told later.
 type actor struct {
 	w     *World
 	lanes map[string][]model.Call
@@ -33,7 +30,7 @@ func (l *leader) Start(_ context.Context, calls []model.Call) {
 		}
 		l.w.sayCall(c)
 		l.actor.start(c)
-		if l.w.dieAfter > 0 {
+		if l.w.dieAfter > 0 && (l.w.dieOf == "" || l.w.dieOf == c.Verb) {
 			l.w.dieAfter--
 		}
 		if l.w.dieAfter == 0 {
@@ -62,13 +59,25 @@ func (a *actor) start(c model.Call) {
 // laneOf names what a call must not share with another one at the same time.
 func laneOf(c model.Call) string {
 	switch {
-	case c.Verb == model.Taint || c.Verb == model.Untaint:
+	case c.Verb == model.Evict:
+		return "pod/" + c.Pod
+	case writesNode(c.Verb):
 		return "node/" + c.Node
 	case c.Pool != "":
 		return "pool/" + string(c.Pool)
 	default:
 		return "group/" + string(c.Group)
 	}
+}
+
+// chance is what a call's times are drawn from. Those that come in great numbers
+// do not disturb what the others get.
+func (w *World) chance(c model.Call) *rand.Rand {
+	switch c.Verb {
+	case model.Mark, model.Unmark, model.Annotate, model.Evict:
+		return w.dice.pods
+	}
+	return w.dice.act
 }
 
 // turn carries out the first call of a lane, and then those behind it.
@@ -81,7 +90,7 @@ func (a *actor) turn(lane string) {
 	c := queue[0]
 	a.lanes[lane] = queue[1:]
 	w := a.w
-	w.after(w.settings.Lags.Begin.draw(w.dice.act), func() {
+	w.after(w.settings.Lags.Begin.draw(w.chance(c)), func() {
 		if a.dead {
 			return
 		}
@@ -101,7 +110,8 @@ func (a *actor) turn(lane string) {
 // meanwhile may take effect all the same.
 func (a *actor) carryOut(lane string, out model.Outcome) {
 	w, c := a.w, out.Call
-	took := w.settings.Lags.Write.draw(w.dice.act)
+	chance := w.chance(c)
+	took := w.settings.Lags.Write.draw(chance)
 	own := w.groups[c.Group]
 	zone := ""
 	if own != nil {
@@ -115,7 +125,7 @@ func (a *actor) carryOut(lane string, out model.Outcome) {
 		return f
 	}
 	if met(Slow) != nil {
-		took += time.Duration(w.dice.act.Int64N(int64(3 * time.Minute)))
+		took += time.Duration(chance.Int64N(int64(3 * time.Minute)))
 	}
 	deadline := c.Deadline.Sub(w.now)
 	unknown := func() {
@@ -138,7 +148,7 @@ func (a *actor) carryOut(lane string, out model.Outcome) {
 		return
 	}
 	lost := met(Lose) != nil || took > deadline
-	survives := w.dice.act.IntN(2) == 0 // should the leader die
+	survives := chance.IntN(2) == 0 // should the leader die
 	w.after(min(took/2, deadline), func() {
 		if a.dead && !survives {
 			return
@@ -161,20 +171,22 @@ func (a *actor) finish(lane string, out model.Outcome) {
 	a.w.sayEnd(out)
 	a.ends = append(a.ends, out)
 	a.changed()
-	if laneOf(out.Call) == "node/"+out.Call.Node {
-		a.turn(lane)
-		return
+	if v := out.Call.Verb; v == model.Grow || v == model.Remove || v == model.Cancel {
+		a.wrote()
 	}
-	a.wrote()
 	a.turn(lane)
 }
 
 // perform is the effect of a call.
 func (w *World) perform(out model.Outcome) model.Outcome {
 	c := out.Call
+	switch {
+	case writesNode(c.Verb):
+		return w.performOnNode(out)
+	case c.Verb == model.Evict:
+		return w.performEvict(out)
+	}
 	switch c.Verb {
-	case model.Taint, model.Untaint:
-		return w.performTaint(out)
 	case model.Grow:
 		w.judge.growing(c)
 		result, err := w.cloud.Grow(background, provider.GrowRequest{Group: c.Group, From: c.From, To: c.To})
@@ -201,62 +213,4 @@ func (w *World) perform(out model.Outcome) model.Outcome {
 	}
 	w.watchCloud()
 	return out
-}
-
-// performTaint writes or takes away the mark of a node that goes.
-func (w *World) performTaint(out model.Outcome) model.Outcome {
-	c := out.Call
-	n := w.truth.object(c.Node)
-	if n == nil {
-		out.Err = refusal(c, provider.NotFound, "there is no such node")
-		return out
-	}
-	if model.HasTaint(n, model.TaintToBeDeleted) == (c.Verb == model.Taint) {
-		out.ResourceVersion = n.ResourceVersion
-		return out
-	}
-	n = w.editNode(c.Node, func(n *corev1.Node) {
-		if c.Verb == model.Taint {
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Value: strconv.FormatInt(w.now.Unix(), 10), Effect: corev1.TaintEffectNoSchedule})
-			return
-		}
-		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == model.TaintToBeDeleted })
-	})
-	out.ResourceVersion = n.ResourceVersion
-	return out
-}
-
-// annotationDisabled keeps a node.
-const annotationDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
-
-// lastLook looks at a node once more before its machine goes (rule L9).
-func (w *World) lastLook(c model.Call) ([]string, *provider.Error) {
-	n := w.truth.object(c.Node)
-	switch {
-	case n == nil:
-		return nil, nil
-	case !model.HasTaint(n, model.TaintToBeDeleted):
-		return nil, refusal(c, provider.Conflict, "somebody took the taint away, so it stays")
-	case n.Annotations[annotationDisabled] == "true":
-		return nil, refusal(c, provider.Conflict, "it has been annotated, so it stays")
-	case c.Unready && model.NodeReady(n):
-		return nil, refusal(c, provider.Conflict, "it has become ready, so it stays")
-	}
-	if count, first := w.truth.ordinary(c.Node, w.expendable(c.ExpendableBelow)); count > 0 {
-		return []string{first}, refusal(c, provider.Conflict, "pods are on it: "+first)
-	}
-	return nil, nil
-}
-
-// expendable tells which pods are below a priority.
-func (w *World) expendable(below int32) func(model.Pod) bool {
-	specs := w.catalog.Contents().Specs
-	return func(p model.Pod) bool { return specs[p.Spec].Priority < below }
-}
-
-func refusal(c model.Call, kind provider.Kind, message string) *provider.Error {
-	if c.Node != "" {
-		message = "node " + c.Node + ": " + message
-	}
-	return &provider.Error{Op: provider.Op(c.Verb), Group: c.Group, Kind: kind, Message: message}
 }

@@ -29,6 +29,8 @@ func (w *World) putNode(n *corev1.Node) *corev1.Node {
 	}
 	if old == nil {
 		w.daemons(n.Name)
+	} else if model.NodeReady(old) != model.NodeReady(n) {
+		w.wakeBudgets("")
 	}
 	return n
 }
@@ -63,7 +65,13 @@ func (w *World) deleteNode(name string) {
 		}
 	}
 	sortPods(lost)
+	if len(w.podsLeft(name, w.settings.Policy.Rules.ExpendableBelow, w.overdue)) > 0 {
+		w.judge.stir() // nobody has moved them
+	}
 	w.version++
+	delete(w.dead, name)
+	delete(w.silenced, name)
+	delete(w.cordons, name)
 	w.truth.dropNode(name)
 	w.tell(change{goneNode: name})
 	for _, id := range lost {
@@ -75,14 +83,21 @@ func (w *World) deleteNode(name string) {
 // putPod writes a pod.
 func (w *World) putPod(s seat) {
 	w.version++
+	was := w.truth.seats[s.id]
 	w.truth.putPod(s)
 	w.tell(change{seat: s})
-	if s.node == "" && s.pod.Flags&model.Refused == 0 {
+	switch {
+	case s.node == "" && s.pod.Flags&model.Refused == 0:
 		w.wakeScheduler()
+	case s.node != "" && was.node == "":
+		w.judge.bound(s)
+		w.startPod(s)
+	case s.node != "":
+		w.wakeBudgets(s.id.namespace)
 	}
 }
 
-// deletePod takes a pod away; its workload makes another one if it wants it.
+// deletePod takes a pod away, and tells who made it.
 func (w *World) deletePod(id podName) {
 	s, ok := w.truth.seats[id]
 	if !ok {
@@ -91,26 +106,28 @@ func (w *World) deletePod(id podName) {
 	w.version++
 	w.truth.dropPod(id)
 	w.tell(change{gonePod: id})
+	w.judge.gone(s)
 	if s.node != "" {
 		w.wakeScheduler()
+		w.wakeBudgets(id.namespace)
 	}
 	if s.pod.Flags&model.FromDaemonSet != 0 {
+		w.daemons(s.node)
 		return
 	}
-	if wl := w.owner(s.pod); wl != nil && wl.pods[id] {
-		delete(wl.pods, id)
-		w.reconcile(wl)
-	}
+	w.release(s, true)
 }
 
 // change is what a watcher is told: one of its parts is set.
 type change struct {
-	node     *corev1.Node
-	shape    model.ShapeID
-	same     bool
-	goneNode string
-	seat     seat
-	gonePod  podName
+	node       *corev1.Node
+	shape      model.ShapeID
+	same       bool
+	goneNode   string
+	seat       seat
+	gonePod    podName
+	budget     *model.Budget
+	goneBudget podName
 }
 
 // tell hands a change to the leader's watches.

@@ -3,12 +3,13 @@
 //
 //	cloud (providertest.Cloud) → machines → kubelets → nodes ─┐
 //	workloads, DaemonSets → pods → a scheduler ───────────────┤ the truth
+//	budgets → a disruption controller → the Eviction API ─────┤
 //	                                                          ↓ lags, lies
 //	loop.Loop ← Observer                          Actor → late, lost, refused
 //	    └→ Reporter → timeline, memory, judge
 //
-// What flows in: a seed, groups and workloads, faults with the time that they
-// last, and what people do at which instant; in Go, or as the text of a script
+// What flows in: a seed, groups, workloads and budgets, faults with the time that
+// they last, and what people do at which instant; in Go, or as the text of a script
 // (Script). What flows out: a timeline for a person, and what the judge found:
 // rules that were broken in some cycle (safety), or that do not hold once the
 // world has been at peace for long enough (liveness).

@@ -177,6 +177,7 @@ func (w *World) begin(f *Fault) {
 		return // peace came first
 	}
 	f.on = true
+	w.judge.stir()
 	w.log.say("%s begins", f)
 	switch f.What {
 	case StockOut:
@@ -210,6 +211,7 @@ func (w *World) stop(f *Fault) {
 		return
 	}
 	f.on = false
+	w.judge.stir()
 	w.log.say("%s ends", f)
 	switch f.What {
 	case StockOut:
@@ -250,6 +252,7 @@ func (w *World) mend(m *machine, f *Fault) {
 		case f.on:
 			w.mend(m, f)
 		default:
+			w.judge.stir()
 			w.setReady(m, corev1.ConditionTrue, "KubeletReady")
 		}
 	})

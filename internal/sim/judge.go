@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,13 +23,15 @@ type judge struct {
 	last    model.Cycle
 	calls   map[string]model.Call
 	lastRan time.Time // when a call was last started
+	begun   int       // how many calls were decided on
 	touched time.Time // when people last changed targets or limits
 	raised  bool      // people have raised a target
 	waste   wasteBook
+	drains  drainBook
 }
 
 func newJudge(w *World) judge {
-	return judge{w: w, seen: map[string]bool{}, calls: map[string]model.Call{}, waste: newWasteBook()}
+	return judge{w: w, seen: map[string]bool{}, calls: map[string]model.Call{}, waste: newWasteBook(), drains: newDrainBook()}
 }
 
 // breaches are what was broken until now.
@@ -63,6 +66,12 @@ func (j *judge) orphaned() {
 // what it knew before.
 const settled = 3 * time.Minute
 
+// touch notes that people changed limits or targets.
+func (j *judge) touch() {
+	j.touched = j.w.now
+	j.stir()
+}
+
 // disturbed tells whether people changed limits or targets a short while ago.
 func (j *judge) disturbed() bool {
 	return !j.touched.IsZero() && j.w.now.Sub(j.touched) < settled
@@ -74,16 +83,19 @@ func (j *judge) cycle(c model.Cycle) {
 		delete(j.calls, out.Call.ID)
 	}
 	j.last = c
+	j.promises(c)
 	if !c.Decided {
 		return
 	}
 	for _, call := range c.Plan.Calls {
 		j.calls[call.ID] = call
+		j.begun++
 		j.lastRan = j.w.now
 	}
 	j.limits(c)
 	j.health(c)
 	j.intents(c)
+	j.bounds(c)
 	j.waste.cycle(j, c)
 }
 
@@ -121,15 +133,15 @@ func (j *judge) health(c model.Cycle) {
 			continue
 		}
 		all++
-		if n.Kind == model.Unready {
-			amiss++
+		if n.Kind == model.Unready && n.State != model.StateNeverStarted {
+			amiss++ // what never started is a growth that failed, and stops its group only
 		}
 	}
 	if !j.w.settings.Policy.Rules.TooMany(amiss, all) {
 		return
 	}
 	for _, call := range c.Plan.Calls {
-		if call.Verb != model.Untaint {
+		if slices.Contains([]model.Verb{model.Grow, model.Cancel, model.Taint, model.Cordon, model.Evict, model.Remove}, call.Verb) {
 			j.breach("nothing is bought or removed in an unhealthy cluster", call.ID, "%d of %d nodes are not ready", amiss, all)
 		}
 	}
@@ -201,8 +213,8 @@ func (j *judge) removing(call model.Call) {
 		return
 	}
 	if n := w.truth.object(m.node); n != nil && model.NodeReady(n) {
-		if count, first := w.truth.ordinary(m.node, w.expendable(w.settings.Policy.Rules.ExpendableBelow)); count > 0 {
-			j.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", count, first, call.ID, call.Why)
+		if left := w.podsLeft(m.node, w.settings.Policy.Rules.ExpendableBelow, w.overdue); len(left) > 0 {
+			j.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", len(left), left[0], call.ID, call.Why)
 		}
 	}
 	if force := w.settings.Policy.Repair; call.Force && !force.ForceUnregistered && !force.ForceFailed {

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
@@ -142,8 +143,9 @@ func (w *World) Crash(after time.Duration) {
 	})
 }
 
-// CrashAfter lets the leader die right after it started so many further calls.
-func (w *World) CrashAfter(calls int) { w.dieAfter = calls }
+// CrashAfter lets the leader die right after it started so many further calls,
+// of a verb if one is named.
+func (w *World) CrashAfter(calls int, of model.Verb) { w.dieAfter, w.dieOf = calls, of }
 
 // Report tells of a cycle: to the timeline, to the judge, and to what survives
 // the leader.
@@ -212,6 +214,13 @@ func (w *World) sayCycle(c model.Cycle) {
 	}
 }
 
+// keeps are the reasons to keep a node that a timeline tells: those by which
+// somebody has a say in it.
+var keeps = []model.Reason{
+	model.NotReplicated, model.MinReplicasReached, model.LocalStorageRequested, model.NotSafeToEvict, model.UnmovableSystemPod, model.NotEnoughPdb,
+	model.BlockedByOnCompletionPod, model.DrainFailed, model.AllOrNothing, model.ScaleDownDisabled,
+}
+
 // sayRegistry adds how the cluster and its groups stand, and what is held of
 // that which should be given up.
 func sayRegistry(c model.Cycle, told verdicts) {
@@ -226,20 +235,26 @@ func sayRegistry(c model.Cycle, told verdicts) {
 	for _, v := range c.Plan.Repair {
 		told["repair of "+string(v.Group)+" "+string(v.Instance)] = string(v.Reason)
 	}
+	for _, v := range c.Plan.Kept {
+		if slices.Contains(keeps, v.Reason) {
+			told["node "+v.Node] = string(v.Reason)
+		}
+	}
 	for _, b := range c.Plan.Brakes {
 		told["growth of "+string(b.Group)+" for class "+b.Class] = string(b.Reason) + ": " + b.Detail
 	}
 }
 
-// sayCall tells of a call that begins; growths are told with what they are for.
+// sayCall tells of a call that begins. Growths are told with what they are for,
+// and evictions when they are granted; marks on candidates are not told.
 func (w *World) sayCall(c model.Call) {
 	subject := c.Node
 	if subject == "" {
 		subject = string(c.Instance)
 	}
 	switch c.Verb {
-	case model.Grow:
-	case model.Taint, model.Untaint, model.Remove:
+	case model.Grow, model.Evict, model.Mark, model.Unmark, model.Annotate:
+	case model.Taint, model.Untaint, model.Cordon, model.Remove:
 		w.log.say("%s %s of %s: %s", verbWord[c.Verb], subject, c.Group, c.Why)
 	default:
 		w.log.say("%s %s %d → %d: %s", verbWord[c.Verb], c.Group, c.From, c.To, c.Why)

@@ -160,6 +160,9 @@ func (w *World) setReady(m *machine, status corev1.ConditionStatus, reason strin
 		return
 	}
 	m.readiness++
+	if status != corev1.ConditionUnknown {
+		w.heardAgain(m.node)
+	}
 	if status == corev1.ConditionTrue {
 		w.log.count(string(m.group.id), "nodes turned ready")
 		return
@@ -199,6 +202,9 @@ func (w *World) lost(m *machine) {
 	if m.node == "" {
 		return
 	}
+	if w.truth.object(m.node) != nil {
+		w.dead[m.node] = true
+	}
 	w.after(unheardLag.draw(w.dice.kubelet), func() {
 		w.setReady(m, corev1.ConditionUnknown, "NodeStatusUnknown")
 		w.after(deleteLag.draw(w.dice.kubelet), func() {
@@ -208,24 +214,6 @@ func (w *World) lost(m *machine) {
 			}
 		})
 	})
-}
-
-// evict deletes the pods of a node that has not been ready for too long; what
-// belongs to the node stays.
-func (w *World) evict(node string) {
-	var out []podName
-	for id, s := range w.truth.seats {
-		if s.node == node && w.owner(s.pod) != nil {
-			out = append(out, id)
-		}
-	}
-	sortPods(out)
-	for _, id := range out {
-		w.deletePod(id)
-	}
-	if len(out) > 0 {
-		w.log.say("%d pods evicted from %s", len(out), node)
-	}
 }
 
 // sortedMachines are a group's machines with nodes, or with an empty group all,
@@ -248,6 +236,7 @@ func (w *World) Kill(id provider.InstanceID) error {
 	if err := w.cloud.Kill(id); err != nil {
 		return fmt.Errorf("take a machine away: %w", err)
 	}
+	w.judge.stir()
 	w.log.say("the cloud takes machine %s away", id)
 	w.watchCloud()
 	return nil

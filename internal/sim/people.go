@@ -21,7 +21,7 @@ func (w *World) SetTarget(id provider.GroupID, n int) error {
 		return fmt.Errorf("a person sets a target: %w", err)
 	}
 	w.log.say("a person sets the target of %s to %d, it was %d", id, n, was)
-	w.judge.touched = w.now
+	w.judge.touch()
 	w.judge.raised = w.judge.raised || n > was
 	w.watchCloud()
 	return nil
@@ -34,7 +34,7 @@ func (w *World) SetLimits(id provider.GroupID, least, most int) error {
 		return fmt.Errorf("a person sets limits: %w", err)
 	}
 	w.log.say("a person sets the limits of %s to %d and %d", id, least, most)
-	w.judge.touched = w.now
+	w.judge.touch()
 	return nil
 }
 
@@ -50,6 +50,7 @@ func (w *World) SetTemplate(id provider.GroupID, node *corev1.Node) error {
 	if err := w.cloud.Edit(id, func(s *providertest.GroupSpec) { s.Template = &t }); err != nil {
 		return fmt.Errorf("a person changes a template: %w", err)
 	}
+	w.judge.stir()
 	w.log.say("a person changes the template of %s", id)
 	return nil
 }
@@ -61,7 +62,7 @@ func (w *World) DropGroup(id provider.GroupID) error {
 	}
 	delete(w.groups, id)
 	w.log.say("a person drops the group %s", id)
-	w.judge.touched = w.now
+	w.judge.touch()
 	w.watchCloud()
 	return nil
 }
@@ -74,6 +75,7 @@ func (w *World) DeleteNode(name string) error {
 	if w.truth.object(name) == nil {
 		return fmt.Errorf("a person deletes a node: there is no node %q", name)
 	}
+	w.judge.stir()
 	w.log.say("a person deletes node %s", name)
 	w.deleteNode(name)
 	return nil
@@ -81,13 +83,43 @@ func (w *World) DeleteNode(name string) error {
 
 // Cordon keeps pods from a node, or lets them in again.
 func (w *World) Cordon(name string, on bool) error {
-	if w.editNode(name, func(n *corev1.Node) { n.Spec.Unschedulable = on }) == nil {
+	was := false
+	if w.editNode(name, func(n *corev1.Node) { was, n.Spec.Unschedulable = n.Spec.Unschedulable, on }) == nil {
 		if name == anyName {
 			return nil // there was none to be picked
 		}
 		return fmt.Errorf("a person cordons a node: there is no node %q", name)
 	}
+	w.judge.stir()
 	w.log.say("a person sets unschedulable=%v on node %s", on, name)
+	switch {
+	case !on:
+		delete(w.cordons, name)
+	case !was:
+		w.cordons[name] = true
+	}
+	return nil
+}
+
+// Annotate writes an annotation on a node, or takes it away if the value is
+// empty.
+func (w *World) Annotate(name, key, value string) error {
+	n := w.editNode(name, func(n *corev1.Node) {
+		if n.Annotations == nil {
+			n.Annotations = map[string]string{}
+		}
+		n.Annotations[key] = value
+		if value == "" {
+			delete(n.Annotations, key)
+		}
+	})
+	if n == nil {
+		if name == anyName {
+			return nil // there was none to be picked
+		}
+		return fmt.Errorf("a person annotates a node: there is no node %q", name)
+	}
+	w.log.say("a person annotates node %s: %s=%s", name, key, value)
 	return nil
 }
 
@@ -127,7 +159,8 @@ const round = 10 * time.Minute
 
 // attend has people do now and then what the autoscaler must not: mend the nodes
 // of a cluster in which too many are not ready, and those that a group's minimum
-// keeps; and end machines without a node where a minimum or drifted ids forbid it.
+// or they themselves keep; and end machines without a node, and what the cloud
+// could not make, where a minimum or drifted ids forbid it.
 func (w *World) attend() {
 	w.after(round, func() {
 		all := w.sortedMachines("")
@@ -143,12 +176,21 @@ func (w *World) attend() {
 			m := w.machines[id]
 			g, n := w.inventory(m.group.id), w.truth.object(m.node)
 			old := w.now.Sub(m.since) > 2*w.settings.Policy.Rules.ProvisionTime
+			kept := n != nil && n.Annotations[model.AnnotationScaleDownDisabled] == "true"
 			switch {
 			case n == nil && old && (g.Target <= g.Min || drifted):
 				w.wrong(w.Kill(id))
-			case n != nil && !model.NodeReady(n) && (sick || old && g.Target <= g.Min):
+			case n != nil && !model.NodeReady(n) && (sick || old && (kept || g.Target <= g.Min)):
+				w.judge.stir()
 				w.log.say("people mend node %s", m.node)
 				w.setReady(m, corev1.ConditionTrue, "KubeletReady")
+			}
+		}
+		for _, g := range w.cloud.Truth().Groups {
+			for _, in := range g.Instances {
+				if in.Err != nil && g.Target <= g.Min {
+					w.wrong(w.Kill(in.ID))
+				}
 			}
 		}
 		w.attend()

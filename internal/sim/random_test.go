@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -26,34 +27,50 @@ const peaceful = 90 * time.Minute
 //	go test ./internal/sim -run RandomWorlds -sim.seed=N
 func TestRandomWorlds(t *testing.T) {
 	if *oneSeed != 0 {
-		if err := playRandom(t, *oneSeed, true); err != nil {
+		if _, err := playRandom(t, *oneSeed, true); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	for seed := *first; seed < *first+uint64(*worlds); seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			if err := playRandom(t, seed, false); err != nil {
-				t.Errorf("%v\nplay it again: go test ./internal/sim -run RandomWorlds -sim.seed=%d", err, seed)
-			}
-		})
+	var drained, drains, evictions, late atomic.Int64
+	t.Run("worlds", func(t *testing.T) {
+		for seed := *first; seed < *first+uint64(*worlds); seed++ {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				book, err := playRandom(t, seed, false)
+				if err != nil {
+					t.Errorf("%v\nplay it again: go test ./internal/sim -run RandomWorlds -sim.seed=%d", err, seed)
+				}
+				evictions.Add(int64(book.evictions))
+				late.Add(int64(book.late))
+				drains.Add(int64(len(book.drained)))
+				drained.Add(int64(min(1, len(book.drained))))
+			})
+		}
+	})
+	t.Logf("in %d of %d worlds pods were evicted: %d pods from %d nodes; %d of them did not find room at once", drained.Load(), *worlds, evictions.Load(), drains.Load(), late.Load())
+	if 50*late.Load() > evictions.Load() {
+		t.Errorf("plans are to know where pods find room, whichever node the scheduler chooses")
+	}
+	if *worlds >= 100 && (3*int(drained.Load()) < *worlds || evictions.Load() < 300) {
+		t.Errorf("that is too little to show anything: draw worlds that are less used")
 	}
 }
 
 // playRandom plays one world to its end.
-func playRandom(t *testing.T, seed uint64, tell bool) (err error) {
+func playRandom(t *testing.T, seed uint64, tell bool) (book drainBook, err error) {
 	text, lasts := drawScript(seed)
 	if tell {
 		t.Logf("the script:\n%s", text)
 	}
 	s := NewScript()
 	if err := s.Add(text); err != nil {
-		return err
+		return book, err
 	}
 	w := s.World()
 	defer w.Close()
 	defer func() {
+		book = w.judge.drains
 		if p := recover(); p != nil {
 			t.Errorf("seed %d panicked at %s", seed, w.Now())
 			panic(p)
@@ -65,16 +82,16 @@ func playRandom(t *testing.T, seed uint64, tell bool) (err error) {
 		defer func() { t.Logf("the timeline:\n%s", w.Timeline().Take()) }()
 	}
 	if err := w.Run(lasts); err != nil {
-		return err
+		return book, err
 	}
 	w.Peace()
 	if err := w.Run(peaceful); err != nil {
-		return err
+		return book, err
 	}
 	if lacking := w.Unrest(); len(lacking) > 0 {
-		return fmt.Errorf("%s after the last fault the world is not at rest:\n  %s", peaceful, strings.Join(lacking, "\n  "))
+		return book, fmt.Errorf("%s after the last fault the world is not at rest:\n  %s", peaceful, strings.Join(lacking, "\n  "))
 	}
-	return nil
+	return book, nil
 }
 
 // TestSameSeedSameBytes: a world depends on its seed and on nothing else.
@@ -133,9 +150,12 @@ func drawScript(seed uint64) (text string, lasts time.Duration) {
 	if d.once(4) {
 		flags += fmt.Sprintf(" --cores-total=0:%d", d.in(30, 120))
 	}
-	line("%s", flags)
+	line("%s%s", flags, drawDrainFlags(d))
 	line("lags watch=10ms..%dms read=100ms..%dms", d.in(20, 1500), d.in(200, 8000))
-	groups := drawGroups(d, line)
+	groups, nodes := drawGroups(d, line)
+	if nodes > 0 && d.once(2) {
+		drawFiller(d, nodes, line)
+	}
 	workloads := drawWorkloads(d, minutes, line)
 	for range d.in(1, 6) {
 		drawFault(d, groups, minutes, line)
@@ -146,7 +166,7 @@ func drawScript(seed uint64) (text string, lasts time.Duration) {
 	return b.String(), time.Duration(minutes) * time.Minute
 }
 
-func drawGroups(d drawn, line func(string, ...any)) (ids []string) {
+func drawGroups(d drawn, line func(string, ...any)) (ids []string, nodes int) {
 	pooled := d.once(4)
 	if pooled {
 		line("pool shared min=0 max=%d", d.in(4, 15))
@@ -156,7 +176,8 @@ func drawGroups(d drawn, line func(string, ...any)) (ids []string) {
 		ids = append(ids, id)
 		cpu := 1 << d.in(1, 3)
 		least := max(0, d.in(-2, 2))
-		target := least + max(0, d.in(-2, 3))
+		target := least + max(0, d.in(-2, 4))
+		nodes += target
 		g := fmt.Sprintf("group %s min=%d max=%d target=%d cpu=%d memory=%dGi", id, least, target+d.in(1, 10), target, cpu, 4*cpu)
 		if d.once(4) {
 			g += " zones=a|b|c"
@@ -178,7 +199,7 @@ func drawGroups(d drawn, line func(string, ...any)) (ids []string) {
 	if d.once(2) {
 		line("daemonset agent cpu=200m memory=100Mi")
 	}
-	return ids
+	return ids, nodes
 }
 
 func drawWorkloads(d drawn, minutes int, line func(string, ...any)) (names []string) {
@@ -198,10 +219,11 @@ func drawWorkloads(d drawn, minutes int, line func(string, ...any)) (names []str
 		case 2:
 			pod += " select=zone:" + d.of("a", "b", "c")
 		}
-		line("workload %s %s", name, pod)
+		line("workload %s %s%s", name, pod, drawTraits(d))
 		for range d.in(0, 4) {
 			line("at %s workload %s count=%d", d.minutes(1, minutes-1), name, d.in(0, 25))
 		}
+		drawBudget(d, name, count, minutes, line)
 	}
 	return names
 }
@@ -224,7 +246,7 @@ func drawFault(d drawn, groups []string, minutes int, line func(string, ...any))
 		f = fmt.Sprintf(" n=%d error=%s", d.in(1, 5), d.of("NoCapacity", "Quota", "Credentials", "Transient"))
 	case strings.HasPrefix(kind, "calls="):
 		if d.once(2) {
-			f = " call=" + d.of("Grow", "Grow", "Remove", "Taint", "Untaint", "Cancel")
+			f = " call=" + d.of("Grow", "Grow", "Remove", "Taint", "Untaint", "Cancel", "Cordon", "Evict", "Evict")
 		}
 		f += " error=" + d.of("NoCapacity", "Quota", "Throttled", "Transient", "Conflict", "Unavailable")
 	}
@@ -238,7 +260,10 @@ func drawFault(d drawn, groups []string, minutes int, line func(string, ...any))
 
 func drawHappening(d drawn, groups, workloads []string, minutes int, line func(string, ...any)) {
 	at, group := d.minutes(1, minutes-1), d.of(groups...)
-	switch d.in(0, 8) {
+	switch d.in(0, 10) {
+	case 9, 10:
+		key := d.of("scale-down-disabled", "delay-deletion/backup")
+		line("at %s annotate any %s=true", at, key)
 	case 0:
 		line("at %s crash", at)
 	case 1:

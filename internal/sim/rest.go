@@ -39,6 +39,9 @@ func (w *World) Unrest() []string {
 		if model.HasTaint(o.Object, model.TaintToBeDeleted) {
 			lack("node %s is still tainted", o.Object.Name)
 		}
+		if how, ours := o.Object.Annotations[model.AnnotationRemoval]; ours {
+			lack("node %s is still %s by us", o.Object.Name, how)
+		}
 	}
 	// 3. No call is open, and none was made for a while.
 	for _, c := range w.judge.last.Open {
@@ -58,8 +61,8 @@ func (w *World) Unrest() []string {
 			}
 		}
 	}
-	// 5. Every pod that fits some group runs.
-	return append(lacking, w.homeless()...)
+	// 5. Every pod that fits some group runs, and all those that were evicted do.
+	return slices.Concat(lacking, w.judge.unhoused(), w.homeless())
 }
 
 // homeless are the workloads with pods that wait although some group has room
@@ -75,6 +78,9 @@ func (w *World) homeless() []string {
 	names := s.ClassNames()
 	for q := range s.Pending {
 		class := s.Pending[q].Class
+		if s.Classes[class].Spec.Priority < w.settings.Policy.Rules.ExpendableBelow {
+			continue // nothing is bought for those
+		}
 		for i := range s.Groups {
 			t, ok := world.GroupTemplate(i)
 			if !ok || !w.mayGrow(&s.Groups[i]) || !simple(&s.Classes[class]) || !world.Suits(class, t) {

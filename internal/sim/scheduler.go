@@ -12,18 +12,22 @@ import (
 
 // scheduler binds pods by the scheduler's own filters, on the truth: a burst of
 // changes is one pass. It takes the first node by name that fits, which is as
-// good as any for what is tested here, and refuses what fits nowhere.
+// good as any for what is tested here; what fits nowhere it refuses, or makes
+// room for at the cost of pods of lower priority.
 type scheduler struct {
 	planned bool
 	snap    *model.Snapshot
 	world   *schedsim.World
+	// without and emptier are the same without pods of lower priority.
+	without *model.Snapshot
+	emptier *schedsim.World
 }
 
 // schedulerLag is from a change until the scheduler has acted on it.
 var schedulerLag = Span{20 * time.Millisecond, 100 * time.Millisecond}
 
 // noStepLimit: the scheduler has no budget.
-const noStepLimit = math.MaxInt
+const noStepLimit = 1 << 40
 
 // wakeScheduler has the scheduler look at waiting pods soon.
 func (w *World) wakeScheduler() {
@@ -42,13 +46,17 @@ func (w *World) schedule() {
 	if len(w.truth.waiting) == 0 {
 		return
 	}
-	waiting := w.truth.unbound()
+	// Nominations are for others to see.
+	waiting := slices.Clone(w.truth.unbound())
+	for i := range waiting {
+		waiting[i].Nominated = ""
+	}
 	seen := model.Observation{
 		Now: w.now, Seed: 1, Contents: w.catalog.Contents(), Namespaces: w.namespaces,
 		Nodes: w.truth.observed(), Unbound: waiting,
 	}
 	s := &w.sched
-	s.snap = model.NewSnapshot(s.snap, seen, model.Standing{}, model.Rules{ExpendableBelow: math.MinInt32})
+	s.snap = asTheSchedulerSees(model.NewSnapshot(s.snap, seen, model.Standing{}, model.Rules{ExpendableBelow: math.MinInt32}))
 	s.world = schedsim.Load(s.world, s.snap)
 	order := make([]*model.Pending, len(s.snap.Pending))
 	for i := range s.snap.Pending {
@@ -64,10 +72,11 @@ func (w *World) schedule() {
 		for _, p := range put {
 			node := s.snap.Nodes[p.Node].Name
 			for range p.Count {
-				pod := *q.Pods[next]
+				at := w.truth.seats[podName{namespace, q.Pods[next].Name}]
 				next++
-				pod.Flags &^= model.Refused
-				w.putPod(seat{podName{namespace, pod.Name}, pod, node})
+				at.node, at.pod.Nominated = node, ""
+				at.pod.Flags &^= model.Refused
+				w.putPod(at)
 				bound++
 			}
 		}
@@ -75,19 +84,34 @@ func (w *World) schedule() {
 			if p.Flags&model.Refused != 0 {
 				continue
 			}
-			pod := *p
-			pod.Flags |= model.Refused
-			w.putPod(seat{podName{namespace, pod.Name}, pod, ""})
+			at := w.truth.seats[podName{namespace, p.Name}]
+			at.pod.Flags |= model.Refused
+			w.putPod(at)
 			refused++
 		}
+		w.preempt(q.Pods[next:], priority(q))
 	}
 	w.log.add("pods", "bound", bound)
 	w.log.add("pods", "refused", refused)
 }
 
-func (s *scheduler) close() {
-	if s.world != nil {
-		s.world.Close()
-		s.world = nil
+// asTheSchedulerSees changes a snapshot to what the scheduler makes of nodes. It
+// knows of no removals: it reads taints, and that somebody made a node
+// unschedulable, and so do the filters.
+func asTheSchedulerSees(s *model.Snapshot) *model.Snapshot {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Kind == model.Leaving && model.NodeReady(n.Object) {
+			n.Kind = model.Ready
+		}
 	}
+	return s
+}
+
+func (s *scheduler) close() {
+	for _, world := range []*schedsim.World{s.world, s.emptier} {
+		if world != nil {
+			world.Close()
+		}
+	}
+	s.world, s.emptier = nil, nil
 }

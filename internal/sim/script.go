@@ -12,7 +12,6 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
-	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // Script is a world read from text, one thing per line. What the world is made
@@ -27,9 +26,13 @@ import (
 //	pool p min=0 max=5
 //	group general min=0 max=10 cpu=4 memory=16Gi zone=a target=3 pool=p
 //	      find=5s boot=40s end=30s spread=0.5 zones=a|b register=5s..20s ready=5s..20s
+//	group whole ... all-or-nothing
 //	node own cpu=4 memory=16Gi                 one that no group has
-//	daemonset agent cpu=200m memory=100Mi
+//	daemonset agent cpu=200m memory=100Mi dsevict=true
 //	workload web count=30 cpu=1 memory=1Gi
+//	         stop=5s..30s start=1s..10s        how long its pods take to end, to be ready
+//	budget web min=3                           or max=1; app=name, select=key:value,
+//	                                           namespace=name say of which pods
 //
 // and what happens to it, from an instant on (without one: from the beginning):
 //
@@ -37,7 +40,10 @@ import (
 //	at 5m limits general min=1 max=3           at 5m template general cpu=2 memory=8Gi
 //	at 5m delete-node general-00001            at 5m cordon general-00001, uncordon ...
 //	at 5m kill general-00001                   at 5m drop-group general
-//	at 5m crash for=20s                        at 5m crash calls=2
+//	at 5m crash for=20s                        at 5m crash calls=2 of=Evict
+//	at 5m budget web max=1                     at 5m drop-budget web
+//	at 5m annotate general-00001 scale-down-disabled=true
+//	at 5m annotate general-00001 delay-deletion/backup=    takes it away
 //	fault boots=never-register group=general from=2m for=20m share=0.5
 //	fault calls=refuse call=Grow error=NoCapacity zone=a from=0s for=10m
 //
@@ -124,20 +130,25 @@ func (s *Script) line(words []string) error {
 		w.AddNode(scratch.Observation().Nodes[0].Object)
 		return nil
 	case "daemonset":
-		scratch, err := scratchpad(w, words)
+		wish := ""
+		rest, err := take(words, map[string]func(string) error{"dsevict": word(&wish)})
 		if err != nil {
 			return err
 		}
-		w.AddDaemonSet(scratch.Observation().DaemonSets[0])
+		scratch, err := scratchpad(w, rest)
+		if err != nil {
+			return err
+		}
+		w.AddDaemonSet(scratch.Observation().DaemonSets[0], wish)
 		return nil
-	case "workload":
+	case "workload", "budget":
 		do, err := happening(w, words)
 		if err != nil {
 			return err
 		}
 		return do()
 	}
-	return fmt.Errorf("%q is none of seed, flags, lags, pool, group, node, daemonset, workload, at, fault", words[0])
+	return fmt.Errorf("%q is none of seed, flags, lags, pool, group, node, daemonset, workload, budget, at, fault", words[0])
 }
 
 func (s *Script) seed(words []string) error {
@@ -218,6 +229,14 @@ func share(to *float64) func(string) error {
 	}
 }
 
+// said reads a word that says yes by being there.
+func said(to *bool) func(string) error {
+	return func(string) error {
+		*to = true
+		return nil
+	}
+}
+
 func word[T ~string](to *T) func(string) error {
 	return func(text string) error {
 		*to = T(text)
@@ -249,8 +268,9 @@ func take(words []string, known map[string]func(string) error) (rest []string, e
 func addGroup(w *World, words []string) error {
 	g := GroupSettings{Register: Span{5 * time.Second, 20 * time.Second}, Ready: Span{5 * time.Second, 20 * time.Second}, Spread: 0.3}
 	g.Timing.Find, g.Timing.Boot, g.Timing.End = 3*time.Second, 40*time.Second, 30*time.Second
+	whole := false
 	rest, err := take(words, map[string]func(string) error{
-		"find": duration(&g.Timing.Find), "boot": duration(&g.Timing.Boot), "end": duration(&g.Timing.End), "spread": share(&g.Spread),
+		"all-or-nothing": said(&whole), "find": duration(&g.Timing.Find), "boot": duration(&g.Timing.Boot), "end": duration(&g.Timing.End), "spread": share(&g.Spread),
 		"register": span(&g.Register), "ready": span(&g.Ready),
 		"zones": func(text string) error { g.Zones = strings.Split(text, "|"); return nil },
 	})
@@ -262,6 +282,7 @@ func addGroup(w *World, words []string) error {
 		return err
 	}
 	g.Group = scratch.Groups[0]
+	g.AllOrNothing = whole
 	if len(g.Zones) > 0 {
 		g.Template.Varies = map[string][]string{corev1.LabelTopologyZone: g.Zones}
 	}
@@ -292,69 +313,4 @@ func addFault(w *World, words []string) error {
 		return err
 	}
 	return w.AddFault(f)
-}
-
-// happening reads what people do, and gives it to be done when it is time.
-func happening(w *World, words []string) (func() error, error) {
-	what, name, rest := words[0], "", words[1:]
-	if what != "crash" {
-		name, rest = words[1], words[2:]
-	}
-	id := provider.GroupID(name)
-	switch what {
-	case "workload":
-		return workloadLine(w, name, rest)
-	case "target":
-		n, err := strconv.Atoi(strings.Join(rest, " "))
-		return func() error { return w.SetTarget(id, n) }, err
-	case "limits":
-		least, most := 0, 0
-		err := eachWord(rest, map[string]func(string) error{"min": number(&least), "max": number(&most)})
-		return func() error { return w.SetLimits(id, least, most) }, err
-	case "template":
-		scratch, err := scratchpad(w, append([]string{"group", name}, rest...))
-		if err != nil {
-			return nil, err
-		}
-		node := scratch.Groups[0].Template.Node
-		return func() error { return w.SetTemplate(id, node) }, nil
-	case "delete-node":
-		return func() error { return w.DeleteNode(w.anyNode(name)) }, nil
-	case "cordon", "uncordon":
-		return func() error { return w.Cordon(w.anyNode(name), what == "cordon") }, nil
-	case "kill":
-		return func() error { return w.Kill(w.anyInstance(name)) }, nil
-	case "drop-group":
-		return func() error { return w.DropGroup(id) }, nil
-	case "crash":
-		var wait time.Duration
-		calls := 0
-		err := eachWord(rest, map[string]func(string) error{"for": duration(&wait), "calls": number(&calls)})
-		if calls > 0 {
-			return func() error { w.CrashAfter(calls); return nil }, err
-		}
-		return func() error { w.Crash(wait); return nil }, err
-	}
-	return nil, fmt.Errorf("%q is none of workload, target, limits, template, delete-node, cordon, uncordon, kill, drop-group, crash", what)
-}
-
-// workloadLine scales a workload; what its pods are is said the first time.
-func workloadLine(w *World, name string, words []string) (func() error, error) {
-	count := 0
-	pods, err := take(words, map[string]func(string) error{"count": number(&count)})
-	if err != nil {
-		return nil, err
-	}
-	if _, known := w.workloads[name]; !known || len(pods) > 0 {
-		scratch, err := scratchpad(w, append([]string{"pods", name, "count=1", "unseen"}, pods...))
-		if err != nil {
-			return nil, err
-		}
-		seen := scratch.Observation()
-		content := seen.Unbound[0].Content
-		if err := w.AddWorkload(name, seen.Contents.Specs[content.Spec].Pod.Namespace, content); err != nil {
-			return nil, err
-		}
-	}
-	return func() error { return w.Scale(name, count) }, nil
 }

@@ -28,6 +28,13 @@ func TestMistakesInScripts(t *testing.T) {
 		group + "at 1m":                             "an instant and what happens are wanted",
 		group + "at 1m target g many":               "many",
 		group + "at 1m explode g now":               `"explode" is none of`,
+		group + "budget web":                        "either a minimum that is available or a maximum",
+		group + "budget web min=1 max=1":            "either a minimum that is available or a maximum",
+		group + "budget web min=few":                "min=few",
+		group + "budget web mn=1":                   `"mn" is none of`,
+		group + "at 1m crash calls=1 of=Dance":      "of=Dance: there is no such call",
+		group + "at 1m annotate any =true":          "an annotation is wanted",
+		group + "workload web count=3 stop=never":   "stop=never",
 		group + "workload web count=3 colour=green": `does not take "colour"`,
 		group + group:                               "the id is empty or taken",
 	} {
@@ -50,6 +57,19 @@ func TestMistakesThatOnlyTimeShows(t *testing.T) {
 	defer s.World().Close()
 	err := s.World().Run(5 * time.Minute)
 	if err == nil || !strings.Contains(err.Error(), `at 00:02:00.0: a person deletes a node: there is no node "nobody"`) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+// TestMistakesInBudgets: neither is there a budget to be taken away that nobody
+// has made.
+func TestMistakesInBudgets(t *testing.T) {
+	s := NewScript()
+	if err := s.Add("group g min=0 max=5 cpu=4 memory=16Gi\nat 2m drop-budget web"); err != nil {
+		t.Fatal(err)
+	}
+	defer s.World().Close()
+	if err := s.World().Run(5 * time.Minute); err == nil || !strings.Contains(err.Error(), `at 00:02:00.0: a person takes a budget away: there is no "web" in default`) {
 		t.Fatalf("error %v", err)
 	}
 }

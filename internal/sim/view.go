@@ -17,18 +17,21 @@ func comparePods(a, b podName) int {
 	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 }
 
-// seat is a pod and the node that it is bound to, if any.
+// seat is a pod, the node that it is bound to, if any, and the workload that it
+// is of; none for a DaemonSet's.
 type seat struct {
 	id   podName
 	pod  model.Pod
 	node string
+	of   string
 }
 
-// view is nodes and pods as somebody sees them: the API server (the truth), or,
-// later, one who watches it. What it gives out is frozen.
+// view is nodes, pods and budgets as somebody sees them: the API server (the
+// truth), or, later, one who watches it. What it gives out is frozen.
 type view struct {
-	nodes map[string]*viewNode
-	seats map[podName]seat
+	nodes   map[string]*viewNode
+	seats   map[podName]seat
+	budgets map[podName]model.Budget
 	// generation counts changes of content.
 	generation uint64
 
@@ -37,6 +40,8 @@ type view struct {
 	waiting     map[podName]model.Pod
 	frozenPods  []model.Pod
 	podsStale   bool
+	// frozenBudgets is nil while it must be made anew.
+	frozenBudgets []model.Budget
 }
 
 // viewNode is a node and its pods; the object is nil while only pods are known.
@@ -49,7 +54,10 @@ type viewNode struct {
 }
 
 func newView() *view {
-	return &view{nodes: map[string]*viewNode{}, seats: map[podName]seat{}, waiting: map[podName]model.Pod{}, nodesStale: true, podsStale: true}
+	return &view{
+		nodes: map[string]*viewNode{}, seats: map[podName]seat{}, budgets: map[podName]model.Budget{}, waiting: map[podName]model.Pod{},
+		nodesStale: true, podsStale: true,
+	}
 }
 
 // object is the node by that name, nil if there is none.
@@ -125,7 +133,7 @@ func (v *view) putPod(s seat) (news bool) {
 	n.own()
 	n.pods = append(n.pods, s.pod)
 	v.touch(n)
-	return known
+	return known && was.node == "" // it has found its node
 }
 
 func (v *view) dropPod(id podName) {
@@ -197,21 +205,35 @@ func (v *view) readyByID() map[string]bool {
 	return out
 }
 
-// ordinary counts the pods on a node that go with it to somebody's loss, and
-// names one of them.
-func (v *view) ordinary(node string, expendable func(model.Pod) bool) (count int, first string) {
-	n := v.nodes[node]
-	if n == nil {
-		return 0, ""
+// podsOn are the pods on a node, as they lie.
+func (v *view) podsOn(node string) []model.Pod {
+	if n := v.nodes[node]; n != nil {
+		return n.pods
 	}
-	for _, p := range n.pods {
-		if p.Flags&(model.FromDaemonSet|model.Mirror|model.Finished) != 0 || expendable(p) {
-			continue
+	return nil
+}
+
+// putBudget takes in a budget; news tells whether it allows more than it did.
+func (v *view) putBudget(b model.Budget) (news bool) {
+	id := podName{b.Namespace, b.Name}
+	was := v.budgets[id]
+	v.budgets[id], v.frozenBudgets = b, nil
+	v.generation++
+	return b.Allowed > was.Allowed
+}
+
+func (v *view) dropBudget(id podName) {
+	delete(v.budgets, id)
+	v.frozenBudgets = nil
+	v.generation++
+}
+
+// observedBudgets is the frozen list of budgets, by namespace and name.
+func (v *view) observedBudgets() []model.Budget {
+	if v.frozenBudgets == nil && len(v.budgets) > 0 {
+		for _, id := range slices.SortedFunc(maps.Keys(v.budgets), comparePods) {
+			v.frozenBudgets = append(v.frozenBudgets, v.budgets[id])
 		}
-		if count == 0 || p.Name < first {
-			first = p.Name
-		}
-		count++
 	}
-	return count, first
+	return v.frozenBudgets
 }

@@ -36,6 +36,8 @@ type wasted struct {
 	// concluded: the loop itself takes the node for what it is, and no longer for
 	// its template. Until then the verdict falls if the pods go.
 	concluded bool
+	// useless are the later nodes of the group that are none for the class either.
+	useless map[string]bool
 }
 
 func newWasteBook() wasteBook {
@@ -59,6 +61,7 @@ func (b *wasteBook) unsure(now time.Time) {
 // cycle takes in a cycle: first what it buys, then what could be seen in it.
 func (b *wasteBook) cycle(j *judge, c model.Cycle) {
 	s := c.Snapshot
+	b.forgive(s)
 	for _, g := range c.Plan.Grow {
 		var classes []string
 		for _, pods := range g.Pods {
@@ -66,10 +69,6 @@ func (b *wasteBook) cycle(j *judge, c model.Cycle) {
 			classes = append(classes, key)
 			p := purpose{g.Group, key}
 			w, known := b.wasted[p]
-			if known && w.refuted(s, p, pods.Class) {
-				delete(b.wasted, p)
-				continue
-			}
 			if known && w.concluded {
 				j.breach("one growth in vain at most", string(g.Group)+" for "+s.ClassNames()[pods.Class],
 					"since %s it is to be seen that node %s of the group does not help", stamp(w.at), w.node)
@@ -104,18 +103,40 @@ func (b *wasteBook) cycle(j *judge, c model.Cycle) {
 	}
 }
 
+// forgive drops the verdicts that no longer hold: in each cycle, since the node
+// that shows it may be gone by the next.
+func (b *wasteBook) forgive(s *model.Snapshot) {
+	var world *schedsim.World
+	load := func() *schedsim.World {
+		if world == nil {
+			world = schedsim.Load(nil, s)
+		}
+		return world
+	}
+	for p, w := range b.wasted {
+		if w.refuted(s, p, load) {
+			delete(b.wasted, p)
+		}
+	}
+	if world != nil {
+		world.Close()
+	}
+}
+
 // siblings is how far apart the nodes of one growth may come up.
 const siblings = 10 * time.Minute
 
 // refuted tells whether a verdict no longer holds: the template has changed, a
 // node that came later is of use to the class, or one of the same growth runs it:
-// then the growth was not in vain.
-func (w wasted) refuted(s *model.Snapshot, p purpose, class model.ClassID) bool {
+// then the growth was not in vain. World is asked only about nodes that are new.
+func (w wasted) refuted(s *model.Snapshot, p purpose, world func() *schedsim.World) bool {
 	if w.template != templateOf(s, p.group) {
 		return true
 	}
-	world := schedsim.Load(nil, s)
-	defer world.Close()
+	class := model.ClassID(slices.IndexFunc(s.Classes, func(c model.Class) bool { return c.Key == p.class }))
+	if class < 0 {
+		return false
+	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Ready || n.Group < 0 || s.Groups[n.Group].ID != p.group {
@@ -125,9 +146,13 @@ func (w wasted) refuted(s *model.Snapshot, p purpose, class model.ClassID) bool 
 		if made.After(w.at.Add(-siblings)) && slices.ContainsFunc(n.Batches, func(b model.Batch) bool { return b.Class == class }) {
 			return true
 		}
-		if made.After(w.at) && world.Alone(class, model.NodeID(i)).Reason == model.Fits {
+		if !made.After(w.at) || w.useless[n.Name] {
+			continue
+		}
+		if world().Alone(class, model.NodeID(i)).Reason == model.Fits {
 			return true
 		}
+		w.useless[n.Name] = true
 	}
 	return false
 }
@@ -168,8 +193,8 @@ func (b *wasteBook) empty(s *model.Snapshot, n *model.Node, within time.Duration
 	for q := range s.Pending {
 		class := &s.Classes[s.Pending[q].Class]
 		p := purpose{g.ID, class.Key}
-		if _, known := b.wasted[p]; !known && slices.Contains(classes, class.Key) && simple(class) && b.waited(&s.Pending[q], s.Now) {
-			b.wasted[p] = wasted{at: s.Now, node: n.Name, template: templateOf(s, g.ID)}
+		if _, known := b.wasted[p]; !known && slices.Contains(classes, class.Key) && simple(class) && b.waited(&s.Pending[q], b.ready[n.Name], s.Now) {
+			b.wasted[p] = wasted{at: s.Now, node: n.Name, template: templateOf(s, g.ID), useless: map[string]bool{}}
 		}
 	}
 }
@@ -188,11 +213,13 @@ func (b *wasteBook) boughtFor(id provider.GroupID, asked time.Time, within time.
 	return nil
 }
 
-// waited tells whether some pod of the class was refused and is old enough for
-// the scheduler to have tried every node that was seen.
-func (b *wasteBook) waited(q *model.Pending, now time.Time) bool {
+// waited tells whether some pod of the class was refused, waited already when the
+// node was ready, and is old enough for the scheduler to have tried every node
+// that was seen. Those that come later are another growth's.
+func (b *wasteBook) waited(q *model.Pending, ready, now time.Time) bool {
 	return slices.ContainsFunc(q.Pods, func(p *model.Pod) bool {
-		return p.Flags&model.Refused != 0 && now.Sub(time.Unix(p.Created, 0)) > seenFor
+		created := time.Unix(p.Created, 0)
+		return p.Flags&model.Refused != 0 && now.Sub(created) > seenFor && created.Before(ready)
 	})
 }
 

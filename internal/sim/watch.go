@@ -10,14 +10,15 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// watch is what one leader knows of nodes and pods: the truth, later. Changes
-// of one kind are told in their order, each with a lag of its own.
+// watch is what one leader knows of nodes, pods and budgets: the truth, later.
+// Changes of one kind are told in their order, each with a lag of its own.
 type watch struct {
-	w           *World
-	seen        *view
-	news        func()
-	nodes, pods time.Time // when the last change of the kind will have been told
-	closed      bool
+	w      *World
+	seen   *view
+	news   func()
+	closed bool
+	// When the last change of the kind will have been told.
+	nodes, pods, budgets time.Time
 }
 
 // newWatch lists everything, and hears of changes from then on.
@@ -29,14 +30,20 @@ func newWatch(w *World, news func()) *watch {
 	for _, id := range slices.SortedFunc(maps.Keys(w.truth.seats), comparePods) {
 		v.seen.putPod(w.truth.seats[id])
 	}
+	for _, b := range w.truth.observedBudgets() {
+		v.seen.putBudget(b)
+	}
 	return v
 }
 
 // hear takes a change; it is known after its lag.
 func (v *watch) hear(c change) {
 	last := &v.pods
-	if c.node != nil || c.goneNode != "" {
+	switch {
+	case c.node != nil || c.goneNode != "":
 		last = &v.nodes
+	case c.budget != nil || c.goneBudget.name != "":
+		last = &v.budgets
 	}
 	at := v.w.now.Add(v.w.settings.Lags.Watch.draw(v.w.dice.watch))
 	if at.Before(*last) {
@@ -60,6 +67,11 @@ func (v *watch) take(c change) (news bool) {
 	case c.gonePod.name != "":
 		v.seen.dropPod(c.gonePod)
 		return false
+	case c.budget != nil:
+		return v.seen.putBudget(*c.budget)
+	case c.goneBudget.name != "":
+		v.seen.dropBudget(c.goneBudget)
+		return false
 	default:
 		return v.seen.putPod(c.seat)
 	}
@@ -78,7 +90,7 @@ func (l *leader) Observe(_ context.Context, now time.Time) (model.Observation, e
 	w := l.w
 	seen := model.Observation{
 		Now: now, Seed: w.settings.Seed, Generation: l.watch.seen.generation + l.reader.generation,
-		Nodes: l.watch.seen.observed(), Unbound: l.watch.seen.unbound(),
+		Nodes: l.watch.seen.observed(), Unbound: l.watch.seen.unbound(), Budgets: l.watch.seen.observedBudgets(),
 		DaemonSets: w.daemonSets, Namespaces: w.namespaces,
 		Inventory: cloud, InventoryErr: l.reader.err, Templates: w.templates(cloud.Groups),
 	}

@@ -5,24 +5,24 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// This file is the controllers that make pods: of workloads and of DaemonSets.
+// This file is the controllers that make pods for workloads.
 
 // workload is pods that are alike, and how many of them are wanted.
 type workload struct {
 	name, namespace string
-	content         model.Content
+	like            model.Pod
+	facts           *model.Facts
+	pace            Pace
 	want            int
-	pods            map[podName]bool
+	pods            map[podName]bool // those that count, see release
 	serial          int
 	pending         bool // a reconciliation is planned
 }
@@ -30,17 +30,26 @@ type workload struct {
 // controllerLag is how long controllers take to act on what changed.
 var controllerLag = Span{50 * time.Millisecond, 500 * time.Millisecond}
 
-// AddWorkload adds a workload without pods; the content is the world's
-// catalog's.
-func (w *World) AddWorkload(name, namespace string, content model.Content) error {
+// AddWorkload adds a workload without pods. They are to be like one whose
+// content and facts are the world's catalog's.
+func (w *World) AddWorkload(name, namespace string, like model.Pod, p Pace) error {
 	if _, taken := w.workloads[name]; taken {
 		return fmt.Errorf("there is a workload %q already", name)
 	}
-	w.workloads[name] = &workload{name: name, namespace: namespace, content: content, pods: map[podName]bool{}}
-	if _, ok := w.namespaces[namespace]; !ok {
-		w.namespaces[namespace] = map[string]string{corev1.LabelMetadataName: namespace}
+	if p.Start == (Span{}) {
+		p.Start = ordinaryStart
 	}
+	w.workloads[name] = &workload{
+		name: name, namespace: namespace, like: like, pace: p, pods: map[podName]bool{}, facts: w.catalog.Contents().Facts[like.Facts],
+	}
+	w.addNamespace(namespace)
 	return nil
+}
+
+func (w *World) addNamespace(name string) {
+	if _, ok := w.namespaces[name]; !ok {
+		w.namespaces[name] = map[string]string{corev1.LabelMetadataName: name}
+	}
 }
 
 // Scale makes a workload want so many pods.
@@ -51,6 +60,8 @@ func (w *World) Scale(name string, pods int) error {
 	}
 	w.log.say("workload %s wants %d pods, it wanted %d", name, pods, wl.want)
 	wl.want = pods
+	w.judge.scaled(wl)
+	w.wakeBudgets(wl.namespace)
 	w.reconcile(wl)
 	return nil
 }
@@ -63,15 +74,6 @@ func (w *World) sortedWorkloads() []*workload {
 	return out
 }
 
-// ownerPrefix begins the ids of workloads, as pods name their owners.
-const ownerPrefix = "workload-"
-
-// owner is the workload that made a pod, nil if none did.
-func (w *World) owner(p model.Pod) *workload {
-	name, _ := strings.CutPrefix(string(p.Owner), ownerPrefix)
-	return w.workloads[name]
-}
-
 // reconcile brings a workload to what it wants, soon.
 func (w *World) reconcile(wl *workload) {
 	if wl.pending {
@@ -80,25 +82,51 @@ func (w *World) reconcile(wl *workload) {
 	wl.pending = true
 	w.after(controllerLag.draw(w.dice.people), func() {
 		wl.pending = false
-		for len(wl.pods) < wl.want {
-			wl.serial++
-			id := podName{wl.namespace, fmt.Sprintf("%s-%05d", wl.name, wl.serial)}
+		for _, id := range wl.lacking() {
 			wl.pods[id] = true
-			w.putPod(seat{id: id, pod: model.Pod{
-				Name: id.name, UID: types.UID(id.namespace + "/" + id.name), Content: wl.content,
-				Owner: types.UID(ownerPrefix + wl.name), Created: w.now.Unix(),
-			}})
+			pod := model.Pod{
+				Name: id.name, UID: types.UID(id.namespace + "/" + id.name), Content: wl.like.Content, Facts: wl.like.Facts, Created: w.now.Unix(),
+			}
+			if wl.facts.Controller == statefulSet {
+				pod.UID = uid(id.name, w.version)
+			}
+			if wl.facts.Controller != noController {
+				pod.Owner = types.UID("workload-" + wl.name)
+			}
+			w.judge.made(wl, pod.UID)
+			w.putPod(seat{id: id, pod: pod, of: wl.name})
 		}
 		for _, id := range w.toGo(wl) {
-			delete(wl.pods, id)
-			w.deletePod(id)
+			w.endPod(id, wl.facts.Grace)
 		}
 	})
 }
 
-// toGo are the pods that a workload has too many of: those without a node
-// first, then the newest.
+// lacking names the pods that a workload has too few of.
+func (wl *workload) lacking() (ids []podName) {
+	if wl.facts.Controller == statefulSet {
+		for i := range wl.want {
+			if id := (podName{wl.namespace, wl.name + "-" + strconv.Itoa(i)}); !wl.pods[id] {
+				ids = append(ids, id)
+			}
+		}
+		return ids
+	}
+	for range wl.want - len(wl.pods) {
+		wl.serial++
+		ids = append(ids, podName{wl.namespace, fmt.Sprintf("%s-%05d", wl.name, wl.serial)})
+	}
+	return ids
+}
+
+// toGo are the pods that a workload has too many of: those without a node first,
+// then the newest; of a StatefulSet those with the highest numbers.
 func (w *World) toGo(wl *workload) []podName {
+	if wl.facts.Controller == statefulSet {
+		return slices.DeleteFunc(slices.SortedFunc(maps.Keys(wl.pods), comparePods), func(id podName) bool {
+			return wl.ordinal(id) < wl.want || w.truth.seats[id].pod.Flags&model.Terminating != 0
+		})
+	}
 	surplus := len(wl.pods) - wl.want
 	if surplus <= 0 {
 		return nil
@@ -116,60 +144,33 @@ func (w *World) toGo(wl *workload) []podName {
 	return ids[:surplus]
 }
 
-// AddDaemonSet adds a DaemonSet. Its pods are bound as soon as a node is there.
-func (w *World) AddDaemonSet(ds model.DaemonSet) {
-	w.daemonSets = append(w.daemonSets, ds)
-	for _, o := range w.truth.observed() {
-		w.daemons(o.Object.Name)
+// ordinal is the number of a StatefulSet's pod.
+func (wl *workload) ordinal(id podName) int {
+	n, err := strconv.Atoi(id.name[len(wl.name)+1:])
+	if err != nil {
+		panic("sim: a pod of a StatefulSet without a number: " + id.name)
 	}
+	return n
 }
 
-// daemons puts the pods of DaemonSets onto a node, soon.
-func (w *World) daemons(node string) {
-	if len(w.daemonSets) == 0 {
+// release stops a pod to count for its workload, which makes another one if it
+// wants it. A ReplicaSet does not wait for the end of a pod that is ending; a
+// StatefulSet must, since the next one has the same name. What nobody made,
+// nobody makes again.
+func (w *World) release(s seat, gone bool) {
+	wl := w.workloads[s.of]
+	if wl == nil || !wl.pods[s.id] {
 		return
 	}
-	w.after(controllerLag.draw(w.dice.people), func() {
-		object := w.truth.object(node)
-		if object == nil {
-			return
-		}
-		for i := range w.daemonSets {
-			ds := &w.daemonSets[i]
-			id := podName{ds.Namespace, ds.Name + "-" + node}
-			spec := w.catalog.Contents().Specs[ds.Content.Spec].Pod
-			if _, there := w.truth.seats[id]; there || !belongs(spec, object) {
-				continue
-			}
-			w.putPod(seat{id: id, node: node, pod: model.Pod{
-				Name: id.name, UID: uid(id.name, w.version), Content: ds.Content, Flags: model.FromDaemonSet,
-				Owner: ds.UID, Created: w.now.Unix(),
-			}})
-		}
-	})
-}
-
-// belongs tells whether a DaemonSet's pods belong on a node: its selector and
-// affinity say so, and the taints that do not pass let them in.
-func belongs(pod *corev1.Pod, n *corev1.Node) bool {
-	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(n); err != nil || !ok {
-		return false
+	if !gone && wl.facts.Controller == statefulSet {
+		return
 	}
-	for i := range n.Spec.Taints {
-		t := &n.Spec.Taints[i]
-		if t.Key == corev1.TaintNodeNotReady || t.Effect == corev1.TaintEffectPreferNoSchedule {
-			continue
-		}
-		if !slices.ContainsFunc(pod.Spec.Tolerations, func(o corev1.Toleration) bool { return tolerates(o, t) }) {
-			return false
-		}
+	delete(wl.pods, s.id)
+	if wl.facts.Controller == noController {
+		wl.want = min(wl.want, len(wl.pods))
+		return
 	}
-	return true
-}
-
-func tolerates(o corev1.Toleration, t *corev1.Taint) bool {
-	return (o.Effect == "" || o.Effect == t.Effect) && (o.Key == "" || o.Key == t.Key) &&
-		(o.Operator == corev1.TolerationOpExists || o.Value == t.Value)
+	w.reconcile(wl)
 }
 
 func uid(name string, version uint64) types.UID {

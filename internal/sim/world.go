@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/catalog"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
@@ -72,17 +73,26 @@ type World struct {
 	cloudTick  time.Time // when the cloud is looked at next; zero: not planned
 	faults     []*Fault
 	truth      *view
-	unmanaged  map[string]bool // nodes that no group has
-	version    uint64          // of the API server's objects
+	unmanaged  map[string]bool       // nodes that no group has
+	version    uint64                // of the API server's objects
+	dead       map[string]bool       // nodes whose machine is gone
+	cordons    map[string]bool       // nodes that people keep pods from
+	silenced   map[string][]silenced // pods that have ended, and their node cannot say so
 	workloads  map[string]*workload
+	budgets    map[podName]*budget
+	starting   map[types.UID]bool // pods that are bound and not ready yet
 	daemonSets []model.DaemonSet
-	namespaces map[string]map[string]string
-	contents   map[*provider.Template]model.Template
-	sched      scheduler
+	// daemonFacts are those of the pods of daemonSets, in the same order.
+	daemonFacts []model.FactsID
+	namespaces  map[string]map[string]string
+	contents    map[*provider.Template]model.Template
+	sched       scheduler
 
 	leader *leader // nil while nobody leads
-	// dieAfter is how many further calls the leader lives to start; below 0: all.
+	// dieAfter is how many further calls, of a verb if one is named, the leader
+	// lives to start; below 0: all.
 	dieAfter int
+	dieOf    model.Verb
 	memory   []byte // what the last leader wrote down
 	// remembered is when it last wrote.
 	remembered time.Time
@@ -105,7 +115,9 @@ func New(s Settings) *World {
 	w := &World{
 		clock: clock{now: Start}, dice: newDice(s.Seed), settings: s,
 		catalog: catalog.New(), groups: map[provider.GroupID]*group{}, machines: map[provider.InstanceID]*machine{},
-		truth: newView(), unmanaged: map[string]bool{}, workloads: map[string]*workload{}, contents: map[*provider.Template]model.Template{},
+		truth: newView(), unmanaged: map[string]bool{}, dead: map[string]bool{}, cordons: map[string]bool{},
+		silenced: map[string][]silenced{}, workloads: map[string]*workload{}, budgets: map[podName]*budget{}, starting: map[types.UID]bool{},
+		contents:   map[*provider.Template]model.Template{},
 		namespaces: map[string]map[string]string{"default": {corev1.LabelMetadataName: "default"}},
 		dieAfter:   -1,
 	}

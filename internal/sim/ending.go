@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// This file is how pods end: the API server says by when, and the kubelet of
+// their node does it.
+
+// endPod deletes a pod as the API server does. One that runs has so much time to
+// end; one that never had a node is gone at once.
+func (w *World) endPod(id podName, grace time.Duration) {
+	s, there := w.truth.seats[id]
+	switch {
+	case !there || s.pod.Flags&model.Terminating != 0:
+		return
+	case s.node == "" || grace == 0:
+		w.deletePod(id)
+		return
+	}
+	s.pod.Flags |= model.Terminating
+	s.pod.Ends = w.now.Add(grace).Unix()
+	w.putPod(s)
+	w.release(s, false)
+	w.after(w.stopping(s, grace), func() { w.kubeletEnds(id, s.pod.UID) })
+}
+
+// stopping draws how long a pod takes to end: not longer than it may, since the
+// kubelet kills it then. Every fourth uses up its time.
+func (w *World) stopping(s seat, grace time.Duration) time.Duration {
+	if wl := w.workloads[s.of]; wl != nil && wl.pace.Stop != (Span{}) {
+		return min(grace, wl.pace.Stop.draw(w.dice.pods))
+	}
+	if w.dice.pods.IntN(4) == 0 {
+		return grace
+	}
+	return min(grace, Span{0, 20 * time.Second}.draw(w.dice.pods))
+}
+
+// silenced is a pod that has ended on a node whose kubelet is not heard of.
+type silenced struct {
+	id  podName
+	uid types.UID
+}
+
+// kubeletEnds is the last word on a pod that has ended. A kubelet whose machine
+// is gone says it never; one that is cut off, when it is back.
+func (w *World) kubeletEnds(id podName, uid types.UID) {
+	s, there := w.truth.seats[id]
+	if !there || s.pod.UID != uid || w.dead[s.node] {
+		return // gone, or to go with the node's object
+	}
+	if n := w.truth.object(s.node); n == nil || !heardOf(n) {
+		w.silenced[s.node] = append(w.silenced[s.node], silenced{id, uid})
+		return
+	}
+	w.deletePod(id)
+}
+
+// heardAgain lets a kubelet say what it could not say before.
+func (w *World) heardAgain(node string) {
+	late := w.silenced[node]
+	delete(w.silenced, node)
+	for _, p := range late {
+		w.kubeletEnds(p.id, p.uid)
+	}
+}
+
+// heardOf tells whether a node's kubelet says anything.
+func heardOf(n *corev1.Node) bool {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.Status != corev1.ConditionUnknown
+		}
+	}
+	return false
+}
+
+// evict deletes the pods of a node that has not been ready for too long, as the
+// cluster does by itself; what belongs to the node stays.
+func (w *World) evict(node string) {
+	var out []podName
+	for id, s := range w.truth.seats {
+		if s.node == node && s.pod.Flags&(model.FromDaemonSet|model.Mirror|model.Terminating) == 0 {
+			out = append(out, id)
+		}
+	}
+	sortPods(out)
+	for _, id := range out {
+		w.endPod(id, w.graceOf(w.truth.seats[id]))
+	}
+	if len(out) > 0 {
+		w.judge.stir()
+		w.log.say("%d pods evicted from %s", len(out), node)
+	}
+}
+
+// graceOf is how long a pod may take to end by its own word.
+func (w *World) graceOf(s seat) time.Duration {
+	return w.catalog.Contents().Facts[s.pod.Facts].Grace
+}

@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestTheJudgeSeesDrains: each rule on removals of nodes with pods can be broken
+// before its eyes.
+func TestTheJudgeSeesDrains(t *testing.T) {
+	const web = "workload web count=6 cpu=1 memory=1Gi stop=5s\n"
+	cycle := func(w *World, p model.Plan, open ...model.Call) model.Cycle {
+		s := *w.judge.last.Snapshot
+		s.Now = w.now
+		return model.Cycle{Decided: true, Snapshot: &s, Plan: p, Open: append(open, p.Calls...)}
+	}
+	for _, c := range []struct {
+		rule, more string
+		do         func(*testing.T, *World)
+	}{
+		{"no disruption budget is violated", web + "budget web min=6", func(_ *testing.T, w *World) {
+			w.budgets[podName{"default", "web"}].allowed = 1
+			evictOne(w, "web-00001")
+		}},
+		{"no pod is evicted that must not be", web + "workload alone count=1 cpu=1 controller=none", func(_ *testing.T, w *World) { evictOne(w, "alone-00001") }},
+		{"no pod is evicted that must not be", web + "workload kept count=1 cpu=1 evict=false", func(_ *testing.T, w *World) { evictOne(w, "kept-00001") }},
+		{"no pod is evicted that must not be", web + "workload disk count=1 cpu=1 local=data", func(_ *testing.T, w *World) { evictOne(w, "disk-00001") }},
+		{"no pod of a DaemonSet is evicted that is to stay", web + "daemonset agent cpu=100m memory=100Mi dsevict=false", func(_ *testing.T, w *World) {
+			evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
+		}},
+		{"no pod has more time to end than it asked for", web, func(_ *testing.T, w *World) {
+			s := w.truth.seats[podName{"default", "web-00001"}]
+			w.performEvict(model.Outcome{Call: model.Call{Verb: model.Evict, Node: s.node, Pod: "default/web-00001", PodUID: s.pod.UID, Grace: time.Hour}})
+		}},
+		{"a cordon that people made is left alone", web, func(t *testing.T, w *World) {
+			name := w.sortedMachines("g")[0].node
+			if err := w.Cordon(name, true); err != nil {
+				t.Fatal(err)
+			}
+			w.editNode(name, func(n *corev1.Node) {
+				n.Annotations = map[string]string{model.AnnotationRemoval: model.RemovalCordoned}
+			})
+			w.performOnNode(model.Outcome{Call: model.Call{Verb: model.Untaint, Node: name}})
+		}},
+		{"who was evicted has a node again soon", web + "workload filler count=6 cpu=1 memory=1Gi", func(t *testing.T, w *World) {
+			homeless(t, w)
+			_ = w.Run(5 * time.Minute)
+		}},
+		{"no node is bought for pods that were just evicted from one like it", web + "workload filler count=6 cpu=1 memory=1Gi", func(t *testing.T, w *World) {
+			homeless(t, w)
+			run(t, w, 10*time.Second)
+			s := w.judge.last.Snapshot
+			if len(s.Pending) != 1 {
+				t.Fatalf("%d classes wait", len(s.Pending))
+			}
+			w.judge.cycle(cycle(w, model.Plan{Grow: []model.Growth{{Group: "g", From: 3, To: 4, Pods: []model.Batch{{Class: s.Pending[0].Class, Count: 1}}}}}))
+		}},
+		{"no more drains at once than --max-drain-parallelism", web, func(_ *testing.T, w *World) {
+			c := cycle(w, model.Plan{})
+			for i := range c.Snapshot.Nodes {
+				c.Snapshot.Nodes[i].Standing.Drain = &model.Drain{Stage: model.Evicting, Occupied: true}
+			}
+			w.judge.cycle(c)
+		}},
+		{"nothing is deleted twice", web, func(t *testing.T, w *World) {
+			id := w.sortedMachines("g")[0].instance
+			if _, err := w.cloud.Remove(background, provider.RemoveRequest{Group: "g", Instances: []provider.InstanceID{id}}); err != nil {
+				t.Fatal(err)
+			}
+			run(t, w, 12*time.Second)
+			w.judge.cycle(cycle(w, model.Plan{Calls: []model.Call{{ID: "remove", Verb: model.Remove, Group: "g", Instance: id}}}))
+		}},
+		{"no group below its minimum", web + "at 4m limits g min=3 max=5", func(t *testing.T, w *World) {
+			run(t, w, settled)
+			id := w.sortedMachines("g")[0].instance
+			w.judge.cycle(cycle(w, model.Plan{}, model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: id}))
+		}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			w := still(t, c.more)
+			c.do(t, w)
+			if err := w.judge.breaches(); err == nil || !strings.Contains(err.Error(), c.rule) {
+				t.Fatalf("it found: %v", err)
+			}
+		})
+	}
+}
+
+// homeless evicts a pod whose room is taken away at once: by somebody whom the
+// judge does not see.
+func homeless(t *testing.T, w *World) {
+	t.Helper()
+	s := w.truth.seats[podName{"default", "web-00001"}]
+	for _, m := range w.sortedMachines("g") {
+		w.editNode(m.node, func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	}
+	run(t, w, time.Second)
+	if out := evictOne(w, s.id.name); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	run(t, w, 5*time.Second)
+	if len(w.judge.drains.waiting) != 1 {
+		t.Fatalf("%d wait", len(w.judge.drains.waiting))
+	}
+}
+
+// TestWhatExcuses: when people and faults move the world after an eviction, the
+// autoscaler cannot keep what it promised.
+func TestWhatExcuses(t *testing.T) {
+	w := still(t, "workload web count=6 cpu=1 memory=1Gi stop=5s\nworkload filler count=6 cpu=1 memory=1Gi")
+	homeless(t, w)
+	if err := w.Scale("filler", 7); err != nil {
+		t.Fatal(err)
+	}
+	run(t, w, 2*time.Minute)
+	if lacking := w.judge.unhoused(); len(lacking) > 0 {
+		t.Errorf("%q", lacking)
+	}
+}

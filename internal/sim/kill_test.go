@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// drained is a world in which four of six nodes are emptied, two at a time, with
+// budgets, a StatefulSet and pods of DaemonSets on them.
+const drained = `lags restart=5s..15s memory=%s
+flags --scale-down-unneeded-time=2m --max-drain-parallelism=2
+group general min=0 max=8 cpu=4 memory=16Gi target=6
+daemonset agent cpu=100m memory=100Mi
+workload filler count=6 cpu=2900m
+at 10s workload web count=3 cpu=600m memory=1Gi grace=20s stop=5s..20s
+at 15s workload db count=3 cpu=600m memory=1Gi controller=StatefulSet grace=20s stop=1s..20s
+at 20s workload api count=6 cpu=300m memory=1Gi priority=1000
+budget web max=1
+budget api min=4
+at 1m workload filler count=0
+`
+
+// TestLeaderKilledAtEachCall plays one drain after the other with a leader that
+// dies right after it has begun its first call, its second, and so on to the last:
+// with a memory that is written soon, and with none. Every call may or may not
+// have had its effect. Each world comes to rest, with all pods running on as few
+// nodes as without a crash.
+func TestLeaderKilledAtEachCall(t *testing.T) {
+	for _, memory := range []string{"100ms", "10h"} {
+		for seed := range 2 {
+			script := fmt.Sprintf("seed %d\n", seed+1) + fmt.Sprintf(drained, memory)
+			calls, want := playKilled(t, script, 0)
+			if calls < 20 {
+				t.Fatalf("only %d calls are made without a crash", calls)
+			}
+			for n := 1; n <= calls; n++ {
+				t.Run(fmt.Sprintf("memory=%s/seed=%d/call=%d", memory, seed+1, n), func(t *testing.T) {
+					t.Parallel()
+					if _, got := playKilled(t, script, n); got != want {
+						t.Errorf("in the end:\n%swithout a crash it is:\n%s", got, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// playKilled plays a world whose first leader dies after so many calls, 0: never,
+// and tells how many calls it made and how things stand in the end.
+func playKilled(t *testing.T, script string, after int) (calls int, shown string) {
+	t.Helper()
+	s := NewScript()
+	if err := s.Add(script); err != nil {
+		t.Fatal(err)
+	}
+	w := s.World()
+	defer w.Close()
+	if after > 0 {
+		w.CrashAfter(after, "")
+	}
+	if err := w.Run(time.Hour); err != nil {
+		t.Errorf("%v\n%s", err, w.Timeline().Take())
+	}
+	if after > 0 && w.dieAfter >= 0 {
+		t.Errorf("the leader did not come to its %d. call", after)
+	}
+	w.Peace()
+	if err := w.Run(30 * time.Minute); err != nil {
+		t.Errorf("%v\n%s", err, w.Timeline().Take())
+	}
+	if lacking := w.Unrest(); len(lacking) > 0 {
+		t.Errorf("the world is not at rest:\n  %s\n%s", strings.Join(lacking, "\n  "), w.Timeline().Take())
+	}
+	return w.judge.begun, w.Show()
+}
