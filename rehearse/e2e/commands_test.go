@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
 )
 
 // defaultWithin is how long a command waits for its condition, unless it begins
@@ -32,6 +33,7 @@ const slow = 500 * time.Millisecond
 //	group NAME [KEY=VALUE ...]       declare a node group, see templates_test.go
 //	apply FILE                       create the objects of a YAML file in the script's namespace
 //	scale RESOURCE/NAME N            deployments and statefulsets
+//	patch RESOURCE/NAME JSON         merge a patch into a node, or a pod, deployment or poddisruptionbudget of the script's
 //	plimsoll start [-as=NAME] [-revive] [FLAG ...]
 //	plimsoll end [-as=NAME]          SIGTERM; it must exit with 0
 //	plimsoll kill [-as=NAME]         kill -9
@@ -42,15 +44,26 @@ const slow = 500 * time.Millisecond
 //	bound [-diverged=MAX] [-placed] N [SELECTOR]  wait until the real scheduler has bound all of N pods, and (without -placed) they run; then hold Plimsoll to its divergence metric
 //	pending N [SELECTOR]             wait until N pods are refused by the scheduler
 //	nodes GROUP N                    wait until a group has N nodes
-//	nodes -atleast GROUP N           wait until a group has N nodes or more
+//	nodes -atleast GROUP N           wait until a group has N nodes or more; -atmost, or fewer
+//	nodes -keep=VAR GROUP N          and keep their names, apart by |, in a variable
 //	ready GROUP N                    wait until N nodes of a group are ready
 //	unready SHARE [GROUP ...]        make N, or N%, of the ready nodes of each group NotReady, of all groups if none is named
 //	recover                          let every node that unready took become ready again
+//	gone RESOURCE/NAME               wait until something that can be patched is no more, nor being deleted
+//	tainted [-soft] GROUP N          wait until N nodes of a group are tainted as being deleted, or as candidates for it
+//	cordoned GROUP N                 wait until N nodes of a group are unschedulable
+//	annotated GROUP N KEY [REGEXP]   wait until N nodes of a group have an annotation, or one like that
+//	status REGEXP                    wait until `plimsoll status` shows something like that
 //	machines GROUP N                 wait until a group has N machines without a node
 //	configmap NAME                   wait until there is no such ConfigMap in Plimsoll's namespace
 //	configmap [-keep=VAR] NAME KEY REGEXP  wait until it has an entry, or an annotation, like that; keep what is in parentheses in a variable
 //	created [-atmost] GROUP N        a group has had N nodes in all, since the script began
-//	podson GROUP N [SELECTOR]        wait until N pods are on nodes of a group
+//	podson [-atleast | -atmost] GROUP N [SELECTOR]  wait until N pods are on nodes of a group
+//	waited SECONDS [SELECTOR]        none of the pods that are there waited longer for its node
+//	guard N SELECTOR                 wait until N pods are healthy; fewer at any instant until the script's end fail it
+//	linger GROUP ...                 from now on pods on the nodes that these groups have end when the script says so
+//	ending N SELECTOR SECONDS        wait until N pods are being deleted that may take so long to end
+//	finish N [SELECTOR]              wait until N pods are being deleted, and let them end
 //	daemons SELECTOR [GROUP]         wait until a pod like that runs on every node of a group, or of all
 //	spread LABEL [VALUE=N ...]       wait until the pods are spread so over the nodes' label
 //	event REASON REGEXP              wait for an event of Plimsoll about the script's objects
@@ -65,6 +78,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"group":     command(0, (*world).cmdGroup),
 	"apply":     command(1, (*world).cmdApply),
 	"scale":     command(2, (*world).cmdScale),
+	"patch":     command(2, (*world).cmdPatch),
 	"plimsoll":  command(1, (*world).cmdPlimsoll),
 	"log":       command(1, (*world).cmdLog),
 	"metric":    command(2, (*world).cmdMetric),
@@ -75,10 +89,20 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"ready":     command(2, (*world).cmdReady),
 	"unready":   command(1, (*world).cmdUnready),
 	"recover":   command(0, (*world).cmdRecover),
+	"gone":      command(1, (*world).cmdGone),
+	"tainted":   command(2, (*world).cmdTainted),
+	"cordoned":  command(2, (*world).cmdCordoned),
+	"annotated": command(3, (*world).cmdAnnotated),
+	"status":    command(1, (*world).cmdStatus),
 	"machines":  command(2, (*world).cmdMachines),
 	"configmap": command(1, (*world).cmdConfigMap),
 	"created":   command(2, (*world).cmdCreated),
 	"podson":    command(2, (*world).cmdPodsOn),
+	"waited":    command(1, (*world).cmdWaited),
+	"guard":     command(2, (*world).cmdGuard),
+	"linger":    command(1, (*world).cmdLinger),
+	"ending":    command(3, (*world).cmdEnding),
+	"finish":    command(1, (*world).cmdFinish),
 	"daemons":   command(1, (*world).cmdDaemons),
 	"spread":    command(2, (*world).cmdSpread),
 	"event":     command(2, (*world).cmdEvent),
@@ -165,11 +189,30 @@ func (w *world) cmdApply(c *call) error {
 			object.SetNamespace(w.namespace)
 		}
 		resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
-		_, err := w.dynamic.Resource(resource).Namespace(object.GetNamespace()).Create(c.ctx, &object, metav1.CreateOptions{})
+		objects := w.dynamic.Resource(resource).Namespace(object.GetNamespace())
+		_, err := objects.Create(c.ctx, &object, metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
+		if object.GetNamespace() != w.namespace && object.GetKind() != "Node" {
+			name := object.GetName()
+			w.elsewhere = append(w.elsewhere, func(ctx context.Context) error { return deleteAll(ctx, objects, name) })
+		}
+		if object.GetKind() == "PodDisruptionBudget" && object.GetNamespace() == w.namespace {
+			if err := w.budgetSeen(c.ctx, object.GetName()); err != nil {
+				return err
+			}
+		}
 	}
+}
+
+// deleteAll deletes an object and all that it owns, and returns when they are gone.
+func deleteAll(ctx context.Context, objects dynamic.ResourceInterface, name string) error {
+	last := metav1.DeletePropagationForeground
+	if err := ignoreNotFound(objects.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &last})); err != nil {
+		return fmt.Errorf("delete %s: %w", name, err)
+	}
+	return isGone(ctx, objects, name)
 }
 
 // cmdScale tries again: the API server may have been killed a moment ago.

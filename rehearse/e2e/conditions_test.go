@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -147,12 +148,13 @@ func (w *world) cmdPending(c *call) error {
 func (w *world) cmdNodes(c *call) error {
 	_, atLeast := c.option("atleast")
 	_, atMost := c.option("atmost")
+	keep, keeps := c.option("keep")
 	want, err := c.number(1)
 	if err != nil {
 		return err
 	}
 	asked := time.Now()
-	return poll(c.ctx, func() (bool, string) {
+	err = poll(c.ctx, func() (bool, string) {
 		n, by := len(w.nodesOf(c.args[0])), "by the watch"
 		// A watch that lived through a crash is not the last word.
 		if n != want && time.Since(asked) > askAgain {
@@ -163,6 +165,16 @@ func (w *world) cmdNodes(c *call) error {
 		}
 		return n == want || atLeast && n > want || atMost && n < want, w.state(fmt.Sprintf("%s has %d nodes %s, want %d", c.args[0], n, by, want))
 	})
+	if err != nil || !keeps {
+		return err
+	}
+	var names []string
+	for _, node := range w.nodesOf(c.args[0]) {
+		names = append(names, node.Name)
+	}
+	slices.Sort(names)
+	c.script.Setenv(keep, strings.Join(names, "|"))
+	return nil
 }
 
 // askAgain is how often the API server itself is asked where the watch shows
@@ -202,6 +214,8 @@ func (w *world) cmdCreated(c *call) error {
 }
 
 func (w *world) cmdPodsOn(c *call) error {
+	_, atLeast := c.option("atleast")
+	_, atMost := c.option("atmost")
 	want, selector, err := countAndSelector(c, 1)
 	if err != nil {
 		return err
@@ -217,7 +231,7 @@ func (w *world) cmdPodsOn(c *call) error {
 				n++
 			}
 		}
-		return n == want, w.state(fmt.Sprintf("%d pods are on nodes of %s, want %d", n, c.args[0], want))
+		return n == want || atLeast && n > want || atMost && n < want, w.state(fmt.Sprintf("%d pods are on nodes of %s, want %d", n, c.args[0], want))
 	})
 }
 
@@ -336,28 +350,29 @@ func (w *world) cmdIdle(c *call) error {
 // eventSource is who Plimsoll's events are from.
 const eventSource = "cluster-autoscaler"
 
-// cmdEvent looks at events about objects of the script's namespace and about
-// Plimsoll's own ConfigMap, as far as they happened in this script.
+// cmdEvent looks at events about objects of the script's namespace, about nodes and
+// about Plimsoll's own ConfigMap, as far as they happened in this script.
 func (w *world) cmdEvent(c *call) error {
 	pattern, err := regexp.Compile(c.args[1])
 	if err != nil {
 		return err
 	}
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("reason", c.args[0]).String()}
+	state := ""
 	return poll(c.ctx, func() (bool, string) {
 		var said []string
-		for _, namespace := range []string{w.namespace, metav1.NamespaceSystem} {
+		for _, namespace := range []string{w.namespace, metav1.NamespaceDefault, metav1.NamespaceSystem} {
 			events, err := w.plane.Client().CoreV1().Events(namespace).List(c.ctx, options)
 			if err != nil {
-				return false, err.Error()
+				return false, cmp.Or(state, err.Error()) // time may be over: what was read before tells more
 			}
 			for _, event := range events.Items {
 				if event.Source.Component == eventSource {
-					said = append(said, event.Message)
+					said = append(said, event.InvolvedObject.Kind+" "+event.InvolvedObject.Name+": "+event.Message)
 				}
 			}
 		}
-		state := fmt.Sprintf("%d events %s, none like %s; the last: %q", len(said), c.args[0], pattern, said[max(0, len(said)-1):])
+		state = fmt.Sprintf("%d events %s, none like %s; the last: %q", len(said), c.args[0], pattern, said[max(0, len(said)-1):])
 		return slices.ContainsFunc(said, pattern.MatchString), state
 	})
 }

@@ -250,10 +250,12 @@ func (w *world) configMap(ctx context.Context, name string) (*corev1.ConfigMap, 
 // remembers it, and the events about that, lest another test finds them.
 func (r *rig) forget(ctx context.Context) error {
 	var errs []error
-	err := r.plane.Client().CoreV1().Events(metav1.NamespaceSystem).DeleteCollection(ctx, metav1.DeleteOptions{},
-		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("source", eventSource).String()})
-	if err != nil {
-		errs = append(errs, fmt.Errorf("delete Plimsoll's events: %w", err))
+	for _, namespace := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} { // those about nodes are in the former
+		err := r.plane.Client().CoreV1().Events(namespace).DeleteCollection(ctx, metav1.DeleteOptions{},
+			metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("source", eventSource).String()})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("delete Plimsoll's events: %w", err))
+		}
 	}
 	for _, name := range []string{machinesConfigMap, statusConfigMap} {
 		err := r.plane.Client().CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, name, metav1.DeleteOptions{})

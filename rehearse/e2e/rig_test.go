@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -42,6 +43,9 @@ type rig struct {
 	// created holds the name of every node that was ever seen, by group. A node
 	// that was bought twice and given back at once is in it, too.
 	created map[string]map[string]bool
+	// health is every pod's, and guards what it is held against.
+	health map[types.UID]healthyPod
+	guards []*guard
 }
 
 // startRig starts a control plane that revives what is killed. The caller stops
@@ -57,7 +61,7 @@ func startRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatalf("start a control plane: %v", err)
 	}
-	r := &rig{plane: plane, created: map[string]map[string]bool{}}
+	r := &rig{plane: plane, created: map[string]map[string]bool{}, health: map[types.UID]healthyPod{}}
 	if err := r.watch(ctx); err != nil {
 		t.Fatal(errors.Join(err, r.stop()))
 	}
@@ -75,7 +79,11 @@ func (r *rig) watch(ctx context.Context) error {
 	if _, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: r.sawNode}); err != nil {
 		return err
 	}
-	pods.Informer()
+	if _, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: r.sawPod, UpdateFunc: func(_, after any) { r.sawPod(after) }, DeleteFunc: r.lostPod,
+	}); err != nil {
+		return err
+	}
 	watching, cancel := context.WithCancel(context.Background())
 	r.unwatch = func() { cancel(); factory.Shutdown() }
 	factory.StartWithContext(watching)

@@ -17,8 +17,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
@@ -28,6 +30,9 @@ import (
 const (
 	rightsAtOnce = 6 // Plimsolls at the same time
 	missedWithin = 25 * time.Second
+
+	// staysAnnotation on a node keeps it.
+	staysAnnotation = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 )
 
 // right is the smallest thing that RBAC can grant.
@@ -57,8 +62,9 @@ func (r right) complaint() *regexp.Regexp {
 
 // TestEachRightIsNeeded takes each right of Plimsoll's service account away from
 // a copy of it, lets Plimsoll live through a small story with what is left (nodes
-// come at the start, nobody needs them, they go), and wants it to say which right
-// is missing. A right that nobody misses is one too many.
+// come at the start, nobody needs them or their pods have room elsewhere, they go),
+// and wants it to say which right is missing. A right that nobody misses is one too
+// many.
 func TestEachRightIsNeeded(t *testing.T) {
 	r := sharedRig(t)
 	all := grantedRights(t, r)
@@ -66,14 +72,12 @@ func TestEachRightIsNeeded(t *testing.T) {
 
 	t.Run("none is taken", func(t *testing.T) {
 		p := newDeputy(t, r, "all", all)
-		p.start(t, deputyStory{nodes: 2, fromFile: true, tells: true})
-		p.waitLog(t, regexp.MustCompile(`remove=`))
-		ctx, cancel := context.WithTimeout(t.Context(), missedWithin)
-		defer cancel()
-		gone := func() (bool, string) { n := len(r.nodesOf(p.name)); return n == 0, fmt.Sprintf("%d nodes", n) }
-		if err := poll(ctx, gone); err != nil {
-			t.Error("the nodes that nobody needs stay:", err)
-		}
+		p.start(t, deputyStory{nodes: 2, fromFile: true, tells: true, drains: true})
+		p.drainOne(t, 2)
+		p.waitLog(t, regexp.MustCompile(`evict=`))
+		p.waitNodes(t, 1)
+		p.release(t, r.nodesOf(p.name)[0].Name)
+		p.waitNodes(t, 0)
 		if forbidden := regexp.MustCompile(`.*cannot \w+ resource.*`).FindString(p.read(t)); forbidden != "" {
 			t.Errorf("with every right, something is forbidden: %s", forbidden)
 		}
@@ -121,6 +125,9 @@ func mustBeMissed(t *testing.T, r *rig, all []right, at int) {
 		rememberMachine(t, r)
 	}
 	p.start(t, story)
+	if story.drains {
+		p.drainOne(t, story.nodes)
+	}
 	if story.ends {
 		p.waitLog(t, regexp.MustCompile(`created up to the desired counts`))
 		p.end(t)
@@ -217,6 +224,8 @@ type deputyStory struct {
 	// lost: the machines never register. remembered: there is such a machine
 	// already. ends: Plimsoll is asked to end.
 	lost, remembered, ends bool
+	// drains: the nodes stay until one of them has got a pod.
+	drains bool
 	// tells: it keeps the status ConfigMap. The others would read what a deputy
 	// beside them remembers.
 	tells bool
@@ -228,6 +237,8 @@ func storyFor(taken right) deputyStory {
 	switch {
 	case taken.resource == "leases":
 		story.elects = true
+	case taken.resource == "pods/eviction":
+		story.nodes, story.drains = 2, true
 	case taken.name == statusConfigMap:
 		story.tells = true
 	case taken.resource == "configmaps" && taken.verb == "get":
@@ -368,9 +379,12 @@ func (d *deputy) start(t *testing.T, story deputyStory) {
 	templates := ""
 	if story.fromFile {
 		templates = filepath.Join(d.dir, templatesFile)
-		fault := ""
+		more := ""
 		if story.lost {
-			fault = ", " + faultAnnotation + ": never-registers"
+			more += ", " + faultAnnotation + ": never-registers"
+		}
+		if story.drains {
+			more += ", " + staysAnnotation + `: "true"`
 		}
 		text := fmt.Sprintf(`
 apiVersion: v1
@@ -379,7 +393,7 @@ metadata:
   name: %[1]s
   annotations: {%[2]s: %[1]s, %[3]s: "%[4]d"%[5]s}
 status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
-`, d.name, groupAnnotation, countAnnotation("desired"), story.nodes, fault)
+`, d.name, groupAnnotation, countAnnotation("desired"), story.nodes, more)
 		if err := os.WriteFile(templates, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -398,6 +412,52 @@ status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
 	}.Process()
 	process.Name, process.Log = d.name, d.log()
 	if err := d.rig.plane.Launch(process); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// drainOne puts a pod on one of the deputy's nodes, which may then go.
+func (d *deputy) drainOne(t *testing.T, nodes int) {
+	t.Helper()
+	d.waitNodes(t, nodes)
+	node := d.rig.nodesOf(d.name)[0].Name
+	pods := d.rig.plane.Client().CoreV1().Pods(metav1.NamespaceDefault)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: d.name, Annotations: map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+	}
+	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+		if err := ignoreNotFound(pods.Delete(context.WithoutCancel(t.Context()), d.name, now)); err != nil {
+			t.Error(err)
+		}
+	})
+	d.release(t, node)
+}
+
+// release lets a node go.
+func (d *deputy) release(t *testing.T, node string) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, staysAnnotation)
+	_, err := d.rig.plane.Client().CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitNodes waits until the deputy's group has so many nodes.
+func (d *deputy) waitNodes(t *testing.T, want int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), missedWithin)
+	defer cancel()
+	err := poll(ctx, func() (bool, string) {
+		n := len(d.rig.nodesOf(d.name))
+		return n == want, fmt.Sprintf("%d nodes, want %d; its log:\n%s", n, want, d.read(t))
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }

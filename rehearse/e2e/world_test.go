@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -24,7 +25,8 @@ const (
 	setUpWithin = 30 * time.Second
 
 	pollEvery = 50 * time.Millisecond
-	logTail   = 40 // lines
+	logHead   = 20 // lines
+	logTail   = 40
 )
 
 // world is what one script has of the control plane.
@@ -36,6 +38,8 @@ type world struct {
 	plimsolls []*plimsoll // in the order of their first start
 	// unattended are the nodes that the script made unready.
 	unattended []string
+	// elsewhere ends what the script made outside of its namespace.
+	elsewhere []func(context.Context) error
 }
 
 type worldKey struct{}
@@ -60,6 +64,7 @@ func setUp(t *testing.T, env *testscript.Env, r *rig) error {
 		return fmt.Errorf("create the script's namespace: %w", err)
 	}
 	env.Defer(func() {
+		w.endGuards(t)
 		if t.Failed() {
 			w.tellLogs(t)
 		}
@@ -73,7 +78,8 @@ func setUp(t *testing.T, env *testscript.Env, r *rig) error {
 	})
 }
 
-// tellLogs prints the end of the logs of all that the script started.
+// tellLogs prints the logs of all that the script started, without their middle if
+// they are long.
 func (w *world) tellLogs(t *testing.T) {
 	for _, p := range w.plimsolls {
 		data, err := os.ReadFile(p.log)
@@ -82,7 +88,10 @@ func (w *world) tellLogs(t *testing.T) {
 			continue
 		}
 		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-		t.Logf("the end of %s's log:\n%s", p.name, strings.Join(lines[max(0, len(lines)-logTail):], "\n"))
+		if left := len(lines) - logHead - logTail; left > 0 {
+			lines = slices.Concat(lines[:logHead], []string{fmt.Sprintf("(%d lines more)", left)}, lines[logHead+left:])
+		}
+		t.Logf("%s's log:\n%s", p.name, strings.Join(lines, "\n"))
 	}
 }
 
@@ -97,6 +106,9 @@ func (w *world) tearDown(failed bool) error {
 	// ends takes no new ones.
 	if err := client.CoreV1().Namespaces().Delete(ctx, w.namespace, metav1.DeleteOptions{}); err != nil {
 		errs = append(errs, err)
+	}
+	for _, end := range w.elsewhere {
+		errs = append(errs, end(ctx))
 	}
 	noPods := func() (bool, string) {
 		all, err := w.pods.Pods(w.namespace).List(labels.Everything())
@@ -122,6 +134,9 @@ func (w *world) tearDown(failed bool) error {
 	}
 	// 3. What is left of nodes, the lease, and what Plimsoll remembers: it may have
 	// been killed.
+	if err := w.releaseNodes(ctx); err != nil {
+		errs = append(errs, err)
+	}
 	if err := client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		errs = append(errs, err)
 	}
@@ -136,6 +151,22 @@ func (w *world) tearDown(failed bool) error {
 		return n == 0, fmt.Sprintf("%d nodes are left", n)
 	}
 	return errors.Join(append(errs, poll(ctx, noNodes))...)
+}
+
+// releaseNodes takes away what the script keeps nodes with that are to go.
+func (w *world) releaseNodes(ctx context.Context) error {
+	all, err := w.nodes.List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, node := range all {
+		if len(node.Finalizers) > 0 {
+			_, err := w.plane.Client().CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			errs = append(errs, ignoreNotFound(err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // poll waits for a condition, which also says how things stand.
