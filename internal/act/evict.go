@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -68,14 +69,19 @@ func perhapsGone(err error) bool {
 // goesAnyway reads a pod, and tells whether it is being deleted, or gone, or
 // another one of the same name.
 func (a *Actor) goesAnyway(ctx context.Context, namespace, name string, uid types.UID) (bool, error) {
-	pod, err := a.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return true, nil
-	case err != nil:
+	// To list is a right that there is anyway, to get is not.
+	pods, err := a.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
+	})
+	if err != nil {
 		return false, err
 	}
-	return pod.UID != uid || pod.DeletionTimestamp != nil, nil
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Name == name && p.UID == uid && p.DeletionTimestamp == nil {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // evictError is what the API server has against an eviction.

@@ -121,7 +121,7 @@ func TestEvictionRefused(t *testing.T) {
 	internal := func(message string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message}}
 	}
-	alone, look := []string{"create pods/eviction"}, []string{"create pods/eviction", "get pods"}
+	alone, look := []string{"create pods/eviction"}, []string{"create pods/eviction", "list pods"}
 	for _, c := range []struct {
 		name      string
 		err       error
@@ -185,7 +185,7 @@ func TestEvictionRefused(t *testing.T) {
 // A pod that cannot be read after a refusal is not taken for gone.
 func TestEvictionRefusedAndNoLook(t *testing.T) {
 	client := answering(apierrors.NewNotFound(podsResource, "p"))
-	client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("EOF") })
+	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("EOF") })
 	out := run(t, script{}, client, evictCall("p"))[0]
 	if e := out.Err; e == nil || out.Unchanged || e.Kind != provider.Transient || e.MayHaveHappened || !strings.Contains(e.Error(), "EOF") {
 		t.Errorf("%+v", out)

@@ -193,9 +193,6 @@ func cordoned(d model.Drain, before *model.Drain, o model.Outcome, unknown bool)
 	switch {
 	case o.Err == nil:
 		d.Stage, d.Since = model.Evicting, o.Ended
-		if !o.Call.LookOnly {
-			d.Pods = nil // nothing can land there any more
-		}
 	case unknown:
 		// It is asked for again, which does no harm if it was done.
 		d.Stage, d.NotBefore = model.Tainted, o.Ended.Add(retry)

@@ -179,7 +179,7 @@ func TestADrainToldCallByCall(t *testing.T) {
 	d = e.drain()
 	want(t, "stage", d.Stage, model.Evicting)
 	want(t, "since", d.Since, at(4))
-	want(t, "pods", len(d.Pods), 0)
+	want(t, "pods", len(d.Pods), 2)
 	want(t, "await", e.standing().AwaitVersion, "3")
 	e.cordon()
 	e.node.ResourceVersion = "3"
@@ -250,26 +250,26 @@ func TestEndsOfNodeCalls(t *testing.T) {
 		{"taint without an answer", "", model.Taint, []func(*model.Outcome){lost}, after{Stage: model.Tainted, Since: 1, Pods: 2}},
 		{"taint never begun", "", model.Taint, []func(*model.Outcome){notBegun}, after{}},
 
-		{"cordon", model.Tainted, model.Cordon, []func(*model.Outcome){wrote("7")}, after{Stage: model.Evicting, Since: 1, Await: "7"}},
-		{"cordon that was there", model.Tainted, model.Cordon, []func(*model.Outcome){unchanged}, after{Stage: model.Evicting, Since: 1, Await: "99"}},
+		{"cordon", model.Tainted, model.Cordon, []func(*model.Outcome){wrote("7")}, after{Stage: model.Evicting, Since: 1, Await: "7", Pods: 2}},
+		{"cordon that was there", model.Tainted, model.Cordon, []func(*model.Outcome){unchanged}, after{Stage: model.Evicting, Since: 1, Await: "99", Pods: 2}},
 		{"cordon, and a pod landed", model.Tainted, model.Cordon, []func(*model.Outcome){wrote("7"), landed},
 			after{Stage: model.RollingBack, Code: model.PodLanded, Since: 1, Pods: 2, Await: "7"}},
 		{"cordon refused", model.Tainted, model.Cordon, []func(*model.Outcome){refused}, after{Stage: model.RollingBack, Code: model.DrainFailed, Since: 1, Pods: 2}},
 		{"cordon without an answer", model.Tainted, model.Cordon, []func(*model.Outcome){lost}, after{Stage: model.Tainted, Since: -1, Pods: 2, Rests: true}},
 		{"cordon never begun", model.Tainted, model.Cordon, []func(*model.Outcome){notBegun}, after{Stage: model.Tainted, Since: -1, Pods: 2, Rests: true}},
 
-		{"remove", model.Evicting, model.Remove, nil, after{Stage: model.Removed, Since: 1}},
+		{"remove", model.Evicting, model.Remove, nil, after{Stage: model.Removed, Since: 1, Pods: 2}},
 		{"remove, and a pod landed", model.Evicting, model.Remove, []func(*model.Outcome){landed},
-			after{Stage: model.RollingBack, Code: model.PodLanded, Since: 1, Failed: true}},
-		{"remove refused", model.Evicting, model.Remove, []func(*model.Outcome){refused}, after{Stage: model.RollingBack, Code: model.DrainFailed, Since: 1, Failed: true}},
-		{"remove without an answer", model.Evicting, model.Remove, []func(*model.Outcome){lost}, after{Stage: model.Removing, Since: 1}},
-		{"remove never begun", model.Evicting, model.Remove, []func(*model.Outcome){notBegun}, after{Stage: model.Evicting, Since: -1, Rests: true}},
+			after{Stage: model.RollingBack, Code: model.PodLanded, Since: 1, Failed: true, Pods: 2}},
+		{"remove refused", model.Evicting, model.Remove, []func(*model.Outcome){refused}, after{Stage: model.RollingBack, Code: model.DrainFailed, Since: 1, Failed: true, Pods: 2}},
+		{"remove without an answer", model.Evicting, model.Remove, []func(*model.Outcome){lost}, after{Stage: model.Removing, Since: 1, Pods: 2}},
+		{"remove never begun", model.Evicting, model.Remove, []func(*model.Outcome){notBegun}, after{Stage: model.Evicting, Since: -1, Rests: true, Pods: 2}},
 
 		{"untaint", model.Evicting, model.Untaint, []func(*model.Outcome){wrote("7")}, after{Await: "7"}},
 		{"untaint of what was gone", model.Evicting, model.Untaint, []func(*model.Outcome){unchanged}, after{Await: "99"}},
-		{"untaint refused", model.Evicting, model.Untaint, []func(*model.Outcome){refused}, after{Stage: model.RollingBack, Code: model.Reserved, Rests: true}},
-		{"untaint without an answer", model.Evicting, model.Untaint, []func(*model.Outcome){lost}, after{Stage: model.RollingBack, Code: model.Reserved, Rests: true}},
-		{"untaint never begun", model.Evicting, model.Untaint, []func(*model.Outcome){notBegun}, after{Stage: model.Evicting, Since: -1, Rests: true}},
+		{"untaint refused", model.Evicting, model.Untaint, []func(*model.Outcome){refused}, after{Stage: model.RollingBack, Code: model.Reserved, Rests: true, Pods: 2}},
+		{"untaint without an answer", model.Evicting, model.Untaint, []func(*model.Outcome){lost}, after{Stage: model.RollingBack, Code: model.Reserved, Rests: true, Pods: 2}},
+		{"untaint never begun", model.Evicting, model.Untaint, []func(*model.Outcome){notBegun}, after{Stage: model.Evicting, Since: -1, Rests: true, Pods: 2}},
 
 		{"mark", "", model.Mark, []func(*model.Outcome){wrote("7")}, after{Await: "7"}},
 		{"mark that was there", "", model.Mark, []func(*model.Outcome){unchanged}, after{Await: "99"}},
@@ -591,9 +591,9 @@ func TestEvictionWithoutADrain(t *testing.T) {
 	want(t, "standing", e.standing(), model.NodeStanding{})
 }
 
-// TestUncordonedNodeKeepsItsPods: where nodes are only looked at, and not
-// cordoned, a pod may land later still: those that were known stay on record.
-func TestUncordonedNodeKeepsItsPods(t *testing.T) {
+// TestKnownPodsStayOnRecord: a pod may land after the look still, one that
+// tolerates everything, or any where nodes are not cordoned.
+func TestKnownPodsStayOnRecord(t *testing.T) {
 	e := newEmptying(t)
 	e.until(model.Tainted)
 	look := onNode(model.Cordon, "n")

@@ -20,7 +20,7 @@ func TestRestartInEachStage(t *testing.T) {
 		return model.Drain{Node: "n", Group: "g", Instance: "n", Stage: s, Began: at(1), Occupied: true, Pods: []types.UID{"uid-a", "uid-b"}[:pods:pods]}
 	}
 	leftover := model.Drain{Node: "n", Stage: model.RollingBack, Code: model.LeaderChanged, Why: "its removal was begun, and somebody took the taint away"}
-	rollingBack := ours(model.RollingBack, 0)
+	rollingBack := ours(model.RollingBack, 2)
 	rollingBack.Code, rollingBack.Why = model.EvictionRefused, "b stays"
 	for _, c := range []struct {
 		name   string
@@ -33,16 +33,16 @@ func TestRestartInEachStage(t *testing.T) {
 		{"tainted, and the taint is gone", func(e *emptying) { e.until(model.Tainted); e.node = node("n", "1") }, nil},
 		{"the cordon's intent", func(e *emptying) { e.until(model.Tainted); e.note(onNode(model.Cordon, "n")) }, new(ours(model.Tainted, 2))},
 		{"the cordon's intent, and the cordon", func(e *emptying) { e.until(model.Tainted); e.note(onNode(model.Cordon, "n")); e.cordon() }, new(ours(model.Tainted, 2))},
-		{"half of the evictions", func(e *emptying) { e.until(model.Evicting); e.call(evictCall("a")); e.note(evictCall("b")) }, new(ours(model.Evicting, 0))},
-		{"evicting, cordoned by whomever", func(e *emptying) { e.until(model.Evicting); e.node.Annotations = nil }, new(ours(model.Evicting, 0))},
-		{"evicting, and the cordon's note alone", func(e *emptying) { e.until(model.Evicting); e.node.Spec.Unschedulable = false }, new(ours(model.Evicting, 0))},
+		{"half of the evictions", func(e *emptying) { e.until(model.Evicting); e.call(evictCall("a")); e.note(evictCall("b")) }, new(ours(model.Evicting, 2))},
+		{"evicting, cordoned by whomever", func(e *emptying) { e.until(model.Evicting); e.node.Annotations = nil }, new(ours(model.Evicting, 2))},
+		{"evicting, and the cordon's note alone", func(e *emptying) { e.until(model.Evicting); e.node.Spec.Unschedulable = false }, new(ours(model.Evicting, 2))},
 		{"evicting, and no cordon", func(e *emptying) {
 			e.until(model.Evicting)
 			e.node.Annotations, e.node.Spec.Unschedulable = map[string]string{model.AnnotationRemoval: model.RemovalTainted}, false
 		}, &adopted},
 		{"evicting, and the taint is gone", func(e *emptying) { e.until(model.Evicting); e.node.Spec.Taints = nil }, &leftover},
 		// A read that began after the restart says that the instance is there still.
-		{"removing", func(e *emptying) { e.until(model.Removing) }, new(ours(model.Tainted, 0))},
+		{"removing", func(e *emptying) { e.until(model.Removing) }, new(ours(model.Tainted, 2))},
 		{"removing, and the taint is gone", func(e *emptying) { e.until(model.Removing); e.node.Spec.Taints = nil }, &leftover},
 		{"removed", func(e *emptying) {
 			e.until(model.Removing)

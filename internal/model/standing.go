@@ -145,7 +145,8 @@ type Drain struct {
 	Since time.Time `json:"since"`
 	Began time.Time `json:"began"`
 	// Occupied: it had pods of its own when that was decided, and Pods are those,
-	// by UID. Once the node is cordoned nothing can land there, and Pods is empty.
+	// by UID: another one has landed since. A cordon does not keep out pods that
+	// tolerate everything.
 	Occupied bool        `json:"occupied,omitempty"`
 	Pods     []types.UID `json:"pods,omitempty"`
 	// Evictions are those asked for, sorted by pod.

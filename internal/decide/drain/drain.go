@@ -91,8 +91,16 @@ func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps 
 	}
 	switch d.Stage {
 	case model.Tainted, model.Evicting:
-		if n.Group < 0 && d.Group == "" && n.Object.Annotations[model.AnnotationRemoval] == "" {
-			return nil, time.Time{} // nobody's of ours: whoever tainted it knows why
+		if n.Group < 0 && d.Group == "" {
+			// Nobody's of ours: whoever tainted it knows why. If that was a Plimsoll, it
+			// would have ended it by now, one way or the other.
+			old := d.Began.Add(longest)
+			if n.Object.Annotations[model.AnnotationRemoval] == "" {
+				return nil, time.Time{}
+			}
+			if now.Before(old) {
+				return nil, old
+			}
 		}
 		if why := back(n, d, v, p); why != nil {
 			return giveBack(why.Reason, why.Detail), time.Time{}
@@ -185,14 +193,19 @@ func occupant(v View, unready bool) string {
 	return ""
 }
 
+// longest is how long another Plimsoll's removal may take, on a node of a group
+// that is its own.
+const longest = 2 * time.Hour
+
 // pace is how soon a drain is looked at again that could not go on for something
 // that no watch tells.
 const pace = 10 * time.Second
 
 // landed names a pod that must be evicted and that was not there when the
-// removal was decided. On a node that is cordoned none can be.
+// removal was decided. One that tolerates everything lands on a node that is
+// cordoned, too, and would come back however often it was evicted.
 func landed(d *model.Drain, v View) string {
-	if !d.Occupied || (d.Stage == model.Evicting && len(d.Pods) == 0) {
+	if !d.Occupied || len(d.Pods) == 0 {
 		return ""
 	}
 	known := make(map[types.UID]bool, len(d.Pods))
