@@ -223,6 +223,9 @@ func couple(list []class, i int, antis []int, namespaces map[string]map[string]s
 		c.keys = append(c.keys, key)
 	}
 	slices.Sort(c.keys)
+	if level < domain && len(spec.Containers[0].Ports) == 0 && len(c.info.RequiredAntiAffinityTerms) == 0 {
+		return // a pod with volumes, say: each may be a class of its own
+	}
 	spread := spreadSelectors(c.pod)
 	for j := range list {
 		d := &list[j]

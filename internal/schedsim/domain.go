@@ -166,15 +166,6 @@ func (v *view) put(i int, c model.ClassID, count int) {
 	}
 }
 
-// cut forgets all nodes from the given number on, none of which is counted any
-// more.
-func (v *view) cut(nodes int) {
-	v.domainOf = v.domainOf[:nodes]
-	if v.fold != nil {
-		v.fold.kindOf = v.fold.kindOf[:min(nodes, len(v.fold.kindOf))]
-	}
-}
-
 // weight is how many pods the class's spread constraints count in a domain, or
 // those that matter to its affinity.
 func (v *view) weight(d int32) int {

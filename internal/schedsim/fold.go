@@ -18,7 +18,7 @@ import (
 type fold struct {
 	kinds  []kind
 	index  map[string]int32
-	kindOf []int32 // by node of the world
+	kindOf []int32 // by node of the world; beyond its nodes it says nothing
 	// copies is how many nodes of a kind are shown, where there are as many: so many
 	// domains a constraint may ask for.
 	copies int

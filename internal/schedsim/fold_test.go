@@ -88,3 +88,31 @@ func TestFoldShowsAsManyAsAsked(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldKeepsApartWhatIsCountedOtherwise: nodes with a taint are none for a
+// constraint that honours taints, and each of them could be the emptiest for one
+// that does not.
+func TestFoldKeepsApartWhatIsCountedOtherwise(t *testing.T) {
+	for _, tt := range []struct {
+		policy corev1.NodeInclusionPolicy
+		want   model.Reason
+	}{
+		{corev1.NodeInclusionPolicyHonor, model.Fits},
+		{corev1.NodeInclusionPolicyIgnore, model.TopologySpread},
+	} {
+		s := newStand()
+		web := app("web", "100m")
+		testkit.SpreadOver(web, corev1.LabelHostname, 1, web.Labels)
+		web.Spec.TopologySpreadConstraints[0].NodeTaintsPolicy = &tt.policy
+		s.node("c1").Spec.Taints = []corev1.Taint{{Key: "x", Effect: corev1.TaintEffectNoSchedule}}
+		s.node("a2")
+		s.node("a3")
+		s.Bound(web, 1, "a2")
+		s.Bound(web, 1, "a3")
+		x := s.load(t, 1000, "a2")
+		class := x.s.Nodes[x.node("a2")].Batches[0].Class
+		if got := x.w.Fits(class, x.node("a2")); got != tt.want || (got == model.Fits) != schedulerSays(x.w, class, int(x.node("a2"))) {
+			t.Errorf("%s: %s, want %s", tt.policy, got, tt.want)
+		}
+	}
+}

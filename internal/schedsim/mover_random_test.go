@@ -91,7 +91,6 @@ func drawApp(t *rapid.T, a, apps int, volumes *model.Volumes) *corev1.Pod {
 	if rapid.IntRange(0, 2).Draw(t, "about another") == 0 {
 		about = map[string]string{"app": fmt.Sprintf("app%d", (a+1)%apps)}
 	}
-	key := rapid.SampledFrom([]string{corev1.LabelTopologyZone, corev1.LabelTopologyZone, corev1.LabelHostname}).Draw(t, "key")
 	if rapid.IntRange(0, 3).Draw(t, "tolerates") == 0 {
 		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	}
@@ -100,6 +99,7 @@ func drawApp(t *rapid.T, a, apps int, volumes *model.Volumes) *corev1.Pod {
 		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{gpu: resource.MustParse("1")}
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "traits") {
+		key := rapid.SampledFrom([]string{corev1.LabelTopologyZone, corev1.LabelTopologyZone, corev1.LabelHostname}).Draw(t, "key")
 		switch rapid.SampledFrom([]string{"spread", "spread", "anti", "affinity", "port", "zone", "pin", "volume"}).Draw(t, "trait") {
 		case "spread":
 			testkit.SpreadOver(p, key, int32(rapid.IntRange(1, 2).Draw(t, "skew")), about)

@@ -306,7 +306,7 @@ func (w *World) Undo(m Mark) {
 	}
 	w.nodes = w.nodes[:m.nodes]
 	for _, v := range w.readers {
-		v.cut(m.nodes)
+		v.domainOf = v.domainOf[:m.nodes]
 	}
 	w.journal = w.journal[:m.journal]
 	w.moves = w.moves[:m.moves]
@@ -431,7 +431,7 @@ func (w *World) pop() {
 	w.forget(i)
 	w.nodes = w.nodes[:i]
 	for _, v := range w.readers {
-		v.cut(i)
+		v.domainOf = v.domainOf[:i]
 	}
 	w.nextName--
 }
