@@ -24,23 +24,23 @@ func TestCalmWorlds(t *testing.T) {
 		return
 	}
 	const count = 40
-	nodes, packed, before := 0, 0, 0
+	nodes, packed, before, evicted := 0, 0, 0, 0
 	for seed := range uint64(count) {
 		sizes, err := playCalm(t, seed+1, false)
 		if err != nil {
 			t.Errorf("%v\nplay it again: go test ./internal/sim -run CalmWorlds -sim.seed=%d", err, seed+1)
 		}
-		nodes, packed, before = nodes+sizes.after, packed+sizes.packed, before+sizes.before
+		nodes, packed, before, evicted = nodes+sizes.after, packed+sizes.packed, before+sizes.before, evicted+sizes.evicted
 	}
-	t.Logf("%d worlds had %d nodes, and in the end %d; a plain packing needs %d", count, before, nodes, packed)
+	t.Logf("%d worlds had %d nodes, and in the end %d; a plain packing needs %d; %d pods were evicted", count, before, nodes, packed, evicted)
 	if nodes > packed+packed/10 {
 		t.Errorf("%d nodes are left of %d, and a plain packing needs %d", nodes, before, packed)
 	}
 }
 
 // sizes are how many nodes a calm world had before anything went, has at the end,
-// and needs.
-type sizes struct{ before, after, packed int }
+// and needs; and how many pods were evicted on the way.
+type sizes struct{ before, after, packed, evicted int }
 
 func playCalm(t *testing.T, seed uint64, tell bool) (n sizes, err error) {
 	text := drawCalm(seed)
@@ -64,9 +64,12 @@ func playCalm(t *testing.T, seed uint64, tell bool) (n sizes, err error) {
 	if err := w.Run(4 * time.Hour); err != nil {
 		return n, err
 	}
-	n.after, n.packed = len(w.truth.observed()), w.packed()
+	n.after, n.packed, n.evicted = len(w.truth.observed()), w.packed(), w.judge.drains.evictions
 	if now := w.targets(); now > asked {
 		return n, fmt.Errorf("the targets have gone up, from %d to %d", asked, now)
+	}
+	if late := w.judge.drains.late; late > 0 {
+		return n, fmt.Errorf("%d of %d evicted pods did not find room at once", late, n.evicted)
 	}
 	if lacking := w.Unrest(); len(lacking) > 0 {
 		return n, fmt.Errorf("the world is not at rest:\n  %s", strings.Join(lacking, "\n  "))

@@ -170,6 +170,9 @@ func (j *judge) growing(call model.Call) {
 	if w.inventory(call.Group).Target != call.From {
 		return // it will be refused
 	}
+	if w.leader != nil && len(w.leader.reader.known.Latest().Groups) < len(w.groups) {
+		return // the cloud has kept a group secret for so long that it was forgotten
+	}
 	nodes, cores, memory := w.totals(call.Group, call.To)
 	if p.MaxNodesTotal > 0 && nodes > p.MaxNodesTotal {
 		j.breach("no more nodes than --max-nodes-total", string(call.Group), "there would be %d of at most %d", nodes, p.MaxNodesTotal)

@@ -108,9 +108,11 @@ func TestUnrestIsSeen(t *testing.T) {
 	}
 	w.editNode(w.sortedMachines("g")[0].node, func(n *corev1.Node) {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
+		n.Annotations = map[string]string{model.AnnotationRemoval: model.RemovalCordoned}
+		n.Spec.Unschedulable = true
 	})
 	all := strings.Join(w.Unrest(), "\n")
-	for _, want := range []string{"its target is 3, it has 2 instances", "still tainted"} {
+	for _, want := range []string{"its target is 3, it has 2 instances", "still tainted", "still cordoned by us", "cordoned, and not by people"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not told of in %q", want, all)
 		}

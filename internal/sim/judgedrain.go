@@ -22,6 +22,10 @@ type drainBook struct {
 	// stirred is when anything last happened that is not the autoscaler's doing and
 	// may take room away.
 	stirred time.Time
+	// emptied are the nodes that a pod of a workload was evicted from, since they were
+	// last given back, and tries how often they were.
+	emptied map[string]bool
+	tries   map[string]tries
 	// daemons counts how often the pod of a DaemonSet was evicted from a node since
 	// the node was last given back.
 	daemons map[string]int
@@ -43,7 +47,7 @@ type moved struct {
 }
 
 func newDrainBook() drainBook {
-	return drainBook{owed: map[string][]moved{}, waiting: map[types.UID]moved{}, daemons: map[string]int{}, drained: map[string]bool{}}
+	return drainBook{owed: map[string][]moved{}, waiting: map[types.UID]moved{}, daemons: map[string]int{}, emptied: map[string]bool{}, tries: map[string]tries{}, drained: map[string]bool{}}
 }
 
 // daemonTimes is how often a pod of a DaemonSet may be evicted from one node: a
@@ -77,7 +81,7 @@ func (j *judge) evicting(c model.Call, s seat, budgets []*budget) {
 		}
 		return
 	}
-	j.drains.drained[c.Node] = true
+	j.drains.drained[c.Node], j.drains.emptied[c.Node] = true, true
 	j.drains.evictions++
 	if wl := w.workloads[s.of]; wl != nil {
 		age := w.now.Sub(time.Unix(s.pod.Created, 0))
@@ -120,7 +124,10 @@ func (j *judge) daemonStays(c model.Call, s seat) bool {
 	case model.No:
 		return true
 	}
-	return !p.EvictDaemons && !p.EvictDaemonsEmpty
+	if j.drains.emptied[c.Node] {
+		return !p.EvictDaemons
+	}
+	return !p.EvictDaemons && !p.EvictDaemonsEmpty // others may have left by themselves
 }
 
 // made notes that a workload's controller made a pod: for one that was evicted, if
@@ -164,11 +171,30 @@ func (j *judge) bound(s seat) {
 // gone notes that a pod is no more.
 func (j *judge) gone(s seat) { delete(j.drains.waiting, s.pod.UID) }
 
+// tries are how often a node's removal was begun in vain, since an instant from
+// which on nothing else moved the world.
+type tries struct {
+	since time.Time
+	times int
+}
+
+// mostTries is how often a removal may be begun in vain before that is foolish.
+const mostTries = 3
+
 // givenBack judges a node that is given back, as it is now.
 func (j *judge) givenBack(n *corev1.Node) {
 	for _, p := range j.w.truth.podsOn(n.Name) {
 		delete(j.drains.daemons, j.w.catalog.Contents().Specs[p.Spec].Pod.Namespace+"/"+p.Name)
 	}
+	delete(j.drains.emptied, n.Name)
+	t := j.drains.tries[n.Name]
+	if t.times == 0 || !j.calmSince(t.since) {
+		t = tries{since: j.w.now}
+	}
+	if t.times++; t.times > mostTries {
+		j.breach("no removal is begun in vain again and again", n.Name, "for the %d. time since %s", t.times, stamp(t.since))
+	}
+	j.drains.tries[n.Name] = t
 	if j.w.cordons[n.Name] && !n.Spec.Unschedulable {
 		j.breach("a cordon that people made is left alone", n.Name, "it is schedulable again")
 	}

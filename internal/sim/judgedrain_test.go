@@ -48,6 +48,20 @@ func TestTheJudgeSeesDrains(t *testing.T) {
 			})
 			w.performOnNode(model.Outcome{Call: model.Call{Verb: model.Untaint, Node: name}})
 		}},
+		{"no removal is begun in vain again and again", web, func(_ *testing.T, w *World) {
+			for _, name := range []string{"web-00001", "web-00002", "web-00003", "web-00004"} {
+				node := w.truth.seats[podName{"default", "web-00001"}].node
+				s := w.truth.seats[podName{"default", name}]
+				w.performEvict(model.Outcome{Call: model.Call{Verb: model.Evict, Node: node, Pod: "default/" + name, PodUID: s.pod.UID, Grace: -1}})
+				w.performOnNode(model.Outcome{Call: model.Call{Verb: model.Untaint, Node: node}})
+			}
+		}},
+		{"pods of DaemonSets are not evicted again and again", web + "daemonset agent cpu=100m memory=100Mi", func(t *testing.T, w *World) {
+			for range daemonTimes + 1 {
+				evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
+				_ = w.Run(time.Minute)
+			}
+		}},
 		{"who was evicted has a node again soon", web + "workload filler count=6 cpu=1 memory=1Gi", func(t *testing.T, w *World) {
 			homeless(t, w)
 			_ = w.Run(5 * time.Minute)

@@ -13,20 +13,30 @@ import (
 
 // preempt finds nodes where waiting pods of one class would fit if there were no
 // pods of lower priority, and begins to end as many of those as it takes. The
-// pods that wait are nominated: they are bound when the room is there.
-func (w *World) preempt(pods []*model.Pod, priority int32) {
-	pods = slices.DeleteFunc(slices.Clone(pods), w.nominated)
-	if len(pods) == 0 || priority <= w.lowest() {
+// pods that wait are nominated: the room is theirs, and they are bound when it is
+// there.
+func (w *World) preempt(pods []*model.Pod, namespace string, priority int32) {
+	if priority <= w.lowest() {
 		return
 	}
-	seen := model.Observation{Now: w.now, Seed: 1, Contents: w.catalog.Contents(), Namespaces: w.namespaces, Nodes: w.truth.observed()}
+	var waiting []model.Pod
 	for _, p := range pods {
-		seen.Unbound = append(seen.Unbound, *p)
+		if at := w.truth.seats[podName{namespace, p.Name}]; at.pod.Nominated == "" {
+			waiting = append(waiting, at.pod)
+		}
+	}
+	if len(waiting) == 0 {
+		return
+	}
+	for _, p := range w.truth.unbound() {
+		if p.Nominated != "" {
+			waiting = append(waiting, p) // its room is taken
+		}
 	}
 	s := &w.sched
-	s.without = asTheSchedulerSees(model.NewSnapshot(s.without, seen, model.Standing{}, model.Rules{ExpendableBelow: priority}))
+	s.without = asTheSchedulerSees(model.NewSnapshot(s.without, w.asked(waiting), model.Standing{}, model.Rules{ExpendableBelow: priority}))
 	s.emptier = schedsim.Load(s.emptier, s.without)
-	if len(s.without.Pending) != 1 {
+	if len(s.without.Pending) == 0 {
 		return
 	}
 	q := &s.without.Pending[0]
@@ -38,7 +48,7 @@ func (w *World) preempt(pods []*model.Pod, priority int32) {
 			continue
 		}
 		for range on.Count {
-			at := w.truth.seats[podName{s.without.Classes[q.Class].Namespace(), q.Pods[next].Name}]
+			at := w.truth.seats[podName{namespace, q.Pods[next].Name}]
 			next++
 			at.pod.Nominated = node
 			w.putPod(at)
@@ -46,9 +56,9 @@ func (w *World) preempt(pods []*model.Pod, priority int32) {
 	}
 }
 
-// nominated tells whether room is being made for a pod still.
-func (w *World) nominated(p *model.Pod) bool {
-	return slices.ContainsFunc(w.truth.podsOn(p.Nominated), func(p model.Pod) bool { return p.Flags&model.Terminating != 0 })
+// makesRoom tells whether pods on a node are ending.
+func (w *World) makesRoom(node string) bool {
+	return slices.ContainsFunc(w.truth.podsOn(node), func(p model.Pod) bool { return p.Flags&model.Terminating != 0 })
 }
 
 // lowest is the lowest priority of any workload with pods.

@@ -208,8 +208,11 @@ func drawWorkloads(d drawn, minutes int, line func(string, ...any)) (names []str
 		names = append(names, name)
 		count := d.in(0, 15)
 		pod := fmt.Sprintf("count=%d cpu=%s memory=%s", count, d.of("300m", "500m", "1", "1500m"), d.of("256Mi", "1Gi", "3Gi"))
-		if d.once(3) {
+		switch d.in(0, 11) {
+		case 0, 1, 2, 3:
 			pod += " tolerate=dedicated"
+		case 4:
+			pod += " tolerate=ToBeDeletedByClusterAutoscaler"
 		}
 		switch d.in(0, 7) {
 		case 0:

@@ -42,6 +42,9 @@ func (w *World) Unrest() []string {
 		if how, ours := o.Object.Annotations[model.AnnotationRemoval]; ours {
 			lack("node %s is still %s by us", o.Object.Name, how)
 		}
+		if o.Object.Spec.Unschedulable && !w.cordons[o.Object.Name] {
+			lack("node %s is cordoned, and not by people", o.Object.Name)
+		}
 	}
 	// 3. No call is open, and none was made for a while.
 	for _, c := range w.judge.last.Open {

@@ -41,22 +41,32 @@ func (w *World) wakeScheduler() {
 	})
 }
 
-// schedule is one pass over all pods that wait: the most important first.
+// schedule looks at all pods that wait: at those first that room is being made
+// for, and then, beside the room kept for them, at the others.
 func (w *World) schedule() {
-	if len(w.truth.waiting) == 0 {
-		return
+	var first, rest []model.Pod
+	for _, p := range w.truth.unbound() {
+		if p.Nominated == "" {
+			rest = append(rest, p)
+			continue
+		}
+		p.Nominated = "" // it may go anywhere itself
+		first = append(first, p)
 	}
-	// Nominations are for others to see.
-	waiting := slices.Clone(w.truth.unbound())
-	for i := range waiting {
-		waiting[i].Nominated = ""
+	if len(first) > 0 {
+		w.pass(first)
+		rest = w.truth.unbound()
 	}
-	seen := model.Observation{
-		Now: w.now, Seed: 1, Contents: w.catalog.Contents(), Namespaces: w.namespaces,
-		Nodes: w.truth.observed(), Unbound: waiting,
+	if len(rest) > 0 {
+		w.pass(rest)
 	}
+}
+
+// pass binds what fits somewhere of some pods, the most important first, and
+// refuses the others.
+func (w *World) pass(waiting []model.Pod) {
 	s := &w.sched
-	s.snap = asTheSchedulerSees(model.NewSnapshot(s.snap, seen, model.Standing{}, model.Rules{ExpendableBelow: math.MinInt32}))
+	s.snap = asTheSchedulerSees(model.NewSnapshot(s.snap, w.asked(waiting), model.Standing{}, model.Rules{ExpendableBelow: math.MinInt32}))
 	s.world = schedsim.Load(s.world, s.snap)
 	order := make([]*model.Pending, len(s.snap.Pending))
 	for i := range s.snap.Pending {
@@ -80,19 +90,32 @@ func (w *World) schedule() {
 				bound++
 			}
 		}
-		for _, p := range q.Pods[next:] {
-			if p.Flags&model.Refused != 0 {
-				continue
-			}
+		left := q.Pods[next:]
+		for _, p := range left {
 			at := w.truth.seats[podName{namespace, p.Name}]
+			was := at
+			if at.pod.Flags&model.Refused == 0 {
+				refused++
+			}
 			at.pod.Flags |= model.Refused
-			w.putPod(at)
-			refused++
+			if !w.makesRoom(at.pod.Nominated) {
+				at.pod.Nominated = ""
+			}
+			if at != was {
+				w.putPod(at)
+			}
 		}
-		w.preempt(q.Pods[next:], priority(q))
+		w.preempt(left, namespace, priority(q))
 	}
 	w.log.add("pods", "bound", bound)
 	w.log.add("pods", "refused", refused)
+}
+
+// asked is what the scheduler is asked about: some pods, and all nodes.
+func (w *World) asked(waiting []model.Pod) model.Observation {
+	return model.Observation{
+		Now: w.now, Seed: 1, Contents: w.catalog.Contents(), Namespaces: w.namespaces, Nodes: w.truth.observed(), Unbound: waiting,
+	}
 }
 
 // asTheSchedulerSees changes a snapshot to what the scheduler makes of nodes. It

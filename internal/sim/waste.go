@@ -16,6 +16,8 @@ type wasteBook struct {
 	growths map[provider.GroupID][]growth
 	ready   map[string]time.Time // node → when the loop first saw it ready and without pods
 	wasted  map[purpose]wasted
+	// forgiven is when a verdict last fell: nodes from before it are judged no more.
+	forgiven map[purpose]time.Time
 }
 
 // growth is one that was decided on, and the keys of the classes it was for.
@@ -41,7 +43,7 @@ type wasted struct {
 }
 
 func newWasteBook() wasteBook {
-	return wasteBook{growths: map[provider.GroupID][]growth{}, ready: map[string]time.Time{}, wasted: map[purpose]wasted{}}
+	return wasteBook{growths: map[provider.GroupID][]growth{}, ready: map[string]time.Time{}, wasted: map[purpose]wasted{}, forgiven: map[purpose]time.Time{}}
 }
 
 // seenFor is how long a node must have been seen ready and empty, while the
@@ -116,6 +118,7 @@ func (b *wasteBook) forgive(s *model.Snapshot) {
 	for p, w := range b.wasted {
 		if w.refuted(s, p, load) {
 			delete(b.wasted, p)
+			b.forgiven[p] = s.Now
 		}
 	}
 	if world != nil {
@@ -193,7 +196,7 @@ func (b *wasteBook) empty(s *model.Snapshot, n *model.Node, within time.Duration
 	for q := range s.Pending {
 		class := &s.Classes[s.Pending[q].Class]
 		p := purpose{g.ID, class.Key}
-		if _, known := b.wasted[p]; !known && slices.Contains(classes, class.Key) && simple(class) && b.waited(&s.Pending[q], b.ready[n.Name], s.Now) {
+		if _, known := b.wasted[p]; !known && !n.Object.CreationTimestamp.Time.Before(b.forgiven[p]) && slices.Contains(classes, class.Key) && simple(class) && b.waited(&s.Pending[q], b.ready[n.Name], s.Now) {
 			b.wasted[p] = wasted{at: s.Now, node: n.Name, template: templateOf(s, g.ID), useless: map[string]bool{}}
 		}
 	}

@@ -29,8 +29,8 @@ const (
 	noController = ""
 )
 
-// known are the controllers of which it is known that they make pods anew.
-var known = []string{"ReplicaSet", "ReplicationController", "Job", statefulSet}
+// remakers are the controllers of which it is known that they make pods anew.
+var remakers = []string{"ReplicaSet", "ReplicationController", "Job", statefulSet}
 
 // stays says why an autoscaler must never evict one of a workload's pods, empty
 // if it may. The judge asks: it is stated here apart from the product's rules.
@@ -45,7 +45,7 @@ func (wl *workload) stays(p model.DrainPolicy, budgeted bool, age time.Duration)
 		return "it says so itself"
 	case f.Controller == noController:
 		return "nobody would make it anew"
-	case !slices.Contains(known, f.Controller) && p.SkipCustom:
+	case !slices.Contains(remakers, f.Controller) && p.SkipCustom:
 		return "nobody knows whether its controller would make it anew"
 	case f.Local != "" && p.SkipLocal:
 		return "what it has on its node would be lost"
