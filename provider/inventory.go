@@ -134,6 +134,21 @@ type Hold struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
+// NoLaunch tells whether the hold says more than that the group must not grow: the
+// cloud has failed to launch, at Since, and what was asked for until then and has
+// no instance is not to be waited for. Of such holds Reason is one of the kinds
+// NoCapacity, Quota and BadConfig, and Since is set.
+func (h Hold) NoLaunch() bool {
+	if h.Op != OpGrow || h.Since.IsZero() {
+		return false
+	}
+	switch Kind(h.Reason) {
+	case NoCapacity, Quota, BadConfig:
+		return true
+	}
+	return false
+}
+
 // Options are one group's own settings; nil means the flag's value.
 type Options struct {
 	ScaleDownUtilizationThreshold    *float64       `json:"scaleDownUtilizationThreshold,omitempty"`

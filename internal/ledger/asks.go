@@ -33,7 +33,8 @@ func (l *Ledger) progress(g *group, pg *provider.Group, seen model.Observation) 
 	// 5. Instances that are new, for those that have waited longest.
 	g.attribute(l.fresh, now, false)
 	g.advance(l, now)
-	// 6. What is not waited for any more.
+	// 6. What is not waited for any more, or is again.
+	g.await(pg, now)
 	l.giveUp(g, pg, now)
 	l.close(g)
 	// 7. How long nodes have been missing (S4), and the group's health (S2).
@@ -317,6 +318,7 @@ func (g *group) reconcile(pg *provider.Group, seen model.Observation, first bool
 		return
 	}
 	for _, which := range []func(*model.Unit) bool{
+		func(u *model.Unit) bool { return u.Instance == "" && !u.GivenUp.IsZero() && u.Kept.IsZero() },
 		func(u *model.Unit) bool { return u.Instance == "" && !u.GivenUp.IsZero() },
 		func(u *model.Unit) bool { return u.Instance == "" },
 		func(u *model.Unit) bool { return u.Registered.IsZero() && !u.GivenUp.IsZero() },
@@ -334,15 +336,17 @@ func (g *group) reconcile(pg *provider.Group, seen model.Observation, first bool
 	}
 }
 
-// giveUp ends the wait for units whose time is over, or whose instance the cloud
-// could not make. The timer of a unit is its own.
+// giveUp ends the wait for units whose time is over, whose instance the cloud
+// could not make, or for which it has nothing to make one of. The timer of a unit
+// is its own.
 func (l *Ledger) giveUp(g *group, pg *provider.Group, now time.Time) {
 	provision := l.rules.Provision(pg)
 	if len(g.asks) == 0 && len(g.waiting) == 0 {
 		return
 	}
 	unit := map[provider.InstanceID]*model.Unit{}
-	late, since := 0, time.Time{}
+	late, refused := 0, 0
+	out := stockOut(pg, now)
 	for i := range g.asks {
 		a := &g.asks[i]
 		until := a.At.Add(provision)
@@ -353,22 +357,41 @@ func (l *Ledger) giveUp(g *group, pg *provider.Group, now time.Time) {
 				if u.Registered.IsZero() {
 					unit[u.Instance] = u
 				}
+			case !u.Kept.IsZero():
+				g.kept++
+				if g.backoff.Until.After(now) {
+					g.wake(g.backoff.Until)
+				}
+				if out != nil && !out.Until.IsZero() {
+					g.wake(out.Until)
+				}
+				if g.keptSince.IsZero() || u.Kept.Before(g.keptSince) {
+					g.keptSince = u.Kept
+				}
 			case !u.GivenUp.IsZero():
 				g.overdue++
+			case out != nil && !out.Since.Before(a.At.Truncate(time.Second)):
+				u.GivenUp, u.Why = now, out.Reason
+				g.overdue++
+				refused++
 			case now.Before(until):
 				g.wake(until)
 			default:
 				u.GivenUp, u.Why = now, fmt.Sprintf("no instance within %s", provision)
 				g.overdue++
 				late++
-				if since.IsZero() || a.At.Before(since) {
-					since = a.At
-				}
 			}
 		}
 	}
 	// A unit more than there are anonymous requests is none that could be cancelled.
-	g.overdue = min(g.overdue, max(0, g.missing-len(g.waiting)))
+	anonymous := max(0, g.missing-len(g.waiting))
+	g.kept = min(g.kept, anonymous)
+	g.overdue = min(g.overdue, anonymous-g.kept)
+	if refused > 0 {
+		e := &provider.Error{Op: provider.OpGrow, Group: g.id, Kind: provider.Kind(out.Reason), Message: out.Message}
+		l.changed(model.Change{Kind: model.AskGivenUp, Group: g.id, Count: refused, Cause: e.Kind, Message: e.Message})
+		l.fail(g, now, e)
+	}
 	unregistered := 0
 	for i := range g.waiting {
 		w := &g.waiting[i]
@@ -399,6 +422,40 @@ func (l *Ledger) giveUp(g *group, pg *provider.Group, now time.Time) {
 			Message: fmt.Sprintf("%d of the nodes asked for did not register within %s", n, provision)}
 		l.changed(model.Change{Kind: model.AskGivenUp, Group: g.id, Count: n, Cause: e.Kind, Message: e.Message})
 		l.fail(g, now, e)
+	}
+}
+
+// stockOut is the provider's word that what was asked for up to its Since, and has
+// no instance yet, does not come for now; nil if there is none.
+func stockOut(pg *provider.Group, now time.Time) *provider.Hold {
+	for i := range pg.Holds {
+		h := &pg.Holds[i]
+		if h.NoLaunch() && (h.Until.IsZero() || h.Until.After(now)) {
+			return h
+		}
+	}
+	return nil
+}
+
+// await begins to wait once more for units that the cloud could not take back, as
+// soon as the group may grow again: it may fill the old request then, and to ask
+// for more would buy them twice.
+func (g *group) await(pg *provider.Group, now time.Time) {
+	if g.backoff.Until.After(now) || stockOut(pg, now) != nil {
+		return
+	}
+	again := model.Ask{ID: fmt.Sprintf("again/%s/%d", g.id, now.UnixNano()), Group: g.id, At: now, Found: true}
+	for i := range g.asks {
+		g.asks[i].Units = slices.DeleteFunc(g.asks[i].Units, func(u model.Unit) bool {
+			if u.Kept.IsZero() {
+				return false
+			}
+			again.Units = append(again.Units, model.Unit{})
+			return true
+		})
+	}
+	if len(again.Units) > 0 {
+		g.asks = append(g.asks, again)
 	}
 }
 

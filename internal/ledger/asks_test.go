@@ -24,6 +24,7 @@ type stage struct {
 	instances []provider.Instance
 	nodes     []*corev1.Node
 	others    []*corev1.Node
+	holds     []provider.Hold
 	serial    int
 }
 
@@ -35,7 +36,7 @@ func (s *stage) now() time.Time { return t0.Add(time.Duration(s.minute * float64
 
 func (s *stage) seen() model.Observation {
 	o := model.Observation{Now: s.now(), Inventory: provider.Inventory{AsOf: s.now(), Groups: []provider.Group{{
-		ID: "g", Max: 100, Target: s.target, TargetSince: s.since, Instances: s.instances,
+		ID: "g", Max: 100, Target: s.target, TargetSince: s.since, Instances: s.instances, Holds: s.holds,
 	}}}}
 	for _, n := range append(append([]*corev1.Node(nil), s.nodes...), s.others...) {
 		o.Nodes = append(o.Nodes, model.ObservedNode{Object: n})
@@ -631,4 +632,71 @@ func TestUnhealthyClusterClearsTheTimers(t *testing.T) {
 		l := Restore(s.l.rules, s.l.Memory()).Fold(s.seen(), nil).Note(snap, model.Plan{})
 		want(t, fmt.Sprintf("kept, sick %v", sick), !l.Standing().Nodes["i001"].UnneededSince.IsZero(), kept)
 	}
+}
+
+// TestStockOut: the provider's word that it cannot launch ends the wait at once,
+// for what was asked for before; the group rests.
+func TestStockOut(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(3)
+	s.minute = 1
+	s.instance()
+	// What failed before the ask says nothing about it; nor does a hold of another kind.
+	s.holds = []provider.Hold{
+		{Op: provider.OpGrow, Reason: string(provider.NoCapacity), Since: t0.Add(-time.Minute)},
+		{Op: provider.OpGrow, Reason: "rollout", Since: s.now()},
+		{Op: provider.OpGrow, Reason: string(provider.NoCapacity)},
+		{Op: provider.OpGrow, Reason: string(provider.NoCapacity), Since: s.now(), Until: s.now()},
+	}
+	g := s.at(1)
+	want(t, "overdue before", g.Overdue, 0)
+	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.NoCapacity), Message: "zone a is sold out", Since: s.now()}}
+	g = s.at(1)
+	want(t, "overdue", g.Overdue, 2)
+	want(t, "given up", g.GivenUp(), 2)
+	want(t, "changes", kinds(s.l), []model.ChangeKind{model.AskGivenUp, model.BackoffBegan})
+	want(t, "why", g.Backoff.Kind, provider.NoCapacity)
+	open, _ := units(g)
+	want(t, "the instance is waited for", open, 1)
+	s.at(2)
+	want(t, "told once", len(kinds(s.l)), 0)
+}
+
+// TestRequestsThatStay: what the cloud cannot take back it is not asked for again;
+// once the group may grow, that is waited for before more is bought.
+func TestRequestsThatStay(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(3)
+	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.Quota), Since: t0, Until: t0.Add(2 * time.Minute)}}
+	want(t, "overdue", s.at(1).Overdue, 3)
+	c := model.Call{ID: "cancel/g", Verb: model.Cancel, Group: "g", From: 3, To: 0}
+	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	s.target = 2
+	g := s.at(1, model.Outcome{Call: c, Ended: s.now(), Target: 2})
+	want(t, "one was taken back", g.Expected, 2)
+	want(t, "two were not", g.Kept, 2)
+	want(t, "since", g.KeptSince, s.now())
+	want(t, "nothing to ask for", g.Overdue, 0)
+	want(t, "no room", g.GivenUp(), 2)
+	want(t, "next look", g.Due, t0.Add(2*time.Minute)) // the hold's end
+	// It is remembered.
+	s.l = Restore(s.l.rules, throughJSON(t, s.l.Memory()))
+	want(t, "after a restart", s.at(1.5).Kept, 2)
+	// A machine that comes late is welcome.
+	s.node(s.instance(), corev1.ConditionTrue, s.now())
+	g = s.at(2)
+	want(t, "one came", g.Kept, 1)
+	// The backoff's end: they are waited for once more, from now on.
+	s.holds = nil
+	until := g.Backoff.Until.Sub(t0).Minutes()
+	want(t, "just before", s.at(until-0.1).Kept, 1)
+	g = s.at(until)
+	want(t, "waited for again", g.Kept, 0)
+	want(t, "room again", g.GivenUp(), 0)
+	want(t, "from now on", g.Asks[len(g.Asks)-1].At, s.now())
+	// The cloud says no once more.
+	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.Quota), Since: s.now()}}
+	want(t, "given up again", s.at(until+1).Overdue, 1)
 }

@@ -28,6 +28,9 @@ func (l *Ledger) end(o model.Outcome) {
 		l.endGrow(o, unknown)
 	case o.Call.Verb == model.Cancel:
 		l.endRepair(o, unknown, o.Target >= 0 && o.Target < o.Call.From)
+		if o.Err == nil && o.Target >= 0 {
+			l.group(o.Call.Group).keep(min(o.Target, o.Call.From)-o.Call.To, o.Ended)
+		}
 	case o.Call.Verb == model.Remove && o.Call.Node == "":
 		l.endRepair(o, unknown, true)
 	case o.Call.Verb == model.Remove:
@@ -131,8 +134,22 @@ func (l *Ledger) endRepair(o model.Outcome, unknown, changed bool) {
 		} else {
 			g.rest(o, pause)
 		}
-	case !changed:
+	case !changed && o.Call.Verb != model.Cancel:
 		g.pausedUntil, g.failure = o.Ended.Add(pause), "the cloud had nothing that it could take back"
+	}
+}
+
+// keep notes that the cloud could not take back n of the units that were given up:
+// it is not asked again.
+func (g *group) keep(n int, at time.Time) {
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			u := &g.asks[i].Units[j]
+			if n > 0 && u.Instance == "" && !u.GivenUp.IsZero() && u.Kept.IsZero() {
+				u.Kept = at
+				n--
+			}
+		}
 	}
 }
 

@@ -45,6 +45,8 @@ type group struct {
 	registered   int // nodes that the target counts
 	missing      int
 	overdue      int
+	kept         int
+	keptSince    time.Time
 	neverStarted string
 	waiting      []model.Waiting
 	due          time.Time
@@ -69,7 +71,8 @@ type instance struct {
 
 // begin empties what is counted anew.
 func (g *group) begin() {
-	g.counts, g.registered, g.missing, g.overdue, g.neverStarted = model.Counts{}, 0, 0, 0, ""
+	g.counts, g.registered, g.missing, g.overdue, g.kept, g.neverStarted = model.Counts{}, 0, 0, 0, 0, ""
+	g.keptSince = time.Time{}
 	g.waiting, g.due = g.waiting[:0], time.Time{}
 }
 
@@ -109,7 +112,7 @@ func (g *group) standing(inherited lasts) model.GroupStanding {
 	return model.GroupStanding{
 		Expected: g.expected, Backoff: g.backoff, PausedUntil: g.pausedUntil, Failure: g.failure, Unsure: g.unsure,
 		Asks: copyOf(g.asks), Counts: g.counts, Unhealthy: g.unhealthy,
-		Overdue: g.overdue, Waiting: append([]model.Waiting(nil), g.waiting...),
+		Overdue: g.overdue, Kept: g.kept, KeptSince: g.keptSince, Waiting: append([]model.Waiting(nil), g.waiting...),
 		Missing: g.missing, MissingSince: g.missingSince, Due: g.due,
 		LastGrowth: last.growth, LastRemoval: last.removal, LastFailure: last.failure,
 	}

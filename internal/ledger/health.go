@@ -43,8 +43,9 @@ func (l *Ledger) groupHealth(g *group, now time.Time) {
 		}
 	}
 	c := &g.counts
-	amiss := c.Unready + c.NeverStarted + g.overdue + long
-	all := c.Total - c.BeingDeleted + g.overdue + long
+	absent := g.overdue + g.kept + long
+	amiss := c.Unready + c.NeverStarted + absent
+	all := c.Total - c.BeingDeleted + absent
 	switch {
 	case l.rules.TooMany(amiss, all):
 		g.unhealthy = since(g.unhealthy, now, model.Verdict{

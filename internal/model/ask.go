@@ -33,6 +33,9 @@ type Unit struct {
 	// GivenUp is when it was given up, and Why the reason.
 	GivenUp time.Time `json:"givenUp,omitzero"`
 	Why     string    `json:"why,omitempty"`
+	// Kept is when the cloud could not take the request for it back: the target
+	// goes on to count it, and it may come at any time.
+	Kept time.Time `json:"kept,omitzero"`
 }
 
 // Open tells whether the unit has neither registered nor been given up.

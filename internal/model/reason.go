@@ -93,6 +93,9 @@ const (
 	ProvisionTimeout Reason = "ProvisionTimeout"
 	// InstanceFailed: the cloud could not make it.
 	InstanceFailed Reason = "InstanceFailed"
+	// NotCancellable: the cloud could not take back the request for it without a
+	// risk to machines that run.
+	NotCancellable Reason = "NotCancellable"
 	// MatchingBroken: nodes without an instance could be those of the group's
 	// instances without a node (rule P6).
 	MatchingBroken Reason = "MatchingBroken"

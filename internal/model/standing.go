@@ -49,11 +49,14 @@ type GroupStanding struct {
 	Counts Counts
 	// Unhealthy says why the group must not grow now (S2); nil if it may.
 	Unhealthy *Verdict
-	// Overdue is how many anonymous units have been waited for too long; their
-	// number goes down when the target does. Waiting are the instances without a
-	// node, by id. Missing is how many nodes the target has and the cluster has
+	// Overdue is how many anonymous units are not waited for any more; their
+	// number goes down when the target does. Kept is how many of that kind the
+	// cloud could not take back, since KeptSince. Waiting are the instances without
+	// a node, by id. Missing is how many nodes the target has and the cluster has
 	// not, and MissingSince since when (S4).
 	Overdue      int
+	Kept         int
+	KeptSince    time.Time
 	Waiting      []Waiting
 	Missing      int
 	MissingSince time.Time
@@ -66,7 +69,7 @@ type GroupStanding struct {
 // GivenUp is how many units the target still counts that are not waited for
 // any more.
 func (g GroupStanding) GivenUp() int {
-	n := g.Overdue
+	n := g.Overdue + g.Kept
 	for i := range g.Waiting {
 		if g.Waiting[i].GivenUp() {
 			n++

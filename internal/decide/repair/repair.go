@@ -80,6 +80,11 @@ func Plan(s *model.Snapshot, p model.Policy) Result {
 
 // stepOf finds the first thing to be done in a group.
 func stepOf(gi int, g *model.Group, p model.RepairPolicy, pools map[provider.PoolID]room, strangers []*corev1.Node, r *Result) (Step, bool) {
+	if g.Kept > 0 {
+		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Kept, Verdict: model.Verdict{Reason: model.NotCancellable, Since: g.KeptSince,
+			Detail: fmt.Sprintf("%d of the nodes asked for did not come, and the cloud could not take the request back", g.Kept),
+			Fix:    "they come late; or the group may grow again, and they are waited for once more"}})
+	}
 	// 1. Instances that the cloud could not make, then those that never
 	// registered.
 	for _, failed := range []bool{true, false} {
