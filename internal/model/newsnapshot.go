@@ -42,7 +42,7 @@ func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rule
 	s := &Snapshot{
 		Now: seen.Now, Seed: seen.Seed, Generation: seen.Generation,
 		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes, Budgets: seen.Budgets, Priorities: seen.Priorities,
-		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr,
+		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr, Notices: seen.Inventory.Notices,
 		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure, Resume: standing.Resume,
 		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes, Arrivals: standing.Arrivals,
 	}

@@ -40,6 +40,8 @@ type Snapshot struct {
 	// AsOf is the age of the inventory; InventoryErr why there is no newer one.
 	AsOf         time.Time
 	InventoryErr string
+	// Notices are what the provider has a person know. Nothing is decided by them.
+	Notices []provider.Notice
 	// Counts are the nodes of our groups by state, Others the rest. Unhealthy,
 	// Brakes and Arrivals are the ledger's, and so are LastGrowth, LastRemoval
 	// and LastFailure.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // The reasons of events, as operators of the Cluster Autoscaler know them.
@@ -62,6 +63,7 @@ type events struct {
 	status   *corev1.ObjectReference
 	repeats  bool
 	sent     *lru.Cache // eventKey → when
+	told     map[provider.Notice]bool
 }
 
 type eventKey struct {

@@ -81,6 +81,7 @@ var (
 	descPending   = prometheus.NewDesc("plimsoll_pending_pods", "Pods without a node, by what the last plan does for them.", []string{"fate"}, nil)
 	descUpcoming  = prometheus.NewDesc("plimsoll_upcoming_nodes", "Nodes that are asked for and not ready, by state.", []string{"state"}, nil)
 	descDrains    = prometheus.NewDesc("plimsoll_drains", "Nodes on their way out, by how far they are.", []string{"stage"}, nil)
+	descNotices   = prometheus.NewDesc("plimsoll_provider_notices", "What the provider has a person know about the node groups, by code.", []string{"code"}, nil)
 	descStale     = prometheus.NewDesc("plimsoll_inventory_as_of_seconds", "When the oldest read behind the newest picture of the cloud began, in seconds since 1970.", nil, nil)
 )
 
@@ -122,6 +123,13 @@ func gaugesOf(c model.Cycle, policy model.Policy, perGroup bool) []prometheus.Me
 	add(descGroups, int64(len(s.Groups)), "autoscaled")
 	if !s.AsOf.IsZero() {
 		add(descStale, s.AsOf.Unix())
+	}
+	byCode := map[string]int64{}
+	for _, n := range s.Notices {
+		byCode[n.Code]++
+	}
+	for _, code := range slices.Sorted(maps.Keys(byCode)) {
+		add(descNotices, byCode[code], code)
 	}
 	if perGroup {
 		for i := range s.Groups {

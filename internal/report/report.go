@@ -98,6 +98,7 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 	}
 	r.logHealth(c.Snapshot)
 	r.events.unhealthy(now, c.Snapshot)
+	r.events.noticed(now, c.Snapshot.Notices)
 	// 3. What was decided.
 	if c.Decided {
 		diverged := r.promises.keep(c.Snapshot, c.Plan)
