@@ -190,6 +190,9 @@ func drawGroups(d drawn, line func(string, ...any)) (ids []string, nodes int) {
 		if pooled && d.once(2) && target <= 3 {
 			g += " pool=shared"
 		}
+		if d.once(5) {
+			g += d.of(" keeps-requests", " tells-stock-out", " keeps-requests tells-stock-out")
+		}
 		g += fmt.Sprintf(" find=%ds boot=%ds end=%ds spread=0.%d register=1s..%ds ready=1s..%ds", d.in(0, 20), d.in(5, 200), d.in(0, 90), d.in(0, 9), d.in(2, 40), d.in(2, 60))
 		line("%s", g)
 	}

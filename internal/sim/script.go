@@ -27,6 +27,8 @@ import (
 //	group general min=0 max=10 cpu=4 memory=16Gi zone=a target=3 pool=p
 //	      find=5s boot=40s end=30s spread=0.5 zones=a|b register=5s..20s ready=5s..20s
 //	group whole ... all-or-nothing
+//	group sold ... keeps-requests tells-stock-out  what was asked for cannot be taken
+//	                                           back; a hold says that it does not come
 //	node own cpu=4 memory=16Gi                 one that no group has
 //	daemonset agent cpu=200m memory=100Mi dsevict=true
 //	workload web count=30 cpu=1 memory=1Gi
@@ -270,7 +272,7 @@ func addGroup(w *World, words []string) error {
 	g.Timing.Find, g.Timing.Boot, g.Timing.End = 3*time.Second, 40*time.Second, 30*time.Second
 	whole := false
 	rest, err := take(words, map[string]func(string) error{
-		"all-or-nothing": said(&whole), "find": duration(&g.Timing.Find), "boot": duration(&g.Timing.Boot), "end": duration(&g.Timing.End), "spread": share(&g.Spread),
+		"all-or-nothing": said(&whole), "keeps-requests": said(&g.KeepsRequests), "tells-stock-out": said(&g.TellsStockOut), "find": duration(&g.Timing.Find), "boot": duration(&g.Timing.Boot), "end": duration(&g.Timing.End), "spread": share(&g.Spread),
 		"register": span(&g.Register), "ready": span(&g.Ready),
 		"zones": func(text string) error { g.Zones = strings.Split(text, "|"); return nil },
 	})

@@ -49,6 +49,12 @@ type GroupSpec struct {
 	// Zones are taken in turn by new machines; without any, they are in the
 	// zone of the template's label.
 	Zones []string
+	// KeepsRequests: Cancel takes nothing back, as in a cloud that could not do so
+	// without a risk to machines that run.
+	KeepsRequests bool
+	// TellsStockOut: while the cloud has no machine for what was asked for, the
+	// group has a hold that says so.
+	TellsStockOut bool
 	// Pace, if set, is asked once for each unit asked for, in the order of
 	// asking: how many times as long as Timing says the steps of its life take.
 	// It is the caller's way to draw boot times from a distribution.
@@ -80,6 +86,7 @@ type fakeGroup struct {
 // unit is one thing asked for; an instance once it has an id.
 type unit struct {
 	asked time.Time
+	made  time.Time // when it got its machine
 	id    provider.InstanceID
 	state provider.State
 	since time.Time // of the state
@@ -270,6 +277,9 @@ func (c *Cloud) cancel(req provider.CancelRequest) (provider.CancelResult, error
 		return provider.CancelResult{Target: g.target()}, &provider.Error{Op: provider.OpCancel, Group: req.Group, Kind: provider.Conflict,
 			Message: fmt.Sprintf("the target is %d, not %d", g.target(), req.From)}
 	}
+	if g.spec.KeepsRequests {
+		return provider.CancelResult{Target: g.target()}, nil
+	}
 	cancelled := g.takeBack(req.From-max(req.To, g.spec.Min), c.at)
 	return provider.CancelResult{Target: g.target(), Cancelled: cancelled}, nil
 }
@@ -379,14 +389,19 @@ func (g *fakeGroup) shown() provider.Group {
 	out := g.spec.Group
 	out.Target, out.TargetSince = g.target(), g.since
 	out.Holds, out.OwnLabels = slices.Clone(out.Holds), slices.Clone(out.OwnLabels)
+	var refused time.Time // the newest ask that the cloud had nothing for
 	for _, u := range g.units {
 		if u.id == "" {
+			refused = u.asked
 			continue
 		}
 		out.Instances = append(out.Instances, provider.Instance{
 			ID: u.id, ProviderID: "fake:///" + string(u.id), NodeName: string(u.id),
-			State: u.state, Created: u.asked, Zone: u.zone, Err: u.err, Hold: u.hold,
+			State: u.state, Created: u.made, Zone: u.zone, Err: u.err, Hold: u.hold,
 		})
+	}
+	if g.spec.TellsStockOut && !refused.IsZero() && !g.inStock() {
+		out.Holds = append(out.Holds, provider.Hold{Op: provider.OpGrow, Reason: string(provider.NoCapacity), Message: "it is sold out", Since: refused})
 	}
 	slices.SortFunc(out.Instances, func(a, b provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
 	return out

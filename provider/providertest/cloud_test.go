@@ -158,14 +158,14 @@ func TestLifeOfAMachine(t *testing.T) {
 	if _, err := c.Grow(t.Context(), provider.GrowRequest{Group: "g", To: 2}); err != nil {
 		t.Fatal(err)
 	}
-	asked := clock.now()
 	expect(t, c, "g", "2: ")
 	clock.pass(5 * time.Second)
+	made := clock.now()
 	expect(t, c, "g", "2: 1 Creating, 2 Creating")
 	clock.pass(40 * time.Second)
 	expect(t, c, "g", "2: 1 Running, 2 Running")
-	if got := c.Truth().Groups[0].Instances[0].Created; !got.Equal(asked) {
-		t.Errorf("created %v, asked for at %v", got, asked)
+	if got := c.Truth().Groups[0].Instances[0].Created; !got.Equal(made) {
+		t.Errorf("created %v, want when the cloud had a machine: %v", got, made)
 	}
 	if _, err := c.Remove(t.Context(), provider.RemoveRequest{Group: "g", Instances: []provider.InstanceID{"g-00001"}}); err != nil {
 		t.Fatal(err)
@@ -400,5 +400,40 @@ func TestPaceIsEachUnitsOwn(t *testing.T) {
 	want := "[2.5s:0 5s:0 10s:0 22.5s:1 45s:2 1m30s:3]"
 	if got := fmt.Sprint(ran); got != want {
 		t.Fatalf("running machines over time: %s, want %s", got, want)
+	}
+}
+
+// A cloud that has no machine says so for as long as something waits, and takes
+// nothing back if it is of that kind.
+func TestSoldOut(t *testing.T) {
+	clock := newClock()
+	c := NewCloud(clock.now)
+	g := aGroup("g", slow)
+	g.KeepsRequests, g.TellsStockOut = true, true
+	mustAdd(t, c, g)
+	if err := c.SetStock("g", 0); err != nil {
+		t.Fatal(err)
+	}
+	if holds := c.Truth().Groups[0].Holds; len(holds) != 0 {
+		t.Errorf("nobody asked, and there are holds: %v", holds)
+	}
+	if _, err := c.Grow(t.Context(), provider.GrowRequest{Group: "g", To: 2}); err != nil {
+		t.Fatal(err)
+	}
+	asked := clock.now()
+	holds := c.Truth().Groups[0].Holds
+	if len(holds) != 1 || !holds[0].NoLaunch() || !holds[0].Since.Equal(asked) {
+		t.Errorf("holds: %v, want one of no launch since %v", holds, asked)
+	}
+	if r, err := c.Cancel(t.Context(), provider.CancelRequest{Group: "g", From: 2, To: 0}); err != nil || r.Cancelled != 0 || r.Target != 2 {
+		t.Errorf("cancelled: %+v, %v", r, err)
+	}
+	if err := c.SetStock("g", -1); err != nil {
+		t.Fatal(err)
+	}
+	clock.pass(5 * time.Second)
+	expect(t, c, "g", "2: 1 Creating, 2 Creating")
+	if holds := c.Truth().Groups[0].Holds; len(holds) != 0 {
+		t.Errorf("it comes, and there are holds: %v", holds)
 	}
 }

@@ -121,7 +121,7 @@ func (g *fakeGroup) inStock() bool {
 func (g *fakeGroup) name(u *unit, at time.Time) {
 	g.named++
 	u.id = provider.InstanceID(fmt.Sprintf("%s-%05d", g.spec.ID, g.named))
-	u.state, u.since, u.zone = provider.Creating, at, g.zone()
+	u.state, u.since, u.made, u.zone = provider.Creating, at, at, g.zone()
 	if len(g.boots) == 0 {
 		return
 	}
