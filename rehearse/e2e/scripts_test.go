@@ -6,20 +6,48 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestScripts runs the scripts of testdata, one after the other, on one control
-// plane.
+// planes is how many control planes the scripts of testdata are spread over. They
+// wait for most of their time, so that two share two processors well.
+const planes = 2
+
+// TestScripts runs the scripts of testdata, as many at once as there are control
+// planes: one Plimsoll acts on all pods of its own, so that two scripts on one would
+// disturb each other.
 func TestScripts(t *testing.T) {
-	r := sharedRig(t)
-	runScripts(t, "testdata", func(*testing.T) *rig { return r })
+	free := make(chan *rig, planes)
+	free <- sharedRig(t)
+	for range planes - 1 {
+		r := startRig(t)
+		t.Cleanup(func() {
+			if err := r.stop(); err != nil {
+				t.Error("stop a control plane:", err)
+			}
+		})
+		free <- r
+	}
+	runScripts(atOnce{t}, "testdata", func(t *testing.T, env *testscript.Env) *rig {
+		r := <-free
+		env.Defer(func() { free <- r }) // the last of all: it is clean by then
+		return r
+	})
 }
 
-func runScripts(t *testing.T, folder string, on func(*testing.T) *rig) {
-	testscript.RunT(sequential{t}, testscript.Params{
+// runner is a test that scripts are run in: oneByOne or atOnce.
+type runner interface {
+	testscript.T
+	TempDir() string
+	test() *testing.T
+}
+
+// runScripts runs the scripts of a folder, each on the control plane that it is
+// given.
+func runScripts(in runner, folder string, on func(*testing.T, *testscript.Env) *rig) {
+	testscript.RunT(in, testscript.Params{
 		Dir:         folder,
-		WorkdirRoot: t.TempDir(), // which is removed however many of the scripts were chosen
+		WorkdirRoot: in.TempDir(), // which is removed however many of the scripts were chosen
 		Setup: func(env *testscript.Env) error {
-			t := env.T().(sequential).T
-			return setUp(t, env, on(t))
+			t := env.T().(runner).test()
+			return setUp(t, env, on(t, env))
 		},
 		Cmds:                commands,
 		RequireExplicitExec: true,
@@ -27,14 +55,24 @@ func runScripts(t *testing.T, folder string, on func(*testing.T) *rig) {
 	})
 }
 
-// sequential runs scripts one after the other: one Plimsoll acts on all pods of a
-// control plane, so that two scripts at once would disturb each other.
-type sequential struct{ *testing.T }
+// oneByOne runs scripts one after the other.
+type oneByOne struct{ *testing.T }
 
-func (s sequential) Parallel() {}
+func (s oneByOne) Parallel() {}
 
-func (s sequential) Run(name string, f func(testscript.T)) {
-	s.T.Run(name, func(t *testing.T) { f(sequential{t}) })
+func (s oneByOne) Run(name string, f func(testscript.T)) {
+	s.T.Run(name, func(t *testing.T) { f(oneByOne{t}) })
 }
 
-func (s sequential) Verbose() bool { return testing.Verbose() }
+func (s oneByOne) Verbose() bool    { return testing.Verbose() }
+func (s oneByOne) test() *testing.T { return s.T }
+
+// atOnce runs scripts beside each other.
+type atOnce struct{ *testing.T }
+
+func (s atOnce) Run(name string, f func(testscript.T)) {
+	s.T.Run(name, func(t *testing.T) { f(atOnce{t}) })
+}
+
+func (s atOnce) Verbose() bool    { return testing.Verbose() }
+func (s atOnce) test() *testing.T { return s.T }
