@@ -26,7 +26,7 @@ var StatusFormats = []string{"table", "json", "yaml"}
 
 // stale is when a document is so old that a person should hear of it. One that
 // runs writes it each scan interval.
-const stale = 2 * time.Minute
+const stale = time.Minute
 
 // Status renders what the status ConfigMap says. The table is for a person:
 // the cluster, a line per group, the growths in flight, the nodes on their way

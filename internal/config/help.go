@@ -11,6 +11,9 @@ import (
 func (f *Flags) Help() string {
 	var b strings.Builder
 	for _, s := range f.sections {
+		if len(s.main) == 0 {
+			continue
+		}
 		fmt.Fprintf(&b, "\n%s:\n", s.title)
 		for _, name := range s.main {
 			line(&b, s.set.Lookup(name))

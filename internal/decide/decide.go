@@ -75,13 +75,17 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 		}
 	}
 	plan.Repair = fix.Verdicts
-	// Pods of nodes that are being emptied have their room before all others.
+	// Pods of nodes that are being emptied have their room before all others (rule
+	// L7). Where nothing has been done but the taint, pending pods come first: they
+	// may have that room, or the node itself, before anything is bought.
 	judge := rules.Of(s, p)
 	budgets := judge.Budgets()
-	drains, guests := openDrains(s, p, world, judge, budgets)
+	drains, guests := openDrains(s, judge), map[model.NodeID]bool{}
+	settle(s, p, world, judge, budgets, drains, func(o *open) bool { return !tainted(s, o) }, guests)
 	// 5. to 7. Pods without a node: room that is there or coming, and growth.
 	up := scaleup.Plan(world, s, p, closed)
 	wanted := world.Reserved()
+	settle(s, p, world, judge, budgets, drains, func(o *open) bool { return tainted(s, o) && !wanted[o.node] }, guests)
 	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
 	plan.Notices, plan.Brakes = up.Notices, up.Brakes
 	for i := range up.Grow {

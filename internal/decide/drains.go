@@ -18,13 +18,8 @@ type open struct {
 	view drain.View
 }
 
-// openDrains lists the removals under way. Pods that are still to be moved get
-// their room in the world now, before anybody else (rule L7), and count against
-// what may be disrupted.
-//
-// Guests are the nodes on which that room is.
-func openDrains(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rules.Cluster, left rules.Budgets) (list []open, guests map[model.NodeID]bool) {
-	guests = map[model.NodeID]bool{}
+// openDrains lists the removals under way.
+func openDrains(s *model.Snapshot, judge *rules.Cluster) (list []open) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Standing.Drain == nil || n.Unknown {
@@ -36,11 +31,24 @@ func openDrains(s *model.Snapshot, p model.Policy, world *schedsim.World, judge 
 		}
 		list = append(list, o)
 	}
+	return list
+}
+
+// tainted are the drains that have got no further than the taint: their pods are
+// all there, and the node can be given back at any time as if nothing had been.
+func tainted(s *model.Snapshot, o *open) bool {
+	return s.Nodes[o.node].Standing.Drain.Stage == model.Tainted
+}
+
+// settle gives the pods of some removals under way that are still to be moved their
+// room in the world, and counts them against what may be disrupted. Guests gets the
+// nodes on which that room is.
+func settle(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rules.Cluster, left rules.Budgets, list []open, which func(*open) bool, guests map[model.NodeID]bool) {
 	var mover *schedsim.Mover
 	for i := range list {
 		o := &list[i]
 		n := &s.Nodes[o.node]
-		if !n.Standing.Drain.Occupied {
+		if !n.Standing.Drain.Occupied || !which(o) {
 			continue
 		}
 		o.view.Replacement, o.view.ReplacementSince = replacement(s, n.Standing.Drain)
@@ -63,7 +71,6 @@ func openDrains(s *model.Snapshot, p model.Policy, world *schedsim.World, judge 
 			guests[put.Node] = true
 		}
 	}
-	return list, guests
 }
 
 // rooms are the nodes that pods of open drains may go to: those that are ready.

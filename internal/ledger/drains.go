@@ -168,10 +168,10 @@ func (l *Ledger) answered(d *model.Drain, o model.Outcome, unknown bool) *model.
 	case o.Err == nil:
 		e.Granted = true
 	case unknown || o.Err.Code == model.CodeNotBegun:
-		e.Why = o.Err.Error()
+		e.Why = o.Err.Message
 	default:
 		// It may have been granted once, to no effect; now it is not.
-		e.Granted, e.Why = false, o.Err.Error()
+		e.Granted, e.Why = false, o.Err.Message
 	}
 	return &next
 }

@@ -210,11 +210,11 @@ func (w *World) loadNode(i int, daemons daemons) {
 	}
 }
 
-// returnable tells whether a node that is leaving could still be given back, as
-// good as new.
+// returnable tells whether a node that is leaving could still be given back: as
+// good as new, but for the pods on it.
 func (w *World) returnable(n *model.Node) bool {
 	d := n.Standing.Drain
-	return d != nil && d.Stage == model.Tainted && n.Standing.Busy == nil && n.Occupants == 0 &&
+	return d != nil && d.Stage == model.Tainted && n.Standing.Busy == nil &&
 		n.Group >= 0 && w.snap.Groups[n.Group].HasTemplate && model.NodeReady(n.Object) && !n.Object.Spec.Unschedulable &&
 		asGoodAs(w.shapes[n.Shape].content, w.shapes[w.snap.Groups[n.Group].Shape].content)
 }

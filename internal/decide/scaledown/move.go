@@ -114,7 +114,7 @@ func NoPlace(s *model.Snapshot, pods []*model.Pod, stuck *schedsim.Stuck) *model
 			break
 		}
 	}
-	return &model.Verdict{Reason: model.NoPlaceToMovePods, Detail: fmt.Sprintf("pod %s: %s", name, cmp.Or(stuck.Verdict.Detail, string(stuck.Verdict.Reason))), Fix: "room for it on other nodes"}
+	return &model.Verdict{Reason: model.NoPlaceToMovePods, Detail: fmt.Sprintf("pod %s: %s", name, cmp.Or(stuck.Verdict.Detail, string(stuck.Verdict.Reason))), Fix: "room for it on other nodes that stay, as all its constraints want it"}
 }
 
 // Batches counts pods by class, sorted by class.

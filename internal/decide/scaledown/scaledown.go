@@ -188,12 +188,18 @@ func (f *finder) resumed(list []candidate) []candidate {
 // may be moved, or ends with the node, or by itself.
 func (f *finder) judge(c *candidate) *model.Verdict {
 	n := &f.Snapshot.Nodes[c.node]
+	var blocked *model.Verdict
+	more := 0
 	for i := range n.Bound {
 		p := &n.Bound[i]
 		a := f.Rules.Judge(p)
 		switch a.Kind {
 		case rules.Blocks:
-			return &a.Verdict
+			if blocked != nil {
+				more++
+				continue
+			}
+			blocked = &a.Verdict
 		case rules.Moves:
 			c.moving = append(c.moving, p)
 			c.known = append(c.known, p.UID)
@@ -209,6 +215,12 @@ func (f *finder) judge(c *candidate) *model.Verdict {
 			f.wakeAt(a.Until)
 			c.known = append(c.known, p.UID)
 		}
+	}
+	if blocked != nil {
+		if more > 0 {
+			blocked.Detail += fmt.Sprintf("; %d more pods keep the node as well", more)
+		}
+		return blocked
 	}
 	if n.Nominated > 0 {
 		return &model.Verdict{Reason: model.Reserved, Detail: fmt.Sprintf("%d pods are nominated to it", n.Nominated), Fix: "they are bound"}

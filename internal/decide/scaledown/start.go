@@ -79,7 +79,7 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	case !p.Enabled:
 		return &model.Verdict{Reason: model.ScaleDownOff, Fix: "--scale-down-enabled"}
 	case until.After(b.snap.Now):
-		return &model.Verdict{Reason: short, Detail: fmt.Sprintf("%s of %s", b.snap.Now.Sub(since).Round(time.Second), wait), Until: until}
+		return &model.Verdict{Reason: short, Detail: fmt.Sprintf("%s are wanted", wait), Until: until}
 	}
 	if v := b.resting(g, n.Group); v != nil {
 		return v

@@ -42,7 +42,10 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 		was[before.NodeGroups[i].Name] = &before.NodeGroups[i]
 	}
 	// 1. Groups.
-	growing := false
+	growing, grow := false, map[provider.GroupID]bool{}
+	for i := range c.Plan.Grow {
+		grow[c.Plan.Grow[i].Group] = true // some are over before the next cycle sees them
+	}
 	d.NodeGroups = make([]NodeGroup, 0, len(s.Groups))
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -50,8 +53,9 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 		if old == nil {
 			old = &NodeGroup{}
 		}
-		d.NodeGroups = append(d.NodeGroups, groupOf(now, g, candidates[g.ID], old))
-		growing = growing || Growing(g)
+		grows := grow[g.ID] || Growing(g)
+		d.NodeGroups = append(d.NodeGroups, groupOf(now, g, grows, candidates[g.ID], old))
+		growing = growing || grows
 	}
 	// 2. The cluster.
 	old := &before.ClusterWide
@@ -74,7 +78,7 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 	return d
 }
 
-func groupOf(now time.Time, g *model.Group, candidates int, old *NodeGroup) NodeGroup {
+func groupOf(now time.Time, g *model.Group, grows bool, candidates int, old *NodeGroup) NodeGroup {
 	health := Healthy
 	if g.Unhealthy != nil {
 		health = Unhealthy
@@ -88,7 +92,7 @@ func groupOf(now time.Time, g *model.Group, candidates int, old *NodeGroup) Node
 		up = Unhealthy
 	}
 	// A growth under way goes on, whatever the next one would meet.
-	if Growing(g) {
+	if grows {
 		up = InProgress
 	}
 	return NodeGroup{

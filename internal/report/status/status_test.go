@@ -62,7 +62,7 @@ func cycle() model.Cycle {
 	return model.Cycle{Snapshot: s, Plan: model.Plan{
 		Unneeded: []model.NodeVerdict{
 			verdict("a", "calm", 0, model.Verdict{Reason: model.Unneeded, Since: ago(10 * time.Minute)}),
-			verdict("b", "calm", 0.125, model.Verdict{Reason: model.NotUnneededLongEnough, Detail: "3m0s of 10m0s", Since: ago(3 * time.Minute), Until: start.Add(7 * time.Minute)}),
+			verdict("b", "calm", 0.125, model.Verdict{Reason: model.NotUnneededLongEnough, Detail: "10m0s are wanted", Since: ago(3 * time.Minute), Until: start.Add(7 * time.Minute)}),
 		},
 		Kept: []model.NodeVerdict{
 			verdict("busy", "sick", 0.617, model.Verdict{Reason: model.NotUnderutilized, Detail: "cpu 62% >= 50%", Fix: "--scale-down-utilization-threshold"}),

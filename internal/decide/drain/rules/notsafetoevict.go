@@ -10,7 +10,7 @@ var notSafeToEvict = rule{
 		return c.blocks(p, model.Verdict{
 			Reason: model.NotSafeToEvict,
 			Detail: "it is annotated " + annotationSafeToEvict + "=false",
-			Fix:    "without that annotation",
+			Fix:    "that annotation is taken off the pod, and off the template that it is made from",
 		})
 	},
 }

@@ -15,7 +15,7 @@ var replicated = rule{
 			return c.blocks(p, model.Verdict{
 				Reason: model.NotReplicated,
 				Detail: "no controller would make it anew",
-				Fix:    "a controller, or the annotation " + annotationSafeToEvict + "=true",
+				Fix:    "a controller, or, if it may be lost, the annotation " + annotationSafeToEvict + "=true on it",
 			})
 		}
 		kind := f.Controller

@@ -26,7 +26,7 @@ var system = rule{
 			Reason: model.UnmovableSystemPod,
 			Detail: "no budget covers it, and it is younger than " + c.drain.SystemTimeout.String(),
 			Since:  created, Until: until,
-			Fix: "time, a PodDisruptionBudget for it, or the annotation " + annotationSafeToEvict + "=true",
+			Fix: "time, a PodDisruptionBudget for it, the annotation " + annotationSafeToEvict + "=true on it, or --skip-nodes-with-system-pods=false",
 		})
 	},
 }
