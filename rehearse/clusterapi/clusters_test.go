@@ -1,0 +1,228 @@
+package clusterapi_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi"
+	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi/kwokapi"
+	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi/objects"
+)
+
+// This test runs alone, before those that are parallel.
+func TestComesBackAfterKill(t *testing.T) {
+	w := newWorld(t, "killed")
+	group := w.group("workers", workerSpec("one"), bounds(1, 5))
+	w.running(group, 1)
+	if err := shared.Processes().Kill(clusterapi.Name); err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.Processes().WaitReady(t.Context(), clusterapi.Name); err != nil {
+		t.Fatal(err)
+	}
+	w.scale(group, 2)
+	w.running(group, 2)
+}
+
+// A paused cluster stands still, while another one moves; then it catches up.
+func TestPausedClusterStandsStill(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "paused")
+	group := w.group("workers", workerSpec("one"), bounds(1, 5))
+	machine := w.running(group, 1)[0]
+	w.patch(w.cluster, `{"spec":{"paused":true}}`)
+	w.conditionIs(group, clusterv1.PausedCondition, metav1.ConditionTrue)
+	w.conditionIs(&kwokapi.KwokMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "paused", Name: machine.Name}}, clusterv1.PausedCondition, metav1.ConditionTrue)
+	w.scale(group, 2)
+
+	other := newWorld(t, "not-paused")
+	other.running(other.group("workers", workerSpec("one"), bounds(2, 5)), 2)
+	if machines := w.machines(group); len(machines) != 1 || machines[0].UID != machine.UID {
+		t.Errorf("the paused group has %d machines, want the one of before", len(machines))
+	}
+
+	w.patch(w.cluster, `{"spec":{"paused":false}}`)
+	w.running(group, 2)
+}
+
+// The provider's own pause: a KwokMachine that is annotated gets no node.
+func TestPausedMachineGetsNoNode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "machine-paused")
+	template := objects.MachineTemplate("machine-paused", "workers", workerSpec("one"))
+	template.Spec.Template.Metadata.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	w.create(template)
+	group := objects.MachineDeployment(w.cluster, "workers", "workers")
+	w.create(group)
+	w.eventually("there is a machine", func() (bool, string) { return len(w.machines(group)) == 1, "" })
+	machine := &kwokapi.KwokMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "machine-paused", Name: w.machines(group)[0].Name}}
+	w.conditionIs(machine, clusterv1.PausedCondition, metav1.ConditionTrue)
+	// Another machine's node shows that the controller had the time.
+	w.running(w.group("others", workerSpec("one"), nil), 1)
+	w.get(machine)
+	if machine.Provisioned() || len(w.nodes()) != 1 {
+		t.Error("it was provisioned all the same")
+	}
+	w.patch(machine, `{"metadata":{"annotations":{"cluster.x-k8s.io/paused":null}}}`)
+	w.running(group, 1)
+}
+
+// Two clusters, two namespaces, and machines of one name: their nodes are two, and
+// the end of one leaves the other alone.
+func TestMachinesOfOneNameInTwoClusters(t *testing.T) {
+	t.Parallel()
+	worlds := []world{newWorld(t, "twins-a"), newWorld(t, "twins-b")}
+	var machines []*clusterv1.Machine
+	for _, w := range worlds {
+		meta := metav1.ObjectMeta{Namespace: w.cluster.Namespace, Name: "same"}
+		w.create(&kwokapi.KwokMachine{ObjectMeta: meta, Spec: workerSpec("one")})
+		machine := &clusterv1.Machine{ObjectMeta: meta, Spec: objects.MachineSpec(w.cluster.Name, kwokapi.MachineKind, "same")}
+		w.create(machine)
+		machines = append(machines, machine)
+	}
+	for i, w := range worlds {
+		w.eventually("the machine has its node", func() (bool, string) {
+			w.get(machines[i])
+			return machines[i].Status.NodeRef.IsDefined(), machines[i].Status.Phase
+		})
+	}
+	if a, b := machines[0].Status.NodeRef.Name, machines[1].Status.NodeRef.Name; a == b {
+		t.Fatalf("both machines have the node %s", a)
+	}
+	if err := admin.Delete(t.Context(), machines[0]); err != nil {
+		t.Fatal(err)
+	}
+	worlds[0].gone(machines[0])
+	if nodes := worlds[0].nodes(); len(nodes) != 0 {
+		t.Errorf("the first machine's node is left: %s", nodes[0].Name)
+	}
+	worlds[1].get(machines[1])
+	if nodes := worlds[1].nodes(); len(nodes) != 1 || nodes[0].Name != machines[1].Status.NodeRef.Name {
+		t.Errorf("the second cluster has the nodes %v", nodes)
+	}
+}
+
+func (w world) gone(object client.Object) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%T %s is gone", object, object.GetName()), func() (bool, string) {
+		err := admin.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+}
+
+func TestDeletedClusterLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "deleted")
+	first := w.group("first", workerSpec("one"), bounds(2, 5))
+	spec := workerSpec("one")
+	spec.Failure = &kwokapi.Failure{Reason: "Broken", Message: "for the test"}
+	second := w.group("second", spec, bounds(1, 5))
+	w.running(first, 2)
+	w.eventually("the second group has a machine", func() (bool, string) { return len(w.machines(second)) == 1, "" })
+	if err := admin.Delete(t.Context(), w.cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(w.cluster)
+	if nodes := w.nodes(); len(nodes) != 0 {
+		t.Errorf("%d nodes are left", len(nodes))
+	}
+	for _, list := range []client.ObjectList{
+		&clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineList{},
+		&kwokapi.KwokMachineList{}, &kwokapi.KwokControlPlaneList{},
+	} {
+		w.eventually(fmt.Sprintf("no object is left of a %T", list), func() (bool, string) {
+			if err := admin.List(t.Context(), list, client.InNamespace("deleted")); err != nil {
+				return false, err.Error()
+			}
+			count := strings.Count(fmt.Sprintf("%+v", list), "Namespace:deleted")
+			return count == 0, fmt.Sprint(count)
+		})
+	}
+}
+
+// Both versions of Cluster API's kinds are served, by upstream's own conversion.
+func TestObjectsOfTheOlderVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "older")
+	w.create(objects.MachineTemplate("older", "workers", workerSpec("one")))
+	older := schema.GroupVersion{Group: clusterv1.GroupVersion.Group, Version: "v1beta1"}
+	group := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{
+			"namespace": "older", "name": "workers",
+			"annotations": map[string]any{clusterv1.AutoscalerMinSizeAnnotation: "2", clusterv1.AutoscalerMaxSizeAnnotation: "5"},
+		},
+		"spec": map[string]any{
+			"clusterName": "west",
+			"selector":    map[string]any{},
+			"template": map[string]any{"spec": map[string]any{
+				"clusterName": "west",
+				"bootstrap":   map[string]any{"dataSecretName": "none"},
+				"infrastructureRef": map[string]any{
+					"apiVersion": kwokapi.InfrastructureGroupVersion.String(), "kind": "KwokMachineTemplate", "name": "workers",
+				},
+			}},
+		},
+	}}
+	group.SetGroupVersionKind(older.WithKind("MachineDeployment"))
+	w.create(group)
+	if replicas, _, _ := unstructured.NestedInt64(group.Object, "spec", "replicas"); replicas != 2 {
+		t.Errorf("it starts with %d replicas, want 2", replicas)
+	}
+	w.running(group, 2)
+
+	w.get(group)
+	reference, _, _ := unstructured.NestedStringMap(group.Object, "spec", "template", "spec", "infrastructureRef")
+	if reference["apiVersion"] != kwokapi.InfrastructureGroupVersion.String() || reference["namespace"] != "older" {
+		t.Errorf("the converted reference is %v", reference)
+	}
+	machines := &unstructured.UnstructuredList{}
+	machines.SetGroupVersionKind(older.WithKind("MachineList"))
+	if err := admin.List(t.Context(), machines, client.InNamespace("older")); err != nil {
+		t.Fatal(err)
+	}
+	if len(machines.Items) != 2 {
+		t.Fatalf("there are %d machines in %s, want 2", len(machines.Items), older)
+	}
+	for _, machine := range machines.Items {
+		node, _, _ := unstructured.NestedString(machine.Object, "status", "nodeRef", "name")
+		kind, _, _ := unstructured.NestedString(machine.Object, "status", "nodeRef", "kind")
+		ready, _, _ := unstructured.NestedBool(machine.Object, "status", "infrastructureReady")
+		if !slices.ContainsFunc(w.nodes(), func(n corev1.Node) bool { return n.Name == node }) || kind != "Node" || !ready {
+			t.Errorf("the converted machine %s refers to the %s %q; its infrastructure is ready: %t", machine.GetName(), kind, node, ready)
+		}
+	}
+}
+
+// The API server calls the webhooks of the kinds that are served, and no others:
+// nobody would answer for them.
+func TestWebhooksOfServedKindsAreRegistered(t *testing.T) {
+	t.Parallel()
+	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: clusterapi.Name}, configuration); err != nil {
+		t.Fatal(err)
+	}
+	var resources []string
+	for _, hook := range configuration.Webhooks {
+		for _, rule := range hook.Rules {
+			resources = append(resources, rule.Resources...)
+		}
+		if hook.ClientConfig.URL == nil || !strings.HasPrefix(*hook.ClientConfig.URL, "https://127.0.0.1:") || len(hook.ClientConfig.CABundle) == 0 {
+			t.Errorf("%s is called at %+v", hook.Name, hook.ClientConfig)
+		}
+	}
+	slices.Sort(resources)
+	if want := []string{"clusters", "machinedeployments", "machines", "machinesets"}; !slices.Equal(resources, want) {
+		t.Errorf("there are defaulting webhooks of %v, want %v", resources, want)
+	}
+}
