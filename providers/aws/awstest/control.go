@@ -14,6 +14,8 @@ import (
 // This file is how a parent process looks at a served cloud and disturbs it. The
 // bodies are JSON, in the form of the spec:
 //
+//	GET    /_awstest/account                → Spec, as Cloud.Account gives it
+//	PUT    /_awstest/account                Spec, instead of the whole account
 //	GET    /_awstest/groups                 → [GroupState]
 //	PUT    /_awstest/groups/{name}/desired  5
 //	DELETE /_awstest/instances/{id}         the machine is gone (Kill)
@@ -27,6 +29,13 @@ const controlPath = "/_awstest/"
 
 func (c *Cloud) control() http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /account", func(w http.ResponseWriter, _ *http.Request) { reply(w, c.Account()) })
+	mux.HandleFunc("PUT /account", taking(func(_ *http.Request, spec Spec) (any, error) {
+		if len(spec.Faults) > 0 {
+			return nil, fmt.Errorf("change the account: faults are no part of it, and have a path of their own")
+		}
+		return nil, c.Change(func(s *Spec) { *s = spec })
+	}))
 	mux.HandleFunc("GET /groups", func(w http.ResponseWriter, _ *http.Request) { reply(w, c.Groups()) })
 	mux.HandleFunc("PUT /groups/{name}/desired", taking(func(r *http.Request, n int) (any, error) {
 		return nil, c.SetDesired(r.PathValue("name"), n)
@@ -100,6 +109,19 @@ func reply(w http.ResponseWriter, value any) {
 
 // Remote is a cloud that is served by another process, at its URL.
 type Remote struct{ URL string }
+
+// Account is the whole account as it is now; see Cloud.Account.
+func (r Remote) Account(ctx context.Context) (Spec, error) {
+	var spec Spec
+	err := r.do(ctx, http.MethodGet, "account", nil, &spec)
+	return spec, err
+}
+
+// SetAccount makes the account another one, as Cloud.Change does: groups that it
+// has already live on with their instances.
+func (r Remote) SetAccount(ctx context.Context, spec Spec) error {
+	return r.do(ctx, http.MethodPut, "account", spec, nil)
+}
 
 // Groups tells of all groups, sorted by name.
 func (r Remote) Groups(ctx context.Context) ([]GroupState, error) {

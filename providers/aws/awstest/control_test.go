@@ -186,12 +186,31 @@ func TestServeAndRemote(t *testing.T) {
 		t.Errorf("the calls are %v", counts)
 	}
 
+	account, err := remote.Account(ctx)
+	must(err)
+	if g := account.Groups[0]; g.Desired != 6 || len(g.Instances) != 6 || g.Instances[0].Type == "" || len(account.InstanceTypes) < 10 {
+		t.Errorf("the account is %+v", account)
+	}
+	account.Groups = append(account.Groups, small("h", 0, 9, 1))
+	must(remote.SetAccount(ctx, account))
+	if got := r.states("g") + r.states("h"); got != "map[InService:6]map[InService:1]" {
+		t.Errorf("a group came, and the instances are %s", got)
+	}
+	account.Groups = account.Groups[1:]
+	must(remote.SetAccount(ctx, account))
+	if groups, err := remote.Groups(ctx); err != nil || len(groups) != 1 || groups[0].Name != "h" {
+		t.Errorf("a group went, and there are %+v, %v", groups, err)
+	}
+	must(remote.SetAccount(ctx, awstest.Spec{LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 9, 2)}}))
+
 	for name, err := range map[string]error{
-		"an unknown group":    remote.SetDesired(ctx, "nobody", 1),
-		"an unknown instance": remote.Kill(ctx, "i-0"),
-		"an unknown step":     remote.Hold(ctx, "g", "nap"),
-		"a bad node group":    remote.SetNodegroups(ctx, awstest.Nodegroup{}),
-		"an unknown mishap":   remote.SetFaults(ctx, awstest.Fault{Mishap: "explode"}),
+		"faults in an account": remote.SetAccount(ctx, awstest.Spec{Faults: []awstest.Fault{{}}}),
+		"a bad account":        remote.SetAccount(ctx, awstest.Spec{Groups: []awstest.Group{{}}}),
+		"an unknown group":     remote.SetDesired(ctx, "nobody", 1),
+		"an unknown instance":  remote.Kill(ctx, "i-0"),
+		"an unknown step":      remote.Hold(ctx, "g", "nap"),
+		"a bad node group":     remote.SetNodegroups(ctx, awstest.Nodegroup{}),
+		"an unknown mishap":    remote.SetFaults(ctx, awstest.Fault{Mishap: "explode"}),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)

@@ -51,6 +51,22 @@ func (g *group) state() GroupState {
 	return s
 }
 
+// Account is the whole account as it is now: each group with the desired capacity
+// and the instances that it has, and every instance type that can be launched.
+// What is under way is not told.
+func (c *Cloud) Account() Spec {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.advance()
+	spec := copied(c.spec)
+	spec.InstanceTypes = copied(c.types)
+	for i := range spec.Groups {
+		state := c.groups[spec.Groups[i].Name].state()
+		spec.Groups[i].Desired, spec.Groups[i].Instances = state.Desired, state.Instances
+	}
+	return spec
+}
+
 // Live are the ids of the instances that count as capacity, sorted.
 func (s GroupState) Live() []string {
 	ids := []string{}
