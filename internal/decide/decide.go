@@ -80,12 +80,12 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	// may have that room, or the node itself, before anything is bought.
 	judge := rules.Of(s, p)
 	budgets := judge.Budgets()
-	drains, guests := openDrains(s, judge), map[model.NodeID]bool{}
-	settle(s, p, world, judge, budgets, drains, func(o *open) bool { return !tainted(s, o) }, guests)
+	drains, guests, waits := openDrains(s, judge), map[model.NodeID]bool{}, waiting(s)
+	settle(s, p, world, judge, budgets, drains, func(o *open) bool { return !tainted(s, o) }, waits, guests)
 	// 5. to 7. Pods without a node: room that is there or coming, and growth.
 	up := scaleup.Plan(world, s, p, closed)
 	wanted := world.Reserved()
-	settle(s, p, world, judge, budgets, drains, func(o *open) bool { return tainted(s, o) && !wanted[o.node] }, guests)
+	settle(s, p, world, judge, budgets, drains, func(o *open) bool { return tainted(s, o) && !wanted[o.node] }, waits, guests)
 	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
 	plan.Notices, plan.Brakes = up.Notices, up.Brakes
 	for i := range up.Grow {
@@ -96,7 +96,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	plan.Wake = advance(s, drains, wanted, p, closed, &plan)
 	down := scaledown.Plan(scaledown.Input{
 		Snapshot: s, Policy: p, World: world, Reserved: wanted, Rules: judge, Budgets: budgets, Closed: closed,
-		Guests: guests, Growing: growing(s, up.Grow),
+		Guests: guests, Growing: growing(s, up.Grow), Waiting: told(waits),
 	})
 	plan.Unneeded, plan.Kept, plan.Resume = down.Unneeded, down.Kept, down.Resume
 	// 9. Some of those begin to go.

@@ -43,7 +43,7 @@ func tainted(s *model.Snapshot, o *open) bool {
 // settle gives the pods of some removals under way that are still to be moved their
 // room in the world, and counts them against what may be disrupted. Guests gets the
 // nodes on which that room is.
-func settle(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rules.Cluster, left rules.Budgets, list []open, which func(*open) bool, guests map[model.NodeID]bool) {
+func settle(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rules.Cluster, left rules.Budgets, list []open, which func(*open) bool, waits map[types.UID]wait, guests map[model.NodeID]bool) {
 	var mover *schedsim.Mover
 	for i := range list {
 		o := &list[i]
@@ -54,6 +54,16 @@ func settle(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rul
 		o.view.Replacement, o.view.ReplacementSince = replacement(s, n.Standing.Drain)
 		o.view.Missing = missing(s, n.Standing.Drain)
 		moving := moving(o.view.Pods, left, judge)
+		for _, q := range moving {
+			w, ok := waits[q.Owner]
+			switch {
+			case !ok:
+			case w.pod == "" && (o.view.Unmade.IsZero() || w.since.Before(o.view.Unmade)):
+				o.view.Unmade = w.since
+			case w.pod != "" && (o.view.Replacement == "" || w.since.Before(o.view.ReplacementSince)):
+				o.view.Replacement, o.view.ReplacementSince = w.pod, w.since
+			}
+		}
 		if len(moving) == 0 {
 			continue
 		}
@@ -131,18 +141,24 @@ func replacement(s *model.Snapshot, d *model.Drain) (name string, since time.Tim
 	if len(evicted) == 0 {
 		return "", time.Time{}
 	}
+	unplaced := func(p *model.Pod) {
+		first, ok := evicted[p.Owner]
+		created := time.Unix(p.Created, 0)
+		// Creation is told in whole seconds, rounded down.
+		if !ok || created.Add(time.Second).Before(first) {
+			return
+		}
+		if name == "" || created.Before(since) {
+			name, since = s.Contents.Specs[p.Spec].Pod.Namespace+"/"+p.Name, created
+		}
+	}
 	for i := range s.Pending {
 		for _, p := range s.Pending[i].Pods {
-			first, ok := evicted[p.Owner]
-			created := time.Unix(p.Created, 0)
-			// Creation is told in whole seconds, rounded down.
-			if !ok || created.Add(time.Second).Before(first) {
-				continue
-			}
-			if name == "" || created.Before(since) {
-				name, since = s.Contents.Specs[p.Spec].Pod.Namespace+"/"+p.Name, created
-			}
+			unplaced(p)
 		}
+	}
+	for _, p := range s.Gated {
+		unplaced(p)
 	}
 	return name, since
 }
@@ -173,6 +189,9 @@ func missing(s *model.Snapshot, d *model.Drain) bool {
 				for _, p := range s.Pending[j].Pods {
 					young(p)
 				}
+			}
+			for _, p := range s.Gated {
+				young(p)
 			}
 		}
 		// Creation is told in whole seconds, rounded down.

@@ -38,7 +38,7 @@ func TestRemovalsAreSafeTogether(t *testing.T) {
 			left[s.Groups[i].ID] = s.Groups[i].Expected
 			pools[s.Groups[i].Pool] += s.Groups[i].Expected
 		}
-		evicted := make([]int, len(s.Budgets))
+		evicted, most := make([]int, len(s.Budgets)), make([]int, len(s.Budgets))
 		for _, v := range plan.Unneeded {
 			n := nodes[v.Node]
 			if v.Reason != model.Unneeded && !slices.ContainsFunc(n.Bound, func(q model.Pod) bool { return matters(s, &q) }) {
@@ -46,8 +46,12 @@ func TestRemovalsAreSafeTogether(t *testing.T) {
 			}
 			left[v.Group]--
 			pools[s.Groups[n.Group].Pool]--
+			before := slices.Clone(evicted)
 			for i := range n.Bound {
 				judge(t, s, n, &n.Bound[i], evicted)
+			}
+			for i := range evicted {
+				most[i] = max(most[i], evicted[i]-before[i])
 			}
 		}
 		for i := range s.Groups {
@@ -61,8 +65,10 @@ func TestRemovalsAreSafeTogether(t *testing.T) {
 			}
 		}
 		for i, b := range s.Budgets {
-			if evicted[i] > max(0, b.Allowed) {
-				t.Fatalf("budget %s allows %d, and %d pods go\n%s", b.Name, b.Allowed, evicted[i], plan.Text(s))
+			// One node may have more of a budget's pods than it allows now: they go in turn,
+			// as long as the others leave it one.
+			if evicted[i] > max(0, b.Allowed) && (b.Allowed <= 0 || evicted[i]-most[i] > b.Allowed-1) {
+				t.Fatalf("budget %s allows %d, and %d pods go, %d of them of one node\n%s", b.Name, b.Allowed, evicted[i], most[i], plan.Text(s))
 			}
 		}
 

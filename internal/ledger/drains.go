@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func (l *Ledger) noteNode(s *model.Snapshot, c model.Call) {
 			break // nothing is emptied that it could be part of
 		}
 		d := *n.Drain
-		d.Evictions = asked(d.Evictions, s, &c)
+		d.Evictions = asked(d.Evictions, d.Refused, s, &c)
 		n.Drain = &d
 	}
 	l.nodes.put(c.Node, n)
@@ -63,7 +64,7 @@ func advanced(was *model.Drain, now time.Time, c *model.Call) *model.Drain {
 
 // asked gives the evictions of a drain with one more that is asked for, or again.
 // A pod of the same name that came after another one takes its place.
-func asked(all []model.Eviction, s *model.Snapshot, c *model.Call) []model.Eviction {
+func asked(all []model.Eviction, refused time.Time, s *model.Snapshot, c *model.Call) []model.Eviction {
 	all = slices.Clone(all)
 	i, found := slices.BinarySearchFunc(all, c.Pod, func(e model.Eviction, pod string) int { return cmp.Compare(e.Pod, pod) })
 	if !found {
@@ -71,6 +72,9 @@ func asked(all []model.Eviction, s *model.Snapshot, c *model.Call) []model.Evict
 	}
 	if all[i].UID != c.PodUID || !found {
 		all[i] = model.Eviction{Pod: c.Pod, UID: c.PodUID, Owner: ownerOf(s, c.Node, c.PodUID), First: s.Now}
+		if !refused.IsZero() {
+			all[i].First = refused // a leader before us began to ask then
+		}
 	}
 	all[i].Last, all[i].Busy = s.Now, true
 	return all
@@ -164,6 +168,9 @@ func (l *Ledger) answered(d *model.Drain, o model.Outcome, unknown bool) *model.
 		// That of a drain before this one may still be under way.
 		e.Busy = e.Busy || c.Verb == model.Evict && c.Node == o.Call.Node && c.Pod == o.Call.Pod && c.PodUID == o.Call.PodUID
 	}
+	if (o.Err == nil || unknown) && e.Owner != "" {
+		l.displace(e.Owner, o.Ended)
+	}
 	switch {
 	case o.Err == nil:
 		e.Granted = true
@@ -174,6 +181,44 @@ func (l *Ledger) answered(d *model.Drain, o model.Outcome, unknown bool) *model.
 		e.Granted, e.Why = false, o.Err.Message
 	}
 	return &next
+}
+
+// settled is how long after an eviction its controller is looked at for the pod
+// that is to come in its place. One that makes none by then has fewer to make.
+const settled = 30 * time.Minute
+
+// displace notes that a pod of a controller was evicted. It outlives the drain: other
+// nodes have pods of the same controller.
+func (l *Ledger) displace(owner types.UID, at time.Time) {
+	d, ok := l.displaced[owner]
+	if !ok {
+		d.First = at
+	}
+	d.Last = at
+	l.displaced[owner] = d
+}
+
+// forgetDisplaced drops controllers whose pods were evicted long ago, and that have
+// no pod without a node which may have come for one of them.
+func (l *Ledger) forgetDisplaced(seen *model.Observation) {
+	old := false
+	for _, d := range l.displaced {
+		old = old || seen.Now.Sub(d.Last) > settled
+	}
+	if !old {
+		return
+	}
+	waits := map[types.UID]bool{}
+	for i := range seen.Unbound {
+		p := &seen.Unbound[i]
+		d, ok := l.displaced[p.Owner]
+		if ok && p.Flags&(model.Finished|model.Terminating) == 0 && !time.Unix(p.Created, 0).Add(time.Second).Before(d.First) {
+			waits[p.Owner] = true
+		}
+	}
+	maps.DeleteFunc(l.displaced, func(owner types.UID, d model.Displaced) bool {
+		return seen.Now.Sub(d.Last) > settled && !waits[owner]
+	})
 }
 
 // back undoes the intent of a call that never began: the drain stands where it

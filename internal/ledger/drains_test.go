@@ -634,3 +634,48 @@ func TestRemovalInAnUnreadableGroup(t *testing.T) {
 	e.l = e.l.Fold(seen, nil)
 	want(t, "stage", e.drain().Stage, model.Removing)
 }
+
+// TestDisplaced: the controllers of evicted pods are known beyond the drain and over
+// a restart, until half an hour has passed and none of their pods is without a node.
+func TestDisplaced(t *testing.T) {
+	e := newEmptying(t)
+	e.until(model.Evicting)
+	want(t, "nobody", len(e.l.Standing().Displaced), 0)
+	e.call(evictCall("a"))
+	first := at(e.second)
+	e.call(evictCall("b"), func(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Conflict, Message: "refused"} })
+	got := e.l.Standing().Displaced
+	want(t, "one controller", len(got), 1)
+	for _, d := range got {
+		want(t, "first", d.First, first)
+		want(t, "a refusal displaces nobody", d.Last, first)
+	}
+	e.restart()
+	want(t, "after a restart", e.l.Standing().Displaced, got)
+	e.second += int(settled/time.Second) + 1
+	e.look()
+	want(t, "half an hour later", len(e.l.Standing().Displaced), 0)
+}
+
+// TestRefusalsSurvive: a new leader does not begin to count anew for how long
+// evictions have been refused.
+func TestRefusalsSurvive(t *testing.T) {
+	e := newEmptying(t)
+	e.until(model.Evicting)
+	refused := func(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Conflict, Message: "refused"} }
+	e.call(evictCall("a"), refused)
+	first := e.drain().Evictions[0].First
+	for range 3 {
+		e.second += 5
+		e.restart()
+		e.call(evictCall("a"), refused)
+		want(t, "since", e.drain().Evictions[0].First, first)
+	}
+}
+
+// TestRemovalOfNothing: a remembered removal without an instance, which nobody would
+// have written, is not waited for.
+func TestRemovalOfNothing(t *testing.T) {
+	l := Restore(model.Rules{}, model.Memory{Drains: []model.Drain{{Node: "n", Stage: model.Removing, Occupied: true}}})
+	want(t, "drains", len(l.Memory().Drains), 0)
+}

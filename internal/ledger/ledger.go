@@ -30,6 +30,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -55,6 +56,8 @@ type Ledger struct {
 	last, inherited lasts
 	// resume is where the search for unneeded nodes goes on.
 	resume string
+	// displaced are the controllers of pods that were evicted a short while ago.
+	displaced map[types.UID]model.Displaced
 	// written is when what was restored had been written down.
 	written time.Time
 
@@ -108,6 +111,7 @@ func (l Ledger) Fold(seen model.Observation, ended []model.Outcome) Ledger {
 		}
 	}
 	l.dropGone(seen.Nodes)
+	l.forgetDisplaced(&seen)
 	// 5. The health of it all (S1).
 	l.health(seen.Now)
 	return l

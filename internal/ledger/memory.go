@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -32,7 +34,7 @@ func (l Ledger) Memory() model.Memory {
 	m := model.Memory{
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals),
 		LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure,
-		Resume: l.resume,
+		Resume: l.resume, Displaced: lastDisplaced(l.displaced),
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
 		g := l.groups[id]
@@ -67,6 +69,20 @@ func (l Ledger) Memory() model.Memory {
 	return m
 }
 
+// lastDisplaced are the controllers to be remembered: of too many, those of the
+// last evictions.
+func lastDisplaced(all map[types.UID]model.Displaced) map[types.UID]model.Displaced {
+	if len(all) == 0 {
+		return nil
+	}
+	owners := slices.SortedFunc(maps.Keys(all), func(a, b types.UID) int { return cmp.Or(all[b].Last.Compare(all[a].Last), cmp.Compare(a, b)) })
+	out := map[types.UID]model.Displaced{}
+	for _, o := range owners[:min(len(owners), mostDisplaced)] {
+		out[o] = all[o]
+	}
+	return out
+}
+
 // What is remembered of drains is bounded, as all that the memory lies in is. A
 // drain that is not remembered is taken back after a restart.
 const (
@@ -74,6 +90,8 @@ const (
 	// mostPods is of their pods together: they are named by UIDs, which no
 	// compression makes shorter.
 	mostPods = 1000
+	// mostDisplaced is how many controllers of evicted pods are remembered.
+	mostDisplaced = 200
 )
 
 // toRemember tells what a later leader must know of a drain. The taint alone
@@ -83,6 +101,11 @@ const (
 func toRemember(d model.Drain) (model.Drain, bool) {
 	if !d.Occupied {
 		return d, false
+	}
+	for i := range d.Evictions {
+		if e := &d.Evictions[i]; !e.Granted && e.Why != "" && (d.Refused.IsZero() || e.First.Before(d.Refused)) {
+			d.Refused = e.First
+		}
 	}
 	d.Evictions = nil
 	switch d.Stage {
@@ -122,8 +145,9 @@ func Restore(rules model.Rules, m model.Memory) Ledger {
 		rules: rules, groups: map[provider.GroupID]*group{}, calls: map[string]model.Call{}, nodes: newStandings(),
 		before: map[string]*model.Drain{}, timed: map[string]bool{}, homes: model.NewHomes(0, nil),
 		brakes: slices.Clone(m.Brakes), arrivals: slices.Clone(m.Arrivals),
-		written: m.Written, last: last, inherited: last, resume: m.Resume,
+		displaced: map[types.UID]model.Displaced{}, written: m.Written, last: last, inherited: last, resume: m.Resume,
 	}
+	maps.Copy(l.displaced, m.Displaced)
 	for _, a := range m.Asks {
 		if a.Group == "" || len(a.Units) == 0 {
 			continue // nothing that anything could come of
@@ -146,7 +170,7 @@ func Restore(rules model.Rules, m model.Memory) Ledger {
 	}
 	for _, d := range m.Drains {
 		d, ok := toRemember(d)
-		if !ok || d.Node == "" {
+		if !ok || d.Node == "" || d.Stage == model.Removing && d.Instance == "" {
 			continue // nothing that anybody would have written
 		}
 		n := l.nodes.of[d.Node]
@@ -171,6 +195,7 @@ func (l *Ledger) trust(now time.Time) {
 		if n.Drain != nil {
 			d := *n.Drain
 			d.Since, d.Began, d.NotBefore = earlier(d.Since, now), earlier(d.Began, now), earlier(d.NotBefore, now.Add(retry))
+			d.Refused = earlier(d.Refused, now)
 			n.Drain = &d
 		}
 		l.nodes.put(name, n)
@@ -187,6 +212,10 @@ func (l *Ledger) trust(now time.Time) {
 		if g.missingSince.After(now) {
 			g.missingSince = now
 		}
+	}
+	for owner, d := range l.displaced {
+		d.First, d.Last = earlier(d.First, now), earlier(d.Last, now)
+		l.displaced[owner] = d
 	}
 	for _, t := range []*lasts{&l.last, &l.inherited} {
 		t.growth, t.removal, t.failure = earlier(t.growth, now), earlier(t.removal, now), earlier(t.failure, now)

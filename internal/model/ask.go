@@ -3,6 +3,8 @@ package model
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -87,6 +89,8 @@ type Memory struct {
 	Missing  map[provider.GroupID]time.Time `json:"missing,omitempty"`  // group → since when it misses nodes
 	// Drains are the removals of nodes with pods, from the taint on.
 	Drains []Drain `json:"drains,omitempty"`
+	// Displaced are the controllers of pods that were evicted a short while ago.
+	Displaced map[types.UID]Displaced `json:"displaced,omitempty"`
 	// The last growth, removal and failed removal, for the delays after them.
 	LastGrowth  time.Time `json:"lastGrowth,omitzero"`
 	LastRemoval time.Time `json:"lastRemoval,omitzero"`

@@ -43,7 +43,7 @@ func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rule
 		Now: seen.Now, Seed: seen.Seed, Generation: seen.Generation,
 		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes, Budgets: seen.Budgets, Priorities: seen.Priorities,
 		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr, Notices: seen.Inventory.Notices,
-		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure, Resume: standing.Resume,
+		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure, Resume: standing.Resume, Displaced: standing.Displaced,
 		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes, Arrivals: standing.Arrivals,
 	}
 	var before *projection
@@ -327,6 +327,9 @@ func (b *builder) pending(seen Observation) {
 	for i := range seen.Unbound {
 		p := &seen.Unbound[i]
 		of[i] = -1
+		if p.Flags&Gated != 0 && p.Flags&(Finished|FromDaemonSet|Terminating) == 0 && p.Owner != "" {
+			b.snap.Gated = append(b.snap.Gated, p)
+		}
 		if p.Flags&(Finished|Gated|FromDaemonSet|Terminating) != 0 || b.honoured[p.Nominated] {
 			continue
 		}

@@ -149,6 +149,8 @@ const (
 	// ReplacementWaits: the pod that came for an evicted one has no node, and has
 	// waited too long.
 	ReplacementWaits Reason = "ReplacementWaits"
+	// TakenBack: somebody took away the taint or the cordon of the removal.
+	TakenBack Reason = "TakenBack"
 	// LeaderChanged: the leader that had begun the removal is gone.
 	LeaderChanged             Reason = "LeaderChanged"
 	InstanceHeld              Reason = "InstanceHeld"

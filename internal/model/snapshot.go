@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -25,12 +26,15 @@ type Snapshot struct {
 	Seed       uint64
 	Generation uint64
 
-	Contents   Contents
-	Classes    []Class
-	Nodes      []Node
-	Groups     []Group
-	Pools      []provider.Pool
-	Pending    []Pending
+	Contents Contents
+	Classes  []Class
+	Nodes    []Node
+	Groups   []Group
+	Pools    []provider.Pool
+	Pending  []Pending
+	// Gated are pods that have a controller and are kept from the scheduler by a gate:
+	// no room is looked for, and whoever waits for them waits.
+	Gated      []*Pod
 	DaemonSets []DaemonSetClass
 	Namespaces map[string]map[string]string
 	Volumes    Volumes
@@ -53,6 +57,9 @@ type Snapshot struct {
 	// Resume is the ledger's, too: the node that the last search for unneeded
 	// nodes got to before its steps were used up, empty if it got to the end.
 	Resume string
+	// Displaced is the ledger's: the controllers of pods that we evicted a short while
+	// ago.
+	Displaced map[types.UID]Displaced
 
 	projection *projection
 	// numbers finds a content's class.

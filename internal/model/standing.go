@@ -26,6 +26,14 @@ type Standing struct {
 	LastGrowth, LastRemoval, LastFailure time.Time
 	// Resume is where the search for unneeded nodes goes on.
 	Resume string
+	// Displaced are the controllers of pods that we evicted a short while ago.
+	Displaced map[types.UID]Displaced
+}
+
+// Displaced is when pods of a controller were evicted by us: first and last.
+type Displaced struct {
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
 }
 
 // GroupStanding is one group's.
@@ -154,6 +162,9 @@ type Drain struct {
 	Pods     []types.UID `json:"pods,omitempty"`
 	// Evictions are those asked for, sorted by pod.
 	Evictions []Eviction `json:"-"`
+	// Refused is, of a drain that was remembered, since when evictions had been asked
+	// for in vain.
+	Refused time.Time `json:"refused,omitzero"`
 	// Unready: it goes because it is not ready. If it becomes so, it stays.
 	Unready bool `json:"unready,omitempty"`
 	// Why is the reason of a rollback, and Code its short form.

@@ -172,6 +172,14 @@ type last struct {
 }
 
 func (s *Scenario) last(a args) {
+	if a.name == "eviction" {
+		at := s.ago(a, "age")
+		if s.Memory.Displaced == nil {
+			s.Memory.Displaced = map[types.UID]model.Displaced{}
+		}
+		s.Memory.Displaced[Owner(metav1.NamespaceDefault, a.get("of", ""))] = model.Displaced{First: at, Last: at}
+		return
+	}
 	if !slices.Contains([]string{"growth", "removal", "failure"}, a.name) {
 		panic(fmt.Errorf("%q is none of growth, removal, failure", a.name))
 	}

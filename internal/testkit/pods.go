@@ -28,7 +28,10 @@ func (s *Scenario) pods(a args) {
 	if _, ok := s.Namespaces[p.Namespace]; !ok {
 		s.Namespaces[p.Namespace] = map[string]string{corev1.LabelMetadataName: p.Namespace}
 	}
-	if node == "" && !a.has("unseen") {
+	switch {
+	case a.has("gated"):
+		flags |= model.Gated
+	case node == "" && !a.has("unseen"):
 		flags |= model.Refused
 	}
 	s.add(p, count, flags, node)

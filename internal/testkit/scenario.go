@@ -29,6 +29,7 @@ import (
 //	held n1 why=NotEnoughPdb age=5m       what has kept it, and since when
 //	failed n1 why=EvictionRefused age=1m  its removal failed
 //	last growth age=5m group=general      or removal, or failure: when it was, in that group
+//	last eviction of=web age=1m           when pods of web were evicted, from whatever node
 //	drain n1 stage=Evicting since=1m began=2m occupied evicted=web-3:20s granted   it is on its way out
 //
 // Groups may also say: whole (all or nothing), threshold=0.7, unneeded-time=5m.
@@ -39,7 +40,7 @@ import (
 // Pods may also say: spread=zone[:skew], apart=host, together=zone (each about
 // pods of the app named by with=, else their own), select=key:value,
 // affinity=key:value|value, tolerate=key, priority=n, port=n, labels=key:value,
-// namespace=name, scheduler=name, unseen (no scheduler has looked at them),
+// namespace=name, scheduler=name, unseen (no scheduler has looked at them), gated,
 // claim (they want a dynamic resource). zone and host are short for their
 // labels. Every pod has the label app with its name.
 //

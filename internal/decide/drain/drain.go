@@ -65,6 +65,9 @@ type View struct {
 	// is none.
 	Replacement      string
 	ReplacementSince time.Time
+	// Unmade is set where a pod that is still on the node has a controller that makes
+	// none for those that were evicted, and since when that is so.
+	Unmade time.Time
 }
 
 // Pod is one pod of the node.
@@ -136,6 +139,10 @@ func back(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model
 		return &model.Verdict{Reason: model.ReadyAgain, Detail: "it has become ready again"}
 	case n.InstanceHold != "":
 		return &model.Verdict{Reason: model.InstanceHeld, Detail: n.InstanceHold}
+	case !model.HasTaint(n.Object, model.TaintToBeDeleted):
+		return &model.Verdict{Reason: model.TakenBack, Detail: "somebody took the taint away"}
+	case d.Stage == model.Evicting && n.Object.Annotations[model.AnnotationRemoval] == model.RemovalCordoned && !n.Object.Spec.Unschedulable:
+		return &model.Verdict{Reason: model.TakenBack, Detail: "somebody took the cordon away"}
 	case v.Wanted:
 		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there"}
 	}

@@ -25,9 +25,10 @@ func policy() model.ScaleDownPolicy {
 	}
 }
 
-// node is a node with a drain.
+// node is a node with a drain, and with the taint of it.
 func node(d model.Drain, edit ...func(*model.Node)) *model.Node {
 	n := &model.Node{Name: "n", Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}
+	n.Object.Spec.Taints = []corev1.Taint{{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule}}
 	n.Standing.Drain = &d
 	for _, e := range edit {
 		e(n)
@@ -179,6 +180,16 @@ func TestNext(t *testing.T) {
 		{name: "a replacement waits", n: node(with(evicting, granted("a", time.Second))), v: drain.View{Replacement: "default/c", ReplacementSince: ago(time.Minute)}, wake: now.Add(time.Minute)},
 		{name: "a replacement waits, others are evicted", n: node(with(evicting, granted("a", time.Second))), v: drain.View{Replacement: "default/c", ReplacementSince: ago(time.Minute), Pods: []drain.Pod{pod("b")}}, want: "Evict b 30s", wake: now.Add(time.Minute)},
 		{name: "a replacement has waited too long", n: node(with(evicting, granted("a", time.Second))), v: drain.View{Replacement: "default/c", ReplacementSince: ago(2 * time.Minute), Pods: []drain.Pod{pod("b")}}, want: "Untaint ReplacementWaits"},
+
+		{name: "replacements of another drain's pods are not made", n: node(evicting), v: drain.View{Unmade: ago(time.Minute), Pods: []drain.Pod{pod("b")}}, wake: now.Add(time.Second)},
+		{name: "and not for long", n: node(evicting), v: drain.View{Unmade: ago(2 * time.Minute), Pods: []drain.Pod{pod("b")}}, want: "Untaint ReplacementWaits"},
+		{name: "each that goes is progress", n: node(with(evicting, granted("a", time.Minute), asked("b", 3*time.Minute, 20*time.Second))), v: drain.View{Pods: []drain.Pod{pod("b")}}, want: "Evict b 30s"},
+		{name: "no progress", n: node(with(evicting, granted("a", 2*time.Minute), asked("b", 3*time.Minute, 20*time.Second))), v: drain.View{Pods: []drain.Pod{pod("b")}}, want: "Untaint EvictionRefused"},
+		{name: "somebody took the taint away", n: node(evicting, func(n *model.Node) { n.Object.Spec.Taints = nil }), v: drain.View{Pods: []drain.Pod{pod("a")}}, want: "Untaint TakenBack"},
+		{name: "before anything was evicted, too", n: node(occupied, func(n *model.Node) { n.Object.Spec.Taints = nil }), v: drain.View{Pods: []drain.Pod{pod("a")}}, want: "Untaint TakenBack"},
+		{name: "somebody took our cordon away", n: node(evicting, func(n *model.Node) {
+			n.Object.Annotations = map[string]string{model.AnnotationRemoval: model.RemovalCordoned}
+		}), v: drain.View{Pods: []drain.Pod{pod("a")}}, want: "Untaint TakenBack"},
 
 		{name: "the lowest level leaves first", n: node(evicting), v: drain.View{Pods: []drain.Pod{pod("a", priority(5000)), pod("b", priority(10)), pod("c", priority(99)), pod("d", priority(-4))}}, policy: levels, want: "Evict d 30s, Evict b 30s, Evict c 30s"},
 		{name: "the next level waits for the one below", n: node(evicting), v: drain.View{Pods: []drain.Pod{pod("a", priority(5000)), pod("b", ending(now.Add(time.Minute)))}}, policy: levels, wake: now.Add(time.Minute)},

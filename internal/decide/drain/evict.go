@@ -29,9 +29,16 @@ func evicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.Scal
 		}
 		wake = until
 	}
+	if !v.Unmade.IsZero() {
+		until := v.Unmade.Add(p.Drain.ReplacementTime)
+		if !now.Before(until) {
+			return giveBack(model.ReplacementWaits, fmt.Sprintf("no pod has come for one that was evicted %s ago, and another of the same controller is here", now.Sub(v.Unmade).Round(time.Second))), time.Time{}
+		}
+		wake = until
+	}
 	// 2. The pods of the lowest level that is not empty.
 	e := evictor{drain: d, now: now, policy: p.Drain, wake: wake, slots: v.Slots}
-	if v.Barred != nil || v.Unsure {
+	if v.Barred != nil || v.Unsure || !v.Unmade.IsZero() {
 		e.slots = 0
 		e.wakeAt(now.Add(pace))
 	}
@@ -148,7 +155,8 @@ func (e *evictor) ask(q *Pod) *model.Verdict {
 		}
 		return nil
 	}
-	if until := was.First.Add(e.policy.EvictionTime); !e.now.Before(until) {
+	// Where a budget lets them go one after the other, each that goes is progress.
+	if until := later(was.First, e.granted()).Add(e.policy.EvictionTime); !e.now.Before(until) {
 		return &model.Verdict{Reason: model.EvictionRefused, Detail: fmt.Sprintf("pod %s could not be evicted for %s: %s", q.Name, e.policy.EvictionTime, was.Why)}
 	} else if at := was.Last.Add(again); e.now.Before(at) {
 		e.wakeAt(at)
@@ -157,6 +165,23 @@ func (e *evictor) ask(q *Pod) *model.Verdict {
 	}
 	e.evict(q)
 	return nil
+}
+
+// granted is when an eviction of this drain was last granted, zero if none was.
+func (e *evictor) granted() (at time.Time) {
+	for i := range e.drain.Evictions {
+		if x := &e.drain.Evictions[i]; x.Granted {
+			at = later(at, x.Last)
+		}
+	}
+	return at
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // tooLate says that a pod which somebody else deletes may take longer to end than

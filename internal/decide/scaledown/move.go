@@ -77,10 +77,8 @@ func (m *mover) move(c *candidate) *model.Verdict {
 	}
 	// 1. What may be disrupted.
 	left := m.Budgets.Clone()
-	for _, p := range c.moving {
-		if v := m.Rules.Take(p, left); v != nil {
-			return v
-		}
+	if v := m.Rules.TakeAll(c.moving, left); v != nil {
+		return v
 	}
 	// 2. Room, for all of its pods.
 	puts, stuck, enough := m.world.Move(c.node, Batches(m.Snapshot, c.moving))

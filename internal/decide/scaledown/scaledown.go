@@ -70,6 +70,9 @@ type Input struct {
 	// disrupted; it is used up by what is accepted here.
 	Rules   *rules.Cluster
 	Budgets rules.Budgets
+	// Waiting are the controllers of pods that were evicted before and have not been
+	// made up for, with what is lacking.
+	Waiting map[types.UID]string
 	// Closed are the groups, by index, that something else is done to in the same
 	// plan.
 	Closed map[int]model.Verdict
@@ -292,7 +295,7 @@ func (f *finder) postpone(c *candidate) {
 // begin starts the removal of unneeded nodes, in the order in which they were
 // accepted, as far as the limits allow.
 func (f *finder) begin() []Start {
-	b := newStarts(f.Snapshot, f.Policy, f.Closed, f.Growing)
+	b := newStarts(f.Snapshot, f.Policy, f.Closed, f.Growing, f.Waiting)
 	var out []Start
 	for i := range f.accepted {
 		c := &f.accepted[i]
@@ -336,11 +339,11 @@ func what(n *model.Node, c *candidate) string {
 	case n.Kind == model.Unready && c.empty():
 		return "not ready, and empty"
 	case n.Kind == model.Unready:
-		return fmt.Sprintf("not ready, and its %d pods have room elsewhere", len(c.moving))
+		return "not ready, and " + itsPods(len(c.moving)) + " room elsewhere"
 	case c.empty():
 		return "empty"
 	}
-	return fmt.Sprintf("%s used, and its %d pods have room elsewhere", percent(c.use), len(c.moving))
+	return percent(c.use) + " used, and " + itsPods(len(c.moving)) + " room elsewhere"
 }
 
 func (f *finder) wakeAt(t time.Time) {
@@ -372,4 +375,11 @@ func (f *finder) result(start []Start) Result {
 	}
 	r.Wake = f.wake
 	return r
+}
+
+func itsPods(n int) string {
+	if n == 1 {
+		return "its 1 pod has"
+	}
+	return fmt.Sprintf("its %d pods have", n)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -18,13 +20,14 @@ type starts struct {
 	drains   int // and how many of those may have pods of their own
 	open     int // how many are on their way out
 	growing  map[int]bool
+	waiting  map[types.UID]string
 	cooldown *model.Verdict
 	stale    *model.Verdict
 }
 
-func newStarts(s *model.Snapshot, policy model.Policy, closed map[int]model.Verdict, growing map[int]bool) *starts {
+func newStarts(s *model.Snapshot, policy model.Policy, closed map[int]model.Verdict, growing map[int]bool, waiting map[types.UID]string) *starts {
 	p := policy.ScaleDown
-	b := &starts{policy: policy, closed: closed, growing: growing, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
+	b := &starts{policy: policy, closed: closed, growing: growing, waiting: waiting, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
@@ -83,6 +86,11 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	}
 	if v := b.resting(g, n.Group); v != nil {
 		return v
+	}
+	for _, q := range c.moving {
+		if why, ok := b.waiting[q.Owner]; ok {
+			return &model.Verdict{Reason: model.ReplacementWaits, Detail: why + "; a pod of the same controller is here", Fix: "a node for it"}
+		}
 	}
 	if n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
 		return &model.Verdict{Reason: model.ResourceVersionNotYetSeen}

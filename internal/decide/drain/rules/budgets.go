@@ -53,6 +53,24 @@ func (c *Cluster) Take(p *model.Pod, left Budgets) *model.Verdict {
 	return &model.Verdict{Reason: model.NotEnoughPdb, Detail: detail, Fix: "more healthy pods, or a budget that allows more"}
 }
 
+// TakeAll counts the pods of one node. They need not all go at once: a budget that
+// allows one eviction now is enough for a node with several of its pods, which then
+// go in turn, as their replacements become ready. Nothing else may use that budget
+// then. If one allows none, the verdict says so, and left is not to be used.
+func (c *Cluster) TakeAll(pods []*model.Pod, left Budgets) *model.Verdict {
+	before := left.Clone()
+	for _, p := range pods {
+		covering := c.Covering(p)
+		if len(covering) == 1 && before[covering[0]] > 0 && left[covering[0]] == 0 {
+			continue // its turn comes
+		}
+		if v := c.Take(p, left); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
 // names names budgets, with their namespace.
 func (c *Cluster) names(budgets []int) string {
 	names := make([]string, len(budgets))
