@@ -1,8 +1,9 @@
 // Command plimsoll is a node autoscaler for Kubernetes.
 //
-//	plimsoll run     observes the cluster and the cloud, decides, acts, explains
-//	plimsoll groups  lists the node groups as the provider reads them
-//	plimsoll status  tells how the cluster and its groups stand, as last written
+//	plimsoll run         observes the cluster and the cloud, decides, acts, explains
+//	plimsoll groups      lists the node groups as the provider reads them
+//	plimsoll status      tells how the cluster and its groups stand, as last written
+//	plimsoll controller  runs what stands beside the loop: eks-anywhere
 //
 // This is the host of the live loop: everything is wired here (wire.go), and
 // nowhere else.
@@ -43,6 +44,6 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand())
+	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand(), controllerCommand())
 	return cmd
 }

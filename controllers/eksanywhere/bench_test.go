@@ -1,0 +1,144 @@
+package eksanywhere
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+)
+
+var request = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "c1"}}
+
+// bench is a reconciler with everything around it.
+type bench struct {
+	*reconciler
+	t        *testing.T
+	recorder *events.FakeRecorder
+	registry *prometheus.Registry
+	writes   []string
+}
+
+func newBench(t *testing.T, settings Settings, objects ...string) *bench {
+	t.Helper()
+	b := &bench{t: t, recorder: events.NewFakeRecorder(100), registry: prometheus.NewRegistry()}
+	kind := schema.GroupVersionKind{Group: mdKind.Group, Version: "v1beta2", Kind: mdKind.Kind}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(clusterKind, meta.RESTScopeNamespace)
+	mapper.Add(kind, meta.RESTScopeNamespace)
+	builder := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).WithReturnManagedFields().WithStatusSubresource(object(clusterKind))
+	for _, text := range objects {
+		builder = builder.WithObjects(parse(t, text))
+	}
+	c := interceptor.NewClient(builder.Build(), interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			b.writes = append(b.writes, "apply")
+			return c.Apply(ctx, o, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			b.writes = append(b.writes, "patch")
+			return c.Patch(ctx, o, p, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			b.writes = append(b.writes, "delete "+o.GetName())
+			return c.Delete(ctx, o, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			b.writes = append(b.writes, sub)
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+	})
+	metrics, err := newMetrics(b.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.reconciler = &reconciler{
+		settings: settings, kind: kind, reader: c, live: c, writer: c, recorder: b.recorder, metrics: metrics, memory: newMemory(),
+		clock: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+	}
+	return b
+}
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(raw); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func (b *bench) reconcile() reconcile.Result {
+	b.t.Helper()
+	result, err := b.Reconcile(b.t.Context(), request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return result
+}
+
+func (b *bench) get(u *unstructured.Unstructured, namespace, name string) *unstructured.Unstructured {
+	b.t.Helper()
+	if err := b.live.Get(b.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, u); err != nil {
+		b.t.Fatal(err)
+	}
+	return u
+}
+
+func (b *bench) events() []string {
+	var all []string
+	for {
+		select {
+		case e := <-b.recorder.Events:
+			all = append(all, e)
+		default:
+			return all
+		}
+	}
+}
+
+// metric is the values of a metric's series that have all these label values.
+func (b *bench) metric(name string, labels ...string) []float64 {
+	b.t.Helper()
+	families, err := b.registry.Gather()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var values []float64
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			var has []string
+			for _, pair := range m.GetLabel() {
+				has = append(has, pair.GetValue())
+			}
+			if !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(has, l) }) {
+				values = append(values, m.GetGauge().GetValue()+m.GetCounter().GetValue())
+			}
+		}
+	}
+	return values
+}
+
+func (b *bench) conditions() []any {
+	list, _, _ := unstructured.NestedSlice(b.get(object(clusterKind), "default", "c1").Object, "status", "conditions")
+	return list
+}

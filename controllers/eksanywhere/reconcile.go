@@ -1,0 +1,212 @@
+package eksanywhere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
+)
+
+// The reasons of events and conditions that package workers does not give.
+const (
+	invalidGroups = "InvalidWorkerNodeGroups"
+	otherWriter   = "ConditionHasOtherWriter"
+	sameName      = "ClusterNameNotUnique"
+	writeFailed   = "MachineDeploymentNotWritten"
+)
+
+// afterConflict is when to look again after somebody else has written first. The
+// watch brings what they wrote meanwhile.
+const afterConflict = 200 * time.Millisecond
+
+// maxNote is how much text an event takes.
+const maxNote = 1000
+
+type reconciler struct {
+	settings Settings
+	kind     schema.GroupVersionKind // of machine deployments, in the version that is served
+	reader   client.Reader           // the watches' cache
+	live     client.Reader           // the API server itself
+	writer   client.Client
+	recorder events.EventRecorder
+	metrics  *metrics
+	memory   *memory
+	clock    func() time.Time // nil: the real one
+}
+
+func (r *reconciler) now() time.Time {
+	if r.clock == nil {
+		return time.Now()
+	}
+	return r.clock()
+}
+
+// Reconcile brings one Cluster's machine deployments to what its spec says, then
+// its condition to what they are.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	live := object(clusterKind)
+	err := r.reader.Get(ctx, request.NamespacedName, live)
+	if apierrors.IsNotFound(err) || err == nil && live.GetDeletionTimestamp() != nil {
+		r.memory.forget(request.NamespacedName)
+		r.metrics.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("read Cluster %s: %w", request, err)
+	}
+	var cluster v1alpha1.Cluster
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &cluster); err != nil {
+		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("understand Cluster %s (is its definition that of EKS Anywhere?): %w", request, err))
+	}
+	mds, err := r.machineDeployments(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	known := r.memory.of(request.NamespacedName, live.GetUID())
+	invalid := workers.Validate(cluster.Spec)
+
+	// 1. The machine deployments.
+	w := workers.Bind(live.GetName(), cluster.Spec.WorkerNodeGroupConfigurations, mds)
+	notes, mds, problem := r.bring(ctx, live, cluster, w, invalid, mds)
+	if problem != nil && !apierrors.IsConflict(problem) {
+		notes = append(notes, workers.Note{Reason: writeFailed, Message: problem.Error()})
+	}
+
+	// 2. The conditions, from what the machine deployments are after that.
+	w = workers.Bind(live.GetName(), cluster.Spec.WorkerNodeGroupConfigurations, r.memory.compare(mds))
+	ready := workers.Ready(cluster, w)
+	current := find(cluster.Status.Conditions, v1alpha1.WorkersReady)
+	other := workers.OtherWriter(live.GetManagedFields(), current, ready, known.wrote)
+	r.metrics.see(request.NamespacedName, ready.Status == v1alpha1.True, invalid == nil, other)
+	if other != "" {
+		known.wrote.Contested = other
+		notes = append(notes, workers.Note{Reason: otherWriter, Subject: other, Message: fmt.Sprintf(
+			"%s writes the condition %s, so this controller does not; if it no longer does, remove the condition from the status", other, v1alpha1.WorkersReady)})
+	} else if err := r.writeConditions(ctx, live, ready, validity(invalid)); err == nil {
+		known.wrote = workers.Wrote{Last: &ready}
+	} else {
+		problem = errors.Join(problem, err)
+	}
+
+	// 3. What people should know, each once.
+	if invalid != nil {
+		notes = append(notes, workers.Note{Reason: invalidGroups, Message: invalid.Error()})
+	}
+	fresh, told := known.tell(notes)
+	fresh = append(fresh, workers.Ignored(known.counts, w)...)
+	for _, n := range fresh {
+		r.event(live, corev1.EventTypeWarning, n.Reason, "Reconcile", n.Message)
+	}
+	known.told, known.counts = told, workers.Counts(w)
+	r.memory.keep(request.NamespacedName, known)
+	return r.result(ctx, problem)
+}
+
+// bring carries out the plan for a Cluster, and returns what to tell of it and the
+// machine deployments as they are then. It stops at the first step that fails:
+// the others are planned anew.
+func (r *reconciler) bring(ctx context.Context, live *unstructured.Unstructured, cluster v1alpha1.Cluster, w workers.Workers, invalid error,
+	mds []workers.MachineDeployment) ([]workers.Note, []workers.MachineDeployment, error) {
+	if r.settings.StatusOnly || invalid != nil || live.GetAnnotations()[v1alpha1.PausedAnnotation] == "true" {
+		return nil, mds, nil
+	}
+	namesakes, err := r.clustersNamed(ctx, live.GetName())
+	if err != nil {
+		return nil, mds, err
+	}
+	for _, other := range namesakes {
+		if other.GetNamespace() != live.GetNamespace() {
+			return []workers.Note{{Reason: sameName, Message: fmt.Sprintf(
+				"there is a Cluster %s in namespace %s too, and both mean the same machine deployments: none of them is written until one Cluster is deleted",
+				live.GetName(), other.GetNamespace())}}, mds, nil
+		}
+	}
+	plan := workers.MakePlan(cluster, w, workers.Names{Cluster: live.GetName(), Namespace: r.settings.namespace(), Version: r.kind.Version})
+	seen := map[string]string{}
+	for _, step := range plan.Steps {
+		after, err := r.carryOut(ctx, step, seen)
+		if err != nil {
+			return plan.Notes, mds, err
+		}
+		r.event(live, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb), "machine deployment "+step.Name+" "+step.Why)
+		if after != nil {
+			seen[step.Name] = after.GetResourceVersion()
+			mds = with(mds, workers.Read(after.Object, r.kind.Version))
+		}
+	}
+	return plan.Notes, mds, nil
+}
+
+// with is a list of machine deployments with one of them renewed or added.
+func with(mds []workers.MachineDeployment, one workers.MachineDeployment) []workers.MachineDeployment {
+	out := append([]workers.MachineDeployment(nil), mds...)
+	for i := range out {
+		if out[i].Name == one.Name {
+			out[i] = one
+			return out
+		}
+	}
+	return append(out, one)
+}
+
+// result is when to look again. Having lost a race is no error: the watch brings
+// the winner's object, and the next look decides on that.
+func (r *reconciler) result(ctx context.Context, problem error) (reconcile.Result, error) {
+	if apierrors.IsConflict(problem) {
+		log.FromContext(ctx).V(1).Info("Somebody else wrote first; looking again", "problem", problem.Error())
+		return reconcile.Result{RequeueAfter: afterConflict}, nil
+	}
+	return reconcile.Result{}, problem
+}
+
+// machineDeployments are all of the namespace, whatever their cluster: a name that
+// another cluster's has must be seen.
+func (r *reconciler) machineDeployments(ctx context.Context) ([]workers.MachineDeployment, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(r.kind)
+	if err := r.reader.List(ctx, list, client.InNamespace(r.settings.namespace())); err != nil {
+		return nil, fmt.Errorf("list machine deployments in namespace %s: %w", r.settings.namespace(), err)
+	}
+	mds := make([]workers.MachineDeployment, 0, len(list.Items))
+	for _, item := range list.Items {
+		mds = append(mds, workers.Read(item.Object, r.kind.Version))
+	}
+	return mds, nil
+}
+
+// clustersNamed are the Clusters of a name, in all namespaces.
+func (r *reconciler) clustersNamed(ctx context.Context, name string) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(clusterKind)
+	if err := r.reader.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list Clusters: %w", err)
+	}
+	var named []unstructured.Unstructured
+	for _, item := range list.Items {
+		if item.GetName() == name {
+			named = append(named, item)
+		}
+	}
+	return named, nil
+}
+
+func (r *reconciler) event(about *unstructured.Unstructured, kind, reason, action, text string) {
+	if len(text) > maxNote {
+		text = strings.ToValidUTF8(text[:maxNote], "")
+	}
+	r.recorder.Eventf(about, nil, kind, reason, action, "%s", text)
+}

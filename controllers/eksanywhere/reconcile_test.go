@@ -1,0 +1,243 @@
+package eksanywhere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
+)
+
+// These tests run against controller-runtime's in-memory client. It stores objects
+// and answers conflicts, but it is no API server: who owns which field after a
+// server-side apply, what a webhook defaults and what a schema refuses are proven
+// on a real one, in the module of rehearsals.
+
+const (
+	oneGroup = `
+apiVersion: anywhere.eks.amazonaws.com/v1alpha1
+kind: Cluster
+metadata: {name: c1, namespace: default, uid: u1, annotations: {%s}}
+spec:
+  proxyConfiguration: {httpProxy: kept}
+  workerNodeGroupConfigurations:
+  - {name: a, count: 2, machineGroupRef: {kind: KwokMachineTemplate, name: small}, autoscalingConfiguration: {minCount: %d, maxCount: 5}}
+status: {conditions: [{type: ControlPlaneInitialized, status: "True", extra: kept}]}
+`
+	machineDeployment = `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: c1-a, namespace: eksa-system, uid: m1, generation: 1, labels: {cluster.x-k8s.io/cluster-name: c1}}
+spec: {clusterName: c1, replicas: 3}
+status: {observedGeneration: 1, replicas: 3, readyReplicas: 3, upToDateReplicas: 3, availableReplicas: 3}
+`
+)
+
+func TestReconcileWritesConditionsAndNothingElseOfACluster(t *testing.T) {
+	b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 1), machineDeployment)
+	before := b.get(object(clusterKind), "default", "c1")
+	b.reconcile()
+	after := b.get(object(clusterKind), "default", "c1")
+	if diff := cmp.Diff(before.Object["spec"], after.Object["spec"]); diff != "" {
+		t.Error(diff)
+	}
+	want := []any{
+		map[string]any{"type": "ControlPlaneInitialized", "status": "True", "extra": "kept"},
+		map[string]any{"type": "WorkersReady", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"},
+		map[string]any{"type": "WorkerNodeGroupsValid", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"},
+	}
+	if diff := cmp.Diff(want, b.conditions()); diff != "" {
+		t.Error(diff)
+	}
+	md := b.get(object(b.kind), "eksa-system", "c1-a")
+	if got := md.GetAnnotations()["cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"]; got != "5" {
+		t.Errorf("the machine deployment's maximum is %q", got)
+	}
+	if n, _, _ := unstructured.NestedInt64(md.Object, "spec", "replicas"); n != 3 {
+		t.Errorf("the replicas are %d, want the 3 that were there", n)
+	}
+
+	// Nothing has changed: nothing is written.
+	b.writes = nil
+	b.reconcile()
+	if len(b.writes) > 0 {
+		t.Errorf("a second look wrote %v", b.writes)
+	}
+}
+
+func TestReconcileMakesAMachineDeploymentAtItsMinimumWithoutAWebhook(t *testing.T) {
+	b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 2))
+	b.reconcile()
+	b.reconcile()
+	md := b.get(object(b.kind), "eksa-system", "c1-a")
+	if n, found, _ := unstructured.NestedInt64(md.Object, "spec", "replicas"); !found || n != 2 {
+		t.Errorf("the replicas are %d (%v), want the minimum, 2", n, found)
+	}
+}
+
+// TestReconcileKeepsItsHandsOff: what must not be written is not, and the status
+// follows nonetheless.
+func TestReconcileKeepsItsHandsOff(t *testing.T) {
+	namesake := strings.Replace(fmt.Sprintf(oneGroup, "", 1), "namespace: default, uid: u1", "namespace: other, uid: u2", 1)
+	tests := []struct {
+		name     string
+		settings Settings
+		objects  []string
+		event    string // part of one
+		ready    string
+	}{
+		{"status only", Settings{StatusOnly: true}, []string{fmt.Sprintf(oneGroup, "", 1)}, "", "True"},
+		{"paused", Settings{}, []string{fmt.Sprintf(oneGroup, `anywhere.eks.amazonaws.com/paused: "true"`, 1)}, "", "True"},
+		{"invalid", Settings{}, []string{fmt.Sprintf(oneGroup, "", 6)}, "InvalidWorkerNodeGroups validating autoscaling configuration: min count must be no greater than max count", "False"},
+		{"two Clusters of one name", Settings{}, []string{fmt.Sprintf(oneGroup, "", 1), namesake}, "ClusterNameNotUnique there is a Cluster c1 in namespace other", "True"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, tt.settings, append(tt.objects, machineDeployment)...)
+			b.reconcile()
+			if diff := cmp.Diff([]string{"status"}, b.writes); diff != "" {
+				t.Errorf("writes: %s", diff)
+			}
+			if got := b.conditions()[1].(map[string]any)["status"]; got != tt.ready {
+				t.Errorf("WorkersReady is %v", got)
+			}
+			told := strings.Join(b.events(), "\n")
+			if !strings.Contains(told, tt.event) {
+				t.Errorf("told %q, want %q", told, tt.event)
+			}
+			b.reconcile()
+			if again := strings.Join(b.events(), "\n"); again != "" {
+				t.Errorf("told again: %s", again)
+			}
+		})
+	}
+}
+
+func TestReconcileTellsOfACountThatChanges(t *testing.T) {
+	b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 2), machineDeployment)
+	b.reconcile()
+	b.events()
+	cluster := b.get(object(clusterKind), "default", "c1")
+	groups, _, _ := unstructured.NestedSlice(cluster.Object, "spec", "workerNodeGroupConfigurations")
+	groups[0].(map[string]any)["count"] = int64(4)
+	if err := unstructured.SetNestedSlice(cluster.Object, groups, "spec", "workerNodeGroupConfigurations"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.writer.Update(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	b.writes = nil
+	b.reconcile()
+	want := []string{"Warning CountIgnored count 4 of worker node group a is ignored: the autoscaler sizes it between 2 and 5"}
+	if diff := cmp.Diff(want, b.events()); diff != "" {
+		t.Error(diff)
+	}
+	if len(b.writes) > 0 {
+		t.Errorf("the count made it write %v", b.writes)
+	}
+}
+
+// TestReconcileErrors: a lost race is looked at again and is nobody's error; a
+// refused write is an error and an event.
+func TestReconcileErrors(t *testing.T) {
+	resource := schema.GroupResource{Group: mdKind.Group, Resource: "machinedeployments"}
+	tests := []struct {
+		name  string
+		err   error
+		again time.Duration
+		fails bool
+		event string
+		end   string
+	}{
+		{"conflict", apierrors.NewConflict(resource, "c1-a", errors.New("changed")), afterConflict, false, "", "conflict"},
+		{"forbidden", apierrors.NewForbidden(resource, "c1-a", errors.New("no right")), 0, true, "MachineDeploymentNotWritten apply machine deployment eksa-system/c1-a", "failed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 1), machineDeployment)
+			b.writer = interceptor.NewClient(b.writer.(client.WithWatch), interceptor.Funcs{
+				Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+					return tt.err
+				},
+			})
+			result, err := b.Reconcile(t.Context(), request)
+			if result.RequeueAfter != tt.again || (err != nil) != tt.fails {
+				t.Errorf("got %v, %v", result, err)
+			}
+			if told := strings.Join(b.events(), "\n"); !strings.Contains(told, tt.event) {
+				t.Errorf("told %q", told)
+			}
+			if len(b.conditions()) != 3 {
+				t.Error("the condition did not follow, though only the machine deployment could not be written")
+			}
+			if n := b.metric("plimsoll_eks_anywhere_writes_total", "Apply", tt.end); len(n) != 1 || n[0] != 1 {
+				t.Errorf("writes that ended %s: %v", tt.end, n)
+			}
+		})
+	}
+}
+
+func TestReconcileForgetsAClusterThatIsGone(t *testing.T) {
+	b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 1), machineDeployment)
+	b.reconcile()
+	if n := b.metric("plimsoll_eks_anywhere_workers_ready"); len(n) != 1 {
+		t.Fatalf("the series are %v", n)
+	}
+	if err := b.writer.Delete(t.Context(), b.get(object(clusterKind), "default", "c1")); err != nil {
+		t.Fatal(err)
+	}
+	b.reconcile()
+	if n := b.metric("plimsoll_eks_anywhere_workers_ready"); len(n) != 0 || len(b.memory.clusters) != 0 {
+		t.Errorf("the series are %v, and %d Clusters are remembered", n, len(b.memory.clusters))
+	}
+}
+
+// TestMemoryCompares: a spec that is not observed yet differs from the observed one
+// in its replicas alone, or not.
+func TestMemoryCompares(t *testing.T) {
+	read := func(generation, observed int64, spec string) []workers.MachineDeployment {
+		text := fmt.Sprintf("{apiVersion: v1, kind: x, metadata: {name: a, uid: u, generation: %d}, spec: %s, status: {observedGeneration: %d}}", generation, spec, observed)
+		return []workers.MachineDeployment{workers.Read(parse(t, text).Object, "v1beta2")}
+	}
+	m := newMemory()
+	steps := []struct {
+		name string
+		mds  []workers.MachineDeployment
+		want bool
+	}{
+		{"nothing is known", read(2, 1, "{clusterName: c, replicas: 2}"), false},
+		{"observed", read(2, 2, "{clusterName: c, replicas: 2}"), false},
+		{"scaled", read(3, 2, "{clusterName: c, replicas: 3}"), true},
+		{"scaled again, still not observed", read(4, 2, "{clusterName: c, replicas: 4}"), true},
+		{"changed", read(5, 2, "{clusterName: c, replicas: 4, paused: true}"), false},
+		{"changed and scaled", read(6, 5, "{clusterName: c, replicas: 5, paused: true}"), false},
+		{"changed back", read(7, 5, "{clusterName: c, replicas: 5}"), false},
+		{"observed again", read(7, 7, "{clusterName: c, replicas: 5}"), false},
+		{"touched", read(8, 7, "{clusterName: c, replicas: 5}"), true},
+		{"on its way out", func() []workers.MachineDeployment {
+			mds := read(9, 7, "{clusterName: c, replicas: 5}")
+			mds[0].Deleting = true
+			return mds
+		}(), false},
+	}
+	for _, tt := range steps {
+		if got := m.compare(tt.mds)[0].OnlyScaled; got != tt.want {
+			t.Errorf("%s: got %v", tt.name, got)
+		}
+	}
+	m.compare(nil)
+	if len(m.observed) > 0 {
+		t.Error("a machine deployment that is gone is remembered")
+	}
+}

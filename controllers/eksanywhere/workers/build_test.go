@@ -1,0 +1,91 @@
+package workers_test
+
+import (
+	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
+)
+
+func count(n int) *int { return &n }
+
+func fixed(name string, n int) v1alpha1.WorkerNodeGroup {
+	return v1alpha1.WorkerNodeGroup{Name: name, Count: &n}
+}
+
+func scaled(name string, minCount, maxCount int) v1alpha1.WorkerNodeGroup {
+	return v1alpha1.WorkerNodeGroup{Name: name, AutoscalingConfiguration: &v1alpha1.AutoscalingConfiguration{MinCount: minCount, MaxCount: maxCount}}
+}
+
+func kwok(g v1alpha1.WorkerNodeGroup, template string) v1alpha1.WorkerNodeGroup {
+	g.MachineGroupRef = &v1alpha1.Ref{Kind: "KwokMachineTemplate", Name: template}
+	return g
+}
+
+// md is a machine deployment of cluster c1, settled at n replicas.
+func md(name string, n int, change ...func(*workers.MachineDeployment)) workers.MachineDeployment {
+	m := workers.MachineDeployment{
+		Name: name, Cluster: "c1", UID: "uid-" + name, ResourceVersion: "7", Generation: 3, ObservedGeneration: 3,
+		Wanted: &n, Replicas: n, Ready: n, UpToDate: n, Available: n, RollingOut: workers.No,
+		Object: map[string]any{"spec": map[string]any{"replicas": int64(n)}},
+	}
+	for _, f := range change {
+		f(&m)
+	}
+	return m
+}
+
+func ready(n int) func(*workers.MachineDeployment) {
+	return func(m *workers.MachineDeployment) { m.Ready, m.Available = n, n }
+}
+
+func upToDate(n int) func(*workers.MachineDeployment) {
+	return func(m *workers.MachineDeployment) { m.UpToDate = n }
+}
+
+func wants(n int) func(*workers.MachineDeployment) {
+	return func(m *workers.MachineDeployment) { m.Wanted = &n }
+}
+
+func rolls(a workers.Answer) func(*workers.MachineDeployment) {
+	return func(m *workers.MachineDeployment) { m.RollingOut = a }
+}
+
+func notReady(m *workers.MachineDeployment)    { m.NotReady = true }
+func unobserved(m *workers.MachineDeployment)  { m.Generation++ }
+func onlyScaled(m *workers.MachineDeployment)  { m.OnlyScaled = true }
+func deleting(m *workers.MachineDeployment)    { m.Deleting = true }
+func ofCluster2(m *workers.MachineDeployment)  { m.Cluster = "c2" }
+func withoutWish(m *workers.MachineDeployment) { m.Wanted = nil }
+
+// annotated has the autoscaler's annotations, whoever wrote them.
+func annotated(minSize, maxSize string) func(*workers.MachineDeployment) {
+	return func(m *workers.MachineDeployment) {
+		m.MinSize, m.MaxSize = &minSize, &maxSize
+		m.Object["metadata"] = map[string]any{"annotations": map[string]any{minKey: minSize, maxKey: maxSize}}
+	}
+}
+
+const (
+	minKey = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
+	maxKey = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+)
+
+var (
+	ownsRange    = workers.Fields{"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + minKey: map[string]any{}, "f:" + maxKey: map[string]any{}}}}
+	ownsReplicas = workers.Fields{"f:spec": map[string]any{"f:replicas": map[string]any{}}}
+)
+
+func owned(f workers.Fields) func(*workers.MachineDeployment) {
+	return func(m *workers.MachineDeployment) { m.Applied = f }
+}
+
+func cluster(change ...func(*v1alpha1.Cluster)) v1alpha1.Cluster {
+	c := v1alpha1.Cluster{Status: v1alpha1.ClusterStatus{Conditions: []v1alpha1.Condition{{Type: "ControlPlaneInitialized", Status: "True"}}}}
+	for _, f := range change {
+		f(&c)
+	}
+	return c
+}
+
+func groups(g ...v1alpha1.WorkerNodeGroup) []v1alpha1.WorkerNodeGroup { return g }
+
+func mds(m ...workers.MachineDeployment) []workers.MachineDeployment { return m }

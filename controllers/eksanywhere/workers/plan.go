@@ -1,0 +1,191 @@
+package workers
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
+)
+
+// Verb is what a step does.
+type Verb string
+
+// The verbs.
+const (
+	Apply      Verb = "Apply"      // server-side apply as FieldManager, by force
+	HandOver   Verb = "HandOver"   // the replicas, by server-side apply as HandOverManager, by force
+	Unannotate Verb = "Unannotate" // merge patch that takes the autoscaler's annotations away
+	Delete     Verb = "Delete"
+)
+
+// Step is one write to one machine deployment.
+type Step struct {
+	Verb Verb
+	Name string
+	// UID and ResourceVersion are those of the object that was looked at; empty: there
+	// was none. A step must fail if the object is another one by now. If several steps
+	// are about one object, a later one expects what the earlier one left.
+	UID, ResourceVersion string
+	// Body is what is written, but for the object's identity.
+	Body map[string]any
+	// Why is for people.
+	Why string
+}
+
+// Note is something that a person should know and that the controller cannot or
+// will not change. It holds until the cause is gone.
+type Note struct{ Reason, Subject, Message string }
+
+// The reasons of notes.
+const (
+	NotCreated  = "MachineDeploymentNotCreated"
+	NotDeleted  = "MachineDeploymentNotDeleted"
+	NameTaken   = "MachineDeploymentNameTaken"
+	EmptyRange  = "AutoscalingRangeEmpty"
+	CountIgnore = "CountIgnored"
+)
+
+// Plan is what to do, in this order, and what to tell.
+type Plan struct {
+	Steps []Step
+	Notes []Note
+}
+
+// MakePlan says what must be written so that the machine deployments are as a
+// valid spec wants them. It is empty when they are.
+func MakePlan(cluster v1alpha1.Cluster, w Workers, names Names) Plan {
+	var p Plan
+	taken := map[string]bool{}
+	for _, t := range w.Taken {
+		taken[t.Name] = true
+		p.Notes = append(p.Notes, Note{NameTaken, t.Name, fmt.Sprintf(
+			"machine deployment %s is one of cluster %s and is left alone: give the worker node group another name", t.Name, t.By)})
+	}
+	for _, g := range w.Groups {
+		if g.Autoscaled() && g.AutoscalingConfiguration.MaxCount == 0 {
+			p.Notes = append(p.Notes, Note{EmptyRange, g.Name, fmt.Sprintf(
+				"worker node group %s may have 0 to 0 nodes, so the autoscaler passes it over: give it a maxCount, or take its autoscalingConfiguration away", g.Name)})
+		}
+		for i, name := range g.Names {
+			if taken[name] {
+				continue
+			}
+			body := g.body(i, cluster, names)
+			md, found := g.find(name)
+			switch {
+			case found && md.Deleting: // once it is gone, there is something to do
+			case found:
+				p.Steps = append(p.Steps, steps(g, i, md, body)...)
+			case g.rendered():
+				p.Steps = append(p.Steps, Step{Verb: Apply, Name: name, Body: body, Why: "created " + sizeOf(g, i)})
+			default:
+				p.Notes = append(p.Notes, Note{NotCreated, name, fmt.Sprintf(
+					"machine deployment %s is not there, and one for machines of kind %q must be made by EKS Anywhere's own controller", name, g.kind())})
+			}
+		}
+	}
+	for _, md := range w.Leftover {
+		switch {
+		case md.Deleting:
+		case md.Applied == nil:
+			p.Notes = append(p.Notes, Note{NotDeleted, md.Name, fmt.Sprintf(
+				"machine deployment %s belongs to no worker node group and not to this controller: delete it, or take its label %s away", md.Name, clusterLabel)})
+		default:
+			p.Steps = append(p.Steps, Step{Verb: Delete, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion,
+				Why: "deleted: its worker node group is no longer in the cluster's spec"})
+		}
+	}
+	return p
+}
+
+// steps are the writes to a machine deployment that is there.
+func steps(g Group, i int, md MachineDeployment, body map[string]any) []Step {
+	var all []Step
+	add := func(v Verb, body map[string]any, why string) {
+		all = append(all, Step{Verb: v, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion, Body: body, Why: why})
+	}
+	if g.Autoscaled() {
+		if n, why := handOver(md, g.Range(i)); why != "" {
+			add(HandOver, map[string]any{"spec": map[string]any{"replicas": int64(n)}}, why)
+		}
+	} else if md.MinSize != nil || md.MaxSize != nil {
+		// They may be somebody else's, so that applying without them would not remove
+		// them; and the autoscaler must let go before the count is applied.
+		add(Unannotate, map[string]any{"metadata": map[string]any{"annotations": map[string]any{minSizeAnnotation: nil, maxSizeAnnotation: nil}}},
+			"taken from the autoscaler: the worker node group is not autoscaled")
+	}
+	if !md.Applied.exactly(body) || !contains(md.Object, body) {
+		add(Apply, body, "applied "+sizeOf(g, i))
+	}
+	return all
+}
+
+// handOver says which replicas an autoscaled group's machine deployment must be
+// given before the autoscaler has them to itself, and why; no reason: none.
+//
+// Replicas outside the range are moved into it only together with a change of the
+// range. If somebody moves them out later, it was not this controller's business
+// in the first place, and the condition tells.
+func handOver(md MachineDeployment, bounds Range) (int, string) {
+	if md.Wanted == nil {
+		return bounds.Min, fmt.Sprintf("replicas set to %d, the minimum: nobody had set any", bounds.Min)
+	}
+	n := bounds.Clamp(*md.Wanted)
+	isNew := md.Applied == nil || !is(md.MinSize, bounds.Min) || !is(md.MaxSize, bounds.Max)
+	switch {
+	case isNew && n != *md.Wanted:
+		return n, fmt.Sprintf("replicas moved from %d to %d, into the new range of %d to %d", *md.Wanted, n, bounds.Min, bounds.Max)
+	case md.Applied.Has("spec", "replicas"):
+		return *md.Wanted, fmt.Sprintf("replicas left at %d and handed over to the autoscaler", *md.Wanted)
+	}
+	return 0, ""
+}
+
+func is(annotation *string, n int) bool { return annotation != nil && *annotation == strconv.Itoa(n) }
+
+func sizeOf(g Group, i int) string {
+	if !g.Autoscaled() {
+		return fmt.Sprintf("with %d replicas", share(g.Expected(), i, len(g.Names)))
+	}
+	bounds := g.Range(i)
+	return fmt.Sprintf("without replicas, for the autoscaler to size between %d and %d", bounds.Min, bounds.Max)
+}
+
+func (g Group) kind() string {
+	if g.MachineGroupRef == nil {
+		return ""
+	}
+	return g.MachineGroupRef.Kind
+}
+
+// Counts are the counts of a spec by the name of their group.
+func Counts(w Workers) map[string]int {
+	counts := map[string]int{}
+	for _, g := range w.Groups {
+		if g.Count != nil {
+			counts[g.Name] = *g.Count
+		}
+	}
+	return counts
+}
+
+// Ignored tells of counts that mean nothing, because their group is autoscaled:
+// those that differ from the counts before. Nil: nothing is known of before, and
+// it tells of those that nobody but a person can have written. EKS Anywhere itself
+// writes the minimum.
+func Ignored(before map[string]int, w Workers) []Note {
+	var notes []Note
+	for _, g := range w.Groups {
+		if !g.Autoscaled() || g.Count == nil {
+			continue
+		}
+		bounds := g.AutoscalingConfiguration
+		old, known := before[g.Name]
+		if known && old == *g.Count || !known && *g.Count == bounds.MinCount {
+			continue
+		}
+		notes = append(notes, Note{CountIgnore, g.Name, fmt.Sprintf(
+			"count %d of worker node group %s is ignored: the autoscaler sizes it between %d and %d", *g.Count, g.Name, bounds.MinCount, bounds.MaxCount)})
+	}
+	return notes
+}

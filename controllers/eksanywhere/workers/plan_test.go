@@ -1,0 +1,181 @@
+package workers_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
+)
+
+// step is what a test says of a step.
+type step struct {
+	Verb workers.Verb
+	Name string
+	Body map[string]any
+}
+
+func replicasBody(n int) map[string]any {
+	return map[string]any{"spec": map[string]any{"replicas": int64(n)}}
+}
+
+func rangeBody(minSize, maxSize string) map[string]any {
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{minKey: minSize, maxKey: maxSize}}}
+}
+
+var noAnnotations = map[string]any{"metadata": map[string]any{"annotations": map[string]any{minKey: nil, maxKey: nil}}}
+
+// TestPlan: what is written to machine deployments that EKS Anywhere made, from
+// every state to every spec.
+func TestPlan(t *testing.T) {
+	tests := []struct {
+		name   string
+		groups []v1alpha1.WorkerNodeGroup
+		found  []workers.MachineDeployment
+		want   []step
+		notes  []string
+	}{
+		{"fixed, taken over", groups(fixed("a", 2)), mds(md("c1-a", 2)), []step{{workers.Apply, "c1-a", replicasBody(2)}}, nil},
+		{"fixed, as it should be", groups(fixed("a", 2)), mds(md("c1-a", 2, owned(ownsReplicas))), nil, nil},
+		{"fixed, moved by somebody", groups(fixed("a", 2)), mds(md("c1-a", 5, owned(ownsReplicas))), []step{{workers.Apply, "c1-a", replicasBody(2)}}, nil},
+		{"fixed without a count", groups(v1alpha1.WorkerNodeGroup{Name: "a"}), mds(md("c1-a", 3)), []step{{workers.Apply, "c1-a", replicasBody(1)}}, nil},
+
+		{"autoscaled, taken over within its range", groups(scaled("a", 1, 5)), mds(md("c1-a", 3)),
+			[]step{{workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
+		{"autoscaled, taken over above its range", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, annotated("1", "5"))),
+			[]step{{workers.HandOver, "c1-a", replicasBody(5)}, {workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
+		{"autoscaled, as it should be wherever it stands", groups(scaled("a", 1, 5)), mds(md("c1-a", 4, owned(ownsRange), annotated("1", "5"))), nil, nil},
+		{"its count says nothing", groups(func() v1alpha1.WorkerNodeGroup { g := scaled("a", 1, 5); g.Count = count(2); return g }()),
+			mds(md("c1-a", 4, owned(ownsRange), annotated("1", "5"))), nil, nil},
+		{"maximum lowered below what there is", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, owned(ownsRange), annotated("1", "9"))),
+			[]step{{workers.HandOver, "c1-a", replicasBody(5)}, {workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
+		{"minimum raised above what there is", groups(scaled("a", 3, 9)), mds(md("c1-a", 1, owned(ownsRange), annotated("1", "9"))),
+			[]step{{workers.HandOver, "c1-a", replicasBody(3)}, {workers.Apply, "c1-a", rangeBody("3", "9")}}, nil},
+		{"range changed around what there is", groups(scaled("a", 2, 6)), mds(md("c1-a", 4, owned(ownsRange), annotated("1", "9"))),
+			[]step{{workers.Apply, "c1-a", rangeBody("2", "6")}}, nil},
+		{"moved out of an unchanged range: not once more", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, owned(ownsRange), annotated("1", "5"))), nil, nil},
+		{"an annotation changed by somebody", groups(scaled("a", 1, 5)), mds(md("c1-a", 4, owned(ownsRange), annotated("1", "50"))),
+			[]step{{workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
+		{"nobody set replicas", groups(scaled("a", 2, 5)), mds(md("c1-a", 0, withoutWish, owned(ownsRange), annotated("2", "5"))),
+			[]step{{workers.HandOver, "c1-a", replicasBody(2)}}, nil},
+
+		{"autoscaling added", groups(scaled("a", 1, 5)), mds(md("c1-a", 3, owned(ownsReplicas))),
+			[]step{{workers.HandOver, "c1-a", replicasBody(3)}, {workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
+		{"autoscaling added above its range", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, owned(ownsReplicas))),
+			[]step{{workers.HandOver, "c1-a", replicasBody(5)}, {workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
+		{"autoscaling removed", groups(fixed("a", 2)), mds(md("c1-a", 5, owned(ownsRange), annotated("1", "5"))),
+			[]step{{workers.Unannotate, "c1-a", noAnnotations}, {workers.Apply, "c1-a", replicasBody(2)}}, nil},
+		{"autoscaling removed, annotations are somebody else's", groups(fixed("a", 2)), mds(md("c1-a", 2, owned(ownsReplicas), annotated("1", "5"))),
+			[]step{{workers.Unannotate, "c1-a", noAnnotations}}, nil},
+
+		{"split, each part has its share", groups(split(scaled("a", 3, 7), "x", "y")), mds(md("c1-a-x", 2), md("c1-a-y", 1)),
+			[]step{{workers.Apply, "c1-a-x", rangeBody("2", "4")}, {workers.Apply, "c1-a-y", rangeBody("1", "3")}}, nil},
+		{"split without autoscaling", groups(split(fixed("a", 5), "x", "y")), mds(md("c1-a-x", 5), md("c1-a-y", 5)),
+			[]step{{workers.Apply, "c1-a-x", replicasBody(3)}, {workers.Apply, "c1-a-y", replicasBody(2)}}, nil},
+
+		{"a group that was removed", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), annotated("1", "5"))),
+			[]step{{workers.Delete, "c1-b", nil}}, nil},
+		{"a group that was removed and is on its way out", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), deleting)), nil, nil},
+		{"somebody else's machine deployment", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4)), nil, []string{workers.NotDeleted}},
+		{"one that is being deleted is left to it", groups(fixed("a", 1)), mds(md("c1-a", 4, deleting)), nil, nil},
+		{"one that cannot be made here", groups(scaled("a", 1, 5)), nil, nil, []string{workers.NotCreated}},
+		{"another cluster's name", groups(kwok(fixed("a", 1), "t")), mds(md("c1-a", 4, ofCluster2)), nil, []string{workers.NameTaken}},
+		{"an empty range", groups(scaled("a", 0, 0)), mds(md("c1-a", 0, owned(ownsRange), annotated("0", "0"))), nil, []string{workers.EmptyRange}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := workers.MakePlan(cluster(), workers.Bind("c1", tt.groups, tt.found), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"})
+			var got []step
+			for _, s := range p.Steps {
+				got = append(got, step{s.Verb, s.Name, s.Body})
+				if s.UID != "uid-"+s.Name || s.ResourceVersion != "7" || s.Why == "" {
+					t.Errorf("%s %s expects uid %q and resource version %q, because %q", s.Verb, s.Name, s.UID, s.ResourceVersion, s.Why)
+				}
+			}
+			var notes []string
+			for _, n := range p.Notes {
+				notes = append(notes, n.Reason)
+			}
+			if diff := cmp.Diff(tt.want, got) + cmp.Diff(tt.notes, notes); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestRender: the whole machine deployment of simulated machines, in both
+// versions; complete without a webhook, but for the replicas of an autoscaled
+// group.
+func TestRender(t *testing.T) {
+	rolling := map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(2), "maxUnavailable": int64(1)}}
+	selector := map[string]any{"cluster.x-k8s.io/cluster-name": "c1", "cluster.x-k8s.io/deployment-name": "c1-a"}
+	want := func(ref map[string]any) map[string]any {
+		return map[string]any{
+			"metadata": map[string]any{
+				"labels":      map[string]any{"cluster.x-k8s.io/cluster-name": "c1"},
+				"annotations": map[string]any{minKey: "1", maxKey: "5"},
+			},
+			"spec": map[string]any{
+				"clusterName": "c1",
+				"selector":    map[string]any{"matchLabels": selector},
+				"template": map[string]any{
+					"metadata": map[string]any{"labels": map[string]any{
+						"cluster.x-k8s.io/cluster-name": "c1", "cluster.x-k8s.io/deployment-name": "c1-a", "node-role.kubernetes.io/worker": ""}},
+					"spec": map[string]any{
+						"clusterName": "c1", "version": "v1.34.0", "bootstrap": map[string]any{"dataSecretName": "none"}, "infrastructureRef": ref,
+					},
+				},
+			},
+		}
+	}
+	beta2 := want(map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "KwokMachineTemplate", "name": "small"})
+	beta2["spec"].(map[string]any)["rollout"] = map[string]any{"strategy": rolling}
+	beta1 := want(map[string]any{"apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1", "kind": "KwokMachineTemplate", "name": "small", "namespace": "eksa-system"})
+	beta1["spec"].(map[string]any)["strategy"] = rolling
+
+	g := kwok(scaled("a", 1, 5), "small")
+	g.Labels = map[string]string{"node-role.kubernetes.io/worker": ""}
+	g.KubernetesVersion = "1.34"
+	g.UpgradeRolloutStrategy = &v1alpha1.UpgradeRolloutStrategy{Type: "RollingUpdate", RollingUpdate: v1alpha1.RollingUpdate{MaxSurge: 2, MaxUnavailable: 1}}
+	c := cluster(func(c *v1alpha1.Cluster) { c.Spec.KubernetesVersion = "1.33" })
+	for version, body := range map[string]map[string]any{"v1beta2": beta2, "v1beta1": beta1} {
+		p := workers.MakePlan(c, workers.Bind("c1", groups(g), nil), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: version})
+		if len(p.Steps) != 1 || p.Steps[0].Verb != workers.Apply || p.Steps[0].UID != "" {
+			t.Fatalf("%s: got %+v", version, p.Steps)
+		}
+		if diff := cmp.Diff(body, p.Steps[0].Body); diff != "" {
+			t.Errorf("%s: %s", version, diff)
+		}
+	}
+}
+
+// TestIgnored: a count that means nothing is told of when a person has written it.
+func TestIgnored(t *testing.T) {
+	with := func(g v1alpha1.WorkerNodeGroup, n int) v1alpha1.WorkerNodeGroup { g.Count = &n; return g }
+	const message = "count 3 of worker node group a is ignored: the autoscaler sizes it between 1 and 5"
+	tests := []struct {
+		name   string
+		before map[string]int
+		group  v1alpha1.WorkerNodeGroup
+		want   string
+	}{
+		{"at first sight", nil, with(scaled("a", 1, 5), 3), message},
+		{"the minimum is what EKS Anywhere writes", nil, with(scaled("a", 3, 5), 3), ""},
+		{"no count", nil, scaled("a", 1, 5), ""},
+		{"changed", map[string]int{"a": 2}, with(scaled("a", 1, 5), 3), message},
+		{"unchanged", map[string]int{"a": 3}, with(scaled("a", 1, 5), 3), ""},
+		{"not autoscaled", map[string]int{"a": 2}, fixed("a", 3), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ""
+			for _, n := range workers.Ignored(tt.before, workers.Bind("c1", groups(tt.group), nil)) {
+				got += n.Message
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
