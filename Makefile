@@ -29,7 +29,7 @@ bin/rehearse:
 	@cd rehearse && go build -ldflags "$(LDFLAGS)" -o ../$@ ./cmd/rehearse
 
 .PHONY: demo
-demo: build ## the whole story in a terminal: make demo [STORY=growth|affinity] [ONCE=1]
+demo: build ## the whole story in a terminal: make demo [STORY=growth|affinity|eks] [ONCE=1]
 	@bin/rehearse demo --story=$(STORY) $(if $(ONCE),--once)
 
 .PHONY: test
@@ -55,6 +55,8 @@ bench-e2e: build ## the figures that need a control plane
 soak: ## property tests, for long
 	$(GOTEST) -timeout 60m -run Plan ./internal/decide/... -rapid.checks=20000
 	$(GOTEST) -timeout 120m -run RandomWorlds ./internal/sim -sim.worlds=5000
+	$(MAKE) build
+	cd rehearse && $(GOTEST) -timeout 30m -run TestAWSScripts/outage ./e2e -aws.outage=5m
 
 .PHONY: lint
 lint: ## gofmt and vet

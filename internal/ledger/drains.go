@@ -163,13 +163,15 @@ func (l *Ledger) answered(d *model.Drain, o model.Outcome, unknown bool) *model.
 	next := *d
 	next.Evictions = slices.Clone(d.Evictions)
 	e := &next.Evictions[i]
+	asked := e.Last
 	e.Last, e.Busy = o.Ended, false
 	for _, c := range l.calls {
 		// That of a drain before this one may still be under way.
 		e.Busy = e.Busy || c.Verb == model.Evict && c.Node == o.Call.Node && c.Pod == o.Call.Pod && c.PodUID == o.Call.PodUID
 	}
 	if (o.Err == nil || unknown) && e.Owner != "" {
-		l.displace(e.Owner, o.Ended)
+		// The pod that comes for it may be there before the answer is.
+		l.displace(e.Owner, asked)
 	}
 	switch {
 	case o.Err == nil:

@@ -641,8 +641,8 @@ func TestDisplaced(t *testing.T) {
 	e := newEmptying(t)
 	e.until(model.Evicting)
 	want(t, "nobody", len(e.l.Standing().Displaced), 0)
-	e.call(evictCall("a"))
 	first := at(e.second)
+	e.call(evictCall("a"))
 	e.call(evictCall("b"), func(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Conflict, Message: "refused"} })
 	got := e.l.Standing().Displaced
 	want(t, "one controller", len(got), 1)

@@ -1,6 +1,6 @@
 // Package autoscaler describes Plimsoll as a process beside a control plane: the
-// binary that is shipped, with a kubeconfig of its own service account, on the
-// kwok provider. It starts nothing; package supervise does.
+// binary that is shipped, with a kubeconfig of its own service account, on a cloud
+// that a world names (package world). It starts nothing; package supervise does.
 package autoscaler
 
 import (
@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,10 +29,10 @@ const (
 
 	addressFlag  = "--address"
 	probeTimeout = 2 * time.Second
-	stopGrace    = 30 * time.Second // it deletes its nodes when it is asked to end
+	stopGrace    = 30 * time.Second // on kwok it deletes its nodes when it is asked to end
 )
 
-// DefaultTemplates are the node groups of a rehearsal that names none.
+// DefaultTemplates are the node groups of a rehearsal on kwok that names none.
 //
 //go:embed templates.yaml
 var DefaultTemplates []byte
@@ -40,24 +41,34 @@ var DefaultTemplates []byte
 type Setting struct {
 	Binary     string
 	Kubeconfig string
-	Templates  string // file of node templates
+	Cloud      Cloud
 	Address    string // host:port of its metrics and health, unless Flags name another
 	Flags      []string
 }
 
+// Cloud is what Plimsoll is told of its cloud: the provider's flags, the first of
+// which names it, and its environment.
+type Cloud struct {
+	Flags []string
+	Env   []string
+}
+
+// Kwok is the kwok provider on a file of node templates.
+func Kwok(templates string) Cloud {
+	return Cloud{Flags: []string{"--cloud-provider=kwok"}, Env: []string{templatesVariable + "=" + templates}}
+}
+
 // Process describes Plimsoll under this setting.
 func (s Setting) Process() supervise.Process {
-	args := append([]string{
-		"run",
-		"--cloud-provider=kwok",
+	args := slices.Concat([]string{"run"}, s.Cloud.Flags, []string{
 		"--kubeconfig=" + s.Kubeconfig,
 		addressFlag + "=" + s.Address,
-	}, s.Flags...)
+	}, s.Flags)
 	return supervise.Process{
 		Name:  Name,
 		Path:  s.Binary,
 		Args:  args,
-		Env:   []string{templatesVariable + "=" + s.Templates, "POD_NAMESPACE=kube-system"},
+		Env:   append(slices.Clone(s.Cloud.Env), "POD_NAMESPACE=kube-system"),
 		Ready: ready("http://" + s.address() + "/readyz"),
 		Grace: stopGrace,
 	}

@@ -20,7 +20,7 @@ func TestProcessOfSetting(t *testing.T) {
 	p := autoscaler.Setting{
 		Binary:     "/bin/plimsoll",
 		Kubeconfig: "/k",
-		Templates:  "/t.yaml",
+		Cloud:      autoscaler.Kwok("/t.yaml"),
 		Address:    "127.0.0.1:1",
 		Flags:      []string{"--scan-interval=1s", "--expander", "price"},
 	}.Process()

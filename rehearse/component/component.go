@@ -1,13 +1,14 @@
 // Package component is the child's side of a rehearsal: one binary that can act
 // as etcd, kube-apiserver, kube-controller-manager, kube-scheduler or the kwok
-// controller, each linked from its Go module and run as a process of its own.
+// controller, each linked from its Go module, or as what a world has beside them,
+// and run as a process of its own.
 //
 // A program that starts a control plane calls MaybeRun first of all in its main
 // function (a test binary: in TestMain). The parent starts the same binary again
 // with the arguments that Args returns, and MaybeRun then never comes back.
 //
-// The package imports no other package of this module. Only package controlplane
-// imports it; it is heavy.
+// Of this module it imports only what a world's components do. Only packages
+// controlplane and world import it; it is heavy.
 package component
 
 import (
@@ -27,6 +28,10 @@ const (
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
 	Kwok              = "kwok-controller"
+
+	// Of the world of AWS.
+	AWS      = "aws"
+	EKSNodes = "eks-nodes"
 )
 
 // marker is the first argument of a process that acts as a component.
@@ -38,6 +43,8 @@ var components = map[string]func(args []string) int{
 	ControllerManager: runControllerManager,
 	Scheduler:         runScheduler,
 	Kwok:              runKwok,
+	AWS:               runAWS,
+	EKSNodes:          runEKSNodes,
 }
 
 // Args are the arguments with which this binary acts as the named component.

@@ -52,6 +52,8 @@ type ControlPlane struct {
 	folders    folders
 	processes  *supervise.Group
 	components []string // the components' names, in the order of their start
+	keepGoing  bool
+	secrets    secrets
 	admin      *rest.Config
 	client     kubernetes.Interface
 }
@@ -89,7 +91,7 @@ func Start(ctx context.Context, config Config) (_ *ControlPlane, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{folders: folders, processes: supervise.NewGroup(log)}
+	c := &ControlPlane{folders: folders, processes: supervise.NewGroup(log), keepGoing: config.KeepGoing}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Stop())
@@ -103,6 +105,7 @@ func Start(ctx context.Context, config Config) (_ *ControlPlane, err error) {
 	if err != nil {
 		return nil, err
 	}
+	c.secrets = secrets
 	if c.admin, err = clientcmd.BuildConfigFromFlags("", secrets.adminKubeconfig); err != nil {
 		return nil, fmt.Errorf("read the administrator's kubeconfig: %w", err)
 	}
@@ -118,7 +121,7 @@ func Start(ctx context.Context, config Config) (_ *ControlPlane, err error) {
 	// 2. The store and the API server. They start at the same time: the API server
 	// waits for etcd by itself.
 	first := []supervise.Process{etcd(folders, ports, secrets, probes), apiServer(ports, secrets, probes)}
-	if err := c.launch(first, config.KeepGoing); err != nil {
+	if err := c.launch(first...); err != nil {
 		return nil, err
 	}
 	if err := c.processes.WaitReady(ctx, component.Etcd, component.APIServer); err != nil {
@@ -126,7 +129,7 @@ func Start(ctx context.Context, config Config) (_ *ControlPlane, err error) {
 	}
 
 	// 3. The rights of those who are no part of Kubernetes, and what acts on them.
-	if err := c.grant(ctx, secrets); err != nil {
+	if err := c.grant(ctx); err != nil {
 		return nil, err
 	}
 	schedulerProcess, err := scheduler(folders, ports, secrets, probes)
@@ -137,7 +140,7 @@ func Start(ctx context.Context, config Config) (_ *ControlPlane, err error) {
 	if !config.WithoutKwok {
 		rest = append(rest, kwok(ports, secrets, probes))
 	}
-	if err := c.launch(rest, config.KeepGoing); err != nil {
+	if err := c.launch(rest...); err != nil {
 		return nil, err
 	}
 	if err := c.WaitReady(ctx); err != nil {
@@ -146,7 +149,7 @@ func Start(ctx context.Context, config Config) (_ *ControlPlane, err error) {
 	return c, nil
 }
 
-func (c *ControlPlane) launch(processes []supervise.Process, keepGoing bool) error {
+func (c *ControlPlane) launch(processes ...supervise.Process) error {
 	executable, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this binary, which the components are: %w", err)
@@ -157,7 +160,7 @@ func (c *ControlPlane) launch(processes []supervise.Process, keepGoing bool) err
 		p.Env = componentEnv()
 		p.Log = c.LogFile(p.Name)
 		p.EndsWithParent = true
-		p.Revive = keepGoing
+		p.Revive = c.keepGoing
 		if err := c.processes.Launch(p); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -26,25 +27,21 @@ const (
 	plimsollTokenSeconds = 365 * 24 * 60 * 60
 )
 
-// The manifests are the one place where rights beyond Kubernetes' own roles are
-// given.
+// The manifests are the rights beyond Kubernetes' own roles that every rehearsal
+// gives; package world has those of its worlds.
 //
 //go:embed manifests/*.yaml
 var manifests embed.FS
 
 // grant creates the roles of the kwok controller and of Plimsoll, and writes
 // Plimsoll's kubeconfig, with a token of its service account.
-func (c *ControlPlane) grant(ctx context.Context, s secrets) error {
-	client, err := dynamic.NewForConfig(c.admin)
-	if err != nil {
-		return fmt.Errorf("make the client that grants rights: %w", err)
-	}
+func (c *ControlPlane) grant(ctx context.Context) error {
 	for _, name := range []string{"manifests/kwok.yaml", "manifests/plimsoll.yaml"} {
-		file, err := manifests.Open(name)
+		objects, err := manifests.ReadFile(name)
 		if err != nil {
 			return fmt.Errorf("grant rights: %w", err)
 		}
-		if err := create(ctx, client, file); err != nil {
+		if err := c.Create(ctx, objects); err != nil {
 			return fmt.Errorf("grant the rights in %s: %w", name, err)
 		}
 	}
@@ -55,12 +52,16 @@ func (c *ControlPlane) grant(ctx context.Context, s secrets) error {
 	if err != nil {
 		return fmt.Errorf("request a token of Plimsoll's service account: %w", err)
 	}
-	return s.writeKubeconfig(c.PlimsollKubeconfig(), pki.Identity{User: plimsollAccount, Token: token.Status.Token})
+	return c.secrets.writeKubeconfig(c.PlimsollKubeconfig(), pki.Identity{User: plimsollAccount, Token: token.Status.Token})
 }
 
-// create creates every object of a file of YAML documents.
-func create(ctx context.Context, client dynamic.Interface, file io.Reader) error {
-	decoder := yamlutil.NewYAMLOrJSONDecoder(file, 4<<10)
+// Create creates every object of YAML documents, as the administrator.
+func (c *ControlPlane) Create(ctx context.Context, objects []byte) error {
+	client, err := dynamic.NewForConfig(c.admin)
+	if err != nil {
+		return fmt.Errorf("make the client that creates objects: %w", err)
+	}
+	decoder := yamlutil.NewYAMLOrJSONDecoder(bytes.NewReader(objects), 4<<10)
 	for {
 		var object unstructured.Unstructured
 		switch err := decoder.Decode(&object); {

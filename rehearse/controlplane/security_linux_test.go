@@ -131,7 +131,10 @@ func TestPlimsollMayDoWhatItMustAndNoMore(t *testing.T) {
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}, metav1.CreateOptions{})),
 		"read another ConfigMap": second(client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "other", metav1.GetOptions{})),
 		"take another lease":     second(client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, "kube-scheduler", metav1.GetOptions{})),
-		"patch a node":           second(client.CoreV1().Nodes().Patch(ctx, "none", "application/merge-patch+json", []byte("{}"), metav1.PatchOptions{})),
+		// Where the cloud makes and ends the nodes, it has no business to.
+		"make a node":   second(client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "none"}}, metav1.CreateOptions{})),
+		"delete a node": client.CoreV1().Nodes().Delete(ctx, "none", metav1.DeleteOptions{}),
+		"patch a node":  second(client.CoreV1().Nodes().Patch(ctx, "none", "application/merge-patch+json", []byte("{}"), metav1.PatchOptions{})),
 	} {
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("%s: got %v, want forbidden", what, err)

@@ -40,6 +40,7 @@ const slow = 500 * time.Millisecond
 //	plimsoll died [-as=NAME]         wait until it has ended by itself, with an exit code that is not 0
 //	log [-as=NAME] REGEXP            wait until its log has a line like that
 //	metric [-as=NAME] SAMPLE N       wait until a sample, with its labels, has that value
+//	cycles N                         wait until Plimsoll has looked N times more
 //	idle                             wait until Plimsoll has looked twice and found nothing to do
 //	bound [-diverged=MAX] [-placed] N [SELECTOR]  wait until the real scheduler has bound all of N pods, and (without -placed) they run; then hold Plimsoll to its divergence metric
 //	pending N [SELECTOR]             wait until N pods are refused by the scheduler
@@ -71,6 +72,8 @@ const slow = 500 * time.Millisecond
 //	mistake FILE REGEXP              plimsoll refuses this template file, naming it, in words like that
 //	crash COMPONENT                  kill -9 a component of the control plane
 //	back                             wait until every component serves again
+//	nodegroup NAME [KEY=VALUE ...]   where AWS is the cloud: declare an EKS node group, see aws_test.go
+//	aws VERB ...                     look at the simulated AWS or disturb it, see aws_test.go
 //
 // Each waits at most a minute, or as long as -within=DURATION says, and fails
 // with how things stood at the end.
@@ -82,6 +85,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"plimsoll":  command(1, (*world).cmdPlimsoll),
 	"log":       command(1, (*world).cmdLog),
 	"metric":    command(2, (*world).cmdMetric),
+	"cycles":    command(1, (*world).cmdCycles),
 	"idle":      command(0, (*world).cmdIdle),
 	"bound":     command(1, (*world).cmdBound),
 	"pending":   command(1, (*world).cmdPending),
@@ -110,6 +114,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"mistake":   command(2, (*world).cmdMistake),
 	"crash":     command(1, (*world).cmdCrash),
 	"back":      command(0, (*world).cmdBack),
+	"nodegroup": command(1, (*world).cmdNodegroup),
+	"aws":       command(1, (*world).cmdAWS),
 }
 
 // call is one line of a script.

@@ -333,7 +333,7 @@ func (w *world) cmdIdle(c *call) error {
 		if err != nil {
 			return false, err.Error()
 		}
-		cycles := samples[`cluster_autoscaler_function_duration_seconds_count{function="main"}`]
+		cycles := samples[cyclesMetric]
 		var busy []string
 		for _, name := range []string{"plimsoll_plan_nodes", `plimsoll_upcoming_nodes{state="coming"}`, `plimsoll_upcoming_nodes{state="booting"}`} {
 			if value, ok := samples[name]; !ok || value > 0 {

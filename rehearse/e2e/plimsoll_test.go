@@ -19,9 +19,12 @@ import (
 
 const templatesFile = "groups.yaml"
 
+// scanInterval is that of a script that says no other.
+const scanInterval = time.Second
+
 // defaultFlags keep scripts short that are not about time. A script's own flags
 // come after them, and win.
-var defaultFlags = []string{"--scan-interval=1s", "--scale-down-enabled=false", "--emit-per-nodegroup-metrics"}
+var defaultFlags = []string{"--scan-interval=" + scanInterval.String(), "--scale-down-enabled=false", "--emit-per-nodegroup-metrics"}
 
 // plimsoll is a Plimsoll that a script started, running or not.
 type plimsoll struct {
@@ -47,7 +50,7 @@ func (w *world) start(ctx context.Context, name string, revive bool, flags []str
 	process := autoscaler.Setting{
 		Binary:     binary,
 		Kubeconfig: w.plane.PlimsollKubeconfig(),
-		Templates:  filepath.Join(w.dir, templatesFile),
+		Cloud:      w.cloud,
 		Address:    p.address,
 		Flags:      append(defaultFlags[:len(defaultFlags):len(defaultFlags)], flags...),
 	}.Process()
@@ -131,4 +134,30 @@ func (w *world) diverged() (float64, error) {
 		sum += n
 	}
 	return sum, nil
+}
+
+// cyclesMetric counts how often Plimsoll has looked.
+const cyclesMetric = `cluster_autoscaler_function_duration_seconds_count{function="main"}`
+
+func (w *world) cmdCycles(c *call) error {
+	p, err := w.plimsollNamed(w.plimsollName(c))
+	if err != nil {
+		return err
+	}
+	want, err := c.number(0)
+	if err != nil {
+		return err
+	}
+	since := -1.0
+	return poll(c.ctx, func() (bool, string) {
+		samples, err := p.metrics()
+		if err != nil {
+			return false, err.Error()
+		}
+		if since < 0 {
+			since = samples[cyclesMetric]
+		}
+		n := samples[cyclesMetric] - since
+		return n >= float64(want), fmt.Sprintf("%s has looked %v times, want %d", p.name, n, want)
+	})
 }

@@ -19,12 +19,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
+	worlds "github.com/plimsoll-dev/plimsoll/rehearse/world"
 )
 
 const (
 	startTimeout = 2 * time.Minute
 
-	// groupAnnotation names the node group of a simulated node.
+	// groupAnnotation names the node group of a simulated node of kwok's.
 	groupAnnotation = "cluster-autoscaler.kwok.nodegroup/name"
 	// faultAnnotation, on a template, is what goes wrong with the group's machines.
 	faultAnnotation = "cluster-autoscaler.kwok.nodegroup/fault"
@@ -38,6 +39,7 @@ type rig struct {
 	nodes   corelisters.NodeLister
 	pods    corelisters.PodLister
 	unwatch context.CancelFunc
+	aws     *simulatedAWS // nil where the nodes are kwok's
 
 	mu sync.Mutex
 	// created holds the name of every node that was ever seen, by group. A node
@@ -48,9 +50,15 @@ type rig struct {
 	guards []*guard
 }
 
-// startRig starts a control plane that revives what is killed. The caller stops
-// it.
+// startRig starts a control plane that revives what is killed, in the world of kwok.
+// The caller stops it.
 func startRig(t *testing.T) *rig {
+	t.Helper()
+	return startRigIn(t, func(*rig) (worlds.World, error) { return worlds.Kwok(""), nil })
+}
+
+// startRigIn starts one in another world.
+func startRigIn(t *testing.T, makeWorld func(*rig) (worlds.World, error)) *rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
@@ -62,7 +70,14 @@ func startRig(t *testing.T) *rig {
 		t.Fatalf("start a control plane: %v", err)
 	}
 	r := &rig{plane: plane, created: map[string]map[string]bool{}, health: map[types.UID]healthyPod{}}
-	if err := r.watch(ctx); err != nil {
+	made, err := makeWorld(r)
+	if err == nil {
+		err = made.Enter(ctx, plane)
+	}
+	if err == nil {
+		err = r.watch(ctx)
+	}
+	if err != nil {
 		t.Fatal(errors.Join(err, r.stop()))
 	}
 	return r
@@ -145,4 +160,4 @@ func (r *rig) podsIn(namespace string, selector labels.Selector) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(all), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
 }
 
-func groupOf(node *corev1.Node) string { return node.Annotations[groupAnnotation] }
+func groupOf(node *corev1.Node) string { return worlds.GroupOf(node) }

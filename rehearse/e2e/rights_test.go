@@ -405,7 +405,7 @@ status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
 	process := autoscaler.Setting{
 		Binary:     binary,
 		Kubeconfig: d.kubeconfig,
-		Templates:  templates,
+		Cloud:      autoscaler.Kwok(templates),
 		Address:    fmt.Sprintf("127.0.0.1:%d", port),
 		Flags: []string{"--scan-interval=1s", "--scale-down-unneeded-time=1s", "--scale-down-delay-after-add=1s",
 			"--node-delete-delay-after-taint=0s", fmt.Sprintf("--leader-elect=%t", story.elects), fmt.Sprintf("--write-status-configmap=%t", story.tells)},

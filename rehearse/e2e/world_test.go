@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 )
 
 const (
@@ -34,8 +36,9 @@ type world struct {
 	*rig
 	namespace string
 	dir       string // the script's own folder
-	groups    []*corev1.Node
-	plimsolls []*plimsoll // in the order of their first start
+	cloud     autoscaler.Cloud
+	groups    []*corev1.Node // of kwok
+	plimsolls []*plimsoll    // in the order of their first start
 	// unattended are the nodes that the script made unready.
 	unattended []string
 	// elsewhere ends what the script made outside of its namespace.
@@ -51,6 +54,10 @@ func worldOf(ts *testscript.TestScript) *world { return ts.Value(worldKey{}).(*w
 func setUp(t *testing.T, env *testscript.Env, r *rig) error {
 	w := &world{rig: r, dir: env.WorkDir, namespace: strings.ReplaceAll(filepath.Base(t.Name()), "_", "-")}
 	r.forgetCreated()
+	w.cloud = autoscaler.Kwok(filepath.Join(w.dir, templatesFile))
+	if r.aws != nil {
+		r.aws.setUp(w, env)
+	}
 	env.Values[worldKey{}] = w
 	env.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv("KUBECONFIG", r.plane.PlimsollKubeconfig())

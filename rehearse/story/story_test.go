@@ -259,3 +259,54 @@ func TestGrowthResult(t *testing.T) {
 		t.Error("a node above the minimum is overlooked")
 	}
 }
+
+func TestTheEKSClusterHasMoreLabelsThanTagsThereMayBe(t *testing.T) {
+	c := eksCluster()
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+	n := c.Nodegroups[0]
+	if len(n.Labels) != 60 || len(c.Account().Groups[0].Tags) != 50 {
+		t.Errorf("%d labels, %d tags", len(n.Labels), len(c.Account().Groups[0].Tags))
+	}
+	if _, tagged := n.ASGTags[labelTag+eksLabel(60)]; tagged || n.Labels[eksLabel(60)] != "on" {
+		t.Error("the 60th label is known by a tag, or not there")
+	}
+}
+
+func TestSourcesOfLabels(t *testing.T) {
+	sources, err := readSources([]byte(`
+groups:
+- id: eks-workers
+  template:
+    node: {metadata: {labels: {a: b}}}
+    sources: {label/example.com/label-01: ASG tag, label/example.com/label-02: ASG tag, label/example.com/label-60: EKS node group, resource/cpu: m5.xlarge}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `
+    source          labels                 first                  last
+    --------------  ------                 -----                  ----
+    ASG tag              2  example.com/label-01  example.com/label-02
+    EKS node group       1  example.com/label-60  example.com/label-60`
+	if got := sourcesTable(sources); got != want[1:] {
+		t.Errorf("got\n%s", got)
+	}
+	if _, err := readSources([]byte("groups: [{id: g, templateErr: {kind: NotFound, message: no template}}]")); err == nil || !strings.Contains(err.Error(), "g") {
+		t.Errorf("without a template: %v", err)
+	}
+}
+
+func TestEKSResult(t *testing.T) {
+	r := EKSResult{
+		End:    stage.Tally{Groups: map[string]stage.Nodes{eksGroup: {Ever: 3, Peak: 3}}},
+		Calls:  map[string]int{"SetDesiredCapacity": 1},
+		AllRun: 9 * time.Second, AllGone: 10 * time.Second,
+	}
+	for _, want := range []string{"workers            0       3     3     0\n", "SetDesiredCapacity      1\n", "all pods run: 9.0 s", "5 s of them a machine's boot", "all nodes gone: 10.0 s"} {
+		if !strings.Contains(r.String(), want) {
+			t.Errorf("no %q in\n%s", want, r)
+		}
+	}
+}

@@ -22,6 +22,7 @@ import (
 const (
 	storyGrowth   = "growth"
 	storyAffinity = "affinity"
+	storyEKS      = "eks"
 
 	// Of a terminal that does not tell.
 	defaultWidth = 100
@@ -47,6 +48,9 @@ func demoCommand() *cobra.Command {
             Deployments shrink and the nodes go
   affinity  a workload of 1 core : 7 GiB arrives among nodes of 1:1, 1:2, 1:8 and
             1:16, as it is and with a required node affinity to the 1:8 nodes
+  eks       on a simulated AWS, a managed node group with 60 labels, more than there
+            may be tags, grows from zero for pods that select the 60th, and goes
+            back to zero
 
 At its end the cluster stays until Ctrl-C. With --once everything is stopped and
 removed; the exit code is 0 only if all that should happen did.`,
@@ -56,7 +60,7 @@ removed; the exit code is 0 only if all that should happen did.`,
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&flags.story, "story", storyGrowth, "growth or affinity")
+	set.StringVar(&flags.story, "story", storyGrowth, "growth, affinity or eks")
 	set.BoolVar(&flags.once, "once", false, "end when the story ends; needs no terminal")
 	set.StringVar(&flags.plimsoll, "plimsoll", "", "plimsoll's binary (default: the one beside this program)")
 	return command
@@ -83,8 +87,10 @@ func demo(flags demoFlags, out, progress io.Writer) error {
 		return t.growth(ctx)
 	case storyAffinity:
 		return t.affinity(ctx)
+	case storyEKS:
+		return t.eks(ctx)
 	}
-	return fmt.Errorf("--story: there is no story %q; there are %s and %s", flags.story, storyGrowth, storyAffinity)
+	return fmt.Errorf("--story: there is no story %q; there are %s, %s and %s", flags.story, storyGrowth, storyAffinity, storyEKS)
 }
 
 func (t theatre) growth(ctx context.Context) error {
@@ -115,6 +121,17 @@ func (t theatre) affinity(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (t theatre) eks(ctx context.Context) error {
+	return t.act(ctx, true, func(ctx context.Context, s *stage.Stage) error {
+		result, err := story.EKS(ctx, s, t.plimsoll, t.screen)
+		if err != nil {
+			return err
+		}
+		t.screen.Say("\n" + result.String())
+		return nil
+	})
 }
 
 // act opens a stage, plays on it, keeps the last one until Ctrl-C unless the

@@ -137,6 +137,37 @@ func TestDemoAffinityOnce(t *testing.T) {
 	}
 }
 
+func TestDemoEKSOnce(t *testing.T) {
+	p, out := demoProgram(t, "--story=eks", "--once", "--plimsoll", shippedPlimsoll(t))
+	children := p.until(out, "A Deployment arrives")
+	for _, name := range []string{"aws", "eks-nodes"} {
+		if _, ok := children[name]; !ok {
+			t.Errorf("%s is no child; the children are %v", name, children)
+		}
+	}
+	p.endsWell(out)
+	p.leavesNothing(children)
+
+	said := out.text()
+	for _, want := range []string{
+		`ASG tag .*45 +example.com/label-01 +example.com/label-45\n`,
+		`EKS node group +15 +example.com/label-46 +example.com/label-60\n`,
+		`▸ plimsoll buys 3 nodes for 9 pods .*eks-workers 0->3 \(max 10\)`,
+		`every node carries all 60 labels`,
+		`▸ plimsoll removes `,
+		`workers +0 +3 +3 +0\n`,
+		`SetDesiredCapacity +1\n`, `TerminateInstanceInAutoScalingGroup +3\n`,
+		`all pods run: \d+\.\d s after`, `all nodes gone: \d+\.\d s after`,
+	} {
+		if !regexp.MustCompile(want).MatchString(said) {
+			t.Errorf("it did not say %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(said)
+	}
+}
+
 func TestDemoStaysUntilASignal(t *testing.T) {
 	p, out := demoProgram(t, "--plimsoll", shippedPlimsoll(t))
 	children := p.until(out, "export KUBECONFIG=")
@@ -178,9 +209,9 @@ func TestDemoTellsHowPlimsollDied(t *testing.T) {
 
 func TestDemoAndBenchRefuseBeforeTheyStart(t *testing.T) {
 	for want, args := range map[string][]string{
-		`there is no story "war"; there are growth and affinity`:     {"demo", "--story=war", "--plimsoll", "/bin/true"},
-		"the plimsoll binary is not there":                           {"demo", "--plimsoll", "/no/such/binary"},
-		`there is no measurement "all"; there are growth, motive, i`: {"bench", "--only=all"},
+		`there is no story "war"; there are growth, affinity and eks`: {"demo", "--story=war", "--plimsoll", "/bin/true"},
+		"the plimsoll binary is not there":                            {"demo", "--plimsoll", "/no/such/binary"},
+		`there is no measurement "all"; there are growth, motive, i`:  {"bench", "--only=all"},
 	} {
 		home := t.TempDir()
 		out, err := command(home, args...).CombinedOutput()

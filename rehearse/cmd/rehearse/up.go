@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
+	"github.com/plimsoll-dev/plimsoll/rehearse/world"
 )
 
 // On a busy machine a start takes several times the few seconds that it should.
@@ -29,6 +31,7 @@ var errInterrupted = errors.New("interrupted before the cluster was ready")
 // upFlags are the flags of `rehearse up`.
 type upFlags struct {
 	kubeconfig        string
+	world             string
 	templates         string
 	dataDir           string
 	plimsoll          string
@@ -45,9 +48,16 @@ func upCommand() *cobra.Command {
 		Short: "Start a cluster, and keep it until Ctrl-C",
 		Long: `Start a cluster, print one line with its kubeconfig's path when it is ready, and
 keep it until SIGINT or SIGTERM; then end every process and remove every file.
-If a component dies, up names it, prints the end of its log, and fails.`,
+If a component dies, up names it, prints the end of its log, and fails.
+
+A world is where the nodes come from:
+
+  kwok  Plimsoll makes them itself; --templates is a file of node templates
+  aws   they are instances of a simulated AWS, in EKS managed node groups;
+        --templates is a file that describes these (docs/aws.md shows one)`,
 		Example: `  rehearse up
   rehearse up --templates groups.yaml -- --expander=price --v=4
+  rehearse up --world aws
   rehearse up --without-autoscaler --kubeconfig /tmp/rehearsal.kubeconfig`,
 		Args: func(command *cobra.Command, args []string) error {
 			if dash := command.ArgsLenAtDash(); dash > 0 || (dash < 0 && len(args) > 0) {
@@ -62,7 +72,8 @@ If a component dies, up names it, prints the end of its log, and fails.`,
 	}
 	set := command.Flags()
 	set.StringVar(&flags.kubeconfig, "kubeconfig", "", "also write the administrator's kubeconfig to this new `FILE`; removed at the end")
-	set.StringVar(&flags.templates, "templates", "", "`FILE` of node templates for the kwok provider (default: a few groups of our own)")
+	set.StringVar(&flags.world, "world", world.Default, "where nodes come from: "+strings.Join(world.Names(), " or "))
+	set.StringVar(&flags.templates, "templates", "", "`FILE` of the world's node groups, in the world's own form (default: a few of our own)")
 	set.StringVar(&flags.dataDir, "data-dir", "", "new or empty `FOLDER` for all data, removed at the end (default: a temporary one)")
 	set.StringVar(&flags.plimsoll, "plimsoll", "", "plimsoll's binary (default: the one beside this program)")
 	set.BoolVar(&flags.withoutAutoscaler, "without-autoscaler", false, "do not start Plimsoll: leave the cluster to another autoscaler")
@@ -87,10 +98,13 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 	} else if len(flags.plimsollFlags) > 0 {
 		return fmt.Errorf("flags for plimsoll (%q) and --without-autoscaler contradict each other", flags.plimsollFlags)
 	}
-	if flags.templates != "" {
-		if err := readable(flags.templates); err != nil {
-			return fmt.Errorf("--templates: %w", err)
-		}
+	read, err := world.ByName(flags.world)
+	if err != nil {
+		return fmt.Errorf("--world: %w", err)
+	}
+	makeWorld, err := read(flags.templates)
+	if err != nil {
+		return fmt.Errorf("--templates: %w", err)
 	}
 	var published []string
 	defer func() { err = errors.Join(err, removeAll(published)) }()
@@ -104,7 +118,7 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 		published = append(published, flags.kubeconfig)
 	}
 
-	// 2. The control plane, then Plimsoll.
+	// 2. The control plane, the world, then Plimsoll.
 	fmt.Fprintln(progress, "starting a control plane ...")
 	startCtx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
 	defer cancel()
@@ -118,8 +132,15 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 		return orInterrupted(ctx, err)
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	made, err := makeWorld(cluster)
+	if err != nil {
+		return err
+	}
+	if err := made.Enter(startCtx, cluster); err != nil {
+		return orInterrupted(ctx, err)
+	}
 	if binary != "" {
-		if err := startPlimsoll(startCtx, cluster, binary, flags); err != nil {
+		if err := startPlimsoll(startCtx, cluster, binary, made.Cloud, flags); err != nil {
 			return orInterrupted(ctx, err)
 		}
 	}
@@ -141,6 +162,9 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 		path = flags.kubeconfig
 	}
 	fmt.Fprintf(progress, "ready after %.1f s; Ctrl-C ends it and removes everything\n", time.Since(began).Seconds())
+	if made.Notes != "" {
+		fmt.Fprintln(progress, made.Notes)
+	}
 	fmt.Fprintf(out, "export KUBECONFIG=%s\n", path)
 
 	// 4. Until a signal, or a death.
@@ -153,14 +177,7 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 	}
 }
 
-func startPlimsoll(ctx context.Context, cluster *controlplane.ControlPlane, binary string, flags upFlags) error {
-	templates := flags.templates
-	if templates == "" {
-		templates = filepath.Join(cluster.DataDir(), "templates.yaml")
-		if err := os.WriteFile(templates, autoscaler.DefaultTemplates, 0o600); err != nil {
-			return fmt.Errorf("write the default templates: %w", err)
-		}
-	}
+func startPlimsoll(ctx context.Context, cluster *controlplane.ControlPlane, binary string, cloud autoscaler.Cloud, flags upFlags) error {
 	port, err := controlplane.FreePort(nil)
 	if err != nil {
 		return err
@@ -168,7 +185,7 @@ func startPlimsoll(ctx context.Context, cluster *controlplane.ControlPlane, bina
 	process := autoscaler.Setting{
 		Binary:     binary,
 		Kubeconfig: cluster.PlimsollKubeconfig(),
-		Templates:  templates,
+		Cloud:      cloud,
 		Address:    net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		Flags:      flags.plimsollFlags,
 	}.Process()
@@ -185,14 +202,6 @@ func orInterrupted(ctx context.Context, err error) error {
 		return errInterrupted
 	}
 	return err
-}
-
-func readable(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return file.Close()
 }
 
 // reserve makes the file, so that only its owner can read it, or takes over an

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/world"
 )
 
 // The annotations by which the kwok provider reads a node group from a template;
@@ -34,8 +36,8 @@ type Group struct {
 	Taints            []corev1.Taint
 }
 
-// GroupOf is the name of the group of a fake node; empty for other nodes.
-func GroupOf(node *corev1.Node) string { return node.Annotations[groupAnnotation] }
+// GroupOf is the name of the group of a node of any world; empty for other nodes.
+func GroupOf(node *corev1.Node) string { return world.GroupOf(node) }
 
 // Templates writes the groups as a file of node templates for the kwok provider.
 func Templates(groups []Group) ([]byte, error) {

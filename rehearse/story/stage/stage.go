@@ -1,6 +1,6 @@
 // Package stage is where stories are played and figures are taken: a control
-// plane, Plimsoll beside it as a process of its own, and a watch that counts
-// pods by workload and nodes by group.
+// plane, a world and Plimsoll beside it as processes of their own, and a watch that
+// counts pods by workload and nodes by group.
 //
 // What flows in: node groups, workloads and Plimsoll's flags, as values. What
 // flows out: tallies of the cluster, and the end of waiting for one. It decides
@@ -24,6 +24,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
 	"github.com/plimsoll-dev/plimsoll/rehearse/supervise"
+	"github.com/plimsoll-dev/plimsoll/rehearse/world"
 )
 
 const (
@@ -72,7 +73,8 @@ func (s *Stage) Close() error {
 	return s.Cluster.Stop()
 }
 
-// Autoscale starts Plimsoll with these node groups and returns once it is ready.
+// Autoscale starts Plimsoll with these node groups in the world of kwok, and returns
+// once it is ready.
 func (s *Stage) Autoscale(ctx context.Context, binary string, groups []Group, flags ...string) error {
 	templates, err := Templates(groups)
 	if err != nil {
@@ -82,6 +84,14 @@ func (s *Stage) Autoscale(ctx context.Context, binary string, groups []Group, fl
 	if err := os.WriteFile(path, templates, 0o600); err != nil {
 		return fmt.Errorf("write the templates: %w", err)
 	}
+	return s.AutoscaleIn(ctx, binary, world.Kwok(path), flags...)
+}
+
+// AutoscaleIn starts a world, and Plimsoll in it, and returns once it is ready.
+func (s *Stage) AutoscaleIn(ctx context.Context, binary string, where world.World, flags ...string) error {
+	if err := where.Enter(ctx, s.Cluster); err != nil {
+		return err
+	}
 	port, err := controlplane.FreePort(nil)
 	if err != nil {
 		return err
@@ -90,7 +100,7 @@ func (s *Stage) Autoscale(ctx context.Context, binary string, groups []Group, fl
 	process := autoscaler.Setting{
 		Binary:     binary,
 		Kubeconfig: s.Cluster.PlimsollKubeconfig(),
-		Templates:  path,
+		Cloud:      where.Cloud,
 		Address:    s.address,
 		Flags:      append([]string{"--logging-format=json"}, flags...),
 	}.Process()

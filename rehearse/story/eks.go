@@ -1,0 +1,237 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/aws/awstest"
+	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
+	"github.com/plimsoll-dev/plimsoll/rehearse/eks"
+	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
+	"github.com/plimsoll-dev/plimsoll/rehearse/world"
+)
+
+// The EKS story's node group: more labels than its Auto Scaling group can have tags,
+// though somebody has written as many of them into tags as there is room for.
+const (
+	eksGroup     = "workers"
+	eksLabels    = 60
+	eksTags      = eks.MostTags - 5 // five are EKS's own
+	eksMax       = 10
+	eksBoot      = 5 * time.Second
+	eksReplicas  = 9 // of one core, three to an m5.xlarge: what EKS keeps of 4 cores makes it three
+	eksNodes     = 3
+	eksGrowLimit = 90 * time.Second
+	eksGoneLimit = 90 * time.Second
+
+	labelTag = "k8s.io/cluster-autoscaler/node-template/label/"
+)
+
+// eksLabel is the key of the nth label, from 1.
+func eksLabel(n int) string { return fmt.Sprintf("example.com/label-%02d", n) }
+
+func eksCluster() eks.Cluster {
+	labels, tags := map[string]string{}, map[string]string{}
+	for n := range eksLabels {
+		labels[eksLabel(n+1)] = "on"
+	}
+	for n := range eksTags {
+		tags[labelTag+eksLabel(n+1)] = "on"
+	}
+	return eks.Cluster{
+		BootDelay:  metav1.Duration{Duration: eksBoot},
+		Nodegroups: []eks.Nodegroup{{Name: eksGroup, InstanceTypes: []string{"m5.xlarge"}, Max: eksMax, Labels: labels, ASGTags: tags}},
+	}
+}
+
+func eksWorkload() stage.Workload {
+	return stage.Workload{Name: "web", Replicas: eksReplicas, CPU: "1", Memory: "1Gi", Selector: map[string]string{eksLabel(eksLabels): "on"}}
+}
+
+// EKSResult is what the EKS story counted.
+type EKSResult struct {
+	Sources map[string]string // of each of the labels, as `plimsoll groups` tells it
+	Carried int               // of the labels, those that every node carried
+	End     stage.Tally
+	Calls   map[string]int // requests to AWS
+	AllRun  time.Duration  // from the Deployment until every pod ran
+	AllGone time.Duration  // from the scale command until AWS had no instance more
+}
+
+// EKS plays the EKS story. Its error says what did not happen.
+func EKS(ctx context.Context, s *stage.Stage, plimsoll string, screen *Screen) (EKSResult, error) {
+	var r EKSResult
+	where, aws, err := world.AWS(s.Cluster, eksCluster())
+	if err != nil {
+		return r, err
+	}
+	screen.Say(fmt.Sprintf(`A simulated AWS has an EKS managed node group of %d labels, and no node. The tags of
+its Auto Scaling group, of which AWS takes %d at most, tell of %d of them. Plimsoll
+starts. To be quick it waits seconds where it would wait minutes: %q`, eksLabels, eks.MostTags, eksTags, growthFlags()))
+	if err := s.AutoscaleIn(ctx, plimsoll, where, growthFlags()...); err != nil {
+		return r, err
+	}
+
+	// 1. What Plimsoll knows of a node that there is not.
+	if r.Sources, err = sourcesOf(ctx, s, plimsoll, where.Cloud); err != nil {
+		return r, err
+	}
+	screen.Say("\nWhere it has the node group's labels from, by `plimsoll groups --cloud-provider=aws -o yaml`:\n\n" + sourcesTable(r.Sources))
+	last := eksLabel(eksLabels)
+	if len(r.Sources) != eksLabels {
+		return r, fmt.Errorf("the template has %d of the node group's %d labels", len(r.Sources), eksLabels)
+	}
+
+	// 2. Pods that select the last of them.
+	w := eksWorkload()
+	groups := []stage.Group{{Name: eksGroup, Max: eksMax}}
+	err = narrate(ctx, s, screen, func() error {
+		screen.Say(fmt.Sprintf("\nA Deployment arrives whose %d pods select %s.", eksReplicas, last))
+		var err error
+		grow := chapter{title: "a node group grows from zero", limit: eksGrowLimit, workloads: []stage.Workload{w}, groups: groups}
+		r.AllRun, err = grow.play(ctx, s, screen, func(ctx context.Context) error {
+			return s.Create(ctx, w)
+		}, fmt.Sprintf("all %d pods run on %d nodes", eksReplicas, eksNodes), func(t stage.Tally) bool {
+			return allRun([]stage.Workload{w})(t) && t.Groups[eksGroup].All == eksNodes
+		})
+		if err != nil {
+			return err
+		}
+		if r.Carried, err = carried(ctx, s); err != nil {
+			return err
+		}
+
+		// 3. Nobody needs them any more.
+		screen.Say(fmt.Sprintf("\nEvery pod runs after %.1f s, and every node carries all %d labels. Now the Deployment shrinks to nothing.", r.AllRun.Seconds(), r.Carried))
+		none := w
+		none.Replicas = 0
+		shrink := chapter{title: "and goes back to zero", limit: eksGoneLimit, workloads: []stage.Workload{none}, groups: groups}
+		r.AllGone, err = shrink.play(ctx, s, screen, func(ctx context.Context) error {
+			return s.Scale(ctx, w.Name, 0)
+		}, "every node goes", func(t stage.Tally) bool {
+			return allRun([]stage.Workload{none})(t) && t.Groups[eksGroup].All == 0
+		})
+		if err != nil {
+			return err
+		}
+		return atZero(ctx, aws)
+	})
+	if err != nil {
+		return r, err
+	}
+	r.End = s.Watch.Tally()
+	if n := r.End.Groups[eksGroup].Ever; n != eksNodes {
+		return r, fmt.Errorf("%d nodes were bought for %d pods, want %d", n, eksReplicas, eksNodes)
+	}
+	r.Calls, err = aws.Calls(ctx)
+	return r, err
+}
+
+// sourcesOf asks Plimsoll's own command where it has the labels from.
+func sourcesOf(ctx context.Context, s *stage.Stage, plimsoll string, cloud autoscaler.Cloud) (map[string]string, error) {
+	command := exec.CommandContext(ctx, plimsoll, slices.Concat([]string{"groups", "-o", "yaml", "--kubeconfig=" + s.Cluster.PlimsollKubeconfig()}, cloud.Flags)...)
+	command.Env = append(os.Environ(), cloud.Env...)
+	var trouble strings.Builder
+	command.Stderr = &trouble
+	text, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask plimsoll for its groups: %w: %s", err, strings.TrimSpace(trouble.String()))
+	}
+	return readSources(text)
+}
+
+// readSources picks the labels of the story out of what `plimsoll groups -o yaml`
+// says.
+func readSources(text []byte) (map[string]string, error) {
+	var inventory provider.Inventory
+	if err := yaml.Unmarshal(text, &inventory); err != nil {
+		return nil, fmt.Errorf("read what plimsoll says of its groups: %w", err)
+	}
+	sources := map[string]string{}
+	for _, g := range inventory.Groups {
+		if g.Template == nil {
+			return nil, fmt.Errorf("plimsoll knows no template of %s: %w", g.ID, g.TemplateErr)
+		}
+		for n := range eksLabels {
+			if source := g.Template.Sources["label/"+eksLabel(n+1)]; source != "" {
+				sources[eksLabel(n+1)] = source
+			}
+		}
+	}
+	return sources, nil
+}
+
+// sourcesTable tells how many labels have each source, and which.
+func sourcesTable(sources map[string]string) string {
+	by := map[string][]string{}
+	for _, label := range slices.Sorted(maps.Keys(sources)) {
+		by[sources[label]] = append(by[sources[label]], label)
+	}
+	rows := [][]string{{"source", "labels", "first", "last"}}
+	for _, source := range slices.Sorted(maps.Keys(by)) {
+		labels := by[source]
+		rows = append(rows, []string{source, fmt.Sprint(len(labels)), labels[0], labels[len(labels)-1]})
+	}
+	return Table(rows)
+}
+
+// carried counts the labels that every node of the group carries.
+func carried(ctx context.Context, s *stage.Stage) (int, error) {
+	list, err := s.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: eks.NodegroupLabel + "=" + eksGroup})
+	if err != nil {
+		return 0, fmt.Errorf("look at the labels of the nodes: %w", err)
+	}
+	n := 0
+	for i := range eksLabels {
+		lacks := func(node corev1.Node) bool { return node.Labels[eksLabel(i+1)] != "on" }
+		if len(list.Items) > 0 && !slices.ContainsFunc(list.Items, lacks) {
+			n++
+		}
+	}
+	if n != eksLabels {
+		return n, fmt.Errorf("the %d nodes carry %d of the node group's %d labels", len(list.Items), n, eksLabels)
+	}
+	return n, nil
+}
+
+// atZero wants AWS to have nothing left of the group. A node goes when its instance
+// is gone, so there is nothing to wait for.
+func atZero(ctx context.Context, aws awstest.Remote) error {
+	groups, err := aws.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if g.Desired != 0 || g.Launching != 0 || len(g.Instances) != 0 {
+			return fmt.Errorf("no node is left, but of %s AWS has %d instances, desired %d", g.Name, len(g.Instances), g.Desired)
+		}
+	}
+	return nil
+}
+
+// String is the summary.
+func (r EKSResult) String() string {
+	end := r.End.Groups[eksGroup]
+	rows := [][]string{
+		{"node group", "at start", "bought", "peak", "left"},
+		{eksGroup, "0", fmt.Sprint(end.Ever), fmt.Sprint(end.Peak), fmt.Sprint(end.All)},
+	}
+	text := Table(rows) + "\n\n"
+	rows = [][]string{{"asked of AWS", "times"}}
+	for _, action := range slices.Sorted(maps.Keys(r.Calls)) {
+		rows = append(rows, []string{action, fmt.Sprint(r.Calls[action])})
+	}
+	return text + Table(rows) + fmt.Sprintf("\n\n  all pods run: %.1f s after they were asked for, %.0f s of them a machine's boot\n  all nodes gone: %.1f s after the Deployment shrank",
+		r.AllRun.Seconds(), eksBoot.Seconds(), r.AllGone.Seconds())
+}
