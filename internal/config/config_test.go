@@ -187,6 +187,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--address=8085"}, []string{"--address"}},
 		{[]string{"--logging-format=xml"}, []string{"--logging-format", "xml"}},
 		{[]string{"--namespace="}, []string{"--namespace"}},
+		{[]string{"--status-config-map-name=A_B"}, []string{"--status-config-map-name", "A_B", "lower case"}},
 		{[]string{"--balancing-label=a", "--balancing-ignore-label=b"}, []string{"--balancing-label", "--balancing-ignore-label"}},
 		{[]string{"--price-file=/does/not/exist"}, []string{"--price-file", "/does/not/exist"}},
 		{[]string{"--scale-down-utilization-threshold=1.1"}, []string{"--scale-down-utilization-threshold", "1.1", "between 0 and 1"}},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 )
 
@@ -115,6 +116,8 @@ func (f *Flags) check(c *Config) []error {
 		"status-config-map-name": c.Report.StatusConfigMap} {
 		if s == "" {
 			wrong(flag, "it must not be empty")
+		} else if no := validation.IsDNS1123Subdomain(s); len(no) > 0 {
+			wrong(flag, "%q is no name that the API server takes: %s", s, no[0])
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
