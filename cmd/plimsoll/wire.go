@@ -23,11 +23,12 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/aws"
+	"github.com/plimsoll-dev/plimsoll/providers/clusterapi"
 	"github.com/plimsoll-dev/plimsoll/providers/kwok"
 )
 
 // providers are the names that --cloud-provider takes.
-var providers = []string{"aws", "kwok"}
+var providers = []string{"aws", "clusterapi", "kwok"}
 
 // configured reads the flags, and says what is odd about them. It is false when
 // there is nothing more to do: help was asked for, or something is wrong.
@@ -57,6 +58,8 @@ func newProvider(ctx context.Context, c config.Config, rc *rest.Config, metrics 
 			Nodes: c.Cloud.Nodes, Discovery: c.Cloud.Discovery, Precedence: aws.Precedence(a.Precedence), NodegroupTTL: a.NodegroupTTL,
 			DescribeAllNodegroups: a.DescribeAll, MaxPods: a.MaxPods, KubeReserved: a.KubeReserved, StaticInstanceTypes: a.StaticTypes, Version: version,
 		}, log, metrics)
+	case "clusterapi":
+		return newClusterAPI(c, rc, log)
 	case "kwok":
 		client, err := kubernetes.NewForConfig(rc)
 		if err != nil {
@@ -75,6 +78,52 @@ func newProvider(ctx context.Context, c config.Config, rc *rest.Config, metrics 
 	}
 	// config has checked the name against providers.
 	return nil, fmt.Errorf("provider %q is known and not wired", c.Cloud.Provider)
+}
+
+// newClusterAPI makes the provider whose management cluster may be another one than
+// that of rc, which has the nodes.
+func newClusterAPI(c config.Config, rc *rest.Config, log *slog.Logger) (provider.Provider, error) {
+	path := clusterapi.ManagementKubeconfig(c.Cloud.ClusterAPI.CloudConfig, c.Cluster.Kubeconfig, c.Cloud.ClusterAPI.Authoritative)
+	management, namespace := rc, ""
+	if path != c.Cluster.Kubeconfig {
+		var err error
+		if management, namespace, err = managementConfig(path); err != nil {
+			return nil, err
+		}
+		management.QPS, management.Burst, management.UserAgent = rc.QPS, rc.Burst, rc.UserAgent
+	} else if _, own, err := managementConfig(path); err == nil {
+		namespace = own
+	}
+	workload, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the nodes of the clusterapi provider: %w", err)
+	}
+	cfg := clusterapi.ConfigFromEnv(os.Getenv)
+	cfg.Discovery, cfg.Namespace = c.Cloud.Discovery, namespace
+	return clusterapi.New(management, workload.CoreV1().Nodes(), cfg, log)
+}
+
+// managementConfig reads a kubeconfig, or the pod's own account if there is none, and
+// its own namespace.
+func managementConfig(path string) (*rest.Config, string, error) {
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, nil)
+	if path == "" {
+		rc, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, "", fmt.Errorf("find the management cluster (--cloud-config, or the pod's own service account): %w", err)
+		}
+		namespace, _, err := loader.Namespace() // that of the pod's account
+		return rc, namespace, err
+	}
+	rc, err := loader.ClientConfig()
+	if err != nil {
+		return nil, "", fmt.Errorf("read the kubeconfig of the management cluster (--cloud-config): %w", err)
+	}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, "", fmt.Errorf("read the namespace of the management cluster's kubeconfig (--cloud-config): %w", err)
+	}
+	return rc, namespace, nil
 }
 
 // restConfig says how the API server is reached: by --kubeconfig or

@@ -41,9 +41,18 @@ type Cloud struct {
 	// InventoryDeadline is how long one read of the cloud may take.
 	InventoryDeadline time.Duration
 	// Nodes and Discovery say which groups there are, each in the provider's own
-	// words; kwok has neither.
+	// words; kwok has neither, clusterapi no Nodes.
 	Nodes, Discovery []string
 	AWS              AWS
+	ClusterAPI       ClusterAPI
+}
+
+// ClusterAPI says where the clusterapi provider's management cluster is.
+type ClusterAPI struct {
+	// CloudConfig is a kubeconfig; Authoritative: without one the management cluster
+	// is the pod's own, never that of --kubeconfig.
+	CloudConfig   string
+	Authoritative bool
 }
 
 // AWS is what the aws provider is told beside its groups, in its own words.

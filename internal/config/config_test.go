@@ -334,3 +334,23 @@ func TestGroupsOfAWS(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestManagementClusterOfClusterAPI: where it is, and that other providers have none.
+func TestManagementClusterOfClusterAPI(t *testing.T) {
+	known := []string{"aws", "clusterapi", "kwok"}
+	set := pflag.NewFlagSet("t", pflag.ContinueOnError)
+	f := Bind(set, known)
+	if err := set.Parse([]string{"--cloud-provider=clusterapi", "--cloud-config=m.kubeconfig", "--clusterapi-cloud-config-authoritative", "--nodes=1:2:x"}); err != nil {
+		t.Fatal(err)
+	}
+	c, warnings, err := f.Config()
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "--nodes has no effect") {
+		t.Fatal(err, warnings)
+	}
+	if diff := cmp.Diff(ClusterAPI{CloudConfig: "m.kubeconfig", Authoritative: true}, c.Cloud.ClusterAPI); diff != "" {
+		t.Error(diff)
+	}
+	if _, warnings, err := parse(t, "--cloud-provider=kwok", "--cloud-config=x"); err != nil || len(warnings) != 1 {
+		t.Error(err, warnings)
+	}
+}

@@ -53,7 +53,7 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 		s.DurationVar(&c.Policy.InventoryMaxAge, "inventory-max-age", c.Policy.InventoryMaxAge, "with an older picture of the cloud nothing is written to it")
 		s.DurationVar(&c.Policy.CallDeadline, "call-deadline", c.Policy.CallDeadline, "how long one write to the cloud or a node may take")
 		s.StringArrayVar(&c.Cloud.Nodes, "nodes", nil, "a node group, as min:max:name (repeat)")
-		s.StringArrayVar(&c.Cloud.Discovery, "node-group-auto-discovery", nil, "how to find node groups; aws: asg:tag=key[=value],... of which all must be there (repeat: any one is enough)")
+		s.StringArrayVar(&c.Cloud.Discovery, "node-group-auto-discovery", nil, "how to find node groups; aws: asg:tag=key[=value],...; clusterapi: clusterapi:clusterName=name,namespace=name,label=value,...; of one all must hold (repeat: any one is enough)")
 	}, "cloud-provider", "nodes", "node-group-auto-discovery", "kwok-keep-nodes")
 
 	f.section("AWS", func(s *pflag.FlagSet) {
@@ -64,6 +64,11 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 		s.StringVar(&a.MaxPods, "aws-max-pods", a.MaxPods, "pods on a node: a number, or eni for what its network interfaces allow")
 		s.StringVar(&a.KubeReserved, "aws-kube-reserved", a.KubeReserved, "what a node keeps for itself: none, eks, or amounts as in cpu=100m,memory=700Mi")
 		s.BoolVar(&a.StaticTypes, "aws-use-static-instance-list", false, "use the built-in list of instance types alone")
+	})
+
+	f.section("Cluster API", func(s *pflag.FlagSet) {
+		s.StringVar(&c.Cloud.ClusterAPI.CloudConfig, "cloud-config", "", "kubeconfig file of the management cluster (default: that of --kubeconfig, else the pod's own account)")
+		s.BoolVar(&c.Cloud.ClusterAPI.Authoritative, "clusterapi-cloud-config-authoritative", false, "without --cloud-config the management cluster is the pod's own, never that of --kubeconfig")
 	})
 
 	f.section("Cluster", func(s *pflag.FlagSet) {
@@ -225,6 +230,14 @@ func (f *Flags) warnings(cloud Cloud) []string {
 	for _, name := range []string{"nodes", "node-group-auto-discovery"} {
 		if cloud.Provider == "kwok" && f.set.Changed(name) {
 			out = append(out, fmt.Sprintf("--%s has no effect: the kwok provider's groups are its templates", name))
+		}
+	}
+	if cloud.Provider == "clusterapi" && f.set.Changed("nodes") {
+		out = append(out, "--nodes has no effect: the clusterapi provider finds its groups by --node-group-auto-discovery, and their bounds in annotations")
+	}
+	for _, name := range []string{"cloud-config", "clusterapi-cloud-config-authoritative"} {
+		if cloud.Provider != "clusterapi" && f.set.Changed(name) {
+			out = append(out, fmt.Sprintf("--%s has no effect: only the clusterapi provider has it", name))
 		}
 	}
 	for _, l := range lacking {

@@ -1,0 +1,44 @@
+package clusterapitest
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// watch tells of events after the version that is asked for, until the client
+// goes.
+func (w *World) watch(out http.ResponseWriter, r *http.Request, c call) {
+	from, err := strconv.Atoi(c.from)
+	if err != nil {
+		from = 0 // from the beginning, which is as good as what there is now
+	}
+	out.Header().Set("Content-Type", "application/json")
+	out.WriteHeader(http.StatusOK)
+	flusher, _ := out.(http.Flusher)
+	flusher.Flush()
+	enc := json.NewEncoder(out)
+	for {
+		w.mu.Lock()
+		var due []event
+		for _, e := range w.events {
+			if e.version > from && getText(e.object, "kind") == c.resource.Kind && (c.namespace == "" || c.namespace == getText(e.object, "metadata", "namespace")) {
+				due = append(due, e)
+			}
+		}
+		from = w.version
+		news := w.news
+		w.mu.Unlock()
+		for _, e := range due {
+			if enc.Encode(Object{"type": e.what, "object": convert(clone(e.object), c.resource, c.version)}) != nil {
+				return
+			}
+		}
+		flusher.Flush()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-news:
+		}
+	}
+}

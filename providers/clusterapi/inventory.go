@@ -1,0 +1,224 @@
+package clusterapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Codes of notices.
+const (
+	noticeBadAnnotation = "BadAnnotation"
+	noticeNoMaximum     = "NoMaximum"
+	noticeBadTemplate   = "BadTemplateStatus"
+	noticeNoPools       = "MachinePoolsNotRead"
+	noticeNoClusters    = "ClustersNotRead"
+	noticeNarrowed      = "OneNamespaceOnly"
+	noticeSeveral       = "SeveralClusters"
+	noticeTwice         = "ClaimedTwice"
+	noticeReplicas      = "ReplicasAppliedByOthers"
+)
+
+// Inventory lists Machines and groups anew. What is optional (the infrastructure
+// behind the groups, whether a Cluster is paused) is waited for briefly, and
+// what cannot be learned of one group is that group's alone.
+func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
+	inv := provider.Inventory{AsOf: p.now()}
+	c, err := p.takeCensus(ctx)
+	if err != nil {
+		return provider.Inventory{}, asError(provider.OpInventory, "", "read the groups of Cluster API", err)
+	}
+
+	// 1. The groups that are meant, and what stands behind them.
+	var groups []*scalable
+	var refs []reference
+	clusters := map[string]bool{}
+	for i := range c.groups {
+		g := &c.groups[i]
+		if !p.settings.meant(g) {
+			continue
+		}
+		b, bad := readBounds(g.annotations, p.settings.keys)
+		if bad == nil && b.max == 0 {
+			if b.min > 0 {
+				inv.Notices = append(inv.Notices, notice(g.id(), noticeNoMaximum, "it has the annotation %s and no %s, and is no node group without", p.settings.keys.minSize(), p.settings.keys.maxSize()))
+			}
+			continue
+		}
+		groups = append(groups, g)
+		refs = append(refs, g.infra)
+		if g.cluster != "" {
+			clusters[g.namespace+"/"+g.cluster] = true
+		}
+	}
+	families := familiesOf(c.machines, c.sets)
+	examples := map[provider.GroupID][]string{} // names of nodes to learn from
+	for _, g := range groups {
+		examples[g.id()] = exampleNames(g, families.members[g.id()], families.sets[g.id()])
+	}
+	var paused map[string]bool
+	var clusterNotices []provider.Notice
+	var wg sync.WaitGroup
+	wg.Go(func() { p.infrastructure.learn(ctx, refs) })
+	wg.Go(func() { p.examples.learn(ctx, slices.Concat(slices.Collect(maps.Values(examples))...)) })
+	wg.Go(func() { paused, clusterNotices = p.pausedClusters(ctx, c.kinds, slices.Sorted(maps.Keys(clusters))) })
+	wg.Wait()
+	if ctx.Err() != nil {
+		return provider.Inventory{}, asError(provider.OpInventory, "", "read what stands behind the groups of Cluster API", context.Cause(ctx))
+	}
+
+	// 2. Each group, for itself.
+	for _, g := range groups {
+		behind := p.infrastructure.of(g.infra)
+		members := families.members[g.id()]
+		seen, notices := p.group(g, behind, p.examples.of(examples[g.id()]), circumstances{
+			sets: families.sets[g.id()], members: members, clusterPaused: paused[g.namespace+"/"+g.cluster],
+			machineless: machineless(g, members, behind), clusters: slices.Sorted(maps.Keys(clusters)),
+		})
+		inv.Groups = append(inv.Groups, seen)
+		inv.Notices = append(inv.Notices, notices...)
+	}
+	slices.SortFunc(inv.Groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
+
+	// 3. What concerns all of them.
+	live := map[provider.InstanceID]bool{}
+	for i := range c.machines {
+		live[c.machines[i].id()] = !c.machines[i].deleting
+	}
+	p.memory.prune(func(id provider.InstanceID) bool { return !live[id] })
+	inv.Notices = append(inv.Notices, clusterNotices...)
+	for _, told := range unambiguous(inv.Groups) {
+		inv.Notices = append(inv.Notices, notice("", noticeTwice, "several Machines claim the %s", told))
+	}
+	if len(clusters) > 1 {
+		inv.Notices = append(inv.Notices, notice("", noticeSeveral, "the groups belong to several clusters (%s), and nothing is removed from them: name one by --node-group-auto-discovery=clusterapi:clusterName=...", strings.Join(slices.Sorted(maps.Keys(clusters)), ", ")))
+	}
+	if c.narrowed {
+		inv.Notices = append(inv.Notices, notice("", noticeNarrowed, "the rights do not allow to look in all namespaces, so only %s is looked in; say so by --node-group-auto-discovery=clusterapi:namespace=%[1]s", p.settings.namespace))
+	}
+	if c.noPools != nil {
+		inv.Notices = append(inv.Notices, notice("", noticeNoPools, "MachinePools are no node groups, since they may not be read: %v", c.noPools))
+	}
+	slices.SortStableFunc(inv.Notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
+	for _, n := range p.memory.news(inv.Notices) {
+		p.log.Warn("what to know of the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
+	}
+	p.memory.readTook(p.now().Sub(inv.AsOf))
+	return inv, nil
+}
+
+// group is one group with all that is known of it, and what a person should
+// know.
+func (p *Provider) group(g *scalable, behind behind, nodes []*corev1.Node, c circumstances) (provider.Group, []provider.Notice) {
+	id := g.id()
+	b, bad := readBounds(g.annotations, p.settings.keys)
+	if bad != nil {
+		e := refuse(provider.OpInventory, id, provider.BadConfig, "%s", bad)
+		return provider.Group{ID: id, Err: e}, []provider.Notice{notice(id, noticeBadAnnotation, "%s: this group is left alone until it is mended", bad)}
+	}
+	if g.replicas == nil {
+		return provider.Group{ID: id, Err: refuse(provider.OpInventory, id, provider.Transient, "its spec.replicas is not set: Cluster API's webhook has not defaulted it yet, or does not run")}, nil
+	}
+	var notices []provider.Notice
+	seen := provider.Group{
+		ID: id, Min: b.min, Max: b.max, Target: *g.replicas, TargetSince: p.memory.targetSince(id, *g.replicas),
+		Instances: instancesOf(g, c), OwnLabels: slices.Clone(ownLabels), Holds: holdsOf(g, c, p.settings.keys),
+	}
+	var wrong []badAnnotation
+	seen.Options, wrong = readOptions(g.annotations, p.settings.keys)
+	said := readCapacity(g.annotations)
+	for _, b := range slices.Concat(wrong, said.bad) {
+		notices = append(notices, notice(id, noticeBadAnnotation, "%s", b))
+	}
+	if who := replicasManager(g.object); who != "" {
+		notices = append(notices, notice(id, noticeReplicas, "%s applies spec.replicas, and will put back whatever they are changed to: leave replicas out there (in a managed topology, out of the Cluster's spec.topology.workers)", who))
+	}
+	for _, b := range behind.promise.bad {
+		notices = append(notices, notice(id, noticeBadTemplate, "of %s, %s, and has no effect", g.infra, b))
+	}
+	var template *provider.Template
+	err := errNoExample
+	if len(nodes) > 0 {
+		template, err = templateLike(nodes, said)
+	}
+	if err != nil { // none of it is ready, or none is complete yet
+		template, err = buildTemplate(g, said, behind.promise, p.settings.arch)
+	}
+	if err != nil {
+		seen.TemplateErr = refuse(provider.OpInventory, id, provider.BadConfig, "%v: the group has no ready node to learn it from; set the annotations %s and %s%s", err, keyCPU, keyMemory, whyNot(behind))
+		return seen, notices
+	}
+	seen.Template = template
+	seen.Accelerator = template.Node.Labels[labelAccelerator]
+	return seen, notices
+}
+
+var errNoExample = errors.New("there is no node to learn from")
+
+// whyNot says why the infrastructure told nothing.
+func whyNot(b behind) string {
+	if b.err != nil {
+		return fmt.Sprintf(" (the infrastructure does not tell: %v)", b.err)
+	}
+	return " (the infrastructure template's status has no capacity)"
+}
+
+// machineless tells whether a MachinePool is one of provider ids alone. Where
+// its infrastructure may not be read, the ids decide that it lists.
+func machineless(g *scalable, members []*machine, b behind) bool {
+	return g.kind == machinePool && len(members) == 0 && b.machineKind == "" && (len(g.providerIDs) > 0 || b.err == nil)
+}
+
+// pausedClusters tells which Clusters, by namespace/name, are paused. One that
+// does not answer is as it was last, and is not asked at each call.
+func (p *Provider) pausedClusters(ctx context.Context, k kinds, clusters []string) (map[string]bool, []provider.Notice) {
+	out := map[string]bool{}
+	if !k.has(clusterKind) {
+		return out, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	forEach(len(clusters), func(i int) {
+		c := p.memory.cluster(clusters[i])
+		if p.now().Before(c.until) {
+			return
+		}
+		namespace, name, _ := strings.Cut(clusters[i], "/")
+		object, err := p.client.Resource(k.resources[clusterKind]).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			_, annotated := object.GetAnnotations()[p.settings.keys.paused()]
+			c = seenCluster{paused: annotated || isTrue(object, "spec", "paused")}
+		case kindOf(err) == provider.NotFound:
+			c = seenCluster{}
+		case withheld(err):
+			c = seenCluster{err: err, until: p.now().Add(deniedFor)}
+		default:
+			c.err, c.until = err, p.now().Add(brokenFor)
+		}
+		p.memory.saw(clusters[i], c)
+	})
+	var notices []provider.Notice
+	for _, name := range clusters {
+		c := p.memory.cluster(name)
+		out[name] = c.paused
+		if c.err != nil {
+			notices = append(notices, notice("", noticeNoClusters, "whether the Cluster %s is paused is not known: %v", name, c.err))
+		}
+	}
+	return out, notices
+}
+
+func notice(id provider.GroupID, code, format string, args ...any) provider.Notice {
+	return provider.Notice{Group: id, Code: code, Message: fmt.Sprintf(format, args...)}
+}

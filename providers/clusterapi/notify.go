@@ -1,0 +1,134 @@
+package clusterapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const (
+	// watchAgain is how long a watch that ended waits before it begins again,
+	// watchDenied how long one that may not begin.
+	watchAgain  = time.Second
+	watchDenied = 5 * time.Minute
+	// readShare bounds the reads that changes cause: after a read that took a
+	// second, the next change is told after as many seconds at the earliest.
+	readShare = 10
+	// watchFor makes the API server end a watch now and then, so that none is
+	// dead for long without being noticed.
+	watchFor = 10 * time.Minute
+)
+
+// Notify watches groups and Machines, and tells of changes until ctx ends. What
+// may not be watched is left to the caller's own interval.
+func (p *Provider) Notify(ctx context.Context, changed func()) error {
+	var k kinds
+	for {
+		var err error
+		if k, err = p.directory.kinds(ctx, p.settings); err == nil {
+			break
+		}
+		p.log.Info("changes of Cluster API's objects cannot be watched yet", "error", err)
+		if !sleep(ctx, watchAgain*readShare) {
+			return ctx.Err()
+		}
+	}
+	namespaces := p.settings.namespaces()
+	if namespaces[0] == "" && p.memory.isNarrow(p.now()) {
+		namespaces = []string{p.settings.namespace}
+	}
+
+	events := make(chan struct{}, 1)
+	poke := func() {
+		select {
+		case events <- struct{}{}:
+		default: // one is enough
+		}
+	}
+	var wg sync.WaitGroup
+	for _, what := range []kind{machineDeployment, machineSet, machinePool, machineKind} {
+		if !k.has(what) {
+			continue
+		}
+		for _, namespace := range namespaces {
+			wg.Go(func() { p.watch(ctx, k.resources[what], namespace, poke) })
+		}
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-events:
+			changed()
+			sleep(ctx, min(p.memory.lastRead()*readShare, watchFor))
+		}
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// watch tells of every change of a kind until ctx ends.
+func (p *Provider) watch(ctx context.Context, r schema.GroupVersionResource, namespace string, changed func()) {
+	for first := true; ctx.Err() == nil; first = false {
+		err := p.watchOnce(ctx, r, namespace, changed, !first)
+		wait := watchAgain
+		if withheld(err) {
+			wait = watchDenied
+			if fallback := p.settings.namespace; namespace == "" && fallback != "" {
+				namespace, wait = fallback, 0 // as the census does
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			p.log.Debug("a watch ended", "resource", r.Resource, "namespace", namespace, "again", wait, "error", err)
+		}
+		if !sleep(ctx, wait) {
+			return
+		}
+	}
+}
+
+// watchOnce watches from now on. What changed while nobody watched is told first.
+func (p *Provider) watchOnce(ctx context.Context, r schema.GroupVersionResource, namespace string, changed func(), missed bool) error {
+	client := p.client.Resource(r).Namespace(namespace)
+	// One item is enough to learn where the watch is to begin.
+	now, err := client.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("find out where to begin: %w", err)
+	}
+	seconds := int64(watchFor / time.Second)
+	w, err := client.Watch(ctx, metav1.ListOptions{ResourceVersion: now.GetResourceVersion(), TimeoutSeconds: &seconds})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	if missed {
+		changed()
+	}
+	for e := range w.ResultChan() {
+		switch e.Type {
+		case watch.Added, watch.Modified, watch.Deleted:
+			changed()
+		case watch.Error:
+			return errors.Join(errors.New("the watch was ended"), apierrors.FromObject(e.Object))
+		}
+	}
+	return nil
+}
+
+// sleep waits, and tells whether ctx has not ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,61 @@
+package clusterapi
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+)
+
+// notified runs Notify, and gives a channel of what it tells; each change is
+// made again and again until it is told.
+func notified(t *testing.T, p *Provider) <-chan struct{} {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	told := make(chan struct{}, 1)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- p.Notify(ctx, func() {
+			select {
+			case told <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err == nil {
+			t.Error("Notify ended without its context's error")
+		}
+	})
+	return told
+}
+
+// A change of a Machine is told, in every namespace that is looked in; what may
+// not be watched keeps nobody from watching the rest.
+func TestNotify(t *testing.T) {
+	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...))
+	w.SetRights(clusterapitest.Right{Namespace: ns, Resources: []string{"machines", "machinedeployments"}, Verbs: []string{"get", "list", "watch"}})
+	told := notified(t, connect(t, w, Config{Discovery: []string{"clusterapi:clusterName=c1"}, Namespace: ns}))
+	name := w.List("Machine")[0]["metadata"].(clusterapitest.Object)["name"].(string)
+	for begun := time.Now(); ; {
+		edit(t, w, "Machine", name, func(o clusterapitest.Object) { clusterapitest.Set(o, time.Now().String(), "status", "phase") })
+		select {
+		case <-told:
+			// Only what is to be watched was asked for.
+			for _, r := range w.Requests() {
+				if strings.HasPrefix(r, "watch") && !slices.Contains([]string{"watch machines " + ns, "watch machinedeployments " + ns}, r) {
+					t.Errorf("request %q", r)
+				}
+			}
+			return
+		case <-time.After(time.Millisecond):
+			if time.Since(begun) > 20*time.Second {
+				t.Fatal("the change was not told")
+			}
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package clusterapi
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+)
+
+// three is a world with a MachineDeployment of three Machines, and its instances.
+
+func three(t *testing.T) (*clusterapitest.World, *Provider, []provider.InstanceID) {
+	t.Helper()
+	w := newWorld(t, deployment("workers", 3, annotated("0", "9")...))
+	p := connect(t, w, ofC1)
+	machines := live(group(t, inventory(t, p), md("workers")))
+	if len(machines) != 3 {
+		t.Fatalf("instances %v", machines)
+	}
+	return w, p, machines
+}
+
+func removeOf(ids ...provider.InstanceID) provider.RemoveRequest {
+	return provider.RemoveRequest{Group: md("workers"), Instances: ids}
+}
+
+// marks are the names of marked Machines.
+
+func marks(w *clusterapitest.World) []string {
+	var out []string
+	for _, m := range w.List("Machine") {
+		if _, ok := annotation(m, clusterapitest.DeleteMachine); ok {
+			out = append(out, m["metadata"].(clusterapitest.Object)["name"].(string))
+		}
+	}
+	return out
+}
+
+// The Machine that is named goes, though another would have been chosen; first
+
+// the mark, then the target.
+
+func TestRemoveMarksThenLowers(t *testing.T) {
+	w, p, machines := three(t)
+	w.ForgetRequests()
+	r, err := p.Remove(t.Context(), removeOf(machines[2]))
+	if err != nil || r.Target != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	writes := slices.DeleteFunc(w.Requests(), func(r string) bool { return !strings.HasPrefix(r, "update") })
+	if want := []string{"update machines " + ns + " " + machineName(machines[2]), "update machinedeployments/scale " + ns + " workers"}; !slices.Equal(writes, want) {
+		t.Errorf("writes %v, want %v", writes, want)
+	}
+	w.Settle()
+	if got := live(group(t, inventory(t, p), md("workers"))); !slices.Equal(got, machines[:2]) {
+		t.Errorf("left: %v of %v", got, machines)
+	}
+}
+
+// A mark is taken back when the target was certainly not lowered.
+
+func TestMarksAreTakenBack(t *testing.T) {
+	for name, fault := range map[string]clusterapitest.Fault{
+		"the target may not be lowered":  {Verb: "update", Resource: "machinedeployments/scale", Mishap: clusterapitest.Forbid},
+		"it is always somebody else's":   {Verb: "update", Resource: "machinedeployments/scale", Mishap: clusterapitest.Conflict},
+		"a second mark is not to be had": {Verb: "update", Resource: "machines", Mishap: clusterapitest.Forbid},
+		"the Machine is somebody else's": {Verb: "update", Resource: "machines", Mishap: clusterapitest.Conflict, Times: attempts},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, p, machines := three(t)
+			if name == "a second mark is not to be had" {
+				fault.Name = machineName(machines[1])
+			}
+			w.Arm(fault)
+			_, err := p.Remove(t.Context(), removeOf(machines[:2]...))
+			if e := provider.AsError("", "", err); e == nil || e.MayHaveHappened {
+				t.Fatalf("error %v", err)
+			}
+			if got := marks(w); len(got) != 0 {
+				t.Errorf("marks are left on %v", got)
+			}
+			w.Disarm()
+			w.Settle()
+			if g := group(t, inventory(t, p), md("workers")); g.Target != 3 || !slices.Equal(live(g), machines) {
+				t.Errorf("target %d, instances %v of %v", g.Target, live(g), machines)
+			}
+		})
+	}
+}
+
+// Nor are they left behind when the second look shows that it is to be refused.
+func TestMarksAreTakenBackAfterASecondLook(t *testing.T) {
+	w, p, machines := three(t)
+	w.Arm(clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
+		w.Roll(ns, "workers")
+		if err := w.Edit("MachineDeployment", ns, "workers", func(o clusterapitest.Object) { clusterapitest.Set(o, "v2", "spec", "template", "spec", "version") }); err != nil {
+			t.Error(err)
+		}
+	}})
+	_, err := p.Remove(t.Context(), removeOf(machines[0]))
+	if e := refusal(t, err, provider.Conflict); !strings.Contains(e.Message, "rolled out") || e.MayHaveHappened {
+		t.Error(e)
+	}
+	if got := marks(w); len(got) != 0 {
+		t.Errorf("marks are left on %v", got)
+	}
+}
+
+// Where nobody knows whether the target was lowered, marks stay: without them
+
+// another Machine would go.
+
+func TestMarksStayIfItMayHaveHappened(t *testing.T) {
+	for _, after := range []bool{true, false} {
+		w, p, machines := three(t)
+		w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
+		ctx, cancel := context.WithCancel(t.Context())
+		w.Arm(clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Mishap: clusterapitest.Hang, After: after, Then: cancel})
+		_, err := p.Remove(ctx, removeOf(machines[1]))
+		if e := provider.AsError("", "", err); e == nil || !e.MayHaveHappened {
+			t.Fatalf("error %v", err)
+		}
+		w.Disarm()
+		if got := marks(w); !slices.Equal(got, []string{machineName(machines[1])}) {
+			t.Errorf("marks %v", got)
+		}
+		seen := group(t, inventory(t, p), md("workers"))
+		state := seen.Instances[1].State
+		if after && (seen.Target != 2 || state != provider.Deleting) || !after && (seen.Target != 3 || state != provider.Running) {
+			t.Errorf("after %v: target %d, state %s", after, seen.Target, state)
+		}
+		// Asked again, it is done once in all.
+		if r, err := p.Remove(t.Context(), removeOf(machines[1])); err != nil || r.Target != 2 {
+			t.Errorf("again: %+v, %v", r, err)
+		}
+		w.Settle()
+		if g := group(t, inventory(t, p), md("workers")); g.Target != 2 || !slices.Equal(live(g), []provider.InstanceID{machines[0], machines[2]}) {
+			t.Errorf("target %d, instances %v of %v", g.Target, live(g), machines)
+		}
+	}
+}
+
+// A mark that the answer of was lost is one that counts.
+
+func TestALostMark(t *testing.T) {
+	w, p, machines := three(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.Arm(clusterapitest.Fault{Verb: "update", Resource: "machines", Mishap: clusterapitest.Hang, After: true, Then: cancel})
+	_, err := p.Remove(ctx, removeOf(machines[0]))
+	if e := provider.AsError("", "", err); e == nil || !e.MayHaveHappened {
+		t.Fatalf("error %v", err)
+	}
+	w.Disarm()
+	if g := group(t, inventory(t, p), md("workers")); g.Target != 3 || len(live(g)) != 3 {
+		t.Fatalf("%+v", g)
+	}
+	// What is left of it is taken back by the next removal, of another one.
+	if _, err := p.Remove(t.Context(), removeOf(machines[2])); err != nil {
+		t.Fatal(err)
+	}
+	w.Settle()
+	if g := group(t, inventory(t, p), md("workers")); !slices.Equal(live(g), machines[:2]) || len(marks(w)) != 0 {
+		t.Errorf("instances %v of %v, marks %v", live(g), machines, marks(w))
+	}
+}
+
+// A Machine that has lost the labels by which its MachineSet knows it is the
+// group's no more: the MachineSet has made another in its place, and a lower
+// target would end one of the others.
+func TestAMachineWithoutItsLabels(t *testing.T) {
+	w, p, machines := three(t)
+	edit(t, w, "Machine", machineName(machines[0]), func(o clusterapitest.Object) { clusterapitest.Set(o, clusterapitest.Object{}, "metadata", "labels") })
+	if got := live(group(t, inventory(t, p), md("workers"))); !slices.Equal(got, machines[1:]) {
+		t.Errorf("instances %v of %v", got, machines)
+	}
+	r, err := p.Remove(t.Context(), removeOf(machines[0]))
+	if err != nil || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict || r.Target != 3 || len(marks(w)) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Somebody else's mark could make Cluster API choose somebody else's Machine.
+
+func TestSomebodyElsesMark(t *testing.T) {
+	w, p, machines := three(t)
+	edit(t, w, "Machine", machineName(machines[0]), annotate(clusterapitest.DeleteMachine, "yes"))
+	g := group(t, inventory(t, p), md("workers"))
+	if !held(g, provider.OpRemove, holdMarked) || g.Instances[0].State != provider.Running {
+		t.Errorf("%+v", g)
+	}
+	_, err := p.Remove(t.Context(), removeOf(machines[1]))
+	refusal(t, err, provider.Conflict)
+	// That one itself may go; and the mark of a Machine that its owner has
+	// lowered the target for is in nobody's way.
+	if r, err := p.Remove(t.Context(), removeOf(machines[0])); err != nil || r.Target != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	w.Settle()
+	if got := live(group(t, inventory(t, p), md("workers"))); !slices.Equal(got, machines[1:]) {
+		t.Errorf("instances %v of %v", got, machines)
+	}
+}
+
+// While Machines that were asked for are not there, a lower target would only
+
+// keep them from coming, and the one that is named would stay.
+
+func TestRemoveWaitsForMachinesThatAreMissing(t *testing.T) {
+	w, p, machines := three(t)
+	w.Starve("MachineDeployment", ns, "workers")
+	grow(t, p, w, md("workers"), 5)
+	_, err := p.Remove(t.Context(), removeOf(machines[0]))
+	refusal(t, err, provider.Conflict)
+	if g := group(t, inventory(t, p), md("workers")); g.Target != 5 || len(live(g)) != 3 || len(marks(w)) != 0 {
+		t.Errorf("%+v", g)
+	}
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3}); err != nil || r.Cancelled != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if _, err := p.Remove(t.Context(), removeOf(machines[0])); err != nil {
+		t.Fatal(err)
+	}
+	w.Settle()
+	if g := group(t, inventory(t, p), md("workers")); g.Target != 2 || !slices.Equal(live(g), machines[1:]) {
+		t.Errorf("%+v", g)
+	}
+}
+
+// A Machine deleted by hand is replaced; a removal beside it ends its own and
+
+// not the replacement.
+
+func TestRemoveBesideADeletionByHand(t *testing.T) {
+	w, p, machines := three(t)
+	w.SetTiming(clusterapitest.Timing{End: time.Hour})
+	edit(t, w, "Machine", machineName(machines[0]), func(o clusterapitest.Object) {
+		clusterapitest.Set(o, "2030-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+	})
+	_, err := p.Remove(t.Context(), removeOf(machines[1]))
+	refusal(t, err, provider.Conflict)
+	w.Settle() // now it is replaced
+	if _, err := p.Remove(t.Context(), removeOf(machines[1])); err != nil {
+		t.Fatal(err)
+	}
+	w.Settle()
+	got := live(group(t, inventory(t, p), md("workers")))
+	if len(got) != 2 || slices.Contains(got, machines[1]) || !slices.Contains(got, machines[2]) {
+		t.Errorf("instances %v of %v", got, machines)
+	}
+}
+
+// Status changes of a busy group are no reason to fail.
+
+// The client repeats a write that the server was too busy for. If it was done all
+
+// the same, that is no conflict.
+
+// A growth right after a removal would keep the Machine that was removed, if
+
+// Cluster API has not begun to delete it.
+
+// Somebody who raises the target again keeps the Machine that was to go: the
+
+// group can grow on, and the mark is gone.
+
+// Replicas are written where they are 0, too, and read where they are left out.
+
+// Growth goes on during a rollout, and from below the minimum to below it.
+
+// Before its controllers have seen a growth, nothing of it is taken back: the
+
+// Machines might come between the look and the write.
+
+// Machines that came all the same, while the target was lowered, are kept.

@@ -1,0 +1,174 @@
+package clusterapi
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+)
+
+func TestWritesLookAgain(t *testing.T) {
+	w, p, machines := three(t)
+	busy := func(times int) clusterapitest.Fault {
+		n := int64(0)
+		return clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: times, Then: func() {
+			n++
+			if err := w.Edit("MachineDeployment", ns, "workers", func(o clusterapitest.Object) { clusterapitest.Set(o, n, "status", "readyReplicas") }); err != nil {
+				t.Error(err)
+			}
+		}}
+	}
+	w.Arm(busy(3))
+	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 3, To: 4}); err != nil || r.Target != 4 {
+		t.Fatalf("Grow: %+v, %v", r, err)
+	}
+	w.Settle()
+	w.Arm(busy(3))
+	if r, err := p.Remove(t.Context(), removeOf(machines[0])); err != nil || r.Target != 3 {
+		t.Fatalf("Remove: %+v, %v", r, err)
+	}
+	w.Settle()
+	if g := group(t, inventory(t, p), md("workers")); g.Target != 3 || len(live(g)) != 3 || slices.Contains(live(g), machines[0]) {
+		t.Errorf("%+v", g)
+	}
+	// Somebody's other target is one.
+	w.Arm(clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
+		if err := w.Edit("MachineDeployment", ns, "workers", func(o clusterapitest.Object) { clusterapitest.Set(o, int64(7), "spec", "replicas") }); err != nil {
+			t.Error(err)
+		}
+	}})
+	_, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 3, To: 5})
+	refusal(t, err, provider.Conflict)
+	if g := group(t, inventory(t, p), md("workers")); g.Target != 7 {
+		t.Errorf("the target is %d", g.Target)
+	}
+}
+
+func TestAWriteThatMeetsItsOwnEffect(t *testing.T) {
+	t.Parallel()
+	w, p, machines := three(t)
+	busy := clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Mishap: clusterapitest.Busy, After: true, Times: 1}
+	w.Arm(busy)
+	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 3, To: 4}); err != nil || r.Target != 4 {
+		t.Errorf("Grow: %+v, %v", r, err)
+	}
+	w.Settle()
+	w.Arm(busy)
+	if r, err := p.Remove(t.Context(), removeOf(machines[0])); err != nil || r.Target != 3 || r.Instances[0].Err != nil {
+		t.Errorf("Remove: %+v, %v", r, err)
+	}
+	w.Settle()
+	if g := group(t, inventory(t, p), md("workers")); g.Target != 3 || len(live(g)) != 3 || slices.Contains(live(g), machines[0]) {
+		t.Errorf("%+v", g)
+	}
+}
+
+func TestGrowWaitsForRemovals(t *testing.T) {
+	w, p, machines := three(t)
+	w.SetTiming(clusterapitest.Timing{Observe: time.Hour, End: time.Hour})
+	if _, err := p.Remove(t.Context(), removeOf(machines[0])); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 2, To: 3})
+	refusal(t, err, provider.Conflict)
+	inventory(t, p) // which does not forget it
+	if r, err := p.Remove(t.Context(), removeOf(machines[0])); err != nil || r.Target != 2 {
+		t.Errorf("once more: %+v, %v", r, err)
+	}
+	_, err = p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 2, To: 3})
+	refusal(t, err, provider.Conflict)
+	w.Reconcile()
+	if _, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 2, To: 3}); err != nil {
+		t.Fatal(err)
+	}
+	w.Settle()
+	if g := group(t, inventory(t, p), md("workers")); len(live(g)) != 3 || slices.Contains(live(g), machines[0]) {
+		t.Errorf("%+v", g)
+	}
+}
+
+func TestGrowAfterARemovalThatWasUndone(t *testing.T) {
+	w, p, machines := three(t)
+	w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
+	if _, err := p.Remove(t.Context(), removeOf(machines[0])); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, w, "MachineDeployment", "workers", func(o clusterapitest.Object) { clusterapitest.Set(o, int64(3), "spec", "replicas") })
+	if g := group(t, inventory(t, p), md("workers")); g.Instances[0].State != provider.Running {
+		t.Errorf("%+v", g.Instances[0])
+	}
+	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 3, To: 4}); err != nil || r.Target != 4 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	w.Settle()
+	if g := group(t, inventory(t, p), md("workers")); len(live(g)) != 4 || !slices.Contains(live(g), machines[0]) || len(marks(w)) != 0 {
+		t.Errorf("%+v, marks %v", g, marks(w))
+	}
+}
+
+func TestToZeroAndBack(t *testing.T) {
+	for _, kind := range []string{"MachineDeployment", "MachineSet"} {
+		w := newWorld(t, clusterapitest.NewGroup(kind, ns, "workers", "c1", 1, annotated("0", "5")...))
+		p := connect(t, w, ofC1)
+		id := provider.GroupID(kind + "/" + ns + "/workers")
+		if r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id, Instances: live(group(t, inventory(t, p), id))}); err != nil || r.Target != 0 {
+			t.Fatalf("%s: %+v, %v", kind, r, err)
+		}
+		w.Settle()
+		if got := grow(t, p, w, id, 2); len(got) != 2 {
+			t.Errorf("%s: %v", kind, got)
+		}
+	}
+}
+
+func TestGrowIsNotHeldUp(t *testing.T) {
+	w := newWorld(t, deployment("workers", 1, annotated("5", "9")...))
+	p := connect(t, w, ofC1)
+	w.Roll(ns, "workers")
+	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 1, To: 3}); err != nil || r.Target != 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	w.Settle()
+	if g := group(t, inventory(t, p), md("workers")); len(live(g)) != 3 || len(g.Holds) != 0 {
+		t.Errorf("%+v", g)
+	}
+}
+
+func TestCancelWaitsForControllers(t *testing.T) {
+	w, p, _ := three(t)
+	w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
+	if _, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 3, To: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3}); err != nil || r.Cancelled != 0 || r.Target != 5 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	w.Reconcile()
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3}); err != nil || r.Cancelled != 0 {
+		t.Errorf("with five Machines: %+v, %v", r, err)
+	}
+}
+
+func TestCancelMakesRoom(t *testing.T) {
+	w, p, _ := three(t)
+	w.Starve("MachineDeployment", ns, "workers")
+	grow(t, p, w, md("workers"), 5)
+	w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
+	w.Arm(clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
+		set := w.List("MachineSet")[0]["metadata"].(clusterapitest.Object)
+		late := w.List("Machine")[0]
+		clusterapitest.Set(late, "late", "metadata", "name")
+		clusterapitest.Set(late, "uid-late", "metadata", "uid")
+		clusterapitest.Set(late, []any{clusterapitest.Object{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineSet", "name": set["name"], "uid": set["uid"]}}, "metadata", "ownerReferences")
+		w.Apply(late)
+	}})
+	r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3})
+	if err != nil || r.Target != 4 || r.Cancelled != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if g := group(t, inventory(t, p), md("workers")); g.Target != 4 || len(live(g)) != 4 {
+		t.Errorf("target %d, instances %v", g.Target, live(g))
+	}
+}
