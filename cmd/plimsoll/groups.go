@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
@@ -26,15 +28,20 @@ func groupsCommand() *cobra.Command {
 		if !ok {
 			return err
 		}
-		rc, err := restConfig(c.Cluster)
+		var rc *rest.Config
+		if c.Cloud.Provider != "aws" { // it asks AWS alone
+			if rc, err = restConfig(c.Cluster); err != nil {
+				return err
+			}
+		}
+		ctx, cancel := context.WithTimeoutCause(cmd.Context(), c.Cloud.InventoryDeadline,
+			fmt.Errorf("no answer within %s (--inventory-deadline)", c.Cloud.InventoryDeadline))
+		defer cancel()
+		p, err := newProvider(ctx, c, rc, prometheus.NewRegistry(), log)
 		if err != nil {
 			return err
 		}
-		p, err := newProvider(cmd.Context(), c, rc, prometheus.NewRegistry(), log)
-		if err != nil {
-			return err
-		}
-		inv, err := p.Inventory(cmd.Context())
+		inv, err := p.Inventory(ctx)
 		if err != nil {
 			return fmt.Errorf("read the node groups: %w", err)
 		}

@@ -437,9 +437,9 @@ func stockOut(pg *provider.Group, now time.Time) *provider.Hold {
 	return nil
 }
 
-// await begins to wait once more for units that the cloud could not take back, as
-// soon as the group may grow again: it may fill the old request then, and to ask
-// for more would buy them twice.
+// await begins to wait once more for units that the cloud could not take back, or
+// that the group's minimum keeps asked for, as soon as the group may grow again: the
+// cloud may fill the old request then, and to ask for more would buy them twice.
 func (g *group) await(pg *provider.Group, now time.Time) {
 	if g.backoff.Until.After(now) || stockOut(pg, now) != nil {
 		return
@@ -447,7 +447,7 @@ func (g *group) await(pg *provider.Group, now time.Time) {
 	again := model.Ask{ID: fmt.Sprintf("again/%s/%d", g.id, now.UnixNano()), Group: g.id, At: now, Found: true}
 	for i := range g.asks {
 		g.asks[i].Units = slices.DeleteFunc(g.asks[i].Units, func(u model.Unit) bool {
-			if u.Kept.IsZero() {
+			if u.Kept.IsZero() && (u.Instance != "" || u.GivenUp.IsZero() || g.expected > pg.Min) {
 				return false
 			}
 			again.Units = append(again.Units, model.Unit{})

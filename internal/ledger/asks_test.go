@@ -25,6 +25,7 @@ type stage struct {
 	nodes     []*corev1.Node
 	others    []*corev1.Node
 	holds     []provider.Hold
+	least     int
 	serial    int
 }
 
@@ -36,7 +37,7 @@ func (s *stage) now() time.Time { return t0.Add(time.Duration(s.minute * float64
 
 func (s *stage) seen() model.Observation {
 	o := model.Observation{Now: s.now(), Inventory: provider.Inventory{AsOf: s.now(), Groups: []provider.Group{{
-		ID: "g", Max: 100, Target: s.target, TargetSince: s.since, Instances: s.instances, Holds: s.holds,
+		ID: "g", Min: s.least, Max: 100, Target: s.target, TargetSince: s.since, Instances: s.instances, Holds: s.holds,
 	}}}}
 	for _, n := range append(append([]*corev1.Node(nil), s.nodes...), s.others...) {
 		o.Nodes = append(o.Nodes, model.ObservedNode{Object: n})
@@ -699,4 +700,22 @@ func TestRequestsThatStay(t *testing.T) {
 	// The cloud says no once more.
 	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.Quota), Since: s.now()}}
 	want(t, "given up again", s.at(until+1).Overdue, 1)
+}
+
+// TestRequestsAtTheMinimum: what the minimum keeps asked for is never cancelled, and
+// is waited for once more when the group may grow, before more is bought.
+func TestRequestsAtTheMinimum(t *testing.T) {
+	s := newStage(t, 0)
+	s.least = 2
+	s.at(0)
+	s.grow(2)
+	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.NoCapacity), Since: t0}}
+	g := s.at(1)
+	want(t, "given up", g.Overdue, 2)
+	s.holds = nil
+	until := g.Backoff.Until.Sub(t0).Minutes()
+	want(t, "while it rests", s.at(until-0.1).Overdue, 2)
+	g = s.at(until)
+	want(t, "waited for again", g.GivenUp(), 0)
+	want(t, "from now on", g.Asks[len(g.Asks)-1].At, s.now())
 }
