@@ -23,8 +23,20 @@ bin/plimsoll:
 	@go build -ldflags "$(LDFLAGS)" -o $@ ./cmd/plimsoll
 
 # The whole control plane is in this one. From an empty cache it takes minutes.
+# What Cluster API ships as files is embedded in the binary, from its module, and
+# never kept in the repository. Without this, it is read where the module lies.
+CAPI := sigs.k8s.io/cluster-api
+CAPI_FILES := rehearse/clusterapi/crds/upstream
+.PHONY: cluster-api-files
+cluster-api-files:
+	@cd rehearse && go mod download $(CAPI)
+	@module="$$(cd rehearse && go list -m -f '{{.Dir}}' $(CAPI))" && to="$(CAPI_FILES)/$${module##*/}" && \
+		rm -rf $(CAPI_FILES)/cluster-api* && mkdir -p "$$to/core/config/crd/bases" "$$to/core/config/webhook" && \
+		install -m 644 "$$module"/core/config/crd/bases/cluster.x-k8s.io_*.yaml "$$to/core/config/crd/bases/" && \
+		install -m 644 "$$module"/core/config/webhook/manifests.yaml "$$to/core/config/webhook/"
+
 .PHONY: bin/rehearse
-bin/rehearse:
+bin/rehearse: cluster-api-files
 	@[ -e $@ ] || echo "building the control plane: 5 to 8 minutes the first time, seconds after that"
 	@cd rehearse && go build -ldflags "$(LDFLAGS)" -o ../$@ ./cmd/rehearse
 

@@ -19,6 +19,8 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi"
 )
 
 // The components, by the names that their logs and errors use.
@@ -32,6 +34,9 @@ const (
 	// Of the world of AWS.
 	AWS      = "aws"
 	EKSNodes = "eks-nodes"
+
+	// Of the world of Cluster API.
+	ClusterAPI = clusterapi.Name
 )
 
 // marker is the first argument of a process that acts as a component.
@@ -45,6 +50,7 @@ var components = map[string]func(args []string) int{
 	Kwok:              runKwok,
 	AWS:               runAWS,
 	EKSNodes:          runEKSNodes,
+	ClusterAPI:        runClusterAPI,
 }
 
 // Args are the arguments with which this binary acts as the named component.

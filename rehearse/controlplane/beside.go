@@ -21,6 +21,22 @@ func (c *ControlPlane) LaunchComponents(ctx context.Context, processes ...superv
 	return c.processes.WaitReady(ctx, names...)
 }
 
+// Serving is the certificate of every server of the rehearsal, for the loopback
+// address, and AuthorityFile the certificate of who signed it.
+func (c *ControlPlane) Serving() pki.Files { return c.secrets.serving }
+
+// AuthorityFile is the file of the certificate that vouches for all others.
+func (c *ControlPlane) AuthorityFile() string { return c.secrets.caFile }
+
+// Probe asks a server whether it is ready, by a certificate that may do no more.
+func (c *ControlPlane) Probe(url string) (func(context.Context) error, error) {
+	probes, err := newProber(c.secrets)
+	if err != nil {
+		return nil, err
+	}
+	return probes.get(url), nil
+}
+
 // Identify makes a user with a certificate, and a kubeconfig of that name for it.
 // It has no rights that nobody grants it.
 func (c *ControlPlane) Identify(name, user string) (kubeconfig string, err error) {

@@ -1,8 +1,9 @@
 // Package world is where the nodes of a rehearsal come from: a cloud for Plimsoll to
 // grow and shrink, beside the control plane.
 //
-//	kwok  Plimsoll makes the nodes itself, by the kwok provider
-//	aws   a simulated AWS, whose instances become the nodes of EKS node groups
+//	kwok        Plimsoll makes the nodes itself, by the kwok provider
+//	aws         a simulated AWS, whose instances become the nodes of EKS node groups
+//	clusterapi  the real Cluster API controllers, whose machines are kwok nodes
 //
 // A World is a value: the objects that it needs in the cluster, the processes that
 // it starts beside the control plane's, and what Plimsoll is told of it. Each
@@ -33,6 +34,9 @@ type World struct {
 	// Components are started one after the other, each ready before the next; each
 	// has the name of one in package component.
 	Components []supervise.Process
+	// Populate makes what is in the world once its components serve; nil if that is
+	// nothing.
+	Populate func(context.Context, *controlplane.ControlPlane) error
 	// Cloud is what Plimsoll is told.
 	Cloud autoscaler.Cloud
 	// Notes tell a person how to get at it; empty if there is nothing to tell.
@@ -49,6 +53,9 @@ func (w World) Enter(ctx context.Context, plane *controlplane.ControlPlane) erro
 			return fmt.Errorf("start %s: %w", p.Name, err)
 		}
 	}
+	if w.Populate != nil {
+		return w.Populate(ctx, plane)
+	}
 	return nil
 }
 
@@ -63,8 +70,9 @@ type Reader func(file string) (Maker, error)
 const Default = "kwok"
 
 var readers = map[string]Reader{
-	"kwok": readKwok,
-	"aws":  readAWS,
+	"kwok":       readKwok,
+	"aws":        readAWS,
+	"clusterapi": readClusterAPI,
 }
 
 // Names are the worlds that there are.
@@ -74,7 +82,7 @@ func Names() []string { return slices.Sorted(maps.Keys(readers)) }
 func ByName(name string) (Reader, error) {
 	read, ok := readers[name]
 	if !ok {
-		return nil, fmt.Errorf("there is no world %q; there are %s", name, strings.Join(Names(), " and "))
+		return nil, fmt.Errorf("there is no world %q; there are %s", name, strings.Join(Names(), ", "))
 	}
 	return read, nil
 }
@@ -85,5 +93,13 @@ func GroupOf(node *corev1.Node) string {
 	if name := node.Annotations[kwokGroupAnnotation]; name != "" {
 		return name
 	}
-	return node.Labels[eks.NodegroupLabel]
+	if name := node.Labels[eks.NodegroupLabel]; name != "" {
+		return name
+	}
+	// Cluster API names the MachineSet, which is the MachineDeployment's name and more.
+	if node.Annotations["cluster.x-k8s.io/owner-kind"] == "MachineSet" {
+		set := node.Annotations["cluster.x-k8s.io/owner-name"]
+		return set[:max(0, strings.LastIndexByte(set, '-'))]
+	}
+	return ""
 }
