@@ -230,6 +230,9 @@ func barred(s *model.Snapshot, n *model.Node, p model.Policy, closed map[int]mod
 	if v, ok := closed[n.Group]; ok {
 		return &v, false
 	}
+	if v := scaledown.Refused(s, g); v != nil {
+		return v, true
+	}
 	if v := scaledown.Held(s, g); v != nil {
 		return v, v.Reason == model.GroupHeld
 	}

@@ -256,6 +256,8 @@ func cordoned(d model.Drain, before *model.Drain, o model.Outcome, unknown bool)
 func (l *Ledger) removed(d model.Drain, o model.Outcome, unknown bool) model.Drain {
 	switch {
 	case o.Err == nil:
+		g := l.group(o.Call.Group)
+		g.refused, g.refusals = model.Backoff{}, 0
 		d.Stage, d.Since = model.Removed, o.Ended
 		l.last.removal, l.group(o.Call.Group).last.removal = o.Ended, o.Ended
 	case unknown:
@@ -264,8 +266,32 @@ func (l *Ledger) removed(d model.Drain, o model.Outcome, unknown bool) model.Dra
 	default:
 		d = rollBack(d, o)
 		l.failed(o.Call.Group, o.Ended)
+		if len(o.Landed) == 0 && o.Err.Kind != provider.Conflict {
+			l.refuse(o)
+		}
 	}
 	return d
+}
+
+// burst is how long refusals count as one: of many nodes, all are refused at once.
+const burst = 30 * time.Second
+
+// refuse lets the removals of a group rest from the second refusal in a row on, longer
+// each time: to empty nodes that cannot be ended moves pods for nothing.
+func (l *Ledger) refuse(o model.Outcome) {
+	g := l.group(o.Call.Group)
+	if g.refusals > 0 && o.Ended.Sub(g.refusedAt) < burst {
+		return
+	}
+	g.refusals, g.refusedAt = g.refusals+1, o.Ended
+	if g.refusals < 2 {
+		return // the delay after a failure is enough
+	}
+	rest := l.rules.BackoffFirst
+	if g.refused.Duration > 0 {
+		rest = min(2*g.refused.Duration, l.rules.BackoffMost)
+	}
+	g.refused = model.Backoff{Until: o.Ended.Add(rest), Duration: rest, Since: o.Ended, Kind: o.Err.Kind, Code: o.Err.Code, Message: saying(o.Err)}
 }
 
 // rollBack is a drain that cannot go on, because act has refused its last call,

@@ -679,3 +679,31 @@ func TestRemovalOfNothing(t *testing.T) {
 	l := Restore(model.Rules{}, model.Memory{Drains: []model.Drain{{Node: "n", Stage: model.Removing, Occupied: true}}})
 	want(t, "drains", len(l.Memory().Drains), 0)
 }
+
+// TestRefusedRemovals: from the second refusal in a row on, the group's removals rest,
+// longer each time; one that works ends it.
+func TestRefusedRemovals(t *testing.T) {
+	e := newEmptying(t)
+	e.l.rules.BackoffFirst, e.l.rules.BackoffMost = 5*time.Minute, 30*time.Minute
+	e.node = node("n", "1")
+	remove := func(mend ...func(*model.Outcome)) model.Backoff {
+		e.pods = nil
+		e.call(onNode(model.Taint, "n"))
+		e.taint()
+		e.look()
+		e.call(onNode(model.Remove, "n"), mend...)
+		return e.l.Standing().Groups["g"].Refused
+	}
+	denied := func(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Denied, Message: "not allowed"} }
+	want(t, "once", remove(denied).Until, time.Time{})
+	e.second += 5
+	want(t, "in the same burst", remove(denied).Until, time.Time{})
+	e.second += 60
+	r := remove(denied)
+	want(t, "twice", r.Duration, 5*time.Minute)
+	want(t, "why", r.Kind, provider.Denied)
+	e.second += 60
+	want(t, "thrice", remove(denied).Duration, 10*time.Minute)
+	e.second += 60
+	want(t, "it works again", remove().Duration, time.Duration(0))
+}

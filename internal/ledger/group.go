@@ -24,6 +24,11 @@ type group struct {
 	failure     string
 	unsure      bool
 	backoff     model.Backoff
+	// refused is the rest of removals that the cloud refuses, and refusals how many
+	// bursts of refusals there were in a row, the last from refusedAt on.
+	refused   model.Backoff
+	refusals  int
+	refusedAt time.Time
 	// strikes counts growths in a row that ended without an answer.
 	strikes int
 	// asks are the growths in flight, oldest first; instances all that the last
@@ -113,7 +118,7 @@ func (g *group) standing(inherited lasts) model.GroupStanding {
 		Expected: g.expected, Backoff: g.backoff, PausedUntil: g.pausedUntil, Failure: g.failure, Unsure: g.unsure,
 		Asks: copyOf(g.asks), Counts: g.counts, Unhealthy: g.unhealthy,
 		Overdue: g.overdue, Kept: g.kept, KeptSince: g.keptSince, Waiting: append([]model.Waiting(nil), g.waiting...),
-		Missing: g.missing, MissingSince: g.missingSince, Due: g.due,
+		Missing: g.missing, MissingSince: g.missingSince, Due: g.due, Refused: g.refused,
 		LastGrowth: last.growth, LastRemoval: last.removal, LastFailure: last.failure,
 	}
 }

@@ -68,6 +68,9 @@ type GroupStanding struct {
 	Waiting      []Waiting
 	Missing      int
 	MissingSince time.Time
+	// Refused is the rest of the group's removals after the cloud has refused some in
+	// a row; Until may be over.
+	Refused Backoff
 	// LastGrowth, LastRemoval and LastFailure are the group's own, zero if never.
 	LastGrowth, LastRemoval, LastFailure time.Time
 	// Due is when time alone gives the next unit or node up; zero: never.

@@ -87,6 +87,9 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	if v := b.resting(g, n.Group); v != nil {
 		return v
 	}
+	if v := Refused(b.snap, g); v != nil {
+		return v
+	}
 	for _, q := range c.moving {
 		if why, ok := b.waiting[q.Owner]; ok {
 			return &model.Verdict{Reason: model.ReplacementWaits, Detail: why + "; a pod of the same controller is here", Fix: "a node for it"}
@@ -201,4 +204,14 @@ func (b *starts) take(c *candidate) {
 	if !c.empty() {
 		b.drains--
 	}
+}
+
+// Refused says that removals in a group rest, since the cloud has refused some in a
+// row; nil if they do not.
+func Refused(s *model.Snapshot, g *model.Group) *model.Verdict {
+	if r := g.Refused; r.Until.After(s.Now) {
+		return &model.Verdict{Reason: model.Cooldown, Detail: fmt.Sprintf("for %s, since removals in its group were refused: %s", r.Duration, r.Message),
+			Since: r.Since, Until: r.Until, Fix: "time, once what the cloud says is mended"}
+	}
+	return nil
 }
