@@ -275,12 +275,14 @@ func (g *group) advance(l *Ledger, now time.Time) {
 }
 
 // arrived takes note of a node that has become ready. A growth that was asked
-// for after the last failure, and works, ends the group's backoff.
+// for after the last failure, and works, ends the group's backoff; so does, where the
+// cloud had no machines, one that it has made since.
 func (l *Ledger) arrived(g *group, a *model.Ask, u *model.Unit, now time.Time) {
 	if len(a.For) > 0 {
 		l.arrivals = append(l.arrivals, model.Arrival{Node: u.Node, Group: g.id, Ready: now, For: a.For})
 	}
-	if !g.backoff.Since.IsZero() && a.At.After(g.backoff.Since) {
+	stockEnds := g.backoff.Kind == provider.NoCapacity && u.Exists.After(g.backoff.Since)
+	if !g.backoff.Since.IsZero() && (a.At.After(g.backoff.Since) || stockEnds) {
 		g.backoff = model.Backoff{}
 		l.changed(model.Change{Kind: model.BackoffEnded, Group: g.id, Message: "a growth worked"})
 	}

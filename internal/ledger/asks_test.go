@@ -719,3 +719,18 @@ func TestRequestsAtTheMinimum(t *testing.T) {
 	want(t, "waited for again", g.GivenUp(), 0)
 	want(t, "from now on", g.Asks[len(g.Asks)-1].At, s.now())
 }
+
+// TestStockIsBack: a machine that the cloud has made since it had none ends the rest,
+// though it was asked for before.
+func TestStockIsBack(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(2)
+	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.NoCapacity), Since: t0}}
+	g := s.at(1)
+	want(t, "rests", g.Backoff.Kind, provider.NoCapacity)
+	s.holds, s.minute = nil, 2
+	s.node(s.instance(), corev1.ConditionTrue, s.now())
+	s.at(2.5)
+	want(t, "ended", kinds(s.l), []model.ChangeKind{model.BackoffEnded})
+}

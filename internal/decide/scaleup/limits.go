@@ -102,12 +102,13 @@ func closed(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
 	if g.Unsure {
 		return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed, and the cloud has not been read since", Fix: "the next read of the cloud"}
 	}
-	if g.Unhealthy != nil {
-		return g.Unhealthy
-	}
+	// Why growth failed says more than that nodes are missing for it.
 	if g.Backoff.Until.After(s.Now) {
 		return &model.Verdict{Reason: model.GroupBackoff, Detail: fmt.Sprintf("for %s, until %s: %s", g.Backoff.Duration, g.Backoff.Until.UTC().Format("15:04:05Z"), g.Backoff.Message),
 			Since: g.Backoff.Since, Until: g.Backoff.Until, Fix: "time; a growth that works ends it for good"}
+	}
+	if g.Unhealthy != nil {
+		return g.Unhealthy
 	}
 	if g.PausedUntil.After(s.Now) {
 		return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed: " + g.Failure, Until: g.PausedUntil, Fix: "time"}

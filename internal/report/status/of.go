@@ -64,6 +64,13 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 		health = Unhealthy
 		d.Message = string(v.Reason) + ": " + v.Detail + "; nothing is bought or removed"
 	}
+	if s.InventoryErr != "" && d.Message == "" {
+		d.Message = "the cloud could not be read"
+		if !s.AsOf.IsZero() {
+			d.Message += " since " + s.AsOf.UTC().Format("15:04:05Z")
+		}
+		d.Message += ": " + cut(s.InventoryErr, maxError)
+	}
 	up := NoActivity
 	if growing {
 		up = InProgress

@@ -398,3 +398,16 @@ func TestPutLeavesWhatOthersWrote(t *testing.T) {
 		t.Error(m.Annotations)
 	}
 }
+
+// TestTheCloudIsSilent: while the cloud cannot be read, the document says so, and why.
+func TestTheCloudIsSilent(t *testing.T) {
+	s := &model.Snapshot{AsOf: start, InventoryErr: "no answer within 1m0s"}
+	d := Of(start.Add(time.Minute), model.Cycle{Snapshot: s}, Document{})
+	if want := "the cloud could not be read since 12:00:00Z: no answer within 1m0s"; !strings.Contains(d.Message, want) {
+		t.Errorf("got %q, want %q", d.Message, want)
+	}
+	s.InventoryErr = ""
+	if d := Of(start.Add(2*time.Minute), model.Cycle{Snapshot: s}, d); d.Message != "" {
+		t.Errorf("it stays: %q", d.Message)
+	}
+}
