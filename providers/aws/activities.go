@@ -29,6 +29,8 @@ const (
 	// activitiesRead is how far back a group's activities are read: they come
 	// newest first.
 	activitiesRead = 50
+	// clockSlack is how far our clock may be ahead of AWS's.
+	clockSlack = 10 * time.Second
 )
 
 // lookForStockOut reads a group's newest activities. Only launches count that
@@ -44,13 +46,16 @@ func (p *Provider) lookForStockOut(ctx context.Context, name string, asked time.
 }
 
 // stockOutOf is what the newest launch since the ask failed of; nil if it did
-// not, or is still under way. Times of AWS may be whole seconds.
+// not, or is still under way. Failures of AWS itself tell nothing of what it has.
+// Times are AWS's, and may be whole seconds: one from a little before the ask is
+// taken for one of its moment, lest a clock that is ahead hides every failure.
 func stockOutOf(activities []asgtypes.Activity, asked time.Time) *stockOut {
 	var newest *asgtypes.Activity
 	for i := range activities {
 		a := &activities[i]
+		failed := a.StatusCode == asgtypes.ScalingActivityStatusCodeFailed
 		if a.StatusCode == asgtypes.ScalingActivityStatusCodeCancelled || !strings.HasPrefix(deref(a.Description), "Launching") ||
-			deref(a.StartTime).Before(asked.Truncate(time.Second)) {
+			deref(a.StartTime).Before(asked.Add(-clockSlack).Truncate(time.Second)) || failed && kindOfFailure(*a) == provider.Transient {
 			continue
 		}
 		if newest == nil || deref(a.StartTime).After(deref(newest.StartTime)) {
@@ -61,6 +66,9 @@ func stockOutOf(activities []asgtypes.Activity, asked time.Time) *stockOut {
 		return nil
 	}
 	at := deref(newest.StartTime)
+	if at.Before(asked) {
+		at = asked
+	}
 	return &stockOut{kind: kindOfFailure(*newest), zone: zoneOf(*newest), message: failureText(*newest), since: at, until: at.Add(restAfterFailure)}
 }
 
@@ -72,10 +80,12 @@ func failureText(a asgtypes.Activity) string {
 }
 
 // kindOfFailure reads why a launch failed, from AWS's sentence. The codes of EC2
-// stand in it, or the sentence that goes with one.
+// stand in it, with or without whose fault it is (Server., Client.), or the
+// sentence that goes with one.
 func kindOfFailure(a asgtypes.Activity) provider.Kind {
 	text := failureText(a)
 	for _, word := range codeWords.FindAllString(text, -1) {
+		word = word[strings.LastIndex(word, ".")+1:]
 		if kind := kindOfCode[word]; kind == provider.NoCapacity || kind == provider.Quota {
 			return kind
 		}
@@ -104,6 +114,7 @@ var sentences = []struct {
 	{"spot price", provider.NoCapacity},
 	{"is not supported in your requested availability zone", provider.NoCapacity},
 	{"insufficient capacity", provider.NoCapacity},
+	{"not enough free addresses", provider.NoCapacity},
 	{"vcpu limit", provider.Quota},
 	{"instance limit", provider.Quota},
 	{"quota", provider.Quota},

@@ -12,7 +12,8 @@ import (
 // managedNodegroups remembers what EKS says of managed node groups. EKS refuses
 // those who ask often, and is asked for one group at a time; so an answer holds
 // for a time, callers that want the same share one question, and only a few
-// questions are under way at once.
+// questions are under way at once. Callers wait for the answer; but once EKS was
+// silent, they take what there is until it speaks again.
 //
 // Failures are remembered as well. After access denied or not found the group
 // has its tags alone, at once; after anything else the last good answer stays.
@@ -34,6 +35,9 @@ type nodegroupEntry struct {
 	until  time.Time
 	// asking is open while a question is under way.
 	asking chan struct{}
+	// silent is that EKS has not answered somebody in time, or not at all: nobody
+	// waits for it until it does.
+	silent bool
 }
 
 const (
@@ -59,7 +63,8 @@ func newManagedNodegroups(ttl time.Duration, now func() time.Time, count func(st
 }
 
 // get is what is known of a node group, nil if nothing is, and why EKS could not
-// be asked. With lazily, EKS is asked for what was never known or is very old.
+// be asked. With lazily, EKS is asked for what was never known, is very old, or
+// is about to change.
 func (c *managedNodegroups) get(ctx context.Context, key nodegroupKey, lazily bool) (*nodegroup, error) {
 	c.mu.Lock()
 	e := c.entries[key]
@@ -68,7 +73,8 @@ func (c *managedNodegroups) get(ctx context.Context, key nodegroupKey, lazily bo
 		c.entries[key] = e
 	}
 	now := c.now()
-	fresh := now.Before(e.until) || lazily && e.good != nil && now.Before(e.goodAt.Add(slowly*c.ttl))
+	// Neither trouble nor an update is lazy: its end is to be seen soon.
+	fresh := now.Before(e.until) || lazily && e.err == nil && e.good != nil && !e.good.changes() && now.Before(e.goodAt.Add(slowly*c.ttl))
 	if fresh {
 		good, err := e.good, e.err
 		c.mu.Unlock()
@@ -80,17 +86,23 @@ func (c *managedNodegroups) get(ctx context.Context, key nodegroupKey, lazily bo
 		// One caller's end must not be the others' failure.
 		go c.refresh(context.WithoutCancel(ctx), key, e)
 	}
-	asking := e.asking
+	asking, silent := e.asking, e.silent
 	c.mu.Unlock()
 	c.count(lookupMiss)
-	select {
-	case <-asking:
-	case <-ctx.Done():
+	if !silent {
+		select {
+		case <-asking:
+		case <-ctx.Done():
+			silent = true
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if ctx.Err() != nil && e.err == nil && e.good == nil {
-		return nil, context.Cause(ctx)
+	if silent && e.asking == asking {
+		e.silent = true
+		if e.err == nil && e.good == nil {
+			return nil, context.DeadlineExceeded
+		}
 	}
 	return e.good, e.err
 }
@@ -107,6 +119,7 @@ func (c *managedNodegroups) refresh(ctx context.Context, key nodegroupKey, e *no
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.err = err
+	e.silent = isTimeout(err)
 	switch {
 	case err == nil:
 		e.good, e.goodAt, e.until = &answer, asked, c.now().Add(jittered(c.ttl))

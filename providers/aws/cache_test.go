@@ -266,6 +266,56 @@ func TestFewQuestionsAtOnce(t *testing.T) {
 	})
 }
 
+// TestASilentEKSMakesOneReadLate: the first. The others take what there is, while
+// EKS is asked in the background; and take its answer when it speaks again.
+func TestASilentEKSMakesOneReadLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeEKS{}
+		f.set("good", nil)
+		c, _ := cached(f)
+		_, _ = c.get(t.Context(), keyA, false)
+		time.Sleep(70 * time.Second)
+		f.mu.Lock()
+		f.delay = time.Hour
+		f.mu.Unlock()
+		late := 0
+		read := func() (*nodegroup, error) {
+			begun := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			n, err := c.get(ctx, keyA, false)
+			if time.Since(begun) > 0 {
+				late++
+			}
+			if n, err := c.get(ctx, nodegroupKey{"cluster", "new"}, false); n != nil || err == nil {
+				t.Errorf("of one that was never described: %v, %v", n, err)
+			}
+			return n, err
+		}
+		for range 30 {
+			n, _ := read()
+			wantLabel(t, n, "good")
+			time.Sleep(20 * time.Second)
+		}
+		f.mu.Lock()
+		calls := f.calls
+		f.delay = 0
+		f.mu.Unlock()
+		if late != 1 || calls < 10 {
+			t.Errorf("%d of 30 reads are late, with %d calls", late, calls)
+		}
+		f.set("spoke", nil)
+		time.Sleep(time.Minute)
+		_, _ = c.get(t.Context(), keyA, false)
+		synctest.Wait()
+		n, err := c.get(t.Context(), keyA, false)
+		if err != nil {
+			t.Error(err)
+		}
+		wantLabel(t, n, "spoke")
+	})
+}
+
 // TestGroupsWithNodesAreAskedOnce, and then seldom: the template comes from
 // here, and must know the labels before the group has ever been at zero.
 func TestGroupsWithNodesAreAskedOnce(t *testing.T) {
@@ -286,6 +336,29 @@ func TestGroupsWithNodesAreAskedOnce(t *testing.T) {
 		if f.calls != 2 {
 			t.Errorf("%d calls in 21 minutes", f.calls)
 		}
+	})
+}
+
+// TestTroubleIsNotLazy: a group with nodes that EKS could not be asked for is
+// asked for again soon, and its trouble ends with EKS's.
+func TestTroubleIsNotLazy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeEKS{}
+		f.set("x", nil)
+		c, _ := cached(f)
+		_, _ = c.get(t.Context(), keyA, true)
+		time.Sleep(70 * time.Second)
+		f.set("", errServer)
+		if _, err := c.get(t.Context(), keyA, false); err == nil { // its nodes are away for a moment
+			t.Fatal("no error of EKS is told")
+		}
+		f.set("y", nil)
+		time.Sleep(time.Minute)
+		n, err := c.get(t.Context(), keyA, true)
+		if err != nil {
+			t.Errorf("EKS answers again, and is still reported as failing: %v", err)
+		}
+		wantLabel(t, n, "y")
 	})
 }
 

@@ -23,8 +23,8 @@
 // A group's target is its desired capacity, and an instance that AWS lists is an
 // instance; what AWS has not launched yet has no name and is anonymous. Nothing
 // is made up in its place. State that AWS does not keep (when a growth was asked
-// for, why the last one failed) lives in memory, and nothing depends on it after
-// a restart.
+// for, why the last one failed, since when an instance can be there) lives in
+// memory, and nothing depends on it after a restart.
 //
 // The package imports provider, the SDK and prometheus' client, and nothing of
 // internal/. Hosts import it; nothing else does.

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +158,60 @@ func TestOnlyGroupsWithoutNodesAreAsked(t *testing.T) {
 		if n := w.Count("DescribeNodegroup"); n != want {
 			t.Errorf("all %v: EKS was asked %d times, want %d", all, n, want)
 		}
+	}
+}
+
+// TestANodegroupUpdateIsLeftToEKS: it raises the desired capacity, and drains and
+// ends instances of its own choice; whoever removes nodes beside it, or lowers the
+// number, ends those that it has just launched. (aws/containers-roadmap 2609)
+func TestANodegroupUpdateIsLeftToEKS(t *testing.T) {
+	for status, want := range map[string][]provider.Op{
+		"ACTIVE": nil, "CREATING": nil, "DEGRADED": nil, "": nil,
+		"UPDATING": {provider.OpRemove, provider.OpCancel},
+		"DELETING": {provider.OpGrow, provider.OpRemove, provider.OpCancel},
+	} {
+		spec := managed(2)
+		spec.Nodegroups[0].Status = status
+		w := newWorld(t, spec, byTag)
+		var ops []provider.Op
+		for _, h := range w.group(t, "eks-ng").Holds {
+			ops = append(ops, h.Op)
+			if h.Reason != holdNodegroupChanges || !strings.Contains(h.Message, status) || !strings.Contains(h.Message, "prod/ng") {
+				t.Errorf("%s: %+v", status, h)
+			}
+		}
+		if !slices.Equal(ops, want) {
+			t.Errorf("%s: %v are held, want %v", status, ops, want)
+		}
+	}
+}
+
+// TestTheEndOfANodegroupUpdateIsSeenSoon, though the group has nodes: EKS is
+// asked at the plain TTL meanwhile, and seldom again afterwards.
+func TestTheEndOfANodegroupUpdateIsSeenSoon(t *testing.T) {
+	spec := managed(2)
+	spec.Nodegroups[0].Status = "UPDATING"
+	w := newWorld(t, spec, byTag)
+	for range 3 {
+		if len(w.group(t, "eks-ng").Holds) == 0 {
+			t.Error("it is not held while EKS updates it")
+		}
+		w.clock.pass(2 * time.Minute)
+	}
+	if n := w.Count("DescribeNodegroup"); n != 3 {
+		t.Errorf("EKS was asked %d times in 6 minutes", n)
+	}
+	if err := w.Change(func(s *awstest.Spec) { s.Nodegroups[0].Status = "ACTIVE" }); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if h := w.group(t, "eks-ng").Holds; len(h) > 0 {
+			t.Errorf("still held: %+v", h)
+		}
+		w.clock.pass(2 * time.Minute)
+	}
+	if n := w.Count("DescribeNodegroup"); n != 4 {
+		t.Errorf("EKS was asked %d times in all", n)
 	}
 }
 

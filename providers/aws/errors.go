@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -81,10 +82,14 @@ func told(what string, err error) string {
 
 // hint says what a person can do about an error, if anything.
 func hint(err error) string {
-	if h := hints[kindOf(err)]; h != "" {
-		return "; " + h
+	h := hints[kindOf(err)]
+	if h == "" {
+		return ""
 	}
-	return ""
+	if operation := (*smithy.OperationError)(nil); kindOf(err) == provider.Throttled && errors.As(err, &operation) && operation.Service() == eks.ServiceID {
+		h = "a longer --aws-nodegroup-cache-ttl asks less often"
+	}
+	return "; " + h
 }
 
 func codeOf(err error) string {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/aws/smithy-go"
+
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/aws/awstest"
 )
@@ -78,6 +80,13 @@ func TestTheSameTroubleIsToldTheSame(t *testing.T) {
 	}
 	if a, b := told("x", context.DeadlineExceeded), told("x", fmt.Errorf("after 3.1s: %w", context.DeadlineExceeded)); a != b {
 		t.Errorf("%q and %q", a, b)
+	}
+	if got := told("x", errThrottled); got != "x: ThrottlingException: no; a longer --aws-nodegroup-cache-ttl asks less often" {
+		t.Errorf("%q", got)
+	}
+	throttled := &smithy.OperationError{ServiceID: "Auto Scaling", Err: &smithy.GenericAPIError{Code: "Throttling", Message: "Rate exceeded"}}
+	if got := told("x", throttled); got != "x: Throttling: Rate exceeded; a longer --scan-interval asks less often" {
+		t.Errorf("%q", got)
 	}
 	if got := told("x", errDenied); got != "x: AccessDeniedException: no; the IAM policy lacks this action (docs/aws.md has the whole policy)" {
 		t.Errorf("%q", got)

@@ -26,7 +26,7 @@ func (s *sources) learnImages(ctx context.Context, ids []string) {
 	slices.Sort(ids)
 	for batch := range slices.Chunk(ids, imagesPerCall) {
 		err := s.describeImages(ctx, batch)
-		if codeOf(err) != "InvalidAMIID.NotFound" || len(batch) == 1 {
+		if !spoiled(err, len(batch)) {
 			continue
 		}
 		// One image that does not exist spoils the call: ask for each alone.
@@ -38,6 +38,9 @@ func (s *sources) learnImages(ctx context.Context, ids []string) {
 
 func (s *sources) describeImages(ctx context.Context, ids []string) error {
 	page, err := s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: ids})
+	if spoiled(err, len(ids)) {
+		return err
+	}
 	if err != nil {
 		for _, id := range ids {
 			s.images.fail(id, fmt.Errorf("describe the image %s: %w", id, err))

@@ -141,6 +141,8 @@ func instanceOf(g asgtypes.AutoScalingGroup, i asgtypes.Instance) (provider.Inst
 const (
 	holdLaunchSuspended = "LaunchSuspended"
 	holdBeingDeleted    = "BeingDeleted"
+	// holdNodegroupChanges is that EKS updates or deletes the node group.
+	holdNodegroupChanges = "NodegroupChanges"
 )
 
 // holdsOf are the operations that the group is not to be asked for.
@@ -167,10 +169,9 @@ func holdsOf(g asgtypes.AutoScalingGroup) []provider.Hold {
 	return nil
 }
 
-// guarded tells whether AWS itself ends none of the group's instances when its
-// desired capacity is lowered: all are protected from scale-in, and so is each
-// that is launched from now on.
-func guarded(g asgtypes.AutoScalingGroup) bool {
+// protects tells whether the group is set to protect all of its instances from
+// scale-in, those too that are launched from now on.
+func protects(g asgtypes.AutoScalingGroup) bool {
 	if !deref(g.NewInstancesProtectedFromScaleIn) {
 		return false
 	}
@@ -178,6 +179,13 @@ func guarded(g asgtypes.AutoScalingGroup) bool {
 		p := phaseOf(i.LifecycleState)
 		return (p == creating || p == running) && !deref(i.ProtectedFromScaleIn)
 	})
+}
+
+// guarded tells whether AWS itself ends none of the group's instances when its
+// desired capacity is lowered. Protection begins in service: an instance that is
+// pending, for a lifecycle hook perhaps, may carry pods and has none yet.
+func guarded(g asgtypes.AutoScalingGroup) bool {
+	return protects(g) && !slices.ContainsFunc(g.Instances, func(i asgtypes.Instance) bool { return phaseOf(i.LifecycleState) == creating })
 }
 
 func tagsOf(g asgtypes.AutoScalingGroup) map[string]string {

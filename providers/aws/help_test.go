@@ -99,7 +99,7 @@ func serve(t *testing.T, c *awstest.Cloud) {
 
 // useClock puts the provider onto another clock, before its first call.
 func (p *Provider) useClock(now func() time.Time) {
-	p.now, p.nodegroups.now, p.memory.start = now, now, now()
+	p.now, p.nodegroups.now, p.learning.now, p.memory.start = now, now, now, now()
 	p.sources.configs.now, p.sources.templates.now, p.sources.images.now, p.sources.requirements.now, p.sources.machines.live.now = now, now, now, now, now
 }
 

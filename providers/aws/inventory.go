@@ -44,8 +44,9 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	}
 	if p.memory.emptied(len(groups) + len(missing)) {
 		return provider.Inventory{}, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient,
-			Message: "AWS answers that no group has the tags of --node-group-auto-discovery, where there were some before; it is not taken for true"}
+			Message: "AWS answers that no group has the tags of --node-group-auto-discovery, where there were some before; it is not taken for true until it says so three times in a row"}
 	}
+	p.memory.see(groups, inv.AsOf)
 
 	// 1. What stands behind the groups.
 	launches := make([]launch, len(groups))
@@ -60,7 +61,9 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	var rests []rested
 	behind, cancel := context.WithTimeout(ctx, lookupPatience)
 	var wg sync.WaitGroup
-	wg.Go(func() { p.sources.learn(behind, good) })
+	wg.Go(func() {
+		p.learning.run(behind, lookupPatience, func(ctx context.Context) { p.sources.learn(ctx, good) })
+	})
 	wg.Go(func() { known = p.lookUpNodegroups(behind, groups) })
 	wg.Go(func() { rests = p.lookForStockOuts(behind, groups) })
 	wg.Wait()
@@ -77,7 +80,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		}
 		if rests[i].held {
 			seen.Holds = append(seen.Holds, rests[i].stockOut.hold())
-			if !guarded(g.AutoScalingGroup) {
+			if !protects(g.AutoScalingGroup) {
 				notices = append(notices, notice(seen.ID, noticeRequestsStay, "what AWS cannot launch stays asked for: to lower the desired capacity could end a healthy instance, unless all are protected from scale-in (docs/aws.md tells how)"))
 			}
 		}
@@ -122,6 +125,9 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 	}
 	seen := seenAs(g.AutoScalingGroup, sizes)
 	seen.TargetSince = p.memory.targetSince(string(id), seen.Target)
+	for i := range seen.Instances {
+		seen.Instances[i].Created = p.memory.created(seen.Instances[i].ID)
+	}
 
 	tags := parseTags(tagsOf(g.AutoScalingGroup))
 	seen.Options = tags.options
@@ -132,6 +138,7 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 		notices = append(notices, notice(id, noticeNotDescribed, "%s", known.told()))
 	}
 	if known.nodegroup != nil {
+		seen.Holds = append(seen.Holds, known.nodegroup.holds(known.key)...)
 		for _, b := range known.nodegroup.bad {
 			notices = append(notices, notice(id, noticeBadNodegroup, "of the EKS node group %s has no effect: %s", known.key, b))
 		}

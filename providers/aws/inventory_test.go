@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -226,6 +227,74 @@ func TestSourcesOfTheInstanceType(t *testing.T) {
 	w.clock.pass(movingTTL)
 	if g := w.group(t, "latest"); typeOf(g) != "c5.xlarge" {
 		t.Errorf("latest: %q", typeOf(g))
+	}
+}
+
+// TestInstancesAreAsOldAsTheReadThatLackedThem: AWS does not tell when an
+// instance was made. A moment before it is known of those that came later, for
+// life; of those that were there when their group was first read, nothing is.
+func TestInstancesAreAsOldAsTheReadThatLackedThem(t *testing.T) {
+	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g", func(g *awstest.Group) { g.Desired = 2 })}}, byTag)
+	created := func(name string) map[time.Time]int {
+		out := map[time.Time]int{}
+		for _, i := range w.group(t, name).Instances {
+			out[i.Created]++
+		}
+		return out
+	}
+	want := func(name string, want map[time.Time]int) {
+		t.Helper()
+		if diff := cmp.Diff(want, created(name)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	want("g", map[time.Time]int{{}: 2})
+	w.clock.pass(time.Minute)
+	lacked := w.clock.now()
+	w.grow(t, "g", 3) // which reads first
+	w.clock.pass(time.Minute)
+	for range 3 {
+		want("g", map[time.Time]int{{}: 2, lacked: 1})
+		w.clock.pass(time.Minute)
+	}
+
+	// Neither a read that fails, nor one that lacks the group, makes it younger.
+	w.Arm(awstest.Fault{Action: "DescribeAutoScalingGroups", Mishap: awstest.Denied, Times: 1})
+	if _, err := w.Inventory(t.Context()); err == nil {
+		t.Fatal("no error")
+	}
+	tags := func(mine string) {
+		if err := w.Change(func(s *awstest.Spec) { s.Groups[0].Tags = map[string]string{mine: "true"} }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Change(func(s *awstest.Spec) {
+		s.Groups = append(s.Groups, named("new", func(g *awstest.Group) { g.Desired = 1 }))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	tags("others")
+	want("new", map[time.Time]int{{}: 1})
+	tags("mine")
+	want("g", map[time.Time]int{{}: 2, lacked: 1})
+}
+
+// TestInstancesOfAWarmPoolHaveNoAge: their nodes may be older than the moment in
+// which they join the group.
+func TestInstancesOfAWarmPoolHaveNoAge(t *testing.T) {
+	m := newMemory(newClock().now())
+	group := func(ids ...string) reading {
+		g := reading{AutoScalingGroup: asgWithTags("g", nil)}
+		g.WarmPoolConfiguration = &asgtypes.WarmPoolConfiguration{}
+		for _, id := range ids {
+			g.Instances = append(g.Instances, asgtypes.Instance{InstanceId: ptr(id), LifecycleState: "InService"})
+		}
+		return g
+	}
+	m.see([]reading{group()}, newClock().now())
+	m.see([]reading{group("i-1")}, newClock().now().Add(time.Minute))
+	if at := m.created("i-1"); !at.IsZero() {
+		t.Errorf("made at %s", at)
 	}
 }
 

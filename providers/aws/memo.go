@@ -1,13 +1,16 @@
 package aws
 
 import (
+	"maps"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // memo remembers answers for a time. A failure is remembered briefly, so that
 // AWS is not asked the same vain question at each read; while it fails, the last
-// answer is still given. No lock is held while anybody asks AWS.
+// answer is still given, unless AWS says that there is no such thing. No lock is held while anybody asks AWS.
 type memo[K comparable, V any] struct {
 	ttl func(K) time.Duration
 	now func() time.Time
@@ -21,7 +24,11 @@ type answer[V any] struct {
 	known bool
 	err   error
 	until time.Time
+	asked time.Time // when somebody last wanted it
 }
+
+// memoKept is how long an answer is kept that nobody asks for.
+const memoKept = 24 * time.Hour
 
 // failureTTL is how long a failed question is not asked again.
 const failureTTL = 20 * time.Second
@@ -34,7 +41,8 @@ func always[K comparable](d time.Duration) func(K) time.Duration {
 	return func(K) time.Duration { return d }
 }
 
-// due are those of the keys for which AWS must be asked, each once.
+// due are those of the keys for which AWS must be asked, each once. What has not
+// been among them for long is forgotten.
 func (m *memo[K, V]) due(keys []K) []K {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,26 +50,37 @@ func (m *memo[K, V]) due(keys []K) []K {
 	seen := map[K]bool{}
 	var out []K
 	for _, key := range keys {
-		if a, ok := m.kept[key]; (!ok || !now.Before(a.until)) && !seen[key] {
+		a, ok := m.kept[key]
+		if (!ok || !now.Before(a.until)) && !seen[key] {
 			seen[key] = true
 			out = append(out, key)
 		}
+		if ok {
+			a.asked = now
+			m.kept[key] = a
+		}
 	}
+	maps.DeleteFunc(m.kept, func(_ K, a answer[V]) bool { return a.asked.Before(now.Add(-memoKept)) })
 	return out
 }
 
 func (m *memo[K, V]) put(key K, value V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.kept[key] = answer[V]{value: value, known: true, until: m.now().Add(m.ttl(key))}
+	now := m.now()
+	m.kept[key] = answer[V]{value: value, known: true, until: now.Add(m.ttl(key)), asked: now}
 }
 
-// fail notes that the question had no answer. What was known stays known.
+// fail notes that the question had no answer. What was known stays known, unless
+// the thing itself is gone.
 func (m *memo[K, V]) fail(key K, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a := m.kept[key]
-	a.err, a.until = err, m.now().Add(failureTTL)
+	a, now := m.kept[key], m.now()
+	if kindOf(err) == provider.NotFound {
+		a = answer[V]{}
+	}
+	a.err, a.until, a.asked = err, now.Add(failureTTL), now
 	m.kept[key] = a
 }
 

@@ -16,7 +16,9 @@ type memory struct {
 	asks   map[string]ask
 	rests  map[string]stockOut
 	told   map[provider.Notice]bool
-	groups int // of the last complete read
+	births births
+	groups int // of the last complete read that had any
+	empty  int // complete reads without any since then
 	owners map[provider.InstanceID]provider.GroupID
 }
 
@@ -27,7 +29,7 @@ type ask struct {
 }
 
 func newMemory(now time.Time) *memory {
-	return &memory{start: now, asks: map[string]ask{}, rests: map[string]stockOut{}, told: map[provider.Notice]bool{}}
+	return &memory{start: now, asks: map[string]ask{}, rests: map[string]stockOut{}, told: map[provider.Notice]bool{}, births: newBirths()}
 }
 
 func (m *memory) asked(group string, at time.Time, target int) {
@@ -60,6 +62,8 @@ func (m *memory) targetSince(group string, target int) time.Time {
 
 // rest notes that AWS could not launch, and gives the hold that there is now, if
 // any: an earlier one goes on until it is over, or the group has more machines.
+// A failure while it goes on prolongs it; one after it begins another, which
+// what was asked for in between must not outlive.
 func (m *memory) rest(group string, found *stockOut, live int, now time.Time) (stockOut, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +71,7 @@ func (m *memory) rest(group string, found *stockOut, live int, now time.Time) (s
 	if found != nil {
 		s := *found
 		s.live = live
-		if ok {
+		if ok && s.since.Before(was.until) {
 			s.since = was.since
 		}
 		m.rests[group] = s
@@ -96,16 +100,40 @@ func (m *memory) news(notices []provider.Notice) []provider.Notice {
 	return out
 }
 
+// emptyBelieved is how many complete reads without any group in a row are
+// believed, where there were some before (rule P7).
+const emptyBelieved = 3
+
 // emptied tells whether a complete read without any group follows one that had
-// some.
+// some, and is not to be believed yet.
 func (m *memory) emptied(groups int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	was := m.groups
 	if groups > 0 {
-		m.groups = groups
+		m.groups, m.empty = groups, 0
+		return false
 	}
-	return groups == 0 && was > 0
+	m.empty++
+	return m.groups > 0 && m.empty < emptyBelieved
+}
+
+// see notes the instances of all groups, by a complete read that began at a
+// moment.
+func (m *memory) see(groups []reading, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.births.forget(at)
+	for _, g := range groups {
+		m.births.see(g.AutoScalingGroup, at)
+	}
+}
+
+// created is a moment before which an instance was not there, zero if none is
+// known.
+func (m *memory) created(id provider.InstanceID) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.births.made[id].made
 }
 
 // own notes which instances belong to which group, by a complete read.

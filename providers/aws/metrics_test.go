@@ -2,6 +2,7 @@ package aws
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,10 +65,10 @@ func TestNewTellsWhatIsMissing(t *testing.T) {
 	}
 	if _, err := New(t.Context(), byTag, slog.New(slog.DiscardHandler), nil); err == nil {
 		t.Error("no region, and no error")
-	} else {
-		t.Log(err)
+	} else if !strings.Contains(err.Error(), "set AWS_REGION") {
+		t.Errorf("no region: %v", err)
 	}
-	if _, err := New(t.Context(), Config{}, slog.New(slog.DiscardHandler), nil); err == nil {
-		t.Error("no groups, and no error")
+	if _, err := New(t.Context(), Config{}, slog.New(slog.DiscardHandler), nil); err == nil || !strings.Contains(err.Error(), "--node-group-auto-discovery") {
+		t.Errorf("no groups: %v", err)
 	}
 }

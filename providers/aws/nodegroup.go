@@ -9,6 +9,8 @@ import (
 
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // nodegroupKey names an EKS managed node group: the same name may be used in
@@ -32,6 +34,8 @@ type nodegroup struct {
 	resources corev1.ResourceList
 	amiType   string
 	diskGiB   int64
+	// status is what EKS does with it, ACTIVE if nothing.
+	status ekstypes.NodegroupStatus
 	// unreal names the labels that the nodes themselves do not carry.
 	unreal []string
 	// bad is what EKS says and nobody can use.
@@ -50,7 +54,7 @@ const (
 
 // nodegroupFrom reads an answer of DescribeNodegroup.
 func nodegroupFrom(n *ekstypes.Nodegroup) nodegroup {
-	out := nodegroup{labels: map[string]string{}, resources: corev1.ResourceList{}, amiType: string(n.AmiType), diskGiB: int64(deref(n.DiskSize))}
+	out := nodegroup{labels: map[string]string{}, resources: corev1.ResourceList{}, amiType: string(n.AmiType), diskGiB: int64(deref(n.DiskSize)), status: n.Status}
 	derived := map[string]string{
 		labelNodegroup:    deref(n.NodegroupName),
 		labelCapacityType: string(n.CapacityType),
@@ -113,6 +117,30 @@ func taintFrom(t ekstypes.Taint) (corev1.Taint, error) {
 	}
 	taint := corev1.Taint{Key: deref(t.Key), Value: deref(t.Value), Effect: effect}
 	return taint, checkTaint(taint)
+}
+
+// changes tells whether EKS itself is at work on the nodes, so that what it says
+// now will soon be otherwise.
+func (n *nodegroup) changes() bool {
+	return n != nil && (n.status == ekstypes.NodegroupStatusUpdating || n.status == ekstypes.NodegroupStatusDeleting)
+}
+
+// holds leave the nodes to EKS while it updates or deletes the node group. An
+// update raises the desired capacity for nodes that take the place of others: who
+// removes nodes or lowers the number meanwhile ends the new ones.
+func (n *nodegroup) holds(key nodegroupKey) []provider.Hold {
+	if !n.changes() {
+		return nil
+	}
+	ops := []provider.Op{provider.OpRemove, provider.OpCancel}
+	if n.status == ekstypes.NodegroupStatusDeleting {
+		ops = append([]provider.Op{provider.OpGrow}, ops...)
+	}
+	var out []provider.Hold
+	for _, op := range ops {
+		out = append(out, provider.Hold{Op: op, Reason: holdNodegroupChanges, Message: fmt.Sprintf("EKS says of the node group %s: %s", key, n.status)})
+	}
+	return out
 }
 
 // os is the operating system that the node group's image has.

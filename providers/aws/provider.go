@@ -25,6 +25,7 @@ type Provider struct {
 	asg        *autoscaling.Client
 	eks        *eks.Client
 	sources    *sources
+	learning   *errand
 	nodegroups *managedNodegroups
 	memory     *memory
 	now        func() time.Time
@@ -64,7 +65,7 @@ func newProvider(sdk aws.Config, s settings, log *slog.Logger, reg Registerer, n
 	}
 	p := &Provider{
 		settings: s, region: sdk.Region, now: now, log: log,
-		asg: autoscaling.NewFromConfig(sdk), eks: eks.NewFromConfig(sdk), memory: newMemory(now()),
+		asg: autoscaling.NewFromConfig(sdk), eks: eks.NewFromConfig(sdk), memory: newMemory(now()), learning: &errand{now: now},
 	}
 	p.sources = newSources(p.asg, ec2.NewFromConfig(sdk), s.staticTypes, now)
 	p.nodegroups = newManagedNodegroups(s.nodegroupTTL, now, m.looked, p.describeNodegroup)

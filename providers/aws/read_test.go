@@ -54,6 +54,38 @@ func TestNoGroupsWhereThereWereSome(t *testing.T) {
 	}
 }
 
+// TestTheThirdEmptyAnswerIsBelieved: the operator has taken the tags off the last
+// group. One answer with groups in between, and the count begins anew. (rule P7)
+func TestTheThirdEmptyAnswerIsBelieved(t *testing.T) {
+	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")}}, byTag)
+	w.read(t)
+	empty := func(want bool) {
+		t.Helper()
+		inv, err := w.Inventory(t.Context())
+		if (err == nil) != want || len(inv.Groups) > 0 {
+			t.Errorf("%d groups, %v; want it believed: %v", len(inv.Groups), err, want)
+		}
+	}
+	tag := func(key string) {
+		if err := w.Change(func(s *awstest.Spec) { s.Groups[0].Tags = map[string]string{key: "true"} }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tag("others")
+	empty(false)
+	empty(false)
+	tag("mine")
+	w.read(t)
+	tag("others")
+	for _, want := range []bool{false, false, true, true} {
+		empty(want)
+	}
+	tag("mine")
+	w.read(t)
+	tag("others")
+	empty(false)
+}
+
 // TestBadTagsAreToldOnce in the log, and for as long as they are there in the
 // notices.
 func TestBadTagsAreToldOnce(t *testing.T) {

@@ -18,12 +18,15 @@ var errNotTried = errors.New("not tried")
 
 // Remove ends instances one by one, each with the desired capacity lowered in
 // the same step, so that AWS puts nothing in its place and chooses nobody else.
+// Where there are more instances than are desired, the first to go are those too
+// many, and the number stays.
 func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, error) {
 	g, l, err := p.fresh(ctx, provider.OpRemove, req.Group)
 	if err != nil {
 		return provider.RemoveResult{}, err
 	}
-	target := sizesOf(g.AutoScalingGroup).target
+	n := sizesOf(g.AutoScalingGroup)
+	target, surplus := n.target, max(0, n.live-n.target)
 	result := provider.RemoveResult{Target: target, Instances: make([]provider.InstanceResult, len(req.Instances))}
 
 	// 1. Judge every instance before the first is touched. One that is gone, or
@@ -49,16 +52,16 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 			doomed = append(doomed, id)
 		}
 	}
-	if left := target - len(doomed); left < l.min && len(doomed) > 0 && !req.Force {
+	if left := target - max(0, len(doomed)-surplus); left < l.min && len(doomed) > surplus && !req.Force {
 		return provider.RemoveResult{Target: target}, &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
 			Message: fmt.Sprintf("removing %d of %d instances would leave %d, below the minimum of %d", len(doomed), target, left, l.min)}
 	}
 
 	// 2. The writes, and what came of each.
-	errs := p.end(ctx, doomed)
+	errs, lowered := p.end(ctx, doomed, surplus)
+	result.Target -= lowered
 	for i, id := range doomed {
 		if errs[i] == nil {
-			result.Target--
 			continue
 		}
 		e := p.failed(ctx, provider.OpRemove, req.Group, fmt.Sprintf("end the instance %s", id), errs[i])
@@ -88,20 +91,28 @@ func leftAlone(group provider.GroupID, id provider.InstanceID, why string) *prov
 }
 
 // end ends instances, one after the other: AWS takes one change of a group at a
-// time. It returns their errors by index.
-func (p *Provider) end(ctx context.Context, doomed []provider.InstanceID) []error {
-	errs := make([]error, len(doomed))
+// time. It returns their errors by index, and by how much the desired capacity is
+// lower. When in doubt whether one of the surplus has gone it lowers less: an
+// instance too many costs less than one that AWS ends of its own choice.
+func (p *Provider) end(ctx context.Context, doomed []provider.InstanceID, surplus int) ([]error, int) {
+	errs, lowered := make([]error, len(doomed)), 0
 	for i, id := range doomed {
 		if i > 0 && (ctx.Err() != nil || errs[i-1] != nil && (errors.Is(errs[i-1], errNotTried) || pointless(errs[i-1]))) {
 			errs[i] = fmt.Errorf("%w, after what became of %s", errNotTried, doomed[i-1])
 			continue
 		}
 		_, errs[i] = p.asg.TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{
-			InstanceId: aws.String(string(id)), ShouldDecrementDesiredCapacity: aws.Bool(true),
+			InstanceId: aws.String(string(id)), ShouldDecrementDesiredCapacity: aws.Bool(surplus <= 0),
 		}, refusedOnly)
-		if errs[i] != nil && kindOf(errs[i]) == provider.NotFound {
-			errs[i] = nil // it has gone in the meantime
+		switch {
+		case errs[i] == nil && surplus <= 0:
+			lowered++
+		case errs[i] == nil:
+			surplus--
+		case kindOf(errs[i]) == provider.NotFound:
+			errs[i] = nil // it has gone in the meantime, and AWS lowered nothing for us
+			surplus--
 		}
 	}
-	return errs
+	return errs, lowered
 }

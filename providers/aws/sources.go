@@ -232,7 +232,7 @@ func (s *sources) learnTemplates(ctx context.Context, refs []templateRef) {
 	for _, of := range slices.SortedFunc(maps.Keys(byTemplate), func(a, b templateRef) int { return strings.Compare(a.id+a.name, b.id+b.name) }) {
 		wanted := byTemplate[of]
 		err := s.learnVersions(ctx, of, wanted)
-		if codeOf(err) != "InvalidLaunchTemplateId.VersionNotFound" || len(wanted) == 1 {
+		if !spoiled(err, len(wanted)) {
 			continue
 		}
 		// One version that does not exist spoils the call: ask for each alone.
@@ -258,6 +258,9 @@ func (s *sources) learnVersions(ctx context.Context, of templateRef, wanted []te
 	}
 	slices.Sort(in.Versions)
 	found, err := s.versions(ctx, in)
+	if spoiled(err, len(wanted)) {
+		return err
+	}
 	for _, r := range wanted {
 		data, ok := found[r.version]
 		switch {
@@ -270,6 +273,16 @@ func (s *sources) learnVersions(ctx context.Context, of templateRef, wanted []te
 		}
 	}
 	return err
+}
+
+// spoiled tells whether one of several things that were asked for at once is not
+// there: which of them it is, the answer does not tell.
+func spoiled(err error, several int) bool {
+	switch codeOf(err) {
+	case "InvalidLaunchTemplateId.VersionNotFound", "InvalidAMIID.NotFound":
+		return several > 1
+	}
+	return false
 }
 
 // versions are those of one launch template, under the names they were asked by.

@@ -103,6 +103,29 @@ func TestAHoldEnds(t *testing.T) {
 	}
 }
 
+// TestALaterFailureIsANewHold: where AWS tries again after the first hold is
+// over, the failure of that try is one that nobody knew before. One within a hold
+// goes on with it.
+func TestALaterFailureIsANewHold(t *testing.T) {
+	for _, c := range []struct {
+		retry time.Duration
+		again bool
+	}{{6 * time.Minute, true}, {4 * time.Minute, false}} {
+		w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")}, StockOuts: []awstest.StockOut{{Group: "g"}}, Timing: awstest.Timing{Retry: c.retry}}, byTag)
+		w.grow(t, "g", 2)
+		first := growHold(w.group(t, "g"))
+		if first == nil {
+			t.Fatal("it is not held")
+		}
+		w.clock.pass(c.retry + time.Second)
+		for range 2 { // the second read of a failure says the same
+			if h := growHold(w.group(t, "g")); h == nil || h.Since.After(first.Since) != c.again {
+				t.Errorf("AWS tries again after %s: first %+v, then %+v", c.retry, first, h)
+			}
+		}
+	}
+}
+
 // TestWhyALaunchFailed reads AWS's sentences.
 func TestWhyALaunchFailed(t *testing.T) {
 	for text, want := range map[string]provider.Kind{
@@ -113,8 +136,15 @@ func TestWhyALaunchFailed(t *testing.T) {
 		"Your requested instance type (g5.xlarge) is not supported in your requested Availability Zone (us-east-1e). ":                              provider.NoCapacity,
 		"You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket.":                                  provider.Quota,
 		"Could not launch Spot Instances. MaxSpotInstanceCountExceeded - Max spot instance count exceeded.":                                         provider.Quota,
-		"The image id '[ami-1]' does not exist. Launching EC2 instance failed.":                                                                     provider.BadConfig,
-		"You are not authorized to use launch template: lt-1":                                                                                       provider.BadConfig,
+		"There are not enough free addresses in subnet 'subnet-1' to satisfy the requested number of instances.":                                    provider.NoCapacity,
+		"Server.InsufficientInstanceCapacity: Insufficient capacity. Launching EC2 instance failed.":                                                provider.NoCapacity,
+		"Server.InsufficientHostCapacity. Launching EC2 instance failed.":                                                                           provider.NoCapacity,
+		"Client.InstanceLimitExceeded: Your request was refused. Launching EC2 instance failed.":                                                    provider.Quota,
+		"Client.VolumeLimitExceeded": provider.Quota,
+		"Server.InternalError: Internal error on launch. Launching EC2 instance failed.": provider.Transient,
+		"Client.InternalError: Client error on launch":                                   provider.BadConfig,
+		"The image id '[ami-1]' does not exist. Launching EC2 instance failed.":          provider.BadConfig,
+		"You are not authorized to use launch template: lt-1":                            provider.BadConfig,
 	} {
 		if got := kindOfFailure(asgtypes.Activity{StatusMessage: ptr(text)}); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
@@ -125,6 +155,41 @@ func TestWhyALaunchFailed(t *testing.T) {
 	}
 	if zone := zoneOf(asgtypes.Activity{Details: ptr(`{"Subnet ID":"s","Availability Zone":"us-west-2-lax-1a"}`)}); zone != "us-west-2-lax-1a" {
 		t.Errorf("zone %q", zone)
+	}
+}
+
+// TestATransientFailureIsNoStockOut: it says nothing of what AWS has, and hides
+// nothing that an earlier one has said.
+func TestATransientFailureIsNoStockOut(t *testing.T) {
+	asked := newClock().now()
+	failed := func(at time.Duration, text string) asgtypes.Activity {
+		return asgtypes.Activity{StartTime: ptr(asked.Add(at)), StatusCode: "Failed", Description: ptr("Launching a new EC2 instance"), StatusMessage: ptr(text)}
+	}
+	internal := failed(2*time.Second, "Server.InternalError: Internal error on launch")
+	if got := stockOutOf([]asgtypes.Activity{internal}, asked); got != nil {
+		t.Errorf("%+v", got)
+	}
+	if got := stockOutOf([]asgtypes.Activity{internal, failed(time.Second, "do not have sufficient")}, asked); got == nil || got.kind != provider.NoCapacity {
+		t.Errorf("after a stock-out: %+v", got)
+	}
+}
+
+// TestAClockAheadOfAWSHidesNothing: some seconds are forgiven. A failure counts
+// then as one of the moment of the ask, which the caller asked at or before.
+func TestAClockAheadOfAWSHidesNothing(t *testing.T) {
+	for ahead, want := range map[time.Duration]bool{0: true, 3 * time.Second: true, clockSlack: true, clockSlack + 2*time.Second: false} {
+		w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")}, StockOuts: []awstest.StockOut{{Group: "g"}}, Timing: awstest.Timing{Retry: time.Hour}}, byTag)
+		w.Provider.useClock(func() time.Time { return w.clock.now().Add(ahead) })
+		asked := w.Provider.now()
+		w.grow(t, "g", 2)
+		w.clock.pass(time.Second)
+		h := growHold(w.group(t, "g"))
+		if (h != nil) != want {
+			t.Errorf("ahead by %s: %+v", ahead, h)
+		}
+		if h != nil && h.Since.Before(asked) {
+			t.Errorf("ahead by %s: held since %s, before the ask at %s", ahead, h.Since, asked)
+		}
 	}
 }
 
@@ -142,7 +207,7 @@ func TestOnlyLaunchesCount(t *testing.T) {
 		"none":               {nil, false},
 		"failed":             {[]asgtypes.Activity{act(time.Second, "Failed", launching)}, true},
 		"an end that failed": {[]asgtypes.Activity{act(time.Second, "Failed", ending)}, false},
-		"before":             {[]asgtypes.Activity{act(-2*time.Second, "Failed", launching)}, false},
+		"before":             {[]asgtypes.Activity{act(-12*time.Second, "Failed", launching)}, false},
 		"in the same second": {[]asgtypes.Activity{act(0, "Failed", launching)}, true},
 		"then a success":     {[]asgtypes.Activity{act(2*time.Second, "Successful", launching), act(time.Second, "Failed", launching)}, false},
 		"then another try":   {[]asgtypes.Activity{act(2*time.Second, "PreInService", launching), act(time.Second, "Failed", launching)}, false},

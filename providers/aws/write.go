@@ -53,7 +53,8 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 // it chooses to end may be a healthy node. No read can rule that out, since a
 // launch shows only after it was decided on. So the desired capacity is lowered
 // only if all instances are protected from scale-in, by the group's own setting,
-// and nothing is cancelled otherwise.
+// and none is pending, which protection does not reach yet. Nothing is cancelled
+// otherwise.
 func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (provider.CancelResult, error) {
 	g, l, err := p.fresh(ctx, provider.OpCancel, req.Group)
 	if err != nil {
@@ -64,7 +65,6 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 		return provider.CancelResult{Target: n.target}, &provider.Error{Op: provider.OpCancel, Group: req.Group, Kind: provider.Conflict,
 			Message: fmt.Sprintf("the target is %d, not %d", n.target, req.From)}
 	}
-	// Pending instances are machines, and stay.
 	floor := max(req.To, l.min, n.live)
 	if floor >= n.target || !guarded(g.AutoScalingGroup) {
 		return provider.CancelResult{Target: n.target}, nil

@@ -70,6 +70,25 @@ func TestAWriteWithoutAnAnswerIsNotRepeated(t *testing.T) {
 	}
 }
 
+// TestWhatVanishesInBetweenLowersNothing: AWS knows the instance no more, so that
+// it has lowered no desired capacity for it.
+func TestWhatVanishesInBetweenLowersNothing(t *testing.T) {
+	w := newWorld(t, threeOf(), byTag)
+	ids := w.liveOf(t)
+	w.Arm(awstest.Fault{Action: "TerminateInstanceInAutoScalingGroup", On: "g", Times: 1, Met: func() {
+		if err := w.Kill(ids[0]); err != nil {
+			t.Error(err)
+		}
+	}})
+	result, err := w.remove(t, ids[0], ids[1])
+	if err != nil || result.Instances[0].Err != nil || result.Instances[1].Err != nil {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if result.Target != 2 || w.desired(t) != 2 {
+		t.Errorf("the result's target is %d, and the desired capacity %d", result.Target, w.desired(t))
+	}
+}
+
 // TestThrottledWritesAreRepeated: AWS has done nothing, and says so.
 func TestThrottledWritesAreRepeated(t *testing.T) {
 	w := newWorld(t, threeOf(), byTag)
@@ -171,7 +190,8 @@ func TestInstancesThatAreKept(t *testing.T) {
 	}
 }
 
-// TestWarmPoolInstancesAreNone, and states that nobody knows are left alone.
+// TestLifecycleStates, all of them: instances of a warm pool are none of the
+// group's, and states that nobody knows are left alone.
 func TestLifecycleStates(t *testing.T) {
 	for state, want := range map[string]provider.State{
 		"Pending": provider.Creating, "Pending:Wait": provider.Creating, "Pending:Proceed": provider.Creating, "InService": provider.Running,

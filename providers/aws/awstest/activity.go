@@ -27,9 +27,13 @@ type activity struct {
 func (c *Cloud) record(g *group, a *activity) *activity {
 	a.ID = c.uuid()
 	a.serial = c.serial
-	g.history = append(g.history, a)
+	g.history = newest(append(g.history, a), historyKept)
 	return a
 }
+
+// historyKept is how many activities of a group are remembered; AWS forgets those
+// of more than six weeks.
+const historyKept = 1000
 
 // finish ends the activity that is under way on an instance, if there is one.
 func (i *instance) finish(status string, at time.Time) {

@@ -1,6 +1,7 @@
 package awstest
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"sync"
@@ -16,13 +17,18 @@ type Call struct {
 	At      time.Time  `json:"at"` // by the cloud's clock
 }
 
-// callLog remembers the requests.
+// callLog counts the requests, and remembers the newest of them.
 type callLog struct {
 	mu      sync.Mutex
 	calls   []Call
+	counts  map[string]int
 	running map[string]int
 	peak    map[string]int
 }
+
+// callsKept is how many requests are remembered: a served cloud may live for
+// days.
+const callsKept = 10_000
 
 // begin records a request; the returned function is called at its end.
 func (l *callLog) begin(call Call) func() {
@@ -31,7 +37,11 @@ func (l *callLog) begin(call Call) func() {
 	if l.running == nil {
 		l.running, l.peak = map[string]int{}, map[string]int{}
 	}
-	l.calls = append(l.calls, call)
+	if l.counts == nil {
+		l.counts = map[string]int{}
+	}
+	l.counts[call.Action]++
+	l.calls = newest(append(l.calls, call), callsKept)
 	l.running[call.Action]++
 	l.peak[call.Action] = max(l.peak[call.Action], l.running[call.Action])
 	return func() {
@@ -41,7 +51,17 @@ func (l *callLog) begin(call Call) func() {
 	}
 }
 
-// Calls are the requests so far, in the order in which they came.
+// newest are the last n of a list, or up to twice as many: it is not moved for
+// each that is added.
+func newest[T any](list []T, n int) []T {
+	if len(list) < 2*n {
+		return list
+	}
+	return slices.Clone(list[len(list)-n:])
+}
+
+// Calls are the newest requests, all of the first ten thousand, in the order in
+// which they came.
 func (c *Cloud) Calls() []Call {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
@@ -51,12 +71,21 @@ func (c *Cloud) Calls() []Call {
 // Count is how many requests there were of the actions, or of all.
 func (c *Cloud) Count(actions ...string) int {
 	n := 0
-	for _, call := range c.Calls() {
-		if len(actions) == 0 || slices.Contains(actions, call.Action) {
-			n++
+	for action, count := range c.counted() {
+		if len(actions) == 0 || slices.Contains(actions, action) {
+			n += count
 		}
 	}
 	return n
+}
+
+// counted is how many requests there were of each action.
+func (c *Cloud) counted() map[string]int {
+	c.calls.mu.Lock()
+	defer c.calls.mu.Unlock()
+	counts := map[string]int{}
+	maps.Copy(counts, c.calls.counts)
+	return counts
 }
 
 // Peak is how many requests of an action were under way at the same time, at
@@ -71,7 +100,7 @@ func (c *Cloud) Peak(action string) int {
 func (c *Cloud) ForgetCalls() {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
-	c.calls.calls, c.calls.peak = nil, map[string]int{}
+	c.calls.calls, c.calls.counts, c.calls.peak = nil, nil, map[string]int{}
 	for action, n := range c.calls.running {
 		c.calls.peak[action] = n
 	}

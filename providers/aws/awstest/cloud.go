@@ -42,7 +42,7 @@ type group struct {
 	instances []*instance
 	launches  []time.Time // decided on and not made yet: when each is due
 	unit      int         // what each of them is expected to add, 1 without weights
-	history   []*activity // oldest first
+	history   []*activity // the newest, oldest first
 
 	look     time.Time // when Auto Scaling looks at the group; zero: no reason
 	retrying bool      // look is another attempt after a launch that failed

@@ -73,13 +73,7 @@ func (c *Cloud) control() http.Handler {
 		}
 		return c.Play(name, step, n), nil
 	}))
-	mux.HandleFunc("GET /calls", func(w http.ResponseWriter, _ *http.Request) {
-		counts := map[string]int{}
-		for _, call := range c.Calls() {
-			counts[call.Action]++
-		}
-		reply(w, counts)
-	})
+	mux.HandleFunc("GET /calls", func(w http.ResponseWriter, _ *http.Request) { reply(w, c.counted()) })
 	return mux
 }
 

@@ -221,7 +221,9 @@ func (c *Cloud) firstWeight(g *group) int {
 // victim is whom Auto Scaling ends when there are too many. See
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-termination-policies.html;
 // of the default policy's rules, the ones after the zone come down to age here.
-// So it is the instance that has been healthy for longest that dies.
+// So it is the instance that has been healthy for longest that dies. Protection
+// from scale-in begins when an instance is in service:
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-instance-protection.html
 func (g *group) victim() *instance {
 	load := g.load()
 	newest, zonal := false, true
@@ -231,7 +233,7 @@ func (g *group) victim() *instance {
 	}
 	var best *instance
 	for _, i := range g.instances {
-		if !i.counts() || i.Protected {
+		if !i.counts() || i.Protected && i.State == InService {
 			continue
 		}
 		better := best == nil
