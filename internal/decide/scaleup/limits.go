@@ -102,7 +102,11 @@ func closed(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
 	if g.Unsure {
 		return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed, and the cloud has not been read since", Fix: "the next read of the cloud"}
 	}
-	// Why growth failed says more than that nodes are missing for it.
+	// A node that did not start is named. Where nodes are missing, why growth failed
+	// says more than that they are.
+	if g.Unhealthy != nil && g.Unhealthy.Reason == model.NodeNeverStarted {
+		return g.Unhealthy
+	}
 	if g.Backoff.Until.After(s.Now) {
 		return &model.Verdict{Reason: model.GroupBackoff, Detail: fmt.Sprintf("for %s, until %s: %s", g.Backoff.Duration, g.Backoff.Until.UTC().Format("15:04:05Z"), g.Backoff.Message),
 			Since: g.Backoff.Since, Until: g.Backoff.Until, Fix: "time; a growth that works ends it for good"}
