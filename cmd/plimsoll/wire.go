@@ -92,7 +92,7 @@ func newClusterAPI(c config.Config, rc *rest.Config, log *slog.Logger) (provider
 		}
 		management.QPS, management.Burst, management.UserAgent = rc.QPS, rc.Burst, rc.UserAgent
 	} else if _, own, err := managementConfig(path); err == nil {
-		namespace = own
+		namespace = own // else rc was found otherwise, by a person's KUBECONFIG, and no namespace is its own
 	}
 	workload, err := kubernetes.NewForConfig(rc)
 	if err != nil {

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -76,7 +74,7 @@ func (t *tagFacts) take(key, value string) error {
 		return err
 	}
 	if name, ok := strings.CutPrefix(key, tagOption); ok {
-		return t.option(name, value)
+		return t.options.Set(name, value)
 	}
 	return fmt.Errorf("after %s there must be label/, taint/, resources/ or autoscaling-options/", tagTemplate)
 }
@@ -141,59 +139,4 @@ func parseAmount(name, text string) (resource.Quantity, error) {
 		return resource.Quantity{}, fmt.Errorf("%q is less than nothing", text)
 	}
 	return amount, nil
-}
-
-// option reads one of the group's own settings. Their values are as the flags'
-// of the same name.
-func (t *tagFacts) option(name, value string) error {
-	o := &t.options
-	switch strings.ToLower(name) {
-	case "scaledownutilizationthreshold":
-		return optional(&o.ScaleDownUtilizationThreshold, value, share)
-	case "scaledowngpuutilizationthreshold":
-		return optional(&o.ScaleDownGPUUtilizationThreshold, value, share)
-	case "scaledownunneededtime":
-		return optional(&o.ScaleDownUnneededTime, value, span)
-	case "scaledownunreadytime":
-		return optional(&o.ScaleDownUnreadyTime, value, span)
-	case "maxnodeprovisiontime":
-		return optional(&o.MaxNodeProvisionTime, value, span)
-	case "maxnodestartuptime":
-		return optional(&o.MaxNodeStartupTime, value, span)
-	case "ignoredaemonsetsutilization":
-		return optional(&o.IgnoreDaemonSetsUtilization, value, truth)
-	}
-	return fmt.Errorf("there is no option %q", name)
-}
-
-func optional[V any](into **V, text string, read func(string) (V, error)) error {
-	v, err := read(text)
-	if err == nil {
-		*into = &v
-	}
-	return err
-}
-
-func share(text string) (float64, error) {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, fmt.Errorf("%q is no number between 0 and 1", text)
-	}
-	return v, nil
-}
-
-func span(text string) (time.Duration, error) {
-	v, err := time.ParseDuration(text)
-	if err != nil || v < 0 {
-		return 0, fmt.Errorf("%q is no duration such as 10m or 1h30m", text)
-	}
-	return v, nil
-}
-
-func truth(text string) (bool, error) {
-	v, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, fmt.Errorf("%q is neither true nor false", text)
-	}
-	return v, nil
 }

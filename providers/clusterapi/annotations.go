@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -66,61 +65,9 @@ func readOptions(annotations map[string]string, k keys) (provider.Options, []bad
 		if !ok {
 			continue
 		}
-		if err := setOption(&o, name, annotations[key]); err != nil {
-			bad = append(bad, badAnnotation{key, annotations[key], err.Error() + ", so that it has no effect"})
+		if err := o.Set(name, annotations[key]); err != nil {
+			bad = append(bad, badAnnotation{key, annotations[key], "has no effect: " + err.Error()})
 		}
 	}
 	return o, bad
-}
-
-func setOption(o *provider.Options, name, value string) error {
-	switch strings.ToLower(name) {
-	case "scaledownutilizationthreshold":
-		return optional(&o.ScaleDownUtilizationThreshold, value, share)
-	case "scaledowngpuutilizationthreshold":
-		return optional(&o.ScaleDownGPUUtilizationThreshold, value, share)
-	case "scaledownunneededtime":
-		return optional(&o.ScaleDownUnneededTime, value, span)
-	case "scaledownunreadytime":
-		return optional(&o.ScaleDownUnreadyTime, value, span)
-	case "maxnodeprovisiontime":
-		return optional(&o.MaxNodeProvisionTime, value, span)
-	case "maxnodestartuptime":
-		return optional(&o.MaxNodeStartupTime, value, span)
-	case "ignoredaemonsetsutilization":
-		return optional(&o.IgnoreDaemonSetsUtilization, value, truth)
-	}
-	return fmt.Errorf("names no option: there is no %q", name)
-}
-
-func optional[V any](into **V, text string, read func(string) (V, error)) error {
-	v, err := read(text)
-	if err == nil {
-		*into = &v
-	}
-	return err
-}
-
-func share(text string) (float64, error) {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, fmt.Errorf("is no number between 0 and 1")
-	}
-	return v, nil
-}
-
-func span(text string) (time.Duration, error) {
-	v, err := time.ParseDuration(text)
-	if err != nil || v < 0 {
-		return 0, fmt.Errorf("is no duration such as 10m or 1h30m")
-	}
-	return v, nil
-}
-
-func truth(text string) (bool, error) {
-	v, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, fmt.Errorf("is neither true nor false")
-	}
-	return v, nil
 }
