@@ -112,7 +112,8 @@ type Pool struct {
 	Min int    `json:"min"`
 	Max int    `json:"max"`
 	// Sizing names the strategy by which the pool's limits are spread over its
-	// groups; the empty name is the core's default.
+	// groups: Equitable, Lax-Greedy or Backward-Compatible. The empty name spreads
+	// nothing: the limits hold for the sum, and each group may have all of it.
 	Sizing string `json:"sizing,omitempty"`
 }
 

@@ -87,7 +87,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	wanted := world.Reserved()
 	settle(s, p, world, judge, budgets, drains, func(o *open) bool { return tainted(s, o) && !wanted[o.node] }, waits, guests)
 	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
-	plan.Notices, plan.Brakes = up.Notices, up.Brakes
+	plan.Notices, plan.Brakes, plan.Shares = up.Notices, up.Brakes, up.Shares
 	for i := range up.Grow {
 		plan.Calls = append(plan.Calls, growCall(s, p, &up.Grow[i]))
 	}
@@ -180,11 +180,14 @@ func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
 	for _, b := range g.Pods {
 		pods += b.Count
 	}
+	reason, why := model.Fits, fmt.Sprintf("%d pods in %d classes; %s", pods, len(g.Pods), g.Why)
+	if pods == 0 {
+		reason, why = model.PoolBelowMin, g.Why
+	}
 	return model.Call{
 		ID: fmt.Sprintf("grow/%s/%d", g.Group, s.Now.UnixNano()), Verb: model.Grow,
 		Group: g.Group, Pool: s.Groups[i].Pool, From: g.From, To: g.To, MaxTo: s.Groups[i].Max,
-		Deadline: s.Now.Add(p.CallDeadline), Reason: model.Fits,
-		Why: fmt.Sprintf("%d pods in %d classes; %s", pods, len(g.Pods), g.Why),
+		Deadline: s.Now.Add(p.CallDeadline), Reason: reason, Why: why,
 	}
 }
 

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -113,6 +115,8 @@ type Plan struct {
 	// Kept the others that Plimsoll could take away, each with what holds it.
 	Unneeded []NodeVerdict
 	Kept     []NodeVerdict
+	// Shares has an entry per group of a pool that names a sizing; sorted by group.
+	Shares []PoolShareOf
 	// Resume is where the search for unneeded nodes goes on in the next cycle,
 	// empty if it got to the end.
 	Resume string
@@ -149,6 +153,28 @@ type Work struct {
 // Plus adds two counts.
 func (w Work) Plus(o Work) Work {
 	return Work{w.Filters + o.Filters, w.PreFilters + o.PreFilters, w.NodesScanned + o.NodesScanned, w.Options + o.Options}
+}
+
+// PoolShareOf is what a group may have of its pool, as the pool's sizing spreads it
+// before anything of the plan is done.
+type PoolShareOf struct {
+	Group  provider.GroupID
+	Pool   provider.PoolID
+	Sizing string
+	// Min is what the sizing calls the group's minimum, and Max the most that it may
+	// grow to; the pool's own limits hold besides.
+	Min, Max int
+}
+
+// Bounds are a group's least and most nodes: its own, narrowed by its share of its
+// pool.
+func (p Plan) Bounds(g *Group) (least, most int) {
+	least, most = g.Min, g.Max
+	at, ok := slices.BinarySearchFunc(p.Shares, g.ID, func(s PoolShareOf, id provider.GroupID) int { return cmp.Compare(s.Group, id) })
+	if ok {
+		least, most = max(least, p.Shares[at].Min), min(most, p.Shares[at].Max)
+	}
+	return least, most
 }
 
 // Growth is one group's part of the plan.

@@ -12,7 +12,11 @@ func (p Plan) Text(s *Snapshot) string {
 	names := s.ClassNames()
 	var b strings.Builder
 	for _, g := range p.Grow {
-		fmt.Fprintf(&b, "grow %s %d → %d for %s (%s)\n", g.Group, g.From, g.To, batchText(names, g.Pods), g.Why)
+		fmt.Fprintf(&b, "grow %s %d → %d", g.Group, g.From, g.To)
+		if len(g.Pods) > 0 {
+			b.WriteString(" for " + batchText(names, g.Pods))
+		}
+		fmt.Fprintf(&b, " (%s)\n", g.Why)
 	}
 	for _, v := range p.Pending {
 		fmt.Fprintf(&b, "pending %s x%d:", names[v.Class], v.Pods)
@@ -32,6 +36,9 @@ func (p Plan) Text(s *Snapshot) string {
 		for _, g := range v.Groups {
 			fmt.Fprintf(&b, "  %s: %s\n", g.Group, g.Text(s))
 		}
+	}
+	for _, v := range p.Shares {
+		fmt.Fprintf(&b, "share of %s: %d to %d of pool %s (%s)\n", v.Group, v.Min, v.Max, v.Pool, v.Sizing)
 	}
 	for _, v := range p.Unneeded {
 		fmt.Fprintf(&b, "unneeded %s: %s\n", v.Node, v.Text(s))

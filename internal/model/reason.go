@@ -31,8 +31,10 @@ const (
 	Unsupported Reason = "Unsupported"
 
 	// The group fits, and may not grow.
-	GroupAtMax         Reason = "GroupAtMax"
-	PoolAtMax          Reason = "PoolAtMax"
+	GroupAtMax Reason = "GroupAtMax"
+	PoolAtMax  Reason = "PoolAtMax"
+	// PoolShare: its pool may have more nodes, and it has its share of them.
+	PoolShare          Reason = "PoolShareReached"
 	MaxNodesTotal      Reason = "MaxNodesTotal"
 	CoresTotal         Reason = "CoresTotal"
 	MemoryTotal        Reason = "MemoryTotal"
@@ -120,7 +122,13 @@ const (
 	NotUnneededLongEnough Reason = "NotUnneededLongEnough"
 	GroupAtMin            Reason = "NodeGroupMinSizeReached"
 	PoolAtMin             Reason = "PoolMinSizeReached"
-	MinimalResourceLimit  Reason = "MinimalResourceLimitExceeded"
+	// PoolFloor: its pool may have fewer nodes, and the group has no more than what
+	// the pool's sizing leaves it.
+	PoolFloor Reason = "PoolFloorReached"
+	// PoolBelowMin: its pool has fewer nodes than its minimum, and it grows without any
+	// pod that asks for it.
+	PoolBelowMin         Reason = "PoolBelowMinSize"
+	MinimalResourceLimit Reason = "MinimalResourceLimitExceeded"
 	// UnreadyDisabled and NotUnreadyLongEnough are of nodes that are not ready.
 	UnreadyDisabled       Reason = "ScaleDownUnreadyDisabled"
 	NotUnreadyLongEnough  Reason = "NotUnreadyLongEnough"

@@ -134,8 +134,9 @@ func gaugesOf(c model.Cycle, policy model.Policy, perGroup bool) []prometheus.Me
 	if perGroup {
 		for i := range s.Groups {
 			g := &s.Groups[i]
-			add(descGroupMin, int64(g.Min), string(g.ID))
-			add(descGroupMax, int64(g.Max), string(g.ID))
+			least, most := c.Plan.Bounds(g)
+			add(descGroupMin, int64(least), string(g.ID))
+			add(descGroupMax, int64(most), string(g.ID))
 			add(descGroupTarget, int64(g.Target), string(g.ID))
 			add(descGroupHealth, flag(g.Unhealthy == nil), string(g.ID))
 			if status.Resting(g, s.Now) {

@@ -220,7 +220,8 @@ func (j *judge) removing(call model.Call) {
 			j.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", len(left), left[0], call.ID, call.Why)
 		}
 	}
-	if force := w.settings.Policy.Repair; call.Force && !force.ForceUnregistered && !force.ForceFailed {
+	// In a pool, what is no node is given up below the minimum: the pool is filled again.
+	if force := w.settings.Policy.Repair; call.Force && call.Pool == "" && !force.ForceUnregistered && !force.ForceFailed {
 		j.breach("no group below its minimum", string(call.Group), "the removal %s is forced, and no flag says so", call.ID)
 	}
 	if j.disturbed() {
@@ -236,7 +237,7 @@ func (j *judge) removing(call model.Call) {
 		}
 	}
 	for _, p := range truth.Pools {
-		if p.ID == pool && targets[pool]-1 < p.Min {
+		if p.ID == pool && targets[pool]-1 < p.Min && !call.Force {
 			j.breach("no pool below its minimum", string(pool), "%d would be left of at least %d", targets[pool]-1, p.Min)
 		}
 	}

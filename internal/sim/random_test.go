@@ -169,7 +169,8 @@ func drawScript(seed uint64) (text string, lasts time.Duration) {
 func drawGroups(d drawn, line func(string, ...any)) (ids []string, nodes int) {
 	pooled := d.once(4)
 	if pooled {
-		line("pool shared min=0 max=%d", d.in(4, 15))
+		most := d.in(4, 15)
+		line("pool shared min=%d max=%d%s", d.in(0, 4), most, d.of("", " sizing=Equitable", " sizing=Lax-Greedy", " sizing=Backward-Compatible"))
 	}
 	for i := range d.in(2, 6) {
 		id := fmt.Sprintf("g%d", i)

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // quietFor is how long a world at rest must have seen no call.
@@ -65,7 +67,8 @@ func (w *World) Unrest() []string {
 		}
 	}
 	// 5. Every pod that fits some group runs, and all those that were evicted do.
-	return slices.Concat(lacking, w.judge.unhoused(), w.homeless())
+	// 6. Every pool that can has its minimum.
+	return slices.Concat(lacking, w.judge.unhoused(), w.homeless(), w.short())
 }
 
 // homeless are the workloads with pods that wait although some group has room
@@ -86,7 +89,7 @@ func (w *World) homeless() []string {
 		}
 		for i := range s.Groups {
 			t, ok := world.GroupTemplate(i)
-			if !ok || !w.mayGrow(&s.Groups[i]) || !simple(&s.Classes[class]) || !world.Suits(class, t) {
+			if !ok || !w.mayGrow(&s.Groups[i]) || full(s, i) || !simple(&s.Classes[class]) || !world.Suits(class, t) {
 				continue
 			}
 			lacking = append(lacking, fmt.Sprintf("%d pods %s wait, and group %s could have a node for them", len(s.Pending[q].Pods), names[class], s.Groups[i].ID))
@@ -103,17 +106,8 @@ func (w *World) mayGrow(g *model.Group) bool {
 	if own == nil || own.differs || g.Target >= g.Max {
 		return false
 	}
-	pooled := 0
-	truth := w.cloud.Truth()
-	for _, other := range truth.Groups {
-		if other.Pool == g.Pool {
-			pooled += other.Target
-		}
-	}
-	for _, p := range truth.Pools {
-		if p.ID == g.Pool && g.Pool != "" && pooled >= p.Max {
-			return false
-		}
+	if targets, p := w.pool(g.Pool); p != nil && targets >= p.Max {
+		return false
 	}
 	// The totals: whatever is there or asked for, with one more node of the group.
 	// People may have used them up; and a node with a drifted id counts twice, as
@@ -125,6 +119,49 @@ func (w *World) mayGrow(g *model.Group) bool {
 	p := w.settings.Policy.ScaleUp
 	return (p.MaxNodesTotal == 0 || nodes <= p.MaxNodesTotal) && (p.MaxCoresTotal == 0 || cores <= 1000*p.MaxCoresTotal) &&
 		(p.MaxMemoryTotal == 0 || memory <= p.MaxMemoryTotal)
+}
+
+// pool is what a pool's groups have been asked for, and its limits; nil for a group
+// in none.
+func (w *World) pool(id provider.PoolID) (targets int, limits *provider.Pool) {
+	truth := w.cloud.Truth()
+	for _, g := range truth.Groups {
+		if g.Pool == id {
+			targets += g.Target
+		}
+	}
+	if at := slices.IndexFunc(truth.Pools, func(p provider.Pool) bool { return p.ID == id && id != "" }); at >= 0 {
+		limits = &truth.Pools[at]
+	}
+	return targets, limits
+}
+
+// full tells whether a group has its share of its pool.
+func full(s *model.Snapshot, group int) bool {
+	for _, p := range pool.Of(s) {
+		for i, sh := range p.Shares() {
+			if p.Groups[i] == group && p.Members[i].Target >= sh.Max {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// short are the pools below their minimum although a group of theirs may grow.
+func (w *World) short() []string {
+	s := w.judge.last.Snapshot
+	if s == nil {
+		return nil
+	}
+	var lacking []string
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if targets, p := w.pool(g.Pool); p != nil && targets < p.Min && g.HasTemplate && w.mayGrow(g) {
+			lacking = append(lacking, fmt.Sprintf("pool %s has %d nodes of at least %d, and group %s may grow", p.ID, targets, p.Min, g.ID))
+		}
+	}
+	return lacking
 }
 
 // Show is how things stand, for a person.

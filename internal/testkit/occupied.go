@@ -38,7 +38,8 @@ func DrawOccupied(t *rapid.T) World {
 		})
 	}
 	poolMin := rapid.IntRange(0, 3).Draw(t, "pool min")
-	w.other = append(w.other, func(c *Cluster) { c.Pools = []provider.Pool{{ID: "pool", Min: poolMin, Max: 20}} })
+	sizing := rapid.SampledFrom([]string{"", "Equitable", "Lax-Greedy", "Backward-Compatible"}).Draw(t, "sizing")
+	w.other = append(w.other, func(c *Cluster) { c.Pools = []provider.Pool{{ID: "pool", Min: poolMin, Max: 20, Sizing: sizing}} })
 	// 2. Apps, and what their pods say of being moved.
 	pods := make([]*corev1.Pod, rapid.IntRange(1, 5).Draw(t, "apps"))
 	for a := range pods {

@@ -87,8 +87,12 @@ func DrawWorld(t *rapid.T) World {
 			c.Group(fmt.Sprintf("g%d", g), 0, limit, node("", shapes[g])).Pool = pool
 		})
 	}
-	poolMax := rapid.IntRange(1, 5).Draw(t, "pool max")
-	w.other = append(w.other, func(c *Cluster) { c.Pools = []provider.Pool{{ID: "pool", Max: poolMax}} })
+	shared := provider.Pool{
+		ID: "pool", Max: rapid.IntRange(1, 5).Draw(t, "pool max"), Min: rapid.IntRange(0, 3).Draw(t, "pool min"),
+		Sizing: rapid.SampledFrom([]string{"", "Equitable", "Lax-Greedy", "Backward-Compatible"}).Draw(t, "sizing"),
+	}
+	shared.Min = min(shared.Min, shared.Max)
+	w.other = append(w.other, func(c *Cluster) { c.Pools = []provider.Pool{shared} })
 	apps := rapid.IntRange(1, 5).Draw(t, "apps")
 	pods := make([]*corev1.Pod, apps)
 	for a := range apps {

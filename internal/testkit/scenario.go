@@ -12,7 +12,7 @@ import (
 // Scenario is a cluster read from text, one thing per line:
 //
 //	group general min=0 max=10 cpu=8 memory=32Gi zone=a taint=dedicated=x:NoSchedule pool=p price=0.4
-//	pool p max=5
+//	pool p min=1 max=5 sizing=Equitable
 //	node n1 group=general                 a ready node of the group
 //	node n2 group=general notready age=1m one that has just registered
 //	node n3 group=general cpu=3 adds=k=v:NoSchedule notready=5m   and how it differs
@@ -167,7 +167,7 @@ func (s *Scenario) line(words []string) (err error) {
 	case "group":
 		s.group(a)
 	case "pool":
-		s.Pools = append(s.Pools, provider.Pool{ID: provider.PoolID(a.name), Min: a.number("min", 0), Max: a.number("max", 0)})
+		s.Pools = append(s.Pools, provider.Pool{ID: provider.PoolID(a.name), Min: a.number("min", 0), Max: a.number("max", 0), Sizing: a.get("sizing", "")})
 	case "node":
 		s.node(a)
 	case "pods":

@@ -249,6 +249,10 @@ func (c *Cloud) remove(req provider.RemoveRequest) (provider.RemoveResult, error
 		return provider.RemoveResult{Target: g.target()}, &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
 			Message: fmt.Sprintf("%d would be left, below the minimum of %d", left, g.spec.Min)}
 	}
+	if pool, ok := c.pools[g.spec.Pool]; ok && len(doomed) > 0 && c.targets(pool.ID)-len(doomed) < pool.Min && !req.Force {
+		return provider.RemoveResult{Target: g.target()}, &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
+			Message: fmt.Sprintf("the pool %q would have %d, below its minimum of %d", pool.ID, c.targets(pool.ID)-len(doomed), pool.Min)}
+	}
 	for _, u := range doomed {
 		g.end(u, c.at)
 	}

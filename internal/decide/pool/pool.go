@@ -11,7 +11,10 @@
 //
 // A member's own minimum and maximum are not known here; they hold besides.
 //
-// Pure. It imports nothing of ours. Who may import it: decide and its parts.
+// Of finds the pools of a snapshot and their members; which group is which zone
+// follows from the names.
+//
+// Pure. Who may import it: decide and its parts, and hosts that check them.
 package pool
 
 import (

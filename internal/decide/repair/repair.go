@@ -64,7 +64,7 @@ func Plan(s *model.Snapshot, p model.Policy) Result {
 			r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.GivenUp(), Verdict: taken})
 			continue
 		}
-		step, ok := stepOf(gi, g, p.Repair, pools, strangers, &r)
+		step, ok := stepOf(gi, g, forced(g, p.Repair, pools), pools, strangers, &r)
 		if !ok {
 			continue
 		}
@@ -76,6 +76,16 @@ func Plan(s *model.Snapshot, p model.Policy) Result {
 		}
 	}
 	return r
+}
+
+// forced is the policy for one group: a pool's minimum keeps no instance that is no
+// node, since the pool is filled again, by another of its groups or, after a rest, by
+// the same one. A minimum of the group's own does.
+func forced(g *model.Group, p model.RepairPolicy, pools map[provider.PoolID]room) model.RepairPolicy {
+	if _, ok := pools[g.Pool]; ok && g.Expected > g.Min {
+		p.ForceUnregistered, p.ForceFailed = true, true
+	}
+	return p
 }
 
 // stepOf finds the first thing to be done in a group.

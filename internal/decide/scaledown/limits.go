@@ -2,8 +2,10 @@ package scaledown
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -16,6 +18,7 @@ type limits struct {
 	least  model.ScaleDownPolicy
 	groups []int // by group: how many nodes are above the minimum
 	pools  map[provider.PoolID]int
+	floors []int // by group: how many nodes are above what its pool's sizing leaves it
 	cores  int64 // thousandths above the minimum
 	memory int64
 }
@@ -27,8 +30,14 @@ func newLimits(s *model.Snapshot, policy model.ScaleDownPolicy) *limits {
 	}
 	for i := range s.Groups {
 		l.groups[i] = s.Groups[i].Expected - s.Groups[i].Min
+		l.floors = append(l.floors, math.MaxInt)
 		if _, ok := l.pools[s.Groups[i].Pool]; ok {
 			l.pools[s.Groups[i].Pool] += s.Groups[i].Expected
+		}
+	}
+	for _, p := range pool.Of(s) {
+		for i, sh := range p.Shares() {
+			l.floors[p.Groups[i]] = p.Members[i].Target - sh.Floor
 		}
 	}
 	l.cores, l.memory = -l.least.MinCoresTotal*1000, -l.least.MinMemoryTotal
@@ -68,6 +77,7 @@ func removing(n *model.Node) bool {
 // down counts a node of a group, and of its pool.
 func (l *limits) down(group int) {
 	l.groups[group]--
+	l.floors[group]--
 	if pool := l.snap.Groups[group].Pool; pool != "" {
 		if _, ok := l.pools[pool]; ok {
 			l.pools[pool]--
@@ -84,6 +94,9 @@ func (l *limits) room(id model.NodeID) *model.Verdict {
 	}
 	if left, ok := l.pools[g.Pool]; ok && left <= 0 {
 		return &model.Verdict{Reason: model.PoolAtMin, Detail: fmt.Sprintf("pool %s", g.Pool), Fix: "a lower minimum of the pool"}
+	}
+	if l.floors[n.Group] <= 0 {
+		return &model.Verdict{Reason: model.PoolFloor, Detail: fmt.Sprintf("pool %s leaves the group what it has", g.Pool), Fix: "nodes of the pool's other groups that are not needed, or another sizing"}
 	}
 	c := l.snap.Contents.Shapes[n.Shape].Capacity
 	if l.cores < c.MilliCPU || l.memory < c.Memory {

@@ -2,9 +2,12 @@ package scaleup
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -18,12 +21,21 @@ type limits struct {
 	room   []int            // by group
 	closed []*model.Verdict // by group: why it may not grow at all
 	pools  map[provider.PoolID]int
+	shares []portion // by group
+	pooled []pool.Pool
 	nodes  int   // cluster-wide, and of this plan
 	plan   int   // --max-nodes-per-scaleup
 	milli  int64 // CPU
 	memory int64
 	have   model.Resources // what the cluster has, for the reasons
 	count  int
+}
+
+// portion is what a group may still take of its pool; of a group in no pool anything.
+type portion struct {
+	left   int
+	most   int // the group's maximum by the pool's sizing
+	sizing pool.Sizing
 }
 
 func newLimits(s *model.Snapshot, policy model.Policy, taken map[int]model.Verdict) *limits {
@@ -67,9 +79,16 @@ func newLimits(s *model.Snapshot, policy model.Policy, taken map[int]model.Verdi
 		if _, ok := l.pools[g.Pool]; ok {
 			l.pools[g.Pool] -= g.Expected
 		}
+		l.shares = append(l.shares, portion{left: math.MaxInt})
 		l.closed[i] = closed(s, g, policy)
 		if v, ok := taken[i]; ok && l.closed[i] == nil {
 			l.closed[i] = &v
+		}
+	}
+	l.pooled = pool.Of(s)
+	for _, p := range l.pooled {
+		for n, sh := range p.Shares() {
+			l.shares[p.Groups[n]] = portion{left: sh.Max - p.Members[n].Target, most: sh.Max, sizing: p.Sizing}
 		}
 	}
 	return l
@@ -136,7 +155,10 @@ func because(s string) string {
 }
 
 // most is how many nodes of the group may be added now.
-func (l *limits) most(group int) int {
+func (l *limits) most(group int) int { return max(0, min(l.hard(group), l.shares[group].left)) }
+
+// hard is the same whatever the group's share of its pool is.
+func (l *limits) hard(group int) int {
 	if l.closed[group] != nil {
 		return 0
 	}
@@ -159,6 +181,9 @@ func (l *limits) most(group int) int {
 func (l *limits) take(group, n int) {
 	g := &l.s.Groups[group]
 	l.room[group] -= n
+	if l.shares[group].left != math.MaxInt {
+		l.shares[group].left -= n
+	}
 	if _, ok := l.pools[g.Pool]; ok {
 		l.pools[g.Pool] -= n
 	}
@@ -192,6 +217,10 @@ func (l *limits) verdict(group int) *model.Verdict {
 	if room, ok := l.pools[g.Pool]; ok && room <= 0 {
 		return &model.Verdict{Reason: model.PoolAtMax, Detail: fmt.Sprintf("pool %s", g.Pool), Fix: "a larger maximum of the pool"}
 	}
+	if sh := l.shares[group]; sh.left <= 0 {
+		return &model.Verdict{Reason: model.PoolShare, Detail: fmt.Sprintf("%d/%d nodes are its share of pool %s by the sizing %s", sh.most-sh.left, sh.most, g.Pool, sh.sizing),
+			Fix: fmt.Sprintf("groups of the pool that cannot grow, or the sizing %s", pool.LaxGreedy)}
+	}
 	if l.nodes <= 0 {
 		return &model.Verdict{Reason: model.MaxNodesTotal, Detail: fmt.Sprintf("%d nodes of %d", l.p.MaxNodesTotal-l.nodes, l.p.MaxNodesTotal),
 			Fix: "a larger --max-nodes-total"}
@@ -223,11 +252,9 @@ func left(bytes int64) string {
 // clone copies the counts, to try something.
 func (l *limits) clone() *limits {
 	c := *l
-	c.room = append([]int(nil), l.room...)
-	c.pools = make(map[provider.PoolID]int, len(l.pools))
-	for id, n := range l.pools {
-		c.pools[id] = n
-	}
+	c.room = slices.Clone(l.room)
+	c.shares = slices.Clone(l.shares)
+	c.pools = maps.Clone(l.pools)
 	return &c
 }
 

@@ -77,12 +77,47 @@ func TestPlanKeepsLimits(t *testing.T) {
 		if grew && pool > s.Pools[0].Max {
 			t.Fatalf("the pool grows to %d above %d", pool, s.Pools[0].Max)
 		}
+		for _, sh := range r.Shares {
+			i := slices.IndexFunc(s.Groups, func(g model.Group) bool { return g.ID == sh.Group })
+			if sh.Max < s.Groups[i].Expected {
+				t.Fatalf("%s has %d, and its share is %d", sh.Group, s.Groups[i].Expected, sh.Max)
+			}
+			// Only a pool below its minimum passes a share, and by no more than it lacks.
+			if over := target[sh.Group] - sh.Max; over > 0 && pool > s.Pools[0].Min {
+				t.Fatalf("%s grows to %d of a share of %d, and the pool to %d of at least %d\n%s", sh.Group, target[sh.Group], sh.Max, pool, s.Pools[0].Min, text(s, r))
+			}
+		}
 		p := drawn.Policy.ScaleUp
 		if len(r.Grow) > 0 && p.MaxNodesTotal > 0 && nodes > p.MaxNodesTotal {
 			t.Fatalf("%d nodes above %d", nodes, p.MaxNodesTotal)
 		}
 		if len(r.Grow) > 0 && p.MaxCoresTotal > 0 && milli > p.MaxCoresTotal*1000 {
 			t.Fatalf("%d thousandths of a core above %d cores", milli, p.MaxCoresTotal)
+		}
+	})
+}
+
+// TestPoolsAreFilled: after the plan a pool has its minimum, or no group of it may
+// have one more node.
+func TestPoolsAreFilled(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := testkit.DrawWorld(t)
+		drawn.Policy.ScaleUp.MaxNodesTotal, drawn.Policy.ScaleUp.MaxCoresTotal = 0, 0
+		s, w, r := planOf(drawn.Build(testkit.InOrder), drawn.Policy)
+		defer w.Close()
+		bought := map[provider.GroupID]int{}
+		for _, g := range r.Grow {
+			bought[g.Group] = g.To - g.From
+		}
+		has, open := 0, false
+		for _, g := range s.Groups {
+			if g.Pool == "pool" {
+				has += g.Expected + bought[g.ID]
+				open = open || g.Expected+bought[g.ID] < g.Max
+			}
+		}
+		if open && has < s.Pools[0].Min {
+			t.Fatalf("the pool has %d of at least %d\n%s", has, s.Pools[0].Min, text(s, r))
 		}
 	})
 }
@@ -122,7 +157,7 @@ func TestPlanIsComplete(t *testing.T) {
 
 func limited(r model.Reason) bool {
 	switch r {
-	case model.GroupAtMax, model.PoolAtMax, model.MaxNodesTotal, model.CoresTotal, model.MemoryTotal:
+	case model.GroupAtMax, model.PoolAtMax, model.PoolShare, model.MaxNodesTotal, model.CoresTotal, model.MemoryTotal:
 		return true
 	}
 	return false

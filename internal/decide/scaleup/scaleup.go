@@ -33,6 +33,7 @@ type Result struct {
 	Options    int
 	Notices    []provider.Notice
 	Brakes     []model.Brake
+	Shares     []model.PoolShareOf
 	// Wake is when pods that wish to wait stop waiting, zero if there are none.
 	Wake time.Time
 }
@@ -47,25 +48,25 @@ type Result struct {
 // Closed are the groups, by index, that something else is done to in the same
 // plan, each with why.
 func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, closed map[int]model.Verdict) Result {
-	var seeds []int
+	var seeds, filled []int
 	options := 0
 	for round := 1; ; round++ {
 		m := w.Mark()
 		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}, closed: closed, braked: map[brakeKey]model.Brake{}}
-		r := pl.plan(p, seeds)
+		r := pl.plan(p, seeds, filled)
 		options += r.Options
 		r.Options = options
 		if round == maxRounds || !pl.domainsMoved() {
 			return r
 		}
-		seeds = pl.bought()
+		seeds, filled = pl.bought(), pl.filled
 		w.Undo(m)
 	}
 }
 
 const maxRounds = 4
 
-func (pl *planner) plan(p model.Policy, seeds []int) Result {
+func (pl *planner) plan(p model.Policy, seeds, filled []int) Result {
 	// 1. Which pods are waiting for room, and which groups have a template.
 	waiting := pl.waiting(p.Rules)
 	pl.candidates()
@@ -76,32 +77,44 @@ func (pl *planner) plan(p model.Policy, seeds []int) Result {
 	pl.placeOnExisting(waiting)
 	pl.limits = newLimits(pl.s, p, pl.closed)
 	pl.wake = earliest(pl.wake, reopening(pl.limits))
-	pl.seed(seeds)
+	pl.seed(seeds, filled)
 	// 4. Classes whose pods depend on whole topology domains, one by one; then
 	// all others, a group at a time. Pods of one class may be what another's
 	// affinity waits for, so that it is done again while it helps.
 	// A seed that proves idle goes, and its domain with it: that may let more in.
 	for again := true; again; again = pl.dropIdle() && pl.leftOver(waiting) > 0 {
-		for before := -1; before != pl.leftOver(waiting); {
-			before = pl.leftOver(waiting)
-			pl.growOverDomains(waiting)
-			pl.growInBulk(waiting)
-		}
+		pl.growFor(waiting)
 	}
-	// 5. What became of each class, and of each group for it.
+	// 5. Pools that have less than their minimum still. Pods that no share was left
+	// for may find room there.
+	if pl.fillPools() && pl.leftOver(waiting) > 0 {
+		pl.growFor(waiting)
+	}
+	// 6. What became of each class, and of each group for it.
 	return pl.result(waiting)
 }
 
-// seed adds the nodes that an earlier round bought, by group.
-func (pl *planner) seed(counts []int) {
-	pl.seeds = map[model.NodeID]int{}
+// growFor buys for the pods that are left while that helps.
+func (pl *planner) growFor(list []*waiting) {
+	for before := -1; before != pl.leftOver(list); {
+		before = pl.leftOver(list)
+		pl.growOverDomains(list)
+		pl.growInBulk(list)
+	}
+}
+
+// seed adds the nodes that an earlier round bought, by group; those of them that
+// filled a pool stay, whether or not pods come to them.
+func (pl *planner) seed(counts, filled []int) {
+	pl.seeds, pl.filled = map[model.NodeID]int{}, make([]int, len(pl.s.Groups))
+	copy(pl.filled, filled)
 	for _, h := range pl.heads {
 		if counts == nil || counts[h.group] == 0 {
 			continue
 		}
 		n := min(counts[h.group], pl.limits.most(h.group))
 		first := pl.w.AddNodes(h.template, n)
-		for i := range n {
+		for i := filled[h.group]; i < n; i++ {
 			pl.seeds[first+model.NodeID(i)] = h.group
 		}
 		pl.limits.take(h.group, n)
@@ -155,6 +168,7 @@ type planner struct {
 	skip   []model.PendingVerdict
 	wake   time.Time
 	seeds  map[model.NodeID]int // node → group
+	filled []int                // by group: nodes that fill its pool
 	// domains is how many domains each spread class had when it was first
 	// placed over groups.
 	domains map[model.ClassID]int
@@ -362,7 +376,7 @@ func (pl *planner) record(group, nodes int, why string) {
 }
 
 func (pl *planner) result(list []*waiting) Result {
-	r := Result{Options: pl.options, Wake: pl.wake, Notices: pl.notices(), Brakes: pl.brakes}
+	r := Result{Options: pl.options, Wake: pl.wake, Notices: pl.notices(), Brakes: pl.brakes, Shares: pl.shares()}
 	loads := pl.w.Planned()
 	for gi := range pl.grown {
 		g := &pl.grown[gi]

@@ -54,7 +54,8 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 			old = &NodeGroup{}
 		}
 		grows := grow[g.ID] || Growing(g)
-		d.NodeGroups = append(d.NodeGroups, groupOf(now, g, grows, candidates[g.ID], old))
+		least, most := c.Plan.Bounds(g)
+		d.NodeGroups = append(d.NodeGroups, groupOf(now, g, bounds{least, most}, grows, candidates[g.ID], old))
 		growing = growing || grows
 	}
 	// 2. The cluster.
@@ -85,7 +86,10 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 	return d
 }
 
-func groupOf(now time.Time, g *model.Group, grows bool, candidates int, old *NodeGroup) NodeGroup {
+// bounds are the least and most nodes of a group.
+type bounds struct{ min, max int }
+
+func groupOf(now time.Time, g *model.Group, b bounds, grows bool, candidates int, old *NodeGroup) NodeGroup {
 	health := Healthy
 	if g.Unhealthy != nil {
 		health = Unhealthy
@@ -105,7 +109,7 @@ func groupOf(now time.Time, g *model.Group, grows bool, candidates int, old *Nod
 	return NodeGroup{
 		Name: string(g.ID),
 		Health: GroupHealth{
-			Status: health, NodeCounts: CountsOf(g.Counts), CloudProviderTarget: g.Expected, MinSize: g.Min, MaxSize: g.Max,
+			Status: health, NodeCounts: CountsOf(g.Counts), CloudProviderTarget: g.Expected, MinSize: b.min, MaxSize: b.max,
 			Times: times(now, health, old.Health.Status, old.Health.Times),
 		},
 		ScaleUp:   GroupScaleUp{up, info, times(now, up, old.ScaleUp.Status, old.ScaleUp.Times)},

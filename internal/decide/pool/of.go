@@ -1,0 +1,74 @@
+package pool
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Pool is one pool of a snapshot, as the strategies see it.
+type Pool struct {
+	ID     provider.PoolID
+	Sizing Sizing
+	// Named: the pool says how it is sized.
+	Named  bool
+	Limits Limits
+	// Groups index the snapshot's groups in the order of their zones; Members are
+	// the same groups.
+	Groups  []int
+	Members []Member
+}
+
+// Of is the pools of a snapshot that have groups. Where no strategy is named, the
+// limits hold for the sum and nothing is spread, as Lax-Greedy has it. One that
+// nobody knows is Equitable: a provider says so where it reads the name.
+func Of(s *model.Snapshot) []Pool {
+	var pools []Pool
+	for _, p := range s.Pools {
+		sizing, err := Parse(p.Sizing)
+		switch {
+		case p.Sizing == "":
+			sizing = LaxGreedy
+		case err != nil:
+			sizing = Equitable
+		}
+		one := Pool{ID: p.ID, Sizing: sizing, Named: p.Sizing != "", Limits: Limits{p.Min, p.Max}}
+		for i := range s.Groups {
+			if s.Groups[i].Pool == p.ID {
+				one.Groups = append(one.Groups, i)
+			}
+		}
+		if len(one.Groups) == 0 {
+			continue
+		}
+		// Zones are numbered in the names: of two the shorter number is the smaller.
+		slices.SortStableFunc(one.Groups, func(a, b int) int { return cmp.Compare(len(s.Groups[a].ID), len(s.Groups[b].ID)) })
+		for _, i := range one.Groups {
+			one.Members = append(one.Members, Member{Target: s.Groups[i].Expected, Blocked: blocked(s, &s.Groups[i])})
+		}
+		pools = append(pools, one)
+	}
+	return pools
+}
+
+// Shares spreads the pool's limits over its groups, in the order of Groups.
+func (p Pool) Shares() []Share { return Shares(p.Sizing, p.Limits, p.Members) }
+
+// blocked tells whether a group cannot grow for longer than a call takes: it leaves
+// its share to the others meanwhile. A call that is under way does not block it, nor
+// does the short rest after one that failed: shares that come and go within seconds
+// would move nodes between zones for nothing.
+func blocked(s *model.Snapshot, g *model.Group) bool {
+	if g.Err != nil || !g.HasTemplate || g.AllOrNothing || g.Unhealthy != nil || g.Expected >= g.Max || g.Backoff.Until.After(s.Now) {
+		return true
+	}
+	// What failed or never came is still a unit of the target.
+	if g.GivenUp() > 0 {
+		return true
+	}
+	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool {
+		return h.Op == provider.OpGrow && (h.Until.IsZero() || h.Until.After(s.Now))
+	})
+}

@@ -1,0 +1,63 @@
+package scaleup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// fillPools buys what pools lack of their minimums, without any pod that asks for
+// it: what the plan buys for pods counts. A group's share never keeps its pool below
+// the minimum, all other limits do. It tells whether anything was bought.
+func (pl *planner) fillPools() (bought bool) {
+	templates := map[int]head{}
+	for _, h := range pl.heads {
+		templates[h.group] = h
+	}
+	for _, p := range pl.limits.pooled {
+		// A group takes what its limits allow; what it cannot take is the others'.
+		for pl.fill(p, templates) {
+			bought = true
+		}
+	}
+	return bought
+}
+
+func (pl *planner) fill(p pool.Pool, templates map[int]head) (bought bool) {
+	members := slices.Clone(p.Members)
+	for i, group := range p.Groups {
+		members[i].Target += pl.grown[group].nodes
+		members[i].Blocked = members[i].Blocked || pl.limits.hard(group) <= 0
+	}
+	has := pool.Targets(members)
+	for i, n := range pool.Fill(p.Sizing, p.Limits, members) {
+		group := p.Groups[i]
+		if n = min(n, pl.limits.hard(group)); n <= 0 {
+			continue
+		}
+		pl.w.AddNodes(templates[group].template, n)
+		pl.limits.take(group, n)
+		pl.filled[group] += n
+		pl.record(group, n, fmt.Sprintf("pool %s has %d nodes of at least %d", p.ID, has, p.Limits.Min))
+		bought = true
+	}
+	return bought
+}
+
+// shares are what the groups may have of pools that name a sizing.
+func (pl *planner) shares() []model.PoolShareOf {
+	var out []model.PoolShareOf
+	for _, p := range pl.limits.pooled {
+		if !p.Named {
+			continue
+		}
+		for i, sh := range p.Shares() {
+			out = append(out, model.PoolShareOf{Group: pl.groupOf(p.Groups[i]), Pool: p.ID, Sizing: string(p.Sizing), Min: sh.Min, Max: sh.Max})
+		}
+	}
+	slices.SortFunc(out, func(a, b model.PoolShareOf) int { return cmp.Compare(a.Group, b.Group) })
+	return out
+}
