@@ -173,6 +173,9 @@ func (j *judge) growing(call model.Call) {
 	if w.leader != nil && len(w.leader.reader.known.Latest().Groups) < len(w.groups) {
 		return // the cloud has kept a group secret for so long that it was forgotten
 	}
+	if targets, p := w.pool(call.Pool); p != nil && targets+call.To-call.From > p.Max && call.To > call.From {
+		j.breach("no pool above its maximum", string(p.ID), "%s goes from %d to %d, and the pool would have %d of at most %d", call.Group, call.From, call.To, targets+call.To-call.From, p.Max)
+	}
 	nodes, cores, memory := w.totals(call.Group, call.To)
 	if p.MaxNodesTotal > 0 && nodes > p.MaxNodesTotal {
 		j.breach("no more nodes than --max-nodes-total", string(call.Group), "there would be %d of at most %d", nodes, p.MaxNodesTotal)

@@ -210,7 +210,11 @@ func (w *World) sayCycle(c model.Cycle) {
 		w.log.say("%s in %s: %s", ch.Kind, ch.Group, ch.Message)
 	}
 	for _, g := range c.Plan.Grow {
-		w.log.say("grow %s %d → %d for %s", g.Group, g.From, g.To, batches(names, g.Pods))
+		what := batches(names, g.Pods)
+		if what == "" {
+			what = "no pod: " + g.Why
+		}
+		w.log.say("grow %s %d → %d for %s", g.Group, g.From, g.To, what)
 	}
 }
 

@@ -27,7 +27,7 @@ const peaceful = 90 * time.Minute
 //	go test ./internal/sim -run RandomWorlds -sim.seed=N
 func TestRandomWorlds(t *testing.T) {
 	if *oneSeed != 0 {
-		if _, err := playRandom(t, *oneSeed, true); err != nil {
+		if _, err := playRandom(t, *oneSeed, true, drawScript); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -37,7 +37,7 @@ func TestRandomWorlds(t *testing.T) {
 		for seed := *first; seed < *first+uint64(*worlds); seed++ {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				book, err := playRandom(t, seed, false)
+				book, err := playRandom(t, seed, false, drawScript)
 				if err != nil {
 					t.Errorf("%v\nplay it again: go test ./internal/sim -run RandomWorlds -sim.seed=%d", err, seed)
 				}
@@ -58,8 +58,8 @@ func TestRandomWorlds(t *testing.T) {
 }
 
 // playRandom plays one world to its end.
-func playRandom(t *testing.T, seed uint64, tell bool) (book drainBook, err error) {
-	text, lasts := drawScript(seed)
+func playRandom(t *testing.T, seed uint64, tell bool, script func(seed uint64) (string, time.Duration)) (book drainBook, err error) {
+	text, lasts := script(seed)
 	if tell {
 		t.Logf("the script:\n%s", text)
 	}

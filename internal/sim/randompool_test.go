@@ -1,0 +1,65 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+var poolSeed = flag.Uint64("sim.pool", 0, "play only the random pool with this seed, and print its script and timeline")
+
+// TestRandomPools plays worker pools over two to four zones, under each sizing, in
+// worlds like those of TestRandomWorlds: zones without stock, machines that never
+// register, writes that fail, people who edit targets and limits, leaders that die.
+// What we ask of the cloud never takes a pool above its maximum or below its minimum,
+// and in the end it has its minimum. A failing one is played again by
+//
+//	go test ./internal/sim -run RandomPools -sim.pool=N
+func TestRandomPools(t *testing.T) {
+	if *poolSeed != 0 {
+		if _, err := playRandom(t, *poolSeed, true, drawPoolScript); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for seed := uint64(1); seed <= 40; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			if _, err := playRandom(t, seed, false, drawPoolScript); err != nil {
+				t.Errorf("%v\nplay it again: go test ./internal/sim -run RandomPools -sim.pool=%d", err, seed)
+			}
+		})
+	}
+}
+
+// drawPoolScript writes the script of a world with one pool, and says how long its
+// troubles last.
+func drawPoolScript(seed uint64) (text string, lasts time.Duration) {
+	d := drawn{rand.New(rand.NewPCG(seed, 2000))}
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	minutes := d.in(30, 60)
+	line("seed %d", seed)
+	line("flags --scale-down-unneeded-time=%s --scale-down-delay-after-add=%s --balance-similar-node-groups=%t", d.minutes(2, 10), d.minutes(1, 10), d.once(2))
+	line("lags watch=10ms..%dms read=100ms..%dms", d.in(20, 1500), d.in(200, 8000))
+	zones, least := d.in(2, 4), d.in(0, 12)
+	most := least + d.in(0, 6)
+	line("pool workers min=%d max=%d sizing=%s", least, most, d.of("Equitable", "Lax-Greedy", "Backward-Compatible"))
+	var groups []string
+	for i := range zones {
+		id := fmt.Sprintf("workers-z%d", i+1)
+		groups = append(groups, id)
+		line("group %s min=0 max=%d cpu=4 memory=16Gi zone=%s pool=workers find=%ds boot=%ds end=%ds spread=0.%d", id, most, "abcd"[i:i+1], d.in(0, 20), d.in(5, 120), d.in(0, 60), d.in(0, 9))
+	}
+	workloads := drawWorkloads(d, minutes, line)
+	for range d.in(1, 5) {
+		drawFault(d, groups, minutes, line)
+	}
+	for range d.in(0, 5) {
+		drawHappening(d, groups, workloads, minutes, line)
+	}
+	return b.String(), time.Duration(minutes) * time.Minute
+}
