@@ -24,6 +24,10 @@ type Inventory struct {
 	Groups  []Group  `json:"groups"`
 	Pools   []Pool   `json:"pools,omitempty"`
 	Notices []Notice `json:"notices,omitempty"`
+	// Others is how many groups of the cloud were read that are none of ours. They
+	// show that an answer without groups is no failed read: without any, it is not
+	// taken for true (rule P7).
+	Others int `json:"others,omitempty"`
 	// AsOf is when the oldest read behind this picture began.
 	AsOf time.Time `json:"asOf"`
 }

@@ -55,7 +55,7 @@ func (k Known) Contradicted() bool { return len(k.absent) > 0 }
 // Fold adds a complete answer to what is known. An answer that cannot be true
 // is an error, and what was known stays.
 func (k Known) Fold(answer provider.Inventory) (Known, error) {
-	if len(answer.Groups) == 0 && len(k.inventory.Groups) > 0 {
+	if len(answer.Groups) == 0 && answer.Others == 0 && len(k.inventory.Groups) > 0 {
 		return k, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Code: reasonEmptyInstead,
 			Message: fmt.Sprintf("the answer has no node group at all where there were %d; it is not taken for true", len(k.inventory.Groups))}
 	}

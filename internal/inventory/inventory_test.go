@@ -46,6 +46,23 @@ func TestEmptyAnswer(t *testing.T) {
 	}
 }
 
+// The last group of ours is gone, and the answer shows that the cloud was read: the
+// group is forgotten as any other is.
+func TestTheLastGroupGoes(t *testing.T) {
+	k := mustFold(t, Known{}, answer(1, group("a", 3)))
+	for at := range forgetGroupAfter {
+		if len(k.inventory.Groups) != 1 {
+			t.Fatalf("forgotten after %d answers without it", at)
+		}
+		none := answer(at + 2)
+		none.Others = 1
+		k = mustFold(t, k, none)
+	}
+	if len(k.inventory.Groups) != 0 {
+		t.Errorf("known still: %+v", k.inventory.Groups)
+	}
+}
+
 func TestAnswerThatCannotBeTrue(t *testing.T) {
 	for name, a := range map[string]provider.Inventory{
 		"a group twice": answer(1, group("a", 1), group("a", 2)),
