@@ -202,6 +202,10 @@ func (b *builder) kind(n *Node, in *provider.Instance) NodeKind {
 	case StateBeingDeleted:
 		return Leaving
 	case StateReady:
+		if until := n.Object.CreationTimestamp.Add(startup); n.Group >= 0 && b.snap.Groups[n.Group].HasTemplate && b.snap.Now.Before(until) && b.rules.Passing.Starting(n.Object) {
+			n.BootsUntil = until
+			return Booting
+		}
 		if until, yes := b.settling(n, startup); yes {
 			n.BootsUntil = until
 			return Booting

@@ -13,6 +13,9 @@ type Rules struct {
 	// StartupTime is how long a registered node may take to become ready, and
 	// ProvisionTime how long a unit may take to register.
 	StartupTime, ProvisionTime time.Duration
+	// Passing are the taints that nodes carry for a while. A node with one of its
+	// start boots, for StartupTime at most.
+	Passing PassingTaints
 	// MaxUnready and MaxUnreadyShare bound what may be amiss: a cluster, or a
 	// group, is unhealthy when more nodes than the first and more than that share
 	// of all (0 to 1) are.

@@ -7,15 +7,15 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// templates names what each group's template consists of.
-func (c *cluster) templates(groups []provider.Group) []model.Template {
+// templates names what each group's template consists of, passing taints left out.
+func (c *cluster) templates(groups []provider.Group, passing model.PassingTaints) []model.Template {
 	out := make([]model.Template, len(groups))
 	for i := range groups {
 		t := groups[i].Template
 		if t == nil || t.Node == nil {
 			continue
 		}
-		out[i] = model.Template{Known: true, Shape: c.catalog.Shape(t.Node)}
+		out[i] = model.Template{Known: true, Shape: c.catalog.Shape(passing.Stripped(t.Node))}
 		for _, pod := range t.Pods {
 			out[i].Pods = append(out[i].Pods, c.catalog.Pod(pod))
 		}

@@ -40,6 +40,8 @@ type Settings struct {
 	// caused; InventoryDeadline is how long one may take.
 	ScanInterval      time.Duration
 	InventoryDeadline time.Duration
+	// Passing are taints that templates are read without.
+	Passing model.PassingTaints
 }
 
 // Observer watches the cluster and reads the cloud. Its methods may be called
@@ -275,7 +277,7 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 		cloud = o.known.Believed(o.readyNodes())
 	}
 	if o.templatesStale {
-		o.templates = o.cluster.templates(cloud.Groups)
+		o.templates = o.cluster.templates(cloud.Groups, o.settings.Passing)
 		o.templatesStale = false
 	}
 	// 3. The cluster. Contents come last: they must hold all that is named.

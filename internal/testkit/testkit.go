@@ -211,7 +211,7 @@ func (c *Cluster) Observation() model.Observation {
 	for i := range c.Groups {
 		t := model.Template{}
 		if c.Groups[i].Template != nil {
-			t.Known, t.Shape = true, c.Catalog.Shape(c.Groups[i].Template.Node)
+			t.Known, t.Shape = true, c.Catalog.Shape(model.PassingTaints{}.Stripped(c.Groups[i].Template.Node))
 			for _, p := range c.Groups[i].Template.Pods {
 				t.Pods = append(t.Pods, c.Catalog.Pod(p))
 			}

@@ -25,6 +25,13 @@ type Pool struct {
 // limits hold for the sum and nothing is spread, as Lax-Greedy has it. One that
 // nobody knows is Equitable: a provider says so where it reads the name.
 func Of(s *model.Snapshot) []Pool {
+	if len(s.Pools) == 0 {
+		return nil
+	}
+	groups := map[provider.PoolID][]int{}
+	for i := range s.Groups {
+		groups[s.Groups[i].Pool] = append(groups[s.Groups[i].Pool], i)
+	}
 	var pools []Pool
 	for _, p := range s.Pools {
 		sizing, err := Parse(p.Sizing)
@@ -34,12 +41,7 @@ func Of(s *model.Snapshot) []Pool {
 		case err != nil:
 			sizing = Equitable
 		}
-		one := Pool{ID: p.ID, Sizing: sizing, Named: p.Sizing != "", Limits: Limits{p.Min, p.Max}}
-		for i := range s.Groups {
-			if s.Groups[i].Pool == p.ID {
-				one.Groups = append(one.Groups, i)
-			}
-		}
+		one := Pool{ID: p.ID, Sizing: sizing, Named: p.Sizing != "", Limits: Limits{p.Min, p.Max}, Groups: groups[p.ID]}
 		if len(one.Groups) == 0 {
 			continue
 		}
