@@ -102,7 +102,8 @@ func groupRow(g provider.Group) []string {
 	for _, i := range g.Instances {
 		count[i.State]++
 	}
-	requested := g.Target - count[provider.Running] - count[provider.Creating]
+	// A rollout has more machines than its group asks for.
+	requested := max(0, g.Target-count[provider.Running]-count[provider.Creating])
 	row := []string{string(g.ID)}
 	for _, n := range []int{g.Min, g.Max, g.Target, count[provider.Running], count[provider.Creating], count[provider.Deleting], requested} {
 		row = append(row, strconv.Itoa(n))

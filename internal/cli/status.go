@@ -94,6 +94,15 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 	for _, g := range d.NodeGroups {
 		fmt.Fprintln(table, strings.Join(groupStatusRow(g, memory, now), "\t"))
 	}
+	var holds []string
+	for _, g := range d.NodeGroups {
+		for _, hold := range g.Holds {
+			holds = append(holds, oneLine(g.Name)+"\t"+oneLine(hold))
+		}
+	}
+	if len(holds) > 0 {
+		fmt.Fprintf(table, "\nHELD\tWHY\n%s\n", strings.Join(holds, "\n"))
+	}
 	// 3. Asks in flight.
 	asks := slices.DeleteFunc(slices.Clone(memory.Asks), func(a model.Ask) bool { return status.Progress(a).Waiting() == 0 })
 	slices.SortFunc(asks, func(a, b model.Ask) int {

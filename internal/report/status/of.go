@@ -2,8 +2,10 @@ package status
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -114,7 +116,31 @@ func groupOf(now time.Time, g *model.Group, b bounds, grows bool, candidates int
 		},
 		ScaleUp:   GroupScaleUp{up, info, times(now, up, old.ScaleUp.Status, old.ScaleUp.Times)},
 		ScaleDown: scaleDown(now, candidates, old.ScaleDown),
+		Holds:     holdsOf(g, now),
 	}
+}
+
+// holdsOf are the group's holds, those of several operations together.
+func holdsOf(g *model.Group, now time.Time) []string {
+	var out []string
+	ops := map[string][]string{}
+	for _, h := range g.Holds {
+		if !h.Until.IsZero() && !h.Until.After(now) {
+			continue
+		}
+		what := h.Reason
+		if h.Message != "" {
+			what += ": " + h.Message
+		}
+		if ops[what] == nil {
+			out = append(out, what)
+		}
+		ops[what] = append(ops[what], string(h.Op))
+	}
+	for i, what := range out {
+		out[i] = cut(fmt.Sprintf("no %s: %s", strings.Join(ops[what], ", "), what), maxError)
+	}
+	return out
 }
 
 // Growing tells whether a growth of the group is under way: a call, or units

@@ -1,0 +1,27 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// A person sees what a group waits for, once for all operations of one reason; not
+// what is over.
+func TestHolds(t *testing.T) {
+	g := model.Group{Group: provider.Group{ID: "web", Holds: []provider.Hold{
+		{Op: provider.OpRemove, Reason: "Rollout", Message: "web-1 of an older revision"},
+		{Op: provider.OpCancel, Reason: "Rollout", Message: "web-1 of an older revision"},
+		{Op: provider.OpGrow, Reason: "Paused"},
+		{Op: provider.OpGrow, Reason: "NoCapacity", Until: start.Add(-time.Second)},
+	}}}
+	d := Of(start, model.Cycle{Snapshot: &model.Snapshot{Groups: []model.Group{g}}}, Document{})
+	want := []string{"no Remove, Cancel: Rollout: web-1 of an older revision", "no Grow: Paused"}
+	if diff := cmp.Diff(want, d.NodeGroups[0].Holds); diff != "" {
+		t.Error("(-want +got):", diff)
+	}
+}
