@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 // The tests here are named for faults of the Cluster Autoscaler's provider for
@@ -19,9 +20,9 @@ import (
 // at spec.template.spec.metadata.labels.
 func TestB1LabelsAreReadWhereClusterAPIReadsThem(t *testing.T) {
 	g := deployment("workers", 0, annotated("0", "5")...)
-	clusterapitest.Set(g, "front", "spec", "template", "metadata", "labels", "node.cluster.x-k8s.io/tier")
-	clusterapitest.Set(g, "team-a", "spec", "template", "metadata", "labels", "team")
-	clusterapitest.Set(g, "wrong", "spec", "template", "spec", "metadata", "labels", "node.cluster.x-k8s.io/tier")
+	kubetest.Set(g, "front", "spec", "template", "metadata", "labels", "node.cluster.x-k8s.io/tier")
+	kubetest.Set(g, "team-a", "spec", "template", "metadata", "labels", "team")
+	kubetest.Set(g, "wrong", "spec", "template", "spec", "metadata", "labels", "node.cluster.x-k8s.io/tier")
 	p := connect(t, newWorld(t, g), ofC1)
 	labels := group(t, inventory(t, p), md("workers")).Template.Node.Labels
 	if labels["node.cluster.x-k8s.io/tier"] != "front" {
@@ -52,9 +53,9 @@ func TestB2FailedMachinesAreSeenInBothVersions(t *testing.T) {
 				t.Fatalf("instances %+v: one is to be pending and well", seen.Instances)
 			}
 			id := seen.Instances[at].ID
-			err := w.Fail(ns, machineName(id), func(o clusterapitest.Object) {
-				clusterapitest.Set(o, "CreateError", "status", "deprecated", "v1beta1", "failureReason")
-				clusterapitest.Set(o, "InsufficientInstanceCapacity: none of this type left", "status", "deprecated", "v1beta1", "failureMessage")
+			err := w.Fail(ns, machineName(id), func(o kubetest.Object) {
+				kubetest.Set(o, "CreateError", "status", "deprecated", "v1beta1", "failureReason")
+				kubetest.Set(o, "InsufficientInstanceCapacity: none of this type left", "status", "deprecated", "v1beta1", "failureMessage")
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -71,7 +72,7 @@ func TestB2FailedMachinesAreSeenInBothVersions(t *testing.T) {
 // are its own though they lack them, and can be removed.
 func TestB3DiscoveryLabelsAreAskedOfTheGroupAlone(t *testing.T) {
 	g := deployment("workers", 3, annotated("0", "5")...)
-	clusterapitest.Set(g, "plimsoll", "metadata", "labels", "scaled-by")
+	kubetest.Set(g, "plimsoll", "metadata", "labels", "scaled-by")
 	w := newWorld(t, g, deployment("others", 1, annotated("0", "5")...))
 	p := connect(t, w, Config{Discovery: []string{"clusterapi:scaled-by=plimsoll"}})
 	inv := inventory(t, p)
@@ -102,7 +103,7 @@ func TestB4NoTemplateHoldsUpAnInventory(t *testing.T) {
 		"not there":  func(*clusterapitest.World) {},
 		"not served": func(w *clusterapitest.World) { w.Unserve("TestMachineTemplate") },
 		"hanging": func(w *clusterapitest.World) {
-			w.Arm(clusterapitest.Fault{Verb: "get", Resource: "testmachinetemplates", Mishap: clusterapitest.Hang})
+			w.Arm(kubetest.Fault{Verb: "get", Resource: "testmachinetemplates", Mishap: kubetest.Hang})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,12 +142,12 @@ func TestB4NoTemplateHoldsUpAnInventory(t *testing.T) {
 func TestB5TheVersionIsOneThatHasTheKind(t *testing.T) {
 	w := newWorld(t)
 	const infra = "irregular.example.com"
-	w.Serve(clusterapitest.Resource{Group: infra, Versions: []string{"v2"}, Kind: "Something", Plural: "somethings"}) // preferred
-	w.Serve(clusterapitest.Resource{Group: infra, Versions: []string{"v1alpha3"}, Kind: "FoxMachineTemplate", Plural: "foxenmachinetemplates"})
-	template := clusterapitest.NewTemplate(ns, "foxes", clusterapitest.Object{"cpu": int64(8), "memory": "32Gi"})
+	w.Serve(kubetest.Resource{Group: infra, Versions: []string{"v2"}, Kind: "Something", Plural: "somethings"}) // preferred
+	w.Serve(kubetest.Resource{Group: infra, Versions: []string{"v1alpha3"}, Kind: "FoxMachineTemplate", Plural: "foxenmachinetemplates"})
+	template := clusterapitest.NewTemplate(ns, "foxes", kubetest.Object{"cpu": int64(8), "memory": "32Gi"})
 	template["apiVersion"], template["kind"] = infra+"/v1alpha3", "FoxMachineTemplate"
 	g := deployment("foxes", 0, clusterapitest.MinSize, "0", clusterapitest.MaxSize, "5")
-	clusterapitest.Set(g, clusterapitest.Object{"apiGroup": infra, "kind": "FoxMachineTemplate", "name": "foxes"}, "spec", "template", "spec", "infrastructureRef")
+	kubetest.Set(g, kubetest.Object{"apiGroup": infra, "kind": "FoxMachineTemplate", "name": "foxes"}, "spec", "template", "spec", "infrastructureRef")
 	w.Apply(template, g)
 	seen := group(t, inventory(t, connect(t, w, ofC1)), md("foxes"))
 	if seen.Template == nil || seen.Template.Node.Status.Allocatable.Cpu().Value() != 8 {
@@ -170,8 +171,8 @@ func TestB6HealthyMachinesAreNotTakenForUnregistered(t *testing.T) {
 	seen := group(t, inventory(t, p), md("workers"))
 	for _, i := range seen.Instances {
 		if i.State == provider.Creating {
-			edit(t, w, "Machine", machineName(i.ID), func(o clusterapitest.Object) {
-				clusterapitest.Set(o, "test:////early", "spec", "providerID")
+			edit(t, w, "Machine", machineName(i.ID), func(o kubetest.Object) {
+				kubetest.Set(o, "test:////early", "spec", "providerID")
 			})
 		}
 	}

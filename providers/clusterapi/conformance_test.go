@@ -8,12 +8,13 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider/providertest"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest/door"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 // conforming are the groups of the suite, of one kind.
-func conforming(kind string) []clusterapitest.Object {
+func conforming(kind string) []kubetest.Object {
 	more := map[string][]string{"MachinePool": {clusterapitest.PoolMachines, "true"}}[kind]
-	return []clusterapitest.Object{
+	return []kubetest.Object{
 		clusterapitest.NewGroup(kind, ns, "group", "c1", 1, annotated("1", "12", more...)...),
 		clusterapitest.NewGroup(kind, ns, "other", "c1", 1, annotated("1", "12", more...)...),
 		clusterapitest.NewGroup("MachinePool", ns, "sized-elsewhere", "c1", 2, annotated("0", "12", defaultAPIGroup+"/replicas-managed-by", "external-autoscaler")...),
@@ -22,7 +23,7 @@ func conforming(kind string) []clusterapitest.Object {
 
 var lacks = map[string]string{"P4/GrowKeepsThePoolsMaximum": "groups of Cluster API share no limits"}
 
-func conforms(t *testing.T, kind, version string, timing clusterapitest.Timing, rights ...clusterapitest.Right) {
+func conforms(t *testing.T, kind, version string, timing clusterapitest.Timing, rights ...kubetest.Right) {
 	why := map[string]string{}
 	for name, reason := range lacks {
 		why[name] = reason

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 func exampleNode(name string, labels map[string]string, memory string, taints ...corev1.Taint) *corev1.Node {
@@ -90,10 +91,10 @@ func TestAGroupIsKnownByItsNodes(t *testing.T) {
 	}
 	p = connect(t, w, ofC1)
 	for i, in := range group(t, inventory(t, p), md("workers")).Instances {
-		n := clusterapitest.NewNode(in.NodeName, in.ProviderID, clusterapitest.Object{"topology.kubernetes.io/zone": "z1"}, clusterapitest.Object{"cpu": "3920m", "memory": "15Gi", "pods": "110"})
+		n := clusterapitest.NewNode(in.NodeName, in.ProviderID, kubetest.Object{"topology.kubernetes.io/zone": "z1"}, kubetest.Object{"cpu": "3920m", "memory": "15Gi", "pods": "110"})
 		if i > 0 { // one that is not ready is no example
-			clusterapitest.Set(n, "1Gi", "status", "allocatable", "memory")
-			clusterapitest.Set(n, []any{clusterapitest.Object{"type": "Ready", "status": "False"}}, "status", "conditions")
+			kubetest.Set(n, "1Gi", "status", "allocatable", "memory")
+			kubetest.Set(n, []any{kubetest.Object{"type": "Ready", "status": "False"}}, "status", "conditions")
 		}
 		w.Apply(n)
 	}
@@ -115,7 +116,7 @@ func TestAHangingWorkloadCluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, deployment("workers", 2, annotated("0", "5")...))
 	w.Serve(clusterapitest.Nodes())
-	w.Arm(clusterapitest.Fault{Verb: "get", Resource: "nodes", Mishap: clusterapitest.Hang})
+	w.Arm(kubetest.Fault{Verb: "get", Resource: "nodes", Mishap: kubetest.Hang})
 	p := impatient(connect(t, w, ofC1))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()

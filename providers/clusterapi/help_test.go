@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 const ns = "eksa-system"
@@ -22,7 +23,7 @@ func annotated(low, high string, more ...string) []string {
 }
 
 // newWorld is a management cluster of one Cluster c1, with what is applied to it.
-func newWorld(t *testing.T, objects ...clusterapitest.Object) *clusterapitest.World {
+func newWorld(t *testing.T, objects ...kubetest.Object) *clusterapitest.World {
 	t.Helper()
 	w := clusterapitest.New(time.Now)
 	w.Serve(clusterapitest.Templates())
@@ -32,7 +33,7 @@ func newWorld(t *testing.T, objects ...clusterapitest.Object) *clusterapitest.Wo
 	return w
 }
 
-func deployment(name string, replicas int, annotations ...string) clusterapitest.Object {
+func deployment(name string, replicas int, annotations ...string) kubetest.Object {
 	return clusterapitest.NewGroup("MachineDeployment", ns, name, "c1", replicas, annotations...)
 }
 
@@ -40,7 +41,7 @@ func deployment(name string, replicas int, annotations ...string) clusterapitest
 // the world.
 func connect(t *testing.T, w *clusterapitest.World, cfg Config) *Provider {
 	t.Helper()
-	s, err := clusterapitest.Listen(w)
+	s, err := kubetest.Listen(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +59,7 @@ func connect(t *testing.T, w *clusterapitest.World, cfg Config) *Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.settling = 0 // this Cluster API has no cache
 	return p
 }
 
@@ -113,20 +115,20 @@ func live(g provider.Group) []provider.InstanceID {
 	return out
 }
 
-func edit(t *testing.T, w *clusterapitest.World, kind, name string, change func(clusterapitest.Object)) {
+func edit(t *testing.T, w *clusterapitest.World, kind, name string, change func(kubetest.Object)) {
 	t.Helper()
 	if err := w.Edit(kind, ns, name, change); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func annotate(key, value string) func(clusterapitest.Object) {
-	return func(o clusterapitest.Object) { clusterapitest.Set(o, value, "metadata", "annotations", key) }
+func annotate(key, value string) func(kubetest.Object) {
+	return func(o kubetest.Object) { kubetest.Set(o, value, "metadata", "annotations", key) }
 }
 
-func annotation(o clusterapitest.Object, key string) (string, bool) {
-	meta, _ := o["metadata"].(clusterapitest.Object)
-	notes, _ := meta["annotations"].(clusterapitest.Object)
+func annotation(o kubetest.Object, key string) (string, bool) {
+	meta, _ := o["metadata"].(kubetest.Object)
+	notes, _ := meta["annotations"].(kubetest.Object)
 	v, ok := notes[key].(string)
 	return v, ok
 }

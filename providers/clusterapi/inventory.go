@@ -61,6 +61,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 			clusters[g.namespace+"/"+g.cluster] = true
 		}
 	}
+	inv.Others = len(c.groups) - len(groups)
 	families := familiesOf(c.machines, c.sets)
 	examples := map[provider.GroupID][]string{} // names of nodes to learn from
 	for _, g := range groups {

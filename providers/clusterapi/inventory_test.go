@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 func TestInventoryReads(t *testing.T) {
@@ -19,7 +20,7 @@ func TestInventoryReads(t *testing.T) {
 			w := clusterapitest.New(time.Now, version)
 			w.Serve(clusterapitest.Templates())
 			w.Apply(clusterapitest.NewCluster(ns, "c1"),
-				clusterapitest.NewTemplate(ns, "workers", clusterapitest.Object{"cpu": "8", "memory": "32Gi"}),
+				clusterapitest.NewTemplate(ns, "workers", kubetest.Object{"cpu": "8", "memory": "32Gi"}),
 				deployment("workers", 2, clusterapitest.MinSize, "1", clusterapitest.MaxSize, "5", ofGroup.options()+"scaledownunneededtime", "3m"),
 				clusterapitest.NewGroup("MachineSet", ns, "alone", "c1", 1, annotated("0", "3")...),
 				clusterapitest.NewGroup("MachinePool", ns, "pool", "c1", 2, annotated("0", "3")...),
@@ -78,7 +79,7 @@ func TestABadAnnotationHidesOneGroup(t *testing.T) {
 	refusal(t, err, provider.BadConfig)
 
 	// One that says less costs less.
-	edit(t, w, "MachineDeployment", "bad", func(o clusterapitest.Object) {
+	edit(t, w, "MachineDeployment", "bad", func(o kubetest.Object) {
 		annotate(clusterapitest.MaxSize, "5")(o)
 		annotate(keyLabels, "a=b,what")(o)
 		annotate(ofGroup.options()+"scaledownunneededtime", "soon")(o)
@@ -102,8 +103,8 @@ func TestWhatIsNoGroup(t *testing.T) {
 		deployment("group", 0, annotated("0", "5")...))
 	p := connect(t, w, ofC1)
 	inv := inventory(t, p)
-	if got := ids(inv); !slices.Equal(got, []string{string(md("group"))}) || !noticed(inv, noticeNoMaximum, clusterapitest.MaxSize) {
-		t.Errorf("groups %v, notices %v", got, inv.Notices)
+	if got := ids(inv); !slices.Equal(got, []string{string(md("group"))}) || !noticed(inv, noticeNoMaximum, clusterapitest.MaxSize) || inv.Others < 3 {
+		t.Errorf("groups %v and %d others, notices %v", got, inv.Others, inv.Notices)
 	}
 	for _, id := range []provider.GroupID{md("no-annotations"), md("others-cluster"), "MachineDeployment/elsewhere/workers", "Machine/x/y", "MachineDeployment/x", "MachineSet/" + provider.GroupID(ns) + "/none"} {
 		_, err := p.Grow(t.Context(), provider.GrowRequest{Group: id, From: 1, To: 2})
@@ -111,7 +112,7 @@ func TestWhatIsNoGroup(t *testing.T) {
 	}
 	// A MachineSet of a MachineDeployment is none, though it inherits annotations.
 	set := w.List("MachineSet")[0]
-	name := set["metadata"].(clusterapitest.Object)["name"].(string)
+	name := set["metadata"].(kubetest.Object)["name"].(string)
 	edit(t, w, "MachineSet", name, annotate(clusterapitest.MaxSize, "5"))
 	_, err := p.Grow(t.Context(), provider.GrowRequest{Group: provider.GroupID("MachineSet/" + ns + "/" + name), From: 1, To: 2})
 	refusal(t, err, provider.NotFound)
@@ -122,7 +123,7 @@ func TestWhatIsNoGroup(t *testing.T) {
 
 func TestReplicasThatNobodySet(t *testing.T) {
 	g := deployment("workers", 1, annotated("0", "5")...)
-	delete(g["spec"].(clusterapitest.Object), "replicas")
+	delete(g["spec"].(kubetest.Object), "replicas")
 	w := clusterapitest.New(time.Now)
 	w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
 	w.Apply(g)
@@ -160,26 +161,26 @@ func TestPaused(t *testing.T) {
 	}
 	edit(t, w, "MachineDeployment", "workers", annotate(clusterapitest.Paused, ""))
 	check("a paused group", holdPaused, true)
-	edit(t, w, "MachineDeployment", "workers", func(o clusterapitest.Object) {
-		delete(o["metadata"].(clusterapitest.Object)["annotations"].(clusterapitest.Object), clusterapitest.Paused)
+	edit(t, w, "MachineDeployment", "workers", func(o kubetest.Object) {
+		delete(o["metadata"].(kubetest.Object)["annotations"].(kubetest.Object), clusterapitest.Paused)
 	})
 	if g := group(t, inventory(t, p), md("workers")); len(g.Holds) != 0 {
 		t.Errorf("not paused any more: %+v", g.Holds)
 	}
-	edit(t, w, "Cluster", "c1", func(o clusterapitest.Object) { clusterapitest.Set(o, true, "spec", "paused") })
+	edit(t, w, "Cluster", "c1", func(o kubetest.Object) { kubetest.Set(o, true, "spec", "paused") })
 	check("a paused cluster", holdPaused, false)
-	edit(t, w, "Cluster", "c1", func(o clusterapitest.Object) {
-		clusterapitest.Set(o, false, "spec", "paused")
+	edit(t, w, "Cluster", "c1", func(o kubetest.Object) {
+		kubetest.Set(o, false, "spec", "paused")
 		annotate(clusterapitest.Paused, "true")(o)
 	})
 	check("a cluster paused by annotation", holdPaused, false)
 
 	// It stays as it was last, while the Cluster does not answer.
-	w.Arm(clusterapitest.Fault{Verb: "get", Resource: "clusters", Mishap: clusterapitest.Broken})
+	w.Arm(kubetest.Fault{Verb: "get", Resource: "clusters", Mishap: kubetest.Broken})
 	check("a paused cluster that does not answer", holdPaused, false)
 	w.Disarm()
-	edit(t, w, "MachineDeployment", "workers", func(o clusterapitest.Object) {
-		clusterapitest.Set(o, "2030-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+	edit(t, w, "MachineDeployment", "workers", func(o kubetest.Object) {
+		kubetest.Set(o, "2030-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 	})
 	check("a group that is being deleted", holdDeleting, true)
 }
@@ -209,10 +210,10 @@ func TestMachinesThatCannotBeMade(t *testing.T) {
 			if h := stuck(); h == nil || !h.NoLaunch() || !strings.Contains(h.Message, "nothing to make a Machine of") {
 				t.Errorf("%s of %s: %+v", kind, version, h)
 			}
-			set := w.List("MachineSet")[0]["metadata"].(clusterapitest.Object)["name"].(string)
-			edit(t, w, "MachineSet", set, func(o clusterapitest.Object) {
-				at := o["status"].(clusterapitest.Object)["deprecated"].(clusterapitest.Object)["v1beta1"].(clusterapitest.Object)["conditions"].([]any)[0]
-				at.(clusterapitest.Object)["reason"] = holdPreflight
+			set := w.List("MachineSet")[0]["metadata"].(kubetest.Object)["name"].(string)
+			edit(t, w, "MachineSet", set, func(o kubetest.Object) {
+				at := o["status"].(kubetest.Object)["deprecated"].(kubetest.Object)["v1beta1"].(kubetest.Object)["conditions"].([]any)[0]
+				at.(kubetest.Object)["reason"] = holdPreflight
 			})
 			if h := stuck(); h == nil || h.NoLaunch() || h.Reason != holdPreflight {
 				t.Errorf("%s of %s, at the preflight: %+v", kind, version, h)
@@ -301,9 +302,9 @@ func TestClaimedTwice(t *testing.T) {
 func TestReplicasThatSomebodyElseApplies(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...), deployment("fine", 1, annotated("0", "5")...))
 	manage := func(name, fields string) {
-		edit(t, w, "MachineDeployment", name, func(o clusterapitest.Object) {
-			clusterapitest.Set(o, []any{clusterapitest.Object{"manager": "capi-topology", "operation": "Apply", "apiVersion": "cluster.x-k8s.io/v1beta2",
-				"fieldsType": "FieldsV1", "fieldsV1": clusterapitest.Object{"f:spec": clusterapitest.Object{fields: clusterapitest.Object{}}}}}, "metadata", "managedFields")
+		edit(t, w, "MachineDeployment", name, func(o kubetest.Object) {
+			kubetest.Set(o, []any{kubetest.Object{"manager": "capi-topology", "operation": "Apply", "apiVersion": "cluster.x-k8s.io/v1beta2",
+				"fieldsType": "FieldsV1", "fieldsV1": kubetest.Object{"f:spec": kubetest.Object{fields: kubetest.Object{}}}}}, "metadata", "managedFields")
 		})
 	}
 	manage("workers", "f:replicas")

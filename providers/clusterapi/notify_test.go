@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 // notified runs Notify, and gives a channel of what it tells; each change is
@@ -38,11 +38,11 @@ func notified(t *testing.T, p *Provider) <-chan struct{} {
 // not be watched keeps nobody from watching the rest.
 func TestNotify(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...))
-	w.SetRights(clusterapitest.Right{Namespace: ns, Resources: []string{"machines", "machinedeployments"}, Verbs: []string{"get", "list", "watch"}})
+	w.SetRights(kubetest.Right{Namespace: ns, Resources: []string{"machines", "machinedeployments"}, Verbs: []string{"get", "list", "watch"}})
 	told := notified(t, connect(t, w, Config{Discovery: []string{"clusterapi:clusterName=c1"}, Namespace: ns}))
-	name := w.List("Machine")[0]["metadata"].(clusterapitest.Object)["name"].(string)
+	name := w.List("Machine")[0]["metadata"].(kubetest.Object)["name"].(string)
 	for begun := time.Now(); ; {
-		edit(t, w, "Machine", name, func(o clusterapitest.Object) { clusterapitest.Set(o, time.Now().String(), "status", "phase") })
+		edit(t, w, "Machine", name, func(o kubetest.Object) { kubetest.Set(o, time.Now().String(), "status", "phase") })
 		select {
 		case <-told:
 			// Only what is to be watched was asked for.

@@ -14,7 +14,8 @@ import (
 )
 
 // Remove marks the Machines with the annotation by which Cluster API deletes
-// them first, and then lowers the target by their number. The marks stay until
+// them first, and then, when that has had time to be seen, lowers the target by their
+// number. The marks stay until
 // the Machines are gone; they are taken back if the target was certainly not
 // lowered.
 //
@@ -60,6 +61,10 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 			var now []*machine
 			now, err = p.mark(ctx, l.kinds, plan.doomed)
 			marked = append(marked, now...)
+			if err == nil && len(now) > 0 {
+				what = "wait for Cluster API to see the marks"
+				err = settle(ctx, p.settling)
+			}
 		}
 		if err == nil {
 			what = fmt.Sprintf("lower its replicas from %d to %d, for marked Machines", *l.group.replicas, plan.target)
@@ -72,6 +77,24 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 			continue // the marks are found by the next look
 		}
 		return result, marked, failed(ctx, provider.OpRemove, req.Group, what, err)
+	}
+}
+
+// settling is how long Cluster API has to see marks before the target falls. Its
+// controllers choose whom to delete from a cache of their own, and nothing in the API
+// tells when that cache has a mark: one that has not would let another Machine go, with
+// pods on it. Their caches are some tens of milliseconds behind as a rule. We err to
+// waiting: a removal is never urgent.
+const settling = time.Second
+
+func settle(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 // three is a world with a MachineDeployment of three Machines, and its instances.
@@ -34,7 +35,7 @@ func marks(w *clusterapitest.World) []string {
 	var out []string
 	for _, m := range w.List("Machine") {
 		if _, ok := annotation(m, clusterapitest.DeleteMachine); ok {
-			out = append(out, m["metadata"].(clusterapitest.Object)["name"].(string))
+			out = append(out, m["metadata"].(kubetest.Object)["name"].(string))
 		}
 	}
 	return out
@@ -64,11 +65,11 @@ func TestRemoveMarksThenLowers(t *testing.T) {
 // A mark is taken back when the target was certainly not lowered.
 
 func TestMarksAreTakenBack(t *testing.T) {
-	for name, fault := range map[string]clusterapitest.Fault{
-		"the target may not be lowered":  {Verb: "update", Resource: "machinedeployments/scale", Mishap: clusterapitest.Forbid},
-		"it is always somebody else's":   {Verb: "update", Resource: "machinedeployments/scale", Mishap: clusterapitest.Conflict},
-		"a second mark is not to be had": {Verb: "update", Resource: "machines", Mishap: clusterapitest.Forbid},
-		"the Machine is somebody else's": {Verb: "update", Resource: "machines", Mishap: clusterapitest.Conflict, Times: attempts},
+	for name, fault := range map[string]kubetest.Fault{
+		"the target may not be lowered":  {Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Forbid},
+		"it is always somebody else's":   {Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Conflict},
+		"a second mark is not to be had": {Verb: "update", Resource: "machines", Mishap: kubetest.Forbid},
+		"the Machine is somebody else's": {Verb: "update", Resource: "machines", Mishap: kubetest.Conflict, Times: attempts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, p, machines := three(t)
@@ -95,9 +96,9 @@ func TestMarksAreTakenBack(t *testing.T) {
 // Nor are they left behind when the second look shows that it is to be refused.
 func TestMarksAreTakenBackAfterASecondLook(t *testing.T) {
 	w, p, machines := three(t)
-	w.Arm(clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
+	w.Arm(kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
 		w.Roll(ns, "workers")
-		if err := w.Edit("MachineDeployment", ns, "workers", func(o clusterapitest.Object) { clusterapitest.Set(o, "v2", "spec", "template", "spec", "version") }); err != nil {
+		if err := w.Edit("MachineDeployment", ns, "workers", func(o kubetest.Object) { kubetest.Set(o, "v2", "spec", "template", "spec", "version") }); err != nil {
 			t.Error(err)
 		}
 	}})
@@ -119,7 +120,7 @@ func TestMarksStayIfItMayHaveHappened(t *testing.T) {
 		w, p, machines := three(t)
 		w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
 		ctx, cancel := context.WithCancel(t.Context())
-		w.Arm(clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Mishap: clusterapitest.Hang, After: after, Then: cancel})
+		w.Arm(kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Hang, After: after, Then: cancel})
 		_, err := p.Remove(ctx, removeOf(machines[1]))
 		if e := provider.AsError("", "", err); e == nil || !e.MayHaveHappened {
 			t.Fatalf("error %v", err)
@@ -149,7 +150,7 @@ func TestMarksStayIfItMayHaveHappened(t *testing.T) {
 func TestALostMark(t *testing.T) {
 	w, p, machines := three(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	w.Arm(clusterapitest.Fault{Verb: "update", Resource: "machines", Mishap: clusterapitest.Hang, After: true, Then: cancel})
+	w.Arm(kubetest.Fault{Verb: "update", Resource: "machines", Mishap: kubetest.Hang, After: true, Then: cancel})
 	_, err := p.Remove(ctx, removeOf(machines[0]))
 	if e := provider.AsError("", "", err); e == nil || !e.MayHaveHappened {
 		t.Fatalf("error %v", err)
@@ -173,7 +174,7 @@ func TestALostMark(t *testing.T) {
 // target would end one of the others.
 func TestAMachineWithoutItsLabels(t *testing.T) {
 	w, p, machines := three(t)
-	edit(t, w, "Machine", machineName(machines[0]), func(o clusterapitest.Object) { clusterapitest.Set(o, clusterapitest.Object{}, "metadata", "labels") })
+	edit(t, w, "Machine", machineName(machines[0]), func(o kubetest.Object) { kubetest.Set(o, kubetest.Object{}, "metadata", "labels") })
 	if got := live(group(t, inventory(t, p), md("workers"))); !slices.Equal(got, machines[1:]) {
 		t.Errorf("instances %v of %v", got, machines)
 	}
@@ -237,8 +238,8 @@ func TestRemoveWaitsForMachinesThatAreMissing(t *testing.T) {
 func TestRemoveBesideADeletionByHand(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(clusterapitest.Timing{End: time.Hour})
-	edit(t, w, "Machine", machineName(machines[0]), func(o clusterapitest.Object) {
-		clusterapitest.Set(o, "2030-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+	edit(t, w, "Machine", machineName(machines[0]), func(o kubetest.Object) {
+		kubetest.Set(o, "2030-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 	})
 	_, err := p.Remove(t.Context(), removeOf(machines[1]))
 	refusal(t, err, provider.Conflict)
@@ -276,3 +277,38 @@ func TestRemoveBesideADeletionByHand(t *testing.T) {
 // Machines might come between the look and the write.
 
 // Machines that came all the same, while the target was lowered, are kept.
+
+// Cluster API chooses from a cache of its own: the target does not fall before a mark
+// has had time to be seen. A removal that ends while it waits is completed by the next.
+func TestTheTargetWaitsForTheMarks(t *testing.T) {
+	w, p, machines := three(t)
+	p.settling = time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.Remove(ctx, removeOf(machines[2]))
+		done <- err
+	}()
+	for len(marks(w)) == 0 {
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait: %v", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if got := group(t, inventory(t, p), md("workers")).Target; got != 3 {
+		t.Errorf("the target is %d before the wait is over", got)
+	}
+	cancel()
+	if e := provider.AsError(provider.OpRemove, md("workers"), <-done); !e.MayHaveHappened || !strings.Contains(e.Message, "wait for Cluster API to see the marks") {
+		t.Errorf("%+v", e)
+	}
+	p.settling = 0
+	if r, err := p.Remove(t.Context(), removeOf(machines[2])); err != nil || r.Target != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	w.Settle()
+	if got := live(group(t, inventory(t, p), md("workers"))); !slices.Equal(got, machines[:2]) {
+		t.Errorf("%v are left of %v", got, machines)
+	}
+}

@@ -9,10 +9,11 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 func TestOptionalRights(t *testing.T) {
-	objects := []clusterapitest.Object{
+	objects := []kubetest.Object{
 		deployment("workers", 1, annotated("0", "5")...),
 		clusterapitest.NewGroup("MachinePool", ns, "pool", "c1", 1, annotated("0", "5")...),
 	}
@@ -26,7 +27,7 @@ func TestOptionalRights(t *testing.T) {
 	})
 	t.Run("no right to MachinePools", func(t *testing.T) {
 		w := newWorld(t, objects...)
-		w.SetRights(clusterapitest.Right{Resources: []string{"machinedeployments", "machines", "machinesets", "clusters"}, Verbs: []string{"get", "list"}})
+		w.SetRights(kubetest.Right{Resources: []string{"machinedeployments", "machines", "machinesets", "clusters"}, Verbs: []string{"get", "list"}})
 		p := connect(t, w, ofC1)
 		inv := inventory(t, p)
 		if got := ids(inv); !slices.Equal(got, []string{string(md("workers"))}) || !noticed(inv, noticeNoPools, "machinepools") {
@@ -35,7 +36,7 @@ func TestOptionalRights(t *testing.T) {
 		// A right that was there and is lost is an error (rule P7).
 		w.SetRights()
 		inventory(t, p)
-		w.SetRights(clusterapitest.Right{Resources: []string{"machinedeployments", "machines", "machinesets", "clusters"}, Verbs: []string{"get", "list"}})
+		w.SetRights(kubetest.Right{Resources: []string{"machinedeployments", "machines", "machinesets", "clusters"}, Verbs: []string{"get", "list"}})
 		_, err := p.Inventory(t.Context())
 		refusal(t, err, provider.Denied)
 	})
@@ -51,7 +52,7 @@ func TestOptionalRights(t *testing.T) {
 	})
 	t.Run("no right to Machines", func(t *testing.T) {
 		w := newWorld(t, objects...)
-		w.SetRights(clusterapitest.Right{Resources: []string{"machinedeployments", "machinesets"}, Verbs: []string{"get", "list"}})
+		w.SetRights(kubetest.Right{Resources: []string{"machinedeployments", "machinesets"}, Verbs: []string{"get", "list"}})
 		_, err := connect(t, w, ofC1).Inventory(t.Context())
 		if e := refusal(t, err, provider.Denied); !strings.Contains(e.Message, "docs/clusterapi.md") {
 			t.Errorf("no hint: %v", e)
@@ -62,7 +63,7 @@ func TestOptionalRights(t *testing.T) {
 func TestAHangingClusterHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...))
-	w.Arm(clusterapitest.Fault{Verb: "get", Resource: "clusters", Mishap: clusterapitest.Hang})
+	w.Arm(kubetest.Fault{Verb: "get", Resource: "clusters", Mishap: kubetest.Hang})
 	p := impatient(connect(t, w, ofC1))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()

@@ -7,15 +7,16 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 func TestWritesLookAgain(t *testing.T) {
 	w, p, machines := three(t)
-	busy := func(times int) clusterapitest.Fault {
+	busy := func(times int) kubetest.Fault {
 		n := int64(0)
-		return clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: times, Then: func() {
+		return kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: times, Then: func() {
 			n++
-			if err := w.Edit("MachineDeployment", ns, "workers", func(o clusterapitest.Object) { clusterapitest.Set(o, n, "status", "readyReplicas") }); err != nil {
+			if err := w.Edit("MachineDeployment", ns, "workers", func(o kubetest.Object) { kubetest.Set(o, n, "status", "readyReplicas") }); err != nil {
 				t.Error(err)
 			}
 		}}
@@ -34,8 +35,8 @@ func TestWritesLookAgain(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	// Somebody's other target is one.
-	w.Arm(clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
-		if err := w.Edit("MachineDeployment", ns, "workers", func(o clusterapitest.Object) { clusterapitest.Set(o, int64(7), "spec", "replicas") }); err != nil {
+	w.Arm(kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
+		if err := w.Edit("MachineDeployment", ns, "workers", func(o kubetest.Object) { kubetest.Set(o, int64(7), "spec", "replicas") }); err != nil {
 			t.Error(err)
 		}
 	}})
@@ -49,7 +50,7 @@ func TestWritesLookAgain(t *testing.T) {
 func TestAWriteThatMeetsItsOwnEffect(t *testing.T) {
 	t.Parallel()
 	w, p, machines := three(t)
-	busy := clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Mishap: clusterapitest.Busy, After: true, Times: 1}
+	busy := kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Busy, After: true, Times: 1}
 	w.Arm(busy)
 	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 3, To: 4}); err != nil || r.Target != 4 {
 		t.Errorf("Grow: %+v, %v", r, err)
@@ -95,7 +96,7 @@ func TestGrowAfterARemovalThatWasUndone(t *testing.T) {
 	if _, err := p.Remove(t.Context(), removeOf(machines[0])); err != nil {
 		t.Fatal(err)
 	}
-	edit(t, w, "MachineDeployment", "workers", func(o clusterapitest.Object) { clusterapitest.Set(o, int64(3), "spec", "replicas") })
+	edit(t, w, "MachineDeployment", "workers", func(o kubetest.Object) { kubetest.Set(o, int64(3), "spec", "replicas") })
 	if g := group(t, inventory(t, p), md("workers")); g.Instances[0].State != provider.Running {
 		t.Errorf("%+v", g.Instances[0])
 	}
@@ -156,12 +157,12 @@ func TestCancelMakesRoom(t *testing.T) {
 	w.Starve("MachineDeployment", ns, "workers")
 	grow(t, p, w, md("workers"), 5)
 	w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
-	w.Arm(clusterapitest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
-		set := w.List("MachineSet")[0]["metadata"].(clusterapitest.Object)
+	w.Arm(kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
+		set := w.List("MachineSet")[0]["metadata"].(kubetest.Object)
 		late := w.List("Machine")[0]
-		clusterapitest.Set(late, "late", "metadata", "name")
-		clusterapitest.Set(late, "uid-late", "metadata", "uid")
-		clusterapitest.Set(late, []any{clusterapitest.Object{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineSet", "name": set["name"], "uid": set["uid"]}}, "metadata", "ownerReferences")
+		kubetest.Set(late, "late", "metadata", "name")
+		kubetest.Set(late, "uid-late", "metadata", "uid")
+		kubetest.Set(late, []any{kubetest.Object{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineSet", "name": set["name"], "uid": set["uid"]}}, "metadata", "ownerReferences")
 		w.Apply(late)
 	}})
 	r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3})

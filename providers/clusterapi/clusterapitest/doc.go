@@ -1,7 +1,6 @@
 // Package clusterapitest is a management cluster of Cluster API that fits in a
-// test: an HTTP server on the loopback that speaks as much of the API server's
-// wire protocol as a client of Cluster API uses, and in it what Cluster API's
-// controllers do with Machines.
+// test: the API server of kubetest, and in it what Cluster API's controllers do
+// with Machines.
 //
 // What flows in: HTTP requests of a real client library, and hands of tests
 // (Apply, Edit, Settle, Roll, Deny, Arm). What flows out: discovery, lists,
@@ -17,6 +16,6 @@
 // and is held by a finalizer for a while when it is deleted. They act when
 // Timing says, at the next request, or at once by Settle.
 //
-// Nothing here imports this module: whoever wants a management cluster may start
-// one. Package door is its back door for the conformance suite.
+// It imports kubetest alone: whoever wants a management cluster may start one.
+// Package door is its back door for the conformance suite.
 package clusterapitest

@@ -5,42 +5,50 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 // PoolMachines is the annotation of a MachinePool whose infrastructure makes
-
 // Machines.
-
 const PoolMachines = "clusterapitest/machines"
 
 // life is when a Machine gets its node, and when a deleted one is gone.
-
 type life struct {
 	boot, end time.Time
 	// never: it does not get a node.
 	never bool
 }
 
-// changed makes the controllers look again, after as long as they take.
+// controllers are those of Cluster API. They are called with the objects locked.
+type controllers struct {
+	timing  Timing
+	starved map[kubetest.Key]bool
+	// observe is when the controllers look again, zero if all is seen.
+	observe time.Time
+	machine map[kubetest.Key]life
+}
 
-func (w *World) changed() {
-	if w.observe.IsZero() {
-		w.observe = w.now().Add(w.timing.Observe)
+var _ kubetest.Controllers = (*controllers)(nil)
+
+// Changed makes the controllers look again, after as long as they take.
+func (c *controllers) Changed(o *kubetest.Objects) {
+	if c.observe.IsZero() {
+		c.observe = o.Now().Add(c.timing.Observe)
 	}
 }
 
-// advance does what is due by now.
-
-func (w *World) advance() {
+// Advance does what is due by now.
+func (c *controllers) Advance(o *kubetest.Objects) {
 	for range 1000 {
-		now := w.now()
+		now := o.Now()
 		due := false
-		if !w.observe.IsZero() && !now.Before(w.observe) {
-			w.observe = time.Time{}
-			due = w.reconcile()
+		if !c.observe.IsZero() && !now.Before(c.observe) {
+			c.observe = time.Time{}
+			due = c.reconcile(o)
 		}
-		if w.age(now) {
-			w.changed()
+		if c.age(o, now) {
+			c.Changed(o)
 			due = true
 		}
 		if !due {
@@ -50,255 +58,235 @@ func (w *World) advance() {
 	panic("clusterapitest: the controllers do not come to rest")
 }
 
-// Settle ends all that is under way, rollouts too. What is starved, failed or
-
-// paused stays so.
-
-// Reconcile lets the controllers look once, whatever Timing says.
-
-// Starve keeps a group from getting Machines; Feed ends that.
-
-// Feed ends a Starve.
-
-// Fail keeps a Machine from ever getting a node. What tells of it is written by
-
-// the caller.
-
-// Roll begins a rollout: a MachineDeployment gets a new MachineSet with one
-
-// Machine more than it has. It ends by Settle.
-
 // reconcile is one look of all controllers, and tells whether they did anything.
-
-func (w *World) reconcile() bool {
-	before := w.version
-	for _, k := range w.keys("MachineDeployment") {
-		w.deployment(w.objects[k])
+func (c *controllers) reconcile(o *kubetest.Objects) bool {
+	before := o.Version()
+	for _, k := range o.Keys("MachineDeployment") {
+		c.deployment(o, o.Get(k))
 	}
-	for _, k := range w.keys("MachineSet") {
-		w.machineSet(w.objects[k])
+	for _, k := range o.Keys("MachineSet") {
+		c.machineSet(o, o.Get(k))
 	}
-	for _, k := range w.keys("MachinePool") {
-		w.pool(w.objects[k])
+	for _, k := range o.Keys("MachinePool") {
+		c.pool(o, o.Get(k))
 	}
-	return w.version != before
+	return o.Version() != before
 }
 
-func (w *World) paused(o Object) bool {
-	notes, _ := get(o, "metadata", "annotations").(Object)
-	if _, ok := notes[Paused]; ok {
+func paused(o *kubetest.Objects, x kubetest.Object) bool {
+	if _, ok := annotations(x)[Paused]; ok {
 		return true
 	}
-	c := w.objects[key{"Cluster", getText(o, "metadata", "namespace"), getText(o, "spec", "clusterName")}]
-	paused, _ := get(c, "spec", "paused").(bool)
+	cluster := o.Get(kubetest.Key{Kind: "Cluster", Namespace: kubetest.Text(x, "metadata", "namespace"), Name: kubetest.Text(x, "spec", "clusterName")})
+	paused, _ := kubetest.Get(cluster, "spec", "paused").(bool)
 	return paused
 }
 
+func annotations(x kubetest.Object) kubetest.Object {
+	notes, _ := kubetest.Get(x, "metadata", "annotations").(kubetest.Object)
+	return notes
+}
+
+func replicas(x kubetest.Object) int { return kubetest.Int(x, "spec", "replicas") }
+
 // deployment spreads the replicas of a MachineDeployment over its MachineSets:
-
 // the newest gets what is missing, the older ones lose what is too much.
-
-func (w *World) deployment(d Object) {
-	if w.paused(d) {
+func (c *controllers) deployment(o *kubetest.Objects, d kubetest.Object) {
+	if paused(o, d) {
 		return
 	}
-	sets := w.owned("MachineSet", d)
-	want := getInt(d, "spec", "replicas")
+	sets := owned(o, "MachineSet", d)
+	want := replicas(d)
 	if len(sets) == 0 {
-		w.newSet(d, 1, want)
-		sets = w.owned("MachineSet", d)
+		newSet(o, d, 1, want)
+		sets = owned(o, "MachineSet", d)
 	}
 	total, machines := 0, 0
 	for _, s := range sets {
-		total += getInt(s, "spec", "replicas")
-		machines += getInt(s, "status", "replicas")
+		total += replicas(s)
+		machines += kubetest.Int(s, "status", "replicas")
 	}
 	newest := sets[len(sets)-1]
 	surge := min(len(sets)-1, 1)
 	switch {
 	case total < want:
-		w.scale(newest, getInt(newest, "spec", "replicas")+want-total)
+		scale(o, newest, replicas(newest)+want-total)
 	case total > want+surge:
 		left := total - want - surge
 		for _, s := range sets {
-			have := getInt(s, "spec", "replicas")
-			w.scale(s, have-min(have, left))
+			have := replicas(s)
+			scale(o, s, have-min(have, left))
 			left -= min(have, left)
 		}
 	}
-	w.observed(d, machines)
+	observed(o, d, machines)
 }
 
 // finish ends rollouts.
-
-func (w *World) finish() bool {
-	before := w.version
-	for _, k := range w.keys("MachineDeployment") {
-		d := w.objects[k]
-		if sets := w.owned("MachineSet", d); len(sets) > 1 && !w.paused(d) {
+func (c *controllers) finish(o *kubetest.Objects) bool {
+	before := o.Version()
+	for _, k := range o.Keys("MachineDeployment") {
+		d := o.Get(k)
+		if sets := owned(o, "MachineSet", d); len(sets) > 1 && !paused(o, d) {
 			for _, s := range sets[:len(sets)-1] {
-				w.scale(s, 0)
+				scale(o, s, 0)
 			}
-			w.scale(sets[len(sets)-1], getInt(d, "spec", "replicas"))
+			scale(o, sets[len(sets)-1], replicas(d))
 		}
 	}
-	return w.version != before
+	return o.Version() != before
 }
 
-func (w *World) scale(o Object, n int) {
-	if getInt(o, "spec", "replicas") == n {
+func scale(o *kubetest.Objects, x kubetest.Object, n int) {
+	if replicas(x) == n {
 		return
 	}
-	o = clone(o)
-	set(o, int64(n), "spec", "replicas")
-	w.put(o)
+	x = kubetest.Clone(x)
+	kubetest.Set(x, int64(n), "spec", "replicas")
+	o.Put(x)
 }
 
 // observed writes the status of a controller that has seen an object.
-
-func (w *World) observed(o Object, replicas int) {
-	generation := getInt(o, "metadata", "generation")
-	if getInt(o, "status", "observedGeneration") == generation && getInt(o, "status", "replicas") == replicas && get(o, "status", "replicas") != nil {
+func observed(o *kubetest.Objects, x kubetest.Object, n int) {
+	generation := kubetest.Int(x, "metadata", "generation")
+	if kubetest.Int(x, "status", "observedGeneration") == generation && kubetest.Int(x, "status", "replicas") == n && kubetest.Get(x, "status", "replicas") != nil {
 		return
 	}
-	o = clone(o)
-	set(o, int64(generation), "status", "observedGeneration")
-	set(o, int64(replicas), "status", "replicas")
-	w.put(o)
+	x = kubetest.Clone(x)
+	kubetest.Set(x, int64(generation), "status", "observedGeneration")
+	kubetest.Set(x, int64(n), "status", "replicas")
+	o.Put(x)
 }
 
-func (w *World) machineSet(s Object) {
-	if w.paused(s) {
+// machineSet makes or deletes Machines until there are as many as there should
+// be. Machines on their way out are counted, and come first.
+func (c *controllers) machineSet(o *kubetest.Objects, s kubetest.Object) {
+	if paused(o, s) {
 		return
 	}
-	machines := w.owned("Machine", s)
-	k := keyOf(s)
-	starved := w.starved[k]
-	if refs, _ := get(s, "metadata", "ownerReferences").([]any); len(refs) > 0 {
-		owner, _ := refs[0].(Object)
-		starved = starved || w.starved[key{"MachineDeployment", k.namespace, getText(owner, "name")}]
+	machines := owned(o, "Machine", s)
+	k := kubetest.KeyOf(s)
+	starved := c.starved[k]
+	if refs, _ := kubetest.Get(s, "metadata", "ownerReferences").([]any); len(refs) > 0 {
+		owner, _ := refs[0].(kubetest.Object)
+		starved = starved || c.starved[kubetest.Key{Kind: "MachineDeployment", Namespace: k.Namespace, Name: kubetest.Text(owner, "name")}]
 	}
-	w.match(s, machines, starved)
-	made := len(w.owned("Machine", s))
-	if starved && made < getInt(s, "spec", "replicas") {
-		w.stuck(k, made)
+	c.match(o, s, machines, starved)
+	made := len(owned(o, "Machine", s))
+	if starved && made < replicas(s) {
+		stuck(o, k, made)
 		return
 	}
-	w.unstuck(k)
-	w.observed(w.objects[k], made)
+	unstuck(o, k)
+	observed(o, o.Get(k), made)
 }
 
 // stuck writes the status of a MachineSet that could not make all of its
-
 // Machines: it has a condition, and has not seen its spec.
-
-func (w *World) stuck(k key, replicas int) {
-	o := clone(w.objects[k])
-	if get(o, "status", "deprecated") != nil && getInt(o, "status", "replicas") == replicas {
+func stuck(o *kubetest.Objects, k kubetest.Key, n int) {
+	x := o.Copy(k)
+	if kubetest.Get(x, "status", "deprecated") != nil && kubetest.Int(x, "status", "replicas") == n {
 		return
 	}
-	set(o, int64(replicas), "status", "replicas")
-	set(o, []any{Object{
+	kubetest.Set(x, int64(n), "status", "replicas")
+	kubetest.Set(x, []any{kubetest.Object{
 		"type": "MachinesCreated", "status": "False", "severity": "Error", "reason": "InfrastructureTemplateCloningFailed",
-		"message": "there is nothing to make a Machine of", "lastTransitionTime": w.now().UTC().Format(time.RFC3339),
+		"message": "there is nothing to make a Machine of", "lastTransitionTime": o.Now().UTC().Format(time.RFC3339),
 	}}, "status", "deprecated", "v1beta1", "conditions")
-	w.put(o)
+	o.Put(x)
 }
 
-func (w *World) unstuck(k key) {
-	if get(w.objects[k], "status", "deprecated") == nil {
+func unstuck(o *kubetest.Objects, k kubetest.Key) {
+	if kubetest.Get(o.Get(k), "status", "deprecated") == nil {
 		return
 	}
-	o := clone(w.objects[k])
-	delete(o["status"].(Object), "deprecated")
-	w.put(o)
+	x := o.Copy(k)
+	delete(x["status"].(kubetest.Object), "deprecated")
+	o.Put(x)
 }
 
-func (w *World) match(owner Object, machines []Object, starved bool) {
-	diff := len(machines) - getInt(owner, "spec", "replicas")
+func (c *controllers) match(o *kubetest.Objects, owner kubetest.Object, machines []kubetest.Object, starved bool) {
+	diff := len(machines) - replicas(owner)
 	for ; diff < 0 && !starved; diff++ {
-		w.newMachine(owner)
+		c.newMachine(o, owner)
 	}
 	if diff <= 0 {
 		return
 	}
-	slices.SortStableFunc(machines, func(a, b Object) int {
-		return cmp.Or(cmp.Compare(priority(b), priority(a)), cmp.Compare(getText(a, "metadata", "name"), getText(b, "metadata", "name")))
+	slices.SortStableFunc(machines, func(a, b kubetest.Object) int {
+		return cmp.Or(cmp.Compare(priority(b), priority(a)), cmp.Compare(kubetest.Text(a, "metadata", "name"), kubetest.Text(b, "metadata", "name")))
 	})
 	for _, m := range machines[:diff] {
-		if getText(m, "metadata", "deletionTimestamp") == "" {
-			w.delete(keyOf(m))
+		if !kubetest.Deleting(m) {
+			o.Delete(kubetest.KeyOf(m))
 		}
 	}
 }
 
 // priority is the order in which Cluster API deletes Machines.
-
-func priority(m Object) int {
-	notes, _ := get(m, "metadata", "annotations").(Object)
-	_, marked := notes[DeleteMachine]
+func priority(m kubetest.Object) int {
+	_, marked := annotations(m)[DeleteMachine]
 	switch {
-	case getText(m, "metadata", "deletionTimestamp") != "":
+	case kubetest.Deleting(m):
 		return 100
 	case marked:
 		return 80
-	case getText(m, "status", "nodeRef", "name") == "":
+	case kubetest.Text(m, "status", "nodeRef", "name") == "":
 		return 50
 	}
 	return 20
 }
 
-func (w *World) pool(p Object) {
-	notes, _ := get(p, "metadata", "annotations").(Object)
-	if w.paused(p) {
+// pool is what an infrastructure provider does for a MachinePool: Machines, or
+// provider ids of which it chooses itself who goes.
+func (c *controllers) pool(o *kubetest.Objects, p kubetest.Object) {
+	if paused(o, p) {
 		return
 	}
-	if _, ok := notes[PoolMachines]; ok {
-		w.match(p, w.owned("Machine", p), w.starved[keyOf(p)])
-		w.observed(w.objects[keyOf(p)], len(w.owned("Machine", p)))
+	k := kubetest.KeyOf(p)
+	if _, ok := annotations(p)[PoolMachines]; ok {
+		c.match(o, p, owned(o, "Machine", p), c.starved[k])
+		observed(o, o.Get(k), len(owned(o, "Machine", p)))
 		return
 	}
-	ids, _ := get(p, "spec", "providerIDList").([]any)
-	want := getInt(p, "spec", "replicas")
-	if len(ids) != want && !w.starved[keyOf(p)] {
+	ids, _ := kubetest.Get(p, "spec", "providerIDList").([]any)
+	want := replicas(p)
+	if len(ids) != want && !c.starved[k] {
 		ids = slices.Clone(ids)
 		for len(ids) < want {
-			w.names++
-			ids = append(ids, fmt.Sprintf("test:///pool/%s", suffix(w.names)))
+			ids = append(ids, o.NewName("test:///pool/"))
 		}
 		ids = ids[len(ids)-want:]
-		o := clone(p)
-		set(o, ids, "spec", "providerIDList")
-		w.put(o)
+		x := kubetest.Clone(p)
+		kubetest.Set(x, ids, "spec", "providerIDList")
+		o.Put(x)
 	}
-	w.observed(w.objects[keyOf(p)], len(ids))
+	observed(o, o.Get(k), len(ids))
 }
 
 // age gives Machines their nodes, and lets go of deleted ones.
-
-func (w *World) age(now time.Time) bool {
-	before := w.version
-	for _, k := range w.keys("Machine") {
-		o, l := w.objects[k], w.machine[k]
+func (c *controllers) age(o *kubetest.Objects, now time.Time) bool {
+	before := o.Version()
+	for _, k := range o.Keys("Machine") {
+		m, l := o.Get(k), c.machine[k]
 		switch {
-		case w.paused(o):
-		case getText(o, "metadata", "deletionTimestamp") != "":
+		case paused(o, m):
+		case kubetest.Deleting(m):
 			if l.end.IsZero() {
-				l.end = w.now().Add(w.timing.End)
-				w.machine[k] = l
+				l.end = o.Now().Add(c.timing.End)
+				c.machine[k] = l
 			}
 			if !now.Before(l.end) {
-				w.remove(k)
+				o.Remove(k)
+				delete(c.machine, k)
 			}
-		case getText(o, "status", "nodeRef", "name") == "" && !l.never && !l.boot.IsZero() && !now.Before(l.boot):
-			o = clone(o)
-			set(o, fmt.Sprintf("test:///%s/%s", k.namespace, k.name), "spec", "providerID")
-			set(o, k.name, "status", "nodeRef", "name")
-			set(o, "Running", "status", "phase")
-			w.put(o)
+		case kubetest.Text(m, "status", "nodeRef", "name") == "" && !l.never && !l.boot.IsZero() && !now.Before(l.boot):
+			m = kubetest.Clone(m)
+			kubetest.Set(m, fmt.Sprintf("test:///%s/%s", k.Namespace, k.Name), "spec", "providerID")
+			kubetest.Set(m, k.Name, "status", "nodeRef", "name")
+			kubetest.Set(m, "Running", "status", "phase")
+			o.Put(m)
 		}
 	}
-	return w.version != before
+	return o.Version() != before
 }
-
-// owned are an object's own of a kind, sorted by age.

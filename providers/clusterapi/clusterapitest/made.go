@@ -1,97 +1,48 @@
 package clusterapitest
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
-func (w *World) newSet(d Object, rev, replicas int) {
-	template, _ := get(d, "spec", "template").(Object)
-	w.names++
-	w.put(Object{
+// newSet makes a MachineDeployment's MachineSet of a revision.
+func newSet(o *kubetest.Objects, d kubetest.Object, rev, replicas int) {
+	template, _ := kubetest.Get(d, "spec", "template").(kubetest.Object)
+	o.Put(kubetest.Object{
 		"apiVersion": Group + "/v1beta2", "kind": "MachineSet",
-		"metadata": Object{
-			"namespace": getText(d, "metadata", "namespace"), "name": fmt.Sprintf("%s-%s", getText(d, "metadata", "name"), suffix(w.names)),
-			"annotations": Object{revision: strconv.Itoa(rev)}, "labels": clone(template)["metadata"].(Object)["labels"],
-			"ownerReferences": []any{ownerReference(d)},
+		"metadata": kubetest.Object{
+			"namespace": kubetest.Text(d, "metadata", "namespace"), "name": o.NewName(kubetest.Text(d, "metadata", "name") + "-"),
+			"annotations": kubetest.Object{revision: strconv.Itoa(rev)}, "labels": kubetest.Get(kubetest.Clone(template), "metadata", "labels"),
+			"ownerReferences": []any{kubetest.OwnerReference(d)},
 		},
-		"spec": Object{"clusterName": getText(d, "spec", "clusterName"), "replicas": int64(replicas), "selector": clone(d)["spec"].(Object)["selector"], "template": clone(template)},
+		"spec": kubetest.Object{
+			"clusterName": kubetest.Text(d, "spec", "clusterName"), "replicas": int64(replicas),
+			"selector": kubetest.Get(kubetest.Clone(d), "spec", "selector"), "template": kubetest.Clone(template),
+		},
 	})
 }
 
-// machineSet makes or deletes Machines until there are as many as there should
-
-// be. Machines on their way out are counted, and come first.
-
-func (w *World) newMachine(owner Object) {
-	w.names++
-	template, _ := get(owner, "spec", "template").(Object)
-	namespace := getText(owner, "metadata", "namespace")
-	m := Object{
+// newMachine makes a Machine of its owner's template.
+func (c *controllers) newMachine(o *kubetest.Objects, owner kubetest.Object) {
+	template, _ := kubetest.Get(owner, "spec", "template").(kubetest.Object)
+	m := kubetest.Object{
 		"apiVersion": Group + "/v1beta2", "kind": "Machine",
-		"metadata": Object{
-			"namespace": namespace, "name": fmt.Sprintf("%s-%s", getText(owner, "metadata", "name"), suffix(w.names)),
-			"labels": clone(template)["metadata"].(Object)["labels"], "finalizers": []any{finalizer},
-			"ownerReferences": []any{ownerReference(owner)},
+		"metadata": kubetest.Object{
+			"namespace": kubetest.Text(owner, "metadata", "namespace"), "name": o.NewName(kubetest.Text(owner, "metadata", "name") + "-"),
+			"labels": kubetest.Get(kubetest.Clone(template), "metadata", "labels"), "finalizers": []any{finalizer},
+			"ownerReferences": []any{kubetest.OwnerReference(owner)},
 		},
-		"spec":   clone(template)["spec"],
-		"status": Object{"phase": "Pending"},
+		"spec":   kubetest.Clone(template)["spec"],
+		"status": kubetest.Object{"phase": "Pending"},
 	}
-	w.put(m)
-	w.machine[keyOf(m)] = life{boot: w.now().Add(w.timing.Boot)}
+	o.Put(m)
+	c.machine[kubetest.KeyOf(m)] = life{boot: o.Now().Add(c.timing.Boot)}
 }
 
-// pool is what an infrastructure provider does for a MachinePool: Machines, or
-
-// provider ids of which it chooses itself who goes.
-
-func (w *World) owned(kind string, owner Object) []Object {
-	var out []Object
-	for _, k := range w.keys(kind) {
-		refs, _ := get(w.objects[k], "metadata", "ownerReferences").([]any)
-		for _, ref := range refs {
-			r, _ := ref.(Object)
-			if k.namespace == getText(owner, "metadata", "namespace") && getText(r, "uid") == getText(owner, "metadata", "uid") {
-				out = append(out, w.objects[k])
-			}
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Object) int {
-		return cmp.Compare(number(a), number(b))
-	})
-	return out
+// owned are an object's own of a kind, sorted by age.
+func owned(o *kubetest.Objects, kind string, owner kubetest.Object) []kubetest.Object {
+	return o.Owned(kind, kubetest.Text(owner, "metadata", "namespace"), types.UID(kubetest.Text(owner, "metadata", "uid")))
 }
-
-// number is an object's place in the order of making.
-
-func number(o Object) int {
-	u := unstructured.Unstructured{Object: o}
-	n := 0
-	_, _ = fmt.Sscanf(string(u.GetUID()), "uid-%d", &n) // one of a test's own is the first
-	return n
-}
-
-func ownerReference(o Object) Object {
-	return Object{"apiVersion": Group + "/v1beta2", "kind": getText(o, "kind"), "name": getText(o, "metadata", "name"), "uid": getText(o, "metadata", "uid"), "controller": true}
-}
-
-// suffix makes a number look like the end of a generated name. It goes through
-
-// the numbers in no order of names.
-
-func suffix(n int) string {
-	const letters = "bcdfghjklmnpqrstvwxz"
-	n = (n*7919 + 104729) % (len(letters) * len(letters) * len(letters) * len(letters))
-	var out []byte
-	for range 4 {
-		out = append(out, letters[n%len(letters)])
-		n /= len(letters)
-	}
-	return string(out)
-}
-
-// Machines are those of a group, through its MachineSets.

@@ -1,5 +1,7 @@
 package clusterapitest
 
+import "github.com/plimsoll-dev/plimsoll/providers/kubetest"
+
 // Annotations that a group usually has, and the finalizer that holds a Machine.
 const (
 	MinSize       = Group + "/cluster-api-autoscaler-node-group-min-size"
@@ -11,41 +13,41 @@ const (
 )
 
 // NewCluster is a Cluster.
-func NewCluster(namespace, name string) Object {
-	return Object{
+func NewCluster(namespace, name string) kubetest.Object {
+	return kubetest.Object{
 		"apiVersion": Group + "/v1beta2", "kind": "Cluster",
-		"metadata": Object{"namespace": namespace, "name": name},
-		"spec":     Object{},
+		"metadata": kubetest.Object{"namespace": namespace, "name": name},
+		"spec":     kubetest.Object{},
 	}
 }
 
 // NewGroup is a MachineDeployment, MachineSet or MachinePool of a Cluster, with
 // annotations given as key, value, key, value.
-func NewGroup(kind, namespace, name, cluster string, replicas int, annotations ...string) Object {
-	notes := Object{}
+func NewGroup(kind, namespace, name, cluster string, replicas int, annotations ...string) kubetest.Object {
+	notes := kubetest.Object{}
 	for i := 0; i+1 < len(annotations); i += 2 {
 		notes[annotations[i]] = annotations[i+1]
 	}
-	o := Object{
+	o := kubetest.Object{
 		"apiVersion": Group + "/v1beta2", "kind": kind,
-		"metadata": Object{
+		"metadata": kubetest.Object{
 			"namespace": namespace, "name": name, "annotations": notes,
-			"labels": Object{Group + "/cluster-name": cluster},
+			"labels": kubetest.Object{Group + "/cluster-name": cluster},
 		},
-		"spec": Object{
+		"spec": kubetest.Object{
 			"clusterName": cluster, "replicas": int64(replicas),
-			"selector": Object{"matchLabels": Object{Group + "/cluster-name": cluster, "clusterapitest/group": name}},
-			"template": Object{
-				"metadata": Object{"labels": Object{Group + "/cluster-name": cluster, "clusterapitest/group": name}},
-				"spec": Object{
+			"selector": kubetest.Object{"matchLabels": kubetest.Object{Group + "/cluster-name": cluster, "clusterapitest/group": name}},
+			"template": kubetest.Object{
+				"metadata": kubetest.Object{"labels": kubetest.Object{Group + "/cluster-name": cluster, "clusterapitest/group": name}},
+				"spec": kubetest.Object{
 					"clusterName":       cluster,
-					"infrastructureRef": Object{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "TestMachineTemplate", "name": name},
+					"infrastructureRef": kubetest.Object{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "TestMachineTemplate", "name": name},
 				},
 			},
 		},
 	}
 	if kind == "MachinePool" { // its Machines have its name, and it has no selector
-		delete(o["spec"].(Object), "selector")
+		delete(o["spec"].(kubetest.Object), "selector")
 	}
 	return o
 }
@@ -56,38 +58,38 @@ func Capacity(cpu, memory string) []string {
 }
 
 // Templates is the kind that NewGroup refers to.
-func Templates() Resource {
-	return Resource{Group: "infrastructure.cluster.x-k8s.io", Versions: []string{"v1beta1"}, Kind: "TestMachineTemplate", Plural: "testmachinetemplates"}
+func Templates() kubetest.Resource {
+	return kubetest.Resource{Group: "infrastructure.cluster.x-k8s.io", Versions: []string{"v1beta1"}, Kind: "TestMachineTemplate", Plural: "testmachinetemplates"}
 }
 
 // Nodes is the kind of nodes. A world that serves it is its own workload
 // cluster.
-func Nodes() Resource {
-	return Resource{Versions: []string{"v1"}, Kind: "Node", Plural: "nodes"}
+func Nodes() kubetest.Resource {
+	return kubetest.Resource{Versions: []string{"v1"}, Kind: "Node", Plural: "nodes"}
 }
 
 // NewNode is a ready node, as a kubelet on an equal machine would make it.
-func NewNode(name, providerID string, labels, allocatable Object, taints ...any) Object {
-	all := Object{"kubernetes.io/hostname": name}
+func NewNode(name, providerID string, labels, allocatable kubetest.Object, taints ...any) kubetest.Object {
+	all := kubetest.Object{"kubernetes.io/hostname": name}
 	for key, value := range labels {
 		all[key] = value
 	}
-	return Object{
-		"apiVersion": "v1", "kind": "Node", "metadata": Object{"name": name, "labels": all},
-		"spec": Object{"providerID": providerID, "taints": taints},
-		"status": Object{
+	return kubetest.Object{
+		"apiVersion": "v1", "kind": "Node", "metadata": kubetest.Object{"name": name, "labels": all},
+		"spec": kubetest.Object{"providerID": providerID, "taints": taints},
+		"status": kubetest.Object{
 			"capacity": allocatable, "allocatable": allocatable,
-			"conditions": []any{Object{"type": "Ready", "status": "True"}},
+			"conditions": []any{kubetest.Object{"type": "Ready", "status": "True"}},
 		},
 	}
 }
 
 // NewTemplate is one of these, with a capacity in its status.
-func NewTemplate(namespace, name string, capacity Object) Object {
-	return Object{
+func NewTemplate(namespace, name string, capacity kubetest.Object) kubetest.Object {
+	return kubetest.Object{
 		"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "TestMachineTemplate",
-		"metadata": Object{"namespace": namespace, "name": name},
-		"spec":     Object{"template": Object{"spec": Object{}}},
-		"status":   Object{"capacity": capacity},
+		"metadata": kubetest.Object{"namespace": namespace, "name": name},
+		"spec":     kubetest.Object{"template": kubetest.Object{"spec": kubetest.Object{}}},
+		"status":   kubetest.Object{"capacity": capacity},
 	}
 }

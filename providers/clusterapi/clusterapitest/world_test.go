@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 // clock is one that a test moves.
@@ -19,7 +21,7 @@ func (c *clock) now() time.Time { return c.at }
 
 func serve(t *testing.T, w *World) string {
 	t.Helper()
-	s, err := Listen(w)
+	s, err := kubetest.Listen(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func serve(t *testing.T, w *World) string {
 }
 
 // ask sends a request and reads the answer.
-func ask(t *testing.T, method, url, body string) (int, Object) {
+func ask(t *testing.T, method, url, body string) (int, kubetest.Object) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -47,18 +49,17 @@ func ask(t *testing.T, method, url, body string) (int, Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var o Object
-	if err := json.Unmarshal(text, &o); err != nil {
+	o, err := kubetest.Decode(text)
+	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	numbers(o)
 	return answer.StatusCode, o
 }
 
-func names(objects []Object) []string {
+func names(objects []kubetest.Object) []string {
 	var out []string
 	for _, o := range objects {
-		out = append(out, getText(o, "metadata", "name"))
+		out = append(out, kubetest.Text(o, "metadata", "name"))
 	}
 	return out
 }
@@ -70,11 +71,11 @@ func TestVersionsAndConflicts(t *testing.T) {
 	w.Apply(NewGroup("MachineDeployment", "n", "d", "c", 2))
 	url := serve(t, w) + base + "machinedeployments/d"
 	_, d := ask(t, "GET", url, "")
-	version := getText(d, "metadata", "resourceVersion")
-	scale := func(version string, n int) (int, Object) {
+	version := kubetest.Text(d, "metadata", "resourceVersion")
+	scale := func(version string, n int) (int, kubetest.Object) {
 		return ask(t, "PUT", url+"/scale", fmt.Sprintf(`{"metadata": {"name": "d", "resourceVersion": %q}, "spec": {"replicas": %d}}`, version, n))
 	}
-	if code, o := scale(version, 4); code != 200 || getInt(o, "spec", "replicas") != 4 {
+	if code, o := scale(version, 4); code != 200 || kubetest.Int(o, "spec", "replicas") != 4 {
 		t.Fatalf("%d %v", code, o)
 	}
 	if code, _ := scale(version, 5); code != 409 {
@@ -83,18 +84,18 @@ func TestVersionsAndConflicts(t *testing.T) {
 	if code, _ := scale("", 0); code != 200 {
 		t.Errorf("a write of no version: %d", code)
 	}
-	if code, o := ask(t, "GET", url+"/scale", ""); code != 200 || get(o, "spec", "replicas") != nil {
-		t.Errorf("zero replicas show as %v, and the type leaves them out", get(o, "spec", "replicas"))
+	if code, o := ask(t, "GET", url+"/scale", ""); code != 200 || kubetest.Get(o, "spec", "replicas") != nil {
+		t.Errorf("zero replicas show as %v, and the type leaves them out", kubetest.Get(o, "spec", "replicas"))
 	}
 	if code, _ := ask(t, "PATCH", url+"/scale", `{"spec": {"replicas": 3}}`); code != 200 {
 		t.Errorf("a patch: %d", code)
 	}
 	_, again := ask(t, "GET", url, "")
-	if getInt(again, "spec", "replicas") != 3 || getInt(again, "metadata", "generation") != 4 || getInt(again, "status", "observedGeneration") != 4 {
+	if kubetest.Int(again, "spec", "replicas") != 3 || kubetest.Int(again, "metadata", "generation") != 4 || kubetest.Int(again, "status", "observedGeneration") != 4 {
 		t.Errorf("%v", again)
 	}
 	for path, want := range map[string]int{"machinedeployments/none": 404, "machinedeployments/d/nothing": 404, "machines/d/scale": 404, "nothings": 404} {
-		if code, o := ask(t, "GET", strings.TrimSuffix(url, "machinedeployments/d")+path, ""); code != want || getText(o, "kind") != "Status" {
+		if code, o := ask(t, "GET", strings.TrimSuffix(url, "machinedeployments/d")+path, ""); code != want || kubetest.Text(o, "kind") != "Status" {
 			t.Errorf("%s: %d %v", path, code, o)
 		}
 	}
@@ -110,11 +111,11 @@ func TestWhoGoes(t *testing.T) {
 	w.SetTiming(Timing{Boot: time.Minute, End: time.Minute})
 	all := names(w.Machines("MachineSet", "n", "s"))
 	scale := func(n int) {
-		if err := w.Edit("MachineSet", "n", "s", func(o Object) { set(o, int64(n), "spec", "replicas") }); err != nil {
+		if err := w.Edit("MachineSet", "n", "s", func(o kubetest.Object) { kubetest.Set(o, int64(n), "spec", "replicas") }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Edit("Machine", "n", all[3], func(o Object) { set(o, "yes", "metadata", "annotations", DeleteMachine) }); err != nil {
+	if err := w.Edit("Machine", "n", all[3], func(o kubetest.Object) { kubetest.Set(o, "yes", "metadata", "annotations", DeleteMachine) }); err != nil {
 		t.Fatal(err)
 	}
 	scale(5) // the fifth has no node yet
@@ -122,8 +123,8 @@ func TestWhoGoes(t *testing.T) {
 	deleting := func() []string {
 		var out []string
 		for _, m := range w.Machines("MachineSet", "n", "s") {
-			if getText(m, "metadata", "deletionTimestamp") != "" {
-				out = append(out, getText(m, "metadata", "name"))
+			if kubetest.Text(m, "metadata", "deletionTimestamp") != "" {
+				out = append(out, kubetest.Text(m, "metadata", "name"))
 			}
 		}
 		return out
@@ -160,11 +161,11 @@ func TestMachinesGetTheirNodesAfterAWhile(t *testing.T) {
 		c.at = c.at.Add(time.Second)
 		got = w.Machines("MachineDeployment", "n", "d")
 	}
-	if len(got) != 1 || getText(got[0], "status", "nodeRef", "name") != "" {
+	if len(got) != 1 || kubetest.Text(got[0], "status", "nodeRef", "name") != "" {
 		t.Fatalf("after some seconds: %v", got)
 	}
 	c.at = c.at.Add(time.Minute)
-	if got = w.Machines("MachineDeployment", "n", "d"); getText(got[0], "status", "nodeRef", "name") == "" || getText(got[0], "spec", "providerID") == "" {
+	if got = w.Machines("MachineDeployment", "n", "d"); kubetest.Text(got[0], "status", "nodeRef", "name") == "" || kubetest.Text(got[0], "spec", "providerID") == "" {
 		t.Errorf("after a minute: %v", got)
 	}
 }
@@ -175,24 +176,24 @@ func TestConversion(t *testing.T) {
 	w.Apply(NewGroup("MachineSet", "n", "s", "c", 1))
 	w.Settle()
 	name := names(w.List("Machine"))[0]
-	if err := w.Edit("Machine", "n", name, func(o Object) {
-		set(o, "CreateError", "status", "deprecated", "v1beta1", "failureReason")
-		set(o, []any{Object{"type": "Ready"}}, "status", "conditions")
+	if err := w.Edit("Machine", "n", name, func(o kubetest.Object) {
+		kubetest.Set(o, "CreateError", "status", "deprecated", "v1beta1", "failureReason")
+		kubetest.Set(o, []any{kubetest.Object{"type": "Ready"}}, "status", "conditions")
 	}); err != nil {
 		t.Fatal(err)
 	}
 	url := serve(t, w)
 	_, old := ask(t, "GET", url+"/apis/cluster.x-k8s.io/v1beta1/namespaces/n/machines/"+name, "")
-	if getText(old, "status", "failureReason") != "CreateError" || get(old, "status", "v1beta2", "conditions") == nil || getText(old, "status", "nodeRef", "kind") != "Node" ||
-		getText(old, "spec", "infrastructureRef", "apiVersion") == "" || getText(old, "apiVersion") != "cluster.x-k8s.io/v1beta1" {
+	if kubetest.Text(old, "status", "failureReason") != "CreateError" || kubetest.Get(old, "status", "v1beta2", "conditions") == nil || kubetest.Text(old, "status", "nodeRef", "kind") != "Node" ||
+		kubetest.Text(old, "spec", "infrastructureRef", "apiVersion") == "" || kubetest.Text(old, "apiVersion") != "cluster.x-k8s.io/v1beta1" {
 		t.Errorf("%v", old)
 	}
 	_, now := ask(t, "GET", url+base+"machines/"+name, "")
-	if getText(now, "status", "deprecated", "v1beta1", "failureReason") != "CreateError" || getText(now, "spec", "infrastructureRef", "apiGroup") == "" {
+	if kubetest.Text(now, "status", "deprecated", "v1beta1", "failureReason") != "CreateError" || kubetest.Text(now, "spec", "infrastructureRef", "apiGroup") == "" {
 		t.Errorf("%v", now)
 	}
 	// What is written in one version is there in the other, and loses nothing.
-	set(old, "x", "metadata", "annotations", "a")
+	kubetest.Set(old, "x", "metadata", "annotations", "a")
 	body, err := json.Marshal(old)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +202,7 @@ func TestConversion(t *testing.T) {
 		t.Fatalf("%d %v", code, o)
 	}
 	_, now = ask(t, "GET", url+base+"machines/"+name, "")
-	if getText(now, "metadata", "annotations", "a") != "x" || getText(now, "status", "deprecated", "v1beta1", "failureReason") != "CreateError" {
+	if kubetest.Text(now, "metadata", "annotations", "a") != "x" || kubetest.Text(now, "status", "deprecated", "v1beta1", "failureReason") != "CreateError" {
 		t.Errorf("%v", now)
 	}
 }
@@ -230,7 +231,7 @@ func TestWatch(t *testing.T) {
 	w.Apply(NewGroup("MachineSet", "n", "s", "c", 0))
 	url := serve(t, w)
 	_, list := ask(t, "GET", url+base+"machinesets?limit=1", "")
-	r, err := http.NewRequestWithContext(t.Context(), "GET", url+base+"machinesets?watch=1&resourceVersion="+getText(list, "metadata", "resourceVersion"), nil)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url+base+"machinesets?watch=1&resourceVersion="+kubetest.Text(list, "metadata", "resourceVersion"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,14 +241,14 @@ func TestWatch(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	w.Apply(NewGroup("MachineSet", "elsewhere", "s", "c", 0))
-	if err := w.Edit("MachineSet", "n", "s", func(o Object) { set(o, int64(0), "status", "replicas") }); err != nil {
+	if err := w.Edit("MachineSet", "n", "s", func(o kubetest.Object) { kubetest.Set(o, int64(0), "status", "replicas") }); err != nil {
 		t.Fatal(err)
 	}
 	w.Drop("MachineSet", "n", "s")
 	lines := bufio.NewScanner(answer.Body)
 	for _, want := range []string{"MODIFIED", "DELETED"} {
-		var e Object
-		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &e) != nil || getText(e, "type") != want || getText(e, "object", "metadata", "namespace") != "n" {
+		var e kubetest.Object
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &e) != nil || kubetest.Text(e, "type") != want || kubetest.Text(e, "object", "metadata", "namespace") != "n" {
 			t.Errorf("%s, want %s", lines.Text(), want)
 		}
 	}
@@ -258,14 +259,14 @@ func TestDiscovery(t *testing.T) {
 	w.Serve(Templates())
 	url := serve(t, w)
 	_, group := ask(t, "GET", url+"/apis/cluster.x-k8s.io", "")
-	if getText(group, "preferredVersion", "version") != "v1beta2" || len(get(group, "versions").([]any)) != 2 {
+	if kubetest.Text(group, "preferredVersion", "version") != "v1beta2" || len(kubetest.Get(group, "versions").([]any)) != 2 {
 		t.Errorf("%v", group)
 	}
 	_, kinds := ask(t, "GET", url+"/apis/infrastructure.cluster.x-k8s.io/v1beta1", "")
-	if first := get(kinds, "resources").([]any)[0].(Object); first["name"] != "testmachinetemplates" || first["kind"] != "TestMachineTemplate" {
+	if first := kubetest.Get(kinds, "resources").([]any)[0].(kubetest.Object); first["name"] != "testmachinetemplates" || first["kind"] != "TestMachineTemplate" {
 		t.Errorf("%v", kinds)
 	}
-	if _, all := ask(t, "GET", url+"/apis", ""); len(get(all, "groups").([]any)) != 2 {
+	if _, all := ask(t, "GET", url+"/apis", ""); len(kubetest.Get(all, "groups").([]any)) != 2 {
 		t.Errorf("%v", all)
 	}
 	if code, _ := ask(t, "GET", url+"/apis/nothing.example.com", ""); code != 404 {

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/provider/providertest"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
 // Door is a providertest.Door to a world.
@@ -30,8 +31,8 @@ func parts(group provider.GroupID) (kind, namespace, name string) {
 // SetTarget sets replicas, past their limits.
 func (d Door) SetTarget(group provider.GroupID, n int) error {
 	kind, namespace, name := parts(group)
-	return d.World.Edit(kind, namespace, name, func(o clusterapitest.Object) {
-		clusterapitest.Set(o, int64(n), "spec", "replicas")
+	return d.World.Edit(kind, namespace, name, func(o kubetest.Object) {
+		kubetest.Set(o, int64(n), "spec", "replicas")
 	})
 }
 
@@ -55,11 +56,11 @@ func (d Door) Break(op provider.Op, group provider.GroupID, how providertest.Bre
 	met := make(chan struct{}, 1)
 	kind, namespace, name := parts(group)
 	plural := strings.ToLower(kind) + "s"
-	fault := clusterapitest.Fault{
+	fault := kubetest.Fault{
 		Namespace: namespace, Name: name, After: how == providertest.Lost,
-		Mishap: map[providertest.Breakage]clusterapitest.Mishap{
-			providertest.Refused: clusterapitest.Forbid, providertest.Hanging: clusterapitest.Hang, providertest.Lost: clusterapitest.Hang,
-			providertest.Empty: clusterapitest.EmptyList, providertest.Garbled: clusterapitest.Garbled,
+		Mishap: map[providertest.Breakage]kubetest.Mishap{
+			providertest.Refused: kubetest.Forbid, providertest.Hanging: kubetest.Hang, providertest.Lost: kubetest.Hang,
+			providertest.Empty: kubetest.EmptyList, providertest.Garbled: kubetest.Garbled,
 		}[how],
 		Met: func() {
 			select {
@@ -91,7 +92,7 @@ func (d Door) Instances(group provider.GroupID) []provider.InstanceID {
 	kind, namespace, name := parts(group)
 	var ids []provider.InstanceID
 	for _, m := range d.World.Machines(kind, namespace, name) {
-		meta, _ := m["metadata"].(clusterapitest.Object)
+		meta, _ := m["metadata"].(kubetest.Object)
 		if meta["deletionTimestamp"] == nil {
 			ids = append(ids, provider.InstanceID(fmt.Sprintf("%s/%s", meta["namespace"], meta["name"])))
 		}

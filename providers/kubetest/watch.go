@@ -1,4 +1,4 @@
-package clusterapitest
+package kubetest
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 
 // watch tells of events after the version that is asked for, until the client
 // goes.
-func (w *World) watch(out http.ResponseWriter, r *http.Request, c call) {
+func (a *API) watch(out http.ResponseWriter, r *http.Request, c call) {
 	from, err := strconv.Atoi(c.from)
 	if err != nil {
 		from = 0 // from the beginning, which is as good as what there is now
@@ -19,18 +19,18 @@ func (w *World) watch(out http.ResponseWriter, r *http.Request, c call) {
 	flusher.Flush()
 	enc := json.NewEncoder(out)
 	for {
-		w.mu.Lock()
+		a.mu.Lock()
 		var due []event
-		for _, e := range w.events {
-			if e.version > from && getText(e.object, "kind") == c.resource.Kind && (c.namespace == "" || c.namespace == getText(e.object, "metadata", "namespace")) {
+		for _, e := range a.objects.events {
+			if e.version > from && Text(e.object, "kind") == c.resource.Kind && (c.namespace == "" || c.namespace == Text(e.object, "metadata", "namespace")) {
 				due = append(due, e)
 			}
 		}
-		from = w.version
-		news := w.news
-		w.mu.Unlock()
+		from = a.objects.version
+		news := a.objects.news
+		a.mu.Unlock()
 		for _, e := range due {
-			if enc.Encode(Object{"type": e.what, "object": convert(clone(e.object), c.resource, c.version)}) != nil {
+			if enc.Encode(Object{"type": e.what, "object": a.show(e.object, c)}) != nil {
 				return
 			}
 		}
