@@ -1,0 +1,360 @@
+package gardener
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/gardenertest"
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
+)
+
+// The tests here are named for what operators of Gardener's autoscaler complain about:
+// the number is that of the issue, of gardener/autoscaler if nothing else is said.
+
+func metav1Now() metav1.Time { return metav1.NewTime(time.Now().Truncate(time.Second)) }
+
+// phase sets a machine's phase by hand.
+func phase(t *testing.T, w *gardenertest.World, machine provider.InstanceID, to v1alpha1.MachinePhase) {
+	t.Helper()
+	if err := w.EditMachine(string(machine), func(m *v1alpha1.Machine) { m.Status.CurrentStatus.Phase = to }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// #29: a MachineDeployment that --nodes names and that is not there stops nobody.
+func Test29AMissingMachineDeployment(t *testing.T) {
+	p := connect(t, zones(nil, 1), Config{Namespace: ns, Nodes: []string{"0:5:" + ns + ".gone", "0:5:" + ns + "." + zone(0)}})
+	inv := inventory(t, p)
+	if got := ids(inv); !slices.Equal(got, []string{zone(0)}) || !noticed(inv, noticeNoDeployment, "gone") {
+		t.Errorf("groups %v, notices %v", got, inv.Notices)
+	}
+	if err := grow(p, t, id(0), 1, 2); err != nil {
+		t.Error(err)
+	}
+	refusal(t, grow(p, t, "gone", 0, 1), provider.NotFound)
+}
+
+// #353: machines of a pool that is gone belong to nobody, and stop nobody.
+func Test353MachinesOfARemovedPool(t *testing.T) {
+	w := zones(limited("0", "9"), 1, 2)
+	orphan := byAge(w, id(0))[0]
+	w.Drop(v1alpha1.KindMachineDeployment, ns, zone(0))
+	p := connect(t, w, anywhere)
+	inv := inventory(t, p)
+	if got := ids(inv); !slices.Equal(got, []string{zone(1)}) {
+		t.Fatalf("groups %v", got)
+	}
+	r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(1), Instances: []provider.InstanceID{orphan, live(inv.Groups[0])[0]}})
+	if err != nil || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict || r.Instances[1].Err != nil || r.Target != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// #330, machine-controller-manager#952, #253: a first growth that meets a quota is no
+// rollout; the machine is known to have failed at once, by kind, and can be removed by
+// name.
+func Test330QuotaIsSeenAtOnce(t *testing.T) {
+	for description, want := range map[string]provider.Kind{
+		"insufficient capacity in zone a": provider.NoCapacity, "VcpuLimitExceeded: you have requested more vCPU capacity than your current vCPU limit": provider.Quota,
+		"Quota 'CPUS' exceeded. Limit: 24.0 in region europe": provider.Quota, "": provider.NoCapacity,
+	} {
+		w := zones(limited("0", "9"), 0)
+		w.FailCreation(zone(0), v1alpha1.CodeResourceExhausted, description)
+		p := connect(t, w, anywhere)
+		if err := grow(p, t, id(0), 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		// The condition that looks like a rollout there.
+		edit(t, w, 0, func(d *v1alpha1.MachineDeployment) {
+			d.Status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionProgressing, Status: v1alpha1.ConditionTrue, Reason: "NewMachineSetCreated"}}
+		})
+		g := groupOf(t, p, id(0))
+		if len(g.Holds) != 0 || len(g.Instances) != 1 {
+			t.Fatalf("%+v", g)
+		}
+		failed := g.Instances[0]
+		if failed.State != provider.Creating || failed.Err == nil || failed.Err.Kind != want || failed.Err.Code != v1alpha1.CodeResourceExhausted || failed.Err.Group != id(0) || failed.Err.Zone != "zonea" {
+			t.Errorf("%q: %+v, error %+v", description, failed, failed.Err)
+		}
+		if r := remove(t, p, id(0), failed.ID); r.Target != 0 {
+			t.Errorf("%+v", r)
+		}
+		w.Settle()
+		if g := groupOf(t, p, id(0)); g.Target != 0 || len(g.Instances) != 0 {
+			t.Errorf("%+v", g)
+		}
+	}
+}
+
+// Any other failure is one, too.
+func TestOtherFailures(t *testing.T) {
+	for code, want := range map[string]provider.Kind{
+		v1alpha1.CodeUnauthenticated: provider.Credentials, v1alpha1.CodePermissionDenied: provider.Denied, v1alpha1.CodeInvalidArgument: provider.BadConfig,
+		v1alpha1.CodeInternal: provider.Transient, v1alpha1.CodeUnavailable: provider.Transient, "": provider.Transient,
+	} {
+		w := zones(limited("0", "9"), 0)
+		w.FailCreation(zone(0), code, "no")
+		p := connect(t, w, anywhere)
+		if err := grow(p, t, id(0), 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		if e := groupOf(t, p, id(0)).Instances[0].Err; e == nil || e.Kind != want || e.Code == "" || !strings.Contains(e.Message, "no") {
+			t.Errorf("%q: %+v", code, e)
+		}
+	}
+}
+
+// #118: a machine that has failed is replaced at once, so that it counts as one on its
+// way out: else a second one would be removed in its place.
+func Test118FailedMachinesAreOnTheirWayOut(t *testing.T) {
+	w, p, machines := three(t)
+	w.SetTiming(gardenertest.Timing{Observe: time.Hour})
+	phase(t, w, machines[1], v1alpha1.MachineFailed)
+	if got := live(groupOf(t, p, id(0))); !slices.Equal(got, without(machines, machines[1])) {
+		t.Errorf("live %v", got)
+	}
+	if r := remove(t, p, id(0), machines[1]); r.Target != 3 {
+		t.Errorf("the target went to %d for a machine that is replaced anyway", r.Target)
+	}
+}
+
+// A machine that is kept for a person to look at is no candidate, whether it has
+// failed or not; nor is one that is updated in place.
+func TestPreservedMachinesStay(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.Machine){
+		"preserved": func(m *v1alpha1.Machine) {
+			m.Status.CurrentStatus.PreserveExpiryTime = &metav1.Time{Time: time.Now().Add(time.Hour)}
+		},
+		"preserved after a failure": func(m *v1alpha1.Machine) {
+			m.Status.CurrentStatus.Phase, m.Status.CurrentStatus.PreserveExpiryTime = v1alpha1.MachineFailed, &metav1.Time{Time: time.Now().Add(time.Hour)}
+		},
+		"to be preserved": func(m *v1alpha1.Machine) {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.PreserveAnnotation, "now")
+		},
+		"updated in place": func(m *v1alpha1.Machine) { m.Status.CurrentStatus.Phase = v1alpha1.MachineInPlaceUpdating },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, p, machines := three(t)
+			if err := w.EditMachine(string(machines[0]), change); err != nil {
+				t.Fatal(err)
+			}
+			g := groupOf(t, p, id(0))
+			at := slices.IndexFunc(g.Instances, func(i provider.Instance) bool { return i.ID == machines[0] })
+			if at < 0 || g.Instances[at].Hold == "" || g.Instances[at].State != provider.Running {
+				t.Fatalf("%+v", g.Instances)
+			}
+			r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[:2]})
+			if err != nil || r.Instances[0].Err == nil || r.Instances[1].Err != nil || r.Target != 2 {
+				t.Errorf("%+v, %v", r, err)
+			}
+			left(t, w, p, 2, without(machines, machines[1]))
+		})
+	}
+	// When that time is over, it is a candidate like any other.
+	w, p, machines := three(t)
+	if err := w.EditMachine(string(machines[0]), func(m *v1alpha1.Machine) {
+		m.Status.CurrentStatus.PreserveExpiryTime = &metav1.Time{Time: time.Now().Add(-time.Hour)}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, p, id(0), machines[0])
+}
+
+// #437: a removal of machines that are on their way out already is a success, so that
+// nobody takes the taint from a node that goes.
+func Test437NothingLeftToDoIsNoError(t *testing.T) {
+	w, p, machines := three(t)
+	w.SetTiming(gardenertest.Timing{End: time.Hour})
+	remove(t, p, id(0), machines...)
+	for range 2 {
+		if r := remove(t, p, id(0), machines...); r.Target != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	w.Settle()
+	remove(t, p, id(0), machines...)
+}
+
+// #87, #30: what is removed at once is held against the minimum at once.
+func Test87TheMinimumHoldsForAllOfARequest(t *testing.T) {
+	w := zones(nil, 3)
+	p := connect(t, w, Config{Namespace: ns, Nodes: []string{"2:5:" + zone(0)}})
+	machines := byAge(w, id(0))
+	_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[:2]})
+	refusal(t, err, provider.Limit)
+	left(t, w, p, 3, without(machines))
+}
+
+// machine-controller-manager#741, #758: to take back what never came ends no machine,
+// least of all one that is Unknown and has a node.
+func Test741TakingBackEndsNoMachine(t *testing.T) {
+	w, p, machines := three(t)
+	w.Starve(zone(0))
+	if err := grow(p, t, id(0), 3, 6); err != nil {
+		t.Fatal(err)
+	}
+	w.Settle()
+	phase(t, w, machines[1], v1alpha1.MachineUnknown)
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 6, To: 0}); err != nil || r.Target != 3 || r.Cancelled != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	left(t, w, p, 3, without(machines))
+}
+
+// #189, gardener/gardener#7485: a paused MachineDeployment is left alone, and still a
+// group with its nodes.
+func Test189PausedIsLeftAlone(t *testing.T) {
+	w, p, machines := three(t)
+	edit(t, w, 0, func(d *v1alpha1.MachineDeployment) { d.Spec.Paused = true })
+	g := groupOf(t, p, id(0))
+	for _, op := range everyWrite {
+		if !held(g, op, holdPaused) {
+			t.Errorf("%s is not held: %v", op, g.Holds)
+		}
+	}
+	refusal(t, grow(p, t, id(0), 3, 4), provider.Conflict)
+	_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[:1]})
+	refusal(t, err, provider.Conflict)
+	if len(live(g)) != 3 {
+		t.Errorf("instances %v", live(g))
+	}
+}
+
+// machine-controller-manager#82, #88, #346: a freeze is told, with what ends it.
+func Test82AFreezeIsExplained(t *testing.T) {
+	w, p, machines := three(t)
+	edit(t, w, 0, func(d *v1alpha1.MachineDeployment) { d.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue })
+	g := groupOf(t, p, id(0))
+	if !held(g, provider.OpGrow, holdFrozen) || held(g, provider.OpRemove, holdFrozen) || !strings.Contains(g.Holds[0].Message, v1alpha1.UnfreezeAnnotation) {
+		t.Errorf("%+v", g.Holds)
+	}
+	refusal(t, grow(p, t, id(0), 3, 4), provider.Conflict)
+	remove(t, p, id(0), machines[0])
+
+	for label, reason := range map[string]string{v1alpha1.FreezeLabel: holdFrozen, v1alpha1.ScaleUpDisabledLabel: holdScaleUp} {
+		w, p, _ := three(t)
+		w.EditSets(zone(0), func(s *v1alpha1.MachineSet) { s.Labels[label] = v1alpha1.FreezeValue })
+		if g := groupOf(t, p, id(0)); !held(g, provider.OpGrow, reason) || held(g, provider.OpRemove, reason) {
+			t.Errorf("%s: %+v", label, g.Holds)
+		}
+		// What was asked for before is not coming, and can be taken back.
+		edit(t, w, 0, func(d *v1alpha1.MachineDeployment) { d.Spec.Replicas = 5 })
+		if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 5, To: 3}); err != nil || r.Cancelled != 2 {
+			t.Errorf("%s: %+v, %v", label, r, err)
+		}
+	}
+}
+
+// #60: nothing is asked for while machine-controller-manager is away; and whoever
+// wants to, or may not look, goes on.
+func Test60NothingIsAskedWhileMCMIsAway(t *testing.T) {
+	w, p, _ := three(t)
+	w.Apply(gardenertest.Manager(ns, 0))
+	inv := inventory(t, p)
+	for _, op := range everyWrite {
+		if !held(inv.Groups[0], op, holdUnavailable) {
+			t.Errorf("%s is not held: %+v", op, inv.Groups[0].Holds)
+		}
+	}
+	if !noticed(inv, noticeUnavailable, "no available replica") {
+		t.Errorf("notices %v", inv.Notices)
+	}
+	w.Drop("Deployment", ns, v1alpha1.ControllerManagerDeployment)
+	if inv := inventory(t, p); !held(inv.Groups[0], provider.OpGrow, holdUnavailable) || !noticed(inv, noticeUnavailable, "is not there") {
+		t.Errorf("%+v", inv)
+	}
+	without := anywhere
+	without.RequireAvailable = false
+	if inv := inventory(t, connect(t, w, without)); len(inv.Groups[0].Holds) != 0 || len(inv.Notices) != 0 {
+		t.Errorf("%+v", inv)
+	}
+	w.SetRights(rights()[:2]...)
+	if inv := inventory(t, p); len(inv.Groups[0].Holds) != 0 || !noticed(inv, noticeNoAvailability, "--mcm-require-available") {
+		t.Errorf("%+v", inv)
+	}
+}
+
+// #159, #328, #342, #64: priorities that are left from before end nobody.
+func Test159StalePrioritiesEndNobody(t *testing.T) {
+	w, p, machines := three(t)
+	for _, stale := range machines[:2] {
+		if err := w.EditMachine(string(stale), func(m *v1alpha1.Machine) {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDelete)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove(t, p, id(0), machines[2])
+	left(t, w, p, 2, without(machines, machines[2]))
+}
+
+// gardener/gardener#14189: what Gardener sets replicas to meanwhile is taken as it is.
+// A growth that was decided before does not overwrite it.
+func Test14189NobodyFightsOverReplicas(t *testing.T) {
+	w, p, _ := three(t)
+	edit(t, w, 0, func(d *v1alpha1.MachineDeployment) { d.Spec.Replicas = 2 })
+	refusal(t, grow(p, t, id(0), 3, 5), provider.Conflict)
+	if g := groupOf(t, p, id(0)); g.Target != 2 {
+		t.Errorf("target %d", g.Target)
+	}
+}
+
+// An address that the cloud has given away again, while the machine before is not gone:
+// the node is the new machine's.
+func TestOneNodeNameTwoMachines(t *testing.T) {
+	w, p, machines := three(t)
+	w.SetTiming(gardenertest.Timing{End: time.Hour})
+	remove(t, p, id(0), machines[0])
+	if err := w.EditMachine(string(machines[1]), func(m *v1alpha1.Machine) { m.Labels[v1alpha1.NodeLabel] = string(machines[0]) }); err != nil {
+		t.Fatal(err)
+	}
+	named := map[provider.InstanceID]string{}
+	inv := inventory(t, p)
+	for _, i := range inv.Groups[0].Instances {
+		named[i.ID] = i.NodeName
+	}
+	if named[machines[0]] != "" || named[machines[1]] != string(machines[0]) || len(inv.Notices) != 0 {
+		t.Errorf("%v, notices %v", named, inv.Notices)
+	}
+	if err := w.EditMachine(string(machines[2]), func(m *v1alpha1.Machine) { m.Labels[v1alpha1.NodeLabel] = string(machines[0]) }); err != nil {
+		t.Fatal(err)
+	}
+	if inv := inventory(t, p); !noticed(inv, noticeTwice, string(machines[1])) {
+		t.Errorf("notices %v", inv.Notices)
+	}
+}
+
+// A version that takes the marker for something else ends nobody: removals are held.
+func TestTheMarkerIsHeldAgainstTheVersion(t *testing.T) {
+	for _, c := range []struct {
+		image string
+		how   marker
+		says  string
+	}{
+		{"", timestamped, ""}, {"registry:5000/mcm", timestamped, ""}, {"registry:5000/mcm:latest", timestamped, ""},
+		{"registry:5000/gardener/mcm:v0.62.0@sha256:ab", timestamped, ""}, {"r/mcm:v0.61.3", timestamped, ""},
+		{"r/mcm:v0.61.2", timestamped, "set it to names"}, {"r/mcm:v0.61.2", names, ""}, {"r/mcm:0.56.0", names, ""},
+		{"r/mcm:v0.55.1@sha256:ab", names, "set it to priority"}, {"r/mcm:v0.55.1", timestamped, "set it to priority"}, {"r/mcm:v0.40.0", priority, ""},
+	} {
+		if got := mistaken(c.image, c.how); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s with %s: %q", c.image, c.how, got)
+		}
+	}
+	w, p, _ := three(t)
+	o := gardenertest.Manager(ns, 1)
+	kubetest.Set(o, []any{
+		kubetest.Object{"name": "machine-controller-manager-provider-aws", "image": "r/mcm-provider-aws:v0.20.0"},
+		kubetest.Object{"name": "machine-controller-manager", "image": "r/mcm:v0.60.0"},
+	}, "spec", "template", "spec", "containers")
+	w.Apply(o)
+	inv := inventory(t, p)
+	if g := inv.Groups[0]; !held(g, provider.OpRemove, string(provider.BadConfig)) || held(g, provider.OpGrow, string(provider.BadConfig)) || !noticed(inv, noticeWrongMarker, "v0.60.0") {
+		t.Errorf("%+v, notices %v", g.Holds, inv.Notices)
+	}
+}

@@ -1,0 +1,52 @@
+package gardener
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+)
+
+// failureOf is why a machine could not be made, nil if nothing says that it could
+// not. machine-controller-manager goes on trying for the machine's creation timeout,
+// usually 20 minutes; what waits for the machine need not.
+func failureOf(m *v1alpha1.Machine) *provider.Error {
+	last := m.Status.LastOperation
+	if last.Type != v1alpha1.OperationCreate || last.State != v1alpha1.StateFailed {
+		return nil
+	}
+	e := &provider.Error{Op: provider.OpGrow, Kind: failureKind(last), Code: cmp.Or(last.ErrorCode, v1alpha1.CodeUnknown), Message: last.Description}
+	if e.Message == "" {
+		e.Message = "machine-controller-manager reports that the machine could not be made, and not why"
+	}
+	return e
+}
+
+// failureKind tells of what kind a failure is. ResourceExhausted is a stock or a
+// quota, and only the cloud's own words tell which.
+func failureKind(last v1alpha1.LastOperation) provider.Kind {
+	switch last.ErrorCode {
+	case v1alpha1.CodeResourceExhausted:
+		if speaksOfQuota(last.Description) {
+			return provider.Quota
+		}
+		return provider.NoCapacity
+	case v1alpha1.CodeUnauthenticated:
+		return provider.Credentials
+	case v1alpha1.CodePermissionDenied:
+		return provider.Denied
+	case v1alpha1.CodeInvalidArgument, v1alpha1.CodeOutOfRange, v1alpha1.CodeUnimplemented:
+		return provider.BadConfig
+	}
+	return provider.Transient
+}
+
+// quotaWords are looked for in small letters and without spaces.
+var quotaWords = []string{"quota", "limitexceeded", "exceededlimit", "limitsexceeded", "vcpulimit", "toomanyinstances", "maximumnumberof"}
+
+func speaksOfQuota(description string) bool {
+	said := strings.ReplaceAll(strings.ToLower(description), " ", "")
+	return slices.ContainsFunc(quotaWords, func(w string) bool { return strings.Contains(said, w) })
+}

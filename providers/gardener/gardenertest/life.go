@@ -1,0 +1,126 @@
+package gardenertest
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
+)
+
+// life is when a machine gets its node, and when a deleted one is gone.
+type life struct {
+	boot, end time.Time
+	// refused is what the cloud said, if it made no machine.
+	refused *v1alpha1.LastOperation
+}
+
+// controllers are machine-controller-manager's. They are called with the objects
+// locked.
+type controllers struct {
+	namespace string
+	timing    Timing
+	marks     Marks
+	forgetful bool
+	starved   map[string]bool // by MachineDeployment
+	failing   map[string]v1alpha1.LastOperation
+	// observe is when the controllers look again, zero if all is seen.
+	observe  time.Time
+	machines map[string]life
+}
+
+var _ kubetest.Controllers = (*controllers)(nil)
+
+// Changed makes the controllers look again, after as long as they take.
+func (c *controllers) Changed(o *kubetest.Objects) {
+	if c.observe.IsZero() {
+		c.observe = o.Now().Add(c.timing.Observe)
+	}
+}
+
+// Advance does what is due by now.
+func (c *controllers) Advance(o *kubetest.Objects) {
+	for range 1000 {
+		now := o.Now()
+		due := false
+		if !c.observe.IsZero() && !now.Before(c.observe) {
+			c.observe = time.Time{}
+			due = c.reconcile(o)
+		}
+		if c.age(o, now) {
+			c.Changed(o)
+			due = true
+		}
+		if !due {
+			return
+		}
+	}
+	panic("gardenertest: the controllers do not come to rest")
+}
+
+// reconcile is one look of all controllers, and tells whether they did anything.
+func (c *controllers) reconcile(o *kubetest.Objects) bool {
+	before := o.Version()
+	for _, k := range o.Keys(v1alpha1.KindMachineDeployment) {
+		if d := get[v1alpha1.MachineDeployment](o, k.Namespace, k.Kind, k.Name); d != nil {
+			c.deployment(o, d)
+		}
+	}
+	for _, k := range o.Keys(v1alpha1.KindMachineSet) {
+		if s := get[v1alpha1.MachineSet](o, k.Namespace, k.Kind, k.Name); s != nil {
+			c.machineSet(o, s)
+		}
+	}
+	return o.Version() != before
+}
+
+// age gives machines their nodes, and lets go of deleted ones.
+func (c *controllers) age(o *kubetest.Objects, now time.Time) bool {
+	before := o.Version()
+	for _, k := range o.Keys(v1alpha1.KindMachine) {
+		stored, l := o.Get(k), c.machines[k.Name]
+		phase := v1alpha1.MachinePhase(kubetest.Text(stored, "status", "currentStatus", "phase"))
+		booted := !l.boot.IsZero() && !now.Before(l.boot)
+		switch {
+		case kubetest.Deleting(stored):
+			if l.end.IsZero() {
+				l.end = o.Now().Add(c.timing.End)
+				c.machines[k.Name] = l
+			}
+			if !now.Before(l.end) {
+				o.Remove(k)
+				delete(c.machines, k.Name)
+			}
+		case phase != v1alpha1.MachinePending && phase != "" || l.refused == nil && !booted:
+		case l.refused != nil:
+			m := decode[v1alpha1.Machine](stored)
+			m.Status.LastOperation = *l.refused
+			m.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachineCrashLoopBackOff, LastUpdateTime: metav1.NewTime(o.Now())}
+			o.Put(encode(m))
+		default:
+			m := decode[v1alpha1.Machine](stored)
+			m.Spec.ProviderID = fmt.Sprintf("test:///%s/%s", m.Namespace, m.Name)
+			m.Labels[v1alpha1.NodeLabel] = m.Name
+			if m.Annotations[v1alpha1.PriorityAnnotation] == "" {
+				metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDefault)
+			}
+			m.Status.LastOperation = v1alpha1.LastOperation{Type: v1alpha1.OperationCreate, State: v1alpha1.StateSuccessful}
+			m.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachineRunning, LastUpdateTime: metav1.NewTime(o.Now())}
+			o.Put(encode(m))
+		}
+	}
+	return o.Version() != before
+}
+
+// terminate begins the end of a machine.
+func (c *controllers) terminate(o *kubetest.Objects, m *v1alpha1.Machine) {
+	if m.DeletionTimestamp != nil {
+		return
+	}
+	m.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachineTerminating, LastUpdateTime: metav1.NewTime(o.Now())}
+	m.Status.LastOperation = v1alpha1.LastOperation{Type: v1alpha1.OperationDelete, State: v1alpha1.StateProcessing}
+	o.Put(encode(m))
+	o.Delete(kubetest.KeyOf(encode(m)))
+}

@@ -1,0 +1,90 @@
+package gardener
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+)
+
+const (
+	// readShare bounds the reads that changes cause: after a read that took a
+	// second, the next change is told after as many seconds at the earliest.
+	readShare = 10
+	// longestRest bounds that.
+	longestRest = 5 * time.Minute
+)
+
+// Notify watches the namespace and tells of changes until ctx ends. What an informer
+// remembers is used for nothing else, and kept as small as it can be.
+func (p *Provider) Notify(ctx context.Context, changed func()) error {
+	events := make(chan struct{}, 1)
+	poke := func(any) {
+		select {
+		case events <- struct{}{}:
+		default: // one is enough
+		}
+	}
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(p.client, 0, p.settings.namespace, nil)
+	for _, resource := range []string{v1alpha1.ResourceMachineDeployments, v1alpha1.ResourceMachineSets, v1alpha1.ResourceMachines, v1alpha1.ResourceMachineClasses} {
+		informer := factory.ForResource(v1alpha1.Resource(resource)).Informer()
+		if err := prepare(informer, poke, func(err error) { p.log.Debug("a watch ended, and begins again", "resource", resource, "error", err) }); err != nil {
+			return fmt.Errorf("watch %s: %w", resource, err)
+		}
+	}
+	factory.Start(ctx.Done())
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-events:
+			changed()
+			pause(ctx, min(p.memory.lastRead()*readShare, longestRest))
+		}
+	}
+	factory.Shutdown()
+	return ctx.Err()
+}
+
+func prepare(informer cache.SharedIndexInformer, poke func(any), ended func(error)) error {
+	if err := informer.SetTransform(slim); err != nil {
+		return err
+	}
+	if err := informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { ended(err) }); err != nil {
+		return err
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: poke, DeleteFunc: poke,
+		UpdateFunc: func(_, now any) { poke(now) },
+	})
+	return err
+}
+
+// slim leaves of an object what an informer needs to tell it from others.
+func slim(o any) (any, error) {
+	whole, ok := o.(metav1.Object)
+	if !ok {
+		return o, nil
+	}
+	small := &unstructured.Unstructured{}
+	small.SetNamespace(whole.GetNamespace())
+	small.SetName(whole.GetName())
+	small.SetUID(whole.GetUID())
+	small.SetResourceVersion(whole.GetResourceVersion())
+	return small, nil
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

@@ -1,0 +1,215 @@
+package gardener
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+)
+
+// Remove names the machines in an annotation of their MachineDeployment, and lowers
+// replicas by their number, in one patch. From then on it is
+// machine-controller-manager's to end them, whoever leads here.
+//
+// With the marker priority the machines themselves are annotated, before replicas
+// are lowered; the marks are taken back if replicas were certainly not.
+func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, error) {
+	result, refusal := p.remove(ctx, req)
+	if refusal != nil {
+		return result, refusal
+	}
+	return result, nil
+}
+
+func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, *provider.Error) {
+	var marked []string // Machines that were annotated, by all attempts
+	for attempt := 1; ; attempt++ {
+		l, refusal := p.look(ctx, provider.OpRemove, req.Group)
+		if refusal != nil {
+			return provider.RemoveResult{}, p.unmarked(ctx, refusal, marked)
+		}
+		result := provider.RemoveResult{Target: l.target}
+		plan, refusal := planRemoval(l, req, p.settings.marker, p.now())
+		if refusal != nil {
+			return result, p.unmarked(ctx, refusal, marked)
+		}
+		result.Instances = plan.results
+		if len(plan.doomed) == 0 { // or it was done by an attempt whose answer was lost
+			return result, nil
+		}
+		what := fmt.Sprintf("name %d machines to be deleted, and lower its replicas from %d to %d", len(plan.doomed), l.target, plan.target)
+		var err error
+		if p.settings.marker == priority {
+			var now []string
+			now, err = p.prioritise(ctx, l, plan.doomed)
+			marked = append(marked, now...)
+			if err == nil && len(now) > 0 {
+				what = "wait for machine-controller-manager to see the marks"
+				err = settle(ctx, p.settling)
+			}
+		}
+		if err == nil {
+			err = p.patch(ctx, l.deployment, plan.target, plan.annotations)
+		}
+		if err == nil {
+			result.Target = plan.target
+			return result, nil
+		}
+		if apierrors.IsConflict(err) && attempt < attempts {
+			continue
+		}
+		return provider.RemoveResult{Target: l.target}, p.unmarked(ctx, written(ctx, provider.OpRemove, req.Group, what, err), marked)
+	}
+}
+
+// settling is how long machine-controller-manager has to see the priorities of
+// machines before the target falls: it chooses from a cache of its own, and nothing
+// tells when that has them. We err to waiting: a removal is never urgent. Names in the
+// annotation need no such time, since they come with the replicas.
+const settling = time.Second
+
+func settle(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// removal is what is to be done for a request.
+type removal struct {
+	results     []provider.InstanceResult
+	doomed      []string // machines to be named and paid for
+	target      int
+	annotations map[string]string // of the MachineDeployment
+}
+
+// planRemoval judges every instance before the first is touched.
+func planRemoval(l look, req provider.RemoveRequest, how marker, now time.Time) (removal, *provider.Error) {
+	plan := removal{results: make([]provider.InstanceResult, len(req.Instances))}
+	stays := func(id provider.InstanceID, format string, args ...any) *provider.Error {
+		return refuse(provider.OpRemove, req.Group, provider.Conflict, "the instance %s is left alone: %s", id, fmt.Sprintf(format, args...))
+	}
+	for i, id := range req.Instances {
+		plan.results[i].ID = id
+		home, exists := l.home[id]
+		at := slices.IndexFunc(l.machines, func(m *v1alpha1.Machine) bool { return m.Name == string(id) })
+		switch {
+		case !exists:
+			continue // it is gone
+		case at < 0 && home == "":
+			plan.results[i].Err = stays(id, "it is a Machine of no MachineDeployment")
+		case at < 0:
+			plan.results[i].Err = stays(id, "it belongs to %s", home)
+		case l.standing.leaving[string(id)] || slices.Contains(plan.doomed, string(id)):
+		default:
+			if why := keep(l.machines[at], l.census.strange[v1alpha1.KindMachine+"/"+string(id)], now); why != "" {
+				plan.results[i].Err = stays(id, "%s", why)
+				continue
+			}
+			plan.doomed = append(plan.doomed, string(id))
+		}
+	}
+	plan.target = l.target - len(plan.doomed)
+	if len(plan.doomed) == 0 {
+		return plan, nil
+	}
+	if refusal := l.mayShrink(req, plan, how); refusal != nil {
+		return removal{}, refusal
+	}
+	switch how {
+	case timestamped:
+		at := markTime(now, l.deployment, l.marks)
+		plan.annotations = map[string]string{
+			v1alpha1.TriggerDeletionAnnotation:   formatMarks(addMarks(l.ownMarks(), plan.doomed, at)),
+			v1alpha1.LastReplicaChangeAnnotation: at.Format(time.RFC3339),
+		}
+	case names:
+		plan.annotations = map[string]string{v1alpha1.TriggerDeletionAnnotation: formatMarks(addMarks(l.ownMarks(), plan.doomed, time.Time{}))}
+	}
+	return plan, nil
+}
+
+// ownMarks are those that the MachineDeployment has now; a look joins them with
+// earlier ones.
+func (l look) ownMarks() []mark {
+	return parseMarks(l.deployment.Annotations[v1alpha1.TriggerDeletionAnnotation])
+}
+
+// mayShrink holds a removal against the minima, and against all that would make
+// another machine go than the one that is named. What it refuses is refused as a
+// whole.
+func (l look) mayShrink(req provider.RemoveRequest, plan removal, how marker) *provider.Error {
+	no := func(kind provider.Kind, format string, args ...any) *provider.Error {
+		return refuse(provider.OpRemove, req.Group, kind, format, args...)
+	}
+	k := len(plan.doomed)
+	switch {
+	case !req.Force && plan.target < l.bounds.min:
+		return no(provider.Limit, "removing %d of %d machines would leave %d, below the minimum of %d", k, l.target, plan.target, l.bounds.min)
+	case !req.Force && l.pool != nil && l.pool.target()-k < l.pool.limits.min:
+		return no(provider.Limit, "the pool %s has %d machines in all of its zones; without %d of them it is below its minimum of %d", l.pool.id, l.pool.target(), k, l.pool.limits.min)
+	case plan.target < 0:
+		return no(provider.Conflict, "its target is %d, and %d machines beyond it are machine-controller-manager's own to remove", l.target, k)
+	case l.standing.rolling != "":
+		return no(provider.Conflict, "%s", rolloutMessage(l.standing.rolling))
+	case how == timestamped:
+		return nil // the named machines go, whatever else is there or missing
+	}
+	if missing := l.target - len(l.standing.live); missing > 0 {
+		return no(provider.Conflict, "%d of the machines asked for are not there yet: lower replicas would only keep them from coming", missing)
+	}
+	for _, m := range l.standing.marked {
+		if !slices.Contains(plan.doomed, m.Name) {
+			return no(provider.Conflict, "the machine %s is marked to go first, and might go instead: remove it, or set its annotation %s to %q", m.Name, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDefault)
+		}
+	}
+	return nil
+}
+
+// prioritise makes machines the first to go, and tells which it has annotated.
+func (p *Provider) prioritise(ctx context.Context, l look, machines []string) ([]string, error) {
+	var done []string
+	for _, m := range l.machines {
+		if !slices.Contains(machines, m.Name) || prioritised(m) {
+			continue
+		}
+		if err := p.send(ctx, v1alpha1.ResourceMachines, m.Name, map[string]any{
+			"metadata": patchMeta(m.ResourceVersion, map[string]string{v1alpha1.PriorityAnnotation: v1alpha1.PriorityDelete}),
+		}); err != nil {
+			return done, fmt.Errorf("annotate the Machine %s: %w", m.Name, err)
+		}
+		done = append(done, m.Name)
+	}
+	return done, nil
+}
+
+// unmarked takes back the marks on machines, unless the removal that made them may
+// have happened, and gives the refusal.
+func (p *Provider) unmarked(ctx context.Context, refusal *provider.Error, machines []string) *provider.Error {
+	if refusal.MayHaveHappened {
+		return refusal
+	}
+	var failures []string
+	for _, name := range machines {
+		err := p.send(ctx, v1alpha1.ResourceMachines, name, map[string]any{
+			"metadata": map[string]any{"annotations": map[string]string{v1alpha1.PriorityAnnotation: v1alpha1.PriorityDefault}},
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			failures = append(failures, fmt.Sprintf("%s: %v", name, err))
+		}
+	}
+	if len(failures) > 0 {
+		refusal.Message += "; and these machines stay the first to go: " + strings.Join(failures, "; ")
+	}
+	return refusal
+}
