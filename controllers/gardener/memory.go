@@ -1,0 +1,110 @@
+package gardener
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/controllers/gardener/pools"
+)
+
+// How often the same write to the same machine deployment may be made in how long:
+// more often, and somebody undoes it each time.
+const (
+	undoneTimes = 3
+	undoneIn    = 10 * time.Minute
+)
+
+// memory is what is known from earlier looks. None of it is needed to do the right
+// thing: after a restart, a few events are told again, and a few writes are made
+// that another controller undoes.
+type memory struct {
+	mu      sync.Mutex
+	workers map[types.NamespacedName]told
+	writes  map[string]writes // by the UID of the machine deployment
+}
+
+type told struct {
+	uid   types.UID
+	notes map[pools.Note]bool
+}
+
+// writes are the times of the same write.
+type writes struct {
+	body string
+	at   []time.Time
+}
+
+func newMemory() *memory {
+	return &memory{workers: map[types.NamespacedName]told{}, writes: map[string]writes{}}
+}
+
+// tell is what of the notes about a Worker is new. A note that is gone and comes
+// back is new.
+func (m *memory) tell(key types.NamespacedName, uid types.UID, notes []pools.Note) []pools.Note {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.workers[key]
+	if before.uid != uid {
+		before = told{}
+	}
+	now := told{uid: uid, notes: map[pools.Note]bool{}}
+	var fresh []pools.Note
+	for _, n := range notes {
+		if !before.notes[n] && !now.notes[n] {
+			fresh = append(fresh, n)
+		}
+		now.notes[n] = true
+	}
+	m.workers[key] = now
+	return fresh
+}
+
+// undone is how long to wait with a patch, since it has been made so often lately
+// that somebody must be undoing it; 0: it may be made.
+func (m *memory) undone(step pools.Step, now time.Time) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, ok := m.writes[step.UID]
+	if step.Verb != pools.Patch || !ok || w.body != bodyOf(step) || len(w.at) < undoneTimes {
+		return 0
+	}
+	return w.at[len(w.at)-undoneTimes].Add(undoneIn).Sub(now)
+}
+
+// wrote notes that a step was carried out.
+func (m *memory) wrote(step pools.Step, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for uid, w := range m.writes {
+		if now.Sub(w.at[len(w.at)-1]) > undoneIn {
+			delete(m.writes, uid)
+		}
+	}
+	if step.Verb != pools.Patch {
+		return
+	}
+	w := m.writes[step.UID]
+	if body := bodyOf(step); w.body != body {
+		w = writes{body: body}
+	}
+	w.at = append(slices.DeleteFunc(w.at, func(t time.Time) bool { return now.Sub(t) > undoneIn }), now)
+	m.writes[step.UID] = w
+}
+
+func bodyOf(step pools.Step) string {
+	raw, err := json.Marshal(step.Body)
+	if err != nil {
+		return "" // it has been sent as JSON, or will fail there
+	}
+	return string(raw)
+}
+
+func (m *memory) forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.workers, key)
+}

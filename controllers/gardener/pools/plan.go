@@ -1,0 +1,268 @@
+package pools
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Verb is what a step does.
+type Verb string
+
+// The verbs.
+const (
+	Create Verb = "Create"
+	Patch  Verb = "Patch" // JSON merge patch
+	Delete Verb = "Delete"
+)
+
+// Step is one write to one machine deployment.
+type Step struct {
+	Verb Verb
+	Name string
+	// UID and ResourceVersion are those of the object that was looked at; empty: there
+	// was none. A step must fail if the object is another one by now.
+	UID, ResourceVersion string
+	// Body is the object to create, or the patch, but for the object's identity.
+	Body map[string]any
+	// Why is for people.
+	Why string
+}
+
+// Note is something that a person should know and that the controller cannot or
+// will not change. It holds until the cause is gone.
+type Note struct{ Reason, Subject, Message string }
+
+// The reasons of notes.
+const (
+	ClassMissing  = "MachineClassMissing"
+	FieldsDropped = "PoolFieldsDropped"
+	NameTaken     = "MachineDeploymentNameTaken"
+	NotDeleted    = "MachineDeploymentNotDeleted"
+	NotThere      = "MachineDeploymentNotThere"
+	ZoneChanged   = "ZoneChanged"
+)
+
+// Plan is what to do, in this order, and what to tell. Missing are the machine
+// classes that are named and not there.
+type Plan struct {
+	Steps   []Step
+	Notes   []Note
+	Missing []string
+}
+
+// Seen is what there is in the namespace of a shoot's control plane. Restored is how
+// many replicas machine deployments had on the seed that the shoot came from.
+type Seen struct {
+	MachineDeployments []MachineDeployment
+	MachineClasses     []MachineClass
+	Restored           map[string]int32
+}
+
+// MakePlan says what must be written so that the machine deployments are as the
+// pools of a valid cluster want them. It is empty when they are.
+func MakePlan(c Cluster, seen Seen) Plan {
+	var p Plan
+	live := map[string]MachineDeployment{}
+	asleep := len(seen.MachineDeployments) > 0
+	for _, md := range seen.MachineDeployments {
+		live[md.Name] = md
+		asleep = asleep && md.Replicas == 0
+	}
+	free := roomOf(c, seen.MachineDeployments)
+	wanted, turned := map[string]bool{}, p.turned(c, live)
+	for _, z := range c.Zones() {
+		md, there := live[z.Name()]
+		wanted[z.Name()] = true
+		switch {
+		case md.Deleting || turned[z.Pool.Name]: // once that is over, there is something to do
+			continue
+		case md.Worker != "" && md.Worker != c.Worker:
+			p.note(NameTaken, md.Name, "machine deployment %s is one of Worker %s and is left alone: rename the pool, or delete that Worker", md.Name, md.Worker)
+			continue
+		}
+		class, found := findClass(z.Name(), md.class(), seen.MachineClasses)
+		if !found {
+			p.Missing = append(p.Missing, class)
+			p.note(ClassMissing, z.Name(), "machine class %s is not there, so machine deployment %s gets no machines: the cloud's extension of Gardener must make it, under this name or %s-<hash>",
+				class, z.Name(), z.Name())
+		}
+		if !there {
+			var restored *int32
+			if n, ok := seen.Restored[z.Name()]; ok {
+				restored = &n
+			}
+			p.Steps = append(p.Steps, createStep(z, class, z.create(free, restored)))
+			continue
+		}
+		p.adjust(md, z.describe(), z.body(class), c.limits(z.Pool), z.keep(free, md, asleep))
+	}
+	for _, md := range seen.MachineDeployments {
+		wanted[md.Name] = wanted[md.Name] || turned[md.Pool] // it may be a zone's that is still wanted, under another number
+	}
+	p.leftovers(c, seen.MachineDeployments, wanted)
+	return p
+}
+
+// turned are the pools whose zones are no longer in the order in which their machine
+// deployments were made. The number in a name means another zone then: nodes would
+// be labelled with a zone in which they are not, or go although their zone is still
+// wanted. So the whole pool is left alone.
+func (p *Plan) turned(c Cluster, live map[string]MachineDeployment) map[string]bool {
+	pools := map[string]bool{}
+	for _, z := range c.Zones() {
+		md, there := live[z.Name()]
+		if !there || md.zone() == "" || md.zone() == z.Title() {
+			continue
+		}
+		pools[z.Pool.Name] = true
+		p.note(ZoneChanged, md.Name, "machine deployment %s has nodes in zone %s and would become zone %q, so pool %s is left alone: its zones must keep their order, and only the last ones can be removed",
+			md.Name, md.zone(), z.Title(), z.Pool.Name)
+	}
+	return pools
+}
+
+// MakeLimits is the smaller plan beside a worker controller of Gardener that makes
+// the machine deployments itself: it tells them the limits of their pool and how it
+// is sized, and nothing else. They are told by their pool's label, since not every
+// cloud's extension names them alike.
+func MakeLimits(c Cluster, seen Seen) Plan {
+	var p Plan
+	for _, pool := range c.Pools {
+		there := 0
+		for _, md := range sorted(seen.MachineDeployments) {
+			if md.Pool != pool.Name || md.Deleting {
+				continue
+			}
+			there++
+			p.adjust(md, describe(pool), c.limits(pool), c.limits(pool), move{})
+		}
+		if zones := max(1, len(pool.Zones)); there < zones {
+			p.note(NotThere, pool.Name, "pool %s has %d of %d machine deployments: Gardener's own worker controller must make them", pool.Name, there, zones)
+		}
+	}
+	return p
+}
+
+func (p *Plan) note(reason, subject, format string, values ...any) {
+	p.Notes = append(p.Notes, Note{reason, subject, fmt.Sprintf(format, values...)})
+}
+
+func createStep(z Zone, class string, m move) Step {
+	body := plain(z.body(class))
+	body["spec"].(map[string]any)["replicas"] = int64(m.To)
+	return Step{Verb: Create, Name: z.Name(), Body: body, Why: fmt.Sprintf("created (%s) with %s", z.describe(), m.Why)}
+}
+
+// adjust adds what must be patched of a machine deployment that is there.
+//
+// Where the annotations say the pool's limits already and the fields of the spec do
+// not stand beside them, somebody has dropped those: to write them again would have
+// no end, and the annotations are enough. They go along with the next patch that
+// changes a limit.
+func (p *Plan) adjust(md MachineDeployment, what string, want, limits map[string]any, m move) {
+	patch := mergePatch(md.Object, want)
+	dropped := nested(md.Object, "spec", "poolMinimum") == nil && nested(md.Object, "spec", "poolMaximum") == nil
+	if dropped && mergePatch(md.Object, map[string]any{"metadata": limits["metadata"]}) == nil {
+		p.note(FieldsDropped, md.Name, "machine deployment %s does not keep spec.poolMinimum and spec.poolMaximum (its definition or its machine-controller-manager does not know them): its annotations hold",
+			md.Name)
+		patch = without(without(patch, "spec", "poolMinimum"), "spec", "poolMaximum")
+	}
+	if patch == nil && m.Why == "" {
+		return
+	}
+	if patch == nil {
+		patch = map[string]any{}
+	}
+	var why []string
+	if changed := paths(patch); len(changed) > 0 {
+		why = append(why, "patched ("+what+"): "+strings.Join(changed, ", "))
+	}
+	if m.Why != "" {
+		spec, _ := patch["spec"].(map[string]any)
+		if spec == nil {
+			spec = map[string]any{}
+			patch["spec"] = spec
+		}
+		spec["replicas"] = int64(m.To)
+		why = append(why, m.Why)
+	}
+	p.Steps = append(p.Steps, Step{Verb: Patch, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion, Body: patch, Why: strings.Join(why, "; ")})
+}
+
+// leftovers adds the deletion of what no pool wants any more, as far as it is this
+// controller's.
+func (p *Plan) leftovers(c Cluster, live []MachineDeployment, wanted map[string]bool) {
+	for _, md := range sorted(live) {
+		switch {
+		case wanted[md.Name] || md.Deleting:
+		case md.Worker == c.Worker:
+			p.Steps = append(p.Steps, Step{Verb: Delete, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion,
+				Why: "deleted with its machines: its pool or its zone is no longer among the Worker's"})
+		case md.Worker == "":
+			p.note(NotDeleted, md.Name, "machine deployment %s belongs to no pool of Worker %s and was not made by this controller: delete it, if nobody else needs it", md.Name, c.Worker)
+		}
+	}
+}
+
+// MakeDeletion deletes all machine deployments that are a Worker's.
+func MakeDeletion(worker string, seen Seen) Plan {
+	var p Plan
+	for _, md := range sorted(seen.MachineDeployments) {
+		if md.Worker == worker && !md.Deleting {
+			p.Steps = append(p.Steps, Step{Verb: Delete, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion,
+				Why: "deleted with its machines: its Worker is deleted"})
+		}
+	}
+	return p
+}
+
+func sorted(live []MachineDeployment) []MachineDeployment {
+	return slices.SortedFunc(slices.Values(live), func(a, b MachineDeployment) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// paths are the fields that a patch changes, sorted.
+func paths(patch map[string]any) []string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(patch)) {
+		deeper, ok := patch[key].(map[string]any)
+		if !ok {
+			all = append(all, key)
+			continue
+		}
+		for _, path := range paths(deeper) {
+			all = append(all, key+"."+path)
+		}
+	}
+	return all
+}
+
+// Existing are the pools that have a machine deployment.
+func (s Seen) Existing() map[string]bool {
+	pools := map[string]bool{}
+	for _, md := range s.MachineDeployments {
+		if md.Pool != "" {
+			pools[md.Pool] = true
+		}
+	}
+	return pools
+}
+
+// Scales says whether a plan writes replicas.
+func (p Plan) Scales() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool { return nested(s.Body, "spec", "replicas") != nil })
+}
+
+// Unapplied are the notes about machine deployments that are not as the pools want
+// them, even when all steps are done.
+func (p Plan) Unapplied() []Note {
+	return slices.DeleteFunc(slices.Clone(p.Notes), func(n Note) bool {
+		return n.Reason != NameTaken && n.Reason != ZoneChanged && n.Reason != NotThere
+	})
+}
+
+// Has says whether any machine deployment is a Worker's.
+func (s Seen) Has(worker string) bool {
+	return slices.ContainsFunc(s.MachineDeployments, func(md MachineDeployment) bool { return md.Worker == worker })
+}
