@@ -26,14 +26,30 @@ var request = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: 
 type bench struct {
 	*reconciler
 	t        *testing.T
-	recorder *events.FakeRecorder
+	recorder *recorder
 	registry *prometheus.Registry
 	writes   []string
 }
 
+// recorder also keeps what real ones tell events apart by, beside their kind and
+// the Cluster: the reason, the action and the related object.
+type recorder struct {
+	*events.FakeRecorder
+	keys []string
+}
+
+func (r *recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	key := reason + " " + action
+	if u, ok := related.(*unstructured.Unstructured); ok {
+		key += " " + u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
+	}
+	r.keys = append(r.keys, key)
+	r.FakeRecorder.Eventf(regarding, related, kind, reason, action, note, args...)
+}
+
 func newBench(t *testing.T, settings Settings, objects ...string) *bench {
 	t.Helper()
-	b := &bench{t: t, recorder: events.NewFakeRecorder(100), registry: prometheus.NewRegistry()}
+	b := &bench{t: t, recorder: &recorder{FakeRecorder: events.NewFakeRecorder(100)}, registry: prometheus.NewRegistry()}
 	kind := schema.GroupVersionKind{Group: mdKind.Group, Version: "v1beta2", Kind: mdKind.Kind}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(clusterKind, meta.RESTScopeNamespace)

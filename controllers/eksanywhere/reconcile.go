@@ -109,7 +109,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	fresh, told := known.tell(notes)
 	fresh = append(fresh, workers.Ignored(known.counts, w)...)
 	for _, n := range fresh {
-		r.event(live, corev1.EventTypeWarning, n.Reason, "Reconcile", n.Message)
+		r.event(live, n.About(live.GetName()), corev1.EventTypeWarning, n.Reason, "Reconcile", n.Message)
 	}
 	known.told, known.counts = told, workers.Counts(w)
 	r.memory.keep(request.NamespacedName, known)
@@ -142,7 +142,7 @@ func (r *reconciler) bring(ctx context.Context, live *unstructured.Unstructured,
 		if err != nil {
 			return plan.Notes, mds, err
 		}
-		r.event(live, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb), "machine deployment "+step.Name+" "+step.Why)
+		r.event(live, step.Name, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb), "machine deployment "+step.Name+" "+step.Why)
 		if after != nil {
 			seen[step.Name] = after.GetResourceVersion()
 			mds = with(mds, workers.Read(after.Object, r.kind.Version))
@@ -204,9 +204,19 @@ func (r *reconciler) clustersNamed(ctx context.Context, name string) ([]unstruct
 	return named, nil
 }
 
-func (r *reconciler) event(about *unstructured.Unstructured, kind, reason, action, text string) {
+// event tells something about a Cluster, and names the machine deployment that it
+// is also about, if there is one: two events that differ in their text alone count
+// as one, and the second text would be lost.
+func (r *reconciler) event(about *unstructured.Unstructured, machineDeployment, kind, reason, action, text string) {
 	if len(text) > maxNote {
 		text = strings.ToValidUTF8(text[:maxNote], "")
 	}
-	r.recorder.Eventf(about, nil, kind, reason, action, "%s", text)
+	var related runtime.Object
+	if machineDeployment != "" {
+		md := object(r.kind)
+		md.SetNamespace(r.settings.namespace())
+		md.SetName(machineDeployment)
+		related = md
+	}
+	r.recorder.Eventf(about, related, kind, reason, action, "%s", text)
 }

@@ -86,6 +86,36 @@ func TestReconcileMakesAMachineDeploymentAtItsMinimumWithoutAWebhook(t *testing.
 	}
 }
 
+// TestEventsOfOneLookAreToldApart: an API client takes two events of one key for one
+// that happened twice, and drops the second text.
+func TestEventsOfOneLookAreToldApart(t *testing.T) {
+	b := newBench(t, Settings{}, `
+apiVersion: anywhere.eks.amazonaws.com/v1alpha1
+kind: Cluster
+metadata: {name: c1, namespace: default, uid: u1}
+spec:
+  workerNodeGroupConfigurations:
+  - {name: a, count: 2, machineGroupRef: {kind: KwokMachineTemplate, name: small}}
+  - {name: b, count: 3, machineGroupRef: {kind: KwokMachineTemplate, name: small}}
+  - {name: c, count: 4, autoscalingConfiguration: {}}
+  - {name: d, count: 5, autoscalingConfiguration: {}}
+`)
+	b.reconcile()
+	want := []string{
+		"MachineDeploymentApply Apply MachineDeployment eksa-system/c1-a",
+		"MachineDeploymentApply Apply MachineDeployment eksa-system/c1-b",
+		"AutoscalingRangeEmpty Reconcile MachineDeployment eksa-system/c1-c",
+		"MachineDeploymentNotCreated Reconcile MachineDeployment eksa-system/c1-c",
+		"AutoscalingRangeEmpty Reconcile MachineDeployment eksa-system/c1-d",
+		"MachineDeploymentNotCreated Reconcile MachineDeployment eksa-system/c1-d",
+		"CountIgnored Reconcile MachineDeployment eksa-system/c1-c",
+		"CountIgnored Reconcile MachineDeployment eksa-system/c1-d",
+	}
+	if diff := cmp.Diff(want, b.recorder.keys); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestReconcileKeepsItsHandsOff: what must not be written is not, and the status
 // follows nonetheless.
 func TestReconcileKeepsItsHandsOff(t *testing.T) {

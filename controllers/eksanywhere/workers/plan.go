@@ -36,6 +36,17 @@ type Step struct {
 // will not change. It holds until the cause is gone.
 type Note struct{ Reason, Subject, Message string }
 
+// About is the machine deployment that the note is about; empty: the whole cluster.
+func (n Note) About(cluster string) string {
+	switch n.Reason {
+	case NotCreated, NotDeleted, NameTaken:
+		return n.Subject
+	case EmptyRange, CountIgnore: // about a group
+		return cluster + "-" + n.Subject
+	}
+	return ""
+}
+
 // The reasons of notes.
 const (
 	NotCreated  = "MachineDeploymentNotCreated"
