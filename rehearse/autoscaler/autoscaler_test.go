@@ -30,6 +30,14 @@ func TestProcessOfSetting(t *testing.T) {
 	}
 }
 
+func TestProcessOfTheController(t *testing.T) {
+	p := autoscaler.EKSAnywhere("/bin/plimsoll", "/k", "127.0.0.1:1")
+	want := []string{"controller", "eks-anywhere", "--kubeconfig=/k", "--health-address=127.0.0.1:1", "--metrics-address="}
+	if p.Path != "/bin/plimsoll" || !slices.Equal(p.Args, want) || p.Name == autoscaler.Name || p.Ready == nil {
+		t.Errorf("got %+v", p)
+	}
+}
+
 // The probe asks where Plimsoll listens, also when the user's flags say so.
 func TestReadyAsksTheLastAddress(t *testing.T) {
 	status := http.StatusServiceUnavailable

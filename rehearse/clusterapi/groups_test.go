@@ -1,6 +1,7 @@
 package clusterapi_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -139,11 +140,15 @@ func TestNamedMachineIsDeleted(t *testing.T) {
 func TestRolloutReplacesEveryMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "rollout")
-	group := w.group("workers", workerSpec("old"), bounds(1, 5))
+	group := w.group("workers", workerSpec("old"), func(group *clusterv1.MachineDeployment) {
+		objects.Autoscaled(group, 1, 5)
+		group.Spec.Template.Spec.Version = "v1.36.2"
+	})
 	w.scale(group, 2)
 	before := w.running(group, 2)
+	w.upToDate(group, "v1.36.2")
 	w.create(objects.MachineTemplate("rollout", "workers-2", workerSpec("new")))
-	w.patch(group, `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"workers-2"}}}}}`)
+	w.patch(group, `{"spec":{"template":{"spec":{"version":"v1.37.0","infrastructureRef":{"name":"workers-2"}}}}}`)
 	fewest := len(before)
 	w.eventually("every node is of the new release", func() (bool, string) {
 		nodes := w.nodes()
@@ -159,9 +164,24 @@ func TestRolloutReplacesEveryMachine(t *testing.T) {
 	if fewest < 2 {
 		t.Errorf("there were only %d nodes at times, and no machine may be unavailable", fewest)
 	}
-	w.get(group)
+	w.upToDate(group, "v1.37.0")
 	if *group.Spec.Replicas != 2 {
 		t.Errorf("the rollout changed the replicas to %d", *group.Spec.Replicas)
+	}
+}
+
+// upToDate waits until Cluster API takes every machine of the group for up to date,
+// and wants their nodes' kubelets to be of that version.
+func (w world) upToDate(group *clusterv1.MachineDeployment, version string) {
+	w.t.Helper()
+	w.eventually("every machine is up to date", func() (bool, string) {
+		w.get(group)
+		return ptr.Deref(group.Status.UpToDateReplicas, 0) == ptr.Deref(group.Spec.Replicas, 0), fmt.Sprintf("%+v", group.Status)
+	})
+	for _, node := range w.nodes() {
+		if is := node.Status.NodeInfo.KubeletVersion; is != version {
+			w.t.Errorf("the kubelet of %s is of the version %s, want %s", node.Name, is, version)
+		}
 	}
 }
 

@@ -20,6 +20,8 @@ func TestConditionFollowsMachineDeployments(t *testing.T) {
 	w.run(t, eksanywhere.Settings{})
 	w.want(fixed("a", 2).kwok("small"), scaled("b", 1, 5).kwok("small"))
 	w.readyIs("False OutdatedInformation Worker node group follows-a status not up to date yet")
+	w.tells("MachineDeploymentApply", "follows-a created with 2 replicas")
+	w.tells("MachineDeploymentApply", "follows-b created without replicas")
 	w.settle("a", 2)
 	w.readyIs("False OutdatedInformation Worker node group follows-b status not up to date yet")
 	w.settle("b", 1)

@@ -1,60 +1,18 @@
 package eksanywhere_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere"
+	rehearsed "github.com/plimsoll-dev/plimsoll/rehearse/eksanywhere"
 )
 
-const (
-	machinesNamespace = eksanywhere.DefaultNamespace
-	documentation     = "../../docs/eks-anywhere.md"
-	account           = "system:serviceaccount:eksa-system:plimsoll-eks-anywhere"
-)
-
-// grant gives the controller the rights that its documentation names.
-func grant(ctx context.Context, admin client.Client) error {
-	text, err := os.ReadFile(documentation)
-	if err != nil {
-		return err
-	}
-	_, text, _ = bytes.Cut(text, []byte("## Rights"))
-	_, text, _ = bytes.Cut(text, []byte("```yaml\n"))
-	text, _, found := bytes.Cut(text, []byte("```"))
-	if !found {
-		return fmt.Errorf("%s names no rights", documentation)
-	}
-	return createAll(ctx, admin, text)
-}
-
-// createAll creates the objects of a YAML text.
-func createAll(ctx context.Context, admin client.Client, text []byte) error {
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-	for {
-		u := &unstructured.Unstructured{}
-		if err := decoder.Decode(u); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read YAML: %w", err)
-		}
-		if err := admin.Create(ctx, u); err != nil {
-			return fmt.Errorf("create %s %s: %w", u.GetKind(), u.GetName(), err)
-		}
-	}
-}
+const machinesNamespace = rehearsed.Namespace
 
 // controller is a running controller.
 type controller struct {
@@ -66,7 +24,7 @@ type controller struct {
 // asController is how the controller reaches the API server: with its own rights.
 func (p *plane) asController() *rest.Config {
 	config := p.control.AdminConfig()
-	config.Impersonate = rest.ImpersonationConfig{UserName: account, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: rehearsed.ControllerUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	return config
 }
 

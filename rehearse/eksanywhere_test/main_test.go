@@ -11,21 +11,16 @@
 package eksanywhere_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi"
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
 )
 
@@ -33,9 +28,6 @@ const startTimeout = 3 * time.Minute
 
 func TestMain(m *testing.M) {
 	controlplane.MaybeRunComponent()
-	if len(os.Args) > 1 && os.Args[1] == clusterAPIMarker {
-		os.Exit(runClusterAPI(os.Args[2:]))
-	}
 	ctrllog.SetLogger(logr.Discard()) // each controller has a log of its own
 	code := m.Run()
 	if err := errors.Join(bare.stop(), old.stop(), real.stop()); err != nil {
@@ -43,27 +35,6 @@ func TestMain(m *testing.M) {
 		code = max(code, 1)
 	}
 	os.Exit(code)
-}
-
-// clusterAPIMarker is the first argument of this binary when it is Cluster API.
-const clusterAPIMarker = "run-cluster-api"
-
-func runClusterAPI(args []string) int {
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(3) // the parent is gone
-	}()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	settings, err := clusterapi.Flags(args)
-	if err == nil {
-		err = clusterapi.Run(ctx, settings)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
 }
 
 // toStderr is for what happens to the control planes between tests.

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-var clusterKind = schema.GroupVersionKind{Group: "anywhere.eks.amazonaws.com", Version: "v1alpha1", Kind: "Cluster"}
+	rehearsed "github.com/plimsoll-dev/plimsoll/rehearse/eksanywhere"
+)
 
 func (p *plane) mdKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: p.version, Kind: "MachineDeployment"}
@@ -89,11 +89,7 @@ func (p *plane) newWorld(t *testing.T, name string) world {
 }
 
 func (w world) clusterObject() *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(clusterKind)
-	u.SetNamespace(clusterNamespace)
-	u.SetName(w.name)
-	return u
+	return rehearsed.Cluster(clusterNamespace, w.name)
 }
 
 // mdObject is a group's machine deployment, by the name that it must have.
@@ -273,7 +269,7 @@ func (w world) told(reason string) []string {
 	}
 	var notes []string
 	for _, e := range list.Items {
-		if e.Reason == reason && e.Regarding.Name == w.name && e.Regarding.Kind == clusterKind.Kind {
+		if e.Reason == reason && e.Regarding.Name == w.name && e.Regarding.Kind == rehearsed.ClusterKind.Kind {
 			notes = append(notes, e.Note)
 		}
 	}

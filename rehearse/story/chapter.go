@@ -10,13 +10,16 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
 
-// narrate tells Plimsoll's decisions and their reasons while play runs, and
-// returns its error first.
-func narrate(ctx context.Context, s *stage.Stage, screen *Screen, play func() error) error {
+// narrate tells Plimsoll's decisions and their reasons, and whatever else shall be
+// told, while play runs, and returns its error first.
+func narrate(ctx context.Context, s *stage.Stage, screen *Screen, play func() error, more ...func(context.Context) error) error {
 	told, stop := context.WithCancel(ctx)
 	var telling errgroup.Group
 	telling.Go(func() error { return tellDecisions(told, s, screen) })
 	telling.Go(func() error { return tellReasons(told, s, screen) })
+	for _, tell := range more {
+		telling.Go(func() error { return tell(told) })
+	}
 	err := play()
 	stop()
 	if errTelling := telling.Wait(); err == nil {

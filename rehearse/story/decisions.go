@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere"
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
@@ -30,6 +31,7 @@ const (
 type logLine struct {
 	Level, Msg                   string
 	Grow, Taint, Remove, Untaint string
+	RemoveInstances              string `json:"remove_instances"`
 	Nodes                        int
 	LowerBound                   int           `json:"lower_bound"`
 	ForPods                      int           `json:"for_pods"`
@@ -49,9 +51,13 @@ func decision(line []byte) (string, error) {
 	case l.Msg == "acting":
 		var parts []string
 		if l.Grow != "" {
-			parts = append(parts, fmt.Sprintf("buys %d nodes for %d pods (lower bound %d): %s", l.Nodes, l.ForPods, l.LowerBound, l.Grow))
+			what := fmt.Sprintf("buys %d nodes for %d pods (lower bound %d): ", l.Nodes, l.ForPods, l.LowerBound)
+			if l.ForPods == 0 {
+				what = fmt.Sprintf("buys %d nodes that a minimum lacks: ", l.Nodes)
+			}
+			parts = append(parts, what+l.Grow)
 		}
-		for _, part := range []struct{ verb, nodes string }{{"taints", l.Taint}, {"removes", l.Remove}, {"keeps after all", l.Untaint}} {
+		for _, part := range []struct{ verb, nodes string }{{"taints", l.Taint}, {"removes", l.Remove}, {"gives up", l.RemoveInstances}, {"keeps after all", l.Untaint}} {
 			if part.nodes != "" {
 				parts = append(parts, part.verb+" "+part.nodes)
 			}
@@ -119,9 +125,31 @@ func reason(event *corev1.Event) string {
 // tellReasons tells each different reason in Plimsoll's events once, with the
 // first object that it is about, until ctx ends.
 func tellReasons(ctx context.Context, s *stage.Stage, screen *Screen) error {
+	return tellEvents(ctx, s, screen, reason, func(event *corev1.Event) string {
+		return "event on " + strings.ToLower(event.InvolvedObject.Kind) + " " + event.InvolvedObject.Name + ": "
+	})
+}
+
+// tellController tells each different event of the controller of EKS Anywhere's
+// worker groups once, until ctx ends. They are all about the Cluster.
+func tellController(ctx context.Context, s *stage.Stage, screen *Screen) error {
+	return tellEvents(ctx, s, screen, controllerEvent, func(*corev1.Event) string { return "controller: " })
+}
+
+// controllerEvent tells an event of that controller; empty: another's.
+func controllerEvent(event *corev1.Event) string {
+	if event.ReportingController != eksanywhere.Name {
+		return ""
+	}
+	return event.Message
+}
+
+// tellEvents tells each different text of events once, after a prefix, until ctx
+// ends.
+func tellEvents(ctx context.Context, s *stage.Stage, screen *Screen, textOf, prefix func(*corev1.Event) string) error {
 	events, err := s.Client.CoreV1().Events(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("watch Plimsoll's events: %w", err)
+		return fmt.Errorf("watch the events: %w", err)
 	}
 	defer events.Stop()
 	told := map[string]bool{}
@@ -135,10 +163,9 @@ func tellReasons(ctx context.Context, s *stage.Stage, screen *Screen) error {
 			if !ok || change.Type == watch.Deleted {
 				continue
 			}
-			if text := reason(event); text != "" && !told[text] {
+			if text := textOf(event); text != "" && !told[text] {
 				told[text] = true
-				object := strings.ToLower(event.InvolvedObject.Kind) + " " + event.InvolvedObject.Name
-				screen.Tell("   ▸ event on " + object + ": " + text)
+				screen.Tell("   ▸ " + prefix(event) + text)
 			}
 		case <-ctx.Done():
 			return nil

@@ -1,7 +1,10 @@
 // Package story tells in a terminal what an autoscaler does, on a real control
-// plane: growth, where Deployments grow and shrink and nodes come and go; and
-// affinity, where the same workload arrives twice in the same cluster, free and
-// bound to one group by a required node affinity.
+// plane: growth, where Deployments grow and shrink and nodes come and go; affinity,
+// where the same workload arrives twice in the same cluster, free and bound to one
+// group by a required node affinity; EKS, where a simulated AWS has a node group of
+// more labels than there may be tags; EKS Anywhere, where the autoscaler owns the
+// size of a worker group of a real Cluster API; and Gardener, where the limits of
+// worker pools are spread over zones in three ways, and one zone has no quota.
 //
 // A story is numbered steps on a stage (package stage): set the scene, change
 // something, wait for what must happen, count. What flows out: lines and frames

@@ -14,6 +14,8 @@ type Frame struct {
 	Elapsed   time.Duration
 	Workloads []WorkloadRow
 	Groups    []GroupRow
+	Workers   *WorkersRows // instead of Groups, where a Cluster of EKS Anywhere has them
+	Pools     *PoolsRows   // instead of Groups, where worker pools of Gardener have them
 }
 
 // WorkloadRow is the progress of one workload.
@@ -48,6 +50,7 @@ const (
 	nodeReady  = "■"
 	nodeLeaves = "▨"
 	nodeStarts = "□"
+	nodeLegend = nodeReady + " ready  " + nodeStarts + " starting  " + nodeLeaves + " leaving"
 )
 
 // Lines renders the frame for a terminal of so many columns.
@@ -60,11 +63,24 @@ func (f Frame) Lines(width int) []string {
 	for _, g := range f.Groups {
 		names = max(names, len(g.Name))
 	}
+	if f.Workers != nil {
+		names = max(names, f.Workers.width())
+	}
+	if f.Pools != nil {
+		names = max(names, f.Pools.width())
+	}
 	lines = append(lines, "  pods")
 	for _, w := range f.Workloads {
 		lines = append(lines, "    "+pad(w.Name, names)+"  "+bar(w)+"  "+w.text(3))
 	}
-	lines = append(lines, "  nodes   "+nodeReady+" ready  "+nodeStarts+" starting  "+nodeLeaves+" leaving")
+	switch {
+	case f.Workers != nil:
+		lines = append(lines, f.Workers.lines(names)...)
+	case f.Pools != nil:
+		lines = append(lines, f.Pools.lines(names)...)
+	default:
+		lines = append(lines, "  nodes   "+nodeLegend)
+	}
 	for _, g := range f.Groups {
 		lines = append(lines, fmt.Sprintf("    %s  %3d of %3d  %s", pad(g.Name, names), g.Nodes.All, g.Max, boxes(g.Nodes)))
 	}
@@ -115,6 +131,12 @@ func (f Frame) Line() string {
 		parts = append(parts, w.Name+" "+w.text(0))
 	}
 	pods := strings.Join(parts, "; ")
+	if f.Workers != nil {
+		return "pods: " + pods + " | " + f.Workers.line()
+	}
+	if f.Pools != nil {
+		return "pods: " + pods + " | " + f.Pools.line()
+	}
 	parts = nil
 	for _, g := range f.Groups {
 		n := g.Nodes

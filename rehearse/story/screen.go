@@ -25,7 +25,8 @@ const (
 // below what was said; elsewhere it becomes one line at each change.
 type Screen struct {
 	out   io.Writer
-	width func() int // columns of the terminal; nil: it is none
+	width func() int          // columns of the terminal; nil: it is none
+	edit  func(string) string // what becomes of a line that is told; nil: it stays
 
 	mu    sync.Mutex
 	drawn int    // lines of the frame that is on the terminal
@@ -46,11 +47,24 @@ func (s *Screen) Say(text string) {
 	fmt.Fprintln(s.out, text)
 }
 
+// Edit has every line that is told from now on go through a func; one that it leaves
+// empty is not shown.
+func (s *Screen) Edit(edit func(string) string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.edit = edit
+}
+
 // Tell writes one line of many that come as things happen. Without a terminal
 // their number is bounded.
 func (s *Screen) Tell(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.edit != nil {
+		if line = s.edit(line); line == "" {
+			return
+		}
+	}
 	s.tell(line)
 }
 

@@ -19,6 +19,8 @@ import (
 
 var created = time.Unix(1_000_000, 0)
 
+const testVersion = "v1.36.2"
+
 func testMachine() *kwokapi.KwokMachine {
 	return &kwokapi.KwokMachine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", CreationTimestamp: metav1.NewTime(created), Generation: 7},
@@ -32,7 +34,7 @@ func testMachine() *kwokapi.KwokMachine {
 
 func TestNodeIsWhatItsSpecSays(t *testing.T) {
 	machine := testMachine()
-	node := newNode(machine)
+	node := newNode(machine, testVersion)
 	if node.Name != "m.ns" || node.Spec.ProviderID != "kwok://ns/m" || node.Annotations["kwok.x-k8s.io/node"] != "fake" {
 		t.Errorf("the node is %+v", node)
 	}
@@ -42,13 +44,16 @@ func TestNodeIsWhatItsSpecSays(t *testing.T) {
 	if len(node.Spec.Taints) != 2 || node.Spec.Taints[0].Key != "t" || node.Spec.Taints[1] != clusterv1.NodeUninitializedTaint {
 		t.Errorf("its taints are %v", node.Spec.Taints)
 	}
+	if node.Status.NodeInfo.KubeletVersion != testVersion {
+		t.Errorf("its kubelet is of the version %q, want the Machine's", node.Status.NodeInfo.KubeletVersion)
+	}
 	if node.Status.Allocatable.Cpu().Value() != 4 {
 		t.Errorf("without allocatable resources it offers %v, want its capacity", node.Status.Allocatable)
 	}
 	machine.Spec.Node.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
 	machine.Spec.Node.Architecture = "arm64"
 	machine.Spec.Node.Labels[corev1.LabelArchStable] = "odd"
-	node = newNode(machine)
+	node = newNode(machine, testVersion)
 	if node.Status.Allocatable.Cpu().Value() != 3 || node.Status.Capacity.Cpu().Value() != 4 {
 		t.Errorf("it offers %v of %v", node.Status.Allocatable, node.Status.Capacity)
 	}
@@ -129,12 +134,12 @@ func TestJoinTakesOverNobodysNode(t *testing.T) {
 		wantError string
 	}{
 		{"new", nil, ""},
-		{"its own, of an earlier try", newNode(machine), ""},
+		{"its own, of an earlier try", newNode(machine, testVersion), ""},
 		{"another machine's", foreign, `provider id "kwok://elsewhere"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			workload := clientWith(test.there)
-			name, err := join(t.Context(), workload, machine)
+			name, err := join(t.Context(), workload, machine, testVersion)
 			if test.wantError != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wantError) {
 					t.Errorf("got %q, %v", name, err)
@@ -161,7 +166,7 @@ func TestLeaveDeletesNobodysNode(t *testing.T) {
 		want  int
 	}{
 		{"none", nil, 0},
-		{"its own", newNode(machine), 0},
+		{"its own", newNode(machine, testVersion), 0},
 		{"another machine's", foreign, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -81,19 +81,20 @@ func (r *machines) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 	if !machine.DeletionTimestamp.IsZero() {
 		return r.end(ctx, machine, cluster)
 	}
-	if owner, err := util.GetOwnerMachine(ctx, r.client, machine.ObjectMeta); err != nil || owner == nil {
+	owner, err := util.GetOwnerMachine(ctx, r.client, machine.ObjectMeta)
+	if err != nil || owner == nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if added, err := finalizers.EnsureFinalizer(ctx, r.client, machine, kwokapi.MachineFinalizer); err != nil || added {
 		return ctrl.Result{}, err
 	}
-	return r.start(ctx, machine, cluster)
+	return r.start(ctx, machine, owner, cluster)
 }
 
 // start lets the machine exist at once and its node join when it is due. Where both
 // happen together the node comes first: Cluster API then finds it with the first
 // look, which it takes when the machine exists.
-func (r *machines) start(ctx context.Context, machine *kwokapi.KwokMachine, cluster *clusterv1.Cluster) (ctrl.Result, error) {
+func (r *machines) start(ctx context.Context, machine *kwokapi.KwokMachine, owner *clusterv1.Machine, cluster *clusterv1.Cluster) (ctrl.Result, error) {
 	left := untilStarted(machine, time.Now())
 	reached := stageOf(machine, left == 0)
 	joined := machine.Status.NodeName
@@ -105,7 +106,7 @@ func (r *machines) start(ctx context.Context, machine *kwokapi.KwokMachine, clus
 		if err != nil {
 			return ctrl.Result{}, fmt.Errorf("connect to the cluster of %s: %w", client.ObjectKeyFromObject(machine), err)
 		}
-		if joined, err = join(ctx, workload, machine); err != nil {
+		if joined, err = join(ctx, workload, machine, owner.Spec.Version); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
@@ -126,10 +127,11 @@ func (r *machines) start(ctx context.Context, machine *kwokapi.KwokMachine, clus
 	return ctrl.Result{RequeueAfter: left}, nil
 }
 
-// join creates the machine's node and returns its name. A node of that name that is
-// another machine's is an error: nobody may take it over.
-func join(ctx context.Context, workload client.Client, machine *kwokapi.KwokMachine) (string, error) {
-	node := newNode(machine)
+// join creates the machine's node, whose kubelet is of that version, and returns its
+// name. A node of that name that is another machine's is an error: nobody may take it
+// over.
+func join(ctx context.Context, workload client.Client, machine *kwokapi.KwokMachine, version string) (string, error) {
+	node := newNode(machine, version)
 	err := workload.Create(ctx, node)
 	if err == nil {
 		return node.Name, nil

@@ -36,8 +36,10 @@ func providerID(machine *kwokapi.KwokMachine) string {
 
 // newNode is the machine's node, as its kubelet would register it. It bears the
 // taint with which Cluster API's bootstrap providers let nodes join: Cluster API
-// removes it once it has synced the machine's labels.
-func newNode(machine *kwokapi.KwokMachine) *corev1.Node {
+// removes it once it has synced the machine's labels. The version is its kubelet's;
+// where the Machine names none, kwok fills in its own. Cluster API takes a Machine
+// for outdated as long as its node reports another one.
+func newNode(machine *kwokapi.KwokMachine, version string) *corev1.Node {
 	spec := machine.Spec.Node
 	name := nodeName(machine)
 	architecture, operatingSystem := platform(spec)
@@ -64,7 +66,7 @@ func newNode(machine *kwokapi.KwokMachine) *corev1.Node {
 		Status: corev1.NodeStatus{
 			Capacity:    spec.Capacity,
 			Allocatable: allocatable,
-			NodeInfo:    corev1.NodeSystemInfo{Architecture: architecture, OperatingSystem: operatingSystem},
+			NodeInfo:    corev1.NodeSystemInfo{Architecture: architecture, OperatingSystem: operatingSystem, KubeletVersion: version},
 		},
 	}
 }

@@ -39,7 +39,8 @@ type Stage struct {
 	Client  kubernetes.Interface // the administrator's
 	Watch   *Watch
 
-	address string // host:port of Plimsoll's metrics; empty before Autoscale
+	address  string   // host:port of Plimsoll's metrics; empty before Autoscale
+	launched []string // the processes of Plimsoll's, in the order of their start
 }
 
 // Open starts a control plane and begins to watch it. When it fails it leaves
@@ -104,9 +105,15 @@ func (s *Stage) AutoscaleIn(ctx context.Context, binary string, where world.Worl
 		Address:    s.address,
 		Flags:      append([]string{"--logging-format=json"}, flags...),
 	}.Process()
+	return s.Launch(ctx, process)
+}
+
+// Launch starts a process of Plimsoll's, and returns once it is ready.
+func (s *Stage) Launch(ctx context.Context, process supervise.Process) error {
 	if err := s.Cluster.Launch(process); err != nil {
 		return err
 	}
+	s.launched = append(s.launched, process.Name)
 	return s.Cluster.Processes().WaitReady(ctx, process.Name)
 }
 
@@ -137,18 +144,22 @@ func (s *Stage) Guard(ctx context.Context) (context.Context, context.CancelFunc)
 	return guarded, func() { cancel(nil) }
 }
 
-// WithLog adds the end of Plimsoll's log to an error, for the reader who must
-// find out why. A death brings the end of its log already.
+// WithLog adds the ends of the logs of Plimsoll's processes to an error, for the
+// reader who must find out why. A death brings the end of its log already.
 func (s *Stage) WithLog(err error) error {
 	var death *supervise.DeathError
 	if err == nil || errors.As(err, &death) {
 		return err
 	}
-	data, errRead := os.ReadFile(s.Cluster.LogFile(autoscaler.Name))
-	if errRead != nil {
-		return fmt.Errorf("%w\n(Plimsoll left no log: %v)", err, errRead)
+	for _, name := range s.launched {
+		data, errRead := os.ReadFile(s.Cluster.LogFile(name))
+		if errRead != nil {
+			err = fmt.Errorf("%w\n(%s left no log: %v)", err, name, errRead)
+			continue
+		}
+		lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+		lines = lines[max(0, len(lines)-tailLines):]
+		err = fmt.Errorf("%w\nthe end of the log of %s:\n  %s", err, name, strings.Join(lines, "\n  "))
 	}
-	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
-	lines = lines[max(0, len(lines)-tailLines):]
-	return fmt.Errorf("%w\nthe end of Plimsoll's log:\n  %s", err, strings.Join(lines, "\n  "))
+	return err
 }

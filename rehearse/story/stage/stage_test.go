@@ -78,6 +78,28 @@ func TestWatchCountsNodes(t *testing.T) {
 	}
 }
 
+// Cluster API says whose a node is after the node has joined, and cordons it before
+// it goes.
+func TestWatchCountsNodesWhoseGroupIsToldLater(t *testing.T) {
+	w := emptyWatch()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
+	w.setNode(node)
+	node = node.DeepCopy()
+	node.Annotations = map[string]string{"cluster.x-k8s.io/owner-kind": "MachineSet", "cluster.x-k8s.io/owner-name": "g-x7k2p"}
+	node.Spec.Unschedulable = true
+	w.setNode(node)
+	if got, want := w.Tally().Groups["g"], (Nodes{All: 1, Leaving: 1, Ever: 1, Peak: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got, want := w.Tally().Groups[""], (Nodes{Peak: 1}); got != want {
+		t.Errorf("of no group: got %+v, want %+v", got, want)
+	}
+	w.dropNode("1")
+	if got, want := w.Tally().Nodes(), (Nodes{Ever: 1, Peak: 2}); got != want {
+		t.Errorf("gone: got %+v, want %+v", got, want)
+	}
+}
+
 func TestWaitReturnsAtTheChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := emptyWatch()

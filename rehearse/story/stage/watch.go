@@ -31,7 +31,7 @@ type Pods struct {
 type Nodes struct {
 	All     int // every node object
 	Ready   int
-	Leaving int // tainted by the autoscaler to go
+	Leaving int // cordoned, or tainted by the autoscaler, to go
 	Ever    int // nodes that were ever there, gone ones included
 	Peak    int // the most that were there at once
 }
@@ -179,6 +179,14 @@ func (w *Watch) Tally() Tally {
 	return Tally{Workloads: maps.Clone(w.tally.Workloads), Groups: maps.Clone(w.tally.Groups)}
 }
 
+// Changed is closed at the next change of the tally. Who waits for more than the
+// tally takes it before looking, so that no change is missed.
+func (w *Watch) Changed() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
+}
+
 // Wait returns once the tally is as wanted; done must not keep it. The error of
 // an ended context tells what did not happen, and how things stand.
 func (w *Watch) Wait(ctx context.Context, what string, done func(Tally) bool) error {
@@ -253,7 +261,7 @@ func (p *Pods) add(row podRow, by int) {
 }
 
 func (w *Watch) setNode(node *corev1.Node) {
-	row := nodeRow{group: GroupOf(node), leaving: node.DeletionTimestamp != nil}
+	row := nodeRow{group: GroupOf(node), leaving: node.DeletionTimestamp != nil || node.Spec.Unschedulable}
 	for _, c := range node.Status.Conditions {
 		row.ready = row.ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	}
@@ -266,13 +274,15 @@ func (w *Watch) setNode(node *corev1.Node) {
 	if known && before == row {
 		return
 	}
-	count := w.tally.Groups[row.group]
 	if known {
+		count := w.tally.Groups[before.group]
 		count.add(before, -1)
-	} else {
-		count.Ever++
+		count.Ever-- // it moves, if its group has only become known now
+		w.tally.Groups[before.group] = count
 	}
+	count := w.tally.Groups[row.group]
 	count.add(row, 1)
+	count.Ever++
 	count.Peak = max(count.Peak, count.All)
 	w.tally.Groups[row.group] = count
 	w.nodes[node.UID] = row

@@ -1,0 +1,110 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// notTriggered is the reason of Plimsoll's events on pods that get no node.
+const notTriggered = "NotTriggerScaleUp"
+
+// refusals notes of which pools Plimsoll has said that a pod gets no node.
+type refusals struct {
+	stop func()
+
+	mu    sync.Mutex
+	pools map[string]bool
+	tell  func()
+}
+
+// refusals begins to listen. What is heard wakes whoever waits for the pools.
+func (p *pooled) refusals(ctx context.Context) (*refusals, error) {
+	events, err := p.stage.Client.CoreV1().Events(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("watch Plimsoll's events: %w", err)
+	}
+	r := &refusals{pools: map[string]bool{}, tell: p.record.nudge}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for change := range events.ResultChan() {
+			r.take(change)
+		}
+	})
+	r.stop = func() {
+		events.Stop()
+		running.Wait()
+	}
+	return r, nil
+}
+
+func (r *refusals) take(change watch.Event) {
+	event, ok := change.Object.(*corev1.Event)
+	if !ok || event.Source.Component != eventSource || event.Reason != notTriggered {
+		return
+	}
+	r.mu.Lock()
+	for _, one := range gardenerSizings {
+		// A pod's name is its Deployment's and more, and the Deployment's is the pool's.
+		if strings.HasPrefix(event.InvolvedObject.Name, one.pool+"-") {
+			r.pools[one.pool] = true
+		}
+	}
+	r.mu.Unlock()
+	r.tell()
+}
+
+// all tells whether there was a word on every pool.
+func (r *refusals) all() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.pools) == len(gardenerSizings)
+}
+
+// othersNodes are the parts of a reason that say only that another pool's nodes are
+// not those that a pod selects.
+var othersNodes = regexp.MustCompile(`[a-z0-9-]+: NodeAffinity \([^)]*(?:\)|$)(?:; )?`)
+
+// withoutOthers leaves of Plimsoll's reasons those that tell something in this story,
+// where every pod is for one pool. What events on pods say of them, the log has said.
+func withoutOthers(text string) string {
+	if strings.Contains(text, ": "+notTriggered+": ") {
+		return ""
+	}
+	return strings.TrimSuffix(othersNodes.ReplaceAllString(text, ""), "; ")
+}
+
+// String is the summary.
+func (r GardenerResult) String() string {
+	rows := [][]string{{"sizing"}}
+	for _, one := range gardenerSizings {
+		rows = append(rows, []string{one.sizing})
+	}
+	for _, step := range r.Steps {
+		rows[0] = append(rows[0], step.What)
+		for i, pool := range step.Pools {
+			var zones []string
+			for _, z := range pool.Zones {
+				zones = append(zones, fmt.Sprint(z.Nodes.Ready))
+			}
+			rows[i+1] = append(rows[i+1], fmt.Sprintf("%s = %d", strings.Join(zones, "+"), pool.sum().Nodes.Ready))
+		}
+	}
+	text := fmt.Sprintf("Machines in %s, at the end of each step:\n\n%s\n\n", strings.Join(gardenerZones, "+"), Table(rows))
+	rows = [][]string{{"sizing", "minimum", "least asked for", "most asked for", "maximum"}}
+	for _, one := range gardenerSizings {
+		rows = append(rows, []string{
+			one.sizing, fmt.Sprint(gardenerMin), fmt.Sprint(r.Least[one.pool]), fmt.Sprint(r.Most[one.pool]), fmt.Sprint(gardenerMax),
+		})
+	}
+	return text + "Asked for by each pool at once, by a watch of all that was written (the least: once the minimum was there):\n\n" + Table(rows) + `
+
+A pool's limits hold under every sizing. Under Backward-Compatible a zone that cannot grow keeps
+its share of the maximum, and the pool is left below it; under the others its share is used elsewhere.`
+}
