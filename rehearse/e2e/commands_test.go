@@ -33,7 +33,7 @@ const slow = 500 * time.Millisecond
 //	group NAME [KEY=VALUE ...]       declare a node group, see templates_test.go
 //	apply FILE                       create the objects of a YAML file in the script's namespace
 //	scale RESOURCE/NAME N            deployments and statefulsets
-//	patch RESOURCE/NAME JSON         merge a patch into a node, or a pod, deployment or poddisruptionbudget of the script's
+//	patch RESOURCE/NAME JSON         merge a patch into a node, or a pod, deployment, poddisruptionbudget or object of Cluster API's of the script's
 //	plimsoll start [-as=NAME] [-revive] [FLAG ...]
 //	plimsoll end [-as=NAME]          SIGTERM; it must exit with 0
 //	plimsoll kill [-as=NAME]         kill -9
@@ -74,6 +74,8 @@ const slow = 500 * time.Millisecond
 //	back                             wait until every component serves again
 //	nodegroup NAME [KEY=VALUE ...]   where AWS is the cloud: declare an EKS node group, see aws_test.go
 //	aws VERB ...                     look at the simulated AWS or disturb it, see aws_test.go
+//	workers NAME [KEY=VALUE ...]     where Cluster API makes the nodes: make a group of Machines, see workers_test.go
+//	capi VERB ...                    look at Cluster API's objects or change them, see clusterapi_test.go
 //
 // Each waits at most a minute, or as long as -within=DURATION says, and fails
 // with how things stood at the end.
@@ -116,6 +118,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"back":      command(0, (*world).cmdBack),
 	"nodegroup": command(1, (*world).cmdNodegroup),
 	"aws":       command(1, (*world).cmdAWS),
+	"workers":   command(1, (*world).cmdWorkers),
+	"capi":      command(1, (*world).cmdCAPI),
 }
 
 // call is one line of a script.

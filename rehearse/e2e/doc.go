@@ -11,8 +11,10 @@
 // One control plane serves all scripts of testdata, one after the other, each
 // with a namespace, node groups and a Plimsoll of its own. The scripts of
 // testdata/crash kill components, and have a control plane each. Those of
-// testdata/aws share another one, beside which a simulated AWS has the nodes. The
-// rights of Plimsoll's service account are taken away one by one in rights_test.go.
+// testdata/aws share another one, beside which a simulated AWS has the nodes, and
+// those of testdata/clusterapi a third, beside which the real Cluster API controllers
+// have them. The rights of Plimsoll's service account are taken away one by one in
+// rights_test.go.
 //
 // The package is tests alone: nothing imports it.
 package e2e

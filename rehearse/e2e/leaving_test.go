@@ -76,6 +76,10 @@ var patchable = map[string]schema.GroupVersionResource{
 	"pods":                 {Version: "v1", Resource: "pods"},
 	"deployments":          {Group: "apps", Version: "v1", Resource: "deployments"},
 	"poddisruptionbudgets": {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+	"clusters":             {Group: "cluster.x-k8s.io", Version: newest, Resource: "clusters"},
+	"machinedeployments":   {Group: "cluster.x-k8s.io", Version: newest, Resource: "machinedeployments"},
+	"machinesets":          {Group: "cluster.x-k8s.io", Version: newest, Resource: "machinesets"},
+	"machines":             {Group: "cluster.x-k8s.io", Version: newest, Resource: "machines"},
 }
 
 // cmdPatch waits until the controller of disruption budgets has looked at one that

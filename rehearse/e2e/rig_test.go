@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -39,7 +40,8 @@ type rig struct {
 	nodes   corelisters.NodeLister
 	pods    corelisters.PodLister
 	unwatch context.CancelFunc
-	aws     *simulatedAWS // nil where the nodes are kwok's
+	aws     *simulatedAWS // nil where it is not the cloud
+	capi    *clusterAPI   // nil where it makes no nodes
 
 	mu sync.Mutex
 	// created holds the name of every node that was ever seen, by group. A node
@@ -160,4 +162,7 @@ func (r *rig) podsIn(namespace string, selector labels.Selector) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(all), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
 }
 
-func groupOf(node *corev1.Node) string { return worlds.GroupOf(node) }
+func groupOf(node *corev1.Node) string {
+	// Scripts have groups of Cluster API of one name in several namespaces.
+	return cmp.Or(node.Labels[workersLabel], worlds.GroupOf(node))
+}

@@ -41,7 +41,7 @@ type world struct {
 	plimsolls []*plimsoll    // in the order of their first start
 	// unattended are the nodes that the script made unready.
 	unattended []string
-	// elsewhere ends what the script made outside of its namespace.
+	// elsewhere ends what the script made outside of its namespace, the last first.
 	elsewhere []func(context.Context) error
 }
 
@@ -79,10 +79,14 @@ func setUp(t *testing.T, env *testscript.Env, r *rig) error {
 			t.Error("clean up after the script:", err)
 		}
 	})
-	return poll(ctx, func() (bool, string) {
+	err := poll(ctx, func() (bool, string) {
 		_, err := client.ServiceAccounts(w.namespace).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprintf("the namespace's service account: %v", err)
 	})
+	if err == nil && r.capi != nil {
+		err = r.capi.setUp(ctx, w, env)
+	}
+	return err
 }
 
 // tellLogs prints the logs of all that the script started, without their middle if
@@ -114,7 +118,7 @@ func (w *world) tearDown(failed bool) error {
 	if err := client.CoreV1().Namespaces().Delete(ctx, w.namespace, metav1.DeleteOptions{}); err != nil {
 		errs = append(errs, err)
 	}
-	for _, end := range w.elsewhere {
+	for _, end := range slices.Backward(w.elsewhere) {
 		errs = append(errs, end(ctx))
 	}
 	noPods := func() (bool, string) {
