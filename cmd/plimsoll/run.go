@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"github.com/plimsoll-dev/plimsoll/internal/act"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/loop"
@@ -44,23 +43,29 @@ func runCommand() *cobra.Command {
 		Use:   "run",
 		Short: "Keep the cluster's pods running: grow and shrink its node groups",
 		Example: `  plimsoll run --cloud-provider=kwok --kubeconfig=$HOME/.kube/config
-  plimsoll run --cloud-provider=kwok --expander=priority,least-waste --max-nodes-total=100`,
+  plimsoll run --cloud-provider=kwok --expander=priority,least-waste --max-nodes-total=100
+  plimsoll run --cloud-provider=kwok --mode=observe    # tells what it would do, and does none of it`,
 		Args: cobra.NoArgs,
 	}
 	flags := config.Bind(cmd.Flags(), providers)
+	modes := flags.BindMode()
 	help(cmd, flags)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, log, ok, err := configured(cmd, flags)
 		if !ok {
 			return err
 		}
-		return run(cmd.Context(), c, log)
+		c, mode, warnings := modes.Apply(c)
+		for _, w := range warnings {
+			log.Warn(w)
+		}
+		return run(cmd.Context(), c, mode, log)
 	}
 	return cmd
 }
 
 // run is the whole life of the process, until ctx ends.
-func run(ctx context.Context, c config.Config, log *slog.Logger) error {
+func run(ctx context.Context, c config.Config, mode config.Mode, log *slog.Logger) error {
 	// 1. Clients. The lease has one of its own, so that no burst of other
 	// requests can make it late.
 	rc, err := restConfig(c.Cluster)
@@ -72,17 +77,21 @@ func run(ctx context.Context, c config.Config, log *slog.Logger) error {
 		return fmt.Errorf("make a client: %w", err)
 	}
 	// 2. What reports, served from the start: a standby is alive, too.
-	recorder, stopEvents := report.NewRecorder(client)
+	recorder, stopEvents := newRecorder(mode, client)
 	defer stopEvents()
 	reporter := report.New(recorder, report.Settings{
 		Namespace: c.Cluster.Namespace, StatusConfigMap: c.Report.StatusConfigMap, StatusInterval: c.Loop.ScanInterval,
 		PerGroupMetrics: c.Report.PerGroupMetrics, DuplicatedEvents: c.Report.DuplicatedEvents,
 		Health: report.HealthLimits{MaxInactivity: c.HTTP.MaxInactivity, MaxFailingTime: c.HTTP.MaxFailingTime, MaxStartupTime: c.HTTP.MaxStartupTime},
-		Policy: c.Policy,
+		Policy: c.Policy, Observe: mode.Observe,
 	}, log)
 	cloud, err := newProvider(ctx, c, rc, reporter.Registry(), log)
 	if err != nil {
 		return err
+	}
+	if mode.Observe {
+		log.Info("observe mode: nothing is bought, removed or written but the lease and the status ConfigMap", "lease", c.Leader.Name, "status_config_map", c.Report.StatusConfigMap)
+		cloud = onlyRead(cloud)
 	}
 	stopServer, err := serve(c.HTTP.Address, reporter.Handler(), log)
 	if err != nil {
@@ -93,7 +102,7 @@ func run(ctx context.Context, c config.Config, log *slog.Logger) error {
 	// over.
 	observer := observe.New(client, cloud, observe.Settings{
 		Namespace: c.Cluster.Namespace, Seed: c.Loop.Seed,
-		ScanInterval: c.Loop.ScanInterval, InventoryDeadline: c.Cloud.InventoryDeadline,
+		ScanInterval: c.Loop.ScanInterval, InventoryDeadline: c.Cloud.InventoryDeadline, Passing: c.Policy.Rules.Passing,
 	}, log)
 	observing, stopObserving := context.WithCancel(ctx)
 	defer stopObserving()
@@ -156,7 +165,7 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 		keeper = reporter.KeepStatus(client, may, left.Document)
 		keeping.Go(func() { keeper.Run(ctx) })
 	}
-	actor := act.New(cloud, client, may, observer.Refresh, log)
+	actor := newHand(cloud, client, may, observer.Refresh, log)
 	l := loop.New(observer, actor, reporter, policy, time.Now, book)
 	l.Run(ctx, loop.Triggers{
 		Interval: c.Loop.ScanInterval, Idle: c.Loop.NudgeIdle, Longest: c.Loop.NudgeMax,

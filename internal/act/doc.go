@@ -24,6 +24,9 @@
 // The context given to Start is the leader's. When it ends, calls that have not
 // begun never do; those under way get their deadline (rule L10).
 //
+// A process that only observes has an Onlooker in the Actor's place, which has
+// nothing to write with.
+//
 // Who may import it: hosts (cmd). It imports model and provider, and fills the
 // loop's port Actor without importing it.
 package act

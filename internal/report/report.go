@@ -30,6 +30,8 @@ type Settings struct {
 	DuplicatedEvents bool
 	Health           HealthLimits
 	Policy           model.Policy
+	// Observe: nobody carries out the plans. What is told is what would be done.
+	Observe bool
 }
 
 // Reporter tells. Report and Failed belong to the loop's goroutine; everything
@@ -40,6 +42,7 @@ type Reporter struct {
 	events   *events
 	metrics  *metrics
 	health   *Health
+	shadow   *observing // nil: the plans are carried out
 
 	mu       sync.Mutex
 	writer   *StatusWriter   // nil: the status ConfigMap is not kept
@@ -53,9 +56,10 @@ type Reporter struct {
 }
 
 // New gives a reporter. recorder takes the events and must not block; it may be
-// the one of NewRecorder.
+// the one of NewRecorder, or of Silent. Where the plans are only observed, it takes
+// what would be done and no other event.
 func New(recorder record.EventRecorder, s Settings, log *slog.Logger) *Reporter {
-	return &Reporter{
+	r := &Reporter{
 		settings: s,
 		log:      log,
 		events:   newEvents(recorder, s),
@@ -66,6 +70,11 @@ func New(recorder record.EventRecorder, s Settings, log *slog.Logger) *Reporter 
 		removals: newRemovals(),
 		told:     map[string]string{},
 	}
+	if s.Observe {
+		r.events = newEvents(Silent(), s)
+		r.shadow = newObserving(recorder, s, r.metrics.registry, log)
+	}
+	return r
 }
 
 // Report tells of one cycle. It waits for nothing, and never fails: what cannot
@@ -77,6 +86,10 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 	if r.failing != "" {
 		r.log.Info("cycles succeed again")
 		r.failing = ""
+	}
+	// 0. What is only observed is told as that, and all else as if there were no call.
+	if r.shadow != nil {
+		c = r.shadow.told(now, c)
 	}
 	// 1. Calls that ended.
 	for _, out := range c.Ended {
@@ -110,13 +123,21 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 	}
 	// 4. How all of it stands, and what must survive a restart.
 	if r.writer != nil {
-		r.document = status.Of(now, c, r.document)
+		r.document = r.stated(status.Of(now, c, r.document))
 		r.writer.offer(r.document, &c.Memory)
 	}
 	// 5. That there was a cycle.
 	r.metrics.cycled(now, c)
 	r.health.Succeeded(now)
 	return nil
+}
+
+// stated is a document that says whether the plans are carried out.
+func (r *Reporter) stated(d status.Document) status.Document {
+	if r.shadow == nil {
+		return d
+	}
+	return d.Observed()
 }
 
 // Failed tells of a turn of the loop that failed. The same error is logged

@@ -78,7 +78,7 @@ func (r *Reporter) KeepStatus(client kubernetes.Interface, may func() error, bef
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.writer, r.document = w, before
-	w.offer(status.Starting(time.Now()), nil)
+	w.offer(r.stated(status.Starting(time.Now())), nil)
 	return w
 }
 

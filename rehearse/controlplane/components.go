@@ -51,7 +51,7 @@ func etcd(f folders, p ports, s secrets, probes prober) supervise.Process {
 	}
 }
 
-func apiServer(p ports, s secrets, probes prober) supervise.Process {
+func apiServer(p ports, s secrets, probes prober, more ...string) supervise.Process {
 	args := []string{
 		"--bind-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(p.apiServer),
@@ -79,6 +79,7 @@ func apiServer(p ports, s secrets, probes prober) supervise.Process {
 	args = append(args, certFlags("--proxy-client-cert-file", "--proxy-client-key-file", s.frontProxy)...)
 	args = append(args, certFlags("--etcd-certfile", "--etcd-keyfile", s.etcdClient)...)
 	args = append(args, certFlags("--tls-cert-file", "--tls-private-key-file", s.serving)...)
+	args = append(args, more...)
 	return supervise.Process{Name: component.APIServer, Args: args, Ready: probes.get(s.server + "/readyz")}
 }
 

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -43,6 +42,9 @@ type Config struct {
 	WithoutKwok bool
 	// KeepGoing starts a component that dies again. Otherwise Failed tells of it.
 	KeepGoing bool
+	// AuditPolicy, a Policy of audit.k8s.io/v1 in YAML, makes the API server keep an
+	// audit log; empty: it keeps none.
+	AuditPolicy []byte
 	// Log tells of deaths and new starts; nil tells nobody.
 	Log *slog.Logger
 }
@@ -120,7 +122,11 @@ func Start(ctx context.Context, config Config) (_ *ControlPlane, err error) {
 
 	// 2. The store and the API server. They start at the same time: the API server
 	// waits for etcd by itself.
-	first := []supervise.Process{etcd(folders, ports, secrets, probes), apiServer(ports, secrets, probes)}
+	auditFlags, err := audit(folders, config.AuditPolicy)
+	if err != nil {
+		return nil, err
+	}
+	first := []supervise.Process{etcd(folders, ports, secrets, probes), apiServer(ports, secrets, probes, auditFlags...)}
 	if err := c.launch(first...); err != nil {
 		return nil, err
 	}
@@ -219,9 +225,7 @@ func (c *ControlPlane) Processes() *supervise.Group { return c.processes }
 func (c *ControlPlane) DataDir() string { return c.folders.root }
 
 // LogFile is where the named process writes its log.
-func (c *ControlPlane) LogFile(name string) string {
-	return filepath.Join(c.folders.logs, name+".log")
-}
+func (c *ControlPlane) LogFile(name string) string { return c.folders.log(name) }
 
 // AdminKubeconfig is the path of a kubeconfig that may do everything.
 func (c *ControlPlane) AdminKubeconfig() string { return c.folders.kubeconfig("admin") }

@@ -17,6 +17,8 @@ func (f folders) kubeconfig(name string) string {
 	return filepath.Join(f.kubeconfigs, name+".kubeconfig")
 }
 
+func (f folders) log(name string) string { return filepath.Join(f.logs, name+".log") }
+
 // makeFolders makes the data folder, which only its owner may enter.
 func makeFolders(root string) (folders, error) {
 	if root == "" {

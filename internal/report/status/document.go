@@ -62,8 +62,29 @@ type Document struct {
 	ClusterWide      ClusterWide `json:"clusterWide"`
 	NodeGroups       []NodeGroup `json:"nodeGroups,omitempty"`
 
+	// Mode is ModeObserve where nothing is written, else empty.
+	Mode   string `json:"mode,omitempty"`
 	Drains Drains `json:"drains,omitzero"`
 	Stays  Stays  `json:"stays,omitzero"`
+}
+
+// ModeObserve is the mode of a process that carries out none of its plans.
+const ModeObserve = "observe"
+
+// observed is said before all else of what such a process writes: its document looks
+// like that of one that acts.
+const observed = "observe mode: nothing is bought, removed or written to any node or pod"
+
+// Observed is the document of a process that only observes. The message says so, for
+// whoever does not know the mode.
+func (d Document) Observed() Document {
+	d.Mode = ModeObserve
+	if d.Message == "" {
+		d.Message = observed
+	} else {
+		d.Message = observed + "; " + d.Message
+	}
+	return d
 }
 
 // ClusterWide is the whole cluster's, nodes of no group included.
@@ -105,6 +126,9 @@ type NodeGroup struct {
 	Health    GroupHealth  `json:"health"`
 	ScaleUp   GroupScaleUp `json:"scaleUp"`
 	ScaleDown ScaleDown    `json:"scaleDown"`
+	// Holds are why the provider has some operations on the group not started now: a
+	// rollout, a pause. Of Plimsoll's own; the Cluster Autoscaler has no such field.
+	Holds []string `json:"holds,omitempty"`
 }
 
 // GroupHealth is whether the group is in a shape to grow (S2), and its size.

@@ -1,0 +1,91 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// Mode says whether the plans are carried out.
+type Mode struct {
+	// Observe: nothing is written but the process's own lease and status ConfigMap.
+	// Events: and events about what would be done.
+	Observe, Events bool
+}
+
+// The names of what an observer writes. An autoscaler that acts beside it has other
+// ones.
+const (
+	ObserveLease           = "plimsoll-observe"
+	ObserveStatusConfigMap = "plimsoll-observe-status"
+)
+
+// Flags that have another default in observe mode.
+const (
+	leaseFlag  = "leader-elect-resource-name"
+	statusFlag = "status-config-map-name"
+	eventsFlag = "observe-events"
+)
+
+// ModeFlags are the flags of the mode. Only a command that runs the loop has them.
+type ModeFlags struct {
+	set  *pflag.FlagSet
+	name modeName
+	mode Mode
+}
+
+// BindMode adds the flags of the mode to the set.
+func (f *Flags) BindMode() *ModeFlags {
+	m := &ModeFlags{set: f.set, name: "act"}
+	f.section("Mode", func(s *pflag.FlagSet) {
+		s.Var(&m.name, "mode", "act, or observe: tell what would be done, and do none of it")
+		s.BoolVar(&m.mode.Events, eventsFlag, false, "observe mode: send events about what would be done")
+	}, "mode")
+	return m
+}
+
+// Apply gives the mode, and the configuration in it: an observer has a lease and a
+// status ConfigMap of its own, unless they are named. Warnings say what a person may
+// not have meant.
+func (m *ModeFlags) Apply(c Config) (Config, Mode, []string) {
+	m.mode.Observe = m.name == "observe"
+	if !m.mode.Observe {
+		var warnings []string
+		if m.mode.Events {
+			warnings = append(warnings, "--"+eventsFlag+" has no effect: only --mode=observe has such events")
+		}
+		return c, Mode{}, warnings
+	}
+	acting := Defaults()
+	var warnings []string
+	switch {
+	case !m.set.Changed(leaseFlag):
+		c.Leader.Name = ObserveLease
+	case c.Leader.Enabled && c.Leader.Name == acting.Leader.Name:
+		warnings = append(warnings, fmt.Sprintf("--%s=%s: an autoscaler that acts and this process, which only observes, would wait for each other; leave the flag out, and the name is %s",
+			leaseFlag, c.Leader.Name, ObserveLease))
+	}
+	switch {
+	case !m.set.Changed(statusFlag):
+		c.Report.StatusConfigMap = ObserveStatusConfigMap
+	case c.Report.WriteStatus && c.Report.StatusConfigMap == acting.Report.StatusConfigMap:
+		warnings = append(warnings, fmt.Sprintf("--%s=%s: this process, which only observes, writes over what an autoscaler that acts keeps there; leave the flag out, and the name is %s",
+			statusFlag, c.Report.StatusConfigMap, ObserveStatusConfigMap))
+	}
+	return c, m.mode, warnings
+}
+
+// modeName is the value of a flag that takes one of the modes.
+type modeName string
+
+func (m *modeName) String() string { return string(*m) }
+func (m *modeName) Type() string   { return "mode" }
+
+// Set reads a mode.
+func (m *modeName) Set(s string) error {
+	if s != "act" && s != "observe" {
+		return fmt.Errorf("there is no mode %q; there are act and observe", s)
+	}
+	*m = modeName(s)
+	return nil
+}

@@ -1,0 +1,24 @@
+// Package shadow says what a process that only observes would have done, and how
+// far what somebody else did agrees with it.
+//
+// What flows in: the snapshot and the plan of each cycle that decided, and the Book,
+// which remembers what has been told. What flows out: News, sorted. Nothing here
+// reads a clock, a cluster or a file.
+//
+// An observer sees the same need in each cycle until somebody acts, and plans for it
+// each time; that is one call that it would have made, and it is told once.
+//
+//   - A growth is told when it begins, and again when more nodes are needed. It is
+//     over when its group has reached the size, or when none of the pods that it was
+//     for waits any more and the cloud, read after that, does not say why.
+//   - The removal of a node is told when it would begin, and again only if the node
+//     has been needed in between. The taint that would come first never does, so that
+//     nothing is known of what would follow.
+//   - Any other call is told when a plan has it that the plan before had not.
+//   - What continues or takes back a removal is not told: each removal that is under
+//     way is somebody else's.
+//
+// Where it is not known whether somebody else has acted, we err to not telling.
+//
+// Who may import it: report, which tells of it. It imports model and provider.
+package shadow
