@@ -94,7 +94,7 @@ func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps 
 	}
 	switch d.Stage {
 	case model.Tainted, model.Evicting:
-		if n.Group < 0 && d.Group == "" {
+		if n.Group < 0 && d.Group == "" && model.HasTaint(n.Object, model.TaintToBeDeleted) {
 			// Nobody's of ours: whoever tainted it knows why. If that was a Plimsoll, it
 			// would have ended it by now, one way or the other.
 			old := d.Began.Add(longest)
