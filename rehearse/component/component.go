@@ -21,6 +21,7 @@ import (
 	"syscall"
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi"
+	"github.com/plimsoll-dev/plimsoll/rehearse/gardener"
 )
 
 // The components, by the names that their logs and errors use.
@@ -37,6 +38,9 @@ const (
 
 	// Of the world of Cluster API.
 	ClusterAPI = clusterapi.Name
+
+	// Of the world of Gardener.
+	MachineControllerManager = gardener.Name
 )
 
 // marker is the first argument of a process that acts as a component.
@@ -51,6 +55,8 @@ var components = map[string]func(args []string) int{
 	AWS:               runAWS,
 	EKSNodes:          runEKSNodes,
 	ClusterAPI:        runClusterAPI,
+
+	MachineControllerManager: runMachineControllerManager,
 }
 
 // Args are the arguments with which this binary acts as the named component.

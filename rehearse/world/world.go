@@ -4,6 +4,7 @@
 //	kwok        Plimsoll makes the nodes itself, by the kwok provider
 //	aws         a simulated AWS, whose instances become the nodes of EKS node groups
 //	clusterapi  the real Cluster API controllers, whose machines are kwok nodes
+//	gardener    a stand-in for Gardener's machine-controller-manager, the same
 //
 // A World is a value: the objects that it needs in the cluster, the processes that
 // it starts beside the control plane's, and what Plimsoll is told of it. Each
@@ -21,9 +22,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
 	"github.com/plimsoll-dev/plimsoll/rehearse/eks"
+	"github.com/plimsoll-dev/plimsoll/rehearse/gardener"
 	"github.com/plimsoll-dev/plimsoll/rehearse/supervise"
 )
 
@@ -73,6 +76,7 @@ var readers = map[string]Reader{
 	"kwok":       readKwok,
 	"aws":        readAWS,
 	"clusterapi": readClusterAPI,
+	"gardener":   readGardener,
 }
 
 // Names are the worlds that there are.
@@ -95,6 +99,9 @@ func GroupOf(node *corev1.Node) string {
 	}
 	if name := node.Labels[eks.NodegroupLabel]; name != "" {
 		return name
+	}
+	if machine := node.Labels[machinev1.MachineNameLabel]; machine != "" {
+		return gardener.DeploymentOf(machine)
 	}
 	// Cluster API names the MachineSet, which is the MachineDeployment's name and more.
 	if node.Annotations["cluster.x-k8s.io/owner-kind"] == "MachineSet" {

@@ -32,7 +32,7 @@ func TestEachWorldReadsItsOwnFileAndHasOneOfItsOwn(t *testing.T) {
 			t.Errorf("%s, a wrong file: %v", name, err)
 		}
 	}
-	if _, err := ByName("mars"); err == nil || !strings.Contains(err.Error(), "aws, clusterapi, kwok") {
+	if _, err := ByName("mars"); err == nil || !strings.Contains(err.Error(), "aws, clusterapi, gardener, kwok") {
 		t.Errorf("another world: %v", err)
 	}
 	if !slices.Contains(Names(), Default) {
@@ -50,10 +50,11 @@ func TestKwokIsWhatPlimsollIsToldOfIt(t *testing.T) {
 
 func TestGroupOf(t *testing.T) {
 	for want, meta := range map[string]metav1.ObjectMeta{
-		"a":   {Annotations: map[string]string{"cluster-autoscaler.kwok.nodegroup/name": "a"}},
-		"b":   {Labels: map[string]string{"eks.amazonaws.com/nodegroup": "b"}},
-		"c-d": {Annotations: map[string]string{"cluster.x-k8s.io/owner-kind": "MachineSet", "cluster.x-k8s.io/owner-name": "c-d-x7k2p"}},
-		"":    {Labels: map[string]string{"group": "c"}},
+		"a":    {Annotations: map[string]string{"cluster-autoscaler.kwok.nodegroup/name": "a"}},
+		"b":    {Labels: map[string]string{"eks.amazonaws.com/nodegroup": "b"}},
+		"c-d":  {Annotations: map[string]string{"cluster.x-k8s.io/owner-kind": "MachineSet", "cluster.x-k8s.io/owner-name": "c-d-x7k2p"}},
+		"e-z1": {Labels: map[string]string{"node.gardener.cloud/machine-name": "e-z1-x7k2p-9abcd"}},
+		"":     {Labels: map[string]string{"group": "c"}},
 	} {
 		if got := GroupOf(&corev1.Node{ObjectMeta: meta}); got != want {
 			t.Errorf("got %q, want %q", got, want)

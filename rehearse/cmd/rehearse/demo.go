@@ -20,9 +20,11 @@ import (
 )
 
 const (
-	storyGrowth   = "growth"
-	storyAffinity = "affinity"
-	storyEKS      = "eks"
+	storyGrowth      = "growth"
+	storyAffinity    = "affinity"
+	storyEKS         = "eks"
+	storyEKSAnywhere = "eks-anywhere"
+	storyGardener    = "gardener"
 
 	// Of a terminal that does not tell.
 	defaultWidth = 100
@@ -44,13 +46,20 @@ func demoCommand() *cobra.Command {
 		Short: "Play a story of nodes coming and going, and keep its cluster until Ctrl-C",
 		Long: `Start a cluster with Plimsoll and play a story on it, live:
 
-  growth    Deployments grow, pods wait, nodes come and every pod runs; then the
-            Deployments shrink and the nodes go
-  affinity  a workload of 1 core : 7 GiB arrives among nodes of 1:1, 1:2, 1:8 and
-            1:16, as it is and with a required node affinity to the 1:8 nodes
-  eks       on a simulated AWS, a managed node group with 60 labels, more than there
-            may be tags, grows from zero for pods that select the 60th, and goes
-            back to zero
+  growth        Deployments grow, pods wait, nodes come and every pod runs; then
+                the Deployments shrink and the nodes go
+  affinity      a workload of 1 core : 7 GiB arrives among nodes of 1:1, 1:2, 1:8
+                and 1:16, as it is and with a required node affinity to the 1:8
+                nodes
+  eks           on a simulated AWS, a managed node group with 60 labels, more than
+                there may be tags, grows from zero for pods that select the 60th,
+                and goes back to zero
+  eks-anywhere  with the real Cluster API, a worker group of EKS Anywhere grows
+                from 1 to 10 machines, is upgraded, and is sized by its count
+                again; WorkersReady is watched all the time
+  gardener      three worker pools of Gardener of 3 to 4 machines over three zones,
+                one of which has no quota, each spread by another sizing; what they
+                ask for is watched all the time
 
 At its end the cluster stays until Ctrl-C. With --once everything is stopped and
 removed; the exit code is 0 only if all that should happen did.`,
@@ -60,7 +69,7 @@ removed; the exit code is 0 only if all that should happen did.`,
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&flags.story, "story", storyGrowth, "growth, affinity or eks")
+	set.StringVar(&flags.story, "story", storyGrowth, "growth, affinity, eks, eks-anywhere or gardener")
 	set.BoolVar(&flags.once, "once", false, "end when the story ends; needs no terminal")
 	set.StringVar(&flags.plimsoll, "plimsoll", "", "plimsoll's binary (default: the one beside this program)")
 	return command
@@ -72,6 +81,7 @@ type theatre struct {
 	once     bool
 	screen   *story.Screen
 	progress io.Writer
+	try      string // what the reader may do with kubectl afterwards; empty: scale a Deployment
 }
 
 func demo(flags demoFlags, out, progress io.Writer) error {
@@ -89,8 +99,13 @@ func demo(flags demoFlags, out, progress io.Writer) error {
 		return t.affinity(ctx)
 	case storyEKS:
 		return t.eks(ctx)
+	case storyEKSAnywhere:
+		return t.eksAnywhere(ctx)
+	case storyGardener:
+		return t.gardener(ctx)
 	}
-	return fmt.Errorf("--story: there is no story %q; there are %s, %s and %s", flags.story, storyGrowth, storyAffinity, storyEKS)
+	return fmt.Errorf("--story: there is no story %q; there are %s, %s, %s, %s and %s", flags.story,
+		storyGrowth, storyAffinity, storyEKS, storyEKSAnywhere, storyGardener)
 }
 
 func (t theatre) growth(ctx context.Context) error {
@@ -126,6 +141,30 @@ func (t theatre) affinity(ctx context.Context) error {
 func (t theatre) eks(ctx context.Context) error {
 	return t.act(ctx, true, func(ctx context.Context, s *stage.Stage) error {
 		result, err := story.EKS(ctx, s, t.plimsoll, t.screen)
+		if err != nil {
+			return err
+		}
+		t.screen.Say("\n" + result.String())
+		return nil
+	})
+}
+
+func (t theatre) eksAnywhere(ctx context.Context) error {
+	t.try = "edit -n eksa-system clusters.anywhere.eks.amazonaws.com prod"
+	return t.act(ctx, true, func(ctx context.Context, s *stage.Stage) error {
+		result, err := story.EKSAnywhere(ctx, s, t.plimsoll, t.screen)
+		if err != nil {
+			return err
+		}
+		t.screen.Say("\n" + result.String())
+		return nil
+	})
+}
+
+func (t theatre) gardener(ctx context.Context) error {
+	t.try = "scale deployment equitable --replicas=5"
+	return t.act(ctx, true, func(ctx context.Context, s *stage.Stage) error {
+		result, err := story.Gardener(ctx, s, t.plimsoll, t.screen)
 		if err != nil {
 			return err
 		}
@@ -176,13 +215,17 @@ func (t theatre) act(ctx context.Context, last bool, play func(context.Context, 
 
 func (t theatre) howToUse(s *stage.Stage) string {
 	program := os.Args[0]
+	try := t.try
+	if try == "" {
+		try = "scale deployment " + t.deployment(s) + " --replicas=50"
+	}
 	return fmt.Sprintf(`
 The cluster stays, with Plimsoll, until Ctrl-C. From another terminal:
   %s kubectl get nodes
-  %s kubectl scale deployment %s --replicas=50
+  %s kubectl %s
 or, with a kubectl of your own:
   export KUBECONFIG=%s
-Plimsoll's log: %s`, program, program, t.deployment(s), s.Cluster.AdminKubeconfig(), s.Cluster.LogFile(autoscaler.Name))
+Plimsoll's log: %s`, program, program, try, s.Cluster.AdminKubeconfig(), s.Cluster.LogFile(autoscaler.Name))
 }
 
 // deployment is one that the reader may play with.

@@ -168,6 +168,40 @@ func TestDemoEKSOnce(t *testing.T) {
 	}
 }
 
+func TestDemoEKSAnywhereOnce(t *testing.T) {
+	p, out := demoProgram(t, "--story=eks-anywhere", "--once", "--plimsoll", shippedPlimsoll(t))
+	children := p.until(out, "A Deployment arrives")
+	for _, name := range []string{"cluster-api", "eks-anywhere"} { // and Plimsoll as its controller
+		if _, ok := children[name]; !ok {
+			t.Errorf("%s is no child; the children are %v", name, children)
+		}
+	}
+	p.endsWell(out)
+	p.leavesNothing(children)
+
+	said := out.text()
+	for _, want := range []string{
+		`▸ controller: machine deployment prod-fixed created with 2 replicas\n`,
+		`▸ controller: machine deployment prod-auto created without replicas, for the autoscaler to size between 1 and 10\n`,
+		`▸ plimsoll buys \d+ nodes for \d+ pods .*MachineDeployment/eksa-system/prod-auto 1->`,
+		`▸ WorkersReady is False, RollingUpgradeInProgress: `,
+		`▸ controller: machine deployment prod-auto taken from the autoscaler: `,
+		`▸ controller: machine deployment prod-auto applied with 3 replicas\n`,
+		`the Cluster is created +\d+\.\d +1  .*then True\n`,
+		`10 pods arrive +\d+\.\d +1 → (\d → )*10  True throughout\n`,
+		`upgrade to 1.37 +\d+\.\d +10  .*RollingUpgradeInProgress.*, then True\n`,
+		`autoscaling off, count 3 +\d+\.\d +10 → 3  .*ScalingDown.*, then True\n`,
+		`The count of an autoscaled group is ignored`,
+	} {
+		if !regexp.MustCompile(want).MatchString(said) {
+			t.Errorf("it did not say %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(said)
+	}
+}
+
 func TestDemoStaysUntilASignal(t *testing.T) {
 	p, out := demoProgram(t, "--plimsoll", shippedPlimsoll(t))
 	children := p.until(out, "export KUBECONFIG=")
@@ -209,9 +243,9 @@ func TestDemoTellsHowPlimsollDied(t *testing.T) {
 
 func TestDemoAndBenchRefuseBeforeTheyStart(t *testing.T) {
 	for want, args := range map[string][]string{
-		`there is no story "war"; there are growth, affinity and eks`: {"demo", "--story=war", "--plimsoll", "/bin/true"},
-		"the plimsoll binary is not there":                            {"demo", "--plimsoll", "/no/such/binary"},
-		`there is no measurement "all"; there are growth, motive, i`:  {"bench", "--only=all"},
+		`there is no story "war"; there are growth, affinity, eks, eks-anywhere and gardener`: {"demo", "--story=war", "--plimsoll", "/bin/true"},
+		"the plimsoll binary is not there":                           {"demo", "--plimsoll", "/no/such/binary"},
+		`there is no measurement "all"; there are growth, motive, i`: {"bench", "--only=all"},
 	} {
 		home := t.TempDir()
 		out, err := command(home, args...).CombinedOutput()

@@ -52,9 +52,14 @@ If a component dies, up names it, prints the end of its log, and fails.
 
 A world is where the nodes come from:
 
-  kwok  Plimsoll makes them itself; --templates is a file of node templates
-  aws   they are instances of a simulated AWS, in EKS managed node groups;
-        --templates is a file that describes these (docs/aws.md shows one)`,
+  kwok        Plimsoll makes them itself; --templates is a file of node templates
+  aws         they are instances of a simulated AWS, in EKS managed node groups;
+              --templates is a file that describes these (docs/aws.md shows one)
+  clusterapi  they are machines of the real Cluster API controllers, simulated; there
+              is no file
+  gardener    they are machines of Gardener's worker pools, over a stand-in for
+              machine-controller-manager; --templates is a file that describes the
+              pools`,
 		Example: `  rehearse up
   rehearse up --templates groups.yaml -- --expander=price --v=4
   rehearse up --world aws

@@ -274,7 +274,7 @@ func TestUpRefusesBeforeItStarts(t *testing.T) {
 	}{
 		"a kubeconfig that is there": {[]string{"up", "--without-autoscaler", "--kubeconfig", taken}, "writes over no file"},
 		"templates that are not":     {[]string{"up", "--without-autoscaler", "--templates", "/no/such/file"}, "--templates: open /no/such/file"},
-		"a world that is not":        {[]string{"up", "--without-autoscaler", "--world=mars"}, `--world: there is no world "mars"; there are aws, clusterapi, kwok`},
+		"a world that is not":        {[]string{"up", "--without-autoscaler", "--world=mars"}, `--world: there is no world "mars"; there are aws, clusterapi, gardener, kwok`},
 		"groups of another world":    {[]string{"up", "--without-autoscaler", "--world=aws", "--templates", taken}, "--templates: read an EKS cluster from " + taken},
 		"no plimsoll":                {[]string{"up", "--plimsoll", "/no/such/binary"}, "the plimsoll binary is not there"},
 		"flags for nobody":           {[]string{"up", "--without-autoscaler", "--", "--v=4"}, "contradict each other"},

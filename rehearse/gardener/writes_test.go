@@ -1,0 +1,107 @@
+package gardener
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+)
+
+func testDeployment() *machinev1.MachineDeployment {
+	labels := map[string]string{machinev1.NameLabel: "d"}
+	return &machinev1.MachineDeployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "d", UID: "u", Annotations: map[string]string{machinev1.PoolMaximumAnnotation: "4"}},
+		Spec: machinev1.MachineDeploymentSpec{
+			Replicas: 2, PoolMinimum: ptr.To[int32](3), PoolMaximum: ptr.To[int32](4),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: machinev1.MachineTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       machinev1.MachineSpec{Class: machinev1.ClassSpec{Kind: "MachineClass", Name: "c"}},
+			},
+			Strategy: machinev1.MachineStrategy{Type: machinev1.RollingUpdate, RollingUpdate: &machinev1.UpdateBounds{
+				MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromString("50%")),
+			}},
+		},
+	}
+}
+
+// Today's machine-controller-manager drops the pool's limits with its first write;
+// the annotations stay, and go to the sets.
+func TestWhoDoesNotKnowPoolsForgetsThem(t *testing.T) {
+	for _, knows := range []bool{true, false} {
+		c := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(testDeployment()).Build()
+		r := &machineDeployments{client: c, knowsPools: knows}
+		d := &machinev1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "d"}}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.update(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Spec.PoolMaximum != nil && d.Spec.PoolMinimum != nil; got != knows || d.Annotations[machinev1.PoolMaximumAnnotation] != "4" {
+			t.Errorf("who knows them: %t; kept %t, annotations %v", knows, got, d.Annotations)
+		}
+	}
+	if set := newSet(*testDeployment(), 1, 1); set.Annotations[machinev1.PoolMaximumAnnotation] != "4" || set.Annotations[machinev1.RevisionAnnotation] != "1" {
+		t.Errorf("a set has %v", set.Annotations)
+	}
+}
+
+func TestSizeOf(t *testing.T) {
+	size, err := sizeOf(*testDeployment())
+	if err != nil || size.Replicas != 2 || size.MaxSurge != 1 || size.MaxUnavailable != 1 {
+		t.Errorf("got %+v, %v", size, err)
+	}
+	for name, edit := range map[string]func(*machinev1.MachineDeployment){
+		"without a selector": func(d *machinev1.MachineDeployment) { d.Spec.Selector = nil },
+		"selects others":     func(d *machinev1.MachineDeployment) { d.Spec.Template.Labels = nil },
+		"without a strategy": func(d *machinev1.MachineDeployment) { d.Spec.Strategy.Type = "" },
+		"in place":           func(d *machinev1.MachineDeployment) { d.Spec.Strategy.Type = machinev1.InPlaceUpdate },
+		"without bounds":     func(d *machinev1.MachineDeployment) { d.Spec.Strategy.RollingUpdate = nil },
+		"without one bound":  func(d *machinev1.MachineDeployment) { d.Spec.Strategy.RollingUpdate.MaxSurge = nil },
+		"a bound that is no %": func(d *machinev1.MachineDeployment) {
+			d.Spec.Strategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromString("x"))
+		},
+		"another that is no %": func(d *machinev1.MachineDeployment) {
+			d.Spec.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromString("x"))
+		},
+	} {
+		d := testDeployment()
+		edit(d)
+		if _, err := sizeOf(*d); err == nil {
+			t.Errorf("%s: it is valid", name)
+		}
+	}
+}
+
+// A change of the class or the labels asks for new machines, one of the node's labels
+// does not.
+func TestSplit(t *testing.T) {
+	d := testDeployment()
+	first := newSet(*d, 2, 1)
+	d.Spec.Template.Spec.NodeTemplate.Labels = map[string]string{"a": "b"}
+	if newest, old := split(*d, []machinev1.MachineSet{*first}); newest == nil || len(old) != 0 || newSet(*d, 2, 2).Name != first.Name {
+		t.Errorf("another node label: %v, %v", newest, old)
+	}
+	d.Spec.Template.Spec.Class.Name = "c2"
+	newest, old := split(*d, []machinev1.MachineSet{*first})
+	if newest != nil || len(old) != 1 {
+		t.Errorf("another class: %v, %v", newest, old)
+	}
+	second := newSet(*d, 0, 2)
+	if second.Name == first.Name || second.Spec.Selector.MatchLabels[machinev1.TemplateHashLabel] != second.Labels[machinev1.TemplateHashLabel] ||
+		second.Spec.Template.Labels[machinev1.TemplateHashLabel] == first.Labels[machinev1.TemplateHashLabel] {
+		t.Errorf("the sets are %+v and %+v", first, second)
+	}
+	if newest, old := split(*d, []machinev1.MachineSet{*first, *second}); newest.Name != second.Name || old[0].Name != first.Name {
+		t.Errorf("of both: %v, %v", newest.Name, old[0].Name)
+	}
+}
