@@ -208,11 +208,15 @@ func ownerOf(o *unstructured.Unstructured, group string) owner {
 	return owner{}
 }
 
+// handsOver is the field manager by which Plimsoll's controller for EKS Anywhere gives
+// replicas to the autoscaler: it applies them once and never again.
+const handsOver = "plimsoll-eks-anywhere-handover"
+
 // replicasManager names who else writes spec.replicas by server-side apply, and
 // would put them back; empty if nobody does.
 func replicasManager(o *unstructured.Unstructured) string {
 	for _, m := range o.GetManagedFields() {
-		if m.Operation != metav1.ManagedFieldsOperationApply || m.FieldsV1 == nil || m.Subresource != "" {
+		if m.Operation != metav1.ManagedFieldsOperationApply || m.FieldsV1 == nil || m.Subresource != "" || m.Manager == handsOver {
 			continue
 		}
 		var owned map[string]any

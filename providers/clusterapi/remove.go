@@ -38,6 +38,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 // remove also tells which Machines it has marked, whatever came of it.
 func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, []*machine, *provider.Error) {
 	var marked []*machine // by all attempts
+	unsettled := false    // a mark was set or taken back, and Cluster API had no time to see it
 	for attempt := 1; ; attempt++ {
 		l, err := p.look(ctx, provider.OpRemove, req.Group)
 		if err != nil {
@@ -57,14 +58,17 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 			return result, marked, nil
 		}
 		what := fmt.Sprintf("mark %d Machines to be deleted", len(plan.doomed))
+		unsettled = unsettled || len(plan.stale) > 0
 		if err = p.takeBack(ctx, plan.stale); err == nil {
 			var now []*machine
 			now, err = p.mark(ctx, l.kinds, plan.doomed)
 			marked = append(marked, now...)
-			if err == nil && len(now) > 0 {
-				what = "wait for Cluster API to see the marks"
-				err = settle(ctx, p.settling)
-			}
+			unsettled = unsettled || len(now) > 0
+		}
+		if err == nil && unsettled {
+			what = "wait for Cluster API to see the marks"
+			err = settle(ctx, p.settling)
+			unsettled = err != nil
 		}
 		if err == nil {
 			what = fmt.Sprintf("lower its replicas from %d to %d, for marked Machines", *l.group.replicas, plan.target)

@@ -312,3 +312,23 @@ func TestTheTargetWaitsForTheMarks(t *testing.T) {
 		t.Errorf("%v are left of %v", got, machines)
 	}
 }
+
+// A mark that is taken back has to be seen, too: Cluster API might let that Machine go
+// instead.
+func TestTheTargetWaitsForMarksTakenBack(t *testing.T) {
+	w, p, machines := three(t)
+	p.settling = time.Hour
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := p.Remove(ctx, removeOf(machines[1], machines[2])); err == nil || len(marks(w)) != 2 {
+		t.Fatalf("a removal that ends half-way: %v, marked are %v", err, marks(w))
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := p.Remove(ctx, removeOf(machines[2])); err == nil || !strings.Contains(err.Error(), "wait for Cluster API to see the marks") {
+		t.Errorf("%v", err)
+	}
+	if got := group(t, inventory(t, p), md("workers")).Target; got != 3 {
+		t.Errorf("the target is %d before the wait is over", got)
+	}
+}
