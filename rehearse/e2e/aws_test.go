@@ -26,6 +26,7 @@ var outage = flag.Duration("aws.outage", 40*time.Second, "how long AWS is away i
 // TestAWSScripts runs the scripts of testdata/aws, one after the other, on one
 // control plane and one simulated AWS, whose instances become nodes.
 func TestAWSScripts(t *testing.T) {
+	t.Parallel() // on a control plane of its own
 	r := startRigIn(t, func(r *rig) (worlds.World, error) {
 		made, remote, err := worlds.AWS(r.plane, eks.Cluster{})
 		r.aws = &simulatedAWS{Remote: remote, cloud: made.Cloud}

@@ -32,6 +32,7 @@ import (
 // on one control plane with the real Cluster API controllers, whose machines become
 // nodes.
 func TestClusterAPIScripts(t *testing.T) {
+	t.Parallel() // on a control plane of its own
 	r := startRigIn(t, func(r *rig) (worlds.World, error) {
 		made, err := worlds.ClusterAPI(r.plane)
 		if err != nil {

@@ -41,6 +41,7 @@ const (
 // removal once, sees that the other one does what it would have done, and the API
 // server's audit log has no write of it but those of its lease and its status.
 func TestObserve(t *testing.T) {
+	t.Parallel() // on a control plane of its own
 	o := startObserving(t)
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
