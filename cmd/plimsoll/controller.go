@@ -15,7 +15,7 @@ func controllerCommand() *cobra.Command {
 		Use:   "controller",
 		Short: "Run a controller beside the autoscaler",
 	}
-	cmd.AddCommand(eksAnywhereCommand())
+	cmd.AddCommand(eksAnywhereCommand(), gardenerControllerCommand())
 	return cmd
 }
 

@@ -3,7 +3,12 @@
 //	plimsoll run         observes the cluster and the cloud, decides, acts, explains
 //	plimsoll groups      lists the node groups as the provider reads them
 //	plimsoll status      tells how the cluster and its groups stand, as last written
-//	plimsoll controller  runs what stands beside the loop: eks-anywhere
+//	plimsoll controller  runs what stands beside the loop: eks-anywhere, gardener
+//	plimsoll gardener    looks at the worker pools of a Gardener shoot in a file
+//	plimsoll migrate     translates a Cluster Autoscaler's Deployment or Helm values
+//
+// With flags alone, or called cluster-autoscaler, it is plimsoll run: manifests
+// made for the Cluster Autoscaler start it as they are.
 //
 // This is the host of the live loop: everything is wired here (wire.go), and
 // nowhere else.
@@ -14,6 +19,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -27,10 +34,37 @@ func main() {
 	defer stop()
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
-	if err := root().ExecuteContext(ctx); err != nil {
+	cmd := root()
+	cmd.SetArgs(arguments(os.Args))
+	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "plimsoll:", err)
 		os.Exit(1)
 	}
+}
+
+// standIn is the name under which the binary is plimsoll run.
+const standIn = "cluster-autoscaler"
+
+// arguments is the command line without the program's name. Where no command is
+// named, it is run: for a process that is called cluster-autoscaler, and where
+// flags are given that are not the root's own.
+func arguments(args []string) []string {
+	name, rest := filepath.Base(args[0]), args[1:]
+	if len(rest) == 0 {
+		if name == standIn {
+			return []string{"run"}
+		}
+		return rest
+	}
+	switch first := rest[0]; {
+	case !strings.HasPrefix(first, "-"):
+		return rest // a command
+	case first == "--version", first == "-v" && len(rest) == 1:
+		return rest
+	case (first == "--help" || first == "-h") && name != standIn:
+		return rest
+	}
+	return append([]string{"run"}, rest...)
 }
 
 func root() *cobra.Command {
@@ -44,6 +78,6 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand(), controllerCommand())
+	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand(), controllerCommand(), gardenerCommand(), migrateCommand())
 	return cmd
 }

@@ -24,11 +24,12 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/aws"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi"
+	mcm "github.com/plimsoll-dev/plimsoll/providers/gardener"
 	"github.com/plimsoll-dev/plimsoll/providers/kwok"
 )
 
 // providers are the names that --cloud-provider takes.
-var providers = []string{"aws", "clusterapi", "kwok"}
+var providers = []string{"aws", "clusterapi", "kwok", "mcm"}
 
 // configured reads the flags, and says what is odd about them. It is false when
 // there is nothing more to do: help was asked for, or something is wrong.
@@ -40,6 +41,9 @@ func configured(cmd *cobra.Command, flags *config.Flags) (config.Config, *slog.L
 	c, warnings, err := flags.Config()
 	if err != nil {
 		return config.Config{}, nil, false, err
+	}
+	if c.Cloud.Provider == "mcm" {
+		c.Cluster.Kubeconfig = mcm.TargetKubeconfig(c.Cluster.Kubeconfig, os.Getenv)
 	}
 	log := newLog(c.Logging, os.Stderr)
 	for _, w := range warnings {
@@ -60,6 +64,8 @@ func newProvider(ctx context.Context, c config.Config, rc *rest.Config, metrics 
 		}, log, metrics)
 	case "clusterapi":
 		return newClusterAPI(c, rc, log)
+	case "mcm":
+		return newGardener(c, rc, log)
 	case "kwok":
 		client, err := kubernetes.NewForConfig(rc)
 		if err != nil {
@@ -101,6 +107,48 @@ func newClusterAPI(c config.Config, rc *rest.Config, log *slog.Logger) (provider
 	cfg := clusterapi.ConfigFromEnv(os.Getenv)
 	cfg.Discovery, cfg.Namespace = c.Cloud.Discovery, namespace
 	return clusterapi.New(management, workload.CoreV1().Nodes(), cfg, log)
+}
+
+// newGardener makes the provider whose control cluster is another one than the shoot,
+// which rc leads to.
+func newGardener(c config.Config, rc *rest.Config, log *slog.Logger) (provider.Provider, error) {
+	m := c.Cloud.MCM
+	cfg := mcm.Config{
+		Nodes: c.Cloud.Nodes, Discovery: c.Cloud.Discovery, Namespace: mcm.ControlNamespace(os.Getenv),
+		Sizing: m.Sizing, DeletionMarker: m.DeletionMarker, RequireAvailable: m.RequireAvailable,
+	}
+	if err := cfg.Validate(); err != nil { // before a wrong flag looks like a missing cluster
+		return nil, err
+	}
+	control, err := controlConfig(mcm.ControlKubeconfig(os.Getenv))
+	if err != nil {
+		return nil, err
+	}
+	control.QPS, control.Burst, control.UserAgent = rc.QPS, rc.Burst, rc.UserAgent
+	if m.QPS > 0 {
+		control.QPS = m.QPS
+	}
+	if m.Burst > 0 {
+		control.Burst = m.Burst
+	}
+	shoot, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the nodes of the mcm provider: %w", err)
+	}
+	return mcm.New(control, shoot.CoreV1().Nodes(), cfg, log)
+}
+
+// controlConfig reads a kubeconfig, or the pod's own account if there is none.
+func controlConfig(path string) (*rest.Config, error) {
+	read := rest.InClusterConfig
+	if path != "" {
+		read = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", path) }
+	}
+	rc, err := read()
+	if err != nil {
+		return nil, fmt.Errorf("find the control cluster of the shoot (CONTROL_KUBECONFIG, or the pod's own service account): %w", err)
+	}
+	return rc, nil
 }
 
 // managementConfig reads a kubeconfig, or the pod's own account if there is none, and

@@ -45,6 +45,19 @@ type Cloud struct {
 	Nodes, Discovery []string
 	AWS              AWS
 	ClusterAPI       ClusterAPI
+	MCM              MCM
+}
+
+// MCM is what the mcm provider, that of Gardener's machine-controller-manager, is told
+// beside its groups, in its own words.
+type MCM struct {
+	Sizing           string
+	DeletionMarker   string
+	RequireAvailable bool
+	// QPS and Burst are those of requests to the control cluster; 0 is as for the
+	// shoot.
+	QPS   float32
+	Burst int
 }
 
 // ClusterAPI says where the clusterapi provider's management cluster is.
@@ -134,7 +147,7 @@ const gib = 1 << 30
 // Defaults is the configuration without any flag. It names no provider.
 func Defaults() Config {
 	return Config{
-		Cloud: Cloud{InventoryDeadline: time.Minute, AWS: AWS{Precedence: "asg-tags", NodegroupTTL: time.Minute, MaxPods: "110", KubeReserved: "none"}},
+		Cloud: Cloud{InventoryDeadline: time.Minute, AWS: AWS{Precedence: "asg-tags", NodegroupTTL: time.Minute, MaxPods: "110", KubeReserved: "none"}, MCM: MCM{DeletionMarker: "timestamped", RequireAvailable: true}},
 		Cluster: Cluster{
 			Namespace: "kube-system",
 			// A client that is slower than the server makes every growth wait.

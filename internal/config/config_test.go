@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -329,6 +330,7 @@ func TestGroupsOfAWS(t *testing.T) {
 	want := Cloud{
 		Provider: "aws", InventoryDeadline: time.Minute, Nodes: []string{"1:10:a", "0:5:b"}, Discovery: []string{tags},
 		AWS: AWS{Precedence: "eks-api", NodegroupTTL: time.Minute, MaxPods: "110", KubeReserved: "none"},
+		MCM: Defaults().Cloud.MCM,
 	}
 	if diff := cmp.Diff(want, c.Cloud); diff != "" {
 		t.Error(diff)
@@ -352,5 +354,71 @@ func TestManagementClusterOfClusterAPI(t *testing.T) {
 	}
 	if _, warnings, err := parse(t, "--cloud-provider=kwok", "--cloud-config=x"); err != nil || len(warnings) != 1 {
 		t.Error(err, warnings)
+	}
+}
+
+// commandOfGardener is the command line that Gardener gives its autoscaler, for a shoot
+// with two zones, a pool with a priority, and taints of each kind.
+var commandOfGardener = []string{
+	"--address=:8085", "--kubeconfig=/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig", "--cloud-provider=mcm", "--stderrthreshold=info",
+	"--skip-nodes-with-system-pods=false", "--skip-nodes-with-local-storage=false", "--expendable-pods-priority-cutoff=-10", "--balance-similar-node-groups=true",
+	"--ignore-taint=node.gardener.cloud/critical-components-not-ready", "--expander=priority,least-waste",
+	"--max-graceful-termination-sec=600", "--max-node-provision-time=20m0s", "--initial-node-group-backoff-duration=5m0s", "--max-node-group-backoff-duration=30m0s", "--node-group-backoff-reset-timeout=3h0m0s",
+	"--scale-down-utilization-threshold=0.500000", "--scale-down-unneeded-time=30m0s", "--scale-down-delay-after-add=1h0m0s", "--scale-down-delay-after-delete=0s", "--scale-down-delay-after-failure=3m0s", "--scan-interval=10s",
+	"--ignore-daemonsets-utilization=false", "--v=2", "--max-scale-down-parallelism=10", "--max-drain-parallelism=1", "--new-pod-scale-up-delay=0s", "--max-nodes-total=0", "--emit-per-nodegroup-metrics=false", "--max-binpacking-time=5m0s",
+	"--startup-taint=a", "--status-taint=b", "--ignore-taint=c",
+	"--nodes=1:2:shoot--core--prod.shoot--core--prod-web-z1", "--nodes=1:1:shoot--core--prod.shoot--core--prod-web-z2", "--max-total-unready-percentage=100",
+}
+
+// TestTheCommandLineOfGardener: it is accepted as it is, with --nodes and with the
+// discovery that GEP-24 puts in their place; what has no effect is told.
+func TestTheCommandLineOfGardener(t *testing.T) {
+	for _, args := range [][]string{
+		commandOfGardener,
+		append(slices.DeleteFunc(slices.Clone(commandOfGardener), func(a string) bool { return strings.HasPrefix(a, "--nodes=") }), "--node-group-auto-discovery=mcm:k8s.io/cluster-autoscaler/prod", "--mcm-sizing=Lax-Greedy"),
+		append(slices.Clone(commandOfGardener), "--control-apiserver-qps=50", "--control-apiserver-burst=60", "--target-apiserver-qps=50", "--target-apiserver-burst=60", "--min-resync-period=12h"),
+	} {
+		set := pflag.NewFlagSet("t", pflag.ContinueOnError)
+		f := Bind(set, []string{"kwok", "mcm"})
+		if err := set.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		c, warnings, err := f.Config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Cloud.Provider != "mcm" || c.Policy.ScaleDown.UnneededTime != 30*time.Minute || c.Policy.Rules.ProvisionTime != 20*time.Minute || !c.Policy.ScaleUp.BalanceSimilar || !c.Cloud.MCM.RequireAvailable {
+			t.Errorf("%+v", c.Cloud)
+		}
+		if len(c.Cloud.Nodes)+len(c.Cloud.Discovery) == 0 {
+			t.Error("it says nothing of groups")
+		}
+		for _, w := range warnings {
+			if strings.Contains(w, "--nodes") || strings.Contains(w, "discovery") || strings.Contains(w, "mcm") || strings.Contains(w, "control-apiserver") {
+				t.Errorf("warning %q", w)
+			}
+		}
+	}
+}
+
+// TestGardenerIsMCM: the provider has two names, and flags that are nobody else's.
+func TestGardenerIsMCM(t *testing.T) {
+	set := pflag.NewFlagSet("t", pflag.ContinueOnError)
+	f := Bind(set, []string{"kwok", "mcm"})
+	if err := set.Parse([]string{"--cloud-provider=gardener", "--mcm-sizing=lax-greedy", "--mcm-deletion-marker=names", "--mcm-require-available=false", "--control-apiserver-qps=7"}); err != nil {
+		t.Fatal(err)
+	}
+	c, warnings, err := f.Config()
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	if diff := cmp.Diff(MCM{Sizing: "lax-greedy", DeletionMarker: "names", QPS: 7}, c.Cloud.MCM); c.Cloud.Provider != "mcm" || diff != "" {
+		t.Error(c.Cloud.Provider, diff)
+	}
+	if _, warnings, err := parse(t, "--cloud-provider=kwok", "--mcm-sizing=Equitable"); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "only the mcm provider") {
+		t.Error(err, warnings)
+	}
+	if _, _, err := parse(t, "--cloud-provider=kwok", "--control-apiserver-qps=-1"); err == nil {
+		t.Error("a rate below 0 is taken")
 	}
 }

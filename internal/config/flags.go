@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type Flags struct {
 	unreadyPercent float64
 	graceSeconds   int64
 	levels         levels
+	ignoreTaints   []string
 	priceFile      string
 	lock           string
 	helpAll        bool
@@ -52,8 +54,8 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 		s.DurationVar(&c.Cloud.InventoryDeadline, "inventory-deadline", c.Cloud.InventoryDeadline, "how long one read of the cloud may take")
 		s.DurationVar(&c.Policy.InventoryMaxAge, "inventory-max-age", c.Policy.InventoryMaxAge, "with an older picture of the cloud nothing is written to it")
 		s.DurationVar(&c.Policy.CallDeadline, "call-deadline", c.Policy.CallDeadline, "how long one write to the cloud or a node may take")
-		s.StringArrayVar(&c.Cloud.Nodes, "nodes", nil, "a node group, as min:max:name (repeat)")
-		s.StringArrayVar(&c.Cloud.Discovery, "node-group-auto-discovery", nil, "how to find node groups; aws: asg:tag=key[=value],...; clusterapi: clusterapi:clusterName=name,namespace=name,label=value,...; of one all must hold (repeat: any one is enough)")
+		s.StringArrayVar(&c.Cloud.Nodes, "nodes", nil, "a node group, as min:max:name (repeat); mcm: min:max:namespace.name")
+		s.StringArrayVar(&c.Cloud.Discovery, "node-group-auto-discovery", nil, "how to find node groups; aws: asg:tag=key[=value],...; clusterapi: clusterapi:clusterName=name,namespace=name,label=value,...; mcm: mcm:k8s.io/cluster-autoscaler/shoot or mcm:namespace=name,label=value,key,...; of one all must hold (repeat: any one is enough)")
 	}, "cloud-provider", "nodes", "node-group-auto-discovery", "kwok-keep-nodes")
 
 	f.section("AWS", func(s *pflag.FlagSet) {
@@ -69,6 +71,15 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 	f.section("Cluster API", func(s *pflag.FlagSet) {
 		s.StringVar(&c.Cloud.ClusterAPI.CloudConfig, "cloud-config", "", "kubeconfig file of the management cluster (default: that of --kubeconfig, else the pod's own account)")
 		s.BoolVar(&c.Cloud.ClusterAPI.Authoritative, "clusterapi-cloud-config-authoritative", false, "without --cloud-config the management cluster is the pod's own, never that of --kubeconfig")
+	})
+
+	f.section("Gardener (mcm)", func(s *pflag.FlagSet) {
+		m := &c.Cloud.MCM
+		s.StringVar(&m.Sizing, "mcm-sizing", "", "how a worker pool's limits are spread over its zones, where no annotation says so: Equitable, Lax-Greedy or Backward-Compatible (default: Equitable; where the limits are those of --nodes, Backward-Compatible)")
+		s.StringVar(&m.DeletionMarker, "mcm-deletion-marker", m.DeletionMarker, "how machine-controller-manager is told which machines are to go: timestamped (v0.61.3 and newer), names (from v0.56.0 on) or priority (older ones, and forks without the annotation)")
+		s.BoolVar(&m.RequireAvailable, "mcm-require-available", m.RequireAvailable, "ask nothing of groups while machine-controller-manager's Deployment has no available replica")
+		s.Float32Var(&m.QPS, "control-apiserver-qps", 0, "requests per second to the control cluster; 0: as --kube-client-qps")
+		s.IntVar(&m.Burst, "control-apiserver-burst", 0, "requests to the control cluster at once; 0: as --kube-client-burst")
 	})
 
 	f.section("Cluster", func(s *pflag.FlagSet) {
@@ -158,6 +169,10 @@ func (f *Flags) registry() {
 	f.section("Nodes that do not come, or break", func(s *pflag.FlagSet) {
 		s.DurationVar(&r.ProvisionTime, "max-node-provision-time", r.ProvisionTime, "how long a node that was asked for may take to register")
 		s.DurationVar(&r.StartupTime, "max-node-startup-time", r.StartupTime, "how long a registered node may take to be ready")
+		s.StringArrayVar(&r.Passing.Startup, "startup-taint", nil, "key of a taint that a new node carries until it is all that it is to be (repeat)")
+		s.StringArrayVar(&f.ignoreTaints, "ignore-taint", nil, "the same, by its old name (repeat)")
+		s.StringArrayVar(&r.Passing.StartupPrefixes, "startup-taint-prefix", nil, "what the keys of such taints begin with (repeat)")
+		s.StringArrayVar(&r.Passing.Status, "status-taint", nil, "key of a taint that tells of a node's state; templates are read without it (repeat)")
 		s.IntVar(&r.MaxUnready, "ok-total-unready-count", r.MaxUnready, "so many nodes may be amiss in any case, in a group or in all")
 		s.Float64Var(&f.unreadyPercent, "max-total-unready-percentage", 100*r.MaxUnreadyShare, "how many percent of the nodes may be amiss; beyond it nothing is bought or removed")
 		s.BoolVar(&r.CountOthers, "unmanaged-nodes-count-as-unready", false, "count nodes of no group in that too, as the Cluster Autoscaler does")
@@ -202,6 +217,7 @@ func (f *Flags) Config() (Config, []string, error) {
 	c.Policy.ScaleUp.MaxCoresTotal, c.Policy.ScaleDown.MinCoresTotal = f.cores.most, f.cores.least
 	c.Policy.ScaleUp.MaxMemoryTotal, c.Policy.ScaleDown.MinMemoryTotal = f.memory.most*gib, f.memory.least*gib
 	c.Policy.Rules.MaxUnreadyShare = f.unreadyPercent / 100
+	c.Policy.Rules.Passing.Startup = slices.Concat(c.Policy.Rules.Passing.Startup, f.ignoreTaints)
 	c.Policy.ScaleDown.Drain.MaxGrace = time.Duration(f.graceSeconds) * time.Second
 	c.Policy.ScaleDown.Drain.Levels = f.levels
 	if c.Leader.Namespace == "" {
@@ -209,6 +225,9 @@ func (f *Flags) Config() (Config, []string, error) {
 	}
 	if c.Loop.Seed == 0 {
 		c.Loop.Seed = rand.Uint64()
+	}
+	if c.Cloud.Provider == "gardener" { // another name for it
+		c.Cloud.Provider = "mcm"
 	}
 	errs := f.check(&c)
 	if f.priceFile != "" {
@@ -238,6 +257,11 @@ func (f *Flags) warnings(cloud Cloud) []string {
 	for _, name := range []string{"cloud-config", "clusterapi-cloud-config-authoritative"} {
 		if cloud.Provider != "clusterapi" && f.set.Changed(name) {
 			out = append(out, fmt.Sprintf("--%s has no effect: only the clusterapi provider has it", name))
+		}
+	}
+	for _, name := range []string{"mcm-sizing", "mcm-deletion-marker", "mcm-require-available", "control-apiserver-qps", "control-apiserver-burst"} {
+		if cloud.Provider != "mcm" && f.set.Changed(name) {
+			out = append(out, fmt.Sprintf("--%s has no effect: only the mcm provider has it", name))
 		}
 	}
 	for _, l := range lacking {

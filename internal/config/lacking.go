@@ -1,5 +1,10 @@
 package config
 
+import (
+	"slices"
+	"strings"
+)
+
 // lack is a flag of the Cluster Autoscaler that Plimsoll accepts and does not
 // have.
 type lack struct {
@@ -8,18 +13,28 @@ type lack struct {
 	why  string
 }
 
-// Why a flag has no effect.
+// Why a flag has no effect, and what happens instead, where several have the same
+// reason.
 const (
-	notYet  = "Plimsoll does not have this yet"
-	dead    = "the Cluster Autoscaler reads it no more either"
-	logs    = "logs go to standard error; use --logging-format and --v"
-	notNeed = "Plimsoll has no use for it"
+	dead = "the Cluster Autoscaler reads it no more either"
+	logs = "logs go to standard error; use --logging-format and --v"
+
+	// There, not here.
+	buffers   = "CapacityBuffers are not read: no room is kept for them"
+	requests  = "ProvisioningRequests are not read: no room is booked for them, and their pods count as soon as they exist"
+	ahead     = "nothing is bought for pods that do not exist yet"
+	sizesOnly = "groups are never made or deleted here, only their sizes change"
+	noGCE     = "there is no gce provider"
+	noGRPC    = "there is no grpc expander: name another one in --expander"
 
 	// What there is instead.
 	queued     = "writes to nodes are queued, and no cycle waits for them; --max-bulk-soft-taint-count bounds their number"
 	remembered = "since when nodes are unneeded is kept in the status ConfigMap, and survives a restart"
 	inSteps    = "the search is bounded in steps, and goes on in the next cycle where it stopped: see --scale-down-step-limit"
+	upInSteps  = "deciding is bounded in steps, never in time, and what it leaves has a verdict and its turn in the next cycle: see --spread-step-limit"
+	bounded    = "requests to the shoot are bounded by --kube-client-qps and --kube-client-burst"
 	judged     = "every node is judged in each cycle"
+	oneplan    = "one plan grows all groups that are needed, and their calls run side by side"
 )
 
 // lacking is sorted by reason, then name.
@@ -32,6 +47,8 @@ var lacking = []lack{
 
 	{"add-dir-header", true, logs},
 	{"alsologtostderr", true, logs},
+	{"alsologtostderrthreshold", false, logs},
+	{"legacy-stderr-threshold-behavior", true, logs},
 	{"log-backtrace-at", false, logs},
 	{"log-dir", false, logs},
 	{"log-file", false, logs},
@@ -48,67 +65,141 @@ var lacking = []lack{
 	{"stderrthreshold", false, logs},
 	{"vmodule", false, logs},
 
-	{"check-capacity-batch-processing", true, notYet},
-	{"check-capacity-processor-instance", false, notYet},
-	{"check-capacity-provisioning-request-batch-timebox", false, notYet},
-	{"check-capacity-provisioning-request-max-batch-size", false, notYet},
-	{"async-node-groups", true, notYet},
-	{"bulk-mig-instances-listing-enabled", true, notYet},
-	{"capacity-buffer-controller-enabled", true, notYet},
-	{"capacity-buffer-pod-dry-run-enabled", true, notYet},
-	{"capacity-buffer-pod-injection-enabled", true, notYet},
-	{"capacity-quotas-enabled", true, notYet},
-	{"cluster-name", false, notYet},
-	{"debugging-snapshot-enabled", true, notYet},
-	{"enable-csi-node-aware-scheduling", true, notYet},
-	{"enable-dynamic-resource-allocation", true, notYet},
-	{"enable-proactive-scaleup", true, notYet},
-	{"enable-provisioning-requests", true, notYet},
-	{"enforce-node-group-min-size", true, notYet},
-	{"feature-gates", false, notYet},
-	{"gce-concurrent-refreshes", false, notYet},
-	{"gce-mig-instances-min-refresh-wait-time", false, notYet},
-	{"gpu-total", false, notYet},
-	{"grpc-expander-cert", false, notYet},
-	{"grpc-expander-url", false, notYet},
-	{"ignore-taint", false, notYet},
-	{"node-autoprovisioning-enabled", true, notYet},
-	{"max-autoprovisioned-node-group-count", false, notYet},
-	{"pod-injection-limit", false, notYet},
-	{"profiling", true, notYet},
-	{"provisioning-request-initial-backoff-time", false, notYet},
-	{"provisioning-request-max-backoff-cache-size", false, notYet},
-	{"provisioning-request-max-backoff-time", false, notYet},
-	{"regional", true, notYet},
-	{"scale-from-unschedulable", true, notYet},
-	{"scheduler-config-file", false, notYet},
-	{"startup-taint", false, notYet},
-	{"startup-taint-prefix", false, notYet},
-	{"status-taint", false, notYet},
+	{"capacity-buffer-controller-enabled", true, buffers},
+	{"capacity-buffer-pod-dry-run-enabled", true, buffers},
+	{"capacity-buffer-pod-injection-enabled", true, buffers},
+	{"capacity-buffer-ready-replicas-enabled", true, buffers},
 
-	{"dynamic-node-delete-delay-after-taint-enabled", true, notNeed},
-	{"enable-graceful-degradation", true, notNeed},
-	{"enable-inter-pod-affinity-hostname-fast-path", true, notNeed},
-	{"estimator", false, notNeed},
-	{"fastpath-binpacking-enabled", true, notNeed},
-	{"force-ds", true, notNeed},
-	{"frequent-loops-enabled", true, notNeed},
-	{"max-binpacking-time", false, notNeed},
-	{"max-node-skip-eval-time-tracker-enabled", true, notNeed},
-	{"max-nodegroup-binpacking-duration", false, notNeed},
-	{"node-deletion-batcher-interval", false, notNeed},
-	{"node-info-cache-expire-time", false, notNeed},
-	{"node-removal-latency-tracking-enabled", true, notNeed},
-	{"parallel-scale-up", true, notNeed},
-	{"pending-pods-batching-timeout", false, notNeed},
-	{"predicate-parallelism", false, notNeed},
-	{"salvo-scale-up", true, notNeed},
-	{"salvo-scale-up-budget", false, notNeed},
-	{"scaleup-simulation-for-skipped-node-groups-enabled", true, notNeed},
-	{"scheduler-verbosity", false, notNeed},
+	{"check-capacity-batch-processing", true, requests},
+	{"check-capacity-processor-instance", false, requests},
+	{"check-capacity-provisioning-request-batch-timebox", false, requests},
+	{"check-capacity-provisioning-request-max-batch-size", false, requests},
+	{"enable-provisioning-requests", true, requests},
+	{"provisioning-request-initial-backoff-time", false, requests},
+	{"provisioning-request-max-backoff-cache-size", false, requests},
+	{"provisioning-request-max-backoff-time", false, requests},
+
+	{"enable-proactive-scaleup", true, ahead},
+	{"pod-injection-limit", false, ahead},
+
+	{"async-node-groups", true, sizesOnly},
+	{"max-autoprovisioned-node-group-count", false, sizesOnly},
+	{"node-autoprovisioning-enabled", true, sizesOnly},
+
+	{"bulk-mig-instances-listing-enabled", true, noGCE},
+	{"gce-concurrent-refreshes", false, noGCE},
+	{"gce-mig-instances-min-refresh-wait-time", false, noGCE},
+	{"regional", true, noGCE},
+
+	{"grpc-expander-cert", false, noGRPC},
+	{"grpc-expander-url", false, noGRPC},
+
+	{"capacity-quotas-enabled", true, "CapacityQuotas are not read: limits are those of the groups, --max-nodes-total, --cores-total and --memory-total"},
+	{"cluster-name", false, "no provider here reads it"},
+	{"debugging-snapshot-enabled", true, "there is no /snapshotz: plimsoll status says why nodes stay, and events why pods wait"},
+	{"enable-csi-node-aware-scheduling", true, "how many volumes a node takes is always counted"},
+	{"enable-dynamic-resource-allocation", true, "pods with resource claims wait, with the verdict Unsupported"},
+	{"enforce-node-group-min-size", true, "a group below its minimum grows when pods need it; only the minimum of a pool with a sizing is filled without"},
+	{"feature-gates", false, "the scheduler's filters have their default gates"},
+	{"gpu-total", false, "accelerators have no limit of the whole cluster: limit the groups that have them"},
+	{"profiling", true, "there is no /debug/pprof"},
+	{"scheduler-config-file", false, "the filters are those of kube-scheduler's default profile"},
+
+	{"dynamic-node-delete-delay-after-taint-enabled", true, "a node's pods are listed by the API server after its taint is written, however long that takes"},
+	{"enable-graceful-degradation", true, upInSteps},
+	{"max-binpacking-time", false, upInSteps},
+	{"max-nodegroup-binpacking-duration", false, upInSteps},
+	{"pending-pods-batching-timeout", false, upInSteps},
+	{"salvo-scale-up-budget", false, upInSteps},
+
+	{"parallel-scale-up", true, oneplan},
+	{"salvo-scale-up", true, oneplan},
+
+	{"enable-inter-pod-affinity-hostname-fast-path", true, "pods with affinity to hostnames always go the way that is made for them"},
+	{"estimator", false, "there is one way to pack: by the scheduler's own filters"},
+	{"fastpath-binpacking-enabled", true, "pods that are alike are always packed as one"},
+	{"force-ds", true, "room for the DaemonSets' pods that suit a new node is always kept on it"},
+	{"frequent-loops-enabled", true, "changes in the cluster wake the loop: see --nudge-idle and --nudge-max"},
+	{"min-resync-period", false, "changes are watched, and nothing is read again for its own sake"},
+	{"node-deletion-batcher-interval", false, "removals are not gathered: each is asked for as soon as its node may go"},
+	{"node-info-cache-expire-time", false, "templates come from the provider, anew with each reading"},
+	{"node-removal-latency-tracking-enabled", true, "the status ConfigMap says since when each node is unneeded"},
+	{"predicate-parallelism", false, "the filters are asked once for pods and nodes that are alike"},
+	{"scale-from-unschedulable", true, "templates come from the provider: a cordoned node spoils none"},
+	{"scaleup-simulation-for-skipped-node-groups-enabled", true, "every group that is left out has its verdict always"},
+	{"scheduler-verbosity", false, "the filters log as everything else, by --v"},
 
 	{"max-bulk-soft-taint-time", false, queued},
+	{"max-node-skip-eval-time-tracker-enabled", true, judged},
 	{"node-deletion-candidate-ttl", false, remembered},
+	{"target-apiserver-burst", false, bounded},
+	{"target-apiserver-qps", false, bounded},
 	{"scale-down-simulation-timeout", false, inSteps},
 	{"unremovable-node-recheck-timeout", false, judged},
+}
+
+// Difference is what a user of the Cluster Autoscaler would not expect of a flag
+// that Plimsoll has.
+type Difference struct {
+	// There is its default there, where that is another one.
+	There string
+	Note  string
+	// Minor: it need not be told to everybody who uses the flag.
+	Minor bool
+}
+
+// anyGroup counts for both of the limits on nodes that are amiss.
+const anyGroup = "nodes of no group do not count, unless --unmanaged-nodes-count-as-unready"
+
+// startTaint is what a taint of a node's start comes to.
+const startTaint = "a new node that has it counts as one that boots, for --max-node-startup-time at most; then it is what its kubelet says"
+
+// slowClient is why Plimsoll's client is faster.
+const slowClient = "a client that is slower than the server makes every growth wait"
+
+var differs = map[string]Difference{
+	"address":                         {"", "/livez and /readyz are served there too", true},
+	"bypassed-scheduler-names":        {"", "they need not be among --allowed-scheduler-names", true},
+	"cloud-config":                    {"", "only the clusterapi provider has it: the kubeconfig of the management cluster", true},
+	"cloud-provider":                  {"gce", "it must be named, and be one that Plimsoll has", true},
+	"drain-priority-config":           {"", "together with --max-graceful-termination-sec it is refused, whatever the latter's value", true},
+	"expander":                        {"", "there is no grpc; price needs --price-file; ties that are left go to the first group by name, unless the last expander is random", false},
+	"ignore-taint":                    {"", startTaint, true},
+	"kube-client-burst":               {"10", slowClient, true},
+	"kube-client-qps":                 {"5", slowClient, true},
+	"leader-elect-resource-lock":      {"", "leases only", true},
+	"leader-elect-resource-namespace": {"", "it holds here; there it is parsed and not read, and the lease is in --namespace: leave it out as long as both may run", true},
+	"logging-format":                  {"", "text is key=value", true},
+	"max-nodes-per-scaleup":           {"1000", "0 is no limit: deciding on many nodes costs hardly more than deciding on few", true},
+	"max-total-unready-percentage":    {"", anyGroup, false},
+	"node-group-auto-discovery":       {"", "no effect with kwok; several are alternatives, where aws demanded all", true},
+	"nodes":                           {"", "no effect with clusterapi and kwok", true},
+	"ok-total-unready-count":          {"", anyGroup, false},
+	"startup-taint":                   {"", startTaint, true},
+	"startup-taint-prefix":            {"", startTaint, true},
+	"v":                               {"", "4 and above show details of each cycle", true},
+	"write-status-configmap":          {"", "what must survive a restart is in it, too", true},
+}
+
+// DifferenceOf is empty for a flag that is as it is in the Cluster Autoscaler.
+func DifferenceOf(flag string) Difference { return differs[string(normalize(nil, flag))] }
+
+// ChangedDefaults are the flags with another default than in the Cluster
+// Autoscaler, but for those that must be given anyway.
+func ChangedDefaults() []string {
+	var out []string
+	for name, d := range differs {
+		if d.There != "" && name != "cloud-provider" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// NoEffect takes a warning of Flags.Config apart: which flag has no effect, and
+// what happens instead.
+func NoEffect(warning string) (flag, why string, ok bool) {
+	flag, why, ok = strings.Cut(strings.TrimPrefix(warning, "--"), " has no effect: ")
+	return flag, why, ok
 }

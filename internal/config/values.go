@@ -98,6 +98,9 @@ func (f *Flags) check(c *Config) []error {
 			wrong(flag, "%v is not between 0 and 1", r)
 		}
 	}
+	if !(c.Cloud.MCM.QPS >= 0) || c.Cloud.MCM.Burst < 0 {
+		wrong("control-apiserver-qps", "%v, with a burst of %d, is below 0", c.Cloud.MCM.QPS, c.Cloud.MCM.Burst)
+	}
 	if !(c.Cluster.QPS > 0) {
 		wrong("kube-client-qps", "%v must be above 0", c.Cluster.QPS)
 	}

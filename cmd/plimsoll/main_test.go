@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// beMain makes this test's own binary the product.
+const beMain = "PLIMSOLL_TEST_IS_THE_PRODUCT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beMain) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestNamesAndFlagsAlone: called cluster-autoscaler, or with flags alone, it runs;
+// otherwise it does what it is told.
+func TestNamesAndFlagsAlone(t *testing.T) {
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for _, name := range []string{"plimsoll", "cluster-autoscaler"} {
+		if err := os.Symlink(binary, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const missing = "--cloud-provider: name one of the providers"
+	kwok := []string{"--cloud-provider=kwok", "--kubeconfig=/does/not/exist"}
+	for _, c := range []struct {
+		called string
+		args   []string
+		says   []string
+		ok     bool
+	}{
+		{called: "cluster-autoscaler", args: append([]string{"--v=4", "--stderrthreshold=info"}, kwok...), says: []string{"--stderrthreshold has no effect", "/does/not/exist"}},
+		{called: "cluster-autoscaler", says: []string{missing}},
+		{called: "cluster-autoscaler", args: []string{"-v", "4"}, says: []string{missing}},
+		{called: "cluster-autoscaler", args: append([]string{"run"}, kwok...), says: []string{"/does/not/exist"}},
+		{called: "cluster-autoscaler", args: []string{"--help"}, says: []string{"--scale-down-unneeded-time"}, ok: true},
+		{called: "cluster-autoscaler", args: []string{"status", "--kubeconfig=/does/not/exist"}, says: []string{"/does/not/exist"}},
+		{called: "plimsoll", args: kwok, says: []string{"/does/not/exist"}},
+		{called: "plimsoll", args: []string{"-v=4"}, says: []string{missing}},
+		{called: "plimsoll", args: []string{"--cloud-provider=gce"}, says: []string{`there is no provider "gce"`}},
+		{called: "plimsoll", args: []string{"--help-all"}, says: []string{"--cordon-node-before-terminating"}, ok: true},
+		{called: "plimsoll", args: []string{"--help"}, says: []string{"Available Commands"}, ok: true},
+		{called: "plimsoll", says: []string{"Available Commands"}, ok: true},
+		{called: "plimsoll", args: []string{"--version"}, says: []string{"version"}, ok: true},
+		{called: "plimsoll", args: []string{"-v"}, says: []string{"version"}, ok: true},
+		{called: "plimsoll", args: []string{"fly"}, says: []string{`unknown command "fly"`}},
+	} {
+		cmd := exec.Command(filepath.Join(folder, c.called), c.args...)
+		cmd.Env = append(os.Environ(), beMain+"=1")
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != c.ok {
+			t.Errorf("%s %v: %v", c.called, c.args, err)
+		}
+		for _, say := range c.says {
+			if !strings.Contains(string(out), say) {
+				t.Errorf("%s %v does not say %q:\n%s", c.called, c.args, say, out)
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/gardenertest"
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
+)
+
+// kubeconfig writes a file that leads to a server.
+func kubeconfig(t *testing.T, url string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: '" + url + "'}}]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestGroupsOfAShoot: the control cluster is found by the environment that Gardener
+// gives, the shoot by --kubeconfig; by either name of the provider.
+func TestGroupsOfAShoot(t *testing.T) {
+	const namespace = "shoot--core--prod"
+	w := gardenertest.New(time.Now, namespace)
+	for _, zone := range []string{"z1", "z2"} {
+		w.Add(gardenertest.NewClass(namespace, "web-"+zone, zone),
+			gardenertest.NewDeployment(namespace, "web-"+zone, "web", zone, 1, v1alpha1.PoolMinimumAnnotation, "1", v1alpha1.PoolMaximumAnnotation, "4"))
+	}
+	w.Settle()
+	s, err := kubetest.Listen(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Setenv("CONTROL_KUBECONFIG", kubeconfig(t, s.URL()))
+	shoot := kubeconfig(t, "http://127.0.0.1:1") // there is nobody, and no node to learn from
+	for _, args := range [][]string{
+		{"groups", "--cloud-provider=mcm", "--kubeconfig=" + shoot, "--node-group-auto-discovery=mcm:namespace=" + namespace},
+		{"groups", "--cloud-provider=gardener", "--kubeconfig=" + shoot, "--nodes=1:2:" + namespace + ".web-z1", "--nodes=0:2:" + namespace + ".web-z2"},
+	} {
+		var out bytes.Buffer
+		cmd := root()
+		cmd.SetArgs(args)
+		cmd.SetOut(&out)
+		if err := cmd.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"web-z1", "web-z2"} {
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("%v: no %s in\n%s", args, part, out.String())
+			}
+		}
+	}
+	// What is wrong with the flags is told before anything is looked for.
+	cmd := root()
+	cmd.SetArgs([]string{"groups", "--cloud-provider=mcm", "--kubeconfig=" + shoot, "--mcm-sizing=fair"})
+	if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), "CONTROL_NAMESPACE") || !strings.Contains(err.Error(), "--mcm-sizing") {
+		t.Error(err)
+	}
+}

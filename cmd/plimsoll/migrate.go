@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-dev/plimsoll/internal/migrate"
+)
+
+// defaultImage is what a Deployment runs where nothing else is said. Values leave
+// it to the chart.
+const defaultImage = "ghcr.io/plimsoll-dev/plimsoll:"
+
+func migrateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Translate a Cluster Autoscaler's Deployment or Helm values; needs no cluster, and changes nothing",
+		Example: `  plimsoll migrate -f deployment.yaml > plimsoll.yaml
+  helm get values cluster-autoscaler -n kube-system -o yaml | plimsoll migrate -f - > values.yaml
+  kubectl -n kube-system get deployment cluster-autoscaler -o yaml | plimsoll migrate -f - --image=registry.example.com/plimsoll:v1`,
+		Args: cobra.NoArgs,
+	}
+	var file, image string
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "the file: manifests, or values of the Cluster Autoscaler's chart; -: standard input")
+	cmd.Flags().StringVar(&image, "image", "", "Plimsoll's image (default: the chart's, and in a Deployment "+defaultImage+version+")")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if file == "" {
+			return errors.New("--filename (-f) is missing: which file has the Cluster Autoscaler's Deployment, or its Helm values?")
+		}
+		var text []byte
+		var err error
+		name := file
+		if file == "-" {
+			name = "standard input"
+			text, err = io.ReadAll(cmd.InOrStdin())
+		} else {
+			text, err = os.ReadFile(file)
+		}
+		if err != nil {
+			return fmt.Errorf("read what to migrate: %w", err)
+		}
+		result, err := migrate.Translate(text, migrate.Settings{Image: image, DefaultImage: defaultImage + version, Providers: providers, File: name})
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(cmd.OutOrStdout(), bytes.NewReader(result.Text)); err != nil {
+			return fmt.Errorf("write the translation: %w", err)
+		}
+		fmt.Fprint(cmd.ErrOrStderr(), result.Notes)
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// migrated runs plimsoll migrate.
+func migrated(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	cmd := root()
+	var out, told bytes.Buffer
+	cmd.SetIn(strings.NewReader(stdin))
+	cmd.SetOut(&out)
+	cmd.SetErr(&told)
+	cmd.SetArgs(append([]string{"migrate"}, args...))
+	err = cmd.Execute()
+	return out.String(), told.String(), err
+}
+
+const smallValues = "autoDiscovery: {clusterName: prod}\nawsRegion: eu-west-1\nextraArgs: {v: 2, stderrthreshold: info}\n"
+
+// TestMigrate: a file or standard input, the translation on standard output, what
+// changes on standard error.
+func TestMigrate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte(smallValues), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fromFile, told, err := migrated(t, "", "-f", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromStdin, _, err := migrated(t, smallValues, "-f", "-")
+	if err != nil || fromStdin != fromFile {
+		t.Errorf("%v: the same values from standard input:\n%s", err, fromStdin)
+	}
+	// As helm get values says it without -o yaml.
+	if titled, _, err := migrated(t, "USER-SUPPLIED VALUES:\n"+smallValues, "-f", "-"); err != nil || titled != fromFile {
+		t.Errorf("%v: with a title:\n%s", err, titled)
+	}
+	for _, want := range []string{"cloudProvider: aws\n", "\n  v: 2\n", "# - --stderrthreshold=info is dropped", "--set mode=observe"} {
+		if !strings.Contains(fromFile, want) {
+			t.Errorf("%q is not in\n%s", want, fromFile)
+		}
+	}
+	if !strings.Contains(told, "\n- --stderrthreshold=info is dropped: logs go to standard error") || strings.Contains(fromFile, "\nimage:") {
+		t.Errorf("%s\n%s", told, fromFile)
+	}
+	withImage, _, err := migrated(t, smallValues, "-f", "-", "--image=registry:5000/plimsoll:v1")
+	if err != nil || !strings.Contains(withImage, "image:\n  repository: registry:5000/plimsoll\n  tag: v1\n") {
+		t.Errorf("%v\n%s", err, withImage)
+	}
+	deployment, err := os.ReadFile(filepath.Join("..", "..", "internal", "migrate", "testdata", "aws-example.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, _, err := migrated(t, string(deployment), "-f", "-")
+	if err != nil || !strings.Contains(ours, "image: "+defaultImage+version+"\n") {
+		t.Errorf("%v\n%s", err, ours)
+	}
+}
+
+// TestMigrateRefuses: an error names the file and the field, and nothing is printed.
+func TestMigrateRefuses(t *testing.T) {
+	for _, c := range []struct {
+		stdin string
+		args  []string
+		says  []string
+	}{
+		{args: nil, says: []string{"--filename"}},
+		{args: []string{"-f", "/does/not/exist"}, says: []string{"/does/not/exist"}},
+		{stdin: "cloudProvider: gce\nautoDiscovery: {clusterName: a}\n", args: []string{"-f", "-"}, says: []string{"standard input: cloudProvider: ", `"gce"`}},
+		{stdin: smallValues + "customArgs: [oops]\nautoscalingGroups: [{name: a, minSize: 1}]\n", args: []string{"-f", "-"}, says: []string{"standard input: customArgs[0]: ", "standard input: autoscalingGroups[0].maxSize: "}},
+	} {
+		out, told, err := migrated(t, c.stdin, c.args...)
+		if err == nil || out != "" || told != "" {
+			t.Errorf("%v: error %v, printed %q and %q", c.args, err, out, told)
+			continue
+		}
+		for _, say := range c.says {
+			if !strings.Contains(err.Error(), say) {
+				t.Errorf("%v: %v does not say %q", c.args, err, say)
+			}
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the generated part of docs/migrate.md anew")
+
+// theirs is a flag of the Cluster Autoscaler.
+type theirs struct{ section, name, def, value string }
+
+func theirFlags(t *testing.T) []theirs {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "cluster-autoscaler-flags.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []theirs
+	var section string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			section = title
+		}
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		parts := strings.Split(line, "|")
+		if len(parts) != 3 {
+			t.Fatalf("%q is not name | default | value", line)
+		}
+		out = append(out, theirs{section, strings.TrimSpace(parts[0]), strings.TrimSpace(parts[1]), strings.TrimSpace(parts[2])})
+	}
+	return out
+}
+
+// everyProvider is what the product knows; a flag is tried with one that has it.
+var everyProvider = []string{"aws", "clusterapi", "kwok", "mcm"}
+
+func providerFor(flag string) string {
+	switch {
+	case strings.HasPrefix(flag, "control-apiserver-"):
+		return "mcm"
+	case strings.HasPrefix(flag, "cloud-config"), strings.HasPrefix(flag, "clusterapi-"):
+		return "clusterapi"
+	}
+	return "aws"
+}
+
+// parseTheirs gives one flag, and says what the product makes of it.
+func parseTheirs(f theirs) (warnings []string, err error) {
+	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
+	flags := Bind(set, everyProvider)
+	args := []string{"--cloud-provider=" + providerFor(f.name)}
+	if f.name != "cloud-provider" {
+		args = append(args, "--"+f.name+"="+f.value)
+	}
+	if err := set.Parse(args); err != nil {
+		return nil, err
+	}
+	_, warnings, err = flags.Config()
+	return warnings, err
+}
+
+func lackOf(name string) *lack {
+	if i := slices.IndexFunc(lacking, func(l lack) bool { return l.name == name }); i >= 0 {
+		return &lacking[i]
+	}
+	return nil
+}
+
+// TestEveryFlagOfTheClusterAutoscaler: each parses. Without an effect it has one
+// warning, which says what happens instead; with one it has none, and its default
+// is the one there or is told as changed.
+func TestEveryFlagOfTheClusterAutoscaler(t *testing.T) {
+	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
+	Bind(set, everyProvider)
+	known := map[string]bool{}
+	for _, f := range theirFlags(t) {
+		if known[f.name] {
+			t.Errorf("--%s is listed twice", f.name)
+		}
+		known[f.name] = true
+		warnings, err := parseTheirs(f)
+		if err != nil {
+			t.Errorf("--%s=%s: %v", f.name, f.value, err)
+			continue
+		}
+		l := lackOf(f.name)
+		if l == nil {
+			if len(warnings) > 0 {
+				t.Errorf("--%s=%s has an effect, and warnings: %v", f.name, f.value, warnings)
+			}
+			note, there := DifferenceOf(f.name).Note, DifferenceOf(f.name).There
+			def := set.Lookup(f.name).DefValue
+			switch changed := there != ""; {
+			case changed && (there != f.def || def == f.def || note == ""):
+				t.Errorf("--%s: the note has the default %q there; listed is %q, here it is %q; why: %q", f.name, there, f.def, def, note)
+			case !changed && !sameDefault(f.def, def):
+				t.Errorf("--%s: its default is %q there and %q here, and no note says so", f.name, f.def, def)
+			}
+			continue
+		}
+		if len(warnings) != 1 {
+			t.Errorf("--%s=%s: warnings %v", f.name, f.value, warnings)
+			continue
+		}
+		if name, why, ok := NoEffect(warnings[0]); !ok || name != f.name || why != l.why {
+			t.Errorf("--%s: the warning %q does not name it and why", f.name, warnings[0])
+		}
+		if l.bool {
+			if err := pflagParses("--" + f.name); err != nil {
+				t.Errorf("--%s without a value: %v", f.name, err)
+			}
+		} else if f.value == "true" || f.value == "false" {
+			t.Errorf("--%s is a switch, and cannot stand without a value", f.name)
+		}
+	}
+	for _, l := range lacking {
+		if !known[l.name] {
+			t.Errorf("--%s is no flag of the Cluster Autoscaler, and is accepted as one", l.name)
+		}
+	}
+	for name := range differs {
+		if !known[name] || lackOf(name) != nil {
+			t.Errorf("--%s has a note, and is none of the flags that both have", name)
+		}
+	}
+}
+
+// sameDefault: lists are shown as [], and empty ones of Gardener's fork are 0.
+func sameDefault(theirs, ours string) bool {
+	return theirs == ours || theirs == "" && (ours == "[]" || ours == "0")
+}
+
+func pflagParses(args ...string) error {
+	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
+	Bind(set, everyProvider)
+	return set.Parse(args)
+}
+
+// TestUnderscoresAreDashes: klog's own spelling of its flags is accepted.
+func TestUnderscoresAreDashes(t *testing.T) {
+	for _, f := range theirFlags(t) {
+		if err := pflagParses("--" + strings.ReplaceAll(f.name, "-", "_") + "=" + f.value); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestChangedDefaults are those that the README names.
+func TestChangedDefaults(t *testing.T) {
+	if diff := cmp.Diff([]string{"kube-client-burst", "kube-client-qps", "max-nodes-per-scaleup"}, ChangedDefaults()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+const (
+	tableBegins = "<!-- Flags: generated by go test ./internal/config -rewrite -->\n"
+	tableEnds   = "<!-- End of flags -->\n"
+)
+
+// TestTableOfFlags: the table in docs/migrate.md is what the code says.
+func TestTableOfFlags(t *testing.T) {
+	file := filepath.Join("..", "..", "docs", "migrate.md")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), tableBegins)
+	old, after, ok2 := strings.Cut(rest, tableEnds)
+	if !ok || !ok2 {
+		t.Fatalf("%s: the marks of the generated table are missing", file)
+	}
+	want := table(t)
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(before+tableBegins+want+tableEnds+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, old); diff != "" {
+		t.Errorf("docs/migrate.md is stale; go test ./internal/config -rewrite writes it anew (-want +got):\n%s", diff)
+	}
+}
+
+func table(t *testing.T) string {
+	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
+	Bind(set, everyProvider)
+	var b strings.Builder
+	var section string
+	for _, f := range theirFlags(t) {
+		if f.section != section {
+			section = f.section
+			fmt.Fprintf(&b, "\n### %s\n\n| flag | default there | default here | what Plimsoll does |\n|---|---|---|---|\n", section)
+		}
+		here, does := set.Lookup(f.name).DefValue, "honoured"
+		if l := lackOf(f.name); l != nil {
+			here, does = "", "no effect: "+l.why
+		} else if note := DifferenceOf(f.name).Note; note != "" {
+			does = "honoured: " + note
+		}
+		if f.name == "cloud-provider" {
+			does += " (" + strings.Join(everyProvider, ", ") + ")"
+		}
+		fmt.Fprintf(&b, "| `--%s` | %s | %s | %s |\n", f.name, code(f.def), code(here), strings.ReplaceAll(does, "|", `\|`))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func code(s string) string {
+	switch s {
+	case "", "[]":
+		return ""
+	}
+	return "`" + s + "`"
+}

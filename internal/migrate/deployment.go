@@ -1,0 +1,241 @@
+package migrate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// translateObjects translates the autoscaler's Deployment among objects, and adds
+// the rights that the roles beside it lack. All else stays as it is.
+func translateObjects(documents []map[string]any, s Settings) (Result, error) {
+	objects, err := flatten(documents)
+	if err != nil {
+		return Result{}, err
+	}
+	var found []int
+	for i, o := range objects {
+		d, err := deploymentOf(o)
+		if err != nil {
+			return Result{}, err
+		}
+		if d != nil && autoscaler(d) >= 0 {
+			found = append(found, i)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Result{}, errors.New("none of its objects is a Deployment (apps/v1) that runs cluster-autoscaler")
+	case 1:
+	default:
+		return Result{}, fmt.Errorf("%d Deployments in it run a Cluster Autoscaler: give one at a time", len(found))
+	}
+	i := found[0]
+	changed, line, err := translateDeployment(objects[i], s)
+	if err != nil {
+		return Result{}, within(named(objects[i]), err)
+	}
+	at := placeOf(line)
+	added, err := grant(objects, at)
+	if err != nil {
+		return Result{}, err
+	}
+	changed = append(changed, added...)
+	out := make([]any, len(objects))
+	for i, o := range objects {
+		out[i] = o
+	}
+	in := "namespace " + at.namespace
+	for _, f := range line.unchecked {
+		if f.name == "namespace" {
+			in = "namespace " + f.value
+		}
+	}
+	if line.config.Cluster.Kubeconfig != "" {
+		in += " of the cluster that --kubeconfig leads to"
+	}
+	return written(Notes{
+		Changed:  changed,
+		Handover: at.handover(in),
+		Next:     next(line.kept, "then apply this: the Deployment keeps its name, so that Plimsoll's pods take the place of the Cluster Autoscaler's, and wait for the lease until it ends"),
+	}, out...)
+}
+
+// flatten opens Lists.
+func flatten(documents []map[string]any) ([]map[string]any, error) {
+	var out []map[string]any
+	for _, d := range documents {
+		if kind, _ := d["kind"].(string); !strings.HasSuffix(kind, "List") {
+			out = append(out, d)
+			continue
+		}
+		items, _ := d["items"].([]any)
+		for i, item := range items {
+			object, ok := item.(map[string]any)
+			if !ok || !isObject(object) {
+				return nil, fmt.Errorf("%s: items[%d]: apiVersion or kind is missing", d["kind"], i)
+			}
+			out = append(out, object)
+		}
+	}
+	return out, nil
+}
+
+// named is an object for a person.
+func named(o map[string]any) string {
+	u := unstructured.Unstructured{Object: o}
+	if u.GetNamespace() != "" {
+		return fmt.Sprintf("%v %s/%s", o["kind"], u.GetNamespace(), u.GetName())
+	}
+	return fmt.Sprintf("%v %s", o["kind"], u.GetName())
+}
+
+// deploymentOf reads an object if it is a Deployment; a field that a Deployment
+// does not have is an error.
+func deploymentOf(o map[string]any) (*appsv1.Deployment, error) {
+	if o["kind"] != "Deployment" {
+		return nil, nil
+	}
+	if o["apiVersion"] != "apps/v1" {
+		return nil, fmt.Errorf("%s: apiVersion: %v is not served any more, apps/v1 is", named(o), o["apiVersion"])
+	}
+	var d appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o, &d, true); err != nil {
+		return nil, fmt.Errorf("%s: %w", named(o), err)
+	}
+	return &d, nil
+}
+
+const program = "cluster-autoscaler"
+
+// autoscaler is which container runs it; -1: none. The command says it, else the
+// image.
+func autoscaler(d *appsv1.Deployment) int {
+	containers := d.Spec.Template.Spec.Containers
+	i := slices.IndexFunc(containers, func(c corev1.Container) bool {
+		return slices.ContainsFunc(append(slices.Clone(c.Command), c.Args...), func(word string) bool {
+			first, _, _ := strings.Cut(word, " ")
+			return path.Base(first) == program
+		})
+	})
+	if i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(containers, func(c corev1.Container) bool {
+		return len(c.Command) == 0 && strings.Contains(path.Base(c.Image), program)
+	})
+}
+
+// translateDeployment changes the container of an autoscaler's Deployment: the
+// image, the command, the flags.
+func translateDeployment(o map[string]any, s Settings) ([]string, commandLine, error) {
+	d, err := deploymentOf(o)
+	if err != nil {
+		return nil, commandLine{}, err
+	}
+	at := autoscaler(d)
+	c := &d.Spec.Template.Spec.Containers[at]
+	field := fmt.Sprintf("spec.template.spec.containers[%d]", at)
+	pieces, err := command(c, field)
+	if err != nil {
+		return nil, commandLine{}, err
+	}
+	line, err := read(pieces, literals(c.Env, o), s.Providers)
+	if err != nil {
+		return nil, commandLine{}, err
+	}
+	args := []any{"run"}
+	for _, f := range line.kept {
+		args = append(args, f.String())
+	}
+	containers, _, err := unstructured.NestedSlice(o, "spec", "template", "spec", "containers")
+	if err != nil {
+		return nil, commandLine{}, fmt.Errorf("spec.template.spec.containers: %w", err)
+	}
+	container := containers[at].(map[string]any) // deploymentOf has read it
+	image := cmp.Or(s.Image, s.DefaultImage)
+	container["image"] = image
+	container["args"] = args
+	delete(container, "command")
+	if err := unstructured.SetNestedSlice(o, containers, "spec", "template", "spec", "containers"); err != nil {
+		return nil, commandLine{}, fmt.Errorf("spec.template.spec.containers: %w", err)
+	}
+	asApplied(o)
+	changed := []string{
+		fmt.Sprintf("%s.image is %s, was %s", field, image, c.Image),
+		field + ".command is the image's own, and args begin with run",
+	}
+	if d.Labels["app.kubernetes.io/managed-by"] == "Helm" {
+		changed = append(changed, "Helm manages this Deployment, and would take the changes back: better translate the release's values (helm get values -o yaml)")
+	}
+	if len(c.EnvFrom) > 0 {
+		changed = append(changed, field+".envFrom stays; flags that refer to its variables are not checked")
+	}
+	if c.LivenessProbe == nil {
+		changed = append(changed, field+".livenessProbe is not there; /livez and /readyz are served at --address, beside /health-check")
+	}
+	if d.Spec.Template.Spec.TerminationGracePeriodSeconds == nil {
+		changed = append(changed, "spec.template.spec.terminationGracePeriodSeconds is not there, and is 30 then; with 180, Plimsoll ends a write under way before it releases the lease")
+	}
+	return append(changed, line.notes()...), line, nil
+}
+
+// asApplied takes away what only the server writes.
+func asApplied(o map[string]any) {
+	unstructured.RemoveNestedField(o, "status")
+	for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"} {
+		unstructured.RemoveNestedField(o, "metadata", field)
+	}
+	for _, annotation := range []string{"deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration"} {
+		unstructured.RemoveNestedField(o, "metadata", "annotations", annotation)
+	}
+}
+
+// literals are the variables whose values are written out, or are the object's own
+// namespace.
+func literals(env []corev1.EnvVar, o map[string]any) map[string]string {
+	namespace := (&unstructured.Unstructured{Object: o}).GetNamespace()
+	out := map[string]string{}
+	for _, e := range env {
+		switch from := e.ValueFrom; {
+		case from == nil:
+			out[e.Name] = e.Value
+		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace" && namespace != "":
+			out[e.Name] = namespace
+		}
+	}
+	return out
+}
+
+// command is the container's command line without the program.
+func command(c *corev1.Container, field string) ([]located, error) {
+	var out []located
+	for i, word := range c.Command {
+		out = append(out, located{word, fmt.Sprintf("%s.command[%d]", field, i)})
+	}
+	for i, word := range c.Args {
+		out = append(out, located{word, fmt.Sprintf("%s.args[%d]", field, i)})
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	switch first := out[0]; path.Base(first.text) {
+	case program:
+		return out[1:], nil
+	case "sh", "bash", "ash":
+		return nil, fmt.Errorf("%s: a shell starts the autoscaler, and only a shell can read its flags: write program and flags as a list", first.field)
+	default:
+		if strings.HasPrefix(first.text, "-") {
+			return out, nil
+		}
+		return nil, fmt.Errorf("%s: %q is not the autoscaler: what it starts cannot be told from here", first.field, first.text)
+	}
+}

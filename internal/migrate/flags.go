@@ -1,0 +1,209 @@
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-dev/plimsoll/internal/config"
+)
+
+// located is a piece of a command line, and the field that it is written in.
+type located struct{ text, field string }
+
+// flag is one flag of a command line.
+type flag struct {
+	name  string // as Plimsoll spells it
+	value string
+	bare  bool // it has no value
+	field string
+	// resolved is the value with its variables filled in, if that can be.
+	resolved string
+}
+
+func (f flag) String() string {
+	if f.bare {
+		return "--" + f.name
+	}
+	return "--" + f.name + "=" + f.value
+}
+
+// dropped is a flag that is not carried over.
+type dropped struct {
+	flag
+	why string
+}
+
+// commandLine is the Cluster Autoscaler's, as far as it matters here.
+type commandLine struct {
+	kept    []flag
+	dropped []dropped
+	// unchecked are flags whose values are only known in the cluster.
+	unchecked []flag
+	// defaults are those of the flags whose default is another one there.
+	defaults map[string]string
+	config   config.Config
+}
+
+// unknown is why a flag of neither is dropped.
+const unknown = "neither the Cluster Autoscaler nor Plimsoll has such a flag; a build of its own may"
+
+// unread are flags that hold here and that the Cluster Autoscaler parses and does not
+// read: without them the two do the same.
+var unread = map[string]string{
+	"leader-elect-resource-namespace": "the Cluster Autoscaler does not read it, and has its lease in --namespace; Plimsoll's must be there too, so that only one of them acts",
+}
+
+// reference is a variable in an argument, as the kubelet resolves it.
+var reference = regexp.MustCompile(`\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)`)
+
+// read makes a command line of its pieces. env are the variables whose values are
+// written where the command is. All that is wrong is in the error, each by its
+// field.
+func read(pieces []located, env map[string]string, providers []string) (commandLine, error) {
+	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	bound := config.Bind(set, providers)
+	flags, err := split(pieces, set)
+	if err != nil {
+		return commandLine{}, err
+	}
+	line := commandLine{defaults: map[string]string{}}
+	for _, name := range config.ChangedDefaults() {
+		line.defaults[name] = set.Lookup(name).DefValue
+	}
+	var errs []error
+	var known []flag
+	for _, f := range flags {
+		if set.Lookup(f.name) == nil {
+			line.dropped = append(line.dropped, dropped{f, unknown})
+			continue
+		}
+		if why, ok := unread[f.name]; ok {
+			line.dropped = append(line.dropped, dropped{f, why})
+			continue
+		}
+		checked, open := resolve(f, env)
+		f.resolved = checked.value
+		if open {
+			f.resolved = f.value
+		}
+		known = append(known, f)
+		if open {
+			line.unchecked = append(line.unchecked, f)
+			continue
+		}
+		if err := set.Parse([]string{checked.String()}); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", f.field, err))
+		}
+	}
+	if len(errs) > 0 {
+		return commandLine{}, errors.Join(errs...)
+	}
+	c, warnings, err := bound.Config()
+	if err != nil {
+		return commandLine{}, atFields(err, known)
+	}
+	line.config = c
+	none := map[string]string{}
+	for _, w := range warnings {
+		if name, why, ok := config.NoEffect(w); ok {
+			none[name] = why
+		}
+	}
+	for _, f := range known {
+		if why, ok := none[f.name]; ok {
+			line.dropped = append(line.dropped, dropped{f, why})
+		} else {
+			line.kept = append(line.kept, f)
+		}
+	}
+	return line, nil
+}
+
+// split finds the flags in pieces: --name=value, --name, and --name value in two.
+func split(pieces []located, set *pflag.FlagSet) ([]flag, error) {
+	var out []flag
+	var errs []error
+	for i := 0; i < len(pieces); i++ {
+		p := pieces[i]
+		name, value, has := strings.Cut(strings.TrimLeft(p.text, "-"), "=")
+		if !strings.HasPrefix(p.text, "-") || name == "" {
+			errs = append(errs, fmt.Errorf("%s: %q is no flag; the Cluster Autoscaler takes nothing else", p.field, p.text))
+			continue
+		}
+		f := flag{name: string(set.GetNormalizeFunc()(set, name)), value: value, bare: !has, field: p.field}
+		known := set.Lookup(f.name)
+		next := i+1 < len(pieces) && !strings.HasPrefix(pieces[i+1].text, "-")
+		switch {
+		case has:
+		case known != nil && known.NoOptDefVal != "": // a switch
+		case next:
+			i++
+			f.value, f.bare = pieces[i].text, false
+		case known != nil:
+			errs = append(errs, fmt.Errorf("%s: --%s has no value", p.field, f.name))
+			continue
+		}
+		out = append(out, f)
+	}
+	return out, errors.Join(errs...)
+}
+
+// resolve puts variables' values into a flag. It is open if one is not known here.
+func resolve(f flag, env map[string]string) (flag, bool) {
+	open := false
+	f.value = reference.ReplaceAllStringFunc(f.value, func(ref string) string {
+		value, ok := env[reference.FindStringSubmatch(ref)[1]]
+		open = open || !ok
+		return value
+	})
+	return f, open
+}
+
+// atFields says of each error about a flag where the flag is written.
+func atFields(err error, flags []flag) error {
+	all := parts(err)
+	for i, err := range all {
+		for _, f := range flags {
+			if strings.HasPrefix(err.Error(), "--"+f.name+":") {
+				all[i] = fmt.Errorf("%s: %w", f.field, err)
+			}
+		}
+	}
+	return errors.Join(all...)
+}
+
+// notes explain a command line: what was dropped, what means something else here,
+// and what is not given and has another default.
+func (l commandLine) notes() []string {
+	var out []string
+	for _, d := range l.dropped {
+		out = append(out, fmt.Sprintf("%s is dropped: %s", d.flag, d.why))
+	}
+	given := map[string]int{}
+	for _, f := range l.kept {
+		given[f.name]++
+		d := config.DifferenceOf(f.name)
+		// Of several ways to find groups, aws meant something else.
+		several := f.name == "node-group-auto-discovery" && given[f.name] == 2
+		if d.Note != "" && (several || !d.Minor && given[f.name] == 1) {
+			out = append(out, fmt.Sprintf("--%s stays; %s", f.name, d.Note))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.defaults)) {
+		if d := config.DifferenceOf(name); given[name] == 0 {
+			out = append(out, fmt.Sprintf("--%s is not given: its default is %s, was %s; %s", name, l.defaults[name], d.There, d.Note))
+		}
+	}
+	for _, f := range l.unchecked {
+		out = append(out, fmt.Sprintf("%s is not checked: what it stands for is only known in the cluster", f))
+	}
+	return out
+}

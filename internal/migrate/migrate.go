@@ -1,0 +1,157 @@
+package migrate
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Settings are what the input does not say.
+type Settings struct {
+	// Image is Plimsoll's. Where it is empty, values leave it to the chart, and a
+	// Deployment has DefaultImage.
+	Image, DefaultImage string
+	// Providers are those that Plimsoll has.
+	Providers []string
+	// File is the input's name, for errors.
+	File string
+}
+
+// Result is the translation, and what a person should know of it.
+type Result struct {
+	// Text is YAML, with the notes as comments at its head.
+	Text  []byte
+	Notes Notes
+}
+
+// Notes explain a translation.
+type Notes struct {
+	// Changed says what is not as it was, Handover how one follows the other, and
+	// Next what to do now.
+	Changed, Handover, Next []string
+}
+
+// Translate translates a file. An error names each field that is wrong.
+func Translate(text []byte, s Settings) (Result, error) {
+	result, err := translate(text, s)
+	if err != nil {
+		return Result{}, within(s.File, err)
+	}
+	return result, nil
+}
+
+// within says of each of several errors where it is.
+func within(place string, err error) error {
+	all := parts(err)
+	for i := range all {
+		all[i] = fmt.Errorf("%s: %w", place, all[i])
+	}
+	return errors.Join(all...)
+}
+
+// parts are the errors that were joined to one.
+func parts(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, e := range joined.Unwrap() {
+		out = append(out, parts(e)...)
+	}
+	return out
+}
+
+func translate(text []byte, s Settings) (Result, error) {
+	documents, err := parse(text)
+	if err != nil {
+		return Result{}, err
+	}
+	if len(documents) == 0 {
+		return Result{}, errors.New("there is nothing in it: want a Deployment or Helm values of a Cluster Autoscaler")
+	}
+	if len(documents) == 1 && !isObject(documents[0]) {
+		return translateValues(text, documents[0], s)
+	}
+	for i, d := range documents {
+		if !isObject(d) {
+			return Result{}, fmt.Errorf("document %d: apiVersion or kind is missing: want Kubernetes objects, or Helm values alone in a file", i+1)
+		}
+	}
+	return translateObjects(documents, s)
+}
+
+func isObject(d map[string]any) bool {
+	_, version := d["apiVersion"]
+	_, kind := d["kind"]
+	return version && kind
+}
+
+// parse reads all documents of a file; those that are empty are left out.
+func parse(text []byte) ([]map[string]any, error) {
+	var out []map[string]any
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for n := 1; ; n++ {
+		one, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		var d any
+		if err := yaml.UnmarshalStrict(one, &d); err != nil {
+			return nil, fmt.Errorf("document %d is no YAML or JSON: %w", n, err)
+		}
+		switch d := d.(type) {
+		case nil:
+		case map[string]any:
+			out = append(out, d)
+		default:
+			return nil, fmt.Errorf("document %d is no map of fields: want a Deployment or Helm values", n)
+		}
+	}
+}
+
+// written is a translation as text.
+func written(notes Notes, documents ...any) (Result, error) {
+	var b bytes.Buffer
+	for line := range strings.Lines(notes.String()) {
+		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
+	}
+	for i, d := range documents {
+		text, err := yaml.Marshal(d)
+		if err != nil {
+			return Result{}, fmt.Errorf("write as YAML: %w", err)
+		}
+		if i > 0 {
+			b.WriteString("---\n")
+		}
+		b.Write(text)
+	}
+	return Result{Text: b.Bytes(), Notes: notes}, nil
+}
+
+// String is for a person: one line for each note.
+func (n Notes) String() string {
+	var b strings.Builder
+	part := func(title string, notes []string) {
+		if len(notes) == 0 {
+			return
+		}
+		b.WriteString(title + ":\n")
+		for _, note := range notes {
+			b.WriteString("- " + note + "\n")
+		}
+	}
+	part("What changes", n.Changed)
+	part("Handing over", n.Handover)
+	part("What to do next", n.Next)
+	return b.String()
+}
