@@ -23,6 +23,7 @@ type metrics struct {
 
 	durations    *prometheus.HistogramVec
 	errors       *prometheus.CounterVec
+	legacy       legacy
 	scaledUp     *prometheus.CounterVec
 	failedUps    *prometheus.CounterVec
 	failedNodes  *prometheus.CounterVec
@@ -54,6 +55,7 @@ func newMetrics(s Settings) *metrics {
 			Namespace: "cluster_autoscaler", Name: "function_duration_seconds", Help: "Time that parts of a cycle took.",
 			Buckets: []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800},
 		}, []string{"function"}),
+		legacy:      newLegacy(counter),
 		errors:      counter("errors_total", "Errors by type.", "type"),
 		scaledUp:    counter("scaled_up_nodes_total", "Nodes asked of the cloud.", gpuLabels...),
 		failedUps:   counter("failed_scale_ups_total", "Growths that failed, by reason.", append([]string{"reason"}, gpuLabels...)...),
@@ -82,6 +84,7 @@ func newMetrics(s Settings) *metrics {
 	m.registry.MustRegister(m.gauges, m.durations, m.errors, m.scaledUp, m.failedUps, m.failedNodes, m.scaledDown, m.evicted, m.unregistered, m.lastActivity,
 		m.divergence, m.decide, m.calls, m.work, m.refused,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.legacy.all()...)
 	// Counters that an alert may be on are there from the beginning.
 	for _, kind := range []string{"cloudProviderError", "apiCallError", "internalError", "transientError", "configurationError", "nodeGroupDoesNotExistError"} {
 		m.errors.WithLabelValues(kind)
@@ -129,6 +132,7 @@ func (m *metrics) ended(out model.Outcome) {
 	switch {
 	case out.Err == nil && out.Call.Verb == model.Grow:
 		m.scaledUp.WithLabelValues("", gpu, "").Add(float64(out.Call.To - out.Call.From))
+		m.legacy.grew(gpu, out.Call.To-out.Call.From)
 	case out.Err == nil && out.Call.Verb == model.Remove && out.Call.Node == "":
 		if out.Call.Reason == model.ProvisionTimeout {
 			m.unregistered.Inc()
@@ -152,7 +156,9 @@ func (m *metrics) ended(out model.Outcome) {
 
 // removed counts a node that went.
 func (m *metrics) removed(why string, group provider.GroupID) {
-	m.scaledDown.WithLabelValues(why, "", m.gauges.accelerator(group), "").Inc()
+	gpu := m.gauges.accelerator(group)
+	m.scaledDown.WithLabelValues(why, "", gpu, "").Inc()
+	m.legacy.removed(why, gpu)
 }
 
 // spared counts pods that were to be evicted, and are not.
@@ -200,6 +206,7 @@ func (m *metrics) apiCallFailed() { m.errors.WithLabelValues("apiCallError").Inc
 func (m *metrics) decided(c model.Cycle, diverged int) {
 	m.gauges.set(gaugesOf(c, m.policy, m.perGroup), acceleratorsOf(c.Snapshot))
 	m.divergence.Add(float64(diverged))
+	m.legacy.decided(c.Plan)
 	m.decide.Observe(c.Took.Decide.Seconds())
 	w := c.Plan.Work
 	for kind, n := range map[string]int{"filter": w.Filters, "prefilter": w.PreFilters, "node_scanned": w.NodesScanned, "option": w.Options} {

@@ -60,3 +60,22 @@ func TestManyNotices(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with an operator's document is told as what the provider says is: once,
+// in cycles without a decision, too.
+func TestPlansNoticesAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		wrong := model.Plan{Notices: []provider.Notice{{Code: "PriorityConfigMapInvalid", Message: "no map"}}}
+		d.report(t, model.Cycle{Decided: true, Snapshot: snapshot(0), Plan: wrong})
+		if notes := d.pad.take(); len(notes) != 1 || notes[0] != "ConfigMap kube-system/status Warning PriorityConfigMapInvalid: no map" {
+			t.Errorf("the first time: %q", notes)
+		}
+		for _, decided := range []bool{false, true} {
+			d.report(t, model.Cycle{Decided: decided, Snapshot: snapshot(0), Plan: wrong})
+			if notes := d.pad.take(); len(notes) != 0 {
+				t.Errorf("while it lasts, decided %t: %q", decided, notes)
+			}
+		}
+	})
+}

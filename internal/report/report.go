@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,10 +50,12 @@ type Reporter struct {
 	document status.Document // the last one offered to it
 	standing standing        // the healths as last told
 	promises promises
-	removals removals
-	told     map[string]string // class key → what was last told of it
-	failing  string            // the error last told by Failed
-	noticed  []provider.Notice // the plan's notices as last told
+	// documents are the notices of the last plan.
+	documents []provider.Notice
+	removals  removals
+	told      map[string]string // class key → what was last told of it
+	failing   string            // the error last told by Failed
+	noticed   []provider.Notice // the plan's notices as last told
 }
 
 // New gives a reporter. recorder takes the events and must not block; it may be
@@ -111,9 +114,9 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 	}
 	r.logHealth(c.Snapshot)
 	r.events.unhealthy(now, c.Snapshot)
-	r.events.noticed(now, c.Snapshot.Notices)
 	// 3. What was decided.
 	if c.Decided {
+		r.documents = c.Plan.Notices
 		diverged := r.promises.keep(c.Snapshot, c.Plan)
 		r.metrics.decided(c, diverged)
 		r.metrics.spared(r.removals.planned(c))
@@ -121,6 +124,7 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 		r.events.planned(now, c)
 		r.tellPending(now, c)
 	}
+	r.events.noticed(now, slices.Concat(c.Snapshot.Notices, r.documents))
 	// 4. How all of it stands, and what must survive a restart.
 	if r.writer != nil {
 		r.document = r.stated(status.Of(now, c, r.document))
