@@ -33,11 +33,11 @@ has the rights that it needs, and how it gets on with EKS Anywhere's own control
 	}
 	c := config.Defaults()
 	var settings eksanywhere.Settings
-	host := eksanywhere.Host{LeaderElectionNamespace: "eksa-system", MetricsAddress: ":8080", HealthAddress: ":8081"}
+	host := eksanywhere.Host{LeaderElectionNamespace: eksanywhere.DefaultNamespace, MetricsAddress: ":8080", HealthAddress: ":8081"}
 	set := cmd.Flags()
 	set.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", c.Cluster.Kubeconfig, "kubeconfig file of the management cluster; none: the pod's own account, else as kubectl finds it")
 	set.BoolVar(&settings.StatusOnly, "status-only", false, "keep the condition alone, and leave machine deployments to EKS Anywhere")
-	set.StringVar(&settings.Namespace, "machine-deployment-namespace", "eksa-system", "where the machine deployments are")
+	set.StringVar(&settings.Namespace, "machine-deployment-namespace", eksanywhere.DefaultNamespace, "where the machine deployments are")
 	elect := set.Bool("leader-elect", true, "take a Lease before anything is written; without it, nobody else may run")
 	set.StringVar(&host.LeaderElectionNamespace, "leader-elect-resource-namespace", host.LeaderElectionNamespace, "where the Lease is")
 	set.StringVar(&host.MetricsAddress, "metrics-address", host.MetricsAddress, "where to serve /metrics; empty: nowhere")

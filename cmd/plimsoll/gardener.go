@@ -138,7 +138,7 @@ func gardenerRenderCommand() *cobra.Command {
 	var image pools.Image
 	set := cmd.Flags()
 	file.bind(set)
-	set.StringVar(&image.Name, "image", "plimsoll:"+version, "the image of the autoscaler")
+	set.StringVar(&image.Name, "image", "plimsoll:"+imageTag(), "the image of the autoscaler")
 	set.StringVar(&image.KubeconfigSecret, "kubeconfig-secret", "generic-token-kubeconfig", "the Secret with the kubeconfig for the shoot; on a seed its name ends in a hash")
 	classes := set.StringToString("machine-class", nil, "the machine class of a machine deployment, if it is not called the same")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

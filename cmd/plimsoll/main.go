@@ -6,6 +6,7 @@
 //	plimsoll controller  runs what stands beside the loop: eks-anywhere, gardener
 //	plimsoll gardener    looks at the worker pools of a Gardener shoot in a file
 //	plimsoll migrate     translates a Cluster Autoscaler's Deployment or Helm values
+//	plimsoll version     tells version, commit and libraries
 //
 // With flags alone, or called cluster-autoscaler, it is plimsoll run: manifests
 // made for the Cluster Autoscaler start it as they are.
@@ -78,6 +79,6 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand(), controllerCommand(), gardenerCommand(), migrateCommand())
+	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand(), controllerCommand(), gardenerCommand(), migrateCommand(), versionCommand())
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,10 @@ import (
 
 // defaultImage is what a Deployment runs where nothing else is said. Values leave
 // it to the chart.
-const defaultImage = "ghcr.io/plimsoll-dev/plimsoll:"
+func defaultImage() string { return "ghcr.io/plimsoll-dev/plimsoll:" + imageTag() }
+
+// imageTag is the version as images have it.
+func imageTag() string { return strings.TrimPrefix(version, "v") }
 
 func migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -27,7 +31,7 @@ func migrateCommand() *cobra.Command {
 	}
 	var file, image string
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "the file: manifests, or values of the Cluster Autoscaler's chart; -: standard input")
-	cmd.Flags().StringVar(&image, "image", "", "Plimsoll's image (default: the chart's, and in a Deployment "+defaultImage+version+")")
+	cmd.Flags().StringVar(&image, "image", "", "Plimsoll's image (default: the chart's, and in a Deployment "+defaultImage()+")")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
 			return errors.New("--filename (-f) is missing: which file has the Cluster Autoscaler's Deployment, or its Helm values?")
@@ -44,7 +48,7 @@ func migrateCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("read what to migrate: %w", err)
 		}
-		result, err := migrate.Translate(text, migrate.Settings{Image: image, DefaultImage: defaultImage + version, Providers: providers, File: name})
+		result, err := migrate.Translate(text, migrate.Settings{Image: image, DefaultImage: defaultImage(), Providers: providers, File: name})
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func TestMigrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours, _, err := migrated(t, string(deployment), "-f", "-")
-	if err != nil || !strings.Contains(ours, "image: "+defaultImage+version+"\n") {
+	if err != nil || !strings.Contains(ours, "image: "+defaultImage()+"\n") {
 		t.Errorf("%v\n%s", err, ours)
 	}
 }
