@@ -41,11 +41,11 @@ bin/rehearse: cluster-api-files
 	@cd rehearse && go build -ldflags "$(LDFLAGS)" -o ../$@ ./cmd/rehearse
 
 .PHONY: demo
-demo: build ## the whole story in a terminal: make demo [STORY=growth|affinity|eks] [ONCE=1]
+demo: build ## the whole story in a terminal: make demo [STORY=growth|affinity|eks|eks-anywhere|gardener] [ONCE=1]
 	@bin/rehearse demo --story=$(STORY) $(if $(ONCE),--once)
 
 .PHONY: test
-test: test-product test-rehearse ## every test, end-to-end ones included
+test: test-product test-rehearse test-packaging ## every test, end-to-end ones included
 
 .PHONY: test-product
 test-product: ## the product's own packages
@@ -54,6 +54,14 @@ test-product: ## the product's own packages
 .PHONY: test-rehearse
 test-rehearse: build ## the control plane, the stories, end to end
 	cd rehearse && $(GOTEST) -timeout 20m ./...
+
+.PHONY: manifests
+manifests: ## deploy/, rendered from the chart
+	@cd packaging && go run -mod=mod ./cmd/manifests
+
+.PHONY: test-packaging
+test-packaging: build ## the chart, its alerts and rights, the image
+	cd packaging && $(GOTEST) -timeout 10m ./...
 
 .PHONY: bench
 bench: ## the benchmarks of deciding; figures are in bench/README.md
@@ -75,3 +83,36 @@ lint: ## gofmt and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	cd rehearse && go vet ./...
+	cd packaging && go vet ./...
+
+# What is shipped: binaries that need no C library, and the image, SBOM and release made of them.
+IMAGE_PLATFORMS ?= linux/$(shell go env GOARCH)
+RELEASE_PLATFORMS ?= linux/amd64 linux/arm64
+IMAGE_REPOSITORY ?= ghcr.io/plimsoll-dev/plimsoll
+IMAGE_BASE ?=
+IMAGE_ROOTS ?= /etc/ssl/certs/ca-certificates.crt
+RELEASE_FLAGS ?=
+COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
+# The commit's time and not the clock's: two builds of a commit are the same.
+DATE = $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+ifdef SOURCE_DATE_EPOCH
+DATE = $(shell date -u -d @$(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ)
+endif
+
+bin/linux/%/plimsoll: FORCE
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$* go build \
+		-ldflags "$(LDFLAGS) -X main.commit=$(COMMIT) -X main.date=$(DATE)" -o $@ ./cmd/plimsoll
+
+.PHONY: FORCE
+FORCE:
+
+.PHONY: image
+image: $(IMAGE_PLATFORMS:%=bin/%/plimsoll) ## the container image and its SBOM into bin/, without Docker: make image [IMAGE_PLATFORMS="linux/amd64 linux/arm64"]
+	@cd packaging && go run ./cmd/image --repository=$(IMAGE_REPOSITORY) --base=$(IMAGE_BASE) --roots=$(IMAGE_ROOTS) \
+		$(IMAGE_PLATFORMS:%=../bin/%/plimsoll)
+
+.PHONY: release
+release: ## binaries, image, SBOM and their sums into dist/, of a tree without changes
+	@cd packaging && go run ./cmd/release --check-only $(RELEASE_FLAGS)
+	@$(MAKE) --no-print-directory image IMAGE_PLATFORMS="$(RELEASE_PLATFORMS)"
+	@cd packaging && go run ./cmd/release $(RELEASE_FLAGS) $(RELEASE_PLATFORMS:%=../bin/%/plimsoll)
