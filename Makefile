@@ -61,7 +61,7 @@ manifests: ## deploy/, rendered from the chart
 
 .PHONY: test-packaging
 test-packaging: build ## the chart, its alerts and rights, the image
-	cd packaging && $(GOTEST) -timeout 10m ./...
+	cd packaging && $(GOTEST) -count=1 -timeout 10m ./...
 
 .PHONY: bench
 bench: ## the benchmarks of deciding; figures are in bench/README.md

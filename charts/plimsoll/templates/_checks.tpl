@@ -1,0 +1,22 @@
+{{/*
+What no schema can say in words that help. Each is refused here rather than found out by a
+pod that does not start, or by nodes that are gone.
+*/}}
+{{- define "plimsoll.check" -}}
+{{- $v := .Values -}}
+{{- if not (or $v.cloudProvider $v.controllers.eksAnywhere.enabled $v.controllers.gardener.enabled) -}}
+{{- fail "\nSay where the nodes come from: --set cloudProvider=aws (or clusterapi, gardener, kwok)." -}}
+{{- end -}}
+{{- if and (eq $v.cloudProvider "aws") (not (or $v.nodeGroups $v.autoDiscovery.clusterName $v.autoDiscovery.tags (hasKey $v.extraArgs "nodes") (hasKey $v.extraArgs "node-group-auto-discovery"))) -}}
+{{- fail "\nSay which Auto Scaling groups are this cluster's: --set autoDiscovery.clusterName=<the cluster's name in EKS> finds them by the tags that EKS puts on them. Without it, groups of other clusters in the account would be meant as well, and their instances taken for nodes that never came up." -}}
+{{- end -}}
+{{- if and (eq $v.cloudProvider "clusterapi") (ne $v.clusterAPIMode "incluster-incluster") (not $v.clusterAPIKubeconfigSecret) -}}
+{{- fail (printf "\nclusterAPIMode %s reaches a cluster by a kubeconfig: say in which Secret of namespace %s it is, --set clusterAPIKubeconfigSecret=<cluster>-kubeconfig." $v.clusterAPIMode .Release.Namespace) -}}
+{{- end -}}
+{{- if and (eq $v.clusterAPIMode "kubeconfig-kubeconfig") (ne (dir $v.clusterAPIWorkloadKubeconfigPath) (dir $v.clusterAPICloudConfigPath)) -}}
+{{- fail "\nclusterAPIWorkloadKubeconfigPath and clusterAPICloudConfigPath are in different folders: both are files of the one Secret clusterAPIKubeconfigSecret, which is mounted once." -}}
+{{- end -}}
+{{- if and (gt (int $v.replicaCount) 1) (eq (toString (index $v.extraArgs "leader-elect")) "false") -}}
+{{- fail "\nextraArgs.leader-elect=false with several replicas: all of them would act. Set replicaCount to 1, or leave the flag out." -}}
+{{- end -}}
+{{- end -}}

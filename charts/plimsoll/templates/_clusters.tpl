@@ -1,0 +1,53 @@
+{{/*
+Which clusters are reached as the pod's own service account. The workload cluster has the
+nodes, the Lease and the status ConfigMap; the management cluster has the machines, and on
+aws and kwok there is none. A cluster that is reached by a kubeconfig has rights of its
+own, which this release cannot give. Each gives "true" or nothing.
+*/}}
+{{- define "plimsoll.workloadIsLocal" -}}
+{{- $v := .Values -}}
+{{- if eq $v.cloudProvider "clusterapi" -}}
+{{- if hasPrefix "incluster-" $v.clusterAPIMode }}true{{ end -}}
+{{- else if eq $v.cloudProvider "gardener" -}}
+{{- if not $v.gardener.targetKubeconfigSecret }}true{{ end -}}
+{{- else if $v.cloudProvider -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{- define "plimsoll.managementIsLocal" -}}
+{{- $v := .Values -}}
+{{- if eq $v.cloudProvider "clusterapi" -}}
+{{- if hasSuffix "-incluster" $v.clusterAPIMode }}true{{ end -}}
+{{- else if eq $v.cloudProvider "gardener" -}}
+{{- if not $v.gardener.controlKubeconfigSecret }}true{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The namespace of the Lease and the ConfigMaps, on the workload's side. */}}
+{{- define "plimsoll.workloadNamespace" -}}
+{{- if include "plimsoll.workloadIsLocal" . -}}
+{{- .Release.Namespace -}}
+{{- else if eq .Values.cloudProvider "clusterapi" -}}
+{{- .Values.clusterAPIConfigMapsNamespace | default "kube-system" -}}
+{{- else -}}
+kube-system
+{{- end -}}
+{{- end -}}
+
+{{- define "plimsoll.gardenerNamespace" -}}
+{{- .Values.gardener.namespace | default .Release.Namespace -}}
+{{- end -}}
+
+{{- define "plimsoll.observes" -}}
+{{- if eq .Values.mode "observe" }}true{{ end -}}
+{{- end -}}
+
+{{/* The names follow the flags that change them. */}}
+{{- define "plimsoll.leaseName" -}}
+{{- index .Values.extraArgs "leader-elect-resource-name" | default (ternary "plimsoll-observe" "cluster-autoscaler" (eq .Values.mode "observe")) -}}
+{{- end -}}
+
+{{- define "plimsoll.statusName" -}}
+{{- index .Values.extraArgs "status-config-map-name" | default (ternary "plimsoll-observe-status" "cluster-autoscaler-status" (eq .Values.mode "observe")) -}}
+{{- end -}}
