@@ -186,6 +186,9 @@ func (r *reconciler) apply(ctx context.Context, l *look, c pools.Cluster, seen p
 	}
 	l.notes = append(l.notes, plan.Notes...)
 	for _, step := range plan.Steps {
+		if step.Scales() && l.problem != nil && apierrors.IsConflict(l.problem) {
+			continue // somebody has changed the pool since it was counted: look again first
+		}
 		r.step(ctx, l, step)
 	}
 	switch {

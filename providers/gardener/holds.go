@@ -15,6 +15,7 @@ const (
 	holdUnavailable = "MachineControllerManagerUnavailable"
 	holdPaused      = "Paused"
 	holdDeleting    = "BeingDeleted"
+	holdHibernated  = "Hibernated"
 	holdRollout     = "Rollout"
 	holdFrozen      = "Frozen"
 	holdScaleUp     = "ScaleUpDisabled"
@@ -38,6 +39,9 @@ func obstacles(d *v1alpha1.MachineDeployment) []obstacle {
 	grow := []provider.Op{provider.OpGrow}
 	if d.DeletionTimestamp != nil {
 		add(everyWrite, holdDeleting, provider.Conflict, "the MachineDeployment is being deleted")
+	}
+	if d.Annotations[v1alpha1.HibernatedAnnotation] != "" {
+		add(everyWrite, holdHibernated, provider.Conflict, "the shoot is hibernated (annotation %s)", v1alpha1.HibernatedAnnotation)
 	}
 	if d.Spec.Paused {
 		add(everyWrite, holdPaused, provider.Conflict, "the MachineDeployment is paused (spec.paused): somebody wants it left alone")

@@ -72,7 +72,8 @@ func TestHoleGSiblingsDisagree(t *testing.T) {
 	now := metav1Now()
 	edit(t, w, 1, func(d *v1alpha1.MachineDeployment) { d.DeletionTimestamp = &now })
 	pool, inv = poolOf(t, p)
-	if pool.Min != 2 || pool.Max != 6 || noticed(inv, noticePoolsDisagree, "web") || !held(inv.Groups[1], provider.OpGrow, holdDeleting) {
+	// The core sums the targets of all: that of the one that goes is to be had besides.
+	if pool.Min != 3 || pool.Max != 6 || noticed(inv, noticePoolsDisagree, "web") || !held(inv.Groups[1], provider.OpGrow, holdDeleting) {
 		t.Errorf("%+v, %+v, notices %v", pool, inv.Groups[1], inv.Notices)
 	}
 	refusal(t, grow(p, t, id(0), 1, 5), provider.Limit) // 5+1+1 with the one that goes
@@ -118,8 +119,8 @@ func TestHoleJTheMaximumIsOneOfTargets(t *testing.T) {
 	refusal(t, grow(p, t, id(1), 2, 3), provider.Limit)
 }
 
-// Hole k: replicas that somebody set are what there is. A shoot that hibernates has
-// none, and nothing here sets them again.
+// Hole k: replicas that somebody set are what there is, and a read writes nothing. The
+// core fills the pool again, unless the shoot is hibernated.
 func TestHoleKHandsAreRight(t *testing.T) {
 	w := zones(limited("3", "6"), 2, 2)
 	p := connect(t, w, anywhere)

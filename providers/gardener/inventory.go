@@ -79,6 +79,7 @@ func describe(c census, families families, a availability, s settings, around su
 
 	// 1. Each group, for itself.
 	shown := map[provider.PoolID]int{} // targets of the groups that are shown
+	dying := map[provider.PoolID]int{} // of those of them that are on their way out
 	there := map[string]bool{}
 	for _, d := range c.deployments {
 		there[d.Name] = true
@@ -95,6 +96,9 @@ func describe(c census, families families, a availability, s settings, around su
 		groups = append(groups, g)
 		if g.Pool != "" {
 			shown[g.Pool] += int(d.Spec.Replicas)
+			if d.DeletionTimestamp != nil {
+				dying[g.Pool] += int(d.Spec.Replicas)
+			}
 		}
 	}
 	slices.SortFunc(groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
@@ -113,7 +117,12 @@ func describe(c census, families families, a availability, s settings, around su
 			continue
 		}
 		others := p.target() - shown[id]
-		out = append(out, provider.Pool{ID: id, Min: max(0, p.limits.min-others), Max: max(0, p.limits.max-others), Sizing: p.sizing})
+		livingOthers := p.living() - (shown[id] - dying[id])
+		most := max(0, p.limits.max-others)
+		// What is on its way out is among the targets that the core sums, and is to be
+		// had once more.
+		least := max(0, p.limits.min-livingOthers) + dying[id]
+		out = append(out, provider.Pool{ID: id, Min: min(least, most), Max: most, Sizing: p.sizing})
 	}
 
 	// 3. What concerns all of them.

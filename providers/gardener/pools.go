@@ -37,6 +37,18 @@ func (p *pool) target() int {
 	return sum
 }
 
+// living is the same without zones on their way out: their machines count against
+// the maximum while they are there, and are none that the minimum could rely on.
+func (p *pool) living() int {
+	sum := 0
+	for _, d := range p.members {
+		if d.DeletionTimestamp == nil {
+			sum += int(d.Spec.Replicas)
+		}
+	}
+	return sum
+}
+
 // said is what one MachineDeployment says of its pool; nil or empty is nothing.
 type said struct {
 	min, max *int

@@ -158,6 +158,33 @@ func TestWhatIsNotOursCountsToo(t *testing.T) {
 	}
 }
 
+// A zone on its way out is nothing that the pool's minimum could rely on.
+func TestADyingZoneIsNoPartOfTheMinimum(t *testing.T) {
+	w := zones(limited("4", "8"), 2, 2, 4)
+	p := connect(t, w, anywhere)
+	all := live(groupOf(t, p, id(0)))
+	now := metav1Now()
+	edit(t, w, 2, func(d *v1alpha1.MachineDeployment) { d.DeletionTimestamp = &now })
+	if pool, _ := poolOf(t, p); pool.Min != 8 || pool.Max != 8 {
+		t.Errorf("%+v: of eight, four go, and four are to stay", pool)
+	}
+	_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: all[:1]})
+	refusal(t, err, provider.Limit)
+}
+
+// A hibernated shoot stays asleep: nothing is written, and nothing filled.
+func TestHibernated(t *testing.T) {
+	w := zones(limited("3", "6"), 0, 0)
+	for i := range 2 {
+		edit(t, w, i, func(d *v1alpha1.MachineDeployment) { d.Annotations[v1alpha1.HibernatedAnnotation] = "true" })
+	}
+	p := connect(t, w, anywhere)
+	if g := groupOf(t, p, id(0)); !held(g, provider.OpGrow, holdHibernated) {
+		t.Errorf("%+v", g.Holds)
+	}
+	refusal(t, grow(p, t, id(0), 0, 1), provider.Conflict)
+}
+
 // TestStrangeOnesAreAlone: an object that cannot be read costs that one. What it
 // would count for is not known, and its pool does not grow by guesses.
 func TestStrangeOnesAreAlone(t *testing.T) {

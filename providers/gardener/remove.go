@@ -156,8 +156,8 @@ func (l look) mayShrink(req provider.RemoveRequest, plan removal, how marker) *p
 	switch {
 	case !req.Force && plan.target < l.bounds.min:
 		return no(provider.Limit, "removing %d of %d machines would leave %d, below the minimum of %d", k, l.target, plan.target, l.bounds.min)
-	case !req.Force && l.pool != nil && l.pool.target()-k < l.pool.limits.min:
-		return no(provider.Limit, "the pool %s has %d machines in all of its zones; without %d of them it is below its minimum of %d", l.pool.id, l.pool.target(), k, l.pool.limits.min)
+	case !req.Force && l.pool != nil && l.pool.living()-k < l.pool.limits.min:
+		return no(provider.Limit, "the pool %s has %d machines in the zones that stay; without %d of them it is below its minimum of %d", l.pool.id, l.pool.living(), k, l.pool.limits.min)
 	case plan.target < 0:
 		return no(provider.Conflict, "its target is %d, and %d machines beyond it are machine-controller-manager's own to remove", l.target, k)
 	case l.standing.rolling != "":

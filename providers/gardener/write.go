@@ -109,7 +109,7 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 		}
 		floor := max(req.To, l.bounds.min, len(l.standing.live))
 		if l.pool != nil {
-			floor = max(floor, l.target-max(0, l.pool.target()-l.pool.limits.min))
+			floor = max(floor, l.target-max(0, l.pool.living()-l.pool.limits.min))
 		}
 		if floor >= l.target || !l.stuck() {
 			return result, nil

@@ -18,9 +18,8 @@ const (
 	// WorkerAnnotation, on a machine deployment, names the Worker that it is made
 	// from. Only what carries it is ever deleted.
 	WorkerAnnotation = "autoscaler.plimsoll.dev/worker"
-	// HibernatedAnnotation, on a machine deployment, says that its replicas are 0
-	// because the shoot is hibernated, so that they come back when it wakes up.
-	HibernatedAnnotation = "autoscaler.plimsoll.dev/hibernated"
+	// HibernatedAnnotation is the autoscaler's, too.
+	HibernatedAnnotation = mcm.HibernatedAnnotation
 
 	workerNameLabel = "worker.gardener.cloud/name" // on machines that are updated in place
 	zoneLabel       = corev1.LabelTopologyZone

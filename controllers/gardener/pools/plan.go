@@ -251,8 +251,11 @@ func (s Seen) Existing() map[string]bool {
 
 // Scales says whether a plan writes replicas.
 func (p Plan) Scales() bool {
-	return slices.ContainsFunc(p.Steps, func(s Step) bool { return nested(s.Body, "spec", "replicas") != nil })
+	return slices.ContainsFunc(p.Steps, Step.Scales)
 }
+
+// Scales tells whether the step writes replicas.
+func (s Step) Scales() bool { return nested(s.Body, "spec", "replicas") != nil }
 
 // Unapplied are the notes about machine deployments that are not as the pools want
 // them, even when all steps are done.

@@ -41,7 +41,7 @@ func roomOf(c Cluster, live []MachineDeployment) room {
 		if named, ok := pools[md.Name]; ok {
 			pool = named // whether it is labelled by now or not
 		}
-		if _, ours := r[pool]; ours && !md.Deleting {
+		if _, ours := r[pool]; ours {
 			r[pool] -= max(0, md.Replicas)
 		}
 	}

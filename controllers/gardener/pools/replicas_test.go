@@ -79,6 +79,10 @@ func TestReplicasAreWrittenWhen(t *testing.T) {
 		}
 		return mds
 	}
+	going := func(mds []MachineDeployment) []MachineDeployment {
+		mds[1].Deleting = true
+		return mds
+	}
 	c := testCluster(3, 4, 3)
 	tests := []struct {
 		name     string
@@ -97,6 +101,7 @@ func TestReplicasAreWrittenWhen(t *testing.T) {
 		{"a new zone: no more than the pool has room for", c, allThere(c, 2, 2), nil, map[string]int64{"z3": 0}},
 		{"a new zone beside one with more than the maximum", c, allThere(c, 7, 0), nil, map[string]int64{"z1": 4, "z3": 0}},
 		{"a new zone beside ones without their pool's label", c, unlabelled(allThere(c, 2, 2)), nil, map[string]int64{"z3": 0}},
+		{"a new zone beside one that is going, which has its machines still", c, going(allThere(c, 2, 2)), nil, map[string]int64{"z3": 0}},
 		{"waking up: the share of the minimum", c, slept(c, 3), nil, map[string]int64{"z1": 1, "z2": 1, "z3": 1}},
 		{"waking up, and somebody was faster", c, append(slept(c, 2), there(c.Zones()[2], 4)), nil, map[string]int64{}},
 		{"taken over asleep from Gardener's own controller", c, foreign(allThere(c, 0, 0, 0)), nil, map[string]int64{"z1": 1, "z2": 1, "z3": 1}},

@@ -11,6 +11,10 @@ const (
 	PoolMaximumAnnotation = "autoscaler.plimsoll.dev/pool-maximum"
 	// SizingAnnotation names the strategy that spreads these over the zones.
 	SizingAnnotation = "autoscaler.plimsoll.dev/sizing"
+	// HibernatedAnnotation, on a MachineDeployment, says that its replicas are 0
+	// because the shoot is hibernated: the autoscaler leaves it alone meanwhile, and
+	// they come back when the shoot wakes up.
+	HibernatedAnnotation = "autoscaler.plimsoll.dev/hibernated"
 )
 
 // The sizing strategies, as SizingAnnotation, a shoot and --mcm-sizing name them;
