@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -152,6 +153,29 @@ func (b *bench) metric(name string, labels ...string) []float64 {
 		}
 	}
 	return values
+}
+
+// writeConditionsAs replaces the whole list in another manager's name. The in-memory
+// client does not note who writes a status, so that is added where it is read: a list
+// that is owned as a whole has one owner, the last.
+func (b *bench) writeConditionsAs(manager string, edit func([]any) []any) {
+	b.t.Helper()
+	cluster := b.get(object(clusterKind), "default", "c1")
+	if err := unstructured.SetNestedSlice(cluster.Object, edit(b.conditions()), "status", "conditions"); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := b.writer.Status().Update(b.t.Context(), cluster); err != nil {
+		b.t.Fatal(err)
+	}
+	owner := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: cluster.GetAPIVersion(),
+		FieldsType: "FieldsV1", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{}}}`)}
+	b.reader = interceptor.NewClient(b.writer.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, o, opts...)
+			o.SetManagedFields([]metav1.ManagedFieldsEntry{owner})
+			return err
+		},
+	})
 }
 
 func (b *bench) conditions() []any {

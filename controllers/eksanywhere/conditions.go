@@ -24,6 +24,13 @@ func validity(err error) v1alpha1.Condition {
 		Reason: invalidGroups, Severity: v1alpha1.SeverityError, Message: err.Error()}
 }
 
+// handBack is what a person types to remove WorkersReady from a Cluster, so that it
+// is this controller's again.
+func handBack(cluster types.NamespacedName) string {
+	return fmt.Sprintf(`kubectl get clusters.%s -n %s %s -o json | jq 'del(.status.conditions[] | select(.type == "%s"))' | kubectl replace --subresource=status -f -`,
+		v1alpha1.Group, cluster.Namespace, cluster.Name, v1alpha1.WorkersReady)
+}
+
 // find is a condition by its type; without a type, there is none.
 func find(conditions []v1alpha1.Condition, kind string) v1alpha1.Condition {
 	for _, c := range conditions {

@@ -10,8 +10,8 @@ import (
 )
 
 // memory is what is known of Clusters from earlier looks. None of it is needed to
-// do the right thing: after a restart, a few events are told again, and a
-// condition whose author is not certain is left alone.
+// do the right thing: after a restart, a few events are told again. How the
+// condition was last written stands in the Cluster's status as well.
 type memory struct {
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]remembered

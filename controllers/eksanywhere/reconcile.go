@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ const (
 // afterConflict is when to look again after somebody else has written first. The
 // watch brings what they wrote meanwhile.
 const afterConflict = 200 * time.Millisecond
+
+// afterNames is when to look again whether a name is free by now.
+const afterNames = time.Minute
 
 // maxNote is how much text an event takes.
 const maxNote = 1000
@@ -90,14 +94,17 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	w = workers.Bind(live.GetName(), cluster.Spec.WorkerNodeGroupConfigurations, r.memory.compare(mds))
 	ready := workers.Ready(cluster, w)
 	current := find(cluster.Status.Conditions, v1alpha1.WorkersReady)
+	if known.wrote.Last == "" {
+		known.wrote.Last = workers.Recorded(cluster.Status.Conditions)
+	}
 	other := workers.OtherWriter(live.GetManagedFields(), current, ready, known.wrote)
 	r.metrics.see(request.NamespacedName, ready.Status == v1alpha1.True, invalid == nil, other)
 	if other != "" {
 		known.wrote.Contested = other
 		notes = append(notes, workers.Note{Reason: otherWriter, Subject: other, Message: fmt.Sprintf(
-			"%s writes the condition %s, so this controller does not; if it no longer does, remove the condition from the status", other, v1alpha1.WorkersReady)})
-	} else if err := r.writeConditions(ctx, live, ready, validity(invalid)); err == nil {
-		known.wrote = workers.Wrote{Last: &ready}
+			"%s writes the condition %s, so this controller does not; if it no longer does, remove the condition: %s", other, v1alpha1.WorkersReady, handBack(request.NamespacedName))})
+	} else if err := r.writeConditions(ctx, live, ready, validity(invalid), workers.Record(ready)); err == nil {
+		known.wrote = workers.Wrote{Last: workers.Told(ready)}
 	} else {
 		problem = errors.Join(problem, err)
 	}
@@ -113,7 +120,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	known.told, known.counts = told, workers.Counts(w)
 	r.memory.keep(request.NamespacedName, known)
-	return r.result(ctx, problem)
+	return r.result(ctx, notes, problem)
 }
 
 // bring carries out the plan for a Cluster, and returns what to tell of it and the
@@ -164,11 +171,16 @@ func with(mds []workers.MachineDeployment, one workers.MachineDeployment) []work
 }
 
 // result is when to look again. Having lost a race is no error: the watch brings
-// the winner's object, and the next look decides on that.
-func (r *reconciler) result(ctx context.Context, problem error) (reconcile.Result, error) {
+// the winner's object, and the next look decides on that. What waits for another
+// Cluster or its machine deployment to go is looked at again now and then: no event
+// of this Cluster's tells when that has happened.
+func (r *reconciler) result(ctx context.Context, notes []workers.Note, problem error) (reconcile.Result, error) {
 	if apierrors.IsConflict(problem) {
 		log.FromContext(ctx).V(1).Info("Somebody else wrote first; looking again", "problem", problem.Error())
 		return reconcile.Result{RequeueAfter: afterConflict}, nil
+	}
+	if problem == nil && slices.ContainsFunc(notes, func(n workers.Note) bool { return n.Reason == sameName || n.Reason == workers.NameTaken }) {
+		return reconcile.Result{RequeueAfter: afterNames}, nil
 	}
 	return reconcile.Result{}, problem
 }

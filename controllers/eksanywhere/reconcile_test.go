@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,7 @@ func TestReconcileWritesConditionsAndNothingElseOfACluster(t *testing.T) {
 		map[string]any{"type": "ControlPlaneInitialized", "status": "True", "extra": "kept"},
 		map[string]any{"type": "WorkersReady", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"},
 		map[string]any{"type": "WorkerNodeGroupsValid", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"},
+		map[string]any{"type": "WorkersReadyWritten", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z", "reason": "WrittenByPlimsoll", "message": "True"},
 	}
 	if diff := cmp.Diff(want, b.conditions()); diff != "" {
 		t.Error(diff)
@@ -208,7 +210,7 @@ func TestReconcileErrors(t *testing.T) {
 			if told := strings.Join(b.events(), "\n"); !strings.Contains(told, tt.event) {
 				t.Errorf("told %q", told)
 			}
-			if len(b.conditions()) != 3 {
+			if len(b.conditions()) != 4 {
 				t.Error("the condition did not follow, though only the machine deployment could not be written")
 			}
 			if n := b.metric("plimsoll_eks_anywhere_writes_total", "Apply", tt.end); len(n) != 1 || n[0] != 1 {
@@ -216,6 +218,50 @@ func TestReconcileErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReconcileWaitsForNames: what waits until another Cluster, or its machine
+// deployment, gives a name up is looked at again by itself, and then carried out: no
+// event of the waiting Cluster's tells.
+func TestReconcileWaitsForNames(t *testing.T) {
+	namesake := strings.Replace(fmt.Sprintf(oneGroup, "", 1), "namespace: default, uid: u1", "namespace: other, uid: u2", 1)
+	anothers := strings.NewReplacer("cluster-name: c1", "cluster-name: c2", "clusterName: c1", "clusterName: c2").Replace(machineDeployment)
+	for _, tt := range []struct {
+		name, other string
+		holder      func(*bench) *unstructured.Unstructured
+	}{
+		{"a Cluster of the same name", namesake, func(b *bench) *unstructured.Unstructured { return b.get(object(clusterKind), "other", "c1") }},
+		{"a machine deployment of another cluster", anothers, func(b *bench) *unstructured.Unstructured { return b.get(object(b.kind), "eksa-system", "c1-a") }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 1), tt.other)
+			if got := b.reconcile(); got.RequeueAfter != afterNames || slices.Contains(b.writes, "apply") {
+				t.Errorf("got %v, writes %v", got, b.writes)
+			}
+			if err := b.writer.Delete(t.Context(), tt.holder(b)); err != nil {
+				t.Fatal(err)
+			}
+			if got := b.reconcile(); got.RequeueAfter != 0 || !slices.Contains(b.writes, "apply") {
+				t.Errorf("once the name is free: got %v, writes %v", got, b.writes)
+			}
+		})
+	}
+}
+
+// TestDeletesExpectWhatWasLookedAt: a machine deployment that has changed since is
+// not deleted on what it was before.
+func TestDeletesExpectWhatWasLookedAt(t *testing.T) {
+	b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 1), machineDeployment)
+	step := workers.Step{Verb: workers.Delete, Name: "c1-a", UID: "m1", ResourceVersion: b.get(object(b.kind), "eksa-system", "c1-a").GetResourceVersion()}
+	md := b.get(object(b.kind), "eksa-system", "c1-a")
+	md.SetLabels(map[string]string{"cluster.x-k8s.io/cluster-name": "c2"})
+	if err := b.writer.Update(t.Context(), md); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.carryOut(t.Context(), step, nil); !apierrors.IsConflict(err) {
+		t.Errorf("got %v", err)
+	}
+	b.get(object(b.kind), "eksa-system", "c1-a")
 }
 
 func TestReconcileForgetsAClusterThatIsGone(t *testing.T) {
@@ -230,44 +276,5 @@ func TestReconcileForgetsAClusterThatIsGone(t *testing.T) {
 	b.reconcile()
 	if n := b.metric("plimsoll_eks_anywhere_workers_ready"); len(n) != 0 || len(b.memory.clusters) != 0 {
 		t.Errorf("the series are %v, and %d Clusters are remembered", n, len(b.memory.clusters))
-	}
-}
-
-// TestMemoryCompares: a spec that is not observed yet differs from the observed one
-// in its replicas alone, or not.
-func TestMemoryCompares(t *testing.T) {
-	read := func(generation, observed int64, spec string) []workers.MachineDeployment {
-		text := fmt.Sprintf("{apiVersion: v1, kind: x, metadata: {name: a, uid: u, generation: %d}, spec: %s, status: {observedGeneration: %d}}", generation, spec, observed)
-		return []workers.MachineDeployment{workers.Read(parse(t, text).Object, "v1beta2")}
-	}
-	m := newMemory()
-	steps := []struct {
-		name string
-		mds  []workers.MachineDeployment
-		want bool
-	}{
-		{"nothing is known", read(2, 1, "{clusterName: c, replicas: 2}"), false},
-		{"observed", read(2, 2, "{clusterName: c, replicas: 2}"), false},
-		{"scaled", read(3, 2, "{clusterName: c, replicas: 3}"), true},
-		{"scaled again, still not observed", read(4, 2, "{clusterName: c, replicas: 4}"), true},
-		{"changed", read(5, 2, "{clusterName: c, replicas: 4, paused: true}"), false},
-		{"changed and scaled", read(6, 5, "{clusterName: c, replicas: 5, paused: true}"), false},
-		{"changed back", read(7, 5, "{clusterName: c, replicas: 5}"), false},
-		{"observed again", read(7, 7, "{clusterName: c, replicas: 5}"), false},
-		{"touched", read(8, 7, "{clusterName: c, replicas: 5}"), true},
-		{"on its way out", func() []workers.MachineDeployment {
-			mds := read(9, 7, "{clusterName: c, replicas: 5}")
-			mds[0].Deleting = true
-			return mds
-		}(), false},
-	}
-	for _, tt := range steps {
-		if got := m.compare(tt.mds)[0].OnlyScaled; got != tt.want {
-			t.Errorf("%s: got %v", tt.name, got)
-		}
-	}
-	m.compare(nil)
-	if len(m.observed) > 0 {
-		t.Error("a machine deployment that is gone is remembered")
 	}
 }

@@ -63,7 +63,7 @@ func (r *reconciler) write(ctx context.Context, step workers.Step, u *unstructur
 		return r.writer.Patch(ctx, u, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(workers.FieldManager))
 	case workers.Delete:
 		uid := types.UID(step.UID)
-		return client.IgnoreNotFound(r.writer.Delete(ctx, u, client.Preconditions{UID: &uid}))
+		return client.IgnoreNotFound(r.writer.Delete(ctx, u, client.Preconditions{UID: &uid, ResourceVersion: &step.ResourceVersion}))
 	}
 	return fmt.Errorf("no such verb: %q", step.Verb)
 }

@@ -17,7 +17,7 @@ import (
 // survives.
 func TestConditionFollowsMachineDeployments(t *testing.T) {
 	w := bare.newWorld(t, "follows")
-	w.run(t, eksanywhere.Settings{})
+	c := w.run(t, eksanywhere.Settings{})
 	w.want(fixed("a", 2).kwok("small"), scaled("b", 1, 5).kwok("small"))
 	w.readyIs("False OutdatedInformation Worker node group follows-a status not up to date yet")
 	w.tells("MachineDeploymentApply", "follows-a created with 2 replicas")
@@ -58,6 +58,18 @@ func TestConditionFollowsMachineDeployments(t *testing.T) {
 	if got := condition(w.cluster(), "Ready"); got != "False" {
 		t.Errorf("the other's condition is %s", got)
 	}
+
+	// Somebody else writes the list as the last one before a restart: the controller
+	// that comes after it knows its own condition in there.
+	c.end()
+	list, _, _ = unstructured.NestedSlice(w.cluster().Object, "status", "conditions")
+	w.writeConditions("eks-a-controller", append(list, map[string]any{"type": "More", "status": "True"}))
+	if got := owners(w.cluster(), "status", "conditions"); !slices.Equal(got, []string{"eks-a-controller"}) {
+		t.Fatalf("the conditions are owned by %v", got)
+	}
+	w.settle("b", 5)
+	w.run(t, eksanywhere.Settings{})
+	w.readyIs("True")
 }
 
 func (w world) writeConditions(manager string, list []any) {

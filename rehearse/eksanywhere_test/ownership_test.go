@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere"
 )
@@ -167,6 +168,35 @@ func TestMachineDeploymentsOfEKSAnywhere(t *testing.T) {
 		return slices.Equal(left, []string{"theirs-a", "theirs-foreign"}), fmt.Sprint(left)
 	})
 	w.tells("MachineDeploymentNotDeleted", "machine deployment theirs-foreign belongs to no worker node group")
+}
+
+// TestAnnotationsOfAnotherApplier: somebody else applies another range by force, as
+// EKS Anywhere does where it gives each failure domain the whole of it. The range is
+// put back, and the number of nodes, which the range of the spec has not changed for,
+// stays where it is.
+func TestAnnotationsOfAnotherApplier(t *testing.T) {
+	w := bare.newWorld(t, "flipped")
+	w.made("a", 4)
+	w.run(t, eksanywhere.Settings{})
+	w.want(scaled("a", 1, 5))
+	range1to5 := func() (bool, string) {
+		got := w.md("a").GetAnnotations()
+		return got[minSize] == "1" && got[maxSize] == "5", fmt.Sprint(got)
+	}
+	w.eventually("the range is applied", range1to5)
+	w.scale("a", 8)
+	counts := w.follow(w.mdObject("a"), replicasOf)
+	for range 3 {
+		theirs := w.mdObject("a")
+		theirs.SetAnnotations(map[string]string{minSize: "3", maxSize: "9"})
+		if err := w.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(theirs), client.FieldOwner("another-applier"), client.ForceOwnership); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually("the range is put back", range1to5)
+	}
+	if diff := cmp.Diff([]string{"8"}, counts.all()); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // TestNothingIsWrittenTwice: looking again, for whatever cause, writes nothing.

@@ -69,8 +69,8 @@ const InPlace = "InPlace"
 
 // UpgradeRolloutStrategy says how machines are replaced.
 type UpgradeRolloutStrategy struct {
-	Type          string        `json:"type,omitempty"`
-	RollingUpdate RollingUpdate `json:"rollingUpdate,omitempty"`
+	Type          string         `json:"type,omitempty"`
+	RollingUpdate *RollingUpdate `json:"rollingUpdate,omitempty"` // nil: Cluster API's default
 }
 
 // RollingUpdate are the bounds of a replacement.
@@ -90,11 +90,12 @@ type ClusterStatus struct {
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 
-// The types of conditions that concern the workers. The last is Plimsoll's own.
+// The types of conditions that concern the workers. The last two are Plimsoll's own.
 const (
 	ControlPlaneInitialized = "ControlPlaneInitialized"
 	WorkersReady            = "WorkersReady"
 	WorkerNodeGroupsValid   = "WorkerNodeGroupsValid"
+	WorkersReadyWritten     = "WorkersReadyWritten"
 )
 
 // The values of a condition's status, and severities of one that is not True.

@@ -60,18 +60,43 @@ func withoutWish(m *workers.MachineDeployment) { m.Wanted = nil }
 func annotated(minSize, maxSize string) func(*workers.MachineDeployment) {
 	return func(m *workers.MachineDeployment) {
 		m.MinSize, m.MaxSize = &minSize, &maxSize
-		m.Object["metadata"] = map[string]any{"annotations": map[string]any{minKey: minSize, maxKey: maxSize}}
+		annotate(m, minKey, minSize)
+		annotate(m, maxKey, maxSize)
 	}
+}
+
+// applied has the annotations of a range that this controller applied.
+func applied(minSize, maxSize string) func(*workers.MachineDeployment) {
+	return func(m *workers.MachineDeployment) {
+		annotated(minSize, maxSize)(m)
+		bounds := minSize + ".." + maxSize
+		m.AppliedRange = &bounds
+		annotate(m, rangeKey, bounds)
+	}
+}
+
+func annotate(m *workers.MachineDeployment, key, value string) {
+	metadata, _ := m.Object["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{"annotations": map[string]any{}}
+		m.Object["metadata"] = metadata
+	}
+	metadata["annotations"].(map[string]any)[key] = value
 }
 
 const (
 	minKey = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 	maxKey = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+
+	rangeKey = "plimsoll.dev/applied-range"
 )
 
 var (
-	ownsRange    = workers.Fields{"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + minKey: map[string]any{}, "f:" + maxKey: map[string]any{}}}}
-	ownsReplicas = workers.Fields{"f:spec": map[string]any{"f:replicas": map[string]any{}}}
+	ownsRange = workers.Fields{"f:metadata": map[string]any{"f:annotations": map[string]any{
+		"f:" + minKey: map[string]any{}, "f:" + maxKey: map[string]any{}, "f:" + rangeKey: map[string]any{}}}}
+	// ownsRangeNoted is what is left once another manager has applied other values.
+	ownsRangeNoted = workers.Fields{"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + rangeKey: map[string]any{}}}}
+	ownsReplicas   = workers.Fields{"f:spec": map[string]any{"f:replicas": map[string]any{}}}
 )
 
 func owned(f workers.Fields) func(*workers.MachineDeployment) {

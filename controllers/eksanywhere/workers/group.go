@@ -2,6 +2,7 @@ package workers
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
@@ -61,6 +62,8 @@ func (g Group) Range(i int) Range {
 
 // Range is an autoscaler's range, inclusive.
 type Range struct{ Min, Max int }
+
+func (r Range) String() string { return fmt.Sprintf("%d..%d", r.Min, r.Max) }
 
 // Clamp is the number in the range that is nearest to n.
 func (r Range) Clamp(n int) int { return max(r.Min, min(r.Max, n)) }

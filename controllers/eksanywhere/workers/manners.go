@@ -2,6 +2,7 @@ package workers
 
 import (
 	"encoding/json"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -10,11 +11,37 @@ import (
 
 // Wrote is what is remembered of a cluster's WorkersReady condition.
 type Wrote struct {
-	// Last is the condition as this controller last wrote it.
-	Last *v1alpha1.Condition
+	// Last is the condition as this controller last wrote it, as Told tells it. Empty:
+	// nothing is known of that.
+	Last string
 	// Contested is another manager that has written a different one meanwhile.
 	Contested string
 }
+
+// Told is a condition as text, but for its time.
+func Told(c v1alpha1.Condition) string {
+	return strings.TrimSpace(strings.Join([]string{c.Status, c.Reason, c.Severity, c.Message}, " "))
+}
+
+// Record is the condition that remembers, in the list itself, how this controller
+// last wrote a condition: whoever leads after it knows its own work again. It needs
+// no right and no write of its own, and cannot be of another time than the list.
+func Record(wrote v1alpha1.Condition) v1alpha1.Condition {
+	return v1alpha1.Condition{Type: v1alpha1.WorkersReadyWritten, Status: v1alpha1.True, Reason: written, Message: Told(wrote)}
+}
+
+// Recorded is what a list of conditions remembers; empty: nothing.
+func Recorded(conditions []v1alpha1.Condition) string {
+	for _, c := range conditions {
+		if c.Type == v1alpha1.WorkersReadyWritten {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// written is the reason of the condition that remembers.
+const written = "WrittenByPlimsoll"
 
 // OtherWriter is who else writes the WorkersReady condition; empty: nobody, so
 // that this controller may. It errs to "somebody else": two controllers that
@@ -43,9 +70,9 @@ func OtherWriter(entries []metav1.ManagedFieldsEntry, live, wanted v1alpha1.Cond
 	switch {
 	case other == "" || other == wrote.Contested || !whole:
 		return other
-	case wrote.Last != nil && live.SameState(*wrote.Last):
+	case wrote.Last != "" && Told(live) == wrote.Last:
 		return ""
-	case wrote.Last == nil && live.SameState(wanted):
+	case wrote.Last == "" && live.SameState(wanted):
 		return "" // there is nothing to write, so there is nothing to find out
 	}
 	return other

@@ -2,7 +2,6 @@ package workers
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 )
@@ -119,10 +118,10 @@ func steps(g Group, i int, md MachineDeployment, body map[string]any) []Step {
 		if n, why := handOver(md, g.Range(i)); why != "" {
 			add(HandOver, map[string]any{"spec": map[string]any{"replicas": int64(n)}}, why)
 		}
-	} else if md.MinSize != nil || md.MaxSize != nil {
+	} else if md.MinSize != nil || md.MaxSize != nil || md.AppliedRange != nil {
 		// They may be somebody else's, so that applying without them would not remove
 		// them; and the autoscaler must let go before the count is applied.
-		add(Unannotate, map[string]any{"metadata": map[string]any{"annotations": map[string]any{minSizeAnnotation: nil, maxSizeAnnotation: nil}}},
+		add(Unannotate, map[string]any{"metadata": map[string]any{"annotations": map[string]any{minSizeAnnotation: nil, maxSizeAnnotation: nil, rangeAnnotation: nil}}},
 			"taken from the autoscaler: the worker node group is not autoscaled")
 	}
 	if !md.Applied.exactly(body) || !contains(md.Object, body) {
@@ -137,12 +136,16 @@ func steps(g Group, i int, md MachineDeployment, body map[string]any) []Step {
 // Replicas outside the range are moved into it only together with a change of the
 // range. If somebody moves them out later, it was not this controller's business
 // in the first place, and the condition tells.
+//
+// Whether the range has changed is asked of what this controller itself applied
+// last. Another applier may flip the autoscaler's annotations to and fro while the
+// Cluster's spec stays as it is: that costs annotations, and must not cost nodes.
 func handOver(md MachineDeployment, bounds Range) (int, string) {
 	if md.Wanted == nil {
 		return bounds.Min, fmt.Sprintf("replicas set to %d, the minimum: nobody had set any", bounds.Min)
 	}
 	n := bounds.Clamp(*md.Wanted)
-	isNew := md.Applied == nil || !is(md.MinSize, bounds.Min) || !is(md.MaxSize, bounds.Max)
+	isNew := md.AppliedRange == nil || *md.AppliedRange != bounds.String()
 	switch {
 	case isNew && n != *md.Wanted:
 		return n, fmt.Sprintf("replicas moved from %d to %d, into the new range of %d to %d", *md.Wanted, n, bounds.Min, bounds.Max)
@@ -151,8 +154,6 @@ func handOver(md MachineDeployment, bounds Range) (int, string) {
 	}
 	return 0, ""
 }
-
-func is(annotation *string, n int) bool { return annotation != nil && *annotation == strconv.Itoa(n) }
 
 func sizeOf(g Group, i int) string {
 	if !g.Autoscaled() {

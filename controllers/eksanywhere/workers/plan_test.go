@@ -21,10 +21,10 @@ func replicasBody(n int) map[string]any {
 }
 
 func rangeBody(minSize, maxSize string) map[string]any {
-	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{minKey: minSize, maxKey: maxSize}}}
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{minKey: minSize, maxKey: maxSize, rangeKey: minSize + ".." + maxSize}}}
 }
 
-var noAnnotations = map[string]any{"metadata": map[string]any{"annotations": map[string]any{minKey: nil, maxKey: nil}}}
+var noAnnotations = map[string]any{"metadata": map[string]any{"annotations": map[string]any{minKey: nil, maxKey: nil, rangeKey: nil}}}
 
 // TestPlan: what is written to machine deployments that EKS Anywhere made, from
 // every state to every spec.
@@ -45,26 +45,31 @@ func TestPlan(t *testing.T) {
 			[]step{{workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
 		{"autoscaled, taken over above its range", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, annotated("1", "5"))),
 			[]step{{workers.HandOver, "c1-a", replicasBody(5)}, {workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
-		{"autoscaled, as it should be wherever it stands", groups(scaled("a", 1, 5)), mds(md("c1-a", 4, owned(ownsRange), annotated("1", "5"))), nil, nil},
+		{"autoscaled, as it should be wherever it stands", groups(scaled("a", 1, 5)), mds(md("c1-a", 4, owned(ownsRange), applied("1", "5"))), nil, nil},
 		{"its count says nothing", groups(func() v1alpha1.WorkerNodeGroup { g := scaled("a", 1, 5); g.Count = count(2); return g }()),
-			mds(md("c1-a", 4, owned(ownsRange), annotated("1", "5"))), nil, nil},
-		{"maximum lowered below what there is", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, owned(ownsRange), annotated("1", "9"))),
+			mds(md("c1-a", 4, owned(ownsRange), applied("1", "5"))), nil, nil},
+		{"maximum lowered below what there is", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, owned(ownsRange), applied("1", "9"))),
 			[]step{{workers.HandOver, "c1-a", replicasBody(5)}, {workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
-		{"minimum raised above what there is", groups(scaled("a", 3, 9)), mds(md("c1-a", 1, owned(ownsRange), annotated("1", "9"))),
+		{"minimum raised above what there is", groups(scaled("a", 3, 9)), mds(md("c1-a", 1, owned(ownsRange), applied("1", "9"))),
 			[]step{{workers.HandOver, "c1-a", replicasBody(3)}, {workers.Apply, "c1-a", rangeBody("3", "9")}}, nil},
-		{"range changed around what there is", groups(scaled("a", 2, 6)), mds(md("c1-a", 4, owned(ownsRange), annotated("1", "9"))),
+		{"range changed around what there is", groups(scaled("a", 2, 6)), mds(md("c1-a", 4, owned(ownsRange), applied("1", "9"))),
 			[]step{{workers.Apply, "c1-a", rangeBody("2", "6")}}, nil},
-		{"moved out of an unchanged range: not once more", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, owned(ownsRange), annotated("1", "5"))), nil, nil},
-		{"an annotation changed by somebody", groups(scaled("a", 1, 5)), mds(md("c1-a", 4, owned(ownsRange), annotated("1", "50"))),
+		{"moved out of an unchanged range: not once more", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, owned(ownsRange), applied("1", "5"))), nil, nil},
+		{"an annotation changed by somebody", groups(scaled("a", 1, 5)), mds(md("c1-a", 4, owned(ownsRange), applied("1", "5"), annotated("1", "50"))),
 			[]step{{workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
-		{"nobody set replicas", groups(scaled("a", 2, 5)), mds(md("c1-a", 0, withoutWish, owned(ownsRange), annotated("2", "5"))),
+		{"both annotations taken over by another applier: no node goes", groups(split(scaled("a", 3, 7), "x", "y")),
+			mds(md("c1-a-x", 7, owned(ownsRangeNoted), applied("2", "4"), annotated("3", "7")), md("c1-a-y", 1, owned(ownsRangeNoted), applied("1", "3"), annotated("3", "7"))),
+			[]step{{workers.Apply, "c1-a-x", rangeBody("2", "4")}, {workers.Apply, "c1-a-y", rangeBody("1", "3")}}, nil},
+		{"the range changed, and another applier has it already", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, owned(ownsRangeNoted), applied("1", "9"), annotated("1", "5"))),
+			[]step{{workers.HandOver, "c1-a", replicasBody(5)}, {workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
+		{"nobody set replicas", groups(scaled("a", 2, 5)), mds(md("c1-a", 0, withoutWish, owned(ownsRange), applied("2", "5"))),
 			[]step{{workers.HandOver, "c1-a", replicasBody(2)}}, nil},
 
 		{"autoscaling added", groups(scaled("a", 1, 5)), mds(md("c1-a", 3, owned(ownsReplicas))),
 			[]step{{workers.HandOver, "c1-a", replicasBody(3)}, {workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
 		{"autoscaling added above its range", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, owned(ownsReplicas))),
 			[]step{{workers.HandOver, "c1-a", replicasBody(5)}, {workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
-		{"autoscaling removed", groups(fixed("a", 2)), mds(md("c1-a", 5, owned(ownsRange), annotated("1", "5"))),
+		{"autoscaling removed", groups(fixed("a", 2)), mds(md("c1-a", 5, owned(ownsRange), applied("1", "5"))),
 			[]step{{workers.Unannotate, "c1-a", noAnnotations}, {workers.Apply, "c1-a", replicasBody(2)}}, nil},
 		{"autoscaling removed, annotations are somebody else's", groups(fixed("a", 2)), mds(md("c1-a", 2, owned(ownsReplicas), annotated("1", "5"))),
 			[]step{{workers.Unannotate, "c1-a", noAnnotations}}, nil},
@@ -74,14 +79,14 @@ func TestPlan(t *testing.T) {
 		{"split without autoscaling", groups(split(fixed("a", 5), "x", "y")), mds(md("c1-a-x", 5), md("c1-a-y", 5)),
 			[]step{{workers.Apply, "c1-a-x", replicasBody(3)}, {workers.Apply, "c1-a-y", replicasBody(2)}}, nil},
 
-		{"a group that was removed", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), annotated("1", "5"))),
+		{"a group that was removed", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), applied("1", "5"))),
 			[]step{{workers.Delete, "c1-b", nil}}, nil},
 		{"a group that was removed and is on its way out", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), deleting)), nil, nil},
 		{"somebody else's machine deployment", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4)), nil, []string{workers.NotDeleted}},
 		{"one that is being deleted is left to it", groups(fixed("a", 1)), mds(md("c1-a", 4, deleting)), nil, nil},
 		{"one that cannot be made here", groups(scaled("a", 1, 5)), nil, nil, []string{workers.NotCreated}},
 		{"another cluster's name", groups(kwok(fixed("a", 1), "t")), mds(md("c1-a", 4, ofCluster2)), nil, []string{workers.NameTaken}},
-		{"an empty range", groups(scaled("a", 0, 0)), mds(md("c1-a", 0, owned(ownsRange), annotated("0", "0"))), nil, []string{workers.EmptyRange}},
+		{"an empty range", groups(scaled("a", 0, 0)), mds(md("c1-a", 0, owned(ownsRange), applied("0", "0"))), nil, []string{workers.EmptyRange}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -114,7 +119,7 @@ func TestRender(t *testing.T) {
 		return map[string]any{
 			"metadata": map[string]any{
 				"labels":      map[string]any{"cluster.x-k8s.io/cluster-name": "c1"},
-				"annotations": map[string]any{minKey: "1", maxKey: "5"},
+				"annotations": map[string]any{minKey: "1", maxKey: "5", rangeKey: "1..5"},
 			},
 			"spec": map[string]any{
 				"clusterName": "c1",
@@ -137,7 +142,7 @@ func TestRender(t *testing.T) {
 	g := kwok(scaled("a", 1, 5), "small")
 	g.Labels = map[string]string{"node-role.kubernetes.io/worker": ""}
 	g.KubernetesVersion = "1.34"
-	g.UpgradeRolloutStrategy = &v1alpha1.UpgradeRolloutStrategy{Type: "RollingUpdate", RollingUpdate: v1alpha1.RollingUpdate{MaxSurge: 2, MaxUnavailable: 1}}
+	g.UpgradeRolloutStrategy = &v1alpha1.UpgradeRolloutStrategy{Type: "RollingUpdate", RollingUpdate: &v1alpha1.RollingUpdate{MaxSurge: 2, MaxUnavailable: 1}}
 	c := cluster(func(c *v1alpha1.Cluster) { c.Spec.KubernetesVersion = "1.33" })
 	for version, body := range map[string]map[string]any{"v1beta2": beta2, "v1beta1": beta1} {
 		p := workers.MakePlan(c, workers.Bind("c1", groups(g), nil), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: version})
@@ -147,6 +152,18 @@ func TestRender(t *testing.T) {
 		if diff := cmp.Diff(body, p.Steps[0].Body); diff != "" {
 			t.Errorf("%s: %s", version, diff)
 		}
+	}
+}
+
+// TestRenderWithoutBounds: a strategy that names only its type has Cluster API's own
+// bounds, and not 0 and 0, with which no machine could ever be replaced.
+func TestRenderWithoutBounds(t *testing.T) {
+	g := kwok(fixed("a", 1), "small")
+	g.UpgradeRolloutStrategy = &v1alpha1.UpgradeRolloutStrategy{Type: "RollingUpdate"}
+	p := workers.MakePlan(cluster(), workers.Bind("c1", groups(g), nil), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"})
+	want := map[string]any{"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0)}}}
+	if diff := cmp.Diff(want, p.Steps[0].Body["spec"].(map[string]any)["rollout"]); diff != "" {
+		t.Error(diff)
 	}
 }
 

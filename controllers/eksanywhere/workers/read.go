@@ -15,6 +15,10 @@ const (
 	maxSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 )
 
+// rangeAnnotation is this controller's own: the range that it last applied. Those
+// for the autoscaler do not tell that, since others apply them as well.
+const rangeAnnotation = "plimsoll.dev/applied-range"
+
 // The versions of Cluster API's machine deployments that are understood, the
 // preferred one first.
 const (
@@ -50,6 +54,7 @@ type MachineDeployment struct {
 	NotReady                             bool // a condition says so
 
 	MinSize, MaxSize *string // the annotations for the autoscaler
+	AppliedRange     *string // the range that this controller last applied
 
 	// Applied are the fields that this controller applied and still owns. Nil: it
 	// never applied any.
@@ -75,6 +80,7 @@ func Read(object map[string]any, version string) MachineDeployment {
 		Available:          number(object, "status", "availableReplicas"),
 		MinSize:            annotation(u, minSizeAnnotation),
 		MaxSize:            annotation(u, maxSizeAnnotation),
+		AppliedRange:       annotation(u, rangeAnnotation),
 		Applied:            appliedBy(u.GetManagedFields(), FieldManager),
 		Object:             object,
 	}

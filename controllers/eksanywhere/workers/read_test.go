@@ -127,9 +127,7 @@ func TestOtherWriter(t *testing.T) {
 		return v1alpha1.Condition{Type: "WorkersReady", Status: "False", Reason: reason, LastTransitionTime: "2026-01-01T00:00:00Z"}
 	}
 	wrote := func(reason string) workers.Wrote {
-		c := condition(reason)
-		c.LastTransitionTime = ""
-		return workers.Wrote{Last: &c}
+		return workers.Wrote{Last: workers.Recorded([]v1alpha1.Condition{condition(reason), workers.Record(condition(reason))})}
 	}
 	entry := func(manager, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: "Update", Subresource: "status", FieldsV1: metav1.NewFieldsV1(fields)}

@@ -32,6 +32,7 @@ func (g Group) body(i int, cluster v1alpha1.Cluster, names Names) map[string]any
 		metadata["annotations"] = map[string]any{
 			minSizeAnnotation: strconv.Itoa(bounds.Min),
 			maxSizeAnnotation: strconv.Itoa(bounds.Max),
+			rangeAnnotation:   bounds.String(),
 		}
 	} else {
 		spec["replicas"] = int64(share(g.Expected(), i, len(g.Names)))
@@ -65,7 +66,7 @@ func (g Group) render(metadata, spec map[string]any, cluster v1alpha1.Cluster, n
 		labels[key] = value
 	}
 	surge := map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0)}
-	if s := g.UpgradeRolloutStrategy; s != nil && s.Type != v1alpha1.InPlace {
+	if s := g.UpgradeRolloutStrategy; s != nil && s.Type != v1alpha1.InPlace && s.RollingUpdate != nil {
 		surge = map[string]any{"maxSurge": int64(s.RollingUpdate.MaxSurge), "maxUnavailable": int64(s.RollingUpdate.MaxUnavailable)}
 	}
 	strategy := map[string]any{"type": "RollingUpdate", "rollingUpdate": surge}
