@@ -166,8 +166,7 @@ func TestB6HealthyMachinesAreNotTakenForUnregistered(t *testing.T) {
 	w.SetTiming(clusterapitest.Timing{Boot: time.Hour})
 	w.Roll(ns, "workers")
 
-	// Half of the nodes spell their provider id otherwise; the new Machine's
-	// cloud has an id already.
+	// The new Machine's cloud has an id already.
 	seen := group(t, inventory(t, p), md("workers"))
 	for _, i := range seen.Instances {
 		if i.State == provider.Creating {
@@ -229,6 +228,13 @@ func TestB7RightsInNamespacesAreEnough(t *testing.T) {
 		inventory(t, p)
 		if slices.ContainsFunc(w.Requests(), func(r string) bool { return r == "list machines" }) {
 			t.Errorf("all namespaces were asked for again: %v", w.Requests())
+		}
+	})
+	t.Run("none is named and the own one is forbidden, too", func(t *testing.T) {
+		_, err := connect(t, world(), Config{Namespace: "third"}).Inventory(t.Context())
+		e := refusal(t, err, provider.Denied)
+		if !strings.Contains(e.Message, "in all namespaces") || !strings.Contains(e.Message, "in the namespace third") {
+			t.Errorf("the error does not tell both: %v", e)
 		}
 	})
 	t.Run("none is named and none is known", func(t *testing.T) {

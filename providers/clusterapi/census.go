@@ -50,8 +50,14 @@ func (p *Provider) takeCensus(ctx context.Context) (census, error) {
 	c, err := p.listAll(ctx, k, namespaces)
 	if err != nil && all && !narrow && fallback != "" && apierrors.IsForbidden(err) {
 		narrow = true
-		if c, err = p.listAll(ctx, k, []string{fallback}); err == nil {
+		everywhere := err
+		switch c, err = p.listAll(ctx, k, []string{fallback}); {
+		case err == nil:
 			p.memory.narrow(p.now().Add(narrowFor))
+		case apierrors.IsForbidden(err):
+			// The fallback may be nobody's choice ("default" of a kubeconfig): what was
+			// wanted is told first.
+			err = errors.Join(everywhere, err)
 		}
 	}
 	if apierrors.IsNotFound(err) {

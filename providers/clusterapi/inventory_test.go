@@ -61,9 +61,7 @@ func TestInventoryReads(t *testing.T) {
 }
 
 // One malformed annotation hides one group, and a notice tells; all others are
-
 // as they were.
-
 func TestABadAnnotationHidesOneGroup(t *testing.T) {
 	w := newWorld(t, deployment("good", 1, annotated("0", "5")...), deployment("bad", 1, annotated("1", "five")...))
 	p := connect(t, w, ofC1)
@@ -136,7 +134,6 @@ func TestReplicasThatNobodySet(t *testing.T) {
 }
 
 // Whatever is paused, or being deleted, is held, and refuses.
-
 func TestPaused(t *testing.T) {
 	every := []provider.Op{provider.OpGrow, provider.OpRemove, provider.OpCancel}
 	w := newWorld(t, deployment("workers", 2, annotated("0", "5")...))
@@ -186,9 +183,7 @@ func TestPaused(t *testing.T) {
 }
 
 // A MachineSet that cannot make its Machines says so: what is missing is not
-
 // waited for, unless Cluster API is only waiting itself.
-
 func TestMachinesThatCannotBeMade(t *testing.T) {
 	for _, version := range []string{"v1beta2", "v1beta1"} {
 		for _, kind := range []string{"MachineDeployment", "MachineSet"} {
@@ -228,7 +223,6 @@ func TestMachinesThatCannotBeMade(t *testing.T) {
 }
 
 // A paused Machine is one that Cluster API would not delete.
-
 func TestPausedMachine(t *testing.T) {
 	w := newWorld(t, deployment("workers", 2, annotated("0", "5")...))
 	p := connect(t, w, ofC1)
@@ -244,9 +238,7 @@ func TestPausedMachine(t *testing.T) {
 }
 
 // Discovery that means several clusters would show the Machines of all but one
-
 // as if they had no nodes: nothing is removed then.
-
 func TestSeveralClusters(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...))
 	w.Apply(clusterapitest.NewCluster(ns, "c2"), clusterapitest.NewGroup("MachineDeployment", ns, "more", "c2", 1, annotated("0", "5")...))
@@ -263,9 +255,7 @@ func TestSeveralClusters(t *testing.T) {
 }
 
 // Machines of equal names in two namespaces are two instances; and what several
-
 // claim is nobody's.
-
 func TestClaimedTwice(t *testing.T) {
 	instance := func(id, providerID, node string) provider.Instance {
 		return provider.Instance{ID: provider.InstanceID(id), ProviderID: providerID, NodeName: node}
@@ -289,16 +279,7 @@ func TestClaimedTwice(t *testing.T) {
 	}
 }
 
-// With the chart's rights alone nothing is missing but what the optional ones
-
-// would tell, and notices tell that.
-
-// A Cluster that hangs is waited for once, and briefly.
-
-// An upgrade of Cluster API that ends a version costs one inventory.
-
 // Replicas that a topology applies are put back by it; a person is told.
-
 func TestReplicasThatSomebodyElseApplies(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...), deployment("fine", 1, annotated("0", "5")...))
 	manage := func(name, fields string) {

@@ -58,7 +58,7 @@ func (p *Provider) Notify(ctx context.Context, changed func()) error {
 			continue
 		}
 		for _, namespace := range namespaces {
-			wg.Go(func() { p.watch(ctx, k.resources[what], namespace, poke) })
+			wg.Go(func() { p.watch(ctx, what, namespace, poke) })
 		}
 	}
 	for ctx.Err() == nil {
@@ -73,24 +73,40 @@ func (p *Provider) Notify(ctx context.Context, changed func()) error {
 	return ctx.Err()
 }
 
-// watch tells of every change of a kind until ctx ends.
-func (p *Provider) watch(ctx context.Context, r schema.GroupVersionResource, namespace string, changed func()) {
+// watch tells of every change of a kind until ctx ends. In which version the kind is
+// served is asked each time: an upgrade of Cluster API may end the one before.
+func (p *Provider) watch(ctx context.Context, what kind, namespace string, changed func()) {
+	gone := false
 	for first := true; ctx.Err() == nil; first = false {
-		err := p.watchOnce(ctx, r, namespace, changed, !first)
-		wait := watchAgain
-		if withheld(err) {
+		err := p.watchKind(ctx, what, namespace, changed, !first)
+		wait, wasGone := watchAgain, gone
+		gone = apierrors.IsNotFound(err)
+		switch fallback := p.settings.namespace; {
+		case gone && !wasGone:
+			p.directory.forget(p.settings.keys.group) // the version is served no more
+		case apierrors.IsForbidden(err) && namespace == "" && fallback != "":
+			namespace, wait = fallback, 0 // as the census does
+		case withheld(err):
 			wait = watchDenied
-			if fallback := p.settings.namespace; namespace == "" && fallback != "" {
-				namespace, wait = fallback, 0 // as the census does
-			}
 		}
 		if err != nil && ctx.Err() == nil {
-			p.log.Debug("a watch ended", "resource", r.Resource, "namespace", namespace, "again", wait, "error", err)
+			p.log.Debug("a watch ended", "kind", what, "namespace", namespace, "again", wait, "error", err)
 		}
 		if !sleep(ctx, wait) {
 			return
 		}
 	}
+}
+
+func (p *Provider) watchKind(ctx context.Context, what kind, namespace string, changed func(), missed bool) error {
+	k, err := p.directory.kinds(ctx, p.settings)
+	if err != nil {
+		return err
+	}
+	if !k.has(what) {
+		return fmt.Errorf("find %s in %s/%s: %w", what, p.settings.keys.group, k.version, errNotServed)
+	}
+	return p.watchOnce(ctx, k.resources[what], namespace, changed, missed)
 }
 
 // watchOnce watches from now on. What changed while nobody watched is told first.

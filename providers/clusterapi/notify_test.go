@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
-// notified runs Notify, and gives a channel of what it tells; each change is
-// made again and again until it is told.
+// notified runs Notify, and gives a channel of what it tells.
 func notified(t *testing.T, p *Provider) <-chan struct{} {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -40,17 +40,35 @@ func TestNotify(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...))
 	w.SetRights(kubetest.Right{Namespace: ns, Resources: []string{"machines", "machinedeployments"}, Verbs: []string{"get", "list", "watch"}})
 	told := notified(t, connect(t, w, Config{Discovery: []string{"clusterapi:clusterName=c1"}, Namespace: ns}))
+	tellsOfMachines(t, w, told)
+	// Only what is to be watched was asked for.
+	for _, r := range w.Requests() {
+		if strings.HasPrefix(r, "watch") && !slices.Contains([]string{"watch machines " + ns, "watch machinedeployments " + ns}, r) {
+			t.Errorf("request %q", r)
+		}
+	}
+}
+
+// An upgrade of Cluster API that ends a version ends no watch for long: the next one
+// is of the version that is served.
+func TestNotifyAfterAVersionEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...))
+	w.SetVersions("v1beta1")
+	p := connect(t, w, ofC1)
+	inventory(t, p) // which remembers the version
+	w.SetVersions("v1beta2")
+	tellsOfMachines(t, w, notified(t, p))
+}
+
+// tellsOfMachines changes a Machine until that is told.
+func tellsOfMachines(t *testing.T, w *clusterapitest.World, told <-chan struct{}) {
+	t.Helper()
 	name := w.List("Machine")[0]["metadata"].(kubetest.Object)["name"].(string)
 	for begun := time.Now(); ; {
 		edit(t, w, "Machine", name, func(o kubetest.Object) { kubetest.Set(o, time.Now().String(), "status", "phase") })
 		select {
 		case <-told:
-			// Only what is to be watched was asked for.
-			for _, r := range w.Requests() {
-				if strings.HasPrefix(r, "watch") && !slices.Contains([]string{"watch machines " + ns, "watch machinedeployments " + ns}, r) {
-					t.Errorf("request %q", r)
-				}
-			}
 			return
 		case <-time.After(time.Millisecond):
 			if time.Since(begun) > 20*time.Second {

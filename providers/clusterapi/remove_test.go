@@ -13,7 +13,6 @@ import (
 )
 
 // three is a world with a MachineDeployment of three Machines, and its instances.
-
 func three(t *testing.T) (*clusterapitest.World, *Provider, []provider.InstanceID) {
 	t.Helper()
 	w := newWorld(t, deployment("workers", 3, annotated("0", "9")...))
@@ -30,7 +29,6 @@ func removeOf(ids ...provider.InstanceID) provider.RemoveRequest {
 }
 
 // marks are the names of marked Machines.
-
 func marks(w *clusterapitest.World) []string {
 	var out []string
 	for _, m := range w.List("Machine") {
@@ -42,9 +40,7 @@ func marks(w *clusterapitest.World) []string {
 }
 
 // The Machine that is named goes, though another would have been chosen; first
-
 // the mark, then the target.
-
 func TestRemoveMarksThenLowers(t *testing.T) {
 	w, p, machines := three(t)
 	w.ForgetRequests()
@@ -63,7 +59,6 @@ func TestRemoveMarksThenLowers(t *testing.T) {
 }
 
 // A mark is taken back when the target was certainly not lowered.
-
 func TestMarksAreTakenBack(t *testing.T) {
 	for name, fault := range map[string]kubetest.Fault{
 		"the target may not be lowered":  {Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Forbid},
@@ -112,9 +107,7 @@ func TestMarksAreTakenBackAfterASecondLook(t *testing.T) {
 }
 
 // Where nobody knows whether the target was lowered, marks stay: without them
-
 // another Machine would go.
-
 func TestMarksStayIfItMayHaveHappened(t *testing.T) {
 	for _, after := range []bool{true, false} {
 		w, p, machines := three(t)
@@ -146,7 +139,6 @@ func TestMarksStayIfItMayHaveHappened(t *testing.T) {
 }
 
 // A mark that the answer of was lost is one that counts.
-
 func TestALostMark(t *testing.T) {
 	w, p, machines := three(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -185,7 +177,6 @@ func TestAMachineWithoutItsLabels(t *testing.T) {
 }
 
 // Somebody else's mark could make Cluster API choose somebody else's Machine.
-
 func TestSomebodyElsesMark(t *testing.T) {
 	w, p, machines := three(t)
 	edit(t, w, "Machine", machineName(machines[0]), annotate(clusterapitest.DeleteMachine, "yes"))
@@ -207,9 +198,7 @@ func TestSomebodyElsesMark(t *testing.T) {
 }
 
 // While Machines that were asked for are not there, a lower target would only
-
 // keep them from coming, and the one that is named would stay.
-
 func TestRemoveWaitsForMachinesThatAreMissing(t *testing.T) {
 	w, p, machines := three(t)
 	w.Starve("MachineDeployment", ns, "workers")
@@ -232,9 +221,7 @@ func TestRemoveWaitsForMachinesThatAreMissing(t *testing.T) {
 }
 
 // A Machine deleted by hand is replaced; a removal beside it ends its own and
-
 // not the replacement.
-
 func TestRemoveBesideADeletionByHand(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(clusterapitest.Timing{End: time.Hour})
@@ -253,30 +240,6 @@ func TestRemoveBesideADeletionByHand(t *testing.T) {
 		t.Errorf("instances %v of %v", got, machines)
 	}
 }
-
-// Status changes of a busy group are no reason to fail.
-
-// The client repeats a write that the server was too busy for. If it was done all
-
-// the same, that is no conflict.
-
-// A growth right after a removal would keep the Machine that was removed, if
-
-// Cluster API has not begun to delete it.
-
-// Somebody who raises the target again keeps the Machine that was to go: the
-
-// group can grow on, and the mark is gone.
-
-// Replicas are written where they are 0, too, and read where they are left out.
-
-// Growth goes on during a rollout, and from below the minimum to below it.
-
-// Before its controllers have seen a growth, nothing of it is taken back: the
-
-// Machines might come between the look and the write.
-
-// Machines that came all the same, while the target was lowered, are kept.
 
 // Cluster API chooses from a cache of its own: the target does not fall before a mark
 // has had time to be seen. A removal that ends while it waits is completed by the next.

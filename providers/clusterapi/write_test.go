@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
+// Status changes of a busy group are no reason to fail.
 func TestWritesLookAgain(t *testing.T) {
 	w, p, machines := three(t)
 	busy := func(times int) kubetest.Fault {
@@ -47,6 +48,8 @@ func TestWritesLookAgain(t *testing.T) {
 	}
 }
 
+// The client repeats a write that the server was too busy for. If it was done all
+// the same, that is no conflict.
 func TestAWriteThatMeetsItsOwnEffect(t *testing.T) {
 	t.Parallel()
 	w, p, machines := three(t)
@@ -66,6 +69,8 @@ func TestAWriteThatMeetsItsOwnEffect(t *testing.T) {
 	}
 }
 
+// A growth right after a removal would keep the Machine that was removed, if
+// Cluster API has not begun to delete it.
 func TestGrowWaitsForRemovals(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(clusterapitest.Timing{Observe: time.Hour, End: time.Hour})
@@ -90,6 +95,8 @@ func TestGrowWaitsForRemovals(t *testing.T) {
 	}
 }
 
+// Somebody who raises the target again keeps the Machine that was to go: the
+// group can grow on, and the mark is gone.
 func TestGrowAfterARemovalThatWasUndone(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
@@ -109,6 +116,7 @@ func TestGrowAfterARemovalThatWasUndone(t *testing.T) {
 	}
 }
 
+// Replicas are written where they are 0, too, and read where they are left out.
 func TestToZeroAndBack(t *testing.T) {
 	for _, kind := range []string{"MachineDeployment", "MachineSet"} {
 		w := newWorld(t, clusterapitest.NewGroup(kind, ns, "workers", "c1", 1, annotated("0", "5")...))
@@ -124,6 +132,7 @@ func TestToZeroAndBack(t *testing.T) {
 	}
 }
 
+// Growth goes on during a rollout, and from below the minimum to below it.
 func TestGrowIsNotHeldUp(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("5", "9")...))
 	p := connect(t, w, ofC1)
@@ -137,6 +146,8 @@ func TestGrowIsNotHeldUp(t *testing.T) {
 	}
 }
 
+// Before its controllers have seen a growth, nothing of it is taken back: the
+// Machines might come between the look and the write.
 func TestCancelWaitsForControllers(t *testing.T) {
 	w, p, _ := three(t)
 	w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
@@ -152,6 +163,7 @@ func TestCancelWaitsForControllers(t *testing.T) {
 	}
 }
 
+// Machines that came all the same, while the target was lowered, are kept.
 func TestCancelMakesRoom(t *testing.T) {
 	w, p, _ := three(t)
 	w.Starve("MachineDeployment", ns, "workers")
