@@ -18,6 +18,7 @@ type Mode struct {
 const (
 	ObserveLease           = "plimsoll-observe"
 	ObserveStatusConfigMap = "plimsoll-observe-status"
+	observeSuffix          = "-observe"
 )
 
 // Flags that have another default in observe mode.
@@ -45,8 +46,9 @@ func (f *Flags) BindMode() *ModeFlags {
 }
 
 // Apply gives the mode, and the configuration in it: an observer has a lease and a
-// status ConfigMap of its own, unless they are named. Warnings say what a person may
-// not have meant.
+// status ConfigMap of its own. Names that are given get a suffix: with the flags of an
+// autoscaler that acts, an observer would take its lease from it and write over its
+// status. Warnings say so.
 func (m *ModeFlags) Apply(c Config) (Config, Mode, []string) {
 	m.mode.Observe = m.name == "observe"
 	if !m.mode.Observe {
@@ -56,22 +58,17 @@ func (m *ModeFlags) Apply(c Config) (Config, Mode, []string) {
 		}
 		return c, Mode{}, warnings
 	}
-	acting := Defaults()
 	var warnings []string
-	switch {
-	case !m.set.Changed(leaseFlag):
-		c.Leader.Name = ObserveLease
-	case c.Leader.Enabled && c.Leader.Name == acting.Leader.Name:
-		warnings = append(warnings, fmt.Sprintf("--%s=%s: an autoscaler that acts and this process, which only observes, would wait for each other; leave the flag out, and the name is %s",
-			leaseFlag, c.Leader.Name, ObserveLease))
+	own := func(flag, given, otherwise string) string {
+		if !m.set.Changed(flag) {
+			return otherwise
+		}
+		name := given + observeSuffix
+		warnings = append(warnings, fmt.Sprintf("--%s=%s may be of an autoscaler that acts; this process, which only observes, has %s", flag, given, name))
+		return name
 	}
-	switch {
-	case !m.set.Changed(statusFlag):
-		c.Report.StatusConfigMap = ObserveStatusConfigMap
-	case c.Report.WriteStatus && c.Report.StatusConfigMap == acting.Report.StatusConfigMap:
-		warnings = append(warnings, fmt.Sprintf("--%s=%s: this process, which only observes, writes over what an autoscaler that acts keeps there; leave the flag out, and the name is %s",
-			statusFlag, c.Report.StatusConfigMap, ObserveStatusConfigMap))
-	}
+	c.Leader.Name = own(leaseFlag, c.Leader.Name, ObserveLease)
+	c.Report.StatusConfigMap = own(statusFlag, c.Report.StatusConfigMap, ObserveStatusConfigMap)
 	return c, m.mode, warnings
 }
 

@@ -44,7 +44,8 @@ func translateObjects(documents []map[string]any, s Settings) (Result, error) {
 		return Result{}, within(named(objects[i]), err)
 	}
 	at := placeOf(line)
-	added, err := grant(objects, at)
+	account, _, _ := unstructured.NestedString(objects[i], "spec", "template", "spec", "serviceAccountName")
+	added, err := grant(objects, account, at)
 	if err != nil {
 		return Result{}, err
 	}

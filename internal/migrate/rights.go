@@ -45,14 +45,18 @@ func namespaceNeeds(p place) []need {
 	return out
 }
 
-// grant adds what is missing to the roles among the objects, and says so. Roles are
-// known by granting what only an autoscaler does: to update nodes.
-func grant(objects []map[string]any, p place) ([]string, error) {
+// grant adds what is missing to the roles among the objects that are bound to the
+// autoscaler's account, and says so. Others are nobody's business here.
+func grant(objects []map[string]any, account string, p place) ([]string, error) {
+	bound, err := rolesOf(objects, account)
+	if err != nil {
+		return nil, err
+	}
 	var rules []rbacv1.PolicyRule
 	var role, clusterRole map[string]any
 	for _, o := range objects {
 		kind, _ := o["kind"].(string)
-		if kind != "ClusterRole" && kind != "Role" {
+		if kind != "ClusterRole" && kind != "Role" || !bound[keyOf(o)] {
 			continue
 		}
 		var r rbacv1.ClusterRole // a Role has the same rules
@@ -63,12 +67,12 @@ func grant(objects []map[string]any, p place) ([]string, error) {
 		switch {
 		case kind == "Role" && role == nil:
 			role = o
-		case kind == "ClusterRole" && grants(r.Rules, need{"", "nodes", "", "update"}, "update"):
+		case kind == "ClusterRole" && clusterRole == nil:
 			clusterRole = o
 		}
 	}
 	if clusterRole == nil {
-		return []string{"no role that an autoscaler could have is in the file: the rights that Plimsoll needs are in docs/migrate.md"}, nil
+		return []string{"no ClusterRole that is bound to the autoscaler's account is in the file: the rights that Plimsoll needs are in docs/migrate.md"}, nil
 	}
 	var out []string
 	for _, part := range []struct {
@@ -110,6 +114,43 @@ func grant(objects []map[string]any, p place) ([]string, error) {
 		}
 	}
 	return append(out, "rights that the roles grant and Plimsoll does not need stay: docs/migrate.md has those that it needs"), nil
+}
+
+// roleKey names a role: its namespace is empty for a ClusterRole.
+type roleKey struct{ kind, namespace, name string }
+
+func keyOf(o map[string]any) roleKey {
+	kind, _ := o["kind"].(string)
+	namespace, _, _ := unstructured.NestedString(o, "metadata", "namespace")
+	name, _, _ := unstructured.NestedString(o, "metadata", "name")
+	if kind == "ClusterRole" {
+		namespace = ""
+	}
+	return roleKey{kind, namespace, name}
+}
+
+// rolesOf are the roles that bindings among the objects give to a service account.
+func rolesOf(objects []map[string]any, account string) (map[roleKey]bool, error) {
+	bound := map[roleKey]bool{}
+	for _, o := range objects {
+		key := keyOf(o)
+		if key.kind != "ClusterRoleBinding" && key.kind != "RoleBinding" {
+			continue
+		}
+		var b rbacv1.RoleBinding // a ClusterRoleBinding has the same fields
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, &b); err != nil {
+			return nil, fmt.Errorf("%s: %w", named(o), err)
+		}
+		if !slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return s.Kind == rbacv1.ServiceAccountKind && s.Name == account }) {
+			continue
+		}
+		role := roleKey{b.RoleRef.Kind, key.namespace, b.RoleRef.Name}
+		if role.kind == "ClusterRole" {
+			role.namespace = ""
+		}
+		bound[role] = true
+	}
+	return bound, nil
 }
 
 // grants tells whether one of the rules gives a verb on what is needed.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -37,7 +38,12 @@ func Manifests(folder string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		rendering, err := c.Render(Default, values)
+		release := Default
+		// Gardener's autoscaler runs in the shoot's namespace, where its Secret is.
+		if namespace, _, _ := unstructured.NestedString(values, "gardener", "namespace"); namespace != "" {
+			release.Namespace = namespace
+		}
+		rendering, err := c.Render(release, values)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}

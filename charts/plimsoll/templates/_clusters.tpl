@@ -45,9 +45,19 @@ kube-system
 
 {{/* The names follow the flags that change them. */}}
 {{- define "plimsoll.leaseName" -}}
-{{- index .Values.extraArgs "leader-elect-resource-name" | default (ternary "plimsoll-observe" "cluster-autoscaler" (eq .Values.mode "observe")) -}}
+{{- $given := index .Values.extraArgs "leader-elect-resource-name" -}}
+{{- if include "plimsoll.observes" . -}}
+{{- ternary (printf "%s-observe" $given) "plimsoll-observe" (not (empty $given)) -}}
+{{- else -}}
+{{- $given | default "cluster-autoscaler" -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "plimsoll.statusName" -}}
-{{- index .Values.extraArgs "status-config-map-name" | default (ternary "plimsoll-observe-status" "cluster-autoscaler-status" (eq .Values.mode "observe")) -}}
+{{- $given := index .Values.extraArgs "status-config-map-name" -}}
+{{- if include "plimsoll.observes" . -}}
+{{- ternary (printf "%s-observe" $given) "plimsoll-observe-status" (not (empty $given)) -}}
+{{- else -}}
+{{- $given | default "cluster-autoscaler-status" -}}
+{{- end -}}
 {{- end -}}

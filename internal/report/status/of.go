@@ -123,6 +123,10 @@ func groupOf(now time.Time, g *model.Group, b bounds, grows bool, candidates int
 // holdsOf are the group's holds, those of several operations together.
 func holdsOf(g *model.Group, now time.Time) []string {
 	var out []string
+	if g.Err != nil {
+		out = append(out, cut("unreadable, and left as it is: "+g.Err.Error(), maxError))
+	}
+	read := len(out)
 	ops := map[string][]string{}
 	for _, h := range g.Holds {
 		if !h.Until.IsZero() && !h.Until.After(now) {
@@ -137,8 +141,8 @@ func holdsOf(g *model.Group, now time.Time) []string {
 		}
 		ops[what] = append(ops[what], string(h.Op))
 	}
-	for i, what := range out {
-		out[i] = cut(fmt.Sprintf("no %s: %s", strings.Join(ops[what], ", "), what), maxError)
+	for i, what := range out[read:] {
+		out[read+i] = cut(fmt.Sprintf("no %s: %s", strings.Join(ops[what], ", "), what), maxError)
 	}
 	return out
 }
