@@ -243,6 +243,17 @@ func (f *Flags) Config() (Config, []string, error) {
 	return c, f.warnings(c.Cloud), nil
 }
 
+// ownFlags are those that one provider alone reads.
+var ownFlags = []struct {
+	provider string
+	flags    []string
+}{
+	{"aws", []string{"aws-template-precedence", "aws-nodegroup-cache-ttl", "aws-describe-all-nodegroups", "aws-max-pods", "aws-kube-reserved", "aws-use-static-instance-list"}},
+	{"clusterapi", []string{"cloud-config", "clusterapi-cloud-config-authoritative"}},
+	{"mcm", []string{"mcm-sizing", "mcm-deletion-marker", "mcm-require-available", "control-apiserver-qps", "control-apiserver-burst"}},
+	{"kwok", []string{"kwok-keep-nodes"}},
+}
+
 // warnings has a line for each flag that was given and does nothing here.
 func (f *Flags) warnings(cloud Cloud) []string {
 	var out []string
@@ -254,14 +265,11 @@ func (f *Flags) warnings(cloud Cloud) []string {
 	if cloud.Provider == "clusterapi" && f.set.Changed("nodes") {
 		out = append(out, "--nodes has no effect: the clusterapi provider finds its groups by --node-group-auto-discovery, and their bounds in annotations")
 	}
-	for _, name := range []string{"cloud-config", "clusterapi-cloud-config-authoritative"} {
-		if cloud.Provider != "clusterapi" && f.set.Changed(name) {
-			out = append(out, fmt.Sprintf("--%s has no effect: only the clusterapi provider has it", name))
-		}
-	}
-	for _, name := range []string{"mcm-sizing", "mcm-deletion-marker", "mcm-require-available", "control-apiserver-qps", "control-apiserver-burst"} {
-		if cloud.Provider != "mcm" && f.set.Changed(name) {
-			out = append(out, fmt.Sprintf("--%s has no effect: only the mcm provider has it", name))
+	for _, own := range ownFlags {
+		for _, name := range own.flags {
+			if cloud.Provider != own.provider && f.set.Changed(name) {
+				out = append(out, fmt.Sprintf("--%s has no effect: only the %s provider has it", name, own.provider))
+			}
 		}
 	}
 	for _, l := range lacking {

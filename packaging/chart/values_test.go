@@ -49,6 +49,8 @@ func TestWrongValues(t *testing.T) {
 		{"a pull policy", `{cloudProvider: kwok, image: {pullPolicy: Sometimes}}`, "/image/pullPolicy"},
 		{"half a replica", `{cloudProvider: kwok, replicaCount: 1.5}`, "/replicaCount"},
 		{"several that all act", `{cloudProvider: kwok, extraArgs: {leader-elect: false}}`, "all of them would act"},
+		{"and by a flag that is given twice", `{cloudProvider: kwok, extraArgs: {leader-elect_1: false}}`, "all of them would act"},
+		{"a Lease where there are no rights", `{cloudProvider: kwok, extraArgs: {leader-elect-resource-namespace: other}}`, "no replica would ever lead"},
 		{"environment as a map", `{cloudProvider: kwok, env: {A: b}}`, "/env"},
 		{"environment without a name", `{cloudProvider: kwok, env: [{value: b}]}`, "/env/0"},
 		{"environment that is no text", `{cloudProvider: kwok, env: [{name: A, value: 1}]}`, "/env/0/value"},

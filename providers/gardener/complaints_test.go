@@ -40,6 +40,32 @@ func Test29AMissingMachineDeployment(t *testing.T) {
 	refusal(t, grow(p, t, "gone", 0, 1), provider.NotFound)
 }
 
+// #104: a zone whose maximum is 0 is a group that does not grow, and stops nobody.
+func Test104AZoneWithAMaximumOfZero(t *testing.T) {
+	p := connect(t, zones(nil, 0, 1), Config{Namespace: ns, Nodes: []string{"0:0:" + ns + "." + zone(0), "0:5:" + ns + "." + zone(1)}})
+	inv := inventory(t, p)
+	if got := ids(inv); !slices.Equal(got, []string{zone(0), zone(1)}) || inv.Groups[0].Max != 0 || inv.Groups[0].Err != nil {
+		t.Errorf("groups %+v", inv.Groups)
+	}
+	refusal(t, grow(p, t, id(0), 0, 1), provider.Limit)
+	if err := grow(p, t, id(1), 1, 2); err != nil {
+		t.Error(err)
+	}
+}
+
+// #216: a write that meets a changed object each time ends by itself, as a conflict, and
+// the target is what it was.
+func Test216NoWriteIsTriedForEver(t *testing.T) {
+	w := zones(limited("0", "9"), 1)
+	p := connect(t, w, anywhere)
+	w.Arm(kubetest.Fault{Verb: "patch", Mishap: kubetest.Conflict})
+	refusal(t, grow(p, t, id(0), 1, 2), provider.Conflict)
+	w.Disarm()
+	if got := targets(inventory(t, p)); !slices.Equal(got, []int{1}) {
+		t.Errorf("targets %v", got)
+	}
+}
+
 // #353: machines of a pool that is gone belong to nobody, and stop nobody.
 func Test353MachinesOfARemovedPool(t *testing.T) {
 	w := zones(limited("0", "9"), 1, 2)

@@ -87,7 +87,8 @@ func TestTwoDeletionsAtOnce(t *testing.T) {
 
 // Replicas go down and up within a second: machine-controller-manager sees the same
 // number as before, and ends the named machine all the same. The one that was asked
-// for comes.
+// for comes, and no node stays cordoned for ever (machine-controller-manager#1084, #1085,
+// #1087, and #401).
 func TestDeleteThenGrowWithinASecond(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(gardenertest.Timing{Observe: time.Hour})
@@ -215,7 +216,7 @@ func TestAMarkIsDroppedBetweenTwoLists(t *testing.T) {
 
 // A machine that never registered, while a rollout is under way: to lower replicas
 // would end a machine of the old MachineSet, with pods on it. So it waits, others do
-// not wait for it, and it goes when the rollout is over.
+// not wait for it, and it goes when the rollout is over (machine-controller-manager#1014).
 func TestARolloutWithAMachineThatNeverRegistered(t *testing.T) {
 	w := zones(limited("0", "9"), 3, 2)
 	p := connect(t, w, anywhere)

@@ -32,7 +32,7 @@
 {{- $name := splitList "_" $flag | first }}
 {{- if kindIs "slice" $value }}
 {{- range $value }}
-- {{ printf "--%s=%s" $name . | quote }}
+- {{ printf "--%s=%s" $name (toString .) | quote }}
 {{- end }}
 {{- else if kindIs "invalid" $value }}
 - --{{ $name }}

@@ -16,7 +16,13 @@ pod that does not start, or by nodes that are gone.
 {{- if and (eq $v.clusterAPIMode "kubeconfig-kubeconfig") (ne (dir $v.clusterAPIWorkloadKubeconfigPath) (dir $v.clusterAPICloudConfigPath)) -}}
 {{- fail "\nclusterAPIWorkloadKubeconfigPath and clusterAPICloudConfigPath are in different folders: both are files of the one Secret clusterAPIKubeconfigSecret, which is mounted once." -}}
 {{- end -}}
-{{- if and (gt (int $v.replicaCount) 1) (eq (toString (index $v.extraArgs "leader-elect")) "false") -}}
+{{- range $flag, $value := $v.extraArgs -}}
+{{- $name := splitList "_" $flag | first -}}
+{{- if and (gt (int $v.replicaCount) 1) (eq $name "leader-elect") (eq (toString $value) "false") -}}
 {{- fail "\nextraArgs.leader-elect=false with several replicas: all of them would act. Set replicaCount to 1, or leave the flag out." -}}
+{{- end -}}
+{{- if eq $name "leader-elect-resource-namespace" -}}
+{{- fail "\nextraArgs.leader-elect-resource-namespace: the rights of this chart are for the Lease in the release's namespace, and no replica would ever lead. Leave the flag out." -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}

@@ -21,7 +21,7 @@ import (
 
 // ParseShoot reads the one Shoot of a YAML or JSON text. Its errors name the field
 // that cannot be read. What it finds besides are names in the clusterAutoscaler
-// section that nobody knows: there, a slip of the pen would go unnoticed.
+// section and of workers that nobody knows: a slip of the pen would go unnoticed.
 func ParseShoot(text []byte) (v1beta1.Shoot, field.ErrorList, error) {
 	document, err := onlyDocument(text)
 	if err != nil {
@@ -128,7 +128,8 @@ func child(path *field.Path, key string) *field.Path {
 }
 
 // unknown are the fields of the clusterAutoscaler section that v1beta1 does not
-// have. It lacks one that Gardener has and that is not the autoscaler's own.
+// have, and those of workers that Gardener does not. Of the former v1beta1 lacks one
+// that Gardener has and that is not the autoscaler's own.
 func unknown(shoot map[string]any) field.ErrorList {
 	known := map[string]bool{"autoscaling": true}
 	section := reflect.TypeFor[v1beta1.ClusterAutoscaler]()
@@ -143,5 +144,22 @@ func unknown(shoot map[string]any) field.ErrorList {
 			found = append(found, field.Invalid(field.NewPath("spec", "kubernetes", "clusterAutoscaler", name), fields[name], "is not known and has no effect"))
 		}
 	}
+	workers, _ := nested(shoot, "spec", "provider", "workers").([]any)
+	for i, worker := range workers {
+		fields, _ := worker.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if !slices.Contains(workerFields, name) {
+				found = append(found, field.Invalid(field.NewPath("spec", "provider", "workers").Index(i).Child(name), fields[name], "is not known and has no effect"))
+			}
+		}
+	}
 	return found
+}
+
+// workerFields are those that a worker has in Gardener, whether or not anything here
+// reads them.
+var workerFields = []string{
+	"annotations", "caBundle", "clusterAutoscaler", "controlPlane", "cri", "dataVolumes", "kubeletDataVolumeName", "kubernetes", "labels", "machine",
+	"machineControllerManager", "maxSurge", "maxUnavailable", "maximum", "minimum", "name", "priority", "providerConfig", "sysctls", "systemComponents",
+	"taints", "updateStrategy", "volume", "zones",
 }

@@ -143,7 +143,7 @@ func validateUpdate(p v1alpha1.Pool, at *field.Path) Findings {
 	}
 	if stuck := withoutSurge(p); len(stuck) > 0 {
 		f.Warnings = append(f.Warnings, field.Invalid(at.Child("maxSurge"), p.MaxSurge.String(), fmt.Sprintf(
-			"is spread over %d zones, with nothing for %s: there, each machine goes before its replacement comes", len(p.Zones), strings.Join(stuck, ", "))))
+			"is spread over %d zones, with nothing for %s: there, each machine goes before its replacement comes; %d is enough for all (1 is the default)", len(p.Zones), strings.Join(stuck, ", "), len(p.Zones))))
 	}
 	return f
 }

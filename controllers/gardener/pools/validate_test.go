@@ -37,6 +37,8 @@ func testShoot(change func(*v1beta1.Shoot)) v1beta1.Shoot {
 	return s
 }
 
+// TestValidateShoot: hole f, too: the sizing has two names in GEP-24, and two values are
+// an error.
 func TestValidateShoot(t *testing.T) {
 	worker := func(change func(*v1beta1.Worker)) func(*v1beta1.Shoot) {
 		return func(s *v1beta1.Shoot) { change(&s.Spec.Provider.Workers[0]) }
@@ -122,7 +124,7 @@ func TestValidateShoot(t *testing.T) {
 }
 
 // TestExistingPoolsAreOnlyWarned: what a new pool is refused for being unwise, one
-// that is there already keeps.
+// that is there already keeps (hole h; gardener/gardener#7834, #7878).
 func TestExistingPoolsAreOnlyWarned(t *testing.T) {
 	shoot := testShoot(func(s *v1beta1.Shoot) { s.Spec.Provider.Workers[0].Minimum, s.Spec.Provider.Workers[0].Maximum = 1, 2 })
 	f := ValidateShoot(shoot, "shoot--p--s", always)

@@ -211,7 +211,7 @@ func (l *limits) verdict(group int) *model.Verdict {
 	}
 	g := &l.s.Groups[group]
 	if l.room[group] <= 0 {
-		return &model.Verdict{Reason: model.GroupAtMax, Detail: fmt.Sprintf("%d/%d nodes", g.Max-l.room[group], g.Max),
+		return &model.Verdict{Reason: model.GroupAtMax, Detail: fmt.Sprintf("%d/%d nodes", max(g.Expected, g.Max-l.room[group]), g.Max),
 			Fix: fmt.Sprintf("max ≥ %d", g.Max+1)}
 	}
 	if room, ok := l.pools[g.Pool]; ok && room <= 0 {
