@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/packaging/image"
+	"github.com/plimsoll-dev/plimsoll/packaging/image/imagetest"
 )
 
 func TestRead(t *testing.T) {
@@ -33,13 +34,13 @@ func TestWhatCannotGoIn(t *testing.T) {
 	if err := os.WriteFile(text, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable() // it has no version
+	nameless, err := imagetest.StandIn(t.TempDir(), "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, says := range map[string]string{
 		text:                               "is it a Go program?",
-		self:                               "build it by make",
+		nameless:                           "build it by make",
 		filepath.Join(t.TempDir(), "none"): "build it first",
 	} {
 		if _, err := image.Read(path); err == nil || !strings.Contains(err.Error(), says) {
