@@ -16,8 +16,9 @@ ARG VERSION=dev
 ARG COMMIT=
 ARG DATE=
 ARG TARGETARCH
+ENV GOCACHE=/cache
 # The Makefile knows the flags.
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/cache \
     make bin/linux/$TARGETARCH/plimsoll VERSION="$VERSION" COMMIT="$COMMIT" DATE="$DATE" && \
     mkdir /image && cp bin/linux/$TARGETARCH/plimsoll /image/plimsoll && \
     ln -s plimsoll /image/cluster-autoscaler

@@ -30,6 +30,9 @@ type Base struct {
 	Labels map[string]string
 }
 
+// rootHome is where the image has the home of its user root, as distroless has it.
+const rootHome = "/root"
+
 // Scratch is a base of what a static binary needs and nothing else: the root certificates given
 // (PEM), users, /tmp, and how hosts are looked up. It is what distroless' static image has, less
 // time zones, which the product never reads, and less Debian's list of packages, since nothing
@@ -40,7 +43,7 @@ func Scratch(roots []byte) (Base, error) {
 	}
 	layer, err := layerOf([]entry{
 		{name: "/etc/", mode: 0o755},
-		{name: "/etc/passwd", mode: 0o644, body: []byte("root:x:0:0:root:/root:/sbin/nologin\n" +
+		{name: "/etc/passwd", mode: 0o644, body: []byte("root:x:0:0:root:" + rootHome + ":/sbin/nologin\n" +
 			"nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\n" +
 			"nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n")},
 		{name: "/etc/group", mode: 0o644, body: []byte("root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n")},
@@ -50,7 +53,7 @@ func Scratch(roots []byte) (Base, error) {
 		{name: rootsPath, mode: 0o644, body: roots},
 		{name: "/home/", mode: 0o755},
 		{name: "/home/nonroot/", mode: 0o700, owner: 65532},
-		{name: "/root/", mode: 0o700},
+		{name: rootHome + "/", mode: 0o700},
 		{name: "/tmp/", mode: 0o1777},
 	}, types.OCILayer)
 	if err != nil {
