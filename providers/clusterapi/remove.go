@@ -39,6 +39,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, []*machine, *provider.Error) {
 	var marked []*machine // by all attempts
 	unsettled := false    // a mark was set or taken back, and Cluster API had no time to see it
+	waits := 0
 	for attempt := 1; ; attempt++ {
 		l, err := p.look(ctx, provider.OpRemove, req.Group)
 		if err != nil {
@@ -56,6 +57,16 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 		if len(plan.doomed) == 0 { // or it was done by an attempt whose answer was lost
 			result.Instances = plan.results
 			return result, marked, nil
+		}
+		if last := plan.unfinished; last != nil {
+			if waits++; waits > waitsForLast {
+				return result, marked, refuse(provider.OpRemove, req.Group, provider.Conflict, "the Machine %s was removed, and Cluster API has not begun to delete it: it could delete the next in its place", last.id())
+			}
+			if err := settle(ctx, p.settling/5); err != nil {
+				return result, marked, notDone(ctx, provider.OpRemove, req.Group, fmt.Sprintf("wait for Cluster API to delete the Machine %s, which was removed before", last.id()), err)
+			}
+			attempt--
+			continue
 		}
 		what := fmt.Sprintf("mark %d Machines to be deleted", len(plan.doomed))
 		unsettled = unsettled || len(plan.stale) > 0
@@ -91,6 +102,10 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 // waiting: a removal is never urgent.
 const settling = time.Second
 
+// waitsForLast is how many fifths of that a removal waits for the one before it, ten
+// seconds in all. Cluster API takes milliseconds, unless its controllers are down.
+const waitsForLast = 50
+
 func settle(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -108,7 +123,10 @@ type removal struct {
 	// doomed are the Machines to be marked and paid for; stale are ours, left
 	// marked by a removal that nobody asks for any more.
 	doomed, stale []*machine
-	target        int
+	// unfinished is one that was removed before and is not being deleted yet, nil if
+	// there is none. To mark another beside it would leave the choice to Cluster API.
+	unfinished *machine
+	target     int
 }
 
 // planRemoval judges every instance before the first is touched. elsewhere tells
@@ -156,14 +174,14 @@ func planRemoval(l look, req provider.RemoveRequest, elsewhere map[provider.Inst
 	if missing := target - len(standing.live); missing > 0 {
 		return no(provider.Conflict, "%d of the Machines asked for are not there yet: lower replicas would only keep them from coming", missing)
 	}
-	if !standing.paid {
-		for _, m := range standing.marked {
-			if slices.Contains(plan.doomed, m) {
-				continue
-			}
-			if !m.markedByUs() {
-				return no(provider.Conflict, "somebody else has annotated the Machine %s with %s, and Cluster API might delete it instead", m.name, k.deleteMe())
-			}
+	for _, m := range standing.marked {
+		switch {
+		case standing.paid:
+			plan.unfinished = m
+		case slices.Contains(plan.doomed, m):
+		case !m.markedByUs():
+			return no(provider.Conflict, "somebody else has annotated the Machine %s with %s, and Cluster API might delete it instead", m.name, k.deleteMe())
+		default:
 			plan.stale = append(plan.stale, m)
 		}
 	}

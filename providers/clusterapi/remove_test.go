@@ -295,3 +295,48 @@ func TestTheTargetWaitsForMarksTakenBack(t *testing.T) {
 		t.Errorf("the target is %d before the wait is over", got)
 	}
 }
+
+// Cluster API does not tell one mark from another. If the next Machine were marked
+// before the last one is being deleted, the next could go in its place; and its own
+// removal, finding it on its way, would lower nothing: one Machine too many would stay.
+func TestTheNextMarkWaitsForTheLastDeletion(t *testing.T) {
+	w, p, machines := three(t)
+	w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
+	if _, err := p.Remove(t.Context(), removeOf(machines[1])); err != nil {
+		t.Fatal(err)
+	}
+	// Cluster API gets to it just before the target would fall again.
+	w.Arm(kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Conflict, Times: 1, Then: w.Settle})
+	_, err := p.Remove(t.Context(), removeOf(machines[0]))
+	if e := refusal(t, err, provider.Conflict); !strings.Contains(e.Message, string(machines[1])) || e.MayHaveHappened {
+		t.Errorf("%+v", e)
+	}
+	if got := marks(w); !slices.Equal(got, []string{machineName(machines[1])}) {
+		t.Errorf("marks %v", got)
+	}
+	w.Disarm()
+	w.Settle()
+	if r, err := p.Remove(t.Context(), removeOf(machines[0])); err != nil || r.Target != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	w.Settle()
+	if g := group(t, inventory(t, p), md("workers")); g.Target != 1 || !slices.Equal(live(g), machines[2:]) {
+		t.Errorf("target %d, instances %v of %v", g.Target, live(g), machines)
+	}
+}
+
+// As a rule the last one is being deleted soon, and the next removal waits for it.
+func TestTheNextRemovalWaits(t *testing.T) {
+	w, p, machines := three(t)
+	w.SetTiming(clusterapitest.Timing{Observe: 300 * time.Millisecond, End: time.Hour})
+	p.settling = 100 * time.Millisecond
+	for i, id := range machines[:2] {
+		if r, err := p.Remove(t.Context(), removeOf(id)); err != nil || r.Target != 2-i {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	w.Settle()
+	if g := group(t, inventory(t, p), md("workers")); g.Target != 1 || !slices.Equal(live(g), machines[2:]) {
+		t.Errorf("target %d, instances %v of %v", g.Target, live(g), machines)
+	}
+}

@@ -53,6 +53,34 @@ func TestClusterAPIScripts(t *testing.T) {
 	}
 }
 
+// tellMachines prints the groups and Machines of a namespace as Cluster API has them.
+func (a *clusterAPI) tellMachines(t *testing.T, namespace string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for key := range a.groups {
+		group, err := a.group(ctx, key)
+		t.Logf("the group %s: %+v (%v)", key, group, err)
+	}
+	var list clusterv1.MachineList
+	if err := a.admin.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		t.Log("read the Machines:", err)
+	}
+	for _, m := range list.Items {
+		t.Logf("the Machine %s: %s, deleted at %v, annotations %v%s", m.Name, m.Status.Phase, m.DeletionTimestamp, m.Annotations, complaints(&m))
+	}
+}
+
+// complaints are a Machine's conditions that are false, with why.
+func complaints(m *clusterv1.Machine) string {
+	text := ""
+	for _, is := range m.Status.Conditions {
+		if is.Status == metav1.ConditionFalse && is.Message != "" {
+			text += fmt.Sprintf(" (%s: %s)", is.Type, is.Message)
+		}
+	}
+	return text
+}
+
 // allGone waits until Cluster API has deleted whatever the scripts have made.
 func (a *clusterAPI) allGone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -222,12 +250,7 @@ func (w *world) waitMachines(c *call, namespace string, want int, keep string) e
 			if m.DeletionTimestamp.IsZero() {
 				names = append(names, m.Name)
 			}
-			state += "; " + m.Name + " is " + m.Status.Phase
-			for _, is := range m.Status.Conditions {
-				if is.Status == metav1.ConditionFalse && is.Message != "" {
-					state += fmt.Sprintf(" (%s: %s)", is.Type, is.Message)
-				}
-			}
+			state += "; " + m.Name + " is " + m.Status.Phase + complaints(&m)
 		}
 		state = w.state(fmt.Sprintf("%s has %d Machines, want %d%s", c.args[0], len(names), want, state))
 		return len(names) == want, state

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
 )
 
@@ -32,6 +35,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	ctrllog.SetLogger(logr.Discard()) // of the clients here; each component has a log of its own
 	code := m.Run()
 	if shared != nil {
 		if err := shared.stop(); err != nil {

@@ -74,6 +74,9 @@ func setUp(t *testing.T, env *testscript.Env, r *rig) error {
 		w.endGuards(t)
 		if t.Failed() {
 			w.tellLogs(t)
+			if r.capi != nil {
+				r.capi.tellMachines(t, w.namespace)
+			}
 		}
 		if err := w.tearDown(t.Failed()); err != nil {
 			t.Error("clean up after the script:", err)
