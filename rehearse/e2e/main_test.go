@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
 )
 
