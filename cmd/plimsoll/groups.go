@@ -20,7 +20,8 @@ func groupsCommand() *cobra.Command {
   plimsoll groups --cloud-provider=kwok -o yaml    # with each template's node, and where its parts come from`,
 		Args: cobra.NoArgs,
 	}
-	format := cmd.Flags().StringP("output", "o", "table", "table, json or yaml")
+	format := cli.Table
+	cmd.Flags().VarP(&format, "output", "o", "table, json or yaml")
 	flags := config.Bind(cmd.Flags(), providers)
 	help(cmd, flags)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -45,7 +46,7 @@ func groupsCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("read the node groups: %w", err)
 		}
-		return cli.Groups(cmd.OutOrStdout(), inv, *format)
+		return cli.Groups(cmd.OutOrStdout(), inv, format)
 	}
 	return cmd
 }

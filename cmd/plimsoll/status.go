@@ -23,10 +23,11 @@ func statusCommand() *cobra.Command {
 	}
 	c := config.Defaults()
 	set := cmd.Flags()
-	format := set.StringP("output", "o", cli.StatusFormats[0], "table, json or yaml")
+	format := cli.Table
+	set.VarP(&format, "output", "o", "table, json or yaml")
 	set.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", c.Cluster.Kubeconfig, "the kubeconfig file; none: the pod's own account, else as kubectl finds it")
 	set.StringVar(&c.Cluster.Server, "kubernetes", c.Cluster.Server, "the API server's address, if not the kubeconfig's")
-	set.StringVar(&c.Cluster.Namespace, "namespace", c.Cluster.Namespace, "the namespace that the autoscaler runs in")
+	set.StringVarP(&c.Cluster.Namespace, "namespace", "n", c.Cluster.Namespace, "the namespace that the autoscaler runs in")
 	set.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap, "the ConfigMap with the status")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		rc, err := restConfig(c.Cluster)
@@ -41,7 +42,7 @@ func statusCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.Status(cmd.OutOrStdout(), m, time.Now(), *format)
+		return cli.Status(cmd.OutOrStdout(), m, time.Now(), format)
 	}
 	return cmd
 }

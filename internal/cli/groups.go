@@ -22,31 +22,25 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// GroupFormats are the formats that Groups knows; the first is the default.
-var GroupFormats = []string{"table", "json", "yaml"}
-
 // Groups renders the node groups as the provider reads them. The table is for
 // a person's first look; json and yaml are the whole inventory, with each
 // group's template node and the source of each of its labels, taints and
-// resources. An empty format is the table; an unknown one is an error, before
-// anything is written.
-func Groups(w io.Writer, inv provider.Inventory, format string) error {
+// resources.
+func Groups(w io.Writer, inv provider.Inventory, format Format) error {
 	inv.Groups = slices.SortedFunc(slices.Values(inv.Groups), func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
 	if inv.Groups == nil {
 		inv.Groups = []provider.Group{} // none is an empty list in JSON too, and not null
 	}
 	var text []byte
 	var err error
-	switch cmp.Or(format, GroupFormats[0]) {
-	case "table":
-		return groupsTable(w, inv)
-	case "json":
+	switch format {
+	case JSON:
 		text, err = json.MarshalIndent(inv, "", "  ")
 		text = append(text, '\n')
-	case "yaml":
+	case YAML:
 		text, err = yaml.Marshal(inv)
 	default:
-		return fmt.Errorf("render the node groups: %q is no output format; use one of %s", format, strings.Join(GroupFormats, ", "))
+		return groupsTable(w, inv)
 	}
 	if err != nil {
 		return fmt.Errorf("render the node groups as %s: %w", format, err)

@@ -25,7 +25,7 @@ func TestGroups(t *testing.T) {
 				d.Fatalf(t, "the case's inventory: %v", err)
 			}
 			var out bytes.Buffer
-			if err := Groups(&out, inv, d.Cmd); err != nil {
+			if err := Groups(&out, inv, Format(d.Cmd)); err != nil {
 				return "error: " + err.Error() + "\n" + out.String()
 			}
 			return out.String()
@@ -40,9 +40,9 @@ func TestGroupsPrintTheWholeInventory(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text), &want); err != nil {
 		t.Fatal(err)
 	}
-	for format, parse := range map[string]func([]byte, *provider.Inventory) error{
-		"json": func(b []byte, inv *provider.Inventory) error { return json.Unmarshal(b, inv) },
-		"yaml": func(b []byte, inv *provider.Inventory) error { return yaml.UnmarshalStrict(b, inv) },
+	for format, parse := range map[Format]func([]byte, *provider.Inventory) error{
+		JSON: func(b []byte, inv *provider.Inventory) error { return json.Unmarshal(b, inv) },
+		YAML: func(b []byte, inv *provider.Inventory) error { return yaml.UnmarshalStrict(b, inv) },
 	} {
 		var out bytes.Buffer
 		if err := Groups(&out, want, format); err != nil {
@@ -59,7 +59,7 @@ func TestGroupsPrintTheWholeInventory(t *testing.T) {
 }
 
 func TestGroupsTellsAWriterThatFails(t *testing.T) {
-	for _, format := range GroupFormats {
+	for _, format := range []Format{Table, JSON, YAML} {
 		if err := Groups(brokenPipe{}, provider.Inventory{}, format); err == nil || !strings.Contains(err.Error(), "broken pipe") {
 			t.Errorf("%s: %v", format, err)
 		}

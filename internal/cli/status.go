@@ -21,9 +21,6 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// StatusFormats are the formats that Status knows; the first is the default.
-var StatusFormats = []string{"table", "json", "yaml"}
-
 // stale is when a document is so old that a person should hear of it. One that
 // runs writes it each scan interval.
 const stale = time.Minute
@@ -31,24 +28,20 @@ const stale = time.Minute
 // Status renders what the status ConfigMap says. The table is for a person:
 // the cluster, a line per group, the growths in flight, the nodes on their way
 // out and those that stay, as of now; json and yaml are the document and nothing
-// else. An empty format is the table; an unknown one is an error, before anything
-// is written.
-func Status(w io.Writer, m *corev1.ConfigMap, now time.Time, format string) error {
-	if format != "" && !slices.Contains(StatusFormats, format) {
-		return fmt.Errorf("render the status: %q is no output format; use one of %s", format, strings.Join(StatusFormats, ", "))
-	}
+// else.
+func Status(w io.Writer, m *corev1.ConfigMap, now time.Time, format Format) error {
 	d, text, err := status.DocumentIn(m)
 	if err != nil {
 		return err
 	}
 	switch format {
-	case "json":
+	case JSON:
 		raw, err := yaml.YAMLToJSON([]byte(text))
 		if err != nil {
 			return fmt.Errorf("render the status as json: %w", err)
 		}
 		text = string(raw) + "\n"
-	case "yaml":
+	case YAML:
 	default:
 		// A memory that cannot be read takes nothing from the document.
 		memory, unreadable := status.MemoryIn(m)

@@ -26,7 +26,7 @@ func TestStatus(t *testing.T) {
 				d.Fatalf(t, "the case's ConfigMap: %v", err)
 			}
 			var out bytes.Buffer
-			if err := Status(&out, &m, statusNow, d.Cmd); err != nil {
+			if err := Status(&out, &m, statusNow, Format(d.Cmd)); err != nil {
 				return "error: " + err.Error() + "\n" + out.String()
 			}
 			return out.String()
@@ -56,7 +56,7 @@ func TestStatusPrintsTheDocumentAlone(t *testing.T) {
 
 func TestStatusTellsAWriterThatFails(t *testing.T) {
 	m := &corev1.ConfigMap{Data: map[string]string{"status": "autoscalerStatus: Running\n"}}
-	for _, format := range StatusFormats {
+	for _, format := range []Format{Table, JSON, YAML} {
 		if err := Status(brokenPipe{}, m, statusNow, format); err == nil || !strings.Contains(err.Error(), "broken pipe") {
 			t.Errorf("%s: %v", format, err)
 		}

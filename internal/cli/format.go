@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Format is how a command prints what it found. It is a flag's value: a wrong one
+// is refused before anything is read.
+type Format string
+
+const (
+	Table Format = "table" // for a person
+	JSON  Format = "json"
+	YAML  Format = "yaml"
+)
+
+var formats = []string{string(Table), string(JSON), string(YAML)}
+
+// Set takes a format by its name.
+func (f *Format) Set(name string) error {
+	if !slices.Contains(formats, name) {
+		return fmt.Errorf("it is no output format; use one of %s", strings.Join(formats, ", "))
+	}
+	*f = Format(name)
+	return nil
+}
+
+func (f *Format) String() string { return string(*f) }
+
+// Type names the value in a command's help.
+func (f *Format) Type() string { return "format" }
