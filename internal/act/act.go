@@ -92,49 +92,71 @@ func (a *Actor) drain(lane string) {
 			a.mu.Unlock()
 			return
 		}
-		next := queue[0]
-		a.lanes[lane] = queue[1:]
+		n := head(queue)
+		next := queue[:n]
+		a.lanes[lane] = queue[n:]
 		a.mu.Unlock()
-		a.one(next)
+		a.carryOut(next)
 	}
 }
 
-// one carries out a call and tells its end. A call that does not return at its
-// deadline, against the contract, is told as unknown then; its lane stays taken
-// until it does return, since a second write must not run beside it.
-func (a *Actor) one(j job) {
-	release, err := a.admit(j)
-	if err != nil {
-		a.finish(notBegun(j.call, err))
+// carryOut is one write, for one call or for several removals, and tells the end of
+// each. A write that does not return at its deadline, against the contract, is told as
+// unknown then; its lane stays taken until it does return, since a second write must
+// not run beside it.
+func (a *Actor) carryOut(jobs []job) {
+	var calls []model.Call
+	var slots []func()
+	for _, j := range jobs {
+		release, err := a.admit(j)
+		if err != nil {
+			a.finish(notBegun(j.call, err))
+			continue
+		}
+		calls, slots = append(calls, j.call), append(slots, release)
+	}
+	if len(calls) == 0 {
 		return
 	}
-	began := time.Now()
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(j.ctx), j.call.Deadline)
+	began, deadline := time.Now(), firstDeadline(calls)
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(jobs[0].ctx), deadline)
 	defer cancel()
-	done := make(chan model.Outcome, 1)
-	go func() { done <- a.guarded(ctx, j.call, began) }()
-	patience := time.NewTimer(time.Until(j.call.Deadline) + hangGrace)
+	done := make(chan []model.Outcome, 1)
+	go func() { done <- a.guarded(ctx, calls, began) }()
+	patience := time.NewTimer(time.Until(deadline) + hangGrace)
 	defer patience.Stop()
-	var out model.Outcome
+	var outs []model.Outcome
 	hung := false
 	select {
-	case out = <-done:
+	case outs = <-done:
 	case <-patience.C:
 		hung = true
-		out = outcome(j.call, began)
-		out.Err = callError(j.call, provider.Unavailable, "it did not return at its deadline", nil)
-		out.Err.MayHaveHappened = true
+		outs = unknown(calls, began, provider.Unavailable, "it did not return at its deadline")
 	}
 	// One that hangs gives its slot back: else a few of them would stop all writes.
-	release()
-	a.finish(out)
+	for _, release := range slots {
+		release()
+	}
+	for _, out := range outs {
+		a.finish(out)
+	}
 	if !hung {
 		return
 	}
 	<-done
-	if touchesCloud(j.call) {
+	if touchesCloud(calls[0]) {
 		a.ended()
 	}
+}
+
+func firstDeadline(calls []model.Call) time.Time {
+	first := calls[0].Deadline
+	for _, c := range calls {
+		if c.Deadline.Before(first) {
+			first = c.Deadline
+		}
+	}
+	return first
 }
 
 // admit waits for a slot if the call needs one, and gives what hands it back. It
@@ -177,28 +199,43 @@ func (a *Actor) mayBegin(j job) error {
 	return nil
 }
 
-// guarded turns a panic into an end whose effect is unknown.
-func (a *Actor) guarded(ctx context.Context, call model.Call, began time.Time) (out model.Outcome) {
+// guarded turns a panic into ends whose effect is unknown.
+func (a *Actor) guarded(ctx context.Context, calls []model.Call, began time.Time) (outs []model.Outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.log.Error("a call panicked", "call", call.ID, "panic", p, "stack", string(debug.Stack()))
-			out = outcome(call, began)
-			out.Err = callError(call, provider.Transient, fmt.Sprintf("it panicked: %v", p), nil)
-			out.Err.MayHaveHappened = true
+			a.log.Error("a call panicked", "call", calls[0].ID, "panic", p, "stack", string(debug.Stack()))
+			outs = unknown(calls, began, provider.Transient, fmt.Sprintf("it panicked: %v", p))
 		}
 	}()
-	return a.do(ctx, call, outcome(call, began))
+	for _, call := range calls {
+		outs = append(outs, outcome(call, began))
+	}
+	if calls[0].Verb == model.Remove {
+		return a.remove(ctx, outs)
+	}
+	outs[0] = a.do(ctx, calls[0], outs[0])
+	return outs
 }
 
-// do carries out a call by its verb.
+// unknown are ends of which nobody knows whether the write has happened.
+func unknown(calls []model.Call, began time.Time, kind provider.Kind, message string) []model.Outcome {
+	var outs []model.Outcome
+	for _, call := range calls {
+		out := outcome(call, began)
+		out.Err = callError(call, kind, message, nil)
+		out.Err.MayHaveHappened = true
+		outs = append(outs, out)
+	}
+	return outs
+}
+
+// do carries out any call but a removal, by its verb.
 func (a *Actor) do(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	switch call.Verb {
 	case model.Grow:
 		return a.grow(ctx, call, out)
 	case model.Cancel:
 		return a.cancel(ctx, call, out)
-	case model.Remove:
-		return a.remove(ctx, call, out)
 	case model.Taint:
 		return a.taint(ctx, call, out)
 	case model.Untaint:

@@ -45,38 +45,3 @@ func (a *Actor) cancel(ctx context.Context, call model.Call, out model.Outcome) 
 	out.Target = result.Target
 	return out
 }
-
-// remove ends one instance, after a last look at its node, or for one.
-func (a *Actor) remove(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
-	// 1. Look again (rule L9).
-	if call.Node != "" {
-		if landed, err := a.lastLook(ctx, call); err != nil {
-			out.Err, out.Landed = err, landed
-			return out
-		}
-	} else if err := a.stillWithoutNode(ctx, call); err != nil {
-		out.Err = err
-		return out
-	}
-	// 2. Remove.
-	result, err := a.cloud.Remove(ctx, provider.RemoveRequest{Group: call.Group, Instances: []provider.InstanceID{call.Instance}, Force: call.Force})
-	if err != nil {
-		out.Err = cloudError(ctx, call, err)
-		return out
-	}
-	// 3. The fate of the instance. An answer without it is no answer.
-	for _, r := range result.Instances {
-		if r.ID != call.Instance {
-			continue
-		}
-		if r.Err != nil {
-			out.Err = r.Err
-			return out
-		}
-		out.Target = result.Target
-		return out
-	}
-	out.Err = callError(call, provider.Transient, fmt.Sprintf("the provider's answer does not tell what became of instance %q", call.Instance), nil)
-	out.Err.MayHaveHappened = true
-	return out
-}

@@ -10,8 +10,10 @@
 // may have happened nobody knows that the look was made, and it is asked for
 // once more.
 //
-// Writes to one pool (else group) follow each other, one at a time (rule P3);
-// so do writes to one node, and those to one pod. Evictions from one node run
+// Writes to one pool (else group) follow each other, one at a time (rule P3), and
+// removals from one group that wait for that are one write then: some clouds take a
+// second for each, and a growth would wait for all of them. Writes to one node follow
+// each other as well, and those to one pod. Evictions from one node run
 // beside each other. Of all writes to nodes, and of all evictions, only so many
 // run at once: a plan may mark hundreds of nodes, and the API server has others
 // to serve.

@@ -21,6 +21,24 @@ func laneOf(call model.Call) string {
 	}
 }
 
+// together is how many instances one write ends at most: its deadline is that of a
+// call, and clouds that end instances one by one take some of it for each.
+const together = 10
+
+// head is how many calls at the head of a queue are one write: removals from one group
+// that came while an earlier write held the lane, else one. Whatever has come between
+// them keeps its turn.
+func head(queue []job) int {
+	n, first := 1, queue[0].call
+	for first.Verb == model.Remove && n < min(len(queue), together) {
+		if c := queue[n].call; c.Verb != model.Remove || c.Group != first.Group || c.Force != first.Force {
+			break
+		}
+		n++
+	}
+	return n
+}
+
 // slots are those that a call needs one of; nil: it needs none, since a write to
 // the cloud has its lane alone.
 func (a *Actor) slots(call model.Call) chan struct{} {

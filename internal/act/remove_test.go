@@ -1,0 +1,187 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// noting is a cloud that notes what is asked of it, and answers a removal by the given
+// function.
+func noting(answer func(context.Context, provider.RemoveRequest) (provider.RemoveResult, error)) (script, *[]string) {
+	var requests []string
+	return script{
+		grow: func(_ context.Context, r provider.GrowRequest) (provider.GrowResult, error) {
+			requests = append(requests, fmt.Sprintf("grow %s", r.Group))
+			return provider.GrowResult{Target: r.To}, nil
+		},
+		remove: func(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
+			requests = append(requests, fmt.Sprintf("remove %v of %s, forced %t", r.Instances, r.Group, r.Force))
+			return answer(ctx, r)
+		},
+	}, &requests
+}
+
+// done removes whatever is asked for; two are left.
+func done(_ context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
+	result := provider.RemoveResult{Target: 2}
+	for _, id := range slices.Backward(r.Instances) { // in whichever order
+		result.Instances = append(result.Instances, provider.InstanceResult{ID: id})
+	}
+	return result, nil
+}
+
+func taintedNodes(names ...string) *fake.Clientset {
+	client := fake.NewClientset()
+	for _, name := range names {
+		if err := client.Tracker().Add(tainted(name)); err != nil {
+			panic(err)
+		}
+	}
+	return client
+}
+
+// Removals that wait for the same lane are one write, as long as nothing else has its
+// turn between them.
+func TestRemovalsGoTogether(t *testing.T) {
+	pooled := func(c model.Call, group string, force bool) model.Call {
+		c.Group, c.Pool, c.Force = provider.GroupID(group), "p", force
+		return c
+	}
+	grow := growCall("g", 1, 2)
+	grow.Pool = "p"
+	cloud, requests := noting(done)
+	out := run(t, cloud, taintedNodes("a", "b", "c", "d", "e", "f"),
+		pooled(removeCall("a"), "g", false), pooled(removeCall("b"), "g", false), grow,
+		pooled(removeCall("c"), "g", false), pooled(removeCall("d"), "h", false), pooled(removeCall("e"), "h", true), pooled(removeCall("f"), "h", true))
+	want := []string{
+		"remove [i-a i-b] of g, forced false", "grow g", "remove [i-c] of g, forced false",
+		"remove [i-d] of h, forced false", "remove [i-e i-f] of h, forced true",
+	}
+	if !slices.Equal(*requests, want) {
+		t.Errorf("asked for %q, want %q", *requests, want)
+	}
+	for _, o := range out {
+		if o.Err != nil || o.Target != 2 {
+			t.Errorf("%s: target %d, %v", o.Call.ID, o.Target, o.Err)
+		}
+	}
+	if len(out) != 7 {
+		t.Errorf("%d ends", len(out))
+	}
+}
+
+// Never more than a call has time for.
+func TestRemovalsTogetherAreBounded(t *testing.T) {
+	var calls []model.Call
+	var names []string
+	for i := range together + 1 {
+		names = append(names, fmt.Sprintf("n%d", i))
+		calls = append(calls, removeCall(names[i]))
+	}
+	cloud, requests := noting(done)
+	if out := run(t, cloud, taintedNodes(names...), calls...); len(out) != len(calls) || len(*requests) != 2 {
+		t.Errorf("%d ends of %d, asked for %q", len(out), len(calls), *requests)
+	}
+}
+
+// One that must stay stays alone, whether its node says so or the cloud.
+func TestOneOfThemStays(t *testing.T) {
+	cloud, requests := noting(func(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
+		result, _ := done(ctx, r)
+		for i := range result.Instances {
+			if result.Instances[i].ID == "i-c" {
+				result.Instances[i].Err = &provider.Error{Kind: provider.Conflict, Message: "it is protected"}
+			}
+		}
+		return result, nil
+	})
+	client := taintedNodes("a", "c", "d")
+	if err := client.Tracker().Add(node("b")); err != nil { // somebody took its taint away
+		t.Fatal(err)
+	}
+	out := run(t, cloud, client, removeCall("a"), removeCall("b"), removeCall("c"), removeCall("d"))
+	if want := []string{"remove [i-a i-c i-d] of g, forced false"}; !slices.Equal(*requests, want) {
+		t.Errorf("asked for %q, want %q", *requests, want)
+	}
+	for i, want := range []string{"", "took the taint", "it is protected", ""} {
+		if e := out[i].Err; (e != nil) != (want != "") || e != nil && !strings.Contains(e.Error(), want) {
+			t.Errorf("%s: %v, want %q", out[i].Call.ID, e, want)
+		}
+		if out[i].Call.Node != []string{"a", "b", "c", "d"}[i] {
+			t.Errorf("end %d is of %s", i, out[i].Call.ID)
+		}
+	}
+}
+
+// A limit leaves room for some. Any other refusal is one of all, and is not asked for
+// again.
+func TestRefusedTogether(t *testing.T) {
+	for _, c := range []struct {
+		kind     provider.Kind
+		perhaps  bool
+		requests int
+		removed  int
+	}{
+		{provider.Limit, false, 4, 2}, {provider.Limit, true, 1, 0},
+		{provider.Conflict, false, 1, 0}, {provider.Throttled, false, 1, 0}, {provider.Unavailable, true, 1, 0},
+	} {
+		t.Run(fmt.Sprint(c.kind, c.perhaps), func(t *testing.T) {
+			room := 2
+			cloud, requests := noting(func(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
+				if len(r.Instances) > room {
+					return provider.RemoveResult{Target: 9}, &provider.Error{Kind: c.kind, Message: "no", MayHaveHappened: c.perhaps}
+				}
+				room -= len(r.Instances)
+				return done(ctx, r)
+			})
+			out := run(t, cloud, taintedNodes("a", "b", "c"), removeCall("a"), removeCall("b"), removeCall("c"))
+			removed := 0
+			for _, o := range out {
+				switch {
+				case o.Err == nil:
+					removed++
+				case o.Err.Kind != c.kind || o.Err.MayHaveHappened != c.perhaps || o.Target != -1:
+					t.Errorf("%s: target %d, %v", o.Call.ID, o.Target, o.Err)
+				}
+			}
+			if removed != c.removed || len(*requests) != c.requests {
+				t.Errorf("%d removed, want %d; asked for %q, want %d", removed, c.removed, *requests, c.requests)
+			}
+		})
+	}
+}
+
+// What does not come back is unknown of each.
+func TestTogetherWithoutAnEnd(t *testing.T) {
+	for name, how := range map[string]func(context.Context){
+		"it panicked":                  func(context.Context) { panic("boom") },
+		"it did not return":            func(context.Context) { time.Sleep(time.Hour) },
+		"context deadline exceeded":    func(ctx context.Context) { <-ctx.Done() },
+		"does not tell what became of": func(context.Context) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud, _ := noting(func(ctx context.Context, _ provider.RemoveRequest) (provider.RemoveResult, error) {
+				how(ctx)
+				return provider.RemoveResult{}, ctx.Err()
+			})
+			out := run(t, cloud, taintedNodes("a", "b"), removeCall("a"), removeCall("b"))
+			if len(out) != 2 {
+				t.Fatalf("%d ends", len(out))
+			}
+			for _, o := range out {
+				if o.Err == nil || !o.Err.MayHaveHappened || !strings.Contains(o.Err.Error(), name) {
+					t.Errorf("%s: %v", o.Call.ID, o.Err)
+				}
+			}
+		})
+	}
+}
