@@ -75,6 +75,7 @@ bench-e2e: build ## the figures that need a control plane
 soak: ## property tests, for long
 	$(GOTEST) -timeout 60m -run Plan ./internal/decide/... -rapid.checks=20000
 	$(GOTEST) -timeout 120m -run RandomWorlds ./internal/sim -sim.worlds=5000
+	$(GOTEST) -timeout 60m -run RandomPools ./internal/sim -sim.pools=1000
 	$(MAKE) build
 	cd rehearse && $(GOTEST) -timeout 30m -run TestAWSScripts/outage ./e2e -aws.outage=5m
 

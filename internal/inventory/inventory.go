@@ -35,8 +35,15 @@ const (
 // ones had that it has not.
 type Known struct {
 	inventory provider.Inventory
-	missing   map[provider.GroupID]int // complete answers in a row without this group
+	missing   map[provider.GroupID]lack
 	absent    []absence
+}
+
+// lack is how many complete answers in a row were without a group, and the AsOf of the
+// first of them.
+type lack struct {
+	answers int
+	since   time.Time
 }
 
 // absence is an instance that the newest answer lacks.
@@ -53,8 +60,9 @@ func (k Known) Latest() provider.Inventory { return k.inventory }
 func (k Known) Contradicted() bool { return len(k.absent) > 0 }
 
 // Fold adds a complete answer to what is known. An answer that cannot be true
-// is an error, and what was known stays.
-func (k Known) Fold(answer provider.Inventory) (Known, error) {
+// is an error, and what was known stays. ready says which instances have a node that
+// is Ready now; it is asked only where an answer is in doubt.
+func (k Known) Fold(answer provider.Inventory, ready func(*provider.Instance) bool) (Known, error) {
 	if len(answer.Groups) == 0 && answer.Others == 0 && len(k.inventory.Groups) > 0 {
 		return k, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Code: reasonEmptyInstead,
 			Message: fmt.Sprintf("the answer has no node group at all where there were %d; it is not taken for true", len(k.inventory.Groups))}
@@ -62,7 +70,7 @@ func (k Known) Fold(answer provider.Inventory) (Known, error) {
 	if answer.AsOf.IsZero() {
 		return k, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Message: "the answer does not say when it was read (AsOf)"}
 	}
-	next := Known{inventory: answer, missing: map[provider.GroupID]int{}}
+	next := Known{inventory: answer, missing: map[provider.GroupID]lack{}}
 	next.inventory.Groups = make([]provider.Group, 0, len(answer.Groups))
 	before := map[provider.GroupID]*provider.Group{}
 	for i := range k.inventory.Groups {
@@ -83,25 +91,33 @@ func (k Known) Fold(answer provider.Inventory) (Known, error) {
 		}
 		next.inventory.Groups = append(next.inventory.Groups, g)
 	}
-	// 2. Groups that it lacks are held for a while.
+	// 2. Groups that it lacks are held for a while, longer if a node of theirs is Ready:
+	// a pool whose zone is forgotten with nodes in it would grow above its maximum.
 	for id, old := range before {
 		if answered[id] {
 			continue
 		}
-		n := k.missing[id] + 1
-		if n >= forgetGroupAfter {
+		n := lack{k.missing[id].answers + 1, k.missing[id].since}
+		if n.answers == 1 {
+			n.since = answer.AsOf
+		}
+		if n.answers >= forgetGroupAfter && !(answer.AsOf.Sub(n.since) < believeNodeAgainst && anyOf(old, ready)) {
 			continue
 		}
 		next.missing[id] = n
 		held := *old
 		held.Err = &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.NotFound, Code: reasonMissing,
-			Message: fmt.Sprintf("the group is missing from %d of the newest answers; after %d it is forgotten", n, forgetGroupAfter)}
+			Message: fmt.Sprintf("the group is missing from %d of the newest answers; after %d it is forgotten, if no node of it is Ready, else after %s", n.answers, forgetGroupAfter, believeNodeAgainst)}
 		next.inventory.Groups = append(next.inventory.Groups, held)
 	}
 	slices.SortFunc(next.inventory.Groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
 	// 3. Instances that it lacks; whether their nodes are Ready is asked later.
 	next.absent = k.absences(next.inventory)
 	return next, nil
+}
+
+func anyOf(g *provider.Group, ready func(*provider.Instance) bool) bool {
+	return slices.ContainsFunc(g.Instances, func(in provider.Instance) bool { return ready(&in) })
 }
 
 // absences are the instances that were known a while ago and that the next

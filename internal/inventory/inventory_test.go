@@ -24,9 +24,12 @@ func group(id string, target int, instances ...string) provider.Group {
 	return g
 }
 
+// noNode: no instance has a node that is Ready.
+func noNode(*provider.Instance) bool { return false }
+
 func mustFold(t *testing.T, k Known, a provider.Inventory) Known {
 	t.Helper()
-	next, err := k.Fold(a)
+	next, err := k.Fold(a, noNode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +40,7 @@ func mustFold(t *testing.T, k Known, a provider.Inventory) Known {
 func TestEmptyAnswer(t *testing.T) {
 	k := mustFold(t, Known{}, answer(1))
 	k = mustFold(t, k, answer(2, group("a", 3), group("b", 1)))
-	next, err := k.Fold(answer(3))
+	next, err := k.Fold(answer(3), noNode)
 	if err == nil || !strings.Contains(err.Error(), "2") {
 		t.Fatalf("error %v", err)
 	}
@@ -69,9 +72,41 @@ func TestAnswerThatCannotBeTrue(t *testing.T) {
 		"no time":       {Groups: []provider.Group{group("a", 1)}},
 	} {
 		var contract *provider.Error
-		if _, err := (Known{}).Fold(a); !errors.As(err, &contract) {
+		if _, err := (Known{}).Fold(a, noNode); !errors.As(err, &contract) {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+// A group with a Ready node is not forgotten for some answers without it: a Ready node
+// contradicts them, for as long as it contradicts those that lack an instance.
+func TestMissingGroupWithANode(t *testing.T) {
+	ready := func(in *provider.Instance) bool { return in.ID == "i" }
+	fold := func(k Known, a provider.Inventory, nodes func(*provider.Instance) bool) Known {
+		t.Helper()
+		next, err := k.Fold(a, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	k := fold(Known{}, answer(0, group("a", 2, "h", "i"), group("b", 1)), ready)
+	for at := 1; at < 2+forgetGroupAfter; at++ {
+		k = fold(k, answer(60*at, group("b", 1)), ready)
+		if g := k.Latest().Groups; len(g) != 2 || g[0].Err == nil || g[0].Err.Code != reasonMissing || g[0].Target != 2 {
+			t.Fatalf("after %d answers without it: %+v", at, g)
+		}
+	}
+	for name, next := range map[string]Known{
+		"its node is gone":       fold(k, answer(301, group("b", 1)), noNode),
+		"it was believed enough": fold(k, answer(60+int(believeNodeAgainst/time.Second), group("b", 1)), ready),
+	} {
+		if g := next.Latest().Groups; len(g) != 1 {
+			t.Errorf("%s: %+v", name, g)
+		}
+	}
+	if g := fold(k, answer(400, group("a", 1), group("b", 1)), ready).Latest().Groups; len(g) != 2 || g[0].Err != nil || g[0].Target != 1 {
+		t.Errorf("it is back: %+v", g)
 	}
 }
 
@@ -119,9 +154,9 @@ func TestMissingGroup(t *testing.T) {
 	// A failed read between two answers does not count as one.
 	k = mustFold(t, Known{}, answer(0, group("a", 3), group("b", 1)))
 	k = mustFold(t, k, answer(1, group("b", 1)))
-	k, err := k.Fold(answer(2))
-	if err == nil || k.missing["a"] != 1 {
-		t.Errorf("missing from %d answers, error %v", k.missing["a"], err)
+	k, err := k.Fold(answer(2), noNode)
+	if err == nil || k.missing["a"].answers != 1 {
+		t.Errorf("missing from %d answers, error %v", k.missing["a"].answers, err)
 	}
 }
 

@@ -114,6 +114,7 @@ func (b *builder) groups(seen Observation) {
 		return cmp.Compare(seen.Inventory.Groups[i].ID, seen.Inventory.Groups[j].ID)
 	})
 	b.snap.Groups = make([]Group, 0, len(order))
+	unread := map[provider.PoolID]provider.GroupID{}
 	for _, i := range order {
 		g := Group{Group: seen.Inventory.Groups[i]}
 		if i < len(seen.Templates) && seen.Templates[i].Known {
@@ -126,8 +127,13 @@ func (b *builder) groups(seen Observation) {
 		g.Expected = g.Target
 		if st, ok := b.standing.Groups[g.ID]; ok {
 			g.GroupStanding = st
+		} else if g.Err != nil && g.Pool != "" {
+			unread[g.Pool] = g.ID
 		}
 		b.snap.Groups = append(b.snap.Groups, g)
+	}
+	for i := range b.snap.Groups {
+		b.snap.Groups[i].PoolUnread = unread[b.snap.Groups[i].Pool]
 	}
 }
 

@@ -175,6 +175,10 @@ type Group struct {
 	// GroupStanding is the ledger's. Without a ledger, Expected is the observed
 	// target.
 	GroupStanding
+	// PoolUnread is a group of the same pool, perhaps this one, that has not been read
+	// since this process began: nobody knows its size, and so the pool's. Empty if
+	// there is none.
+	PoolUnread provider.GroupID
 	// Nodes counts by kind: registered nodes of the group, and those coming.
 	ReadyNodes, BootingNodes, UnreadyNodes, LeavingNodes, ComingNodes int
 }

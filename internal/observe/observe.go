@@ -214,7 +214,8 @@ func (o *Observer) deliver(answer provider.Inventory, err error) {
 	defer o.mu.Unlock()
 	var next inventory.Known
 	if err == nil {
-		next, err = o.known.Fold(answer)
+		ready := sync.OnceValue(o.readyNodes)
+		next, err = o.known.Fold(answer, func(in *provider.Instance) bool { return ready()(in) })
 	}
 	if err != nil {
 		if o.cloudErr == "" {

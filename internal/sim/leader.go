@@ -39,7 +39,7 @@ func (w *World) lead() {
 	l := &leader{w: w, since: w.now}
 	l.ctx, l.stop = context.WithCancel(background)
 	l.watch = newWatch(w, l.nudge)
-	l.reader = &reader{w: w, news: l.nudge, delivered: l.begin}
+	l.reader = &reader{w: w, news: l.nudge, delivered: l.begin, ready: l.readyNodes}
 	l.actor = &actor{w: w, lanes: map[string][]model.Call{}, changed: l.nudge, wrote: l.reader.refresh}
 	w.leader = l
 	l.loop = l.newLoop()

@@ -9,7 +9,10 @@ import (
 	"time"
 )
 
-var poolSeed = flag.Uint64("sim.pool", 0, "play only the random pool with this seed, and print its script and timeline")
+var (
+	poolSeed  = flag.Uint64("sim.pool", 0, "play only the random pool with this seed, and print its script and timeline")
+	poolsUpTo = flag.Uint64("sim.pools", 40, "play the random pools with the seeds from 1 to this")
+)
 
 // TestRandomPools plays worker pools over two to four zones, under each sizing, in
 // worlds like those of TestRandomWorlds: zones without stock, machines that never
@@ -25,7 +28,7 @@ func TestRandomPools(t *testing.T) {
 		}
 		return
 	}
-	for seed := uint64(1); seed <= 40; seed++ {
+	for seed := uint64(1); seed <= *poolsUpTo; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			if _, err := playRandom(t, seed, false, drawPoolScript); err != nil {

@@ -20,6 +20,7 @@ type reader struct {
 	generation uint64
 	news       func()
 	delivered  func()
+	ready      func() func(*provider.Instance) bool
 	asked      time.Time // when a read was last asked for, and not yet had
 	began      time.Time
 	reading    bool
@@ -128,7 +129,7 @@ func (r *reader) deliver(answer provider.Inventory, failed *provider.Error) {
 	var known inventory.Known
 	err := error(failed)
 	if failed == nil {
-		known, err = r.known.Fold(answer)
+		known, err = r.known.Fold(answer, r.ready())
 	}
 	if err != nil {
 		if r.err == "" {

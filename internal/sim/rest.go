@@ -32,6 +32,9 @@ func (w *World) Unrest() []string {
 				ready++
 			}
 		}
+		if g.Target == len(g.Instances) && w.atMinimum(&g) {
+			continue // a node that is not ready is not removed: it is the cloud's to replace
+		}
 		if g.Target != ready || len(g.Instances) != ready {
 			lack("group %s: its target is %d, it has %d instances and %d ready nodes", g.ID, g.Target, len(g.Instances), ready)
 		}
@@ -134,6 +137,12 @@ func (w *World) pool(id provider.PoolID) (targets int, limits *provider.Pool) {
 		limits = &truth.Pools[at]
 	}
 	return targets, limits
+}
+
+// atMinimum tells whether a removal from the group would take its pool below its minimum.
+func (w *World) atMinimum(g *provider.Group) bool {
+	targets, p := w.pool(g.Pool)
+	return p != nil && targets <= p.Min
 }
 
 // full tells whether a group has its share of its pool.

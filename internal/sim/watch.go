@@ -77,15 +77,20 @@ func (v *watch) take(c change) (news bool) {
 	}
 }
 
+// readyNodes says which instances have a node that is Ready, as the leader sees it now.
+func (l *leader) readyNodes() func(*provider.Instance) bool {
+	byID := l.watch.seen.readyByID()
+	return func(in *provider.Instance) bool {
+		n := l.watch.seen.object(in.NodeName)
+		return in.ProviderID != "" && byID[in.ProviderID] || n != nil && model.NodeReady(n)
+	}
+}
+
 // Observe takes together what the leader knows at this moment.
 func (l *leader) Observe(_ context.Context, now time.Time) (model.Observation, error) {
 	cloud := l.reader.known.Latest()
 	if l.reader.known.Contradicted() {
-		byID := l.watch.seen.readyByID()
-		cloud = l.reader.known.Believed(func(in *provider.Instance) bool {
-			n := l.watch.seen.object(in.NodeName)
-			return in.ProviderID != "" && byID[in.ProviderID] || n != nil && model.NodeReady(n)
-		})
+		cloud = l.reader.known.Believed(l.readyNodes())
 	}
 	w := l.w
 	seen := model.Observation{

@@ -128,11 +128,12 @@ func stepOf(gi int, g *model.Group, p model.RepairPolicy, pools map[provider.Poo
 
 // blocked says why nothing can be done about a group now, nil if it can.
 func blocked(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
+	unreadable := model.Unreadable(g)
 	switch {
 	case p.Stale(s):
 		return &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf, Detail: s.InventoryErr, Fix: "the cloud answers again"}
-	case g.Err != nil:
-		return &model.Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error(), Fix: "the group can be read again"}
+	case unreadable != nil:
+		return unreadable
 	case g.Busy != nil:
 		return &model.Verdict{Reason: model.GroupBusy, Detail: string(g.Busy.Verb) + " is under way", Until: g.Busy.Deadline, Fix: "that call's end"}
 	case g.Unsure:

@@ -142,7 +142,7 @@ func Short(s *model.Snapshot, policy model.ScaleDownPolicy) map[model.NodeID]*mo
 	for _, id := range list {
 		g := &s.Groups[s.Nodes[id].Group]
 		pool, pooled := l.pools[g.Pool]
-		if l.groups[s.Nodes[id].Group] >= 0 && (!pooled || pool >= 0) {
+		if l.groups[s.Nodes[id].Group] >= 0 && (!pooled || pool >= 0 || g.PoolUnread != "") {
 			continue
 		}
 		if out == nil {

@@ -152,8 +152,8 @@ func (b *starts) groupHeld(n *model.Node, g *model.Group) *model.Verdict {
 // Held says why nothing may be removed from a group now, as far as the cloud
 // tells: it could not be read, or it holds the group.
 func Held(s *model.Snapshot, g *model.Group) *model.Verdict {
-	if g.Err != nil {
-		return &model.Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error(), Fix: "the group can be read again"}
+	if v := model.Unreadable(g); v != nil {
+		return v
 	}
 	for _, h := range g.Holds {
 		if h.Op == provider.OpRemove && (h.Until.IsZero() || h.Until.After(s.Now)) {

@@ -101,8 +101,8 @@ func closed(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
 			Detail: fmt.Sprintf("the cloud was last read %s ago%s", s.Now.Sub(s.AsOf).Round(1e9), because(s.InventoryErr)),
 			Fix:    "the cloud answers again"}
 	}
-	if g.Err != nil {
-		return &model.Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error(), Fix: "the group can be read again"}
+	if v := model.Unreadable(g); v != nil {
+		return v
 	}
 	if !g.HasTemplate {
 		detail := "the provider has no template for it"

@@ -51,8 +51,8 @@ func (pl *planner) fill(p pool.Pool, templates map[int]head) (bought bool) {
 func (pl *planner) shares() []model.PoolShareOf {
 	var out []model.PoolShareOf
 	for _, p := range pl.limits.pooled {
-		if !p.Named {
-			continue
+		if !p.Named || pl.limits.s.Groups[p.Groups[0]].PoolUnread != "" {
+			continue // nobody says how, or nobody knows of how many
 		}
 		for i, sh := range p.Shares() {
 			out = append(out, model.PoolShareOf{Group: pl.groupOf(p.Groups[i]), Pool: p.ID, Sizing: string(p.Sizing), Min: sh.Min, Max: sh.Max})
