@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // narrowFor is how long the right to look in all namespaces is not asked for
@@ -154,13 +155,8 @@ func (p *Provider) list(ctx context.Context, r schema.GroupVersionResource, name
 	if err != nil {
 		return nil, fmt.Errorf("list %s %s: %w", r.Resource, where, err)
 	}
-	// An answer that is none of a list (an empty body, another kind) may decode
-	// without an error, and would read as "there are none".
-	if answer.GetResourceVersion() == "" {
-		return nil, fmt.Errorf("list %s %s: the answer is not a list: it has no resourceVersion", r.Resource, where)
-	}
-	if answer.GetContinue() != "" {
-		return nil, fmt.Errorf("list %s %s: the answer is only a part of the list, and all of it was asked for", r.Resource, where)
+	if err := kube.Whole(answer); err != nil {
+		return nil, fmt.Errorf("list %s %s: %w", r.Resource, where, err)
 	}
 	return answer.Items, nil
 }

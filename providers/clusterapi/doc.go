@@ -33,6 +33,6 @@
 // MachinePools, infrastructure templates) is read with a short patience of its
 // own, and a refusal costs what it would have told and nothing else.
 //
-// The package imports provider and client-go, and nothing of internal/. Hosts
-// import it; nothing else does.
+// The package imports provider, providers/kube and client-go, and nothing of
+// internal/. Hosts import it; nothing else does.
 package clusterapi

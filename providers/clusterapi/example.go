@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,17 +13,12 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // examplesPerGroup is how many nodes of a group are looked at: what they differ
 // in is each node's own. More would be more exact, and cost more.
 const examplesPerGroup = 3
-
-// seenNode is a node as it was last read, nil if it was not there, or not ready.
-type seenNode struct {
-	node  *corev1.Node
-	until time.Time
-}
 
 // examples reads nodes of the workload cluster, a few of each group, so that a
 // group without any annotation is known as long as it has a node. It is
@@ -34,13 +28,11 @@ type examples struct {
 	nodes    typedcorev1.NodeInterface // nil if there is no such client
 	now      func() time.Time
 	patience time.Duration
-
-	mu    sync.Mutex
-	known map[string]seenNode
+	known    *kube.Nodes
 }
 
 func newExamples(nodes typedcorev1.NodeInterface, now func() time.Time) *examples {
-	return &examples{nodes: nodes, now: now, patience: patience, known: map[string]seenNode{}}
+	return &examples{nodes: nodes, now: now, patience: patience, known: kube.NewNodes()}
 }
 
 // learn reads the nodes that are not known or not fresh, and forgets all others.
@@ -49,56 +41,19 @@ func (e *examples) learn(ctx context.Context, names []string) {
 	if e.nodes == nil {
 		return
 	}
-	now := e.now()
-	e.mu.Lock()
-	kept := map[string]seenNode{}
-	var stale []string
-	for _, name := range names {
-		if _, twice := kept[name]; twice {
-			continue
-		}
-		kept[name] = e.known[name]
-		if !now.Before(kept[name].until) {
-			stale = append(stale, name)
-		}
-	}
-	e.known = kept
-	e.mu.Unlock()
-
+	stale := e.known.Stale(names, e.now())
 	ctx, cancel := context.WithTimeout(ctx, e.patience)
 	defer cancel()
 	forEach(len(stale), func(n int) {
 		node, err := e.nodes.Get(ctx, stale[n], metav1.GetOptions{})
-		e.mu.Lock()
-		defer e.mu.Unlock()
 		switch {
-		case err == nil && ready(node):
-			e.known[stale[n]] = seenNode{node, e.now().Add(knownFor)}
-		case err == nil, withheld(err):
-			e.known[stale[n]] = seenNode{nil, e.now().Add(emptyFor)}
+		case err == nil && kube.Ready(node):
+			e.known.Saw(stale[n], node, e.now().Add(knownFor))
+		case err == nil, kube.Withheld(err):
+			e.known.Saw(stale[n], nil, e.now().Add(emptyFor))
 		default:
-			e.known[stale[n]] = seenNode{e.known[stale[n]].node, e.now().Add(brokenFor)}
+			e.known.Missed(stale[n], e.now().Add(brokenFor))
 		}
-	})
-}
-
-// of are those of the nodes that are known, in the order of their names.
-func (e *examples) of(names []string) []*corev1.Node {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var out []*corev1.Node
-	for _, name := range names {
-		if n := e.known[name].node; n != nil {
-			out = append(out, n)
-		}
-	}
-	slices.SortFunc(out, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
-	return out
-}
-
-func ready(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 const (
@@ -87,7 +89,7 @@ func (i *infrastructure) learn(ctx context.Context, refs []reference) {
 		found := i.read(ctx, stale[n])
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		if found.err != nil && !withheld(found.err) {
+		if found.err != nil && !kube.Withheld(found.err) {
 			found.promise, found.machineKind = i.known[stale[n]].promise, i.known[stale[n]].machineKind
 		}
 		i.known[stale[n]] = found
@@ -112,7 +114,7 @@ func (i *infrastructure) read(ctx context.Context, ref reference) behind {
 	object, err := i.get(ctx, ref)
 	if err != nil {
 		wait := brokenFor
-		if withheld(err) {
+		if kube.Withheld(err) {
 			wait = deniedFor
 		}
 		return behind{err: fmt.Errorf("read %s: %w", ref, err), until: i.now().Add(wait)}

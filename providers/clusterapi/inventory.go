@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // Codes of notices.
@@ -36,7 +37,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	inv := provider.Inventory{AsOf: p.now()}
 	c, err := p.takeCensus(ctx)
 	if err != nil {
-		return provider.Inventory{}, asError(provider.OpInventory, "", "read the groups of Cluster API", err)
+		return provider.Inventory{}, hints.Error(provider.OpInventory, "", "read the groups of Cluster API", err)
 	}
 
 	// 1. The groups that are meant, and what stands behind them.
@@ -51,7 +52,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		b, bad := readBounds(g.annotations, p.settings.keys)
 		if bad == nil && b.max == 0 {
 			if b.min > 0 {
-				inv.Notices = append(inv.Notices, notice(g.id(), noticeNoMaximum, "it has the annotation %s and no %s, and is no node group without", p.settings.keys.minSize(), p.settings.keys.maxSize()))
+				inv.Notices = append(inv.Notices, kube.Notice(g.id(), noticeNoMaximum, "it has the annotation %s and no %s, and is no node group without", p.settings.keys.minSize(), p.settings.keys.maxSize()))
 			}
 			continue
 		}
@@ -75,14 +76,14 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	wg.Go(func() { paused, clusterNotices = p.pausedClusters(ctx, c.kinds, slices.Sorted(maps.Keys(clusters))) })
 	wg.Wait()
 	if ctx.Err() != nil {
-		return provider.Inventory{}, asError(provider.OpInventory, "", "read what stands behind the groups of Cluster API", context.Cause(ctx))
+		return provider.Inventory{}, hints.Error(provider.OpInventory, "", "read what stands behind the groups of Cluster API", context.Cause(ctx))
 	}
 
 	// 2. Each group, for itself.
 	for _, g := range groups {
 		behind := p.infrastructure.of(g.infra)
 		members := families.members[g.id()]
-		seen, notices := p.group(g, behind, p.examples.of(examples[g.id()]), circumstances{
+		seen, notices := p.group(g, behind, p.examples.known.Of(examples[g.id()]), circumstances{
 			sets: families.sets[g.id()], members: members, clusterPaused: paused[g.namespace+"/"+g.cluster],
 			machineless: machineless(g, members, behind), clusters: slices.Sorted(maps.Keys(clusters)),
 		})
@@ -99,22 +100,22 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	p.memory.prune(func(id provider.InstanceID) bool { return !live[id] })
 	inv.Notices = append(inv.Notices, clusterNotices...)
 	for _, told := range unambiguous(inv.Groups) {
-		inv.Notices = append(inv.Notices, notice("", noticeTwice, "several Machines claim the %s", told))
+		inv.Notices = append(inv.Notices, kube.Notice("", noticeTwice, "several Machines claim the %s", told))
 	}
 	if len(clusters) > 1 {
-		inv.Notices = append(inv.Notices, notice("", noticeSeveral, "the groups belong to several clusters (%s), and nothing is removed from them: name one by --node-group-auto-discovery=clusterapi:clusterName=...", strings.Join(slices.Sorted(maps.Keys(clusters)), ", ")))
+		inv.Notices = append(inv.Notices, kube.Notice("", noticeSeveral, "the groups belong to several clusters (%s), and nothing is removed from them: name one by --node-group-auto-discovery=clusterapi:clusterName=...", strings.Join(slices.Sorted(maps.Keys(clusters)), ", ")))
 	}
 	if c.narrowed {
-		inv.Notices = append(inv.Notices, notice("", noticeNarrowed, "the rights do not allow to look in all namespaces, so only %s is looked in; say so by --node-group-auto-discovery=clusterapi:namespace=%[1]s", p.settings.namespace))
+		inv.Notices = append(inv.Notices, kube.Notice("", noticeNarrowed, "the rights do not allow to look in all namespaces, so only %s is looked in; say so by --node-group-auto-discovery=clusterapi:namespace=%[1]s", p.settings.namespace))
 	}
 	if c.noPools != nil {
-		inv.Notices = append(inv.Notices, notice("", noticeNoPools, "MachinePools are no node groups, since they may not be read: %v", c.noPools))
+		inv.Notices = append(inv.Notices, kube.Notice("", noticeNoPools, "MachinePools are no node groups, since they may not be read: %v", c.noPools))
 	}
 	slices.SortStableFunc(inv.Notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
-	for _, n := range p.memory.news(inv.Notices) {
+	for _, n := range p.memory.News(inv.Notices) {
 		p.log.Warn("what to know of the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
 	}
-	p.memory.readTook(p.now().Sub(inv.AsOf))
+	p.memory.ReadTook(p.now().Sub(inv.AsOf))
 	return inv, nil
 }
 
@@ -124,28 +125,28 @@ func (p *Provider) group(g *scalable, behind behind, nodes []*corev1.Node, c cir
 	id := g.id()
 	b, bad := readBounds(g.annotations, p.settings.keys)
 	if bad != nil {
-		e := refuse(provider.OpInventory, id, provider.BadConfig, "%s", bad)
-		return provider.Group{ID: id, Err: e}, []provider.Notice{notice(id, noticeBadAnnotation, "%s: this group is left alone until it is mended", bad)}
+		e := kube.Refuse(provider.OpInventory, id, provider.BadConfig, "%s", bad)
+		return provider.Group{ID: id, Err: e}, []provider.Notice{kube.Notice(id, noticeBadAnnotation, "%s: this group is left alone until it is mended", bad)}
 	}
 	if g.replicas == nil {
-		return provider.Group{ID: id, Err: refuse(provider.OpInventory, id, provider.Transient, "its spec.replicas is not set: Cluster API's webhook has not defaulted it yet, or does not run")}, nil
+		return provider.Group{ID: id, Err: kube.Refuse(provider.OpInventory, id, provider.Transient, "its spec.replicas is not set: Cluster API's webhook has not defaulted it yet, or does not run")}, nil
 	}
 	var notices []provider.Notice
 	seen := provider.Group{
-		ID: id, Min: b.min, Max: b.max, Target: *g.replicas, TargetSince: p.memory.targetSince(id, *g.replicas),
+		ID: id, Min: b.min, Max: b.max, Target: *g.replicas, TargetSince: p.memory.TargetSince(id, *g.replicas),
 		Instances: instancesOf(g, c), OwnLabels: slices.Clone(ownLabels), Holds: holdsOf(g, c, p.settings.keys),
 	}
 	var wrong []badAnnotation
 	seen.Options, wrong = readOptions(g.annotations, p.settings.keys)
 	said := readCapacity(g.annotations)
 	for _, b := range slices.Concat(wrong, said.bad) {
-		notices = append(notices, notice(id, noticeBadAnnotation, "%s", b))
+		notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s", b))
 	}
 	if who := replicasManager(g.object); who != "" {
-		notices = append(notices, notice(id, noticeReplicas, "%s applies spec.replicas, and will put back whatever they are changed to: leave replicas out there (in a managed topology, out of the Cluster's spec.topology.workers)", who))
+		notices = append(notices, kube.Notice(id, noticeReplicas, "%s applies spec.replicas, and will put back whatever they are changed to: leave replicas out there (in a managed topology, out of the Cluster's spec.topology.workers)", who))
 	}
 	for _, b := range behind.promise.bad {
-		notices = append(notices, notice(id, noticeBadTemplate, "of %s, %s, and has no effect", g.infra, b))
+		notices = append(notices, kube.Notice(id, noticeBadTemplate, "of %s, %s, and has no effect", g.infra, b))
 	}
 	var template *provider.Template
 	err := errNoExample
@@ -156,7 +157,7 @@ func (p *Provider) group(g *scalable, behind behind, nodes []*corev1.Node, c cir
 		template, err = buildTemplate(g, said, behind.promise, p.settings.arch)
 	}
 	if err != nil {
-		seen.TemplateErr = refuse(provider.OpInventory, id, provider.BadConfig, "%v: the group has no ready node to learn it from; set the annotations %s and %s%s", err, keyCPU, keyMemory, whyNot(behind))
+		seen.TemplateErr = kube.Refuse(provider.OpInventory, id, provider.BadConfig, "%v: the group has no ready node to learn it from; set the annotations %s and %s%s", err, keyCPU, keyMemory, whyNot(behind))
 		return seen, notices
 	}
 	seen.Template = template
@@ -200,9 +201,9 @@ func (p *Provider) pausedClusters(ctx context.Context, k kinds, clusters []strin
 		case err == nil:
 			_, annotated := object.GetAnnotations()[p.settings.keys.paused()]
 			c = seenCluster{paused: annotated || isTrue(object, "spec", "paused")}
-		case kindOf(err) == provider.NotFound:
+		case kube.KindOf(err) == provider.NotFound:
 			c = seenCluster{}
-		case withheld(err):
+		case kube.Withheld(err):
 			c = seenCluster{err: err, until: p.now().Add(deniedFor)}
 		default:
 			c.err, c.until = err, p.now().Add(brokenFor)
@@ -214,12 +215,8 @@ func (p *Provider) pausedClusters(ctx context.Context, k kinds, clusters []strin
 		c := p.memory.cluster(name)
 		out[name] = c.paused
 		if c.err != nil {
-			notices = append(notices, notice("", noticeNoClusters, "whether the Cluster %s is paused is not known: %v", name, c.err))
+			notices = append(notices, kube.Notice("", noticeNoClusters, "whether the Cluster %s is paused is not known: %v", name, c.err))
 		}
 	}
 	return out, notices
-}
-
-func notice(id provider.GroupID, code, format string, args ...any) provider.Notice {
-	return provider.Notice{Group: id, Code: code, Message: fmt.Sprintf(format, args...)}
 }

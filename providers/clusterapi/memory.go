@@ -6,11 +6,14 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // memory is what the provider knows beside the management cluster. None of it is
 // needed for being right; after a restart it is empty.
 type memory struct {
+	*kube.Memory
+
 	mu sync.Mutex
 	// narrowed is until when all namespaces at once are not asked for again,
 	// since that right is missing.
@@ -22,13 +25,9 @@ type memory struct {
 	pools bool
 	// clusters are Clusters by namespace/name, as they were last read.
 	clusters map[string]seenCluster
-	asks     map[provider.GroupID]ask
 	// leaving are the Machines that were to be removed last, by group: those of
 	// them that are marked and live may still be on their way out.
 	leaving map[provider.GroupID][]provider.InstanceID
-	told    map[provider.Notice]bool
-	// took is how long the last Inventory took.
-	took time.Duration
 }
 
 // seenCluster is what is known of a Cluster, and, if it could not be read last
@@ -39,14 +38,8 @@ type seenCluster struct {
 	until  time.Time
 }
 
-// ask is the last growth of a group.
-type ask struct {
-	at     time.Time
-	target int
-}
-
 func newMemory() *memory {
-	return &memory{clusters: map[string]seenCluster{}, asks: map[provider.GroupID]ask{}, leaving: map[provider.GroupID][]provider.InstanceID{}, told: map[provider.Notice]bool{}}
+	return &memory{Memory: kube.NewMemory(), clusters: map[string]seenCluster{}, leaving: map[provider.GroupID][]provider.InstanceID{}}
 }
 
 func (m *memory) narrow(until time.Time) {
@@ -99,22 +92,6 @@ func (m *memory) cluster(name string) seenCluster {
 	return m.clusters[name]
 }
 
-func (m *memory) asked(id provider.GroupID, at time.Time, target int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.asks[id] = ask{at, target}
-}
-
-// targetSince is when a target was asked for, zero if it was not by us.
-func (m *memory) targetSince(id provider.GroupID, target int) time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if a, ok := m.asks[id]; ok && a.target == target {
-		return a.at
-	}
-	return time.Time{}
-}
-
 // left notes Machines that a group was lowered for, or may have been, and that
 // may not be deleted yet; gone says that all of them are.
 func (m *memory) left(id provider.GroupID, machines []provider.InstanceID) {
@@ -145,32 +122,4 @@ func (m *memory) stillLeaving(id provider.GroupID) []provider.InstanceID {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.leaving[id])
-}
-
-// news are the notices that have not been told since they last began.
-func (m *memory) news(notices []provider.Notice) []provider.Notice {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	told := map[provider.Notice]bool{}
-	var out []provider.Notice
-	for _, n := range notices {
-		if !m.told[n] && !told[n] {
-			out = append(out, n)
-		}
-		told[n] = true
-	}
-	m.told = told
-	return out
-}
-
-func (m *memory) readTook(d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.took = d
-}
-
-func (m *memory) lastRead() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.took
 }

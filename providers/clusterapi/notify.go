@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 const (
@@ -18,9 +20,8 @@ const (
 	// watchDenied how long one that may not begin.
 	watchAgain  = time.Second
 	watchDenied = 5 * time.Minute
-	// readShare bounds the reads that changes cause: after a read that took a
-	// second, the next change is told after as many seconds at the earliest.
-	readShare = 10
+	// kindsAgain is how long to wait before it is asked again what is served.
+	kindsAgain = 10 * time.Second
 	// watchFor makes the API server end a watch now and then, so that none is
 	// dead for long without being noticed.
 	watchFor = 10 * time.Minute
@@ -36,7 +37,7 @@ func (p *Provider) Notify(ctx context.Context, changed func()) error {
 			break
 		}
 		p.log.Info("changes of Cluster API's objects cannot be watched yet", "error", err)
-		if !sleep(ctx, watchAgain*readShare) {
+		if kube.Wait(ctx, kindsAgain) != nil {
 			return ctx.Err()
 		}
 	}
@@ -66,7 +67,7 @@ func (p *Provider) Notify(ctx context.Context, changed func()) error {
 		case <-ctx.Done():
 		case <-events:
 			changed()
-			sleep(ctx, min(p.memory.lastRead()*readShare, watchFor))
+			_ = kube.Wait(ctx, p.memory.Rest(watchFor)) // the loop looks at ctx
 		}
 	}
 	wg.Wait()
@@ -86,13 +87,13 @@ func (p *Provider) watch(ctx context.Context, what kind, namespace string, chang
 			p.directory.forget(p.settings.keys.group) // the version is served no more
 		case apierrors.IsForbidden(err) && namespace == "" && fallback != "":
 			namespace, wait = fallback, 0 // as the census does
-		case withheld(err):
+		case kube.Withheld(err):
 			wait = watchDenied
 		}
 		if err != nil && ctx.Err() == nil {
 			p.log.Debug("a watch ended", "kind", what, "namespace", namespace, "again", wait, "error", err)
 		}
-		if !sleep(ctx, wait) {
+		if kube.Wait(ctx, wait) != nil {
 			return
 		}
 	}
@@ -104,7 +105,7 @@ func (p *Provider) watchKind(ctx context.Context, what kind, namespace string, c
 		return err
 	}
 	if !k.has(what) {
-		return fmt.Errorf("find %s in %s/%s: %w", what, p.settings.keys.group, k.version, errNotServed)
+		return fmt.Errorf("find %s in %s/%s: %w", what, p.settings.keys.group, k.version, kube.ErrNotServed)
 	}
 	return p.watchOnce(ctx, k.resources[what], namespace, changed, missed)
 }
@@ -135,16 +136,4 @@ func (p *Provider) watchOnce(ctx context.Context, r schema.GroupVersionResource,
 		}
 	}
 	return nil
-}
-
-// sleep waits, and tells whether ctx has not ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

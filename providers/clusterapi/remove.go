@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // Remove marks the Machines with the annotation by which Cluster API deletes
@@ -60,10 +61,10 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 		}
 		if last := plan.unfinished; last != nil {
 			if waits++; waits > waitsForLast {
-				return result, marked, refuse(provider.OpRemove, req.Group, provider.Conflict, "the Machine %s was removed, and Cluster API has not begun to delete it: it could delete the next in its place", last.id())
+				return result, marked, kube.Refuse(provider.OpRemove, req.Group, provider.Conflict, "the Machine %s was removed, and Cluster API has not begun to delete it: it could delete the next in its place", last.id())
 			}
-			if err := settle(ctx, p.settling/5); err != nil {
-				return result, marked, notDone(ctx, provider.OpRemove, req.Group, fmt.Sprintf("wait for Cluster API to delete the Machine %s, which was removed before", last.id()), err)
+			if err := kube.Wait(ctx, p.settling/5); err != nil {
+				return result, marked, hints.BeforeWrite(ctx, provider.OpRemove, req.Group, fmt.Sprintf("wait for Cluster API to delete the Machine %s, which was removed before", last.id()), err)
 			}
 			attempt--
 			continue
@@ -78,7 +79,7 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 		}
 		if err == nil && unsettled {
 			what = "wait for Cluster API to see the marks"
-			err = settle(ctx, p.settling)
+			err = kube.Wait(ctx, p.settling)
 			unsettled = err != nil
 		}
 		if err == nil {
@@ -91,7 +92,7 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 		if apierrors.IsConflict(err) && attempt < attempts {
 			continue // the marks are found by the next look
 		}
-		return result, marked, failed(ctx, provider.OpRemove, req.Group, what, err)
+		return result, marked, hints.Write(ctx, provider.OpRemove, req.Group, what, err)
 	}
 }
 
@@ -105,17 +106,6 @@ const settling = time.Second
 // waitsForLast is how many fifths of that a removal waits for the one before it, ten
 // seconds in all. Cluster API takes milliseconds, unless its controllers are down.
 const waitsForLast = 50
-
-func settle(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 // removal is what is to be done for a request.
 type removal struct {
@@ -136,7 +126,7 @@ func planRemoval(l look, req provider.RemoveRequest, elsewhere map[provider.Inst
 	standing := standingOf(l.members, l.sets, target)
 	plan := removal{results: make([]provider.InstanceResult, len(req.Instances))}
 	stays := func(id provider.InstanceID, why string) *provider.Error {
-		return refuse(provider.OpRemove, req.Group, provider.Conflict, "the instance %s is left alone: %s", id, why)
+		return kube.Refuse(provider.OpRemove, req.Group, provider.Conflict, "the instance %s is left alone: %s", id, why)
 	}
 	for i, id := range req.Instances {
 		plan.results[i].ID = id
@@ -163,7 +153,7 @@ func planRemoval(l look, req provider.RemoveRequest, elsewhere map[provider.Inst
 	// From here on a refusal is one of the whole: what Cluster API would delete
 	// is a question of all Machines of the group.
 	no := func(kind provider.Kind, format string, args ...any) (removal, *provider.Error) {
-		return removal{}, refuse(provider.OpRemove, req.Group, kind, format, args...)
+		return removal{}, kube.Refuse(provider.OpRemove, req.Group, kind, format, args...)
 	}
 	if plan.target < l.bounds.min && !req.Force {
 		return no(provider.Limit, "removing %d of %d Machines would leave %d, below the minimum of %d", len(plan.doomed), target, plan.target, l.bounds.min)
@@ -200,7 +190,7 @@ func (p *Provider) elsewhere(ctx context.Context, l look, req provider.RemoveReq
 			continue
 		}
 		if l.group.kind == machinePool && slices.Contains(l.group.providerIDs, string(id)) {
-			return nil, refuse(provider.OpRemove, req.Group, provider.Unsupported, "its infrastructure makes no Machines: to lower the MachinePool would let the cloud choose who goes")
+			return nil, kube.Refuse(provider.OpRemove, req.Group, provider.Unsupported, "its infrastructure makes no Machines: to lower the MachinePool would let the cloud choose who goes")
 		}
 		namespace, name, ok := parseInstanceID(id)
 		if !ok {
@@ -211,7 +201,7 @@ func (p *Provider) elsewhere(ctx context.Context, l look, req provider.RemoveReq
 		case err == nil && o.GetDeletionTimestamp() == nil:
 			out[id] = "it is a Machine of another group, or of none"
 		case err != nil && !apierrors.IsNotFound(err):
-			return nil, notDone(ctx, provider.OpRemove, req.Group, fmt.Sprintf("look for the Machine %s", id), err)
+			return nil, hints.BeforeWrite(ctx, provider.OpRemove, req.Group, fmt.Sprintf("look for the Machine %s", id), err)
 		}
 	}
 	return out, nil

@@ -2,7 +2,6 @@ package clusterapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 const (
@@ -26,8 +27,6 @@ const (
 
 // knownVersions of the Cluster API are those that are read here, the best first.
 var knownVersions = []string{"v1beta2", "v1beta1"}
-
-var errNotServed = errors.New("the API server does not serve it")
 
 // apiGroup is what the API server says of one of its groups: its versions, the
 // preferred one first, and the resource of each kind in each version.
@@ -128,7 +127,7 @@ func (d *directory) resource(ctx context.Context, ref reference) (schema.GroupVe
 			}
 		}
 	}
-	return schema.GroupVersionResource{}, false, fmt.Errorf("find the kind %s in the API group %s: %w", ref.kind, ref.group, errNotServed)
+	return schema.GroupVersionResource{}, false, fmt.Errorf("find the kind %s in the API group %s: %w", ref.kind, ref.group, kube.ErrNotServed)
 }
 
 // kinds are the resources of the Cluster API, in the one version that is read.
@@ -157,7 +156,7 @@ func (d *directory) kinds(ctx context.Context, s settings) (kinds, error) {
 	}
 	for _, what := range []kind{machineSet, machineKind} {
 		if !out.has(what) {
-			return kinds{}, fmt.Errorf("find %s in %s/%s: %w; is Cluster API installed in the management cluster?", what, s.keys.group, version, errNotServed)
+			return kinds{}, fmt.Errorf("find %s in %s/%s: %w; is Cluster API installed in the management cluster?", what, s.keys.group, version, kube.ErrNotServed)
 		}
 	}
 	return out, nil

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // attempts bounds how often a write looks again because somebody else's came
@@ -21,7 +22,7 @@ const attempts = 10
 // Grow sets spec.replicas through the scale subresource, after a fresh look.
 func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider.GrowResult, error) {
 	if req.To < req.From {
-		return provider.GrowResult{}, refuse(provider.OpGrow, req.Group, provider.Unsupported, "a growth from %d to %d would be a shrinking", req.From, req.To)
+		return provider.GrowResult{}, kube.Refuse(provider.OpGrow, req.Group, provider.Unsupported, "a growth from %d to %d would be a shrinking", req.From, req.To)
 	}
 	at := p.now()
 	for attempt := 1; ; attempt++ {
@@ -33,14 +34,14 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 		// The client repeats a request that the server was too busy for. If that
 		// was done all the same, the repetition met its own effect.
 		if attempt > 1 && target == req.To {
-			p.memory.asked(req.Group, at, req.To)
+			p.memory.Asked(req.Group, at, req.To)
 			return provider.GrowResult{Target: target}, nil
 		}
 		switch {
 		case target != req.From:
-			return provider.GrowResult{Target: target}, refuse(provider.OpGrow, req.Group, provider.Conflict, "the target is %d, not %d", target, req.From)
+			return provider.GrowResult{Target: target}, kube.Refuse(provider.OpGrow, req.Group, provider.Conflict, "the target is %d, not %d", target, req.From)
 		case req.To > l.bounds.max:
-			return provider.GrowResult{Target: target}, refuse(provider.OpGrow, req.Group, provider.Limit, "a target of %d is above the maximum of %d", req.To, l.bounds.max)
+			return provider.GrowResult{Target: target}, kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "a target of %d is above the maximum of %d", req.To, l.bounds.max)
 		case req.To == target:
 			return provider.GrowResult{Target: target}, nil
 		}
@@ -49,15 +50,15 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 		}
 		err = p.setReplicas(ctx, l, req.To)
 		if err == nil {
-			p.memory.asked(req.Group, at, req.To)
+			p.memory.Asked(req.Group, at, req.To)
 			return provider.GrowResult{Target: req.To}, nil
 		}
 		if apierrors.IsConflict(err) && attempt < attempts {
 			continue
 		}
-		e := failed(ctx, provider.OpGrow, req.Group, fmt.Sprintf("set its replicas to %d", req.To), err)
+		e := hints.Write(ctx, provider.OpGrow, req.Group, fmt.Sprintf("set its replicas to %d", req.To), err)
 		if e.MayHaveHappened {
-			p.memory.asked(req.Group, at, req.To)
+			p.memory.Asked(req.Group, at, req.To)
 		}
 		return provider.GrowResult{Target: target}, e
 	}
@@ -84,10 +85,10 @@ func (p *Provider) allGone(ctx context.Context, id provider.GroupID) error {
 		}
 	}
 	if len(ours) > 0 && (s.paid || s.rolling) {
-		return refuse(provider.OpGrow, id, provider.Conflict, "the Machine %s was removed, and Cluster API has not begun to delete it: it would stay if the group grew now", ours[0].id())
+		return kube.Refuse(provider.OpGrow, id, provider.Conflict, "the Machine %s was removed, and Cluster API has not begun to delete it: it would stay if the group grew now", ours[0].id())
 	}
 	if err := p.takeBack(ctx, ours); err != nil {
-		return notDone(ctx, provider.OpGrow, id, "let Machines stay that were to be removed", err)
+		return hints.BeforeWrite(ctx, provider.OpGrow, id, "let Machines stay that were to be removed", err)
 	}
 	p.memory.gone(id)
 	return nil
@@ -109,7 +110,7 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 		}
 		target := *l.group.replicas
 		if target != req.From {
-			return provider.CancelResult{Target: target}, refuse(provider.OpCancel, req.Group, provider.Conflict, "the target is %d, not %d", target, req.From)
+			return provider.CancelResult{Target: target}, kube.Refuse(provider.OpCancel, req.Group, provider.Conflict, "the target is %d, not %d", target, req.From)
 		}
 		floor := max(req.To, l.bounds.min, len(standingOf(l.members, l.sets, target).live))
 		if floor >= target || !l.quiet() {
@@ -120,7 +121,7 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 			continue
 		}
 		if err != nil {
-			return provider.CancelResult{Target: target}, failed(ctx, provider.OpCancel, req.Group, fmt.Sprintf("set its replicas to %d", floor), err)
+			return provider.CancelResult{Target: target}, hints.Write(ctx, provider.OpCancel, req.Group, fmt.Sprintf("set its replicas to %d", floor), err)
 		}
 		floor = p.makeRoom(ctx, req.Group, floor)
 		return provider.CancelResult{Target: floor, Cancelled: target - floor}, nil
@@ -161,14 +162,14 @@ type look struct {
 
 // fresh reads the group alone. Its answer has the last word (rule P4).
 func (p *Provider) fresh(ctx context.Context, op provider.Op, id provider.GroupID) (look, error) {
-	unknown := refuse(op, id, provider.NotFound, "there is no such group that --node-group-auto-discovery means")
+	unknown := kube.Refuse(op, id, provider.NotFound, "there is no such group that --node-group-auto-discovery means")
 	what, namespace, name, ok := parseGroupID(id)
 	if !ok {
 		return look{}, unknown
 	}
 	k, err := p.directory.kinds(ctx, p.settings)
 	if err != nil {
-		return look{}, notDone(ctx, op, id, "find Cluster API", err)
+		return look{}, hints.BeforeWrite(ctx, op, id, "find Cluster API", err)
 	}
 	if !k.has(what) {
 		return look{}, unknown
@@ -178,7 +179,7 @@ func (p *Provider) fresh(ctx context.Context, op provider.Op, id provider.GroupI
 		return look{}, unknown
 	}
 	if err != nil {
-		return look{}, notDone(ctx, op, id, "read the group before the write", err)
+		return look{}, hints.BeforeWrite(ctx, op, id, "read the group before the write", err)
 	}
 	g := readScalable(what, o, p.settings.keys)
 	b, bad := readBounds(g.annotations, p.settings.keys)
@@ -186,12 +187,12 @@ func (p *Provider) fresh(ctx context.Context, op provider.Op, id provider.GroupI
 	case !p.settings.meant(&g), what == machineSet && g.owner.kind == machineDeployment, bad == nil && b.max == 0:
 		return look{}, unknown
 	case bad != nil:
-		return look{}, refuse(op, id, provider.BadConfig, "%s", bad)
+		return look{}, kube.Refuse(op, id, provider.BadConfig, "%s", bad)
 	case g.replicas == nil:
-		return look{}, refuse(op, id, provider.Transient, "its spec.replicas is not set")
+		return look{}, kube.Refuse(op, id, provider.Transient, "its spec.replicas is not set")
 	}
 	if why := unscalable(&g, p.settings.keys); why != nil {
-		return look{}, refuse(op, id, why.kind, "%s", why.message)
+		return look{}, kube.Refuse(op, id, why.kind, "%s", why.message)
 	}
 	return look{kinds: k, group: &g, bounds: b}, nil
 }
@@ -204,11 +205,11 @@ func (p *Provider) look(ctx context.Context, op provider.Op, id provider.GroupID
 	}
 	machines, err := p.listMachines(ctx, l.kinds, l.group.namespace, l.group.selector)
 	if err != nil {
-		return look{}, notDone(ctx, op, id, "read its Machines before the write", err)
+		return look{}, hints.BeforeWrite(ctx, op, id, "read its Machines before the write", err)
 	}
 	sets, err := p.listScalables(ctx, l.kinds, machineSet, l.group.namespace)
 	if err != nil {
-		return look{}, notDone(ctx, op, id, "read its MachineSets before the write", err)
+		return look{}, hints.BeforeWrite(ctx, op, id, "read its MachineSets before the write", err)
 	}
 	f := familiesOf(machines, sets)
 	l.members, l.sets, l.home = f.members[id], f.sets[id], f.home

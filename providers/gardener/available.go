@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 var deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -39,7 +40,7 @@ func (p *Provider) available(ctx context.Context) (availability, error) {
 	o, err := p.client.Resource(deploymentsResource).Namespace(p.settings.namespace).Get(ctx, v1alpha1.ControllerManagerDeployment, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		return availability{notices: []provider.Notice{notice("", noticeNoAvailability, "whether machine-controller-manager runs is not known: %v; give the right to get Deployments, or set --mcm-require-available=false", err)}}, nil
+		return availability{notices: []provider.Notice{kube.Notice("", noticeNoAvailability, "whether machine-controller-manager runs is not known: %v; give the right to get Deployments, or set --mcm-require-available=false", err)}}, nil
 	case apierrors.IsNotFound(err):
 		return unavailable("%s is not there", what), nil
 	case err != nil:
@@ -49,7 +50,7 @@ func (p *Provider) available(ctx context.Context) (availability, error) {
 		return unavailable("%s has no available replica", what), nil
 	}
 	if why := mistaken(imageOf(o), p.settings.marker); why != "" {
-		return availability{mistaken: why, notices: []provider.Notice{notice("", noticeWrongMarker, "%s", why)}}, nil
+		return availability{mistaken: why, notices: []provider.Notice{kube.Notice("", noticeWrongMarker, "%s", why)}}, nil
 	}
 	return availability{}, nil
 }
@@ -95,7 +96,7 @@ var (
 
 func unavailable(format string, args ...any) availability {
 	why := fmt.Sprintf(format, args...)
-	return availability{missing: why, notices: []provider.Notice{notice("", noticeUnavailable, "%s: nothing is asked of its groups until it is back (--mcm-require-available)", why)}}
+	return availability{missing: why, notices: []provider.Notice{kube.Notice("", noticeUnavailable, "%s: nothing is asked of its groups until it is back (--mcm-require-available)", why)}}
 }
 
 // hold holds a group as long as machine-controller-manager is away, or does not

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // census is all there is in the namespace.
@@ -108,13 +109,8 @@ func listed[T kinds](ctx context.Context, p *Provider, c *census, resource, kind
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	// An answer that is none of a list (an empty body, another kind) may decode
-	// without an error, and would read as "there are none".
-	if answer.GetResourceVersion() == "" {
-		return nil, fmt.Errorf("%s: the answer is not a list: it has no resourceVersion", what)
-	}
-	if answer.GetContinue() != "" {
-		return nil, fmt.Errorf("%s: the answer is only a part of the list, and all of it was asked for", what)
+	if err := kube.Whole(answer); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	out := make([]*T, 0, len(answer.Items))
 	for i := range answer.Items {

@@ -14,8 +14,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
-// The tests here are named for what operators of Gardener's autoscaler complain about:
-// the number is that of the issue, of gardener/autoscaler if nothing else is said.
+// The tests here and in complaints_growth_test.go are named for what operators of
+// Gardener's autoscaler complain about: the number is that of the issue, of
+// gardener/autoscaler if nothing else is said. TestEveryComplaintIsAnswered lists all.
 
 func metav1Now() metav1.Time { return metav1.NewTime(time.Now().Truncate(time.Second)) }
 
@@ -192,7 +193,7 @@ func TestPreservedMachinesStay(t *testing.T) {
 	remove(t, p, id(0), machines[0])
 }
 
-// #437: a removal of machines that are on their way out already is a success, so that
+// #437, #438: a removal of machines that are on their way out already is a success, so that
 // nobody takes the taint from a node that goes.
 func Test437NothingLeftToDoIsNoError(t *testing.T) {
 	w, p, machines := three(t)
@@ -217,8 +218,8 @@ func Test87TheMinimumHoldsForAllOfARequest(t *testing.T) {
 	left(t, w, p, 3, without(machines))
 }
 
-// machine-controller-manager#741, #758: to take back what never came ends no machine,
-// least of all one that is Unknown and has a node.
+// machine-controller-manager#741: to take back what never came ends no machine, least
+// of all one that is Unknown and has a node.
 func Test741TakingBackEndsNoMachine(t *testing.T) {
 	w, p, machines := three(t)
 	w.Starve(zone(0))
@@ -328,59 +329,5 @@ func Test14189NobodyFightsOverReplicas(t *testing.T) {
 	refusal(t, grow(p, t, id(0), 3, 5), provider.Conflict)
 	if g := groupOf(t, p, id(0)); g.Target != 2 {
 		t.Errorf("target %d", g.Target)
-	}
-}
-
-// An address that the cloud has given away again, while the machine before is not gone:
-// the node is the new machine's.
-func TestOneNodeNameTwoMachines(t *testing.T) {
-	w, p, machines := three(t)
-	w.SetTiming(gardenertest.Timing{End: time.Hour})
-	remove(t, p, id(0), machines[0])
-	if err := w.EditMachine(string(machines[1]), func(m *v1alpha1.Machine) { m.Labels[v1alpha1.NodeLabel] = string(machines[0]) }); err != nil {
-		t.Fatal(err)
-	}
-	named := map[provider.InstanceID]string{}
-	inv := inventory(t, p)
-	for _, i := range inv.Groups[0].Instances {
-		named[i.ID] = i.NodeName
-	}
-	if named[machines[0]] != "" || named[machines[1]] != string(machines[0]) || len(inv.Notices) != 0 {
-		t.Errorf("%v, notices %v", named, inv.Notices)
-	}
-	if err := w.EditMachine(string(machines[2]), func(m *v1alpha1.Machine) { m.Labels[v1alpha1.NodeLabel] = string(machines[0]) }); err != nil {
-		t.Fatal(err)
-	}
-	if inv := inventory(t, p); !noticed(inv, noticeTwice, string(machines[1])) {
-		t.Errorf("notices %v", inv.Notices)
-	}
-}
-
-// A version that takes the marker for something else ends nobody: removals are held.
-func TestTheMarkerIsHeldAgainstTheVersion(t *testing.T) {
-	for _, c := range []struct {
-		image string
-		how   marker
-		says  string
-	}{
-		{"", timestamped, ""}, {"registry:5000/mcm", timestamped, ""}, {"registry:5000/mcm:latest", timestamped, ""},
-		{"registry:5000/gardener/mcm:v0.62.0@sha256:ab", timestamped, ""}, {"r/mcm:v0.61.3", timestamped, ""},
-		{"r/mcm:v0.61.2", timestamped, "set it to names"}, {"r/mcm:v0.61.2", names, ""}, {"r/mcm:0.56.0", names, ""},
-		{"r/mcm:v0.55.1@sha256:ab", names, "set it to priority"}, {"r/mcm:v0.55.1", timestamped, "set it to priority"}, {"r/mcm:v0.40.0", priority, ""},
-	} {
-		if got := mistaken(c.image, c.how); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
-			t.Errorf("%s with %s: %q", c.image, c.how, got)
-		}
-	}
-	w, p, _ := three(t)
-	o := gardenertest.Manager(ns, 1)
-	kubetest.Set(o, []any{
-		kubetest.Object{"name": "machine-controller-manager-provider-aws", "image": "r/mcm-provider-aws:v0.20.0"},
-		kubetest.Object{"name": "machine-controller-manager", "image": "r/mcm:v0.60.0"},
-	}, "spec", "template", "spec", "containers")
-	w.Apply(o)
-	inv := inventory(t, p)
-	if g := inv.Groups[0]; !held(g, provider.OpRemove, string(provider.BadConfig)) || held(g, provider.OpGrow, string(provider.BadConfig)) || !noticed(inv, noticeWrongMarker, "v0.60.0") {
-		t.Errorf("%+v, notices %v", g.Holds, inv.Notices)
 	}
 }

@@ -34,6 +34,6 @@
 // A provider keeps its pool's hard limits by its fresh look; how they are spread
 // over zones is the core's concern. No lock is held over a call.
 //
-// The package imports provider, its own v1alpha1 and client-go, and nothing of
-// internal/. Hosts import it; nothing else does.
+// The package imports provider, providers/kube, its own v1alpha1 and client-go, and
+// nothing of internal/. Hosts import it; nothing else does.
 package gardener

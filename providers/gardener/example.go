@@ -7,12 +7,11 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 const (
@@ -29,12 +28,6 @@ const (
 	restFor  = time.Minute
 )
 
-// seenNode is a node as it was last read, nil if it was not there, or not ready.
-type seenNode struct {
-	node  *corev1.Node
-	until time.Time
-}
-
 // examples reads a few nodes of each group from the shoot: how much of a machine a
 // node has to give, no MachineClass tells. It is optional: without it, or while the
 // shoot does not answer, all of the capacity counts.
@@ -42,80 +35,52 @@ type examples struct {
 	nodes    typedcorev1.NodeInterface // nil if there is no such client
 	now      func() time.Time
 	patience time.Duration
+	known    *kube.Nodes
 
 	mu      sync.Mutex
-	known   map[string]seenNode
-	resting time.Time
+	resting time.Time // until when the shoot is not asked
 }
 
 func newExamples(nodes typedcorev1.NodeInterface, now func() time.Time) *examples {
-	return &examples{nodes: nodes, now: now, patience: patience, known: map[string]seenNode{}}
+	return &examples{nodes: nodes, now: now, patience: patience, known: kube.NewNodes()}
 }
 
 // learn reads those of the nodes that are not known or not fresh, and forgets all
 // others. It returns when patience is over at the latest.
 func (e *examples) learn(ctx context.Context, names []string) {
+	if e.nodes == nil {
+		return
+	}
+	stale := e.known.Stale(names, e.now())
 	ctx, cancel := context.WithTimeout(ctx, e.patience)
 	defer cancel()
-	for _, name := range e.stale(names) {
-		node, err := e.nodes.Get(ctx, name, metav1.GetOptions{})
-		e.mu.Lock()
-		switch {
-		case err == nil && ready(node):
-			e.known[name] = seenNode{node, e.now().Add(knownFor)}
-		case err == nil, apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-			e.known[name] = seenNode{nil, e.now().Add(emptyFor)}
-		default:
-			e.resting = e.now().Add(restFor)
-		}
-		resting := e.now().Before(e.resting)
-		e.mu.Unlock()
-		if resting {
+	for _, name := range stale {
+		if e.rests() {
 			return // what is known stays so
 		}
-	}
-}
-
-// stale are the names to ask for.
-func (e *examples) stale(names []string) []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.now()
-	if e.nodes == nil {
-		return nil
-	}
-	kept := map[string]seenNode{}
-	var out []string
-	for _, name := range names {
-		kept[name] = e.known[name]
-		if !now.Before(kept[name].until) {
-			out = append(out, name)
+		node, err := e.nodes.Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case err == nil && kube.Ready(node):
+			e.known.Saw(name, node, e.now().Add(knownFor))
+		case err == nil, kube.Withheld(err):
+			e.known.Saw(name, nil, e.now().Add(emptyFor))
+		default:
+			e.rest()
 		}
 	}
-	e.known = kept
-	if now.Before(e.resting) {
-		return nil
-	}
-	return out
 }
 
-// of are those of the nodes that are known, in the order of their names.
-func (e *examples) of(names []string) []*corev1.Node {
+// rests tells whether the shoot did not answer lately; rest notes that.
+func (e *examples) rests() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var out []*corev1.Node
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		if n := e.known[name].node; n != nil {
-			out = append(out, n)
-		}
-	}
-	return out
+	return e.now().Before(e.resting)
 }
 
-func ready(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
+func (e *examples) rest() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.resting = e.now().Add(restFor)
 }
 
 // exampleNames are the nodes to learn from: the oldest of those that run, since on

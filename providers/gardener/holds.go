@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // Reasons of holds, beside the kinds of error.
@@ -89,7 +90,7 @@ func rolloutMessage(old string) string {
 func hindered(op provider.Op, d *v1alpha1.MachineDeployment) *provider.Error {
 	for _, o := range obstacles(d) {
 		if slices.Contains(o.ops, op) {
-			return refuse(op, provider.GroupID(d.Name), o.kind, "%s", o.message)
+			return kube.Refuse(op, provider.GroupID(d.Name), o.kind, "%s", o.message)
 		}
 	}
 	return nil

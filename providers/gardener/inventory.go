@@ -3,7 +3,6 @@ package gardener
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // Codes of notices.
@@ -35,11 +35,11 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	inv := provider.Inventory{AsOf: p.now()}
 	a, err := p.available(ctx)
 	if err != nil {
-		return provider.Inventory{}, asError(provider.OpInventory, "", "find out whether machine-controller-manager runs", err)
+		return provider.Inventory{}, hints.Error(provider.OpInventory, "", "find out whether machine-controller-manager runs", err)
 	}
 	c, err := p.takeCensus(ctx, true)
 	if err != nil {
-		return provider.Inventory{}, asError(provider.OpInventory, "", "read the MachineDeployments", err)
+		return provider.Inventory{}, hints.Error(provider.OpInventory, "", "read the MachineDeployments", err)
 	}
 	f := familiesOf(c)
 	wanted := map[string][]string{} // nodes to learn from, by group
@@ -50,15 +50,15 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	}
 	p.examples.learn(ctx, slices.Concat(slices.Collect(maps.Values(wanted))...))
 	if ctx.Err() != nil {
-		return provider.Inventory{}, asError(provider.OpInventory, "", "read nodes of the shoot", context.Cause(ctx))
+		return provider.Inventory{}, hints.Error(provider.OpInventory, "", "read nodes of the shoot", context.Cause(ctx))
 	}
 	inv.Groups, inv.Pools, inv.Notices = describe(c, f, a, p.settings, surroundings{
-		since: p.memory.targetSince, nodes: func(group string) []*corev1.Node { return p.examples.of(wanted[group]) }, now: inv.AsOf,
+		since: p.memory.TargetSince, nodes: func(group string) []*corev1.Node { return p.examples.known.Of(wanted[group]) }, now: inv.AsOf,
 	})
-	for _, n := range p.memory.news(inv.Notices) {
+	for _, n := range p.memory.News(inv.Notices) {
 		p.log.Warn("what to know of the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
 	}
-	p.memory.readTook(p.now().Sub(inv.AsOf))
+	p.memory.ReadTook(p.now().Sub(inv.AsOf))
 	return inv, nil
 }
 
@@ -128,14 +128,14 @@ func describe(c census, families families, a availability, s settings, around su
 	// 3. What concerns all of them.
 	for _, name := range slices.Sorted(maps.Keys(s.static)) {
 		if !there[name] {
-			notices = append(notices, notice(provider.GroupID(name), noticeNoDeployment, "--nodes names the MachineDeployment %s, which is not in the namespace %s; it will be a group when it is", name, s.namespace))
+			notices = append(notices, kube.Notice(provider.GroupID(name), noticeNoDeployment, "--nodes names the MachineDeployment %s, which is not in the namespace %s; it will be a group when it is", name, s.namespace))
 		}
 	}
 	for _, shoot := range s.otherShoots() {
-		notices = append(notices, notice("", noticeOtherShoot, "--node-group-auto-discovery names the shoot %s, and the namespace %s is that of another one: what is found there is scaled all the same", shoot, s.namespace))
+		notices = append(notices, kube.Notice("", noticeOtherShoot, "--node-group-auto-discovery names the shoot %s, and the namespace %s is that of another one: what is found there is scaled all the same", shoot, s.namespace))
 	}
 	for _, told := range unambiguous(groups) {
-		notices = append(notices, notice("", noticeTwice, "several Machines claim the %s", told))
+		notices = append(notices, kube.Notice("", noticeTwice, "several Machines claim the %s", told))
 	}
 	slices.SortStableFunc(notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
 	return groups, out, slices.Compact(notices)
@@ -146,13 +146,13 @@ func describe(c census, families families, a availability, s settings, around su
 func group(d *v1alpha1.MachineDeployment, p *pool, c census, f families, s settings, around surroundings) (provider.Group, []provider.Notice, bool) {
 	id := provider.GroupID(d.Name)
 	if err := c.strange[v1alpha1.KindMachineDeployment+"/"+d.Name]; err != nil {
-		return provider.Group{ID: id, Pool: poolIDOf(d), Err: refuse(provider.OpInventory, id, provider.BadConfig, "the MachineDeployment cannot be read: %v", err)}, nil, true
+		return provider.Group{ID: id, Pool: poolIDOf(d), Err: kube.Refuse(provider.OpInventory, id, provider.BadConfig, "the MachineDeployment cannot be read: %v", err)}, nil, true
 	}
 	t := readSaid(d)
 	var notices []provider.Notice
 	if p == nil {
 		for _, bad := range t.bad {
-			notices = append(notices, notice(id, noticeBadAnnotation, "%s", bad))
+			notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s", bad))
 		}
 	}
 	b, ok := boundsOf(d, p, s)
@@ -160,15 +160,15 @@ func group(d *v1alpha1.MachineDeployment, p *pool, c census, f families, s setti
 		// One that says limits in vain is ours, and left alone; one that says none is
 		// not a group at all.
 		if len(t.bad) > 0 {
-			return provider.Group{ID: id, Err: refuse(provider.OpInventory, id, provider.BadConfig, "%s", t.bad[0])}, notices, true
+			return provider.Group{ID: id, Err: kube.Refuse(provider.OpInventory, id, provider.BadConfig, "%s", t.bad[0])}, notices, true
 		}
 		if t.min != nil || len(s.specs) > 0 && p != nil {
-			notices = append(notices, notice(id, noticeNoMaximum, "nothing says how many machines its pool may have: set spec.poolMaximum or the annotation %s, or name it in --nodes", v1alpha1.PoolMaximumAnnotation))
+			notices = append(notices, kube.Notice(id, noticeNoMaximum, "nothing says how many machines its pool may have: set spec.poolMaximum or the annotation %s, or name it in --nodes", v1alpha1.PoolMaximumAnnotation))
 		}
 		return provider.Group{}, notices, false
 	}
 	if _, named := s.static[d.Name]; named && (p != nil && p.limited && !p.static && readsLimits(p) || p == nil && t.max != nil) {
-		notices = append(notices, notice(id, noticeNodesIgnored, "its bounds in --nodes do not count, since its pool has limits of its own"))
+		notices = append(notices, kube.Notice(id, noticeNodesIgnored, "its bounds in --nodes do not count, since its pool has limits of its own"))
 	}
 	class := c.classes[d.Spec.Template.Spec.Class.Name]
 	standing := standingOf(d, f.machines[d.Name], f.sets[d.Name], c.marks[d.Name], s.marker, around.now)
@@ -187,14 +187,14 @@ func group(d *v1alpha1.MachineDeployment, p *pool, c census, f families, s setti
 	var wrong []string
 	seen.Options, wrong = readOptions(d)
 	for _, bad := range wrong {
-		notices = append(notices, notice(id, noticeBadAnnotation, "%s", bad))
+		notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s", bad))
 	}
 	template, err := buildTemplate(d, class, around.nodes(d.Name))
 	if err == nil {
 		err = c.strange[v1alpha1.KindMachineClass+"/"+d.Spec.Template.Spec.Class.Name]
 	}
 	if err != nil {
-		seen.TemplateErr = refuse(provider.OpInventory, id, provider.BadConfig, "%v: what a new node will be like is read from its nodeTemplate", err)
+		seen.TemplateErr = kube.Refuse(provider.OpInventory, id, provider.BadConfig, "%v: what a new node will be like is read from its nodeTemplate", err)
 	} else {
 		seen.Template = template
 	}
@@ -209,7 +209,7 @@ func readsLimits(p *pool) bool {
 // judge tells what is unwise about a pool, and stops nothing.
 func (p *pool) judge() []provider.Notice {
 	if p.limited && p.limits.max > 0 && p.limits.max < len(p.members) {
-		return []provider.Notice{notice("", noticeFewerThanZones, "the pool %s has a maximum of %d over %d zones: some of them will have no node", p.id, p.limits.max, len(p.members))}
+		return []provider.Notice{kube.Notice("", noticeFewerThanZones, "the pool %s has a maximum of %d over %d zones: some of them will have no node", p.id, p.limits.max, len(p.members))}
 	}
 	return nil
 }
@@ -220,8 +220,4 @@ func zoneOf(d *v1alpha1.MachineDeployment, class *v1alpha1.MachineClass) string 
 		return class.NodeTemplate.Zone
 	}
 	return d.Spec.Template.Spec.NodeTemplate.Labels[corev1.LabelTopologyZone]
-}
-
-func notice(id provider.GroupID, code, format string, args ...any) provider.Notice {
-	return provider.Notice{Group: id, Code: code, Message: fmt.Sprintf(format, args...)}
 }

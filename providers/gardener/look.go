@@ -5,6 +5,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // look is a group, and the pool that it is in, as they were read right before a
@@ -31,7 +32,7 @@ func (p *Provider) glance(ctx context.Context, op provider.Op, id provider.Group
 	c := census{strange: map[string]error{}}
 	var err error
 	if c.deployments, err = p.listDeployments(ctx, &c); err != nil {
-		return look{}, read(ctx, op, id, "read the group and its pool before the write", err)
+		return look{}, hints.BeforeWrite(ctx, op, id, "read the group and its pool before the write", err)
 	}
 	return p.find(c, op, id)
 }
@@ -40,7 +41,7 @@ func (p *Provider) glance(ctx context.Context, op provider.Op, id provider.Group
 func (p *Provider) look(ctx context.Context, op provider.Op, id provider.GroupID) (look, *provider.Error) {
 	c, err := p.takeCensus(ctx, false)
 	if err != nil {
-		return look{}, read(ctx, op, id, "read the group and its machines before the write", err)
+		return look{}, hints.BeforeWrite(ctx, op, id, "read the group and its machines before the write", err)
 	}
 	l, refusal := p.find(c, op, id)
 	if refusal != nil {
@@ -59,7 +60,7 @@ func (p *Provider) look(ctx context.Context, op provider.Op, id provider.GroupID
 
 // find is the group with its limits, and refuses what it itself forbids.
 func (p *Provider) find(c census, op provider.Op, id provider.GroupID) (look, *provider.Error) {
-	unknown := refuse(op, id, provider.NotFound, "there is no such MachineDeployment that the flags mean in the namespace %s", p.settings.namespace)
+	unknown := kube.Refuse(op, id, provider.NotFound, "there is no such MachineDeployment that the flags mean in the namespace %s", p.settings.namespace)
 	for _, d := range c.deployments {
 		if d.Name != string(id) {
 			continue
@@ -68,7 +69,7 @@ func (p *Provider) find(c census, op provider.Op, id provider.GroupID) (look, *p
 			return look{}, unknown
 		}
 		if err := c.strange[v1alpha1.KindMachineDeployment+"/"+d.Name]; err != nil {
-			return look{}, refuse(op, id, provider.BadConfig, "the MachineDeployment cannot be read: %v", err)
+			return look{}, kube.Refuse(op, id, provider.BadConfig, "the MachineDeployment cannot be read: %v", err)
 		}
 		l := look{deployment: d, target: int(d.Spec.Replicas), pool: poolsOf(c.deployments, p.settings)[poolIDOf(d)]}
 		var ok bool
@@ -81,7 +82,7 @@ func (p *Provider) find(c census, op provider.Op, id provider.GroupID) (look, *p
 		if l.pool != nil && op == provider.OpGrow {
 			for _, other := range l.pool.members {
 				if err := c.strange[v1alpha1.KindMachineDeployment+"/"+other.Name]; err != nil {
-					return look{}, refuse(op, id, provider.BadConfig, "the MachineDeployment %s of the same pool cannot be read, so that what the pool may still have is not known: %v", other.Name, err)
+					return look{}, kube.Refuse(op, id, provider.BadConfig, "the MachineDeployment %s of the same pool cannot be read, so that what the pool may still have is not known: %v", other.Name, err)
 				}
 			}
 		}

@@ -42,7 +42,7 @@ func standingOf(d *v1alpha1.MachineDeployment, machines []*v1alpha1.Machine, set
 	}
 	for _, m := range machines {
 		mark, isNamed := named[m.Name]
-		dated := how == timestamped && (isNamed && doomed(mark.at, last) || prioritised(m) && doomed(markedAt(m), last))
+		dated := how == timestamped && (isNamed && doomed(mark.at, last) || priorityOf(m) == priorityDelete && doomed(markedAt(m), last))
 		if ending(m, now) || dated {
 			s.leaving[m.Name] = true
 			continue
@@ -66,11 +66,6 @@ func standingOf(d *v1alpha1.MachineDeployment, machines []*v1alpha1.Machine, set
 
 // doomed tells whether a mark of a time ends its machine.
 func doomed(at, last time.Time) bool { return !at.IsZero() && !at.After(last) }
-
-// prioritised tells whether a machine is to go first when one must.
-func prioritised(m *v1alpha1.Machine) bool {
-	return m.Annotations[v1alpha1.PriorityAnnotation] == v1alpha1.PriorityDelete
-}
 
 func markedAt(m *v1alpha1.Machine) time.Time {
 	at, err := time.Parse(time.RFC3339, m.Annotations[v1alpha1.MarkedForDeletionAnnotation])

@@ -11,15 +11,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
-const (
-	// readShare bounds the reads that changes cause: after a read that took a
-	// second, the next change is told after as many seconds at the earliest.
-	readShare = 10
-	// longestRest bounds that.
-	longestRest = 5 * time.Minute
-)
+// longestRest bounds how long changes are not told after one was.
+const longestRest = 5 * time.Minute
 
 // Notify watches the namespace and tells of changes until ctx ends. What an informer
 // remembers is used for nothing else, and kept as small as it can be.
@@ -44,7 +40,7 @@ func (p *Provider) Notify(ctx context.Context, changed func()) error {
 		case <-ctx.Done():
 		case <-events:
 			changed()
-			pause(ctx, min(p.memory.lastRead()*readShare, longestRest))
+			_ = kube.Wait(ctx, p.memory.Rest(longestRest)) // the loop looks at ctx
 		}
 	}
 	factory.Shutdown()
@@ -77,14 +73,4 @@ func slim(o any) (any, error) {
 	small.SetUID(whole.GetUID())
 	small.SetResourceVersion(whole.GetResourceVersion())
 	return small, nil
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

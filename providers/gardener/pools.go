@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // pool is a worker pool: the MachineDeployments that carry its label, whether or not
@@ -134,7 +135,7 @@ func (p *pool) read(s settings) {
 	for _, d := range living {
 		t := readSaid(d)
 		for _, bad := range t.bad {
-			p.notices = append(p.notices, notice(provider.GroupID(d.Name), noticeBadAnnotation, "%s", bad))
+			p.notices = append(p.notices, kube.Notice(provider.GroupID(d.Name), noticeBadAnnotation, "%s", bad))
 		}
 		if t.min != nil {
 			minima = append(minima, *t.min)
@@ -152,7 +153,7 @@ func (p *pool) read(s settings) {
 	case 1:
 		p.sizing = names[0]
 	default:
-		p.notices = append(p.notices, notice("", noticePoolsDisagree, "the MachineDeployments of the pool %s name the sizings %v; it is sized as %s until they agree", p.id, names, p.sizing))
+		p.notices = append(p.notices, kube.Notice("", noticePoolsDisagree, "the MachineDeployments of the pool %s name the sizings %v; it is sized as %s until they agree", p.id, names, p.sizing))
 	}
 	if len(maxima) == 0 {
 		p.readStatic(s, len(sizings) > 0)
@@ -164,10 +165,10 @@ func (p *pool) read(s settings) {
 		p.limits.min = slices.Min(minima)
 	}
 	if disagree(minima) || disagree(maxima) {
-		p.notices = append(p.notices, notice("", noticePoolsDisagree, "the MachineDeployments of the pool %s say different limits (minima %v, maxima %v); the least of each count until they agree", p.id, minima, maxima))
+		p.notices = append(p.notices, kube.Notice("", noticePoolsDisagree, "the MachineDeployments of the pool %s say different limits (minima %v, maxima %v); the least of each count until they agree", p.id, minima, maxima))
 	}
 	if p.limits.min > p.limits.max {
-		p.notices = append(p.notices, notice("", noticeBadAnnotation, "the pool %s has a minimum of %d, above its maximum of %d, which is what counts", p.id, p.limits.min, p.limits.max))
+		p.notices = append(p.notices, kube.Notice("", noticeBadAnnotation, "the pool %s has a minimum of %d, above its maximum of %d, which is what counts", p.id, p.limits.min, p.limits.max))
 		p.limits.min = p.limits.max
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // Provider is the contract over the MachineDeployments of a namespace. All that it
@@ -18,7 +19,7 @@ type Provider struct {
 	settings settings
 	client   dynamic.Interface
 	examples *examples
-	memory   *memory
+	memory   *kube.Memory
 	now      func() time.Time
 	settling time.Duration // between marks on machines and the target that pays for them
 	log      *slog.Logger
@@ -46,5 +47,5 @@ func New(control *rest.Config, nodes typedcorev1.NodeInterface, cfg Config, log 
 	if err != nil {
 		return nil, fmt.Errorf("gardener provider: make a client for the control cluster %s: %w", rc.Host, err)
 	}
-	return &Provider{settings: s, client: client, examples: newExamples(nodes, time.Now), memory: newMemory(), now: time.Now, settling: settling, log: log}, nil
+	return &Provider{settings: s, client: client, examples: newExamples(nodes, time.Now), memory: kube.NewMemory(), now: time.Now, settling: settling, log: log}, nil
 }

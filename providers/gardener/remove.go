@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // Remove names the machines in an annotation of their MachineDeployment, and lowers
@@ -28,16 +28,16 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 }
 
 func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, *provider.Error) {
-	var marked []string // Machines that were annotated, by all attempts
+	before := priorities{} // of the machines that were annotated, by all attempts
 	for attempt := 1; ; attempt++ {
 		l, refusal := p.look(ctx, provider.OpRemove, req.Group)
 		if refusal != nil {
-			return provider.RemoveResult{}, p.unmarked(ctx, refusal, marked)
+			return provider.RemoveResult{}, p.unmarked(ctx, refusal, before)
 		}
 		result := provider.RemoveResult{Target: l.target}
 		plan, refusal := planRemoval(l, req, p.settings.marker, p.now())
 		if refusal != nil {
-			return result, p.unmarked(ctx, refusal, marked)
+			return result, p.unmarked(ctx, refusal, before)
 		}
 		result.Instances = plan.results
 		if len(plan.doomed) == 0 { // or it was done by an attempt whose answer was lost
@@ -46,12 +46,11 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 		what := fmt.Sprintf("name %d machines to be deleted, and lower its replicas from %d to %d", len(plan.doomed), l.target, plan.target)
 		var err error
 		if p.settings.marker == priority {
-			var now []string
-			now, err = p.prioritise(ctx, l, plan.doomed)
-			marked = append(marked, now...)
-			if err == nil && len(now) > 0 {
+			var marked bool
+			marked, err = p.prioritise(ctx, l, plan.doomed, before)
+			if err == nil && marked {
 				what = "wait for machine-controller-manager to see the marks"
-				err = settle(ctx, p.settling)
+				err = kube.Wait(ctx, p.settling)
 			}
 		}
 		if err == nil {
@@ -64,7 +63,7 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 		if apierrors.IsConflict(err) && attempt < attempts {
 			continue
 		}
-		return provider.RemoveResult{Target: l.target}, p.unmarked(ctx, written(ctx, provider.OpRemove, req.Group, what, err), marked)
+		return provider.RemoveResult{Target: l.target}, p.unmarked(ctx, hints.Write(ctx, provider.OpRemove, req.Group, what, err), before)
 	}
 }
 
@@ -73,17 +72,6 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 // tells when that has them. We err to waiting: a removal is never urgent. Names in the
 // annotation need no such time, since they come with the replicas.
 const settling = time.Second
-
-func settle(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 // removal is what is to be done for a request.
 type removal struct {
@@ -97,7 +85,7 @@ type removal struct {
 func planRemoval(l look, req provider.RemoveRequest, how marker, now time.Time) (removal, *provider.Error) {
 	plan := removal{results: make([]provider.InstanceResult, len(req.Instances))}
 	stays := func(id provider.InstanceID, format string, args ...any) *provider.Error {
-		return refuse(provider.OpRemove, req.Group, provider.Conflict, "the instance %s is left alone: %s", id, fmt.Sprintf(format, args...))
+		return kube.Refuse(provider.OpRemove, req.Group, provider.Conflict, "the instance %s is left alone: %s", id, fmt.Sprintf(format, args...))
 	}
 	for i, id := range req.Instances {
 		plan.results[i].ID = id
@@ -150,7 +138,7 @@ func (l look) ownMarks() []mark {
 // whole.
 func (l look) mayShrink(req provider.RemoveRequest, plan removal, how marker) *provider.Error {
 	no := func(kind provider.Kind, format string, args ...any) *provider.Error {
-		return refuse(provider.OpRemove, req.Group, kind, format, args...)
+		return kube.Refuse(provider.OpRemove, req.Group, kind, format, args...)
 	}
 	k := len(plan.doomed)
 	switch {
@@ -162,7 +150,13 @@ func (l look) mayShrink(req provider.RemoveRequest, plan removal, how marker) *p
 		return no(provider.Conflict, "its target is %d, and %d machines beyond it are machine-controller-manager's own to remove", l.target, k)
 	case l.standing.rolling != "":
 		return no(provider.Conflict, "%s", rolloutMessage(l.standing.rolling))
-	case how == timestamped:
+	}
+	for _, m := range l.standing.live {
+		if priorityOf(m) < priorityDelete && !slices.Contains(plan.doomed, m.Name) {
+			return no(provider.Conflict, "the machine %s goes before all that are named, and would go instead: set its annotation %s to %q", m.Name, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDefault)
+		}
+	}
+	if how == timestamped {
 		return nil // the named machines go, whatever else is there or missing
 	}
 	if missing := l.target - len(l.standing.live); missing > 0 {
@@ -174,42 +168,4 @@ func (l look) mayShrink(req provider.RemoveRequest, plan removal, how marker) *p
 		}
 	}
 	return nil
-}
-
-// prioritise makes machines the first to go, and tells which it has annotated.
-func (p *Provider) prioritise(ctx context.Context, l look, machines []string) ([]string, error) {
-	var done []string
-	for _, m := range l.machines {
-		if !slices.Contains(machines, m.Name) || prioritised(m) {
-			continue
-		}
-		if err := p.send(ctx, v1alpha1.ResourceMachines, m.Name, map[string]any{
-			"metadata": patchMeta(m.ResourceVersion, map[string]string{v1alpha1.PriorityAnnotation: v1alpha1.PriorityDelete}),
-		}); err != nil {
-			return done, fmt.Errorf("annotate the Machine %s: %w", m.Name, err)
-		}
-		done = append(done, m.Name)
-	}
-	return done, nil
-}
-
-// unmarked takes back the marks on machines, unless the removal that made them may
-// have happened, and gives the refusal.
-func (p *Provider) unmarked(ctx context.Context, refusal *provider.Error, machines []string) *provider.Error {
-	if refusal.MayHaveHappened {
-		return refusal
-	}
-	var failures []string
-	for _, name := range machines {
-		err := p.send(ctx, v1alpha1.ResourceMachines, name, map[string]any{
-			"metadata": map[string]any{"annotations": map[string]string{v1alpha1.PriorityAnnotation: v1alpha1.PriorityDefault}},
-		})
-		if err != nil && !apierrors.IsNotFound(err) {
-			failures = append(failures, fmt.Sprintf("%s: %v", name, err))
-		}
-	}
-	if len(failures) > 0 {
-		refusal.Message += "; and these machines stay the first to go: " + strings.Join(failures, "; ")
-	}
-	return refusal
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/gardenertest"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
@@ -68,6 +66,7 @@ func TestTheNewestOfThreeGoes(t *testing.T) {
 	left(t, w, p, 2, without(machines, machines[2]))
 }
 
+// None of them is counted twice (machine-controller-manager#1078).
 func TestTwoDeletionsAtOnce(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(gardenertest.Timing{Observe: time.Hour})
@@ -106,7 +105,8 @@ func TestDeleteThenGrowWithinASecond(t *testing.T) {
 	}
 }
 
-// Where a mark alone does not end a machine, the growth waits.
+// Where a mark alone does not end a machine, the growth waits. The marker priority is for
+// forks without the annotation (deckhouse/deckhouse#13500).
 func TestDeleteThenGrowWithOlderMarkers(t *testing.T) {
 	for m, marks := range map[marker]gardenertest.Marks{names: gardenertest.Names, priority: gardenertest.Neither} {
 		w, _, machines := three(t)
@@ -171,7 +171,8 @@ func TestAnExternalEditInTheMiddle(t *testing.T) {
 	}
 }
 
-// What is under way is in the control cluster: another process finds it there.
+// What is under way is in the control cluster: another process finds it there (#341,
+// machine-controller-manager#965).
 func TestARestartInTheMiddleOfADeletion(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(gardenertest.Timing{Observe: time.Hour, End: time.Hour})
@@ -246,76 +247,6 @@ func TestARolloutWithAMachineThatNeverRegistered(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	remove(t, p, id(0), never)
-}
-
-// A machine that somebody has given the lowest priority is not in the way of ours.
-func TestSomebodyElsesPriority(t *testing.T) {
-	w, p, machines := three(t)
-	if err := w.EditMachine(string(machines[0]), func(m *v1alpha1.Machine) {
-		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDelete)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	remove(t, p, id(0), machines[1])
-	left(t, w, p, 2, without(machines, machines[1]))
-
-	// Where priorities are all there is, it would be.
-	w, _, machines = three(t)
-	w.Understands(gardenertest.Neither)
-	cfg := anywhere
-	cfg.DeletionMarker = "priority"
-	p = connect(t, w, cfg)
-	if err := w.EditMachine(string(machines[0]), func(m *v1alpha1.Machine) {
-		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDelete)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[1:2]})
-	refusal(t, err, provider.Conflict)
-	remove(t, p, id(0), machines[0])
-	left(t, w, p, 2, without(machines, machines[0]))
-}
-
-// With priorities, marks on machines are taken back when replicas were certainly not
-// lowered, and stay when nobody knows.
-func TestPrioritiesAreTakenBack(t *testing.T) {
-	cfg := anywhere
-	cfg.DeletionMarker = "priority"
-	first := func(w *gardenertest.World) []provider.InstanceID {
-		var out []provider.InstanceID
-		for _, m := range w.Machines(zone(0)) {
-			if prioritised(m) {
-				out = append(out, provider.InstanceID(m.Name))
-			}
-		}
-		return out
-	}
-	w, _, machines := three(t)
-	w.Understands(gardenertest.Neither)
-	p := connect(t, w, cfg)
-	w.Arm(kubetest.Fault{Verb: "patch", Resource: "machinedeployments", Mishap: kubetest.Forbid})
-	_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[1:]})
-	refusal(t, err, provider.Denied)
-	if got := first(w); len(got) != 0 {
-		t.Errorf("marked: %v", got)
-	}
-	w.Disarm()
-	ctx, cancel := context.WithCancel(t.Context())
-	w.Arm(kubetest.Fault{Verb: "patch", Resource: "machinedeployments", Mishap: kubetest.Hang, Then: cancel})
-	_, err = p.Remove(ctx, provider.RemoveRequest{Group: id(0), Instances: machines[2:]})
-	if e := provider.AsError("", "", err); e == nil || !e.MayHaveHappened {
-		t.Fatal(err)
-	}
-	w.Disarm()
-	if got := first(w); !slices.Equal(got, machines[2:]) {
-		t.Errorf("marked: %v", got)
-	}
-	// It is not gone by that: the target was not lowered. The next attempt does.
-	if g := groupOf(t, p, id(0)); g.Target != 3 || len(live(g)) != 3 {
-		t.Errorf("%+v", g)
-	}
-	remove(t, p, id(0), machines[2])
-	left(t, w, p, 2, without(machines, machines[2]))
 }
 
 // Machines that came all the same, while the target was lowered, are kept.

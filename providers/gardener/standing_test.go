@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/gardenertest"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
@@ -122,4 +123,29 @@ func TestPoolsKeepTheirLimits(t *testing.T) {
 			w.Settle()
 		}
 	})
+}
+
+// An address that the cloud has given away again, while the machine before is not gone:
+// the node is the new machine's.
+func TestOneNodeNameTwoMachines(t *testing.T) {
+	w, p, machines := three(t)
+	w.SetTiming(gardenertest.Timing{End: time.Hour})
+	remove(t, p, id(0), machines[0])
+	if err := w.EditMachine(string(machines[1]), func(m *v1alpha1.Machine) { m.Labels[v1alpha1.NodeLabel] = string(machines[0]) }); err != nil {
+		t.Fatal(err)
+	}
+	named := map[provider.InstanceID]string{}
+	inv := inventory(t, p)
+	for _, i := range inv.Groups[0].Instances {
+		named[i.ID] = i.NodeName
+	}
+	if named[machines[0]] != "" || named[machines[1]] != string(machines[0]) || len(inv.Notices) != 0 {
+		t.Errorf("%v, notices %v", named, inv.Notices)
+	}
+	if err := w.EditMachine(string(machines[2]), func(m *v1alpha1.Machine) { m.Labels[v1alpha1.NodeLabel] = string(machines[0]) }); err != nil {
+		t.Fatal(err)
+	}
+	if inv := inventory(t, p); !noticed(inv, noticeTwice, string(machines[1])) {
+		t.Errorf("notices %v", inv.Notices)
+	}
 }

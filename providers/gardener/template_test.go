@@ -19,6 +19,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
 
+// A group of no nodes is known by its class: labels, taints, devices, ephemeral storage,
+// virtual capacity (#27, #132, #334, #393, gardener/gardener#5212), and its zone
+// (machine-controller-manager#234).
 func TestTemplateOfAMachineClass(t *testing.T) {
 	class := gardenertest.NewClass(ns, "gpu", "zone-b")
 	arm := "arm64"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // attempts bounds how often a write looks again because somebody else's came first:
@@ -21,7 +22,7 @@ const attempts = 10
 // Grow sets spec.replicas, after a fresh look at the whole pool.
 func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider.GrowResult, error) {
 	if req.To < req.From {
-		return provider.GrowResult{}, refuse(provider.OpGrow, req.Group, provider.Unsupported, "a growth from %d to %d would be a shrinking", req.From, req.To)
+		return provider.GrowResult{}, kube.Refuse(provider.OpGrow, req.Group, provider.Unsupported, "a growth from %d to %d would be a shrinking", req.From, req.To)
 	}
 	at := p.now()
 	for attempt := 1; ; attempt++ {
@@ -33,7 +34,7 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 		// The client repeats a request that the server was too busy for. If that was
 		// done all the same, the repetition met its own effect.
 		if attempt > 1 && l.target == req.To {
-			p.memory.asked(req.Group, at, req.To)
+			p.memory.Asked(req.Group, at, req.To)
 			return result, nil
 		}
 		if refusal := l.mayGrow(req); refusal != nil {
@@ -44,15 +45,15 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 		}
 		err := p.patch(ctx, l.deployment, req.To, nil)
 		if err == nil {
-			p.memory.asked(req.Group, at, req.To)
+			p.memory.Asked(req.Group, at, req.To)
 			return provider.GrowResult{Target: req.To}, nil
 		}
 		if apierrors.IsConflict(err) && attempt < attempts {
 			continue
 		}
-		e := written(ctx, provider.OpGrow, req.Group, fmt.Sprintf("set its replicas to %d", req.To), err)
+		e := hints.Write(ctx, provider.OpGrow, req.Group, fmt.Sprintf("set its replicas to %d", req.To), err)
 		if e.MayHaveHappened {
-			p.memory.asked(req.Group, at, req.To)
+			p.memory.Asked(req.Group, at, req.To)
 		}
 		return result, e
 	}
@@ -69,7 +70,7 @@ func (p *Provider) beforeGrowth(ctx context.Context, id provider.GroupID) (look,
 	}
 	l, refusal := p.look(ctx, provider.OpGrow, id)
 	if refusal == nil && len(l.standing.waiting) > 0 {
-		return l, refuse(provider.OpGrow, id, provider.Conflict, "the machine %s was removed, and machine-controller-manager has not begun to delete it: it would stay if the group grew now", l.standing.waiting[0])
+		return l, kube.Refuse(provider.OpGrow, id, provider.Conflict, "the machine %s was removed, and machine-controller-manager has not begun to delete it: it would stay if the group grew now", l.standing.waiting[0])
 	}
 	return l, refusal
 }
@@ -78,13 +79,13 @@ func (p *Provider) beforeGrowth(ctx context.Context, id provider.GroupID) (look,
 func (l look) mayGrow(req provider.GrowRequest) *provider.Error {
 	switch {
 	case l.target != req.From:
-		return refuse(provider.OpGrow, req.Group, provider.Conflict, "the target is %d, not %d", l.target, req.From)
+		return kube.Refuse(provider.OpGrow, req.Group, provider.Conflict, "the target is %d, not %d", l.target, req.From)
 	case req.To == l.target:
 		return nil
 	case req.To > l.bounds.max:
-		return refuse(provider.OpGrow, req.Group, provider.Limit, "a target of %d is above the maximum of %d", req.To, l.bounds.max)
+		return kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "a target of %d is above the maximum of %d", req.To, l.bounds.max)
 	case l.pool != nil && l.pool.target()+req.To-l.target > l.pool.limits.max:
-		return refuse(provider.OpGrow, req.Group, provider.Limit, "the pool %s has %d machines in all of its zones; %d more are above its maximum of %d", l.pool.id, l.pool.target(), req.To-l.target, l.pool.limits.max)
+		return kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "the pool %s has %d machines in all of its zones; %d more are above its maximum of %d", l.pool.id, l.pool.target(), req.To-l.target, l.pool.limits.max)
 	}
 	return nil
 }
@@ -105,7 +106,7 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 		}
 		result := provider.CancelResult{Target: l.target}
 		if l.target != req.From {
-			return result, refuse(provider.OpCancel, req.Group, provider.Conflict, "the target is %d, not %d", l.target, req.From)
+			return result, kube.Refuse(provider.OpCancel, req.Group, provider.Conflict, "the target is %d, not %d", l.target, req.From)
 		}
 		floor := max(req.To, l.bounds.min, len(l.standing.live))
 		if l.pool != nil {
@@ -119,7 +120,7 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 			continue
 		}
 		if err != nil {
-			return result, written(ctx, provider.OpCancel, req.Group, fmt.Sprintf("set its replicas to %d", floor), err)
+			return result, hints.Write(ctx, provider.OpCancel, req.Group, fmt.Sprintf("set its replicas to %d", floor), err)
 		}
 		floor = p.makeRoom(ctx, req.Group, floor)
 		return provider.CancelResult{Target: floor, Cancelled: l.target - floor}, nil

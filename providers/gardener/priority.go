@@ -1,0 +1,109 @@
+package gardener
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+)
+
+// priorities are the values that the priority annotation of machines had before it
+// became a mark, nil where there was none: it may be somebody else's.
+type priorities map[string]*string
+
+// The values of v1alpha1 as numbers.
+const (
+	priorityDelete  = 1
+	priorityDefault = 3
+)
+
+// priorityOf is how soon a machine goes when one must: that of the least number does
+// first. What is no number is the default.
+func priorityOf(m *v1alpha1.Machine) int {
+	if n, err := strconv.Atoi(m.Annotations[v1alpha1.PriorityAnnotation]); err == nil {
+		return n
+	}
+	return priorityDefault
+}
+
+// prioritised tells whether a machine goes first, or even before those that are marked.
+func prioritised(m *v1alpha1.Machine) bool { return priorityOf(m) <= priorityDelete }
+
+// prioritise makes machines the first to go, adds what they had before, and tells
+// whether there were any to annotate.
+func (p *Provider) prioritise(ctx context.Context, l look, machines []string, before priorities) (bool, error) {
+	marked := false
+	for _, m := range l.machines {
+		if !slices.Contains(machines, m.Name) || prioritised(m) {
+			continue
+		}
+		mark := v1alpha1.PriorityDelete
+		if err := p.setPriority(ctx, m, &mark); err != nil {
+			return marked, fmt.Errorf("annotate the Machine %s: %w", m.Name, err)
+		}
+		marked = true
+		before[m.Name] = nil
+		if value, ok := m.Annotations[v1alpha1.PriorityAnnotation]; ok {
+			before[m.Name] = &value
+		}
+	}
+	return marked, nil
+}
+
+// unmarked gives machines back the priorities that they had, unless the removal that
+// marked them may have happened, and gives the refusal.
+func (p *Provider) unmarked(ctx context.Context, refusal *provider.Error, before priorities) *provider.Error {
+	if refusal.MayHaveHappened || len(before) == 0 {
+		return refusal
+	}
+	if failures := p.giveBack(ctx, before); len(failures) > 0 {
+		refusal.Message += "; and these machines stay the first to go: " + strings.Join(failures, "; ")
+	}
+	return refusal
+}
+
+// giveBack writes what there was before, if the mark is what there is now: a value that
+// somebody has set since stays. It tells what did not work.
+func (p *Provider) giveBack(ctx context.Context, before priorities) []string {
+	left := maps.Clone(before)
+	var failures []string
+	for attempt := 1; len(left) > 0; attempt++ {
+		c := census{strange: map[string]error{}}
+		machines, err := listed[v1alpha1.Machine](ctx, p, &c, v1alpha1.ResourceMachines, v1alpha1.KindMachine)
+		if err != nil {
+			names := slices.Sorted(maps.Keys(left))
+			return append(failures, fmt.Sprintf("%s: %v", strings.Join(names, ", "), err))
+		}
+		conflicts := priorities{}
+		for _, m := range machines {
+			value, ok := left[m.Name]
+			if !ok || m.Annotations[v1alpha1.PriorityAnnotation] != v1alpha1.PriorityDelete {
+				continue
+			}
+			switch err := p.setPriority(ctx, m, value); {
+			case err == nil, apierrors.IsNotFound(err):
+			case apierrors.IsConflict(err) && attempt < attempts:
+				conflicts[m.Name] = value
+			default:
+				failures = append(failures, fmt.Sprintf("%s: %v", m.Name, err))
+			}
+		}
+		left = conflicts
+	}
+	return failures
+}
+
+// setPriority sets the annotation, or with nil takes it away, if the Machine is still
+// the one that was read.
+func (p *Provider) setPriority(ctx context.Context, m *v1alpha1.Machine, value *string) error {
+	return p.send(ctx, v1alpha1.ResourceMachines, m.Name, map[string]any{"metadata": map[string]any{
+		"resourceVersion": m.ResourceVersion, "annotations": map[string]*string{v1alpha1.PriorityAnnotation: value},
+	}})
+}

@@ -1,0 +1,57 @@
+package kube
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+func TestTargetSince(t *testing.T) {
+	m, at := NewMemory(), time.Unix(100, 0)
+	m.Asked("g", at, 3)
+	for _, c := range []struct {
+		id     provider.GroupID
+		target int
+		want   time.Time
+	}{{"g", 3, at}, {"g", 2, time.Time{}}, {"other", 3, time.Time{}}} {
+		if got := m.TargetSince(c.id, c.target); !got.Equal(c.want) {
+			t.Errorf("%s at %d since %v, want %v", c.id, c.target, got, c.want)
+		}
+	}
+	m.Asked("g", at.Add(time.Minute), 5)
+	if got := m.TargetSince("g", 3); !got.IsZero() {
+		t.Errorf("the growth before the last is since %v", got)
+	}
+}
+
+// A notice is told once, and again if it was over in between.
+func TestNews(t *testing.T) {
+	m := NewMemory()
+	a, b := Notice("g", "A", "a"), Notice("g", "B", "b")
+	for i, c := range []struct{ told, want []provider.Notice }{
+		{[]provider.Notice{a, a}, []provider.Notice{a}},
+		{[]provider.Notice{b, a}, []provider.Notice{b}},
+		{[]provider.Notice{b}, nil},
+		{[]provider.Notice{a, b}, []provider.Notice{a}},
+	} {
+		if got := m.News(c.told); !slices.Equal(got, c.want) {
+			t.Errorf("%d: %v, want %v", i, got, c.want)
+		}
+	}
+}
+
+func TestRest(t *testing.T) {
+	m := NewMemory()
+	if got := m.Rest(time.Minute); got != 0 {
+		t.Errorf("before the first read: %v", got)
+	}
+	m.ReadTook(2 * time.Second)
+	if got := m.Rest(time.Minute); got != 20*time.Second {
+		t.Errorf("after a read of two seconds: %v", got)
+	}
+	if got := m.Rest(5 * time.Second); got != 5*time.Second {
+		t.Errorf("at most five seconds: %v", got)
+	}
+}
