@@ -1,10 +1,15 @@
 package main
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere"
+	"github.com/plimsoll-dev/plimsoll/controllers/host"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 )
 
@@ -31,29 +36,54 @@ has the rights that it needs, and how it gets on with EKS Anywhere's own control
   plimsoll controller eks-anywhere --kubeconfig=management.kubeconfig --leader-elect=false`,
 		Args: cobra.NoArgs,
 	}
-	c := config.Defaults()
 	var settings eksanywhere.Settings
-	host := eksanywhere.Host{LeaderElectionNamespace: eksanywhere.DefaultNamespace, MetricsAddress: ":8080", HealthAddress: ":8081"}
 	set := cmd.Flags()
-	set.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", c.Cluster.Kubeconfig, "kubeconfig file of the management cluster; none: the pod's own account, else as kubectl finds it")
+	process := bindProcess(set, "the management cluster", eksanywhere.DefaultNamespace)
 	set.BoolVar(&settings.StatusOnly, "status-only", false, "keep the condition alone, and leave machine deployments to EKS Anywhere")
 	set.StringVar(&settings.Namespace, "machine-deployment-namespace", eksanywhere.DefaultNamespace, "where the machine deployments are")
-	elect := set.Bool("leader-elect", true, "take a Lease before anything is written; without it, nobody else may run")
-	set.StringVar(&host.LeaderElectionNamespace, "leader-elect-resource-namespace", host.LeaderElectionNamespace, "where the Lease is")
-	set.StringVar(&host.MetricsAddress, "metrics-address", host.MetricsAddress, "where to serve /metrics; empty: nowhere")
-	set.StringVar(&host.HealthAddress, "health-address", host.HealthAddress, "where to serve /healthz and /readyz; empty: nowhere")
-	set.IntVar(&c.Logging.Verbosity, "v", c.Logging.Verbosity, "how much to log; 4: all that is decided")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		rc, err := restConfig(c.Cluster)
+		rc, h, err := process.begin(cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
-		host.Log = newLog(c.Logging, cmd.ErrOrStderr())
 		defer klog.Flush()
-		if !*elect {
-			host.LeaderElectionNamespace = ""
-		}
-		return eksanywhere.Run(cmd.Context(), rc, settings, host)
+		return eksanywhere.Run(cmd.Context(), rc, settings, h)
 	}
 	return cmd
+}
+
+// process is what the command line says of any controller: which cluster, and how it
+// runs.
+type process struct {
+	config config.Config
+	host   host.Host
+	elect  bool
+}
+
+// bindProcess binds its flags. lease is the namespace where the Lease is, unless
+// somebody says otherwise.
+func bindProcess(set *pflag.FlagSet, cluster, lease string) *process {
+	p := &process{config: config.Defaults()}
+	kubeconfig, logging := &p.config.Cluster.Kubeconfig, &p.config.Logging
+	set.StringVar(kubeconfig, "kubeconfig", *kubeconfig, "kubeconfig file of "+cluster+"; none: the pod's own account, else as kubectl finds it")
+	set.BoolVar(&p.elect, "leader-elect", true, "take a Lease before anything is written; without it, nobody else may run")
+	set.StringVar(&p.host.LeaderElectionNamespace, "leader-elect-resource-namespace", lease, "where the Lease is")
+	set.StringVar(&p.host.MetricsAddress, "metrics-address", ":8080", "where to serve /metrics; empty: nowhere")
+	set.StringVar(&p.host.HealthAddress, "health-address", ":8081", "where to serve /healthz and /readyz; empty: nowhere")
+	set.IntVar(&logging.Verbosity, "v", logging.Verbosity, "how much to log; 4: all that is decided")
+	return p
+}
+
+// begin begins to log, and says how to connect and to run.
+func (p *process) begin(log io.Writer) (*rest.Config, host.Host, error) {
+	rc, err := restConfig(p.config.Cluster)
+	if err != nil {
+		return nil, host.Host{}, err
+	}
+	h := p.host
+	h.Log = newLog(p.config.Logging, log)
+	if !p.elect {
+		h.LeaderElectionNamespace = ""
+	}
+	return rc, h, nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/pools"
@@ -57,7 +56,7 @@ func (f *shootFile) read(stdin io.Reader) (v1beta1.Shoot, string, pools.Findings
 	if err != nil {
 		return fail(fmt.Errorf("read the Shoot: %w", err))
 	}
-	shoot, unknown, err := pools.ParseShoot(text)
+	shoot, findings, err := pools.ParseShoot(text)
 	if err != nil {
 		return fail(fmt.Errorf("%s: %w", f.name, err))
 	}
@@ -67,11 +66,8 @@ func (f *shootFile) read(stdin io.Reader) (v1beta1.Shoot, string, pools.Findings
 			return fail(fmt.Errorf("%s: which namespace has the control plane? %w: say it with --technical-id", f.name, err))
 		}
 	}
-	findings := pools.ValidateShoot(shoot, id, func(pool string) bool {
-		return slices.Contains(f.existing, "*") || slices.Contains(f.existing, pool)
-	})
-	findings.Warnings = append(unknown, findings.Warnings...)
-	return shoot, id, findings, nil
+	existing := func(pool string) bool { return slices.Contains(f.existing, "*") || slices.Contains(f.existing, pool) }
+	return shoot, id, findings.And(pools.ValidateShoot(shoot, id, existing)), nil
 }
 
 func (f *shootFile) content(stdin io.Reader) ([]byte, error) {
@@ -82,9 +78,12 @@ func (f *shootFile) content(stdin io.Reader) ([]byte, error) {
 }
 
 // tell writes findings line by line, each with its file.
-func (f *shootFile) tell(w io.Writer, what string, list field.ErrorList) {
-	for _, e := range list {
-		fmt.Fprintf(w, "%s: %s: %s\n", f.name, what, e.Error())
+func (f *shootFile) tell(w io.Writer, findings pools.Findings) {
+	for _, e := range findings.Errors {
+		fmt.Fprintf(w, "%s: error: %s\n", f.name, e.Error())
+	}
+	for _, warning := range findings.Warnings {
+		fmt.Fprintf(w, "%s: warning: %s\n", f.name, warning)
 	}
 }
 
@@ -115,8 +114,7 @@ func gardenerValidateCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		file.tell(cmd.OutOrStdout(), "error", findings.Errors)
-		file.tell(cmd.OutOrStdout(), "warning", findings.Warnings)
+		file.tell(cmd.OutOrStdout(), findings)
 		if err := file.invalid(findings); err != nil {
 			return err
 		}
@@ -138,7 +136,7 @@ func gardenerRenderCommand() *cobra.Command {
 	var image pools.Image
 	set := cmd.Flags()
 	file.bind(set)
-	set.StringVar(&image.Name, "image", "plimsoll:"+imageTag(), "the image of the autoscaler")
+	set.StringVar(&image.Name, "image", defaultImage(), "the image of the autoscaler")
 	set.StringVar(&image.KubeconfigSecret, "kubeconfig-secret", "generic-token-kubeconfig", "the Secret with the kubeconfig for the shoot; on a seed its name ends in a hash")
 	classes := set.StringToString("machine-class", nil, "the machine class of a machine deployment, if it is not called the same")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -146,9 +144,8 @@ func gardenerRenderCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		file.tell(cmd.ErrOrStderr(), "warning", findings.Warnings)
+		file.tell(cmd.ErrOrStderr(), findings)
 		if err := file.invalid(findings); err != nil {
-			file.tell(cmd.ErrOrStderr(), "error", findings.Errors)
 			return err
 		}
 		text, err := rendered(shoot, id, *classes, image)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/pools"
+	"github.com/plimsoll-dev/plimsoll/internal/config"
 )
 
 // TestGardener runs `plimsoll gardener` on the Shoots in testdata/gardener. A case
@@ -31,6 +33,9 @@ func TestGardener(t *testing.T) {
 	})
 }
 
+// ourWords are types as Go has them.
+var ourWords = regexp.MustCompile(`\b(int(32|64)?|float64|bool|string|struct|interface|v1\w*\.\w+)\b|map\[|%!|<nil>`)
+
 // aboutShoot runs a command beside a file shoot.yaml and returns all that it says.
 func aboutShoot(t *testing.T, shoot string, args ...string) string {
 	t.Helper()
@@ -49,6 +54,12 @@ func aboutShoot(t *testing.T, shoot string, args ...string) string {
 		t.Errorf("it failed and printed something all the same: %s", out.String())
 	}
 	text := out.String()
+	if err != nil {
+		told := errs.String() + err.Error()
+		if word := ourWords.FindString(told); word != "" {
+			t.Errorf("%q is a word of programmers, not of those who write Shoots: %s", word, told)
+		}
+	}
 	if errs.Len() > 0 {
 		text += "stderr:\n" + errs.String()
 	}
@@ -59,7 +70,7 @@ func aboutShoot(t *testing.T, shoot string, args ...string) string {
 }
 
 // TestGardenerRenderGivesFlagsThatRunTakes: what the autoscaler's Deployment starts
-// is understood by this binary.
+// is understood by this binary, and there is nothing in it that has no effect.
 func TestGardenerRenderGivesFlagsThatRunTakes(t *testing.T) {
 	shoot, _, err := pools.ParseShoot([]byte(`{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: s, namespace: garden-p},
 spec: {kubernetes: {clusterAutoscaler: {startupTaints: [a], statusTaints: [b], ignoreTaints: [c]}},
@@ -75,6 +86,14 @@ spec: {kubernetes: {clusterAutoscaler: {startupTaints: [a], statusTaints: [b], i
 	}
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Error(err)
+	}
+	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	flags := config.Bind(set, providers)
+	if err := set.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	if _, warnings, err := flags.Config(); err != nil || len(warnings) > 0 {
+		t.Errorf("warnings %q, %v", warnings, err)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener"
-	"github.com/plimsoll-dev/plimsoll/internal/config"
 )
 
 // gardenerControllerCommand runs the controller of Gardener's worker pools.
@@ -23,20 +22,13 @@ own worker controllers.`,
   plimsoll controller gardener --namespace=shoot--p--s --kubeconfig=seed.kubeconfig --leader-elect=false`,
 		Args: cobra.NoArgs,
 	}
-	c := config.Defaults()
 	var settings gardener.Settings
-	host := gardener.Host{LeaderElectionNamespace: "garden", MetricsAddress: ":8080", HealthAddress: ":8081"}
 	set := cmd.Flags()
-	set.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", c.Cluster.Kubeconfig, "kubeconfig file of the seed; none: the pod's own account, else as kubectl finds it")
+	process := bindProcess(set, "the seed", "garden")
 	statusOnly := set.Bool("status-only", false, "write conditions alone, and no machine deployment")
 	limitsOnly := set.Bool("limits-only", false, "of machine deployments, write the limits of their pool and its sizing alone: for seeds where Gardener's own worker controllers make them")
 	set.StringVar(&settings.Namespace, "namespace", "", "the namespace of the one shoot to look after; none: all")
 	set.StringSliceVar(&settings.Types, "worker-type", nil, "the types of Workers to look after, such as aws; none: all")
-	elect := set.Bool("leader-elect", true, "take a Lease before anything is written; without it, nobody else may run")
-	set.StringVar(&host.LeaderElectionNamespace, "leader-elect-resource-namespace", host.LeaderElectionNamespace, "where the Lease is")
-	set.StringVar(&host.MetricsAddress, "metrics-address", host.MetricsAddress, "where to serve /metrics; empty: nowhere")
-	set.StringVar(&host.HealthAddress, "health-address", host.HealthAddress, "where to serve /healthz and /readyz; empty: nowhere")
-	set.IntVar(&c.Logging.Verbosity, "v", c.Logging.Verbosity, "how much to log; 4: all that is decided")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case *statusOnly && *limitsOnly:
@@ -48,16 +40,12 @@ own worker controllers.`,
 		default:
 			settings.Extent = gardener.Everything
 		}
-		rc, err := restConfig(c.Cluster)
+		rc, h, err := process.begin(cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
-		host.Log = newLog(c.Logging, cmd.ErrOrStderr())
 		defer klog.Flush()
-		if !*elect {
-			host.LeaderElectionNamespace = ""
-		}
-		return gardener.Run(cmd.Context(), rc, settings, host)
+		return gardener.Run(cmd.Context(), rc, settings, h)
 	}
 	return cmd
 }

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/controllers/host/hosttest"
 )
 
 var request = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "c1"}}
@@ -27,62 +27,30 @@ var request = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: 
 type bench struct {
 	*reconciler
 	t        *testing.T
-	recorder *recorder
+	api      *hosttest.Client
+	recorder *hosttest.Recorder
 	registry *prometheus.Registry
-	writes   []string
-}
-
-// recorder also keeps what real ones tell events apart by, beside their kind and
-// the Cluster: the reason, the action and the related object.
-type recorder struct {
-	*events.FakeRecorder
-	keys []string
-}
-
-func (r *recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	key := reason + " " + action
-	if u, ok := related.(*unstructured.Unstructured); ok {
-		key += " " + u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
-	}
-	r.keys = append(r.keys, key)
-	r.FakeRecorder.Eventf(regarding, related, kind, reason, action, note, args...)
 }
 
 func newBench(t *testing.T, settings Settings, objects ...string) *bench {
 	t.Helper()
-	b := &bench{t: t, recorder: &recorder{FakeRecorder: events.NewFakeRecorder(100)}, registry: prometheus.NewRegistry()}
+	b := &bench{t: t, recorder: &hosttest.Recorder{}, registry: prometheus.NewRegistry()}
 	kind := schema.GroupVersionKind{Group: mdKind.Group, Version: "v1beta2", Kind: mdKind.Kind}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(clusterKind, meta.RESTScopeNamespace)
 	mapper.Add(kind, meta.RESTScopeNamespace)
 	builder := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).WithReturnManagedFields().WithStatusSubresource(object(clusterKind))
-	for _, text := range objects {
-		builder = builder.WithObjects(parse(t, text))
+	api, err := hosttest.NewClient(builder, objects...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	c := interceptor.NewClient(builder.Build(), interceptor.Funcs{
-		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			b.writes = append(b.writes, "apply")
-			return c.Apply(ctx, o, opts...)
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			b.writes = append(b.writes, "patch")
-			return c.Patch(ctx, o, p, opts...)
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			b.writes = append(b.writes, "delete "+o.GetName())
-			return c.Delete(ctx, o, opts...)
-		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-			b.writes = append(b.writes, sub)
-			return c.SubResource(sub).Patch(ctx, o, p, opts...)
-		},
-	})
 	metrics, err := newMetrics(b.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.api = api
 	b.reconciler = &reconciler{
-		settings: settings, kind: kind, reader: c, live: c, writer: c, recorder: b.recorder, metrics: metrics, memory: newMemory(),
+		settings: settings, kind: kind, reader: api, live: api, writer: api, recorder: b.recorder, metrics: metrics, memory: newMemory(),
 		clock: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	}
 	return b
@@ -90,12 +58,8 @@ func newBench(t *testing.T, settings Settings, objects ...string) *bench {
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
+	u, err := hosttest.Parse(text)
 	if err != nil {
-		t.Fatal(err)
-	}
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(raw); err != nil {
 		t.Fatal(err)
 	}
 	return u
@@ -118,17 +82,7 @@ func (b *bench) get(u *unstructured.Unstructured, namespace, name string) *unstr
 	return u
 }
 
-func (b *bench) events() []string {
-	var all []string
-	for {
-		select {
-		case e := <-b.recorder.Events:
-			all = append(all, e)
-		default:
-			return all
-		}
-	}
-}
+func (b *bench) events() []string { return hosttest.Texts(b.recorder.Take()) }
 
 // metric is the values of a metric's series that have all these label values.
 func (b *bench) metric(name string, labels ...string) []float64 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
+	"github.com/plimsoll-dev/plimsoll/controllers/host"
 )
 
 // validity is the condition that tells what Validate says.
@@ -96,7 +97,7 @@ func (r *reconciler) writeConditions(ctx context.Context, cluster *unstructured.
 	target.SetNamespace(cluster.GetNamespace())
 	target.SetName(cluster.GetName())
 	err = client.IgnoreNotFound(r.writer.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(workers.FieldManager)))
-	r.metrics.writes.WithLabelValues("Condition", end(err)).Inc()
+	r.metrics.writes.WithLabelValues("Condition", host.End(err)).Inc()
 	if err != nil {
 		return fmt.Errorf("patch the conditions of Cluster %s/%s (the controller needs the right to patch clusters/status): %w", cluster.GetNamespace(), cluster.GetName(), err)
 	}

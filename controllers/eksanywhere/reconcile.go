@@ -2,10 +2,8 @@ package eksanywhere
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
+	"github.com/plimsoll-dev/plimsoll/controllers/host"
 )
 
 // The reasons of events and conditions that package workers does not give.
@@ -30,15 +29,8 @@ const (
 	writeFailed   = "MachineDeploymentNotWritten"
 )
 
-// afterConflict is when to look again after somebody else has written first. The
-// watch brings what they wrote meanwhile.
-const afterConflict = 200 * time.Millisecond
-
 // afterNames is when to look again whether a name is free by now.
 const afterNames = time.Minute
-
-// maxNote is how much text an event takes.
-const maxNote = 1000
 
 type reconciler struct {
 	settings Settings
@@ -106,7 +98,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	} else if err := r.writeConditions(ctx, live, ready, validity(invalid), workers.Record(ready)); err == nil {
 		known.wrote = workers.Wrote{Last: workers.Told(ready)}
 	} else {
-		problem = errors.Join(problem, err)
+		problem = host.Join(problem, err)
 	}
 
 	// 3. What people should know, each once.
@@ -177,7 +169,7 @@ func with(mds []workers.MachineDeployment, one workers.MachineDeployment) []work
 func (r *reconciler) result(ctx context.Context, notes []workers.Note, problem error) (reconcile.Result, error) {
 	if apierrors.IsConflict(problem) {
 		log.FromContext(ctx).V(1).Info("Somebody else wrote first; looking again", "problem", problem.Error())
-		return reconcile.Result{RequeueAfter: afterConflict}, nil
+		return reconcile.Result{RequeueAfter: host.AfterConflict}, nil
 	}
 	if problem == nil && slices.ContainsFunc(notes, func(n workers.Note) bool { return n.Reason == sameName || n.Reason == workers.NameTaken }) {
 		return reconcile.Result{RequeueAfter: afterNames}, nil
@@ -217,18 +209,14 @@ func (r *reconciler) clustersNamed(ctx context.Context, name string) ([]unstruct
 }
 
 // event tells something about a Cluster, and names the machine deployment that it
-// is also about, if there is one: two events that differ in their text alone count
-// as one, and the second text would be lost.
+// is also about, if there is one.
 func (r *reconciler) event(about *unstructured.Unstructured, machineDeployment, kind, reason, action, text string) {
-	if len(text) > maxNote {
-		text = strings.ToValidUTF8(text[:maxNote], "")
-	}
-	var related runtime.Object
+	e := host.Event{About: about, Type: kind, Reason: reason, Action: action, Text: text}
 	if machineDeployment != "" {
 		md := object(r.kind)
 		md.SetNamespace(r.settings.namespace())
 		md.SetName(machineDeployment)
-		related = md
+		e.Related = md
 	}
-	r.recorder.Eventf(about, related, kind, reason, action, "%s", text)
+	host.Tell(r.recorder, e)
 }

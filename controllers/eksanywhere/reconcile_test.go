@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
+	"github.com/plimsoll-dev/plimsoll/controllers/host"
+	"github.com/plimsoll-dev/plimsoll/controllers/host/hosttest"
 )
 
 // These tests run against controller-runtime's in-memory client. It stores objects
@@ -71,10 +73,10 @@ func TestReconcileWritesConditionsAndNothingElseOfACluster(t *testing.T) {
 	}
 
 	// Nothing has changed: nothing is written.
-	b.writes = nil
+	b.api.Writes = nil
 	b.reconcile()
-	if len(b.writes) > 0 {
-		t.Errorf("a second look wrote %v", b.writes)
+	if len(b.api.Writes) > 0 {
+		t.Errorf("a second look wrote %v", b.api.Writes)
 	}
 }
 
@@ -88,9 +90,8 @@ func TestReconcileMakesAMachineDeploymentAtItsMinimumWithoutAWebhook(t *testing.
 	}
 }
 
-// TestEventsOfOneLookAreToldApart: an API client takes two events of one key for one
-// that happened twice, and drops the second text.
-func TestEventsOfOneLookAreToldApart(t *testing.T) {
+// TestEventsNameTheirMachineDeployment, where they are about one worker group.
+func TestEventsNameTheirMachineDeployment(t *testing.T) {
 	b := newBench(t, Settings{}, `
 apiVersion: anywhere.eks.amazonaws.com/v1alpha1
 kind: Cluster
@@ -104,16 +105,20 @@ spec:
 `)
 	b.reconcile()
 	want := []string{
-		"MachineDeploymentApply Apply MachineDeployment eksa-system/c1-a",
-		"MachineDeploymentApply Apply MachineDeployment eksa-system/c1-b",
-		"AutoscalingRangeEmpty Reconcile MachineDeployment eksa-system/c1-c",
-		"MachineDeploymentNotCreated Reconcile MachineDeployment eksa-system/c1-c",
-		"AutoscalingRangeEmpty Reconcile MachineDeployment eksa-system/c1-d",
-		"MachineDeploymentNotCreated Reconcile MachineDeployment eksa-system/c1-d",
-		"CountIgnored Reconcile MachineDeployment eksa-system/c1-c",
-		"CountIgnored Reconcile MachineDeployment eksa-system/c1-d",
+		"MachineDeploymentApply MachineDeployment eksa-system/c1-a",
+		"MachineDeploymentApply MachineDeployment eksa-system/c1-b",
+		"AutoscalingRangeEmpty MachineDeployment eksa-system/c1-c",
+		"MachineDeploymentNotCreated MachineDeployment eksa-system/c1-c",
+		"AutoscalingRangeEmpty MachineDeployment eksa-system/c1-d",
+		"MachineDeploymentNotCreated MachineDeployment eksa-system/c1-d",
+		"CountIgnored MachineDeployment eksa-system/c1-c",
+		"CountIgnored MachineDeployment eksa-system/c1-d",
 	}
-	if diff := cmp.Diff(want, b.recorder.keys); diff != "" {
+	var got []string
+	for _, told := range b.recorder.Take() {
+		got = append(got, told.Reason+" "+told.Related)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -138,7 +143,7 @@ func TestReconcileKeepsItsHandsOff(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, tt.settings, append(tt.objects, machineDeployment)...)
 			b.reconcile()
-			if diff := cmp.Diff([]string{"status"}, b.writes); diff != "" {
+			if diff := cmp.Diff([]string{"status"}, b.api.Writes); diff != "" {
 				t.Errorf("writes: %s", diff)
 			}
 			if got := b.conditions()[1].(map[string]any)["status"]; got != tt.ready {
@@ -169,14 +174,14 @@ func TestReconcileTellsOfACountThatChanges(t *testing.T) {
 	if err := b.writer.Update(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	b.writes = nil
+	b.api.Writes = nil
 	b.reconcile()
 	want := []string{"Warning CountIgnored count 4 of worker node group a is ignored: the autoscaler sizes it between 2 and 5"}
 	if diff := cmp.Diff(want, b.events()); diff != "" {
 		t.Error(diff)
 	}
-	if len(b.writes) > 0 {
-		t.Errorf("the count made it write %v", b.writes)
+	if len(b.api.Writes) > 0 {
+		t.Errorf("the count made it write %v", b.api.Writes)
 	}
 }
 
@@ -192,7 +197,7 @@ func TestReconcileErrors(t *testing.T) {
 		event string
 		end   string
 	}{
-		{"conflict", apierrors.NewConflict(resource, "c1-a", errors.New("changed")), afterConflict, false, "", "conflict"},
+		{"conflict", apierrors.NewConflict(resource, "c1-a", errors.New("changed")), host.AfterConflict, false, "", "conflict"},
 		{"forbidden", apierrors.NewForbidden(resource, "c1-a", errors.New("no right")), 0, true, "MachineDeploymentNotWritten apply machine deployment eksa-system/c1-a", "failed"},
 	}
 	for _, tt := range tests {
@@ -220,6 +225,46 @@ func TestReconcileErrors(t *testing.T) {
 	}
 }
 
+// TestAnotherTextIsAnotherEvent: in a series of events that are equal but for their
+// text, none is taken for one that has been told before, though nothing of the Cluster
+// has changed meanwhile.
+func TestAnotherTextIsAnotherEvent(t *testing.T) {
+	b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 1), machineDeployment)
+	why := ""
+	b.writer = interceptor.NewClient(b.writer.(client.WithWatch), interceptor.Funcs{
+		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+			return errors.New(why)
+		},
+	})
+	var told []hosttest.Told
+	for _, why = range []string{"the webhook is away", "the webhook is away", "the disk is full"} {
+		if _, err := b.Reconcile(t.Context(), request); err == nil {
+			t.Error("a write that failed is no error")
+		}
+		told = append(told, slices.DeleteFunc(b.recorder.Take(), func(e hosttest.Told) bool { return e.Reason != writeFailed })...)
+	}
+	if len(told) != 2 || !strings.Contains(told[1].Text, "the disk is full") {
+		t.Fatalf("told %v", told)
+	}
+	told[0].Text, told[1].Text = "", ""
+	if told[0] == told[1] {
+		t.Errorf("both are %v, so that the second text is lost", told[0])
+	}
+}
+
+// TestReconcileLeavesADeletedClusterAlone, its status included.
+func TestReconcileLeavesADeletedClusterAlone(t *testing.T) {
+	b := newBench(t, Settings{}, strings.Replace(fmt.Sprintf(oneGroup, "", 1), "uid: u1", "uid: u1, finalizers: [theirs/own]", 1), machineDeployment)
+	if err := b.writer.Delete(t.Context(), b.get(object(clusterKind), "default", "c1")); err != nil {
+		t.Fatal(err)
+	}
+	b.api.Writes = nil
+	b.reconcile()
+	if told := b.events(); len(b.api.Writes)+len(told) > 0 {
+		t.Errorf("writes %v, told %v", b.api.Writes, told)
+	}
+}
+
 // TestReconcileWaitsForNames: what waits until another Cluster, or its machine
 // deployment, gives a name up is looked at again by itself, and then carried out: no
 // event of the waiting Cluster's tells.
@@ -235,14 +280,14 @@ func TestReconcileWaitsForNames(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 1), tt.other)
-			if got := b.reconcile(); got.RequeueAfter != afterNames || slices.Contains(b.writes, "apply") {
-				t.Errorf("got %v, writes %v", got, b.writes)
+			if got := b.reconcile(); got.RequeueAfter != afterNames || slices.Contains(b.api.Writes, "apply c1-a") {
+				t.Errorf("got %v, writes %v", got, b.api.Writes)
 			}
 			if err := b.writer.Delete(t.Context(), tt.holder(b)); err != nil {
 				t.Fatal(err)
 			}
-			if got := b.reconcile(); got.RequeueAfter != 0 || !slices.Contains(b.writes, "apply") {
-				t.Errorf("once the name is free: got %v, writes %v", got, b.writes)
+			if got := b.reconcile(); got.RequeueAfter != 0 || !slices.Contains(b.api.Writes, "apply c1-a") {
+				t.Errorf("once the name is free: got %v, writes %v", got, b.api.Writes)
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
+	"github.com/plimsoll-dev/plimsoll/controllers/host"
 )
 
 // carryOut does one step. seen are the resource versions that earlier steps of the
@@ -34,7 +35,7 @@ func (r *reconciler) carryOut(ctx context.Context, step workers.Step, seen map[s
 	u.SetName(step.Name)
 
 	err := r.write(ctx, step, u)
-	r.metrics.writes.WithLabelValues(string(step.Verb), end(err)).Inc()
+	r.metrics.writes.WithLabelValues(string(step.Verb), host.End(err)).Inc()
 	if err != nil {
 		return nil, fmt.Errorf("%s machine deployment %s/%s (%s): %w", verbs[step.Verb], u.GetNamespace(), u.GetName(), step.Why, err)
 	}
@@ -87,15 +88,4 @@ var verbs = map[workers.Verb]string{
 	workers.HandOver:   "hand over the replicas of",
 	workers.Unannotate: "remove the autoscaler's annotations of",
 	workers.Delete:     "delete",
-}
-
-// end is how a write ended, for the metric.
-func end(err error) string {
-	switch {
-	case err == nil:
-		return "done"
-	case apierrors.IsConflict(err):
-		return "conflict"
-	}
-	return "failed"
 }

@@ -1,7 +1,7 @@
 package gardener
 
 import (
-	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,13 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/yaml"
 
+	"github.com/plimsoll-dev/plimsoll/controllers/host/hosttest"
 	mcm "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
 
@@ -31,15 +29,14 @@ var request = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: 
 type bench struct {
 	*reconciler
 	t        *testing.T
-	recorder *events.FakeRecorder
-	registry *prometheus.Registry
-	writes   []string
+	api      *hosttest.Client
+	recorder *hosttest.Recorder
 	time     time.Time
 }
 
 func newBench(t *testing.T, settings Settings, objects ...string) *bench {
 	t.Helper()
-	b := &bench{t: t, recorder: events.NewFakeRecorder(1000), registry: prometheus.NewRegistry(), time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	b := &bench{t: t, recorder: &hosttest.Recorder{}, time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{workerKind, deploymentKind, classKind} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
@@ -48,51 +45,31 @@ func newBench(t *testing.T, settings Settings, objects ...string) *bench {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(mcm.GroupVersion, &mcm.MachineClass{}, &mcm.MachineClassList{}) // to be listed by their metadata alone
 	metav1.AddToGroupVersion(scheme, mcm.GroupVersion)
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithStatusSubresource(object(workerKind))
-	for _, text := range objects {
-		builder = builder.WithObjects(parse(t, text))
-	}
-	c := interceptor.NewClient(builder.Build(), interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			b.writes = append(b.writes, "create "+o.GetName())
-			return c.Create(ctx, o, opts...)
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			b.writes = append(b.writes, "patch "+o.GetName())
-			return c.Patch(ctx, o, p, opts...)
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			b.writes = append(b.writes, "delete "+o.GetName())
-			return c.Delete(ctx, o, opts...)
-		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-			b.writes = append(b.writes, sub)
-			return c.SubResource(sub).Patch(ctx, o, p, opts...)
-		},
-		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
-			t.Error("an update writes an object as a whole, and drops what is not known of it")
-			return nil
-		},
-	})
-	metrics, err := newMetrics(b.registry)
+	api, err := hosttest.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithStatusSubresource(object(workerKind)), objects...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	metrics, err := newMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.api = api
 	b.reconciler = &reconciler{
-		settings: settings, reader: c, live: c, writer: c, recorder: b.recorder, metrics: metrics, memory: newMemory(),
+		settings: settings, reader: api, live: api, writer: api, recorder: b.recorder, metrics: metrics, memory: newMemory(),
 		clock: func() time.Time { return b.time },
 	}
+	t.Cleanup(func() {
+		if slices.ContainsFunc(api.Writes, func(w string) bool { return strings.HasPrefix(w, "update") }) {
+			t.Error("an update writes an object as a whole, and drops what is not known of it")
+		}
+	})
 	return b
 }
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
+	u, err := hosttest.Parse(text)
 	if err != nil {
-		t.Fatal(err)
-	}
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(raw); err != nil {
 		t.Fatal(err)
 	}
 	return u
@@ -149,17 +126,7 @@ func (b *bench) merge(u *unstructured.Unstructured, patch string) {
 	}
 }
 
-func (b *bench) events() []string {
-	var all []string
-	for {
-		select {
-		case e := <-b.recorder.Events:
-			all = append(all, e)
-		default:
-			return all
-		}
-	}
-}
+func (b *bench) events() []string { return hosttest.Texts(b.recorder.Take()) }
 
 // conditions are the Worker's, as "type status reason".
 func (b *bench) conditions() map[string]string {

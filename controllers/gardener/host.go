@@ -3,9 +3,7 @@ package gardener
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -13,87 +11,44 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/plimsoll-dev/plimsoll/controllers/host"
 )
 
 // Host says how the controller runs as a process of its own.
-type Host struct {
-	// LeaderElectionNamespace is where its Lease is; empty: it runs without one, and
-	// nobody else may.
-	LeaderElectionNamespace string
-	// MetricsAddress and HealthAddress are where /metrics, and /healthz and /readyz,
-	// are served; empty: nowhere.
-	MetricsAddress, HealthAddress string
-	// Log is told what is done and what fails; nil tells nobody.
-	Log *slog.Logger
-}
+type Host = host.Host
 
-func (h Host) logger() logr.Logger {
-	if h.Log == nil {
-		return logr.Discard()
-	}
-	return logr.FromSlogHandler(h.Log.Handler())
-}
+var self = host.Controller{Name: Name, Of: "Gardener's worker pools"}
 
 // Run runs the controller in a manager of its own until ctx ends. Once in a
 // process: its metrics go to the registry that controller-runtime serves.
-func Run(ctx context.Context, config *rest.Config, settings Settings, host Host) error {
-	ctrllog.SetLogger(host.logger())
-	mgr, err := NewManager(config, settings, host)
-	if err != nil {
-		return err
-	}
-	if err := Add(mgr, settings, ctrlmetrics.Registry); err != nil {
-		return err
-	}
-	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("run the controller of Gardener's worker pools: %w", err)
-	}
-	return nil
+func Run(ctx context.Context, config *rest.Config, settings Settings, h Host) error {
+	return h.Run(ctx, self, func() (manager.Manager, error) {
+		mgr, err := NewManager(config, settings, h)
+		if err != nil {
+			return nil, err
+		}
+		return mgr, Add(mgr, settings, ctrlmetrics.Registry)
+	})
 }
 
 // NewManager makes the manager that Run runs, for hosts that keep metrics of their
 // own: Add adds the controller to it.
-func NewManager(config *rest.Config, settings Settings, host Host) (manager.Manager, error) {
+func NewManager(config *rest.Config, settings Settings, h Host) (manager.Manager, error) {
 	if err := served(config); err != nil {
 		return nil, err
 	}
-	mgr, err := manager.New(config, manager.Options{
-		Logger:                        host.logger(),
-		Cache:                         cacheOptions(settings),
-		Metrics:                       metricsserver.Options{BindAddress: orOff(host.MetricsAddress)},
-		HealthProbeBindAddress:        orOff(host.HealthAddress),
-		LeaderElection:                host.LeaderElectionNamespace != "",
-		LeaderElectionNamespace:       host.LeaderElectionNamespace,
-		LeaderElectionID:              Name,
-		LeaderElectionReleaseOnCancel: true,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make a manager for the controller of Gardener's worker pools: %w", err)
-	}
-	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
-		if err := add("ping", healthz.Ping); err != nil {
-			return nil, fmt.Errorf("add a health check: %w", err)
-		}
-	}
-	return mgr, nil
+	return h.NewManager(config, self, cacheOptions(settings))
 }
 
 // served says which of the kinds that the controller watches is missing, rather
 // than to wait for it for ever.
 func served(config *rest.Config) error {
-	httpClient, err := rest.HTTPClientFor(config)
+	mapper, err := host.Mapper(config)
 	if err != nil {
-		return fmt.Errorf("make a client for the controller of Gardener's worker pools: %w", err)
-	}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
-	if err != nil {
-		return fmt.Errorf("ask the API server which kinds it serves (can it be reached?): %w", err)
+		return err
 	}
 	for _, kind := range []schema.GroupVersionKind{workerKind, clusterKind, deploymentKind, classKind} {
 		if err := has(mapper, kind); err != nil {
@@ -132,12 +87,4 @@ func shootOnly(o any) (any, error) {
 		u.SetManagedFields(nil)
 	}
 	return o, nil
-}
-
-// orOff is an address as controller-runtime wants it: "0" is none.
-func orOff(address string) string {
-	if address == "" {
-		return "0"
-	}
-	return address
 }

@@ -24,7 +24,10 @@ const (
 type memory struct {
 	mu      sync.Mutex
 	workers map[types.NamespacedName]told
-	writes  map[string]writes // by the UID of the machine deployment
+	// writes are when patches were made, by the UID of the machine deployment and the
+	// patch itself: whoever undoes this and that in turns is answered by patches of
+	// which no two in a row are alike.
+	writes map[string]map[string][]time.Time
 }
 
 type told struct {
@@ -32,14 +35,8 @@ type told struct {
 	notes map[pools.Note]bool
 }
 
-// writes are the times of the same write.
-type writes struct {
-	body string
-	at   []time.Time
-}
-
 func newMemory() *memory {
-	return &memory{workers: map[types.NamespacedName]told{}, writes: map[string]writes{}}
+	return &memory{workers: map[types.NamespacedName]told{}, writes: map[string]map[string][]time.Time{}}
 }
 
 // tell is what of the notes about a Worker is new. A note that is gone and comes
@@ -64,35 +61,41 @@ func (m *memory) tell(key types.NamespacedName, uid types.UID, notes []pools.Not
 }
 
 // undone is how long to wait with a patch, since it has been made so often lately
-// that somebody must be undoing it; 0: it may be made.
+// that somebody must be undoing it; 0: it may be made. Who changes a pool to and fro
+// as often waits as well: we err to waiting.
 func (m *memory) undone(step pools.Step, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w, ok := m.writes[step.UID]
-	if step.Verb != pools.Patch || !ok || w.body != bodyOf(step) || len(w.at) < undoneTimes {
+	at := m.writes[step.UID][bodyOf(step)]
+	if step.Verb != pools.Patch || len(at) < undoneTimes {
 		return 0
 	}
-	return w.at[len(w.at)-undoneTimes].Add(undoneIn).Sub(now)
+	return max(0, at[len(at)-undoneTimes].Add(undoneIn).Sub(now))
 }
 
-// wrote notes that a step was carried out.
+// wrote notes that a step was carried out. One whose answer was lost is not noted: we
+// err to writing once more.
 func (m *memory) wrote(step pools.Step, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for uid, w := range m.writes {
-		if now.Sub(w.at[len(w.at)-1]) > undoneIn {
+	for uid, bodies := range m.writes {
+		for body, at := range bodies {
+			if bodies[body] = slices.DeleteFunc(at, func(t time.Time) bool { return now.Sub(t) > undoneIn }); len(bodies[body]) == 0 {
+				delete(bodies, body)
+			}
+		}
+		if len(bodies) == 0 {
 			delete(m.writes, uid)
 		}
 	}
 	if step.Verb != pools.Patch {
 		return
 	}
-	w := m.writes[step.UID]
-	if body := bodyOf(step); w.body != body {
-		w = writes{body: body}
+	if m.writes[step.UID] == nil {
+		m.writes[step.UID] = map[string][]time.Time{}
 	}
-	w.at = append(slices.DeleteFunc(w.at, func(t time.Time) bool { return now.Sub(t) > undoneIn }), now)
-	m.writes[step.UID] = w
+	body := bodyOf(step)
+	m.writes[step.UID][body] = append(m.writes[step.UID][body], now)
 }
 
 func bodyOf(step pools.Step) string {

@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/pools"
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/v1beta1"
+	"github.com/plimsoll-dev/plimsoll/controllers/host"
 )
 
 // The reasons of events and conditions that package pools does not give.
@@ -31,6 +31,7 @@ const (
 	shootIgnored   = "ShootIgnored"
 	otherWriter    = "MachineDeploymentHasOtherWriter"
 	writeFailed    = "MachineDeploymentNotWritten"
+	workerHeld     = "WorkerHeld"
 	applied        = "Applied"
 	valid          = "Valid"
 	found          = "Found"
@@ -39,13 +40,6 @@ const (
 // ignoreAnnotation on a Shoot with the value "true" keeps Gardener, and this
 // controller, from touching what it leads to.
 const ignoreAnnotation = "shoot.gardener.cloud/ignore"
-
-// afterConflict is when to look again after somebody else has written first. The
-// watch brings what they wrote meanwhile.
-const afterConflict = 200 * time.Millisecond
-
-// maxNote is how much text an event takes.
-const maxNote = 1000
 
 type reconciler struct {
 	settings Settings
@@ -110,9 +104,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	if l.worker.DeletionTimestamp != nil {
-		return r.result(ctx, r.letGo(ctx, l.raw, l.worker), 0)
+		r.letGo(ctx, l)
+	} else {
+		r.bring(ctx, l)
 	}
-	r.bring(ctx, l)
 	if apierrors.IsConflict(l.problem) {
 		return r.result(ctx, l.problem, 0) // the status would say what is over in a moment
 	}
@@ -146,7 +141,7 @@ func (r *reconciler) bring(ctx context.Context, l *look) {
 	existing := seen.Existing()
 	findings := pools.ValidateWorker(l.worker, shoot, func(pool string) bool { return existing[pool] })
 	if len(findings.Warnings) > 0 {
-		l.note(unwisePools, "%s", findings.Warnings.ToAggregate())
+		l.note(unwisePools, "%s", findings.Warnings)
 	}
 	if err := findings.Err(); err != nil {
 		l.note(invalidPools, "%s", err)
@@ -203,7 +198,9 @@ func (r *reconciler) apply(ctx context.Context, l *look, c pools.Cluster, seen p
 	default:
 		l.condition(v1alpha1.PoolsApplied, true, applied, "the machine deployments are as the pools want them")
 	}
-	if r.settings.Extent != Everything {
+	if r.settings.Extent == LimitsOnly {
+		// The machine deployments are somebody else's now, who waits for their end.
+		l.problem = host.Join(l.problem, r.release(ctx, l.raw))
 		return
 	}
 	l.deployments = c.Status()
@@ -224,22 +221,11 @@ func (r *reconciler) step(ctx context.Context, l *look, step pools.Step) {
 		return
 	}
 	if err := r.carryOut(ctx, l.worker, step); err != nil {
-		l.problem = join(l.problem, err)
+		l.problem = host.Join(l.problem, err)
 		return
 	}
 	r.memory.wrote(step, r.now())
 	r.event(l.raw, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb), "machine deployment "+step.Name+" "+step.Why)
-}
-
-// join keeps a conflict recognisable only if there is nothing worse.
-func join(problem, more error) error {
-	switch {
-	case problem == nil || apierrors.IsConflict(problem) && !apierrors.IsConflict(more):
-		return more
-	case apierrors.IsConflict(more):
-		return problem
-	}
-	return errors.Join(problem, more)
 }
 
 // shootOf is the Shoot behind a Worker; else why the Worker must be left alone.
@@ -258,37 +244,12 @@ func (r *reconciler) shootOf(ctx context.Context, worker v1alpha1.Worker) (shoot
 	}
 	shoot = cluster.Spec.Shoot
 	switch operation := worker.Annotations[v1alpha1.OperationAnnotation]; {
-	case operation == v1alpha1.OperationMigrate || operation == v1alpha1.OperationRestore:
-		return shoot, shootMoves, "the shoot moves to another seed (" + v1alpha1.OperationAnnotation + ": " + operation + "): its machine deployments are left alone", nil
 	case shoot.Annotations[ignoreAnnotation] == "true":
 		return shoot, shootIgnored, "the shoot is ignored (" + ignoreAnnotation + "): its machine deployments are left alone", nil
+	case operation == v1alpha1.OperationMigrate || operation == v1alpha1.OperationRestore:
+		return shoot, shootMoves, "the shoot moves to another seed (" + v1alpha1.OperationAnnotation + ": " + operation + "): its machine deployments are left alone", nil
 	}
 	return shoot, "", "", nil
-}
-
-// letGo deletes a Worker's machine deployments, and lets the Worker go when they are
-// gone. While the shoot moves, its machines must live on: then they stay.
-func (r *reconciler) letGo(ctx context.Context, raw *unstructured.Unstructured, worker v1alpha1.Worker) error {
-	if !controllerutil.ContainsFinalizer(raw, Finalizer) {
-		return nil
-	}
-	if r.settings.Extent == Everything && worker.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationMigrate {
-		seen, err := r.seen(ctx, r.live, worker)
-		if err != nil {
-			return err
-		}
-		for _, step := range pools.MakeDeletion(worker.Name, seen).Steps {
-			if err := r.carryOut(ctx, worker, step); err != nil {
-				return err
-			}
-			r.event(raw, corev1.EventTypeNormal, "MachineDeploymentDelete", "Delete", "machine deployment "+step.Name+" "+step.Why)
-		}
-		if seen.Has(worker.Name) {
-			return nil // their end brings the next look
-		}
-	}
-	controllerutil.RemoveFinalizer(raw, Finalizer)
-	return r.writeFinalizers(ctx, raw)
 }
 
 // result is when to look again. Having lost a race is no error: the watch brings
@@ -296,7 +257,7 @@ func (r *reconciler) letGo(ctx context.Context, raw *unstructured.Unstructured, 
 func (r *reconciler) result(ctx context.Context, problem error, again time.Duration) (reconcile.Result, error) {
 	if apierrors.IsConflict(problem) {
 		log.FromContext(ctx).V(1).Info("Somebody else wrote first; looking again", "problem", problem.Error())
-		return reconcile.Result{RequeueAfter: afterConflict}, nil
+		return reconcile.Result{RequeueAfter: host.AfterConflict}, nil
 	}
 	if problem != nil {
 		return reconcile.Result{}, problem
@@ -305,8 +266,5 @@ func (r *reconciler) result(ctx context.Context, problem error, again time.Durat
 }
 
 func (r *reconciler) event(about *unstructured.Unstructured, kind, reason, action, text string) {
-	if len(text) > maxNote {
-		text = strings.ToValidUTF8(text[:maxNote], "")
-	}
-	r.recorder.Eventf(about, nil, kind, reason, action, "%s", text)
+	host.Tell(r.recorder, host.Event{About: about, Type: kind, Reason: reason, Action: action, Text: text})
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/controllers/host"
 )
 
 // writeStatus sets conditions of a Worker, and the machine deployments that its
@@ -51,7 +52,7 @@ func (r *reconciler) writeStatus(ctx context.Context, raw *unstructured.Unstruct
 	target.SetNamespace(raw.GetNamespace())
 	target.SetName(raw.GetName())
 	err = client.IgnoreNotFound(r.writer.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(Name)))
-	r.metrics.writes.WithLabelValues("Status", end(err)).Inc()
+	r.metrics.writes.WithLabelValues("Status", host.End(err)).Inc()
 	if err != nil {
 		return fmt.Errorf("patch the status of Worker %s (the controller needs the right to patch workers/status): %w", name, err)
 	}

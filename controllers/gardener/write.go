@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/pools"
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/controllers/host"
 	mcm "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
 
@@ -27,7 +27,7 @@ func (r *reconciler) carryOut(ctx context.Context, worker v1alpha1.Worker, step 
 	u.SetNamespace(worker.Namespace)
 	u.SetName(step.Name)
 	err := r.write(ctx, step, u)
-	r.metrics.writes.WithLabelValues(string(step.Verb), end(err)).Inc()
+	r.metrics.writes.WithLabelValues(string(step.Verb), host.End(err)).Inc()
 	if err != nil {
 		return fmt.Errorf("%s machine deployment %s/%s (%s): %w", verbs[step.Verb], u.GetNamespace(), u.GetName(), step.Why, err)
 	}
@@ -68,39 +68,4 @@ func (r *reconciler) write(ctx context.Context, step pools.Step, u *unstructured
 		return client.IgnoreNotFound(r.writer.Delete(ctx, u, client.Preconditions{UID: &uid, ResourceVersion: &step.ResourceVersion}))
 	}
 	return fmt.Errorf("no such verb: %q", step.Verb)
-}
-
-// hold makes sure that a Worker stays until its machine deployments are gone.
-func (r *reconciler) hold(ctx context.Context, raw *unstructured.Unstructured) error {
-	if !controllerutil.AddFinalizer(raw, Finalizer) {
-		return nil
-	}
-	return r.writeFinalizers(ctx, raw)
-}
-
-// writeFinalizers writes a Worker's finalizers, and renews its resource version.
-func (r *reconciler) writeFinalizers(ctx context.Context, raw *unstructured.Unstructured) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": raw.GetResourceVersion(), "finalizers": raw.GetFinalizers()}})
-	if err != nil {
-		return err
-	}
-	after := object(workerKind)
-	after.SetNamespace(raw.GetNamespace())
-	after.SetName(raw.GetName())
-	if err := r.writer.Patch(ctx, after, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(Name)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch the finalizers of Worker %s/%s (the controller needs the right to patch workers): %w", raw.GetNamespace(), raw.GetName(), err)
-	}
-	raw.SetResourceVersion(after.GetResourceVersion())
-	return nil
-}
-
-// end is how a write ended, for the metric.
-func end(err error) string {
-	switch {
-	case err == nil:
-		return "done"
-	case apierrors.IsConflict(err):
-		return "conflict"
-	}
-	return "failed"
 }

@@ -20,7 +20,8 @@ const metricsPort = 8085
 // CommandLine is what the autoscaler of a shoot is started with, flag by flag and
 // default by default as Gardener starts its own, in the same order. Where that lists
 // machine deployments with their zones' shares (--nodes), this one has them
-// discovered, and says how the pools are sized.
+// discovered, and says how the pools are sized; and flags that have no effect here are
+// left out (--stderrthreshold, --max-binpacking-time).
 func CommandLine(c Cluster, autoscaler *v1beta1.ClusterAutoscaler) []string {
 	if autoscaler == nil {
 		autoscaler = &v1beta1.ClusterAutoscaler{}
@@ -34,7 +35,6 @@ func CommandLine(c Cluster, autoscaler *v1beta1.ClusterAutoscaler) []string {
 		fmt.Sprintf("--address=:%d", metricsPort),
 		"--kubeconfig=" + kubeconfigFolder + "/kubeconfig",
 		"--cloud-provider=mcm",
-		"--stderrthreshold=info",
 		"--skip-nodes-with-system-pods=false",
 		"--skip-nodes-with-local-storage=false",
 		"--expendable-pods-priority-cutoff=-10",
@@ -59,7 +59,6 @@ func CommandLine(c Cluster, autoscaler *v1beta1.ClusterAutoscaler) []string {
 		"--new-pod-scale-up-delay=" + or(a.NewPodScaleUpDelay, 0),
 		"--max-nodes-total=0",
 		fmt.Sprintf("--emit-per-nodegroup-metrics=%t", ptr.Deref(a.EmitPerNodeGroupMetrics, false)),
-		"--max-binpacking-time=" + or(a.MaxBinpackingTime, 5*time.Minute),
 	}
 	for _, taints := range []struct {
 		flag string

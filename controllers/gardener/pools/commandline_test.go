@@ -16,7 +16,6 @@ import (
 const defaults = `--address=:8085
 --kubeconfig=/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig
 --cloud-provider=mcm
---stderrthreshold=info
 --skip-nodes-with-system-pods=false
 --skip-nodes-with-local-storage=false
 --expendable-pods-priority-cutoff=-10
@@ -41,7 +40,6 @@ const defaults = `--address=:8085
 --new-pod-scale-up-delay=0s
 --max-nodes-total=0
 --emit-per-nodegroup-metrics=false
---max-binpacking-time=5m0s
 --node-group-auto-discovery=mcm:k8s.io/cluster-autoscaler/s
 --mcm-sizing=Equitable`
 
@@ -67,7 +65,7 @@ func TestCommandLineFollowsTheShoot(t *testing.T) {
 	c.Sizing = "Lax-Greedy"
 	c.Pools[0].Priority = ptr.To[int32](0)
 	c.Pools[0].MachineControllerManager = &v1beta1.MachineControllerManager{AutoPreserveFailedMachineMax: ptr.To[int32](1)}
-	want := append(strings.Split(defaults, "\n")[:9], strings.Split(`--expander=priority,random
+	want := append(strings.Split(defaults, "\n")[:8], strings.Split(`--expander=priority,random
 --max-graceful-termination-sec=7
 --max-node-provision-time=1m0s
 --initial-node-group-backoff-duration=1m0s
@@ -86,7 +84,6 @@ func TestCommandLineFollowsTheShoot(t *testing.T) {
 --new-pod-scale-up-delay=1m0s
 --max-nodes-total=0
 --emit-per-nodegroup-metrics=true
---max-binpacking-time=1m0s
 --startup-taint=s1
 --startup-taint=s2
 --status-taint=t
@@ -98,7 +95,7 @@ func TestCommandLineFollowsTheShoot(t *testing.T) {
 		t.Error(diff)
 	}
 	a.Expander = ptr.To("most-pods,priority")
-	if got := CommandLine(c, a)[9]; got != "--expander=most-pods,priority" {
+	if got := CommandLine(c, a)[8]; got != "--expander=most-pods,priority" {
 		t.Errorf("the priority expander is there already: %s", got)
 	}
 }

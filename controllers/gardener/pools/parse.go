@@ -20,36 +20,49 @@ import (
 )
 
 // ParseShoot reads the one Shoot of a YAML or JSON text. Its errors name the field
-// that cannot be read. What it finds besides are names in the clusterAutoscaler
-// section and of workers that nobody knows: a slip of the pen would go unnoticed.
-func ParseShoot(text []byte) (v1beta1.Shoot, field.ErrorList, error) {
+// that cannot be read, and what was expected there. What it finds besides are a pool's
+// limits that are not said: Gardener's API demands them, and 0 would be a strange
+// guess; and names in the clusterAutoscaler section and of workers that nobody knows:
+// a slip of the pen would go unnoticed.
+func ParseShoot(text []byte) (v1beta1.Shoot, Findings, error) {
+	fail := func(err error) (v1beta1.Shoot, Findings, error) { return v1beta1.Shoot{}, Findings{}, err }
 	document, err := onlyDocument(text)
 	if err != nil {
-		return v1beta1.Shoot{}, nil, err
+		return fail(err)
 	}
 	raw, err := yaml.YAMLToJSONStrict(document)
+	if err != nil && strings.Contains(err.Error(), "invalid map key") {
+		return fail(errors.New("read YAML: the name of a field is a list or an object, and must be text")) // the library shows it as Go has it
+	}
 	if err != nil {
-		return v1beta1.Shoot{}, nil, fmt.Errorf("read YAML: %w", err)
+		return fail(fmt.Errorf("read YAML: %w", err))
 	}
 	var tree any
 	if err := json.Unmarshal(raw, &tree); err != nil {
-		return v1beta1.Shoot{}, nil, fmt.Errorf("read JSON: %w", err)
+		return fail(fmt.Errorf("read JSON: %w", err))
 	}
 	fields, ok := tree.(map[string]any)
 	if !ok {
-		return v1beta1.Shoot{}, nil, fmt.Errorf("this is %T, not an object: a Shoot is wanted", tree)
+		return fail(fmt.Errorf("this is %s, and a Shoot is wanted", kindOf(tree)))
 	}
 	if version, kind := fields["apiVersion"], fields["kind"]; version != v1beta1.Group+"/"+v1beta1.Version || kind != v1beta1.Kind {
-		return v1beta1.Shoot{}, nil, fmt.Errorf("apiVersion and kind are %v and %v: a Shoot of %s/%s is wanted", version, kind, v1beta1.Group, v1beta1.Version)
+		return fail(fmt.Errorf("apiVersion and kind are %v and %v: a Shoot of %s/%s is wanted", named(version), named(kind), v1beta1.Group, v1beta1.Version))
 	}
-	if path, err := blame(tree, nil, func(v any) any { return v }); err != nil {
-		return v1beta1.Shoot{}, nil, fmt.Errorf("%s: %w", path, err)
+	if wrong := blame(tree, nil, reflect.TypeFor[v1beta1.Shoot](), func(v any) any { return v }); wrong != nil {
+		return fail(wrong)
 	}
 	var shoot v1beta1.Shoot
 	if err := json.Unmarshal(raw, &shoot); err != nil {
-		return v1beta1.Shoot{}, nil, fmt.Errorf("read the Shoot: %w", err)
+		return fail(fmt.Errorf("read the Shoot: %w", err))
 	}
-	return shoot, unknown(fields), nil
+	return shoot, Findings{Errors: missing(fields), Warnings: unknown(fields)}, nil
+}
+
+func named(value any) string {
+	if name, ok := value.(string); ok {
+		return name
+	}
+	return kindOf(value)
 }
 
 // onlyDocument is the one document of a YAML text that is not empty.
@@ -76,84 +89,55 @@ func onlyDocument(text []byte) ([]byte, error) {
 	return documents[0], nil
 }
 
-// blame finds the innermost part of a JSON tree that does not fit into a Shoot, and
-// why. Durations and the like do not tell where they stand.
-func blame(value any, path *field.Path, around func(any) any) (*field.Path, error) {
-	err := fits(around(value))
-	if err == nil {
-		return nil, nil
-	}
-	switch value := value.(type) {
-	case map[string]any:
-		if fits(around(map[string]any{})) != nil {
-			break // no object is wanted here, whatever is in it
-		}
-		for _, key := range slices.Sorted(maps.Keys(value)) {
-			inside := func(v any) any { return around(map[string]any{key: v}) }
-			if at, err := blame(value[key], child(path, key), inside); err != nil {
-				return at, err
-			}
-		}
-	case []any:
-		if fits(around([]any{})) != nil {
-			break
-		}
-		for i, item := range value {
-			inside := func(v any) any { return around([]any{v}) }
-			if at, err := blame(item, path.Index(i), inside); err != nil {
-				return at, err
+// missing are the limits that a worker does not say.
+func missing(shoot map[string]any) field.ErrorList {
+	var found field.ErrorList
+	for i, worker := range workersOf(shoot) {
+		for _, name := range []string{"minimum", "maximum"} {
+			if worker[name] == nil {
+				found = append(found, field.Required(workersPath.Index(i).Child(name), "must be said, even if it is 0"))
 			}
 		}
 	}
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		err = fmt.Errorf("this is %s, and %s is wanted", wrong.Value, wrong.Type)
-	}
-	return path, err
-}
-
-func fits(tree any) error {
-	raw, err := json.Marshal(tree)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(raw, &v1beta1.Shoot{})
-}
-
-func child(path *field.Path, key string) *field.Path {
-	if path == nil {
-		return field.NewPath(key)
-	}
-	return path.Child(key)
+	return found
 }
 
 // unknown are the fields of the clusterAutoscaler section that v1beta1 does not
 // have, and those of workers that Gardener does not. Of the former v1beta1 lacks one
 // that Gardener has and that is not the autoscaler's own.
-func unknown(shoot map[string]any) field.ErrorList {
+func unknown(shoot map[string]any) Warnings {
 	known := map[string]bool{"autoscaling": true}
 	section := reflect.TypeFor[v1beta1.ClusterAutoscaler]()
 	for i := range section.NumField() {
 		name, _, _ := strings.Cut(section.Field(i).Tag.Get("json"), ",")
 		known[name] = true
 	}
-	var found field.ErrorList
+	var found Warnings
 	fields, _ := nested(shoot, "spec", "kubernetes", "clusterAutoscaler").(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !known[name] {
-			found = append(found, field.Invalid(field.NewPath("spec", "kubernetes", "clusterAutoscaler", name), fields[name], "is not known and has no effect"))
+			found.add(autoscalerPath.Child(name), "is not known and has no effect")
 		}
 	}
-	workers, _ := nested(shoot, "spec", "provider", "workers").([]any)
-	for i, worker := range workers {
-		fields, _ := worker.(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(fields)) {
+	for i, worker := range workersOf(shoot) {
+		for _, name := range slices.Sorted(maps.Keys(worker)) {
 			if !slices.Contains(workerFields, name) {
-				found = append(found, field.Invalid(field.NewPath("spec", "provider", "workers").Index(i).Child(name), fields[name], "is not known and has no effect"))
+				found.add(workersPath.Index(i).Child(name), "is not known and has no effect")
 			}
 		}
 	}
 	return found
+}
+
+// workersOf are the workers of a Shoot that can be read.
+func workersOf(shoot map[string]any) []map[string]any {
+	list, _ := nested(shoot, "spec", "provider", "workers").([]any)
+	workers := make([]map[string]any, 0, len(list))
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		workers = append(workers, fields)
+	}
+	return workers
 }
 
 // workerFields are those that a worker has in Gardener, whether or not anything here

@@ -127,6 +127,10 @@ func (p *Plan) turned(c Cluster, live map[string]MachineDeployment) map[string]b
 // the machine deployments itself: it tells them the limits of their pool and how it
 // is sized, and nothing else. They are told by their pool's label, since not every
 // cloud's extension names them alike.
+//
+// If the machine deployments were made here before, while the shoot was hibernated,
+// they say so still, and the autoscaler would hold them for ever: nobody else takes
+// that away when the shoot wakes up.
 func MakeLimits(c Cluster, seen Seen) Plan {
 	var p Plan
 	for _, pool := range c.Pools {
@@ -136,7 +140,11 @@ func MakeLimits(c Cluster, seen Seen) Plan {
 				continue
 			}
 			there++
-			p.adjust(md, describe(pool), c.limits(pool), c.limits(pool), move{})
+			want := c.limits(pool)
+			if !c.Hibernated {
+				want["metadata"].(map[string]any)["annotations"].(map[string]any)[HibernatedAnnotation] = nil
+			}
+			p.adjust(md, describe(pool), want, c.limits(pool), move{})
 		}
 		if zones := max(1, len(pool.Zones)); there < zones {
 			p.note(NotThere, pool.Name, "pool %s has %d of %d machine deployments: Gardener's own worker controller must make them", pool.Name, there, zones)

@@ -27,12 +27,11 @@ type saying struct {
 func sayings(shoot v1beta1.Shoot) []saying {
 	var all []saying
 	if a := shoot.Spec.Kubernetes.ClusterAutoscaler; a != nil {
-		section := field.NewPath("spec", "kubernetes", "clusterAutoscaler")
 		if a.Sizing != nil {
-			all = append(all, saying{section.Child("sizing"), *a.Sizing})
+			all = append(all, saying{autoscalerPath.Child("sizing"), *a.Sizing})
 		}
 		if a.NodeGroupSizingStrategy != nil {
-			all = append(all, saying{section.Child("nodeGroupSizingStrategy"), *a.NodeGroupSizingStrategy})
+			all = append(all, saying{autoscalerPath.Child("nodeGroupSizingStrategy"), *a.NodeGroupSizingStrategy})
 		}
 	}
 	if text, ok := shoot.Annotations[mcm.SizingAnnotation]; ok {

@@ -18,11 +18,27 @@ import (
 
 // Findings are what is wrong. With Errors nothing can be made of the pools; with
 // Warnings it can, though somebody may not like it.
-type Findings struct{ Errors, Warnings field.ErrorList }
+type Findings struct {
+	Errors   field.ErrorList
+	Warnings Warnings
+}
 
 func (f *Findings) add(more Findings) {
 	f.Errors = append(f.Errors, more.Errors...)
 	f.Warnings = append(f.Warnings, more.Warnings...)
+}
+
+// And are these findings and more, but for what more says is wrong with a field that
+// is missing: that is said of the value that stands in for it.
+func (f Findings) And(more Findings) Findings {
+	missing := map[string]bool{}
+	for _, e := range f.Errors {
+		missing[e.Field] = e.Type == field.ErrorTypeRequired
+	}
+	more.Errors = slices.DeleteFunc(slices.Clone(more.Errors), func(e *field.Error) bool { return missing[e.Field] })
+	all := Findings{Errors: slices.Clone(f.Errors), Warnings: slices.Clone(f.Warnings)}
+	all.add(more)
+	return all
 }
 
 // Err is the errors as one; nil, if there is none.
@@ -32,6 +48,33 @@ func (f Findings) Err() error {
 	}
 	return f.Errors.ToAggregate()
 }
+
+// Warning is what somebody may not like, and where. Unlike an error it is not about a
+// value that is invalid.
+type Warning struct{ Field, Text string }
+
+func (w Warning) String() string { return w.Field + ": " + w.Text }
+
+// Warnings are several.
+type Warnings []Warning
+
+func (w *Warnings) add(at *field.Path, format string, values ...any) {
+	*w = append(*w, Warning{at.String(), fmt.Sprintf(format, values...)})
+}
+
+func (w Warnings) String() string {
+	var all []string
+	for _, one := range w {
+		all = append(all, one.String())
+	}
+	return strings.Join(all, "; ")
+}
+
+// Where a Shoot has what is looked at here.
+var (
+	autoscalerPath = field.NewPath("spec", "kubernetes", "clusterAutoscaler")
+	workersPath    = field.NewPath("spec", "provider", "workers")
+)
 
 var updateStrategies = []string{v1beta1.AutoInPlaceUpdate, v1beta1.AutoRollingUpdate, v1beta1.ManualInPlaceUpdate}
 
@@ -106,12 +149,11 @@ func validateLimits(p v1alpha1.Pool, existing bool, at *field.Path) Findings {
 	}
 	// A pool that may have no machines at all is switched off on purpose.
 	if zones := len(p.Zones); p.Maximum > 0 && int(p.Maximum) < zones {
-		problem := field.Invalid(at.Child("maximum"), p.Maximum, fmt.Sprintf(
-			"must not be less than the number of zones, %d: not every zone could have a node", zones))
+		const why = "not every zone can have a node"
 		if existing {
-			f.Warnings = append(f.Warnings, problem)
+			f.Warnings.add(at.Child("maximum"), "%d is less than the number of zones, %d: %s", p.Maximum, zones, why)
 		} else {
-			f.Errors = append(f.Errors, problem)
+			f.Errors = append(f.Errors, field.Invalid(at.Child("maximum"), p.Maximum, fmt.Sprintf("must not be less than the number of zones, %d: %s", zones, why)))
 		}
 	}
 	if p.Priority != nil && *p.Priority < -1 {
@@ -142,8 +184,8 @@ func validateUpdate(p v1alpha1.Pool, at *field.Path) Findings {
 		return f
 	}
 	if stuck := withoutSurge(p); len(stuck) > 0 {
-		f.Warnings = append(f.Warnings, field.Invalid(at.Child("maxSurge"), p.MaxSurge.String(), fmt.Sprintf(
-			"is spread over %d zones, with nothing for %s: there, each machine goes before its replacement comes; %d is enough for all (1 is the default)", len(p.Zones), strings.Join(stuck, ", "), len(p.Zones))))
+		f.Warnings.add(at.Child("maxSurge"), "%s is spread over %d zones, with nothing for %s: there, each machine goes before its replacement comes; %d is enough for all",
+			p.MaxSurge.String(), len(p.Zones), strings.Join(stuck, ", "), len(p.Zones))
 	}
 	return f
 }
@@ -163,8 +205,12 @@ func bound(v intstr.IntOrString, at *field.Path) (int32, field.ErrorList) {
 }
 
 // withoutSurge are the zones of a pool whose share of surge and of what may be
-// missing is 0 both, although the pool has either.
+// missing is 0 both, although the pool has a surge. One that has none does not expect
+// replacements first.
 func withoutSurge(p v1alpha1.Pool) []string {
+	if isZero(p.MaxSurge) {
+		return nil
+	}
 	var names []string
 	zones := int32(len(p.Zones))
 	for i, name := range p.Zones {

@@ -74,7 +74,10 @@ func TestValidateShoot(t *testing.T) {
 		{"no percentage", worker(func(w *v1beta1.Worker) { w.MaxSurge = ptr.To(percent("half")) }), "spec.provider.workers[0].maxSurge: Invalid value: \"half\"", ""},
 		{"more than all missing", worker(func(w *v1beta1.Worker) { w.MaxUnavailable = ptr.To(percent("101%")) }), "spec.provider.workers[0].maxUnavailable: Invalid value: \"101%\"", ""},
 		{"a negative surge", worker(func(w *v1beta1.Worker) { w.MaxSurge = ptr.To(ints(-1)) }), "spec.provider.workers[0].maxSurge: Invalid value: -1", ""},
-		{"a surge that does not reach every zone", worker(func(w *v1beta1.Worker) { w.MaxSurge = ptr.To(ints(1)) }), "", "spec.provider.workers[0].maxSurge: Invalid value: \"1\": is spread over 3 zones, with nothing for y, z"},
+		{"a surge that does not reach every zone", worker(func(w *v1beta1.Worker) { w.MaxSurge = ptr.To(ints(1)) }), "", "spec.provider.workers[0].maxSurge: 1 is spread over 3 zones, with nothing for y, z"},
+		{"a default surge that does not reach every zone", worker(func(w *v1beta1.Worker) { w.MaxSurge = nil }), "", "spec.provider.workers[0].maxSurge: is not set, and its default 1 is spread over 3 zones"},
+		{"no surge at all expects no replacements first", worker(func(w *v1beta1.Worker) { w.MaxSurge, w.MaxUnavailable = ptr.To(ints(0)), ptr.To(ints(1)) }), "", ""},
+		{"in place, nothing is replaced", worker(func(w *v1beta1.Worker) { w.MaxSurge, w.UpdateStrategy = nil, ptr.To(v1beta1.AutoInPlaceUpdate) }), "", ""},
 		{"an unknown strategy", worker(func(w *v1beta1.Worker) { w.UpdateStrategy = ptr.To("Never") }), "spec.provider.workers[0].updateStrategy: Unsupported value: \"Never\"", ""},
 		{"labels", worker(func(w *v1beta1.Worker) { w.Labels = map[string]string{"a b": "c"} }), "spec.provider.workers[0].labels: Invalid value: \"a b\"", ""},
 		{"a taint's effect", worker(func(w *v1beta1.Worker) { w.Taints = []corev1.Taint{{Key: "k", Effect: "Never"}} }), "spec.provider.workers[0].taints[0].effect: Unsupported value: \"Never\"", ""},
@@ -109,12 +112,13 @@ func TestValidateShoot(t *testing.T) {
 		{"scan interval", autoscaler(func(a *v1beta1.ClusterAutoscaler) { a.ScanInterval = &metav1.Duration{} }), "spec.kubernetes.clusterAutoscaler.scanInterval: Invalid value: \"0s\"", ""},
 		{"a number", autoscaler(func(a *v1beta1.ClusterAutoscaler) { a.MaxDrainParallelism = ptr.To[int32](0) }), "spec.kubernetes.clusterAutoscaler.maxDrainParallelism: Invalid value: 0", ""},
 		{"a taint's key", autoscaler(func(a *v1beta1.ClusterAutoscaler) { a.StatusTaints = []string{"a b"} }), "spec.kubernetes.clusterAutoscaler.statusTaints[0]: Invalid value: \"a b\"", ""},
-		{"what has no flag any more", autoscaler(func(a *v1beta1.ClusterAutoscaler) { a.MaxEmptyBulkDelete = ptr.To[int32](3) }), "", "maxEmptyBulkDelete: Invalid value: 3: has no effect any more"},
+		{"what has no flag any more", autoscaler(func(a *v1beta1.ClusterAutoscaler) { a.MaxEmptyBulkDelete = ptr.To[int32](3) }), "", "spec.kubernetes.clusterAutoscaler.maxEmptyBulkDelete: has no effect any more"},
+		{"what has a flag without effect", autoscaler(func(a *v1beta1.ClusterAutoscaler) { a.MaxBinpackingTime = &metav1.Duration{Duration: time.Minute} }), "", "spec.kubernetes.clusterAutoscaler.maxBinpackingTime: has no effect"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := ValidateShoot(testShoot(tt.change), "shoot--p--s", never)
-			for _, check := range []struct{ got, want string }{{brief(f.Errors), tt.errors}, {brief(f.Warnings), tt.warnings}} {
+			for _, check := range []struct{ got, want string }{{brief(f.Errors), tt.errors}, {f.Warnings.String(), tt.warnings}} {
 				if check.want == "" && check.got != "" || !strings.Contains(check.got, check.want) {
 					t.Errorf("got %q, want %q", check.got, check.want)
 				}
@@ -128,8 +132,8 @@ func TestValidateShoot(t *testing.T) {
 func TestExistingPoolsAreOnlyWarned(t *testing.T) {
 	shoot := testShoot(func(s *v1beta1.Shoot) { s.Spec.Provider.Workers[0].Minimum, s.Spec.Provider.Workers[0].Maximum = 1, 2 })
 	f := ValidateShoot(shoot, "shoot--p--s", always)
-	if len(f.Errors) > 0 || !strings.Contains(brief(f.Warnings), "spec.provider.workers[0].maximum: Invalid value: 2: must not be less than the number of zones, 3") {
-		t.Errorf("got %s and %s", brief(f.Errors), brief(f.Warnings))
+	if len(f.Errors) > 0 || !strings.Contains(f.Warnings.String(), "spec.provider.workers[0].maximum: 2 is less than the number of zones, 3") {
+		t.Errorf("got %s and %s", brief(f.Errors), f.Warnings)
 	}
 }
 

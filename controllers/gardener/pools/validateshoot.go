@@ -30,8 +30,22 @@ func ValidateShoot(shoot v1beta1.Shoot, namespace string, existing func(pool str
 	for _, w := range shoot.Spec.Provider.Workers {
 		all = append(all, poolOf(w))
 	}
-	f.add(Validate(all, namespace, existing, field.NewPath("spec", "provider", "workers")))
+	f.add(Validate(all, namespace, existing, workersPath))
+	for i, w := range shoot.Spec.Provider.Workers {
+		if w.MaxSurge == nil {
+			f.Warnings.ofDefault(workersPath.Index(i).Child("maxSurge"))
+		}
+	}
 	return f
+}
+
+// ofDefault says of what is warned of a field that its value is nobody's own.
+func (w Warnings) ofDefault(at *field.Path) {
+	for i := range w {
+		if w[i].Field == at.String() {
+			w[i].Text = "is not set, and its default " + w[i].Text
+		}
+	}
 }
 
 // ValidateAutoscaler says what is wrong with a shoot's clusterAutoscaler section.
@@ -41,7 +55,7 @@ func ValidateAutoscaler(shoot v1beta1.Shoot) Findings {
 	if a == nil {
 		return f
 	}
-	at := field.NewPath("spec", "kubernetes", "clusterAutoscaler")
+	at := autoscalerPath
 	if a.Expander != nil {
 		for _, name := range strings.Split(*a.Expander, ",") {
 			if !slices.Contains(expanders, name) {
@@ -81,7 +95,10 @@ func ValidateAutoscaler(shoot v1beta1.Shoot) Findings {
 		}
 	}
 	if a.MaxEmptyBulkDelete != nil {
-		f.Warnings = append(f.Warnings, field.Invalid(at.Child("maxEmptyBulkDelete"), *a.MaxEmptyBulkDelete, "has no effect any more: use maxScaleDownParallelism"))
+		f.Warnings.add(at.Child("maxEmptyBulkDelete"), "has no effect any more: use maxScaleDownParallelism")
+	}
+	if a.MaxBinpackingTime != nil {
+		f.Warnings.add(at.Child("maxBinpackingTime"), "has no effect: how much is looked at is bounded in steps, not in time")
 	}
 	slices.SortStableFunc(f.Errors, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return f
