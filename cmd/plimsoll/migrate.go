@@ -24,14 +24,18 @@ func migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Translate a Cluster Autoscaler's Deployment or Helm values; needs no cluster, and changes nothing",
+		Long: `Translate a Cluster Autoscaler's Deployment or Helm values. Needs no cluster, and changes nothing.
+
+The translation goes to standard output, and what differs, with what to do next, to standard error.`,
 		Example: `  plimsoll migrate -f deployment.yaml > plimsoll.yaml
-  helm get values cluster-autoscaler -n kube-system -o yaml | plimsoll migrate -f - > values.yaml
+  helm get values cluster-autoscaler -n kube-system -o yaml | plimsoll migrate -f - --namespace=kube-system > values.yaml
   kubectl -n kube-system get deployment cluster-autoscaler -o yaml | plimsoll migrate -f - --image=registry.example.com/plimsoll:v1`,
 		Args: cobra.NoArgs,
 	}
-	var file, image string
+	var file, image, namespace string
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "the file: manifests, or values of the Cluster Autoscaler's chart; -: standard input")
 	cmd.Flags().StringVar(&image, "image", "", "Plimsoll's image (default: the chart's, and in a Deployment "+defaultImage()+")")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "with values: the namespace of the Cluster Autoscaler's release, which values do not say")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
 			return errors.New("--filename (-f) is missing: which file has the Cluster Autoscaler's Deployment, or its Helm values?")
@@ -48,14 +52,16 @@ func migrateCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("read what to migrate: %w", err)
 		}
-		result, err := migrate.Translate(text, migrate.Settings{Image: image, DefaultImage: defaultImage(), Providers: providers, File: name})
+		result, err := migrate.Translate(text, migrate.Settings{Image: image, DefaultImage: defaultImage(), Providers: providers, File: name, Namespace: namespace})
 		if err != nil {
 			return err
 		}
 		if _, err := io.Copy(cmd.OutOrStdout(), bytes.NewReader(result.Text)); err != nil {
 			return fmt.Errorf("write the translation: %w", err)
 		}
-		fmt.Fprint(cmd.ErrOrStderr(), result.Notes)
+		if _, err := fmt.Fprint(cmd.ErrOrStderr(), result.Notes); err != nil {
+			return fmt.Errorf("write what differs: %w", err)
+		}
 		return nil
 	}
 	return cmd

@@ -55,11 +55,15 @@ type theirValues struct {
 		ServiceAccount *serviceAccount `json:"serviceAccount"`
 	} `json:"rbac"`
 	ServiceMonitor struct {
-		Enabled  bool   `json:"enabled"`
-		Interval string `json:"interval"`
+		Enabled   bool               `json:"enabled"`
+		Interval  *string            `json:"interval"`
+		Namespace *string            `json:"namespace"`
+		Selector  map[string]*string `json:"selector"`
 	} `json:"serviceMonitor"`
 	PrometheusRule struct {
-		Enabled bool `json:"enabled"`
+		Enabled   bool              `json:"enabled"`
+		Namespace *string           `json:"namespace"`
+		Labels    map[string]string `json:"additionalLabels"`
 	} `json:"prometheusRule"`
 
 	// Carried over as they are.
@@ -94,7 +98,8 @@ type ourValues struct {
 	RBAC          *rbac       `json:"rbac,omitempty"`
 	Kwok          *kwok       `json:"kwok,omitempty"`
 	Monitor       *monitor    `json:"serviceMonitor,omitempty"`
-	Rule          *enabled    `json:"prometheusRule,omitempty"`
+	Rule          *rule       `json:"prometheusRule,omitempty"`
+	Budget        *budget     `json:"podDisruptionBudget,omitempty"`
 	clusterAPI    `json:",inline"`
 	scheduling    `json:",inline"`
 	Name          string            `json:"nameOverride,omitempty"`
@@ -158,13 +163,22 @@ type kwok struct {
 	ConfigMapName string `json:"configMapName"`
 }
 
-type enabled struct {
-	Enabled bool `json:"enabled"`
+type rule struct {
+	Enabled bool              `json:"enabled"`
+	Labels  map[string]string `json:"labels,omitempty"`
 }
 
 type monitor struct {
-	Enabled  bool   `json:"enabled"`
-	Interval string `json:"interval,omitempty"`
+	Enabled  bool              `json:"enabled"`
+	Interval string            `json:"interval,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
+}
+
+// budget is the replicas' PodDisruptionBudget; of the two numbers one is there.
+type budget struct {
+	Enabled        *bool `json:"enabled,omitempty"`
+	MaxUnavailable any   `json:"maxUnavailable,omitempty"`
+	MinAvailable   any   `json:"minAvailable,omitempty"`
 }
 
 type clusterAPI struct {
@@ -180,26 +194,4 @@ type scheduling struct {
 	Tolerations  []any             `json:"tolerations,omitempty"`
 	Affinity     map[string]any    `json:"affinity,omitempty"`
 	Spread       []any             `json:"topologySpreadConstraints,omitempty"`
-}
-
-// Why a value of their chart is dropped.
-const (
-	noProvider = "it is for a cloud that Plimsoll has no provider for"
-	chartsOwn  = "Plimsoll's chart says that itself"
-	noMounts   = "Plimsoll's chart mounts no volumes of yours"
-	noEnvFrom  = "Plimsoll's chart takes variables by name: list those that are needed under env"
-	noSuch     = "Plimsoll's chart has nothing like it"
-)
-
-// droppedValues are their chart's values that have no part in the translation,
-// each with the reason. A prefix ends with a star.
-var droppedValues = map[string]string{
-	"additionalLabels": noSuch, "autoscalingGroupsnamePrefix": noProvider, "azure*": noProvider,
-	"cloudConfigPath": "no provider reads it there; for Cluster API it is clusterAPICloudConfigPath", "commonLabels": noSuch,
-	"containerSecurityContext": chartsOwn, "deployment": noSuch, "dnsConfig": noSuch, "dnsPolicy": noSuch,
-	"envFromConfigMap": noEnvFrom, "envFromConfigMapOptional": noEnvFrom, "envFromSecret": noEnvFrom, "envFromSecretOptional": noEnvFrom, "extraObjects": "apply them yourself",
-	"extraVolumeMounts": noMounts, "extraVolumes": noMounts, "hostNetwork": noSuch, "initContainers": noSuch,
-	"kubeTargetVersionOverride": noSuch, "livenessProbe": chartsOwn, "magnum*": noProvider,
-	"podDisruptionBudget": chartsOwn, "priorityConfigMapAnnotations": noSuch, "revisionHistoryLimit": noSuch,
-	"securityContext": chartsOwn, "service": chartsOwn, "updateStrategy": chartsOwn, "vpa": noSuch,
 }

@@ -20,19 +20,28 @@ var contract = map[string]string{
 	"Pods": `cluster-autoscaler.kubernetes.io/safe-to-evict cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes
 		cluster-autoscaler.kubernetes.io/pod-scale-up-delay cluster-autoscaler.kubernetes.io/enable-ds-eviction cluster-autoscaler.kubernetes.io/daemonset-pod
 		autoscaling.x-k8s.io/consume-provisioning-request autoscaling.x-k8s.io/provisioning-class-name
-		cluster-autoscaler.kubernetes.io/consume-provisioning-request cluster-autoscaler.kubernetes.io/provisioning-class-name podtype`,
+		cluster-autoscaler.kubernetes.io/consume-provisioning-request cluster-autoscaler.kubernetes.io/provisioning-class-name podtype podType`,
 	"Nodes and templates": `cluster-autoscaler.kubernetes.io/scale-down-disabled delay-deletion.cluster-autoscaler.kubernetes.io/ Suspended
 		cluster-autoscaler.k8s.io/upcoming-node k8s.io/cluster-autoscaler/fake-node-reason cluster-autoscaler.kubernetes.io/template-node
 		cluster-autoscaler.kubernetes.io/last-updated`,
 	"Taints": `ToBeDeletedByClusterAutoscaler DeletionCandidateOfClusterAutoscaler startup-taint.cluster-autoscaler.kubernetes.io/
-		ignore-taint.cluster-autoscaler.kubernetes.io/ status-taint.cluster-autoscaler.kubernetes.io/ node.kubernetes.io/
+		ignore-taint.cluster-autoscaler.kubernetes.io/ status-taint.cluster-autoscaler.kubernetes.io/
+		node.kubernetes.io/not-ready node.kubernetes.io/unreachable node.kubernetes.io/unschedulable node.kubernetes.io/memory-pressure
+		node.kubernetes.io/disk-pressure node.kubernetes.io/pid-pressure node.kubernetes.io/network-unavailable
 		node.cloudprovider.kubernetes.io/uninitialized node.cloudprovider.kubernetes.io/shutdown cloud.google.com/impending-node-termination NodeWithImpairedVolumes`,
-	"The status ConfigMap": `time autoscalerStatus message clusterWide nodeGroups health.status nodeCounts cloudProviderTarget minSize maxSize scaleUp.status
-		backoffInfo scaleDown.status candidates lastProbeTime lastTransitionTime cluster-autoscaler-status`,
+	"The status ConfigMap": `time autoscalerStatus message clusterWide nodeGroups name health.status nodeCounts registered total ready
+		notStarted suspended beingDeleted unready resourceUnready longUnregistered unregistered cloudProviderTarget minSize maxSize scaleUp.status
+		backoffInfo errorCode errorMessage scaleDown.status candidates lastProbeTime lastTransitionTime cluster-autoscaler-status`,
 	"Events": `ScaledUpGroup FailedToScaleUpGroup ScaleUpTimedOut ScaleUpFailed FailedToRevertScaleUp MaxNodesTotalReached ClusterUnhealthy
 		DeleteUnregistered DeleteUnregisteredFailed ScaleDown ScaleDownEmpty GracefulDegradationStarted GracefulDegradationStopped
 		TriggeredScaleUp NotTriggerScaleUp ScaleDownFailed ClusterAutoscalerCleanup
 		PriorityConfigMapInvalid PriorityConfigMapNotMatchedGroup PriorityConfigMapNoGroupMatched`,
+	"ProvisioningRequests and CapacityBuffers": `check-capacity.autoscaling.x-k8s.io best-effort-atomic-scale-up.autoscaling.x-k8s.io
+		ValidUntilSeconds noRetry processorInstance Accepted Provisioned Failed BookingExpired CapacityRevoked
+		CapacityIsFound CapacityIsNotFound CapacityIsProvisioned FailedToCheckCapacity FailedToCreatePods FailedToBookCapacity
+		CapacityReservationTimeExpired CapacityBookingConsumed Expired ReadyForProvisioning Provisioning LimitedByQuotas
+		NotReadyForProvisioning BufferIsEmpty FailedToGetPodTemplate FailedToMakeFakePods FakePodsInjected
+		TriggeredScaleUp NotTriggerScaleUp Reconciled cluster-autoscaler.kubernetes.io/valid`,
 	"Metrics": `cluster_safe_to_autoscale nodes_count node_groups_count unschedulable_pods_count max_nodes_count cluster_cpu_current_cores cpu_limits_cores
 		cluster_memory_current_bytes memory_limits_bytes unneeded_nodes_count unremovable_nodes_count scale_down_in_cooldown pending_node_deletions
 		node_taints_count overflowing_controllers_count skipped_pods_count inconsistent_instances_migs_count
@@ -48,10 +57,48 @@ var contract = map[string]string{
 	"The process": `/metrics /health-check /snapshotz /debug/pprof ./cluster-autoscaler leases/cluster-autoscaler cluster-autoscaler-priority-expander`,
 }
 
+// skipped are the words in which the Cluster Autoscaler says why a group was not
+// looked at.
+var skipped = []string{"in backoff after failed scale-up", "max node group size reached", "not ready for scale-up", "exceeded quota:", "max total nodes in cluster reached"}
+
+// labels are those of metrics, and their values where they are fixed.
+var labels = map[string]string{
+	"nodes_count":              "state ready unready notStarted suspended unregistered longUnregistered",
+	"node_groups_count":        "node_group_type autoscaled autoprovisioned",
+	"unschedulable_pods_count": "type unschedulable scheduler_unprocessed",
+	"cpu_limits_cores":         "direction minimum maximum",
+	"memory_limits_bytes":      "direction minimum maximum",
+	"unremovable_nodes_count":  "reason",
+	"node_taints_count":        "type",
+	"skipped_pods_count":       "requestor",
+	"capacity_buffer_oldest_reconciliation_timestamp_seconds": "new_buffer",
+	"node_group_min_count":      "node_group",
+	"node_group_backoff_status": "reason",
+	"last_activity":             "activity main mainSuccessful autoscaling scaleUp scaleDown",
+	"function_duration_seconds": `function main mainSuccessful scaleUp scaleUp:estimate scaleUp:buildPodEquivalenceGroups
+		scaleUp:skippedNodeGroupsSimulation scaleDown scaleDown:nodeDeletion scaleDown:softTaintUnneeded findUnneeded updateClusterState
+		filterOutSchedulable cloudProviderRefresh autoscaling loopWait poll reconfigure bulkListInstances:listAllInstances
+		bulkListInstances:listMigInstances`,
+	"function_duration_quantile_seconds": "function",
+	"node_removal_latency_seconds":       "deleted delay_reason",
+	"binpacking_heterogeneity":           "instance_type cpu_count namespace_count",
+	"errors_total": `type cloudProviderError apiCallError internalError transientError configurationError nodeGroupDoesNotExistError
+		unexpectedScaleDownStateError`,
+	"scaled_up_nodes_total":                "gpu_resource_name gpu_name dra_drivers",
+	"failed_scale_ups_total":               "reason gpu_resource_name gpu_name dra_drivers",
+	"failed_node_creations_total":          "reason",
+	"scaled_down_nodes_total":              "reason underutilized empty unready gpu_resource_name gpu_name dra_drivers",
+	"evicted_pods_total":                   "eviction_result succeeded failed",
+	"skipped_scale_events_count":           "direction up down reason CpuResourceLimit MemoryResourceLimit",
+	"created_node_groups_total":            "group_type",
+	"deleted_node_groups_total":            "group_type",
+	"dra_node_template_resources_mismatch": "driver mismatch_type",
+}
+
 // row is one of the tables of docs/migrate.md.
 type row struct {
-	keys        []string
-	here, tests string
+	keys               []string
+	there, here, tests string
 }
 
 var (
@@ -78,7 +125,7 @@ func rows(t *testing.T, page, part string) []row {
 			t.Errorf("%q does not have four cells", line)
 			continue
 		}
-		r := row{here: cells[2], tests: strings.TrimSuffix(cells[3], " |")}
+		r := row{there: cells[1], here: cells[2], tests: strings.TrimSuffix(cells[3], " |")}
 		for _, m := range coded.FindAllStringSubmatch(cells[0], -1) {
 			r.keys = append(r.keys, m[1])
 		}
@@ -110,7 +157,7 @@ func TestContractIsTold(t *testing.T) {
 				if r.tests == "–" && !absent {
 					continue // it says what differs, and that nothing tests it
 				}
-				if checked[part] && said(words, key) == absent {
+				if checked[part] && !everyday[key] && said(words, key) == absent {
 					t.Errorf("%s: %s: the row says %q, and in the code it is the other way round", part, key, r.here)
 				}
 			}
@@ -147,11 +194,71 @@ func TestContractIsTold(t *testing.T) {
 	}
 }
 
+// TestSkippedGroupsAreTold: each reason has a row, and the scenario that the row
+// names has the word that is said here.
+func TestSkippedGroupsAreTold(t *testing.T) {
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "docs", "migrate.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := rows(t, string(text), "Why pods wait")
+	for _, key := range skipped {
+		i := slices.IndexFunc(told, func(r row) bool { return slices.Contains(r.keys, key) })
+		if i < 0 {
+			t.Errorf("%q has no row", key)
+			continue
+		}
+		reason, scenario := coded.FindStringSubmatch(told[i].here), aTest.FindStringSubmatch(told[i].tests)
+		if reason == nil || scenario == nil {
+			t.Errorf("%q: the row names no reason or no scenario: %+v", key, told[i])
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(root, scenario[1], "testdata", scenario[3]))
+		if err != nil || !strings.Contains(string(content), reason[1]) {
+			t.Errorf("%q: %s is not in the scenario %s: %v", key, reason[1], scenario[3], err)
+		}
+	}
+}
+
+// TestLabelsOfMetricsAreTold: dashboards and alerts select by them.
+func TestLabelsOfMetricsAreTold(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "migrate.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := rows(t, string(text), "Metrics")
+	for metric, want := range labels {
+		i := slices.IndexFunc(told, func(r row) bool { return slices.Contains(r.keys, metric) })
+		if i < 0 {
+			t.Errorf("%s has no row", metric)
+			continue
+		}
+		for label := range strings.FieldsSeq(want) {
+			if !strings.Contains(told[i].there, "`"+label+"`") {
+				t.Errorf("%s: the label or value %s is not told", metric, label)
+			}
+		}
+	}
+}
+
+// everyday are words that mean other things in the code as well, or that are events
+// on other objects.
+var everyday = map[string]bool{"Accepted": true, "Provisioned": true, "Provisioning": true, "Failed": true, "Expired": true, "TriggeredScaleUp": true, "NotTriggerScaleUp": true}
+
 // checked are the parts whose keys the code spells as the contract does, in a text
 // or at its beginning.
-var checked = map[string]bool{"Pods": true, "Nodes and templates": true, "Taints": true, "Events": true, "Metrics": true}
+var checked = map[string]bool{
+	"Pods": true, "Nodes and templates": true, "Taints": true, "Events": true, "Metrics": true, "ProvisioningRequests and CapacityBuffers": true,
+}
 
+// said tells whether the code has a key, or for a family of keys one of it; taints of
+// Kubernetes are a family in the code.
 func said(words []string, key string) bool {
+	const kubernetes = "node.kubernetes.io/"
+	if strings.HasPrefix(key, kubernetes) {
+		key = kubernetes
+	}
 	return slices.ContainsFunc(words, func(w string) bool { return w == key || strings.HasSuffix(key, "/") && strings.HasPrefix(w, key) })
 }
 

@@ -39,7 +39,7 @@ func translateObjects(documents []map[string]any, s Settings) (Result, error) {
 		return Result{}, fmt.Errorf("%d Deployments in it run a Cluster Autoscaler: give one at a time", len(found))
 	}
 	i := found[0]
-	changed, line, err := translateDeployment(objects[i], s)
+	changed, line, env, err := translateDeployment(objects[i], s)
 	if err != nil {
 		return Result{}, within(named(objects[i]), err)
 	}
@@ -66,7 +66,8 @@ func translateObjects(documents []map[string]any, s Settings) (Result, error) {
 	return written(Notes{
 		Changed:  changed,
 		Handover: at.handover(in),
-		Next:     next(line.kept, "then apply this: the Deployment keeps its name, so that Plimsoll's pods take the place of the Cluster Autoscaler's, and wait for the lease until it ends"),
+		Next: next(trial(line, env, at.namespace),
+			"then apply this: the Deployment keeps its name, so that Plimsoll's pods take the place of the Cluster Autoscaler's, and wait for the lease until it ends"),
 	}, out...)
 }
 
@@ -136,22 +137,23 @@ func autoscaler(d *appsv1.Deployment) int {
 }
 
 // translateDeployment changes the container of an autoscaler's Deployment: the
-// image, the command, the flags.
-func translateDeployment(o map[string]any, s Settings) ([]string, commandLine, error) {
+// image, the command, the flags, and variables that hold secrets. It gives what has
+// changed, the command line, and the variables as they are then.
+func translateDeployment(o map[string]any, s Settings) ([]string, commandLine, []variable, error) {
 	d, err := deploymentOf(o)
 	if err != nil {
-		return nil, commandLine{}, err
+		return nil, commandLine{}, nil, err
 	}
 	at := autoscaler(d)
 	c := &d.Spec.Template.Spec.Containers[at]
 	field := fmt.Sprintf("spec.template.spec.containers[%d]", at)
 	pieces, err := command(c, field)
 	if err != nil {
-		return nil, commandLine{}, err
+		return nil, commandLine{}, nil, err
 	}
 	line, err := read(pieces, literals(c.Env, o), s.Providers)
 	if err != nil {
-		return nil, commandLine{}, err
+		return nil, commandLine{}, nil, err
 	}
 	args := []any{"run"}
 	for _, f := range line.kept {
@@ -159,7 +161,7 @@ func translateDeployment(o map[string]any, s Settings) ([]string, commandLine, e
 	}
 	containers, _, err := unstructured.NestedSlice(o, "spec", "template", "spec", "containers")
 	if err != nil {
-		return nil, commandLine{}, fmt.Errorf("spec.template.spec.containers: %w", err)
+		return nil, commandLine{}, nil, fmt.Errorf("spec.template.spec.containers: %w", err)
 	}
 	container := containers[at].(map[string]any) // deploymentOf has read it
 	image := cmp.Or(s.Image, s.DefaultImage)
@@ -167,7 +169,7 @@ func translateDeployment(o map[string]any, s Settings) ([]string, commandLine, e
 	container["args"] = args
 	delete(container, "command")
 	if err := unstructured.SetNestedSlice(o, containers, "spec", "template", "spec", "containers"); err != nil {
-		return nil, commandLine{}, fmt.Errorf("spec.template.spec.containers: %w", err)
+		return nil, commandLine{}, nil, fmt.Errorf("spec.template.spec.containers: %w", err)
 	}
 	asApplied(o)
 	changed := []string{
@@ -186,7 +188,15 @@ func translateDeployment(o map[string]any, s Settings) ([]string, commandLine, e
 	if d.Spec.Template.Spec.TerminationGracePeriodSeconds == nil {
 		changed = append(changed, "spec.template.spec.terminationGracePeriodSeconds is not there, and is 30 then; with 180, Plimsoll ends a write under way before it releases the lease")
 	}
-	return append(changed, line.notes()...), line, nil
+	hidden, err := withoutSecrets(o, line.config.Cloud.Provider)
+	if err != nil {
+		return nil, commandLine{}, nil, err
+	}
+	if d, err = deploymentOf(o); err != nil {
+		return nil, commandLine{}, nil, err
+	}
+	changed = append(append(changed, hidden...), line.notes()...)
+	return changed, line, variables(d.Spec.Template.Spec.Containers[at].Env, o), nil
 }
 
 // asApplied takes away what only the server writes.
@@ -201,17 +211,37 @@ func asApplied(o map[string]any) {
 }
 
 // literals are the variables whose values are written out, or are the object's own
-// namespace.
+// namespace; secrets are not among them, since what is made of them is shown.
 func literals(env []corev1.EnvVar, o map[string]any) map[string]string {
-	namespace := (&unstructured.Unstructured{Object: o}).GetNamespace()
 	out := map[string]string{}
+	for _, v := range variables(env, o) {
+		if v.from == "" && !confidential(v.name, v.value) {
+			out[v.name] = v.value
+		}
+	}
+	return out
+}
+
+// variables are those of a container, and where they come from.
+func variables(env []corev1.EnvVar, o map[string]any) []variable {
+	namespace := (&unstructured.Unstructured{Object: o}).GetNamespace()
+	var out []variable
 	for _, e := range env {
+		v := variable{name: e.Name, value: e.Value}
 		switch from := e.ValueFrom; {
 		case from == nil:
-			out[e.Name] = e.Value
 		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace" && namespace != "":
-			out[e.Name] = namespace
+			v.value = namespace
+		case from.SecretKeyRef != nil:
+			v.from = fmt.Sprintf("the key %s of the Secret %s", from.SecretKeyRef.Key, from.SecretKeyRef.Name)
+		case from.ConfigMapKeyRef != nil:
+			v.from = fmt.Sprintf("the key %s of the ConfigMap %s", from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Name)
+		case from.FieldRef != nil:
+			v.from = "its field " + from.FieldRef.FieldPath
+		default:
+			v.from = "its own object"
 		}
+		out = append(out, v)
 	}
 	return out
 }

@@ -10,7 +10,10 @@
 // The flags are read by internal/config, so that what is kept here is what a run
 // takes, and what is dropped is what a run would warn of, in the same words.
 // Where something cannot be carried over, it is dropped with a note: the output
-// must run as it is. Nothing of an input is executed, and no cluster is asked.
+// must run as it is. A value of a chart that is not its default is carried over or
+// told, by one table of all that the chart has. A secret that is written out is
+// neither in the translation nor in a note or an error: in its place is a reference.
+// Nothing of an input is executed, and no cluster is asked.
 //
 // Who may import it: hosts (cmd). It imports config.
 package migrate

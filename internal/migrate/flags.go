@@ -34,6 +34,14 @@ func (f flag) String() string {
 	return "--" + f.name + "=" + f.value
 }
 
+// shown is the flag for a person who may not see secrets.
+func (f flag) shown() string {
+	if !f.bare && confidential(f.name, f.value) {
+		return "--" + f.name
+	}
+	return f.String()
+}
+
 // dropped is a flag that is not carried over.
 type dropped struct {
 	flag
@@ -120,14 +128,24 @@ func read(pieces []located, env map[string]string, providers []string) (commandL
 	for _, f := range known {
 		if why, ok := none[f.name]; ok {
 			line.dropped = append(line.dropped, dropped{f, why})
-		} else {
-			line.kept = append(line.kept, f)
+			continue
 		}
+		line.kept = append(line.kept, f)
+		if reference.MatchString(f.resolved) {
+			continue
+		}
+		if err := checkGroups(c.Cloud.Provider, f); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return commandLine{}, errors.Join(errs...)
 	}
 	return line, nil
 }
 
-// split finds the flags in pieces: --name=value, --name, and --name value in two.
+// split finds the flags in pieces: --name=value, --name, --name value in two, and
+// -v4, which has no sign between the two.
 func split(pieces []located, set *pflag.FlagSet) ([]flag, error) {
 	var out []flag
 	var errs []error
@@ -140,6 +158,10 @@ func split(pieces []located, set *pflag.FlagSet) ([]flag, error) {
 		}
 		f := flag{name: string(set.GetNormalizeFunc()(set, name)), value: value, bare: !has, field: p.field}
 		known := set.Lookup(f.name)
+		if short := shorthand(set, p.text); known == nil && short != nil {
+			known, has = short, true
+			f.name, f.value, f.bare = short.Name, p.text[2:], false
+		}
 		next := i+1 < len(pieces) && !strings.HasPrefix(pieces[i+1].text, "-")
 		switch {
 		case has:
@@ -154,6 +176,14 @@ func split(pieces []located, set *pflag.FlagSet) ([]flag, error) {
 		out = append(out, f)
 	}
 	return out, errors.Join(errs...)
+}
+
+// shorthand is the flag whose one letter begins a piece with one dash.
+func shorthand(set *pflag.FlagSet, text string) *pflag.Flag {
+	if len(text) < 3 || text[0] != '-' || text[1] == '-' {
+		return nil
+	}
+	return set.ShorthandLookup(text[1:2])
 }
 
 // resolve puts variables' values into a flag. It is open if one is not known here.
@@ -185,7 +215,7 @@ func atFields(err error, flags []flag) error {
 func (l commandLine) notes() []string {
 	var out []string
 	for _, d := range l.dropped {
-		out = append(out, fmt.Sprintf("%s is dropped: %s", d.flag, d.why))
+		out = append(out, fmt.Sprintf("%s is dropped: %s", d.shown(), d.why))
 	}
 	given := map[string]int{}
 	for _, f := range l.kept {
@@ -203,7 +233,7 @@ func (l commandLine) notes() []string {
 		}
 	}
 	for _, f := range l.unchecked {
-		out = append(out, fmt.Sprintf("%s is not checked: what it stands for is only known in the cluster", f))
+		out = append(out, fmt.Sprintf("%s is not checked: what it stands for is only known in the cluster", f.shown()))
 	}
 	return out
 }

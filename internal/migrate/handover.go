@@ -1,9 +1,6 @@
 package migrate
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // place is where the lease and the status ConfigMap are, if there are any.
 type place struct {
@@ -34,32 +31,9 @@ func (p place) handover(in string) []string {
 		"backoffs and timers of the Cluster Autoscaler were in its memory: they begin anew")
 }
 
-// next says what to do with a translation. flags are those that a run takes.
-func next(flags []flag, how ...string) []string {
-	words := make([]string, 0, len(flags))
-	for _, f := range flags {
-		switch f.name {
-		case "leader-elect-resource-name", "status-config-map-name":
-			continue // an observer has its own
-		case "kubeconfig", "address":
-			continue // and so has the person
-		}
-		f.value = f.resolved
-		words = append(words, quoted(f.String()))
-	}
-	out := []string{
-		"observe first: with --mode=observe Plimsoll says what it would do, and writes nothing of yours (docs/observe.md); from where kubectl works: plimsoll run --mode=observe " + strings.Join(words, " "),
-	}
-	out = append(out, how...)
-	return append(out,
+// next says what to do with a translation that has been tried.
+func next(tried []string, how ...string) []string {
+	return append(append(tried, how...),
 		"see what it does: plimsoll status; see why a pod waits: kubectl describe pod",
 		"to go back, apply the old one again: taints, annotations, lease and ConfigMap are the same")
-}
-
-// quoted is a word as a shell takes it.
-func quoted(s string) string {
-	if strings.ContainsAny(s, " \t\n\"'$&|;<>()*?[]{}~#!`\\") {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return s
 }

@@ -21,11 +21,17 @@ type Settings struct {
 	Providers []string
 	// File is the input's name, for errors.
 	File string
+	// Namespace is that of the release whose values are given; empty: not known.
+	// Manifests say it themselves.
+	Namespace string
 }
+
+// docs is where a person finds the pages that notes name.
+const docs = "https://github.com/plimsoll-dev/plimsoll/blob/main/docs/"
 
 // Result is the translation, and what a person should know of it.
 type Result struct {
-	// Text is YAML, with the notes as comments at its head.
+	// Text is YAML. The notes are not in it.
 	Text  []byte
 	Notes Notes
 }
@@ -122,9 +128,6 @@ func parse(text []byte) ([]map[string]any, error) {
 // written is a translation as text.
 func written(notes Notes, documents ...any) (Result, error) {
 	var b bytes.Buffer
-	for line := range strings.Lines(notes.String()) {
-		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
-	}
 	for i, d := range documents {
 		text, err := yaml.Marshal(d)
 		if err != nil {

@@ -72,7 +72,7 @@ func grant(objects []map[string]any, account string, p place) ([]string, error) 
 		}
 	}
 	if clusterRole == nil {
-		return []string{"no ClusterRole that is bound to the autoscaler's account is in the file: the rights that Plimsoll needs are in docs/migrate.md"}, nil
+		return []string{"no ClusterRole that is bound to the autoscaler's account is in the file: the rights that Plimsoll needs are in " + docs + "migrate.md#rights"}, nil
 	}
 	var out []string
 	for _, part := range []struct {
@@ -113,7 +113,7 @@ func grant(objects []map[string]any, account string, p place) ([]string, error) 
 			out = append(out, fmt.Sprintf("%s grants more: %s", named(part.to), strings.Join(words, "; ")))
 		}
 	}
-	return append(out, "rights that the roles grant and Plimsoll does not need stay: docs/migrate.md has those that it needs"), nil
+	return append(out, "rights that the roles grant and Plimsoll does not need stay; those that it needs are in "+docs+"migrate.md#rights"), nil
 }
 
 // roleKey names a role: its namespace is empty for a ClusterRole.

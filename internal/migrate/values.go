@@ -1,11 +1,9 @@
 package migrate
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -16,10 +14,14 @@ import (
 
 // values is a translation of Helm values under way.
 type values struct {
+	// release is the namespace of the release; empty: not known.
+	release string
 	theirs  theirValues
 	ours    ourValues
 	changed []string
-	errs    []error
+	// told are the values that have a note.
+	told map[string]bool
+	errs []error
 }
 
 func (v *values) wrong(field, format string, args ...any) {
@@ -33,7 +35,10 @@ func (v *values) note(format string, args ...any) {
 // translateValues makes values of Plimsoll's chart out of those of the Cluster
 // Autoscaler's.
 func translateValues(text []byte, raw map[string]any, s Settings) (Result, error) {
-	var v values
+	if _, nested := raw[program].(map[string]any); nested {
+		return Result{}, fmt.Errorf("%s: these are values of a chart that has the Cluster Autoscaler's in it: give what is under it as a file of its own", program)
+	}
+	v := values{release: s.Namespace, told: map[string]bool{}}
 	if err := yaml.Unmarshal(text, &v.theirs); err != nil {
 		return Result{}, fmt.Errorf("as values of the Cluster Autoscaler's chart: %w", err)
 	}
@@ -51,27 +56,30 @@ func translateValues(text []byte, raw map[string]any, s Settings) (Result, error
 		return Result{}, errors.Join(append(v.errs, err)...)
 	}
 	v.extraArgs(line)
+	if slices.ContainsFunc(line.dropped, func(d dropped) bool { return d.name == "nodes" }) {
+		v.ours.NodeGroups = nil
+	}
 	v.changed = append(v.changed, line.notes()...)
 	// 3. The pod and what is around it.
 	v.environment()
 	v.pod(s)
+	v.monitoring()
+	v.budget(raw)
 	v.replicas(line)
-	v.leftOut(raw)
-	v.rights(line)
+	v.verbosity(line)
+	v.leftOut("", raw)
+	v.insideOf(raw)
+	v.rights()
 	if len(v.errs) > 0 {
 		return Result{}, errors.Join(v.errs...)
 	}
 	if v.ours.CloudProvider == "mcm" {
 		v.ours.CloudProvider = "gardener"
 	}
-	in := "the release's namespace"
-	if ns := v.workloadNamespace(); ns != "" {
-		in = "namespace " + ns + " of the workload cluster"
-	}
 	return written(Notes{
 		Changed:  v.changed,
-		Handover: placeOf(line).handover(in),
-		Next: next(line.kept,
+		Handover: v.handover(placeOf(line)),
+		Next: next(trial(line, v.variables(), v.leaseNamespace()),
 			"or in the cluster, beside the Cluster Autoscaler: helm install plimsoll <chart> -f <this file> --set mode=observe",
 			"then scale the Cluster Autoscaler's Deployment to 0, and helm upgrade plimsoll <chart> -f <this file>; uninstall its release when all is well"),
 	}, v.ours)
@@ -83,11 +91,14 @@ func (v *values) discovery() {
 	switch v.ours.CloudProvider {
 	case "aws":
 		if d.ClusterName == "" {
-			break // without it, their chart heeds no tags
+			if d.Tags != nil {
+				v.tell("autoDiscovery.tags", "without autoDiscovery.clusterName the Cluster Autoscaler's chart does not read it either")
+			}
+			break
 		}
 		tags := d.Tags
 		if tags == nil {
-			tags = []string{"k8s.io/cluster-autoscaler/enabled", "k8s.io/cluster-autoscaler/{{ .Values.autoDiscovery.clusterName }}"}
+			tags = []string{ownTag, clusterTag}
 		}
 		for i, tag := range tags {
 			for _, form := range []string{"{{ .Values.autoDiscovery.clusterName }}", "{{.Values.autoDiscovery.clusterName}}"} {
@@ -134,85 +145,6 @@ func (v *values) groups() {
 	if len(v.theirs.AutoscalingGroups) == 0 && v.ours.AutoDiscovery == nil {
 		v.wrong("autoDiscovery.clusterName", "neither it nor autoscalingGroups is there: with these values the Cluster Autoscaler's chart starts nothing; give the file that has the groups, too")
 	}
-}
-
-// Ways to reach the two clusters of Cluster API.
-const inclusterIncluster = "incluster-incluster"
-
-var clusterAPIModes = []string{inclusterIncluster, "incluster-kubeconfig", "kubeconfig-incluster", "kubeconfig-kubeconfig", "single-kubeconfig"}
-
-func (v *values) clusterAPI() {
-	if v.ours.CloudProvider != "clusterapi" {
-		return
-	}
-	t, c := &v.theirs, &v.ours.clusterAPI
-	c.Mode = inclusterIncluster
-	if t.ClusterAPIMode != nil {
-		c.Mode = *t.ClusterAPIMode
-	}
-	if !slices.Contains(clusterAPIModes, c.Mode) {
-		v.wrong("clusterAPIMode", "%q is none of %s", c.Mode, strings.Join(clusterAPIModes, ", "))
-		return
-	}
-	if c.Mode == inclusterIncluster {
-		return
-	}
-	c.WorkloadPath = "/etc/kubernetes/value"
-	if t.ClusterAPIWorkloadKubeconfigPath != nil {
-		c.WorkloadPath = *t.ClusterAPIWorkloadKubeconfigPath
-	}
-	if v.manages() {
-		c.CloudConfigPath = "/etc/kubernetes/mgmt-kubeconfig"
-		if t.ClusterAPICloudConfigPath != nil {
-			c.CloudConfigPath = *t.ClusterAPICloudConfigPath
-		}
-	}
-	c.Namespace = t.ClusterAPIConfigMapsNamespace
-	c.KubeconfigSecret = v.kubeconfigSecret()
-	if !v.manages() {
-		return
-	}
-	// One Secret is mounted, in the folder of the workload cluster's kubeconfig.
-	if path.Dir(c.CloudConfigPath) != path.Dir(c.WorkloadPath) {
-		moved := path.Join(path.Dir(c.WorkloadPath), path.Base(c.CloudConfigPath))
-		v.note("clusterAPICloudConfigPath is %s, was %s: Plimsoll's chart mounts one Secret, in one folder", moved, c.CloudConfigPath)
-		c.CloudConfigPath = moved
-	}
-	v.note("the Secret %s must have the kubeconfig of the management cluster under the key %q, beside what it has", c.KubeconfigSecret, path.Base(c.CloudConfigPath))
-}
-
-// manages tells whether the management cluster has a kubeconfig of its own.
-func (v *values) manages() bool {
-	return v.ours.Mode == "incluster-kubeconfig" || v.ours.Mode == "kubeconfig-kubeconfig"
-}
-
-// kubeconfigSecret is the Secret with the kubeconfigs, or the one of their volumes
-// that is mounted where they are looked for.
-func (v *values) kubeconfigSecret() string {
-	if s := v.theirs.ClusterAPIKubeconfigSecret; s != "" {
-		return s
-	}
-	wanted := v.ours.WorkloadPath
-	if v.ours.Mode == "incluster-kubeconfig" {
-		wanted = v.ours.CloudConfigPath
-	}
-	for _, volume := range slices.Sorted(maps.Keys(v.theirs.ExtraVolumeSecrets)) {
-		s := v.theirs.ExtraVolumeSecrets[volume]
-		if path.Clean(s.MountPath) == path.Dir(wanted) {
-			v.note("clusterAPIKubeconfigSecret is the Secret of extraVolumeSecrets.%s", volume)
-			return cmp.Or(s.Name, volume)
-		}
-	}
-	v.wrong("clusterAPIKubeconfigSecret", "in the mode %s Plimsoll's chart needs it: the Secret with the kubeconfig, under the key %q", v.ours.Mode, path.Base(wanted))
-	return ""
-}
-
-// workloadNamespace is where the lease is if not in the release's namespace.
-func (v *values) workloadNamespace() string {
-	if v.ours.CloudProvider != "clusterapi" || strings.HasPrefix(v.ours.Mode, "incluster-") {
-		return ""
-	}
-	return cmp.Or(v.ours.clusterAPI.Namespace, "kube-system")
 }
 
 // arguments are the flags that the chart makes of values.

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,25 +15,19 @@ func (v *values) environment() {
 		v.ours.Env = append(v.ours.Env, envVar{Name: name, Value: &value})
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.ExtraEnv)) {
-		add(name, scalar(t.ExtraEnv[name]))
-	}
-	if _, given := t.ExtraEnv["AWS_REGION"]; v.ours.CloudProvider == "aws" && !given {
-		switch {
-		case t.AWSRegion == nil:
-			add("AWS_REGION", "us-east-1")
-			v.note("AWS_REGION is us-east-1, the default of the Cluster Autoscaler's chart, since awsRegion is not there: is it right?")
-		case *t.AWSRegion != "":
-			add("AWS_REGION", *t.AWSRegion)
+		value := scalar(t.ExtraEnv[name])
+		if confidential(name, value) {
+			v.ours.Env = append(v.ours.Env, envVar{Name: name, ValueFrom: &valueFrom{Secret: &key{envSecret, name}}})
+			v.note("%s", intoSecret("extraEnv."+name, envSecret, name, v.ours.CloudProvider))
+			continue
 		}
+		add(name, value)
 	}
-	secret := cmp.Or(t.SecretKeyRefNameOverride, "plimsoll-aws")
-	for _, k := range []struct{ name, key, value string }{
-		{"AWS_ACCESS_KEY_ID", "AwsAccessKeyId", t.AWSAccessKeyID}, {"AWS_SECRET_ACCESS_KEY", "AwsSecretAccessKey", t.AWSSecretAccessKey},
-	} {
-		if k.value != "" {
-			v.ours.Env = append(v.ours.Env, envVar{Name: k.name, ValueFrom: &valueFrom{Secret: &key{secret, k.key}}})
-			v.note("%s is read from the key %s of the Secret %s: make it before, the value is not written here; a role for the service account needs no keys", k.name, k.key, secret)
-		}
+	if v.ours.CloudProvider == "aws" {
+		v.amazon()
+	}
+	if t.SecretKeyRefNameOverride != "" && (v.ours.CloudProvider != "aws" || t.AWSAccessKeyID == "" && t.AWSSecretAccessKey == "") {
+		v.tell("secretKeyRefNameOverride", "no key of an account is in the values that would be read from it")
 	}
 	for _, from := range []struct {
 		field string
@@ -56,6 +51,59 @@ func (v *values) environment() {
 	}
 }
 
+// envSecret is the Secret for variables that were written out and hold a secret.
+const envSecret = "plimsoll-env"
+
+// amazon are the variables that their chart makes for AWS. Without a region, charts
+// until 2025 said us-east-1; a guess may well find another cluster's groups, while
+// without one the instance is asked.
+func (v *values) amazon() {
+	t := &v.theirs
+	_, written := t.ExtraEnv["AWS_REGION"]
+	_, mapped := t.ExtraEnvConfigMaps["AWS_REGION"]
+	_, secretly := t.ExtraEnvSecrets["AWS_REGION"]
+	switch region := t.AWSRegion; {
+	case written || mapped || secretly:
+		if region != nil && *region != "" {
+			v.tell("awsRegion", "AWS_REGION is among the variables, and comes after it there")
+		}
+	case region == nil:
+		v.note("AWS_REGION is not set, since awsRegion is not there: the instance is asked for it, and where the pod cannot ask it, Plimsoll does not start. The Cluster Autoscaler's chart said us-east-1 until 2025: if that was right, set it under env")
+	case strings.Contains(*region, "{{"):
+		v.wrong("awsRegion", "%q is a template that only Helm can fill in: write what it stands for", *region)
+	case *region != "":
+		v.ours.Env = append(v.ours.Env, envVar{Name: "AWS_REGION", Value: region})
+	}
+	secret := cmp.Or(t.SecretKeyRefNameOverride, "plimsoll-aws")
+	for _, k := range []struct{ name, key, value string }{
+		{"AWS_ACCESS_KEY_ID", "AwsAccessKeyId", t.AWSAccessKeyID}, {"AWS_SECRET_ACCESS_KEY", "AwsSecretAccessKey", t.AWSSecretAccessKey},
+	} {
+		if k.value != "" {
+			v.ours.Env = append(v.ours.Env, envVar{Name: k.name, ValueFrom: &valueFrom{Secret: &key{secret, k.key}}})
+			v.note("%s is read from the key %s of the Secret %s: make it before, the value is not written here; a role for the service account needs no keys", k.name, k.key, secret)
+		}
+	}
+}
+
+// variables are those of the container, and where they come from.
+func (v *values) variables() []variable {
+	var out []variable
+	for _, e := range v.ours.Env {
+		switch {
+		case e.Value != nil:
+			out = append(out, variable{name: e.Name, value: *e.Value})
+		case e.ValueFrom.Secret != nil:
+			out = append(out, variable{name: e.Name, from: fmt.Sprintf("the key %s of the Secret %s", e.ValueFrom.Secret.Key, e.ValueFrom.Secret.Name)})
+		default:
+			out = append(out, variable{name: e.Name, from: fmt.Sprintf("the key %s of the ConfigMap %s", e.ValueFrom.ConfigMap.Key, e.ValueFrom.ConfigMap.Name)})
+		}
+	}
+	if v.ours.Kwok != nil {
+		out = append(out, variable{name: "KWOK_PROVIDER_CONFIGMAP", value: v.ours.Kwok.ConfigMapName})
+	}
+	return out
+}
+
 // pod is what is carried over of the pod and what is around it.
 func (v *values) pod(s Settings) {
 	t, o := &v.theirs, &v.ours
@@ -77,20 +125,94 @@ func (v *values) pod(s Settings) {
 		}
 		o.Image.PullPolicy = t.Image.PullPolicy
 	}
-	if t.KwokConfigMapName != "" {
-		o.Kwok = &kwok{t.KwokConfigMapName}
+	if o.CloudProvider == "kwok" {
+		o.Kwok = &kwok{cmp.Or(t.KwokConfigMapName, "kwok-provider-config")}
+		v.note("the ConfigMaps %s and kwok-provider-templates go with the Cluster Autoscaler's release: keep them (helm.sh/resource-policy: keep), or take kwok.configMapName away and name groups under kwok.templates", o.Kwok.ConfigMapName)
 	}
-	if t.ServiceMonitor.Enabled {
-		o.Monitor = &monitor{true, t.ServiceMonitor.Interval}
-	}
-	if t.PrometheusRule.Enabled {
-		o.Rule = &enabled{true}
-		v.note("prometheusRule has the rules of Plimsoll's chart; yours are not carried over")
-	}
-	if t.ExpanderPriorities != nil {
+	if !empty(t.ExpanderPriorities) {
 		v.note("expanderPriorities is dropped: its ConfigMap cluster-autoscaler-priority-expander goes with the Cluster Autoscaler's release; Plimsoll reads the same one: apply it yourself")
 	}
 	v.account()
+}
+
+// monitoring is what the Prometheus operator reads. By the labels that their chart
+// calls a selector, Prometheus finds it.
+func (v *values) monitoring() {
+	if m := v.theirs.ServiceMonitor; m.Enabled {
+		labels := map[string]string{"release": theirPrometheus}
+		for name, value := range m.Selector {
+			delete(labels, name)
+			if value != nil { // null takes a default away
+				labels[name] = *value
+			}
+		}
+		interval := theirInterval
+		if m.Interval != nil {
+			interval = *m.Interval
+		}
+		v.ours.Monitor = &monitor{true, interval, labels}
+		v.otherNamespace("serviceMonitor", m.Namespace)
+	}
+	if r := v.theirs.PrometheusRule; r.Enabled {
+		v.ours.Rule = &rule{true, r.Labels}
+		v.note("prometheusRule has the alerts of Plimsoll's chart")
+		v.otherNamespace("prometheusRule", r.Namespace)
+	}
+}
+
+// otherNamespace says that an object of Prometheus is elsewhere now. Unlike other
+// values it is told of a default, too: the place differs all the same.
+func (v *values) otherNamespace(section string, namespace *string) {
+	was := "monitoring"
+	if namespace != nil {
+		was = *namespace
+	}
+	if was == "" || was == v.release {
+		v.told[section+".namespace"] = true // it was in the release's
+		return
+	}
+	v.tell(section+".namespace", "it was "+was+"; "+releaseNS)
+}
+
+// budget is the PodDisruptionBudget. Whoever gave none of the two numbers gets
+// their chart's; an empty one is none.
+func (v *values) budget(raw map[string]any) {
+	const section = "podDisruptionBudget"
+	value, given := raw[section]
+	fields, isMap := value.(map[string]any)
+	switch {
+	case !given:
+		return
+	case !isMap:
+		if !empty(value) {
+			v.wrong(section, "it is no map of values")
+		}
+		v.ours.Budget = &budget{Enabled: new(false)}
+		return
+	}
+	for _, name := range []string{"maxUnavailable", "minAvailable"} {
+		switch fields[name].(type) {
+		case nil, string, float64:
+		default:
+			v.wrong(section+"."+name, "it is neither a number nor a percentage")
+			return
+		}
+	}
+	b := budget{MaxUnavailable: fields["maxUnavailable"], MinAvailable: fields["minAvailable"]}
+	if b.MinAvailable != nil && b.MaxUnavailable != nil {
+		v.tell("podDisruptionBudget.maxUnavailable", "a budget has one of the two, and minAvailable counts here")
+		b.MaxUnavailable = nil
+	}
+	if b != (budget{}) {
+		v.ours.Budget = &b
+	}
+}
+
+// verbosity tells a default that nobody asked for.
+func (v *values) verbosity(line commandLine) {
+	if !slices.ContainsFunc(line.kept, func(f flag) bool { return f.name == "v" }) {
+		v.note("--v is 0, Plimsoll's default, was 4, which the Cluster Autoscaler's chart says: extraArgs.v")
+	}
 }
 
 // replicas is how many there are: their chart's default is one, ours is two.
@@ -135,63 +257,29 @@ func (v *values) account() {
 	}
 }
 
-// carried are the values that the translation takes from a file.
-var carried = []string{
-	"affinity", "autoDiscovery", "autoscalingGroups", "awsAccessKeyID", "awsRegion", "awsSecretAccessKey", "cloudProvider",
-	"clusterAPICloudConfigPath", "clusterAPIConfigMapsNamespace", "clusterAPIKubeconfigSecret", "clusterAPIMode", "clusterAPIWorkloadKubeconfigPath",
-	"customArgs", "expanderPriorities", "extraArgs", "extraEnv", "extraEnvConfigMaps", "extraEnvSecrets", "extraVolumeSecrets", "fullnameOverride",
-	"image", "kwokConfigMapName", "nameOverride", "nodeSelector", "podAnnotations", "podLabels", "priorityClassName", "prometheusRule",
-	"rbac", "replicaCount", "resources", "secretKeyRefNameOverride", "serviceMonitor", "tolerations", "topologySpreadConstraints",
-}
-
-// leftOut says what of a file is not carried over. What is empty says nothing.
-func (v *values) leftOut(raw map[string]any) {
-	for _, field := range slices.Sorted(maps.Keys(raw)) {
-		if slices.Contains(carried, field) || empty(raw[field]) {
-			continue
+// insideOf tells what their chart does not read in lists and maps of things that
+// have names.
+func (v *values) insideOf(raw map[string]any) {
+	groups, _ := raw["autoscalingGroups"].([]any)
+	for i, g := range groups {
+		v.unknownOf(fmt.Sprintf("autoscalingGroups[%d]", i), g, "name", "minSize", "maxSize")
+	}
+	for _, section := range []string{"extraEnvConfigMaps", "extraEnvSecrets"} {
+		keys, _ := raw[section].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(keys)) {
+			v.unknownOf(section+"."+name, keys[name], "name", "key")
 		}
-		why := "the Cluster Autoscaler's chart has no such value, nor has Plimsoll's"
-		for name, reason := range droppedValues {
-			if prefix, ok := strings.CutSuffix(name, "*"); name == field || ok && strings.HasPrefix(field, prefix) {
-				why = reason
-			}
-		}
-		v.note("%s is dropped: %s", field, why)
 	}
 	if len(v.theirs.ExtraVolumeSecrets) > 0 {
-		v.note("extraVolumeSecrets is dropped: %s", noMounts)
+		v.tell("extraVolumeSecrets", noMounts)
 	}
-}
-
-func empty(value any) bool {
-	switch value := value.(type) {
-	case nil:
-		return true
-	case string:
-		return value == ""
-	case bool:
-		return !value
-	case []any:
-		return len(value) == 0
-	case map[string]any:
-		for _, inner := range value {
-			if !empty(inner) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
 }
 
 // rights says what Plimsoll's chart grants.
-func (v *values) rights(line commandLine) {
-	if scoped := v.theirs.RBAC.ClusterScoped; scoped != nil && !*scoped {
-		v.note("rbac.clusterScoped is dropped: Plimsoll's chart grants rights of the cluster in the cluster with the nodes, and of Cluster API's groups where they are")
-	}
+func (v *values) rights() {
 	if create := v.theirs.RBAC.Create; create != nil && !*create {
-		v.note("rbac.create is false: the rights that Plimsoll needs are in docs/migrate.md")
+		v.note("rbac.create is false: the rights that Plimsoll needs are in %smigrate.md#rights", docs)
 	} else {
-		v.note("rights are those of Plimsoll's chart: within the Cluster Autoscaler's, and fewer (docs/migrate.md)")
+		v.note("rights are those of Plimsoll's chart: within the Cluster Autoscaler's, and fewer (%smigrate.md#rights)", docs)
 	}
 }
