@@ -86,6 +86,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	up := scaleup.Plan(world, s, p, closed)
 	wanted := world.Reserved()
 	settle(s, p, world, judge, budgets, drains, func(o *open) bool { return tainted(s, o) && !wanted[o.node] }, waits, guests)
+	shelter(s, p, world, judge, guests)
 	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
 	plan.Notices, plan.Brakes, plan.Shares = up.Notices, up.Brakes, up.Shares
 	for i := range up.Grow {

@@ -20,8 +20,11 @@ type judge struct {
 	seen   map[string]bool // breaches by rule and subject: each is told once
 	// last is the newest cycle, since the leader's beginning; calls are those
 	// under way.
-	last    model.Cycle
-	calls   map[string]model.Call
+	last  model.Cycle
+	calls map[string]model.Call
+	// blind are those that were decided while the cloud had kept a group secret for so
+	// long that it was forgotten (rule P7).
+	blind   map[string]bool
 	lastRan time.Time // when a call was last started
 	begun   int       // how many calls were decided on
 	touched time.Time // when people last changed targets or limits
@@ -31,7 +34,7 @@ type judge struct {
 }
 
 func newJudge(w *World) judge {
-	return judge{w: w, seen: map[string]bool{}, calls: map[string]model.Call{}, waste: newWasteBook(), drains: newDrainBook()}
+	return judge{w: w, seen: map[string]bool{}, calls: map[string]model.Call{}, blind: map[string]bool{}, waste: newWasteBook(), drains: newDrainBook()}
 }
 
 // breaches are what was broken until now.
@@ -81,6 +84,7 @@ func (j *judge) disturbed() bool {
 func (j *judge) cycle(c model.Cycle) {
 	for _, out := range c.Ended {
 		delete(j.calls, out.Call.ID)
+		delete(j.blind, out.Call.ID)
 	}
 	j.last = c
 	j.promises(c)
@@ -89,6 +93,7 @@ func (j *judge) cycle(c model.Cycle) {
 	}
 	for _, call := range c.Plan.Calls {
 		j.calls[call.ID] = call
+		j.blind[call.ID] = len(c.Snapshot.Groups) < len(j.w.groups)
 		j.begun++
 		j.lastRan = j.w.now
 	}
@@ -170,8 +175,8 @@ func (j *judge) growing(call model.Call) {
 	if w.inventory(call.Group).Target != call.From {
 		return // it will be refused
 	}
-	if w.leader != nil && len(w.leader.reader.known.Latest().Groups) < len(w.groups) {
-		return // the cloud has kept a group secret for so long that it was forgotten
+	if j.blind[call.ID] {
+		return
 	}
 	if targets, p := w.pool(call.Pool); p != nil && targets+call.To-call.From > p.Max && call.To > call.From {
 		j.breach("no pool above its maximum", string(p.ID), "%s goes from %d to %d, and the pool would have %d of at most %d", call.Group, call.From, call.To, targets+call.To-call.From, p.Max)

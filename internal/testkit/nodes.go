@@ -146,7 +146,7 @@ func (s *Scenario) node(a args) {
 		s.stands(n, func(st *model.NodeStanding) { st.UnneededSince = s.ago(a, "unneeded") })
 	}
 	s.AddNode(n, group)
-	if a.has("removing") {
+	if a.has("removing") || a.has("ended") {
 		instances := s.find(group).Instances
 		instances[len(instances)-1].State = provider.Deleting
 	}

@@ -35,6 +35,7 @@ import (
 // Groups may also say: whole (all or nothing), threshold=0.7, unneeded-time=5m.
 // Nodes may also say: cordoned, disabled (annotated so that it is not removed),
 // annotate=key=value,key=value, deleting (it has the taint, and no drain of ours),
+// ended (the cloud ends its machine, by no doing of ours),
 // tainted=10s, removing, removed (it is empty, and on its way out), unneeded=5m.
 //
 // Pods may also say: spread=zone[:skew], apart=host, together=zone (each about

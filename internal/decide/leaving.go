@@ -1,0 +1,37 @@
+package decide
+
+import (
+	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+)
+
+// shelter keeps room for the pods of nodes that somebody else is ending: a person, or a
+// cloud that replaces a machine which it holds for broken. They will need it in a
+// moment, and the node that came to replace theirs may be the emptiest of all. Guests
+// gets the nodes on which that room is, so that those stay.
+//
+// Nothing is bought for them before they wait: pods that do have had what there is. They
+// take nothing from the budgets: whoever evicts them does.
+func shelter(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rules.Cluster, guests map[model.NodeID]bool) {
+	var mover *schedsim.Mover
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Kind != model.Leaving || n.Standing.Drain != nil || len(n.Bound) == 0 {
+			continue
+		}
+		leaving := moving(podsOf(s, judge, n), judge.Budgets(), judge)
+		if len(leaving) == 0 {
+			continue
+		}
+		if mover == nil {
+			mover = world.Mover(rooms(s), p.ScaleDown.StepLimit)
+		}
+		// Those without a place will wait, and are bought for then.
+		puts, _, _ := mover.Move(model.NodeID(i), scaledown.Batches(s, leaving))
+		for _, put := range puts {
+			guests[put.Node] = true
+		}
+	}
+}
