@@ -249,7 +249,7 @@ func elected(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Lo
 	}
 	led := make(chan struct{})
 	elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: c.Leader.LeaseDuration, RenewDeadline: c.Leader.RenewDeadline, RetryPeriod: c.Leader.RetryPeriod,
+		Lock: lease{lock, c.Leader.Namespace, c.Leader.Name}, LeaseDuration: c.Leader.LeaseDuration, RenewDeadline: c.Leader.RenewDeadline, RetryPeriod: c.Leader.RetryPeriod,
 		ReleaseOnCancel: true, Name: c.Leader.Name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(held context.Context) {

@@ -24,6 +24,21 @@ func TestRightsAreThoseThatAreProven(t *testing.T) {
 	kwok := core.and(file(t, rehearse+"/world/kwok-provider.yaml"))
 	notKwok := core.without(func(r string) bool { return strings.Contains(r, "kwok-provider-") })
 	observe := page(t, docs+"/observe.md", 0)
+	// Who only looks writes nothing, and reads single objects before writes alone.
+	looks := func(r rights, but ...string) rights {
+		return r.without(func(r string) bool {
+			verb, _, _ := strings.Cut(r, " ")
+			return !slices.Contains([]string{"list", "watch"}, verb) && !slices.Contains(but, r)
+		})
+	}
+	// A machine's node is read to learn what the next one will be like.
+	node := rights{"get /nodes": true}
+	const machineDeployments = " cluster.x-k8s.io/machinedeployments"
+	// The controllers' pages give more than is ever asked for: they read from their watches,
+	// and their one event about the Lease is never counted up.
+	eksAnywhere := page(t, docs+"/eks-anywhere.md", 0).named("plimsoll-eks-anywhere").unused(t, "get anywhere.eks.amazonaws.com/clusters", "patch /events")
+	gardener := page(t, docs+"/gardener-pools.md", 0).named("plimsoll-gardener").unused(t, "get extensions.gardener.cloud/clusters",
+		"get extensions.gardener.cloud/workers", "get machine.sapcloud.io/machinedeployments", "get machine.sapcloud.io/machineclasses", "patch /events")
 	for _, c := range []struct {
 		name, values string
 		want         rights
@@ -35,11 +50,25 @@ func TestRightsAreThoseThatAreProven(t *testing.T) {
 		})},
 		{"clusterapi", "{cloudProvider: clusterapi, clusterAPIInfrastructureTemplates: [vspheremachinetemplates]}", notKwok.and(page(t, docs+"/clusterapi.md", 0))},
 		{"gardener", "{cloudProvider: gardener}", notKwok.and(page(t, docs+"/gardener.md", 0))},
-		{"observe", "{cloudProvider: aws, mode: observe, autoDiscovery: {clusterName: c}}", observe},
-		{"observe kwok", "{cloudProvider: kwok, mode: observe}", observe.and(page(t, docs+"/observe.md", 1))},
-		{"observe gardener", "{cloudProvider: gardener, mode: observe}", observe.and(page(t, docs+"/gardener.md", 0).without(func(r string) bool { return strings.HasPrefix(r, "patch ") }))},
-		{"EKS Anywhere's controller", "{controllers: {eksAnywhere: {enabled: true}}}", page(t, docs+"/eks-anywhere.md", 0).named("plimsoll-eks-anywhere")},
-		{"Gardener's controller", "{controllers: {gardener: {enabled: true}}}", page(t, docs+"/gardener-pools.md", 0).named("plimsoll-gardener")},
+		{"gardener with marks of old", "{cloudProvider: gardener, extraArgs: {mcm-deletion-marker: priority, mcm-require-available: false}}",
+			notKwok.and(page(t, docs+"/gardener.md", 0)).unused(t, "get apps/deployments").and(rights{"patch machine.sapcloud.io/machines": true})},
+		{"observe aws", "{cloudProvider: aws, mode: observe, autoDiscovery: {clusterName: c}}", observe},
+		{"observe kwok by templates", "{cloudProvider: kwok, mode: observe}", observe.and(page(t, docs+"/observe.md", 1))},
+		{"observe kwok by ConfigMaps", "{cloudProvider: kwok, mode: observe, kwok: {templates: []}}", observe.and(page(t, docs+"/observe.md", 1)).and(
+			rights{"get /configmaps kwok-provider-config": true, "get /configmaps kwok-provider-templates": true})},
+		{"observe clusterapi", "{cloudProvider: clusterapi, mode: observe, clusterAPIInfrastructureTemplates: [vspheremachinetemplates]}", observe.and(node).and(
+			looks(page(t, docs+"/clusterapi.md", 0), "get cluster.x-k8s.io/clusters", "get infrastructure.cluster.x-k8s.io/vspheremachinetemplates"))},
+		{"observe gardener", "{cloudProvider: gardener, mode: observe}", observe.and(node).and(looks(page(t, docs+"/gardener.md", 0), "get apps/deployments"))},
+		{"observe with events", "{cloudProvider: aws, mode: observe, autoDiscovery: {clusterName: c}, extraArgs: {observe-events: null}}",
+			observe.and(rights{"create /events": true, "patch /events": true})},
+		{"EKS Anywhere's controller", "{controllers: {eksAnywhere: {enabled: true}}}", eksAnywhere},
+		{"EKS Anywhere's, status only", "{controllers: {eksAnywhere: {enabled: true, statusOnly: true}}}", eksAnywhere.unused(t,
+			"get"+machineDeployments, "create"+machineDeployments, "patch"+machineDeployments, "delete"+machineDeployments)},
+		{"Gardener's controller", "{controllers: {gardener: {enabled: true}}}", gardener},
+		{"Gardener's, limits only", "{controllers: {gardener: {enabled: true, writes: limits-only}}}", gardener.unused(t,
+			"patch extensions.gardener.cloud/workers", "create machine.sapcloud.io/machinedeployments", "delete machine.sapcloud.io/machinedeployments")},
+		{"Gardener's, status only", "{controllers: {gardener: {enabled: true, writes: status-only}}}", gardener.unused(t, "patch extensions.gardener.cloud/workers",
+			"create machine.sapcloud.io/machinedeployments", "patch machine.sapcloud.io/machinedeployments", "delete machine.sapcloud.io/machinedeployments")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := rights{}
@@ -71,6 +100,17 @@ func (r rights) without(some func(string) bool) rights {
 	out := maps.Clone(r)
 	maps.DeleteFunc(out, func(k string, _ bool) bool { return some(k) })
 	return out
+}
+
+// unused are the same rights without some, which must be among them.
+func (r rights) unused(t *testing.T, some ...string) rights {
+	t.Helper()
+	for _, one := range some {
+		if !r[one] {
+			t.Fatalf("nothing gives the right to %s, so that it cannot be left out", one)
+		}
+	}
+	return r.without(func(one string) bool { return slices.Contains(some, one) })
 }
 
 // named are the same rights, where those of Leases are of the one that a controller has:

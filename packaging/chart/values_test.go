@@ -63,6 +63,8 @@ func TestWrongValues(t *testing.T) {
 		{"a Secret that no object can be", `{cloudProvider: gardener, gardener: {targetKubeconfigSecret: A_B}}`, "/gardener/targetKubeconfigSecret"},
 		{"a template without a name", `{cloudProvider: kwok, kwok: {templates: [{metadata: {}}]}}`, "/kwok/templates/0/metadata"},
 		{"what a controller writes", `{controllers: {gardener: {enabled: true, writes: nothing}}}`, "/controllers/gardener/writes"},
+		{"a network policy's peer that is misspelt", `{cloudProvider: kwok, networkPolicy: {enabled: true, from: [{podSelctor: {}}]}}`, "podSelctor"},
+		{"one that is nobody, and so anybody", `{cloudProvider: kwok, networkPolicy: {enabled: true, from: [{}]}}`, "/networkPolicy/from/0"},
 		{"an interval without a unit", `{cloudProvider: kwok, serviceMonitor: {interval: "30"}}`, "/serviceMonitor/interval"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -182,7 +184,11 @@ func TestModesOfClusterAPI(t *testing.T) {
 func TestObserversOnlyRead(t *testing.T) {
 	reads := []string{"get", "list", "watch"}
 	for _, provider := range []string{"aws", "clusterapi", "gardener", "kwok"} {
-		all := objects(t, render(t, map[string]any{"cloudProvider": provider, "mode": "observe", "autoDiscovery": map[string]any{"clusterName": "prod"}}))
+		values := map[string]any{"cloudProvider": provider, "mode": "observe"}
+		if provider == "aws" {
+			values["autoDiscovery"] = map[string]any{"clusterName": "prod"}
+		}
+		all := objects(t, render(t, values))
 		for file, object := range all {
 			var rules []rbacv1.PolicyRule
 			switch o := object.(type) {

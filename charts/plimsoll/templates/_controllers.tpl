@@ -93,8 +93,8 @@ rules:
   resources: [leases]
   resourceNames: [{{ .lease }}]
   verbs: [get, update]
-# Who leads is told by events about the Lease.
+# Who leads is told by an event about the Lease, which one process never tells twice.
 - apiGroups: [""]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create]
 {{- end -}}

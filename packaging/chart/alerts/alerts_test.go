@@ -28,38 +28,40 @@ const (
 
 // well is the series of a Plimsoll that does its work for eight hours: at the minute n its
 // clock is 60·n. It buys and removes nodes, and now and then something fails. The second
-// replica waits, and has counters alone.
+// replica waits, and has counters alone. What a replica serves besides those of the Cluster
+// Autoscaler's names tells that it is one.
 const well = `load 1m
-cluster_autoscaler_last_activity{namespace="n",job="p",pod="a",activity="main"} 0+60x480
-cluster_autoscaler_last_activity{namespace="n",job="p",pod="a",activity="mainSuccessful"} 0+60x480
-plimsoll_inventory_as_of_seconds{namespace="n",job="p",pod="a"} -20+60x480
-cluster_autoscaler_cluster_safe_to_autoscale{namespace="n",job="p",pod="a"} 1x480
-plimsoll_pending_pods{namespace="n",job="p",pod="a",fate="left"} 0x100 3x10 0x370
-plimsoll_pending_pods{namespace="n",job="p",pod="a",fate="planned"} 5x480
-cluster_autoscaler_unschedulable_pods_count{namespace="n",job="p",pod="a",type="unschedulable"} 5x25 0 5x25 0 7x25 0 5x20 0x380
-cluster_autoscaler_node_group_target_count{namespace="n",job="p",pod="a",node_group="g"} 10x480
-cluster_autoscaler_node_group_max_count{namespace="n",job="p",pod="a",node_group="g"} 10x480
-cluster_autoscaler_node_group_target_count{namespace="n",job="p",pod="a",node_group="off"} 0x480
-cluster_autoscaler_node_group_max_count{namespace="n",job="p",pod="a",node_group="off"} 0x480
-cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",pod="a",node_group="g",reason=""} 0x480
-cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",pod="a",node_group="off",reason="OutOfStock"} 1x20 _x460
-cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",pod="a",node_group="off",reason=""} _x20 0x460
-cluster_autoscaler_node_group_healthiness{namespace="n",job="p",pod="a",node_group="g"} 1x480
-cluster_autoscaler_failed_scale_ups_total{namespace="n",job="p",pod="a",reason="timeout"} 0x200 1x200 2x80
-cluster_autoscaler_failed_scale_ups_total{namespace="n",job="p",pod="b",reason="timeout"} 0x480
-cluster_autoscaler_nodes_count{namespace="n",job="p",pod="a",state="ready"} 40x480
-cluster_autoscaler_nodes_count{namespace="n",job="p",pod="a",state="longUnregistered"} 0x100 1x5 0x375
-cluster_autoscaler_evicted_pods_total{namespace="n",job="p",pod="a",eviction_result="failed"} 0x100 1x100 2x280
-cluster_autoscaler_evicted_pods_total{namespace="n",job="p",pod="a",eviction_result="succeeded"} 0+3x480
-plimsoll_drains{namespace="n",job="p",pod="a",stage="Evicting"} 1x40 0x5 2x50 0x385
-cluster_autoscaler_errors_total{namespace="n",job="p",pod="a",type="cloudProviderError"} 0x60 1x200 2x220
-cluster_autoscaler_errors_total{namespace="n",job="p",pod="a",type="transientError"} 0x60 5x200 15x220
-cluster_autoscaler_errors_total{namespace="n",job="p",pod="a",type="apiCallError"} 0x60 2x200 4x220
-cluster_autoscaler_errors_total{namespace="n",job="p",pod="a",type="internalError"} 0x480
-plimsoll_plan_divergence_total{namespace="n",job="p",pod="a"} 0x60 1x420
-cluster_autoscaler_scaled_up_nodes_total{namespace="n",job="p",pod="a"} 0+0.3x480
-cluster_autoscaler_scaled_down_nodes_total{namespace="n",job="p",pod="a",reason="empty"} 0+0.3x480
-plimsoll_provider_notices{namespace="n",job="p",pod="a",code="BadTag"} 1x30 0x450
+cluster_autoscaler_last_activity{namespace="n",job="p",instance="a",activity="main"} 0+60x480
+cluster_autoscaler_last_activity{namespace="n",job="p",instance="a",activity="mainSuccessful"} 0+60x480
+plimsoll_inventory_as_of_seconds{namespace="n",job="p",instance="a"} -20+60x480
+cluster_autoscaler_cluster_safe_to_autoscale{namespace="n",job="p",instance="a"} 1x480
+plimsoll_pending_pods{namespace="n",job="p",instance="a",fate="left"} 0x100 3x10 0x370
+plimsoll_pending_pods{namespace="n",job="p",instance="a",fate="planned"} 5x480
+cluster_autoscaler_unschedulable_pods_count{namespace="n",job="p",instance="a",type="unschedulable"} 5x25 0 5x25 0 7x25 0 5x20 0x380
+cluster_autoscaler_node_group_target_count{namespace="n",job="p",instance="a",node_group="g"} 10x480
+cluster_autoscaler_node_group_max_count{namespace="n",job="p",instance="a",node_group="g"} 10x480
+cluster_autoscaler_node_group_target_count{namespace="n",job="p",instance="a",node_group="off"} 0x480
+cluster_autoscaler_node_group_max_count{namespace="n",job="p",instance="a",node_group="off"} 0x480
+cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",instance="a",node_group="g",reason=""} 0x480
+cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",instance="a",node_group="off",reason="OutOfStock"} 1x20 _x460
+cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",instance="a",node_group="off",reason=""} _x20 0x460
+cluster_autoscaler_node_group_healthiness{namespace="n",job="p",instance="a",node_group="g"} 1x480
+cluster_autoscaler_failed_scale_ups_total{namespace="n",job="p",instance="a",reason="timeout"} 0x200 1x200 2x80
+cluster_autoscaler_failed_scale_ups_total{namespace="n",job="p",instance="b",reason="timeout"} 0x480
+cluster_autoscaler_nodes_count{namespace="n",job="p",instance="a",state="ready"} 40x480
+cluster_autoscaler_nodes_count{namespace="n",job="p",instance="a",state="longUnregistered"} 0x100 1x5 0x375
+cluster_autoscaler_evicted_pods_total{namespace="n",job="p",instance="a",eviction_result="failed"} 0x100 1x100 2x280
+cluster_autoscaler_evicted_pods_total{namespace="n",job="p",instance="a",eviction_result="succeeded"} 0+3x480
+plimsoll_drains{namespace="n",job="p",instance="a",stage="Evicting"} 1x40 0x5 2x50 0x385
+cluster_autoscaler_errors_total{namespace="n",job="p",instance="a",type="cloudProviderError"} 0x60 1x200 2x220
+cluster_autoscaler_errors_total{namespace="n",job="p",instance="a",type="transientError"} 0x60 5x200 15x220
+cluster_autoscaler_errors_total{namespace="n",job="p",instance="a",type="apiCallError"} 0x60 2x200 4x220
+cluster_autoscaler_errors_total{namespace="n",job="p",instance="a",type="internalError"} 0x480
+plimsoll_plan_divergence_total{namespace="n",job="p",instance="a"} 0x60 1x420
+plimsoll_plan_divergence_total{namespace="n",job="p",instance="b"} 0x480
+cluster_autoscaler_scaled_up_nodes_total{namespace="n",job="p",instance="a"} 0+0.3x480
+cluster_autoscaler_scaled_down_nodes_total{namespace="n",job="p",instance="a",reason="empty"} 0+0.3x480
+plimsoll_provider_notices{namespace="n",job="p",instance="a",code="BadTag"} 1x30 0x450
 `
 
 // ill are, for each alert, the series that are otherwise when it must fire, and the first
@@ -69,30 +71,30 @@ var ill = map[string]struct {
 	from   int
 	labels string // beside the alert's name and the severity
 }{
-	"PlimsollNoLeader":           {`cluster_autoscaler_last_activity{namespace="n",job="p",pod="a",activity="main"} _x480`, 5, `activity="main"`},
-	"PlimsollLoopStalled":        {`cluster_autoscaler_last_activity{namespace="n",job="p",pod="a",activity="main"} 0+60x30 1800x450`, 36, `namespace="n", job="p"`},
-	"PlimsollLoopFails":          {`cluster_autoscaler_last_activity{namespace="n",job="p",pod="a",activity="mainSuccessful"} 0+60x30 1800x450`, 38, `namespace="n", job="p"`},
-	"PlimsollInventoryStale":     {`plimsoll_inventory_as_of_seconds{namespace="n",job="p",pod="a"} 0+60x30 1800x450`, 41, `namespace="n", job="p"`},
-	"PlimsollNotSafeToAutoscale": {`cluster_autoscaler_cluster_safe_to_autoscale{namespace="n",job="p",pod="a"} 1x30 0x450`, 41, `namespace="n", job="p"`},
-	"PlimsollPodsNotHelped":      {`plimsoll_pending_pods{namespace="n",job="p",pod="a",fate="left"} 0x30 2x450`, 46, `namespace="n", job="p"`},
-	"PlimsollPodsWaitLong":       {`cluster_autoscaler_unschedulable_pods_count{namespace="n",job="p",pod="a",type="unschedulable"} 0x30 2x450`, 61, `namespace="n", job="p"`},
-	"PlimsollGroupFull":          {`plimsoll_pending_pods{namespace="n",job="p",pod="a",fate="left"} 0x30 2x450`, 46, `namespace="n", job="p", node_group="g"`},
-	"PlimsollGroupBacksOff":      {`cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",pod="a",node_group="off",reason="OutOfStock"} 1x480`, 30, `namespace="n", job="p", node_group="off"`},
-	"PlimsollAllGroupsBackOff": {`cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",pod="a",node_group="off",reason="OutOfStock"} 1x480
-cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",pod="a",node_group="g",reason="Quota"} 1x480`, 10, `namespace="n", job="p"`},
-	"PlimsollGroupUnhealthy":     {`cluster_autoscaler_node_group_healthiness{namespace="n",job="p",pod="a",node_group="g"} 1x30 0x450`, 46, `namespace="n", job="p", node_group="g"`},
-	"PlimsollGrowthFails":        {`cluster_autoscaler_failed_scale_ups_total{namespace="n",job="p",pod="a",reason="timeout"} 0x30 1x5 2x5 4x440`, 43, `namespace="n", job="p", reason="timeout"`},
-	"PlimsollNodesDoNotRegister": {`cluster_autoscaler_nodes_count{namespace="n",job="p",pod="a",state="longUnregistered"} 0x30 1x450`, 46, `namespace="n", job="p"`},
-	"PlimsollDrainsFail":         {`cluster_autoscaler_evicted_pods_total{namespace="n",job="p",pod="a",eviction_result="failed"} 0x30 1x5 2x5 4x440`, 43, `namespace="n", job="p"`},
-	"PlimsollDrainStuck":         {`plimsoll_drains{namespace="n",job="p",pod="a",stage="Evicting"} 0x30 1x450`, 91, `namespace="n", job="p", stage="Evicting"`},
-	"PlimsollCloudErrors":        {`cluster_autoscaler_errors_total{namespace="n",job="p",pod="a",type="cloudProviderError"} 0x30 0+1x450`, 39, `namespace="n", job="p", type="cloudProviderError"`},
-	"PlimsollTransientErrors":    {`cluster_autoscaler_errors_total{namespace="n",job="p",pod="a",type="transientError"} 0x30 0+3x450`, 53, `namespace="n", job="p"`},
-	"PlimsollAPIServerErrors":    {`cluster_autoscaler_errors_total{namespace="n",job="p",pod="a",type="apiCallError"} 0x30 0+1x450`, 41, `namespace="n", job="p"`},
-	"PlimsollInternalErrors":     {`cluster_autoscaler_errors_total{namespace="n",job="p",pod="a",type="internalError"} 0x30 1x450`, 31, `namespace="n", job="p"`},
-	"PlimsollNodesNotAsExpected": {`plimsoll_plan_divergence_total{namespace="n",job="p",pod="a"} 0x30 1x30 2x30 4x390`, 93, `namespace="n", job="p"`},
-	"PlimsollChurn": {`cluster_autoscaler_scaled_up_nodes_total{namespace="n",job="p",pod="a"} 0+1x480
-cluster_autoscaler_scaled_down_nodes_total{namespace="n",job="p",pod="a",reason="empty"} 0+1x480`, 141, `namespace="n", job="p"`},
-	"PlimsollProviderNotices": {`plimsoll_provider_notices{namespace="n",job="p",pod="a",code="BadTag"} 1x480`, 60, `namespace="n", job="p", code="BadTag"`},
+	"PlimsollNoLeader":           {`cluster_autoscaler_last_activity{namespace="n",job="p",instance="a",activity="main"} _x480`, 5, ``},
+	"PlimsollLoopStalled":        {`cluster_autoscaler_last_activity{namespace="n",job="p",instance="a",activity="main"} 0+60x30 1800x450`, 36, `namespace="n", job="p"`},
+	"PlimsollLoopFails":          {`cluster_autoscaler_last_activity{namespace="n",job="p",instance="a",activity="mainSuccessful"} 0+60x30 1800x450`, 38, `namespace="n", job="p"`},
+	"PlimsollInventoryStale":     {`plimsoll_inventory_as_of_seconds{namespace="n",job="p",instance="a"} 0+60x30 1800x450`, 41, `namespace="n", job="p"`},
+	"PlimsollNotSafeToAutoscale": {`cluster_autoscaler_cluster_safe_to_autoscale{namespace="n",job="p",instance="a"} 1x30 0x450`, 41, `namespace="n", job="p"`},
+	"PlimsollPodsNotHelped":      {`plimsoll_pending_pods{namespace="n",job="p",instance="a",fate="left"} 0x30 2x450`, 46, `namespace="n", job="p"`},
+	"PlimsollPodsWaitLong":       {`cluster_autoscaler_unschedulable_pods_count{namespace="n",job="p",instance="a",type="unschedulable"} 0x30 2x450`, 61, `namespace="n", job="p"`},
+	"PlimsollGroupFull":          {`plimsoll_pending_pods{namespace="n",job="p",instance="a",fate="left"} 0x30 2x450`, 46, `namespace="n", job="p", node_group="g"`},
+	"PlimsollGroupBacksOff":      {`cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",instance="a",node_group="off",reason="OutOfStock"} 1x480`, 30, `namespace="n", job="p", node_group="off"`},
+	"PlimsollAllGroupsBackOff": {`cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",instance="a",node_group="off",reason="OutOfStock"} 1x480
+cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",instance="a",node_group="g",reason="Quota"} 1x480`, 10, `namespace="n", job="p"`},
+	"PlimsollGroupUnhealthy":     {`cluster_autoscaler_node_group_healthiness{namespace="n",job="p",instance="a",node_group="g"} 1x30 0x450`, 46, `namespace="n", job="p", node_group="g"`},
+	"PlimsollGrowthFails":        {`cluster_autoscaler_failed_scale_ups_total{namespace="n",job="p",instance="a",reason="timeout"} 0x30 1x5 2x5 4x440`, 43, `namespace="n", job="p", reason="timeout"`},
+	"PlimsollNodesDoNotRegister": {`cluster_autoscaler_nodes_count{namespace="n",job="p",instance="a",state="longUnregistered"} 0x30 1x450`, 46, `namespace="n", job="p"`},
+	"PlimsollDrainsFail":         {`cluster_autoscaler_evicted_pods_total{namespace="n",job="p",instance="a",eviction_result="failed"} 0x30 1x5 2x5 4x440`, 43, `namespace="n", job="p"`},
+	"PlimsollDrainStuck":         {`plimsoll_drains{namespace="n",job="p",instance="a",stage="Evicting"} 0x30 1x450`, 91, `namespace="n", job="p", stage="Evicting"`},
+	"PlimsollCloudErrors":        {`cluster_autoscaler_errors_total{namespace="n",job="p",instance="a",type="cloudProviderError"} 0x30 0+1x450`, 39, `namespace="n", job="p", type="cloudProviderError"`},
+	"PlimsollTransientErrors":    {`cluster_autoscaler_errors_total{namespace="n",job="p",instance="a",type="transientError"} 0x30 0+3x450`, 53, `namespace="n", job="p"`},
+	"PlimsollAPIServerErrors":    {`cluster_autoscaler_errors_total{namespace="n",job="p",instance="a",type="apiCallError"} 0x30 0+1x450`, 41, `namespace="n", job="p"`},
+	"PlimsollInternalErrors":     {`cluster_autoscaler_errors_total{namespace="n",job="p",instance="a",type="internalError"} 0x30 1x450`, 31, `namespace="n", job="p"`},
+	"PlimsollNodesNotAsExpected": {`plimsoll_plan_divergence_total{namespace="n",job="p",instance="a"} 0x30 1x30 2x30 4x390`, 93, `namespace="n", job="p"`},
+	"PlimsollChurn": {`cluster_autoscaler_scaled_up_nodes_total{namespace="n",job="p",instance="a"} 0+1x480
+cluster_autoscaler_scaled_down_nodes_total{namespace="n",job="p",instance="a",reason="empty"} 0+1x480`, 141, `namespace="n", job="p"`},
+	"PlimsollProviderNotices": {`plimsoll_provider_notices{namespace="n",job="p",instance="a",code="BadTag"} 1x480`, 60, `namespace="n", job="p", code="BadTag"`},
 }
 
 func readRules(t *testing.T) []rulefmt.Rule {

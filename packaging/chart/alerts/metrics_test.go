@@ -122,7 +122,7 @@ func TestMetricsExist(t *testing.T) {
 type dashboard struct {
 	Title, UID string
 	Templating struct {
-		List []struct{ Name, Type, Query string }
+		List []struct{ Name, Type, Query, AllValue string }
 	}
 	Panels []struct {
 		ID                       int
@@ -178,6 +178,12 @@ func TestDashboards(t *testing.T) {
 			t.Errorf("%s: title %q, uid %q, which is %s's, too", file, d.Title, d.UID, uids[d.UID])
 		}
 		uids[d.UID] = file
+		// All jobs are all of Plimsoll's: a Cluster Autoscaler's has metrics of the same names.
+		for _, v := range d.Templating.List {
+			if v.Name == "job" && (v.Query != "label_values(plimsoll_plan_divergence_total, job)" || v.AllValue != "") {
+				t.Errorf("%s: its jobs are %q, and all of them %q", file, v.Query, v.AllValue)
+			}
+		}
 		ids, taken := map[int]bool{}, map[[2]int]string{}
 		for _, p := range d.Panels {
 			if ids[p.ID] || p.Title == "" || len(p.Targets) == 0 {

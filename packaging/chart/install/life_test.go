@@ -72,9 +72,9 @@ func TestALifeUnderExactlyItsRights(t *testing.T) {
 	// 1. The two processes, as their pods would run.
 	kwokName := fullName + "-kwok-controller"
 	kwokAddress := freeAddress(t)
-	kwokUses := i.live(t, kwokName, self, []string{kwokWord}, "--server-address="+kwokAddress, "http://"+kwokAddress+"/healthz")
+	kwokUses := i.live(t, kwokName, self, []string{kwokWord}, []string{"--server-address=" + kwokAddress}, "http://"+kwokAddress+"/healthz")
 	address := freeAddress(t)
-	plimsollUses := i.live(t, fullName, program, nil, "--address="+address, "http://"+address+"/readyz")
+	plimsollUses := i.live(t, fullName, program, nil, []string{"--address=" + address}, "http://"+address+"/readyz")
 
 	// 2. It grows for pods that wait, and they run.
 	i.run(t, "shop", manyNodes, "6", "general")
@@ -107,7 +107,7 @@ func TestALifeUnderExactlyItsRights(t *testing.T) {
 	// 6. Told to observe, it has no right left to write to nodes, and needs none.
 	i.upgrade(t, map[string]any{"mode": "observe"})
 	address = freeAddress(t)
-	observerUses := i.live(t, fullName, program, nil, "--address="+address, "http://"+address+"/readyz")
+	observerUses := i.live(t, fullName, program, nil, []string{"--address=" + address}, "http://"+address+"/readyz")
 	i.waitLog(t, plane.LogFile(fullName), "would begin")
 	i.waitConfigMap(t, "plimsoll-observe-status")
 	i.end(t, fullName)
@@ -125,13 +125,13 @@ func TestALifeUnderExactlyItsRights(t *testing.T) {
 }
 
 // live runs the container of a Deployment as a process, under a token of its account, and
-// returns what it asks of the API server. On this machine it listens where flag says.
-func (i *installed) live(t *testing.T, name, program string, first []string, flag, health string) *recorder {
+// returns what it asks of the API server. On this machine it listens where flags say.
+func (i *installed) live(t *testing.T, name, program string, first, flags []string, health string) *recorder {
 	t.Helper()
 	r := record(t, i.plane.AdminConfig())
 	d := i.deployment(t, name)
 	kubeconfig := i.kubeconfig(t, d.Spec.Template.Spec.ServiceAccountName, r)
-	p := i.process(t, d, program, first, []string{flag}, []string{"KUBECONFIG=" + kubeconfig}, health)
+	p := i.process(t, d, program, first, flags, []string{"KUBECONFIG=" + kubeconfig}, health)
 	if err := i.plane.Launch(p); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// lease is the Lease that a replica waits for. It tries for ever, so that a refusal must say
+// what to grant: nothing else in the log would.
+type lease struct {
+	resourcelock.Interface
+	namespace, name string
+}
+
+func (l lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	return record, raw, l.hint(err)
+}
+
+func (l lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.hint(l.Interface.Create(ctx, record))
+}
+
+func (l lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.hint(l.Interface.Update(ctx, record))
+}
+
+func (l lease) hint(err error) error {
+	switch {
+	case !apierrors.IsForbidden(err):
+		return err
+	case strings.HasSuffix(l.name, "-observe"):
+		return fmt.Errorf("%w (an observer has a Lease of its own, which the rights of one that acts do not name: "+
+			"give its account create on leases in namespace %s, and get and update on the one named %s, as in docs/observe.md#rights)", err, l.namespace, l.name)
+	}
+	return fmt.Errorf("%w (give its account create on leases in namespace %s, and get and update on the one named %s, as in docs/install.md#rights)", err, l.namespace, l.name)
+}
