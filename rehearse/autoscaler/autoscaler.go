@@ -58,6 +58,35 @@ func Kwok(templates string) Cloud {
 	return Cloud{Flags: []string{"--cloud-provider=kwok"}, Env: []string{templatesVariable + "=" + templates}}
 }
 
+// Groups is the command of a shell that lists the node groups as Plimsoll sees them.
+// It writes nothing to the cluster.
+func (s Setting) Groups() string {
+	words := slices.Concat(s.Cloud.Env, []string{s.Binary, "groups"}, s.Cloud.Flags, []string{"--kubeconfig=" + s.Kubeconfig})
+	for i, word := range words {
+		words[i] = quote(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// quote keeps a shell from reading anything into a word. An assignment is one only
+// as long as its name is bare.
+func quote(word string) string {
+	name, value, found := strings.Cut(word, "=")
+	if !found || strings.HasPrefix(word, "-") {
+		name, value = "", word
+	} else {
+		name += "="
+	}
+	if value != "" && strings.IndexFunc(value, isSpecial) < 0 {
+		return word
+	}
+	return name + "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+}
+
+func isSpecial(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:=,@%+", r))
+}
+
 // Process describes Plimsoll under this setting.
 func (s Setting) Process() supervise.Process {
 	args := slices.Concat([]string{"run"}, s.Cloud.Flags, []string{

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +28,27 @@ func TestProcessOfSetting(t *testing.T) {
 	want := []string{"run", "--cloud-provider=kwok", "--kubeconfig=/k", "--address=127.0.0.1:1", "--scan-interval=1s", "--expander", "price"}
 	if p.Path != "/bin/plimsoll" || !slices.Equal(p.Args, want) || !slices.Contains(p.Env, "KWOK_TEMPLATES_PATH=/t.yaml") {
 		t.Errorf("got %+v", p)
+	}
+}
+
+// What a person pastes into a shell reaches Plimsoll as it was meant.
+func TestGroupsSurvivesAShell(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "it's a $HOME")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(folder, "plimsoll")
+	script := "#!/bin/sh\nprintf '%s\\n' \"$A\" \"$B\" \"$@\"\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command := autoscaler.Setting{Binary: program, Kubeconfig: "/k", Cloud: autoscaler.Cloud{
+		Flags: []string{"--cloud-provider=mcm", "--discovery=a:b=c,d/*"}, Env: []string{"A=1;2", "B="},
+	}}.Groups()
+	out, err := exec.Command("sh", "-c", command).CombinedOutput()
+	want := "1;2\n\ngroups\n--cloud-provider=mcm\n--discovery=a:b=c,d/*\n--kubeconfig=/k\n"
+	if err != nil || string(out) != want {
+		t.Errorf("%s: %v\n%s", command, err, out)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package clusterapi runs Cluster API for real beside a rehearsal's control plane:
-// the Cluster, MachineDeployment, MachineSet and Machine reconcilers of
+// the Cluster, MachineDeployment, MachineSet, MachinePool and Machine reconcilers of
 // sigs.k8s.io/cluster-api, its admission and conversion webhooks, and the provider
 // of package infrastructure, whose machines are nodes in the care of kwok. The
 // cluster that it manages is, as a rule, the very one that it runs against.
@@ -9,8 +9,8 @@
 // component of the control plane: Flags reads its command line. One address serves
 // both the webhooks and /healthz, over TLS.
 //
-// What is left out: ClusterClasses, MachinePools, MachineHealthChecks and
-// bootstrap providers. Their kinds are not served, and the feature gates are off.
+// What is left out: ClusterClasses, MachineHealthChecks and bootstrap providers.
+// Their kinds are not served, and the feature gates are off.
 //
 // Packages kwokapi and objects are the light ones, for those who only make objects;
 // this one links all of Cluster API. It imports nothing else of this module.
@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/reconcilers/cluster"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machine"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machinedeployment"
+	"sigs.k8s.io/cluster-api/core/reconcilers/machinepool"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machineset"
 	"sigs.k8s.io/cluster-api/core/setup"
 	"sigs.k8s.io/cluster-api/feature"
@@ -72,7 +73,7 @@ const (
 
 // gates are Cluster API's feature gates that are set: nothing is left to what a
 // later version turns on.
-const gates = "MachinePool=false,ClusterTopology=false,RuntimeSDK=false"
+const gates = "MachinePool=true,ClusterTopology=false,RuntimeSDK=false"
 
 // Settings are what Run needs.
 type Settings struct {
@@ -207,5 +208,12 @@ func addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	}).SetupWithManager(ctx, mgr, options); err != nil {
 		return fmt.Errorf("set up the MachineDeployment reconciler: %w", err)
 	}
-	return infrastructure.SetUp(mgr, clusters, options)
+	if err := (&machinepool.Reconciler{
+		Client:       mgr.GetClient(),
+		APIReader:    mgr.GetAPIReader(),
+		ClusterCache: clusters,
+	}).SetupWithManager(ctx, mgr, options); err != nil {
+		return fmt.Errorf("set up the MachinePool reconciler: %w", err)
+	}
+	return infrastructure.SetUp(ctx, mgr, clusters, options)
 }

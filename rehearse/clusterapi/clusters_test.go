@@ -222,7 +222,7 @@ func TestWebhooksOfServedKindsAreRegistered(t *testing.T) {
 		}
 	}
 	slices.Sort(resources)
-	if want := []string{"clusters", "machinedeployments", "machines", "machinesets"}; !slices.Equal(resources, want) {
+	if want := []string{"clusters", "machinedeployments", "machinepools", "machines", "machinesets"}; !slices.Equal(resources, want) {
 		t.Errorf("there are defaulting webhooks of %v, want %v", resources, want)
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // upstreamKinds are the kinds of Cluster API that are served: those with a
 // controller here, and the rules that every drain asks for.
-var upstreamKinds = []string{"clusters", "machines", "machinesets", "machinedeployments", "machinedrainrules"}
+var upstreamKinds = []string{"clusters", "machines", "machinesets", "machinedeployments", "machinepools", "machinedrainrules"}
 
 const (
 	upstreamGroup = "cluster.x-k8s.io"

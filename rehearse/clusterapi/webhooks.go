@@ -84,6 +84,7 @@ func (w *webhooks) serve(mgr ctrl.Manager, direct client.Client) error {
 		&admission.Machine{},
 		&admission.MachineSet{},
 		&admission.MachineDeployment{},
+		&admission.MachinePool{},
 		&admission.MachineDrainRule{},
 	} {
 		if err := one.SetupWebhookWithManager(mgr); err != nil {

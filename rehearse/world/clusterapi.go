@@ -7,11 +7,14 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi"
+	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi/kwokapi"
 	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi/objects"
 	"github.com/plimsoll-dev/plimsoll/rehearse/component"
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
@@ -22,6 +25,8 @@ const (
 	clusterAPIUser      = "rehearse:cluster-api"
 	clusterAPINamespace = "default"
 	clusterAPICluster   = "rehearsal"
+
+	templatesPoll = 50 * time.Millisecond
 )
 
 // clusterAPIRights are those of Cluster API's controllers, and what the clusterapi
@@ -79,7 +84,33 @@ func populateClusterAPI(ctx context.Context, plane *controlplane.ControlPlane) e
 	if err != nil {
 		return err
 	}
-	return objects.CreateDefaultWorkers(ctx, admin, cluster)
+	if err := objects.CreateDefaultWorkers(ctx, admin, cluster); err != nil {
+		return err
+	}
+	return templatesTold(ctx, admin)
+}
+
+// templatesTold waits until every template tells what a machine has. Plimsoll reads them
+// with its first look, and looks only a minute later whether an empty one tells more.
+func templatesTold(ctx context.Context, c client.Reader) error {
+	var silent []string
+	err := wait.PollUntilContextCancel(ctx, templatesPoll, true, func(ctx context.Context) (bool, error) {
+		var templates kwokapi.KwokMachineTemplateList
+		if err := c.List(ctx, &templates, client.InNamespace(clusterAPINamespace)); err != nil {
+			return false, err
+		}
+		silent = nil
+		for _, template := range templates.Items {
+			if len(template.Status.Capacity) == 0 {
+				silent = append(silent, template.Name)
+			}
+		}
+		return len(silent) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the KwokMachineTemplates %v tell their capacity, see the log of %s: %w", silent, component.ClusterAPI, err)
+	}
+	return nil
 }
 
 // readClusterAPI takes no file: the groups are objects of the cluster.

@@ -108,5 +108,8 @@ func GroupOf(node *corev1.Node) string {
 		set := node.Annotations["cluster.x-k8s.io/owner-name"]
 		return set[:max(0, strings.LastIndexByte(set, '-'))]
 	}
+	if node.Annotations["cluster.x-k8s.io/owner-kind"] == "MachinePool" {
+		return node.Annotations["cluster.x-k8s.io/owner-name"]
+	}
 	return ""
 }

@@ -54,6 +54,7 @@ func TestGroupOf(t *testing.T) {
 		"b":    {Labels: map[string]string{"eks.amazonaws.com/nodegroup": "b"}},
 		"c-d":  {Annotations: map[string]string{"cluster.x-k8s.io/owner-kind": "MachineSet", "cluster.x-k8s.io/owner-name": "c-d-x7k2p"}},
 		"e-z1": {Labels: map[string]string{"node.gardener.cloud/machine-name": "e-z1-x7k2p-9abcd"}},
+		"pool": {Annotations: map[string]string{"cluster.x-k8s.io/owner-kind": "MachinePool", "cluster.x-k8s.io/owner-name": "pool"}},
 		"":     {Labels: map[string]string{"group": "c"}},
 	} {
 		if got := GroupOf(&corev1.Node{ObjectMeta: meta}); got != want {

@@ -14,10 +14,13 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi/kwokapi"
 )
 
-// SetUp adds the three controllers to a manager whose scheme knows our kinds and
+// SetUp adds the four controllers to a manager whose scheme knows our kinds and
 // Cluster API's.
-func SetUp(mgr ctrl.Manager, clusters clustercache.ClusterCache, options controller.Options) error {
+func SetUp(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, options controller.Options) error {
 	if err := (&machines{client: mgr.GetClient(), clusters: clusters}).setUp(mgr, options); err != nil {
+		return err
+	}
+	if err := (&pools{client: mgr.GetClient(), live: mgr.GetAPIReader()}).setUp(ctx, mgr, options); err != nil {
 		return err
 	}
 	if err := ctrl.NewControllerManagedBy(mgr).

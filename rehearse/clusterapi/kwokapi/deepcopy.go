@@ -46,11 +46,8 @@ func (s KwokMachineSpec) deepCopy() KwokMachineSpec {
 func (t *KwokMachineTemplate) DeepCopy() *KwokMachineTemplate {
 	out := &KwokMachineTemplate{TypeMeta: t.TypeMeta}
 	t.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
-	out.Spec.Template.Metadata.Labels = maps.Clone(t.Spec.Template.Metadata.Labels)
-	out.Spec.Template.Metadata.Annotations = maps.Clone(t.Spec.Template.Metadata.Annotations)
-	out.Spec.Template.Spec = t.Spec.Template.Spec.deepCopy()
-	out.Status.Capacity = t.Status.Capacity.DeepCopy()
-	out.Status.NodeInfo = copyOf(t.Status.NodeInfo)
+	out.Spec.Template = t.Spec.Template.deepCopy()
+	out.Status = t.Status.deepCopy()
 	return out
 }
 

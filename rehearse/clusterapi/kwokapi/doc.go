@@ -1,7 +1,7 @@
 // Package kwokapi is the API of an infrastructure and control plane provider for
-// Cluster API whose machines are simulated nodes: KwokMachine and
-// KwokMachineTemplate in infrastructure.cluster.x-k8s.io, KwokControlPlane in
-// controlplane.cluster.x-k8s.io, all v1alpha1.
+// Cluster API whose machines are simulated nodes: KwokMachine,
+// KwokMachineTemplate and KwokMachinePool in infrastructure.cluster.x-k8s.io,
+// KwokControlPlane in controlplane.cluster.x-k8s.io, all v1alpha1.
 //
 // It holds the Go types and their CustomResourceDefinitions, and nothing that
 // acts: package infrastructure does. Stories and tests may import it; it is light.
@@ -27,13 +27,14 @@ var (
 const (
 	MachineKind         = "KwokMachine"
 	MachineTemplateKind = "KwokMachineTemplate"
+	MachinePoolKind     = "KwokMachinePool"
 	ControlPlaneKind    = "KwokControlPlane"
 )
 
 // AddToScheme makes our kinds known to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(InfrastructureGroupVersion,
-		&KwokMachine{}, &KwokMachineList{}, &KwokMachineTemplate{}, &KwokMachineTemplateList{})
+		&KwokMachine{}, &KwokMachineList{}, &KwokMachineTemplate{}, &KwokMachineTemplateList{}, &KwokMachinePool{}, &KwokMachinePoolList{})
 	scheme.AddKnownTypes(ControlPlaneGroupVersion, &KwokControlPlane{}, &KwokControlPlaneList{})
 	metav1.AddToGroupVersion(scheme, InfrastructureGroupVersion)
 	metav1.AddToGroupVersion(scheme, ControlPlaneGroupVersion)

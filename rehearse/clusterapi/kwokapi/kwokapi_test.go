@@ -58,6 +58,16 @@ func TestCopiesAreEqualAndShareNothing(t *testing.T) {
 		t.Status = KwokMachineTemplateStatus{Capacity: full().Node.Capacity, NodeInfo: &TemplateNodeInfo{Architecture: "arm64"}}
 		return t
 	}
+	pool := func() *KwokMachinePool {
+		p := &KwokMachinePool{ObjectMeta: meta()}
+		p.Spec = KwokMachinePoolSpec{ProviderIDList: []string{"kwok://a/b"}, Template: template().Spec.Template}
+		p.Status = KwokMachinePoolStatus{
+			KwokMachineTemplateStatus: template().Status,
+			Ready:                     true, Replicas: 1, InfrastructureMachineKind: MachineKind,
+			Conditions: []metav1.Condition{{Type: "Ready"}},
+		}
+		return p
+	}
 	controlPlane := func() *KwokControlPlane {
 		return &KwokControlPlane{ObjectMeta: meta(), Status: KwokControlPlaneStatus{
 			Initialization:              &ControlPlaneInitialization{ControlPlaneInitialized: true},
@@ -65,11 +75,12 @@ func TestCopiesAreEqualAndShareNothing(t *testing.T) {
 		}}
 	}
 
-	m, tmpl, plane := machine(), template(), controlPlane()
+	m, tmpl, pl, plane := machine(), template(), pool(), controlPlane()
 	originals := []runtime.Object{
-		m, tmpl, plane,
+		m, tmpl, pl, plane,
 		&KwokMachineList{Items: []KwokMachine{*m}},
 		&KwokMachineTemplateList{Items: []KwokMachineTemplate{*tmpl}},
+		&KwokMachinePoolList{Items: []KwokMachinePool{*pl}},
 		&KwokControlPlaneList{Items: []KwokControlPlane{*plane}},
 	}
 	copies := make([]runtime.Object, len(originals))
@@ -85,12 +96,16 @@ func TestCopiesAreEqualAndShareNothing(t *testing.T) {
 	spoil(&tmpl.Spec.Template.Spec)
 	tmpl.Spec.Template.Metadata.Labels["a"], tmpl.Spec.Template.Metadata.Annotations["c"] = "spoiled", "spoiled"
 	tmpl.Status.Capacity[corev1.ResourceCPU], tmpl.Status.NodeInfo.Architecture = resource.MustParse("9"), "spoiled"
+	spoil(&pl.Spec.Template.Spec)
+	pl.Spec.ProviderIDList[0], pl.Spec.Template.Metadata.Labels["a"] = "spoiled", "spoiled"
+	pl.Status.Capacity[corev1.ResourceCPU], pl.Status.Conditions[0].Type = resource.MustParse("9"), "Spoiled"
 	plane.Status.Initialization.ControlPlaneInitialized, *plane.Status.ExternalManagedControlPlane = false, false
 
 	fresh := []runtime.Object{
-		machine(), template(), controlPlane(),
+		machine(), template(), pool(), controlPlane(),
 		&KwokMachineList{Items: []KwokMachine{*machine()}},
 		&KwokMachineTemplateList{Items: []KwokMachineTemplate{*template()}},
+		&KwokMachinePoolList{Items: []KwokMachinePool{*pool()}},
 		&KwokControlPlaneList{Items: []KwokControlPlane{*controlPlane()}},
 	}
 	for i := range fresh {
@@ -117,7 +132,7 @@ func TestDefinitionsKeepTheContract(t *testing.T) {
 			t.Errorf("the definition of %s is called %s", want, definition.Name)
 		}
 	}
-	for _, kind := range []string{MachineKind, MachineTemplateKind, ControlPlaneKind} {
+	for _, kind := range []string{MachineKind, MachineTemplateKind, MachinePoolKind, ControlPlaneKind} {
 		if !kinds[kind] {
 			t.Errorf("there is no definition of %s", kind)
 		}

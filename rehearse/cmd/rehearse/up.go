@@ -170,6 +170,7 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 	if made.Notes != "" {
 		fmt.Fprintln(progress, made.Notes)
 	}
+	fmt.Fprintln(progress, "as Plimsoll sees them:", groupsCommand(cluster, binary, made.Cloud, flags))
 	fmt.Fprintf(out, "export KUBECONFIG=%s\n", path)
 
 	// 4. Until a signal, or a death.
@@ -199,6 +200,18 @@ func startPlimsoll(ctx context.Context, cluster *controlplane.ControlPlane, bina
 		return err
 	}
 	return cluster.Processes().WaitReady(ctx, process.Name)
+}
+
+// groupsCommand is how a person lists the node groups, with the program that runs, or
+// would run if another autoscaler did not.
+func groupsCommand(cluster *controlplane.ControlPlane, binary string, cloud autoscaler.Cloud, flags upFlags) string {
+	if binary == "" {
+		var err error
+		if binary, err = autoscaler.Find(flags.plimsoll); err != nil {
+			binary = autoscaler.Name // it is not where we look: the shell may know
+		}
+	}
+	return autoscaler.Setting{Binary: binary, Kubeconfig: cluster.PlimsollKubeconfig(), Cloud: cloud}.Groups()
 }
 
 // orInterrupted replaces an error that a signal caused by what happened.

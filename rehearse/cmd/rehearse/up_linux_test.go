@@ -66,11 +66,11 @@ func command(home string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// up starts `rehearse up` and waits for its one line.
+// startUp starts `rehearse up` and waits for its one line.
 func startUp(t *testing.T, args ...string) *program {
 	t.Helper()
 	p := &program{t: t, home: t.TempDir(), stderr: &lockedBuffer{}, ended: make(chan error, 1)}
-	p.cmd = command(p.home, append([]string{"up", "--without-autoscaler"}, args...)...)
+	p.cmd = command(p.home, append([]string{"up"}, args...)...)
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -176,7 +176,7 @@ func (p *program) leavesNothing(children map[string]int) {
 
 func TestUpServesAndLeavesNothing(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	p := startUp(t, "--kubeconfig", kubeconfig)
+	p := startUp(t, "--without-autoscaler", "--kubeconfig", kubeconfig)
 	if p.kubeconfig != kubeconfig {
 		t.Errorf("the line names %s", p.kubeconfig)
 	}
@@ -213,7 +213,7 @@ func TestUpServesAndLeavesNothing(t *testing.T) {
 }
 
 func TestUpNamesTheComponentThatDies(t *testing.T) {
-	p := startUp(t, "--without-kwok")
+	p := startUp(t, "--without-autoscaler", "--without-kwok")
 	children := p.children()
 	if _, ok := children["kwok-controller"]; ok || len(children) != 4 {
 		t.Errorf("the components are %v", children)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +19,7 @@ func TestUpInTheWorldOfAWS(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startUp(t, "--world", "aws", "--templates", file, "--keep-going")
+	p := startUp(t, "--without-autoscaler", "--world", "aws", "--templates", file, "--keep-going")
 	children := p.children()
 	if len(children) != 7 || children["aws"] == 0 || children["eks-nodes"] == 0 {
 		t.Errorf("the components are %v", children)
@@ -50,4 +52,67 @@ func TestUpInTheWorldOfAWS(t *testing.T) {
 		t.Errorf("it ended with %v:\n%s", err, p.stderr.text())
 	}
 	p.leavesNothing(children)
+}
+
+// What is printed for a person can be pasted: both commands list the groups that the
+// world has by itself, with the program and the rights of the Plimsoll that runs.
+func TestUpTellsHowToSeeTheGroups(t *testing.T) {
+	for name, test := range map[string]struct{ component, objects, groups string }{
+		"clusterapi": {
+			component: "cluster-api",
+			objects:   `(?m)^fixed (.*\n)*general-a (.*\n)*small `,
+			groups:    `(?m)^MachineDeployment/default/general-a +0 +1000 .* 8 +32Gi (.*\n)*MachineDeployment/default/small +0 +200 .* 2 +8Gi `,
+		},
+		"gardener": {
+			component: "machine-controller-manager",
+			objects:   `(?m)^machinedeployment\S*/shoot--local--rehearsal-\S+-z1 `,
+			groups:    `(?m)^shoot--local--rehearsal-\S+-z1 +0 +4 (.*\n)*workers +3 +4 `,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := startUp(t, "--world", name, "--plimsoll", shippedPlimsoll(t))
+			children := p.until(p.stderr, " groups --cloud-provider=")
+			if children[test.component] == 0 || len(children) != 7 {
+				t.Errorf("the components are %v", children)
+			}
+			for label, want := range map[string]string{"the groups: ": test.objects, "as Plimsoll sees them: ": test.groups} {
+				if out := p.paste(label); !regexp.MustCompile(want).MatchString(out) {
+					t.Errorf("%snothing like %q:\n%s", label, want, out)
+				}
+			}
+			if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.wait(); err != nil {
+				t.Errorf("it ended with %v:\n%s", err, p.stderr.text())
+			}
+			p.leavesNothing(children)
+		})
+	}
+}
+
+// paste runs the command that was printed after a label, as a person's shell does that
+// knows where rehearse is.
+func (p *program) paste(label string) string {
+	p.t.Helper()
+	_, text, found := strings.Cut(p.stderr.text(), "\n"+label)
+	if !found {
+		p.t.Fatalf("it did not say %q:\n%s", label, p.stderr.text())
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	folder := p.t.TempDir()
+	program, err := os.Executable()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.Symlink(program, filepath.Join(folder, "rehearse")); err != nil {
+		p.t.Fatal(err)
+	}
+	shell := exec.Command("sh", "-c", line)
+	shell.Env = append(command(p.home).Env, "PATH="+folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := shell.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	return string(out)
 }
