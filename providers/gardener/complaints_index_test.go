@@ -62,7 +62,7 @@ var complaints = []complaint{
 	{"#118", []string{here + "Test118FailedMachinesAreOnTheirWayOut"}, ""},
 	{"#87 #30", []string{here + "Test87TheMinimumHoldsForAllOfARequest", sizing + "Test30ThePoolIsRaisedAgain"}, ""},
 	{"mcm#741", []string{here + "Test741TakingBackEndsNoMachine"}, ""},
-	{"mcm#758", nil, "not avoided yet: the core gives the pods of a node that machine-controller-manager ends no room, so that the machine in its place may look unneeded until they have moved"},
+	{"mcm#758", []string{"internal/decide/testdata/leaving_by_others.txt"}, ""},
 	{"gardener#14189", []string{here + "Test14189NobodyFightsOverReplicas"}, ""},
 	{"deckhouse#13500", []string{here + "TestDeleteThenGrowWithOlderMarkers", here + "TestConformsWithOlderMarkers"}, ""},
 	// When nodes go.

@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -77,10 +76,9 @@ func TestControllersUnderExactlyTheirRights(t *testing.T) {
 	t.Run("Gardener's, limits only", func(t *testing.T) {
 		uses := i.control(t, gardenerName, program)
 		waitObject(t, deployments, shoot+"-a-z1", `pool-maximum:5`)
-		// Events of one look that are alike are counted in one.
-		waitCounted(t, objects, "MachineDeploymentPatch")
+		waitReleased(t, objects.Resource(workers).Namespace(shoot), "w")
 		i.end(t, gardenerName)
-		compare(t, rightsOf(t, plane.Client(), namespace, gardenerName), uses)
+		compare(t, rightsOf(t, plane.Client(), namespace, gardenerName), uses, countedUp)
 	})
 
 	// From now on they write everything. Their Leases are new once more.
@@ -160,21 +158,14 @@ func patch(t *testing.T, objects dynamic.ResourceInterface, name, with string, s
 	}
 }
 
-// waitCounted waits for an event that stands for several.
-func waitCounted(t *testing.T, objects dynamic.Interface, reason string) {
+// waitReleased waits until nobody holds an object that is to be deleted.
+func waitReleased(t *testing.T, objects dynamic.ResourceInterface, name string) {
 	t.Helper()
-	events := objects.Resource(schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"})
 	eventually(t, soon, func() (string, error) {
-		list, err := events.List(t.Context(), metav1.ListOptions{})
-		if err != nil {
+		object, err := objects.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil || len(object.GetFinalizers()) == 0 {
 			return "", err
 		}
-		for _, e := range list.Items {
-			count, _, _ := unstructured.NestedInt64(e.Object, "series", "count")
-			if e.Object["reason"] == reason && count > 0 {
-				return "", nil
-			}
-		}
-		return "no event " + reason + " was counted up", nil
+		return fmt.Sprintf("%s has the finalizers %v", name, object.GetFinalizers()), nil
 	})
 }
