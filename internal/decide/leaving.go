@@ -5,6 +5,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // shelter keeps room for the pods of nodes that somebody else is ending: a person, or a
@@ -18,7 +19,11 @@ func shelter(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *ru
 	var mover *schedsim.Mover
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Kind != model.Leaving || n.Standing.Drain != nil || len(n.Bound) == 0 {
+		if n.Kind != model.Leaving || n.Standing.Drain != nil || n.Group < 0 || len(n.Bound) == 0 {
+			continue
+		}
+		// A taint of ours that is seen for a little longer than it is there is no end.
+		if in := s.Groups[n.Group].InstanceNamed(n.Instance); in == nil || in.State != provider.Deleting {
 			continue
 		}
 		leaving := moving(podsOf(s, judge, n), judge.Budgets(), judge)

@@ -56,7 +56,8 @@ func CountedByTarget(d *Drain, in *provider.Instance) bool {
 	return (in == nil || in.State != provider.Deleting) && (d == nil || d.Stage != Removed)
 }
 
-func (g *Group) instance(id provider.InstanceID) *provider.Instance {
+// InstanceNamed is the group's instance of that id, nil if it has none.
+func (g *Group) InstanceNamed(id provider.InstanceID) *provider.Instance {
 	for i := range g.Instances {
 		if g.Instances[i].ID == id {
 			return &g.Instances[i]

@@ -320,7 +320,7 @@ func (b *builder) leavingWithinTarget(group int) int {
 	n := 0
 	for i := range b.snap.Nodes {
 		node := &b.snap.Nodes[i]
-		if node.Group == group && node.Kind == Leaving && CountedByTarget(node.Standing.Drain, b.snap.Groups[group].instance(node.Instance)) {
+		if node.Group == group && node.Kind == Leaving && CountedByTarget(node.Standing.Drain, b.snap.Groups[group].InstanceNamed(node.Instance)) {
 			n++
 		}
 	}
