@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -14,6 +13,7 @@ import (
 type lease struct {
 	resourcelock.Interface
 	namespace, name string
+	observes        bool // it is an observer's
 }
 
 func (l lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
@@ -33,7 +33,7 @@ func (l lease) hint(err error) error {
 	switch {
 	case !apierrors.IsForbidden(err):
 		return err
-	case strings.HasSuffix(l.name, "-observe"):
+	case l.observes:
 		return fmt.Errorf("%w (an observer has a Lease of its own, which the rights of one that acts do not name: "+
 			"give its account create on leases in namespace %s, and get and update on the one named %s, as in docs/observe.md#rights)", err, l.namespace, l.name)
 	}

@@ -16,17 +16,19 @@ import (
 // stay as they are, and all can be told apart as before.
 func TestAForbiddenLease(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		says []string
+		name     string
+		observes bool
+		says     []string
 	}{
-		{"plimsoll-observe", []string{"observer", "kube-system", "plimsoll-observe", "docs/observe.md#rights"}},
-		{"mine-observe", []string{"observer", "mine-observe", "docs/observe.md#rights"}},
-		{"cluster-autoscaler", []string{"kube-system", "cluster-autoscaler", "docs/install.md#rights"}},
+		{"plimsoll-observe", true, []string{"observer", "kube-system", "plimsoll-observe", "docs/observe.md#rights"}},
+		{"mine-observe", true, []string{"observer", "mine-observe", "docs/observe.md#rights"}},
+		{"cluster-autoscaler", false, []string{"kube-system", "cluster-autoscaler", "docs/install.md#rights"}},
+		{"team-observe", false, []string{"team-observe", "docs/install.md#rights"}}, // its name is no matter
 	} {
 		client := fake.NewClientset()
 		lock := &resourcelock.LeaseLock{Client: client.CoordinationV1()}
 		lock.LeaseMeta.Namespace, lock.LeaseMeta.Name = "kube-system", c.name
-		l := lease{lock, "kube-system", c.name}
+		l := lease{lock, "kube-system", c.name, c.observes}
 		if _, _, err := l.Get(t.Context()); !apierrors.IsNotFound(err) || strings.Contains(err.Error(), "docs/") {
 			t.Errorf("of a Lease that is not there: %v", err)
 		}

@@ -124,7 +124,7 @@ func run(ctx context.Context, c config.Config, mode config.Mode, log *slog.Logge
 	if !c.Leader.Enabled {
 		return lead(ctx, func() error { return nil })
 	}
-	return elected(ctx, c, rc, log, lead)
+	return elected(ctx, c, mode, rc, log, lead)
 }
 
 // lostLease ends the process that no longer leads.
@@ -214,7 +214,7 @@ func remembered(ctx context.Context, c config.Config, client kubernetes.Interfac
 
 // elected leads while it holds the lease. Losing it ends the process with an
 // error; being asked to end releases it, after the last write.
-func elected(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Logger, lead func(ctx context.Context, may func() error) error) error {
+func elected(ctx context.Context, c config.Config, mode config.Mode, rc *rest.Config, log *slog.Logger, lead func(ctx context.Context, may func() error) error) error {
 	own := rest.CopyConfig(rc)
 	own.Timeout = c.Leader.RenewDeadline / 2
 	client, err := kubernetes.NewForConfig(own)
@@ -249,7 +249,7 @@ func elected(ctx context.Context, c config.Config, rc *rest.Config, log *slog.Lo
 	}
 	led := make(chan struct{})
 	elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lease{lock, c.Leader.Namespace, c.Leader.Name}, LeaseDuration: c.Leader.LeaseDuration, RenewDeadline: c.Leader.RenewDeadline, RetryPeriod: c.Leader.RetryPeriod,
+		Lock: lease{lock, c.Leader.Namespace, c.Leader.Name, mode.Observe}, LeaseDuration: c.Leader.LeaseDuration, RenewDeadline: c.Leader.RenewDeadline, RetryPeriod: c.Leader.RetryPeriod,
 		ReleaseOnCancel: true, Name: c.Leader.Name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(held context.Context) {

@@ -4,22 +4,33 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/pools"
-	"github.com/plimsoll-dev/plimsoll/controllers/gardener/v1alpha1"
 )
 
 // A Worker has this controller's finalizer while its machine deployments are this
 // controller's to delete: with Everything, and with nothing less. To change to
-// LimitsOnly takes it away. StatusOnly writes no finalizer at all, and leaves one that
-// it finds to whoever said that only the status is to be written.
+// LimitsOnly takes it away, once somebody else holds the Worker. StatusOnly writes no
+// finalizer at all, since it may lack the right to, and leaves one that it finds to
+// whoever said that only the status is to be written.
+
+// heldAlone says why LimitsOnly keeps the finalizer of a Worker, and what would change it.
+const heldAlone = "the Worker keeps its finalizer " + Finalizer + ", since nobody else holds it: if it were deleted, its machines would run on. " +
+	"It is taken away once Gardener's own worker controller has added its finalizer"
+
+// heldHereAlone says whether this controller's finalizer is the only one.
+func heldHereAlone(raw *unstructured.Unstructured) bool {
+	all := raw.GetFinalizers()
+	return slices.Contains(all, Finalizer) && !slices.ContainsFunc(all, func(f string) bool { return f != Finalizer })
+}
 
 // hold makes sure that a Worker stays until its machine deployments are gone.
 func (r *reconciler) hold(ctx context.Context, raw *unstructured.Unstructured) error {
@@ -40,20 +51,50 @@ func (r *reconciler) release(ctx context.Context, raw *unstructured.Unstructured
 // letGo lets a Worker go that is deleted, once none of the machine deployments that
 // this controller made or took over is left; it deletes them, if that is its work.
 // Else it waits, and says for what: a Worker that nobody can delete is noticed, and
-// machines whose Worker is gone run on unnoticed. While the shoot moves, its machines
-// must live on: then they stay.
+// machines whose Worker is gone run on unnoticed. While the shoot moves away, the
+// Worker must go and its machines live on: then they stay.
 func (r *reconciler) letGo(ctx context.Context, l *look) {
-	if !controllerutil.ContainsFinalizer(l.raw, Finalizer) {
+	away := movingAway(l.worker)
+	held := controllerutil.ContainsFinalizer(l.raw, Finalizer)
+	switch {
+	case !held && (away || r.settings.Extent != Everything):
+		return // they are to stay, or somebody else's to delete
+	case !held:
+		r.tellLeftBehind(ctx, l)
+		return
+	case r.settings.Extent == StatusOnly && away:
+		l.unapplied(workerHeld, "the Worker keeps its finalizer %s and with it holds up the move of its shoot to another seed: "+
+			"remove the finalizer and let the machine deployments be, or run this controller without --status-only", Finalizer)
+		return
+	case r.settings.Extent == StatusOnly:
+		l.unapplied(workerHeld, "the Worker keeps its finalizer %s, set when this controller ran without --status-only: "+
+			"run it without, or remove the finalizer once no machine deployment is left", Finalizer)
+		return
+	case !away && !r.emptied(ctx, l):
+		return // the end of a machine deployment, or a change of the Worker or the Cluster, brings the next look
+	}
+	if err := r.release(ctx, l.raw); err != nil {
+		l.fail(err)
+	}
+}
+
+// tellLeftBehind tells of the machine deployments of a deleted Worker that nobody holds
+// for this controller. They are not deleted: whoever took the finalizer away may want
+// them to stay.
+func (r *reconciler) tellLeftBehind(ctx context.Context, l *look) {
+	seen, err := r.seen(ctx, r.live, l.worker)
+	if err != nil {
+		l.problem = err
 		return
 	}
-	if r.settings.Extent == StatusOnly {
-		l.wait("the Worker keeps its finalizer %s, set when this controller ran without --status-only: run it without, or remove the finalizer once no machine deployment is left", Finalizer)
-		return
+	var names []string
+	for _, step := range pools.MakeDeletion(l.worker.Name, seen).Steps {
+		names = append(names, step.Name)
 	}
-	if l.worker.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationMigrate && !r.emptied(ctx, l) {
-		return // the end of a machine deployment, or a change of the Cluster, brings the next look
+	if len(names) > 0 {
+		l.unapplied(workerNotHeld, "the Worker is deleted without the finalizer %s, so that %s stay behind: delete these machine deployments, unless somebody else does or their machines are to live on",
+			Finalizer, strings.Join(names, ", "))
 	}
-	l.problem = r.release(ctx, l.raw)
 }
 
 // emptied says whether none of the machine deployments of a Worker that is deleted is
@@ -66,7 +107,7 @@ func (r *reconciler) emptied(ctx context.Context, l *look) bool {
 		return false
 	}
 	if reason == shootIgnored {
-		l.wait("%s", why)
+		l.unapplied(workerHeld, "%s", why)
 		return false
 	}
 	seen, err := r.seen(ctx, r.live, l.worker)
@@ -77,29 +118,23 @@ func (r *reconciler) emptied(ctx context.Context, l *look) bool {
 	if !seen.Has(l.worker.Name) {
 		return true
 	}
-	if r.settings.Extent == Everything {
+	moves := moving(l.worker) // into this seed: a Worker that moves away does not get here
+	switch {
+	case r.settings.Extent != Everything:
+		l.unapplied(workerHeld, "the Worker is held until its machine deployments are gone: with --limits-only it is for Gardener's own worker controller to delete them")
+	case moves != "":
+		l.unapplied(workerHeld, "%s; they are deleted, and the Worker with them, once the annotation is gone", moves)
+	default:
 		r.deleteAll(ctx, l, seen)
-	} else {
-		l.wait("the Worker is held until its machine deployments are gone: with --limits-only it is for Gardener's own worker controller to delete them")
 	}
 	return false
-}
-
-// wait says why a Worker that is deleted is still there.
-func (l *look) wait(format string, values ...any) {
-	l.note(workerHeld, format, values...)
-	l.condition(v1alpha1.PoolsApplied, false, workerHeld, fmt.Sprintf(format, values...))
 }
 
 // deleteAll deletes the machine deployments of a Worker, until one of them fails.
 func (r *reconciler) deleteAll(ctx context.Context, l *look, seen pools.Seen) {
 	for _, step := range pools.MakeDeletion(l.worker.Name, seen).Steps {
 		if err := r.carryOut(ctx, l.worker, step); err != nil {
-			l.problem = err
-			if !apierrors.IsConflict(err) {
-				l.note(writeFailed, "%s", err)
-				l.condition(v1alpha1.PoolsApplied, false, writeFailed, err.Error())
-			}
+			l.fail(err)
 			return
 		}
 		r.event(l.raw, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb), "machine deployment "+step.Name+" "+step.Why)

@@ -2,6 +2,7 @@ package gardener
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -34,12 +36,29 @@ func (b *bench) deleteWorker() {
 	}
 }
 
+// others is the finalizer of Gardener's own worker controller.
+const others = "extensions.gardener.cloud/worker"
+
+func (b *bench) finalizers(names ...string) {
+	b.t.Helper()
+	raw, err := json.Marshal(names)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.merge(b.worker(), fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, raw))
+}
+
 // TestADeletedWorker takes its machine deployments along if they are this
 // controller's to delete, and stays as long as one of them is there. What was made
 // with Everything may be deleted with less: then the Worker waits and says for what.
 // While its shoot moves, machines live on.
 func TestADeletedWorker(t *testing.T) {
-	const migrate = `{"metadata":{"annotations":{"gardener.cloud/operation":"migrate"}}}`
+	const (
+		migrate = `{"metadata":{"annotations":{"gardener.cloud/operation":"migrate"}}}`
+		restore = `{"metadata":{"annotations":{"gardener.cloud/operation":"restore"}}}`
+		moved   = `{"status":{"lastOperation":{"type":"Migrate","state":"Succeeded"}}}`
+		ignored = `{"spec":{"shoot":{"metadata":{"annotations":{"shoot.gardener.cloud/ignore":"true"}}}}}`
+	)
 	all := map[string]int64{"a-z1": 1, "a-z2": 1, "a-z3": 1}
 	none := map[string]int64{}
 	tests := []struct {
@@ -50,15 +69,22 @@ func TestADeletedWorker(t *testing.T) {
 		left    map[string]int64
 		gone    bool
 		event   string
+		after   bool // it is gone after somebody else has deleted the machine deployments
 	}{
-		{"everything", Everything, "", "", none, true, ""},
-		{"everything, and the Cluster is gone before", Everything, "", "delete", none, true, ""},
-		{"everything, moving", Everything, migrate, "", all, true, ""},
-		{"everything, ignored", Everything, "", `{"spec":{"shoot":{"metadata":{"annotations":{"shoot.gardener.cloud/ignore":"true"}}}}}`, all, false, "Warning WorkerHeld the shoot is ignored"},
-		{"limits only", LimitsOnly, "", "", all, false, "Warning WorkerHeld the Worker is held until its machine deployments are gone: with --limits-only"},
-		{"limits only, moving", LimitsOnly, migrate, "", all, true, ""},
-		{"status only", StatusOnly, "", "", all, false, "Warning WorkerHeld the Worker keeps its finalizer autoscaler.plimsoll.dev/worker-pools"},
-		{"status only, moving", StatusOnly, migrate, "", all, false, "Warning WorkerHeld the Worker keeps its finalizer"},
+		{"everything", Everything, "", "", none, true, "", true},
+		{"everything, and the Cluster is gone before", Everything, "", "delete", none, true, "", true},
+		{"everything, moving away", Everything, migrate, "", all, true, "", true},
+		{"everything, moved away", Everything, moved, "", all, true, "", true},
+		{"everything, moving in", Everything, restore, "", all, false,
+			"Warning WorkerHeld the shoot moves to another seed (gardener.cloud/operation: restore): its machine deployments are left alone; they are deleted, and the Worker with them, once the annotation is gone", true},
+		{"everything, moving in, and the Cluster is gone before", Everything, restore, "delete", all, false, "Warning WorkerHeld the shoot moves to another seed", true},
+		{"everything, ignored", Everything, "", ignored, all, false, "Warning WorkerHeld the shoot is ignored", false},
+		{"limits only", LimitsOnly, "", "", all, false, "Warning WorkerHeld the Worker is held until its machine deployments are gone: with --limits-only", true},
+		{"limits only, moving away", LimitsOnly, migrate, "", all, true, "", true},
+		{"limits only, moving in", LimitsOnly, restore, "", all, false, "Warning WorkerHeld the Worker is held until its machine deployments are gone: with --limits-only", true},
+		{"status only", StatusOnly, "", "", all, false, "Warning WorkerHeld the Worker keeps its finalizer autoscaler.plimsoll.dev/worker-pools, set when", false},
+		{"status only, moving away", StatusOnly, migrate, "", all, false, "Warning WorkerHeld the Worker keeps its finalizer autoscaler.plimsoll.dev/worker-pools and with it holds up the move of its shoot", false},
+		{"status only, moving in", StatusOnly, restore, "", all, false, "Warning WorkerHeld the Worker keeps its finalizer autoscaler.plimsoll.dev/worker-pools, set when", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,6 +92,9 @@ func TestADeletedWorker(t *testing.T) {
 			b.reconcile()
 			if tt.worker != "" {
 				b.merge(b.worker(), tt.worker)
+				if err := b.writer.Status().Patch(t.Context(), b.worker(), client.RawPatch(types.MergePatchType, []byte(tt.worker))); err != nil {
+					t.Fatal(err)
+				}
 			}
 			switch cluster := parse(t, fmt.Sprintf(oneCluster, "", false)); tt.cluster {
 			case "":
@@ -86,41 +115,147 @@ func TestADeletedWorker(t *testing.T) {
 				t.Error(diff)
 			}
 			if b.gone() != tt.gone {
-				t.Errorf("the Worker is gone: %v", b.gone())
+				t.Fatalf("the Worker is gone: %v", b.gone())
 			}
 			told := strings.Join(b.events(), "\n")
 			if tt.event == "" && strings.Contains(told, "Warning") || strings.Count(told, tt.event) != 1 && tt.event != "" {
 				t.Errorf("told %q", told)
 			}
-			if tt.gone {
-				b.reconcile() // of one that is not there
-				return
-			}
-			if got := b.conditions()["PlimsollPoolsApplied"]; got != "False WorkerHeld" {
-				t.Errorf("the condition is %s", got)
-			}
-			if diff := cmp.Diff([]string{"status"}, b.api.Writes); diff != "" {
-				t.Errorf("writes: %s", diff)
+			if !tt.gone {
+				if got := b.conditions()["PlimsollPoolsApplied"]; got != "False WorkerHeld" {
+					t.Errorf("the condition is %s", got)
+				}
+				if diff := cmp.Diff([]string{"status"}, b.api.Writes); diff != "" {
+					t.Errorf("writes: %s", diff)
+				}
 			}
 			// Somebody else deletes the machine deployments, as whoever is at work then must.
-			for name := range all {
+			for name := range tt.left {
 				if err := b.writer.Delete(t.Context(), b.deployment(name)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if tt.name == "limits only" {
-				b.reconcile()
-				if !b.gone() {
-					t.Error("the Worker is held though nothing of it is left")
-				}
+			b.reconcile() // maybe of one that is not there
+			if b.gone() != tt.after {
+				t.Errorf("nothing of it is left, and the Worker is gone: %v", b.gone())
 			}
 		})
 	}
 }
 
+// TestADeletedWorkerThatIsNotHeld may be gone at any moment: that its machine
+// deployments stay behind is told, but for those that are to stay or are not this
+// controller's to delete.
+func TestADeletedWorkerThatIsNotHeld(t *testing.T) {
+	const warning = "Warning WorkerNotHeld the Worker is deleted without the finalizer autoscaler.plimsoll.dev/worker-pools, so that shoot--p--s-a-z1, shoot--p--s-a-z2, shoot--p--s-a-z3 stay behind"
+	tests := []struct {
+		name      string
+		extent    Extent
+		operation string
+		emptied   bool
+		told      int
+	}{
+		{"everything", Everything, "", false, 1},
+		{"everything, nothing left", Everything, "", true, 0},
+		{"everything, moving away", Everything, "migrate", false, 0},
+		{"limits only", LimitsOnly, "", false, 0},
+		{"status only", StatusOnly, "", false, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, Settings{Extent: Everything}, awake()...)
+			b.reconcile()
+			b.finalizers(others)
+			b.merge(b.worker(), fmt.Sprintf(`{"metadata":{"annotations":{"gardener.cloud/operation":%q}}}`, tt.operation))
+			b.deleteWorker()
+			before := b.deployments()
+			if tt.emptied {
+				for name := range before {
+					if err := b.writer.Delete(t.Context(), b.deployment(name)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				before = map[string]int64{}
+			}
+			b.events()
+			b.settings.Extent = tt.extent
+			b.reconcile()
+			b.reconcile()
+			told := strings.Join(b.events(), "\n")
+			if strings.Count(told, warning) != tt.told || strings.Count(told, "Warning") != tt.told {
+				t.Errorf("told %q", told)
+			}
+			want := "True Applied"
+			if tt.told > 0 {
+				want = "False WorkerNotHeld"
+			}
+			if got := b.conditions()["PlimsollPoolsApplied"]; got != want {
+				t.Errorf("the condition is %s", got)
+			}
+			if diff := cmp.Diff(before, b.deployments()); diff != "" {
+				t.Errorf("machine deployments of a Worker that was let go have changed: %s", diff)
+			}
+		})
+	}
+}
+
+// TestHoldIsRefused: nothing is made for a Worker that cannot be held, and it says so.
+func TestHoldIsRefused(t *testing.T) {
+	workers := schema.GroupResource{Group: workerKind.Group, Resource: "workers"}
+	tests := []struct {
+		name    string
+		err     error
+		fails   bool
+		event   string
+		applied string
+	}{
+		{"forbidden", apierrors.NewForbidden(workers, "s", errors.New("no right")), true,
+			"Warning MachineDeploymentNotWritten patch the finalizers of Worker shoot--p--s/s (the controller needs the right to patch workers)", "False MachineDeploymentNotWritten"},
+		{"conflict", apierrors.NewConflict(workers, "s", errors.New("changed")), false, "", "True Applied"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, Settings{Extent: LimitsOnly}, awake()...)
+			b.reconcile()
+			b.settings.Extent = Everything
+			b.reconcile() // makes them, for the condition to be True
+			b.finalizers()
+			b.merge(b.worker(), `{"spec":{"pools":[{"name":"a","minimum":3,"maximum":9,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
+			b.refuse(tt.err)
+			b.events()
+			if _, err := b.Reconcile(t.Context(), request); (err != nil) != tt.fails {
+				t.Errorf("got %v", err)
+			}
+			told := strings.Join(b.events(), "\n")
+			if !strings.Contains(told, tt.event) || tt.event == "" && told != "" {
+				t.Errorf("told %q", told)
+			}
+			if got := b.conditions()["PlimsollPoolsApplied"]; got != tt.applied {
+				t.Errorf("the condition is %s", got)
+			}
+			if got := b.deployment("a-z3").GetAnnotations()[mcm.PoolMaximumAnnotation]; got != "4" {
+				t.Errorf("the pool's maximum was written: %q", got)
+			}
+		})
+	}
+}
+
+// refuse makes patches of Workers fail, but not those of their status.
+func (b *bench) refuse(answer error) {
+	b.writer = interceptor.NewClient(b.api.WithWatch, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if o.GetObjectKind().GroupVersionKind() == workerKind {
+				return answer
+			}
+			return c.Patch(ctx, o, p, opts...)
+		},
+	})
+}
+
 // TestSwitchingToLimitsOnly hands the machine deployments over: this controller no
-// longer holds the Worker, whose deletion waits for whoever deletes them; they keep
-// all that they have, but for what only this controller would take away again.
+// longer holds the Worker as soon as somebody else does, for its deletion is to wait
+// for whoever deletes them; they keep all that they have, but for what only this
+// controller would take away again.
 func TestSwitchingToLimitsOnly(t *testing.T) {
 	b := newBench(t, Settings{Extent: Everything}, awake()...)
 	cluster := parse(t, fmt.Sprintf(oneCluster, "", true))
@@ -134,9 +269,28 @@ func TestSwitchingToLimitsOnly(t *testing.T) {
 		t.Fatal("it is not marked as hibernated")
 	}
 	b.settings.Extent = LimitsOnly
+	b.events()
 	b.reconcile()
-	if got := b.worker().GetFinalizers(); len(got) > 0 {
-		t.Errorf("the Worker is held by %v", got)
+	b.reconcile()
+	if diff := cmp.Diff([]string{Finalizer}, b.worker().GetFinalizers()); diff != "" {
+		t.Errorf("deleted now, the Worker would vanish and its machines run on: %s", diff)
+	}
+	if told := strings.Join(b.events(), "\n"); strings.Count(told, "Warning WorkerHeld the Worker keeps its finalizer "+Finalizer+", since nobody else holds it") != 1 {
+		t.Errorf("told %q", told)
+	}
+	if got := b.conditions()["PlimsollPoolsApplied"]; got != "False WorkerHeld" {
+		t.Errorf("the condition is %s", got)
+	}
+	b.finalizers(Finalizer, others) // Gardener's own worker controller starts
+	b.reconcile()
+	if diff := cmp.Diff([]string{others}, b.worker().GetFinalizers()); diff != "" {
+		t.Error(diff)
+	}
+	if told := strings.Join(b.events(), "\n"); strings.Contains(told, "WorkerHeld") {
+		t.Errorf("told %q", told)
+	}
+	if got := b.conditions()["PlimsollPoolsApplied"]; got != "True Applied" {
+		t.Errorf("the condition is %s", got)
 	}
 	if hibernated() != "true" {
 		t.Error("while the shoot is hibernated, the autoscaler must leave it alone")
@@ -156,8 +310,12 @@ func TestSwitchingToLimitsOnly(t *testing.T) {
 	}
 	b.deleteWorker()
 	b.reconcile()
-	if diff := cmp.Diff(map[string]int64{"a-z1": 0, "a-z2": 0, "a-z3": 0}, b.deployments()); diff != "" || !b.gone() {
-		t.Errorf("gone: %v; what is Gardener's to delete: %s", b.gone(), diff)
+	if diff := cmp.Diff(map[string]int64{"a-z1": 0, "a-z2": 0, "a-z3": 0}, b.deployments()); diff != "" {
+		t.Errorf("what is Gardener's to delete: %s", diff)
+	}
+	b.finalizers() // Gardener has done that
+	if !b.gone() {
+		t.Error("the Worker is still held")
 	}
 }
 
@@ -181,15 +339,9 @@ func TestReleaseWithoutTheRight(t *testing.T) {
 	b := newBench(t, Settings{Extent: Everything}, awake()...)
 	b.reconcile()
 	b.merge(b.worker(), `{"spec":{"pools":[{"name":"a","minimum":3,"maximum":9,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
+	b.finalizers(Finalizer, others)
 	b.settings.Extent = LimitsOnly
-	b.writer = interceptor.NewClient(b.api.WithWatch, interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if o.GetObjectKind().GroupVersionKind() == workerKind {
-				return apierrors.NewForbidden(schema.GroupResource{Group: workerKind.Group, Resource: "workers"}, "s", errors.New("no right"))
-			}
-			return c.Patch(ctx, o, p, opts...)
-		},
-	})
+	b.refuse(apierrors.NewForbidden(schema.GroupResource{Group: workerKind.Group, Resource: "workers"}, "s", errors.New("no right")))
 	if _, err := b.Reconcile(t.Context(), request); err == nil || !strings.Contains(err.Error(), "needs the right to patch workers") {
 		t.Errorf("got %v", err)
 	}

@@ -2,7 +2,6 @@ package gardener
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,6 +31,7 @@ const (
 	otherWriter    = "MachineDeploymentHasOtherWriter"
 	writeFailed    = "MachineDeploymentNotWritten"
 	workerHeld     = "WorkerHeld"
+	workerNotHeld  = "WorkerNotHeld"
 	applied        = "Applied"
 	valid          = "Valid"
 	found          = "Found"
@@ -83,6 +83,20 @@ func (l *look) condition(kind string, good bool, reason, message string) {
 	l.conditions = append(l.conditions, v1alpha1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 }
 
+// unapplied tells why the pools are not applied, by an event and the condition.
+func (l *look) unapplied(reason, format string, values ...any) {
+	l.note(reason, format, values...)
+	l.condition(v1alpha1.PoolsApplied, false, reason, fmt.Sprintf(format, values...))
+}
+
+// fail ends a look with a write that failed. A lost race is nothing to tell of.
+func (l *look) fail(err error) {
+	l.problem = err
+	if !apierrors.IsConflict(err) {
+		l.unapplied(writeFailed, "%s", err)
+	}
+}
+
 // Reconcile brings one Worker's machine deployments to what its pools say, then its
 // status to what they are.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -112,7 +126,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return r.result(ctx, l.problem, 0) // the status would say what is over in a moment
 	}
 	if err := r.writeStatus(ctx, l.raw, l.deployments, l.conditions); err != nil {
-		l.problem = errors.Join(l.problem, err)
+		l.problem = host.Join(l.problem, err)
 	}
 	r.metrics.see(request.NamespacedName, l.conditions)
 	for _, n := range r.memory.tell(request.NamespacedName, l.raw.GetUID(), l.notes) {
@@ -129,8 +143,7 @@ func (r *reconciler) bring(ctx context.Context, l *look) {
 		return
 	}
 	if why != "" {
-		l.note(reason, "%s", why)
-		l.condition(v1alpha1.PoolsApplied, false, reason, why)
+		l.unapplied(reason, "%s", why)
 		return
 	}
 	seen, err := r.seen(ctx, r.reader, l.worker)
@@ -175,7 +188,7 @@ func (r *reconciler) apply(ctx context.Context, l *look, c pools.Cluster, seen p
 	}
 	if r.settings.Extent == Everything {
 		if err := r.hold(ctx, l.raw); err != nil {
-			l.problem = err
+			l.fail(err)
 			return
 		}
 	}
@@ -186,21 +199,29 @@ func (r *reconciler) apply(ctx context.Context, l *look, c pools.Cluster, seen p
 		}
 		r.step(ctx, l, step)
 	}
+	// The machine deployments are somebody else's with LimitsOnly. Until somebody else
+	// waits for their end, a Worker that is let go would leave them behind.
+	keep := r.settings.Extent == LimitsOnly && heldHereAlone(l.raw)
+	if keep {
+		l.note(workerHeld, "%s", heldAlone)
+	}
 	switch {
 	case l.problem != nil:
-		l.note(writeFailed, "%s", l.problem)
-		l.condition(v1alpha1.PoolsApplied, false, writeFailed, l.problem.Error())
+		l.unapplied(writeFailed, "%s", l.problem)
 	case l.again > 0:
 		l.condition(v1alpha1.PoolsApplied, false, otherWriter, "another controller undoes what this one writes; its events say of which machine deployments")
 	case len(plan.Unapplied()) > 0:
 		n := plan.Unapplied()[0]
 		l.condition(v1alpha1.PoolsApplied, false, n.Reason, n.Message)
+	case keep:
+		l.condition(v1alpha1.PoolsApplied, false, workerHeld, heldAlone)
 	default:
 		l.condition(v1alpha1.PoolsApplied, true, applied, "the machine deployments are as the pools want them")
 	}
 	if r.settings.Extent == LimitsOnly {
-		// The machine deployments are somebody else's now, who waits for their end.
-		l.problem = host.Join(l.problem, r.release(ctx, l.raw))
+		if !keep {
+			l.problem = host.Join(l.problem, r.release(ctx, l.raw))
+		}
 		return
 	}
 	l.deployments = c.Status()
@@ -243,13 +264,39 @@ func (r *reconciler) shootOf(ctx context.Context, worker v1alpha1.Worker) (shoot
 		return shoot, "", "", reconcile.TerminalError(fmt.Errorf("understand the Shoot in Cluster %s: %w", worker.Namespace, err))
 	}
 	shoot = cluster.Spec.Shoot
-	switch operation := worker.Annotations[v1alpha1.OperationAnnotation]; {
-	case shoot.Annotations[ignoreAnnotation] == "true":
+	if shoot.Annotations[ignoreAnnotation] == "true" {
 		return shoot, shootIgnored, "the shoot is ignored (" + ignoreAnnotation + "): its machine deployments are left alone", nil
-	case operation == v1alpha1.OperationMigrate || operation == v1alpha1.OperationRestore:
-		return shoot, shootMoves, "the shoot moves to another seed (" + v1alpha1.OperationAnnotation + ": " + operation + "): its machine deployments are left alone", nil
+	}
+	if moves := moving(worker); moves != "" {
+		return shoot, shootMoves, moves, nil
 	}
 	return shoot, "", "", nil
+}
+
+// moving says that a Worker's shoot moves to another seed; empty: it does not.
+func moving(worker v1alpha1.Worker) string {
+	sign := ""
+	switch operation := worker.Annotations[v1alpha1.OperationAnnotation]; {
+	case operation == v1alpha1.OperationMigrate || operation == v1alpha1.OperationRestore:
+		sign = v1alpha1.OperationAnnotation + ": " + operation
+	case movingAway(worker):
+		sign = "status.lastOperation: " + v1alpha1.Migrated
+	default:
+		return ""
+	}
+	return "the shoot moves to another seed (" + sign + "): its machine deployments are left alone"
+}
+
+// movingAway says whether a Worker's shoot leaves this seed or has left it. The
+// annotation is off again before the Worker is deleted.
+func movingAway(worker v1alpha1.Worker) bool {
+	switch worker.Annotations[v1alpha1.OperationAnnotation] {
+	case v1alpha1.OperationMigrate:
+		return true
+	case v1alpha1.OperationRestore:
+		return false
+	}
+	return worker.Status.LastOperation != nil && worker.Status.LastOperation.Type == v1alpha1.Migrated
 }
 
 // result is when to look again. Having lost a race is no error: the watch brings

@@ -203,7 +203,7 @@ func (a *Actor) mayBegin(j job) error {
 func (a *Actor) guarded(ctx context.Context, calls []model.Call, began time.Time) (outs []model.Outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.log.Error("a call panicked", "call", calls[0].ID, "panic", p, "stack", string(debug.Stack()))
+			a.log.Error("a call panicked", "calls", idsOf(calls), "panic", p, "stack", string(debug.Stack()))
 			outs = unknown(calls, began, provider.Transient, fmt.Sprintf("it panicked: %v", p))
 		}
 	}()
@@ -215,6 +215,14 @@ func (a *Actor) guarded(ctx context.Context, calls []model.Call, began time.Time
 	}
 	outs[0] = a.do(ctx, calls[0], outs[0])
 	return outs
+}
+
+func idsOf(calls []model.Call) []string {
+	var ids []string
+	for _, call := range calls {
+		ids = append(ids, call.ID)
+	}
+	return ids
 }
 
 // unknown are ends of which nobody knows whether the write has happened.

@@ -11,9 +11,9 @@
 // once more.
 //
 // Writes to one pool (else group) follow each other, one at a time (rule P3), and
-// removals from one group that wait for that are one write then: some clouds take a
-// second for each, and a growth would wait for all of them. Writes to one node follow
-// each other as well, and those to one pod. Evictions from one node run
+// so do writes to one node, and those to one pod. Removals from one group that
+// wait for their turn are one write, ten at most: Cluster API's takes a second, and
+// a growth that comes after them would wait for each. Evictions from one node run
 // beside each other. Of all writes to nodes, and of all evictions, only so many
 // run at once: a plan may mark hundreds of nodes, and the API server has others
 // to serve.

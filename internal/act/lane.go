@@ -1,6 +1,10 @@
 package act
 
-import "github.com/plimsoll-dev/plimsoll/internal/model"
+import (
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
 
 // atOnce is how many writes to nodes run at once, and how many evictions. Either
 // has slots of its own: the API server may keep an eviction waiting for minutes,
@@ -25,13 +29,17 @@ func laneOf(call model.Call) string {
 // call, and clouds that end instances one by one take some of it for each.
 const together = 10
 
+// apart is how much more time one removal may have than another of the same write: they
+// all end when the first of them must.
+const apart = 10 * time.Second
+
 // head is how many calls at the head of a queue are one write: removals from one group
-// that came while an earlier write held the lane, else one. Whatever has come between
-// them keeps its turn.
+// that wait for their turn, else one. Whatever has come between them keeps its turn.
 func head(queue []job) int {
 	n, first := 1, queue[0].call
 	for first.Verb == model.Remove && n < min(len(queue), together) {
-		if c := queue[n].call; c.Verb != model.Remove || c.Group != first.Group || c.Force != first.Force {
+		c := queue[n].call
+		if c.Verb != model.Remove || c.Group != first.Group || c.Force != first.Force || c.Deadline.Sub(first.Deadline).Abs() > apart {
 			break
 		}
 		n++

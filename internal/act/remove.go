@@ -21,16 +21,42 @@ func (a *Actor) remove(ctx context.Context, outs []model.Outcome) []model.Outcom
 		return outs
 	}
 	// 2. Remove.
-	limited := a.end(ctx, outs, going)
-	// 3. A limit that refuses all of them may leave room for some: then each is asked for
-	// alone. Whatever else refuses all refuses each.
-	if limited && len(going) > 1 {
-		for _, i := range going {
-			outs[i].Err = nil
-			a.end(ctx, outs, []int{i})
+	refusal := a.end(ctx, outs, going)
+	if len(going) == 1 || !mayBeOfSome(refusal) {
+		return outs
+	}
+	// 3. What refuses all of them may be true of one: a limit that leaves room for some,
+	// an instance that cannot be written. Then each is asked for alone, after another
+	// look: time has passed.
+	for n, i := range going {
+		if ctx.Err() != nil {
+			break // the rest is refused as it was
+		}
+		if outs[i].Landed, outs[i].Err = a.mayGo(ctx, outs[i].Call); outs[i].Err != nil {
+			continue
+		}
+		if e := a.end(ctx, outs, []int{i}); e != nil && e.Kind == provider.Limit {
+			for _, left := range going[n+1:] {
+				outs[left].Err = cloudError(ctx, outs[left].Call, e) // what one has no room for, the next has not
+			}
+			break
 		}
 	}
 	return outs
+}
+
+// mayBeOfSome tells whether a refusal of several removals may hold for some of them
+// only. What the cloud cannot do at all now it cannot do for one, and what may have
+// happened is not asked for again.
+func mayBeOfSome(e *provider.Error) bool {
+	if e == nil || e.MayHaveHappened {
+		return false
+	}
+	switch e.Kind {
+	case provider.Throttled, provider.Unavailable, provider.Credentials:
+		return false
+	}
+	return true
 }
 
 // mayGo returns an error if an instance must stay, with the pods that keep it.
@@ -42,8 +68,8 @@ func (a *Actor) mayGo(ctx context.Context, call model.Call) ([]string, *provider
 }
 
 // end asks the cloud for the end of those instances by one call, and notes what became
-// of each. It tells whether a limit refused them all.
-func (a *Actor) end(ctx context.Context, outs []model.Outcome, going []int) (limited bool) {
+// of each. It returns the refusal of them all, nil if there was none.
+func (a *Actor) end(ctx context.Context, outs []model.Outcome, going []int) *provider.Error {
 	req := provider.RemoveRequest{Group: outs[going[0]].Call.Group, Force: outs[going[0]].Call.Force}
 	for _, i := range going {
 		req.Instances = append(req.Instances, outs[i].Call.Instance)
@@ -53,13 +79,12 @@ func (a *Actor) end(ctx context.Context, outs []model.Outcome, going []int) (lim
 		for _, i := range going {
 			outs[i].Err = cloudError(ctx, outs[i].Call, err)
 		}
-		e := outs[going[0]].Err
-		return e.Kind == provider.Limit && !e.MayHaveHappened
+		return outs[going[0]].Err
 	}
 	for _, i := range going {
 		outs[i] = fate(outs[i], result)
 	}
-	return false
+	return nil
 }
 
 // fate is the end of one removal by the cloud's answer. An answer without the instance

@@ -2,12 +2,14 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -122,8 +124,9 @@ func TestOneOfThemStays(t *testing.T) {
 	}
 }
 
-// A limit leaves room for some. Any other refusal is one of all, and is not asked for
-// again.
+// What refuses all of them may be true of one, and each is asked for alone then: until a
+// limit has refused one. What the cloud cannot do now is not asked for again, nor what may
+// have happened.
 func TestRefusedTogether(t *testing.T) {
 	for _, c := range []struct {
 		kind     provider.Kind
@@ -131,8 +134,8 @@ func TestRefusedTogether(t *testing.T) {
 		requests int
 		removed  int
 	}{
-		{provider.Limit, false, 4, 2}, {provider.Limit, true, 1, 0},
-		{provider.Conflict, false, 1, 0}, {provider.Throttled, false, 1, 0}, {provider.Unavailable, true, 1, 0},
+		{provider.Limit, false, 4, 2}, {provider.Limit, true, 1, 0}, {provider.Conflict, false, 5, 2}, {provider.Denied, false, 5, 2},
+		{provider.Throttled, false, 1, 0}, {provider.Unavailable, false, 1, 0}, {provider.Unavailable, true, 1, 0},
 	} {
 		t.Run(fmt.Sprint(c.kind, c.perhaps), func(t *testing.T) {
 			room := 2
@@ -143,7 +146,7 @@ func TestRefusedTogether(t *testing.T) {
 				room -= len(r.Instances)
 				return done(ctx, r)
 			})
-			out := run(t, cloud, taintedNodes("a", "b", "c"), removeCall("a"), removeCall("b"), removeCall("c"))
+			out := run(t, cloud, taintedNodes("a", "b", "c", "d"), removeCall("a"), removeCall("b"), removeCall("c"), removeCall("d"))
 			removed := 0
 			for _, o := range out {
 				switch {
@@ -157,6 +160,45 @@ func TestRefusedTogether(t *testing.T) {
 				t.Errorf("%d removed, want %d; asked for %q, want %d", removed, c.removed, *requests, c.requests)
 			}
 		})
+	}
+}
+
+// Alone they are looked at once more (rule L9), and not asked for when time is over.
+func TestAloneAfterAnotherLook(t *testing.T) {
+	client := taintedNodes("a", "b", "c")
+	cloud, requests := noting(func(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
+		switch {
+		case len(r.Instances) == 3: // and meanwhile somebody takes a taint away
+			return provider.RemoveResult{}, errors.Join(client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), node("a"), ""), &provider.Error{Kind: provider.Conflict})
+		case r.Instances[0] == "i-b":
+			<-ctx.Done()
+			return provider.RemoveResult{}, &provider.Error{Kind: provider.Conflict}
+		}
+		return done(ctx, r)
+	})
+	out := run(t, cloud, client, removeCall("a"), removeCall("b"), removeCall("c"))
+	if want := []string{"remove [i-a i-b i-c] of g, forced false", "remove [i-b] of g, forced false"}; !slices.Equal(*requests, want) {
+		t.Errorf("asked for %q, want %q", *requests, want)
+	}
+	for _, o := range out {
+		if o.Err == nil || o.Err.Kind != provider.Conflict || o.Err.MayHaveHappened {
+			t.Errorf("%s: %v", o.Call.ID, o.Err)
+		}
+	}
+}
+
+// One whose time is nearly over takes nobody's with it.
+func TestTogetherOnlyWithLikeDeadlines(t *testing.T) {
+	late := func(name string, by time.Duration) job {
+		c := removeCall(name)
+		c.Deadline = start.Add(by)
+		return job{call: c}
+	}
+	if n := head([]job{late("a", time.Second), late("b", time.Minute), late("c", time.Minute)}); n != 1 {
+		t.Errorf("%d together with one that has a second left", n)
+	}
+	if n := head([]job{late("a", time.Minute), late("b", time.Minute+apart), late("c", time.Minute)}); n != 3 {
+		t.Errorf("%d of 3 together", n)
 	}
 }
 

@@ -33,10 +33,27 @@ func shelter(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *ru
 		if mover == nil {
 			mover = world.Mover(rooms(s), p.ScaleDown.StepLimit)
 		}
-		// Those without a place will wait, and are bought for then.
-		puts, _, _ := mover.Move(model.NodeID(i), scaledown.Batches(s, leaving))
-		for _, put := range puts {
+		for _, put := range sheltered(mover, model.NodeID(i), scaledown.Batches(s, leaving)) {
 			guests[put.Node] = true
 		}
 	}
+}
+
+// sheltered places as many of the pods as have a place. The others will wait, and are
+// bought for then; so are those for which the steps of this cycle do not last.
+func sheltered(mover *schedsim.Mover, node model.NodeID, pods []model.Batch) []schedsim.Put {
+	puts, stuck, _ := mover.Move(node, pods)
+	if stuck == nil {
+		return puts
+	}
+	for _, b := range pods {
+		for range b.Count {
+			put, stuck, enough := mover.Move(node, []model.Batch{{Class: b.Class, Count: 1}})
+			if stuck != nil || !enough {
+				break // the next one of its class fares no better
+			}
+			puts = append(puts, put...)
+		}
+	}
+	return puts
 }

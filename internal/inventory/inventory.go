@@ -20,7 +20,7 @@ import (
 
 // Rule P7 in numbers: after how many complete answers without it a group is
 // believed to be gone, and for how long a Ready node outweighs a cloud that
-// does not list its instance. The second must be longer than any cloud's
+// does not list its instance, or its group. The second must be longer than any cloud's
 // listing lags, and must end: a machine that a person took out of its group
 // stays Ready and is the group's no more.
 const (
@@ -93,21 +93,30 @@ func (k Known) Fold(answer provider.Inventory, ready func(*provider.Instance) bo
 	}
 	// 2. Groups that it lacks are held for a while, longer if a node of theirs is Ready:
 	// a pool whose zone is forgotten with nodes in it would grow above its maximum.
+	var present map[string]bool // what the answer lists, if that is asked
 	for id, old := range before {
 		if answered[id] {
 			continue
+		}
+		if present == nil {
+			present = namesIn(answer)
 		}
 		n := lack{k.missing[id].answers + 1, k.missing[id].since}
 		if n.answers == 1 {
 			n.since = answer.AsOf
 		}
-		if n.answers >= forgetGroupAfter && !(answer.AsOf.Sub(n.since) < believeNodeAgainst && anyOf(old, ready)) {
-			continue
+		// What another group has by now is its own, whatever its nodes.
+		held := *old
+		held.Instances = slices.DeleteFunc(slices.Clone(old.Instances), func(in provider.Instance) bool { return listed(&in, present) })
+		why := fmt.Sprintf("the group is missing from %d of the newest answers; after %d it is forgotten", n.answers, forgetGroupAfter)
+		if n.answers >= forgetGroupAfter {
+			if answer.AsOf.Sub(n.since) >= believeNodeAgainst || !anyOf(&held, ready) {
+				continue
+			}
+			why = fmt.Sprintf("the group is missing from all answers since %s, and a node of it is Ready; it is forgotten when none is, or %s after that", n.since.UTC().Format(time.TimeOnly), believeNodeAgainst)
 		}
 		next.missing[id] = n
-		held := *old
-		held.Err = &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.NotFound, Code: reasonMissing,
-			Message: fmt.Sprintf("the group is missing from %d of the newest answers; after %d it is forgotten, if no node of it is Ready, else after %s", n.answers, forgetGroupAfter, believeNodeAgainst)}
+		held.Err = &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.NotFound, Code: reasonMissing, Message: why}
 		next.inventory.Groups = append(next.inventory.Groups, held)
 	}
 	slices.SortFunc(next.inventory.Groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
@@ -124,19 +133,13 @@ func anyOf(g *provider.Group, ready func(*provider.Instance) bool) bool {
 // picture lacks.
 func (k Known) absences(next provider.Inventory) []absence {
 	groups := map[provider.GroupID]bool{}
-	present := map[string]bool{}
 	for i := range next.Groups {
 		groups[next.Groups[i].ID] = true
-		for j := range next.Groups[i].Instances {
-			for _, name := range namesOf(&next.Groups[i].Instances[j]) {
-				present[name] = true
-			}
-		}
 	}
+	present := namesIn(next)
 	var out []absence
 	add := func(a absence) {
-		listed := slices.ContainsFunc(namesOf(&a.instance), func(name string) bool { return present[name] })
-		if !listed && groups[a.group] && next.AsOf.Sub(a.since) < believeNodeAgainst {
+		if !listed(&a.instance, present) && groups[a.group] && next.AsOf.Sub(a.since) < believeNodeAgainst {
 			out = append(out, a)
 		}
 	}
@@ -150,6 +153,23 @@ func (k Known) absences(next provider.Inventory) []absence {
 		add(a)
 	}
 	return out
+}
+
+// namesIn are all names under which instances are listed in an answer.
+func namesIn(answer provider.Inventory) map[string]bool {
+	present := map[string]bool{}
+	for i := range answer.Groups {
+		for j := range answer.Groups[i].Instances {
+			for _, name := range namesOf(&answer.Groups[i].Instances[j]) {
+				present[name] = true
+			}
+		}
+	}
+	return present
+}
+
+func listed(in *provider.Instance, present map[string]bool) bool {
+	return slices.ContainsFunc(namesOf(in), func(name string) bool { return present[name] })
 }
 
 // namesOf are the names under which an instance may come back.

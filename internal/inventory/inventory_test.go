@@ -105,6 +105,11 @@ func TestMissingGroupWithANode(t *testing.T) {
 			t.Errorf("%s: %+v", name, g)
 		}
 	}
+	// Its instances are in another group by now: they are that one's.
+	moved := fold(k, answer(301, group("b", 2, "h", "i")), ready)
+	if g := moved.Latest().Groups; len(g) != 1 || len(g[0].Instances) != 2 {
+		t.Errorf("its instances are another group's: %+v", g)
+	}
 	if g := fold(k, answer(400, group("a", 1), group("b", 1)), ready).Latest().Groups; len(g) != 2 || g[0].Err != nil || g[0].Target != 1 {
 		t.Errorf("it is back: %+v", g)
 	}

@@ -40,7 +40,7 @@ func another(c chartValue) (any, string) {
 	case "extraEnv":
 		return map[string]any{"SENTINEL": "yes"}, "name: SENTINEL"
 	case "extraVolumeSecrets":
-		return map[string]any{"sentinel": map[string]any{"mountPath": "/x"}}, "extraVolumeSecrets is dropped"
+		return map[string]any{"sentinel": map[string]any{"mountPath": "/x"}}, "extraVolumeSecrets.sentinel is dropped"
 	case "awsAccessKeyID", "awsSecretAccessKey":
 		return "value", "secretKeyRef"
 	case "expanderPriorities":

@@ -2,9 +2,7 @@ package migrate
 
 import (
 	"fmt"
-	"net/url"
 	"regexp"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -13,11 +11,15 @@ var (
 	// secretName finds variables and flags that hold a secret by their names. A name
 	// too many is a reference too many, which is told; one too few is a secret in a
 	// file that goes into version control.
-	secretName = regexp.MustCompile(`(?i)(secret|passw|token|credential|access[-_.]?key|private[-_.]?key|api[-_.]?key|passphrase)`)
+	secretName = regexp.MustCompile(`(?i)(secret|passw|token|credential|access[-_.]?key|private[-_.]?key|api[-_.]?key|passphrase|bearer|[-_.]pwd([-_.]|$)|(^|[-_.])(auth|pat)([-_.]|$))`)
 	// whereItIs ends the names of those that only say in which file it is.
 	whereItIs = regexp.MustCompile(`(?i)[-_.](file|path|dir)$`)
 	// secretValue finds secrets by their form: keys of AWS, and private keys.
 	secretValue = regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY`)
+	// withPassword finds addresses that have a password in them, by themselves or in a
+	// list: with a scheme, where a password may be written as no address allows it, or
+	// without one, as proxies and databases are often given.
+	withPassword = regexp.MustCompile(`//[^@\n]*:[^@\n]+@|(^|[\s,;=])[^/@\s]*:[^/@\s]+@`)
 	// aReference is a value that is nothing but another variable.
 	aReference = regexp.MustCompile(`^\$\([-._a-zA-Z][-._a-zA-Z0-9]*\)$`)
 )
@@ -30,18 +32,17 @@ func confidential(name, value string) bool {
 	if secretValue.MatchString(value) || secretName.MatchString(name) && !whereItIs.MatchString(name) {
 		return true
 	}
-	u, err := url.Parse(value)
-	if err != nil {
-		// What looks like an address and is none may still have a password in it.
-		return strings.Contains(value, "://") && strings.Contains(value, "@")
-	}
-	_, has := u.User.Password()
-	return has
+	// A password that is only references is no secret, and must stay where it is: the
+	// kubelet fills in $(NAME) in a value, and not in what comes from a Secret.
+	return withPassword.MatchString(reference.ReplaceAllString(value, ""))
 }
 
 // intoSecret is what to do with a variable whose value is not written out.
-func intoSecret(where, secret, key string, provider string) string {
+func intoSecret(where, value, secret, key, provider string) string {
 	note := fmt.Sprintf("%s has a secret written out, which is not repeated here: it is read from the key %s of the Secret %s now; make that before", where, key, secret)
+	if reference.MatchString(value) {
+		note += ", with what each $(NAME) stands for written out: in what comes from a Secret, the kubelet fills in nothing"
+	}
 	if provider == "aws" {
 		note += ", or take the variable out and give the service account a role (IRSA)"
 	}
@@ -77,7 +78,7 @@ func withoutSecrets(o map[string]any, provider string) ([]string, error) {
 				taken[key] = value
 				delete(variable, "value")
 				variable["valueFrom"] = map[string]any{"secretKeyRef": map[string]any{"name": secret, "key": key}}
-				out = append(out, intoSecret(fmt.Sprintf("spec.template.spec.%s[%d].env[%d] (%s)", list, i, j, name), secret, key, provider))
+				out = append(out, intoSecret(fmt.Sprintf("spec.template.spec.%s[%d].env[%d] (%s)", list, i, j, name), value, secret, key, provider))
 			}
 		}
 		if len(containers) == 0 {

@@ -20,6 +20,19 @@ func TestConfidential(t *testing.T) {
 		{"github-token", "x", true},
 		{"API_KEY", "x", true},
 		{"CLIENT_SECRET", "x", true},
+		{"MYSQL_PWD", "x", true},
+		{"PWD", "/work", false},
+		{"REGISTRY_AUTH", "x", true},
+		{"DOCKER_AUTH_CONFIG", "{}", true},
+		{"COMMIT_AUTHOR", "x", false},
+		{"SIGNING_AUTHORITY", "x", false},
+		{"cluster-authoritative", "true", false},
+		{"GITHUB_PAT", "x", true},
+		{"github-pat", "x", true},
+		{"GITHUB_PAT_FILE", "/etc/x", false},
+		{"SCAN_PATTERN", "x", false},
+		{"BEARER", "x", true},
+		{"API_BEARER", "x", true},
 		{"AWS_WEB_IDENTITY_TOKEN_FILE", "/var/run/token", false},
 		{"SECRET_PATH", "/etc/x", false},
 		{"AWS_SECRET_ACCESS_KEY", "", false},
@@ -29,6 +42,26 @@ func TestConfidential(t *testing.T) {
 		{"HTTPS_PROXY", "http://proxy:3128", false},
 		{"HTTPS_PROXY", "http://user:pass@proxy:3128", true},
 		{"HTTPS_PROXY", "http://us%er:pass@proxy:3128", true},
+		{"HTTPS_PROXY", "http://user:pa/ss@proxy:3128", true},
+		{"HTTPS_PROXY", "http://user@proxy:3128", false},
+		{"HTTPS_PROXY", "user:s3cret@proxy:3128", true},
+		{"HTTPS_PROXY", "//user:s3cret@proxy:3128", true},
+		{"HTTPS_PROXY", "user@proxy:3128", false},
+		{"HTTPS_PROXY", "proxy:3128", false},
+		{"PROXIES", "http://proxy:3128/a,user:s3cret@proxy:3128", true},
+		{"PROXIES", "https=http://user:s3cret@proxy:3128", true},
+		{"DSN", "user:s3cret@tcp(db:3306)/prod", true},
+		{"REPOSITORY", "git@example.com:a/b", false},
+		{"AWS_ROLE_ARN", "arn:aws:iam::1:role/a@example.com", false},
+		{"IMAGE", "example.com/a:v1@sha256:0123", false},
+		{"URL", "postgres://u:$(PW)@h", false},
+		{"URL", "u:$(PW)@h", false},
+		{"URL", "postgres://$(USER):$(PW)@$(HOST):$(PORT)/prod", false},
+		{"URL", "$(SCHEME)://$(USER):$(PW)@h", false},
+		{"URL", "postgres://u:$(PW)@h,postgres://u:s3cret@h", true},
+		{"URL", "postgres://u:s3cret$(PW)@h", true},
+		{"URL", "postgres://u:$$(PW)@h", true}, // escaped: the text $(PW)
+		{"URL", "postgres://u:s3cret@$(HOST)", true},
 		{"PLAIN", "AKIAIOSFODNN7EXAMPLE", true},
 		{"PLAIN", "-----BEGIN RSA PRIVATE KEY-----\nx", true},
 	} {
@@ -69,6 +102,8 @@ spec:
         image: example.com/proxy:1
         env:
         - {name: UPSTREAM, value: "http://me:hunter2@proxy:3128"}
+        - {name: HTTPS_PROXY, value: "me:hunter2@$(HOST):3128"}
+        - {name: DATABASE, value: "postgres://me:$(PW)@db"}
 `
 
 // TestSecretsOfADeploymentAreNotRepeated: in the translation there is a reference in
@@ -84,7 +119,7 @@ func TestSecretsOfADeploymentAreNotRepeated(t *testing.T) {
 	}
 	for _, want := range []string{
 		"key: AWS_SECRET_ACCESS_KEY\n              name: ca-env", "key: API_TOKEN\n              name: ca-env", "key: ca.API_TOKEN\n",
-		"key: UPSTREAM\n", "key: id\n              name: aws", "value: eu-west-1",
+		"key: UPSTREAM\n", "key: HTTPS_PROXY\n", "value: postgres://me:$(PW)@db\n", "key: id\n              name: aws", "value: eu-west-1",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -95,6 +130,7 @@ func TestSecretsOfADeploymentAreNotRepeated(t *testing.T) {
 		"- spec.template.spec.containers[0].env[2] (AWS_SECRET_ACCESS_KEY) has a secret written out, which is not repeated here: it is read from the key AWS_SECRET_ACCESS_KEY of the Secret ca-env now; make that before, or take the variable out and give the service account a role (IRSA)",
 		"- spec.template.spec.containers[0].env[3] (API_TOKEN) has a secret written out, which is not repeated here: it is read from the key ca.API_TOKEN of the Secret ca-env",
 		"- spec.template.spec.containers[1].env[0] (UPSTREAM) has a secret written out",
+		"it is read from the key HTTPS_PROXY of the Secret ca-env now; make that before, with what each $(NAME) stands for written out: in what comes from a Secret, the kubelet fills in nothing",
 		"- --fork-password is dropped", "AWS_REGION=eu-west-1 plimsoll run --mode=observe --cloud-provider=aws --nodes=1:2:workers",
 	} {
 		if !strings.Contains(notes, want) {

@@ -94,6 +94,7 @@ func (v *values) kubeconfigSecret() string {
 		s := v.theirs.ExtraVolumeSecrets[volume]
 		if path.Clean(s.MountPath) == path.Dir(wanted) {
 			v.note("clusterAPIKubeconfigSecret is the Secret of extraVolumeSecrets.%s", volume)
+			v.told["extraVolumeSecrets."+volume] = true
 			return cmp.Or(s.Name, volume)
 		}
 	}

@@ -18,7 +18,7 @@ func (v *values) environment() {
 		value := scalar(t.ExtraEnv[name])
 		if confidential(name, value) {
 			v.ours.Env = append(v.ours.Env, envVar{Name: name, ValueFrom: &valueFrom{Secret: &key{envSecret, name}}})
-			v.note("%s", intoSecret("extraEnv."+name, envSecret, name, v.ours.CloudProvider))
+			v.note("%s", intoSecret("extraEnv."+name, value, envSecret, name, v.ours.CloudProvider))
 			continue
 		}
 		add(name, value)
@@ -270,8 +270,8 @@ func (v *values) insideOf(raw map[string]any) {
 			v.unknownOf(section+"."+name, keys[name], "name", "key")
 		}
 	}
-	if len(v.theirs.ExtraVolumeSecrets) > 0 {
-		v.tell("extraVolumeSecrets", noMounts)
+	for _, volume := range slices.Sorted(maps.Keys(v.theirs.ExtraVolumeSecrets)) {
+		v.tell("extraVolumeSecrets."+volume, noMounts) // but for the one with the kubeconfigs
 	}
 }
 

@@ -22,9 +22,9 @@ type judge struct {
 	// under way.
 	last  model.Cycle
 	calls map[string]model.Call
-	// blind are those that were decided while the cloud had kept a group secret for so
-	// long that it was forgotten (rule P7).
-	blind   map[string]bool
+	// blind are those that were decided while the cloud had kept a group secret for so long
+	// that it was forgotten (rule P7), and which of them there were then.
+	blind   map[string]map[provider.GroupID]bool
 	lastRan time.Time // when a call was last started
 	begun   int       // how many calls were decided on
 	touched time.Time // when people last changed targets or limits
@@ -34,7 +34,7 @@ type judge struct {
 }
 
 func newJudge(w *World) judge {
-	return judge{w: w, seen: map[string]bool{}, calls: map[string]model.Call{}, blind: map[string]bool{}, waste: newWasteBook(), drains: newDrainBook()}
+	return judge{w: w, seen: map[string]bool{}, calls: map[string]model.Call{}, blind: map[string]map[provider.GroupID]bool{}, waste: newWasteBook(), drains: newDrainBook()}
 }
 
 // breaches are what was broken until now.
@@ -93,7 +93,12 @@ func (j *judge) cycle(c model.Cycle) {
 	}
 	for _, call := range c.Plan.Calls {
 		j.calls[call.ID] = call
-		j.blind[call.ID] = len(c.Snapshot.Groups) < len(j.w.groups)
+		if len(c.Snapshot.Groups) < len(j.w.groups) {
+			j.blind[call.ID] = map[provider.GroupID]bool{}
+			for i := range c.Snapshot.Groups {
+				j.blind[call.ID][c.Snapshot.Groups[i].ID] = true
+			}
+		}
 		j.begun++
 		j.lastRan = j.w.now
 	}
@@ -175,11 +180,13 @@ func (j *judge) growing(call model.Call) {
 	if w.inventory(call.Group).Target != call.From {
 		return // it will be refused
 	}
-	if j.blind[call.ID] {
-		return
-	}
-	if targets, p := w.pool(call.Pool); p != nil && targets+call.To-call.From > p.Max && call.To > call.From {
+	known, blind := j.blind[call.ID]
+	secret := blind && slices.ContainsFunc(w.cloud.Truth().Groups, func(g provider.Group) bool { return g.Pool == call.Pool && !known[g.ID] })
+	if targets, p := w.pool(call.Pool); !secret && p != nil && targets+call.To-call.From > p.Max && call.To > call.From {
 		j.breach("no pool above its maximum", string(p.ID), "%s goes from %d to %d, and the pool would have %d of at most %d", call.Group, call.From, call.To, targets+call.To-call.From, p.Max)
+	}
+	if blind {
+		return
 	}
 	nodes, cores, memory := w.totals(call.Group, call.To)
 	if p.MaxNodesTotal > 0 && nodes > p.MaxNodesTotal {

@@ -28,12 +28,11 @@ func (w *World) Unrest() []string {
 	for _, g := range w.cloud.Truth().Groups {
 		ready := 0
 		for _, m := range w.sortedMachines(g.ID) {
-			if n := w.truth.object(m.node); n != nil && model.NodeReady(n) {
+			// One that is not ready is not removed at its pool's minimum: it is the cloud's
+			// to replace.
+			if n := w.truth.object(m.node); n != nil && (model.NodeReady(n) || w.atMinimum(&g)) {
 				ready++
 			}
-		}
-		if g.Target == len(g.Instances) && w.atMinimum(&g) {
-			continue // a node that is not ready is not removed: it is the cloud's to replace
 		}
 		if g.Target != ready || len(g.Instances) != ready {
 			lack("group %s: its target is %d, it has %d instances and %d ready nodes", g.ID, g.Target, len(g.Instances), ready)

@@ -15,10 +15,10 @@ import (
 )
 
 // Remove marks the Machines with the annotation by which Cluster API deletes
-// them first, and then, when that has had time to be seen, lowers the target by their
-// number. The marks stay until
-// the Machines are gone; they are taken back if the target was certainly not
-// lowered.
+// them first, and then, when that has had time to be seen, lowers the target by
+// their number. The marks stay until the Machines are gone; they are taken back if
+// the target was certainly not lowered. Before it marks any, it waits a little for
+// those of the removal before it to be deleted, and refuses if they are not.
 //
 // A mark of ours on a Machine that is live, with a target as high as the number
 // of Machines, is therefore what a removal left behind that ended half-way.
@@ -63,7 +63,7 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 			if waits++; waits > waitsForLast {
 				return result, marked, kube.Refuse(provider.OpRemove, req.Group, provider.Conflict, "the Machine %s was removed, and Cluster API has not begun to delete it: it could delete the next in its place", last.id())
 			}
-			if err := kube.Wait(ctx, p.settling/5); err != nil {
+			if err := kube.Wait(ctx, p.settling/5<<(waits-1)); err != nil {
 				return result, marked, hints.BeforeWrite(ctx, provider.OpRemove, req.Group, fmt.Sprintf("wait for Cluster API to delete the Machine %s, which was removed before", last.id()), err)
 			}
 			attempt--
@@ -103,9 +103,10 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 // waiting: a removal is never urgent.
 const settling = time.Second
 
-// waitsForLast is how many fifths of that a removal waits for the one before it, ten
-// seconds in all. Cluster API takes milliseconds, unless its controllers are down.
-const waitsForLast = 50
+// waitsForLast is how often a removal waits for the one before it: a fifth of that, then
+// twice as long each time, six seconds in all. Cluster API takes milliseconds, unless its
+// controllers are down; whoever wants to grow the group waits with us.
+const waitsForLast = 5
 
 // removal is what is to be done for a request.
 type removal struct {

@@ -53,7 +53,8 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		return provider.Inventory{}, hints.Error(provider.OpInventory, "", "read nodes of the shoot", context.Cause(ctx))
 	}
 	inv.Groups, inv.Pools, inv.Notices = describe(c, f, a, p.settings, surroundings{
-		since: p.memory.TargetSince, nodes: func(group string) []*corev1.Node { return p.examples.known.Of(wanted[group]) }, now: inv.AsOf,
+		since: p.memory.TargetSince, marking: func(id provider.GroupID) []provider.InstanceID { return p.underWay.since(id, inv.AsOf) },
+		nodes: func(group string) []*corev1.Node { return p.examples.known.Of(wanted[group]) }, now: inv.AsOf,
 	})
 	for _, n := range p.memory.News(inv.Notices) {
 		p.log.Warn("what to know of the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
@@ -66,6 +67,8 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 type surroundings struct {
 	// since is when a target was asked for, zero if it was not by us.
 	since func(provider.GroupID, int) time.Time
+	// marking are machines of a group that a removal beside the census may have marked.
+	marking func(provider.GroupID) []provider.InstanceID
 	// nodes are a group's that new ones will be like.
 	nodes func(group string) []*corev1.Node
 	now   time.Time
@@ -176,6 +179,7 @@ func group(d *v1alpha1.MachineDeployment, p *pool, c census, f families, s setti
 		ID: id, Min: b.min, Max: b.max, Target: int(d.Spec.Replicas), OwnLabels: slices.Clone(ownLabels),
 		Instances: instancesOf(f.machines[d.Name], standing, zoneOf(d, class), c, around.now), Holds: holdsOf(d, f.sets[d.Name], standing.rolling),
 	}
+	holdForRivals(seen.Instances, standing.rivals(s.marker), around.marking(id))
 	if p != nil && p.limited {
 		seen.Pool = p.id
 	}

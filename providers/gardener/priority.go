@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -37,36 +38,52 @@ func priorityOf(m *v1alpha1.Machine) int {
 func prioritised(m *v1alpha1.Machine) bool { return priorityOf(m) <= priorityDelete }
 
 // prioritise makes machines the first to go, adds what they had before, and tells
-// whether there were any to annotate.
+// whether any was annotated, or may have been. An answer may be lost, or be a
+// conflict with what a repeated request has done itself: only what was refused for
+// another reason is certainly not ours.
 func (p *Provider) prioritise(ctx context.Context, l look, machines []string, before priorities) (bool, error) {
 	marked := false
 	for _, m := range l.machines {
 		if !slices.Contains(machines, m.Name) || prioritised(m) {
 			continue
 		}
-		mark := v1alpha1.PriorityDelete
-		if err := p.setPriority(ctx, m, &mark); err != nil {
-			return marked, fmt.Errorf("annotate the Machine %s: %w", m.Name, err)
-		}
-		marked = true
 		before[m.Name] = nil
 		if value, ok := m.Annotations[v1alpha1.PriorityAnnotation]; ok {
 			before[m.Name] = &value
 		}
+		mark := v1alpha1.PriorityDelete
+		err := p.setPriority(ctx, m, &mark)
+		if err == nil {
+			marked = true
+			continue
+		}
+		err = fmt.Errorf("annotate the Machine %s: %w", m.Name, err)
+		if !apierrors.IsConflict(err) && !hints.Write(ctx, provider.OpRemove, "", "", err).MayHaveHappened {
+			delete(before, m.Name)
+			return marked, err
+		}
+		return true, err
 	}
 	return marked, nil
 }
 
-// unmarked gives machines back the priorities that they had, unless the removal that
-// marked them may have happened, and gives the refusal.
-func (p *Provider) unmarked(ctx context.Context, refusal *provider.Error, before priorities) *provider.Error {
-	if refusal.MayHaveHappened || len(before) == 0 {
-		return refusal
+// forGivingBack is how long a removal that has failed may still take for that, since
+// its own time may be over. It is less than a lease needs, by default, to pass to another
+// leader, which could count on a mark that it finds. What stays marked is told.
+const forGivingBack = 3 * time.Second
+
+// unmark gives machines back the priorities that they had, and adds to the refusal
+// which could not be given back. It does so after a deadline, too: a mark that stays
+// holds every other machine of its group.
+func (p *Provider) unmark(ctx context.Context, refusal *provider.Error, before priorities) {
+	if len(before) == 0 {
+		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forGivingBack)
+	defer cancel()
 	if failures := p.giveBack(ctx, before); len(failures) > 0 {
 		refusal.Message += "; and these machines stay the first to go: " + strings.Join(failures, "; ")
 	}
-	return refusal
 }
 
 // giveBack writes what there was before, if the mark is what there is now: a value that

@@ -20,6 +20,7 @@ type Provider struct {
 	client   dynamic.Interface
 	examples *examples
 	memory   *kube.Memory
+	underWay *underWay
 	now      func() time.Time
 	settling time.Duration // between marks on machines and the target that pays for them
 	log      *slog.Logger
@@ -47,5 +48,5 @@ func New(control *rest.Config, nodes typedcorev1.NodeInterface, cfg Config, log 
 	if err != nil {
 		return nil, fmt.Errorf("gardener provider: make a client for the control cluster %s: %w", rc.Host, err)
 	}
-	return &Provider{settings: s, client: client, examples: newExamples(nodes, time.Now), memory: kube.NewMemory(), now: time.Now, settling: settling, log: log}, nil
+	return &Provider{settings: s, client: client, examples: newExamples(nodes, time.Now), memory: kube.NewMemory(), underWay: &underWay{removals: map[provider.GroupID]removing{}}, now: time.Now, settling: settling, log: log}, nil
 }

@@ -18,52 +18,65 @@ import (
 // machine-controller-manager's to end them, whoever leads here.
 //
 // With the marker priority the machines themselves are annotated, before replicas
-// are lowered; the marks are taken back if replicas were certainly not.
+// are lowered; the marks are taken back if replicas were certainly not, after a
+// deadline, too.
 func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, error) {
-	result, refusal := p.remove(ctx, req)
-	if refusal != nil {
-		return result, refusal
+	p.underWay.begin(req.Group, req.Instances)
+	defer func() { p.underWay.end(req.Group, p.now()) }()
+	before := priorities{} // of the machines that were annotated, by all attempts
+	result, lowering, refusal := p.remove(ctx, req, before)
+	if refusal == nil {
+		return result, nil
 	}
-	return result, nil
+	if !lowering || !refusal.MayHaveHappened {
+		p.unmark(ctx, refusal, before)
+	}
+	return result, refusal
 }
 
-func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, *provider.Error) {
-	before := priorities{} // of the machines that were annotated, by all attempts
+// remove also tells whether replicas may have been lowered all the same: what fails
+// before they are written has not, even where P1 wants it to count as done.
+func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest, before priorities) (provider.RemoveResult, bool, *provider.Error) {
+	unsettled := false // a machine was annotated, and there was no time to see it
+	lowering := false  // the last write of replicas has failed, and no look has shown since that they were not lowered
 	for attempt := 1; ; attempt++ {
 		l, refusal := p.look(ctx, provider.OpRemove, req.Group)
 		if refusal != nil {
-			return provider.RemoveResult{}, p.unmarked(ctx, refusal, before)
+			return provider.RemoveResult{}, lowering, refusal
 		}
 		result := provider.RemoveResult{Target: l.target}
 		plan, refusal := planRemoval(l, req, p.settings.marker, p.now())
 		if refusal != nil {
-			return result, p.unmarked(ctx, refusal, before)
+			return result, false, refusal
 		}
 		result.Instances = plan.results
 		if len(plan.doomed) == 0 { // or it was done by an attempt whose answer was lost
-			return result, nil
+			return result, false, nil
 		}
 		what := fmt.Sprintf("name %d machines to be deleted, and lower its replicas from %d to %d", len(plan.doomed), l.target, plan.target)
 		var err error
 		if p.settings.marker == priority {
 			var marked bool
 			marked, err = p.prioritise(ctx, l, plan.doomed, before)
-			if err == nil && marked {
+			unsettled = unsettled || marked
+			if err == nil && unsettled {
 				what = "wait for machine-controller-manager to see the marks"
 				err = kube.Wait(ctx, p.settling)
+				unsettled = err != nil
 			}
 		}
-		if err == nil {
+		lowering = err == nil
+		if lowering {
 			err = p.patch(ctx, l.deployment, plan.target, plan.annotations)
 		}
 		if err == nil {
 			result.Target = plan.target
-			return result, nil
+			return result, false, nil
 		}
 		if apierrors.IsConflict(err) && attempt < attempts {
 			continue
 		}
-		return provider.RemoveResult{Target: l.target}, p.unmarked(ctx, hints.Write(ctx, provider.OpRemove, req.Group, what, err), before)
+		return provider.RemoveResult{Target: l.target}, lowering, hints.Write(ctx, provider.OpRemove, req.Group, what, err)
 	}
 }
 
@@ -151,10 +164,9 @@ func (l look) mayShrink(req provider.RemoveRequest, plan removal, how marker) *p
 	case l.standing.rolling != "":
 		return no(provider.Conflict, "%s", rolloutMessage(l.standing.rolling))
 	}
-	for _, m := range l.standing.live {
-		if priorityOf(m) < priorityDelete && !slices.Contains(plan.doomed, m.Name) {
-			return no(provider.Conflict, "the machine %s goes before all that are named, and would go instead: set its annotation %s to %q", m.Name, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDefault)
-		}
+	rivals := slices.DeleteFunc(l.standing.rivals(how), func(r rival) bool { return slices.Contains(plan.doomed, r.machine) })
+	if len(rivals) > 0 && rivals[0].low {
+		return no(provider.Conflict, "%s", rivals[0].why)
 	}
 	if how == timestamped {
 		return nil // the named machines go, whatever else is there or missing
@@ -162,10 +174,8 @@ func (l look) mayShrink(req provider.RemoveRequest, plan removal, how marker) *p
 	if missing := l.target - len(l.standing.live); missing > 0 {
 		return no(provider.Conflict, "%d of the machines asked for are not there yet: lower replicas would only keep them from coming", missing)
 	}
-	for _, m := range l.standing.marked {
-		if !slices.Contains(plan.doomed, m.Name) {
-			return no(provider.Conflict, "the machine %s is marked to go first, and might go instead: remove it, or set its annotation %s to %q", m.Name, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDefault)
-		}
+	if len(rivals) > 0 {
+		return no(provider.Conflict, "%s", rivals[0].why)
 	}
 	return nil
 }

@@ -59,10 +59,14 @@ func misfit(value any, at *field.Path, t reflect.Type) *field.Error {
 	wanted := "must be " + wantedFor(t)
 	switch v := value.(type) {
 	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < math.MaxInt64 {
-			if max, ok := largest(t); ok && v > float64(max) {
-				wanted = fmt.Sprintf("must not be more than %d", max)
-			}
+		whole := v == math.Trunc(v)
+		switch {
+		case whole && isInt32(t) && v > math.MaxInt32:
+			wanted = fmt.Sprintf("must not be more than %d", math.MaxInt32)
+		case whole && isInt32(t) && v < math.MinInt32:
+			wanted = fmt.Sprintf("must not be less than %d", math.MinInt32)
+		}
+		if whole && math.Abs(v) < math.MaxInt64 {
 			return field.Invalid(at, int64(v), quoted(wanted, t))
 		}
 		return field.Invalid(at, v, quoted(wanted, t))
@@ -109,11 +113,9 @@ func wantedFor(t reflect.Type) string {
 	return "an object"
 }
 
-func largest(t reflect.Type) (int64, bool) {
-	if t == reflect.TypeFor[intstr.IntOrString]() || t != nil && t.Kind() == reflect.Int32 {
-		return math.MaxInt32, true
-	}
-	return 0, false
+// isInt32 says whether the whole numbers of a type have 32 bits.
+func isInt32(t reflect.Type) bool {
+	return t == reflect.TypeFor[intstr.IntOrString]() || t != nil && t.Kind() == reflect.Int32
 }
 
 // kindOf is what a value of a JSON tree is.

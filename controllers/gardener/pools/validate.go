@@ -33,7 +33,9 @@ func (f *Findings) add(more Findings) {
 func (f Findings) And(more Findings) Findings {
 	missing := map[string]bool{}
 	for _, e := range f.Errors {
-		missing[e.Field] = e.Type == field.ErrorTypeRequired
+		if e.Type == field.ErrorTypeRequired {
+			missing[e.Field] = true
+		}
 	}
 	more.Errors = slices.DeleteFunc(slices.Clone(more.Errors), func(e *field.Error) bool { return missing[e.Field] })
 	all := Findings{Errors: slices.Clone(f.Errors), Warnings: slices.Clone(f.Warnings)}

@@ -79,10 +79,20 @@ type PoolAutoscaler struct {
 // WorkerStatus lists what there is.
 type WorkerStatus struct {
 	Conditions         []Condition         `json:"conditions,omitempty"`
+	LastOperation      *LastOperation      `json:"lastOperation,omitempty"`
 	MachineDeployments []MachineDeployment `json:"machineDeployments,omitempty"`
 	// State is what a shoot brings along from another seed.
 	State *State `json:"state,omitempty"`
 }
+
+// LastOperation is what Gardener's own worker controller did last. After a migration it
+// takes the annotation away that has asked for it, and only this tells of it.
+type LastOperation struct {
+	Type string `json:"type"`
+}
+
+// Migrated is the type of a migration.
+const Migrated = "Migrate"
 
 // State is how many machines there were on the seed that a shoot came from, by the
 // machine deployment's name.

@@ -1,6 +1,7 @@
 package scaleup
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -101,7 +102,7 @@ func closed(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
 			Detail: fmt.Sprintf("the cloud was last read %s ago%s", s.Now.Sub(s.AsOf).Round(1e9), because(s.InventoryErr)),
 			Fix:    "the cloud answers again"}
 	}
-	if v := model.Unreadable(g); v != nil {
+	if v := cmp.Or(model.Unreadable(g), model.PoolUnreadable(g)); v != nil {
 		return v
 	}
 	if !g.HasTemplate {

@@ -71,7 +71,7 @@ var ill = map[string]struct {
 	from   int
 	labels string // beside the alert's name and the severity
 }{
-	"PlimsollNoLeader":           {`cluster_autoscaler_last_activity{namespace="n",job="p",instance="a",activity="main"} _x480`, 5, ``},
+	"PlimsollNoLeader":           {`cluster_autoscaler_last_activity{namespace="n",job="p",instance="a",activity="main"} _x480`, 5, `namespace="n", job="p"`},
 	"PlimsollLoopStalled":        {`cluster_autoscaler_last_activity{namespace="n",job="p",instance="a",activity="main"} 0+60x30 1800x450`, 36, `namespace="n", job="p"`},
 	"PlimsollLoopFails":          {`cluster_autoscaler_last_activity{namespace="n",job="p",instance="a",activity="mainSuccessful"} 0+60x30 1800x450`, 38, `namespace="n", job="p"`},
 	"PlimsollInventoryStale":     {`plimsoll_inventory_as_of_seconds{namespace="n",job="p",instance="a"} 0+60x30 1800x450`, 41, `namespace="n", job="p"`},
@@ -128,6 +128,16 @@ func with(series string) string {
 // at which they did.
 func firing(t *testing.T, rule rulefmt.Rule, series string) map[string]int {
 	t.Helper()
+	out := map[string]int{}
+	for alert, minutes := range fired(t, rule, series) {
+		out[alert] = minutes[0]
+	}
+	return out
+}
+
+// fired evaluates a rule each minute, and gives the minutes at which alerts fired.
+func fired(t *testing.T, rule rulefmt.Rule, series string) map[string][]int {
+	t.Helper()
 	storage := promqltest.LoadedStorage(t, series)
 	defer storage.Close()
 	engine := promqltest.NewTestEngine(t, false, 5*time.Minute, 1_000_000)
@@ -136,15 +146,19 @@ func firing(t *testing.T, rule rulefmt.Rule, series string) map[string]int {
 		t.Fatal(err)
 	}
 	r := rules.NewAlertingRule(rule.Alert, expr, time.Duration(rule.For), 0, labels.FromMap(rule.Labels), labels.FromMap(rule.Annotations), labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler))
-	out := map[string]int{}
+	out := map[string][]int{}
 	for minute := range 480 {
 		now := time.Unix(0, 0).UTC().Add(time.Duration(minute) * step)
 		if _, err := r.Eval(context.Background(), 0, now, rules.EngineQueryFunc(engine, storage), &url.URL{}, 0); err != nil {
 			t.Fatal(err)
 		}
 		for _, a := range r.ActiveAlerts() {
-			if _, known := out[a.Labels.String()]; a.State == rules.StateFiring && !known {
-				out[a.Labels.String()] = minute
+			if a.State == rules.StateFiring {
+				out[a.Labels.String()] = append(out[a.Labels.String()], minute)
+				whose := a.Labels.Get("namespace") + "/" + a.Labels.Get("job")
+				if text := a.Annotations.Get("description"); whose != "/" && rule.Labels["severity"] == "critical" && !strings.Contains(text, whose) {
+					t.Errorf("%s does not tell whose it is: %s", rule.Alert, text)
+				}
 				if text := a.Annotations.Get("description") + a.Annotations.Get("summary"); strings.Contains(text, "{{") || strings.Contains(text, "<error") || strings.Contains(text, "no value") {
 					t.Errorf("%s tells: %s", rule.Alert, text)
 				}

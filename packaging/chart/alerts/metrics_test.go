@@ -27,11 +27,12 @@ import (
 const dashboards = "../../../charts/plimsoll/files/dashboards"
 
 // served are the metrics that Plimsoll serves after a cycle that has seen a group and a
-// notice, and ended calls well and badly, each with its labels. Prometheus adds those of the
-// target.
+// notice, and ended calls well and badly, each with its labels; and those that it serves
+// where it observes. Prometheus adds those of the target.
 func served(t *testing.T) map[string]map[string]bool {
 	t.Helper()
-	r := report.New(report.Silent(), report.Settings{Namespace: "n", StatusConfigMap: "s", PerGroupMetrics: true}, slog.New(slog.DiscardHandler))
+	settings := report.Settings{Namespace: "n", StatusConfigMap: "s", PerGroupMetrics: true}
+	r := report.New(report.Silent(), settings, slog.New(slog.DiscardHandler))
 	snapshot := &model.Snapshot{Now: time.Unix(1000, 0), AsOf: time.Unix(990, 0), Notices: []provider.Notice{{Code: "c"}}}
 	snapshot.Groups = []model.Group{{Group: provider.Group{ID: "g", Max: 3}}}
 	grow := model.Call{Verb: model.Grow, Group: "g", To: 1}
@@ -43,6 +44,15 @@ func served(t *testing.T) map[string]map[string]bool {
 		t.Fatal(err)
 	}
 	r.Failed(errors.New("a cycle that failed"))
+	settings.Observe = true
+	out := page(t, report.New(report.Silent(), settings, slog.New(slog.DiscardHandler)))
+	maps.Copy(out, page(t, r))
+	return out
+}
+
+// page are the metrics that a reporter serves now, each with its labels.
+func page(t *testing.T, r *report.Reporter) map[string]map[string]bool {
+	t.Helper()
 	page := httptest.NewRecorder()
 	r.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	parse := expfmt.NewTextParser(prometheusmodel.UTF8Validation)
@@ -57,7 +67,7 @@ func served(t *testing.T) map[string]map[string]bool {
 			names = []string{f.GetName() + "_bucket", f.GetName() + "_sum", f.GetName() + "_count"}
 		}
 		for _, name := range names {
-			out[name] = map[string]bool{"namespace": true, "job": true, "pod": true, "le": true}
+			out[name] = map[string]bool{"namespace": true, "job": true, "instance": true, "pod": true, "le": true}
 			for _, m := range f.Metric {
 				for _, l := range m.Label {
 					out[name][l.GetName()] = true
@@ -66,6 +76,27 @@ func served(t *testing.T) map[string]map[string]bool {
 		}
 	}
 	return out
+}
+
+// TestBeforeTheFirstCycle: what tells a Plimsoll from everything else, and one that observes
+// from one that acts, is there from the beginning, in replicas that wait, too; and what tells
+// how it stands is not.
+func TestBeforeTheFirstCycle(t *testing.T) {
+	for _, observe := range []bool{false, true} {
+		there := page(t, report.New(report.Silent(), report.Settings{Observe: observe, PerGroupMetrics: true}, slog.New(slog.DiscardHandler)))
+		for name, want := range map[string]bool{
+			"plimsoll_plan_divergence_total":               true,
+			"plimsoll_shadow_calls_total":                  observe,
+			"cluster_autoscaler_last_activity":             false,
+			"plimsoll_inventory_as_of_seconds":             false,
+			"cluster_autoscaler_cluster_safe_to_autoscale": false,
+			"cluster_autoscaler_node_group_healthiness":    false,
+		} {
+			if there[name] != nil != want {
+				t.Errorf("observing %t, %s is served: %t, want %t", observe, name, !want, want)
+			}
+		}
+	}
 }
 
 // TestMetricsExist: whatever a rule or a dashboard asks for is served, with these labels.
@@ -178,7 +209,8 @@ func TestDashboards(t *testing.T) {
 			t.Errorf("%s: title %q, uid %q, which is %s's, too", file, d.Title, d.UID, uids[d.UID])
 		}
 		uids[d.UID] = file
-		// All jobs are all of Plimsoll's: a Cluster Autoscaler's has metrics of the same names.
+		// A job can be chosen if a Plimsoll is under it, and all jobs are all of these. What
+		// else is under the same one, with metrics of the same names, the panels do not tell apart.
 		for _, v := range d.Templating.List {
 			if v.Name == "job" && (v.Query != "label_values(plimsoll_plan_divergence_total, job)" || v.AllValue != "") {
 				t.Errorf("%s: its jobs are %q, and all of them %q", file, v.Query, v.AllValue)

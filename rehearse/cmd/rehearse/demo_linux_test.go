@@ -91,7 +91,7 @@ func TestDemoGrowthOnce(t *testing.T) {
 	for _, want := range []string{
 		`▸ plimsoll buys \d+ nodes for \d+ pods`,
 		`▸ event on pod \S+: TriggeredScaleUp: pod triggered scale-up: \[`,
-		`▸ plimsoll removes `,
+		`▸ plimsoll .*removes `,
 		`▸ event on node \S+: ScaleDown: `,
 		// 50 of the web pods in each zone, 8 to a node; one node was and stays there.
 		`general-a +1 +6 +7 +1 +1\n`, `general-b +0 +7 +7 +0 +0\n`, `general-c +0 +7 +7 +0 +0\n`,
@@ -154,7 +154,7 @@ func TestDemoEKSOnce(t *testing.T) {
 		`EKS node group +15 +example.com/label-46 +example.com/label-60\n`,
 		`▸ plimsoll buys 3 nodes for 9 pods .*eks-workers 0->3 \(max 10\)`,
 		`every node carries all 60 labels`,
-		`▸ plimsoll removes `,
+		`▸ plimsoll .*removes `,
 		`workers +0 +3 +3 +0\n`,
 		`SetDesiredCapacity +1\n`, `TerminateInstanceInAutoScalingGroup +3\n`,
 		`all pods run: \d+\.\d s after`, `all nodes gone: \d+\.\d s after`,
