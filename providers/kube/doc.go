@@ -8,7 +8,8 @@
 // (Whole), what is new of the notices and how long to rest between reads (Memory),
 // and nodes to learn from (Nodes).
 //
-// It calls nobody and reads no clock: times are handed in, and Wait alone takes any.
+// It calls nobody, and what it decides by is handed in, times included; Wait alone lets
+// time pass.
 // What a group, a machine, a mark or a rollout is, differs from one provider to the
 // next, and is theirs.
 //
