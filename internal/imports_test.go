@@ -58,7 +58,7 @@ type rule struct {
 var rules = []rule{
 	{"provider", nil, "authors of providers must not be made to drag anything of ours along"},
 	{"provider/providertest", []string{"provider"}, "every provider's tests run it"},
-	{"providers/kwok", []string{"provider"}, "a provider knows the contract and its own cloud"},
+	{"providers/kwok", []string{"provider", "providers/kube"}, "a provider knows the contract and its own cloud"},
 	{"providers/aws", []string{"provider"}, "a provider knows the contract and its own cloud"},
 	{"providers/aws/internal", []string{"providers/aws"}, "it writes what the provider embeds"},
 	{"providers/aws/awstest", nil, "a server, for whoever wants to start it"},

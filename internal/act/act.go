@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -150,13 +151,7 @@ func (a *Actor) carryOut(jobs []job) {
 }
 
 func firstDeadline(calls []model.Call) time.Time {
-	first := calls[0].Deadline
-	for _, c := range calls {
-		if c.Deadline.Before(first) {
-			first = c.Deadline
-		}
-	}
-	return first
+	return slices.MinFunc(calls, func(a, b model.Call) int { return a.Deadline.Compare(b.Deadline) }).Deadline
 }
 
 // admit waits for a slot if the call needs one, and gives what hands it back. It

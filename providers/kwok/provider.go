@@ -80,7 +80,7 @@ func New(ctx context.Context, client kubernetes.Interface, metadata metadata.Int
 func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	seen, err := p.lister.census(ctx)
 	if err != nil {
-		return provider.Inventory{}, asError(provider.OpInventory, "", "read the simulated nodes", err)
+		return provider.Inventory{}, hints.Error(provider.OpInventory, "", "read the simulated nodes", err)
 	}
 	inv := provider.Inventory{AsOf: seen.asOf, Notices: slices.Clone(p.notices)}
 	for _, g := range p.groups {

@@ -124,7 +124,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 		}
 		for at := range result.Instances {
 			if result.Instances[at].ID == provider.InstanceID(m.name) {
-				e := asError(provider.OpRemove, req.Group, fmt.Sprintf("delete the machine %q", m.name), errs[i])
+				e := hints.Error(provider.OpRemove, req.Group, fmt.Sprintf("delete the machine %q", m.name), errs[i])
 				e.MayHaveHappened = !errors.Is(errs[i], errNotTried) && !refused(errs[i])
 				result.Instances[at].Err = e
 			}
@@ -317,7 +317,7 @@ func (p *Provider) delete(ctx context.Context, m member) error {
 // beforeWrite is the error of the read before a write: nothing was sent. Rule
 // P1 wants every write that meets its deadline to count as done all the same.
 func (p *Provider) beforeWrite(ctx context.Context, op provider.Op, id provider.GroupID, err error) *provider.Error {
-	e := asError(op, id, "read the simulated nodes before the write", err)
+	e := hints.Error(op, id, "read the simulated nodes before the write", err)
 	e.MayHaveHappened = ctx.Err() != nil
 	return e
 }
@@ -338,7 +338,7 @@ func failure(ctx context.Context, op provider.Op, id provider.GroupID, what stri
 	if len(tried) == 0 {
 		tried = []error{context.Cause(ctx)}
 	}
-	e := asError(op, id, what, tried[0])
+	e := hints.Error(op, id, what, tried[0])
 	unknown := func(err error) bool { return !refused(err) }
 	e.MayHaveHappened = ctx.Err() != nil || slices.ContainsFunc(tried, unknown)
 	return e
