@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -43,7 +44,7 @@ func (c *clock) pass(d time.Duration) {
 }
 
 // world is a simulated AWS and the provider over it, as it ships but for the
-// clock.
+// clock, and for a client that asks once for each answer: tests count requests.
 type world struct {
 	*awstest.Cloud
 	*Provider
@@ -77,10 +78,17 @@ func newWorld(t *testing.T, spec awstest.Spec, cfg Config) *world {
 		t.Fatal(err)
 	}
 	serve(t, w.Cloud)
-	if w.Provider, err = New(t.Context(), cfg, slog.New(slog.NewTextHandler(w.log, nil)), nil); err != nil {
+	settings, err := cfg.read()
+	if err != nil {
 		t.Fatal(err)
 	}
-	w.Provider.useClock(w.clock.now)
+	sdk, err := awsconfig.LoadDefaultConfig(t.Context(), awsconfig.WithHTTPClient(awstest.HTTPClient()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Provider, err = newProvider(sdk, settings, slog.New(slog.NewTextHandler(w.log, nil)), nil, w.clock.now); err != nil {
+		t.Fatal(err)
+	}
 	return w
 }
 
@@ -97,7 +105,7 @@ func serve(t *testing.T, c *awstest.Cloud) {
 	}
 }
 
-// useClock puts the provider onto another clock, before its first call.
+// useClock puts the provider onto another clock.
 func (p *Provider) useClock(now func() time.Time) {
 	p.now, p.nodegroups.now, p.learning.now, p.memory.start = now, now, now, now()
 	p.sources.configs.now, p.sources.templates.now, p.sources.images.now, p.sources.requirements.now, p.sources.machines.live.now = now, now, now, now, now
