@@ -230,16 +230,29 @@ func TestEveryPackageTellsItsStory(t *testing.T) {
 	}
 }
 
-// TestNoTestCodeInProduction: only packages made for tests import testing.
+// TestNoTestCodeInProduction: only packages made for tests import testing, or each
+// other.
 func TestNoTestCodeInProduction(t *testing.T) {
 	for _, p := range list(t) {
-		if p.local() == "provider/providertest" || p.local() == "internal/sim" || strings.HasSuffix(p.local(), "test/door") {
-			continue // made for tests; the virtual world shares their cloud and their words
+		if madeForTests(p.local()) {
+			continue
 		}
 		for _, imp := range p.Imports {
-			if imp == "testing" || strings.HasPrefix(imp, module+"internal/testkit") || strings.HasPrefix(imp, module+"provider/providertest") {
+			local, ours := strings.CutPrefix(imp, module)
+			if imp == "testing" || ours && madeForTests(local) {
 				t.Errorf("%s imports %s", p.local(), imp)
 			}
 		}
 	}
+}
+
+// madeForTests: the virtual world and the benchmarks, testkit, and by their names the
+// servers and suites of providers and controllers, with what lies below.
+func madeForTests(local string) bool {
+	for _, folder := range []string{"internal/sim", "internal/testkit", "bench"} {
+		if within(local, folder) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(strings.Split(local, "/"), func(part string) bool { return strings.HasSuffix(part, "test") })
 }

@@ -104,7 +104,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	}
 	slices.SortFunc(inv.Groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortStableFunc(inv.Notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
-	for _, n := range p.memory.news(inv.Notices) {
+	for _, n := range p.news.Among(inv.Notices) {
 		p.log.Warn("what to know of the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
 	}
 	return inv, nil

@@ -8,14 +8,13 @@ import (
 )
 
 // memory is what the provider knows beside the cloud: what was asked of a group
-// and when, why AWS could not launch, and what has been said. None of it is
-// needed for being right; after a restart it is empty.
+// and when, and why AWS could not launch. None of it is needed for being right;
+// after a restart it is empty.
 type memory struct {
 	mu     sync.Mutex
 	start  time.Time
 	asks   map[string]ask
 	rests  map[string]stockOut
-	told   map[provider.Notice]bool
 	births births
 	groups int // of the last complete read that had any
 	empty  int // complete reads without any since then
@@ -29,7 +28,7 @@ type ask struct {
 }
 
 func newMemory(now time.Time) *memory {
-	return &memory{start: now, asks: map[string]ask{}, rests: map[string]stockOut{}, told: map[provider.Notice]bool{}, births: newBirths()}
+	return &memory{start: now, asks: map[string]ask{}, rests: map[string]stockOut{}, births: newBirths()}
 }
 
 func (m *memory) asked(group string, at time.Time, target int) {
@@ -82,22 +81,6 @@ func (m *memory) rest(group string, found *stockOut, live int, now time.Time) (s
 		ok = false
 	}
 	return was, ok
-}
-
-// news are the notices that have not been told since they last began.
-func (m *memory) news(notices []provider.Notice) []provider.Notice {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	told := map[provider.Notice]bool{}
-	var out []provider.Notice
-	for _, n := range notices {
-		if !m.told[n] && !told[n] {
-			out = append(out, n)
-		}
-		told[n] = true
-	}
-	m.told = told
-	return out
 }
 
 // emptyBelieved is how many complete reads without any group in a row are

@@ -28,6 +28,7 @@ type Provider struct {
 	learning   *errand
 	nodegroups *managedNodegroups
 	memory     *memory
+	news       provider.News
 	now        func() time.Time
 	log        *slog.Logger
 }

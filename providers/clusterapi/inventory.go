@@ -112,7 +112,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		inv.Notices = append(inv.Notices, kube.Notice("", noticeNoPools, "MachinePools are no node groups, since they may not be read: %v", c.noPools))
 	}
 	slices.SortStableFunc(inv.Notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
-	for _, n := range p.memory.News(inv.Notices) {
+	for _, n := range p.news.Among(inv.Notices) {
 		p.log.Warn("what to know of the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
 	}
 	p.memory.ReadTook(p.now().Sub(inv.AsOf))

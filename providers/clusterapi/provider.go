@@ -22,6 +22,7 @@ type Provider struct {
 	infrastructure *infrastructure
 	examples       *examples
 	memory         *memory
+	news           provider.News
 	now            func() time.Time
 	patience       time.Duration // with what is optional
 	settling       time.Duration // between marks and the target that pays for them

@@ -40,8 +40,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, []*machine, *provider.Error) {
 	var marked []*machine // by all attempts
 	unsettled := false    // a mark was set or taken back, and Cluster API had no time to see it
-	waits := 0
-	for attempt := 1; ; attempt++ {
+	for tries, waits := 0, 0; ; {
 		l, err := p.look(ctx, provider.OpRemove, req.Group)
 		if err != nil {
 			return provider.RemoveResult{}, marked, provider.AsError(provider.OpRemove, req.Group, err)
@@ -66,9 +65,9 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 			if err := kube.Wait(ctx, p.settling/5<<(waits-1)); err != nil {
 				return result, marked, hints.BeforeWrite(ctx, provider.OpRemove, req.Group, fmt.Sprintf("wait for Cluster API to delete the Machine %s, which was removed before", last.id()), err)
 			}
-			attempt--
 			continue
 		}
+		tries++
 		what := fmt.Sprintf("mark %d Machines to be deleted", len(plan.doomed))
 		unsettled = unsettled || len(plan.stale) > 0
 		if err = p.takeBack(ctx, plan.stale); err == nil {
@@ -89,7 +88,7 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 		if err == nil {
 			return provider.RemoveResult{Target: plan.target, Instances: plan.results}, marked, nil
 		}
-		if apierrors.IsConflict(err) && attempt < attempts {
+		if apierrors.IsConflict(err) && tries < attempts {
 			continue // the marks are found by the next look
 		}
 		return result, marked, hints.Write(ctx, provider.OpRemove, req.Group, what, err)

@@ -56,7 +56,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		since: p.memory.TargetSince, marking: func(id provider.GroupID) []provider.InstanceID { return p.underWay.since(id, inv.AsOf) },
 		nodes: func(group string) []*corev1.Node { return p.examples.known.Of(wanted[group]) }, now: inv.AsOf,
 	})
-	for _, n := range p.memory.News(inv.Notices) {
+	for _, n := range p.news.Among(inv.Notices) {
 		p.log.Warn("what to know of the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
 	}
 	p.memory.ReadTook(p.now().Sub(inv.AsOf))

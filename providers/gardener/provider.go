@@ -20,6 +20,7 @@ type Provider struct {
 	client   dynamic.Interface
 	examples *examples
 	memory   *kube.Memory
+	news     provider.News
 	underWay *underWay
 	now      func() time.Time
 	settling time.Duration // between marks on machines and the target that pays for them

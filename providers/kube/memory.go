@@ -16,7 +16,6 @@ const readShare = 10
 type Memory struct {
 	mu   sync.Mutex
 	asks map[provider.GroupID]ask
-	told map[provider.Notice]bool
 	// took is how long the last Inventory took.
 	took time.Duration
 }
@@ -29,7 +28,7 @@ type ask struct {
 
 // NewMemory is an empty one.
 func NewMemory() *Memory {
-	return &Memory{asks: map[provider.GroupID]ask{}, told: map[provider.Notice]bool{}}
+	return &Memory{asks: map[provider.GroupID]ask{}}
 }
 
 // Asked notes a growth that was done, or may have been.
@@ -47,22 +46,6 @@ func (m *Memory) TargetSince(id provider.GroupID, target int) time.Time {
 		return a.at
 	}
 	return time.Time{}
-}
-
-// News are the notices that have not been told since they last began.
-func (m *Memory) News(notices []provider.Notice) []provider.Notice {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	told := map[provider.Notice]bool{}
-	var out []provider.Notice
-	for _, n := range notices {
-		if !m.told[n] && !told[n] {
-			out = append(out, n)
-		}
-		told[n] = true
-	}
-	m.told = told
-	return out
 }
 
 // ReadTook notes how long an Inventory took.

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -23,22 +22,6 @@ func TestTargetSince(t *testing.T) {
 	m.Asked("g", at.Add(time.Minute), 5)
 	if got := m.TargetSince("g", 3); !got.IsZero() {
 		t.Errorf("the growth before the last is since %v", got)
-	}
-}
-
-// A notice is told once, and again if it was over in between.
-func TestNews(t *testing.T) {
-	m := NewMemory()
-	a, b := Notice("g", "A", "a"), Notice("g", "B", "b")
-	for i, c := range []struct{ told, want []provider.Notice }{
-		{[]provider.Notice{a, a}, []provider.Notice{a}},
-		{[]provider.Notice{b, a}, []provider.Notice{b}},
-		{[]provider.Notice{b}, nil},
-		{[]provider.Notice{a, b}, []provider.Notice{a}},
-	} {
-		if got := m.News(c.told); !slices.Equal(got, c.want) {
-			t.Errorf("%d: %v, want %v", i, got, c.want)
-		}
 	}
 }
 

@@ -33,7 +33,7 @@ const (
 	observeAccount = "plimsoll-observe" // its roles, its lease and its process have the same name
 	observeStatus  = "plimsoll-observe-status"
 	observeDocs    = "../../docs/observe.md"
-	observeWithin  = 30 * time.Second
+	observeWithin  = time.Minute
 )
 
 // TestObserve runs an observer under the rights that docs/observe.md gives, and no

@@ -29,7 +29,7 @@ import (
 
 const (
 	rightsAtOnce = 6 // Plimsolls at the same time
-	missedWithin = 25 * time.Second
+	missedWithin = 60 * time.Second
 
 	// staysAnnotation on a node keeps it.
 	staysAnnotation = "cluster-autoscaler.kubernetes.io/scale-down-disabled"

@@ -24,7 +24,7 @@ import (
 
 const (
 	leaseName   = "cluster-autoscaler"
-	setUpWithin = 30 * time.Second
+	setUpWithin = time.Minute
 
 	pollEvery = 50 * time.Millisecond
 	logHead   = 20 // lines
