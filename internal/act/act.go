@@ -54,8 +54,8 @@ type job struct {
 // New gives an actor on a cloud and a cluster. may is asked right before each
 // call begins whether this process may still write, and says why if not: a
 // process that was stopped for a while learns last of all that its lease is
-// gone. ended is called after each write to the cloud has ended, well or not, so
-// that the cloud is read again soon. Neither may block.
+// gone. It is asked again where a call has looked, or written, before it writes. ended is called after each write to the cloud has ended, well or not or
+// without having begun, so that the cloud is read again soon. Neither may block.
 func New(cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), log *slog.Logger) *Actor {
 	return &Actor{
 		cloud: cloud, client: client, may: may, ended: ended, log: log,
@@ -106,6 +106,7 @@ func (a *Actor) drain(lane string) {
 // unknown then; its lane stays taken until it does return, since a second write must
 // not run beside it.
 func (a *Actor) carryOut(jobs []job) {
+	var admitted []job
 	var calls []model.Call
 	var slots []func()
 	for _, j := range jobs {
@@ -114,16 +115,16 @@ func (a *Actor) carryOut(jobs []job) {
 			a.finish(notBegun(j.call, err))
 			continue
 		}
-		calls, slots = append(calls, j.call), append(slots, release)
+		admitted, calls, slots = append(admitted, j), append(calls, j.call), append(slots, release)
 	}
 	if len(calls) == 0 {
 		return
 	}
 	began, deadline := time.Now(), firstDeadline(calls)
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(jobs[0].ctx), deadline)
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(admitted[0].ctx), deadline)
 	defer cancel()
 	done := make(chan []model.Outcome, 1)
-	go func() { done <- a.guarded(ctx, calls, began) }()
+	go func() { done <- a.guarded(ctx, admitted, began) }()
 	patience := time.NewTimer(time.Until(deadline) + hangGrace)
 	defer patience.Stop()
 	var outs []model.Outcome
@@ -195,21 +196,21 @@ func (a *Actor) mayBegin(j job) error {
 }
 
 // guarded turns a panic into ends whose effect is unknown.
-func (a *Actor) guarded(ctx context.Context, calls []model.Call, began time.Time) (outs []model.Outcome) {
+func (a *Actor) guarded(ctx context.Context, jobs []job, began time.Time) (outs []model.Outcome) {
+	var calls []model.Call
+	for _, j := range jobs {
+		calls = append(calls, j.call)
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			a.log.Error("a call panicked", "calls", idsOf(calls), "panic", p, "stack", string(debug.Stack()))
 			outs = unknown(calls, began, provider.Transient, fmt.Sprintf("it panicked: %v", p))
 		}
 	}()
-	for _, call := range calls {
-		outs = append(outs, outcome(call, began))
-	}
 	if calls[0].Verb == model.Remove {
-		return a.remove(ctx, outs)
+		return a.remove(ctx, jobs, began)
 	}
-	outs[0] = a.do(ctx, calls[0], outs[0])
-	return outs
+	return []model.Outcome{a.do(ctx, calls[0], outcome(calls[0], began))}
 }
 
 func idsOf(calls []model.Call) []string {
@@ -273,7 +274,7 @@ func notBegun(call model.Call, why error) model.Outcome {
 }
 
 // finish stamps an end and tells it. The cloud is to be read again after every
-// write to it, and only then: such a read must have begun after the end.
+// write to it, or what was to be one: such a read must have begun after the end.
 func (a *Actor) finish(out model.Outcome) {
 	a.mu.Lock()
 	out.Ended = time.Now()

@@ -3,17 +3,22 @@ package act
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // remove ends instances of one group, each after a last look at its node, or for one.
-func (a *Actor) remove(ctx context.Context, outs []model.Outcome) []model.Outcome {
+// Whether this process may still write is asked again before each write: looks take time,
+// and the lease may be gone (rule L10).
+func (a *Actor) remove(ctx context.Context, jobs []job, began time.Time) []model.Outcome {
+	outs := make([]model.Outcome, len(jobs))
 	// 1. Look again (rule L9).
 	var going []int
-	for i := range outs {
-		if outs[i].Landed, outs[i].Err = a.mayGo(ctx, outs[i].Call); outs[i].Err == nil {
+	for i, j := range jobs {
+		outs[i] = outcome(j.call, began)
+		if a.mayGo(ctx, j, &outs[i]) {
 			going = append(going, i)
 		}
 	}
@@ -32,7 +37,7 @@ func (a *Actor) remove(ctx context.Context, outs []model.Outcome) []model.Outcom
 		if ctx.Err() != nil {
 			break // the rest is refused as it was
 		}
-		if outs[i].Landed, outs[i].Err = a.mayGo(ctx, outs[i].Call); outs[i].Err != nil {
+		if !a.mayGo(ctx, jobs[i], &outs[i]) {
 			continue
 		}
 		if e := a.end(ctx, outs, []int{i}); e != nil && e.Kind == provider.Limit {
@@ -59,8 +64,21 @@ func mayBeOfSome(e *provider.Error) bool {
 	return true
 }
 
-// mayGo returns an error if an instance must stay, with the pods that keep it.
-func (a *Actor) mayGo(ctx context.Context, call model.Call) ([]string, *provider.Error) {
+// mayGo tells whether an instance may be removed now; if not, its end says why, with the
+// pods that keep it.
+func (a *Actor) mayGo(ctx context.Context, j job, out *model.Outcome) bool {
+	out.Landed, out.Err = a.lookAgain(ctx, j.call)
+	if out.Err != nil {
+		return false
+	}
+	if err := a.mayBegin(j); err != nil {
+		*out = notBegun(j.call, err)
+		return false
+	}
+	return true
+}
+
+func (a *Actor) lookAgain(ctx context.Context, call model.Call) ([]string, *provider.Error) {
 	if call.Node != "" {
 		return a.lastLook(ctx, call)
 	}

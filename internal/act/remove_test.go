@@ -7,10 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -224,6 +227,56 @@ func TestTogetherWithoutAnEnd(t *testing.T) {
 					t.Errorf("%s: %v", o.Call.ID, o.Err)
 				}
 			}
+		})
+	}
+}
+
+// The lease is lost while a look or a write is under way: no further write begins (rule
+// L10). What was refused together is told as refused or as not begun, never as unknown.
+func TestLeaseLostBetweenRemovals(t *testing.T) {
+	for name, c := range map[string]struct {
+		lostAt   string // the write, or a look at the node, during which it is lost
+		requests int
+	}{"in the write of all": {"write", 1}, "in the last look": {"look", 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lost := false
+				cloud, requests := noting(func(context.Context, provider.RemoveRequest) (provider.RemoveResult, error) {
+					lost = true
+					return provider.RemoveResult{}, &provider.Error{Kind: provider.Conflict, Message: "not all of them"}
+				})
+				client := taintedNodes("a", "b", "c")
+				client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+					lost = lost || c.lostAt == "look"
+					return false, nil, nil
+				})
+				a := New(cloud, client, func() error {
+					if lost {
+						return errors.New("the lease is gone")
+					}
+					return nil
+				}, func() {}, quiet())
+				var calls []model.Call
+				for _, name := range []string{"a", "b", "c"} {
+					call := removeCall(name)
+					call.Deadline = time.Now().Add(time.Minute)
+					calls = append(calls, call)
+				}
+				a.Start(t.Context(), calls)
+				a.running.Wait()
+				if len(*requests) != c.requests {
+					t.Errorf("asked for %q, want %d", *requests, c.requests)
+				}
+				ends := a.Collect()
+				if len(ends) != 3 {
+					t.Fatalf("%d ends", len(ends))
+				}
+				for _, o := range ends {
+					if o.Err == nil || o.Err.MayHaveHappened || o.Err.Code != model.CodeNotBegun || !strings.Contains(o.Err.Message, "the lease is gone") {
+						t.Errorf("%s: %v", o.Call.ID, o.Err)
+					}
+				}
+			})
 		})
 	}
 }

@@ -52,7 +52,7 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 		s.StringVar(&c.Cloud.Provider, "cloud-provider", "", "the cloud to buy nodes from: "+strings.Join(known, ", ")+" (--cloudprovider is the same)")
 		s.BoolVar(&c.Cloud.KwokKeepNodes, "kwok-keep-nodes", false, "kwok: keep the fake nodes when ended by SIGTERM")
 		s.DurationVar(&c.Cloud.InventoryDeadline, "inventory-deadline", c.Cloud.InventoryDeadline, "how long one read of the cloud may take")
-		s.DurationVar(&c.Policy.InventoryMaxAge, "inventory-max-age", c.Policy.InventoryMaxAge, "with an older picture of the cloud nothing is written to it")
+		s.DurationVar(&c.Policy.InventoryMaxAge, "inventory-max-age", c.Policy.InventoryMaxAge, "with an older picture of the cloud nothing is written to it, and with one of the cluster nothing is decided")
 		s.DurationVar(&c.Policy.CallDeadline, "call-deadline", c.Policy.CallDeadline, "how long one write to the cloud or a node may take")
 		s.StringArrayVar(&c.Cloud.Nodes, "nodes", nil, "a node group, as min:max:name (repeat); mcm: min:max:namespace.name")
 		s.StringArrayVar(&c.Cloud.Discovery, "node-group-auto-discovery", nil, "how to find node groups; aws: asg:tag=key[=value],...; clusterapi: clusterapi:clusterName=name,namespace=name,label=value,...; mcm: mcm:k8s.io/cluster-autoscaler/shoot or mcm:namespace=name,label=value,key,...; of one all must hold (repeat: any one is enough)")
@@ -86,8 +86,8 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 		s.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside of a cluster")
 		s.StringVar(&c.Cluster.Server, "kubernetes", "", "the API server's address, if not the kubeconfig's")
 		s.StringVar(&c.Cluster.Namespace, "namespace", c.Cluster.Namespace, "the namespace that Plimsoll runs in")
-		s.Float32Var(&c.Cluster.QPS, "kube-client-qps", c.Cluster.QPS, "requests per second to the API server")
-		s.IntVar(&c.Cluster.Burst, "kube-client-burst", c.Cluster.Burst, "requests to the API server at once")
+		s.Float32Var(&c.Cluster.QPS, "kube-client-qps", c.Cluster.QPS, "requests per second to the API server; 0: 5, below 0: no limit")
+		s.IntVar(&c.Cluster.Burst, "kube-client-burst", c.Cluster.Burst, "requests to the API server at once; 0: 10")
 		s.StringVar(&c.Cluster.ContentType, "kube-api-content-type", c.Cluster.ContentType, "content type of requests to the API server")
 		s.StringVar(&c.Cluster.UserAgent, "user-agent", c.Cluster.UserAgent, "user agent of requests to the API server")
 	}, "kubeconfig", "namespace", "kube-client-qps", "kube-client-burst")
@@ -210,7 +210,7 @@ func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 func (f *Flags) HelpAll() bool { return f.helpAll }
 
 // Config gives what the parsed flags say, with a warning for each that has no
-// effect. An error lists all that is wrong.
+// effect, or another one than it says. An error lists all that is wrong.
 func (f *Flags) Config() (Config, []string, error) {
 	c := f.config
 	c.Policy.ScaleUp.Expanders = strings.Split(f.expanders, ",")
@@ -240,7 +240,12 @@ func (f *Flags) Config() (Config, []string, error) {
 	if len(errs) > 0 {
 		return Config{}, nil, errors.Join(errs...)
 	}
-	return c, f.warnings(c.Cloud), nil
+	warnings := f.warnings(c.Cloud)
+	if r := &c.Policy.Rules; r.BackoffFirst > r.BackoffMost {
+		warnings = append(warnings, fmt.Sprintf("--max-node-group-backoff-duration=%s is below --initial-node-group-backoff-duration=%s: a group rests for %s, after the first failure too", r.BackoffMost, r.BackoffFirst, r.BackoffMost))
+		r.BackoffFirst = r.BackoffMost
+	}
+	return c, warnings, nil
 }
 
 // ownFlags are those that one provider alone reads.

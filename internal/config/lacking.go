@@ -154,6 +154,9 @@ const anyGroup = "nodes of no group do not count, unless --unmanaged-nodes-count
 // startTaint is what a taint of a node's start comes to.
 const startTaint = "a new node that has it counts as one that boots, for --max-node-startup-time at most; then it is what its kubelet says"
 
+// aboveZero: a time that the Cluster Autoscaler takes, and that does no good.
+const aboveZero = "0 is refused"
+
 // slowClient is why Plimsoll's client is faster.
 const slowClient = "a client that is slower than the server makes every growth wait"
 
@@ -163,10 +166,16 @@ var differs = map[string]Difference{
 	"cloud-config":                    {"", "only the clusterapi provider has it: the kubeconfig of the management cluster", true},
 	"cloud-provider":                  {"gce", "it must be named, and be one that Plimsoll has", true},
 	"drain-priority-config":           {"", "together with --max-graceful-termination-sec it is refused, whatever the latter's value", true},
-	"expander":                        {"", "there is no grpc; price needs --price-file; ties that are left go to the first group by name, unless the last expander is random", false},
+	"expander":                        {"", "but for grpc, which is refused: name another one; price needs --price-file; ties that are left go to the first group by name, unless the last expander is random", false},
 	"ignore-taint":                    {"", startTaint, true},
 	"kube-client-burst":               {"10", slowClient, true},
 	"kube-client-qps":                 {"5", slowClient, true},
+	"max-failing-time":                {"", aboveZero, true},
+	"max-inactivity":                  {"", aboveZero, true},
+	"max-node-group-backoff-duration": {"", "a group rests no longer than this after its first failure either", true},
+	"max-node-provision-time":         {"", aboveZero, true},
+	"max-node-startup-time":           {"", aboveZero, true},
+	"scan-interval":                   {"", aboveZero, true},
 	"leader-elect-resource-lock":      {"", "leases only", true},
 	"leader-elect-resource-namespace": {"", "it holds here; there it is parsed and not read, and the lease is in --namespace: leave it out as long as both may run", true},
 	"logging-format":                  {"", "text is key=value", true},

@@ -119,16 +119,16 @@ func (l *levels) Set(s string) error {
 // checkScaleDown finds what is wrong with the flags of scale-down.
 func (f *Flags) checkScaleDown(p *model.ScaleDownPolicy, wrong func(flag, format string, args ...any)) {
 	for flag, share := range map[string]float64{"scale-down-utilization-threshold": p.Threshold, "scale-down-gpu-utilization-threshold": p.GPUThreshold} {
-		if !(share >= 0 && share <= 1) {
-			wrong(flag, "%v is not between 0 and 1", share)
+		// Requests may be more than all of a node (above 1: every node counts as little
+		// used), and never less than nothing.
+		if !(share >= 0) || math.IsInf(share, 0) {
+			wrong(flag, "%v is no share of a node: 0.5 is half of it", share)
 		}
 	}
-	for flag, n := range map[string]int{"max-scale-down-parallelism": p.MaxParallelism, "max-drain-parallelism": p.MaxDrains, "scale-down-step-limit": p.StepLimit} {
-		if n < 1 {
-			wrong(flag, "%d must be at least 1", n)
-		}
+	if p.StepLimit < 1 {
+		wrong("scale-down-step-limit", "%d must be at least 1", p.StepLimit)
 	}
-	for flag, n := range map[string]int{"min-replica-count": p.Drain.MinReplicas, "max-bulk-soft-taint-count": p.SoftTaints} {
+	for flag, n := range map[string]int{"max-scale-down-parallelism": p.MaxParallelism, "max-drain-parallelism": p.MaxDrains, "min-replica-count": p.Drain.MinReplicas, "max-bulk-soft-taint-count": p.SoftTaints} {
 		if n < 0 {
 			wrong(flag, "%d is below 0", n)
 		}

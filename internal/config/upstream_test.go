@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -69,6 +70,41 @@ func parseTheirs(f theirs) (warnings []string, err error) {
 	}
 	_, warnings, err = flags.Config()
 	return warnings, err
+}
+
+// TestEdgesOfTheirFlags: values that the Cluster Autoscaler starts with, though few would
+// think of them, do as much here. One that cannot is told with a warning.
+func TestEdgesOfTheirFlags(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		warns       bool
+	}{
+		{"max-scale-down-parallelism", "0", false}, {"max-drain-parallelism", "0", false},
+		{"initial-node-group-backoff-duration", "0s", false}, {"node-group-backoff-reset-timeout", "0s", false},
+		{"max-node-group-backoff-duration", "3m", true}, {"max-node-group-backoff-duration", "0s", true},
+		{"kube-client-qps", "-1", false}, {"kube-client-qps", "0", false}, {"kube-client-burst", "0", false},
+		{"scale-down-utilization-threshold", "1.1", false}, {"scale-down-gpu-utilization-threshold", "0", false},
+		{"scale-down-unneeded-time", "0s", false}, {"max-pod-eviction-time", "0s", false}, {"max-bulk-soft-taint-count", "0", false},
+		{"max-graceful-termination-sec", "0", false}, {"max-total-unready-percentage", "0", false}, {"ok-total-unready-count", "0", false},
+	} {
+		warnings, err := parseTheirs(theirs{name: c.name, value: c.value})
+		if err != nil || (len(warnings) > 0) != c.warns {
+			t.Errorf("--%s=%s: warnings %v, %v", c.name, c.value, warnings, err)
+		}
+	}
+}
+
+// TestTheLongestRestIsTheLongest, of the first failure too.
+func TestTheLongestRestIsTheLongest(t *testing.T) {
+	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
+	flags := Bind(set, everyProvider)
+	if err := set.Parse([]string{"--cloud-provider=kwok", "--max-node-group-backoff-duration=3m"}); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := flags.Config()
+	if r := c.Policy.Rules; err != nil || r.BackoffFirst != 3*time.Minute || r.BackoffMost != 3*time.Minute {
+		t.Errorf("first %s, longest %s, %v", r.BackoffFirst, r.BackoffMost, err)
+	}
 }
 
 func lackOf(name string) *lack {

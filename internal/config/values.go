@@ -59,8 +59,7 @@ func (f *Flags) check(c *Config) []error {
 		"scan-interval": c.Loop.ScanInterval, "nudge-max": c.Loop.NudgeMax, "inventory-deadline": c.Cloud.InventoryDeadline,
 		"inventory-max-age": c.Policy.InventoryMaxAge, "call-deadline": c.Policy.CallDeadline,
 		"max-node-startup-time": c.Policy.Rules.StartupTime, "max-node-provision-time": c.Policy.Rules.ProvisionTime,
-		"initial-node-group-backoff-duration": c.Policy.Rules.BackoffFirst, "node-group-backoff-reset-timeout": c.Policy.Rules.BackoffReset, "max-inactivity": c.HTTP.MaxInactivity,
-		"max-failing-time": c.HTTP.MaxFailingTime, "max-startup-time": c.HTTP.MaxStartupTime,
+		"max-inactivity": c.HTTP.MaxInactivity, "max-failing-time": c.HTTP.MaxFailingTime, "max-startup-time": c.HTTP.MaxStartupTime,
 	} {
 		if d <= 0 {
 			wrong(flag, "%s is not a time; it must be above 0", d)
@@ -68,6 +67,8 @@ func (f *Flags) check(c *Config) []error {
 	}
 	for flag, d := range map[string]time.Duration{
 		"nudge-idle": c.Loop.NudgeIdle, "new-pod-scale-up-delay": c.Policy.ScaleUp.NewPodDelay,
+		"initial-node-group-backoff-duration": c.Policy.Rules.BackoffFirst, "max-node-group-backoff-duration": c.Policy.Rules.BackoffMost,
+		"node-group-backoff-reset-timeout": c.Policy.Rules.BackoffReset,
 	} {
 		if d < 0 {
 			wrong(flag, "%s is below 0", d)
@@ -76,21 +77,16 @@ func (f *Flags) check(c *Config) []error {
 	if c.Loop.NudgeIdle > c.Loop.NudgeMax {
 		wrong("nudge-idle", "%s is above --nudge-max, %s", c.Loop.NudgeIdle, c.Loop.NudgeMax)
 	}
-	if c.Policy.Rules.BackoffMost < c.Policy.Rules.BackoffFirst {
-		wrong("max-node-group-backoff-duration", "%s is below --initial-node-group-backoff-duration, %s", c.Policy.Rules.BackoffMost, c.Policy.Rules.BackoffFirst)
-	}
 	if share := c.Policy.Rules.MaxUnreadyShare; !(share >= 0 && share <= 1) {
 		wrong("max-total-unready-percentage", "%v is not between 0 and 100", share*100)
 	}
-	for flag, n := range map[string]int{"ok-total-unready-count": c.Policy.Rules.MaxUnready, "max-nodes-total": c.Policy.ScaleUp.MaxNodesTotal, "max-nodes-per-scaleup": c.Policy.ScaleUp.MaxNodesPerScaleUp} {
+	for flag, n := range map[string]int{"ok-total-unready-count": c.Policy.Rules.MaxUnready, "max-nodes-total": c.Policy.ScaleUp.MaxNodesTotal, "max-nodes-per-scaleup": c.Policy.ScaleUp.MaxNodesPerScaleUp, "kube-client-burst": c.Cluster.Burst} {
 		if n < 0 {
 			wrong(flag, "%d is below 0", n)
 		}
 	}
-	for flag, n := range map[string]int{"spread-step-limit": c.Policy.ScaleUp.SpreadStepLimit, "kube-client-burst": c.Cluster.Burst} {
-		if n < 1 {
-			wrong(flag, "%d must be at least 1", n)
-		}
+	if n := c.Policy.ScaleUp.SpreadStepLimit; n < 1 {
+		wrong("spread-step-limit", "%d must be at least 1", n)
 	}
 	for flag, r := range map[string]float64{"memory-difference-ratio": c.Policy.ScaleUp.MemoryRatio,
 		"max-free-difference-ratio": c.Policy.ScaleUp.FreeRatio, "max-allocatable-difference-ratio": c.Policy.ScaleUp.AllocRatio} {
@@ -101,8 +97,8 @@ func (f *Flags) check(c *Config) []error {
 	if !(c.Cloud.MCM.QPS >= 0) || c.Cloud.MCM.Burst < 0 {
 		wrong("control-apiserver-qps", "%v, with a burst of %d, is below 0", c.Cloud.MCM.QPS, c.Cloud.MCM.Burst)
 	}
-	if !(c.Cluster.QPS > 0) {
-		wrong("kube-client-qps", "%v must be above 0", c.Cluster.QPS)
+	if qps := float64(c.Cluster.QPS); math.IsNaN(qps) {
+		wrong("kube-client-qps", "%v is no rate", qps)
 	}
 	if len(c.Policy.ScaleUp.BalanceLabels) > 0 && len(c.Policy.ScaleUp.BalanceIgnore) > 0 {
 		wrong("balancing-label", "it cannot be used together with --balancing-ignore-label")

@@ -42,6 +42,12 @@ type Settings struct {
 	InventoryDeadline time.Duration
 	// Passing are taints that templates are read without.
 	Passing model.PassingTaints
+	// MaxAge is how long a kind of object may not have been readable before nothing is
+	// observed any more; zero: for ever.
+	MaxAge time.Duration
+	// Priorities: the priority expander's ConfigMap is asked for. Without, the right to
+	// read it may be missing.
+	Priorities bool
 }
 
 // Observer watches the cluster and reads the cloud. Its methods may be called
@@ -131,7 +137,7 @@ func (o *Observer) Run(ctx context.Context) {
 
 // WaitForSync returns when everything in the cluster has been read once, or
 // with an error that names what could not be: at once for rights that are
-// missing, else when ctx ends.
+// missing, else when ctx ends. What there is another way for is gone without.
 func (o *Observer) WaitForSync(ctx context.Context) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -139,6 +145,7 @@ func (o *Observer) WaitForSync(ctx context.Context) error {
 		problems, denied := o.problems()
 		switch {
 		case problems == nil:
+			o.tellSpared()
 			return nil
 		case denied >= deniedFor:
 			return fmt.Errorf("observe: the cluster cannot be read: %w", problems)
@@ -156,7 +163,7 @@ func (o *Observer) problems() (joined error, denied time.Duration) {
 	var errs []error
 	now := time.Now()
 	for _, s := range o.sources {
-		if s.ready() {
+		if s.ready() || s.spared(now) {
 			continue
 		}
 		err, d := s.problem(now)
@@ -166,6 +173,15 @@ func (o *Observer) problems() (joined error, denied time.Duration) {
 		denied = max(denied, d)
 	}
 	return errors.Join(errs...), denied
+}
+
+// tellSpared says once what is done without the kinds that may not be read.
+func (o *Observer) tellSpared() {
+	for _, s := range o.sources {
+		if s.spared(time.Now()) {
+			o.log.Warn("a right is missing, and it goes on without", "resource", s.resource, "instead", s.without)
+		}
+	}
 }
 
 // Changed tells, coalesced, that the loop should look: a pod waits, was refused
@@ -256,12 +272,20 @@ func (o *Observer) readyNodes() func(*provider.Instance) bool {
 }
 
 // Observe takes together what is known at this moment. It waits for nothing:
-// before the cluster has been read in full it is an error.
+// before the cluster has been read in full it is an error, and when a part of it could
+// not be read for too long: new pods would never be seen, and bound ones look pending.
 func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation, error) {
 	for _, s := range o.sources {
+		wall := time.Now()
+		if s.spared(wall) {
+			continue
+		}
+		err, _ := s.problem(wall)
 		if !s.seen() {
-			err, _ := s.problem(time.Now())
 			return model.Observation{}, fmt.Errorf("observe: the cluster has not been read in full: %w", err)
+		}
+		if since := s.failingSince(); err != nil && o.settings.MaxAge > 0 && !since.IsZero() && wall.Sub(since) > o.settings.MaxAge {
+			return model.Observation{}, fmt.Errorf("observe: what is known of the cluster is %s old, more than %s: %w", wall.Sub(since).Round(time.Second), o.settings.MaxAge, err)
 		}
 	}
 	o.mu.Lock()

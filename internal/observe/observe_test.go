@@ -3,10 +3,12 @@ package observe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -217,6 +219,129 @@ func TestMissingRights(t *testing.T) {
 				}
 				if took := time.Since(began); took > 2*deniedFor {
 					t.Errorf("told after %s", took)
+				}
+			})
+		})
+	}
+}
+
+// A list that failed once is no problem any more when a stream has told everything: no
+// list is asked for then.
+func TestAListThatFailedBeforeAStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := time.Now().Add(400 * time.Millisecond)
+		down := apierrors.NewInternalError(errors.New("down"))
+		s := newSource("namespaces", nil, api[*corev1.NamespaceList]{
+			list: func(context.Context, metav1.ListOptions) (*corev1.NamespaceList, error) {
+				if time.Now().Before(broken) {
+					return nil, down
+				}
+				return &corev1.NamespaceList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, nil
+			},
+			watch: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				if time.Now().Before(broken) {
+					return nil, down
+				}
+				w := watch.NewFakeWithChanSize(10, false)
+				if o.SendInitialEvents != nil && *o.SendInitialEvents {
+					w.Action(watch.Bookmark, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "5", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}})
+				}
+				return w, nil
+			},
+		}, "", &corev1.Namespace{}, newObjects[*corev1.Namespace](&sync.Mutex{}, func() {}).store(), slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); s.run(ctx) }()
+		time.Sleep(time.Minute)
+		if err, _ := s.problem(time.Now()); err != nil || !s.ready() {
+			t.Errorf("after a minute: %v", err)
+		}
+		stop()
+		<-ended
+	})
+}
+
+// A cluster that could not be read for longer than the operator allows is not decided
+// upon; a shorter trouble is lived through.
+func TestAnOldPictureOfTheCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var away atomic.Bool
+		var watches []*watch.FakeWatcher
+		client.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
+			if away.Load() {
+				return true, nil, apierrors.NewServiceUnavailable("away")
+			}
+			w := watch.NewFake()
+			watches = append(watches, w)
+			return true, w, nil
+		})
+		client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return away.Load(), nil, apierrors.NewServiceUnavailable("away")
+		})
+		with := settings
+		with.MaxAge = 5 * time.Minute
+		o := New(client, &sky{read: says()}, with, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); o.Run(ctx) }()
+		mustSync(t, o)
+		away.Store(true)
+		watches[len(watches)-1].Stop()
+		for _, c := range []struct {
+			after time.Duration
+			old   bool
+		}{{4 * time.Minute, false}, {2 * time.Minute, true}, {time.Hour, true}} {
+			time.Sleep(c.after)
+			_, err := o.Observe(ctx, time.Now())
+			if (err != nil) != c.old || c.old && !strings.Contains(err.Error(), "pods") {
+				t.Errorf("%s later: %v", c.after, err)
+			}
+		}
+		away.Store(false)
+		time.Sleep(10 * time.Second)
+		if _, err := o.Observe(ctx, time.Now()); err != nil {
+			t.Errorf("when it is back: %v", err)
+		}
+		stop()
+		<-ended
+	})
+}
+
+// The rights that manifests of the Cluster Autoscaler lack are gone without; that to the
+// priorities only where nobody asks for them.
+func TestRightsThatCanBeGoneWithout(t *testing.T) {
+	for _, c := range []struct {
+		resource   string
+		priorities bool
+		starts     bool
+	}{
+		{"volumeattachments", true, true},
+		{"configmaps", false, true},
+		{"configmaps", true, false},
+		{"csinodes", false, false},
+	} {
+		t.Run(fmt.Sprintf("%s,priorities=%v", c.resource, c.priorities), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset()
+				denied := apierrors.NewForbidden(schema.GroupResource{Resource: c.resource}, "", errors.New("not allowed"))
+				client.PrependReactor("list", c.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, denied })
+				var log strings.Builder
+				with := settings
+				with.Priorities = c.priorities
+				o := New(client, &sky{read: says()}, with, slog.New(slog.NewTextHandler(&log, nil)))
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() { defer close(done); o.Run(ctx) }()
+				err := o.WaitForSync(ctx)
+				_, look := o.Observe(ctx, time.Now())
+				stop()
+				<-done
+				if starts := err == nil && look == nil; starts != c.starts {
+					t.Errorf("%v, %v", err, look)
+				}
+				if c.starts && !strings.Contains(log.String(), "it goes on without") {
+					t.Errorf("its log says nothing of it:\n%s", log.String())
 				}
 			})
 		})

@@ -25,6 +25,9 @@ type source struct {
 	example  runtime.Object
 	into     cache.ReflectorStore
 	log      *slog.Logger
+	// without says what is done where the right to read the kind is missing; empty:
+	// nothing can be done without it.
+	without string
 
 	mu      sync.Mutex
 	synced  bool
@@ -92,10 +95,7 @@ func (s *source) record(verb string, err error) {
 	was, wasFailing := s.failing[verb]
 	switch {
 	case err == nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-		delete(s.failing, verb)
-		if wasFailing {
-			s.log.Info("reading the cluster works again", "verb", verb, "resource", s.resource, "after", time.Since(was.since).Round(time.Millisecond))
-		}
+		s.recovered(verb)
 	case wasFailing:
 		s.failing[verb] = failure{err, was.since}
 	default:
@@ -107,10 +107,21 @@ func (s *source) record(verb string, err error) {
 	}
 }
 
+// recovered forgets a failure. The lock must be held.
+func (s *source) recovered(verb string) {
+	if was, ok := s.failing[verb]; ok {
+		delete(s.failing, verb)
+		s.log.Info("reading the cluster works again", "verb", verb, "resource", s.resource, "after", time.Since(was.since).Round(time.Millisecond))
+	}
+}
+
+// filled notes that the kind has been read in full, as a list or as a stream: after a
+// list that failed it may be a stream that works, and no list is asked for any more.
 func (s *source) filled() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.synced = true
+	s.recovered("list")
 }
 
 // ready tells whether the kind has been read in full and is being watched.
@@ -125,6 +136,31 @@ func (s *source) seen() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.synced
+}
+
+// or lets a kind be gone without where the right to read it is missing.
+func (s *source) or(without string) *source {
+	s.without = without
+	return s
+}
+
+// spared tells whether the kind is gone without, since the server refuses it.
+func (s *source) spared(now time.Time) bool {
+	_, denied := s.problem(now)
+	return s.without != "" && denied >= deniedFor
+}
+
+// failingSince is since when the kind cannot be read, zero while it can.
+func (s *source) failingSince() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var since time.Time
+	for _, f := range s.failing {
+		if since.IsZero() || f.since.Before(since) {
+			since = f.since
+		}
+	}
+	return since
 }
 
 // problem is what keeps the kind from being read, nil if nothing is known to.

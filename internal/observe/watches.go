@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watches lists every kind that is read, and where it goes.
+// watches lists every kind that is read, and where it goes. The rights to two of them are
+// not in every manifest of the Cluster Autoscaler that is about: they are gone without.
 func (o *Observer) watches(client kubernetes.Interface) []*source {
 	core, apps, storage := client.CoreV1(), client.AppsV1(), client.StorageV1()
 	// Pods that have ended take no room: the server keeps them from us.
@@ -31,6 +32,10 @@ func (o *Observer) watches(client kubernetes.Interface) []*source {
 		return ds
 	}
 	v := &o.volumes
+	priorities := newSource("configmaps "+PriorityConfigMap, client, api[*corev1.ConfigMapList]{configMaps.List, configMaps.Watch}, priority, &corev1.ConfigMap{}, o.priorities.store(), o.log)
+	if !o.settings.Priorities {
+		priorities = priorities.or("no expander asks for it")
+	}
 	return []*source{
 		newSource("pods", client, api[*corev1.PodList]{pods.List, pods.Watch}, running, &corev1.Pod{}, o.podStore(), o.log),
 		newSource("nodes", client, api[*corev1.NodeList]{nodes.List, nodes.Watch}, "", &corev1.Node{}, o.nodeStore(), o.log),
@@ -43,8 +48,9 @@ func (o *Observer) watches(client kubernetes.Interface) []*source {
 		newSource("csinodes", client, api[*storagev1.CSINodeList]{csiNodes.List, csiNodes.Watch}, "", &storagev1.CSINode{}, v.csiNodes.store(), o.log),
 		newSource("csidrivers", client, api[*storagev1.CSIDriverList]{csiDrivers.List, csiDrivers.Watch}, "", &storagev1.CSIDriver{}, v.csiDrivers.store(), o.log),
 		newSource("csistoragecapacities", client, api[*storagev1.CSIStorageCapacityList]{capacities.List, capacities.Watch}, "", &storagev1.CSIStorageCapacity{}, v.capacities.store(), o.log),
-		newSource("volumeattachments", client, api[*storagev1.VolumeAttachmentList]{attachments.List, attachments.Watch}, "", &storagev1.VolumeAttachment{}, v.attachments.store(), o.log),
-		newSource("configmaps "+PriorityConfigMap, client, api[*corev1.ConfigMapList]{configMaps.List, configMaps.Watch}, priority, &corev1.ConfigMap{}, o.priorities.store(), o.log),
+		newSource("volumeattachments", client, api[*storagev1.VolumeAttachmentList]{attachments.List, attachments.Watch}, "", &storagev1.VolumeAttachment{}, v.attachments.store(), o.log).
+			or("volumes count where pods use them: a node that has others attached still is taken to have room for more"),
+		priorities,
 	}
 }
 

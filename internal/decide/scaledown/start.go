@@ -163,13 +163,19 @@ func Held(s *model.Snapshot, g *model.Group) *model.Verdict {
 	return nil
 }
 
+// never tells whether a limit is none at all: nodes like this one are not removed.
+func (b *starts) never(c *candidate) bool {
+	p := b.policy.ScaleDown
+	return p.MaxParallelism == 0 || !c.empty() && p.MaxDrains == 0
+}
+
 // tooMany says which limit on removals at a time keeps so many more nodes like
 // this one.
 func (b *starts) tooMany(c *candidate, count int) *model.Verdict {
 	p := b.policy.ScaleDown
 	switch {
 	case b.parallel < count:
-		return &model.Verdict{Reason: model.MaxParallelismReached, Detail: fmt.Sprintf("%d at a time", p.MaxParallelism), Fix: "a removal's end"}
+		return &model.Verdict{Reason: model.MaxParallelismReached, Detail: fmt.Sprintf("%d at a time", p.MaxParallelism), Fix: "a removal's end, or a higher --max-scale-down-parallelism"}
 	case !c.empty() && b.drains < count:
 		return &model.Verdict{Reason: model.MaxDrainsReached, Detail: fmt.Sprintf("%d with pods at a time", p.MaxDrains), Fix: "a drain's end, or a higher --max-drain-parallelism"}
 	}

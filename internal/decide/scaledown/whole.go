@@ -97,7 +97,8 @@ func (m *mover) moveAll(members []*candidate) *model.Verdict {
 }
 
 // beginWhole starts the removal of whole groups. One that is larger than the
-// limits on what runs at a time goes when nothing else does.
+// limits on what runs at a time goes when nothing else does, unless a limit lets nothing
+// like it go at all.
 func (f *finder) beginWhole(b *starts, begun []Start) []Start {
 	members := map[int][]*candidate{}
 	for i := range f.accepted {
@@ -122,7 +123,7 @@ func (f *finder) beginWhole(b *starts, begun []Start) []Start {
 		if w := b.weight(members[g]); why == nil && (b.cores < w.MilliCPU || b.memory < w.Memory) {
 			why = &model.Verdict{Reason: model.MinimalResourceLimit, Detail: "the group goes as a whole"}
 		}
-		if why == nil && (b.open > 0 || len(begun) > 0) {
+		if why == nil && (b.open > 0 || len(begun) > 0 || b.never(occupied)) {
 			why = b.tooMany(occupied, len(members[g]))
 		}
 		for _, c := range members[g] {
