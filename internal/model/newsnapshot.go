@@ -298,9 +298,10 @@ func (b *builder) batches(lists ...[]Pod) []Batch {
 // registered (rule L6): expected − registered − given up, where units whose
 // removal is under way are no longer part of what is expected.
 func (b *builder) coming() {
+	leaving := b.leavingWithinTarget()
 	for gi := range b.snap.Groups {
 		g := &b.snap.Groups[gi]
-		registered := g.ReadyNodes + g.BootingNodes + g.UnreadyNodes + b.leavingWithinTarget(gi)
+		registered := g.ReadyNodes + g.BootingNodes + g.UnreadyNodes + leaving[gi]
 		g.ComingNodes = max(0, g.Expected-registered-g.GivenUp())
 		if !g.HasTemplate {
 			continue // it counts, and nobody can say what would fit there
@@ -313,18 +314,18 @@ func (b *builder) coming() {
 	}
 }
 
-// leavingWithinTarget counts nodes that are leaving and that the target still
-// counts: those whose instance the cloud has not begun to delete, as far as is
+// leavingWithinTarget counts, for each group, nodes that are leaving and that the target
+// still counts: those whose instance the cloud has not begun to delete, as far as is
 // seen or as it told us.
-func (b *builder) leavingWithinTarget(group int) int {
-	n := 0
+func (b *builder) leavingWithinTarget() []int {
+	counts := make([]int, len(b.snap.Groups))
 	for i := range b.snap.Nodes {
-		node := &b.snap.Nodes[i]
-		if node.Group == group && node.Kind == Leaving && CountedByTarget(node.Standing.Drain, b.snap.Groups[group].InstanceNamed(node.Instance)) {
-			n++
+		n := &b.snap.Nodes[i]
+		if n.Group >= 0 && n.Kind == Leaving && CountedByTarget(n.Standing.Drain, b.snap.Groups[n.Group].InstanceNamed(n.Instance)) {
+			counts[n.Group]++
 		}
 	}
-	return n
+	return counts
 }
 
 // pending counts first and collects then, so that lists of ten thousands are
