@@ -65,10 +65,14 @@ func mayBeOfSome(e *provider.Error) bool {
 }
 
 // mayGo tells whether an instance may be removed now; if not, its end says why, with the
-// pods that keep it.
+// pods that keep it. Where the API server could not answer just now, the removal has not
+// begun: its node has done nothing wrong, and neither has the cloud.
 func (a *Actor) mayGo(ctx context.Context, j job, out *model.Outcome) bool {
 	out.Landed, out.Err = a.lookAgain(ctx, j.call)
-	if out.Err != nil {
+	if e := out.Err; e != nil {
+		if passing := e.Kind == provider.Throttled || e.Kind == provider.Unavailable || e.Kind == provider.Transient; passing {
+			e.Code, e.Message = model.CodeNotBegun, "not begun: "+e.Message
+		}
 		return false
 	}
 	if err := a.mayBegin(j); err != nil {

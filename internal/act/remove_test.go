@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -277,6 +278,30 @@ func TestLeaseLostBetweenRemovals(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// A look that the API server could not answer just now: the removal has not begun, and
+// the drain goes on where it was. One that it refuses ends the drain.
+func TestALookThatCannotBeMade(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		code string
+		kind provider.Kind
+	}{
+		"too many requests": {apierrors.NewTooManyRequests("slow down", 3), model.CodeNotBegun, provider.Throttled},
+		"away":              {apierrors.NewServiceUnavailable("away"), model.CodeNotBegun, ""},
+		"forbidden":         {apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no")), "", provider.Denied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud, requests := noting(done)
+			client := taintedNodes("a")
+			client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, c.err })
+			out := run(t, cloud, client, removeCall("a"))
+			if e := out[0].Err; len(*requests) != 0 || e == nil || e.Code != c.code || e.MayHaveHappened || c.kind != "" && e.Kind != c.kind {
+				t.Errorf("%v; asked for %q", e, *requests)
+			}
 		})
 	}
 }
