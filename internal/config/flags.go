@@ -115,7 +115,7 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 
 	f.section("Health, metrics, logs, events", func(s *pflag.FlagSet) {
 		s.StringVar(&c.HTTP.Address, "address", c.HTTP.Address, "where /metrics, /health-check, /livez and /readyz are served")
-		s.DurationVar(&c.HTTP.MaxInactivity, "max-inactivity", c.HTTP.MaxInactivity, "unhealthy when no cycle began for so long")
+		s.DurationVar(&c.HTTP.MaxInactivity, "max-inactivity", c.HTTP.MaxInactivity, "unhealthy when no cycle ended for so long")
 		s.DurationVar(&c.HTTP.MaxFailingTime, "max-failing-time", c.HTTP.MaxFailingTime, "unhealthy when no cycle succeeded for so long")
 		s.DurationVar(&c.HTTP.MaxStartupTime, "max-startup-time", c.HTTP.MaxStartupTime, "how long the first cycle may take")
 		s.BoolVar(&c.Report.PerGroupMetrics, "emit-per-nodegroup-metrics", false, "metrics for each node group")
@@ -241,6 +241,12 @@ func (f *Flags) Config() (Config, []string, error) {
 		return Config{}, nil, errors.Join(errs...)
 	}
 	warnings := f.warnings(c.Cloud)
+	if c.Loop.ScanInterval >= c.HTTP.MaxInactivity {
+		warnings = append(warnings, fmt.Sprintf("--scan-interval=%s is not below --max-inactivity=%s: a quiet cluster looks as if Plimsoll stood still, and a liveness probe ends it", c.Loop.ScanInterval, c.HTTP.MaxInactivity))
+	}
+	if c.Loop.ScanInterval >= c.Policy.InventoryMaxAge {
+		warnings = append(warnings, fmt.Sprintf("--scan-interval=%s is not below --inventory-max-age=%s: nothing is bought or removed between the end of one and the next reading of the cloud", c.Loop.ScanInterval, c.Policy.InventoryMaxAge))
+	}
 	if r := &c.Policy.Rules; r.BackoffFirst > r.BackoffMost {
 		warnings = append(warnings, fmt.Sprintf("--max-node-group-backoff-duration=%s is below --initial-node-group-backoff-duration=%s: a group rests for %s, after the first failure too", r.BackoffMost, r.BackoffFirst, r.BackoffMost))
 		r.BackoffFirst = r.BackoffMost

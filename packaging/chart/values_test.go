@@ -54,6 +54,9 @@ func TestWrongValues(t *testing.T) {
 		{"environment as a map", `{cloudProvider: kwok, env: {A: b}}`, "/env"},
 		{"environment without a name", `{cloudProvider: kwok, env: [{value: b}]}`, "/env/0"},
 		{"environment that is no text", `{cloudProvider: kwok, env: [{name: A, value: 1}]}`, "/env/0/value"},
+		{"a label that a selector goes by", `{cloudProvider: kwok, podLabels: {app.kubernetes.io/name: ca}}`, "/podLabels"},
+		{"another one", `{cloudProvider: kwok, podLabels: {app.kubernetes.io/instance: ca}}`, "/podLabels"},
+		{"and the third", `{cloudProvider: kwok, podLabels: {app.kubernetes.io/component: ca}}`, "/podLabels"},
 		{"labels that are no text", `{cloudProvider: kwok, nodeSelector: {a: true}}`, "/nodeSelector/a"},
 		{"a toleration's effect", `{cloudProvider: kwok, tolerations: [{effect: NoSchedul}]}`, "/tolerations/0/effect"},
 		{"a mode of Cluster API's", `{cloudProvider: clusterapi, clusterAPIMode: both}`, "/clusterAPIMode"},
@@ -65,6 +68,7 @@ func TestWrongValues(t *testing.T) {
 		{"what a controller writes", `{controllers: {gardener: {enabled: true, writes: nothing}}}`, "/controllers/gardener/writes"},
 		{"a network policy's peer that is misspelt", `{cloudProvider: kwok, networkPolicy: {enabled: true, from: [{podSelctor: {}}]}}`, "podSelctor"},
 		{"one that is nobody, and so anybody", `{cloudProvider: kwok, networkPolicy: {enabled: true, from: [{}]}}`, "/networkPolicy/from/0"},
+		{"a scan interval without a unit", `{cloudProvider: kwok, prometheusRule: {enabled: true}, extraArgs: {scan-interval: 30}}`, "extraArgs.scan-interval"},
 		{"an interval without a unit", `{cloudProvider: kwok, serviceMonitor: {interval: "30"}}`, "/serviceMonitor/interval"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -92,24 +96,36 @@ func TestArgumentsAreFlags(t *testing.T) {
 				if !ok || d.Spec.Template.Spec.Containers[0].Args[0] != "run" {
 					continue
 				}
-				set := pflag.NewFlagSet("run", pflag.ContinueOnError)
-				flags := config.Bind(set, []string{"aws", "clusterapi", "kwok", "mcm"})
-				mode := flags.BindMode()
-				if err := set.Parse(d.Spec.Template.Spec.Containers[0].Args[1:]); err != nil {
-					t.Fatal(err)
+				c, warnings := told(t, d)
+				if len(warnings) > 0 {
+					t.Error(warnings)
 				}
-				c, warnings, err := flags.Config()
-				if err != nil || len(warnings) > 0 {
-					t.Fatal(err, warnings)
+				if got := slices.Contains(d.Spec.Template.Spec.Containers[0].Args, "--mode=observe"); got != (values["mode"] == "observe") {
+					t.Errorf("it observes: %t", got)
 				}
-				c, got, warnings := mode.Apply(c)
-				if len(warnings) > 0 || got.Observe != (values["mode"] == "observe") {
-					t.Error(warnings, got)
-				}
+				understood(t, c, d)
 				namesGranted(t, c, objects(t, render(t, values))["role.yaml"])
 			}
 		})
 	}
+}
+
+// told is what the arguments of a Deployment say to Plimsoll, in the mode that they say; and
+// what Plimsoll warns of.
+func told(t *testing.T, d *appsv1.Deployment) (config.Config, []string) {
+	t.Helper()
+	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	flags := config.Bind(set, []string{"aws", "clusterapi", "kwok", "mcm"})
+	mode := flags.BindMode()
+	if err := set.Parse(d.Spec.Template.Spec.Containers[0].Args[1:]); err != nil {
+		t.Fatal(err)
+	}
+	c, warnings, err := flags.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, more := mode.Apply(c)
+	return c, append(warnings, more...)
 }
 
 // namesGranted wants the rights to name the Lease and the ConfigMap that the flags lead to.

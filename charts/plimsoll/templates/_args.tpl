@@ -25,19 +25,14 @@
 - --clusterapi-cloud-config-authoritative
 {{- end }}
 {{- end }}
-{{- if and (or $v.prometheusRule.enabled $v.dashboards.enabled) (not (hasKey $v.extraArgs "emit-per-nodegroup-metrics")) }}
+{{- if and (or $v.prometheusRule.enabled $v.dashboards.enabled) (not (include "plimsoll.flag" (list . "emit-per-nodegroup-metrics"))) }}
 - --emit-per-nodegroup-metrics
 {{- end }}
-{{- range $flag, $value := $v.extraArgs }}
-{{- $name := splitList "_" $flag | first }}
-{{- if kindIs "slice" $value }}
-{{- range $value }}
-- {{ printf "--%s=%s" $name (toString .) | quote }}
-{{- end }}
-{{- else if kindIs "invalid" $value }}
-- --{{ $name }}
+{{- range include "plimsoll.extraFlags" . | fromJsonArray }}
+{{- if .bare }}
+- --{{ .name }}
 {{- else }}
-- {{ printf "--%s=%s" $name (ternary $value (toJson $value) (kindIs "string" $value)) | quote }}
+- {{ printf "--%s=%s" .name .value | quote }}
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -57,7 +52,7 @@
 {{- range $k, $l := $d.labels }}{{ $terms = append $terms (printf "%s=%s" $k $l) }}{{ end -}}
 {{- if $terms }}clusterapi:{{ join "," $terms }}{{ end -}}
 {{- else if eq .Values.cloudProvider "gardener" -}}
-{{- if $d.clusterName }}mcm:k8s.io/cluster-autoscaler/{{ $d.clusterName }}{{ end -}}
+{{- if $d.clusterName }}{{ $terms = append $terms (printf "k8s.io/cluster-autoscaler/%s" $d.clusterName) }}{{ end -}}
 {{- range $k, $l := $d.labels }}{{ $terms = append $terms (printf "%s=%s" $k $l) }}{{ end -}}
 {{- if $terms }}mcm:{{ join "," $terms }}{{ end -}}
 {{- end -}}

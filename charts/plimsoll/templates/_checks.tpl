@@ -7,7 +7,7 @@ pod that does not start, or by nodes that are gone.
 {{- if not (or $v.cloudProvider $v.controllers.eksAnywhere.enabled $v.controllers.gardener.enabled) -}}
 {{- fail "\nSay where the nodes come from: --set cloudProvider=aws (or clusterapi, gardener, kwok)." -}}
 {{- end -}}
-{{- if and (eq $v.cloudProvider "aws") (not (or $v.nodeGroups $v.autoDiscovery.clusterName $v.autoDiscovery.tags (hasKey $v.extraArgs "nodes") (hasKey $v.extraArgs "node-group-auto-discovery"))) -}}
+{{- if and (eq $v.cloudProvider "aws") (not (or $v.nodeGroups $v.autoDiscovery.clusterName $v.autoDiscovery.tags (include "plimsoll.flag" (list . "nodes")) (include "plimsoll.flag" (list . "node-group-auto-discovery")))) -}}
 {{- fail "\nSay which Auto Scaling groups are this cluster's: --set autoDiscovery.clusterName=<the cluster's name in EKS> finds them by the tags that EKS puts on them. Without it, groups of other clusters in the account would be meant as well, and their instances taken for nodes that never came up." -}}
 {{- end -}}
 {{- if and (eq $v.cloudProvider "clusterapi") (ne $v.clusterAPIMode "incluster-incluster") (not $v.clusterAPIKubeconfigSecret) -}}
@@ -16,13 +16,10 @@ pod that does not start, or by nodes that are gone.
 {{- if and (eq $v.clusterAPIMode "kubeconfig-kubeconfig") (ne (dir $v.clusterAPIWorkloadKubeconfigPath) (dir $v.clusterAPICloudConfigPath)) -}}
 {{- fail "\nclusterAPIWorkloadKubeconfigPath and clusterAPICloudConfigPath are in different folders: both are files of the one Secret clusterAPIKubeconfigSecret, which is mounted once." -}}
 {{- end -}}
-{{- range $flag, $value := $v.extraArgs -}}
-{{- $name := splitList "_" $flag | first -}}
-{{- if and (gt (int $v.replicaCount) 1) (eq $name "leader-elect") (eq (toString $value) "false") -}}
+{{- if and (gt (int $v.replicaCount) 1) (include "plimsoll.flagIsOff" (list . "leader-elect")) -}}
 {{- fail "\nextraArgs.leader-elect=false with several replicas: all of them would act. Set replicaCount to 1, or leave the flag out." -}}
 {{- end -}}
-{{- if eq $name "leader-elect-resource-namespace" -}}
+{{- if include "plimsoll.flag" (list . "leader-elect-resource-namespace") -}}
 {{- fail "\nextraArgs.leader-elect-resource-namespace: the rights of this chart are for the Lease in the release's namespace, and no replica would ever lead. Leave the flag out." -}}
-{{- end -}}
 {{- end -}}
 {{- end -}}

@@ -45,7 +45,7 @@ kube-system
 
 {{/* The names follow the flags that change them. */}}
 {{- define "plimsoll.leaseName" -}}
-{{- $given := index .Values.extraArgs "leader-elect-resource-name" -}}
+{{- $given := include "plimsoll.flag" (list . "leader-elect-resource-name") -}}
 {{- if include "plimsoll.observes" . -}}
 {{- ternary (printf "%s-observe" $given) "plimsoll-observe" (not (empty $given)) -}}
 {{- else -}}
@@ -54,7 +54,7 @@ kube-system
 {{- end -}}
 
 {{- define "plimsoll.statusName" -}}
-{{- $given := index .Values.extraArgs "status-config-map-name" -}}
+{{- $given := include "plimsoll.flag" (list . "status-config-map-name") -}}
 {{- if include "plimsoll.observes" . -}}
 {{- ternary (printf "%s-observe" $given) "plimsoll-observe-status" (not (empty $given)) -}}
 {{- else -}}
