@@ -35,7 +35,7 @@ The translation goes to standard output, and what differs, with what to do next,
 	var file, image, namespace string
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "the file: manifests, or values of the Cluster Autoscaler's chart; -: standard input")
 	cmd.Flags().StringVar(&image, "image", "", "Plimsoll's image (default: the chart's, and in a Deployment "+defaultImage()+")")
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "with values: the namespace of the Cluster Autoscaler's release, which values do not say")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "with values: the namespace of the Cluster Autoscaler's release, which values do not say; where extraArgs.namespace names another one, that")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
 			return errors.New("--filename (-f) is missing: which file has the Cluster Autoscaler's Deployment, or its Helm values?")

@@ -151,7 +151,7 @@ func (r *reconciler) bring(ctx context.Context, l *look) {
 		l.problem = err
 		return
 	}
-	existing := seen.Existing()
+	existing := seen.Existing(l.worker.Namespace, l.worker.Spec.Pools)
 	findings := pools.ValidateWorker(l.worker, shoot, func(pool string) bool { return existing[pool] })
 	if len(findings.Warnings) > 0 {
 		l.note(unwisePools, "%s", findings.Warnings)

@@ -250,6 +250,83 @@ func TestExistingPoolsWithFewerNodesThanZonesGoOn(t *testing.T) {
 	}
 }
 
+// TestPoolsThatWereThereBeforeAreExisting: a pool that the shoot brings along from
+// another seed is not new, nor is one whose machine deployments have lost their label
+// and have its names.
+func TestPoolsThatWereThereBeforeAreExisting(t *testing.T) {
+	small := strings.Replace(fmt.Sprintf(oneWorker, ""), "minimum: 3, maximum: 4", "minimum: 1, maximum: 2", 1)
+	t.Run("on another seed", func(t *testing.T) {
+		moved := strings.Replace(small, "status: {", "status: {state: {machineDeployments: {shoot--p--s-a-z1: {replicas: 0}, shoot--p--s-a-z2: {replicas: 2}, shoot--p--s-a-z3: {replicas: 0}}}, ", 1)
+		b := newBench(t, Settings{Extent: Everything}, append(classes(), moved, fmt.Sprintf(oneCluster, "", false))...)
+		b.reconcile()
+		if diff := cmp.Diff(map[string]int64{"a-z1": 0, "a-z2": 2, "a-z3": 0}, b.deployments()); diff != "" {
+			t.Error(diff)
+		}
+		if told := strings.Join(b.events(), "\n"); !strings.Contains(told, "UnwiseWorkerPools spec.pools[0].maximum: 2 is less than the number of zones, 3") {
+			t.Errorf("told %s", told)
+		}
+	})
+	t.Run("without the label", func(t *testing.T) {
+		b := newBench(t, Settings{Extent: Everything}, awake()...)
+		b.reconcile()
+		for _, name := range []string{"a-z1", "a-z2", "a-z3"} {
+			b.merge(b.deployment(name), `{"metadata":{"labels":null}}`)
+		}
+		b.merge(b.worker(), `{"spec":{"pools":[{"name":"a","minimum":1,"maximum":2,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
+		b.reconcile()
+		if got := b.conditions()["PlimsollPoolsApplied"]; got != "True Applied" {
+			t.Errorf("the condition is %s", got)
+		}
+		if got := b.deployment("a-z1").GetLabels()[mcm.PoolLabel]; got != "a" {
+			t.Errorf("its pool is %q", got)
+		}
+	})
+}
+
+// TestAPoolWithoutAnAutoscaler: its limits become one number while a zone has nothing.
+// What runs, runs on; and a conflict in the middle leaves nothing above the maximum.
+func TestAPoolWithoutAnAutoscaler(t *testing.T) {
+	of := func(size int) string {
+		return fmt.Sprintf(`{"spec":{"pools":[{"name":"a","minimum":%d,"maximum":%d,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`, size, size)
+	}
+	for _, c := range []struct {
+		name      string
+		size      int
+		want, end map[string]int64 // after the conflict with a-z2, and after another look
+	}{
+		{"as many as there must be", 4, map[string]int64{"a-z1": 0, "a-z2": 2, "a-z3": 2}, map[string]int64{"a-z1": 0, "a-z2": 2, "a-z3": 2}},
+		{"too few", 5, map[string]int64{"a-z1": 1, "a-z2": 2, "a-z3": 2}, map[string]int64{"a-z1": 1, "a-z2": 2, "a-z3": 2}},
+		{"too many", 3, map[string]int64{"a-z1": 0, "a-z2": 2, "a-z3": 2}, map[string]int64{"a-z1": 0, "a-z2": 1, "a-z3": 2}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, Settings{Extent: Everything}, awake()...)
+			b.reconcile()
+			for name, n := range map[string]int{"a-z1": 0, "a-z2": 2, "a-z3": 2} {
+				b.merge(b.deployment(name), fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
+			}
+			b.merge(b.worker(), of(c.size))
+			writer := b.writer
+			b.writer = interceptor.NewClient(b.writer.(client.WithWatch), interceptor.Funcs{
+				Patch: func(ctx context.Context, w client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+					if o.GetName() == "shoot--p--s-a-z2" {
+						return apierrors.NewConflict(schema.GroupResource{Group: mcm.GroupName, Resource: mcm.ResourceMachineDeployments}, "x", errors.New("changed"))
+					}
+					return w.Patch(ctx, o, p, opts...)
+				},
+			})
+			b.reconcile()
+			if diff := cmp.Diff(c.want, b.deployments()); diff != "" {
+				t.Errorf("after the conflict: %s", diff)
+			}
+			b.writer = writer
+			b.reconcile()
+			if diff := cmp.Diff(c.end, b.deployments()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // TestTwoWritersComeToAnEnd: what another controller undoes each time is not written
 // for ever.
 func TestTwoWritersComeToAnEnd(t *testing.T) {

@@ -75,8 +75,6 @@ type theirValues struct {
 	PriorityClassName         *string           `json:"priorityClassName"`
 	PodAnnotations            map[string]string `json:"podAnnotations"`
 	PodLabels                 map[string]string `json:"podLabels"`
-	NameOverride              string            `json:"nameOverride"`
-	FullnameOverride          string            `json:"fullnameOverride"`
 }
 
 // key is a key of a Secret or a ConfigMap.
@@ -102,8 +100,6 @@ type ourValues struct {
 	Budget        *budget     `json:"podDisruptionBudget,omitempty"`
 	clusterAPI    `json:",inline"`
 	scheduling    `json:",inline"`
-	Name          string            `json:"nameOverride,omitempty"`
-	FullName      string            `json:"fullnameOverride,omitempty"`
 	Annotations   map[string]string `json:"podAnnotations,omitempty"`
 	Labels        map[string]string `json:"podLabels,omitempty"`
 	Resources     map[string]any    `json:"resources,omitempty"`

@@ -112,7 +112,7 @@ func TestEveryValueOfTheirChartIsCarriedOrTold(t *testing.T) {
 						found = "--nodes=1:2:sentinel is dropped"
 					}
 				case "clusterAPICloudConfigPath":
-					found = "clusterAPICloudConfigPath is /etc/kubernetes/value, was /sentinel/value"
+					found = "clusterAPICloudConfigPath is /etc/kubernetes/mgmt-kubeconfig, was /sentinel/value"
 				}
 				if strings.HasPrefix(c.path, "serviceMonitor.") && c.path != "serviceMonitor.enabled" {
 					in = with(in, "serviceMonitor.enabled", true)

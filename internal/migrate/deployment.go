@@ -44,9 +44,19 @@ func translateObjects(documents []map[string]any, s Settings) (Result, error) {
 		return Result{}, within(named(objects[i]), err)
 	}
 	at := placeOf(line)
-	account, _, _ := unstructured.NestedString(objects[i], "spec", "template", "spec", "serviceAccountName")
-	added, err := grant(objects, account, at)
-	if err != nil {
+	in := "namespace " + at.namespace
+	needed := at
+	for _, f := range line.unchecked {
+		if f.name == "namespace" {
+			in = "namespace " + f.value
+			needed.namespace = ""
+		}
+	}
+	var added []string
+	if line.config.Cluster.Kubeconfig != "" {
+		in += " of the cluster that --kubeconfig leads to"
+		added = []string{"in the cluster that --kubeconfig leads to, rights are those of the kubeconfig's user, and roles of the file stay as they are: what Plimsoll needs there is in " + docs + "migrate.md#rights"}
+	} else if objects, added, err = grant(objects, accountOf(objects[i]), needed); err != nil {
 		return Result{}, err
 	}
 	changed = append(changed, added...)
@@ -54,21 +64,28 @@ func translateObjects(documents []map[string]any, s Settings) (Result, error) {
 	for i, o := range objects {
 		out[i] = o
 	}
-	in := "namespace " + at.namespace
-	for _, f := range line.unchecked {
-		if f.name == "namespace" {
-			in = "namespace " + f.value
-		}
-	}
-	if line.config.Cluster.Kubeconfig != "" {
-		in += " of the cluster that --kubeconfig leads to"
+	apply := "then apply this: the Deployment keeps its name, so that Plimsoll's pods take the place of the Cluster Autoscaler's, and wait for the lease until it ends"
+	if !at.elects {
+		apply = "then scale the Deployment to 0, wait until its pod is gone, and apply this: the Deployment keeps its name, and no lease keeps the two from acting at once"
 	}
 	return written(Notes{
 		Changed:  changed,
 		Handover: at.handover(in),
-		Next: next(trial(line, env, at.namespace),
-			"then apply this: the Deployment keeps its name, so that Plimsoll's pods take the place of the Cluster Autoscaler's, and wait for the lease until it ends"),
+		Next:     at.next(trial(line, env, at.namespace), apply),
 	}, out...)
+}
+
+// account is the service account of a Deployment's pods; its namespace is empty where
+// the file does not say it.
+type account struct{ namespace, name string }
+
+func accountOf(o map[string]any) account {
+	pod := func(field string) string {
+		name, _, _ := unstructured.NestedString(o, "spec", "template", "spec", field)
+		return name
+	}
+	// The second is the field's older name, which the server still takes.
+	return account{(&unstructured.Unstructured{Object: o}).GetNamespace(), cmp.Or(pod("serviceAccountName"), pod("serviceAccount"), "default")}
 }
 
 // flatten opens Lists.
@@ -118,22 +135,41 @@ func deploymentOf(o map[string]any) (*appsv1.Deployment, error) {
 
 const program = "cluster-autoscaler"
 
-// autoscaler is which container runs it; -1: none. The command says it, else the
-// image.
+// autoscaler is which container runs it; -1: none. What a container starts says it,
+// else its image. Only then counts what is among its words: an argument may well be
+// the autoscaler's name for somebody who looks after it.
 func autoscaler(d *appsv1.Deployment) int {
 	containers := d.Spec.Template.Spec.Containers
-	i := slices.IndexFunc(containers, func(c corev1.Container) bool {
-		return slices.ContainsFunc(append(slices.Clone(c.Command), c.Args...), func(word string) bool {
-			first, _, _ := strings.Cut(word, " ")
-			return path.Base(first) == program
-		})
-	})
-	if i >= 0 {
-		return i
+	for _, runs := range []func(corev1.Container) bool{
+		func(c corev1.Container) bool {
+			words := append(slices.Clone(c.Command), c.Args...)
+			return len(words) > 0 && path.Base(words[0]) == program
+		},
+		func(c corev1.Container) bool { return path.Base(imageOf(c.Image).Repository) == program },
+		func(c corev1.Container) bool { return starts(append(slices.Clone(c.Command), c.Args...)) },
+		func(c corev1.Container) bool {
+			return len(c.Command) == 0 && strings.Contains(path.Base(imageOf(c.Image).Repository), program)
+		},
+	} {
+		if i := slices.IndexFunc(containers, runs); i >= 0 {
+			return i
+		}
 	}
-	return slices.IndexFunc(containers, func(c corev1.Container) bool {
-		return len(c.Command) == 0 && strings.Contains(path.Base(c.Image), program)
-	})
+	return -1
+}
+
+// starts tells whether the autoscaler is among the words as a program, as behind a
+// shell or a wrapper: by its name or its path, and not as the value of a flag.
+func starts(words []string) bool {
+	for i, word := range words {
+		first, _, _ := strings.Cut(word, " ")
+		called := first == program || path.Base(first) == program && (strings.HasPrefix(first, "/") || strings.HasPrefix(first, "./"))
+		value := i > 0 && strings.HasPrefix(words[i-1], "--") && !strings.Contains(words[i-1], "=")
+		if called && !value {
+			return true
+		}
+	}
+	return false
 }
 
 // translateDeployment changes the container of an autoscaler's Deployment: the
@@ -176,6 +212,13 @@ func translateDeployment(o map[string]any, s Settings) ([]string, commandLine, [
 		fmt.Sprintf("%s.image is %s, was %s", field, image, c.Image),
 		field + ".command is the image's own, and args begin with run",
 	}
+	if !line.config.Leader.Enabled {
+		told, err := oneAtATime(o, d)
+		if err != nil {
+			return nil, commandLine{}, nil, err
+		}
+		changed = append(changed, told...)
+	}
 	if d.Labels["app.kubernetes.io/managed-by"] == "Helm" {
 		changed = append(changed, "Helm manages this Deployment, and would take the changes back: better translate the release's values (helm get values -o yaml)")
 	}
@@ -197,6 +240,21 @@ func translateDeployment(o map[string]any, s Settings) ([]string, commandLine, [
 	}
 	changed = append(append(changed, hidden...), line.notes()...)
 	return changed, line, variables(d.Spec.Template.Spec.Containers[at].Env, o), nil
+}
+
+// oneAtATime keeps two pods that elect no leader from acting at once: in this update,
+// which follows the Cluster Autoscaler's pod, and in every later one.
+func oneAtATime(o map[string]any, d *appsv1.Deployment) ([]string, error) {
+	if n := d.Spec.Replicas; n != nil && *n > 1 {
+		return nil, fmt.Errorf("spec.replicas: %d replicas without leader election (--leader-elect is false): all of them would act; set it to 1", *n)
+	}
+	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		return nil, nil
+	}
+	if err := unstructured.SetNestedMap(o, map[string]any{"type": string(appsv1.RecreateDeploymentStrategyType)}, "spec", "strategy"); err != nil {
+		return nil, fmt.Errorf("spec.strategy: %w", err)
+	}
+	return []string{"spec.strategy is Recreate: without leader election (--leader-elect is false), a new pod that starts before the old one has ended would act beside it"}, nil
 }
 
 // asApplied takes away what only the server writes.

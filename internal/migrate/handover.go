@@ -32,8 +32,12 @@ func (p place) handover(in string) []string {
 }
 
 // next says what to do with a translation that has been tried.
-func next(tried []string, how ...string) []string {
+func (p place) next(tried []string, how ...string) []string {
+	back := "to go back, apply the old one again"
+	if !p.elects {
+		back = "to go back, scale Plimsoll's Deployment to 0, wait until its pod is gone, and apply the old one again"
+	}
 	return append(append(tried, how...),
 		"see what it does: plimsoll status; see why a pod waits: kubectl describe pod",
-		"to go back, apply the old one again: taints, annotations, lease and ConfigMap are the same")
+		back+": taints, annotations, lease and ConfigMap are the same")
 }

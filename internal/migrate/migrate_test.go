@@ -105,10 +105,16 @@ func TestMistakes(t *testing.T) {
 		command("./cluster-autoscaler") + "---\n" + command("./cluster-autoscaler"):       {"2 Deployments", "one at a time"},
 
 		// Values.
-		"cluster-autoscaler: {autoDiscovery: {clusterName: a}}\n":                       {"cluster-autoscaler", "a file of its own"},
-		"autoDiscovery: {clusterName: a}\npodDisruptionBudget: {maxUnavailable: [1]}\n": {"podDisruptionBudget.maxUnavailable", "neither a number"},
-		"autoDiscovery: {clusterName: a}\npodDisruptionBudget: 1\n":                     {"podDisruptionBudget", "no map"},
-		"autoDiscovery: {clusterName: a}\nawsRegion: '{{ .Values.region }}'\n":          {"awsRegion", "template"},
+		"cluster-autoscaler: {autoDiscovery: {clusterName: a}}\n":                                             {"cluster-autoscaler", "a file of its own"},
+		"autoDiscovery: {clusterName: a}\npodDisruptionBudget: {maxUnavailable: [1]}\n":                       {"podDisruptionBudget.maxUnavailable", "neither a number"},
+		"autoDiscovery: {clusterName: a}\npodDisruptionBudget: 1\n":                                           {"podDisruptionBudget", "no map"},
+		"autoDiscovery: {clusterName: a}\nawsRegion: '{{ .Values.region }}'\n":                                {"awsRegion", "template"},
+		"autoDiscovery: {clusterName: '{{ .Values.global.cluster }}'}\n":                                      {"autoDiscovery.clusterName", "template"},
+		"cloudProvider: clusterapi\nautoDiscovery: {clusterName: '{{ .Values.global.cluster }}'}\n":           {"autoDiscovery.clusterName", "template"},
+		"cloudProvider: clusterapi\nautoDiscovery: {labels: [{a: '{{ .Values.b }}'}]}\n":                      {"autoDiscovery.labels[0].a", "template"},
+		"autoscalingGroups: [{name: '{{ .Values.group }}', minSize: 1, maxSize: 2}]\n":                        {"autoscalingGroups[0].name", "template"},
+		"autoDiscovery: {clusterName: a}\nextraArgs: {expander: '{{ .Values.expander }}'}\n":                  {"extraArgs.expander", "template"},
+		"autoDiscovery: {clusterName: a}\nrbac: {serviceAccount: {annotations: {a: '{{ .Values.role }}'}}}\n": {"rbac.serviceAccount.annotations.a", "template"},
 		"cloudProvider: aws\n":                                                                                                         {"autoDiscovery.clusterName", "starts nothing"},
 		"cloudProvider: gce\nautoDiscovery: {clusterName: a}\n":                                                                        {"cloudProvider", `no provider "gce"`},
 		"autoDiscovery: {clusterName: a, tags: ['{{ .Values.x }}']}\n":                                                                 {"autoDiscovery.tags[0]", "template"},
@@ -151,13 +157,28 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestBracesThatAreNoTemplates: what their chart copies as it is, and what is not
+// carried over.
+func TestBracesThatAreNoTemplates(t *testing.T) {
+	for _, in := range []string{
+		"autoDiscovery: {clusterName: a}\npodAnnotations: {a: '{{ with secret }}'}\n",
+		"autoDiscovery: {clusterName: a}\nextraEnv: {A: '{{ b }}'}\nimage: {tag: '{{ .Values.tag }}'}\n",
+		"autoDiscovery: {clusterName: a, tags: ['k8s.io/{{.Values.autoDiscovery.clusterName}}']}\n",
+		"cloudProvider: kwok\nautoDiscovery: {clusterName: '{{ .Values.x }}'}\nawsRegion: '{{ .Values.x }}'\n",
+	} {
+		if _, err := Translate([]byte(in), settings); err != nil {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
+
 // TestOneReplicaWithoutElection: two would both act.
 func TestOneReplicaWithoutElection(t *testing.T) {
 	got, err := Translate([]byte("autoDiscovery: {clusterName: a}\nextraArgs: {leader-elect: false, address: ':9090'}\n"), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\nreplicaCount: 1\n", "leader election is off: stop the Cluster Autoscaler before", "--address=:9090 is dropped"} {
+	for _, want := range []string{"\nreplicaCount: 1\n", "leader election is off: stop the Cluster Autoscaler before", "Deployment to 0, wait until its pod is gone, and helm upgrade", "--address=:9090 is dropped"} {
 		if !strings.Contains(commented(got), want) {
 			t.Errorf("%q is not in\n%s", want, got.Text)
 		}

@@ -46,74 +46,132 @@ func namespaceNeeds(p place) []need {
 }
 
 // grant adds what is missing to the roles among the objects that are bound to the
-// autoscaler's account, and says so. Others are nobody's business here.
-func grant(objects []map[string]any, account string, p place) ([]string, error) {
-	bound, err := rolesOf(objects, account)
+// autoscaler's account, and says so. Others are nobody's business here. What is in a
+// Role counts in its namespace alone, and so does a ClusterRole that a RoleBinding
+// gives; where no Role is in the namespace of the lease, one is made.
+func grant(objects []map[string]any, to account, p place) ([]map[string]any, []string, error) {
+	bound, err := rolesOf(objects, to)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var rules []rbacv1.PolicyRule
+	var everywhere, there []rbacv1.PolicyRule
 	var role, clusterRole map[string]any
 	for _, o := range objects {
 		kind, _ := o["kind"].(string)
-		if kind != "ClusterRole" && kind != "Role" || !bound[keyOf(o)] {
+		if kind != "ClusterRole" && kind != "Role" {
 			continue
 		}
+		key := keyOf(o)
+		places := bound[key]
 		var r rbacv1.ClusterRole // a Role has the same rules
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, &r); err != nil {
-			return nil, fmt.Errorf("%s: %w", named(o), err)
+			return nil, nil, fmt.Errorf("%s: %w", named(o), err)
 		}
-		rules = append(rules, r.Rules...)
-		switch {
-		case kind == "Role" && role == nil:
+		if slices.Contains(places, allNamespaces) {
+			everywhere = append(everywhere, r.Rules...)
+			if clusterRole == nil {
+				clusterRole = o
+			}
+			continue
+		}
+		if !slices.ContainsFunc(places, func(n string) bool { return sameNamespace(n, p.namespace) }) {
+			continue
+		}
+		there = append(there, r.Rules...)
+		if kind == "Role" && role == nil {
 			role = o
-		case kind == "ClusterRole" && clusterRole == nil:
-			clusterRole = o
 		}
 	}
-	if clusterRole == nil {
-		return []string{"no ClusterRole that is bound to the autoscaler's account is in the file: the rights that Plimsoll needs are in " + docs + "migrate.md#rights"}, nil
-	}
+	const page = docs + "migrate.md#rights"
 	var out []string
-	for _, part := range []struct {
-		needs []need
-		to    map[string]any
-	}{{clusterNeeds, clusterRole}, {namespaceNeeds(p), role}} {
-		var missing []any
-		var words []string
-		for _, n := range part.needs {
-			var verbs []any
-			for verb := range strings.FieldsSeq(n.verbs) {
-				if !grants(rules, n, verb) {
-					verbs = append(verbs, verb)
-				}
-			}
-			if len(verbs) == 0 {
-				continue
-			}
-			rule := map[string]any{"apiGroups": []any{n.group}, "resources": []any{n.resource}, "verbs": verbs}
-			if n.name != "" {
-				rule["resourceNames"] = []any{n.name}
-			}
-			missing = append(missing, rule)
-			words = append(words, strings.TrimSpace(fmt.Sprintf("%v of %s %s", verbs, cmp.Or(strings.Trim(n.resource+"."+n.group, "."), n.resource), n.name)))
+	if clusterRole == nil {
+		out = append(out, "no ClusterRole that is bound to the autoscaler's account is in the file: the rights that Plimsoll needs are in "+page)
+		if len(bound) == 0 {
+			return objects, out, nil // they are in another file
 		}
-		switch {
-		case len(missing) == 0:
-		case part.to == nil:
-			out = append(out, "rights are missing, and no Role is in the file to add them to: "+strings.Join(words, "; "))
-		default:
-			had, _, err := unstructured.NestedSlice(part.to, "rules")
-			if err != nil {
-				return nil, fmt.Errorf("%s: rules: %w", named(part.to), err)
-			}
-			if err := unstructured.SetNestedSlice(part.to, append(had, missing...), "rules"); err != nil {
-				return nil, fmt.Errorf("%s: rules: %w", named(part.to), err)
-			}
-			out = append(out, fmt.Sprintf("%s grants more: %s", named(part.to), strings.Join(words, "; ")))
+	} else {
+		rules, words := missing(clusterNeeds, everywhere)
+		told, err := addTo(clusterRole, rules, words)
+		if err != nil {
+			return nil, nil, err
 		}
+		out = append(out, told...)
 	}
-	return append(out, "rights that the roles grant and Plimsoll does not need stay; those that it needs are in "+docs+"migrate.md#rights"), nil
+	rules, words := missing(namespaceNeeds(p), append(there, everywhere...))
+	switch {
+	case len(rules) == 0:
+	case role != nil:
+		told, err := addTo(role, rules, words)
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, told...)
+	case p.namespace == "" || to.namespace == "":
+		out = append(out, "rights are missing where the lease is, and no Role is in the file to add them to: "+strings.Join(words, "; "))
+	default:
+		name := to.name + "-plimsoll"
+		objects = append(objects, roleWith(name, p.namespace, rules), bindingOf(name, p.namespace, to))
+		out = append(out, fmt.Sprintf("Role %s/%s and its RoleBinding are new, since no Role in namespace %s, where the lease is, is bound to the autoscaler's account: %s", p.namespace, name, p.namespace, strings.Join(words, "; ")))
+	}
+	return objects, append(out, "rights that the roles grant and Plimsoll does not need stay; those that it needs are in "+page), nil
+}
+
+// sameNamespace tells whether two namespaces may be one: of an object without one,
+// only who applies it knows where it goes.
+func sameNamespace(a, b string) bool { return a == "" || b == "" || a == b }
+
+// missing are the rules that lack among some, and the same in words.
+func missing(needs []need, rules []rbacv1.PolicyRule) (lacking []any, words []string) {
+	for _, n := range needs {
+		var verbs []any
+		for verb := range strings.FieldsSeq(n.verbs) {
+			if !grants(rules, n, verb) {
+				verbs = append(verbs, verb)
+			}
+		}
+		if len(verbs) == 0 {
+			continue
+		}
+		rule := map[string]any{"apiGroups": []any{n.group}, "resources": []any{n.resource}, "verbs": verbs}
+		if n.name != "" {
+			rule["resourceNames"] = []any{n.name}
+		}
+		lacking = append(lacking, rule)
+		words = append(words, strings.TrimSpace(fmt.Sprintf("%v of %s %s", verbs, cmp.Or(strings.Trim(n.resource+"."+n.group, "."), n.resource), n.name)))
+	}
+	return lacking, words
+}
+
+// addTo gives a role more rules.
+func addTo(role map[string]any, rules []any, words []string) ([]string, error) {
+	if len(rules) == 0 {
+		return nil, nil
+	}
+	had, _, err := unstructured.NestedSlice(role, "rules")
+	if err != nil {
+		return nil, fmt.Errorf("%s: rules: %w", named(role), err)
+	}
+	if err := unstructured.SetNestedSlice(role, append(had, rules...), "rules"); err != nil {
+		return nil, fmt.Errorf("%s: rules: %w", named(role), err)
+	}
+	return []string{fmt.Sprintf("%s grants more: %s", named(role), strings.Join(words, "; "))}, nil
+}
+
+func roleWith(name, namespace string, rules []any) map[string]any {
+	return map[string]any{
+		"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": "Role",
+		"metadata": map[string]any{"name": name, "namespace": namespace}, "rules": rules,
+	}
+}
+
+// bindingOf gives an account the Role of the same name.
+func bindingOf(name, namespace string, to account) map[string]any {
+	return map[string]any{
+		"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": "RoleBinding",
+		"metadata": map[string]any{"name": name, "namespace": namespace},
+		"roleRef":  map[string]any{"apiGroup": rbacv1.GroupName, "kind": "Role", "name": name},
+		"subjects": []any{map[string]any{"kind": rbacv1.ServiceAccountKind, "name": to.name, "namespace": to.namespace}},
+	}
 }
 
 // roleKey names a role: its namespace is empty for a ClusterRole.
@@ -129,9 +187,13 @@ func keyOf(o map[string]any) roleKey {
 	return roleKey{kind, namespace, name}
 }
 
-// rolesOf are the roles that bindings among the objects give to a service account.
-func rolesOf(objects []map[string]any, account string) (map[roleKey]bool, error) {
-	bound := map[roleKey]bool{}
+// allNamespaces is where a role counts that a ClusterRoleBinding gives.
+const allNamespaces = "*"
+
+// rolesOf are the roles that bindings among the objects give to a service account,
+// each with the namespaces that it is given for.
+func rolesOf(objects []map[string]any, to account) (map[roleKey][]string, error) {
+	bound := map[roleKey][]string{}
 	for _, o := range objects {
 		key := keyOf(o)
 		if key.kind != "ClusterRoleBinding" && key.kind != "RoleBinding" {
@@ -141,14 +203,19 @@ func rolesOf(objects []map[string]any, account string) (map[roleKey]bool, error)
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, &b); err != nil {
 			return nil, fmt.Errorf("%s: %w", named(o), err)
 		}
-		if !slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return s.Kind == rbacv1.ServiceAccountKind && s.Name == account }) {
+		if !slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
+			return s.Kind == rbacv1.ServiceAccountKind && s.Name == to.name && sameNamespace(s.Namespace, to.namespace)
+		}) {
 			continue
 		}
-		role := roleKey{b.RoleRef.Kind, key.namespace, b.RoleRef.Name}
+		role, where := roleKey{b.RoleRef.Kind, key.namespace, b.RoleRef.Name}, key.namespace
 		if role.kind == "ClusterRole" {
 			role.namespace = ""
 		}
-		bound[role] = true
+		if key.kind == "ClusterRoleBinding" {
+			where = allNamespaces
+		}
+		bound[role] = append(bound[role], where)
 	}
 	return bound, nil
 }

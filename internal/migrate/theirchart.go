@@ -26,6 +26,7 @@ const (
 	ownService = "Plimsoll's chart always makes its Service, a ClusterIP at port 8085 named http"
 	ownObjects = "it goes with the Cluster Autoscaler's release: apply what is still needed yourself"
 	noVPA      = "Plimsoll's chart makes no VerticalPodAutoscaler: apply one for its Deployment yourself"
+	ownNames   = "Plimsoll's objects are called as its release: their names must differ from the Cluster Autoscaler's while both are there, or Helm refuses them"
 	noScraping = "Plimsoll's chart scrapes /metrics as it is"
 	releaseNS  = "Plimsoll's chart makes it in the release's namespace, where Prometheus must look for it"
 	ownRules   = "the rules are those of Plimsoll's chart: apply yours yourself"
@@ -68,7 +69,7 @@ var theirChart = []chartValue{
 	{path: "clusterAPICloudConfigPath", byDefault: managementPath, only: "clusterapi", here: "the same, moved into the folder of the other kubeconfig if need be: Plimsoll's chart mounts one Secret"},
 	{path: "clusterAPIConfigMapsNamespace", only: "clusterapi", here: "the same in the mode kubeconfig-incluster; in the others that reach the cluster with the nodes by a kubeconfig, it is --namespace"},
 	{path: "clusterAPIKubeconfigSecret", only: "clusterapi", here: "the same, or the Secret of extraVolumeSecrets that is mounted where it is looked for"},
-	{path: "clusterAPIMode", byDefault: inclusterIncluster, only: "clusterapi"},
+	{path: "clusterAPIMode", byDefault: inclusterIncluster, only: "clusterapi", here: "the same, or what flags among extraArgs make of it"},
 	{path: "clusterAPIWorkloadKubeconfigPath", byDefault: workloadPath, only: "clusterapi"},
 	{path: "containerSecurityContext", instead: hardened},
 	{path: "customArgs", here: "extraArgs, as the flags below"},
@@ -80,7 +81,7 @@ var theirChart = []chartValue{
 	{path: "envFromConfigMapOptional", byDefault: true, instead: noEnvFrom}, // of earlier versions
 	{path: "envFromSecret", instead: noEnvFrom},
 	{path: "expanderPriorities", here: "a note: their release takes the ConfigMap with it, and Plimsoll reads the same one"},
-	{path: "extraArgs", here: "extraArgs, as the flags below"},
+	{path: "extraArgs", here: "extraArgs, as the flags below; flags that Plimsoll's chart sets itself become its values, such as clusterAPIMode, or are refused with what to do"},
 	{path: "extraEnv", here: "env; a secret as a reference to a Secret"},
 	{path: "extraEnvConfigMaps", here: "env, with valueFrom"},
 	{path: "extraEnvSecrets", here: "env, with valueFrom"},
@@ -88,7 +89,7 @@ var theirChart = []chartValue{
 	{path: "extraVolumeMounts", instead: noMounts},
 	{path: "extraVolumeSecrets", here: "a note: Plimsoll's chart mounts no volumes of yours but clusterAPIKubeconfigSecret"},
 	{path: "extraVolumes", instead: noMounts},
-	{path: "fullnameOverride"},
+	{path: "fullnameOverride", instead: ownNames},
 	{path: "hostNetwork", byDefault: false, instead: "Plimsoll's pods have no host network; on AWS they reach the instance's metadata only where its hop limit is 2 or more"},
 	{path: "image.pullPolicy", byDefault: "IfNotPresent"},
 	{path: "image.pullSecrets", here: "imagePullSecrets"},
@@ -99,14 +100,14 @@ var theirChart = []chartValue{
 	{path: "kwokConfigMapName", byDefault: "kwok-provider-config", only: "kwok", here: "kwok.configMapName"},
 	{path: "magnumCABundlePath", byDefault: "/etc/kubernetes/ca-bundle.crt", instead: otherCloud},
 	{path: "magnumClusterName", instead: otherCloud},
-	{path: "nameOverride"},
+	{path: "nameOverride", instead: ownNames},
 	{path: "nodeSelector"},
 	{path: "podAnnotations"},
 	{path: "podDisruptionBudget.annotations", instead: noSuch},
 	{path: "podDisruptionBudget.maxUnavailable", byDefault: 1.0, here: "the same; an empty podDisruptionBudget is enabled: false"},
 	{path: "podDisruptionBudget.minAvailable"},
 	{path: "podDisruptionBudget.selector", instead: "Plimsoll's budget selects its pods by labels of its own"},
-	{path: "podLabels"},
+	{path: "podLabels", here: "the same, but for the labels by which Plimsoll's chart finds its pods"},
 	{path: "priorityClassName", byDefault: "system-cluster-critical"},
 	{path: "priorityConfigMapAnnotations", instead: "the ConfigMap that they are on goes with the Cluster Autoscaler's release"},
 	{path: "prometheusRule.additionalLabels", here: "prometheusRule.labels"},

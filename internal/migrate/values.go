@@ -39,22 +39,27 @@ func translateValues(text []byte, raw map[string]any, s Settings) (Result, error
 		return Result{}, fmt.Errorf("%s: these are values of a chart that has the Cluster Autoscaler's in it: give what is under it as a file of its own", program)
 	}
 	v := values{release: s.Namespace, told: map[string]bool{}}
-	if err := yaml.Unmarshal(text, &v.theirs); err != nil {
-		return Result{}, fmt.Errorf("as values of the Cluster Autoscaler's chart: %w", err)
+	if err := v.read(raw); err != nil {
+		return Result{}, err
 	}
 	v.ours.CloudProvider = "aws" // their chart's default
 	if p := v.theirs.CloudProvider; p != nil {
 		v.ours.CloudProvider = *p
 	}
-	// 1. What says which groups there are, and where the clusters are.
+	// 1. What says which groups there are.
+	v.templates(raw)
 	v.discovery()
 	v.groups()
-	v.clusterAPI()
-	// 2. Flags: what the chart would make of the values is a command line.
-	line, err := read(append(v.arguments(), v.extraPieces()...), nil, s.Providers)
+	// 2. Flags: what the chart would make of the values is a command line, and that
+	// says where the clusters are.
+	line, err := read(append(v.arguments(), v.extraPieces()...), v.known(), s.Providers)
 	if err != nil {
 		return Result{}, errors.Join(append(v.errs, err)...)
 	}
+	v.ownFlags(line)
+	v.clusters(line)
+	theirNamespace := v.theirNamespace(line)
+	line = v.withOwnFlags(line)
 	v.extraArgs(line)
 	if slices.ContainsFunc(line.dropped, func(d dropped) bool { return d.name == "nodes" }) {
 		v.ours.NodeGroups = nil
@@ -76,13 +81,73 @@ func translateValues(text []byte, raw map[string]any, s Settings) (Result, error
 	if v.ours.CloudProvider == "mcm" {
 		v.ours.CloudProvider = "gardener"
 	}
+	at := placeOf(line)
+	wait := ""
+	if !at.elects {
+		wait = ", wait until its pod is gone"
+	}
 	return written(Notes{
 		Changed:  v.changed,
-		Handover: v.handover(placeOf(line)),
-		Next: next(trial(line, v.variables(), v.leaseNamespace()),
+		Handover: v.handover(at, theirNamespace),
+		Next: at.next(trial(line, v.variables(), v.leaseNamespace()),
 			"or in the cluster, beside the Cluster Autoscaler: helm install plimsoll <chart> -f <this file> --set mode=observe",
-			"then scale the Cluster Autoscaler's Deployment to 0, and helm upgrade plimsoll <chart> -f <this file>; uninstall its release when all is well"),
+			"then scale the Cluster Autoscaler's Deployment to 0"+wait+", and helm upgrade plimsoll <chart> -f <this file>; uninstall its release when all is well"),
 	}, v.ours)
+}
+
+// read takes values apart. A null in a map or a list of the pod's says nothing, to
+// Kubernetes neither; elsewhere it may take a default away.
+func (v *values) read(raw map[string]any) error {
+	for _, path := range pruned {
+		field, rest, deep := strings.Cut(path, ".")
+		in := raw
+		for deep && in != nil {
+			in, _ = in[field].(map[string]any)
+			field, rest, deep = strings.Cut(rest, ".")
+		}
+		if in[field] != nil {
+			in[field] = v.withoutNulls(path, in[field])
+		}
+	}
+	text, err := yaml.Marshal(raw)
+	if err != nil {
+		return fmt.Errorf("as values of the Cluster Autoscaler's chart: %w", err)
+	}
+	if err := yaml.Unmarshal(text, &v.theirs); err != nil {
+		return fmt.Errorf("as values of the Cluster Autoscaler's chart: %w", err)
+	}
+	return nil
+}
+
+// pruned are the values in which a null says nothing.
+var pruned = []string{
+	"affinity", "extraEnv", "nodeSelector", "podAnnotations", "podLabels", "prometheusRule.additionalLabels",
+	"rbac.serviceAccount.annotations", "resources", "tolerations", "topologySpreadConstraints",
+}
+
+// withoutNulls is a value without the fields that are null, each of which is told.
+func (v *values) withoutNulls(path string, value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if value[name] == nil {
+				v.tell(path+"."+name, "null is no value")
+				continue
+			}
+			out[name] = v.withoutNulls(path+"."+name, value[name])
+		}
+		return out
+	case []any:
+		var out []any
+		for i, one := range value {
+			if one != nil {
+				out = append(out, v.withoutNulls(fmt.Sprintf("%s[%d]", path, i), one))
+			}
+		}
+		return out
+	}
+	return value
 }
 
 func (v *values) discovery() {
@@ -100,14 +165,9 @@ func (v *values) discovery() {
 		if tags == nil {
 			tags = []string{ownTag, clusterTag}
 		}
-		for i, tag := range tags {
-			for _, form := range []string{"{{ .Values.autoDiscovery.clusterName }}", "{{.Values.autoDiscovery.clusterName}}"} {
-				tag = strings.ReplaceAll(tag, form, d.ClusterName)
-			}
-			if strings.Contains(tag, "{{") {
-				v.wrong(fmt.Sprintf("autoDiscovery.tags[%d]", i), "%q is a template that only Helm can fill in: write what it stands for", tag)
-			}
-			ours.Tags = append(ours.Tags, tag)
+		for _, tag := range tags {
+			// Their chart joins them with commas, so that one may be several.
+			ours.Tags = append(ours.Tags, strings.Split(ofCluster(tag, d.ClusterName), ",")...)
 		}
 	case "clusterapi":
 		ours.Namespace = d.Namespace
@@ -174,18 +234,7 @@ func (v *values) arguments() []located {
 			out = append(out, located{"--node-group-auto-discovery=" + t, "autoDiscovery"})
 		}
 	}
-	if v.ours.Mode != "" {
-		if v.manages() {
-			out = append(out, located{"--cloud-config=" + v.ours.CloudConfigPath, "clusterAPICloudConfigPath"})
-		}
-		if !strings.HasPrefix(v.ours.Mode, "incluster-") {
-			out = append(out, located{"--kubeconfig=" + v.ours.WorkloadPath, "clusterAPIWorkloadKubeconfigPath"})
-		}
-		if v.ours.Mode == "kubeconfig-incluster" {
-			out = append(out, located{"--clusterapi-cloud-config-authoritative", "clusterAPIMode"})
-		}
-	}
-	return out
+	return append(out, v.flagsOfMode()...)
 }
 
 // extraPieces are the flags of extraArgs and customArgs.
@@ -194,6 +243,10 @@ func (v *values) extraPieces() []located {
 	for _, name := range slices.Sorted(maps.Keys(v.theirs.ExtraArgs)) {
 		field := extraArgsField + name
 		flag, _, _ := strings.Cut(name, "_") // what follows makes a name unique
+		if given := v.theirs.ExtraArgs[name]; (flag == "cloud-provider" || flag == "cloudprovider") && given != v.ours.CloudProvider {
+			v.wrong(field, "%v is not the cloudProvider, %s, by which their chart goes in all else: set that, and leave this out", given, v.ours.CloudProvider)
+			continue
+		}
 		list := []any{v.theirs.ExtraArgs[name]}
 		if several, ok := list[0].([]any); ok {
 			list = several
@@ -235,11 +288,7 @@ const (
 func (v *values) extraArgs(line commandLine) {
 	v.ours.ExtraArgs = extraArgs{}
 	for _, f := range line.kept {
-		if !strings.HasPrefix(f.field, extraArgsField) && !strings.HasPrefix(f.field, customArgsField) {
-			continue
-		}
-		if f.name == "address" {
-			v.note("%s is dropped: Plimsoll's chart serves at :8085, where its probes and its Service look", f)
+		if !f.extra() {
 			continue
 		}
 		var value any = f.value

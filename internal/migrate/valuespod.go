@@ -69,8 +69,6 @@ func (v *values) amazon() {
 		}
 	case region == nil:
 		v.note("AWS_REGION is not set, since awsRegion is not there: the instance is asked for it, and where the pod cannot ask it, Plimsoll does not start. The Cluster Autoscaler's chart said us-east-1 until 2025: if that was right, set it under env")
-	case strings.Contains(*region, "{{"):
-		v.wrong("awsRegion", "%q is a template that only Helm can fill in: write what it stands for", *region)
 	case *region != "":
 		v.ours.Env = append(v.ours.Env, envVar{Name: "AWS_REGION", Value: region})
 	}
@@ -108,8 +106,8 @@ func (v *values) variables() []variable {
 func (v *values) pod(s Settings) {
 	t, o := &v.theirs, &v.ours
 	o.NodeSelector, o.Tolerations, o.Affinity, o.Spread = t.NodeSelector, t.Tolerations, t.Affinity, t.TopologySpreadConstraints
-	o.Resources, o.PriorityClass, o.Annotations, o.Labels = t.Resources, t.PriorityClassName, t.PodAnnotations, t.PodLabels
-	o.Name, o.FullName = t.NameOverride, t.FullnameOverride
+	o.Resources, o.PriorityClass, o.Annotations = t.Resources, t.PriorityClassName, t.PodAnnotations
+	o.Labels = v.ownLabels(t.PodLabels)
 	for _, secret := range t.Image.PullSecrets {
 		o.PullSecrets = append(o.PullSecrets, name{secret})
 	}
@@ -133,6 +131,18 @@ func (v *values) pod(s Settings) {
 		v.note("expanderPriorities is dropped: its ConfigMap cluster-autoscaler-priority-expander goes with the Cluster Autoscaler's release; Plimsoll reads the same one: apply it yourself")
 	}
 	v.account()
+}
+
+// ownLabels are labels of the pods without those by which Plimsoll's chart finds them.
+func (v *values) ownLabels(labels map[string]string) map[string]string {
+	labels = maps.Clone(labels)
+	for _, name := range []string{"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/component"} {
+		if _, ok := labels[name]; ok {
+			delete(labels, name)
+			v.tell("podLabels."+name, "by this label Plimsoll's Deployment and Service find their pods")
+		}
+	}
+	return labels
 }
 
 // monitoring is what the Prometheus operator reads. By the labels that their chart

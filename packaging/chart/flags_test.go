@@ -124,6 +124,18 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
+// TestNobodyActsBesideTheNext: without an election an upgrade ends the old pod first.
+func TestNobodyActsBesideTheNext(t *testing.T) {
+	for extra, want := range map[string]appsv1.DeploymentStrategyType{
+		"{}": "", "{leader-elect: true}": "", "{leader-elect: false}": appsv1.RecreateDeploymentStrategyType, "{leader-elect_1: [false]}": appsv1.RecreateDeploymentStrategyType,
+	} {
+		s := objects(t, render(t, parse(t, "{cloudProvider: kwok, replicaCount: 1, extraArgs: "+extra+"}")))["deployment.yaml"].(*appsv1.Deployment).Spec.Strategy
+		if s.Type != want || (s.RollingUpdate == nil) != (want != "") {
+			t.Errorf("%s: %+v", extra, s)
+		}
+	}
+}
+
 // TestNumbersAreWhole: a large number is no power of ten, in a list either.
 func TestNumbersAreWhole(t *testing.T) {
 	r := render(t, parse(t, "{cloudProvider: kwok, extraArgs: {max-nodes-total: 2000000, max-nodes-total_1: [1000000]}}"))

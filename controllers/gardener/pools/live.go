@@ -35,6 +35,11 @@ func Read(object map[string]any) MachineDeployment {
 	}
 }
 
+// isAnothers says whether it is another Worker's.
+func (md MachineDeployment) isAnothers(c Cluster) bool {
+	return md.Worker != "" && md.Worker != c.Worker
+}
+
 // zone is the zone that its nodes are labelled with.
 func (md MachineDeployment) zone() string {
 	return stringAt(md.Object, "spec", "template", "spec", "nodeTemplate", "metadata", "labels", zoneLabel)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-dev/plimsoll/controllers/gardener/v1alpha1"
 )
 
 // Verb is what a step does.
@@ -72,13 +74,20 @@ func MakePlan(c Cluster, seen Seen) Plan {
 	}
 	free := roomOf(c, seen.MachineDeployments)
 	wanted, turned := map[string]bool{}, p.turned(c, live)
+	var levels map[string]int32
+	if !c.Autoscaled() && !c.Hibernated {
+		levels = level(slices.DeleteFunc(c.Zones(), func(z Zone) bool {
+			md, there := live[z.Name()]
+			return !there || md.Deleting || turned[z.Pool.Name] || md.isAnothers(c)
+		}), free, live)
+	}
 	for _, z := range c.Zones() {
 		md, there := live[z.Name()]
 		wanted[z.Name()] = true
 		switch {
 		case md.Deleting || turned[z.Pool.Name]: // once that is over, there is something to do
 			continue
-		case md.Worker != "" && md.Worker != c.Worker:
+		case md.isAnothers(c):
 			p.note(NameTaken, md.Name, "machine deployment %s is one of Worker %s and is left alone: rename the pool, or delete that Worker", md.Name, md.Worker)
 			continue
 		}
@@ -96,7 +105,7 @@ func MakePlan(c Cluster, seen Seen) Plan {
 			p.Steps = append(p.Steps, createStep(z, class, z.create(free, restored)))
 			continue
 		}
-		p.adjust(md, z.describe(), z.body(class), c.limits(z.Pool), z.keep(free, md, asleep))
+		p.adjust(md, z.describe(), z.body(class), c.limits(z.Pool), z.keep(free, md, asleep, levels))
 	}
 	for _, md := range seen.MachineDeployments {
 		wanted[md.Name] = wanted[md.Name] || turned[md.Pool] // it may be a zone's that is still wanted, under another number
@@ -246,15 +255,26 @@ func paths(patch map[string]any) []string {
 	return all
 }
 
-// Existing are the pools that have a machine deployment.
-func (s Seen) Existing() map[string]bool {
-	pools := map[string]bool{}
+// Existing are those of a namespace's pools that are not new: they have a machine
+// deployment, by its label or, where that is missing, by its name; or had one on the seed
+// that the shoot came from. We err to a pool that exists: one that is new is only warned
+// of then, and one that is refused keeps all pools of its Worker from being written.
+func (s Seen) Existing(namespace string, pools []v1alpha1.Pool) map[string]bool {
+	names, labels := map[string]bool{}, map[string]bool{}
+	for name := range s.Restored {
+		names[name] = true
+	}
 	for _, md := range s.MachineDeployments {
-		if md.Pool != "" {
-			pools[md.Pool] = true
+		names[md.Name] = true
+		labels[md.Pool] = md.Pool != ""
+	}
+	existing := map[string]bool{}
+	for _, z := range (Cluster{Namespace: namespace, Pools: pools}).Zones() {
+		if labels[z.Pool.Name] || names[z.Name()] {
+			existing[z.Pool.Name] = true
 		}
 	}
-	return pools
+	return existing
 }
 
 // Scales says whether a plan writes replicas.

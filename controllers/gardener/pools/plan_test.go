@@ -302,6 +302,31 @@ func TestLimitsAlone(t *testing.T) {
 	}
 }
 
+// TestExistingPools: by their label, by the names of their machine deployments, and by
+// those that they had on another seed.
+func TestExistingPools(t *testing.T) {
+	c := testCluster(1, 2, 3)
+	other := c.Pools[0]
+	other.Name = "a-z1" // its names begin like those of the other's
+	c.Pools = append(c.Pools, other)
+	strange := there(c.Zones()[0], 1)
+	strange.Pool = ""
+	stray := there(c.Zones()[0], 1)
+	stray.Name = "called-otherwise"
+	for name, s := range map[string]Seen{
+		"by the label":     {MachineDeployments: []MachineDeployment{stray}},
+		"by the name":      {MachineDeployments: []MachineDeployment{strange}},
+		"on another seed":  {Restored: map[string]int32{"shoot--p--s-a-z3": 0}},
+		"all at once":      {MachineDeployments: []MachineDeployment{strange, stray}, Restored: map[string]int32{"shoot--p--s-a-z2": 1}},
+		"and somebody's":   {MachineDeployments: []MachineDeployment{stray, {Name: "shoot--p--s-b-z1"}}, Restored: map[string]int32{"else": 1}},
+		"and another pool": {MachineDeployments: []MachineDeployment{stray, {Name: "x"}}},
+	} {
+		if diff := cmp.Diff(map[string]bool{"a": true}, s.Existing(c.Namespace, c.Pools)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 func TestDeletionOfAWorker(t *testing.T) {
 	c := testCluster(3, 4, 2)
 	foreign := there(testCluster(3, 4, 3).Zones()[2], 1)

@@ -5,7 +5,8 @@ import "fmt"
 // A machine deployment's replicas are written in these cases only, the first that
 // applies. They are Gardener's, with two differences. The bounds are the pool's and
 // not the zone's share of them: a zone may hold more than its share, and what the
-// pool lacks of its minimum is the autoscaler's to buy, in a zone that can grow.
+// pool lacks of its minimum is the autoscaler's to buy, in a zone that can grow, or,
+// where there is none, is added in zones below their share.
 // And a shoot wakes up where it was put to sleep: that all replicas are 0 may be
 // the autoscaler's doing.
 
@@ -69,8 +70,45 @@ func (z Zone) create(r room, restored *int32) move {
 	return move{n, fmt.Sprintf("%d replicas, its share of the pool's minimum that the maximum has room for", n)}
 }
 
-// keep is what becomes of the replicas of a machine deployment that is there.
-func (z Zone) keep(r room, md MachineDeployment, allAsleep bool) move {
+// level is what the zones of pools have that no autoscaler looks after, by the names of
+// their machine deployments. Such a pool has its minimum, wherever its machines are: one
+// that has as many is left alone, since a zone above its share may stand in for one that
+// the cloud gives nothing. Else a pool is only raised or only lowered, by what it lacks
+// or has too much and in the zones that are off their share. So it never has more than
+// before on the way to less, and whatever comes in between, nothing was raised at the
+// expense of a decrease that is still to come.
+//
+// zones are those whose machine deployments are there and may be written. What goes, or
+// is somebody else's, counts in the room alone.
+func level(zones []Zone, r room, live map[string]MachineDeployment) map[string]int32 {
+	lack := map[string]int32{}
+	for _, z := range zones {
+		lack[z.Pool.Name] = z.Pool.Minimum
+	}
+	for _, z := range zones {
+		lack[z.Pool.Name] -= max(0, live[z.Name()].Replicas)
+	}
+	out := map[string]int32{}
+	for _, z := range zones {
+		pool, has := z.Pool.Name, max(0, live[z.Name()].Replicas)
+		off := z.Minimum() - has
+		switch {
+		case lack[pool] > 0 && off > 0:
+			off = r.take(pool, min(off, lack[pool]))
+		case lack[pool] < 0 && off < 0:
+			off = max(off, lack[pool])
+		default:
+			off = 0
+		}
+		lack[pool] -= off
+		out[z.Name()] = has + off
+	}
+	return out
+}
+
+// keep is what becomes of the replicas of a machine deployment that is there. levels are
+// those of pools that no autoscaler looks after.
+func (z Zone) keep(r room, md MachineDeployment, allAsleep bool, levels map[string]int32) move {
 	has := md.Replicas
 	to := func(n int32, why string) move {
 		if n == has {
@@ -82,7 +120,7 @@ func (z Zone) keep(r room, md MachineDeployment, allAsleep bool) move {
 	case z.Cluster.Hibernated:
 		return to(0, "the shoot is hibernated")
 	case !z.Cluster.Autoscaled():
-		return to(z.Minimum(), "no pool leaves an autoscaler any room, so it has its share of the pool's minimum")
+		return to(levels[z.Name()], fmt.Sprintf("no pool leaves an autoscaler any room, so the pool has its minimum, %d", z.Pool.Minimum))
 	case has == 0 && (md.Asleep || md.Worker == "" && allAsleep):
 		return to(r.take(z.Pool.Name, z.Minimum()), "the shoot wakes up")
 	case has < 0:

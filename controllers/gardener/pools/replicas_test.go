@@ -93,7 +93,14 @@ func TestReplicasAreWrittenWhen(t *testing.T) {
 	}{
 		{"hibernated: 0", hibernated(c), allThere(c, 2, 1, 0), nil, map[string]int64{"z1": 0, "z2": 0}},
 		{"hibernated and new: 0", hibernated(c), nil, nil, map[string]int64{"z1": 0, "z2": 0, "z3": 0}},
-		{"autoscaler unused: the share of the minimum", testCluster(4, 4, 3), allThere(testCluster(4, 4, 3), 4, 0, 1), nil, map[string]int64{"z1": 2, "z2": 1}},
+		{"no autoscaler, too many: what is above the share goes, and no more than is too much", testCluster(4, 4, 3), allThere(testCluster(4, 4, 3), 4, 0, 1), nil, map[string]int64{"z1": 3}},
+		{"no autoscaler, too few: as many as are missing", testCluster(4, 4, 3), allThere(testCluster(4, 4, 3), 0, 2, 1), nil, map[string]int64{"z1": 1}},
+		{"no autoscaler, as many as there must be: untouched, wherever they are", testCluster(4, 4, 3), allThere(testCluster(4, 4, 3), 0, 2, 2), nil, map[string]int64{}},
+		{"no autoscaler, below 0", testCluster(4, 4, 3), allThere(testCluster(4, 4, 3), -3, 2, 2), nil, map[string]int64{"z1": 0}},
+		{"no autoscaler, a zone that goes has its machines still", testCluster(3, 3, 2), allThere(testCluster(3, 3, 3), 1, 1, 1), nil, map[string]int64{}},
+		{"no autoscaler, and it is gone", testCluster(3, 3, 2), allThere(testCluster(3, 3, 3), 1, 1), nil, map[string]int64{"z1": 2}},
+		{"no autoscaler, a new zone takes what is missing", testCluster(4, 4, 3), allThere(testCluster(4, 4, 3), 2, 1), nil, map[string]int64{"z3": 1}},
+		{"no autoscaler, waking up", testCluster(4, 4, 3), slept(testCluster(4, 4, 3), 3), nil, map[string]int64{"z1": 2, "z2": 1, "z3": 1}},
 		{"new: the share of the minimum", testCluster(4, 9, 3), nil, nil, map[string]int64{"z1": 2, "z2": 1, "z3": 1}},
 		{"new, and brought along from another seed", testCluster(3, 9, 3), nil, map[string]int32{"shoot--p--s-a-z1": 5, "shoot--p--s-a-z2": 0},
 			map[string]int64{"z1": 5, "z2": 0, "z3": 1}},
@@ -124,19 +131,22 @@ func TestReplicasAreWrittenWhen(t *testing.T) {
 	}
 }
 
-// TestReplicasInsideTheLimitsAreNeverMoved: whatever the pool and wherever its
-// replicas are, a plan moves none that is within 0 and the pool's maximum, and
-// whatever it does write keeps the sum below the maximum, unless others are above it
-// already.
+// TestReplicasInsideTheLimitsAreNeverMoved: whatever the pool, its zones and those that
+// it has no more, and wherever its replicas are, a plan moves none that is within 0 and
+// the pool's maximum, as long as an autoscaler looks after the pool. Where none does,
+// a pool that has what it must have is left alone, and any other only comes nearer to
+// it. After no step, in whatever order and wherever they end, is the pool above its
+// maximum by what was written.
 func TestReplicasInsideTheLimitsAreNeverMoved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		zones := rapid.IntRange(0, 6).Draw(t, "zones")
 		minimum := rapid.Int32Range(0, 12).Draw(t, "minimum")
-		maximum := minimum + rapid.Int32Range(1, 12).Draw(t, "more")
+		more := rapid.Int32Range(0, 12).Draw(t, "more")
+		maximum := minimum + more
 		c := testCluster(minimum, maximum, zones)
 		var live []MachineDeployment
-		before, sum := map[string]int64{}, int64(0)
-		for _, z := range c.Zones() {
+		before, sum, wanted := map[string]int64{}, int64(0), int64(0)
+		for _, z := range testCluster(minimum, maximum, zones+rapid.IntRange(0, 2).Draw(t, "former zones")).Zones() {
 			if !rapid.Bool().Draw(t, "there") {
 				continue
 			}
@@ -147,20 +157,62 @@ func TestReplicasInsideTheLimitsAreNeverMoved(t *testing.T) {
 			}
 			live = append(live, md)
 			before[z.Name()] = int64(n)
-			sum += int64(min(n, maximum))
+			sum += int64(n)
+			if int(z.Index) < max(1, zones) {
+				wanted += int64(n)
+			}
 		}
-		written := replicasOf(MakePlan(c, Seen{MachineDeployments: live}))
-		for name, n := range written {
-			was, wasThere := before[name]
-			if wasThere && was <= int64(maximum) {
-				t.Fatalf("%s was moved from %d to %d within 0 to %d", name, was, n, maximum)
+		plan := MakePlan(c, Seen{MachineDeployments: live})
+		if rapid.Bool().Draw(t, "in another order") {
+			plan.Steps = rapid.Permutation(plan.Steps).Draw(t, "steps")
+		}
+		for _, s := range plan.Steps {
+			n, writes := nested(s.Body, "spec", "replicas").(int64)
+			if !writes {
+				continue // a deletion frees nothing as long as its machines are there
 			}
-			if !wasThere {
-				sum += n
-				if n > 0 && sum > int64(maximum) {
-					t.Fatalf("%s was made with %d, and the sum is %d, above %d", name, n, sum, maximum)
+			was, wasThere := before[s.Name]
+			switch {
+			case wasThere && more > 0 && was <= int64(maximum):
+				t.Fatalf("%s was moved from %d to %d within 0 to %d", s.Name, was, n, maximum)
+			case wasThere && more == 0 && (n > was && wanted >= int64(minimum) || n < was && wanted <= int64(minimum)):
+				t.Fatalf("%s was moved from %d to %d, and the pool had %d of %d", s.Name, was, n, wanted, minimum)
+			}
+			sum += n - was
+			if n > was && sum > int64(maximum) {
+				t.Fatalf("%s was raised from %d to %d, and the sum is %d, above %d", s.Name, was, n, sum, maximum)
+			}
+		}
+	})
+}
+
+// TestPoolsWithoutAnAutoscalerComeToWhatTheyMustHave: where no pool has room between its
+// limits, and all zones are there, the pool has its minimum after one plan, with no
+// zone that was moved beyond its share; and a second plan moves nothing.
+func TestPoolsWithoutAnAutoscalerComeToWhatTheyMustHave(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.Int32Range(0, 12).Draw(t, "size")
+		c := testCluster(size, size, rapid.IntRange(1, 6).Draw(t, "zones"))
+		after := make([]int32, len(c.Zones()))
+		for i := range after {
+			after[i] = rapid.Int32Range(-2, size+3).Draw(t, "replicas")
+		}
+		sum := int32(0)
+		written := replicasOf(MakePlan(c, Seen{MachineDeployments: allThere(c, after...)}))
+		for i, z := range c.Zones() {
+			if n, ok := written[z.Name()]; ok {
+				if to, was := int32(n), max(0, after[i]); to > was && to > z.Minimum() || to < was && to < z.Minimum() {
+					t.Fatalf("%s was moved from %d to %d, and its share is %d", z.Name(), was, to, z.Minimum())
 				}
+				after[i] = int32(n)
 			}
+			sum += after[i]
+		}
+		if sum != size {
+			t.Fatalf("the pool has %v, %d in all, and must have %d", after, sum, size)
+		}
+		if again := replicasOf(MakePlan(c, Seen{MachineDeployments: allThere(c, after...)})); len(again) > 0 {
+			t.Fatalf("of %v, %v was moved again", after, again)
 		}
 	})
 }
