@@ -23,6 +23,7 @@ import (
 
 // The reasons of events and conditions that package workers does not give.
 const (
+	notUnderstood = "ClusterNotUnderstood"
 	invalidGroups = "InvalidWorkerNodeGroups"
 	otherWriter   = "ConditionHasOtherWriter"
 	sameName      = "ClusterNameNotUnique"
@@ -64,15 +65,17 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read Cluster %s: %w", request, err)
 	}
+	known := r.memory.of(request.NamespacedName, live.GetUID())
 	var cluster v1alpha1.Cluster
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &cluster); err != nil {
-		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("understand Cluster %s (is its definition that of EKS Anywhere?): %w", request, err))
+		err = fmt.Errorf("understand Cluster %s (is its definition that of EKS Anywhere?): %w", request, err)
+		r.giveUp(ctx, live, known, err)
+		return reconcile.Result{}, reconcile.TerminalError(err)
 	}
 	mds, err := r.machineDeployments(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	known := r.memory.of(request.NamespacedName, live.GetUID())
 	invalid := workers.Validate(cluster.Spec)
 
 	// 1. The machine deployments.
@@ -106,21 +109,44 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		notes = append(notes, workers.Note{Reason: invalidGroups, Message: invalid.Error()})
 	}
 	fresh, told := known.tell(notes)
-	fresh = append(fresh, workers.Ignored(known.counts, w)...)
-	for _, n := range fresh {
-		r.event(live, n.About(live.GetName()), corev1.EventTypeWarning, n.Reason, "Reconcile", n.Message)
-	}
+	r.tell(ctx, live, append(fresh, workers.Ignored(known.counts, w)...))
 	known.told, known.counts = told, workers.Counts(w)
 	r.memory.keep(request.NamespacedName, known)
 	return r.result(ctx, notes, problem)
 }
 
+// giveUp tells of a Cluster that cannot be read, once, and that nothing of it is
+// known to be right any more.
+func (r *reconciler) giveUp(ctx context.Context, live *unstructured.Unstructured, known remembered, problem error) {
+	key := client.ObjectKeyFromObject(live)
+	r.metrics.see(key, false, false, "")
+	var fresh []workers.Note
+	fresh, known.told = known.tell([]workers.Note{{Reason: notUnderstood, Message: problem.Error()}})
+	r.tell(ctx, live, fresh)
+	r.memory.keep(key, known)
+}
+
+// tell makes events of notes. What would be written is logged as well: nobody watches
+// a trial's events all the time.
+func (r *reconciler) tell(ctx context.Context, live *unstructured.Unstructured, notes []workers.Note) {
+	for _, n := range notes {
+		kind := corev1.EventTypeWarning
+		if n.News {
+			kind = corev1.EventTypeNormal
+		}
+		r.event(live, n.About(live.GetName()), kind, n.Reason, "Reconcile", n.Message)
+		if r.settings.StatusOnly {
+			log.FromContext(ctx).Info(n.Message, "reason", n.Reason)
+		}
+	}
+}
+
 // bring carries out the plan for a Cluster, and returns what to tell of it and the
 // machine deployments as they are then. It stops at the first step that fails:
-// the others are planned anew.
+// the others are planned anew. With StatusOnly it tells of the plan what it would do.
 func (r *reconciler) bring(ctx context.Context, live *unstructured.Unstructured, cluster v1alpha1.Cluster, w workers.Workers, invalid error,
 	mds []workers.MachineDeployment) ([]workers.Note, []workers.MachineDeployment, error) {
-	if r.settings.StatusOnly || invalid != nil || live.GetAnnotations()[v1alpha1.PausedAnnotation] == "true" {
+	if invalid != nil || live.GetAnnotations()[v1alpha1.PausedAnnotation] == "true" {
 		return nil, mds, nil
 	}
 	namesakes, err := r.clustersNamed(ctx, live.GetName())
@@ -135,6 +161,9 @@ func (r *reconciler) bring(ctx context.Context, live *unstructured.Unstructured,
 		}
 	}
 	plan := workers.MakePlan(cluster, w, workers.Names{Cluster: live.GetName(), Namespace: r.settings.namespace(), Version: r.kind.Version})
+	if r.settings.StatusOnly {
+		return append(plan.Notes, plan.Announce(w)...), mds, nil
+	}
 	seen := map[string]string{}
 	for _, step := range plan.Steps {
 		after, err := r.carryOut(ctx, step, seen)

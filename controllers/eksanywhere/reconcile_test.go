@@ -134,7 +134,7 @@ func TestReconcileKeepsItsHandsOff(t *testing.T) {
 		event    string // part of one
 		ready    string
 	}{
-		{"status only", Settings{StatusOnly: true}, []string{fmt.Sprintf(oneGroup, "", 1)}, "", "True"},
+		{"status only", Settings{StatusOnly: true}, []string{fmt.Sprintf(oneGroup, "", 1)}, "MachineDeploymentWouldApply would be done without --status-only: machine deployment c1-a applied", "True"},
 		{"paused", Settings{}, []string{fmt.Sprintf(oneGroup, `anywhere.eks.amazonaws.com/paused: "true"`, 1)}, "", "True"},
 		{"invalid", Settings{}, []string{fmt.Sprintf(oneGroup, "", 6)}, "InvalidWorkerNodeGroups validating autoscaling configuration: min count must be no greater than max count", "False"},
 		{"two Clusters of one name", Settings{}, []string{fmt.Sprintf(oneGroup, "", 1), namesake}, "ClusterNameNotUnique there is a Cluster c1 in namespace other", "True"},
@@ -158,6 +158,98 @@ func TestReconcileKeepsItsHandsOff(t *testing.T) {
 				t.Errorf("told again: %s", again)
 			}
 		})
+	}
+}
+
+// TestStatusOnlyTellsWhatItWouldDo: before a person leaves --status-only away, each
+// write is announced once, with the number of nodes that there is now. Nothing is
+// written but conditions.
+func TestStatusOnlyTellsWhatItWouldDo(t *testing.T) {
+	const clusterOf3 = `
+apiVersion: anywhere.eks.amazonaws.com/v1alpha1
+kind: Cluster
+metadata: {name: c1, namespace: default, uid: u1%s}
+spec:
+  workerNodeGroupConfigurations:
+  - {name: a, count: 3}
+  - {name: b, count: 1, autoscalingConfiguration: {minCount: 1, maxCount: 5}}
+  - {name: c, count: 1}
+  - {name: d, count: 2, machineGroupRef: {kind: KwokMachineTemplate, name: small}}
+`
+	byHand := strings.NewReplacer("{cluster.x-k8s.io/cluster-name: c1}",
+		`{cluster.x-k8s.io/cluster-name: c1}, annotations: {cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size: "1", cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size: "9"}`,
+		"replicas: 3", "replicas: 8").Replace(machineDeployment)
+	above := strings.NewReplacer("c1-a", "c1-b", "m1", "m2", "replicas: 3", "replicas: 8").Replace(machineDeployment)
+
+	b := newBench(t, Settings{StatusOnly: true}, fmt.Sprintf(clusterOf3, ""), byHand, above)
+	b.reconcile()
+	want := []string{
+		`Warning MachineDeploymentNotCreated machine deployment c1-c is not there, and one for machines of kind "" must be made by EKS Anywhere's own controller`,
+		"Normal MachineDeploymentWouldUnannotate would be done without --status-only: machine deployment c1-a taken from the autoscaler: the worker node group is not autoscaled",
+		"Warning MachineDeploymentWouldApply would be done without --status-only: machine deployment c1-a applied with 3 replicas (5 of its 8 go)",
+		"Warning MachineDeploymentWouldHandOver would be done without --status-only: machine deployment c1-b replicas moved from 8 to 5, into the new range of 1 to 5 (3 of its 8 go)",
+		"Normal MachineDeploymentWouldApply would be done without --status-only: machine deployment c1-b applied without replicas, for the autoscaler to size between 1 and 5",
+		"Normal MachineDeploymentWouldApply would be done without --status-only: machine deployment c1-d created with 2 replicas",
+	}
+	if diff := cmp.Diff(want, b.events()); diff != "" {
+		t.Error(diff)
+	}
+	b.reconcile()
+	if told := b.events(); len(told) > 0 {
+		t.Errorf("told again: %v", told)
+	}
+	if diff := cmp.Diff([]string{"status"}, b.api.Writes); diff != "" {
+		t.Errorf("writes: %s", diff)
+	}
+
+	// What would not be done without the flag either is not announced.
+	b = newBench(t, Settings{StatusOnly: true}, fmt.Sprintf(clusterOf3, `, annotations: {anywhere.eks.amazonaws.com/paused: "true"}`), byHand, above)
+	b.reconcile()
+	if told := b.events(); len(told) > 0 {
+		t.Errorf("of a paused Cluster it told %v", told)
+	}
+}
+
+// TestReconcileTellsOfAClusterThatItCannotRead: an event says so, once, and no metric
+// goes on saying what was true before.
+func TestReconcileTellsOfAClusterThatItCannotRead(t *testing.T) {
+	b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 1), machineDeployment)
+	b.reconcile()
+	b.events()
+	spec := func(value any) {
+		cluster := b.get(object(clusterKind), "default", "c1")
+		if err := unstructured.SetNestedField(cluster.Object, value, "spec", "kubernetesVersion"); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.writer.Update(t.Context(), cluster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, again := range []bool{false, true} {
+		spec(map[string]any{"minor": int64(33)})
+		b.api.Writes = nil
+		if _, err := b.Reconcile(t.Context(), request); err == nil {
+			t.Error("it is no error")
+		}
+		for _, name := range []string{"workers_ready", "worker_node_groups_valid"} {
+			if n := b.metric("plimsoll_eks_anywhere_" + name); !slices.Equal(n, []float64{0}) {
+				t.Errorf("%s is %v", name, n)
+			}
+		}
+		told := strings.Join(b.events(), "\n")
+		if got := strings.Contains(told, "Warning ClusterNotUnderstood understand Cluster default/c1 (is its definition that of EKS Anywhere?)"); got == again {
+			t.Errorf("again: %v, told %q", again, told)
+		}
+		if len(b.api.Writes) > 0 {
+			t.Errorf("it wrote %v", b.api.Writes)
+		}
+	}
+	spec("1.33")
+	b.reconcile()
+	for _, name := range []string{"workers_ready", "worker_node_groups_valid"} {
+		if n := b.metric("plimsoll_eks_anywhere_" + name); !slices.Equal(n, []float64{1}) {
+			t.Errorf("once it is mended, %s is %v", name, n)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,40 +24,34 @@ func TestTwentyReappliesNeverMoveTheCountBack(t *testing.T) {
 	w.run(t, eksanywhere.Settings{})
 	w.want(scaled("a", 1, 50).kwok("small"))
 	w.eventually("the group starts at its minimum", func() (bool, string) { return w.replicasAre("a", 1) })
-	counts := w.follow(w.mdObject("a"), replicasOf)
+	released := func(md *unstructured.Unstructured) string {
+		release, _, _ := unstructured.NestedString(md.Object, "spec", "template", "metadata", "labels", "release")
+		return release
+	}
+	counts, releases := w.follow(w.mdObject("a"), replicasOf), w.follow(w.mdObject("a"), released)
 
-	grown := make(chan error, 1)
-	go func() {
-		for n := 2; n <= 40; n++ {
-			if err := w.tryScale("a", n); err != nil {
-				grown <- err
-				return
-			}
-		}
-		grown <- nil
-	}()
+	// Each change of the spec is followed at once by two steps of the autoscaler, so
+	// that the controller applies it before, between or after them.
+	wantCounts, wantReleases := []string{"1"}, []string{""}
 	for i := range 20 {
 		release := strconv.Itoa(i)
+		wantReleases = append(wantReleases, release)
 		w.want(scaled("a", 1, 50+i%2).with("labels", map[string]any{"release": release}).with("count", i).kwok("small"))
+		for range 2 {
+			n := len(wantCounts) + 1
+			wantCounts = append(wantCounts, strconv.Itoa(n))
+			w.scale("a", n)
+		}
 		w.eventually("the change is applied", func() (bool, string) {
-			got, _, _ := unstructured.NestedString(w.md("a").Object, "spec", "template", "metadata", "labels", "release")
+			got := released(w.md("a"))
 			return got == release, got
 		})
 	}
-	if err := <-grown; err != nil {
-		t.Fatal(err)
+	if diff := cmp.Diff(wantCounts, counts.all()); diff != "" {
+		t.Errorf("the counts of the group: %s", diff)
 	}
-	w.eventually("the last count is seen", func() (bool, string) {
-		all := counts.all()
-		return len(all) > 0 && all[len(all)-1] == "40", counts.String()
-	})
-	last := 0
-	for _, text := range counts.all() {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < last {
-			t.Fatalf("the count moved back: %s", counts)
-		}
-		last = n
+	if diff := cmp.Diff(wantReleases, releases.all()); diff != "" {
+		t.Errorf("what was applied: %s", diff)
 	}
 	md := w.md("a")
 	if got := owners(md, "spec", "replicas"); !slices.Equal(got, []string{"autoscaler"}) {
@@ -168,6 +163,46 @@ func TestMachineDeploymentsOfEKSAnywhere(t *testing.T) {
 		return slices.Equal(left, []string{"theirs-a", "theirs-foreign"}), fmt.Sprint(left)
 	})
 	w.tells("MachineDeploymentNotDeleted", "machine deployment theirs-foreign belongs to no worker node group")
+}
+
+// TestFailureDomainsChange: no machine deployment of a group that is still in the spec
+// is deleted because its failure domains are others now. EKS Anywhere makes the new
+// ones, and it alone takes the old ones away, however long it takes.
+func TestFailureDomainsChange(t *testing.T) {
+	w := bare.newWorld(t, "domains")
+	w.made("a-x", 4)
+	w.made("a-y", 4)
+	w.made("b", 1)
+	w.run(t, eksanywhere.Settings{})
+	over := func(domains ...string) group { return scaled("a", 2, 10).with("failureDomains", domains) }
+	w.want(over("x", "y"), fixed("b", 1))
+	for _, part := range []string{"a-x", "a-y", "b"} {
+		w.eventually(part+" is applied to", func() (bool, string) {
+			got := owners(w.md(part), "metadata", "annotations", maxSize)
+			got = append(got, owners(w.md(part), "spec", "replicas")...)
+			return slices.Contains(got, "plimsoll-eks-anywhere"), fmt.Sprint(got)
+		})
+	}
+	left := func() string {
+		var all []string
+		for _, md := range w.deployments(t.Context()) {
+			all = append(all, md.GetName()+" "+replicasOf(&md))
+		}
+		return strings.Join(all, ", ")
+	}
+
+	// That of a removed group goes in the same breath, so that the look is over.
+	w.want(over("z"))
+	w.eventually("the removed group's is deleted", func() (bool, string) { return !strings.Contains(left(), "domains-b"), left() })
+	w.tells("MachineDeploymentNotCreated", "machine deployment domains-a (or domains-a-z, one for each failure domain) is not there")
+	w.tells("MachineDeploymentNotDeleted", "machine deployment domains-a-x is not one that worker node group a should have")
+	w.tells("MachineDeploymentNotDeleted", "machine deployment domains-a-y is not one that worker node group a should have")
+
+	w.made("a-z", -1)
+	w.eventually("the new one starts at the minimum", func() (bool, string) { return w.replicasAre("a-z", 2) })
+	if got := left(); got != "domains-a-x 4, domains-a-y 4, domains-a-z 2" {
+		t.Errorf("there are %s", got)
+	}
 }
 
 // TestAnnotationsOfAnotherApplier: somebody else applies another range by force, as

@@ -88,6 +88,7 @@ func TestWithClusterAPI(t *testing.T) {
 		t.Run("upgrade that changes the count keeps the autoscaler's", func(t *testing.T) {
 			upgradeKeepsTheCount(t, "upgrade-count", func(g group) group { return g.with("count", 2) })
 		})
+		t.Run("machines without a version", machinesWithoutAVersion)
 		t.Run("autoscaling removed and count changed in one update", autoscalingRemoved)
 	})
 }
@@ -107,6 +108,40 @@ func growthStaysReady(t *testing.T) {
 	w.readyIs("True")
 	if got := history.all(); !slices.Equal(got, []string{"True"}) {
 		t.Errorf("WorkersReady was %v", got)
+	}
+}
+
+// machinesWithoutAVersion: Cluster API calls every machine outdated whose node is of
+// another version than the machine was told, and so for ever if it was told none.
+// Nothing is being replaced, so the workers are ready, and stay so while they grow.
+func machinesWithoutAVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorkload(t, "versionless")
+	w.patch(w.clusterObject(), "user", `{"spec":{"kubernetesVersion":null}}`)
+	w.want(w.of("one", fixed("fixed", 1)), w.of("one", scaled("auto", 1, 5)))
+	w.machines("fixed", "one", 1)
+	w.machines("auto", "one", 1)
+	for _, group := range []string{"fixed", "auto"} {
+		w.eventually("Cluster API calls the machines of "+group+" outdated", func() (bool, string) {
+			got := condition(w.md(group), "RollingOut")
+			return strings.HasPrefix(got, "True"), got
+		})
+	}
+	w.readyIs("True")
+	history := w.follow(w.clusterObject(), readiness)
+	w.scale("auto", 3)
+	w.machines("auto", "one", 3)
+	w.readyIs("True")
+	if got := history.all(); !slices.Equal(got, []string{"True"}) {
+		t.Errorf("WorkersReady was %v", got)
+	}
+
+	// A rollout is one nonetheless.
+	w.want(w.of("one", fixed("fixed", 1)), w.of("two", scaled("auto", 1, 5)))
+	w.machines("auto", "two", 3)
+	w.readyIs("True")
+	if got := history.String(); !strings.Contains(got, "False RollingUpgradeInProgress Worker nodes of versionless-auto") {
+		t.Errorf("the rollout was never reported: %s", got)
 	}
 }
 
@@ -167,9 +202,14 @@ func autoscalingRemoved(t *testing.T) {
 		t.Errorf("scaling down was never reported: %s", history)
 	}
 
-	// And back, with a count that means nothing from then on.
+	// And back, with a count that means nothing from then on. The event comes after the
+	// condition, so that what the condition was is known by then.
+	before := len(history.all())
 	w.want(w.of("one", scaled("auto", 1, 5).with("count", 4)))
 	w.tells("CountIgnored", "count 4 of worker node group auto is ignored")
 	w.readyIs("True")
 	w.machines("auto", "one", 2)
+	if after := history.all(); len(after) > before {
+		t.Errorf("autoscaling was switched on, and WorkersReady was %v", after[before:])
+	}
 }

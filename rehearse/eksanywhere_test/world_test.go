@@ -194,16 +194,13 @@ func (w world) made(group string, replicas int) {
 // scale sizes a group as an autoscaler does.
 func (w world) scale(group string, replicas int) {
 	w.t.Helper()
-	if err := w.tryScale(group, replicas); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w world) tryScale(group string, replicas int) error {
 	body := &unstructured.Unstructured{}
 	body.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"})
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-	return w.admin.SubResource("scale").Patch(w.t.Context(), w.mdObject(group), patch, client.WithSubResourceBody(body), client.FieldOwner("autoscaler"))
+	err := w.admin.SubResource("scale").Patch(w.t.Context(), w.mdObject(group), patch, client.WithSubResourceBody(body), client.FieldOwner("autoscaler"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // settle plays Cluster API: it has seen the group's machine deployment, and there

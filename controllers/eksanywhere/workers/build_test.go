@@ -24,7 +24,7 @@ func kwok(g v1alpha1.WorkerNodeGroup, template string) v1alpha1.WorkerNodeGroup 
 func md(name string, n int, change ...func(*workers.MachineDeployment)) workers.MachineDeployment {
 	m := workers.MachineDeployment{
 		Name: name, Cluster: "c1", UID: "uid-" + name, ResourceVersion: "7", Generation: 3, ObservedGeneration: 3,
-		Wanted: &n, Replicas: n, Ready: n, UpToDate: n, Available: n, RollingOut: workers.No,
+		Wanted: &n, Replicas: n, Ready: n, UpToDate: n, Available: n,
 		Object: map[string]any{"spec": map[string]any{"replicas": int64(n)}},
 	}
 	for _, f := range change {
@@ -45,8 +45,9 @@ func wants(n int) func(*workers.MachineDeployment) {
 	return func(m *workers.MachineDeployment) { m.Wanted = &n }
 }
 
-func rolls(a workers.Answer) func(*workers.MachineDeployment) {
-	return func(m *workers.MachineDeployment) { m.RollingOut = a }
+// rolling: machines are being replaced, and so many are of the present template.
+func rolling(n int) func(*workers.MachineDeployment) {
+	return func(m *workers.MachineDeployment) { m.UpToDate, m.Rolling = n, true }
 }
 
 func notReady(m *workers.MachineDeployment)    { m.NotReady = true }

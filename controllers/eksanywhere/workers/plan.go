@@ -2,6 +2,7 @@ package workers
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 )
@@ -33,14 +34,17 @@ type Step struct {
 
 // Note is something that a person should know and that the controller cannot or
 // will not change. It holds until the cause is gone.
-type Note struct{ Reason, Subject, Message string }
+type Note struct {
+	Reason, Subject, Message string
+	News                     bool // nothing to be warned of
+}
 
 // About is the machine deployment that the note is about; empty: the whole cluster.
 func (n Note) About(cluster string) string {
-	switch n.Reason {
-	case NotCreated, NotDeleted, NameTaken:
+	switch {
+	case n.announces() || n.Reason == NotCreated || n.Reason == NotDeleted || n.Reason == NameTaken:
 		return n.Subject
-	case EmptyRange, CountIgnore: // about a group
+	case n.Reason == EmptyRange || n.Reason == CountIgnore: // about a group
 		return cluster + "-" + n.Subject
 	}
 	return ""
@@ -68,12 +72,12 @@ func MakePlan(cluster v1alpha1.Cluster, w Workers, names Names) Plan {
 	taken := map[string]bool{}
 	for _, t := range w.Taken {
 		taken[t.Name] = true
-		p.Notes = append(p.Notes, Note{NameTaken, t.Name, fmt.Sprintf(
+		p.Notes = append(p.Notes, Note{Reason: NameTaken, Subject: t.Name, Message: fmt.Sprintf(
 			"machine deployment %s is one of cluster %s and is left alone: give the worker node group another name", t.Name, t.By)})
 	}
 	for _, g := range w.Groups {
 		if g.Autoscaled() && g.AutoscalingConfiguration.MaxCount == 0 {
-			p.Notes = append(p.Notes, Note{EmptyRange, g.Name, fmt.Sprintf(
+			p.Notes = append(p.Notes, Note{Reason: EmptyRange, Subject: g.Name, Message: fmt.Sprintf(
 				"worker node group %s may have 0 to 0 nodes, so the autoscaler passes it over: give it a maxCount, or take its autoscalingConfiguration away", g.Name)})
 		}
 		for i, name := range g.Names {
@@ -84,28 +88,85 @@ func MakePlan(cluster v1alpha1.Cluster, w Workers, names Names) Plan {
 			md, found := g.find(name)
 			switch {
 			case found && md.Deleting: // once it is gone, there is something to do
+			case found && g.waits(i, md):
 			case found:
 				p.Steps = append(p.Steps, steps(g, i, md, body)...)
 			case g.rendered():
 				p.Steps = append(p.Steps, Step{Verb: Apply, Name: name, Body: body, Why: "created " + sizeOf(g, i)})
 			default:
-				p.Notes = append(p.Notes, Note{NotCreated, name, fmt.Sprintf(
-					"machine deployment %s is not there, and one for machines of kind %q must be made by EKS Anywhere's own controller", name, g.kind())})
+				p.Notes = append(p.Notes, Note{Reason: NotCreated, Subject: name, Message: fmt.Sprintf(
+					"machine deployment %s is not there, and one for machines of kind %q must be made by EKS Anywhere's own controller", g.orParts(name), g.kind())})
 			}
 		}
 	}
 	for _, md := range w.Leftover {
-		switch {
+		switch why := w.keeps(md); {
 		case md.Deleting:
-		case md.Applied == nil:
-			p.Notes = append(p.Notes, Note{NotDeleted, md.Name, fmt.Sprintf(
-				"machine deployment %s belongs to no worker node group and not to this controller: delete it, or take its label %s away", md.Name, clusterLabel)})
+		case why != "":
+			p.Notes = append(p.Notes, Note{Reason: NotDeleted, Subject: md.Name, Message: why})
 		default:
 			p.Steps = append(p.Steps, Step{Verb: Delete, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion,
 				Why: "deleted: its worker node group is no longer in the cluster's spec"})
 		}
 	}
 	return p
+}
+
+// keeps is why a machine deployment that is left over is not deleted; empty: it is.
+//
+// One whose name a group of the spec may have given, before its failure domains
+// changed, may be carrying that group's nodes. Whoever makes the machine deployments
+// that take its place takes it away: of real machines that is EKS Anywhere, which may
+// be slow, down, or refuse. A removed group of such a name is left alone as well: to
+// this side we err, since EKS Anywhere deletes it all the same.
+func (w Workers) keeps(md MachineDeployment) string {
+	for _, g := range w.Groups {
+		switch {
+		case md.Name != g.Title && !strings.HasPrefix(md.Name, g.Title+"-"):
+		case !g.rendered():
+			return fmt.Sprintf("machine deployment %s is not one that worker node group %s should have, but by its name it may be carrying that group's nodes: "+
+				"EKS Anywhere's own controller deletes it once it has made the others", md.Name, g.Name)
+		case md.Applied != nil && !g.complete():
+			return fmt.Sprintf("machine deployment %s is deleted once those of worker node group %s are there and available", md.Name, g.Name)
+		}
+	}
+	if md.Applied == nil {
+		return fmt.Sprintf("machine deployment %s belongs to no worker node group and not to this controller: delete it, or take its label %s away", md.Name, clusterLabel)
+	}
+	return ""
+}
+
+// complete says whether all of the group's machine deployments are there, with as
+// many machines available as it must have at least.
+func (g Group) complete() bool {
+	if _, missing := g.missing(); missing {
+		return false
+	}
+	for i, name := range g.Names {
+		md, _ := g.find(name)
+		least := share(g.Expected(), i, len(g.Names))
+		if g.Autoscaled() {
+			least = g.Range(i).Min
+		}
+		if md.Deleting || md.ObservedGeneration != md.Generation || md.Available < least {
+			return false
+		}
+	}
+	return true
+}
+
+// waits says whether a part of a split group would be made smaller while another part
+// is not there to take its nodes over. Then nothing is written to it: EKS Anywhere
+// makes the other, and until then this one keeps what it has.
+func (g Group) waits(i int, md MachineDeployment) bool {
+	if _, missing := g.missing(); !missing || md.Wanted == nil {
+		return false
+	}
+	most := share(g.Expected(), i, len(g.Names))
+	if g.Autoscaled() {
+		most = g.Range(i).Max
+	}
+	return *md.Wanted > most
 }
 
 // steps are the writes to a machine deployment that is there.
@@ -163,6 +224,15 @@ func sizeOf(g Group, i int) string {
 	return fmt.Sprintf("without replicas, for the autoscaler to size between %d and %d", bounds.Min, bounds.Max)
 }
 
+// orParts is the name of a machine deployment that is missing; where nothing shows yet
+// whether the group is split over its failure domains, with the first of its parts.
+func (g Group) orParts(name string) string {
+	if name != g.Title || len(g.FailureDomains) == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s (or %s-%s, one for each failure domain)", name, g.Title, g.FailureDomains[0])
+}
+
 func (g Group) kind() string {
 	if g.MachineGroupRef == nil {
 		return ""
@@ -170,11 +240,12 @@ func (g Group) kind() string {
 	return g.MachineGroupRef.Kind
 }
 
-// Counts are the counts of a spec by the name of their group.
+// Counts are the counts of a spec's autoscaled groups by the name of their group. That
+// of another group says something, so that it is news when it no longer does.
 func Counts(w Workers) map[string]int {
 	counts := map[string]int{}
 	for _, g := range w.Groups {
-		if g.Count != nil {
+		if g.Autoscaled() && g.Count != nil {
 			counts[g.Name] = *g.Count
 		}
 	}
@@ -196,7 +267,7 @@ func Ignored(before map[string]int, w Workers) []Note {
 		if known && old == *g.Count || !known && *g.Count == bounds.MinCount {
 			continue
 		}
-		notes = append(notes, Note{CountIgnore, g.Name, fmt.Sprintf(
+		notes = append(notes, Note{Reason: CountIgnore, Subject: g.Name, Message: fmt.Sprintf(
 			"count %d of worker node group %s is ignored: the autoscaler sizes it between %d and %d", *g.Count, g.Name, bounds.MinCount, bounds.MaxCount)})
 	}
 	return notes

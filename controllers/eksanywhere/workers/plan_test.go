@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,6 +80,31 @@ func TestPlan(t *testing.T) {
 		{"split without autoscaling", groups(split(fixed("a", 5), "x", "y")), mds(md("c1-a-x", 5), md("c1-a-y", 5)),
 			[]step{{workers.Apply, "c1-a-x", replicasBody(3)}, {workers.Apply, "c1-a-y", replicasBody(2)}}, nil},
 
+		// Failure domains change: EKS Anywhere makes the new machine deployments, and takes
+		// the old ones away. Until it has, their machines are all that the group has.
+		{"other failure domains", groups(split(scaled("a", 2, 10), "z")), parts(4, 4), nil, []string{workers.NotCreated, workers.NotDeleted, workers.NotDeleted}},
+		{"no failure domains any more", groups(scaled("a", 2, 10)), parts(4, 4), nil, []string{workers.NotCreated, workers.NotDeleted, workers.NotDeleted}},
+		{"no failure domains any more, without autoscaling", groups(fixed("a", 8)), mds(md("c1-a-x", 4, owned(ownsReplicas)), md("c1-a-y", 4, owned(ownsReplicas))),
+			nil, []string{workers.NotCreated, workers.NotDeleted, workers.NotDeleted}},
+		{"no failure domains any more, and the whole is there", groups(scaled("a", 2, 10)), append(parts(4, 4), md("c1-a", 0, withoutWish)),
+			[]step{{workers.HandOver, "c1-a", replicasBody(2)}, {workers.Apply, "c1-a", rangeBody("2", "10")}}, []string{workers.NotDeleted, workers.NotDeleted}},
+		{"one failure domain less", groups(split(scaled("a", 2, 10), "x")), parts(4, 4), []step{{workers.Apply, "c1-a-x", rangeBody("2", "10")}}, []string{workers.NotDeleted}},
+		{"failure domains added: the first part appears", groups(split(scaled("a", 2, 10), "x", "y")), mds(md("c1-a", 8, owned(ownsRange), applied("2", "10")), md("c1-a-x", 0, withoutWish)),
+			[]step{{workers.HandOver, "c1-a-x", replicasBody(1)}, {workers.Apply, "c1-a-x", rangeBody("1", "5")}}, []string{workers.NotCreated, workers.NotDeleted}},
+		{"failure domains added: none has appeared", groups(split(scaled("a", 2, 10), "x", "y")), mds(md("c1-a", 8, owned(ownsRange), applied("2", "10"))), nil, nil},
+		{"failure domains added: all parts are there", groups(split(scaled("a", 2, 10), "x", "y")), append(parts(1, 1), md("c1-a", 8, owned(ownsRange), applied("2", "10"))),
+			nil, []string{workers.NotDeleted}},
+		{"one failure domain more: the others keep what they have until it is there", groups(split(scaled("a", 2, 10), "x", "y", "z")), parts(5, 5), nil, []string{workers.NotCreated}},
+		{"one failure domain more, without autoscaling", groups(split(fixed("a", 8), "x", "y")), mds(md("c1-a-x", 8, owned(ownsReplicas))), nil, []string{workers.NotCreated}},
+		{"a part that was never applied to is not for a person to delete either", groups(scaled("a", 2, 10)), mds(md("c1-a-x", 4)), nil, []string{workers.NotCreated, workers.NotDeleted}},
+
+		// Names that begin alike: what may be another group's part is left alone.
+		{"a removed group whose name begins like another's", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-a-x", 4, owned(ownsRange))), nil, []string{workers.NotDeleted}},
+		{"a removed group whose name is the beginning of another's", groups(fixed("a-x", 1)), mds(md("c1-a-x", 1, owned(ownsReplicas)), md("c1-a", 4, owned(ownsRange))),
+			[]step{{workers.Delete, "c1-a", nil}}, nil},
+		{"a removed group whose name only begins with the same letters", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-ab", 4, owned(ownsRange))),
+			[]step{{workers.Delete, "c1-ab", nil}}, nil},
+
 		{"a group that was removed", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), applied("1", "5"))),
 			[]step{{workers.Delete, "c1-b", nil}}, nil},
 		{"a group that was removed and is on its way out", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), deleting)), nil, nil},
@@ -106,6 +132,60 @@ func TestPlan(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// parts are the machine deployments of a group that is split over the failure domains
+// x and y and may have 2 to 10 nodes.
+func parts(x, y int) []workers.MachineDeployment {
+	return mds(md("c1-a-x", x, owned(ownsRange), applied("1", "5")), md("c1-a-y", y, owned(ownsRange), applied("1", "5")))
+}
+
+// TestPlanLeftoversOfRenderedGroups: simulated machines of a name that a group may have
+// had go once all that the group should have is there and available.
+func TestPlanLeftoversOfRenderedGroups(t *testing.T) {
+	names := workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"}
+	left := md("c1-a-x", 4, owned(ownsRange))
+	for _, tt := range []struct {
+		name  string
+		group v1alpha1.WorkerNodeGroup
+		whole []workers.MachineDeployment
+		want  bool // deleted
+	}{
+		{"not there", scaled("a", 2, 10), nil, false},
+		{"too few are available", scaled("a", 2, 10), mds(md("c1-a", 3, ready(1))), false},
+		{"the minimum is available", scaled("a", 2, 10), mds(md("c1-a", 3, ready(2))), true},
+		{"the count is not available", fixed("a", 3), mds(md("c1-a", 3, ready(2))), false},
+		{"the count is available", fixed("a", 3), mds(md("c1-a", 3)), true},
+		{"its status is that of an older spec", fixed("a", 3), mds(md("c1-a", 3, unobserved)), false},
+		{"it goes as well", fixed("a", 3), mds(md("c1-a", 3, deleting)), false},
+		{"another cluster has its name", fixed("a", 3), mds(md("c1-a", 3, ofCluster2)), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := workers.MakePlan(cluster(), workers.Bind("c1", groups(kwok(tt.group, "small")), append(tt.whole, left)), names)
+			deletes := slices.ContainsFunc(p.Steps, func(s workers.Step) bool { return s.Verb == workers.Delete && s.Name == left.Name })
+			told := slices.ContainsFunc(p.Notes, func(n workers.Note) bool { return n.Reason == workers.NotDeleted && n.Subject == left.Name })
+			if deletes != tt.want || told == tt.want {
+				t.Errorf("deleted: %v, told that it is not: %v", deletes, told)
+			}
+		})
+	}
+}
+
+// TestPlanTellsWhyItLeavesAPart: it is EKS Anywhere that has to act, not a person.
+func TestPlanTellsWhyItLeavesAPart(t *testing.T) {
+	p := workers.MakePlan(cluster(), workers.Bind("c1", groups(split(scaled("a", 2, 10), "z")), parts(4, 4)), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"})
+	var got []string
+	for _, n := range p.Notes {
+		got = append(got, n.Message)
+	}
+	want := []string{
+		`machine deployment c1-a (or c1-a-z, one for each failure domain) is not there, and one for machines of kind "" must be made by EKS Anywhere's own controller`,
+		`machine deployment c1-a-x is not one that worker node group a should have, but by its name it may be carrying that group's nodes: EKS Anywhere's own controller deletes it once it has made the others`,
+		`machine deployment c1-a-y is not one that worker node group a should have, but by its name it may be carrying that group's nodes: EKS Anywhere's own controller deletes it once it has made the others`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -182,6 +262,8 @@ func TestIgnored(t *testing.T) {
 		{"no count", nil, scaled("a", 1, 5), ""},
 		{"changed", map[string]int{"a": 2}, with(scaled("a", 1, 5), 3), message},
 		{"unchanged", map[string]int{"a": 3}, with(scaled("a", 1, 5), 3), ""},
+		{"autoscaling switched on, and the count stays", workers.Counts(workers.Bind("c1", groups(fixed("a", 3)), nil)), with(scaled("a", 1, 5), 3), message},
+		{"the count stays autoscaled", workers.Counts(workers.Bind("c1", groups(with(scaled("a", 1, 5), 3)), nil)), with(scaled("a", 1, 5), 3), ""},
 		{"not autoscaled", map[string]int{"a": 2}, fixed("a", 3), ""},
 	}
 	for _, tt := range tests {

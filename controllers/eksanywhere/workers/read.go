@@ -2,6 +2,7 @@ package workers
 
 import (
 	"encoding/json"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -26,16 +27,6 @@ const (
 	V1Beta1 = "v1beta1"
 )
 
-// Answer is what a condition says, if it is there at all.
-type Answer int
-
-// The answers of a condition.
-const (
-	Unknown Answer = iota
-	No
-	Yes
-)
-
 // MachineDeployment is what matters of a machine deployment, in one shape for
 // both versions of its API. Numbers that nobody has written yet are 0.
 type MachineDeployment struct {
@@ -48,10 +39,11 @@ type MachineDeployment struct {
 	// and nothing else. Read cannot know; it takes a look at an earlier object.
 	OnlyScaled bool
 
-	Wanted                               *int // spec.replicas; nil: nobody has set it
-	Replicas, Ready, UpToDate, Available int
-	RollingOut                           Answer
-	NotReady                             bool // a condition says so
+	Wanted                     *int // spec.replicas; nil: nobody has set it
+	Replicas, Ready, Available int
+	UpToDate                   int  // machines that are known to be of the present template
+	Rolling                    bool // machines are known to be of an older one, or to be replaced in place
+	NotReady                   bool // a condition says so
 
 	MinSize, MaxSize *string // the annotations for the autoscaler
 	AppliedRange     *string // the range that this controller last applied
@@ -92,13 +84,49 @@ func Read(object map[string]any, version string) MachineDeployment {
 	// enough machines are available is what comes closest.
 	if version == V1Beta1 {
 		md.UpToDate = number(object, "status", "updatedReplicas")
-		md.NotReady = condition(object, "Ready") == No
+		md.Rolling = md.UpToDate < md.Replicas
+		md.NotReady = condition(object, "Ready").status == "False"
 	} else {
-		md.UpToDate = number(object, "status", "upToDateReplicas")
-		md.NotReady = condition(object, "Available") == No
-		md.RollingOut = condition(object, "RollingOut")
+		md.UpToDate, md.Rolling = rollout(object, md.Replicas)
+		md.NotReady = condition(object, "Available").status == "False"
 	}
 	return md
+}
+
+// rollout is how many of a v1beta2 machine deployment's machines are known to be of
+// the present template, and whether machines are being replaced.
+//
+// Cluster API has two answers. The one that v1beta1 had, and that v1beta2 still
+// carries, counts the machines of the newest machine set: those that were made from
+// the present template. The other counts machines that say of themselves that they
+// are up to date. A new machine does not say so at first, so that any growth would
+// look like a rollout. And one never does if its node is of another version than it
+// was told, as with an image that has a version of its own, or a machine deployment
+// without a version: that rollout would never end. So the first answer counts, and of
+// the second only what the first cannot know: a machine that is replaced in place.
+// Without the first answer, the second must do.
+func rollout(object map[string]any, replicas int) (upToDate int, rolling bool) {
+	c := condition(object, "RollingOut")
+	replacing := c.status == "True" && !onlyNodeVersions(c.message)
+	if n, found, err := unstructured.NestedInt64(object, "status", "deprecated", "v1beta1", "updatedReplicas"); found && err == nil {
+		return int(n), replacing || int(n) < replicas
+	}
+	upToDate = number(object, "status", "upToDateReplicas")
+	known := c.status == "True" || c.status == "False"
+	return upToDate, replacing || !known && upToDate < replicas
+}
+
+// onlyNodeVersions says whether a RollingOut condition's text gives no cause but nodes
+// of another version than their machines: a headline, then one cause on each line. If
+// Cluster API words it otherwise one day, it counts as a rollout.
+func onlyNodeVersions(message string) bool {
+	causes := strings.Split(message, "\n")[1:]
+	for _, cause := range causes {
+		if !strings.HasPrefix(cause, "* Node.status.nodeInfo.kubeletVersion ") {
+			return false
+		}
+	}
+	return len(causes) > 0
 }
 
 // SpecWithoutReplicas is a machine deployment's spec but for its replicas, as text
@@ -141,19 +169,18 @@ func number(object map[string]any, path ...string) int {
 	return int(n)
 }
 
-func condition(object map[string]any, kind string) Answer {
+// said is what a condition says; without a status it is not there.
+type said struct{ status, message string }
+
+func condition(object map[string]any, kind string) said {
 	list, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	for _, item := range list {
 		c, _ := item.(map[string]any)
-		if c["type"] != kind {
-			continue
-		}
-		switch c["status"] {
-		case "True":
-			return Yes
-		case "False":
-			return No
+		if c["type"] == kind {
+			status, _ := c["status"].(string)
+			message, _ := c["message"].(string)
+			return said{status, message}
 		}
 	}
-	return Unknown
+	return said{}
 }

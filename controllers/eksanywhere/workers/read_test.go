@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,32 +32,50 @@ spec: {clusterName: c1, replicas: 0}
 	minSize, zero := "1", 0
 	want := workers.MachineDeployment{
 		Name: "c1-a", Cluster: "c1", UID: "u", ResourceVersion: "12", Generation: 4, ObservedGeneration: 3,
-		Wanted: &zero, Replicas: 5, Ready: 4, Available: 3, UpToDate: 2, NotReady: true, MinSize: &minSize,
+		Wanted: &zero, Replicas: 5, Ready: 4, Available: 3, NotReady: true, MinSize: &minSize,
 		Applied: workers.Fields{"f:metadata": map[string]any{"f:annotations": map[string]any{}}},
 	}
+	const (
+		counts = `observedGeneration: 3, replicas: 5, readyReplicas: 4, availableReplicas: 3`
+		// What Cluster API writes of machines whose nodes are of another version than it
+		// was told, such as images with a version of their own, or none at all.
+		kubelet = `{type: RollingOut, status: "True", message: "Rolling out 5 not up-to-date replicas\n* Node.status.nodeInfo.kubeletVersion v1.33.0-eks-1, v1.33.0 required"}`
+		both    = `{type: RollingOut, status: "True", message: "Rolling out 5 not up-to-date replicas\n* KwokMachine is not up-to-date\n* Node.status.nodeInfo.kubeletVersion v1.33.0-eks-1,  required"}`
+		inPlace = `{type: RollingOut, status: "True", message: "Rolling out 1 not up-to-date replicas\n* In-place update in progress"}`
+		silent  = `{type: RollingOut, status: "True", message: "Rolling out 1 not up-to-date replicas"}`
+		other   = `{type: RollingOut, status: "False"}`
+		down    = `{type: Available, status: "False"}`
+	)
+	updated := func(n int) string { return fmt.Sprintf(`deprecated: {v1beta1: {updatedReplicas: %d}}`, n) }
 	tests := []struct {
 		name, version, status string
-		rolling               workers.Answer
+		upToDate              int
+		rolling               bool
 	}{
-		{"v1beta2", "v1beta2", `
-status: {observedGeneration: 3, replicas: 5, readyReplicas: 4, availableReplicas: 3, upToDateReplicas: 2, updatedReplicas: 9, conditions: [
-  {type: Ready, status: "True"}, {type: Available, status: "False"}, {type: RollingOut, status: "True"}]}`, workers.Yes},
-		{"v1beta2, not rolling", "v1beta2", `
-status: {observedGeneration: 3, replicas: 5, readyReplicas: 4, availableReplicas: 3, upToDateReplicas: 2, conditions: [
-  {type: Available, status: "False"}, {type: RollingOut, status: "False"}]}`, workers.No},
-		{"v1beta2, the old condition beside the new ones says nothing", "v1beta2", `
-status: {observedGeneration: 3, replicas: 5, readyReplicas: 4, availableReplicas: 3, upToDateReplicas: 2, conditions: [
-  {type: Available, status: "False"}, {type: RollingOut, status: Unknown}], deprecated: {v1beta1: {conditions: [{type: Ready, status: "True"}]}}}`, workers.Unknown},
-		{"v1beta1", "v1beta1", `
-status: {observedGeneration: 3, replicas: 5, readyReplicas: 4, availableReplicas: 3, updatedReplicas: 2, upToDateReplicas: 9, conditions: [
-  {type: Ready, status: "False"}, {type: Available, status: "True"}]}`, workers.Unknown},
+		// By the machine sets: how many machines are of the present template.
+		{"v1beta1", "v1beta1", `updatedReplicas: 2, upToDateReplicas: 9, conditions: [{type: Ready, status: "False"}, {type: Available, status: "True"}]`, 2, true},
+		{"v1beta1, all replaced", "v1beta1", `updatedReplicas: 5, conditions: [{type: Ready, status: "False"}]`, 5, false},
+		{"some are of an older template, though no machine says so yet", "v1beta2", `upToDateReplicas: 5, conditions: [` + down + `, ` + other + `], ` + updated(2), 2, true},
+		{"none is yet of the present template", "v1beta2", `upToDateReplicas: 5, conditions: [` + down + `, ` + other + `], ` + updated(0), 0, true},
+		{"growing: new machines do not know yet that they are up to date", "v1beta2", `upToDateReplicas: 2, conditions: [` + down + `, ` + other + `], ` + updated(5), 5, false},
+		{"nodes of another version than the machines", "v1beta2", `upToDateReplicas: 0, conditions: [` + down + `, ` + kubelet + `], ` + updated(5), 5, false},
+		{"replaced in place", "v1beta2", `upToDateReplicas: 4, conditions: [` + down + `, ` + inPlace + `], ` + updated(5), 5, true},
+		{"the old conditions beside the new ones say nothing", "v1beta2", `upToDateReplicas: 5, conditions: [` + down + `, ` + other + `],
+  deprecated: {v1beta1: {updatedReplicas: 5, conditions: [{type: Ready, status: "True"}, {type: RollingOut, status: "True"}]}}`, 5, false},
+
+		// Once Cluster API no longer counts that: by what machines say of themselves.
+		{"by the condition", "v1beta2", `upToDateReplicas: 2, updatedReplicas: 9, conditions: [{type: Ready, status: "True"}, ` + down + `, ` + silent + `]`, 2, true},
+		{"by the condition, growing", "v1beta2", `upToDateReplicas: 2, conditions: [` + down + `, ` + other + `]`, 2, false},
+		{"by the condition, nodes of another version", "v1beta2", `upToDateReplicas: 0, conditions: [` + down + `, ` + kubelet + `]`, 0, false},
+		{"by the condition, and they are replaced as well", "v1beta2", `upToDateReplicas: 0, conditions: [` + down + `, ` + both + `]`, 0, true},
+		{"without the condition", "v1beta2", `upToDateReplicas: 2, conditions: [` + down + `, {type: RollingOut, status: Unknown}]`, 2, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			object := parse(t, head+tt.status)
+			object := parse(t, head+"status: {"+counts+", "+tt.status+"}")
 			got := workers.Read(object, tt.version)
 			want := want
-			want.RollingOut, want.Object = tt.rolling, object
+			want.UpToDate, want.Rolling, want.Object = tt.upToDate, tt.rolling, object
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 )
@@ -76,7 +77,7 @@ func fixedReady(w Workers, upgrading string) (v1alpha1.Condition, bool) {
 	}
 	is := sum(mds)
 	switch {
-	case is.Replicas-is.UpToDate > 0:
+	case slices.ContainsFunc(mds, MachineDeployment.rollsOut):
 		return no(upgrading, v1alpha1.SeverityInfo, "Worker nodes not up-to-date yet, %d upgrading (%d up to date)", is.Replicas, is.UpToDate), false
 	case is.Replicas < expected:
 		return no(ScalingUp, v1alpha1.SeverityInfo, "Scaling up worker nodes, %d expected (%d actual)", expected, is.Replicas), false
@@ -100,7 +101,7 @@ func autoscaledReady(g Group, upgrading string) (v1alpha1.Condition, bool) {
 		return no(ScalingUp, v1alpha1.SeverityInfo, "Machine deployment %s not created yet", name), false
 	}
 	switch {
-	case g.rollingOut(is):
+	case g.rollsOut(is):
 		return no(upgrading, v1alpha1.SeverityInfo, "Worker nodes of %s not up-to-date yet, %d upgrading (%d up to date)", g.Title, is.Replicas, is.UpToDate), false
 	case is.Replicas < bounds.MinCount || is.Replicas > bounds.MaxCount:
 		return no(AutoscalerConstraintNotMet, v1alpha1.SeverityInfo, "Worker nodes count for %s not between %d and %d yet (%d actual)",
@@ -109,21 +110,23 @@ func autoscaledReady(g Group, upgrading string) (v1alpha1.Condition, bool) {
 	return v1alpha1.Condition{}, true
 }
 
-// rollingOut says whether an autoscaled group's machines are being replaced.
-//
-// Counting those that are up to date is not enough: Cluster API's v1beta2 counts
-// a machine only once it has said of itself that it is, so that any growth would
-// look like a rollout for a moment. Its condition RollingOut counts the machines
-// that are known to be outdated. But that is late where a rollout begins: the
-// first new machine can be there before any old one is called outdated. Then the
-// group may exceed its maximum by the surge, which must not be called a violation.
-func (g Group) rollingOut(is MachineDeployment) bool {
-	for _, md := range g.Found {
-		if md.RollingOut == Yes || md.RollingOut == Unknown && md.UpToDate < md.Replicas {
-			return true
-		}
-	}
-	return is.Replicas > g.AutoscalingConfiguration.MaxCount && is.UpToDate < is.Replicas
+// rollsOut says whether machines are being replaced. Where a rollout begins, the first
+// new machine can be there before any is known to be of an older template: then there
+// are more than are wanted, and not all of them are known to be up to date.
+func (md MachineDeployment) rollsOut() bool {
+	return md.Rolling || md.surges()
+}
+
+func (md MachineDeployment) surges() bool {
+	return md.Wanted != nil && md.Replicas > *md.Wanted && md.UpToDate < md.Replicas
+}
+
+// rollsOut says whether an autoscaled group's machines are being replaced. More
+// machines than are wanted only count above the maximum, where a surge must not be
+// called a violation: below it, they are the autoscaler's, on their way out.
+func (g Group) rollsOut(is MachineDeployment) bool {
+	above := is.Replicas > g.AutoscalingConfiguration.MaxCount
+	return slices.ContainsFunc(g.Found, func(md MachineDeployment) bool { return md.Rolling || above && md.surges() })
 }
 
 // scales says whether a machine deployment is one of an autoscaled group.
