@@ -230,6 +230,18 @@ func TestB7RightsInNamespacesAreEnough(t *testing.T) {
 			t.Errorf("all namespaces were asked for again: %v", w.Requests())
 		}
 	})
+	t.Run("one flag names one, and another none", func(t *testing.T) {
+		for own, want := range map[string][]string{ns: both, "second": {"MachineDeployment/second/workers"}, "": {"MachineDeployment/second/workers"}} {
+			w := world()
+			p := connect(t, w, Config{Discovery: []string{"clusterapi:namespace=second", "clusterapi:clusterName=c1"}, Namespace: own})
+			for range 2 { // the second time, it is known
+				inv := inventory(t, p)
+				if got := ids(inv); !slices.Equal(got, want) || !noticed(inv, noticeNarrowed, "second") || own != "" && !noticed(inv, noticeNarrowed, own) {
+					t.Errorf("own namespace %q: groups %v, notices %v", own, got, inv.Notices)
+				}
+			}
+		}
+	})
 	t.Run("none is named and the own one is forbidden, too", func(t *testing.T) {
 		_, err := connect(t, world(), Config{Namespace: "third"}).Inventory(t.Context())
 		e := refusal(t, err, provider.Denied)

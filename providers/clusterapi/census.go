@@ -27,7 +27,7 @@ type census struct {
 	machines []machine
 	sets     []scalable
 	groups   []scalable
-	// narrowed: the rights allow to look in one namespace only.
+	// narrowed: the rights do not allow to look in all namespaces.
 	narrowed bool
 	// noPools says why MachinePools could not be read.
 	noPools error
@@ -42,21 +42,21 @@ func (p *Provider) takeCensus(ctx context.Context) (census, error) {
 		return census{}, err
 	}
 	namespaces := p.settings.namespaces()
-	fallback := p.settings.namespace
+	fallback := p.settings.narrowed()
 	all := namespaces[0] == ""
-	narrow := all && fallback != "" && p.memory.isNarrow(p.now())
+	narrow := all && len(fallback) > 0 && p.memory.isNarrow(p.now())
 	if narrow {
-		namespaces = []string{fallback}
+		namespaces = fallback
 	}
 	c, err := p.listAll(ctx, k, namespaces)
-	if err != nil && all && !narrow && fallback != "" && apierrors.IsForbidden(err) {
+	if err != nil && all && !narrow && len(fallback) > 0 && apierrors.IsForbidden(err) {
 		narrow = true
 		everywhere := err
-		switch c, err = p.listAll(ctx, k, []string{fallback}); {
+		switch c, err = p.listAll(ctx, k, fallback); {
 		case err == nil:
 			p.memory.narrow(p.now().Add(narrowFor))
 		case apierrors.IsForbidden(err):
-			// The fallback may be nobody's choice ("default" of a kubeconfig): what was
+			// The own namespace may be nobody's choice ("default" of a kubeconfig): what was
 			// wanted is told first.
 			err = errors.Join(everywhere, err)
 		}

@@ -25,8 +25,9 @@ type Config struct {
 	// DefaultArch is the architecture of nodes of which nothing tells it; amd64
 	// if empty.
 	DefaultArch string
-	// Namespace is the one to look in where Discovery names none and the rights
-	// do not allow to look in all; empty if there is no such namespace.
+	// Namespace is the one to look in, beside those that are named, where one of
+	// Discovery names none and the rights do not allow to look in all; empty if there
+	// is no such namespace.
 	Namespace string
 }
 
@@ -103,12 +104,23 @@ func (c Config) read() (settings, error) {
 
 // namespaces are those to look in, sorted; one empty name stands for all.
 func (s settings) namespaces() []string {
+	if slices.ContainsFunc(s.specs, func(sp spec) bool { return sp.namespace == "" }) {
+		return []string{""}
+	}
+	return s.narrowed()
+}
+
+// narrowed are those to look in where the rights do not allow to look in all, sorted:
+// every one that is named, and the one for those specs that name none.
+func (s settings) narrowed() []string {
 	var out []string
 	for _, sp := range s.specs {
 		if sp.namespace == "" {
-			return []string{""}
+			sp.namespace = s.namespace
 		}
-		out = append(out, sp.namespace)
+		if sp.namespace != "" {
+			out = append(out, sp.namespace)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

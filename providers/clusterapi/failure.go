@@ -62,6 +62,8 @@ var failureWords = []struct {
 	kind  provider.Kind
 	words []string
 }{
+	// Before the quotas: a limit of requests is one that time mends.
+	{provider.Throttled, []string{"requestlimitexceeded", "ratelimit", "rateexceeded", "throttl", "toomanyrequests"}},
 	{provider.Quota, []string{"quota", "limitexceeded", "vcpulimit", "toomanyinstances"}},
 	{provider.NoCapacity, []string{"insufficientinstancecapacity", "insufficientcapacity", "insufficientresources", "insufficienthostcapacity",
 		"outofcapacity", "nocapacity", "outofstock", "skunotavailable", "allocationfailed", "nohostsavailable", "noavailablehardware", "notenoughresources"}},

@@ -14,7 +14,7 @@ import (
 const (
 	holdPaused   = "Paused"
 	holdRollout  = "Rollout"
-	holdDeleting = "BeingDeleted"
+	holdDeleting = provider.BeingDeleted
 	holdMarked   = "MarkedBySomebodyElse"
 	holdSeveral  = "SeveralClusters"
 	// holdPreflight is the reason that Cluster API itself gives while a control
@@ -35,6 +35,9 @@ type circumstances struct {
 	machineless bool
 	// clusters are those that the groups belong to, if more than one.
 	clusters []string
+	// short says why no Machine is to be removed while others are missing, empty if
+	// none is.
+	short string
 }
 
 // holdsOf are the operations that the group is not to be asked for.

@@ -106,7 +106,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		inv.Notices = append(inv.Notices, kube.Notice("", noticeSeveral, "the groups belong to several clusters (%s), and nothing is removed from them: name one by --node-group-auto-discovery=clusterapi:clusterName=...", strings.Join(slices.Sorted(maps.Keys(clusters)), ", ")))
 	}
 	if c.narrowed {
-		inv.Notices = append(inv.Notices, kube.Notice("", noticeNarrowed, "the rights do not allow to look in all namespaces, so only %s is looked in; say so by --node-group-auto-discovery=clusterapi:namespace=%[1]s", p.settings.namespace))
+		inv.Notices = append(inv.Notices, kube.Notice("", noticeNarrowed, "the rights do not allow to look in all namespaces, so that only these are looked in: %s; give each --node-group-auto-discovery a namespace=", strings.Join(p.settings.narrowed(), ", ")))
 	}
 	if c.noPools != nil {
 		inv.Notices = append(inv.Notices, kube.Notice("", noticeNoPools, "MachinePools are no node groups, since they may not be read: %v", c.noPools))
@@ -131,6 +131,7 @@ func (p *Provider) group(g *scalable, behind behind, nodes []*corev1.Node, c cir
 	if g.replicas == nil {
 		return provider.Group{ID: id, Err: kube.Refuse(provider.OpInventory, id, provider.Transient, "its spec.replicas is not set: Cluster API's webhook has not defaulted it yet, or does not run")}, nil
 	}
+	c.short = whyShort(g, c, p.stood(g, c.members))
 	var notices []provider.Notice
 	seen := provider.Group{
 		ID: id, Min: b.min, Max: b.max, Target: *g.replicas, TargetSince: p.memory.TargetSince(id, *g.replicas),

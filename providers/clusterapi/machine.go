@@ -100,8 +100,11 @@ func (s standing) instanceOf(m *machine) provider.Instance {
 		out.State = provider.Deleting
 	case m.nodeName == "":
 		out.State = provider.Creating
-		if m.failure != nil {
-			out.Err = m.failure.asError()
+	}
+	if m.failure != nil && out.State != provider.Running {
+		out.Err = m.failure.asError()
+		if m.nodeName != "" { // it was made: what fails is its end
+			out.Err.Op = provider.OpRemove
 		}
 	}
 	if m.paused && out.State != provider.Deleting {
@@ -125,6 +128,9 @@ func instancesOf(g *scalable, c circumstances) []provider.Instance {
 			in := s.instanceOf(m)
 			if in.Err != nil {
 				in.Err.Group, in.Err.Zone = g.id(), m.zone
+			}
+			if in.Hold == "" && in.State != provider.Deleting {
+				in.Hold = c.short
 			}
 			out = append(out, in)
 		}

@@ -28,6 +28,14 @@ type memory struct {
 	// leaving are the Machines that were to be removed last, by group: those of
 	// them that are marked and live may still be on their way out.
 	leaving map[provider.GroupID][]provider.InstanceID
+	// short are the groups that have fewer Machines than were asked for.
+	short map[provider.GroupID]shortage
+}
+
+// shortage is what such a group looks like, and since when.
+type shortage struct {
+	picture string
+	since   time.Time
 }
 
 // seenCluster is what is known of a Cluster, and, if it could not be read last
@@ -39,7 +47,7 @@ type seenCluster struct {
 }
 
 func newMemory() *memory {
-	return &memory{Memory: kube.NewMemory(), clusters: map[string]seenCluster{}, leaving: map[provider.GroupID][]provider.InstanceID{}}
+	return &memory{Memory: kube.NewMemory(), clusters: map[string]seenCluster{}, leaving: map[provider.GroupID][]provider.InstanceID{}, short: map[provider.GroupID]shortage{}}
 }
 
 func (m *memory) narrow(until time.Time) {
@@ -122,4 +130,22 @@ func (m *memory) stillLeaving(id provider.GroupID) []provider.InstanceID {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.leaving[id])
+}
+
+// shortSince notes what a group looks like that has fewer Machines than were asked for,
+// and tells since when it has looked like that; enough says that it has as many.
+func (m *memory) shortSince(id provider.GroupID, picture string, now time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, ok := m.short[id]; ok && s.picture == picture {
+		return s.since
+	}
+	m.short[id] = shortage{picture, now}
+	return now
+}
+
+func (m *memory) enough(id provider.GroupID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.short, id)
 }

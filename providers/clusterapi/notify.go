@@ -43,7 +43,7 @@ func (p *Provider) Notify(ctx context.Context, changed func()) error {
 	}
 	namespaces := p.settings.namespaces()
 	if namespaces[0] == "" && p.memory.isNarrow(p.now()) {
-		namespaces = []string{p.settings.namespace}
+		namespaces = p.settings.narrowed()
 	}
 
 	events := make(chan struct{}, 1)
@@ -59,7 +59,7 @@ func (p *Provider) Notify(ctx context.Context, changed func()) error {
 			continue
 		}
 		for _, namespace := range namespaces {
-			wg.Go(func() { p.watch(ctx, what, namespace, poke) })
+			wg.Go(func() { p.watch(ctx, what, namespace, poke, false) })
 		}
 	}
 	for ctx.Err() == nil {
@@ -75,18 +75,25 @@ func (p *Provider) Notify(ctx context.Context, changed func()) error {
 }
 
 // watch tells of every change of a kind until ctx ends. In which version the kind is
-// served is asked each time: an upgrade of Cluster API may end the one before.
-func (p *Provider) watch(ctx context.Context, what kind, namespace string, changed func()) {
+// served is asked each time: an upgrade of Cluster API may end the one before. What
+// changed before it began is told first, if missed says that something may have.
+func (p *Provider) watch(ctx context.Context, what kind, namespace string, changed func(), missed bool) {
 	gone := false
-	for first := true; ctx.Err() == nil; first = false {
-		err := p.watchKind(ctx, what, namespace, changed, !first)
+	for ; ctx.Err() == nil; missed = true {
+		err := p.watchKind(ctx, what, namespace, changed, missed)
+		if fallback := p.settings.narrowed(); apierrors.IsForbidden(err) && namespace == "" && len(fallback) > 0 {
+			var wg sync.WaitGroup // as the census does
+			for _, one := range fallback {
+				wg.Go(func() { p.watch(ctx, what, one, changed, true) })
+			}
+			wg.Wait()
+			return
+		}
 		wait, wasGone := watchAgain, gone
 		gone = apierrors.IsNotFound(err)
-		switch fallback := p.settings.namespace; {
+		switch {
 		case gone && !wasGone:
 			p.directory.forget(p.settings.keys.group) // the version is served no more
-		case apierrors.IsForbidden(err) && namespace == "" && fallback != "":
-			namespace, wait = fallback, 0 // as the census does
 		case kube.Withheld(err):
 			wait = watchDenied
 		}

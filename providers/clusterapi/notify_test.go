@@ -49,6 +49,23 @@ func TestNotify(t *testing.T) {
 	}
 }
 
+// Where the rights are of namespaces, those that one flag names are watched beside the
+// own one, whatever another leaves out.
+func TestNotifyInSeveralNamespaces(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{false, true} {
+		w := newWorld(t)
+		w.Apply(clusterapitest.NewGroup("MachineDeployment", "second", "workers", "c1", 1, annotated("0", "5")...))
+		w.Settle()
+		w.SetRights(slices.Concat(clusterapitest.ChartRights(ns), clusterapitest.ChartRights("second"))...)
+		p := connect(t, w, Config{Discovery: []string{"clusterapi:namespace=second", "clusterapi:clusterName=c1"}, Namespace: ns})
+		if known {
+			inventory(t, p)
+		}
+		tellsOfMachinesIn(t, w, "second", notified(t, p))
+	}
+}
+
 // An upgrade of Cluster API that ends a version ends no watch for long: the next one
 // is of the version that is served.
 func TestNotifyAfterAVersionEnds(t *testing.T) {
@@ -61,12 +78,19 @@ func TestNotifyAfterAVersionEnds(t *testing.T) {
 	tellsOfMachines(t, w, notified(t, p))
 }
 
-// tellsOfMachines changes a Machine until that is told.
 func tellsOfMachines(t *testing.T, w *clusterapitest.World, told <-chan struct{}) {
+	t.Helper()
+	tellsOfMachinesIn(t, w, ns, told)
+}
+
+// tellsOfMachinesIn changes a Machine until that is told.
+func tellsOfMachinesIn(t *testing.T, w *clusterapitest.World, namespace string, told <-chan struct{}) {
 	t.Helper()
 	name := w.List("Machine")[0]["metadata"].(kubetest.Object)["name"].(string)
 	for begun := time.Now(); ; {
-		edit(t, w, "Machine", name, func(o kubetest.Object) { kubetest.Set(o, time.Now().String(), "status", "phase") })
+		if err := w.Edit("Machine", namespace, name, func(o kubetest.Object) { kubetest.Set(o, time.Now().String(), "status", "phase") }); err != nil {
+			t.Fatal(err)
+		}
 		select {
 		case <-told:
 			return

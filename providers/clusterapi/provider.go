@@ -26,6 +26,7 @@ type Provider struct {
 	now            func() time.Time
 	patience       time.Duration // with what is optional
 	settling       time.Duration // between marks and the target that pays for them
+	standstill     time.Duration // of a MachinePool that is taken back to what there is
 	log            *slog.Logger
 }
 
@@ -62,7 +63,7 @@ func New(management *rest.Config, nodes typedcorev1.NodeInterface, cfg Config, l
 	if err != nil {
 		return nil, fmt.Errorf("clusterapi provider: make a discovery client for the management cluster %s: %w", rc.Host, err)
 	}
-	p := &Provider{settings: s, client: client, directory: newDirectory(disc, time.Now), memory: newMemory(), now: time.Now, patience: patience, settling: settling, log: log}
+	p := &Provider{settings: s, client: client, directory: newDirectory(disc, time.Now), memory: newMemory(), now: time.Now, patience: patience, settling: settling, standstill: standstill, log: log}
 	p.infrastructure = newInfrastructure(client, p.directory, time.Now)
 	p.examples = newExamples(nodes, time.Now)
 	return p, nil

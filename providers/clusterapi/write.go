@@ -101,7 +101,9 @@ func (p *Provider) allGone(ctx context.Context, id provider.GroupID) error {
 // A MachineSet that is about to make Machines could make them between our look
 // and our write. So nothing is cancelled before its controllers have seen all of
 // what was asked for, and have done with it what they could, or say that they
-// cannot; and if Machines came all the same, the target is raised again.
+// cannot; and if Machines came all the same, the target is raised again. What a
+// MachinePool's infrastructure is about to do shows nowhere: there it is waited until
+// nothing has moved for long.
 func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (provider.CancelResult, error) {
 	for attempt := 1; ; attempt++ {
 		l, err := p.look(ctx, provider.OpCancel, req.Group)
@@ -113,7 +115,7 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 			return provider.CancelResult{Target: target}, kube.Refuse(provider.OpCancel, req.Group, provider.Conflict, "the target is %d, not %d", target, req.From)
 		}
 		floor := max(req.To, l.bounds.min, len(standingOf(l.members, l.sets, target).live))
-		if floor >= target || !l.quiet() {
+		if floor >= target || !quiet(l.group, l.sets) && !p.atStandstill(l) {
 			return provider.CancelResult{Target: target}, nil
 		}
 		err = p.setReplicas(ctx, l, floor)
@@ -130,7 +132,8 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 
 // makeRoom raises the target again to the number of Machines, if some came while
 // it was lowered. A failure here is told and no more: what Cluster API deletes
-// then is the Machine that was made last, which has no node yet.
+// then is the Machine that was made last, which has no node yet. (A MachinePool's
+// infrastructure may choose otherwise: see atStandstill.)
 func (p *Provider) makeRoom(ctx context.Context, id provider.GroupID, target int) int {
 	l, err := p.look(ctx, provider.OpCancel, id)
 	if err != nil {
@@ -219,22 +222,22 @@ func (p *Provider) look(ctx context.Context, op provider.Op, id provider.GroupID
 // quiet tells whether the controllers have seen what the group says now, and
 // nothing is rolled out. What a MachinePool's infrastructure is about to do is
 // never known.
-func (l look) quiet() bool {
+func quiet(g *scalable, sets []*scalable) bool {
 	// A MachineSet that fails to make Machines counts as one that has not seen
 	// the last change, and says so by a condition.
 	done := func(s *scalable) bool { return s.settled || s.stuck != nil }
-	switch l.group.kind {
+	switch g.kind {
 	case machineSet:
-		return done(l.group)
+		return done(g)
 	case machineDeployment:
 		sum := 0
-		for _, s := range l.sets {
+		for _, s := range sets {
 			if !done(s) {
 				return false
 			}
 			sum += deref(s.replicas)
 		}
-		return l.group.settled && sum == *l.group.replicas && rollingOut(l.sets) == ""
+		return g.settled && sum == deref(g.replicas) && rollingOut(sets) == ""
 	}
 	return false
 }

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
+)
+
+// side is one of two clusters. Each has a node of every Machine, whose label tells whose
+// it is.
+type side struct {
+	*clusterapitest.World
+	url, kubeconfig string
+}
+
+const sideLabel = "side"
+
+// sides are a management cluster, in which a group of one Machine can be read in the
+// namespace of its kubeconfig alone, and a workload cluster.
+func sides(t *testing.T) (management, workload side) {
+	t.Helper()
+	const namespace = "eksa-system"
+	begin := func(name string, w *clusterapitest.World) side {
+		s, err := kubetest.Listen(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		path := filepath.Join(t.TempDir(), name)
+		text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u, namespace: %s}}], users: [{name: u, user: {}}], clusters: [{name: c, cluster: {server: '%s'}}]}", namespace, s.URL())
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return side{w, s.URL(), path}
+	}
+	m, w := clusterapitest.New(time.Now), clusterapitest.New(time.Now)
+	m.Apply(clusterapitest.NewCluster(namespace, "c1"),
+		clusterapitest.NewGroup("MachineDeployment", namespace, "workers", "c1", 1, clusterapitest.MinSize, "0", clusterapitest.MaxSize, "5"))
+	m.Settle()
+	node := kubetest.Text(m.Machines("MachineDeployment", namespace, "workers")[0], "status", "nodeRef", "name")
+	for name, world := range map[string]*clusterapitest.World{"management": m, "workload": w} {
+		world.Serve(clusterapitest.Nodes())
+		world.Apply(clusterapitest.NewNode(node, "test:///"+node, kubetest.Object{sideLabel: name}, kubetest.Object{"cpu": "4", "memory": "16Gi", "pods": "110"}))
+	}
+	m.SetRights(append(clusterapitest.ChartRights(namespace), kubetest.Right{Resources: []string{"nodes"}, Verbs: []string{"get"}})...)
+	return begin("management", m), begin("workload", w)
+}
+
+// The five ways of docs/clusterapi.md: groups are those of the management cluster, and
+// their nodes the workload cluster's.
+func TestTwoClustersOfClusterAPI(t *testing.T) {
+	management, workload := sides(t)
+	for mode, c := range map[string]struct {
+		// kubeconfig and cloudConfig are the flags; pod is where the pod is, if there is
+		// no --kubeconfig.
+		kubeconfig, cloudConfig string
+		pod                     string
+		nodes                   string // of which side they are
+		own                     bool   // the namespace of the management cluster's kubeconfig is known
+	}{
+		"incluster-incluster":      {pod: management.url, nodes: "management"},
+		"incluster-kubeconfig":     {pod: workload.url, cloudConfig: management.kubeconfig, nodes: "workload", own: true},
+		"kubeconfig-kubeconfig":    {kubeconfig: workload.kubeconfig, cloudConfig: management.kubeconfig, nodes: "workload", own: true},
+		"single-kubeconfig":        {kubeconfig: management.kubeconfig, nodes: "management", own: true},
+		"the same one, as both":    {kubeconfig: management.kubeconfig, cloudConfig: management.kubeconfig, nodes: "management", own: true},
+		"the other way round":      {kubeconfig: management.kubeconfig, cloudConfig: workload.kubeconfig},
+		"a workload cluster alone": {kubeconfig: workload.kubeconfig},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			var cfg config.Config
+			cfg.Cluster.Kubeconfig, cfg.Cloud.ClusterAPI.CloudConfig = c.kubeconfig, c.cloudConfig
+			rc := &rest.Config{Host: c.pod}
+			if c.kubeconfig != "" {
+				var err error
+				if rc, err = restConfig(cfg.Cluster); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rc.QPS = -1
+			cfg.Cloud.Discovery = []string{"clusterapi:clusterName=c1"}
+			if !c.own {
+				cfg.Cloud.Discovery[0] += ",namespace=eksa-system"
+			}
+			management.ForgetRequests()
+			workload.ForgetRequests()
+			p, err := newClusterAPI(cfg, rc, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			inv, err := p.Inventory(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.nodes == "" { // there are no groups
+				if len(inv.Groups) != 0 || len(management.Requests()) != 0 {
+					t.Errorf("%d groups, and of the management cluster was asked %v", len(inv.Groups), management.Requests())
+				}
+				return
+			}
+			if len(inv.Groups) != 1 || inv.Groups[0].Template == nil {
+				t.Fatalf("%+v", inv)
+			}
+			if got := inv.Groups[0].Template.Node.Labels[sideLabel]; got != c.nodes {
+				t.Errorf("the node is the %s cluster's", got)
+			}
+			if c.own != slices.ContainsFunc(inv.Notices, func(n provider.Notice) bool { return n.Code == "OneNamespaceOnly" }) {
+				t.Errorf("notices %+v", inv.Notices)
+			}
+			for _, r := range workload.Requests() {
+				if !slices.Equal(strings.Fields(r), []string{"get", "nodes", inv.Groups[0].Instances[0].NodeName}) {
+					t.Errorf("of the workload cluster was asked: %s", r)
+				}
+			}
+			if c.nodes == "workload" && slices.ContainsFunc(management.Requests(), func(r string) bool { return strings.Contains(r, "nodes") }) {
+				t.Errorf("of the management cluster was asked: %v", management.Requests())
+			}
+		})
+	}
+}
+
+// kubeconfig-incluster: the management cluster is the pod's own, and never that of
+// --kubeconfig. Here is no pod, so that there is none.
+func TestTheManagementClusterOfThePod(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	_, workload := sides(t)
+	var cfg config.Config
+	cfg.Cluster.Kubeconfig, cfg.Cloud.ClusterAPI.Authoritative = workload.kubeconfig, true
+	if _, err := newClusterAPI(cfg, &rest.Config{Host: workload.url}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "find the management cluster (--cloud-config, or the pod's own service account)") {
+		t.Errorf("error %v", err)
+	}
+	cfg.Cloud.ClusterAPI.CloudConfig = filepath.Join(t.TempDir(), "none")
+	if _, err := newClusterAPI(cfg, &rest.Config{Host: workload.url}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "read the kubeconfig of the management cluster (--cloud-config)") {
+		t.Errorf("error %v", err)
+	}
+	if got := workload.Requests(); len(got) != 0 {
+		t.Errorf("the workload cluster was asked: %v", got)
+	}
+}
