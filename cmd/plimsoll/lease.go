@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -14,6 +16,8 @@ type lease struct {
 	resourcelock.Interface
 	namespace, name string
 	observes        bool // it is an observer's
+	// inLead: leading has begun and not ended, so that writes may be under way.
+	inLead *atomic.Bool
 }
 
 func (l lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
@@ -25,7 +29,13 @@ func (l lease) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.hint(l.Interface.Create(ctx, record))
 }
 
+// Update renews the lease, or gives it away: then the record names no holder. The election
+// gives it away when a renewal has failed, too, and does not wait for the writes under way.
+// That is refused: nobody else leads then before the lease has lapsed.
 func (l lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if record.HolderIdentity == "" && l.inLead.Load() {
+		return errors.New("give the lease away: it is held until the writes under way have ended, or it lapses")
+	}
 	return l.hint(l.Interface.Update(ctx, record))
 }
 

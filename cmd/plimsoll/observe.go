@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"k8s.io/client-go/kubernetes"
@@ -60,6 +61,25 @@ func onlyRead(cloud provider.Provider) readOnly {
 	}
 	return r
 }
+
+// watched gives what an observer of the cluster needs of a cloud, and tells of each read
+// that fails. One that ends because nobody waits for it any more has not failed.
+func watched(cloud provider.Provider, failed func(error)) readOnly {
+	r := onlyRead(cloud)
+	read := r.inventory
+	r.inventory = func(ctx context.Context) (inventory provider.Inventory, err error) {
+		err = errPanicked // what stands if the read does not return: who asked recovers
+		defer func() {
+			if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+				failed(err)
+			}
+		}()
+		return read(ctx)
+	}
+	return r
+}
+
+var errPanicked = errors.New("the provider panicked")
 
 // Inventory is the cloud's own.
 func (r readOnly) Inventory(ctx context.Context) (provider.Inventory, error) { return r.inventory(ctx) }

@@ -51,6 +51,57 @@ func (c wholeCloud) Notify(_ context.Context, changed func()) error {
 func (c wholeCloud) Start(context.Context) error { c.t.Error("the cloud was started"); return nil }
 func (c wholeCloud) Close(context.Context) error { c.t.Error("the cloud was cleaned up"); return nil }
 
+// fickleCloud is one whose reads end as told.
+type fickleCloud struct {
+	wholeCloud
+	read func(context.Context) (provider.Inventory, error)
+}
+
+func (c fickleCloud) Inventory(ctx context.Context) (provider.Inventory, error) { return c.read(ctx) }
+
+// Each read that fails is told, whatever way it fails; one that nobody waits for any more
+// has not failed.
+func TestReadsThatFailAreTold(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name string
+		ctx  context.Context
+		read func(context.Context) (provider.Inventory, error)
+		want int
+	}{
+		{"read", t.Context(), wholeCloud{t}.Inventory, 0},
+		{"failed", t.Context(), func(context.Context) (provider.Inventory, error) { return provider.Inventory{}, broken }, 1},
+		{"panicked", t.Context(), func(context.Context) (provider.Inventory, error) { panic(broken) }, 1},
+		{"late", late, func(ctx context.Context) (provider.Inventory, error) { return provider.Inventory{}, ctx.Err() }, 1},
+		{"given up", ended, func(ctx context.Context) (provider.Inventory, error) { return provider.Inventory{}, ctx.Err() }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			told := 0
+			cloud := watched(fickleCloud{wholeCloud{t}, c.read}, func(err error) {
+				if err == nil {
+					t.Error("told of no error")
+				}
+				told++
+			})
+			panicked := func() (panicked bool) {
+				defer func() { panicked = recover() != nil }()
+				_, err := cloud.Inventory(c.ctx)
+				if failed := err != nil; failed != (c.want == 1 || c.name == "given up") {
+					t.Errorf("got %v", err)
+				}
+				return false
+			}()
+			if told != c.want || panicked != (c.name == "panicked") {
+				t.Errorf("told %d times, want %d; panicked: %v", told, c.want, panicked)
+			}
+		})
+	}
+}
+
 // What an observer has of a cloud reads it, and can do nothing else.
 func TestReadOnlyCloud(t *testing.T) {
 	r := onlyRead(wholeCloud{t})

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,9 +101,10 @@ func run(ctx context.Context, c config.Config, mode config.Mode, log *slog.Logge
 	defer stopServer()
 	// 3. What observes, from now on: a standby's memory is warm when it takes
 	// over.
-	observer := observe.New(client, cloud, observe.Settings{
+	observer := observe.New(client, watched(cloud, reporter.ReadFailed), observe.Settings{
 		Namespace: c.Cluster.Namespace, Seed: c.Loop.Seed,
 		ScanInterval: c.Loop.ScanInterval, InventoryDeadline: c.Cloud.InventoryDeadline, Passing: c.Policy.Rules.Passing,
+		MaxAge: c.Policy.InventoryMaxAge, Priorities: slices.Contains(c.Policy.ScaleUp.Expanders, "priority"),
 	}, log)
 	observing, stopObserving := context.WithCancel(ctx)
 	defer stopObserving()
@@ -160,7 +162,6 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 	var keeping sync.WaitGroup
 	if c.Report.WriteStatus {
 		left := remembered(ctx, c, client, log)
-		left.Memory.Written = left.Document.Made()
 		book = ledger.Restore(policy.Rules, left.Memory)
 		keeper = reporter.KeepStatus(client, may, left.Document)
 		keeping.Go(func() { keeper.Run(ctx) })
@@ -228,11 +229,11 @@ func elected(ctx context.Context, c config.Config, mode config.Mode, rc *rest.Co
 	lock := &resourcelock.LeaseLock{Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}}
 	lock.LeaseMeta.Namespace, lock.LeaseMeta.Name = c.Leader.Namespace, c.Leader.Name
 	// The election outlives ctx: the lease is held until leading has ended, and
-	// its last write with it. Only a process that never led stops waiting at
-	// once.
+	// its last write with it, also when it could not be renewed. Only a process
+	// that never led stops waiting at once.
 	holding, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
-	var gaveUp atomic.Bool
+	var gaveUp, inLead atomic.Bool
 	keep := context.AfterFunc(ctx, func() { gaveUp.Store(true); release() })
 	var result error
 	var elector *leaderelection.LeaderElector
@@ -249,7 +250,7 @@ func elected(ctx context.Context, c config.Config, mode config.Mode, rc *rest.Co
 	}
 	led := make(chan struct{})
 	elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lease{lock, c.Leader.Namespace, c.Leader.Name, mode.Observe}, LeaseDuration: c.Leader.LeaseDuration, RenewDeadline: c.Leader.RenewDeadline, RetryPeriod: c.Leader.RetryPeriod,
+		Lock: lease{lock, c.Leader.Namespace, c.Leader.Name, mode.Observe, &inLead}, LeaseDuration: c.Leader.LeaseDuration, RenewDeadline: c.Leader.RenewDeadline, RetryPeriod: c.Leader.RetryPeriod,
 		ReleaseOnCancel: true, Name: c.Leader.Name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(held context.Context) {
@@ -269,7 +270,9 @@ func elected(ctx context.Context, c config.Config, mode config.Mode, rc *rest.Co
 					}
 					cancel(lost)
 				})
+				inLead.Store(true)
 				result = lead(leads, may)
+				inLead.Store(false)
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(id string) {

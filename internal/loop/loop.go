@@ -44,7 +44,9 @@ type Reporter interface {
 
 // Triggers say when the loop turns.
 type Triggers struct {
-	// Interval is the longest time between two turns.
+	// Interval is how long the next turn waits if nothing asks for one before.
+	// It may take longer: a nudge that comes at its end is waited out, for
+	// Longest at most, and before a plan's NotBefore there is no turn at all.
 	Interval time.Duration
 	// Idle and Longest coalesce nudges (rule L12): a turn begins when none has
 	// come for Idle, or Longest after the first.
@@ -75,7 +77,10 @@ func New(o Observer, a Actor, r Reporter, p model.Policy, now func() time.Time, 
 	return &Loop{observer: o, actor: a, reporter: r, policy: p, now: now, ledger: book}
 }
 
-// Close gives back what the loop holds of shared things.
+// Close hands what the loop decides with to the loops that come after it in the same
+// process. A process with one loop needs no Close; whoever makes loop after loop, as
+// the simulation does, would hold the scheduler's plugins of each. The loop must not
+// turn again.
 func (l *Loop) Close() { l.decider.Close() }
 
 // RunOnce is one turn. The error is that of observing or reporting; deciding

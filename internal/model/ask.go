@@ -14,7 +14,8 @@ type Ask struct {
 	ID    string           `json:"id"`
 	Group provider.GroupID `json:"group"`
 	// At is when the timers of its anonymous units started (rule L8); those of a
-	// unit with an instance start at the instance's creation.
+	// unit with an instance start at the instance's creation, and go on if the cloud
+	// replaces it.
 	At time.Time `json:"at"`
 	// Found: we did not ask for it. Somebody else raised the target, or a leader
 	// before us did.
@@ -27,11 +28,15 @@ type Ask struct {
 // Unit is one node that was asked for. An empty Instance means that the cloud
 // has not named one yet.
 type Unit struct {
-	Instance   provider.InstanceID `json:"instance,omitempty"`
-	Node       string              `json:"node,omitempty"`
-	Exists     time.Time           `json:"exists,omitzero"`
-	Registered time.Time           `json:"registered,omitzero"`
-	Ready      time.Time           `json:"ready,omitzero"`
+	Instance provider.InstanceID `json:"instance,omitempty"`
+	Node     string              `json:"node,omitempty"`
+	Exists   time.Time           `json:"exists,omitzero"`
+	// Since is when its time to register began, if that is neither its instance's
+	// creation nor, without an instance, its ask: an instance before this one ended
+	// without a node, or nothing could come until then.
+	Since      time.Time `json:"since,omitzero"`
+	Registered time.Time `json:"registered,omitzero"`
+	Ready      time.Time `json:"ready,omitzero"`
 	// GivenUp is when it was given up, and Why the reason.
 	GivenUp time.Time `json:"givenUp,omitzero"`
 	Why     string    `json:"why,omitempty"`
@@ -97,8 +102,9 @@ type Memory struct {
 	LastFailure time.Time `json:"lastFailure,omitzero"`
 	// Resume is where the search for unneeded nodes goes on.
 	Resume string `json:"resume,omitempty"`
-	// Written is when it was last written down, zero if unknown. Who reads it
-	// says so; it is no part of the text.
+	// Written is as of when it was last written down, zero if unknown. It stands
+	// beside the text, and not in it: a memory that has not changed is confirmed
+	// again and again, and versions that do not date it leave the date alone.
 	Written time.Time `json:"-"`
 }
 

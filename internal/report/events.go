@@ -170,10 +170,12 @@ func (e *events) toPods(now time.Time, s *model.Snapshot, class model.ClassID, f
 	}
 }
 
-// ended tells of a call that ended.
+// ended tells of a call that ended. Of one that was never begun nothing is told: it is
+// decided anew.
 func (e *events) ended(now time.Time, s *model.Snapshot, out model.Outcome) {
 	call := out.Call
 	switch {
+	case !begun(out):
 	case call.Verb == model.Grow && out.Err != nil:
 		e.send(now, e.status, string(call.Group), corev1.EventTypeWarning, eventScaleUpFailed,
 			fmt.Sprintf("Scale-up of group %s from %d to %d nodes failed: %v", call.Group, call.From, call.To, out.Err))

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -82,15 +83,15 @@ var (
 	descUpcoming  = prometheus.NewDesc("plimsoll_upcoming_nodes", "Nodes that are asked for and not ready, by state.", []string{"state"}, nil)
 	descDrains    = prometheus.NewDesc("plimsoll_drains", "Nodes on their way out, by how far they are.", []string{"stage"}, nil)
 	descNotices   = prometheus.NewDesc("plimsoll_provider_notices", "What the provider has a person know about the node groups, by code.", []string{"code"}, nil)
-	descStale     = prometheus.NewDesc("plimsoll_inventory_as_of_seconds", "When the oldest read behind the newest picture of the cloud began, in seconds since 1970.", nil, nil)
+	descStale     = prometheus.NewDesc("plimsoll_inventory_as_of_seconds", "When the oldest read behind the newest picture of the cloud began, in seconds since 1970; before the first one, when this process began to lead.", nil, nil)
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("cluster_autoscaler_"+name, help, labels, nil)
 }
 
-// gaugesOf renders what a cycle saw and decided.
-func gaugesOf(c model.Cycle, policy model.Policy, perGroup bool) []prometheus.Metric {
+// gaugesOf renders what a cycle saw and decided. led is since when the process leads.
+func gaugesOf(c model.Cycle, led time.Time, policy model.Policy, perGroup bool) []prometheus.Metric {
 	var out []prometheus.Metric
 	add := func(d *prometheus.Desc, value int64, labels ...string) {
 		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...))
@@ -121,8 +122,13 @@ func gaugesOf(c model.Cycle, policy model.Policy, perGroup bool) []prometheus.Me
 	add(descMemoryLimit, policy.ScaleUp.MaxMemoryTotal, "maximum")
 	// 3. Groups.
 	add(descGroups, int64(len(s.Groups)), "autoscaled")
-	if !s.AsOf.IsZero() {
-		add(descStale, s.AsOf.Unix())
+	// A picture that never was is as old as the lead: what alerts on old ones sees it.
+	asOf := s.AsOf
+	if asOf.IsZero() {
+		asOf = led
+	}
+	if !asOf.IsZero() {
+		add(descStale, asOf.Unix())
 	}
 	byCode := map[string]int64{}
 	for _, n := range s.Notices {

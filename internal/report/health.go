@@ -47,6 +47,13 @@ func (h *Health) Leads(now time.Time) {
 	h.since = now
 }
 
+// led is since when it has led, zero if it does not.
+func (h *Health) led() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.since
+}
+
 // Succeeded says that a cycle did.
 func (h *Health) Succeeded(now time.Time) {
 	h.mu.Lock()

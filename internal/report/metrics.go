@@ -113,21 +113,30 @@ const (
 // in time.
 const reasonTimeout = "timeout"
 
-// ended counts a call that ended.
-func (m *metrics) ended(out model.Outcome) {
-	end := "done"
+// endOf is the word for how a call ended.
+func endOf(out model.Outcome) string {
 	switch {
 	case out.Err == nil:
+		return "done"
+	case !begun(out):
+		return "not_begun"
 	case len(out.Landed) > 0:
-		end = "landed"
+		return "landed"
 	case refused(out):
-		end = "refused"
+		return "refused"
 	case out.Err.MayHaveHappened:
-		end = "unknown"
-	default:
-		end = "failed"
+		return "unknown"
 	}
-	m.calls.WithLabelValues(string(out.Call.Verb), end).Observe(out.Ended.Sub(out.Began).Seconds())
+	return "failed"
+}
+
+// ended counts a call that ended. One that was never begun is no failure of anything
+// that was asked.
+func (m *metrics) ended(out model.Outcome) {
+	m.calls.WithLabelValues(string(out.Call.Verb), endOf(out)).Observe(out.Ended.Sub(out.Began).Seconds())
+	if !begun(out) {
+		return
+	}
 	gpu := m.gauges.accelerator(out.Call.Group)
 	switch {
 	case out.Err == nil && out.Call.Verb == model.Grow:
@@ -202,9 +211,14 @@ func errorTypeOf(k provider.Kind) string {
 // apiCallFailed counts a request to the API server that failed.
 func (m *metrics) apiCallFailed() { m.errors.WithLabelValues("apiCallError").Inc() }
 
-// decided takes in a cycle that decided.
-func (m *metrics) decided(c model.Cycle, diverged int) {
-	m.gauges.set(gaugesOf(c, m.policy, m.perGroup), acceleratorsOf(c.Snapshot))
+// readFailed counts a read of the cloud that failed.
+func (m *metrics) readFailed(err error) {
+	m.errors.WithLabelValues(errorTypeOf(provider.AsError(provider.OpInventory, "", err).Kind)).Inc()
+}
+
+// decided takes in a cycle that decided, of a process that has led since a time.
+func (m *metrics) decided(c model.Cycle, led time.Time, diverged int) {
+	m.gauges.set(gaugesOf(c, led, m.policy, m.perGroup), acceleratorsOf(c.Snapshot))
 	m.divergence.Add(float64(diverged))
 	m.legacy.decided(c.Plan)
 	m.decide.Observe(c.Took.Decide.Seconds())

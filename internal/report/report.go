@@ -118,7 +118,7 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 	if c.Decided {
 		r.documents = c.Plan.Notices
 		diverged := r.promises.keep(c.Snapshot, c.Plan)
-		r.metrics.decided(c, diverged)
+		r.metrics.decided(c, r.health.led(), diverged)
 		r.metrics.spared(r.removals.planned(c))
 		r.logPlan(ctx, c, diverged)
 		r.events.planned(now, c)
@@ -157,6 +157,10 @@ func (r *Reporter) Failed(err error) {
 		r.log.Warn("a cycle failed, it is tried again", "err", err)
 	}
 }
+
+// ReadFailed tells of a read of the cloud that failed. It may be called from any
+// goroutine; who reads logs of it.
+func (r *Reporter) ReadFailed(err error) { r.metrics.readFailed(err) }
 
 // Health gives the health of the loop, for the host to say when it leads.
 func (r *Reporter) Health() *Health { return r.health }

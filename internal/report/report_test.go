@@ -281,6 +281,92 @@ func TestEndsOfCalls(t *testing.T) {
 	}
 }
 
+// A call that was never begun is no failure: nobody was asked for anything.
+func TestCallsThatWereNotBegun(t *testing.T) {
+	late := fails(provider.Transient)
+	late.Code = model.CodeNotBegun
+	instance := outcome(model.Remove, late)
+	instance.Call.Node, instance.Call.Instance = "", "i-1"
+	for name, out := range map[string]model.Outcome{
+		"growth": outcome(model.Grow, late), "repair": outcome(model.Cancel, late), "instance": instance,
+		"removal": outcome(model.Remove, late), "taint": outcome(model.Taint, late), "eviction": evict(late),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk()
+			_, before := d.page(t, "/metrics")
+			d.report(t, model.Cycle{Snapshot: snapshot(0), Ended: []model.Outcome{out}})
+			if got := d.pad.take(); len(got) != 0 {
+				t.Errorf("events: %q", got)
+			}
+			if log := d.takeLog(); len(log) != 1 || !strings.Contains(log[0], "verb="+string(out.Call.Verb)) {
+				t.Errorf("log: %q", log)
+			}
+			_, after := d.page(t, "/metrics")
+			for _, family := range []string{"cluster_autoscaler_errors_total{", "cluster_autoscaler_failed_", "cluster_autoscaler_evicted_", "plimsoll_evictions_refused_total "} {
+				if a, b := linesOf(before, family), linesOf(after, family); len(a) == 0 || !slices.Equal(a, b) {
+					t.Errorf("got %q, want %q", b, a)
+				}
+			}
+			want := fmt.Sprintf(`plimsoll_call_duration_seconds_count{end="not_begun",verb="%s"} 1`, out.Call.Verb)
+			if got := linesOf(after, "plimsoll_call_duration_seconds_count"); !slices.Equal(got, []string{want}) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// linesOf are the lines of a page that begin so.
+func linesOf(page, prefix string) (out []string) {
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, prefix) {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+// A picture of the cloud that never was is as old as the lead: it can be alerted on.
+func TestTheCloudWasNeverRead(t *testing.T) {
+	d := newDesk()
+	asOf := func(c model.Cycle) []string {
+		t.Helper()
+		d.report(t, c)
+		_, page := d.page(t, "/metrics")
+		return linesOf(page, "plimsoll_inventory_as_of_seconds ")
+	}
+	d.Health().Leads(time.Unix(1000, 0))
+	never := model.Cycle{Decided: true, Snapshot: &model.Snapshot{Now: time.Unix(1010, 0), InventoryErr: "no credentials"}}
+	if got := asOf(never); !slices.Equal(got, []string{"plimsoll_inventory_as_of_seconds 1000"}) {
+		t.Errorf("never read: %q", got)
+	}
+	never.Snapshot.Now = time.Unix(2000, 0)
+	if got := asOf(never); !slices.Equal(got, []string{"plimsoll_inventory_as_of_seconds 1000"}) {
+		t.Errorf("later: %q", got)
+	}
+	if got := asOf(model.Cycle{Decided: true, Snapshot: snapshot(0)}); !slices.Equal(got, []string{"plimsoll_inventory_as_of_seconds 990"}) {
+		t.Errorf("read: %q", got)
+	}
+}
+
+// Each read of the cloud that fails is counted under the kind of its error.
+func TestReadsThatFailed(t *testing.T) {
+	for want, err := range map[string]error{
+		"cloudProviderError": fmt.Errorf("read: %w", &provider.Error{Op: provider.OpInventory, Kind: provider.Credentials}),
+		"configurationError": &provider.Error{Op: provider.OpInventory, Kind: provider.BadConfig},
+		"transientError":     errors.New("connection reset"),
+	} {
+		d := newDesk()
+		d.ReadFailed(err)
+		d.ReadFailed(err)
+		_, page := d.page(t, "/metrics")
+		for _, line := range linesOf(page, "cluster_autoscaler_errors_total{") {
+			if kind, n, _ := strings.Cut(line, "} "); (n == "2") != strings.Contains(kind, want) || n != "2" && n != "0" {
+				t.Errorf("%v: got %s, want 2 of %s", err, line, want)
+			}
+		}
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	d := newDesk(func(s *Settings) { s.PerGroupMetrics = true })
 	c := growing(3, 2, says("a", model.GroupAtMax, ""))

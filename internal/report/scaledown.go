@@ -100,8 +100,8 @@ func refused(out model.Outcome) bool {
 	return out.Call.Verb == model.Evict && out.Err != nil && out.Err.Kind == provider.Conflict && !out.Err.MayHaveHappened
 }
 
-// begun tells whether a call that failed was begun at all.
-func begun(out model.Outcome) bool { return out.Err.Code != model.CodeNotBegun }
+// begun tells whether a call was begun at all.
+func begun(out model.Outcome) bool { return out.Err == nil || out.Err.Code != model.CodeNotBegun }
 
 // onNode tells of a call on a node, or on a pod of it, that ended.
 func (e *events) onNode(now time.Time, s *model.Snapshot, out model.Outcome) {
@@ -117,9 +117,7 @@ func (e *events) onNode(now time.Time, s *model.Snapshot, out model.Outcome) {
 	case len(out.Landed) > 0:
 		send(string(model.PodLanded), corev1.EventTypeWarning, eventDownFailed, "the node stays: pods landed on it: "+list(out.Landed))
 	case out.Err != nil:
-		if begun(out) {
-			send(string(call.Verb), corev1.EventTypeWarning, eventDownFailed, fmt.Sprintf("%s failed: %v", call.Verb, out.Err))
-		}
+		send(string(call.Verb), corev1.EventTypeWarning, eventDownFailed, fmt.Sprintf("%s failed: %v", call.Verb, out.Err))
 	case call.Verb == model.Remove:
 		send(string(call.Verb), corev1.EventTypeNormal, eventScaleDown, "node removed by the cluster autoscaler: "+call.Why)
 	case out.Unchanged:
@@ -146,7 +144,7 @@ func (e *events) evicted(now time.Time, out model.Outcome) {
 	switch {
 	case out.Err == nil && !out.Unchanged:
 		e.send(now, pod, "", corev1.EventTypeNormal, eventScaleDown, "deleting pod for node scale down: node "+out.Call.Node)
-	case out.Err != nil && !refused(out) && begun(out):
+	case out.Err != nil && !refused(out):
 		e.send(now, pod, "", corev1.EventTypeWarning, eventDownFailed, fmt.Sprintf("pod could not be evicted from node %s: %v", out.Call.Node, out.Err))
 	}
 }

@@ -55,7 +55,8 @@ type StatusWriter struct {
 	looked     time.Time
 	rest       time.Duration // after failures, longer than statusPace
 	failing    bool
-	shortened  bool // it was said that the memory does not fit
+	shortened  bool  // it was said that the memory is cut
+	unkept     error // why the newest memory was not written; it was said
 }
 
 // offer is what there is to write. Without a memory, the one in the ConfigMap
@@ -120,6 +121,9 @@ func (w *StatusWriter) Close(ctx context.Context) error {
 	document, memory, err := w.render(o)
 	if err == nil {
 		err = w.write(ctx, document, o.document.Time, memory)
+	}
+	if err == nil {
+		err = w.unkept
 	}
 	if err != nil {
 		return fmt.Errorf("write the ConfigMap %s/%s for the last time: %w", w.namespace, w.name, err)
@@ -186,7 +190,9 @@ func (w *StatusWriter) outage(err error) (again time.Duration) {
 	return w.rest
 }
 
-// render gives the texts of an offer. A memory that does not fit is shortened.
+// render gives the texts of an offer. A memory that does not fit is shortened; where
+// that does not help, it is empty: the document is written, and the memory of before
+// stays as old as it is.
 func (w *StatusWriter) render(o offer) (document, memory string, err error) {
 	if document, err = o.document.Text(); err != nil {
 		return "", "", fmt.Errorf("render the document: %w", err)
@@ -196,12 +202,18 @@ func (w *StatusWriter) render(o offer) (document, memory string, err error) {
 	}
 	memory, dropped, err := status.EncodeMemory(*o.memory)
 	if err != nil {
-		return "", "", fmt.Errorf("render the memory: %w", err)
+		if w.unkept == nil {
+			w.log.Warn("the memory does not fit, and is not written until it does; if the process ends before, the next one finds out from the cloud what boots, and timers begin anew",
+				"configmap", w.namespace+"/"+w.name, "err", err)
+		}
+		w.unkept = fmt.Errorf("render the memory: %w", err)
+		return document, "", nil
 	}
-	if dropped > 0 && !w.shortened {
+	w.unkept = nil
+	if dropped.Unneeded+dropped.Arrivals > 0 && !w.shortened {
 		w.shortened = true
-		w.log.Warn("the memory does not fit into an annotation as a whole; after a restart, the nodes that were unneeded for the shortest time will be waited for anew",
-			"left_out", dropped, "of", len(o.memory.Unneeded))
+		w.log.Warn("the memory does not fit into an annotation as a whole; after a restart, the nodes that were unneeded for the shortest time will be waited for anew, and a growth that does not help may be repeated once",
+			"unneeded_left_out", dropped.Unneeded, "of", len(o.memory.Unneeded), "arrivals_left_out", dropped.Arrivals)
 	}
 	return document, memory, nil
 }
@@ -322,6 +334,11 @@ func ReadLeft(ctx context.Context, client kubernetes.Interface, namespace, name 
 		left.Document = d
 	}
 	memory, err := status.MemoryIn(m)
+	if memory.Written.IsZero() {
+		// A version that does not date it may have been gone for long, and another
+		// autoscaler may have written the document since: the nodes may have been needed.
+		memory.Unneeded = nil
+	}
 	left.Memory = memory
 	return left, err
 }

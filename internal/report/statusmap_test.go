@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -371,6 +372,106 @@ func TestTransitionTimesSurvive(t *testing.T) {
 		}
 		if !left.Memory.Unneeded["n"].Equal(time.Unix(900, 0)) {
 			t.Errorf("%+v", left.Memory)
+		}
+	})
+}
+
+// A process that ends before its first cycle writes a document beside the memory that
+// it found: that is as old as it was. What nobody dates says nothing of unneeded nodes.
+func TestAnOldMemoryStaysOld(t *testing.T) {
+	const unneeded = `{"unneeded":{"n":"2026-01-01T00:00:00Z"},"lastGrowth":"2026-01-01T00:00:00Z"}`
+	for _, c := range []struct {
+		name        string
+		annotations map[string]string
+		dated       bool
+	}{
+		{"dated", map[string]string{status.MemoryAnnotation: unneeded, status.MemoryWritten: "2026-01-02 03:04:05.5 +0000 UTC"}, true},
+		{"of a version that does not date it", map[string]string{status.MemoryAnnotation: unneeded}, false},
+		{"with a date that is none", map[string]string{status.MemoryAnnotation: unneeded, status.MemoryWritten: "yesterday"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "status", ResourceVersion: "1", Annotations: c.annotations},
+					Data: map[string]string{status.Key: "autoscalerStatus: Running\ntime: 2026-01-02 03:04:05.5 +0000 UTC\n"}})
+				for _, process := range []string{"first", "second"} {
+					left, err := ReadLeft(t.Context(), s, "kube-system", "status")
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, there := left.Memory.Unneeded["n"]
+					if want := time.Date(2026, 1, 2, 3, 4, 5, 5e8, time.UTC); there != c.dated || there && !left.Memory.Written.Equal(want) || !c.dated && !left.Memory.Written.IsZero() {
+						t.Errorf("the %s process: as of %s, %v", process, left.Memory.Written, left.Memory.Unneeded)
+					}
+					if left.Memory.LastGrowth.IsZero() {
+						t.Errorf("the %s process: the rest is lost, too: %+v", process, left.Memory)
+					}
+					k := keep(t, s, left.Document)
+					k.after(2 * time.Second)
+					k.stop()
+				}
+				if _, m := s.count(); stateOf(t, m) != status.Initializing {
+					t.Errorf("%+v", m)
+				}
+				// The first cycle dates it anew.
+				k := keep(t, s, status.Document{})
+				k.report(t, remembering("n"))
+				k.after(time.Second)
+				left, err := ReadLeft(t.Context(), s, "kube-system", "status")
+				if err != nil || !left.Memory.Written.Equal(time.Now().Add(-time.Second)) || len(left.Memory.Unneeded) != 1 {
+					t.Errorf("after a cycle, a second before %s: %+v, %v", time.Now(), left.Memory, err)
+				}
+			})
+		})
+	}
+}
+
+// Where the memory does not fit at all, the document is written without, the memory of
+// before stays with its date, and a person is told once.
+func TestADocumentWithoutItsMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := keep(t, newShelf(), status.Document{})
+		k.report(t, remembering("n"))
+		_, before := k.after(time.Second)
+		c := remembering("n")
+		ask := model.Ask{ID: "grow/a/1", Group: "a"}
+		seed := uint64(1)
+		for range 30000 {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			ask.Units = append(ask.Units, model.Unit{Instance: provider.InstanceID(fmt.Sprintf("i-%016x", seed))})
+		}
+		c.Memory.Asks = []model.Ask{ask}
+		for range 3 {
+			k.report(t, c)
+			k.after(time.Minute)
+		}
+		n, m := k.shelf.count()
+		if at := parsed(t, m).Made(); n != 5 || !at.Equal(time.Now().Add(-time.Minute)) {
+			t.Errorf("%d writes, the last one of %s, now it is %s", n, at, time.Now())
+		}
+		for _, a := range []string{status.MemoryAnnotation, status.MemoryWritten} {
+			if m.Annotations[a] != before.Annotations[a] || m.Annotations[a] == "" {
+				t.Errorf("%s was %q, is %q", a, before.Annotations[a], m.Annotations[a])
+			}
+		}
+		if log := k.takeLog(); len(log) != 1 || !strings.Contains(log[0], "level=WARN") || !strings.Contains(log[0], "1 asks") {
+			t.Errorf("log: %v", log)
+		}
+		// At the end, too: and whoever ends hears of it.
+		k.stop()
+		k.report(t, c)
+		if err := k.writer.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "1 asks") {
+			t.Errorf("the end: %v", err)
+		}
+		if n, _ := k.shelf.count(); n != 6 {
+			t.Errorf("at the end: %d writes", n)
+		}
+		// What fits again is written again.
+		next := keep(t, k.shelf, status.Document{})
+		next.report(t, c)
+		next.after(time.Second)
+		next.report(t, remembering("m"))
+		if _, m := next.after(time.Second); !strings.Contains(m.Annotations[status.MemoryAnnotation], `"m"`) {
+			t.Errorf("%v", m.Annotations)
 		}
 	})
 }

@@ -21,7 +21,8 @@ func DocumentIn(m *corev1.ConfigMap) (d Document, text string, err error) {
 	return d, text, nil
 }
 
-// MemoryIn reads the memory in a ConfigMap. One without is an empty memory.
+// MemoryIn reads the memory in a ConfigMap, and as of when it is: zero if nobody says
+// so. One without is an empty memory.
 func MemoryIn(m *corev1.ConfigMap) (model.Memory, error) {
 	text, ok := m.Annotations[MemoryAnnotation]
 	if !ok {
@@ -31,11 +32,13 @@ func MemoryIn(m *corev1.ConfigMap) (model.Memory, error) {
 	if err != nil {
 		return model.Memory{}, fmt.Errorf("read the annotation %s of the ConfigMap %s/%s: %w", MemoryAnnotation, m.Namespace, m.Name, err)
 	}
+	memory.Written = stamped(m.Annotations[MemoryWritten])
 	return memory, nil
 }
 
-// Put writes a document and a memory into a ConfigMap, and leaves all else in
-// it as it is. An empty memory leaves the one that is there.
+// Put writes a document and a memory into a ConfigMap, both as of one time, and
+// leaves all else in it as it is. An empty memory leaves the one that is there, with
+// its time: else it would look newer with every document.
 func Put(m *corev1.ConfigMap, document, made, memory string) {
 	if m.Data == nil {
 		m.Data = map[string]string{}
@@ -46,6 +49,6 @@ func Put(m *corev1.ConfigMap, document, made, memory string) {
 	}
 	m.Annotations[LastUpdated] = made
 	if memory != "" {
-		m.Annotations[MemoryAnnotation] = memory
+		m.Annotations[MemoryAnnotation], m.Annotations[MemoryWritten] = memory, made
 	}
 }

@@ -27,6 +27,9 @@ const (
 	LastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
 	// MemoryAnnotation holds the memory.
 	MemoryAnnotation = "plimsoll.dev/memory"
+	// MemoryWritten is the annotation that says as of when the memory is. The
+	// document's own time does not: documents are written without a memory, too.
+	MemoryWritten = "plimsoll.dev/memory-written"
 )
 
 // timeLayout is how the document and its annotation write the time; existing
@@ -183,8 +186,11 @@ type Unready struct {
 func Stamp(at time.Time) string { return at.UTC().Format(timeLayout) }
 
 // Made tells when the document was made; zero if it does not say.
-func (d Document) Made() time.Time {
-	at, err := time.Parse(timeLayout, d.Time)
+func (d Document) Made() time.Time { return stamped(d.Time) }
+
+// stamped reads a time that Stamp wrote; zero if it is none.
+func stamped(text string) time.Time {
+	at, err := time.Parse(timeLayout, text)
 	if err != nil {
 		return time.Time{}
 	}

@@ -27,35 +27,86 @@ const (
 	packed      = "gzip:"
 )
 
-// EncodeMemory writes a memory as the text of an annotation. Dropped is how many
-// of the youngest unneeded-since had to be left out: a node whose entry is lost
-// stays longer, which costs the least of all that a memory can lose. If it is
-// too long even without all of them, that is an error.
-func EncodeMemory(m model.Memory) (text string, dropped int, err error) {
+// Dropped is what had to be left out of a memory that is too long, in the order in
+// which it goes: what costs the least goes first.
+type Dropped struct {
+	// Ready are units whose nodes have come. Nothing waits for them: only how many of
+	// an ask have come is not told right.
+	Ready int
+	// Unneeded are the youngest unneeded-since: such nodes stay longer.
+	Unneeded int
+	// Arrivals are the youngest nodes that have come: a growth that does not help may
+	// be repeated once.
+	Arrivals int
+}
+
+// EncodeMemory writes a memory as the text of an annotation, and tells what was left
+// out of it. If it is too long even without all that can be, that is an error: what is
+// waited for, and what is being emptied, is remembered whole or not at all.
+func EncodeMemory(m model.Memory) (text string, dropped Dropped, err error) {
 	text, err = encode(m)
 	if err != nil || len(text) <= maxMemory {
-		return text, 0, err
+		return text, Dropped{}, err
 	}
-	nodes := slices.SortedFunc(maps.Keys(m.Unneeded), func(a, b string) int {
-		return cmp.Or(m.Unneeded[a].Compare(m.Unneeded[b]), cmp.Compare(a, b))
+	m.Asks, dropped.Ready = withoutReady(m.Asks)
+	if text, err = encode(m); err != nil {
+		return "", Dropped{}, err
+	}
+	unneeded := m.Unneeded
+	nodes := slices.SortedFunc(maps.Keys(unneeded), func(a, b string) int {
+		return cmp.Or(unneeded[a].Compare(unneeded[b]), cmp.Compare(a, b))
 	})
-	whole, keep := m.Unneeded, len(nodes)
+	text, dropped.Unneeded, err = fewer(text, len(nodes), func(keep int) (string, error) {
+		m.Unneeded = make(map[string]time.Time, keep)
+		for _, name := range nodes[:keep] {
+			m.Unneeded[name] = unneeded[name]
+		}
+		return encode(m)
+	})
+	if err != nil {
+		return "", Dropped{}, err
+	}
+	arrivals := slices.SortedStableFunc(slices.Values(m.Arrivals), func(a, b model.Arrival) int { return a.Ready.Compare(b.Ready) })
+	text, dropped.Arrivals, err = fewer(text, len(arrivals), func(keep int) (string, error) {
+		m.Arrivals = arrivals[:keep]
+		return encode(m)
+	})
+	if err == nil && len(text) > maxMemory {
+		err = fmt.Errorf("%d asks, %d brakes and %d drains take %d bytes, and an annotation %d at most",
+			len(m.Asks), len(m.Brakes), len(m.Drains), len(text), maxMemory)
+	}
+	if err != nil {
+		return "", Dropped{}, err
+	}
+	return text, dropped, nil
+}
+
+// withoutReady leaves the units out whose nodes are ready, and asks that have no
+// others.
+func withoutReady(asks []model.Ask) (kept []model.Ask, dropped int) {
+	for _, a := range asks {
+		all := len(a.Units)
+		a.Units = slices.DeleteFunc(slices.Clone(a.Units), func(u model.Unit) bool { return !u.Ready.IsZero() })
+		dropped += all - len(a.Units)
+		if len(a.Units) > 0 {
+			kept = append(kept, a)
+		}
+	}
+	return kept, dropped
+}
+
+// fewer leaves entries out of a text that is too long, until it fits or there are
+// none. with writes it with so many.
+func fewer(text string, entries int, with func(keep int) (string, error)) (shorter string, dropped int, err error) {
+	keep := entries
 	for len(text) > maxMemory && keep > 0 {
 		// Entries are of about the same length: few rounds are enough.
 		keep = min(keep*maxMemory/len(text), keep-1)
-		m.Unneeded = make(map[string]time.Time, keep)
-		for _, name := range nodes[:keep] {
-			m.Unneeded[name] = whole[name]
-		}
-		if text, err = encode(m); err != nil {
+		if text, err = with(keep); err != nil {
 			return "", 0, err
 		}
 	}
-	if len(text) > maxMemory {
-		return "", 0, fmt.Errorf("%d asks, %d arrivals, %d brakes and %d drains take %d bytes, and an annotation %d at most",
-			len(m.Asks), len(m.Arrivals), len(m.Brakes), len(m.Drains), len(text), maxMemory)
-	}
-	return text, len(nodes) - keep, nil
+	return text, entries - keep, nil
 }
 
 func encode(m model.Memory) (string, error) {

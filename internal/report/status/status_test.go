@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -297,8 +298,8 @@ func TestMemorySurvives(t *testing.T) {
 	for unneeded, isPacked := range map[int]bool{0: false, 10: false, 3000: true} {
 		want := memory(unneeded)
 		out, dropped, err := EncodeMemory(want)
-		if err != nil || dropped != 0 || strings.HasPrefix(out, packed) != isPacked {
-			t.Fatalf("%d: %d dropped, packed %v, %v", unneeded, dropped, strings.HasPrefix(out, packed), err)
+		if err != nil || dropped != (Dropped{}) || strings.HasPrefix(out, packed) != isPacked {
+			t.Fatalf("%d: dropped %+v, packed %v, %v", unneeded, dropped, strings.HasPrefix(out, packed), err)
 		}
 		got, err := DecodeMemory(out)
 		if len(want.Unneeded) == 0 {
@@ -323,8 +324,8 @@ func TestMemoryThatDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := len(got.Unneeded)
-	if len(out) > maxMemory || len(out) < maxMemory*9/10 || kept+dropped != 20000 || len(want.Unneeded) != 20000 {
-		t.Errorf("%d bytes, %d kept, %d dropped; %d are left in the original", len(out), kept, dropped, len(want.Unneeded))
+	if len(out) > maxMemory || len(out) < maxMemory*9/10 || dropped != (Dropped{Unneeded: 20000 - kept}) || len(want.Unneeded) != 20000 {
+		t.Errorf("%d bytes, %d kept, dropped %+v; %d are left in the original", len(out), kept, dropped, len(want.Unneeded))
 	}
 	for name, since := range got.Unneeded {
 		if !since.Equal(want.Unneeded[name]) || since.After(start.Add(time.Duration(kept)*time.Second)) {
@@ -343,6 +344,61 @@ func TestMemoryThatDoesNotFit(t *testing.T) {
 	}
 	if _, _, err := EncodeMemory(huge); err == nil || !strings.Contains(err.Error(), "1 asks") {
 		t.Errorf("asks that do not fit: %v", err)
+	}
+}
+
+// Of a large growth, nodes that have come are left out first: of what is still waited
+// for nothing is lost.
+func TestMemoryOfALargeGrowth(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	name := func() string { return fmt.Sprintf("%017x", random.Uint64()) }
+	growth := func(ready, arrivals int) model.Memory {
+		open := model.Unit{Instance: "i-open", Exists: start, Registered: start.Add(time.Second), Node: "open"}
+		ask := model.Ask{ID: "grow/g/1", Group: "g", At: start, For: []string{name(), name()}, Units: []model.Unit{{}, open, {GivenUp: start, Why: "late"}}}
+		var m model.Memory
+		for range ready {
+			at := start.Add(time.Duration(random.IntN(1e9)) * time.Microsecond)
+			ask.Units = append(ask.Units, model.Unit{Instance: provider.InstanceID("i-" + name()), Node: "node-" + name(), Exists: at, Registered: at, Ready: at})
+		}
+		for i := range arrivals {
+			m.Arrivals = append(m.Arrivals, model.Arrival{Node: "node-" + name(), Group: "g", Ready: start.Add(time.Duration(i) * time.Microsecond), For: ask.For})
+		}
+		all := model.Ask{ID: "grow/h/1", Group: "h", At: start, Units: slices.Clone(ask.Units[3:])} // nobody waits for any of it
+		m.Asks = []model.Ask{ask, all}
+		m.Unneeded = map[string]time.Time{"n": start}
+		return m
+	}
+	for _, c := range []struct {
+		ready, arrivals int
+		cut             bool
+	}{{100, 100, false}, {5000, 1000, true}, {5000, 40000, true}} {
+		want := growth(c.ready, c.arrivals)
+		out, dropped, err := EncodeMemory(want)
+		if err != nil || len(out) > maxMemory {
+			t.Errorf("%+v: %d bytes, %v", c, len(out), err)
+			continue
+		}
+		got, err := DecodeMemory(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !c.cut {
+			if diff := cmp.Diff(want, got); diff != "" || dropped != (Dropped{}) {
+				t.Errorf("%+v: dropped %+v\n%s", c, dropped, diff)
+			}
+			continue
+		}
+		if dropped.Ready != 2*c.ready || len(got.Arrivals)+dropped.Arrivals != c.arrivals || len(got.Unneeded)+dropped.Unneeded != 1 || len(want.Asks[0].Units) != 3+c.ready || len(want.Arrivals) != c.arrivals {
+			t.Errorf("%+v: dropped %+v; %d arrivals are kept", c, dropped, len(got.Arrivals))
+		}
+		if fits := c.arrivals == 1000; fits != (dropped.Arrivals+dropped.Unneeded == 0) || len(got.Arrivals) == 0 {
+			t.Errorf("%+v: dropped %+v", c, dropped)
+		}
+		asks := []model.Ask{want.Asks[0]}
+		asks[0].Units = asks[0].Units[:3]
+		if diff := cmp.Diff(asks, got.Asks); diff != "" {
+			t.Errorf("%+v: what is waited for:\n%s", c, diff)
+		}
 	}
 }
 
@@ -393,8 +449,13 @@ func TestPutLeavesWhatOthersWrote(t *testing.T) {
 	if !cmp.Equal(m.Annotations, want) || !cmp.Equal(m.Data, map[string]string{"other": "x", Key: "doc"}) {
 		t.Errorf("%v %v", m.Annotations, m.Data)
 	}
+	// Only a memory that is written gets a date.
 	Put(m, "doc", "now", "new")
-	if m.Annotations[MemoryAnnotation] != "new" {
+	if m.Annotations[MemoryAnnotation] != "new" || m.Annotations[MemoryWritten] != "now" {
+		t.Error(m.Annotations)
+	}
+	Put(m, "doc", "later", "")
+	if m.Annotations[MemoryAnnotation] != "new" || m.Annotations[MemoryWritten] != "now" || m.Annotations[LastUpdated] != "later" {
 		t.Error(m.Annotations)
 	}
 }
