@@ -104,7 +104,8 @@ type Instance struct {
 	State      State     `json:"state"`
 	Created    time.Time `json:"created,omitzero"`
 	Zone       string    `json:"zone,omitempty"`
-	// Err says why the cloud could not make this instance.
+	// Err says why the cloud could not make this instance, or, while it is being deleted,
+	// what is wrong with it.
 	Err *Error `json:"err,omitempty"`
 	// Hold says why this instance must not be removed now; empty if it may.
 	Hold string `json:"hold,omitempty"`
@@ -137,7 +138,15 @@ type Hold struct {
 	Since   time.Time `json:"since,omitzero"`
 	// Until is when the hold ends, zero if only a change ends it.
 	Until time.Time `json:"until,omitzero"`
+	// Stalled says more than that the group must not be written to: what makes and
+	// ends its machines does not work for now. What was asked for does not come
+	// meanwhile, for no fault of the group, so that no time runs against it.
+	Stalled bool `json:"stalled,omitempty"`
 }
+
+// BeingDeleted is the Reason of holds on a group that is on its way out, with all that
+// it has.
+const BeingDeleted = "BeingDeleted"
 
 // NoLaunch tells whether the hold says more than that the group must not grow: the
 // cloud has failed to launch, at Since, and what was asked for until then and has

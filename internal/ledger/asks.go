@@ -20,7 +20,8 @@ import (
 func (l *Ledger) progress(g *group, pg *provider.Group, seen model.Observation) {
 	now := seen.Now
 	first := g.before.IsZero()
-	// 1. Instances: those without a node are waited for.
+	// 1. Instances, and whether anybody makes any.
+	g.stall(pg, now)
 	l.instances(g, pg, seen, first)
 	// 2. Units whose instance is gone wait for another, or are gone as well.
 	g.loseUnits(l.turn)
@@ -33,7 +34,9 @@ func (l *Ledger) progress(g *group, pg *provider.Group, seen model.Observation) 
 	// 5. Instances that are new, for those that have waited longest.
 	g.attribute(l.fresh, now, false)
 	g.advance(l, now)
-	// 6. What is not waited for any more, or is again.
+	// 6. Instances without a node are waited for; what is not waited for any more, or
+	// is again.
+	g.wait(pg, now, l.rules.Provision(pg))
 	g.await(pg, now)
 	l.giveUp(g, pg, now)
 	l.close(g)
@@ -69,8 +72,6 @@ func (l *Ledger) ending(g *group) int {
 // instances takes in a group's instances. Those that no ask knows are fresh.
 func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation, first bool) {
 	l.fresh = l.fresh[:0]
-	provision := l.rules.Provision(pg)
-	lost := g.lostSince()
 	for i := range pg.Instances {
 		in := &pg.Instances[i]
 		rec := g.records[i]
@@ -101,22 +102,41 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 			rec.state = model.StateBeingDeleted // ended by us, whatever this picture says
 			continue
 		}
+		rec.state = model.StateUnregistered
+		l.fresh = append(l.fresh, in)
+	}
+	slices.SortFunc(l.fresh, func(a, b *provider.Instance) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// wait lists the instances that have no node, each with the time of its unit.
+func (g *group) wait(pg *provider.Group, now time.Time, provision time.Duration) {
+	units := g.unitsOf()
+	for i := range pg.Instances {
+		in, rec := &pg.Instances[i], g.records[i]
+		if rec.node != "" || rec.state != model.StateUnregistered {
+			continue
+		}
 		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Created: in.Created, Since: in.Created, Hold: in.Hold}
 		if in.State == provider.Creating {
 			w.Err = in.Err
 		}
-		if at, ok := lost[in.ID]; ok && at.After(w.Since) {
-			w.Since = at
+		u := units[in.ID]
+		if u != nil && !u.Since.IsZero() {
+			w.Since = u.Since
+		} else if u != nil {
+			w.Since = latest(w.Since, u.Exists)
 		}
 		if w.Since.IsZero() {
 			w.Since = rec.first
 		}
-		if rec.vanished.After(w.Since) {
-			w.Since = rec.vanished
+		w.Since = latest(w.Since, rec.vanished)
+		if u == nil || u.Open() {
+			w.Since = latest(w.Since, g.stalled) // what was given up before stays so
 		}
 		until := w.Since.Add(provision)
-		w.Long = !seen.Now.Before(until)
-		rec.state = model.StateUnregistered
+		w.Long = !now.Before(until)
 		if w.Long {
 			rec.state = model.StateLongUnregistered
 		} else {
@@ -124,16 +144,65 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 		}
 		g.counts.Add(rec.state, nil)
 		g.waiting = append(g.waiting, w)
-		l.fresh = append(l.fresh, in)
 	}
 	slices.SortFunc(g.waiting, func(a, b model.Waiting) int { return cmp.Compare(a.Instance, b.Instance) })
-	slices.SortFunc(l.fresh, func(a, b *provider.Instance) int {
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
-	})
+}
+
+// unitsOf finds the unit of each instance that has one.
+func (g *group) unitsOf() map[provider.InstanceID]*model.Unit {
+	var units map[provider.InstanceID]*model.Unit
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			u := &g.asks[i].Units[j]
+			if u.Instance == "" {
+				continue
+			}
+			if units == nil {
+				units = map[provider.InstanceID]*model.Unit{}
+			}
+			units[u.Instance] = u
+		}
+	}
+	return units
+}
+
+// stall notes that what makes the group's machines does not work. No time of its units
+// runs meanwhile, and each has all of it when it works again: we err to waiting longer.
+func (g *group) stall(pg *provider.Group, now time.Time) {
+	if slices.ContainsFunc(pg.Holds, func(h provider.Hold) bool { return h.Stalled && (h.Until.IsZero() || h.Until.After(now)) }) {
+		g.stalls, g.stalled = true, now
+		return
+	}
+	if !g.stalls {
+		return
+	}
+	g.stalls, g.stalled = false, now
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			if u := &g.asks[i].Units[j]; u.Open() {
+				u.Since = now // where a later leader finds it
+			}
+		}
+	}
+}
+
+// latest is the last of some times.
+func latest(t time.Time, more ...time.Time) time.Time {
+	for _, m := range more {
+		if m.After(t) {
+			t = m
+		}
+	}
+	return t
 }
 
 // loseUnits takes the instances from units whose instance is gone or on its way
-// out. A unit that had registered, or was given up, is over with it.
+// out. A unit that had registered, or was given up, is over with it. Another one waits
+// for what the cloud makes instead, and its time goes on: clouds replace what does not
+// join, some of them sooner than we give it up, and nobody would ever learn that no
+// machine of the group joins. So one that is replaced late, though another one would
+// have joined, has less time than others: we err to giving that up, and trying again
+// after a rest.
 func (g *group) loseUnits(turn uint64) {
 	for i := range g.asks {
 		g.asks[i].Units = slices.DeleteFunc(g.asks[i].Units, func(u model.Unit) bool {
@@ -141,7 +210,11 @@ func (g *group) loseUnits(turn uint64) {
 		})
 		for j := range g.asks[i].Units {
 			if u := &g.asks[i].Units[j]; g.lost(u, turn) {
-				*u = model.Unit{}
+				since := u.Since
+				if since.IsZero() {
+					since = u.Exists
+				}
+				*u = model.Unit{Since: since}
 			}
 		}
 	}
@@ -153,25 +226,6 @@ func (g *group) lost(u *model.Unit, turn uint64) bool {
 	}
 	in := g.instances[u.Instance]
 	return in == nil || in.turn != turn || in.state == model.StateBeingDeleted
-}
-
-// lostSince is when each instance of a unit began to be waited for, where that
-// is later than its creation: its node was lost.
-func (g *group) lostSince() map[provider.InstanceID]time.Time {
-	var at map[provider.InstanceID]time.Time
-	for i := range g.asks {
-		for j := range g.asks[i].Units {
-			u := &g.asks[i].Units[j]
-			if u.Instance == "" || u.Exists.IsZero() {
-				continue
-			}
-			if at == nil {
-				at = map[provider.InstanceID]time.Time{}
-			}
-			at[u.Instance] = u.Exists
-		}
-	}
-	return at
 }
 
 // attribute gives instances, with or without a node, to the units that have
@@ -197,7 +251,7 @@ func (g *group) attribute(fresh []*provider.Instance, now time.Time, registered 
 			continue
 		}
 		rec.asked = true
-		*u = model.Unit{Instance: in.ID, Exists: in.Created}
+		*u = model.Unit{Instance: in.ID, Exists: in.Created, Since: u.Since}
 		switch {
 		case rec.vanished.After(u.Exists):
 			u.Exists = rec.vanished
@@ -242,7 +296,12 @@ func (g *group) advance(l *Ledger, now time.Time) {
 			if !u.GivenUp.IsZero() && in.node == "" {
 				in.failed = true // it is on record
 			}
-			if in.node == "" {
+			if in.node == "" && !u.Registered.IsZero() {
+				// It waits for a node again, from when the other one was lost.
+				u.Since, u.Exists = time.Time{}, in.vanished
+				if u.Exists.IsZero() {
+					u.Exists = now
+				}
 				u.Registered, u.Node, u.Ready = time.Time{}, "", time.Time{}
 			}
 			if in.node != "" && u.Registered.IsZero() {
@@ -351,9 +410,13 @@ func (l *Ledger) giveUp(g *group, pg *provider.Group, now time.Time) {
 	out := stockOut(pg, now)
 	for i := range g.asks {
 		a := &g.asks[i]
-		until := a.At.Add(provision)
 		for j := range a.Units {
 			u := &a.Units[j]
+			since := a.At
+			if !u.Since.IsZero() {
+				since = u.Since
+			}
+			until := latest(since, g.stalled).Add(provision)
 			switch {
 			case u.Instance != "":
 				if u.Registered.IsZero() {

@@ -54,7 +54,7 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 	}
 	g.cut(o.Call.ID, o.Call.To-g.expected)
 	if o.Err == nil {
-		g.strikes = 0
+		g.strikes, g.limited = 0, 0
 		return
 	}
 	if unknown || o.Err.Kind == provider.Unavailable {
@@ -71,6 +71,12 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 	case o.Err.Code == model.CodeNotBegun:
 		g.rest(o, retry)
 	case o.Err.Kind == provider.Conflict: // look again, and decide anew
+	case o.Err.Kind == provider.Limit && o.Call.Pool != "" && g.limited < mostLimited:
+		// Somebody raised another group of the pool in the same moment: look again, too.
+		// Where that does not tell why, do not ask at each look.
+		if g.limited++; g.limited > strikes {
+			g.rest(o, pause)
+		}
 	case o.Err.Kind == provider.Unavailable:
 		l.outage(o.Ended)
 	case o.Err.Kind == provider.Throttled: // the account's trouble rather than the group's
@@ -86,6 +92,10 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 // strikes is how many growths in a row may end without an answer, or in an
 // outage, before that is held against the group.
 const strikes = 1
+
+// mostLimited is how many growths in a row a pool's maximum may refuse before that is
+// held against the group: what is seen never tells why.
+const mostLimited = 4
 
 // cut takes units that were not granted from the ask that wanted them.
 func (g *group) cut(id string, units int) {

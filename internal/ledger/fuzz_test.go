@@ -278,6 +278,9 @@ func (d *dice) observation(now time.Time) model.Observation {
 			}
 			g.Instances = append(g.Instances, in)
 		}
+		if d.below(10) == 0 {
+			g.Holds = []provider.Hold{{Op: provider.OpGrow, Reason: "Away", Stalled: true}}
+		}
 		o.Inventory.Groups = append(o.Inventory.Groups, g)
 	}
 	rare := 2 + 14*d.below(2)

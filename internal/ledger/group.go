@@ -29,8 +29,13 @@ type group struct {
 	refused   model.Backoff
 	refusals  int
 	refusedAt time.Time
-	// strikes counts growths in a row that ended without an answer.
-	strikes int
+	// strikes counts growths in a row that ended without an answer, and limited
+	// those that the pool's maximum refused.
+	strikes, limited int
+	// stalls: what makes its machines does not work; stalled is when it was last seen
+	// not to, or, since then, to work again.
+	stalls  bool
+	stalled time.Time
 	// asks are the growths in flight, oldest first; instances all that the last
 	// picture had.
 	asks      []model.Ask

@@ -205,6 +205,10 @@ func (l *Ledger) trust(now time.Time) {
 			if a := &g.asks[i]; a.At.IsZero() || a.At.After(now) {
 				a.At = now
 			}
+			for j := range g.asks[i].Units {
+				u := &g.asks[i].Units[j]
+				u.Since = earlier(u.Since, now)
+			}
 		}
 		if b := &g.backoff; b.Until.After(now.Add(l.rules.BackoffMost+l.rules.BackoffReset)) || b.Since.After(now) {
 			*b = model.Backoff{}

@@ -76,7 +76,8 @@ type Fault struct {
 
 	on     bool
 	frozen provider.Inventory
-	ended  time.Duration // how long a removal took before it hung
+	ended  time.Duration                            // how long a removal took before it hung
+	pace   map[provider.GroupID]providertest.Timing // how long machines took before nobody made any
 }
 
 // kinds are the faults that there are.
@@ -88,7 +89,7 @@ var kinds = []What{
 
 // AddFault plans a fault.
 func (w *World) AddFault(f Fault) error {
-	if !slices.Contains(kinds, f.What) {
+	if !slices.Contains(kinds, f.What) && !slices.Contains(holdKinds, f.What) {
 		return fmt.Errorf("there is no fault %q", f.What)
 	}
 	if _, ok := w.groups[f.Group]; !ok && f.Group != "" {
@@ -165,8 +166,12 @@ func (w *World) covered(f *Fault) []*group {
 // drawQuirks draws how a machine turns out.
 func (w *World) drawQuirks(m *machine) quirks {
 	met := func(what What) bool { return w.meets(what, m.group, m.zone) != nil }
+	replaced := w.meets(ReplacedBoot, m.group, m.zone)
+	if replaced != nil {
+		w.replaceLater(m, replaced)
+	}
 	return quirks{
-		neverRegister: met(NeverRegister), neverReady: met(NeverReady), drift: met(DriftedNode),
+		neverRegister: met(NeverRegister) || replaced != nil, neverReady: met(NeverReady), drift: met(DriftedNode),
 		lessCPU: met(LessCPU), lostLabel: met(LostLabel), extraTaint: met(ExtraTaint),
 	}
 }
@@ -192,6 +197,10 @@ func (w *World) begin(f *Fault) {
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) { f.ended, s.Timing.End = s.Timing.End, 1000*time.Hour }))
 		}
+	case StalledGroups, LeavingGroups:
+		w.hold(f)
+	case HeldInstances:
+		w.keepInstances(f)
 	case ReadStale:
 		f.frozen = w.cloud.Truth()
 	case UnreadyNodes:
@@ -218,6 +227,10 @@ func (w *World) stop(f *Fault) {
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.SetStock(g.id, -1))
 		}
+	case StalledGroups, LeavingGroups:
+		w.unhold(f)
+	case HeldInstances:
+		w.letInstancesGo(f)
 	case FailedBoot:
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.MendBoots(g.id))

@@ -48,6 +48,9 @@ import (
 //	at 5m annotate general-00001 delay-deletion/backup=    takes it away
 //	fault boots=never-register group=general from=2m for=20m share=0.5
 //	fault calls=refuse call=Grow error=NoCapacity zone=a from=0s for=10m
+//	fault boots=replaced n=10 group=general    none registers; a new one every 10 minutes
+//	fault groups=stalled, groups=leaving       the provider holds all of it
+//	fault instances=held group=general         and machines without a node
 //
 // any instead of the name of a node or an instance is one that is drawn. A
 // fault's share is how many of what it could meet it does meet, every how
@@ -295,7 +298,7 @@ func addFault(w *World, words []string) error {
 	var f Fault
 	what, rest := "", words
 	if n := slices.IndexFunc(words, func(word string) bool {
-		return slices.Contains(kinds, What(word)) || strings.HasPrefix(word, string(StockOut)+"=")
+		return slices.Contains(kinds, What(word)) || slices.Contains(holdKinds, What(word)) || strings.HasPrefix(word, string(StockOut)+"=")
 	}); n >= 0 {
 		what, rest = words[n], slices.Delete(slices.Clone(words), n, n+1)
 	}

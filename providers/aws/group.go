@@ -140,7 +140,7 @@ func instanceOf(g asgtypes.AutoScalingGroup, i asgtypes.Instance) (provider.Inst
 // Reasons of holds, beside the kinds of error.
 const (
 	holdLaunchSuspended = "LaunchSuspended"
-	holdBeingDeleted    = "BeingDeleted"
+	holdBeingDeleted    = provider.BeingDeleted
 	// holdNodegroupChanges is that EKS updates or deletes the node group.
 	holdNodegroupChanges = "NodegroupChanges"
 )

@@ -110,7 +110,7 @@ func (a availability) hold() []provider.Hold {
 	}
 	var out []provider.Hold
 	for _, op := range everyWrite {
-		out = append(out, provider.Hold{Op: op, Reason: holdUnavailable, Message: a.missing})
+		out = append(out, provider.Hold{Op: op, Reason: holdUnavailable, Message: a.missing, Stalled: true})
 	}
 	return out
 }

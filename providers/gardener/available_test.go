@@ -1,11 +1,15 @@
 package gardener
 
 import (
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/gardenertest"
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
@@ -35,5 +39,75 @@ func TestTheMarkerIsHeldAgainstTheVersion(t *testing.T) {
 	inv := inventory(t, p)
 	if g := inv.Groups[0]; !held(g, provider.OpRemove, string(provider.BadConfig)) || held(g, provider.OpGrow, string(provider.BadConfig)) || !noticed(inv, noticeWrongMarker, "v0.60.0") {
 		t.Errorf("%+v, notices %v", g.Holds, inv.Notices)
+	}
+}
+
+// TestMCMIsAwayForLongerThanANodeMayTake: nodes were asked for, and
+// machine-controller-manager goes away before it has made one, for longer than any node
+// may take. Every look from its end to its return holds all groups for all writes,
+// whoever looks, and shows the target and since when it stands; and the first look after
+// it holds nothing, so that whoever counts the time of the hold out gives up on nothing.
+func TestMCMIsAwayForLongerThanANodeMayTake(t *testing.T) {
+	const goes, vanishes, leads, returns, end = 1, 20, 30, 41, 45 // minutes; a node may take 15
+	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	var minute atomic.Int64
+	clock := func() time.Time { return begin.Add(time.Duration(minute.Load()) * time.Minute) }
+	w := gardenertest.New(clock, ns)
+	for i, n := range []int{1, 0} {
+		w.Add(gardenertest.NewClass(ns, zone(i), "zone"), gardenertest.NewDeployment(ns, zone(i), "web", "zone", n, limited("0", "4")...))
+	}
+	w.Settle()
+	w.SetTiming(gardenertest.Timing{Observe: time.Hour}) // nobody makes machines by itself
+	look := connect(t, w, anywhere)
+	look.now = clock
+	if err := grow(look, t, id(0), 1, 3); err != nil {
+		t.Fatal(err)
+	}
+	asked := begin
+	for m := int64(0); m <= end; m++ {
+		minute.Store(m)
+		switch m {
+		case goes:
+			w.Apply(gardenertest.Manager(ns, 0))
+		case vanishes:
+			w.Drop("Deployment", ns, v1alpha1.ControllerManagerDeployment)
+		case leads: // somebody else, who has asked for nothing
+			look = connect(t, w, anywhere)
+			look.now, asked = clock, time.Time{}
+		case returns:
+			w.Apply(gardenertest.Manager(ns, 1))
+		case returns + 1:
+			w.Reconcile()
+		}
+		inv := inventory(t, look)
+		away := m >= goes && m < returns
+		for _, g := range inv.Groups {
+			for _, op := range everyWrite {
+				if held(g, op, holdUnavailable) != away {
+					t.Errorf("minute %d: %s of %s is held: %v", m, op, g.ID, !away)
+				}
+			}
+			if away && slices.ContainsFunc(g.Holds, func(h provider.Hold) bool { return !h.Stalled }) {
+				t.Errorf("minute %d: time runs against %s: %+v", m, g.ID, g.Holds)
+			}
+			for _, h := range g.Holds {
+				if !h.Stalled {
+					t.Errorf("minute %d: %s: the time of what was asked for runs on: %+v", m, g.ID, h)
+				}
+			}
+			if !away && len(g.Holds) != 0 {
+				t.Errorf("minute %d: %s: %+v", m, g.ID, g.Holds)
+			}
+		}
+		want := 1
+		if m > returns {
+			want = 3
+		}
+		if g := inv.Groups[0]; g.Target != 3 || !g.TargetSince.Equal(asked) || len(g.Instances) != want {
+			t.Errorf("minute %d: a target of %d since %v, %d instances, want %d", m, g.Target, g.TargetSince, len(g.Instances), want)
+		}
+		if noticed(inv, noticeUnavailable, "machine-controller-manager") != away {
+			t.Errorf("minute %d: notices %v", m, inv.Notices)
+		}
 	}
 }

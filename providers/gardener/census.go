@@ -2,7 +2,10 @@ package gardener
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,7 +24,8 @@ type census struct {
 	classes     map[string]*v1alpha1.MachineClass
 	deployments []*v1alpha1.MachineDeployment
 	// strange says what is wrong with objects that could not be read, by kind and
-	// name: only their metadata is known.
+	// name: only their metadata is known, and of a MachineDeployment what concerns its
+	// pool, unless the error is an unsized one.
 	strange map[string]error
 	// marks are those of each MachineDeployment, by its name.
 	marks map[string][]mark
@@ -123,18 +127,76 @@ func listed[T kinds](ctx context.Context, p *Provider, c *census, resource, kind
 	return out, nil
 }
 
-// convert reads an object. Of one that cannot be read as a whole, the metadata are.
+// convert reads an object. Of one that cannot be read as a whole, the metadata are (the
+// API server keeps those in order), and of a MachineDeployment what its pool needs.
 func convert[T kinds](from *unstructured.Unstructured, to *T) error {
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, to)
 	if err == nil {
 		return nil
 	}
+	err = fmt.Errorf("%s%w", misfit[T](from.Object), err)
 	*to = *new(T)
 	m := meta(to)
 	m.Namespace, m.Name, m.UID, m.ResourceVersion, m.Generation = from.GetNamespace(), from.GetName(), from.GetUID(), from.GetResourceVersion(), from.GetGeneration()
 	m.Labels, m.Annotations, m.OwnerReferences = from.GetLabels(), from.GetAnnotations(), from.GetOwnerReferences()
 	m.CreationTimestamp, m.DeletionTimestamp = from.GetCreationTimestamp(), from.GetDeletionTimestamp()
+	if d, ok := any(to).(*v1alpha1.MachineDeployment); ok && !readSize(from.Object, &d.Spec) {
+		return unsized{err}
+	}
 	return err
+}
+
+// unsized is why a MachineDeployment cannot be read, if not even what it is asked for can:
+// nobody knows how much its pool has.
+type unsized struct{ error }
+
+func isUnsized(err error) bool {
+	_, ok := errors.AsType[unsized](err)
+	return ok
+}
+
+// readSize reads each field that concerns the pool for itself, and tells whether the
+// replicas are known. A limit that cannot be read is none that it says.
+func readSize(object map[string]any, into *v1alpha1.MachineDeploymentSpec) bool {
+	fields, ok := object["spec"].(map[string]any)
+	if !ok && object["spec"] != nil {
+		return false
+	}
+	alone := func(field string) (v1alpha1.MachineDeploymentSpec, bool) {
+		var spec v1alpha1.MachineDeploymentSpec
+		value, there := fields[field]
+		return spec, !there || runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{field: value}, &spec) == nil
+	}
+	if spec, ok := alone("poolMinimum"); ok {
+		into.PoolMinimum = spec.PoolMinimum
+	}
+	if spec, ok := alone("poolMaximum"); ok {
+		into.PoolMaximum = spec.PoolMaximum
+	}
+	spec, ok := alone("replicas")
+	into.Replicas = spec.Replicas
+	return ok
+}
+
+// misfit names the first part of an object that cannot be read, in the form "spec.paused:
+// ", empty if it is none of its own: the converter's errors say what is wrong, not where.
+func misfit[T kinds](object map[string]any) string {
+	fits := func(part map[string]any) bool {
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(part, new(T)) == nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if fits(map[string]any{name: object[name]}) {
+			continue
+		}
+		fields, _ := object[name].(map[string]any)
+		for _, field := range slices.Sorted(maps.Keys(fields)) {
+			if !fits(map[string]any{name: map[string]any{field: fields[field]}}) {
+				return name + "." + field + ": "
+			}
+		}
+		return name + ": "
+	}
+	return ""
 }
 
 // families are the machines and MachineSets of each MachineDeployment, by its name.

@@ -11,3 +11,6 @@ var hints = kube.Hints{
 	provider.Credentials: "see CONTROL_KUBECONFIG in docs/gardener.md",
 	provider.NotFound:    "is this the control cluster of the shoot, with machine-controller-manager's CustomResourceDefinitions?",
 }
+
+// unread is what is told of a MachineDeployment that is left alone for an error.
+const unread = "the MachineDeployment cannot be read: %v"

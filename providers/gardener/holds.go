@@ -15,7 +15,7 @@ import (
 const (
 	holdUnavailable = "MachineControllerManagerUnavailable"
 	holdPaused      = "Paused"
-	holdDeleting    = "BeingDeleted"
+	holdDeleting    = provider.BeingDeleted
 	holdHibernated  = "Hibernated"
 	holdRollout     = "Rollout"
 	holdFrozen      = "Frozen"
@@ -31,19 +31,25 @@ type obstacle struct {
 	kind            provider.Kind // of the refusal
 }
 
+// onItsWay are the obstacles that the metadata tell.
+func onItsWay(d *v1alpha1.MachineDeployment) []obstacle {
+	var out []obstacle
+	if d.DeletionTimestamp != nil {
+		out = append(out, obstacle{everyWrite, holdDeleting, "the MachineDeployment is being deleted", provider.Conflict})
+	}
+	if d.Annotations[v1alpha1.HibernatedAnnotation] != "" {
+		out = append(out, obstacle{everyWrite, holdHibernated, fmt.Sprintf("the shoot is hibernated (annotation %s)", v1alpha1.HibernatedAnnotation), provider.Conflict})
+	}
+	return out
+}
+
 // obstacles are what a MachineDeployment itself says against being written to.
 func obstacles(d *v1alpha1.MachineDeployment) []obstacle {
-	var out []obstacle
+	out := onItsWay(d)
 	add := func(ops []provider.Op, reason string, kind provider.Kind, format string, args ...any) {
 		out = append(out, obstacle{ops, reason, fmt.Sprintf(format, args...), kind})
 	}
 	grow := []provider.Op{provider.OpGrow}
-	if d.DeletionTimestamp != nil {
-		add(everyWrite, holdDeleting, provider.Conflict, "the MachineDeployment is being deleted")
-	}
-	if d.Annotations[v1alpha1.HibernatedAnnotation] != "" {
-		add(everyWrite, holdHibernated, provider.Conflict, "the shoot is hibernated (annotation %s)", v1alpha1.HibernatedAnnotation)
-	}
 	if d.Spec.Paused {
 		add(everyWrite, holdPaused, provider.Conflict, "the MachineDeployment is paused (spec.paused): somebody wants it left alone")
 	}
@@ -73,6 +79,16 @@ func holdsOf(d *v1alpha1.MachineDeployment, sets []*v1alpha1.MachineSet, rolling
 			all = append(all, obstacle{ops: []provider.Op{provider.OpGrow}, reason: holdScaleUp, message: fmt.Sprintf("the MachineSet %s makes no machines while those that it has are updated in place (label %s)", newest.Name, v1alpha1.ScaleUpDisabledLabel)})
 		}
 	}
+	return holdsFor(all)
+}
+
+// strangeHolds are those of a MachineDeployment that cannot be read as a whole. What its
+// spec might say against a write, nobody knows.
+func strangeHolds(d *v1alpha1.MachineDeployment, err error) []provider.Hold {
+	return holdsFor(append(onItsWay(d), obstacle{ops: everyWrite, reason: string(provider.BadConfig), message: fmt.Sprintf(unread, err)}))
+}
+
+func holdsFor(all []obstacle) []provider.Hold {
 	var out []provider.Hold
 	for _, o := range all {
 		for _, op := range o.ops {

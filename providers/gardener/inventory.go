@@ -148,8 +148,12 @@ func describe(c census, families families, a availability, s settings, around su
 // is false for a MachineDeployment that is none.
 func group(d *v1alpha1.MachineDeployment, p *pool, c census, f families, s settings, around surroundings) (provider.Group, []provider.Notice, bool) {
 	id := provider.GroupID(d.Name)
-	if err := c.strange[v1alpha1.KindMachineDeployment+"/"+d.Name]; err != nil {
-		return provider.Group{ID: id, Pool: poolIDOf(d), Err: kube.Refuse(provider.OpInventory, id, provider.BadConfig, "the MachineDeployment cannot be read: %v", err)}, nil, true
+	b, ok := boundsOf(d, p, s)
+	// One that cannot be read as a whole, and whose size is known, counts in its pool,
+	// with its machines; nothing is done to it.
+	strange := c.strange[v1alpha1.KindMachineDeployment+"/"+d.Name]
+	if strange != nil && (!ok || isUnsized(strange)) {
+		return provider.Group{ID: id, Pool: poolIDOf(d), Err: kube.Refuse(provider.OpInventory, id, provider.BadConfig, unread, strange)}, nil, true
 	}
 	t := readSaid(d)
 	var notices []provider.Notice
@@ -158,7 +162,6 @@ func group(d *v1alpha1.MachineDeployment, p *pool, c census, f families, s setti
 			notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s", bad))
 		}
 	}
-	b, ok := boundsOf(d, p, s)
 	if !ok {
 		// One that says limits in vain is ours, and left alone; one that says none is
 		// not a group at all.
@@ -192,6 +195,10 @@ func group(d *v1alpha1.MachineDeployment, p *pool, c census, f families, s setti
 	seen.Options, wrong = readOptions(d)
 	for _, bad := range wrong {
 		notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s", bad))
+	}
+	if strange != nil {
+		seen.Holds, seen.TemplateErr = strangeHolds(d, strange), kube.Refuse(provider.OpInventory, id, provider.BadConfig, unread, strange)
+		return seen, notices, true
 	}
 	template, err := buildTemplate(d, class, around.nodes(d.Name))
 	if err == nil {

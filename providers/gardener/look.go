@@ -69,7 +69,7 @@ func (p *Provider) find(c census, op provider.Op, id provider.GroupID) (look, *p
 			return look{}, unknown
 		}
 		if err := c.strange[v1alpha1.KindMachineDeployment+"/"+d.Name]; err != nil {
-			return look{}, kube.Refuse(op, id, provider.BadConfig, "the MachineDeployment cannot be read: %v", err)
+			return look{}, kube.Refuse(op, id, provider.BadConfig, unread, err)
 		}
 		l := look{deployment: d, target: int(d.Spec.Replicas), pool: poolsOf(c.deployments, p.settings)[poolIDOf(d)]}
 		var ok bool
@@ -81,8 +81,8 @@ func (p *Provider) find(c census, op provider.Op, id provider.GroupID) (look, *p
 		}
 		if l.pool != nil && op == provider.OpGrow {
 			for _, other := range l.pool.members {
-				if err := c.strange[v1alpha1.KindMachineDeployment+"/"+other.Name]; err != nil {
-					return look{}, kube.Refuse(op, id, provider.BadConfig, "the MachineDeployment %s of the same pool cannot be read, so that what the pool may still have is not known: %v", other.Name, err)
+				if err := c.strange[v1alpha1.KindMachineDeployment+"/"+other.Name]; isUnsized(err) {
+					return look{}, kube.Refuse(op, id, provider.BadConfig, "the replicas of the MachineDeployment %s of the same pool cannot be read, so that what the pool may still have is not known: %v", other.Name, err)
 				}
 			}
 		}

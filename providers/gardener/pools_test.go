@@ -2,6 +2,7 @@ package gardener
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -139,6 +140,81 @@ func TestPoolMinimum(t *testing.T) {
 	}
 }
 
+// TestAnotherZoneIsEditedBesideAGrowth: somebody raises another zone of the pool between
+// our look and our write, which only expects that its own object is as it was. That is
+// seen after it and told with the numbers, and nothing is taken back: a machine may have
+// been begun, and which one would go then is not ours to say.
+func TestAnotherZoneIsEditedBesideAGrowth(t *testing.T) {
+	for name, c := range map[string]struct {
+		to     int32 // zone 1, of 1
+		lower  string
+		answer string // of the write itself
+		tells  string
+	}{
+		"above the maximum":               {to: 2, tells: "has 5 machines in all of its zones, 1 above its maximum of 4"},
+		"up to the maximum":               {to: 1},
+		"the maximum is lowered":          {to: 1, lower: "3", tells: "has 4 machines in all of its zones, 1 above its maximum of 3"},
+		"the answer to the write is lost": {to: 2, answer: "lost", tells: "has 5 machines in all of its zones, 1 above its maximum of 4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := zones(limited("0", "4"), 1, 1, 1)
+			p := connect(t, w, anywhere)
+			beside := func() {
+				edit(t, w, 1, func(d *v1alpha1.MachineDeployment) {
+					d.Spec.Replicas = c.to
+					if c.lower != "" {
+						d.Annotations[v1alpha1.PoolMaximumAnnotation] = c.lower
+					}
+				})
+			}
+			fault := kubetest.Fault{Verb: "patch", Name: zone(0), Times: 1, Then: beside}
+			if c.answer == "lost" { // the client has repeated the request, and met its own effect
+				fault.After, fault.Mishap = true, kubetest.Conflict
+			}
+			w.Arm(fault)
+			r, err := p.Grow(t.Context(), provider.GrowRequest{Group: id(0), From: 1, To: 2})
+			if r.Target != 2 || (err == nil) != (c.tells == "") {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			if c.tells != "" {
+				if e := refusal(t, err, provider.Limit); !e.MayHaveHappened || !strings.Contains(e.Message, c.tells) {
+					t.Errorf("%+v", e)
+				}
+			}
+			inv := inventory(t, p)
+			if got := targets(inv); !slices.Equal(got, []int{2, int(c.to), 1}) || inv.Groups[0].TargetSince.IsZero() {
+				t.Errorf("targets %v, %v", got, inv.Groups[0].TargetSince)
+			}
+			if c.tells != "" {
+				refusal(t, grow(p, t, id(2), 1, 2), provider.Limit)
+			}
+		})
+	}
+}
+
+// TestTheLookAfterAGrowth: what was written is written, whether or not the pool can be
+// read again after it; and a MachineDeployment that shares with nobody is not.
+func TestTheLookAfterAGrowth(t *testing.T) {
+	w := zones(limited("0", "4"), 1, 1)
+	p := connect(t, w, anywhere)
+	looked := 0
+	w.Arm(kubetest.Fault{Verb: "patch", Then: func() {
+		w.Arm(kubetest.Fault{Verb: "list", Mishap: kubetest.Forbid, Met: func() { looked++ }})
+	}})
+	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: id(0), From: 1, To: 2}); err != nil || r.Target != 2 || looked != 1 {
+		t.Errorf("%+v, %v, after %d looks", r, err, looked)
+	}
+	w = zones(limited("0", "4"), 1)
+	p = connect(t, w, anywhere)
+	w.ForgetRequests()
+	if err := grow(p, t, id(0), 1, 2); err != nil {
+		t.Error(err)
+	}
+	if got := w.Requests(); len(got) != 2 {
+		t.Errorf("requests %v", got)
+	}
+}
+
 // The pool's maximum is that of all of its MachineDeployments, those included that
 // the flags do not mean, or that are on their way out.
 func TestWhatIsNotOursCountsToo(t *testing.T) {
@@ -185,26 +261,127 @@ func TestHibernated(t *testing.T) {
 	refusal(t, grow(p, t, id(0), 0, 1), provider.Conflict)
 }
 
-// TestStrangeOnesAreAlone: an object that cannot be read costs that one. What it
-// would count for is not known, and its pool does not grow by guesses.
+// TestStrangeOnesAreAlone: an object that cannot be read as a whole costs that one.
+// What it is asked for and which pool it is in are read for themselves: it counts in its
+// pool, and the others of the pool grow and shrink within what is left.
 func TestStrangeOnesAreAlone(t *testing.T) {
-	w := zones(limited("0", "9"), 1, 1)
-	w.Add(gardenertest.NewClass(ns, "other", "z"), gardenertest.NewDeployment(ns, "other", "", "z", 1, limited("0", "9")...))
-	w.Settle()
-	if err := w.Edit(v1alpha1.KindMachineDeployment, ns, zone(1), func(o kubetest.Object) { kubetest.Set(o, "one", "spec", "minReadySeconds") }); err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		value any
+		path  []string
+		says  string
+	}{
+		"a number":    {"one", []string{"spec", "minReadySeconds"}, "minReadySeconds"},
+		"a switch":    {"yes", []string{"spec", "paused"}, "paused"},
+		"the machine": {"none", []string{"spec", "template", "spec"}, "template"},
+		"a limit":     {"many", []string{"spec", "poolMaximum"}, "poolMaximum"},
+		"the status":  {"none", []string{"status"}, "status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := zones(limited("2", "4"), 1, 1)
+			w.Add(gardenertest.NewClass(ns, "other", "z"), gardenertest.NewDeployment(ns, "other", "", "z", 1, limited("0", "9")...))
+			w.Settle()
+			spoil(t, w, zone(1), c.value, c.path...)
+			p := connect(t, w, anywhere)
+			pool, inv := poolOf(t, p)
+			if got := ids(inv); !slices.Equal(got, []string{"other", zone(0), zone(1)}) {
+				t.Fatalf("groups %v", got)
+			}
+			if want := (provider.Pool{ID: "web", Min: 2, Max: 4, Sizing: "Equitable"}); pool != want {
+				t.Errorf("%+v", pool)
+			}
+			for _, g := range inv.Groups[:2] {
+				if g.Err != nil || len(g.Holds) != 0 {
+					t.Errorf("%+v", g)
+				}
+			}
+			strange := inv.Groups[2]
+			if strange.Err != nil || strange.Pool != "web" || strange.Target != 1 || strange.Max != 4 || len(live(strange)) != 1 || strange.Template != nil {
+				t.Errorf("%+v", strange)
+			}
+			if e := strange.TemplateErr; e == nil || e.Kind != provider.BadConfig || !strings.Contains(e.Message, c.says) {
+				t.Errorf("%v", e)
+			}
+			for _, op := range everyWrite {
+				if !held(strange, op, string(provider.BadConfig)) {
+					t.Errorf("%s: %+v", op, strange.Holds)
+				}
+			}
+			refusal(t, grow(p, t, id(1), 1, 2), provider.BadConfig)
+			_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(1), Instances: live(strange), Force: true})
+			refusal(t, err, provider.BadConfig)
+			_, err = p.Cancel(t.Context(), provider.CancelRequest{Group: id(1), From: 1, To: 0})
+			refusal(t, err, provider.BadConfig)
+			if err := grow(p, t, "other", 1, 2); err != nil {
+				t.Error(err)
+			}
+			// Its one counts against both limits.
+			_, err = p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: live(groupOf(t, p, id(0)))})
+			refusal(t, err, provider.Limit)
+			refusal(t, grow(p, t, id(0), 1, 4), provider.Limit)
+			if err := grow(p, t, id(0), 1, 3); err != nil {
+				t.Error(err)
+			}
+			w.Settle()
+			remove(t, p, id(0), live(groupOf(t, p, id(0)))[:2]...)
+			// What its metadata say is known all the same: on its way out, it is none that
+			// the minimum could rely on.
+			if err := w.Edit(v1alpha1.KindMachineDeployment, ns, zone(1), func(o kubetest.Object) {
+				kubetest.Set(o, "2030-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if pool, inv := poolOf(t, p); !held(inv.Groups[2], provider.OpGrow, holdDeleting) || pool.Min != 3 {
+				t.Errorf("%+v, %+v", pool, inv.Groups[2].Holds)
+			}
+		})
 	}
+}
+
+// TestAPoolOfUnknownSizeDoesNotGrow: where not even what a MachineDeployment is asked for
+// can be read, nobody knows how much its pool may still have. Other pools go on, and so
+// do removals, for which it counts as nothing.
+func TestAPoolOfUnknownSizeDoesNotGrow(t *testing.T) {
+	for _, replicas := range []any{"two", true, map[string]any{}} {
+		w := zones(limited("0", "9"), 2, 1)
+		w.Add(gardenertest.NewClass(ns, "other", "z"), gardenertest.NewDeployment(ns, "other", "", "z", 1, limited("0", "9")...))
+		w.Settle()
+		spoil(t, w, zone(1), replicas, "spec", "replicas")
+		p := connect(t, w, anywhere)
+		inv := inventory(t, p)
+		if g := inv.Groups[2]; g.Err == nil || g.Pool != "web" || inv.Groups[0].Err != nil || inv.Groups[1].Err != nil {
+			t.Errorf("%v: %+v", replicas, inv.Groups)
+		}
+		if e := refusal(t, grow(p, t, id(0), 2, 3), provider.BadConfig); !strings.Contains(e.Message, zone(1)) {
+			t.Errorf("%v: %v", replicas, e)
+		}
+		if err := grow(p, t, "other", 1, 2); err != nil {
+			t.Error(err)
+		}
+		remove(t, p, id(0), live(groupOf(t, p, id(0)))[0])
+	}
+}
+
+// A MachineDeployment that cannot be read and that nothing gives limits is shown, and
+// costs nobody.
+func TestAStrangeOneWithoutLimits(t *testing.T) {
+	w := zones(limited("0", "9"), 1)
+	w.Add(gardenertest.NewDeployment(ns, "alone", "", "z", 1))
+	spoil(t, w, "alone", "one", "spec", "minReadySeconds")
 	p := connect(t, w, anywhere)
 	inv := inventory(t, p)
-	if got := ids(inv); !slices.Equal(got, []string{"other", zone(0), zone(1)}) {
-		t.Fatalf("groups %v", got)
-	}
-	if inv.Groups[2].Err == nil || inv.Groups[2].Pool != "web" || inv.Groups[0].Err != nil || inv.Groups[1].Err != nil {
+	if got := ids(inv); !slices.Equal(got, []string{"alone", zone(0)}) || inv.Groups[0].Err == nil || inv.Groups[1].Err != nil {
 		t.Errorf("%+v", inv.Groups)
 	}
-	refusal(t, grow(p, t, id(0), 1, 2), provider.BadConfig)
-	if err := grow(p, t, "other", 1, 2); err != nil {
+	if err := grow(p, t, id(0), 1, 2); err != nil {
 		t.Error(err)
+	}
+}
+
+// spoil writes what does not belong there into a MachineDeployment.
+func spoil(t *testing.T, w *gardenertest.World, name string, value any, path ...string) {
+	t.Helper()
+	if err := w.Edit(v1alpha1.KindMachineDeployment, ns, name, func(o kubetest.Object) { kubetest.Set(o, value, path...) }); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -19,7 +19,9 @@ import (
 // second.
 const attempts = 10
 
-// Grow sets spec.replicas, after a fresh look at the whole pool.
+// Grow sets spec.replicas, after a fresh look at the whole pool. The write expects that
+// its own object is as it was; the pool's others may have changed since the look, and
+// only another one shows that.
 func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider.GrowResult, error) {
 	if req.To < req.From {
 		return provider.GrowResult{}, kube.Refuse(provider.OpGrow, req.Group, provider.Unsupported, "a growth from %d to %d would be a shrinking", req.From, req.To)
@@ -35,6 +37,9 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 		// done all the same, the repetition met its own effect.
 		if attempt > 1 && l.target == req.To {
 			p.memory.Asked(req.Group, at, req.To)
+			if above := l.above(req); above != nil {
+				return result, above
+			}
 			return result, nil
 		}
 		if refusal := l.mayGrow(req); refusal != nil {
@@ -46,7 +51,11 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 		err := p.patch(ctx, l.deployment, req.To, nil)
 		if err == nil {
 			p.memory.Asked(req.Group, at, req.To)
-			return provider.GrowResult{Target: req.To}, nil
+			result.Target = req.To
+			if above := p.afterGrowth(ctx, l, req); above != nil {
+				return result, above
+			}
+			return result, nil
 		}
 		if apierrors.IsConflict(err) && attempt < attempts {
 			continue
@@ -88,6 +97,37 @@ func (l look) mayGrow(req provider.GrowRequest) *provider.Error {
 		return kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "the pool %s has %d machines in all of its zones; %d more are above its maximum of %d", l.pool.id, l.pool.target(), req.To-l.target, l.pool.limits.max)
 	}
 	return nil
+}
+
+// afterGrowth looks at the pool once more, if there are others in it. A failure here is
+// told and no more: what was written is written.
+func (p *Provider) afterGrowth(ctx context.Context, before look, req provider.GrowRequest) *provider.Error {
+	if before.pool == nil || len(before.pool.members) < 2 {
+		return nil
+	}
+	l, refusal := p.glance(ctx, provider.OpGrow, req.Group)
+	if refusal != nil {
+		p.log.Warn("a pool cannot be read again after one of its groups has grown", "group", req.Group, "pool", before.pool.id, "error", refusal)
+		return nil
+	}
+	return l.above(req)
+}
+
+// above is the error of a growth that was done, if the pool has more than its maximum
+// with it: somebody else has changed the pool between the look and the write.
+//
+// Nothing is taken back. As soon as replicas are written, machine-controller-manager may
+// make the machine, and lower replicas would then end one that it chooses. We err to a
+// machine too many: nothing grows until the pool is below its maximum again, and one that
+// is not needed goes by its name.
+func (l look) above(req provider.GrowRequest) *provider.Error {
+	if l.pool == nil || l.pool.target() <= l.pool.limits.max {
+		return nil
+	}
+	e := kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "its replicas were raised from %d to %d, and the pool %s was changed by somebody else meanwhile: it has %d machines in all of its zones, %d above its maximum of %d; what was asked for is not taken back, and nothing grows until the pool is below its maximum",
+		req.From, req.To, l.pool.id, l.pool.target(), l.pool.target()-l.pool.limits.max, l.pool.limits.max)
+	e.MayHaveHappened = true
+	return e
 }
 
 // Cancel takes back replicas that have no machine. machine-controller-manager deletes

@@ -48,7 +48,7 @@ func Of(s *model.Snapshot) []Pool {
 		// Zones are numbered in the names: of two the shorter number is the smaller.
 		slices.SortStableFunc(one.Groups, func(a, b int) int { return cmp.Compare(len(s.Groups[a].ID), len(s.Groups[b].ID)) })
 		for _, i := range one.Groups {
-			one.Members = append(one.Members, Member{Target: s.Groups[i].Expected, Blocked: blocked(s, &s.Groups[i])})
+			one.Members = append(one.Members, memberOf(s, &s.Groups[i]))
 		}
 		pools = append(pools, one)
 	}
@@ -58,6 +58,18 @@ func Of(s *model.Snapshot) []Pool {
 // Shares spreads the pool's limits over its groups, in the order of Groups.
 func (p Pool) Shares() []Share { return Shares(p.Sizing, p.Limits, p.Members) }
 
+func memberOf(s *model.Snapshot, g *model.Group) Member {
+	return Member{
+		Target: g.Expected, Blocked: blocked(s, g),
+		Leaving: held(s, g, func(h *provider.Hold) bool { return h.Op == provider.OpGrow && h.Reason == provider.BeingDeleted }),
+	}
+}
+
+// held tells whether the group has a hold of a kind.
+func held(s *model.Snapshot, g *model.Group, kind func(*provider.Hold) bool) bool {
+	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool { return kind(&h) && (h.Until.IsZero() || h.Until.After(s.Now)) })
+}
+
 // blocked tells whether a group cannot grow for longer than a call takes: it leaves
 // its share to the others meanwhile. A call that is under way does not block it, nor
 // does the short rest after one that failed: shares that come and go within seconds
@@ -66,11 +78,15 @@ func blocked(s *model.Snapshot, g *model.Group) bool {
 	if g.Err != nil || !g.HasTemplate || g.AllOrNothing || g.Unhealthy != nil || g.Expected >= g.Max || g.Backoff.Until.After(s.Now) {
 		return true
 	}
-	// What failed or never came is still a unit of the target.
-	if g.GivenUp() > 0 {
-		return true
+	return unresolved(s, g) || held(s, g, func(h *provider.Hold) bool { return h.Op == provider.OpGrow })
+}
+
+// unresolved tells whether the group's target still has a unit that failed or never
+// came, and that is about to be given up. One that stays, as it is held or the group is
+// at its own minimum, is counted as what the group has: nobody knows for how long.
+func unresolved(s *model.Snapshot, g *model.Group) bool {
+	if g.GivenUp() == 0 || g.Expected <= g.Min || held(s, g, func(h *provider.Hold) bool { return h.Op == provider.OpRemove || h.Op == provider.OpCancel }) {
+		return false
 	}
-	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool {
-		return h.Op == provider.OpGrow && (h.Until.IsZero() || h.Until.After(s.Now))
-	})
+	return g.Overdue+g.Kept > 0 || slices.ContainsFunc(g.Waiting, func(w model.Waiting) bool { return w.GivenUp() && w.Hold == "" })
 }

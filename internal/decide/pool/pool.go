@@ -60,6 +60,9 @@ type Member struct {
 	// Blocked: it cannot grow now, since it is held, rests after a failure, or is
 	// on its way out.
 	Blocked bool
+	// Leaving: it is on its way out with all that it has. That counts in the sum, and
+	// nothing is spread over it any more; it is Blocked as well.
+	Leaving bool
 }
 
 // Share is what one member may have.
@@ -111,13 +114,25 @@ func laxGreedy(l Limits, members []Member) []Share {
 
 func backwardCompatible(l Limits, members []Member) []Share {
 	room := Room(l, members)
+	stay := 0 // the members that are not leaving
+	for _, m := range members {
+		if !m.Leaving {
+			stay++
+		}
+	}
 	out := make([]Share, len(members))
+	part := 0
 	for i, m := range members {
-		most := distribute(i, l.Max, len(members))
+		if m.Leaving {
+			out[i].Max = m.Target
+			continue
+		}
+		most := distribute(part, l.Max, stay)
 		if most == 0 && room > 0 {
 			most = 1 // a pool with more zones than nodes is not bound to the first zones
 		}
-		least := distribute(i, l.Min, len(members))
+		least := distribute(part, l.Min, stay)
+		part++
 		out[i] = Share{Min: least, Max: max(m.Target, min(most, m.Target+room)), Floor: least}
 	}
 	return out

@@ -107,6 +107,33 @@ func TestFillPassesAShare(t *testing.T) {
 	}
 }
 
+// TestAZoneThatIsLeaving: under Backward-Compatible, what the others may have and keep
+// is what it would be without it. What it has still counts in the sum.
+func TestAZoneThatIsLeaving(t *testing.T) {
+	for _, row := range []struct {
+		name             string
+		limits           Limits
+		targets, leaving []int
+		max, floor, min  []int
+	}{
+		{"the last", Limits{2, 8}, []int{2, 2, 4}, []int{2}, []int{2, 2, 4}, []int{1, 1, 0}, []int{1, 1, 0}},
+		{"the first", Limits{3, 9}, []int{4, 1, 1}, []int{0}, []int{4, 4, 4}, []int{0, 2, 1}, []int{0, 2, 1}},
+		{"it is empty", Limits{1, 5}, []int{0, 1, 1}, []int{0}, []int{0, 3, 2}, []int{0, 1, 0}, []int{0, 1, 0}},
+		{"all", Limits{2, 4}, []int{1, 1}, []int{0, 1}, []int{1, 1}, []int{0, 0}, []int{0, 0}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := members(row.targets, row.leaving...)
+			for _, i := range row.leaving {
+				m[i].Leaving = true
+			}
+			mins, maxs, floors := parts(Shares(BackwardCompatible, row.limits, m))
+			if d := cmp.Diff([][]int{row.min, row.max, row.floor}, [][]int{mins, maxs, floors}); d != "" {
+				t.Error("min, max, floor (-want +got):", d)
+			}
+		})
+	}
+}
+
 // TestAPoolKeepsItsLimits plays cycles of growth, removal, fill, failing zones and
 // hands that edit targets. What a cycle does by its shares never takes the pool
 // above its maximum or below its minimum, and what the pool has room for can be

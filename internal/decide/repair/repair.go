@@ -103,6 +103,9 @@ func stepOf(gi int, g *model.Group, p model.RepairPolicy, pools map[provider.Poo
 				continue
 			}
 			reason, force, why := model.ProvisionTimeout, p.ForceUnregistered, fmt.Sprintf("instance %s has had no node since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
+			if !w.Created.IsZero() && w.Since.Before(w.Created) {
+				why += ", and neither had what the cloud replaced by it"
+			}
 			if failed {
 				reason, force, why = model.InstanceFailed, p.ForceFailed, fmt.Sprintf("the cloud could not make instance %s: %v", w.Instance, w.Err)
 			}

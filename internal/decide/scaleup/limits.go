@@ -37,6 +37,8 @@ type portion struct {
 	left   int
 	most   int // the group's maximum by the pool's sizing
 	sizing pool.Sizing
+	// blocked: the group has left its share to the others, or keeps it in vain.
+	blocked bool
 }
 
 func newLimits(s *model.Snapshot, policy model.Policy, taken map[int]model.Verdict) *limits {
@@ -89,7 +91,7 @@ func newLimits(s *model.Snapshot, policy model.Policy, taken map[int]model.Verdi
 	l.pooled = pool.Of(s)
 	for _, p := range l.pooled {
 		for n, sh := range p.Shares() {
-			l.shares[p.Groups[n]] = portion{left: sh.Max - p.Members[n].Target, most: sh.Max, sizing: p.Sizing}
+			l.shares[p.Groups[n]] = portion{left: sh.Max - p.Members[n].Target, most: sh.Max, sizing: p.Sizing, blocked: p.Members[n].Blocked}
 		}
 	}
 	return l
@@ -220,7 +222,7 @@ func (l *limits) verdict(group int) *model.Verdict {
 	}
 	if sh := l.shares[group]; sh.left <= 0 {
 		return &model.Verdict{Reason: model.PoolShare, Detail: fmt.Sprintf("%d/%d nodes are its share of pool %s by the sizing %s", sh.most-sh.left, sh.most, g.Pool, sh.sizing),
-			Fix: fmt.Sprintf("groups of the pool that cannot grow, or the sizing %s", pool.LaxGreedy)}
+			Fix: sh.remedy(g)}
 	}
 	if l.nodes <= 0 {
 		return &model.Verdict{Reason: model.MaxNodesTotal, Detail: fmt.Sprintf("%d nodes of %d", l.p.MaxNodesTotal-l.nodes, l.p.MaxNodesTotal),
@@ -239,6 +241,21 @@ func (l *limits) verdict(group int) *model.Verdict {
 			Fix: "a larger --memory-total"}
 	}
 	return nil
+}
+
+// remedy is what would let a group grow that has its share.
+func (sh portion) remedy(g *model.Group) string {
+	switch {
+	case sh.blocked && g.GivenUp() > 0:
+		return fmt.Sprintf("the end of what did not come, %d of its nodes, or their arrival", g.GivenUp())
+	case sh.blocked:
+		return "an end of what keeps it from growing"
+	case sh.sizing == pool.BackwardCompatible:
+		return fmt.Sprintf("the sizing %s, by which groups that cannot grow leave their share to others, or %s", pool.Equitable, pool.LaxGreedy)
+	case sh.sizing == pool.Equitable:
+		return fmt.Sprintf("groups of the pool that cannot grow, or the sizing %s", pool.LaxGreedy)
+	}
+	return "fewer nodes in the pool's other groups"
 }
 
 func cores(milli int64) string { return fmt.Sprintf("%.3g cores", float64(milli)/1000) }

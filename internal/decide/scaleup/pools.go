@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -30,7 +31,7 @@ func (pl *planner) fill(p pool.Pool, templates map[int]head) (bought bool) {
 	members := slices.Clone(p.Members)
 	for i, group := range p.Groups {
 		members[i].Target += pl.grown[group].nodes
-		members[i].Blocked = members[i].Blocked || pl.limits.hard(group) <= 0
+		members[i].Blocked = members[i].Blocked || pl.limits.hard(group) <= 0 && !pl.restsShortly(group)
 	}
 	has := pool.Targets(members)
 	for i, n := range pool.Fill(p.Sizing, p.Limits, members) {
@@ -45,6 +46,17 @@ func (pl *planner) fill(p pool.Pool, templates map[int]head) (bought bool) {
 		bought = true
 	}
 	return bought
+}
+
+// soon is how short the rest of a group must be for its pool's minimum to wait for it.
+const soon = time.Minute
+
+// restsShortly tells whether nothing but a short rest keeps a group from growing, after a
+// call that failed for no fault of its own. Its part of the minimum waits for it: bought
+// elsewhere, it would stay there for good.
+func (pl *planner) restsShortly(group int) bool {
+	v := pl.limits.closed[group]
+	return v != nil && v.Reason == model.GroupPaused && v.Until.Before(pl.limits.s.Now.Add(soon))
 }
 
 // shares are what the groups may have of pools that name a sizing.

@@ -1,0 +1,48 @@
+package pool
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestWhoCannotGrow: one of a pool's groups leaves its share to the others while it
+// cannot grow, and only then.
+func TestWhoCannotGrow(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	never := model.Waiting{Instance: "i", Long: true}
+	preserved := model.Waiting{Instance: "p", Long: true, Hold: "it is preserved"}
+	hold := func(op provider.Op, reason string) []provider.Hold { return []provider.Hold{{Op: op, Reason: reason}} }
+	for name, row := range map[string]struct {
+		group model.Group
+		want  Member
+	}{
+		"it may grow":                        {want: Member{Target: 2}},
+		"it rests shortly":                   {group: model.Group{GroupStanding: model.GroupStanding{PausedUntil: now.Add(time.Second), Unsure: true}}, want: Member{Target: 2}},
+		"it rests":                           {group: model.Group{GroupStanding: model.GroupStanding{Backoff: model.Backoff{Until: now.Add(time.Second)}}}, want: Member{Target: 2, Blocked: true}},
+		"growth is held":                     {group: model.Group{Group: provider.Group{Holds: hold(provider.OpGrow, "Frozen")}}, want: Member{Target: 2, Blocked: true}},
+		"removal is held":                    {group: model.Group{Group: provider.Group{Holds: hold(provider.OpRemove, "Rollout")}}, want: Member{Target: 2}},
+		"it is on its way out":               {group: model.Group{Group: provider.Group{Holds: hold(provider.OpGrow, provider.BeingDeleted)}}, want: Member{Target: 2, Blocked: true, Leaving: true}},
+		"one never came":                     {group: model.Group{GroupStanding: model.GroupStanding{Waiting: []model.Waiting{never}}}, want: Member{Target: 2, Blocked: true}},
+		"a request was not filled":           {group: model.Group{GroupStanding: model.GroupStanding{Overdue: 1}}, want: Member{Target: 2, Blocked: true}},
+		"one never came and is held":         {group: model.Group{GroupStanding: model.GroupStanding{Waiting: []model.Waiting{preserved}}}, want: Member{Target: 2}},
+		"one of two that never came is held": {group: model.Group{GroupStanding: model.GroupStanding{Waiting: []model.Waiting{preserved, never}}}, want: Member{Target: 2, Blocked: true}},
+		"one never came, during a rollout":   {group: model.Group{Group: provider.Group{Holds: hold(provider.OpCancel, "Rollout")}, GroupStanding: model.GroupStanding{Waiting: []model.Waiting{never}}}, want: Member{Target: 2}},
+		"one never came, at its own minimum": {group: model.Group{Group: provider.Group{Min: 2}, GroupStanding: model.GroupStanding{Waiting: []model.Waiting{never}}}, want: Member{Target: 2}},
+		"one is held, and it rests": {group: model.Group{GroupStanding: model.GroupStanding{Waiting: []model.Waiting{preserved}, Backoff: model.Backoff{Until: now.Add(time.Second)}}},
+			want: Member{Target: 2, Blocked: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := row.group
+			g.ID, g.Pool, g.Max, g.HasTemplate, g.Expected = "g", "p", 9, true, 2
+			s := &model.Snapshot{Now: now, Groups: []model.Group{g}, Pools: []provider.Pool{{ID: "p", Max: 9}}}
+			if d := cmp.Diff([]Member{row.want}, Of(s)[0].Members); d != "" {
+				t.Error("(-want +got):", d)
+			}
+		})
+	}
+}

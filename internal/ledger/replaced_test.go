@@ -1,0 +1,222 @@
+package ledger
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// replace ends the newest instance, and the cloud makes another one at once.
+func (s *stage) replace(how provider.State) string {
+	s.instances = slices.Clone(s.instances) // the pictures before keep theirs
+	if how == "" {
+		s.instances = s.instances[:len(s.instances)-1]
+	} else {
+		s.instances[len(s.instances)-1].State = how
+	}
+	return s.instance()
+}
+
+// TestReplacementsPostponeNothing: a cloud that replaces each machine that did not
+// join, sooner than we give it up, does not keep its group from resting.
+func TestReplacementsPostponeNothing(t *testing.T) {
+	for name, how := range map[string]provider.State{"on its way out": provider.Deleting, "gone": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, 0)
+			s.at(0)
+			s.grow(1)
+			s.minute = 1
+			s.instance()
+			s.at(1)
+			for _, m := range []float64{6, 11} {
+				s.minute = m
+				s.replace(how)
+				g := s.at(m)
+				want(t, "given up", g.GivenUp(), 0)
+				want(t, "since", g.Waiting[0].Since, t0.Add(time.Minute))
+				want(t, "looked at again", g.Due, t0.Add(16*time.Minute))
+			}
+			want(t, "just before the time", s.at(15.9).GivenUp(), 0)
+			g := s.at(16)
+			want(t, "given up", g.GivenUp(), 1)
+			want(t, "overdue beside it", g.Overdue, 0)
+			want(t, "changes", kinds(s.l), []model.ChangeKind{model.AskGivenUp, model.BackoffBegan})
+			want(t, "once", len(kinds(s.again(17))), 0)
+		})
+	}
+}
+
+func (s *stage) again(minute float64) Ledger {
+	s.at(minute)
+	return s.l
+}
+
+// TestAReplacementIsWelcome: within the time it is the growth's node, and what ended
+// before it is no failure.
+func TestAReplacementIsWelcome(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(1)
+	s.minute = 1
+	s.instance()
+	s.at(1)
+	s.minute = 5
+	name := s.replace(provider.Deleting)
+	s.at(5)
+	s.minute = 8
+	s.node(name, corev1.ConditionTrue, s.now())
+	g := s.at(8)
+	want(t, "asks", len(g.Asks), 0)
+	want(t, "changes", kinds(s.l), []model.ChangeKind{model.AskArrived})
+	want(t, "backoff", g.Backoff, model.Backoff{})
+}
+
+// TestAReplacementThatIsLate: between two of them there may be none for a while, and
+// a leader may be followed by another. The time is the same.
+func TestAReplacementThatIsLate(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(1)
+	s.minute = 3
+	s.instance()
+	s.at(3)
+	s.minute = 10
+	s.instances = nil
+	want(t, "due", s.at(10).Due, t0.Add(18*time.Minute))
+	s.minute = 11
+	s.restart()
+	s.instance()
+	want(t, "since", s.at(11).Waiting[0].Since, t0.Add(3*time.Minute))
+	s.restart()
+	want(t, "given up", s.at(17.9).GivenUp(), 0)
+	want(t, "given up", s.at(18).GivenUp(), 1)
+}
+
+// TestAReplacementAfterTheTime: the cloud gives up as late as we do, and makes another
+// machine when its unit has been given up. Nobody waits for that one anew.
+func TestAReplacementAfterTheTime(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(1)
+	s.instance()
+	s.at(1)
+	s.minute, s.instances = 15, nil
+	g := s.at(15)
+	want(t, "overdue", g.Overdue, 1)
+	s.minute = 15.2
+	s.instance()
+	g = s.at(15.2)
+	want(t, "given up", g.GivenUp(), 1)
+	want(t, "overdue beside it", g.Overdue, 0)
+	want(t, "the rest is the first", g.Backoff.Duration, 5*time.Minute)
+}
+
+// TestALostNodesMachineIsReplaced: that a node had registered, and was lost, is no
+// time that its replacement has used up.
+func TestALostNodesMachineIsReplaced(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(2)
+	s.minute = 1
+	name := s.instance()
+	s.at(1)
+	s.minute = 2
+	s.node(name, corev1.ConditionTrue, s.now())
+	s.at(2)
+	s.nodes = nil
+	s.at(14)
+	s.minute = 20
+	s.replace(provider.Deleting)
+	g := s.at(20)
+	want(t, "since", g.Waiting[0].Since, t0.Add(14*time.Minute))
+	want(t, "its time", s.at(28.9).Waiting[0].Long, false)
+	want(t, "its time", s.at(29).Waiting[0].Long, true)
+}
+
+// stall says that what makes the machines does not work, as machine-controller-manager
+// that is away.
+func (s *stage) stall() {
+	s.holds = nil
+	for _, op := range []provider.Op{provider.OpGrow, provider.OpRemove, provider.OpCancel} {
+		s.holds = append(s.holds, provider.Hold{Op: op, Reason: "Away", Stalled: true})
+	}
+}
+
+// TestNoTimeRunsWhileNobodyMakesMachines: neither that of an instance nor that of a
+// request. It begins anew when somebody does again.
+func TestNoTimeRunsWhileNobodyMakesMachines(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(2)
+	s.minute = 1
+	s.instance()
+	s.at(1)
+	s.stall()
+	for m := 2.0; m <= 40; m++ {
+		g := s.at(m)
+		want(t, "given up", g.GivenUp(), 0)
+		want(t, "changes", len(kinds(s.l)), 0)
+	}
+	s.holds = nil
+	g := s.at(41)
+	want(t, "given up when they are back", g.GivenUp(), 0)
+	want(t, "due", g.Due, t0.Add(56*time.Minute))
+	// A leader that follows knows.
+	s.restart()
+	want(t, "after a restart", s.at(42).Due, t0.Add(56*time.Minute))
+	want(t, "just before", s.at(55.9).GivenUp(), 0)
+	g = s.at(56)
+	want(t, "given up", g.GivenUp(), 2)
+	want(t, "rests", g.Backoff.Code, model.CodeTimeout)
+}
+
+// TestWhatWasGivenUpBeforeAStall stays so: its time was over.
+func TestWhatWasGivenUpBeforeAStall(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(2)
+	s.instance()
+	s.at(1)
+	want(t, "given up", s.at(15).GivenUp(), 2)
+	s.stall()
+	want(t, "during the stall", s.at(16).GivenUp(), 2)
+	s.holds = nil
+	want(t, "after it", s.at(17).GivenUp(), 2)
+}
+
+// TestAHoldIsNoStall: a group that is held for reasons of its own, such as one that is
+// paused, is given up in its time.
+func TestAHoldIsNoStall(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(1)
+	s.stall()
+	for i := range s.holds {
+		s.holds[i].Stalled = false
+	}
+	s.at(1)
+	want(t, "given up", s.at(15).GivenUp(), 1)
+}
+
+// TestGrowthThatThePoolRefuses: somebody raised another group of the pool in the same
+// moment. That is no failure of this one; if it is so again, it rests shortly, and one
+// that is refused over and over has failed.
+func TestGrowthThatThePoolRefuses(t *testing.T) {
+	for pool, row := range map[provider.PoolID]struct{ backsOff, rests bool }{"": {backsOff: true}, "p": {rests: true}} {
+		s := newStage(t, 0)
+		for i, m := range []float64{1, 2, 3, 4, 5} {
+			s.at(m)
+			c := model.Call{ID: string(rune('a' + i)), Verb: model.Grow, Group: "g", Pool: pool, To: 2}
+			s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+			g := s.at(m+0.5, model.Outcome{Call: c, Ended: s.now(), Target: 0, Err: &provider.Error{Kind: provider.Limit}})
+			want(t, "backs off", !g.Backoff.Until.IsZero(), row.backsOff || i >= mostLimited)
+			want(t, "rests", !g.PausedUntil.IsZero(), row.rests && i > 0 && i < mostLimited)
+			want(t, "asks", len(g.Asks), 0)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/provider/providertest"
+)
+
+// This file is the faults that a provider tells of, or that replace machines: what a
+// controller in between is seen to do, such as Gardener's or Cluster API's.
+const (
+	// Machines that boot never register, and the cloud replaces each after N minutes.
+	ReplacedBoot What = "boots=replaced"
+	// Groups: what makes their machines does not work; they are on their way out.
+	StalledGroups What = "groups=stalled"
+	LeavingGroups What = "groups=leaving"
+	// Machines without a node must not be removed: somebody wants to look at them.
+	HeldInstances What = "instances=held"
+)
+
+// holdKinds are the faults of this file.
+var holdKinds = []What{ReplacedBoot, StalledGroups, LeavingGroups, HeldInstances}
+
+// replaceLater has the cloud replace a machine that has no node after the fault's time.
+func (w *World) replaceLater(m *machine, f *Fault) {
+	w.after(time.Duration(max(1, f.N))*time.Minute, func() {
+		if !m.gone && m.node == "" {
+			w.wrong(w.Kill(m.instance))
+		}
+	})
+}
+
+// hold puts holds of all kinds on a fault's groups, while it lasts.
+func (w *World) hold(f *Fault) {
+	h := provider.Hold{Reason: "Away", Message: "nobody makes machines", Stalled: true}
+	if f.What == LeavingGroups {
+		h = provider.Hold{Reason: provider.BeingDeleted, Message: "the group is on its way out"}
+	}
+	f.pace = map[provider.GroupID]providertest.Timing{}
+	for _, g := range w.covered(f) {
+		w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) {
+			holds := slices.Clone(s.Holds)
+			for _, op := range []provider.Op{provider.OpGrow, provider.OpRemove, provider.OpCancel} {
+				h.Op = op
+				holds = append(holds, h)
+			}
+			s.Holds = holds
+			if f.What == StalledGroups {
+				f.pace[g.id] = s.Timing
+				s.Timing.Find, s.Timing.Boot = 1000*time.Hour, 1000*time.Hour
+			}
+		}))
+	}
+}
+
+// unhold takes them off again.
+func (w *World) unhold(f *Fault) {
+	for _, g := range w.covered(f) {
+		w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) {
+			s.Holds = slices.DeleteFunc(slices.Clone(s.Holds), func(h provider.Hold) bool {
+				return h.Stalled == (f.What == StalledGroups) && (h.Stalled || h.Reason == provider.BeingDeleted)
+			})
+			if before, ok := f.pace[g.id]; ok {
+				s.Timing.Find, s.Timing.Boot = before.Find, before.Boot
+			}
+		}))
+	}
+}
+
+// keepInstances holds the machines that have no node, and those that come later.
+func (w *World) keepInstances(f *Fault) {
+	if !f.on {
+		return
+	}
+	for _, in := range w.nodeless(f) {
+		w.wrong(w.cloud.HoldInstance(in, "somebody looks at it"))
+	}
+	w.after(f.Every, func() { w.keepInstances(f) })
+}
+
+func (w *World) letInstancesGo(f *Fault) {
+	for _, g := range w.covered(f) {
+		for _, in := range w.inventory(g.id).Instances {
+			if in.Hold != "" {
+				w.wrong(w.cloud.HoldInstance(in.ID, ""))
+			}
+		}
+	}
+}
+
+// nodeless are the instances of a fault's groups that have no node.
+func (w *World) nodeless(f *Fault) []provider.InstanceID {
+	var out []provider.InstanceID
+	for _, g := range w.covered(f) {
+		for _, in := range w.inventory(g.id).Instances {
+			if m := w.machines[in.ID]; in.State != provider.Deleting && in.Hold == "" && (m == nil || m.node == "") {
+				out = append(out, in.ID)
+			}
+		}
+	}
+	return out
+}
