@@ -282,8 +282,14 @@ func (g *group) oldestAnonymous() *model.Unit {
 	return late
 }
 
-// advance takes units from instance to node to ready.
+// advance takes units from instance to node to ready, and sees nodes become ready that
+// were given up: their ask may be over.
 func (g *group) advance(l *Ledger, now time.Time) {
+	for _, a := range l.arrivals {
+		if a.Group == g.id && a.Ready.IsZero() && g.hasReady(a.Node) {
+			l.came(g, &model.Ask{For: a.For}, &model.Unit{Node: a.Node}, now)
+		}
+	}
 	for i := range g.asks {
 		a := &g.asks[i]
 		for j := range a.Units {
@@ -322,6 +328,7 @@ func (g *group) advance(l *Ledger, now time.Time) {
 				if u.GivenUp.IsZero() {
 					u.GivenUp, u.Why = now, "its node did not become ready"
 					l.changed(model.Change{Kind: model.NodeGivenUp, Group: g.id, Instance: u.Instance, Count: 1, Message: "node " + u.Node + " did not become ready"})
+					l.came(g, a, u, time.Time{})
 					if in.state == model.StateNeverStarted {
 						// Its removal would make the group look well again, and the same be bought.
 						l.fail(g, now, &provider.Error{Op: provider.OpGrow, Group: g.id, Kind: provider.Transient, Code: model.CodeNeverStarted,
@@ -337,14 +344,37 @@ func (g *group) advance(l *Ledger, now time.Time) {
 // for after the last failure, and works, ends the group's backoff; so does, where the
 // cloud had no machines, one that it has made since.
 func (l *Ledger) arrived(g *group, a *model.Ask, u *model.Unit, now time.Time) {
-	if len(a.For) > 0 {
-		l.arrivals = append(l.arrivals, model.Arrival{Node: u.Node, Group: g.id, Ready: now, For: a.For})
-	}
+	l.came(g, a, u, now)
 	stockEnds := g.backoff.Kind == provider.NoCapacity && u.Exists.After(g.backoff.Since)
 	if !g.backoff.Since.IsZero() && (a.At.After(g.backoff.Since) || stockEnds) {
 		g.backoff = model.Backoff{}
 		l.changed(model.Change{Kind: model.BackoffEnded, Group: g.id, Message: "a growth worked"})
 	}
+}
+
+// came notes the node of a unit, with when it became ready: zero for one that was given
+// up and may become ready still. What it was bought for is to be judged by it then.
+func (l *Ledger) came(g *group, a *model.Ask, u *model.Unit, ready time.Time) {
+	if len(a.For) == 0 {
+		return
+	}
+	arrival := model.Arrival{Node: u.Node, Group: g.id, Ready: ready, For: a.For}
+	l.arrivals = slices.Clone(l.arrivals) // another value of the ledger may have it
+	if i := slices.IndexFunc(l.arrivals, func(a model.Arrival) bool { return a.Group == g.id && a.Node == u.Node }); i >= 0 {
+		l.arrivals[i] = arrival
+		return
+	}
+	l.arrivals = append(l.arrivals, arrival)
+}
+
+// hasReady tells whether a node of the group is ready.
+func (g *group) hasReady(node string) bool {
+	for _, in := range g.instances {
+		if in.node == node {
+			return in.state == model.StateReady
+		}
+	}
+	return false
 }
 
 // found is an ask for units that somebody else asked for. Their timers start when

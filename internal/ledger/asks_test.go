@@ -615,6 +615,26 @@ func TestNeverReadyBacksOff(t *testing.T) {
 	want(t, "the cluster", s.l.Standing().Unhealthy == nil, true)
 }
 
+// TestReadyAfterItWasGivenUp: a node that was given up and becomes ready after all, when
+// its ask is long over, is one to be judged by what it was bought for.
+func TestReadyAfterItWasGivenUp(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(1)
+	s.l.groups["g"].asks[0].For = []string{"web"}
+	s.minute = 1
+	n := s.node(s.instance(), corev1.ConditionFalse, s.now())
+	s.at(1)
+	s.at(17)
+	want(t, "given up", s.l.Standing().Arrivals, []model.Arrival{{Node: n.Name, Group: "g", For: []string{"web"}}})
+	s.restart()
+	s.minute = 40
+	s.turn(n, corev1.ConditionTrue)
+	s.at(40)
+	s.at(41)
+	want(t, "ready", s.l.Standing().Arrivals, []model.Arrival{{Node: n.Name, Group: "g", Ready: t0.Add(40 * time.Minute), For: []string{"web"}}})
+}
+
 // TestUnhealthyClusterClearsTheTimers: what was unneeded begins anew, nodes of no
 // group included.
 func TestUnhealthyClusterClearsTheTimers(t *testing.T) {

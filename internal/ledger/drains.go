@@ -140,7 +140,7 @@ func (l *Ledger) endNode(o model.Outcome, unknown bool) {
 			// The taint may still be there: it is tried again, not at once.
 			d.NotBefore = o.Ended.Add(retry)
 		case model.Remove:
-			d = l.removed(d, o, unknown)
+			d = l.removed(d, before, o, unknown)
 		}
 		n.Drain = &d
 	}
@@ -252,8 +252,21 @@ func cordoned(d model.Drain, before *model.Drain, o model.Outcome, unknown bool)
 	return d
 }
 
+// mostTries is how often the removal of an emptied node is asked for again because the
+// cloud could not do it just then: after 5, 10, 20, 40 and 80 seconds, or as long as it
+// says. To give the node back would cost the pods that left it another move.
+const mostTries = 5
+
+// mostRest is how long a cloud may ask to be left alone between two of them.
+const mostRest = 2 * time.Minute
+
+// passing tells whether a refusal is of the moment, and none of this removal.
+func passing(e *provider.Error) bool {
+	return e.Kind == provider.Throttled || e.Kind == provider.Unavailable || e.Kind == provider.Transient
+}
+
 // removed is a drain after the end of its Remove.
-func (l *Ledger) removed(d model.Drain, o model.Outcome, unknown bool) model.Drain {
+func (l *Ledger) removed(d model.Drain, before *model.Drain, o model.Outcome, unknown bool) model.Drain {
 	switch {
 	case o.Err == nil:
 		g := l.group(o.Call.Group)
@@ -263,6 +276,11 @@ func (l *Ledger) removed(d model.Drain, o model.Outcome, unknown bool) model.Dra
 	case unknown:
 		// A read that began after this says whether it is gone (rule L2).
 		d.Stage, d.Since = model.Removing, o.Ended
+	case passing(o.Err) && len(o.Landed) == 0 && before != nil && d.Tries < mostTries:
+		again := *back(&d, before, o)
+		again.Tries = d.Tries + 1
+		again.NotBefore = o.Ended.Add(max(retry<<d.Tries, min(o.Err.RetryAfter, mostRest)))
+		return again
 	default:
 		d = rollBack(d, o)
 		l.failed(o.Call.Group, o.Ended)

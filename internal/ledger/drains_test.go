@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -706,4 +707,50 @@ func TestRefusedRemovals(t *testing.T) {
 	want(t, "thrice", remove(denied).Duration, 10*time.Minute)
 	e.second += 60
 	want(t, "it works again", remove().Duration, time.Duration(0))
+}
+
+// TestANameThatIsUsedAgain: a machine that takes the name of one that was removed, before
+// anybody saw that one go, is a node as any other.
+func TestANameThatIsUsedAgain(t *testing.T) {
+	e := newEmptying(t)
+	e.until(model.Removing)
+	e.look(model.Outcome{Call: onNode(model.Remove, "n"), Ended: at(e.second + 1), Target: 1})
+	e.node = e.node.DeepCopy()
+	e.node.UID, e.node.Spec.Taints, e.node.Spec.Unschedulable, e.node.Annotations = "another", nil, false, nil
+	e.node.Spec.ProviderID = "cloud://i-new"
+	e.second++
+	s := e.seen()
+	s.Inventory.Groups[0].Instances = []provider.Instance{{ID: "i-new", ProviderID: "cloud://i-new", State: provider.Running}}
+	e.l = e.l.Fold(s, nil)
+	if n := e.standing(); n != (model.NodeStanding{}) {
+		t.Errorf("of another machine's node it is thought: %+v, %+v", n, n.Drain)
+	}
+}
+
+// TestACloudThatIsBusy: an emptied node is not given back because the cloud could not
+// remove it just then; it is asked again, more slowly each time, and given back in the end.
+func TestACloudThatIsBusy(t *testing.T) {
+	e := newEmptying(t)
+	var rests []time.Duration
+	e.until(model.Removing)
+	for try := range mostTries + 1 {
+		if try > 0 {
+			e.note(onNode(model.Remove, "n"))
+		}
+		o := model.Outcome{Call: onNode(model.Remove, "n"), Ended: at(e.second + 1), Target: -1,
+			Err: &provider.Error{Op: provider.OpRemove, Group: "g", Kind: provider.Throttled, Message: "slow down"}}
+		if try == 1 {
+			o.Err.RetryAfter = time.Minute
+		}
+		e.look(o)
+		if e.drain().Stage == model.RollingBack {
+			break
+		}
+		rests = append(rests, e.drain().NotBefore.Sub(o.Ended))
+		e.second += 200
+	}
+	want := []time.Duration{5 * time.Second, time.Minute, 20 * time.Second, 40 * time.Second, 80 * time.Second}
+	if d := e.drain(); d.Stage != model.RollingBack || !slices.Equal(rests, want) {
+		t.Errorf("%s after rests of %v, want %v", d.Stage, rests, want)
+	}
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -148,8 +149,13 @@ func (l *Ledger) targets(seen model.Observation) {
 	if len(inv.Groups) == 0 {
 		return // an answer without groups forgets nothing
 	}
-	for id, g := range l.groups {
-		if inInventory(inv, id) || l.busy(id) {
+	there := make(map[provider.GroupID]bool, len(inv.Groups))
+	for i := range inv.Groups {
+		there[inv.Groups[i].ID] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.groups)) { // what changed is told in this order
+		g := l.groups[id]
+		if there[id] || l.busy(id) {
 			g.absent = 0
 			continue
 		}
@@ -167,16 +173,5 @@ func (l *Ledger) targets(seen model.Observation) {
 
 // forgetAfter is how many pictures in a row must lack a remembered group.
 const forgetAfter = 3
-
-// inInventory tells whether the picture has the group. Groups mostly come in the
-// order of their ids; nothing relies on it.
-func inInventory(inv *provider.Inventory, id provider.GroupID) bool {
-	for i := range inv.Groups {
-		if inv.Groups[i].ID == id {
-			return true
-		}
-	}
-	return false
-}
 
 func (l *Ledger) changed(c model.Change) { l.changes = append(l.changes, c) }

@@ -97,6 +97,9 @@ func (l *Ledger) seenNode(i int, n model.NodeStanding, seen *model.Observation) 
 	}
 	switch n.Drain.Stage {
 	case model.Removing, model.Removed:
+		if l.usedAgain(i, n.Drain, object, &seen.Inventory) {
+			return model.NodeStanding{} // nothing is known of this one
+		}
 		n.Drain = l.seenRemoval(i, n.Drain, object, &seen.Inventory)
 	case model.Tainted, model.Evicting:
 		n.Drain = seenPods(n.Drain, seen.Nodes[i].Pods, seen.Now)
@@ -126,6 +129,21 @@ func (l *Ledger) recall(n model.NodeStanding, object *corev1.Node, now time.Time
 // else of.
 func adopted(object *corev1.Node, since time.Time) *model.Drain {
 	return &model.Drain{Node: object.Name, Stage: model.Tainted, Since: since, Began: since}
+}
+
+// usedAgain tells whether a node that was removed has given its name to one of another
+// machine, and nobody saw that it was gone in between: host names are used again, and
+// addresses in names are.
+func (l *Ledger) usedAgain(i int, d *model.Drain, object *corev1.Node, inv *provider.Inventory) bool {
+	if d.Instance == "" || l.open(object.Name) || !inv.AsOf.After(d.Since) || model.HasTaint(object, model.TaintToBeDeleted) {
+		return false
+	}
+	home, ok := l.home(i, object)
+	if !ok || inv.Groups[home.Group].Err != nil {
+		return false
+	}
+	in := &inv.Groups[home.Group].Instances[home.Instance]
+	return in.ID != d.Instance && in.State != provider.Deleting
 }
 
 // seenRemoval takes in what a newer read says of a removal that was asked for:

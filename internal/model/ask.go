@@ -48,8 +48,8 @@ type Unit struct {
 // Open tells whether the unit has neither registered nor been given up.
 func (u *Unit) Open() bool { return u.Registered.IsZero() && u.GivenUp.IsZero() }
 
-// Arrival is a node of an ask that has become ready, as long as what it was
-// bought for may still wait.
+// Arrival is a node of an ask that has become ready, or was given up before and may be
+// ready later, as long as what it was bought for may still wait. Ready is zero until then.
 type Arrival struct {
 	Node  string           `json:"node"`
 	Group provider.GroupID `json:"group"`

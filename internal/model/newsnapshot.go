@@ -56,7 +56,9 @@ func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rule
 		classes: classes{contents: seen.Contents, proj: s.projection, seen: map[classKey]ClassID{}},
 	}
 	for _, a := range standing.Arrivals {
-		b.arrived[a.Node] = a.Ready
+		if !a.Ready.IsZero() {
+			b.arrived[a.Node] = a.Ready
+		}
 	}
 	// 1. Groups, by id, with their templates.
 	b.groups(seen)

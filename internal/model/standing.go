@@ -173,8 +173,10 @@ type Drain struct {
 	// Why is the reason of a rollback, and Code its short form.
 	Why  string `json:"why,omitempty"`
 	Code Reason `json:"code,omitempty"`
-	// NotBefore paces a step that failed: it is not tried again before.
+	// NotBefore paces a step that failed: it is not tried again before. Tries counts how
+	// often the cloud could not remove the instance just then.
 	NotBefore time.Time `json:"notBefore,omitzero"`
+	Tries     int       `json:"tries,omitempty"`
 }
 
 // Eviction is one pod's of a drain.

@@ -34,6 +34,7 @@ type purpose struct {
 type wasted struct {
 	at       time.Time
 	node     string
+	made     time.Time // when the node was: it may have been ready long after
 	template string // the template's content that was promised
 	// concluded: the loop itself takes the node for what it is, and no longer for
 	// its template. Until then the verdict falls if the pods go.
@@ -146,7 +147,7 @@ func (w wasted) refuted(s *model.Snapshot, p purpose, world func() *schedsim.Wor
 			continue
 		}
 		made := n.Object.CreationTimestamp
-		if made.After(w.at.Add(-siblings)) && slices.ContainsFunc(n.Batches, func(b model.Batch) bool { return b.Class == class }) {
+		if made.After(w.made.Add(-siblings)) && slices.ContainsFunc(n.Batches, func(b model.Batch) bool { return b.Class == class }) {
 			return true
 		}
 		if !made.After(w.at) || w.useless[n.Name] {
@@ -197,7 +198,7 @@ func (b *wasteBook) empty(s *model.Snapshot, n *model.Node, within time.Duration
 		class := &s.Classes[s.Pending[q].Class]
 		p := purpose{g.ID, class.Key}
 		if _, known := b.wasted[p]; !known && !n.Object.CreationTimestamp.Time.Before(b.forgiven[p]) && slices.Contains(classes, class.Key) && simple(class) && b.waited(&s.Pending[q], b.ready[n.Name], s.Now) {
-			b.wasted[p] = wasted{at: s.Now, node: n.Name, template: templateOf(s, g.ID), useless: map[string]bool{}}
+			b.wasted[p] = wasted{at: s.Now, node: n.Name, made: n.Object.CreationTimestamp.Time, template: templateOf(s, g.ID), useless: map[string]bool{}}
 		}
 	}
 }

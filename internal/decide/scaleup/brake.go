@@ -129,9 +129,12 @@ func (b *brakes) judge(a model.Arrival) {
 	if !ok || s.Nodes[i].Kind != model.Ready || s.Nodes[i].Group < 0 || s.Nodes[i].Object.Spec.Unschedulable {
 		return
 	}
+	// A group that cannot grow now is judged as well: it may when the node is gone.
 	t, ok := b.template[s.Nodes[i].Group]
 	if !ok {
-		return
+		if t, ok = b.pl.w.GroupTemplate(s.Nodes[i].Group); !ok {
+			return
+		}
 	}
 	for _, class := range a.For {
 		c, exists := b.class[class]
