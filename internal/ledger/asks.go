@@ -539,7 +539,7 @@ func (g *group) await(pg *provider.Group, now time.Time) {
 	if g.backoff.Until.After(now) || stockOut(pg, now) != nil {
 		return
 	}
-	again := model.Ask{ID: fmt.Sprintf("again/%s/%d", g.id, now.UnixNano()), Group: g.id, At: now, Found: true}
+	again := model.Ask{Group: g.id, At: now, Found: true}
 	for i := range g.asks {
 		g.asks[i].Units = slices.DeleteFunc(g.asks[i].Units, func(u model.Unit) bool {
 			if u.Kept.IsZero() && (u.Instance != "" || u.GivenUp.IsZero() || g.expected > pg.Min) {
@@ -550,6 +550,7 @@ func (g *group) await(pg *provider.Group, now time.Time) {
 		})
 	}
 	if len(again.Units) > 0 {
+		again.ID = fmt.Sprintf("again/%s/%d", g.id, now.UnixNano())
 		g.asks = append(g.asks, again)
 	}
 }

@@ -47,7 +47,9 @@ type group struct {
 	missingSince time.Time
 	unhealthy    *model.Verdict
 	last         lasts
-	// absent counts the pictures in a row that lacked it, the last at absentAt.
+	// pictured is the turn of the last picture that had it; absent counts those in a row
+	// that lacked it, the last at absentAt.
+	pictured uint64
 	absent   int
 	absentAt time.Time
 
@@ -138,7 +140,7 @@ func (l *Ledger) targets(seen model.Observation) {
 	for i := range inv.Groups {
 		pg := &inv.Groups[i]
 		g := l.group(pg.ID)
-		g.pool = pg.Pool
+		g.pool, g.pictured = pg.Pool, l.turn
 		if pg.Err != nil {
 			continue // it stays as it is known; never read yet, nothing is known of it, least of all zero
 		}
@@ -149,16 +151,17 @@ func (l *Ledger) targets(seen model.Observation) {
 	if len(inv.Groups) == 0 {
 		return // an answer without groups forgets nothing
 	}
-	there := make(map[provider.GroupID]bool, len(inv.Groups))
-	for i := range inv.Groups {
-		there[inv.Groups[i].ID] = true
-	}
-	for _, id := range slices.Sorted(maps.Keys(l.groups)) { // what changed is told in this order
-		g := l.groups[id]
-		if there[id] || l.busy(id) {
+	var absent []provider.GroupID
+	for id, g := range l.groups {
+		if g.pictured == l.turn || l.busy(id) {
 			g.absent = 0
 			continue
 		}
+		absent = append(absent, id)
+	}
+	slices.Sort(absent) // what changed is told in this order
+	for _, id := range absent {
+		g := l.groups[id]
 		if inv.AsOf.After(g.absentAt) {
 			g.absent, g.absentAt = g.absent+1, inv.AsOf
 		}
