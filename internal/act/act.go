@@ -54,7 +54,8 @@ type job struct {
 // New gives an actor on a cloud and a cluster. may is asked right before each
 // call begins whether this process may still write, and says why if not: a
 // process that was stopped for a while learns last of all that its lease is
-// gone. It is asked again where a call has looked, or written, before it writes. ended is called after each write to the cloud has ended, well or not or
+// gone. Of a call that looks, or has written, before it writes, it is asked
+// again. ended is called after each write to the cloud has ended, well or not or
 // without having begun, so that the cloud is read again soon. Neither may block.
 func New(cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), log *slog.Logger) *Actor {
 	return &Actor{

@@ -70,7 +70,7 @@ func mayBeOfSome(e *provider.Error) bool {
 func (a *Actor) mayGo(ctx context.Context, j job, out *model.Outcome) bool {
 	out.Landed, out.Err = a.lookAgain(ctx, j.call)
 	if e := out.Err; e != nil {
-		if passing := e.Kind == provider.Throttled || e.Kind == provider.Unavailable || e.Kind == provider.Transient; passing {
+		if e.Kind == provider.Throttled || e.Kind == provider.Unavailable {
 			e.Code, e.Message = model.CodeNotBegun, "not begun: "+e.Message
 		}
 		return false

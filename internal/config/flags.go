@@ -176,7 +176,7 @@ func (f *Flags) registry() {
 		s.IntVar(&r.MaxUnready, "ok-total-unready-count", r.MaxUnready, "so many nodes may be amiss in any case, in a group or in all")
 		s.Float64Var(&f.unreadyPercent, "max-total-unready-percentage", 100*r.MaxUnreadyShare, "how many percent of the nodes may be amiss; beyond it nothing is bought or removed")
 		s.BoolVar(&r.CountOthers, "unmanaged-nodes-count-as-unready", false, "count nodes of no group in that too, as the Cluster Autoscaler does")
-		s.DurationVar(&r.BackoffFirst, "initial-node-group-backoff-duration", r.BackoffFirst, "how long a group rests after a growth failed")
+		s.DurationVar(&r.BackoffFirst, "initial-node-group-backoff-duration", r.BackoffFirst, "how long a group rests after a growth failed; 10s at least")
 		s.DurationVar(&r.BackoffMost, "max-node-group-backoff-duration", r.BackoffMost, "how long at most; it doubles with each failure")
 		s.DurationVar(&r.BackoffReset, "node-group-backoff-reset-timeout", r.BackoffReset, "a failure is forgotten after so long")
 		s.BoolVar(&p.ForceUnregistered, "force-delete-unregistered-nodes", false, "instances that never registered go below their group's minimum")
@@ -248,7 +248,7 @@ func (f *Flags) Config() (Config, []string, error) {
 		warnings = append(warnings, fmt.Sprintf("--scan-interval=%s is not below --inventory-max-age=%s: nothing is bought or removed between the end of one and the next reading of the cloud", c.Loop.ScanInterval, c.Policy.InventoryMaxAge))
 	}
 	if r := &c.Policy.Rules; r.BackoffFirst > r.BackoffMost {
-		warnings = append(warnings, fmt.Sprintf("--max-node-group-backoff-duration=%s is below --initial-node-group-backoff-duration=%s: a group rests for %s, after the first failure too", r.BackoffMost, r.BackoffFirst, r.BackoffMost))
+		warnings = append(warnings, fmt.Sprintf("--max-node-group-backoff-duration=%s is below --initial-node-group-backoff-duration=%s: a group rests no longer than that, after the first failure too", r.BackoffMost, r.BackoffFirst))
 		r.BackoffFirst = r.BackoffMost
 	}
 	return c, warnings, nil

@@ -131,6 +131,9 @@ func (g *group) wait(pg *provider.Group, now time.Time, provision time.Duration)
 		if w.Since.IsZero() {
 			w.Since = rec.first
 		}
+		if u != nil {
+			w.Since = latest(w.Since, u.Stalled)
+		}
 		w.Since = latest(w.Since, rec.vanished)
 		if u == nil || u.Open() {
 			w.Since = latest(w.Since, g.stalled) // what was given up before stays so
@@ -180,7 +183,7 @@ func (g *group) stall(pg *provider.Group, now time.Time) {
 	for i := range g.asks {
 		for j := range g.asks[i].Units {
 			if u := &g.asks[i].Units[j]; u.Open() {
-				u.Since = now // where a later leader finds it
+				u.Stalled = now // where a later leader finds it
 			}
 		}
 	}
@@ -214,7 +217,7 @@ func (g *group) loseUnits(turn uint64) {
 				if since.IsZero() {
 					since = u.Exists
 				}
-				*u = model.Unit{Since: since}
+				*u = model.Unit{Since: since, Stalled: u.Stalled}
 			}
 		}
 	}
@@ -251,7 +254,7 @@ func (g *group) attribute(fresh []*provider.Instance, now time.Time, registered 
 			continue
 		}
 		rec.asked = true
-		*u = model.Unit{Instance: in.ID, Exists: in.Created, Since: u.Since}
+		*u = model.Unit{Instance: in.ID, Exists: in.Created, Since: u.Since, Stalled: u.Stalled}
 		switch {
 		case rec.vanished.After(u.Exists):
 			u.Exists = rec.vanished
@@ -446,7 +449,7 @@ func (l *Ledger) giveUp(g *group, pg *provider.Group, now time.Time) {
 			if !u.Since.IsZero() {
 				since = u.Since
 			}
-			until := latest(since, g.stalled).Add(provision)
+			until := latest(since, u.Stalled, g.stalled).Add(provision)
 			switch {
 			case u.Instance != "":
 				if u.Registered.IsZero() {

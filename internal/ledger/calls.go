@@ -54,7 +54,7 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 	}
 	g.cut(o.Call.ID, o.Call.To-g.expected)
 	if o.Err == nil {
-		g.strikes, g.limited = 0, 0
+		g.strikes, g.limited, g.throttled = 0, 0, 0
 		return
 	}
 	if unknown || o.Err.Kind == provider.Unavailable {
@@ -74,13 +74,18 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 	case o.Err.Kind == provider.Limit && o.Call.Pool != "" && g.limited < mostLimited:
 		// Somebody raised another group of the pool in the same moment: look again, too.
 		// Where that does not tell why, do not ask at each look.
-		if g.limited++; g.limited > strikes {
+		if o.Ended.Sub(g.limitedAt) > longAgo {
+			g.limited = 0
+		}
+		if g.limited, g.limitedAt = g.limited+1, o.Ended; g.limited > strikes {
 			g.rest(o, pause)
 		}
 	case o.Err.Kind == provider.Unavailable:
 		l.outage(o.Ended)
 	case o.Err.Kind == provider.Throttled: // the account's trouble rather than the group's
-		g.rest(o, pause)
+		// One that goes on rests longer, so that what it cannot take is bought elsewhere.
+		g.throttled = min(g.throttled+1, mostThrottled)
+		g.rest(o, pause<<max(0, g.throttled-2))
 	default:
 		l.fail(g, o.Ended, o.Err)
 		if until := o.Ended.Add(o.Err.RetryAfter); until.After(g.backoff.Until) {
@@ -92,6 +97,13 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 // strikes is how many growths in a row may end without an answer, or in an
 // outage, before that is held against the group.
 const strikes = 1
+
+// mostThrottled bounds how far rests grow while a group is throttled: 30 s twice, then 1
+// and 2 minutes.
+const mostThrottled = 4
+
+// longAgo is after how long a refusal is no longer the one before the next.
+const longAgo = 10 * time.Minute
 
 // mostLimited is how many growths in a row a pool's maximum may refuse before that is
 // held against the group: what is seen never tells why.

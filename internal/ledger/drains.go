@@ -121,7 +121,7 @@ func (l *Ledger) endNode(o model.Outcome, unknown bool) {
 		// Whether it was written shows on the node; nothing depends on it.
 	case o.Call.Verb == model.Evict:
 		n.Drain = l.answered(n.Drain, o, unknown)
-	case o.Err != nil && o.Err.Code == model.CodeNotBegun:
+	case o.Err != nil && o.Err.Code == model.CodeNotBegun && !busyLook(o):
 		n.Drain = back(n.Drain, before, o)
 	case o.Call.Verb == model.Taint && o.Err != nil && !unknown:
 		// Nothing was written: there is nothing to take back.
@@ -260,6 +260,12 @@ const mostTries = 5
 // mostRest is how long a cloud may ask to be left alone between two of them.
 const mostRest = 2 * time.Minute
 
+// busyLook tells whether a removal was not begun because the API server could not tell
+// just then what is on the node.
+func busyLook(o model.Outcome) bool {
+	return o.Call.Verb == model.Remove && (o.Err.Kind == provider.Throttled || o.Err.Kind == provider.Unavailable)
+}
+
 // passing tells whether a refusal is of the moment, and none of this removal.
 func passing(e *provider.Error) bool {
 	return e.Kind == provider.Throttled || e.Kind == provider.Unavailable || e.Kind == provider.Transient
@@ -280,11 +286,12 @@ func (l *Ledger) removed(d model.Drain, before *model.Drain, o model.Outcome, un
 		again := *back(&d, before, o)
 		again.Tries = d.Tries + 1
 		again.NotBefore = o.Ended.Add(max(retry<<d.Tries, min(o.Err.RetryAfter, mostRest)))
+		l.failed(o.Call.Group, o.Ended) // no further node is emptied meanwhile
 		return again
 	default:
 		d = rollBack(d, o)
 		l.failed(o.Call.Group, o.Ended)
-		if len(o.Landed) == 0 && o.Err.Kind != provider.Conflict {
+		if len(o.Landed) == 0 && o.Err.Kind != provider.Conflict && o.Err.Code != model.CodeNotBegun {
 			l.refuse(o)
 		}
 	}
@@ -309,6 +316,7 @@ func (l *Ledger) refuse(o model.Outcome) {
 	if g.refused.Duration > 0 {
 		rest = min(2*g.refused.Duration, l.rules.BackoffMost)
 	}
+	rest = max(rest, leastRest)
 	g.refused = model.Backoff{Until: o.Ended.Add(rest), Duration: rest, Since: o.Ended, Kind: o.Err.Kind, Code: o.Err.Code, Message: saying(o.Err)}
 }
 

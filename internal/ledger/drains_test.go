@@ -730,6 +730,12 @@ func TestANameThatIsUsedAgain(t *testing.T) {
 // TestACloudThatIsBusy: an emptied node is not given back because the cloud could not
 // remove it just then; it is asked again, more slowly each time, and given back in the end.
 func TestACloudThatIsBusy(t *testing.T) {
+	for name, code := range map[string]string{"the cloud": "", "the API server": model.CodeNotBegun} {
+		t.Run(name, func(t *testing.T) { cloudIsBusy(t, code) })
+	}
+}
+
+func cloudIsBusy(t *testing.T, code string) {
 	e := newEmptying(t)
 	var rests []time.Duration
 	e.until(model.Removing)
@@ -738,7 +744,7 @@ func TestACloudThatIsBusy(t *testing.T) {
 			e.note(onNode(model.Remove, "n"))
 		}
 		o := model.Outcome{Call: onNode(model.Remove, "n"), Ended: at(e.second + 1), Target: -1,
-			Err: &provider.Error{Op: provider.OpRemove, Group: "g", Kind: provider.Throttled, Message: "slow down"}}
+			Err: &provider.Error{Op: provider.OpRemove, Group: "g", Kind: provider.Throttled, Code: code, Message: "slow down"}}
 		if try == 1 {
 			o.Err.RetryAfter = time.Minute
 		}
@@ -752,5 +758,8 @@ func TestACloudThatIsBusy(t *testing.T) {
 	want := []time.Duration{5 * time.Second, time.Minute, 20 * time.Second, 40 * time.Second, 80 * time.Second}
 	if d := e.drain(); d.Stage != model.RollingBack || !slices.Equal(rests, want) {
 		t.Errorf("%s after rests of %v, want %v", d.Stage, rests, want)
+	}
+	if e.l.Standing().LastFailure.IsZero() {
+		t.Error("nothing keeps further nodes from being emptied")
 	}
 }

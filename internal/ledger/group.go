@@ -30,9 +30,11 @@ type group struct {
 	refused   model.Backoff
 	refusals  int
 	refusedAt time.Time
-	// strikes counts growths in a row that ended without an answer, and limited
-	// those that the pool's maximum refused.
-	strikes, limited int
+	// strikes counts growths in a row that ended without an answer, throttled those that
+	// the cloud had no time for, and limited those that the pool's maximum refused, the
+	// last at limitedAt.
+	strikes, throttled, limited int
+	limitedAt                   time.Time
 	// stalls: what makes its machines does not work; stalled is when it was last seen
 	// not to, or, since then, to work again.
 	stalls  bool

@@ -71,6 +71,10 @@ func since(before *model.Verdict, now time.Time, v model.Verdict) *model.Verdict
 	return &v
 }
 
+// leastRest is how long a group rests after a failure, whatever the operator says: the
+// cloud is looked at within a second of it, and would be asked as often.
+const leastRest = 10 * time.Second
+
 // fail makes a group rest after a growth that failed: longer each time, unless
 // it rests already.
 func (l *Ledger) fail(g *group, now time.Time, e *provider.Error) {
@@ -82,7 +86,7 @@ func (l *Ledger) fail(g *group, now time.Time, e *provider.Error) {
 	case !now.Before(b.Until):
 		b.Duration = min(2*b.Duration, l.rules.BackoffMost)
 	}
-	b.Duration = max(b.Duration, l.rules.BackoffFirst)
+	b.Duration = max(b.Duration, l.rules.BackoffFirst, leastRest)
 	b.Since, b.Until = now, now.Add(b.Duration)
 	b.Kind, b.Code, b.Message = e.Kind, e.Code, saying(e)
 	if resting {

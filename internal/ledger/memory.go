@@ -38,7 +38,7 @@ func (l Ledger) Memory() model.Memory {
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
 		g := l.groups[id]
-		m.Asks = append(m.Asks, copyOf(g.asks)...)
+		m.Asks = append(m.Asks, g.asksToRemember()...)
 		if !g.backoff.Since.IsZero() {
 			if m.Backoffs == nil {
 				m.Backoffs = map[provider.GroupID]model.Backoff{}
@@ -232,6 +232,23 @@ func earlier(t, latest time.Time) time.Time {
 		return latest
 	}
 	return t
+}
+
+// asksToRemember are the group's asks. While nothing makes its machines, a later leader
+// must find that none of their time has run: it may see nothing of the stall.
+func (g *group) asksToRemember() []model.Ask {
+	asks := copyOf(g.asks)
+	if !g.stalls {
+		return asks
+	}
+	for i := range asks {
+		for j := range asks[i].Units {
+			if u := &asks[i].Units[j]; u.Open() {
+				u.Stalled = latest(u.Stalled, g.stalled)
+			}
+		}
+	}
+	return asks
 }
 
 func copyOf(asks []model.Ask) []model.Ask {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -175,6 +176,42 @@ func TestNoTimeRunsWhileNobodyMakesMachines(t *testing.T) {
 	want(t, "rests", g.Backoff.Code, model.CodeTimeout)
 }
 
+// TestAStallWhoseEndNobodySaw: the leader that saw it is gone before it ends, and the next
+// one finds everything at work.
+func TestAStallWhoseEndNobodySaw(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(2)
+	s.minute = 1
+	s.instance()
+	s.at(1)
+	s.stall()
+	s.at(2)
+	s.at(40)
+	s.restart()
+	s.holds = nil
+	g := s.at(41)
+	want(t, "given up", g.GivenUp(), 0)
+	want(t, "due", g.Due, t0.Add(55*time.Minute))
+}
+
+// TestTheTimeAfterAStallIsWhole, of an instance that comes later too.
+func TestTheTimeAfterAStallIsWhole(t *testing.T) {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(1)
+	s.stall()
+	s.at(2)
+	s.at(40)
+	s.holds = nil
+	s.at(41)
+	s.minute = 51
+	s.instance()
+	s.at(51)
+	want(t, "just before", s.at(65.9).GivenUp(), 0)
+	want(t, "given up", s.at(66).GivenUp(), 1)
+}
+
 // TestWhatWasGivenUpBeforeAStall stays so: its time was over.
 func TestWhatWasGivenUpBeforeAStall(t *testing.T) {
 	s := newStage(t, 0)
@@ -219,4 +256,42 @@ func TestGrowthThatThePoolRefuses(t *testing.T) {
 			want(t, "asks", len(g.Asks), 0)
 		}
 	}
+}
+
+// refuse lets a growth by one be refused a moment after it was asked for.
+func (s *stage) refuse(minute float64, pool provider.PoolID, kind provider.Kind) model.GroupStanding {
+	s.at(minute)
+	c := model.Call{ID: fmt.Sprint("refused/", minute), Verb: model.Grow, Group: "g", Pool: pool, From: s.target, To: s.target + 1}
+	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	return s.at(minute+0.01, model.Outcome{Call: c, Ended: s.now(), Target: s.target, Err: &provider.Error{Kind: kind}})
+}
+
+// TestARefusalLongAgoIsForgotten: five by a pool's maximum, over hours, are not five in a
+// row.
+func TestARefusalLongAgoIsForgotten(t *testing.T) {
+	s := newStage(t, 0)
+	for i := range 6 {
+		g := s.refuse(float64(1+i*60), "p", provider.Limit)
+		want(t, "backs off", g.Backoff.Until.IsZero(), true)
+		want(t, "rests", g.PausedUntil.IsZero(), true)
+	}
+}
+
+// TestAThrottledGroupRestsLonger, so that others are grown where they can take its part; it
+// never backs off for that.
+func TestAThrottledGroupRestsLonger(t *testing.T) {
+	s := newStage(t, 0)
+	for i, rest := range []time.Duration{30 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 2 * time.Minute} {
+		g := s.refuse(float64(1+i*10), "p", provider.Throttled)
+		want(t, "rests", g.PausedUntil.Sub(t0.Add(time.Duration(1+i*10)*time.Minute)), rest)
+		want(t, "backs off", g.Backoff.Until.IsZero(), true)
+	}
+}
+
+// TestTheLeastRest: the cloud is not asked each second, whatever the operator says.
+func TestTheLeastRest(t *testing.T) {
+	s := newStage(t, 0)
+	s.l.rules.BackoffFirst, s.l.rules.BackoffMost = 0, 0
+	g := s.refuse(1, "", provider.NoCapacity)
+	want(t, "rests", g.Backoff.Duration, leastRest)
 }

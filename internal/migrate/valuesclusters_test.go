@@ -62,6 +62,37 @@ func TestNamespaceOfExtraArgs(t *testing.T) {
 	}
 }
 
+// TestNamespaceThatIsNotKnown: of a workload cluster, the Cluster Autoscaler's lease and
+// ConfigMap are in its release's namespace, and Plimsoll's in one that has a name.
+func TestNamespaceThatIsNotKnown(t *testing.T) {
+	const remote = "cloudProvider: clusterapi\nautoDiscovery: {clusterName: a}\nclusterAPIKubeconfigSecret: s\nclusterAPIMode: single-kubeconfig\n"
+	const lease, ours = "the Cluster Autoscaler's lease is in the namespace of its release", "Plimsoll's is in clusterAPIConfigMapsNamespace, kube-system"
+	const writes = "the Cluster Autoscaler writes the ConfigMap cluster-autoscaler-status in the namespace of its release"
+	for _, c := range []struct {
+		values  string
+		says    []string
+		saysNot string
+	}{
+		{"", []string{lease, writes, ours, "Plimsoll the one in clusterAPIConfigMapsNamespace, kube-system"}, "both write"},
+		{"extraArgs: {leader-elect: false}\n", []string{"leader election is off", writes, "Plimsoll the one in clusterAPIConfigMapsNamespace, kube-system"}, "both write"},
+		{"extraArgs: {write-status-configmap: false}\n", []string{lease, ours}, "the ConfigMap cluster-autoscaler-status"},
+	} {
+		got, err := in(t, "", remote+c.values)
+		if err != nil {
+			t.Errorf("%v, for\n%s", err, c.values)
+			continue
+		}
+		for _, want := range c.says {
+			if !strings.Contains(got.Notes.String(), want) {
+				t.Errorf("%q is not said in\n%s", want, got.Notes)
+			}
+		}
+		if strings.Contains(got.Notes.String(), c.saysNot) {
+			t.Errorf("%q is said in\n%s", c.saysNot, got.Notes)
+		}
+	}
+}
+
 // TestModeOfExtraArgs: kubeconfigs that are given as flags, as it was done before
 // there was clusterAPIMode, or against it.
 func TestModeOfExtraArgs(t *testing.T) {

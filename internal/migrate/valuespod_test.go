@@ -53,6 +53,7 @@ resources: {limits: null, requests: {cpu: 1}}
 affinity: {nodeAffinity: null}
 tolerations: [{key: a, value: null}]
 rbac: {serviceAccount: {annotations: {a: null}}}
+topologySpreadConstraints: [null, {maxSkew: 1, matchLabelKeys: []}]
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -62,12 +63,12 @@ rbac: {serviceAccount: {annotations: {a: null}}}
 			t.Errorf("%q is in\n%s", no, got.Text)
 		}
 	}
-	for _, want := range []string{"name: BAR\n  value: b\n", "cpu: 1\n", "- key: a\n"} {
+	for _, want := range []string{"name: BAR\n  value: b\n", "cpu: 1\n", "- key: a\n", "- matchLabelKeys: []\n"} {
 		if !strings.Contains(string(got.Text), want) {
 			t.Errorf("%q is not in\n%s", want, got.Text)
 		}
 	}
-	for _, path := range []string{"extraEnv.FOO", "nodeSelector.pool", "podAnnotations.a"} {
+	for _, path := range []string{"extraEnv.FOO", "nodeSelector.pool", "podAnnotations.a", "extraEnv.LIST[1]", "topologySpreadConstraints[0]"} {
 		if !strings.Contains(got.Notes.String(), path+" is dropped: null") {
 			t.Errorf("%s is not told:\n%s", path, got.Notes)
 		}

@@ -31,10 +31,11 @@ type Unit struct {
 	Instance provider.InstanceID `json:"instance,omitempty"`
 	Node     string              `json:"node,omitempty"`
 	Exists   time.Time           `json:"exists,omitzero"`
-	// Since is when its time to register began, if that is neither its instance's
-	// creation nor, without an instance, its ask: an instance before this one ended
-	// without a node, or nothing could come until then.
+	// Since is when its time to register began, if that is not its instance's creation:
+	// an instance before this one ended without a node. None of its time had run before
+	// Stalled: until then nothing made machines.
 	Since      time.Time `json:"since,omitzero"`
+	Stalled    time.Time `json:"stalled,omitzero"`
 	Registered time.Time `json:"registered,omitzero"`
 	Ready      time.Time `json:"ready,omitzero"`
 	// GivenUp is when it was given up, and Why the reason.

@@ -308,6 +308,39 @@ func TestAnOldPictureOfTheCluster(t *testing.T) {
 	})
 }
 
+// A kind that is listed again and again, since it cannot be watched, is as old as the last
+// list.
+func TestListsWithoutAWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var away atomic.Bool
+		var watches []*watch.FakeWatcher
+		client.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
+			if away.Load() {
+				return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no watch"))
+			}
+			w := watch.NewFake()
+			watches = append(watches, w)
+			return true, w, nil
+		})
+		with := settings
+		with.MaxAge = 5 * time.Minute
+		o := New(client, &sky{read: says()}, with, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); o.Run(ctx) }()
+		mustSync(t, o)
+		away.Store(true)
+		watches[len(watches)-1].Stop()
+		time.Sleep(time.Hour)
+		if _, err := o.Observe(ctx, time.Now()); err != nil {
+			t.Error(err)
+		}
+		stop()
+		<-ended
+	})
+}
+
 // The rights that manifests of the Cluster Autoscaler lack are gone without; that to the
 // priorities only where nobody asks for them.
 func TestRightsThatCanBeGoneWithout(t *testing.T) {

@@ -29,9 +29,10 @@ type source struct {
 	// nothing can be done without it.
 	without string
 
-	mu      sync.Mutex
-	synced  bool
-	failing map[string]failure // by verb
+	mu       sync.Mutex
+	synced   bool
+	filledAt time.Time          // when it was last read in full
+	failing  map[string]failure // by verb
 }
 
 // failure is an attempt that has not succeeded since.
@@ -120,7 +121,7 @@ func (s *source) recovered(verb string) {
 func (s *source) filled() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.synced = true
+	s.synced, s.filledAt = true, time.Now()
 	s.recovered("list")
 }
 
@@ -150,7 +151,9 @@ func (s *source) spared(now time.Time) bool {
 	return s.without != "" && denied >= deniedFor
 }
 
-// failingSince is since when the kind cannot be read, zero while it can.
+// failingSince is how old the picture of a kind is that cannot be read, or not be watched:
+// since when, or when it was last read in full if that is later. It is zero while the kind
+// is watched.
 func (s *source) failingSince() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,6 +162,9 @@ func (s *source) failingSince() time.Time {
 		if since.IsZero() || f.since.Before(since) {
 			since = f.since
 		}
+	}
+	if !since.IsZero() && s.filledAt.After(since) {
+		return s.filledAt
 	}
 	return since
 }

@@ -35,7 +35,7 @@ type wasted struct {
 	at       time.Time
 	node     string
 	made     time.Time // when the node was: it may have been ready long after
-	template string // the template's content that was promised
+	template string    // the template's content that was promised
 	// concluded: the loop itself takes the node for what it is, and no longer for
 	// its template. Until then the verdict falls if the pods go.
 	concluded bool

@@ -89,7 +89,10 @@ func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps 
 	if n.Standing.Busy != nil || n.Standing.AwaitVersion != "" {
 		return nil, time.Time{}
 	}
-	if now.Before(d.NotBefore) {
+	// A rest after the cloud was busy may be minutes: it holds up the next step, and no
+	// giving back, since pods may wait for the node by now.
+	rests := now.Before(d.NotBefore)
+	if rests && (d.Tries == 0 || d.Stage == model.RollingBack) {
 		return nil, d.NotBefore
 	}
 	switch d.Stage {
@@ -107,6 +110,9 @@ func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps 
 		}
 		if why := back(n, d, v, p); why != nil {
 			return giveBack(why.Reason, why.Detail), time.Time{}
+		}
+		if rests {
+			return nil, d.NotBefore
 		}
 		if d.Stage == model.Tainted {
 			return tainted(n, d, v, now, p)

@@ -113,6 +113,12 @@ func TestNext(t *testing.T) {
 	unready.Unready = true
 	ends := pod("a", ending(now.Add(time.Minute)))
 
+	// The cloud was busy when it was asked to remove it.
+	resting := empty
+	resting.Tries, resting.NotBefore = 4, now.Add(time.Minute)
+	givingBack := resting
+	givingBack.Stage = model.RollingBack
+
 	for _, c := range []struct {
 		name   string
 		n      *model.Node
@@ -123,6 +129,9 @@ func TestNext(t *testing.T) {
 	}{
 		{name: "the taint is being written", n: node(model.Drain{Stage: model.Tainting})},
 		{name: "tainted and empty", n: node(empty), want: "Remove"},
+		{name: "the cloud was busy", n: node(resting), wake: now.Add(time.Minute)},
+		{name: "the cloud was busy, and a pod waits for it", n: node(resting), v: drain.View{Wanted: true}, want: "Untaint ReservedForPendingPods"},
+		{name: "given back, and that has just failed", n: node(givingBack), v: drain.View{Wanted: true}, wake: now.Add(time.Minute)},
 		{name: "tainted just now", n: node(at(empty, time.Second)), wake: now.Add(4 * time.Second)},
 		{name: "a pod landed on an empty node", n: node(empty), v: one, want: "Untaint PodLanded"},
 		{name: "one that ends, too", n: node(empty), v: drain.View{Pods: []drain.Pod{ends}}, want: "Untaint PodLanded"},

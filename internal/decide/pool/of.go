@@ -82,8 +82,9 @@ func blocked(s *model.Snapshot, g *model.Group) bool {
 }
 
 // unresolved tells whether the group's target still has a unit that failed or never
-// came, and that is about to be given up. One that stays, as it is held or the group is
-// at its own minimum, is counted as what the group has: nobody knows for how long.
+// came, and that is about to be given up, or that the cloud could not take back. One that
+// stays, as it is held or the group is at its own minimum, is counted as what the group
+// has: nobody knows for how long.
 func unresolved(s *model.Snapshot, g *model.Group) bool {
 	if g.GivenUp() == 0 || g.Expected <= g.Min || held(s, g, func(h *provider.Hold) bool { return h.Op == provider.OpRemove || h.Op == provider.OpCancel }) {
 		return false
