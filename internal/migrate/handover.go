@@ -15,7 +15,7 @@ func placeOf(l commandLine) place {
 }
 
 // handover says how Plimsoll follows the Cluster Autoscaler. in is the namespace in
-// words.
+// words. The first line is of the lease, the second of the ConfigMap if one is written.
 func (p place) handover(in string) []string {
 	var out []string
 	if p.elects {

@@ -125,7 +125,8 @@ var pruned = []string{
 	"rbac.serviceAccount.annotations", "resources", "tolerations", "topologySpreadConstraints",
 }
 
-// withoutNulls is a value without the fields that are null, each of which is told.
+// withoutNulls is a value without the fields and elements that are null, each of which
+// is told.
 func (v *values) withoutNulls(path string, value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -139,11 +140,14 @@ func (v *values) withoutNulls(path string, value any) any {
 		}
 		return out
 	case []any:
-		var out []any
+		out := make([]any, 0, len(value)) // an empty list stays one
 		for i, one := range value {
-			if one != nil {
-				out = append(out, v.withoutNulls(fmt.Sprintf("%s[%d]", path, i), one))
+			at := fmt.Sprintf("%s[%d]", path, i)
+			if one == nil {
+				v.tell(at, "null is no value")
+				continue
 			}
+			out = append(out, v.withoutNulls(at, one))
 		}
 		return out
 	}

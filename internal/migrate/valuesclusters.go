@@ -248,5 +248,8 @@ func (v *values) handover(p place, theirs string) []string {
 	if p.elects {
 		out[0] = fmt.Sprintf("the Cluster Autoscaler's lease is in the namespace of its release, by name, on the workload cluster; Plimsoll's is in clusterAPIConfigMapsNamespace, %s: set that to the same (plimsoll migrate --namespace does), or both act", v.leaseNamespace())
 	}
+	if p.writes {
+		out[1] = fmt.Sprintf("the Cluster Autoscaler writes the ConfigMap %s in the namespace of its release, by name, on the workload cluster, and deletes it when it ends; Plimsoll the one in clusterAPIConfigMapsNamespace, %s, and keeps its memory there: if that is the same one, it makes it again", p.status, v.leaseNamespace())
+	}
 	return out
 }

@@ -37,6 +37,9 @@ func TestEveryTranslationIsAccepted(t *testing.T) {
 				continue
 			}
 			translated++
+			if at := nullIn("", got); at != "" {
+				t.Errorf("%s, in %q: %s is null\n%s", name, namespace, at, values)
+			}
 			if seen[fmt.Sprint(got)] {
 				continue
 			}
@@ -86,7 +89,7 @@ func TestEveryTranslationIsAccepted(t *testing.T) {
 	for name, values := range map[string]string{
 		"names":               "fullnameOverride: Foo_bar\nnameOverride: a_b\n",
 		"labels":              "podLabels: {app.kubernetes.io/name: ca, app.kubernetes.io/instance: ca, app.kubernetes.io/component: ca, team: a}\n",
-		"nulls":               "extraEnv: {A: null}\nnodeSelector: {a: null}\nresources: {limits: null}\naffinity: {nodeAffinity: null}\ntolerations: [{key: a, value: null}]\npodAnnotations: {a: null}\n",
+		"nulls":               "extraEnv: {A: null}\nnodeSelector: {a: null}\nresources: {limits: null}\naffinity: {nodeAffinity: null, podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: []}}\ntolerations: [null, {key: a, value: null}]\ntopologySpreadConstraints: []\npodAnnotations: {a: null}\n",
 		"several tags":        "autoDiscovery: {clusterName: a, tags: ['a=b,c', d]}\n",
 		"numbers":             "extraEnv: {A: 1.5, B: [1, 2]}\nresources: {limits: {cpu: 1}}\npodDisruptionBudget: {maxUnavailable: 50%}\nreplicaCount: 0\n",
 		"an interval":         "serviceMonitor: {enabled: true, interval: 30s}\n",
@@ -101,6 +104,28 @@ func TestEveryTranslationIsAccepted(t *testing.T) {
 			t.Errorf("%s are refused", name)
 		}
 	}
+}
+
+// nullIn is the path of a null, which would take a default of this chart away; empty if
+// there is none.
+func nullIn(path string, value any) string {
+	switch value := value.(type) {
+	case nil:
+		return path
+	case map[string]any:
+		for name, one := range value {
+			if at := nullIn(path+"."+name, one); at != "" {
+				return at
+			}
+		}
+	case []any:
+		for i, one := range value {
+			if at := nullIn(fmt.Sprintf("%s[%d]", path, i), one); at != "" {
+				return at
+			}
+		}
+	}
+	return ""
 }
 
 // refusedFlags are those that the schema refuses among extraArgs.

@@ -140,7 +140,6 @@ func instanceOf(g asgtypes.AutoScalingGroup, i asgtypes.Instance) (provider.Inst
 // Reasons of holds, beside the kinds of error.
 const (
 	holdLaunchSuspended = "LaunchSuspended"
-	holdBeingDeleted    = provider.BeingDeleted
 	// holdNodegroupChanges is that EKS updates or deletes the node group.
 	holdNodegroupChanges = "NodegroupChanges"
 )
@@ -158,7 +157,7 @@ func holdsOf(g asgtypes.AutoScalingGroup) []provider.Hold {
 		return every(string(provider.Unsupported), why+", so that its size is no number of nodes; use groups without weights")
 	}
 	if status := deref(g.Status); status != "" {
-		return every(holdBeingDeleted, "AWS says of the group: "+status)
+		return every(provider.BeingDeleted, "AWS says of the group: "+status)
 	}
 	for _, p := range g.SuspendedProcesses {
 		if deref(p.ProcessName) == "Launch" {

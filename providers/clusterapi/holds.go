@@ -12,11 +12,10 @@ import (
 
 // Reasons of holds, beside the kinds of error.
 const (
-	holdPaused   = "Paused"
-	holdRollout  = "Rollout"
-	holdDeleting = provider.BeingDeleted
-	holdMarked   = "MarkedBySomebodyElse"
-	holdSeveral  = "SeveralClusters"
+	holdPaused  = "Paused"
+	holdRollout = "Rollout"
+	holdMarked  = "MarkedBySomebodyElse"
+	holdSeveral = "SeveralClusters"
 	// holdPreflight is the reason that Cluster API itself gives while a control
 	// plane is on its way to another version: no new Machines until it is there.
 	holdPreflight = "PreflightCheckFailed"
@@ -105,7 +104,7 @@ func unscalable(g *scalable, k keys) *obstacle {
 		return &obstacle{string(provider.Unsupported), fmt.Sprintf("the annotation %s=%q says that somebody else sizes it: its replicas are only a report", k.managedBy(), value), provider.Unsupported}
 	}
 	if g.deleting {
-		return &obstacle{holdDeleting, fmt.Sprintf("the %s is being deleted", g.kind), provider.Conflict}
+		return &obstacle{provider.BeingDeleted, fmt.Sprintf("the %s is being deleted", g.kind), provider.Conflict}
 	}
 	if _, ok := g.annotations[k.paused()]; ok {
 		return &obstacle{holdPaused, fmt.Sprintf("the annotation %s on the %s keeps Cluster API from acting on it", k.paused(), g.kind), provider.Conflict}

@@ -179,7 +179,7 @@ func TestPaused(t *testing.T) {
 	edit(t, w, "MachineDeployment", "workers", func(o kubetest.Object) {
 		kubetest.Set(o, "2030-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 	})
-	check("a group that is being deleted", holdDeleting, true)
+	check("a group that is being deleted", provider.BeingDeleted, true)
 }
 
 // A MachineSet that cannot make its Machines says so: what is missing is not

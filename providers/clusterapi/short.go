@@ -9,8 +9,9 @@ import (
 
 const (
 	// passing is how long the controllers of a MachineDeployment or a MachineSet may take
-	// to see a growth and to make its Machines, which are milliseconds as a rule. Nothing
-	// is held for so long: a drain that was begun before is not given back for a moment.
+	// to see a growth, or that a Machine was deleted, and to make what is missing, which
+	// are milliseconds as a rule. Nothing is held for so long, unless they say that they
+	// cannot: a drain that was begun before is not given back for a moment.
 	passing = 30 * time.Second
 	// standstill is how long nothing must have moved in a MachinePool before it is taken
 	// back to what there is. Infrastructure providers look at their clouds anew when
@@ -31,7 +32,7 @@ func whyShort(g *scalable, c circumstances, stood time.Duration) string {
 	switch {
 	case len(s.live) >= deref(g.replicas), c.machineless, s.rolling: // the last two are holds of the group
 		return ""
-	case g.kind != machinePool && !quiet(g, c.sets) && stood < passing:
+	case g.kind != machinePool && stuckHold(g, c) == nil && stood < passing:
 		return ""
 	}
 	return fmt.Sprintf("Machines that the %s was asked for are not there: to lower its replicas would only keep these from coming", g.kind)
@@ -61,14 +62,15 @@ func pictureOf(g *scalable, members []*machine) string {
 // atStandstill tells whether a MachinePool may be lowered to the number of its Machines:
 // who goes would be its infrastructure's choice if it had, or were about to have, one
 // more than these. So it must have seen what is asked of it, count as many machines as
-// there are Machines, list none beside them, delete none, and not have moved for long.
+// there are Machines, list none beside them, delete none, and not have moved for long. Without any Machine it
+// may be one whose infrastructure makes none, which is never lowered.
 //
 // That does not rule out a cloud that finds a machine after minutes without one, at
 // this very moment and unseen by its infrastructure provider; but there is no
 // read that could.
 func (p *Provider) atStandstill(l look) bool {
 	g := l.group
-	if g.kind != machinePool || !g.settled || g.statusReplicas != len(l.members) || p.stood(g, l.members) < p.standstill {
+	if g.kind != machinePool || len(l.members) == 0 || !g.settled || g.statusReplicas != len(l.members) || p.stood(g, l.members) < p.standstill {
 		return false
 	}
 	known := map[string]bool{}

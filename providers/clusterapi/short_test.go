@@ -126,6 +126,33 @@ func TestAMomentHoldsNothing(t *testing.T) {
 	}
 }
 
+// A Machine that somebody deletes is replaced a moment later, and until then everything
+// looks as if nothing were to come: no object has been changed that makes Machines.
+func TestAMachineThatIsBeingReplacedHoldsNothing(t *testing.T) {
+	for _, kind := range []string{"MachineDeployment", "MachineSet"} {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, clusterapitest.NewGroup(kind, ns, "workers", "c1", 3, annotated("0", "9")...))
+			p := connect(t, w, ofC1)
+			pass := later(p)
+			id := provider.GroupID(kind + "/" + ns + "/workers")
+			machines := live(group(t, inventory(t, p), id))
+			w.SetTiming(clusterapitest.Timing{Observe: time.Hour, End: time.Hour})
+			edit(t, w, "Machine", machineName(machines[0]), func(o kubetest.Object) {
+				kubetest.Set(o, "2030-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+			})
+			for range 2 {
+				if g := group(t, inventory(t, p), id); len(live(g)) != 2 || len(kept(g)) != 0 {
+					t.Errorf("live are %v, held %v", live(g), kept(g))
+				}
+				pass(passing / 2)
+			}
+			if g := group(t, inventory(t, p), id); !slices.Equal(kept(g), machines[1:]) {
+				t.Errorf("after %v, held are %v", passing, kept(g))
+			}
+		})
+	}
+}
+
 // A MachinePool that cannot reach its size goes back to what there is, when nothing has
 // moved for minutes, and can be made smaller then.
 func TestAPoolIsTakenBackToWhatThereIs(t *testing.T) {
@@ -170,6 +197,7 @@ func TestAPoolThatMayHaveMoreIsLeftAlone(t *testing.T) {
 		"it lists a machine of nobody":   {"MachinePool", func(o kubetest.Object) { kubetest.Set(o, []any{"test:///n/new"}, "spec", "providerIDList") }, false},
 		"it has not seen the growth":     {"MachinePool", func(o kubetest.Object) { kubetest.Set(o, int64(0), "status", "observedGeneration") }, false},
 		"a Machine is being deleted":     {"Machine", func(o kubetest.Object) { kubetest.Set(o, "2030-01-01T00:00:00Z", "metadata", "deletionTimestamp") }, false},
+		"it has no Machines":             {"Machines", func(o kubetest.Object) { kubetest.Set(o, int64(0), "status", "replicas") }, false},
 		"a Machine has got another node": {"Machine", func(o kubetest.Object) { kubetest.Set(o, "other", "status", "nodeRef", "name") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,11 +205,17 @@ func TestAPoolThatMayHaveMoreIsLeftAlone(t *testing.T) {
 			w.SetTiming(clusterapitest.Timing{Observe: time.Hour, End: time.Hour})
 			inventory(t, p)
 			pass(standstill)
-			object := "workers"
-			if c.kind == "Machine" {
+			kind, object := c.kind, "workers"
+			switch c.kind {
+			case "Machine":
 				object = machineName(live(group(t, inventory(t, p), id))[0])
+			case "Machines": // they go, and the MachinePool says so
+				kind = "MachinePool"
+				for _, in := range live(group(t, inventory(t, p), id)) {
+					w.Drop("Machine", ns, machineName(in))
+				}
 			}
-			edit(t, w, c.kind, object, c.change)
+			edit(t, w, kind, object, c.change)
 			for range 2 {
 				if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id, From: 5, To: 0}); err != nil || r.Cancelled != 0 || r.Target != 5 {
 					t.Errorf("%+v, %v", r, err)

@@ -15,7 +15,6 @@ import (
 const (
 	holdUnavailable = "MachineControllerManagerUnavailable"
 	holdPaused      = "Paused"
-	holdDeleting    = provider.BeingDeleted
 	holdHibernated  = "Hibernated"
 	holdRollout     = "Rollout"
 	holdFrozen      = "Frozen"
@@ -35,7 +34,7 @@ type obstacle struct {
 func onItsWay(d *v1alpha1.MachineDeployment) []obstacle {
 	var out []obstacle
 	if d.DeletionTimestamp != nil {
-		out = append(out, obstacle{everyWrite, holdDeleting, "the MachineDeployment is being deleted", provider.Conflict})
+		out = append(out, obstacle{everyWrite, provider.BeingDeleted, "the MachineDeployment is being deleted", provider.Conflict})
 	}
 	if d.Annotations[v1alpha1.HibernatedAnnotation] != "" {
 		out = append(out, obstacle{everyWrite, holdHibernated, fmt.Sprintf("the shoot is hibernated (annotation %s)", v1alpha1.HibernatedAnnotation), provider.Conflict})

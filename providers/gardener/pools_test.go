@@ -330,7 +330,7 @@ func TestStrangeOnesAreAlone(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if pool, inv := poolOf(t, p); !held(inv.Groups[2], provider.OpGrow, holdDeleting) || pool.Min != 3 {
+			if pool, inv := poolOf(t, p); !held(inv.Groups[2], provider.OpGrow, provider.BeingDeleted) || pool.Min != 3 {
 				t.Errorf("%+v, %+v", pool, inv.Groups[2].Holds)
 			}
 		})
