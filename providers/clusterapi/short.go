@@ -62,8 +62,9 @@ func pictureOf(g *scalable, members []*machine) string {
 // atStandstill tells whether a MachinePool may be lowered to the number of its Machines:
 // who goes would be its infrastructure's choice if it had, or were about to have, one
 // more than these. So it must have seen what is asked of it, count as many machines as
-// there are Machines, list none beside them, delete none, and not have moved for long. Without any Machine it
-// may be one whose infrastructure makes none, which is never lowered.
+// there are Machines, list none beside them, delete none, and not have moved for long.
+// Without any Machine it may be one whose infrastructure makes none, which is never
+// lowered.
 //
 // That does not rule out a cloud that finds a machine after minutes without one, at
 // this very moment and unseen by its infrastructure provider; but there is no
