@@ -144,6 +144,9 @@ type Hold struct {
 	Stalled bool `json:"stalled,omitempty"`
 }
 
+// Stands tells whether the hold is not over at a moment.
+func (h Hold) Stands(now time.Time) bool { return h.Until.IsZero() || h.Until.After(now) }
+
 // BeingDeleted is the Reason of holds on a group that is on its way out, with all that
 // it has.
 const BeingDeleted = "BeingDeleted"

@@ -108,7 +108,6 @@ func (a *Actor) drain(lane string) {
 // not run beside it.
 func (a *Actor) carryOut(jobs []job) {
 	var admitted []job
-	var calls []model.Call
 	var slots []func()
 	for _, j := range jobs {
 		release, err := a.admit(j)
@@ -116,11 +115,12 @@ func (a *Actor) carryOut(jobs []job) {
 			a.finish(notBegun(j.call, err))
 			continue
 		}
-		admitted, calls, slots = append(admitted, j), append(calls, j.call), append(slots, release)
+		admitted, slots = append(admitted, j), append(slots, release)
 	}
-	if len(calls) == 0 {
+	if len(admitted) == 0 {
 		return
 	}
+	calls := callsOf(admitted)
 	began, deadline := time.Now(), firstDeadline(calls)
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(admitted[0].ctx), deadline)
 	defer cancel()
@@ -198,10 +198,7 @@ func (a *Actor) mayBegin(j job) error {
 
 // guarded turns a panic into ends whose effect is unknown.
 func (a *Actor) guarded(ctx context.Context, jobs []job, began time.Time) (outs []model.Outcome) {
-	var calls []model.Call
-	for _, j := range jobs {
-		calls = append(calls, j.call)
-	}
+	calls := callsOf(jobs)
 	defer func() {
 		if p := recover(); p != nil {
 			a.log.Error("a call panicked", "calls", idsOf(calls), "panic", p, "stack", string(debug.Stack()))
@@ -212,6 +209,14 @@ func (a *Actor) guarded(ctx context.Context, jobs []job, began time.Time) (outs 
 		return a.remove(ctx, jobs, began)
 	}
 	return []model.Outcome{a.do(ctx, calls[0], outcome(calls[0], began))}
+}
+
+func callsOf(jobs []job) []model.Call {
+	var calls []model.Call
+	for _, j := range jobs {
+		calls = append(calls, j.call)
+	}
+	return calls
 }
 
 func idsOf(calls []model.Call) []string {

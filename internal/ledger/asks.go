@@ -172,7 +172,7 @@ func (g *group) unitsOf() map[provider.InstanceID]*model.Unit {
 // stall notes that what makes the group's machines does not work. No time of its units
 // runs meanwhile, and each has all of it when it works again: we err to waiting longer.
 func (g *group) stall(pg *provider.Group, now time.Time) {
-	if slices.ContainsFunc(pg.Holds, func(h provider.Hold) bool { return h.Stalled && (h.Until.IsZero() || h.Until.After(now)) }) {
+	if slices.ContainsFunc(pg.Holds, func(h provider.Hold) bool { return h.Stalled && h.Stands(now) }) {
 		g.stalls, g.stalled = true, now
 		return
 	}
@@ -290,7 +290,7 @@ func (g *group) oldestAnonymous() *model.Unit {
 func (g *group) advance(l *Ledger, now time.Time) {
 	for _, a := range l.arrivals {
 		if a.Group == g.id && a.Ready.IsZero() && g.hasReady(a.Node) {
-			l.came(g, &model.Ask{For: a.For}, &model.Unit{Node: a.Node}, now)
+			l.came(model.Arrival{Node: a.Node, Group: g.id, Ready: now, For: a.For})
 		}
 	}
 	for i := range g.asks {
@@ -331,7 +331,7 @@ func (g *group) advance(l *Ledger, now time.Time) {
 				if u.GivenUp.IsZero() {
 					u.GivenUp, u.Why = now, "its node did not become ready"
 					l.changed(model.Change{Kind: model.NodeGivenUp, Group: g.id, Instance: u.Instance, Count: 1, Message: "node " + u.Node + " did not become ready"})
-					l.came(g, a, u, time.Time{})
+					l.came(model.Arrival{Node: u.Node, Group: g.id, For: a.For})
 					if in.state == model.StateNeverStarted {
 						// Its removal would make the group look well again, and the same be bought.
 						l.fail(g, now, &provider.Error{Op: provider.OpGrow, Group: g.id, Kind: provider.Transient, Code: model.CodeNeverStarted,
@@ -347,7 +347,7 @@ func (g *group) advance(l *Ledger, now time.Time) {
 // for after the last failure, and works, ends the group's backoff; so does, where the
 // cloud had no machines, one that it has made since.
 func (l *Ledger) arrived(g *group, a *model.Ask, u *model.Unit, now time.Time) {
-	l.came(g, a, u, now)
+	l.came(model.Arrival{Node: u.Node, Group: g.id, Ready: now, For: a.For})
 	stockEnds := g.backoff.Kind == provider.NoCapacity && u.Exists.After(g.backoff.Since)
 	if !g.backoff.Since.IsZero() && (a.At.After(g.backoff.Since) || stockEnds) {
 		g.backoff = model.Backoff{}
@@ -355,19 +355,18 @@ func (l *Ledger) arrived(g *group, a *model.Ask, u *model.Unit, now time.Time) {
 	}
 }
 
-// came notes the node of a unit, with when it became ready: zero for one that was given
-// up and may become ready still. What it was bought for is to be judged by it then.
-func (l *Ledger) came(g *group, a *model.Ask, u *model.Unit, ready time.Time) {
+// came notes the node of a unit: with when it became ready, or without, if it was given up
+// and may become ready still. What it was bought for is to be judged by it then.
+func (l *Ledger) came(a model.Arrival) {
 	if len(a.For) == 0 {
 		return
 	}
-	arrival := model.Arrival{Node: u.Node, Group: g.id, Ready: ready, For: a.For}
 	l.arrivals = slices.Clone(l.arrivals) // another value of the ledger may have it
-	if i := slices.IndexFunc(l.arrivals, func(a model.Arrival) bool { return a.Group == g.id && a.Node == u.Node }); i >= 0 {
-		l.arrivals[i] = arrival
+	if i := slices.IndexFunc(l.arrivals, func(was model.Arrival) bool { return was.Group == a.Group && was.Node == a.Node }); i >= 0 {
+		l.arrivals[i] = a
 		return
 	}
-	l.arrivals = append(l.arrivals, arrival)
+	l.arrivals = append(l.arrivals, a)
 }
 
 // hasReady tells whether a node of the group is ready.
@@ -528,7 +527,7 @@ func (l *Ledger) giveUp(g *group, pg *provider.Group, now time.Time) {
 func stockOut(pg *provider.Group, now time.Time) *provider.Hold {
 	for i := range pg.Holds {
 		h := &pg.Holds[i]
-		if h.NoLaunch() && (h.Until.IsZero() || h.Until.After(now)) {
+		if h.NoLaunch() && h.Stands(now) {
 			return h
 		}
 	}

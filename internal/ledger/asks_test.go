@@ -584,7 +584,7 @@ func TestMemoryOfOddTimes(t *testing.T) {
 	s.fleet(2)
 	later := t0.Add(1000 * time.Hour)
 	s.l = Restore(s.l.rules, model.Memory{
-		Asks:     []model.Ask{{ID: "a", Group: "g", Units: make([]model.Unit, 1)}, {ID: "b", Group: "g", At: later, Units: make([]model.Unit, 1)}, {Group: "g"}},
+		Asks:     []model.Ask{{ID: "a", Group: "g", Units: make([]model.Unit, 1)}, {ID: "b", Group: "g", At: later, Units: []model.Unit{{Stalled: later}}}, {Group: "g"}},
 		Backoffs: map[provider.GroupID]model.Backoff{"g": {Until: later, Since: t0}}, Unneeded: map[string]time.Time{"i001": later},
 		LastGrowth: later,
 	})
@@ -595,6 +595,7 @@ func TestMemoryOfOddTimes(t *testing.T) {
 	want(t, "backoff", g.Backoff, model.Backoff{})
 	want(t, "unneeded", s.l.Standing().Nodes["i001"].UnneededSince.IsZero(), true)
 	want(t, "last growth", s.l.Standing().LastGrowth, s.now())
+	want(t, "overdue in time", s.at(17).Overdue, 2)
 }
 
 // TestNeverReadyBacksOff: a node that was asked for and does not become ready makes

@@ -207,7 +207,7 @@ func (l *Ledger) trust(now time.Time) {
 			}
 			for j := range g.asks[i].Units {
 				u := &g.asks[i].Units[j]
-				u.Since = earlier(u.Since, now)
+				u.Since, u.Stalled = earlier(u.Since, now), earlier(u.Stalled, now)
 			}
 		}
 		if b := &g.backoff; b.Until.After(now.Add(l.rules.BackoffMost+l.rules.BackoffReset)) || b.Since.After(now) {

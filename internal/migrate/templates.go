@@ -16,7 +16,7 @@ var anyText = []string{"awsAccessKeyID", "awsSecretAccessKey", "expanderPrioriti
 // nobody can have meant. No value is shown: it may be a secret.
 func (v *values) templates(raw map[string]any) {
 	for _, c := range theirChart {
-		if c.instead != "" || slices.Contains(anyText, c.path) || c.only != "" && !slices.Contains(strings.Fields(c.only), v.ours.CloudProvider) {
+		if c.instead != "" || slices.Contains(anyText, c.path) || !c.isFor(v.ours.CloudProvider) {
 			continue
 		}
 		var value any = raw

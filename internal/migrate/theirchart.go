@@ -1,5 +1,10 @@
 package migrate
 
+import (
+	"slices"
+	"strings"
+)
+
 // chartValue is one value of the Cluster Autoscaler's published chart, as of its
 // version 9.59. Those that several versions had with other defaults have the
 // newest here.
@@ -14,6 +19,11 @@ type chartValue struct {
 	here string
 	// instead is what happens to a value that is not carried over.
 	instead string
+}
+
+// isFor tells whether their chart reads the value with a provider.
+func (c chartValue) isFor(provider string) bool {
+	return c.only == "" || slices.Contains(strings.Fields(c.only), provider)
 }
 
 // Why a value of their chart is not carried over.
@@ -150,7 +160,7 @@ var theirChart = []chartValue{
 	{path: "serviceMonitor.selector", byDefault: map[string]any{"release": theirPrometheus}, here: "serviceMonitor.labels, which is what it says"},
 	{path: "tolerations"},
 	{path: "topologySpreadConstraints"},
-	{path: "updateStrategy", instead: "Plimsoll's Deployment starts a new pod before it ends an old one"},
+	{path: "updateStrategy", instead: "Plimsoll's Deployment starts a new pod before it ends an old one, and without leader election after it"},
 	{path: "vpa.containerPolicy", instead: noVPA},
 	{path: "vpa.enabled", byDefault: false, instead: noVPA},
 	{path: "vpa.recommender", byDefault: "default", instead: noVPA},

@@ -275,17 +275,15 @@ func (o *Observer) readyNodes() func(*provider.Instance) bool {
 // before the cluster has been read in full it is an error, and when a part of it could
 // not be read for too long: new pods would never be seen, and bound ones look pending.
 func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation, error) {
+	wall := time.Now() // as failures are dated
 	for _, s := range o.sources {
-		wall := time.Now()
-		if s.spared(wall) {
-			continue
-		}
 		err, _ := s.problem(wall)
-		if !s.seen() {
+		switch {
+		case err == nil || s.spared(wall):
+		case !s.seen():
 			return model.Observation{}, fmt.Errorf("observe: the cluster has not been read in full: %w", err)
-		}
-		if since := s.failingSince(); err != nil && o.settings.MaxAge > 0 && !since.IsZero() && wall.Sub(since) > o.settings.MaxAge {
-			return model.Observation{}, fmt.Errorf("observe: what is known of the cluster is %s old, more than %s: %w", wall.Sub(since).Round(time.Second), o.settings.MaxAge, err)
+		case o.settings.MaxAge > 0 && wall.Sub(s.asOf()) > o.settings.MaxAge:
+			return model.Observation{}, fmt.Errorf("observe: what is known of the cluster is %s old, more than %s: %w", wall.Sub(s.asOf()).Round(time.Second), o.settings.MaxAge, err)
 		}
 	}
 	o.mu.Lock()

@@ -83,7 +83,11 @@ func world(t *testing.T, cloud *sky, objects []runtime.Object, test func(t *test
 }
 
 func start(t *testing.T, client *fake.Clientset, cloud *sky) *Observer {
-	o := New(client, cloud, settings, slog.New(slog.DiscardHandler))
+	return startWith(t, client, cloud, settings)
+}
+
+func startWith(t *testing.T, client *fake.Clientset, cloud *sky, with Settings) *Observer {
+	o := New(client, cloud, with, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -261,83 +265,67 @@ func TestAListThatFailedBeforeAStream(t *testing.T) {
 	})
 }
 
-// A cluster that could not be read for longer than the operator allows is not decided
-// upon; a shorter trouble is lived through.
-func TestAnOldPictureOfTheCluster(t *testing.T) {
+// withoutPods runs an observer that knows the cluster and believes it for five minutes, and
+// ends the watch of pods: no new one begins while away is set, and lists fail where list
+// is an error.
+func withoutPods(t *testing.T, watching, list error, test func(o *Observer, away *atomic.Bool)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
 		var away atomic.Bool
 		var watches []*watch.FakeWatcher
 		client.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
 			if away.Load() {
-				return true, nil, apierrors.NewServiceUnavailable("away")
+				return true, nil, watching
 			}
 			w := watch.NewFake()
 			watches = append(watches, w)
 			return true, w, nil
 		})
 		client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return away.Load(), nil, apierrors.NewServiceUnavailable("away")
+			return away.Load() && list != nil, nil, list
 		})
 		with := settings
 		with.MaxAge = 5 * time.Minute
-		o := New(client, &sky{read: says()}, with, slog.New(slog.DiscardHandler))
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { defer close(ended); o.Run(ctx) }()
+		o := startWith(t, client, &sky{read: says()}, with)
 		mustSync(t, o)
 		away.Store(true)
 		watches[len(watches)-1].Stop()
+		test(o, &away)
+	})
+}
+
+// A cluster that could not be read for longer than the operator allows is not decided
+// upon; a shorter trouble is lived through.
+func TestAnOldPictureOfTheCluster(t *testing.T) {
+	gone := apierrors.NewServiceUnavailable("away")
+	withoutPods(t, gone, gone, func(o *Observer, away *atomic.Bool) {
 		for _, c := range []struct {
 			after time.Duration
 			old   bool
 		}{{4 * time.Minute, false}, {2 * time.Minute, true}, {time.Hour, true}} {
 			time.Sleep(c.after)
-			_, err := o.Observe(ctx, time.Now())
+			_, err := o.Observe(t.Context(), time.Now())
 			if (err != nil) != c.old || c.old && !strings.Contains(err.Error(), "pods") {
 				t.Errorf("%s later: %v", c.after, err)
 			}
 		}
 		away.Store(false)
 		time.Sleep(10 * time.Second)
-		if _, err := o.Observe(ctx, time.Now()); err != nil {
+		if _, err := o.Observe(t.Context(), time.Now()); err != nil {
 			t.Errorf("when it is back: %v", err)
 		}
-		stop()
-		<-ended
 	})
 }
 
 // A kind that is listed again and again, since it cannot be watched, is as old as the last
 // list.
 func TestListsWithoutAWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
-		var away atomic.Bool
-		var watches []*watch.FakeWatcher
-		client.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
-			if away.Load() {
-				return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no watch"))
-			}
-			w := watch.NewFake()
-			watches = append(watches, w)
-			return true, w, nil
-		})
-		with := settings
-		with.MaxAge = 5 * time.Minute
-		o := New(client, &sky{read: says()}, with, slog.New(slog.DiscardHandler))
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { defer close(ended); o.Run(ctx) }()
-		mustSync(t, o)
-		away.Store(true)
-		watches[len(watches)-1].Stop()
+	withoutPods(t, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no watch")), nil, func(o *Observer, _ *atomic.Bool) {
 		time.Sleep(time.Hour)
-		if _, err := o.Observe(ctx, time.Now()); err != nil {
+		if _, err := o.Observe(t.Context(), time.Now()); err != nil {
 			t.Error(err)
 		}
-		stop()
-		<-ended
 	})
 }
 

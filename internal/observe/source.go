@@ -151,10 +151,9 @@ func (s *source) spared(now time.Time) bool {
 	return s.without != "" && denied >= deniedFor
 }
 
-// failingSince is how old the picture of a kind is that cannot be read, or not be watched:
-// since when, or when it was last read in full if that is later. It is zero while the kind
-// is watched.
-func (s *source) failingSince() time.Time {
+// asOf is how old the picture is of a kind that cannot be read, or not be watched: since
+// when that is so, or when it was last read in full if that is later.
+func (s *source) asOf() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var since time.Time
@@ -163,7 +162,7 @@ func (s *source) failingSince() time.Time {
 			since = f.since
 		}
 	}
-	if !since.IsZero() && s.filledAt.After(since) {
+	if s.filledAt.After(since) {
 		return s.filledAt
 	}
 	return since

@@ -87,9 +87,12 @@ var kinds = []What{
 	UnreadyNodes, FlappingNode, TakenMachine, StockOut, HangingDeletions,
 }
 
+// isFault tells whether there is such a fault.
+func isFault(w What) bool { return slices.Contains(kinds, w) || slices.Contains(holdKinds, w) }
+
 // AddFault plans a fault.
 func (w *World) AddFault(f Fault) error {
-	if !slices.Contains(kinds, f.What) && !slices.Contains(holdKinds, f.What) {
+	if !isFault(f.What) {
 		return fmt.Errorf("there is no fault %q", f.What)
 	}
 	if _, ok := w.groups[f.Group]; !ok && f.Group != "" {

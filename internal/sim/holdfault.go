@@ -20,7 +20,8 @@ const (
 	HeldInstances What = "instances=held"
 )
 
-// holdKinds are the faults of this file.
+// holdKinds are the faults of this file. Random worlds do not draw them with the others:
+// what a seed has meant so far, it means still.
 var holdKinds = []What{ReplacedBoot, StalledGroups, LeavingGroups, HeldInstances}
 
 // replaceLater has the cloud replace a machine that has no node after the fault's time.

@@ -298,7 +298,7 @@ func addFault(w *World, words []string) error {
 	var f Fault
 	what, rest := "", words
 	if n := slices.IndexFunc(words, func(word string) bool {
-		return slices.Contains(kinds, What(word)) || slices.Contains(holdKinds, What(word)) || strings.HasPrefix(word, string(StockOut)+"=")
+		return isFault(What(word)) || strings.HasPrefix(word, string(StockOut)+"=")
 	}); n >= 0 {
 		what, rest = words[n], slices.Delete(slices.Clone(words), n, n+1)
 	}

@@ -144,11 +144,7 @@ func (g Group) complete() bool {
 	}
 	for i, name := range g.Names {
 		md, _ := g.find(name)
-		least := share(g.Expected(), i, len(g.Names))
-		if g.Autoscaled() {
-			least = g.Range(i).Min
-		}
-		if md.Deleting || md.ObservedGeneration != md.Generation || md.Available < least {
+		if md.Deleting || md.ObservedGeneration != md.Generation || md.Available < g.part(i).Min {
 			return false
 		}
 	}
@@ -162,11 +158,17 @@ func (g Group) waits(i int, md MachineDeployment) bool {
 	if _, missing := g.missing(); !missing || md.Wanted == nil {
 		return false
 	}
-	most := share(g.Expected(), i, len(g.Names))
+	return *md.Wanted > g.part(i).Max
+}
+
+// part is what a machine deployment of the group may have: its share of the range, or of
+// the count.
+func (g Group) part(i int) Range {
 	if g.Autoscaled() {
-		most = g.Range(i).Max
+		return g.Range(i)
 	}
-	return *md.Wanted > most
+	n := share(g.Expected(), i, len(g.Names))
+	return Range{n, n}
 }
 
 // steps are the writes to a machine deployment that is there.

@@ -67,7 +67,7 @@ func memberOf(s *model.Snapshot, g *model.Group) Member {
 
 // held tells whether the group has a hold of a kind.
 func held(s *model.Snapshot, g *model.Group, kind func(*provider.Hold) bool) bool {
-	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool { return kind(&h) && (h.Until.IsZero() || h.Until.After(s.Now)) })
+	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool { return kind(&h) && h.Stands(s.Now) })
 }
 
 // blocked tells whether a group cannot grow for longer than a call takes: it leaves

@@ -145,7 +145,7 @@ func blocked(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
 		return &model.Verdict{Reason: model.GroupPaused, Detail: g.Failure, Until: g.PausedUntil, Fix: "time"}
 	}
 	for _, h := range g.Holds {
-		if (h.Op == provider.OpRemove || h.Op == provider.OpCancel) && (h.Until.IsZero() || h.Until.After(s.Now)) {
+		if (h.Op == provider.OpRemove || h.Op == provider.OpCancel) && h.Stands(s.Now) {
 			return &model.Verdict{Reason: model.GroupHeld, Detail: h.Reason + ": " + h.Message, Since: h.Since, Until: h.Until}
 		}
 	}

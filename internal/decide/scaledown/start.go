@@ -156,7 +156,7 @@ func Held(s *model.Snapshot, g *model.Group) *model.Verdict {
 		return v
 	}
 	for _, h := range g.Holds {
-		if h.Op == provider.OpRemove && (h.Until.IsZero() || h.Until.After(s.Now)) {
+		if h.Op == provider.OpRemove && h.Stands(s.Now) {
 			return &model.Verdict{Reason: model.GroupHeld, Detail: h.Reason + ": " + h.Message, Since: h.Since, Until: h.Until}
 		}
 	}

@@ -140,7 +140,7 @@ func closed(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
 		return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed: " + g.Failure, Until: g.PausedUntil, Fix: "time"}
 	}
 	for _, h := range g.Holds {
-		if h.Op == provider.OpGrow && (h.Until.IsZero() || h.Until.After(s.Now)) {
+		if h.Op == provider.OpGrow && h.Stands(s.Now) {
 			return &model.Verdict{Reason: model.GroupHeld, Detail: h.Reason + because(h.Message), Since: h.Since, Until: h.Until}
 		}
 	}
