@@ -67,6 +67,8 @@ func runCommand() *cobra.Command {
 
 // run is the whole life of the process, until ctx ends.
 func run(ctx context.Context, c config.Config, mode config.Mode, log *slog.Logger) error {
+	b := thisBuild()
+	log.Info("starting", "version", b.Version, "tested_with_kubernetes", b.tested())
 	// 1. Clients. The lease has one of its own, so that no burst of other
 	// requests can make it late.
 	rc, err := restConfig(c.Cluster)

@@ -59,6 +59,21 @@ func buildOf(version, commit, date string, info *debug.BuildInfo) build {
 	return b
 }
 
+// thisBuild is the build that runs.
+func thisBuild() build {
+	info, ok := debug.ReadBuildInfo()
+	if !ok { // built without modules, which our build never is
+		info = &debug.BuildInfo{GoVersion: runtime.Version()}
+	}
+	b := buildOf(version, commit, date, info)
+	b.Platform = runtime.GOOS + "/" + runtime.GOARCH
+	return b
+}
+
+// tested is the Kubernetes whose scheduler's filters this build has: the version that
+// it is tested with.
+func (b build) tested() string { return b.Kubernetes["k8s.io/kubernetes"] }
+
 func versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -69,12 +84,7 @@ func versionCommand() *cobra.Command {
 	}
 	format := cmd.Flags().StringP("output", "o", "text", "text or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		info, ok := debug.ReadBuildInfo()
-		if !ok { // built without modules, which our build never is
-			info = &debug.BuildInfo{GoVersion: runtime.Version()}
-		}
-		b := buildOf(version, commit, date, info)
-		b.Platform = runtime.GOOS + "/" + runtime.GOARCH
+		b := thisBuild()
 		switch *format {
 		case "text":
 			return b.text(cmd.OutOrStdout())

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -78,5 +80,34 @@ func TestVersionCommand(t *testing.T) {
 	}
 	if _, err := run("--output=yaml"); err == nil || !strings.Contains(err.Error(), `"yaml"`) {
 		t.Errorf("an unknown format: %v", err)
+	}
+}
+
+// TestTheTestedKubernetes: the version of Kubernetes that go.mod asks for is the one
+// that README, the chart's notes and the document about installing name.
+func TestTheTestedKubernetes(t *testing.T) {
+	read := func(path string) string {
+		text, err := os.ReadFile("../../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	found := regexp.MustCompile(`k8s.io/kubernetes v(1\.[0-9]+)\.`).FindStringSubmatch(read("go.mod"))
+	if found == nil {
+		t.Fatal("go.mod has no k8s.io/kubernetes")
+	}
+	for path, sentence := range map[string]string{
+		"README.md":                           "tested against, v" + found[1],
+		"charts/plimsoll/templates/NOTES.txt": "tested with Kubernetes " + found[1],
+		"docs/install.md":                     "tested with Kubernetes " + found[1],
+	} {
+		if !strings.Contains(read(path), sentence) {
+			t.Errorf("%s does not say %q", path, sentence)
+		}
+	}
+	b := build{Kubernetes: map[string]string{"k8s.io/kubernetes": "v1.37.9", "k8s.io/client-go": "v0.37.0"}}
+	if b.tested() != "v1.37.9" {
+		t.Errorf("the start's log would say %q", b.tested())
 	}
 }

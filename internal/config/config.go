@@ -3,8 +3,9 @@
 //
 // Flags have the Cluster Autoscaler's names and, but for the few named in the
 // README, its defaults: whoever runs that one can keep the command line. Its
-// flags that Plimsoll lacks are accepted, each with one warning; a flag that
-// neither has is an error.
+// flags that Plimsoll lacks are accepted, each with one warning, or refused where
+// other nodes would be bought or removed without them; a flag that neither has is
+// an error.
 //
 // What flows in: a command line, and the files that it names. What flows out: a
 // Config, of which every package gets only its own part, warnings, and one

@@ -29,6 +29,8 @@ type Flags struct {
 	priceFile      string
 	lock           string
 	helpAll        bool
+
+	ignoreUnsupported bool
 }
 
 // section is a part of the help.
@@ -127,6 +129,7 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 	}, "address", "emit-per-nodegroup-metrics", "logging-format", "v")
 
 	set.BoolVar(&f.helpAll, "help-all", false, "every flag")
+	set.BoolVar(&f.ignoreUnsupported, ignoreUnsupported, false, "Start although flags are given that Plimsoll does not support and that would change which nodes are bought or removed. Each is a warning instead of an error.")
 	for _, l := range lacking {
 		flag := set.VarPF(&ignored{}, l.name, "", "")
 		flag.Hidden = true
@@ -153,6 +156,7 @@ func (f *Flags) scaleUp() {
 		s.Float64Var(&u.MemoryRatio, "memory-difference-ratio", u.MemoryRatio, "how far similar groups may differ in memory")
 		s.Float64Var(&u.FreeRatio, "max-free-difference-ratio", u.FreeRatio, "how far similar groups may differ in what DaemonSets leave free")
 		s.Float64Var(&u.AllocRatio, "max-allocatable-difference-ratio", u.AllocRatio, "how far similar groups may differ in allocatable")
+		s.BoolVar(&u.EnforceMin, "enforce-node-group-min-size", false, "Buy nodes for each group that has fewer than its minimum, whether or not pods need them.")
 		s.BoolVar(&u.ScaleFromZero, "scale-up-from-zero", u.ScaleFromZero, "grow a cluster that has no node")
 		s.DurationVar(&u.NewPodDelay, "new-pod-scale-up-delay", 0, "pods younger than this wait")
 		s.Int32Var(&p.Rules.ExpendableBelow, "expendable-pods-priority-cutoff", p.Rules.ExpendableBelow, "pods of a lower priority cause no growth and prevent no removal")
@@ -229,7 +233,7 @@ func (f *Flags) Config() (Config, []string, error) {
 	if c.Cloud.Provider == "gardener" { // another name for it
 		c.Cloud.Provider = "mcm"
 	}
-	errs := f.check(&c)
+	errs := append(f.check(&c), f.unsupported()...)
 	if f.priceFile != "" {
 		prices, err := ReadPrices(f.priceFile)
 		if err != nil {

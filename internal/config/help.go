@@ -31,9 +31,13 @@ func (f *Flags) AllHelp() string {
 		fmt.Fprintf(&b, "\n%s:\n", s.title)
 		s.set.VisitAll(func(flag *pflag.Flag) { line(&b, flag) })
 	}
-	b.WriteString("\nAccepted for the Cluster Autoscaler's sake, without effect:\n")
+	b.WriteString("\nAccepted for the Cluster Autoscaler's sake, without effect. Those marked * are an\nerror unless they have their default there, or --ignore-unsupported-flags is given:\n")
 	for _, l := range lacking {
-		fmt.Fprintf(&b, "      --%-52s %s\n", l.name, l.why)
+		mark := " "
+		if _, ok := decisive[l.name]; ok {
+			mark = "*"
+		}
+		fmt.Fprintf(&b, "    %s --%-52s %s\n", mark, l.name, l.why)
 	}
 	return b.String()
 }

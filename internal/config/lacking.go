@@ -1,7 +1,9 @@
 package config
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -99,7 +101,6 @@ var lacking = []lack{
 	{"debugging-snapshot-enabled", true, "there is no /snapshotz: plimsoll status says why nodes stay, and events why pods wait"},
 	{"enable-csi-node-aware-scheduling", true, "how many volumes a node takes is always counted"},
 	{"enable-dynamic-resource-allocation", true, "pods with resource claims wait, with the verdict Unsupported"},
-	{"enforce-node-group-min-size", true, "a group below its minimum grows when pods need it; only the minimum of a pool with a sizing is filled without"},
 	{"feature-gates", false, "the scheduler's filters have their default gates"},
 	{"gpu-total", false, "accelerators have no limit of the whole cluster: limit the groups that have them"},
 	{"profiling", true, "there is no /debug/pprof"},
@@ -138,6 +139,52 @@ var lacking = []lack{
 	{"unremovable-node-recheck-timeout", false, judged},
 }
 
+// decisive are the flags of lacking whose loss changes which nodes are bought or
+// removed, each with its default in the Cluster Autoscaler. Another value than that
+// is refused, so that nobody finds out by the nodes; --ignore-unsupported-flags
+// starts all the same.
+var decisive = map[string]string{
+	"capacity-buffer-pod-injection-enabled": "false",
+	"capacity-quotas-enabled":               "false",
+	"enable-proactive-scaleup":              "false",
+	"enable-provisioning-requests":          "false",
+	"feature-gates":                         "",
+	"gpu-total":                             "",
+	"node-autoprovisioning-enabled":         "false",
+	"scheduler-config-file":                 "",
+}
+
+// unsupported has an error for each decisive flag that was given another value than
+// its default.
+func (f *Flags) unsupported() []error {
+	if f.ignoreUnsupported {
+		return nil
+	}
+	var errs []error
+	for _, l := range lacking {
+		def, ok := decisive[l.name]
+		flag := f.set.Lookup(l.name)
+		if !ok || !flag.Changed || sameValue(flag.Value.String(), def) {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("--%s: Plimsoll does not support it, and other nodes would be bought or removed without it: %s; remove the flag, or add --%s to start without its effect",
+			l.name, l.why, ignoreUnsupported))
+	}
+	return errs
+}
+
+// ignoreUnsupported is the flag that turns the refusal of decisive flags into
+// warnings.
+const ignoreUnsupported = "ignore-unsupported-flags"
+
+// sameValue reports whether two texts are the same value of a flag: switches have
+// several spellings.
+func sameValue(a, b string) bool {
+	x, errA := strconv.ParseBool(a)
+	y, errB := strconv.ParseBool(b)
+	return a == b || errA == nil && errB == nil && x == y
+}
+
 // Difference is what a user of the Cluster Autoscaler would not expect of a flag
 // that Plimsoll has.
 type Difference struct {
@@ -165,6 +212,7 @@ var differs = map[string]Difference{
 	"bypassed-scheduler-names":        {"", "they need not be among --allowed-scheduler-names", true},
 	"cloud-config":                    {"", "only the clusterapi provider has it: the kubeconfig of the management cluster", true},
 	"cloud-provider":                  {"gce", "it must be named, and be one that Plimsoll has", true},
+	"enforce-node-group-min-size":     {"", "each group is filled up to its own minimum; the minimum of a pool with a sizing is filled with or without it", true},
 	"drain-priority-config":           {"", "together with --max-graceful-termination-sec it is refused, whatever the latter's value", true},
 	"expander":                        {"", "but for grpc, which is refused: name another one; price needs --price-file; ties that are left go to the first group by name, unless the last expander is random", false},
 	"ignore-taint":                    {"", startTaint, true},

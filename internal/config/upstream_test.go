@@ -58,14 +58,14 @@ func providerFor(flag string) string {
 }
 
 // parseTheirs gives one flag, and says what the product makes of it.
-func parseTheirs(f theirs) (warnings []string, err error) {
+func parseTheirs(f theirs, more ...string) (warnings []string, err error) {
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
 	flags := Bind(set, everyProvider)
 	args := []string{"--cloud-provider=" + providerFor(f.name)}
 	if f.name != "cloud-provider" {
 		args = append(args, "--"+f.name+"="+f.value)
 	}
-	if err := set.Parse(args); err != nil {
+	if err := set.Parse(append(args, more...)); err != nil {
 		return nil, err
 	}
 	_, warnings, err = flags.Config()
@@ -127,12 +127,24 @@ func TestEveryFlagOfTheClusterAutoscaler(t *testing.T) {
 			t.Errorf("--%s is listed twice", f.name)
 		}
 		known[f.name] = true
+		l := lackOf(f.name)
 		warnings, err := parseTheirs(f)
+		if def, ok := decisive[f.name]; ok {
+			if def != f.def || l == nil {
+				t.Errorf("--%s is refused unless it is %q, its default there is %q", f.name, def, f.def)
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), "--"+f.name+": ") || !strings.Contains(err.Error(), "--"+ignoreUnsupported) {
+				t.Errorf("--%s=%s changes what is bought or removed and starts; its error: %v", f.name, f.value, err)
+			}
+			if warnings, err := parseTheirs(theirs{name: f.name, value: f.def}); err != nil || len(warnings) != 1 {
+				t.Errorf("--%s=%s is its default there: warnings %v, %v", f.name, f.def, warnings, err)
+			}
+			warnings, err = parseTheirs(f, "--"+ignoreUnsupported)
+		}
 		if err != nil {
 			t.Errorf("--%s=%s: %v", f.name, f.value, err)
 			continue
 		}
-		l := lackOf(f.name)
 		if l == nil {
 			if len(warnings) > 0 {
 				t.Errorf("--%s=%s has an effect, and warnings: %v", f.name, f.value, warnings)
@@ -170,6 +182,34 @@ func TestEveryFlagOfTheClusterAutoscaler(t *testing.T) {
 	for name := range differs {
 		if !known[name] || lackOf(name) != nil {
 			t.Errorf("--%s has a note, and is none of the flags that both have", name)
+		}
+	}
+}
+
+// TestCommandLinesThatMustStart: what installers of the Cluster Autoscaler write is no
+// error: the defaults of its published chart, and the command line that Gardener's
+// gardenlet writes.
+func TestCommandLinesThatMustStart(t *testing.T) {
+	for name, line := range map[string][]string{
+		"chart": {"--cloud-provider=aws", "--namespace=kube-system", "--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/c",
+			"--logtostderr=true", "--stderrthreshold=info", "--v=4"},
+		"gardener": {"--address=:8085", "--kubeconfig=/etc/kubeconfig", "--cloud-provider=mcm", "--stderrthreshold=info", "--skip-nodes-with-system-pods=false",
+			"--skip-nodes-with-local-storage=false", "--expendable-pods-priority-cutoff=-10", "--balance-similar-node-groups=true",
+			"--ignore-taint=node.gardener.cloud/critical-components-not-ready", "--v=2", "--max-graceful-termination-sec=600", "--max-node-provision-time=20m0s",
+			"--scale-down-utilization-threshold=0.5", "--scale-down-unneeded-time=30m0s", "--scale-down-delay-after-add=1h0m0s",
+			"--scale-down-delay-after-delete=0s", "--scale-down-delay-after-failure=3m0s", "--scan-interval=10s", "--new-pod-scale-up-delay=0s",
+			"--max-empty-bulk-delete=10", "--max-scale-down-parallelism=10", "--max-drain-parallelism=1", "--ignore-daemonsets-utilization=false",
+			"--max-bulk-soft-taint-count=0", "--initial-node-group-backoff-duration=5m0s", "--max-node-group-backoff-duration=30m0s", "--node-group-backoff-reset-timeout=3h0m0s",
+			"--leader-elect=true", "--enable-provisioning-requests=false", "--kube-client-qps=20", "--kube-client-burst=30", "--expander=least-waste", "--nodes=1:3:ns.group"},
+	} {
+		set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
+		flags := Bind(set, everyProvider)
+		if err := set.Parse(line); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, _, err := flags.Config(); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -243,6 +283,9 @@ func table(t *testing.T) string {
 		here, does := set.Lookup(f.name).DefValue, "honoured"
 		if l := lackOf(f.name); l != nil {
 			here, does = "", "no effect: "+l.why
+			if _, ok := decisive[f.name]; ok {
+				does = "refused if it is not the default, unless with `--ignore-unsupported-flags`: " + l.why
+			}
 		} else if note := DifferenceOf(f.name).Note; note != "" {
 			does = "honoured: " + note
 		}

@@ -184,6 +184,9 @@ func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
 	reason, why := model.Fits, fmt.Sprintf("%d pods in %d classes; %s", pods, len(g.Pods), g.Why)
 	if pods == 0 {
 		reason, why = model.PoolBelowMin, g.Why
+		if p.ScaleUp.EnforceMin && g.From < s.Groups[i].Min {
+			reason = model.GroupBelowMin
+		}
 	}
 	return model.Call{
 		ID: fmt.Sprintf("grow/%s/%d", g.Group, s.Now.UnixNano()), Verb: model.Grow,

@@ -75,6 +75,8 @@ func set(p *model.Policy, key string, vals []string) error {
 		p.ScaleUp.Expanders = vals
 	case "balance":
 		p.ScaleUp.BalanceSimilar = true
+	case "enforce-min":
+		p.ScaleUp.EnforceMin = true
 	case "max-nodes":
 		p.ScaleUp.MaxNodesTotal = number()
 	case "max-cores":

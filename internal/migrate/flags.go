@@ -78,6 +78,10 @@ func read(pieces []located, env map[string]string, providers []string) (commandL
 	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	bound := config.Bind(set, providers)
+	// What Plimsoll refuses is dropped with its reason, as what it ignores is.
+	if err := set.Set("ignore-unsupported-flags", "true"); err != nil {
+		return commandLine{}, err
+	}
 	flags, err := split(pieces, set)
 	if err != nil {
 		return commandLine{}, err

@@ -40,6 +40,7 @@ type ScaleUpPolicy struct {
 	FreeRatio      float64  // how far what DaemonSets leave may differ
 	AllocRatio     float64  // how far allocatable may differ
 	ScaleFromZero  bool
+	EnforceMin     bool // groups grow to their minimum, whether or not pods need it
 	NewPodDelay    time.Duration
 	Bypassed       []string // schedulers whose refusal is not waited for
 	Allowed        []string // schedulers whose pods count; empty: all

@@ -127,7 +127,10 @@ const (
 	PoolFloor Reason = "PoolFloorReached"
 	// PoolBelowMin: its pool has fewer nodes than its minimum, and it grows without any
 	// pod that asks for it.
-	PoolBelowMin         Reason = "PoolBelowMinSize"
+	PoolBelowMin Reason = "PoolBelowMinSize"
+	// GroupBelowMin: the group has fewer nodes than its minimum, and
+	// --enforce-node-group-min-size fills it without any pod that asks for it.
+	GroupBelowMin        Reason = "NodeGroupBelowMinSize"
 	MinimalResourceLimit Reason = "MinimalResourceLimitExceeded"
 	// UnreadyDisabled and NotUnreadyLongEnough are of nodes that are not ready.
 	UnreadyDisabled       Reason = "ScaleDownUnreadyDisabled"

@@ -27,6 +27,32 @@ func (pl *planner) fillPools() (bought bool) {
 	return bought
 }
 
+// fillGroups buys what groups lack of their own minimums, if the policy enforces
+// them. These nodes come first, so that pods use them before more are bought. A share
+// of a pool never keeps a group below its own minimum; all other limits do.
+func (pl *planner) fillGroups() {
+	if !pl.p.EnforceMin {
+		return
+	}
+	for _, h := range pl.heads {
+		g := &pl.s.Groups[h.group]
+		has := g.Expected + pl.grown[h.group].nodes
+		n := min(g.Min-has, pl.limits.hard(h.group))
+		if n <= 0 {
+			continue
+		}
+		pl.fillWith(h, n, fmt.Sprintf("the group has %d nodes of at least %d", has, g.Min))
+	}
+}
+
+// fillWith adds nodes that no pod asked for.
+func (pl *planner) fillWith(h head, n int, why string) {
+	pl.w.AddNodes(h.template, n)
+	pl.limits.take(h.group, n)
+	pl.filled[h.group] += n
+	pl.record(h.group, n, why)
+}
+
 func (pl *planner) fill(p pool.Pool, templates map[int]head) (bought bool) {
 	members := slices.Clone(p.Members)
 	for i, group := range p.Groups {
@@ -39,10 +65,7 @@ func (pl *planner) fill(p pool.Pool, templates map[int]head) (bought bool) {
 		if n = min(n, pl.limits.hard(group)); n <= 0 {
 			continue
 		}
-		pl.w.AddNodes(templates[group].template, n)
-		pl.limits.take(group, n)
-		pl.filled[group] += n
-		pl.record(group, n, fmt.Sprintf("pool %s has %d nodes of at least %d", p.ID, has, p.Limits.Min))
+		pl.fillWith(templates[group], n, fmt.Sprintf("pool %s has %d nodes of at least %d", p.ID, has, p.Limits.Min))
 		bought = true
 	}
 	return bought

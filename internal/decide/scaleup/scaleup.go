@@ -78,6 +78,7 @@ func (pl *planner) plan(p model.Policy, seeds, filled []int) Result {
 	pl.limits = newLimits(pl.s, p, pl.closed)
 	pl.wake = earliest(pl.wake, reopening(pl.limits))
 	pl.seed(seeds, filled)
+	pl.fillGroups()
 	// 4. Classes whose pods depend on whole topology domains, one by one; then
 	// all others, a group at a time. Pods of one class may be what another's
 	// affinity waits for, so that it is done again while it helps.
