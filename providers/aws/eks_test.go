@@ -85,6 +85,136 @@ func TestAManagedNodegroupAtZero(t *testing.T) {
 	}
 }
 
+// TestAmountsInConflictsAreToldAsWritten: a person looks for the text that
+// stands in the tag.
+func TestAmountsInConflictsAreToldAsWritten(t *testing.T) {
+	spec := managed(0)
+	spec.Groups[0].Tags[tagResource+"ephemeral-storage"] = "1024Mi"
+	spec.Nodegroups[0].Tags[tagResource+"ephemeral-storage"] = "100Gi"
+	delete(spec.Groups[0].Tags, tagLabel+"team")
+	w := newWorld(t, spec, byTag)
+	n := noticesOf(w.read(t), noticeConflict)
+	if len(n) != 1 || !strings.Contains(n[0].Message, `the ASG tag says "1024Mi", the EKS node group "100Gi"`) {
+		t.Errorf("conflicts told: %v", n)
+	}
+}
+
+// TestATaintOfUnknownEffectHoldsTheGroup: without the taint, pods would be sent
+// to nodes that refuse them. Whoever knows the effect can say it in a tag.
+func TestATaintOfUnknownEffectHoldsTheGroup(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		eks, tag string // the effect by EKS, the value of the tag; empty is no taint
+		held     bool
+	}{
+		{"EKS", "NEVER_MIND", "", true},
+		{"the tag", "", "web:NoSchedul", true},
+		{"the tag names none", "", "web", true},
+		{"the tag settles it", "NEVER_MIND", "web:NoSchedule", false},
+		{"EKS settles it", "NO_SCHEDULE", "web:NoSchedul", false},
+		{"both", "NEVER_MIND", "web:NoSchedul", true},
+		{"known", "NO_EXECUTE", "", false},
+	} {
+		spec := managed(0)
+		spec.Nodegroups[0].Taints = nil
+		if c.eks != "" {
+			spec.Nodegroups[0].Taints = []awstest.Taint{{Key: "strange", Effect: c.eks}}
+		}
+		if c.tag != "" {
+			spec.Groups[0].Tags[tagTaint+"strange"] = c.tag
+		}
+		g := newWorld(t, spec, byTag).group(t, "eks-ng")
+		held := growHold(g)
+		if (held != nil) != c.held || held != nil && (held.Reason != holdTaintUnclear || !strings.Contains(held.Message, "taint strange")) {
+			t.Errorf("%s: %+v", c.name, g.Holds)
+		}
+		if g.Err != nil || len(g.Holds) > 1 {
+			t.Errorf("%s: more than growth is held: %v, %+v", c.name, g.Err, g.Holds)
+		}
+	}
+}
+
+// TestOneNameInTwoClusters: each node group has its own answer, also while both
+// are remembered.
+func TestOneNameInTwoClusters(t *testing.T) {
+	of := func(cluster string) (awstest.Nodegroup, awstest.Group) {
+		return awstest.Nodegroup{Cluster: cluster, Name: "ng", Labels: map[string]string{"of": cluster}},
+			named(cluster, func(g *awstest.Group) { g.Tags[tagCluster], g.Tags[tagNodegroup] = cluster, "ng" })
+	}
+	spec := awstest.Spec{LaunchTemplates: m5}
+	for _, cluster := range []string{"prod", "test"} {
+		n, g := of(cluster)
+		spec.Nodegroups, spec.Groups = append(spec.Nodegroups, n), append(spec.Groups, g)
+	}
+	w := newWorld(t, spec, byTag)
+	for range 2 {
+		inv := w.read(t)
+		for _, cluster := range []string{"prod", "test"} {
+			if g := groupIn(t, inv, cluster); g.Template == nil || g.Template.Node.Labels["of"] != cluster {
+				t.Errorf("%s: %+v %v", cluster, g.Template, g.TemplateErr)
+			}
+		}
+		w.clock.pass(time.Second)
+	}
+	if n := w.Count("DescribeNodegroup"); n != 2 {
+		t.Errorf("EKS was asked %d times", n)
+	}
+}
+
+// TestOneOfTheTwoTagsIsNoNodegroup: EKS sets both, and cannot be asked with one.
+func TestOneOfTheTwoTagsIsNoNodegroup(t *testing.T) {
+	for _, tag := range []string{tagCluster, tagNodegroup} {
+		spec := managed(0)
+		delete(spec.Groups[0].Tags, tag)
+		w := newWorld(t, spec, byTag)
+		inv := w.read(t)
+		if g := groupIn(t, inv, "eks-ng"); g.Template == nil || len(g.Holds) > 0 || len(inv.Notices) > 0 {
+			t.Errorf("without %s: %v, %+v, %v", tag, g.TemplateErr, g.Holds, inv.Notices)
+		}
+		if n := w.Count("DescribeNodegroup"); n != 0 {
+			t.Errorf("without %s EKS was asked %d times", tag, n)
+		}
+	}
+}
+
+// TestTheUsersLabelsBeatDerivedOnes: a label that somebody gives the node group
+// is on the real nodes, whatever follows from what the group is.
+func TestTheUsersLabelsBeatDerivedOnes(t *testing.T) {
+	own := map[string]string{labelNodegroup: "mine", labelCapacityType: "mine", labelAMIType: "mine", labelDiskSize: "mine", labelK8sVersion: "mine"}
+	spec := managed(0)
+	spec.Nodegroups[0].Labels = own
+	g := newWorld(t, spec, byTag).group(t, "eks-ng")
+	if g.Template == nil {
+		t.Fatal(g.TemplateErr)
+	}
+	for key := range own {
+		if v := g.Template.Node.Labels[key]; v != "mine" || g.Template.Sources["label/"+key] != sourceEKS {
+			t.Errorf("%s=%q, from %q", key, v, g.Template.Sources["label/"+key])
+		}
+	}
+}
+
+// TestABadLabelOfEKSIsToldAndDropped: no node can carry it.
+func TestABadLabelOfEKSIsToldAndDropped(t *testing.T) {
+	for key, value := range map[string]string{"no key!": "x", "too/many/parts": "x", "team": "no value!", corev1.LabelHostname: "one"} {
+		spec := managed(0)
+		delete(spec.Groups[0].Tags, tagLabel+"team")
+		spec.Nodegroups[0].Labels = map[string]string{key: value, "good": "1"}
+		w := newWorld(t, spec, byTag)
+		inv := w.read(t)
+		g := groupIn(t, inv, "eks-ng")
+		if g.Template == nil {
+			t.Fatal(g.TemplateErr)
+		}
+		if v, there := g.Template.Node.Labels[key]; there || g.Template.Node.Labels["good"] != "1" {
+			t.Errorf("%s=%q is in the template: %v", key, v, g.Template.Node.Labels)
+		}
+		if n := noticesOf(inv, noticeBadNodegroup); len(n) != 1 || n[0].Group != "eks-ng" || !strings.Contains(n[0].Message, "prod/ng") {
+			t.Errorf("%s=%q: told %v", key, value, inv.Notices)
+		}
+	}
+}
+
 func TestTheOrderOfUpstreamByFlag(t *testing.T) {
 	cfg := byTag
 	cfg.Precedence = EKSAPI

@@ -142,6 +142,8 @@ const (
 	holdLaunchSuspended = "LaunchSuspended"
 	// holdNodegroupChanges is that EKS updates or deletes the node group.
 	holdNodegroupChanges = "NodegroupChanges"
+	// holdTaintUnclear is that a taint of the nodes has an effect that is not known.
+	holdTaintUnclear = "TaintEffectUnknown"
 )
 
 // holdsOf are the operations that the group is not to be asked for.

@@ -137,6 +137,7 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 	if known.err != nil {
 		notices = append(notices, notice(id, noticeNotDescribed, "%s", known.told()))
 	}
+	seen.Holds = append(seen.Holds, unclearTaints(tags, deref(known.nodegroup))...)
 	if known.nodegroup != nil {
 		seen.Holds = append(seen.Holds, known.nodegroup.holds(known.key)...)
 		for _, b := range known.nodegroup.bad {

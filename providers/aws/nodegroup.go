@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,7 +32,7 @@ func nodegroupOf(tags map[string]string) (nodegroupKey, bool) {
 type nodegroup struct {
 	labels    map[string]string
 	taints    []corev1.Taint
-	resources corev1.ResourceList
+	resources map[corev1.ResourceName]amount
 	amiType   string
 	diskGiB   int64
 	// status is what EKS does with it, ACTIVE if nothing.
@@ -40,6 +41,8 @@ type nodegroup struct {
 	unreal []string
 	// bad is what EKS says and nobody can use.
 	bad []string
+	// unclear are the taints whose effect is not known.
+	unclear []string
 }
 
 // Labels that follow from what a node group is. Its nodes carry the first two;
@@ -54,7 +57,7 @@ const (
 
 // nodegroupFrom reads an answer of DescribeNodegroup.
 func nodegroupFrom(n *ekstypes.Nodegroup) nodegroup {
-	out := nodegroup{labels: map[string]string{}, resources: corev1.ResourceList{}, amiType: string(n.AmiType), diskGiB: int64(deref(n.DiskSize)), status: n.Status}
+	out := nodegroup{labels: map[string]string{}, resources: map[corev1.ResourceName]amount{}, amiType: string(n.AmiType), diskGiB: int64(deref(n.DiskSize)), status: n.Status}
 	derived := map[string]string{
 		labelNodegroup:    deref(n.NodegroupName),
 		labelCapacityType: string(n.CapacityType),
@@ -85,6 +88,9 @@ func nodegroupFrom(n *ekstypes.Nodegroup) nodegroup {
 		taint, err := taintFrom(t)
 		if err != nil {
 			out.bad = append(out.bad, err.Error())
+			if errors.Is(err, errNoEffect) {
+				out.unclear = append(out.unclear, deref(t.Key))
+			}
 			continue
 		}
 		out.taints = append(out.taints, taint)
@@ -113,7 +119,7 @@ func taintFrom(t ekstypes.Taint) (corev1.Taint, error) {
 		ekstypes.TaintEffectPreferNoSchedule: corev1.TaintEffectPreferNoSchedule,
 	}[t.Effect]
 	if !ok {
-		return corev1.Taint{}, fmt.Errorf("taint %q: %q is no effect that is known", deref(t.Key), t.Effect)
+		return corev1.Taint{}, fmt.Errorf("taint %q: %q %w that is known", deref(t.Key), t.Effect, errNoEffect)
 	}
 	taint := corev1.Taint{Key: deref(t.Key), Value: deref(t.Value), Effect: effect}
 	return taint, checkTaint(taint)
@@ -139,6 +145,25 @@ func (n *nodegroup) holds(key nodegroupKey) []provider.Hold {
 	var out []provider.Hold
 	for _, op := range ops {
 		out = append(out, provider.Hold{Op: op, Reason: holdNodegroupChanges, Message: fmt.Sprintf("EKS says of the node group %s: %s", key, n.status)})
+	}
+	return out
+}
+
+// unclearTaints holds growth while the effect of a taint is not known: without
+// that taint the group would be offered to pods that its nodes refuse. What EKS
+// and the tags say of one key settle each other.
+func unclearTaints(tags tagFacts, n nodegroup) []provider.Hold {
+	settles := func(taints []corev1.Taint) func(key string) bool {
+		return func(key string) bool {
+			return slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == key })
+		}
+	}
+	left := append(slices.DeleteFunc(slices.Clone(tags.unclear), settles(n.taints)), slices.DeleteFunc(slices.Clone(n.unclear), settles(tags.taints))...)
+	slices.Sort(left)
+	var out []provider.Hold
+	for _, key := range slices.Compact(left) {
+		out = append(out, provider.Hold{Op: provider.OpGrow, Reason: holdTaintUnclear, Message: fmt.Sprintf(
+			"it is not known which pods the taint %s keeps away: set the tag %s%s of the Auto Scaling group to value:NoSchedule, value:NoExecute or value:PreferNoSchedule", key, tagTaint, key)})
 	}
 	return out
 }

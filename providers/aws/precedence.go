@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -34,15 +33,16 @@ type builder struct {
 }
 
 // pick is the value that holds for something that a tag, EKS or both speak of.
-func pick[V any](b *builder, what string, tag, eks *V, text func(V) string) (V, string) {
+// same reports whether two values mean the same, text gives one for a person.
+func pick[V any](b *builder, what string, tag, eks *V, same func(a, b V) bool, text func(V) string) (V, string) {
 	switch {
 	case eks == nil:
 		return *tag, sourceTag
 	case tag == nil:
 		return *eks, sourceEKS
 	}
-	if t, e := text(*tag), text(*eks); t != e {
-		b.conflicts = append(b.conflicts, conflict{what, t, e, b.precedence})
+	if !same(*tag, *eks) {
+		b.conflicts = append(b.conflicts, conflict{what, text(*tag), text(*eks), b.precedence})
 	}
 	if b.precedence == EKSAPI {
 		return *eks, sourceEKS
@@ -58,7 +58,7 @@ func (b *builder) labels(into map[string]string, n nodegroup, tags tagFacts) {
 	maps.Copy(all, n.labels)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		var source string
-		into[key], source = pick(b, "label/"+key, at(tags.labels, key), at(n.labels, key), func(v string) string { return v })
+		into[key], source = pick(b, "label/"+key, at(tags.labels, key), at(n.labels, key), equal, verbatim)
 		if source == sourceEKS && slices.Contains(n.unreal, key) {
 			source += " (the real nodes do not carry it)"
 		}
@@ -91,7 +91,7 @@ func (b *builder) taints(n nodegroup, tags tagFacts) []corev1.Taint {
 		t := &out[i]
 		s, what := slot{t.Key, t.Effect}, "taint/"+t.Key
 		var source string
-		t.Value, source = pick(b, what+":"+string(t.Effect), at(fromTags, s), at(fromEKS, s), func(v string) string { return v })
+		t.Value, source = pick(b, what+":"+string(t.Effect), at(fromTags, s), at(fromEKS, s), equal, verbatim)
 		if other := b.sources[what]; other != "" && other != source {
 			source = other + "; " + string(t.Effect) + ": " + source // one key, two effects
 		}
@@ -103,11 +103,13 @@ func (b *builder) taints(n nodegroup, tags tagFacts) []corev1.Taint {
 func (b *builder) resources(capacity, allocatable corev1.ResourceList, n nodegroup, tags tagFacts) {
 	for _, name := range sortedNames(tags.resources, n.resources) {
 		what := "resource/" + string(name)
-		amount, source := pick(b, what, at(tags.resources, name), at(n.resources, name), amountText)
+		chosen, source := pick(b, what, at(tags.resources, name), at(n.resources, name),
+			func(a, b amount) bool { return a.Cmp(b.Quantity) == 0 }, // 1Gi and 1024Mi are the same
+			func(a amount) string { return a.text })
 		if source == sourceEKS {
 			source += " tag"
 		}
-		capacity[name], allocatable[name] = amount, amount
+		capacity[name], allocatable[name] = chosen.Quantity, chosen.Quantity
 		b.sources[what] = source
 	}
 }
@@ -119,5 +121,5 @@ func at[K comparable, V any](m map[K]V, key K) *V {
 	return nil
 }
 
-// amountText is an amount in one form, so that 1Gi and 1024Mi are the same.
-func amountText(q resource.Quantity) string { return q.AsDec().String() }
+func equal(a, b string) bool   { return a == b }
+func verbatim(s string) string { return s }

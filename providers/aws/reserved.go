@@ -82,7 +82,7 @@ func parseReserved(text string) (reserveRule, error) {
 		if err != nil {
 			return wrong(err.Error())
 		}
-		rule.amounts[corev1.ResourceName(name)] = amount
+		rule.amounts[corev1.ResourceName(name)] = amount.Quantity
 	}
 	return rule, nil
 }

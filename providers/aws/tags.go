@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,9 +30,18 @@ const (
 type tagFacts struct {
 	labels    map[string]string
 	taints    []corev1.Taint
-	resources corev1.ResourceList
+	resources map[corev1.ResourceName]amount
 	options   provider.Options
 	bad       []badTag
+	// unclear are the taints whose effect is not known: nobody can say which pods
+	// they keep away.
+	unclear []string
+}
+
+// amount is a quantity as somebody wrote it, so that it is told in those words.
+type amount struct {
+	resource.Quantity
+	text string
 }
 
 // badTag is a tag that cannot be understood, and why.
@@ -39,13 +49,16 @@ type badTag struct{ key, value, why string }
 
 // parseTags reads tags by their prefix; those of others mean nothing here.
 func parseTags(tags map[string]string) tagFacts {
-	out := tagFacts{labels: map[string]string{}, resources: corev1.ResourceList{}}
+	out := tagFacts{labels: map[string]string{}, resources: map[corev1.ResourceName]amount{}}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		if !strings.HasPrefix(key, tagTemplate) {
 			continue
 		}
 		if err := out.take(key, tags[key]); err != nil {
 			out.bad = append(out.bad, badTag{key, tags[key], err.Error()})
+			if errors.Is(err, errNoEffect) {
+				out.unclear = append(out.unclear, strings.TrimPrefix(key, tagTaint))
+			}
 		}
 	}
 	return out
@@ -95,13 +108,15 @@ func checkLabel(name, value string) error {
 // parseTaint reads "value:Effect"; the value may be empty. The last colon
 // counts: a taint's value has none, so that one more is seen to be a mistake.
 func parseTaint(name, text string) (corev1.Taint, error) {
-	at := strings.LastIndex(text, ":")
-	if at < 0 {
-		return corev1.Taint{}, fmt.Errorf("%q has no effect: the form is value:Effect, as in true:NoSchedule", text)
+	taint := corev1.Taint{Key: name, Value: text}
+	if at := strings.LastIndex(text, ":"); at >= 0 {
+		taint.Value, taint.Effect = text[:at], corev1.TaintEffect(text[at+1:])
 	}
-	taint := corev1.Taint{Key: name, Value: text[:at], Effect: corev1.TaintEffect(text[at+1:])}
 	return taint, checkTaint(taint)
 }
+
+// errNoEffect says that nobody knows what a taint does to pods.
+var errNoEffect = errors.New("is no effect of a taint")
 
 func checkTaint(t corev1.Taint) error {
 	if wrong := validation.IsQualifiedName(t.Key); len(wrong) > 0 {
@@ -110,13 +125,13 @@ func checkTaint(t corev1.Taint) error {
 	if wrong := validation.IsValidLabelValue(t.Value); len(wrong) > 0 {
 		return fmt.Errorf("%q is no taint value: %s", t.Value, wrong[0])
 	}
+	if passes(t.Key) {
+		return fmt.Errorf("the taint %s is set and taken away on running nodes, and no template has it", t.Key)
+	}
 	switch t.Effect {
 	case corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule:
 	default:
-		return fmt.Errorf("%q is no effect: it is NoSchedule, NoExecute or PreferNoSchedule", t.Effect)
-	}
-	if passes(t.Key) {
-		return fmt.Errorf("the taint %s is set and taken away on running nodes, and no template has it", t.Key)
+		return fmt.Errorf("%q %w: the form is value:Effect, as in true:NoSchedule, with NoSchedule, NoExecute or PreferNoSchedule", t.Effect, errNoEffect)
 	}
 	return nil
 }
@@ -127,16 +142,16 @@ func passes(key string) bool {
 	return strings.HasPrefix(key, "node.kubernetes.io/") || strings.Contains(key, "ClusterAutoscaler")
 }
 
-func parseAmount(name, text string) (resource.Quantity, error) {
+func parseAmount(name, text string) (amount, error) {
 	if wrong := validation.IsQualifiedName(name); len(wrong) > 0 {
-		return resource.Quantity{}, fmt.Errorf("%q is no resource name: %s", name, wrong[0])
+		return amount{}, fmt.Errorf("%q is no resource name: %s", name, wrong[0])
 	}
-	amount, err := resource.ParseQuantity(text)
+	quantity, err := resource.ParseQuantity(text)
 	if err != nil {
-		return resource.Quantity{}, fmt.Errorf("%q is no quantity such as 4, 500m or 16Gi", text)
+		return amount{}, fmt.Errorf("%q is no quantity such as 4, 500m or 16Gi", text)
 	}
-	if amount.Sign() < 0 {
-		return resource.Quantity{}, fmt.Errorf("%q is less than nothing", text)
+	if quantity.Sign() < 0 {
+		return amount{}, fmt.Errorf("%q is less than nothing", text)
 	}
-	return amount, nil
+	return amount{quantity, text}, nil
 }

@@ -36,15 +36,15 @@ func TestTags(t *testing.T) {
 	want := tagFacts{
 		labels: map[string]string{"team": "a", "example.com/empty": ""},
 		taints: []corev1.Taint{{Key: "bare", Effect: "NoExecute"}, {Key: "dedicated", Value: "gpu", Effect: "NoSchedule"}},
-		resources: corev1.ResourceList{
-			"nvidia.com/gpu": resource.MustParse("2"), "ephemeral-storage": resource.MustParse("100Gi"),
+		resources: map[corev1.ResourceName]amount{
+			"nvidia.com/gpu": {resource.MustParse("2"), "2"}, "ephemeral-storage": {resource.MustParse("100Gi"), "100Gi"},
 		},
 		options: provider.Options{
 			ScaleDownUtilizationThreshold: ptr(0.7), ScaleDownGPUUtilizationThreshold: ptr(0.2), ScaleDownUnneededTime: ptr(20 * time.Minute),
 			ScaleDownUnreadyTime: ptr(time.Hour), MaxNodeProvisionTime: ptr(30 * time.Minute), MaxNodeStartupTime: ptr(9 * time.Minute), IgnoreDaemonSetsUtilization: ptr(true),
 		},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(tagFacts{}, badTag{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(tagFacts{}, badTag{}, amount{})); diff != "" {
 		t.Error(diff)
 	}
 }

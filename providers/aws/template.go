@@ -195,7 +195,7 @@ func byKey(a, b corev1.Taint) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect))
 }
 
-func sortedNames(lists ...corev1.ResourceList) []corev1.ResourceName {
+func sortedNames(lists ...map[corev1.ResourceName]amount) []corev1.ResourceName {
 	all := map[corev1.ResourceName]bool{}
 	for _, list := range lists {
 		for name := range list {

@@ -203,7 +203,7 @@ func TestTC6DuplicateLabelKeysSelectTheTag(t *testing.T) {
 
 // TestEqualValuesAreNoConflict, however they are written.
 func TestEqualValuesAreNoConflict(t *testing.T) {
-	n := nodegroup{labels: map[string]string{"key": "v"}, resources: corev1.ResourceList{"memory": resource.MustParse("1Gi")}}
+	n := nodegroup{labels: map[string]string{"key": "v"}, resources: map[corev1.ResourceName]amount{"memory": {resource.MustParse("1Gi"), "1Gi"}}}
 	_, conflicts, _ := buildTemplate(templateFacts{machines: []machine{builtIn["m5.large"]}, nodegroup: &n,
 		tags: parseTags(map[string]string{tagLabel + "key": "v", tagResource + "memory": "1024Mi"})}, plainRules)
 	if len(conflicts) > 0 {
