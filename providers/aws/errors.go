@@ -71,7 +71,8 @@ func asError(op provider.Op, id provider.GroupID, what string, err error) *provi
 func told(what string, err error) string {
 	text := err.Error()
 	if api, dial := smithy.APIError(nil), (*net.OpError)(nil); errors.As(err, &api) {
-		text = api.ErrorCode() + ": " + api.ErrorMessage()
+		message, _, _ := strings.Cut(api.ErrorMessage(), encodedFailure) // what follows differs each time
+		text = api.ErrorCode() + ": " + strings.TrimSpace(message)
 	} else if errors.As(err, &dial) {
 		text = dial.Op + ": " + dial.Err.Error() // an address has a port that differs
 	} else if isTimeout(err) {
@@ -79,6 +80,10 @@ func told(what string, err error) string {
 	}
 	return what + ": " + text + hint(err)
 }
+
+// encodedFailure is how EC2 begins what only sts:DecodeAuthorizationMessage can
+// read.
+const encodedFailure = "Encoded authorization failure message:"
 
 // hint says what a person can do about an error, if anything.
 func hint(err error) string {

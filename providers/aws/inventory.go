@@ -31,6 +31,10 @@ const (
 	noticeLimits       = "LimitsNarrowed"
 	noticeNoActivities = "ActivitiesNotRead"
 	noticeRequestsStay = "RequestsStay"
+	noticeUnknownType  = "InstanceTypeUnknown"
+	noticeNoImages     = "ImagesNotDescribed"
+	noticeNoTypes      = "InstanceTypesNotDescribed"
+	noticeNoFitting    = "FittingTypesNotListed"
 )
 
 // Inventory describes all groups anew. What stands behind them (launch
@@ -99,6 +103,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		inv.Groups = append(inv.Groups, provider.Group{ID: id, Err: &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.NotFound,
 			Message: fmt.Sprintf("--nodes names an Auto Scaling group that is not there in the region %s", p.region)}})
 	}
+	inv.Notices = append(inv.Notices, p.sources.troubles(good)...)
 	for _, name := range p.settings.repeated {
 		inv.Notices = append(inv.Notices, notice(provider.GroupID(name), noticeTwice, "--nodes names this group more than once; the first holds"))
 	}
@@ -146,14 +151,22 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 	}
 
 	facts := templateFacts{region: p.region, zones: slices.Clone(g.AvailabilityZones), tags: tags, nodegroup: known.nodegroup}
+	var missing gap
 	if launchErr == nil {
-		facts.machines, launchErr = p.sources.machinesOf(l)
+		facts.machines, missing, launchErr = p.sources.machinesOf(l)
 	}
 	if launchErr != nil {
 		seen.TemplateErr = templateError(id, launchErr)
 		return seen, notices
 	}
+	if len(missing.types) > 0 {
+		notices = append(notices, notice(id, noticeUnknownType, "of %d of its %d instance types nothing is known: %s; %s. Tags %s... of the Auto Scaling group say what the machines have",
+			len(missing.types), len(facts.machines), firstOf(missing.types), told("the last of them", missing.err), tagResource))
+	}
 	template, conflicts, templateErr := buildTemplate(facts, p.settings.template)
+	if templateErr != nil && missing.err != nil {
+		templateErr = templateError(id, missing.err)
+	}
 	if templateErr != nil {
 		templateErr.Group = id
 		seen.TemplateErr = templateErr
@@ -175,6 +188,15 @@ func templateError(id provider.GroupID, err error) *provider.Error {
 		e.Kind = provider.BadConfig
 	}
 	return e
+}
+
+// firstOf names the first of many.
+func firstOf(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d others", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 func notice(id provider.GroupID, code, format string, args ...any) provider.Notice {

@@ -12,6 +12,7 @@ import (
 // launch is what an Auto Scaling group says of the machines that it launches:
 // the name of a launch configuration, else a launch template; and beside the
 // template the types, or the requirements, that are taken instead of its own.
+// The template may be empty where there are types.
 type launch struct {
 	config       string
 	template     templateRef
@@ -66,14 +67,24 @@ func launchOf(g asgtypes.AutoScalingGroup) (launch, error) {
 		}
 		l.requirements = want
 	}
-	if len(l.types) > 0 {
-		return l, nil // the template would say nothing more
+	spec := policy.LaunchTemplate.LaunchTemplateSpecification
+	for _, o := range policy.LaunchTemplate.Overrides {
+		if own := o.LaunchTemplateSpecification; own != nil && l.requirements != nil {
+			spec = own // it is the only override
+		} else if own != nil {
+			spec = nil // types of several templates: none of these speaks for all
+		}
 	}
-	if policy.LaunchTemplate.LaunchTemplateSpecification == nil {
+	if spec == nil && len(l.types) == 0 {
 		return launch{}, errors.New("its mixed instances policy names no launch template")
 	}
+	if spec == nil {
+		return l, nil
+	}
 	var err error
-	l.template, err = refOf(policy.LaunchTemplate.LaunchTemplateSpecification)
+	if l.template, err = refOf(spec); len(l.types) > 0 {
+		return l, nil // the template is asked only for what the types do not tell
+	}
 	return l, err
 }
 

@@ -40,6 +40,7 @@ func TestLaunchOf(t *testing.T) {
 		"policy":                    {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"))}, "lt 3", false},
 		"overrides":                 {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"), byType("a"), byType("b"), byType("a"))}, "[a b]", false},
 		"requirements":              {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"), byNeed)}, "lt 3 needs 4", false},
+		"requirements of another":   {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"), asgtypes.LaunchTemplateOverrides{InstanceRequirements: byNeed.InstanceRequirements, LaunchTemplateSpecification: lt("own", "2")})}, "own 2 needs 4", false},
 		"both":                      {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"), byType("a"), byNeed)}, "", true},
 		"two requirements":          {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"), byNeed, byNeed)}, "", true},
 		"nothing":                   {asgtypes.AutoScalingGroup{}, "", true},

@@ -21,8 +21,9 @@ type machine struct {
 	AMD         int64 `json:"amd,omitempty"`
 	Neuron      int64 `json:"neuron,omitempty"`
 	NeuronCores int64 `json:"neuronCores,omitempty"`
-	// source is where the facts are from, for a person.
-	source string
+	// source is where the facts are from, for a person; archSource is where the
+	// architecture is from, if from elsewhere.
+	source, archSource string
 }
 
 // machineOf is an instance type as the API describes it.
@@ -126,7 +127,10 @@ func smallest(list []machine) machine {
 		}
 	}
 	if len(list) > 1 {
-		out.source = fmt.Sprintf("the least of %d instance types", len(list))
+		out.source, out.archSource = fmt.Sprintf("the least of %d instance types", len(list)), ""
+	}
+	if len(list) > 1 && slices.ContainsFunc(list, func(m machine) bool { return m.source == sourceRequirements }) {
+		out.source += " and of the instance requirements"
 	}
 	return out
 }

@@ -56,7 +56,7 @@ func (m *machines) batch(ctx context.Context, names []string) {
 		// One name that does not exist spoils the call: ask again without it.
 		wrong := unknownTypes(err, names)
 		for _, name := range wrong {
-			m.live.fail(name, fmt.Errorf("EC2 knows no instance type %q in this region", name))
+			m.live.fail(name, noSuchType{name})
 		}
 		names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(wrong, n) })
 		if len(wrong) == 0 || attempt > 2 {
@@ -71,8 +71,16 @@ func (m *machines) batch(ctx context.Context, names []string) {
 			m.live.put(name, facts)
 			continue
 		}
-		m.live.fail(name, fmt.Errorf("EC2 knows no instance type %q in this region", name))
+		m.live.fail(name, noSuchType{name})
 	}
+}
+
+// noSuchType is EC2's answer that a type is not there, which is no failure of the
+// question.
+type noSuchType struct{ name string }
+
+func (e noSuchType) Error() string {
+	return fmt.Sprintf("EC2 knows no instance type %q in this region", e.name)
 }
 
 func (m *machines) describe(ctx context.Context, names []string) (map[string]machine, error) {
@@ -114,6 +122,12 @@ func unknownTypes(err error, names []string) []string {
 }
 
 var bracketed = regexp.MustCompile(`\[([^\]]*)\]`)
+
+// unknown reports whether nothing is known of an instance type.
+func (m *machines) unknown(name string) bool {
+	_, err := m.of(name)
+	return err != nil
+}
 
 // of is what is known of an instance type.
 func (m *machines) of(name string) (machine, error) {

@@ -84,6 +84,13 @@ func (m *memo[K, V]) fail(key K, err error) {
 	m.kept[key] = a
 }
 
+// trouble is why the last question had no answer, nil if it had one.
+func (m *memo[K, V]) trouble(key K) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kept[key].err
+}
+
 // get is the last answer, whatever its age; or why there is none.
 func (m *memo[K, V]) get(key K) (V, error) {
 	m.mu.Lock()

@@ -23,10 +23,12 @@ func requestOf(requirements any) (*ec2types.InstanceRequirementsRequest, error) 
 	return out, nil
 }
 
+const sourceRequirements = "instance requirements"
+
 // atLeast is the machine that requirements alone promise, where nothing is known
 // of the types that meet them.
 func atLeast(r *ec2types.InstanceRequirementsRequest) machine {
-	m := machine{source: "instance requirements"}
+	m := machine{source: sourceRequirements}
 	if r.VCpuCount != nil {
 		m.CPU = int64(deref(r.VCpuCount.Min))
 	}
@@ -64,3 +66,15 @@ func (k requirementsKey) request() (*ec2types.InstanceRequirementsRequest, error
 // image is what is known of a machine image, in EC2's own words; both are empty
 // if nothing is.
 type image struct{ arch, virtualization string }
+
+// kubernetesArch is the architecture of nodes with this image, empty if it is
+// not known.
+func (i image) kubernetesArch() string {
+	switch ec2types.ArchitectureType(i.arch) {
+	case ec2types.ArchitectureTypeX8664:
+		return archAMD
+	case ec2types.ArchitectureTypeArm64:
+		return archARM
+	}
+	return ""
+}

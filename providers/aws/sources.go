@@ -23,13 +23,14 @@ type sources struct {
 	asg          *autoscaling.Client
 	ec2          *ec2.Client
 	machines     *machines
-	configs      *memo[string, string]
+	configs      *memo[string, templateData]
 	templates    *memo[templateRef, templateData]
 	images       *memo[string, image]
 	requirements *memo[requirementsKey, []string]
 }
 
-// templateData is what a version of a launch template says.
+// templateData is what a launch configuration or a version of a launch template
+// says.
 type templateData struct {
 	instanceType string
 	requirements *ec2types.InstanceRequirementsRequest
@@ -47,7 +48,7 @@ func newSources(asg *autoscaling.Client, client *ec2.Client, static bool, now fu
 	return &sources{
 		asg: asg, ec2: client,
 		machines: newMachines(client, static, now),
-		configs:  newMemo[string, string](now, always[string](fixedTTL)),
+		configs:  newMemo[string, templateData](now, always[string](fixedTTL)),
 		templates: newMemo[templateRef, templateData](now, func(r templateRef) time.Duration {
 			if strings.HasPrefix(r.version, "$") {
 				return movingTTL
@@ -106,6 +107,40 @@ func (s *sources) learn(ctx context.Context, launches []launch) {
 		}
 	}
 	s.machines.learn(ctx, types)
+
+	// 4. Templates and images for types of which nothing is known: the image has
+	// the architecture.
+	var strange []launch
+	for _, l := range launches {
+		names, r, err := s.typesOf(l)
+		if err == nil && r == nil && slices.ContainsFunc(names, s.machines.unknown) {
+			strange = append(strange, l)
+		}
+	}
+	refs, images = nil, nil
+	for _, l := range strange {
+		if l.template != (templateRef{}) {
+			refs = append(refs, l.template)
+		}
+	}
+	s.learnTemplates(ctx, s.templates.due(refs))
+	for _, l := range strange {
+		if id := s.imageOf(l); id != "" {
+			images = append(images, id)
+		}
+	}
+	s.learnImages(ctx, s.images.due(images))
+}
+
+// imageOf is the machine image of a launch, empty if it is not known.
+func (s *sources) imageOf(l launch) string {
+	var data templateData
+	if l.config != "" {
+		data, _ = s.configs.get(l.config)
+	} else if l.template != (templateRef{}) {
+		data, _ = s.templates.get(l.template)
+	}
+	return data.image
 }
 
 // required are the requirements of a launch, nil if it names types; and its
@@ -136,8 +171,8 @@ func (s *sources) typesOf(l launch) ([]string, *ec2types.InstanceRequirementsReq
 		return l.types, nil, nil
 	}
 	if l.config != "" {
-		name, err := s.configs.get(l.config)
-		return []string{name}, nil, err
+		data, err := s.configs.get(l.config)
+		return []string{data.instanceType}, nil, err
 	}
 	data, err := s.templates.get(l.template)
 	if err != nil {
@@ -158,40 +193,60 @@ func (s *sources) typesOf(l launch) ([]string, *ec2types.InstanceRequirementsReq
 	return names, r, err
 }
 
-// machinesOf are the machines of which AWS picks one, as far as they are known.
-// Requirements speak for themselves where the types that meet them cannot be
-// listed.
-func (s *sources) machinesOf(l launch) ([]machine, error) {
+// gap is what is not known of the machines of a launch: the types of which
+// nothing is known, if it is them, and why.
+type gap struct {
+	types []string
+	err   error
+}
+
+// machinesOf are the machines of which AWS picks one. Of a type that is not
+// known, only its name is told, the architecture that the image has, and the
+// least that the requirements allow; amounts that nobody knows are 0.
+func (s *sources) machinesOf(l launch) ([]machine, gap, error) {
 	names, r, err := s.typesOf(l)
-	if err != nil && r != nil {
-		if m := atLeast(r); m.CPU > 0 && m.MemoryMiB > 0 {
-			return []machine{m}, nil
-		}
+	if err != nil && r == nil {
+		return nil, gap{}, err
 	}
-	if err != nil {
-		return nil, err
-	}
+	var missing gap
 	var out []machine
+	if err != nil { // which types meet the requirements is not known
+		missing.err = err
+		out = append(out, s.strange(l, r, ""))
+	}
 	for _, name := range names {
 		m, err := s.machines.of(name)
-		if err != nil && r != nil {
-			return []machine{atLeast(r)}, nil
-		}
 		if err != nil {
-			return nil, err
+			m = s.strange(l, r, name)
+			missing.types, missing.err = append(missing.types, name), err
 		}
 		out = append(out, m)
 	}
 	if len(out) == 0 {
-		return nil, errors.New("no instance type meets the instance requirements in this region: loosen them, in the launch template or the mixed instances policy")
+		return nil, gap{}, errors.New("no instance type meets the instance requirements in this region: loosen them, in the launch template or the mixed instances policy")
 	}
-	return out, nil
+	return out, missing, nil
+}
+
+// strange is a machine of an unknown type, as far as its launch tells.
+func (s *sources) strange(l launch, r *ec2types.InstanceRequirementsRequest, name string) machine {
+	m := machine{source: "not known"}
+	if r != nil {
+		m = atLeast(r)
+	}
+	m.Type = name
+	id := s.imageOf(l)
+	known, _ := s.images.get(id)
+	if m.Arch = known.kubernetesArch(); m.Arch != "" {
+		m.archSource = "image " + id
+	}
+	return m
 }
 
 func (s *sources) learnConfigs(ctx context.Context, names []string) {
 	slices.Sort(names)
 	for batch := range slices.Chunk(names, configsPerCall) {
-		found := map[string]string{}
+		found := map[string]templateData{}
 		in := &autoscaling.DescribeLaunchConfigurationsInput{LaunchConfigurationNames: batch}
 		var err error
 		for {
@@ -200,16 +255,16 @@ func (s *sources) learnConfigs(ctx context.Context, names []string) {
 				break
 			}
 			for _, c := range page.LaunchConfigurations {
-				found[aws.ToString(c.LaunchConfigurationName)] = aws.ToString(c.InstanceType)
+				found[aws.ToString(c.LaunchConfigurationName)] = templateData{instanceType: aws.ToString(c.InstanceType), image: aws.ToString(c.ImageId)}
 			}
 			if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
 				break
 			}
 		}
 		for _, name := range batch {
-			switch t := found[name]; {
-			case t != "":
-				s.configs.put(name, t)
+			switch data := found[name]; {
+			case data.instanceType != "":
+				s.configs.put(name, data)
 			case err != nil:
 				s.configs.fail(name, fmt.Errorf("describe the launch configuration %q: %w", name, err))
 			default:

@@ -56,10 +56,6 @@ func buildTemplate(f templateFacts, rules templateRules) (*provider.Template, []
 		return nil, nil, &provider.Error{Op: provider.OpInventory, Kind: provider.BadConfig, Message: "no instance type of the group is known"}
 	}
 	m := smallest(f.machines)
-	if m.CPU <= 0 || m.MemoryMiB <= 0 {
-		return nil, nil, &provider.Error{Op: provider.OpInventory, Kind: provider.BadConfig,
-			Message: fmt.Sprintf("the instance types promise %d CPUs and %d MiB of memory at least: set resources by tags, or minimums in the instance requirements", m.CPU, m.MemoryMiB)}
-	}
 	b := builder{sources: map[string]string{}, precedence: rules.precedence}
 	var n nodegroup
 	if f.nodegroup != nil {
@@ -70,7 +66,7 @@ func buildTemplate(f templateFacts, rules templateRules) (*provider.Template, []
 	labels, varies := generic(f, m)
 	capacity, podsSource := amounts(m, n, rules.maxPods)
 	for key := range labels {
-		b.sources["label/"+key] = genericSource(key, m)
+		b.sources["label/"+key] = genericSource(key, f, m)
 	}
 	for name := range capacity {
 		b.sources["resource/"+string(name)] = m.source
@@ -97,6 +93,11 @@ func buildTemplate(f templateFacts, rules templateRules) (*provider.Template, []
 	}
 	taints := b.taints(n, f.tags)
 	b.resources(capacity, allocatable, n, f.tags)
+	if capacity.Cpu().Sign() <= 0 || capacity.Memory().Sign() <= 0 {
+		return nil, nil, &provider.Error{Op: provider.OpInventory, Kind: provider.BadConfig,
+			Message: fmt.Sprintf("its machines have %s CPUs and %s of memory, as far as is known: set the tags %scpu and %smemory, or minimums in the instance requirements",
+				capacity.Cpu(), capacity.Memory(), tagResource, tagResource)}
+	}
 
 	node := &corev1.Node{
 		TypeMeta: nodeType,
@@ -135,6 +136,8 @@ func generic(f templateFacts, m machine) (map[string]string, map[string][]string
 	}
 	if arch := f.nodegroup.arch(); arch != "" {
 		arches = []string{arch}
+	} else if slices.Contains(arches, "") {
+		arches = []string{archAMD, archARM} // it may be either
 	}
 	put(corev1.LabelInstanceTypeStable, types)
 	put(corev1.LabelArchStable, arches)
@@ -144,10 +147,15 @@ func generic(f templateFacts, m machine) (map[string]string, map[string][]string
 	return labels, varies
 }
 
-func genericSource(key string, m machine) string {
+func genericSource(key string, f templateFacts, m machine) string {
 	switch key {
-	case corev1.LabelInstanceTypeStable, corev1.LabelArchStable:
+	case corev1.LabelInstanceTypeStable:
 		return m.source
+	case corev1.LabelArchStable:
+		if f.nodegroup.arch() != "" {
+			return sourceEKS + ": amiType"
+		}
+		return cmp.Or(m.archSource, m.source)
 	case corev1.LabelOSStable:
 		return "default"
 	case corev1.LabelTopologyRegion:
