@@ -3,6 +3,7 @@ package aws
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -12,24 +13,14 @@ import (
 // notice for each cause: templates are made without those answers, and may be
 // weaker for it.
 func (s *sources) troubles(launches []launch) []provider.Notice {
-	seen := map[provider.Notice]bool{}
-	var out []provider.Notice
-	tell := func(code, what string, err error) {
-		if err == nil {
-			return
-		}
-		if n := notice("", code, "%s", told(what, err)); !seen[n] {
-			seen[n] = true
-			out = append(out, n)
-		}
-	}
+	found := troubles{}
 	for _, l := range launches {
 		if id := s.imageOf(l); id != "" {
-			tell(noticeNoImages, "describe machine images, which tell the architecture of nodes", s.images.trouble(id))
+			found.add(noticeNoImages, "describe machine images, which tell the architecture of nodes", s.images.trouble(id))
 		}
 		if r, data := s.required(l); r != nil {
 			if key, err := s.fitting(r, data); err == nil {
-				tell(noticeNoFitting, "list the instance types that meet instance requirements (their least amounts stand for the types that are not known)", s.requirements.trouble(key))
+				found.add(noticeNoFitting, "list the instance types that meet instance requirements (their least amounts stand for the types that are not known)", s.requirements.trouble(key))
 			}
 		}
 		names, _, err := s.typesOf(l)
@@ -38,12 +29,19 @@ func (s *sources) troubles(launches []launch) []provider.Notice {
 		}
 		for _, name := range names {
 			if err := s.machines.live.trouble(name); !errors.As(err, &noSuchType{}) {
-				tell(noticeNoTypes, "describe instance types (facts are those read before, else those of the built-in list)", err)
+				found.add(noticeNoTypes, "describe instance types (facts are those read before, else those of the built-in list)", err)
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b provider.Notice) int {
+	return slices.SortedFunc(maps.Keys(found), func(a, b provider.Notice) int {
 		return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
 	})
-	return out
+}
+
+type troubles map[provider.Notice]bool
+
+func (t troubles) add(code, what string, err error) {
+	if err != nil {
+		t[notice("", code, "%s", told(what, err))] = true
+	}
 }
