@@ -35,6 +35,8 @@
 //     group's Err. It is never an empty answer.
 //   - P8: what a provider cannot do rightly is a Hold with the reason
 //     Unsupported, not a wrong count.
+//   - P9: a removal with a condition ends only what meets it by the last read
+//     before the write.
 //
 // docs/providers.md tells how to write one.
 package provider

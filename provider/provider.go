@@ -1,6 +1,9 @@
 package provider
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Provider is all that a cloud must be able to do. Every method may be called
 // from any goroutine, subject to rule P3.
@@ -23,8 +26,8 @@ type Provider interface {
 	// nothing was attempted, or, with MayHaveHappened, that nobody knows. If
 	// too few would be left for the group's minimum, nothing is attempted and
 	// the Kind is Limit. An instance that is gone already is a success; one
-	// that exists and is not the group's is a Conflict in its entry, and is
-	// left alone.
+	// that exists and is not the group's, or does not meet the request's
+	// condition any more, is a Conflict in its entry, and is left alone.
 	Remove(context.Context, RemoveRequest) (RemoveResult, error)
 
 	// Cancel lowers a group's target by anonymous requests only. It never ends
@@ -76,6 +79,37 @@ type RemoveRequest struct {
 	Instances []InstanceID `json:"instances"`
 	// Force lets the group go below its minimum (rule P4).
 	Force bool `json:"force,omitempty"`
+	// If is what must still be true of each instance, empty if nothing is asked
+	// (rule P9).
+	If Condition `json:"if,omitempty"`
+}
+
+// Condition is what must be true of an instance, by the provider's last read before
+// the write, for the instance to be ended. Between the caller's picture and the write
+// lie seconds, in which a machine that could not be made may have been made after all.
+type Condition string
+
+// The conditions.
+const (
+	// StillFailed: an Inventory would show it as Creating, and with an Err.
+	StillFailed Condition = "StillFailed"
+	// StillWithoutNode: the cloud knows of no node of it. A cloud that never knows
+	// of nodes leaves this to the caller, who has looked at the cluster.
+	StillWithoutNode Condition = "StillWithoutNode"
+)
+
+// Unmet says why an instance, as it was read right before the write, does not meet the
+// condition; empty if it does. hasNode says that the cloud knows of a node of it.
+func (c Condition) Unmet(in Instance, hasNode bool) string {
+	switch {
+	case c == StillFailed && (in.State != Creating || in.Err == nil):
+		return "it has been made after all"
+	case c == StillWithoutNode && hasNode:
+		return "it has a node by now"
+	case c != "" && c != StillFailed && c != StillWithoutNode:
+		return fmt.Sprintf("the condition %q of its removal is not known here", string(c))
+	}
+	return ""
 }
 
 // RemoveResult has one entry per instance asked for, in the request's order.

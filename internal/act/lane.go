@@ -39,7 +39,7 @@ func head(queue []job) int {
 	n, first := 1, queue[0].call
 	for first.Verb == model.Remove && n < min(len(queue), together) {
 		c := queue[n].call
-		if c.Verb != model.Remove || c.Group != first.Group || c.Force != first.Force || c.Deadline.Sub(first.Deadline).Abs() > apart {
+		if c.Verb != model.Remove || c.Group != first.Group || c.Force != first.Force || c.If != first.If || c.Deadline.Sub(first.Deadline).Abs() > apart {
 			break
 		}
 		n++

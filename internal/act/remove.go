@@ -92,7 +92,8 @@ func (a *Actor) lookAgain(ctx context.Context, call model.Call) ([]string, *prov
 // end asks the cloud for the end of those instances by one call, and notes what became
 // of each. It returns the refusal of them all, nil if there was none.
 func (a *Actor) end(ctx context.Context, outs []model.Outcome, going []int) *provider.Error {
-	req := provider.RemoveRequest{Group: outs[going[0]].Call.Group, Force: outs[going[0]].Call.Force}
+	first := outs[going[0]].Call
+	req := provider.RemoveRequest{Group: first.Group, Force: first.Force, If: first.If}
 	for _, i := range going {
 		req.Instances = append(req.Instances, outs[i].Call.Instance)
 	}

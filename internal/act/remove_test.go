@@ -30,7 +30,11 @@ func noting(answer func(context.Context, provider.RemoveRequest) (provider.Remov
 			return provider.GrowResult{Target: r.To}, nil
 		},
 		remove: func(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
-			requests = append(requests, fmt.Sprintf("remove %v of %s, forced %t", r.Instances, r.Group, r.Force))
+			text := fmt.Sprintf("remove %v of %s, forced %t", r.Instances, r.Group, r.Force)
+			if r.If != "" {
+				text += ", if " + string(r.If)
+			}
+			requests = append(requests, text)
 			return answer(ctx, r)
 		},
 	}, &requests
@@ -53,6 +57,20 @@ func taintedNodes(names ...string) *fake.Clientset {
 		}
 	}
 	return client
+}
+
+// What is to be ended on a condition goes with its condition, and with nothing that has
+// another.
+func TestRemovalsCarryTheirCondition(t *testing.T) {
+	on := func(instance string, condition provider.Condition) model.Call {
+		return model.Call{ID: "remove/" + instance, Verb: model.Remove, Group: "g", Instance: provider.InstanceID(instance), If: condition, Deadline: time.Now().Add(time.Minute)}
+	}
+	cloud, requests := noting(done)
+	run(t, cloud, fake.NewClientset(), on("a", provider.StillFailed), on("b", provider.StillFailed), on("c", provider.StillWithoutNode), on("d", ""))
+	want := []string{"remove [a b] of g, forced false, if StillFailed", "remove [c] of g, forced false, if StillWithoutNode", "remove [d] of g, forced false"}
+	if !slices.Equal(*requests, want) {
+		t.Errorf("asked for %q, want %q", *requests, want)
+	}
 }
 
 // Removals that wait for the same lane are one write, as long as nothing else has its

@@ -203,7 +203,7 @@ func repairCall(s *model.Snapshot, p model.Policy, step *repair.Step) model.Call
 	}
 	subject := string(g.ID)
 	if step.Verb == model.Remove {
-		c.Instance, c.ProviderID, c.NodeName = step.Waiting.Instance, step.Waiting.ProviderID, step.Waiting.NodeName
+		c.Instance, c.ProviderID, c.NodeName, c.If = step.Waiting.Instance, step.Waiting.ProviderID, step.Waiting.NodeName, step.If
 		subject = "instance/" + string(c.Instance)
 	}
 	c.ID = fmt.Sprintf("%s/%s/%d", verbID(step.Verb), subject, s.Now.UnixNano())

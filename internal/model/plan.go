@@ -74,8 +74,10 @@ type Call struct {
 	Grace  time.Duration
 	// Note is what Annotate writes; empty: nothing is to be there.
 	Note string
-	// Force lets Remove go below the group's minimum.
+	// Force lets Remove go below the group's minimum; If is what must still be true
+	// of its instance.
 	Force bool
+	If    provider.Condition
 	// ExpendableBelow: pods of a lower priority are no reason for Remove to
 	// leave a node alone.
 	ExpendableBelow int32

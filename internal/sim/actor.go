@@ -199,7 +199,7 @@ func (w *World) perform(out model.Outcome) model.Outcome {
 			}
 		}
 		w.judge.removing(c)
-		result, err := w.cloud.Remove(background, provider.RemoveRequest{Group: c.Group, Instances: []provider.InstanceID{c.Instance}, Force: c.Force})
+		result, err := w.cloud.Remove(background, provider.RemoveRequest{Group: c.Group, Instances: []provider.InstanceID{c.Instance}, Force: c.Force, If: c.If})
 		out.Err, out.Target = provider.AsError(provider.OpRemove, c.Group, err), result.Target
 		if err == nil && result.Instances[0].Err != nil {
 			out.Err = result.Instances[0].Err

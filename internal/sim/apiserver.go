@@ -73,6 +73,7 @@ func (w *World) deleteNode(name string) {
 	delete(w.silenced, name)
 	delete(w.cordons, name)
 	w.truth.dropNode(name)
+	w.joined(name, false)
 	w.tell(change{goneNode: name})
 	for _, id := range lost {
 		w.deletePod(id)

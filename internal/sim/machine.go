@@ -150,6 +150,17 @@ func (w *World) register(m *machine, q quirks) {
 	m.group.differs = m.group.differs || q.lessCPU || q.lostLabel || q.extraTaint
 	w.readiness(n, corev1.ConditionFalse, "KubeletNotReady")
 	w.putNode(n)
+	w.joined(m.node, true)
+}
+
+// joined tells the cloud whether a machine has its node, as far as the cloud can find out:
+// not by an id that has drifted.
+func (w *World) joined(node string, has bool) {
+	for _, m := range w.sortedMachines("") {
+		if m.node == node && !m.drifted {
+			w.wrong(w.cloud.Join(m.instance, has))
+		}
+	}
 }
 
 // setReady changes the readiness of a machine's node.

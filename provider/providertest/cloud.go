@@ -93,6 +93,7 @@ type unit struct {
 	zone  string
 	hold  string
 	err   *provider.Error
+	node  bool    // the cloud knows of a node of it
 	pace  float64 // of its life, as a factor of the group's timing
 }
 
@@ -241,9 +242,15 @@ func (c *Cloud) remove(req provider.RemoveRequest) (provider.RemoveResult, error
 				Message: fmt.Sprintf("the instance %q belongs to the group %q", id, owner.spec.ID)}
 			continue
 		}
-		if u != nil && u.state != provider.Deleting && !slices.Contains(doomed, u) {
-			doomed = append(doomed, u)
+		if u == nil || u.state == provider.Deleting || slices.Contains(doomed, u) {
+			continue
 		}
+		if why := req.If.Unmet(provider.Instance{State: u.state, Err: u.err}, u.node); why != "" {
+			result.Instances[i].Err = &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Conflict,
+				Message: fmt.Sprintf("the instance %q is left alone: %s", id, why)}
+			continue
+		}
+		doomed = append(doomed, u)
 	}
 	if left := g.target() - len(doomed); len(doomed) > 0 && left < g.spec.Min && !req.Force {
 		return provider.RemoveResult{Target: g.target()}, &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,

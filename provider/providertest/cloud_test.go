@@ -74,6 +74,23 @@ func (d cloudDoor) Settle() {
 	for due, any := d.NextChange(); any; due, any = d.NextChange() {
 		d.clock.set(due)
 	}
+	for _, g := range d.Truth().Groups {
+		for _, in := range g.Instances {
+			if in.State == provider.Running {
+				if err := d.Join(in.ID, true); err != nil {
+					panic(err)
+				}
+			}
+		}
+	}
+}
+
+func (d cloudDoor) Fail(id provider.InstanceID) error {
+	return d.Cloud.Fail(id, provider.Error{Kind: provider.NoCapacity})
+}
+
+func (d cloudDoor) Recover(id provider.InstanceID) error {
+	return errors.Join(d.Cloud.Recover(id), d.Join(id, true))
 }
 
 func (d cloudDoor) Starve(id provider.GroupID) error {

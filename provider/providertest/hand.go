@@ -88,18 +88,44 @@ func (c *Cloud) MendBoots(id provider.GroupID) error {
 	})
 }
 
-// HoldInstance sets the reason why an instance must not be removed now; the
-// empty one takes it off.
-func (c *Cloud) HoldInstance(instance provider.InstanceID, reason string) error {
+// Fail makes an instance one that could not be made: it is creating, with the error and
+// without a node. Recover makes it run after all, without a node yet.
+func (c *Cloud) Fail(instance provider.InstanceID, err provider.Error) error {
+	return c.change(instance, func(g *fakeGroup, u *unit) {
+		err.Op, err.Group = provider.OpGrow, g.spec.ID
+		u.state, u.since, u.err, u.node = provider.Creating, c.at, &err, false
+	})
+}
+
+// Recover ends a Fail, or what FailBoots did to one instance.
+func (c *Cloud) Recover(instance provider.InstanceID) error {
+	return c.change(instance, func(_ *fakeGroup, u *unit) {
+		u.state, u.since, u.err = provider.Running, c.at, nil
+	})
+}
+
+// Join tells the cloud whether an instance has a node, which it learns nowhere else.
+func (c *Cloud) Join(instance provider.InstanceID, joined bool) error {
+	return c.change(instance, func(_ *fakeGroup, u *unit) { u.node = joined })
+}
+
+// change changes one instance, with all that is due before it.
+func (c *Cloud) change(instance provider.InstanceID, how func(*fakeGroup, *unit)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.advance()
-	_, u := c.find(instance)
+	g, u := c.find(instance)
 	if u == nil {
-		return fmt.Errorf("hold instance %q: there is no such instance", instance)
+		return fmt.Errorf("change instance %q by hand: there is no such instance", instance)
 	}
-	u.hold = reason
+	how(g, u)
 	return nil
+}
+
+// HoldInstance sets the reason why an instance must not be removed now; the
+// empty one takes it off.
+func (c *Cloud) HoldInstance(instance provider.InstanceID, reason string) error {
+	return c.change(instance, func(_ *fakeGroup, u *unit) { u.hold = reason })
 }
 
 // Edit changes what a group is: limits, template, options, holds, prices,

@@ -37,6 +37,10 @@ type Door interface {
 	Settle()
 	// Starve leaves everything that is asked for from now on without a machine.
 	Starve(group provider.GroupID) error
+	// Fail makes a machine one that could not be made: it is creating, with an error
+	// and without a node. Recover makes such a machine run after all, with its node.
+	Fail(provider.InstanceID) error
+	Recover(provider.InstanceID) error
 	// Break disturbs all calls of one operation on one group (of Inventory, on
 	// all) from now on. The channel tells that a call has met it.
 	Break(op provider.Op, group provider.GroupID, how Breakage) <-chan struct{}

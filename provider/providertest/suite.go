@@ -12,7 +12,7 @@ import (
 
 // Run plays every case of the suite against fresh subjects.
 func Run(t *testing.T, fresh func(t *testing.T) Subject) {
-	cases := slices.Concat(shapeCases, deadlineCases, writeCases, unitCases, readCases)
+	cases := slices.Concat(shapeCases, deadlineCases, writeCases, unitCases, conditionCases, readCases)
 	names := map[string]bool{}
 	for _, c := range cases {
 		names[c.name] = true

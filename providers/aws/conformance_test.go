@@ -39,7 +39,11 @@ func TestConforms(t *testing.T) {
 		}
 		return providertest.Subject{
 			Provider: p, Group: "group", Other: "other", Unsupported: "heavy", Door: door.Door{Cloud: cloud},
-			Lacks: map[string]string{"P4/GrowKeepsThePoolsMaximum": "Auto Scaling groups share no limits"},
+			Lacks: map[string]string{
+				"P4/GrowKeepsThePoolsMaximum":        "Auto Scaling groups share no limits",
+				"P9/OnlyWhatStillFailsIsEnded":       "an instance of AWS is launched, or is none",
+				"P9/OnlyWhatHasNoNodeIsEndedForThat": "AWS knows of no nodes",
+			},
 		}
 	})
 }
@@ -68,8 +72,10 @@ func TestConformsByDiscovery(t *testing.T) {
 		return providertest.Subject{
 			Provider: p, Group: "group", Other: "other", Unsupported: "heavy", Door: door.Door{Cloud: cloud},
 			Lacks: map[string]string{
-				"P4/GrowKeepsThePoolsMaximum": "Auto Scaling groups share no limits",
-				"P4/ForcePassesTheMinimum":    "AWS itself keeps the minimum of an Auto Scaling group",
+				"P4/GrowKeepsThePoolsMaximum":        "Auto Scaling groups share no limits",
+				"P4/ForcePassesTheMinimum":           "AWS itself keeps the minimum of an Auto Scaling group",
+				"P9/OnlyWhatStillFailsIsEnded":       "an instance of AWS is launched, or is none",
+				"P9/OnlyWhatHasNoNodeIsEndedForThat": "AWS knows of no nodes",
 			},
 		}
 	})

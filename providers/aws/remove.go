@@ -49,6 +49,11 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 		case seen.Hold != "":
 			result.Instances[i].Err = leftAlone(req.Group, id, seen.Hold)
 		default:
+			// AWS knows of no nodes: the caller has looked for one in the cluster.
+			if why := req.If.Unmet(seen, false); why != "" {
+				result.Instances[i].Err = leftAlone(req.Group, id, why)
+				break
+			}
 			doomed = append(doomed, id)
 		}
 	}

@@ -56,7 +56,7 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 		}
 		if len(plan.doomed) == 0 { // or it was done by an attempt whose answer was lost
 			result.Instances = plan.results
-			return result, marked, nil
+			return result, marked, p.giveUp(ctx, req.Group, marked, plan.results)
 		}
 		if last := plan.unfinished; last != nil {
 			if waits++; waits > waitsForLast {
@@ -80,6 +80,9 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 			what = "wait for Cluster API to see the marks"
 			err = kube.Wait(ctx, p.settling)
 			unsettled = err != nil
+			if err == nil && req.If != "" {
+				continue // the wait was long enough for a Machine to be made after all
+			}
 		}
 		if err == nil {
 			what = fmt.Sprintf("lower its replicas from %d to %d, for marked Machines", *l.group.replicas, plan.target)
@@ -93,6 +96,18 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 		}
 		return result, marked, hints.Write(ctx, provider.OpRemove, req.Group, what, err)
 	}
+}
+
+// giveUp takes the marks from Machines that turned out to stay, though they had been
+// marked: nothing is removed in their place.
+func (p *Provider) giveUp(ctx context.Context, id provider.GroupID, marked []*machine, results []provider.InstanceResult) *provider.Error {
+	staying := slices.DeleteFunc(slices.Clone(marked), func(m *machine) bool {
+		return !slices.ContainsFunc(results, func(r provider.InstanceResult) bool { return r.ID == m.id() && r.Err != nil })
+	})
+	if err := p.takeBack(ctx, staying); err != nil {
+		return hints.Write(ctx, provider.OpRemove, id, "take the marks from Machines that stay", err)
+	}
+	return nil
 }
 
 // settling is how long Cluster API has to see marks before the target falls. Its
@@ -143,6 +158,10 @@ func planRemoval(l look, req provider.RemoveRequest, elsewhere map[provider.Inst
 		case m.paused:
 			plan.results[i].Err = stays(id, "it is paused, so that Cluster API would not delete it")
 		default:
+			if why := req.If.Unmet(standing.instanceOf(m), m.nodeName != ""); why != "" {
+				plan.results[i].Err = stays(id, why)
+				break
+			}
 			plan.doomed = append(plan.doomed, m)
 		}
 	}

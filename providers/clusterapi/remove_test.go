@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
+	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest/door"
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
@@ -338,5 +339,33 @@ func TestTheNextRemovalWaits(t *testing.T) {
 	w.Settle()
 	if g := group(t, inventory(t, p), md("workers")); g.Target != 1 || !slices.Equal(live(g), machines[2:]) {
 		t.Errorf("target %d, instances %v of %v", g.Target, live(g), machines)
+	}
+}
+
+// A Machine that could not be made is made after it was marked: it stays, without a mark.
+func TestAMachineThatRecoversIsNotEnded(t *testing.T) {
+	w, p, machines := three(t)
+	d := door.Door{World: w}
+	if err := d.Fail(machines[1]); err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	w.Arm(kubetest.Fault{Verb: "list", Resource: "machines", Then: func() {
+		if looks++; looks == 2 {
+			if err := d.Recover(machines[1]); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	req := removeOf(machines[1])
+	req.If = provider.StillFailed
+	r, err := p.Remove(t.Context(), req)
+	if err != nil || r.Target != 3 || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict || looks != 2 {
+		t.Fatalf("%d looks, %+v, %v", looks, r, err)
+	}
+	w.Disarm()
+	w.Settle()
+	if got := live(group(t, inventory(t, p), md("workers"))); !slices.Equal(got, machines) || len(marks(w)) > 0 {
+		t.Errorf("left: %v of %v, marked %v", got, machines, marks(w))
 	}
 }

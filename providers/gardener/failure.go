@@ -10,11 +10,11 @@ import (
 )
 
 // failureOf is why a machine could not be made, nil if nothing says that it could
-// not. machine-controller-manager goes on trying for the machine's creation timeout,
-// usually 20 minutes; what waits for the machine need not.
+// not. A machine with a provider id was made: machine-controller-manager writes the id
+// first, and the status, which tells of the failure before, a moment later.
 func failureOf(m *v1alpha1.Machine) *provider.Error {
 	last := m.Status.LastOperation
-	if last.Type != v1alpha1.OperationCreate || last.State != v1alpha1.StateFailed {
+	if last.Type != v1alpha1.OperationCreate || last.State != v1alpha1.StateFailed || m.Spec.ProviderID != "" {
 		return nil
 	}
 	e := &provider.Error{Op: provider.OpGrow, Kind: failureKind(last), Code: cmp.Or(last.ErrorCode, v1alpha1.CodeUnknown), Message: last.Description}

@@ -136,6 +136,16 @@ func creating(m *v1alpha1.Machine) bool {
 	return false
 }
 
+// hasJoined reports whether machine-controller-manager knows of a node of the machine. Of
+// one in the phase Unknown it knew, and may have lost it: that is for the caller to see.
+func hasJoined(m *v1alpha1.Machine) bool {
+	switch m.Status.CurrentStatus.Phase {
+	case v1alpha1.MachineRunning, v1alpha1.MachineInPlaceUpdating, v1alpha1.MachineInPlaceUpdateSuccessful, v1alpha1.MachineInPlaceUpdateFailed:
+		return true
+	}
+	return creating(m) && len(m.Status.Conditions) > 0 // which are copied from its node
+}
+
 // instancesOf are a group's instances, sorted.
 func instancesOf(machines []*v1alpha1.Machine, s standing, zone string, c census, now time.Time) []provider.Instance {
 	var out []provider.Instance

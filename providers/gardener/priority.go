@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // priorities are the values that the priority annotation of machines had before it
@@ -84,6 +85,24 @@ func (p *Provider) unmark(ctx context.Context, refusal *provider.Error, before p
 	if failures := p.giveBack(ctx, before); len(failures) > 0 {
 		refusal.Message += "; and these machines stay the first to go: " + strings.Join(failures, "; ")
 	}
+}
+
+// unmarkStaying gives back the priorities of machines that turned out to stay, though
+// they had been marked.
+func (p *Provider) unmarkStaying(ctx context.Context, id provider.GroupID, before priorities, results []provider.InstanceResult) error {
+	staying := priorities{}
+	for _, r := range results {
+		if value, ok := before[string(r.ID)]; ok && r.Err != nil {
+			staying[string(r.ID)] = value
+		}
+	}
+	if len(staying) == 0 {
+		return nil
+	}
+	if failures := p.giveBack(ctx, staying); len(failures) > 0 {
+		return kube.Refuse(provider.OpRemove, id, provider.Transient, "these machines stay, and stay the first to go: %s", strings.Join(failures, "; "))
+	}
+	return nil
 }
 
 // giveBack writes what there was before, if the mark is what there is now: a value that

@@ -1,6 +1,7 @@
 package gardener
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,7 +27,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 	before := priorities{} // of the machines that were annotated, by all attempts
 	result, lowering, refusal := p.remove(ctx, req, before)
 	if refusal == nil {
-		return result, nil
+		return result, p.unmarkStaying(ctx, req.Group, before, result.Instances)
 	}
 	if !lowering || !refusal.MayHaveHappened {
 		p.unmark(ctx, refusal, before)
@@ -63,6 +64,9 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest, befor
 				what = "wait for machine-controller-manager to see the marks"
 				err = kube.Wait(ctx, p.settling)
 				unsettled = err != nil
+				if err == nil && req.If != "" {
+					continue // the wait was long enough for a machine to be made after all
+				}
 			}
 		}
 		lowering = err == nil
@@ -113,7 +117,8 @@ func planRemoval(l look, req provider.RemoveRequest, how marker, now time.Time) 
 			plan.results[i].Err = stays(id, "it belongs to %s", home)
 		case l.standing.leaving[string(id)] || slices.Contains(plan.doomed, string(id)):
 		default:
-			if why := keep(l.machines[at], l.census.strange[v1alpha1.KindMachine+"/"+string(id)], now); why != "" {
+			in := instanceOf(l.machines[at], l.standing, l.census.strange[v1alpha1.KindMachine+"/"+string(id)], now)
+			if why := cmp.Or(in.Hold, req.If.Unmet(in, hasJoined(l.machines[at]))); why != "" {
 				plan.results[i].Err = stays(id, "%s", why)
 				continue
 			}

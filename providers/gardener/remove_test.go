@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/gardenertest"
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/gardenertest/door"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
@@ -284,6 +285,74 @@ func TestCancelWaitsForControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 5, To: 3}); err != nil || r.Cancelled != 0 || r.Target != 5 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A machine that could not be made is made while it is being marked: it stays, and so
+// does its priority.
+func TestAMachineThatRecoversIsNotEnded(t *testing.T) {
+	for _, how := range []marker{timestamped, names, priority} {
+		t.Run(string(how), func(t *testing.T) {
+			w, _, machines := three(t)
+			w.Understands(map[marker]gardenertest.Marks{names: gardenertest.Names, priority: gardenertest.Neither}[how])
+			cfg := anywhere
+			cfg.DeletionMarker = string(how)
+			p := connect(t, w, cfg)
+			d := door.Door{World: w}
+			if err := d.Fail(machines[1]); err != nil {
+				t.Fatal(err)
+			}
+			// With priorities it recovers before the second look, after it was marked; else
+			// before the first.
+			looks, recoversAt := 0, 1
+			if how == priority {
+				recoversAt = 2
+			}
+			w.Arm(kubetest.Fault{Verb: "list", Resource: "machines", Then: func() {
+				if looks++; looks == recoversAt {
+					if err := d.Recover(machines[1]); err != nil {
+						t.Error(err)
+					}
+				}
+			}})
+			r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[1:2], If: provider.StillFailed})
+			if err != nil || r.Target != 3 || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			w.Disarm()
+			left(t, w, p, 3, without(machines))
+			for _, m := range w.Machines(zone(0)) {
+				if prioritised(m) {
+					t.Errorf("%s is the first to go still", m.Name)
+				}
+			}
+		})
+	}
+}
+
+// machine-controller-manager writes the provider id of a machine that it has made at last
+// before the status, which tells of the failure until then.
+func TestAMachineWithAProviderIDWasMade(t *testing.T) {
+	w, p, machines := three(t)
+	if err := (door.Door{World: w}).Fail(machines[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.EditMachine(string(machines[0]), func(m *v1alpha1.Machine) { m.Spec.ProviderID = "test:///it" }); err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range inventory(t, p).Groups[0].Instances {
+		if in.Err != nil {
+			t.Errorf("%s: %v", in.ID, in.Err)
+		}
+	}
+	r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[:1], If: provider.StillFailed})
+	if err != nil || r.Instances[0].Err == nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// It has no node yet, and goes for that when its time is over.
+	r, err = p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[:1], If: provider.StillWithoutNode})
+	if err != nil || r.Instances[0].Err != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

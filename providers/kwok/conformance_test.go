@@ -1,6 +1,7 @@
 package kwok
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,6 +80,51 @@ func (d door) Starve(provider.GroupID) error {
 	return fmt.Errorf("a node is there as soon as it is asked for")
 }
 
+// Fail takes a machine's node away, and lists the machine as one that could not be made.
+func (d door) Fail(id provider.InstanceID) error {
+	group := ""
+	d.mu.Lock()
+	if n := d.nodes[string(id)]; n != nil {
+		group = n.Annotations[AnnotationGroup]
+		delete(d.nodes, string(id))
+	}
+	d.mu.Unlock()
+	data := d.machines(faultNamespace)
+	if text, ok := data[string(id)]; ok {
+		m, err := parseMachine(text)
+		if err != nil {
+			return err
+		}
+		group = m.Group
+	}
+	if data == nil {
+		data = map[string]string{}
+	}
+	text, err := json.Marshal(machine{Group: group, Fault: failsToStart, Created: time.Now()})
+	if err != nil {
+		return err
+	}
+	data[string(id)] = string(text)
+	d.setMachines(data)
+	return nil
+}
+
+// Recover gives such a machine its node.
+func (d door) Recover(id provider.InstanceID) error {
+	data := d.machines(faultNamespace)
+	m, err := parseMachine(data[string(id)])
+	if err != nil {
+		return err
+	}
+	delete(data, string(id))
+	d.setMachines(data)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.store(nodeOf(d.provider.byName[m.Group], string(id)))
+	d.version++
+	return nil
+}
+
 func (d door) Break(op provider.Op, group provider.GroupID, how providertest.Breakage) <-chan struct{} {
 	method := map[provider.Op]string{provider.OpInventory: http.MethodGet, provider.OpCancel: http.MethodGet,
 		provider.OpGrow: http.MethodPost, provider.OpRemove: http.MethodDelete}[op]
@@ -118,7 +165,7 @@ func TestConforms(t *testing.T) {
 	path := templatesFile(t, twoGroups)
 	providertest.Run(t, func(t *testing.T) providertest.Subject {
 		s := newAPIServer(t)
-		p := newProvider(t, s, Config{TemplatesPath: path})
+		p := newProvider(t, s, Config{TemplatesPath: path, Namespace: faultNamespace})
 		return providertest.Subject{
 			Provider: p, Group: "group", Other: "other", Door: door{s, p}, Lacks: lacks,
 		}

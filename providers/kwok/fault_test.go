@@ -42,6 +42,8 @@ func newBroken(t *testing.T, s *apiServer, f fault) *Provider {
 
 // A group whose machines have no node keeps the whole contract.
 func TestConformsWithoutNodes(t *testing.T) {
+	lacks := maps.Clone(lacks)
+	lacks["P9/OnlyWhatHasNoNodeIsEndedForThat"] = "none has a node"
 	path := templatesFile(t, strings.Replace(twoGroups, "max-count: \"12\"}", "max-count: \"12\", "+AnnotationFault+": never-registers}", 1))
 	providertest.Run(t, func(t *testing.T) providertest.Subject {
 		s := newAPIServer(t)
@@ -74,6 +76,14 @@ func (d doorWithoutNodes) SetTarget(id provider.GroupID, n int) error {
 		}
 		data[fmt.Sprintf("by-hand-%d", len(data))] = string(text)
 	}
+	d.setMachines(data)
+	return nil
+}
+
+// Recover makes a machine that failed one that only lacks its node.
+func (d doorWithoutNodes) Recover(id provider.InstanceID) error {
+	data := d.machines(faultNamespace)
+	data[string(id)] = strings.Replace(data[string(id)], string(failsToStart), string(neverRegisters), 1)
 	d.setMachines(data)
 	return nil
 }

@@ -101,24 +101,29 @@ func (g group) seenIn(seen census) provider.Group {
 		OwnLabels:   slices.Clone(g.ownLabels),
 	}
 	for _, m := range seen.own[g.name] {
-		i := provider.Instance{
-			ID:         provider.InstanceID(m.name),
-			ProviderID: providerIDPrefix + m.name,
-			NodeName:   m.name,
-			State:      provider.Running,
-			Created:    m.created,
-			Zone:       cmp.Or(m.zone, g.zone),
-		}
-		switch {
-		case m.fault != noFault:
-			i.NodeName, i.State, i.Err = "", provider.Creating, m.fault.err(g.name, i.Zone)
-		case m.deleting:
-			i.State = provider.Deleting
-		}
-		out.Instances = append(out.Instances, i)
+		out.Instances = append(out.Instances, g.instanceOf(m))
 	}
 	slices.SortFunc(out.Instances, func(a, b provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
 	return out
+}
+
+// instanceOf is a member as an instance.
+func (g group) instanceOf(m member) provider.Instance {
+	i := provider.Instance{
+		ID:         provider.InstanceID(m.name),
+		ProviderID: providerIDPrefix + m.name,
+		NodeName:   m.name,
+		State:      provider.Running,
+		Created:    m.created,
+		Zone:       cmp.Or(m.zone, g.zone),
+	}
+	switch {
+	case m.fault != noFault:
+		i.NodeName, i.State, i.Err = "", provider.Creating, m.fault.err(g.name, i.Zone)
+	case m.deleting:
+		i.State = provider.Deleting
+	}
+	return i
 }
 
 // strays tells of simulated machines whose group no template makes any more, as

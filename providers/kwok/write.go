@@ -105,7 +105,13 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 			result.Instances[i].Err = notOurs(req.Group, id, fmt.Sprintf("it lacks the annotations %s: %s and %s", AnnotationFake, fakeValue, AnnotationGroup))
 		case own && m.group != g.name:
 			result.Instances[i].Err = notOurs(req.Group, id, fmt.Sprintf("it belongs to the group %q", m.group))
-		case own && !m.deleting && !asked[id]:
+		case !own || m.deleting || asked[id]:
+		default:
+			if why := req.If.Unmet(g.instanceOf(m), !m.fault.withoutNode()); why != "" {
+				result.Instances[i].Err = &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Conflict,
+					Message: fmt.Sprintf("the machine %q is left alone: %s", id, why)}
+				break
+			}
 			doomed = append(doomed, m)
 		}
 		asked[id] = true

@@ -25,8 +25,10 @@ import (
 type Step struct {
 	Verb  model.Verb
 	Group int // index of the snapshot's groups
-	// Waiting is Remove's subject; From and To are Cancel's targets.
+	// Waiting is Remove's subject, and If what must still be true of it; From and To
+	// are Cancel's targets.
 	Waiting  model.Waiting
+	If       provider.Condition
 	From, To int
 	Force    bool
 	Reason   model.Reason
@@ -102,18 +104,18 @@ func stepOf(gi int, g *model.Group, p model.RepairPolicy, pools map[provider.Poo
 			if (w.Err != nil) != failed || !w.GivenUp() {
 				continue
 			}
-			reason, force, why := model.ProvisionTimeout, p.ForceUnregistered, fmt.Sprintf("instance %s has had no node since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
+			reason, condition, force, why := model.ProvisionTimeout, provider.StillWithoutNode, p.ForceUnregistered, fmt.Sprintf("instance %s has had no node since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
 			if !w.Created.IsZero() && w.Since.Before(w.Created) {
 				why += ", and neither had what the cloud replaced by it"
 			}
 			if failed {
-				reason, force, why = model.InstanceFailed, p.ForceFailed, fmt.Sprintf("the cloud could not make instance %s: %v", w.Instance, w.Err)
+				reason, condition, force, why = model.InstanceFailed, provider.StillFailed, p.ForceFailed, fmt.Sprintf("the cloud could not make instance %s: %v", w.Instance, w.Err)
 			}
 			if v := held(g, w, failed, force, pools, strangers); v != nil {
 				r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Instance: w.Instance, Count: 1, Verdict: *v})
 				continue
 			}
-			return Step{Verb: model.Remove, Group: gi, Waiting: w, Force: force, Reason: reason, Why: why}, true
+			return Step{Verb: model.Remove, Group: gi, Waiting: w, If: condition, Force: force, Reason: reason, Why: why}, true
 		}
 	}
 	// 2. Units that never became an instance.

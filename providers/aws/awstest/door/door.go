@@ -50,6 +50,14 @@ func (d Door) Starve(group provider.GroupID) error {
 	return err
 }
 
+// Fail and Recover cannot be played: an instance of AWS is launched, or is none.
+func (d Door) Fail(id provider.InstanceID) error {
+	return fmt.Errorf("fail %s: an instance of AWS is launched, or is none", id)
+}
+
+// Recover is what Fail would need.
+func (d Door) Recover(id provider.InstanceID) error { return d.Fail(id) }
+
 // Break disturbs the requests of which an operation is made. A cancellation is
 // disturbed at its read already, since with nothing to cancel it writes nothing;
 // the provider must read the group by its name for that.

@@ -49,6 +49,26 @@ func (d Door) Starve(group provider.GroupID) error {
 	return nil
 }
 
+// Fail makes a Machine one that the infrastructure has not made.
+func (d Door) Fail(id provider.InstanceID) error {
+	namespace, name, _ := strings.Cut(string(id), "/")
+	return d.World.Fail(namespace, name, func(m kubetest.Object) {
+		kubetest.Set(m, "", "spec", "providerID")
+		kubetest.Set(m, "", "status", "nodeRef", "name")
+		kubetest.Set(m, "Failed", "status", "phase")
+	})
+}
+
+// Recover makes such a Machine run after all.
+func (d Door) Recover(id provider.InstanceID) error {
+	namespace, name, _ := strings.Cut(string(id), "/")
+	return d.World.Edit("Machine", namespace, name, func(m kubetest.Object) {
+		kubetest.Set(m, "test:///again/"+name, "spec", "providerID")
+		kubetest.Set(m, name, "status", "nodeRef", "name")
+		kubetest.Set(m, "Running", "status", "phase")
+	})
+}
+
 // Break disturbs the requests of which an operation is made: the lists of an
 // inventory, the write of a growth or a removal. A cancellation is disturbed at
 // its read already, since with nothing to cancel it writes nothing.

@@ -39,6 +39,25 @@ func (d Door) Starve(group provider.GroupID) error {
 	return nil
 }
 
+// Fail makes a Machine one that the cloud has not made.
+func (d Door) Fail(id provider.InstanceID) error {
+	return d.World.EditMachine(string(id), func(m *v1alpha1.Machine) {
+		m.Spec.ProviderID = ""
+		delete(m.Labels, v1alpha1.NodeLabel)
+		m.Status.LastOperation = v1alpha1.LastOperation{Type: v1alpha1.OperationCreate, State: v1alpha1.StateFailed, ErrorCode: v1alpha1.CodeResourceExhausted, Description: "none left"}
+		m.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachineCrashLoopBackOff}
+	})
+}
+
+// Recover makes such a Machine run after all.
+func (d Door) Recover(id provider.InstanceID) error {
+	return d.World.EditMachine(string(id), func(m *v1alpha1.Machine) {
+		m.Spec.ProviderID, m.Labels[v1alpha1.NodeLabel] = "test:///again/"+m.Name, m.Name
+		m.Status.LastOperation = v1alpha1.LastOperation{Type: v1alpha1.OperationCreate, State: v1alpha1.StateSuccessful}
+		m.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachineRunning}
+	})
+}
+
 // Break disturbs the requests of which an operation is made: the lists of an
 // inventory, the patch of a growth or a removal. A cancellation is disturbed at its
 // read already, since with nothing to cancel it writes nothing.
