@@ -23,7 +23,12 @@ const (
 	AnnotationFault = "cluster-autoscaler.kwok.nodegroup/fault"
 )
 
+// groupAnnotations are what templates can say of their group; any other annotation
+// of this domain is misspelt.
+var groupAnnotations = []string{AnnotationGroup, AnnotationMin, AnnotationMax, AnnotationDesired, AnnotationFault}
+
 const (
+	annotationDomain     = "cluster-autoscaler.kwok."
 	fakeValue            = "fake"
 	annotationMetrics    = "metrics.k8s.io/resource-metrics-path"
 	providerIDPrefix     = "kwok:"

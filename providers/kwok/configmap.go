@@ -1,6 +1,7 @@
 package kwok
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -48,6 +49,13 @@ func parseConfigMap(source string, text string) (mapConfig, error) {
 	var c mapConfig
 	if err := yaml.UnmarshalStrict([]byte(text), &c); err != nil {
 		return mapConfig{}, fmt.Errorf("%s: %w%s", source, err, hintForField(err))
+	}
+	if all, err := documents([]byte(text)); err != nil || len(all) > 1 {
+		return mapConfig{}, fmt.Errorf("%s: there must be one document, and there are %d: %w", source, len(all), cmp.Or(err, errors.New("all but the first would be left out")))
+	} else if len(all) == 1 {
+		if err := whole(all[0]); err != nil {
+			return mapConfig{}, fmt.Errorf("%s: %w", source, err)
+		}
 	}
 	var errs []error
 	complain := func(format string, args ...any) {

@@ -165,7 +165,7 @@ func readGroup(src source, candidate template) (group, error) {
 	node := candidate.node
 	c, errCounts := parseCounts(node.Annotations)
 	f, errFault := parseFault(node.Annotations)
-	if err := errors.Join(errCounts, errFault); err != nil {
+	if err := errors.Join(checkAnnotations(node.Annotations), errCounts, errFault); err != nil {
 		return group{}, err
 	}
 	g := group{

@@ -1,12 +1,9 @@
 package kwok
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -16,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 )
 
 // template is one node as it was found, and where: `document 2, item 1, node
@@ -38,23 +33,19 @@ var strict = func() runtime.Decoder {
 }()
 
 // parseTemplates reads template nodes from YAML or JSON: a List or a NodeList,
-// one Node, or several documents of these. Each error names the source, the
+// one Node, or several of these, as documents or as JSON objects that follow each
+// other. Each error names the source, the
 // document, the item, the node and the field; all of them are returned, joined,
 // beside the nodes that could be read.
 func parseTemplates(source string, data []byte) ([]template, error) {
 	var found []template
 	var errs []error
-	reader := yamlstream.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for document := 1; ; document++ {
-		raw, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: document %d: %w", source, document, err))
-			break
-		}
-		nodes, err := parseDocument(fmt.Sprintf("document %d", document), raw)
+	all, err := documents(data)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("%s: %w", source, err))
+	}
+	for i, raw := range all {
+		nodes, err := parseDocument(fmt.Sprintf("document %d", i+1), raw)
 		if err != nil {
 			errs = append(errs, inSource(source, err))
 		}
@@ -83,14 +74,24 @@ func inSource(source string, err error) error {
 }
 
 func parseDocument(where string, raw []byte) ([]template, error) {
-	asJSON, err := yaml.YAMLToJSONStrict(raw)
+	all, err := objects(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	if bytes.Equal(bytes.TrimSpace(asJSON), []byte("null")) {
-		return nil, nil // only comments
+	var found []template
+	var errs []error
+	for i, object := range all {
+		at := where
+		if len(all) > 1 {
+			at = fmt.Sprintf("%s, object %d", where, i+1)
+		}
+		nodes, err := parseObject(at, object)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		found = append(found, nodes...)
 	}
-	return parseObject(where, asJSON)
+	return found, errors.Join(errs...)
 }
 
 // head is what has to be known of an object before it can be read strictly.

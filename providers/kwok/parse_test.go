@@ -97,6 +97,13 @@ func TestShapesOfAFileAreEqual(t *testing.T) {
 		"List":      "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n" + item + node("a", "  ") + item + node("b", "  "),
 		"NodeList":  "apiVersion: v1\nkind: NodeList\nitems:\n-\n" + node("a", "  ") + "-\n" + node("b", "  "),
 		"mixed":     kind + node("a", "") + "---\napiVersion: v1\nkind: List\nitems:\n" + item + node("b", "  "),
+		"JSON, one after the other": `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + AnnotationGroup + `":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}` +
+			"{\n\t\"apiVersion\":\"v1\",\n\t\"kind\":\"Node\",\n" + `"metadata":{"name":"b","annotations":{"` + AnnotationGroup + `":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}`,
+		"with tabs": "{\n\t\"apiVersion\": \"v1\", # not JSON\n\t\"kind\": \"List\",\n\t\"items\": [\n" +
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + AnnotationGroup + `":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}},` +
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"b","annotations":{"` + AnnotationGroup + `":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}]}`,
+		"ends":   kind + node("a", "") + "...\n" + kind + node("b", "") + "...\n",
+		"of DOS": strings.ReplaceAll("---\n"+kind+node("a", "")+"...\n---\n"+kind+node("b", ""), "\n", "\r\n"),
 		"JSON": `{"apiVersion":"v1","kind":"List","items":[` +
 			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + AnnotationGroup + `":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}},` +
 			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"b","annotations":{"` + AnnotationGroup + `":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}]}`,

@@ -229,6 +229,40 @@ func TestOtherNodesAreLeftAlone(t *testing.T) {
 	if diff := cmp.Diff([]string{"only-kwok", "only-named", "real", "wrong-value"}, s.names()); diff != "" {
 		t.Errorf("nodes left at the end:\n%s", diff)
 	}
+	for _, n := range s.all() { // what others have put finalizers on is still there while it goes
+		if n.DeletionTimestamp != nil {
+			t.Errorf("%s is being deleted", n.Name)
+		}
+	}
+	if n := s.count("DELETE"); n != 2 {
+		t.Errorf("%d nodes were asked to go, of two that are this provider's", n)
+	}
+}
+
+// TestTheClustersNodesNameTheirGroups: by the labels of GKE and EKS, and by the
+// one that the operator names; groups that differ in those alone are similar.
+func TestTheClustersNodesNameTheirGroups(t *testing.T) {
+	s := newAPIServer(t)
+	s.add(aNode("a", map[string]string{labelGKEPool: "gke"}), aNode("b", map[string]string{labelEKSGroup: "eks"}), aNode("c", map[string]string{"team": "blue"}))
+	inv, err := newProvider(t, s, Config{GroupLabelKey: "team"}).Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := map[string][]string{}
+	for _, g := range inv.Groups {
+		own[string(g.ID)] = g.OwnLabels
+	}
+	if diff := cmp.Diff(map[string][]string{"gke-kwok": {labelGKEPool}, "eks-kwok": {labelEKSGroup}, "blue-kwok": {"team"}}, own); diff != "" {
+		t.Error(diff)
+	}
+	path := templatesFile(t, "apiVersion: v1\nkind: Node\nmetadata: {labels: {"+labelGKEPool+": gke, "+labelEKSGroup+": eks}}\nstatus: {allocatable: {cpu: \"4\", memory: 16Gi}}\n")
+	inv, err = newProvider(t, s, Config{TemplatesPath: path}).Inventory(t.Context())
+	if err != nil || len(inv.Groups) != 1 {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{labelGKEPool, labelEKSGroup}, inv.Groups[0].OwnLabels); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // A node that was replaced by another of its name between the read and the

@@ -45,15 +45,15 @@ var machineLabels = []string{
 }
 
 // machineAnnotations belong to one machine, or to the tool that wrote it.
-var machineAnnotations = []string{
-	AnnotationFake, AnnotationGroup, AnnotationMin, AnnotationMax, AnnotationDesired, AnnotationFault, annotationMetrics,
+var machineAnnotations = append([]string{
+	AnnotationFake, annotationMetrics,
 	lastAppliedByKubectl,
 	"alpha.kubernetes.io/provided-node-ip",
 	"csi.volume.kubernetes.io/nodeid",
 	"kubeadm.alpha.kubernetes.io/cri-socket",
 	"node.alpha.kubernetes.io/ttl",
 	"volumes.kubernetes.io/controller-managed-attach-detach",
-}
+}, groupAnnotations...)
 
 // sanitise makes a template out of a node. It copies what describes the kind of
 // machine and leaves everything else behind, so that a field which Kubernetes

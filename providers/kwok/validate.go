@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -86,6 +87,8 @@ func validateResources(node *corev1.Node, path *field.Path) field.ErrorList {
 				errs = append(errs, field.Invalid(at, quantity.String(), "must not be negative"))
 			case quantity.CmpInt64(most(name)) > 0:
 				errs = append(errs, field.Invalid(at, quantity.String(), "is more than the scheduler can count"))
+			case isWhole(name) && quantity.MilliValue()%1000 != 0:
+				errs = append(errs, field.Invalid(at, quantity.String(), "must be a whole number: the API server takes no fraction of this resource"))
 			case list == "allocatable" && quantity.IsZero() && slices.Contains(vital, name):
 				errs = append(errs, field.Invalid(at, quantity.String(), "must be above 0, or no pod fits"))
 			}
@@ -104,6 +107,30 @@ func validateResources(node *corev1.Node, path *field.Path) field.ErrorList {
 	}
 	slices.SortFunc(errs, func(a, b *field.Error) int { return cmp.Compare(a.Field, b.Field) })
 	return errs
+}
+
+// isWhole reports whether the API server takes whole numbers of a resource only:
+// pods, and extended resources, which have a domain other than Kubernetes' own.
+func isWhole(name corev1.ResourceName) bool {
+	if name == corev1.ResourcePods {
+		return true
+	}
+	text := string(name)
+	return strings.Contains(text, "/") && !strings.Contains(text, corev1.ResourceDefaultNamespacePrefix) &&
+		!strings.HasPrefix(text, corev1.DefaultResourceRequestsPrefix) &&
+		len(utilvalidation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+text)) == 0
+}
+
+// checkAnnotations finds misspelt annotations of this provider's own, which would
+// have no effect in silence.
+func checkAnnotations(annotations map[string]string) error {
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if strings.HasPrefix(key, annotationDomain) && !slices.Contains(groupAnnotations, key) {
+			errs = append(errs, fmt.Errorf("metadata.annotations[%s]: there is no such annotation; there are %s", key, strings.Join(groupAnnotations, ", ")))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // counts are a group's numbers as the template's annotations give them.
