@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -225,8 +226,9 @@ func reasonsOnly(v *model.PendingVerdict) []string {
 	return out
 }
 
-// reasonText says why pods of a class are left: every group with its reason and
-// numbers, sorted as the plan is.
+// reasonText says why pods of a class are left: what each group says, the nearest to
+// a yes first. Groups that say the same are one part, and after mostParts parts the
+// rest is counted by reason.
 func reasonText(v *model.PendingVerdict) string {
 	if v.Skipped != nil {
 		return reasonAndDetail(v.Skipped)
@@ -234,11 +236,88 @@ func reasonText(v *model.PendingVerdict) string {
 	if len(v.Groups) == 0 {
 		return "there is no node group"
 	}
-	parts := make([]string, len(v.Groups))
-	for i := range v.Groups {
-		parts[i] = string(v.Groups[i].Group) + ": " + reasonAndDetail(&v.Groups[i].Verdict)
+	said := sameSaid(v.Groups)
+	var parts []string
+	for _, p := range said[:min(mostParts, len(said))] {
+		parts = append(parts, who(p)+": "+reasonAndDetail(&p[0].Verdict))
+	}
+	if len(said) > mostParts {
+		parts = append(parts, "and "+byReason(slices.Concat(said[mostParts:]...)))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// who names the groups of one answer, or counts them if they are many.
+func who(said []model.GroupVerdict) string {
+	if len(said) > mostNames {
+		return fmt.Sprintf("%d groups", len(said))
+	}
+	var names []string
+	for _, g := range said {
+		names = append(names, string(g.Group))
+	}
+	return strings.Join(names, ", ")
+}
+
+// mostNames is how many groups of one answer are named.
+const mostNames = 3
+
+// mostParts is how many different answers of groups one line has.
+const mostParts = 5
+
+// sameSaid puts groups with equal answers together, the nearest answer first; groups
+// of one answer, and equally near answers, stay in the plan's order.
+func sameSaid(groups []model.GroupVerdict) [][]model.GroupVerdict {
+	var said [][]model.GroupVerdict
+	at := map[[2]string]int{}
+	for _, g := range groups {
+		key := [2]string{string(g.Reason), g.Detail}
+		i, ok := at[key]
+		if !ok {
+			i = len(said)
+			at[key] = i
+			said = append(said, nil)
+		}
+		said[i] = append(said[i], g)
+	}
+	slices.SortStableFunc(said, func(a, b []model.GroupVerdict) int { return cmp.Compare(distance(a[0].Reason), distance(b[0].Reason)) })
+	return said
+}
+
+// byReason counts groups by their reason, in the order in which they stand.
+func byReason(groups []model.GroupVerdict) string {
+	counts := map[model.Reason]int{}
+	var order []model.Reason
+	for _, g := range groups {
+		if counts[g.Reason]++; counts[g.Reason] == 1 {
+			order = append(order, g.Reason)
+		}
+	}
+	var parts []string
+	for _, r := range order {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[r], r))
+	}
+	return fmt.Sprintf("%d more groups: %s", len(groups), strings.Join(parts, ", "))
+}
+
+// distance says how much must happen before a group with this reason takes the pods:
+// 0 for time alone, 1 for a higher limit, 2 for a group that gets well, 3 for a
+// smaller pod or a larger node, 4 for another pod or other nodes. A reason that is
+// not named here is far.
+func distance(r model.Reason) int {
+	switch r {
+	case model.Fits, model.GroupBusy, model.GroupPaused, model.GroupBackoff, model.GroupHeld, model.Resizing, model.StepBudget,
+		model.MaxNodesPerScaleUp, model.SpreadPostponed, model.StaleInventory, model.NotChosen:
+		return 0
+	case model.GroupAtMax, model.PoolAtMax, model.PoolShare, model.MaxNodesTotal, model.CoresTotal, model.MemoryTotal, model.ScaleFromZeroOff:
+		return 1
+	case model.GroupUnhealthy, model.NodeNeverStarted, model.TemplateMismatch, model.SchedulerDisagrees, model.SpreadCapacity,
+		model.GroupUnreadable, model.NoTemplate:
+		return 2
+	case model.InsufficientResources, model.VolumeLimit, model.PortConflict, model.TopologySpread, model.PodAffinity:
+		return 3
+	}
+	return 4
 }
 
 func reasonAndDetail(v *model.Verdict) string {

@@ -1,0 +1,36 @@
+package report
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestTheNearestGroupIsNamedFirst: of many groups, the one that could take the pods
+// soonest comes first, equal answers are one part, and a long list is cut.
+func TestTheNearestGroupIsNamedFirst(t *testing.T) {
+	said := func(group string, reason model.Reason, detail string) model.GroupVerdict {
+		return model.GroupVerdict{Group: provider.GroupID(group), Verdict: model.Verdict{Reason: reason, Detail: detail}}
+	}
+	v := model.PendingVerdict{}
+	for i := range 12 {
+		v.Groups = append(v.Groups, said(fmt.Sprintf("arm-%02d", i), model.NodeAffinity, "kubernetes.io/arch in [amd64]"))
+	}
+	v.Groups = append(v.Groups, said("small", model.InsufficientResources, "cpu 4 > 1900m"),
+		said("spot", model.GroupBackoff, "for 5m0s"), said("web", model.GroupAtMax, "10/10 nodes"))
+	want := "spot: GroupBackoff (for 5m0s); web: GroupAtMax (10/10 nodes); small: InsufficientResources (cpu 4 > 1900m); " +
+		"12 groups: NodeAffinity (kubernetes.io/arch in [amd64])"
+	if got := reasonText(&v); got != want {
+		t.Errorf("got:  %s\nwant: %s", got, want)
+	}
+	for i := range 4 {
+		v.Groups = append(v.Groups, said(fmt.Sprintf("x-%d", i), model.TaintNotTolerated, fmt.Sprintf("taint x-%d", i)))
+	}
+	want = "spot: GroupBackoff (for 5m0s); web: GroupAtMax (10/10 nodes); small: InsufficientResources (cpu 4 > 1900m); " +
+		"12 groups: NodeAffinity (kubernetes.io/arch in [amd64]); x-0: TaintNotTolerated (taint x-0); and 3 more groups: 3 TaintNotTolerated"
+	if got := reasonText(&v); got != want {
+		t.Errorf("got:  %s\nwant: %s", got, want)
+	}
+}
