@@ -79,24 +79,17 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 	if !made.IsZero() && now.Sub(made) > stale {
 		fmt.Fprintf(&b, "Note: nobody has written it for %s; does the autoscaler run?\n", age(now, made))
 	}
-	// 2. Groups.
+	// 2. What is held up, and why.
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	heldRows(table, d.NodeGroups, now)
+	// 3. Groups, those first where something is amiss or under way.
 	if len(d.NodeGroups) > 0 {
-		fmt.Fprintln(table, "\nGROUP\tTARGET\tREADY\tNOT STARTED\tUNREADY\tUNREGISTERED\tMIN-MAX\tHEALTH\tCANDIDATES\tSCALE-UP")
+		fmt.Fprintln(table, "\nGROUP\tTARGET\tREADY\tNOT STARTED\tUNREADY\tMISSING\tUNREGISTERED\tMIN-MAX\tHEALTH\tCANDIDATES\tSCALE-UP")
 	}
-	for _, g := range d.NodeGroups {
+	for _, g := range status.ByConcern(d.NodeGroups) {
 		fmt.Fprintln(table, strings.Join(groupStatusRow(g, memory, now), "\t"))
 	}
-	var holds []string
-	for _, g := range d.NodeGroups {
-		for _, hold := range g.Holds {
-			holds = append(holds, oneLine(g.Name)+"\t"+oneLine(hold))
-		}
-	}
-	if len(holds) > 0 {
-		fmt.Fprintf(table, "\nHELD\tWHY\n%s\n", strings.Join(holds, "\n"))
-	}
-	// 3. Asks in flight.
+	// 4. Asks in flight.
 	asks := slices.DeleteFunc(slices.Clone(memory.Asks), func(a model.Ask) bool { return status.Progress(a).Waiting() == 0 })
 	slices.SortFunc(asks, func(a, b model.Ask) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
@@ -115,11 +108,56 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 		}
 		fmt.Fprintln(table, strings.Join(append(row, by), "\t"))
 	}
-	// 4. Nodes that go, and nodes that stay.
+	// 5. Nodes that go, and nodes that stay.
 	drainRows(table, d.Drains, now)
 	stayRows(table, d.Stays, now)
 	table.Flush()
 	return trimLines(b.String())
+}
+
+// heldRows are the operations that the provider holds up, the groups that are
+// unhealthy, and the machines that are given up and stay, each with why.
+func heldRows(w io.Writer, groups []status.NodeGroup, now time.Time) {
+	var held, sick, stuck []string
+	for _, g := range groups {
+		name := oneLine(g.Name)
+		for _, hold := range g.Holds {
+			held = append(held, name+"\t"+oneLine(hold))
+		}
+		if g.Unhealthy != "" {
+			sick = append(sick, name+"\t"+oneLine(g.Unhealthy))
+		}
+		for _, n := range g.NotRemoved {
+			stuck = append(stuck, strings.Join(notRemovedRow(name, n, now), "\t"))
+		}
+	}
+	for _, part := range []struct {
+		head string
+		rows []string
+	}{{"HELD\tWHY", held}, {"UNHEALTHY\tWHY", sick}, {"NOT REMOVED\tGROUP\tFOR\tWHY", stuck}} {
+		if len(part.rows) > 0 {
+			fmt.Fprintf(w, "\n%s\n%s\n", part.head, strings.Join(part.rows, "\n"))
+		}
+	}
+}
+
+func notRemovedRow(group string, n status.NotRemoved, now time.Time) []string {
+	what := oneLine(n.Instance)
+	if what == "" {
+		what = fmt.Sprintf("%d requested", n.Count)
+	}
+	since := ""
+	if n.Since != nil {
+		since = age(now, n.Since.Time)
+	}
+	why := n.Reason
+	if n.Detail != "" {
+		why += ": " + oneLine(n.Detail)
+	}
+	if n.Fix != "" {
+		why += "; would change with: " + oneLine(n.Fix)
+	}
+	return []string{what, group, since, why}
 }
 
 func groupStatusRow(g status.NodeGroup, memory model.Memory, now time.Time) []string {
@@ -128,9 +166,13 @@ func groupStatusRow(g status.NodeGroup, memory model.Memory, now time.Time) []st
 	if n.LongUnregistered > 0 {
 		unregistered = fmt.Sprintf("%d (%d too long)", n.Unregistered+n.LongUnregistered, n.LongUnregistered)
 	}
+	missing := strconv.Itoa(g.Missing.Nodes)
+	if g.Missing.Nodes > 0 {
+		missing += forSoLong(now, g.Missing.Since)
+	}
 	return []string{
 		oneLine(g.Name), strconv.Itoa(g.Health.CloudProviderTarget), strconv.Itoa(n.Registered.Ready), strconv.Itoa(n.Registered.NotStarted),
-		strconv.Itoa(n.Registered.Unready.Total), unregistered, fmt.Sprintf("%d-%d", g.Health.MinSize, g.Health.MaxSize),
+		strconv.Itoa(n.Registered.Unready.Total), missing, unregistered, fmt.Sprintf("%d-%d", g.Health.MinSize, g.Health.MaxSize),
 		string(g.Health.Status) + forSoLong(now, g.Health.LastTransitionTime), strconv.Itoa(g.ScaleDown.Candidates), scaleUpText(g, memory, now),
 	}
 }

@@ -186,6 +186,34 @@ func (r *Reporter) tellPending(now time.Time, c model.Cycle) {
 	}
 }
 
+// keptKey is a verdict that keeps a machine, or a group's requests, from being given
+// back to the cloud.
+type keptKey struct {
+	group    provider.GroupID
+	instance provider.InstanceID
+	reason   model.Reason
+}
+
+// tellKept logs what is given up and cannot be removed, once, when that begins. What
+// passes by itself within seconds is left out.
+func (r *Reporter) tellKept(verdicts []model.RepairVerdict) {
+	still := map[keptKey]bool{}
+	for i := range verdicts {
+		v := &verdicts[i]
+		switch v.Reason {
+		case model.GroupBusy, model.Resizing, model.GroupPaused:
+			continue
+		}
+		key := keptKey{v.Group, v.Instance, v.Reason}
+		still[key] = true
+		if !r.kept[key] {
+			r.log.Warn("a machine is given up and cannot be removed", "group", string(v.Group), "instance", string(v.Instance), "count", v.Count,
+				"reason", string(v.Reason), "detail", v.Detail, "would_change_with", v.Fix)
+		}
+	}
+	r.kept = still
+}
+
 // staysPending tells whether there is something to say of a class: pods that
 // get no room, but not those that the next moment will bring further by itself.
 func staysPending(v *model.PendingVerdict, now time.Time) bool {

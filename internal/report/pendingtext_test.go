@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -32,5 +33,30 @@ func TestTheNearestGroupIsNamedFirst(t *testing.T) {
 		"12 groups: NodeAffinity (kubernetes.io/arch in [amd64]); x-0: TaintNotTolerated (taint x-0); and 3 more groups: 3 TaintNotTolerated"
 	if got := reasonText(&v); got != want {
 		t.Errorf("got:  %s\nwant: %s", got, want)
+	}
+}
+
+// TestWhatKeepsAMachineIsTold: the cause of a held repair is in the log, once, and what
+// passes within seconds is not.
+func TestWhatKeepsAMachineIsTold(t *testing.T) {
+	d := newDesk()
+	stuck := leaving(0)
+	stuck.Plan.Repair = []model.RepairVerdict{
+		{Group: "b", Count: 1, Verdict: model.Verdict{Reason: model.GroupBusy}},
+		{Group: "a", Instance: "i-1", Count: 1, Verdict: model.Verdict{Reason: model.MatchingBroken, Detail: "node x could be it", Fix: "ids that agree"}},
+	}
+	d.report(t, stuck)
+	want := `msg="a machine is given up and cannot be removed" group=a instance=i-1 count=1 reason=MatchingBroken detail="node x could be it" would_change_with="ids that agree"`
+	if log := d.takeLog(); len(log) != 1 || !strings.Contains(log[0], want) {
+		t.Errorf("log: %q", log)
+	}
+	d.report(t, stuck)
+	if log := d.takeLog(); len(log) > 0 {
+		t.Errorf("told again: %q", log)
+	}
+	d.report(t, leaving(0))
+	d.report(t, stuck)
+	if log := d.takeLog(); len(log) != 1 {
+		t.Errorf("it began again: %q", log)
 	}
 }

@@ -54,6 +54,7 @@ type Reporter struct {
 	documents []provider.Notice
 	removals  removals
 	told      map[string]string // class key → what was last told of it
+	kept      map[keptKey]bool  // what is given up and stays, as last told
 	failing   string            // the error last told by Failed
 	noticed   []provider.Notice // the plan's notices as last told
 }
@@ -72,6 +73,7 @@ func New(recorder record.EventRecorder, s Settings, log *slog.Logger) *Reporter 
 		promises: promises{},
 		removals: newRemovals(),
 		told:     map[string]string{},
+		kept:     map[keptKey]bool{},
 	}
 	if s.Observe {
 		r.events = newEvents(Silent(), s)
@@ -123,6 +125,7 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 		r.logPlan(ctx, c, diverged)
 		r.events.planned(now, c)
 		r.tellPending(now, c)
+		r.tellKept(c.Plan.Repair)
 	}
 	r.events.noticed(now, slices.Concat(c.Snapshot.Notices, r.documents))
 	// 4. How all of it stands, and what must survive a restart.

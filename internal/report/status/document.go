@@ -132,6 +132,29 @@ type NodeGroup struct {
 	// Holds are why the provider has some operations on the group not started now: a
 	// rollout, a pause. Of Plimsoll's own; the Cluster Autoscaler has no such field.
 	Holds []string `json:"holds,omitempty"`
+	// These are Plimsoll's own, too. Unhealthy says why Health is Unhealthy. Missing
+	// counts nodes that the target has and the cluster has not. NotRemoved are
+	// machines that are given up and stay for now.
+	Unhealthy  string       `json:"unhealthy,omitempty"`
+	Missing    Missing      `json:"missing,omitzero"`
+	NotRemoved []NotRemoved `json:"notRemoved,omitempty"`
+}
+
+// Missing is how many nodes a group misses, and since when it has missed any.
+type Missing struct {
+	Nodes int         `json:"nodes"`
+	Since metav1.Time `json:"since"`
+}
+
+// NotRemoved is a machine that nobody waits for any more, or several that have no
+// instance yet, and what keeps Plimsoll from giving it back to the cloud.
+type NotRemoved struct {
+	Instance string       `json:"instance,omitempty"`
+	Count    int          `json:"count,omitempty"`
+	Reason   string       `json:"reason"`
+	Detail   string       `json:"detail,omitempty"`
+	Since    *metav1.Time `json:"since,omitempty"`
+	Fix      string       `json:"fix,omitempty"`
 }
 
 // GroupHealth is whether the group is in a shape to grow (S2), and its size.

@@ -48,6 +48,7 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 	for i := range c.Plan.Grow {
 		grow[c.Plan.Grow[i].Group] = true // some are over before the next cycle sees them
 	}
+	kept := notRemoved(c.Plan.Repair)
 	d.NodeGroups = make([]NodeGroup, 0, len(s.Groups))
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -57,7 +58,9 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 		}
 		grows := grow[g.ID] || Growing(g)
 		least, most := c.Plan.Bounds(g)
-		d.NodeGroups = append(d.NodeGroups, groupOf(now, g, bounds{least, most}, grows, candidates[g.ID], old))
+		group := groupOf(now, g, bounds{least, most}, grows, candidates[g.ID], old)
+		group.NotRemoved = kept[g.ID]
+		d.NodeGroups = append(d.NodeGroups, group)
 		growing = growing || grows
 	}
 	// 2. The cluster.
@@ -99,7 +102,7 @@ func groupOf(now time.Time, g *model.Group, b bounds, grows bool, candidates int
 	up, info := NoActivity, BackoffInfo{}
 	if Resting(g, now) {
 		up = Backoff
-		info = BackoffInfo{cmp.Or(g.Backoff.Code, string(g.Backoff.Kind)), cut(g.Backoff.Message, maxError)}
+		info = BackoffInfo{cmp.Or(g.Backoff.Code, string(g.Backoff.Kind)), cut(withoutCode(g.Backoff), maxError)}
 	}
 	if health == Unhealthy {
 		up = Unhealthy
@@ -108,7 +111,7 @@ func groupOf(now time.Time, g *model.Group, b bounds, grows bool, candidates int
 	if grows {
 		up = InProgress
 	}
-	return NodeGroup{
+	out := NodeGroup{
 		Name: string(g.ID),
 		Health: GroupHealth{
 			Status: health, NodeCounts: CountsOf(g.Counts), CloudProviderTarget: g.Expected, MinSize: b.min, MaxSize: b.max,
@@ -118,6 +121,52 @@ func groupOf(now time.Time, g *model.Group, b bounds, grows bool, candidates int
 		ScaleDown: scaleDown(now, candidates, old.ScaleDown),
 		Holds:     holdsOf(g, now),
 	}
+	if v := g.Unhealthy; v != nil {
+		out.Unhealthy = cut(fmt.Sprintf("%s (%s); would change with: %s", v.Reason, v.Detail, v.Fix), maxError)
+	}
+	if g.Missing > 0 {
+		out.Missing = Missing{g.Missing, metav1.NewTime(g.MissingSince.UTC())}
+	}
+	return out
+}
+
+// withoutCode is what a failure says beyond its kind and code, which the document has
+// in a field of their own.
+func withoutCode(b model.Backoff) string {
+	for _, code := range []string{fmt.Sprintf("%s (%s)", b.Kind, b.Code), string(b.Kind), b.Code} {
+		if code == "" {
+			continue
+		}
+		if b.Message == code {
+			return ""
+		}
+		if rest, ok := strings.CutPrefix(b.Message, code+": "); ok {
+			return rest
+		}
+	}
+	return b.Message
+}
+
+// mostNotRemoved is how many machines of one group the document lists; the others
+// have the same reasons as a rule.
+const mostNotRemoved = 20
+
+// notRemoved are the verdicts on what is given up and stays, by group. A call under
+// way is none: its end is seconds away.
+func notRemoved(verdicts []model.RepairVerdict) map[provider.GroupID][]NotRemoved {
+	out := map[provider.GroupID][]NotRemoved{}
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.Reason == model.GroupBusy || v.Reason == model.Resizing || len(out[v.Group]) == mostNotRemoved {
+			continue
+		}
+		n := NotRemoved{Instance: string(v.Instance), Count: v.Count, Reason: string(v.Reason), Detail: cut(v.Detail, maxError), Fix: v.Fix}
+		if !v.Since.IsZero() {
+			n.Since = &metav1.Time{Time: v.Since.UTC()}
+		}
+		out[v.Group] = append(out[v.Group], n)
+	}
+	return out
 }
 
 // holdsOf are the group's holds, those of several operations together.
@@ -250,8 +299,7 @@ func (d Document) Text() (string, error) {
 	if err != nil || len(text) <= maxText {
 		return string(text), err
 	}
-	all := slices.Clone(d.NodeGroups)
-	slices.SortStableFunc(all, func(a, b NodeGroup) int { return cmp.Compare(calm(a), calm(b)) })
+	all := ByConcern(d.NodeGroups)
 	message := d.Message
 	for keep := len(all) * maxText / len(text); keep >= 0; keep -= 1 + keep/20 {
 		d.NodeGroups = slices.SortedFunc(slices.Values(all[:keep]), func(a, b NodeGroup) int { return cmp.Compare(a.Name, b.Name) })
@@ -267,10 +315,18 @@ func (d Document) Text() (string, error) {
 	return string(text), err
 }
 
+// ByConcern are the groups with those first where something is amiss or under way;
+// equals stay in their order.
+func ByConcern(groups []NodeGroup) []NodeGroup {
+	all := slices.Clone(groups)
+	slices.SortStableFunc(all, func(a, b NodeGroup) int { return cmp.Compare(calm(a), calm(b)) })
+	return all
+}
+
 // calm ranks groups: the lower, the more there is to see.
 func calm(g NodeGroup) int {
 	switch {
-	case g.Health.Status == Unhealthy:
+	case g.Health.Status == Unhealthy || len(g.Holds) > 0 || len(g.NotRemoved) > 0:
 		return 0
 	case g.ScaleUp.Status == Backoff:
 		return 1

@@ -25,6 +25,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 // unhealthy, one with candidates, and nodes of no group; and nodes that go, stay
 // unneeded, and are kept.
 func cycle() model.Cycle {
+	ago := func(d time.Duration) time.Time { return start.Add(-d) }
 	group := func(id provider.GroupID, least, most int, st model.GroupStanding) model.Group {
 		return model.Group{Group: provider.Group{ID: id, Min: least, Max: most, Target: st.Expected}, GroupStanding: st}
 	}
@@ -33,15 +34,15 @@ func cycle() model.Cycle {
 		group("grows", 0, 10, model.GroupStanding{Expected: 5, Counts: model.Counts{Total: 3, Ready: 1, Young: 1, BeingDeleted: 1, Unregistered: 1},
 			Asks: []model.Ask{{ID: "ask", Group: "grows", At: start, Units: []model.Unit{{}, {Instance: "i"}}}}}),
 		group("rests", 0, 10, model.GroupStanding{Expected: 0, Backoff: model.Backoff{
-			Until: start.Add(time.Minute), Kind: provider.NoCapacity, Code: "OutOfStock", Message: strings.Repeat("ü", 501)}}),
-		group("sick", 0, 10, model.GroupStanding{Expected: 6, Unhealthy: &model.Verdict{Reason: model.GroupUnhealthy},
+			Until: start.Add(time.Minute), Kind: provider.NoCapacity, Code: "OutOfStock", Message: "NoCapacity (OutOfStock): " + strings.Repeat("ü", 501)},
+			Missing: 10, MissingSince: ago(5 * time.Minute)}),
+		group("sick", 0, 10, model.GroupStanding{Expected: 6, Unhealthy: &model.Verdict{Reason: model.GroupUnhealthy, Detail: "4 of its 6 nodes are missing or not ready", Fix: "at most 3 of them, or 45%, are"},
 			Counts: model.Counts{Total: 5, Unready: 2, ResourceUnready: 1, NeverStarted: 2, Suspended: 1, LongUnregistered: 1}}),
 	}}
 	for i := range s.Groups {
 		s.Counts = s.Counts.Plus(s.Groups[i].Counts)
 	}
 	s.Others = model.Counts{Total: 2, Ready: 1, Unready: 1}
-	ago := func(d time.Duration) time.Time { return start.Add(-d) }
 	s.Nodes = []model.Node{
 		{Name: "a"}, {Name: "b"},
 		{Name: "busy", Standing: model.NodeStanding{Held: model.NotUnderutilized, HeldSince: ago(time.Hour)}},
@@ -64,6 +65,12 @@ func cycle() model.Cycle {
 		Unneeded: []model.NodeVerdict{
 			verdict("a", "calm", 0, model.Verdict{Reason: model.Unneeded, Since: ago(10 * time.Minute)}),
 			verdict("b", "calm", 0.125, model.Verdict{Reason: model.NotUnneededLongEnough, Detail: "10m0s are wanted", Since: ago(3 * time.Minute), Until: start.Add(7 * time.Minute)}),
+		},
+		Repair: []model.RepairVerdict{
+			{Group: "grows", Count: 1, Verdict: model.Verdict{Reason: model.GroupBusy}},
+			{Group: "sick", Instance: "i-1", Count: 1, Verdict: model.Verdict{Reason: model.MatchingBroken,
+				Detail: "node x has no instance, and could be that of instance i-1", Fix: "provider ids that agree"}},
+			{Group: "sick", Count: 2, Verdict: model.Verdict{Reason: model.NotCancellable, Since: ago(time.Hour), Detail: "2 did not come", Fix: "they come late"}},
 		},
 		Kept: []model.NodeVerdict{
 			verdict("busy", "sick", 0.617, model.Verdict{Reason: model.NotUnderutilized, Detail: "cpu 62% >= 50%", Fix: "--scale-down-utilization-threshold"}),
