@@ -107,6 +107,9 @@ type Instance struct {
 	// Err says why the cloud could not make this instance, or, while it is being deleted,
 	// what is wrong with it.
 	Err *Error `json:"err,omitempty"`
+	// Retry, beside Err, says that the cloud tries by itself to make this instance
+	// again, about as often; zero: it does not, or the next try is sure to fail as well.
+	Retry time.Duration `json:"retry,omitempty"`
 	// Hold says why this instance must not be removed now; empty if it may.
 	Hold string `json:"hold,omitempty"`
 }

@@ -36,7 +36,7 @@ func (l *Ledger) progress(g *group, pg *provider.Group, seen model.Observation) 
 	g.advance(l, now)
 	// 6. Instances without a node are waited for; what is not waited for any more, or
 	// is again.
-	g.wait(pg, now, l.rules.Provision(pg))
+	g.wait(pg, seen, l.rules.Provision(pg))
 	g.await(pg, now)
 	l.giveUp(g, pg, now)
 	l.close(g)
@@ -111,17 +111,15 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 }
 
 // wait lists the instances that have no node, each with the time of its unit.
-func (g *group) wait(pg *provider.Group, now time.Time, provision time.Duration) {
-	units := g.unitsOf()
+func (g *group) wait(pg *provider.Group, seen model.Observation, provision time.Duration) {
+	units, now := g.unitsOf(), seen.Now
 	for i := range pg.Instances {
 		in, rec := &pg.Instances[i], g.records[i]
 		if rec.node != "" || rec.state != model.StateUnregistered {
 			continue
 		}
 		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Created: in.Created, Since: in.Created, Hold: in.Hold}
-		if in.State == provider.Creating {
-			w.Err = in.Err
-		}
+		w.Err, w.RetriedUntil = g.whyUnmade(in, rec, seen)
 		u := units[in.ID]
 		if u != nil && !u.Since.IsZero() {
 			w.Since = u.Since
@@ -149,6 +147,43 @@ func (g *group) wait(pg *provider.Group, now time.Time, provision time.Duration)
 		g.waiting = append(g.waiting, w)
 	}
 	slices.SortFunc(g.waiting, func(a, b model.Waiting) int { return cmp.Compare(a.Instance, b.Instance) })
+}
+
+// How long what the cloud fails to make, and tries again, is waited for: for two more
+// tries and a little, at least for a while, and not on the word of one or two pictures.
+// One transient error must not end a machine that runs seconds later; and what goes on
+// failing is better bought elsewhere than waited for until its time is over.
+const (
+	retriesLeast  = 2 * time.Minute
+	retriesMargin = 30 * time.Second
+	retriesLooks  = 3
+)
+
+// whyUnmade is why the cloud could not make an instance, nil if nothing says that it could
+// not, and until when it is waited for all the same, zero if it is not. A new leader begins
+// to count anew: we err to waiting.
+func (g *group) whyUnmade(in *provider.Instance, rec *instance, seen model.Observation) (*provider.Error, time.Time) {
+	if in.State != provider.Creating || in.Err == nil {
+		rec.failing, rec.looks, rec.lookedAt = time.Time{}, 0, time.Time{}
+		return nil, time.Time{}
+	}
+	if in.Retry <= 0 {
+		return in.Err, time.Time{}
+	}
+	if rec.failing.IsZero() {
+		rec.failing = seen.Now
+	}
+	if rec.lookedAt.IsZero() || seen.Inventory.AsOf.After(rec.lookedAt) {
+		rec.looks, rec.lookedAt = rec.looks+1, seen.Inventory.AsOf
+	}
+	until := latest(rec.failing, g.stalled).Add(max(retriesLeast, 2*in.Retry+retriesMargin))
+	if !seen.Now.Before(until) && rec.looks >= retriesLooks {
+		return in.Err, time.Time{}
+	}
+	if seen.Now.Before(until) {
+		g.wake(until) // past it, only another picture changes anything
+	}
+	return in.Err, until
 }
 
 // unitsOf finds the unit of each instance that has one.

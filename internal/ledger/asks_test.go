@@ -755,3 +755,51 @@ func TestStockIsBack(t *testing.T) {
 	s.at(2.5)
 	want(t, "ended", kinds(s.l), []model.ChangeKind{model.BackoffEnded})
 }
+
+// What the cloud could not make and tries again by itself is waited for: for two more
+// tries and two minutes at least, by three pictures, and anew each time that it recovers.
+// What it does not try again is given up at once.
+func TestWhatIsTriedAgainIsWaitedFor(t *testing.T) {
+	type look struct {
+		minute float64
+		fails  bool
+		gone   bool // given up, and the group rests
+	}
+	const fails, gone = true, true
+	for name, c := range map[string]struct {
+		retry time.Duration
+		looks []look
+	}{
+		"never tried again":     {0, []look{{1, fails, gone}}},
+		"made at the next try":  {5 * time.Second, []look{{1, fails, false}, {1.1, false, false}, {4, false, false}}},
+		"two minutes at least":  {5 * time.Second, []look{{1, fails, false}, {2, fails, false}, {2.9, fails, false}, {3, fails, gone}}},
+		"two more tries":        {3 * time.Minute, []look{{1, fails, false}, {4, fails, false}, {7.4, fails, false}, {7.5, fails, gone}}},
+		"by three pictures":     {5 * time.Second, []look{{1, fails, false}, {9, fails, false}, {9.1, fails, gone}}},
+		"counted anew":          {5 * time.Second, []look{{1, fails, false}, {2, fails, false}, {2.5, false, false}, {3, fails, false}, {4, fails, false}, {5, fails, gone}}},
+		"made after the end":    {5 * time.Second, []look{{1, fails, false}, {2, fails, false}, {3, fails, gone}, {3.1, false, false}}},
+		"its own time is ended": {time.Hour, []look{{1, fails, false}, {10, fails, false}, {15.9, fails, false}, {16, fails, gone}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, 0)
+			s.at(0)
+			s.grow(1)
+			s.minute = 1
+			s.instance(func(in *provider.Instance) { in.Retry = c.retry })
+			rests := false
+			for _, l := range c.looks {
+				s.instances[0].Err = nil
+				if l.fails {
+					s.instances[0].Err = &provider.Error{Op: provider.OpGrow, Group: "g", Kind: provider.Transient, Code: "Unavailable"}
+				}
+				g := s.at(l.minute)
+				rests = rests || l.gone
+				if len(g.Waiting) != 1 || g.Waiting[0].GivenUp() != l.gone || (g.GivenUp() == 1) != l.gone || !g.Backoff.Until.IsZero() != rests {
+					t.Errorf("minute %v: %+v, backoff %+v", l.minute, g.Waiting, g.Backoff)
+				}
+				if waits := l.fails && !l.gone; !g.Waiting[0].Long && waits == g.Waiting[0].RetriedUntil.IsZero() {
+					t.Errorf("minute %v: waited for until %s", l.minute, g.Waiting[0].RetriedUntil)
+				}
+			}
+		})
+	}
+}

@@ -82,6 +82,11 @@ type instance struct {
 	asked bool
 	// failed: that the cloud could not make it is on record.
 	failed bool
+	// failing is since when the cloud has been seen to fail to make it, and try again;
+	// zero: it does not. looks counts the pictures that showed it, the last of lookedAt.
+	failing  time.Time
+	looks    int
+	lookedAt time.Time
 }
 
 // begin empties what is counted anew.

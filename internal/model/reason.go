@@ -95,6 +95,8 @@ const (
 	ProvisionTimeout Reason = "ProvisionTimeout"
 	// InstanceFailed: the cloud could not make it.
 	InstanceFailed Reason = "InstanceFailed"
+	// CreationRetried: the cloud could not make it, and tries again by itself.
+	CreationRetried Reason = "CreationRetried"
 	// NotCancellable: the cloud could not take back the request for it without a
 	// risk to machines that run.
 	NotCancellable Reason = "NotCancellable"

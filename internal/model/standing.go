@@ -100,14 +100,17 @@ type Waiting struct {
 	Created, Since time.Time
 	// Long: its time to register is over.
 	Long bool
-	// Err is why the cloud could not make it, nil if it could.
-	Err *provider.Error
+	// Err is why the cloud could not make it, nil if it could. RetriedUntil is until
+	// when it is waited for all the same, since the cloud tries again; zero: it does not,
+	// or that time is over.
+	Err          *provider.Error
+	RetriedUntil time.Time
 	// Hold is the provider's reason not to remove it.
 	Hold string
 }
 
 // GivenUp tells whether the instance is not waited for any more.
-func (w Waiting) GivenUp() bool { return w.Long || w.Err != nil }
+func (w Waiting) GivenUp() bool { return w.Long || w.Err != nil && w.RetriedUntil.IsZero() }
 
 // NodeStanding is one node's.
 type NodeStanding struct {

@@ -196,6 +196,10 @@ func (w *World) begin(f *Fault) {
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.FailBoots(g.id, max(1, f.N), f.Err))
 		}
+	case RetriedBoot:
+		for _, g := range w.covered(f) {
+			w.wrong(w.cloud.RetryBoots(g.id, max(1, f.N), f.Err, f.Every))
+		}
 	case HangingDeletions:
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) { f.ended, s.Timing.End = s.Timing.End, 1000*time.Hour }))
@@ -234,7 +238,7 @@ func (w *World) stop(f *Fault) {
 		w.unhold(f)
 	case HeldInstances:
 		w.letInstancesGo(f)
-	case FailedBoot:
+	case FailedBoot, RetriedBoot:
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.MendBoots(g.id))
 		}

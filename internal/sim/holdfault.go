@@ -13,6 +13,9 @@ import (
 const (
 	// Machines that boot never register, and the cloud replaces each after N minutes.
 	ReplacedBoot What = "boots=replaced"
+	// The cloud cannot make machines, and tries again for each as often as it says: when
+	// the fault is over, or after the next N machines, the next try works.
+	RetriedBoot What = "boots=retried"
 	// Groups: what makes their machines does not work; they are on their way out.
 	StalledGroups What = "groups=stalled"
 	LeavingGroups What = "groups=leaving"
@@ -22,7 +25,7 @@ const (
 
 // holdKinds are the faults of this file. Random worlds do not draw them with the others:
 // what a seed has meant so far, it means still.
-var holdKinds = []What{ReplacedBoot, StalledGroups, LeavingGroups, HeldInstances}
+var holdKinds = []What{ReplacedBoot, RetriedBoot, StalledGroups, LeavingGroups, HeldInstances}
 
 // replaceLater has the cloud replace a machine that has no node after the fault's time.
 func (w *World) replaceLater(m *machine, f *Fault) {

@@ -49,6 +49,8 @@ import (
 //	fault boots=never-register group=general from=2m for=20m share=0.5
 //	fault calls=refuse call=Grow error=NoCapacity zone=a from=0s for=10m
 //	fault boots=replaced n=10 group=general    none registers; a new one every 10 minutes
+//	fault boots=retried n=10 every=5s group=general   not made at first; the cloud goes on
+//	                                           trying
 //	fault groups=stalled, groups=leaving       the provider holds all of it
 //	fault instances=held group=general         and machines without a node
 //

@@ -93,13 +93,15 @@ type unit struct {
 	zone  string
 	hold  string
 	err   *provider.Error
-	node  bool    // the cloud knows of a node of it
-	pace  float64 // of its life, as a factor of the group's timing
+	retry time.Duration // how often its making is tried again, with err; zero: never
+	node  bool          // the cloud knows of a node of it
+	pace  float64       // of its life, as a factor of the group's timing
 }
 
 type bootFailure struct {
 	err   provider.Error
 	times int
+	retry time.Duration
 }
 
 // NewCloud makes a cloud without groups.
@@ -408,7 +410,7 @@ func (g *fakeGroup) shown() provider.Group {
 		}
 		out.Instances = append(out.Instances, provider.Instance{
 			ID: u.id, ProviderID: "fake:///" + string(u.id), NodeName: string(u.id),
-			State: u.state, Created: u.made, Zone: u.zone, Err: u.err, Hold: u.hold,
+			State: u.state, Created: u.made, Zone: u.zone, Err: u.err, Retry: u.retry, Hold: u.hold,
 		})
 	}
 	if g.spec.TellsStockOut && !refused.IsZero() && !g.inStock() {

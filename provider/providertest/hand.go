@@ -3,6 +3,7 @@ package providertest
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -80,6 +81,18 @@ func (c *Cloud) FailBoots(id provider.GroupID, times int, err provider.Error) er
 	})
 }
 
+// RetryBoots does the same, and the cloud tries again to make each of them, as often as
+// it says, until no boot fails any more.
+func (c *Cloud) RetryBoots(id provider.GroupID, times int, err provider.Error, every time.Duration) error {
+	return c.byHand(id, func(g *fakeGroup) error {
+		if times <= 0 || every <= 0 {
+			return fmt.Errorf("%d failing boots, retried every %s", times, every)
+		}
+		g.boots = append(g.boots, bootFailure{err: err, times: times, retry: every})
+		return nil
+	})
+}
+
 // MendBoots ends what FailBoots began: machines that come from now on run.
 func (c *Cloud) MendBoots(id provider.GroupID) error {
 	return c.byHand(id, func(g *fakeGroup) error {
@@ -93,7 +106,7 @@ func (c *Cloud) MendBoots(id provider.GroupID) error {
 func (c *Cloud) Fail(instance provider.InstanceID, err provider.Error) error {
 	return c.change(instance, func(g *fakeGroup, u *unit) {
 		err.Op, err.Group = provider.OpGrow, g.spec.ID
-		u.state, u.since, u.err, u.node = provider.Creating, c.at, &err, false
+		u.state, u.since, u.err, u.retry, u.node = provider.Creating, c.at, &err, 0, false
 	})
 }
 

@@ -67,7 +67,10 @@ func (g *fakeGroup) due(u *unit) (time.Time, bool) {
 	case u.id == "":
 		return u.asked.Add(u.paced(g.spec.Find)), g.inStock()
 	case u.state == provider.Creating:
-		return u.since.Add(u.paced(g.spec.Boot)), u.err == nil
+		if u.err != nil {
+			return u.since.Add(u.retry), u.retry > 0
+		}
+		return u.since.Add(u.paced(g.spec.Boot)), true
 	case u.state == provider.Deleting:
 		return u.since.Add(u.paced(g.spec.End)), true
 	}
@@ -95,6 +98,11 @@ func (g *fakeGroup) pass(at time.Time) {
 		switch {
 		case u.id == "":
 			g.name(u, at)
+		case u.state == provider.Creating && u.err != nil: // it is tried again
+			u.since = at
+			if len(g.boots) == 0 {
+				u.err, u.retry = nil, 0
+			}
 		case u.state == provider.Creating:
 			u.state, u.since = provider.Running, at
 		case u.state == provider.Deleting:
@@ -127,7 +135,7 @@ func (g *fakeGroup) name(u *unit, at time.Time) {
 	}
 	err := g.boots[0].err
 	err.Op, err.Group = provider.OpGrow, g.spec.ID
-	u.err = &err
+	u.err, u.retry = &err, g.boots[0].retry
 	if g.boots[0].times--; g.boots[0].times == 0 {
 		g.boots = g.boots[1:]
 	}

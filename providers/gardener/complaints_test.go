@@ -119,11 +119,19 @@ func Test330QuotaIsSeenAtOnce(t *testing.T) {
 	}
 }
 
-// Any other failure is one, too.
+// Any other failure is one, too; what machine-controller-manager may overcome by itself
+// says how soon it tries again.
 func TestOtherFailures(t *testing.T) {
-	for code, want := range map[string]provider.Kind{
-		v1alpha1.CodeUnauthenticated: provider.Credentials, v1alpha1.CodePermissionDenied: provider.Denied, v1alpha1.CodeInvalidArgument: provider.BadConfig,
-		v1alpha1.CodeInternal: provider.Transient, v1alpha1.CodeUnavailable: provider.Transient, "": provider.Transient,
+	type failure struct {
+		kind  provider.Kind
+		retry time.Duration
+	}
+	for code, want := range map[string]failure{
+		v1alpha1.CodeUnauthenticated: {provider.Credentials, 0}, v1alpha1.CodePermissionDenied: {provider.Denied, 0}, v1alpha1.CodeInvalidArgument: {provider.BadConfig, 0},
+		v1alpha1.CodeOutOfRange: {provider.BadConfig, 0}, v1alpha1.CodeUnimplemented: {provider.BadConfig, 0}, v1alpha1.CodeResourceExhausted: {provider.NoCapacity, 0},
+		v1alpha1.CodeInternal: {provider.Transient, 3 * time.Minute}, v1alpha1.CodeUninitialized: {provider.Transient, 3 * time.Minute}, v1alpha1.CodeFailedPrecondition: {provider.Transient, 3 * time.Minute},
+		v1alpha1.CodeUnavailable: {provider.Transient, 5 * time.Second}, v1alpha1.CodeDeadlineExceeded: {provider.Transient, 5 * time.Second},
+		v1alpha1.CodeAborted: {provider.Transient, 5 * time.Second}, v1alpha1.CodeUnknown: {provider.Transient, 5 * time.Second}, "": {provider.Transient, 5 * time.Second},
 	} {
 		w := zones(limited("0", "9"), 0)
 		w.FailCreation(zone(0), code, "no")
@@ -131,8 +139,9 @@ func TestOtherFailures(t *testing.T) {
 		if err := grow(p, t, id(0), 0, 1); err != nil {
 			t.Fatal(err)
 		}
-		if e := groupOf(t, p, id(0)).Instances[0].Err; e == nil || e.Kind != want || e.Code == "" || !strings.Contains(e.Message, "no") {
-			t.Errorf("%q: %+v", code, e)
+		in := groupOf(t, p, id(0)).Instances[0]
+		if e := in.Err; e == nil || e.Kind != want.kind || in.Retry != want.retry || e.Code == "" || !strings.Contains(e.Message, "no") {
+			t.Errorf("%q: %+v, tried again after %s", code, e, in.Retry)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
@@ -41,6 +42,27 @@ func failureKind(last v1alpha1.LastOperation) provider.Kind {
 		return provider.BadConfig
 	}
 	return provider.Transient
+}
+
+// How often machine-controller-manager tries again to make a machine. Of ResourceExhausted
+// it does every ten minutes: what waits is better bought elsewhere.
+const (
+	retriedSoon  = 5 * time.Second
+	retriedLater = 3 * time.Minute
+)
+
+// retryOf is how soon machine-controller-manager tries again what may work then, and zero
+// for what a person, or the cloud's stock, must mend first. An error without a code is
+// that of a version that told none.
+func retryOf(e *provider.Error) time.Duration {
+	if e.Kind != provider.Transient {
+		return 0
+	}
+	switch e.Code {
+	case v1alpha1.CodeUnknown, v1alpha1.CodeDeadlineExceeded, v1alpha1.CodeAborted, v1alpha1.CodeUnavailable:
+		return retriedSoon
+	}
+	return retriedLater
 }
 
 // quotaWords are looked for in small letters and without spaces.

@@ -121,7 +121,9 @@ func instanceOf(m *v1alpha1.Machine, s standing, strange error, now time.Time) p
 		return out
 	case creating(m) && strange == nil:
 		out.State = provider.Creating
-		out.Err = failureOf(m)
+		if out.Err = failureOf(m); out.Err != nil {
+			out.Retry = retryOf(out.Err)
+		}
 	}
 	out.Hold = keep(m, strange, now)
 	return out

@@ -54,6 +54,7 @@ func Plan(s *model.Snapshot, p model.Policy) Result {
 	for gi := range s.Groups {
 		g := &s.Groups[gi]
 		wake(&r, g.Due)
+		r.Verdicts = append(r.Verdicts, retried(g)...)
 		if g.GivenUp() == 0 {
 			continue
 		}
@@ -78,6 +79,21 @@ func Plan(s *model.Snapshot, p model.Policy) Result {
 		}
 	}
 	return r
+}
+
+// retried tells of the instances that the cloud could not make, and that are waited for
+// since it tries again.
+func retried(g *model.Group) []model.RepairVerdict {
+	var out []model.RepairVerdict
+	for _, w := range g.Waiting {
+		if w.Err != nil && !w.GivenUp() {
+			out = append(out, model.RepairVerdict{Group: g.ID, Instance: w.Instance, Count: 1, Verdict: model.Verdict{
+				Reason: model.CreationRetried, Detail: w.Err.Error(), Until: w.RetriedUntil,
+				Fix: "the cloud makes it after all, or it is given up then",
+			}})
+		}
+	}
+	return out
 }
 
 // forced is the policy for one group: a pool's minimum keeps no instance that is no
