@@ -265,6 +265,7 @@ func Test189PausedIsLeftAlone(t *testing.T) {
 // machine-controller-manager#82, #88, #346: a freeze is told, with what ends it.
 func Test82AFreezeIsExplained(t *testing.T) {
 	w, p, machines := three(t)
+	w.EditSets(zone(0), func(s *v1alpha1.MachineSet) { s.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue })
 	edit(t, w, 0, func(d *v1alpha1.MachineDeployment) { d.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue })
 	g := groupOf(t, p, id(0))
 	if !held(g, provider.OpGrow, holdFrozen) || held(g, provider.OpRemove, holdFrozen) || !strings.Contains(g.Holds[0].Message, v1alpha1.UnfreezeAnnotation) {

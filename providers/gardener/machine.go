@@ -30,19 +30,22 @@ type standing struct {
 
 // standingOf sorts machines into those that are on their way out and those that are
 // not. On its way out is what is being deleted; what has failed and is not kept for
-// a person to look at, since its MachineSet replaces it at once; what is named with a
-// time that is not after the last change, since that ends it whatever the replicas
-// are; and what is marked otherwise, if the target was lowered for it.
+// a person to look at, since its MachineSet replaces it at once; what is named without a
+// time, or with one that is not after the last change, since that ends it whatever the
+// replicas are; and what is marked otherwise, if the target was lowered for it.
 func standingOf(d *v1alpha1.MachineDeployment, machines []*v1alpha1.Machine, sets []*v1alpha1.MachineSet, marks []mark, how marker, now time.Time) standing {
 	s := standing{leaving: map[string]bool{}, rolling: rollingOut(sets)}
 	last := lastChange(d)
+	if d.Annotations[v1alpha1.LastReplicaChangeAnnotation] == "" {
+		last = now // machine-controller-manager writes that before it reads the names
+	}
 	named := map[string]mark{}
 	for _, m := range slices.Backward(marks) {
 		named[m.machine] = m
 	}
 	for _, m := range machines {
 		mark, isNamed := named[m.Name]
-		dated := how == timestamped && (isNamed && doomed(mark.at, last) || priorityOf(m) == priorityDelete && doomed(markedAt(m), last))
+		dated := how == timestamped && isDated(m, mark, isNamed, last)
 		if ending(m, now) || dated {
 			s.leaving[m.Name] = true
 			continue
@@ -62,6 +65,19 @@ func standingOf(d *v1alpha1.MachineDeployment, machines []*v1alpha1.Machine, set
 		s.marked = nil
 	}
 	return s
+}
+
+// isDated reports whether a time ends the machine, be it on the machine, which keeps it
+// whatever it is named with later, or in the annotation. A bare name gets the time of the
+// last change.
+func isDated(m *v1alpha1.Machine, named mark, isNamed bool, last time.Time) bool {
+	switch {
+	case m.Annotations[v1alpha1.MarkedForDeletionAnnotation] != "":
+		return (isNamed || priorityOf(m) == priorityDelete) && doomed(markedAt(m), last)
+	case !isNamed:
+		return false
+	}
+	return named.text == named.machine || doomed(named.at, last)
 }
 
 // doomed tells whether a mark of a time ends its machine.

@@ -334,25 +334,58 @@ func TestAMachineThatRecoversIsNotEnded(t *testing.T) {
 // machine-controller-manager writes the provider id of a machine that it has made at last
 // before the status, which tells of the failure until then.
 func TestAMachineWithAProviderIDWasMade(t *testing.T) {
-	w, p, machines := three(t)
-	if err := (door.Door{World: w}).Fail(machines[0]); err != nil {
+	w := zones(limited("0", "9"), 0)
+	w.FailCreation(zone(0), v1alpha1.CodeUnavailable, "not now")
+	p := connect(t, w, anywhere)
+	if err := grow(p, t, id(0), 0, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.EditMachine(string(machines[0]), func(m *v1alpha1.Machine) { m.Spec.ProviderID = "test:///it" }); err != nil {
+	in := groupOf(t, p, id(0)).Instances[0]
+	if in.Err == nil {
+		t.Fatalf("%+v", in)
+	}
+	if err := w.EditMachine(string(in.ID), func(m *v1alpha1.Machine) { m.Spec.ProviderID = "test:///it" }); err != nil {
 		t.Fatal(err)
 	}
-	for _, in := range inventory(t, p).Groups[0].Instances {
-		if in.Err != nil {
-			t.Errorf("%s: %v", in.ID, in.Err)
+	if in = groupOf(t, p, id(0)).Instances[0]; in.Err != nil || in.Retry != 0 {
+		t.Errorf("%+v", in)
+	}
+	only := func(condition provider.Condition) *provider.Error {
+		r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: []provider.InstanceID{in.ID}, If: condition})
+		if err != nil {
+			t.Fatal(err)
 		}
+		return r.Instances[0].Err
 	}
-	r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[:1], If: provider.StillFailed})
-	if err != nil || r.Instances[0].Err == nil {
-		t.Errorf("%+v, %v", r, err)
+	if e := only(provider.StillFailed); e == nil || e.Kind != provider.Conflict {
+		t.Errorf("%v", e)
 	}
 	// It has no node yet, and goes for that when its time is over.
-	r, err = p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[:1], If: provider.StillWithoutNode})
-	if err != nil || r.Instances[0].Err != nil {
+	if e := only(provider.StillWithoutNode); e != nil {
+		t.Error(e)
+	}
+}
+
+// The whole of it: the cloud refuses once, machine-controller-manager tries again, and the
+// machine that runs by then is not ended for the failure before.
+func TestOneTransientErrorKillsNoMachine(t *testing.T) {
+	w := zones(limited("0", "9"), 0)
+	w.SetTiming(gardenertest.Timing{Boot: time.Hour})
+	w.FailCreation(zone(0), v1alpha1.CodeUnavailable, "the API is overloaded")
+	p := connect(t, w, anywhere)
+	if err := grow(p, t, id(0), 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	seen := groupOf(t, p, id(0)).Instances[0]
+	if seen.Err == nil || seen.Retry != 5*time.Second {
+		t.Fatalf("%+v", seen)
+	}
+	w.CreateAgain(zone(0))
+	w.Settle()
+	r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: []provider.InstanceID{seen.ID}, If: provider.StillFailed, Force: true})
+	if err != nil || r.Target != 1 || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict {
 		t.Errorf("%+v, %v", r, err)
 	}
+	w.Settle()
+	left(t, w, p, 1, []provider.InstanceID{seen.ID})
 }

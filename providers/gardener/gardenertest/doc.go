@@ -3,7 +3,7 @@
 // machine-controller-manager does with MachineDeployments.
 //
 // What flows in: HTTP requests of a real client library, and hands of tests (Add,
-// Edit, Settle, Roll, Starve, FailCreation, Arm). What flows out: lists, watches,
+// Edit, Settle, Roll, Starve, FailCreation, CreateAgain, Arm). What flows out: lists, watches,
 // objects, Status errors.
 //
 // The controllers are those of the contract, not machine-controller-manager's code:

@@ -24,12 +24,21 @@ func (c *controllers) deployment(o *kubetest.Objects, d *v1alpha1.MachineDeploym
 		c.newSet(o, d, int(d.Spec.Replicas))
 		sets = c.sets(o, d)
 	}
+	// Annotations are copied to the newest MachineSet alone.
+	if len(sets) > 0 {
+		newest, last := sets[len(sets)-1], d.Annotations[v1alpha1.LastReplicaChangeAnnotation]
+		if last != newest.Annotations[v1alpha1.LastReplicaChangeAnnotation] {
+			metav1.SetMetaDataAnnotation(&newest.ObjectMeta, v1alpha1.LastReplicaChangeAnnotation, last)
+			o.Put(encode(newest))
+		}
+	}
+	frozen := slices.ContainsFunc(sets, func(s *v1alpha1.MachineSet) bool { return s.Labels[v1alpha1.FreezeLabel] == v1alpha1.FreezeValue })
+	if _, labelled := d.Labels[v1alpha1.FreezeLabel]; labelled && !frozen {
+		delete(d.Labels, v1alpha1.FreezeLabel) // nobody but the safety rule freezes
+		o.Put(encode(d))
+	}
 	total, machines := 0, 0
 	for _, s := range sets {
-		if last := d.Annotations[v1alpha1.LastReplicaChangeAnnotation]; last != s.Annotations[v1alpha1.LastReplicaChangeAnnotation] {
-			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.LastReplicaChangeAnnotation, last)
-			o.Put(encode(s))
-		}
 		total += int(s.Spec.Replicas)
 		machines += int(s.Status.Replicas)
 	}
@@ -63,30 +72,47 @@ func (c *controllers) deployment(o *kubetest.Objects, d *v1alpha1.MachineDeploym
 }
 
 // mark gives the machines that the annotation names the lowest priority, and forgets
-// those that are gone or going.
+// those that are gone or going. Since there are times, a name without one gets that of
+// the last change, so that it is obeyed at once, and a machine that has a time keeps it.
 func (c *controllers) mark(o *kubetest.Objects, d *v1alpha1.MachineDeployment) {
 	text := d.Annotations[v1alpha1.TriggerDeletionAnnotation]
 	if text == "" || c.marks == Neither {
 		return
 	}
+	last := d.Annotations[v1alpha1.LastReplicaChangeAnnotation]
+	if c.marks == Times && last == "" {
+		last = o.Now().UTC().Format(time.RFC3339)
+		d.Annotations[v1alpha1.LastReplicaChangeAnnotation] = last
+		o.Put(encode(d))
+	}
 	var left []string
 	for element := range strings.SplitSeq(text, ",") {
-		name, stamp, dated := strings.Cut(element, "~")
-		if c.marks == Names {
-			name, dated = element, false
+		name, stamp := element, ""
+		if c.marks == Times {
+			parts := strings.Split(element, "~")
+			switch len(parts) {
+			case 1:
+				stamp, element = last, element+"~"+last
+			case 2:
+				name, stamp = parts[0], parts[1]
+			default:
+				continue
+			}
 		}
 		m := get[v1alpha1.Machine](o, d.Namespace, v1alpha1.KindMachine, name)
 		if m == nil || m.DeletionTimestamp != nil || m.Status.CurrentStatus.Phase == v1alpha1.MachineFailed || m.Status.CurrentStatus.Phase == v1alpha1.MachineTerminating {
 			continue
 		}
 		left = append(left, element)
-		if m.Annotations[v1alpha1.PriorityAnnotation] != v1alpha1.PriorityDelete || dated && m.Annotations[v1alpha1.MarkedForDeletionAnnotation] != stamp {
-			metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDelete)
-			if dated {
-				metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.MarkedForDeletionAnnotation, stamp)
-			}
-			o.Put(encode(m))
+		has := m.Annotations[v1alpha1.MarkedForDeletionAnnotation] != "" || c.marks == Names
+		if m.Annotations[v1alpha1.PriorityAnnotation] == v1alpha1.PriorityDelete && has {
+			continue
 		}
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDelete)
+		if !has {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.MarkedForDeletionAnnotation, stamp)
+		}
+		o.Put(encode(m))
 	}
 	if now := strings.Join(left, ","); now != text {
 		d.Annotations[v1alpha1.TriggerDeletionAnnotation] = now
@@ -204,7 +230,7 @@ func (c *controllers) match(o *kubetest.Objects, s *v1alpha1.MachineSet, deploym
 			return true
 		}
 		for ; diff < 0; diff++ {
-			c.newMachine(o, s, deployment)
+			c.newMachine(o, s)
 		}
 		return false // what is marked is deleted at the next look
 	}
@@ -244,8 +270,8 @@ func before(a, b *v1alpha1.Machine) int {
 		return 3
 	}
 	phases := []v1alpha1.MachinePhase{
-		v1alpha1.MachineTerminating, v1alpha1.MachineFailed, v1alpha1.MachineCrashLoopBackOff, v1alpha1.MachineUnknown,
-		"", v1alpha1.MachinePending, v1alpha1.MachineAvailable, v1alpha1.MachineRunning,
+		"", v1alpha1.MachineTerminating, v1alpha1.MachineFailed, v1alpha1.MachineCrashLoopBackOff, v1alpha1.MachineUnknown,
+		v1alpha1.MachinePending, v1alpha1.MachineAvailable, v1alpha1.MachineRunning,
 	}
 	phase := func(m *v1alpha1.Machine) int { return slices.Index(phases, m.Status.CurrentStatus.Phase) }
 	return cmp.Or(
@@ -257,7 +283,7 @@ func before(a, b *v1alpha1.Machine) int {
 	)
 }
 
-func (c *controllers) newMachine(o *kubetest.Objects, s *v1alpha1.MachineSet, deployment string) {
+func (c *controllers) newMachine(o *kubetest.Objects, s *v1alpha1.MachineSet) {
 	m := &v1alpha1.Machine{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindMachine},
 		ObjectMeta: metav1.ObjectMeta{
@@ -271,9 +297,5 @@ func (c *controllers) newMachine(o *kubetest.Objects, s *v1alpha1.MachineSet, de
 		m.Labels[key] = value
 	}
 	o.Put(encode(m))
-	l := life{boot: o.Now().Add(c.timing.Boot)}
-	if refused, ok := c.failing[deployment]; ok {
-		l.refused = &refused
-	}
-	c.machines[m.Name] = l
+	c.machines[m.Name] = life{boot: o.Now().Add(c.timing.Boot)}
 }

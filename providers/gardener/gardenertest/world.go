@@ -138,11 +138,17 @@ func (w *World) Feed(name string) {
 }
 
 // FailCreation makes the cloud refuse the machines of a MachineDeployment from now
-// on, with a code and its own words.
+// on, with a code and its own words. Each is asked for again after as long as the real
+// machine controller waits after that code; CreateAgain lets the next try work.
 func (w *World) FailCreation(name, code, description string) {
 	w.Do(func(*kubetest.Objects) {
 		w.controllers.failing[name] = v1alpha1.LastOperation{Type: v1alpha1.OperationCreate, State: v1alpha1.StateFailed, ErrorCode: code, Description: "Cloud provider message - " + description}
 	})
+}
+
+// CreateAgain ends a FailCreation.
+func (w *World) CreateAgain(name string) {
+	w.Do(func(*kubetest.Objects) { delete(w.controllers.failing, name) })
 }
 
 // Roll begins a rollout: a MachineDeployment gets a new MachineSet with one machine

@@ -1,6 +1,7 @@
 package gardenertest
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -77,18 +78,18 @@ func TestWhoGoes(t *testing.T) {
 func TestMarks(t *testing.T) {
 	w, c, all := world(t, 3)
 	if err := w.EditDeployment("d", func(d *v1alpha1.MachineDeployment) {
-		d.Annotations[v1alpha1.TriggerDeletionAnnotation] = all[2] + "~2030-01-01T00:00:00Z,gone~2030-01-01T00:00:00Z"
+		d.Annotations[v1alpha1.TriggerDeletionAnnotation] = all[2] + "~2030-01-01T00:05:00Z,gone~2030-01-01T00:05:00Z"
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if got := going(w); len(got) != 0 {
 		t.Errorf("without a change, %v go", got)
 	}
-	if d := w.Deployment("d"); d.Annotations[v1alpha1.TriggerDeletionAnnotation] != all[2]+"~2030-01-01T00:00:00Z" {
+	if d := w.Deployment("d"); d.Annotations[v1alpha1.TriggerDeletionAnnotation] != all[2]+"~2030-01-01T00:05:00Z" {
 		t.Errorf("%v", d.Annotations)
 	}
 	if err := w.EditDeployment("d", func(d *v1alpha1.MachineDeployment) {
-		d.Annotations[v1alpha1.LastReplicaChangeAnnotation] = "2030-01-01T00:00:00Z"
+		d.Annotations[v1alpha1.LastReplicaChangeAnnotation] = "2030-01-01T00:05:00Z"
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +106,97 @@ func TestMarks(t *testing.T) {
 	}
 	if now := w.Machines("d"); len(now) != 4 { // replicas are still three
 		t.Errorf("%v", names(now))
+	}
+}
+
+// A bare name is dated with the last change, or, if there was none, with now; so it is
+// obeyed at once, whatever the replicas are. A time that a machine has stays.
+func TestBareNames(t *testing.T) {
+	for _, last := range []string{"", "2029-12-31T23:00:00Z"} {
+		w, c, all := world(t, 3)
+		if err := w.EditMachine(all[1], func(m *v1alpha1.Machine) {
+			m.Annotations[v1alpha1.MarkedForDeletionAnnotation] = "2030-01-01T00:05:00Z" // not yet
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.EditDeployment("d", func(d *v1alpha1.MachineDeployment) {
+			d.Annotations[v1alpha1.TriggerDeletionAnnotation] = all[2] + "," + all[1] + ",too~many~times"
+			if last != "" {
+				d.Annotations[v1alpha1.LastReplicaChangeAnnotation] = last
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			c.at = c.at.Add(time.Second)
+			w.Machines("d")
+		}
+		w.Reconcile()
+		if got := going(w); !slices.Equal(got, all[2:]) {
+			t.Errorf("last change %q: %v go, want %v", last, got, all[2:])
+		}
+		want := cmp.Or(last, "2030-01-01T00:00:00Z")
+		if got := w.Deployment("d").Annotations; got[v1alpha1.LastReplicaChangeAnnotation] != want || got[v1alpha1.TriggerDeletionAnnotation] != all[1]+"~"+want {
+			t.Errorf("%v", got)
+		}
+	}
+}
+
+// What fails is tried again after as long as its code says. The provider id of a machine
+// that is made at last comes before its status.
+func TestCreationIsTriedAgain(t *testing.T) {
+	for code, wait := range map[string]time.Duration{
+		v1alpha1.CodeUnavailable: 5 * time.Second, v1alpha1.CodeInternal: 3 * time.Minute, v1alpha1.CodeResourceExhausted: 10 * time.Minute,
+	} {
+		w, c, _ := world(t, 0)
+		w.FailCreation("d", code, "no")
+		replicas(t, w, 1)
+		w.Reconcile()
+		look := func() v1alpha1.Machine { return *w.Machines("d")[0] }
+		if m := look(); m.Status.CurrentStatus.Phase != v1alpha1.MachineCrashLoopBackOff || m.Status.LastOperation.ErrorCode != code || m.Spec.ProviderID != "" {
+			t.Fatalf("%s: %+v", code, m)
+		}
+		w.CreateAgain("d")
+		c.at = c.at.Add(wait - time.Second)
+		if m := look(); m.Spec.ProviderID != "" {
+			t.Errorf("%s: made after %s already", code, wait-time.Second)
+		}
+		c.at = c.at.Add(time.Second)
+		w.Settle()
+		if m := look(); m.Status.CurrentStatus.Phase != v1alpha1.MachineRunning || m.Spec.ProviderID == "" {
+			t.Errorf("%s: %+v", code, m)
+		}
+	}
+}
+
+// Annotations go to the newest MachineSet alone, and nobody but the safety rule freezes a
+// MachineDeployment.
+func TestWhatIsCopiedAndWhatIsUndone(t *testing.T) {
+	w, _, _ := world(t, 2)
+	w.Roll("d")
+	const at = "2030-01-01T00:00:00Z"
+	if err := w.EditDeployment("d", func(d *v1alpha1.MachineDeployment) {
+		d.Annotations[v1alpha1.LastReplicaChangeAnnotation] = at
+		d.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.Reconcile()
+	var have []string
+	w.EditSets("d", func(s *v1alpha1.MachineSet) { have = append(have, s.Annotations[v1alpha1.LastReplicaChangeAnnotation]) })
+	if !slices.Equal(have, []string{"", at}) {
+		t.Errorf("the sets have %q", have)
+	}
+	if _, frozen := w.Deployment("d").Labels[v1alpha1.FreezeLabel]; frozen {
+		t.Error("a label set by hand stays")
+	}
+	w.EditSets("d", func(s *v1alpha1.MachineSet) { s.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue })
+	if err := w.EditDeployment("d", func(d *v1alpha1.MachineDeployment) { d.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue }); err != nil {
+		t.Fatal(err)
+	}
+	w.Reconcile()
+	if _, frozen := w.Deployment("d").Labels[v1alpha1.FreezeLabel]; !frozen {
+		t.Error("the label is gone from the deployment of a frozen set")
 	}
 }
 
@@ -126,7 +218,7 @@ func TestShrinkingDuringARollout(t *testing.T) {
 	}
 }
 
-// What fails to be made says so, and is tried no more here; what is frozen makes none.
+// What fails to be made says so, and goes on failing; what is frozen makes none.
 func TestWhatIsNotMade(t *testing.T) {
 	w, _, _ := world(t, 1)
 	w.FailCreation("d", v1alpha1.CodeResourceExhausted, "none left")
