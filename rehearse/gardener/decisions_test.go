@@ -38,8 +38,11 @@ func named(minute int) func(*machinev1.Machine) {
 	}
 }
 
+// today is later than all that happens here.
+var today = epoch.Add(24 * time.Hour)
+
 func kept(m *machinev1.Machine) {
-	m.Status.CurrentStatus.PreserveExpiryTime = &metav1.Time{Time: epoch}
+	m.Status.CurrentStatus.PreserveExpiryTime = &metav1.Time{Time: today.Add(time.Hour)}
 }
 
 const (
@@ -54,23 +57,27 @@ const (
 func TestVictimOrder(t *testing.T) {
 	low := func(m *machinev1.Machine) { m.Annotations[machinev1.PriorityAnnotation] = "2" }
 	odd := func(m *machinev1.Machine) { m.Annotations[machinev1.PriorityAnnotation] = "soon" }
+	auto := func(m *machinev1.Machine) { kept(m); m.Annotations[machinev1.PreserveAnnotation] = autoPreserved }
+	over := func(m *machinev1.Machine) { m.Status.CurrentStatus.PreserveExpiryTime = &metav1.Time{Time: today} }
 	want := []machinev1.Machine{
 		machine("named first", 5, running, named(1)),
 		machine("named later", 4, failed, named(2)),
 		machine("of low priority", 9, running, low),
+		machine("new and without a phase", 4, ""),
 		machine("failed", 9, failed),
 		machine("without quota", 9, crashing),
 		machine("lost", 9, unknown),
 		machine("old and pending", 3, pending),
-		machine("new and pending", 4, ""),
 		machine("oldest", 0, running),
 		machine("old", 1, running, odd),
 		machine("new", 2, running),
-		machine("preserved", 0, failed, kept),
+		machine("preserved until now", 3, running, over),
+		machine("preserved by itself", 1, running, auto),
+		machine("preserved by a person", 0, failed, kept),
 	}
 	got := slices.Clone(want)
 	slices.Reverse(got)
-	slices.SortFunc(got, victimOrder)
+	slices.SortFunc(got, func(a, b machinev1.Machine) int { return victimOrder(a, b, today) })
 	for i := range want {
 		if got[i].Name != want[i].Name {
 			t.Errorf("place %d: %q, want %q", i, got[i].Name, want[i].Name)
@@ -111,7 +118,7 @@ func TestPlanOf(t *testing.T) {
 		{"one failed", 3, false, "", with(phase(failed), 1), plan{end: []string{"b"}}},
 		{"one failed and is preserved", 3, false, "", with(func(m *machinev1.Machine) { phase(failed)(m); kept(m) }, 1), plan{}},
 	} {
-		got := planOf(test.want, test.blocked, test.changed, test.machines)
+		got := planOf(demand{test.want, test.blocked, test.changed, today}, test.machines)
 		if got.make != test.plan.make || !slices.Equal(got.end, test.plan.end) {
 			t.Errorf("%s: got %+v, want %+v", test.name, got, test.plan)
 		}
@@ -121,17 +128,23 @@ func TestPlanOf(t *testing.T) {
 func TestTrigger(t *testing.T) {
 	machines := []machinev1.Machine{
 		machine("new", 2, running), machine("marked", 1, running, named(3)), machine("marked before", 1, running, named(3)),
-		machine("ends", 0, terminatingPhase), machine("failed", 0, failed),
+		machine("ends", 0, terminatingPhase), machine("failed", 0, failed), machine("bare", 4, running),
 	}
-	text := "new~" + at(5) + ",bare,marked~" + at(3) + ",odd~noon,marked before~" + at(4) + ",gone~" + at(3) + ",ends~" + at(3) + ",failed~" + at(3)
-	mark, stay := follow(readTrigger(text), machines)
-	if want := "new~" + at(5) + ",marked before~" + at(4); writeTrigger(mark) != want {
+	text := "new~" + at(5) + ",bare,marked~" + at(3) + ",new~noon~" + at(1) + ",marked before~" + at(4) + ",gone~" + at(3) + ",ends~" + at(3) + ",failed~" + at(3)
+	mark, stay := follow(readTrigger(text, at(6)), machines)
+	if want := "new~" + at(5) + ",bare~" + at(6); writeTrigger(mark) != want {
 		t.Errorf("marks %s, want %s", writeTrigger(mark), want)
 	}
-	if want := "new~" + at(5) + ",marked~" + at(3) + ",marked before~" + at(4); writeTrigger(stay) != want {
+	if want := "new~" + at(5) + ",bare~" + at(6) + ",marked~" + at(3) + ",marked before~" + at(4); writeTrigger(stay) != want {
 		t.Errorf("keeps %s, want %s", writeTrigger(stay), want)
 	}
-	if mark, stay := follow(readTrigger(""), machines); len(mark)+len(stay) > 0 {
+	// One that has a time, and lost its priority, is marked with the time that it has.
+	lost := machine("lost", 1, running, named(3))
+	delete(lost.Annotations, machinev1.PriorityAnnotation)
+	if mark, _ := follow(readTrigger("lost", at(6)), []machinev1.Machine{lost}); writeTrigger(mark) != "lost~"+at(3) {
+		t.Errorf("marks %s", writeTrigger(mark))
+	}
+	if mark, stay := follow(readTrigger("", at(6)), machines); len(mark)+len(stay) > 0 {
 		t.Errorf("of nothing comes %v, %v", mark, stay)
 	}
 }
@@ -213,14 +226,17 @@ func TestRefusedFailsWhenItsTimeIsOver(t *testing.T) {
 }
 
 func TestBehaviour(t *testing.T) {
-	b, err := behaviourOf(map[string]string{JoinDelayAnnotation: "2s", DeleteDelayAnnotation: "1m", QuotaAnnotation: "0", NeverRegistersAnnotation: "true"})
-	if err != nil || b.joinDelay != 2*time.Second || b.deleteDelay != time.Minute || b.quota == nil || *b.quota != 0 || !b.neverRegisters {
+	b, err := behaviourOf(map[string]string{JoinDelayAnnotation: "2s", DeleteDelayAnnotation: "1m", QuotaAnnotation: "0", NeverRegistersAnnotation: "true", CreateErrorAnnotation: "Unavailable:2"})
+	if err != nil || b.createError != "Unavailable" || b.createErrors != 2 || b.joinDelay != 2*time.Second || b.deleteDelay != time.Minute || b.quota == nil || *b.quota != 0 || !b.neverRegisters {
 		t.Errorf("got %+v, %v", b, err)
 	}
 	if b, err := behaviourOf(nil); err != nil || b != (behaviour{}) {
 		t.Errorf("of nothing: %+v, %v", b, err)
 	}
-	for key, value := range map[string]string{JoinDelayAnnotation: "2", DeleteDelayAnnotation: "-1s", QuotaAnnotation: "-1", NeverRegistersAnnotation: "perhaps"} {
+	if b, err := behaviourOf(map[string]string{CreateErrorAnnotation: "Internal"}); err != nil || b.createError != "Internal" || b.createErrors != 0 {
+		t.Errorf("for good: %+v, %v", b, err)
+	}
+	for key, value := range map[string]string{CreateErrorAnnotation: "Internal:0", JoinDelayAnnotation: "2", DeleteDelayAnnotation: "-1s", QuotaAnnotation: "-1", NeverRegistersAnnotation: "perhaps"} {
 		if _, err := behaviourOf(map[string]string{key: value}); err == nil {
 			t.Errorf("%s=%s is right", key, value)
 		}
@@ -247,7 +263,7 @@ func TestNodeOf(t *testing.T) {
 	m.Spec.NodeTemplate.Spec.Taints = []corev1.Taint{{Key: "t", Effect: corev1.TaintEffectNoSchedule}}
 	n := nodeOf(m, class)
 	if n.Name != "m" || n.Spec.ProviderID != "fake:///r-1/m" || n.Labels["a"] != "b" || n.Labels[corev1.LabelTopologyZone] != "r-1" ||
-		n.Labels[machinev1.MachineNameLabel] != "m" || n.Labels[corev1.LabelArchStable] != "amd64" || n.Annotations[fakeAnnotation] != fakeValue || n.Spec.Taints[0].Key != "t" {
+		n.Labels[machinev1.MachineNameLabel] != "" || n.Labels[corev1.LabelArchStable] != "amd64" || n.Annotations[fakeAnnotation] != fakeValue || n.Spec.Taints[0].Key != "t" {
 		t.Errorf("got %+v", n)
 	}
 	amount := func(name corev1.ResourceName) int64 { q := n.Status.Allocatable[name]; return q.Value() }

@@ -7,7 +7,7 @@
 //	   rollouts,             which machines go,                 quota, boot,
 //	   named machines        freezing                           health, drain
 //
-// It keeps to what an autoscaler can tell of the real one (v0.62): one deployment's
+// It keeps to what an autoscaler can tell of the real one (v0.63): one deployment's
 // machines that are named in the trigger annotation go, in a union with those that
 // the order of victims chooses (victims.go); a shrinking in the middle of a rollout
 // takes from all sets (package sets); a set with far too many machines is frozen
@@ -28,6 +28,10 @@
 //	rehearse.plimsoll.dev/never-registers  "true": machines come, their nodes do not
 //	rehearse.plimsoll.dev/delete-delay     how long a machine takes to end after its
 //	                                       drain
+//	rehearse.plimsoll.dev/create-error     the code that the cloud answers with instead of
+//	                                       making a machine; Unavailable:2, for the first
+//	                                       two tries of each. It is tried again as the real
+//	                                       one does: after 5 s, 3 or 10 minutes
 //
 // and rehearse.plimsoll.dev/not-ready: "true" on a Machine takes its node from kwok
 // and has it not ready, until the annotation goes.

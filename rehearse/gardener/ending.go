@@ -24,8 +24,8 @@ func (r *machines) end(ctx context.Context, m *machinev1.Machine, b behaviour) (
 		return ctrl.Result{}, nil
 	}
 	if m.Status.CurrentStatus.Phase != machinev1.MachineTerminating {
-		// Its set has not ended it: somebody deleted it.
-		return ctrl.Result{}, r.tell(ctx, m, terminating(*m, r.now()))
+		return ctrl.Result{}, r.tell(ctx, m, moved(m.DeepCopy().Status, r.now(), machinev1.MachineTerminating, machinev1.OperationDelete, machinev1.StateProcessing,
+			"Machine deletion initiated"))
 	}
 	node, err := r.nodeOf(ctx, m)
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *machines) end(ctx context.Context, m *machinev1.Machine, b behaviour) (
 		return ctrl.Result{}, r.tell(ctx, m, moved(m.DeepCopy().Status, r.now(), machinev1.MachineTerminating,
 			machinev1.OperationDelete, machinev1.StateSuccessful, "Drained; the machine is ended on the cloud provider"))
 	}
-	if left := m.Status.LastOperation.LastUpdateTime.Add(b.deleteDelay).Sub(r.now()); left > 0 {
+	if left := m.Status.LastOperation.LastUpdateTime.Add(b.deleteDelay + r.endTakes).Sub(r.now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	if node != nil {

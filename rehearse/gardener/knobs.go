@@ -3,7 +3,10 @@ package gardener
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+
+	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
 
 // The annotations by which machines misbehave; doc.go says what each does.
@@ -14,6 +17,7 @@ const (
 	QuotaAnnotation          = knobs + "quota"
 	NeverRegistersAnnotation = knobs + "never-registers"
 	DeleteDelayAnnotation    = knobs + "delete-delay"
+	CreateErrorAnnotation    = knobs + "create-error"
 
 	// NotReadyAnnotation is on a Machine, the others are on a MachineClass.
 	NotReadyAnnotation = knobs + "not-ready"
@@ -24,6 +28,10 @@ type behaviour struct {
 	joinDelay, deleteDelay time.Duration
 	quota                  *int // nil: as many as one likes
 	neverRegisters         bool
+	// createError is the code with which the first tries of each machine fail, as many as
+	// createErrors says; 0: all.
+	createError  string
+	createErrors int
 }
 
 func behaviourOf(annotations map[string]string) (behaviour, error) {
@@ -45,6 +53,15 @@ func behaviourOf(annotations map[string]string) (behaviour, error) {
 			return b, fmt.Errorf("read the annotation %s: want a number of machines, not %q", QuotaAnnotation, text)
 		}
 		b.quota = &n
+	}
+	if text, ok := annotations[CreateErrorAnnotation]; ok {
+		code, times, counted := strings.Cut(text, ":")
+		n, err := strconv.Atoi(times)
+		if code == "" || counted && (err != nil || n < 1) {
+			return b, fmt.Errorf("read the annotation %s: want a code such as %s, or %s:2 for the first two tries, not %q",
+				CreateErrorAnnotation, machinev1.CodeUnavailable, machinev1.CodeUnavailable, text)
+		}
+		b.createError, b.createErrors = code, n
 	}
 	if text, ok := annotations[NeverRegistersAnnotation]; ok {
 		var err error

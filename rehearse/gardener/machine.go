@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -23,19 +24,41 @@ import (
 const (
 	// lookAgain is how soon something is looked at again that no event announces.
 	lookAgain = 500 * time.Millisecond
-	// quotaRetry is how long a machine without quota is not tried again, unless its
-	// class changes.
-	quotaRetry = 10 * time.Minute
+	// How long a machine that the cloud did not make is not tried again, by the code of
+	// the error, unless its class changes.
+	shortRetry  = 5 * time.Second
+	mediumRetry = 3 * time.Minute
+	longRetry   = 10 * time.Minute
 )
+
+func retryAfter(code string) time.Duration {
+	switch code {
+	case machinev1.CodeUnavailable, machinev1.CodeUnknown, machinev1.CodeDeadlineExceeded, machinev1.CodeAborted:
+		return shortRetry
+	case machinev1.CodeResourceExhausted:
+		return longRetry
+	}
+	return mediumRetry
+}
+
+// tries are those to make one machine that have failed with a code, and when the last did.
+type tries struct {
+	code string
+	n    int
+	last time.Time
+}
 
 // machines makes a node of every Machine, keeps the Machine's status in line with it,
 // and ends both.
 type machines struct {
 	client client.Client // reads what is there, not what was
 	now    func() time.Time
+	// endTakes is how long a machine takes to end beyond what its class says.
+	endTakes time.Duration
 	// making: machines are made one after the other, lest two of them take the last
-	// place of a quota.
+	// place of a quota. It guards failed as well.
 	making sync.Mutex
+	failed map[types.UID]tries
 }
 
 func (r *machines) setUp(mgr ctrl.Manager, options controller.Options) error {
@@ -113,15 +136,15 @@ func (r *machines) make(ctx context.Context, m *machinev1.Machine, class machine
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if b.quota != nil && there >= *b.quota {
-		last := m.Status.LastOperation
-		left := last.LastUpdateTime.Add(quotaRetry).Sub(r.now())
-		if last.State == machinev1.StateFailed && left > 0 {
-			return ctrl.Result{RequeueAfter: left}, nil
-		}
-		message := fmt.Sprintf("the quota of %s in zone %s is used up: %d of %d", class.NodeTemplate.InstanceType, class.NodeTemplate.Zone, there, *b.quota)
-		return ctrl.Result{RequeueAfter: quotaRetry}, r.tell(ctx, m, refused(*m, r.now(), machinev1.CodeResourceExhausted, message))
+	failed := r.failed[m.UID]
+	switch {
+	case b.quota != nil && there >= *b.quota:
+		return r.refuse(ctx, m, machinev1.CodeResourceExhausted,
+			fmt.Sprintf("the quota of %s in zone %s is used up: %d of %d", class.NodeTemplate.InstanceType, class.NodeTemplate.Zone, there, *b.quota))
+	case b.createError != "" && (b.createErrors == 0 || failed.code != b.createError || failed.n < b.createErrors || failed.left(r.now()) > 0):
+		return r.refuse(ctx, m, b.createError, "the rehearsal wants it so")
 	}
+	delete(r.failed, m.UID)
 	// One write: a machine has its id as soon as it has its node's name.
 	m.Spec.ProviderID = providerID(class.NodeTemplate.Zone, m.Name)
 	setIn(&m.Labels, machinev1.NodeLabel, m.Name)
@@ -129,6 +152,34 @@ func (r *machines) make(ctx context.Context, m *machinev1.Machine, class machine
 		setIn(&m.Annotations, machinev1.PriorityAnnotation, machinev1.PriorityDefault)
 	}
 	return ctrl.Result{}, r.update(ctx, m)
+}
+
+// left is how long until the next try.
+func (t tries) left(now time.Time) time.Duration {
+	if t.n == 0 {
+		return 0
+	}
+	return t.last.Add(retryAfter(t.code)).Sub(now)
+}
+
+// refuse fails one try to make a machine, when it is due. A status that would say the same
+// again is not written.
+func (r *machines) refuse(ctx context.Context, m *machinev1.Machine, code, message string) (ctrl.Result, error) {
+	t := r.failed[m.UID]
+	if t.code != code {
+		t = tries{code: code}
+	}
+	if left := t.left(r.now()); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	t.n, t.last = t.n+1, r.now()
+	r.failed[m.UID] = t
+	again := ctrl.Result{RequeueAfter: retryAfter(code)}
+	status, was := refused(*m, r.now(), code, message), m.Status
+	if status.CurrentStatus.Phase == was.CurrentStatus.Phase && status.LastOperation.ErrorCode == was.LastOperation.ErrorCode && status.LastOperation.Description == was.LastOperation.Description {
+		return again, nil
+	}
+	return again, r.tell(ctx, m, status)
 }
 
 // thereAre counts the machines of a class's zone and instance type, of all classes.

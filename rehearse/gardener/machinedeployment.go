@@ -90,6 +90,9 @@ func (r *machineDeployments) Reconcile(ctx context.Context, request ctrl.Request
 	if newest == nil && !d.Spec.Paused {
 		return ctrl.Result{}, r.begin(ctx, &d, old, size)
 	}
+	if changed, err := r.thaw(ctx, &d, all); err != nil || changed {
+		return ctrl.Result{}, err
+	}
 	if changed, err := r.copyDown(ctx, &d, newest, old); err != nil || changed {
 		return ctrl.Result{}, err
 	}
@@ -176,6 +179,10 @@ func (r *machineDeployments) followTrigger(ctx context.Context, d *machinev1.Mac
 	if !ok {
 		return false, nil
 	}
+	if d.Annotations[machinev1.LastReplicaChangeAnnotation] == "" {
+		setIn(&d.Annotations, machinev1.LastReplicaChangeAnnotation, r.now().UTC().Format(time.RFC3339))
+		return true, r.update(ctx, d)
+	}
 	var machines []machinev1.Machine
 	for i := range all {
 		of, err := machinesOf(ctx, r.client, &all[i])
@@ -184,7 +191,7 @@ func (r *machineDeployments) followTrigger(ctx context.Context, d *machinev1.Mac
 		}
 		machines = append(machines, of...)
 	}
-	mark, stay := follow(readTrigger(text), machines)
+	mark, stay := follow(readTrigger(text, d.Annotations[machinev1.LastReplicaChangeAnnotation]), machines)
 	for _, n := range mark {
 		i := slices.IndexFunc(machines, func(m machinev1.Machine) bool { return m.Name == n.machine })
 		setIn(&machines[i].Annotations, machinev1.PriorityAnnotation, machinev1.PriorityDelete)
@@ -202,6 +209,20 @@ func (r *machineDeployments) followTrigger(ctx context.Context, d *machinev1.Mac
 	} else {
 		d.Annotations[machinev1.TriggerDeletionAnnotation] = left
 	}
+	return true, r.update(ctx, d)
+}
+
+// thaw takes a label away that somebody has set by hand: a deployment is frozen with one of
+// its sets, or not at all.
+func (r *machineDeployments) thaw(ctx context.Context, d *machinev1.MachineDeployment, all []machinev1.MachineSet) (changed bool, err error) {
+	_, labelled := d.Labels[machinev1.FreezeLabel]
+	frozen := slices.ContainsFunc(all, func(s machinev1.MachineSet) bool {
+		return s.Labels[machinev1.FreezeLabel] == machinev1.FreezeValue || slices.ContainsFunc(s.Status.Conditions, func(c machinev1.Condition) bool { return c.Type == machinev1.ConditionFrozen })
+	})
+	if !labelled || frozen {
+		return false, nil
+	}
+	delete(d.Labels, machinev1.FreezeLabel)
 	return true, r.update(ctx, d)
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,7 +60,7 @@ func (r *machineSets) Reconcile(ctx context.Context, request ctrl.Request) (ctrl
 	}
 	_, disabled := set.Labels[machinev1.ScaleUpDisabledLabel]
 	blocked := disabled || set.Labels[machinev1.FreezeLabel] == machinev1.FreezeValue
-	p := planOf(int(set.Spec.Replicas), blocked, set.Annotations[machinev1.LastReplicaChangeAnnotation], all)
+	p := planOf(demand{int(set.Spec.Replicas), blocked, set.Annotations[machinev1.LastReplicaChangeAnnotation], r.now()}, all)
 	for range p.make {
 		if err := r.client.Create(ctx, newMachine(set)); err != nil {
 			return ctrl.Result{}, fmt.Errorf("create a machine of the set %s: %w", set.Name, err)
@@ -179,22 +178,9 @@ func frozenCondition(all []machinev1.Condition, freeze bool, message string, now
 	})
 }
 
-// terminating is the status of a machine whose end begins.
-func terminating(m machinev1.Machine, now time.Time) machinev1.MachineStatus {
-	return moved(m.DeepCopy().Status, now, machinev1.MachineTerminating, machinev1.OperationDelete, machinev1.StateProcessing,
-		"Machine deletion initiated")
-}
-
-// terminate says so in the machine's status first: from then on it does not count.
+// terminate deletes the machine: from then on it does not count. Its phase tells so when
+// the controller of machines has seen that.
 func (r *machineSets) terminate(ctx context.Context, m machinev1.Machine) error {
-	if m.Status.CurrentStatus.Phase != machinev1.MachineTerminating {
-		m.Status = terminating(m, r.now())
-		if err := r.client.Status().Update(ctx, &m); apierrors.IsNotFound(err) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("write the status of the machine %s: %w", m.Name, err)
-		}
-	}
 	if m.DeletionTimestamp != nil {
 		return nil
 	}

@@ -46,7 +46,6 @@ func nodeOf(m machinev1.Machine, class machinev1.MachineClass) *corev1.Node {
 		corev1.LabelTopologyZone:       t.Zone,
 	}
 	maps.Copy(labels, m.Spec.NodeTemplate.Labels)
-	labels[machinev1.MachineNameLabel] = m.Name
 	annotations := map[string]string{fakeAnnotation: fakeValue}
 	maps.Copy(annotations, m.Spec.NodeTemplate.Annotations)
 	capacity := capacityOf(t)

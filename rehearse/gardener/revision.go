@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -126,36 +125,28 @@ func inherited(d machinev1.MachineDeployment, own map[string]string) map[string]
 	return all
 }
 
-// copyDown gives sets what may change without new machines, and the newest set the
-// highest revision.
+// copyDown gives the newest set, and no other, what may change without new machines, and
+// the highest revision.
 func (r *machineDeployments) copyDown(ctx context.Context, d *machinev1.MachineDeployment, newest *machinev1.MachineSet, old []machinev1.MachineSet) (changed bool, err error) {
-	name := ""
-	if newest != nil {
-		name = newest.Name
+	if newest == nil {
+		return false, nil
 	}
-	all := slices.Clone(old)
-	if newest != nil {
-		all = append(all, *newest)
+	s := newest.DeepCopy()
+	s.Annotations = inherited(*d, s.Annotations)
+	class := s.Spec.Template.Spec.Class
+	s.Spec.Template.Spec = d.DeepCopy().Spec.Template.Spec
+	s.Spec.Template.Spec.Class = class
+	if revisionOf(*s) <= revision(old) {
+		setIn(&s.Annotations, machinev1.RevisionAnnotation, strconv.Itoa(revision(old)+1))
 	}
-	for i := range all {
-		s := all[i].DeepCopy()
-		s.Annotations = inherited(*d, s.Annotations)
-		class := s.Spec.Template.Spec.Class
-		s.Spec.Template.Spec = d.DeepCopy().Spec.Template.Spec
-		s.Spec.Template.Spec.Class = class
-		if s.Name == name && revisionOf(*s) <= revision(old) {
-			setIn(&s.Annotations, machinev1.RevisionAnnotation, strconv.Itoa(revision(old)+1))
-		}
-		if equality.Semantic.DeepEqual(*s, all[i]) {
-			continue
-		}
+	if !equality.Semantic.DeepEqual(s, newest) {
 		if err := r.client.Update(ctx, s); err != nil {
 			return false, fmt.Errorf("update the set %s: %w", s.Name, err)
 		}
-		changed = true
+		return true, nil
 	}
-	if newest == nil || changed || d.Annotations[machinev1.RevisionAnnotation] == newest.Annotations[machinev1.RevisionAnnotation] {
-		return changed, nil
+	if d.Annotations[machinev1.RevisionAnnotation] == newest.Annotations[machinev1.RevisionAnnotation] {
+		return false, nil
 	}
 	setIn(&d.Annotations, machinev1.RevisionAnnotation, newest.Annotations[machinev1.RevisionAnnotation])
 	return true, r.update(ctx, d)

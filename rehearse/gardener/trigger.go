@@ -3,7 +3,6 @@ package gardener
 import (
 	"slices"
 	"strings"
-	"time"
 
 	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
@@ -16,22 +15,24 @@ type naming struct {
 
 func (n naming) String() string { return n.machine + "~" + n.at }
 
-// readTrigger reads the annotation. An entry without a time is none that this version
-// knows: it is dropped, as the real one drops it, and another machine may go instead.
-func readTrigger(text string) []naming {
+// readTrigger reads the annotation. A bare name gets the time of the last change, and so is
+// obeyed at once, whatever the replicas are; an entry with more than one time is dropped.
+func readTrigger(text, lastChange string) []naming {
 	var all []naming
 	for entry := range strings.SplitSeq(text, ",") {
-		machine, at, ok := strings.Cut(entry, "~")
-		if _, err := time.Parse(time.RFC3339, at); !ok || err != nil {
-			continue
+		switch parts := strings.Split(entry, "~"); len(parts) {
+		case 1:
+			all = append(all, naming{machine: entry, at: lastChange})
+		case 2:
+			all = append(all, naming{machine: parts[0], at: parts[1]})
 		}
-		all = append(all, naming{machine: machine, at: at})
 	}
 	return all
 }
 
 // follow says what becomes of the entries: the machines to mark, and the entries that
-// stay because their machines have not begun to end.
+// stay because their machines have not begun to end. A machine that has been marked keeps
+// its time.
 func follow(named []naming, machines []machinev1.Machine) (mark, stay []naming) {
 	for _, n := range named {
 		i := slices.IndexFunc(machines, func(m machinev1.Machine) bool { return m.Name == n.machine })
@@ -39,8 +40,11 @@ func follow(named []naming, machines []machinev1.Machine) (mark, stay []naming) 
 			continue
 		}
 		stay = append(stay, n)
-		if machines[i].Annotations[machinev1.PriorityAnnotation] != machinev1.PriorityDelete ||
-			machines[i].Annotations[machinev1.MarkedForDeletionAnnotation] != n.at {
+		has := machines[i].Annotations[machinev1.MarkedForDeletionAnnotation]
+		if has != "" {
+			n.at = has
+		}
+		if has == "" || machines[i].Annotations[machinev1.PriorityAnnotation] != machinev1.PriorityDelete {
 			mark = append(mark, n)
 		}
 	}

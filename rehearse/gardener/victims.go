@@ -15,7 +15,8 @@ const burst = 100
 // usualPriority is machinev1.PriorityDefault, as a number.
 const usualPriority = 3
 
-// frailty orders phases: the lower one goes first.
+// frailty orders phases: the lower one goes first. A machine that has no phase yet is not
+// there, and goes with the first.
 var frailty = map[machinev1.MachinePhase]int{
 	machinev1.MachineTerminating:      0,
 	machinev1.MachineFailed:           1,
@@ -32,24 +33,33 @@ type plan struct {
 	end  []string // names, sorted
 }
 
+// demand is what a set shall have: how many machines, unless it makes none now, and when
+// the autoscaler last resized it.
+type demand struct {
+	replicas   int
+	blocked    bool
+	lastChange string
+	now        time.Time
+}
+
 // planOf compares a set with its machines. Those that end go by three rights at once:
 // more than the set shall have, in the order of victims; named by the autoscaler, not
 // later than it last resized the set; and failed. So a machine that was named goes
 // even if the set has grown again since, and a new one comes for it.
-func planOf(want int, blocked bool, lastChange string, machines []machinev1.Machine) plan {
+func planOf(want demand, machines []machinev1.Machine) plan {
 	active := slices.DeleteFunc(slices.Clone(machines), isEnding)
-	if missing := want - len(active); missing > 0 {
-		if blocked {
+	if missing := want.replicas - len(active); missing > 0 {
+		if want.blocked {
 			return plan{}
 		}
 		return plan{make: min(missing, burst)}
 	}
-	slices.SortFunc(active, victimOrder)
+	slices.SortFunc(active, func(a, b machinev1.Machine) int { return victimOrder(a, b, want.now) })
 	var end []string
 	for i, m := range active {
-		surplus := i < len(active)-want
-		failed := isFailed(m) && m.Status.CurrentStatus.PreserveExpiryTime == nil
-		if surplus || failed || isNamed(m, lastChange) {
+		surplus := i < len(active)-want.replicas
+		failed := isFailed(m) && preserved(m, want.now) == 0
+		if surplus || failed || isNamed(m, want.lastChange) {
 			end = append(end, m.Name)
 		}
 	}
@@ -72,22 +82,29 @@ func isNamed(m machinev1.Machine, lastChange string) bool {
 // victimOrder puts first the machine that goes first: not preserved, of low priority,
 // named longest ago, frail, old. So by itself the oldest machine of a set is the one
 // that goes.
-func victimOrder(a, b machinev1.Machine) int {
+func victimOrder(a, b machinev1.Machine, now time.Time) int {
 	return cmp.Or(
-		cmp.Compare(preserved(a), preserved(b)),
+		cmp.Compare(preserved(a, now), preserved(b, now)),
 		cmp.Compare(priority(a), priority(b)),
 		cmp.Compare(marked(a), marked(b)),
-		cmp.Compare(frailtyOf(a), frailtyOf(b)),
+		cmp.Compare(frailty[a.Status.CurrentStatus.Phase], frailty[b.Status.CurrentStatus.Phase]),
 		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 		cmp.Compare(a.Name, b.Name),
 	)
 }
 
-func preserved(m machinev1.Machine) int {
-	if m.Status.CurrentStatus.PreserveExpiryTime != nil {
+// autoPreserved is the preserve annotation's value on what was preserved without anybody
+// asking for it: that goes before what a person wants to look at.
+const autoPreserved = "auto-preserved"
+
+func preserved(m machinev1.Machine, now time.Time) int {
+	switch until := m.Status.CurrentStatus.PreserveExpiryTime; {
+	case until == nil || !until.After(now):
+		return 0
+	case m.Annotations[machinev1.PreserveAnnotation] == autoPreserved:
 		return 1
 	}
-	return 0
+	return 2
 }
 
 func priority(m machinev1.Machine) int {
@@ -105,12 +122,4 @@ func marked(m machinev1.Machine) int64 {
 		return 1<<63 - 1
 	}
 	return at.Unix()
-}
-
-// frailtyOf takes a machine that has no phase yet for one that is pending.
-func frailtyOf(m machinev1.Machine) int {
-	if f, ok := frailty[m.Status.CurrentStatus.Phase]; ok {
-		return f
-	}
-	return frailty[machinev1.MachinePending]
 }

@@ -2,8 +2,10 @@ package gardener
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -103,5 +105,98 @@ func TestSplit(t *testing.T) {
 	}
 	if newest, old := split(*d, []machinev1.MachineSet{*first, *second}); newest.Name != second.Name || old[0].Name != first.Name {
 		t.Errorf("of both: %v, %v", newest.Name, old[0].Name)
+	}
+}
+
+// Who freezes a deployment by hand freezes nothing; with a frozen set the label stays.
+func TestALabelSetByHandIsUndone(t *testing.T) {
+	for _, frozen := range []bool{false, true} {
+		d := testDeployment()
+		d.Labels = map[string]string{machinev1.FreezeLabel: machinev1.FreezeValue}
+		set := newSet(*d, 2, 1)
+		if frozen {
+			setIn(&set.Labels, machinev1.FreezeLabel, machinev1.FreezeValue)
+		}
+		r := &machineDeployments{client: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(d).Build(), knowsPools: true}
+		changed, err := r.thaw(t.Context(), d, []machinev1.MachineSet{*set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+			t.Fatal(err)
+		}
+		if _, has := d.Labels[machinev1.FreezeLabel]; has != frozen || changed == frozen {
+			t.Errorf("with a frozen set: %t; the label is there: %t", frozen, has)
+		}
+	}
+}
+
+// Annotations and timeouts go to the newest set alone.
+func TestCopyDown(t *testing.T) {
+	d := testDeployment()
+	old := newSet(*d, 1, 1)
+	d.Spec.Template.Spec.Class.Name = "c2"
+	newest := newSet(*d, 1, 2)
+	d.Annotations["a"], d.Annotations[machinev1.RevisionAnnotation] = "b", "2"
+	d.Spec.Template.Spec.HealthTimeout = &metav1.Duration{Duration: time.Minute}
+	c := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(d, old, newest).Build()
+	r := &machineDeployments{client: c, knowsPools: true}
+	if changed, err := r.copyDown(t.Context(), d, newest, []machinev1.MachineSet{*old}); err != nil || !changed {
+		t.Fatalf("changed %t, %v", changed, err)
+	}
+	for _, set := range []*machinev1.MachineSet{old, newest} {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+			t.Fatal(err)
+		}
+		if has := set.Annotations["a"] == "b" && set.Spec.Template.Spec.HealthTimeout != nil; has != (set == newest) {
+			t.Errorf("%s: %v, %v", set.Name, set.Annotations, set.Spec.Template.Spec.HealthTimeout)
+		}
+	}
+}
+
+// A machine that the cloud refuses to make is tried again after as long as the code says,
+// with one status for all tries that say the same; then it is made.
+func TestCreationIsTriedAgain(t *testing.T) {
+	now := epoch
+	m := machine("m", 0, "")
+	m.Namespace, m.UID = "n", "u"
+	class := machinev1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}, NodeTemplate: &machinev1.NodeTemplate{Zone: "z", InstanceType: "i"}}
+	c := fake.NewClientBuilder().WithScheme(Scheme()).WithStatusSubresource(&machinev1.Machine{}).WithObjects(&m, &class).Build()
+	r := &machines{client: c, now: func() time.Time { return now }, failed: map[types.UID]tries{}}
+	try := func() time.Duration {
+		t.Helper()
+		result, err := r.make(t.Context(), &m, class, behaviour{createError: machinev1.CodeUnavailable, createErrors: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.RequeueAfter
+	}
+	if again := try(); again != 5*time.Second || m.Status.CurrentStatus.Phase != crashing || m.Status.LastOperation.ErrorCode != machinev1.CodeUnavailable {
+		t.Fatalf("again in %s: %+v", again, m.Status)
+	}
+	now = now.Add(2 * time.Second)
+	if again := try(); again != 3*time.Second {
+		t.Errorf("an event in between: again in %s", again)
+	}
+	version := m.ResourceVersion
+	now = now.Add(3 * time.Second)
+	if again := try(); again != 5*time.Second || m.ResourceVersion != version {
+		t.Errorf("the second try: again in %s, version %s after %s", again, m.ResourceVersion, version)
+	}
+	now = now.Add(5 * time.Second)
+	if again := try(); again != 0 || m.Spec.ProviderID == "" || m.Status.CurrentStatus.Phase != crashing {
+		t.Errorf("the third try: again in %s, %+v", again, m)
+	}
+	for code, want := range map[string]time.Duration{machinev1.CodeInternal: 3 * time.Minute, machinev1.CodeResourceExhausted: 10 * time.Minute, machinev1.CodeAborted: 5 * time.Second} {
+		if got := retryAfter(code); got != want {
+			t.Errorf("%s: tried again after %s", code, got)
+		}
+	}
+}
+
+func TestFlagsAndArgs(t *testing.T) {
+	want := Settings{Kubeconfig: "k", Address: "a:1", KnowsPools: true, EndTakes: 20 * time.Second}
+	if got, err := Flags(want.Args()); err != nil || got != want {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

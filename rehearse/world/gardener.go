@@ -58,6 +58,7 @@ func Gardener(plane *controlplane.ControlPlane, shoot pools.Shoot) (World, error
 		Kubeconfig: kubeconfig, Address: address,
 		PoolFields: !shoot.MachineControllerManager.WithoutPoolFields,
 		KnowsPools: !shoot.MachineControllerManager.ForgetsPoolFields,
+		EndTakes:   shoot.MachineControllerManager.EndTakes.Duration,
 	}
 	namespace := shoot.Control()
 	return World{

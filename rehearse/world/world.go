@@ -100,8 +100,9 @@ func GroupOf(node *corev1.Node) string {
 	if name := node.Labels[eks.NodegroupLabel]; name != "" {
 		return name
 	}
-	if machine := node.Labels[machinev1.MachineNameLabel]; machine != "" {
-		return gardener.DeploymentOf(machine)
+	// A node of a worker pool has the name of its machine.
+	if node.Labels[machinev1.PoolLabel] != "" {
+		return gardener.DeploymentOf(node.Name)
 	}
 	// Cluster API names the MachineSet, which is the MachineDeployment's name and more.
 	if node.Annotations["cluster.x-k8s.io/owner-kind"] == "MachineSet" {

@@ -48,12 +48,15 @@ type Shoot struct {
 	MachineControllerManager Manager `json:"machineControllerManager,omitzero"`
 }
 
-// Manager is machine-controller-manager, as far as GEP-24 changes it.
+// Manager is machine-controller-manager, as far as GEP-24 changes it, and its times.
 type Manager struct {
 	// WithoutPoolFields: its CustomResourceDefinitions are today's.
 	WithoutPoolFields bool `json:"withoutPoolFields,omitempty"`
 	// ForgetsPoolFields: its controllers are today's.
 	ForgetsPoolFields bool `json:"forgetsPoolFields,omitempty"`
+	// EndTakes is how long each machine takes to end after its drain: 20s, say, as the
+	// real one.
+	EndTakes metav1.Duration `json:"endTakes,omitzero"`
 }
 
 // Pool is one worker pool.
