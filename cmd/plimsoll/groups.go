@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
 )
 
 func groupsCommand() *cobra.Command {
@@ -46,7 +47,7 @@ func groupsCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("read the node groups: %w", err)
 		}
-		return cli.Groups(cmd.OutOrStdout(), inv, format)
+		return cli.Groups(cmd.OutOrStdout(), inv, pool.Read(inv), format)
 	}
 	return cmd
 }

@@ -19,14 +19,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // Groups renders the node groups as the provider reads them. The table is for
 // a person's first look; json and yaml are the whole inventory, with each
 // group's template node and the source of each of its labels, taints and
-// resources.
-func Groups(w io.Writer, inv provider.Inventory, format Format) error {
+// resources. shares are what the groups may have of their pools.
+func Groups(w io.Writer, inv provider.Inventory, shares []model.PoolShareOf, format Format) error {
 	inv.Groups = slices.SortedFunc(slices.Values(inv.Groups), func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
 	if inv.Groups == nil {
 		inv.Groups = []provider.Group{} // none is an empty list in JSON too, and not null
@@ -40,7 +41,7 @@ func Groups(w io.Writer, inv provider.Inventory, format Format) error {
 	case YAML:
 		text, err = yaml.Marshal(inv)
 	default:
-		return groupsTable(w, inv)
+		return groupsTable(w, inv, shares)
 	}
 	if err != nil {
 		return fmt.Errorf("render the node groups as %s: %w", format, err)
@@ -52,13 +53,15 @@ func Groups(w io.Writer, inv provider.Inventory, format Format) error {
 }
 
 // groupsTable is one line per group, then pools and notices, if any. REQUESTED
-// are the units that the cloud has not named yet.
-func groupsTable(w io.Writer, inv provider.Inventory) error {
+// are the units that the cloud has not named yet; SHARE, where a pool names a sizing, is
+// the minimum and maximum that this gives the group.
+func groupsTable(w io.Writer, inv provider.Inventory, shares []model.PoolShareOf) error {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tMIN\tMAX\tTARGET\tRUNNING\tCREATING\tDELETING\tREQUESTED\tCPU\tMEMORY\tPODS\tOTHER\tSTATUS")
+	share := shareColumn(shares)
+	fmt.Fprintln(table, "NAME\tMIN\tMAX\t"+share("SHARE", "")+"TARGET\tRUNNING\tCREATING\tDELETING\tREQUESTED\tCPU\tMEMORY\tPODS\tOTHER\tSTATUS")
 	for _, g := range inv.Groups {
-		fmt.Fprintln(table, strings.Join(groupRow(g), "\t"))
+		fmt.Fprintln(table, strings.Join(groupRow(g, share), "\t"))
 	}
 	if len(inv.Groups) == 0 {
 		fmt.Fprintln(table, "(the provider has no node groups)")
@@ -86,10 +89,28 @@ func groupsTable(w io.Writer, inv provider.Inventory) error {
 	return nil
 }
 
-func groupRow(g provider.Group) []string {
+// shareColumn gives what stands in the column SHARE of a group, with the tab after it, or
+// the column's name; nothing at all if no group has a share.
+func shareColumn(shares []model.PoolShareOf) func(name string, id provider.GroupID) string {
+	return func(name string, id provider.GroupID) string {
+		cell := cmp.Or(name, "-")
+		for _, s := range shares {
+			if name == "" && s.Group == id {
+				cell = fmt.Sprintf("%d..%d", s.Min, s.Max)
+			}
+		}
+		if len(shares) == 0 {
+			return ""
+		}
+		return cell + "\t"
+	}
+}
+
+func groupRow(g provider.Group, share func(name string, id provider.GroupID) string) []string {
 	if g.Err != nil {
 		// What could not be read is shown as unknown, and never as zero.
 		row := append([]string{string(g.ID)}, slices.Repeat([]string{"?"}, 11)...)
+		row[3] = share("?", "") + row[3]
 		return append(row, groupStatus(g))
 	}
 	count := map[provider.State]int{}
@@ -102,6 +123,7 @@ func groupRow(g provider.Group) []string {
 	for _, n := range []int{g.Min, g.Max, g.Target, count[provider.Running], count[provider.Creating], count[provider.Deleting], requested} {
 		row = append(row, strconv.Itoa(n))
 	}
+	row[3] = share("", g.ID) + row[3]
 	row = append(row, templateCells(g.Template)...)
 	return append(row, groupStatus(g))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -25,7 +26,13 @@ func TestGroups(t *testing.T) {
 				d.Fatalf(t, "the case's inventory: %v", err)
 			}
 			var out bytes.Buffer
-			if err := Groups(&out, inv, Format(d.Cmd)); err != nil {
+			var shares []model.PoolShareOf
+			for i := range inv.Groups {
+				if d.HasArg("shares") && inv.Groups[i].Pool == "sized" {
+					shares = append(shares, model.PoolShareOf{Group: inv.Groups[i].ID, Pool: "sized", Min: i, Max: 2 * i})
+				}
+			}
+			if err := Groups(&out, inv, shares, Format(d.Cmd)); err != nil {
 				return "error: " + err.Error() + "\n" + out.String()
 			}
 			return out.String()
@@ -45,7 +52,7 @@ func TestGroupsPrintTheWholeInventory(t *testing.T) {
 		YAML: func(b []byte, inv *provider.Inventory) error { return yaml.UnmarshalStrict(b, inv) },
 	} {
 		var out bytes.Buffer
-		if err := Groups(&out, want, format); err != nil {
+		if err := Groups(&out, want, nil, format); err != nil {
 			t.Fatal(err)
 		}
 		var got provider.Inventory
@@ -60,7 +67,7 @@ func TestGroupsPrintTheWholeInventory(t *testing.T) {
 
 func TestGroupsTellsAWriterThatFails(t *testing.T) {
 	for _, format := range []Format{Table, JSON, YAML} {
-		if err := Groups(brokenPipe{}, provider.Inventory{}, format); err == nil || !strings.Contains(err.Error(), "broken pipe") {
+		if err := Groups(brokenPipe{}, provider.Inventory{}, nil, format); err == nil || !strings.Contains(err.Error(), "broken pipe") {
 			t.Errorf("%s: %v", format, err)
 		}
 	}

@@ -169,14 +169,15 @@ type PoolShareOf struct {
 }
 
 // Bounds are a group's least and most nodes: its own, narrowed by its share of its
-// pool.
+// pool. The most comes first: a share's minimum may be out of reach, as long as the
+// pool's other groups have what it lacks.
 func (p Plan) Bounds(g *Group) (least, most int) {
 	least, most = g.Min, g.Max
 	at, ok := slices.BinarySearchFunc(p.Shares, g.ID, func(s PoolShareOf, id provider.GroupID) int { return cmp.Compare(s.Group, id) })
 	if ok {
 		least, most = max(least, p.Shares[at].Min), min(most, p.Shares[at].Max)
 	}
-	return least, most
+	return min(least, most), most
 }
 
 // Growth is one group's part of the plan.

@@ -58,6 +58,40 @@ func Of(s *model.Snapshot) []Pool {
 // Shares spreads the pool's limits over its groups, in the order of Groups.
 func (p Pool) Shares() []Share { return Shares(p.Sizing, p.Limits, p.Members) }
 
+// Told is what each group may have of pools that name a sizing, sorted by group, for a
+// person; a part of the minimum that the pool has no room for, since others have it, is left
+// out. A pool of which some group has not been read is left out: nobody knows how much
+// it has.
+func Told(s *model.Snapshot, pools []Pool) []model.PoolShareOf {
+	var out []model.PoolShareOf
+	for _, p := range pools {
+		if !p.Named || s.Groups[p.Groups[0]].PoolUnread != "" {
+			continue
+		}
+		for i, sh := range p.Shares() {
+			out = append(out, model.PoolShareOf{Group: s.Groups[p.Groups[i]].ID, Pool: p.ID, Sizing: string(p.Sizing), Min: min(sh.Min, sh.Max), Max: sh.Max})
+		}
+	}
+	slices.SortFunc(out, func(a, b model.PoolShareOf) int { return cmp.Compare(a.Group, b.Group) })
+	return out
+}
+
+// Read is Told of an inventory alone, as the cloud shows it to somebody who has not watched
+// it: no group rests, and nothing has been given up.
+func Read(inv provider.Inventory) []model.PoolShareOf {
+	s := &model.Snapshot{Now: inv.AsOf, Pools: inv.Pools}
+	unread := map[provider.PoolID]provider.GroupID{}
+	for _, g := range inv.Groups {
+		if g.Err != nil {
+			unread[g.Pool] = g.ID
+		}
+	}
+	for _, g := range inv.Groups {
+		s.Groups = append(s.Groups, model.Group{Group: g, HasTemplate: g.Template != nil, GroupStanding: model.GroupStanding{Expected: g.Target}, PoolUnread: unread[g.Pool]})
+	}
+	return Told(s, Of(s))
+}
+
 func memberOf(s *model.Snapshot, g *model.Group) Member {
 	return Member{
 		Target: g.Expected, Blocked: blocked(s, g),

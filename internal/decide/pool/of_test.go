@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -44,5 +45,34 @@ func TestWhoCannotGrow(t *testing.T) {
 				t.Error("(-want +got):", d)
 			}
 		})
+	}
+}
+
+// TestRead: what the command shows of an inventory, pool by pool. A zone that is held
+// leaves its share under Equitable; a pool with a group that cannot be read shows nothing.
+func TestRead(t *testing.T) {
+	group := func(id, pool string, target int, holds ...provider.Hold) provider.Group {
+		return provider.Group{ID: provider.GroupID(id), Pool: provider.PoolID(pool), Max: 4, Target: target, Template: &provider.Template{}, Holds: holds}
+	}
+	unread := group("d2", "d", 1)
+	unread.Err = &provider.Error{Kind: provider.Throttled}
+	inv := provider.Inventory{
+		Pools: []provider.Pool{{ID: "a", Min: 3, Max: 4, Sizing: "Backward-Compatible"}, {ID: "b", Min: 3, Max: 4, Sizing: "Equitable"}, {ID: "c", Max: 4}, {ID: "d", Max: 4, Sizing: "Equitable"}},
+		Groups: []provider.Group{
+			group("a1", "a", 0), group("a2", "a", 0), group("a3", "a", 4),
+			group("b1", "b", 0, provider.Hold{Op: provider.OpGrow, Reason: "Frozen"}), group("b2", "b", 1), group("b3", "b", 1),
+			group("c1", "c", 1), group("d1", "d", 1), unread, group("e", "", 1),
+		},
+	}
+	var got []string
+	for _, s := range Read(inv) {
+		got = append(got, fmt.Sprintf("%s %s %d..%d", s.Group, s.Sizing, s.Min, s.Max))
+	}
+	want := []string{
+		"a1 Backward-Compatible 0..0", "a2 Backward-Compatible 0..0", "a3 Backward-Compatible 1..4",
+		"b1 Equitable 0..0", "b2 Equitable 2..2", "b3 Equitable 1..2",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error("(-want +got):", d)
 	}
 }

@@ -72,6 +72,9 @@ type Share struct {
 	// Max is the most that it may grow to in this cycle, at least its target. All
 	// members together may not have their Max: Room limits the sum.
 	Max int
+	// Due is what the strategy gives it. Its target may have passed that: what Fill
+	// raises for the pool's minimum may, and so may a person.
+	Due int
 	// Floor is the least that removals leave it, as long as they leave the pool its
 	// minimum too.
 	Floor int
@@ -108,6 +111,7 @@ func laxGreedy(l Limits, members []Member) []Share {
 		if !m.Blocked {
 			out[i].Max += room
 		}
+		out[i].Due = out[i].Max
 	}
 	return out
 }
@@ -124,7 +128,7 @@ func backwardCompatible(l Limits, members []Member) []Share {
 	part := 0
 	for i, m := range members {
 		if m.Leaving {
-			out[i].Max = m.Target
+			out[i].Max, out[i].Due = m.Target, m.Target
 			continue
 		}
 		most := distribute(part, l.Max, stay)
@@ -133,7 +137,7 @@ func backwardCompatible(l Limits, members []Member) []Share {
 		}
 		least := distribute(part, l.Min, stay)
 		part++
-		out[i] = Share{Min: least, Max: max(m.Target, min(most, m.Target+room)), Floor: least}
+		out[i] = Share{Min: least, Max: max(m.Target, min(most, m.Target+room)), Due: most, Floor: least}
 	}
 	return out
 }
@@ -163,7 +167,7 @@ func equitable(l Limits, members []Member) []Share {
 	}
 	out := make([]Share, len(members))
 	for i, m := range members {
-		out[i].Max = m.Target
+		out[i].Max, out[i].Due = m.Target, m.Target
 		if m.Blocked {
 			out[i].Floor = min(m.Target, max(0, l.Min-(all-m.Target)))
 		}
@@ -172,6 +176,7 @@ func equitable(l Limits, members []Member) []Share {
 		level := levelOf(l.Max-stuck, members, free)
 		for _, i := range free {
 			out[i].Max += min(room, max(0, level-members[i].Target))
+			out[i].Due = level
 		}
 		// The minimum is kept where there is most, so that no zone has to shrink.
 		byTarget := slices.Clone(free)

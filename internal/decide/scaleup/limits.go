@@ -36,6 +36,7 @@ type limits struct {
 type portion struct {
 	left   int
 	most   int // the group's maximum by the pool's sizing
+	due    int // what the sizing gives it, which it may have passed
 	sizing pool.Sizing
 	// blocked: the group has left its share to the others, or keeps it in vain.
 	blocked bool
@@ -91,7 +92,7 @@ func newLimits(s *model.Snapshot, policy model.Policy, taken map[int]model.Verdi
 	l.pooled = pool.Of(s)
 	for _, p := range l.pooled {
 		for n, sh := range p.Shares() {
-			l.shares[p.Groups[n]] = portion{left: sh.Max - p.Members[n].Target, most: sh.Max, sizing: p.Sizing, blocked: p.Members[n].Blocked}
+			l.shares[p.Groups[n]] = portion{left: sh.Max - p.Members[n].Target, most: sh.Max, due: sh.Due, sizing: p.Sizing, blocked: p.Members[n].Blocked}
 		}
 	}
 	return l
@@ -221,8 +222,7 @@ func (l *limits) verdict(group int) *model.Verdict {
 		return &model.Verdict{Reason: model.PoolAtMax, Detail: fmt.Sprintf("pool %s", g.Pool), Fix: "a larger maximum of the pool"}
 	}
 	if sh := l.shares[group]; sh.left <= 0 {
-		return &model.Verdict{Reason: model.PoolShare, Detail: fmt.Sprintf("%d/%d nodes are its share of pool %s by the sizing %s", sh.most-sh.left, sh.most, g.Pool, sh.sizing),
-			Fix: sh.remedy(g)}
+		return &model.Verdict{Reason: model.PoolShare, Detail: sh.detail(g), Fix: sh.remedy(g)}
 	}
 	if l.nodes <= 0 {
 		return &model.Verdict{Reason: model.MaxNodesTotal, Detail: fmt.Sprintf("%d nodes of %d", l.p.MaxNodesTotal-l.nodes, l.p.MaxNodesTotal),
@@ -241,6 +241,16 @@ func (l *limits) verdict(group int) *model.Verdict {
 			Fix: "a larger --memory-total"}
 	}
 	return nil
+}
+
+// detail tells how much of its share a group has. For its pool's minimum, or by a person,
+// it may have more.
+func (sh portion) detail(g *model.Group) string {
+	have := sh.most - sh.left
+	if have > sh.due {
+		return fmt.Sprintf("%d nodes, past its share of %d of pool %s by the sizing %s", have, sh.due, g.Pool, sh.sizing)
+	}
+	return fmt.Sprintf("%d/%d nodes are its share of pool %s by the sizing %s", have, sh.most, g.Pool, sh.sizing)
 }
 
 // remedy is what would let a group grow that has its share.

@@ -1,7 +1,6 @@
 package scaleup
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -80,19 +79,4 @@ const soon = time.Minute
 func (pl *planner) restsShortly(group int) bool {
 	v := pl.limits.closed[group]
 	return v != nil && v.Reason == model.GroupPaused && v.Until.Before(pl.limits.s.Now.Add(soon))
-}
-
-// shares are what the groups may have of pools that name a sizing.
-func (pl *planner) shares() []model.PoolShareOf {
-	var out []model.PoolShareOf
-	for _, p := range pl.limits.pooled {
-		if !p.Named || pl.limits.s.Groups[p.Groups[0]].PoolUnread != "" {
-			continue // nobody says how, or nobody knows of how many
-		}
-		for i, sh := range p.Shares() {
-			out = append(out, model.PoolShareOf{Group: pl.groupOf(p.Groups[i]), Pool: p.ID, Sizing: string(p.Sizing), Min: sh.Min, Max: sh.Max})
-		}
-	}
-	slices.SortFunc(out, func(a, b model.PoolShareOf) int { return cmp.Compare(a.Group, b.Group) })
-	return out
 }

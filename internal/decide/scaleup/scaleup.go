@@ -19,6 +19,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -377,7 +378,7 @@ func (pl *planner) record(group, nodes int, why string) {
 }
 
 func (pl *planner) result(list []*waiting) Result {
-	r := Result{Options: pl.options, Wake: pl.wake, Notices: pl.notices(), Brakes: pl.brakes, Shares: pl.shares()}
+	r := Result{Options: pl.options, Wake: pl.wake, Notices: pl.notices(), Brakes: pl.brakes, Shares: pool.Told(pl.limits.s, pl.limits.pooled)}
 	loads := pl.w.Planned()
 	for gi := range pl.grown {
 		g := &pl.grown[gi]
