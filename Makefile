@@ -44,6 +44,9 @@ bin/rehearse: cluster-api-files
 demo: build ## the whole story in a terminal: make demo [STORY=growth|affinity|eks|eks-anywhere|gardener] [ONCE=1]
 	@bin/rehearse demo --story=$(STORY) $(if $(ONCE),--once)
 
+# What must be green depends on no drawn seed. `make soak` draws fresh ones.
+test test-product test-rehearse test-packaging: export RAPID_SEED := 1122
+
 .PHONY: test
 test: test-product test-rehearse test-packaging ## every test, end-to-end ones included
 
@@ -71,13 +74,23 @@ bench: ## the benchmarks of deciding; figures are in bench/README.md
 bench-e2e: build ## the figures that need a control plane
 	bin/rehearse bench
 
+# A soak may be played in shards, over several runs: each adds a row to the tally. Seeds are drawn, or begin
+# with SEED.
+SOAK ?= 1h
+SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+TALLY ?= $(CURDIR)/bench/worlds.md
+
 .PHONY: soak
-soak: ## property tests, for long
+soak: soak-worlds ## what is too long for `make test`, with fresh seeds: make soak [SOAK=1h] [SEED=...]
 	$(GOTEST) -timeout 60m -run Plan ./internal/decide/... -rapid.checks=20000
-	$(GOTEST) -timeout 120m -run RandomWorlds ./internal/sim -sim.worlds=5000
 	$(GOTEST) -timeout 60m -run RandomPools ./internal/sim -sim.pools=1000
 	$(MAKE) build
 	cd rehearse && $(GOTEST) -timeout 30m -run TestAWSScripts/outage ./e2e -aws.outage=5m
+
+.PHONY: soak-worlds
+soak-worlds: ## fresh random worlds alone: make soak-worlds [SOAK=1h] [SEED=...]
+	$(GOTEST) -timeout 0 -count=1 -v -run TestSoakWorlds ./internal/sim -sim.for=$(SOAK) -sim.first=$(SEED) \
+		-sim.tally=$(TALLY) -sim.commit=$(VERSION)
 
 .PHONY: lint
 lint: ## gofmt and vet

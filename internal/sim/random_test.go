@@ -13,7 +13,7 @@ import (
 var (
 	oneSeed = flag.Uint64("sim.seed", 0, "play only the random world with this seed, and print its script and timeline")
 	worlds  = flag.Int("sim.worlds", 200, "how many random worlds to play")
-	first   = flag.Uint64("sim.first", 1, "the first random world's seed")
+	first   = flag.Uint64("sim.first", 700_001, "the first random world's seed")
 )
 
 // peaceful is how long a world may take to come to rest once nothing fails and
