@@ -286,25 +286,32 @@ func soleSpreadKey(spec *corev1.PodSpec) string {
 	return key
 }
 
-// spreadSelectors are the selectors of the pod's spread constraints, with
-// matchLabelKeys resolved against its labels as the scheduler does.
+// spreadSelectors are the selectors of the pod's spread constraints.
 func spreadSelectors(pod *corev1.Pod) []labels.Selector {
 	var out []labels.Selector
-	for _, s := range pod.Spec.TopologySpreadConstraints {
-		sel, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
-		if err != nil {
-			continue // the plugin rejects the pod for it
-		}
-		for _, k := range s.MatchLabelKeys {
-			if v, ok := pod.Labels[k]; ok {
-				if req, err := labels.NewRequirement(k, "in", []string{v}); err == nil {
-					sel = sel.Add(*req)
-				}
-			}
-		}
-		out = append(out, sel)
+	for i := range pod.Spec.TopologySpreadConstraints {
+		if sel, err := spreadSelector(pod, &pod.Spec.TopologySpreadConstraints[i]); err == nil {
+			out = append(out, sel)
+		} // else the plugin rejects the pod for it
 	}
 	return out
+}
+
+// spreadSelector is the selector of one of the pod's spread constraints, with
+// matchLabelKeys resolved against its labels as the scheduler does.
+func spreadSelector(pod *corev1.Pod, s *corev1.TopologySpreadConstraint) (labels.Selector, error) {
+	sel, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range s.MatchLabelKeys {
+		if v, ok := pod.Labels[k]; ok {
+			if req, err := labels.NewRequirement(k, "in", []string{v}); err == nil {
+				sel = sel.Add(*req)
+			}
+		}
+	}
+	return sel, nil
 }
 
 // readsHostname tells whether the pod's node selector or required node

@@ -124,11 +124,12 @@ func (v *view) domain(w *World, s model.ShapeID) int32 {
 	return d
 }
 
-// countedBySpread tells whether any spread constraint counts pods on such
-// nodes: it has all the keys, and the inclusion policies let it in.
+// countedBySpread reports whether any spread constraint counts pods on such
+// nodes: they have all the keys, and the inclusion policies let them in. Every
+// node is taken to have a hostname, which its shape does not tell.
 func countedBySpread(spec *corev1.PodSpec, n *corev1.Node, affinity, tolerated bool) bool {
 	for _, c := range spec.TopologySpreadConstraints {
-		if _, ok := n.Labels[c.TopologyKey]; !ok {
+		if _, ok := n.Labels[c.TopologyKey]; !ok && c.TopologyKey != corev1.LabelHostname {
 			return false
 		}
 	}

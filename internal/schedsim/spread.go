@@ -1,6 +1,7 @@
 package schedsim
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -23,14 +24,6 @@ type Spreading struct {
 	Enough bool
 }
 
-// region is a part of the world that is one domain to the class: nodes in it
-// that may have room, and the heads that open more.
-type region struct {
-	domain int32
-	nodes  []int
-	heads  []int
-}
-
 // Spread places pods of a class one by one, where verdicts depend on whole
 // topology domains: onto nodes of the given sets, and onto new nodes opened
 // from heads, the earlier head of a domain first. Allow is asked before each
@@ -38,25 +31,24 @@ type region struct {
 //
 // For a spread constraint, domains that have no node yet take part from the
 // start (rule C4): one node is opened in each, and dropped at the end if
-// nothing was put there; what is left is then tried again without it.
+// nothing was put there; what is left is then tried again without it. A
+// hostname is no such domain: there is always one more to open, and one that
+// is not needed would only hold back the others.
 func (w *World) Spread(c model.ClassID, count int, on NodeSet, heads []Head, allow func(head int, opened []int) bool, steps int) Spreading {
 	out := Spreading{Opened: make([]int, len(heads)), Refused: make([]bool, len(heads)), Left: count, Enough: true}
 	if w.classes[c].unsupported != "" || count == 0 {
 		return out
 	}
-	s := &spreader{w: w, class: c, v: w.view(c), heads: heads, allow: allow, out: &out, from: len(w.nodes), limit: w.work.NodesScanned + steps}
-	// 1. Where pods could go.
-	s.findRegions(on)
-	// 2. Domains without a node join in.
-	if len(w.classes[c].spreadKeys) > 0 {
-		s.openEmptyDomains()
+	s := spreader{w: w, class: c, v: w.view(c), heads: heads, allow: allow, out: &out, limit: w.work.NodesScanned + steps}
+	for h := range heads {
+		if w.Suits(c, heads[h].Template) {
+			s.fit = append(s.fit, h)
+		}
 	}
-	// 3. One pod at a time.
-	s.run()
-	// 4. Nodes that nothing was put on go again, and what is left is tried
-	// without them.
-	for s.dropUnused() && out.Left > 0 && out.Enough {
-		s.run()
+	if s.v.perNode {
+		(&byHost{spreader: s}).run(on)
+	} else {
+		(&byDomain{spreader: s}).run(on)
 	}
 	return out
 }
@@ -114,17 +106,18 @@ func (w *World) dropEmpty(m Mark, c model.ClassID, counts []int) {
 	}
 }
 
+// spreader is what spreading over domains and over hosts have in common: the
+// nodes that are opened, and the pods that are placed.
 type spreader struct {
-	w       *World
-	class   model.ClassID
-	v       *view
-	regions []region
-	heads   []Head
-	allow   func(int, []int) bool
-	out     *Spreading
-	opened  []openedNode
-	from    int
-	limit   int
+	w      *World
+	class  model.ClassID
+	v      *view
+	heads  []Head
+	fit    []int // the heads that suit the class
+	allow  func(int, []int) bool
+	out    *Spreading
+	opened []openedNode
+	limit  int
 }
 
 type openedNode struct {
@@ -132,144 +125,33 @@ type openedNode struct {
 	used       bool
 }
 
-func (s *spreader) findRegions(on NodeSet) {
-	at := map[int32]int{}
-	find := func(d int32) *region {
-		i, ok := at[d]
-		if !ok {
-			i = len(s.regions)
-			at[d] = i
-			s.regions = append(s.regions, region{domain: d})
-		}
-		return &s.regions[i]
+// exhausted reports whether the steps are used up, and notes it.
+func (s *spreader) exhausted() bool {
+	if s.w.work.NodesScanned < s.limit {
+		return false
 	}
-	for i := range s.w.nodes {
-		if s.w.nodes[i].kind&on == 0 || !s.w.usable(s.class, i) {
-			continue
-		}
-		if s.v.perNode {
-			s.regions = append(s.regions, region{domain: -1, nodes: []int{i}})
-			continue
-		}
-		r := find(s.v.domainOf[i])
-		r.nodes = append(r.nodes, i)
-	}
-	for h := range s.heads {
-		if !s.w.Suits(s.class, s.heads[h].Template) {
-			continue
-		}
-		if s.v.perNode {
-			s.regions = append(s.regions, region{domain: -1, heads: []int{h}})
-			continue
-		}
-		r := find(s.v.domain(s.w, s.heads[h].Template.Shape))
-		r.heads = append(r.heads, h)
-	}
+	s.out.Enough = false
+	return true
 }
 
-func (s *spreader) openEmptyDomains() {
-	if s.v.perNode {
-		return
+// open adds a node of a head, if it is allowed.
+func (s *spreader) open(h int) (node int, ok bool) {
+	if s.allow == nil || !s.allow(h, s.out.Opened) {
+		s.out.Refused[h] = true
+		return 0, false
 	}
-	for i := range s.regions {
-		r := &s.regions[i]
-		if s.v.domains[r.domain].nodes == 0 {
-			s.open(r)
-		}
-	}
-}
-
-// open adds a node to a region from the first of its heads that is allowed.
-func (s *spreader) open(r *region) bool {
-	for _, h := range r.heads {
-		if s.allow == nil || !s.allow(h, s.out.Opened) {
-			s.out.Refused[h] = true
-			continue
-		}
-		id := int(s.w.AddNodes(s.heads[h].Template, 1))
-		s.out.Opened[h]++
-		s.opened = append(s.opened, openedNode{node: id, head: h})
-		r.nodes = append(r.nodes, id)
-		return true
-	}
-	return false
+	node = int(s.w.AddNodes(s.heads[h].Template, 1))
+	s.out.Opened[h]++
+	s.opened = append(s.opened, openedNode{node: node, head: h})
+	return node, true
 }
 
 // close takes back the node that was opened last.
-func (s *spreader) close(r *region) {
+func (s *spreader) close() {
 	last := s.opened[len(s.opened)-1]
 	s.opened = s.opened[:len(s.opened)-1]
 	s.out.Opened[last.head]--
-	r.nodes = r.nodes[:len(r.nodes)-1]
 	s.w.pop()
-}
-
-func (s *spreader) run() {
-	for s.out.Left > 0 {
-		if s.w.work.NodesScanned >= s.limit {
-			s.out.Enough = false
-			return
-		}
-		if !s.one() {
-			return
-		}
-	}
-}
-
-// one places one pod: in the domain with the fewest pods that count where a
-// spread is wanted, in the fullest where affinity draws them together.
-func (s *spreader) one() bool {
-	order := make([]int, len(s.regions))
-	weight := make([]int, len(s.regions))
-	for i := range order {
-		order[i] = i
-		weight[i] = s.weight(&s.regions[i])
-	}
-	s.w.prefer(s.class, order, weight)
-	for _, i := range order {
-		if s.tryRegion(&s.regions[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *spreader) weight(r *region) int {
-	if !s.v.perNode {
-		return s.v.weight(r.domain)
-	}
-	if len(r.nodes) == 0 {
-		return 0
-	}
-	return s.v.nodeWeight(&s.w.nodes[r.nodes[0]])
-}
-
-// tryRegion puts one pod onto a node of the region, an open one or a new one.
-func (s *spreader) tryRegion(r *region) bool {
-	class := &s.w.classes[s.class]
-	looksAtNode := class.conflicts != nil || class.readsHost || len(class.pod.Spec.Volumes) > 0
-	r.nodes = slices.DeleteFunc(r.nodes, func(i int) bool { return !s.w.usable(s.class, i) })
-	for _, i := range r.nodes {
-		if s.w.check(s.class, i) == nil {
-			s.put(i)
-			return true
-		}
-		// What a domain refuses, it refuses on all of its nodes, new ones
-		// included, unless the class also looks at the node itself.
-		if !looksAtNode {
-			return false
-		}
-	}
-	if !s.open(r) {
-		return false
-	}
-	i := r.nodes[len(r.nodes)-1]
-	if s.w.check(s.class, i) == nil {
-		s.put(i)
-		return true
-	}
-	s.close(r)
-	return false
 }
 
 func (s *spreader) put(i int) {
@@ -280,10 +162,9 @@ func (s *spreader) put(i int) {
 	} else {
 		s.out.Put = append(s.out.Put, Put{Node(i), 1})
 	}
-	for j := range s.opened {
-		if s.opened[j].node == i {
-			s.opened[j].used = true
-		}
+	at, found := slices.BinarySearchFunc(s.opened, i, func(o openedNode, i int) int { return cmp.Compare(o.node, i) })
+	if found {
+		s.opened[at].used = true
 	}
 }
 
@@ -301,6 +182,121 @@ func (s *spreader) dropUnused() bool {
 	}
 	s.opened = kept
 	return dropped
+}
+
+// byDomain spreads over domains of many nodes each.
+type byDomain struct {
+	spreader
+	regions []region
+}
+
+// region is a part of the world that is one domain to the class: nodes in it
+// that may have room, and the heads that open more.
+type region struct {
+	domain int32
+	nodes  []int
+	heads  []int
+}
+
+func (s *byDomain) run(on NodeSet) {
+	// 1. Where pods could go.
+	s.findRegions(on)
+	// 2. Domains without a node join in.
+	if len(s.w.classes[s.class].spreadKeys) > 0 {
+		for i := range s.regions {
+			if r := &s.regions[i]; s.v.domains[r.domain].nodes == 0 {
+				s.grow(r)
+			}
+		}
+	}
+	// 3. One pod at a time. Nodes that nothing was put on go again, and what is
+	// left is tried without them.
+	for again := true; again; again = s.dropUnused() {
+		for s.out.Left > 0 && !s.exhausted() && s.one() {
+		}
+	}
+}
+
+func (s *byDomain) findRegions(on NodeSet) {
+	at := map[int32]int{}
+	find := func(d int32) *region {
+		i, ok := at[d]
+		if !ok {
+			i = len(s.regions)
+			at[d] = i
+			s.regions = append(s.regions, region{domain: d})
+		}
+		return &s.regions[i]
+	}
+	for i := range s.w.nodes {
+		if s.w.nodes[i].kind&on == 0 || !s.w.usable(s.class, i) {
+			continue
+		}
+		r := find(s.v.domainOf[i])
+		r.nodes = append(r.nodes, i)
+	}
+	for _, h := range s.fit {
+		r := find(s.v.domain(s.w, s.heads[h].Template.Shape))
+		r.heads = append(r.heads, h)
+	}
+}
+
+// grow adds a node to a region from the first of its heads that is allowed.
+func (s *byDomain) grow(r *region) bool {
+	for _, h := range r.heads {
+		if i, ok := s.open(h); ok {
+			r.nodes = append(r.nodes, i)
+			return true
+		}
+	}
+	return false
+}
+
+// one places one pod: in the domain with the fewest pods that count where a
+// spread is wanted, in the fullest where affinity draws them together.
+func (s *byDomain) one() bool {
+	order := make([]int, len(s.regions))
+	weight := make([]int, len(s.regions))
+	for i := range order {
+		order[i] = i
+		weight[i] = s.v.weight(s.regions[i].domain)
+	}
+	s.w.prefer(s.class, order, weight)
+	for _, i := range order {
+		if s.tryRegion(&s.regions[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// tryRegion puts one pod onto a node of the region, an open one or a new one.
+func (s *byDomain) tryRegion(r *region) bool {
+	class := &s.w.classes[s.class]
+	looksAtNode := class.conflicts != nil || class.readsHost || len(class.pod.Spec.Volumes) > 0
+	r.nodes = slices.DeleteFunc(r.nodes, func(i int) bool { return !s.w.usable(s.class, i) })
+	for _, i := range r.nodes {
+		if s.w.check(s.class, i) == nil {
+			s.put(i)
+			return true
+		}
+		// What a domain refuses, it refuses on all of its nodes, new ones
+		// included, unless the class also looks at the node itself.
+		if !looksAtNode {
+			return false
+		}
+	}
+	if !s.grow(r) {
+		return false
+	}
+	i := r.nodes[len(r.nodes)-1]
+	if s.w.check(s.class, i) == nil {
+		s.put(i)
+		return true
+	}
+	r.nodes = r.nodes[:len(r.nodes)-1]
+	s.close()
+	return false
 }
 
 // Domains counts the topology domains that the class's spread constraints

@@ -129,13 +129,15 @@ func (s *Scenario) pod(a args) *corev1.Pod {
 	}
 	p := Pod(namespace, a.name, a.get("cpu", ""), a.get("memory", ""), own)
 	about := map[string]string{"app": a.get("with", a.name)}
-	if v := a.get("spread", ""); v != "" {
-		key, skew := pair(v)
-		n := 1
-		if skew != "" {
-			n = must(strconv.Atoi(skew))
+	if over := a.get("spread", ""); over != "" {
+		for v := range strings.SplitSeq(over, "|") {
+			key, skew := pair(v)
+			n := 1
+			if skew != "" {
+				n = must(strconv.Atoi(skew))
+			}
+			SpreadOver(p, key, int32(n), about)
 		}
-		SpreadOver(p, key, int32(n), about)
 	}
 	if v := a.get("apart", ""); v != "" {
 		Apart(p, long(v), about)

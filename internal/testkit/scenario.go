@@ -38,7 +38,7 @@ import (
 // ended (the cloud ends its machine, by no doing of ours),
 // tainted=10s, removing, removed (it is empty, and on its way out), unneeded=5m.
 //
-// Pods may also say: spread=zone[:skew], apart=host, together=zone (each about
+// Pods may also say: spread=zone[:skew][|host[:skew]], apart=host, together=zone (each about
 // pods of the app named by with=, else their own), select=key:value,
 // affinity=key:value|value, tolerate=key, priority=n, port=n, labels=key:value,
 // namespace=name, scheduler=name, unseen (no scheduler has looked at them), gated,

@@ -35,18 +35,19 @@ func (pl *planner) growOne(q *waiting) {
 	heads := pl.suitable(q)
 	var best attempt
 	tried := attempt{heads: heads}
+	stands := false // the best attempt is carried out already
 	for round := 0; ; round++ {
 		m := pl.w.Mark()
 		tried.got = pl.spread(q, tried.heads)
-		pl.w.Undo(m)
 		if round == 0 || tried.got.Left < best.got.Left {
 			best = tried
 		}
-		if best.got.Left == 0 || !tried.got.Enough {
+		if stands = tried.got.Left == 0; stands {
 			break
 		}
+		pl.w.Undo(m)
 		next := withoutRefused(tried)
-		if len(next) == len(tried.heads) || len(next) == 0 {
+		if !tried.got.Enough || len(next) == len(tried.heads) || len(next) == 0 {
 			break
 		}
 		tried = attempt{heads: next}
@@ -56,28 +57,31 @@ func (pl *planner) growOne(q *waiting) {
 			q.postponed[h.group] = true
 		}
 	}
-	pl.carryOut(q, best)
+	if !stands {
+		best.got = pl.spread(q, best.heads)
+	}
+	pl.count(q, best)
 }
 
 // suitable lists the groups that may grow for the class, best first by the
 // expanders.
 func (pl *planner) suitable(q *waiting) []head {
 	var options []option
+	perHost := pl.w.MostPerHost(q.Class)
 	for _, h := range pl.heads {
 		most := pl.limits.most(h.group)
 		if most == 0 || q.postponed[h.group] || !pl.w.Suits(q.Class, h.template) {
 			continue
 		}
-		per := pl.w.Capacity(q.Class, h.template)
+		per := min(perHost, pl.w.Capacity(q.Class, h.template))
 		nodes := min(most, (q.left+per-1)/per)
 		options = append(options, option{head: h, nodes: nodes, placed: []model.Batch{{Class: q.Class, Count: min(q.left, nodes*per)}}})
 	}
 	pl.options += len(options)
-	var heads []head
-	for len(options) > 0 {
-		i, _ := pl.choose(options)
-		heads = append(heads, options[i].head)
-		options = append(options[:i:i], options[i+1:]...)
+	pl.rank(options)
+	heads := make([]head, len(options))
+	for i := range options {
+		heads[i] = options[i].head
 	}
 	return heads
 }
@@ -87,10 +91,13 @@ func (pl *planner) spread(q *waiting, heads []head) schedsim.Spreading {
 	for i, h := range heads {
 		pass[i] = schedsim.Head{Template: h.template}
 	}
+	trial, taken := pl.limits.clone(), make([]int, len(heads))
 	allow := func(h int, opened []int) bool {
-		trial := pl.limits.clone()
 		for i, n := range opened {
-			trial.take(heads[i].group, n)
+			if n != taken[i] {
+				trial.take(heads[i].group, n-taken[i])
+				taken[i] = n
+			}
 		}
 		return trial.most(heads[h].group) > 0
 	}
@@ -107,9 +114,9 @@ func withoutRefused(a attempt) []head {
 	return next
 }
 
-// carryOut repeats the attempt that won, and keeps it.
-func (pl *planner) carryOut(q *waiting, a attempt) {
-	got := pl.spread(q, a.heads)
+// count takes the attempt that won into the plan.
+func (pl *planner) count(q *waiting, a attempt) {
+	got := a.got
 	placed := q.left - got.Left
 	grows := 0
 	for _, n := range got.Opened {

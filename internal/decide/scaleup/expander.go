@@ -41,53 +41,96 @@ func (pl *planner) choose(options []option) (index int, why string) {
 }
 
 func (pl *planner) narrow(name string, options []option, left []int) ([]int, string) {
-	switch name {
-	case "random":
-		return []int{left[pl.dice(options, left)]}, "random"
-	case "priority":
-		return pl.byPriority(options, left)
-	}
-	score := func(i int) float64 { return pl.score(name, &options[i]) }
 	best := math.Inf(1)
-	for _, i := range left {
-		best = min(best, score(i))
+	scores := make([]float64, len(left))
+	for j, i := range left {
+		scores[j] = pl.score(name, &options[i])
+		best = min(best, scores[j])
 	}
 	var kept []int
-	for _, i := range left {
-		if score(i) <= best {
+	for j, i := range left {
+		if scores[j] <= best {
 			kept = append(kept, i)
 		}
 	}
-	return kept, fmt.Sprintf("%s %s", name, display(name, best))
+	return kept, pl.display(name, best)
 }
 
-func display(name string, v float64) string {
+// rank sorts options for the pods of one class, best first: by the expanders as
+// choose does, each option scored once. What is equal after all of them is settled
+// by how many pods are served, then by the number of nodes, the fewer the better,
+// then by the group's id.
+func (pl *planner) rank(options []option) {
+	type scored struct {
+		option
+		scores []float64
+	}
+	list := make([]scored, len(options))
+	for i := range options {
+		list[i].option = options[i]
+		for _, name := range pl.p.Expanders {
+			list[i].scores = append(list[i].scores, pl.score(name, &options[i]))
+		}
+	}
+	slices.SortFunc(list, func(a, b scored) int {
+		return cmp.Or(
+			slices.Compare(a.scores, b.scores),
+			-cmp.Compare(podsOf(&a.option), podsOf(&b.option)),
+			cmp.Compare(a.nodes, b.nodes),
+			cmp.Compare(a.group, b.group),
+		)
+	})
+	for i := range list {
+		options[i] = list[i].option
+	}
+}
+
+func podsOf(o *option) int {
+	n := 0
+	for _, b := range o.placed {
+		n += b.Count
+	}
+	return n
+}
+
+func (pl *planner) display(name string, v float64) string {
 	switch name {
 	case "least-waste":
-		return fmt.Sprintf("%.1f%%", 100*v)
+		return fmt.Sprintf("%s %.1f%%", name, 100*v)
 	case "most-pods":
-		return fmt.Sprintf("%.0f", -v)
+		return fmt.Sprintf("%s %.0f", name, -v)
 	case "price":
-		return fmt.Sprintf("%.2fx", v)
+		return fmt.Sprintf("%s %.2fx", name, v)
+	case "random":
+		return name
+	case "priority":
+		switch {
+		case len(pl.priorities()) == 0:
+			return "priority has no valid document"
+		case math.IsInf(v, 1):
+			return "priority matches no group"
+		}
+		return fmt.Sprintf("%s %.0f", name, -v)
 	}
-	return fmt.Sprintf("%.0f", v)
+	return fmt.Sprintf("%s %.0f", name, v)
 }
 
-// score is what an expander minimises.
+// score is what an expander minimises. It depends on nothing but the option, so
+// that options may be sorted by it.
 func (pl *planner) score(name string, o *option) float64 {
 	switch name {
 	case "least-waste":
 		return pl.waste(o)
 	case "most-pods":
-		n := 0
-		for _, b := range o.placed {
-			n += b.Count
-		}
-		return -float64(n)
+		return -float64(podsOf(o))
 	case "least-nodes":
 		return float64(o.nodes)
 	case "price":
 		return pl.priceRatio(o)
+	case "priority":
+		return pl.byPriority(o.group)
+	case "random":
+		return pl.dice(o)
 	}
 	return 0
 }
@@ -136,6 +179,9 @@ func (pl *planner) priceRatio(o *option) float64 {
 }
 
 func (pl *planner) leastPrice(c model.ClassID) float64 {
+	if least, ok := pl.prices[c]; ok {
+		return least
+	}
 	least := math.Inf(1)
 	r := pl.s.Classes[c].Spec.Requests
 	for _, h := range pl.heads {
@@ -147,8 +193,9 @@ func (pl *planner) leastPrice(c model.ClassID) float64 {
 		least = min(least, price*max(share(r.MilliCPU, a.MilliCPU), share(r.Memory, a.Memory), share(1, a.Pods)))
 	}
 	if math.IsInf(least, 1) {
-		return 0
+		least = 0
 	}
+	pl.prices[c] = least
 	return least
 }
 
@@ -168,41 +215,34 @@ func (pl *planner) price(h head) (float64, bool) {
 	return 0, false
 }
 
-// dice picks by the snapshot's seed and by what there is to choose from: the
-// same snapshot gives the same pick.
-func (pl *planner) dice(options []option, left []int) int {
+// dice draws by the snapshot's seed and by what the option is: the same snapshot
+// gives the same draw.
+func (pl *planner) dice(o *option) float64 {
 	h := fnv.New64a()
-	for _, i := range left {
-		fmt.Fprintf(h, "%s %d\n", pl.groupOf(options[i].group), options[i].nodes)
-	}
-	return rand.New(rand.NewPCG(pl.s.Seed, h.Sum64())).IntN(len(left))
+	fmt.Fprintf(h, "%s %d\n", pl.groupOf(o.group), o.nodes)
+	return rand.New(rand.NewPCG(pl.s.Seed, h.Sum64())).Float64()
 }
 
-// byPriority keeps the groups that the highest number in the priorities
-// document matches. A group that no pattern matches comes last.
-func (pl *planner) byPriority(options []option, left []int) ([]int, string) {
-	table, err := ParsePriorities(pl.s.Priorities)
-	if err != nil || len(table) == 0 {
-		return left, "priority has no valid document"
+// byPriority is the less, the higher the number that the priorities document has
+// for the group. A group that no pattern matches comes last.
+func (pl *planner) byPriority(group int) float64 {
+	p, ok := pl.priorities().of(pl.groupOf(group))
+	if !ok {
+		return math.Inf(1)
 	}
-	best := math.MinInt
-	var kept []int
-	for _, i := range left {
-		p, ok := table.of(pl.groupOf(options[i].group))
-		if !ok {
-			continue
-		}
-		if p > best {
-			best, kept = p, nil
-		}
-		if p == best {
-			kept = append(kept, i)
+	return -float64(p)
+}
+
+// priorities is the priority expander's document, read once; empty if it cannot
+// be read.
+func (pl *planner) priorities() Priorities {
+	if pl.table == nil {
+		pl.table = Priorities{}
+		if table, err := ParsePriorities(pl.s.Priorities); err == nil {
+			pl.table = table
 		}
 	}
-	if len(kept) == 0 {
-		return left, "priority matches no group"
-	}
-	return kept, fmt.Sprintf("priority %d", best)
+	return pl.table
 }
 
 // notices says what is wrong with the priorities document, if it is asked for.

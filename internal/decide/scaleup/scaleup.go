@@ -53,7 +53,7 @@ func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, closed map[int]m
 	options := 0
 	for round := 1; ; round++ {
 		m := w.Mark()
-		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}, closed: closed, braked: map[brakeKey]model.Brake{}}
+		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, closed: closed, braked: map[brakeKey]model.Brake{}}
 		r := pl.plan(p, seeds, filled)
 		options += r.Options
 		r.Options = options
@@ -114,9 +114,11 @@ func (pl *planner) seed(counts, filled []int) {
 		if counts == nil || counts[h.group] == 0 {
 			continue
 		}
-		n := min(counts[h.group], pl.limits.most(h.group))
+		// What fills a pool may pass the group's share of it, as it did before.
+		n := min(counts[h.group]-pl.filled[h.group], pl.limits.most(h.group))
+		n += min(pl.filled[h.group], pl.limits.hard(h.group)-n)
 		first := pl.w.AddNodes(h.template, n)
-		for i := filled[h.group]; i < n; i++ {
+		for i := pl.filled[h.group]; i < n; i++ {
 			pl.seeds[first+model.NodeID(i)] = h.group
 		}
 		pl.limits.take(h.group, n)
@@ -180,6 +182,8 @@ type planner struct {
 	braked map[brakeKey]model.Brake
 	brakes []model.Brake
 
+	table   Priorities                // nil until it is read
+	prices  map[model.ClassID]float64 // leastPrice, where it was asked for
 	options int
 }
 
