@@ -29,7 +29,12 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// closing bounds the provider's clean-up.
+// grace is what the process has for ending in all, below the grace period that the
+// chart asks for.
+const grace = 170 * time.Second
+
+// closing bounds the provider's clean-up, and what is left to a write that has not
+// ended until then.
 const closing = time.Minute
 
 // firstRead is how long a new leader waits for the cloud before it says what it
@@ -174,10 +179,13 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 		Interval: c.Loop.ScanInterval, Idle: c.Loop.NudgeIdle, Longest: c.Loop.NudgeMax,
 		Nudges: []<-chan struct{}{observer.Changed(), actor.Changed()},
 	}, reporter.Failed)
-	// The write under way is finished, within its own deadline.
-	lasts, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Policy.CallDeadline)
+	// The write under way is finished, within its own deadline, unless that leaves
+	// no time for the rest.
+	lasts, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.Policy.CallDeadline, grace-lastStatus-closing))
 	defer cancel()
-	unfinished := actor.Close(lasts)
+	if err := actor.Close(lasts); err != nil {
+		log.Warn("a write is still under way", "err", err)
+	}
 	keeping.Wait()
 	if lost, ok := errors.AsType[lostLease](context.Cause(ctx)); ok {
 		return lost
@@ -189,17 +197,27 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 			log.Warn("what the next process begins with may be some seconds old", "err", err)
 		}
 	}
-	if unfinished != nil {
-		return fmt.Errorf("finish the write under way: %w", unfinished)
-	}
+	return cleanUp(ctx, actor.Close, cloud)
+}
+
+// cleanUp lets the provider clean up after the last write. A write that does not
+// end is given half of the time; the provider cleans up then all the same, since
+// nobody else will.
+func cleanUp(ctx context.Context, finish func(context.Context) error, cloud provider.Provider) error {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
+	first, cancelFirst := context.WithTimeout(end, closing/2)
+	defer cancelFirst()
+	var errs []error
+	if err := finish(first); err != nil {
+		errs = append(errs, fmt.Errorf("finish the write under way: %w", err))
+	}
 	if cl, ok := cloud.(provider.Closer); ok {
 		if err := cl.Close(end); err != nil {
-			return fmt.Errorf("clean up the provider: %w", err)
+			errs = append(errs, fmt.Errorf("clean up the provider: %w", err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // remembered is what the leader before has left. What cannot be read is told, and
