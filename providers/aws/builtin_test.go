@@ -27,15 +27,15 @@ func TestTheListIsWrittenAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := WriteInstanceTypes(t.Context(), ec2.NewFromConfig(cfg), `a "source"`, &text); err != nil {
+	if err := WriteInstanceTypes(t.Context(), ec2.NewFromConfig(cfg), `a "source"`, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), &text); err != nil {
 		t.Fatal(err)
 	}
 	var list builtInList
 	if err := json.Unmarshal(text.Bytes(), &list); err != nil {
 		t.Fatalf("%v\n%s", err, text.String())
 	}
-	if list.Source != `a "source"` || len(list.Machines) < 10 || strings.Count(text.String(), "\n") != len(list.Machines)+5 {
-		t.Errorf("source %q, %d types", list.Source, len(list.Machines))
+	if list.Sources["ec2"] != `a "source"` || list.Date != "2026-03-01" || len(list.Machines) < 10 || strings.Count(text.String(), "\n") != len(list.Machines)+6 {
+		t.Errorf("sources %v of %s, %d types", list.Sources, list.Date, len(list.Machines))
 	}
 	both := 0
 	for _, m := range list.Machines {
@@ -44,7 +44,7 @@ func TestTheListIsWrittenAnew(t *testing.T) {
 			continue
 		}
 		both++
-		known.source = ""
+		known.source, known.From, m.From = "", "", ""
 		if known.ENIPods == 0 {
 			m.ENIPods = 0 // not known to the list
 		}

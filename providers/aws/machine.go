@@ -21,6 +21,8 @@ type machine struct {
 	AMD         int64 `json:"amd,omitempty"`
 	Neuron      int64 `json:"neuron,omitempty"`
 	NeuronCores int64 `json:"neuronCores,omitempty"`
+	// From names the sources, in the built-in list.
+	From string `json:"from,omitempty"`
 	// source is where the facts are from, for a person; archSource is where the
 	// architecture is from, if from elsewhere.
 	source, archSource string

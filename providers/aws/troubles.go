@@ -29,7 +29,7 @@ func (s *sources) troubles(launches []launch) []provider.Notice {
 		}
 		for _, name := range names {
 			if err := s.machines.live.trouble(name); !errors.As(err, &noSuchType{}) {
-				found.add(noticeNoTypes, "describe instance types (facts are those read before, else those of the built-in list)", err)
+				found.add(noticeNoTypes, "describe instance types (facts are those read before, else those of the built-in list of "+builtInDate+")", err)
 			}
 		}
 	}
