@@ -160,6 +160,25 @@ func TestRequirementsPromise(t *testing.T) {
 	if got := atLeast(r); got.NVIDIA != 0 {
 		t.Errorf("what may be AMD's is not NVIDIA's: %+v", got)
 	}
+	for _, c := range []struct {
+		cpu, memoryMiB         int32
+		least, most            *float64
+		wantCPU, wantMemoryMiB int64
+	}{
+		{4, 0, ptr(4.0), nil, 4, 16384},        // 4 GiB for each of 4 vCPUs
+		{4, 32768, ptr(4.0), nil, 4, 32768},    // more is asked for anyway
+		{2, 65536, nil, ptr(8.0), 8, 65536},    // 64 GiB need 8 vCPUs
+		{2, 8192, ptr(0.5), ptr(8.0), 2, 8192}, // nothing follows
+		{2, 10240, nil, ptr(3.0), 3, 10240},    // a fraction is left out
+	} {
+		got := atLeast(&ec2types.InstanceRequirementsRequest{
+			VCpuCount: &ec2types.VCpuCountRangeRequest{Min: ptr(c.cpu)}, MemoryMiB: &ec2types.MemoryMiBRequest{Min: ptr(c.memoryMiB)},
+			MemoryGiBPerVCpu: &ec2types.MemoryGiBPerVCpuRequest{Min: c.least, Max: c.most},
+		})
+		if got.CPU != c.wantCPU || got.MemoryMiB != c.wantMemoryMiB {
+			t.Errorf("%+v: %d vCPUs, %d MiB", c, got.CPU, got.MemoryMiB)
+		}
+	}
 	if got := atLeast(&ec2types.InstanceRequirementsRequest{}); got.CPU != 0 {
 		t.Errorf("%+v", got)
 	}

@@ -35,6 +35,14 @@ func atLeast(r *ec2types.InstanceRequirementsRequest) machine {
 	if r.MemoryMiB != nil {
 		m.MemoryMiB = int64(deref(r.MemoryMiB.Min))
 	}
+	// Memory per vCPU promises more of the one, the more there is of the other.
+	if per := r.MemoryGiBPerVCpu; per != nil {
+		least, most := deref(per.Min), deref(per.Max)
+		m.MemoryMiB = max(m.MemoryMiB, int64(least*1024*float64(m.CPU)))
+		if most > 0 {
+			m.CPU = max(m.CPU, int64(float64(m.MemoryMiB)/1024/most))
+		}
+	}
 	if r.AcceleratorCount != nil && onlyNVIDIA(r) {
 		m.NVIDIA = int64(deref(r.AcceleratorCount.Min))
 	}
