@@ -264,15 +264,30 @@ func (c *Catalog) Shape(node *corev1.Node) model.ShapeID {
 	}
 	raw := string(shapeKey(own))
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if id, ok := c.shapeOf[raw]; ok {
+	id, ok := c.shapeOf[raw]
+	c.mu.Unlock()
+	if ok {
 		return id
 	}
-	id := model.ShapeID(len(c.shapes))
+	// Whoever has this shape may be given back: then it is of that one.
+	kept, marked := model.ShapeID(0), model.HasTaint(node, model.TaintToBeDeleted)
+	if marked {
+		kept = c.Shape(model.WithoutTaint(node, model.TaintToBeDeleted))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id, ok = c.shapeOf[raw]; ok {
+		return id
+	}
+	id = model.ShapeID(len(c.shapes))
 	c.shapeOf[raw] = id
+	if !marked {
+		kept = id
+	}
 	own = own.DeepCopy()
 	c.shapes = append(c.shapes, &model.Shape{
 		Key:         digest(raw),
+		Kept:        kept,
 		Node:        own,
 		Allocatable: model.ResourcesOf(own.Status.Allocatable),
 		Capacity:    model.ResourcesOf(own.Status.Capacity),

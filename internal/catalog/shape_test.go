@@ -45,6 +45,9 @@ func TestShapesAndOurMarks(t *testing.T) {
 	if shape(dedicated, deleted("2"), candidate("3")) != going {
 		t.Error("since when a node is being deleted makes a shape of its own")
 	}
+	if s := c.Contents().Shapes; s[going].Kept != plain || s[plain].Kept != plain {
+		t.Errorf("given back, shape %d is shape %d and not %d, which is %d", going, s[going].Kept, plain, s[plain].Kept)
+	}
 	if s := c.Contents().Shapes[going].Node.Spec.Taints; len(s) != 2 || s[1].Key != model.TaintToBeDeleted || s[1].Value != "" || s[1].Effect != corev1.TaintEffectNoSchedule {
 		t.Errorf("taints of the shape: %+v", s)
 	}

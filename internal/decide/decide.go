@@ -77,29 +77,31 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	plan.Repair = fix.Verdicts
 	// Pods of nodes that are being emptied have their room before all others (rule
 	// L7). Where nothing has been done but the taint, pending pods come first: they
-	// may have that room, or the node itself, before anything is bought.
+	// may have that room, or the node itself, before anything is bought. What is left
+	// is asked for by the same search that began the removal.
 	judge := rules.Of(s, p)
 	budgets := judge.Budgets()
 	drains, guests, waits := openDrains(s, judge), map[model.NodeID]bool{}, waiting(s)
-	settle(s, p, world, judge, budgets, drains, func(o *open) bool { return !tainted(s, o) }, waits, guests)
+	gather(s, judge, budgets, drains, func(o *open) bool { return !tainted(s, o) }, waits)
+	house(s, p, world, drains, guests)
 	// 5. to 7. Pods without a node: room that is there or coming, and growth.
 	up := scaleup.Plan(world, s, p, closed)
 	wanted := world.Reserved()
-	settle(s, p, world, judge, budgets, drains, func(o *open) bool { return tainted(s, o) && !wanted[o.node] }, waits, guests)
+	gather(s, judge, budgets, drains, func(o *open) bool { return tainted(s, o) && !wanted[o.node] }, waits)
 	shelter(s, p, world, judge, guests)
 	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
 	plan.Notices, plan.Brakes, plan.Shares = up.Notices, up.Brakes, up.Shares
 	for i := range up.Grow {
 		plan.Calls = append(plan.Calls, growCall(s, p, &up.Grow[i]))
 	}
-	// 8. Removals under way go on, or are taken back for those pods; which nodes
-	// does nothing need?
-	plan.Wake = advance(s, drains, wanted, p, closed, &plan)
+	// 8. Which nodes does nothing need? Removals under way go on, or are taken back.
 	down := scaledown.Plan(scaledown.Input{
 		Snapshot: s, Policy: p, World: world, Reserved: wanted, Rules: judge, Budgets: budgets, Closed: closed,
-		Guests: guests, Growing: growing(s, up.Grow), Waiting: told(waits),
+		Guests: guests, Drafts: drafts(s, drains), Growing: growing(s, up.Grow), Waiting: told(waits),
 	})
 	plan.Unneeded, plan.Kept, plan.Resume = down.Unneeded, down.Kept, down.Resume
+	steps, wake := advance(s, drains, wanted, p, closed, &down)
+	plan.Calls, plan.Wake = append(plan.Calls, steps...), wake
 	// 9. Some of those begin to go.
 	for _, start := range down.Start {
 		n := &s.Nodes[start.Node]

@@ -16,6 +16,8 @@ import (
 type open struct {
 	node model.NodeID
 	view drain.View
+	// moving are the pods of the node that must have room elsewhere.
+	moving []*model.Pod
 }
 
 // openDrains lists the removals under way.
@@ -40,11 +42,10 @@ func tainted(s *model.Snapshot, o *open) bool {
 	return s.Nodes[o.node].Standing.Drain.Stage == model.Tainted
 }
 
-// settle gives the pods of some removals under way that are still to be moved their
-// room in the world, and counts them against what may be disrupted. Guests gets the
-// nodes on which that room is.
-func settle(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rules.Cluster, left rules.Budgets, list []open, which func(*open) bool, waits map[types.UID]wait, guests map[model.NodeID]bool) {
-	var mover *schedsim.Mover
+// gather finds, for some removals under way, the pods that are still to be moved,
+// counts them against what may be disrupted, and sees what of the evicted ones is
+// still lacking.
+func gather(s *model.Snapshot, judge *rules.Cluster, left rules.Budgets, list []open, which func(*open) bool, waits map[types.UID]wait) {
 	for i := range list {
 		o := &list[i]
 		n := &s.Nodes[o.node]
@@ -53,8 +54,8 @@ func settle(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rul
 		}
 		o.view.Replacement, o.view.ReplacementSince = replacement(s, n.Standing.Drain)
 		o.view.Missing = missing(s, n.Standing.Drain)
-		moving := moving(o.view.Pods, left, judge)
-		for _, q := range moving {
+		o.moving = moving(o.view.Pods, left, judge)
+		for _, q := range o.moving {
 			w, ok := waits[q.Owner]
 			switch {
 			case !ok:
@@ -64,18 +65,27 @@ func settle(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rul
 				o.view.Replacement, o.view.ReplacementSince = w.pod, w.since
 			}
 		}
-		if len(moving) == 0 {
+	}
+}
+
+// house gives the gathered pods their room in the world. Guests gets the nodes on
+// which that room is.
+func house(s *model.Snapshot, p model.Policy, world *schedsim.World, list []open, guests map[model.NodeID]bool) {
+	var mover *schedsim.Mover
+	for i := range list {
+		o := &list[i]
+		if len(o.moving) == 0 {
 			continue
 		}
 		if mover == nil {
-			mover = world.Mover(rooms(s), p.ScaleDown.StepLimit)
+			mover = world.Mover(scaledown.Rooms(s), p.ScaleDown.StepLimit)
 		}
-		puts, stuck, enough := mover.Move(o.node, scaledown.Batches(s, moving))
+		puts, stuck, enough := mover.Move(o.node, scaledown.Batches(s, o.moving))
 		switch {
 		case !enough:
 			o.view.Unsure = true
 		case stuck != nil:
-			o.view.Homeless = scaledown.NoPlace(s, moving, stuck)
+			o.view.Homeless = scaledown.NoPlace(s, o.moving, stuck)
 		}
 		for _, put := range puts {
 			guests[put.Node] = true
@@ -83,16 +93,15 @@ func settle(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rul
 	}
 }
 
-// rooms are the nodes that pods of open drains may go to: those that are ready.
-// One on its way may never come.
-func rooms(s *model.Snapshot) []model.NodeID {
-	var ready []model.NodeID
-	for i := range s.Nodes {
-		if s.Nodes[i].Kind == model.Ready {
-			ready = append(ready, model.NodeID(i))
+// drafts are the removals that have got no further than the taint, for the search
+// for unneeded nodes to place their pods as it did before it began them.
+func drafts(s *model.Snapshot, list []open) (out []scaledown.Draft) {
+	for i := range list {
+		if o := &list[i]; tainted(s, o) && len(o.moving) > 0 {
+			out = append(out, scaledown.Draft{Node: o.node, Moving: o.moving})
 		}
 	}
-	return ready
+	return out
 }
 
 // podsOf asks the rules about the pods of a node.
@@ -106,18 +115,16 @@ func podsOf(s *model.Snapshot, judge *rules.Cluster, n *model.Node) []drain.Pod 
 	return pods
 }
 
-// moving are the pods that must have room elsewhere: those that are to be evicted
-// and, where a controller waits for a pod's end before it makes the next, those
-// that are ending. What the budgets allow is used up by the former.
+// moving are the pods that must have room elsewhere. What the budgets allow is used
+// up by those that are to be evicted.
 func moving(pods []drain.Pod, left rules.Budgets, judge *rules.Cluster) []*model.Pod {
 	var out []*model.Pod
 	for i := range pods {
 		q := &pods[i]
-		switch {
-		case q.Answer.Kind == rules.Moves:
+		if q.Answer.Kind == rules.Moves {
 			judge.Take(q.Pod, left) // refused or not: it is for the API server to say
-			out = append(out, q.Pod)
-		case q.Answer.Kind == rules.Ends && q.Facts.Controller == "StatefulSet":
+		}
+		if scaledown.Housed(q.Answer, q.Facts) {
 			out = append(out, q.Pod)
 		}
 	}
@@ -242,8 +249,9 @@ func barred(s *model.Snapshot, n *model.Node, p model.Policy, closed map[int]mod
 	return nil, false
 }
 
-// advance asks every open drain for its next calls.
-func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p model.Policy, closed map[int]model.Verdict, plan *model.Plan) (wake time.Time) {
+// advance asks every open drain for its next calls. Found is what the search for
+// unneeded nodes made of those that are only tainted.
+func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p model.Policy, closed map[int]model.Verdict, found *scaledown.Result) (calls []model.Call, wake time.Time) {
 	steps := make([][]drain.Step, len(list))
 	slots := atOnce
 	for i := range list {
@@ -254,6 +262,9 @@ func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p mod
 		o := &list[i]
 		n := &s.Nodes[o.node]
 		o.view.Wanted = wanted[o.node]
+		if v, ok := found.Homeless[o.node]; ok {
+			o.view.Homeless, o.view.Unsure = v, v == nil
+		}
 		o.view.Slots = min(slots, atOnceEach-busy(n.Standing.Drain))
 		if o.view.Barred, o.view.Back = barred(s, n, p, closed); o.view.Barred == nil {
 			o.view.Barred = short[o.node]
@@ -271,10 +282,10 @@ func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p mod
 	together(s, list, steps)
 	for i := range list {
 		for _, step := range steps[i] {
-			plan.Calls = append(plan.Calls, nodeCall(s, p, &s.Nodes[list[i].node], step))
+			calls = append(calls, nodeCall(s, p, &s.Nodes[list[i].node], step))
 		}
 	}
-	return wake
+	return calls, wake
 }
 
 // together holds the nodes of a group that goes as a whole until all of them can

@@ -31,7 +31,7 @@ func shelter(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *ru
 			continue
 		}
 		if mover == nil {
-			mover = world.Mover(rooms(s), p.ScaleDown.StepLimit)
+			mover = world.Mover(scaledown.Rooms(s), p.ScaleDown.StepLimit)
 		}
 		for _, put := range sheltered(mover, model.NodeID(i), scaledown.Batches(s, leaving)) {
 			guests[put.Node] = true

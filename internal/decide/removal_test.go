@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
@@ -132,6 +133,50 @@ func TestRemovalsDoNotDependOnOrder(t *testing.T) {
 		}
 		if one, other := text(testkit.InOrder), text(testkit.Backwards); one != other {
 			t.Fatalf("in order:\n%s\nreversed:\n%s", one, other)
+		}
+	})
+}
+
+// TestTheTaintChangesNoAnswer: a removal that begins is not taken back in the next
+// cycle if nothing has happened but its taint. The templates of some groups have no
+// zone, as those of groups over several zones.
+func TestTheTaintChangesNoAnswer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := testkit.DrawOccupied(t)
+		p := drawn.Policy
+		p.ScaleDown.UnneededTime = 0
+		p.ScaleDown.MaxDrains = rapid.IntRange(1, 4).Draw(t, "drains")
+		c := drawn.Build(testkit.InOrder)
+		for i := range c.Groups {
+			if rapid.Bool().Draw(t, "over several zones") {
+				c.Groups[i].Template.Node = c.Groups[i].Template.Node.DeepCopy()
+				delete(c.Groups[i].Template.Node.Labels, corev1.LabelTopologyZone)
+			}
+		}
+		seen := c.Observation()
+		s := model.NewSnapshot(nil, seen, model.Standing{}, p.Rules)
+		before := decide.Decide(s, p)
+		standing := model.Standing{Nodes: map[string]model.NodeStanding{}}
+		for _, call := range before.Calls {
+			i := slices.IndexFunc(seen.Nodes, func(n model.ObservedNode) bool { return n.Object.Name == call.Node })
+			if call.Verb != model.Taint || i < 0 {
+				continue
+			}
+			n := seen.Nodes[i].Object.DeepCopy()
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
+			seen.Nodes[i].Object, seen.Nodes[i].Shape = n, c.Catalog.Shape(n)
+			standing.Nodes[call.Node] = model.NodeStanding{Drain: &model.Drain{
+				Node: call.Node, Group: call.Group, Instance: call.Instance, Stage: model.Tainted, Since: s.Now, Began: s.Now,
+				Occupied: len(call.Known) > 0, Pods: call.Known, Unready: call.Unready,
+			}}
+		}
+		seen.Contents = c.Catalog.Contents()
+		tainted := model.NewSnapshot(nil, seen, standing, p.Rules)
+		after := decide.Decide(tainted, p)
+		for _, call := range after.Calls {
+			if call.Verb == model.Untaint {
+				t.Fatalf("%s is given back at once: %s (%s)\nbefore:\n%s\nafter:\n%s", call.Node, call.Reason, call.Why, before.Text(s), after.Text(tainted))
+			}
 		}
 	})
 }

@@ -42,7 +42,10 @@ type Shape struct {
 	Key string
 	// Node carries the content, without a name and without a hostname label.
 	// It must not be changed.
-	Node        *corev1.Node
+	Node *corev1.Node
+	// Kept is the shape of the same nodes without the taint of a removal, which is
+	// this shape where they have none: what they are again if they are given back.
+	Kept        ShapeID
 	Allocatable Resources
 	Capacity    Resources
 }

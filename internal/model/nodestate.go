@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,6 +78,14 @@ func HasTaint(n *corev1.Node, key string) bool {
 		}
 	}
 	return false
+}
+
+// WithoutTaint is the node as it is without its taints of this key. It shares all
+// else with the node that is given.
+func WithoutTaint(n *corev1.Node, key string) *corev1.Node {
+	out := *n
+	out.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t corev1.Taint) bool { return t.Key == key })
+	return &out
 }
 
 func hasCondition(n *corev1.Node, kind corev1.NodeConditionType) bool {

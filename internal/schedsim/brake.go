@@ -35,7 +35,7 @@ type avoided struct {
 
 // avoids tells whether the class is kept from a node that is not there yet.
 func (w *World) avoids(c model.ClassID, i int) bool {
-	if w.avoid == nil || w.nodes[i].kind&(OnReady|ghost) != 0 {
+	if w.avoid == nil || w.nodes[i].kind&(OnComing|OnPlanned) == 0 {
 		return false
 	}
 	group := w.nodes[i].group

@@ -31,10 +31,11 @@ func (d daemons) of(shape model.ShapeID) []int {
 	return list
 }
 
-// lacking is what DaemonSets still have to put onto a node of the snapshot.
-func (w *World) lacking(d daemons, n *model.Node) []model.Batch {
+// lacking is what DaemonSets still have to put onto a node of the snapshot, as one
+// of this shape.
+func (w *World) lacking(d daemons, n *model.Node, shape model.ShapeID) []model.Batch {
 	var out []model.Batch
-	for _, i := range d.of(n.Shape) {
+	for _, i := range d.of(shape) {
 		ds := &w.snap.DaemonSets[i]
 		there := false
 		for p := range n.Bound {

@@ -170,79 +170,44 @@ func extended(s *model.Snapshot) map[corev1.ResourceName]int {
 
 // loadNode sets up one node of the snapshot. A node that is booting or coming
 // is its group's template under its own name, with the pods that such a node
-// starts with; a ready one also gets the DaemonSet pods that it still lacks.
+// starts with; a ready one also gets the DaemonSet pods that it still lacks. One
+// that can be given back is what it is, but for the taint: what is asked about it
+// has the same answer before the taint and after it.
 func (w *World) loadNode(i int, daemons daemons) {
 	sn := &w.snap.Nodes[i]
 	n := &w.nodes[i]
-	n.name, n.shape, n.object = sn.Name, sn.Shape, sn.Object
-	n.free = w.shapes[sn.Shape].total
-	n.batches = sn.Batches
-	switch sn.Kind {
-	case model.Ready:
+	n.name, n.shape, n.object, n.batches, n.kind = sn.Name, sn.Shape, sn.Object, sn.Batches, ghost
+	switch {
+	case sn.Kind == model.Ready:
 		n.kind = OnReady
-	case model.Booting, model.Coming:
-		n.kind = OnComing
-	default:
-		n.kind = ghost
-		if w.returnable(sn) {
-			// Without its taint it is what its group's template says.
-			n.kind, n.object, n.shape = OnReturning, nil, w.snap.Groups[sn.Group].Shape
-			n.free = w.shapes[n.shape].total
-		}
-	}
-	switch sn.Kind {
-	case model.Booting, model.Coming:
-		n.object = nil
+	case sn.Kind == model.Booting || sn.Kind == model.Coming:
+		n.kind, n.object = OnComing, nil
 		if sn.Group >= 0 {
 			if g := &w.snap.Groups[sn.Group]; g.HasTemplate {
 				n.batches = merge(n.batches, missing(g.Static, n.batches))
 			}
 		}
-		n.batches = merge(n.batches, w.lacking(daemons, sn))
-	case model.Ready:
-		if sn.Group >= 0 {
-			n.batches = merge(n.batches, w.lacking(daemons, sn))
+	case untouched(sn):
+		n.shape, n.object = w.shapes[sn.Shape].content.Kept, model.WithoutTaint(sn.Object, model.TaintToBeDeleted)
+		if sn.Standing.Busy == nil && sn.Group >= 0 && model.NodeReady(sn.Object) {
+			n.kind = OnReturning
 		}
 	}
+	if n.kind == OnComing || (n.kind != ghost && sn.Group >= 0) {
+		n.batches = merge(n.batches, w.lacking(daemons, sn, n.shape))
+	}
+	n.free = w.shapes[n.shape].total
 	for _, b := range n.batches {
 		n.free.take(&w.classes[b.Class], int64(b.Count))
 		w.use(b.Class, b.Count)
 	}
 }
 
-// returnable tells whether a node that is leaving could still be given back: as
-// good as new, but for the pods on it.
-func (w *World) returnable(n *model.Node) bool {
+// untouched reports whether a removal has got no further than the taint, so that the
+// node can be given back as if nothing had been.
+func untouched(n *model.Node) bool {
 	d := n.Standing.Drain
-	return d != nil && d.Stage == model.Tainted && n.Standing.Busy == nil &&
-		n.Group >= 0 && w.snap.Groups[n.Group].HasTemplate && model.NodeReady(n.Object) && !n.Object.Spec.Unschedulable &&
-		asGoodAs(w.shapes[n.Shape].content, w.shapes[w.snap.Groups[n.Group].Shape].content)
-}
-
-// asGoodAs tells whether a node would be what its template says, were it not for
-// the taint of its removal: no less of anything, no other taint, the same labels.
-func asGoodAs(real, promised *model.Shape) bool {
-	for key, value := range promised.Node.Labels {
-		if real.Node.Labels[key] != value {
-			return false
-		}
-	}
-	for i := range real.Node.Spec.Taints {
-		t := &real.Node.Spec.Taints[i]
-		if t.Key != model.TaintToBeDeleted && schedulingTaint(t) && !model.HasTaint(promised.Node, t.Key) {
-			return false
-		}
-	}
-	a, b := real.Allocatable, promised.Allocatable
-	if a.MilliCPU < b.MilliCPU || a.Memory < b.Memory || a.Ephemeral < b.Ephemeral || a.Pods < b.Pods {
-		return false
-	}
-	for _, x := range b.Extended {
-		if a.Value(x.Name) < x.Value {
-			return false
-		}
-	}
-	return true
+	return d != nil && (d.Stage == model.Tainting || d.Stage == model.Tainted)
 }
 
 // use counts the pods that use each persistent volume claim.

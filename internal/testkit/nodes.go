@@ -114,6 +114,9 @@ func (s *Scenario) node(a args) {
 			n.Status.Capacity[corev1.ResourceCPU] = resource.MustParse(cpu)
 			n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse(cpu)
 		}
+		if z := a.get("zone", ""); z != "" {
+			n.Labels[corev1.LabelTopologyZone] = z
+		}
 		if t := a.get("adds", ""); t != "" {
 			n.Spec.Taints = append(n.Spec.Taints, taint(t))
 		}

@@ -15,7 +15,7 @@ import (
 //	pool p min=1 max=5 sizing=Equitable
 //	node n1 group=general                 a ready node of the group
 //	node n2 group=general notready age=1m one that has just registered
-//	node n3 group=general cpu=3 adds=k=v:NoSchedule notready=5m   and how it differs
+//	node n3 group=general cpu=3 zone=b adds=k=v:NoSchedule notready=5m   and how it differs
 //	node own cpu=4 memory=16Gi            one that no group has
 //	pods web count=30 cpu=1 memory=1Gi    pods that the scheduler has refused
 //	pods old count=3 cpu=1 node=n1        pods that run on n1

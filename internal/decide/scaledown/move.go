@@ -22,38 +22,46 @@ type mover struct {
 	guests map[model.NodeID]bool
 }
 
-// newMover makes ready to move pods. They go to nodes that stay, the fullest
-// first, and only then to candidates, the last that would go first: each that
-// takes a pod is needed from then on. Nodes that are not ready yet come last.
-func newMover(f *finder, list []candidate) *mover {
-	rank := make(map[model.NodeID]int, len(list))
-	for i := range list {
-		rank[list[i].node] = i + 1
+// hosts are the nodes that pods may be moved to, in the order in which they are
+// tried. They go to nodes that stay, the fullest first, and only then to candidates,
+// the last that would go first: each that takes a pod is needed from then on. Nodes
+// that are not ready yet come last.
+func hosts(s *model.Snapshot, candidates []candidate) []model.NodeID {
+	rank := make(map[model.NodeID]int, len(candidates))
+	for i := range candidates {
+		rank[candidates[i].node] = i + 1
 	}
-	s := f.Snapshot
 	type host struct {
 		id   model.NodeID
 		kind model.NodeKind
 		rank int
 		free int64
 	}
-	var hosts []host
+	var list []host
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Ready && n.Kind != model.Booting && n.Kind != model.Coming {
 			continue
 		}
 		id := model.NodeID(i)
-		hosts = append(hosts, host{id, n.Kind, rank[id], free(s, n)})
+		list = append(list, host{id, n.Kind, rank[id], free(s, n)})
 	}
-	slices.SortStableFunc(hosts, func(a, b host) int {
+	slices.SortStableFunc(list, func(a, b host) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), compareBool(a.rank > 0, b.rank > 0), -cmp.Compare(a.rank, b.rank), cmp.Compare(a.free, b.free))
 	})
-	order := make([]model.NodeID, len(hosts))
-	for i := range hosts {
-		order[i] = hosts[i].id
+	order := make([]model.NodeID, len(list))
+	for i := range list {
+		order[i] = list[i].id
 	}
-	return &mover{finder: f, world: f.World.Mover(order, f.Policy.ScaleDown.StepLimit), enough: true, untried: true, guests: maps.Clone(f.Guests)}
+	return order
+}
+
+// Rooms are the nodes that pods of open drains may go to: those that are ready, the
+// fullest first. One on its way may never come.
+func Rooms(s *model.Snapshot) []model.NodeID { return ready(s, hosts(s, nil)) }
+
+func ready(s *model.Snapshot, list []model.NodeID) []model.NodeID {
+	return slices.DeleteFunc(list, func(id model.NodeID) bool { return s.Nodes[id].Kind != model.Ready })
 }
 
 // free is how much CPU a node has left, in thousandths.
@@ -63,6 +71,101 @@ func free(s *model.Snapshot, n *model.Node) int64 {
 		left -= s.Classes[b.Class].Spec.Requests.MilliCPU * int64(b.Count)
 	}
 	return left
+}
+
+// place moves the pods of drafts to nodes that are ready. It returns those that stay,
+// with why; nil where the steps did not suffice. One that is refused is tried again when
+// others have been moved: the order in which they come decides nothing. Guests gets the
+// nodes that pods were moved to.
+func place(s *model.Snapshot, m *schedsim.Mover, list []Draft, guests map[model.NodeID]bool) (stay map[model.NodeID]*model.Verdict) {
+	stay = map[model.NodeID]*model.Verdict{}
+	for again := true; again; {
+		left := list[:0:0]
+		for _, d := range list {
+			puts, stuck, enough := m.Move(d.Node, Batches(s, d.Moving))
+			for _, put := range puts {
+				guests[put.Node] = true
+			}
+			switch {
+			case !enough:
+				stay[d.Node] = nil
+			case stuck != nil:
+				stay[d.Node], left = NoPlace(s, d.Moving, stuck), append(left, d)
+			default:
+				delete(stay, d.Node)
+			}
+		}
+		again = len(left) > 0 && len(left) < len(list)
+		list = left
+	}
+	return stay
+}
+
+// ground is the world as it will be if nothing more goes than what has begun, and
+// nothing comes. Pods of nodes that are unneeded and stay for now may be the company
+// that others need, and nodes on their way the room.
+type ground struct {
+	*finder
+	mover  *schedsim.Mover // nil until it is needed
+	mark   schedsim.Mark
+	order  []model.NodeID
+	guests map[model.NodeID]bool
+}
+
+// stand takes the world back to before candidates were accepted, and lets go what has
+// begun: the question about the next one is then the one that is asked when it is
+// tainted.
+func (g *ground) stand(begun []Start) {
+	if g.mover != nil {
+		return
+	}
+	g.World.Undo(g.mark)
+	g.guests = map[model.NodeID]bool{}
+	g.mover = g.World.Mover(ready(g.Snapshot, slices.Clone(g.order)), g.Policy.ScaleDown.StepLimit)
+	place(g.Snapshot, g.mover, g.Drafts, g.guests)
+	for i := range begun {
+		g.mover.Exclude(begun[i].Node) // all of these are empty: else it had been needed
+	}
+}
+
+// leave lets some candidates go together, or says why they cannot by themselves.
+func (g *ground) leave(list []*candidate, begun []Start) *model.Verdict {
+	if g.mover == nil && !slices.ContainsFunc(list, func(c *candidate) bool { return !c.empty() }) {
+		return nil
+	}
+	g.stand(begun)
+	mark := g.mover.Mark()
+	for _, c := range list {
+		g.mover.Exclude(c.node)
+	}
+	guests := maps.Clone(g.guests)
+	var why *model.Verdict
+	for _, c := range list {
+		if guests[c.node] {
+			why = movedThere()
+			break
+		}
+		puts, stuck, enough := g.mover.Move(c.node, Batches(g.Snapshot, c.housed))
+		for _, put := range puts {
+			guests[put.Node] = true
+		}
+		if !enough {
+			why = tooFewSteps(g.Policy.ScaleDown)
+			break
+		}
+		if stuck != nil {
+			why = NoPlace(g.Snapshot, c.housed, stuck)
+			why.Detail = "not yet: " + why.Detail
+			why.Fix = "nodes on their way are ready, or other unneeded nodes have gone"
+			break
+		}
+	}
+	if why != nil {
+		g.mover.Undo(mark)
+		return why
+	}
+	g.guests = guests
+	return nil
 }
 
 // move commits one candidate, or says why it cannot go. With enough unset there
@@ -81,19 +184,18 @@ func (m *mover) move(c *candidate) *model.Verdict {
 		return v
 	}
 	// 2. Room, for all of its pods.
-	puts, stuck, enough := m.world.Move(c.node, Batches(m.Snapshot, c.moving))
+	puts, stuck, enough := m.world.Move(c.node, Batches(m.Snapshot, c.housed))
 	m.untried = false
 	if !enough {
 		m.enough = false
 		return nil
 	}
 	if stuck != nil {
-		return NoPlace(m.Snapshot, c.moving, stuck)
+		return NoPlace(m.Snapshot, c.housed, stuck)
 	}
 	copy(m.Budgets, left)
 	for _, put := range puts {
 		m.guests[put.Node] = true
-		c.upcoming = c.upcoming || m.Snapshot.Nodes[put.Node].Kind != model.Ready
 	}
 	return nil
 }

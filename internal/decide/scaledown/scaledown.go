@@ -20,6 +20,7 @@ package scaledown
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,6 +43,16 @@ type Result struct {
 	// Resume is the first candidate that the steps did not suffice for, empty if
 	// they sufficed for all.
 	Resume string
+	// Homeless says of drafts why their pods have no room any more; nil of those that
+	// the steps did not suffice for.
+	Homeless map[model.NodeID]*model.Verdict
+}
+
+// Draft is a removal that has got no further than the taint, with the pods that are
+// to be moved.
+type Draft struct {
+	Node   model.NodeID
+	Moving []*model.Pod
 }
 
 // Start is a removal that begins now.
@@ -57,12 +68,15 @@ type Start struct {
 type Input struct {
 	Snapshot *model.Snapshot
 	Policy   model.Policy
-	// World has all pending pods and those of open drains in it; Reserved are the
-	// nodes that the former were placed on.
+	// World has all pending pods in it and those of open drains, but for drafts;
+	// Reserved are the nodes that the former were placed on.
 	World    *schedsim.World
 	Reserved map[model.NodeID]bool
-	// Guests are the nodes on which pods of open drains have their room.
+	// Guests are the nodes on which pods of open drains have their room; those of
+	// drafts are added.
 	Guests map[model.NodeID]bool
+	// Drafts have their pods placed first, whatever else turns out to be unneeded.
+	Drafts []Draft
 	// Growing are the groups, by index, that the same plan lets grow, or in which a
 	// growth is under way.
 	Growing map[int]bool
@@ -84,11 +98,25 @@ func Plan(in Input) Result {
 	f := &finder{Input: in, verdicts: make([]model.NodeVerdict, len(s.Nodes)), unneeded: make([]bool, len(s.Nodes)), limits: newLimits(s, in.Policy.ScaleDown)}
 	// 1. Which nodes may go at all, as far as the node itself tells?
 	candidates := f.candidates()
-	// 2. Can the pods of each live elsewhere, together with those of all that were
-	// accepted before it?
-	f.accept(candidates)
-	// 3. Which of those that nothing needs begin to go?
-	return f.result(f.begin())
+	order := hosts(s, candidates)
+	mark := f.World.Mark()
+	// 2. Can those that are tainted go on?
+	homeless := f.place(order)
+	// 3. Can the pods of each candidate live elsewhere, together with those of all that
+	// were accepted before it?
+	f.accept(candidates, order)
+	// 4. Which of those that nothing needs begin to go?
+	r := f.result(f.begin(&ground{finder: f, mark: mark, order: order}))
+	r.Homeless = homeless
+	return r
+}
+
+// place gives the pods of drafts their room before any candidate is tried.
+func (f *finder) place(order []model.NodeID) (homeless map[model.NodeID]*model.Verdict) {
+	if len(f.Drafts) == 0 {
+		return nil
+	}
+	return place(f.Snapshot, f.World.Mover(ready(f.Snapshot, slices.Clone(order)), f.Policy.ScaleDown.StepLimit), f.Drafts, f.Guests)
 }
 
 // finder finds unneeded nodes. It serves one Plan.
@@ -110,12 +138,11 @@ type candidate struct {
 	node  model.NodeID
 	use   float64
 	since time.Time // when it was first found unneeded, zero if it was not
-	// moving are the pods that must find room elsewhere, and known all that keep
-	// the node; both are empty for an empty one.
-	moving []*model.Pod
-	known  []types.UID
-	// upcoming: some of its pods would go to nodes that are not ready yet.
-	upcoming bool
+	// moving are the pods that are to be evicted, housed all that must find room
+	// elsewhere, and known those that keep the node: there are none of these on an
+	// empty one.
+	moving, housed []*model.Pod
+	known          []types.UID
 }
 
 func (c *candidate) empty() bool { return len(c.known) == 0 }
@@ -196,6 +223,9 @@ func (f *finder) judge(c *candidate) *model.Verdict {
 	for i := range n.Bound {
 		p := &n.Bound[i]
 		a := f.Rules.Judge(p)
+		if Housed(a, f.Snapshot.Contents.Facts[p.Facts]) {
+			c.housed = append(c.housed, p)
+		}
 		switch a.Kind {
 		case rules.Blocks:
 			if blocked != nil {
@@ -231,9 +261,18 @@ func (f *finder) judge(c *candidate) *model.Verdict {
 	return nil
 }
 
+// Housed reports whether a pod must have room elsewhere before its node goes: it is
+// to be evicted, or it is ending and its controller makes the next one only then.
+func Housed(a rules.Answer, facts *model.Facts) bool {
+	return a.Kind == rules.Moves || (a.Kind == rules.Ends && facts.Controller == "StatefulSet")
+}
+
 // accept goes through the candidates and commits each that can go.
-func (f *finder) accept(list []candidate) {
-	m := newMover(f, list)
+func (f *finder) accept(list []candidate, order []model.NodeID) {
+	m := &mover{
+		finder: f, world: f.World.Mover(order, f.Policy.ScaleDown.StepLimit), enough: true, untried: true,
+		guests: maps.Clone(f.Guests),
+	}
 	for i := range list {
 		c := &list[i]
 		g := &f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group]
@@ -288,13 +327,17 @@ func (f *finder) take(c *candidate) {
 
 // postpone says of a candidate that this cycle did not get to it.
 func (f *finder) postpone(c *candidate) {
-	f.keep(c.node, model.Verdict{Reason: model.StepBudget, Detail: fmt.Sprintf("%d steps were not enough for it", f.Policy.ScaleDown.StepLimit),
-		Fix: "the next cycles, or a higher --scale-down-step-limit"})
+	f.keep(c.node, *tooFewSteps(f.Policy.ScaleDown))
+}
+
+func tooFewSteps(p model.ScaleDownPolicy) *model.Verdict {
+	return &model.Verdict{Reason: model.StepBudget, Detail: fmt.Sprintf("%d steps were not enough for it", p.StepLimit),
+		Fix: "the next cycles, or a higher --scale-down-step-limit"}
 }
 
 // begin starts the removal of unneeded nodes, in the order in which they were
 // accepted, as far as the limits allow.
-func (f *finder) begin() []Start {
+func (f *finder) begin(g *ground) []Start {
 	b := newStarts(f.Snapshot, f.Policy, f.Closed, f.Growing, f.Waiting)
 	var out []Start
 	for i := range f.accepted {
@@ -302,9 +345,13 @@ func (f *finder) begin() []Start {
 		if f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group].AllOrNothing {
 			continue
 		}
-		out = f.settle(b, c, b.held(c, f.since(c)), out)
+		why := b.held(c, f.since(c))
+		if why == nil {
+			why = g.leave([]*candidate{c}, out)
+		}
+		out = f.settle(b, c, why, out)
 	}
-	return f.beginWhole(b, out)
+	return f.beginWhole(b, g, out)
 }
 
 // since is when a candidate was first found unneeded: now, if it was not before.
@@ -339,11 +386,11 @@ func what(n *model.Node, c *candidate) string {
 	case n.Kind == model.Unready && c.empty():
 		return "not ready, and empty"
 	case n.Kind == model.Unready:
-		return "not ready, and " + itsPods(len(c.moving)) + " room elsewhere"
+		return "not ready, and " + itsPods(len(c.housed)) + " room elsewhere"
 	case c.empty():
 		return "empty"
 	}
-	return percent(c.use) + " used, and " + itsPods(len(c.moving)) + " room elsewhere"
+	return percent(c.use) + " used, and " + itsPods(len(c.housed)) + " room elsewhere"
 }
 
 func (f *finder) wakeAt(t time.Time) {

@@ -107,19 +107,7 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	if g.AllOrNothing {
 		return nil // the limits on how many are for its nodes together
 	}
-	if v := upcoming(c); v != nil {
-		return v
-	}
 	return b.tooMany(c, 1)
-}
-
-// upcoming keeps a node while some of its pods would go to others that are not
-// ready.
-func upcoming(c *candidate) *model.Verdict {
-	if !c.upcoming {
-		return nil
-	}
-	return &model.Verdict{Reason: model.NoPlaceToMovePods, Detail: "some of its pods would go to nodes that are not ready yet", Fix: "those become ready"}
 }
 
 // resting is the delay that holds the group, nil if none does.

@@ -99,7 +99,7 @@ func (m *mover) moveAll(members []*candidate) *model.Verdict {
 // beginWhole starts the removal of whole groups. One that is larger than the
 // limits on what runs at a time goes when nothing else does, unless a limit lets nothing
 // like it go at all.
-func (f *finder) beginWhole(b *starts, begun []Start) []Start {
+func (f *finder) beginWhole(b *starts, ground *ground, begun []Start) []Start {
 	members := map[int][]*candidate{}
 	for i := range f.accepted {
 		if g := f.Snapshot.Nodes[f.accepted[i].node].Group; f.Snapshot.Groups[g].AllOrNothing {
@@ -113,9 +113,6 @@ func (f *finder) beginWhole(b *starts, begun []Start) []Start {
 			if why == nil {
 				why = b.held(c, f.since(c))
 			}
-			if why == nil {
-				why = upcoming(c)
-			}
 			if !c.empty() {
 				occupied = c
 			}
@@ -125,6 +122,9 @@ func (f *finder) beginWhole(b *starts, begun []Start) []Start {
 		}
 		if why == nil && (b.open > 0 || len(begun) > 0 || b.never(occupied)) {
 			why = b.tooMany(occupied, len(members[g]))
+		}
+		if why == nil {
+			why = ground.leave(members[g], begun)
 		}
 		for _, c := range members[g] {
 			begun = f.settle(b, c, why, begun)
