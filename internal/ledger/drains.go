@@ -346,10 +346,37 @@ func (l *Ledger) givenBack(n model.NodeStanding, at time.Time) model.NodeStandin
 	d := n.Drain
 	n.Drain, n.UnneededSince = nil, time.Time{}
 	if d.Code.FailedRemoval() {
-		n.FailedAt, n.FailedWhy = at, d.Why
+		n.Failed = failedAgain(n.Failed, at, d)
 		l.failed(d.Group, at)
 	}
 	return n
+}
+
+// What was in the way of a removal is mostly there still when it is begun again, and
+// pods are moved in vain each time. So a node rests, three times as long after each
+// further failure; forgiven is how long after a rest it must have gone well for the
+// next failure to count as the first.
+const (
+	firstNodeRest = 10 * time.Minute
+	mostNodeRest  = 6 * time.Hour
+	forgiven      = time.Hour
+)
+
+func failedAgain(was model.Failure, at time.Time, d *model.Drain) model.Failure {
+	why := fmt.Sprintf("%s: %s", d.Code, d.Why)
+	f := model.Failure{At: at, Why: strings.ToValidUTF8(why[:min(len(why), mostWhy)], ""), Rest: firstNodeRest}
+	switch {
+	case d.Code == model.DrainFailed:
+		f.Rest = was.Rest // the cloud or the API server refused it, and no pod: its group rests
+	case !was.At.IsZero():
+		f.Rest = max(f.Rest, min(3*was.Rest, mostNodeRest))
+	}
+	return f
+}
+
+// forgotten reports whether a failure is too long ago to matter to the next one.
+func forgotten(f model.Failure, now time.Time) bool {
+	return !f.At.IsZero() && now.Sub(f.Until()) > f.Rest+forgiven
 }
 
 // failed puts a removal that failed on record.

@@ -455,11 +455,14 @@ func TestGivenBack(t *testing.T) {
 			want(t, "drain", n.Drain == nil, true)
 			want(t, "await", n.AwaitVersion, "9")
 			want(t, "unneeded since", n.UnneededSince, time.Time{})
-			now, why := at(e.second), "because"
-			if !failed {
-				now, why = time.Time{}, ""
+			now, failure := at(e.second), model.Failure{At: at(e.second), Why: string(code) + ": because", Rest: 10 * time.Minute}
+			if code == model.DrainFailed {
+				failure.Rest = 0
 			}
-			want(t, "node", []any{n.FailedAt, n.FailedWhy}, []any{now, why})
+			if !failed {
+				now, failure = time.Time{}, model.Failure{}
+			}
+			want(t, "node", n.Failed, failure)
 			want(t, "cluster and groups", []time.Time{s.LastFailure, s.Groups["g"].LastFailure, s.Groups["h"].LastFailure}, []time.Time{now, now, {}})
 		})
 	}
@@ -474,7 +477,7 @@ func TestARollbackKeepsItsReason(t *testing.T) {
 	e.call(untaintCall(model.ClusterUnhealthy, "4 of 5 nodes are not ready"), lost)
 	want(t, "code", e.drain().Code, model.PodLanded)
 	e.call(untaintCall(model.ClusterUnhealthy, "4 of 5 nodes are not ready"))
-	want(t, "failed", e.standing().FailedWhy, "pods are on it that had not been known: default/late")
+	want(t, "failed", e.standing().Failed.Why, "PodLanded: pods are on it that had not been known: default/late")
 }
 
 // TestNamesOfLandedPods are not all told.

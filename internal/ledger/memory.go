@@ -64,8 +64,14 @@ func (l Ledger) Memory() model.Memory {
 				m.Drains = append(m.Drains, d)
 			}
 		}
+		if !n.Failed.At.IsZero() {
+			if m.Failures == nil {
+				m.Failures = map[string]model.Failure{}
+			}
+			m.Failures[name] = n.Failed
+		}
 	}
-	m.Drains = bounded(m.Drains)
+	m.Drains, m.Failures = bounded(m.Drains), longestRests(m.Failures)
 	return m
 }
 
@@ -83,6 +89,19 @@ func lastDisplaced(all map[types.UID]model.Displaced) map[types.UID]model.Displa
 	return out
 }
 
+// longestRests are the failures to be remembered: of too many, those whose rests last
+// the longest.
+func longestRests(all map[string]model.Failure) map[string]model.Failure {
+	if len(all) <= mostFailures {
+		return all
+	}
+	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Or(all[b].Until().Compare(all[a].Until()), cmp.Compare(a, b)) })
+	for _, name := range names[mostFailures:] {
+		delete(all, name)
+	}
+	return all
+}
+
 // What is remembered of drains is bounded, as all that the memory lies in is. A
 // drain that is not remembered is taken back after a restart.
 const (
@@ -92,6 +111,10 @@ const (
 	mostPods = 1000
 	// mostDisplaced is how many controllers of evicted pods are remembered.
 	mostDisplaced = 200
+	// mostFailures is how many nodes are remembered whose removal failed, and mostWhy
+	// how many letters of what was in the way.
+	mostFailures = 200
+	mostWhy      = 200
 )
 
 // toRemember tells what a later leader must know of a drain. The taint alone
@@ -168,6 +191,11 @@ func Restore(rules model.Rules, m model.Memory) Ledger {
 	for name, since := range m.Unneeded {
 		l.nodes.put(name, model.NodeStanding{UnneededSince: since})
 	}
+	for name, f := range m.Failures {
+		n := l.nodes.of[name]
+		n.Failed = f
+		l.nodes.put(name, n)
+	}
 	for _, d := range m.Drains {
 		d, ok := toRemember(d)
 		if !ok || d.Node == "" || d.Stage == model.Removing && d.Instance == "" {
@@ -198,6 +226,7 @@ func (l *Ledger) trust(now time.Time) {
 			d.Refused = earlier(d.Refused, now)
 			n.Drain = &d
 		}
+		n.Failed.At, n.Failed.Rest = earlier(n.Failed.At, now), min(max(n.Failed.Rest, 0), mostNodeRest)
 		l.nodes.put(name, n)
 	}
 	for _, g := range l.groups {

@@ -85,7 +85,7 @@ func TestRestartAfterAGivingBack(t *testing.T) {
 	e.restart()
 	n, s := e.standing(), e.l.Standing()
 	want(t, "drain", n.Drain == nil, true)
-	want(t, "failed", []any{n.FailedAt, n.FailedWhy, s.LastFailure}, []any{at(e.second), "b stays", at(e.second)})
+	want(t, "failed", []any{n.Failed.At, n.Failed.Why, s.LastFailure}, []any{at(e.second), "EvictionRefused: b stays", at(e.second)})
 }
 
 // TestADrainAfterARestart is told to its end: its evictions begin anew.
@@ -209,4 +209,22 @@ func TestResume(t *testing.T) {
 	want(t, "after a restart", e.l.Standing().Resume, "n7")
 	e.l = e.l.Note(&model.Snapshot{Now: at(3)}, model.Plan{})
 	want(t, "at the end", e.l.Standing().Resume, "")
+}
+
+// TestANodeRestsLonger: each further removal that is begun in vain costs a longer rest,
+// over restarts too, until it has gone well for a while.
+func TestANodeRestsLonger(t *testing.T) {
+	e := newEmptying(t)
+	for _, rest := range []time.Duration{10 * time.Minute, 30 * time.Minute, 90 * time.Minute, 270 * time.Minute, 6 * time.Hour, 6 * time.Hour} {
+		e.until(model.Evicting)
+		e.call(untaintCall(model.PodLanded, "pod late is on it"), func(o *model.Outcome) { o.ResourceVersion = "" })
+		want(t, "failed", e.standing().Failed, model.Failure{At: at(e.second), Why: "PodLanded: pod late is on it", Rest: rest})
+		e.node = node("n", "1")
+		e.restart()
+		want(t, "failed, after a restart", e.standing().Failed.Rest, rest)
+		e.second += int(rest / time.Second)
+	}
+	e.second += 8 * 3600
+	e.look()
+	want(t, "forgotten", e.standing().Failed, model.Failure{})
 }

@@ -25,6 +25,11 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 			l.nodes.put(object.Name, n)
 			known = n != (model.NodeStanding{})
 		}
+		if forgotten(n.Failed, seen.Now) {
+			n.Failed = model.Failure{}
+			l.nodes.put(object.Name, n)
+			known = n != (model.NodeStanding{})
+		}
 		if known {
 			there++
 		}

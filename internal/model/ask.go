@@ -97,6 +97,8 @@ type Memory struct {
 	Drains []Drain `json:"drains,omitempty"`
 	// Displaced are the controllers of pods that were evicted a short while ago.
 	Displaced map[types.UID]Displaced `json:"displaced,omitempty"`
+	// Failures are the removals that were begun in vain, by node.
+	Failures map[string]Failure `json:"failures,omitempty"`
 	// The last growth, removal and failed removal, for the delays after them.
 	LastGrowth  time.Time `json:"lastGrowth,omitzero"`
 	LastRemoval time.Time `json:"lastRemoval,omitzero"`

@@ -179,6 +179,8 @@ const (
 	NotSafeToEvict        Reason = "NotSafeToEvictAnnotation"
 	UnmovableSystemPod    Reason = "UnmovableKubeSystemPod"
 	NotEnoughPdb          Reason = "NotEnoughPdb"
+	// ToleratesRemoval: the pod tolerates the taint that keeps pods off a node that goes.
+	ToleratesRemoval Reason = "ToleratesRemovalTaint"
 	// BlockedByOnCompletionPod: the node waits for the pod's own end.
 	BlockedByOnCompletionPod Reason = "BlockedByOnCompletionPod"
 )
@@ -190,7 +192,7 @@ func (r Reason) FailedRemoval() bool {
 	switch r {
 	case PodLanded, EvictionRefused, ReplacementWaits, NoPlaceToMovePods, DrainFailed:
 		return true
-	case NotReplicated, MinReplicasReached, LocalStorageRequested, NotSafeToEvict, UnmovableSystemPod, NotEnoughPdb, BlockedByOnCompletionPod:
+	case NotReplicated, MinReplicasReached, LocalStorageRequested, NotSafeToEvict, UnmovableSystemPod, NotEnoughPdb, ToleratesRemoval, BlockedByOnCompletionPod:
 		return true // one of its pods may not be moved by now
 	}
 	return false

@@ -126,15 +126,25 @@ type NodeStanding struct {
 	// it has been that.
 	Held      Reason
 	HeldSince time.Time
-	// FailedAt is when its removal last failed, and FailedWhy what was in the way.
-	FailedAt  time.Time
-	FailedWhy string
+	// Failed is the last removal of it that was begun in vain, zero if none was.
+	Failed Failure
 	// MarkAfter is set after a mark or an annotation could not be written: none is
 	// tried before.
 	MarkAfter time.Time
 	// Drain is how far its removal is, if one is open.
 	Drain *Drain
 }
+
+// Failure is a removal that was begun in vain: when it ended, and what was in the way.
+// The node rests for it, longer each time.
+type Failure struct {
+	At   time.Time     `json:"at"`
+	Why  string        `json:"why,omitempty"`
+	Rest time.Duration `json:"rest,omitempty"`
+}
+
+// Until is when the rest is over.
+func (f Failure) Until() time.Time { return f.At.Add(f.Rest) }
 
 // Stage is how far a drain is.
 type Stage string

@@ -117,7 +117,7 @@ func TestOneNodeHasSeveralEvents(t *testing.T) {
 func TestGivenBackInVain(t *testing.T) {
 	for r, warning := range map[model.Reason]bool{
 		model.PodLanded: true, model.EvictionRefused: true, model.ReplacementWaits: true, model.NoPlaceToMovePods: true, model.DrainFailed: true,
-		model.NotEnoughPdb: true, model.NotReplicated: true,
+		model.NotEnoughPdb: true, model.ToleratesRemoval: true, model.NotReplicated: true,
 		model.Reserved: false, model.ScaleDownOff: false, model.ScaleDownDisabled: false, model.ReadyAgain: false, model.InstanceHeld: false,
 		model.NotAutoscaled: false, model.AllOrNothing: false, model.ClusterUnhealthy: false, model.LeaderChanged: false,
 	} {

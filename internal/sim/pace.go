@@ -51,6 +51,8 @@ func (wl *workload) stays(p model.DrainPolicy, budgeted bool, age time.Duration)
 		return "what it has on its node would be lost"
 	case wl.namespace == metav1.NamespaceSystem && !budgeted && p.SkipSystem && age < p.SystemTimeout:
 		return "it is of the system, and no budget is about it"
+	case wl.tolerant:
+		return "nothing would keep what comes for it away"
 	}
 	return ""
 }

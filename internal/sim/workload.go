@@ -20,6 +20,7 @@ type workload struct {
 	name, namespace string
 	like            model.Pod
 	facts           *model.Facts
+	tolerant        bool // the taint of a removal does not keep its pods away
 	pace            Pace
 	want            int
 	pods            map[podName]bool // those that count, see release
@@ -39,8 +40,11 @@ func (w *World) AddWorkload(name, namespace string, like model.Pod, p Pace) erro
 	if p.Start == (Span{}) {
 		p.Start = ordinaryStart
 	}
+	contents := w.catalog.Contents()
+	removal := &corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule}
 	w.workloads[name] = &workload{
-		name: name, namespace: namespace, like: like, pace: p, pods: map[podName]bool{}, facts: w.catalog.Contents().Facts[like.Facts],
+		name: name, namespace: namespace, like: like, pace: p, pods: map[podName]bool{}, facts: contents.Facts[like.Facts],
+		tolerant: slices.ContainsFunc(contents.Specs[like.Spec].Pod.Spec.Tolerations, func(o corev1.Toleration) bool { return tolerates(o, removal) }),
 	}
 	w.addNamespace(namespace)
 	return nil

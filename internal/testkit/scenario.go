@@ -27,7 +27,7 @@ import (
 //	budget web namespace=default app=web allowed=1 healthy=3/3 wanted=2   a PodDisruptionBudget
 //	unneeded n1 since=5m                  nothing has needed it since then
 //	held n1 why=NotEnoughPdb age=5m       what has kept it, and since when
-//	failed n1 why=EvictionRefused age=1m  its removal failed
+//	failed n1 why=EvictionRefused age=1m rest=10m   its removal failed, and it rests
 //	last growth age=5m group=general      or removal, or failure: when it was, in that group
 //	last eviction of=web age=1m           when pods of web were evicted, from whatever node
 //	drain n1 stage=Evicting since=1m began=2m occupied evicted=web-3:20s granted   it is on its way out
@@ -195,7 +195,9 @@ func (s *Scenario) line(words []string) (err error) {
 			n.Held, n.HeldSince = model.Reason(a.get("why", "")), s.ago(a, "age")
 		})
 	case "failed":
-		s.stands(s.known(a.name), func(n *model.NodeStanding) { n.FailedWhy, n.FailedAt = a.get("why", ""), s.ago(a, "age") })
+		s.stands(s.known(a.name), func(n *model.NodeStanding) {
+			n.Failed = model.Failure{At: s.ago(a, "age"), Why: a.get("why", ""), Rest: a.duration("rest")}
+		})
 	case "drain":
 		s.drain(a)
 	case "last":

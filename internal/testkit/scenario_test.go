@@ -144,8 +144,8 @@ failed n2
 	snap := s.Snapshot(s.Policy)
 	ago := func(d time.Duration) time.Time { return Start.Add(-d) }
 	for i, want := range []model.NodeStanding{
-		{UnneededSince: ago(5 * time.Minute), Held: model.NotEnoughPdb, HeldSince: ago(4 * time.Minute), FailedAt: ago(time.Minute), FailedWhy: "EvictionRefused"},
-		{UnneededSince: ago(7 * time.Minute), FailedAt: Start},
+		{UnneededSince: ago(5 * time.Minute), Held: model.NotEnoughPdb, HeldSince: ago(4 * time.Minute), Failed: model.Failure{At: ago(time.Minute), Why: "EvictionRefused"}},
+		{UnneededSince: ago(7 * time.Minute), Failed: model.Failure{At: Start}},
 		{},
 	} {
 		if diff := cmp.Diff(want, snap.Nodes[i].Standing); diff != "" {

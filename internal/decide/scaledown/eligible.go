@@ -27,6 +27,9 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 	case n.InstanceHold != "":
 		return &model.Verdict{Reason: model.InstanceHeld, Detail: n.InstanceHold}
 	}
+	if v := f.failed(n); v != nil {
+		return v
+	}
 	if n.Kind == model.Unready {
 		if v := unready(n, f.Policy.ScaleDown); v != nil {
 			return v
@@ -36,6 +39,22 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there", Fix: "they are bound elsewhere"}
 	}
 	return nil
+}
+
+// failed keeps a node whose removal was begun in vain, for as long as it rests for that
+// or as no removal is to begin after a failure. It is no candidate meanwhile: others may
+// go in its place.
+func (f *finder) failed(n *model.Node) *model.Verdict {
+	failure := n.Standing.Failed
+	if failure.At.IsZero() {
+		return nil
+	}
+	rest := max(failure.Rest, f.Policy.ScaleDown.DelayAfterFailure)
+	until := failure.At.Add(rest)
+	if !until.After(f.Snapshot.Now) {
+		return nil
+	}
+	return &model.Verdict{Reason: model.DrainFailed, Detail: fmt.Sprintf("it rests for %s, since its removal failed: %s", rest, failure.Why), Since: failure.At, Until: until, Fix: "time, or what was in the way is mended"}
 }
 
 // unready says what keeps a node that is not ready from being unneeded for that;

@@ -72,9 +72,6 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	n := &b.snap.Nodes[c.node]
 	g := &b.snap.Groups[n.Group]
 	p := b.policy.ScaleDown
-	if until := n.Standing.FailedAt.Add(p.DelayAfterFailure); !n.Standing.FailedAt.IsZero() && until.After(b.snap.Now) {
-		return &model.Verdict{Reason: model.DrainFailed, Detail: n.Standing.FailedWhy, Until: until}
-	}
 	since, wait, short := b.clock(g, n, since)
 	switch until := since.Add(wait); {
 	case b.stale != nil:

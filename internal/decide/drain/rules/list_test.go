@@ -9,7 +9,7 @@ import (
 // rules decide in it.
 var documented = []string{
 	"Mirror", "Finished", "DaemonSet", "Expendable", "Terminating", "MinReplicas",
-	"SafeToEvict", "OnCompletion", "Replicated", "System", "NotSafeToEvict", "LocalStorage",
+	"SafeToEvict", "OnCompletion", "Replicated", "System", "NotSafeToEvict", "LocalStorage", "Tolerant",
 }
 
 func TestListIsAsDocumented(t *testing.T) {

@@ -37,6 +37,7 @@ var list = []rule{
 	system,
 	notSafeToEvict,
 	localStorage,
+	tolerant,
 }
 
 // Kind is what becomes of a pod when its node goes.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -133,6 +135,8 @@ var table = []row{
 
 	{name: "storage on the node", change: func(s *scene) { s.facts.Local = "cache" }, kind: rules.Blocks, rule: "LocalStorage", reason: model.LocalStorageRequested,
 		detail: "web/shop-1: its volume cache is on the node"},
+	{name: "tolerates all taints", change: func(s *scene) { s.tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }, kind: rules.Blocks, rule: "Tolerant",
+		reason: model.ToleratesRemoval, detail: "web/shop-1: it tolerates the taint ToBeDeletedByClusterAutoscaler, and would come back"},
 	{name: "storage on the node, which is not skipped", change: func(s *scene) { s.facts.Local = "cache"; s.policy.ScaleDown.Drain.SkipLocal = false }, kind: rules.Moves},
 	{name: "storage on the node, safe to evict", change: func(s *scene) { s.facts.Local = "cache"; s.facts.Safe = model.EvictYes }, kind: rules.Moves, rule: "SafeToEvict"},
 
@@ -173,6 +177,7 @@ func TestOrder(t *testing.T) {
 	s.pod.Flags = model.Mirror | model.Finished | model.FromDaemonSet | model.Terminating
 	s.priority = -100
 	s.policy.ScaleDown.Drain.MinReplicas = 2
+	s.tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	s.facts = model.Facts{Controller: "CloneSet", Group: "apps.kruise.io", Safe: model.EvictYes, Local: "cache"}
 	clear := func(f model.Flags) func() { return func() { s.pod.Flags &^= f } }
 	for _, step := range []struct {
@@ -191,6 +196,7 @@ func TestOrder(t *testing.T) {
 		{"System", func() { s.pod.Created = 0 }},
 		{"NotSafeToEvict", func() { s.facts.Safe = model.EvictUnsaid }},
 		{"LocalStorage", func() { s.facts.Local = "" }},
+		{"Tolerant", func() { s.tolerations = nil }},
 		{"", func() {}},
 	} {
 		if a := s.judge(); a.Rule != step.rule {
@@ -261,5 +267,35 @@ func TestReplicas(t *testing.T) {
 	s.pod.Owner = ""
 	if n := s.cluster().Replicas(""); n != 0 {
 		t.Errorf("%d replicas of no controller", n)
+	}
+}
+
+// TestTolerant: which tolerations let a pod onto a node that goes, so that it would
+// come back.
+func TestTolerant(t *testing.T) {
+	for name, c := range map[string]struct {
+		toleration corev1.Toleration
+		keeps      bool
+	}{
+		"all taints":                       {corev1.Toleration{Operator: corev1.TolerationOpExists}, true},
+		"all that keep pods away":          {corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}, true},
+		"all that drive pods out":          {corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}, false},
+		"ours":                             {corev1.Toleration{Key: model.TaintToBeDeleted, Operator: corev1.TolerationOpExists}, true},
+		"ours of some value":               {corev1.Toleration{Key: model.TaintToBeDeleted, Value: "1"}, false},
+		"another":                          {corev1.Toleration{Key: "dedicated", Operator: corev1.TolerationOpExists}, false},
+		"nodes on which nobody puts a pod": {corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plain()
+			s.tolerations = []corev1.Toleration{c.toleration}
+			a := s.judge()
+			if keeps := a.Kind == rules.Blocks && a.Reason == model.ToleratesRemoval && a.Fix != ""; keeps != c.keeps {
+				t.Errorf("%+v", a)
+			}
+			s.facts.Safe = model.EvictYes
+			if a := s.judge(); a.Kind != rules.Moves {
+				t.Errorf("that may be evicted: %+v", a)
+			}
+		})
 	}
 }

@@ -27,6 +27,7 @@ type scene struct {
 	// of them that have no node.
 	others, waiting []model.Flags
 	budgets         []model.Budget
+	tolerations     []corev1.Toleration
 }
 
 func plain() *scene {
@@ -44,7 +45,7 @@ func (s *scene) snapshot() *model.Snapshot {
 	snap := &model.Snapshot{
 		Now: now,
 		Contents: model.Contents{
-			Specs:  []*model.Spec{{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace}}, Priority: s.priority}},
+			Specs:  []*model.Spec{{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace}, Spec: corev1.PodSpec{Tolerations: s.tolerations}}, Priority: s.priority}},
 			Labels: []*model.LabelSet{{Labels: s.labels}},
 			Facts:  []*model.Facts{&s.facts},
 		},

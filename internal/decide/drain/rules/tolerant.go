@@ -1,0 +1,33 @@
+package rules
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// tolerant: the taint of a removal does not keep the pod away. What is made in its
+// place may land on the node again, however often it is evicted.
+var tolerant = rule{
+	name: "Tolerant",
+	spec: func(_ *Cluster, s *model.Spec) bool { return toleratesRemoval(s.Pod.Spec.Tolerations) },
+	answer: func(c *Cluster, p *model.Pod) (Answer, bool) {
+		return c.blocks(p, model.Verdict{
+			Reason: model.ToleratesRemoval,
+			Detail: "it tolerates the taint " + model.TaintToBeDeleted + ", and would come back",
+			Fix:    "it does not tolerate that taint, or has the annotation " + annotationSafeToEvict + "=true",
+		})
+	},
+}
+
+// toleratesRemoval reports whether pods with these tolerations go to a node that has
+// the taint of a removal. Its value is a time, which nobody names.
+func toleratesRemoval(tolerations []corev1.Toleration) bool {
+	for i := range tolerations {
+		t := &tolerations[i]
+		if t.Operator == corev1.TolerationOpExists && (t.Key == "" || t.Key == model.TaintToBeDeleted) && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) {
+			return true
+		}
+	}
+	return false
+}
