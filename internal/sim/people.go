@@ -157,19 +157,23 @@ func (w *World) anyMachine(name string) *machine {
 // round is how often people look after a cluster.
 const round = 10 * time.Minute
 
-// attend has people do now and then what the autoscaler must not: mend the nodes
-// of a cluster in which too many are not ready, and those that a group's minimum
-// or they themselves keep; and end machines without a node, and what the cloud
-// could not make, where a minimum or drifted ids forbid it.
+// attend has people do now and then what the autoscaler must not: mend the nodes of
+// a cluster in which too many are not ready, and those that a group's minimum, they
+// themselves or drifted ids keep; and end machines without a node, and what the cloud
+// could not make, where a minimum or drifted ids forbid it. A group of which some ids
+// have drifted misses nodes for ever, and a node without an instance could be that of
+// each of its instances: the autoscaler removes none of them (rule P6).
 func (w *World) attend() {
 	w.after(round, func() {
 		all := w.sortedMachines("")
-		amiss, drifted := 0, false
+		amiss, drifted := 0, map[provider.GroupID]bool{}
 		for _, m := range all {
 			if n := w.truth.object(m.node); n != nil && !model.NodeReady(n) {
 				amiss++
 			}
-			drifted = drifted || m.drifted
+			if m.drifted {
+				drifted[m.group.id] = true
+			}
 		}
 		sick := w.settings.Policy.Rules.TooMany(amiss, len(all))
 		for _, id := range sortedKeys(w.machines) {
@@ -178,9 +182,9 @@ func (w *World) attend() {
 			old := w.now.Sub(m.since) > 2*w.settings.Policy.Rules.ProvisionTime
 			kept := n != nil && n.Annotations[model.AnnotationScaleDownDisabled] == "true"
 			switch {
-			case n == nil && old && (g.Target <= g.Min || drifted):
+			case n == nil && old && (g.Target <= g.Min || len(drifted) > 0):
 				w.wrong(w.Kill(id))
-			case n != nil && !model.NodeReady(n) && (sick || old && (kept || g.Target <= g.Min)):
+			case n != nil && !model.NodeReady(n) && (sick || old && (kept || drifted[m.group.id] || g.Target <= g.Min)):
 				w.judge.stir()
 				w.log.say("people mend node %s", m.node)
 				w.setReady(m, corev1.ConditionTrue, "KubeletReady")
