@@ -353,23 +353,24 @@ func (l *Ledger) givenBack(n model.NodeStanding, at time.Time) model.NodeStandin
 }
 
 // What was in the way of a removal is mostly there still when it is begun again, and
-// pods are moved in vain each time. So a node rests, three times as long after each
-// further failure; forgiven is how long after a rest it must have gone well for the
-// next failure to count as the first.
+// pods are moved in vain each time. After the first time the delay after a failure is
+// enough; then a node rests, three times as long after each further time. Forgiven is
+// how long after a rest it must have gone well for the next failure to be the first.
 const (
-	firstNodeRest = 10 * time.Minute
+	firstNodeRest = 30 * time.Minute
 	mostNodeRest  = 6 * time.Hour
-	forgiven      = time.Hour
+	forgiven      = 6 * time.Hour
 )
 
 func failedAgain(was model.Failure, at time.Time, d *model.Drain) model.Failure {
 	why := fmt.Sprintf("%s: %s", d.Code, d.Why)
-	f := model.Failure{At: at, Why: strings.ToValidUTF8(why[:min(len(why), mostWhy)], ""), Rest: firstNodeRest}
+	f := model.Failure{At: at, Why: strings.ToValidUTF8(why[:min(len(why), mostWhy)], ""), Times: was.Times, Rest: was.Rest}
 	switch {
-	case d.Code == model.DrainFailed:
-		f.Rest = was.Rest // the cloud or the API server refused it, and no pod: its group rests
-	case !was.At.IsZero():
-		f.Rest = max(f.Rest, min(3*was.Rest, mostNodeRest))
+	case d.Code == model.DrainFailed: // the cloud or the API server refused it, and no pod: its group rests
+	case was.Times == 0:
+		f.Times = 1
+	default:
+		f.Times, f.Rest = was.Times+1, min(max(firstNodeRest, 3*was.Rest), mostNodeRest)
 	}
 	return f
 }

@@ -455,9 +455,9 @@ func TestGivenBack(t *testing.T) {
 			want(t, "drain", n.Drain == nil, true)
 			want(t, "await", n.AwaitVersion, "9")
 			want(t, "unneeded since", n.UnneededSince, time.Time{})
-			now, failure := at(e.second), model.Failure{At: at(e.second), Why: string(code) + ": because", Rest: 10 * time.Minute}
+			now, failure := at(e.second), model.Failure{At: at(e.second), Why: string(code) + ": because", Times: 1}
 			if code == model.DrainFailed {
-				failure.Rest = 0
+				failure.Times = 0
 			}
 			if !failed {
 				now, failure = time.Time{}, model.Failure{}

@@ -212,19 +212,27 @@ func TestResume(t *testing.T) {
 }
 
 // TestANodeRestsLonger: each further removal that is begun in vain costs a longer rest,
-// over restarts too, until it has gone well for a while.
+// over restarts too, until it has gone well for a while. That the cloud refuses one is
+// not the node's doing.
 func TestANodeRestsLonger(t *testing.T) {
 	e := newEmptying(t)
-	for _, rest := range []time.Duration{10 * time.Minute, 30 * time.Minute, 90 * time.Minute, 270 * time.Minute, 6 * time.Hour, 6 * time.Hour} {
+	fail := func(code model.Reason, times int, rest time.Duration) {
+		t.Helper()
 		e.until(model.Evicting)
-		e.call(untaintCall(model.PodLanded, "pod late is on it"), func(o *model.Outcome) { o.ResourceVersion = "" })
-		want(t, "failed", e.standing().Failed, model.Failure{At: at(e.second), Why: "PodLanded: pod late is on it", Rest: rest})
+		e.call(untaintCall(code, "because"), func(o *model.Outcome) { o.ResourceVersion = "" })
+		want(t, "failed", e.standing().Failed, model.Failure{At: at(e.second), Why: string(code) + ": because", Times: times, Rest: rest})
 		e.node = node("n", "1")
 		e.restart()
-		want(t, "failed, after a restart", e.standing().Failed.Rest, rest)
+		want(t, "rest after a restart", e.standing().Failed.Rest, rest)
 		e.second += int(rest / time.Second)
 	}
-	e.second += 8 * 3600
+	for i, rest := range []time.Duration{0, 30 * time.Minute, 90 * time.Minute, 270 * time.Minute, 6 * time.Hour, 6 * time.Hour} {
+		fail([]model.Reason{model.PodLanded, model.EvictionRefused, model.NoPlaceToMovePods, model.ReplacementWaits}[i%4], i+1, rest)
+	}
+	fail(model.DrainFailed, 6, 6*time.Hour)
+	e.second += 13 * 3600
 	e.look()
 	want(t, "forgotten", e.standing().Failed, model.Failure{})
+	fail(model.DrainFailed, 0, 0)
+	fail(model.PodLanded, 1, 0)
 }

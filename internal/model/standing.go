@@ -136,11 +136,13 @@ type NodeStanding struct {
 }
 
 // Failure is a removal that was begun in vain: when it ended, and what was in the way.
-// The node rests for it, longer each time.
+// The node rests from the second time on, longer each time.
 type Failure struct {
-	At   time.Time     `json:"at"`
-	Why  string        `json:"why,omitempty"`
-	Rest time.Duration `json:"rest,omitempty"`
+	At  time.Time `json:"at"`
+	Why string    `json:"why,omitempty"`
+	// Times is how often in a row it was a pod's doing, and Rest how long the node rests.
+	Times int           `json:"times,omitempty"`
+	Rest  time.Duration `json:"rest,omitempty"`
 }
 
 // Until is when the rest is over.
