@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -115,4 +116,36 @@ func (p *program) paste(label string) string {
 		p.t.Fatalf("%s: %v\n%s", line, err, out)
 	}
 	return string(out)
+}
+
+// The cloud fails the first two tries for each machine, and machine-controller-manager goes
+// on trying every five seconds: each machine comes, and none is given up for it.
+func TestATransientCreateErrorEndsNoMachine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pools.yaml")
+	text := "pools: [{name: workers, minimum: 3, maximum: 4, zones: [a, b, c], machine: {type: m, capacity: {cpu: 4, memory: 16Gi}}, createError: 'Unavailable:2'}]"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startUp(t, "--world", "gardener", "--templates", file, "--plimsoll", shippedPlimsoll(t))
+	machines := func() string {
+		return p.kubectl("-n", "shoot--local--rehearsal", "get", "machines.machine.sapcloud.io", "-o", `jsonpath={range .items[*]}{.metadata.name}={.status.currentStatus.phase} {end}`)
+	}
+	var failing []string
+	for deadline := time.Now().Add(time.Minute); ; {
+		now := strings.Fields(machines())
+		if len(failing) < 3 {
+			failing = nil
+			for _, m := range now {
+				if name, found := strings.CutSuffix(m, "=CrashLoopBackOff"); found {
+					failing = append(failing, name+"=Running")
+				}
+			}
+		}
+		if len(failing) == 3 && slices.Equal(failing, now) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%v failed at first, and in the end there are %v", failing, now)
+		}
+	}
 }

@@ -60,6 +60,9 @@ func (s Shoot) class(p Pool, zone int) *machinev1.MachineClass {
 	if d := p.DeleteDelay.Duration; d > 0 {
 		knobs[gardener.DeleteDelayAnnotation] = d.String()
 	}
+	if p.CreateError != "" {
+		knobs[gardener.CreateErrorAnnotation] = p.CreateError
+	}
 	if n, ok := p.Quota[p.Zones[zone]]; ok {
 		knobs[gardener.QuotaAnnotation] = strconv.Itoa(n)
 	}

@@ -83,6 +83,9 @@ type Pool struct {
 	JoinDelay   metav1.Duration `json:"joinDelay,omitzero"`
 	DeleteDelay metav1.Duration `json:"deleteDelay,omitzero"`
 	Quota       map[string]int  `json:"quota,omitempty"`
+	// CreateError is how the cloud fails at first to make a machine in any zone:
+	// Unavailable:2, say, for the first two tries of each.
+	CreateError string `json:"createError,omitempty"`
 }
 
 // Machine is what the machines of a pool are.

@@ -53,6 +53,7 @@ pools:
   options: {autoscaler.gardener.cloud/scale-down-unneeded-time: 1m}
   joinDelay: 2s
   quota: {b: 0}
+  createError: Unavailable:2
 `
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -67,6 +68,7 @@ pools:
 	}
 	class, d := objects[2].(*machinev1.MachineClass), objects[3].(*machinev1.MachineDeployment)
 	if class.Annotations["rehearse.plimsoll.dev/quota"] != "0" || class.Annotations["rehearse.plimsoll.dev/join-delay"] != "2s" ||
+		class.Annotations["rehearse.plimsoll.dev/create-error"] != "Unavailable:2" ||
 		class.NodeTemplate.Zone != "b" || *class.NodeTemplate.Architecture != "arm64" || class.NodeTemplate.Capacity.Name("gpu", resource.DecimalSI).Value() != 2 {
 		t.Errorf("the class is %+v", class)
 	}
