@@ -168,14 +168,19 @@ func groupStatus(g provider.Group) string {
 		}
 		parts = append(parts, part)
 	}
-	failed := map[provider.Kind]int{}
+	failed := map[string]int{}
 	for _, i := range g.Instances {
-		if i.Err != nil {
-			failed[i.Err.Kind]++
+		if i.Err == nil {
+			continue
 		}
+		how := string(i.Err.Kind)
+		if i.Retry > 0 {
+			how += fmt.Sprintf(", tried again every %s", i.Retry)
+		}
+		failed[how]++
 	}
-	for _, kind := range slices.Sorted(maps.Keys(failed)) {
-		parts = append(parts, fmt.Sprintf("%d failed: %s", failed[kind], kind))
+	for _, how := range slices.Sorted(maps.Keys(failed)) {
+		parts = append(parts, fmt.Sprintf("%d failed: %s", failed[how], how))
 	}
 	return cmp.Or(strings.Join(parts, "; "), "ok")
 }
