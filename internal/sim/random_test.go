@@ -250,7 +250,11 @@ func drawFault(d drawn, groups []string, minutes int, line func(string, ...any))
 	case kind == string(StockOut):
 		kind = fmt.Sprintf("stock=%d", d.in(0, 3))
 	case kind == string(FailedBoot):
-		f = fmt.Sprintf(" n=%d error=%s", d.in(1, 5), d.of("NoCapacity", "Quota", "Credentials", "Transient"))
+		n, err := d.in(1, 5), d.of("NoCapacity", "Quota", "Credentials", "Transient")
+		f = fmt.Sprintf(" n=%d error=%s", n, err)
+		if err == "Transient" { // such a cloud tries again
+			kind, f = string(RetriedBoot), f+" every=25s"
+		}
 	case strings.HasPrefix(kind, "calls="):
 		if d.once(2) {
 			f = " call=" + d.of("Grow", "Grow", "Remove", "Taint", "Untaint", "Cancel", "Cordon", "Evict", "Evict")
