@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,7 +22,24 @@ func controllerCommand() *cobra.Command {
 		Use:   "controller",
 		Short: "Run a controller beside the autoscaler",
 	}
-	cmd.AddCommand(eksAnywhereCommand(), gardenerControllerCommand())
+	return withCommands(cmd, eksAnywhereCommand(), gardenerControllerCommand())
+}
+
+// withCommands gives a command others below it, of which one must be named. Without
+// this, cobra prints the help of a name that it does not know, and exits with 0.
+func withCommands(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(below...)
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		var names []string
+		for _, c := range below {
+			names = append(names, c.Name())
+		}
+		if len(args) == 0 {
+			return fmt.Errorf("%s: name a command: %s", cmd.CommandPath(), strings.Join(names, " or "))
+		}
+		return fmt.Errorf("%s: there is no command %q; choose %s", cmd.CommandPath(), args[0], strings.Join(names, " or "))
+	}
+	cmd.RunE = func(*cobra.Command, []string) error { return nil }
 	return cmd
 }
 

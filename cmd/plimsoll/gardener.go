@@ -26,8 +26,7 @@ func gardenerCommand() *cobra.Command {
 		Use:   "gardener",
 		Short: "Look at a Gardener shoot's worker pools; needs no cluster",
 	}
-	cmd.AddCommand(gardenerRenderCommand(), gardenerValidateCommand())
-	return cmd
+	return withCommands(cmd, gardenerRenderCommand(), gardenerValidateCommand())
 }
 
 // shootFile is a Shoot in a file, and what the command line says of it.

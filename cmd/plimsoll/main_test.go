@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,6 +67,25 @@ func TestNamesAndFlagsAlone(t *testing.T) {
 			if !strings.Contains(string(out), say) {
 				t.Errorf("%s %v does not say %q:\n%s", c.called, c.args, say, out)
 			}
+		}
+	}
+}
+
+// TestAMistypedCommandIsAnError, below a command as well as at the top.
+func TestAMistypedCommandIsAnError(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"nonsense", "nonsense"},
+		{"controller nonsense", `there is no command "nonsense"; choose eks-anywhere or gardener`},
+		{"controller", "name a command: eks-anywhere or gardener"},
+		{"gardener rendr", `there is no command "rendr"; choose render or validate`},
+	} {
+		cmd := root()
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(io.Discard)
+		cmd.SetArgs(strings.Fields(c.line))
+		if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("plimsoll %s: %v", c.line, err)
 		}
 	}
 }

@@ -58,9 +58,12 @@ const (
 	// and the scheduler leaves its pods waiting.
 	SchedulerDisagrees Reason = "SchedulerDisagrees"
 	GroupUnreadable    Reason = "GroupUnreadable"
-	NoTemplate         Reason = "NoTemplate"
-	StaleInventory     Reason = "StaleInventory"
-	ScaleFromZeroOff   Reason = "ScaleFromZeroOff"
+	// GroupNotListed: the provider's newest answers lack the group. It is forgotten
+	// soon, unless they list it again.
+	GroupNotListed   Reason = "GroupNotListed"
+	NoTemplate       Reason = "NoTemplate"
+	StaleInventory   Reason = "StaleInventory"
+	ScaleFromZeroOff Reason = "ScaleFromZeroOff"
 
 	// NotChosen: it would do, and another group was better.
 	NotChosen Reason = "NotChosen"

@@ -1,12 +1,19 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
 
 // Unreadable says why a group's size is not to be counted on, nil if it is: what was
 // known of it stands, and may have changed.
 func Unreadable(g *Group) *Verdict {
 	if g.Err == nil {
 		return nil
+	}
+	if g.Err.Kind == provider.NotFound {
+		return &Verdict{Reason: GroupNotListed, Detail: g.Err.Message, Fix: "the provider lists it again; or nothing, if it is no node group any more"}
 	}
 	return &Verdict{Reason: GroupUnreadable, Detail: g.Err.Error(), Fix: "the group can be read again"}
 }

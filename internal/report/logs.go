@@ -340,7 +340,7 @@ func distance(r model.Reason) int {
 	case model.GroupAtMax, model.PoolAtMax, model.PoolShare, model.MaxNodesTotal, model.CoresTotal, model.MemoryTotal, model.ScaleFromZeroOff:
 		return 1
 	case model.GroupUnhealthy, model.NodeNeverStarted, model.TemplateMismatch, model.SchedulerDisagrees, model.SpreadCapacity,
-		model.GroupUnreadable, model.NoTemplate:
+		model.GroupUnreadable, model.GroupNotListed, model.NoTemplate:
 		return 2
 	case model.InsufficientResources, model.VolumeLimit, model.PortConflict, model.TopologySpread, model.PodAffinity:
 		return 3

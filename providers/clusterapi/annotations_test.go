@@ -78,7 +78,7 @@ func TestReadCapacity(t *testing.T) {
 	c := readCapacity(map[string]string{
 		keyCPU: "16000m", keyMemory: "128G", keyDisk: "100Gi", keyMaxPods: "200", keyGPUType: "nvidia.com/gpu", keyGPUCount: "2",
 		keyLabels: "key1=value1,example.com/empty=", keyTaints: "key1=value1:NoSchedule,key2:NoExecute",
-		keyDRADriver: "gpu.nvidia.com", keyCSIDriver: "ebs.csi.aws.com=25,efs.csi.aws.com=0",
+		keyDRADriver: "gpu.nvidia.com", keyCSIDriver: "ebs.csi.aws.com = 25, efs.csi.aws.com=0 ",
 	})
 	var amounts []string
 	for name, q := range c.resources {

@@ -206,9 +206,10 @@ func passes(key string) bool {
 		slices.Contains([]string{"node.cluster.x-k8s.io/uninitialized", "node.cluster.x-k8s.io/outdated-revision", "node.cloudprovider.kubernetes.io/uninitialized"}, key)
 }
 
-// csiDriver reads "driver=limit".
+// csiDriver reads "driver=limit"; spaces around either are no part of it.
 func (c *capacity) csiDriver(element string) error {
 	driver, text, found := strings.Cut(element, "=")
+	driver, text = strings.TrimSpace(driver), strings.TrimSpace(text)
 	if !found {
 		return errors.New("is not driver=limit")
 	}

@@ -23,7 +23,7 @@ type Config struct {
 	// server serves and that this provider knows.
 	APIVersion string
 	// DefaultArch is the architecture of nodes of which nothing tells it; amd64
-	// if empty.
+	// if empty, or, with a notice, if it is none that is known.
 	DefaultArch string
 	// Namespace is the one to look in, beside those that are named, where one of
 	// Discovery names none and the rights do not allow to look in all; empty if there
@@ -61,6 +61,7 @@ type settings struct {
 	keys      keys
 	version   string
 	arch      string
+	oddArch   string // what is wrong with the default architecture that was given
 	namespace string
 }
 
@@ -94,10 +95,11 @@ func (c Config) read() (settings, error) {
 			errs = append(errs, fmt.Errorf("CAPI_VERSION=%q is no API version such as v1beta2: %s", c.APIVersion, wrong[0]))
 		}
 	}
-	if c.DefaultArch == "" {
+	if !slices.Contains(arches, c.DefaultArch) {
 		s.arch = defaultArch
-	} else if !slices.Contains(arches, c.DefaultArch) {
-		errs = append(errs, fmt.Errorf("CAPI_SCALE_ZERO_DEFAULT_ARCH=%q: it is one of %s", c.DefaultArch, strings.Join(arches, ", ")))
+		if c.DefaultArch != "" {
+			s.oddArch = fmt.Sprintf("CAPI_SCALE_ZERO_DEFAULT_ARCH=%q is none of %s: %s is taken", c.DefaultArch, strings.Join(arches, ", "), defaultArch)
+		}
 	}
 	return s, errors.Join(errs...)
 }

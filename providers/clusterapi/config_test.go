@@ -20,15 +20,24 @@ func TestParseSpec(t *testing.T) {
 			t.Errorf("%s: %v\n%s", text, err, diff)
 		}
 	}
+	for text, want := range map[string]string{
+		"clusterapi:,clusterName=c1,,mylabel=,": "clusterapi:clusterName=c1,mylabel=",
+		"clusterapi:namespace=,clusterName=":    "clusterapi:",
+		"clusterapi:,":                          "clusterapi:",
+	} {
+		got, err := parseSpec(text)
+		if err != nil || got.String() != want {
+			t.Errorf("%s: %v, %v; want %s", text, got, err, want)
+		}
+	}
 	for text, why := range map[string]string{
 		"clusterapi":                        "there is no colon",
 		"asg:tag=x":                         `"asg" is no way`,
 		"clusterapi:a=b:c=d":                "more than one colon",
 		"clusterapi:clusterName":            "not key=value",
 		"clusterapi:=c1":                    "not key=value",
-		"clusterapi:clusterName=":           "not key=value",
 		"clusterapi:a=b=c":                  "not key=value",
-		"clusterapi:a=b,,c=d":               "element 2",
+		"clusterapi:a=b,,c":                 "element 3",
 		"clusterapi:clusterName= c1":        "white space",
 		"clusterapi:namespace=Not_A_Name":   "no namespace",
 		"clusterapi:not a key=x":            "no label key",
@@ -66,6 +75,8 @@ func TestSpecMeans(t *testing.T) {
 		"clusterapi:namespace=other":               false,
 		"clusterapi:clusterName=other":             false,
 		"clusterapi:color=red":                     false,
+		"clusterapi:empty=":                        true,
+		"clusterapi:color=":                        false,
 		"clusterapi:clusterName=c,shape=square":    false,
 		"clusterapi:namespace=n,clusterName=c,x=y": false,
 	} {
@@ -89,8 +100,11 @@ func TestConfig(t *testing.T) {
 	if err != nil || s.keys.deleteMe() != "cluster.example.com/delete-machine" || s.version != "v1beta1" || s.arch != "arm64" {
 		t.Errorf("of the environment: %+v, %v", s, err)
 	}
-	err = Config{Discovery: []string{"asg:x"}, APIGroup: "Not a group", APIVersion: "2", DefaultArch: "m68k"}.Validate()
-	for _, part := range []string{"node-group-auto-discovery", "CAPI_GROUP", "CAPI_VERSION", "CAPI_SCALE_ZERO_DEFAULT_ARCH"} {
+	if s, err = (Config{DefaultArch: "m68k"}).read(); err != nil || s.arch != "amd64" || !strings.Contains(s.oddArch, "m68k") {
+		t.Errorf("of an architecture that nobody knows: %+v, %v", s, err)
+	}
+	err = Config{Discovery: []string{"asg:x"}, APIGroup: "Not a group", APIVersion: "2"}.Validate()
+	for _, part := range []string{"node-group-auto-discovery", "CAPI_GROUP", "CAPI_VERSION"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not tell of %s", err, part)
 		}

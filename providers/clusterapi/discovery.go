@@ -23,7 +23,8 @@ const (
 
 // parseSpec reads "clusterapi:key=value,...". The keys namespace and clusterName
 // are what they say, any other is a label. The empty list is legal: it means
-// every group.
+// every group. So are empty elements, as a comma at an end leaves them, and empty
+// values: of a label the empty one is wanted, of the two keys any will do.
 func parseSpec(text string) (spec, error) {
 	wrong := func(format string, args ...any) (spec, error) {
 		return spec{}, fmt.Errorf("--node-group-auto-discovery=%q: %s; the form is clusterapi:clusterName=...,namespace=...,label=value",
@@ -40,12 +41,12 @@ func parseSpec(text string) (spec, error) {
 		return wrong("there is more than one colon")
 	}
 	out := spec{labels: map[string]string{}}
-	if list == "" {
-		return out, nil
-	}
 	for i, element := range strings.Split(list, ",") {
+		if element == "" {
+			continue
+		}
 		key, value, found := strings.Cut(element, "=")
-		if !found || key == "" || value == "" || strings.Contains(value, "=") {
+		if !found || key == "" || strings.Contains(value, "=") {
 			return wrong("element %d, %q, is not key=value", i+1, element)
 		}
 		if strings.TrimSpace(key) != key || strings.TrimSpace(value) != value {
@@ -53,7 +54,7 @@ func parseSpec(text string) (spec, error) {
 		}
 		switch key {
 		case keyNamespace:
-			if bad := validation.IsDNS1123Label(value); len(bad) > 0 {
+			if bad := validation.IsDNS1123Label(value); value != "" && len(bad) > 0 {
 				return wrong("element %d: %q is no namespace: %s", i+1, value, bad[0])
 			}
 			out.namespace = value

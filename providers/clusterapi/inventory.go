@@ -28,6 +28,7 @@ const (
 	noticeSeveral       = "SeveralClusters"
 	noticeTwice         = "ClaimedTwice"
 	noticeReplicas      = "ReplicasAppliedByOthers"
+	noticeArch          = "DefaultArchUnknown"
 )
 
 // Inventory lists Machines and groups anew. What is optional (the infrastructure
@@ -35,6 +36,9 @@ const (
 // what cannot be learned of one group is that group's alone.
 func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	inv := provider.Inventory{AsOf: p.now()}
+	if odd := p.settings.oddArch; odd != "" {
+		inv.Notices = append(inv.Notices, kube.Notice("", noticeArch, "%s", odd))
+	}
 	c, err := p.takeCensus(ctx)
 	if err != nil {
 		return provider.Inventory{}, hints.Error(provider.OpInventory, "", "read the groups of Cluster API", err)
