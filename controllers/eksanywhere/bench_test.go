@@ -39,6 +39,7 @@ func newBench(t *testing.T, settings Settings, objects ...string) *bench {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(clusterKind, meta.RESTScopeNamespace)
 	mapper.Add(kind, meta.RESTScopeNamespace)
+	mapper.Add(clusterKind.GroupVersion().WithKind("NutanixDatacenterConfig"), meta.RESTScopeNamespace)
 	builder := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).WithReturnManagedFields().WithStatusSubresource(object(clusterKind))
 	api, err := hosttest.NewClient(builder, objects...)
 	if err != nil {

@@ -76,17 +76,22 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	datacenter, err := r.datacenter(ctx, live.GetNamespace(), cluster.Spec.DatacenterRef)
+	if err != nil {
+		r.giveUp(ctx, live, known, err)
+		return reconcile.Result{}, err
+	}
 	invalid := workers.Validate(cluster.Spec)
 
 	// 1. The machine deployments.
-	w := workers.Bind(live.GetName(), cluster.Spec.WorkerNodeGroupConfigurations, mds)
+	w := workers.Bind(live.GetName(), cluster.Spec.WorkerNodeGroupConfigurations, datacenter, mds)
 	notes, mds, problem := r.bring(ctx, live, cluster, w, invalid, mds)
 	if problem != nil && !apierrors.IsConflict(problem) {
 		notes = append(notes, workers.Note{Reason: writeFailed, Message: problem.Error()})
 	}
 
 	// 2. The conditions, from what the machine deployments are after that.
-	w = workers.Bind(live.GetName(), cluster.Spec.WorkerNodeGroupConfigurations, r.memory.compare(mds))
+	w = workers.Bind(live.GetName(), cluster.Spec.WorkerNodeGroupConfigurations, datacenter, r.memory.compare(mds))
 	ready := workers.Ready(cluster, w)
 	current := find(cluster.Status.Conditions, v1alpha1.WorkersReady)
 	if known.wrote.Last == "" {
@@ -166,11 +171,19 @@ func (r *reconciler) bring(ctx context.Context, live *unstructured.Unstructured,
 	}
 	seen := map[string]string{}
 	for _, step := range plan.Steps {
+		tell := func() {
+			r.event(live, step.Name, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb), "machine deployment "+step.Name+" "+step.Why)
+		}
+		if step.Verb == workers.Delete {
+			tell() // before it happens: it takes machines
+		}
 		after, err := r.carryOut(ctx, step, seen)
 		if err != nil {
 			return plan.Notes, mds, err
 		}
-		r.event(live, step.Name, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb), "machine deployment "+step.Name+" "+step.Why)
+		if step.Verb != workers.Delete {
+			tell()
+		}
 		if after != nil {
 			seen[step.Name] = after.GetResourceVersion()
 			mds = with(mds, workers.Read(after.Object, r.kind.Version))
@@ -204,6 +217,25 @@ func (r *reconciler) result(ctx context.Context, notes []workers.Note, problem e
 		return reconcile.Result{RequeueAfter: afterNames}, nil
 	}
 	return reconcile.Result{}, problem
+}
+
+// datacenter is the Cluster's NutanixDatacenterConfig; empty for other kinds. It is
+// asked of the API server itself: it changes seldom, and what EKS Anywhere makes of a
+// change is machine deployments, which are watched.
+func (r *reconciler) datacenter(ctx context.Context, namespace string, ref v1alpha1.Ref) (v1alpha1.Nutanix, error) {
+	var out v1alpha1.Nutanix
+	if ref.Kind != v1alpha1.NutanixDatacenter {
+		return out, nil
+	}
+	config := object(schema.GroupVersionKind{Group: v1alpha1.Group, Version: v1alpha1.Version, Kind: v1alpha1.NutanixDatacenter})
+	if err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, config); err != nil {
+		return out, fmt.Errorf("read %s %s/%s, which says how groups are split over failure domains (the controller needs the permission to get nutanixdatacenterconfigs): %w",
+			ref.Kind, namespace, ref.Name, err)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(config.Object, &out); err != nil {
+		return out, fmt.Errorf("understand %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
+	}
+	return out, nil
 }
 
 // machineDeployments are all of the namespace, whatever their cluster: a name that

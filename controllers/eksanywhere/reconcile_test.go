@@ -385,20 +385,76 @@ func TestReconcileWaitsForNames(t *testing.T) {
 	}
 }
 
-// TestDeletesExpectWhatWasLookedAt: a machine deployment that has changed since is
-// not deleted on what it was before.
-func TestDeletesExpectWhatWasLookedAt(t *testing.T) {
-	b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 1), machineDeployment)
-	step := workers.Step{Verb: workers.Delete, Name: "c1-a", UID: "m1", ResourceVersion: b.get(object(b.kind), "eksa-system", "c1-a").GetResourceVersion()}
-	md := b.get(object(b.kind), "eksa-system", "c1-a")
-	md.SetLabels(map[string]string{"cluster.x-k8s.io/cluster-name": "c2"})
-	if err := b.writer.Update(t.Context(), md); err != nil {
-		t.Fatal(err)
+// TestWritesExpectWhatWasLookedAt: nothing is written to a machine deployment, whatever
+// the verb, on what it was before somebody else changed it.
+func TestWritesExpectWhatWasLookedAt(t *testing.T) {
+	for verb, body := range map[workers.Verb]map[string]any{
+		workers.Apply:      {"metadata": map[string]any{"annotations": map[string]any{"ours": "1"}}},
+		workers.HandOver:   {"spec": map[string]any{"replicas": int64(1)}},
+		workers.Unannotate: {"metadata": map[string]any{"annotations": map[string]any{"ours": nil}}},
+		workers.Delete:     nil,
+	} {
+		t.Run(string(verb), func(t *testing.T) {
+			b := newBench(t, Settings{}, fmt.Sprintf(oneGroup, "", 1), machineDeployment)
+			md := b.get(object(b.kind), "eksa-system", "c1-a")
+			step := workers.Step{Verb: verb, Name: "c1-a", UID: "m1", ResourceVersion: md.GetResourceVersion(), Body: body}
+			md.SetLabels(map[string]string{"cluster.x-k8s.io/cluster-name": "c2"})
+			if err := b.writer.Update(t.Context(), md); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.carryOut(t.Context(), step, nil); !apierrors.IsConflict(err) {
+				t.Errorf("got %v", err)
+			}
+			after := b.get(object(b.kind), "eksa-system", "c1-a")
+			if n, _, _ := unstructured.NestedInt64(after.Object, "spec", "replicas"); n != 3 || after.GetAnnotations()["ours"] != "" {
+				t.Errorf("it was written: %v", after.Object)
+			}
+		})
 	}
-	if _, err := b.carryOut(t.Context(), step, nil); !apierrors.IsConflict(err) {
-		t.Errorf("got %v", err)
+}
+
+// TestNutanixSplitsGroups: the failure domains of the datacenter say what a group's
+// machine deployments are called; those of a Cluster's worker group, which are
+// vSphere's, do not. Without the permission to read them nothing is written.
+func TestNutanixSplitsGroups(t *testing.T) {
+	const nutanix = `
+apiVersion: anywhere.eks.amazonaws.com/v1alpha1
+kind: Cluster
+metadata: {name: c1, namespace: default, uid: u1}
+spec:
+  datacenterRef: {kind: NutanixDatacenterConfig, name: dc}
+  workerNodeGroupConfigurations:
+  - {name: a, count: 5, failureDomains: [ignored]}
+status: {conditions: [{type: ControlPlaneInitialized, status: "True"}]}
+`
+	const datacenter = `
+apiVersion: anywhere.eks.amazonaws.com/v1alpha1
+kind: NutanixDatacenterConfig
+metadata: {name: dc, namespace: default}
+spec: {failureDomains: [{name: d1, workerMachineGroups: [a, b]}, {name: other, workerMachineGroups: [b]}, {name: d2, workerMachineGroups: [a]}, {name: d3, workerMachineGroups: [a]}]}
+`
+	objects := []string{nutanix}
+	for _, domain := range []string{"d1", "d2", "d3"} {
+		objects = append(objects, strings.ReplaceAll(strings.Replace(machineDeployment, "uid: m1", "uid: m-"+domain, 1), "c1-a", "c1-a-"+domain))
 	}
-	b.get(object(b.kind), "eksa-system", "c1-a")
+	b := newBench(t, Settings{}, append(objects, datacenter)...)
+	b.reconcile()
+	var got []int64
+	for _, domain := range []string{"d1", "d2", "d3"} {
+		n, _, _ := unstructured.NestedInt64(b.get(object(b.kind), "eksa-system", "c1-a-"+domain).Object, "spec", "replicas")
+		got = append(got, n)
+	}
+	if !slices.Equal(got, []int64{3, 1, 1}) {
+		t.Errorf("the replicas are %v, want 3, 1, 1", got)
+	}
+
+	b = newBench(t, Settings{}, objects...)
+	if _, err := b.Reconcile(t.Context(), request); err == nil || !strings.Contains(err.Error(), "nutanixdatacenterconfigs") {
+		t.Errorf("without the datacenter: %v", err)
+	}
+	if len(b.api.Writes) > 0 {
+		t.Errorf("without the datacenter: writes %v", b.api.Writes)
+	}
 }
 
 func TestReconcileForgetsAClusterThatIsGone(t *testing.T) {

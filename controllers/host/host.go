@@ -2,8 +2,11 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -68,13 +71,28 @@ func (h Host) NewManager(config *rest.Config, c Controller, cached cache.Options
 	if err != nil {
 		return nil, fmt.Errorf("make a manager for the controller of %s: %w", c.Of, err)
 	}
-	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
-		if err := add("ping", healthz.Ping); err != nil {
-			return nil, fmt.Errorf("add a health check to the controller of %s: %w", c.Of, err)
-		}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("reads", reads(mgr.GetCache()))); err != nil {
+		return nil, fmt.Errorf("add a health check to the controller of %s: %w", c.Of, err)
 	}
 	return mgr, nil
 }
+
+// reads is ready once all that the controller watches has been read: without the
+// permission to list one of the kinds, it never is. A standby watches nothing yet, and
+// is ready.
+func reads(watched cache.Cache) healthz.Checker {
+	return func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), readyWithin)
+		defer cancel()
+		if !watched.WaitForCacheSync(ctx) {
+			return errors.New("what the controller watches has not been read: the log says what cannot be listed, and why")
+		}
+		return nil
+	}
+}
+
+// readyWithin bounds one answer of /readyz; probes give up after a second.
+const readyWithin = 500 * time.Millisecond
 
 // Mapper knows the kinds that an API server serves. A controller asks it before there
 // is a manager, so as to say which kind is missing rather than to wait for it for ever.

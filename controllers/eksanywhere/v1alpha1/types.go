@@ -22,6 +22,42 @@ const PausedAnnotation = "anywhere.eks.amazonaws.com/paused"
 // in place.
 const TinkerbellDatacenter = "TinkerbellDatacenterConfig"
 
+// NutanixDatacenter is the kind of datacenter that splits groups over failure
+// domains: one machine deployment for each. (A worker group's own failureDomains are
+// vSphere's, and leave its one machine deployment as it is.)
+const NutanixDatacenter = "NutanixDatacenterConfig"
+
+// Nutanix is the part of a NutanixDatacenterConfig that says which groups it splits.
+type Nutanix struct {
+	Spec NutanixSpec `json:"spec,omitempty"`
+}
+
+// NutanixSpec has the failure domains, in the order in which they count.
+type NutanixSpec struct {
+	FailureDomains []FailureDomain `json:"failureDomains,omitempty"`
+}
+
+// FailureDomain is one of them, and the worker groups that have machines there.
+type FailureDomain struct {
+	Name                string   `json:"name,omitempty"`
+	WorkerMachineGroups []string `json:"workerMachineGroups,omitempty"`
+}
+
+// DomainsOf are the failure domains of a worker group, in their order; none: it is not
+// split.
+func (n Nutanix) DomainsOf(group string) []string {
+	var domains []string
+	for _, d := range n.Spec.FailureDomains {
+		for _, g := range d.WorkerMachineGroups {
+			if g == group {
+				domains = append(domains, d.Name)
+				break
+			}
+		}
+	}
+	return domains
+}
+
 // Cluster is the part of a Cluster that concerns its workers.
 type Cluster struct {
 	Spec   ClusterSpec   `json:"spec,omitempty"`
@@ -53,8 +89,6 @@ type WorkerNodeGroup struct {
 	Labels                   map[string]string         `json:"labels,omitempty"`
 	UpgradeRolloutStrategy   *UpgradeRolloutStrategy   `json:"upgradeRolloutStrategy,omitempty"`
 	KubernetesVersion        string                    `json:"kubernetesVersion,omitempty"`
-	// FailureDomains split the group: one machine deployment for each of them.
-	FailureDomains []string `json:"failureDomains,omitempty"`
 }
 
 // AutoscalingConfiguration is the range, inclusive, within which the autoscaler

@@ -1,6 +1,9 @@
 package workers_test
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
 )
@@ -110,6 +113,44 @@ func cluster(change ...func(*v1alpha1.Cluster)) v1alpha1.Cluster {
 		f(&c)
 	}
 	return c
+}
+
+// domainsKey is where split notes the failure domains of a group for bind.
+const domainsKey = "failure domains"
+
+// split is a group that the datacenter splits over failure domains.
+func split(g v1alpha1.WorkerNodeGroup, domains ...string) v1alpha1.WorkerNodeGroup {
+	g.Labels = map[string]string{domainsKey: strings.Join(domains, ",")}
+	return g
+}
+
+// bind binds the groups of cluster c1, with the datacenter that split tells of: its
+// failure domains stand in the order in which the groups name them first.
+func bind(list []v1alpha1.WorkerNodeGroup, found []workers.MachineDeployment) workers.Workers {
+	var n v1alpha1.Nutanix
+	plain := slices.Clone(list)
+	for i := range plain {
+		said, ok := plain[i].Labels[domainsKey]
+		if !ok {
+			continue
+		}
+		plain[i].Labels = nil
+		for _, name := range strings.Split(said, ",") {
+			at := slices.IndexFunc(n.Spec.FailureDomains, func(d v1alpha1.FailureDomain) bool { return d.Name == name })
+			if at < 0 {
+				at = len(n.Spec.FailureDomains)
+				n.Spec.FailureDomains = append(n.Spec.FailureDomains, v1alpha1.FailureDomain{Name: name})
+			}
+			d := &n.Spec.FailureDomains[at]
+			d.WorkerMachineGroups = append(d.WorkerMachineGroups, plain[i].Name)
+		}
+	}
+	return workers.Bind("c1", plain, n, found)
+}
+
+// simulated: its machines are simulated nodes.
+func simulated(m *workers.MachineDeployment) {
+	m.Object["spec"].(map[string]any)["template"] = map[string]any{"spec": map[string]any{"infrastructureRef": map[string]any{"kind": "KwokMachineTemplate"}}}
 }
 
 func groups(g ...v1alpha1.WorkerNodeGroup) []v1alpha1.WorkerNodeGroup { return g }

@@ -19,6 +19,8 @@ type Workers struct {
 	// Leftover are the cluster's machine deployments that belong to no group, by
 	// name: those of a group that was removed, or somebody else's.
 	Leftover []MachineDeployment
+	// Empty: there is no machine deployment of any cluster where they are looked for.
+	Empty bool
 	// Taken are names that a group's machine deployment must have and that a machine
 	// deployment of another cluster has.
 	Taken []Taken
@@ -30,6 +32,8 @@ type Taken struct{ Name, By string }
 // Group is a worker node group and its machine deployments.
 type Group struct {
 	v1alpha1.WorkerNodeGroup
+	// Domains are the failure domains that the group is split over.
+	Domains []string
 	// Title is what messages call the group: the name of its one machine deployment,
 	// or the beginning of the names of all.
 	Title string
@@ -68,9 +72,20 @@ func (r Range) String() string { return fmt.Sprintf("%d..%d", r.Min, r.Max) }
 // Clamp is the number in the range that is nearest to n.
 func (r Range) Clamp(n int) int { return max(r.Min, min(r.Max, n)) }
 
+// countOf is the i-th part's number of workers of a group without autoscaling: as EKS
+// Anywhere has it, the first part gets what does not divide.
+func (g Group) countOf(i int) int {
+	n := g.Expected() / len(g.Names)
+	if i == 0 {
+		n += g.Expected() % len(g.Names)
+	}
+	return n
+}
+
 // share is the i-th of n nearly equal parts of a total; the first parts are the
 // larger ones. Hence a smaller total never has a larger i-th part, and a minimum's
-// part never exceeds its maximum's.
+// part never exceeds its maximum's, as it could if the first part took all of what
+// does not divide.
 func share(total, i, n int) int {
 	part := total / n
 	if i < total%n {
@@ -81,14 +96,13 @@ func share(total, i, n int) int {
 
 // Bind finds the machine deployments of each group among all those of the
 // namespace. They are named as EKS Anywhere names them: <cluster>-<group>, and
-// <cluster>-<group>-<failure domain> where a group is split over those.
-func Bind(cluster string, groups []v1alpha1.WorkerNodeGroup, all []MachineDeployment) Workers {
-	w := Workers{Cluster: cluster, Groups: make([]Group, 0, len(groups))}
+// <cluster>-<group>-<failure domain> where the datacenter splits a group over those.
+func Bind(cluster string, groups []v1alpha1.WorkerNodeGroup, datacenter v1alpha1.Nutanix, all []MachineDeployment) Workers {
+	w := Workers{Cluster: cluster, Empty: len(all) == 0, Groups: make([]Group, 0, len(groups))}
 	byName := make(map[string]MachineDeployment, len(all))
 	for _, md := range all {
 		byName[md.Name] = md
 	}
-	ours := func(name string) bool { md, ok := byName[name]; return ok && md.Cluster == cluster }
 
 	// A whole group's name is stronger than a part's, if both are the same:
 	// group "a-b", and group "a" with the failure domain "b".
@@ -97,14 +111,14 @@ func Bind(cluster string, groups []v1alpha1.WorkerNodeGroup, all []MachineDeploy
 		if i == 0 && spec.Name == "" {
 			spec.Name = defaultGroupName
 		}
-		g := Group{WorkerNodeGroup: spec, Title: cluster + "-" + spec.Name}
+		g := Group{WorkerNodeGroup: spec, Domains: datacenter.DomainsOf(spec.Name), Title: cluster + "-" + spec.Name}
 		w.Groups = append(w.Groups, g)
 		whole[g.Title] = true
 	}
 	bound := map[string]bool{}
 	for i := range w.Groups {
 		g := &w.Groups[i]
-		g.Names = g.names(whole, ours)
+		g.Names = g.names(whole)
 		for _, name := range g.Names {
 			md, ok := byName[name]
 			switch {
@@ -126,20 +140,22 @@ func Bind(cluster string, groups []v1alpha1.WorkerNodeGroup, all []MachineDeploy
 	return w
 }
 
-// names are those of the group's machine deployments. A group with failure
-// domains is split once one of its parts is there: not every infrastructure
-// splits groups.
-func (g Group) names(whole map[string]bool, exists func(string) bool) []string {
-	parts := make([]string, 0, len(g.FailureDomains))
-	for _, domain := range g.FailureDomains {
+// names are those of the group's machine deployments: one for each failure domain,
+// else one. Simulated machines are never split: this controller makes them whole.
+func (g Group) names(whole map[string]bool) []string {
+	if g.rendered() {
+		return []string{g.Title}
+	}
+	var parts []string
+	for _, domain := range g.Domains {
 		if name := g.Title + "-" + domain; !whole[name] && !slices.Contains(parts, name) {
 			parts = append(parts, name)
 		}
 	}
-	if !g.rendered() && slices.ContainsFunc(parts, exists) {
-		return parts
+	if len(parts) == 0 {
+		return []string{g.Title}
 	}
-	return []string{g.Title}
+	return parts
 }
 
 // all are the machine deployments of all groups, then those that are left over.

@@ -2,7 +2,7 @@ package workers
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 )
@@ -95,43 +95,58 @@ func MakePlan(cluster v1alpha1.Cluster, w Workers, names Names) Plan {
 				p.Steps = append(p.Steps, Step{Verb: Apply, Name: name, Body: body, Why: "created " + sizeOf(g, i)})
 			default:
 				p.Notes = append(p.Notes, Note{Reason: NotCreated, Subject: name, Message: fmt.Sprintf(
-					"machine deployment %s is not there, and one for machines of kind %q must be made by EKS Anywhere's own controller", g.orParts(name), g.kind())})
+					"machine deployment %s is not there, and one for machines of kind %q must be made by EKS Anywhere's own controller%s", name, g.kind(), w.elsewhere(names.Namespace))})
 			}
 		}
 	}
 	for _, md := range w.Leftover {
-		switch why := w.keeps(md); {
+		switch why := w.keeps(md, p); {
 		case md.Deleting:
 		case why != "":
 			p.Notes = append(p.Notes, Note{Reason: NotDeleted, Subject: md.Name, Message: why})
 		default:
 			p.Steps = append(p.Steps, Step{Verb: Delete, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion,
-				Why: "deleted: its worker node group is no longer in the cluster's spec"})
+				Why: "is deleted: its worker node group is no longer in the cluster's spec, and all others are there and available"})
 		}
 	}
 	return p
 }
 
+// elsewhere is the hint that machine deployments are looked for in the wrong place:
+// empty if there are any.
+func (w Workers) elsewhere(namespace string) string {
+	if !w.Empty {
+		return ""
+	}
+	return fmt.Sprintf("; namespace %s has no machine deployment at all: is --machine-deployment-namespace right?", namespace)
+}
+
 // keeps is why a machine deployment that is left over is not deleted; empty: it is.
 //
-// One whose name a group of the spec may have given, before its failure domains
-// changed, may be carrying that group's nodes. Whoever makes the machine deployments
-// that take its place takes it away: of real machines that is EKS Anywhere, which may
-// be slow, down, or refuse. A removed group of such a name is left alone as well: to
-// this side we err, since EKS Anywhere deletes it all the same.
-func (w Workers) keeps(md MachineDeployment) string {
-	for _, g := range w.Groups {
-		switch {
-		case md.Name != g.Title && !strings.HasPrefix(md.Name, g.Title+"-"):
-		case !g.rendered():
-			return fmt.Sprintf("machine deployment %s is not one that worker node group %s should have, but by its name it may be carrying that group's nodes: "+
-				"EKS Anywhere's own controller deletes it once it has made the others", md.Name, g.Name)
-		case md.Applied != nil && !g.complete():
-			return fmt.Sprintf("machine deployment %s is deleted once those of worker node group %s are there and available", md.Name, g.Name)
-		}
+// Real machines are EKS Anywhere's: it deletes what no group has after it has made and
+// checked the others, and nothing is gained by being faster. Simulated machines are
+// kept by this controller alone. They go one at a time, once all that the spec wants is
+// there and available: a group that was renamed has its successor by then.
+func (w Workers) keeps(md MachineDeployment, p Plan) string {
+	if !md.simulated() {
+		return fmt.Sprintf("machine deployment %s belongs to no worker node group: EKS Anywhere's own controller deletes it once it has made the others; "+
+			"if it is none of EKS Anywhere's, delete it, or take its label %s away", md.Name, clusterLabel)
 	}
 	if md.Applied == nil {
 		return fmt.Sprintf("machine deployment %s belongs to no worker node group and not to this controller: delete it, or take its label %s away", md.Name, clusterLabel)
+	}
+	for _, g := range w.Groups {
+		if !g.complete() {
+			return fmt.Sprintf("machine deployment %s is deleted once those of worker node group %s are there and available", md.Name, g.Name)
+		}
+	}
+	if slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Verb == Delete }) {
+		return fmt.Sprintf("machine deployment %s is deleted once the one before it is gone", md.Name)
+	}
+	for _, other := range w.Leftover {
+		if other.Deleting {
+			return fmt.Sprintf("machine deployment %s is deleted once %s is gone", md.Name, other.Name)
+		}
 	}
 	return ""
 }
@@ -167,7 +182,7 @@ func (g Group) part(i int) Range {
 	if g.Autoscaled() {
 		return g.Range(i)
 	}
-	n := share(g.Expected(), i, len(g.Names))
+	n := g.countOf(i)
 	return Range{n, n}
 }
 
@@ -220,19 +235,10 @@ func handOver(md MachineDeployment, bounds Range) (int, string) {
 
 func sizeOf(g Group, i int) string {
 	if !g.Autoscaled() {
-		return fmt.Sprintf("with %d replicas", share(g.Expected(), i, len(g.Names)))
+		return fmt.Sprintf("with %d replicas", g.countOf(i))
 	}
 	bounds := g.Range(i)
 	return fmt.Sprintf("without replicas, for the autoscaler to size between %d and %d", bounds.Min, bounds.Max)
-}
-
-// orParts is the name of a machine deployment that is missing; where nothing shows yet
-// whether the group is split over its failure domains, with the first of its parts.
-func (g Group) orParts(name string) string {
-	if name != g.Title || len(g.FailureDomains) == 0 {
-		return name
-	}
-	return fmt.Sprintf("%s (or %s-%s, one for each failure domain)", name, g.Title, g.FailureDomains[0])
 }
 
 func (g Group) kind() string {

@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,6 +78,8 @@ func TestPlan(t *testing.T) {
 
 		{"split, each part has its share", groups(split(scaled("a", 3, 7), "x", "y")), mds(md("c1-a-x", 2), md("c1-a-y", 1)),
 			[]step{{workers.Apply, "c1-a-x", rangeBody("2", "4")}, {workers.Apply, "c1-a-y", rangeBody("1", "3")}}, nil},
+		{"split without autoscaling: the first part gets what does not divide", groups(split(fixed("a", 5), "x", "y", "z")), mds(md("c1-a-x", 5), md("c1-a-y", 5), md("c1-a-z", 5)),
+			[]step{{workers.Apply, "c1-a-x", replicasBody(3)}, {workers.Apply, "c1-a-y", replicasBody(1)}, {workers.Apply, "c1-a-z", replicasBody(1)}}, nil},
 		{"split without autoscaling", groups(split(fixed("a", 5), "x", "y")), mds(md("c1-a-x", 5), md("c1-a-y", 5)),
 			[]step{{workers.Apply, "c1-a-x", replicasBody(3)}, {workers.Apply, "c1-a-y", replicasBody(2)}}, nil},
 
@@ -91,7 +94,8 @@ func TestPlan(t *testing.T) {
 		{"one failure domain less", groups(split(scaled("a", 2, 10), "x")), parts(4, 4), []step{{workers.Apply, "c1-a-x", rangeBody("2", "10")}}, []string{workers.NotDeleted}},
 		{"failure domains added: the first part appears", groups(split(scaled("a", 2, 10), "x", "y")), mds(md("c1-a", 8, owned(ownsRange), applied("2", "10")), md("c1-a-x", 0, withoutWish)),
 			[]step{{workers.HandOver, "c1-a-x", replicasBody(1)}, {workers.Apply, "c1-a-x", rangeBody("1", "5")}}, []string{workers.NotCreated, workers.NotDeleted}},
-		{"failure domains added: none has appeared", groups(split(scaled("a", 2, 10), "x", "y")), mds(md("c1-a", 8, owned(ownsRange), applied("2", "10"))), nil, nil},
+		{"failure domains added: none has appeared", groups(split(scaled("a", 2, 10), "x", "y")), mds(md("c1-a", 8, owned(ownsRange), applied("2", "10"))), nil,
+			[]string{workers.NotCreated, workers.NotCreated, workers.NotDeleted}},
 		{"failure domains added: all parts are there", groups(split(scaled("a", 2, 10), "x", "y")), append(parts(1, 1), md("c1-a", 8, owned(ownsRange), applied("2", "10"))),
 			nil, []string{workers.NotDeleted}},
 		{"one failure domain more: the others keep what they have until it is there", groups(split(scaled("a", 2, 10), "x", "y", "z")), parts(5, 5), nil, []string{workers.NotCreated}},
@@ -101,12 +105,22 @@ func TestPlan(t *testing.T) {
 		// Names that begin alike: what may be another group's part is left alone.
 		{"a removed group whose name begins like another's", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-a-x", 4, owned(ownsRange))), nil, []string{workers.NotDeleted}},
 		{"a removed group whose name is the beginning of another's", groups(fixed("a-x", 1)), mds(md("c1-a-x", 1, owned(ownsReplicas)), md("c1-a", 4, owned(ownsRange))),
-			[]step{{workers.Delete, "c1-a", nil}}, nil},
+			nil, []string{workers.NotDeleted}},
 		{"a removed group whose name only begins with the same letters", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-ab", 4, owned(ownsRange))),
-			[]step{{workers.Delete, "c1-ab", nil}}, nil},
+			nil, []string{workers.NotDeleted}},
 
+		// Real machines of a group that was removed, or renamed, are EKS Anywhere's to delete.
 		{"a group that was removed", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), applied("1", "5"))),
-			[]step{{workers.Delete, "c1-b", nil}}, nil},
+			nil, []string{workers.NotDeleted}},
+		{"a group that was renamed, and its successor is there", groups(scaled("a", 1, 5)), mds(md("c1-a", 4, owned(ownsRange), applied("1", "5")), md("c1-b", 4, owned(ownsRange), applied("1", "5"))),
+			nil, []string{workers.NotDeleted}},
+		{"simulated machines of two removed groups go one at a time", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), simulated), md("c1-d", 4, owned(ownsRange), simulated)),
+			[]step{{workers.Delete, "c1-b", nil}}, []string{workers.NotDeleted}},
+		{"simulated machines of a removed group wait for another's end", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), simulated, deleting), md("c1-d", 4, owned(ownsRange), simulated)),
+			nil, []string{workers.NotDeleted}},
+		{"simulated machines of a renamed group wait for its successor", groups(fixed("a", 3)), mds(md("c1-a", 3, owned(ownsReplicas), ready(2)), md("c1-b", 4, owned(ownsRange), simulated)),
+			nil, []string{workers.NotDeleted}},
+		{"simulated machines that this controller never applied to", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, simulated)), nil, []string{workers.NotDeleted}},
 		{"a group that was removed and is on its way out", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), deleting)), nil, nil},
 		{"somebody else's machine deployment", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4)), nil, []string{workers.NotDeleted}},
 		{"one that is being deleted is left to it", groups(fixed("a", 1)), mds(md("c1-a", 4, deleting)), nil, nil},
@@ -116,7 +130,7 @@ func TestPlan(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := workers.MakePlan(cluster(), workers.Bind("c1", tt.groups, tt.found), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"})
+			p := workers.MakePlan(cluster(), bind(tt.groups, tt.found), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"})
 			var got []step
 			for _, s := range p.Steps {
 				got = append(got, step{s.Verb, s.Name, s.Body})
@@ -145,7 +159,7 @@ func parts(x, y int) []workers.MachineDeployment {
 // had go once all that the group should have is there and available.
 func TestPlanLeftoversOfRenderedGroups(t *testing.T) {
 	names := workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"}
-	left := md("c1-a-x", 4, owned(ownsRange))
+	left := md("c1-a-x", 4, owned(ownsRange), simulated)
 	for _, tt := range []struct {
 		name  string
 		group v1alpha1.WorkerNodeGroup
@@ -162,7 +176,7 @@ func TestPlanLeftoversOfRenderedGroups(t *testing.T) {
 		{"another cluster has its name", fixed("a", 3), mds(md("c1-a", 3, ofCluster2)), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := workers.MakePlan(cluster(), workers.Bind("c1", groups(kwok(tt.group, "small")), append(tt.whole, left)), names)
+			p := workers.MakePlan(cluster(), bind(groups(kwok(tt.group, "small")), append(tt.whole, left)), names)
 			deletes := slices.ContainsFunc(p.Steps, func(s workers.Step) bool { return s.Verb == workers.Delete && s.Name == left.Name })
 			told := slices.ContainsFunc(p.Notes, func(n workers.Note) bool { return n.Reason == workers.NotDeleted && n.Subject == left.Name })
 			if deletes != tt.want || told == tt.want {
@@ -174,15 +188,17 @@ func TestPlanLeftoversOfRenderedGroups(t *testing.T) {
 
 // TestPlanTellsWhyItLeavesAPart: it is EKS Anywhere that has to act, not a person.
 func TestPlanTellsWhyItLeavesAPart(t *testing.T) {
-	p := workers.MakePlan(cluster(), workers.Bind("c1", groups(split(scaled("a", 2, 10), "z")), parts(4, 4)), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"})
+	p := workers.MakePlan(cluster(), bind(groups(split(scaled("a", 2, 10), "z")), parts(4, 4)), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"})
 	var got []string
 	for _, n := range p.Notes {
 		got = append(got, n.Message)
 	}
+	const keeps = " belongs to no worker node group: EKS Anywhere's own controller deletes it once it has made the others; " +
+		"if it is none of EKS Anywhere's, delete it, or take its label cluster.x-k8s.io/cluster-name away"
 	want := []string{
-		`machine deployment c1-a (or c1-a-z, one for each failure domain) is not there, and one for machines of kind "" must be made by EKS Anywhere's own controller`,
-		`machine deployment c1-a-x is not one that worker node group a should have, but by its name it may be carrying that group's nodes: EKS Anywhere's own controller deletes it once it has made the others`,
-		`machine deployment c1-a-y is not one that worker node group a should have, but by its name it may be carrying that group's nodes: EKS Anywhere's own controller deletes it once it has made the others`,
+		`machine deployment c1-a-z is not there, and one for machines of kind "" must be made by EKS Anywhere's own controller`,
+		"machine deployment c1-a-x" + keeps,
+		"machine deployment c1-a-y" + keeps,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -225,7 +241,7 @@ func TestRender(t *testing.T) {
 	g.UpgradeRolloutStrategy = &v1alpha1.UpgradeRolloutStrategy{Type: "RollingUpdate", RollingUpdate: &v1alpha1.RollingUpdate{MaxSurge: 2, MaxUnavailable: 1}}
 	c := cluster(func(c *v1alpha1.Cluster) { c.Spec.KubernetesVersion = "1.33" })
 	for version, body := range map[string]map[string]any{"v1beta2": beta2, "v1beta1": beta1} {
-		p := workers.MakePlan(c, workers.Bind("c1", groups(g), nil), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: version})
+		p := workers.MakePlan(c, bind(groups(g), nil), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: version})
 		if len(p.Steps) != 1 || p.Steps[0].Verb != workers.Apply || p.Steps[0].UID != "" {
 			t.Fatalf("%s: got %+v", version, p.Steps)
 		}
@@ -240,7 +256,7 @@ func TestRender(t *testing.T) {
 func TestRenderWithoutBounds(t *testing.T) {
 	g := kwok(fixed("a", 1), "small")
 	g.UpgradeRolloutStrategy = &v1alpha1.UpgradeRolloutStrategy{Type: "RollingUpdate"}
-	p := workers.MakePlan(cluster(), workers.Bind("c1", groups(g), nil), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"})
+	p := workers.MakePlan(cluster(), bind(groups(g), nil), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"})
 	want := map[string]any{"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0)}}}
 	if diff := cmp.Diff(want, p.Steps[0].Body["spec"].(map[string]any)["rollout"]); diff != "" {
 		t.Error(diff)
@@ -262,19 +278,38 @@ func TestIgnored(t *testing.T) {
 		{"no count", nil, scaled("a", 1, 5), ""},
 		{"changed", map[string]int{"a": 2}, with(scaled("a", 1, 5), 3), message},
 		{"unchanged", map[string]int{"a": 3}, with(scaled("a", 1, 5), 3), ""},
-		{"autoscaling switched on, and the count stays", workers.Counts(workers.Bind("c1", groups(fixed("a", 3)), nil)), with(scaled("a", 1, 5), 3), message},
-		{"the count stays autoscaled", workers.Counts(workers.Bind("c1", groups(with(scaled("a", 1, 5), 3)), nil)), with(scaled("a", 1, 5), 3), ""},
+		{"autoscaling switched on, and the count stays", workers.Counts(bind(groups(fixed("a", 3)), nil)), with(scaled("a", 1, 5), 3), message},
+		{"the count stays autoscaled", workers.Counts(bind(groups(with(scaled("a", 1, 5), 3)), nil)), with(scaled("a", 1, 5), 3), ""},
 		{"not autoscaled", map[string]int{"a": 2}, fixed("a", 3), ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
-			for _, n := range workers.Ignored(tt.before, workers.Bind("c1", groups(tt.group), nil)) {
+			for _, n := range workers.Ignored(tt.before, bind(groups(tt.group), nil)) {
 				got += n.Message
 			}
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestTheWrongNamespaceIsSuspected: where there is no machine deployment of any
+// cluster, it is not EKS Anywhere that is late.
+func TestTheWrongNamespaceIsSuspected(t *testing.T) {
+	const hint = "namespace eksa-system has no machine deployment at all: is --machine-deployment-namespace right?"
+	for _, tt := range []struct {
+		found []workers.MachineDeployment
+		want  bool
+	}{{nil, true}, {mds(md("c2-x", 1, ofCluster2)), false}} {
+		w := bind(groups(scaled("a", 1, 5)), tt.found)
+		p := workers.MakePlan(cluster(), w, workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"})
+		if got := strings.Contains(p.Notes[0].Message, hint); got != tt.want {
+			t.Errorf("%d machine deployments: the event says %q", len(tt.found), p.Notes[0].Message)
+		}
+		if got := strings.Contains(workers.Ready(cluster(), w).Message, "--machine-deployment-namespace"); got != tt.want {
+			t.Errorf("%d machine deployments: the condition says %q", len(tt.found), workers.Ready(cluster(), w).Message)
+		}
 	}
 }

@@ -45,14 +45,14 @@ func Ready(cluster v1alpha1.Cluster, w Workers) v1alpha1.Condition {
 		}
 	}
 	if c, ok := fixedReady(w, upgrading); !ok {
-		return c
+		return w.suspect(c)
 	}
 	for _, g := range w.Groups {
 		if !g.Autoscaled() {
 			continue
 		}
 		if c, ok := autoscaledReady(g, upgrading); !ok {
-			return c
+			return w.suspect(c)
 		}
 	}
 	for _, g := range w.Groups {
@@ -63,6 +63,15 @@ func Ready(cluster v1alpha1.Cluster, w Workers) v1alpha1.Condition {
 		}
 	}
 	return v1alpha1.Condition{Type: v1alpha1.WorkersReady, Status: v1alpha1.True}
+}
+
+// suspect adds to a condition that is not True that machine deployments may be looked
+// for in the wrong place.
+func (w Workers) suspect(c v1alpha1.Condition) v1alpha1.Condition {
+	if w.Empty {
+		c.Message += " (there is no machine deployment of any cluster: is --machine-deployment-namespace right?)"
+	}
+	return c
 }
 
 // fixedReady judges the groups without autoscaling. What is left over of removed

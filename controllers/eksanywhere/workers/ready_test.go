@@ -76,9 +76,9 @@ func TestReady(t *testing.T) {
 		{"all groups autoscaled", cluster(), groups(scaled("a", 1, 5), scaled("b", 1, 5)), mds(md("c1-a", 1), md("c1-b", 6)), "AutoscalerConstraintNotMet Info", "Worker nodes count for c1-b not between 1 and 5 yet (6 actual)"},
 
 		// What is not there.
-		{"missing, fixed", cluster(), groups(fixed("a", 2)), nil, "ScalingUp Info", "Scaling up worker nodes, 2 expected (0 actual)"},
-		{"missing, autoscaled", cluster(), groups(scaled("a", 2, 5)), nil, "AutoscalerConstraintNotMet Info", "Worker nodes count for c1-a not between 2 and 5 yet (0 actual): machine deployment c1-a not created yet"},
-		{"missing, autoscaled from none", cluster(), groups(scaled("a", 0, 5)), nil, "ScalingUp Info", "Machine deployment c1-a not created yet"},
+		{"missing, fixed", cluster(), groups(fixed("a", 2)), mds(md("c2-z", 1, ofCluster2)), "ScalingUp Info", "Scaling up worker nodes, 2 expected (0 actual)"},
+		{"missing, autoscaled", cluster(), groups(scaled("a", 2, 5)), mds(md("c2-z", 1, ofCluster2)), "AutoscalerConstraintNotMet Info", "Worker nodes count for c1-a not between 2 and 5 yet (0 actual): machine deployment c1-a not created yet"},
+		{"missing, autoscaled from none", cluster(), groups(scaled("a", 0, 5)), mds(md("c2-z", 1, ofCluster2)), "ScalingUp Info", "Machine deployment c1-a not created yet"},
 		{"left over", cluster(), groups(fixed("a", 1)), mds(md("c1-a", 1), md("c1-gone", 2, deleting)), "ScalingDown Info", "Scaling down worker nodes, 1 expected (3 actual)"},
 		{"left over and annotated", cluster(), groups(fixed("a", 1)), mds(md("c1-a", 1), md("c1-gone", 2, annotated("1", "5"))), "ScalingDown Info", "Scaling down worker nodes, 1 expected (3 actual)"},
 		{"left over without machines", cluster(), groups(fixed("a", 1)), mds(md("c1-a", 1), md("c1-gone", 0, deleting, notReady)), whole, ""},
@@ -103,7 +103,6 @@ func TestReady(t *testing.T) {
 		{"split group, a part is missing", cluster(), groups(split(scaled("a", 2, 4), "x", "y")), mds(md("c1-a-x", 3)), "ScalingUp Info", "Machine deployment c1-a-y not created yet"},
 		{"split group, fewer than a part of the minimum", cluster(), groups(split(scaled("a", 3, 6), "x", "y")), mds(md("c1-a-x", 2, ready(1), notReady), md("c1-a-y", 2)), "MachineDeploymentNotReady Error", "Machine deployment c1-a-x not ready yet"},
 		{"split group without autoscaling", cluster(), groups(split(fixed("a", 3), "x", "y")), mds(md("c1-a-x", 2), md("c1-a-y", 1)), whole, ""},
-		{"failure domains that did not split the group", cluster(), groups(split(scaled("a", 1, 4), "x", "y")), mds(md("c1-a", 4)), whole, ""},
 
 		// Specs that nobody filled in.
 		{"no count", cluster(), groups(v1alpha1.WorkerNodeGroup{Name: "a"}), mds(md("c1-a", 1)), whole, ""},
@@ -112,7 +111,7 @@ func TestReady(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := workers.Ready(tt.cluster, workers.Bind("c1", tt.groups, tt.found))
+			got := workers.Ready(tt.cluster, bind(tt.groups, tt.found))
 			verdict := got.Status
 			if got.Status == "False" {
 				verdict = got.Reason + " " + got.Severity
@@ -123,16 +122,11 @@ func TestReady(t *testing.T) {
 
 			reversed := slices.Clone(tt.found)
 			slices.Reverse(reversed)
-			if diff := cmp.Diff(got, workers.Ready(tt.cluster, workers.Bind("c1", tt.groups, reversed))); diff != "" {
+			if diff := cmp.Diff(got, workers.Ready(tt.cluster, bind(tt.groups, reversed))); diff != "" {
 				t.Errorf("the order in which machine deployments are listed matters:\n%s", diff)
 			}
 		})
 	}
-}
-
-func split(g v1alpha1.WorkerNodeGroup, domains ...string) v1alpha1.WorkerNodeGroup {
-	g.FailureDomains = domains
-	return g
 }
 
 // TestBindNames: a machine deployment is found by the name that it has, and by
@@ -156,7 +150,7 @@ func TestBindNames(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := workers.Bind("c1", tt.groups, tt.found)
+			w := bind(tt.groups, tt.found)
 			got := bound{}
 			for _, g := range w.Groups {
 				for _, m := range g.Found {

@@ -3,6 +3,8 @@ package workers
 import (
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 )
 
@@ -23,6 +25,12 @@ func (g Group) rendered() bool {
 	return g.MachineGroupRef != nil && g.MachineGroupRef.Kind == kwokTemplate
 }
 
+// simulated reports whether a machine deployment's machines are simulated nodes.
+func (md MachineDeployment) simulated() bool {
+	kind, _, _ := unstructured.NestedString(md.Object, "spec", "template", "spec", "infrastructureRef", "kind")
+	return kind == kwokTemplate
+}
+
 // body is what is applied to the group's i-th machine deployment, but for its
 // identity. An autoscaled group's has the range and no replicas.
 func (g Group) body(i int, cluster v1alpha1.Cluster, names Names) map[string]any {
@@ -35,7 +43,7 @@ func (g Group) body(i int, cluster v1alpha1.Cluster, names Names) map[string]any
 			rangeAnnotation:   bounds.String(),
 		}
 	} else {
-		spec["replicas"] = int64(share(g.Expected(), i, len(g.Names)))
+		spec["replicas"] = int64(g.countOf(i))
 	}
 	if g.rendered() {
 		g.render(metadata, spec, cluster, names)
