@@ -151,56 +151,44 @@ func TestMachineDeploymentsOfEKSAnywhere(t *testing.T) {
 	w.made("a", -1)
 	w.eventually("there are replicas", func() (bool, string) { return w.replicasAre("a", 1) })
 
-	// A group that is gone takes its machine deployment with it, but only if it is
-	// this controller's.
+	// Machine deployments of groups that are gone are EKS Anywhere's to delete.
 	w.made("foreign", 1)
 	w.want(scaled("a", 1, 5))
-	w.eventually("what was applied is deleted", func() (bool, string) {
-		var left []string
-		for _, md := range w.deployments(t.Context()) {
-			left = append(left, md.GetName())
-		}
-		return slices.Equal(left, []string{"theirs-a", "theirs-foreign"}), fmt.Sprint(left)
-	})
-	w.tells("MachineDeploymentNotDeleted", "machine deployment theirs-foreign belongs to no worker node group")
+	for _, left := range []string{"b", "c", "foreign"} {
+		w.tells("MachineDeploymentNotDeleted", "machine deployment theirs-"+left+" belongs to no worker node group")
+	}
+	if got := w.left(t); got != "theirs-a 1, theirs-b 2, theirs-c 2, theirs-foreign 1" {
+		t.Errorf("there are %s", got)
+	}
 }
 
-// TestFailureDomainsChange: no machine deployment of a group that is still in the spec
-// is deleted because its failure domains are others now. EKS Anywhere makes the new
-// ones, and it alone takes the old ones away, however long it takes.
-func TestFailureDomainsChange(t *testing.T) {
-	w := bare.newWorld(t, "domains")
-	w.made("a-x", 4)
-	w.made("a-y", 4)
-	w.made("b", 1)
+// left are the world's machine deployments with their replicas.
+func (w *world) left(t *testing.T) string {
+	var all []string
+	for _, md := range w.deployments(t.Context()) {
+		all = append(all, md.GetName()+" "+replicasOf(&md))
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestRenamedGroupOfRealMachines: a group that is renamed loses no machine by this
+// controller, whether its successor is missing or there. EKS Anywhere makes the new
+// machine deployment, and it alone takes the old one away, however long that takes.
+func TestRenamedGroupOfRealMachines(t *testing.T) {
+	w := bare.newWorld(t, "renamed")
+	w.made("old", 4)
 	w.run(t, eksanywhere.Settings{})
-	over := func(domains ...string) group { return scaled("a", 2, 10).with("failureDomains", domains) }
-	w.want(over("x", "y"), fixed("b", 1))
-	for _, part := range []string{"a-x", "a-y", "b"} {
-		w.eventually(part+" is applied to", func() (bool, string) {
-			got := owners(w.md(part), "metadata", "annotations", maxSize)
-			got = append(got, owners(w.md(part), "spec", "replicas")...)
-			return slices.Contains(got, "plimsoll-eks-anywhere"), fmt.Sprint(got)
-		})
-	}
-	left := func() string {
-		var all []string
-		for _, md := range w.deployments(t.Context()) {
-			all = append(all, md.GetName()+" "+replicasOf(&md))
-		}
-		return strings.Join(all, ", ")
-	}
-
-	// That of a removed group goes in the same breath, so that the look is over.
-	w.want(over("z"))
-	w.eventually("the removed group's is deleted", func() (bool, string) { return !strings.Contains(left(), "domains-b"), left() })
-	w.tells("MachineDeploymentNotCreated", "machine deployment domains-a (or domains-a-z, one for each failure domain) is not there")
-	w.tells("MachineDeploymentNotDeleted", "machine deployment domains-a-x is not one that worker node group a should have")
-	w.tells("MachineDeploymentNotDeleted", "machine deployment domains-a-y is not one that worker node group a should have")
-
-	w.made("a-z", -1)
-	w.eventually("the new one starts at the minimum", func() (bool, string) { return w.replicasAre("a-z", 2) })
-	if got := left(); got != "domains-a-x 4, domains-a-y 4, domains-a-z 2" {
+	w.want(scaled("old", 2, 10))
+	w.eventually("it is applied to", func() (bool, string) {
+		got := owners(w.md("old"), "metadata", "annotations", maxSize)
+		return slices.Contains(got, "plimsoll-eks-anywhere"), fmt.Sprint(got)
+	})
+	w.want(scaled("new", 2, 10))
+	w.tells("MachineDeploymentNotCreated", "machine deployment renamed-new is not there")
+	w.tells("MachineDeploymentNotDeleted", "machine deployment renamed-old belongs to no worker node group: EKS Anywhere's own controller deletes it")
+	w.made("new", -1)
+	w.eventually("the new one starts at the minimum", func() (bool, string) { return w.replicasAre("new", 2) })
+	if got := w.left(t); got != "renamed-new 2, renamed-old 4" {
 		t.Errorf("there are %s", got)
 	}
 }

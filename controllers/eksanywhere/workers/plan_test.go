@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
@@ -311,5 +312,21 @@ func TestTheWrongNamespaceIsSuspected(t *testing.T) {
 		if got := strings.Contains(workers.Ready(cluster(), w).Message, "--machine-deployment-namespace"); got != tt.want {
 			t.Errorf("%d machine deployments: the condition says %q", len(tt.found), workers.Ready(cluster(), w).Message)
 		}
+	}
+}
+
+// TestLongNamesOfSimulatedGroups: a machine deployment whose name is longer than a
+// label's value may be has valid labels all the same, other ones than its neighbour.
+func TestLongNamesOfSimulatedGroups(t *testing.T) {
+	long := strings.Repeat("long-", 14)
+	seen := map[string]bool{}
+	for _, name := range []string{long + "a", long + "b"} {
+		p := workers.MakePlan(cluster(), workers.Bind("c1", groups(kwok(fixed(name, 1), "small")), v1alpha1.Nutanix{}, nil), workers.Names{Cluster: "c1", Namespace: "eksa-system", Version: "v1beta2"})
+		template := p.Steps[0].Body["spec"].(map[string]any)["template"].(map[string]any)["metadata"].(map[string]any)["labels"].(map[string]any)
+		value := template["cluster.x-k8s.io/deployment-name"].(string)
+		if wrong := validation.IsValidLabelValue(value); len(wrong) > 0 || seen[value] {
+			t.Errorf("%s: %q %v", name, value, wrong)
+		}
+		seen[value] = true
 	}
 }

@@ -1,9 +1,13 @@
 package workers
 
 import (
+	"fmt"
+	"hash/fnv"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 )
@@ -65,7 +69,7 @@ type Names struct{ Cluster, Namespace, Version string }
 // API's webhook would default is there, but for the replicas.
 func (g Group) render(metadata, spec map[string]any, cluster v1alpha1.Cluster, names Names) {
 	metadata["labels"] = map[string]any{clusterLabel: names.Cluster}
-	selector := map[string]any{clusterLabel: names.Cluster, deploymentLabel: g.Title}
+	selector := map[string]any{clusterLabel: names.Cluster, deploymentLabel: labelValue(g.Title)}
 	labels := map[string]any{}
 	for key, value := range g.Labels {
 		labels[key] = value
@@ -97,6 +101,18 @@ func (g Group) render(metadata, spec map[string]any, cluster v1alpha1.Cluster, n
 	spec["clusterName"] = names.Cluster
 	spec["selector"] = map[string]any{"matchLabels": selector}
 	spec["template"] = map[string]any{"metadata": map[string]any{"labels": labels}, "spec": machine}
+}
+
+// labelValue is a name as the value of a label, which has 63 characters at most: a longer
+// one is cut, and a digest of the whole keeps it unique.
+func labelValue(name string) string {
+	if len(name) <= validation.LabelValueMaxLength {
+		return name
+	}
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	digest := fmt.Sprintf("-%08x", h.Sum32())
+	return strings.TrimRight(name[:validation.LabelValueMaxLength-len(digest)], "-.") + digest
 }
 
 // machineVersion is the group's Kubernetes version, which EKS Anywhere gives as

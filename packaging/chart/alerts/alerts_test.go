@@ -62,6 +62,8 @@ plimsoll_plan_divergence_total{namespace="n",job="p",instance="b"} 0x480
 cluster_autoscaler_scaled_up_nodes_total{namespace="n",job="p",instance="a"} 0+0.3x480
 cluster_autoscaler_scaled_down_nodes_total{namespace="n",job="p",instance="a",reason="empty"} 0+0.3x480
 plimsoll_provider_notices{namespace="n",job="p",instance="a",code="BadTag"} 1x30 0x450
+plimsoll_eks_anywhere_workers_ready{namespace="n",job="p",instance="a",cluster="c"} 1x30 0x20 1x430
+plimsoll_eks_anywhere_worker_node_groups_valid{namespace="n",job="p",instance="a",cluster="c"} 1x30 0x5 1x445
 `
 
 // ill are, for each alert, the series that are otherwise when it must fire, and the first
@@ -94,7 +96,9 @@ cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",instance="a",
 	"PlimsollNodesNotAsExpected": {`plimsoll_plan_divergence_total{namespace="n",job="p",instance="a"} 0x30 1x30 2x30 4x390`, 93, `namespace="n", job="p"`},
 	"PlimsollChurn": {`cluster_autoscaler_scaled_up_nodes_total{namespace="n",job="p",instance="a"} 0+1x480
 cluster_autoscaler_scaled_down_nodes_total{namespace="n",job="p",instance="a",reason="empty"} 0+1x480`, 141, `namespace="n", job="p"`},
-	"PlimsollProviderNotices": {`plimsoll_provider_notices{namespace="n",job="p",instance="a",code="BadTag"} 1x480`, 60, `namespace="n", job="p", code="BadTag"`},
+	"PlimsollEKSAnywhereWorkersNotReady": {`plimsoll_eks_anywhere_workers_ready{namespace="n",job="p",instance="a",cluster="c"} 1x30 0x450`, 61, `namespace="n", job="p", cluster="c"`},
+	"PlimsollEKSAnywhereGroupsInvalid":   {`plimsoll_eks_anywhere_worker_node_groups_valid{namespace="n",job="p",instance="a",cluster="c"} 1x30 0x450`, 41, `namespace="n", job="p", cluster="c"`},
+	"PlimsollProviderNotices":            {`plimsoll_provider_notices{namespace="n",job="p",instance="a",code="BadTag"} 1x480`, 60, `namespace="n", job="p", code="BadTag"`},
 }
 
 func readRules(t *testing.T) []rulefmt.Rule {

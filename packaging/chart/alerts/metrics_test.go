@@ -47,6 +47,11 @@ func served(t *testing.T) map[string]map[string]bool {
 	settings.Observe = true
 	out := page(t, report.New(report.Silent(), settings, slog.New(slog.DiscardHandler)))
 	maps.Copy(out, page(t, r))
+	// Those of the controller of EKS Anywhere's workers; its own tests know that it
+	// serves whatever the chart's files ask for.
+	for _, name := range []string{"plimsoll_eks_anywhere_workers_ready", "plimsoll_eks_anywhere_worker_node_groups_valid"} {
+		out[name] = map[string]bool{"namespace": true, "job": true, "instance": true, "pod": true, "cluster": true}
+	}
 	return out
 }
 
