@@ -88,6 +88,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	up := scaleup.Plan(world, s, p, closed)
 	wanted := world.Reserved()
 	gather(s, judge, budgets, drains, func(o *open) bool { return tainted(s, o) && !wanted[o.node] }, waits)
+	waited := served(&up)
 	shelter(s, p, world, judge, guests)
 	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
 	plan.Notices, plan.Brakes, plan.Shares = up.Notices, up.Brakes, up.Shares
@@ -97,9 +98,10 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	// 8. Which nodes does nothing need? Removals under way go on, or are taken back.
 	down := scaledown.Plan(scaledown.Input{
 		Snapshot: s, Policy: p, World: world, Reserved: wanted, Rules: judge, Budgets: budgets, Closed: closed,
-		Guests: guests, Drafts: drafts(s, drains), Growing: growing(s, up.Grow), Waiting: told(waits),
+		Guests: guests, Drafts: drafts(s, drains), Moving: onTheMove(s, drains, waited), Growing: growing(s, up.Grow), Waiting: told(waits),
 	})
 	plan.Unneeded, plan.Kept, plan.Resume = down.Unneeded, down.Kept, down.Resume
+	missed(world, s, drains, waited)
 	steps, wake := advance(s, drains, wanted, p, closed, &down)
 	plan.Calls, plan.Wake = append(plan.Calls, steps...), wake
 	// 9. Some of those begin to go.

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -8,6 +9,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 )
@@ -102,6 +104,42 @@ func drafts(s *model.Snapshot, list []open) (out []scaledown.Draft) {
 		}
 	}
 	return out
+}
+
+// served are the classes of pods that wait and have a place in the plan.
+func served(up *scaleup.Result) (classes []model.ClassID) {
+	for i := range up.Pending {
+		if v := &up.Pending[i]; v.Skipped == nil && v.Existing+v.Upcoming+v.Planned > 0 {
+			classes = append(classes, v.Class)
+		}
+	}
+	return classes
+}
+
+// onTheMove are the classes of pods that are on their way: those of open drains, and
+// those that wait.
+func onTheMove(s *model.Snapshot, list []open, waited []model.ClassID) []model.ClassID {
+	classes := slices.Clone(waited)
+	for i := range list {
+		for _, b := range scaledown.Batches(s, list[i].moving) {
+			classes = append(classes, b.Class)
+		}
+	}
+	return classes
+}
+
+// missed sees which nodes that are only tainted have pods that others, which wait, are to
+// be beside: those have their place in the plan because the pods are where they are.
+func missed(world *schedsim.World, s *model.Snapshot, list []open, waited []model.ClassID) {
+	for i := range list {
+		o := &list[i]
+		if !tainted(s, o) {
+			continue
+		}
+		for _, b := range scaledown.Batches(s, o.moving) {
+			o.view.Followed = o.view.Followed || slices.ContainsFunc(waited, func(c model.ClassID) bool { return world.Follows(c, b.Class) })
+		}
+	}
 }
 
 // podsOf asks the rules about the pods of a node.

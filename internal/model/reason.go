@@ -165,6 +165,9 @@ const (
 	// ReplacementWaits: the pod that came for an evicted one has no node, and has
 	// waited too long.
 	ReplacementWaits Reason = "ReplacementWaits"
+	// CompanyMoves: pods that one of its pods follows by affinity, or that follow one of
+	// them, are on the move.
+	CompanyMoves Reason = "AffinityPodsMove"
 	// TakenBack: somebody took away the taint or the cordon of the removal.
 	TakenBack Reason = "TakenBack"
 	// LeaderChanged: the leader that had begun the removal is gone.

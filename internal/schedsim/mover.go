@@ -128,12 +128,20 @@ func (m *Mover) Move(id Node, pods []model.Batch) (put []Put, stuck *Stuck, enou
 		w.vacate(int(id), pods)
 		no, enough = m.settle(wants)
 	}
+	// 3. And for those that stay and follow them.
+	var behind *Stuck
+	if no == nil && enough {
+		behind = m.leftBehind(id, wants)
+	}
 	spent := m.spent()
 	m.left -= spent
 	m.used += spent
 	m.moving = -1
-	if no != nil || !enough {
+	if no != nil || !enough || behind != nil {
 		w.Undo(mark)
+		if behind != nil {
+			return nil, behind, true
+		}
 		if !enough {
 			return nil, nil, false
 		}

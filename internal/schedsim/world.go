@@ -35,6 +35,10 @@ type World struct {
 	moves    []placement // by Movers: pods that left a node have a negative count
 	nextName int
 	avoid    map[avoided]bool
+	// choosy are the classes with a required affinity, and followers those of them that
+	// follow a class; nil where nobody has asked.
+	choosy    []model.ClassID
+	followers map[model.ClassID][]model.ClassID
 	// hostnames remembers ownHostnames: above zero for yes, below for no.
 	hostnames int
 }

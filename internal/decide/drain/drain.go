@@ -46,6 +46,9 @@ type Step struct {
 type View struct {
 	// Wanted: pending pods fit there, for which another node would be bought.
 	Wanted bool
+	// Followed: pods that wait have a place by what they are to be beside, one of the
+	// pods here.
+	Followed bool
 	// Pods are those on the node, as the rules judge them, in the snapshot's order.
 	Pods []Pod
 	// Homeless says why its pods do not fit on other nodes any more; nil if they do.
@@ -151,6 +154,8 @@ func back(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model
 		return &model.Verdict{Reason: model.TakenBack, Detail: "somebody took the cordon away"}
 	case v.Wanted:
 		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there"}
+	case v.Followed && d.Stage == model.Tainted:
+		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods are to be beside one of its pods"}
 	}
 	if name := occupant(v, d.Unready); name != "" && !d.Occupied {
 		if d.Group == "" {

@@ -133,6 +133,11 @@ func (g *ground) leave(list []*candidate, begun []Start) *model.Verdict {
 	if g.mover == nil && !slices.ContainsFunc(list, func(c *candidate) bool { return !c.empty() }) {
 		return nil
 	}
+	for _, c := range list {
+		if why := g.companyMoves(c); why != nil {
+			return why
+		}
+	}
 	g.stand(begun)
 	mark := g.mover.Mark()
 	for _, c := range list {
@@ -165,6 +170,25 @@ func (g *ground) leave(list []*candidate, begun []Start) *model.Verdict {
 		return why
 	}
 	g.guests = guests
+	for _, c := range list {
+		for _, b := range Batches(g.Snapshot, c.housed) {
+			g.Moving = append(g.Moving, b.Class)
+		}
+	}
+	return nil
+}
+
+// companyMoves keeps a node while pods are on their way that some of its pods follow by
+// affinity, or that follow some of them. Where those come to lie is the scheduler's to
+// choose, and both at once might miss each other.
+func (g *ground) companyMoves(c *candidate) *model.Verdict {
+	for _, b := range Batches(g.Snapshot, c.housed) {
+		for _, other := range g.Moving {
+			if g.World.Follows(b.Class, other) || g.World.Follows(other, b.Class) {
+				return &model.Verdict{Reason: model.CompanyMoves, Detail: fmt.Sprintf("pod %s: pods that it is to be beside by affinity, or that are to be beside it, are on their way", podOf(g.Snapshot, c.housed, b.Class)), Fix: "those have a node"}
+			}
+		}
+	}
 	return nil
 }
 
@@ -207,14 +231,17 @@ func movedThere() *model.Verdict {
 
 // NoPlace names a pod that finds no room.
 func NoPlace(s *model.Snapshot, pods []*model.Pod, stuck *schedsim.Stuck) *model.Verdict {
-	name := ""
+	return &model.Verdict{Reason: model.NoPlaceToMovePods, Detail: fmt.Sprintf("pod %s: %s", podOf(s, pods, stuck.Class), cmp.Or(stuck.Verdict.Detail, string(stuck.Verdict.Reason))), Fix: "room for it on other nodes that stay, as all its constraints want it"}
+}
+
+// podOf names the first pod of a class.
+func podOf(s *model.Snapshot, pods []*model.Pod, class model.ClassID) string {
 	for _, p := range pods {
-		if c, ok := s.ClassOf(p); ok && c == stuck.Class {
-			name = s.Contents.Specs[p.Spec].Pod.Namespace + "/" + p.Name
-			break
+		if c, ok := s.ClassOf(p); ok && c == class {
+			return s.Contents.Specs[p.Spec].Pod.Namespace + "/" + p.Name
 		}
 	}
-	return &model.Verdict{Reason: model.NoPlaceToMovePods, Detail: fmt.Sprintf("pod %s: %s", name, cmp.Or(stuck.Verdict.Detail, string(stuck.Verdict.Reason))), Fix: "room for it on other nodes that stay, as all its constraints want it"}
+	return ""
 }
 
 // Batches counts pods by class, sorted by class.

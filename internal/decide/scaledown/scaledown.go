@@ -77,6 +77,9 @@ type Input struct {
 	Guests map[model.NodeID]bool
 	// Drafts have their pods placed first, whatever else turns out to be unneeded.
 	Drafts []Draft
+	// Moving are the classes of pods that are on their way: those of open drains, and
+	// those that wait and have a place in the plan.
+	Moving []model.ClassID
 	// Growing are the groups, by index, that the same plan lets grow, or in which a
 	// growth is under way.
 	Growing map[int]bool

@@ -110,7 +110,7 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 // resting is the delay that holds the group, nil if none does.
 func (b *starts) resting(g *model.Group, group int) *model.Verdict {
 	local := b.policy.ScaleDown.LocalDelays
-	if grows := len(b.growing) > 0 && (!local || b.growing[group]); grows && b.policy.ScaleDown.DelayAfterAdd > 0 {
+	if len(b.growing) > 0 && (!local || b.growing[group]) {
 		return &model.Verdict{Reason: model.Cooldown, Detail: "a growth is under way", Fix: fmt.Sprintf("%s after its end", b.policy.ScaleDown.DelayAfterAdd)}
 	}
 	if local {

@@ -1,0 +1,98 @@
+package schedsim
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Follows reports whether pods of one class are to be where pods of another are, by a
+// required affinity.
+func (w *World) Follows(follower, leader model.ClassID) bool {
+	terms := w.classes[follower].info.RequiredAffinityTerms
+	for i := range terms {
+		if w.leads(&terms[i], leader) {
+			return true
+		}
+	}
+	return false
+}
+
+// leads reports whether a term of an affinity is about pods of a class.
+func (w *World) leads(term *fwk.AffinityTerm, c model.ClassID) bool {
+	pod := w.classes[c].pod
+	return term.Matches(pod, w.snap.Namespaces[pod.Namespace])
+}
+
+// followersOf are the classes whose pods follow those of a class.
+func (m *Mover) followersOf(leader model.ClassID) []model.ClassID {
+	w := m.w
+	if w.followers == nil {
+		w.followers = map[model.ClassID][]model.ClassID{}
+		for i := range w.classes {
+			if len(w.classes[i].info.RequiredAffinityTerms) > 0 {
+				w.choosy = append(w.choosy, model.ClassID(i))
+			}
+		}
+	}
+	list, known := w.followers[leader]
+	if !known {
+		m.looks += len(w.choosy)
+		for _, c := range w.choosy {
+			if w.Follows(c, leader) {
+				list = append(list, c)
+			}
+		}
+		w.followers[leader] = list
+	}
+	return list
+}
+
+// leftBehind finds pods that follow some of those just moved off a node, and that would
+// stay in a domain in which nobody is left for them to follow. They run on, and none of
+// them could be made again there. It is asked after the move.
+func (m *Mover) leftBehind(from Node, moved []want) *Stuck {
+	w := m.w
+	for _, x := range moved {
+		for _, follower := range m.followersOf(x.class) {
+			terms := w.classes[follower].info.RequiredAffinityTerms
+			for i := range terms {
+				place, ok := w.labels(from)[terms[i].TopologyKey]
+				if !ok || terms[i].TopologyKey == corev1.LabelHostname || !w.leads(&terms[i], x.class) {
+					continue // on the node itself nobody stays who could be moved
+				}
+				m.looks += len(w.nodes)
+				if w.stranded(follower, &terms[i], place) {
+					return &Stuck{x.class, model.Verdict{Reason: model.PodAffinity, Detail: fmt.Sprintf("pods that are to be beside it by affinity would be left behind in %s %s", terms[i].TopologyKey, place)}}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// stranded reports whether a domain has pods of a class, and none of those that they
+// follow by a term of theirs.
+func (w *World) stranded(follower model.ClassID, term *fwk.AffinityTerm, place string) bool {
+	there := false
+	for i := range w.nodes {
+		if w.nodes[i].gone || w.labels(Node(i))[term.TopologyKey] != place {
+			continue
+		}
+		for _, b := range w.nodes[i].batches {
+			if b.Count > 0 && w.leads(term, b.Class) {
+				return false
+			}
+			there = there || b.Count > 0 && b.Class == follower
+		}
+	}
+	return there
+}
+
+// labels are those of a node, but for its hostname.
+func (w *World) labels(id Node) map[string]string {
+	return w.shapes[w.nodes[id].shape].content.Node.Labels
+}
