@@ -86,6 +86,7 @@ soak: soak-worlds ## what is too long for `make test`, with fresh seeds: make so
 	$(GOTEST) -timeout 60m -run RandomPools ./internal/sim -sim.pools=1000
 	$(MAKE) build
 	cd rehearse && $(GOTEST) -timeout 30m -run TestAWSScripts/outage ./e2e -aws.outage=5m
+	cd rehearse && $(GOTEST) -timeout 120m -run TestScripts/churn ./e2e -churn.rounds=12 -churn.seed=100
 
 .PHONY: soak-worlds
 soak-worlds: ## fresh random worlds alone: make soak-worlds [SOAK=1h] [SEED=...]
