@@ -89,7 +89,7 @@ func (r *referee) replay(left []placement) error {
 		for _, p := range left {
 			for p.count > 0 {
 				if no := r.w.ask(r.w.judge.full, p.class, r.infos[p.node], r.stage); no != nil {
-					why = fmt.Errorf("class %d (%s) on %s: %s: %s", p.class, r.w.snap.Classes[p.class].Key, r.w.nodes[p.node].called(), no.reason, no.words)
+					why = fmt.Errorf("class %d (%s) on %s: %s: %s", p.class, r.w.snap.Classes[p.class].Key, r.w.nodes[p.node].called(), no.reason, no.words())
 					break
 				}
 				r.infos[p.node].AddPodInfo(r.w.classes[p.class].info)
@@ -158,7 +158,7 @@ func RefereeMoves(w *World) error {
 		}
 		for range p.count {
 			if no := w.ask(w.judge.full, p.class, r.infos[p.node], r.stage); no != nil {
-				return fmt.Errorf("class %d (%s) was moved to %s: %s: %s", p.class, w.snap.Classes[p.class].Key, w.nodes[p.node].called(), no.reason, no.words)
+				return fmt.Errorf("class %d (%s) was moved to %s: %s: %s", p.class, w.snap.Classes[p.class].Key, w.nodes[p.node].called(), no.reason, no.words())
 			}
 			r.infos[p.node].AddPodInfo(w.classes[p.class].info)
 			r.take(pods, p.node, p.class, 1)

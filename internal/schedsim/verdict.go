@@ -17,13 +17,25 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// rejection is a no, with its reason. A nil rejection is a yes.
+// rejection is a no, with its reason. A nil rejection is a yes. Most are never
+// read by anybody, so that their words are made when they are asked for.
 type rejection struct {
 	reason model.Reason
-	words  string
+	said   string
+	status *fwk.Status // the plugin's words
+}
+
+func (r *rejection) words() string {
+	if r.status != nil {
+		return strings.Join(r.status.Reasons(), "; ")
+	}
+	return r.said
 }
 
 var yes *rejection
+
+// short is the no for want of amounts; World.words has the numbers.
+var short = &rejection{reason: model.InsufficientResources}
 
 type stageNode = fwk.NodeInfo
 
@@ -70,7 +82,7 @@ type question struct {
 func (w *World) raise(f framework.Framework, c model.ClassID, stage []stageNode) question {
 	q := question{f: f, class: &w.classes[c]}
 	if q.class.unsupported != "" {
-		q.no = &rejection{model.Unsupported, q.class.unsupported}
+		q.no = &rejection{reason: model.Unsupported, said: q.class.unsupported}
 		return q
 	}
 	w.judge.stage.show(stage)
@@ -91,7 +103,7 @@ func (w *World) answer(q *question, target *framework.NodeInfo) *rejection {
 		return q.no
 	}
 	if !q.only.AllNodes() && !q.only.NodeNames.Has(target.Node().Name) {
-		return &rejection{model.NodeAffinity, "the pod names other nodes"}
+		return &rejection{reason: model.NodeAffinity, said: "the pod names other nodes"}
 	}
 	w.work.Filters++
 	return rejectionOf(q.f.RunFilterPlugins(w.judge.ctx, q.state, q.class.pod, target))
@@ -125,7 +137,7 @@ func rejectionOf(s *fwk.Status) *rejection {
 		// Not in use, but not there: the same plugin is the first to look.
 		reason = model.VolumeNotBindable
 	}
-	return &rejection{reason, strings.Join(s.Reasons(), "; ")}
+	return &rejection{reason: reason, status: s}
 }
 
 // check tells whether one more pod of the class fits the node now, exactly.
@@ -133,7 +145,7 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 	n := &w.nodes[i]
 	class := &w.classes[c]
 	if class.unsupported != "" {
-		return &rejection{model.Unsupported, class.unsupported}
+		return &rejection{reason: model.Unsupported, said: class.unsupported}
 	}
 	if !class.readsHost {
 		if r := w.staticVerdict(c, n.shape); r != nil {
@@ -141,7 +153,7 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 		}
 	}
 	if class.count(&n.free) < 1 {
-		return &rejection{model.InsufficientResources, class.shortage(&n.free, w.ext)}
+		return short
 	}
 	switch class.coupling {
 	case free:
@@ -236,13 +248,16 @@ func (w *World) Explain(c model.ClassID, id Node) model.Verdict {
 	if r == nil {
 		return model.Verdict{Reason: model.Fits}
 	}
-	return model.Verdict{Reason: r.reason, Detail: w.words(c, w.nodes[id].shape, r)}
+	return model.Verdict{Reason: r.reason, Detail: w.words(c, int(id), r)}
 }
 
 // words says what of the node is in the way, where the plugin only says that
 // something is.
-func (w *World) words(c model.ClassID, s model.ShapeID, r *rejection) string {
-	spec, node := &w.classes[c].pod.Spec, w.shapes[s].content.Node
+func (w *World) words(c model.ClassID, i int, r *rejection) string {
+	if r == short {
+		return w.classes[c].shortage(&w.nodes[i].free, w.ext)
+	}
+	spec, node := &w.classes[c].pod.Spec, w.shapes[w.nodes[i].shape].content.Node
 	switch r.reason {
 	case model.TaintNotTolerated:
 		if t, found := v1helper.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, spec.Tolerations, schedulingTaint, true); found {
@@ -251,7 +266,7 @@ func (w *World) words(c model.ClassID, s model.ShapeID, r *rejection) string {
 	case model.NodeAffinity:
 		return strings.Join(unmet(spec, node.Labels), "; ")
 	}
-	return r.words
+	return r.words()
 }
 
 func schedulingTaint(t *corev1.Taint) bool {

@@ -18,7 +18,10 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 	for gi := range pl.s.Groups {
 		v := model.GroupVerdict{Group: pl.groupOf(gi)}
 		n := pl.grown[gi].of(q.Class)
-		bought := fmt.Sprintf("%d pods on %d new nodes", n, pl.grown[gi].nodes)
+		bought := ""
+		if n > 0 {
+			bought = fmt.Sprintf("%d pods on %d new nodes", n, pl.grown[gi].nodes)
+		}
 		switch {
 		case n > 0 && q.left == 0:
 			v.Verdict = model.Verdict{Reason: model.Fits, Detail: bought}
