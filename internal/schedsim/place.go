@@ -140,49 +140,83 @@ type Packing struct {
 	Placed   []model.Batch // in the order of what was wanted
 }
 
-// Pack finds how up to max new nodes of a template take the wanted pods:
-// largest first, a node at a time, each pattern repeated while the pods last.
-// It is for classes whose coupling does not reach beyond a node; others are
-// passed over. The world is left as it was.
+// Pack finds how up to max new nodes of a template take the wanted pods, in the
+// order in which they are wanted: a node at a time, each pattern repeated while the
+// pods last. It is for classes whose coupling does not reach beyond a node; others
+// are passed over. The world is left as it was.
 func (w *World) Pack(want []model.Batch, t Template, max int) Packing {
-	p := Packing{Template: t}
-	rest := make([]int, len(want))
-	placed := make([]int, len(want))
-	for i, b := range want {
-		if w.Bulk(b.Class) && w.fitsShape(b.Class, t.Shape) {
-			rest[i] = b.Count
+	// No view is asked about such classes, nor need it see what is tried.
+	readers := w.readers
+	w.readers = nil
+	defer func() { w.readers = readers }()
+	p := (&packer{w: w, want: want, t: t}).pack(max)
+	if p.Nodes < worthwhile || p.Nodes == max {
+		return p
+	}
+	fuller := (&packer{w: w, want: want, t: t, fuller: true}).pack(p.Nodes - 1)
+	if podsIn(fuller.Placed) == podsIn(p.Placed) {
+		return fuller
+	}
+	return p
+}
+
+// worthwhile is how many nodes a packing must have before one by fuller patterns is
+// tried as well: that saves a node or two of a few hundred.
+const worthwhile = 100
+
+func podsIn(list []model.Batch) int {
+	n := 0
+	for _, b := range list {
+		n += b.Count
+	}
+	return n
+}
+
+// packer is the state of one packing.
+type packer struct {
+	w      *World
+	want   []model.Batch
+	t      Template
+	fuller bool // look for loads that leave less over
+	rest   []int
+}
+
+// load is what one new node takes.
+type load struct {
+	pods []model.Batch
+	of   []int   // which of those wanted
+	used float64 // the share of what is scarcer, CPU or memory
+}
+
+func (k *packer) pack(max int) Packing {
+	p := Packing{Template: k.t}
+	k.rest = make([]int, len(k.want))
+	placed := make([]int, len(k.want))
+	for i, b := range k.want {
+		if k.w.Bulk(b.Class) && k.w.fitsShape(b.Class, k.t.Shape) {
+			k.rest[i] = b.Count
 		}
 	}
 	for p.Nodes < max {
-		m := w.Mark()
-		id := int(w.AddNodes(t, 1))
-		times := max - p.Nodes
-		var load []model.Batch
-		for i, b := range want {
-			if rest[i] == 0 || w.blocked(b.Class, &w.nodes[id]) {
-				continue
-			}
-			if n, _ := w.fill(b.Class, id, rest[i]); n > 0 {
-				load = append(load, model.Batch{Class: b.Class, Count: n})
-				times = min(times, rest[i]/n)
-			}
+		l := k.load(nil)
+		if k.fuller {
+			l = k.improve(l)
 		}
-		w.Undo(m)
-		if len(load) == 0 {
+		if len(l.pods) == 0 {
 			break
 		}
-		p.Patterns = append(p.Patterns, Pattern{load, times})
+		times := max - p.Nodes
+		for j, i := range l.of {
+			times = min(times, k.rest[i]/l.pods[j].Count)
+		}
+		p.Patterns = append(p.Patterns, Pattern{l.pods, times})
 		p.Nodes += times
-		for _, l := range load {
-			for i := range want {
-				if want[i].Class == l.Class {
-					rest[i] -= l.Count * times
-					placed[i] += l.Count * times
-				}
-			}
+		for j, i := range l.of {
+			k.rest[i] -= l.pods[j].Count * times
+			placed[i] += l.pods[j].Count * times
 		}
 	}
-	for i, b := range want {
+	for i, b := range k.want {
 		if placed[i] > 0 {
 			p.Placed = append(p.Placed, model.Batch{Class: b.Class, Count: placed[i]})
 		}
@@ -190,11 +224,91 @@ func (w *World) Pack(want []model.Batch, t Template, max int) Packing {
 	return p
 }
 
+// load fills a new node, each class in turn with as many as fit, but for so many
+// fewer.
+func (k *packer) load(fewer map[int]int) load {
+	w := k.w
+	m := w.Mark()
+	defer w.Undo(m)
+	id := int(w.AddNodes(k.t, 1))
+	before := w.nodes[id].free
+	var l load
+	for i, b := range k.want {
+		most := k.rest[i]
+		if most == 0 || w.blocked(b.Class, &w.nodes[id]) {
+			continue
+		}
+		if less := fewer[i]; less > 0 {
+			if most = min(most, w.classes[b.Class].count(&w.nodes[id].free)) - less; most < 1 {
+				continue
+			}
+		}
+		if n, _ := w.fill(b.Class, id, most); n > 0 {
+			l.pods, l.of = append(l.pods, model.Batch{Class: b.Class, Count: n}), append(l.of, i)
+		}
+	}
+	if k.fuller {
+		l.used = k.used(&before, &w.nodes[id].free)
+	}
+	return l
+}
+
+// used is the share taken of CPU or memory, of that which all that is left wants
+// more nodes for.
+func (k *packer) used(before, after *amounts) float64 {
+	var cpu, memory float64
+	for i, b := range k.want {
+		cpu += float64(k.rest[i]) * float64(k.w.classes[b.Class].request.cpu)
+		memory += float64(k.rest[i]) * float64(k.w.classes[b.Class].request.memory)
+	}
+	ofCPU, ofMemory := float64(max(1, before.cpu)), float64(max(1, before.memory))
+	if cpu/ofCPU >= memory/ofMemory {
+		return float64(before.cpu-after.cpu) / ofCPU
+	}
+	return float64(before.memory-after.memory) / ofMemory
+}
+
+// improve looks for a load that leaves less over: a pod less of some class, and
+// what follows in its place, as often as that helps. What a node takes one of stays,
+// and so does a pod of the first class of others, or the largest would be left for
+// the end.
+func (k *packer) improve(best load) load {
+	first := slices.IndexFunc(best.pods, func(b model.Batch) bool { return !k.w.OnePerNode(b.Class) })
+	if first < 0 {
+		return best
+	}
+	largest := best.of[first]
+	fewer := map[int]int{}
+	for {
+		at, from := -1, best
+		for j, i := range from.of {
+			if k.w.OnePerNode(from.pods[j].Class) || i == largest && from.pods[j].Count == 1 {
+				continue
+			}
+			fewer[i]++
+			if l := k.load(fewer); l.used > best.used {
+				best, at = l, i
+			}
+			fewer[i]--
+		}
+		if at < 0 {
+			return best
+		}
+		fewer[at]++
+	}
+}
+
 // Bulk tells whether the class's verdict on a node depends on nothing beyond
 // that node, so that its pods may be packed by patterns.
 func (w *World) Bulk(c model.ClassID) bool {
 	class := &w.classes[c]
 	return class.coupling <= host && class.unsupported == ""
+}
+
+// OnePerNode reports whether no node takes two pods of the class, by its own ports
+// or anti-affinity.
+func (w *World) OnePerNode(c model.ClassID) bool {
+	return w.classes[c].conflicts != nil && w.classes[c].conflicts[c]
 }
 
 // Unsupported tells which feature of the class's pods no verdict can be given

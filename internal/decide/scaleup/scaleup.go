@@ -249,11 +249,17 @@ func (pl *planner) waiting(rules model.Rules) []*waiting {
 	return list
 }
 
+// bulkRank puts those first that are harder to place: pods that depend on whole
+// domains; then those of which a node takes one only. Nodes that others have
+// filled have no room for these, which then need nodes of their own.
 func bulkRank(w *schedsim.World, c model.ClassID) int {
-	if w.Bulk(c) {
+	switch {
+	case !w.Bulk(c):
+		return 0
+	case w.OnePerNode(c):
 		return 1
 	}
-	return 0
+	return 2
 }
 
 // largestTemplate is the yardstick for sizes: the most of each resource that
