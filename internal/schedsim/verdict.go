@@ -41,6 +41,7 @@ type stageNode = fwk.NodeInfo
 
 // staticVerdict asks the plugins that look at a node's shape alone.
 func (w *World) staticVerdict(c model.ClassID, s model.ShapeID) *rejection {
+	s = w.look(s)
 	row := w.static[c]
 	if row == nil {
 		row = make([]*rejection, len(w.shapes))

@@ -29,6 +29,7 @@ type World struct {
 	// static holds the verdict of the plugins that look at a shape alone,
 	// [class][shape]; nil where nobody has asked.
 	static   [][]*rejection
+	looks    looks
 	claims   map[string]int
 	work     model.Work
 	journal  []placement

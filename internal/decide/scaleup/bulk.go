@@ -15,6 +15,8 @@ type option struct {
 	nodes   int
 	packing schedsim.Packing
 	placed  []model.Batch
+	most    int  // nodes that the group may have
+	plain   bool // all pods that were packed are plain
 }
 
 // growInBulk serves the classes that can be packed by patterns. In each round
@@ -31,12 +33,19 @@ func (pl *planner) growInBulk(list []*waiting) {
 	// Room that the domains' growth has left comes first.
 	pl.fillPlanned(bulk)
 	offers := make([]*option, len(pl.heads))
+	alike := make([]string, len(pl.heads))
+	for i, h := range pl.heads {
+		alike[i] = pl.w.PacksAlike(h.template)
+	}
 	for {
 		var options []option
+		made := map[string]*option{}
 		for i, h := range pl.heads {
 			if offers[i] == nil {
-				o := pl.offer(h, bulk)
-				offers[i] = &o
+				offers[i] = pl.offer(h, bulk, made[alike[i]])
+				if offers[i].plain {
+					made[alike[i]] = offers[i]
+				}
 				pl.options++
 			}
 			if offers[i].nodes > 0 {
@@ -68,23 +77,30 @@ func (pl *planner) fillPlanned(bulk []*waiting) {
 	}
 }
 
-// offer packs all that is left and suits the group onto its new nodes.
-func (pl *planner) offer(h head, bulk []*waiting) option {
-	o := option{head: h}
-	most := pl.limits.most(h.group)
-	if most == 0 {
+// offer packs all that is left and suits the group onto its new nodes. Twin is the
+// offer of a group that packs alike, made of the same pods; nil if there is none.
+func (pl *planner) offer(h head, bulk []*waiting, twin *option) *option {
+	o := &option{head: h, most: pl.limits.most(h.group)}
+	if o.most == 0 {
 		return o
 	}
+	if twin != nil && twin.plain && (twin.most == o.most || twin.nodes < twin.most && twin.nodes <= o.most) {
+		o.nodes, o.packing, o.placed, o.plain = twin.nodes, twin.packing, twin.placed, true
+		o.packing.Template = h.template
+		return o
+	}
+	o.plain = true
 	var want []model.Batch
 	for _, q := range bulk {
 		if q.left > 0 && pl.w.Suits(q.Class, h.template) {
 			want = append(want, model.Batch{Class: q.Class, Count: q.left})
+			o.plain = o.plain && pl.w.Plain(q.Class)
 		}
 	}
 	if len(want) == 0 {
 		return o
 	}
-	o.packing = pl.w.Pack(want, h.template, most)
+	o.packing = pl.w.Pack(want, h.template, o.most)
 	o.nodes, o.placed = o.packing.Nodes, o.packing.Placed
 	return o
 }
