@@ -1,8 +1,7 @@
 package schedsim
 
 import (
-	"fmt"
-	"strings"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	v1helper "k8s.io/component-helpers/scheduling/corev1"
@@ -92,12 +91,12 @@ func (v *view) domain(w *World, s model.ShapeID) int32 {
 		return d
 	}
 	content := w.shapes[s].content.Node
-	var b strings.Builder
+	var key []byte
 	for _, k := range v.keys {
 		if value, ok := content.Labels[k]; ok {
-			fmt.Fprintf(&b, "%s=%s\x00", k, value)
+			key = append(append(append(append(key, k...), '='), value...), 0)
 		} else {
-			fmt.Fprintf(&b, "%s absent\x00", k)
+			key = append(append(key, k...), " absent\x00"...)
 		}
 	}
 	class := &w.classes[v.class]
@@ -108,14 +107,14 @@ func (v *view) domain(w *World, s model.ShapeID) int32 {
 		match, _ := v.required.Match(content)
 		_, untolerated := v1helper.FindMatchingUntoleratedTaint(klog.Background(), content.Spec.Taints, class.pod.Spec.Tolerations,
 			schedulingTaint, true)
-		fmt.Fprintf(&b, "affinity %v\x00taints %v", match, !untolerated)
+		key = strconv.AppendBool(strconv.AppendBool(key, match), !untolerated)
 		counted = countedBySpread(&class.pod.Spec, content, match, !untolerated)
 		value = content.Labels[class.spreadOver]
 	}
-	d, ok := v.index[b.String()]
+	d, ok := v.index[string(key)]
 	if !ok {
 		d = int32(len(v.domains))
-		v.index[b.String()] = d
+		v.index[string(key)] = d
 		v.domains = append(v.domains, domainState{
 			content: content, value: value, counted: counted, counts: make([]int32, len(v.relevant)),
 		})

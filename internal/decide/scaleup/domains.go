@@ -53,6 +53,9 @@ func (pl *planner) growOne(q *waiting) {
 		tried = attempt{heads: next}
 	}
 	for _, h := range heads {
+		if len(best.heads) == len(heads) {
+			break // none was left out
+		}
 		if !slices.ContainsFunc(best.heads, func(k head) bool { return k.group == h.group }) {
 			q.postponed[h.group] = true
 		}
