@@ -52,6 +52,7 @@ func BenchmarkHostSpread(b *testing.B) {
 		{"200nodes/1000", func() *testkit.Cluster { return hosts(200, 1000, host) }},
 		{"zones/300nodes/100", func() *testkit.Cluster { return hosts(300, 100, zone, host) }},
 		{"zones/300nodes/400", func() *testkit.Cluster { return hosts(300, 400, zone, host) }},
+		{"zones/300nodes/800", func() *testkit.Cluster { return hosts(300, 800, zone, host) }},
 	} {
 		b.Run(bm.name, func(b *testing.B) { benchmark(b, bm.c(), false) })
 	}
