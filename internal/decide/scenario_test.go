@@ -45,7 +45,11 @@ func TestScenarios(t *testing.T) {
 				}
 				snap := s.Snapshot(p)
 				plan := decide.Decide(snap, p)
-				return fmt.Sprintf("%sbought %d, at least %d needed\n", plan.Text(snap), plan.Nodes, plan.LowerBound)
+				var notices strings.Builder
+				for _, n := range plan.Notices {
+					fmt.Fprintf(&notices, "notice %s: %s\n", n.Code, n.Message)
+				}
+				return fmt.Sprintf("%s%sbought %d, at least %d needed\n", plan.Text(snap), notices.String(), plan.Nodes, plan.LowerBound)
 			}
 			d.Fatalf(t, "%q is none of cluster, priorities, plan", d.Cmd)
 			return ""

@@ -106,6 +106,9 @@ type DaemonSet struct {
 	Namespace, Name string
 	UID             types.UID
 	Content         Content
+	// Unmade is since when its controller has wanted more pods than there are, and
+	// made none; zero if that is not so.
+	Unmade time.Time
 }
 
 // Volumes holds the storage objects that the scheduler's volume plugins read,

@@ -2,9 +2,11 @@ package observe
 
 import (
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/catalog"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -38,6 +40,32 @@ func daemonTolerations(hostNetwork bool) []corev1.Toleration {
 	}
 	if hostNetwork {
 		out = append(out, exists(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
+	}
+	return out
+}
+
+// behind is a DaemonSet that has fewer pods than it wants: how many it has, and
+// since when none has been added.
+type behind struct {
+	has   int32
+	since time.Time
+}
+
+// behindOf finds the DaemonSets that are behind now. That is what their controller
+// says of itself: it counts pods that exist, wherever they are, so that only those
+// are missing that it could not make.
+func behindOf(before map[types.UID]behind, all []*appsv1.DaemonSet, now time.Time) map[types.UID]behind {
+	out := map[types.UID]behind{}
+	for _, ds := range all {
+		has := ds.Status.CurrentNumberScheduled
+		if has >= ds.Status.DesiredNumberScheduled {
+			continue
+		}
+		if was, ok := before[ds.UID]; ok && was.has == has {
+			out[ds.UID] = was
+			continue
+		}
+		out[ds.UID] = behind{has, now}
 	}
 	return out
 }

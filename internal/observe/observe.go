@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/plimsoll-dev/plimsoll/internal/inventory"
@@ -75,6 +76,7 @@ type Observer struct {
 	// Frozen parts that are made anew only after a change.
 	labelsOf       map[string]map[string]string
 	daemons        []model.DaemonSet
+	behind         map[types.UID]behind // DaemonSets that have fewer pods than they want
 	templates      []model.Template
 	templatesStale bool
 }
@@ -308,7 +310,7 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 		Now: now, Seed: o.settings.Seed, Generation: o.generation,
 		Nodes:      o.cluster.observed(),
 		Unbound:    o.cluster.waiting(),
-		DaemonSets: o.seenDaemonSets(anew),
+		DaemonSets: o.seenDaemonSets(anew, now),
 		Namespaces: o.seenNamespaces(),
 		Volumes:    o.seenVolumes(),
 		Budgets:    o.budgets.sorted(),
@@ -322,13 +324,15 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 	return seen, nil
 }
 
-func (o *Observer) seenDaemonSets(anew bool) []model.DaemonSet {
+func (o *Observer) seenDaemonSets(anew bool, now time.Time) []model.DaemonSet {
 	stale := o.daemonSets.stale
 	all := o.daemonSets.sorted()
 	if stale || anew {
+		o.behind = behindOf(o.behind, all, now)
 		o.daemons = make([]model.DaemonSet, len(all))
 		for i, ds := range all {
 			o.daemons[i] = daemonSet(o.cluster.catalog, ds)
+			o.daemons[i].Unmade = o.behind[ds.UID].since
 		}
 	}
 	return o.daemons

@@ -28,7 +28,10 @@ func (o *Observer) watches(client kubernetes.Interface) []*source {
 	daemonStore := o.daemonSets.store()
 	daemonStore.cut = func(ds *appsv1.DaemonSet) *appsv1.DaemonSet {
 		ds = trimObject(ds)
-		ds.Status = appsv1.DaemonSetStatus{}
+		// How its rollout goes is nothing to us; whether it gets its pods is.
+		ds.Status = appsv1.DaemonSetStatus{
+			DesiredNumberScheduled: ds.Status.DesiredNumberScheduled, CurrentNumberScheduled: ds.Status.CurrentNumberScheduled,
+		}
 		return ds
 	}
 	v := &o.volumes

@@ -1,66 +1,216 @@
 package schedsim
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// daemons finds which DaemonSets put a pod onto a node, by shape.
-type daemons struct {
-	world   *World
-	byShape map[model.ShapeID][]int // indexes of Snapshot.DaemonSets
+// This file is about the pods that DaemonSets put onto nodes, and that are not
+// there yet. A DaemonSet's controller asks for a pod on every node that its
+// affinity and tolerations fit, whether or not there is room. The scheduler then
+// binds those that fit, and leaves the others pending: these take room from
+// nobody, so they do not count here.
+
+// unmadeAfter is how long a DaemonSet's controller may want a pod and make none
+// before we take it that it cannot, for want of quota say.
+const unmadeAfter = 2 * time.Minute
+
+// makes reports whether a DaemonSet's controller makes the pods that it wants.
+func makes(ds *model.DaemonSetClass, now time.Time) bool {
+	return ds.Unmade.IsZero() || now.Sub(ds.Unmade) < unmadeAfter
 }
 
-func (w *World) daemons() daemons {
-	return daemons{w, map[model.ShapeID][]int{}}
-}
-
-// of lists the DaemonSets whose pods go to nodes of the shape: those whose
-// affinity and tolerations fit it. Room is not asked for, since the DaemonSet
-// controller does not ask either.
-func (d daemons) of(shape model.ShapeID) []int {
-	if list, ok := d.byShape[shape]; ok {
+// daemonsOf lists the DaemonSets whose pods are made for nodes of the shape, as
+// indexes of Snapshot.DaemonSets, in the order in which their pods are placed. The
+// scheduler takes the most important first. Of equals it takes the oldest, which
+// nobody can foresee: we take the smallest first, so that one large pod does not
+// stand for the many that it would push out.
+func (w *World) daemonsOf(shape model.ShapeID) []int {
+	if list, ok := w.daemons[shape]; ok {
 		return list
 	}
 	list := []int{}
-	for i := range d.world.snap.DaemonSets {
-		if d.world.staticVerdict(d.world.snap.DaemonSets[i].Class, shape) == nil {
+	for i := range w.snap.DaemonSets {
+		if ds := &w.snap.DaemonSets[i]; makes(ds, w.snap.Now) && w.staticVerdict(ds.Class, shape) == nil {
 			list = append(list, i)
 		}
 	}
-	d.byShape[shape] = list
+	total := w.shapes[shape].content.Allocatable
+	size := func(r model.Resources) float64 {
+		return part(r.MilliCPU, total.MilliCPU) + part(r.Memory, total.Memory)
+	}
+	slices.SortStableFunc(list, func(i, j int) int {
+		a, b := w.snap.Classes[w.snap.DaemonSets[i].Class].Spec, w.snap.Classes[w.snap.DaemonSets[j].Class].Spec
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(size(a.Requests), size(b.Requests)))
+	})
+	w.daemons[shape] = list
 	return list
 }
 
-// lacking is what DaemonSets still have to put onto a node of the snapshot, as one
-// of this shape.
-func (w *World) lacking(d daemons, n *model.Node, shape model.ShapeID) []model.Batch {
-	var out []model.Batch
-	for _, i := range d.of(shape) {
-		ds := &w.snap.DaemonSets[i]
-		there := false
-		for p := range n.Bound {
-			if n.Bound[p].Owner == ds.UID && n.Bound[p].Flags&model.Finished == 0 {
-				there = true
-				break
-			}
+func part(of, whole int64) float64 { return float64(of) / float64(max(1, whole)) }
+
+// bring puts the pods of DaemonSets onto a node that has none of them, as far as
+// they fit beside what is there; without are those that do not.
+func (w *World) bring(n *node, list []int) (without []int) {
+	for _, i := range list {
+		c := w.snap.DaemonSets[i].Class
+		if w.classes[c].count(&n.free) < 1 || w.blocked(c, n) || !w.mountable(c, n.shape) {
+			without = append(without, i)
+			continue
 		}
-		if !there {
-			out = merge(out, []model.Batch{{Class: ds.Class, Count: 1}})
+		n.batches = merge(n.batches, []model.Batch{{Class: c, Count: 1}})
+		n.free.take(&w.classes[c], 1)
+	}
+	return without
+}
+
+// mountable reports whether nodes of the shape can have the volumes of a class.
+func (w *World) mountable(c model.ClassID, s model.ShapeID) bool {
+	if len(w.classes[c].pod.Spec.Volumes) == 0 {
+		return true
+	}
+	key := classShape{c, s}
+	can, known := w.mounts[key]
+	if !known {
+		info := framework.NewNodeInfo()
+		info.SetNode(named(w.shapes[s].content.Node, "empty"))
+		r := w.ask(w.judge.full, c, info, []stageNode{info})
+		can = r == nil || (r.reason != model.VolumeNotBindable && r.reason != model.VolumeZone)
+		w.mounts[key] = can
+	}
+	return can
+}
+
+type classShape struct {
+	class model.ClassID
+	shape model.ShapeID
+}
+
+// lacking lists the DaemonSets that want a pod on a node of the snapshot, as one of
+// this shape, and have none there.
+func (w *World) lacking(n *model.Node, shape model.ShapeID) []int {
+	var out []int
+	for _, i := range w.daemonsOf(shape) {
+		uid := w.snap.DaemonSets[i].UID
+		if !slices.ContainsFunc(n.Bound, func(p model.Pod) bool { return p.Owner == uid && p.Flags&model.Finished == 0 }) {
+			out = append(out, i)
 		}
 	}
 	return out
 }
 
+// newNode is a group's node as it comes up, and the DaemonSets that find no room
+// on it. The group must have a template.
+func (w *World) newNode(group int) (n node, without []int) {
+	g := &w.snap.Groups[group]
+	n = node{group: group, shape: g.Shape, free: w.shapes[g.Shape].total, batches: g.Static}
+	for _, b := range g.Static {
+		n.free.take(&w.classes[b.Class], int64(b.Count))
+	}
+	without = w.bring(&n, w.daemonsOf(g.Shape))
+	return n, without
+}
+
 // GroupTemplate is what a new node of a group brings, its static and DaemonSet
 // pods included. The second result is false where the group has no template.
 func (w *World) GroupTemplate(group int) (Template, bool) {
-	g := &w.snap.Groups[group]
-	if !g.HasTemplate {
+	if !w.snap.Groups[group].HasTemplate {
 		return Template{}, false
 	}
-	t := Template{Group: group, Shape: g.Shape, Pods: g.Static}
-	for _, i := range w.daemons().of(g.Shape) {
-		t.Pods = merge(t.Pods, []model.Batch{{Class: w.snap.DaemonSets[i].Class, Count: 1}})
+	n, _ := w.newNode(group)
+	return Template{Group: group, Shape: n.shape, Pods: n.batches}, true
+}
+
+// Codes of notices on DaemonSets.
+const (
+	codeDoesNotFit = "DaemonSetDoesNotFit"
+	codeNotMade    = "DaemonSetNotMade"
+)
+
+// daemonsTold is how many DaemonSets are named of each code: anybody who may make
+// DaemonSets may make many.
+const daemonsTold = 10
+
+// DaemonNotices names the DaemonSets whose pods do not count, and why; until is
+// when one more stops to count, zero if none does.
+func (w *World) DaemonNotices() (out []provider.Notice, until time.Time) {
+	homeless := make([][]string, len(w.snap.DaemonSets)) // groups, by DaemonSet
+	for i := range w.snap.Groups {
+		if !w.snap.Groups[i].HasTemplate {
+			continue
+		}
+		_, without := w.newNode(i)
+		for _, d := range without {
+			homeless[d] = append(homeless[d], string(w.snap.Groups[i].ID))
+		}
 	}
-	return t, true
+	told := map[string]int{}
+	tell := func(code, format string, args ...any) {
+		if told[code]++; told[code] <= daemonsTold {
+			out = append(out, provider.Notice{Code: code, Message: fmt.Sprintf(format, args...)})
+		}
+	}
+	for i := range w.snap.DaemonSets {
+		ds := &w.snap.DaemonSets[i]
+		if !makes(ds, w.snap.Now) {
+			tell(codeNotMade, "DaemonSet %s/%s: its controller wants more pods than there are and has made none since %s, perhaps for want of quota; its pods do not count on nodes that lack them",
+				ds.Namespace, ds.Name, ds.Unmade.UTC().Format(time.RFC3339))
+			continue
+		}
+		if end := ds.Unmade.Add(unmadeAfter); !ds.Unmade.IsZero() && (until.IsZero() || end.Before(until)) {
+			until = end
+		}
+		if n := len(homeless[i]); n > 0 {
+			tell(codeDoesNotFit, "DaemonSet %s/%s: its pod (%s) does not fit a new node of %s beside what comes first there; it does not count on those nodes",
+				ds.Namespace, ds.Name, requested(w.snap.Classes[ds.Class].Spec.Requests), few(homeless[i]))
+		}
+	}
+	for _, code := range []string{codeDoesNotFit, codeNotMade} {
+		if more := told[code] - daemonsTold; more > 0 {
+			out = append(out, provider.Notice{Code: code, Message: fmt.Sprintf("and %d more DaemonSets", more)})
+		}
+	}
+	return out, until
+}
+
+// few names the first of many groups.
+func few(names []string) string {
+	const most = 3
+	switch {
+	case len(names) == 1:
+		return "group " + names[0]
+	case len(names) <= most:
+		return "groups " + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("groups %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// requested is what a pod asks for, for a person.
+func requested(r model.Resources) string {
+	var parts []string
+	if r.MilliCPU > 0 {
+		parts = append(parts, "cpu "+milli(r.MilliCPU))
+	}
+	if r.Memory > 0 {
+		parts = append(parts, "memory "+inBytes(r.Memory))
+	}
+	if r.Ephemeral > 0 {
+		parts = append(parts, string(corev1.ResourceEphemeralStorage)+" "+inBytes(r.Ephemeral))
+	}
+	for _, x := range r.Extended {
+		parts = append(parts, string(x.Name)+" "+plain(x.Value))
+	}
+	if len(parts) == 0 {
+		return "no requests"
+	}
+	return strings.Join(parts, ", ")
 }

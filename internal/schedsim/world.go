@@ -40,6 +40,9 @@ type World struct {
 	// follow a class; nil where nobody has asked.
 	choosy    []model.ClassID
 	followers map[model.ClassID][]model.ClassID
+	// daemons remembers daemonsOf, and mounts mountable.
+	daemons map[model.ShapeID][]int
+	mounts  map[classShape]bool
 	// hostnames remembers ownHostnames: above zero for yes, below for no.
 	hostnames int
 }
@@ -130,7 +133,10 @@ func Load(prev *World, s *model.Snapshot) *World {
 	if err := j.feed(s); err != nil {
 		panic("schedsim: " + err.Error())
 	}
-	w := &World{snap: s, judge: j, ext: extended(s), views: map[model.ClassID]*view{}, claims: map[string]int{}}
+	w := &World{
+		snap: s, judge: j, ext: extended(s), views: map[model.ClassID]*view{}, claims: map[string]int{},
+		daemons: map[model.ShapeID][]int{}, mounts: map[classShape]bool{},
+	}
 	j.stage.claims = w.claims
 	j.stage.promised = nil
 	w.classes = prepareClasses(s, w.ext)
@@ -139,10 +145,9 @@ func Load(prev *World, s *model.Snapshot) *World {
 	for i, sh := range s.Contents.Shapes {
 		w.shapes[i] = shape{sh, amountsOf(sh.Node.Status.Allocatable, w.ext)}
 	}
-	daemons := w.daemons()
 	w.nodes = make([]node, len(s.Nodes), len(s.Nodes)+64)
 	for i := range s.Nodes {
-		w.loadNode(i, daemons)
+		w.loadNode(i)
 	}
 	return w
 }
@@ -175,10 +180,10 @@ func extended(s *model.Snapshot) map[corev1.ResourceName]int {
 
 // loadNode sets up one node of the snapshot. A node that is booting or coming
 // is its group's template under its own name, with the pods that such a node
-// starts with; a ready one also gets the DaemonSet pods that it still lacks. One
-// that can be given back is what it is, but for the taint: what is asked about it
-// has the same answer before the taint and after it.
-func (w *World) loadNode(i int, daemons daemons) {
+// starts with; a ready one also gets the DaemonSet pods that it still lacks, as
+// far as they fit. One that can be given back is what it is, but for the taint: what
+// is asked about it has the same answer before the taint and after it.
+func (w *World) loadNode(i int) {
 	sn := &w.snap.Nodes[i]
 	n := &w.nodes[i]
 	n.name, n.shape, n.object, n.batches, n.kind = sn.Name, sn.Shape, sn.Object, sn.Batches, ghost
@@ -198,12 +203,14 @@ func (w *World) loadNode(i int, daemons daemons) {
 			n.kind = OnReturning
 		}
 	}
-	if n.kind == OnComing || (n.kind != ghost && sn.Group >= 0) {
-		n.batches = merge(n.batches, w.lacking(daemons, sn, n.shape))
-	}
 	n.free = w.shapes[n.shape].total
 	for _, b := range n.batches {
 		n.free.take(&w.classes[b.Class], int64(b.Count))
+	}
+	if n.kind == OnComing || (n.kind != ghost && sn.Group >= 0) {
+		w.bring(n, w.lacking(sn, n.shape))
+	}
+	for _, b := range n.batches {
 		w.use(b.Class, b.Count)
 	}
 }

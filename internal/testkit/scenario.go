@@ -23,7 +23,7 @@ import (
 //	asked general count=2 age=16m         a growth in flight, without instances
 //	arrived n1 ready=10s for=web          a node that was bought for these pods
 //	braked general for=web node=n1 reason=TemplateMismatch age=5m   a growth that did not help
-//	daemonset agent cpu=200m memory=100Mi
+//	daemonset agent cpu=200m memory=100Mi   unmade=3m: no pod could be made for so long
 //	budget web namespace=default app=web allowed=1 healthy=3/3 wanted=2   a PodDisruptionBudget
 //	unneeded n1 since=5m                  nothing has needed it since then
 //	held n1 why=NotEnoughPdb age=5m       what has kept it, and since when
@@ -186,6 +186,9 @@ func (s *Scenario) line(words []string) (err error) {
 			Reason: model.Reason(a.get("reason", string(model.TemplateMismatch))), Since: s.ago(a, "age")}, a.get("for", "")})
 	case "daemonset":
 		s.DaemonSet(a.name, s.pod(a))
+		if a.has("unmade") {
+			s.daemons[len(s.daemons)-1].Unmade = s.ago(a, "unmade")
+		}
 	case "budget":
 		s.budget(a)
 	case "unneeded":

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -245,8 +246,14 @@ func (pl *planner) priorities() Priorities {
 	return pl.table
 }
 
-// notices says what is wrong with the priorities document, if it is asked for.
-func (pl *planner) notices() []provider.Notice {
+// notices says what is wrong with the priorities document, if it is asked for, and
+// which DaemonSets do not count; until is when more may not.
+func (pl *planner) notices() (out []provider.Notice, until time.Time) {
+	out, until = pl.w.DaemonNotices()
+	return append(pl.documentNotices(), out...), until
+}
+
+func (pl *planner) documentNotices() []provider.Notice {
 	if !slices.Contains(pl.p.Expanders, "priority") {
 		return nil
 	}

@@ -388,7 +388,8 @@ func (pl *planner) record(group, nodes int, why string) {
 }
 
 func (pl *planner) result(list []*waiting) Result {
-	r := Result{Options: pl.options, Wake: pl.wake, Notices: pl.notices(), Brakes: pl.brakes, Shares: pool.Told(pl.limits.s, pl.limits.pooled)}
+	notices, until := pl.notices()
+	r := Result{Options: pl.options, Wake: earliest(pl.wake, until), Notices: notices, Brakes: pl.brakes, Shares: pool.Told(pl.limits.s, pl.limits.pooled)}
 	loads := pl.w.Planned()
 	for gi := range pl.grown {
 		g := &pl.grown[gi]
