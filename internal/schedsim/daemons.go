@@ -153,33 +153,38 @@ func (w *World) DaemonNotices() (out []provider.Notice, until time.Time) {
 			homeless[d] = append(homeless[d], string(w.snap.Groups[i].ID))
 		}
 	}
-	told := map[string]int{}
-	tell := func(code, format string, args ...any) {
-		if told[code]++; told[code] <= daemonsTold {
-			out = append(out, provider.Notice{Code: code, Message: fmt.Sprintf(format, args...)})
-		}
-	}
+	var unfit, unmade []string
 	for i := range w.snap.DaemonSets {
 		ds := &w.snap.DaemonSets[i]
 		if !makes(ds, w.snap.Now) {
-			tell(codeNotMade, "DaemonSet %s/%s: its controller wants more pods than there are and has made none since %s, perhaps for want of quota; its pods do not count on nodes that lack them",
-				ds.Namespace, ds.Name, ds.Unmade.UTC().Format(time.RFC3339))
+			unmade = append(unmade, fmt.Sprintf("DaemonSet %s/%s: its controller wants more pods than there are and has made none since %s, perhaps for want of quota; its pods do not count on nodes that lack them",
+				ds.Namespace, ds.Name, ds.Unmade.UTC().Format(time.RFC3339)))
 			continue
 		}
 		if end := ds.Unmade.Add(unmadeAfter); !ds.Unmade.IsZero() && (until.IsZero() || end.Before(until)) {
 			until = end
 		}
-		if n := len(homeless[i]); n > 0 {
-			tell(codeDoesNotFit, "DaemonSet %s/%s: its pod (%s) does not fit a new node of %s beside what comes first there; it does not count on those nodes",
-				ds.Namespace, ds.Name, requested(w.snap.Classes[ds.Class].Spec.Requests), few(homeless[i]))
+		if len(homeless[i]) > 0 {
+			unfit = append(unfit, fmt.Sprintf("DaemonSet %s/%s: its pod (%s) does not fit a new node of %s beside what comes first there; it does not count on those nodes",
+				ds.Namespace, ds.Name, w.snap.Classes[ds.Class].Spec.Requests, few(homeless[i])))
 		}
 	}
-	for _, code := range []string{codeDoesNotFit, codeNotMade} {
-		if more := told[code] - daemonsTold; more > 0 {
-			out = append(out, provider.Notice{Code: code, Message: fmt.Sprintf("and %d more DaemonSets", more)})
+	return append(notices(codeDoesNotFit, unfit), notices(codeNotMade, unmade)...), until
+}
+
+// notices are those of one code, the first of many.
+func notices(code string, messages []string) []provider.Notice {
+	var out []provider.Notice
+	for i, m := range messages {
+		if i == daemonsTold {
+			m = fmt.Sprintf("and %d more DaemonSets", len(messages)-i)
+		}
+		out = append(out, provider.Notice{Code: code, Message: m})
+		if i == daemonsTold {
+			break
 		}
 	}
-	return out, until
+	return out
 }
 
 // few names the first of many groups.
@@ -194,23 +199,77 @@ func few(names []string) string {
 	return fmt.Sprintf("groups %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// requested is what a pod asks for, for a person.
-func requested(r model.Resources) string {
+// takenByDaemons names the DaemonSets that take the room which a class lacks on a
+// node, the greediest first; empty where it would not fit without them either.
+func (w *World) takenByDaemons(c model.ClassID, n *node, r *rejection) string {
+	if r.reason != model.InsufficientResources {
+		return ""
+	}
+	names := map[model.ClassID][]string{}
+	for i := range w.snap.DaemonSets {
+		ds := &w.snap.DaemonSets[i]
+		names[ds.Class] = append(names[ds.Class], ds.Namespace+"/"+ds.Name)
+	}
+	have := w.shapes[n.shape].content.Allocatable
+	var daemons model.Resources
+	for _, b := range n.batches {
+		requests := w.snap.Classes[b.Class].Spec.Requests
+		have = have.Plus(requests, -int64(b.Count))
+		if names[b.Class] != nil {
+			daemons = daemons.Plus(requests, int64(b.Count))
+		}
+	}
+	want := w.snap.Classes[c].Spec.Requests
 	var parts []string
-	if r.MilliCPU > 0 {
-		parts = append(parts, "cpu "+milli(r.MilliCPU))
-	}
-	if r.Memory > 0 {
-		parts = append(parts, "memory "+inBytes(r.Memory))
-	}
-	if r.Ephemeral > 0 {
-		parts = append(parts, string(corev1.ResourceEphemeralStorage)+" "+inBytes(r.Ephemeral))
-	}
-	for _, x := range r.Extended {
-		parts = append(parts, string(x.Name)+" "+plain(x.Value))
-	}
-	if len(parts) == 0 {
-		return "no requests"
+	for _, res := range resourcesOf(want) {
+		lacks := res.of(want) - res.of(have)
+		if res.of(want) == 0 || lacks <= 0 {
+			continue
+		}
+		if lacks > res.of(daemons) {
+			return ""
+		}
+		type taker struct {
+			name  string
+			takes int64
+		}
+		var takers []taker
+		for _, b := range n.batches {
+			if takes := res.of(w.snap.Classes[b.Class].Spec.Requests) * int64(b.Count); names[b.Class] != nil && takes > 0 {
+				takers = append(takers, taker{strings.Join(names[b.Class], ", "), takes})
+			}
+		}
+		slices.SortFunc(takers, func(a, b taker) int { return cmp.Or(cmp.Compare(b.takes, a.takes), cmp.Compare(a.name, b.name)) })
+		var each []string
+		for i, t := range takers {
+			if i == mostNamed {
+				each = append(each, fmt.Sprintf("%d more", len(takers)-i))
+				break
+			}
+			each = append(each, t.name+" "+res.show(t.takes))
+		}
+		parts = append(parts, fmt.Sprintf("DaemonSets take %s %s (%s)", res.name, res.show(res.of(daemons)), strings.Join(each, ", ")))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// resourceOf is one resource among those of a pod or a node.
+type resourceOf struct {
+	name string
+	of   func(model.Resources) int64
+	show func(int64) string
+}
+
+// resourcesOf are the resources that a request is about.
+func resourcesOf(want model.Resources) []resourceOf {
+	out := []resourceOf{
+		{"cpu", func(r model.Resources) int64 { return r.MilliCPU }, milli},
+		{"memory", func(r model.Resources) int64 { return r.Memory }, inBytes},
+		{string(corev1.ResourceEphemeralStorage), func(r model.Resources) int64 { return r.Ephemeral }, inBytes},
+		{"pods", func(r model.Resources) int64 { return r.Pods }, plain},
+	}
+	for _, x := range want.Extended {
+		out = append(out, resourceOf{string(x.Name), func(r model.Resources) int64 { return r.Value(x.Name) }, plain})
+	}
+	return out
 }

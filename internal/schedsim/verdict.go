@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	v1helper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -249,7 +250,11 @@ func (w *World) Explain(c model.ClassID, id Node) model.Verdict {
 	if r == nil {
 		return model.Verdict{Reason: model.Fits}
 	}
-	return model.Verdict{Reason: r.reason, Detail: w.words(c, int(id), r)}
+	detail := w.words(c, int(id), r)
+	if taken := w.takenByDaemons(c, &w.nodes[id], r); taken != "" {
+		detail += "; " + taken
+	}
+	return model.Verdict{Reason: r.reason, Detail: detail}
 }
 
 // words says what of the node is in the way, where the plugin only says that
@@ -265,7 +270,9 @@ func (w *World) words(c model.ClassID, i int, r *rejection) string {
 			return "taint " + t.ToString()
 		}
 	case model.NodeAffinity:
-		return strings.Join(unmet(spec, node.Labels), "; ")
+		if found := unmet(spec, node); found != "" {
+			return found
+		}
 	}
 	return r.words()
 }
@@ -274,32 +281,62 @@ func schedulingTaint(t *corev1.Taint) bool {
 	return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
 }
 
-// unmet lists what the pod's node selector and required node affinity ask of
-// labels, beside what the node has.
-func unmet(spec *corev1.PodSpec, labels map[string]string) []string {
+// unmet lists what of the pod's node selector and required node affinity does not
+// hold on a node. The terms of an affinity are alternatives.
+func unmet(spec *corev1.PodSpec, node *corev1.Node) string {
 	has := func(key string) string {
-		if v, ok := labels[key]; ok {
+		if v, ok := node.Labels[key]; ok {
 			return v
 		}
 		return "none"
 	}
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
-		if labels[k] != spec.NodeSelector[k] {
+		if v, ok := node.Labels[k]; !ok || v != spec.NodeSelector[k] {
 			out = append(out, fmt.Sprintf("%s=%s wanted, the node has %s", k, spec.NodeSelector[k], has(k)))
 		}
 	}
+	var terms []string
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			var parts []string
 			for _, e := range term.MatchExpressions {
-				out = append(out, fmt.Sprintf("%s %s [%s] wanted, the node has %s", e.Key, e.Operator, strings.Join(e.Values, " "), has(e.Key)))
+				if !holds(corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{e}}, node) {
+					parts = append(parts, fmt.Sprintf("%s %s [%s] wanted, the node has %s", e.Key, e.Operator, values(e), has(e.Key)))
+				}
 			}
 			for _, e := range term.MatchFields {
-				out = append(out, fmt.Sprintf("%s %s [%s] wanted", e.Key, e.Operator, strings.Join(e.Values, " ")))
+				if !holds(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{e}}, node) {
+					parts = append(parts, fmt.Sprintf("%s %s [%s] wanted", e.Key, e.Operator, values(e)))
+				}
+			}
+			switch {
+			case len(parts) > 0:
+				terms = append(terms, strings.Join(parts, ", "))
+			case holds(term, node): // which makes the others need nothing
+				return strings.Join(out, "; ")
 			}
 		}
 	}
-	return out
+	if len(terms) > 0 {
+		out = append(out, strings.Join(terms, "; or "))
+	}
+	return strings.Join(out, "; ")
+}
+
+// holds reports whether one term of a node affinity holds on a node. One that
+// cannot be read, or that says nothing, does not.
+func holds(term corev1.NodeSelectorTerm, node *corev1.Node) bool {
+	ok, err := nodeaffinity.NewLazyErrorNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}).Match(node)
+	return err == nil && ok
+}
+
+// values are those of a requirement, the first of many.
+func values(e corev1.NodeSelectorRequirement) string {
+	if more := len(e.Values) - mostNamed; more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(e.Values[:mostNamed], " "), more)
+	}
+	return strings.Join(e.Values, " ")
 }
 
 // ExplainTemplate tells how a class stands to a new, otherwise empty node of a

@@ -117,6 +117,23 @@ func (s *Scenario) budget(a args) {
 	s.Budgets = append(s.Budgets, b)
 }
 
+// nodeSelector reads terms with a semicolon between them, each of requirements with
+// commas between them.
+func nodeSelector(text string) *corev1.NodeSelector {
+	var out corev1.NodeSelector
+	for _, t := range strings.Split(text, ";") {
+		var term corev1.NodeSelectorTerm
+		for _, r := range strings.Split(t, ",") {
+			k, values := pair(r)
+			term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{
+				Key: k, Operator: corev1.NodeSelectorOpIn, Values: strings.Split(values, "|"),
+			})
+		}
+		out.NodeSelectorTerms = append(out.NodeSelectorTerms, term)
+	}
+	return &out
+}
+
 func (s *Scenario) pod(a args) *corev1.Pod {
 	own := map[string]string{"app": a.name}
 	if l := a.get("labels", ""); l != "" {
@@ -150,12 +167,7 @@ func (s *Scenario) pod(a args) *corev1.Pod {
 		p.Spec.NodeSelector = map[string]string{k: value}
 	}
 	if v := a.get("affinity", ""); v != "" {
-		k, values := pair(v)
-		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
-				Key: k, Operator: corev1.NodeSelectorOpIn, Values: strings.Split(values, "|"),
-			}}}},
-		}}}
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: nodeSelector(v)}}
 	}
 	if v := a.get("tolerate", ""); v != "" {
 		p.Spec.Tolerations = []corev1.Toleration{{Key: v, Operator: corev1.TolerationOpExists}}
