@@ -12,7 +12,8 @@ import (
 
 // This file is the controller that puts the pods of DaemonSets onto nodes.
 
-// AddDaemonSet adds a DaemonSet. Its pods are bound as soon as a node is there.
+// AddDaemonSet adds a DaemonSet. Its pods are bound as soon as a node is there that
+// has room for them; for others nothing is seen of them.
 // Wish is their own word on being evicted before their node goes, empty if they
 // have none.
 func (w *World) AddDaemonSet(ds model.DaemonSet, wish string) {
@@ -45,7 +46,7 @@ func (w *World) daemons(node string) {
 			ds := &w.daemonSets[i]
 			id := podName{ds.Namespace, ds.Name + "-" + node}
 			spec := w.catalog.Contents().Specs[ds.Content.Spec].Pod
-			if _, there := w.truth.seats[id]; there || !belongs(spec, object) {
+			if _, there := w.truth.seats[id]; there || !belongs(spec, object) || !w.truth.roomFor(node, ds.Content, w.catalog.Contents()) {
 				continue
 			}
 			w.putPod(seat{id: id, node: node, pod: model.Pod{
@@ -54,6 +55,27 @@ func (w *World) daemons(node string) {
 			}})
 		}
 	})
+}
+
+// roomFor reports whether one more pod fits what is free on a node.
+func (v *view) roomFor(node string, pod model.Content, contents model.Contents) bool {
+	n := v.nodes[node]
+	free := contents.Shapes[n.shape].Allocatable
+	for i := range n.pods {
+		if n.pods[i].Flags&model.Finished == 0 {
+			free = free.Plus(contents.Specs[n.pods[i].Spec].Requests, -1)
+		}
+	}
+	want := contents.Specs[pod.Spec].Requests
+	if want.MilliCPU > free.MilliCPU || want.Memory > free.Memory || want.Ephemeral > free.Ephemeral || want.Pods > free.Pods {
+		return false
+	}
+	for _, x := range want.Extended {
+		if x.Value > free.Value(x.Name) {
+			return false
+		}
+	}
+	return true
 }
 
 // belongs tells whether a DaemonSet's pods belong on a node: its selector and

@@ -31,7 +31,7 @@ func TestTheJudgeSeesDrains(t *testing.T) {
 		{"no pod is evicted that must not be", web + "workload alone count=1 cpu=1 controller=none", func(_ *testing.T, w *World) { evictOne(w, "alone-00001") }},
 		{"no pod is evicted that must not be", web + "workload kept count=1 cpu=1 evict=false", func(_ *testing.T, w *World) { evictOne(w, "kept-00001") }},
 		{"no pod is evicted that must not be", web + "workload disk count=1 cpu=1 local=data", func(_ *testing.T, w *World) { evictOne(w, "disk-00001") }},
-		{"no pod of a DaemonSet is evicted that is to stay", web + "daemonset agent cpu=100m memory=100Mi dsevict=false", func(_ *testing.T, w *World) {
+		{"no pod of a DaemonSet is evicted that is to stay", web + "daemonset agent memory=100Mi dsevict=false", func(_ *testing.T, w *World) {
 			evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
 		}},
 		{"no pod has more time to end than it asked for", web, func(_ *testing.T, w *World) {
@@ -56,7 +56,7 @@ func TestTheJudgeSeesDrains(t *testing.T) {
 				w.performOnNode(model.Outcome{Call: model.Call{Verb: model.Untaint, Node: node}})
 			}
 		}},
-		{"pods of DaemonSets are not evicted again and again", web + "daemonset agent cpu=100m memory=100Mi", func(t *testing.T, w *World) {
+		{"pods of DaemonSets are not evicted again and again", web + "daemonset agent memory=100Mi", func(t *testing.T, w *World) {
 			for range daemonTimes + 1 {
 				evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
 				_ = w.Run(time.Minute)
