@@ -176,19 +176,10 @@ func schedulingSpec(pod *corev1.Pod, requests corev1.ResourceList) corev1.PodSpe
 			out.TopologySpreadConstraints = append(out.TopologySpreadConstraints, s)
 		}
 	}
-	container := corev1.Container{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests}}
-	for _, containers := range [][]corev1.Container{in.Containers, in.InitContainers} {
-		for i := range containers {
-			for _, p := range containers[i].Ports {
-				if p.HostPort > 0 {
-					container.Ports = append(container.Ports, corev1.ContainerPort{
-						HostPort: p.HostPort, HostIP: p.HostIP, Protocol: p.Protocol, ContainerPort: p.HostPort,
-					})
-				}
-			}
-		}
+	if in.HostNetwork && in.HostUsers != nil && !*in.HostUsers {
+		out.HostUsers = in.HostUsers // only the two together ask something of a node
 	}
-	out.Containers = []corev1.Container{container}
+	out.Containers = []corev1.Container{oneContainer(in, requests)}
 	for i := range in.Volumes {
 		v := &in.Volumes[i]
 		switch {
@@ -199,9 +190,54 @@ func schedulingSpec(pod *corev1.Pod, requests corev1.ResourceList) corev1.PodSpe
 			// ordinary claim here.
 			out.Volumes = append(out.Volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: pod.Name + "-" + v.Name}}})
-		case v.CSI != nil, v.GCEPersistentDisk != nil, v.AWSElasticBlockStore != nil, v.RBD != nil, v.ISCSI != nil:
+		case v.CSI != nil, v.GCEPersistentDisk != nil, v.AWSElasticBlockStore != nil, v.RBD != nil, v.ISCSI != nil,
+			// These count against a driver's limit, as if they were claims of its.
+			v.AzureDisk != nil, v.AzureFile != nil, v.Cinder != nil, v.VsphereVolume != nil, v.PortworxVolume != nil:
 			out.Volumes = append(out.Volumes, *v)
 		}
+	}
+	return out
+}
+
+// oneContainer stands for all containers of a pod, with what the filters read of any
+// of them. Ports count while a pod runs, so that those of an ordinary init container
+// do not; features of the kubelet are wanted by whichever container wants them.
+func oneContainer(in *corev1.PodSpec, requests corev1.ResourceList) corev1.Container {
+	out := corev1.Container{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests}}
+	restarts, mounts := false, false
+	features := func(rules []corev1.ContainerRestartRule, volumes []corev1.VolumeMount) {
+		restarts = restarts || slices.ContainsFunc(rules, func(r corev1.ContainerRestartRule) bool {
+			return r.Action == corev1.ContainerRestartRuleActionRestartAllContainers
+		})
+		mounts = mounts || slices.ContainsFunc(volumes, func(m corev1.VolumeMount) bool { return len(m.BindMountOptions) > 0 })
+	}
+	ports := func(c *corev1.Container) {
+		for _, p := range c.Ports {
+			if p.HostPort > 0 {
+				out.Ports = append(out.Ports, corev1.ContainerPort{HostPort: p.HostPort, HostIP: p.HostIP, Protocol: p.Protocol, ContainerPort: p.HostPort})
+			}
+		}
+	}
+	for i := range in.Containers {
+		c := &in.Containers[i]
+		ports(c)
+		features(c.RestartPolicyRules, c.VolumeMounts)
+	}
+	for i := range in.InitContainers {
+		c := &in.InitContainers[i]
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			ports(c)
+		}
+		features(c.RestartPolicyRules, c.VolumeMounts)
+	}
+	for i := range in.EphemeralContainers {
+		features(nil, in.EphemeralContainers[i].VolumeMounts)
+	}
+	if restarts {
+		out.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers}}
+	}
+	if mounts {
+		out.VolumeMounts = []corev1.VolumeMount{{BindMountOptions: []string{"noexec"}}}
 	}
 	return out
 }

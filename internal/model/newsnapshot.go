@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -87,6 +89,9 @@ type builder struct {
 	// nomination to a node that is gone or leaving is none.
 	honoured map[string]bool
 
+	// calm: some pod without a node may not preempt others.
+	calm bool
+
 	// arrived are the nodes that an ask has brought, and since when they are
 	// ready.
 	arrived map[string]time.Time
@@ -140,6 +145,10 @@ func (b *builder) groups(seen Observation) {
 }
 
 func (b *builder) nodes(seen Observation) {
+	b.calm = slices.ContainsFunc(seen.Unbound, func(p Pod) bool {
+		policy := seen.Contents.Specs[p.Spec].Pod.Spec.PreemptionPolicy
+		return policy != nil && *policy == corev1.PreemptNever
+	})
 	homes := NewHomes(len(b.snap.Groups), func(i int) *provider.Group { return &b.snap.Groups[i].Group })
 	nominated := map[string][]Pod{}
 	for i := range seen.Unbound {
@@ -169,7 +178,10 @@ func (b *builder) nodes(seen Observation) {
 			b.honoured[n.Name] = true
 			n.Nominated = len(expected)
 		}
-		n.Batches = b.batches(o.Pods, expected)
+		n.Batches = b.batches(b.takesRoom, o.Pods, expected)
+		if b.calm {
+			n.Expendable = b.batches(func(p *Pod) bool { return p.Flags&Finished == 0 && !b.takesRoom(p) }, o.Pods)
+		}
 		n.Occupants, n.FirstOccupant = b.occupants(n.Kind == Unready || (n.Standing.Drain != nil && n.Standing.Drain.Unready), o.Pods, expected)
 		if _, ok := b.arrived[n.Name]; ok {
 			n.Residents = b.residents(o.Pods)
@@ -262,17 +274,17 @@ func (b *builder) residents(pods []Pod) []Batch {
 			own = append(own, pods[i])
 		}
 	}
-	return b.batches(own)
+	return b.batches(b.takesRoom, own)
 }
 
-// batches counts pods by class, in the order in which classes were first met;
-// renumber sorts them.
-func (b *builder) batches(lists ...[]Pod) []Batch {
+// batches counts those pods that are asked for by class, in the order in which
+// classes were first met; renumber sorts them.
+func (b *builder) batches(asked func(*Pod) bool, lists ...[]Pod) []Batch {
 	b.touched = b.touched[:0]
 	for _, pods := range lists {
 		for i := range pods {
 			p := &pods[i]
-			if !b.takesRoom(p) {
+			if !asked(p) {
 				continue
 			}
 			id := b.class(p.Content, p.Flags&Terminating != 0)
@@ -393,6 +405,7 @@ func (b *builder) renumber() {
 	for i := range b.snap.Nodes {
 		fix(b.snap.Nodes[i].Batches)
 		fix(b.snap.Nodes[i].Residents)
+		fix(b.snap.Nodes[i].Expendable)
 	}
 	for i := range b.snap.Groups {
 		fix(b.snap.Groups[i].Static)

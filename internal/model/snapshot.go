@@ -145,6 +145,9 @@ type Node struct {
 	// Batches are the pods on it, by class; sorted by class. Finished pods are
 	// left out, pods nominated to it are in.
 	Batches []Batch
+	// Expendable are pods of too low a priority to count: the scheduler makes room at
+	// their cost. They are there only while a pod waits that may not preempt any.
+	Expendable []Batch
 	// Residents are those of DaemonSets and static ones, on nodes that an ask has
 	// brought a short while ago; empty on others.
 	Residents []Batch

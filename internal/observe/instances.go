@@ -1,6 +1,10 @@
 package observe
 
 import (
+	"maps"
+	"slices"
+	"sync"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -10,17 +14,64 @@ import (
 // templates names what each group's template consists of, passing taints left out.
 func (c *cluster) templates(groups []provider.Group, passing model.PassingTaints) []model.Template {
 	out := make([]model.Template, len(groups))
+	byID := c.readyByID()
+	anywhere := sync.OnceValue(c.features)
 	for i := range groups {
 		t := groups[i].Template
 		if t == nil || t.Node == nil {
 			continue
 		}
-		out[i] = model.Template{Known: true, Shape: c.catalog.Shape(passing.Stripped(t.Node))}
+		node := passing.Stripped(t.Node)
+		if len(node.Status.DeclaredFeatures) == 0 {
+			declared := *node
+			if declared.Status.DeclaredFeatures = c.featuresOf(&groups[i], byID); declared.Status.DeclaredFeatures == nil {
+				declared.Status.DeclaredFeatures = anywhere()
+			}
+			node = &declared
+		}
+		out[i] = model.Template{Known: true, Shape: c.catalog.Shape(node)}
 		for _, pod := range t.Pods {
 			out[i].Pods = append(out[i].Pods, c.catalog.Pod(pod))
 		}
 	}
 	return out
+}
+
+// No cloud knows which features the kubelet of a new node will declare. It is taken to
+// be as the newest Ready node of its group, or else to declare what any Ready node
+// does: a node too many is found out when it comes up, while pods that are promised
+// none would wait for ever.
+
+// featuresOf are the features of a group's newest Ready node, nil if it has none.
+func (c *cluster) featuresOf(g *provider.Group, byID map[string]*corev1.Node) []string {
+	var newest *corev1.Node
+	for i := range g.Instances {
+		in := &g.Instances[i]
+		node := byID[in.ProviderID]
+		if n, ok := c.nodes[in.NodeName]; node == nil && ok && n.object != nil && model.NodeReady(n.object) {
+			node = n.object
+		}
+		if node != nil && (newest == nil || newest.CreationTimestamp.Before(&node.CreationTimestamp)) {
+			newest = node
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	return append([]string{}, newest.Status.DeclaredFeatures...)
+}
+
+// features are those that any Ready node declares, sorted.
+func (c *cluster) features() []string {
+	found := map[string]bool{}
+	for _, n := range c.nodes {
+		if n.object != nil && model.NodeReady(n.object) {
+			for _, f := range n.object.Status.DeclaredFeatures {
+				found[f] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // readyNode tells whether an instance's node is Ready: by exact provider id,

@@ -23,7 +23,7 @@ func (w *World) obstacle(c model.ClassID, i int) model.Reason {
 	if class.unsupported != "" {
 		return model.Unsupported
 	}
-	if class.count(&n.free) < 1 {
+	if room := w.roomFor(class, i); class.count(&room) < 1 {
 		return model.InsufficientResources
 	}
 	if class.readsHost {
@@ -85,7 +85,8 @@ func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []
 // want. Where not one does, it says why.
 func (w *World) fill(c model.ClassID, i, want int) (int, *rejection) {
 	class := &w.classes[c]
-	n := min(want, class.count(&w.nodes[i].free))
+	room := w.roomFor(class, i)
+	n := min(want, class.count(&room))
 	if n < 1 || class.coupling == free {
 		if no := w.check(c, i); no != nil || want < 1 {
 			return 0, no

@@ -154,7 +154,7 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 			return r
 		}
 	}
-	if class.count(&n.free) < 1 {
+	if room := w.roomFor(class, i); class.count(&room) < 1 {
 		return short
 	}
 	switch class.coupling {
@@ -171,6 +171,21 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 	default:
 		return w.view(c).check(w, i)
 	}
+}
+
+// roomFor is what a node has for pods of a class. Pods that are expendable take no
+// room from others, since the scheduler preempts them; a pod that may not preempt
+// has what they leave.
+func (w *World) roomFor(class *class, i int) amounts {
+	free := w.nodes[i].free
+	policy := class.pod.Spec.PreemptionPolicy
+	if i >= len(w.snap.Nodes) || len(w.snap.Nodes[i].Expendable) == 0 || policy == nil || *policy != corev1.PreemptNever {
+		return free
+	}
+	for _, b := range w.snap.Nodes[i].Expendable {
+		free.take(&w.classes[b.Class], int64(b.Count))
+	}
+	return free
 }
 
 // plugins are those that must be asked of a class whose static verdict and
@@ -261,7 +276,8 @@ func (w *World) Explain(c model.ClassID, id Node) model.Verdict {
 // something is.
 func (w *World) words(c model.ClassID, i int, r *rejection) string {
 	if r == short {
-		return w.classes[c].shortage(&w.nodes[i].free, w.ext)
+		room := w.roomFor(&w.classes[c], i)
+		return w.classes[c].shortage(&room, w.ext)
 	}
 	spec, node := &w.classes[c].pod.Spec, w.shapes[w.nodes[i].shape].content.Node
 	switch r.reason {

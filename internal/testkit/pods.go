@@ -179,6 +179,10 @@ func (s *Scenario) pod(a args) *corev1.Pod {
 		n := int32(a.number("priority", 0))
 		p.Spec.Priority = &n
 	}
+	if a.has("calm") {
+		never := corev1.PreemptNever
+		p.Spec.PreemptionPolicy = &never
+	}
 	if a.has("port") {
 		n := int32(a.number("port", 0))
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: n, ContainerPort: n, Protocol: corev1.ProtocolTCP}}

@@ -40,7 +40,8 @@ import (
 //
 // Pods may also say: spread=zone[:skew][|host[:skew]], apart=host, together=zone (each about
 // pods of the app named by with=, else their own), select=key:value,
-// affinity=key:value|value,key:value;key:value, tolerate=key, priority=n, port=n, labels=key:value,
+// affinity=key:value|value,key:value;key:value, tolerate=key, priority=n, calm (they
+// preempt none), port=n, labels=key:value,
 // namespace=name, scheduler=name, unseen (no scheduler has looked at them), gated,
 // claim (they want a dynamic resource). zone and host are short for their
 // labels. Every pod has the label app with its name.
