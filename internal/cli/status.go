@@ -111,6 +111,13 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 	// 5. Nodes that go, and nodes that stay.
 	drainRows(table, d.Drains, now)
 	stayRows(table, d.Stays, now)
+	// 5. Pods that the scheduler refuses against our word.
+	if len(d.Disagreements) > 0 {
+		fmt.Fprintln(table, "\nREFUSED BY THE SCHEDULER\tPODS\tFOR\tWHY")
+	}
+	for _, r := range d.Disagreements {
+		fmt.Fprintln(table, strings.Join([]string{oneLine(r.Pods), strconv.Itoa(r.Count), age(now, r.Since.Time), oneLine(r.Message)}, "\t"))
+	}
 	table.Flush()
 	return trimLines(b.String())
 }

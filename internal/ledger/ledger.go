@@ -45,6 +45,7 @@ type Ledger struct {
 	nodes    *standings
 	brakes   []model.Brake
 	arrivals []model.Arrival
+	doubts   map[string]model.Doubt // by class; made anew by each Note
 	changes  []model.Change
 
 	counts, others model.Counts
@@ -202,7 +203,31 @@ func (l Ledger) Note(s *model.Snapshot, p model.Plan) Ledger {
 	l.noteVerdicts(s, &p)
 	l.brakes, l.resume = p.Brakes, p.Resume
 	l.dropArrivals(s, p)
+	l.noteDoubts(s, p)
 	return l
+}
+
+// noteDoubts keeps since when the scheduler has refused pods that fit ready nodes. One
+// pod less is progress: the scheduler may have more to do than it can at once. A
+// restart begins anew; we err to waiting longer.
+func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
+	before := l.doubts
+	l.doubts = nil
+	for i := range p.Pending {
+		v := &p.Pending[i]
+		if v.Skipped != nil || (v.Existing == 0 && v.Disagrees == nil) {
+			continue
+		}
+		class := s.Classes[v.Class].Digest()
+		now := model.Doubt{Since: s.Now, Pods: v.Pods}
+		if was, ok := before[class]; ok && was.Pods <= v.Pods {
+			now.Since = was.Since
+		}
+		if l.doubts == nil {
+			l.doubts = map[string]model.Doubt{}
+		}
+		l.doubts[class] = now
+	}
 }
 
 // dropArrivals forgets the nodes that have come for pods that wait no more.

@@ -16,7 +16,7 @@ func (l Ledger) Standing() model.Standing {
 		Nodes:  l.nodes.give(), LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure,
 		Counts: l.counts, Others: l.others, Unhealthy: l.unhealthy,
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals), Resume: l.resume,
-		Displaced: maps.Clone(l.displaced),
+		Displaced: maps.Clone(l.displaced), Doubts: l.doubts,
 	}
 	for id, g := range l.groups {
 		if g.sighted {

@@ -59,10 +59,13 @@ type Arrival struct {
 }
 
 // Brake holds a group for one class of pods: a node of the group came up, and
-// does not help that class. It stands until the template or the pods change.
+// does not help that class; or one was bought against the scheduler's word, and has
+// to prove itself first. It stands until the template or the pods change.
 type Brake struct {
 	Group provider.GroupID `json:"group"`
 	Class string           `json:"class"` // digest
+	// Namespace is that of the pods; empty in memories of before it was kept.
+	Namespace string `json:"namespace,omitempty"`
 	// Template is the digest of the template that the promise was made from.
 	Template string    `json:"template"`
 	Reason   Reason    `json:"reason"` // TemplateMismatch or SchedulerDisagrees

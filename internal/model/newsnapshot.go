@@ -46,7 +46,7 @@ func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rule
 		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes, Budgets: seen.Budgets, Priorities: seen.Priorities,
 		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr, Notices: seen.Inventory.Notices,
 		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure, Resume: standing.Resume, Displaced: standing.Displaced,
-		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes, Arrivals: standing.Arrivals,
+		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes, Arrivals: standing.Arrivals, Doubts: standing.Doubts,
 	}
 	var before *projection
 	if prev != nil {

@@ -90,6 +90,9 @@ type Pod struct {
 	Flags Flags
 	// Nominated is the node that the scheduler is making room on for it.
 	Nominated string
+	// Said is why the scheduler has refused it, in the scheduler's words; empty if it
+	// has not.
+	Said string
 	// Owner is the UID of its controller, empty if it has none.
 	Owner types.UID
 	// Created is when it came to be, in seconds since 1970.

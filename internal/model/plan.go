@@ -205,6 +205,9 @@ type PendingVerdict struct {
 	// Groups tells, for classes with pods left or planned, how each group
 	// stands to it; sorted by group.
 	Groups []GroupVerdict
+	// Disagrees, if set, says that pods fit nodes that are ready, and that the scheduler
+	// has left them waiting all the same.
+	Disagrees *Verdict
 	// Skipped, if set, says why the class was not looked at.
 	Skipped *Verdict
 }

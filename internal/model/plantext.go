@@ -33,6 +33,9 @@ func (p Plan) Text(s *Snapshot) string {
 			}
 		}
 		b.WriteString("\n")
+		if v.Disagrees != nil {
+			fmt.Fprintf(&b, "  %s\n", v.Disagrees.Text(s))
+		}
 		for _, g := range v.Groups {
 			fmt.Fprintf(&b, "  %s: %s\n", g.Group, g.Text(s))
 		}

@@ -54,8 +54,8 @@ const (
 	// TemplateMismatch: a node of the group came up otherwise than its template
 	// said, and the class does not fit it.
 	TemplateMismatch Reason = "TemplateMismatch"
-	// SchedulerDisagrees: the class fits a new node of the group by every filter,
-	// and the scheduler leaves its pods waiting.
+	// SchedulerDisagrees: the class fits a node that is ready by every filter, and the
+	// scheduler leaves its pods waiting.
 	SchedulerDisagrees Reason = "SchedulerDisagrees"
 	GroupUnreadable    Reason = "GroupUnreadable"
 	// GroupNotListed: the provider's newest answers lack the group. It is forgotten

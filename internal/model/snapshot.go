@@ -47,12 +47,13 @@ type Snapshot struct {
 	// Notices are what the provider has a person know. Nothing is decided by them.
 	Notices []provider.Notice
 	// Counts are the nodes of our groups by state, Others the rest. Unhealthy,
-	// Brakes and Arrivals are the ledger's, and so are LastGrowth, LastRemoval
+	// Brakes, Arrivals and Doubts are the ledger's, and so are LastGrowth, LastRemoval
 	// and LastFailure.
 	Counts, Others                       Counts
 	Unhealthy                            *Verdict
 	Brakes                               []Brake
 	Arrivals                             []Arrival
+	Doubts                               map[string]Doubt
 	LastGrowth, LastRemoval, LastFailure time.Time
 	// Resume is the ledger's, too: the node that the last search for unneeded
 	// nodes got to before its steps were used up, empty if it got to the end.

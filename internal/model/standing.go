@@ -21,6 +21,9 @@ type Standing struct {
 	// Brakes are sorted by group and class; Arrivals by group and node.
 	Brakes   []Brake
 	Arrivals []Arrival
+	// Doubts are the classes whose pods fit nodes that are ready while the scheduler
+	// leaves them waiting, by digest.
+	Doubts map[string]Doubt
 	// LastGrowth and LastRemoval are when we last grew a group or removed a
 	// node, zero if never; LastFailure when a removal last failed.
 	LastGrowth, LastRemoval, LastFailure time.Time
@@ -34,6 +37,13 @@ type Standing struct {
 type Displaced struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
+}
+
+// Doubt is a class that the scheduler refuses although its pods fit nodes that are
+// ready: since when that has been so without any progress, and how many pods it has.
+type Doubt struct {
+	Since time.Time
+	Pods  int
 }
 
 // GroupStanding is one group's.

@@ -43,6 +43,7 @@ func cutPod(c *catalog.Catalog, pod *corev1.Pod) *podRow {
 			Name:         pod.Name,
 			UID:          pod.UID,
 			Flags:        podFlags(pod),
+			Said:         refusal(pod),
 			Nominated:    pod.Status.NominatedNodeName,
 			Created:      pod.CreationTimestamp.Unix(),
 			ScaleUpDelay: scaleUpDelay(pod),
@@ -95,6 +96,24 @@ func podFlags(pod *corev1.Pod) model.Flags {
 		f |= model.Finished
 	}
 	return f
+}
+
+// longestRefusal is how much of the scheduler's words is kept, in bytes.
+const longestRefusal = 300
+
+// refusal is what the scheduler says of a pod that it has refused.
+func refusal(pod *corev1.Pod) string {
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason != corev1.PodReasonUnschedulable || pod.Spec.NodeName != "" {
+			continue
+		}
+		if len(c.Message) > longestRefusal {
+			return strings.ToValidUTF8(c.Message[:longestRefusal], "") + " ..."
+		}
+		return c.Message
+	}
+	return ""
 }
 
 // scaleUpDelay is the pod's own wish. One that cannot be read, or is negative,

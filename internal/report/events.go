@@ -148,6 +148,11 @@ func (e *events) left(now time.Time, s *model.Snapshot, v *model.PendingVerdict,
 	e.toPods(now, s, v.Class, from, v.Pods, "", eventNotTriggered, "pod didn't trigger scale-up: "+why)
 }
 
+// disagrees tells pods that fit ready nodes what the scheduler says and what we say.
+func (e *events) disagrees(now time.Time, s *model.Snapshot, v *model.PendingVerdict) {
+	e.toPods(now, s, v.Class, 0, v.Existing, string(v.Disagrees.Reason), eventNotTriggered, "pod didn't trigger scale-up: "+reasonAndDetail(v.Disagrees))
+}
+
 // toPods tells some of a class's pods, those from one position to another. Pods
 // of a class are interchangeable, so that positions stand for shares.
 func (e *events) toPods(now time.Time, s *model.Snapshot, class model.ClassID, from, to int, about, reason, message string) {

@@ -159,7 +159,7 @@ func gaugesOf(c model.Cycle, led time.Time, policy model.Policy, perGroup bool) 
 		refused[s.Pending[i].Class] = s.Pending[i].Refused
 	}
 	var unschedulable, unprocessed int
-	fates := map[string]int{"existing": 0, "upcoming": 0, "planned": 0, "left": 0, "skipped": 0}
+	fates := map[string]int{"existing": 0, "upcoming": 0, "planned": 0, "left": 0, "refused": 0, "skipped": 0}
 	for i := range p.Pending {
 		v := &p.Pending[i]
 		switch {
@@ -174,7 +174,11 @@ func gaugesOf(c model.Cycle, led time.Time, policy model.Policy, perGroup bool) 
 			fates["skipped"] += v.Pods
 			continue
 		}
-		fates["existing"] += v.Existing
+		if v.Disagrees != nil {
+			fates["refused"] += v.Existing
+		} else {
+			fates["existing"] += v.Existing
+		}
 		fates["upcoming"] += v.Upcoming
 		fates["planned"] += v.Planned
 		fates["left"] += v.Left

@@ -176,6 +176,13 @@ func (r *Reporter) tellPending(now time.Time, c model.Cycle) {
 		}
 		r.told[key] = said
 		why := reasonText(v)
+		if v.Disagrees != nil {
+			r.log.Warn("the scheduler refuses pods that fit", "class", names[v.Class], "pods", v.Existing, "of", v.Pods, "why", reasonAndDetail(v.Disagrees))
+			r.events.disagrees(now, c.Snapshot, v)
+		}
+		if v.Skipped == nil && v.Left == 0 {
+			continue
+		}
 		r.log.Info("pods stay pending", "class", names[v.Class], "pods", left(v), "of", v.Pods, "why", why)
 		r.events.left(now, c.Snapshot, v, why)
 	}
@@ -222,7 +229,7 @@ func staysPending(v *model.PendingVerdict, now time.Time) bool {
 		ignored := v.Skipped.Reason == model.NotRefused && now.Sub(v.Since) >= model.IgnoredAfter
 		return ignored || (v.Skipped.Reason != model.NotRefused && v.Skipped.Reason != model.ScaleUpDelayed)
 	}
-	return v.Left > 0
+	return v.Left > 0 || v.Disagrees != nil
 }
 
 // left is how many pods of the class get no room.
@@ -248,6 +255,9 @@ func reasonsOnly(v *model.PendingVerdict) []string {
 		return []string{string(v.Skipped.Reason)}
 	}
 	var out []string
+	if v.Disagrees != nil {
+		out = append(out, string(v.Disagrees.Reason))
+	}
 	for i := range v.Groups {
 		out = append(out, string(v.Groups[i].Group), string(v.Groups[i].Reason))
 	}

@@ -25,6 +25,31 @@ func (w *World) Avoid(c model.ClassID, group int) {
 // AvoidNone takes back every Avoid.
 func (w *World) AvoidNone() { w.avoid = nil }
 
+// Doubt keeps pods of the class, from now on, from all nodes that are ready: the
+// scheduler has refused them there.
+func (w *World) Doubt(c model.ClassID) {
+	if w.doubted == nil {
+		w.doubted = map[model.ClassID]bool{}
+	}
+	w.doubted[c] = true
+}
+
+// DoubtNone takes back every Doubt.
+func (w *World) DoubtNone() { w.doubted = nil }
+
+// HostsOf names the nodes of the snapshot, of the given sets, that pods of the class
+// were placed on.
+func (w *World) HostsOf(c model.ClassID, on NodeSet) []string {
+	var out []string
+	for _, p := range w.journal {
+		if p.class == c && p.node < len(w.snap.Nodes) && w.nodes[p.node].kind&on != 0 {
+			out = append(out, w.nodes[p.node].name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Avoids tells whether the class is kept from the group's future nodes.
 func (w *World) Avoids(c model.ClassID, group int) bool { return w.avoid[avoided{c, group}] }
 
@@ -33,8 +58,12 @@ type avoided struct {
 	group int
 }
 
-// avoids tells whether the class is kept from a node that is not there yet.
+// avoids reports whether the class is kept from a node that is not there yet, or from
+// one that the scheduler has refused it on.
 func (w *World) avoids(c model.ClassID, i int) bool {
+	if w.doubted[c] && w.nodes[i].kind == OnReady {
+		return true
+	}
 	if w.avoid == nil || w.nodes[i].kind&(OnComing|OnPlanned) == 0 {
 		return false
 	}

@@ -40,6 +40,7 @@ type World struct {
 	// follow a class; nil where nobody has asked.
 	choosy    []model.ClassID
 	followers map[model.ClassID][]model.ClassID
+	doubted   map[model.ClassID]bool
 	// daemons remembers daemonsOf, and mounts mountable.
 	daemons map[model.ShapeID][]int
 	mounts  map[classShape]bool

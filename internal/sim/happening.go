@@ -24,6 +24,8 @@ func happening(w *World, words []string) (func() error, error) {
 	switch what {
 	case "workload":
 		return workloadLine(w, name, rest)
+	case "refuse", "allow":
+		return func() error { return w.Refuse(name, words[0] == "refuse") }, nil
 	case "budget":
 		return budgetLine(w, name, rest)
 	case "drop-budget":

@@ -187,6 +187,9 @@ func (w *World) sayCycle(c model.Cycle) {
 			told[about] = string(v.Skipped.Reason)
 			continue
 		}
+		if v.Disagrees != nil {
+			told[about] = string(v.Disagrees.Reason)
+		}
 		if v.Left == 0 {
 			continue
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -21,6 +22,8 @@ type scheduler struct {
 	// without and emptier are the same without pods of lower priority.
 	without *model.Snapshot
 	emptier *schedsim.World
+	// refuses are the workloads that a plugin of its own refuses everywhere.
+	refuses map[string]bool
 }
 
 // schedulerLag is from a change until the scheduler has acted on it.
@@ -66,6 +69,9 @@ func (w *World) schedule() {
 // refuses the others.
 func (w *World) pass(waiting []model.Pod) {
 	s := &w.sched
+	if waiting = w.unrefused(waiting); len(waiting) == 0 {
+		return
+	}
 	s.snap = asTheSchedulerSees(model.NewSnapshot(s.snap, w.asked(waiting), model.Standing{}, model.Rules{ExpendableBelow: math.MinInt32}))
 	s.world = schedsim.Load(s.world, s.snap)
 	order := make([]*model.Pending, len(s.snap.Pending))
@@ -109,6 +115,39 @@ func (w *World) pass(waiting []model.Pod) {
 	}
 	w.log.add("pods", "bound", bound)
 	w.log.add("pods", "refused", refused)
+}
+
+// unrefused refuses the pods that a plugin of the scheduler's own is against, and gives
+// the others.
+func (w *World) unrefused(waiting []model.Pod) (left []model.Pod) {
+	for _, p := range waiting {
+		id := podName{w.catalog.Contents().Specs[p.Spec].Pod.Namespace, p.Name}
+		at := w.truth.seats[id]
+		if !w.sched.refuses[at.of] {
+			left = append(left, p)
+			continue
+		}
+		if was := at; was.pod.Flags&model.Refused == 0 {
+			at.pod.Flags |= model.Refused
+			at.pod.Said = "no node is available: a plugin of its own says no"
+			w.putPod(at)
+		}
+	}
+	return left
+}
+
+// Refuse has the scheduler refuse the pods of a workload whatever its filters say, or
+// ends that.
+func (w *World) Refuse(workload string, yes bool) error {
+	if w.workloads[workload] == nil {
+		return fmt.Errorf("there is no workload %q", workload)
+	}
+	if w.sched.refuses == nil {
+		w.sched.refuses = map[string]bool{}
+	}
+	w.sched.refuses[workload] = yes
+	w.wakeScheduler()
+	return nil
 }
 
 // asked is what the scheduler is asked about: some pods, and all nodes.

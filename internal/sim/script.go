@@ -39,6 +39,7 @@ import (
 // and what happens to it, from an instant on (without one: from the beginning):
 //
 //	at 2m workload web count=50                at 5m target general 7
+//	at 5m refuse web                           the scheduler says no to all its pods; allow
 //	at 5m limits general min=1 max=3           at 5m template general cpu=2 memory=8Gi
 //	at 5m delete-node general-00001            at 5m cordon general-00001, uncordon ...
 //	at 5m kill general-00001                   at 5m drop-group general

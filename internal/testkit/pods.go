@@ -34,7 +34,11 @@ func (s *Scenario) pods(a args) {
 	case node == "" && !a.has("unseen"):
 		flags |= model.Refused
 	}
+	at := len(s.unbound)
 	s.add(p, count, flags, node)
+	for i := at; i < len(s.unbound); i++ {
+		s.unbound[i].Said = strings.ReplaceAll(a.get("said", ""), "_", " ")
+	}
 }
 
 // life reads what has become of pods: who made them and when, and whether they

@@ -3,6 +3,7 @@ package testkit
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -23,6 +24,7 @@ import (
 //	asked general count=2 age=16m         a growth in flight, without instances
 //	arrived n1 ready=10s for=web          a node that was bought for these pods
 //	braked general for=web node=n1 reason=TemplateMismatch age=5m   a growth that did not help
+//	doubted web since=7m                  the scheduler refuses pods that fit ready nodes
 //	daemonset agent cpu=200m memory=100Mi   unmade=3m: no pod could be made for so long
 //	budget web namespace=default app=web allowed=1 healthy=3/3 wanted=2   a PodDisruptionBudget
 //	unneeded n1 since=5m                  nothing has needed it since then
@@ -42,7 +44,7 @@ import (
 // pods of the app named by with=, else their own), select=key:value,
 // affinity=key:value|value,key:value;key:value, tolerate=key, priority=n, calm (they
 // preempt none), port=n, labels=key:value,
-// namespace=name, scheduler=name, unseen (no scheduler has looked at them), gated,
+// namespace=name, scheduler=name, said=why_not (the scheduler's words), unseen (no scheduler has looked at them), gated,
 // claim (they want a dynamic resource). zone and host are short for their
 // labels. Every pod has the label app with its name.
 //
@@ -71,6 +73,7 @@ type Scenario struct {
 	Memory   model.Memory
 	arrived  []arrival
 	braked   []brake
+	doubted  map[string]time.Time // app → since when
 	lasts    []last
 }
 
@@ -115,7 +118,12 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 		}
 		m.Brakes = append(m.Brakes, k.Brake)
 	}
+	doubts := map[string]model.Doubt{}
+	for app, since := range s.doubted {
+		doubts[class(app)] = model.Doubt{Since: since}
+	}
 	standing := ledger.Restore(p.Rules, m).Fold(seen, nil).Standing()
+	standing.Doubts = doubts
 	for id, g := range s.Standing.Groups {
 		was := standing.Groups[id]
 		was.Expected = g.Expected
@@ -184,7 +192,12 @@ func (s *Scenario) line(words []string) (err error) {
 		s.arrived = append(s.arrived, arrival{model.Arrival{Node: a.name, Group: provider.GroupID(a.get("group", "")), Ready: s.ago(a, "ready")}, a.get("for", "")})
 	case "braked":
 		s.braked = append(s.braked, brake{model.Brake{Group: provider.GroupID(a.name), Node: a.get("node", ""),
-			Reason: model.Reason(a.get("reason", string(model.TemplateMismatch))), Since: s.ago(a, "age")}, a.get("for", "")})
+			Reason: model.Reason(a.get("reason", string(model.TemplateMismatch))), Since: s.ago(a, "age"), Namespace: a.get("namespace", "")}, a.get("for", "")})
+	case "doubted":
+		if s.doubted == nil {
+			s.doubted = map[string]time.Time{}
+		}
+		s.doubted[a.name] = s.ago(a, "since")
 	case "daemonset":
 		s.DaemonSet(a.name, s.pod(a))
 		if a.has("unmade") {
@@ -210,7 +223,7 @@ func (s *Scenario) line(words []string) (err error) {
 		id := provider.GroupID(a.name)
 		s.Standing.Groups[id] = model.GroupStanding{Expected: a.number("target", 0)}
 	default:
-		return fmt.Errorf("%q is none of group, pool, node, pods, instance, asked, arrived, braked, daemonset, budget, unneeded, held, failed, drain, last, expected", words[0])
+		return fmt.Errorf("%q is none of group, pool, node, pods, instance, asked, arrived, braked, doubted, daemonset, budget, unneeded, held, failed, drain, last, expected", words[0])
 	}
 	for k := range a.m {
 		if !a.used[k] {

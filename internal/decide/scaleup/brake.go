@@ -150,7 +150,7 @@ func (b *brakes) judge(a model.Arrival) {
 			continue
 		}
 		b.stand = append(b.stand, model.Brake{
-			Group: a.Group, Class: class, Template: b.digest(t), Reason: model.TemplateMismatch, Node: a.Node, Since: s.Now,
+			Group: a.Group, Class: class, Namespace: s.Classes[c].Namespace(), Template: b.digest(t), Reason: model.TemplateMismatch, Node: a.Node, Since: s.Now,
 			Detail: fmt.Sprintf("%s (%s)", b.pl.w.Difference(c, model.NodeID(i), t, v), v.Reason),
 		})
 	}
@@ -192,8 +192,8 @@ func (pl *planner) disagreements(q *waiting, put []schedsim.Put) {
 				continue
 			}
 			k := model.Brake{
-				Group: a.Group, Class: class, Template: pl.s.Contents.Shapes[t.Shape].Digest(), Reason: model.SchedulerDisagrees, Node: a.Node, Since: pl.s.Now,
-				Detail: fmt.Sprintf("its pods fit node %s, ready since %s, and the scheduler leaves them waiting", a.Node, a.Ready.UTC().Format(time.TimeOnly)),
+				Group: a.Group, Class: class, Namespace: pl.s.Classes[q.Class].Namespace(), Template: pl.s.Contents.Shapes[t.Shape].Digest(), Reason: model.SchedulerDisagrees, Node: a.Node, Since: pl.s.Now,
+				Detail: fmt.Sprintf("its pods fit node %s, ready since %s, and the scheduler leaves them waiting", a.Node, a.Ready.UTC().Format(time.TimeOnly)) + said(q),
 			}
 			pl.braked[key] = k
 			pl.w.Avoid(q.Class, key.group)

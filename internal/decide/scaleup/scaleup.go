@@ -68,6 +68,7 @@ func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, closed map[int]m
 const maxRounds = 4
 
 func (pl *planner) plan(p model.Policy, seeds, filled []int) Result {
+	defer pl.w.DoubtNone()
 	// 1. Which pods are waiting for room, and which groups have a template.
 	waiting := pl.waiting(p.Rules)
 	pl.candidates()
@@ -76,6 +77,7 @@ func (pl *planner) plan(p model.Policy, seeds, filled []int) Result {
 	// 3. Room on nodes that are there, then on those that are on their way; which
 	// groups may grow, and by how much.
 	pl.placeOnExisting(waiting)
+	step := pl.doubt(waiting)
 	pl.limits = newLimits(pl.s, p, pl.closed)
 	pl.wake = earliest(pl.wake, reopening(pl.limits))
 	pl.seed(seeds, filled)
@@ -93,6 +95,7 @@ func (pl *planner) plan(p model.Policy, seeds, filled []int) Result {
 		pl.growFor(waiting)
 	}
 	// 6. What became of each class, and of each group for it.
+	pl.stepped(step)
 	return pl.result(waiting)
 }
 
@@ -199,6 +202,8 @@ type waiting struct {
 	existing, upcoming, planned, left int
 	delayed                           int // pods that wish to wait still
 	outOfSteps                        bool
+	// disagrees is the scheduler's word against ours, nil if there is none.
+	disagrees *model.Verdict
 	// postponed are the groups whose domain would hold back the others' now.
 	postponed map[int]bool
 }
@@ -406,7 +411,7 @@ func (pl *planner) result(list []*waiting) Result {
 	for _, q := range list {
 		v := model.PendingVerdict{
 			Class: q.Class, Pods: len(q.Pods), Existing: q.existing, Upcoming: q.upcoming,
-			Planned: q.planned, Left: q.left, Delayed: q.delayed, Since: q.Oldest,
+			Planned: q.planned, Left: q.left, Delayed: q.delayed, Since: q.Oldest, Disagrees: q.disagrees,
 		}
 		v.Groups = pl.explain(q)
 		r.Pending = append(r.Pending, v)

@@ -69,6 +69,9 @@ type Document struct {
 	Mode   string `json:"mode,omitempty"`
 	Drains Drains `json:"drains,omitzero"`
 	Stays  Stays  `json:"stays,omitzero"`
+	// Disagreements are the first of the pods that fit ready nodes and that the
+	// scheduler refuses.
+	Disagreements []Disagreement `json:"disagreements,omitempty"`
 }
 
 // ModeObserve is the mode of a process that carries out none of its plans.

@@ -88,6 +88,8 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 	}
 	// 3. Nodes on their way out, and those that stay.
 	d.Drains, d.Stays = drainsOf(s), staysOf(now, c, before.Stays)
+	// 4. Pods that the scheduler refuses against our word.
+	d.Disagreements = disagreementsOf(c)
 	return d
 }
 

@@ -1,0 +1,124 @@
+package scaleup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+)
+
+// tellAfter is how long the scheduler may leave pods waiting that fit ready nodes
+// before that is told. Whether it is believed takes longer (disagreeAfter).
+const tellAfter = time.Minute
+
+// doubt finds the classes that fit ready nodes while the scheduler leaves them waiting.
+// It is told first; then the scheduler is believed: for one pod of one such class
+// another node is looked for. That class is returned, nil if there is none. A node
+// that is bought against the scheduler's word brakes its group for the class until it
+// has helped, and with it all further steps for the namespace: whoever can make pods
+// that the scheduler refuses can make many kinds of them.
+func (pl *planner) doubt(list []*waiting) (step *waiting) {
+	for _, q := range list {
+		if q.existing == 0 || !q.Refused {
+			continue
+		}
+		class := pl.s.Classes[q.Class].Digest()
+		since := pl.s.Now
+		if d, ok := pl.s.Doubts[class]; ok {
+			since = d.Since
+		}
+		if at := since.Add(tellAfter); at.After(pl.s.Now) {
+			pl.wake = earliest(pl.wake, at)
+			continue
+		}
+		q.disagrees = pl.disagreement(q, since)
+		if at := since.Add(disagreeAfter); at.After(pl.s.Now) {
+			pl.wake = earliest(pl.wake, at)
+			continue
+		}
+		if step == nil && q.left == 0 && q.upcoming == 0 && !pl.tried(q.Class, class) {
+			step = q
+		}
+	}
+	if step != nil {
+		pl.w.Doubt(step.Class)
+		step.existing, step.left = step.existing-1, 1
+	}
+	return step
+}
+
+// tried reports whether a step for a class, or for another of its namespace, has been
+// made and has not helped, or has not yet had the time to.
+func (pl *planner) tried(c model.ClassID, class string) bool {
+	for _, k := range pl.brakes {
+		if k.Reason != model.SchedulerDisagrees {
+			continue
+		}
+		if k.Class == class || k.Namespace == pl.s.Classes[c].Namespace() {
+			return true
+		}
+		// Steps for several namespaces follow each other.
+		if next := k.Since.Add(disagreeAfter); next.After(pl.s.Now) {
+			pl.wake = earliest(pl.wake, next)
+			return true
+		}
+	}
+	return slices.ContainsFunc(pl.s.Arrivals, func(a model.Arrival) bool {
+		return slices.Contains(a.For, class) && (a.Ready.IsZero() || a.Ready.Add(disagreeAfter).After(pl.s.Now))
+	})
+}
+
+// stepped closes a step: the groups that grew for it are braked for the class. Where
+// none could, the pod is counted where it fits.
+func (pl *planner) stepped(q *waiting) {
+	if q == nil {
+		return
+	}
+	loads := pl.w.Planned()
+	for _, h := range pl.heads {
+		if !slices.ContainsFunc(loads[h.group].Pods, func(b model.Batch) bool { return b.Class == q.Class }) {
+			continue
+		}
+		c := &pl.s.Classes[q.Class]
+		pl.brakes = append(pl.brakes, model.Brake{
+			Group: pl.groupOf(h.group), Class: c.Digest(), Namespace: c.Namespace(), Template: pl.s.Contents.Shapes[h.template.Shape].Digest(),
+			Reason: model.SchedulerDisagrees, Since: pl.s.Now,
+			Detail: "a node was bought for pods that fit others, since the scheduler refuses them there; it has yet to help",
+		})
+	}
+	slices.SortFunc(pl.brakes, func(x, y model.Brake) int {
+		return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Class, y.Class))
+	})
+	q.existing, q.left = q.existing+q.left, 0
+}
+
+// disagreement puts both words beside each other: ours on a node that the pods fit, and
+// the scheduler's.
+func (pl *planner) disagreement(q *waiting, since time.Time) *model.Verdict {
+	nodes := pl.w.HostsOf(q.Class, schedsim.OnReady)
+	where := "ready nodes"
+	if len(nodes) > 0 {
+		where = "node " + nodes[0]
+		if len(nodes) > 1 {
+			where += fmt.Sprintf(" and %d more", len(nodes)-1)
+		}
+	}
+	return &model.Verdict{
+		Reason: model.SchedulerDisagrees, Since: since,
+		Detail: fmt.Sprintf("%d of %d pods fit %s by every filter, since %s, and the scheduler leaves them waiting", q.existing, len(q.Pods), where, since.UTC().Format(time.TimeOnly)) + said(q),
+		Fix:    "the scheduler's own word on the pods: its events, its plugins, its version",
+	}
+}
+
+// said are the scheduler's words on the first pod that has any.
+func said(q *waiting) string {
+	for _, p := range q.Pods {
+		if p.Said != "" {
+			return fmt.Sprintf("; it says: %q", p.Said)
+		}
+	}
+	return ""
+}
