@@ -179,6 +179,7 @@ func (f *Flags) registry() {
 		s.StringArrayVar(&r.Passing.Status, "status-taint", nil, "key of a taint that tells of a node's state; templates are read without it (repeat)")
 		s.IntVar(&r.MaxUnready, "ok-total-unready-count", r.MaxUnready, "so many nodes may be amiss in any case, in a group or in all")
 		s.Float64Var(&f.unreadyPercent, "max-total-unready-percentage", 100*r.MaxUnreadyShare, "how many percent of the nodes may be amiss; beyond it nothing is bought or removed")
+		s.BoolVar(&r.StopOnFirstDud, "stop-group-on-first-dud", false, "one node that never became ready stops the growth of its group until it is gone")
 		s.BoolVar(&r.CountOthers, "unmanaged-nodes-count-as-unready", false, "count nodes of no group in that too, as the Cluster Autoscaler does")
 		s.DurationVar(&r.BackoffFirst, "initial-node-group-backoff-duration", r.BackoffFirst, "how long a group rests after a growth failed; 10s at least")
 		s.DurationVar(&r.BackoffMost, "max-node-group-backoff-duration", r.BackoffMost, "how long at most; it doubles with each failure")

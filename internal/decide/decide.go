@@ -64,7 +64,8 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	}
 	// 3. and 4. What does not arrive is given up, and the rest of the cycle is
 	// skipped for its group.
-	fix := repair.Plan(s, p)
+	rate := repair.NewRate(s)
+	fix := repair.Plan(s, p, rate)
 	closed := fix.Closed
 	for i := range fix.Steps {
 		plan.Calls = append(plan.Calls, repairCall(s, p, &fix.Steps[i]))
@@ -98,7 +99,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 	// 8. Which nodes does nothing need? Removals under way go on, or are taken back.
 	down := scaledown.Plan(scaledown.Input{
 		Snapshot: s, Policy: p, World: world, Reserved: wanted, Rules: judge, Budgets: budgets, Closed: closed,
-		Guests: guests, Drafts: drafts(s, drains), Moving: onTheMove(s, drains, waited), Growing: growing(s, up.Grow), Waiting: told(waits),
+		Guests: guests, Drafts: drafts(s, drains), Moving: onTheMove(s, drains, waited), Growing: growing(s, up.Grow), Waiting: told(waits), Rate: rate,
 	})
 	plan.Unneeded, plan.Kept, plan.Resume = down.Unneeded, down.Kept, down.Resume
 	missed(world, s, drains, waited)

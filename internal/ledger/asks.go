@@ -36,7 +36,7 @@ func (l *Ledger) progress(g *group, pg *provider.Group, seen model.Observation) 
 	g.advance(l, now)
 	// 6. Instances without a node are waited for; what is not waited for any more, or
 	// is again.
-	g.wait(pg, seen, l.rules.Provision(pg))
+	l.wait(g, pg, seen)
 	g.await(pg, now)
 	l.giveUp(g, pg, now)
 	l.close(g)
@@ -49,7 +49,9 @@ func (l *Ledger) progress(g *group, pg *provider.Group, seen model.Observation) 
 	}
 	l.groupHealth(g, now)
 	l.rested(g, now)
-	g.before = seen.Inventory.AsOf
+	if pg.Err == nil {
+		g.before = seen.Inventory.AsOf
+	}
 }
 
 // ending counts the instances that open calls remove and that are gone already:
@@ -76,12 +78,24 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 		in := &pg.Instances[i]
 		rec := g.records[i]
 		if rec.first.IsZero() {
-			rec.first = seen.Now
+			if rec.first = seen.Now; !first {
+				rec.least = g.before
+			}
+			if rec.node == "" {
+				g.measure(rec, in) // one with a node is not new, whenever it was first seen
+			}
 		}
 		if rec.turn != l.turn {
 			if rec.node != "" {
 				// Its node is gone and it is not: its time to register starts anew.
-				rec.vanished, rec.asked, rec.failed = seen.Now, false, false
+				rec.vanished = seen.Now
+				switch {
+				case inNodes(seen.Nodes, rec.node):
+					l.strays[rec.node] = g.id // the node is there, and the cloud has another id for it
+				case rec.state != model.StateBeingDeleted:
+					rec.lost = seen.Now
+				}
+				rec.asked, rec.failed = false, false
 			}
 			rec.turn, rec.node, rec.state = l.turn, "", ""
 		}
@@ -90,6 +104,7 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 			continue
 		}
 		if rec.node != "" {
+			rec.lost = time.Time{}
 			if first {
 				rec.asked = true // it was there before us
 			}
@@ -111,20 +126,31 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 }
 
 // wait lists the instances that have no node, each with the time of its unit.
-func (g *group) wait(pg *provider.Group, seen model.Observation, provision time.Duration) {
-	units, now := g.unitsOf(), seen.Now
+func (l *Ledger) wait(g *group, pg *provider.Group, seen model.Observation) {
+	now, provision := seen.Now, l.rules.Provision(pg)
+	units := g.unitsOf()
 	for i := range pg.Instances {
 		in, rec := &pg.Instances[i], g.records[i]
 		if rec.node != "" || rec.state != model.StateUnregistered {
 			continue
 		}
-		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Created: in.Created, Since: in.Created, Hold: in.Hold}
+		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Since: rec.made(in), Hold: in.Hold}
+		if w.Created = w.Since; rec.least.IsZero() && !w.Created.IsZero() {
+			w.Created = w.Created.Add(-anyClock) // by the word of the cloud alone
+		}
 		w.Err, w.RetriedUntil = g.whyUnmade(in, rec, seen)
 		u := units[in.ID]
+		w.Lost = l.loses(rec, u, seen)
 		if u != nil && !u.Since.IsZero() {
 			w.Since = u.Since
-		} else if u != nil {
-			w.Since = latest(w.Since, u.Exists)
+		} else if u != nil && !u.Exists.IsZero() {
+			w.Since = u.Exists
+			if rec.vanished.IsZero() {
+				w.Created = u.Exists // else it is when it lost its node
+			}
+		}
+		if w.Lost {
+			w.Created = latest(w.Created, rec.lost) // no node from before can be its own
 		}
 		if w.Since.IsZero() {
 			w.Since = rec.first
@@ -144,6 +170,9 @@ func (g *group) wait(pg *provider.Group, seen model.Observation, provision time.
 			g.wake(until)
 		}
 		g.counts.Add(rec.state, nil)
+		if w.Lost {
+			g.counts.Lost++
+		}
 		g.waiting = append(g.waiting, w)
 	}
 	slices.SortFunc(g.waiting, func(a, b model.Waiting) int { return cmp.Compare(a.Instance, b.Instance) })
@@ -184,6 +213,25 @@ func (g *group) whyUnmade(in *provider.Instance, rec *instance, seen model.Obser
 		g.wake(until) // past it, only another picture changes anything
 	}
 	return in.Err, until
+}
+
+// loses reports whether an instance without a node has lost the one that it had. Only a
+// picture that began after the loss can tell that the machine is still there. While the
+// cluster is unhealthy the time of such machines does not run: people are at work.
+func (l *Ledger) loses(rec *instance, u *model.Unit, seen model.Observation) bool {
+	if u != nil && rec.lost.IsZero() && !u.Lost.IsZero() {
+		rec.lost, rec.vanished = u.Lost, latest(rec.vanished, u.Exists) // a leader before us saw it
+	}
+	if rec.lost.IsZero() || !seen.Inventory.AsOf.After(rec.lost) {
+		return false
+	}
+	if l.unhealthy != nil {
+		rec.vanished = seen.Now
+	}
+	if u != nil {
+		u.Lost, u.Exists = rec.lost, latest(u.Exists, rec.vanished)
+	}
+	return true
 }
 
 // unitsOf finds the unit of each instance that has one.
@@ -283,13 +331,16 @@ func (g *group) attribute(fresh []*provider.Instance, now time.Time, registered 
 		if held[in.ID] || (rec.node != "") != registered {
 			continue
 		}
-		u := g.oldestAnonymous()
+		a, u := g.oldestAnonymous()
 		if u == nil {
 			rec.asked = true // nobody asked for it
 			continue
 		}
 		rec.asked = true
-		*u = model.Unit{Instance: in.ID, Exists: in.Created, Since: u.Since, Stalled: u.Stalled}
+		*u = model.Unit{Instance: in.ID, Exists: rec.made(in), Since: u.Since, Stalled: u.Stalled}
+		if !a.Found && !u.Exists.IsZero() {
+			u.Exists = latest(u.Exists, a.At) // none is older than our own asking
+		}
 		switch {
 		case rec.vanished.After(u.Exists):
 			u.Exists = rec.vanished
@@ -299,10 +350,39 @@ func (g *group) attribute(fresh []*provider.Instance, now time.Time, registered 
 	}
 }
 
+// anyClock is how far the clock of another machine may be off.
+const anyClock = time.Hour
+
+// made is when the cloud made an instance, zero if it does not tell. The cloud's clock may
+// be off: an instance was not made after it was first seen, nor before a picture without it.
+func (in *instance) made(of *provider.Instance) time.Time {
+	if of.Created.IsZero() {
+		return of.Created
+	}
+	return latest(earlier(of.Created, in.first), in.least)
+}
+
+// measure takes note of how far the cloud's clock is off, as far as an instance tells that
+// is seen for the first time. To be off by less than a minute is nothing: pictures may be
+// as much behind.
+func (g *group) measure(in *instance, of *provider.Instance) {
+	if of.Created.IsZero() {
+		return
+	}
+	off := of.Created.Sub(in.made(of)).Truncate(time.Minute)
+	if in.least.IsZero() && off == 0 {
+		return // it may be of any age
+	}
+	g.skew = off
+}
+
 // oldestAnonymous finds the unit without an instance that has waited longest,
 // one that is still waited for if there is any.
-func (g *group) oldestAnonymous() *model.Unit {
-	var late *model.Unit
+func (g *group) oldestAnonymous() (*model.Ask, *model.Unit) {
+	var (
+		ask  *model.Ask
+		late *model.Unit
+	)
 	for i := range g.asks {
 		for j := range g.asks[i].Units {
 			u := &g.asks[i].Units[j]
@@ -310,14 +390,14 @@ func (g *group) oldestAnonymous() *model.Unit {
 				continue
 			}
 			if u.GivenUp.IsZero() {
-				return u
+				return &g.asks[i], u
 			}
 			if late == nil {
-				late = u
+				ask, late = &g.asks[i], u
 			}
 		}
 	}
-	return late
+	return ask, late
 }
 
 // advance takes units from instance to node to ready, and sees nodes become ready that
@@ -367,7 +447,7 @@ func (g *group) advance(l *Ledger, now time.Time) {
 					u.GivenUp, u.Why = now, "its node did not become ready"
 					l.changed(model.Change{Kind: model.NodeGivenUp, Group: g.id, Instance: u.Instance, Count: 1, Message: "node " + u.Node + " did not become ready"})
 					l.came(model.Arrival{Node: u.Node, Group: g.id, For: a.For})
-					if in.state == model.StateNeverStarted {
+					if in.state == model.StateNeverStarted && l.failsByDuds(g, a) {
 						// Its removal would make the group look well again, and the same be bought.
 						l.fail(g, now, &provider.Error{Op: provider.OpGrow, Group: g.id, Kind: provider.Transient, Code: model.CodeNeverStarted,
 							Message: fmt.Sprintf("node %s did not become ready in time", u.Node)})
@@ -378,11 +458,26 @@ func (g *group) advance(l *Ledger, now time.Time) {
 	}
 }
 
+// failsByDuds takes note of one more node that did not become ready, and reports whether
+// that is a failure of the growth: most of its nodes did not, and neither did one before
+// it, or the group has too few nodes to tell. One machine of many is a dud now and then.
+func (l *Ledger) failsByDuds(g *group, a *model.Ask) bool {
+	g.duds++
+	duds := 0
+	for i := range a.Units {
+		if u := &a.Units[i]; !u.Registered.IsZero() && !u.GivenUp.IsZero() {
+			duds++
+		}
+	}
+	return l.rules.DudsStop(duds, len(a.Units)) && (g.duds > 1 || l.dudsStop(g))
+}
+
 // arrived takes note of a node that has become ready. A growth that was asked
 // for after the last failure, and works, ends the group's backoff; so does, where the
 // cloud had no machines, one that it has made since.
 func (l *Ledger) arrived(g *group, a *model.Ask, u *model.Unit, now time.Time) {
 	l.came(model.Arrival{Node: u.Node, Group: g.id, Ready: now, For: a.For})
+	g.duds = 0
 	stockEnds := g.backoff.Kind == provider.NoCapacity && u.Exists.After(g.backoff.Since)
 	if !g.backoff.Since.IsZero() && (a.At.After(g.backoff.Since) || stockEnds) {
 		g.backoff = model.Backoff{}
@@ -423,7 +518,7 @@ func found(g *group, pg *provider.Group, seen model.Observation, first bool, uni
 	if t := pg.TargetSince; !t.IsZero() && t.Before(at) && (first || t.After(g.before)) && seen.Now.Sub(t) < provision {
 		at = t
 	}
-	return model.Ask{ID: fmt.Sprintf("found/%s/%d", g.id, at.UnixNano()), Group: g.id, At: at, Found: true, Units: make([]model.Unit, units)}
+	return model.Ask{ID: fmt.Sprintf("found/%s/%d", g.id, at.UnixNano()), Group: g.id, At: at, Found: true, First: first, Units: make([]model.Unit, units)}
 }
 
 // reconcile makes the units that have not registered as many as are missing.

@@ -361,7 +361,8 @@ func TestHealth(t *testing.T) {
 		"three are not":                        {ready: 1, unready: 3},
 		"four of ten are not":                  {ready: 6, unready: 4},
 		"five of ten are not":                  {ready: 5, unready: 5, cluster: model.ClusterUnhealthy, group: model.GroupUnhealthy},
-		"one never started":                    {ready: 9, never: 1, group: model.NodeNeverStarted},
+		"one never started":                    {ready: 9, never: 1},
+		"one of two never started":             {ready: 1, never: 1, group: model.NodeNeverStarted},
 		"many never started":                   {ready: 4, never: 4, group: model.GroupUnhealthy},
 		"none of a new cluster started":        {never: 8, group: model.GroupUnhealthy},
 		"others that are not ready":            {ready: 3, others: 20},
@@ -801,5 +802,169 @@ func TestWhatIsTriedAgainIsWaitedFor(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLossOfNodesCounts: machines whose Node objects are gone count as nodes that are not
+// ready (S1, S2), however long it lasts; their time to register begins when it is over.
+func TestLossOfNodesCounts(t *testing.T) {
+	s := newStage(t, 10)
+	s.fleet(10)
+	s.at(0)
+	lost := s.nodes[:6]
+	s.nodes = s.nodes[6:]
+	s.at(1) // the picture is no newer than the loss
+	g := s.at(1.5)
+	want(t, "lost", g.Counts.Lost, 6)
+	if s.l.Standing().Unhealthy == nil || g.Unhealthy == nil || g.Unhealthy.Reason != model.GroupUnhealthy {
+		t.Fatalf("the cluster: %v, the group: %v", s.l.Standing().Unhealthy, g.Unhealthy)
+	}
+	s.restart()
+	if s.at(40); s.l.Standing().Unhealthy == nil {
+		t.Fatal("a restart forgets the loss")
+	}
+	s.nodes = append(s.nodes, lost[:3]...)
+	g = s.at(41)
+	if s.l.Standing().Unhealthy != nil || g.Counts.Lost != 3 || g.Counts.LongUnregistered != 0 {
+		t.Fatalf("the cluster: %v, %+v", s.l.Standing().Unhealthy, g.Counts)
+	}
+	if g = s.at(55); g.Counts.LongUnregistered != 0 {
+		t.Errorf("14 minutes after the cluster is healthy again: %+v", g.Counts)
+	}
+	if g = s.at(56); g.Counts.LongUnregistered != 3 {
+		t.Errorf("their time is over: %+v", g.Counts)
+	}
+}
+
+// TestOurOwnRemovalLosesNothing: a node that we remove is gone before its machine is.
+func TestOurOwnRemovalLosesNothing(t *testing.T) {
+	s := newStage(t, 5)
+	s.fleet(5)
+	for _, n := range s.nodes {
+		n.Spec.Taints = []corev1.Taint{{Key: model.TaintToBeDeleted, Value: "1"}}
+	}
+	s.at(0)
+	s.nodes = nil
+	s.at(1)
+	if g := s.at(2); g.Counts.Lost != 0 || s.l.Standing().Unhealthy != nil {
+		t.Errorf("%+v, %v", g.Counts, s.l.Standing().Unhealthy)
+	}
+}
+
+// TestEndingsAreCounted: a machine that is ended because something was amiss with it is
+// on record for ten minutes, across a restart; one that the cloud could not make is not.
+func TestEndingsAreCounted(t *testing.T) {
+	s := newStage(t, 5)
+	s.fleet(2)
+	s.at(0)
+	for i, reason := range []model.Reason{model.ProvisionTimeout, model.ProvisionTimeout, model.InstanceFailed} {
+		s.minute = float64(i)
+		c := model.Call{ID: fmt.Sprint("remove/", i), Verb: model.Remove, Group: "g", Instance: "x", Reason: reason}
+		s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+		s.at(s.minute, model.Outcome{Call: c, Ended: s.now(), Target: -1})
+	}
+	s.restart()
+	g := s.at(10)
+	want(t, "ended", g.Endings.Within(s.now()), 2)
+	want(t, "ended, later", g.Endings.Within(s.now().Add(time.Minute)), 0)
+}
+
+// TestDudsStopTheirGroup: one node of many that never becomes ready stops nothing; the
+// second in a row makes its group back off; one of two nodes stops the group, and one of
+// any number where that is asked for.
+func TestDudsStopTheirGroup(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		nodes, duds     int
+		first           bool
+		unhealthy, rest bool
+	}{
+		{"one of 41", 40, 1, false, false, false},
+		{"two in a row", 40, 2, false, false, true},
+		{"one of two", 1, 1, false, true, true},
+		{"two of three", 1, 2, false, true, true},
+		{"one of 41, by the letter", 40, 1, true, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, c.nodes)
+			s.l.rules.StopOnFirstDud = c.first
+			s.fleet(c.nodes)
+			s.at(0)
+			for range c.duds {
+				s.grow(1)
+				s.node(s.instance(), corev1.ConditionFalse, s.now())
+				s.at(s.minute + 20)
+			}
+			g := s.at(s.minute)
+			if got := g.Unhealthy != nil; got != c.unhealthy || got && g.Unhealthy.Reason != model.NodeNeverStarted {
+				t.Errorf("unhealthy: %+v", g.Unhealthy)
+			}
+			if got := g.Backoff.Until.After(s.now()); got != c.rest {
+				t.Errorf("backoff: %+v", g.Backoff)
+			}
+		})
+	}
+}
+
+// TestSkewedClocks: whatever the cloud's clock says, a machine has all of its time from our
+// asking on, across a restart, and the skew is told.
+func TestSkewedClocks(t *testing.T) {
+	for _, skew := range []time.Duration{-time.Hour, -16 * time.Minute, 0, 16 * time.Minute, time.Hour} {
+		t.Run(skew.String(), func(t *testing.T) {
+			s := newStage(t, 1)
+			s.fleet(1)
+			s.at(0)
+			s.minute = 1
+			s.grow(1)
+			s.minute = 1.5
+			s.instance(func(in *provider.Instance) { in.Created = s.now().Add(skew) })
+			s.at(2)
+			if got := s.l.Standing().Notices; len(got) != min(1, int(skew.Abs())) {
+				t.Errorf("notices: %v", got)
+			}
+			if g := s.at(10); g.GivenUp() != 0 {
+				t.Errorf("given up nine minutes after it was asked for: %+v", g.Waiting)
+			}
+			s.restart()
+			if g := s.at(15.9); g.GivenUp() != 0 {
+				t.Errorf("given up before its time: %+v", g.Waiting)
+			}
+			if g := s.at(17.1); g.GivenUp() != 1 {
+				t.Errorf("not given up when its time is over: %+v", g.Waiting)
+			}
+		})
+	}
+}
+
+// TestConflictsPause: growths that end in a conflict, each after a newer look, are asked for
+// more and more seldom, by group; the first is asked for again at once, and so is one after
+// a growth that worked.
+func TestConflictsPause(t *testing.T) {
+	s := newStage(t, 1)
+	s.fleet(1)
+	s.at(0)
+	ask := func(id string, err *provider.Error) model.GroupStanding {
+		c := model.Call{ID: id, Verb: model.Grow, Group: "g", From: 1, To: 2}
+		s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+		out := model.Outcome{Call: c, Ended: s.now(), Target: 2, Err: err}
+		if err != nil {
+			out.Target = -1
+		}
+		return s.at(s.minute+0.01, out)
+	}
+	conflict := &provider.Error{Kind: provider.Conflict}
+	tried := 0
+	for s.minute < 1 {
+		if g := s.at(s.minute + 1.0/60); g.PausedUntil.After(s.now()) {
+			continue
+		}
+		tried++
+		ask(fmt.Sprint("grow/", tried), conflict)
+	}
+	want(t, "growths in a minute", tried, 4)
+	s.minute = 5
+	ask("grow/works", nil)
+	if g := ask("grow/again", conflict); g.PausedUntil.After(s.now()) {
+		t.Errorf("one conflict after a growth that worked: paused until %s", g.PausedUntil)
 	}
 }

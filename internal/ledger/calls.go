@@ -54,7 +54,7 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 	}
 	g.cut(o.Call.ID, o.Call.To-g.expected)
 	if o.Err == nil {
-		g.strikes, g.limited, g.throttled = 0, 0, 0
+		g.strikes, g.limited, g.throttled, g.conflicts = 0, 0, 0, 0
 		return
 	}
 	if unknown || o.Err.Kind == provider.Unavailable {
@@ -70,7 +70,15 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 		g.rest(o, retry)
 	case o.Err.Code == model.CodeNotBegun:
 		g.rest(o, retry)
-	case o.Err.Kind == provider.Conflict: // look again, and decide anew
+	case o.Err.Kind == provider.Conflict:
+		// Somebody moved the target in the same moment: look again, and decide anew. Where
+		// that goes on, or what is read is old, do not ask at each look.
+		if o.Ended.Sub(g.conflictAt) > longAgo {
+			g.conflicts = 0
+		}
+		if g.conflicts, g.conflictAt = min(g.conflicts+1, mostConflicts), o.Ended; g.conflicts > strikes {
+			g.rest(o, retry<<(g.conflicts-strikes))
+		}
 	case o.Err.Kind == provider.Limit && o.Call.Pool != "" && g.limited < mostLimited:
 		// Somebody raised another group of the pool in the same moment: look again, too.
 		// Where that does not tell why, do not ask at each look.
@@ -101,6 +109,10 @@ const strikes = 1
 // mostThrottled bounds how far rests grow while a group is throttled: 30 s twice, then 1
 // and 2 minutes.
 const mostThrottled = 4
+
+// mostConflicts bounds how far rests grow while growths of a group end in a conflict: none
+// after the first, then 10, 20, 40, 80 and 160 seconds.
+const mostConflicts = 6
 
 // longAgo is after how long a refusal is no longer the one before the next.
 const longAgo = 10 * time.Minute
@@ -144,6 +156,9 @@ func (l *Ledger) endRepair(o model.Outcome, unknown, changed bool) {
 	if o.Target >= 0 {
 		g.expected = o.Target
 	}
+	if o.Call.Verb == model.Remove && o.Call.Reason != model.InstanceFailed && (o.Err == nil || unknown) {
+		g.endings = g.endings.Add(o.Ended)
+	}
 	if in := g.instances[o.Call.Instance]; in != nil && o.Err == nil {
 		changed = in.removed.IsZero() // once is enough, and twice is odd
 		in.removed = o.Ended
@@ -181,6 +196,9 @@ func (l *Ledger) endRemove(o model.Outcome, unknown bool) {
 	g.written = o.Ended
 	if o.Target >= 0 {
 		g.expected = o.Target
+	}
+	if d := l.nodes.of[o.Call.Node].Drain; d != nil && d.Unready && (o.Err == nil || unknown) {
+		g.endings = g.endings.Add(o.Ended)
 	}
 	l.endNode(o, unknown)
 }

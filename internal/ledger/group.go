@@ -30,11 +30,19 @@ type group struct {
 	refused   model.Backoff
 	refusals  int
 	refusedAt time.Time
+	// endings are the machines that were ended because something was amiss with them.
+	endings model.Endings
 	// strikes counts growths in a row that ended without an answer, throttled those that
 	// the cloud had no time for, and limited those that the pool's maximum refused, the
 	// last at limitedAt.
 	strikes, throttled, limited int
 	limitedAt                   time.Time
+	// conflicts counts those that somebody's write to the target was in the way of, the
+	// last at conflictAt.
+	conflicts  int
+	conflictAt time.Time
+	// duds counts the nodes in a row that did not become ready in time.
+	duds int
 	// stalls: what makes its machines does not work; stalled is when it was last seen
 	// not to, or, since then, to work again.
 	stalls  bool
@@ -44,8 +52,10 @@ type group struct {
 	asks      []model.Ask
 	instances map[provider.InstanceID]*instance
 	records   []*instance // by index of the last picture's instances
-	// before is the AsOf of the picture that was last taken in.
+	// before is the AsOf of the picture that was last taken in with the group in it, and
+	// skew how far the cloud's clock was off when it dated the newest machine.
 	before       time.Time
+	skew         time.Duration
 	missingSince time.Time
 	unhealthy    *model.Verdict
 	last         lasts
@@ -70,14 +80,17 @@ type group struct {
 // instance is what we know of one instance.
 type instance struct {
 	first   time.Time // when it was first seen; zero: not yet
+	least   time.Time // it cannot be older: the picture before that lacked it; zero: unknown
 	removed time.Time // when our removal of it ended
 	// vanished is when its node was last seen to be gone, while it was not.
 	vanished time.Time
-	turn     uint64 // of the Fold that last saw it
-	node     string // its node, empty if it has none
-	counted  bool   // the target counts that node
-	state    model.NodeState
-	since    time.Time // the node's creation
+	// lost is when it lost a node that nobody had begun to remove.
+	lost    time.Time
+	turn    uint64 // of the Fold that last saw it
+	node    string // its node, empty if it has none
+	counted bool   // the target counts that node
+	state   model.NodeState
+	since   time.Time // the node's creation
 	// asked: it is some ask's unit, or was there without one.
 	asked bool
 	// failed: that the cloud could not make it is on record.
@@ -97,8 +110,8 @@ func (g *group) begin() {
 }
 
 // fill finds the record of each instance of a picture, and forgets those of
-// others.
-func (g *group) fill(pg *provider.Group) {
+// others. It gives the nodes that those had and that nobody was removing.
+func (g *group) fill(pg *provider.Group) (strays []string) {
 	g.records = g.records[:0]
 	for i := range pg.Instances {
 		in := g.instances[pg.Instances[i].ID]
@@ -109,13 +122,19 @@ func (g *group) fill(pg *provider.Group) {
 		g.records = append(g.records, in)
 	}
 	if len(g.instances) == len(g.records) {
-		return
+		return nil
 	}
 	there := make(map[*instance]bool, len(g.records))
 	for _, in := range g.records {
 		there[in] = true
 	}
-	maps.DeleteFunc(g.instances, func(_ provider.InstanceID, in *instance) bool { return !there[in] })
+	maps.DeleteFunc(g.instances, func(_ provider.InstanceID, in *instance) bool {
+		if !there[in] && in.node != "" && in.state != model.StateBeingDeleted {
+			strays = append(strays, in.node)
+		}
+		return !there[in]
+	})
+	return strays
 }
 
 // wake brings the instant forward at which time alone changes the group.
@@ -133,7 +152,7 @@ func (g *group) standing(inherited lasts) model.GroupStanding {
 		Expected: g.expected, Backoff: g.backoff, PausedUntil: g.pausedUntil, Failure: g.failure, Unsure: g.unsure,
 		Asks: copyOf(g.asks), Counts: g.counts, Unhealthy: g.unhealthy,
 		Overdue: g.overdue, Kept: g.kept, KeptSince: g.keptSince, Waiting: append([]model.Waiting(nil), g.waiting...),
-		Missing: g.missing, MissingSince: g.missingSince, Due: g.due, Refused: g.refused,
+		Missing: g.missing, MissingSince: g.missingSince, Due: g.due, Refused: g.refused, Endings: g.endings,
 		LastGrowth: last.growth, LastRemoval: last.removal, LastFailure: last.failure,
 	}
 }

@@ -9,6 +9,7 @@ import (
 )
 
 // health answers S1: is the cluster, by and large, in a shape to be acted on?
+// Machines that had a node and lost it count as nodes that are not ready.
 // Nodes that are on their way out, up or in count neither for nor against it, and
 // neither do those that never started: that is a growth that failed, and stops its
 // own group (UC3).
@@ -17,7 +18,7 @@ func (l *Ledger) health(now time.Time) {
 		l.counts = l.counts.Plus(g.counts)
 	}
 	c := l.counts
-	amiss, all := c.Unready, c.Total-c.BeingDeleted-c.NeverStarted
+	amiss, all := c.Unready+c.Lost, c.Total-c.BeingDeleted-c.NeverStarted+c.Lost
 	if l.rules.CountOthers {
 		amiss += l.others.Unready + l.others.NeverStarted
 		all += l.others.Total - l.others.BeingDeleted
@@ -28,31 +29,31 @@ func (l *Ledger) health(now time.Time) {
 	}
 	l.unhealthy = since(l.unhealthy, now, model.Verdict{
 		Reason: model.ClusterUnhealthy,
-		Detail: fmt.Sprintf("%d of %d nodes are not ready", amiss, all),
+		Detail: fmt.Sprintf("%d of %d nodes are not ready", amiss, all) + lostOf(c.Lost),
 		Fix:    fmt.Sprintf("at most %d nodes, or %.0f%% of them, are not ready", l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
 	})
 }
 
-// groupHealth answers S2: is the group in a shape to grow? One node that never
-// started is enough to say no (UC3).
+// groupHealth answers S2: is the group in a shape to grow? Nodes that never started say
+// no where they are a large share of it (UC3): of many machines, one is a dud now and then.
 func (l *Ledger) groupHealth(g *group, now time.Time) {
-	long := 0
+	without := 0
 	for i := range g.waiting {
-		if g.waiting[i].Long && g.waiting[i].Err == nil {
-			long++
+		if w := &g.waiting[i]; w.Lost || w.Long && w.Err == nil {
+			without++
 		}
 	}
 	c := &g.counts
-	absent := g.overdue + g.kept + long
+	absent := g.overdue + g.kept + without
 	amiss := c.Unready + c.NeverStarted + absent
 	all := c.Total - c.BeingDeleted + absent
 	switch {
 	case l.rules.TooMany(amiss, all):
 		g.unhealthy = since(g.unhealthy, now, model.Verdict{
-			Reason: model.GroupUnhealthy, Detail: fmt.Sprintf("%d of its %d nodes are missing or not ready", amiss, all),
+			Reason: model.GroupUnhealthy, Detail: fmt.Sprintf("%d of its %d nodes are missing or not ready", amiss, all) + lostOf(c.Lost),
 			Fix: fmt.Sprintf("at most %d of them, or %.0f%%, are", l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
 		})
-	case c.NeverStarted > 0:
+	case l.dudsStop(g):
 		g.unhealthy = since(g.unhealthy, now, model.Verdict{
 			Reason: model.NodeNeverStarted, Detail: fmt.Sprintf("%d nodes did not become ready in time, %s among them", c.NeverStarted, g.neverStarted),
 			Fix: "they become ready, or go",
@@ -60,6 +61,19 @@ func (l *Ledger) groupHealth(g *group, now time.Time) {
 	default:
 		g.unhealthy = nil
 	}
+}
+
+// dudsStop reports whether the group's nodes that never started stop its growth.
+func (l *Ledger) dudsStop(g *group) bool {
+	return l.rules.DudsStop(g.counts.NeverStarted, g.counts.Total-g.counts.BeingDeleted)
+}
+
+// lostOf tells how many machines have lost their node.
+func lostOf(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d of them are machines whose Node object is gone", n)
 }
 
 // since keeps the time at which a verdict of the same reason began.

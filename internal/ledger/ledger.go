@@ -59,6 +59,8 @@ type Ledger struct {
 	resume string
 	// displaced are the controllers of pods that were evicted a short while ago.
 	displaced map[types.UID]model.Displaced
+	// strays are nodes whose instance is listed no more, with the group that had it.
+	strays map[string]provider.GroupID
 	// written is when what was restored had been written down.
 	written time.Time
 
@@ -139,7 +141,9 @@ func (l *Ledger) match(inv *provider.Inventory) {
 		l.homes.Fill(len(inv.Groups), func(i int) *provider.Group { return &inv.Groups[i] })
 		l.places = l.places[:0]
 		for i, g := range l.order {
-			g.fill(&inv.Groups[i])
+			for _, node := range g.fill(&inv.Groups[i]) {
+				l.strays[node] = g.id
+			}
 		}
 	}
 	l.of = inv.Groups

@@ -34,7 +34,7 @@ func (l Ledger) Memory() model.Memory {
 	m := model.Memory{
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals),
 		LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure,
-		Resume: l.resume, Displaced: lastDisplaced(l.displaced),
+		Resume: l.resume, Displaced: lastDisplaced(l.displaced), Strays: firstStrays(l.strays),
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
 		g := l.groups[id]
@@ -44,6 +44,12 @@ func (l Ledger) Memory() model.Memory {
 				m.Backoffs = map[provider.GroupID]model.Backoff{}
 			}
 			m.Backoffs[id] = g.backoff
+		}
+		if g.endings.Count > 0 {
+			if m.Endings == nil {
+				m.Endings = map[provider.GroupID]model.Endings{}
+			}
+			m.Endings[id] = g.endings
 		}
 		if !g.missingSince.IsZero() {
 			if m.Missing == nil {
@@ -102,6 +108,19 @@ func longestRests(all map[string]model.Failure) map[string]model.Failure {
 	return all
 }
 
+// firstStrays are the strays to be remembered: of too many, the first by name.
+func firstStrays(all map[string]provider.GroupID) map[string]provider.GroupID {
+	if len(all) == 0 {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(all))
+	out := map[string]provider.GroupID{}
+	for _, n := range names[:min(len(names), mostStrays)] {
+		out[n] = all[n]
+	}
+	return out
+}
+
 // What is remembered of drains is bounded, as all that the memory lies in is. A
 // drain that is not remembered is taken back after a restart.
 const (
@@ -115,6 +134,8 @@ const (
 	// how many letters of what was in the way.
 	mostFailures = 200
 	mostWhy      = 200
+	// mostStrays is how many nodes whose instance is listed no more are.
+	mostStrays = 200
 )
 
 // toRemember tells what a later leader must know of a drain. The taint alone
@@ -168,9 +189,10 @@ func Restore(rules model.Rules, m model.Memory) Ledger {
 		rules: rules, groups: map[provider.GroupID]*group{}, calls: map[string]model.Call{}, nodes: newStandings(),
 		before: map[string]*model.Drain{}, timed: map[string]bool{}, homes: model.NewHomes(0, nil),
 		brakes: slices.Clone(m.Brakes), arrivals: slices.Clone(m.Arrivals),
-		displaced: map[types.UID]model.Displaced{}, written: m.Written, last: last, inherited: last, resume: m.Resume,
+		displaced: map[types.UID]model.Displaced{}, strays: map[string]provider.GroupID{}, written: m.Written, last: last, inherited: last, resume: m.Resume,
 	}
 	maps.Copy(l.displaced, m.Displaced)
+	maps.Copy(l.strays, m.Strays)
 	for _, a := range m.Asks {
 		if a.Group == "" || len(a.Units) == 0 {
 			continue // nothing that anything could come of
@@ -184,6 +206,9 @@ func Restore(rules model.Rules, m model.Memory) Ledger {
 	}
 	for id, b := range m.Backoffs {
 		l.group(id).backoff = b
+	}
+	for id, e := range m.Endings {
+		l.group(id).endings = e
 	}
 	for id, since := range m.Missing {
 		l.group(id).missingSince = since
@@ -236,12 +261,14 @@ func (l *Ledger) trust(now time.Time) {
 			}
 			for j := range g.asks[i].Units {
 				u := &g.asks[i].Units[j]
-				u.Since, u.Stalled = earlier(u.Since, now), earlier(u.Stalled, now)
+				u.Since, u.Stalled, u.Lost = earlier(u.Since, now), earlier(u.Stalled, now), earlier(u.Lost, now)
+				u.Exists = earlier(u.Exists, now)
 			}
 		}
 		if b := &g.backoff; b.Until.After(now.Add(l.rules.BackoffMost+l.rules.BackoffReset)) || b.Since.After(now) {
 			*b = model.Backoff{}
 		}
+		g.endings.Last = earlier(g.endings.Last, now)
 		if g.missingSince.After(now) {
 			g.missingSince = now
 		}

@@ -15,11 +15,11 @@ import (
 // TestRestartInEachStage: a drain of a node with pods goes on where its leader
 // left it, as far as the node still shows it; otherwise it is taken back.
 func TestRestartInEachStage(t *testing.T) {
-	adopted := model.Drain{Node: "n", Stage: model.Tainted}
+	adopted := model.Drain{Node: "n", Stage: model.Tainted, Unready: true} // its node does not say that it is ready
 	ours := func(s model.Stage, pods int) model.Drain {
 		return model.Drain{Node: "n", Group: "g", Instance: "n", Stage: s, Began: at(1), Occupied: true, Pods: []types.UID{"uid-a", "uid-b"}[:pods:pods]}
 	}
-	leftover := model.Drain{Node: "n", Stage: model.RollingBack, Code: model.LeaderChanged, Why: "its removal was begun, and somebody took the taint away"}
+	leftover := model.Drain{Node: "n", Stage: model.RollingBack, Unready: true, Code: model.LeaderChanged, Why: "its removal was begun, and somebody took the taint away"}
 	rollingBack := ours(model.RollingBack, 2)
 	rollingBack.Code, rollingBack.Why = model.EvictionRefused, "b stays"
 	for _, c := range []struct {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -39,6 +40,7 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 			l.others.Add(state, object)
 			continue
 		}
+		delete(l.strays, object.Name)
 		g, pg := l.order[home.Group], &seen.Inventory.Groups[home.Group]
 		in := &pg.Instances[home.Instance]
 		state, until := model.StateOf(object, in, n.Drain, seen.Now, l.rules.Startup(pg))
@@ -56,8 +58,15 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 			g.wake(until)
 		}
 		rec := g.records[home.Instance]
+		if was := rec.state; rec.node == object.Name && !n.UnneededSince.IsZero() && (was == model.StateReady) != (state == model.StateReady) {
+			// It has turned ready, or stopped to be: it has all of its time, by our own clock.
+			n = l.nodes.of[object.Name]
+			n.UnneededSince = time.Time{}
+			l.nodes.put(object.Name, n)
+		}
 		rec.node, rec.state, rec.since, rec.turn, rec.counted = object.Name, state, object.CreationTimestamp.Time, l.turn, counted
 	}
+	maps.DeleteFunc(l.strays, func(node string, _ provider.GroupID) bool { return !inNodes(seen.Nodes, node) })
 	if there == len(l.nodes.of) {
 		return
 	}
@@ -133,7 +142,7 @@ func (l *Ledger) recall(n model.NodeStanding, object *corev1.Node, now time.Time
 // adopted is the drain of a node that somebody tainted and that we know nothing
 // else of.
 func adopted(object *corev1.Node, since time.Time) *model.Drain {
-	return &model.Drain{Node: object.Name, Stage: model.Tainted, Since: since, Began: since}
+	return &model.Drain{Node: object.Name, Stage: model.Tainted, Since: since, Began: since, Unready: !model.NodeReady(object)}
 }
 
 // usedAgain tells whether a node that was removed has given its name to one of another

@@ -1,8 +1,10 @@
 package ledger
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -16,11 +18,17 @@ func (l Ledger) Standing() model.Standing {
 		Nodes:  l.nodes.give(), LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure,
 		Counts: l.counts, Others: l.others, Unhealthy: l.unhealthy,
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals), Resume: l.resume,
-		Displaced: maps.Clone(l.displaced), Doubts: l.doubts,
+		Displaced: maps.Clone(l.displaced), Doubts: l.doubts, Strays: maps.Clone(l.strays),
 	}
 	for id, g := range l.groups {
 		if g.sighted {
 			s.Groups[id] = g.standing(l.inherited)
+		}
+	}
+	for _, g := range l.order {
+		if g.skew != 0 {
+			s.Notices = append(s.Notices, provider.Notice{Group: g.id, Code: "ClockSkewed",
+				Message: fmt.Sprintf("the cloud's clock is at least %s ours; its times are taken for the nearest that is possible", ahead(g.skew))})
 		}
 	}
 	for _, c := range l.Open() {
@@ -36,6 +44,14 @@ func (l Ledger) Standing() model.Standing {
 		}
 	}
 	return s
+}
+
+// ahead says which way a clock is off, and how far.
+func ahead(skew time.Duration) string {
+	if skew > 0 {
+		return skew.String() + " ahead of"
+	}
+	return (-skew).String() + " behind"
 }
 
 // busiesGroup tells whether a call changes its group's target. The others are

@@ -20,6 +20,9 @@ type Ask struct {
 	// Found: we did not ask for it. Somebody else raised the target, or a leader
 	// before us did.
 	Found bool `json:"found,omitempty"`
+	// First: it was found at the first look of a process that remembered nothing of it, so
+	// that its units may be machines of any age.
+	First bool `json:"first,omitempty"`
 	// For names the classes of pods that it was bought for, by digest.
 	For   []string `json:"for,omitempty"`
 	Units []Unit   `json:"units"`
@@ -34,8 +37,10 @@ type Unit struct {
 	// Since is when its time to register began, if that is not its instance's creation:
 	// an instance before this one ended without a node. None of its time had run before
 	// Stalled: until then nothing made machines.
-	Since      time.Time `json:"since,omitzero"`
-	Stalled    time.Time `json:"stalled,omitzero"`
+	Since   time.Time `json:"since,omitzero"`
+	Stalled time.Time `json:"stalled,omitzero"`
+	// Lost is when its instance was left without the node that it had.
+	Lost       time.Time `json:"lost,omitzero"`
 	Registered time.Time `json:"registered,omitzero"`
 	Ready      time.Time `json:"ready,omitzero"`
 	// GivenUp is when it was given up, and Why the reason.
@@ -96,6 +101,10 @@ type Memory struct {
 	Backoffs map[provider.GroupID]Backoff   `json:"backoffs,omitempty"`
 	Unneeded map[string]time.Time           `json:"unneeded,omitempty"` // node → since when
 	Missing  map[provider.GroupID]time.Time `json:"missing,omitempty"`  // group → since when it misses nodes
+	// Endings are, by group, the machines ended because something was amiss with them.
+	Endings map[provider.GroupID]Endings `json:"endings,omitempty"`
+	// Strays are nodes that had an instance of a group, and have none any more.
+	Strays map[string]provider.GroupID `json:"strays,omitempty"`
 	// Drains are the removals of nodes with pods, from the taint on.
 	Drains []Drain `json:"drains,omitempty"`
 	// Displaced are the controllers of pods that were evicted a short while ago.

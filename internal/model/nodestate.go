@@ -62,7 +62,7 @@ func StateOf(n *corev1.Node, in *provider.Instance, d *Drain, now time.Time, sta
 			return StateYoung, until
 		}
 		return StateUnready, time.Time{}
-	case !neverReady(n):
+	case !neverReady(n, now):
 		return StateUnready, time.Time{}
 	case young:
 		return StateYoung, until
@@ -103,12 +103,13 @@ const registering = time.Minute
 
 // neverReady tells whether a node that is not ready has never been. Its Ready
 // condition has then not changed since it registered. A node that broke within
-// its first minute is taken for one that boots: we err to not buying twice.
-func neverReady(n *corev1.Node) bool {
+// its first minute is taken for one that boots, and so is one whose clock is ahead of
+// ours: we err to not buying twice.
+func neverReady(n *corev1.Node, now time.Time) bool {
 	for i := range n.Status.Conditions {
 		c := &n.Status.Conditions[i]
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			return !c.LastTransitionTime.After(n.CreationTimestamp.Add(registering))
+			return !c.LastTransitionTime.After(n.CreationTimestamp.Add(registering)) || c.LastTransitionTime.After(now)
 		}
 	}
 	return true
@@ -177,6 +178,8 @@ type Counts struct {
 	ResourceUnready  int
 	Unregistered     int
 	LongUnregistered int
+	// Lost are those of the last two whose node is gone while the machine is not.
+	Lost int
 }
 
 // Add counts one node; n is nil for an instance without one.
@@ -212,6 +215,6 @@ func (c Counts) Plus(o Counts) Counts {
 	return Counts{
 		c.Total + o.Total, c.Ready + o.Ready, c.Young + o.Young, c.NeverStarted + o.NeverStarted, c.Suspended + o.Suspended,
 		c.BeingDeleted + o.BeingDeleted, c.Unready + o.Unready, c.ResourceUnready + o.ResourceUnready,
-		c.Unregistered + o.Unregistered, c.LongUnregistered + o.LongUnregistered,
+		c.Unregistered + o.Unregistered, c.LongUnregistered + o.LongUnregistered, c.Lost + o.Lost,
 	}
 }

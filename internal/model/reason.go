@@ -103,6 +103,9 @@ const (
 	// NotCancellable: the cloud could not take back the request for it without a
 	// risk to machines that run.
 	NotCancellable Reason = "NotCancellable"
+	// ManyAmiss: so many machines failed, lost their node or are not ready at once that
+	// they are ended a few at a time.
+	ManyAmiss Reason = "ManyMachinesAmiss"
 	// MatchingBroken: nodes without an instance could be those of the group's
 	// instances without a node (rule P6).
 	MatchingBroken Reason = "MatchingBroken"

@@ -21,6 +21,9 @@ type Rules struct {
 	// of all (0 to 1) are.
 	MaxUnready      int
 	MaxUnreadyShare float64
+	// StopOnFirstDud: a group in which one node never became ready does not grow, however
+	// many others it has.
+	StopOnFirstDud bool
 	// CountOthers lets nodes of no group count in the cluster's health.
 	CountOthers bool
 	// After a growth that failed a group rests for BackoffFirst, after the next
@@ -43,6 +46,12 @@ func (r Rules) Provision(g *provider.Group) time.Duration {
 		return *t
 	}
 	return r.ProvisionTime
+}
+
+// DudsStop reports whether so many nodes of a growth, or of a group of so many nodes, that
+// never became ready say that the next would not either. One says so of one or two.
+func (r Rules) DudsStop(duds, all int) bool {
+	return duds > 0 && (r.StopOnFirstDud || all <= 2 || float64(duds) > r.MaxUnreadyShare*float64(all))
 }
 
 // TooMany tells whether so many of all are too many to be amiss.

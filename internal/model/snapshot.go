@@ -44,7 +44,7 @@ type Snapshot struct {
 	// AsOf is the age of the inventory; InventoryErr why there is no newer one.
 	AsOf         time.Time
 	InventoryErr string
-	// Notices are what the provider has a person know. Nothing is decided by them.
+	// Notices are what the provider, or the ledger, has a person know. Nothing is decided by them.
 	Notices []provider.Notice
 	// Counts are the nodes of our groups by state, Others the rest. Unhealthy,
 	// Brakes, Arrivals and Doubts are the ledger's, and so are LastGrowth, LastRemoval
@@ -61,6 +61,9 @@ type Snapshot struct {
 	// Displaced is the ledger's: the controllers of pods that we evicted a short while
 	// ago.
 	Displaced map[types.UID]Displaced
+	// Strays are the ledger's: nodes whose instance the cloud has ceased to list, with its
+	// group.
+	Strays map[string]provider.GroupID
 
 	projection *projection
 	// numbers finds a content's class.

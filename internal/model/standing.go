@@ -31,6 +31,10 @@ type Standing struct {
 	Resume string
 	// Displaced are the controllers of pods that we evicted a short while ago.
 	Displaced map[types.UID]Displaced
+	// Strays are nodes whose instance the cloud has ceased to list, by name, with its group.
+	Strays map[string]provider.GroupID
+	// Notices are what a person should know of the groups; nothing is decided by them.
+	Notices []provider.Notice
 }
 
 // Displaced is when pods of a controller were evicted by us: first and last.
@@ -78,6 +82,8 @@ type GroupStanding struct {
 	Waiting      []Waiting
 	Missing      int
 	MissingSince time.Time
+	// Endings are the machines that were ended because something was amiss with them.
+	Endings Endings
 	// Refused is the rest of the group's removals after the cloud has refused some in
 	// a row; Until may be over.
 	Refused Backoff
@@ -105,11 +111,11 @@ type Waiting struct {
 	// ProviderID and NodeName are those of the node that it would have, as far as
 	// the provider knows.
 	ProviderID, NodeName string
-	// Created is when the cloud made it, zero if unknown; Since when its time to
+	// Created is when the cloud made it at the earliest, zero if unknown; Since when its time to
 	// register began.
 	Created, Since time.Time
-	// Long: its time to register is over.
-	Long bool
+	// Long: its time to register is over. Lost: it had a node before.
+	Long, Lost bool
 	// Err is why the cloud could not make it, nil if it could. RetriedUntil is until
 	// when it is waited for all the same, since the cloud tries again; zero: it does not,
 	// or that time is over.

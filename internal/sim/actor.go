@@ -207,6 +207,7 @@ func (w *World) perform(out model.Outcome) model.Outcome {
 	case model.Cancel:
 		result, err := w.cloud.Cancel(background, provider.CancelRequest{Group: c.Group, From: c.From, To: c.To})
 		out.Err, out.Target = provider.AsError(provider.OpCancel, c.Group, err), result.Target
+		w.judge.cancelled(c)
 	}
 	if out.Err != nil {
 		out.Target = -1

@@ -71,6 +71,8 @@ type Fault struct {
 	Verb model.Verb
 	// Err is the error that calls, reads and boots fail with.
 	Err provider.Error
+	// Skew is how far a clock is off; below zero: behind.
+	Skew time.Duration
 	// N is a number of machines.
 	N int
 
@@ -88,7 +90,9 @@ var kinds = []What{
 }
 
 // isFault tells whether there is such a fault.
-func isFault(w What) bool { return slices.Contains(kinds, w) || slices.Contains(holdKinds, w) }
+func isFault(w What) bool {
+	return slices.Contains(kinds, w) || slices.Contains(holdKinds, w) || slices.Contains(otherKinds, w)
+}
 
 // AddFault plans a fault.
 func (w *World) AddFault(f Fault) error {
@@ -218,6 +222,8 @@ func (w *World) begin(f *Fault) {
 		}
 	case FlappingNode, TakenMachine:
 		w.strike(f)
+	case LostNodes:
+		w.loseNodes(f)
 	}
 }
 

@@ -29,6 +29,7 @@ type judge struct {
 	begun   int       // how many calls were decided on
 	touched time.Time // when people last changed targets or limits
 	raised  bool      // people have raised a target
+	amiss   []ending  // machines that were ended because something was amiss with them
 	waste   wasteBook
 	drains  drainBook
 }
@@ -147,6 +148,8 @@ func (j *judge) health(c model.Cycle) {
 			amiss++ // what never started is a growth that failed, and stops its group only
 		}
 	}
+	lost := j.w.lostFor(2 * time.Minute)
+	amiss, all = amiss+lost, all+lost
 	if !j.w.settings.Policy.Rules.TooMany(amiss, all) {
 		return
 	}
@@ -235,6 +238,9 @@ func (j *judge) removing(call model.Call) {
 			j.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", len(left), left[0], call.ID, call.Why)
 		}
 	}
+	if call.Node == "" || call.Unready {
+		j.ending(m)
+	}
 	// In a pool, what is no node is given up below the minimum: the pool is filled again.
 	if force := w.settings.Policy.Repair; call.Force && call.Pool == "" && !force.ForceUnregistered && !force.ForceFailed {
 		j.breach("no group below its minimum", string(call.Group), "the removal %s is forced, and no flag says so", call.ID)
@@ -256,4 +262,67 @@ func (j *judge) removing(call model.Call) {
 			j.breach("no pool below its minimum", string(pool), "%d would be left of at least %d", targets[pool]-1, p.Min)
 		}
 	}
+}
+
+// cancelled judges a lowered target after it has taken effect: it ends no machine whose
+// node is ready and runs pods.
+func (j *judge) cancelled(call model.Call) {
+	w := j.w
+	for _, in := range w.inventory(call.Group).Instances {
+		m := w.machines[in.ID]
+		if in.State != provider.Deleting || m == nil {
+			continue
+		}
+		n := w.truth.object(m.node)
+		if n == nil || !model.NodeReady(n) || model.HasTaint(n, model.TaintToBeDeleted) {
+			continue
+		}
+		if left := w.podsLeft(m.node, w.settings.Policy.Rules.ExpendableBelow, w.overdue); len(left) > 0 {
+			j.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", len(left), left[0], call.ID, call.Why)
+		}
+	}
+}
+
+// ending is a machine of a group that was ended while something was amiss with it.
+type ending struct {
+	instance provider.InstanceID
+	group    provider.GroupID
+	at       time.Time
+}
+
+// ending judges how many machines are ended because their node is not ready, or not
+// there: few of a group and few of all in any ten minutes.
+func (j *judge) ending(m *machine) {
+	again := slices.ContainsFunc(j.amiss, func(e ending) bool { return e.instance == m.instance })
+	if n := j.w.truth.object(m.node); again || n != nil && model.NodeReady(n) {
+		return
+	}
+	j.amiss = append(j.amiss, ending{m.instance, m.group.id, j.w.now})
+	j.amiss = slices.DeleteFunc(j.amiss, func(e ending) bool { return j.w.now.Sub(e.at) > 10*time.Minute })
+	of, size, all := 0, 0, 0
+	for _, e := range j.amiss {
+		if e.group == m.group.id {
+			of++
+		}
+	}
+	for _, g := range j.w.cloud.Truth().Groups {
+		if all += g.Target; g.ID == m.group.id {
+			size = g.Target + of
+		}
+	}
+	if of > max(3, size/10) || len(j.amiss) > max(10, (all+len(j.amiss))/20) {
+		j.breach("few machines are ended at once because something is amiss with them", string(m.group.id), "%d of it and %d of all within ten minutes", of, len(j.amiss))
+	}
+}
+
+// lostFor counts the machines that have been without the Node object that they had for
+// so long; one that drifted is known to nobody by another name.
+func (w *World) lostFor(least time.Duration) int {
+	n := 0
+	for _, m := range w.machines {
+		if !m.lostAt.IsZero() && w.now.Sub(m.lostAt) >= least && w.truth.object(m.node) == nil {
+			n++
+		}
+	}
+	return n
 }

@@ -239,6 +239,9 @@ func sayRegistry(c model.Cycle, told verdicts) {
 			told["group "+string(g.ID)] = string(g.Unhealthy.Reason)
 		}
 	}
+	for _, n := range c.Snapshot.Notices {
+		told["notice for "+string(n.Group)] = n.Code + ": " + n.Message
+	}
 	for _, v := range c.Plan.Repair {
 		told["repair of "+string(v.Group)+" "+string(v.Instance)] = string(v.Reason)
 	}

@@ -27,7 +27,8 @@ type machine struct {
 	zone       string
 	since      time.Time // when it began to run
 	gone       bool
-	drifted    bool // its node has another name and id than the cloud says
+	lostAt     time.Time // when its Node object was deleted though nobody removes it
+	drifted    bool      // its node has another name and id than the cloud says
 	// readiness counts changes of the node's readiness, so that what was planned
 	// after an older one does not happen.
 	readiness int
@@ -122,6 +123,7 @@ func (w *World) boot(m *machine) {
 // quirks.
 func (w *World) register(m *machine, q quirks) {
 	n := m.group.template.Node.DeepCopy()
+	m.lostAt = time.Time{}
 	n.Name = m.node
 	if n.Labels == nil {
 		n.Labels = map[string]string{}

@@ -77,7 +77,7 @@ func (w *World) DeleteNode(name string) error {
 	}
 	w.judge.stir()
 	w.log.say("a person deletes node %s", name)
-	w.deleteNode(name)
+	w.loseNode(name)
 	return nil
 }
 
@@ -168,7 +168,7 @@ func (w *World) attend() {
 		all := w.sortedMachines("")
 		amiss, drifted := 0, map[provider.GroupID]bool{}
 		for _, m := range all {
-			if n := w.truth.object(m.node); n != nil && !model.NodeReady(n) {
+			if n := w.truth.object(m.node); n == nil || !model.NodeReady(n) {
 				amiss++
 			}
 			if m.drifted {
@@ -182,6 +182,9 @@ func (w *World) attend() {
 			old := w.now.Sub(m.since) > 2*w.settings.Policy.Rules.ProvisionTime
 			kept := n != nil && n.Annotations[model.AnnotationScaleDownDisabled] == "true"
 			switch {
+			case n == nil && m.node != "" && sick:
+				w.log.say("people start the kubelet of %s again", m.node)
+				w.returns(m)
 			case n == nil && old && (g.Target <= g.Min || len(drifted) > 0):
 				w.wrong(w.Kill(id))
 			case n != nil && !model.NodeReady(n) && (sick || old && (kept || drifted[m.group.id] || g.Target <= g.Min)):

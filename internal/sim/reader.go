@@ -105,6 +105,9 @@ func (w *World) answer(began time.Time) (provider.Inventory, *provider.Error) {
 				g.Instances[i].ProviderID, g.Instances[i].NodeName = "other:///"+string(g.Instances[i].ID), ""
 			}
 		}
+		if f := w.meets(SkewedClock, own, zoneOf(own)); f != nil {
+			f.redate(&g)
+		}
 		kept = append(kept, g)
 	}
 	inv.Groups = kept

@@ -29,6 +29,7 @@ import (
 //	group whole ... all-or-nothing
 //	group sold ... keeps-requests tells-stock-out  what was asked for cannot be taken
 //	                                           back; a hold says that it does not come
+//	group harsh ... kills-to-lower             a lowered target ends machines that run
 //	node own cpu=4 memory=16Gi                 one that no group has
 //	daemonset agent cpu=200m memory=100Mi dsevict=true
 //	workload web count=30 cpu=1 memory=1Gi
@@ -52,6 +53,8 @@ import (
 //	fault boots=replaced n=10 group=general    none registers; a new one every 10 minutes
 //	fault boots=retried n=10 every=5s group=general   not made at first; the cloud goes on
 //	                                           trying
+//	fault nodes=lost n=15                      Node objects are deleted, machines go on
+//	fault clock=skewed skew=-16m               the cloud dates what it tells by this clock
 //	fault groups=stalled, groups=leaving       the provider holds all of it
 //	fault instances=held group=general         and machines without a node
 //
@@ -278,7 +281,7 @@ func addGroup(w *World, words []string) error {
 	g.Timing.Find, g.Timing.Boot, g.Timing.End = 3*time.Second, 40*time.Second, 30*time.Second
 	whole := false
 	rest, err := take(words, map[string]func(string) error{
-		"all-or-nothing": said(&whole), "keeps-requests": said(&g.KeepsRequests), "tells-stock-out": said(&g.TellsStockOut), "find": duration(&g.Timing.Find), "boot": duration(&g.Timing.Boot), "end": duration(&g.Timing.End), "spread": share(&g.Spread),
+		"all-or-nothing": said(&whole), "keeps-requests": said(&g.KeepsRequests), "tells-stock-out": said(&g.TellsStockOut), "kills-to-lower": said(&g.KillsToLower), "find": duration(&g.Timing.Find), "boot": duration(&g.Timing.Boot), "end": duration(&g.Timing.End), "spread": share(&g.Spread),
 		"register": span(&g.Register), "ready": span(&g.Ready),
 		"zones": func(text string) error { g.Zones = strings.Split(text, "|"); return nil },
 	})
@@ -315,7 +318,7 @@ func addFault(w *World, words []string) error {
 	err := eachWord(rest, map[string]func(string) error{
 		"group": word(&f.Group), "zone": word(&f.Zone), "from": duration(&f.From), "for": duration(&f.For),
 		"share": share(&f.Share), "every": duration(&f.Every), "n": number(&f.N),
-		"call": word(&f.Verb), "error": word(&f.Err.Kind), "code": word(&f.Err.Code), "retry": duration(&f.Err.RetryAfter),
+		"call": word(&f.Verb), "error": word(&f.Err.Kind), "code": word(&f.Err.Code), "retry": duration(&f.Err.RetryAfter), "skew": duration(&f.Skew),
 	})
 	if err != nil {
 		return err

@@ -134,10 +134,10 @@ type GroupSettings struct {
 	// Spread is how far the cloud's times lie apart: 0.5 means from half to one
 	// and a half times as long as Timing says.
 	Spread float64
-	// KeepsRequests and TellsStockOut are as in providertest.GroupSpec.
-	KeepsRequests, TellsStockOut bool
-	Zones                        []string
-	Register, Ready              Span
+	// KeepsRequests, TellsStockOut and KillsToLower are as in providertest.GroupSpec.
+	KeepsRequests, TellsStockOut, KillsToLower bool
+	Zones                                      []string
+	Register, Ready                            Span
 }
 
 // AddGroup adds a group; its Target is how many machines it has from the start,
@@ -147,7 +147,7 @@ func (w *World) AddGroup(g GroupSettings) error {
 		return fmt.Errorf("add group %q: machines need a template", g.ID)
 	}
 	err := w.cloud.AddGroup(providertest.GroupSpec{
-		Group: g.Group, Timing: g.Timing, Zones: g.Zones, KeepsRequests: g.KeepsRequests, TellsStockOut: g.TellsStockOut,
+		Group: g.Group, Timing: g.Timing, Zones: g.Zones, KeepsRequests: g.KeepsRequests, TellsStockOut: g.TellsStockOut, KillsToLower: g.KillsToLower,
 		Pace: func() float64 { return 1 + g.Spread*(2*w.dice.cloud.Float64()-1) },
 	})
 	if err != nil {

@@ -52,6 +52,10 @@ type GroupSpec struct {
 	// KeepsRequests: Cancel takes nothing back, as in a cloud that could not do so
 	// without a risk to machines that run.
 	KeepsRequests bool
+	// KillsToLower: where Cancel asks for a lower target than can be had by taking back
+	// what has no machine, machines are ended, the newest first. The contract forbids it;
+	// it is for worlds that show that nothing relies on a provider alone.
+	KillsToLower bool
 	// TellsStockOut: while the cloud has no machine for what was asked for, the
 	// group has a hold that says so.
 	TellsStockOut bool
@@ -294,6 +298,11 @@ func (c *Cloud) cancel(req provider.CancelRequest) (provider.CancelResult, error
 		return provider.CancelResult{Target: g.target()}, nil
 	}
 	cancelled := g.takeBack(req.From-max(req.To, g.spec.Min), c.at)
+	for i := len(g.units) - 1; g.spec.KillsToLower && i >= 0 && g.target() > max(req.To, g.spec.Min); i-- {
+		if g.units[i].state != provider.Deleting {
+			g.end(g.units[i], c.at)
+		}
+	}
 	return provider.CancelResult{Target: g.target(), Cancelled: cancelled}, nil
 }
 

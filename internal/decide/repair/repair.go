@@ -47,10 +47,9 @@ type Result struct {
 
 // Plan decides what is given up now. In each group instances come first, one at
 // a time; the target is lowered when no instance is left that should go.
-func Plan(s *model.Snapshot, p model.Policy) Result {
+func Plan(s *model.Snapshot, p model.Policy, rate *Rate) Result {
 	r := Result{Closed: map[int]model.Verdict{}}
-	pools := poolsOf(s)
-	strangers := strangers(s)
+	f := finder{snap: s, policy: p.Repair, rate: rate, halted: halts(s, p.Rules), pools: poolsOf(s), strangers: strangers(s)}
 	for gi := range s.Groups {
 		g := &s.Groups[gi]
 		wake(&r, g.Due)
@@ -67,9 +66,12 @@ func Plan(s *model.Snapshot, p model.Policy) Result {
 			r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.GivenUp(), Verdict: taken})
 			continue
 		}
-		step, ok := stepOf(gi, g, forced(g, p.Repair, pools), pools, strangers, &r)
+		step, ok := f.stepOf(gi, g, &r)
 		if !ok {
 			continue
+		}
+		if step.Verb == model.Remove && step.Waiting.Err == nil {
+			rate.Take(gi)
 		}
 		r.Steps = append(r.Steps, step)
 		for other := range s.Groups {
@@ -96,18 +98,30 @@ func retried(g *model.Group) []model.RepairVerdict {
 	return out
 }
 
+// finder finds what is to be done in each group.
+type finder struct {
+	snap      *model.Snapshot
+	policy    model.RepairPolicy
+	rate      *Rate
+	halted    []time.Time // by group: until when machines without a node are left alone
+	pools     map[provider.PoolID]room
+	strangers []*corev1.Node
+}
+
 // forced is the policy for one group: a pool's minimum keeps no instance that is no
 // node, since the pool is filled again, by another of its groups or, after a rest, by
 // the same one. A minimum of the group's own does.
-func forced(g *model.Group, p model.RepairPolicy, pools map[provider.PoolID]room) model.RepairPolicy {
-	if _, ok := pools[g.Pool]; ok && g.Expected > g.Min {
+func (f *finder) forced(g *model.Group) model.RepairPolicy {
+	p := f.policy
+	if _, ok := f.pools[g.Pool]; ok && g.Expected > g.Min {
 		p.ForceUnregistered, p.ForceFailed = true, true
 	}
 	return p
 }
 
 // stepOf finds the first thing to be done in a group.
-func stepOf(gi int, g *model.Group, p model.RepairPolicy, pools map[provider.PoolID]room, strangers []*corev1.Node, r *Result) (Step, bool) {
+func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
+	p := f.forced(g)
 	if g.Kept > 0 {
 		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Kept, Verdict: model.Verdict{Reason: model.NotCancellable, Since: g.KeptSince,
 			Detail: fmt.Sprintf("%d of the nodes asked for did not come, and the cloud could not take the request back", g.Kept),
@@ -121,13 +135,21 @@ func stepOf(gi int, g *model.Group, p model.RepairPolicy, pools map[provider.Poo
 				continue
 			}
 			reason, condition, force, why := model.ProvisionTimeout, provider.StillWithoutNode, p.ForceUnregistered, fmt.Sprintf("instance %s has had no node since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
+			if w.Lost {
+				why = fmt.Sprintf("instance %s lost its node, and has had none since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
+			}
 			if !w.Created.IsZero() && w.Since.Before(w.Created) {
 				why += ", and neither had what the cloud replaced by it"
 			}
 			if failed {
 				reason, condition, force, why = model.InstanceFailed, provider.StillFailed, p.ForceFailed, fmt.Sprintf("the cloud could not make instance %s: %v", w.Instance, w.Err)
 			}
-			if v := held(g, w, failed, force, pools, strangers); v != nil {
+			v := f.held(g, w, force)
+			if v == nil && !failed {
+				v = f.few(gi, g)
+			}
+			if v != nil {
+				wake(r, v.Until)
 				r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Instance: w.Instance, Count: 1, Verdict: *v})
 				continue
 			}
@@ -138,7 +160,17 @@ func stepOf(gi int, g *model.Group, p model.RepairPolicy, pools map[provider.Poo
 	if g.Overdue == 0 {
 		return Step{}, false
 	}
-	n := min(g.Overdue, spare(g, pools))
+	n := g.Overdue
+	if held := f.strangersOf(g); len(held) > 0 {
+		n = max(0, n-len(held))
+		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Overdue - n, Verdict: model.Verdict{Reason: model.MatchingBroken,
+			Detail: fmt.Sprintf("%d of the nodes asked for have no instance, and %d nodes have none, %s among them: a lower target could end those", g.Overdue, len(held), held[0].Name),
+			Fix:    "answers of the cloud that list all instances, or provider ids that agree between the cloud and the nodes"}})
+		if n == 0 {
+			return Step{}, false
+		}
+	}
+	n = min(n, spare(g, f.pools))
 	if n <= 0 {
 		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Overdue, Verdict: *atMin(g)})
 		return Step{}, false
@@ -172,12 +204,12 @@ func blocked(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
 
 // held says what keeps an instance that is not waited for any more, nil if
 // nothing does.
-func held(g *model.Group, w model.Waiting, failed, force bool, pools map[provider.PoolID]room, strangers []*corev1.Node) *model.Verdict {
+func (f *finder) held(g *model.Group, w model.Waiting, force bool) *model.Verdict {
 	if w.Hold != "" {
 		return &model.Verdict{Reason: model.InstanceHeld, Detail: w.Hold}
 	}
-	if !failed {
-		for _, n := range strangers {
+	if w.Err == nil {
+		for _, n := range f.strangers {
 			if couldBe(g, w, n) {
 				return &model.Verdict{Reason: model.MatchingBroken,
 					Detail: fmt.Sprintf("node %s (%s) has no instance, and could be that of instance %s (%s)", n.Name, n.Spec.ProviderID, w.Instance, w.ProviderID),
@@ -185,10 +217,43 @@ func held(g *model.Group, w model.Waiting, failed, force bool, pools map[provide
 			}
 		}
 	}
-	if !force && spare(g, pools) <= 0 {
+	if !force && spare(g, f.pools) <= 0 {
 		return atMin(g)
 	}
 	return nil
+}
+
+// few says that too many machines without a node are to be ended at once, nil if they
+// are few: at first none is, and then a few at a time.
+func (f *finder) few(gi int, g *model.Group) *model.Verdict {
+	if until := f.halted[gi]; until.After(f.snap.Now) {
+		return &model.Verdict{Reason: model.ManyAmiss, Detail: fmt.Sprintf("%d machines of the group have no node, too many at once to be a fault of each", g.Counts.LongUnregistered),
+			Until: until, Fix: "they register; or look for what they have in common"}
+	}
+	return f.rate.Held(gi)
+}
+
+// strangersOf are the nodes without an instance that could be the units of a group that
+// are to be cancelled: those that were the group's, and those that are as young as a
+// growth, or of any age where it is not known when somebody asked.
+func (f *finder) strangersOf(g *model.Group) []*corev1.Node {
+	var out []*corev1.Node
+	for _, n := range f.strangers {
+		could := f.snap.Strays[n.Name] == g.ID
+		for i := range g.Asks {
+			a := &g.Asks[i]
+			late := slices.ContainsFunc(a.Units, func(u model.Unit) bool { return u.Instance == "" && !u.GivenUp.IsZero() })
+			w := model.Waiting{Created: a.At}
+			if a.First {
+				w.Created = time.Time{}
+			}
+			could = could || late && couldBe(g, w, n)
+		}
+		if could {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 func atMin(g *model.Group) *model.Verdict {

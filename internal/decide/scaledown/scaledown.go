@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 )
@@ -90,6 +91,8 @@ type Input struct {
 	// Waiting are the controllers of pods that were evicted before and have not been
 	// made up for, with what is lacking.
 	Waiting map[types.UID]string
+	// Rate bounds how many nodes go because they are not ready.
+	Rate *repair.Rate
 	// Closed are the groups, by index, that something else is done to in the same
 	// plan.
 	Closed map[int]model.Verdict
@@ -341,7 +344,7 @@ func tooFewSteps(p model.ScaleDownPolicy) *model.Verdict {
 // begin starts the removal of unneeded nodes, in the order in which they were
 // accepted, as far as the limits allow.
 func (f *finder) begin(g *ground) []Start {
-	b := newStarts(f.Snapshot, f.Policy, f.Closed, f.Growing, f.Waiting)
+	b := newStarts(f.Input)
 	var out []Start
 	for i := range f.accepted {
 		c := &f.accepted[i]

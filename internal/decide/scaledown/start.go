@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -21,13 +22,15 @@ type starts struct {
 	open     int // how many are on their way out
 	growing  map[int]bool
 	waiting  map[types.UID]string
+	rate     *repair.Rate
 	cooldown *model.Verdict
 	stale    *model.Verdict
 }
 
-func newStarts(s *model.Snapshot, policy model.Policy, closed map[int]model.Verdict, growing map[int]bool, waiting map[types.UID]string) *starts {
+func newStarts(in Input) *starts {
+	s, policy := in.Snapshot, in.Policy
 	p := policy.ScaleDown
-	b := &starts{policy: policy, closed: closed, growing: growing, waiting: waiting, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
+	b := &starts{policy: policy, closed: in.Closed, growing: in.Growing, waiting: in.Waiting, rate: in.Rate, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
@@ -104,6 +107,11 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	if g.AllOrNothing {
 		return nil // the limits on how many are for its nodes together
 	}
+	if n.Kind == model.Unready {
+		if v := b.rate.Held(n.Group); v != nil {
+			return v
+		}
+	}
 	return b.tooMany(c, 1)
 }
 
@@ -176,7 +184,8 @@ func (b *starts) clock(g *model.Group, n *model.Node, since time.Time) (time.Tim
 		if t := g.Options.ScaleDownUnreadyTime; t != nil {
 			wait = *t
 		}
-		if t := model.UnreadySince(n.Object); t.After(since) {
+		// By the clock of another machine: a time that is still to come says nothing.
+		if t := model.UnreadySince(n.Object); t.After(since) && !t.After(b.snap.Now) {
 			since = t
 		}
 		return since, wait, model.NotUnreadyLongEnough
@@ -191,6 +200,9 @@ func (b *starts) clock(g *model.Group, n *model.Node, since time.Time) (time.Tim
 // take counts a removal that begins.
 func (b *starts) take(c *candidate) {
 	b.limits.take(c.node)
+	if n := &b.snap.Nodes[c.node]; n.Kind == model.Unready {
+		b.rate.Take(n.Group)
+	}
 	b.parallel--
 	if !c.empty() {
 		b.drains--

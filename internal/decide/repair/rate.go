@@ -1,0 +1,117 @@
+package repair
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Rate bounds how many machines are ended because something is amiss with them. It is
+// counted down by repairs and by removals of nodes that are not ready, and those under
+// way count as ended. What the cloud could not make does not count: there is no machine.
+type Rate struct {
+	snap   *model.Snapshot
+	groups []int // by group: how many more may be ended
+	all    int
+	until  time.Time   // when the endings of all groups together are forgotten, at the latest
+	untils []time.Time // and those of each group
+}
+
+// NewRate counts what was ended, and what is about to be.
+func NewRate(s *model.Snapshot) *Rate {
+	r := &Rate{snap: s, groups: make([]int, len(s.Groups)), untils: make([]time.Time, len(s.Groups))}
+	nodes := 0
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		nodes += g.Expected
+		n := g.Endings.Within(s.Now)
+		if n > 0 {
+			r.untils[i] = g.Endings.Last.Add(model.EndingsApart)
+			r.until = latest(r.until, r.untils[i])
+		}
+		if c := g.Busy; c != nil && c.Group == g.ID && c.Verb == model.Remove && c.Node == "" {
+			n++
+		}
+		r.groups[i] = model.MostEndings(g.Expected) - n
+		r.all -= n
+	}
+	r.all += model.MostEndingsOfAll(nodes)
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if d := n.Standing.Drain; n.Group >= 0 && d != nil && d.Unready && d.Stage != model.Removed && d.Stage != model.RollingBack {
+			r.Take(n.Group)
+		}
+	}
+	return r
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// Take counts a machine of a group that is to be ended.
+func (r *Rate) Take(group int) {
+	r.groups[group]--
+	r.all--
+}
+
+// Held says why no machine of the group may be ended now because something is amiss
+// with it, nil if one may.
+func (r *Rate) Held(group int) *model.Verdict {
+	g := &r.snap.Groups[group]
+	v := model.Verdict{Reason: model.ManyAmiss, Fix: "time; or look for what these machines have in common"}
+	switch {
+	case r.groups[group] <= 0:
+		v.Detail = fmt.Sprintf("at most %d machines of the group are ended within %s because something is amiss with them", model.MostEndings(g.Expected), model.EndingsApart)
+		v.Until = r.untils[group]
+	case r.all <= 0:
+		v.Detail = fmt.Sprintf("no more machines of all groups are ended within %s because something is amiss with them", model.EndingsApart)
+		v.Until = r.until
+	default:
+		return nil
+	}
+	return &v
+}
+
+// together is how close the ends of two machines' times are if they count as one event.
+const together = time.Minute
+
+// halts are how long each group's machines without a node are left alone, since there
+// are so many of them at once: the fault is then rather the cluster's, or ours, and they
+// may come back. By index; zero: not at all.
+func halts(s *model.Snapshot, rules model.Rules) []time.Time {
+	out := make([]time.Time, len(s.Groups))
+	var all []time.Time
+	nodes := 0
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		nodes += g.Expected
+		var own []time.Time
+		for _, w := range g.Waiting {
+			if until := w.Since.Add(rules.Provision(&g.Group)); w.Err == nil && until.Before(s.Now.Add(together)) {
+				own = append(own, until)
+			}
+		}
+		out[i] = haltOf(own, model.MostEndings(g.Expected))
+		all = append(all, own...)
+	}
+	until := haltOf(all, model.MostEndingsOfAll(nodes))
+	for i := range out {
+		out[i] = latest(out[i], until)
+	}
+	return out
+}
+
+// haltOf is until when nothing is ended, given since when each machine is to be.
+func haltOf(since []time.Time, most int) time.Time {
+	if len(since) <= most {
+		return time.Time{}
+	}
+	slices.SortFunc(since, time.Time.Compare)
+	return since[most].Add(model.EndingsApart)
+}

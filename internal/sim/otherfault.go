@@ -1,0 +1,63 @@
+package sim
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// This file is faults that scripts name and that random worlds do not draw yet: what a
+// seed means must not change.
+const (
+	// Node objects are deleted while their machines run on; no kubelet registers again.
+	LostNodes What = "nodes=lost"
+	// The clock of the cloud is off: what it dates is earlier, or later, than it was.
+	SkewedClock What = "clock=skewed"
+)
+
+// otherKinds are the faults of this file.
+var otherKinds = []What{LostNodes, SkewedClock}
+
+// loseNodes deletes the Node objects of a fault's machines, N of them or all, and their kubelets do not
+// bring them back.
+func (w *World) loseNodes(f *Fault) {
+	lost := 0
+	for _, m := range w.sortedMachines("") {
+		if f.covers(m.group, m.zone) && w.truth.object(m.node) != nil && w.dice.kubelet.Float64() < f.Share && (f.N == 0 || lost < f.N) {
+			lost++
+			w.log.count(string(m.group.id), "nodes lost")
+			w.loseNode(m.node)
+		}
+	}
+}
+
+// loseNode deletes a Node object whose machine runs on. One that we have marked for its
+// end loses nothing.
+func (w *World) loseNode(name string) {
+	for _, m := range w.machines {
+		if m.node == name && !model.HasTaint(w.truth.object(name), model.TaintToBeDeleted) {
+			m.lostAt = w.now
+		}
+	}
+	w.deleteNode(name)
+}
+
+// returns has a machine's kubelet register its node once more, and turn ready.
+func (w *World) returns(m *machine) {
+	w.register(m, quirks{})
+	w.setReady(m, corev1.ConditionTrue, "KubeletReady")
+}
+
+// redate dates what an answer tells of a group by the clock that a fault has put off.
+func (f *Fault) redate(g *provider.Group) {
+	g.TargetSince = g.TargetSince.Add(f.Skew)
+	for i := range g.Instances {
+		g.Instances[i].Created = g.Instances[i].Created.Add(f.Skew)
+	}
+	for i := range g.Holds {
+		if h := &g.Holds[i]; !h.Since.IsZero() {
+			h.Since = h.Since.Add(f.Skew)
+		}
+	}
+}
