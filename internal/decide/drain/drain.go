@@ -220,8 +220,7 @@ const longest = 2 * time.Hour
 const pace = 10 * time.Second
 
 // landed names a pod that must be evicted and that was not there when the
-// removal was decided. One that tolerates everything lands on a node that is
-// cordoned, too, and would come back however often it was evicted.
+// removal was decided: nobody has found a place for it.
 func landed(d *model.Drain, v View) string {
 	if !d.Occupied || len(d.Pods) == 0 {
 		return ""
