@@ -35,6 +35,7 @@ type Cluster struct {
 	Pools      []provider.Pool
 	Namespaces map[string]map[string]string
 	Budgets    []model.Budget
+	Volumes    model.Volumes
 	Priorities string
 
 	nodes   []*corev1.Node
@@ -205,7 +206,7 @@ func daemonSet(name string) types.UID { return types.UID("daemonset-" + name) }
 // Observation is what observe would have made of the cluster.
 func (c *Cluster) Observation() model.Observation {
 	o := model.Observation{
-		Now: c.Now, Seed: c.Seed, Namespaces: c.Namespaces, DaemonSets: c.daemons, Priorities: c.Priorities,
+		Now: c.Now, Seed: c.Seed, Namespaces: c.Namespaces, DaemonSets: c.daemons, Priorities: c.Priorities, Volumes: c.Volumes,
 		Inventory: provider.Inventory{Groups: c.Groups, Pools: c.Pools, AsOf: c.Now},
 	}
 	for i := range c.Groups {
