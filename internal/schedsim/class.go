@@ -1,16 +1,18 @@
 package schedsim
 
 import (
-	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -26,31 +28,28 @@ const (
 	single
 )
 
-// class is what the simulation keeps of a model.Class: one pod, and its
-// pre-computed PodInfo, shared by all pods of the class (rule C1).
-type class struct {
-	pod         *corev1.Pod
-	info        *framework.PodInfo
+// traits are what the simulation keeps of a model.Class by itself, whatever other
+// classes there are. They are made once and carried from world to world.
+type traits struct {
+	pod         *corev1.Pod // namespace and spec, without labels
+	labels      map[string]string
+	spec        *corev1.PodSpec
 	request     amounts
 	zero        bool // requests nothing but a place
 	terminating bool
 	unsupported string
 
-	coupling coupling
-	// keys are the topology keys, other than the hostname, that the class's
-	// verdict depends on; sorted.
-	keys []string
+	// The terms of its required affinity and anti-affinity, and the selectors of
+	// its spread constraints.
+	affine, anti, spread []selection
+	// reach is the coupling that the class's own spec asks for, anti-affinity over
+	// hostnames apart; topology are the keys, other than the hostname, that it reads.
+	reach    coupling
+	topology []string
 	// spreadKeys are those of its spread constraints; spreadOver is the one key
 	// if there is just one and no minDomains, so that counts may be shifted.
 	spreadKeys []string
 	spreadOver string
-	// conflicts are the classes that it cannot share a host with, itself
-	// perhaps included; by anti-affinity, which is asked of each pair of classes
-	// as the plugin asks it, or by ports. For ports it is a reason to say no: a yes
-	// comes from the plugins.
-	conflicts []bool
-	// relevant are the classes whose pods the domain verdict depends on.
-	relevant []relevance
 	// plain: without ports, volumes and anything that reads a hostname, so that
 	// domainPlugins alone have a say where its static verdict and the amounts allow
 	// it.
@@ -59,214 +58,107 @@ type class struct {
 	// that nodes of one shape differ for it; required is what it asks of them.
 	readsHost bool
 	required  nodeaffinity.RequiredNodeAffinity
+
+	shown *framework.PodInfo // once the plugins had to see it
 }
 
-// relevance is how another class's pods matter to this class's domains.
-type relevance struct {
-	class   model.ClassID
-	counted bool // by number, for a spread constraint; else by presence
-	matched bool // some term or constraint matches it, or its own matches us
-}
-
-// amounts are resources as a fixed vector: CPU in thousandths, memory and
-// ephemeral storage in bytes, pods, then the world's extended resources.
+// amounts are resources as they are counted: CPU in thousandths, memory and
+// ephemeral storage in bytes, pods, then extended resources, sorted by name. Of
+// those there are as many entries as the pod or the node has, however many exist.
 type amounts struct {
 	cpu, memory, ephemeral, pods int64
-	ext                          []int64
+	ext                          []model.Amount
 }
 
-// classes prepares every class of the snapshot, and computes how each is
-// coupled from the terms of all of them, since anti-affinity is symmetric.
-func prepareClasses(s *model.Snapshot, ext map[corev1.ResourceName]int) []class {
-	list := make([]class, len(s.Classes))
-	for i := range s.Classes {
-		list[i] = newClass(&s.Classes[i], i, ext)
+func newTraits(m *model.Class) *traits {
+	t := &traits{
+		pod: m.Spec.Pod, labels: m.Labels, spec: &m.Spec.Pod.Spec,
+		terminating: m.Terminating, unsupported: m.Spec.Unsupported,
 	}
-	// Only classes with terms, ports, constraints or claims couple anything.
-	var antis []int
-	for i := range list {
-		if len(list[i].info.RequiredAntiAffinityTerms) > 0 {
-			antis = append(antis, i)
-		}
+	t.request = amountsOf(m.Spec.Requests)
+	t.request.pods = 1
+	t.zero = t.request.cpu == 0 && t.request.memory == 0 && t.request.ephemeral == 0 && t.request.ext == nil
+	t.readTerms()
+	t.readTopology()
+	ports, volumes := len(t.spec.Containers[0].Ports) > 0, len(t.spec.Volumes) > 0
+	if readsHostname(t.spec) {
+		t.readsHost, t.required = true, nodeaffinity.GetRequiredNodeAffinity(t.pod)
 	}
-	apart := host
-	if sharedHostname(s) {
-		apart = single
+	if ports || volumes || t.readsHost {
+		t.reach = max(t.reach, host)
 	}
-	for i := range list {
-		couple(list, i, antis, s.Namespaces, apart)
-	}
-	return list
+	t.plain = !ports && !volumes && !t.readsHost
+	t.spreadOver = soleSpreadKey(t.spec)
+	return t
 }
 
-// sharedHostname tells whether two nodes carry the same hostname label. What is
-// said of a hostname is then said of more than one node.
-func sharedHostname(s *model.Snapshot) bool {
-	seen := make(map[string]bool, len(s.Nodes))
-	for i := range s.Nodes {
-		if s.Nodes[i].Object == nil {
-			continue
+// readTerms parses what the class selects other pods by.
+func (t *traits) readTerms() {
+	parse := func(raw []corev1.PodAffinityTerm) []selection {
+		terms, err := fwk.GetAffinityTerms(t.pod, raw)
+		if err != nil && t.unsupported == "" {
+			t.unsupported = "its affinity cannot be parsed: " + err.Error()
 		}
-		name, ok := s.Nodes[i].Object.Labels[corev1.LabelHostname]
-		if ok && seen[name] {
-			return true
+		out := make([]selection, len(terms))
+		for i := range terms {
+			out[i] = selectionOf(terms[i])
 		}
-		seen[name] = ok
+		return out
 	}
-	return false
+	if t.spec.Affinity != nil {
+		t.affine = parse(fwk.GetPodAffinityTerms(t.spec.Affinity))
+		t.anti = parse(fwk.GetPodAntiAffinityTerms(t.spec.Affinity))
+	}
+	for _, s := range spreadSelectors(t.spec, t.labels) {
+		t.spread = append(t.spread, selectionOf(fwk.AffinityTerm{
+			Namespaces: sets.New(t.pod.Namespace), NamespaceSelector: labels.Nothing(), Selector: s,
+		}))
+	}
 }
 
-func newClass(m *model.Class, i int, ext map[corev1.ResourceName]int) class {
+// readTopology finds which topology keys the class reads, and how far that
+// reaches.
+func (t *traits) readTopology() {
+	read := func(key string, overHosts coupling) {
+		if key == corev1.LabelHostname {
+			t.reach = max(t.reach, overHosts)
+			return
+		}
+		t.reach = max(t.reach, domain)
+		t.topology = append(t.topology, key)
+	}
+	for i := range t.spec.TopologySpreadConstraints {
+		key := t.spec.TopologySpreadConstraints[i].TopologyKey
+		read(key, single)
+		if key != corev1.LabelHostname {
+			t.spreadKeys = append(t.spreadKeys, key)
+		}
+	}
+	for i := range t.affine {
+		read(t.affine[i].TopologyKey, single)
+	}
+	for i := range t.anti {
+		read(t.anti[i].TopologyKey, host)
+	}
+}
+
+// info is what the plugins see of the class's pods, all of which share it (rule
+// C1).
+func (t *traits) info() *framework.PodInfo {
+	if t.shown != nil {
+		return t.shown
+	}
 	// The plugins never change a pod: the spec is shared, not copied.
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: m.Namespace(), Name: fmt.Sprintf("class-%d", i), UID: "", Labels: m.Labels,
-	}, Spec: m.Spec.Pod.Spec}
-	if m.Terminating {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: t.pod.Namespace, Name: "class", Labels: t.labels}, Spec: *t.spec}
+	if t.terminating {
 		pod.DeletionTimestamp = &metav1.Time{}
 	}
-	c := class{pod: pod, terminating: m.Terminating, unsupported: m.Spec.Unsupported}
-	info, err := framework.NewPodInfo(pod)
-	if err != nil && c.unsupported == "" {
-		c.unsupported = "its affinity cannot be parsed: " + err.Error()
-	}
+	info, _ := framework.NewPodInfo(pod) // the error is that of readTerms
 	if info == nil {
 		info = &framework.PodInfo{Pod: pod}
 	}
-	c.info = info
-	r := info.CalculateResource().Resource
-	c.request = amounts{cpu: r.GetMilliCPU(), memory: r.GetMemory(), ephemeral: r.GetEphemeralStorage(), pods: 1}
-	for name, v := range r.GetScalarResources() {
-		if v == 0 {
-			continue
-		}
-		c.request.ext = grown(c.request.ext, len(ext))
-		c.request.ext[ext[name]] = v
-	}
-	c.zero = c.request.cpu == 0 && c.request.memory == 0 && c.request.ephemeral == 0 && c.request.ext == nil
-	return c
-}
-
-func grown(v []int64, n int) []int64 {
-	for len(v) < n {
-		v = append(v, 0)
-	}
-	return v
-}
-
-// couple works out one class's coupling. apart is that of anti-affinity over
-// hostnames.
-func couple(list []class, i int, antis []int, namespaces map[string]map[string]string, apart coupling) {
-	c := &list[i]
-	spec := &c.pod.Spec
-	level := free
-	keys := map[string]bool{}
-	raise := func(to coupling) { level = max(level, to) }
-
-	// 1. What the class itself reads.
-	for _, s := range spec.TopologySpreadConstraints {
-		if s.TopologyKey == corev1.LabelHostname {
-			raise(single)
-			continue
-		}
-		raise(domain)
-		keys[s.TopologyKey] = true
-		c.spreadKeys = append(c.spreadKeys, s.TopologyKey)
-	}
-	for _, t := range c.info.RequiredAffinityTerms {
-		if t.TopologyKey == corev1.LabelHostname {
-			raise(single)
-			continue
-		}
-		raise(domain)
-		keys[t.TopologyKey] = true
-	}
-	for _, t := range c.info.RequiredAntiAffinityTerms {
-		if t.TopologyKey == corev1.LabelHostname {
-			raise(apart)
-			continue
-		}
-		raise(domain)
-		keys[t.TopologyKey] = true
-	}
-	if len(spec.Containers[0].Ports) > 0 || len(spec.Volumes) > 0 {
-		raise(host)
-	}
-	if readsHostname(spec) {
-		c.readsHost, c.required = true, nodeaffinity.GetRequiredNodeAffinity(c.pod)
-		raise(host)
-	}
-	c.plain = len(spec.Containers[0].Ports) == 0 && len(spec.Volumes) == 0 && !c.readsHost
-	c.spreadOver = soleSpreadKey(spec)
-
-	// 2. What others have against it.
-	for _, j := range antis {
-		for _, t := range list[j].info.RequiredAntiAffinityTerms {
-			if !t.Matches(c.pod, namespaces[c.pod.Namespace]) {
-				continue
-			}
-			if t.TopologyKey == corev1.LabelHostname {
-				raise(apart)
-				c.conflict(len(list), j)
-				continue
-			}
-			raise(domain)
-			keys[t.TopologyKey] = true
-		}
-	}
-
-	// 3. Which other classes' pods matter.
-	c.coupling = level
-	if level == free {
-		return
-	}
-	for key := range keys {
-		c.keys = append(c.keys, key)
-	}
-	slices.Sort(c.keys)
-	if level < domain && len(spec.Containers[0].Ports) == 0 && len(c.info.RequiredAntiAffinityTerms) == 0 {
-		return // a pod with volumes, say: each may be a class of its own
-	}
-	spread := spreadSelectors(c.pod)
-	for j := range list {
-		d := &list[j]
-		for _, t := range c.info.RequiredAntiAffinityTerms {
-			if t.TopologyKey == corev1.LabelHostname && t.Matches(d.pod, namespaces[d.pod.Namespace]) {
-				c.conflict(len(list), j)
-			}
-		}
-		if portsConflict(spec, &d.pod.Spec) {
-			c.conflict(len(list), j)
-		}
-		if level < domain {
-			continue
-		}
-		r := relevance{class: model.ClassID(j)}
-		if d.pod.Namespace == c.pod.Namespace && !d.terminating {
-			for _, sel := range spread {
-				if sel.Matches(labels.Set(d.pod.Labels)) {
-					r.counted, r.matched = true, true
-				}
-			}
-		}
-		for _, terms := range [][]fwk.AffinityTerm{c.info.RequiredAffinityTerms, c.info.RequiredAntiAffinityTerms} {
-			for _, t := range terms {
-				r.matched = r.matched || t.Matches(d.pod, namespaces[d.pod.Namespace])
-			}
-		}
-		for _, t := range d.info.RequiredAntiAffinityTerms {
-			r.matched = r.matched || t.Matches(c.pod, namespaces[c.pod.Namespace])
-		}
-		if r.matched {
-			c.relevant = append(c.relevant, r)
-		}
-	}
-}
-
-func (c *class) conflict(n, with int) {
-	if c.conflicts == nil {
-		c.conflicts = make([]bool, n)
-	}
-	c.conflicts[with] = true
+	t.shown = info
+	return info
 }
 
 // soleSpreadKey is the one topology key that all spread constraints share, if
@@ -287,10 +179,10 @@ func soleSpreadKey(spec *corev1.PodSpec) string {
 }
 
 // spreadSelectors are the selectors of the pod's spread constraints.
-func spreadSelectors(pod *corev1.Pod) []labels.Selector {
+func spreadSelectors(spec *corev1.PodSpec, own map[string]string) []labels.Selector {
 	var out []labels.Selector
-	for i := range pod.Spec.TopologySpreadConstraints {
-		if sel, err := spreadSelector(pod, &pod.Spec.TopologySpreadConstraints[i]); err == nil {
+	for i := range spec.TopologySpreadConstraints {
+		if sel, err := spreadSelector(own, &spec.TopologySpreadConstraints[i]); err == nil {
 			out = append(out, sel)
 		} // else the plugin rejects the pod for it
 	}
@@ -299,13 +191,13 @@ func spreadSelectors(pod *corev1.Pod) []labels.Selector {
 
 // spreadSelector is the selector of one of the pod's spread constraints, with
 // matchLabelKeys resolved against its labels as the scheduler does.
-func spreadSelector(pod *corev1.Pod, s *corev1.TopologySpreadConstraint) (labels.Selector, error) {
+func spreadSelector(own map[string]string, s *corev1.TopologySpreadConstraint) (labels.Selector, error) {
 	sel, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range s.MatchLabelKeys {
-		if v, ok := pod.Labels[k]; ok {
+		if v, ok := own[k]; ok {
 			if req, err := labels.NewRequirement(k, "in", []string{v}); err == nil {
 				sel = sel.Add(*req)
 			}
@@ -367,21 +259,24 @@ func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" }
 // the arithmetic of the scheduler's resource filter, divided instead of
 // repeated: a pod that requests nothing needs only a place, even on a node
 // that is over-committed.
-func (c *class) count(f *amounts) int {
+func (t *traits) count(f *amounts) int {
 	n := f.pods
-	if !c.zero {
-		n = fit(n, f.cpu, c.request.cpu)
-		n = fit(n, f.memory, c.request.memory)
-		n = fit(n, f.ephemeral, c.request.ephemeral)
-		for i, want := range c.request.ext {
-			if want == 0 {
-				continue
+	if !t.zero {
+		n = fit(n, f.cpu, t.request.cpu)
+		n = fit(n, f.memory, t.request.memory)
+		n = fit(n, f.ephemeral, t.request.ephemeral)
+		have := f.ext
+		for _, want := range t.request.ext {
+			if n <= 0 {
+				break
 			}
-			have := int64(0)
-			if i < len(f.ext) {
-				have = f.ext[i]
+			for len(have) > 0 && have[0].Name < want.Name {
+				have = have[1:]
 			}
-			n = fit(n, have, want)
+			if len(have) == 0 || have[0].Name != want.Name {
+				return 0
+			}
+			n = fit(n, have[0].Value, want.Value)
 		}
 	}
 	return int(max(0, min(n, math.MaxInt32)))
@@ -398,29 +293,39 @@ func fit(n, have, want int64) int64 {
 }
 
 // take lowers the free amounts by n pods of the class; extended amounts are
-// copied, since copies of the vector share them.
+// copied, since copies of the list share them.
 func (f *amounts) take(c *class, n int64) {
 	f.cpu -= n * c.request.cpu
 	f.memory -= n * c.request.memory
 	f.ephemeral -= n * c.request.ephemeral
 	f.pods -= n
 	if c.request.ext != nil {
-		f.ext = grown(slices.Clone(f.ext), len(c.request.ext))
-		for i, v := range c.request.ext {
-			f.ext[i] -= n * v
-		}
+		f.ext = model.Resources{Extended: f.ext}.Plus(model.Resources{Extended: c.request.ext}, -n).Extended
 	}
 }
 
-// amountsOf reads what a node can hold the way the scheduler does.
-func amountsOf(list corev1.ResourceList, ext map[corev1.ResourceName]int) amounts {
-	r := framework.NewResource(list)
-	a := amounts{cpu: r.MilliCPU, memory: r.Memory, ephemeral: r.EphemeralStorage, pods: int64(r.AllowedPodNumber)}
-	for name, v := range r.ScalarResources {
-		if i, ok := ext[name]; ok {
-			a.ext = grown(a.ext, len(ext))
-			a.ext[i] = v
-		}
+// of is the amount of one extended resource.
+func (f *amounts) of(name corev1.ResourceName) int64 {
+	return model.Resources{Extended: f.ext}.Value(name)
+}
+
+// amountsOf counts resources the way the scheduler does, which passes over names
+// that are neither its own nor anybody's extended resource.
+func amountsOf(r model.Resources) amounts {
+	a := amounts{cpu: r.MilliCPU, memory: r.Memory, ephemeral: r.Ephemeral, pods: r.Pods, ext: r.Extended}
+	if slices.ContainsFunc(a.ext, passedOver) {
+		a.ext = slices.DeleteFunc(slices.Clone(a.ext), passedOver)
+	}
+	if len(a.ext) == 0 {
+		a.ext = nil
 	}
 	return a
+}
+
+func passedOver(a model.Amount) bool {
+	name := string(a.Name)
+	if len(name) < 200 && strings.Contains(name, "/") && !strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix) {
+		return false // an ordinary extended resource: thousands are told apart in no time
+	}
+	return !util.IsScalarResourceName(a.Name)
 }

@@ -27,7 +27,7 @@ type view struct {
 	byShape  map[model.ShapeID]int32
 	domainOf []int32 // by node of the world
 	relevant []relevance
-	slot     []int32 // by class: its place in relevant, -1 if it does not matter
+	sorts    *sorts // which of relevant each class is
 	required nodeaffinity.RequiredNodeAffinity
 	bare     map[model.ShapeID]*framework.NodeInfo // empty nodes
 	stage    []stageNode
@@ -40,7 +40,7 @@ type domainState struct {
 	value   string       // of the sole spread key
 	counted bool         // spread constraints count its nodes
 	nodes   int
-	counts  []int32 // by relevant class
+	counts  []int32 // by relevant sort
 	// standIn is what the plugins last saw of it, and shown the counts it had;
 	// standIns are some that they saw before, by their counts.
 	standIn  *framework.NodeInfo
@@ -48,25 +48,30 @@ type domainState struct {
 	standIns map[string]*framework.NodeInfo
 }
 
+// on is how many pods of a relevant sort are on a node.
+func (v *view) on(n *node, sort int32) int32 {
+	count := int32(0)
+	for _, b := range n.batches {
+		if v.sorts.slot(b.Class) == sort {
+			count += int32(b.Count)
+		}
+	}
+	return count
+}
+
 // view returns the class's view, made at its first use.
 func (w *World) view(c model.ClassID) *view {
 	if v, ok := w.views[c]; ok {
 		return v
 	}
-	class := &w.classes[c]
+	class := w.class(c)
+	sorts := w.bonds.sortsOf(class)
 	v := &view{
 		class: c, perNode: class.coupling == single || class.readsHost, keys: class.keys,
-		index: map[string]int32{}, byShape: map[model.ShapeID]int32{}, bare: map[model.ShapeID]*framework.NodeInfo{}, relevant: class.relevant,
+		index: map[string]int32{}, byShape: map[model.ShapeID]int32{}, bare: map[model.ShapeID]*framework.NodeInfo{}, relevant: sorts.relevant, sorts: sorts,
 		required: nodeaffinity.GetRequiredNodeAffinity(class.pod),
-		slot:     make([]int32, len(w.classes)),
-		low:      make([]int32, len(class.relevant)),
-		fold:     w.newFold(class),
-	}
-	for i := range v.slot {
-		v.slot[i] = -1
-	}
-	for i, r := range v.relevant {
-		v.slot[r.class] = int32(i)
+		low:      make([]int32, len(sorts.relevant)),
+		fold:     w.newFold(class, len(sorts.relevant)),
 	}
 	for i := range w.nodes {
 		v.add(w, i)
@@ -102,13 +107,13 @@ func (v *view) domain(w *World, s model.ShapeID) int32 {
 	class := &w.classes[v.class]
 	counted := false
 	value := ""
-	if len(class.pod.Spec.TopologySpreadConstraints) > 0 {
+	if len(class.spec.TopologySpreadConstraints) > 0 {
 		// A term that cannot be parsed matches nothing, as for the plugin.
 		match, _ := v.required.Match(content)
-		_, untolerated := v1helper.FindMatchingUntoleratedTaint(klog.Background(), content.Spec.Taints, class.pod.Spec.Tolerations,
+		_, untolerated := v1helper.FindMatchingUntoleratedTaint(klog.Background(), content.Spec.Taints, class.spec.Tolerations,
 			schedulingTaint, true)
 		key = strconv.AppendBool(strconv.AppendBool(key, match), !untolerated)
-		counted = countedBySpread(&class.pod.Spec, content, match, !untolerated)
+		counted = countedBySpread(class.spec, content, match, !untolerated)
 		value = content.Labels[class.spreadOver]
 	}
 	d, ok := v.index[string(key)]
@@ -150,7 +155,7 @@ func (v *view) account(i int, n *node, sign int) {
 	d := &v.domains[v.domainOf[i]]
 	d.nodes += sign
 	for _, b := range n.batches {
-		if s := v.slot[b.Class]; s >= 0 {
+		if s := v.sorts.slot(b.Class); s >= 0 {
 			d.counts[s] += int32(sign * b.Count)
 		}
 	}
@@ -158,7 +163,7 @@ func (v *view) account(i int, n *node, sign int) {
 
 // put counts pods that were placed on a node.
 func (v *view) put(i int, c model.ClassID, count int) {
-	if s := v.slot[c]; s >= 0 {
+	if s := v.sorts.slot(c); s >= 0 {
 		v.domains[v.domainOf[i]].counts[s] += int32(count)
 		if v.fold != nil {
 			v.fold.put(v, i, s, count)
@@ -170,10 +175,8 @@ func (v *view) put(i int, c model.ClassID, count int) {
 // those that matter to its affinity.
 func (v *view) weight(d int32) int {
 	n := 0
-	for i, r := range v.relevant {
-		if r.counted || r.matched {
-			n += int(v.domains[d].counts[i])
-		}
+	for _, count := range v.domains[d].counts {
+		n += int(count)
 	}
 	return n
 }
@@ -182,7 +185,7 @@ func (v *view) weight(d int32) int {
 func (v *view) nodeWeight(n *node) int {
 	count := 0
 	for _, b := range n.batches {
-		if v.slot[b.Class] >= 0 {
+		if v.sorts.slot(b.Class) >= 0 {
 			count += b.Count
 		}
 	}

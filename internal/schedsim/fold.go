@@ -30,7 +30,7 @@ type fold struct {
 // the pods that matter.
 type kind struct {
 	domain   int32
-	counts   []int32 // by relevant class
+	counts   []int32 // by relevant sort
 	nodes    int
 	standIns []*framework.NodeInfo
 }
@@ -38,12 +38,12 @@ type kind struct {
 // newFold returns nil for a class that it cannot serve: one that reads other
 // topology keys, or more of a node than those that domainPlugins read; or where
 // nodes share a hostname or have none.
-func (w *World) newFold(c *class) *fold {
+func (w *World) newFold(c *class, sorts int) *fold {
 	if c.coupling != single || !c.plain || len(c.keys) > 0 || !w.ownHostnames() {
 		return nil
 	}
-	f := &fold{index: map[string]int32{}, copies: 1, counts: make([]int32, len(c.relevant))}
-	for _, s := range c.pod.Spec.TopologySpreadConstraints {
+	f := &fold{index: map[string]int32{}, copies: 1, counts: make([]int32, sorts)}
+	for _, s := range c.spec.TopologySpreadConstraints {
 		if s.MinDomains != nil {
 			f.copies = max(f.copies, int(*s.MinDomains))
 		}
@@ -82,7 +82,7 @@ func (f *fold) account(v *view, i int, n *node, sign int) {
 	}
 	clear(f.counts)
 	for _, b := range n.batches {
-		if s := v.slot[b.Class]; s >= 0 {
+		if s := v.sorts.slot(b.Class); s >= 0 {
 			f.counts[s] += int32(b.Count)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -12,7 +11,7 @@ import (
 // Follows reports whether pods of one class are to be where pods of another are, by a
 // required affinity.
 func (w *World) Follows(follower, leader model.ClassID) bool {
-	terms := w.classes[follower].info.RequiredAffinityTerms
+	terms := w.classes[follower].affine
 	for i := range terms {
 		if w.leads(&terms[i], leader) {
 			return true
@@ -22,9 +21,8 @@ func (w *World) Follows(follower, leader model.ClassID) bool {
 }
 
 // leads reports whether a term of an affinity is about pods of a class.
-func (w *World) leads(term *fwk.AffinityTerm, c model.ClassID) bool {
-	pod := w.classes[c].pod
-	return term.Matches(pod, w.snap.Namespaces[pod.Namespace])
+func (w *World) leads(term *selection, c model.ClassID) bool {
+	return w.bonds.matchesClass(term, &w.classes[c])
 }
 
 // followersOf are the classes whose pods follow those of a class.
@@ -33,7 +31,7 @@ func (m *Mover) followersOf(leader model.ClassID) []model.ClassID {
 	if w.followers == nil {
 		w.followers = map[model.ClassID][]model.ClassID{}
 		for i := range w.classes {
-			if len(w.classes[i].info.RequiredAffinityTerms) > 0 {
+			if len(w.classes[i].affine) > 0 {
 				w.choosy = append(w.choosy, model.ClassID(i))
 			}
 		}
@@ -58,7 +56,7 @@ func (m *Mover) leftBehind(from Node, moved []want) *Stuck {
 	w := m.w
 	for _, x := range moved {
 		for _, follower := range m.followersOf(x.class) {
-			terms := w.classes[follower].info.RequiredAffinityTerms
+			terms := w.classes[follower].affine
 			for i := range terms {
 				place, ok := w.labels(from)[terms[i].TopologyKey]
 				if !ok || terms[i].TopologyKey == corev1.LabelHostname || !w.leads(&terms[i], x.class) {
@@ -76,7 +74,7 @@ func (m *Mover) leftBehind(from Node, moved []want) *Stuck {
 
 // stranded reports whether a domain has pods of a class, and none of those that they
 // follow by a term of theirs.
-func (w *World) stranded(follower model.ClassID, term *fwk.AffinityTerm, place string) bool {
+func (w *World) stranded(follower model.ClassID, term *selection, place string) bool {
 	there := false
 	for i := range w.nodes {
 		if w.nodes[i].gone || w.labels(Node(i))[term.TopologyKey] != place {

@@ -10,10 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -154,7 +156,7 @@ func (j *judge) feed(s *model.Snapshot) error {
 	v := &s.Volumes
 	err := errors.Join(
 		replace(core.PersistentVolumeClaims().Informer(), v.Claims),
-		replace(core.PersistentVolumes().Informer(), v.Persistent),
+		replace(core.PersistentVolumes().Informer(), taken(v)),
 		replace(storage.StorageClasses().Informer(), v.Classes),
 		replace(storage.CSINodes().Informer(), v.CSINodes),
 		replace(storage.CSIDrivers().Informer(), v.CSIDrivers),
@@ -170,6 +172,35 @@ func (j *judge) feed(s *model.Snapshot) error {
 		j.stage.csiNodes[n.Name] = n
 	}
 	return nil
+}
+
+// takenClass is the storage class under which the plugins find volumes that are
+// taken: no claim can name it.
+const takenClass = "(taken)"
+
+// taken lists the volumes, with those that are bound to their claim in a storage
+// class of their own. For each claim that waits, the plugin goes through all
+// volumes of the claim's class, and passes over those that are another claim's:
+// with thousands of volumes that is most of what a decision costs. A claim that is
+// bound finds its volume by name.
+func taken(v *model.Volumes) []*corev1.PersistentVolume {
+	boundTo := make(map[string]string, len(v.Claims))
+	for _, c := range v.Claims {
+		if c.Spec.VolumeName != "" && metav1.HasAnnotation(c.ObjectMeta, storagehelpers.AnnBindCompleted) {
+			boundTo[c.Namespace+"/"+c.Name] = c.Spec.VolumeName
+		}
+	}
+	out := slices.Clone(v.Persistent)
+	for i, pv := range out {
+		ref := pv.Spec.ClaimRef
+		if ref == nil || boundTo[ref.Namespace+"/"+ref.Name] != pv.Name || metav1.HasAnnotation(pv.ObjectMeta, corev1.BetaStorageClassAnnotation) {
+			continue
+		}
+		own := *pv
+		own.Spec.StorageClassName = takenClass
+		out[i] = &own
+	}
+	return out
 }
 
 func sameNamespaces(a, b map[string]map[string]string) bool {

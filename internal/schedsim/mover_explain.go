@@ -64,7 +64,7 @@ func (m *Mover) lack(moving Node, s *sight) string {
 	if h < 0 {
 		return ""
 	}
-	if words := m.w.classes[s.class].shortage(&m.w.nodes[m.hosts[h]].free, m.w.ext); words != "" {
+	if words := m.w.classes[s.class].shortage(&m.w.nodes[m.hosts[h]].free); words != "" {
 		return "; " + words + " on the roomiest"
 	}
 	return ""
@@ -93,22 +93,18 @@ func (m *Mover) roomiest(s *sight) {
 
 // lack is the largest share of a request that free amounts do not cover; below
 // zero where all is covered.
-func (c *class) lack(f *amounts) float64 {
+func (t *traits) lack(f *amounts) float64 {
 	worst := 1 - float64(f.pods)
 	over := func(want, have int64) {
 		if want > 0 {
 			worst = max(worst, 1-float64(have)/float64(want))
 		}
 	}
-	over(c.request.cpu, f.cpu)
-	over(c.request.memory, f.memory)
-	over(c.request.ephemeral, f.ephemeral)
-	for i, want := range c.request.ext {
-		have := int64(0)
-		if i < len(f.ext) {
-			have = f.ext[i]
-		}
-		over(want, have)
+	over(t.request.cpu, f.cpu)
+	over(t.request.memory, f.memory)
+	over(t.request.ephemeral, f.ephemeral)
+	for _, want := range t.request.ext {
+		over(want.Value, f.of(want.Name))
 	}
 	return worst
 }

@@ -235,7 +235,7 @@ func (m *Mover) oneByNode(s *sight) bool {
 // them together.
 func (w *World) prefer(c model.ClassID, order, weight []int) {
 	sign := 1
-	if len(w.classes[c].info.RequiredAffinityTerms) > 0 {
+	if len(w.classes[c].affine) > 0 {
 		sign = -1
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return sign * cmp.Compare(weight[a], weight[b]) })

@@ -109,7 +109,7 @@ func TestVerdictsInACrowd(t *testing.T) {
 				for i := range w.nodes {
 					got, want := w.check(model.ClassID(c), i) == nil, schedulerSays(w, model.ClassID(c), i)
 					if got != want {
-						t.Fatalf("%s: class %d (coupling %d) on node %s: %v, the scheduler says %v", when, c, w.classes[c].coupling, w.nodes[i].called(), got, want)
+						t.Fatalf("%s: class %d (coupling %d) on node %s: %v, the scheduler says %v", when, c, w.class(model.ClassID(c)).coupling, w.nodes[i].called(), got, want)
 					}
 					if want && !w.usable(model.ClassID(c), i) {
 						t.Fatalf("%s: class %d on node %s: obstacle %s, the scheduler sees none", when, c, w.nodes[i].called(), w.obstacle(model.ClassID(c), i))
@@ -153,14 +153,14 @@ func TestRefusalIsRight(t *testing.T) {
 				w.Undo(mark)
 				put, stuck, _ := m.Move(Node(id), []model.Batch{{Class: b.Class, Count: 1}})
 				if (want >= 0) != (stuck == nil) {
-					t.Fatalf("class %d (coupling %d) of node %d: %v %v, the scheduler says %d", b.Class, w.classes[b.Class].coupling, id, put, stuck, want)
+					t.Fatalf("class %d (coupling %d) of node %d: %v %v, the scheduler says %d", b.Class, w.class(b.Class).coupling, id, put, stuck, want)
 				}
 				if stuck != nil {
 					refused++
 					continue
 				}
 				moved++
-				if w.classes[b.Class].coupling < domain && put[0].Node != Node(want) {
+				if w.class(b.Class).coupling < domain && put[0].Node != Node(want) {
 					t.Fatalf("class %d of node %d went to %d, and %d comes first", b.Class, id, put[0].Node, want)
 				}
 			}
@@ -208,7 +208,7 @@ func TestVerdictCountsEveryHost(t *testing.T) {
 					}
 				}
 				if sum != others {
-					t.Fatalf("class %d (coupling %d) of node %d: %d hosts are open, and the verdict counts %d: %+v", b.Class, w.classes[b.Class].coupling, id, others, sum, stuck.Verdict)
+					t.Fatalf("class %d (coupling %d) of node %d: %d hosts are open, and the verdict counts %d: %+v", b.Class, w.class(b.Class).coupling, id, others, sum, stuck.Verdict)
 				}
 			}
 		}

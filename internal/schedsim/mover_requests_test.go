@@ -102,8 +102,7 @@ func state(w *World) string {
 	out := ""
 	for i := range w.nodes {
 		n := &w.nodes[i]
-		ext := make([]int64, len(w.ext))
-		copy(ext, n.free.ext)
+		ext := slices.DeleteFunc(slices.Clone(n.free.ext), func(a model.Amount) bool { return a.Value == 0 })
 		out += fmt.Sprintf("%s kind %d free %d %d %d %d %v pods %v\n", n.called(), n.kind, n.free.cpu, n.free.memory, n.free.ephemeral, n.free.pods, ext, n.batches)
 	}
 	for _, v := range w.readers {
@@ -117,7 +116,7 @@ func state(w *World) string {
 // viewAll makes all views that a world can have, so that all counts are seen.
 func viewAll(w *World) {
 	for c := range w.classes {
-		if w.classes[c].coupling >= domain {
+		if w.class(model.ClassID(c)).coupling >= domain {
 			w.view(model.ClassID(c))
 		}
 	}
@@ -158,8 +157,8 @@ func consistent(w *World) error {
 					continue
 				}
 				nodes++
-				for k, r := range v.relevant {
-					counts[k] += countOf(w.nodes[i].batches, r.class)
+				for k := range v.relevant {
+					counts[k] += v.on(&w.nodes[i], int32(k))
 				}
 			}
 			if nodes != v.domains[d].nodes || !slices.Equal(counts, v.domains[d].counts) {

@@ -103,7 +103,7 @@ func (m *Mover) sight(c model.ClassID) *sight {
 	if s := m.sights[c]; s != nil {
 		return s
 	}
-	class := &m.w.classes[c]
+	class := m.w.class(c)
 	s := &sight{class: c, version: -1, rank: rankFree}
 	whole := true
 	switch class.coupling {
@@ -123,8 +123,9 @@ func (m *Mover) sight(c model.ClassID) *sight {
 		key.split = m.splitOf(m.w.view(c))
 	}
 	var ext []byte
-	for _, v := range class.request.ext {
-		ext = binary.AppendVarint(ext, v)
+	for _, x := range class.request.ext {
+		ext = append(append(ext, x.Name...), 0)
+		ext = binary.AppendVarint(ext, x.Value)
 	}
 	key.ext = string(ext)
 	if s.roster = m.shared[key]; s.roster == nil {

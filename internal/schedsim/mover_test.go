@@ -510,7 +510,7 @@ func TestRefereeOfMovesCanSayNo(t *testing.T) {
 		x.w.Undo(mark)
 	}
 	class := x.s.Nodes[x.node("a1")].Batches[0].Class
-	if x.w.classes[class].coupling != domain {
+	if x.w.class(class).coupling != domain {
 		class = x.s.Nodes[x.node("a1")].Batches[1].Class
 	}
 	mark := x.w.Mark()

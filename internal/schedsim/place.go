@@ -19,7 +19,7 @@ type Put struct {
 // Each of its reasons lasts for as long as no pod leaves the node.
 func (w *World) obstacle(c model.ClassID, i int) model.Reason {
 	n := &w.nodes[i]
-	class := &w.classes[c]
+	class := w.class(c)
 	if class.unsupported != "" {
 		return model.Unsupported
 	}
@@ -61,7 +61,7 @@ func (w *World) usable(c model.ClassID, i int) bool {
 // how many nodes the plugins may be shown in doing so; enough is false where
 // that ended it.
 func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []Put, left int, enough bool) {
-	if w.classes[c].coupling >= domain {
+	if w.class(c).coupling >= domain {
 		s := w.Spread(c, count, on, nil, nil, steps)
 		return s.Put, s.Left, s.Enough
 	}
@@ -84,7 +84,7 @@ func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []
 // fill puts as many pods of a free or host class onto one node as fit, up to
 // want. Where not one does, it says why.
 func (w *World) fill(c model.ClassID, i, want int) (int, *rejection) {
-	class := &w.classes[c]
+	class := w.class(c)
 	room := w.roomFor(class, i)
 	n := min(want, class.count(&room))
 	if n < 1 || class.coupling == free {
@@ -100,7 +100,7 @@ func (w *World) fill(c model.ClassID, i, want int) (int, *rejection) {
 	if no := w.check(c, i); no != nil {
 		return 0, no
 	}
-	if class.conflicts != nil && class.conflicts[c] {
+	if class.conflicts.has(c) {
 		w.put(i, c, 1)
 		return 1, nil
 	}
@@ -302,14 +302,14 @@ func (k *packer) improve(best load) load {
 // Bulk tells whether the class's verdict on a node depends on nothing beyond
 // that node, so that its pods may be packed by patterns.
 func (w *World) Bulk(c model.ClassID) bool {
-	class := &w.classes[c]
+	class := w.class(c)
 	return class.coupling <= host && class.unsupported == ""
 }
 
 // OnePerNode reports whether no node takes two pods of the class, by its own ports
 // or anti-affinity.
 func (w *World) OnePerNode(c model.ClassID) bool {
-	return w.classes[c].conflicts != nil && w.classes[c].conflicts[c]
+	return w.class(c).conflicts.has(c)
 }
 
 // Unsupported tells which feature of the class's pods no verdict can be given
@@ -319,7 +319,7 @@ func (w *World) Unsupported(c model.ClassID) string { return w.classes[c].unsupp
 // LacksTopology names a topology key of the class's spread constraints that the
 // template's nodes have no label for; empty if there is none.
 func (w *World) LacksTopology(c model.ClassID, t Template) string {
-	for _, s := range w.classes[c].pod.Spec.TopologySpreadConstraints {
+	for _, s := range w.classes[c].spec.TopologySpreadConstraints {
 		if _, ok := w.shapes[t.Shape].content.Node.Labels[s.TopologyKey]; !ok && s.TopologyKey != corev1.LabelHostname {
 			return s.TopologyKey
 		}
@@ -336,7 +336,7 @@ func (w *World) fitsShape(c model.ClassID, s model.ShapeID) bool {
 // all, were there no other pods but its own: labels, taints and amounts. One that
 // the class is to avoid does not suit it.
 func (w *World) Suits(c model.ClassID, t Template) bool {
-	class := &w.classes[c]
+	class := w.class(c)
 	if class.unsupported != "" || !w.fitsShape(c, t.Shape) || w.Avoids(c, t.Group) {
 		return false
 	}

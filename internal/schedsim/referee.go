@@ -64,7 +64,7 @@ func (r *referee) build() {
 		info.SetNode(r.w.object(i))
 		for _, b := range n.batches {
 			for range b.Count - placed[i][b.Class] {
-				info.AddPodInfo(r.w.classes[b.Class].info)
+				info.AddPodInfo(r.w.classes[b.Class].info())
 			}
 		}
 		r.infos[i] = info
@@ -92,7 +92,7 @@ func (r *referee) replay(left []placement) error {
 					why = fmt.Errorf("class %d (%s) on %s: %s: %s", p.class, r.w.snap.Classes[p.class].Key, r.w.nodes[p.node].called(), no.reason, no.words())
 					break
 				}
-				r.infos[p.node].AddPodInfo(r.w.classes[p.class].info)
+				r.infos[p.node].AddPodInfo(r.w.classes[p.class].info())
 				p.count--
 				progress = true
 			}
@@ -126,7 +126,7 @@ func CanTake(w *World, c model.ClassID, on NodeSet, t *Template) bool {
 		info.SetNode(named(w.shapes[t.Shape].content.Node, "one-more"))
 		for _, b := range t.Pods {
 			for range b.Count {
-				info.AddPodInfo(w.classes[b.Class].info)
+				info.AddPodInfo(w.classes[b.Class].info())
 			}
 		}
 		return w.ask(w.judge.full, c, info, append(r.stage, info)) == nil
@@ -160,7 +160,7 @@ func RefereeMoves(w *World) error {
 			if no := w.ask(w.judge.full, p.class, r.infos[p.node], r.stage); no != nil {
 				return fmt.Errorf("class %d (%s) was moved to %s: %s: %s", p.class, w.snap.Classes[p.class].Key, w.nodes[p.node].called(), no.reason, no.words())
 			}
-			r.infos[p.node].AddPodInfo(w.classes[p.class].info)
+			r.infos[p.node].AddPodInfo(w.classes[p.class].info())
 			r.take(pods, p.node, p.class, 1)
 		}
 	}

@@ -58,7 +58,7 @@ func (w *World) Spread(c model.ClassID, count int, on NodeSet, heads []Head, all
 // lowers the minimum for. So the nodes that a first run opens are there from
 // the start of the next, until one run needs no more.
 func (w *World) Settle(c model.ClassID, count int, on NodeSet, heads []Head, allow func(head int, opened []int) bool, steps int) Spreading {
-	if w.classes[c].coupling != single {
+	if w.class(c).coupling != single {
 		return w.Spread(c, count, on, heads, allow, steps)
 	}
 	before := make([]int, len(heads))
@@ -272,8 +272,8 @@ func (s *byDomain) one() bool {
 
 // tryRegion puts one pod onto a node of the region, an open one or a new one.
 func (s *byDomain) tryRegion(r *region) bool {
-	class := &s.w.classes[s.class]
-	looksAtNode := class.conflicts != nil || class.readsHost || len(class.pod.Spec.Volumes) > 0
+	class := s.w.class(s.class)
+	looksAtNode := class.conflicts != nil || class.readsHost || len(class.spec.Volumes) > 0
 	r.nodes = slices.DeleteFunc(r.nodes, func(i int) bool { return !s.w.usable(s.class, i) })
 	for _, i := range r.nodes {
 		if s.w.check(s.class, i) == nil {
@@ -303,8 +303,8 @@ func (s *byDomain) tryRegion(r *region) bool {
 // count, as the world is now; zero for a class without any. A node that is
 // added later in a domain of its own changes what the class was told.
 func (w *World) Domains(c model.ClassID) int {
-	class := &w.classes[c]
-	if len(class.pod.Spec.TopologySpreadConstraints) == 0 {
+	class := w.class(c)
+	if len(class.spec.TopologySpreadConstraints) == 0 {
 		return 0
 	}
 	n := 0

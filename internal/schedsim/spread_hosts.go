@@ -151,17 +151,17 @@ func (s *byHost) onNew() bool {
 // what a node takes the plugins say.
 func (w *World) MostPerHost(c model.ClassID) int {
 	most := math.MaxInt
-	class := &w.classes[c]
+	class := w.class(c)
 	if class.coupling != single {
 		return most
 	}
-	for i := range class.pod.Spec.TopologySpreadConstraints {
-		s := &class.pod.Spec.TopologySpreadConstraints[i]
+	for i := range class.spec.TopologySpreadConstraints {
+		s := &class.spec.TopologySpreadConstraints[i]
 		if s.TopologyKey != corev1.LabelHostname {
 			continue
 		}
-		selector, err := spreadSelector(class.pod, s)
-		if err != nil || !selector.Matches(labels.Set(class.pod.Labels)) {
+		selector, err := spreadSelector(class.labels, s)
+		if err != nil || !selector.Matches(labels.Set(class.labels)) {
 			continue
 		}
 		if level, ok := w.view(c).level(w, s, selector); ok {
@@ -177,7 +177,7 @@ func (w *World) MostPerHost(c model.ClassID) int {
 func (v *view) level(w *World, s *corev1.TopologySpreadConstraint, selector labels.Selector) (level int, ok bool) {
 	matches := make([]bool, len(v.relevant))
 	for j, r := range v.relevant {
-		matches[j] = r.counted && selector.Matches(labels.Set(w.classes[r.class].pod.Labels))
+		matches[j] = r.counted && selector.Matches(labels.Set(w.classes[r.class].labels))
 	}
 	nodes := 0
 	for i := range w.nodes {
@@ -187,7 +187,7 @@ func (v *view) level(w *World, s *corev1.TopologySpreadConstraint, selector labe
 		}
 		count := 0
 		for _, b := range n.batches {
-			if slot := v.slot[b.Class]; slot >= 0 && matches[slot] {
+			if slot := v.sorts.slot(b.Class); slot >= 0 && matches[slot] {
 				count += b.Count
 			}
 		}

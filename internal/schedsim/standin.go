@@ -15,7 +15,7 @@ import (
 // as pods come and go, so that few are enough.
 const mostStandIns = 16
 
-// lowest finds by how much each class's count may be lowered in all domains
+// lowest finds by how much each sort's count may be lowered in all domains
 // without changing a verdict. Spread constraints compare counts with the
 // lowest of them, so that what all domains have in common cancels out; one pod
 // stays where there was one, for affinity asks whether there is any.
@@ -37,7 +37,7 @@ func (v *view) lowest(w *World, at int32, target *node) {
 			}
 			n := d.counts[s]
 			if int32(j) == at {
-				n -= countOf(target.batches, r.class)
+				n -= v.on(target, int32(s))
 			}
 			if low < 0 || n < low {
 				low = n
@@ -81,7 +81,7 @@ func (v *view) show(w *World, j int, without *node) *framework.NodeInfo {
 	for s, r := range v.relevant {
 		n := d.counts[s]
 		if without != nil {
-			n -= countOf(without.batches, r.class)
+			n -= v.on(without, int32(s))
 		}
 		switch {
 		case r.counted && d.counted:
@@ -108,7 +108,7 @@ func (v *view) show(w *World, j int, without *node) *framework.NodeInfo {
 	info.SetNode(named(d.content, fmt.Sprintf("domain-%d", j)))
 	for s, r := range v.relevant {
 		for range d.shown[s] {
-			info.AddPodInfo(w.classes[r.class].info)
+			info.AddPodInfo(w.classes[r.class].info())
 		}
 	}
 	if d.standIns == nil || len(d.standIns) == mostStandIns {

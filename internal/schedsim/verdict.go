@@ -91,7 +91,7 @@ func (w *World) raise(f framework.Framework, c model.ClassID, stage []stageNode)
 	q.state = framework.NewCycleState()
 	w.work.PreFilters++
 	w.work.NodesScanned += len(stage)
-	only, status, _ := f.RunPreFilterPlugins(w.judge.ctx, q.state, q.class.pod)
+	only, status, _ := f.RunPreFilterPlugins(w.judge.ctx, q.state, q.class.info().Pod)
 	if !status.IsSuccess() {
 		q.no = rejectionOf(status)
 	}
@@ -108,7 +108,7 @@ func (w *World) answer(q *question, target *framework.NodeInfo) *rejection {
 		return &rejection{reason: model.NodeAffinity, said: "the pod names other nodes"}
 	}
 	w.work.Filters++
-	return rejectionOf(q.f.RunFilterPlugins(w.judge.ctx, q.state, q.class.pod, target))
+	return rejectionOf(q.f.RunFilterPlugins(w.judge.ctx, q.state, q.class.info().Pod, target))
 }
 
 var reasonOf = map[string]model.Reason{
@@ -145,9 +145,12 @@ func rejectionOf(s *fwk.Status) *rejection {
 // check tells whether one more pod of the class fits the node now, exactly.
 func (w *World) check(c model.ClassID, i int) *rejection {
 	n := &w.nodes[i]
-	class := &w.classes[c]
+	class := w.class(c)
 	if class.unsupported != "" {
 		return &rejection{reason: model.Unsupported, said: class.unsupported}
+	}
+	if no := w.unoffered(c); no != nil {
+		return no
 	}
 	if !class.readsHost {
 		if r := w.staticVerdict(c, n.shape); r != nil {
@@ -178,7 +181,7 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 // has what they leave.
 func (w *World) roomFor(class *class, i int) amounts {
 	free := w.nodes[i].free
-	policy := class.pod.Spec.PreemptionPolicy
+	policy := class.spec.PreemptionPolicy
 	if i >= len(w.snap.Nodes) || len(w.snap.Nodes[i].Expendable) == 0 || policy == nil || *policy != corev1.PreemptNever {
 		return free
 	}
@@ -186,6 +189,65 @@ func (w *World) roomFor(class *class, i int) amounts {
 		free.take(&w.classes[b.Class], int64(b.Count))
 	}
 	return free
+}
+
+// unoffered is the answer of all nodes to a class that requests a resource that
+// none of them has, nor any group's template; nil if there is no such resource.
+func (w *World) unoffered(c model.ClassID) *rejection {
+	want := w.classes[c].request.ext
+	if len(want) == 0 {
+		return nil
+	}
+	if no, asked := w.lacks[c]; asked {
+		return no
+	}
+	if w.offered == nil {
+		w.offered = w.offers()
+	}
+	var no *rejection
+	more := 0
+	for _, x := range want {
+		switch {
+		case w.offered[x.Name]:
+		case no == nil:
+			no = &rejection{reason: model.InsufficientResources, said: fmt.Sprintf("%s %d wanted, which no node and no group's template has", x.Name, x.Value)}
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		no.said += fmt.Sprintf("; the same of %d more resources", more)
+	}
+	w.lacks[c] = no
+	return no
+}
+
+// offers are the extended resources that some node or some group's template has.
+func (w *World) offers() map[corev1.ResourceName]bool {
+	shapes, out := map[model.ShapeID]bool{}, map[corev1.ResourceName]bool{}
+	for i := range w.nodes {
+		shapes[w.nodes[i].shape] = true
+	}
+	for i := range w.snap.Groups {
+		if w.snap.Groups[i].HasTemplate {
+			shapes[w.snap.Groups[i].Shape] = true
+		}
+	}
+	for s := range shapes {
+		for _, x := range w.shapes[s].total.ext {
+			out[x.Name] = out[x.Name] || x.Value > 0
+		}
+	}
+	return out
+}
+
+// Lacks says which resources a class requests that no node and no group's template
+// has; empty if there are none.
+func (w *World) Lacks(c model.ClassID) string {
+	if no := w.unoffered(c); no != nil {
+		return no.said
+	}
+	return ""
 }
 
 // plugins are those that must be asked of a class whose static verdict and
@@ -203,16 +265,16 @@ func (w *World) blocked(c model.ClassID, n *node) bool { return w.blocker(c, n) 
 
 // blocker is blocked with the reason, empty if it is not.
 func (w *World) blocker(c model.ClassID, n *node) model.Reason {
-	class := &w.classes[c]
+	class := w.class(c)
 	if class.conflicts == nil {
 		return ""
 	}
 	why := model.Reason("")
 	for _, b := range n.batches {
-		if !class.conflicts[b.Class] {
+		if !class.conflicts.has(b.Class) {
 			continue
 		}
-		if portsConflict(&class.pod.Spec, &w.classes[b.Class].pod.Spec) {
+		if portsConflict(class.spec, w.classes[b.Class].spec) {
 			return model.PortConflict
 		}
 		why = model.PodAffinity
@@ -221,25 +283,19 @@ func (w *World) blocker(c model.ClassID, n *node) model.Reason {
 }
 
 // shortage says in numbers what is missing.
-func (c *class) shortage(f *amounts, ext map[corev1.ResourceName]int) string {
+func (t *traits) shortage(f *amounts) string {
 	var parts []string
 	add := func(name string, want, have int64, show func(int64) string) {
 		if want > 0 && want > have {
 			parts = append(parts, fmt.Sprintf("%s %s > %s", name, show(want), show(max(0, have))))
 		}
 	}
-	add("cpu", c.request.cpu, f.cpu, milli)
-	add("memory", c.request.memory, f.memory, inBytes)
-	add("ephemeral-storage", c.request.ephemeral, f.ephemeral, inBytes)
+	add("cpu", t.request.cpu, f.cpu, milli)
+	add("memory", t.request.memory, f.memory, inBytes)
+	add("ephemeral-storage", t.request.ephemeral, f.ephemeral, inBytes)
 	add("pods", 1, f.pods, plain)
-	for name, i := range ext {
-		if i < len(c.request.ext) {
-			have := int64(0)
-			if i < len(f.ext) {
-				have = f.ext[i]
-			}
-			add(string(name), c.request.ext[i], have, plain)
-		}
+	for _, x := range t.request.ext {
+		add(string(x.Name), x.Value, f.of(x.Name), plain)
 	}
 	if len(parts) > 1 {
 		slices.Sort(parts)
@@ -277,9 +333,9 @@ func (w *World) Explain(c model.ClassID, id Node) model.Verdict {
 func (w *World) words(c model.ClassID, i int, r *rejection) string {
 	if r == short {
 		room := w.roomFor(&w.classes[c], i)
-		return w.classes[c].shortage(&room, w.ext)
+		return w.classes[c].shortage(&room)
 	}
-	spec, node := &w.classes[c].pod.Spec, w.shapes[w.nodes[i].shape].content.Node
+	spec, node := w.classes[c].spec, w.shapes[w.nodes[i].shape].content.Node
 	switch r.reason {
 	case model.TaintNotTolerated:
 		if t, found := v1helper.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, spec.Tolerations, schedulingTaint, true); found {

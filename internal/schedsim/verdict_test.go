@@ -1,6 +1,7 @@
 package schedsim
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,7 @@ func TestVerdictsAreTheSchedulers(t *testing.T) {
 					}
 					got, want := w.check(model.ClassID(c), i) == nil, schedulerSays(w, model.ClassID(c), i)
 					if got != want {
-						t.Fatalf("%s: class %d (coupling %d) on node %s: %v, the scheduler says %v", when, c, w.classes[c].coupling, w.nodes[i].called(), got, want)
+						t.Fatalf("%s: class %d (coupling %d) on node %s: %v, the scheduler says %v", when, c, w.class(model.ClassID(c)).coupling, w.nodes[i].called(), got, want)
 					}
 				}
 			}
@@ -137,19 +138,10 @@ func sameAmounts(a, b amounts) bool {
 	if a.cpu != b.cpu || a.memory != b.memory || a.ephemeral != b.ephemeral || a.pods != b.pods {
 		return false
 	}
-	for i := range max(len(a.ext), len(b.ext)) {
-		x, y := int64(0), int64(0)
-		if i < len(a.ext) {
-			x = a.ext[i]
-		}
-		if i < len(b.ext) {
-			y = b.ext[i]
-		}
-		if x != y {
-			return false
-		}
+	left := func(x, y amounts) bool {
+		return slices.ContainsFunc(x.ext, func(z model.Amount) bool { return z.Value != y.of(z.Name) })
 	}
-	return true
+	return !left(a, b) && !left(b, a)
 }
 
 // TestCountIsWhatTheFilterAllows: dividing amounts gives just as many pods as

@@ -19,7 +19,8 @@ type World struct {
 	snap    *model.Snapshot
 	judge   *judge
 	classes []class
-	ext     map[corev1.ResourceName]int
+	bonds   *bonds
+	known   map[string]*traits // by the classes' keys
 	shapes  []shape
 	nodes   []node
 	log     []change
@@ -28,8 +29,12 @@ type World struct {
 	readers []*view // all views, to be told of every change
 	// static holds the verdict of the plugins that look at a shape alone,
 	// [class][shape]; nil where nobody has asked.
-	static   [][]*rejection
-	looks    looks
+	static [][]*rejection
+	looks  looks
+	// offered are the extended resources that there are, and lacks the answers to
+	// classes that want others, once somebody has asked.
+	offered  map[corev1.ResourceName]bool
+	lacks    map[model.ClassID]*rejection
 	claims   map[string]int
 	work     model.Work
 	journal  []placement
@@ -135,16 +140,16 @@ func Load(prev *World, s *model.Snapshot) *World {
 		panic("schedsim: " + err.Error())
 	}
 	w := &World{
-		snap: s, judge: j, ext: extended(s), views: map[model.ClassID]*view{}, claims: map[string]int{},
+		snap: s, judge: j, views: map[model.ClassID]*view{}, lacks: map[model.ClassID]*rejection{}, claims: map[string]int{},
 		daemons: map[model.ShapeID][]int{}, mounts: map[classShape]bool{},
 	}
 	j.stage.claims = w.claims
 	j.stage.promised = nil
-	w.classes = prepareClasses(s, w.ext)
+	w.bind(prev)
 	w.static = make([][]*rejection, len(w.classes))
 	w.shapes = make([]shape, len(s.Contents.Shapes))
 	for i, sh := range s.Contents.Shapes {
-		w.shapes[i] = shape{sh, amountsOf(sh.Node.Status.Allocatable, w.ext)}
+		w.shapes[i] = shape{sh, amountsOf(sh.Allocatable)}
 	}
 	w.nodes = make([]node, len(s.Nodes), len(s.Nodes)+64)
 	for i := range s.Nodes {
@@ -163,21 +168,6 @@ func (w *World) Close() {
 
 // Work is what was done so far.
 func (w *World) Work() model.Work { return w.work }
-
-// extended numbers the extended resources that any class requests.
-func extended(s *model.Snapshot) map[corev1.ResourceName]int {
-	names := map[corev1.ResourceName]bool{}
-	for i := range s.Classes {
-		for _, a := range s.Classes[i].Spec.Requests.Extended {
-			names[a.Name] = true
-		}
-	}
-	ext := make(map[corev1.ResourceName]int, len(names))
-	for i, name := range slices.Sorted(maps.Keys(names)) {
-		ext[name] = i
-	}
-	return ext
-}
 
 // loadNode sets up one node of the snapshot. A node that is booting or coming
 // is its group's template under its own name, with the pods that such a node
@@ -523,7 +513,7 @@ func (w *World) nodeInfo(object *corev1.Node, batches []model.Batch) *framework.
 	info.SetNode(object)
 	for _, b := range batches {
 		for range b.Count {
-			info.AddPodInfo(w.classes[b.Class].info)
+			info.AddPodInfo(w.classes[b.Class].info())
 		}
 	}
 	return info

@@ -51,6 +51,9 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 	if reason := pl.w.Unsupported(q.Class); reason != "" {
 		return model.Verdict{Reason: model.Unsupported, Detail: reason}
 	}
+	if words := pl.w.Lacks(q.Class); words != "" {
+		return model.Verdict{Reason: model.InsufficientResources, Detail: words, Fix: "a group whose nodes have it, or pods without it"}
+	}
 	if v := pl.braking(q.Class, group); v != nil {
 		return *v
 	}

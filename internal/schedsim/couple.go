@@ -1,0 +1,505 @@
+package schedsim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	operator "k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// This file is about what classes have to do with each other. Nothing here looks
+// at all pairs of them: selectors find the classes that they can match by one of
+// their requirements, equal selectors are asked once, and a class is coupled when
+// somebody asks about it.
+
+// class is a class's traits, and how the classes around it couple it.
+type class struct {
+	*traits
+	coupled  bool
+	coupling coupling
+	// keys are the topology keys, other than the hostname, that the class's
+	// verdict depends on; sorted.
+	keys []string
+	// conflicts are the classes that it cannot share a host with, itself
+	// perhaps included; by anti-affinity, which is asked of each pair of classes
+	// as the plugin asks it, or by ports. For ports it is a reason to say no: a yes
+	// comes from the plugins.
+	conflicts *classSet
+	// against are the anti-affinity terms, of any class, that match it.
+	against []*term
+}
+
+// selection is a term of affinity or anti-affinity, or a selector of a spread
+// constraint. Equal ones have the same name.
+type selection struct {
+	fwk.AffinityTerm
+	name string
+}
+
+func selectionOf(t fwk.AffinityTerm) selection {
+	var b strings.Builder
+	b.WriteString(t.TopologyKey)
+	for _, ns := range sets.List(t.Namespaces) {
+		b.WriteByte(0)
+		b.WriteString(ns)
+	}
+	for _, s := range []labels.Selector{t.NamespaceSelector, t.Selector} {
+		// What matches nothing and what matches everything are written alike.
+		_, selects := s.Requirements()
+		fmt.Fprintf(&b, "\x00\x00%t %s", selects, s)
+	}
+	return selection{t, b.String()}
+}
+
+// term is a selection as a set of classes knows it.
+type term struct {
+	*selection
+	id      int
+	holders []model.ClassID // those that have it as an anti-affinity term
+	found   bool
+	matches []model.ClassID // those that it matches, once found
+}
+
+// bonds is what the classes of a world have to do with each other. It depends on
+// the classes, the namespaces and whether nodes share hostnames, and is kept from
+// world to world while those stay the same.
+type bonds struct {
+	classes    []class
+	namespaces map[string]map[string]string
+	apart      coupling // of anti-affinity over hostnames
+	terms      map[string]*term
+	// antis are the anti-affinity terms by one label that pods must have for them
+	// to match; those that no label is needed for are under no label.
+	antis map[label][]*term
+	// having are the classes by label, made when first asked for.
+	having map[label][]model.ClassID
+	ports  map[hostPort][]model.ClassID
+	// Classes that the same terms bind share what follows of it.
+	sets  map[string]*classSet
+	sorts map[string]*sorts
+	steps int // selectors compared with labels
+}
+
+// label is a label's key and value, or a key alone.
+type label struct {
+	key, value string
+	any        bool // whatever the value
+}
+
+type hostPort struct {
+	port     int32
+	protocol corev1.Protocol
+}
+
+// bind finds the traits of the snapshot's classes and what binds them, as far as
+// possible in those of an earlier world.
+func (w *World) bind(prev *World) {
+	s := w.snap
+	w.known = make(map[string]*traits, len(s.Classes))
+	w.classes = make([]class, len(s.Classes))
+	for i := range s.Classes {
+		var t *traits
+		if prev != nil {
+			t = prev.known[s.Classes[i].Key]
+		}
+		if t == nil {
+			t = newTraits(&s.Classes[i])
+		}
+		w.known[s.Classes[i].Key] = t
+		w.classes[i].traits = t
+	}
+	apart := host
+	if sharedHostname(s) {
+		apart = single
+	}
+	if prev != nil && prev.bonds.apart == apart && sameNamespaces(prev.bonds.namespaces, s.Namespaces) &&
+		slices.EqualFunc(prev.classes, w.classes, func(a, b class) bool { return a.traits == b.traits }) {
+		w.bonds, w.classes = prev.bonds, prev.classes
+		return
+	}
+	w.bonds = newBonds(w.classes, s.Namespaces, apart)
+}
+
+func newBonds(classes []class, namespaces map[string]map[string]string, apart coupling) *bonds {
+	b := &bonds{
+		classes: classes, namespaces: namespaces, apart: apart, terms: map[string]*term{}, antis: map[label][]*term{},
+		ports: map[hostPort][]model.ClassID{}, sets: map[string]*classSet{}, sorts: map[string]*sorts{},
+	}
+	for i := range classes {
+		id := model.ClassID(i)
+		for j := range classes[i].anti {
+			t := b.term(&classes[i].anti[j])
+			if len(t.holders) == 0 {
+				for _, l := range needed(t.Selector) {
+					b.antis[l] = append(b.antis[l], t)
+				}
+			}
+			if n := len(t.holders); n == 0 || t.holders[n-1] != id {
+				t.holders = append(t.holders, id)
+			}
+		}
+		for _, p := range classes[i].spec.Containers[0].Ports {
+			key := hostPort{p.HostPort, protocol(p)}
+			b.ports[key] = append(b.ports[key], id)
+		}
+	}
+	return b
+}
+
+func (b *bonds) term(s *selection) *term {
+	t, ok := b.terms[s.name]
+	if !ok {
+		t = &term{selection: s, id: len(b.terms)}
+		b.terms[s.name] = t
+	}
+	return t
+}
+
+// needed are labels of which a pod must have one for the selector to match; no
+// label at all stands for every pod. A selector that matches nothing needs none
+// that there is.
+func needed(s labels.Selector) []label {
+	requirements, selects := s.Requirements()
+	if !selects {
+		return nil
+	}
+	best := []label{{}}
+	for _, r := range requirements {
+		switch r.Operator() {
+		case operator.In, operator.Equals, operator.DoubleEquals:
+			var out []label
+			for _, v := range r.Values().List() {
+				out = append(out, label{key: r.Key(), value: v})
+			}
+			return out
+		case operator.Exists, operator.GreaterThan, operator.LessThan:
+			best = []label{{key: r.Key(), any: true}}
+		}
+	}
+	return best
+}
+
+// matchesClass reports whether a term matches pods of a class.
+func (b *bonds) matchesClass(t *selection, c *class) bool {
+	b.steps++
+	if t.Namespaces.Has(c.pod.Namespace) || t.NamespaceSelector.Matches(labels.Set(b.namespaces[c.pod.Namespace])) {
+		return t.Selector.Matches(labels.Set(c.labels))
+	}
+	return false
+}
+
+// against lists the anti-affinity terms that match a class, in order of their
+// numbers.
+func (b *bonds) against(c *class) []*term {
+	var out []*term
+	look := func(l label) {
+		for _, t := range b.antis[l] {
+			if b.matchesClass(t.selection, c) {
+				out = append(out, t)
+			}
+		}
+	}
+	look(label{})
+	for k, v := range c.labels {
+		look(label{key: k, value: v})
+		look(label{key: k, any: true})
+	}
+	slices.SortFunc(out, func(x, y *term) int { return x.id - y.id })
+	return out
+}
+
+// matches lists the classes that a term matches, in order.
+func (b *bonds) matches(t *term) []model.ClassID {
+	if t.found {
+		return t.matches
+	}
+	t.found = true
+	if b.having == nil {
+		b.having = map[label][]model.ClassID{}
+		for i := range b.classes {
+			id := model.ClassID(i)
+			b.having[label{}] = append(b.having[label{}], id)
+			for k, v := range b.classes[i].labels {
+				b.having[label{key: k, value: v}] = append(b.having[label{key: k, value: v}], id)
+				b.having[label{key: k, any: true}] = append(b.having[label{key: k, any: true}], id)
+			}
+		}
+	}
+	for _, l := range needed(t.Selector) {
+		for _, id := range b.having[l] {
+			if b.matchesClass(t.selection, &b.classes[id]) {
+				t.matches = append(t.matches, id)
+			}
+		}
+	}
+	slices.Sort(t.matches)
+	return t.matches
+}
+
+// class gives a class with all that couples it.
+func (w *World) class(id model.ClassID) *class {
+	c := &w.classes[id]
+	if !c.coupled {
+		w.bonds.couple(c, id)
+	}
+	return c
+}
+
+// couple works out one class's coupling, from the terms of all classes, since
+// anti-affinity is symmetric.
+func (b *bonds) couple(c *class, id model.ClassID) {
+	c.coupled, c.coupling, c.keys = true, c.reach, slices.Clone(c.topology)
+	c.against = b.against(c)
+	hosts := false
+	note := func(key string) {
+		if key == corev1.LabelHostname {
+			hosts = true
+			return
+		}
+		c.coupling = max(c.coupling, domain)
+		c.keys = append(c.keys, key)
+	}
+	for i := range c.anti {
+		note(c.anti[i].TopologyKey)
+	}
+	for _, t := range c.against {
+		note(t.TopologyKey)
+	}
+	if hosts {
+		c.coupling = max(c.coupling, b.apart)
+	}
+	slices.Sort(c.keys)
+	c.keys = slices.Compact(c.keys)
+	c.conflicts = b.conflicts(c, id)
+}
+
+// conflicts finds the classes that cannot share a host with a class.
+func (b *bonds) conflicts(c *class, id model.ClassID) *classSet {
+	var name []byte
+	var lists [][]model.ClassID
+	for i := range c.anti {
+		if c.anti[i].TopologyKey == corev1.LabelHostname {
+			t := b.term(&c.anti[i])
+			name = binary.AppendVarint(name, int64(t.id))
+			lists = append(lists, b.matches(t))
+		}
+	}
+	name = append(name, '/')
+	for _, t := range c.against {
+		if t.TopologyKey == corev1.LabelHostname {
+			name = binary.AppendVarint(name, int64(t.id))
+			lists = append(lists, t.holders)
+		}
+	}
+	ports := c.spec.Containers[0].Ports
+	if len(ports) > 0 {
+		name = fmt.Appendf(name, "/%d", id)
+	}
+	for _, p := range ports {
+		var same []model.ClassID
+		for _, other := range b.ports[hostPort{p.HostPort, protocol(p)}] {
+			b.steps++
+			if portsConflict(c.spec, b.classes[other].spec) {
+				same = append(same, other)
+			}
+		}
+		lists = append(lists, same)
+	}
+	set, ok := b.sets[string(name)]
+	if !ok {
+		set = newClassSet(lists, len(b.classes))
+		b.sets[string(name)] = set
+	}
+	return set
+}
+
+// classSet is a set of classes: a list of few, or a bit for each class there is.
+// The empty one is nil.
+type classSet struct {
+	few  []model.ClassID
+	bits []uint64
+}
+
+const fewClasses = 16
+
+func newClassSet(lists [][]model.ClassID, classes int) *classSet {
+	var s classSet
+	for _, list := range lists {
+		for _, id := range list {
+			s.add(id, classes)
+		}
+	}
+	if s.few == nil && s.bits == nil {
+		return nil
+	}
+	return &s
+}
+
+func (s *classSet) add(id model.ClassID, classes int) {
+	if s.has(id) {
+		return
+	}
+	if s.bits == nil {
+		if s.few = append(s.few, id); len(s.few) <= fewClasses {
+			return
+		}
+		s.bits = make([]uint64, (classes+63)/64)
+		for _, x := range s.few {
+			s.bits[x/64] |= 1 << (x % 64)
+		}
+		return
+	}
+	s.bits[id/64] |= 1 << (id % 64)
+}
+
+func (s *classSet) has(id model.ClassID) bool {
+	switch {
+	case s == nil:
+		return false
+	case s.bits != nil:
+		return s.bits[id/64]&(1<<(id%64)) != 0
+	}
+	return slices.Contains(s.few, id)
+}
+
+// relevance is how some classes' pods matter to a class's domains: all of them
+// alike, so that pods of one stand for those of the others.
+type relevance struct {
+	class   model.ClassID // the first of them
+	counted bool          // by number, for a spread constraint; else by presence
+}
+
+// sorts are the classes whose pods matter to a class's domains, sorted out by how
+// they matter.
+type sorts struct {
+	relevant []relevance
+	few      []model.ClassID // where they are few: those classes, and
+	fewSlots []int32         // which of relevant they are
+	slots    []int32         // by class, else; -1 for one that does not matter
+}
+
+// slot is which of relevant a class's pods are, -1 for none.
+func (s *sorts) slot(id model.ClassID) int32 {
+	if s.slots != nil {
+		return s.slots[id]
+	}
+	for i, c := range s.few {
+		if c == id {
+			return s.fewSlots[i]
+		}
+	}
+	return -1
+}
+
+// sortsOf sorts out the classes that matter to a class. Two that the same of its
+// own terms and constraints match, and of which the same terms match it, cannot be
+// told apart by its verdict.
+func (b *bonds) sortsOf(c *class) *sorts {
+	type source struct {
+		members []model.ClassID
+		counted bool
+	}
+	var name []byte
+	var sources []source
+	for _, own := range [][]selection{c.affine, c.anti, c.spread} {
+		for i := range own {
+			t := b.term(&own[i])
+			name = binary.AppendVarint(name, int64(t.id))
+		}
+		name = append(name, '/')
+	}
+	for _, t := range c.against {
+		name = binary.AppendVarint(name, int64(t.id))
+	}
+	if s, ok := b.sorts[string(name)]; ok {
+		return s
+	}
+	for _, own := range [][]selection{c.affine, c.anti} {
+		for i := range own {
+			sources = append(sources, source{members: b.matches(b.term(&own[i]))})
+		}
+	}
+	for i := range c.spread {
+		// A spread constraint does not count pods that are being deleted.
+		staying := slices.DeleteFunc(slices.Clone(b.matches(b.term(&c.spread[i]))), func(id model.ClassID) bool { return b.classes[id].terminating })
+		sources = append(sources, source{members: staying, counted: true})
+	}
+	for _, t := range c.against {
+		sources = append(sources, source{members: t.holders})
+	}
+	// Each source parts those of one sort that are in it from the others.
+	type step struct {
+		sort   int32
+		source int
+	}
+	sortOf := map[model.ClassID]int32{}
+	counted := []bool{false} // by sort; that of none comes first
+	next := map[step]int32{}
+	for i, src := range sources {
+		for _, id := range src.members {
+			at := step{sortOf[id], i}
+			to, ok := next[at]
+			if !ok {
+				to = int32(len(counted))
+				next[at] = to
+				counted = append(counted, counted[at.sort] || src.counted)
+			}
+			sortOf[id] = to
+		}
+		b.steps += len(src.members)
+	}
+	s := newSorts(sortOf, counted, len(b.classes))
+	b.sorts[string(name)] = s
+	return s
+}
+
+func newSorts(sortOf map[model.ClassID]int32, counted []bool, classes int) *sorts {
+	s := &sorts{}
+	slotOf := make([]int32, len(counted))
+	ids := make([]model.ClassID, 0, len(sortOf))
+	for id := range sortOf {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	if len(ids) > fewClasses {
+		s.slots = slices.Repeat([]int32{-1}, classes)
+	}
+	for _, id := range ids {
+		sort := sortOf[id]
+		if slotOf[sort] == 0 {
+			s.relevant = append(s.relevant, relevance{class: id, counted: counted[sort]})
+			slotOf[sort] = int32(len(s.relevant))
+		}
+		if s.slots != nil {
+			s.slots[id] = slotOf[sort] - 1
+		} else {
+			s.few, s.fewSlots = append(s.few, id), append(s.fewSlots, slotOf[sort]-1)
+		}
+	}
+	return s
+}
+
+// sharedHostname reports whether two nodes carry the same hostname label. What is
+// said of a hostname is then said of more than one node.
+func sharedHostname(s *model.Snapshot) bool {
+	seen := make(map[string]bool, len(s.Nodes))
+	for i := range s.Nodes {
+		if s.Nodes[i].Object == nil {
+			continue
+		}
+		name, ok := s.Nodes[i].Object.Labels[corev1.LabelHostname]
+		if ok && seen[name] {
+			return true
+		}
+		seen[name] = ok
+	}
+	return false
+}
