@@ -112,7 +112,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan
 		plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
 	}
 	marks(s, p, &plan)
-	for _, at := range []time.Time{up.Wake, down.Wake, fix.Wake, staleAt(s, p)} {
+	for _, at := range []time.Time{up.Wake, down.Wake, fix.Wake} {
 		plan.Wake = earliest(plan.Wake, at)
 	}
 	for i := range s.Nodes {
@@ -170,14 +170,6 @@ func halted(s *model.Snapshot, p model.Policy) model.Plan {
 		}
 	}
 	return plan
-}
-
-// staleAt is when the inventory becomes too old, zero if it is already.
-func staleAt(s *model.Snapshot, p model.Policy) time.Time {
-	if p.InventoryMaxAge <= 0 || p.Stale(s) {
-		return time.Time{}
-	}
-	return s.AsOf.Add(p.InventoryMaxAge + 1)
 }
 
 func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {

@@ -281,7 +281,7 @@ func barred(s *model.Snapshot, n *model.Node, p model.Policy, closed map[int]mod
 	if v := scaledown.Held(s, g); v != nil {
 		return v, v.Reason == model.GroupHeld
 	}
-	if p.Stale(s) {
+	if p.Stale(s.Now, s.AsOf) {
 		return &model.Verdict{Reason: model.StaleInventory}, false
 	}
 	return nil, false

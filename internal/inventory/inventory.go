@@ -12,6 +12,7 @@ package inventory
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -58,6 +59,14 @@ func (k Known) Latest() provider.Inventory { return k.inventory }
 
 // Contradicted tells whether instances are missing that Believed may bring back.
 func (k Known) Contradicted() bool { return len(k.absent) > 0 }
+
+// Differs reports whether the next picture differs from this one in more than its
+// age.
+func (k Known) Differs(next Known) bool {
+	a, b := k.inventory, next.inventory
+	a.AsOf, b.AsOf = time.Time{}, time.Time{}
+	return !reflect.DeepEqual(a, b)
+}
 
 // Fold adds a complete answer to what is known. An answer that cannot be true
 // is an error, and what was known stays. ready says which instances have a node that

@@ -157,6 +157,13 @@ func (g *group) standing(inherited lasts) model.GroupStanding {
 	}
 }
 
+// settled reports whether the group is as it was asked to be, and a read that began
+// after our last write to it has shown that.
+func (g *group) settled() bool {
+	return g.sighted && !g.unsure && g.absent == 0 && len(g.asks) == 0 && g.missing == 0 && len(g.waiting) == 0 &&
+		g.counts.BeingDeleted == 0 && g.before.After(g.written)
+}
+
 // targets takes over observed targets where no write of ours is newer.
 func (l *Ledger) targets(seen model.Observation) {
 	inv := &seen.Inventory

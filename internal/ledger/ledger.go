@@ -267,5 +267,20 @@ func (l Ledger) Open() []model.Call {
 	return open
 }
 
+// AwaitsCloud reports whether a newer read of the cloud may change what is known
+// even if it shows nothing new: a call is open, a node is on its way out, or a
+// group is not settled. We err to saying so.
+func (l Ledger) AwaitsCloud() bool {
+	if len(l.calls) > 0 || l.nodes.leaving > 0 {
+		return true
+	}
+	for _, g := range l.groups {
+		if !g.settled() {
+			return true
+		}
+	}
+	return false
+}
+
 // Changes are what happened in the last Fold.
 func (l Ledger) Changes() []model.Change { return l.changes }

@@ -73,6 +73,8 @@ type standings struct {
 	given bool // somebody else holds the map by now
 	// unneeded is how many of them are unneeded since some time.
 	unneeded int
+	// leaving is how many of them have a drain.
+	leaving int
 }
 
 func newStandings() *standings { return &standings{of: map[string]model.NodeStanding{}} }
@@ -102,6 +104,12 @@ func (s *standings) put(name string, n model.NodeStanding) {
 	}
 	if !n.UnneededSince.IsZero() {
 		s.unneeded++
+	}
+	if was.Drain != nil {
+		s.leaving--
+	}
+	if n.Drain != nil {
+		s.leaving++
 	}
 	if n == (model.NodeStanding{}) {
 		delete(s.of, name)

@@ -69,6 +69,9 @@ type Loop struct {
 	plan    model.Plan
 	memory  model.Memory
 	decided bool
+	// awaits: since the last decision, something has waited for the cloud to be read
+	// again.
+	awaits bool
 }
 
 // New gives a loop that goes on from a ledger: an empty one, or one that was
@@ -96,6 +99,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	cycle := model.Cycle{Ended: ended}
 	// 2. Fold.
 	l.ledger = l.ledger.Fold(seen, ended)
+	l.awaits = l.awaits || l.ledger.AwaitsCloud()
 	observed := l.now()
 	cycle.Took.Observe = observed.Sub(began)
 	// 3. Decide, unless nothing can have changed (rule L11).
@@ -103,7 +107,9 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 		if len(l.ledger.Changes()) > 0 {
 			l.memory = l.ledger.Memory()
 		}
-		cycle.Snapshot, cycle.Plan = l.snap, l.plan
+		now := *l.snap
+		now.AsOf = seen.Inventory.AsOf
+		cycle.Snapshot, cycle.Plan = &now, l.plan
 		cycle.Open, cycle.Changes, cycle.Memory = l.ledger.Open(), l.ledger.Changes(), l.memory
 		return l.report(ctx, cycle)
 	}
@@ -114,6 +120,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	// 4. Put the intent on record, then act.
 	cycle.Changes = l.ledger.Changes()
 	l.ledger = l.ledger.Note(l.snap, l.plan)
+	l.awaits = l.ledger.AwaitsCloud() || l.snap.AwaitsCloud()
 	l.memory = l.ledger.Memory()
 	l.actor.Start(ctx, l.plan.Calls)
 	// 5. Report.
@@ -129,12 +136,22 @@ func (l *Loop) report(ctx context.Context, c model.Cycle) error {
 	return nil
 }
 
-// stillHolds tells whether Decide would have nothing to add to the last plan:
-// the same generation, before the plan's wake, and no call has ended since. The
-// plan's own calls are under way then, and are not started again.
+// stillHolds reports whether Decide would have nothing to add to the last plan:
+// the same generation, before the plan's wake, no call has ended since, and nobody
+// waits for the cloud to be read again. The plan's own calls are under way then, and
+// are not started again.
 func (l *Loop) stillHolds(seen model.Observation, ended []model.Outcome) bool {
-	return l.decided && seen.Generation != 0 && seen.Generation == l.snap.Generation &&
-		len(ended) == 0 && (l.plan.Wake.IsZero() || seen.Now.Before(l.plan.Wake))
+	if !l.decided || seen.Generation == 0 || seen.Generation != l.snap.Generation || len(ended) > 0 {
+		return false
+	}
+	if !l.plan.Wake.IsZero() && !seen.Now.Before(l.plan.Wake) {
+		return false
+	}
+	asOf := seen.Inventory.AsOf
+	if l.policy.Stale(seen.Now, asOf) != l.policy.Stale(l.snap.Now, l.snap.AsOf) {
+		return false
+	}
+	return asOf.Equal(l.snap.AsOf) || !l.awaits
 }
 
 // Run turns until ctx ends. Failed is told of turns that failed, and may be

@@ -28,6 +28,8 @@ type world struct {
 	turns      []time.Time
 	delay      time.Duration
 	changed    chan struct{}
+	// asOf is the age of the cloud's picture, if it is not read at every turn.
+	asOf time.Time
 }
 
 func newWorld() *world {
@@ -41,6 +43,9 @@ func (w *world) Observe(_ context.Context, now time.Time) (model.Observation, er
 	w.cluster.Now = now
 	o := w.cluster.Observation()
 	o.Generation = w.generation
+	if !w.asOf.IsZero() {
+		o.Inventory.AsOf = w.asOf
+	}
 	return o, w.err
 }
 
@@ -139,6 +144,49 @@ func TestNothingChangedNothingDecided(t *testing.T) {
 			t.Fatalf("%d cycles, %d of them decided", len(w.cycles), decided)
 		}
 	})
+}
+
+// TestNewerReadIsDecidedOnIfAwaited: the cloud read again is no reason to decide,
+// unless something waits for just that, or it is not read any more.
+func TestNewerReadIsDecidedOnIfAwaited(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		make    func(*world)
+		decided int
+	}{
+		{"nobody waits", func(*world) {}, 1},
+		{"a node that no instance matches is younger than the picture", func(w *world) {
+			w.asOf = time.Now()
+			n := testkit.Node("n", "4", "16Gi", nil)
+			n.CreationTimestamp = metav1.Now()
+			w.cluster.AddNode(n, "")
+			time.AfterFunc(15*time.Second, func() { w.asOf = time.Time{} })
+		}, 2},
+		{"a group misses a node", func(w *world) { w.cluster.Groups[0].Target = 1 }, 31},
+		{"the picture grows too old", func(w *world) { w.asOf = time.Now() }, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			warm(t)
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				tt.make(w)
+				w.run(t, w.loop(), 305*time.Second)
+				decided := 0
+				for _, c := range w.cycles {
+					if c.Decided {
+						decided++
+					}
+				}
+				if decided != tt.decided {
+					t.Errorf("%d of %d cycles decided, want %d", decided, len(w.cycles), tt.decided)
+				}
+				last := w.cycles[len(w.cycles)-1]
+				if w.asOf.IsZero() && time.Since(last.Snapshot.AsOf) > triggers.Interval {
+					t.Errorf("the last cycle tells of a picture that is %s old", time.Since(last.Snapshot.AsOf))
+				}
+			})
+		})
+	}
 }
 
 // TestNudgesCoalesce: a burst of nudges is one turn, a quarter of a second after

@@ -16,8 +16,9 @@ import (
 type Observation struct {
 	Now  time.Time
 	Seed uint64
-	// Generation changes whenever anything else in the Observation but Now and
-	// Seed does. Zero means that the maker does not keep count.
+	// Generation changes whenever anything else in the Observation does but Now, Seed
+	// and the inventory's AsOf, and when a read of the cloud that was asked for has
+	// ended. Zero means that the maker does not keep count.
 	Generation uint64
 
 	Contents Contents

@@ -132,8 +132,7 @@ type DrainLevel struct {
 	Grace    time.Duration
 }
 
-// Stale tells whether the snapshot's inventory is too old for writes to the
-// cloud (rule L10).
-func (p Policy) Stale(s *Snapshot) bool {
-	return s.AsOf.Before(p.InventoryNotBefore) || (p.InventoryMaxAge > 0 && s.Now.Sub(s.AsOf) > p.InventoryMaxAge)
+// Stale reports whether an inventory is too old for writes to the cloud (rule L10).
+func (p Policy) Stale(now, asOf time.Time) bool {
+	return asOf.Before(p.InventoryNotBefore) || (p.InventoryMaxAge > 0 && now.Sub(asOf) > p.InventoryMaxAge)
 }

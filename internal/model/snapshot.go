@@ -3,6 +3,7 @@ package model
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -206,6 +207,12 @@ type Pending struct {
 type DaemonSetClass struct {
 	DaemonSet
 	Class ClassID
+}
+
+// AwaitsCloud reports whether a newer read of the cloud may say more of some node
+// even if it shows nothing new (rule L5).
+func (s *Snapshot) AwaitsCloud() bool {
+	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Unknown })
 }
 
 // Registered counts the nodes that exist; they come first.

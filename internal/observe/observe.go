@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"sync"
 	"time"
 
@@ -240,8 +239,10 @@ func (o *Observer) deliver(answer provider.Inventory, err error) {
 			o.log.Warn("cannot read the cloud, what was known of it stands", "asOf", o.known.Latest().AsOf, "err", err)
 			o.news()
 		}
-		o.cloudErr = err.Error()
-		o.generation++
+		if why := err.Error(); why != o.cloudErr {
+			o.cloudErr = why
+			o.generation++
+		}
 		return
 	}
 	if o.cloudErr != "" {
@@ -251,20 +252,20 @@ func (o *Observer) deliver(answer provider.Inventory, err error) {
 	if asked {
 		o.askedAt = time.Time{}
 	}
-	if asked || o.cloudErr != "" || differs(o.known.Latest(), next.Latest()) {
+	// The same picture again is news to nobody but who asked for it: the loop sees by
+	// AsOf that it is newer. What instances are missing may be believed or not by the
+	// picture's age.
+	differs := o.cloudErr != "" || o.known.Differs(next)
+	if asked || differs {
 		o.news()
 	}
-	o.known, o.cloudErr, o.templatesStale = next, "", true
+	if asked || differs || o.known.Contradicted() || next.Contradicted() {
+		o.generation++
+	}
+	o.templatesStale = o.templatesStale || differs
+	o.known, o.cloudErr = next, ""
 	close(o.delivered)
 	o.delivered = make(chan struct{})
-	// AsOf alone matters to those who wait for a read after their write.
-	o.generation++
-}
-
-// differs tells whether two pictures differ in more than their age.
-func differs(a, b provider.Inventory) bool {
-	a.AsOf, b.AsOf = time.Time{}, time.Time{}
-	return !reflect.DeepEqual(a, b)
 }
 
 // readyNodes gives the question whether an instance's node is Ready now.

@@ -466,7 +466,8 @@ func TestBadReads(t *testing.T) {
 	}
 }
 
-// A quiet cloud is read and does not wake the loop.
+// A quiet cloud is read, and neither wakes the loop nor is a reason to decide, but
+// for who asked for the read.
 func TestQuietCloudIsQuiet(t *testing.T) {
 	cloud := &sky{read: says(group("g", 1, "n"))}
 	world(t, cloud, []runtime.Object{testNode("n")}, func(t *testing.T, client *fake.Clientset, o *Observer) {
@@ -477,8 +478,15 @@ func TestQuietCloudIsQuiet(t *testing.T) {
 		if signalled(o) {
 			t.Error("a signal for nothing")
 		}
-		if seen := mustObserve(t, o); !seen.Inventory.AsOf.After(before.Inventory.AsOf) || seen.Generation == before.Generation {
-			t.Error("the newer read is not seen")
+		quiet := mustObserve(t, o)
+		if !quiet.Inventory.AsOf.After(before.Inventory.AsOf) || quiet.Generation != before.Generation {
+			t.Errorf("the picture is as of %s, before %s; generation %d, before %d", quiet.Inventory.AsOf, before.Inventory.AsOf, quiet.Generation, before.Generation)
+		}
+		o.Refresh()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !signalled(o) || mustObserve(t, o).Generation == quiet.Generation {
+			t.Error("the read that was asked for has ended, and nobody is told")
 		}
 		// The instance vanishes, the node is Ready: it is believed.
 		cloud.set(says(group("g", 1)))

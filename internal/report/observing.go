@@ -41,7 +41,8 @@ func newObserving(recorder record.EventRecorder, s Settings, registry prometheus
 // told tells what a cycle would have begun, and gives the cycle as it was: with no
 // call begun, under way or ended, and none remembered.
 func (o *observing) told(now time.Time, c model.Cycle) model.Cycle {
-	if c.Decided {
+	// A growth that is needed no more is told when the cloud has been read since.
+	if c.Decided || o.book.AwaitsCloud() {
 		news := o.book.Note(c.Snapshot, &c.Plan)
 		o.logNews(news)
 		o.sendNews(now, c, news)

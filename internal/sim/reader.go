@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"reflect"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/inventory"
@@ -15,8 +14,7 @@ type reader struct {
 	w     *World
 	known inventory.Known
 	err   string
-	// generation counts deliveries: each has a newer AsOf, which those wait for
-	// who wrote.
+	// generation counts deliveries that show something new, or that were asked for.
 	generation uint64
 	news       func()
 	delivered  func()
@@ -139,8 +137,10 @@ func (r *reader) deliver(answer provider.Inventory, failed *provider.Error) {
 			r.w.log.say("cannot read the cloud: %v", err)
 			r.news()
 		}
-		r.err = err.Error()
-		r.generation++
+		if why := err.Error(); why != r.err {
+			r.err = why
+			r.generation++
+		}
 		return
 	}
 	if r.err != "" {
@@ -150,16 +150,13 @@ func (r *reader) deliver(answer provider.Inventory, failed *provider.Error) {
 	if asked {
 		r.asked = time.Time{}
 	}
-	if asked || r.err != "" || differs(r.known.Latest(), known.Latest()) {
+	differs := r.err != "" || r.known.Differs(known)
+	if asked || differs {
 		r.news()
 	}
+	if asked || differs || r.known.Contradicted() || known.Contradicted() {
+		r.generation++
+	}
 	r.known, r.err = known, ""
-	r.generation++
 	r.delivered()
-}
-
-// differs tells whether two pictures differ in more than their age.
-func differs(a, b provider.Inventory) bool {
-	a.AsOf, b.AsOf = time.Time{}, time.Time{}
-	return !reflect.DeepEqual(a, b)
 }

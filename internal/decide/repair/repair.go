@@ -183,7 +183,7 @@ func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 func blocked(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
 	unreadable := model.Unreadable(g)
 	switch {
-	case p.Stale(s):
+	case p.Stale(s.Now, s.AsOf):
 		return &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf, Detail: s.InventoryErr, Fix: "the cloud answers again"}
 	case unreadable != nil:
 		return unreadable

@@ -42,7 +42,7 @@ func newStarts(in Input) *starts {
 			b.drains--
 		}
 	}
-	if policy.Stale(s) {
+	if policy.Stale(s.Now, s.AsOf) {
 		b.stale = &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf, Detail: s.InventoryErr, Fix: "the cloud answers again"}
 	}
 	if !p.LocalDelays {

@@ -100,7 +100,7 @@ func newLimits(s *model.Snapshot, policy model.Policy, taken map[int]model.Verdi
 
 // closed says why a group may not grow now, whatever its limits; nil if it may.
 func closed(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
-	if p.Stale(s) {
+	if p.Stale(s.Now, s.AsOf) {
 		return &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf,
 			Detail: fmt.Sprintf("the cloud was last read %s ago%s", s.Now.Sub(s.AsOf).Round(1e9), because(s.InventoryErr)),
 			Fix:    "the cloud answers again"}

@@ -99,6 +99,17 @@ type growth struct {
 	idle time.Time
 }
 
+// AwaitsCloud reports whether something is told only after a newer read of the
+// cloud, whatever that shows.
+func (b *Book) AwaitsCloud() bool {
+	for _, g := range b.growths {
+		if !g.idle.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
 // Note takes in a cycle that decided.
 func (b *Book) Note(s *model.Snapshot, p *model.Plan) News {
 	var news News
