@@ -27,6 +27,9 @@ const (
 	// OtherFilter: a filter without a code of its own here said no; the detail
 	// has its words.
 	OtherFilter Reason = "OtherFilter"
+	// FilterPanicked: a filter of the scheduler panicked when it was asked about this
+	// pod, which is left alone for the cycle.
+	FilterPanicked Reason = "FilterPanicked"
 	// Unsupported: no verdict can be given for a feature of this pod.
 	Unsupported Reason = "Unsupported"
 

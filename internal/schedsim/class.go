@@ -37,7 +37,10 @@ type traits struct {
 	request     amounts
 	zero        bool // requests nothing but a place
 	terminating bool
+	// unsupported says why no verdict can be given for it, if none can, and refused by
+	// which reason.
 	unsupported string
+	refused     model.Reason
 
 	// The terms of its required affinity and anti-affinity, and the selectors of
 	// its spread constraints.
@@ -73,11 +76,16 @@ type amounts struct {
 func newTraits(m *model.Class) *traits {
 	t := &traits{
 		pod: m.Spec.Pod, labels: m.Labels, spec: &m.Spec.Pod.Spec,
-		terminating: m.Terminating, unsupported: m.Spec.Unsupported,
+		terminating: m.Terminating, unsupported: m.Spec.Unsupported, refused: model.Unsupported,
 	}
 	t.request = amountsOf(m.Spec.Requests)
 	t.request.pods = 1
 	t.zero = t.request.cpu == 0 && t.request.memory == 0 && t.request.ephemeral == 0 && t.request.ext == nil
+	defer func() {
+		if p := recover(); p != nil {
+			t.unsupported, t.refused = panicked(p), model.FilterPanicked
+		}
+	}()
 	t.readTerms()
 	t.readTopology()
 	ports, volumes := len(t.spec.Containers[0].Ports) > 0, len(t.spec.Volumes) > 0
@@ -140,6 +148,15 @@ func (t *traits) readTopology() {
 	for i := range t.anti {
 		read(t.anti[i].TopologyKey, host)
 	}
+}
+
+// refusal is the answer of all nodes to a class for which no verdict can be given,
+// nil if one can.
+func (t *traits) refusal() *rejection {
+	if t.unsupported == "" {
+		return nil
+	}
+	return &rejection{reason: t.refused, said: t.unsupported}
 }
 
 // info is what the plugins see of the class's pods, all of which share it (rule

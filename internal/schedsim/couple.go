@@ -113,6 +113,9 @@ func (w *World) bind(prev *World) {
 		if t == nil {
 			t = newTraits(&s.Classes[i])
 		}
+		if t.refused == model.FilterPanicked {
+			w.panicked = append(w.panicked, Panicked{model.ClassID(i), t.unsupported})
+		}
 		w.known[s.Classes[i].Key] = t
 		w.classes[i].traits = t
 	}

@@ -11,8 +11,8 @@ import (
 
 // verdict puts a refusal into words. The world is as it was before the move.
 func (m *Mover) verdict(id Node, no *refusal) model.Verdict {
-	if why := m.w.classes[no.class].unsupported; why != "" {
-		return model.Verdict{Reason: model.Unsupported, Detail: why}
+	if r := m.w.classes[no.class].refusal(); r != nil {
+		return model.Verdict{Reason: r.reason, Detail: r.said}
 	}
 	var codes []int
 	for code, n := range no.hosts {

@@ -56,7 +56,8 @@ var whys = [...]model.Reason{
 	13: model.NodeFeatures,
 	14: model.TemplateMismatch,
 	15: model.Unsupported,
-	16: model.OtherFilter,
+	16: model.FilterPanicked,
+	17: model.OtherFilter,
 }
 
 // tally counts hosts by what they have against a class.

@@ -21,7 +21,7 @@ func (w *World) obstacle(c model.ClassID, i int) model.Reason {
 	n := &w.nodes[i]
 	class := w.class(c)
 	if class.unsupported != "" {
-		return model.Unsupported
+		return class.refused
 	}
 	if room := w.roomFor(class, i); class.count(&room) < 1 {
 		return model.InsufficientResources
@@ -312,8 +312,8 @@ func (w *World) OnePerNode(c model.ClassID) bool {
 	return w.class(c).conflicts.has(c)
 }
 
-// Unsupported tells which feature of the class's pods no verdict can be given
-// for; empty if there is none.
+// Unsupported says why no verdict can be given for the class's pods; empty if one
+// can.
 func (w *World) Unsupported(c model.ClassID) string { return w.classes[c].unsupported }
 
 // LacksTopology names a topology key of the class's spread constraints that the

@@ -74,6 +74,7 @@ func (w *World) ask(f framework.Framework, c model.ClassID, target *framework.No
 // that matters to the class (rule C3).
 type question struct {
 	f     framework.Framework
+	id    model.ClassID
 	class *class
 	state fwk.CycleState
 	only  *fwk.PreFilterResult
@@ -81,12 +82,12 @@ type question struct {
 }
 
 // raise puts a question.
-func (w *World) raise(f framework.Framework, c model.ClassID, stage []stageNode) question {
-	q := question{f: f, class: &w.classes[c]}
-	if q.class.unsupported != "" {
-		q.no = &rejection{reason: model.Unsupported, said: q.class.unsupported}
+func (w *World) raise(f framework.Framework, c model.ClassID, stage []stageNode) (q question) {
+	q = question{f: f, id: c, class: &w.classes[c]}
+	if q.no = q.class.refusal(); q.no != nil {
 		return q
 	}
+	defer w.catch(c, &q.no)
 	w.judge.stage.show(stage)
 	q.state = framework.NewCycleState()
 	w.work.PreFilters++
@@ -100,7 +101,8 @@ func (w *World) raise(f framework.Framework, c model.ClassID, stage []stageNode)
 }
 
 // answer tells how a question stands on one node.
-func (w *World) answer(q *question, target *framework.NodeInfo) *rejection {
+func (w *World) answer(q *question, target *framework.NodeInfo) (no *rejection) {
+	defer w.catch(q.id, &no)
 	if q.no != nil {
 		return q.no
 	}
@@ -146,8 +148,8 @@ func rejectionOf(s *fwk.Status) *rejection {
 func (w *World) check(c model.ClassID, i int) *rejection {
 	n := &w.nodes[i]
 	class := w.class(c)
-	if class.unsupported != "" {
-		return &rejection{reason: model.Unsupported, said: class.unsupported}
+	if no := class.refusal(); no != nil {
+		return no
 	}
 	if no := w.unoffered(c); no != nil {
 		return no

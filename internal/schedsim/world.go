@@ -38,6 +38,7 @@ type World struct {
 	claims   map[string]int
 	work     model.Work
 	journal  []placement
+	panicked []Panicked
 	moves    []placement // by Movers: pods that left a node have a negative count
 	nextName int
 	avoid    map[avoided]bool

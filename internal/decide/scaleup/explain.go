@@ -48,8 +48,8 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 	if !hasTemplate {
 		return *pl.limits.verdict(group)
 	}
-	if reason := pl.w.Unsupported(q.Class); reason != "" {
-		return model.Verdict{Reason: model.Unsupported, Detail: reason}
+	if pl.w.Unsupported(q.Class) != "" {
+		return pl.w.ExplainTemplate(q.Class, h.template)
 	}
 	if words := pl.w.Lacks(q.Class); words != "" {
 		return model.Verdict{Reason: model.InsufficientResources, Detail: words, Fix: "a group whose nodes have it, or pods without it"}

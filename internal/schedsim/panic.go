@@ -1,0 +1,61 @@
+package schedsim
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// This file is about plugins that panic: a bug in them must not end the process
+// again and again for as long as one pod is there.
+
+// Panicked is a class that a plugin panicked on, and what it said.
+type Panicked struct {
+	Class model.ClassID
+	Words string
+}
+
+// Panicked lists the classes that plugins panicked on since the world was loaded.
+// They are refused everywhere from then on; the next world asks about them again.
+func (w *World) Panicked() []Panicked { return w.panicked }
+
+// catch is deferred where plugins are asked about a class, and turns a panic into a
+// refusal by every node.
+func (w *World) catch(c model.ClassID, no **rejection) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	words := panicked(p)
+	// What is known of the class by itself is kept for the next world: this is not.
+	own := *w.classes[c].traits
+	own.unsupported, own.refused = words, model.FilterPanicked
+	w.classes[c].traits = &own
+	w.panicked = append(w.panicked, Panicked{c, words})
+	*no = own.refusal()
+}
+
+// panicked says what a panic was about, and where in the code.
+func panicked(p any) string {
+	what := fmt.Sprint(p)
+	if most := 200; len(what) > most {
+		what = what[:most] + "..."
+	}
+	where := "an unknown place"
+	callers := make([]uintptr, 32)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for raised := false; ; {
+		f, more := frames.Next()
+		switch own := strings.HasPrefix(f.Function, "runtime."); {
+		case own && (strings.HasSuffix(f.Function, "panic") || strings.HasSuffix(f.Function, "panicmem")):
+			raised = true
+		case raised && !own:
+			where, more = fmt.Sprintf("%s:%d", f.Function, f.Line), false
+		}
+		if !more {
+			return fmt.Sprintf("the scheduler's filters panicked on it: %s (%s)", what, where)
+		}
+	}
+}
