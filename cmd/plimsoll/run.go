@@ -175,6 +175,7 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 	}
 	actor := newHand(cloud, client, may, observer.Refresh, log)
 	l := loop.New(observer, actor, reporter, policy, time.Now, book)
+	reporter.Health().Watch(l.Steps)
 	l.Run(ctx, loop.Triggers{
 		Interval: c.Loop.ScanInterval, Idle: c.Loop.NudgeIdle, Longest: c.Loop.NudgeMax,
 		Nudges: []<-chan struct{}{observer.Changed(), actor.Changed()},

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
@@ -32,20 +33,25 @@ import (
 
 // Decide makes the plan for one snapshot.
 func Decide(s *model.Snapshot, p model.Policy) model.Plan {
-	plan, world := decide(nil, s, p)
-	world.Close()
-	return plan
+	var d Decider
+	defer d.Close()
+	return d.Decide(s, p)
 }
 
 // Decider is Decide with a memory that only saves work: its plans are those of
 // Decide. It serves one goroutine.
 type Decider struct {
 	world *schedsim.World
+	steps atomic.Int64
 }
+
+// Steps counts the steps of all decisions so far. It may be read while one is being
+// made, from any goroutine: one that gets on counts.
+func (d *Decider) Steps() int64 { return d.steps.Load() }
 
 // Decide makes the plan for one snapshot.
 func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
-	plan, world := decide(d.world, s, p)
+	plan, world := decide(d.world, s, p, &d.steps)
 	d.world = world
 	return plan
 }
@@ -54,10 +60,12 @@ func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
 // again.
 const rest = 10 * time.Second
 
-func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy) (model.Plan, *schedsim.World) {
+func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atomic.Int64) (model.Plan, *schedsim.World) {
 	var plan model.Plan
 	// 1. All nodes, as the snapshot has them: the cluster in memory.
 	world := schedsim.Load(prev, s)
+	world.CountSteps(taken)
+	taken.Add(int64(len(s.Nodes))) // to load them took as many
 	// 2. An unhealthy cluster is left alone, and looked at again a little later.
 	if s.Unhealthy != nil {
 		return halted(s, p), world

@@ -86,6 +86,10 @@ func New(o Observer, a Actor, r Reporter, p model.Policy, now func() time.Time, 
 // turn again.
 func (l *Loop) Close() { l.decider.Close() }
 
+// Steps counts the steps of all decisions so far. It may be read from any goroutine:
+// while a decision is being made, that it grows says that the decision gets on.
+func (l *Loop) Steps() int64 { return l.decider.Steps() }
+
 // RunOnce is one turn. The error is that of observing or reporting; deciding
 // does not fail, and failed calls come back with the next turn.
 func (l *Loop) RunOnce(ctx context.Context) error {

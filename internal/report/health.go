@@ -28,6 +28,11 @@ type Health struct {
 	active  time.Time
 	success time.Time
 	err     error
+	// A decision under way counts as activity while its steps go on: steps counts
+	// them, stepped is how far they were when they last moved, at moved.
+	steps   func() int64
+	stepped int64
+	moved   time.Time
 }
 
 // NewHealth gives the health of a process that does not lead yet.
@@ -45,6 +50,24 @@ func (h *Health) Leads(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.since = now
+}
+
+// Watch lets a decision under way count as activity while its steps, which steps
+// counts, go on: to kill one that is large would be to begin it again, for ever.
+func (h *Health) Watch(steps func() int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.steps, h.stepped, h.moved = steps, steps(), time.Time{}
+}
+
+// looked takes in how far the decision under way is.
+func (h *Health) looked(now time.Time) {
+	if h.steps == nil {
+		return
+	}
+	if n := h.steps(); n != h.stepped {
+		h.stepped, h.moved = n, now
+	}
 }
 
 // led is since when it has led, zero if it does not.
@@ -75,18 +98,23 @@ func (h *Health) Check(now time.Time) error {
 	if h.since.IsZero() {
 		return nil
 	}
+	h.looked(now)
+	further := h.moved
+	if h.err != nil {
+		further = time.Time{} // cycles that fail get on, and nowhere
+	}
 	if h.success.IsZero() {
 		most := max(h.limits.MaxStartupTime, h.limits.MaxInactivity, h.limits.MaxFailingTime)
-		if d := now.Sub(h.since); d > most {
-			return h.because(fmt.Errorf("no cycle has succeeded since it began to lead %s ago, which is more than %s", d.Round(time.Second), most))
+		if d := now.Sub(later(further, h.since)); d > most {
+			return h.because(fmt.Errorf("no cycle has succeeded since it began to lead, and none has got any further for %s, which is more than %s", d.Round(time.Second), most))
 		}
 		return nil
 	}
 	// Taking over again begins anew.
-	if d := now.Sub(later(h.active, h.since)); d > h.limits.MaxInactivity {
-		return h.because(fmt.Errorf("the last cycle ended %s ago, which is more than --max-inactivity, %s", d.Round(time.Second), h.limits.MaxInactivity))
+	if d := now.Sub(later(h.moved, later(h.active, h.since))); d > h.limits.MaxInactivity {
+		return h.because(fmt.Errorf("the last cycle ended, or got any further, %s ago, which is more than --max-inactivity, %s", d.Round(time.Second), h.limits.MaxInactivity))
 	}
-	if d := now.Sub(later(h.success, h.since)); d > h.limits.MaxFailingTime {
+	if d := now.Sub(later(further, later(h.success, h.since))); d > h.limits.MaxFailingTime {
 		return h.because(fmt.Errorf("the last cycle that succeeded ended %s ago, which is more than --max-failing-time, %s", d.Round(time.Second), h.limits.MaxFailingTime))
 	}
 	return nil

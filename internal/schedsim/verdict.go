@@ -92,6 +92,7 @@ func (w *World) raise(f framework.Framework, c model.ClassID, stage []stageNode)
 	q.state = framework.NewCycleState()
 	w.work.PreFilters++
 	w.work.NodesScanned += len(stage)
+	w.step(len(stage) + 1)
 	only, status, _ := f.RunPreFilterPlugins(w.judge.ctx, q.state, q.class.info().Pod)
 	if !status.IsSuccess() {
 		q.no = rejectionOf(status)

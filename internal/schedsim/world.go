@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -39,7 +40,8 @@ type World struct {
 	work     model.Work
 	journal  []placement
 	panicked []Panicked
-	moves    []placement // by Movers: pods that left a node have a negative count
+	told     *atomic.Int64 // how many steps were taken, for whoever watches
+	moves    []placement   // by Movers: pods that left a node have a negative count
 	nextName int
 	avoid    map[avoided]bool
 	// choosy are the classes with a required affinity, and followers those of them that
@@ -164,6 +166,17 @@ func (w *World) Close() {
 	if w.judge != nil {
 		w.judge.release()
 		w.judge = nil
+	}
+}
+
+// CountSteps adds the steps taken from now on to a counter as well, by which
+// another goroutine can see that a decision gets on.
+func (w *World) CountSteps(told *atomic.Int64) { w.told = told }
+
+// step counts steps.
+func (w *World) step(n int) {
+	if w.told != nil {
+		w.told.Add(int64(n))
 	}
 }
 
