@@ -76,12 +76,30 @@ type Template struct {
 	// Pods are the static pods that every such node carries. DaemonSet pods
 	// are the caller's concern.
 	Pods []*corev1.Pod `json:"pods,omitempty"`
-	// Varies lists labels that the cloud picks at boot, with the values it may
-	// pick (the zone of a group over several zones).
+	// Varies lists labels that the cloud picks as it makes a node, with the values
+	// that it may pick, in order: the instance type of a group of mixed types, the
+	// zone of a group over several zones. Node has none of these labels, and its
+	// amounts are the least that any of its nodes has.
 	Varies map[string][]string `json:"varies,omitempty"`
+	// Places are the zones among which the cloud picks one for each new node, with
+	// the labels that a node there has besides those of Node; sorted by zone, and
+	// empty for a group that is in one zone. Keys that Varies has are given their
+	// value by each place, or by none.
+	Places []Place `json:"places,omitempty"`
+	// Balanced: the cloud picks the place with the fewest of the group's instances,
+	// as an Auto Scaling group does. Otherwise nobody knows how it picks. A group
+	// that says so tells the zone of each instance that it can name.
+	Balanced bool `json:"balanced,omitempty"`
 	// Sources tells where each label, taint and resource of Node comes from,
 	// for a person: "label/<key>", "taint/<key>", "resource/<name>" → source.
 	Sources map[string]string `json:"sources,omitempty"`
+}
+
+// Place is where the cloud may put a new node of a group.
+type Place struct {
+	// Zone is what Instance.Zone says of an instance there.
+	Zone   string            `json:"zone"`
+	Labels map[string]string `json:"labels"`
 }
 
 // State is where an instance is in its life.

@@ -55,6 +55,7 @@ func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rule
 	s.projection = project(before, seen.Contents)
 	b := builder{
 		snap: s, rules: rules, standing: standing, honoured: map[string]bool{}, arrived: map[string]time.Time{},
+		varied: map[string]ShapeID{}, homed: map[provider.InstanceID]bool{},
 		classes: classes{contents: seen.Contents, proj: s.projection, seen: map[classKey]ClassID{}},
 	}
 	for _, a := range standing.Arrivals {
@@ -95,6 +96,10 @@ type builder struct {
 	// arrived are the nodes that an ask has brought, and since when they are
 	// ready.
 	arrived map[string]time.Time
+	// varied are the shapes that only this snapshot has, and homed the instances that
+	// have a node.
+	varied map[string]ShapeID
+	homed  map[provider.InstanceID]bool
 
 	lastContent                Content
 	lastClass                  ClassID
@@ -121,6 +126,7 @@ func (b *builder) groups(seen Observation) {
 		return cmp.Compare(seen.Inventory.Groups[i].ID, seen.Inventory.Groups[j].ID)
 	})
 	b.snap.Groups = make([]Group, 0, len(order))
+	var read map[string]bool
 	unread := map[provider.PoolID]provider.GroupID{}
 	for _, i := range order {
 		g := Group{Group: seen.Inventory.Groups[i]}
@@ -130,6 +136,10 @@ func (b *builder) groups(seen Observation) {
 			for _, pod := range t.Pods {
 				g.Static = append(g.Static, Batch{b.class(pod, false), 1})
 			}
+			if g.Template != nil && len(g.Template.Varies) > 0 && read == nil {
+				read = labelsRead(&seen)
+			}
+			g.Variants = b.variants(&g, read)
 		}
 		g.Expected = g.Target
 		if st, ok := b.standing.Groups[g.ID]; ok {
@@ -165,6 +175,7 @@ func (b *builder) nodes(seen Observation) {
 		if ok {
 			instance = &b.snap.Groups[home.Group].Instances[home.Instance]
 			n.Group, n.Instance, n.InstanceHold = home.Group, instance.ID, instance.Hold
+			b.homed[instance.ID] = true
 		}
 		// Creation is told in whole seconds, rounded down.
 		n.Unknown = !ok && b.snap.AsOf.Before(o.Object.CreationTimestamp.Add(time.Second))
@@ -190,8 +201,8 @@ func (b *builder) nodes(seen Observation) {
 			b.countNode(&b.snap.Groups[n.Group], n.Kind)
 		}
 		if n.Kind == Booting {
-			if g := b.snap.Groups[n.Group]; g.HasTemplate {
-				n.Shape = g.Shape
+			if g := &b.snap.Groups[n.Group]; g.HasTemplate {
+				n.Shape, n.May = b.become(g, n.Object, instance)
 			}
 		}
 		b.snap.Nodes = append(b.snap.Nodes, n)
@@ -320,12 +331,39 @@ func (b *builder) coming() {
 		if !g.HasTemplate {
 			continue // it counts, and nobody can say what would fit there
 		}
+		named := b.placed(g)
 		for i := range g.ComingNodes {
-			b.snap.Nodes = append(b.snap.Nodes, Node{
-				Name: fmt.Sprintf("%s:coming-%d", g.ID, i), Shape: g.Shape, Kind: Coming, Group: gi,
-			})
+			n := Node{Name: fmt.Sprintf("%s:coming-%d", g.ID, i), Kind: Coming, Group: gi}
+			var in *provider.Instance
+			if i < len(named) {
+				in = named[i]
+			}
+			n.Shape, n.May = b.become(g, nil, in)
+			b.snap.Nodes = append(b.snap.Nodes, n)
 		}
 	}
+}
+
+// placed are the group's instances that have no node yet and whose zone is known:
+// that is where the first of its coming nodes will be. Only groups over several
+// places are asked for them.
+func (b *builder) placed(g *Group) []*provider.Instance {
+	if len(g.Variants) == 0 || g.ComingNodes == 0 {
+		return nil
+	}
+	given := map[provider.InstanceID]bool{}
+	for i := range g.Waiting {
+		given[g.Waiting[i].Instance] = g.Waiting[i].GivenUp()
+	}
+	var out []*provider.Instance
+	for i := range g.Instances {
+		in := &g.Instances[i]
+		if in.Zone != "" && in.State != provider.Deleting && in.Err == nil && !given[in.ID] && !b.homed[in.ID] {
+			out = append(out, in)
+		}
+	}
+	slices.SortFunc(out, func(x, y *provider.Instance) int { return cmp.Compare(x.ID, y.ID) })
+	return out
 }
 
 // leavingWithinTarget counts, for each group, nodes that are leaving and that the target

@@ -20,8 +20,10 @@ func (b *builder) settling(n *Node, startup time.Duration) (until time.Time, yes
 	if !ok || n.Group < 0 || !b.snap.Groups[n.Group].HasTemplate {
 		return time.Time{}, false
 	}
+	g := &b.snap.Groups[n.Group]
+	form, _ := b.become(g, n.Object, g.InstanceNamed(n.Instance))
 	shapes := b.snap.Contents.Shapes
-	real, promised := shapes[n.Shape], shapes[b.snap.Groups[n.Group].Shape]
+	real, promised := shapes[n.Shape], shapes[form]
 	switch {
 	case lacksDevices(real, promised):
 		until = n.Object.CreationTimestamp.Add(startup)

@@ -136,7 +136,11 @@ type Node struct {
 	// Object is the node as observed, nil for one that is coming.
 	Object *corev1.Node
 	Shape  ShapeID
-	Kind   NodeKind
+	// May are the shapes of which a node on its way will have one, where nobody knows
+	// which (its zone, say); Shape has then only what all of them have. Empty for
+	// every other node.
+	May  []ShapeID
+	Kind NodeKind
 	// State is the registry's class of it, empty for one that is coming.
 	State NodeState
 	// Group indexes Snapshot.Groups, -1 for a node that no group has.
@@ -180,6 +184,9 @@ type Group struct {
 	HasTemplate bool
 	Shape       ShapeID
 	Static      []Batch
+	// Variants are the forms among which the cloud chooses for a new node, empty where
+	// all are alike. Shape has what they have in common.
+	Variants []Variant
 	// GroupStanding is the ledger's. Without a ledger, Expected is the observed
 	// target.
 	GroupStanding

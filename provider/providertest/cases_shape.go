@@ -137,4 +137,36 @@ func (s *stage) checkTemplate(g provider.Group) {
 			s.Errorf("group %q: label %s varies over %v, and the template has %q", g.ID, label, values, node.Labels[label])
 		}
 	}
+	s.checkPlaces(g)
+}
+
+// checkPlaces looks at a group over several zones: each place says all that a node
+// there has besides the template's labels, and where the cloud balances, the zone of
+// each instance is known.
+func (s *stage) checkPlaces(g provider.Group) {
+	s.Helper()
+	t := g.Template
+	if len(t.Places) == 1 || t.Balanced && len(t.Places) == 0 {
+		s.Errorf("group %q: %d places, balanced %t: places are several or none", g.ID, len(t.Places), t.Balanced)
+	}
+	for i, p := range t.Places {
+		if p.Zone == "" || i > 0 && t.Places[i-1].Zone >= p.Zone {
+			s.Errorf("group %q: the zones of its places are not sorted, or one is empty: %v", g.ID, t.Places)
+		}
+		if len(p.Labels) != len(t.Places[0].Labels) || p.Labels[corev1.LabelTopologyZone] == "" {
+			s.Errorf("group %q: place %q has the labels %v: each place wants the same keys, %s among them", g.ID, p.Zone, p.Labels, corev1.LabelTopologyZone)
+		}
+		for key, value := range p.Labels {
+			_, same := t.Places[0].Labels[key]
+			_, fixed := t.Node.Labels[key]
+			if !same || fixed || len(t.Varies[key]) > 0 && !slices.Contains(t.Varies[key], value) {
+				s.Errorf("group %q: place %q says %s=%s, the template has %q, and Varies %v", g.ID, p.Zone, key, value, t.Node.Labels[key], t.Varies[key])
+			}
+		}
+	}
+	for _, in := range g.Instances {
+		if t.Balanced && in.State != provider.Deleting && !slices.ContainsFunc(t.Places, func(p provider.Place) bool { return p.Zone == in.Zone }) {
+			s.Errorf("group %q: the cloud balances zones, and instance %q is in %q, none of them", g.ID, in.ID, in.Zone)
+		}
+	}
 }

@@ -46,9 +46,12 @@ var (
 type GroupSpec struct {
 	provider.Group
 	Timing
-	// Zones are taken in turn by new machines; without any, they are in the
-	// zone of the template's label.
-	Zones []string
+	// Zones are where new machines go: to the one with the fewest of the group's, or
+	// with Scattered to any. Of several Pick names one by its index, the first if it
+	// is nil. Without zones, machines are in the zone of the template's label.
+	Zones     []string
+	Scattered bool
+	Pick      func(n int) int
 	// KeepsRequests: Cancel takes nothing back, as in a cloud that could not do so
 	// without a risk to machines that run.
 	KeepsRequests bool
@@ -430,13 +433,31 @@ func (g *fakeGroup) shown() provider.Group {
 }
 
 func (g *fakeGroup) zone() string {
-	if len(g.spec.Zones) > 0 {
-		return g.spec.Zones[(g.named-1)%len(g.spec.Zones)]
+	if zones := g.emptiest(); len(zones) > 0 {
+		if g.spec.Pick == nil || len(zones) == 1 {
+			return zones[0]
+		}
+		return zones[g.spec.Pick(len(zones))]
 	}
 	if g.spec.Template != nil && g.spec.Template.Node != nil {
 		return g.spec.Template.Node.Labels[corev1.LabelTopologyZone]
 	}
 	return ""
+}
+
+// emptiest are the zones that may have the next machine, in their order.
+func (g *fakeGroup) emptiest() []string {
+	if g.spec.Scattered || len(g.spec.Zones) < 2 {
+		return g.spec.Zones
+	}
+	load := map[string]int{}
+	for _, u := range g.units {
+		if u.zone != "" && u.state != provider.Deleting {
+			load[u.zone]++
+		}
+	}
+	least := load[slices.MinFunc(g.spec.Zones, func(a, b string) int { return cmp.Compare(load[a], load[b]) })]
+	return slices.DeleteFunc(slices.Clone(g.spec.Zones), func(z string) bool { return load[z] > least })
 }
 
 func copyOf(inv provider.Inventory) provider.Inventory {

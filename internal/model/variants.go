@@ -1,0 +1,145 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Variant is one of the forms that a new node of a group may have, where the cloud
+// chooses: the template with the labels of a place, and with a value of each other
+// label that varies and that a pending pod asks for.
+type Variant struct {
+	Shape ShapeID
+	// Zone is the place's, empty if the group has no places.
+	Zone   string
+	Labels map[string]string
+}
+
+// mostVariants bounds the forms of one group. A label with more values than that
+// allows is left out of them: pods that select by it get no node of the group.
+const mostVariants = 64
+
+// variants finds the forms that new nodes of the group may have, and adds their
+// shapes to the snapshot's own. Groups whose nodes are all alike have none.
+func (b *builder) variants(g *Group, read map[string]bool) []Variant {
+	t := g.Template
+	if t == nil || len(t.Places) == 0 && len(t.Varies) == 0 {
+		return nil
+	}
+	list := []Variant{{}}
+	if len(t.Places) > 0 {
+		list = list[:0]
+		for _, p := range t.Places {
+			list = append(list, Variant{Zone: p.Zone, Labels: p.Labels})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.Varies)) {
+		values := t.Varies[key]
+		if _, placed := list[0].Labels[key]; placed || !read[key] || len(list)*len(values) > mostVariants {
+			continue
+		}
+		var more []Variant
+		for _, v := range list {
+			for _, value := range values {
+				labels := maps.Clone(v.Labels)
+				if labels == nil {
+					labels = map[string]string{}
+				}
+				labels[key] = value
+				more = append(more, Variant{Zone: v.Zone, Labels: labels})
+			}
+		}
+		list = more
+	}
+	if len(list) == 1 {
+		return nil
+	}
+	base := b.snap.Contents.Shapes[g.Shape]
+	for i := range list {
+		list[i].Shape = b.shapeWith(base, list[i].Labels)
+	}
+	return list
+}
+
+// shapeWith is a shape with more labels. It is the snapshot's alone: the tables
+// that the snapshot was made from do not have it.
+func (b *builder) shapeWith(base *Shape, labels map[string]string) ShapeID {
+	var key strings.Builder
+	key.WriteString(base.Key)
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		key.WriteString("\x00" + k + "=" + labels[k])
+	}
+	if id, ok := b.varied[key.String()]; ok {
+		return id
+	}
+	node := *base.Node
+	node.Labels = maps.Clone(base.Node.Labels)
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	maps.Copy(node.Labels, labels)
+	shape := *base
+	shape.Key, shape.Node = key.String(), &node
+	id := ShapeID(len(b.snap.Contents.Shapes))
+	b.snap.Contents.Shapes = append(slices.Clip(b.snap.Contents.Shapes), &shape)
+	b.varied[key.String()] = id
+	return id
+}
+
+// labelsRead are the keys of labels that pods without a node select nodes by.
+func labelsRead(seen *Observation) map[string]bool {
+	read, looked := map[string]bool{}, map[SpecID]bool{}
+	for i := range seen.Unbound {
+		id := seen.Unbound[i].Spec
+		if looked[id] {
+			continue
+		}
+		looked[id] = true
+		spec := &seen.Contents.Specs[id].Pod.Spec
+		for key := range spec.NodeSelector {
+			read[key] = true
+		}
+		if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+			continue
+		}
+		for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for _, e := range term.MatchExpressions {
+				read[e.Key] = true
+			}
+		}
+	}
+	return read
+}
+
+// become is the shape that a node of the group has once it is all that its template
+// says, and the shapes that it may have while what is known of it leaves several:
+// by its own labels, and by the zone that its instance is in.
+func (b *builder) become(g *Group, node *corev1.Node, in *provider.Instance) (certain ShapeID, may []ShapeID) {
+	for _, v := range g.Variants {
+		if in != nil && in.Zone != "" && v.Zone != "" && in.Zone != v.Zone || node != nil && contradicts(node.Labels, v.Labels) {
+			continue
+		}
+		may = append(may, v.Shape)
+	}
+	switch len(may) {
+	case 0: // nothing varies, or it is none of what the template allows
+		return g.Shape, nil
+	case 1:
+		return may[0], nil
+	}
+	return g.Shape, may
+}
+
+func contradicts(has, said map[string]string) bool {
+	for key, value := range said {
+		if v, ok := has[key]; ok && v != value {
+			return true
+		}
+	}
+	return false
+}

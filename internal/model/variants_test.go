@@ -1,0 +1,69 @@
+package model_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestNodesOnTheirWayAreWhereTheyCanBe: a booting node is in the zone that its labels
+// or its instance say, a coming one in that of its instance, and one that the cloud
+// cannot name yet in any.
+func TestNodesOnTheirWayAreWhereTheyCanBe(t *testing.T) {
+	c := testkit.New()
+	g := c.Group("g", 0, 10, testkit.Node("", "4", "16Gi", nil))
+	for _, zone := range []string{"a", "b", "c"} {
+		g.Template.Places = append(g.Template.Places, provider.Place{Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone}})
+	}
+	g.Template.Balanced = true
+	booting := testkit.Node("booting", "4", "16Gi", nil)
+	booting.CreationTimestamp = metav1.NewTime(c.Now.Add(-time.Minute))
+	booting.Status.Conditions[0].Status = corev1.ConditionFalse
+	booting.Status.Conditions[0].LastTransitionTime = booting.CreationTimestamp
+	c.AddNode(booting, "g")
+	g = &c.Groups[0]
+	g.Instances[0].Zone = "b"
+	g.Instances = append(g.Instances, provider.Instance{ID: "named", ProviderID: "test:named", State: provider.Creating, Zone: "c"})
+	g.Target = 3
+	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+
+	zones := map[string]string{}
+	undecided := map[string]int{}
+	for _, n := range s.Nodes {
+		zones[n.Name] = s.Contents.Shapes[n.Shape].Node.Labels[corev1.LabelTopologyZone]
+		undecided[n.Name] = len(n.May)
+	}
+	for name, want := range map[string]string{"booting": "b", "g:coming-0": "c", "g:coming-1": ""} {
+		if zones[name] != want {
+			t.Errorf("%s is in zone %q, want %q: %v", name, zones[name], want, zones)
+		}
+	}
+	if undecided["g:coming-0"] != 0 || undecided["g:coming-1"] != 3 {
+		t.Errorf("the nodes may be in so many zones: %v", undecided)
+	}
+}
+
+// TestTypesVaryWherePodsAskForThem: the instance types of a mixed group are told
+// apart only while some pod selects by them.
+func TestTypesVaryWherePodsAskForThem(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		c := testkit.New()
+		g := c.Group("g", 0, 10, testkit.Node("", "4", "16Gi", nil))
+		g.Template.Varies = map[string][]string{corev1.LabelInstanceTypeStable: {"big", "small"}}
+		pod := testkit.Pod("default", "web", "1", "1Gi", nil)
+		if asked {
+			pod.Spec.NodeSelector = map[string]string{corev1.LabelInstanceTypeStable: "big"}
+		}
+		c.Pending(pod, 1)
+		s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+		if n := len(s.Groups[0].Variants); n != map[bool]int{false: 0, true: 2}[asked] {
+			t.Errorf("asked %t: %d variants", asked, n)
+		}
+	}
+}
