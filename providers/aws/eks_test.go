@@ -168,7 +168,7 @@ func TestOneOfTheTwoTagsIsNoNodegroup(t *testing.T) {
 		delete(spec.Groups[0].Tags, tag)
 		w := newWorld(t, spec, byTag)
 		inv := w.read(t)
-		if g := groupIn(t, inv, "eks-ng"); g.Template == nil || len(g.Holds) > 0 || len(inv.Notices) > 0 {
+		if g := groupIn(t, inv, "eks-ng"); g.Template == nil || len(g.Holds) > 0 || len(otherNotices(inv, noticeZones)) > 0 {
 			t.Errorf("without %s: %v, %+v, %v", tag, g.TemplateErr, g.Holds, inv.Notices)
 		}
 		if n := w.Count("DescribeNodegroup"); n != 0 {

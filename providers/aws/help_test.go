@@ -137,3 +137,8 @@ func groupIn(t *testing.T, inv provider.Inventory, name string) provider.Group {
 func noticesOf(inv provider.Inventory, code string) []provider.Notice {
 	return slices.DeleteFunc(slices.Clone(inv.Notices), func(n provider.Notice) bool { return n.Code != code })
 }
+
+// otherNotices are those of any code but one.
+func otherNotices(inv provider.Inventory, but string) []provider.Notice {
+	return slices.DeleteFunc(slices.Clone(inv.Notices), func(n provider.Notice) bool { return n.Code == but })
+}

@@ -29,6 +29,7 @@ const (
 	noticeConflict     = "TemplateConflict"
 	noticeTwice        = "GroupTwice"
 	noticeLimits       = "LimitsNarrowed"
+	noticeZones        = "SeveralZones"
 	noticeNoActivities = "ActivitiesNotRead"
 	noticeRequestsStay = "RequestsStay"
 	noticeUnknownType  = "InstanceTypeUnknown"
@@ -90,6 +91,9 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		}
 		inv.Groups = append(inv.Groups, seen)
 		inv.Notices = append(inv.Notices, notices...)
+	}
+	if n := overZones(inv.Groups); n != nil {
+		inv.Notices = append(inv.Notices, *n)
 	}
 	owners := map[provider.InstanceID]provider.GroupID{}
 	for _, g := range inv.Groups {
@@ -178,6 +182,27 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 	seen.Template = template
 	seen.Accelerator = template.Node.Labels[labelAccelerator]
 	return seen, notices
+}
+
+// overZones tells of the groups that are over several zones, nil if there is none. It
+// is one notice for all of them: that is what most clusters have.
+func overZones(groups []provider.Group) *provider.Notice {
+	var wide []string
+	for i := range groups {
+		if t := groups[i].Template; t != nil && len(t.Places) > 0 {
+			wide = append(wide, string(groups[i].ID))
+		}
+	}
+	if len(wide) == 0 {
+		return nil
+	}
+	slices.Sort(wide)
+	several := ""
+	if more := len(wide) - 3; more > 0 {
+		wide, several = wide[:3], fmt.Sprintf(" and %d more", more)
+	}
+	n := notice("", noticeZones, "AWS chooses the zone of each new node of %s%s: pods that want one zone, as those with an EBS volume do, may have to wait for further nodes; for them, prefer one group a zone", strings.Join(wide, ", "), several)
+	return &n
 }
 
 // templateError says why a group has no template. What is no error of AWS is

@@ -108,11 +108,28 @@ func buildTemplate(f templateFacts, rules templateRules) (*provider.Template, []
 	if len(varies) == 0 {
 		varies = nil
 	}
-	version, err := versionOf(node, varies)
+	t := &provider.Template{Node: node, Varies: varies, Places: places(varies), Sources: b.sources}
+	t.Balanced = len(t.Places) > 0
+	version, err := versionOf(t)
 	if err != nil {
 		return nil, nil, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Message: err.Error(), Err: err}
 	}
-	return &provider.Template{Version: version, Node: node, Varies: varies, Sources: b.sources}, b.conflicts, nil
+	t.Version = version
+	return t, b.conflicts, nil
+}
+
+// places are the zones of a group over several. An Auto Scaling group launches in the
+// one with the fewest of its instances.
+func places(varies map[string][]string) []provider.Place {
+	var out []provider.Place
+	for _, zone := range varies[corev1.LabelTopologyZone] {
+		p := provider.Place{Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone}}
+		if len(varies[labelEBSZone]) > 0 {
+			p.Labels[labelEBSZone] = zone
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 // generic are the labels that kubelet and the cloud's controllers set. Where
@@ -186,11 +203,11 @@ func amounts(m machine, n nodegroup, pods podsRule) (corev1.ResourceList, string
 }
 
 // versionOf changes exactly when the template does.
-func versionOf(node *corev1.Node, varies map[string][]string) (string, error) {
+func versionOf(t *provider.Template) (string, error) {
 	body, err := json.Marshal(struct {
 		Node   *corev1.Node
 		Varies map[string][]string
-	}{node, varies})
+	}{t.Node, t.Varies})
 	if err != nil {
 		return "", fmt.Errorf("hash the template: %w", err)
 	}

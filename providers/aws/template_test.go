@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 var plainRules = templateRules{precedence: ASGTags, maxPods: podsRule{fixed: 110}}
@@ -93,10 +95,19 @@ func TestZonesOfAGroupOverSeveralVary(t *testing.T) {
 	if diff := cmp.Diff(want, got.Varies); diff != "" {
 		t.Error(diff)
 	}
+	for i, zone := range want["topology.kubernetes.io/zone"] {
+		labels := map[string]string{"topology.kubernetes.io/zone": zone, "topology.ebs.csi.aws.com/zone": zone}
+		if len(got.Places) != 2 || !got.Balanced {
+			t.Fatalf("places %v, balanced %t", got.Places, got.Balanced)
+		}
+		if diff := cmp.Diff(provider.Place{Zone: zone, Labels: labels}, got.Places[i]); diff != "" {
+			t.Error(diff)
+		}
+	}
 	f.tags = parseTags(map[string]string{tagLabel + "topology.kubernetes.io/zone": "us-west-2a"})
 	got, _, _ = buildTemplate(f, plainRules)
-	if got.Node.Labels["topology.kubernetes.io/zone"] != "us-west-2a" || len(got.Varies) != 1 {
-		t.Errorf("labels %v, varies %v", got.Node.Labels, got.Varies)
+	if got.Node.Labels["topology.kubernetes.io/zone"] != "us-west-2a" || len(got.Varies) != 1 || len(got.Places) != 0 || got.Balanced {
+		t.Errorf("labels %v, varies %v, places %v", got.Node.Labels, got.Varies, got.Places)
 	}
 }
 
