@@ -21,11 +21,13 @@ const (
 	// rehearsals: fails-to-start, never-ready or never-registers; nothing if
 	// absent.
 	AnnotationFault = "cluster-autoscaler.kwok.nodegroup/fault"
+	// AnnotationZones lists the zones over which the group's nodes are balanced.
+	AnnotationZones = "cluster-autoscaler.kwok.nodegroup/zones"
 )
 
 // groupAnnotations are what templates can say of their group; any other annotation
 // of this domain is misspelt.
-var groupAnnotations = []string{AnnotationGroup, AnnotationMin, AnnotationMax, AnnotationDesired, AnnotationFault}
+var groupAnnotations = []string{AnnotationGroup, AnnotationMin, AnnotationMax, AnnotationDesired, AnnotationFault, AnnotationZones}
 
 const (
 	annotationDomain     = "cluster-autoscaler.kwok."

@@ -30,7 +30,7 @@ status: {allocatable: {cpu: "4", memory: 16Gi, pods: "110"}}
 apiVersion: v1
 kind: Node
 metadata:
-  annotations: {cluster-autoscaler.kwok.nodegroup/name: other, cluster-autoscaler.kwok.nodegroup/min-count: "1", cluster-autoscaler.kwok.nodegroup/max-count: "12"}
+  annotations: {cluster-autoscaler.kwok.nodegroup/name: other, cluster-autoscaler.kwok.nodegroup/min-count: "1", cluster-autoscaler.kwok.nodegroup/max-count: "12", cluster-autoscaler.kwok.nodegroup/zones: "z1, z2, z3"}
 status: {allocatable: {cpu: "8", memory: 16Gi, pods: "110"}}
 `
 
@@ -68,7 +68,8 @@ func (d door) SetTarget(id provider.GroupID, n int) error {
 		names = names[:len(names)-1]
 	}
 	for i := len(names); i < n; i++ {
-		d.store(nodeOf(d.provider.byName[string(id)], fmt.Sprintf("by-hand-%s-%d-%d", id, d.version, i)))
+		g := d.provider.byName[string(id)]
+		d.store(nodeOf(g.in(g.nextZones(census{}, 1)[0]), fmt.Sprintf("by-hand-%s-%d-%d", id, d.version, i)))
 	}
 	d.version++
 	return nil

@@ -28,6 +28,7 @@ type group struct {
 	// where is the template's place, for a person.
 	where       string
 	zone        string
+	zones       []string // of a group over several
 	accelerator string
 	ownLabels   []string
 	// sources tells where each part of node comes from.
@@ -165,13 +166,15 @@ func readGroup(src source, candidate template) (group, error) {
 	node := candidate.node
 	c, errCounts := parseCounts(node.Annotations)
 	f, errFault := parseFault(node.Annotations)
-	if err := errors.Join(checkAnnotations(node.Annotations), errCounts, errFault); err != nil {
+	zones, errZones := parseZones(node)
+	if err := errors.Join(checkAnnotations(node.Annotations), errCounts, errFault, errZones); err != nil {
 		return group{}, err
 	}
 	g := group{
 		name:   groupName(src.rules, node),
 		counts: c,
 		fault:  f,
+		zones:  zones,
 		where:  candidate.where,
 		node:   sanitise(node, !src.rules.ofCluster),
 		zone:   cmp.Or(node.Labels[corev1.LabelTopologyZone], node.Labels[corev1.LabelFailureDomainBetaZone]),
@@ -310,15 +313,24 @@ func (k nameKey) String() string {
 func (g *group) finish() error {
 	g.node.Annotations[AnnotationFake] = fakeValue
 	g.node.Annotations[AnnotationGroup] = g.name
-	body, err := json.Marshal(g.node)
+	places := placesOf(g.zones)
+	body, err := json.Marshal(struct {
+		*corev1.Node
+		Places []provider.Place `json:",omitempty"`
+	}{g.node, places})
 	if err != nil {
 		return fmt.Errorf("hash the template: %w", err)
 	}
 	sum := sha256.Sum256(body)
 	g.template = &provider.Template{
-		Version: hex.EncodeToString(sum[:8]),
-		Node:    g.node,
-		Sources: g.sources,
+		Version:  hex.EncodeToString(sum[:8]),
+		Node:     g.node,
+		Places:   places,
+		Balanced: len(places) > 0,
+		Sources:  g.sources,
+	}
+	if len(g.zones) > 0 {
+		g.template.Varies = map[string][]string{corev1.LabelTopologyZone: g.zones}
 	}
 	return nil
 }

@@ -179,7 +179,7 @@ func takeCensus(ctx context.Context, nodes metadata.Getter, machines machineStor
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.roll.machines)) {
 		entry := c.roll.machines[name]
-		m := member{name: name, group: entry.Group, created: entry.Created, fault: entry.Fault}
+		m := member{name: name, group: entry.Group, created: entry.Created, zone: entry.Zone, fault: entry.Fault}
 		c.own[m.group] = append(c.own[m.group], m)
 		c.byName[m.name] = m
 	}

@@ -32,6 +32,8 @@ type machine struct {
 	Group   string    `json:"group"`
 	Fault   fault     `json:"fault"`
 	Created time.Time `json:"created"`
+	// Zone is empty unless the group is over several.
+	Zone string `json:"zone,omitempty"`
 }
 
 // roll is what the ConfigMap says. It is shared by the callers of one reading,
@@ -182,8 +184,9 @@ func (s machineStore) write(ctx context.Context, old *corev1.ConfigMap, machines
 func (s machineStore) enrol(ctx context.Context, g group, seen census, n int) ([]string, error) {
 	fresh := make(map[string]machine, n)
 	m := machine{Group: g.name, Fault: g.fault, Created: time.Now().UTC().Truncate(time.Second)}
-	for len(fresh) < n {
+	for zones := g.nextZones(seen, n); len(fresh) < n; {
 		if name := nodeName(g.name); !seen.knows(name) {
+			m.Zone = zones[len(fresh)]
 			fresh[name] = m
 		}
 	}

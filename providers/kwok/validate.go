@@ -187,6 +187,10 @@ func differences(a, b group) []string {
 			found = append(found, fmt.Sprintf("metadata.annotations[%s]: %d and %d", c.key, c.a, c.b))
 		}
 	}
+	if !slices.Equal(a.zones, b.zones) {
+		found = append(found, fmt.Sprintf("metadata.annotations[%s]: %s and %s", AnnotationZones,
+			orNone(strings.Join(a.zones, ","), len(a.zones) > 0), orNone(strings.Join(b.zones, ","), len(b.zones) > 0)))
+	}
 	if a.fault != b.fault {
 		found = append(found, fmt.Sprintf("metadata.annotations[%s]: %s and %s", AnnotationFault,
 			orNone(string(a.fault), a.fault != noFault), orNone(string(b.fault), b.fault != noFault)))

@@ -171,6 +171,7 @@ func (p *Provider) Start(ctx context.Context) error {
 		return fmt.Errorf("kwok provider: start: %w", err)
 	}
 	var missing []group
+	var zones []string
 	var errs []error
 	for _, g := range p.groups {
 		n := max(0, g.desired-seen.live(g.name))
@@ -180,9 +181,10 @@ func (p *Provider) Start(ctx context.Context) error {
 			continue
 		}
 		missing = append(missing, slices.Repeat([]group{g}, n)...)
+		zones = append(zones, g.nextZones(seen, n)...)
 	}
 	errs = append(errs, inParallel(ctx, len(missing), func(i int) error {
-		_, err := p.create(ctx, missing[i], seen)
+		_, err := p.create(ctx, missing[i], zones[i], seen)
 		return err
 	})...)
 	if n := succeeded(errs); n > 0 {
@@ -238,9 +240,10 @@ func (p *Provider) group(op provider.Op, id provider.GroupID) (group, error) {
 func (p *Provider) build(ctx context.Context, g group, seen census, n int) ([]string, []error) {
 	names := make([]string, n)
 	if !g.fault.withoutNode() || n == 0 {
+		zones := g.nextZones(seen, n)
 		errs := inParallel(ctx, n, func(i int) error {
 			var err error
-			names[i], err = p.create(ctx, g, seen)
+			names[i], err = p.create(ctx, g, zones[i], seen)
 			return err
 		})
 		return names, errs
@@ -277,8 +280,9 @@ func (p *Provider) end(ctx context.Context, seen census, doomed []member) []erro
 	return errs
 }
 
-// create makes one node of the group, under a name that is free.
-func (p *Provider) create(ctx context.Context, g group, seen census) (string, error) {
+// create makes one node of the group, under a name that is free; in a zone, if it has
+// several.
+func (p *Provider) create(ctx context.Context, g group, zone string, seen census) (string, error) {
 	var err error
 	for range draws {
 		name := nodeName(g.name)
@@ -286,7 +290,7 @@ func (p *Provider) create(ctx context.Context, g group, seen census) (string, er
 			err = conflict(fmt.Errorf("the name %q is taken", name))
 			continue
 		}
-		node := nodeOf(g, name)
+		node := nodeOf(g.in(zone), name)
 		_, err = p.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 		if err == nil {
 			return node.Name, nil
