@@ -59,7 +59,7 @@ func groupsTable(w io.Writer, inv provider.Inventory, shares []model.PoolShareOf
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	share := shareColumn(shares)
-	fmt.Fprintln(table, "NAME\tMIN\tMAX\t"+share("SHARE", "")+"TARGET\tRUNNING\tCREATING\tDELETING\tREQUESTED\tCPU\tMEMORY\tPODS\tOTHER\tSTATUS")
+	fmt.Fprintln(table, "NAME\tMIN\tMAX\t"+share("SHARE", "")+"TARGET\tRUNNING\tCREATING\tDELETING\tREQUESTED\tZONE\tCPU\tMEMORY\tPODS\tOTHER\tSTATUS")
 	for _, g := range inv.Groups {
 		fmt.Fprintln(table, strings.Join(groupRow(g, share), "\t"))
 	}
@@ -109,7 +109,7 @@ func shareColumn(shares []model.PoolShareOf) func(name string, id provider.Group
 func groupRow(g provider.Group, share func(name string, id provider.GroupID) string) []string {
 	if g.Err != nil {
 		// What could not be read is shown as unknown, and never as zero.
-		row := append([]string{string(g.ID)}, slices.Repeat([]string{"?"}, 11)...)
+		row := append([]string{string(g.ID)}, slices.Repeat([]string{"?"}, 12)...)
 		row[3] = share("?", "") + row[3]
 		return append(row, groupStatus(g))
 	}
@@ -124,8 +124,25 @@ func groupRow(g provider.Group, share func(name string, id provider.GroupID) str
 		row = append(row, strconv.Itoa(n))
 	}
 	row[3] = share("", g.ID) + row[3]
+	row = append(row, zoneCell(g.Template))
 	row = append(row, templateCells(g.Template)...)
 	return append(row, groupStatus(g))
+}
+
+// zoneCell is where a new node of the group comes up: of several zones, the cloud picks
+// one.
+func zoneCell(t *provider.Template) string {
+	if t == nil || t.Node == nil {
+		return "?"
+	}
+	if len(t.Places) > 0 {
+		var zones []string
+		for _, p := range t.Places {
+			zones = append(zones, p.Zone)
+		}
+		return strings.Join(zones, "|")
+	}
+	return cmp.Or(t.Node.Labels[corev1.LabelTopologyZone], t.Node.Labels[corev1.LabelFailureDomainBetaZone], "-")
 }
 
 // templateCells are what a node of the group offers: CPU, memory, pods, other.
