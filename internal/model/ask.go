@@ -65,7 +65,8 @@ type Arrival struct {
 
 // Brake holds a group for one class of pods: a node of the group came up, and
 // does not help that class; or one was bought against the scheduler's word, and has
-// to prove itself first. It stands until the template or the pods change.
+// to prove itself first. It stands until the template or the pods change, one with an
+// end no longer than that.
 type Brake struct {
 	Group provider.GroupID `json:"group"`
 	Class string           `json:"class"` // digest
@@ -73,10 +74,11 @@ type Brake struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Template is the digest of the template that the promise was made from.
 	Template string    `json:"template"`
-	Reason   Reason    `json:"reason"` // TemplateMismatch or SchedulerDisagrees
+	Reason   Reason    `json:"reason"` // TemplateMismatch, SchedulerDisagrees or LandedElsewhere
 	Detail   string    `json:"detail"`
 	Node     string    `json:"node"`
 	Since    time.Time `json:"since"`
+	Until    time.Time `json:"until,omitzero"`
 }
 
 // Backoff is a group's rest after a growth that failed. It stands, for the next

@@ -60,7 +60,15 @@ const (
 	// SchedulerDisagrees: the class fits a node that is ready by every filter, and the
 	// scheduler leaves its pods waiting.
 	SchedulerDisagrees Reason = "SchedulerDisagrees"
-	GroupUnreadable    Reason = "GroupUnreadable"
+	// LandedElsewhere: the cloud chooses the zone or the type of the group's new nodes,
+	// and those that came for the class are none that it may run on.
+	LandedElsewhere Reason = "LandedElsewhere"
+	// WaitsForLanding: as many nodes of the group as may be what the class needs are on
+	// their way, and nobody knows yet where they come up.
+	WaitsForLanding Reason = "WaitsForLanding"
+	// OutOfReach: the cloud would first make too many nodes in other zones.
+	OutOfReach      Reason = "OutOfReach"
+	GroupUnreadable Reason = "GroupUnreadable"
 	// GroupNotListed: the provider's newest answers lack the group. It is forgotten
 	// soon, unless they list it again.
 	GroupNotListed   Reason = "GroupNotListed"

@@ -67,10 +67,7 @@ func (w *World) avoids(c model.ClassID, i int) bool {
 	if w.avoid == nil || w.nodes[i].kind&(OnComing|OnPlanned) == 0 {
 		return false
 	}
-	group := w.nodes[i].group
-	if i < len(w.snap.Nodes) {
-		group = w.snap.Nodes[i].Group
-	}
+	group := w.groupOf(i)
 	return group >= 0 && w.avoid[avoided{c, group}]
 }
 

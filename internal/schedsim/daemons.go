@@ -56,6 +56,23 @@ func (w *World) daemonsOf(shape model.ShapeID) []int {
 	return list
 }
 
+// daemonsAny lists those for a node that will have one of several shapes, whichever:
+// we err to less room.
+func (w *World) daemonsAny(shape model.ShapeID, may []model.ShapeID) []int {
+	if len(may) == 0 {
+		return w.daemonsOf(shape)
+	}
+	all := slices.Clone(w.daemonsOf(shape))
+	for _, s := range may {
+		for _, i := range w.daemonsOf(s) {
+			if !slices.Contains(all, i) {
+				all = append(all, i)
+			}
+		}
+	}
+	return all
+}
+
 func part(of, whole int64) float64 { return float64(of) / float64(max(1, whole)) }
 
 // bring puts the pods of DaemonSets onto a node that has none of them, as far as
@@ -99,7 +116,7 @@ type classShape struct {
 // this shape, and have none there.
 func (w *World) lacking(n *model.Node, shape model.ShapeID) []int {
 	var out []int
-	for _, i := range w.daemonsOf(shape) {
+	for _, i := range w.daemonsAny(shape, n.May) {
 		uid := w.snap.DaemonSets[i].UID
 		if !slices.ContainsFunc(n.Bound, func(p model.Pod) bool { return p.Owner == uid && p.Flags&model.Finished == 0 }) {
 			out = append(out, i)
@@ -112,11 +129,21 @@ func (w *World) lacking(n *model.Node, shape model.ShapeID) []int {
 // on it. The group must have a template.
 func (w *World) newNode(group int) (n node, without []int) {
 	g := &w.snap.Groups[group]
-	n = node{group: group, shape: g.Shape, free: w.shapes[g.Shape].total, batches: g.Static}
-	for _, b := range g.Static {
+	var may []model.ShapeID
+	for _, v := range g.Variants {
+		may = append(may, v.Shape)
+	}
+	return w.newNodeOf(group, g.Shape, may)
+}
+
+// newNodeOf is newNode for one of the shapes that the group's nodes may have.
+func (w *World) newNodeOf(group int, s model.ShapeID, may []model.ShapeID) (n node, without []int) {
+	static := w.snap.Groups[group].Static
+	n = node{group: group, shape: s, may: may, free: w.shapes[s].total, batches: static}
+	for _, b := range static {
 		n.free.take(&w.classes[b.Class], int64(b.Count))
 	}
-	without = w.bring(&n, w.daemonsOf(g.Shape))
+	without = w.bring(&n, w.daemonsAny(s, may))
 	return n, without
 }
 
@@ -127,7 +154,7 @@ func (w *World) GroupTemplate(group int) (Template, bool) {
 		return Template{}, false
 	}
 	n, _ := w.newNode(group)
-	return Template{Group: group, Shape: n.shape, Pods: n.batches}, true
+	return Template{Group: group, Shape: n.shape, Pods: n.batches, May: n.may}, true
 }
 
 // Codes of notices on DaemonSets.

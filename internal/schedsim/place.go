@@ -18,6 +18,9 @@ type Put struct {
 // pod of the class from the node; empty if nothing does as far as that goes.
 // Each of its reasons lasts for as long as no pod leaves the node.
 func (w *World) obstacle(c model.ClassID, i int) model.Reason {
+	if w.nodes[i].may != nil && w.Choosy(c, w.groupOf(i)) {
+		return model.NodeAffinity // nobody knows whether it will be one for the class
+	}
 	n := &w.nodes[i]
 	class := w.class(c)
 	if class.unsupported != "" {

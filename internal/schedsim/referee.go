@@ -132,6 +132,9 @@ func CanTake(w *World, c model.ClassID, on NodeSet, t *Template) bool {
 		return w.ask(w.judge.full, c, info, append(r.stage, info)) == nil
 	}
 	for i, info := range r.infos {
+		if w.nodes[i].may != nil && w.Choosy(c, w.groupOf(i)) {
+			continue // nobody knows whether it will be one for the class
+		}
 		if info != nil && w.nodes[i].kind&on != 0 && w.ask(w.judge.full, c, info, r.stage) == nil {
 			return true
 		}

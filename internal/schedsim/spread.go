@@ -1,7 +1,6 @@
 package schedsim
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -10,6 +9,12 @@ import (
 // Head is a template that a spreading may open nodes of.
 type Head struct {
 	Template Template
+	// Landing, if set, is that of the template's group, and Variant which of its
+	// variants this is. All variants of a group are heads, those too that are of no use
+	// to the class (Passing): the cloud may have to make them first.
+	Landing *Landing
+	Variant int
+	Passing bool
 }
 
 // Spreading is the result of Spread.
@@ -39,9 +44,9 @@ func (w *World) Spread(c model.ClassID, count int, on NodeSet, heads []Head, all
 	if w.classes[c].unsupported != "" || count == 0 {
 		return out
 	}
-	s := spreader{w: w, class: c, v: w.view(c), heads: heads, allow: allow, out: &out, limit: w.work.NodesScanned + steps}
+	s := spreader{w: w, class: c, v: w.view(c), heads: heads, allow: allow, out: &out, limit: w.work.NodesScanned + steps, used: map[int]bool{}}
 	for h := range heads {
-		if w.Suits(c, heads[h].Template) {
+		if !heads[h].Passing && w.Suits(c, heads[h].Template) {
 			s.fit = append(s.fit, h)
 		}
 	}
@@ -97,7 +102,7 @@ func (w *World) dropEmpty(m Mark, c model.ClassID, counts []int) {
 	i := m.nodes
 	for h := range counts {
 		for range counts[h] {
-			if countOf(w.nodes[i].batches, c) == 0 {
+			if countOf(w.nodes[i].batches, c) == 0 && w.Spares(Node(i)) {
 				w.Drop(Node(i))
 				counts[h]--
 			}
@@ -117,12 +122,9 @@ type spreader struct {
 	allow  func(int, []int) bool
 	out    *Spreading
 	opened []openedNode
+	used   map[int]bool // nodes that something was put on
+	landed map[*Landing][]int
 	limit  int
-}
-
-type openedNode struct {
-	node, head int
-	used       bool
 }
 
 // exhausted reports whether the steps are used up, and notes it.
@@ -134,26 +136,6 @@ func (s *spreader) exhausted() bool {
 	return true
 }
 
-// open adds a node of a head, if it is allowed.
-func (s *spreader) open(h int) (node int, ok bool) {
-	if s.allow == nil || !s.allow(h, s.out.Opened) {
-		s.out.Refused[h] = true
-		return 0, false
-	}
-	node = int(s.w.AddNodes(s.heads[h].Template, 1))
-	s.out.Opened[h]++
-	s.opened = append(s.opened, openedNode{node: node, head: h})
-	return node, true
-}
-
-// close takes back the node that was opened last.
-func (s *spreader) close() {
-	last := s.opened[len(s.opened)-1]
-	s.opened = s.opened[:len(s.opened)-1]
-	s.out.Opened[last.head]--
-	s.w.pop()
-}
-
 func (s *spreader) put(i int) {
 	s.w.put(i, s.class, 1)
 	s.out.Left--
@@ -162,26 +144,7 @@ func (s *spreader) put(i int) {
 	} else {
 		s.out.Put = append(s.out.Put, Put{Node(i), 1})
 	}
-	at, found := slices.BinarySearchFunc(s.opened, i, func(o openedNode, i int) int { return cmp.Compare(o.node, i) })
-	if found {
-		s.opened[at].used = true
-	}
-}
-
-func (s *spreader) dropUnused() bool {
-	dropped := false
-	kept := s.opened[:0]
-	for _, o := range s.opened {
-		if o.used {
-			kept = append(kept, o)
-			continue
-		}
-		s.w.Drop(Node(o.node))
-		s.out.Opened[o.head]--
-		dropped = true
-	}
-	s.opened = kept
-	return dropped
+	s.used[i] = true
 }
 
 // byDomain spreads over domains of many nodes each.
@@ -244,12 +207,37 @@ func (s *byDomain) findRegions(on NodeSet) {
 // grow adds a node to a region from the first of its heads that is allowed.
 func (s *byDomain) grow(r *region) bool {
 	for _, h := range r.heads {
-		if i, ok := s.open(h); ok {
-			r.nodes = append(r.nodes, i)
-			return true
+		from := len(s.opened)
+		if _, ok := s.open(h); !ok {
+			continue
 		}
+		for _, o := range s.opened[from:] {
+			if at := s.regionOf(o.head); at != nil {
+				at.nodes = append(at.nodes, o.node)
+			}
+		}
+		return true
 	}
 	return false
+}
+
+// shrink takes back what grow has just done.
+func (s *byDomain) shrink() {
+	for _, o := range s.opened[s.opened[len(s.opened)-1].lead:] {
+		if at := s.regionOf(o.head); at != nil {
+			at.nodes = slices.DeleteFunc(at.nodes, func(i int) bool { return i == o.node })
+		}
+	}
+	s.close()
+}
+
+func (s *byDomain) regionOf(head int) *region {
+	for i := range s.regions {
+		if slices.Contains(s.regions[i].heads, head) {
+			return &s.regions[i]
+		}
+	}
+	return nil
 }
 
 // one places one pod: in the domain with the fewest pods that count where a
@@ -289,13 +277,12 @@ func (s *byDomain) tryRegion(r *region) bool {
 	if !s.grow(r) {
 		return false
 	}
-	i := r.nodes[len(r.nodes)-1]
+	i := s.opened[len(s.opened)-1].node
 	if s.w.check(s.class, i) == nil {
 		s.put(i)
 		return true
 	}
-	r.nodes = r.nodes[:len(r.nodes)-1]
-	s.close()
+	s.shrink()
 	return false
 }
 

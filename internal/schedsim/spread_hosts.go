@@ -127,6 +127,7 @@ func (s *byHost) onNew() bool {
 		if refused[d] {
 			continue
 		}
+		from := len(s.opened)
 		i, ok := s.open(h)
 		if !ok {
 			continue
@@ -135,7 +136,9 @@ func (s *byHost) onNew() bool {
 			q := s.v.raise(s.w)
 			if s.w.answer(&q, s.v.target(s.w, i)) == nil {
 				s.put(i)
-				s.keep(i)
+				for _, o := range s.opened[from:] {
+					s.keep(o.node)
+				}
 				return true
 			}
 			refused[d] = s.w.classes[s.class].plain && s.v.nodeWeight(&s.w.nodes[i]) == 0

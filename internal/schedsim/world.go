@@ -50,8 +50,11 @@ type World struct {
 	followers map[model.ClassID][]model.ClassID
 	doubted   map[model.ClassID]bool
 	// daemons remembers daemonsOf, and mounts mountable.
-	daemons map[model.ShapeID][]int
-	mounts  map[classShape]bool
+	daemons  map[model.ShapeID][]int
+	mounts   map[classShape]bool
+	landings map[int]*Landing
+	loose    []int // nodes of the snapshot that were undecided when it was loaded
+	apart    map[avoided]bool
 	// hostnames remembers ownHostnames: above zero for yes, below for no.
 	hostnames int
 }
@@ -70,6 +73,7 @@ type node struct {
 	group   int          // of a planned node
 	object  *corev1.Node // nil: made from the shape
 	shape   model.ShapeID
+	may     []model.ShapeID // of an undecided node: the shapes that it may have
 	kind    NodeSet
 	free    amounts
 	batches []model.Batch
@@ -112,6 +116,9 @@ type Template struct {
 	Group int
 	Shape model.ShapeID
 	Pods  []model.Batch
+	// May are the shapes of which a node will have one, if nobody knows which; Shape
+	// has then only what all of them have.
+	May []model.ShapeID
 }
 
 // change is what must be restored to undo: a node as it was.
@@ -145,6 +152,7 @@ func Load(prev *World, s *model.Snapshot) *World {
 	w := &World{
 		snap: s, judge: j, views: map[model.ClassID]*view{}, lacks: map[model.ClassID]*rejection{}, claims: map[string]int{},
 		daemons: map[model.ShapeID][]int{}, mounts: map[classShape]bool{},
+		landings: map[int]*Landing{}, apart: map[avoided]bool{},
 	}
 	j.stage.claims = w.claims
 	j.stage.promised = nil
@@ -192,6 +200,9 @@ func (w *World) loadNode(i int) {
 	sn := &w.snap.Nodes[i]
 	n := &w.nodes[i]
 	n.name, n.shape, n.object, n.batches, n.kind = sn.Name, sn.Shape, sn.Object, sn.Batches, ghost
+	if n.may = sn.May; len(n.may) > 0 {
+		w.loose = append(w.loose, i)
+	}
 	switch {
 	case sn.Kind == model.Ready:
 		n.kind = OnReady
@@ -298,7 +309,11 @@ func (w *World) Undo(m Mark) {
 
 func (w *World) replaceNode(i int, was node) {
 	w.account(i, -1)
+	moved := w.nodes[i].shape != was.shape
 	w.nodes[i] = was
+	if moved {
+		w.settleIn(i)
+	}
 	w.account(i, +1)
 }
 
@@ -385,7 +400,7 @@ func (w *World) AddNodes(t Template, n int) (first Node) {
 	for range n {
 		w.nextName++
 		w.nodes = append(w.nodes, node{
-			serial: w.nextName, group: t.Group, shape: t.Shape, kind: OnPlanned,
+			serial: w.nextName, group: t.Group, shape: t.Shape, may: t.May, kind: OnPlanned,
 			free: total, batches: t.Pods, epoch: w.epoch,
 		})
 		i := len(w.nodes) - 1
@@ -512,10 +527,7 @@ func (w *World) object(i int) *corev1.Node {
 // csiNode is what the group's template says of volumes on a node that is not
 // there yet, nil if it says nothing.
 func (w *World) csiNode(i int) *storagev1.CSINode {
-	group := w.nodes[i].group
-	if i < len(w.snap.Nodes) {
-		group = w.snap.Nodes[i].Group
-	}
+	group := w.groupOf(i)
 	if group < 0 || w.snap.Groups[group].Template == nil {
 		return nil
 	}

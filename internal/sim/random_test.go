@@ -152,7 +152,15 @@ func drawScript(seed uint64) (text string, lasts time.Duration) {
 	}
 	line("%s%s", flags, drawDrainFlags(d))
 	line("lags watch=10ms..%dms read=100ms..%dms", d.in(20, 1500), d.in(200, 8000))
-	groups, nodes := drawGroups(d, line)
+	// What came later is drawn from a stream of its own, so that worlds stay what they were.
+	later := drawn{rand.New(rand.NewPCG(seed, 1003))}
+	groups, nodes := drawGroups(d, func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		if strings.Contains(text, " zones=") && later.once(3) {
+			text += " scattered"
+		}
+		line("%s", text)
+	})
 	if nodes > 0 && d.once(2) {
 		drawFiller(d, nodes, line)
 	}

@@ -91,7 +91,7 @@ func (w *World) homeless() []string {
 		}
 		for i := range s.Groups {
 			t, ok := world.GroupTemplate(i)
-			if !ok || !w.mayGrow(&s.Groups[i]) || full(s, i) || !simple(&s.Classes[class]) || !world.Suits(class, t) {
+			if !ok || !w.mayGrow(&s.Groups[i]) || full(s, i) || !simple(&s.Classes[class]) || !couldServe(world, class, t) {
 				continue
 			}
 			lacking = append(lacking, fmt.Sprintf("%d pods %s wait, and group %s could have a node for them", len(s.Pending[q].Pods), names[class], s.Groups[i].ID))
@@ -99,6 +99,21 @@ func (w *World) homeless() []string {
 		}
 	}
 	return lacking
+}
+
+// couldServe reports whether the next node of a group could be one for the class. One
+// of which nobody knows how the cloud picks its zone is not counted on.
+func couldServe(world *schedsim.World, class model.ClassID, t schedsim.Template) bool {
+	if !world.Choosy(class, t.Group) {
+		return world.Suits(class, t)
+	}
+	l, landed := world.Landing(t.Group), world.Landed(t.Group)
+	for v, form := range l.Variants {
+		if first, ok := l.First(landed, v); ok && l.Sure() && len(first) == 0 && world.Suits(class, form) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayGrow tells whether limits let a group have one more node. A group whose

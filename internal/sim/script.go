@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // Script is a world read from text, one thing per line. What the world is made
@@ -26,6 +27,8 @@ import (
 //	pool p min=0 max=5
 //	group general min=0 max=10 cpu=4 memory=16Gi zone=a target=3 pool=p
 //	      find=5s boot=40s end=30s spread=0.5 zones=a|b register=5s..20s ready=5s..20s
+//	group wide ... zones=a|b|c scattered       the cloud puts machines into any of them;
+//	                                           without, into that with the fewest
 //	group whole ... all-or-nothing
 //	group sold ... keeps-requests tells-stock-out  what was asked for cannot be taken
 //	                                           back; a hold says that it does not come
@@ -283,7 +286,8 @@ func addGroup(w *World, words []string) error {
 	rest, err := take(words, map[string]func(string) error{
 		"all-or-nothing": said(&whole), "keeps-requests": said(&g.KeepsRequests), "tells-stock-out": said(&g.TellsStockOut), "kills-to-lower": said(&g.KillsToLower), "find": duration(&g.Timing.Find), "boot": duration(&g.Timing.Boot), "end": duration(&g.Timing.End), "spread": share(&g.Spread),
 		"register": span(&g.Register), "ready": span(&g.Ready),
-		"zones": func(text string) error { g.Zones = strings.Split(text, "|"); return nil },
+		"zones":     func(text string) error { g.Zones = strings.Split(text, "|"); return nil },
+		"scattered": said(&g.Scattered),
 	})
 	if err != nil {
 		return err
@@ -296,6 +300,10 @@ func addGroup(w *World, words []string) error {
 	g.AllOrNothing = whole
 	if len(g.Zones) > 0 {
 		g.Template.Varies = map[string][]string{corev1.LabelTopologyZone: g.Zones}
+		for _, zone := range g.Zones {
+			g.Template.Places = append(g.Template.Places, provider.Place{Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone}})
+		}
+		g.Template.Balanced = !g.Scattered
 	}
 	return w.AddGroup(g)
 }

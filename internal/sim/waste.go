@@ -197,7 +197,7 @@ func (b *wasteBook) empty(s *model.Snapshot, n *model.Node, within time.Duration
 	for q := range s.Pending {
 		class := &s.Classes[s.Pending[q].Class]
 		p := purpose{g.ID, class.Key}
-		if _, known := b.wasted[p]; !known && !n.Object.CreationTimestamp.Time.Before(b.forgiven[p]) && slices.Contains(classes, class.Key) && simple(class) && b.waited(&s.Pending[q], b.ready[n.Name], s.Now) {
+		if _, known := b.wasted[p]; !known && !n.Object.CreationTimestamp.Time.Before(b.forgiven[p]) && slices.Contains(classes, class.Key) && simple(class) && !asksForPlace(class, &g.Group) && b.waited(&s.Pending[q], b.ready[n.Name], s.Now) {
 			b.wasted[p] = wasted{at: s.Now, node: n.Name, made: n.Object.CreationTimestamp.Time, template: templateOf(s, g.ID), useless: map[string]bool{}}
 		}
 	}
@@ -233,6 +233,20 @@ func simple(c *model.Class) bool {
 	spec := &c.Spec.Pod.Spec
 	a := spec.Affinity
 	return len(spec.TopologySpreadConstraints) == 0 && (a == nil || a.PodAffinity == nil && a.PodAntiAffinity == nil)
+}
+
+// asksForPlace reports whether pods of the class select nodes by what the cloud picks
+// for the group's: a node that came up elsewhere is then a step, and not in vain.
+func asksForPlace(c *model.Class, g *provider.Group) bool {
+	if g.Template == nil || len(g.Template.Places) == 0 {
+		return false
+	}
+	for key := range g.Template.Places[0].Labels {
+		if _, asks := c.Spec.Pod.Spec.NodeSelector[key]; asks {
+			return true
+		}
+	}
+	return false
 }
 
 func templateOf(s *model.Snapshot, id provider.GroupID) string {

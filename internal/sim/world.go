@@ -136,8 +136,11 @@ type GroupSettings struct {
 	Spread float64
 	// KeepsRequests, TellsStockOut and KillsToLower are as in providertest.GroupSpec.
 	KeepsRequests, TellsStockOut, KillsToLower bool
-	Zones                                      []string
-	Register, Ready                            Span
+	// Zones are where the cloud puts machines: balanced, or Scattered by chance.
+	Zones     []string
+	Scattered bool
+
+	Register, Ready Span
 }
 
 // AddGroup adds a group; its Target is how many machines it has from the start,
@@ -147,7 +150,7 @@ func (w *World) AddGroup(g GroupSettings) error {
 		return fmt.Errorf("add group %q: machines need a template", g.ID)
 	}
 	err := w.cloud.AddGroup(providertest.GroupSpec{
-		Group: g.Group, Timing: g.Timing, Zones: g.Zones, KeepsRequests: g.KeepsRequests, TellsStockOut: g.TellsStockOut, KillsToLower: g.KillsToLower,
+		Group: g.Group, Timing: g.Timing, Zones: g.Zones, Scattered: g.Scattered, Pick: w.dice.zones.IntN, KeepsRequests: g.KeepsRequests, TellsStockOut: g.TellsStockOut, KillsToLower: g.KillsToLower,
 		Pace: func() float64 { return 1 + g.Spread*(2*w.dice.cloud.Float64()-1) },
 	})
 	if err != nil {

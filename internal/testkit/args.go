@@ -65,6 +65,15 @@ func (a args) list(key string) []string {
 	return strings.Split(v, ",")
 }
 
+// alternatives is words with bars between them, none for an empty one.
+func (a args) alternatives(key string) []string {
+	v := a.get(key, "")
+	if v == "" {
+		return nil
+	}
+	return strings.Split(v, "|")
+}
+
 // pair splits "key:value".
 func pair(s string) (string, string) {
 	k, v, _ := strings.Cut(s, ":")

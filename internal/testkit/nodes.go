@@ -64,6 +64,13 @@ func (s *Scenario) group(a args) {
 		}
 		g.PricePerHour = &v
 	}
+	for _, zone := range a.alternatives("zones") {
+		g.Template.Places = append(g.Template.Places, provider.Place{Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone}})
+		g.Template.Balanced = !a.has("scattered")
+	}
+	if types := a.alternatives("types"); len(types) > 0 {
+		g.Template.Varies = map[string][]string{corev1.LabelInstanceTypeStable: types}
+	}
 	if o := a.get("own", ""); o != "" {
 		g.OwnLabels = []string{o}
 	}
@@ -90,7 +97,7 @@ func (s *Scenario) instance(a args) {
 	if kind := a.get("failed", ""); kind != "" {
 		in.Err = &provider.Error{Op: provider.OpGrow, Group: g.ID, Kind: provider.Kind(kind)}
 	}
-	in.Hold = a.get("held", "")
+	in.Hold, in.Zone = a.get("held", ""), a.get("zone", "")
 	g.Instances = append(g.Instances, in)
 	g.Target++
 }
@@ -110,6 +117,12 @@ func (s *Scenario) node(a args) {
 			panic(fmt.Errorf("there is no group %q yet", group))
 		}
 		n.Name, n.Labels[corev1.LabelHostname] = a.name, a.name
+		if zone := a.get("zone", ""); zone != "" {
+			n.Labels[corev1.LabelTopologyZone] = zone
+		}
+		if t := a.get("type", ""); t != "" {
+			n.Labels[corev1.LabelInstanceTypeStable] = t
+		}
 		if cpu := a.get("cpu", ""); cpu != "" {
 			n.Status.Capacity[corev1.ResourceCPU] = resource.MustParse(cpu)
 			n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse(cpu)

@@ -59,6 +59,8 @@ func DrawWorld(t *rapid.T) World {
 	type shape struct {
 		cpu, zone string
 		tainted   bool
+		wide      bool // over all zones
+		balanced  bool
 	}
 	groups := rapid.IntRange(1, 5).Draw(t, "groups")
 	shapes := make([]shape, groups)
@@ -77,6 +79,10 @@ func DrawWorld(t *rapid.T) World {
 			cpu:     rapid.SampledFrom([]string{"2", "4"}).Draw(t, "cpu"),
 			zone:    rapid.SampledFrom([]string{"a", "b", "c", "a", "b", "c", ""}).Draw(t, "zone"),
 			tainted: rapid.IntRange(0, 4).Draw(t, "tainted") == 0,
+			wide:    rapid.IntRange(0, 4).Draw(t, "wide") == 0,
+		}
+		if shapes[g].wide {
+			shapes[g].zone, shapes[g].balanced = "", rapid.IntRange(0, 2).Draw(t, "balanced") > 0
 		}
 		limit := rapid.IntRange(0, 6).Draw(t, "max")
 		pool := provider.PoolID("")
@@ -84,7 +90,14 @@ func DrawWorld(t *rapid.T) World {
 			pool = "pool"
 		}
 		w.groups = append(w.groups, func(c *Cluster) {
-			c.Group(fmt.Sprintf("g%d", g), 0, limit, node("", shapes[g])).Pool = pool
+			own := c.Group(fmt.Sprintf("g%d", g), 0, limit, node("", shapes[g]))
+			own.Pool = pool
+			if shapes[g].wide {
+				own.Template.Balanced = shapes[g].balanced
+				for _, zone := range zones {
+					own.Template.Places = append(own.Template.Places, provider.Place{Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone}})
+				}
+			}
 		})
 	}
 	shared := provider.Pool{
@@ -102,9 +115,13 @@ func DrawWorld(t *rapid.T) World {
 		g := rapid.IntRange(0, groups-1).Draw(t, "group of node")
 		a := rapid.IntRange(0, apps-1).Draw(t, "app on node")
 		count := rapid.IntRange(0, 2).Draw(t, "pods on node")
+		is := shapes[g]
+		if is.wide {
+			is.zone = rapid.SampledFrom(zones).Draw(t, "zone of node")
+		}
 		w.nodes = append(w.nodes, func(c *Cluster) {
 			name := fmt.Sprintf("n%d", n)
-			c.AddNode(node(name, shapes[g]), fmt.Sprintf("g%d", g))
+			c.AddNode(node(name, is), fmt.Sprintf("g%d", g))
 			c.Bound(pods[a].DeepCopy(), count, name)
 		})
 	}

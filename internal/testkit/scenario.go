@@ -34,7 +34,10 @@ import (
 //	last eviction of=web age=1m           when pods of web were evicted, from whatever node
 //	drain n1 stage=Evicting since=1m began=2m occupied evicted=web-3:20s granted   it is on its way out
 //
-// Groups may also say: whole (all or nothing), threshold=0.7, unneeded-time=5m.
+// Groups may also say: whole (all or nothing), threshold=0.7, unneeded-time=5m,
+// zones=a|b|c (the cloud puts a new node where the group has the fewest; scattered:
+// nobody knows where), types=big|small (it picks one). A node of such a group says
+// zone=a, type=big; an instance zone=a.
 // Nodes may also say: cordoned, disabled (annotated so that it is not removed),
 // annotate=key=value,key=value, deleting (it has the taint, and no drain of ours),
 // ended (the cloud ends its machine, by no doing of ours),

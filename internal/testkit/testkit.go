@@ -102,7 +102,7 @@ func (c *Cluster) AddNode(n *corev1.Node, group string) {
 	c.Groups[i].Target++
 	c.Groups[i].Instances = append(c.Groups[i].Instances, provider.Instance{
 		ID: provider.InstanceID(n.Name), ProviderID: n.Spec.ProviderID, NodeName: n.Name,
-		State: provider.Running, Created: n.CreationTimestamp.Time,
+		State: provider.Running, Created: n.CreationTimestamp.Time, Zone: n.Labels[corev1.LabelTopologyZone],
 	})
 }
 

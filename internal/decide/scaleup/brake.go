@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -62,6 +63,7 @@ func (pl *planner) brake(list []*waiting) {
 		if c, ok := b.class[k.Class]; ok && groupIndex(s, k) >= 0 {
 			pl.w.Avoid(c, groupIndex(s, k))
 			pl.braked[brakeKey{c, groupIndex(s, k)}] = k
+			pl.wake = earliest(pl.wake, k.Until)
 		}
 	}
 	pl.brakes = b.stand
@@ -93,10 +95,13 @@ func (b *brakes) stands(k model.Brake) bool {
 		return b.pl.s.Now.Sub(k.Since) < forget
 	}
 	t, ok := b.template[gi]
+	if !k.Until.IsZero() && !k.Until.After(b.pl.s.Now) {
+		return false
+	}
 	if !ok {
 		return true // its template cannot be read now: nothing is known to have changed
 	}
-	return b.digest(t) == k.Template && !b.helped(c, gi, k.Node, k.Since, k.Reason == model.TemplateMismatch)
+	return b.digest(t) == k.Template && !b.helped(c, gi, k.Node, k.Since, k.Reason != model.SchedulerDisagrees)
 }
 
 // helped tells whether a node, or a newer one of the group, runs pods of the
@@ -138,7 +143,19 @@ func (b *brakes) judge(a model.Arrival) {
 	}
 	for _, class := range a.For {
 		c, exists := b.class[class]
-		if !exists || !b.waits[c] || b.has(a, class) || !b.pl.w.Suits(c, t) {
+		if !exists || !b.waits[c] || b.has(a, class) {
+			continue
+		}
+		t := t
+		if b.pl.w.Choosy(c, t.Group) {
+			variant, wanted := b.pl.w.VariantOf(model.NodeID(i)), b.wanted(c, t.Group)
+			if !slices.Contains(wanted, variant) {
+				b.elsewhere(a, c, model.NodeID(i), wanted)
+				continue
+			}
+			t = b.pl.w.Landing(t.Group).Variants[variant]
+		}
+		if !b.pl.w.Suits(c, t) {
 			continue
 		}
 		v := b.pl.w.Alone(c, model.NodeID(i))
@@ -154,6 +171,55 @@ func (b *brakes) judge(a model.Arrival) {
 			Detail: fmt.Sprintf("%s (%s)", b.pl.w.Difference(c, model.NodeID(i), t, v), v.Reason),
 		})
 	}
+}
+
+// elsewhereRest is how long a group is left alone for a class after its nodes came up
+// where the class cannot run. What keeps the cloud from making them elsewhere may pass.
+const elsewhereRest = time.Hour
+
+// mostTries is how many nodes of a group may come up elsewhere in that time, where
+// nobody knows how the cloud chooses: two of each variant, and no more than six.
+func mostTries(variants int) int { return min(2*variants, 6) }
+
+// wanted are the variants of a group's nodes of which a new one would take a pod of
+// the class now.
+func (b *brakes) wanted(c model.ClassID, group int) []int {
+	var out []int
+	for v, t := range b.pl.w.Landing(group).Variants {
+		if b.pl.w.ExplainTemplate(c, t).Reason == model.Fits {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// elsewhere judges a node that came up as a variant of no use to the class that it was
+// bought for. While the cloud goes on as its rule says, the next may be of use; if it
+// does not, or there is no rule and several have come, it is no use to go on now.
+func (b *brakes) elsewhere(a model.Arrival, c model.ClassID, id model.NodeID, wanted []int) {
+	s, group := b.pl.s, b.pl.s.Nodes[id].Group
+	variant := b.pl.w.VariantOf(id)
+	if len(wanted) == 0 || variant < 0 || s.Now.Sub(a.Ready) >= elsewhereRest || b.helped(c, group, a.Node, time.Time{}, true) {
+		return
+	}
+	l, tries := b.pl.w.Landing(group), 0
+	for _, x := range s.Arrivals {
+		if x.Group == a.Group && slices.Contains(x.For, s.Classes[c].Digest()) && !x.Ready.IsZero() && s.Now.Sub(x.Ready) < elsewhereRest {
+			tries++
+		}
+	}
+	if !l.Astray(variant, wanted) && (l.Sure() || tries < mostTries(len(l.Variants))) {
+		return
+	}
+	var names []string
+	for _, v := range wanted {
+		names = append(names, b.pl.variantName(group, v))
+	}
+	b.stand = append(b.stand, model.Brake{
+		Group: a.Group, Class: s.Classes[c].Digest(), Template: b.pl.s.Contents.Shapes[s.Groups[group].Shape].Digest(),
+		Reason: model.LandedElsewhere, Node: a.Node, Since: s.Now, Until: s.Now.Add(elsewhereRest),
+		Detail: fmt.Sprintf("%d nodes came for these pods, the last as %s, and a pod needs %s", tries, b.pl.variantName(group, variant), strings.Join(names, " or ")),
+	})
 }
 
 // asked is how far apart the nodes of one growth may come up: one that runs the
@@ -209,8 +275,11 @@ func (pl *planner) braking(c model.ClassID, group int) *model.Verdict {
 		return nil
 	}
 	fix := "another template of the group, or other pods"
-	if k.Reason == model.SchedulerDisagrees {
+	switch k.Reason {
+	case model.SchedulerDisagrees:
 		fix = "the scheduler's own word on the pods: its events, its plugins, its version"
+	case model.LandedElsewhere:
+		fix = "machines in that zone, a group of its own for the zone or type, or time"
 	}
-	return &model.Verdict{Reason: k.Reason, Detail: k.Detail, Since: k.Since, Fix: fix}
+	return &model.Verdict{Reason: k.Reason, Detail: k.Detail, Since: k.Since, Until: k.Until, Fix: fix}
 }

@@ -26,7 +26,7 @@ type option struct {
 func (pl *planner) growInBulk(list []*waiting) {
 	var bulk []*waiting
 	for _, q := range list {
-		if q.left > 0 && !q.outOfSteps && pl.w.Bulk(q.Class) {
+		if q.left > 0 && !q.outOfSteps && pl.packed(q) {
 			bulk = append(bulk, q)
 		}
 	}
@@ -92,7 +92,7 @@ func (pl *planner) offer(h head, bulk []*waiting, twin *option) *option {
 	o.plain = true
 	var want []model.Batch
 	for _, q := range bulk {
-		if q.left > 0 && pl.w.Suits(q.Class, h.template) {
+		if q.left > 0 && !pl.w.Choosy(q.Class, h.group) && pl.w.Suits(q.Class, h.template) {
 			want = append(want, model.Batch{Class: q.Class, Count: q.left})
 			o.plain = o.plain && pl.w.Plain(q.Class)
 		}
@@ -209,7 +209,7 @@ func (pl *planner) partners(o option, all []option) []head {
 
 func (pl *planner) suitsAll(pods []model.Batch, h head) bool {
 	for _, b := range pods {
-		if !pl.w.Suits(b.Class, h.template) {
+		if pl.w.Choosy(b.Class, h.group) || !pl.w.Suits(b.Class, h.template) {
 			return false
 		}
 	}

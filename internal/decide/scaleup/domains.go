@@ -13,7 +13,7 @@ import (
 // as in another.
 func (pl *planner) growOverDomains(list []*waiting) {
 	for _, q := range list {
-		if q.left == 0 || q.outOfSteps || pl.w.Bulk(q.Class) || pl.w.Unsupported(q.Class) != "" {
+		if q.left == 0 || q.outOfSteps || pl.packed(q) || pl.w.Unsupported(q.Class) != "" {
 			continue
 		}
 		pl.growOne(q)
@@ -73,7 +73,10 @@ func (pl *planner) suitable(q *waiting) []head {
 	perHost := pl.w.MostPerHost(q.Class)
 	for _, h := range pl.heads {
 		most := pl.limits.most(h.group)
-		if most == 0 || q.postponed[h.group] || !pl.w.Suits(q.Class, h.template) {
+		if pl.w.Choosy(q.Class, h.group) {
+			most = max(most, pl.w.Undecided(h.group))
+		}
+		if most == 0 || q.postponed[h.group] || !pl.suits(q.Class, h) {
 			continue
 		}
 		per := min(perHost, pl.w.Capacity(q.Class, h.template))
@@ -82,17 +85,18 @@ func (pl *planner) suitable(q *waiting) []head {
 	}
 	pl.options += len(options)
 	pl.rank(options)
-	heads := make([]head, len(options))
+	var heads []head
 	for i := range options {
-		heads[i] = options[i].head
+		heads = append(heads, pl.variants(q.Class, options[i].head)...)
 	}
+	slices.SortStableFunc(heads, func(a, b head) int { return pl.hope(q.Class, a) - pl.hope(q.Class, b) })
 	return heads
 }
 
 func (pl *planner) spread(q *waiting, heads []head) schedsim.Spreading {
 	pass := make([]schedsim.Head, len(heads))
 	for i, h := range heads {
-		pass[i] = schedsim.Head{Template: h.template}
+		pass[i] = schedsim.Head{Template: h.template, Landing: h.landing, Variant: h.variant, Passing: h.passing}
 	}
 	trial, taken := pl.limits.clone(), make([]int, len(heads))
 	allow := func(h int, opened []int) bool {
@@ -121,15 +125,21 @@ func withoutRefused(a attempt) []head {
 func (pl *planner) count(q *waiting, a attempt) {
 	got := a.got
 	placed := q.left - got.Left
-	grows := 0
-	for _, n := range got.Opened {
+	why := func(groups int) string {
+		if pl.w.Bulk(q.Class) {
+			return "for what the cloud may make of its nodes"
+		}
+		return fmt.Sprintf("spread over %d groups", groups)
+	}
+	grown := map[int]bool{}
+	for i, n := range got.Opened {
 		if n > 0 {
-			grows++
+			grown[a.heads[i].group] = true
 		}
 	}
 	for i, n := range got.Opened {
 		pl.limits.take(a.heads[i].group, n)
-		pl.record(a.heads[i].group, n, fmt.Sprintf("spread over %d groups", grows))
+		pl.record(a.heads[i].group, n, why(len(grown)))
 	}
 	if _, done := pl.domains[q.Class]; !done && placed > 0 {
 		pl.domains[q.Class] = pl.w.Domains(q.Class)

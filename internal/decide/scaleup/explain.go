@@ -21,6 +21,9 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 		bought := ""
 		if n > 0 {
 			bought = fmt.Sprintf("%d pods on %d new nodes", n, pl.grown[gi].nodes)
+			if where := pl.lands(gi); where != "" {
+				bought += ", " + where
+			}
 		}
 		switch {
 		case n > 0 && q.left == 0:
@@ -44,6 +47,24 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 	return out
 }
 
+// explainForms is the verdict on the form of a group's nodes that is the best for a
+// class.
+func (pl *planner) explainForms(c model.ClassID, forms []head) model.Verdict {
+	best := pl.w.ExplainTemplate(c, forms[0].template)
+	for _, h := range forms[1:] {
+		v := pl.w.ExplainTemplate(c, h.template)
+		switch {
+		case best.Reason == model.Fits:
+		case v.Reason == model.Fits, v.Reason == model.TopologySpread && best.Reason != model.TopologySpread:
+			best = v
+		}
+	}
+	if best.Reason != model.Fits && len(forms) > 1 {
+		best.Detail += fmt.Sprintf(" (of %d forms that its nodes may have, none is better)", len(forms))
+	}
+	return best
+}
+
 func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model.Verdict {
 	if !hasTemplate {
 		return *pl.limits.verdict(group)
@@ -57,16 +78,22 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 	if v := pl.braking(q.Class, group); v != nil {
 		return *v
 	}
-	if key := pl.w.LacksTopology(q.Class, h.template); key != "" {
+	forms := pl.variants(q.Class, h)
+	if key := pl.w.LacksTopology(q.Class, forms[0].template); key != "" {
 		return model.Verdict{Reason: model.TopologySpread, Detail: "the node has no label " + key, Fix: "the label on the group's nodes, or another topology key"}
 	}
-	v := pl.w.ExplainTemplate(q.Class, h.template)
-	if v.Reason != model.Fits && !(v.Reason == model.TopologySpread && pl.w.Suits(q.Class, h.template)) {
+	v := pl.explainForms(q.Class, forms)
+	if v.Reason != model.Fits && !(v.Reason == model.TopologySpread && pl.suits(q.Class, h)) {
 		v.Fix = fix(v.Reason)
 		return v
 	}
 	if limit := pl.limits.verdict(group); limit != nil {
 		return *limit
+	}
+	if forms[0].landing != nil {
+		if far := pl.tooFar(q, h); far != nil {
+			return *far
+		}
 	}
 	if q.postponed[group] {
 		return model.Verdict{Reason: model.SpreadPostponed, Detail: "to open its topology domain now would hold back pods in the others", Fix: "the next cycle, once those pods are bound"}

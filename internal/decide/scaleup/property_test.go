@@ -147,12 +147,32 @@ func TestPlanIsComplete(t *testing.T) {
 					continue
 				}
 				i := slices.IndexFunc(s.Groups, func(x model.Group) bool { return x.ID == g.Group })
-				if tmpl, ok := w.GroupTemplate(i); ok && schedsim.CanTake(w, v.Class, 0, &tmpl) {
-					t.Fatalf("one more node of %s would take a pod of class %d, and the verdict is %s\n%s", g.Group, v.Class, g.Reason, text(s, r))
+				for _, tmpl := range next(w, v.Class, i) {
+					if schedsim.CanTake(w, v.Class, 0, &tmpl) {
+						t.Fatalf("one more node of %s would take a pod of class %d, and the verdict is %s\n%s", g.Group, v.Class, g.Reason, text(s, r))
+					}
 				}
 			}
 		}
 	})
+}
+
+// next are the forms that the next node of a group may have, as far as the class tells
+// them apart.
+func next(w *schedsim.World, c model.ClassID, group int) (out []schedsim.Template) {
+	if !w.Choosy(c, group) {
+		if t, ok := w.GroupTemplate(group); ok {
+			out = append(out, t)
+		}
+		return out
+	}
+	l, landed := w.Landing(group), w.Landed(group)
+	for v, t := range l.Variants {
+		if first, ok := l.First(landed, v); ok && len(first) == 0 {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 func limited(r model.Reason) bool {

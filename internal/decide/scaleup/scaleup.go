@@ -49,11 +49,13 @@ type Result struct {
 // Closed are the groups, by index, that something else is done to in the same
 // plan, each with why.
 func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, closed map[int]model.Verdict) Result {
-	var seeds, filled []int
+	var seeds []schedsim.Forms
+	var filled []int
 	options := 0
 	for round := 1; ; round++ {
 		m := w.Mark()
-		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, closed: closed, braked: map[brakeKey]model.Brake{}}
+		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, closed: closed, braked: map[brakeKey]model.Brake{},
+			packs: map[model.ClassID]bool{}, forms: map[brakeKey][]head{}}
 		r := pl.plan(p, seeds, filled)
 		options += r.Options
 		r.Options = options
@@ -67,11 +69,11 @@ func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, closed map[int]m
 
 const maxRounds = 4
 
-func (pl *planner) plan(p model.Policy, seeds, filled []int) Result {
+func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) Result {
 	defer pl.w.DoubtNone()
 	// 1. Which pods are waiting for room, and which groups have a template.
-	waiting := pl.waiting(p.Rules)
 	pl.candidates()
+	waiting := pl.waiting(p.Rules)
 	// 2. Growths that did not help are not repeated.
 	pl.brake(waiting)
 	// 3. Room on nodes that are there, then on those that are on their way; which
@@ -110,23 +112,48 @@ func (pl *planner) growFor(list []*waiting) {
 
 // seed adds the nodes that an earlier round bought, by group; those of them that
 // filled a pool stay, whether or not pods come to them.
-func (pl *planner) seed(counts, filled []int) {
+//
+// What nodes were made of where the cloud picks stays, too: a domain that one of them
+// opens is there from the start.
+func (pl *planner) seed(forms []schedsim.Forms, filled []int) {
 	pl.seeds, pl.filled = map[model.NodeID]int{}, make([]int, len(pl.s.Groups))
 	copy(pl.filled, filled)
+	if forms == nil {
+		return
+	}
 	for _, h := range pl.heads {
-		if counts == nil || counts[h.group] == 0 {
-			continue
+		f := forms[h.group]
+		for v, n := range f.Coming {
+			for range n {
+				pl.w.Decide(h.group, v)
+			}
+		}
+		total := f.Open
+		for _, n := range f.Bought {
+			total += n
 		}
 		// What fills a pool may pass the group's share of it, as it did before.
-		n := min(counts[h.group]-pl.filled[h.group], pl.limits.most(h.group))
-		n += min(pl.filled[h.group], pl.limits.hard(h.group)-n)
-		first := pl.w.AddNodes(h.template, n)
-		for i := pl.filled[h.group]; i < n; i++ {
-			pl.seeds[first+model.NodeID(i)] = h.group
+		filled := pl.filled[h.group]
+		n := min(total-filled, pl.limits.most(h.group))
+		n += min(filled, pl.limits.hard(h.group)-n)
+		nodes := pl.addNodes(h.template, min(n, f.Open))
+		for v, more := range f.Bought {
+			nodes = append(nodes, pl.addNodes(pl.w.Landing(h.group).Variants[v], min(n-len(nodes), more))...)
 		}
-		pl.limits.take(h.group, n)
-		pl.record(h.group, n, "with the nodes of all groups in view")
+		for i := filled; i < len(nodes); i++ {
+			pl.seeds[nodes[i]] = h.group
+		}
+		pl.limits.take(h.group, len(nodes))
+		pl.record(h.group, len(nodes), "with the nodes of all groups in view")
 	}
+}
+
+func (pl *planner) addNodes(t schedsim.Template, n int) (nodes []model.NodeID) {
+	first := pl.w.AddNodes(t, n)
+	for i := range n {
+		nodes = append(nodes, first+model.NodeID(i))
+	}
+	return nodes
 }
 
 // dropIdle gives up the seeds that turned out to be of no use, and tells
@@ -134,7 +161,7 @@ func (pl *planner) seed(counts, filled []int) {
 func (pl *planner) dropIdle() bool {
 	dropped := false
 	for _, id := range pl.w.Idle() {
-		if group, ok := pl.seeds[id]; ok {
+		if group, ok := pl.seeds[id]; ok && pl.w.Spares(id) {
 			pl.w.Drop(id)
 			pl.limits.take(group, -1)
 			pl.grown[group].nodes--
@@ -155,13 +182,13 @@ func (pl *planner) domainsMoved() bool {
 	return false
 }
 
-// bought is how many nodes the plan adds, by group.
-func (pl *planner) bought() []int {
-	counts := make([]int, len(pl.grown))
+// bought is what the plan adds and counts on, by group.
+func (pl *planner) bought() []schedsim.Forms {
+	forms := make([]schedsim.Forms, len(pl.grown))
 	for i := range pl.grown {
-		counts[i] = pl.grown[i].nodes
+		forms[i] = pl.w.Forms(i)
 	}
-	return counts
+	return forms
 }
 
 // planner is the state of one call of Plan.
@@ -184,6 +211,9 @@ type planner struct {
 	closed map[int]model.Verdict
 	braked map[brakeKey]model.Brake
 	brakes []model.Brake
+	// packs remembers packed, and forms what variants found.
+	packs map[model.ClassID]bool
+	forms map[brakeKey][]head
 
 	table   Priorities                // nil until it is read
 	prices  map[model.ClassID]float64 // leastPrice, where it was asked for
@@ -194,6 +224,11 @@ type planner struct {
 type head struct {
 	group    int
 	template schedsim.Template
+	// landing is that of a head that is one variant of its group's nodes; passing says
+	// that it is of no use to the class that is grown for.
+	landing *schedsim.Landing
+	variant int
+	passing bool
 }
 
 // waiting is one class and how its pods fare.
@@ -246,7 +281,7 @@ func (pl *planner) waiting(rules model.Rules) []*waiting {
 		ca, cb := &pl.s.Classes[a.Class], &pl.s.Classes[b.Class]
 		return cmp.Or(
 			-cmp.Compare(ca.Spec.Priority, cb.Spec.Priority),
-			cmp.Compare(bulkRank(pl.w, a.Class), bulkRank(pl.w, b.Class)),
+			cmp.Compare(pl.freedom(a.Class), pl.freedom(b.Class)),
 			-cmp.Compare(size(ca.Spec.Requests, largest), size(cb.Spec.Requests, largest)),
 			cmp.Compare(ca.Key, cb.Key),
 		)
@@ -254,17 +289,20 @@ func (pl *planner) waiting(rules model.Rules) []*waiting {
 	return list
 }
 
-// bulkRank puts those first that are harder to place: pods that depend on whole
-// domains; then those of which a node takes one only. Nodes that others have
-// filled have no room for these, which then need nodes of their own.
-func bulkRank(w *schedsim.World, c model.ClassID) int {
+// freedom puts those first that are harder to place: those that want one form of a
+// group's nodes, and are no further coupled; pods that depend on whole domains; then
+// those of which a node takes one only. Nodes that others have filled have no room for
+// these, which then need nodes of their own.
+func (pl *planner) freedom(c model.ClassID) int {
 	switch {
-	case !w.Bulk(c):
-		return 0
-	case w.OnePerNode(c):
+	case !pl.w.Bulk(c):
 		return 1
+	case slices.ContainsFunc(pl.heads, func(h head) bool { return pl.w.Choosy(c, h.group) }):
+		return 0
+	case pl.w.OnePerNode(c):
+		return 2
 	}
-	return 2
+	return 3
 }
 
 // largestTemplate is the yardstick for sizes: the most of each resource that
@@ -378,7 +416,7 @@ func (pl *planner) candidates() {
 	pl.grown = make([]growth, len(pl.s.Groups))
 	for i := range pl.s.Groups {
 		if t, ok := pl.w.GroupTemplate(i); ok {
-			pl.heads = append(pl.heads, head{i, t})
+			pl.heads = append(pl.heads, head{group: i, template: t})
 		}
 	}
 }
@@ -403,6 +441,9 @@ func (pl *planner) result(list []*waiting) Result {
 			continue
 		}
 		sg := &pl.s.Groups[gi]
+		if where := pl.lands(gi); where != "" {
+			g.why += "; " + where
+		}
 		r.Grow = append(r.Grow, model.Growth{Group: sg.ID, From: sg.Expected, To: sg.Expected + g.nodes, Pods: g.pods, Why: g.why})
 		r.Nodes += g.nodes
 	}
@@ -434,7 +475,7 @@ func (pl *planner) lowerBound(grow []model.Growth) int {
 	for _, c := range slices.Sorted(maps.Keys(counts)) {
 		sum = sum.Plus(pl.s.Classes[c].Spec.Requests, int64(counts[c]))
 		for _, h := range pl.heads {
-			if !pl.w.Suits(c, h.template) {
+			if !pl.suits(c, h) {
 				continue
 			}
 			a := pl.w.Allocatable(h.template)

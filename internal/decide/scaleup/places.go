@@ -1,0 +1,135 @@
+package scaleup
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// This file is about groups whose new nodes may differ, by zone or by type.
+
+// packed reports whether the class is bought for by packing: nothing about it depends
+// on other nodes, or on what the cloud makes of a group's new node.
+func (pl *planner) packed(q *waiting) bool {
+	if known, ok := pl.packs[q.Class]; ok {
+		return known
+	}
+	yes := pl.w.Bulk(q.Class) && !slices.ContainsFunc(pl.heads, func(h head) bool {
+		return pl.w.Choosy(q.Class, h.group) && pl.suits(q.Class, h)
+	})
+	pl.packs[q.Class] = yes
+	return yes
+}
+
+// suits reports whether a new node of the group could be one for the class.
+func (pl *planner) suits(c model.ClassID, h head) bool {
+	if !pl.w.Choosy(c, h.group) {
+		return pl.w.Suits(c, h.template)
+	}
+	return slices.ContainsFunc(pl.variants(c, h), func(v head) bool { return !v.passing })
+}
+
+// variants are the heads that a group's head stands for: itself, or for a class that
+// tells the group's new nodes apart, one a variant.
+func (pl *planner) variants(c model.ClassID, h head) []head {
+	if !pl.w.Choosy(c, h.group) {
+		return []head{h}
+	}
+	l := pl.w.Landing(h.group)
+	key := brakeKey{c, h.group}
+	if known, ok := pl.forms[key]; ok {
+		return known
+	}
+	var out []head
+	for i, t := range l.Variants {
+		v := head{group: h.group, template: t, landing: l, variant: i, passing: !pl.w.Suits(c, t)}
+		if !v.passing && pl.w.Bulk(c) {
+			v.passing = pl.w.ExplainTemplate(c, t).Reason != model.Fits
+		}
+		out = append(out, v)
+	}
+	pl.forms[key] = out
+	return out
+}
+
+// hope orders the groups for a class: those any new node of which suits it come before
+// those of which only some do.
+func (pl *planner) hope(c model.ClassID, h head) int {
+	if h.landing != nil && slices.ContainsFunc(pl.forms[brakeKey{c, h.group}], func(v head) bool { return v.passing }) {
+		return 1
+	}
+	return 0
+}
+
+// lands says where the new nodes of a group come up, and whether that is certain;
+// empty for a group whose nodes are all alike, or where nobody asked.
+func (pl *planner) lands(group int) string {
+	l := pl.w.Landing(group)
+	if l == nil {
+		return ""
+	}
+	landed := pl.w.Landed(group)
+	var parts []string
+	for v, n := range landed {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", pl.variantName(group, v), n))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	if l.Certain(landed) {
+		return "certain by the cloud's balance: " + strings.Join(parts, ", ")
+	}
+	return "hoped for: " + strings.Join(parts, ", ") + "; the cloud may pick otherwise"
+}
+
+// variantName is the variant's zone, else the labels that make it one.
+func (pl *planner) variantName(group, variant int) string {
+	v := pl.s.Groups[group].Variants[variant]
+	var parts []string
+	if v.Zone != "" {
+		parts = append(parts, v.Zone)
+	}
+	zoned := pl.s.Groups[group].Template.Places
+	for _, key := range slices.Sorted(maps.Keys(v.Labels)) {
+		if len(zoned) > 0 {
+			if _, ok := zoned[0].Labels[key]; ok {
+				continue
+			}
+		}
+		parts = append(parts, v.Labels[key])
+	}
+	return strings.Join(parts, "/")
+}
+
+// tooFar says that no more nodes for the class can be counted on: where they land is to
+// be seen first, or the cloud would make too many elsewhere before. It is nil if some
+// variant that suits the class is within reach.
+func (pl *planner) tooFar(q *waiting, h head) *model.Verdict {
+	landed := pl.w.Landed(h.group)
+	var names []string
+	for _, v := range pl.variants(q.Class, h) {
+		if v.passing || pl.w.ExplainTemplate(q.Class, v.template).Reason != model.Fits {
+			continue
+		}
+		first, ok := v.landing.First(landed, v.variant)
+		if ok && len(first)+1 <= pl.limits.most(h.group)+pl.w.Undecided(h.group) {
+			return nil
+		}
+		names = append(names, pl.variantName(h.group, v.variant))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	where := strings.Join(names, " or ")
+	if !pl.w.Landing(h.group).Sure() {
+		return &model.Verdict{Reason: model.WaitsForLanding, Fix: "the nodes on their way; a group of its own for the zone or type is certain",
+			Detail: fmt.Sprintf("the cloud chooses what new nodes of the group are; as many as may be %s are bought, and where they come up is to be seen first", where)}
+	}
+	return &model.Verdict{Reason: model.OutOfReach, Fix: "a group of its own for the zone, or as many nodes of the group in each zone",
+		Detail: fmt.Sprintf("the cloud balances zones, and would make too many new nodes of the group elsewhere before one in %s", where)}
+}
