@@ -236,6 +236,9 @@ func (l commandLine) notes() []string {
 			out = append(out, fmt.Sprintf("--%s is not given: its default is %s, was %s; %s", name, l.defaults[name], d.There, d.Note))
 		}
 	}
+	if l.config.Cloud.Provider == "aws" {
+		out = append(out, fmt.Sprintf("a group over several zones is used for pods that want one zone, too; for those, as with EBS volumes, prefer one group a zone (%saws.md#groups-over-several-zones)", docs))
+	}
 	for _, f := range l.unchecked {
 		out = append(out, fmt.Sprintf("%s is not checked: what it stands for is only known in the cluster", f.shown()))
 	}
