@@ -58,7 +58,11 @@ type Group struct {
 	// that differ in nothing else are similar.
 	OwnLabels []string `json:"ownLabels,omitempty"`
 	// AllOrNothing groups are either at zero or at Max.
-	AllOrNothing bool   `json:"allOrNothing,omitempty"`
+	AllOrNothing bool `json:"allOrNothing,omitempty"`
+	// CloudChooses groups have machines that cannot be ended by name: when the target is
+	// lowered, the cloud chooses which end. A removal must name all instances, so that
+	// there is nothing to choose; any other is refused.
+	CloudChooses bool   `json:"cloudChooses,omitempty"`
 	Holds        []Hold `json:"holds,omitempty"`
 	// Err, when set, says that this group could not be read: what is known of
 	// it stays as it was, and nothing is done to it.

@@ -35,11 +35,16 @@ const apart = 10 * time.Second
 
 // head is how many calls at the head of a queue are one write: removals from one group
 // that wait for their turn, else one. Whatever has come between them keeps its turn.
+// Those that end all of a group or none are never parted.
 func head(queue []job) int {
 	n, first := 1, queue[0].call
-	for first.Verb == model.Remove && n < min(len(queue), together) {
+	most := together
+	if first.Whole > 0 {
+		most = first.Whole
+	}
+	for first.Verb == model.Remove && n < min(len(queue), most) {
 		c := queue[n].call
-		if c.Verb != model.Remove || c.Group != first.Group || c.Force != first.Force || c.If != first.If || c.Deadline.Sub(first.Deadline).Abs() > apart {
+		if c.Verb != model.Remove || c.Group != first.Group || c.Force != first.Force || c.If != first.If || c.Whole != first.Whole || c.Deadline.Sub(first.Deadline).Abs() > apart {
 			break
 		}
 		n++

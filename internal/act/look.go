@@ -35,6 +35,8 @@ func stays(call model.Call, n *corev1.Node) error {
 		return callError(call, provider.Conflict, "it has been annotated "+model.AnnotationScaleDownDisabled+"=true, so it stays", nil)
 	case call.Unready && model.NodeReady(n):
 		return callError(call, provider.Conflict, "it has become ready again, so it stays", nil)
+	case call.Whole > 0 && !call.Unready && !model.NodeReady(n):
+		return callError(call, provider.Conflict, "it is not ready any more, so it stays: the cloud may have replaced its machine by one that would end in its place", nil)
 	}
 	return nil
 }
@@ -45,6 +47,8 @@ func stays(call model.Call, n *corev1.Node) error {
 func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provider.Error) {
 	n, err := a.client.CoreV1().Nodes().Get(ctx, call.Node, metav1.GetOptions{})
 	switch {
+	case apierrors.IsNotFound(err) && call.Whole > 0:
+		return nil, callError(call, provider.Conflict, "its node is gone, so it stays: the cloud may have replaced its machine by one that would end in its place", nil)
 	case apierrors.IsNotFound(err):
 		// Nothing can be on a node that is not there; its instance still costs.
 		return nil, nil

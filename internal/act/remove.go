@@ -25,9 +25,17 @@ func (a *Actor) remove(ctx context.Context, jobs []job, began time.Time) []model
 	if len(going) == 0 {
 		return outs
 	}
+	whole := jobs[0].call.Whole
+	if len(going) < whole {
+		why := fmt.Errorf("%d of the %d nodes of its group stay for now, and the cloud would choose who goes", whole-len(going), whole)
+		for _, i := range going {
+			outs[i] = notBegun(outs[i].Call, why)
+		}
+		return outs
+	}
 	// 2. Remove.
 	refusal := a.end(ctx, outs, going)
-	if len(going) == 1 || !mayBeOfSome(refusal) {
+	if len(going) == 1 || whole > 0 || !mayBeOfSome(refusal) {
 		return outs
 	}
 	// 3. What refuses all of them may be true of one: a limit that leaves room for some,

@@ -323,3 +323,77 @@ func TestALookThatCannotBeMade(t *testing.T) {
 		})
 	}
 }
+
+// Where the cloud chooses who goes, all nodes of a group are one write, however many they
+// are, or none: what stays keeps the others, and none is asked for alone.
+func TestAllOfAGroupOrNone(t *testing.T) {
+	names := make([]string, together+2)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%02d", i)
+	}
+	calls := func() []model.Call {
+		var calls []model.Call
+		for _, name := range names {
+			c := removeCall(name)
+			c.Whole = len(names)
+			calls = append(calls, c)
+		}
+		return calls
+	}
+	is := func(ready corev1.ConditionStatus) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+		}
+	}
+	nodes := corev1.SchemeGroupVersion.WithResource("nodes")
+	refused := func(context.Context, provider.RemoveRequest) (provider.RemoveResult, error) {
+		return provider.RemoveResult{}, &provider.Error{Kind: provider.Conflict, Message: "it moves"}
+	}
+	for name, c := range map[string]struct {
+		change   func(*fake.Clientset) error
+		answer   func(context.Context, provider.RemoveRequest) (provider.RemoveResult, error)
+		requests int
+		why      string
+	}{
+		"all go": {answer: done, requests: 1},
+		"the taint of one was taken away": {answer: done, why: "took the taint", change: func(client *fake.Clientset) error {
+			return client.Tracker().Update(nodes, node(names[3], is(corev1.ConditionTrue)), "")
+		}},
+		"one is not ready any more": {answer: done, why: "not ready any more", change: func(client *fake.Clientset) error {
+			return client.Tracker().Update(nodes, node(names[3], goes, is(corev1.ConditionUnknown)), "")
+		}},
+		"the node of one is gone": {answer: done, why: "its node is gone", change: func(client *fake.Clientset) error {
+			return client.Tracker().Delete(nodes, "", names[3])
+		}},
+		"the cloud refuses": {answer: refused, requests: 1, why: "it moves"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset()
+			for _, name := range names {
+				if err := client.Tracker().Add(node(name, goes, is(corev1.ConditionTrue))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.change != nil {
+				if err := c.change(client); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cloud, requests := noting(c.answer)
+			out := run(t, cloud, client, calls()...)
+			if len(*requests) != c.requests || len(out) != len(names) {
+				t.Fatalf("asked for %q; %d ends", *requests, len(out))
+			}
+			for i, o := range out {
+				switch {
+				case (o.Err == nil) != (c.why == ""), o.Err != nil && o.Err.MayHaveHappened:
+					t.Errorf("%s: %v", o.Call.ID, o.Err)
+				case c.change != nil && i != 3 && o.Err.Code != model.CodeNotBegun: // its drain goes on
+					t.Errorf("%s: %v", o.Call.ID, o.Err)
+				case c.why != "" && i == 3 && !strings.Contains(o.Err.Error(), c.why):
+					t.Errorf("%s: %v, want %q", o.Call.ID, o.Err, c.why)
+				}
+			}
+		})
+	}
+}

@@ -254,7 +254,7 @@ func nodeCall(s *model.Snapshot, p model.Policy, n *model.Node, step drain.Step)
 	c := model.Call{
 		ID: fmt.Sprintf("%s/%s/%d", verbID(step.Verb), subject, s.Now.UnixNano()), Verb: step.Verb,
 		Node: n.Name, Instance: n.Instance,
-		ExpendableBelow: p.Rules.ExpendableBelow, Unready: step.Unready,
+		ExpendableBelow: p.Rules.ExpendableBelow, Unready: step.Unready, Whole: step.Whole,
 		Known: step.Known, LookOnly: step.LookOnly, Pod: step.Pod, PodUID: step.PodUID, Grace: step.Grace, Note: step.Note,
 		Deadline: s.Now.Add(p.CallDeadline), Reason: step.Reason, Why: step.Why,
 	}

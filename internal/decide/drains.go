@@ -317,7 +317,7 @@ func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p mod
 			}
 		}
 	}
-	together(s, list, steps)
+	wake = earliest(wake, together(s, list, steps))
 	for i := range list {
 		for _, step := range steps[i] {
 			calls = append(calls, nodeCall(s, p, &s.Nodes[list[i].node], step))
@@ -327,13 +327,14 @@ func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p mod
 }
 
 // together holds the nodes of a group that goes as a whole until all of them can
-// go, and gives all of them back if one stays and none has gone.
-func together(s *model.Snapshot, list []open, steps [][]drain.Step) {
+// go, and gives all of them back if one stays and none has gone. It returns when time
+// alone would change this, zero if it would not.
+func together(s *model.Snapshot, list []open, steps [][]drain.Step) (wake time.Time) {
 	type state struct{ leaving, ready, gone, back int }
 	groups := map[int]*state{}
 	for i := range list {
 		n := &s.Nodes[list[i].node]
-		if n.Group < 0 || !s.Groups[n.Group].AllOrNothing {
+		if n.Group < 0 || !s.Groups[n.Group].GoesWhole() {
 			continue
 		}
 		g := groups[n.Group]
@@ -363,8 +364,16 @@ func together(s *model.Snapshot, list []open, steps [][]drain.Step) {
 		case len(steps[i]) > 0 && steps[i][0].Verb == model.Untaint:
 		case (g.back > 0 || stays > 0) && (stage == model.Tainted || stage == model.Evicting) && n.Standing.Busy == nil && n.Standing.AwaitVersion == "":
 			steps[i] = []drain.Step{{Verb: model.Untaint, Reason: model.AllOrNothing, Why: "another node of its group stays, and the group goes as a whole"}}
-		case g.ready < g.leaving && len(steps[i]) == 1 && steps[i][0].Verb == model.Remove:
+		case len(steps[i]) != 1 || steps[i][0].Verb != model.Remove:
+		case g.ready < g.leaving:
 			steps[i] = nil
+		default:
+			if v := scaledown.Newcomer(s, &s.Groups[n.Group]); v != nil {
+				steps[i], wake = nil, earliest(wake, v.Until)
+			} else if s.Groups[n.Group].CloudChooses {
+				steps[i][0].Whole = g.leaving
+			}
 		}
 	}
+	return wake
 }

@@ -78,6 +78,9 @@ type Call struct {
 	// of its instance.
 	Force bool
 	If    provider.Condition
+	// Whole is how many removals of its group are one write, which ends all of them or
+	// none; 0: each is for itself.
+	Whole int
 	// ExpendableBelow: pods of a lower priority are no reason for Remove to
 	// leave a node alone.
 	ExpendableBelow int32

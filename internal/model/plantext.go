@@ -78,6 +78,9 @@ func (p Plan) Text(s *Snapshot) string {
 		case Annotate:
 			fmt.Fprintf(&b, " %q", c.Note)
 		}
+		if c.Whole > 0 {
+			fmt.Fprintf(&b, ", one of %d that go together", c.Whole)
+		}
 		b.WriteString("\n")
 	}
 	if b.Len() == 0 {

@@ -198,6 +198,9 @@ type Group struct {
 	ReadyNodes, BootingNodes, UnreadyNodes, LeavingNodes, ComingNodes int
 }
 
+// GoesWhole reports whether all nodes of the group are removed together, or none.
+func (g *Group) GoesWhole() bool { return g.AllOrNothing || g.CloudChooses }
+
 // Pending is a class with pods that have no node.
 type Pending struct {
 	Class ClassID

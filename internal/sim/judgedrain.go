@@ -268,7 +268,7 @@ func (j *judge) bounds(c model.Cycle) {
 			open++
 		}
 	}
-	if open > p.MaxDrains && !slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.AllOrNothing }) {
+	if open > p.MaxDrains && !slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.GoesWhole() }) {
 		j.breach("no more drains at once than --max-drain-parallelism", "", "%d of %d", open, p.MaxDrains)
 	}
 	for i := range s.Groups {

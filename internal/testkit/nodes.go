@@ -49,6 +49,7 @@ func (s *Scenario) group(a args) {
 	g.Pool = provider.PoolID(a.get("pool", ""))
 	g.Target = a.number("target", 0)
 	g.AllOrNothing = a.has("whole")
+	g.CloudChooses = a.has("chooses")
 	if text := a.get("threshold", ""); text != "" {
 		v := must(strconv.ParseFloat(text, 64))
 		g.Options.ScaleDownUtilizationThreshold = &v

@@ -21,7 +21,8 @@
 // an instance is a Machine, named by namespace and name for all its life: with
 // or without a provider id, a node, or luck. A MachinePool whose infrastructure
 // makes no Machines has the provider ids that it lists instead; none of those
-// can be removed by name, so that its removals are held as Unsupported.
+// can be removed by name, so that its removals are held as Unsupported, unless its owner
+// allows to empty it as a whole.
 //
 // Which node an instance is, is told by the Machine's provider id and by the
 // node that Cluster API itself found for it. Nodes are read as examples only: a

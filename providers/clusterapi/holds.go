@@ -16,6 +16,9 @@ const (
 	holdRollout = "Rollout"
 	holdMarked  = "MarkedBySomebodyElse"
 	holdSeveral = "SeveralClusters"
+	// Of MachinePools without Machines.
+	holdMoving   = "NotAtRest"
+	holdEmptying = "Emptying"
 	// holdPreflight is the reason that Cluster API itself gives while a control
 	// plane is on its way to another version: no new Machines until it is there.
 	holdPreflight = "PreflightCheckFailed"
@@ -32,6 +35,9 @@ type circumstances struct {
 	clusterPaused bool
 	// machineless: a MachinePool that has no Machines.
 	machineless bool
+	// emptiable: it may be emptied as a whole, and moving says why not now, nil if it may.
+	emptiable bool
+	moving    *provider.Hold
 	// clusters are those that the groups belong to, if more than one.
 	clusters []string
 	// short says why no Machine is to be removed while others are missing, empty if
@@ -60,7 +66,15 @@ func holdsOf(g *scalable, c circumstances, k keys) []provider.Hold {
 		out = append(out, *h)
 	}
 	if c.machineless {
-		add(string(provider.Unsupported), "its infrastructure makes no Machines: to lower the MachinePool would let the cloud choose who goes", provider.OpRemove, provider.OpCancel)
+		if add(string(provider.Unsupported), cloudChooses, provider.OpCancel); !c.emptiable {
+			add(string(provider.Unsupported), cloudChooses, provider.OpRemove)
+		}
+		if emptying(g) {
+			add(holdEmptying, whyEmptying(g), provider.OpGrow)
+		}
+	}
+	if c.moving != nil {
+		out = append(out, *c.moving)
 	}
 	if other := strangers(standingOf(c.members, c.sets, deref(g.replicas))); len(other) > 0 {
 		add(holdMarked, fmt.Sprintf("somebody else has annotated the Machine %s with %s, so that Cluster API might delete it in place of another", other[0].name, k.deleteMe()), provider.OpRemove)

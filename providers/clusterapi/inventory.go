@@ -136,10 +136,18 @@ func (p *Provider) group(g *scalable, behind behind, nodes []*corev1.Node, c cir
 		return provider.Group{ID: id, Err: kube.Refuse(provider.OpInventory, id, provider.Transient, "its spec.replicas is not set: Cluster API's webhook has not defaulted it yet, or does not run")}, nil
 	}
 	c.short = whyShort(g, c, p.stood(g, c.members))
+	shrinks, misread := readShrink(g)
+	if c.emptiable = shrinks && c.machineless; c.emptiable && *g.replicas > 0 {
+		c.moving = p.moving(g)
+	}
 	var notices []provider.Notice
 	seen := provider.Group{
 		ID: id, Min: b.min, Max: b.max, Target: *g.replicas, TargetSince: p.memory.TargetSince(id, *g.replicas),
 		Instances: instancesOf(g, c), OwnLabels: slices.Clone(ownLabels), Holds: holdsOf(g, c, p.settings.keys),
+		CloudChooses: c.emptiable,
+	}
+	if misread != nil {
+		notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s", *misread))
 	}
 	var wrong []badAnnotation
 	seen.Options, wrong = readOptions(g.annotations, p.settings.keys)

@@ -119,8 +119,14 @@ func instancesOf(g *scalable, c circumstances) []provider.Instance {
 	var out []provider.Instance
 	if c.machineless {
 		for _, id := range g.providerIDs {
-			out = append(out, provider.Instance{ID: provider.InstanceID(id), ProviderID: id, State: provider.Running,
-				Hold: "its MachinePool has no Machines: none can be removed by name"})
+			in := provider.Instance{ID: provider.InstanceID(id), ProviderID: id, State: provider.Running}
+			switch {
+			case deref(g.replicas) == 0:
+				in.State = provider.Deleting
+			case !c.emptiable:
+				in.Hold = "its MachinePool has no Machines: none can be removed by name"
+			}
+			out = append(out, in)
 		}
 	} else {
 		s := standingOf(c.members, c.sets, deref(g.replicas))

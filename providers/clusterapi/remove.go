@@ -50,6 +50,10 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 		if refusal != nil {
 			return result, marked, refusal
 		}
+		if l.lists(req.Instances) {
+			result, refusal := p.empty(ctx, l, req, elsewhere)
+			return result, marked, refusal
+		}
 		plan, refusal := planRemoval(l, req, elsewhere, p.settings.keys)
 		if refusal != nil {
 			return result, marked, refusal
@@ -209,7 +213,10 @@ func (p *Provider) elsewhere(ctx context.Context, l look, req provider.RemoveReq
 			continue
 		}
 		if l.group.kind == machinePool && slices.Contains(l.group.providerIDs, string(id)) {
-			return nil, kube.Refuse(provider.OpRemove, req.Group, provider.Unsupported, "its infrastructure makes no Machines: to lower the MachinePool would let the cloud choose who goes")
+			if len(l.members) > 0 {
+				return nil, kube.Refuse(provider.OpRemove, req.Group, provider.Conflict, "%s", hasMachines)
+			}
+			continue
 		}
 		namespace, name, ok := parseInstanceID(id)
 		if !ok {

@@ -45,6 +45,9 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 		case req.To == target:
 			return provider.GrowResult{Target: target}, nil
 		}
+		if err := p.emptied(ctx, l, req.Group); err != nil {
+			return provider.GrowResult{Target: target}, err
+		}
 		if err := p.allGone(ctx, req.Group); err != nil {
 			return provider.GrowResult{Target: target}, err
 		}

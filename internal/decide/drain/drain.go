@@ -31,6 +31,8 @@ type Step struct {
 	Why    string
 	// Unready: the node goes because it is not ready.
 	Unready bool
+	// Whole is Remove's.
+	Whole int
 	// Known and LookOnly are Cordon's.
 	Known    []types.UID
 	LookOnly bool

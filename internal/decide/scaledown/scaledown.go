@@ -282,7 +282,7 @@ func (f *finder) accept(list []candidate, order []model.NodeID) {
 	for i := range list {
 		c := &list[i]
 		g := &f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group]
-		if g.AllOrNothing {
+		if g.GoesWhole() {
 			continue // all of them at once, below
 		}
 		if !m.enough {
@@ -348,7 +348,7 @@ func (f *finder) begin(g *ground) []Start {
 	var out []Start
 	for i := range f.accepted {
 		c := &f.accepted[i]
-		if f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group].AllOrNothing {
+		if f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group].GoesWhole() {
 			continue
 		}
 		why := b.held(c, f.since(c))

@@ -104,7 +104,7 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	if v := b.room(c.node); v != nil {
 		return v
 	}
-	if g.AllOrNothing {
+	if g.GoesWhole() {
 		return nil // the limits on how many are for its nodes together
 	}
 	if n.Kind == model.Unready {

@@ -4,19 +4,20 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// This file is about groups that are either at their maximum or at zero: their
-// nodes go together or not at all.
+// This file is about groups whose nodes go together or not at all: those that are
+// either at their maximum or at zero, and those in which the cloud chooses who goes.
 
 // acceptWhole commits the candidates of each such group if all of its nodes are
 // among them and can go together, and says of each why not.
 func (f *finder) acceptWhole(m *mover, list []candidate) {
 	members := map[int][]*candidate{}
 	for i := range list {
-		if g := f.Snapshot.Nodes[list[i].node].Group; f.Snapshot.Groups[g].AllOrNothing {
+		if g := f.Snapshot.Nodes[list[i].node].Group; f.Snapshot.Groups[g].GoesWhole() {
 			members[g] = append(members[g], &list[i])
 		}
 	}
@@ -69,6 +70,36 @@ func (f *finder) whole(group int, members []*candidate) *model.Verdict {
 	return nil
 }
 
+// unlisted is how old a node must be for a cloud that chooses who goes to have listed its
+// machine, if it is one of its group: infrastructure providers look at their clouds every
+// ten minutes at the latest, and are read after that.
+const unlisted = 20 * time.Minute
+
+// Newcomer says that a node which came a short while ago is no known instance's. Where the
+// cloud chooses who goes, it may be a machine of the group that the cloud does not list yet,
+// and it would end with the others, with its pods. We err to waiting: it may be any node.
+func Newcomer(s *model.Snapshot, g *model.Group) *model.Verdict {
+	if !g.CloudChooses {
+		return nil
+	}
+	var youngest *model.Node
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Group >= 0 || n.Object == nil || !n.Object.CreationTimestamp.Add(unlisted).After(s.Now) {
+			continue
+		}
+		if youngest == nil || youngest.Object.CreationTimestamp.Before(&n.Object.CreationTimestamp) {
+			youngest = n
+		}
+	}
+	if youngest == nil {
+		return nil
+	}
+	return &model.Verdict{Reason: model.AllOrNothing, Until: youngest.Object.CreationTimestamp.Add(unlisted),
+		Detail: fmt.Sprintf("the group goes as a whole, and node %s, which came less than %s ago and is in no group, may be one of it", youngest.Name, unlisted),
+		Fix:    "time, or the group lists it"}
+}
+
 // moveAll commits all members, or none.
 func (m *mover) moveAll(members []*candidate) *model.Verdict {
 	mark := m.world.Mark()
@@ -102,7 +133,7 @@ func (m *mover) moveAll(members []*candidate) *model.Verdict {
 func (f *finder) beginWhole(b *starts, ground *ground, begun []Start) []Start {
 	members := map[int][]*candidate{}
 	for i := range f.accepted {
-		if g := f.Snapshot.Nodes[f.accepted[i].node].Group; f.Snapshot.Groups[g].AllOrNothing {
+		if g := f.Snapshot.Nodes[f.accepted[i].node].Group; f.Snapshot.Groups[g].GoesWhole() {
 			members[g] = append(members[g], &f.accepted[i])
 		}
 	}
@@ -116,6 +147,9 @@ func (f *finder) beginWhole(b *starts, ground *ground, begun []Start) []Start {
 			if !c.empty() {
 				occupied = c
 			}
+		}
+		if why == nil {
+			why = Newcomer(f.Snapshot, &f.Snapshot.Groups[g])
 		}
 		if w := b.weight(members[g]); why == nil && (b.cores < w.MilliCPU || b.memory < w.Memory) {
 			why = &model.Verdict{Reason: model.MinimalResourceLimit, Detail: "the group goes as a whole"}
