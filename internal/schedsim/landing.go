@@ -251,7 +251,7 @@ func (w *World) Forms(group int) Forms {
 // that may be.
 func (w *World) Decide(group, variant int) {
 	s := w.Landing(group).Variants[variant].Shape
-	if i := w.undecided(group, s); i >= 0 && i < len(w.snap.Nodes) {
+	if i := w.undecided(group, s, anyNode); i >= 0 && i < len(w.snap.Nodes) {
 		w.reshape(i, s, nil)
 	}
 }
@@ -337,16 +337,18 @@ func (w *World) future() iter.Seq[int] {
 	}
 }
 
-// undecided finds a node of the group that may become one of the shape, -1 if there
-// is none.
-func (w *World) undecided(group int, s model.ShapeID) int {
+// undecided finds a node of the group that may become one of the shape and will do, -1
+// if there is none.
+func (w *World) undecided(group int, s model.ShapeID, do func(*node) bool) int {
 	for i := range w.future() {
-		if n := &w.nodes[i]; n.may != nil && !n.gone && w.groupOf(i) == group && slices.Contains(n.may, s) {
+		if n := &w.nodes[i]; n.may != nil && !n.gone && w.groupOf(i) == group && slices.Contains(n.may, s) && do(n) {
 			return i
 		}
 	}
 	return -1
 }
+
+func anyNode(*node) bool { return true }
 
 // Undecided counts the group's nodes that are undecided: they can be had without
 // buying.

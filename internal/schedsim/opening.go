@@ -23,7 +23,11 @@ type openedNode struct {
 func (s *spreader) open(h int) (node int, ok bool) {
 	from := len(s.opened)
 	for _, k := range s.first(h) {
-		if s.add(k, from) {
+		do := anyNode // on the way to the one that is wanted
+		if k == h {
+			do = s.hasRoom
+		}
+		if s.add(k, from, do) {
 			continue
 		}
 		if s.out.Refused[h] = true; len(s.opened) > from {
@@ -80,15 +84,22 @@ func (s *spreader) landedOf(l *Landing) []int {
 	return s.landed[l]
 }
 
-// add has a node of a head: one that is undecided, else a new one if it is allowed.
-func (s *spreader) add(h, lead int) bool {
+// hasRoom reports whether a node could take a pod of the class, as far as the pods on it
+// tell.
+func (s *spreader) hasRoom(n *node) bool {
+	return s.w.classes[s.class].count(&n.free) > 0 && !s.w.blocked(s.class, n)
+}
+
+// add has a node of a head: one that is undecided and will do, else a new one if it is
+// allowed.
+func (s *spreader) add(h, lead int, do func(*node) bool) bool {
 	if h < 0 {
 		return false
 	}
 	o := openedNode{head: h, lead: lead}
 	head := &s.heads[h]
 	if head.Landing != nil {
-		o.node = s.w.undecided(head.Template.Group, head.Template.Shape)
+		o.node = s.w.undecided(head.Template.Group, head.Template.Shape, do)
 		o.decided = o.node >= 0
 	}
 	switch {
