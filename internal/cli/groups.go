@@ -129,7 +129,7 @@ func groupRow(g provider.Group, share func(name string, id provider.GroupID) str
 	return append(row, groupStatus(g))
 }
 
-// zoneCell is where a new node of the group comes up: of several zones, the cloud picks
+// zoneCell is where a new node of the group comes up; where there are several zones, the cloud picks
 // one.
 func zoneCell(t *provider.Template) string {
 	if t == nil || t.Node == nil {
