@@ -56,9 +56,10 @@ func (w *World) newLanding(group int) *Landing {
 		l.Variants = append(l.Variants, Template{Group: group, Shape: v.Shape, Pods: n.batches})
 	}
 	l.have = make([]int, len(l.names))
+	gone := w.goneFrom(group)
 	for i := range g.Instances {
 		in := &g.Instances[i]
-		if in.State == provider.Deleting {
+		if in.State == provider.Deleting || gone[in.ID] {
 			continue
 		}
 		if z := slices.Index(l.names, in.Zone); z >= 0 {
@@ -74,6 +75,19 @@ func (w *World) newLanding(group int) *Landing {
 		}
 	}
 	return l
+}
+
+// goneFrom are the instances of a group that we have asked the cloud to end. The newest
+// read may still list them as running, and the cloud fills their zones already.
+func (w *World) goneFrom(group int) map[provider.InstanceID]bool {
+	gone := map[provider.InstanceID]bool{}
+	for i := range w.snap.Nodes {
+		n := &w.snap.Nodes[i]
+		if d := n.Standing.Drain; n.Group == group && d != nil && (d.Stage == model.Removing || d.Stage == model.Removed) {
+			gone[n.Instance] = true
+		}
+	}
+	return gone
 }
 
 func hasAll(labels, want map[string]string) bool {
