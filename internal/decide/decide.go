@@ -100,7 +100,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atom
 	waited := served(&up)
 	shelter(s, p, world, judge, guests)
 	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
-	plan.Notices, plan.Brakes, plan.Shares = up.Notices, up.Brakes, up.Shares
+	plan.Notices, plan.Brakes, plan.Shares, plan.Unseen = up.Notices, up.Brakes, up.Shares, up.Unseen
 	for i := range up.Grow {
 		plan.Calls = append(plan.Calls, growCall(s, p, &up.Grow[i]))
 	}

@@ -57,6 +57,8 @@ type Ledger struct {
 	last, inherited lasts
 	// resume is where the search for unneeded nodes goes on.
 	resume string
+	// unseen are the classes that the last cycle had no steps for.
+	unseen []string
 	// displaced are the controllers of pods that were evicted a short while ago.
 	displaced map[types.UID]model.Displaced
 	// strays are nodes whose instance is listed no more, with the group that had it.
@@ -205,7 +207,7 @@ func (l Ledger) Note(s *model.Snapshot, p model.Plan) Ledger {
 		}
 	}
 	l.noteVerdicts(s, &p)
-	l.brakes, l.resume = p.Brakes, p.Resume
+	l.brakes, l.resume, l.unseen = p.Brakes, p.Resume, p.Unseen
 	l.dropArrivals(s, p)
 	l.noteDoubts(s, p)
 	return l

@@ -17,7 +17,7 @@ func (l Ledger) Standing() model.Standing {
 		Groups: make(map[provider.GroupID]model.GroupStanding, len(l.groups)),
 		Nodes:  l.nodes.give(), LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure,
 		Counts: l.counts, Others: l.others, Unhealthy: l.unhealthy,
-		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals), Resume: l.resume,
+		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals), Resume: l.resume, Unseen: l.unseen,
 		Displaced: maps.Clone(l.displaced), Doubts: l.doubts, Strays: maps.Clone(l.strays),
 	}
 	for id, g := range l.groups {

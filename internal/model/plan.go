@@ -125,6 +125,9 @@ type Plan struct {
 	// Resume is where the search for unneeded nodes goes on in the next cycle,
 	// empty if it got to the end.
 	Resume string
+	// Unseen are the digests of the classes that pods wait of and that the cycle's
+	// steps did not suffice for; they are first in the next, in this order.
+	Unseen []string
 	// Repair are the units that nobody waits for any more and that stay for now,
 	// each with what holds it.
 	Repair []RepairVerdict
@@ -153,11 +156,18 @@ type Work struct {
 	PreFilters   int
 	NodesScanned int
 	Options      int // group options computed
+	// Steps are what budgets count: a node shown to the plugins, an answer of theirs,
+	// or LooksPerStep cheap looks.
+	Steps int
 }
+
+// LooksPerStep is how many looks at a node's free amounts, at a selector or at an
+// option cost about as much as one node that is shown to the plugins.
+const LooksPerStep = 64
 
 // Plus adds two counts.
 func (w Work) Plus(o Work) Work {
-	return Work{w.Filters + o.Filters, w.PreFilters + o.PreFilters, w.NodesScanned + o.NodesScanned, w.Options + o.Options}
+	return Work{w.Filters + o.Filters, w.PreFilters + o.PreFilters, w.NodesScanned + o.NodesScanned, w.Options + o.Options, w.Steps + o.Steps}
 }
 
 // PoolShareOf is what a group may have of its pool, as the pool's sizing spreads it

@@ -59,6 +59,9 @@ type Snapshot struct {
 	// Resume is the ledger's, too: the node that the last search for unneeded
 	// nodes got to before its steps were used up, empty if it got to the end.
 	Resume string
+	// Unseen is the ledger's: the classes, by digest, that the last cycle had no steps
+	// for.
+	Unseen []string
 	// Displaced is the ledger's: the controllers of pods that we evicted a short while
 	// ago.
 	Displaced map[types.UID]Displaced

@@ -27,8 +27,10 @@ type Standing struct {
 	// LastGrowth and LastRemoval are when we last grew a group or removed a
 	// node, zero if never; LastFailure when a removal last failed.
 	LastGrowth, LastRemoval, LastFailure time.Time
-	// Resume is where the search for unneeded nodes goes on.
+	// Resume is where the search for unneeded nodes goes on, and Unseen the classes
+	// that the last cycle had no steps for.
 	Resume string
+	Unseen []string
 	// Displaced are the controllers of pods that we evicted a short while ago.
 	Displaced map[types.UID]Displaced
 	// Strays are nodes whose instance the cloud has ceased to list, by name, with its group.

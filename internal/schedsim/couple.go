@@ -251,7 +251,9 @@ func (b *bonds) matches(t *term) []model.ClassID {
 func (w *World) class(id model.ClassID) *class {
 	c := &w.classes[id]
 	if !c.coupled {
+		before := w.bonds.steps
 		w.bonds.couple(c, id)
+		w.Looked(w.bonds.steps - before)
 	}
 	return c
 }

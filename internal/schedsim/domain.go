@@ -65,7 +65,9 @@ func (w *World) view(c model.ClassID) *view {
 		return v
 	}
 	class := w.class(c)
+	before := w.bonds.steps
 	sorts := w.bonds.sortsOf(class)
+	w.Looked(w.bonds.steps - before + len(w.nodes))
 	v := &view{
 		class: c, perNode: class.coupling == single || class.readsHost, keys: class.keys,
 		index: map[string]int32{}, byShape: map[model.ShapeID]int32{}, bare: map[model.ShapeID]*framework.NodeInfo{}, relevant: sorts.relevant, sorts: sorts,

@@ -18,6 +18,7 @@ type Put struct {
 // pod of the class from the node; empty if nothing does as far as that goes.
 // Each of its reasons lasts for as long as no pod leaves the node.
 func (w *World) obstacle(c model.ClassID, i int) model.Reason {
+	w.Looked(1)
 	if w.nodes[i].may != nil && w.Choosy(c, w.groupOf(i)) {
 		return model.NodeAffinity // nobody knows whether it will be one for the class
 	}
@@ -72,6 +73,9 @@ func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []
 	for i := range w.nodes {
 		if left == 0 {
 			break
+		}
+		if w.Exhausted() {
+			return put, left, false
 		}
 		if w.nodes[i].kind&on == 0 || !w.usable(c, i) {
 			continue
@@ -147,7 +151,8 @@ type Packing struct {
 // Pack finds how up to max new nodes of a template take the wanted pods, in the
 // order in which they are wanted: a node at a time, each pattern repeated while the
 // pods last. It is for classes whose coupling does not reach beyond a node; others
-// are passed over. The world is left as it was.
+// are passed over. Where the steps are used up it ends with what it has found, one
+// pattern at least. The world is left as it was.
 func (w *World) Pack(want []model.Batch, t Template, max int) Packing {
 	// No view is asked about such classes, nor need it see what is tried.
 	readers := w.readers
@@ -201,7 +206,7 @@ func (k *packer) pack(max int) Packing {
 			k.rest[i] = b.Count
 		}
 	}
-	for p.Nodes < max {
+	for p.Nodes < max && (len(p.Patterns) == 0 || !k.w.Exhausted()) {
 		l := k.load(nil)
 		if k.fuller {
 			l = k.improve(l)

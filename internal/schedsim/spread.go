@@ -129,7 +129,7 @@ type spreader struct {
 
 // exhausted reports whether the steps are used up, and notes it.
 func (s *spreader) exhausted() bool {
-	if s.w.work.NodesScanned < s.limit {
+	if s.w.work.NodesScanned < s.limit && !s.w.Exhausted() {
 		return false
 	}
 	s.out.Enough = false

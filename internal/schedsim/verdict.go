@@ -111,6 +111,7 @@ func (w *World) answer(q *question, target *framework.NodeInfo) (no *rejection) 
 		return &rejection{reason: model.NodeAffinity, said: "the pod names other nodes"}
 	}
 	w.work.Filters++
+	w.step(1)
 	return rejectionOf(q.f.RunFilterPlugins(w.judge.ctx, q.state, q.class.info().Pod, target))
 }
 
@@ -147,6 +148,7 @@ func rejectionOf(s *fwk.Status) *rejection {
 
 // check tells whether one more pod of the class fits the node now, exactly.
 func (w *World) check(c model.ClassID, i int) *rejection {
+	w.Looked(1)
 	n := &w.nodes[i]
 	class := w.class(c)
 	if no := class.refusal(); no != nil {

@@ -40,6 +40,8 @@ type World struct {
 	work     model.Work
 	journal  []placement
 	panicked []Panicked
+	looked   int           // looks since the last step that was made of them
+	limit    int           // of steps; zero: none
 	told     *atomic.Int64 // how many steps were taken, for whoever watches
 	moves    []placement   // by Movers: pods that left a node have a negative count
 	nextName int
@@ -183,10 +185,30 @@ func (w *World) CountSteps(told *atomic.Int64) { w.told = told }
 
 // step counts steps.
 func (w *World) step(n int) {
+	w.work.Steps += n
 	if w.told != nil {
 		w.told.Add(int64(n))
 	}
 }
+
+// Looked counts looks that are cheap: at free amounts, a selector, an option.
+func (w *World) Looked(n int) {
+	if w.looked += n; w.looked >= model.LooksPerStep {
+		w.step(w.looked / model.LooksPerStep)
+		w.looked %= model.LooksPerStep
+	}
+}
+
+// Allow sets how many steps may be taken from now on, one at least, before the
+// world counts as exhausted; it is for those who ask to end then.
+func (w *World) Allow(steps int) { w.limit = w.work.Steps + max(1, steps) }
+
+// Exhausted reports whether the steps that were allowed are used up. Without a
+// call of Allow they never are.
+func (w *World) Exhausted() bool { return w.limit > 0 && w.work.Steps >= w.limit }
+
+// AllowAll takes a limit away.
+func (w *World) AllowAll() { w.limit = 0 }
 
 // Work is what was done so far.
 func (w *World) Work() model.Work { return w.work }

@@ -30,6 +30,10 @@ func (pl *planner) growInBulk(list []*waiting) {
 			bulk = append(bulk, q)
 		}
 	}
+	pl.w.Allow(pl.stepsLeft())
+	if pl.cut(bulk) {
+		return
+	}
 	// Room that the domains' growth has left comes first.
 	pl.fillPlanned(bulk)
 	offers := make([]*option, len(pl.heads))
@@ -41,6 +45,9 @@ func (pl *planner) growInBulk(list []*waiting) {
 		var options []option
 		made := map[string]*option{}
 		for i, h := range pl.heads {
+			if offers[i] == nil && len(options) > 0 && pl.w.Exhausted() {
+				continue // one of those that have been made is taken, and no other
+			}
 			if offers[i] == nil {
 				offers[i] = pl.offer(h, bulk, made[alike[i]])
 				if offers[i].plain {
@@ -61,6 +68,9 @@ func (pl *planner) growInBulk(list []*waiting) {
 			return // an option always places pods; without progress there is no next round
 		}
 		pl.fillPlanned(bulk)
+		if pl.cut(bulk) {
+			return
+		}
 		pl.expire(offers, taken)
 	}
 }
@@ -72,7 +82,7 @@ func (pl *planner) fillPlanned(bulk []*waiting) {
 			continue
 		}
 		before := q.left
-		_, q.left, _ = pl.w.Place(q.Class, q.left, schedsim.OnPlanned, pl.p.SpreadStepLimit)
+		_, q.left, _ = pl.w.Place(q.Class, q.left, schedsim.OnPlanned, pl.stepsLeft())
 		q.planned += before - q.left
 	}
 }

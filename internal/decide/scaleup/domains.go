@@ -12,8 +12,9 @@ import (
 // a class grows over all the groups that suit it at once, in one zone as much
 // as in another.
 func (pl *planner) growOverDomains(list []*waiting) {
+	pl.w.Allow(pl.stepsLeft() / 2)
 	for _, q := range list {
-		if q.left == 0 || q.outOfSteps || pl.packed(q) || pl.w.Unsupported(q.Class) != "" {
+		if q.left == 0 || q.outOfSteps || pl.packed(q) || pl.w.Unsupported(q.Class) != "" || pl.cut([]*waiting{q}) {
 			continue
 		}
 		pl.growOne(q)
@@ -108,7 +109,7 @@ func (pl *planner) spread(q *waiting, heads []head) schedsim.Spreading {
 		}
 		return trial.most(heads[h].group) > 0
 	}
-	return pl.w.Settle(q.Class, q.left, schedsim.OnReady|schedsim.OnComing|schedsim.OnReturning|schedsim.OnPlanned, pass, allow, pl.p.SpreadStepLimit)
+	return pl.w.Settle(q.Class, q.left, schedsim.OnReady|schedsim.OnComing|schedsim.OnReturning|schedsim.OnPlanned, pass, allow, pl.stepsLeft()/4)
 }
 
 func withoutRefused(a attempt) []head {

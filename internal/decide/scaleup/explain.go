@@ -69,6 +69,9 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 	if !hasTemplate {
 		return *pl.limits.verdict(group)
 	}
+	if q.unseen || pl.w.Exhausted() {
+		return *pl.stepBudget(q)
+	}
 	if pl.w.Unsupported(q.Class) != "" {
 		return pl.w.ExplainTemplate(q.Class, h.template)
 	}
@@ -99,7 +102,7 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 		return model.Verdict{Reason: model.SpreadPostponed, Detail: "to open its topology domain now would hold back pods in the others", Fix: "the next cycle, once those pods are bound"}
 	}
 	if q.outOfSteps {
-		return model.Verdict{Reason: model.StepBudget, Detail: fmt.Sprintf("%d pods placed in this cycle", q.planned+q.existing+q.upcoming), Fix: "the next cycle"}
+		return *pl.stepBudget(q)
 	}
 	if v.Reason == model.TopologySpread {
 		return model.Verdict{Reason: model.SpreadCapacity, Detail: "the other domains of its spread constraint can take no more pods",

@@ -35,6 +35,8 @@ type Result struct {
 	Notices    []provider.Notice
 	Brakes     []model.Brake
 	Shares     []model.PoolShareOf
+	// Unseen are the digests of the classes that the steps did not suffice for.
+	Unseen []string
 	// Wake is when pods that wish to wait stop waiting, zero if there are none.
 	Wake time.Time
 }
@@ -49,17 +51,19 @@ type Result struct {
 // Closed are the groups, by index, that something else is done to in the same
 // plan, each with why.
 func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, closed map[int]model.Verdict) Result {
+	defer w.AllowAll()
+	end := w.Work().Steps + p.ScaleUp.SpreadStepLimit
 	var seeds []schedsim.Forms
 	var filled []int
 	options := 0
 	for round := 1; ; round++ {
 		m := w.Mark()
 		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, closed: closed, braked: map[brakeKey]model.Brake{},
-			packs: map[model.ClassID]bool{}, forms: map[brakeKey][]head{}}
+			packs: map[model.ClassID]bool{}, forms: map[brakeKey][]head{}, end: end}
 		r := pl.plan(p, seeds, filled)
 		options += r.Options
 		r.Options = options
-		if round == maxRounds || !pl.domainsMoved() {
+		if round == maxRounds || !pl.domainsMoved() || 2*pl.stepsLeft() < p.ScaleUp.SpreadStepLimit {
 			return r
 		}
 		seeds, filled = pl.bought(), pl.filled
@@ -218,6 +222,7 @@ type planner struct {
 	table   Priorities                // nil until it is read
 	prices  map[model.ClassID]float64 // leastPrice, where it was asked for
 	options int
+	end     int // how many steps the world may have taken when the plan is made
 }
 
 // head is a group that could grow.
@@ -239,6 +244,7 @@ type waiting struct {
 	outOfSteps                        bool
 	// disagrees is the scheduler's word against ours, nil if there is none.
 	disagrees *model.Verdict
+	unseen    bool // the steps were used up before its turn was over
 	// postponed are the groups whose domain would hold back the others' now.
 	postponed map[int]bool
 }
@@ -262,7 +268,7 @@ func (g *growth) of(c model.ClassID) int {
 }
 
 // waiting sorts out which pending classes are to be served, most urgent first:
-// by priority, then those whose pods are hardest to place, then by size.
+// those that the last cycle had no steps for, then by priority, then those whose pods are hardest to place, then by size.
 func (pl *planner) waiting(rules model.Rules) []*waiting {
 	var list []*waiting
 	for i := range pl.s.Pending {
@@ -276,10 +282,12 @@ func (pl *planner) waiting(rules model.Rules) []*waiting {
 		due, _ := pl.due(q)
 		list = append(list, &waiting{Pending: q, left: due, delayed: len(q.Pods) - due, postponed: map[int]bool{}})
 	}
+	turn := pl.turns(list)
 	largest := pl.largestTemplate()
 	slices.SortStableFunc(list, func(a, b *waiting) int {
 		ca, cb := &pl.s.Classes[a.Class], &pl.s.Classes[b.Class]
 		return cmp.Or(
+			cmp.Compare(turn[ca.Key], turn[cb.Key]),
 			-cmp.Compare(ca.Spec.Priority, cb.Spec.Priority),
 			cmp.Compare(pl.freedom(a.Class), pl.freedom(b.Class)),
 			-cmp.Compare(size(ca.Spec.Requests, largest), size(cb.Spec.Requests, largest)),
@@ -382,7 +390,12 @@ func earliest(a, b time.Time) time.Time {
 }
 
 func (pl *planner) placeOnExisting(list []*waiting) {
+	pl.w.Allow(pl.stepsLeft() / 2)
 	for _, q := range list {
+		if pl.w.Exhausted() {
+			q.outOfSteps, q.unseen = true, true
+			continue
+		}
 		var enough bool
 		for _, on := range []schedsim.NodeSet{
 			schedsim.OnReady,
@@ -390,7 +403,7 @@ func (pl *planner) placeOnExisting(list []*waiting) {
 			schedsim.OnReady | schedsim.OnComing | schedsim.OnReturning,
 		} {
 			var put []schedsim.Put
-			put, q.left, enough = pl.w.Place(q.Class, q.left, on, pl.p.SpreadStepLimit)
+			put, q.left, enough = pl.w.Place(q.Class, q.left, on, pl.stepsLeft())
 			ready, coming, _ := pl.w.CountByKind(put)
 			q.existing += ready
 			q.upcoming += coming
@@ -449,6 +462,7 @@ func (pl *planner) result(list []*waiting) Result {
 	}
 	r.LowerBound = pl.lowerBound(r.Grow)
 	r.Pending = pl.skip
+	pl.endEarly(list, &r)
 	for _, q := range list {
 		v := model.PendingVerdict{
 			Class: q.Class, Pods: len(q.Pods), Existing: q.existing, Upcoming: q.upcoming,

@@ -1,0 +1,59 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestACycleEndsWhenItsStepsAreUsedUp: what a cycle has no steps for is told, and is
+// first in the next, so that every class has its turn after a few cycles whatever
+// the others cost.
+func TestACycleEndsWhenItsStepsAreUsedUp(t *testing.T) {
+	const classes, limit = 60, 300
+	c := testkit.New()
+	for g := range 5 {
+		c.Group(fmt.Sprintf("g%d", g), 0, 100, testkit.Node("", "4", "16Gi", nil))
+	}
+	for i := range classes {
+		p := testkit.Pod("default", fmt.Sprintf("db-%02d", i), "3", "1Gi", nil)
+		c.Claim(p, fmt.Sprintf("data-%02d", i), false) // the plugins are asked about each
+		c.Pending(p, 1)
+	}
+	policy := testkit.Policy()
+	policy.ScaleUp.SpreadStepLimit = limit
+	served := map[model.ClassID]bool{}
+	var unseen []string
+	for cycle := 1; len(served) < classes; cycle++ {
+		if cycle > 20 {
+			t.Fatalf("after 20 cycles %d of %d classes have had a turn", len(served), classes)
+		}
+		s := model.NewSnapshot(nil, c.Observation(), model.Standing{Unseen: unseen}, policy.Rules)
+		plan := Decide(s, policy)
+		if most := limit + 100; plan.Work.Steps > most {
+			t.Errorf("cycle %d took %d steps, want at most %d", cycle, plan.Work.Steps, most)
+		}
+		for i := range plan.Pending {
+			v := &plan.Pending[i]
+			digest := s.Classes[v.Class].Digest()
+			left := slices.Contains(plan.Unseen, digest)
+			switch {
+			case v.Left == 0:
+				served[v.Class] = true
+			case !left:
+				t.Errorf("cycle %d: pods of %s are left, and it is not said that they are first in the next", cycle, digest)
+			case v.Groups[0].Reason != model.StepBudget:
+				t.Errorf("cycle %d: pods of %s are left for %+v", cycle, digest, v.Groups[0])
+			}
+		}
+		told := slices.ContainsFunc(plan.Notices, func(n provider.Notice) bool { return n.Code == "StepsUsedUp" })
+		if told != (len(plan.Unseen) > 0) || (told && plan.Wake.IsZero()) {
+			t.Errorf("cycle %d: %d classes were not looked at, told %v, wake %s", cycle, len(plan.Unseen), told, plan.Wake)
+		}
+		unseen = plan.Unseen
+	}
+}
