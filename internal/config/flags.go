@@ -162,7 +162,7 @@ func (f *Flags) scaleUp() {
 		s.Int32Var(&p.Rules.ExpendableBelow, "expendable-pods-priority-cutoff", p.Rules.ExpendableBelow, "pods of a lower priority cause no growth and prevent no removal")
 		s.StringSliceVar(&u.Bypassed, "bypassed-scheduler-names", nil, "schedulers whose refusal is not waited for")
 		s.StringSliceVar(&u.Allowed, "allowed-scheduler-names", nil, "schedulers whose pods count; empty: all")
-		s.IntVar(&u.SpreadStepLimit, "spread-step-limit", u.SpreadStepLimit, "how many nodes the filters are shown for one class of pods that go one by one, in one cycle; the next goes on")
+		s.IntVar(&u.SpreadStepLimit, "spread-step-limit", u.SpreadStepLimit, "Most steps that one cycle takes to decide on growth. A step is one answer of a scheduler filter, or 64 cheap looks. Pods that were not looked at are first in the next cycle.")
 	}, "expander", "price-file", "max-nodes-total", "cores-total", "memory-total", "max-nodes-per-scaleup",
 		"balance-similar-node-groups", "balancing-ignore-label", "scale-up-from-zero", "new-pod-scale-up-delay",
 		"expendable-pods-priority-cutoff")

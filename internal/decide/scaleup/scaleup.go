@@ -268,7 +268,8 @@ func (g *growth) of(c model.ClassID) int {
 }
 
 // waiting sorts out which pending classes are to be served, most urgent first:
-// those that the last cycle had no steps for, then by priority, then those whose pods are hardest to place, then by size.
+// those that the last cycle had no steps for, then by priority, then those whose
+// pods are hardest to place, then by size.
 func (pl *planner) waiting(rules model.Rules) []*waiting {
 	var list []*waiting
 	for i := range pl.s.Pending {
