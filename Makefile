@@ -56,7 +56,7 @@ test-product: ## the product's own packages
 
 .PHONY: test-rehearse
 test-rehearse: build ## the control plane, the stories, end to end
-	cd rehearse && $(GOTEST) -timeout 20m ./e2e ./cmd/rehearse ./... # the longest first: two run at a time
+	cd rehearse && $(GOTEST) -timeout 40m ./e2e ./cmd/rehearse ./... # the longest first: two run at a time
 
 .PHONY: manifests
 manifests: ## deploy/, rendered from the chart

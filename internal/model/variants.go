@@ -40,7 +40,7 @@ func (b *builder) variants(g *Group, read map[string]bool) []Variant {
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.Varies)) {
 		values := t.Varies[key]
-		if _, placed := list[0].Labels[key]; placed || !read[key] || len(list)*len(values) > mostVariants {
+		if _, placed := list[0].Labels[key]; placed || len(values) == 0 || !read[key] || len(list)*len(values) > mostVariants {
 			continue
 		}
 		var more []Variant

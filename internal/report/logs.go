@@ -208,7 +208,15 @@ func (r *Reporter) tellKept(verdicts []model.RepairVerdict) {
 	for i := range verdicts {
 		v := &verdicts[i]
 		switch v.Reason {
+		case model.CreationRetried: // it is waited for
+			continue
 		case model.GroupBusy, model.Resizing, model.GroupPaused:
+			// It hides what is said of each machine of the group, which stands.
+			for key := range r.kept {
+				if key.group == v.Group {
+					still[key] = true
+				}
+			}
 			continue
 		}
 		key := keptKey{v.Group, v.Instance, v.Reason}

@@ -54,7 +54,19 @@ func TestWhatKeepsAMachineIsTold(t *testing.T) {
 	if log := d.takeLog(); len(log) > 0 {
 		t.Errorf("told again: %q", log)
 	}
-	d.report(t, leaving(0))
+	busy := leaving(0)
+	busy.Plan.Repair = []model.RepairVerdict{{Group: "a", Count: 1, Verdict: model.Verdict{Reason: model.GroupBusy}}}
+	d.report(t, busy)
+	d.report(t, stuck)
+	if log := d.takeLog(); len(log) > 0 {
+		t.Errorf("told again after a call on its group: %q", log)
+	}
+	retried := leaving(0)
+	retried.Plan.Repair = []model.RepairVerdict{{Group: "c", Instance: "i-2", Count: 1, Verdict: model.Verdict{Reason: model.CreationRetried}}}
+	d.report(t, retried)
+	if log := d.takeLog(); len(log) > 0 {
+		t.Errorf("what is waited for is told as given up: %q", log)
+	}
 	d.report(t, stuck)
 	if log := d.takeLog(); len(log) != 1 {
 		t.Errorf("it began again: %q", log)

@@ -136,6 +136,10 @@ func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 			}
 			reason, condition, force, why := model.ProvisionTimeout, provider.StillWithoutNode, p.ForceUnregistered, fmt.Sprintf("instance %s has had no node since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
 			if w.Lost {
+				// A provider may still name the node that is gone, and would take that for
+				// one that came meanwhile. That no node is the machine's is looked up before
+				// the write all the same.
+				condition = ""
 				why = fmt.Sprintf("instance %s lost its node, and has had none since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
 			}
 			if !w.Created.IsZero() && w.Since.Before(w.Created) {

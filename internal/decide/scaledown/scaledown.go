@@ -228,7 +228,7 @@ func (f *finder) judge(c *candidate) *model.Verdict {
 	more := 0
 	for i := range n.Bound {
 		p := &n.Bound[i]
-		a := f.Rules.Judge(p)
+		a := f.Rules.JudgeOn(model.NodeReady(n.Object), p)
 		if Housed(a, f.Snapshot.Contents.Facts[p.Facts]) {
 			c.housed = append(c.housed, p)
 		}

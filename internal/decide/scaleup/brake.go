@@ -141,6 +141,7 @@ func (b *brakes) judge(a model.Arrival) {
 			return
 		}
 	}
+	of := b.digest(t) // a brake stands by the group's template, whatever the form of its nodes
 	for _, class := range a.For {
 		c, exists := b.class[class]
 		if !exists || !b.waits[c] || b.has(a, class) {
@@ -167,7 +168,7 @@ func (b *brakes) judge(a model.Arrival) {
 			continue
 		}
 		b.stand = append(b.stand, model.Brake{
-			Group: a.Group, Class: class, Namespace: s.Classes[c].Namespace(), Template: b.digest(t), Reason: model.TemplateMismatch, Node: a.Node, Since: s.Now,
+			Group: a.Group, Class: class, Namespace: s.Classes[c].Namespace(), Template: of, Reason: model.TemplateMismatch, Node: a.Node, Since: s.Now,
 			Detail: fmt.Sprintf("%s (%s)", b.pl.w.Difference(c, model.NodeID(i), t, v), v.Reason),
 		})
 	}

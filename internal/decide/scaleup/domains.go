@@ -80,7 +80,9 @@ func (pl *planner) suitable(q *waiting) []head {
 		if most == 0 || q.postponed[h.group] || !pl.suits(q.Class, h) {
 			continue
 		}
-		per := min(perHost, pl.w.Capacity(q.Class, h.template))
+		// A form of the group suits the class, so that a node of it takes one at least,
+		// though what all forms have in common may take none.
+		per := max(1, min(perHost, pl.w.Capacity(q.Class, h.template)))
 		nodes := min(most, (q.left+per-1)/per)
 		options = append(options, option{head: h, nodes: nodes, placed: []model.Batch{{Class: q.Class, Count: min(q.left, nodes*per)}}})
 	}

@@ -159,7 +159,7 @@ func notRemoved(verdicts []model.RepairVerdict) map[provider.GroupID][]NotRemove
 	out := map[provider.GroupID][]NotRemoved{}
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.Reason == model.GroupBusy || v.Reason == model.Resizing || len(out[v.Group]) == mostNotRemoved {
+		if v.Reason == model.GroupBusy || v.Reason == model.Resizing || v.Reason == model.CreationRetried || len(out[v.Group]) == mostNotRemoved {
 			continue
 		}
 		n := NotRemoved{Instance: string(v.Instance), Count: v.Count, Reason: string(v.Reason), Detail: cut(v.Detail, maxError), Fix: v.Fix}

@@ -83,16 +83,25 @@ type rule struct {
 	// answer decides about a pod that the rule is about. If it has no answer, the
 	// next rule is asked.
 	answer func(*Cluster, *model.Pod) (Answer, bool)
+	// readyOnly: the rule is not about pods on nodes that are not ready.
+	readyOnly bool
 }
 
 // Judge applies every rule to a pod, but not the amounts of budgets.
-func (c *Cluster) Judge(p *model.Pod) Answer {
+func (c *Cluster) Judge(p *model.Pod) Answer { return c.JudgeOn(true, p) }
+
+// JudgeOn is Judge where it matters whether the pod's node is ready: nothing lands on
+// one that is not.
+func (c *Cluster) JudgeOn(ready bool, p *model.Pod) Answer {
 	about := c.aboutSpec(p.Spec) | c.aboutFacts(p.Facts)
 	if p.Flags&flagged != 0 {
 		about |= aboutFlags(p.Flags)
 	}
 	for about &^= seen; about != 0; about &= about - 1 {
 		r := &list[bits.TrailingZeros32(uint32(about))]
+		if r.readyOnly && !ready {
+			continue
+		}
 		if a, ok := r.answer(c, p); ok {
 			a.Rule = r.name
 			return a

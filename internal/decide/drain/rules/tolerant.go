@@ -7,10 +7,12 @@ import (
 )
 
 // tolerant: the taint of a removal does not keep the pod away. What is made in its
-// place may land on the node again, however often it is evicted.
+// place may land on the node again, however often it is evicted. Not so on a node that
+// is not ready: such a pod keeps no dead machine.
 var tolerant = rule{
-	name: "Tolerant",
-	spec: func(_ *Cluster, s *model.Spec) bool { return toleratesRemoval(s.Pod.Spec.Tolerations) },
+	name:      "Tolerant",
+	readyOnly: true,
+	spec:      func(_ *Cluster, s *model.Spec) bool { return toleratesRemoval(s.Pod.Spec.Tolerations) },
 	answer: func(c *Cluster, p *model.Pod) (Answer, bool) {
 		return c.blocks(p, model.Verdict{
 			Reason: model.ToleratesRemoval,
