@@ -153,4 +153,5 @@ func (pl *planner) count(q *waiting, a attempt) {
 	q.planned += planned
 	q.left = got.Left
 	q.outOfSteps = !got.Enough
+	q.unseen = q.unseen || q.outOfSteps
 }

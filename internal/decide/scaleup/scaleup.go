@@ -414,6 +414,7 @@ func (pl *planner) placeOnExisting(list []*waiting) {
 			}
 		}
 		q.outOfSteps = !enough
+		q.unseen = q.unseen || q.outOfSteps
 	}
 }
 
