@@ -101,15 +101,18 @@ func hasCondition(n *corev1.Node, kind corev1.NodeConditionType) bool {
 // readiness may be, clocks included.
 const registering = time.Minute
 
+// farAhead is how far in the future a condition's time must be to say nothing.
+const farAhead = 5 * time.Minute
+
 // neverReady tells whether a node that is not ready has never been. Its Ready
 // condition has then not changed since it registered. A node that broke within
-// its first minute is taken for one that boots, and so is one whose clock is ahead of
-// ours: we err to not buying twice.
+// its first minute is taken for one that boots, and so is one whose clock is far ahead
+// of ours: we err to not buying twice.
 func neverReady(n *corev1.Node, now time.Time) bool {
 	for i := range n.Status.Conditions {
 		c := &n.Status.Conditions[i]
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			return !c.LastTransitionTime.After(n.CreationTimestamp.Add(registering)) || c.LastTransitionTime.After(now)
+			return !c.LastTransitionTime.After(n.CreationTimestamp.Add(registering)) || c.LastTransitionTime.After(now.Add(farAhead))
 		}
 	}
 	return true
