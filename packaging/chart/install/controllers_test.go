@@ -97,6 +97,8 @@ func TestControllersUnderExactlyTheirRights(t *testing.T) {
 			{"name":"a","count":1,"machineGroupRef":{"kind":"KwokMachineTemplate","name":"t"}},{"name":"b","count":1,"machineGroupRef":{"kind":"KwokMachineTemplate","name":"t"}}]}}`)
 		waitObject(t, deploymentsOfEKS, "prod-a", "replicas:1")
 		waitObject(t, deploymentsOfEKS, "prod-b", "replicas:1")
+		// The other one goes once this one is available.
+		patch(t, deploymentsOfEKS, "prod-a", `{"status":{"observedGeneration":1,"replicas":1,"readyReplicas":1,"availableReplicas":1}}`, "status")
 		patch(t, clusters, "prod", `{"spec":{"workerNodeGroupConfigurations":[{"name":"a","count":1,"machineGroupRef":{"kind":"KwokMachineTemplate","name":"t"}}]}}`)
 		waitGone(t, deploymentsOfEKS, "prod-b")
 		i.end(t, eksName)
