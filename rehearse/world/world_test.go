@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
 
 func TestEachWorldReadsItsOwnFileAndHasOneOfItsOwn(t *testing.T) {
@@ -53,7 +55,7 @@ func TestGroupOf(t *testing.T) {
 		"a":    {Annotations: map[string]string{"cluster-autoscaler.kwok.nodegroup/name": "a"}},
 		"b":    {Labels: map[string]string{"eks.amazonaws.com/nodegroup": "b"}},
 		"c-d":  {Annotations: map[string]string{"cluster.x-k8s.io/owner-kind": "MachineSet", "cluster.x-k8s.io/owner-name": "c-d-x7k2p"}},
-		"e-z1": {Labels: map[string]string{"node.gardener.cloud/machine-name": "e-z1-x7k2p-9abcd"}},
+		"e-z1": {Name: "e-z1-x7k2p-9abcd", Labels: map[string]string{machinev1.PoolLabel: "e"}},
 		"pool": {Annotations: map[string]string{"cluster.x-k8s.io/owner-kind": "MachinePool", "cluster.x-k8s.io/owner-name": "pool"}},
 		"":     {Labels: map[string]string{"group": "c"}},
 	} {
