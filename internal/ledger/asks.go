@@ -95,7 +95,7 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 				case rec.state != model.StateBeingDeleted:
 					rec.lost = seen.Now
 				}
-				rec.asked, rec.failed = false, false
+				rec.asked, rec.failed, rec.presumed = false, false, false
 			}
 			rec.turn, rec.node, rec.state = l.turn, "", ""
 		}
@@ -104,7 +104,7 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 			continue
 		}
 		if rec.node != "" {
-			rec.lost = time.Time{}
+			rec.lost, rec.presumed = time.Time{}, false
 			if first {
 				rec.asked = true // it was there before us
 			}
@@ -135,8 +135,12 @@ func (l *Ledger) wait(g *group, pg *provider.Group, seen model.Observation) {
 			continue
 		}
 		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Since: rec.made(in), Hold: in.Hold}
-		if w.Created = w.Since; rec.least.IsZero() && !w.Created.IsZero() {
-			w.Created = w.Created.Add(-anyClock) // by the word of the cloud alone
+		if w.Created = w.Since; rec.least.IsZero() {
+			// It was there before the first look: its age is the word of the cloud alone.
+			w.Since = rec.first
+			if !w.Created.IsZero() {
+				w.Created = w.Created.Add(-anyClock)
+			}
 		}
 		w.Err, w.RetriedUntil = g.whyUnmade(in, rec, seen)
 		u := units[in.ID]
@@ -149,7 +153,7 @@ func (l *Ledger) wait(g *group, pg *provider.Group, seen model.Observation) {
 				w.Created = u.Exists // else it is when it lost its node
 			}
 		}
-		if w.Lost {
+		if w.Lost && !rec.presumed {
 			w.Created = latest(w.Created, rec.lost) // no node from before can be its own
 		}
 		if w.Since.IsZero() {
@@ -220,7 +224,11 @@ func (g *group) whyUnmade(in *provider.Instance, rec *instance, seen model.Obser
 // cluster is unhealthy the time of such machines does not run: people are at work.
 func (l *Ledger) loses(rec *instance, u *model.Unit, seen model.Observation) bool {
 	if u != nil && rec.lost.IsZero() && !u.Lost.IsZero() {
-		rec.lost, rec.vanished = u.Lost, latest(rec.vanished, u.Exists) // a leader before us saw it
+		// A leader before us saw it, or found it so.
+		rec.lost, rec.presumed = u.Lost, u.Exists.Before(u.Lost)
+		if !rec.presumed {
+			rec.vanished = latest(rec.vanished, u.Exists)
+		}
 	}
 	if rec.lost.IsZero() || !seen.Inventory.AsOf.After(rec.lost) {
 		return false
@@ -228,10 +236,44 @@ func (l *Ledger) loses(rec *instance, u *model.Unit, seen model.Observation) boo
 	if l.unhealthy != nil {
 		rec.vanished = seen.Now
 	}
-	if u != nil {
+	switch {
+	case u == nil:
+	case rec.presumed:
+		u.Lost, u.Since = rec.lost, latest(u.Since, rec.vanished)
+	default:
 		u.Lost, u.Exists = rec.lost, latest(u.Exists, rec.vanished)
 	}
 	return true
+}
+
+// presumeLost finds, where a group is looked at for the first time, the machines that run
+// without a node for longer than any clock is off: they have lost theirs while nobody
+// looked. Where as many nodes are at home nowhere, those could be theirs, and nothing is
+// presumed. A machine that never registered, and that nobody ended, counts as well: we err
+// to leaving a cluster alone in which so much is amiss.
+func (l *Ledger) presumeLost(seen *model.Observation) {
+	var found []*instance
+	for i, g := range l.order {
+		pg := &seen.Inventory.Groups[i]
+		if !g.before.IsZero() || pg.Err != nil {
+			continue
+		}
+		known := g.unitsOf()
+		old := seen.Now.Add(-anyClock - l.rules.Provision(pg))
+		for j := range pg.Instances {
+			in, rec := &pg.Instances[j], g.records[j]
+			if in.State == provider.Running && !in.Created.IsZero() && in.Created.Before(old) &&
+				rec.first.IsZero() && rec.turn != l.turn && known[in.ID] == nil {
+				found = append(found, rec)
+			}
+		}
+	}
+	if len(found) <= l.others.Total {
+		return
+	}
+	for _, rec := range found {
+		rec.lost, rec.presumed = seen.Now, true
+	}
 }
 
 // unitsOf finds the unit of each instance that has one.
@@ -338,10 +380,15 @@ func (g *group) attribute(fresh []*provider.Instance, now time.Time, registered 
 		}
 		rec.asked = true
 		*u = model.Unit{Instance: in.ID, Exists: rec.made(in), Since: u.Since, Stalled: u.Stalled}
-		if !a.Found && !u.Exists.IsZero() {
+		switch {
+		case u.Exists.IsZero():
+		case !a.Found:
 			u.Exists = latest(u.Exists, a.At) // none is older than our own asking
+		case rec.least.IsZero():
+			u.Since = latest(u.Since, a.At) // by our own clock; it may be of any age
 		}
 		switch {
+		case rec.presumed:
 		case rec.vanished.After(u.Exists):
 			u.Exists = rec.vanished
 		case u.Exists.IsZero():
@@ -510,12 +557,12 @@ func (g *group) hasReady(node string) bool {
 }
 
 // found is an ask for units that somebody else asked for. Their timers start when
-// the target changed, if that is after the last picture, else now. A change that is
-// older than the time to register is not why they are missing: a machine was lost
-// while nobody looked.
+// the target changed, if that is after the last picture, else now: at the first look
+// there is only the cloud's clock to say when that was. A change that is older than the
+// time to register is not why they are missing: a machine was lost while nobody looked.
 func found(g *group, pg *provider.Group, seen model.Observation, first bool, units int, provision time.Duration) model.Ask {
 	at := seen.Now
-	if t := pg.TargetSince; !t.IsZero() && t.Before(at) && (first || t.After(g.before)) && seen.Now.Sub(t) < provision {
+	if t := pg.TargetSince; !first && t.Before(at) && t.After(g.before) && seen.Now.Sub(t) < provision {
 		at = t
 	}
 	return model.Ask{ID: fmt.Sprintf("found/%s/%d", g.id, at.UnixNano()), Group: g.id, At: at, Found: true, First: first, Units: make([]model.Unit, units)}

@@ -424,9 +424,11 @@ func TestMissingNodesMakeAGroupUnhealthy(t *testing.T) {
 // instance neither counts it nor hides another.
 func TestRemovedInstance(t *testing.T) {
 	s := newStage(t, 2)
+	s.at(-21)
 	s.minute = -20
 	s.instance()
 	s.instance()
+	s.at(-20)
 	g := s.at(0)
 	want(t, "given up", g.GivenUp(), 2)
 	c := model.Call{ID: "remove/instance", Verb: model.Remove, Group: "g", Instance: "i001"}
@@ -967,4 +969,62 @@ func TestConflictsPause(t *testing.T) {
 	if g := ask("grow/again", conflict); g.PausedUntil.After(s.now()) {
 		t.Errorf("one conflict after a growth that worked: paused until %s", g.PausedUntil)
 	}
+}
+
+// TestLossBeforeTheStart: a process that remembers nothing finds machines without a node.
+// Each has all of its time to register, whatever the cloud says of its age. Machines that
+// are older than any clock is off count as lost, unless that many nodes are at home nowhere
+// and could be theirs; a node that is older than the loss could be theirs, too.
+func TestLossBeforeTheStart(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		age     float64 // in minutes
+		strange int
+		lost    bool
+	}{{"old", 80, 0, true}, {"young", 70, 0, false}, {"drifted", 80, 15, false}, {"beside others", 80, 3, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, 20)
+			s.minute = -c.age
+			for range 20 {
+				s.node(s.instance(func(in *provider.Instance) { in.State = provider.Running }), corev1.ConditionTrue, s.now())
+			}
+			s.nodes = s.nodes[:5]
+			for i := range c.strange {
+				n := s.node(fmt.Sprint("strange", i), corev1.ConditionTrue, s.now())
+				s.nodes, s.others = s.nodes[:5], append(s.others, n)
+			}
+			if g := s.at(0); g.GivenUp() != 0 {
+				t.Errorf("%d given up at the first look", g.GivenUp())
+			}
+			g := s.at(10)
+			if got := s.l.Standing().Unhealthy != nil; got != c.lost || (g.Counts.Lost == 15) != c.lost || g.GivenUp() != 0 {
+				t.Errorf("unhealthy: %v, %d lost, %d given up", s.l.Standing().Unhealthy, g.Counts.Lost, g.GivenUp())
+			}
+			s.restart()
+			if g = s.at(14.9); g.GivenUp() != 0 {
+				t.Errorf("%d given up before their time", g.GivenUp())
+			}
+			if g = s.at(15.1); (g.GivenUp() == 15) == c.lost {
+				t.Errorf("%d given up when their time is over", g.GivenUp())
+			}
+			if g = s.at(60); c.lost && g.GivenUp() != 0 {
+				t.Errorf("%d given up in an unhealthy cluster", g.GivenUp())
+			}
+			for _, w := range g.Waiting {
+				if w.Created.After(t0.Add(-time.Duration(c.age) * time.Minute)) {
+					t.Fatalf("instance %s is younger than its node may be: %s", w.Instance, w.Created)
+				}
+			}
+		})
+	}
+}
+
+// TestATargetOfAnyAge: at the first look, too, no time runs by the clock of the cloud alone.
+func TestATargetOfAnyAge(t *testing.T) {
+	s := newStage(t, 3)
+	s.since = t0.Add(-14 * time.Minute)
+	s.fleet(2)
+	s.at(0)
+	want(t, "overdue before the time is over", s.at(14.9).Overdue, 0)
+	want(t, "overdue in time", s.at(15).Overdue, 1)
 }

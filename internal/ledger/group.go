@@ -84,13 +84,15 @@ type instance struct {
 	removed time.Time // when our removal of it ended
 	// vanished is when its node was last seen to be gone, while it was not.
 	vanished time.Time
-	// lost is when it lost a node that nobody had begun to remove.
-	lost    time.Time
-	turn    uint64 // of the Fold that last saw it
-	node    string // its node, empty if it has none
-	counted bool   // the target counts that node
-	state   model.NodeState
-	since   time.Time // the node's creation
+	// lost is when it lost a node that nobody had begun to remove. presumed: nobody saw
+	// that, and it is too old to be on its way.
+	lost     time.Time
+	presumed bool
+	turn     uint64 // of the Fold that last saw it
+	node     string // its node, empty if it has none
+	counted  bool   // the target counts that node
+	state    model.NodeState
+	since    time.Time // the node's creation
 	// asked: it is some ask's unit, or was there without one.
 	asked bool
 	// failed: that the cloud could not make it is on record.

@@ -73,7 +73,7 @@ func lostOf(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d of them are machines whose Node object is gone", n)
+	return fmt.Sprintf("; %d of them are machines that run without a Node object", n)
 }
 
 // since keeps the time at which a verdict of the same reason began.

@@ -110,6 +110,7 @@ func (l Ledger) Fold(seen model.Observation, ended []model.Outcome) Ledger {
 	// 3. Nodes: their state; what we wrote is seen, what is gone is forgotten.
 	l.seenNodes(&seen)
 	// 4. Groups: how far each unit is, what is missing, what is given up.
+	l.presumeLost(&seen)
 	for i, g := range l.order {
 		if g.sighted {
 			l.progress(g, &seen.Inventory.Groups[i], seen)

@@ -101,6 +101,10 @@ func (s *Scenario) instance(a args) {
 	in.Hold, in.Zone = a.get("held", ""), a.get("zone", "")
 	g.Instances = append(g.Instances, in)
 	g.Target++
+	if a.has("age") {
+		// A leader has seen it come: else its time would begin at this first look.
+		s.Memory.Asks = append(s.Memory.Asks, model.Ask{ID: "seen/" + a.name, Group: g.ID, Found: true, At: in.Created, Units: []model.Unit{{Instance: in.ID, Exists: in.Created}}})
+	}
 }
 
 func (s *Scenario) node(a args) {

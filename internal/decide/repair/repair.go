@@ -140,7 +140,7 @@ func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 				// one that came meanwhile. That no node is the machine's is looked up before
 				// the write all the same.
 				condition = ""
-				why = fmt.Sprintf("instance %s lost its node, and has had none since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
+				why = fmt.Sprintf("instance %s runs without the node that it had, since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
 			}
 			if !w.Created.IsZero() && w.Since.Before(w.Created) {
 				why += ", and neither had what the cloud replaced by it"
