@@ -74,7 +74,7 @@ type Brake struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Template is the digest of the template that the promise was made from.
 	Template string    `json:"template"`
-	Reason   Reason    `json:"reason"` // TemplateMismatch, SchedulerDisagrees or LandedElsewhere
+	Reason   Reason    `json:"reason"` // TemplateMismatch, SchedulerDisagrees, LandedElsewhere or OutOfReach
 	Detail   string    `json:"detail"`
 	Node     string    `json:"node"`
 	Since    time.Time `json:"since"`

@@ -64,9 +64,11 @@ const (
 	// and those that came for the class are none that it may run on.
 	LandedElsewhere Reason = "LandedElsewhere"
 	// WaitsForLanding: as many nodes of the group as may be what the class needs are on
-	// their way, and nobody knows yet where they come up.
+	// their way, and nobody knows yet where they come up, or the cloud has not kept to its
+	// rule with one of them.
 	WaitsForLanding Reason = "WaitsForLanding"
-	// OutOfReach: the cloud would first make too many nodes in other zones.
+	// OutOfReach: the cloud would first make too many nodes in other zones, and one that
+	// was bought to see has come up there.
 	OutOfReach      Reason = "OutOfReach"
 	GroupUnreadable Reason = "GroupUnreadable"
 	// GroupNotListed: the provider's newest answers lack the group. It is forgotten

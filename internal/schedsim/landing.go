@@ -173,7 +173,7 @@ func (l *Landing) First(landed []int, variant int) (first []int, ok bool) {
 
 // Certain reports whether the cloud cannot but put the nodes so, by zone.
 func (l *Landing) Certain(landed []int) bool {
-	if !l.Sure() {
+	if !l.Sure() || !l.Possible(landed) {
 		return false
 	}
 	f := l.perZone(landed)
@@ -197,6 +197,10 @@ func (l *Landing) Astray(variant int, wanted []int) bool {
 	}
 	return !slices.ContainsFunc(wanted, func(v int) bool { return l.have[l.zone[v]]+2 > l.have[l.zone[variant]] })
 }
+
+// Follows reports whether a node of the variant is where the cloud's rule puts one: its
+// zone is no more than one ahead of any other.
+func (l *Landing) Follows(variant int) bool { return l.have[l.zone[variant]] <= slices.Min(l.have)+1 }
 
 // VariantOf finds the variant that a node of the group is, -1 if it is none.
 func (w *World) VariantOf(id Node) int {
@@ -224,6 +228,12 @@ func (w *World) Landed(group int) []int {
 		}
 	}
 	return out
+}
+
+// Underway reports whether the group has nodes, planned or on their way, of which nobody
+// has seen where they land.
+func (w *World) Underway(group int) bool {
+	return w.Undecided(group) > 0 || slices.Max(w.Landed(group)) > 0
 }
 
 // Forms are the nodes that a plan counts on in one group.

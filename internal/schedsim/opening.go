@@ -65,6 +65,9 @@ func (s *spreader) first(h int) []int {
 	}
 	variants, ok := l.First(s.landedOf(l), s.heads[h].Variant)
 	if !ok {
+		if s.heads[h].Hoped && s.maySurprise(h) {
+			return []int{h}
+		}
 		return []int{-1}
 	}
 	var heads []int
@@ -72,6 +75,19 @@ func (s *spreader) first(h int) []int {
 		heads = append(heads, slices.IndexFunc(s.heads, func(x Head) bool { return x.Landing == l && x.Variant == v }))
 	}
 	return append(heads, h)
+}
+
+// maySurprise reports whether one node may be opened in the hope that it lands in another
+// place than the cloud's rule says: none has been, and of those on their way that nobody
+// has seen land, if there are any, one has room.
+func (s *spreader) maySurprise(h int) bool {
+	for _, n := range s.landedOf(s.heads[h].Landing) {
+		if n > 0 {
+			return false
+		}
+	}
+	t := s.heads[h].Template
+	return s.w.Undecided(t.Group) == 0 || s.w.undecided(t.Group, t.Shape, s.hasRoom) >= 0
 }
 
 func (s *spreader) landedOf(l *Landing) []int {

@@ -11,10 +11,13 @@ type Head struct {
 	Template Template
 	// Landing, if set, is that of the template's group, and Variant which of its
 	// variants this is. All variants of a group are heads, those too that are of no use
-	// to the class (Passing): the cloud may have to make them first.
+	// to the class (Passing): the cloud may have to make them first. Where Landing counts on
+	// none of those that are of use, one node is opened in the hope that the cloud departs
+	// from its rule (Hoped).
 	Landing *Landing
 	Variant int
 	Passing bool
+	Hoped   bool
 }
 
 // Spreading is the result of Spread.

@@ -39,6 +39,11 @@ func happening(w *World, words []string) (func() error, error) {
 		least, most := 0, 0
 		err := eachWord(rest, map[string]func(string) error{"min": number(&least), "max": number(&most)})
 		return func() error { return w.SetLimits(id, least, most) }, err
+	case "zones":
+		if len(rest) != 1 {
+			return nil, fmt.Errorf("the zones that the cloud has machines in are wanted, like a|b")
+		}
+		return func() error { return w.SetZones(id, strings.Split(rest[0], "|")) }, nil
 	case "template":
 		scratch, err := scratchpad(w, append([]string{"group", name}, rest...))
 		if err != nil {

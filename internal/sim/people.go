@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,17 @@ func (w *World) SetLimits(id provider.GroupID, least, most int) error {
 	}
 	w.log.say("a person sets the limits of %s to %d and %d", id, least, most)
 	w.judge.touch()
+	return nil
+}
+
+// SetZones sets the zones that a group's new machines can be in. What the group says of
+// its zones stays as it was: the others have no machines to sell.
+func (w *World) SetZones(id provider.GroupID, zones []string) error {
+	if err := w.cloud.Edit(id, func(s *providertest.GroupSpec) { s.Zones = zones }); err != nil {
+		return fmt.Errorf("sell machines of a group in the zones %v alone: %w", zones, err)
+	}
+	w.log.say("there are machines for %s in %s alone", id, strings.Join(zones, ", "))
+	w.judge.stir()
 	return nil
 }
 

@@ -45,6 +45,7 @@ import (
 //	at 2m workload web count=50                at 5m target general 7
 //	at 5m refuse web                           the scheduler says no to all its pods; allow
 //	at 5m limits general min=1 max=3           at 5m template general cpu=2 memory=8Gi
+//	at 5m zones wide a|b                       there are machines for it in these alone
 //	at 5m delete-node general-00001            at 5m cordon general-00001, uncordon ...
 //	at 5m kill general-00001                   at 5m drop-group general
 //	at 5m crash for=20s                        at 5m crash calls=2 of=Evict

@@ -3,8 +3,8 @@ package scaleup
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -101,7 +101,38 @@ func (b *brakes) stands(k model.Brake) bool {
 	if !ok {
 		return true // its template cannot be read now: nothing is known to have changed
 	}
-	return b.digest(t) == k.Template && !b.helped(c, gi, k.Node, k.Since, k.Reason != model.SchedulerDisagrees)
+	if b.digest(t) != k.Template {
+		return false
+	}
+	if k.Reason == model.LandedElsewhere || k.Reason == model.OutOfReach {
+		return !b.landedSince(c, gi, k)
+	}
+	return !b.helped(c, gi, k.Node, k.Since, k.Reason != model.SchedulerDisagrees)
+}
+
+// landedSince reports whether a brake on nodes that land elsewhere is over: the node that
+// it was drawn for has room for the class by now, or a newer one of the group has come up
+// where the class wants it. That pods of the class run on other nodes says nothing of
+// where the next one comes up.
+func (b *brakes) landedSince(c model.ClassID, group int, k model.Brake) bool {
+	wanted := b.pl.wanted(c, group)
+	if k.Reason == model.OutOfReach && b.pl.inReach(group, wanted, math.MaxInt) {
+		return true
+	}
+	for i := range b.pl.s.Nodes {
+		n := &b.pl.s.Nodes[i]
+		if n.Group != group || n.Kind != model.Ready {
+			continue
+		}
+		newer := n.Object.CreationTimestamp.After(k.Since)
+		if newer && slices.Contains(wanted, b.pl.w.VariantOf(model.NodeID(i))) {
+			return true
+		}
+		if (newer || n.Name == k.Node) && b.pl.w.Fits(c, model.NodeID(i)) == model.Fits {
+			return true
+		}
+	}
+	return false
 }
 
 // helped tells whether a node, or a newer one of the group, runs pods of the
@@ -112,14 +143,16 @@ func (b *brakes) helped(c model.ClassID, group int, name string, since time.Time
 		if n.Group != group || n.Kind != model.Ready || (n.Name != name && !n.Object.CreationTimestamp.After(since)) {
 			continue
 		}
-		if slices.ContainsFunc(n.Batches, func(x model.Batch) bool { return x.Class == c }) {
-			return true
-		}
-		if room && b.pl.w.Fits(c, model.NodeID(i)) == model.Fits {
+		if runs(n, c) || room && b.pl.w.Fits(c, model.NodeID(i)) == model.Fits {
 			return true
 		}
 	}
 	return false
+}
+
+// runs reports whether a node has pods of the class.
+func runs(n *model.Node, c model.ClassID) bool {
+	return slices.ContainsFunc(n.Batches, func(x model.Batch) bool { return x.Class == c })
 }
 
 func (b *brakes) digest(t schedsim.Template) string {
@@ -130,7 +163,7 @@ func (b *brakes) digest(t schedsim.Template) string {
 // promised them. What other pods or people have done to it is no mismatch.
 func (b *brakes) judge(a model.Arrival) {
 	s := b.pl.s
-	i, ok := slices.BinarySearchFunc(s.Nodes[:s.Registered()], a.Node, func(n model.Node, name string) int { return cmp.Compare(n.Name, name) })
+	i, ok := b.node(a.Node)
 	if !ok || s.Nodes[i].Kind != model.Ready || s.Nodes[i].Group < 0 || s.Nodes[i].Object.Spec.Unschedulable {
 		return
 	}
@@ -149,7 +182,7 @@ func (b *brakes) judge(a model.Arrival) {
 		}
 		t := t
 		if b.pl.w.Choosy(c, t.Group) {
-			variant, wanted := b.pl.w.VariantOf(model.NodeID(i)), b.wanted(c, t.Group)
+			variant, wanted := b.pl.w.VariantOf(model.NodeID(i)), b.pl.wanted(c, t.Group)
 			if !slices.Contains(wanted, variant) {
 				b.elsewhere(a, c, model.NodeID(i), wanted)
 				continue
@@ -182,45 +215,72 @@ const elsewhereRest = time.Hour
 // nobody knows how the cloud chooses: two of each variant, and no more than six.
 func mostTries(variants int) int { return min(2*variants, 6) }
 
-// wanted are the variants of a group's nodes of which a new one would take a pod of
-// the class now.
-func (b *brakes) wanted(c model.ClassID, group int) []int {
-	var out []int
-	for v, t := range b.pl.w.Landing(group).Variants {
-		if b.pl.w.ExplainTemplate(c, t).Reason == model.Fits {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
 // elsewhere judges a node that came up as a variant of no use to the class that it was
-// bought for. While the cloud goes on as its rule says, the next may be of use; if it
-// does not, or there is no rule and several have come, it is no use to go on now.
+// bought for. While the cloud goes on as its rule says, the next may be of use, unless the
+// rule says that it will not for long. If it does not go on so, or there is no rule and
+// several have come, it is no use to go on now. Only what has come up since speaks for
+// the cloud: that pods of the class run on older nodes of the wanted variants does not
+// mean that it makes more of them.
 func (b *brakes) elsewhere(a model.Arrival, c model.ClassID, id model.NodeID, wanted []int) {
-	s, group := b.pl.s, b.pl.s.Nodes[id].Group
-	variant := b.pl.w.VariantOf(id)
-	if len(wanted) == 0 || variant < 0 || s.Now.Sub(a.Ready) >= elsewhereRest || b.helped(c, group, a.Node, time.Time{}, true) {
+	s, node := b.pl.s, &b.pl.s.Nodes[id]
+	group, variant := node.Group, b.pl.w.VariantOf(id)
+	if len(wanted) == 0 || variant < 0 || s.Now.Sub(a.Ready) >= elsewhereRest || runs(node, c) {
 		return
 	}
 	l, tries := b.pl.w.Landing(group), 0
+	before, step := asked, l.Sure() && !b.pl.inReach(group, wanted, math.MaxInt)
+	if step {
+		before = 0 // steps follow each other, so that the last one tells
+	}
+	last := b.newest(group, wanted)
+	if last.After(node.Object.CreationTimestamp.Add(-before)) {
+		return
+	}
 	for _, x := range s.Arrivals {
-		if x.Group == a.Group && slices.Contains(x.For, s.Classes[c].Digest()) && !x.Ready.IsZero() && s.Now.Sub(x.Ready) < elsewhereRest {
+		if x.Group == a.Group && slices.Contains(x.For, s.Classes[c].Digest()) && !x.Ready.IsZero() && s.Now.Sub(x.Ready) < elsewhereRest && b.inVain(x, c, last) {
 			tries++
 		}
 	}
-	if !l.Astray(variant, wanted) && (l.Sure() || tries < mostTries(len(l.Variants))) {
-		return
-	}
-	var names []string
-	for _, v := range wanted {
-		names = append(names, b.pl.variantName(group, v))
-	}
-	b.stand = append(b.stand, model.Brake{
+	k := model.Brake{
 		Group: a.Group, Class: s.Classes[c].Digest(), Template: b.pl.s.Contents.Shapes[s.Groups[group].Shape].Digest(),
 		Reason: model.LandedElsewhere, Node: a.Node, Since: s.Now, Until: s.Now.Add(elsewhereRest),
-		Detail: fmt.Sprintf("%d nodes came for these pods, the last as %s, and a pod needs %s", tries, b.pl.variantName(group, variant), strings.Join(names, " or ")),
-	})
+		Detail: fmt.Sprintf("%d nodes came for these pods, the last as %s, and a pod needs %s", tries, b.pl.variantName(group, variant), b.pl.variantNames(group, wanted)),
+	}
+	switch {
+	case l.Astray(variant, wanted):
+	case l.Sure() && !step:
+		return
+	case step && l.Follows(variant):
+		k.Reason = model.OutOfReach
+	case tries < mostTries(len(l.Variants)):
+		return
+	}
+	b.stand = append(b.stand, k)
+}
+
+// newest is when the youngest ready node of the group was made that is one of the
+// variants, zero if there is none.
+func (b *brakes) newest(group int, variants []int) (at time.Time) {
+	for i := range b.pl.s.Nodes {
+		n := &b.pl.s.Nodes[i]
+		if n.Group == group && n.Kind == model.Ready && n.Object.CreationTimestamp.After(at) && slices.Contains(variants, b.pl.w.VariantOf(model.NodeID(i))) {
+			at = n.Object.CreationTimestamp.Time
+		}
+	}
+	return at
+}
+
+// inVain reports whether a node that has come is younger than the newest of use to the
+// class, and runs none of its pods.
+func (b *brakes) inVain(a model.Arrival, c model.ClassID, newest time.Time) bool {
+	i, ok := b.node(a.Node)
+	return ok && b.pl.s.Nodes[i].Object.CreationTimestamp.After(newest) && !runs(&b.pl.s.Nodes[i], c)
+}
+
+// node finds a registered node by its name.
+func (b *brakes) node(name string) (int, bool) {
+	s := b.pl.s
+	return slices.BinarySearchFunc(s.Nodes[:s.Registered()], name, func(n model.Node, name string) int { return cmp.Compare(n.Name, name) })
 }
 
 // asked is how far apart the nodes of one growth may come up: one that runs the
@@ -281,6 +341,8 @@ func (pl *planner) braking(c model.ClassID, group int) *model.Verdict {
 		fix = "the scheduler's own word on the pods: its events, its plugins, its version"
 	case model.LandedElsewhere:
 		fix = "machines in that zone, a group of its own for the zone or type, or time"
+	case model.OutOfReach:
+		fix = outOfReachFix
 	}
 	return &model.Verdict{Reason: k.Reason, Detail: k.Detail, Since: k.Since, Until: k.Until, Fix: fix}
 }

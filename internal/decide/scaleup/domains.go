@@ -80,6 +80,11 @@ func (pl *planner) suitable(q *waiting) []head {
 		if most == 0 || q.postponed[h.group] || !pl.suits(q.Class, h) {
 			continue
 		}
+		outlook := pl.prospect(q.Class, h.group)
+		if outlook == unseen || outlook == never {
+			continue
+		}
+		h.hoped = outlook == byStep
 		// A form of the group suits the class, so that a node of it takes one at least,
 		// though what all forms have in common may take none.
 		per := max(1, min(perHost, pl.w.Capacity(q.Class, h.template)))
@@ -90,7 +95,10 @@ func (pl *planner) suitable(q *waiting) []head {
 	pl.rank(options)
 	var heads []head
 	for i := range options {
-		heads = append(heads, pl.variants(q.Class, options[i].head)...)
+		for _, v := range pl.variants(q.Class, options[i].head) {
+			v.hoped = options[i].hoped
+			heads = append(heads, v)
+		}
 	}
 	slices.SortStableFunc(heads, func(a, b head) int { return pl.hope(q.Class, a) - pl.hope(q.Class, b) })
 	return heads
@@ -99,7 +107,7 @@ func (pl *planner) suitable(q *waiting) []head {
 func (pl *planner) spread(q *waiting, heads []head) schedsim.Spreading {
 	pass := make([]schedsim.Head, len(heads))
 	for i, h := range heads {
-		pass[i] = schedsim.Head{Template: h.template, Landing: h.landing, Variant: h.variant, Passing: h.passing}
+		pass[i] = schedsim.Head{Template: h.template, Landing: h.landing, Variant: h.variant, Passing: h.passing, Hoped: h.hoped}
 	}
 	trial, taken := pl.limits.clone(), make([]int, len(heads))
 	allow := func(h int, opened []int) bool {

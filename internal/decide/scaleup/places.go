@@ -3,6 +3,7 @@ package scaleup
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -106,30 +107,101 @@ func (pl *planner) variantName(group, variant int) string {
 	return strings.Join(parts, "/")
 }
 
+// wanted are the variants of a group's nodes of which a new one would take a pod of the
+// class now.
+func (pl *planner) wanted(c model.ClassID, group int) []int {
+	var out []int
+	for v, t := range pl.w.Landing(group).Variants {
+		if pl.w.ExplainTemplate(c, t).Reason == model.Fits {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// inReach reports whether one of the variants can be counted on, with the nodes that the
+// cloud makes first, no more than most of them in all.
+func (pl *planner) inReach(group int, wanted []int, most int) bool {
+	l, landed := pl.w.Landing(group), pl.w.Landed(group)
+	return slices.ContainsFunc(wanted, func(v int) bool {
+		first, ok := l.First(landed, v)
+		return ok && len(first) < most
+	})
+}
+
+// prospect is what a class that wants some forms of a group's nodes can expect of the
+// next ones.
+type prospect int
+
+const (
+	// byRule: the next ones are what the class wants, as far as the cloud's rule says.
+	byRule prospect = iota
+	// byStep: the rule says that they are not, for too long. One is bought: a zone may have
+	// no machines to sell, and then the cloud makes it where it is wanted.
+	byStep
+	// unseen: nodes on their way tell more when they are there, so that none is bought now.
+	unseen
+	// never: such a step has been made, and the rule held.
+	never
+)
+
+// prospect looks at where the nodes on their way come up.
+func (pl *planner) prospect(c model.ClassID, group int) prospect {
+	l := pl.w.Landing(group)
+	if l == nil || !l.Sure() || !pl.w.Choosy(c, group) {
+		return byRule
+	}
+	wanted := pl.wanted(c, group)
+	if len(wanted) == 0 {
+		return byRule
+	}
+	reach := pl.inReach(group, wanted, math.MaxInt)
+	for i := range pl.s.Nodes {
+		n := &pl.s.Nodes[i]
+		if n.Group != group || n.Kind != model.Booting && n.Kind != model.Coming || len(n.May) > 0 {
+			continue
+		}
+		if v := pl.w.VariantOf(model.NodeID(i)); v >= 0 && !slices.Contains(wanted, v) && (!reach || l.Astray(v, wanted)) {
+			return unseen
+		}
+	}
+	switch {
+	case reach:
+		return byRule
+	case slices.ContainsFunc(pl.brakes, func(k model.Brake) bool { return k.Reason == model.OutOfReach && k.Group == pl.groupOf(group) }):
+		return never
+	}
+	return byStep
+}
+
 // tooFar says that no more nodes for the class can be counted on: where they land is to
 // be seen first, or the cloud would make too many elsewhere before. It is nil if some
 // variant that suits the class is within reach.
 func (pl *planner) tooFar(q *waiting, h head) *model.Verdict {
-	landed := pl.w.Landed(h.group)
-	var names []string
-	for _, v := range pl.variants(q.Class, h) {
-		if v.passing || pl.w.ExplainTemplate(q.Class, v.template).Reason != model.Fits {
-			continue
-		}
-		first, ok := v.landing.First(landed, v.variant)
-		if ok && len(first)+1 <= pl.limits.most(h.group)+pl.w.Undecided(h.group) {
-			return nil
-		}
-		names = append(names, pl.variantName(h.group, v.variant))
-	}
-	if len(names) == 0 {
+	l, wanted := pl.w.Landing(h.group), pl.wanted(q.Class, h.group)
+	outlook := pl.prospect(q.Class, h.group)
+	if len(wanted) == 0 || outlook == byRule && pl.inReach(h.group, wanted, pl.limits.most(h.group)+pl.w.Undecided(h.group)) {
 		return nil
 	}
-	where := strings.Join(names, " or ")
-	if !pl.w.Landing(h.group).Sure() {
+	where := pl.variantNames(h.group, wanted)
+	switch {
+	case !l.Sure():
 		return &model.Verdict{Reason: model.WaitsForLanding, Fix: "the nodes on their way; a group of its own for the zone or type is certain",
 			Detail: fmt.Sprintf("the cloud chooses what new nodes of the group are; as many as may be %s are bought, and where they come up is to be seen first", where)}
+	case outlook == unseen, outlook == byStep && pl.w.Underway(h.group):
+		return &model.Verdict{Reason: model.WaitsForLanding, Fix: "the nodes on their way; a group of its own for the zone is certain",
+			Detail: fmt.Sprintf("nodes of the group are on their way, and whether the cloud makes any in %s is to be seen first", where)}
 	}
-	return &model.Verdict{Reason: model.OutOfReach, Fix: "a group of its own for the zone, or as many nodes of the group in each zone",
+	return &model.Verdict{Reason: model.OutOfReach, Fix: outOfReachFix,
 		Detail: fmt.Sprintf("the cloud balances zones, and would make too many new nodes of the group elsewhere before one in %s", where)}
+}
+
+const outOfReachFix = "a group of its own for the zone, or as many nodes of the group in each zone"
+
+func (pl *planner) variantNames(group int, variants []int) string {
+	var names []string
+	for _, v := range variants {
+		names = append(names, pl.variantName(group, v))
+	}
+	return strings.Join(names, " or ")
 }

@@ -230,10 +230,12 @@ type head struct {
 	group    int
 	template schedsim.Template
 	// landing is that of a head that is one variant of its group's nodes; passing says
-	// that it is of no use to the class that is grown for.
+	// that it is of no use to the class that is grown for, hoped that one node is bought
+	// though the cloud's rule does not say that it will be of use.
 	landing *schedsim.Landing
 	variant int
 	passing bool
+	hoped   bool
 }
 
 // waiting is one class and how its pods fare.
