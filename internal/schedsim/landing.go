@@ -312,7 +312,7 @@ func (w *World) Choosy(c model.ClassID, group int) bool {
 }
 
 func (w *World) tellsApart(c model.ClassID, group int, l *Landing) bool {
-	class := &w.classes[c]
+	class := w.class(c)
 	g := &w.snap.Groups[group]
 	for _, key := range class.keys {
 		if _, varies := g.Variants[0].Labels[key]; varies {
