@@ -90,7 +90,8 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atom
 	// is asked for by the same search that began the removal.
 	judge := rules.Of(s, p)
 	budgets := judge.Budgets()
-	drains, guests, waits := openDrains(s, judge), map[model.NodeID]bool{}, waiting(s)
+	drains, guests := openDrains(s, judge), map[model.NodeID]bool{}
+	waits, late := waiting(s)
 	gather(s, judge, budgets, drains, func(o *open) bool { return !tainted(s, o) }, waits)
 	house(s, p, world, drains, guests)
 	// 5. to 7. Pods without a node: room that is there or coming, and growth.
@@ -120,7 +121,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atom
 		plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
 	}
 	marks(s, p, &plan)
-	for _, at := range []time.Time{up.Wake, down.Wake, fix.Wake} {
+	for _, at := range []time.Time{up.Wake, down.Wake, fix.Wake, late} {
 		plan.Wake = earliest(plan.Wake, at)
 	}
 	for i := range s.Nodes {

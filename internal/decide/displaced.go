@@ -31,12 +31,12 @@ func (w wait) String() string {
 // eviction counts, whatever it came for: we err to waiting.
 //
 // Where no pod has come, the controller may just have fewer to make by now; it is
-// not told from one that cannot make any.
-func waiting(s *model.Snapshot) map[types.UID]wait {
+// not told from one that cannot make any. Wake is when the next of them has had its time.
+func waiting(s *model.Snapshot) (out map[types.UID]wait, wake time.Time) {
 	if len(s.Displaced) == 0 {
-		return nil
+		return nil, time.Time{}
 	}
-	out := map[types.UID]wait{}
+	out = map[types.UID]wait{}
 	unplaced := func(p *model.Pod) {
 		d, ok := s.Displaced[p.Owner]
 		created := time.Unix(p.Created, 0)
@@ -69,11 +69,16 @@ func waiting(s *model.Snapshot) map[types.UID]wait {
 		}
 	}
 	for owner, d := range s.Displaced {
-		if _, ok := out[owner]; !ok && !came[owner] && !s.Now.Before(d.Last.Add(arrives)) {
-			out[owner] = wait{since: d.Last}
+		if _, ok := out[owner]; ok || came[owner] {
+			continue
 		}
+		if late := d.Last.Add(arrives); s.Now.Before(late) {
+			wake = earliest(wake, late)
+			continue
+		}
+		out[owner] = wait{since: d.Last}
 	}
-	return out
+	return out, wake
 }
 
 // told is why no further pod of these controllers is to be evicted.

@@ -29,7 +29,7 @@ func marks(s *model.Snapshot, p model.Policy, plan *model.Plan) {
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Object == nil || n.Group < 0 || n.Kind == model.Leaving || n.Standing.Busy != nil || n.Standing.AwaitVersion != "" || s.Now.Before(n.Standing.MarkAfter) {
+		if n.Object == nil || n.Group < 0 || n.Kind == model.Leaving || n.Standing.Busy != nil || n.Standing.AwaitVersion != "" {
 			continue
 		}
 		marked := model.HasTaint(n.Object, model.TaintCandidate)
@@ -49,6 +49,10 @@ func marks(s *model.Snapshot, p model.Policy, plan *model.Plan) {
 		case note != n.Object.Annotations[model.AnnotationStays]:
 			step = drain.Step{Verb: model.Annotate, Note: note}
 		default:
+			continue
+		}
+		if s.Now.Before(n.Standing.MarkAfter) {
+			plan.Wake = earliest(plan.Wake, n.Standing.MarkAfter)
 			continue
 		}
 		if left <= 0 && step.Verb == model.Mark {

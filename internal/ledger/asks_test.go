@@ -637,6 +637,11 @@ func TestReadyAfterItWasGivenUp(t *testing.T) {
 	s.at(40)
 	s.at(41)
 	want(t, "ready", s.l.Standing().Arrivals, []model.Arrival{{Node: n.Name, Group: "g", Ready: t0.Add(40 * time.Minute), For: []string{"web"}}})
+	s.l = s.l.Note(&model.Snapshot{Now: t0.Add(41 * time.Minute)}, model.Plan{})
+	want(t, "nobody waits", len(s.l.Standing().Arrivals), 0)
+	want(t, "the next decision sees another node", s.l.News(), true)
+	s.l = s.l.Note(&model.Snapshot{Now: t0.Add(41 * time.Minute)}, model.Plan{})
+	want(t, "decided", s.l.News(), false)
 }
 
 // TestUnhealthyClusterClearsTheTimers: what was unneeded begins anew, nodes of no

@@ -218,9 +218,11 @@ func (l *Ledger) forgetDisplaced(seen *model.Observation) {
 			waits[p.Owner] = true
 		}
 	}
+	before := len(l.displaced)
 	maps.DeleteFunc(l.displaced, func(owner types.UID, d model.Displaced) bool {
 		return seen.Now.Sub(d.Last) > settled && !waits[owner]
 	})
+	l.news = l.news || len(l.displaced) < before
 }
 
 // back undoes the intent of a call that never began: the drain stands where it

@@ -656,9 +656,12 @@ func TestDisplaced(t *testing.T) {
 	}
 	e.restart()
 	want(t, "after a restart", e.l.Standing().Displaced, got)
+	e.note()
+	want(t, "news", e.l.News(), false)
 	e.second += int(settled/time.Second) + 1
 	e.look()
 	want(t, "half an hour later", len(e.l.Standing().Displaced), 0)
+	want(t, "which is news", e.l.News(), true)
 }
 
 // TestRefusalsSurvive: a new leader does not begin to count anew for how long

@@ -65,6 +65,9 @@ type Ledger struct {
 	strays map[string]provider.GroupID
 	// written is when what was restored had been written down.
 	written time.Time
+	// news: the ledger says something else than it did to the last decision, and
+	// nothing that is seen need have changed for that.
+	news bool
 
 	// What follows is filled anew by each Fold; it keeps its memory only.
 	turn   uint64
@@ -190,6 +193,7 @@ func (l *Ledger) home(i int, n *corev1.Node) (model.Home, bool) {
 // what the plan found out: since when nodes have been unneeded, what holds them,
 // and which growths did not help.
 func (l Ledger) Note(s *model.Snapshot, p model.Plan) Ledger {
+	l.news = false
 	grown := map[provider.GroupID][]string{}
 	for _, g := range p.Grow {
 		for _, b := range g.Pods {
@@ -246,9 +250,11 @@ func (l *Ledger) dropArrivals(s *model.Snapshot, p model.Plan) {
 	for i := range p.Pending {
 		waits[s.Classes[p.Pending[i].Class].Digest()] = true
 	}
+	before := len(l.arrivals)
 	l.arrivals = slices.DeleteFunc(slices.Clone(l.arrivals), func(a model.Arrival) bool {
 		return !slices.ContainsFunc(a.For, func(class string) bool { return waits[class] })
 	})
+	l.news = l.news || len(l.arrivals) < before // a node that settled for them is what it is
 }
 
 // group gives a group's record, a new one if there is none.
@@ -284,6 +290,12 @@ func (l Ledger) AwaitsCloud() bool {
 	}
 	return false
 }
+
+// News reports whether the ledger says something else than it did to the last decision,
+// though nothing that is seen need have changed: a version that was waited for is seen,
+// which by itself is no news of a node; a time is over; the last plan let something be
+// forgotten.
+func (l Ledger) News() bool { return l.news }
 
 // Changes are what happened in the last Fold.
 func (l Ledger) Changes() []model.Change { return l.changes }

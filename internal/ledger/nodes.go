@@ -104,7 +104,7 @@ func (l *Ledger) seenNode(i int, n model.NodeStanding, seen *model.Observation) 
 		}
 	}
 	if n.AwaitVersion != "" && seenVersion(object.ResourceVersion, n.AwaitVersion) {
-		n.AwaitVersion = ""
+		n.AwaitVersion, l.news = "", true
 	}
 	if n.Drain == nil {
 		return n

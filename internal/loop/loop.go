@@ -141,11 +141,11 @@ func (l *Loop) report(ctx context.Context, c model.Cycle) error {
 }
 
 // stillHolds reports whether Decide would have nothing to add to the last plan:
-// the same generation, before the plan's wake, no call has ended since, and nobody
-// waits for the cloud to be read again; a read half a minute newer counts in any case. The plan's own calls are under way then, and
-// are not started again.
+// the same generation, before the plan's wake, no call has ended since, the ledger has
+// no news, and nobody waits for the cloud to be read again. The plan's own calls are
+// under way then, and are not started again.
 func (l *Loop) stillHolds(seen model.Observation, ended []model.Outcome) bool {
-	if !l.decided || seen.Generation == 0 || seen.Generation != l.snap.Generation || len(ended) > 0 {
+	if !l.decided || seen.Generation == 0 || seen.Generation != l.snap.Generation || len(ended) > 0 || l.ledger.News() {
 		return false
 	}
 	if !l.plan.Wake.IsZero() && !seen.Now.Before(l.plan.Wake) {
@@ -155,13 +155,8 @@ func (l *Loop) stillHolds(seen model.Observation, ended []model.Outcome) bool {
 	if l.policy.Stale(seen.Now, asOf) != l.policy.Stale(l.snap.Now, l.snap.AsOf) {
 		return false
 	}
-	return asOf.Equal(l.snap.AsOf) || !l.awaits && asOf.Sub(l.snap.AsOf) < settled
+	return asOf.Equal(l.snap.AsOf) || !l.awaits
 }
-
-// settled is how much newer a read of the cloud may be than the last decision's before
-// it is decided on although nobody is known to wait for it: a wait that was overlooked
-// ends then.
-const settled = 30 * time.Second
 
 // Run turns until ctx ends. Failed is told of turns that failed, and may be
 // called often; the loop goes on.

@@ -43,7 +43,7 @@ func (l *leader) Start(_ context.Context, calls []model.Call) {
 // Collect gives the ends since it was last called.
 func (l *leader) Collect() []model.Outcome {
 	ends := l.actor.ends
-	l.actor.ends = nil
+	l.actor.ends, l.again.ended = nil, ends
 	return ends
 }
 

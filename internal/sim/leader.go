@@ -20,6 +20,7 @@ type leader struct {
 	watch  *watch
 	reader *reader
 	actor  *actor
+	again  rethink
 	ctx    context.Context
 	stop   context.CancelFunc
 	dead   bool
@@ -54,12 +55,18 @@ func (w *World) lead() {
 func (l *leader) newLoop() *loop.Loop {
 	p := l.w.settings.Policy
 	p.InventoryNotBefore = l.w.now
+	l.again = rethink{policy: p, book: l.restored()}
+	return loop.New(l, l, l, p, func() time.Time { return l.w.now }, l.restored())
+}
+
+// restored is a ledger of what was written down last.
+func (l *leader) restored() ledger.Ledger {
 	var remembered model.Memory
 	if text := l.w.memory; text != nil {
 		l.w.wrong(json.Unmarshal(text, &remembered))
 		remembered.Written = l.w.remembered
 	}
-	return loop.New(l, l, l, p, func() time.Time { return l.w.now }, ledger.Restore(p.Rules, remembered))
+	return ledger.Restore(l.w.settings.Policy.Rules, remembered)
 }
 
 // begin is the first turn.
@@ -155,6 +162,9 @@ func (l *leader) Report(_ context.Context, c model.Cycle) error {
 	}
 	w := l.w
 	w.sayCycle(c)
+	if overlooked := l.again.cycle(c); overlooked != "" {
+		w.judge.breach("a cycle that does not decide overlooks nothing", overlooked, "the plan of %s is held", stamp(l.again.held.Snapshot.Now))
+	}
 	w.judge.cycle(c)
 	w.after(w.settings.Lags.Memory.draw(w.dice.watch), func() {
 		if l.dead {

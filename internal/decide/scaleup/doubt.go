@@ -66,9 +66,19 @@ func (pl *planner) tried(c model.ClassID, class string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(pl.s.Arrivals, func(a model.Arrival) bool {
-		return slices.Contains(a.For, class) && (a.Ready.IsZero() || a.Ready.Add(disagreeAfter).After(pl.s.Now))
-	})
+	for _, a := range pl.s.Arrivals {
+		if !slices.Contains(a.For, class) {
+			continue
+		}
+		if a.Ready.IsZero() {
+			return true
+		}
+		if judged := a.Ready.Add(disagreeAfter); judged.After(pl.s.Now) {
+			pl.wake = earliest(pl.wake, judged)
+			return true
+		}
+	}
+	return false
 }
 
 // stepped closes a step: the groups that grew for it are braked for the class. Where

@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide"
+	"github.com/plimsoll-dev/plimsoll/internal/ledger"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// rethink decides once more, from scratch, in every cycle in which the loop left it at
+// the plan that it had (rule L11). Something that the plan waits for and that neither
+// the generation, nor the plan's wake, nor the cloud's next read tells the loop of
+// shows as a difference: by luck a later cycle would hide it.
+//
+// It keeps a ledger of its own, which takes in what the loop's takes in.
+type rethink struct {
+	policy model.Policy
+	book   ledger.Ledger
+	seen   model.Observation
+	ended  []model.Outcome
+	held   model.Cycle // the last that decided
+}
+
+// cycle takes in a cycle that has ended, and says in what a decision from scratch
+// differs from the plan that the loop held; empty if in nothing.
+func (r *rethink) cycle(c model.Cycle) string {
+	r.book = r.book.Fold(r.seen, r.ended)
+	if c.Decided {
+		r.book = r.book.Note(c.Snapshot, c.Plan)
+		r.held = c
+		return ""
+	}
+	if len(c.Open) > 0 {
+		return "" // their ends are decided on, and so is each read of the cloud until then
+	}
+	snap := model.NewSnapshot(r.held.Snapshot, r.seen, r.book.Standing(), r.policy.Rules)
+	anew := decide.Decide(snap, r.policy)
+	was, is := told(r.held.Snapshot, &r.held.Plan), told(snap, &anew)
+	var found []string
+	for _, about := range sortedKeys(is) {
+		if was[about] != is[about] {
+			found = append(found, fmt.Sprintf("%s: %s instead of %s", about, is[about], was[about]))
+		}
+		delete(was, about)
+	}
+	for _, about := range sortedKeys(was) {
+		found = append(found, fmt.Sprintf("%s: no longer %s", about, was[about]))
+	}
+	return strings.Join(found, "; ")
+}
+
+// told is what a plan says of everything, without what changes by the second.
+func told(s *model.Snapshot, p *model.Plan) verdicts {
+	out := verdicts{}
+	for _, c := range p.Calls {
+		out[strings.Join([]string{"call", string(c.Verb), string(c.Group), c.Node, c.Pod, string(c.Instance)}, " ")] = string(c.Reason)
+	}
+	for _, v := range p.Unneeded {
+		out["unneeded "+v.Node] = string(v.Reason)
+	}
+	for _, v := range p.Kept {
+		out["kept "+v.Node] = string(v.Reason)
+	}
+	for _, v := range p.Repair {
+		out["repair of "+string(v.Group)+" "+string(v.Instance)] += string(v.Reason) + " "
+	}
+	for _, b := range p.Brakes {
+		out["growth of "+string(b.Group)+" for "+b.Class] = string(b.Reason)
+	}
+	for _, v := range p.Pending {
+		about := "pods " + s.Classes[v.Class].Key
+		switch {
+		case v.Skipped != nil:
+			out[about] = string(v.Skipped.Reason)
+			continue
+		case v.Disagrees != nil:
+			out[about] = string(v.Disagrees.Reason)
+		default:
+			out[about] = fmt.Sprint(v.Left)
+		}
+		for _, g := range v.Groups {
+			out[about+" in "+string(g.Group)] = string(g.Reason)
+		}
+	}
+	return out
+}
