@@ -11,10 +11,12 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
@@ -120,18 +122,44 @@ func (j *judge) framework(profile config.KubeSchedulerProfile, filters []string)
 		}
 	}
 	profile.Plugins = &config.Plugins{MultiPoint: config.PluginSet{Enabled: enabled}}
-	f, err := runtime.NewFramework(j.ctx, plugins.NewInTreeRegistry(), &profile,
+	f, err := runtime.NewFramework(j.ctx, inline(plugins.NewInTreeRegistry()), &profile,
 		runtime.WithInformerFactory(j.factory),
 		runtime.WithSnapshotSharedLister(j.stage),
 		runtime.WithSharedDRAManager(noDRA{}),
 		runtime.WithSharedCSIManager(j.stage),
-		runtime.WithParallelism(1),
 		runtime.WithLogger(klog.Background()),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("build the scheduler's plugins: %w", err)
 	}
 	return f, nil
+}
+
+// inline has the plugins of a registry do in the caller's goroutine what they would
+// spread over others. A panic there could be recovered from by nobody; and the
+// questions are too small for more than one.
+func inline(all runtime.Registry) runtime.Registry {
+	out := make(runtime.Registry, len(all))
+	for name, factory := range all {
+		out[name] = func(ctx context.Context, args apiruntime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			return factory(ctx, args, inlineHandle{h})
+		}
+	}
+	return out
+}
+
+type inlineHandle struct{ fwk.Handle }
+
+func (inlineHandle) Parallelizer() fwk.Parallelizer { return inlineParallelizer{} }
+
+type inlineParallelizer struct{}
+
+// Until does all pieces, or as many as there are until the context ends: plugins end it
+// at the first error.
+func (inlineParallelizer) Until(ctx context.Context, pieces int, do workqueue.DoWorkPieceFunc, _ string) {
+	for i := 0; i < pieces && ctx.Err() == nil; i++ {
+		do(i)
+	}
 }
 
 // feed puts a snapshot's namespaces and storage objects where the plugins look

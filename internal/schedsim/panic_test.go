@@ -86,3 +86,31 @@ func TestPanicCostsItsClassOneTurn(t *testing.T) {
 		next.Close()
 	}
 }
+
+// brittleNode panics when a plugin counts its pods, which some plugins do in
+// goroutines of their own if they are let.
+type brittleNode struct{ fwk.NodeInfo }
+
+func (brittleNode) GetPods() []fwk.PodInfo { panic("no such pods") }
+
+// TestPanicInWhatPluginsDoInParallel: so does one in the parts of PreFilter that the
+// scheduler's plugins spread over goroutines, where no caller could recover from it.
+func TestPanicInWhatPluginsDoInParallel(t *testing.T) {
+	for _, wish := range []func(p *corev1.Pod){
+		func(p *corev1.Pod) { testkit.SpreadOver(p, corev1.LabelTopologyZone, 1, p.Labels) },
+		func(p *corev1.Pod) { testkit.Together(p, corev1.LabelTopologyZone, p.Labels) },
+	} {
+		c := testkit.New()
+		c.AddNode(testkit.Node("n", "4", "16Gi", map[string]string{corev1.LabelTopologyZone: "a"}), "")
+		p := testkit.Pod("default", "web", "100m", "128Mi", map[string]string{"app": "web"})
+		wish(p)
+		c.Pending(p, 1)
+		s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+		w := Load(nil, s)
+		q := w.raise(w.judge.domain, s.Pending[0].Class, []stageNode{brittleNode{w.info(0)}})
+		if q.no == nil || q.no.reason != model.FilterPanicked || len(w.Panicked()) != 1 {
+			t.Errorf("the answer is %+v, and told was %+v", q.no, w.Panicked())
+		}
+		w.Close()
+	}
+}
