@@ -165,11 +165,13 @@ func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 		return Step{}, false
 	}
 	n := g.Overdue
-	if held := f.strangersOf(g); len(held) > 0 {
+	held, until := f.strangersOf(g)
+	wake(r, until)
+	if len(held) > 0 {
 		n = max(0, n-len(held))
 		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Overdue - n, Verdict: model.Verdict{Reason: model.MatchingBroken,
-			Detail: fmt.Sprintf("%d of the nodes asked for have no instance, and %d nodes have none, %s among them: a lower target could end those", g.Overdue, len(held), held[0].Name),
-			Fix:    "answers of the cloud that list all instances, or provider ids that agree between the cloud and the nodes"}})
+			Detail: fmt.Sprintf("%d of the nodes asked for have no instance, and %d nodes have none, %s among them: a lower target could end those", g.Overdue, len(held), held[0].Name), Until: until,
+			Fix: "answers of the cloud that list all instances, or provider ids that agree between the cloud and the nodes"}})
 		if n == 0 {
 			return Step{}, false
 		}
@@ -212,9 +214,12 @@ func (f *finder) held(g *model.Group, w model.Waiting, force bool) *model.Verdic
 	if w.Hold != "" {
 		return &model.Verdict{Reason: model.InstanceHeld, Detail: w.Hold}
 	}
+	if g.CloudChooses && len(g.Instances) > 1 {
+		return &model.Verdict{Reason: model.AllOrNothing, Detail: "the cloud would choose which machine of the group ends", Fix: "it registers, and all of them can go; or a person ends it"}
+	}
 	if w.Err == nil {
 		for _, n := range f.strangers {
-			if couldBe(g, w, n) {
+			if asOld(w.Created, n) && CouldBe(g, n) {
 				return &model.Verdict{Reason: model.MatchingBroken,
 					Detail: fmt.Sprintf("node %s (%s) has no instance, and could be that of instance %s (%s)", n.Name, n.Spec.ProviderID, w.Instance, w.ProviderID),
 					Fix:    "provider ids that agree between the cloud and the nodes"}
@@ -237,69 +242,8 @@ func (f *finder) few(gi int, g *model.Group) *model.Verdict {
 	return f.rate.Held(gi)
 }
 
-// strangersOf are the nodes without an instance that could be the units of a group that
-// are to be cancelled: those that were the group's, and those that are as young as a
-// growth, or of any age where it is not known when somebody asked.
-func (f *finder) strangersOf(g *model.Group) []*corev1.Node {
-	var out []*corev1.Node
-	for _, n := range f.strangers {
-		could := f.snap.Strays[n.Name] == g.ID
-		for i := range g.Asks {
-			a := &g.Asks[i]
-			late := slices.ContainsFunc(a.Units, func(u model.Unit) bool { return u.Instance == "" && !u.GivenUp.IsZero() })
-			w := model.Waiting{Created: a.At}
-			if a.First {
-				w.Created = time.Time{}
-			}
-			could = could || late && couldBe(g, w, n)
-		}
-		if could {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
 func atMin(g *model.Group) *model.Verdict {
 	return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("target %d, min %d", g.Expected, g.Min), Fix: "a lower minimum, or the flag that forces it"}
-}
-
-// strangers are the registered nodes that no instance has, ready or not: a fleet
-// whose ids have drifted may be cut off as well.
-func strangers(s *model.Snapshot) []*corev1.Node {
-	var out []*corev1.Node
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Group < 0 && n.Object != nil && n.State != model.StateBeingDeleted {
-			out = append(out, n.Object)
-		}
-	}
-	return out
-}
-
-// skew is how far the clocks of the cloud and the cluster may be apart.
-const skew = time.Minute
-
-// couldBe tells whether a node might be the instance's, under an id that the
-// provider does not know. We err to yes: a node that is older than the instance
-// is not, nor is one of another type, zone, system or architecture.
-func couldBe(g *model.Group, w model.Waiting, n *corev1.Node) bool {
-	if n.CreationTimestamp.Add(skew).Before(w.Created) {
-		return false
-	}
-	if g.Template == nil || g.Template.Node == nil {
-		return true
-	}
-	for _, key := range []string{corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone, corev1.LabelOSStable, corev1.LabelArchStable} {
-		if _, varies := g.Template.Varies[key]; varies {
-			continue
-		}
-		a, said := g.Template.Node.Labels[key]
-		b, has := n.Labels[key]
-		if said && has && a != b {
-			return false
-		}
-	}
-	return true
 }
 
 // room is what a pool has above its minimum.

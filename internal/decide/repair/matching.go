@@ -1,0 +1,111 @@
+package repair
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// This file is about nodes that no instance has, and that could be a group's all the same
+// (rule P6).
+
+// strangers are the registered nodes that no instance has, ready or not: a fleet
+// whose ids have drifted may be cut off as well.
+func strangers(s *model.Snapshot) []*corev1.Node {
+	var out []*corev1.Node
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Group < 0 && n.Object != nil && n.State != model.StateBeingDeleted {
+			out = append(out, n.Object)
+		}
+	}
+	return out
+}
+
+// doubted is how long nodes without an instance hold a cancellation, if nothing but their
+// looks says that they are the group's. No cloud lacks machines in its answers for so long,
+// and a provider cancels nothing of which it knows that it runs.
+const doubted = 6 * time.Hour
+
+// strangersOf are the nodes without an instance that could be the units of a group that
+// are to be cancelled, and until when they hold that at the latest, zero if there is no such
+// time: those that were the group's, for as long as they live; and for a while those that
+// are as young as a growth, or of any age where it is not known when somebody asked.
+func (f *finder) strangersOf(g *model.Group) (out []*corev1.Node, until time.Time) {
+	type late struct {
+		asked time.Time // no node from before can be one of its units
+		until time.Time
+	}
+	var asks []late
+	for i := range g.Asks {
+		a := &g.Asks[i]
+		l := late{asked: a.At}
+		if a.First {
+			l.asked = time.Time{}
+		}
+		for j := range a.Units {
+			if u := &a.Units[j]; u.Instance == "" && !u.GivenUp.IsZero() {
+				l.until = latest(l.until, u.GivenUp.Add(doubted))
+			}
+		}
+		if l.until.After(f.snap.Now) {
+			asks = append(asks, l)
+		}
+	}
+	for _, n := range f.strangers {
+		was := f.snap.Strays[n.Name] == g.ID
+		could := was
+		for _, l := range asks {
+			if !was && asOld(l.asked, n) && CouldBe(g, n) {
+				could, until = true, latest(until, l.until)
+			}
+		}
+		if could {
+			out = append(out, n)
+		}
+	}
+	return out, until
+}
+
+// skew is how far the clocks of the cloud and the cluster may be apart.
+const skew = time.Minute
+
+// asOld reports whether a node came after its machine was made, or asked for.
+func asOld(made time.Time, n *corev1.Node) bool { return !n.CreationTimestamp.Add(skew).Before(made) }
+
+// others are labels of nodes that no group ever makes: of another provisioner's, and of
+// control planes. A group whose own nodes have one is another matter.
+var others = []string{"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", "node-role.kubernetes.io/control-plane", "eks.amazonaws.com/compute-type"}
+
+// alike are labels whose values all nodes of a group agree in, unless they vary.
+var alike = []string{
+	corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone, corev1.LabelOSStable, corev1.LabelArchStable,
+	"eks.amazonaws.com/nodegroup", "worker.gardener.cloud/pool",
+}
+
+// CouldBe reports whether a node might be a machine of the group, under an id that the
+// provider does not know. We err to yes: a node of another type, zone, system, architecture
+// or group is not, nor is one that another provisioner made.
+func CouldBe(g *model.Group, n *corev1.Node) bool {
+	if g.Template == nil || g.Template.Node == nil {
+		return true
+	}
+	for _, key := range others {
+		_, is := n.Labels[key]
+		if _, said := g.Template.Node.Labels[key]; is && !said {
+			return false
+		}
+	}
+	for _, key := range alike {
+		if _, varies := g.Template.Varies[key]; varies {
+			continue
+		}
+		a, said := g.Template.Node.Labels[key]
+		b, has := n.Labels[key]
+		if said && has && a != b {
+			return false
+		}
+	}
+	return true
+}

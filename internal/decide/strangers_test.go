@@ -1,0 +1,40 @@
+package decide_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestStrangersHoldForAWhile: a node without an instance that could be what did not come
+// keeps the target as it is, for six hours; one that was the group's for as long as it lives.
+func TestStrangersHoldForAWhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		givenUp time.Duration
+		stray   bool
+		held    bool
+	}{
+		"a while":       {5 * time.Hour, false, true},
+		"long":          {7 * time.Hour, false, false},
+		"its own, long": {7 * time.Hour, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap, policy := snapshotOf(t, "group a max=9 cpu=4 memory=16Gi\nasked a age=8h\nnode other cpu=4 memory=16Gi age=1h")
+			snap.Groups[0].Asks[0].Units[0].GivenUp = snap.Now.Add(-c.givenUp)
+			if c.stray {
+				snap.Strays = map[string]provider.GroupID{"other": "a"}
+			}
+			plan := decide.Decide(snap, policy)
+			if got := slices.Contains(writes(plan)["a"], model.Cancel); got == c.held {
+				t.Errorf("calls %v", plan.Calls)
+			}
+			if end := snap.Now.Add(time.Hour); c.held && !c.stray && (plan.Wake.After(end) || plan.Wake.IsZero() || !plan.Repair[0].Until.Equal(end)) {
+				t.Errorf("wake %s, %+v", plan.Wake, plan.Repair)
+			}
+		})
+	}
+}
