@@ -327,10 +327,14 @@ func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p mod
 }
 
 // together holds the nodes of a group that goes as a whole until all of them can
-// go, and gives all of them back if one stays and none has gone. It returns when time
-// alone would change this, zero if it would not.
+// go, and gives all of them back if one stays and none has gone, or if they have waited for
+// too long for what could end with them. It returns when time alone would change this, zero
+// if it would not.
 func together(s *model.Snapshot, list []open, steps [][]drain.Step) (wake time.Time) {
-	type state struct{ leaving, ready, gone, back int }
+	type state struct {
+		leaving, ready, gone, back int
+		emptied                    time.Time
+	}
 	groups := map[int]*state{}
 	for i := range list {
 		n := &s.Nodes[list[i].node]
@@ -351,6 +355,9 @@ func together(s *model.Snapshot, list []open, steps [][]drain.Step) (wake time.T
 		case len(steps[i]) == 1 && steps[i][0].Verb == model.Remove:
 			g.ready++
 		}
+		if at := drain.Emptied(n.Standing.Drain); at.After(g.emptied) {
+			g.emptied = at
+		}
 	}
 	for i := range list {
 		n := &s.Nodes[list[i].node]
@@ -368,9 +375,13 @@ func together(s *model.Snapshot, list []open, steps [][]drain.Step) (wake time.T
 		case g.ready < g.leaving:
 			steps[i] = nil
 		default:
-			if v := scaledown.Newcomer(s, &s.Groups[n.Group]); v != nil {
-				steps[i], wake = nil, earliest(wake, v.Until)
-			} else if s.Groups[n.Group].CloudChooses {
+			v, until := scaledown.Unnamed(s, &s.Groups[n.Group]), g.emptied.Add(scaledown.Unlisted)
+			switch {
+			case v != nil && s.Now.Before(until):
+				steps[i], wake = nil, earliest(earliest(wake, v.Until), until)
+			case v != nil:
+				steps[i] = []drain.Step{{Verb: model.Untaint, Reason: v.Reason, Why: v.Detail}}
+			case s.Groups[n.Group].CloudChooses:
 				steps[i][0].Whole = g.leaving
 			}
 		}

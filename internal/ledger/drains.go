@@ -347,7 +347,7 @@ func firstOf(names []string) string {
 func (l *Ledger) givenBack(n model.NodeStanding, at time.Time) model.NodeStanding {
 	d := n.Drain
 	n.Drain, n.UnneededSince = nil, time.Time{}
-	if d.Code.FailedRemoval() {
+	if d.Code.FailedRemoval() || d.Code == model.AllOrNothing && moved(d) {
 		n.Failed = failedAgain(n.Failed, at, d)
 		l.failed(d.Group, at)
 	}
@@ -364,11 +364,16 @@ const (
 	forgiven      = 6 * time.Hour
 )
 
+// moved reports whether pods were moved for a removal, in vain if the node stays.
+func moved(d *model.Drain) bool {
+	return slices.ContainsFunc(d.Evictions, func(e model.Eviction) bool { return e.Granted })
+}
+
 func failedAgain(was model.Failure, at time.Time, d *model.Drain) model.Failure {
 	why := fmt.Sprintf("%s: %s", d.Code, d.Why)
 	f := model.Failure{At: at, Why: strings.ToValidUTF8(why[:min(len(why), mostWhy)], ""), Times: was.Times, Rest: was.Rest}
 	switch {
-	case d.Code == model.DrainFailed: // the cloud or the API server refused it, and no pod: its group rests
+	case d.Code == model.DrainFailed && !moved(d): // the cloud or the API server refused it, and no pod: its group rests
 	case was.Times == 0:
 		f.Times = 1
 	default:

@@ -236,3 +236,32 @@ func TestANodeRestsLonger(t *testing.T) {
 	fail(model.DrainFailed, 0, 0)
 	fail(model.PodLanded, 1, 0)
 }
+
+// TestARefusalAfterEvictions: pods that were moved for a node that the cloud does not end
+// were moved in vain: the node rests by itself, longer each time, whatever the refusal is.
+func TestARefusalAfterEvictions(t *testing.T) {
+	for name, end := range map[string]func(e *emptying){
+		"a conflict": func(e *emptying) {
+			e.look(model.Outcome{Call: onNode(model.Remove, "n"), Ended: at(e.second + 1), Target: -1, Err: &provider.Error{Kind: provider.Conflict, Message: "no"}})
+		},
+		"others stay": func(*emptying) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEmptying(t)
+			for i, rest := range []time.Duration{0, 30 * time.Minute, 90 * time.Minute} {
+				pods := e.pods
+				e.until(model.Removing)
+				code := model.DrainFailed
+				if name == "others stay" {
+					code = model.AllOrNothing
+				}
+				end(e)
+				e.call(untaintCall(code, "because"), func(o *model.Outcome) { o.ResourceVersion = "" })
+				want(t, "times", e.standing().Failed.Times, i+1)
+				want(t, "rest", e.standing().Failed.Rest, rest)
+				e.node, e.pods = node("n", "1"), pods
+				e.second += int(rest / time.Second)
+			}
+		})
+	}
+}

@@ -271,7 +271,7 @@ func remove(n *model.Node, d *model.Drain, now time.Time, p model.ScaleDownPolic
 		if !strings.HasPrefix(key, model.PrefixDelayDeletion) {
 			continue
 		}
-		if until := emptied(d).Add(p.Drain.DelayTimeout); now.Before(until) {
+		if until := Emptied(d).Add(p.Drain.DelayTimeout); now.Before(until) {
 			return nil, until
 		}
 	}
@@ -285,8 +285,8 @@ func remove(n *model.Node, d *model.Drain, now time.Time, p model.ScaleDownPolic
 	return []Step{{Verb: model.Remove, Reason: model.Unneeded, Why: why, Unready: d.Unready}}, time.Time{}
 }
 
-// emptied is since when nothing but its annotations can have kept the node.
-func emptied(d *model.Drain) time.Time {
+// Emptied is since when no pod can have kept the node.
+func Emptied(d *model.Drain) time.Time {
 	at := d.Since
 	for i := range d.Evictions {
 		if e := &d.Evictions[i]; e.Last.After(at) {

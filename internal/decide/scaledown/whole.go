@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
@@ -70,22 +71,28 @@ func (f *finder) whole(group int, members []*candidate) *model.Verdict {
 	return nil
 }
 
-// unlisted is how old a node must be for a cloud that chooses who goes to have listed its
+// Unlisted is how old a node must be for a cloud that chooses who goes to have listed its
 // machine, if it is one of its group: infrastructure providers look at their clouds every
-// ten minutes at the latest, and are read after that.
-const unlisted = 20 * time.Minute
+// ten minutes at the latest, and are read after that. Nodes that are drained wait as long for
+// what could end with them.
+const Unlisted = 20 * time.Minute
 
-// Newcomer says that a node which came a short while ago is no known instance's. Where the
-// cloud chooses who goes, it may be a machine of the group that the cloud does not list yet,
-// and it would end with the others, with its pods. We err to waiting: it may be any node.
-func Newcomer(s *model.Snapshot, g *model.Group) *model.Verdict {
+// Unnamed says what would end with the nodes of a group though nobody names it, since the
+// cloud chooses who goes: a machine without a node, or a node that came a short while ago
+// and is no known instance's. It may be a machine of the group that the cloud does not list
+// yet, with pods. We err to waiting.
+func Unnamed(s *model.Snapshot, g *model.Group) *model.Verdict {
 	if !g.CloudChooses {
 		return nil
+	}
+	if len(g.Waiting) > 0 {
+		return &model.Verdict{Reason: model.AllOrNothing, Detail: fmt.Sprintf("the group goes as a whole, and its machine %s has no node", g.Waiting[0].Instance),
+			Fix: "it registers, or a person ends it"}
 	}
 	var youngest *model.Node
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Group >= 0 || n.Object == nil || !n.Object.CreationTimestamp.Add(unlisted).After(s.Now) {
+		if n.Group >= 0 || n.Object == nil || !n.Object.CreationTimestamp.Add(Unlisted).After(s.Now) || !repair.CouldBe(g, n.Object) {
 			continue
 		}
 		if youngest == nil || youngest.Object.CreationTimestamp.Before(&n.Object.CreationTimestamp) {
@@ -95,8 +102,8 @@ func Newcomer(s *model.Snapshot, g *model.Group) *model.Verdict {
 	if youngest == nil {
 		return nil
 	}
-	return &model.Verdict{Reason: model.AllOrNothing, Until: youngest.Object.CreationTimestamp.Add(unlisted),
-		Detail: fmt.Sprintf("the group goes as a whole, and node %s, which came less than %s ago and is in no group, may be one of it", youngest.Name, unlisted),
+	return &model.Verdict{Reason: model.AllOrNothing, Until: youngest.Object.CreationTimestamp.Add(Unlisted),
+		Detail: fmt.Sprintf("the group goes as a whole, and node %s, which came less than %s ago and is in no group, may be one of it", youngest.Name, Unlisted),
 		Fix:    "time, or the group lists it"}
 }
 
@@ -149,7 +156,7 @@ func (f *finder) beginWhole(b *starts, ground *ground, begun []Start) []Start {
 			}
 		}
 		if why == nil {
-			why = Newcomer(f.Snapshot, &f.Snapshot.Groups[g])
+			why = Unnamed(f.Snapshot, &f.Snapshot.Groups[g])
 		}
 		if w := b.weight(members[g]); why == nil && (b.cores < w.MilliCPU || b.memory < w.Memory) {
 			why = &model.Verdict{Reason: model.MinimalResourceLimit, Detail: "the group goes as a whole"}
