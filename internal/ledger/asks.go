@@ -153,6 +153,9 @@ func (l *Ledger) wait(g *group, pg *provider.Group, seen model.Observation) {
 				w.Created = u.Exists // else it is when it lost its node
 			}
 		}
+		if said := in.Created; !said.IsZero() && rec.vanished.IsZero() && said.Before(w.Created) {
+			w.Created = said // pictures that lacked it may have been wrong: they make no node another's
+		}
 		if w.Lost && !rec.presumed {
 			w.Created = latest(w.Created, rec.lost) // no node from before can be its own
 		}
