@@ -658,6 +658,9 @@ func (l *Ledger) giveUp(g *group, pg *provider.Group, now time.Time) {
 				g.overdue++
 				late++
 			}
+			if u.Instance == "" && !u.GivenUp.IsZero() && soldOut(u.Why) {
+				g.soldOut++
+			}
 		}
 	}
 	// A unit more than there are anonymous requests is none that could be cancelled.
@@ -712,6 +715,11 @@ func stockOut(pg *provider.Group, now time.Time) *provider.Hold {
 		}
 	}
 	return nil
+}
+
+// soldOut reports whether a unit was given up because the cloud has no machine to sell.
+func soldOut(why string) bool {
+	return why == string(provider.NoCapacity) || why == string(provider.Quota)
 }
 
 // await begins to wait once more for units that the cloud could not take back, or

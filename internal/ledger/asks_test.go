@@ -1033,3 +1033,35 @@ func TestATargetOfAnyAge(t *testing.T) {
 	want(t, "overdue before the time is over", s.at(14.9).Overdue, 0)
 	want(t, "overdue in time", s.at(15).Overdue, 1)
 }
+
+// TestSoldOutIsNoIllness: a group that gets no machines, since the cloud has none, backs off
+// and says why; it is not unhealthy for that. One whose machines do not come for no reason
+// that anybody tells is.
+func TestSoldOutIsNoIllness(t *testing.T) {
+	for _, c := range []struct {
+		kind provider.Kind
+		sick bool
+	}{{provider.NoCapacity, false}, {provider.Quota, false}, {provider.BadConfig, true}, {"", true}} {
+		t.Run(string(c.kind), func(t *testing.T) {
+			s := newStage(t, 2)
+			s.fleet(2)
+			s.at(0)
+			s.grow(6)
+			if c.kind != "" {
+				s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(c.kind), Since: t0}}
+			}
+			g := s.at(16)
+			if want(t, "given up", g.GivenUp(), 6); (g.Unhealthy != nil) != c.sick {
+				t.Errorf("unhealthy: %+v", g.Unhealthy)
+			}
+			// The cloud takes none of them back.
+			cancel := model.Call{ID: "cancel/g", Verb: model.Cancel, Group: "g", From: 8, To: 2}
+			s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{cancel}})
+			s.at(16.1, model.Outcome{Call: cancel, Ended: s.now(), Target: 8})
+			s.restart()
+			if g = s.at(17); g.Kept != 6 || (g.Unhealthy != nil) != c.sick {
+				t.Errorf("%d kept, unhealthy: %+v", g.Kept, g.Unhealthy)
+			}
+		})
+	}
+}

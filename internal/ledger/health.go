@@ -36,6 +36,7 @@ func (l *Ledger) health(now time.Time) {
 
 // groupHealth answers S2: is the group in a shape to grow? Nodes that never started say
 // no where they are a large share of it (UC3): of many machines, one is a dud now and then.
+// What the cloud has no machines for says nothing about the group: it backs off for that.
 func (l *Ledger) groupHealth(g *group, now time.Time) {
 	without := 0
 	for i := range g.waiting {
@@ -44,7 +45,7 @@ func (l *Ledger) groupHealth(g *group, now time.Time) {
 		}
 	}
 	c := &g.counts
-	absent := g.overdue + g.kept + without
+	absent := max(0, g.overdue+g.kept-g.soldOut) + without
 	amiss := c.Unready + c.NeverStarted + absent
 	all := c.Total - c.BeingDeleted + absent
 	switch {
