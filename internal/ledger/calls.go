@@ -52,6 +52,9 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 	if o.Err == nil || unknown || g.expected > o.Call.From {
 		l.last.growth, g.last.growth = o.Ended, o.Ended
 	}
+	if g.expected <= o.Call.From {
+		l.unbrake(o.Call)
+	}
 	g.cut(o.Call.ID, o.Call.To-g.expected)
 	if o.Err == nil {
 		g.strikes, g.limited, g.throttled, g.conflicts = 0, 0, 0, 0
@@ -120,6 +123,18 @@ const longAgo = 10 * time.Minute
 // mostLimited is how many growths in a row a pool's maximum may refuse before that is
 // held against the group: what is seen never tells why.
 const mostLimited = 4
+
+// unbrake lifts the brakes that came with a growth of which nothing was granted: there is
+// no node that could show whether it helps.
+func (l *Ledger) unbrake(c model.Call) {
+	for _, a := range l.group(c.Group).asks {
+		if a.ID == c.ID {
+			l.brakes = slices.DeleteFunc(slices.Clone(l.brakes), func(k model.Brake) bool {
+				return k.Group == c.Group && k.Reason == model.SchedulerDisagrees && k.Node == "" && k.Since.Equal(a.At)
+			})
+		}
+	}
+}
 
 // cut takes units that were not granted from the ask that wanted them.
 func (g *group) cut(id string, units int) {

@@ -73,12 +73,13 @@ type Brake struct {
 	// Namespace is that of the pods; empty in memories of before it was kept.
 	Namespace string `json:"namespace,omitempty"`
 	// Template is the digest of the template that the promise was made from.
-	Template string    `json:"template"`
-	Reason   Reason    `json:"reason"` // TemplateMismatch, SchedulerDisagrees, LandedElsewhere or OutOfReach
-	Detail   string    `json:"detail"`
-	Node     string    `json:"node"`
-	Since    time.Time `json:"since"`
-	Until    time.Time `json:"until,omitzero"`
+	Template string `json:"template"`
+	Reason   Reason `json:"reason"` // TemplateMismatch, SchedulerDisagrees, LandedElsewhere or OutOfReach
+	Detail   string `json:"detail"`
+	// Node is the one that did not help, empty where the brake came with the purchase.
+	Node  string    `json:"node"`
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Backoff is a group's rest after a growth that failed. It stands, for the next

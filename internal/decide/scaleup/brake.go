@@ -60,13 +60,34 @@ func (pl *planner) brake(list []*waiting) {
 		return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Class, y.Class))
 	})
 	for _, k := range b.stand {
-		if c, ok := b.class[k.Class]; ok && groupIndex(s, k) >= 0 {
-			pl.w.Avoid(c, groupIndex(s, k))
-			pl.braked[brakeKey{c, groupIndex(s, k)}] = k
+		if c, ok := b.class[k.Class]; ok && !ofStep(k) {
+			pl.hold(c, k)
 			pl.wake = earliest(pl.wake, k.Until)
 		}
 	}
 	pl.brakes = b.stand
+}
+
+// ofStep reports whether a brake was drawn with the purchase that it is about: it names no
+// node then. It holds only where pods of its class fit nodes that are ready and wait all
+// the same (holdSteps); those that fit none are an ordinary case.
+func ofStep(k model.Brake) bool { return k.Reason == model.SchedulerDisagrees && k.Node == "" }
+
+// hold keeps a brake's group from growing for a class.
+func (pl *planner) hold(c model.ClassID, k model.Brake) {
+	if group := groupIndex(pl.s, k); group >= 0 {
+		pl.w.Avoid(c, group)
+		pl.braked[brakeKey{c, group}] = k
+	}
+}
+
+// holdSteps holds all groups that a step has been made in for a class.
+func (pl *planner) holdSteps(c model.ClassID) {
+	for _, k := range pl.brakes {
+		if ofStep(k) && k.Class == pl.s.Classes[c].Digest() {
+			pl.hold(c, k)
+		}
+	}
 }
 
 type brakeKey struct {
@@ -82,7 +103,8 @@ func groupIndex(s *model.Snapshot, k model.Brake) int {
 	return i
 }
 
-// forget is how long a brake is remembered for a class that no pod is of.
+// forget is how long a brake is remembered for a class that no pod is of, and how long
+// that of a step is.
 const forget = 24 * time.Hour
 
 // stands tells whether a brake holds on: while the template is the same, and
@@ -93,6 +115,9 @@ func (b *brakes) stands(k model.Brake) bool {
 	c, exists := b.class[k.Class]
 	if !exists || gi < 0 {
 		return b.pl.s.Now.Sub(k.Since) < forget
+	}
+	if ofStep(k) && b.pl.s.Now.Sub(k.Since) >= forget {
+		return false
 	}
 	t, ok := b.template[gi]
 	if !k.Until.IsZero() && !k.Until.After(b.pl.s.Now) {

@@ -411,6 +411,9 @@ func (pl *planner) placeOnExisting(list []*waiting) {
 			q.existing += ready
 			q.upcoming += coming
 			pl.disagreements(q, put)
+			if on == schedsim.OnReady && ready > 0 {
+				pl.holdSteps(q.Class)
+			}
 			if q.left == 0 || !enough {
 				break
 			}
