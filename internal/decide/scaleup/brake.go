@@ -316,8 +316,8 @@ func (b *brakes) has(a model.Arrival, class string) bool {
 	return slices.ContainsFunc(b.stand, func(k model.Brake) bool { return k.Group == a.Group && k.Class == class })
 }
 
-// disagreements finds the pods that wait although, by every filter, they fit a
-// node that was bought for them and has been ready for minutes.
+// disagreements finds the pods that have waited for minutes although, by every filter,
+// they fit a node that was bought for them.
 func (pl *planner) disagreements(q *waiting, put []schedsim.Put) {
 	class := ""
 	for _, p := range put {
@@ -335,7 +335,12 @@ func (pl *planner) disagreements(q *waiting, put []schedsim.Put) {
 			if _, known := pl.braked[key]; known || !slices.Contains(a.For, class) {
 				continue
 			}
-			if until := a.Ready.Add(disagreeAfter); until.After(pl.s.Now) {
+			// It may have been there for long, and of use only now.
+			since := pl.doubtedSince(class)
+			if a.Ready.After(since) {
+				since = a.Ready
+			}
+			if until := since.Add(disagreeAfter); until.After(pl.s.Now) {
 				pl.wake = earliest(pl.wake, until)
 				continue
 			}

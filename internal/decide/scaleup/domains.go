@@ -156,8 +156,7 @@ func (pl *planner) count(q *waiting, a attempt) {
 		pl.domains[q.Class] = pl.w.Domains(q.Class)
 	}
 	ready, coming, planned := pl.w.CountByKind(got.Put)
-	q.existing += ready
-	q.upcoming += coming
+	q.upcoming += ready + coming // pods on ready nodes are there beside those on others
 	q.planned += planned
 	q.left = got.Left
 	q.outOfSteps = !got.Enough

@@ -26,10 +26,7 @@ func (pl *planner) doubt(list []*waiting) (step *waiting) {
 			continue
 		}
 		class := pl.s.Classes[q.Class].Digest()
-		since := pl.s.Now
-		if d, ok := pl.s.Doubts[class]; ok {
-			since = d.Since
-		}
+		since := pl.doubtedSince(class)
 		if at := since.Add(tellAfter); at.After(pl.s.Now) {
 			pl.wake = earliest(pl.wake, at)
 			continue
@@ -48,6 +45,15 @@ func (pl *planner) doubt(list []*waiting) (step *waiting) {
 		step.existing, step.left = step.existing-1, 1
 	}
 	return step
+}
+
+// doubtedSince is since when the scheduler has left pods of the class waiting that fit
+// ready nodes: since now, if it did not do so in the last cycle.
+func (pl *planner) doubtedSince(class string) time.Time {
+	if d, ok := pl.s.Doubts[class]; ok {
+		return d.Since
+	}
+	return pl.s.Now
 }
 
 // tried reports whether a step for a class, or for another of its namespace, has been

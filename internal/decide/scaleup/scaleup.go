@@ -407,12 +407,16 @@ func (pl *planner) placeOnExisting(list []*waiting) {
 		} {
 			var put []schedsim.Put
 			put, q.left, enough = pl.w.Place(q.Class, q.left, on, pl.stepsLeft())
-			ready, coming, _ := pl.w.CountByKind(put)
-			q.existing += ready
-			q.upcoming += coming
-			pl.disagreements(q, put)
-			if on == schedsim.OnReady && ready > 0 {
-				pl.holdSteps(q.Class)
+			if on == schedsim.OnReady {
+				q.existing = len(q.Pods) - q.delayed - q.left
+				pl.disagreements(q, put)
+				if q.existing > 0 {
+					pl.holdSteps(q.Class)
+				}
+			} else {
+				// Those that fit a ready node only beside pods on others wait for these, too.
+				ready, coming, _ := pl.w.CountByKind(put)
+				q.upcoming += ready + coming
 			}
 			if q.left == 0 || !enough {
 				break
