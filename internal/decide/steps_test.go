@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
@@ -55,5 +56,39 @@ func TestACycleEndsWhenItsStepsAreUsedUp(t *testing.T) {
 			t.Errorf("cycle %d: %d classes were not looked at, told %v, wake %s", cycle, len(plan.Unseen), told, plan.Wake)
 		}
 		unseen = plan.Unseen
+	}
+}
+
+// TestNothingGoesThatUnseenPodsMayNeed: in a cycle that had no steps for some of the pods
+// that wait, no removal begins or goes on past the taint, until a node has been unneeded
+// for so long that each of them has had its turn.
+func TestNothingGoesThatUnseenPodsMayNeed(t *testing.T) {
+	for _, c := range []struct {
+		steps int
+		since time.Duration
+		goes  bool
+	}{{1, 11 * time.Minute, false}, {1, 21 * time.Minute, true}, {100000, 11 * time.Minute, true}} {
+		scenario := testkit.NewScenario()
+		if err := scenario.Add(fmt.Sprintf(`
+			group a max=10 cpu=4 memory=16Gi
+			node a1 group=a age=48h
+			node a2 group=a age=48h tainted=%s
+			unneeded a1 since=%s
+			pods big count=1 cpu=3 memory=1Gi select=is:elsewhere`, 30*time.Second+c.since-11*time.Minute, c.since)); err != nil {
+			t.Fatal(err)
+		}
+		policy := scenario.Policy
+		policy.ScaleUp.SpreadStepLimit = c.steps
+		plan := Decide(scenario.Snapshot(policy), policy)
+		if unseen := len(plan.Unseen) > 0; unseen != (c.steps == 1) {
+			t.Fatalf("%d steps: %d classes were not looked at", c.steps, len(plan.Unseen))
+		}
+		var verbs []model.Verb
+		for _, call := range plan.Calls {
+			verbs = append(verbs, call.Verb)
+		}
+		if goes := slices.Contains(verbs, model.Taint) && slices.Contains(verbs, model.Remove); goes != c.goes || !c.goes && len(verbs) > 0 {
+			t.Errorf("%d steps, unneeded for %s: %v, %+v", c.steps, c.since, verbs, plan.Unneeded)
+		}
 	}
 }

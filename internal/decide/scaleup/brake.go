@@ -3,7 +3,6 @@ package scaleup
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -141,7 +140,7 @@ func (b *brakes) stands(k model.Brake) bool {
 // where the next one comes up.
 func (b *brakes) landedSince(c model.ClassID, group int, k model.Brake) bool {
 	wanted := b.pl.wanted(c, group)
-	if k.Reason == model.OutOfReach && b.pl.inReach(group, wanted, math.MaxInt) {
+	if k.Reason == model.OutOfReach && b.pl.affords(group, wanted) {
 		return true
 	}
 	for i := range b.pl.s.Nodes {
@@ -236,6 +235,10 @@ func (b *brakes) judge(a model.Arrival) {
 // where the class cannot run. What keeps the cloud from making them elsewhere may pass.
 const elsewhereRest = time.Hour
 
+// outOfReachRest is how long no node is bought against the cloud's rule after one has shown
+// that the rule holds. If the zones' counts come near enough, that ends at once.
+const outOfReachRest = 6 * time.Hour
+
 // mostTries is how many nodes of a group may come up elsewhere in that time, where
 // nobody knows how the cloud chooses: two of each variant, and no more than six.
 func mostTries(variants int) int { return min(2*variants, 6) }
@@ -253,7 +256,7 @@ func (b *brakes) elsewhere(a model.Arrival, c model.ClassID, id model.NodeID, wa
 		return
 	}
 	l, tries := b.pl.w.Landing(group), 0
-	before, step := asked, l.Sure() && !b.pl.inReach(group, wanted, math.MaxInt)
+	before, step := asked, l.Sure() && !b.pl.affords(group, wanted)
 	if step {
 		before = 0 // steps follow each other, so that the last one tells
 	}
@@ -276,7 +279,7 @@ func (b *brakes) elsewhere(a model.Arrival, c model.ClassID, id model.NodeID, wa
 	case l.Sure() && !step:
 		return
 	case step && l.Follows(variant):
-		k.Reason = model.OutOfReach
+		k.Reason, k.Until = model.OutOfReach, s.Now.Add(outOfReachRest)
 	case tries < mostTries(len(l.Variants)):
 		return
 	}

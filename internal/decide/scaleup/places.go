@@ -129,6 +129,11 @@ func (pl *planner) inReach(group int, wanted []int, most int) bool {
 	})
 }
 
+// affords reports whether one of the variants is in reach within the limits.
+func (pl *planner) affords(group int, wanted []int) bool {
+	return pl.inReach(group, wanted, pl.limits.most(group)+pl.w.Undecided(group))
+}
+
 // prospect is what a class that wants some forms of a group's nodes can expect of the
 // next ones.
 type prospect int
@@ -180,7 +185,7 @@ func (pl *planner) prospect(c model.ClassID, group int) prospect {
 func (pl *planner) tooFar(q *waiting, h head) *model.Verdict {
 	l, wanted := pl.w.Landing(h.group), pl.wanted(q.Class, h.group)
 	outlook := pl.prospect(q.Class, h.group)
-	if len(wanted) == 0 || outlook == byRule && pl.inReach(h.group, wanted, pl.limits.most(h.group)+pl.w.Undecided(h.group)) {
+	if len(wanted) == 0 || outlook == byRule && pl.affords(h.group, wanted) {
 		return nil
 	}
 	where := pl.variantNames(h.group, wanted)

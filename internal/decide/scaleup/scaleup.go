@@ -79,12 +79,12 @@ func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) Re
 	pl.candidates()
 	waiting := pl.waiting(p.Rules)
 	// 2. Growths that did not help are not repeated.
+	pl.limits = newLimits(pl.s, p, pl.closed)
 	pl.brake(waiting)
 	// 3. Room on nodes that are there, then on those that are on their way; which
 	// groups may grow, and by how much.
 	pl.placeOnExisting(waiting)
 	step := pl.doubt(waiting)
-	pl.limits = newLimits(pl.s, p, pl.closed)
 	pl.wake = earliest(pl.wake, reopening(pl.limits))
 	pl.seed(seeds, filled)
 	pl.fillGroups()
