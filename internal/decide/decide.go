@@ -108,10 +108,11 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atom
 	// 8. Which nodes does nothing need? Removals under way go on, or are taken back.
 	down := scaledown.Plan(scaledown.Input{
 		Snapshot: s, Policy: p, World: world, Reserved: wanted, Rules: judge, Budgets: budgets, Closed: closed,
-		Guests: guests, Drafts: drafts(s, drains), Moving: onTheMove(s, drains, waited), Growing: growing(s, up.Grow), Waiting: told(waits), Rate: rate,
+		Guests: guests, Drafts: drafts(s, drains), Moving: onTheMove(s, drains, waited), Growing: growing(s, up.Grow), Waiting: told(waits), Rate: rate, Unseen: len(up.Unseen),
 	})
 	plan.Unneeded, plan.Kept, plan.Resume = down.Unneeded, down.Kept, down.Resume
 	missed(world, s, drains, waited)
+	doubtful(s, drains, len(up.Unseen))
 	steps, wake := advance(s, drains, wanted, p, closed, &down)
 	plan.Calls, plan.Wake = append(plan.Calls, steps...), wake
 	// 9. Some of those begin to go.

@@ -287,6 +287,16 @@ func barred(s *model.Snapshot, n *model.Node, p model.Policy, closed map[int]mod
 	return nil, false
 }
 
+// doubtful holds the drains that have got no further than the taint where growth had no
+// steps to place all pods: those may need the node, which can be given back still.
+func doubtful(s *model.Snapshot, list []open, unseen int) {
+	for i := range list {
+		if d := s.Nodes[list[i].node].Standing.Drain; tainted(s, &list[i]) && !d.Unready && scaledown.MayBeNeeded(s, unseen, d.Since) {
+			list[i].view.Unsure = true
+		}
+	}
+}
+
 // advance asks every open drain for its next calls. Found is what the search for
 // unneeded nodes made of those that are only tainted.
 func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p model.Policy, closed map[int]model.Verdict, found *scaledown.Result) (calls []model.Call, wake time.Time) {
@@ -301,7 +311,7 @@ func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p mod
 		n := &s.Nodes[o.node]
 		o.view.Wanted = wanted[o.node]
 		if v, ok := found.Homeless[o.node]; ok {
-			o.view.Homeless, o.view.Unsure = v, v == nil
+			o.view.Homeless, o.view.Unsure = v, o.view.Unsure || v == nil
 		}
 		o.view.Slots = min(slots, atOnceEach-busy(n.Standing.Drain))
 		if o.view.Barred, o.view.Back = barred(s, n, p, closed); o.view.Barred == nil {

@@ -91,6 +91,8 @@ type Input struct {
 	// Waiting are the controllers of pods that were evicted before and have not been
 	// made up for, with what is lacking.
 	Waiting map[types.UID]string
+	// Unseen counts the classes of pods that growth had no steps to place.
+	Unseen int
 	// Rate bounds how many nodes go because they are not ready.
 	Rate *repair.Rate
 	// Closed are the groups, by index, that something else is done to in the same

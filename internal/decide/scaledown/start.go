@@ -25,12 +25,13 @@ type starts struct {
 	rate     *repair.Rate
 	cooldown *model.Verdict
 	stale    *model.Verdict
+	unseen   int // classes of pods that growth had no steps for
 }
 
 func newStarts(in Input) *starts {
 	s, policy := in.Snapshot, in.Policy
 	p := policy.ScaleDown
-	b := &starts{policy: policy, closed: in.Closed, growing: in.Growing, waiting: in.Waiting, rate: in.Rate, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
+	b := &starts{policy: policy, closed: in.Closed, growing: in.Growing, waiting: in.Waiting, rate: in.Rate, unseen: in.Unseen, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
@@ -70,6 +71,18 @@ func cooldown(now time.Time, p model.ScaleDownPolicy, growth, removal, failure t
 	return nil
 }
 
+// turns is within what time each class of pods that wait has its turn, though a cycle has
+// no steps for all: those that it did not look at are first in the next, which follows
+// after seconds. It is much longer than that takes, and it has an end, or whoever can
+// make many classes of pods could keep every node for ever.
+const turns = 10 * time.Minute
+
+// MayBeNeeded reports whether a node that could go since then may be needed by pods of
+// classes, unseen in number, that this cycle had no steps for.
+func MayBeNeeded(s *model.Snapshot, unseen int, since time.Time) bool {
+	return unseen > 0 && since.Add(turns).After(s.Now)
+}
+
 // held says what keeps an unneeded node for now, nil if nothing does.
 func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	n := &b.snap.Nodes[c.node]
@@ -83,6 +96,8 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 		return &model.Verdict{Reason: model.ScaleDownOff, Fix: "--scale-down-enabled"}
 	case until.After(b.snap.Now):
 		return &model.Verdict{Reason: short, Detail: fmt.Sprintf("%s are wanted", wait), Until: until}
+	case n.Kind != model.Unready && MayBeNeeded(b.snap, b.unseen, until):
+		return &model.Verdict{Reason: model.StepBudget, Detail: fmt.Sprintf("pods of %d classes were not looked at in this cycle, and may need it", b.unseen), Until: until.Add(turns), Fix: "the next cycles"}
 	}
 	if v := b.resting(g, n.Group); v != nil {
 		return v
