@@ -193,7 +193,7 @@ func (l *Ledger) home(i int, n *corev1.Node) (model.Home, bool) {
 // what the plan found out: since when nodes have been unneeded, what holds them,
 // and which growths did not help.
 func (l Ledger) Note(s *model.Snapshot, p model.Plan) Ledger {
-	l.news = false
+	l.news = !slices.Equal(s.Brakes, p.Brakes) // this plan has tried the groups that the next must not, or not those that it may
 	grown := map[provider.GroupID][]string{}
 	for _, g := range p.Grow {
 		for _, b := range g.Pods {
@@ -231,8 +231,11 @@ func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
 		}
 		class := s.Classes[v.Class].Digest()
 		now := model.Doubt{Since: s.Now, Pods: v.Pods}
-		if was, ok := before[class]; ok && was.Pods <= v.Pods {
+		switch was, ok := before[class]; {
+		case ok && was.Pods <= v.Pods:
 			now.Since = was.Since
+		case ok:
+			l.news = true // the plan still went by the time that begins again
 		}
 		if l.doubts == nil {
 			l.doubts = map[string]model.Doubt{}

@@ -148,7 +148,7 @@ func (j *judge) health(c model.Cycle) {
 			amiss++ // what never started is a growth that failed, and stops its group only
 		}
 	}
-	lost := j.w.lostFor(2 * time.Minute)
+	lost := j.w.lostFor(2*time.Minute, c.Snapshot)
 	amiss, all = amiss+lost, all+lost
 	if !j.w.settings.Policy.Rules.TooMany(amiss, all) {
 		return
@@ -316,11 +316,22 @@ func (j *judge) ending(m *machine) {
 }
 
 // lostFor counts the machines that have been without the Node object that they had for
-// so long; one that drifted is known to nobody by another name.
-func (w *World) lostFor(least time.Duration) int {
+// so long, and that the cloud has told the loop of ever since: one that an answer lacked
+// is a new machine when it is back. One that drifted is known to nobody by another name.
+func (w *World) lostFor(least time.Duration, told *model.Snapshot) int {
+	listed := map[provider.InstanceID]bool{}
+	for i := range told.Groups {
+		for _, in := range told.Groups[i].Instances {
+			listed[in.ID] = in.State != provider.Deleting
+		}
+	}
 	n := 0
 	for _, m := range w.machines {
-		if !m.lostAt.IsZero() && w.now.Sub(m.lostAt) >= least && w.truth.object(m.node) == nil {
+		switch {
+		case m.lostAt.IsZero() || w.truth.object(m.node) != nil:
+		case !listed[m.instance]:
+			m.lostAt = time.Time{}
+		case w.now.Sub(m.lostAt) >= least:
 			n++
 		}
 	}

@@ -143,6 +143,7 @@ func (w *World) Crash(after time.Duration) {
 		after = w.settings.Lags.Restart.draw(w.dice.people)
 	}
 	w.judge.orphaned()
+	w.lostUnseen()
 	w.after(after, func() {
 		if w.leader == nil {
 			w.lead()

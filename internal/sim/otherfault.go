@@ -1,14 +1,16 @@
 package sim
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// This file is faults that scripts name and that random worlds do not draw yet: what a
-// seed means must not change.
+// This file is faults that random worlds draw from a stream of their own, and rarely:
+// what a seed meant before they were drawn should mostly stay.
 const (
 	// Node objects are deleted while their machines run on; no kubelet registers again.
 	LostNodes What = "nodes=lost"
@@ -36,11 +38,22 @@ func (w *World) loseNodes(f *Fault) {
 // end loses nothing.
 func (w *World) loseNode(name string) {
 	for _, m := range w.machines {
-		if m.node == name && !model.HasTaint(w.truth.object(name), model.TaintToBeDeleted) {
+		if m.node == name && w.leader != nil && !model.HasTaint(w.truth.object(name), model.TaintToBeDeleted) {
 			m.lostAt = w.now
 		}
 	}
 	w.deleteNode(name)
+}
+
+// lostUnseen: a leader has died. What was lost a moment before it has not written down,
+// as little as what is lost while nobody leads: to the next one these are machines that
+// boot, which may never have had a node.
+func (w *World) lostUnseen() {
+	for _, m := range w.machines {
+		if w.now.Sub(m.lostAt) < 30*time.Second {
+			m.lostAt = time.Time{}
+		}
+	}
 }
 
 // returns has a machine's kubelet register its node once more, and turn ready.

@@ -153,11 +153,14 @@ func drawScript(seed uint64) (text string, lasts time.Duration) {
 	line("%s%s", flags, drawDrainFlags(d))
 	line("lags watch=10ms..%dms read=100ms..%dms", d.in(20, 1500), d.in(200, 8000))
 	// What came later is drawn from a stream of its own, so that worlds stay what they were.
-	later := drawn{rand.New(rand.NewPCG(seed, 1003))}
+	later, rare := drawn{rand.New(rand.NewPCG(seed, 1003))}, drawn{rand.New(rand.NewPCG(seed, 1004))}
 	groups, nodes := drawGroups(d, func(format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
 		if strings.Contains(text, " zones=") && later.once(3) {
 			text += " scattered"
+		}
+		if strings.HasPrefix(text, "group ") {
+			text += drawClouds(rare, text)
 		}
 		line("%s", text)
 	})
@@ -171,7 +174,38 @@ func drawScript(seed uint64) (text string, lasts time.Duration) {
 	for range d.in(0, 5) {
 		drawHappening(d, groups, workloads, minutes, line)
 	}
+	drawRare(rare, groups, minutes, line)
 	return b.String(), time.Duration(minutes) * time.Minute
+}
+
+// drawClouds draws what few clouds do with a group: to end machines that run where a
+// target is lowered, or to choose who goes.
+func drawClouds(d drawn, group string) (words string) {
+	if d.once(10) {
+		words += " kills-to-lower"
+	}
+	if false && strings.Contains(group, " min=0 ") && !strings.Contains(group, " pool=") {
+		words += " chooses"
+	}
+	return words
+}
+
+// drawRare draws faults that few worlds have: Node objects that are deleted, and a clock
+// of the cloud that is off.
+func drawRare(d drawn, groups []string, minutes int, line func(string, ...any)) {
+	where := func() string {
+		if d.once(2) {
+			return ""
+		}
+		return " group=" + d.of(groups...)
+	}
+	if d.once(6) {
+		// What is lost before anybody has looked cannot be told from what never was.
+		line("fault nodes=lost%s from=%dm for=1m share=%.1f", where(), d.in(2, minutes-1), 0.1*float64(d.in(2, 10)))
+	}
+	if d.once(6) {
+		line("fault clock=skewed%s skew=%s%dm from=%dm for=%dm", where(), d.of("", "-"), d.in(1, 40), d.in(0, minutes-1), d.in(5, 90))
+	}
 }
 
 func drawGroups(d drawn, line func(string, ...any)) (ids []string, nodes int) {

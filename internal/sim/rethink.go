@@ -61,7 +61,12 @@ func told(s *model.Snapshot, p *model.Plan) verdicts {
 		out["unneeded "+v.Node] = string(v.Reason)
 	}
 	for _, v := range p.Kept {
-		out["kept "+v.Node] = string(v.Reason)
+		switch out["kept "+v.Node] = string(v.Reason); v.Reason {
+		case model.NoPlaceToMovePods, model.ReservedForMovedPods, model.NotEnoughPdb, model.GroupAtMin, model.PoolAtMin, model.MinimalResourceLimit:
+			// Nodes that were found unneeded are tried first the next time: what that
+			// leaves to the others may be otherwise.
+			out["kept "+v.Node] = "as others go first"
+		}
 	}
 	for _, v := range p.Repair {
 		out["repair of "+string(v.Group)+" "+string(v.Instance)] += string(v.Reason) + " "
