@@ -148,7 +148,7 @@ func podsOf(s *model.Snapshot, judge *rules.Cluster, n *model.Node) []drain.Pod 
 	for i := range n.Bound {
 		q := &n.Bound[i]
 		spec := s.Contents.Specs[q.Spec]
-		pods = append(pods, drain.Pod{Pod: q, Name: spec.Pod.Namespace + "/" + q.Name, Answer: judge.JudgeOn(model.NodeReady(n.Object), q), Priority: spec.Priority, Facts: s.Contents.Facts[q.Facts]})
+		pods = append(pods, drain.Pod{Pod: q, Name: spec.Pod.Namespace + "/" + q.Name, Answer: judge.JudgeOn(rules.ConditionOf(n), q), Priority: spec.Priority, Facts: s.Contents.Facts[q.Facts]})
 	}
 	return pods
 }

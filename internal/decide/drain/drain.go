@@ -159,7 +159,7 @@ func back(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model
 	case v.Followed && d.Stage == model.Tainted:
 		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods are to be beside one of its pods"}
 	}
-	if name := occupant(v, d.Unready); name != "" && !d.Occupied {
+	if name := occupant(v); name != "" && !d.Occupied {
 		if d.Group == "" {
 			return &model.Verdict{Reason: model.LeaderChanged, Detail: fmt.Sprintf("its removal was begun by another leader, and pod %s is on it", name)}
 		}
@@ -197,17 +197,11 @@ func tainted(n *model.Node, d *model.Drain, v View, now time.Time, p model.Scale
 	}}, time.Time{}
 }
 
-// occupant names a pod that keeps the node: none that ends with it. On a node that
-// is not ready nobody is there to end one that is being deleted.
-func occupant(v View, unready bool) string {
+// occupant names a pod that keeps the node: none that ends with it.
+func occupant(v View) string {
 	for i := range v.Pods {
-		switch q := &v.Pods[i]; q.Answer.Kind {
-		case rules.Moves, rules.Blocks:
+		if q := &v.Pods[i]; q.Answer.Kind != rules.Stays {
 			return q.Name
-		case rules.Ends:
-			if !unready {
-				return q.Name
-			}
 		}
 	}
 	return ""

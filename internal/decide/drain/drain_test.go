@@ -109,8 +109,6 @@ func TestNext(t *testing.T) {
 	busy.Busy = true
 	two := drain.View{Pods: []drain.Pod{pod("a"), pod("b")}}
 	one := drain.View{Pods: []drain.Pod{pod("a")}}
-	unready := empty
-	unready.Unready = true
 	ends := pod("a", ending(now.Add(time.Minute)))
 
 	// The cloud was busy when it was asked to remove it.
@@ -135,7 +133,6 @@ func TestNext(t *testing.T) {
 		{name: "tainted just now", n: node(at(empty, time.Second)), wake: now.Add(4 * time.Second)},
 		{name: "a pod landed on an empty node", n: node(empty), v: one, want: "Untaint PodLanded"},
 		{name: "one that ends, too", n: node(empty), v: drain.View{Pods: []drain.Pod{ends}}, want: "Untaint PodLanded"},
-		{name: "not on a node that is not ready", n: node(unready), v: drain.View{Pods: []drain.Pod{ends}}, want: "Remove"},
 		{name: "one that hangs", n: node(empty), v: drain.View{Pods: []drain.Pod{pod("a", func(q *drain.Pod) { q.Answer.Kind = rules.Stays })}}, want: "Remove"},
 		{name: "another leader's, with pods", n: node(model.Drain{Stage: model.Tainted}), v: one, want: "Untaint LeaderChanged"},
 		{name: "another leader's, empty", n: node(model.Drain{Stage: model.Tainted}), want: "Remove"},
@@ -172,7 +169,6 @@ func TestNext(t *testing.T) {
 		{name: "granted, and not seen yet", n: node(with(evicting, granted("a", time.Second))), v: one, wake: now.Add(59 * time.Second)},
 		{name: "granted, and nothing came of it", n: node(with(evicting, granted("a", time.Minute))), v: one, want: "Evict a 30s"},
 		{name: "a pod ends", n: node(with(evicting, granted("a", time.Second))), v: drain.View{Pods: []drain.Pod{pod("a", ending(now.Add(time.Minute)))}}, wake: now.Add(time.Minute)},
-		{name: "a pod on a node that is not ready does not end", n: node(func() model.Drain { d := evicting; d.Unready = true; return d }()), v: drain.View{Pods: []drain.Pod{ends}}, want: "Remove"},
 		{name: "all have left", n: node(with(evicting, granted("a", time.Second))), want: "Remove"},
 		{name: "all have left, an annotation delays the end", n: node(with(evicting, granted("a", time.Second)), annotated(model.PrefixDelayDeletion+"x")), wake: now.Add(119 * time.Second)},
 

@@ -91,8 +91,7 @@ type evictor struct {
 func (e *evictor) level(pods []Pod) []*Pod {
 	var left []*Pod
 	for i := range pods {
-		// On a node that is not ready nobody is there to end a pod.
-		if k := pods[i].Answer.Kind; k == rules.Moves || (k == rules.Ends && !e.drain.Unready) {
+		if k := pods[i].Answer.Kind; k == rules.Moves || k == rules.Ends {
 			left = append(left, &pods[i])
 		}
 	}

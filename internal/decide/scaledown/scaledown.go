@@ -230,7 +230,7 @@ func (f *finder) judge(c *candidate) *model.Verdict {
 	more := 0
 	for i := range n.Bound {
 		p := &n.Bound[i]
-		a := f.Rules.JudgeOn(model.NodeReady(n.Object), p)
+		a := f.Rules.JudgeOn(rules.ConditionOf(n), p)
 		if Housed(a, f.Snapshot.Contents.Facts[p.Facts]) {
 			c.housed = append(c.housed, p)
 		}
@@ -245,9 +245,6 @@ func (f *finder) judge(c *candidate) *model.Verdict {
 			c.moving = append(c.moving, p)
 			c.known = append(c.known, p.UID)
 		case rules.Ends:
-			if n.Kind == model.Unready {
-				continue // nobody is there to end it
-			}
 			most := f.Policy.ScaleDown.Drain.MaxGrace + rules.OverdueAfter
 			if a.Until.After(f.Snapshot.Now.Add(most)) {
 				return &model.Verdict{Reason: model.PodEnding, Detail: fmt.Sprintf("pod %s is being deleted and has %s left", p.Name, a.Until.Sub(f.Snapshot.Now).Round(time.Second)),

@@ -88,22 +88,47 @@ type rule struct {
 }
 
 // Judge applies every rule to a pod, but not the amounts of budgets.
-func (c *Cluster) Judge(p *model.Pod) Answer { return c.JudgeOn(true, p) }
+func (c *Cluster) Judge(p *model.Pod) Answer { return c.JudgeOn(Ready, p) }
 
-// JudgeOn is Judge where it matters whether the pod's node is ready: nothing lands on
-// one that is not.
-func (c *Cluster) JudgeOn(ready bool, p *model.Pod) Answer {
+// Condition is what of its node matters to a pod. Nothing lands on a node that is not
+// ready; on one that goes for that, nobody is there to end a pod.
+type Condition uint8
+
+// The conditions of a node.
+const (
+	Ready Condition = iota
+	NotReady
+	Dead
+)
+
+// ConditionOf is a node's condition: of one that is on its way out, it is dead if it goes
+// because it is not ready.
+func ConditionOf(n *model.Node) Condition {
+	d := n.Standing.Drain
+	switch {
+	case model.NodeReady(n.Object):
+		return Ready
+	case d != nil && d.Unready, d == nil && n.Kind == model.Unready:
+		return Dead
+	}
+	return NotReady
+}
+
+// JudgeOn is Judge where the condition of the pod's node matters.
+func (c *Cluster) JudgeOn(on Condition, p *model.Pod) Answer {
 	about := c.aboutSpec(p.Spec) | c.aboutFacts(p.Facts)
 	if p.Flags&flagged != 0 {
 		about |= aboutFlags(p.Flags)
 	}
 	for about &^= seen; about != 0; about &= about - 1 {
 		r := &list[bits.TrailingZeros32(uint32(about))]
-		if r.readyOnly && !ready {
+		if r.readyOnly && on != Ready {
 			continue
 		}
 		if a, ok := r.answer(c, p); ok {
-			a.Rule = r.name
+			if a.Rule = r.name; a.Kind == Ends && on == Dead {
+				a.Kind, a.Verdict = Stays, model.Verdict{}
+			}
 			return a
 		}
 	}

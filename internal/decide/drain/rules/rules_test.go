@@ -299,3 +299,39 @@ func TestTolerant(t *testing.T) {
 		})
 	}
 }
+
+// TestConditionOfANode: on a node that goes because it is not ready nobody ends a pod, and
+// nothing lands; on one whose removal began while it was ready, pods may end by themselves.
+func TestConditionOfANode(t *testing.T) {
+	for name, c := range map[string]struct {
+		ready bool
+		node  model.Node
+		want  rules.Condition
+		ends  rules.Kind
+	}{
+		"ready":                             {true, model.Node{Kind: model.Ready}, rules.Ready, rules.Ends},
+		"booting":                           {false, model.Node{Kind: model.Booting}, rules.NotReady, rules.Ends},
+		"not ready":                         {false, model.Node{Kind: model.Unready}, rules.Dead, rules.Stays},
+		"leaving, since it is not":          {false, leaving(true), rules.Dead, rules.Stays},
+		"leaving, ready before":             {false, leaving(false), rules.NotReady, rules.Ends},
+		"leaving, since it was not, is now": {true, leaving(true), rules.Ready, rules.Ends},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := corev1.ConditionFalse
+			if c.ready {
+				status = corev1.ConditionTrue
+			}
+			c.node.Object = &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}}}
+			s := plain()
+			ends(time.Minute)(s)
+			on := rules.ConditionOf(&c.node)
+			if a := s.cluster().JudgeOn(on, &s.pod); on != c.want || a.Kind != c.ends || (a.Kind == rules.Stays) != a.Until.IsZero() {
+				t.Errorf("condition %d: %v until %s", on, a.Kind, a.Until)
+			}
+		})
+	}
+}
+
+func leaving(unready bool) model.Node {
+	return model.Node{Kind: model.Leaving, Standing: model.NodeStanding{Drain: &model.Drain{Unready: unready}}}
+}
