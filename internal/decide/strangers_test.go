@@ -38,3 +38,17 @@ func TestStrangersHoldForAWhile(t *testing.T) {
 		})
 	}
 }
+
+// TestALostMachineGoes: a machine that never registered goes only if it still has no node.
+// One that lost its node may still be named with it by its provider, and would never go: that
+// no node is its own is looked up all the same.
+func TestALostMachineGoes(t *testing.T) {
+	for lost, condition := range map[bool]provider.Condition{false: provider.StillWithoutNode, true: ""} {
+		snap, policy := snapshotOf(t, "group a max=9 cpu=4 memory=16Gi\ninstance a1 group=a age=1h")
+		snap.Groups[0].Waiting[0].Lost = lost
+		calls := decide.Decide(snap, policy).Calls
+		if len(calls) != 1 || calls[0].Verb != model.Remove || calls[0].If != condition || calls[0].ProviderID == "" {
+			t.Errorf("lost %v: calls %+v", lost, calls)
+		}
+	}
+}
