@@ -4,17 +4,22 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// failure is why a Machine will not come by itself.
-type failure struct{ reason, message string }
+// failure is why a Machine does not come. One that was met tells what the controllers of
+// its infrastructure met when they tried last: they go on trying. Any other is for good.
+type failure struct {
+	reason, message string
+	met             bool
+}
 
 // readFailure looks wherever the two versions tell of a failure for good. A
-// Machine that is only slow, or whose provider tries again by itself, has none:
+// Machine that is only slow has none:
 // for these there is the time that a node may take.
 func readFailure(o *unstructured.Unstructured) *failure {
 	// 1. The fields that were made for it. In v1beta2 they live on as
@@ -23,14 +28,15 @@ func readFailure(o *unstructured.Unstructured) *failure {
 		reason := text(o, append(slices.Clone(at), "failureReason")...)
 		message := text(o, append(slices.Clone(at), "failureMessage")...)
 		if reason != "" || message != "" {
-			return &failure{cmp.Or(reason, "Failed"), message}
+			return &failure{reason: cmp.Or(reason, "Failed"), message: message}
 		}
 	}
+	met := text(o, "status", "phase") != "Failed"
 	// 2. The conditions of v1beta1, which know errors from delays.
 	for _, at := range [][]string{{"status", "conditions"}, {"status", "deprecated", "v1beta1", "conditions"}} {
 		for _, c := range conditions(o, at...) {
 			if c.status == "False" && c.severity == "Error" && slices.Contains([]string{"InfrastructureReady", "BootstrapReady"}, c.kind) {
-				return &failure{c.reason, c.message}
+				return &failure{c.reason, c.message, met}
 			}
 		}
 	}
@@ -38,19 +44,31 @@ func readFailure(o *unstructured.Unstructured) *failure {
 	for _, at := range [][]string{{"status", "conditions"}, {"status", "v1beta2", "conditions"}} {
 		for _, c := range conditions(o, at...) {
 			if c.status == "False" && slices.Contains(terminal, c.reason) && slices.Contains([]string{"InfrastructureReady", "BootstrapConfigReady"}, c.kind) {
-				return &failure{c.reason, c.message}
+				return &failure{c.reason, c.message, met}
 			}
 		}
 	}
-	if text(o, "status", "phase") == "Failed" {
+	if !met {
 		return &failure{reason: "Failed"}
 	}
 	return nil
 }
 
-// terminal are reasons of conditions after which nothing more is to be expected
-// of a Machine: those of Cluster API itself, and of providers that are known to
-// report their refusals so.
+// retried is about how often the controllers of infrastructures try again: at once at
+// first, and by then less and less often. Nothing tells when the next try is.
+const retried = time.Minute
+
+// retry is how often it is tried again to make a Machine that failed so, zero if it is not,
+// or if a person or the cloud's stock must mend it first.
+func (f *failure) retry(kind provider.Kind) time.Duration {
+	if f.met && f.reason != "ObjectDeleted" && (kind == provider.Transient || kind == provider.Throttled) {
+		return retried
+	}
+	return 0
+}
+
+// terminal are reasons of conditions that tell of an error and not of a delay: those of
+// Cluster API itself, and of providers that are known to report their refusals so.
 var terminal = []string{
 	"InvalidConfiguration", "InsufficientResources", "CreateError", "ObjectDeleted",
 	"InstanceProvisionFailed", "VMProvisionFailed", "ProvisionFailed", "ProvisioningFailed",

@@ -47,6 +47,33 @@ func TestReadFailure(t *testing.T) {
 	}
 }
 
+// TestWhichFailuresAreTriedAgain: a condition is what the infrastructure's controller met
+// last, and it goes on trying, unless a person or the stock must mend it; what stands in the
+// fields for failures is over.
+func TestWhichFailuresAreTriedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		status string
+		again  bool
+	}{
+		"an error of the moment":        {`{conditions: [{type: InfrastructureReady, status: "False", severity: Error, reason: InstanceProvisionFailed, message: "RequestError: send request failed"}]}`, true},
+		"v1beta2":                       {`{conditions: [{type: InfrastructureReady, status: "False", reason: InstanceProvisionFailed}]}`, true},
+		"throttled":                     {`{conditions: [{type: InfrastructureReady, status: "False", reason: VMProvisionFailed, message: "Throttling: Rate exceeded"}]}`, true},
+		"sold out":                      {`{conditions: [{type: InfrastructureReady, status: "False", reason: InstanceProvisionFailed, message: InsufficientInstanceCapacity}]}`, false},
+		"a configuration":               {`{conditions: [{type: InfrastructureReady, status: "False", reason: InvalidConfiguration}]}`, false},
+		"its infrastructure is no more": {`{conditions: [{type: InfrastructureReady, status: "False", reason: ObjectDeleted}]}`, false},
+		"for good":                      {`{phase: Failed, failureReason: CreateError, failureMessage: refused}`, false},
+		"a phase alone":                 {`{phase: Failed}`, false},
+		"both":                          {`{failureReason: CreateError, conditions: [{type: InfrastructureReady, status: "False", severity: Error, reason: InstanceProvisionFailed}]}`, false},
+		"beside the phase":              {`{phase: Failed, conditions: [{type: InfrastructureReady, status: "False", severity: Error, reason: InstanceProvisionFailed}]}`, false},
+	} {
+		m := readMachine(fromYAML(t, "{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, metadata: {name: m}, status: "+c.status+"}"), keys{})
+		in := standingOf([]*machine{&m}, nil, 1).instanceOf(&m)
+		if in.Err == nil || (in.Retry > 0) != c.again {
+			t.Errorf("%s: %+v, tried again after %s", name, in.Err, in.Retry)
+		}
+	}
+}
+
 func TestKindOfFailure(t *testing.T) {
 	for _, c := range []struct {
 		reason, message string
@@ -66,7 +93,7 @@ func TestKindOfFailure(t *testing.T) {
 		{"CreateError", "UnauthorizedOperation", provider.Denied},
 		{"Failed", "", provider.Transient},
 	} {
-		e := (&failure{c.reason, c.message}).asError()
+		e := (&failure{reason: c.reason, message: c.message}).asError()
 		if e.Kind != c.want || e.Code != c.reason || e.Message == "" {
 			t.Errorf("%s, %s: %+v", c.reason, c.message, e)
 		}

@@ -103,6 +103,7 @@ func (s standing) instanceOf(m *machine) provider.Instance {
 	}
 	if m.failure != nil && out.State != provider.Running {
 		out.Err = m.failure.asError()
+		out.Retry = m.failure.retry(out.Err.Kind)
 		if m.nodeName != "" { // it was made: what fails is its end
 			out.Err.Op = provider.OpRemove
 		}

@@ -10,7 +10,7 @@ import (
 // there it may be why it does not go.
 func TestWhichInstancesTellOfAFailure(t *testing.T) {
 	mark := markPrefix + "now"
-	broken := &failure{"CreateError", "Quota 'CPUS' exceeded"}
+	broken := &failure{reason: "CreateError", message: "Quota 'CPUS' exceeded"}
 	for name, c := range map[string]struct {
 		machine machine
 		target  int
