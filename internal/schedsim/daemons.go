@@ -56,21 +56,39 @@ func (w *World) daemonsOf(shape model.ShapeID) []int {
 	return list
 }
 
-// daemonsAny lists those for a node that will have one of several shapes, whichever:
-// we err to less room.
+// daemonsAny lists those that stand for the DaemonSets of a node which will have one of
+// several shapes, whichever: of each resource they take as much as those of any shape do,
+// and they have all host ports. We err to less room, by little: the node will have the
+// pods of one shape, and not of all.
 func (w *World) daemonsAny(shape model.ShapeID, may []model.ShapeID) []int {
-	if len(may) == 0 {
-		return w.daemonsOf(shape)
-	}
-	all := slices.Clone(w.daemonsOf(shape))
+	out := slices.Clone(w.daemonsOf(shape))
 	for _, s := range may {
-		for _, i := range w.daemonsOf(s) {
-			if !slices.Contains(all, i) {
-				all = append(all, i)
+		list := w.daemonsOf(s)
+		if slices.Equal(list, out) {
+			continue
+		}
+		most := w.takenBy(list)
+		for _, i := range list {
+			c := &w.classes[w.snap.DaemonSets[i].Class]
+			if !slices.Contains(out, i) && (!c.plain || c.conflicts != nil || !covers(w.takenBy(out), most)) {
+				out = append(out, i)
 			}
 		}
 	}
-	return all
+	return out
+}
+
+// takenBy is what one pod of each of these DaemonSets takes.
+func (w *World) takenBy(list []int) (sum model.Resources) {
+	for _, i := range list {
+		sum = sum.Plus(w.snap.Classes[w.snap.DaemonSets[i].Class].Spec.Requests, 1)
+	}
+	return sum
+}
+
+// covers reports whether have is as much as want of every resource.
+func covers(have, want model.Resources) bool {
+	return !slices.ContainsFunc(resourcesOf(want), func(r resourceOf) bool { return r.of(have) < r.of(want) })
 }
 
 func part(of, whole int64) float64 { return float64(of) / float64(max(1, whole)) }

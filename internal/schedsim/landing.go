@@ -274,9 +274,9 @@ func (w *World) Forms(group int) Forms {
 // Decide makes an undecided node that is on its way one of a variant, if there is one
 // that may be.
 func (w *World) Decide(group, variant int) {
-	s := w.Landing(group).Variants[variant].Shape
-	if i := w.undecided(group, s, anyNode); i >= 0 && i < len(w.snap.Nodes) {
-		w.reshape(i, s, nil)
+	t := w.Landing(group).Variants[variant]
+	if i := w.undecided(group, t.Shape, anyNode); i >= 0 && i < len(w.snap.Nodes) {
+		w.become(i, t)
 	}
 }
 
@@ -386,13 +386,39 @@ func (w *World) Undecided(group int) int {
 	return n
 }
 
-// reshape makes a node one of a shape, with the shapes that it may still become.
-func (w *World) reshape(i int, s model.ShapeID, may []model.ShapeID) {
+// become makes a node what it starts as by a template: of its shape, and with its
+// DaemonSets' pods in place of those that the node started with.
+func (w *World) become(i int, t Template) {
 	n := w.save(i)
 	w.account(i, -1)
-	n.shape, n.may, n.info = s, may, nil
+	n.batches, n.free = w.as(n, t)
+	n.shape, n.may, n.own, n.info = t.Shape, t.May, false, nil
+	if n.starts != nil {
+		n.starts = started(t.Pods)
+	}
 	w.settleIn(i)
 	w.account(i, +1)
+}
+
+// started are pods that a node comes with: never nil, which a node has that is there.
+func started(pods []model.Batch) []model.Batch {
+	if pods == nil {
+		return []model.Batch{}
+	}
+	return pods
+}
+
+// as is what a node would have on it, and free, if it were of a template. One that has
+// registered has its pods.
+func (w *World) as(n *node, t Template) (batches []model.Batch, free amounts) {
+	batches, free = n.batches, w.shapes[t.Shape].total
+	if n.starts != nil {
+		batches = merge(missing(n.batches, n.starts), t.Pods)
+	}
+	for _, b := range batches {
+		free.take(&w.classes[b.Class], int64(b.Count))
+	}
+	return batches, free
 }
 
 // settleIn tells all views which domain a node's shape puts it in.

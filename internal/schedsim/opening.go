@@ -1,20 +1,17 @@
 package schedsim
 
-import (
-	"slices"
-
-	"github.com/plimsoll-dev/plimsoll/internal/model"
-)
+import "slices"
 
 // This file is how a spreading opens nodes: new ones, or undecided ones that become
 // what is wanted.
 
-// openedNode is a node of a head. One that was decided was there, undecided, and could
-// become these shapes; lead is the first of the nodes that were opened together.
+// openedNode is a node of a head. One that was decided was there, undecided, and becomes
+// what it was if it is given up again; lead is the first of the nodes that were opened
+// together.
 type openedNode struct {
 	node, head int
 	decided    bool
-	may        []model.ShapeID
+	was        Template // of one that was decided
 	lead       int
 }
 
@@ -25,7 +22,7 @@ func (s *spreader) open(h int) (node int, ok bool) {
 	for _, k := range s.first(h) {
 		do := anyNode // on the way to the one that is wanted
 		if k == h {
-			do = s.hasRoom
+			do = s.roomAs(h)
 		}
 		if s.add(k, from, do) {
 			continue
@@ -87,7 +84,7 @@ func (s *spreader) maySurprise(h int) bool {
 		}
 	}
 	t := s.heads[h].Template
-	return s.w.Undecided(t.Group) == 0 || s.w.undecided(t.Group, t.Shape, s.hasRoom) >= 0
+	return s.w.Undecided(t.Group) == 0 || s.w.undecided(t.Group, t.Shape, s.roomAs(h)) >= 0
 }
 
 func (s *spreader) landedOf(l *Landing) []int {
@@ -100,10 +97,14 @@ func (s *spreader) landedOf(l *Landing) []int {
 	return s.landed[l]
 }
 
-// hasRoom reports whether a node could take a pod of the class, as far as the pods on it
-// tell.
-func (s *spreader) hasRoom(n *node) bool {
-	return s.w.classes[s.class].count(&n.free) > 0 && !s.w.blocked(s.class, n)
+// roomAs says of a node whether it could take a pod of the class as one of a head, as far
+// as the pods on it tell.
+func (s *spreader) roomAs(h int) func(*node) bool {
+	return func(n *node) bool {
+		as := *n
+		as.batches, as.free = s.w.as(n, s.heads[h].Template)
+		return s.w.classes[s.class].count(&as.free) > 0 && !s.w.blocked(s.class, &as)
+	}
 }
 
 // add has a node of a head: one that is undecided and will do, else a new one if it is
@@ -120,8 +121,9 @@ func (s *spreader) add(h, lead int, do func(*node) bool) bool {
 	}
 	switch {
 	case o.decided:
-		o.may = s.w.nodes[o.node].may
-		s.w.reshape(o.node, head.Template.Shape, nil)
+		n := &s.w.nodes[o.node]
+		o.was = Template{Group: head.Template.Group, Shape: n.shape, Pods: n.starts, May: n.may}
+		s.w.become(o.node, head.Template)
 	case s.allow == nil || !s.allow(h, s.out.Opened):
 		return false
 	default:
@@ -160,7 +162,7 @@ func (s *spreader) forgo(o openedNode) {
 		s.landedOf(head.Landing)[head.Variant]--
 	}
 	if o.decided {
-		s.w.reshape(o.node, s.w.snap.Groups[head.Template.Group].Shape, o.may)
+		s.w.become(o.node, o.was)
 		return
 	}
 	s.w.Drop(Node(o.node))

@@ -76,6 +76,7 @@ type node struct {
 	object  *corev1.Node // nil: made from the shape
 	shape   model.ShapeID
 	may     []model.ShapeID // of an undecided node: the shapes that it may have
+	starts  []model.Batch   // the pods that it comes with; nil of one that is there
 	kind    NodeSet
 	free    amounts
 	batches []model.Batch
@@ -247,6 +248,9 @@ func (w *World) loadNode(i int) {
 	}
 	if n.kind == OnComing || (n.kind != ghost && sn.Group >= 0) {
 		w.bring(n, w.lacking(sn, n.shape))
+		if sn.Kind == model.Coming {
+			n.starts = started(n.batches)
+		}
 	}
 	for _, b := range n.batches {
 		w.use(b.Class, b.Count)
@@ -423,7 +427,7 @@ func (w *World) AddNodes(t Template, n int) (first Node) {
 		w.nextName++
 		w.nodes = append(w.nodes, node{
 			serial: w.nextName, group: t.Group, shape: t.Shape, may: t.May, kind: OnPlanned,
-			free: total, batches: t.Pods, epoch: w.epoch,
+			free: total, batches: t.Pods, starts: started(t.Pods), epoch: w.epoch,
 		})
 		i := len(w.nodes) - 1
 		for _, b := range t.Pods {

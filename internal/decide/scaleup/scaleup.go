@@ -503,14 +503,11 @@ func (pl *planner) lowerBound(grow []model.Growth) int {
 			if !pl.suits(c, h) {
 				continue
 			}
-			a := pl.w.Allocatable(h.template)
-			most.MilliCPU = max(most.MilliCPU, a.MilliCPU)
-			most.Memory = max(most.Memory, a.Memory)
-			most.Ephemeral = max(most.Ephemeral, a.Ephemeral)
-			most.Pods = max(most.Pods, a.Pods)
-			for _, x := range a.Extended {
-				if x.Value > most.Value(x.Name) {
-					most = most.Plus(model.Resources{Extended: []model.Amount{{Name: x.Name, Value: x.Value - most.Value(x.Name)}}}, 1)
+			most = largest(most, pl.w.Allocatable(h.template))
+			if l := pl.w.Landing(h.group); l != nil {
+				// A node that is certain to be one of them may have more than all of them.
+				for _, t := range l.Variants {
+					most = largest(most, pl.w.Allocatable(t))
 				}
 			}
 		}
@@ -529,6 +526,20 @@ func (pl *planner) lowerBound(grow []model.Growth) int {
 		over(x.Value, most.Value(x.Name))
 	}
 	return int(bound)
+}
+
+// largest has of each resource what the one or the other has more of.
+func largest(a, b model.Resources) model.Resources {
+	a.MilliCPU = max(a.MilliCPU, b.MilliCPU)
+	a.Memory = max(a.Memory, b.Memory)
+	a.Ephemeral = max(a.Ephemeral, b.Ephemeral)
+	a.Pods = max(a.Pods, b.Pods)
+	for _, x := range b.Extended {
+		if more := x.Value - a.Value(x.Name); more > 0 {
+			a = a.Plus(model.Resources{Extended: []model.Amount{{Name: x.Name, Value: more}}}, 1)
+		}
+	}
+	return a
 }
 
 // groupOf names a group.
