@@ -19,8 +19,7 @@ type failure struct {
 }
 
 // readFailure looks wherever the two versions tell of a failure for good. A
-// Machine that is only slow has none:
-// for these there is the time that a node may take.
+// Machine that is only slow has none: for these there is the time that a node may take.
 func readFailure(o *unstructured.Unstructured) *failure {
 	// 1. The fields that were made for it. In v1beta2 they live on as
 	// deprecated ones, without a phase Failed beside them.

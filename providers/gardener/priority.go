@@ -13,7 +13,6 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
-	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
 // priorities are the values that the priority annotation of machines had before it
@@ -74,35 +73,37 @@ func (p *Provider) prioritise(ctx context.Context, l look, machines []string, be
 const forGivingBack = 3 * time.Second
 
 // unmark gives machines back the priorities that they had, and adds to the refusal
-// which could not be given back. It does so after a deadline, too: a mark that stays
-// holds every other machine of its group.
+// which could not be given back.
 func (p *Provider) unmark(ctx context.Context, refusal *provider.Error, before priorities) {
-	if len(before) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forGivingBack)
-	defer cancel()
-	if failures := p.giveBack(ctx, before); len(failures) > 0 {
+	if failures := p.giveBackInTime(ctx, before); len(failures) > 0 {
 		refusal.Message += "; and these machines stay the first to go: " + strings.Join(failures, "; ")
 	}
 }
 
 // unmarkStaying gives back the priorities of machines that turned out to stay, though
-// they had been marked.
-func (p *Provider) unmarkStaying(ctx context.Context, id provider.GroupID, before priorities, results []provider.InstanceResult) error {
-	staying := priorities{}
+// they had been marked. What cannot be given back is told of those machines: the removal
+// itself has happened.
+func (p *Provider) unmarkStaying(ctx context.Context, before priorities, results []provider.InstanceResult) {
 	for _, r := range results {
-		if value, ok := before[string(r.ID)]; ok && r.Err != nil {
-			staying[string(r.ID)] = value
+		value, marked := before[string(r.ID)]
+		if !marked || r.Err == nil {
+			continue
+		}
+		if failures := p.giveBackInTime(ctx, priorities{string(r.ID): value}); len(failures) > 0 {
+			r.Err.Message += "; and it stays the first to go: " + strings.Join(failures, "; ")
 		}
 	}
-	if len(staying) == 0 {
+}
+
+// giveBackInTime is giveBack after a deadline, too: a mark that stays holds every other
+// machine of its group.
+func (p *Provider) giveBackInTime(ctx context.Context, before priorities) []string {
+	if len(before) == 0 {
 		return nil
 	}
-	if failures := p.giveBack(ctx, staying); len(failures) > 0 {
-		return kube.Refuse(provider.OpRemove, id, provider.Transient, "these machines stay, and stay the first to go: %s", strings.Join(failures, "; "))
-	}
-	return nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forGivingBack)
+	defer cancel()
+	return p.giveBack(ctx, before)
 }
 
 // giveBack writes what there was before, if the mark is what there is now: a value that

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/gardenertest"
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/gardenertest/door"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
@@ -215,5 +216,35 @@ func TestAPriorityBelowTheMark(t *testing.T) {
 				left(t, w, p, 2, without(machines, machines[0]))
 			}
 		})
+	}
+}
+
+// A machine is made after all while it is marked, and its mark cannot be given back. That is
+// told of the machine: the removal itself has ended as it should.
+func TestAMarkThatStaysOnAMachineThatStays(t *testing.T) {
+	w, _, machines := three(t)
+	w.Understands(gardenertest.Neither)
+	cfg := anywhere
+	cfg.DeletionMarker = "priority"
+	p := connect(t, w, cfg)
+	d := door.Door{World: w}
+	if err := d.Fail(machines[1]); err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	w.Arm(kubetest.Fault{Verb: "list", Resource: "machines", Then: func() {
+		if looks++; looks == 2 {
+			w.Arm(kubetest.Fault{Verb: "patch", Resource: "machines", Mishap: kubetest.Forbid})
+			if err := d.Recover(machines[1]); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[1:2], If: provider.StillFailed})
+	if err != nil || r.Target != 3 || len(r.Instances) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if e := r.Instances[0].Err; e == nil || e.Kind != provider.Conflict || !strings.Contains(e.Message, "stays the first to go: "+string(machines[1])) {
+		t.Errorf("%+v", e)
 	}
 }

@@ -27,7 +27,8 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 	before := priorities{} // of the machines that were annotated, by all attempts
 	result, lowering, refusal := p.remove(ctx, req, before)
 	if refusal == nil {
-		return result, p.unmarkStaying(ctx, req.Group, before, result.Instances)
+		p.unmarkStaying(ctx, before, result.Instances)
+		return result, nil
 	}
 	if !lowering || !refusal.MayHaveHappened {
 		p.unmark(ctx, refusal, before)
