@@ -82,33 +82,42 @@ func (w *World) chance(c model.Call) *rand.Rand {
 
 // turn carries out the first call of a lane, and then those behind it.
 func (a *actor) turn(lane string) {
-	queue := a.lanes[lane]
-	if len(queue) == 0 {
+	if len(a.lanes[lane]) == 0 {
 		delete(a.lanes, lane)
 		return
 	}
-	c := queue[0]
-	a.lanes[lane] = queue[1:]
+	c := a.lanes[lane][0]
 	w := a.w
 	w.after(w.settings.Lags.Begin.draw(w.chance(c)), func() {
 		if a.dead {
 			return
 		}
+		queue, n := a.lanes[lane], 1
+		for n < min(c.Whole, len(queue)) && queue[n].Whole == c.Whole && queue[n].Group == c.Group {
+			n++ // those that end all of a group or none are one write
+		}
+		with := queue[1:n]
+		a.lanes[lane] = queue[n:]
 		out := model.Outcome{Call: c, Began: w.now, Target: -1}
 		if !w.now.Before(c.Deadline) {
-			out.Err = refusal(c, provider.Transient, "not begun: its deadline passed while it waited for its turn")
-			out.Err.Code = model.CodeNotBegun
-			a.finish(lane, out)
+			out.Err = notBegun(c, "its deadline passed while it waited for its turn")
+			a.finish(lane, out, with)
 			return
 		}
-		a.carryOut(lane, out)
+		a.carryOut(lane, out, with)
 	})
+}
+
+func notBegun(c model.Call, why string) *provider.Error {
+	err := refusal(c, provider.Transient, "not begun: "+why)
+	err.Code = model.CodeNotBegun
+	return err
 }
 
 // carryOut lets a call take effect after half of its time and end after all of
 // it, unless a fault or its deadline is in the way. A call whose leader dies
-// meanwhile may take effect all the same.
-func (a *actor) carryOut(lane string, out model.Outcome) {
+// meanwhile may take effect all the same. Those with it share its fate.
+func (a *actor) carryOut(lane string, out model.Outcome, with []model.Call) {
 	w, c := a.w, out.Call
 	chance := w.chance(c)
 	took := w.settings.Lags.Write.draw(chance)
@@ -132,7 +141,7 @@ func (a *actor) carryOut(lane string, out model.Outcome) {
 		out.Err = refusal(c, provider.Unavailable, "it was not answered in time")
 		out.Err.Code, out.Err.MayHaveHappened = "DeadlineExceeded", true
 		out.Target, out.ResourceVersion = -1, ""
-		a.finish(lane, out)
+		a.finish(lane, out, with)
 	}
 	if met(Hang) != nil {
 		w.after(deadline, unknown)
@@ -143,7 +152,7 @@ func (a *actor) carryOut(lane string, out model.Outcome) {
 			err := f.Err
 			err.Op, err.Group = provider.Op(c.Verb), c.Group
 			out.Err = &err
-			a.finish(lane, out)
+			a.finish(lane, out, with)
 		})
 		return
 	}
@@ -153,23 +162,30 @@ func (a *actor) carryOut(lane string, out model.Outcome) {
 		if a.dead && !survives {
 			return
 		}
-		out = w.perform(out)
+		out = w.perform(out, with)
 		if lost {
 			w.after(c.Deadline.Sub(w.now), unknown)
 			return
 		}
-		w.after(took-took/2, func() { a.finish(lane, out) })
+		w.after(took-took/2, func() { a.finish(lane, out, with) })
 	})
 }
 
 // finish tells an end.
-func (a *actor) finish(lane string, out model.Outcome) {
+func (a *actor) finish(lane string, out model.Outcome, with []model.Call) {
 	if a.dead {
 		return
 	}
 	out.Ended = a.w.now
 	a.w.sayEnd(out)
 	a.ends = append(a.ends, out)
+	for _, c := range with {
+		also := out
+		if also.Call, also.Landed = c, nil; len(out.Landed) > 0 {
+			also.Err = notBegun(c, "another node of its group stays")
+		}
+		a.ends = append(a.ends, also)
+	}
 	a.changed()
 	if v := out.Call.Verb; v == model.Grow || v == model.Remove || v == model.Cancel {
 		a.wrote()
@@ -177,8 +193,8 @@ func (a *actor) finish(lane string, out model.Outcome) {
 	a.turn(lane)
 }
 
-// perform is the effect of a call.
-func (w *World) perform(out model.Outcome) model.Outcome {
+// perform is the effect of a call and of those with it.
+func (w *World) perform(out model.Outcome, with []model.Call) model.Outcome {
 	c := out.Call
 	switch {
 	case writesNode(c.Verb):
@@ -198,8 +214,23 @@ func (w *World) perform(out model.Outcome) model.Outcome {
 				return out
 			}
 		}
+		ids := []provider.InstanceID{c.Instance}
+		for _, other := range with {
+			if _, err := w.lastLook(other); err != nil {
+				out.Err = notBegun(c, "another node of its group stays: "+err.Message)
+				return out
+			}
+			ids = append(ids, other.Instance)
+		}
+		if c.Whole > len(ids) {
+			out.Err = notBegun(c, "other nodes of its group stay")
+			return out
+		}
 		w.judge.removing(c)
-		result, err := w.cloud.Remove(background, provider.RemoveRequest{Group: c.Group, Instances: []provider.InstanceID{c.Instance}, Force: c.Force, If: c.If})
+		for _, other := range with {
+			w.judge.removing(other)
+		}
+		result, err := w.cloud.Remove(background, provider.RemoveRequest{Group: c.Group, Instances: ids, Force: c.Force, If: c.If})
 		out.Err, out.Target = provider.AsError(provider.OpRemove, c.Group, err), result.Target
 		if err == nil && result.Instances[0].Err != nil {
 			out.Err = result.Instances[0].Err

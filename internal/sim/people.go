@@ -172,7 +172,8 @@ const round = 10 * time.Minute
 // attend has people do now and then what the autoscaler must not: mend the nodes of
 // a cluster in which too many are not ready, and those that a group's minimum, they
 // themselves or drifted ids keep; and end machines without a node, and what the cloud
-// could not make, where a minimum or drifted ids forbid it. A group of which some ids
+// could not make, where a minimum or drifted ids forbid it, or the cloud would choose
+// who goes. A group of which some ids
 // have drifted misses nodes for ever, and a node without an instance could be that of
 // each of its instances: the autoscaler removes none of them (rule P6).
 func (w *World) attend() {
@@ -197,9 +198,9 @@ func (w *World) attend() {
 			case n == nil && m.node != "" && sick:
 				w.log.say("people start the kubelet of %s again", m.node)
 				w.returns(m)
-			case n == nil && old && (g.Target <= g.Min || len(drifted) > 0):
+			case n == nil && old && (g.Target <= g.Min || len(drifted) > 0 || g.CloudChooses):
 				w.wrong(w.Kill(id))
-			case n != nil && !model.NodeReady(n) && (sick || old && (kept || drifted[m.group.id] || g.Target <= g.Min)):
+			case n != nil && !model.NodeReady(n) && (sick || old && (kept || drifted[m.group.id] || g.CloudChooses || g.Target <= g.Min)):
 				w.judge.stir()
 				w.log.say("people mend node %s", m.node)
 				w.setReady(m, corev1.ConditionTrue, "KubeletReady")
@@ -207,7 +208,7 @@ func (w *World) attend() {
 		}
 		for _, g := range w.cloud.Truth().Groups {
 			for _, in := range g.Instances {
-				if in.Err != nil && g.Target <= g.Min {
+				if in.Err != nil && (g.Target <= g.Min || g.CloudChooses) {
 					w.wrong(w.Kill(in.ID))
 				}
 			}

@@ -184,7 +184,7 @@ func drawClouds(d drawn, group string) (words string) {
 	if d.once(10) {
 		words += " kills-to-lower"
 	}
-	if false && strings.Contains(group, " min=0 ") && !strings.Contains(group, " pool=") {
+	if d.once(12) && strings.Contains(group, " min=0 ") && !strings.Contains(group, " pool=") {
 		words += " chooses"
 	}
 	return words

@@ -299,6 +299,9 @@ func addGroup(w *World, words []string) error {
 	}
 	g.Group = scratch.Groups[0]
 	g.AllOrNothing = whole
+	if g.CloudChooses {
+		g.Holds = append(g.Holds, provider.Hold{Op: provider.OpCancel, Reason: string(provider.Unsupported), Message: "the cloud would choose who goes"})
+	}
 	if len(g.Zones) > 0 {
 		g.Template.Varies = map[string][]string{corev1.LabelTopologyZone: g.Zones}
 		for _, zone := range g.Zones {

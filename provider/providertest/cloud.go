@@ -261,6 +261,10 @@ func (c *Cloud) remove(req provider.RemoveRequest) (provider.RemoveResult, error
 		}
 		doomed = append(doomed, u)
 	}
+	if g.spec.CloudChooses && len(doomed) > 0 && len(doomed) < g.target() {
+		return provider.RemoveResult{Target: g.target()}, &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Conflict,
+			Message: fmt.Sprintf("%d of %d instances are named: the cloud would choose who goes", len(doomed), g.target())}
+	}
 	if left := g.target() - len(doomed); len(doomed) > 0 && left < g.spec.Min && !req.Force {
 		return provider.RemoveResult{Target: g.target()}, &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
 			Message: fmt.Sprintf("%d would be left, below the minimum of %d", left, g.spec.Min)}
@@ -296,6 +300,10 @@ func (c *Cloud) cancel(req provider.CancelRequest) (provider.CancelResult, error
 	if g.target() != req.From {
 		return provider.CancelResult{Target: g.target()}, &provider.Error{Op: provider.OpCancel, Group: req.Group, Kind: provider.Conflict,
 			Message: fmt.Sprintf("the target is %d, not %d", g.target(), req.From)}
+	}
+	if g.spec.CloudChooses {
+		return provider.CancelResult{Target: g.target()}, &provider.Error{Op: provider.OpCancel, Group: req.Group, Kind: provider.Unsupported,
+			Message: "the cloud would choose who goes"}
 	}
 	if g.spec.KeepsRequests {
 		return provider.CancelResult{Target: g.target()}, nil
