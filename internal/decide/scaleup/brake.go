@@ -280,8 +280,8 @@ func (b *brakes) elsewhere(a model.Arrival, c model.ClassID, id model.NodeID, wa
 		return
 	case step && l.Follows(variant):
 		k.Reason, k.Until = model.OutOfReach, s.Now.Add(outOfReachRest)
-	case tries < mostTries(len(l.Variants)):
-		return
+	case tries < mostTries(len(l.Variants)) && (b.pl.limits.closed[group] != nil || b.pl.limits.most(group) > 0):
+		return // else none can be tried beside it, and when it goes the next would be bought in its place
 	}
 	b.stand = append(b.stand, k)
 }
