@@ -22,6 +22,9 @@ func (l *Ledger) progress(g *group, pg *provider.Group, seen model.Observation) 
 	first := g.before.IsZero()
 	// 1. Instances, and whether anybody makes any.
 	g.stall(pg, now)
+	if now.Sub(g.skewAt) >= skewTold {
+		g.skew = 0
+	}
 	l.instances(g, pg, seen, first)
 	// 2. Units whose instance is gone wait for another, or are gone as well.
 	g.loseUnits(l.turn)
@@ -82,7 +85,7 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 				rec.least = g.before
 			}
 			if rec.node == "" {
-				g.measure(rec, in) // one with a node is not new, whenever it was first seen
+				g.measure(rec, in, seen.Now) // one with a node is not new, whenever it was first seen
 			}
 		}
 		if rec.turn != l.turn {
@@ -414,17 +417,21 @@ func (in *instance) made(of *provider.Instance) time.Time {
 
 // measure takes note of how far the cloud's clock is off, as far as an instance tells that
 // is seen for the first time. To be off by less than a minute is nothing: pictures may be
-// as much behind.
-func (g *group) measure(in *instance, of *provider.Instance) {
+// as much behind. One that runs by then, and seems old, was rather made for something else.
+func (g *group) measure(in *instance, of *provider.Instance, now time.Time) {
 	if of.Created.IsZero() {
 		return
 	}
 	off := of.Created.Sub(in.made(of)).Truncate(time.Minute)
-	if in.least.IsZero() && off == 0 {
+	if in.least.IsZero() && off == 0 || of.State == provider.Running && off < 0 {
 		return // it may be of any age
 	}
-	g.skew = off
+	g.skew, g.skewAt = off, now
 }
+
+// skewTold is for how long what a machine has told of the cloud's clock is taken to be so
+// still.
+const skewTold = 3 * time.Hour
 
 // oldestAnonymous finds the unit without an instance that has waited longest,
 // one that is still waited for if there is any.

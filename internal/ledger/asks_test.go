@@ -890,11 +890,15 @@ func TestDudsStopTheirGroup(t *testing.T) {
 		{"two in a row", 40, 2, false, false, true},
 		{"one of two", 1, 1, false, true, true},
 		{"two of three", 1, 2, false, true, true},
+		{"three of three, and all may be amiss", 0, 3, false, true, true},
 		{"one of 41, by the letter", 40, 1, true, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, c.nodes)
 			s.l.rules.StopOnFirstDud = c.first
+			if c.nodes == 0 {
+				s.l.rules.MaxUnreadyShare = 1
+			}
 			s.fleet(c.nodes)
 			s.at(0)
 			for range c.duds {
@@ -1063,5 +1067,33 @@ func TestSoldOutIsNoIllness(t *testing.T) {
 				t.Errorf("%d kept, unhealthy: %+v", g.Kept, g.Unhealthy)
 			}
 		})
+	}
+}
+
+// TestWhatIsNoSkew: a machine that ran already when it was first seen was rather made
+// elsewhere and adopted than dated by a clock that is behind; and what a machine has told of
+// the cloud's clock is told for a while.
+func TestWhatIsNoSkew(t *testing.T) {
+	for _, c := range []struct {
+		state provider.State
+		off   time.Duration
+		told  bool
+	}{
+		{provider.Running, -5 * time.Hour, false},
+		{provider.Running, 16 * time.Minute, true},
+		{provider.Creating, -16 * time.Minute, true},
+	} {
+		s := newStage(t, 1)
+		s.at(0)
+		s.minute = 1
+		s.instance(func(in *provider.Instance) { in.State, in.Created = c.state, s.now().Add(c.off) })
+		s.at(1)
+		if got := s.l.Standing().Notices; (len(got) > 0) != c.told {
+			t.Errorf("%s, off by %s: %v", c.state, c.off, got)
+		}
+		s.at(200)
+		if got := s.l.Standing().Notices; len(got) > 0 {
+			t.Errorf("%s, off by %s, three hours later: %v", c.state, c.off, got)
+		}
 	}
 }

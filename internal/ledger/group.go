@@ -53,9 +53,10 @@ type group struct {
 	instances map[provider.InstanceID]*instance
 	records   []*instance // by index of the last picture's instances
 	// before is the AsOf of the picture that was last taken in with the group in it, and
-	// skew how far the cloud's clock was off when it dated the newest machine.
+	// skew how far the cloud's clock was off when it dated the newest machine, at skewAt.
 	before       time.Time
 	skew         time.Duration
+	skewAt       time.Time
 	missingSince time.Time
 	unhealthy    *model.Verdict
 	last         lasts

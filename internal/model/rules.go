@@ -49,9 +49,10 @@ func (r Rules) Provision(g *provider.Group) time.Duration {
 }
 
 // DudsStop reports whether so many nodes of a growth, or of a group of so many nodes, that
-// never became ready say that the next would not either. One says so of one or two.
+// never became ready say that the next would not either. One says so of one or two, and
+// all of any number do, however many may be amiss.
 func (r Rules) DudsStop(duds, all int) bool {
-	return duds > 0 && (r.StopOnFirstDud || all <= 2 || float64(duds) > r.MaxUnreadyShare*float64(all))
+	return duds > 0 && (r.StopOnFirstDud || all <= 2 || duds >= all || float64(duds) > r.MaxUnreadyShare*float64(all))
 }
 
 // TooMany tells whether so many of all are too many to be amiss.

@@ -15,8 +15,14 @@ type Rate struct {
 	snap   *model.Snapshot
 	groups []int // by group: how many more may be ended
 	all    int
-	until  time.Time   // when the endings of all groups together are forgotten, at the latest
-	untils []time.Time // and those of each group
+	untils []time.Time // by group: when what was ended is forgotten
+	ended  []ending    // sorted by time
+}
+
+// ending is when so many endings of a group are forgotten.
+type ending struct {
+	until time.Time
+	count int
 }
 
 // NewRate counts what was ended, and what is about to be.
@@ -29,7 +35,7 @@ func NewRate(s *model.Snapshot) *Rate {
 		n := g.Endings.Within(s.Now)
 		if n > 0 {
 			r.untils[i] = g.Endings.Last.Add(model.EndingsApart)
-			r.until = latest(r.until, r.untils[i])
+			r.ended = append(r.ended, ending{r.untils[i], n})
 		}
 		if c := g.Busy; c != nil && c.Group == g.ID && c.Verb == model.Remove && c.Node == "" {
 			n++
@@ -38,6 +44,7 @@ func NewRate(s *model.Snapshot) *Rate {
 		r.all -= n
 	}
 	r.all += model.MostEndingsOfAll(nodes)
+	slices.SortFunc(r.ended, func(a, b ending) int { return a.until.Compare(b.until) })
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if d := n.Standing.Drain; n.Group >= 0 && d != nil && d.Unready && d.Stage != model.Removed && d.Stage != model.RollingBack {
@@ -71,11 +78,23 @@ func (r *Rate) Held(group int) *model.Verdict {
 		v.Until = r.untils[group]
 	case r.all <= 0:
 		v.Detail = fmt.Sprintf("no more machines of all groups are ended within %s because something is amiss with them", model.EndingsApart)
-		v.Until = r.until
+		v.Until = r.enough()
 	default:
 		return nil
 	}
 	return &v
+}
+
+// enough is when so much of what was ended in all groups is forgotten that one more may
+// be; zero if time alone does not bring that.
+func (r *Rate) enough() time.Time {
+	left := r.all
+	for _, e := range r.ended {
+		if left += e.count; left > 0 {
+			return e.until
+		}
+	}
+	return time.Time{}
 }
 
 // together is how close the ends of two machines' times are if they count as one event.
