@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,5 +91,59 @@ func TestNothingGoesThatUnseenPodsMayNeed(t *testing.T) {
 		if goes := slices.Contains(verbs, model.Taint) && slices.Contains(verbs, model.Remove); goes != c.goes || !c.goes && len(verbs) > 0 {
 			t.Errorf("%d steps, unneeded for %s: %v, %+v", c.steps, c.since, verbs, plan.Unneeded)
 		}
+	}
+}
+
+// TestMoreStepsNeverPlaceFewerPods: the attempt at a spread that serves most pods is not
+// given up for others that the steps do not suffice for.
+func TestMoreStepsNeverPlaceFewerPods(t *testing.T) {
+	scenario := testkit.NewScenario()
+	if err := scenario.Add(`
+		group a max=30 cpu=4 memory=16Gi zone=a
+		group b max=30 cpu=4 memory=16Gi zone=b
+		group c max=1 cpu=4 memory=16Gi zone=c
+		pods web count=60 cpu=1 memory=1Gi spread=zone`); err != nil {
+		t.Fatal(err)
+	}
+	policy := scenario.Policy
+	most := 0
+	for policy.ScaleUp.SpreadStepLimit = 20; policy.ScaleUp.SpreadStepLimit < 6000; policy.ScaleUp.SpreadStepLimit += 20 {
+		plan := Decide(scenario.Snapshot(policy), policy)
+		placed := plan.Pending[0].Planned
+		if placed < most*9/10 {
+			t.Errorf("%d steps place %d pods, fewer steps placed %d", policy.ScaleUp.SpreadStepLimit, placed, most)
+		}
+		most = max(most, placed)
+	}
+	if most != 60 {
+		t.Errorf("%d of 60 pods were placed at most", most)
+	}
+}
+
+// TestWordsThatRanOutSaySo: pods that were looked at, and for which there are no steps left
+// to say why they wait, are not told that they were not looked at.
+func TestWordsThatRanOutSaySo(t *testing.T) {
+	scenario := testkit.NewScenario()
+	if err := scenario.Add("group g max=10 cpu=4 memory=16Gi\nnode n group=g\ngroup h max=10 cpu=4 memory=16Gi\ngroup i max=10 cpu=4 memory=16Gi"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 {
+		p := testkit.Pod("default", fmt.Sprintf("db-%02d", i), fmt.Sprintf("%dm", 100+i), "1Gi", nil)
+		testkit.Together(p, "topology.kubernetes.io/zone", map[string]string{"app": "none"})
+		scenario.Pending(p, 1)
+	}
+	policy := scenario.Policy
+	policy.ScaleUp.SpreadStepLimit = 1000
+	plan := Decide(scenario.Snapshot(policy), policy)
+	short := 0
+	for i := range plan.Pending {
+		if v := plan.Pending[i].Groups[0]; !slices.Contains(plan.Unseen, scenario.Snapshot(policy).Classes[plan.Pending[i].Class].Digest()) && v.Reason == model.StepBudget {
+			if short++; !strings.Contains(v.Detail, "were looked at") {
+				t.Errorf("%+v", v)
+			}
+		}
+	}
+	if short == 0 {
+		t.Errorf("the words did not run out, or the steps for the pods did: %d unseen, %+v", len(plan.Unseen), plan.Work)
 	}
 }

@@ -92,7 +92,8 @@ func (b *builder) shapeWith(base *Shape, labels map[string]string) ShapeID {
 	return id
 }
 
-// labelsRead are the keys of labels that pods without a node select nodes by.
+// labelsRead are the keys of labels by which pods without a node tell nodes apart: those
+// that they select by, and those of the topologies that their constraints are about.
 func labelsRead(seen *Observation) map[string]bool {
 	read, looked := map[string]bool{}, map[SpecID]bool{}
 	for i := range seen.Unbound {
@@ -105,7 +106,23 @@ func labelsRead(seen *Observation) map[string]bool {
 		for key := range spec.NodeSelector {
 			read[key] = true
 		}
-		if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		for _, c := range spec.TopologySpreadConstraints {
+			read[c.TopologyKey] = true
+		}
+		if spec.Affinity == nil {
+			continue
+		}
+		if a := spec.Affinity.PodAffinity; a != nil {
+			for _, t := range a.RequiredDuringSchedulingIgnoredDuringExecution {
+				read[t.TopologyKey] = true
+			}
+		}
+		if a := spec.Affinity.PodAntiAffinity; a != nil {
+			for _, t := range a.RequiredDuringSchedulingIgnoredDuringExecution {
+				read[t.TopologyKey] = true
+			}
+		}
+		if spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 			continue
 		}
 		for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {

@@ -50,20 +50,26 @@ func TestNodesOnTheirWayAreWhereTheyCanBe(t *testing.T) {
 }
 
 // TestTypesVaryWherePodsAskForThem: the instance types of a mixed group are told
-// apart only while some pod selects by them.
+// apart only while some pod tells nodes apart by them.
 func TestTypesVaryWherePodsAskForThem(t *testing.T) {
-	for _, asked := range []bool{false, true} {
+	const key = corev1.LabelInstanceTypeStable
+	same := map[string]string{"app": "web"}
+	for name, wish := range map[string]func(p *corev1.Pod){
+		"":              func(*corev1.Pod) {},
+		"selector":      func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{key: "big"} },
+		"spread":        func(p *corev1.Pod) { testkit.SpreadOver(p, key, 1, same) },
+		"affinity":      func(p *corev1.Pod) { testkit.Together(p, key, same) },
+		"anti-affinity": func(p *corev1.Pod) { testkit.Apart(p, key, same) },
+	} {
 		c := testkit.New()
 		g := c.Group("g", 0, 10, testkit.Node("", "4", "16Gi", nil))
-		g.Template.Varies = map[string][]string{corev1.LabelInstanceTypeStable: {"big", "small"}}
-		pod := testkit.Pod("default", "web", "1", "1Gi", nil)
-		if asked {
-			pod.Spec.NodeSelector = map[string]string{corev1.LabelInstanceTypeStable: "big"}
-		}
+		g.Template.Varies = map[string][]string{key: {"big", "small"}}
+		pod := testkit.Pod("default", "web", "1", "1Gi", same)
+		wish(pod)
 		c.Pending(pod, 1)
 		s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
-		if n := len(s.Groups[0].Variants); n != map[bool]int{false: 0, true: 2}[asked] {
-			t.Errorf("asked %t: %d variants", asked, n)
+		if n := len(s.Groups[0].Variants); (n == 2) != (name != "") {
+			t.Errorf("%q: %d variants", name, n)
 		}
 	}
 }

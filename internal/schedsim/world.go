@@ -3,6 +3,7 @@ package schedsim
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -207,6 +208,14 @@ func (w *World) Allow(steps int) { w.limit = w.work.Steps + max(1, steps) }
 // Exhausted reports whether the steps that were allowed are used up. Without a
 // call of Allow they never are.
 func (w *World) Exhausted() bool { return w.limit > 0 && w.work.Steps >= w.limit }
+
+// Remaining is how many of the steps that were allowed are left.
+func (w *World) Remaining() int {
+	if w.limit == 0 {
+		return math.MaxInt
+	}
+	return max(0, w.limit-w.work.Steps)
+}
 
 // AllowAll takes a limit away.
 func (w *World) AllowAll() { w.limit = 0 }

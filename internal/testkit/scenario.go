@@ -23,7 +23,8 @@ import (
 //	instance i1 group=general age=20m     one without a node; failed=NoCapacity
 //	asked general count=2 age=16m         a growth in flight, without instances
 //	arrived n1 ready=10s for=web          a node that was bought for these pods
-//	braked general for=web node=n1 reason=TemplateMismatch age=5m   a growth that did not help
+//	braked general for=web node=n1 reason=TemplateMismatch age=5m   a growth that did not help;
+//	                                      over=1s: its end was so long ago
 //	doubted web since=7m                  the scheduler refuses pods that fit ready nodes
 //	daemonset agent cpu=200m memory=100Mi   unmade=3m: no pod could be made for so long
 //	budget web namespace=default app=web allowed=1 healthy=3/3 wanted=2   a PodDisruptionBudget
@@ -194,8 +195,12 @@ func (s *Scenario) line(words []string) (err error) {
 	case "arrived":
 		s.arrived = append(s.arrived, arrival{model.Arrival{Node: a.name, Group: provider.GroupID(a.get("group", "")), Ready: s.ago(a, "ready")}, a.get("for", "")})
 	case "braked":
-		s.braked = append(s.braked, brake{model.Brake{Group: provider.GroupID(a.name), Node: a.get("node", ""),
-			Reason: model.Reason(a.get("reason", string(model.TemplateMismatch))), Since: s.ago(a, "age"), Namespace: a.get("namespace", "")}, a.get("for", "")})
+		k := model.Brake{Group: provider.GroupID(a.name), Node: a.get("node", ""),
+			Reason: model.Reason(a.get("reason", string(model.TemplateMismatch))), Since: s.ago(a, "age"), Namespace: a.get("namespace", "")}
+		if a.has("over") {
+			k.Until = s.ago(a, "over")
+		}
+		s.braked = append(s.braked, brake{k, a.get("for", "")})
 	case "doubted":
 		if s.doubted == nil {
 			s.doubted = map[string]time.Time{}

@@ -61,7 +61,11 @@ func (pl *planner) brake(list []*waiting) {
 	for _, k := range b.stand {
 		if c, ok := b.class[k.Class]; ok && !ofStep(k) {
 			pl.hold(c, k)
-			pl.wake = earliest(pl.wake, k.Until)
+		}
+		// It may end for others than its own class: steps are for a whole group or namespace.
+		pl.wake = earliest(pl.wake, k.Until)
+		if ofStep(k) {
+			pl.wake = earliest(pl.wake, k.Since.Add(forget))
 		}
 	}
 	pl.brakes = b.stand
@@ -112,16 +116,13 @@ const forget = 24 * time.Hour
 func (b *brakes) stands(k model.Brake) bool {
 	gi := groupIndex(b.pl.s, k)
 	c, exists := b.class[k.Class]
-	if !exists || gi < 0 {
-		return b.pl.s.Now.Sub(k.Since) < forget
-	}
-	if ofStep(k) && b.pl.s.Now.Sub(k.Since) >= forget {
+	if !k.Until.IsZero() && !k.Until.After(b.pl.s.Now) || (!exists || gi < 0 || ofStep(k)) && b.pl.s.Now.Sub(k.Since) >= forget {
 		return false
+	}
+	if !exists || gi < 0 {
+		return true
 	}
 	t, ok := b.template[gi]
-	if !k.Until.IsZero() && !k.Until.After(b.pl.s.Now) {
-		return false
-	}
 	if !ok {
 		return true // its template cannot be read now: nothing is known to have changed
 	}

@@ -25,6 +25,7 @@ func (pl *planner) growOverDomains(list []*waiting) {
 type attempt struct {
 	heads []head
 	got   schedsim.Spreading
+	steps int // that it took
 }
 
 // growOne spreads one class. Where a domain that has no node yet runs into a
@@ -37,18 +38,23 @@ func (pl *planner) growOne(q *waiting) {
 	var best attempt
 	tried := attempt{heads: heads}
 	stands := false // the best attempt is carried out already
+	steps := pl.stepsLeft() / 4
 	for round := 0; ; round++ {
-		m := pl.w.Mark()
-		tried.got = pl.spread(q, tried.heads)
-		if round == 0 || tried.got.Left < best.got.Left {
+		m, before := pl.w.Mark(), pl.w.Work().Steps
+		tried.got = pl.spread(q, tried.heads, steps)
+		tried.steps = pl.w.Work().Steps - before
+		better := round == 0 || tried.got.Left < best.got.Left
+		if better {
 			best = tried
 		}
-		if stands = tried.got.Left == 0; stands {
+		// It stands, too, where the steps would not do for another and for this one again.
+		short := !tried.got.Enough || pl.w.Remaining() < best.steps+tried.steps
+		if stands = tried.got.Left == 0 || better && short; stands {
 			break
 		}
 		pl.w.Undo(m)
 		next := withoutRefused(tried)
-		if !tried.got.Enough || len(next) == len(tried.heads) || len(next) == 0 {
+		if short || len(next) == len(tried.heads) || len(next) == 0 {
 			break
 		}
 		tried = attempt{heads: next}
@@ -62,7 +68,7 @@ func (pl *planner) growOne(q *waiting) {
 		}
 	}
 	if !stands {
-		best.got = pl.spread(q, best.heads)
+		best.got = pl.spread(q, best.heads, steps)
 	}
 	pl.count(q, best)
 }
@@ -104,7 +110,7 @@ func (pl *planner) suitable(q *waiting) []head {
 	return heads
 }
 
-func (pl *planner) spread(q *waiting, heads []head) schedsim.Spreading {
+func (pl *planner) spread(q *waiting, heads []head, steps int) schedsim.Spreading {
 	pass := make([]schedsim.Head, len(heads))
 	for i, h := range heads {
 		pass[i] = schedsim.Head{Template: h.template, Landing: h.landing, Variant: h.variant, Passing: h.passing, Hoped: h.hoped}
@@ -119,7 +125,7 @@ func (pl *planner) spread(q *waiting, heads []head) schedsim.Spreading {
 		}
 		return trial.most(heads[h].group) > 0
 	}
-	return pl.w.Settle(q.Class, q.left, schedsim.OnReady|schedsim.OnComing|schedsim.OnReturning|schedsim.OnPlanned, pass, allow, pl.stepsLeft()/4)
+	return pl.w.Settle(q.Class, q.left, schedsim.OnReady|schedsim.OnComing|schedsim.OnReturning|schedsim.OnPlanned, pass, allow, steps)
 }
 
 func withoutRefused(a attempt) []head {

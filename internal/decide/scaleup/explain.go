@@ -69,8 +69,11 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 	if !hasTemplate {
 		return *pl.limits.verdict(group)
 	}
-	if q.unseen || pl.w.Exhausted() {
+	if q.unseen {
 		return *pl.stepBudget(q)
+	}
+	if pl.w.Exhausted() {
+		return model.Verdict{Reason: model.StepBudget, Detail: "the pods were looked at, and no steps are left to say what stands against them here", Fix: "fewer kinds of pods that wait, or a higher --spread-step-limit"}
 	}
 	if pl.w.Unsupported(q.Class) != "" {
 		return pl.w.ExplainTemplate(q.Class, h.template)
