@@ -73,20 +73,29 @@ func groupsTable(w io.Writer, inv provider.Inventory, shares []model.PoolShareOf
 		}
 	}
 	table.Flush()
-	for i, n := range inv.Notices {
-		if i == 0 {
-			fmt.Fprintln(&b, "\nNOTICES")
-		}
-		about := n.Code
-		if n.Group != "" {
-			about += ", group " + string(n.Group)
-		}
-		fmt.Fprintf(&b, "%s: %s\n", about, n.Message)
-	}
+	noticeLines(&b, inv.Notices, 0)
 	if _, err := io.WriteString(w, trimLines(b.String())); err != nil {
 		return fmt.Errorf("write the node groups: %w", err)
 	}
 	return nil
+}
+
+// noticeLines writes one line per notice, and how many more there are.
+func noticeLines(w io.Writer, notices []provider.Notice, more int) {
+	if len(notices)+more == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nNOTICES")
+	for _, n := range notices {
+		about := n.Code
+		if n.Group != "" {
+			about += ", group " + oneLine(string(n.Group))
+		}
+		fmt.Fprintf(w, "%s: %s\n", about, oneLine(n.Message))
+	}
+	if more > 0 {
+		fmt.Fprintf(w, "and %d more\n", more)
+	}
 }
 
 // shareColumn gives what stands in the column SHARE of a group, with the tab after it, or

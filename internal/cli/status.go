@@ -111,7 +111,7 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 	// 5. Nodes that go, and nodes that stay.
 	drainRows(table, d.Drains, now)
 	stayRows(table, d.Stays, now)
-	// 5. Pods that the scheduler refuses against our word.
+	// 6. Pods that the scheduler refuses against our word.
 	if len(d.Disagreements) > 0 {
 		fmt.Fprintln(table, "\nREFUSED BY THE SCHEDULER\tPODS\tFOR\tWHY")
 	}
@@ -119,6 +119,8 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 		fmt.Fprintln(table, strings.Join([]string{oneLine(r.Pods), strconv.Itoa(r.Count), age(now, r.Since.Time), oneLine(r.Message)}, "\t"))
 	}
 	table.Flush()
+	// 7. What a person should know of the configuration.
+	noticeLines(&b, d.Notices.List, d.Notices.Total-len(d.Notices.List))
 	return trimLines(b.String())
 }
 
@@ -199,8 +201,13 @@ func scaleUpText(g status.NodeGroup, memory model.Memory, now time.Time) string 
 		text += fmt.Sprintf(" until %s (in %s)", until.UTC().Format("15:04:05Z"), duration.HumanDuration(until.Sub(now)))
 	}
 	text += ": " + info.ErrorCode
-	if info.ErrorMessage != "" {
-		text += ": " + oneLine(info.ErrorMessage)
+	if message := oneLine(info.ErrorMessage); message != "" {
+		for _, hold := range g.Holds {
+			if strings.Contains(oneLine(hold), message) {
+				return text + ", see HELD"
+			}
+		}
+		text += ": " + message
 	}
 	return text
 }

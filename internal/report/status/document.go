@@ -17,6 +17,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // Where things are in the ConfigMap.
@@ -72,6 +74,14 @@ type Document struct {
 	// Disagreements are the first of the pods that fit ready nodes and that the
 	// scheduler refuses.
 	Disagreements []Disagreement `json:"disagreements,omitempty"`
+	Notices       Notices        `json:"notices,omitzero"`
+}
+
+// Notices are what a person should know of the provider's and the operator's
+// configuration: how many there are, and the first of them.
+type Notices struct {
+	Total int               `json:"total"`
+	List  []provider.Notice `json:"list,omitempty"`
 }
 
 // ModeObserve is the mode of a process that carries out none of its plans.

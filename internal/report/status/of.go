@@ -90,7 +90,22 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 	d.Drains, d.Stays = drainsOf(s), staysOf(now, c, before.Stays)
 	// 4. Pods that the scheduler refuses against our word.
 	d.Disagreements = disagreementsOf(c)
+	// 5. What a person should know.
+	d.Notices = noticesOf(slices.Concat(s.Notices, c.Plan.Notices))
 	return d
+}
+
+// noticesTold is how many notices the document has: a thousand groups may share one
+// mistake.
+const noticesTold = 50
+
+func noticesOf(all []provider.Notice) Notices {
+	out := Notices{Total: len(all)}
+	for _, n := range all[:min(noticesTold, len(all))] {
+		n.Message = cut(n.Message, maxError)
+		out.List = append(out.List, n)
+	}
+	return out
 }
 
 // bounds are the least and most nodes of a group.

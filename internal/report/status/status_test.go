@@ -61,7 +61,9 @@ func cycle() model.Cycle {
 	verdict := func(node string, group provider.GroupID, use float64, v model.Verdict) model.NodeVerdict {
 		return model.NodeVerdict{Node: node, Group: group, Use: use, Verdict: v}
 	}
+	s.Notices = []provider.Notice{{Group: "calm", Code: "BadTag", Message: "the tag a has no effect"}}
 	return model.Cycle{Snapshot: s, Plan: model.Plan{
+		Notices: []provider.Notice{{Code: "DaemonSetDoesNotFit", Message: "DaemonSet ns/agent is too large"}},
 		Unneeded: []model.NodeVerdict{
 			verdict("a", "calm", 0, model.Verdict{Reason: model.Unneeded, Since: ago(10 * time.Minute)}),
 			verdict("b", "calm", 0.125, model.Verdict{Reason: model.NotUnneededLongEnough, Detail: "10m0s are wanted", Since: ago(3 * time.Minute), Until: start.Add(7 * time.Minute)}),
@@ -108,6 +110,16 @@ func TestGolden(t *testing.T) {
 		if diff := cmp.Diff(string(want), got); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
+	}
+}
+
+// A thousand notices do not fill the document; it says how many there are.
+func TestNoticesAreBounded(t *testing.T) {
+	c := cycle()
+	c.Snapshot.Notices = slices.Repeat([]provider.Notice{{Code: "BadTag", Message: strings.Repeat("x", 2*maxError)}}, 1000)
+	n := Of(start, c, Document{}).Notices
+	if n.Total != 1001 || len(n.List) != noticesTold || len(n.List[0].Message) != maxError+len(truncated) {
+		t.Errorf("%d, of them %d", n.Total, len(n.List))
 	}
 }
 
