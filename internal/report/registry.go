@@ -34,12 +34,20 @@ func summed(changes []model.Change) []model.Change {
 	return out
 }
 
+// byTheCloud reports whether units were given up at the cloud's word, before their time
+// was over.
+func byTheCloud(ch model.Change) bool { return ch.Cause != provider.Transient }
+
 // logChange writes of what happened in the registry.
 func (r *Reporter) logChange(ch model.Change) {
 	group := string(ch.Group)
 	switch ch.Kind {
 	case model.AskGivenUp:
-		r.log.Warn("nodes that were asked for did not arrive in time, and are given up", "group", group, "nodes", ch.Count, "why", ch.Message)
+		what := "nodes that were asked for did not arrive in time, and are given up"
+		if byTheCloud(ch) {
+			what = "the cloud cannot make nodes that were asked for, they are given up"
+		}
+		r.log.Warn(what, "group", group, "nodes", ch.Count, "kind", string(ch.Cause), "why", ch.Message, "hint", hint(ch.Cause))
 	case model.CreationFailed:
 		r.log.Warn("the cloud could not make instances, they are given up", "group", group, "instances", ch.Count, "first", string(ch.Instance),
 			"kind", string(ch.Cause), "err", ch.Message, "hint", hint(ch.Cause))
@@ -97,8 +105,11 @@ func (r *Reporter) logHealth(s *model.Snapshot) {
 func (e *events) changed(now time.Time, ch model.Change) {
 	switch ch.Kind {
 	case model.AskGivenUp:
-		e.send(now, e.status, string(ch.Group), corev1.EventTypeWarning, eventTimedOut,
-			fmt.Sprintf("Scale-up of group %s timed out: %s", ch.Group, ch.Message))
+		how := "timed out"
+		if byTheCloud(ch) {
+			how = fmt.Sprintf("failed for %d nodes", ch.Count)
+		}
+		e.send(now, e.status, string(ch.Group), corev1.EventTypeWarning, eventTimedOut, fmt.Sprintf("Scale-up of group %s %s: %s", ch.Group, how, ch.Message))
 	case model.CreationFailed:
 		// Of a stock-out and a quota in the same group, both are told.
 		e.send(now, e.status, fmt.Sprintf("%s/%s", ch.Group, ch.Cause), corev1.EventTypeWarning, eventCreationFailed,
@@ -120,6 +131,9 @@ func (m *metrics) changed(ch model.Change) {
 	switch ch.Kind {
 	case model.AskGivenUp:
 		reason = reasonTimeout
+		if byTheCloud(ch) {
+			reason = errorTypeOf(ch.Cause)
+		}
 	case model.CreationFailed:
 		reason = errorTypeOf(ch.Cause)
 	default:

@@ -24,9 +24,14 @@ func TestChangesOfTheRegistry(t *testing.T) {
 	}{
 		{"given up", []model.Change{{Kind: model.AskGivenUp, Group: "a", Count: 3, Cause: provider.Transient, Message: "3 of the nodes did not register within 15m0s"}},
 			"ConfigMap kube-system/status Warning ScaleUpTimedOut: Scale-up of group a timed out: 3 of the nodes did not register within 15m0s",
-			`group=a nodes=3`,
+			`msg="nodes that were asked for did not arrive in time, and are given up" group=a nodes=3`,
 			[]string{`cluster_autoscaler_failed_scale_ups_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="timeout"} 1`,
 				`cluster_autoscaler_failed_node_creations_total{reason="timeout"} 3`}},
+		{"given up at the cloud's word", []model.Change{{Kind: model.AskGivenUp, Group: "a", Count: 2, Cause: provider.NoCapacity, Message: "Could not launch: zone a is sold out"}},
+			"ConfigMap kube-system/status Warning ScaleUpTimedOut: Scale-up of group a failed for 2 nodes: Could not launch: zone a is sold out",
+			`msg="the cloud cannot make nodes that were asked for, they are given up" group=a nodes=2 kind=NoCapacity`,
+			[]string{`cluster_autoscaler_failed_scale_ups_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="cloudProviderError"} 1`,
+				`cluster_autoscaler_failed_node_creations_total{reason="timeout"} 0`}},
 		{"stock-out of many", []model.Change{
 			{Kind: model.CreationFailed, Group: "a", Instance: "i-1", Count: 1, Cause: provider.NoCapacity, Message: "none left"},
 			{Kind: model.CreationFailed, Group: "a", Instance: "i-2", Count: 1, Cause: provider.NoCapacity, Message: "none left"}},
