@@ -2,6 +2,7 @@ package aws
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -248,6 +249,22 @@ func TestTC5AccessDeniedFallsBackToTheTags(t *testing.T) {
 	}
 	if _, err := w.Grow(t.Context(), provider.GrowRequest{Group: "eks-ng", From: 0, To: 1}); err != nil {
 		t.Errorf("it cannot grow: %v", err)
+	}
+}
+
+// One right that is missing is one notice, however many node groups there are.
+func TestADeniedRightIsOneNoticeForAllNodeGroups(t *testing.T) {
+	one := managed(0)
+	two, group := one.Nodegroups[0], one.Groups[0]
+	two.Name, group.Name = "ng-2", "eks-ng-2"
+	group.Tags = maps.Clone(group.Tags)
+	group.Tags[tagNodegroup] = "ng-2"
+	one.Nodegroups, one.Groups = append(one.Nodegroups, two), append(one.Groups, group)
+	w := newWorld(t, one, byTag)
+	w.Arm(awstest.Fault{Action: "DescribeNodegroup", Mishap: awstest.Denied})
+	n := noticesOf(w.read(t), noticeNotDescribed)
+	if len(n) != 1 || n[0].Group != "" || !strings.Contains(n[0].Message, "could not describe 2 EKS node groups (prod/ng, prod/ng-2;") || !strings.Contains(n[0].Message, "AccessDenied") {
+		t.Errorf("notices: %v", n)
 	}
 }
 

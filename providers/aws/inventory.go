@@ -81,7 +81,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	for i, g := range groups {
 		seen, notices := p.group(g, launches[i], launchErrs[i], known[i])
 		if rests[i].err != nil {
-			notices = append(notices, notice(seen.ID, noticeNoActivities, "it is not known why AWS has not launched what was asked for: %s", told("describe the scaling activities", rests[i].err)))
+			notices = append(notices, notice(seen.ID, noticeNoActivities, "it is not known why AWS has not launched what was asked for: %s", told("could not describe the scaling activities", rests[i].err)))
 		}
 		if rests[i].held {
 			seen.Holds = append(seen.Holds, rests[i].stockOut.hold())
@@ -91,6 +91,9 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		}
 		inv.Groups = append(inv.Groups, seen)
 		inv.Notices = append(inv.Notices, notices...)
+	}
+	if n := allDenied(groups, known); n != nil {
+		inv.Notices = append(inv.Notices, *n)
 	}
 	if n := overZones(inv.Groups); n != nil {
 		inv.Notices = append(inv.Notices, *n)
@@ -114,7 +117,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	slices.SortFunc(inv.Groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortStableFunc(inv.Notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
 	for _, n := range p.news.Among(inv.Notices) {
-		p.log.Warn("what to know of the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
+		p.log.Warn("notice about the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
 	}
 	return inv, nil
 }
@@ -143,7 +146,7 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 	for _, b := range tags.bad {
 		notices = append(notices, notice(id, noticeBadTag, "the tag %s=%q has no effect: %s", b.key, b.value, b.why))
 	}
-	if known.err != nil {
+	if known.err != nil && !known.denied() {
 		notices = append(notices, notice(id, noticeNotDescribed, "%s", known.told()))
 	}
 	seen.Holds = append(seen.Holds, unclearTaints(tags, deref(known.nodegroup))...)
@@ -235,12 +238,43 @@ type described struct {
 	err       error
 }
 
-func (d described) told() string {
-	instead := "its tags are all that is known"
+// instead is what stands for the answer that is missing.
+func (d described) instead() string {
 	if d.nodegroup != nil {
-		instead = "what EKS said before still holds"
+		return "what EKS said before still holds"
 	}
-	return told(fmt.Sprintf("describe the EKS node group %s (%s)", d.key, instead), d.err)
+	return "the tags are all that is known"
+}
+
+func (d described) told() string {
+	return told(fmt.Sprintf("could not describe the EKS node group %s (%s)", d.key, d.instead()), d.err)
+}
+
+func (d described) denied() bool { return d.err != nil && kindOf(d.err) == provider.Denied }
+
+// allDenied is one notice for all node groups that may not be described: a right is
+// missing for all of them as a rule. Other failures pass one by one, and have a notice
+// each.
+func allDenied(groups []reading, known []described) *provider.Notice {
+	var keys []string
+	first := 0
+	for i, d := range known {
+		if !d.denied() {
+			continue
+		}
+		if len(keys) == 0 {
+			first = i
+		}
+		keys = append(keys, d.key.String())
+	}
+	switch len(keys) {
+	case 0:
+		return nil
+	case 1:
+		return new(notice(provider.GroupID(deref(groups[first].AutoScalingGroupName)), noticeNotDescribed, "%s", known[first].told()))
+	}
+	return new(notice("", noticeNotDescribed, "%s", told(fmt.Sprintf("could not describe %d EKS node groups (%s; %s), of the first",
+		len(keys), firstOf(keys), known[first].instead()), known[first].err)))
 }
 
 // lookUpNodegroups asks for the EKS node group of each group that has one.

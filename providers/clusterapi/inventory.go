@@ -117,7 +117,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	}
 	slices.SortStableFunc(inv.Notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
 	for _, n := range p.news.Among(inv.Notices) {
-		p.log.Warn("what to know of the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
+		p.log.Warn("notice about the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
 	}
 	p.memory.ReadTook(p.now().Sub(inv.AsOf))
 	return inv, nil

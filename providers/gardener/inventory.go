@@ -57,7 +57,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		nodes: func(group string) []*corev1.Node { return p.examples.known.Of(wanted[group]) }, now: inv.AsOf,
 	})
 	for _, n := range p.news.Among(inv.Notices) {
-		p.log.Warn("what to know of the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
+		p.log.Warn("notice about the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
 	}
 	p.memory.ReadTook(p.now().Sub(inv.AsOf))
 	return inv, nil
