@@ -35,9 +35,9 @@ func withCommands(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
 			names = append(names, c.Name())
 		}
 		if len(args) == 0 {
-			return fmt.Errorf("%s: name a command: %s", cmd.CommandPath(), strings.Join(names, " or "))
+			return fmt.Errorf("%s: name a command: %s", cmd.Name(), strings.Join(names, " or "))
 		}
-		return fmt.Errorf("%s: there is no command %q; choose %s", cmd.CommandPath(), args[0], strings.Join(names, " or "))
+		return fmt.Errorf("%s: there is no command %q; choose %s", cmd.Name(), args[0], strings.Join(names, " or "))
 	}
 	cmd.RunE = func(*cobra.Command, []string) error { return nil }
 	return cmd
@@ -58,7 +58,7 @@ has the rights that it needs, and how it gets on with EKS Anywhere's own control
 	var settings eksanywhere.Settings
 	set := cmd.Flags()
 	process := bindProcess(set, "the management cluster", eksanywhere.DefaultNamespace)
-	set.BoolVar(&settings.StatusOnly, "status-only", false, "keep the condition alone, and leave machine deployments to EKS Anywhere")
+	set.BoolVar(&settings.StatusOnly, "status-only", false, "write conditions, events and metrics only; never write MachineDeployments")
 	set.StringVar(&settings.Namespace, "machine-deployment-namespace", eksanywhere.DefaultNamespace, "where the machine deployments are")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		rc, h, err := process.begin(cmd.ErrOrStderr())

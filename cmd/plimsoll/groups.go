@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ func groupsCommand() *cobra.Command {
 	format := cli.Table
 	cmd.Flags().VarP(&format, "output", "o", "table, json or yaml")
 	flags := config.Bind(cmd.Flags(), providers)
-	help(cmd, flags)
+	help(cmd, func() string { return "Output:\n" + config.Line(cmd.Flags().Lookup("output")) + flags.ProviderHelp() })
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, log, ok, err := configured(cmd, flags)
 		if !ok {
@@ -39,6 +40,9 @@ func groupsCommand() *cobra.Command {
 		ctx, cancel := context.WithTimeoutCause(cmd.Context(), c.Cloud.InventoryDeadline,
 			fmt.Errorf("no answer within %s (--inventory-deadline)", c.Cloud.InventoryDeadline))
 		defer cancel()
+		if c.Logging.Verbosity < 4 {
+			log = slog.New(slog.DiscardHandler) // what a person should know is in the answer
+		}
 		p, err := newProvider(ctx, c, rc, prometheus.NewRegistry(), log)
 		if err != nil {
 			return err
@@ -52,15 +56,9 @@ func groupsCommand() *cobra.Command {
 	return cmd
 }
 
-// help shows the main flags, grouped; --help-all shows every one.
-func help(cmd *cobra.Command, flags *config.Flags) {
+// help shows a command with flags in sections: flagged is the text of these.
+func help(cmd *cobra.Command, flagged func() string) {
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		out := cmd.OutOrStdout()
-		fmt.Fprintf(out, "%s\n\nExamples:\n%s\n\n", cmd.Short, cmd.Example)
-		if flags.HelpAll() {
-			fmt.Fprint(out, flags.AllHelp())
-			return
-		}
-		fmt.Fprint(out, flags.Help())
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\n%s", cmd.Short, cmd.UseLine(), cmd.Example, flagged())
 	})
 }

@@ -75,10 +75,14 @@ func root() *cobra.Command {
 		Example: `  plimsoll run --cloud-provider=kwok --kubeconfig=$HOME/.kube/config
   plimsoll groups --cloud-provider=kwok -o yaml
   plimsoll status`,
-		Version:       version,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Version:                    version,
+		Args:                       unknownCommand,
+		SuggestionsMinimumDistance: 2,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors:              true,
+		SilenceUsage:               true,
 	}
+	cmd.SetFlagErrorFunc(flagMistake)
 	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand(), controllerCommand(), gardenerCommand(), migrateCommand(), versionCommand())
 	return cmd
 }

@@ -71,12 +71,35 @@ func TestNamesAndFlagsAlone(t *testing.T) {
 	}
 }
 
+// TestTheHelpOfGroups has what groups reads, and no flag that says how to buy or remove.
+func TestTheHelpOfGroups(t *testing.T) {
+	for _, flag := range []string{"--help", "--help-all"} {
+		cmd := root()
+		var out strings.Builder
+		cmd.SetOut(&out)
+		cmd.SetArgs([]string{"groups", flag})
+		if err := cmd.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range map[string]bool{"Usage:": true, "-o, --output": true, "--aws-max-pods": true, "--kubeconfig": true, "--scale-down-unneeded-time": false} {
+			if strings.Contains(out.String(), text) != want {
+				t.Errorf("groups %s: has %s: %v", flag, text, !want)
+			}
+		}
+	}
+}
+
 // TestAMistypedCommandIsAnError, below a command as well as at the top.
 func TestAMistypedCommandIsAnError(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"nonsense", "nonsense"},
+		{"nonsense", `unknown command "nonsense"; plimsoll --help lists the commands`},
+		{"grops", `unknown command "grops": did you mean groups?`},
+		{"run --nodse=1:2:a", "unknown flag: --nodse: did you mean --nodes? plimsoll run --help-all lists the flags"},
+		{"status --nonsense", "unknown flag: --nonsense; plimsoll status --help lists the flags"},
+		{"run --scan-interval=10", "write 10s for seconds, or 10m for minutes"},
+		{"migrate deployment.yaml", "plimsoll migrate -f deployment.yaml"},
 		{"controller nonsense", `there is no command "nonsense"; choose eks-anywhere or gardener`},
-		{"controller", "name a command: eks-anywhere or gardener"},
+		{"controller", "controller: name a command: eks-anywhere or gardener"},
 		{"gardener rendr", `there is no command "rendr"; choose render or validate`},
 	} {
 		cmd := root()

@@ -30,7 +30,12 @@ The translation goes to standard output, and what differs, with what to do next,
 		Example: `  plimsoll migrate -f deployment.yaml > plimsoll.yaml
   helm get values cluster-autoscaler -n kube-system -o yaml | plimsoll migrate -f - --namespace=kube-system > values.yaml
   kubectl -n kube-system get deployment cluster-autoscaler -o yaml | plimsoll migrate -f - --image=registry.example.com/plimsoll:v1`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("%s is not read: name the file with -f, as in plimsoll migrate -f %[1]s", args[0])
+			}
+			return nil
+		},
 	}
 	var file, image, namespace string
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "the file: manifests, or values of the Cluster Autoscaler's chart; -: standard input")

@@ -55,7 +55,12 @@ func runCommand() *cobra.Command {
 	}
 	flags := config.Bind(cmd.Flags(), providers)
 	modes := flags.BindMode()
-	help(cmd, flags)
+	help(cmd, func() string {
+		if flags.HelpAll() {
+			return flags.AllHelp()
+		}
+		return flags.Help()
+	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, log, ok, err := configured(cmd, flags)
 		if !ok {

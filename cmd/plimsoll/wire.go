@@ -35,8 +35,7 @@ var providers = []string{"aws", "clusterapi", "kwok", "mcm"}
 // there is nothing more to do: help was asked for, or something is wrong.
 func configured(cmd *cobra.Command, flags *config.Flags) (config.Config, *slog.Logger, bool, error) {
 	if flags.HelpAll() {
-		fmt.Fprint(cmd.OutOrStdout(), flags.AllHelp())
-		return config.Config{}, nil, false, nil
+		return config.Config{}, nil, false, cmd.Help()
 	}
 	c, warnings, err := flags.Config()
 	if err != nil {
@@ -202,7 +201,12 @@ func find(c config.Cluster) (*rest.Config, error) {
 		// client-go says nothing of files that are not there.
 		return nil, fmt.Errorf("KUBECONFIG names %s, and no such file is there", strings.Join(rules.Precedence, ", "))
 	}
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	rc, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		// client-go names a variable of its own there.
+		return nil, errors.New("none of these is there; set KUBECONFIG, or give --kubeconfig=FILE")
+	}
+	return rc, err
 }
 
 func exists(path string) bool {

@@ -287,6 +287,9 @@ func TestHelpFitsTwoScreens(t *testing.T) {
 		t.Error(help)
 	}
 	all := f.AllHelp()
+	if !strings.Contains(all, "\n      --"+ignoreUnsupported+" ") || !strings.Contains(help, "\n      --"+ignoreUnsupported+" ") {
+		t.Errorf("--%s has no line of its own", ignoreUnsupported)
+	}
 	set.VisitAll(func(flag *pflag.Flag) {
 		if flag.Name != "help-all" && !strings.Contains(all, "--"+flag.Name+" ") {
 			t.Errorf("--%s is not on the long help", flag.Name)

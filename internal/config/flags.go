@@ -95,9 +95,9 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 	}, "kubeconfig", "namespace", "kube-client-qps", "kube-client-burst")
 
 	f.section("Loop", func(s *pflag.FlagSet) {
-		s.DurationVar(&c.Loop.ScanInterval, "scan-interval", c.Loop.ScanInterval, "look at least so often")
-		s.DurationVar(&c.Loop.NudgeIdle, "nudge-idle", c.Loop.NudgeIdle, "look when the cluster has been quiet for so long after a change")
-		s.DurationVar(&c.Loop.NudgeMax, "nudge-max", c.Loop.NudgeMax, "look so long after a change at the latest")
+		s.DurationVar(&c.Loop.ScanInterval, "scan-interval", c.Loop.ScanInterval, "longest time between two cycles")
+		s.DurationVar(&c.Loop.NudgeIdle, "nudge-idle", c.Loop.NudgeIdle, "after a change, begin a cycle when nothing more has changed for this long")
+		s.DurationVar(&c.Loop.NudgeMax, "nudge-max", c.Loop.NudgeMax, "begin a cycle at most this long after a change")
 		s.Uint64Var(&c.Loop.Seed, "seed", 0, "seed of what is left to chance; 0 draws one")
 	}, "scan-interval")
 
@@ -129,7 +129,9 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 	}, "address", "emit-per-nodegroup-metrics", "logging-format", "v")
 
 	set.BoolVar(&f.helpAll, "help-all", false, "every flag")
-	set.BoolVar(&f.ignoreUnsupported, ignoreUnsupported, false, "Start although flags are given that Plimsoll does not support and that would change which nodes are bought or removed. Each is a warning instead of an error.")
+	f.section("Flags of the Cluster Autoscaler", func(s *pflag.FlagSet) {
+		s.BoolVar(&f.ignoreUnsupported, ignoreUnsupported, false, "start although flags are given that Plimsoll does not support and that would change which nodes are bought or removed; each is a warning instead of an error")
+	}, ignoreUnsupported)
 	for _, l := range lacking {
 		flag := set.VarPF(&ignored{}, l.name, "", "")
 		flag.Hidden = true
@@ -156,13 +158,13 @@ func (f *Flags) scaleUp() {
 		s.Float64Var(&u.MemoryRatio, "memory-difference-ratio", u.MemoryRatio, "how far similar groups may differ in memory")
 		s.Float64Var(&u.FreeRatio, "max-free-difference-ratio", u.FreeRatio, "how far similar groups may differ in what DaemonSets leave free")
 		s.Float64Var(&u.AllocRatio, "max-allocatable-difference-ratio", u.AllocRatio, "how far similar groups may differ in allocatable")
-		s.BoolVar(&u.EnforceMin, "enforce-node-group-min-size", false, "Buy nodes for each group that has fewer than its minimum, whether or not pods need them.")
+		s.BoolVar(&u.EnforceMin, "enforce-node-group-min-size", false, "buy nodes for each group that has fewer than its minimum, whether or not pods need them")
 		s.BoolVar(&u.ScaleFromZero, "scale-up-from-zero", u.ScaleFromZero, "grow a cluster that has no node")
 		s.DurationVar(&u.NewPodDelay, "new-pod-scale-up-delay", 0, "pods younger than this wait")
 		s.Int32Var(&p.Rules.ExpendableBelow, "expendable-pods-priority-cutoff", p.Rules.ExpendableBelow, "pods of a lower priority cause no growth and prevent no removal")
 		s.StringSliceVar(&u.Bypassed, "bypassed-scheduler-names", nil, "schedulers whose refusal is not waited for")
 		s.StringSliceVar(&u.Allowed, "allowed-scheduler-names", nil, "schedulers whose pods count; empty: all")
-		s.IntVar(&u.SpreadStepLimit, "spread-step-limit", u.SpreadStepLimit, "Most steps that one cycle takes to decide on growth. A step is one answer of a scheduler filter, or 64 cheap looks. Pods that were not looked at are first in the next cycle.")
+		s.IntVar(&u.SpreadStepLimit, "spread-step-limit", u.SpreadStepLimit, "most work of one cycle when it decides on growth, in answers of the scheduler's filters; pods that were not looked at are first in the next cycle. Raise it if the notice StepsUsedUp stays")
 	}, "expander", "price-file", "max-nodes-total", "cores-total", "memory-total", "max-nodes-per-scaleup",
 		"balance-similar-node-groups", "balancing-ignore-label", "scale-up-from-zero", "new-pod-scale-up-delay",
 		"expendable-pods-priority-cutoff")
@@ -173,16 +175,16 @@ func (f *Flags) registry() {
 	f.section("Nodes that do not come, or break", func(s *pflag.FlagSet) {
 		s.DurationVar(&r.ProvisionTime, "max-node-provision-time", r.ProvisionTime, "how long a node that was asked for may take to register")
 		s.DurationVar(&r.StartupTime, "max-node-startup-time", r.StartupTime, "how long a registered node may take to be ready")
-		s.StringArrayVar(&r.Passing.Startup, "startup-taint", nil, "key of a taint that a new node carries until it is all that it is to be (repeat)")
-		s.StringArrayVar(&f.ignoreTaints, "ignore-taint", nil, "the same, by its old name (repeat)")
-		s.StringArrayVar(&r.Passing.StartupPrefixes, "startup-taint-prefix", nil, "what the keys of such taints begin with (repeat)")
+		s.StringArrayVar(&r.Passing.Startup, "startup-taint", nil, "key of a taint that a new node carries until it is complete: a node with it counts as one that boots (repeat)")
+		s.StringArrayVar(&f.ignoreTaints, "ignore-taint", nil, "old name of --startup-taint (repeat)")
+		s.StringArrayVar(&r.Passing.StartupPrefixes, "startup-taint-prefix", nil, "what the keys of startup taints begin with, see --startup-taint (repeat)")
 		s.StringArrayVar(&r.Passing.Status, "status-taint", nil, "key of a taint that tells of a node's state; templates are read without it (repeat)")
-		s.IntVar(&r.MaxUnready, "ok-total-unready-count", r.MaxUnready, "so many nodes may be amiss in any case, in a group or in all")
-		s.Float64Var(&f.unreadyPercent, "max-total-unready-percentage", 100*r.MaxUnreadyShare, "how many percent of the nodes may be amiss; beyond it nothing is bought or removed")
+		s.IntVar(&r.MaxUnready, "ok-total-unready-count", r.MaxUnready, "up to this many nodes that are not ready or missing, nothing is stopped, in one group or in the whole cluster")
+		s.Float64Var(&f.unreadyPercent, "max-total-unready-percentage", 100*r.MaxUnreadyShare, "percent of the nodes that may be not ready or missing; when this and --ok-total-unready-count are both passed, nothing is bought or removed")
 		s.BoolVar(&r.StopOnFirstDud, "stop-group-on-first-dud", false, "one node that never became ready stops the growth of its group until it is gone")
-		s.BoolVar(&r.CountOthers, "unmanaged-nodes-count-as-unready", false, "count nodes of no group in that too, as the Cluster Autoscaler does")
+		s.BoolVar(&r.CountOthers, "unmanaged-nodes-count-as-unready", false, "count nodes of no group among the nodes that are not ready, as the Cluster Autoscaler does")
 		s.DurationVar(&r.BackoffFirst, "initial-node-group-backoff-duration", r.BackoffFirst, "how long a group rests after a growth failed; 10s at least")
-		s.DurationVar(&r.BackoffMost, "max-node-group-backoff-duration", r.BackoffMost, "how long at most; it doubles with each failure")
+		s.DurationVar(&r.BackoffMost, "max-node-group-backoff-duration", r.BackoffMost, "longest rest of a group whose growths fail; a rest doubles with each failure")
 		s.DurationVar(&r.BackoffReset, "node-group-backoff-reset-timeout", r.BackoffReset, "a failure is forgotten after so long")
 		s.BoolVar(&p.ForceUnregistered, "force-delete-unregistered-nodes", false, "instances that never registered go below their group's minimum")
 		s.BoolVar(&p.ForceFailed, "force-delete-failed-nodes", false, "instances that the cloud could not make go below their group's minimum")

@@ -16,7 +16,7 @@ func (f *Flags) Help() string {
 		}
 		fmt.Fprintf(&b, "\n%s:\n", s.title)
 		for _, name := range s.main {
-			line(&b, s.set.Lookup(name))
+			b.WriteString(Line(s.set.Lookup(name)))
 		}
 	}
 	b.WriteString("\n--help-all shows every flag.\n")
@@ -29,7 +29,7 @@ func (f *Flags) AllHelp() string {
 	var b strings.Builder
 	for _, s := range f.sections {
 		fmt.Fprintf(&b, "\n%s:\n", s.title)
-		s.set.VisitAll(func(flag *pflag.Flag) { line(&b, flag) })
+		s.set.VisitAll(func(flag *pflag.Flag) { b.WriteString(Line(flag)) })
 	}
 	b.WriteString("\nAccepted for the Cluster Autoscaler's sake, without effect. Those marked * are an\nerror unless they have their default there, or --ignore-unsupported-flags is given:\n")
 	for _, l := range lacking {
@@ -42,7 +42,23 @@ func (f *Flags) AllHelp() string {
 	return b.String()
 }
 
-func line(b *strings.Builder, flag *pflag.Flag) {
+// ProviderHelp is the help of a command that asks the provider and does nothing else:
+// all flags that say which one, and how it is reached.
+func (f *Flags) ProviderHelp() string {
+	var b strings.Builder
+	for _, s := range f.sections {
+		switch s.title {
+		case "Cloud", "AWS", "Cluster API", "Gardener (mcm)", "Cluster":
+			fmt.Fprintf(&b, "\n%s:\n", s.title)
+			s.set.VisitAll(func(flag *pflag.Flag) { b.WriteString(Line(flag)) })
+		}
+	}
+	b.WriteString("\nOther flags of plimsoll run may stand there, and have no effect.\n")
+	return b.String()
+}
+
+// Line is the help of one flag.
+func Line(flag *pflag.Flag) string {
 	name := "    --" + flag.Name
 	if flag.Shorthand != "" {
 		name = "-" + flag.Shorthand + ", --" + flag.Name
@@ -56,5 +72,5 @@ func line(b *strings.Builder, flag *pflag.Flag) {
 	default:
 		text += " (default " + flag.DefValue + ")"
 	}
-	fmt.Fprintf(b, "  %-46s %s\n", name, text)
+	return fmt.Sprintf("  %-46s %s\n", name, text)
 }
