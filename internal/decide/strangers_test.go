@@ -15,15 +15,18 @@ import (
 func TestStrangersHoldForAWhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		givenUp time.Duration
+		age     string // of the node, by the API server's clock
 		stray   bool
 		held    bool
 	}{
-		"a while":       {5 * time.Hour, false, true},
-		"long":          {7 * time.Hour, false, false},
-		"its own, long": {7 * time.Hour, true, true},
+		"a while":                   {5 * time.Hour, "1h", false, true},
+		"long":                      {7 * time.Hour, "1h", false, false},
+		"its own, long":             {7 * time.Hour, "1h", true, true},
+		"from before, by its clock": {5 * time.Hour, "8h45m", false, true},
+		"from before":               {5 * time.Hour, "9h30m", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			snap, policy := snapshotOf(t, "group a max=9 cpu=4 memory=16Gi\nasked a age=8h\nnode other cpu=4 memory=16Gi age=1h")
+			snap, policy := snapshotOf(t, "group a max=9 cpu=4 memory=16Gi\nasked a age=8h\nnode other cpu=4 memory=16Gi age="+c.age)
 			snap.Groups[0].Asks[0].Units[0].GivenUp = snap.Now.Add(-c.givenUp)
 			if c.stray {
 				snap.Strays = map[string]provider.GroupID{"other": "a"}

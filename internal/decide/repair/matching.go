@@ -68,8 +68,8 @@ func (f *finder) strangersOf(g *model.Group) (out []*corev1.Node, until time.Tim
 	return out, until
 }
 
-// skew is how far the clocks of the cloud and the cluster may be apart.
-const skew = time.Minute
+// skew is how far the clocks of the cloud, the cluster and ours may be apart.
+const skew = time.Hour
 
 // asOld reports whether a node came after its machine was made, or asked for.
 func asOld(made time.Time, n *corev1.Node) bool { return !n.CreationTimestamp.Add(skew).Before(made) }
