@@ -102,7 +102,7 @@ var lacking = []lack{
 	{"enable-csi-node-aware-scheduling", true, "how many volumes a node takes is always counted"},
 	{"enable-dynamic-resource-allocation", true, "pods with resource claims wait, with the verdict Unsupported"},
 	{"feature-gates", false, "the scheduler's filters have their default gates"},
-	{"gpu-total", false, "accelerators have no limit of the whole cluster: limit the groups that have them"},
+	{"gpu-total", false, "accelerators have no limit of the whole cluster: set the maximum of each group that has them"},
 	{"profiling", true, "there is no /debug/pprof"},
 	{"scheduler-config-file", false, "the filters are those of kube-scheduler's default profile"},
 
@@ -162,15 +162,21 @@ func (f *Flags) unsupported() []error {
 	}
 	var errs []error
 	for _, l := range lacking {
-		def, ok := decisive[l.name]
 		flag := f.set.Lookup(l.name)
-		if !ok || !flag.Changed || sameValue(flag.Value.String(), def) {
+		if !flag.Changed || !Decisive(l.name, flag.Value.String()) {
 			continue
 		}
 		errs = append(errs, fmt.Errorf("--%s: Plimsoll does not support it, and other nodes would be bought or removed without it: %s; remove the flag, or add --%s to start without its effect",
 			l.name, l.why, ignoreUnsupported))
 	}
 	return errs
+}
+
+// Decisive reports whether Plimsoll lacks a flag, and other nodes are bought or removed
+// without it and this value.
+func Decisive(flag, value string) bool {
+	def, ok := decisive[flag]
+	return ok && !sameValue(value, def)
 }
 
 // ignoreUnsupported is the flag that turns the refusal of decisive flags into

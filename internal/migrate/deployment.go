@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -33,7 +33,7 @@ func translateObjects(documents []map[string]any, s Settings) (Result, error) {
 	}
 	switch len(found) {
 	case 0:
-		return Result{}, errors.New("none of its objects is a Deployment (apps/v1) that runs cluster-autoscaler")
+		return Result{}, fmt.Errorf("none of its objects is a Deployment (apps/v1) that runs cluster-autoscaler: it has %s", kinds(objects))
 	case 1:
 	default:
 		return Result{}, fmt.Errorf("%d Deployments in it run a Cluster Autoscaler: give one at a time", len(found))
@@ -69,10 +69,22 @@ func translateObjects(documents []map[string]any, s Settings) (Result, error) {
 		apply = "then scale the Deployment to 0, wait until its pod is gone, and apply this: the Deployment keeps its name, and no lease keeps the two from acting at once"
 	}
 	return written(Notes{
+		Lost:     line.lost(),
 		Changed:  changed,
 		Handover: at.handover(in),
-		Next:     at.next(trial(line, env, at.namespace), apply),
+		Next:     at.next(append(s.imageFirst(), trial(line, env, at.namespace)...), apply),
 	}, out...)
+}
+
+// kinds are the kinds of objects, each once.
+func kinds(objects []map[string]any) string {
+	var out []string
+	for _, o := range objects {
+		if kind := fmt.Sprint(o["kind"]); !slices.Contains(out, kind) {
+			out = append(out, kind)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // account is the service account of a Deployment's pods; its namespace is empty where
@@ -228,9 +240,14 @@ func translateDeployment(o map[string]any, s Settings) ([]string, commandLine, [
 	if c.LivenessProbe == nil {
 		changed = append(changed, field+".livenessProbe is not there; /livez and /readyz are served at --address, beside /health-check")
 	}
-	if d.Spec.Template.Spec.TerminationGracePeriodSeconds == nil {
-		changed = append(changed, "spec.template.spec.terminationGracePeriodSeconds is not there, and is 30 then; with 180, Plimsoll ends a write under way before it releases the lease")
+	// 30 is the server's default.
+	if seconds := d.Spec.Template.Spec.TerminationGracePeriodSeconds; seconds == nil || *seconds == 30 {
+		if err := unstructured.SetNestedField(o, int64(180), "spec", "template", "spec", "terminationGracePeriodSeconds"); err != nil {
+			return nil, commandLine{}, nil, fmt.Errorf("spec.template.spec.terminationGracePeriodSeconds: %w", err)
+		}
+		changed = append(changed, "spec.template.spec.terminationGracePeriodSeconds is 180, was 30: Plimsoll ends a write under way before it releases the lease")
 	}
+	changed = append(changed, narrow(field+".resources.limits", c.Resources.Limits, ", and set GOMEMLIMIT to seven eighths of it")...)
 	hidden, err := withoutSecrets(o, line.config.Cloud.Provider)
 	if err != nil {
 		return nil, commandLine{}, nil, err
@@ -240,6 +257,21 @@ func translateDeployment(o map[string]any, s Settings) ([]string, commandLine, [
 	}
 	changed = append(append(changed, hidden...), line.notes()...)
 	return changed, line, variables(d.Spec.Template.Spec.Containers[at].Env, o), nil
+}
+
+// roomy is the memory that Plimsoll's chart allows it.
+var roomy = resource.MustParse("2Gi")
+
+// narrow tells of limits that are below those of Plimsoll's chart, and that stay.
+func narrow(field string, limits corev1.ResourceList, further string) []string {
+	var out []string
+	if cpu, ok := limits[corev1.ResourceCPU]; ok {
+		out = append(out, fmt.Sprintf("%s.cpu is %s and stays: deciding waits when it is used up; Plimsoll's chart has none: better take it away", field, cpu.String()))
+	}
+	if memory, ok := limits[corev1.ResourceMemory]; ok && memory.Cmp(roomy) < 0 {
+		out = append(out, fmt.Sprintf("%s.memory is %s and stays: Plimsoll's chart has %s; for a large cluster raise it%s", field, memory.String(), roomy.String(), further))
+	}
+	return out
 }
 
 // oneAtATime keeps two pods that elect no leader from acting at once: in this update,

@@ -214,11 +214,51 @@ func atFields(err error, flags []flag) error {
 	return errors.Join(all...)
 }
 
+// decisive reports whether other nodes are bought or removed without it.
+func (d dropped) decisive() bool {
+	value := d.resolved
+	if d.bare {
+		value = "true"
+	}
+	return config.Decisive(d.name, value)
+}
+
+// lost are the flags whose loss changes which nodes are bought or removed: Plimsoll
+// refuses them, so that nobody finds out by the nodes.
+func (l commandLine) lost() []string {
+	var out []string
+	for _, d := range l.dropped {
+		if d.decisive() {
+			out = append(out, fmt.Sprintf("%s: %s", d.shown(), d.why))
+		}
+	}
+	return out
+}
+
+// expanders says what is not as it was with these expanders.
+func expanders(value string) string {
+	names := strings.Split(value, ",")
+	var out []string
+	if slices.Contains(names, "priority") {
+		out = append(out, "priority reads the ConfigMap cluster-autoscaler-priority-expander")
+	}
+	if slices.Contains(names, "price") {
+		out = append(out, "price needs --price-file")
+	}
+	if names[len(names)-1] != "random" {
+		out = append(out, "ties that are left go to the first group by name, no longer to a random one")
+	}
+	return strings.Join(out, "; ")
+}
+
 // notes explain a command line: what was dropped, what means something else here,
 // and what is not given and has another default.
 func (l commandLine) notes() []string {
 	var out []string
 	for _, d := range l.dropped {
+		if d.decisive() {
+			continue // it is among what is lost
+		}
 		out = append(out, fmt.Sprintf("%s is dropped: %s", d.shown(), d.why))
 	}
 	given := map[string]int{}
@@ -228,7 +268,13 @@ func (l commandLine) notes() []string {
 		// Of several ways to find groups, aws meant something else.
 		several := f.name == "node-group-auto-discovery" && given[f.name] == 2
 		if d.Note != "" && (several || !d.Minor && given[f.name] == 1) {
-			out = append(out, fmt.Sprintf("--%s stays; %s", f.name, d.Note))
+			note := d.Note
+			if f.name == "expander" && !reference.MatchString(f.resolved) {
+				note = expanders(f.resolved)
+			}
+			if note != "" {
+				out = append(out, fmt.Sprintf("--%s stays; %s", f.name, note))
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.defaults)) {

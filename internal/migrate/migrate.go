@@ -26,8 +26,19 @@ type Settings struct {
 	Namespace string
 }
 
+// imageFirst is what to do first where no image is named; nothing else.
+func (s Settings) imageFirst() []string {
+	if s.Image != "" {
+		return nil
+	}
+	return []string{unpublished}
+}
+
 // docs is where a person finds the pages that notes name.
 const docs = "https://github.com/plimsoll-dev/plimsoll/blob/main/docs/"
+
+// unpublished is what to do first where no image is named.
+const unpublished = "no image of Plimsoll is published yet: make one (make image; " + docs + "release.md), push it to your registry, and run this again with --image=registry.example.com/plimsoll:v1"
 
 // Result is the translation, and what a person should know of it.
 type Result struct {
@@ -38,9 +49,9 @@ type Result struct {
 
 // Notes explain a translation.
 type Notes struct {
-	// Changed says what is not as it was, Handover how one follows the other, and
-	// Next what to do now.
-	Changed, Handover, Next []string
+	// Lost says which limits and rules are gone, Changed what else is not as it was,
+	// Handover how one follows the other, and Next what to do now.
+	Lost, Changed, Handover, Next []string
 }
 
 // Translate translates a file. An error names each field that is wrong.
@@ -81,6 +92,12 @@ func translate(text []byte, s Settings) (Result, error) {
 	}
 	if len(documents) == 0 {
 		return Result{}, errors.New("there is nothing in it: want a Deployment or Helm values of a Cluster Autoscaler")
+	}
+	if len(documents) == 1 && len(documents[0]) == 0 {
+		return Result{}, errors.New("there is nothing in it: want a Deployment or Helm values of a Cluster Autoscaler")
+	}
+	if kind, there := documents[0]["kind"]; there && len(documents) == 1 && !isObject(documents[0]) {
+		return Result{}, fmt.Errorf("this is a manifest of kind %v without apiVersion: want the Cluster Autoscaler's Deployment, or values of its chart", kind)
 	}
 	if len(documents) == 1 && !isObject(documents[0]) {
 		return translateValues(text, documents[0], s)
@@ -153,6 +170,7 @@ func (n Notes) String() string {
 			b.WriteString("- " + note + "\n")
 		}
 	}
+	part("Lost: without these, other nodes are bought or removed than before", n.Lost)
 	part("What changes", n.Changed)
 	part("Handing over", n.Handover)
 	part("What to do next", n.Next)

@@ -104,6 +104,10 @@ func TestMistakes(t *testing.T) {
 		command("./cluster-autoscaler, --scan-interval=0s, --cloud-provider=none"):        {field + "[1]", field + "[2]"},
 		command("./cluster-autoscaler") + "---\n" + command("./cluster-autoscaler"):       {"2 Deployments", "one at a time"},
 
+		"kind: Pod\n": {"manifest of kind Pod without apiVersion"},
+		"{}\n":        {"nothing in it"},
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n": {"none of its objects is a Deployment", "it has Pod"},
+
 		// Values.
 		"cluster-autoscaler: {autoDiscovery: {clusterName: a}}\n":                                             {"cluster-autoscaler", "a file of its own"},
 		"autoDiscovery: {clusterName: a}\npodDisruptionBudget: {maxUnavailable: [1]}\n":                       {"podDisruptionBudget.maxUnavailable", "neither a number"},
@@ -153,6 +157,28 @@ func TestMistakes(t *testing.T) {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s\n: the error does not say %q: %v", in, want, err)
 			}
+		}
+	}
+}
+
+// TestWhatIsLostComesFirst: a limit that Plimsoll refuses is not among what is dropped for
+// good reasons; nor is an image that is not published taken for granted.
+func TestWhatIsLostComesFirst(t *testing.T) {
+	got, err := Translate([]byte("autoDiscovery: {clusterName: a}\nresources: {limits: {cpu: 100m, memory: 600Mi}}\nextraArgs: {gpu-total: 'nvidia.com/gpu:0:16', stderrthreshold: info, expander: 'least-waste,priority'}\n"), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := got.Notes.String()
+	if want := "Lost: without these, other nodes are bought or removed than before:\n- --gpu-total=nvidia.com/gpu:0:16: accelerators have no limit"; !strings.HasPrefix(notes, want) {
+		t.Errorf("it does not begin with %q:\n%s", want, notes)
+	}
+	for text, want := range map[string]int{
+		"--gpu-total": 1, "--stderrthreshold=info is dropped": 1, "What to do next:\n- no image of Plimsoll is published yet": 1,
+		"--expander stays; priority reads the ConfigMap cluster-autoscaler-priority-expander; ties": 1, "grpc": 0,
+		"resources.limits.cpu is 100m and stays": 1, "resources.limits.memory is 600Mi and stays: Plimsoll's chart has 2Gi": 1,
+	} {
+		if n := strings.Count(notes, text); n != want {
+			t.Errorf("%q is there %d times, want %d:\n%s", text, n, want, notes)
 		}
 	}
 }

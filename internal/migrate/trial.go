@@ -94,7 +94,7 @@ func trial(line commandLine, env []variable, namespace string) []string {
 func access(provider string, given map[string]bool) []string {
 	switch provider {
 	case "aws":
-		out := []string{"AWS credentials that may read the groups (" + docs + "aws.md#rights)"}
+		out := []string{"AWS credentials that may read the groups (autoscaling:Describe*, ec2:Describe*, ec2:GetInstanceTypesFromInstanceRequirements, eks:DescribeNodegroup; " + docs + "aws.md#rights)"}
 		if !given["AWS_REGION"] && !given["AWS_DEFAULT_REGION"] {
 			out = append(out, "AWS_REGION, the region of the groups")
 		}

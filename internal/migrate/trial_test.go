@@ -80,10 +80,11 @@ func TestTrialsRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, command, _ := strings.Cut(got.Notes.Next[0], "from where kubectl works: ")
+		next := got.Notes.Next[1:] // the first is about the image
+		_, command, _ := strings.Cut(next[0], "from where kubectl works: ")
 		env, flags, ok := strings.Cut(command, "plimsoll run ")
 		if !ok {
-			t.Fatalf("%s: no command in %q", file, got.Notes.Next[0])
+			t.Fatalf("%s: no command in %q", file, next[0])
 		}
 		set := pflag.NewFlagSet("run", pflag.ContinueOnError)
 		set.SetOutput(io.Discard)
@@ -98,8 +99,8 @@ func TestTrialsRun(t *testing.T) {
 			t.Errorf("%s: %s: %v, %v", file, flags, err, warnings)
 		}
 		beside := ""
-		if strings.HasPrefix(got.Notes.Next[1], "that command needs") {
-			beside = got.Notes.Next[1]
+		if strings.HasPrefix(next[1], "that command needs") {
+			beside = next[1]
 		}
 		if c.Cloud.Provider == "aws" && strings.Contains(env, "AWS_REGION=") == strings.Contains(beside, "AWS_REGION") {
 			t.Errorf("%s: the region is neither there nor asked for, or both: %s\n%s", file, env, beside)

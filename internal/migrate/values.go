@@ -87,9 +87,10 @@ func translateValues(text []byte, raw map[string]any, s Settings) (Result, error
 		wait = ", wait until its pod is gone"
 	}
 	return written(Notes{
+		Lost:     line.lost(),
 		Changed:  v.changed,
 		Handover: v.handover(at, theirNamespace),
-		Next: at.next(trial(line, v.variables(), v.leaseNamespace()),
+		Next: at.next(append(s.imageFirst(), trial(line, v.variables(), v.leaseNamespace())...),
 			"or in the cluster, beside the Cluster Autoscaler: helm install plimsoll <chart> -f <this file> --set mode=observe",
 			"then scale the Cluster Autoscaler's Deployment to 0"+wait+", and helm upgrade plimsoll <chart> -f <this file>; uninstall its release when all is well"),
 	}, v.ours)

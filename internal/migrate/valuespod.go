@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // environment are the variables of the container. No secret is written out.
@@ -107,6 +110,7 @@ func (v *values) pod(s Settings) {
 	t, o := &v.theirs, &v.ours
 	o.NodeSelector, o.Tolerations, o.Affinity, o.Spread = t.NodeSelector, t.Tolerations, t.Affinity, t.TopologySpreadConstraints
 	o.Resources, o.PriorityClass, o.Annotations = t.Resources, t.PriorityClassName, t.PodAnnotations
+	v.limits()
 	o.Labels = v.ownLabels(t.PodLabels)
 	for _, secret := range t.Image.PullSecrets {
 		o.PullSecrets = append(o.PullSecrets, name{secret})
@@ -131,6 +135,22 @@ func (v *values) pod(s Settings) {
 		v.note("expanderPriorities is dropped: its ConfigMap cluster-autoscaler-priority-expander goes with the Cluster Autoscaler's release; Plimsoll reads the same one: apply it yourself")
 	}
 	v.account()
+}
+
+// limits tells of limits that are below those of Plimsoll's chart, which sets GOMEMLIMIT
+// by itself.
+func (v *values) limits() {
+	given, _ := v.theirs.Resources["limits"].(map[string]any)
+	limits := corev1.ResourceList{}
+	for name, amount := range given {
+		// What is no amount is the chart's to refuse.
+		if q, err := resource.ParseQuantity(fmt.Sprint(amount)); err == nil {
+			limits[corev1.ResourceName(name)] = q
+		}
+	}
+	for _, note := range narrow("resources.limits", limits, "") {
+		v.note("%s", note)
+	}
 }
 
 // ownLabels are labels of the pods without those by which Plimsoll's chart finds them.
