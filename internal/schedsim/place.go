@@ -40,6 +40,9 @@ func (w *World) obstacle(c model.ClassID, i int) model.Reason {
 	if why := w.blocker(c, n); why != "" {
 		return why
 	}
+	if why := w.conflict(class, w.inTheWay(class, i)); why != "" {
+		return why
+	}
 	if w.avoids(c, i) {
 		return model.TemplateMismatch
 	}

@@ -165,6 +165,9 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 	if room := w.roomFor(class, i); class.count(&room) < 1 {
 		return short
 	}
+	if why := w.conflict(class, w.inTheWay(class, i)); why != "" {
+		return &rejection{reason: why, said: "a pod of lower priority is there, which it may not preempt"}
+	}
 	switch class.coupling {
 	case free:
 		return yes
@@ -181,16 +184,20 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 	}
 }
 
-// roomFor is what a node has for pods of a class. Pods that are expendable take no
-// room from others, since the scheduler preempts them; a pod that may not preempt
+// inTheWay are the expendable pods on a node that a class cannot have preempted. They
+// take no room from others, since the scheduler preempts them; a pod that may not preempt
 // has what they leave.
+func (w *World) inTheWay(class *class, i int) []model.Batch {
+	if policy := class.spec.PreemptionPolicy; i >= len(w.snap.Nodes) || policy == nil || *policy != corev1.PreemptNever {
+		return nil
+	}
+	return w.snap.Nodes[i].Expendable
+}
+
+// roomFor is what a node has for pods of a class.
 func (w *World) roomFor(class *class, i int) amounts {
 	free := w.nodes[i].free
-	policy := class.spec.PreemptionPolicy
-	if i >= len(w.snap.Nodes) || len(w.snap.Nodes[i].Expendable) == 0 || policy == nil || *policy != corev1.PreemptNever {
-		return free
-	}
-	for _, b := range w.snap.Nodes[i].Expendable {
+	for _, b := range w.inTheWay(class, i) {
 		free.take(&w.classes[b.Class], int64(b.Count))
 	}
 	return free
@@ -270,12 +277,16 @@ func (w *World) blocked(c model.ClassID, n *node) bool { return w.blocker(c, n) 
 
 // blocker is blocked with the reason, empty if it is not.
 func (w *World) blocker(c model.ClassID, n *node) model.Reason {
-	class := w.class(c)
+	return w.conflict(w.class(c), n.batches)
+}
+
+// conflict is why a class cannot share a host with one of these pods, empty if it can.
+func (w *World) conflict(class *class, pods []model.Batch) model.Reason {
 	if class.conflicts == nil {
 		return ""
 	}
 	why := model.Reason("")
-	for _, b := range n.batches {
+	for _, b := range pods {
 		if !class.conflicts.has(b.Class) {
 			continue
 		}

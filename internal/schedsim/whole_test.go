@@ -42,6 +42,9 @@ func TestVerdictsAreThoseOnWholeObjects(t *testing.T) {
 			for b := range d.number("expendable", 0, 2) {
 				p := testkit.Pod("default", fmt.Sprintf("expendable-%d-%d", i, b), "700m", "1Gi", nil)
 				p.UID, p.Spec.Priority = types.UID(p.Name), ptr.To[int32](-20)
+				if d.number("port of an expendable", 0, 1) == 1 {
+					p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 1}}
+				}
 				d.runs(p, nodes[i].Name)
 				expendable[i] = append(expendable[i], p)
 				c.Bound(p.DeepCopy(), 1, nodes[i].Name)
