@@ -111,6 +111,10 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 		return model.Verdict{Reason: model.SpreadCapacity, Detail: "the other domains of its spread constraint can take no more pods",
 			Fix: "room in the other domains, or a larger maxSkew"}
 	}
+	if forms[0].landing != nil && len(pl.s.Classes[q.Class].Spec.Pod.Spec.TopologySpreadConstraints) > 0 && !pl.inReach(group, pl.wanted(q.Class, group), 1) {
+		return model.Verdict{Reason: model.SpreadCapacity, Detail: "the cloud would first make nodes in other places, which its spread constraint counts, too",
+			Fix: "a group of its own for the place, or a larger maxSkew"}
+	}
 	return model.Verdict{Reason: model.NotChosen}
 }
 
