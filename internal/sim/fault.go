@@ -127,7 +127,7 @@ func (w *World) Peace() {
 		w.stop(f)
 	}
 	w.faults = nil
-	w.dieAfter = -1
+	w.dieAfter, w.judge.rested = -1, 0
 	w.attend()
 }
 

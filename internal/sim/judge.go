@@ -25,11 +25,12 @@ type judge struct {
 	// blind are those that were decided while the cloud had kept a group secret for so long
 	// that it was forgotten (rule P7), and which of them there were then.
 	blind   map[string]map[provider.GroupID]bool
-	lastRan time.Time // when a call was last started
-	begun   int       // how many calls were decided on
-	touched time.Time // when people last changed targets or limits
-	raised  bool      // people have raised a target
-	amiss   []ending  // machines that were ended because something was amiss with them
+	lastRan time.Time     // when a call was last started
+	rested  time.Duration // the longest time without any since there is peace
+	begun   int           // how many calls were decided on
+	touched time.Time     // when people last changed targets or limits
+	raised  bool          // people have raised a target
+	amiss   []ending      // machines that were ended because something was amiss with them
 	waste   wasteBook
 	drains  drainBook
 }
@@ -101,6 +102,7 @@ func (j *judge) cycle(c model.Cycle) {
 			}
 		}
 		j.begun++
+		j.rested = max(j.rested, j.w.now.Sub(j.lastRan))
 		j.lastRan = j.w.now
 	}
 	j.limits(c)

@@ -15,6 +15,9 @@ import (
 // quietFor is how long a world at rest must have seen no call.
 const quietFor = 5 * time.Minute
 
+// longRest is how long a world must have seen no call between two tries of one thing.
+const longRest = 30 * time.Minute
+
 // Unrest is what keeps the world from being at rest, which it must come to some
 // time after all faults have ended: liveness. It is empty if nothing does.
 func (w *World) Unrest() []string {
@@ -71,6 +74,21 @@ func (w *World) Unrest() []string {
 	// 5. Every pod that fits some group runs, and all those that were evicted do.
 	// 6. Every pool that can has its minimum.
 	return slices.Concat(lacking, w.judge.unhoused(), w.homeless(), w.short())
+}
+
+// triesAgain reports whether pods wait while some group may bring up nodes where they can
+// run, and nobody knows how the cloud picks: a few nodes are then bought in vain, and after
+// a long rest a few more. That is no world at rest, and none that never rests.
+func (w *World) triesAgain() bool {
+	if len(w.truth.waiting) == 0 || w.judge.rested < longRest {
+		return false
+	}
+	for _, g := range w.groups {
+		if len(g.template.Places) > 0 && !g.template.Balanced {
+			return true
+		}
+	}
+	return false
 }
 
 // homeless are the workloads with pods that wait although some group has room
