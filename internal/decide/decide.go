@@ -112,6 +112,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atom
 	})
 	plan.Unneeded, plan.Kept, plan.Resume = down.Unneeded, down.Kept, down.Resume
 	missed(world, s, drains, waited)
+	accompany(world, s, drains)
 	doubtful(s, drains, len(up.Unseen))
 	steps, wake := advance(s, drains, wanted, p, closed, &down)
 	plan.Calls, plan.Wake = append(plan.Calls, steps...), wake

@@ -128,6 +128,31 @@ func onTheMove(s *model.Snapshot, list []open, waited []model.ClassID) []model.C
 	return classes
 }
 
+// accompany sees which pods of a node are to be beside others, and which of those are
+// still on it.
+func accompany(world *schedsim.World, s *model.Snapshot, list []open) {
+	for i := range list {
+		pods := list[i].view.Pods
+		for j := range pods {
+			c, ok := s.ClassOf(pods[j].Pod)
+			if !ok || !seeks(s.Classes[c].Spec) {
+				continue
+			}
+			pods[j].Seeks = true
+			pods[j].Follows = slices.ContainsFunc(pods, func(q drain.Pod) bool {
+				other, ok := s.ClassOf(q.Pod)
+				return ok && s.Classes[other].Spec != s.Classes[c].Spec && (q.Answer.Kind == rules.Moves || q.Answer.Kind == rules.Ends) && world.Follows(c, other)
+			})
+		}
+	}
+}
+
+// seeks reports whether pods are to be beside others.
+func seeks(spec *model.Spec) bool {
+	a := spec.Pod.Spec.Affinity
+	return a != nil && a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
+}
+
 // missed sees which nodes that are only tainted have pods that others, which wait, are to
 // be beside: those have their place in the plan because the pods are where they are.
 func missed(world *schedsim.World, s *model.Snapshot, list []open, waited []model.ClassID) {

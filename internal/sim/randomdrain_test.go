@@ -1,6 +1,12 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
 
 // This file draws what matters to drains.
 
@@ -85,4 +91,44 @@ func drawBudget(d drawn, name string, count, minutes int, line func(string, ...a
 	if d.once(4) {
 		line("at %s drop-budget %s", d.minutes(1, minutes-1), name)
 	}
+}
+
+// TestCompanyShrinks: clusters of apps that are bound to each other by zone are emptied,
+// several nodes at once. Nothing is bought on the way, and nobody who was evicted lacks a
+// place: all are smaller than before, and every pod that runs has its room somewhere.
+func TestCompanyShrinks(t *testing.T) {
+	for seed := uint64(40); seed < 100; seed++ {
+		s := NewScript()
+		if err := s.Add(drawCompany(drawn{rand.New(rand.NewPCG(seed, 3000))}, seed)); err != nil {
+			t.Fatal(err)
+		}
+		w := s.World()
+		err := w.Run(8 * time.Minute)
+		w.Timeline().Take()
+		if err == nil {
+			err = w.Run(40 * time.Minute)
+		}
+		if told := fmt.Sprint(w.Timeline().Take()); err != nil || strings.Contains(told, "  grow ") {
+			t.Errorf("seed %d: %v\n%s", seed, err, told)
+		}
+		w.Close()
+	}
+}
+
+// drawCompany draws apps that follow others over zones, in a cluster that gets empty.
+func drawCompany(d drawn, seed uint64) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("seed %d", seed)
+	line("flags --scale-down-unneeded-time=%dm --scale-down-delay-after-add=0s --max-drain-parallelism=%d --scale-down-utilization-threshold=0.7 --scale-down-delay-after-delete=0s --balance-similar-node-groups", d.in(1, 2), d.in(2, 5))
+	for _, zone := range []string{"a", "b", "c"} {
+		line("group g%s min=0 max=10 target=%d cpu=4 memory=16Gi zone=%s", zone, d.in(2, 4), zone)
+	}
+	line("workload filler count=%d cpu=%s memory=1Gi", d.in(4, 12), d.of("1", "1500m"))
+	for i := range d.in(1, 3) {
+		line("workload db%d count=%d cpu=%s memory=1Gi", i, d.in(1, 2), d.of("200m", "500m", "1"))
+		line("workload web%d count=%d cpu=%s memory=1Gi together=zone with=db%d start=1s..%ds", i, d.in(2, 8), d.of("300m", "500m", "1"), i, d.in(2, 20))
+	}
+	line("at 8m workload filler count=%d", d.in(0, 2))
+	return b.String()
 }

@@ -82,7 +82,10 @@ type Pod struct {
 	Name     string
 	Answer   rules.Answer
 	Priority int32
-	Facts    *model.Facts
+	// Seeks: it is to be beside other pods, by affinity. Follows: some of those are still
+	// on the node. They leave first, and have a new place before it is looked for one.
+	Seeks, Follows bool
+	Facts          *model.Facts
 }
 
 // Next tells a drain's next calls, and when time alone brings others; zero if it

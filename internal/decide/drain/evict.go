@@ -44,7 +44,12 @@ func evicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.Scal
 	}
 	left := e.level(v.Pods)
 	if len(left) > 0 {
+		circle := !slices.ContainsFunc(left, func(q *Pod) bool { return !q.Follows })
 		for _, q := range left {
+			if e.eviction(q) == nil && (q.Follows && !circle || q.Seeks && (v.Missing || v.Replacement != "")) {
+				e.wakeAt(now.Add(time.Second))
+				continue
+			}
 			if why := e.ask(q); why != nil {
 				return giveBack(why.Reason, why.Detail), time.Time{}
 			}
