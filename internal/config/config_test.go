@@ -187,6 +187,13 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--leader-elect-retry-period=9s"}, []string{"--leader-elect-renew-deadline"}},
 		{[]string{"--leader-elect-resource-lock=endpoints"}, []string{"--leader-elect-resource-lock", "leases"}},
 		{[]string{"--address=8085"}, []string{"--address"}},
+		{[]string{"--address=127.0.0.1:99999"}, []string{"--address", "99999"}},
+		{[]string{"--kube-api-content-type=text/html"}, []string{"--kube-api-content-type", "text/html", "protobuf"}},
+		{[]string{"--startup-taint="}, []string{"--startup-taint", "key"}},
+		{[]string{"--ignore-taint=a=b:NoSchedule"}, []string{"--startup-taint", "a=b:NoSchedule", "without value"}},
+		{[]string{"--startup-taint-prefix="}, []string{"--startup-taint-prefix"}},
+		{[]string{"--status-taint=a:NoSchedule"}, []string{"--status-taint"}},
+		{[]string{"--balancing-label="}, []string{"--balancing-label"}},
 		{[]string{"--logging-format=xml"}, []string{"--logging-format", "xml"}},
 		{[]string{"--namespace="}, []string{"--namespace"}},
 		{[]string{"--status-config-map-name=A_B"}, []string{"--status-config-map-name", "A_B", "lower case"}},
@@ -299,13 +306,14 @@ func TestHelpFitsTwoScreens(t *testing.T) {
 
 func TestPriceFile(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                 "no price",
-		"a: 1\na: 2\n":     "a",
-		"a: cheap\n":       "a",
-		"a: {hourly: 1}\n": "a",
-		"a: -1\n":          "a",
-		"a: .inf\n":        "a",
-		"- a\n":            "map",
+		"":                  "no price",
+		"a: 1\na: 2\n":      "a",
+		"a: cheap\n":        "a",
+		"a: {hourly: 1}\n":  "a",
+		"a: -1\n":           "a",
+		"a: .inf\n":         "a",
+		"- a\n":             "map",
+		"a: 1\n---\nb: 2\n": "more than one",
 	} {
 		file := write(t, "prices.yaml", text)
 		if _, err := ReadPrices(file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
 	"maps"
 	"math"
@@ -11,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
@@ -105,9 +109,15 @@ func (f *Flags) check(c *Config) []error {
 	}
 	f.checkScaleDown(&c.Policy.ScaleDown, wrong)
 	f.checkLeader(c.Leader, wrong)
-	if _, _, err := net.SplitHostPort(c.HTTP.Address); err != nil {
+	if _, port, err := net.SplitHostPort(c.HTTP.Address); err != nil {
 		wrong("address", "%v (host:port is wanted, or :port)", err)
+	} else if _, err := net.LookupPort("tcp", port); err != nil {
+		wrong("address", "%q is no port", port)
 	}
+	if t := c.Cluster.ContentType; t != runtime.ContentTypeProtobuf && t != runtime.ContentTypeJSON {
+		wrong("kube-api-content-type", "%q is neither %s nor %s", t, runtime.ContentTypeProtobuf, runtime.ContentTypeJSON)
+	}
+	checkKeys(c, wrong)
 	if c.Logging.Format != "text" && c.Logging.Format != "json" {
 		wrong("logging-format", "%q is neither text nor json", c.Logging.Format)
 	}
@@ -121,6 +131,24 @@ func (f *Flags) check(c *Config) []error {
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
+}
+
+// checkKeys finds what can be no key of a taint or a label: it would match nothing, in
+// silence. --ignore-taint is another name of --startup-taint.
+func checkKeys(c *Config, wrong func(flag, format string, args ...any)) {
+	passing := &c.Policy.Rules.Passing
+	for flag, keys := range map[string][]string{"startup-taint": passing.Startup, "status-taint": passing.Status, "balancing-label": c.Policy.ScaleUp.BalanceLabels} {
+		for _, key := range keys {
+			if no := validation.IsQualifiedName(key); len(no) > 0 {
+				wrong(flag, "%q is no key (the key alone is wanted, without value and effect): %s", key, no[0])
+			}
+		}
+	}
+	for _, prefix := range passing.StartupPrefixes {
+		if prefix == "" || strings.ContainsAny(prefix, "=: ") {
+			wrong("startup-taint-prefix", "%q is not what a key begins with", prefix)
+		}
+	}
 }
 
 func (f *Flags) checkExpanders(names []string, wrong func(flag, format string, args ...any)) {
@@ -162,6 +190,9 @@ func ReadPrices(file string) (map[string]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the prices: %w", err)
 	}
+	if several(text) {
+		return nil, fmt.Errorf("%s: there is more than one YAML document in it; write all prices into one", file)
+	}
 	var raw map[string]any
 	if err := yaml.UnmarshalStrict(text, &raw); err != nil {
 		return nil, fmt.Errorf("%s: want a map of node group or instance type to price: %w", file, err)
@@ -183,4 +214,19 @@ func ReadPrices(file string) (map[string]float64, error) {
 		prices[key] = price
 	}
 	return prices, nil
+}
+
+// several reports whether a YAML text has more than one document, of which a parser would
+// read the first only.
+func several(text []byte) bool {
+	documents := 0
+	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
+		document, err := reader.Read()
+		if err != nil {
+			return documents > 1
+		}
+		if len(bytes.TrimSpace(document)) > 0 {
+			documents++
+		}
+	}
 }

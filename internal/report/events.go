@@ -69,7 +69,7 @@ type events struct {
 type eventKey struct {
 	object corev1.ObjectReference
 	reason string
-	about  string // the group, where the object stands for many
+	about  string // the group, where the object stands for many; what was answered, where that changes
 }
 
 func newEvents(recorder record.EventRecorder, s Settings) *events {
@@ -145,7 +145,8 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 // left tells pods of a class that get no room why.
 func (e *events) left(now time.Time, s *model.Snapshot, v *model.PendingVerdict, why string) {
 	from := v.Pods - left(v)
-	e.toPods(now, s, v.Class, from, v.Pods, "", eventNotTriggered, "pod didn't trigger scale-up: "+why)
+	// Another answer is news to the same pod, however soon it comes after the one before.
+	e.toPods(now, s, v.Class, from, v.Pods, strings.Join(reasonsOnly(v), ","), eventNotTriggered, "pod didn't trigger scale-up: "+why)
 }
 
 // disagrees tells pods that fit ready nodes what the scheduler says and what we say.

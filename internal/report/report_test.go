@@ -155,6 +155,21 @@ func TestActingCycle(t *testing.T) {
 	}
 }
 
+// Pods are told of each answer, however soon it follows another one, and of none twice.
+func TestPodsAreToldEachAnswer(t *testing.T) {
+	d := newDesk()
+	for _, reason := range []model.Reason{model.GroupPaused, model.GroupBackoff, model.GroupBackoff, model.GroupPaused} {
+		d.report(t, leaving(1, says("a", reason, "")))
+	}
+	want := []string{
+		"Pod ns/web-000 Normal NotTriggerScaleUp: pod didn't trigger scale-up: a: GroupPaused",
+		"Pod ns/web-000 Normal NotTriggerScaleUp: pod didn't trigger scale-up: a: GroupBackoff",
+	}
+	if got := d.pad.take(); !slices.Equal(got, want) {
+		t.Errorf("events:\n%s", strings.Join(got, "\n"))
+	}
+}
+
 // While nothing changes, nothing is said; each change is said once.
 func TestQuietWhileNothingChanges(t *testing.T) {
 	d := newDesk()
