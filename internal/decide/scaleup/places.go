@@ -129,6 +129,35 @@ func (pl *planner) inReach(group int, wanted []int, most int) bool {
 	})
 }
 
+// allInReach reports whether each of the variants can be counted on.
+func (pl *planner) allInReach(group int) bool {
+	l, landed := pl.w.Landing(group), pl.w.Landed(group)
+	for v := range l.Variants {
+		if _, ok := l.First(landed, v); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// placed are the variants of the nodes on their way of which that is known, by group.
+func (pl *planner) placed() map[int][]int {
+	if pl.coming != nil {
+		return pl.coming
+	}
+	pl.coming = map[int][]int{}
+	for i := range pl.s.Nodes {
+		n := &pl.s.Nodes[i]
+		if n.Group < 0 || n.Kind != model.Booting && n.Kind != model.Coming || len(n.May) > 0 {
+			continue
+		}
+		if v := pl.w.VariantOf(model.NodeID(i)); v >= 0 {
+			pl.coming[n.Group] = append(pl.coming[n.Group], v)
+		}
+	}
+	return pl.coming
+}
+
 // affords reports whether one of the variants is in reach within the limits.
 func (pl *planner) affords(group int, wanted []int) bool {
 	return pl.inReach(group, wanted, pl.limits.most(group)+pl.w.Undecided(group))
@@ -156,17 +185,17 @@ func (pl *planner) prospect(c model.ClassID, group int) prospect {
 	if l == nil || !l.Sure() || !pl.w.Choosy(c, group) {
 		return byRule
 	}
+	placed := pl.placed()[group]
+	if len(placed) == 0 && pl.allInReach(group) {
+		return byRule // whatever it wants
+	}
 	wanted := pl.wanted(c, group)
 	if len(wanted) == 0 {
 		return byRule
 	}
 	reach := pl.inReach(group, wanted, math.MaxInt)
-	for i := range pl.s.Nodes {
-		n := &pl.s.Nodes[i]
-		if n.Group != group || n.Kind != model.Booting && n.Kind != model.Coming || len(n.May) > 0 {
-			continue
-		}
-		if v := pl.w.VariantOf(model.NodeID(i)); v >= 0 && !slices.Contains(wanted, v) && (!reach || l.Astray(v, wanted)) {
+	for _, v := range placed {
+		if !slices.Contains(wanted, v) && (!reach || l.Astray(v, wanted)) {
 			return unseen
 		}
 	}

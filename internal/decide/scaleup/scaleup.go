@@ -215,9 +215,10 @@ type planner struct {
 	closed map[int]model.Verdict
 	braked map[brakeKey]model.Brake
 	brakes []model.Brake
-	// packs remembers packed, and forms what variants found.
-	packs map[model.ClassID]bool
-	forms map[brakeKey][]head
+	// packs remembers packed, forms what variants found, and coming what placed did.
+	packs  map[model.ClassID]bool
+	forms  map[brakeKey][]head
+	coming map[int][]int
 
 	table   Priorities                // nil until it is read
 	prices  map[model.ClassID]float64 // leastPrice, where it was asked for
