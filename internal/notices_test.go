@@ -63,6 +63,70 @@ func TestNoticesAreDocumented(t *testing.T) {
 	}
 }
 
+// TestHoldsAreDocumented: docs/reasons.md has a row for every word by which a provider
+// holds a group, beside the providers that say it, and for every kind of error.
+func TestHoldsAreDocumented(t *testing.T) {
+	src := readSource(t)
+	given := map[string]bool{"any BeingDeleted": true}
+	for key, word := range src.words {
+		pkg, name, _ := strings.Cut(key, " ")
+		if rest, ok := strings.CutPrefix(pkg, "providers/"); ok && strings.HasPrefix(name, "hold") {
+			given[rest+" "+word] = true
+		}
+	}
+	kinds := 0
+	for _, f := range src.files {
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				if kind, ok := n.Type.(*ast.Ident); ok && f.pkg == "provider" && kind.Name == "Kind" {
+					word, _ := literal(n.Values[0])
+					given["any "+word] = true
+					kinds++
+				}
+			case *ast.KeyValueExpr: // a word without a name would not be found
+				key, ok := n.Key.(*ast.Ident)
+				if text, isText := literal(n.Value); ok && isText && key.Name == "Reason" && strings.HasPrefix(f.pkg, "providers/") && !strings.HasSuffix(f.pkg, "test") {
+					t.Errorf("%s: the reason %q is no constant", f.pkg, text)
+				}
+			}
+			return true
+		})
+	}
+	if kinds < 12 || len(given) < kinds+12 {
+		t.Errorf("only %d kinds and %d words are found in the source", kinds, len(given))
+	}
+	text, err := os.ReadFile("../docs/reasons.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(text), "## Why a group is held")
+	part, _, _ = strings.Cut(part, "\n## ")
+	documented := map[string]bool{}
+	for line := range strings.Lines(part) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 6 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
+			continue
+		}
+		if strings.TrimSpace(cells[3]) == "" || strings.TrimSpace(cells[4]) == "" {
+			t.Errorf("a row without a meaning or a remedy: %s", line)
+		}
+		for provider := range strings.SplitSeq(cells[2], ",") {
+			documented[strings.TrimSpace(provider)+" "+strings.Trim(strings.TrimSpace(cells[1]), "`")] = true
+		}
+	}
+	for key := range given {
+		if !documented[key] {
+			t.Errorf("%s holds groups, or is a kind of error, and has no row in docs/reasons.md", key)
+		}
+	}
+	for key := range documented {
+		if !given[key] {
+			t.Errorf("docs/reasons.md has a row for %s, which nothing gives", key)
+		}
+	}
+}
+
 // source is the code of this module that may give notices, without tests.
 type source struct {
 	t     *testing.T

@@ -214,13 +214,20 @@ func halted(s *model.Snapshot, p model.Policy) model.Plan {
 	return plan
 }
 
+func kinds(n int) string {
+	if n == 1 {
+		return "1 kind"
+	}
+	return fmt.Sprintf("%d kinds", n)
+}
+
 func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
 	i, _ := slices.BinarySearchFunc(s.Groups, g.Group, func(x model.Group, id provider.GroupID) int { return cmp.Compare(x.ID, id) })
 	pods := 0
 	for _, b := range g.Pods {
 		pods += b.Count
 	}
-	reason, why := model.Fits, fmt.Sprintf("%d pods in %d classes; %s", pods, len(g.Pods), g.Why)
+	reason, why := model.Fits, fmt.Sprintf("%d pods of %s; %s", pods, kinds(len(g.Pods)), g.Why)
 	if pods == 0 {
 		reason, why = model.PoolBelowMin, g.Why
 		if p.ScaleUp.EnforceMin && g.From < s.Groups[i].Min {

@@ -23,7 +23,7 @@ func observer() *desk { return newDesk(func(s *Settings) { s.Observe = true }) }
 func ofObserver(c model.Cycle) model.Cycle {
 	for i := range c.Plan.Calls {
 		call := &c.Plan.Calls[i]
-		call.ID, call.Reason, call.Why = "call-"+string(call.Verb), model.Fits, "2 pods in 1 classes"
+		call.ID, call.Reason, call.Why = "call-"+string(call.Verb), model.Fits, "2 pods of 1 kind"
 		c.Memory.Asks = append(c.Memory.Asks, model.Ask{ID: call.ID, Group: "a", Units: make([]model.Unit, 2)})
 		c.Ended = append(c.Ended, model.Outcome{Call: *call, Target: -1,
 			Err: &provider.Error{Kind: provider.Transient, Code: model.CodeNotBegun, Message: "not begun"}})
@@ -38,7 +38,7 @@ func TestObservedGrowth(t *testing.T) {
 	d.report(t, ofObserver(growing(3, 2, says("a", model.GroupAtMax, "3 of 3"))))
 	// 1. One line for the call, and none that says that anything was done.
 	log := d.takeLog()
-	if len(log) != 2 || !strings.Contains(log[0], `level=INFO msg="would begin" verb=Grow group=a from=1 to=3 max=10 new_nodes=2 for_pods=2 reason=Fits why="2 pods in 1 classes"`) ||
+	if len(log) != 2 || !strings.Contains(log[0], `level=INFO msg="would begin" verb=Grow group=a from=1 to=3 max=10 new_nodes=2 for_pods=2 reason=Fits why="2 pods of 1 kind"`) ||
 		!strings.Contains(log[1], "pods stay pending") {
 		t.Errorf("log:\n%s", strings.Join(log, "\n"))
 	}
@@ -96,7 +96,7 @@ func TestObservedRemoval(t *testing.T) {
 	if log := d.takeLog(); len(log) != 1 || !strings.Contains(log[0], `verb=Taint group=a node=n then="cordon it, evict 2 pods, remove its instance" reason=Fits`) {
 		t.Errorf("log:\n%s", strings.Join(log, "\n"))
 	}
-	want := []string{"Node /n Normal WouldScaleDown: Observe mode: the node would be tainted (2 pods in 1 classes), and then: cordon it, evict 2 pods, remove its instance"}
+	want := []string{"Node /n Normal WouldScaleDown: Observe mode: the node would be tainted (2 pods of 1 kind), and then: cordon it, evict 2 pods, remove its instance"}
 	if got := d.pad.take(); !slices.Equal(got, want) {
 		t.Errorf("events:\n%s", strings.Join(got, "\n"))
 	}

@@ -39,7 +39,10 @@ func TestReasonsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	var documented []string
-	for line := range strings.Lines(string(text)) {
+	// The words of holds have a test of their own (internal: TestHoldsAreDocumented).
+	before, held, _ := strings.Cut(string(text), "## Why a group is held")
+	_, after, _ := strings.Cut(held, "\n## ")
+	for line := range strings.Lines(before + after) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 4 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
 			continue

@@ -210,7 +210,7 @@ func (w *World) DaemonNotices() (out []provider.Notice, until time.Time) {
 			until = end
 		}
 		if len(homeless[i]) > 0 {
-			unfit = append(unfit, fmt.Sprintf("DaemonSet %s/%s: its pod (%s) does not fit a new node of %s beside what comes first there; it does not count on those nodes",
+			unfit = append(unfit, fmt.Sprintf("DaemonSet %s/%s: its pod (%s) has no room on new nodes of %s, after the static and DaemonSet pods that come first; none is kept for it there",
 				ds.Namespace, ds.Name, w.snap.Classes[ds.Class].Spec.Requests, few(homeless[i])))
 		}
 	}

@@ -231,7 +231,7 @@ func movedThere() *model.Verdict {
 
 // NoPlace names a pod that finds no room.
 func NoPlace(s *model.Snapshot, pods []*model.Pod, stuck *schedsim.Stuck) *model.Verdict {
-	return &model.Verdict{Reason: model.NoPlaceToMovePods, Detail: fmt.Sprintf("pod %s: %s", podOf(s, pods, stuck.Class), cmp.Or(stuck.Verdict.Detail, string(stuck.Verdict.Reason))), Fix: "room for it on other nodes that stay, as all its constraints want it"}
+	return &model.Verdict{Reason: model.NoPlaceToMovePods, Detail: fmt.Sprintf("pod %s: %s", podOf(s, pods, stuck.Class), cmp.Or(stuck.Verdict.Detail, string(stuck.Verdict.Reason))), Fix: "a node that stays, that has room for the pod, and that its spread, affinity and tolerations allow"}
 }
 
 // podOf names the first pod of a class.
