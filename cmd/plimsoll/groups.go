@@ -25,7 +25,7 @@ func groupsCommand() *cobra.Command {
 	format := cli.Table
 	cmd.Flags().VarP(&format, "output", "o", "table, json or yaml")
 	flags := config.Bind(cmd.Flags(), providers)
-	help(cmd, func() string { return "Output:\n" + config.Line(cmd.Flags().Lookup("output")) + flags.ProviderHelp() })
+	help(cmd, func() string { return "\nOutput:\n" + config.Line(cmd.Flags().Lookup("output")) + flags.ProviderHelp() })
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, log, ok, err := configured(cmd, flags)
 		if !ok {
@@ -59,6 +59,6 @@ func groupsCommand() *cobra.Command {
 // help shows a command with flags in sections: flagged is the text of these.
 func help(cmd *cobra.Command, flagged func() string) {
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\n%s", cmd.Short, cmd.UseLine(), cmd.Example, flagged())
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n%s", cmd.Short, cmd.UseLine(), cmd.Example, flagged())
 	})
 }

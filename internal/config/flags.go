@@ -129,7 +129,7 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 	}, "address", "emit-per-nodegroup-metrics", "logging-format", "v")
 
 	set.BoolVar(&f.helpAll, "help-all", false, "every flag")
-	f.section("Flags of the Cluster Autoscaler", func(s *pflag.FlagSet) {
+	f.section("Compatibility", func(s *pflag.FlagSet) {
 		s.BoolVar(&f.ignoreUnsupported, ignoreUnsupported, false, "start although flags are given that Plimsoll does not support and that would change which nodes are bought or removed; each is a warning instead of an error")
 	}, ignoreUnsupported)
 	for _, l := range lacking {

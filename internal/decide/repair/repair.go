@@ -125,7 +125,7 @@ func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 	if g.Kept > 0 {
 		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Kept, Verdict: model.Verdict{Reason: model.NotCancellable, Since: g.KeptSince,
 			Detail: fmt.Sprintf("%d of the nodes asked for did not come, and the cloud could not take the request back", g.Kept),
-			Fix:    "nothing to do: other groups are tried, and the nodes are waited for again when this group may grow; docs/reasons.md says how the cloud can take such requests back"}})
+			Fix:    "a new try once this group may grow, by itself: other groups are tried meanwhile; docs/reasons.md says how such requests can be taken back"}})
 	}
 	// 1. Instances that the cloud could not make, then those that never
 	// registered.
