@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +49,9 @@ func apiError(call model.Call, attempt string, err error) *provider.Error {
 		e.Message += " (its namespace is being deleted, and it will be with it)"
 	case apierrors.IsForbidden(err):
 		e.Kind = provider.Denied
+		if call.Verb == model.Evict && notAuthorized(err) {
+			e.Code = model.CodeRightMissing
+		}
 		e.Message += " (grant " + rights(call) + " to Plimsoll's service account, or see which admission webhook refuses it)"
 	case apierrors.IsUnauthorized(err):
 		e.Kind = provider.Credentials
@@ -59,6 +63,11 @@ func apiError(call model.Call, attempt string, err error) *provider.Error {
 	e.RetryAfter = retryAfter(err)
 	return e
 }
+
+// notAuthorized reports whether a refusal is the authorizer's. An admission webhook that
+// refuses one pod has the same code and reason; only the text tells them apart, and where
+// it does not, we err to blaming the pod.
+func notAuthorized(err error) bool { return strings.Contains(err.Error(), "cannot create resource") }
 
 // rights are those that a call takes.
 func rights(call model.Call) string {

@@ -147,6 +147,8 @@ func TestEvictionRefused(t *testing.T) {
 		{"several budgets", internal("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."), pod("p"), alone, provider.BadConfig, "MoreThanOneDisruptionBudget", 0, false, "leave one budget"},
 		{"the server is busy", apierrors.NewTooManyRequests("slow", 3), pod("p"), alone, provider.Throttled, "", 3 * time.Second, false, "slow"},
 		{"no right", apierrors.NewForbidden(podsResource, "p", errors.New("no")), pod("p"), alone, provider.Denied, "", 0, false, "create on pods/eviction"},
+		{"no right for any pod", apierrors.NewForbidden(podsResource, "p", errors.New(`User "plimsoll" cannot create resource "pods/eviction" in API group "" in the namespace "ns"`)),
+			pod("p"), alone, provider.Denied, "RightMissing", 0, false, "create on pods/eviction"},
 		{"invalid", apierrors.NewBadRequest("no"), pod("p"), alone, provider.Transient, "", 0, false, "no"},
 		{"internal", internal("etcd"), pod("p"), alone, provider.Unavailable, "", 0, true, "etcd"},
 		{"the budget could not be written", apierrors.NewTimeoutError("couldn't update PodDisruptionBudget", 10), pod("p"), alone, provider.Unavailable, "", 10 * time.Second, true, "couldn't"},

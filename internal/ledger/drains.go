@@ -126,7 +126,7 @@ func (l *Ledger) endNode(o model.Outcome, unknown bool) {
 	case o.Call.Verb == model.Taint && o.Err != nil && !unknown:
 		// Nothing was written: there is nothing to take back.
 		n.Drain = nil
-		l.failed(o.Call.Group, o.Ended)
+		l.failed(o.Call.Group, o.Ended, o.Err.Error())
 	case o.Call.Verb == model.Untaint && o.Err == nil:
 		n = l.givenBack(n, o.Ended)
 	default:
@@ -181,6 +181,9 @@ func (l *Ledger) answered(d *model.Drain, o model.Outcome, unknown bool) *model.
 	default:
 		// It may have been granted once, to no effect; now it is not.
 		e.Granted, e.Why = false, o.Err.Message
+		if o.Err.Code == model.CodeRightMissing {
+			l.refuse(o) // the next node's pods would fare no better
+		}
 	}
 	return &next
 }
@@ -288,11 +291,11 @@ func (l *Ledger) removed(d model.Drain, before *model.Drain, o model.Outcome, un
 		again := *back(&d, before, o)
 		again.Tries = d.Tries + 1
 		again.NotBefore = o.Ended.Add(max(retry<<d.Tries, min(o.Err.RetryAfter, mostRest)))
-		l.failed(o.Call.Group, o.Ended) // no further node is emptied meanwhile
+		l.failed(o.Call.Group, o.Ended, o.Err.Error()) // no further node is emptied meanwhile
 		return again
 	default:
 		d = rollBack(d, o)
-		l.failed(o.Call.Group, o.Ended)
+		l.failed(o.Call.Group, o.Ended, d.Why)
 		if len(o.Landed) == 0 && o.Err.Kind != provider.Conflict && o.Err.Code != model.CodeNotBegun {
 			l.refuse(o)
 		}
@@ -304,7 +307,8 @@ func (l *Ledger) removed(d model.Drain, before *model.Drain, o model.Outcome, un
 const burst = 30 * time.Second
 
 // refuse lets the removals of a group rest from the second refusal in a row on, longer
-// each time: to empty nodes that cannot be ended moves pods for nothing.
+// each time: to empty nodes that cannot be ended moves pods for nothing, and to taint and
+// cordon nodes whose pods Plimsoll may not evict is as vain.
 func (l *Ledger) refuse(o model.Outcome) {
 	g := l.group(o.Call.Group)
 	if g.refusals > 0 && o.Ended.Sub(g.refusedAt) < burst {
@@ -349,7 +353,7 @@ func (l *Ledger) givenBack(n model.NodeStanding, at time.Time) model.NodeStandin
 	n.Drain, n.UnneededSince = nil, time.Time{}
 	if d.Code.FailedRemoval() || d.Code == model.AllOrNothing && moved(d) {
 		n.Failed = failedAgain(n.Failed, at, d)
-		l.failed(d.Group, at)
+		l.failed(d.Group, at, fmt.Sprintf("node %q: %s: %s", d.Node, d.Code, d.Why))
 	}
 	return n
 }
@@ -388,9 +392,10 @@ func forgotten(f model.Failure, now time.Time) bool {
 }
 
 // failed puts a removal that failed on record.
-func (l *Ledger) failed(id provider.GroupID, at time.Time) {
-	l.last.failure = at
+func (l *Ledger) failed(id provider.GroupID, at time.Time, why string) {
+	why = strings.ToValidUTF8(why[:min(len(why), mostWhy)], "")
+	l.last.failure, l.last.why = at, why
 	if g, ok := l.groups[id]; ok {
-		g.last.failure = at
+		g.last.failure, g.last.why = at, why
 	}
 }

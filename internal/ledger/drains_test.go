@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -366,6 +367,32 @@ func TestEndsOfEvictions(t *testing.T) {
 	}
 }
 
+// TestARightThatIsMissing: what Plimsoll may not do with one pod it may do with none, so
+// that the group rests, with the reason, and no node after another is tainted in vain.
+func TestARightThatIsMissing(t *testing.T) {
+	e := newEmptying(t)
+	e.until(model.Evicting)
+	for range 10 { // asked for each ten seconds
+		e.call(evictCall("a"), func(o *model.Outcome) {
+			o.Err = &provider.Error{Kind: provider.Denied, Code: model.CodeRightMissing, Message: "cannot evict it (grant create on pods/eviction)"}
+		})
+		e.second += 9
+	}
+	g := e.l.Standing().Groups["g"]
+	if g.Refused.Code != model.CodeRightMissing || !g.Refused.Until.After(at(e.second)) || !strings.Contains(g.Refused.Message, "grant") {
+		t.Errorf("the group's removals: %+v", g.Refused)
+	}
+	e = newEmptying(t)
+	e.until(model.Evicting)
+	for range 10 {
+		e.call(evictCall("a"), func(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Denied, Message: "a webhook says no"} })
+		e.second += 9
+	}
+	if g := e.l.Standing().Groups["g"]; !g.Refused.Until.IsZero() {
+		t.Errorf("one pod's webhook holds the group: %+v", g.Refused)
+	}
+}
+
 // TestPodsThatAreGone: a pod that is on the node no more has been evicted,
 // whatever its call's end was; its call ends when it ends.
 func TestPodsThatAreGone(t *testing.T) {
@@ -456,12 +483,14 @@ func TestGivenBack(t *testing.T) {
 			want(t, "await", n.AwaitVersion, "9")
 			want(t, "unneeded since", n.UnneededSince, time.Time{})
 			now, failure := at(e.second), model.Failure{At: at(e.second), Why: string(code) + ": because", Times: 1}
+			why := fmt.Sprintf("node %q: %s: because", "n", code)
 			if code == model.DrainFailed {
 				failure.Times = 0
 			}
 			if !failed {
-				now, failure = time.Time{}, model.Failure{}
+				now, failure, why = time.Time{}, model.Failure{}, ""
 			}
+			want(t, "what failed", []string{s.FailureWhy, s.Groups["g"].FailureWhy, s.Groups["h"].FailureWhy}, []string{why, why, ""})
 			want(t, "node", n.Failed, failure)
 			want(t, "cluster and groups", []time.Time{s.LastFailure, s.Groups["g"].LastFailure, s.Groups["h"].LastFailure}, []time.Time{now, now, {}})
 		})

@@ -157,7 +157,7 @@ func (g *group) standing(inherited lasts) model.GroupStanding {
 		Asks: copyOf(g.asks), Counts: g.counts, Unhealthy: g.unhealthy,
 		Overdue: g.overdue, Kept: g.kept, KeptSince: g.keptSince, Waiting: append([]model.Waiting(nil), g.waiting...),
 		Missing: g.missing, MissingSince: g.missingSince, Due: g.due, Refused: g.refused, Endings: g.endings,
-		LastGrowth: last.growth, LastRemoval: last.removal, LastFailure: last.failure,
+		LastGrowth: last.growth, LastRemoval: last.removal, LastFailure: last.failure, FailureWhy: last.why,
 	}
 }
 

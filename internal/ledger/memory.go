@@ -12,8 +12,11 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// lasts are when things last happened, zero if never.
-type lasts struct{ growth, removal, failure time.Time }
+// lasts are when things last happened, zero if never, and what failed then.
+type lasts struct {
+	growth, removal, failure time.Time
+	why                      string
+}
 
 // or fills in for what has not happened yet.
 func (t lasts) or(o lasts) lasts {
@@ -24,7 +27,7 @@ func (t lasts) or(o lasts) lasts {
 		t.removal = o.removal
 	}
 	if t.failure.IsZero() {
-		t.failure = o.failure
+		t.failure, t.why = o.failure, o.why
 	}
 	return t
 }
@@ -133,7 +136,7 @@ const (
 	// mostFailures is how many nodes are remembered whose removal failed, and mostWhy
 	// how many letters of what was in the way.
 	mostFailures = 200
-	mostWhy      = 200
+	mostWhy      = 300
 	// mostStrays is how many nodes whose instance is listed no more are.
 	mostStrays = 200
 )
@@ -184,7 +187,7 @@ func bounded(drains []model.Drain) []model.Drain {
 
 // Restore gives a ledger that knows what an earlier one remembered.
 func Restore(rules model.Rules, m model.Memory) Ledger {
-	last := lasts{m.LastGrowth, m.LastRemoval, m.LastFailure}
+	last := lasts{growth: m.LastGrowth, removal: m.LastRemoval, failure: m.LastFailure}
 	l := Ledger{
 		rules: rules, groups: map[provider.GroupID]*group{}, calls: map[string]model.Call{}, nodes: newStandings(),
 		before: map[string]*model.Drain{}, timed: map[string]bool{}, homes: model.NewHomes(0, nil),

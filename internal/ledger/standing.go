@@ -15,7 +15,7 @@ import (
 func (l Ledger) Standing() model.Standing {
 	s := model.Standing{
 		Groups: make(map[provider.GroupID]model.GroupStanding, len(l.groups)),
-		Nodes:  l.nodes.give(), LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure,
+		Nodes:  l.nodes.give(), LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure, FailureWhy: l.last.why,
 		Counts: l.counts, Others: l.others, Unhealthy: l.unhealthy,
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals), Resume: l.resume, Unseen: l.unseen,
 		Displaced: maps.Clone(l.displaced), Doubts: l.doubts, Strays: maps.Clone(l.strays),

@@ -159,6 +159,8 @@ const (
 	// two of them cover the pod, and the API server evicts it never.
 	CodeDisruptionBudget = "DisruptionBudget"
 	CodeManyBudgets      = "MoreThanOneDisruptionBudget"
+	// CodeRightMissing: Plimsoll itself may not evict, whatever pod it is.
+	CodeRightMissing = "RightMissing"
 )
 
 // Change is something that happened in the registry, for events and metrics.

@@ -45,7 +45,7 @@ func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rule
 		Now: seen.Now, Seed: seen.Seed, Generation: seen.Generation,
 		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes, Budgets: seen.Budgets, Priorities: seen.Priorities,
 		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr, Notices: append(slices.Clip(seen.Inventory.Notices), standing.Notices...),
-		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure, Resume: standing.Resume, Unseen: standing.Unseen, Displaced: standing.Displaced, Strays: standing.Strays,
+		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure, FailureWhy: standing.FailureWhy, Resume: standing.Resume, Unseen: standing.Unseen, Displaced: standing.Displaced, Strays: standing.Strays,
 		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes, Arrivals: standing.Arrivals, Doubts: standing.Doubts,
 	}
 	var before *projection

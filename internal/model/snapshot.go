@@ -48,14 +48,15 @@ type Snapshot struct {
 	// Notices are what the provider, or the ledger, has a person know. Nothing is decided by them.
 	Notices []provider.Notice
 	// Counts are the nodes of our groups by state, Others the rest. Unhealthy,
-	// Brakes, Arrivals and Doubts are the ledger's, and so are LastGrowth, LastRemoval
-	// and LastFailure.
+	// Brakes, Arrivals and Doubts are the ledger's, and so are LastGrowth, LastRemoval,
+	// LastFailure and FailureWhy.
 	Counts, Others                       Counts
 	Unhealthy                            *Verdict
 	Brakes                               []Brake
 	Arrivals                             []Arrival
 	Doubts                               map[string]Doubt
 	LastGrowth, LastRemoval, LastFailure time.Time
+	FailureWhy                           string
 	// Resume is the ledger's, too: the node that the last search for unneeded
 	// nodes got to before its steps were used up, empty if it got to the end.
 	Resume string

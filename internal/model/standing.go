@@ -25,8 +25,10 @@ type Standing struct {
 	// leaves them waiting, by digest.
 	Doubts map[string]Doubt
 	// LastGrowth and LastRemoval are when we last grew a group or removed a
-	// node, zero if never; LastFailure when a removal last failed.
+	// node, zero if never; LastFailure when a removal last failed, and FailureWhy of what
+	// node and why, empty after a restart.
 	LastGrowth, LastRemoval, LastFailure time.Time
+	FailureWhy                           string
 	// Resume is where the search for unneeded nodes goes on, and Unseen the classes
 	// that the last cycle had no steps for.
 	Resume string
@@ -89,8 +91,9 @@ type GroupStanding struct {
 	// Refused is the rest of the group's removals after the cloud has refused some in
 	// a row; Until may be over.
 	Refused Backoff
-	// LastGrowth, LastRemoval and LastFailure are the group's own, zero if never.
+	// LastGrowth, LastRemoval, LastFailure and FailureWhy are the group's own.
 	LastGrowth, LastRemoval, LastFailure time.Time
+	FailureWhy                           string
 	// Due is when time alone gives the next unit or node up; zero: never.
 	Due time.Time
 }

@@ -47,28 +47,42 @@ func newStarts(in Input) *starts {
 		b.stale = &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf, Detail: s.InventoryErr, Fix: "the cloud answers again"}
 	}
 	if !p.LocalDelays {
-		b.cooldown = cooldown(s.Now, p, s.LastGrowth, s.LastRemoval, s.LastFailure)
+		b.cooldown = cooldown(s.Now, p, lasts{s.LastGrowth, s.LastRemoval, s.LastFailure, s.FailureWhy})
 	}
 	return b
 }
 
+// lasts are when things last happened in the cluster or in a group, and what failed.
+type lasts struct {
+	growth, removal, failure time.Time
+	why                      string
+}
+
 // cooldown says which delay after something that happened is not over yet.
-func cooldown(now time.Time, p model.ScaleDownPolicy, growth, removal, failure time.Time) *model.Verdict {
+func cooldown(now time.Time, p model.ScaleDownPolicy, last lasts) *model.Verdict {
 	for _, c := range []struct {
 		what  string
 		since time.Time
 		delay time.Duration
 		flag  string
 	}{
-		{"growth", growth, p.DelayAfterAdd, "--scale-down-delay-after-add"},
-		{"removal", removal, p.DelayAfterDelete, "--scale-down-delay-after-delete"},
-		{"failed removal", failure, p.DelayAfterFailure, "--scale-down-delay-after-failure"},
+		{"growth", last.growth, p.DelayAfterAdd, "--scale-down-delay-after-add"},
+		{"removal", last.removal, p.DelayAfterDelete, "--scale-down-delay-after-delete"},
+		{"failed removal" + of(last.why), last.failure, p.DelayAfterFailure, "--scale-down-delay-after-failure"},
 	} {
 		if until := c.since.Add(c.delay); !c.since.IsZero() && until.After(now) {
 			return &model.Verdict{Reason: model.Cooldown, Detail: fmt.Sprintf("%s after the last %s", c.delay, c.what), Until: until}
 		}
 	}
 	return nil
+}
+
+// of is what failed, as a part of a sentence; nothing where it is not known any more.
+func of(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
 }
 
 // turns is within what time each class of pods that wait has its turn, though a cycle has
@@ -137,7 +151,7 @@ func (b *starts) resting(g *model.Group, group int) *model.Verdict {
 		return &model.Verdict{Reason: model.Cooldown, Detail: "a growth is under way", Fix: fmt.Sprintf("%s after its end", b.policy.ScaleDown.DelayAfterAdd)}
 	}
 	if local {
-		return cooldown(b.snap.Now, b.policy.ScaleDown, g.LastGrowth, g.LastRemoval, g.LastFailure)
+		return cooldown(b.snap.Now, b.policy.ScaleDown, lasts{g.LastGrowth, g.LastRemoval, g.LastFailure, g.FailureWhy})
 	}
 	return b.cooldown
 }
