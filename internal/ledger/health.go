@@ -9,27 +9,18 @@ import (
 )
 
 // health answers S1: is the cluster, by and large, in a shape to be acted on?
-// Machines that had a node and lost it count as nodes that are not ready.
-// Nodes that are on their way out, up or in count neither for nor against it, and
-// neither do those that never started: that is a growth that failed, and stops its
-// own group (UC3).
 func (l *Ledger) health(now time.Time) {
 	for _, g := range l.order {
 		l.counts = l.counts.Plus(g.counts)
 	}
-	c := l.counts
-	amiss, all := c.Unready+c.Lost, c.Total-c.BeingDeleted-c.NeverStarted+c.Lost
-	if l.rules.CountOthers {
-		amiss += l.others.Unready + l.others.NeverStarted
-		all += l.others.Total - l.others.BeingDeleted
-	}
+	amiss, all := l.rules.Amiss(l.counts, l.others)
 	if !l.rules.TooMany(amiss, all) {
 		l.unhealthy = nil
 		return
 	}
 	l.unhealthy = since(l.unhealthy, now, model.Verdict{
 		Reason: model.ClusterUnhealthy,
-		Detail: fmt.Sprintf("%d of %d nodes are not ready", amiss, all) + lostOf(c.Lost),
+		Detail: fmt.Sprintf("%d of %d nodes are not ready", amiss, all) + lostOf(l.counts.Lost),
 		Fix:    fmt.Sprintf("at most %d nodes, or %.0f%% of them, are not ready", l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
 	})
 }

@@ -55,6 +55,20 @@ func (r Rules) DudsStop(duds, all int) bool {
 	return duds > 0 && (r.StopOnFirstDud || all <= 2 || duds >= all || float64(duds) > r.MaxUnreadyShare*float64(all))
 }
 
+// Amiss counts, of the nodes of our groups and of others, those that are not as they
+// should be, and those that it is a share of. Machines that had a node and lost it count as
+// nodes that are not ready. Nodes that are on their way out, up or in count neither for nor
+// against, and neither do those that never started: that is a growth that failed, and stops
+// its own group (UC3).
+func (r Rules) Amiss(ours, others Counts) (amiss, all int) {
+	amiss, all = ours.Unready+ours.Lost, ours.Total-ours.BeingDeleted-ours.NeverStarted+ours.Lost
+	if r.CountOthers {
+		amiss += others.Unready + others.NeverStarted
+		all += others.Total - others.BeingDeleted
+	}
+	return amiss, all
+}
+
 // TooMany tells whether so many of all are too many to be amiss.
 func (r Rules) TooMany(amiss, all int) bool {
 	return amiss > r.MaxUnready && float64(amiss) > r.MaxUnreadyShare*float64(all)

@@ -193,12 +193,14 @@ func (w *World) attend() {
 			m := w.machines[id]
 			g, n := w.inventory(m.group.id), w.truth.object(m.node)
 			old := w.now.Sub(m.since) > 2*w.settings.Policy.Rules.ProvisionTime
+			// What lost its node while nobody looked could be any node of no group (rule P6).
+			unseen := m.node != "" && m.lostAt.IsZero() && len(w.unmanaged) > 0
 			kept := n != nil && n.Annotations[model.AnnotationScaleDownDisabled] == "true"
 			switch {
 			case n == nil && m.node != "" && sick:
 				w.log.say("people start the kubelet of %s again", m.node)
 				w.returns(m)
-			case n == nil && old && (g.Target <= g.Min || len(drifted) > 0 || g.CloudChooses):
+			case n == nil && old && (g.Target <= g.Min || len(drifted) > 0 || g.CloudChooses || unseen):
 				w.wrong(w.Kill(id))
 			case n != nil && !model.NodeReady(n) && (sick || old && (kept || drifted[m.group.id] || g.CloudChooses || g.Target <= g.Min)):
 				w.judge.stir()

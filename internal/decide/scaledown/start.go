@@ -20,12 +20,14 @@ type starts struct {
 	parallel int // how many more may be on their way out
 	drains   int // and how many of those may have pods of their own
 	open     int // how many are on their way out
-	growing  map[int]bool
-	waiting  map[types.UID]string
-	rate     *repair.Rate
-	cooldown *model.Verdict
-	stale    *model.Verdict
-	unseen   int // classes of pods that growth had no steps for
+	// amiss of all nodes are not ready; what goes is none of either any more.
+	amiss, all int
+	growing    map[int]bool
+	waiting    map[types.UID]string
+	rate       *repair.Rate
+	cooldown   *model.Verdict
+	stale      *model.Verdict
+	unseen     int // classes of pods that growth had no steps for
 }
 
 func newStarts(in Input) *starts {
@@ -43,6 +45,7 @@ func newStarts(in Input) *starts {
 			b.drains--
 		}
 	}
+	b.amiss, b.all = policy.Rules.Amiss(s.Counts, s.Others)
 	if policy.Stale(s.Now, s.AsOf) {
 		b.stale = &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf, Detail: s.InventoryErr, Fix: "the cloud answers again"}
 	}
@@ -195,7 +198,10 @@ func (b *starts) never(c *candidate) bool {
 // this one.
 func (b *starts) tooMany(c *candidate, count int) *model.Verdict {
 	p := b.policy.ScaleDown
-	switch {
+	switch amiss, all := b.amiss, b.all-count; {
+	case b.policy.Rules.TooMany(amiss, all) && b.snap.Nodes[c.node].Kind != model.Unready:
+		// It would be given back at once, and begin to go again, and so on.
+		return &model.Verdict{Reason: model.ClusterUnhealthy, Detail: fmt.Sprintf("without it, %d of %d nodes would not be ready, and the cluster be left alone", amiss, all), Fix: "more nodes are ready"}
 	case b.parallel < count:
 		return &model.Verdict{Reason: model.MaxParallelismReached, Detail: fmt.Sprintf("%d at a time", p.MaxParallelism), Fix: "a removal's end, or a higher --max-scale-down-parallelism"}
 	case !c.empty() && b.drains < count:
@@ -229,8 +235,10 @@ func (b *starts) clock(g *model.Group, n *model.Node, since time.Time) (time.Tim
 // take counts a removal that begins.
 func (b *starts) take(c *candidate) {
 	b.limits.take(c.node)
+	b.all--
 	if n := &b.snap.Nodes[c.node]; n.Kind == model.Unready {
 		b.rate.Take(n.Group)
+		b.amiss--
 	}
 	b.parallel--
 	if !c.empty() {
