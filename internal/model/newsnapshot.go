@@ -277,11 +277,12 @@ func (b *builder) occupants(unready bool, lists ...[]Pod) (count int, first stri
 	return count, first
 }
 
-// residents are the pods that come with a node: of DaemonSets, and static ones.
+// residents are the pods that come with a node: of DaemonSets, and static ones. One that
+// is ending has its successor there, or is no more of them.
 func (b *builder) residents(pods []Pod) []Batch {
 	var own []Pod
 	for i := range pods {
-		if pods[i].Flags&(FromDaemonSet|Mirror) != 0 {
+		if pods[i].Flags&(FromDaemonSet|Mirror) != 0 && pods[i].Flags&Terminating == 0 {
 			own = append(own, pods[i])
 		}
 	}

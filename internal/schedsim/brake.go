@@ -78,7 +78,13 @@ func (w *World) Alone(c model.ClassID, id Node) model.Verdict {
 	defer w.Undo(m)
 	i, sn := int(id), &w.snap.Nodes[id]
 	was := w.save(i)
-	own := merge(slices.Clone(sn.Residents), missing(was.batches, sn.Batches))
+	own := slices.Clone(sn.Residents)
+	for _, b := range missing(was.batches, sn.Batches) {
+		// Pods of others, too, may have been moved there in this plan.
+		if slices.ContainsFunc(w.snap.DaemonSets, func(d model.DaemonSetClass) bool { return d.Class == b.Class }) {
+			own = merge(own, []model.Batch{b})
+		}
+	}
 	w.account(i, -1)
 	n := &w.nodes[i]
 	n.batches, n.own, n.info, n.free = own, false, nil, w.shapes[n.shape].total
