@@ -142,7 +142,7 @@ func (l *Ledger) wait(g *group, pg *provider.Group, seen model.Observation) {
 			// It was there before the first look: its age is the word of the cloud alone.
 			w.Since = rec.first
 			if !w.Created.IsZero() {
-				w.Created = w.Created.Add(-anyClock)
+				w.Created = w.Created.Add(-g.apart(pg))
 			}
 		}
 		w.Err, w.RetriedUntil = g.whyUnmade(in, rec, seen)
@@ -405,6 +405,21 @@ func (g *group) attribute(fresh []*provider.Instance, now time.Time, registered 
 
 // anyClock is how far the clock of another machine may be off.
 const anyClock = time.Hour
+
+// apart is how far the clock that dates instances may be ahead of the one that dates nodes:
+// by what those tell that have both, else by as much as any may be.
+func (g *group) apart(pg *provider.Group) time.Duration {
+	most, told := time.Duration(0), false
+	for i := range pg.Instances {
+		if in, rec := &pg.Instances[i], g.records[i]; rec.node != "" && !rec.since.IsZero() && !in.Created.IsZero() {
+			most, told = max(most, in.Created.Sub(rec.since)), true
+		}
+	}
+	if !told {
+		return anyClock
+	}
+	return min(most, anyClock)
+}
 
 // made is when the cloud made an instance, zero if it does not tell. The cloud's clock may
 // be off: an instance was not made after it was first seen, nor before a picture without it.

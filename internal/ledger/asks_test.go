@@ -1097,3 +1097,16 @@ func TestWhatIsNoSkew(t *testing.T) {
 		}
 	}
 }
+
+// TestHowFarClocksAreApart: by how much the node of an instance that was there before the
+// first look may seem older than it, is what those tell that have nodes.
+func TestHowFarClocksAreApart(t *testing.T) {
+	for _, ahead := range []time.Duration{-time.Hour, 0, 16 * time.Minute, 3 * time.Hour} {
+		s := newStage(t, 2)
+		s.minute = -30
+		s.node(s.instance(func(in *provider.Instance) { in.Created = s.now().Add(ahead) }), corev1.ConditionTrue, s.now())
+		s.instance()
+		w := s.at(0).Waiting[0]
+		want(t, ahead.String(), t0.Add(-30*time.Minute).Sub(w.Created), min(max(0, ahead), time.Hour))
+	}
+}

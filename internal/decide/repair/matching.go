@@ -57,7 +57,7 @@ func (f *finder) strangersOf(g *model.Group) (out []*corev1.Node, until time.Tim
 		was := f.snap.Strays[n.Name] == g.ID
 		could := was
 		for _, l := range asks {
-			if !was && asOld(l.asked, n) && CouldBe(g, n) {
+			if !was && asOld(l.asked, anyClock, n) && CouldBe(g, n) {
 				could, until = true, latest(until, l.until)
 			}
 		}
@@ -68,11 +68,18 @@ func (f *finder) strangersOf(g *model.Group) (out []*corev1.Node, until time.Tim
 	return out, until
 }
 
-// skew is how far the clocks of the cloud, the cluster and ours may be apart.
-const skew = time.Hour
+// How far the clocks of the cloud and the cluster are apart at most, if they are set; and any
+// two. What holds a machine for as long as a node lives goes by the former: a node that is
+// an hour older would hold it for ever.
+const (
+	skew     = time.Minute
+	anyClock = time.Hour
+)
 
 // asOld reports whether a node came after its machine was made, or asked for.
-func asOld(made time.Time, n *corev1.Node) bool { return !n.CreationTimestamp.Add(skew).Before(made) }
+func asOld(made time.Time, off time.Duration, n *corev1.Node) bool {
+	return !n.CreationTimestamp.Add(off).Before(made)
+}
 
 // others are labels of nodes that no group ever makes: of another provisioner's, and of
 // control planes. A group whose own nodes have one is another matter.
