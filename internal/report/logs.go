@@ -86,7 +86,7 @@ func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 			r.log.Warn(n.Message, "code", n.Code)
 		}
 		if len(p.Notices) == 0 {
-			r.log.Info("what was wrong with the operator's documents is mended")
+			r.log.Info("no notice stands any more")
 		}
 		r.noticed = p.Notices
 	}

@@ -164,7 +164,7 @@ func back(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model
 	}
 	if name := occupant(v); name != "" && !d.Occupied {
 		if d.Group == "" {
-			return &model.Verdict{Reason: model.LeaderChanged, Detail: fmt.Sprintf("its removal was begun by another leader, and pod %s is on it", name)}
+			return &model.Verdict{Reason: model.LeaderChanged, Detail: fmt.Sprintf("the taint is not of this process (of a leader before it, or a person), and pod %s is on it", name)}
 		}
 		return &model.Verdict{Reason: model.PodLanded, Detail: fmt.Sprintf("pod %s is on it", name)}
 	}
