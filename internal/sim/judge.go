@@ -86,6 +86,9 @@ func (j *judge) disturbed() bool {
 func (j *judge) cycle(c model.Cycle) {
 	for _, out := range c.Ended {
 		delete(j.calls, out.Call.ID)
+		if out.Call.Verb == model.Grow && out.Err != nil && !out.Err.MayHaveHappened {
+			j.waste.refused(out.Call)
+		}
 		delete(j.blind, out.Call.ID)
 	}
 	j.last = c

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -59,6 +60,13 @@ func (b *wasteBook) unsure(now time.Time) {
 		}
 	}
 	clear(b.ready)
+}
+
+// refused: a growth has bought nothing, and what comes up then is somebody else's.
+func (b *wasteBook) refused(call model.Call) {
+	b.growths[call.Group] = slices.DeleteFunc(b.growths[call.Group], func(g growth) bool {
+		return call.ID == fmt.Sprintf("grow/%s/%d", call.Group, g.at.UnixNano())
+	})
 }
 
 // cycle takes in a cycle: first what it buys, then what could be seen in it.
