@@ -33,6 +33,7 @@ import (
 //	group sold ... keeps-requests tells-stock-out  what was asked for cannot be taken
 //	                                           back; a hold says that it does not come
 //	group harsh ... kills-to-lower             a lowered target ends machines that run
+//	group pool ... chooses                     the cloud chooses who goes: all of them or none
 //	node own cpu=4 memory=16Gi                 one that no group has
 //	daemonset agent cpu=200m memory=100Mi dsevict=true
 //	workload web count=30 cpu=1 memory=1Gi
