@@ -65,7 +65,7 @@ func TestTheLedgerForgetsWhatIsOnlyObserved(t *testing.T) {
 				// that never did: nobody reads them.
 				cmp.FilterPath(func(p cmp.Path) bool {
 					name := p.Last().String()
-					return name == ".PausedUntil" || name == ".Failure" || name == ".NotBefore" || name == ".MarkAfter" || name == ".Evictions" || p.Index(-2).String() == ".Failed" && name != ".At"
+					return name == ".PausedUntil" || name == ".Failure" || name == ".FailureWhy" || name == ".NotBefore" || name == ".MarkAfter" || name == ".Evictions" || p.Index(-2).String() == ".Failed" && name != ".At"
 				}, cmp.Ignore()),
 				// A node of which nothing is said is as good as none.
 				cmpopts.IgnoreMapEntries(func(_ string, n model.NodeStanding) bool {

@@ -94,7 +94,7 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 				rec.vanished = seen.Now
 				switch {
 				case inNodes(seen.Nodes, rec.node):
-					l.strays[rec.node] = g.id // the node is there, and the cloud has another id for it
+					l.strays[rec.node], rec.stray = g.id, rec.node // the node is there, and the cloud has another id for it
 				case rec.state != model.StateBeingDeleted:
 					rec.lost = seen.Now
 				}
@@ -107,7 +107,7 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 			continue
 		}
 		if rec.node != "" {
-			rec.lost, rec.presumed = time.Time{}, false
+			rec.lost, rec.presumed, rec.stray = time.Time{}, false, ""
 			if first {
 				rec.asked = true // it was there before us
 			}
@@ -119,6 +119,9 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 		if !rec.removed.IsZero() && (pg.Err != nil || seen.Inventory.AsOf.Before(rec.removed.Add(patience))) {
 			rec.state = model.StateBeingDeleted // ended by us, whatever this picture says
 			continue
+		}
+		if rec.stray != "" && !inNodes(seen.Nodes, rec.stray) {
+			rec.vanished, rec.lost, rec.stray = seen.Now, seen.Now, ""
 		}
 		rec.state = model.StateUnregistered
 		l.fresh = append(l.fresh, in)

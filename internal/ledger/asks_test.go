@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -840,6 +841,29 @@ func TestLossOfNodesCounts(t *testing.T) {
 	}
 	if g = s.at(56); g.Counts.LongUnregistered != 3 {
 		t.Errorf("their time is over: %+v", g.Counts)
+	}
+}
+
+// TestLossUnderAnotherName: a cloud that has other ids for its machines for a while does not
+// hide that their nodes go meanwhile.
+func TestLossUnderAnotherName(t *testing.T) {
+	s := newStage(t, 10)
+	s.fleet(10)
+	s.at(0)
+	right := s.instances
+	s.instances = slices.Clone(right)
+	for i := range s.instances[:6] {
+		s.instances[i].ProviderID, s.instances[i].NodeName = fmt.Sprintf("drifted://%d", i), ""
+	}
+	s.at(1)
+	if g := s.at(2); g.Counts.Lost != 0 {
+		t.Fatalf("their nodes are there: %+v", g.Counts)
+	}
+	s.nodes = s.nodes[6:]
+	s.at(3)
+	s.instances = right
+	if g := s.at(4); g.Counts.Lost != 6 || s.l.Standing().Unhealthy == nil {
+		t.Errorf("%+v, the cluster: %v", g.Counts, s.l.Standing().Unhealthy)
 	}
 }
 

@@ -90,11 +90,13 @@ type instance struct {
 	// that, and it is too old to be on its way.
 	lost     time.Time
 	presumed bool
-	turn     uint64 // of the Fold that last saw it
-	node     string // its node, empty if it has none
-	counted  bool   // the target counts that node
-	state    model.NodeState
-	since    time.Time // the node's creation
+	// stray is the node that it had, while that is there and no id leads to it.
+	stray   string
+	turn    uint64 // of the Fold that last saw it
+	node    string // its node, empty if it has none
+	counted bool   // the target counts that node
+	state   model.NodeState
+	since   time.Time // the node's creation
 	// asked: it is some ask's unit, or was there without one.
 	asked bool
 	// failed: that the cloud could not make it is on record.

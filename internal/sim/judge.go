@@ -302,6 +302,7 @@ func (j *judge) ending(m *machine) {
 	if n := j.w.truth.object(m.node); again || n != nil && model.NodeReady(n) {
 		return
 	}
+	m.lostAt = time.Time{} // it is on its way out, and not counted on any more
 	j.amiss = append(j.amiss, ending{m.instance, m.group.id, j.w.now})
 	j.amiss = slices.DeleteFunc(j.amiss, func(e ending) bool { return j.w.now.Sub(e.at) > 10*time.Minute })
 	of, size, all := 0, 0, 0
