@@ -1,7 +1,9 @@
 package decide_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -179,4 +181,80 @@ func TestTheTaintChangesNoAnswer(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNoRemovalMakesTheClusterUnhealthy: a healthy cluster, some of whose nodes are not
+// ready, is healthy still when the removals of a cycle have begun. Otherwise they would be
+// taken back, and begin again, without end.
+func TestNoRemovalMakesTheClusterUnhealthy(t *testing.T) {
+	for _, test := range []struct {
+		name, group    string
+		unready, empty int
+		duds           int    // nodes that never started
+		first          string // the first letter of their names
+		begin, never   int
+	}{
+		{name: "one by one", unready: 4, empty: 12, begin: 10}, // as many as may be under way at a time
+		{name: "as a whole", group: "whole", unready: 4, empty: 12},
+		{name: "a whole group that may go", group: "whole", unready: 3, empty: 12, begin: 12},
+		{name: "those that never started come first", unready: 4, empty: 4, duds: 3, first: "a", begin: 6, never: 3},
+		{name: "those that never started come last", unready: 4, empty: 4, duds: 3, first: "z", begin: 6, never: 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			scenario := func(going map[string]bool) *model.Snapshot {
+				var b strings.Builder
+				fmt.Fprintf(&b, "group w max=20 cpu=4 memory=16Gi %s\ngroup g max=20 min=8 cpu=4 memory=16Gi\n", test.group)
+				node := func(name, group, more string) {
+					if going[name] {
+						more += " tainted=10s"
+					}
+					fmt.Fprintf(&b, "node %s group=%s %s\n", name, group, more)
+				}
+				for i := range test.empty {
+					name := fmt.Sprintf("w%02d", i)
+					node(name, "w", "age=48h")
+					fmt.Fprintf(&b, "unneeded %s since=30m\n", name)
+				}
+				for i := range test.duds {
+					name := fmt.Sprintf("%s%02d", test.first, i)
+					node(name, "w", "age=2h notready=2h")
+					fmt.Fprintf(&b, "unneeded %s since=60m\n", name)
+				}
+				for i := range 8 {
+					name, more := fmt.Sprintf("g%02d", i), "age=48h"
+					if i < test.unready {
+						more += " notready=2m"
+					}
+					node(name, "g", more)
+					fmt.Fprintf(&b, "pods web count=3 cpu=1 memory=1Gi node=%s\n", name)
+				}
+				s := testkit.NewScenario()
+				if err := s.Add(b.String()); err != nil {
+					t.Fatal(err)
+				}
+				return s.Snapshot(s.Policy)
+			}
+			before := scenario(nil)
+			if before.Unhealthy != nil {
+				t.Fatalf("the cluster is unhealthy before: %+v", before.Unhealthy)
+			}
+			plan := decide.Decide(before, testkit.NewScenario().Policy)
+			going := map[string]bool{}
+			never := 0
+			for _, c := range plan.Calls {
+				if c.Verb == model.Taint {
+					going[c.Node] = true
+					if test.duds > 0 && strings.HasPrefix(c.Node, test.first) {
+						never++
+					}
+				}
+			}
+			if len(going) != test.begin || never != test.never {
+				t.Errorf("%d removals begin, %d of them of nodes that never started, want %d and %d\n%s", len(going), never, test.begin, test.never, plan.Text(before))
+			}
+			if after := scenario(going); after.Unhealthy != nil {
+				t.Errorf("the removals of %d nodes make the cluster unhealthy: %s\n%s", len(going), after.Unhealthy.Detail, plan.Text(before))
+			}
+		})
+	}
 }

@@ -20,7 +20,8 @@ type starts struct {
 	parallel int // how many more may be on their way out
 	drains   int // and how many of those may have pods of their own
 	open     int // how many are on their way out
-	// amiss of all nodes are not ready; what goes is none of either any more.
+	// amiss of all nodes count as not ready in the cluster's health. What goes counts in
+	// neither any more.
 	amiss, all int
 	growing    map[int]bool
 	waiting    map[types.UID]string
@@ -139,6 +140,9 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	if g.GoesWhole() {
 		return nil // the limits on how many are for its nodes together
 	}
+	if v := b.unhealthyWithout([]*candidate{c}); v != nil {
+		return v
+	}
 	if n.Kind == model.Unready {
 		if v := b.rate.Held(n.Group); v != nil {
 			return v
@@ -194,14 +198,36 @@ func (b *starts) never(c *candidate) bool {
 	return p.MaxParallelism == 0 || !c.empty() && p.MaxDrains == 0
 }
 
+// unhealthyWithout says that the cluster would be left alone as unhealthy if these nodes,
+// of one group, went. They would be given back at once, and begin to go again, and so on.
+func (b *starts) unhealthyWithout(list []*candidate) *model.Verdict {
+	amiss, all := b.counted(list)
+	amiss, all = b.amiss-amiss, b.all-all
+	if !b.policy.Rules.TooMany(amiss, all) {
+		return nil
+	}
+	without := "it"
+	if len(list) > 1 {
+		without = fmt.Sprintf("the group's %d nodes, which go together", len(list))
+	}
+	return &model.Verdict{Reason: model.ClusterUnhealthy, Detail: fmt.Sprintf("without %s, %d of %d nodes would not be ready, and the cluster be left alone", without, amiss, all), Fix: "more nodes are ready"}
+}
+
+// counted is what nodes count in the cluster's health while they do not go.
+func (b *starts) counted(list []*candidate) (amiss, all int) {
+	var counts model.Counts
+	for _, c := range list {
+		n := &b.snap.Nodes[c.node]
+		counts.Add(n.State, n.Object)
+	}
+	return b.policy.Rules.Amiss(counts, model.Counts{})
+}
+
 // tooMany says which limit on removals at a time keeps so many more nodes like
 // this one.
 func (b *starts) tooMany(c *candidate, count int) *model.Verdict {
 	p := b.policy.ScaleDown
-	switch amiss, all := b.amiss, b.all-count; {
-	case b.policy.Rules.TooMany(amiss, all) && b.snap.Nodes[c.node].Kind != model.Unready:
-		// It would be given back at once, and begin to go again, and so on.
-		return &model.Verdict{Reason: model.ClusterUnhealthy, Detail: fmt.Sprintf("without it, %d of %d nodes would not be ready, and the cluster be left alone", amiss, all), Fix: "more nodes are ready"}
+	switch {
 	case b.parallel < count:
 		return &model.Verdict{Reason: model.MaxParallelismReached, Detail: fmt.Sprintf("%d at a time", p.MaxParallelism), Fix: "a removal's end, or a higher --max-scale-down-parallelism"}
 	case !c.empty() && b.drains < count:
@@ -235,10 +261,10 @@ func (b *starts) clock(g *model.Group, n *model.Node, since time.Time) (time.Tim
 // take counts a removal that begins.
 func (b *starts) take(c *candidate) {
 	b.limits.take(c.node)
-	b.all--
+	amiss, all := b.counted([]*candidate{c})
+	b.amiss, b.all = b.amiss-amiss, b.all-all
 	if n := &b.snap.Nodes[c.node]; n.Kind == model.Unready {
 		b.rate.Take(n.Group)
-		b.amiss--
 	}
 	b.parallel--
 	if !c.empty() {

@@ -161,6 +161,9 @@ func (f *finder) beginWhole(b *starts, ground *ground, begun []Start) []Start {
 		if w := b.weight(members[g]); why == nil && (b.cores < w.MilliCPU || b.memory < w.Memory) {
 			why = &model.Verdict{Reason: model.MinimalResourceLimit, Detail: "the group goes as a whole"}
 		}
+		if why == nil {
+			why = b.unhealthyWithout(members[g])
+		}
 		if why == nil && (b.open > 0 || len(begun) > 0 || b.never(occupied)) {
 			why = b.tooMany(occupied, len(members[g]))
 		}
