@@ -29,7 +29,9 @@ type Landing struct {
 	seen     []int // by variant: nodes that the group has of it
 }
 
-// Landing is nil for a group whose new nodes are all alike.
+// Landing is nil for a group whose new nodes are all alike. They are, too, where they
+// differ in labels that no pod without a node reads: what is remembered of such pods
+// can be about a group that has no Landing any more.
 func (w *World) Landing(group int) *Landing {
 	if l, ok := w.landings[group]; ok {
 		return l
@@ -214,9 +216,13 @@ func (w *World) VariantOf(id Node) int {
 }
 
 // Landed counts the nodes of the group that are decided though nobody has seen where
-// they land, by variant: planned ones, and those on their way.
+// they land, by variant: planned ones, and those on their way. It is nil for a group
+// whose new nodes are all alike.
 func (w *World) Landed(group int) []int {
 	l := w.Landing(group)
+	if l == nil {
+		return nil
+	}
 	out := make([]int, len(l.Variants))
 	for i := range w.future() {
 		n := &w.nodes[i]
@@ -233,7 +239,7 @@ func (w *World) Landed(group int) []int {
 // Underway reports whether the group has nodes, planned or on their way, of which nobody
 // has seen where they land.
 func (w *World) Underway(group int) bool {
-	return w.Undecided(group) > 0 || slices.Max(w.Landed(group)) > 0
+	return w.Undecided(group) > 0 || slices.ContainsFunc(w.Landed(group), func(n int) bool { return n > 0 })
 }
 
 // Forms are the nodes that a plan counts on in one group.

@@ -107,6 +107,15 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 				return plain.Classes[q.Class].Digest()
 			}
 		}
+		for _, n := range plain.Nodes {
+			for _, p := range n.Bound {
+				for _, b := range n.Batches {
+					if c := &plain.Classes[b.Class]; strings.HasPrefix(p.Name, app+"-") && c.Spec == plain.Contents.Specs[p.Spec] {
+						return c.Digest()
+					}
+				}
+			}
+		}
 		return ""
 	}
 	for _, a := range s.arrived {

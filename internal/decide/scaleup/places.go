@@ -108,10 +108,14 @@ func (pl *planner) variantName(group, variant int) string {
 }
 
 // wanted are the variants of a group's nodes of which a new one would take a pod of the
-// class now.
+// class now; none where no pod that waits tells the group's nodes apart.
 func (pl *planner) wanted(c model.ClassID, group int) []int {
+	l := pl.w.Landing(group)
+	if l == nil {
+		return nil
+	}
 	var out []int
-	for v, t := range pl.w.Landing(group).Variants {
+	for v, t := range l.Variants {
 		if pl.w.ExplainTemplate(c, t).Reason == model.Fits {
 			out = append(out, v)
 		}
@@ -122,6 +126,9 @@ func (pl *planner) wanted(c model.ClassID, group int) []int {
 // inReach reports whether one of the variants can be counted on, with the nodes that the
 // cloud makes first, no more than most of them in all.
 func (pl *planner) inReach(group int, wanted []int, most int) bool {
+	if len(wanted) == 0 {
+		return false
+	}
 	l, landed := pl.w.Landing(group), pl.w.Landed(group)
 	return slices.ContainsFunc(wanted, func(v int) bool {
 		first, ok := l.First(landed, v)
