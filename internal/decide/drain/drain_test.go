@@ -49,6 +49,8 @@ func pod(name string, edit ...func(*drain.Pod)) drain.Pod {
 	return q
 }
 
+func seeks(q *drain.Pod)                     { q.Seeks = true }
+func follows(q *drain.Pod)                   { q.Seeks, q.Follows = true, true }
 func priority(n int32) func(*drain.Pod)      { return func(q *drain.Pod) { q.Priority = n } }
 func grace(d time.Duration) func(*drain.Pod) { return func(q *drain.Pod) { q.Facts.Grace = d } }
 func daemon(q *drain.Pod)                    { q.Flags |= model.FromDaemonSet; q.Answer.Kind = rules.Stays }
@@ -196,6 +198,12 @@ func TestNext(t *testing.T) {
 		{name: "somebody took our cordon away", n: node(evicting, func(n *model.Node) {
 			n.Object.Annotations = map[string]string{model.AnnotationRemoval: model.RemovalCordoned}
 		}), v: drain.View{Pods: []drain.Pod{pod("a")}}, want: "Untaint TakenBack"},
+
+		{name: "what it follows ends, and no clock runs for it", n: node(with(evicting, granted("b", time.Second))), v: drain.View{Pods: []drain.Pod{pod("a", follows), pod("b", ending(now.Add(time.Minute)))}}, wake: now.Add(time.Minute)},
+		{name: "what it follows has left, and has no node yet", n: node(with(evicting, granted("b", time.Second))), v: drain.View{Replacement: "default/c", ReplacementSince: ago(time.Second), Pods: []drain.Pod{pod("a", seeks)}}, wake: now.Add(119 * time.Second)},
+		{name: "what it follows has left, and has not come", n: node(with(evicting, granted("b", time.Second))), v: drain.View{Missing: true, Pods: []drain.Pod{pod("a", seeks)}}, wake: now.Add(time.Second)},
+		{name: "one that ends waits for none", n: node(with(evicting, busy)), v: drain.View{Pods: []drain.Pod{pod("a"), pod("b", follows, ending(now.Add(time.Minute)))}}, wake: now.Add(time.Minute)},
+		{name: "each follows another", n: node(evicting), v: drain.View{Pods: []drain.Pod{pod("a", follows), pod("b", follows)}}, want: "Evict a 30s, Evict b 30s"},
 
 		{name: "the lowest level leaves first", n: node(evicting), v: drain.View{Pods: []drain.Pod{pod("a", priority(5000)), pod("b", priority(10)), pod("c", priority(99)), pod("d", priority(-4))}}, policy: levels, want: "Evict d 30s, Evict b 30s, Evict c 30s"},
 		{name: "the next level waits for the one below", n: node(evicting), v: drain.View{Pods: []drain.Pod{pod("a", priority(5000)), pod("b", ending(now.Add(time.Minute)))}}, policy: levels, wake: now.Add(time.Minute)},

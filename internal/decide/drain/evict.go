@@ -46,8 +46,13 @@ func evicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.Scal
 	if len(left) > 0 {
 		circle := !slices.ContainsFunc(left, func(q *Pod) bool { return !q.Follows })
 		for _, q := range left {
-			if e.eviction(q) == nil && (q.Follows && !circle || q.Seeks && (v.Missing || v.Replacement != "")) {
+			switch first := q.Answer.Kind == rules.Moves && e.eviction(q) == nil; {
+			case first && q.Follows && !circle:
+				continue // the end of those that it follows shows on their pods
+			case first && q.Seeks && v.Missing:
 				e.wakeAt(now.Add(time.Second))
+				continue
+			case first && q.Seeks && v.Replacement != "":
 				continue
 			}
 			if why := e.ask(q); why != nil {
