@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -135,6 +136,7 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 func (l *Ledger) wait(g *group, pg *provider.Group, seen model.Observation) {
 	now, provision := seen.Now, l.rules.Provision(pg)
 	units := g.unitsOf()
+	apart := sync.OnceValue(func() time.Duration { return g.apart(pg) }) // it looks at all instances
 	for i := range pg.Instances {
 		in, rec := &pg.Instances[i], g.records[i]
 		if rec.node != "" || rec.state != model.StateUnregistered {
@@ -145,7 +147,7 @@ func (l *Ledger) wait(g *group, pg *provider.Group, seen model.Observation) {
 			// It was there before the first look: its age is the word of the cloud alone.
 			w.Since = rec.first
 			if !w.Created.IsZero() {
-				w.Created = w.Created.Add(-g.apart(pg))
+				w.Created = w.Created.Add(-apart())
 			}
 		}
 		w.Err, w.RetriedUntil = g.whyUnmade(in, rec, seen)

@@ -56,6 +56,31 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
+// BenchmarkFoldWaiting folds groups half of whose machines were there without a node before
+// the first look. The time for each machine must not grow with the machines of its group.
+func BenchmarkFoldWaiting(b *testing.B) {
+	for _, machines := range []int{1000, 10000} {
+		b.Run(fmt.Sprintf("machines=%d", machines), func(b *testing.B) {
+			seen := large(machines/2, 1)
+			g := &seen.Inventory.Groups[0]
+			for i := range machines / 2 {
+				g.Instances = append(g.Instances, provider.Instance{ID: provider.InstanceID(fmt.Sprintf("waits-%05d", i)), State: provider.Running, Created: seen.Now.Add(-time.Minute)})
+			}
+			g.Target = len(g.Instances)
+			l := empty().Fold(seen, nil)
+			if n := len(l.Standing().Groups[g.ID].Waiting); n != machines/2 {
+				b.Fatalf("%d machines wait, want %d", n, machines/2)
+			}
+			for b.Loop() {
+				seen.Now = seen.Now.Add(time.Millisecond)
+				seen.Inventory.AsOf = seen.Now
+				l = l.Fold(seen, nil)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(machines), "ns/machine")
+		})
+	}
+}
+
 // BenchmarkNote gives a standing out and notes the verdicts on 15,000 nodes: the
 // same as before, others for one node in a hundred, and all nodes unneeded.
 func BenchmarkNote(b *testing.B) {
