@@ -685,8 +685,8 @@ func (l *Ledger) giveUp(g *group, pg *provider.Group, now time.Time) {
 				g.overdue++
 				late++
 			}
-			if u.Instance == "" && !u.GivenUp.IsZero() && soldOut(u.Why) {
-				g.soldOut++
+			if u.Instance == "" && !u.GivenUp.IsZero() && !soldOut(u.Why) {
+				g.unexplained++
 			}
 		}
 	}
@@ -694,6 +694,9 @@ func (l *Ledger) giveUp(g *group, pg *provider.Group, now time.Time) {
 	anonymous := max(0, g.missing-len(g.waiting))
 	g.kept = min(g.kept, anonymous)
 	g.overdue = min(g.overdue, anonymous-g.kept)
+	// Which of them those are that the cloud has no machines for, nobody knows: we err to
+	// calling the group unhealthy.
+	g.unexplained = min(g.unexplained, anonymous)
 	if refused > 0 {
 		e := &provider.Error{Op: provider.OpGrow, Group: g.id, Kind: provider.Kind(out.Reason), Message: out.Message}
 		l.changed(model.Change{Kind: model.AskGivenUp, Group: g.id, Count: refused, Cause: e.Kind, Message: e.Message})

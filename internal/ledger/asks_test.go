@@ -1094,6 +1094,24 @@ func TestSoldOutIsNoIllness(t *testing.T) {
 	}
 }
 
+// TestSoldOutHidesNoLateOnes: units that the cloud has no machines for are not taken off
+// those that do not come for no reason told, where they are more than are asked for.
+func TestSoldOutHidesNoLateOnes(t *testing.T) {
+	l := empty()
+	unit := func(why provider.Kind) model.Unit { return model.Unit{GivenUp: t0, Why: string(why)} }
+	var units []model.Unit
+	for range 4 {
+		units = append(units, unit(provider.NoCapacity), unit(provider.Transient))
+	}
+	g := &group{id: "g", asks: []model.Ask{{Group: "g", At: t0, Units: units}}, missing: 5}
+	l.giveUp(g, &provider.Group{ID: "g"}, t0)
+	want(t, "overdue", g.overdue, 5)
+	l.groupHealth(g, t0)
+	if g.unhealthy == nil {
+		t.Error("four units do not come, and the group is healthy")
+	}
+}
+
 // TestWhatIsNoSkew: a machine that ran already when it was first seen was rather made
 // elsewhere and adopted than dated by a clock that is behind; and what a machine has told of
 // the cloud's clock is told for a while.

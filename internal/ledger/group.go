@@ -72,7 +72,7 @@ type group struct {
 	missing      int
 	overdue      int
 	kept         int
-	soldOut      int // of those two: the cloud has said that it has no machines for them
+	unexplained  int // of those two: the cloud has not said that it has no machines for them
 	keptSince    time.Time
 	neverStarted string
 	waiting      []model.Waiting
@@ -110,7 +110,7 @@ type instance struct {
 
 // begin empties what is counted anew.
 func (g *group) begin() {
-	g.counts, g.registered, g.missing, g.overdue, g.kept, g.soldOut, g.neverStarted = model.Counts{}, 0, 0, 0, 0, 0, ""
+	g.counts, g.registered, g.missing, g.overdue, g.kept, g.unexplained, g.neverStarted = model.Counts{}, 0, 0, 0, 0, 0, ""
 	g.keptSince = time.Time{}
 	g.waiting, g.due = g.waiting[:0], time.Time{}
 }

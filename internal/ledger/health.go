@@ -36,7 +36,7 @@ func (l *Ledger) groupHealth(g *group, now time.Time) {
 		}
 	}
 	c := &g.counts
-	absent := max(0, g.overdue+g.kept-g.soldOut) + without
+	absent := g.unexplained + without
 	amiss := c.Unready + c.NeverStarted + absent
 	all := c.Total - c.BeingDeleted + absent
 	switch {
