@@ -47,6 +47,10 @@ func (pl *planner) brake(list []*waiting) {
 	// 1. Those that stood: until the template changes, or a newer node of the
 	// group takes the class.
 	for _, old := range s.Brakes {
+		if old.Reason == model.SchedulerDisagrees && !ofStep(old) && !b.registered(old.Node) {
+			// Its node can show no more that the scheduler lets the class in: one more is tried.
+			old.Until = old.Since.Add(elsewhereRest)
+		}
 		if b.stands(old) {
 			b.stand = append(b.stand, old)
 		}
@@ -55,9 +59,7 @@ func (pl *planner) brake(list []*waiting) {
 	for _, a := range s.Arrivals {
 		b.judge(a)
 	}
-	slices.SortFunc(b.stand, func(x, y model.Brake) int {
-		return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Class, y.Class))
-	})
+	slices.SortFunc(b.stand, inOrder)
 	for _, k := range b.stand {
 		if c, ok := b.class[k.Class]; ok && !ofStep(k) {
 			pl.hold(c, k)
@@ -82,6 +84,22 @@ func (pl *planner) hold(c model.ClassID, k model.Brake) {
 		pl.w.Avoid(c, group)
 		pl.braked[brakeKey{c, group}] = k
 	}
+}
+
+// inOrder is the order of a plan's brakes: by group and class.
+func inOrder(x, y model.Brake) int {
+	return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Class, y.Class))
+}
+
+// addBrake has a brake stand after this plan, in place of one that the group had for the
+// class.
+func (pl *planner) addBrake(k model.Brake) {
+	i, found := slices.BinarySearchFunc(pl.brakes, k, inOrder)
+	if found {
+		pl.brakes[i] = k
+		return
+	}
+	pl.brakes = slices.Insert(pl.brakes, i, k)
 }
 
 // holdSteps holds all groups that a step has been made in for a class.
@@ -233,7 +251,9 @@ func (b *brakes) judge(a model.Arrival) {
 }
 
 // elsewhereRest is how long a group is left alone for a class after its nodes came up
-// where the class cannot run. What keeps the cloud from making them elsewhere may pass.
+// where the class cannot run, or after its pods waited beside a node that has gone since.
+// What keeps the cloud from making nodes elsewhere may pass, and so may what the scheduler
+// has against them.
 const elsewhereRest = time.Hour
 
 // outOfReachRest is how long no node is bought against the cloud's rule after one has shown
@@ -312,6 +332,11 @@ func (b *brakes) node(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.Nodes[:s.Registered()], name, func(n model.Node, name string) int { return cmp.Compare(n.Name, name) })
 }
 
+func (b *brakes) registered(name string) bool {
+	_, ok := b.node(name)
+	return ok
+}
+
 // asked is how far apart the nodes of one growth may come up: one that runs the
 // class speaks for the others.
 const asked = 5 * time.Minute
@@ -358,7 +383,7 @@ func (pl *planner) disagreements(q *waiting, put []schedsim.Put) {
 			}
 			pl.braked[key] = k
 			pl.w.Avoid(q.Class, key.group)
-			pl.brakes = append(pl.brakes, k)
+			pl.addBrake(k)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package scaleup
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -99,15 +98,12 @@ func (pl *planner) stepped(q *waiting) {
 			continue
 		}
 		c := &pl.s.Classes[q.Class]
-		pl.brakes = append(pl.brakes, model.Brake{
+		pl.addBrake(model.Brake{
 			Group: pl.groupOf(h.group), Class: c.Digest(), Namespace: c.Namespace(), Template: pl.s.Contents.Shapes[h.template.Shape].Digest(),
 			Reason: model.SchedulerDisagrees, Since: pl.s.Now,
 			Detail: "a node was bought for pods that fit others, since the scheduler refuses them there; it has yet to help",
 		})
 	}
-	slices.SortFunc(pl.brakes, func(x, y model.Brake) int {
-		return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Class, y.Class))
-	})
 	q.existing, q.left = q.existing+q.left, 0
 }
 
