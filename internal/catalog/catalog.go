@@ -306,9 +306,9 @@ func (c *Catalog) Shape(node *corev1.Node) model.ShapeID {
 		return id
 	}
 	// Whoever has this shape may be given back: then it is of that one.
-	kept, marked := model.ShapeID(0), model.HasTaint(node, model.TaintToBeDeleted)
+	kept, back, marked := model.ShapeID(0), model.ShapeID(0), model.HasTaint(node, model.TaintToBeDeleted)
 	if marked {
-		kept = c.Shape(model.WithoutTaint(node, model.TaintToBeDeleted))
+		kept, back = c.Shape(model.WithoutTaint(node, model.TaintToBeDeleted)), c.Shape(model.GivenBack(node))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -318,12 +318,13 @@ func (c *Catalog) Shape(node *corev1.Node) model.ShapeID {
 	id = model.ShapeID(len(c.shapes))
 	c.shapeOf[raw] = id
 	if !marked {
-		kept = id
+		kept, back = id, id
 	}
 	own = own.DeepCopy()
 	c.shapes = append(c.shapes, &model.Shape{
 		Key:         digest(raw),
 		Kept:        kept,
+		Back:        back,
 		Node:        own,
 		Allocatable: model.ResourcesOf(own.Status.Allocatable),
 		Capacity:    model.ResourcesOf(own.Status.Capacity),

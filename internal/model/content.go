@@ -45,7 +45,9 @@ type Shape struct {
 	Node *corev1.Node
 	// Kept is the shape of the same nodes without the taint of a removal, which is
 	// this shape where they have none: what they are again if they are given back.
-	Kept        ShapeID
+	Kept ShapeID
+	// Back is Kept without a cordon, either.
+	Back        ShapeID
 	Allocatable Resources
 	Capacity    Resources
 }

@@ -88,6 +88,14 @@ func WithoutTaint(n *corev1.Node, key string) *corev1.Node {
 	return &out
 }
 
+// GivenBack is a node that is being emptied as it is when that ends: without our taint and
+// our cordon.
+func GivenBack(n *corev1.Node) *corev1.Node {
+	out := WithoutTaint(n, TaintToBeDeleted)
+	out.Spec.Unschedulable = false
+	return out
+}
+
 func hasCondition(n *corev1.Node, kind corev1.NodeConditionType) bool {
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == kind {

@@ -86,7 +86,7 @@ func (b *builder) shapeWith(base *Shape, labels map[string]string) ShapeID {
 	shape := *base
 	shape.Key, shape.Node = key.String(), &node
 	id := ShapeID(len(b.snap.Contents.Shapes))
-	shape.Kept = id // no node of the cluster has it, and no taint of a removal
+	shape.Kept, shape.Back = id, id // no node of the cluster has it, and no taint of a removal
 	b.snap.Contents.Shapes = append(slices.Clip(b.snap.Contents.Shapes), &shape)
 	b.varied[key.String()] = id
 	return id

@@ -341,7 +341,7 @@ func TestNodesThatLeaveAlready(t *testing.T) {
 	s.BoundAs(app("web", "1"), 1, "a2", model.FromDaemonSet, "") // others keep a node
 	s.Bound(app("web", "1"), 2, "a3")
 	x := s.load(t, 1000, "a1", "a2", "a3", "a4")
-	if kinds := []NodeSet{x.w.nodes[x.node("a1")].kind, x.w.nodes[x.node("a2")].kind}; !slices.Equal(kinds, []NodeSet{ghost, OnReturning}) {
+	if kinds := []NodeSet{x.w.nodes[x.node("a1")].kind, x.w.nodes[x.node("a2")].kind}; !slices.Equal(kinds, []NodeSet{OnReturning, OnReturning}) {
 		t.Fatalf("kinds %v", kinds)
 	}
 	x.want(x.move("a1"), "2 to a3")

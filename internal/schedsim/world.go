@@ -104,8 +104,8 @@ const (
 	OnReady NodeSet = 1 << iota
 	OnComing
 	OnPlanned
-	// OnReturning are nodes whose removal has got no further than the taint: they
-	// can be had back for the asking.
+	// OnReturning are nodes whose removal has not been asked of the cloud yet, and
+	// whose pods need no room elsewhere or find none: they can be had back.
 	OnReturning
 	ghost
 )
@@ -245,6 +245,11 @@ func (w *World) loadNode(i int) {
 				n.batches = merge(n.batches, missing(g.Static, n.batches))
 			}
 		}
+	case emptying(sn):
+		n.shape, n.object = w.shapes[sn.Shape].content.Back, model.GivenBack(sn.Object)
+		if sn.Standing.Busy == nil && sn.Group >= 0 && model.NodeReady(sn.Object) {
+			n.kind = OnReturning
+		}
 	case untouched(sn):
 		n.shape, n.object = w.shapes[sn.Shape].content.Kept, model.WithoutTaint(sn.Object, model.TaintToBeDeleted)
 		if sn.Standing.Busy == nil && sn.Group >= 0 && model.NodeReady(sn.Object) {
@@ -271,6 +276,15 @@ func (w *World) loadNode(i int) {
 func untouched(n *model.Node) bool {
 	d := n.Standing.Drain
 	return d != nil && (d.Stage == model.Tainting || d.Stage == model.Tainted)
+}
+
+// emptying reports whether pods of the node are being evicted, and nothing but our taint
+// and our cordon keeps others away. Where pods have no room elsewhere after all, to give
+// it back costs less than another node for them.
+func emptying(n *model.Node) bool {
+	d := n.Standing.Drain
+	return d != nil && d.Stage == model.Evicting &&
+		(!n.Object.Spec.Unschedulable || n.Object.Annotations[model.AnnotationRemoval] == model.RemovalCordoned)
 }
 
 // use counts the pods that use each persistent volume claim.

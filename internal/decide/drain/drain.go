@@ -157,6 +157,9 @@ func back(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model
 		return &model.Verdict{Reason: model.TakenBack, Detail: "somebody took the taint away"}
 	case d.Stage == model.Evicting && n.Object.Annotations[model.AnnotationRemoval] == model.RemovalCordoned && !n.Object.Spec.Unschedulable:
 		return &model.Verdict{Reason: model.TakenBack, Detail: "somebody took the cordon away"}
+	case v.Wanted && d.Stage == model.Evicting:
+		// It was in vain, and will be again as things are: it rests.
+		return &model.Verdict{Reason: model.ReplacementWaits, Detail: "pods that wait fit there, and nowhere else without another node"}
 	case v.Wanted:
 		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there"}
 	case v.Followed && d.Stage == model.Tainted:
