@@ -370,7 +370,7 @@ const (
 
 // moved reports whether pods were moved for a removal, in vain if the node stays.
 func moved(d *model.Drain) bool {
-	return slices.ContainsFunc(d.Evictions, func(e model.Eviction) bool { return e.Granted })
+	return !d.Moved.IsZero() || slices.ContainsFunc(d.Evictions, func(e model.Eviction) bool { return e.Granted })
 }
 
 func failedAgain(was model.Failure, at time.Time, d *model.Drain) model.Failure {

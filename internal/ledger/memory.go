@@ -150,7 +150,10 @@ func toRemember(d model.Drain) (model.Drain, bool) {
 		return d, false
 	}
 	for i := range d.Evictions {
-		if e := &d.Evictions[i]; !e.Granted && e.Why != "" && (d.Refused.IsZero() || e.First.Before(d.Refused)) {
+		switch e := &d.Evictions[i]; {
+		case e.Granted || e.Busy && e.Why == "":
+			d.Moved = latest(d.Moved, e.Last)
+		case e.Why != "" && (d.Refused.IsZero() || e.First.Before(d.Refused)):
 			d.Refused = e.First
 		}
 	}
@@ -251,7 +254,7 @@ func (l *Ledger) trust(now time.Time) {
 		if n.Drain != nil {
 			d := *n.Drain
 			d.Since, d.Began, d.NotBefore = earlier(d.Since, now), earlier(d.Began, now), earlier(d.NotBefore, now.Add(retry))
-			d.Refused = earlier(d.Refused, now)
+			d.Refused, d.Moved = earlier(d.Refused, now), earlier(d.Moved, now)
 			n.Drain = &d
 		}
 		n.Failed.At, n.Failed.Rest = earlier(n.Failed.At, now), min(max(n.Failed.Rest, 0), mostNodeRest)

@@ -19,6 +19,10 @@ func TestRestartInEachStage(t *testing.T) {
 	ours := func(s model.Stage, pods int) model.Drain {
 		return model.Drain{Node: "n", Group: "g", Instance: "n", Stage: s, Began: at(1), Occupied: true, Pods: []types.UID{"uid-a", "uid-b"}[:pods:pods]}
 	}
+	moved := func(d model.Drain, second int) *model.Drain {
+		d.Moved = at(second)
+		return &d
+	}
 	leftover := model.Drain{Node: "n", Stage: model.RollingBack, Unready: true, Code: model.LeaderChanged, Why: "its removal was begun, and somebody took the taint away"}
 	rollingBack := ours(model.RollingBack, 2)
 	rollingBack.Code, rollingBack.Why = model.EvictionRefused, "b stays"
@@ -33,7 +37,7 @@ func TestRestartInEachStage(t *testing.T) {
 		{"tainted, and the taint is gone", func(e *emptying) { e.until(model.Tainted); e.node = node("n", "1") }, nil},
 		{"the cordon's intent", func(e *emptying) { e.until(model.Tainted); e.note(onNode(model.Cordon, "n")) }, new(ours(model.Tainted, 2))},
 		{"the cordon's intent, and the cordon", func(e *emptying) { e.until(model.Tainted); e.note(onNode(model.Cordon, "n")); e.cordon() }, new(ours(model.Tainted, 2))},
-		{"half of the evictions", func(e *emptying) { e.until(model.Evicting); e.call(evictCall("a")); e.note(evictCall("b")) }, new(ours(model.Evicting, 2))},
+		{"half of the evictions", func(e *emptying) { e.until(model.Evicting); e.call(evictCall("a")); e.note(evictCall("b")) }, moved(ours(model.Evicting, 2), 4)},
 		{"evicting, cordoned by whomever", func(e *emptying) { e.until(model.Evicting); e.node.Annotations = nil }, new(ours(model.Evicting, 2))},
 		{"evicting, and the cordon's note alone", func(e *emptying) { e.until(model.Evicting); e.node.Spec.Unschedulable = false }, new(ours(model.Evicting, 2))},
 		{"evicting, and no cordon", func(e *emptying) {
@@ -42,7 +46,7 @@ func TestRestartInEachStage(t *testing.T) {
 		}, &adopted},
 		{"evicting, and the taint is gone", func(e *emptying) { e.until(model.Evicting); e.node.Spec.Taints = nil }, &leftover},
 		// A read that began after the restart says that the instance is there still.
-		{"removing", func(e *emptying) { e.until(model.Removing) }, new(ours(model.Tainted, 2))},
+		{"removing", func(e *emptying) { e.until(model.Removing) }, moved(ours(model.Tainted, 2), 5)},
 		{"removing, and the taint is gone", func(e *emptying) { e.until(model.Removing); e.node.Spec.Taints = nil }, &leftover},
 		{"removed", func(e *emptying) {
 			e.until(model.Removing)
@@ -106,6 +110,37 @@ func TestADrainAfterARestart(t *testing.T) {
 	want(t, "left behind", len(e.l.Standing().Nodes), 0)
 }
 
+// TestMovedPodsAreRemembered: that pods were moved for a removal, and when, outlives leaders.
+// One that fails has moved them in vain, and its node rests.
+func TestMovedPodsAreRemembered(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		evict func(*emptying)
+		moved bool
+	}{
+		{"granted", func(e *emptying) { e.call(evictCall("a")) }, true},
+		{"under way", func(e *emptying) { e.note(evictCall("a")) }, true},
+		{"refused", func(e *emptying) { e.call(evictCall("a"), refused) }, false},
+		{"none", func(*emptying) {}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEmptying(t)
+			e.until(model.Evicting)
+			c.evict(e)
+			var last time.Time
+			if c.moved {
+				last = e.drain().Evictions[0].Last
+			}
+			e.restart()
+			want(t, "moved", e.drain().Moved, last)
+			e.restart()
+			want(t, "moved, two leaders later", e.drain().Moved, last)
+			e.call(untaintCall(model.AllOrNothing, "n2 stays"))
+			want(t, "failed", !e.standing().Failed.At.IsZero(), c.moved)
+		})
+	}
+}
+
 // TestEmptyNodesAreNotRemembered: the taint says all.
 func TestEmptyNodesAreNotRemembered(t *testing.T) {
 	l := noted(empty().Fold(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Taint, "n")))
@@ -147,7 +182,7 @@ func TestMemoryOfManyDrains(t *testing.T) {
 func TestMemoryOfOddDrains(t *testing.T) {
 	later := t0.Add(1000 * time.Hour)
 	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: fmt.Sprint(t0.Unix())}
-	drain := model.Drain{Group: "g", Stage: model.Tainted, Occupied: true, Since: later, Began: later, NotBefore: later}
+	drain := model.Drain{Group: "g", Stage: model.Tainted, Occupied: true, Since: later, Began: later, NotBefore: later, Moved: later}
 	with := func(name string, mend func(*model.Drain)) model.Drain {
 		d := drain
 		d.Node = name
@@ -164,7 +199,7 @@ func TestMemoryOfOddDrains(t *testing.T) {
 	want(t, "nodes", len(l.Standing().Nodes), 1)
 	l = l.Fold(seen(10, 1, node("n", "1", taint)), nil)
 	d := drainOf(l, "n")
-	want(t, "times", []time.Time{d.Since, d.Began, d.NotBefore}, []time.Time{at(10), at(10), at(10).Add(retry)})
+	want(t, "times", []time.Time{d.Since, d.Began, d.NotBefore, d.Moved}, []time.Time{at(10), at(10), at(10).Add(retry), at(10)})
 	want(t, "last failure of a group", l.Standing().Groups["g"].LastFailure, at(10))
 }
 

@@ -204,6 +204,9 @@ type Drain struct {
 	// Refused is, of a drain that was remembered, since when evictions had been asked
 	// for in vain.
 	Refused time.Time `json:"refused,omitzero"`
+	// Moved is, of a drain that was remembered, when pods were last moved for it, zero if
+	// none were. One whose first eviction was under way counts.
+	Moved time.Time `json:"moved,omitzero"`
 	// Unready: it goes because it is not ready. If it becomes so, it stays.
 	Unready bool `json:"unready,omitempty"`
 	// Why is the reason of a rollback, and Code its short form.

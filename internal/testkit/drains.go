@@ -36,6 +36,9 @@ func (s *Scenario) drain(a args) {
 	if a.has("notbefore") {
 		d.NotBefore = s.Now.Add(a.duration("notbefore"))
 	}
+	if a.has("moved") {
+		d.Moved = s.ago(a, "moved")
+	}
 	d.Group, d.Instance = s.home(n.Name)
 	d.Group = provider.GroupID(a.get("group", string(d.Group)))
 	for _, pod := range a.list("known") {

@@ -67,7 +67,8 @@ import (
 // first and last asked for; granted, busy or refused as a word of its own is what
 // became of the others. web-3 is the third pod of web, kube-system/dns-1 one
 // elsewhere. Further words: call=Evict (one on the node is open), unready, why=,
-// code=, notbefore=5s, group= (it had this one).
+// code=, notbefore=5s, group= (it had this one), moved=5m (pods were, under a leader
+// before).
 type Scenario struct {
 	*Cluster
 	Policy model.Policy

@@ -191,6 +191,7 @@ func TestNext(t *testing.T) {
 		{name: "replacements of another drain's pods are not made", n: node(evicting), v: drain.View{Unmade: ago(time.Minute), Pods: []drain.Pod{pod("b")}}, wake: now.Add(time.Second)},
 		{name: "and not for long", n: node(evicting), v: drain.View{Unmade: ago(2 * time.Minute), Pods: []drain.Pod{pod("b")}}, want: "Untaint ReplacementWaits"},
 		{name: "each that goes is progress", n: node(with(evicting, granted("a", time.Minute), asked("b", 3*time.Minute, 20*time.Second))), v: drain.View{Pods: []drain.Pod{pod("b")}}, want: "Evict b 30s"},
+		{name: "and it was before a leader changed", n: node(with(func() model.Drain { d := evicting; d.Moved = ago(time.Minute); return d }(), asked("b", 3*time.Minute, 20*time.Second))), v: drain.View{Pods: []drain.Pod{pod("b")}}, want: "Evict b 30s"},
 		{name: "no progress", n: node(with(evicting, granted("a", 2*time.Minute), asked("b", 3*time.Minute, 20*time.Second))), v: drain.View{Pods: []drain.Pod{pod("b")}}, want: "Untaint EvictionRefused"},
 		{name: "others tainted a node that no group has, and gave it back", n: node(model.Drain{Stage: model.Tainted, Began: ago(time.Minute)}, func(n *model.Node) { n.Group, n.Object.Spec.Taints = -1, nil }), want: "Untaint NotAutoscaled"},
 		{name: "somebody took the taint away", n: node(evicting, func(n *model.Node) { n.Object.Spec.Taints = nil }), v: drain.View{Pods: []drain.Pod{pod("a")}}, want: "Untaint TakenBack"},

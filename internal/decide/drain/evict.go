@@ -177,7 +177,8 @@ func (e *evictor) ask(q *Pod) *model.Verdict {
 }
 
 // granted is when an eviction of this drain was last granted, zero if none was.
-func (e *evictor) granted() (at time.Time) {
+func (e *evictor) granted() time.Time {
+	at := e.drain.Moved
 	for i := range e.drain.Evictions {
 		if x := &e.drain.Evictions[i]; x.Granted {
 			at = later(at, x.Last)
