@@ -75,29 +75,37 @@ const forGivingBack = 3 * time.Second
 // unmark gives machines back the priorities that they had, and adds to the refusal
 // which could not be given back.
 func (p *Provider) unmark(ctx context.Context, refusal *provider.Error, before priorities) {
-	if failures := p.giveBackInTime(ctx, before); len(failures) > 0 {
-		refusal.Message += "; and these machines stay the first to go: " + strings.Join(failures, "; ")
+	var stay []string
+	failures := p.giveBackInTime(ctx, before)
+	for _, name := range slices.Sorted(maps.Keys(failures)) {
+		stay = append(stay, fmt.Sprintf("%s: %v", name, failures[name]))
+	}
+	if len(stay) > 0 {
+		refusal.Message += "; and these machines stay the first to go: " + strings.Join(stay, "; ")
 	}
 }
 
 // unmarkStaying gives back the priorities of machines that turned out to stay, though
 // they had been marked. What cannot be given back is told of those machines: the removal
-// itself has happened.
+// itself has happened. All of them together have the time for giving back.
 func (p *Provider) unmarkStaying(ctx context.Context, before priorities, results []provider.InstanceResult) {
+	staying := priorities{}
 	for _, r := range results {
-		value, marked := before[string(r.ID)]
-		if !marked || r.Err == nil {
-			continue
+		if value, marked := before[string(r.ID)]; marked && r.Err != nil {
+			staying[string(r.ID)] = value
 		}
-		if failures := p.giveBackInTime(ctx, priorities{string(r.ID): value}); len(failures) > 0 {
-			r.Err.Message += "; and it stays the first to go: " + strings.Join(failures, "; ")
+	}
+	failures := p.giveBackInTime(ctx, staying)
+	for _, r := range results {
+		if err := failures[string(r.ID)]; err != nil {
+			r.Err.Message += fmt.Sprintf("; and it stays the first to go: %s: %v", r.ID, err)
 		}
 	}
 }
 
 // giveBackInTime is giveBack after a deadline, too: a mark that stays holds every other
 // machine of its group.
-func (p *Provider) giveBackInTime(ctx context.Context, before priorities) []string {
+func (p *Provider) giveBackInTime(ctx context.Context, before priorities) map[string]error {
 	if len(before) == 0 {
 		return nil
 	}
@@ -107,16 +115,17 @@ func (p *Provider) giveBackInTime(ctx context.Context, before priorities) []stri
 }
 
 // giveBack writes what there was before, if the mark is what there is now: a value that
-// somebody has set since stays. It tells what did not work.
-func (p *Provider) giveBack(ctx context.Context, before priorities) []string {
-	left := maps.Clone(before)
-	var failures []string
+// somebody has set since stays. It returns what did not work, by machine.
+func (p *Provider) giveBack(ctx context.Context, before priorities) map[string]error {
+	left, failures := maps.Clone(before), map[string]error{}
 	for attempt := 1; len(left) > 0; attempt++ {
 		c := census{strange: map[string]error{}}
 		machines, err := listed[v1alpha1.Machine](ctx, p, &c, v1alpha1.ResourceMachines, v1alpha1.KindMachine)
 		if err != nil {
-			names := slices.Sorted(maps.Keys(left))
-			return append(failures, fmt.Sprintf("%s: %v", strings.Join(names, ", "), err))
+			for name := range left {
+				failures[name] = err
+			}
+			return failures
 		}
 		conflicts := priorities{}
 		for _, m := range machines {
@@ -129,7 +138,7 @@ func (p *Provider) giveBack(ctx context.Context, before priorities) []string {
 			case apierrors.IsConflict(err) && attempt < attempts:
 				conflicts[m.Name] = value
 			default:
-				failures = append(failures, fmt.Sprintf("%s: %v", m.Name, err))
+				failures[m.Name] = err
 			}
 		}
 		left = conflicts

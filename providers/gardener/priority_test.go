@@ -248,3 +248,46 @@ func TestAMarkThatStaysOnAMachineThatStays(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// The marks of all machines that stay are given back together: one after the other would
+// take the time for giving back as often as there are machines.
+func TestMarksOfMachinesThatStayAreGivenBackTogether(t *testing.T) {
+	w, _, machines := three(t)
+	w.Understands(gardenertest.Neither)
+	cfg := anywhere
+	cfg.DeletionMarker = "priority"
+	p := connect(t, w, cfg)
+	d := door.Door{World: w}
+	for _, m := range machines[1:] {
+		if err := d.Fail(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	looks := 0
+	w.Arm(kubetest.Fault{Verb: "list", Resource: "machines", Then: func() {
+		if looks++; looks == 2 {
+			w.Arm(kubetest.Fault{Verb: "patch", Resource: "machines", Name: string(machines[2]), Mishap: kubetest.Forbid})
+			for _, m := range machines[1:] {
+				if err := d.Recover(m); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}})
+	r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[1:], If: provider.StillFailed})
+	if err != nil || r.Target != 3 || len(r.Instances) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for i, stays := range []bool{false, true} {
+		const told = "stays the first to go: "
+		if e := r.Instances[i].Err; e == nil || strings.Contains(e.Message, told) != stays {
+			t.Errorf("%s: %+v", r.Instances[i].ID, e)
+		}
+	}
+	if got, want := prioritiesOf(w), []string{"3", "3", "1"}; !slices.Equal(got, want) {
+		t.Errorf("priorities %v, want %v", got, want)
+	}
+	if looks != 3 {
+		t.Errorf("%d looks at the machines, want 3: two for the removal, and one for giving back", looks)
+	}
+}
