@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -146,7 +147,21 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 func (e *events) left(now time.Time, s *model.Snapshot, v *model.PendingVerdict, why string) {
 	from := v.Pods - left(v)
 	// Another answer is news to the same pod, however soon it comes after the one before.
-	e.toPods(now, s, v.Class, from, v.Pods, strings.Join(reasonsOnly(v), ","), eventNotTriggered, "pod didn't trigger scale-up: "+why)
+	// Which group gives it is none.
+	e.toPods(now, s, v.Class, from, v.Pods, answers(v), eventNotTriggered, "pod didn't trigger scale-up: "+why)
+}
+
+// answers are the reasons why pods of a class are left, each once, sorted.
+func answers(v *model.PendingVerdict) string {
+	var out []string
+	if v.Skipped != nil {
+		out = append(out, string(v.Skipped.Reason))
+	}
+	for i := range v.Groups {
+		out = append(out, string(v.Groups[i].Reason))
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), ",")
 }
 
 // disagrees tells pods that fit ready nodes what the scheduler says and what we say.

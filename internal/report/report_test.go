@@ -160,6 +160,7 @@ func TestPodsAreToldEachAnswer(t *testing.T) {
 	d := newDesk()
 	for _, reason := range []model.Reason{model.GroupPaused, model.GroupBackoff, model.GroupBackoff, model.GroupPaused} {
 		d.report(t, leaving(1, says("a", reason, "")))
+		d.report(t, leaving(1, says("b", reason, ""), says("c", reason, ""))) // the same, by other groups
 	}
 	want := []string{
 		"Pod ns/web-000 Normal NotTriggerScaleUp: pod didn't trigger scale-up: a: GroupPaused",
