@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 const podIndex = "apps.kubernetes.io/pod-index"
@@ -79,6 +80,27 @@ func claimed(running, waiting int) *testkit.Cluster {
 	return c
 }
 
+// daemons is many DaemonSets, each for one zone, beside many groups that are over all
+// zones.
+func daemons(sets, groups int) *testkit.Cluster {
+	c := testkit.New()
+	zones := []string{"a", "b", "c"}
+	for g := range groups {
+		t := c.Group(fmt.Sprintf("g%03d", g), 0, 20, testkit.Node("", "64", "256Gi", nil)).Template
+		for _, z := range zones {
+			t.Places = append(t.Places, provider.Place{Zone: z, Labels: map[string]string{zone: z}})
+		}
+	}
+	for i := range sets {
+		name := fmt.Sprintf("ds%04d", i)
+		p := testkit.Pod("kube-system", name, "1m", "1Mi", map[string]string{"app": name})
+		p.Spec.NodeSelector = map[string]string{zone: zones[i%3]}
+		c.DaemonSet(name, p)
+	}
+	c.Pending(testkit.Pod("default", "web", "1", "1Gi", map[string]string{"app": "web"}), 4)
+	return c
+}
+
 // BenchmarkHostile takes the worlds in which one tenant, or a large StatefulSet,
 // makes deciding expensive for everybody. Each is to take at most 0.5 s and
 // 200 MB.
@@ -94,6 +116,7 @@ func BenchmarkHostile(b *testing.B) {
 		{"Claims", func() *testkit.Cluster { return claimed(5000, 50) }, false},
 		{"ClaimsIdle", func() *testkit.Cluster { return claimed(5000, 0) }, false},
 		{"ClaimsWarm", func() *testkit.Cluster { return claimed(5000, 50) }, true},
+		{"DaemonSets", func() *testkit.Cluster { return daemons(1000, 100) }, false},
 	} {
 		b.Run(bm.name, func(b *testing.B) { benchmark(b, bm.c(), bm.warm) })
 	}

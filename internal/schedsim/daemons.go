@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -35,10 +36,12 @@ func makes(ds *model.DaemonSetClass, now time.Time) bool {
 // nobody can foresee: we take the smallest first, so that one large pod does not
 // stand for the many that it would push out.
 func (w *World) daemonsOf(shape model.ShapeID) []int {
+	shape = w.daemonsAlike(shape)
 	if list, ok := w.daemons[shape]; ok {
 		return list
 	}
 	list := []int{}
+	w.Looked(len(w.snap.DaemonSets))
 	for i := range w.snap.DaemonSets {
 		if ds := &w.snap.DaemonSets[i]; makes(ds, w.snap.Now) && w.staticVerdict(ds.Class, shape) == nil {
 			list = append(list, i)
@@ -56,25 +59,61 @@ func (w *World) daemonsOf(shape model.ShapeID) []int {
 	return list
 }
 
+// daemonsAlike finds the shape that stands for all those for which daemonsOf is the same.
+func (w *World) daemonsAlike(shape model.ShapeID) model.ShapeID {
+	total := w.shapes[shape].content.Allocatable
+	key := daemonsKey{w.look(shape), total.MilliCPU, total.Memory}
+	if first, ok := w.alike[key]; ok {
+		return first
+	}
+	w.alike[key] = shape
+	return shape
+}
+
+// daemonsKey is what daemonsOf sees of a shape.
+type daemonsKey struct {
+	look        model.ShapeID
+	cpu, memory int64
+}
+
 // daemonsAny lists those that stand for the DaemonSets of a node which will have one of
 // several shapes, whichever: of each resource they take as much as those of any shape do,
 // and they have all host ports. We err to less room, by little: the node will have the
 // pods of one shape, and not of all.
 func (w *World) daemonsAny(shape model.ShapeID, may []model.ShapeID) []int {
-	out := slices.Clone(w.daemonsOf(shape))
+	out := w.daemonsOf(shape)
+	if len(may) == 0 {
+		return out
+	}
+	alike := []model.ShapeID{w.daemonsAlike(shape)}
 	for _, s := range may {
-		list := w.daemonsOf(s)
-		if slices.Equal(list, out) {
-			continue
+		if s = w.daemonsAlike(s); !slices.Contains(alike, s) {
+			alike = append(alike, s)
 		}
+	}
+	key := fmt.Sprint(alike)
+	if known, ok := w.daemonsMay[key]; ok {
+		return known
+	}
+	out = slices.Clone(out)
+	has, taken := map[int]bool{}, w.takenBy(out)
+	for _, i := range out {
+		has[i] = true
+	}
+	for _, s := range alike[1:] {
+		list := w.daemonsOf(s)
+		w.Looked(len(list))
 		most := w.takenBy(list)
 		for _, i := range list {
-			c := &w.classes[w.snap.DaemonSets[i].Class]
-			if !slices.Contains(out, i) && (!c.plain || c.conflicts != nil || !covers(w.takenBy(out), most)) {
-				out = append(out, i)
+			class := w.snap.DaemonSets[i].Class
+			c := &w.classes[class]
+			if !has[i] && (!c.plain || c.conflicts != nil || !covers(taken, most)) {
+				out, has[i] = append(out, i), true
+				taken = taken.Plus(w.snap.Classes[class].Spec.Requests, 1)
 			}
 		}
 	}
+	w.daemonsMay[key] = out
 	return out
 }
 
@@ -96,15 +135,17 @@ func part(of, whole int64) float64 { return float64(of) / float64(max(1, whole))
 // bring puts the pods of DaemonSets onto a node that has none of them, as far as
 // they fit beside what is there; without are those that do not.
 func (w *World) bring(n *node, list []int) (without []int) {
+	w.Looked(len(list))
 	for _, i := range list {
 		c := w.snap.DaemonSets[i].Class
 		if w.classes[c].count(&n.free) < 1 || w.blocked(c, n) || !w.mountable(c, n.shape) {
 			without = append(without, i)
 			continue
 		}
-		n.batches = merge(n.batches, []model.Batch{{Class: c, Count: 1}})
+		n.add(c, 1)
 		n.free.take(&w.classes[c], 1)
 	}
+	n.own = false // a template will refer to the same list
 	return without
 }
 
@@ -133,10 +174,20 @@ type classShape struct {
 // lacking lists the DaemonSets that want a pod on a node of the snapshot, as one of
 // this shape, and have none there.
 func (w *World) lacking(n *model.Node, shape model.ShapeID) []int {
+	list := w.daemonsAny(shape, n.May)
+	if len(list) == 0 {
+		return nil
+	}
+	w.Looked(len(list))
+	owners := make(map[types.UID]bool, len(n.Bound))
+	for i := range n.Bound {
+		if p := &n.Bound[i]; p.Flags&model.Finished == 0 {
+			owners[p.Owner] = true
+		}
+	}
 	var out []int
-	for _, i := range w.daemonsAny(shape, n.May) {
-		uid := w.snap.DaemonSets[i].UID
-		if !slices.ContainsFunc(n.Bound, func(p model.Pod) bool { return p.Owner == uid && p.Flags&model.Finished == 0 }) {
+	for _, i := range list {
+		if !owners[w.snap.DaemonSets[i].UID] {
 			out = append(out, i)
 		}
 	}

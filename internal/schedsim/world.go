@@ -52,12 +52,15 @@ type World struct {
 	choosy    []model.ClassID
 	followers map[model.ClassID][]model.ClassID
 	doubted   map[model.ClassID]bool
-	// daemons remembers daemonsOf, and mounts mountable.
-	daemons  map[model.ShapeID][]int
-	mounts   map[classShape]bool
-	landings map[int]*Landing
-	loose    []int // nodes of the snapshot that were undecided when it was loaded
-	apart    map[avoided]bool
+	// daemons remembers daemonsOf, alike daemonsAlike, daemonsMay daemonsAny by the shapes
+	// that it is about, and mounts mountable.
+	daemons    map[model.ShapeID][]int
+	alike      map[daemonsKey]model.ShapeID
+	daemonsMay map[string][]int
+	mounts     map[classShape]bool
+	landings   map[int]*Landing
+	loose      []int // nodes of the snapshot that were undecided when it was loaded
+	apart      map[avoided]bool
 	// hostnames remembers ownHostnames: above zero for yes, below for no.
 	hostnames int
 }
@@ -155,7 +158,7 @@ func Load(prev *World, s *model.Snapshot) *World {
 	}
 	w := &World{
 		snap: s, judge: j, views: map[model.ClassID]*view{}, lacks: map[model.ClassID]*rejection{}, claims: map[string]int{},
-		daemons: map[model.ShapeID][]int{}, mounts: map[classShape]bool{},
+		daemons: map[model.ShapeID][]int{}, alike: map[daemonsKey]model.ShapeID{}, daemonsMay: map[string][]int{}, mounts: map[classShape]bool{},
 		landings: map[int]*Landing{}, apart: map[avoided]bool{},
 	}
 	j.stage.claims = w.claims
