@@ -98,7 +98,12 @@ func (j *judge) cycle(c model.Cycle) {
 	}
 	for _, call := range c.Plan.Calls {
 		j.calls[call.ID] = call
-		if len(c.Snapshot.Groups) < len(j.w.groups) {
+		// One that has not been read since the leader began counts in no total but by its
+		// nodes: that it may have machines without one is not known.
+		unread := slices.ContainsFunc(c.Snapshot.Groups, func(g model.Group) bool {
+			return g.Err != nil && g.Expected == 0 && j.w.inventory(g.ID).Target > 0
+		})
+		if unread || len(c.Snapshot.Groups) < len(j.w.groups) {
 			j.blind[call.ID] = map[provider.GroupID]bool{}
 			for i := range c.Snapshot.Groups {
 				j.blind[call.ID][c.Snapshot.Groups[i].ID] = true
