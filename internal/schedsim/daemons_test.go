@@ -43,8 +43,9 @@ func TestManyDaemonSetsAreCounted(t *testing.T) {
 			t.Fatalf("group %d: %d pods and %d without room, %d wanted: as many as a zone has", g, pods, len(without), sets/len(zones))
 		}
 	}
-	// Each DaemonSet once for the template and each zone, then its pods for each group.
-	least, most := groups*sets/len(zones)/model.LooksPerStep, (2*sets*(1+len(zones))+groups*sets/len(zones))/model.LooksPerStep
+	// Each DaemonSet a few times for the template and each zone, with the filters' own
+	// steps, then its pods for each group.
+	least, most := groups*sets/len(zones)/model.LooksPerStep, (6*sets*(1+len(zones))+groups*sets/len(zones))/model.LooksPerStep
 	if got := w.Work().Steps; got < least || got > most {
 		t.Errorf("%d steps, %d to %d wanted", got, least, most)
 	}

@@ -38,6 +38,7 @@ func (pl *planner) growOne(q *waiting) {
 	var best attempt
 	tried := attempt{heads: heads}
 	stands := false // the best attempt is carried out already
+	untried := false
 	steps := pl.stepsLeft() / 4
 	for round := 0; ; round++ {
 		m, before := pl.w.Mark(), pl.w.Work().Steps
@@ -49,11 +50,12 @@ func (pl *planner) growOne(q *waiting) {
 		}
 		// It stands, too, where the steps would not do for another and for this one again.
 		short := !tried.got.Enough || pl.w.Remaining() < best.steps+tried.steps
+		next := withoutRefused(tried)
+		untried = short && tried.got.Left > 0 && len(next) > 0 && len(next) < len(tried.heads)
 		if stands = tried.got.Left == 0 || better && short; stands {
 			break
 		}
 		pl.w.Undo(m)
-		next := withoutRefused(tried)
 		if short || len(next) == len(tried.heads) || len(next) == 0 {
 			break
 		}
@@ -69,6 +71,9 @@ func (pl *planner) growOne(q *waiting) {
 	}
 	if !stands {
 		best.got = pl.spread(q, best.heads, steps)
+	}
+	if untried {
+		best.got.Enough = false // the next cycle, in which the class comes first, may try it
 	}
 	pl.count(q, best)
 }
