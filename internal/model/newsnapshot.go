@@ -126,7 +126,7 @@ func (b *builder) groups(seen Observation) {
 		return cmp.Compare(seen.Inventory.Groups[i].ID, seen.Inventory.Groups[j].ID)
 	})
 	b.snap.Groups = make([]Group, 0, len(order))
-	var read map[string]bool
+	var read map[string]reading
 	unread := map[provider.PoolID]provider.GroupID{}
 	for _, i := range order {
 		g := Group{Group: seen.Inventory.Groups[i]}

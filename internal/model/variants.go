@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -21,12 +22,14 @@ type Variant struct {
 }
 
 // mostVariants bounds the forms of one group. A label with more values than that
-// allows is left out of them: pods that select by it get no node of the group.
+// allows is left out of them: pods that select by it get no node of the group. Labels
+// that pods select by come first, so that no pod that spreads over a label takes them
+// from those that select.
 const mostVariants = 64
 
 // variants finds the forms that new nodes of the group may have, and adds their
 // shapes to the snapshot's own. Groups whose nodes are all alike have none.
-func (b *builder) variants(g *Group, read map[string]bool) []Variant {
+func (b *builder) variants(g *Group, read map[string]reading) []Variant {
 	t := g.Template
 	if t == nil || len(t.Places) == 0 && len(t.Varies) == 0 {
 		return nil
@@ -38,9 +41,12 @@ func (b *builder) variants(g *Group, read map[string]bool) []Variant {
 			list = append(list, Variant{Zone: p.Zone, Labels: p.Labels})
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(t.Varies)) {
+	keys := slices.SortedFunc(maps.Keys(t.Varies), func(x, y string) int {
+		return cmp.Or(cmp.Compare(read[y], read[x]), cmp.Compare(x, y))
+	})
+	for _, key := range keys {
 		values := t.Varies[key]
-		if _, placed := list[0].Labels[key]; placed || len(values) == 0 || !read[key] || len(list)*len(values) > mostVariants {
+		if _, placed := list[0].Labels[key]; placed || len(values) == 0 || read[key] == notRead || len(list)*len(values) > mostVariants {
 			continue
 		}
 		var more []Variant
@@ -92,10 +98,19 @@ func (b *builder) shapeWith(base *Shape, labels map[string]string) ShapeID {
 	return id
 }
 
+// reading is what pods without a node read a label for; more of it counts for more.
+type reading int
+
+const (
+	notRead reading = iota
+	asTopology
+	asSelector
+)
+
 // labelsRead are the keys of labels by which pods without a node tell nodes apart: those
 // that they select by, and those of the topologies that their constraints are about.
-func labelsRead(seen *Observation) map[string]bool {
-	read, looked := map[string]bool{}, map[SpecID]bool{}
+func labelsRead(seen *Observation) map[string]reading {
+	read, looked := map[string]reading{}, map[SpecID]bool{}
 	for i := range seen.Unbound {
 		id := seen.Unbound[i].Spec
 		if looked[id] {
@@ -104,22 +119,22 @@ func labelsRead(seen *Observation) map[string]bool {
 		looked[id] = true
 		spec := &seen.Contents.Specs[id].Pod.Spec
 		for key := range spec.NodeSelector {
-			read[key] = true
+			read[key] = asSelector
 		}
 		for _, c := range spec.TopologySpreadConstraints {
-			read[c.TopologyKey] = true
+			read[c.TopologyKey] = max(read[c.TopologyKey], asTopology)
 		}
 		if spec.Affinity == nil {
 			continue
 		}
 		if a := spec.Affinity.PodAffinity; a != nil {
 			for _, t := range a.RequiredDuringSchedulingIgnoredDuringExecution {
-				read[t.TopologyKey] = true
+				read[t.TopologyKey] = max(read[t.TopologyKey], asTopology)
 			}
 		}
 		if a := spec.Affinity.PodAntiAffinity; a != nil {
 			for _, t := range a.RequiredDuringSchedulingIgnoredDuringExecution {
-				read[t.TopologyKey] = true
+				read[t.TopologyKey] = max(read[t.TopologyKey], asTopology)
 			}
 		}
 		if spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -127,7 +142,7 @@ func labelsRead(seen *Observation) map[string]bool {
 		}
 		for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 			for _, e := range term.MatchExpressions {
-				read[e.Key] = true
+				read[e.Key] = asSelector
 			}
 		}
 	}

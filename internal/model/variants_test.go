@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -73,3 +74,29 @@ func TestTypesVaryWherePodsAskForThem(t *testing.T) {
 		}
 	}
 }
+
+// TestNoSpreadTakesTypesFromThoseWhoSelect: where a group cannot have all the forms that
+// pods ask about, those that pods select by stay, whoever spreads over another label.
+func TestNoSpreadTakesTypesFromThoseWhoSelect(t *testing.T) {
+	types := make([]string, mostForms/2+1)
+	for i := range types {
+		types[i] = fmt.Sprintf("t%02d", i)
+	}
+	c := testkit.New()
+	c.Group("g", 0, 10, testkit.Node("", "4", "16Gi", nil)).Template.Varies = map[string][]string{
+		corev1.LabelArchStable: {"amd64", "arm64"}, corev1.LabelInstanceTypeStable: types,
+	}
+	picky := testkit.Pod("default", "picky", "1", "1Gi", map[string]string{"app": "picky"})
+	picky.Spec.NodeSelector = map[string]string{corev1.LabelInstanceTypeStable: "t07"}
+	c.Pending(picky, 1)
+	other := testkit.Pod("tenant", "other", "1", "1Gi", map[string]string{"app": "other"})
+	testkit.SpreadOver(other, corev1.LabelArchStable, 1, map[string]string{"app": "other"})
+	c.Pending(other, 1)
+	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+	if got := s.Groups[0].Variants; len(got) != len(types) || got[0].Labels[corev1.LabelInstanceTypeStable] == "" {
+		t.Errorf("%d forms, the first has the labels %v; one of each of %d types is wanted", len(got), got[0].Labels, len(types))
+	}
+}
+
+// mostForms is how many forms a group has at most.
+const mostForms = 64
