@@ -134,6 +134,9 @@ type Instance struct {
 	Retry time.Duration `json:"retry,omitempty"`
 	// Hold says why this instance must not be removed now; empty if it may.
 	Hold string `json:"hold,omitempty"`
+	// Unlisted: the newest answer lacks it, and it is believed because its node is
+	// Ready. Plimsoll sets this, no provider.
+	Unlisted bool `json:"-"`
 }
 
 // Pool is a set of groups that share a minimum and a maximum.

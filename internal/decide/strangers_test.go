@@ -55,3 +55,22 @@ func TestALostMachineGoes(t *testing.T) {
 		}
 	}
 }
+
+// TestUnlistedMachinesHoldACancellation: while an answer lacks machines whose nodes are
+// ready, it may lack the one that did not come as well (rule P6). Nodes of other groups, and
+// nodes on their way out, hold nothing.
+func TestUnlistedMachinesHoldACancellation(t *testing.T) {
+	for node, held := range map[string]bool{"a1": true, "b1": false, "": false} {
+		snap, policy := snapshotOf(t, "group a max=9 cpu=4 memory=16Gi\ngroup b max=9 cpu=4 memory=16Gi\nasked a age=8h\nnode a1 group=a\nnode b1 group=b")
+		snap.Groups[0].Asks[0].Units[0].GivenUp = snap.Now.Add(-7 * time.Hour)
+		for i := range snap.Nodes {
+			if n := &snap.Nodes[i]; n.Name == node {
+				snap.Groups[n.Group].InstanceNamed(n.Instance).Unlisted = true
+			}
+		}
+		plan := decide.Decide(snap, policy)
+		if got := slices.Contains(writes(plan)["a"], model.Cancel); got == held {
+			t.Errorf("%q is not listed: calls %v, %+v", node, plan.Calls, plan.Repair)
+		}
+	}
+}

@@ -199,6 +199,7 @@ func (k Known) Believed(ready func(*provider.Instance) bool) provider.Inventory 
 	back := map[provider.GroupID][]provider.Instance{}
 	for _, a := range k.absent {
 		if ready(&a.instance) {
+			a.instance.Unlisted = true
 			back[a.group] = append(back[a.group], a.instance)
 		}
 	}

@@ -171,7 +171,7 @@ func TestAbsentInstance(t *testing.T) {
 	ready := map[string]bool{"i": true, "j": false}
 	isReady := func(in *provider.Instance) bool { return ready[in.NodeName] }
 	k = mustFold(t, k, answer(1, group("a", 2)))
-	if got := k.Believed(isReady).Groups[0].Instances; len(got) != 1 || got[0].ID != "i" {
+	if got := k.Believed(isReady).Groups[0].Instances; len(got) != 1 || got[0].ID != "i" || !got[0].Unlisted {
 		t.Fatalf("believed %+v", got)
 	}
 	if len(k.inventory.Groups[0].Instances) != 0 {

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // This file is about nodes that no instance has, and that could be a group's all the same
@@ -30,8 +31,9 @@ const doubted = 6 * time.Hour
 
 // strangersOf are the nodes without an instance that could be the units of a group that
 // are to be cancelled, and until when they hold that at the latest, zero if there is no such
-// time: those that were the group's, for as long as they live; and for a while those that
-// are as young as a growth, or of any age where it is not known when somebody asked.
+// time: those whose instance the newest answer lacks; those that were the group's, for as
+// long as they live; and for a while those that are as young as a growth, or of any age
+// where it is not known when somebody asked.
 func (f *finder) strangersOf(g *model.Group) (out []*corev1.Node, until time.Time) {
 	type late struct {
 		asked time.Time // no node from before can be one of its units
@@ -51,6 +53,19 @@ func (f *finder) strangersOf(g *model.Group) (out []*corev1.Node, until time.Tim
 		}
 		if l.until.After(f.snap.Now) {
 			asks = append(asks, l)
+		}
+	}
+	// Where the answer lacks machines that run, it may lack the one that did not come, too.
+	unlisted := map[provider.InstanceID]bool{}
+	for i := range g.Instances {
+		if in := &g.Instances[i]; in.Unlisted {
+			unlisted[in.ID] = true
+		}
+	}
+	for i := range f.snap.Nodes {
+		n := &f.snap.Nodes[i]
+		if n.Object != nil && n.Group >= 0 && unlisted[n.Instance] && f.snap.Groups[n.Group].ID == g.ID && n.State != model.StateBeingDeleted {
+			out = append(out, n.Object)
 		}
 	}
 	for _, n := range f.strangers {
