@@ -219,32 +219,44 @@ func TestAPriorityBelowTheMark(t *testing.T) {
 	}
 }
 
-// A machine is made after all while it is marked, and its mark cannot be given back. That is
-// told of the machine: the removal itself has ended as it should.
-func TestAMarkThatStaysOnAMachineThatStays(t *testing.T) {
+// madeAfterAll asks for the end of the failed machines among three, from one on, of which all
+// are made after they have been marked. The mark of the last cannot be given back.
+func madeAfterAll(t *testing.T, from int) (w *gardenertest.World, ended []provider.InstanceResult, looks int) {
+	t.Helper()
 	w, _, machines := three(t)
 	w.Understands(gardenertest.Neither)
 	cfg := anywhere
 	cfg.DeletionMarker = "priority"
 	p := connect(t, w, cfg)
 	d := door.Door{World: w}
-	if err := d.Fail(machines[1]); err != nil {
-		t.Fatal(err)
+	failed := machines[from:]
+	for _, m := range failed {
+		if err := d.Fail(m); err != nil {
+			t.Fatal(err)
+		}
 	}
-	looks := 0
 	w.Arm(kubetest.Fault{Verb: "list", Resource: "machines", Then: func() {
 		if looks++; looks == 2 {
-			w.Arm(kubetest.Fault{Verb: "patch", Resource: "machines", Mishap: kubetest.Forbid})
-			if err := d.Recover(machines[1]); err != nil {
-				t.Error(err)
+			w.Arm(kubetest.Fault{Verb: "patch", Resource: "machines", Name: string(machines[2]), Mishap: kubetest.Forbid})
+			for _, m := range failed {
+				if err := d.Recover(m); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 	}})
-	r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[1:2], If: provider.StillFailed})
-	if err != nil || r.Target != 3 || len(r.Instances) != 1 {
+	r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: failed, If: provider.StillFailed})
+	if err != nil || r.Target != 3 || len(r.Instances) != len(failed) {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if e := r.Instances[0].Err; e == nil || e.Kind != provider.Conflict || !strings.Contains(e.Message, "stays the first to go: "+string(machines[1])) {
+	return w, r.Instances, looks
+}
+
+// A machine is made after all while it is marked, and its mark cannot be given back. That is
+// told of the machine: the removal itself has ended as it should.
+func TestAMarkThatStaysOnAMachineThatStays(t *testing.T) {
+	_, ended, _ := madeAfterAll(t, 2)
+	if e := ended[0].Err; e == nil || e.Kind != provider.Conflict || !strings.Contains(e.Message, "stays the first to go: "+string(ended[0].ID)) {
 		t.Errorf("%+v", e)
 	}
 }
@@ -252,36 +264,11 @@ func TestAMarkThatStaysOnAMachineThatStays(t *testing.T) {
 // The marks of all machines that stay are given back together: one after the other would
 // take the time for giving back as often as there are machines.
 func TestMarksOfMachinesThatStayAreGivenBackTogether(t *testing.T) {
-	w, _, machines := three(t)
-	w.Understands(gardenertest.Neither)
-	cfg := anywhere
-	cfg.DeletionMarker = "priority"
-	p := connect(t, w, cfg)
-	d := door.Door{World: w}
-	for _, m := range machines[1:] {
-		if err := d.Fail(m); err != nil {
-			t.Fatal(err)
-		}
-	}
-	looks := 0
-	w.Arm(kubetest.Fault{Verb: "list", Resource: "machines", Then: func() {
-		if looks++; looks == 2 {
-			w.Arm(kubetest.Fault{Verb: "patch", Resource: "machines", Name: string(machines[2]), Mishap: kubetest.Forbid})
-			for _, m := range machines[1:] {
-				if err := d.Recover(m); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-	}})
-	r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[1:], If: provider.StillFailed})
-	if err != nil || r.Target != 3 || len(r.Instances) != 2 {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	w, ended, looks := madeAfterAll(t, 1)
 	for i, stays := range []bool{false, true} {
 		const told = "stays the first to go: "
-		if e := r.Instances[i].Err; e == nil || strings.Contains(e.Message, told) != stays {
-			t.Errorf("%s: %+v", r.Instances[i].ID, e)
+		if e := ended[i].Err; e == nil || strings.Contains(e.Message, told) != stays {
+			t.Errorf("%s: %+v", ended[i].ID, e)
 		}
 	}
 	if got, want := prioritiesOf(w), []string{"3", "3", "1"}; !slices.Equal(got, want) {
