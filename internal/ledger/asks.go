@@ -523,7 +523,7 @@ func (g *group) advance(l *Ledger, now time.Time) {
 				if u.GivenUp.IsZero() {
 					u.GivenUp, u.Why = now, "its node did not become ready"
 					l.changed(model.Change{Kind: model.NodeGivenUp, Group: g.id, Instance: u.Instance, Count: 1, Message: "node " + u.Node + " did not become ready"})
-					l.came(model.Arrival{Node: u.Node, Group: g.id, For: a.For})
+					l.came(model.Arrival{Node: u.Node, Group: g.id, For: l.boughtFor(a)})
 					if in.state == model.StateNeverStarted && l.failsByDuds(g, a) {
 						// Its removal would make the group look well again, and the same be bought.
 						l.fail(g, now, &provider.Error{Op: provider.OpGrow, Group: g.id, Kind: provider.Transient, Code: model.CodeNeverStarted,
@@ -553,13 +553,22 @@ func (l *Ledger) failsByDuds(g *group, a *model.Ask) bool {
 // for after the last failure, and works, ends the group's backoff; so does, where the
 // cloud had no machines, one that it has made since.
 func (l *Ledger) arrived(g *group, a *model.Ask, u *model.Unit, now time.Time) {
-	l.came(model.Arrival{Node: u.Node, Group: g.id, Ready: now, For: a.For})
+	l.came(model.Arrival{Node: u.Node, Group: g.id, Ready: now, For: l.boughtFor(a)})
 	g.duds = 0
 	stockEnds := g.backoff.Kind == provider.NoCapacity && u.Exists.After(g.backoff.Since)
 	if !g.backoff.Since.IsZero() && (a.At.After(g.backoff.Since) || stockEnds) {
 		g.backoff = model.Backoff{}
 		l.changed(model.Change{Kind: model.BackoffEnded, Group: g.id, Message: "a growth worked"})
 	}
+}
+
+// boughtFor lists the classes that a node of an ask is judged by. One that somebody else
+// asked for, as the cloud does for a machine that it took, is judged by those that wait.
+func (l *Ledger) boughtFor(a *model.Ask) []string {
+	if a.Found {
+		return l.waits
+	}
+	return a.For
 }
 
 // came notes the node of a unit: with when it became ready, or without, if it was given up

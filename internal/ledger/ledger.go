@@ -46,6 +46,7 @@ type Ledger struct {
 	brakes   []model.Brake
 	arrivals []model.Arrival
 	doubts   map[string]model.Doubt // by class; made anew by each Note
+	waits    []string               // the classes that the last plan found pending, by digest
 	changes  []model.Change
 
 	counts, others model.Counts
@@ -246,16 +247,16 @@ func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
 
 // dropArrivals forgets the nodes that have come for pods that wait no more.
 func (l *Ledger) dropArrivals(s *model.Snapshot, p model.Plan) {
+	l.waits = nil
+	for i := range p.Pending {
+		l.waits = append(l.waits, s.Classes[p.Pending[i].Class].Digest())
+	}
 	if len(l.arrivals) == 0 {
 		return
 	}
-	waits := map[string]bool{}
-	for i := range p.Pending {
-		waits[s.Classes[p.Pending[i].Class].Digest()] = true
-	}
 	before := len(l.arrivals)
 	l.arrivals = slices.DeleteFunc(slices.Clone(l.arrivals), func(a model.Arrival) bool {
-		return !slices.ContainsFunc(a.For, func(class string) bool { return waits[class] })
+		return !slices.ContainsFunc(a.For, func(class string) bool { return slices.Contains(l.waits, class) })
 	})
 	l.news = l.news || len(l.arrivals) < before // a node that settled for them is what it is
 }
