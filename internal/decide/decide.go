@@ -21,12 +21,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
-	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal"
+	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -119,7 +119,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atom
 	// 9. Some of those begin to go.
 	for _, start := range down.Start {
 		n := &s.Nodes[start.Node]
-		step := drain.Step{Verb: model.Taint, Reason: model.Unneeded, Unready: n.Kind == model.Unready, Known: start.Known, Why: start.Why}
+		step := removal.Step{Verb: model.Taint, Reason: model.Unneeded, Unready: n.Kind == model.Unready, Known: start.Known, Why: start.Why}
 		plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
 	}
 	marks(s, p, &plan)
@@ -203,7 +203,7 @@ func halted(s *model.Snapshot, p model.Policy) model.Plan {
 			continue
 		}
 		p.ScaleDown.Enabled = false
-		steps, _ := drain.Next(n, drain.View{}, s.Now, p.ScaleDown)
+		steps, _ := removal.Next(n, removal.View{}, s.Now, p.ScaleDown)
 		for _, step := range steps {
 			if step.Verb == model.Untaint {
 				step.Reason, step.Why = s.Unhealthy.Reason, s.Unhealthy.Detail
@@ -256,7 +256,7 @@ func repairCall(s *model.Snapshot, p model.Policy, step *repair.Step) model.Call
 	return c
 }
 
-func nodeCall(s *model.Snapshot, p model.Policy, n *model.Node, step drain.Step) model.Call {
+func nodeCall(s *model.Snapshot, p model.Policy, n *model.Node, step removal.Step) model.Call {
 	subject := n.Name
 	if step.Verb == model.Evict {
 		subject += "/" + step.Pod

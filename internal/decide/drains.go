@@ -6,18 +6,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
-	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal"
+	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 )
 
 // open is a removal under way, and what its next step depends on.
 type open struct {
 	node model.NodeID
-	view drain.View
+	view removal.View
 	// moving are the pods of the node that must have room elsewhere.
 	moving []*model.Pod
 }
@@ -139,7 +139,7 @@ func accompany(world *schedsim.World, s *model.Snapshot, list []open) {
 				continue
 			}
 			pods[j].Seeks = true
-			pods[j].Follows = slices.ContainsFunc(pods, func(q drain.Pod) bool {
+			pods[j].Follows = slices.ContainsFunc(pods, func(q removal.Pod) bool {
 				other, ok := s.ClassOf(q.Pod)
 				return ok && s.Classes[other].Spec != s.Classes[c].Spec && (q.Answer.Kind == rules.Moves || q.Answer.Kind == rules.Ends) && world.Follows(c, other)
 			})
@@ -168,19 +168,19 @@ func missed(world *schedsim.World, s *model.Snapshot, list []open, waited []mode
 }
 
 // podsOf asks the rules about the pods of a node.
-func podsOf(s *model.Snapshot, judge *rules.Cluster, n *model.Node) []drain.Pod {
-	pods := make([]drain.Pod, 0, len(n.Bound))
+func podsOf(s *model.Snapshot, judge *rules.Cluster, n *model.Node) []removal.Pod {
+	pods := make([]removal.Pod, 0, len(n.Bound))
 	for i := range n.Bound {
 		q := &n.Bound[i]
 		spec := s.Contents.Specs[q.Spec]
-		pods = append(pods, drain.Pod{Pod: q, Name: spec.Pod.Namespace + "/" + q.Name, Answer: judge.JudgeOn(rules.ConditionOf(n), q), Priority: spec.Priority, Facts: s.Contents.Facts[q.Facts]})
+		pods = append(pods, removal.Pod{Pod: q, Name: spec.Pod.Namespace + "/" + q.Name, Answer: judge.JudgeOn(rules.ConditionOf(n), q), Priority: spec.Priority, Facts: s.Contents.Facts[q.Facts]})
 	}
 	return pods
 }
 
 // moving are the pods that must have room elsewhere. What the budgets allow is used
 // up by those that are to be evicted.
-func moving(pods []drain.Pod, left rules.Budgets, judge *rules.Cluster) []*model.Pod {
+func moving(pods []removal.Pod, left rules.Budgets, judge *rules.Cluster) []*model.Pod {
 	var out []*model.Pod
 	for i := range pods {
 		q := &pods[i]
@@ -325,7 +325,7 @@ func doubtful(s *model.Snapshot, list []open, unseen int) {
 // advance asks every open drain for its next calls. Found is what the search for
 // unneeded nodes made of those that are only tainted.
 func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p model.Policy, closed map[int]model.Verdict, found *scaledown.Result) (calls []model.Call, wake time.Time) {
-	steps := make([][]drain.Step, len(list))
+	steps := make([][]removal.Step, len(list))
 	slots := atOnce
 	for i := range list {
 		slots -= busy(s.Nodes[list[i].node].Standing.Drain)
@@ -344,7 +344,7 @@ func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p mod
 			o.view.Back = o.view.Barred != nil
 		}
 		var at time.Time
-		steps[i], at = drain.Next(n, o.view, s.Now, p.ScaleDown)
+		steps[i], at = removal.Next(n, o.view, s.Now, p.ScaleDown)
 		wake = earliest(wake, at)
 		for _, step := range steps[i] {
 			if step.Verb == model.Evict {
@@ -365,7 +365,7 @@ func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p mod
 // go, and gives all of them back if one stays and none has gone, or if they have waited for
 // too long for what could end with them. It returns when time alone would change this, zero
 // if it would not.
-func together(s *model.Snapshot, list []open, steps [][]drain.Step) (wake time.Time) {
+func together(s *model.Snapshot, list []open, steps [][]removal.Step) (wake time.Time) {
 	type state struct {
 		leaving, ready, gone, back int
 		emptied                    time.Time
@@ -390,7 +390,7 @@ func together(s *model.Snapshot, list []open, steps [][]drain.Step) (wake time.T
 		case len(steps[i]) == 1 && steps[i][0].Verb == model.Remove:
 			g.ready++
 		}
-		if at := drain.Emptied(n.Standing.Drain); at.After(g.emptied) {
+		if at := removal.Emptied(n.Standing.Drain); at.After(g.emptied) {
 			g.emptied = at
 		}
 	}
@@ -405,7 +405,7 @@ func together(s *model.Snapshot, list []open, steps [][]drain.Step) (wake time.T
 		switch {
 		case len(steps[i]) > 0 && steps[i][0].Verb == model.Untaint:
 		case (g.back > 0 || stays > 0) && (stage == model.Tainted || stage == model.Evicting) && n.Standing.Busy == nil && n.Standing.AwaitVersion == "":
-			steps[i] = []drain.Step{{Verb: model.Untaint, Reason: model.AllOrNothing, Why: "another node of its group stays, and the group goes as a whole"}}
+			steps[i] = []removal.Step{{Verb: model.Untaint, Reason: model.AllOrNothing, Why: "another node of its group stays, and the group goes as a whole"}}
 		case len(steps[i]) != 1 || steps[i][0].Verb != model.Remove:
 		case g.ready < g.leaving:
 			steps[i] = nil
@@ -415,7 +415,7 @@ func together(s *model.Snapshot, list []open, steps [][]drain.Step) (wake time.T
 			case v != nil && s.Now.Before(until):
 				steps[i], wake = nil, earliest(earliest(wake, v.Until), until)
 			case v != nil:
-				steps[i] = []drain.Step{{Verb: model.Untaint, Reason: v.Reason, Why: v.Detail}}
+				steps[i] = []removal.Step{{Verb: model.Untaint, Reason: v.Reason, Why: v.Detail}}
 			case s.Groups[n.Group].CloudChooses:
 				steps[i][0].Whole = g.leaving
 			}

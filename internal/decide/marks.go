@@ -4,8 +4,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/plimsoll-dev/plimsoll/internal/decide/drain"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal"
 )
 
 // marks keeps the soft taints of candidates and, where it is asked for, the
@@ -38,16 +38,16 @@ func marks(s *model.Snapshot, p model.Policy, plan *model.Plan) {
 		if v := kept[n.Name]; v != nil && v.Reason != model.Unneeded {
 			note = noteOf(v)
 		}
-		var step drain.Step
+		var step removal.Step
 		switch {
 		case starts(plan, n.Name):
 			continue
 		case want && !marked:
-			step = drain.Step{Verb: model.Mark, Reason: model.Unneeded, Why: "nothing needs it"}
+			step = removal.Step{Verb: model.Mark, Reason: model.Unneeded, Why: "nothing needs it"}
 		case marked && !want:
-			step = drain.Step{Verb: model.Unmark, Reason: model.Fits, Why: "it is no candidate any more"}
+			step = removal.Step{Verb: model.Unmark, Reason: model.Fits, Why: "it is no candidate any more"}
 		case note != n.Object.Annotations[model.AnnotationStays]:
-			step = drain.Step{Verb: model.Annotate, Note: note}
+			step = removal.Step{Verb: model.Annotate, Note: note}
 		default:
 			continue
 		}

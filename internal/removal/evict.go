@@ -1,4 +1,4 @@
-package drain
+package removal
 
 import (
 	"cmp"
@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
 )
 
 const (

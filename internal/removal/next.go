@@ -1,4 +1,4 @@
-// Package drain advances a node's removal, one call at a time.
+// Package removal advances a node's removal, one call at a time.
 //
 //	Tainting → Tainted → Removing → Removed                        an empty node
 //	Tainting → Tainted → Cordoning → Evicting → Removing → Removed  one with pods
@@ -11,7 +11,7 @@
 // back, wherever the last one stopped.
 //
 // Who may import it: decide.
-package drain
+package removal
 
 import (
 	"fmt"
@@ -20,8 +20,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plimsoll-dev/plimsoll/internal/decide/drain/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
 )
 
 // Step is one call that a drain makes next.
