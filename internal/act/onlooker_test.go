@@ -47,13 +47,14 @@ func TestTheLedgerForgetsWhatIsOnlyObserved(t *testing.T) {
 			stand := func(plan model.Plan) model.Standing {
 				onlooker := NewOnlooker()
 				seen := fleet(began)
-				book := ledger.New(testkit.Policy().Rules).Fold(seen, onlooker.Collect())
+				book := ledger.New(testkit.Policy().Rules)
+				book.Fold(seen, onlooker.Collect())
 				snap := model.NewSnapshot(nil, seen, book.Standing(), testkit.Policy().Rules)
-				book = book.Note(snap, plan)
+				book.Note(snap, plan)
 				onlooker.Start(t.Context(), plan.Calls)
 				seen = fleet(began.Add(10 * time.Second))
 				seen.Inventory.AsOf = began.Add(-time.Second) // no newer read of the cloud is needed
-				book = book.Fold(seen, onlooker.Collect())
+				book.Fold(seen, onlooker.Collect())
 				if open := book.Open(); len(open) > 0 {
 					t.Errorf("under way: %v", open)
 				}

@@ -577,7 +577,6 @@ func (l *Ledger) came(a model.Arrival) {
 	if len(a.For) == 0 {
 		return
 	}
-	l.arrivals = slices.Clone(l.arrivals) // another value of the ledger may have it
 	if i := slices.IndexFunc(l.arrivals, func(was model.Arrival) bool { return was.Group == a.Group && was.Node == a.Node }); i >= 0 {
 		l.arrivals[i] = a
 		return

@@ -18,7 +18,7 @@ import (
 // stage is a cloud of one group and its nodes, minute by minute.
 type stage struct {
 	t         *testing.T
-	l         Ledger
+	l         *Ledger
 	minute    float64
 	target    int
 	since     time.Time
@@ -49,16 +49,16 @@ func (s *stage) seen() model.Observation {
 // at lets time pass and folds what is seen then.
 func (s *stage) at(minute float64, ended ...model.Outcome) model.GroupStanding {
 	s.minute = minute
-	s.l = s.l.Fold(s.seen(), ended)
+	s.l.Fold(s.seen(), ended)
 	return s.l.Standing().Groups["g"]
 }
 
 // grow asks for more, and the cloud agrees at once.
 func (s *stage) grow(by int) {
 	c := model.Call{ID: fmt.Sprintf("grow/g/%v", s.minute), Verb: model.Grow, Group: "g", From: s.target, To: s.target + by}
-	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 	s.target = c.To
-	s.l = s.l.Fold(s.seen(), []model.Outcome{{Call: c, Ended: s.now(), Target: c.To}})
+	s.l.Fold(s.seen(), []model.Outcome{{Call: c, Ended: s.now(), Target: c.To}})
 }
 
 func (s *stage) instance(mend ...func(*provider.Instance)) string {
@@ -110,7 +110,7 @@ func units(g model.GroupStanding) (open, givenUp int) {
 	return open, givenUp
 }
 
-func kinds(l Ledger) []model.ChangeKind {
+func kinds(l *Ledger) []model.ChangeKind {
 	var out []model.ChangeKind
 	for _, c := range l.Changes() {
 		out = append(out, c.Kind)
@@ -186,7 +186,7 @@ func TestOnlyWhatDidNotArriveIsGivenUp(t *testing.T) {
 	want(t, "changes", kinds(s.l), []model.ChangeKind{model.AskGivenUp, model.BackoffBegan})
 	// They are cancelled: two fewer are expected, and the ask is over.
 	c := model.Call{ID: "cancel/g", Verb: model.Cancel, Group: "g", From: 5, To: 3}
-	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 	s.target = 3
 	g = s.at(17, model.Outcome{Call: c, Ended: s.now(), Target: 3})
 	want(t, "expected", g.Expected, 3)
@@ -332,7 +332,7 @@ func TestMemory(t *testing.T) {
 	s.instance(func(in *provider.Instance) { in.Err = &provider.Error{Kind: provider.NoCapacity} })
 	s.at(1)
 	v := model.NodeVerdict{Node: "i001", Verdict: model.Verdict{Since: t0}}
-	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}, Brakes: []model.Brake{{Group: "g", Class: "c", Reason: model.TemplateMismatch}}})
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}, Brakes: []model.Brake{{Group: "g", Class: "c", Reason: model.TemplateMismatch}}})
 	text, err := json.Marshal(s.l.Memory())
 	if err != nil {
 		t.Fatal(err)
@@ -341,9 +341,11 @@ func TestMemory(t *testing.T) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		t.Fatal(err)
 	}
-	again := Restore(s.l.rules, m).Fold(s.seen(), nil)
+	again := Restore(s.l.rules, m)
+	again.Fold(s.seen(), nil)
 	want(t, "changes", len(again.Changes()), 0)
-	a, b := s.l.Fold(s.seen(), nil).Standing(), again.Standing()
+	s.l.Fold(s.seen(), nil)
+	a, b := s.l.Standing(), again.Standing()
 	want(t, "standing", b, a)
 	g := b.Groups["g"]
 	if g.Backoff.Until.IsZero() || len(g.Asks) != 1 || g.Overdue != 0 || b.Nodes["i001"].UnneededSince.IsZero() || len(b.Brakes) != 1 {
@@ -433,11 +435,11 @@ func TestRemovedInstance(t *testing.T) {
 	g := s.at(0)
 	want(t, "given up", g.GivenUp(), 2)
 	c := model.Call{ID: "remove/instance", Verb: model.Remove, Group: "g", Instance: "i001"}
-	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 	seen := s.seen()
 	s.minute = 1
 	seen.Now = s.now()
-	s.l = s.l.Fold(seen, []model.Outcome{{Call: c, Ended: s.now(), Target: 1}})
+	s.l.Fold(seen, []model.Outcome{{Call: c, Ended: s.now(), Target: 1}})
 	g = s.l.Standing().Groups["g"]
 	want(t, "expected", g.Expected, 1)
 	want(t, "missing", g.Missing, 1)
@@ -469,7 +471,7 @@ func TestFailedGrowthRevivesNothing(t *testing.T) {
 	want(t, "overdue", s.at(16).Overdue, 3)
 	c := model.Call{ID: "grow/more", Verb: model.Grow, Group: "g", From: 3, To: 5}
 	s.minute = 22
-	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 	g := s.at(22.1, model.Outcome{Call: c, Ended: s.now(), Target: -1, Err: &provider.Error{Kind: provider.NoCapacity}})
 	want(t, "overdue", g.Overdue, 3)
 	want(t, "missing", g.Missing, 3)
@@ -487,7 +489,7 @@ func TestRemovedNodeHidesNoUnit(t *testing.T) {
 		{ID: "taint", Verb: model.Taint, Group: "g", Node: "i001", Instance: "i001"},
 		{ID: "remove", Verb: model.Remove, Group: "g", Node: "i001", Instance: "i001"},
 	} {
-		s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+		s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 		o := model.Outcome{Call: c, Ended: s.now(), Target: -1}
 		if c.Verb == model.Remove {
 			o.Target, s.target = 2, 2
@@ -513,7 +515,7 @@ func TestEmptyAnswerAfterARestart(t *testing.T) {
 	s.restart()
 	for i, groups := range [][]provider.Group{nil, {{ID: "other"}}, {{ID: "other"}}} {
 		s.minute += 0.2
-		s.l = s.l.Fold(model.Observation{Now: s.now(), Inventory: provider.Inventory{AsOf: s.now(), Groups: groups}}, nil)
+		s.l.Fold(model.Observation{Now: s.now(), Inventory: provider.Inventory{AsOf: s.now(), Groups: groups}}, nil)
 		if m := s.l.Memory(); len(m.Asks) != 1 || m.Backoffs["g"].Kind != provider.Quota {
 			t.Fatalf("after answer %d: %+v", i+1, m)
 		}
@@ -535,7 +537,7 @@ func TestGrowthsWithoutAnAnswer(t *testing.T) {
 			for i, rests := range []bool{false, true} {
 				s.at(float64(i))
 				c := model.Call{ID: fmt.Sprint(i), Verb: model.Grow, Group: "g", To: 2}
-				s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+				s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 				g := s.at(float64(i)+0.5, model.Outcome{Call: c, Ended: s.now(), Target: -1, Err: &e})
 				want(t, "backs off", !g.Backoff.Until.IsZero(), rests)
 			}
@@ -575,7 +577,7 @@ func TestUnneededAcrossAGap(t *testing.T) {
 		s.fleet(1)
 		s.at(0)
 		v := model.NodeVerdict{Node: "i001", Verdict: model.Verdict{Since: t0}}
-		s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}})
+		s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}})
 		s.restart()
 		s.at(minutes)
 		want(t, fmt.Sprintf("kept over %v minutes", minutes), !s.l.Standing().Nodes["i001"].UnneededSince.IsZero(), kept)
@@ -638,10 +640,10 @@ func TestReadyAfterItWasGivenUp(t *testing.T) {
 	s.at(40)
 	s.at(41)
 	want(t, "ready", s.l.Standing().Arrivals, []model.Arrival{{Node: n.Name, Group: "g", Ready: t0.Add(40 * time.Minute), For: []string{"web"}}})
-	s.l = s.l.Note(&model.Snapshot{Now: t0.Add(41 * time.Minute)}, model.Plan{})
+	s.l.Note(&model.Snapshot{Now: t0.Add(41 * time.Minute)}, model.Plan{})
 	want(t, "nobody waits", len(s.l.Standing().Arrivals), 0)
 	want(t, "the next decision sees another node", s.l.News(), true)
-	s.l = s.l.Note(&model.Snapshot{Now: t0.Add(41 * time.Minute)}, model.Plan{})
+	s.l.Note(&model.Snapshot{Now: t0.Add(41 * time.Minute)}, model.Plan{})
 	want(t, "decided", s.l.News(), false)
 }
 
@@ -652,7 +654,7 @@ func TestUnhealthyClusterClearsTheTimers(t *testing.T) {
 	s.fleet(1)
 	s.at(0)
 	v := model.NodeVerdict{Node: "i001", Verdict: model.Verdict{Since: t0}}
-	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}})
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}})
 	s.at(1)
 	stranger := model.Node{Name: "i001", Group: -1, Standing: s.l.Standing().Nodes["i001"]}
 	for sick, kept := range map[bool]bool{false: true, true: false} {
@@ -660,7 +662,9 @@ func TestUnhealthyClusterClearsTheTimers(t *testing.T) {
 		if sick {
 			snap.Unhealthy = &model.Verdict{Reason: model.ClusterUnhealthy}
 		}
-		l := Restore(s.l.rules, s.l.Memory()).Fold(s.seen(), nil).Note(snap, model.Plan{})
+		l := Restore(s.l.rules, s.l.Memory())
+		l.Fold(s.seen(), nil)
+		l.Note(snap, model.Plan{})
 		want(t, fmt.Sprintf("kept, sick %v", sick), !l.Standing().Nodes["i001"].UnneededSince.IsZero(), kept)
 	}
 }
@@ -703,7 +707,7 @@ func TestRequestsThatStay(t *testing.T) {
 	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.Quota), Since: t0, Until: t0.Add(2 * time.Minute)}}
 	want(t, "overdue", s.at(1).Overdue, 3)
 	c := model.Call{ID: "cancel/g", Verb: model.Cancel, Group: "g", From: 3, To: 0}
-	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 	s.target = 2
 	g := s.at(1, model.Outcome{Call: c, Ended: s.now(), Target: 2})
 	want(t, "one was taken back", g.Expected, 2)
@@ -891,7 +895,7 @@ func TestEndingsAreCounted(t *testing.T) {
 	for i, reason := range []model.Reason{model.ProvisionTimeout, model.ProvisionTimeout, model.InstanceFailed} {
 		s.minute = float64(i)
 		c := model.Call{ID: fmt.Sprint("remove/", i), Verb: model.Remove, Group: "g", Instance: "x", Reason: reason}
-		s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+		s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 		s.at(s.minute, model.Outcome{Call: c, Ended: s.now(), Target: -1})
 	}
 	s.restart()
@@ -980,7 +984,7 @@ func TestConflictsPause(t *testing.T) {
 	s.at(0)
 	ask := func(id string, err *provider.Error) model.GroupStanding {
 		c := model.Call{ID: id, Verb: model.Grow, Group: "g", From: 1, To: 2}
-		s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+		s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 		out := model.Outcome{Call: c, Ended: s.now(), Target: 2, Err: err}
 		if err != nil {
 			out.Target = -1
@@ -1084,7 +1088,7 @@ func TestSoldOutIsNoIllness(t *testing.T) {
 			}
 			// The cloud takes none of them back.
 			cancel := model.Call{ID: "cancel/g", Verb: model.Cancel, Group: "g", From: 8, To: 2}
-			s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{cancel}})
+			s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{cancel}})
 			s.at(16.1, model.Outcome{Call: cancel, Ended: s.now(), Target: 8})
 			s.restart()
 			if g = s.at(17); g.Kept != 6 || (g.Unhealthy != nil) != c.sick {

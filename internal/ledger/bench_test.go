@@ -21,14 +21,14 @@ func BenchmarkFold(b *testing.B) {
 	for _, c := range []struct{ nodes, groups, asks, held int }{{15000, 200, 0, 0}, {1500, 200, 0, 0}, {15000, 200, 1000, 0}, {15000, 200, 0, 15000}} {
 		b.Run(fmt.Sprintf("nodes=%d/groups=%d/asks=%d/held=%d", c.nodes, c.groups, c.asks, c.held), func(b *testing.B) {
 			seen := large(c.nodes, c.groups)
-			l := empty().Fold(seen, nil)
+			l := folded(seen, nil)
 			var p model.Plan
 			for i := range c.asks {
 				g := provider.GroupID(fmt.Sprintf("group-%03d", i%c.groups))
 				n := l.Standing().Groups[g].Expected
 				p.Calls = []model.Call{{ID: fmt.Sprint(i), Verb: model.Grow, Group: g, From: n, To: n + 2}}
-				l = l.Note(&model.Snapshot{Now: seen.Now}, p)
-				l = l.Fold(seen, []model.Outcome{{Call: p.Calls[0], Ended: seen.Now, Target: n + 2}})
+				l.Note(&model.Snapshot{Now: seen.Now}, p)
+				l.Fold(seen, []model.Outcome{{Call: p.Calls[0], Ended: seen.Now, Target: n + 2}})
 			}
 			for i := range seen.Inventory.Groups {
 				seen.Inventory.Groups[i].Target = l.Standing().Groups[seen.Inventory.Groups[i].ID].Expected
@@ -41,7 +41,7 @@ func BenchmarkFold(b *testing.B) {
 				b.Fatalf("%d asks are in flight, want %d", asks, c.asks)
 			}
 			if c.held > 0 {
-				l = l.Note(&model.Snapshot{Now: seen.Now}, model.Plan{Kept: keptNodes(seen)})
+				l.Note(&model.Snapshot{Now: seen.Now}, model.Plan{Kept: keptNodes(seen)})
 			}
 			if n := len(l.Standing().Nodes); n != c.held {
 				b.Fatalf("%d nodes are held, want %d", n, c.held)
@@ -50,7 +50,7 @@ func BenchmarkFold(b *testing.B) {
 			for b.Loop() {
 				seen.Now = seen.Now.Add(time.Millisecond)
 				seen.Inventory.AsOf = seen.Now
-				l = l.Fold(seen, nil)
+				l.Fold(seen, nil)
 			}
 		})
 	}
@@ -67,14 +67,14 @@ func BenchmarkFoldWaiting(b *testing.B) {
 				g.Instances = append(g.Instances, provider.Instance{ID: provider.InstanceID(fmt.Sprintf("waits-%05d", i)), State: provider.Running, Created: seen.Now.Add(-time.Minute)})
 			}
 			g.Target = len(g.Instances)
-			l := empty().Fold(seen, nil)
+			l := folded(seen, nil)
 			if n := len(l.Standing().Groups[g.ID].Waiting); n != machines/2 {
 				b.Fatalf("%d machines wait, want %d", n, machines/2)
 			}
 			for b.Loop() {
 				seen.Now = seen.Now.Add(time.Millisecond)
 				seen.Inventory.AsOf = seen.Now
-				l = l.Fold(seen, nil)
+				l.Fold(seen, nil)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(machines), "ns/machine")
 		})
@@ -85,7 +85,7 @@ func BenchmarkFoldWaiting(b *testing.B) {
 // same as before, others for one node in a hundred, and all nodes unneeded.
 func BenchmarkNote(b *testing.B) {
 	seen := large(15000, 200)
-	l := empty().Fold(seen, nil)
+	l := folded(seen, nil)
 	snap := model.NewSnapshot(nil, seen, l.Standing(), l.rules)
 	same := model.Plan{Kept: keptNodes(seen)}
 	others := model.Plan{Kept: keptNodes(seen)}
@@ -103,7 +103,7 @@ func BenchmarkNote(b *testing.B) {
 		{"same", [2]model.Plan{same, same}}, {"some=150", [2]model.Plan{same, others}}, {"unneeded", [2]model.Plan{unneeded, unneeded}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			l := l.Note(snap, c.plans[0])
+			l.Note(snap, c.plans[0])
 			turn := 0
 			b.ReportAllocs()
 			for b.Loop() {
@@ -111,7 +111,7 @@ func BenchmarkNote(b *testing.B) {
 				if n := len(l.Standing().Nodes); n != 15000 {
 					b.Fatalf("%d standings", n)
 				}
-				l = l.Note(snap, c.plans[turn%2])
+				l.Note(snap, c.plans[turn%2])
 			}
 		})
 	}
@@ -121,7 +121,8 @@ func BenchmarkNote(b *testing.B) {
 // changed since it was last given out. What it costs otherwise is Note's.
 func BenchmarkStanding(b *testing.B) {
 	seen := large(15000, 200)
-	l := empty().Fold(seen, nil).Note(&model.Snapshot{Now: seen.Now}, model.Plan{Kept: keptNodes(seen)})
+	l := folded(seen, nil)
+	l.Note(&model.Snapshot{Now: seen.Now}, model.Plan{Kept: keptNodes(seen)})
 	b.ReportAllocs()
 	for b.Loop() {
 		if n := len(l.Standing().Nodes); n != 15000 {

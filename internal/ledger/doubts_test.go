@@ -27,7 +27,7 @@ func TestDoubts(t *testing.T) {
 		{[]model.PendingVerdict{{Class: 0, Pods: 3, Existing: 3, Skipped: disagrees}}, nil},
 	} {
 		s.Now = at(i)
-		l = l.Note(s, model.Plan{Pending: c.pending})
+		l.Note(s, model.Plan{Pending: c.pending})
 		got := l.Standing().Doubts
 		if len(got) != len(c.want) {
 			t.Errorf("turn %d: %d classes, want %d", i, len(got), len(c.want))
@@ -56,7 +56,7 @@ func TestAStepThatWasRefusedBrakesNothing(t *testing.T) {
 		call := model.Call{ID: "grow/g/1", Verb: model.Grow, Group: "g", From: 2, To: 3}
 		old := model.Brake{Group: "g", Class: "b", Reason: model.SchedulerDisagrees, Since: s.now().Add(-time.Hour)}
 		step := model.Brake{Group: "g", Class: "a", Reason: model.SchedulerDisagrees, Since: s.now()}
-		s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{call}, Brakes: []model.Brake{step, old}})
+		s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{call}, Brakes: []model.Brake{step, old}})
 		s.at(1, model.Outcome{Call: call, Ended: s.now(), Target: c.target, Err: c.err})
 		brakes := s.l.Standing().Brakes
 		if stays := slices.Contains(brakes, step); stays != c.stays || !slices.Contains(brakes, old) {

@@ -17,7 +17,7 @@ import (
 // emptying is a node "n" of the group "g" that is to go, second by second.
 type emptying struct {
 	t      *testing.T
-	l      Ledger
+	l      *Ledger
 	second int
 	node   *corev1.Node
 	pods   []model.Pod
@@ -45,7 +45,7 @@ func (e *emptying) seen() model.Observation {
 // look lets a second pass, and folds what is seen then.
 func (e *emptying) look(ended ...model.Outcome) {
 	e.second++
-	e.l = e.l.Fold(e.seen(), ended)
+	e.l.Fold(e.seen(), ended)
 }
 
 func (e *emptying) note(calls ...model.Call) {
@@ -53,7 +53,7 @@ func (e *emptying) note(calls ...model.Call) {
 	if e.node != nil {
 		snap.Nodes = []model.Node{{Name: "n", Object: e.node, Bound: e.pods, Standing: e.standing()}}
 	}
-	e.l = e.l.Note(snap, plan(calls...))
+	e.l.Note(snap, plan(calls...))
 }
 
 func (e *emptying) standing() model.NodeStanding { return e.l.Standing().Nodes["n"] }
@@ -306,7 +306,7 @@ func TestEndsOfNodeCalls(t *testing.T) {
 			e.second++
 			seen := e.seen()
 			seen.Inventory.AsOf = at(made)
-			e.l = e.l.Fold(seen, []model.Outcome{o})
+			e.l.Fold(seen, []model.Outcome{o})
 			d, n := e.drain(), e.standing()
 			want(t, "busy", n.Busy == nil, true)
 			got := after{Stage: d.Stage, Code: d.Code, Pods: len(d.Pods), Rests: d.NotBefore.Equal(at(made + 1).Add(retry)), Await: n.AwaitVersion, Failed: !e.l.Standing().LastFailure.IsZero(), MarkRests: n.MarkAfter.After(at(made + 1))}
@@ -475,7 +475,7 @@ func TestGivenBack(t *testing.T) {
 	} {
 		t.Run(string(code), func(t *testing.T) {
 			e := newEmptying(t)
-			e.l = e.l.Note(&model.Snapshot{Now: at(1)}, model.Plan{Unneeded: []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Since: at(1)}}}})
+			e.l.Note(&model.Snapshot{Now: at(1)}, model.Plan{Unneeded: []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Since: at(1)}}}})
 			e.until(model.Evicting)
 			e.call(untaintCall(code, "because"), func(o *model.Outcome) { o.ResourceVersion = "9" })
 			n, s := e.standing(), e.l.Standing()
@@ -562,7 +562,7 @@ func TestStandingsAreFrozen(t *testing.T) {
 		e.look(model.Outcome{Call: c, Ended: at(e.second), Target: -1, ResourceVersion: "1"})
 		give()
 	}
-	e.l = e.l.Note(&model.Snapshot{Now: at(e.second)}, model.Plan{Kept: []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Reason: model.Cooldown}}}})
+	e.l.Note(&model.Snapshot{Now: at(e.second)}, model.Plan{Kept: []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Reason: model.Cooldown}}}})
 	give()
 	e.node = nil
 	e.look()
@@ -601,7 +601,7 @@ func TestWhatTheCloudDeletesAlready(t *testing.T) {
 				e.second++
 				o := e.seen()
 				o.Inventory.Groups[0].Instances[0].State = s
-				e.l = e.l.Fold(o, nil)
+				e.l.Fold(o, nil)
 			}
 			state(provider.Deleting)
 			want(t, "stage", e.drain().Stage, model.Removed)
@@ -655,7 +655,7 @@ func TestWhenAPodHasLeft(t *testing.T) {
 func TestRemovalInAnUnreadableGroup(t *testing.T) {
 	e := newEmptying(t)
 	e.until(model.Removing)
-	e.l = e.l.Fold(func() model.Observation {
+	e.l.Fold(func() model.Observation {
 		e.second++
 		seen := e.seen()
 		seen.Inventory.Groups[0].Err = &provider.Error{Kind: provider.Unavailable}
@@ -664,7 +664,7 @@ func TestRemovalInAnUnreadableGroup(t *testing.T) {
 	e.second++
 	seen := e.seen()
 	seen.Inventory.Groups[0].Err = &provider.Error{Kind: provider.Unavailable}
-	e.l = e.l.Fold(seen, nil)
+	e.l.Fold(seen, nil)
 	want(t, "stage", e.drain().Stage, model.Removing)
 }
 
@@ -756,7 +756,7 @@ func TestANameThatIsUsedAgain(t *testing.T) {
 	e.second++
 	s := e.seen()
 	s.Inventory.Groups[0].Instances = []provider.Instance{{ID: "i-new", ProviderID: "cloud://i-new", State: provider.Running}}
-	e.l = e.l.Fold(s, nil)
+	e.l.Fold(s, nil)
 	if n := e.standing(); n != (model.NodeStanding{}) {
 		t.Errorf("of another machine's node it is thought: %+v, %+v", n, n.Drain)
 	}

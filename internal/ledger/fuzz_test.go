@@ -56,7 +56,7 @@ func turns(t *testing.T, data []byte) {
 		}
 		given := l.Standing()
 		said := told(t, given)
-		l = l.Fold(seen, ended)
+		l.Fold(seen, ended)
 		if told(t, given) != said {
 			t.Fatalf("Fold has changed a standing that was given out:\n%s\n%s", said, told(t, given))
 		}
@@ -71,7 +71,7 @@ func turns(t *testing.T, data []byte) {
 		calls := d.calls(given, seen, step)
 		open = append(open, calls...)
 		snap, p := d.plan(given, seen, calls)
-		l = l.Note(snap, p)
+		l.Note(snap, p)
 		if told(t, given) != said {
 			t.Fatalf("Note has changed a standing that was given out:\n%s\n%s", said, told(t, given))
 		}
@@ -83,7 +83,7 @@ func turns(t *testing.T, data []byte) {
 }
 
 // check is what always holds after a Fold.
-func check(t *testing.T, l Ledger, seen model.Observation) {
+func check(t *testing.T, l *Ledger, seen model.Observation) {
 	t.Helper()
 	s := l.Standing()
 	total := 0
@@ -130,7 +130,7 @@ func check(t *testing.T, l Ledger, seen model.Observation) {
 
 // checkCalls is what always holds of the calls under way and of the drains that
 // they advance; begun are those that were just noted.
-func checkCalls(t *testing.T, l Ledger, begun []model.Call) {
+func checkCalls(t *testing.T, l *Ledger, begun []model.Call) {
 	t.Helper()
 	s := l.Standing()
 	type pod struct {

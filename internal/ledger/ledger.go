@@ -17,8 +17,7 @@
 //
 // What flows in: observations, outcomes of calls, snapshots with their plans.
 // What flows out: a model.Standing, a model.Memory, and what changed. It reads
-// no clock and does no I/O. Fold and Note consume their receiver: use only what
-// they return.
+// no clock and does no I/O.
 //
 // Who may import it: loop and the hosts. It imports model.
 package ledger
@@ -89,10 +88,10 @@ type place struct {
 }
 
 // New gives a ledger that knows nothing.
-func New(rules model.Rules) Ledger { return Restore(rules, model.Memory{}) }
+func New(rules model.Rules) *Ledger { return Restore(rules, model.Memory{}) }
 
 // Fold takes in the ends of calls, then what is seen.
-func (l Ledger) Fold(seen model.Observation, ended []model.Outcome) Ledger {
+func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
 	l.turn++
 	l.changes = nil
 	if l.turn == 1 {
@@ -124,7 +123,6 @@ func (l Ledger) Fold(seen model.Observation, ended []model.Outcome) Ledger {
 	l.forgetDisplaced(&seen)
 	// 5. The health of it all (S1).
 	l.health(seen.Now)
-	return l
 }
 
 // dropGone forgets arrivals whose node is gone.
@@ -193,7 +191,7 @@ func (l *Ledger) home(i int, n *corev1.Node) (model.Home, bool) {
 // Note puts a plan's intents on record, before any of its calls is started, and
 // what the plan found out: since when nodes have been unneeded, what holds them,
 // and which growths did not help.
-func (l Ledger) Note(s *model.Snapshot, p model.Plan) Ledger {
+func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
 	l.news = !slices.Equal(s.Brakes, p.Brakes) // this plan has tried the groups that the next must not, or not those that it may
 	grown := map[provider.GroupID][]string{}
 	for _, g := range p.Grow {
@@ -216,7 +214,6 @@ func (l Ledger) Note(s *model.Snapshot, p model.Plan) Ledger {
 	l.brakes, l.resume, l.unseen = p.Brakes, p.Resume, p.Unseen
 	l.dropArrivals(s, p)
 	l.noteDoubts(s, p)
-	return l
 }
 
 // noteDoubts keeps since when the scheduler has refused pods that fit ready nodes. One
@@ -272,7 +269,7 @@ func (l *Ledger) group(id provider.GroupID) *group {
 }
 
 // Open lists the calls under way, by id.
-func (l Ledger) Open() []model.Call {
+func (l *Ledger) Open() []model.Call {
 	open := make([]model.Call, 0, len(l.calls))
 	for _, id := range slices.Sorted(maps.Keys(l.calls)) {
 		open = append(open, l.calls[id])
@@ -283,7 +280,7 @@ func (l Ledger) Open() []model.Call {
 // AwaitsCloud reports whether a newer read of the cloud may change what is known
 // even if it shows nothing new: a call is open, a node is on its way out, or a
 // group is not settled. We err to saying so.
-func (l Ledger) AwaitsCloud() bool {
+func (l *Ledger) AwaitsCloud() bool {
 	if len(l.calls) > 0 || l.nodes.leaving > 0 {
 		return true
 	}
@@ -299,7 +296,7 @@ func (l Ledger) AwaitsCloud() bool {
 // though nothing that is seen need have changed: a version that was waited for is seen,
 // which by itself is no news of a node; a time is over; the last plan let something be
 // forgotten.
-func (l Ledger) News() bool { return l.news }
+func (l *Ledger) News() bool { return l.news }
 
 // Changes are what happened in the last Fold.
-func (l Ledger) Changes() []model.Change { return l.changes }
+func (l *Ledger) Changes() []model.Change { return l.changes }

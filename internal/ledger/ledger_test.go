@@ -40,18 +40,26 @@ func onNode(verb model.Verb, name string) model.Call {
 }
 
 // noted puts a plan on record at an instant.
-func noted(l Ledger, second int, p model.Plan) Ledger {
-	return l.Note(&model.Snapshot{Now: at(second)}, p)
+func noted(l *Ledger, second int, p model.Plan) *Ledger {
+	l.Note(&model.Snapshot{Now: at(second)}, p)
+	return l
 }
 
-func empty() Ledger {
+// folded is a new ledger that has seen something.
+func folded(seen model.Observation, ended []model.Outcome) *Ledger {
+	l := empty()
+	l.Fold(seen, ended)
+	return l
+}
+
+func empty() *Ledger {
 	return New(model.Rules{StartupTime: 15 * time.Minute, ProvisionTime: 15 * time.Minute, MaxUnready: 3, MaxUnreadyShare: 0.45,
 		BackoffFirst: 5 * time.Minute, BackoffMost: 30 * time.Minute, BackoffReset: 3 * time.Hour})
 }
 
 func plan(calls ...model.Call) model.Plan { return model.Plan{Calls: calls} }
 
-func expected(t *testing.T, l Ledger, want int) {
+func expected(t *testing.T, l *Ledger, want int) {
 	t.Helper()
 	if got := l.Standing().Groups["g"].Expected; got != want {
 		t.Fatalf("expected target %d, want %d", got, want)
@@ -61,7 +69,7 @@ func expected(t *testing.T, l Ledger, want int) {
 // TestGrowthIsExpectedBeforeItIsSeen: from the intent on, the new target
 // counts, whatever older reads say (rules L1, L3).
 func TestGrowthIsExpectedBeforeItIsSeen(t *testing.T) {
-	l := empty().Fold(seen(0, 2), nil)
+	l := folded(seen(0, 2), nil)
 	expected(t, l, 2)
 	l = noted(l, 1, plan(grow(2, 5)))
 	expected(t, l, 5)
@@ -72,31 +80,32 @@ func TestGrowthIsExpectedBeforeItIsSeen(t *testing.T) {
 		t.Fatal("another group of the same pool is not busy")
 	}
 	// A read that began before the call ended does not lower it.
-	l = l.Fold(seen(2, 2), nil)
+	l.Fold(seen(2, 2), nil)
 	expected(t, l, 5)
 	late := seen(4, 2)
 	late.Inventory.AsOf = at(2)
-	l = l.Fold(late, []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: 5}})
+	l.Fold(late, []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: 5}})
 	expected(t, l, 5)
 	if l.Standing().Groups["g"].Busy != nil || len(l.Open()) != 0 {
 		t.Fatal("the call is still open after its end")
 	}
 	// A newer one does.
-	expected(t, l.Fold(seen(5, 3), nil), 3)
+	l.Fold(seen(5, 3), nil)
+	expected(t, l, 3)
 }
 
 // TestUnknownEndCountsAsDone: until a read that began after it (rule L2).
 func TestUnknownEndCountsAsDone(t *testing.T) {
-	l := noted(empty().Fold(seen(0, 2), nil), 1, plan(grow(2, 5)))
+	l := noted(folded(seen(0, 2), nil), 1, plan(grow(2, 5)))
 	unknown := model.Outcome{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}}
 	old := seen(4, 2)
 	old.Inventory.AsOf = at(2)
-	l = l.Fold(old, []model.Outcome{unknown})
+	l.Fold(old, []model.Outcome{unknown})
 	expected(t, l, 5)
 	if s := l.Standing().Groups["g"]; !s.PausedUntil.Equal(at(8)) || !s.Unsure {
 		t.Fatalf("%+v: a short rest is wanted, and a newer read", s)
 	}
-	l = l.Fold(seen(5, 2), nil)
+	l.Fold(seen(5, 2), nil)
 	expected(t, l, 2)
 	if l.Standing().Groups["g"].Unsure {
 		t.Fatal("still unsure after a newer read")
@@ -106,14 +115,14 @@ func TestUnknownEndCountsAsDone(t *testing.T) {
 // TestFailedGrowth: what was refused is not expected, and the group rests; a
 // conflict only means to look again.
 func TestFailedGrowth(t *testing.T) {
-	l := noted(empty().Fold(seen(0, 2), nil), 1, plan(grow(2, 5)))
-	l = l.Fold(seen(4, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.NoCapacity, Message: "none"}}})
+	l := noted(folded(seen(0, 2), nil), 1, plan(grow(2, 5)))
+	l.Fold(seen(4, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.NoCapacity, Message: "none"}}})
 	expected(t, l, 2)
 	if until := l.Standing().Groups["g"].Backoff.Until; !until.Equal(at(303)) {
 		t.Fatalf("backed off until %v", until)
 	}
 	l = noted(l, 340, plan(grow(2, 5)))
-	l = l.Fold(seen(343, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(342), Target: -1, Err: &provider.Error{Kind: provider.Conflict}}})
+	l.Fold(seen(343, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(342), Target: -1, Err: &provider.Error{Kind: provider.Conflict}}})
 	if s := l.Standing().Groups["g"]; !s.Backoff.Until.Equal(at(303)) || !s.PausedUntil.IsZero() {
 		t.Fatalf("a conflict is no failure: %+v", s)
 	}
@@ -122,16 +131,16 @@ func TestFailedGrowth(t *testing.T) {
 // TestOutageIsNoGroupsFault: a cloud that does not answer keeps all groups from
 // growing until it is read again, and none for longer.
 func TestOutageIsNoGroupsFault(t *testing.T) {
-	l := noted(empty().Fold(seen(0, 2), nil), 1, plan(grow(2, 5)))
+	l := noted(folded(seen(0, 2), nil), 1, plan(grow(2, 5)))
 	old := seen(4, 2)
 	old.Inventory.AsOf = at(2)
-	l = l.Fold(old, []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.Unavailable}}})
+	l.Fold(old, []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.Unavailable}}})
 	for _, id := range []provider.GroupID{"g", "h"} {
 		if s := l.Standing().Groups[id]; !s.Unsure || !s.PausedUntil.IsZero() {
 			t.Errorf("%s: %+v", id, s)
 		}
 	}
-	l = l.Fold(seen(5, 2), nil)
+	l.Fold(seen(5, 2), nil)
 	for _, id := range []provider.GroupID{"g", "h"} {
 		if s := l.Standing().Groups[id]; s.Unsure {
 			t.Errorf("%s: %+v after a newer read", id, s)
@@ -141,23 +150,26 @@ func TestOutageIsNoGroupsFault(t *testing.T) {
 
 // TestPartialGrowth: what the provider counted is what is expected.
 func TestPartialGrowth(t *testing.T) {
-	l := noted(empty().Fold(seen(0, 2), nil), 1, plan(grow(2, 5)))
+	l := noted(folded(seen(0, 2), nil), 1, plan(grow(2, 5)))
 	o := model.Outcome{Call: grow(2, 5), Ended: at(3), Target: 4, Err: &provider.Error{Kind: provider.Transient, MayHaveHappened: true}}
 	old := seen(4, 2)
 	old.Inventory.AsOf = at(2)
-	expected(t, l.Fold(old, []model.Outcome{o}), 4)
+	l.Fold(old, []model.Outcome{o})
+	expected(t, l, 4)
 }
 
 // TestUnreadableGroupStays: and so does one in an inventory that never came.
 func TestUnreadableGroupStays(t *testing.T) {
-	l := empty().Fold(seen(0, 4), nil)
+	l := folded(seen(0, 4), nil)
 	o := seen(10, 0)
 	o.Inventory.Groups[0].Err = &provider.Error{Kind: provider.Unavailable}
-	expected(t, l.Fold(o, nil), 4)
-	expected(t, l.Fold(model.Observation{Now: at(20)}, nil), 4)
+	l.Fold(o, nil)
+	expected(t, l, 4)
+	l.Fold(model.Observation{Now: at(20)}, nil)
+	expected(t, l, 4)
 }
 
-func drainOf(l Ledger, name string) model.Drain {
+func drainOf(l *Ledger, name string) model.Drain {
 	if d := l.Standing().Nodes[name].Drain; d != nil {
 		return *d
 	}
@@ -167,25 +179,25 @@ func drainOf(l Ledger, name string) model.Drain {
 // TestRemoval: taint, then remove, each seen before the next; the node's end
 // closes the drain.
 func TestRemoval(t *testing.T) {
-	l := empty().Fold(seen(0, 1, node("n", "7")), nil)
+	l := folded(seen(0, 1, node("n", "7")), nil)
 	l = noted(l, 1, plan(onNode(model.Taint, "n")))
 	if d := drainOf(l, "n"); d.Stage != model.Tainting {
 		t.Fatalf("stage %q", d.Stage)
 	}
-	l = l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1, ResourceVersion: "9"}})
+	l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1, ResourceVersion: "9"}})
 	if n := l.Standing().Nodes["n"]; n.Drain.Stage != model.Tainted || n.AwaitVersion != "9" {
 		t.Fatalf("%+v %+v", n, n.Drain)
 	}
-	l = l.Fold(seen(3, 1, node("n", "8")), nil)
+	l.Fold(seen(3, 1, node("n", "8")), nil)
 	if l.Standing().Nodes["n"].AwaitVersion == "" {
 		t.Fatal("version 8 was taken for 9 or later (rule L4)")
 	}
-	l = l.Fold(seen(4, 1, node("n", "10")), nil)
+	l.Fold(seen(4, 1, node("n", "10")), nil)
 	if l.Standing().Nodes["n"].AwaitVersion != "" {
 		t.Fatal("version 10 was not taken for 9 or later (rule L4)")
 	}
 	l = noted(l, 5, plan(onNode(model.Remove, "n")))
-	l = l.Fold(seen(6, 1, node("n", "10")), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(6), Target: 0}})
+	l.Fold(seen(6, 1, node("n", "10")), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(6), Target: 0}})
 	if d := drainOf(l, "n"); d.Stage != model.Removed {
 		t.Fatalf("stage %q", d.Stage)
 	}
@@ -194,15 +206,15 @@ func TestRemoval(t *testing.T) {
 		t.Fatal("the removal is not on record")
 	}
 	// The cloud said yes, and a later read still has it: once more.
-	l = l.Fold(seen(7, 1, node("n", "10")), nil)
+	l.Fold(seen(7, 1, node("n", "10")), nil)
 	if again := drainOf(l, "n"); again.Stage != model.Removed {
 		t.Fatalf("stage %q: the cloud is to be believed for a while", again.Stage)
 	}
-	l = l.Fold(seen(200, 1, node("n", "10")), nil)
+	l.Fold(seen(200, 1, node("n", "10")), nil)
 	if again := drainOf(l, "n"); again.Stage != model.Tainted {
 		t.Fatalf("stage %q though the instance is still there", again.Stage)
 	}
-	l = l.Fold(seen(208, 0), nil)
+	l.Fold(seen(208, 0), nil)
 	if len(l.Standing().Nodes) != 0 {
 		t.Fatalf("left behind: %+v", l.Standing().Nodes)
 	}
@@ -210,17 +222,17 @@ func TestRemoval(t *testing.T) {
 
 // TestRemovalOfUnknownEnd: a newer read decides whether it is gone (rule L2).
 func TestRemovalOfUnknownEnd(t *testing.T) {
-	l := noted(empty().Fold(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Taint, "n")))
-	l = l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1, ResourceVersion: "7"}})
+	l := noted(folded(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Taint, "n")))
+	l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1, ResourceVersion: "7"}})
 	l = noted(l, 3, plan(onNode(model.Remove, "n")))
 	o := []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(5), Target: -1, Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}}}
 	old := seen(6, 1, node("n", "7"))
 	old.Inventory.AsOf = at(4)
-	l = l.Fold(old, o)
+	l.Fold(old, o)
 	if d := drainOf(l, "n"); d.Stage != model.Removing {
 		t.Fatalf("stage %q before a newer read", d.Stage)
 	}
-	l = l.Fold(seen(7, 1, node("n", "7")), nil)
+	l.Fold(seen(7, 1, node("n", "7")), nil)
 	if d := drainOf(l, "n"); d.Stage != model.Tainted {
 		t.Fatalf("stage %q after a read that still shows it", d.Stage)
 	}
@@ -228,18 +240,18 @@ func TestRemovalOfUnknownEnd(t *testing.T) {
 
 // TestRemovalRefused: the node is given back.
 func TestRemovalRefused(t *testing.T) {
-	l := noted(empty().Fold(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Remove, "n")))
-	l = l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(2), Target: -1, Landed: []string{"default/late"}, Err: &provider.Error{Kind: provider.Conflict}}})
+	l := noted(folded(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Remove, "n")))
+	l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(2), Target: -1, Landed: []string{"default/late"}, Err: &provider.Error{Kind: provider.Conflict}}})
 	if d := drainOf(l, "n"); d.Stage != model.RollingBack {
 		t.Fatalf("stage %q", d.Stage)
 	}
 	l = noted(l, 3, plan(onNode(model.Untaint, "n")))
-	l = l.Fold(seen(4, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(4), Target: -1, Err: &provider.Error{Kind: provider.Unavailable}}})
+	l.Fold(seen(4, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(4), Target: -1, Err: &provider.Error{Kind: provider.Unavailable}}})
 	if d := drainOf(l, "n"); d.Stage != model.RollingBack || !d.NotBefore.Equal(at(9)) {
 		t.Fatalf("after a failed untaint: %+v", d)
 	}
 	l = noted(l, 9, plan(onNode(model.Untaint, "n")))
-	l = l.Fold(seen(10, 1, node("n", "8")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(10), Target: -1, ResourceVersion: "8"}})
+	l.Fold(seen(10, 1, node("n", "8")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(10), Target: -1, ResourceVersion: "8"}})
 	if n := l.Standing().Nodes["n"]; n.Drain != nil {
 		t.Fatalf("still draining: %+v", n.Drain)
 	}
@@ -249,7 +261,7 @@ func TestRemovalRefused(t *testing.T) {
 // left of a removal, and it goes on from there (rule L8).
 func TestRestartAdoptsHalfDoneRemovals(t *testing.T) {
 	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: "1767225600", Effect: corev1.TaintEffectNoSchedule}
-	l := empty().Fold(seen(0, 1, node("n", "7", taint)), nil)
+	l := folded(seen(0, 1, node("n", "7", taint)), nil)
 	d := drainOf(l, "n")
 	if d.Stage != model.Tainted || d.Since.Unix() != 1767225600 {
 		t.Fatalf("%+v", d)
@@ -258,10 +270,10 @@ func TestRestartAdoptsHalfDoneRemovals(t *testing.T) {
 
 // TestUnneededSince: kept while the node stays unneeded, dropped when not.
 func TestUnneededSince(t *testing.T) {
-	l := empty().Fold(seen(0, 1, node("n", "7")), nil)
+	l := folded(seen(0, 1, node("n", "7")), nil)
 	v := model.NodeVerdict{Node: "n", Verdict: model.Verdict{Since: at(0)}}
 	l = noted(l, 0, model.Plan{Unneeded: []model.NodeVerdict{v}})
-	l = l.Fold(seen(5, 1, node("n", "7")), nil)
+	l.Fold(seen(5, 1, node("n", "7")), nil)
 	if s := l.Standing().Nodes["n"].UnneededSince; !s.Equal(at(0)) {
 		t.Fatalf("since %v", s)
 	}

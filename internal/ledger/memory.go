@@ -33,7 +33,7 @@ func (t lasts) or(o lasts) lasts {
 }
 
 // Memory is what a later ledger must know to go on where this one stands.
-func (l Ledger) Memory() model.Memory {
+func (l *Ledger) Memory() model.Memory {
 	m := model.Memory{
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals),
 		LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure,
@@ -189,9 +189,9 @@ func bounded(drains []model.Drain) []model.Drain {
 }
 
 // Restore gives a ledger that knows what an earlier one remembered.
-func Restore(rules model.Rules, m model.Memory) Ledger {
+func Restore(rules model.Rules, m model.Memory) *Ledger {
 	last := lasts{growth: m.LastGrowth, removal: m.LastRemoval, failure: m.LastFailure}
-	l := Ledger{
+	l := &Ledger{
 		rules: rules, groups: map[provider.GroupID]*group{}, calls: map[string]model.Call{}, nodes: newStandings(),
 		before: map[string]*model.Drain{}, timed: map[string]bool{}, homes: model.NewHomes(0, nil),
 		brakes: slices.Clone(m.Brakes), arrivals: slices.Clone(m.Arrivals),

@@ -143,8 +143,8 @@ func TestMovedPodsAreRemembered(t *testing.T) {
 
 // TestEmptyNodesAreNotRemembered: the taint says all.
 func TestEmptyNodesAreNotRemembered(t *testing.T) {
-	l := noted(empty().Fold(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Taint, "n")))
-	l = l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1}})
+	l := noted(folded(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Taint, "n")))
+	l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1}})
 	want(t, "stage", drainOf(l, "n").Stage, model.Tainted)
 	want(t, "drains", len(l.Memory().Drains), 0)
 }
@@ -197,7 +197,7 @@ func TestMemoryOfOddDrains(t *testing.T) {
 		with("removed", func(d *model.Drain) { d.Stage = model.Removed }),
 	}})
 	want(t, "nodes", len(l.Standing().Nodes), 1)
-	l = l.Fold(seen(10, 1, node("n", "1", taint)), nil)
+	l.Fold(seen(10, 1, node("n", "1", taint)), nil)
 	d := drainOf(l, "n")
 	want(t, "times", []time.Time{d.Since, d.Began, d.NotBefore, d.Moved}, []time.Time{at(10), at(10), at(10).Add(retry), at(10)})
 	want(t, "last failure of a group", l.Standing().Groups["g"].LastFailure, at(10))
@@ -206,7 +206,7 @@ func TestMemoryOfOddDrains(t *testing.T) {
 // TestTaintOfTomorrow: a clock that was ahead keeps no node tainted for long.
 func TestTaintOfTomorrow(t *testing.T) {
 	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: fmt.Sprint(t0.Add(24 * time.Hour).Unix())}
-	l := empty().Fold(seen(3, 1, node("n", "7", taint)), nil)
+	l := folded(seen(3, 1, node("n", "7", taint)), nil)
 	want(t, "since", drainOf(l, "n").Since, at(3))
 }
 
@@ -238,11 +238,11 @@ func TestGroupsOwnTimes(t *testing.T) {
 // TestResume: where the search goes on is the last plan's, and survives.
 func TestResume(t *testing.T) {
 	e := newEmptying(t)
-	e.l = e.l.Note(&model.Snapshot{Now: at(1)}, model.Plan{Resume: "n7"})
+	e.l.Note(&model.Snapshot{Now: at(1)}, model.Plan{Resume: "n7"})
 	want(t, "standing", e.l.Standing().Resume, "n7")
 	e.restart()
 	want(t, "after a restart", e.l.Standing().Resume, "n7")
-	e.l = e.l.Note(&model.Snapshot{Now: at(3)}, model.Plan{})
+	e.l.Note(&model.Snapshot{Now: at(3)}, model.Plan{})
 	want(t, "at the end", e.l.Standing().Resume, "")
 }
 

@@ -52,7 +52,7 @@ func TestReplacementsPostponeNothing(t *testing.T) {
 	}
 }
 
-func (s *stage) again(minute float64) Ledger {
+func (s *stage) again(minute float64) *Ledger {
 	s.at(minute)
 	return s.l
 }
@@ -249,7 +249,7 @@ func TestGrowthThatThePoolRefuses(t *testing.T) {
 		for i, m := range []float64{1, 2, 3, 4, 5} {
 			s.at(m)
 			c := model.Call{ID: string(rune('a' + i)), Verb: model.Grow, Group: "g", Pool: pool, To: 2}
-			s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+			s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 			g := s.at(m+0.5, model.Outcome{Call: c, Ended: s.now(), Target: 0, Err: &provider.Error{Kind: provider.Limit}})
 			want(t, "backs off", !g.Backoff.Until.IsZero(), row.backsOff || i >= mostLimited)
 			want(t, "rests", !g.PausedUntil.IsZero(), row.rests && i > 0 && i < mostLimited)
@@ -262,7 +262,7 @@ func TestGrowthThatThePoolRefuses(t *testing.T) {
 func (s *stage) refuse(minute float64, pool provider.PoolID, kind provider.Kind) model.GroupStanding {
 	s.at(minute)
 	c := model.Call{ID: fmt.Sprint("refused/", minute), Verb: model.Grow, Group: "g", Pool: pool, From: s.target, To: s.target + 1}
-	s.l = s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 	return s.at(minute+0.01, model.Outcome{Call: c, Ended: s.now(), Target: s.target, Err: &provider.Error{Kind: kind}})
 }
 

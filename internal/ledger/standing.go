@@ -12,7 +12,7 @@ import (
 
 // Standing is what the ledger adds to a snapshot. It is frozen: whoever has it
 // changes nothing in it, and neither does the ledger.
-func (l Ledger) Standing() model.Standing {
+func (l *Ledger) Standing() model.Standing {
 	s := model.Standing{
 		Groups: make(map[provider.GroupID]model.GroupStanding, len(l.groups)),
 		Nodes:  l.nodes.give(), LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure, FailureWhy: l.last.why,

@@ -14,7 +14,7 @@ func verdictOn(name string, r model.Reason, since time.Time) []model.NodeVerdict
 // TestHeld: what holds a node, and since when it has been that; a node that was
 // not judged stays as it was.
 func TestHeld(t *testing.T) {
-	l := empty().Fold(seen(0, 1, node("n", "7")), nil)
+	l := folded(seen(0, 1, node("n", "7")), nil)
 	for i, c := range []struct {
 		plan     model.Plan
 		held     model.Reason
@@ -33,7 +33,7 @@ func TestHeld(t *testing.T) {
 		{model.Plan{Kept: verdictOn("n", model.Cooldown, time.Time{})}, model.Cooldown, 6, -1},
 	} {
 		l = noted(l, i, c.plan)
-		l = l.Fold(seen(i, 1, node("n", "7")), nil)
+		l.Fold(seen(i, 1, node("n", "7")), nil)
 		n := l.Standing().Nodes["n"]
 		unneeded := time.Time{}
 		if c.unneeded >= 0 {
@@ -41,14 +41,14 @@ func TestHeld(t *testing.T) {
 		}
 		want(t, "turn", []any{i, n.Held, n.HeldSince, n.UnneededSince}, []any{i, c.held, at(c.since), unneeded})
 	}
-	l = l.Fold(seen(20, 0), nil)
+	l.Fold(seen(20, 0), nil)
 	want(t, "left behind", len(l.Standing().Nodes), 0)
 }
 
 // TestUnneededAmongMany: the time of each runs or ends by itself, whichever else
 // there are.
 func TestUnneededAmongMany(t *testing.T) {
-	l := empty().Fold(seen(0, 3, node("a", "1"), node("b", "1"), node("c", "1")), nil)
+	l := folded(seen(0, 3, node("a", "1"), node("b", "1"), node("c", "1")), nil)
 	all := append(append(verdictOn("a", model.Cooldown, at(0)), verdictOn("b", model.Cooldown, at(0))...), verdictOn("c", model.Cooldown, at(0))...)
 	l = noted(l, 0, model.Plan{Unneeded: all})
 	// One is needed, and one is new: as many as before.
@@ -68,15 +68,15 @@ func TestUnneededAmongMany(t *testing.T) {
 // TestUnneededOverADrain: a node that was given back begins anew.
 func TestUnneededOverADrain(t *testing.T) {
 	e := newEmptying(t)
-	e.l = e.l.Note(&model.Snapshot{Now: at(1)}, model.Plan{Calls: []model.Call{taintCall()}, Unneeded: verdictOn("n", model.Unneeded, at(0))})
+	e.l.Note(&model.Snapshot{Now: at(1)}, model.Plan{Calls: []model.Call{taintCall()}, Unneeded: verdictOn("n", model.Unneeded, at(0))})
 	want(t, "as it begins", e.standing().UnneededSince, at(0))
 	e.look(model.Outcome{Call: taintCall(), Ended: at(2), Target: -1})
-	e.l = e.l.Note(&model.Snapshot{Now: at(2)}, model.Plan{Kept: verdictOn("n", model.CurrentlyBeingDeleted, time.Time{})})
+	e.l.Note(&model.Snapshot{Now: at(2)}, model.Plan{Kept: verdictOn("n", model.CurrentlyBeingDeleted, time.Time{})})
 	want(t, "while it goes", e.standing().UnneededSince, time.Time{})
 	// Whatever has been said of it meanwhile.
-	e.l = e.l.Note(&model.Snapshot{Now: at(2)}, model.Plan{Unneeded: verdictOn("n", model.Unneeded, at(0))})
+	e.l.Note(&model.Snapshot{Now: at(2)}, model.Plan{Unneeded: verdictOn("n", model.Unneeded, at(0))})
 	back := untaintCall(model.Reserved, "pending pods fit there")
-	e.l = e.l.Note(&model.Snapshot{Now: at(2)}, model.Plan{Calls: []model.Call{back}, Kept: verdictOn("n", model.StepBudget, time.Time{})})
+	e.l.Note(&model.Snapshot{Now: at(2)}, model.Plan{Calls: []model.Call{back}, Kept: verdictOn("n", model.StepBudget, time.Time{})})
 	want(t, "before it is given back", e.standing().UnneededSince, at(0))
 	e.look(model.Outcome{Call: back, Ended: at(3), Target: -1})
 	want(t, "when it is given back", e.standing().UnneededSince, time.Time{})

@@ -1,10 +1,10 @@
 // Package loop turns the crank: observe, fold, decide, act, report.
 //
 //	seen  := observer.Observe(now)                 what is there
-//	book  := ledger.Fold(seen, actor.Collect())    and what became of our calls
-//	snap  := model.NewSnapshot(seen, book)
+//	ledger.Fold(seen, actor.Collect())             and what became of our calls
+//	snap  := model.NewSnapshot(seen, ledger)
 //	plan  := decide.Decide(snap, policy)           pure
-//	book  = ledger.Note(snap, plan)                intent on record
+//	ledger.Note(snap, plan)                        intent on record
 //	actor.Start(plan.Calls)                        returns at once
 //	reporter.Report(cycle)
 //
@@ -63,7 +63,7 @@ type Loop struct {
 	policy   model.Policy
 	now      func() time.Time
 
-	ledger  ledger.Ledger
+	ledger  *ledger.Ledger
 	decider decide.Decider
 	snap    *model.Snapshot
 	plan    model.Plan
@@ -76,7 +76,7 @@ type Loop struct {
 
 // New gives a loop that goes on from a ledger: an empty one, or one that was
 // restored from what an earlier leader remembered.
-func New(o Observer, a Actor, r Reporter, p model.Policy, now func() time.Time, book ledger.Ledger) *Loop {
+func New(o Observer, a Actor, r Reporter, p model.Policy, now func() time.Time, book *ledger.Ledger) *Loop {
 	return &Loop{observer: o, actor: a, reporter: r, policy: p, now: now, ledger: book}
 }
 
@@ -102,7 +102,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	ended := l.actor.Collect()
 	cycle := model.Cycle{Ended: ended}
 	// 2. Fold.
-	l.ledger = l.ledger.Fold(seen, ended)
+	l.ledger.Fold(seen, ended)
 	l.awaits = l.awaits || l.ledger.AwaitsCloud()
 	observed := l.now()
 	cycle.Took.Observe = observed.Sub(began)
@@ -123,7 +123,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	cycle.Took.Decide = l.now().Sub(observed)
 	// 4. Put the intent on record, then act.
 	cycle.Changes = l.ledger.Changes()
-	l.ledger = l.ledger.Note(l.snap, l.plan)
+	l.ledger.Note(l.snap, l.plan)
 	l.awaits = l.ledger.AwaitsCloud() || l.snap.AwaitsCloud()
 	l.memory = l.ledger.Memory()
 	l.actor.Start(ctx, l.plan.Calls)

@@ -60,7 +60,7 @@ func (l *leader) newLoop() *loop.Loop {
 }
 
 // restored is a ledger of what was written down last.
-func (l *leader) restored() ledger.Ledger {
+func (l *leader) restored() *ledger.Ledger {
 	var remembered model.Memory
 	if text := l.w.memory; text != nil {
 		l.w.wrong(json.Unmarshal(text, &remembered))

@@ -17,7 +17,7 @@ import (
 // It keeps a ledger of its own, which takes in what the loop's takes in.
 type rethink struct {
 	policy model.Policy
-	book   ledger.Ledger
+	book   *ledger.Ledger
 	seen   model.Observation
 	ended  []model.Outcome
 	held   model.Cycle // the last that decided
@@ -26,9 +26,9 @@ type rethink struct {
 // cycle takes in a cycle that has ended, and says in what a decision from scratch
 // differs from the plan that the loop held; empty if in nothing.
 func (r *rethink) cycle(c model.Cycle) string {
-	r.book = r.book.Fold(r.seen, r.ended)
+	r.book.Fold(r.seen, r.ended)
 	if c.Decided {
-		r.book = r.book.Note(c.Snapshot, c.Plan)
+		r.book.Note(c.Snapshot, c.Plan)
 		r.held = c
 		return ""
 	}

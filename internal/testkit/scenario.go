@@ -136,7 +136,9 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 	for app, since := range s.doubted {
 		doubts[class(app)] = model.Doubt{Since: since}
 	}
-	standing := ledger.Restore(p.Rules, m).Fold(seen, nil).Standing()
+	book := ledger.Restore(p.Rules, m)
+	book.Fold(seen, nil)
+	standing := book.Standing()
 	standing.Doubts = doubts
 	for id, g := range s.Standing.Groups {
 		was := standing.Groups[id]
