@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/catalog"
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -86,11 +87,11 @@ func u4(spread, anti int) *testkit.Cluster {
 func benchmark(b *testing.B, c *testkit.Cluster, warm bool) model.Plan {
 	seen := c.Observation()
 	p := testkit.Policy()
-	decide.Decide(model.NewSnapshot(nil, testkit.New().Observation(), model.Standing{}, p.Rules), p)
+	decide.Decide(snapshot.New(nil, testkit.New().Observation(), model.Standing{}, p.Rules), p)
 	var decider decide.Decider
 	var prev *model.Snapshot
 	if warm {
-		prev = model.NewSnapshot(nil, seen, model.Standing{}, p.Rules)
+		prev = snapshot.New(nil, seen, model.Standing{}, p.Rules)
 		decider.Decide(prev, p)
 		c.Pending(testkit.Pod("default", "one", "100m", "128Mi", nil), 1)
 		seen = c.Observation()
@@ -98,7 +99,7 @@ func benchmark(b *testing.B, c *testkit.Cluster, warm bool) model.Plan {
 	var plan model.Plan
 	b.ReportAllocs()
 	for b.Loop() {
-		s := model.NewSnapshot(prev, seen, model.Standing{}, p.Rules)
+		s := snapshot.New(prev, seen, model.Standing{}, p.Rules)
 		if warm {
 			plan = decider.Decide(s, p)
 		} else {

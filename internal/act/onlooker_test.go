@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/loop"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -49,7 +50,7 @@ func TestTheLedgerForgetsWhatIsOnlyObserved(t *testing.T) {
 				seen := fleet(began)
 				book := ledger.New(testkit.Policy().Rules)
 				book.Fold(seen, onlooker.Collect())
-				snap := model.NewSnapshot(nil, seen, book.Standing(), testkit.Policy().Rules)
+				snap := snapshot.New(nil, seen, book.Standing(), testkit.Policy().Rules)
 				book.Note(snap, plan)
 				onlooker.Start(t.Context(), plan.Calls)
 				seen = fleet(began.Add(10 * time.Second))
@@ -119,7 +120,7 @@ func TestAnObservedLoopSeesTheSameNeedAgain(t *testing.T) {
 	o := &onlooking{cluster: c}
 	l := loop.New(o, NewOnlooker(), o, testkit.Policy(), func() time.Time { return c.Now }, ledger.New(testkit.Policy().Rules))
 	defer l.Close()
-	want := decide.Decide(model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules), testkit.Policy()).Nodes
+	want := decide.Decide(snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules), testkit.Policy()).Nodes
 	if want == 0 {
 		t.Fatal("the plan adds no node")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -28,7 +29,7 @@ func TestRemovalsAreSafeTogether(t *testing.T) {
 		p.ScaleDown.UnneededTime = 0
 		p.ScaleDown.MaxDrains = rapid.IntRange(1, 4).Draw(t, "drains")
 		p.ScaleDown.MaxParallelism = rapid.IntRange(1, 6).Draw(t, "parallel")
-		s := model.NewSnapshot(nil, drawn.Build(testkit.InOrder).Observation(), model.Standing{}, p.Rules)
+		s := snapshot.New(nil, drawn.Build(testkit.InOrder).Observation(), model.Standing{}, p.Rules)
 		plan := decide.Decide(s, p)
 		nodes := map[string]*model.Node{}
 		for i := range s.Nodes {
@@ -130,7 +131,7 @@ func TestRemovalsDoNotDependOnOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := testkit.DrawOccupied(t)
 		text := func(o func(int) []int) string {
-			s := model.NewSnapshot(nil, drawn.Build(o).Observation(), model.Standing{}, drawn.Policy.Rules)
+			s := snapshot.New(nil, drawn.Build(o).Observation(), model.Standing{}, drawn.Policy.Rules)
 			return decide.Decide(s, drawn.Policy).Text(s)
 		}
 		if one, other := text(testkit.InOrder), text(testkit.Backwards); one != other {
@@ -156,7 +157,7 @@ func TestTheTaintChangesNoAnswer(t *testing.T) {
 			}
 		}
 		seen := c.Observation()
-		s := model.NewSnapshot(nil, seen, model.Standing{}, p.Rules)
+		s := snapshot.New(nil, seen, model.Standing{}, p.Rules)
 		before := decide.Decide(s, p)
 		standing := model.Standing{Nodes: map[string]model.NodeStanding{}}
 		for _, call := range before.Calls {
@@ -173,7 +174,7 @@ func TestTheTaintChangesNoAnswer(t *testing.T) {
 			}}
 		}
 		seen.Contents = c.Catalog.Contents()
-		tainted := model.NewSnapshot(nil, seen, standing, p.Rules)
+		tainted := snapshot.New(nil, seen, standing, p.Rules)
 		after := decide.Decide(tainted, p)
 		for _, call := range after.Calls {
 			if call.Verb == model.Untaint {

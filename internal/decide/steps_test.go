@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -34,7 +35,7 @@ func TestACycleEndsWhenItsStepsAreUsedUp(t *testing.T) {
 		if cycle > 20 {
 			t.Fatalf("after 20 cycles %d of %d classes have had a turn", len(served), classes)
 		}
-		s := model.NewSnapshot(nil, c.Observation(), model.Standing{Unseen: unseen}, policy.Rules)
+		s := snapshot.New(nil, c.Observation(), model.Standing{Unseen: unseen}, policy.Rules)
 		plan := Decide(s, policy)
 		if most := limit + 100; plan.Work.Steps > most {
 			t.Errorf("cycle %d took %d steps, want at most %d", cycle, plan.Work.Steps, most)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -223,7 +224,7 @@ func TestBootingCapacityAfterARestart(t *testing.T) {
 	want(t, "missing", g.Missing, 4)
 	want(t, "given up", g.GivenUp(), 0)
 	want(t, "found", g.Asks[0].Found, true)
-	snap := model.NewSnapshot(nil, s.seen(), s.l.Standing(), s.l.rules)
+	snap := snapshot.New(nil, s.seen(), s.l.Standing(), s.l.rules)
 	want(t, "coming", snap.Groups[0].ComingNodes, 4)
 	s.target = 9
 	g = s.at(1)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -86,7 +87,7 @@ func BenchmarkFoldWaiting(b *testing.B) {
 func BenchmarkNote(b *testing.B) {
 	seen := large(15000, 200)
 	l := folded(seen, nil)
-	snap := model.NewSnapshot(nil, seen, l.Standing(), l.rules)
+	snap := snapshot.New(nil, seen, l.Standing(), l.rules)
 	same := model.Plan{Kept: keptNodes(seen)}
 	others := model.Plan{Kept: keptNodes(seen)}
 	for i := 0; i < len(others.Kept); i += 100 {

@@ -2,7 +2,7 @@
 //
 //	seen  := observer.Observe(now)                 what is there
 //	ledger.Fold(seen, actor.Collect())             and what became of our calls
-//	snap  := model.NewSnapshot(seen, ledger)
+//	snap  := snapshot.New(seen, ledger)
 //	plan  := decide.Decide(snap, policy)           pure
 //	ledger.Note(snap, plan)                        intent on record
 //	actor.Start(plan.Calls)                        returns at once
@@ -24,6 +24,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 )
 
 // Observer sees. It answers from memory and never waits for the cloud.
@@ -117,7 +118,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 		cycle.Open, cycle.Changes, cycle.Memory = l.ledger.Open(), l.ledger.Changes(), l.memory
 		return l.report(ctx, cycle)
 	}
-	l.snap = model.NewSnapshot(l.snap, seen, l.ledger.Standing(), l.policy.Rules)
+	l.snap = snapshot.New(l.snap, seen, l.ledger.Standing(), l.policy.Rules)
 	l.plan = l.decider.Decide(l.snap, l.policy)
 	l.decided = true
 	cycle.Took.Decide = l.now().Sub(observed)

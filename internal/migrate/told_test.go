@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/report"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 )
 
 // TestLimitsAreMetrics: limits that are given as flags are shown as the Cluster
@@ -71,7 +72,7 @@ func TestPrioritiesThatCannotBeRead(t *testing.T) {
 		"10: [web-.*]": "", "ten: [web]": "PriorityConfigMapInvalid", "10: ['(']": "PriorityConfigMapInvalid", "": "PriorityConfigMapMissing",
 	} {
 		seen := model.Observation{Now: time.Unix(1000, 0), Contents: catalog.New().Contents(), Priorities: document}
-		plan := decide.Decide(model.NewSnapshot(nil, seen, model.Standing{}, line.config.Policy.Rules), line.config.Policy)
+		plan := decide.Decide(snapshot.New(nil, seen, model.Standing{}, line.config.Policy.Rules), line.config.Policy)
 		var got string
 		for _, n := range plan.Notices {
 			got += n.Code

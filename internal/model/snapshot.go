@@ -70,15 +70,15 @@ type Snapshot struct {
 	// group.
 	Strays map[string]provider.GroupID
 
-	projection *projection
-	// numbers finds a content's class.
-	numbers map[classKey]ClassID
+	// Projection and Numbers find the class of a pod's content: ClassOf.
+	Projection *Projection
+	Numbers    map[ClassKey]ClassID
 }
 
 // ClassOf is the class of a pod of this snapshot; ok is false for one that is
 // not of it, or that takes no room.
 func (s *Snapshot) ClassOf(p *Pod) (id ClassID, ok bool) {
-	id, ok = s.numbers[classKey{p.Spec, s.projection.of[p.Labels], p.Flags&Terminating != 0}]
+	id, ok = s.Numbers[ClassKey{p.Spec, s.Projection.Of[p.Labels], p.Flags&Terminating != 0}]
 	return id, ok
 }
 
@@ -247,4 +247,14 @@ func (s *Snapshot) ReadyNodes() int {
 		}
 	}
 	return n
+}
+
+// Variant is one of the forms that a new node of a group may have, where the cloud
+// chooses: the template with the labels of a place, and with a value of each other
+// label that varies and that a pending pod asks for.
+type Variant struct {
+	Shape ShapeID
+	// Zone is the place's, empty if the group has no places.
+	Zone   string
+	Labels map[string]string
 }

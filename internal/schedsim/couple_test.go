@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -30,7 +31,7 @@ func indexed(running int) *model.Snapshot {
 	term.NamespaceSelector = &metav1.LabelSelector{}
 	term.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: podIndex, Operator: metav1.LabelSelectorOpExists}}}
 	c.Pending(p, 1)
-	return model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+	return snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 }
 
 // TestCouplingDoesNotLookAtPairs: one pod that thousands of classes matter to, and
@@ -94,7 +95,7 @@ func TestBondsAreKept(t *testing.T) {
 func TestConflictsAreThoseOfAllPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := testkit.DrawWorld(t)
-		s := model.NewSnapshot(nil, drawn.Build(testkit.InOrder).Observation(), model.Standing{}, drawn.Policy.Rules)
+		s := snapshot.New(nil, drawn.Build(testkit.InOrder).Observation(), model.Standing{}, drawn.Policy.Rules)
 		w := Load(nil, s)
 		defer w.Close()
 		refuses := func(a, b *class, key func(string) bool) bool {
@@ -148,7 +149,7 @@ func TestInventedResourcesAreOneVerdict(t *testing.T) {
 		p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprintf("example.com/r%04d", i))] = resource.MustParse("1")
 	}
 	c.Pending(p, 1)
-	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+	s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 	w := Load(nil, s)
 	defer w.Close()
 	q := s.Pending[0].Class

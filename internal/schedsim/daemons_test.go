@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -30,7 +31,7 @@ func TestManyDaemonSetsAreCounted(t *testing.T) {
 		p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: zones[i%3]}
 		c.DaemonSet(name, p)
 	}
-	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+	s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 	w := Load(nil, s)
 	defer w.Close()
 	for g := range groups {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -118,7 +119,7 @@ func BenchmarkMover(b *testing.B) {
 		{"D1even", d1e}, {"D2even", d2e},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
-			s := model.NewSnapshot(nil, bm.build().Observation(), model.Standing{}, testkit.Policy().Rules)
+			s := snapshot.New(nil, bm.build().Observation(), model.Standing{}, testkit.Policy().Rules)
 			var moved, refused, steps int
 			var w *World
 			for b.Loop() {
@@ -137,7 +138,7 @@ func BenchmarkMover(b *testing.B) {
 
 // BenchmarkLoad is what a world costs before anything is moved.
 func BenchmarkLoad(b *testing.B) {
-	s := model.NewSnapshot(nil, park{nodes: 15000, pods: 32, apps: 200, cpu: "16", memory: "64Gi", least: 130, step: 25}.build().Observation(), model.Standing{}, testkit.Policy().Rules)
+	s := snapshot.New(nil, park{nodes: 15000, pods: 32, apps: 200, cpu: "16", memory: "64Gi", least: 130, step: 25}.build().Observation(), model.Standing{}, testkit.Policy().Rules)
 	var w *World
 	b.ReportAllocs()
 	for b.Loop() {

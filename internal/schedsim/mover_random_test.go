@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -81,7 +82,7 @@ func drawCrowd(t *rapid.T) *model.Snapshot {
 	}
 	seen := c.Observation()
 	seen.Volumes = volumes
-	return model.NewSnapshot(nil, seen, standing, testkit.Policy().Rules)
+	return snapshot.New(nil, seen, standing, testkit.Policy().Rules)
 }
 
 func drawApp(t *rapid.T, a, apps int, volumes *model.Volumes) *corev1.Pod {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -52,7 +53,7 @@ type scene struct {
 // load makes a Mover with the nodes as hosts, in that order.
 func (s *stand) load(t *testing.T, steps int, hosts ...string) *scene {
 	t.Helper()
-	snap := model.NewSnapshot(nil, s.Observation(), s.standing, testkit.Policy().Rules)
+	snap := snapshot.New(nil, s.Observation(), s.standing, testkit.Policy().Rules)
 	w := Load(nil, snap)
 	t.Cleanup(w.Close)
 	x := &scene{t: t, s: snap, w: w}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -50,7 +51,7 @@ func TestPanicCostsItsClassOneTurn(t *testing.T) {
 		testkit.Apart(p, corev1.LabelHostname, p.Labels)
 		c.Pending(p, 2)
 	}
-	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+	s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 	var broken, sound model.ClassID
 	for _, q := range s.Pending {
 		if s.Classes[q.Class].Labels["app"] == "broken" {
@@ -105,7 +106,7 @@ func TestPanicInWhatPluginsDoInParallel(t *testing.T) {
 		p := testkit.Pod("default", "web", "100m", "128Mi", map[string]string{"app": "web"})
 		wish(p)
 		c.Pending(p, 1)
-		s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+		s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 		w := Load(nil, s)
 		q := w.raise(w.judge.domain, s.Pending[0].Class, []stageNode{brittleNode{w.info(0)}})
 		if q.no == nil || q.no.reason != model.FilterPanicked || len(w.Panicked()) != 1 {

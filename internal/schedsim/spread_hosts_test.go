@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -67,7 +68,7 @@ func drawHosts(t *rapid.T) *model.Snapshot {
 		c.Bound(web, rapid.IntRange(0, 2).Draw(t, "web"), name)
 	}
 	c.Pending(web, rapid.IntRange(1, 20).Draw(t, "pending"))
-	return model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+	return snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 }
 
 // plainly places pods on the nodes with the fewest of them first, by the plugins

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -28,7 +29,7 @@ func schedulerSays(w *World, c model.ClassID, i int) bool {
 func TestVerdictsAreTheSchedulers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := testkit.DrawWorld(t)
-		s := model.NewSnapshot(nil, drawn.Build(testkit.InOrder).Observation(), model.Standing{}, drawn.Policy.Rules)
+		s := snapshot.New(nil, drawn.Build(testkit.InOrder).Observation(), model.Standing{}, drawn.Policy.Rules)
 		w := Load(nil, s)
 		defer w.Close()
 		compare := func(when string) {
@@ -88,7 +89,7 @@ func TestVerdictsAreTheSchedulers(t *testing.T) {
 func TestUndoRestoresEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := testkit.DrawWorld(t)
-		s := model.NewSnapshot(nil, drawn.Build(testkit.InOrder).Observation(), model.Standing{}, drawn.Policy.Rules)
+		s := snapshot.New(nil, drawn.Build(testkit.InOrder).Observation(), model.Standing{}, drawn.Policy.Rules)
 		w := Load(nil, s)
 		defer w.Close()
 		m := w.Mark()
@@ -156,7 +157,7 @@ func TestCountIsWhatTheFilterAllows(t *testing.T) {
 		c.AddNode(n, "")
 		c.Bound(testkit.Pod("default", "old", "700m", "200Mi", nil), rapid.IntRange(0, 6).Draw(t, "old pods"), "n")
 		c.Pending(pod, 1)
-		s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+		s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 		w := Load(nil, s)
 		defer w.Close()
 		id := s.Pending[0].Class
@@ -188,7 +189,7 @@ func TestStandInsKeepWhatAffinityAsksFor(t *testing.T) {
 		c.Bound(pod.DeepCopy(), n.pods, n.name)
 	}
 	c.Pending(pod.DeepCopy(), 1)
-	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+	s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 	w := Load(nil, s)
 	defer w.Close()
 	for i, want := range []bool{false, true, true} {

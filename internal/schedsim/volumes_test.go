@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -67,7 +68,7 @@ func load(t *testing.T, c *testkit.Cluster, v model.Volumes) (*model.Snapshot, *
 	t.Helper()
 	o := c.Observation()
 	o.Volumes = v
-	s := model.NewSnapshot(nil, o, model.Standing{}, testkit.Policy().Rules)
+	s := snapshot.New(nil, o, model.Standing{}, testkit.Policy().Rules)
 	w := schedsim.Load(nil, s)
 	t.Cleanup(w.Close)
 	return s, w

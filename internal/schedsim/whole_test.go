@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -57,7 +58,7 @@ func TestVerdictsAreThoseOnWholeObjects(t *testing.T) {
 		}
 		o := c.Observation()
 		o.Volumes = wholeVolumes()
-		s := model.NewSnapshot(nil, o, model.Standing{}, testkit.Policy().Rules)
+		s := snapshot.New(nil, o, model.Standing{}, testkit.Policy().Rules)
 		w := Load(nil, s)
 		defer w.Close()
 		referee := Load(nil, s)

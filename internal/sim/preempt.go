@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 )
 
 // This file is the scheduler's preemption: pods that fit nowhere drive out those
@@ -34,7 +35,7 @@ func (w *World) preempt(pods []*model.Pod, namespace string, priority int32) {
 		}
 	}
 	s := &w.sched
-	s.without = asTheSchedulerSees(model.NewSnapshot(s.without, w.asked(waiting), model.Standing{}, model.Rules{ExpendableBelow: priority}))
+	s.without = asTheSchedulerSees(snapshot.New(s.without, w.asked(waiting), model.Standing{}, model.Rules{ExpendableBelow: priority}))
 	s.emptier = schedsim.Load(s.emptier, s.without)
 	if len(s.without.Pending) == 0 {
 		return

@@ -7,6 +7,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 )
 
 // rethink decides once more, from scratch, in every cycle in which the loop left it at
@@ -35,7 +36,7 @@ func (r *rethink) cycle(c model.Cycle) string {
 	if len(c.Open) > 0 {
 		return "" // their ends are decided on, and so is each read of the cloud until then
 	}
-	snap := model.NewSnapshot(r.held.Snapshot, r.seen, r.book.Standing(), r.policy.Rules)
+	snap := snapshot.New(r.held.Snapshot, r.seen, r.book.Standing(), r.policy.Rules)
 	anew := decide.Decide(snap, r.policy)
 	was, is := told(r.held.Snapshot, &r.held.Plan), told(snap, &anew)
 	var found []string

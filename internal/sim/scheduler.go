@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 )
 
 // scheduler binds pods by the scheduler's own filters, on the truth: a burst of
@@ -72,7 +73,7 @@ func (w *World) pass(waiting []model.Pod) {
 	if waiting = w.unrefused(waiting); len(waiting) == 0 {
 		return
 	}
-	s.snap = asTheSchedulerSees(model.NewSnapshot(s.snap, w.asked(waiting), model.Standing{}, model.Rules{ExpendableBelow: math.MinInt32}))
+	s.snap = asTheSchedulerSees(snapshot.New(s.snap, w.asked(waiting), model.Standing{}, model.Rules{ExpendableBelow: math.MinInt32}))
 	s.world = schedsim.Load(s.world, s.snap)
 	order := make([]*model.Pending, len(s.snap.Pending))
 	for i := range s.snap.Pending {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 )
 
 // tell writes down all that matters of a world's nodes, pods and budgets.
@@ -39,7 +40,7 @@ func tell(s *model.Snapshot) (lines []string) {
 }
 
 func snapshotOf(w World, order func(int) []int) *model.Snapshot {
-	return model.NewSnapshot(nil, w.Build(order).Observation(), model.Standing{}, w.Policy.Rules)
+	return snapshot.New(nil, w.Build(order).Observation(), model.Standing{}, w.Policy.Rules)
 }
 
 // TestDrawOccupied: the worlds do not depend on the order in which they are

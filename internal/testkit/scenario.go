@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -99,7 +100,7 @@ type brake struct {
 func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 	seen := s.Observation()
 	m := s.Memory
-	plain := model.NewSnapshot(nil, seen, model.Standing{}, p.Rules)
+	plain := snapshot.New(nil, seen, model.Standing{}, p.Rules)
 	// An app's class is told by the names of its pods: its labels may be no part
 	// of the class.
 	class := func(app string) string {
@@ -151,7 +152,7 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 	for name, n := range s.Standing.Nodes {
 		standing.Nodes[name] = n
 	}
-	return model.NewSnapshot(nil, seen, standing, p.Rules)
+	return snapshot.New(nil, seen, standing, p.Rules)
 }
 
 // NewScenario is an empty cluster under the default policy.

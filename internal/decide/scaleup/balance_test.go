@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -42,7 +43,7 @@ func TestBalanceWithoutProgressEnds(t *testing.T) {
 	o.Volumes = v
 	policy := testkit.Policy()
 	policy.ScaleUp.BalanceSimilar = true
-	s := model.NewSnapshot(nil, o, model.Standing{}, policy.Rules)
+	s := snapshot.New(nil, o, model.Standing{}, policy.Rules)
 	w := schedsim.Load(nil, s)
 	defer w.Close()
 	r := scaleup.Plan(w, s, policy, nil)

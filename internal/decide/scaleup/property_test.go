@@ -9,12 +9,13 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 func planOf(c *testkit.Cluster, p model.Policy) (*model.Snapshot, *schedsim.World, scaleup.Result) {
-	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, p.Rules)
+	s := snapshot.New(nil, c.Observation(), model.Standing{}, p.Rules)
 	w := schedsim.Load(nil, s)
 	return s, w, scaleup.Plan(w, s, p, nil)
 }
@@ -204,7 +205,7 @@ func TestWarmIsCold(t *testing.T) {
 		first, second := testkit.DrawWorld(t), testkit.DrawWorld(t)
 		s0, w0, _ := planOf(first.Build(testkit.InOrder), first.Policy)
 		seen := second.Build(testkit.InOrder).Observation()
-		s1 := model.NewSnapshot(nil, seen, model.Standing{}, second.Policy.Rules)
+		s1 := snapshot.New(nil, seen, model.Standing{}, second.Policy.Rules)
 		w1 := schedsim.Load(w0, s1)
 		defer w1.Close()
 		warm := text(s1, scaleup.Plan(w1, s1, second.Policy, nil))

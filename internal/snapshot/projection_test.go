@@ -1,10 +1,11 @@
-package model_test
+package snapshot_test
 
 import (
 	"testing"
 
 	"github.com/plimsoll-dev/plimsoll/internal/catalog"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -15,13 +16,13 @@ func TestSnapshotAfterANewCatalog(t *testing.T) {
 	for _, app := range []string{"a", "b", "c", "d"} {
 		old.Pending(testkit.Pod("default", app, "1", "1Gi", map[string]string{"app": app}), 1)
 	}
-	first := model.NewSnapshot(nil, old.Observation(), model.Standing{}, model.Rules{})
+	first := snapshot.New(nil, old.Observation(), model.Standing{}, model.Rules{})
 
 	c := testkit.New()
 	c.Catalog = catalog.New()
 	pod := testkit.Pod("default", "z", "2", "1Gi", map[string]string{"app": "z"})
 	c.Pending(pod, 2)
-	s := model.NewSnapshot(first, c.Observation(), model.Standing{}, model.Rules{})
+	s := snapshot.New(first, c.Observation(), model.Standing{}, model.Rules{})
 	if len(s.Pending) != 1 || s.Classes[s.Pending[0].Class].Spec.Requests.MilliCPU != 2000 {
 		t.Fatalf("pending %+v of classes %+v", s.Pending, s.Classes)
 	}
@@ -34,14 +35,14 @@ func TestClassesByContent(t *testing.T) {
 	for i, name := range []string{"web-0", "web-1", "web-2"} {
 		c.Pending(testkit.Pod("default", name, "1", "1Gi", map[string]string{"app": "web", "index": string(rune('0' + i))}), 1)
 	}
-	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, model.Rules{})
+	s := snapshot.New(nil, c.Observation(), model.Standing{}, model.Rules{})
 	if len(s.Pending) != 1 || len(s.Pending[0].Pods) != 3 {
 		t.Fatalf("%d classes for three pods that differ in a label nobody reads", len(s.Pending))
 	}
 	picky := testkit.Pod("default", "picky", "1", "1Gi", nil)
 	testkit.Apart(picky, "kubernetes.io/hostname", map[string]string{"index": "0"})
 	c.Pending(picky, 1)
-	s = model.NewSnapshot(s, c.Observation(), model.Standing{}, model.Rules{})
+	s = snapshot.New(s, c.Observation(), model.Standing{}, model.Rules{})
 	if len(s.Pending) != 4 {
 		t.Fatalf("%d classes, want one for each of three labels that a selector now reads, and the reader's", len(s.Pending))
 	}

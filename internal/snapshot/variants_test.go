@@ -1,4 +1,4 @@
-package model_test
+package snapshot_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -32,7 +33,7 @@ func TestNodesOnTheirWayAreWhereTheyCanBe(t *testing.T) {
 	g.Instances[0].Zone = "b"
 	g.Instances = append(g.Instances, provider.Instance{ID: "named", ProviderID: "test:named", State: provider.Creating, Zone: "c"})
 	g.Target = 3
-	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+	s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 
 	zones := map[string]string{}
 	undecided := map[string]int{}
@@ -68,7 +69,7 @@ func TestTypesVaryWherePodsAskForThem(t *testing.T) {
 		pod := testkit.Pod("default", "web", "1", "1Gi", same)
 		wish(pod)
 		c.Pending(pod, 1)
-		s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+		s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 		if n := len(s.Groups[0].Variants); (n == 2) != (name != "") {
 			t.Errorf("%q: %d variants", name, n)
 		}
@@ -92,7 +93,7 @@ func TestNoSpreadTakesTypesFromThoseWhoSelect(t *testing.T) {
 	other := testkit.Pod("tenant", "other", "1", "1Gi", map[string]string{"app": "other"})
 	testkit.SpreadOver(other, corev1.LabelArchStable, 1, map[string]string{"app": "other"})
 	c.Pending(other, 1)
-	s := model.NewSnapshot(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
+	s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 	if got := s.Groups[0].Variants; len(got) != len(types) || got[0].Labels[corev1.LabelInstanceTypeStable] == "" {
 		t.Errorf("%d forms, the first has the labels %v; one of each of %d types is wanted", len(got), got[0].Labels, len(types))
 	}

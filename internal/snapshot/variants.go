@@ -1,4 +1,4 @@
-package model
+package snapshot
 
 import (
 	"cmp"
@@ -8,18 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
-
-// Variant is one of the forms that a new node of a group may have, where the cloud
-// chooses: the template with the labels of a place, and with a value of each other
-// label that varies and that a pending pod asks for.
-type Variant struct {
-	Shape ShapeID
-	// Zone is the place's, empty if the group has no places.
-	Zone   string
-	Labels map[string]string
-}
 
 // mostVariants bounds the forms of one group. A label with more values than that
 // allows is left out of them: pods that select by it get no node of the group. Labels
@@ -29,16 +20,16 @@ const mostVariants = 64
 
 // variants finds the forms that new nodes of the group may have, and adds their
 // shapes to the snapshot's own. Groups whose nodes are all alike have none.
-func (b *builder) variants(g *Group, read map[string]reading) []Variant {
+func (b *builder) variants(g *model.Group, read map[string]reading) []model.Variant {
 	t := g.Template
 	if t == nil || len(t.Places) == 0 && len(t.Varies) == 0 {
 		return nil
 	}
-	list := []Variant{{}}
+	list := []model.Variant{{}}
 	if len(t.Places) > 0 {
 		list = list[:0]
 		for _, p := range t.Places {
-			list = append(list, Variant{Zone: p.Zone, Labels: p.Labels})
+			list = append(list, model.Variant{Zone: p.Zone, Labels: p.Labels})
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(t.Varies), func(x, y string) int {
@@ -49,7 +40,7 @@ func (b *builder) variants(g *Group, read map[string]reading) []Variant {
 		if _, placed := list[0].Labels[key]; placed || len(values) == 0 || read[key] == notRead || len(list)*len(values) > mostVariants {
 			continue
 		}
-		var more []Variant
+		var more []model.Variant
 		for _, v := range list {
 			for _, value := range values {
 				labels := maps.Clone(v.Labels)
@@ -57,7 +48,7 @@ func (b *builder) variants(g *Group, read map[string]reading) []Variant {
 					labels = map[string]string{}
 				}
 				labels[key] = value
-				more = append(more, Variant{Zone: v.Zone, Labels: labels})
+				more = append(more, model.Variant{Zone: v.Zone, Labels: labels})
 			}
 		}
 		list = more
@@ -74,7 +65,7 @@ func (b *builder) variants(g *Group, read map[string]reading) []Variant {
 
 // shapeWith is a shape with more labels. It is the snapshot's alone: the tables
 // that the snapshot was made from do not have it.
-func (b *builder) shapeWith(base *Shape, labels map[string]string) ShapeID {
+func (b *builder) shapeWith(base *model.Shape, labels map[string]string) model.ShapeID {
 	var key strings.Builder
 	key.WriteString(base.Key)
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
@@ -91,7 +82,7 @@ func (b *builder) shapeWith(base *Shape, labels map[string]string) ShapeID {
 	maps.Copy(node.Labels, labels)
 	shape := *base
 	shape.Key, shape.Node = key.String(), &node
-	id := ShapeID(len(b.snap.Contents.Shapes))
+	id := model.ShapeID(len(b.snap.Contents.Shapes))
 	shape.Kept, shape.Back = id, id // no node of the cluster has it, and no taint of a removal
 	b.snap.Contents.Shapes = append(slices.Clip(b.snap.Contents.Shapes), &shape)
 	b.varied[key.String()] = id
@@ -109,8 +100,8 @@ const (
 
 // labelsRead are the keys of labels by which pods without a node tell nodes apart: those
 // that they select by, and those of the topologies that their constraints are about.
-func labelsRead(seen *Observation) map[string]reading {
-	read, looked := map[string]reading{}, map[SpecID]bool{}
+func labelsRead(seen *model.Observation) map[string]reading {
+	read, looked := map[string]reading{}, map[model.SpecID]bool{}
 	for i := range seen.Unbound {
 		id := seen.Unbound[i].Spec
 		if looked[id] {
@@ -152,7 +143,7 @@ func labelsRead(seen *Observation) map[string]reading {
 // become is the shape that a node of the group has once it is all that its template
 // says, and the shapes that it may have while what is known of it leaves several:
 // by its own labels, and by the zone that its instance is in.
-func (b *builder) become(g *Group, node *corev1.Node, in *provider.Instance) (certain ShapeID, may []ShapeID) {
+func (b *builder) become(g *model.Group, node *corev1.Node, in *provider.Instance) (certain model.ShapeID, may []model.ShapeID) {
 	for _, v := range g.Variants {
 		if in != nil && in.Zone != "" && v.Zone != "" && in.Zone != v.Zone || node != nil && contradicts(node.Labels, v.Labels) {
 			continue

@@ -1,4 +1,4 @@
-package model
+package snapshot
 
 import (
 	"cmp"
@@ -7,47 +7,31 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
-
-// projection is how label sets are seen while the set of label keys that
-// scheduling selectors read stays the same: an epoch. It is carried from
-// snapshot to snapshot and only grows.
-type projection struct {
-	first *Spec // of the tables it was made from
-	specs int   // how many specs the keys were gathered from
-	keys  []string
-	// of maps a label set to its projection; sets holds the projections.
-	of    []int32
-	sets  []projected
-	index map[string]int32
-}
-
-type projected struct {
-	key    string
-	labels map[string]string
-}
 
 // project brings a projection up to date with the contents. The projection of
 // an older snapshot is never changed: it is copied when it must grow. One of
 // other tables (a catalog was started anew) is of no use.
-func project(prev *projection, c Contents) *projection {
-	if prev != nil && !prev.isOf(c) {
+func project(prev *model.Projection, c model.Contents) *model.Projection {
+	if prev != nil && !isOf(prev, c) {
 		prev = nil
 	}
-	if prev != nil && prev.specs == len(c.Specs) && len(prev.of) == len(c.Labels) {
+	if prev != nil && prev.Specs == len(c.Specs) && len(prev.Of) == len(c.Labels) {
 		return prev
 	}
 	keys := selectorKeys(prev, c.Specs)
-	p := &projection{first: firstSpec(c), specs: len(c.Specs), keys: keys, index: map[string]int32{}}
-	if prev != nil && slices.Equal(prev.keys, keys) {
-		p.of = slices.Clone(prev.of)
-		p.sets = slices.Clone(prev.sets)
-		for i, s := range p.sets {
-			p.index[s.key] = int32(i)
+	p := &model.Projection{First: firstSpec(c), Specs: len(c.Specs), Keys: keys, Index: map[string]int32{}}
+	if prev != nil && slices.Equal(prev.Keys, keys) {
+		p.Of = slices.Clone(prev.Of)
+		p.Sets = slices.Clone(prev.Sets)
+		for i, s := range p.Sets {
+			p.Index[s.Key] = int32(i)
 		}
 	}
 	var b strings.Builder
-	for _, set := range c.Labels[len(p.of):] {
+	for _, set := range c.Labels[len(p.Of):] {
 		b.Reset()
 		var kept map[string]string
 		for _, k := range keys {
@@ -64,24 +48,24 @@ func project(prev *projection, c Contents) *projection {
 			b.WriteString(v)
 			b.WriteByte(0)
 		}
-		id, ok := p.index[b.String()]
+		id, ok := p.Index[b.String()]
 		if !ok {
-			id = int32(len(p.sets))
-			p.index[b.String()] = id
-			p.sets = append(p.sets, projected{b.String(), kept})
+			id = int32(len(p.Sets))
+			p.Index[b.String()] = id
+			p.Sets = append(p.Sets, model.ProjectedLabels{Key: b.String(), Labels: kept})
 		}
-		p.of = append(p.of, id)
+		p.Of = append(p.Of, id)
 	}
 	return p
 }
 
 // isOf tells whether the projection was made from an earlier view of the same
 // tables: they only grow, and entries are never replaced.
-func (p *projection) isOf(c Contents) bool {
-	return p.first == firstSpec(c) && p.specs <= len(c.Specs) && len(p.of) <= len(c.Labels)
+func isOf(p *model.Projection, c model.Contents) bool {
+	return p.First == firstSpec(c) && p.Specs <= len(c.Specs) && len(p.Of) <= len(c.Labels)
 }
 
-func firstSpec(c Contents) *Spec {
+func firstSpec(c model.Contents) *model.Spec {
 	if len(c.Specs) == 0 {
 		return nil
 	}
@@ -91,12 +75,12 @@ func firstSpec(c Contents) *Spec {
 // selectorKeys are the label keys that any spec's scheduling selectors read,
 // sorted. A spec that no pod has any more still counts: that can only split a
 // class in two, which costs time and no exactness.
-func selectorKeys(prev *projection, specs []*Spec) []string {
+func selectorKeys(prev *model.Projection, specs []*model.Spec) []string {
 	var keys []string
 	from := 0
-	if prev != nil && prev.specs <= len(specs) {
-		keys = slices.Clone(prev.keys)
-		from = prev.specs
+	if prev != nil && prev.Specs <= len(specs) {
+		keys = slices.Clone(prev.Keys)
+		from = prev.Specs
 	}
 	for _, s := range specs[from:] {
 		keys = appendSelectorKeys(keys, &s.Pod.Spec)
@@ -151,50 +135,44 @@ func appendLabelSelectorKeys(keys []string, s *metav1.LabelSelector) []string {
 // classes numbers the classes of one snapshot. Contents are looked up by
 // number; ids are given in order of content once all are known.
 type classes struct {
-	contents Contents
-	proj     *projection
-	seen     map[classKey]ClassID
-	list     []Class
-	keys     []classKey
+	contents model.Contents
+	proj     *model.Projection
+	seen     map[model.ClassKey]model.ClassID
+	list     []model.Class
+	keys     []model.ClassKey
 }
 
-type classKey struct {
-	spec        SpecID
-	labels      int32
-	terminating bool
+func (c *classes) key(p model.Content, terminating bool) model.ClassKey {
+	return model.ClassKey{Spec: p.Spec, Labels: c.proj.Of[p.Labels], Terminating: terminating}
 }
 
-func (c *classes) key(p Content, terminating bool) classKey {
-	return classKey{p.Spec, c.proj.of[p.Labels], terminating}
-}
-
-func (c *classes) add(k classKey) ClassID {
+func (c *classes) add(k model.ClassKey) model.ClassID {
 	if id, ok := c.seen[k]; ok {
 		return id
 	}
-	id := ClassID(len(c.list))
+	id := model.ClassID(len(c.list))
 	c.seen[k] = id
-	spec := c.contents.Specs[k.spec]
-	key := spec.Key + "/" + c.proj.sets[k.labels].key
-	if k.terminating {
+	spec := c.contents.Specs[k.Spec]
+	key := spec.Key + "/" + c.proj.Sets[k.Labels].Key
+	if k.Terminating {
 		key += "/terminating"
 	}
-	c.list = append(c.list, Class{Key: key, Spec: spec, Labels: c.proj.sets[k.labels].labels, Terminating: k.terminating})
+	c.list = append(c.list, model.Class{Key: key, Spec: spec, Labels: c.proj.Sets[k.Labels].Labels, Terminating: k.Terminating})
 	return id
 }
 
 // sorted puts the classes in order of content and returns how the ids given
 // before map to the final ones.
-func (c *classes) sorted() ([]Class, []ClassID) {
-	order := make([]ClassID, len(c.list))
+func (c *classes) sorted() ([]model.Class, []model.ClassID) {
+	order := make([]model.ClassID, len(c.list))
 	for i := range order {
-		order[i] = ClassID(i)
+		order[i] = model.ClassID(i)
 	}
-	slices.SortFunc(order, func(a, b ClassID) int { return cmp.Compare(c.list[a].Key, c.list[b].Key) })
-	final := make([]ClassID, len(order))
-	list := make([]Class, len(order))
+	slices.SortFunc(order, func(a, b model.ClassID) int { return cmp.Compare(c.list[a].Key, c.list[b].Key) })
+	final := make([]model.ClassID, len(order))
+	list := make([]model.Class, len(order))
 	for i, old := range order {
-		final[old] = ClassID(i)
+		final[old] = model.ClassID(i)
 		list[i] = c.list[old]
 	}
 	return list, final

@@ -1,9 +1,11 @@
-package model
+package snapshot
 
 import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
 // settles is how long a node that has just become ready may still lack a label
@@ -15,7 +17,7 @@ const settles = 2 * time.Minute
 // lacks a label or a device that somebody has yet to add. It counts as its
 // template until then, so that it is not bought again. A node that is smaller
 // than promised is what it is at once.
-func (b *builder) settling(n *Node, startup time.Duration) (until time.Time, yes bool) {
+func (b *builder) settling(n *model.Node, startup time.Duration) (until time.Time, yes bool) {
 	arrived, ok := b.arrived[n.Name]
 	if !ok || n.Group < 0 || !b.snap.Groups[n.Group].HasTemplate {
 		return time.Time{}, false
@@ -33,7 +35,7 @@ func (b *builder) settling(n *Node, startup time.Duration) (until time.Time, yes
 	return until, b.snap.Now.Before(until)
 }
 
-func lacksDevices(real, promised *Shape) bool {
+func lacksDevices(real, promised *model.Shape) bool {
 	for _, x := range promised.Allocatable.Extended {
 		if x.Value > 0 && real.Allocatable.Value(x.Name) == 0 {
 			return true
@@ -42,7 +44,7 @@ func lacksDevices(real, promised *Shape) bool {
 	return false
 }
 
-func lacksLabels(real, promised *Shape) bool {
+func lacksLabels(real, promised *model.Shape) bool {
 	for key := range promised.Node.Labels {
 		if _, ok := real.Node.Labels[key]; !ok {
 			return true
@@ -51,9 +53,9 @@ func lacksLabels(real, promised *Shape) bool {
 	return false
 }
 
-func addsTaints(real, promised *Shape) bool {
+func addsTaints(real, promised *model.Shape) bool {
 	for i := range real.Node.Spec.Taints {
-		if t := &real.Node.Spec.Taints[i]; t.Effect != corev1.TaintEffectPreferNoSchedule && !HasTaint(promised.Node, t.Key) {
+		if t := &real.Node.Spec.Taints[i]; t.Effect != corev1.TaintEffectPreferNoSchedule && !model.HasTaint(promised.Node, t.Key) {
 			return true
 		}
 	}

@@ -1,4 +1,12 @@
-package model
+// Package snapshot makes a Snapshot of an Observation and of what the ledger knows: pods
+// are folded into classes (pods that the scheduler cannot tell apart), nodes and groups
+// get their kind, and nodes on their way stand for what they will be.
+//
+// What flows in: an observation, a standing, the snapshot before (it only saves work).
+// What flows out: a new snapshot, sorted, that nothing changes any more.
+//
+// Who may import it: loop, hosts and tests.
+package snapshot
 
 import (
 	"cmp"
@@ -8,55 +16,29 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// TaintToBeDeleted is the taint on a node whose removal has begun; its value
-// is when, in seconds since 1970.
-const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
-
-// TaintCandidate is the soft taint on a node that nothing needs; its value is
-// since when, in seconds since 1970.
-const TaintCandidate = "DeletionCandidateOfClusterAutoscaler"
-
-// Annotations that are ours.
-const (
-	// AnnotationStays on a node says what keeps it.
-	AnnotationStays = "plimsoll.dev/stays"
-	// AnnotationRemoval on a node whose removal we have begun says how far we went:
-	// a node that somebody else cordoned stays so when it is given back.
-	AnnotationRemoval = "plimsoll.dev/removal"
-	RemovalTainted    = "tainted"
-	RemovalCordoned   = "cordoned"
-)
-
-// Annotations and prefixes that users set on nodes.
-const (
-	AnnotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
-	// PrefixDelayDeletion begins the annotations that delay a node's end until
-	// they are taken away.
-	PrefixDelayDeletion = "delay-deletion.cluster-autoscaler.kubernetes.io/"
-)
-
-// NewSnapshot makes an observation ready to decide on, together with what the
+// New makes an observation ready to decide on, together with what the
 // ledger knows. The previous snapshot, which may be nil, only saves work.
-func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rules) *Snapshot {
-	s := &Snapshot{
+func New(prev *model.Snapshot, seen model.Observation, standing model.Standing, rules model.Rules) *model.Snapshot {
+	s := &model.Snapshot{
 		Now: seen.Now, Seed: seen.Seed, Generation: seen.Generation,
 		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes, Budgets: seen.Budgets, Priorities: seen.Priorities,
 		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr, Notices: append(slices.Clip(seen.Inventory.Notices), standing.Notices...),
 		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure, FailureWhy: standing.FailureWhy, Resume: standing.Resume, Unseen: standing.Unseen, Displaced: standing.Displaced, Strays: standing.Strays,
 		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes, Arrivals: standing.Arrivals, Doubts: standing.Doubts,
 	}
-	var before *projection
+	var before *model.Projection
 	if prev != nil {
-		before = prev.projection
+		before = prev.Projection
 	}
-	s.projection = project(before, seen.Contents)
+	s.Projection = project(before, seen.Contents)
 	b := builder{
 		snap: s, rules: rules, standing: standing, honoured: map[string]bool{}, arrived: map[string]time.Time{},
-		varied: map[string]ShapeID{}, homed: map[provider.InstanceID]bool{},
-		classes: classes{contents: seen.Contents, proj: s.projection, seen: map[classKey]ClassID{}},
+		varied: map[string]model.ShapeID{}, homed: map[provider.InstanceID]bool{},
+		classes: classes{contents: seen.Contents, proj: s.Projection, seen: map[model.ClassKey]model.ClassID{}},
 	}
 	for _, a := range standing.Arrivals {
 		if !a.Ready.IsZero() {
@@ -72,7 +54,7 @@ func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rule
 	// 4. Pods without a node, by class; DaemonSets.
 	b.pending(seen)
 	for _, ds := range seen.DaemonSets {
-		s.DaemonSets = append(s.DaemonSets, DaemonSetClass{ds, b.class(ds.Content, false)})
+		s.DaemonSets = append(s.DaemonSets, model.DaemonSetClass{DaemonSet: ds, Class: b.class(ds.Content, false)})
 	}
 	// 5. Numbers by content, everywhere.
 	b.renumber()
@@ -80,12 +62,12 @@ func NewSnapshot(prev *Snapshot, seen Observation, standing Standing, rules Rule
 }
 
 type builder struct {
-	snap     *Snapshot
-	rules    Rules
-	standing Standing
+	snap     *model.Snapshot
+	rules    model.Rules
+	standing model.Standing
 	classes  classes
 	counts   []int
-	touched  []ClassID
+	touched  []model.ClassID
 	// honoured are the nodes on which room is kept for nominated pods. A
 	// nomination to a node that is gone or leaving is none.
 	honoured map[string]bool
@@ -98,17 +80,17 @@ type builder struct {
 	arrived map[string]time.Time
 	// varied are the shapes that only this snapshot has, and homed the instances that
 	// have a node.
-	varied map[string]ShapeID
+	varied map[string]model.ShapeID
 	homed  map[provider.InstanceID]bool
 
-	lastContent                Content
-	lastClass                  ClassID
+	lastContent                model.Content
+	lastClass                  model.ClassID
 	lastTerminating, lastKnown bool
 }
 
 // class numbers a content. Pods of one owner come in a row, so that the last
 // answer is often the next.
-func (b *builder) class(c Content, terminating bool) ClassID {
+func (b *builder) class(c model.Content, terminating bool) model.ClassID {
 	if b.lastKnown && b.lastContent == c && b.lastTerminating == terminating {
 		return b.lastClass
 	}
@@ -117,7 +99,7 @@ func (b *builder) class(c Content, terminating bool) ClassID {
 	return b.lastClass
 }
 
-func (b *builder) groups(seen Observation) {
+func (b *builder) groups(seen model.Observation) {
 	order := make([]int, len(seen.Inventory.Groups))
 	for i := range order {
 		order[i] = i
@@ -125,16 +107,16 @@ func (b *builder) groups(seen Observation) {
 	slices.SortFunc(order, func(i, j int) int {
 		return cmp.Compare(seen.Inventory.Groups[i].ID, seen.Inventory.Groups[j].ID)
 	})
-	b.snap.Groups = make([]Group, 0, len(order))
+	b.snap.Groups = make([]model.Group, 0, len(order))
 	var read map[string]reading
 	unread := map[provider.PoolID]provider.GroupID{}
 	for _, i := range order {
-		g := Group{Group: seen.Inventory.Groups[i]}
+		g := model.Group{Group: seen.Inventory.Groups[i]}
 		if i < len(seen.Templates) && seen.Templates[i].Known {
 			t := seen.Templates[i]
 			g.HasTemplate, g.Shape = true, t.Shape
 			for _, pod := range t.Pods {
-				g.Static = append(g.Static, Batch{b.class(pod, false), 1})
+				g.Static = append(g.Static, model.Batch{Class: b.class(pod, false), Count: 1})
 			}
 			if g.Template != nil && len(g.Template.Varies) > 0 && read == nil {
 				read = labelsRead(&seen)
@@ -154,22 +136,22 @@ func (b *builder) groups(seen Observation) {
 	}
 }
 
-func (b *builder) nodes(seen Observation) {
-	b.calm = slices.ContainsFunc(seen.Unbound, func(p Pod) bool {
+func (b *builder) nodes(seen model.Observation) {
+	b.calm = slices.ContainsFunc(seen.Unbound, func(p model.Pod) bool {
 		policy := seen.Contents.Specs[p.Spec].Pod.Spec.PreemptionPolicy
 		return policy != nil && *policy == corev1.PreemptNever
 	})
-	homes := NewHomes(len(b.snap.Groups), func(i int) *provider.Group { return &b.snap.Groups[i].Group })
-	nominated := map[string][]Pod{}
+	homes := model.NewHomes(len(b.snap.Groups), func(i int) *provider.Group { return &b.snap.Groups[i].Group })
+	nominated := map[string][]model.Pod{}
 	for i := range seen.Unbound {
 		if p := &seen.Unbound[i]; p.Nominated != "" {
 			nominated[p.Nominated] = append(nominated[p.Nominated], *p)
 		}
 	}
-	b.snap.Nodes = make([]Node, 0, len(seen.Nodes))
+	b.snap.Nodes = make([]model.Node, 0, len(seen.Nodes))
 	for i := range seen.Nodes {
 		o := &seen.Nodes[i]
-		n := Node{Name: o.Object.Name, Object: o.Object, Shape: o.Shape, Group: -1, Bound: o.Pods}
+		n := model.Node{Name: o.Object.Name, Object: o.Object, Shape: o.Shape, Group: -1, Bound: o.Pods}
 		var instance *provider.Instance
 		home, ok := homes.Of(o.Object)
 		if ok {
@@ -182,7 +164,7 @@ func (b *builder) nodes(seen Observation) {
 		n.Standing = b.standing.Nodes[n.Name]
 		n.Kind = b.kind(&n, instance)
 		expected := nominated[n.Name]
-		if n.Kind == Leaving {
+		if n.Kind == model.Leaving {
 			expected = nil // nothing will come of it
 		}
 		if len(expected) > 0 {
@@ -191,16 +173,16 @@ func (b *builder) nodes(seen Observation) {
 		}
 		n.Batches = b.batches(b.takesRoom, o.Pods, expected)
 		if b.calm {
-			n.Expendable = b.batches(func(p *Pod) bool { return p.Flags&Finished == 0 && !b.takesRoom(p) }, o.Pods)
+			n.Expendable = b.batches(func(p *model.Pod) bool { return p.Flags&model.Finished == 0 && !b.takesRoom(p) }, o.Pods)
 		}
-		n.Occupants, n.FirstOccupant = b.occupants(n.Kind == Unready || (n.Standing.Drain != nil && n.Standing.Drain.Unready), o.Pods, expected)
+		n.Occupants, n.FirstOccupant = b.occupants(n.Kind == model.Unready || (n.Standing.Drain != nil && n.Standing.Drain.Unready), o.Pods, expected)
 		if _, ok := b.arrived[n.Name]; ok {
 			n.Residents = b.residents(o.Pods)
 		}
 		if n.Group >= 0 {
 			b.countNode(&b.snap.Groups[n.Group], n.Kind)
 		}
-		if n.Kind == Booting {
+		if n.Kind == model.Booting {
 			if g := &b.snap.Groups[n.Group]; g.HasTemplate {
 				n.Shape, n.May = b.become(g, n.Object, instance)
 			}
@@ -209,63 +191,63 @@ func (b *builder) nodes(seen Observation) {
 	}
 }
 
-func (b *builder) countNode(g *Group, k NodeKind) {
+func (b *builder) countNode(g *model.Group, k model.NodeKind) {
 	switch k {
-	case Ready:
+	case model.Ready:
 		g.ReadyNodes++
-	case Booting:
+	case model.Booting:
 		g.BootingNodes++
-	case Unready:
+	case model.Unready:
 		g.UnreadyNodes++
-	case Leaving:
+	case model.Leaving:
 		g.LeavingNodes++
 	}
 }
 
 // kind tells what pods may expect of a node.
-func (b *builder) kind(n *Node, in *provider.Instance) NodeKind {
+func (b *builder) kind(n *model.Node, in *provider.Instance) model.NodeKind {
 	startup := b.rules.StartupTime
 	if n.Group >= 0 {
 		startup = b.rules.Startup(&b.snap.Groups[n.Group].Group)
 	}
-	n.State, n.BootsUntil = StateOf(n.Object, in, n.Standing.Drain, b.snap.Now, startup)
+	n.State, n.BootsUntil = model.StateOf(n.Object, in, n.Standing.Drain, b.snap.Now, startup)
 	switch n.State {
-	case StateBeingDeleted:
-		return Leaving
-	case StateReady:
+	case model.StateBeingDeleted:
+		return model.Leaving
+	case model.StateReady:
 		if until := n.Object.CreationTimestamp.Add(startup); n.Group >= 0 && b.snap.Groups[n.Group].HasTemplate && b.snap.Now.Before(until) && b.rules.Passing.Starting(n.Object) {
 			n.BootsUntil = until
-			return Booting
+			return model.Booting
 		}
 		if until, yes := b.settling(n, startup); yes {
 			n.BootsUntil = until
-			return Booting
+			return model.Booting
 		}
-		return Ready
-	case StateYoung:
+		return model.Ready
+	case model.StateYoung:
 		if n.Group >= 0 {
-			return Booting
+			return model.Booting
 		}
 	}
-	return Unready
+	return model.Unready
 }
 
 // takesRoom tells whether a pod counts on its node.
-func (b *builder) takesRoom(p *Pod) bool {
-	if p.Flags&Finished != 0 {
+func (b *builder) takesRoom(p *model.Pod) bool {
+	if p.Flags&model.Finished != 0 {
 		return false
 	}
-	return p.Flags&(FromDaemonSet|Mirror) != 0 || b.classes.contents.Specs[p.Spec].Priority >= b.rules.ExpendableBelow
+	return p.Flags&(model.FromDaemonSet|model.Mirror) != 0 || b.classes.contents.Specs[p.Spec].Priority >= b.rules.ExpendableBelow
 }
 
 // occupants counts the pods that keep a node. On one that is not ready, pods
 // that are being deleted do not: nobody is there to end them.
-func (b *builder) occupants(unready bool, lists ...[]Pod) (count int, first string) {
+func (b *builder) occupants(unready bool, lists ...[]model.Pod) (count int, first string) {
 	for _, pods := range lists {
 		for i := range pods {
 			p := &pods[i]
-			if p.Flags&(FromDaemonSet|Mirror|Finished) != 0 || b.classes.contents.Specs[p.Spec].Priority < b.rules.ExpendableBelow ||
-				(unready && p.Flags&Terminating != 0) {
+			if p.Flags&(model.FromDaemonSet|model.Mirror|model.Finished) != 0 || b.classes.contents.Specs[p.Spec].Priority < b.rules.ExpendableBelow ||
+				(unready && p.Flags&model.Terminating != 0) {
 				continue
 			}
 			if count == 0 {
@@ -279,10 +261,10 @@ func (b *builder) occupants(unready bool, lists ...[]Pod) (count int, first stri
 
 // residents are the pods that come with a node: of DaemonSets, and static ones. One that
 // is ending has its successor there, or is no more of them.
-func (b *builder) residents(pods []Pod) []Batch {
-	var own []Pod
+func (b *builder) residents(pods []model.Pod) []model.Batch {
+	var own []model.Pod
 	for i := range pods {
-		if pods[i].Flags&(FromDaemonSet|Mirror) != 0 && pods[i].Flags&Terminating == 0 {
+		if pods[i].Flags&(model.FromDaemonSet|model.Mirror) != 0 && pods[i].Flags&model.Terminating == 0 {
 			own = append(own, pods[i])
 		}
 	}
@@ -291,7 +273,7 @@ func (b *builder) residents(pods []Pod) []Batch {
 
 // batches counts those pods that are asked for by class, in the order in which
 // classes were first met; renumber sorts them.
-func (b *builder) batches(asked func(*Pod) bool, lists ...[]Pod) []Batch {
+func (b *builder) batches(asked func(*model.Pod) bool, lists ...[]model.Pod) []model.Batch {
 	b.touched = b.touched[:0]
 	for _, pods := range lists {
 		for i := range pods {
@@ -299,7 +281,7 @@ func (b *builder) batches(asked func(*Pod) bool, lists ...[]Pod) []Batch {
 			if !asked(p) {
 				continue
 			}
-			id := b.class(p.Content, p.Flags&Terminating != 0)
+			id := b.class(p.Content, p.Flags&model.Terminating != 0)
 			for int(id) >= len(b.counts) {
 				b.counts = append(b.counts, 0)
 			}
@@ -312,9 +294,9 @@ func (b *builder) batches(asked func(*Pod) bool, lists ...[]Pod) []Batch {
 	if len(b.touched) == 0 {
 		return nil
 	}
-	out := make([]Batch, 0, len(b.touched))
+	out := make([]model.Batch, 0, len(b.touched))
 	for _, id := range b.touched {
-		out = append(out, Batch{id, b.counts[id]})
+		out = append(out, model.Batch{Class: id, Count: b.counts[id]})
 		b.counts[id] = 0
 	}
 	return out
@@ -334,7 +316,7 @@ func (b *builder) coming() {
 		}
 		named := b.placed(g)
 		for i := range g.ComingNodes {
-			n := Node{Name: fmt.Sprintf("%s:coming-%d", g.ID, i), Kind: Coming, Group: gi}
+			n := model.Node{Name: fmt.Sprintf("%s:coming-%d", g.ID, i), Kind: model.Coming, Group: gi}
 			var in *provider.Instance
 			if i < len(named) {
 				in = named[i]
@@ -348,7 +330,7 @@ func (b *builder) coming() {
 // placed are the group's instances that have no node yet and whose zone is known:
 // that is where the first of its coming nodes will be. Only groups over several
 // places are asked for them.
-func (b *builder) placed(g *Group) []*provider.Instance {
+func (b *builder) placed(g *model.Group) []*provider.Instance {
 	if len(g.Variants) == 0 || g.ComingNodes == 0 {
 		return nil
 	}
@@ -374,7 +356,7 @@ func (b *builder) leavingWithinTarget() []int {
 	counts := make([]int, len(b.snap.Groups))
 	for i := range b.snap.Nodes {
 		n := &b.snap.Nodes[i]
-		if n.Group >= 0 && n.Kind == Leaving && CountedByTarget(n.Standing.Drain, b.snap.Groups[n.Group].InstanceNamed(n.Instance)) {
+		if n.Group >= 0 && n.Kind == model.Leaving && model.CountedByTarget(n.Standing.Drain, b.snap.Groups[n.Group].InstanceNamed(n.Instance)) {
 			counts[n.Group]++
 		}
 	}
@@ -383,18 +365,18 @@ func (b *builder) leavingWithinTarget() []int {
 
 // pending counts first and collects then, so that lists of ten thousands are
 // allocated once.
-func (b *builder) pending(seen Observation) {
+func (b *builder) pending(seen model.Observation) {
 	of := make([]int32, len(seen.Unbound))
-	at := map[ClassID]int32{}
+	at := map[model.ClassID]int32{}
 	var counts []int
 	var oldest []int64
 	for i := range seen.Unbound {
 		p := &seen.Unbound[i]
 		of[i] = -1
-		if p.Flags&Gated != 0 && p.Flags&(Finished|FromDaemonSet|Terminating) == 0 && p.Owner != "" {
+		if p.Flags&model.Gated != 0 && p.Flags&(model.Finished|model.FromDaemonSet|model.Terminating) == 0 && p.Owner != "" {
 			b.snap.Gated = append(b.snap.Gated, p)
 		}
-		if p.Flags&(Finished|Gated|FromDaemonSet|Terminating) != 0 || b.honoured[p.Nominated] {
+		if p.Flags&(model.Finished|model.Gated|model.FromDaemonSet|model.Terminating) != 0 || b.honoured[p.Nominated] {
 			continue
 		}
 		id := b.class(p.Content, false)
@@ -402,7 +384,7 @@ func (b *builder) pending(seen Observation) {
 		if !ok {
 			q = int32(len(b.snap.Pending))
 			at[id] = q
-			b.snap.Pending = append(b.snap.Pending, Pending{Class: id})
+			b.snap.Pending = append(b.snap.Pending, model.Pending{Class: id})
 			counts = append(counts, 0)
 			oldest = append(oldest, p.Created)
 		}
@@ -410,7 +392,7 @@ func (b *builder) pending(seen Observation) {
 		counts[q]++
 	}
 	for i := range b.snap.Pending {
-		b.snap.Pending[i].Pods = make([]*Pod, 0, counts[i])
+		b.snap.Pending[i].Pods = make([]*model.Pod, 0, counts[i])
 	}
 	for i := range seen.Unbound {
 		if of[i] < 0 {
@@ -418,7 +400,7 @@ func (b *builder) pending(seen Observation) {
 		}
 		p, q := &seen.Unbound[i], &b.snap.Pending[of[i]]
 		q.Pods = append(q.Pods, p)
-		q.Refused = q.Refused || p.Flags&Refused != 0
+		q.Refused = q.Refused || p.Flags&model.Refused != 0
 		if p.Created < oldest[of[i]] {
 			oldest[of[i]] = p.Created
 		}
@@ -429,17 +411,17 @@ func (b *builder) pending(seen Observation) {
 }
 
 func (b *builder) renumber() {
-	var final []ClassID
+	var final []model.ClassID
 	b.snap.Classes, final = b.classes.sorted()
-	b.snap.numbers = b.classes.seen
-	for k, id := range b.snap.numbers {
-		b.snap.numbers[k] = final[id]
+	b.snap.Numbers = b.classes.seen
+	for k, id := range b.snap.Numbers {
+		b.snap.Numbers[k] = final[id]
 	}
-	fix := func(batches []Batch) {
+	fix := func(batches []model.Batch) {
 		for i := range batches {
 			batches[i].Class = final[batches[i].Class]
 		}
-		slices.SortFunc(batches, func(x, y Batch) int { return cmp.Compare(x.Class, y.Class) })
+		slices.SortFunc(batches, func(x, y model.Batch) int { return cmp.Compare(x.Class, y.Class) })
 	}
 	for i := range b.snap.Nodes {
 		fix(b.snap.Nodes[i].Batches)
@@ -452,7 +434,7 @@ func (b *builder) renumber() {
 	for i := range b.snap.Pending {
 		b.snap.Pending[i].Class = final[b.snap.Pending[i].Class]
 	}
-	slices.SortFunc(b.snap.Pending, func(x, y Pending) int { return cmp.Compare(x.Class, y.Class) })
+	slices.SortFunc(b.snap.Pending, func(x, y model.Pending) int { return cmp.Compare(x.Class, y.Class) })
 	for i := range b.snap.DaemonSets {
 		b.snap.DaemonSets[i].Class = final[b.snap.DaemonSets[i].Class]
 	}

@@ -1,4 +1,4 @@
-package model_test
+package snapshot_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -39,7 +40,7 @@ func TestKinds(t *testing.T) {
 			n.CreationTimestamp = metav1.NewTime(now.Add(-c.age))
 			n.Status.Conditions = c.conditions
 			cluster.AddNode(n, c.group)
-			s := model.NewSnapshot(nil, cluster.Observation(), model.Standing{}, testkit.Policy().Rules)
+			s := snapshot.New(nil, cluster.Observation(), model.Standing{}, testkit.Policy().Rules)
 			if got := s.Nodes[0].Kind; got != c.want {
 				t.Errorf("%v, want %v", got, c.want)
 			}
@@ -56,7 +57,7 @@ func TestNominations(t *testing.T) {
 		c.Pending(testkit.Pod("default", "p", "1", "1Gi", nil), 1)
 		o := c.Observation()
 		o.Unbound[0].Nominated = node
-		s := model.NewSnapshot(nil, o, model.Standing{}, model.Rules{})
+		s := snapshot.New(nil, o, model.Standing{}, model.Rules{})
 		if len(s.Pending) != pending || s.Nodes[0].Occupants != 1-pending {
 			t.Errorf("nominated to %s: %d classes pending, %d occupants", node, len(s.Pending), s.Nodes[0].Occupants)
 		}
@@ -76,7 +77,7 @@ func TestYoungNodeWithoutInstance(t *testing.T) {
 		cluster.AddNode(n, "")
 		o := cluster.Observation()
 		o.Inventory.AsOf = testkit.Start.Add(500 * time.Millisecond)
-		if s := model.NewSnapshot(nil, o, model.Standing{}, model.Rules{}); s.Nodes[0].Unknown != c.want {
+		if s := snapshot.New(nil, o, model.Standing{}, model.Rules{}); s.Nodes[0].Unknown != c.want {
 			t.Errorf("created %s after the start: unknown %v", c.created, s.Nodes[0].Unknown)
 		}
 	}

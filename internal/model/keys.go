@@ -1,0 +1,28 @@
+package model
+
+// TaintToBeDeleted is the taint on a node whose removal has begun; its value
+// is when, in seconds since 1970.
+const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
+
+// TaintCandidate is the soft taint on a node that nothing needs; its value is
+// since when, in seconds since 1970.
+const TaintCandidate = "DeletionCandidateOfClusterAutoscaler"
+
+// Annotations that are ours.
+const (
+	// AnnotationStays on a node says what keeps it.
+	AnnotationStays = "plimsoll.dev/stays"
+	// AnnotationRemoval on a node whose removal we have begun says how far we went:
+	// a node that somebody else cordoned stays so when it is given back.
+	AnnotationRemoval = "plimsoll.dev/removal"
+	RemovalTainted    = "tainted"
+	RemovalCordoned   = "cordoned"
+)
+
+// Annotations and prefixes that users set on nodes.
+const (
+	AnnotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+	// PrefixDelayDeletion begins the annotations that delay a node's end until
+	// they are taken away.
+	PrefixDelayDeletion = "delay-deletion.cluster-autoscaler.kubernetes.io/"
+)
