@@ -93,8 +93,30 @@ soak-worlds: ## fresh random worlds alone: make soak-worlds [SOAK=1h] [SEED=...]
 	$(GOTEST) -timeout 0 -count=1 -v -run TestSoakWorlds ./internal/sim -sim.for=$(SOAK) -sim.first=$(SEED) \
 		-sim.tally=$(TALLY) -sim.commit=$(VERSION)
 
+# Tools have a module of their own, so that their dependencies are not the product's.
+.PHONY: tools
+tools:
+	@cd tools && go build -o ../bin/tools/ tool
+
+# Copies of API types. Each line: the module's folder, and the package in it.
+CONTROLLER_GEN := $(CURDIR)/bin/tools/controller-gen object
+COPIED := providers/gardener/v1alpha1
+COPIED_REHEARSE := clusterapi/kwokapi
+COPIES := zz_generated.deepcopy.go
+
+.PHONY: generate
+generate: tools ## the copies of API types, by controller-gen
+	$(CONTROLLER_GEN) paths=./$(COPIED)
+	cd rehearse && $(CONTROLLER_GEN) paths=./$(COPIED_REHEARSE)
+
+.PHONY: lint-generated
+lint-generated: tools
+	@$(CONTROLLER_GEN) paths=./$(COPIED) output:stdout | diff -u $(COPIED)/$(COPIES) - && \
+		cd rehearse && $(CONTROLLER_GEN) paths=./$(COPIED_REHEARSE) output:stdout | \
+		diff -u $(COPIED_REHEARSE)/$(COPIES) - || { echo "generated files are stale: run make generate"; exit 1; }
+
 .PHONY: lint
-lint: ## gofmt and vet
+lint: lint-generated ## gofmt, vet, and whether generated files are fresh
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	cd rehearse && go vet ./...

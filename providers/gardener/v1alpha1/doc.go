@@ -16,4 +16,6 @@
 //
 // Values only. It imports k8s.io/api and k8s.io/apimachinery. Who may import it:
 // everybody who deals with machine-controller-manager.
+//
+// +kubebuilder:object:generate=true
 package v1alpha1

@@ -6,6 +6,8 @@ import (
 )
 
 // Machine is one machine, from the wish for it to its end.
+//
+// +kubebuilder:object:root=true
 type Machine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -15,6 +17,8 @@ type Machine struct {
 }
 
 // MachineList is a list of them.
+//
+// +kubebuilder:object:root=true
 type MachineList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

@@ -8,6 +8,8 @@ import (
 
 // MachineClass says what machines of a kind are like. It has no spec: its fields
 // are at the top.
+//
+// +kubebuilder:object:root=true
 type MachineClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -21,6 +23,8 @@ type MachineClass struct {
 }
 
 // MachineClassList is a list of them.
+//
+// +kubebuilder:object:root=true
 type MachineClassList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

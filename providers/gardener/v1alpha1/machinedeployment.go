@@ -7,6 +7,8 @@ import (
 
 // MachineDeployment keeps a number of equal machines, one zone of a worker pool in
 // Gardener.
+//
+// +kubebuilder:object:root=true
 type MachineDeployment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -16,6 +18,8 @@ type MachineDeployment struct {
 }
 
 // MachineDeploymentList is a list of them.
+//
+// +kubebuilder:object:root=true
 type MachineDeploymentList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

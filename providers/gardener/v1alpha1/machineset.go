@@ -3,6 +3,8 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // MachineSet is the machines of one revision of a MachineDeployment.
+//
+// +kubebuilder:object:root=true
 type MachineSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -12,6 +14,8 @@ type MachineSet struct {
 }
 
 // MachineSetList is a list of them.
+//
+// +kubebuilder:object:root=true
 type MachineSetList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

@@ -5,6 +5,8 @@
 //
 // It holds the Go types and their CustomResourceDefinitions, and nothing that
 // acts: package infrastructure does. Stories and tests may import it; it is light.
+//
+// +kubebuilder:object:generate=true
 package kwokapi
 
 import (

@@ -1,15 +1,11 @@
 package kwokapi
 
-import (
-	"maps"
-	"slices"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // KwokMachinePool makes the machines of a MachinePool: as many KwokMachines as it asks
 // for. Cluster API makes a Machine of each, so that one can be chosen to go.
+//
+// +kubebuilder:object:root=true
 type KwokMachinePool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -50,41 +46,10 @@ func (p *KwokMachinePool) SetConditions(conditions []metav1.Condition) {
 }
 
 // KwokMachinePoolList is a list of KwokMachinePools.
+//
+// +kubebuilder:object:root=true
 type KwokMachinePoolList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []KwokMachinePool `json:"items"`
-}
-
-// DeepCopy returns a copy that shares nothing.
-func (p *KwokMachinePool) DeepCopy() *KwokMachinePool {
-	out := &KwokMachinePool{TypeMeta: p.TypeMeta, Status: p.Status}
-	p.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
-	out.Spec.ProviderIDList = slices.Clone(p.Spec.ProviderIDList)
-	out.Spec.Template = p.Spec.Template.deepCopy()
-	out.Status.KwokMachineTemplateStatus = p.Status.KwokMachineTemplateStatus.deepCopy()
-	out.Status.Conditions = copyEach(p.Status.Conditions, func(c metav1.Condition) *metav1.Condition { return c.DeepCopy() })
-	return out
-}
-
-// DeepCopyObject implements runtime.Object.
-func (p *KwokMachinePool) DeepCopyObject() runtime.Object { return p.DeepCopy() }
-
-// DeepCopyObject implements runtime.Object.
-func (l *KwokMachinePoolList) DeepCopyObject() runtime.Object {
-	out := &KwokMachinePoolList{TypeMeta: l.TypeMeta}
-	l.ListMeta.DeepCopyInto(&out.ListMeta)
-	out.Items = copyEach(l.Items, func(p KwokMachinePool) *KwokMachinePool { return p.DeepCopy() })
-	return out
-}
-
-func (r KwokMachineTemplateResource) deepCopy() KwokMachineTemplateResource {
-	return KwokMachineTemplateResource{
-		Metadata: TemplateMetadata{Labels: maps.Clone(r.Metadata.Labels), Annotations: maps.Clone(r.Metadata.Annotations)},
-		Spec:     r.Spec.deepCopy(),
-	}
-}
-
-func (s KwokMachineTemplateStatus) deepCopy() KwokMachineTemplateStatus {
-	return KwokMachineTemplateStatus{Capacity: s.Capacity.DeepCopy(), NodeInfo: copyOf(s.NodeInfo)}
 }

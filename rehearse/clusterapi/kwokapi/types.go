@@ -9,6 +9,8 @@ import (
 const MachineFinalizer = "kwokmachine.infrastructure.cluster.x-k8s.io"
 
 // KwokMachine is one machine without hardware: a node in the care of kwok.
+//
+// +kubebuilder:object:root=true
 type KwokMachine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -80,6 +82,8 @@ func (m *KwokMachine) Provisioned() bool {
 }
 
 // KwokMachineList is a list of KwokMachines.
+//
+// +kubebuilder:object:root=true
 type KwokMachineList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -87,6 +91,8 @@ type KwokMachineList struct {
 }
 
 // KwokMachineTemplate is what the machines of a group are cloned from.
+//
+// +kubebuilder:object:root=true
 type KwokMachineTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -126,6 +132,8 @@ type TemplateNodeInfo struct {
 }
 
 // KwokMachineTemplateList is a list of KwokMachineTemplates.
+//
+// +kubebuilder:object:root=true
 type KwokMachineTemplateList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -134,6 +142,8 @@ type KwokMachineTemplateList struct {
 
 // KwokControlPlane is the control plane of a cluster that runs already, somewhere
 // else: a rehearsal's own, as a rule. It has no machines and no fields to set.
+//
+// +kubebuilder:object:root=true
 type KwokControlPlane struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -154,6 +164,8 @@ type ControlPlaneInitialization struct {
 }
 
 // KwokControlPlaneList is a list of KwokControlPlanes.
+//
+// +kubebuilder:object:root=true
 type KwokControlPlaneList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
