@@ -88,18 +88,18 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atom
 	// L7). Where nothing has been done but the taint, pending pods come first: they
 	// may have that room, or the node itself, before anything is bought. What is left
 	// is asked for by the same search that began the removal.
-	judge := rules.Of(s, p)
-	budgets := judge.Budgets()
-	drains, guests := openDrains(s, judge), map[model.NodeID]bool{}
+	cluster := rules.Of(s, p)
+	budgets := cluster.Budgets()
+	drains, guests := openDrains(s, cluster), map[model.NodeID]bool{}
 	waits, late := waiting(s)
-	gather(s, judge, budgets, drains, func(o *open) bool { return !tainted(s, o) }, waits)
+	gather(s, cluster, budgets, drains, func(o *open) bool { return !tainted(s, o) }, waits)
 	house(s, p, world, drains, guests)
 	// 5. to 7. Pods without a node: room that is there or coming, and growth.
 	up := scaleup.Plan(world, s, p, closed)
 	wanted := world.Reserved()
-	gather(s, judge, budgets, drains, func(o *open) bool { return tainted(s, o) && !wanted[o.node] }, waits)
+	gather(s, cluster, budgets, drains, func(o *open) bool { return tainted(s, o) && !wanted[o.node] }, waits)
 	waited := served(&up)
-	shelter(s, p, world, judge, guests)
+	shelter(s, p, world, cluster, guests)
 	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
 	plan.Notices, plan.Brakes, plan.Shares, plan.Unseen = up.Notices, up.Brakes, up.Shares, up.Unseen
 	for i := range up.Grow {
@@ -107,7 +107,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atom
 	}
 	// 8. Which nodes does nothing need? Removals under way go on, or are taken back.
 	down := scaledown.Plan(scaledown.Input{
-		Snapshot: s, Policy: p, World: world, Reserved: wanted, Rules: judge, Budgets: budgets, Closed: closed,
+		Snapshot: s, Policy: p, World: world, Reserved: wanted, Rules: cluster, Budgets: budgets, Closed: closed,
 		Guests: guests, Drafts: drafts(s, drains), Moving: onTheMove(s, drains, waited), Growing: growing(s, up.Grow), Waiting: told(waits), Rate: rate, Unseen: len(up.Unseen),
 	})
 	plan.Unneeded, plan.Kept, plan.Resume = down.Unneeded, down.Kept, down.Resume

@@ -23,7 +23,7 @@ type open struct {
 }
 
 // openDrains lists the removals under way.
-func openDrains(s *model.Snapshot, judge *rules.Cluster) (list []open) {
+func openDrains(s *model.Snapshot, cluster *rules.Cluster) (list []open) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Standing.Drain == nil || n.Unknown {
@@ -31,7 +31,7 @@ func openDrains(s *model.Snapshot, judge *rules.Cluster) (list []open) {
 		}
 		o := open{node: model.NodeID(i)}
 		if n.Standing.Drain.Stage != model.RollingBack {
-			o.view.Pods = podsOf(s, judge, n)
+			o.view.Pods = podsOf(s, cluster, n)
 		}
 		list = append(list, o)
 	}
@@ -47,7 +47,7 @@ func tainted(s *model.Snapshot, o *open) bool {
 // gather finds, for some removals under way, the pods that are still to be moved,
 // counts them against what may be disrupted, and sees what of the evicted ones is
 // still lacking.
-func gather(s *model.Snapshot, judge *rules.Cluster, left rules.Budgets, list []open, which func(*open) bool, waits map[types.UID]wait) {
+func gather(s *model.Snapshot, cluster *rules.Cluster, left rules.Budgets, list []open, which func(*open) bool, waits map[types.UID]wait) {
 	for i := range list {
 		o := &list[i]
 		n := &s.Nodes[o.node]
@@ -56,7 +56,7 @@ func gather(s *model.Snapshot, judge *rules.Cluster, left rules.Budgets, list []
 		}
 		o.view.Replacement, o.view.ReplacementSince = replacement(s, n.Standing.Drain)
 		o.view.Missing = missing(s, n.Standing.Drain)
-		o.moving = moving(o.view.Pods, left, judge)
+		o.moving = moving(o.view.Pods, left, cluster)
 		for _, q := range o.moving {
 			w, ok := waits[q.Owner]
 			switch {
@@ -168,24 +168,24 @@ func missed(world *schedsim.World, s *model.Snapshot, list []open, waited []mode
 }
 
 // podsOf asks the rules about the pods of a node.
-func podsOf(s *model.Snapshot, judge *rules.Cluster, n *model.Node) []removal.Pod {
+func podsOf(s *model.Snapshot, cluster *rules.Cluster, n *model.Node) []removal.Pod {
 	pods := make([]removal.Pod, 0, len(n.Bound))
 	for i := range n.Bound {
 		q := &n.Bound[i]
 		spec := s.Contents.Specs[q.Spec]
-		pods = append(pods, removal.Pod{Pod: q, Name: spec.Pod.Namespace + "/" + q.Name, Answer: judge.JudgeOn(rules.ConditionOf(n), q), Priority: spec.Priority, Facts: s.Contents.Facts[q.Facts]})
+		pods = append(pods, removal.Pod{Pod: q, Name: spec.Pod.Namespace + "/" + q.Name, Answer: cluster.Apply(rules.ConditionOf(n), q), Priority: spec.Priority, Facts: s.Contents.Facts[q.Facts]})
 	}
 	return pods
 }
 
 // moving are the pods that must have room elsewhere. What the budgets allow is used
 // up by those that are to be evicted.
-func moving(pods []removal.Pod, left rules.Budgets, judge *rules.Cluster) []*model.Pod {
+func moving(pods []removal.Pod, left rules.Budgets, cluster *rules.Cluster) []*model.Pod {
 	var out []*model.Pod
 	for i := range pods {
 		q := &pods[i]
 		if q.Answer.Kind == rules.Moves {
-			judge.Take(q.Pod, left) // refused or not: it is for the API server to say
+			cluster.Take(q.Pod, left) // refused or not: it is for the API server to say
 		}
 		if scaledown.Housed(q.Answer, q.Facts) {
 			out = append(out, q.Pod)

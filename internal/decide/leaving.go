@@ -15,7 +15,7 @@ import (
 //
 // Nothing is bought for them before they wait: pods that do have had what there is. They
 // take nothing from the budgets: whoever evicts them does.
-func shelter(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *rules.Cluster, guests map[model.NodeID]bool) {
+func shelter(s *model.Snapshot, p model.Policy, world *schedsim.World, cluster *rules.Cluster, guests map[model.NodeID]bool) {
 	var mover *schedsim.Mover
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -26,7 +26,7 @@ func shelter(s *model.Snapshot, p model.Policy, world *schedsim.World, judge *ru
 		if in := s.Groups[n.Group].InstanceNamed(n.Instance); in == nil || in.State != provider.Deleting {
 			continue
 		}
-		leaving := moving(podsOf(s, judge, n), judge.Budgets(), judge)
+		leaving := moving(podsOf(s, cluster, n), cluster.Budgets(), cluster)
 		if len(leaving) == 0 {
 			continue
 		}

@@ -52,7 +52,7 @@ func TestRemovalsAreSafeTogether(t *testing.T) {
 			pools[s.Groups[n.Group].Pool]--
 			before := slices.Clone(evicted)
 			for i := range n.Bound {
-				judge(t, s, n, &n.Bound[i], evicted)
+				checkPod(t, s, n, &n.Bound[i], evicted)
 			}
 			for i := range evicted {
 				most[i] = max(most[i], evicted[i]-before[i])
@@ -103,9 +103,9 @@ func matters(s *model.Snapshot, q *model.Pod) bool {
 	return q.Flags&(model.Finished|model.Mirror|model.FromDaemonSet|model.Terminating) == 0 && s.Contents.Specs[q.Spec].Priority >= -10
 }
 
-// judge fails for a pod that must not be on an unneeded node, and counts what its
+// checkPod fails for a pod that must not be on an unneeded node, and counts what its
 // eviction takes of budgets.
-func judge(t *rapid.T, s *model.Snapshot, n *model.Node, q *model.Pod, evicted []int) {
+func checkPod(t *rapid.T, s *model.Snapshot, n *model.Node, q *model.Pod, evicted []int) {
 	if !matters(s, q) {
 		return
 	}

@@ -188,7 +188,7 @@ func (f *finder) candidates() []candidate {
 				continue
 			}
 		}
-		if why := f.judge(&c); why != nil {
+		if why := f.blocked(&c); why != nil {
 			v.Verdict = *why
 			continue
 		}
@@ -222,15 +222,15 @@ func (f *finder) resumed(list []candidate) []candidate {
 	return slices.Concat(list[:first], list[at:], list[first:at])
 }
 
-// judge asks the rules about the pods of a node. A nil verdict means that each
+// blocked asks the rules about the pods of a node. A nil verdict means that each
 // may be moved, or ends with the node, or by itself.
-func (f *finder) judge(c *candidate) *model.Verdict {
+func (f *finder) blocked(c *candidate) *model.Verdict {
 	n := &f.Snapshot.Nodes[c.node]
 	var blocked *model.Verdict
 	more := 0
 	for i := range n.Bound {
 		p := &n.Bound[i]
-		a := f.Rules.JudgeOn(rules.ConditionOf(n), p)
+		a := f.Rules.Apply(rules.ConditionOf(n), p)
 		if Housed(a, f.Snapshot.Contents.Facts[p.Facts]) {
 			c.housed = append(c.housed, p)
 		}

@@ -54,7 +54,7 @@ func manyBudgets(budgets, pods int) world {
 	return w
 }
 
-// BenchmarkPods is Of, and then Judge for every pod, and Take for each that moves,
+// BenchmarkPods is Of, and then Apply for every pod, and Take for each that moves,
 // of a cluster of 600,000 pods: what a cycle pays if every node is a candidate.
 func BenchmarkPods(b *testing.B) {
 	const pods = 600_000
@@ -112,7 +112,7 @@ func judgeAll(w *world) (kept int) {
 	c := rules.Of(w.snap, w.policy)
 	left := c.Budgets()
 	for i := range w.pods {
-		if a := c.Judge(&w.pods[i]); a.Kind != rules.Moves || c.Take(&w.pods[i], left) != nil {
+		if a := c.Apply(rules.Ready, &w.pods[i]); a.Kind != rules.Moves || c.Take(&w.pods[i], left) != nil {
 			kept++
 		}
 	}

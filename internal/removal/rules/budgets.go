@@ -12,7 +12,7 @@ import (
 // snapshot.
 type Budgets []int
 
-// Clone copies, so that one candidate can be tried without the others noticing.
+// Clone is a copy, for trying one candidate without a trace.
 func (b Budgets) Clone() Budgets { return slices.Clone(b) }
 
 // Budgets is what each budget allows now.
@@ -24,9 +24,9 @@ func (c *Cluster) Budgets() Budgets {
 	return left
 }
 
-// Take counts a pod that moves against the budget that covers it. If that allows
-// no more, the verdict says so, and nothing is taken. A pod that several budgets
-// cover never moves, however much they allow: the Eviction API refuses it.
+// Take counts a pod that moves against the budget that covers it. If the budget allows
+// no more evictions, the verdict says so and nothing is counted. A pod that several
+// budgets cover never moves, whatever they allow: the Eviction API refuses it.
 func (c *Cluster) Take(p *model.Pod, left Budgets) *model.Verdict {
 	covering := c.Covering(p)
 	switch {
@@ -35,8 +35,9 @@ func (c *Cluster) Take(p *model.Pod, left Budgets) *model.Verdict {
 	case len(covering) > 1:
 		return &model.Verdict{
 			Reason: model.NotEnoughPdb,
-			Detail: c.name(p) + ": the API server refuses to evict a pod that " + strconv.Itoa(len(covering)) + " budgets cover: " + c.names(covering),
-			Fix:    "selectors of which one covers the pod",
+			Detail: c.name(p) + ": the API server refuses to evict a pod that " + strconv.Itoa(len(covering)) +
+				" budgets cover: " + c.names(covering),
+			Fix: "selectors of which one covers the pod",
 		}
 	case left[covering[0]] > 0:
 		left[covering[0]]--
@@ -45,24 +46,27 @@ func (c *Cluster) Take(p *model.Pod, left Budgets) *model.Verdict {
 	b := &c.snap.Budgets[covering[0]]
 	detail := c.name(p) + ": budget " + c.names(covering) + " allows no eviction now"
 	if b.Allowed > 0 {
-		detail = c.name(p) + ": budget " + c.names(covering) + " allows " + strconv.Itoa(b.Allowed) + " now, and other pods that move take all of it"
+		detail = c.name(p) + ": budget " + c.names(covering) + " allows " + strconv.Itoa(b.Allowed) +
+			" now, and other pods that move take all of it"
 	}
 	if b.Detail != "" {
 		detail += " (" + b.Detail + ")"
 	}
-	return &model.Verdict{Reason: model.NotEnoughPdb, Detail: detail, Fix: "more healthy pods, or a budget that allows more"}
+	return &model.Verdict{
+		Reason: model.NotEnoughPdb, Detail: detail, Fix: "more healthy pods, or a budget that allows more",
+	}
 }
 
-// TakeAll counts the pods of one node. They need not all go at once: a budget that
-// allows one eviction now is enough for a node with several of its pods, which then
-// go in turn, as their replacements become ready. Nothing else may use that budget
-// then. If one allows none, the verdict says so, and left is not to be used.
+// TakeAll counts the pods of one node that move. They need not all go at once: a budget
+// that allows one eviction now is enough for a node with several of its pods, since they
+// go in turn, as their replacements become ready. No other node may use that budget then.
+// If a budget allows none, the verdict says so, and left must not be used.
 func (c *Cluster) TakeAll(pods []*model.Pod, left Budgets) *model.Verdict {
 	before := left.Clone()
 	for _, p := range pods {
 		covering := c.Covering(p)
 		if len(covering) == 1 && before[covering[0]] > 0 && left[covering[0]] == 0 {
-			continue // its turn comes
+			continue // it goes later, in its turn
 		}
 		if v := c.Take(p, left); v != nil {
 			return v
@@ -80,7 +84,7 @@ func (c *Cluster) names(budgets []int) string {
 	return strings.Join(names, ", ")
 }
 
-// Covering are the budgets that cover a pod, by index, sorted. They must not be
+// Covering lists the budgets that cover a pod, by index, sorted. The list must not be
 // changed.
 func (c *Cluster) Covering(p *model.Pod) []int {
 	home := c.homes[p.Spec]

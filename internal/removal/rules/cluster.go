@@ -6,26 +6,26 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// Cluster is a snapshot made ready for the rules, together with the policy. It
-// remembers what it found out, so it serves one goroutine.
+// Cluster is a snapshot and the policy, prepared for the rules. It caches answers, so
+// it serves one goroutine.
 type Cluster struct {
 	snap            *model.Snapshot
 	expendableBelow int32
 	drain           model.DrainPolicy
 
-	// bySpec and byFacts are the rules about each spec and each of the facts, none
-	// where nobody has asked yet.
+	// bySpec and byFacts are the rules about each spec and each of the facts; 0: not
+	// found out yet.
 	bySpec  []places
 	byFacts []places
 	// budgets are those of each namespace that has any, and homes the namespace of
-	// each spec, nil where nobody has asked yet.
+	// each spec; nil: not found out yet.
 	budgets map[string]*namespace
 	homes   []*namespace
-	// replicas counts pods by controller, nil until somebody asks.
+	// replicas counts pods by controller; nil: not counted yet.
 	replicas map[types.UID]int
 }
 
-// Of makes a snapshot ready.
+// Of prepares a snapshot.
 func Of(s *model.Snapshot, p model.Policy) *Cluster {
 	return &Cluster{
 		snap: s, expendableBelow: p.Rules.ExpendableBelow, drain: p.ScaleDown.Drain,
@@ -34,8 +34,8 @@ func Of(s *model.Snapshot, p model.Policy) *Cluster {
 	}
 }
 
-// unknown are the facts of pods in a snapshot without any: they have no
-// controller, so that nothing moves on the strength of what nobody looked at.
+// unknown are the facts of pods in a snapshot that has no facts. They have no
+// controller, so such pods stay where they are.
 var unknown model.Facts
 
 func (c *Cluster) facts(id model.FactsID) *model.Facts {
@@ -45,8 +45,8 @@ func (c *Cluster) facts(id model.FactsID) *model.Facts {
 	return c.snap.Contents.Facts[id]
 }
 
-// aboutSpec and aboutFacts are the rules about a spec and about facts; what they
-// have to look at is apart, so that the rest of them is inlined.
+// aboutSpec and aboutFacts are the rules about a spec and about facts. What is found out
+// once only is apart, so that these two are inlined.
 func (c *Cluster) aboutSpec(id model.SpecID) places {
 	if about := c.bySpec[id]; about != 0 {
 		return about

@@ -2,8 +2,7 @@ package rules
 
 import "github.com/plimsoll-dev/plimsoll/internal/model"
 
-// expendable: no node is bought for a pod of so low a priority, and none is kept
-// for it.
+// expendable: the pod's priority is so low that no node is bought or kept for it.
 var expendable = rule{
 	name:   "Expendable",
 	spec:   func(c *Cluster, s *model.Spec) bool { return s.Priority < c.expendableBelow },

@@ -2,5 +2,5 @@ package rules
 
 import "github.com/plimsoll-dev/plimsoll/internal/model"
 
-// finished: a pod that has succeeded or failed runs nothing any more.
+// finished: a pod that has succeeded or failed no longer runs anything.
 var finished = rule{name: "Finished", flags: model.Finished, answer: stays}

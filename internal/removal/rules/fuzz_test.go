@@ -115,7 +115,7 @@ func (d drawn) budget(i int) model.Budget {
 // The rules once more, as plainly as they can be said, with nothing remembered
 // and nothing shared with the package.
 
-func slowJudge(s *model.Snapshot, policy model.Policy, p *model.Pod) (kind rules.Kind, reason model.Reason, until time.Time) {
+func slowApply(s *model.Snapshot, policy model.Policy, p *model.Pod) (kind rules.Kind, reason model.Reason, until time.Time) {
 	spec := s.Contents.Specs[p.Spec]
 	var f model.Facts
 	if len(s.Contents.Facts) > 0 {
@@ -221,7 +221,7 @@ func slowTake(s *model.Snapshot, p *model.Pod, left []int) bool {
 	return true
 }
 
-// compare judges each pod of a world twice, by the package and plainly, and lets
+// compare applies the rules to each pod of a world twice, by the package and plainly, and lets
 // those that move take from the budgets. It tells which rules decided.
 func compare(t *testing.T, w world) []string {
 	t.Helper()
@@ -234,9 +234,9 @@ func compare(t *testing.T, w world) []string {
 	for round := range 2 { // the second time by what is remembered
 		for i := range w.pods {
 			p := &w.pods[i]
-			a := c.Judge(p)
+			a := c.Apply(rules.Ready, p)
 			decided = append(decided, a.Kind.String()+" "+a.Rule)
-			kind, reason, until := slowJudge(w.snap, w.policy, p)
+			kind, reason, until := slowApply(w.snap, w.policy, p)
 			if a.Kind != kind || a.Reason != reason || !a.Until.Equal(until) {
 				t.Fatalf("round %d, %s: %v by %q, %s until %v\nplainly: %v, %s until %v\n%s", round, p.Name, a.Kind, a.Rule, a.Reason, a.Until, kind, reason, until, describe(w, p))
 			}

@@ -11,7 +11,8 @@ var localStorage = rule{
 		return c.blocks(p, model.Verdict{
 			Reason: model.LocalStorageRequested,
 			Detail: "its volume " + volume + " is on the node",
-			Fix:    "the pod has the annotation " + annotationSafeVolumes + " with the volume's name " + volume + " in it, or --skip-nodes-with-local-storage=false",
+			Fix: "the pod has the annotation " + annotationSafeVolumes + " with the volume's name " + volume +
+				" in it, or --skip-nodes-with-local-storage=false",
 		})
 	},
 }

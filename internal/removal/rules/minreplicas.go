@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// minReplicas: a controller with few pods would miss this one too much. It holds
-// whatever the pod says of its eviction.
+// minReplicas: the pod's controller has fewer pods than --min-replica-count. The pod's
+// own annotation on eviction does not overrule this.
 var minReplicas = rule{
 	name: "MinReplicas",
 	facts: func(c *Cluster, f *model.Facts) bool {
@@ -23,8 +23,9 @@ var minReplicas = rule{
 		}
 		return c.blocks(p, model.Verdict{
 			Reason: model.MinReplicasReached,
-			Detail: "pods of its " + c.facts(p.Facts).Controller + " " + strconv.Itoa(n) + " < " + strconv.Itoa(c.drain.MinReplicas),
-			Fix:    "more replicas, or a lower --min-replica-count",
+			Detail: "pods of its " + c.facts(p.Facts).Controller + " " + strconv.Itoa(n) +
+				" < " + strconv.Itoa(c.drain.MinReplicas),
+			Fix: "more replicas, or a lower --min-replica-count",
 		})
 	},
 }

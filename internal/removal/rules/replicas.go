@@ -6,10 +6,10 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// Replicas is how many pods of a controller there are that have neither ended
-// nor are being deleted, with those that wait for a node. A pod that room is kept
-// for, or that a scheduling gate holds, is not in it: fewer are counted rather
-// than more. All are counted when the first is asked for.
+// Replicas is how many pods a controller has, without those that have ended or are being
+// deleted, and with those that wait for a node. A pod that a scheduling gate holds, or
+// that has a node reserved for it, is not counted: we err to counting too few. The first
+// question counts the pods of all controllers.
 func (c *Cluster) Replicas(owner types.UID) int {
 	if c.replicas == nil {
 		c.replicas = replicasOf(c.snap)

@@ -2,12 +2,12 @@ package rules
 
 import "github.com/plimsoll-dev/plimsoll/internal/model"
 
-// replicated: a pod that nothing makes anew would be gone for good. Of other
-// people's controllers nobody knows whether they do; an operator may say so.
+// replicated: a pod that no controller replaces would be gone for good. Whether a custom
+// controller replaces its pods is not known; an operator may say so.
 var replicated = rule{
 	name: "Replicated",
 	facts: func(c *Cluster, f *model.Facts) bool {
-		return f.Controller == "" || c.drain.SkipCustom && !makesAnew(f)
+		return f.Controller == "" || c.drain.SkipCustom && !replaces(f)
 	},
 	answer: func(c *Cluster, p *model.Pod) (Answer, bool) {
 		f := c.facts(p.Facts)
@@ -30,9 +30,9 @@ var replicated = rule{
 	},
 }
 
-// makesAnew tells whether a controller is of a kind that replaces its pods.
-// DaemonSets do, too, but not elsewhere, and have a rule of their own.
-func makesAnew(f *model.Facts) bool {
+// replaces reports whether a controller is of a kind that replaces its pods. DaemonSets
+// replace them on the same node only, and have a rule of their own.
+func replaces(f *model.Facts) bool {
 	switch f.Controller {
 	case "ReplicationController":
 		return f.Group == ""

@@ -2,17 +2,17 @@
 // be moved?
 //
 // What flows in: a snapshot and the policy, made into a Cluster once, and then
-// pods, one at a time. What flows out for each is an Answer: it moves, it ends
+// pods, one at a time. What flows out for each is an Answer: the pod moves, it ends
 // with its node, it is ending already, or it keeps its node and a verdict says
 // why. The rules stand in one ordered list, each in a file of its own; the first
-// that has an answer decides. PodDisruptionBudgets come after them, since what a
-// budget still allows depends on the pods that moved before: Take counts.
+// that has an answer decides. PodDisruptionBudgets come after the rules: what a
+// budget still allows depends on the pods that moved before, so Take counts.
 //
-// Pure, and sure of nothing: between the answer and the eviction the world goes
-// on, so the Eviction API has the last word on budgets. Where something is not
-// known, the node stays.
+// The package is pure. The cluster changes between an answer and the eviction, so
+// the Eviction API has the last word on budgets. Where something is not known, the
+// node stays.
 //
-// Who may import it: decide, scaledown and drain. It imports model.
+// Who may import it: removal, decide and scaledown. It imports model.
 package rules
 
 import (
@@ -21,9 +21,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// list is the order of the rules. Those that let a pod end with its node, for
-// nobody waits for it, come first; then those that a pod's own word on eviction
-// cannot overrule, that word, and those that it can.
+// list is the order of the rules. First come those by which a pod ends with its node
+// and nobody waits for it; then those that the pod's own annotation on eviction cannot
+// overrule, that annotation, and those that it can overrule.
 var list = []rule{
 	mirror,
 	finished,
@@ -64,34 +64,31 @@ func (k Kind) String() string {
 // Answer is what the rules say of a pod.
 type Answer struct {
 	Kind Kind
-	// Rule is the name of the rule that decided, empty if none had an answer and
-	// the pod moves for that.
+	// Rule is the name of the rule that decided, empty if none had an answer: the
+	// pod moves then.
 	Rule string
-	// Verdict is set where the pod blocks. Until is set, too, where it Ends: when
-	// the node stops to wait for it. At Until the answer is another one.
+	// Verdict is set where the pod blocks. Where it Ends, only Until is set: the node
+	// waits no longer. At Until the answer changes.
 	model.Verdict
 }
 
-// rule is one reason to treat a pod otherwise than to move it. What it is about
-// is said by what many pods share, flags, spec or facts, so that it is found out
-// once for all of them: a plain pod costs no look at any rule.
+// rule is one reason not to move a pod. Which pods a rule is about depends on what
+// many pods share (flags, spec or facts), so it is found out once for all of them: a
+// plain pod costs no look at any rule.
 type rule struct {
 	name  string
 	flags model.Flags
 	spec  func(*Cluster, *model.Spec) bool
 	facts func(*Cluster, *model.Facts) bool
-	// answer decides about a pod that the rule is about. If it has no answer, the
-	// next rule is asked.
+	// answer decides about such a pod. If it has no answer, the next rule is asked.
 	answer func(*Cluster, *model.Pod) (Answer, bool)
 	// readyOnly: the rule is not about pods on nodes that are not ready.
 	readyOnly bool
 }
 
-// Judge applies every rule to a pod, but not the amounts of budgets.
-func (c *Cluster) Judge(p *model.Pod) Answer { return c.JudgeOn(Ready, p) }
-
-// Condition is what of its node matters to a pod. Nothing lands on a node that is not
-// ready; on one that goes for that, nobody is there to end a pod.
+// Condition is what the rules have to know of a pod's node. No pod lands on a node that
+// is not ready; where a node goes because it is not ready, no kubelet is there to end
+// its pods.
 type Condition uint8
 
 // The conditions of a node.
@@ -101,8 +98,7 @@ const (
 	Dead
 )
 
-// ConditionOf is a node's condition: of one that is on its way out, it is dead if it goes
-// because it is not ready.
+// ConditionOf is a node's condition. A node that goes because it is not ready is dead.
 func ConditionOf(n *model.Node) Condition {
 	d := n.Standing.Drain
 	switch {
@@ -114,8 +110,9 @@ func ConditionOf(n *model.Node) Condition {
 	return NotReady
 }
 
-// JudgeOn is Judge where the condition of the pod's node matters.
-func (c *Cluster) JudgeOn(on Condition, p *model.Pod) Answer {
+// Apply applies the rules to a pod on a node in the given condition. What budgets still
+// allow is not among them: see Take.
+func (c *Cluster) Apply(on Condition, p *model.Pod) Answer {
 	about := c.aboutSpec(p.Spec) | c.aboutFacts(p.Facts)
 	if p.Flags&flagged != 0 {
 		about |= aboutFlags(p.Flags)
@@ -162,8 +159,8 @@ func aboutFlags(f model.Flags) (about places) {
 // stays is the answer of the rules about pods that nobody waits for.
 func stays(*Cluster, *model.Pod) (Answer, bool) { return Answer{Kind: Stays}, true }
 
-// blocks gives the answer of a pod that keeps its node. The detail begins with
-// the pod's name.
+// blocks is the answer for a pod that keeps its node. The detail begins with the
+// pod's name.
 func (c *Cluster) blocks(p *model.Pod, v model.Verdict) (Answer, bool) {
 	v.Detail = c.name(p) + ": " + v.Detail
 	return Answer{Kind: Blocks, Verdict: v}, true

@@ -148,7 +148,7 @@ func TestRules(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			s := plain()
 			r.change(s)
-			a := s.judge()
+			a := s.answer()
 			if a.Kind != r.kind || a.Rule != r.rule || a.Reason != r.reason || a.Detail != r.detail || !a.Until.Equal(r.until) {
 				t.Errorf("%v by rule %q, %q, %q until %v\nwant %v by rule %q, %q, %q until %v",
 					a.Kind, a.Rule, a.Reason, a.Detail, a.Until, r.kind, r.rule, r.reason, r.detail, r.until)
@@ -164,7 +164,7 @@ func TestRules(t *testing.T) {
 func TestSystemPodSince(t *testing.T) {
 	s := plain()
 	dns(s)
-	if a := s.judge(); !a.Since.Equal(now.Add(-time.Minute)) {
+	if a := s.answer(); !a.Since.Equal(now.Add(-time.Minute)) {
 		t.Errorf("since %v", a.Since)
 	}
 }
@@ -199,7 +199,7 @@ func TestOrder(t *testing.T) {
 		{"Tolerant", func() { s.tolerations = nil }},
 		{"", func() {}},
 	} {
-		if a := s.judge(); a.Rule != step.rule {
+		if a := s.answer(); a.Rule != step.rule {
 			t.Fatalf("rule %q decides, want %q", a.Rule, step.rule)
 		}
 		step.next()
@@ -226,7 +226,7 @@ func TestEveryReasonIsGiven(t *testing.T) {
 // reasonsOfPods reads them from the source: one added there needs a row here.
 func reasonsOfPods(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../../model/reason.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../model/reason.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,12 +288,12 @@ func TestTolerant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := plain()
 			s.tolerations = []corev1.Toleration{c.toleration}
-			a := s.judge()
+			a := s.answer()
 			if keeps := a.Kind == rules.Blocks && a.Reason == model.ToleratesRemoval && a.Fix != ""; keeps != c.keeps {
 				t.Errorf("%+v", a)
 			}
 			s.facts.Safe = model.EvictYes
-			if a := s.judge(); a.Kind != rules.Moves {
+			if a := s.answer(); a.Kind != rules.Moves {
 				t.Errorf("that may be evicted: %+v", a)
 			}
 		})
@@ -325,7 +325,7 @@ func TestConditionOfANode(t *testing.T) {
 			s := plain()
 			ends(time.Minute)(s)
 			on := rules.ConditionOf(&c.node)
-			if a := s.cluster().JudgeOn(on, &s.pod); on != c.want || a.Kind != c.ends || (a.Kind == rules.Stays) != a.Until.IsZero() {
+			if a := s.cluster().Apply(on, &s.pod); on != c.want || a.Kind != c.ends || (a.Kind == rules.Stays) != a.Until.IsZero() {
 				t.Errorf("condition %d: %v until %s", on, a.Kind, a.Until)
 			}
 		})

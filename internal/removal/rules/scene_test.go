@@ -70,7 +70,7 @@ func (s *scene) snapshot() *model.Snapshot {
 
 func (s *scene) cluster() *rules.Cluster { return rules.Of(s.snapshot(), s.policy) }
 
-func (s *scene) judge() rules.Answer { return s.cluster().Judge(&s.pod) }
+func (s *scene) answer() rules.Answer { return s.cluster().Apply(rules.Ready, &s.pod) }
 
 // budget covers pods by a label selector in its text form; "" is the empty one,
 // which covers all, and "-" stands for none.

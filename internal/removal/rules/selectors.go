@@ -15,9 +15,9 @@ type namespace struct {
 	budgets []int
 	known   map[model.LabelsID][]int
 	// demands finds the budgets that want a certain label; rest are those that want
-	// none. Both are made when the first pod of the namespace is met: one with a
-	// budget for each of thousands of workloads would have millions of selectors
-	// to try otherwise.
+	// none. Both are made when the first pod of the namespace is met. Without them, a
+	// namespace with a budget for each of thousands of workloads would have millions of
+	// selectors to try.
 	demands map[label][]int
 	rest    []int
 }
@@ -40,7 +40,8 @@ func namespaces(budgets []model.Budget) map[string]*namespace {
 	return of
 }
 
-// covering tries the selectors that could match.
+// covering lists the budgets that cover a set of labels: it tries the selectors that
+// could match.
 func (n *namespace) covering(budgets []model.Budget, set map[string]string) []int {
 	if n.demands == nil {
 		n.index(budgets)
@@ -61,9 +62,9 @@ func (n *namespace) covering(budgets []model.Budget, set map[string]string) []in
 	return out
 }
 
-// index files each budget under the labels that one of its requirements demands:
-// the requirement that fewest budgets share. A budget without a selector covers
-// nothing and is left out.
+// index files each budget under the labels that one of its requirements demands: of
+// several requirements, the one that the fewest budgets share. A budget without a
+// selector covers nothing and is left out.
 func (n *namespace) index(budgets []model.Budget) {
 	n.demands = map[label][]int{}
 	shared := map[label]int{}
@@ -98,8 +99,8 @@ func (n *namespace) index(budgets []model.Budget) {
 	}
 }
 
-// demandsOf gives, for each requirement that only certain values of a label meet,
-// those labels: a pod with none of them is not matched.
+// demandsOf lists, for each requirement that only certain values of a label meet, those
+// labels. A pod with none of them does not match.
 func demandsOf(s labels.Selector) [][]label {
 	if s == nil {
 		return nil

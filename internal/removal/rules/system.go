@@ -8,9 +8,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// system: a pod of kube-system without a budget may be one that the cluster
-// cannot spare. When it is old enough this rule has no answer any more, and the
-// next ones are asked as for every other pod.
+// system: the cluster may not work without this pod of kube-system, and no budget guards
+// it. Once the pod is old enough, this rule has no answer, and the next rules are asked
+// as for every other pod.
 var system = rule{
 	name: "System",
 	spec: func(c *Cluster, s *model.Spec) bool {
@@ -26,7 +26,8 @@ var system = rule{
 			Reason: model.UnmovableSystemPod,
 			Detail: "no budget covers it, and it is younger than " + c.drain.SystemTimeout.String(),
 			Since:  created, Until: until,
-			Fix: "time, a PodDisruptionBudget for it, the annotation " + annotationSafeToEvict + "=true on it, or --skip-nodes-with-system-pods=false",
+			Fix: "time, a PodDisruptionBudget for it, the annotation " + annotationSafeToEvict +
+				"=true on it, or --skip-nodes-with-system-pods=false",
 		})
 	},
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// OverdueAfter is how long after its time to end is over a pod may still be there
-// and be waited for: the kubelet and the API server need a while to agree.
+// OverdueAfter is how long a pod is still waited for after its time to end is over: the
+// kubelet and the API server need a while to agree.
 const OverdueAfter = 30 * time.Second
 
-// terminating: a pod that is being deleted is let end. One that should have ended
-// long ago hangs on something that this node will not solve, and is not waited
-// for. Where it is not known when its time is over, we err to wait.
+// terminating: the node waits for a pod that is being deleted. A pod that should have
+// ended long ago hangs for some other reason, and is not waited for. Where it is not
+// known when a pod's time is over, we err to waiting.
 var terminating = rule{
 	name:  "Terminating",
 	flags: model.Terminating,

@@ -6,9 +6,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// tolerant: the taint of a removal does not keep the pod away. What is made in its
-// place may land on the node again, however often it is evicted. Not so on a node that
-// is not ready: such a pod keeps no dead machine.
+// tolerant: the taint of a removal does not keep the pod away, so its replacement may land
+// on the same node, however often it is evicted. This does not apply to a node that is
+// not ready: such a pod keeps no dead machine.
 var tolerant = rule{
 	name:      "Tolerant",
 	readyOnly: true,
@@ -27,7 +27,8 @@ var tolerant = rule{
 func toleratesRemoval(tolerations []corev1.Toleration) bool {
 	for i := range tolerations {
 		t := &tolerations[i]
-		if t.Operator == corev1.TolerationOpExists && (t.Key == "" || t.Key == model.TaintToBeDeleted) && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) {
+		if t.Operator == corev1.TolerationOpExists && (t.Key == "" || t.Key == model.TaintToBeDeleted) &&
+			(t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) {
 			return true
 		}
 	}
