@@ -122,6 +122,17 @@ lint: lint-generated ## gofmt, vet, and whether generated files are fresh
 	cd rehearse && go vet ./...
 	cd packaging && go vet ./...
 
+# Commits that origin/main lacks, or the last one where there is no origin/main.
+RANGE ?= $(shell git rev-parse -q --verify origin/main >/dev/null && echo origin/main..HEAD || echo -1)
+.PHONY: commit-check
+commit-check: ## subjects and bodies of your commits: make commit-check [RANGE=main..HEAD]
+	@git log --no-merges --format=%h $(RANGE) | while read -r c; do \
+		s="$$(git log -1 --format=%s "$$c")"; \
+		[ "$${#s}" -le 72 ] || echo "$$c: the subject has $${#s} characters, more than 72: $$s"; \
+		case "$$s" in *": "*) ;; *) echo "$$c: the subject has not the form 'package: what': $$s";; esac; \
+		[ -n "$$(git log -1 --format=%b "$$c")" ] || echo "$$c: no body says why: $$s"; \
+	done | { ! grep .; }
+
 # What is shipped: binaries that need no C library, and the image, SBOM and release made of them.
 IMAGE_PLATFORMS ?= linux/$(shell go env GOARCH)
 RELEASE_PLATFORMS ?= linux/amd64 linux/arm64
