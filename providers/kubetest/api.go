@@ -18,14 +18,6 @@ type Resource struct {
 	Scale bool
 }
 
-// Controllers act on objects. Both are called with the objects locked.
-type Controllers interface {
-	// Changed: a client or a hand has changed something.
-	Changed(*Objects)
-	// Advance does what is due by now.
-	Advance(*Objects)
-}
-
 // Dialect is in what an API is its own. A nil function is the plain one.
 type Dialect struct {
 	// Show makes of a copy of an object what a client sees in a version of its
@@ -41,8 +33,10 @@ type API struct {
 	controllers Controllers
 	dialect     Dialect
 
-	mu        sync.Mutex
-	objects   *Objects
+	mu      sync.Mutex
+	objects *Objects
+	// observe is when the controllers look again, zero if all is seen.
+	observe   time.Time
 	resources []Resource
 	requests  []string
 	rights    []Right
@@ -61,8 +55,8 @@ func New(now func() time.Time, controllers Controllers, dialect Dialect) *API {
 	return &API{controllers: controllers, dialect: dialect, objects: newObjects(now)}
 }
 
-// Do runs f on the objects, locked. What f changes is seen by the controllers when
-// f says so, or does their work itself.
+// Do runs f on the objects, locked. The controllers do not see what f changes; Change is
+// for that.
 func (a *API) Do(f func(*Objects)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,11 +91,10 @@ func (a *API) ServeIn(group string, versions ...string) {
 // Apply stores objects, new or in place of old ones, and lets the controllers act
 // on them when they do.
 func (a *API) Apply(objects ...Object) {
-	a.Do(func(o *Objects) {
+	a.Change(func(o *Objects) {
 		for _, each := range objects {
 			o.Put(Clone(each))
 		}
-		a.changed()
 	})
 }
 
@@ -121,10 +114,7 @@ func (a *API) Edit(kind, namespace, name string, change func(Object)) error {
 
 // Drop removes an object at once, whatever its finalizers.
 func (a *API) Drop(kind, namespace, name string) {
-	a.Do(func(o *Objects) {
-		o.Remove(Key{kind, namespace, name})
-		a.changed()
-	})
+	a.Change(func(o *Objects) { o.Remove(Key{kind, namespace, name}) })
 }
 
 // Get is a copy of an object, nil if there is none.
@@ -163,20 +153,6 @@ func (a *API) ForgetRequests() {
 
 func (a *API) note(c call) {
 	a.requests = append(a.requests, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", c.verb, c.what(), c.namespace, c.name)))
-}
-
-// changed lets the controllers know, and act.
-func (a *API) changed() {
-	if a.controllers != nil {
-		a.controllers.Changed(a.objects)
-	}
-	a.advance()
-}
-
-func (a *API) advance() {
-	if a.controllers != nil {
-		a.controllers.Advance(a.objects)
-	}
 }
 
 // resource finds a kind by its plural.

@@ -10,7 +10,8 @@
 // patch is a JSON merge patch. There is no schema, and nothing is validated.
 //
 // What happens by itself is the owner's: Controllers act on the objects, at the
-// next request after something is due; a Dialect says how an object looks in a
+// next request after something is due, when Timing says, or at once by Settle and
+// Reconcile; a Dialect says how an object looks in a
 // version, and what of a client's object is stored.
 //
 // It is no package of tests itself and imports nothing of this module: the clouds

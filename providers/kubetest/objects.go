@@ -38,16 +38,24 @@ type Objects struct {
 	objects map[Key]Object
 	version int
 	names   int
+	timing  Timing
+	starved map[Key]bool
 	events  []event
 	news    chan struct{} // closed at each event
 }
 
 func newObjects(now func() time.Time) *Objects {
-	return &Objects{now: now, version: 1, objects: map[Key]Object{}, news: make(chan struct{})}
+	return &Objects{now: now, version: 1, objects: map[Key]Object{}, starved: map[Key]bool{}, news: make(chan struct{})}
 }
 
 // Now is the time.
 func (s *Objects) Now() time.Time { return s.now() }
+
+// Timing is how long things take.
+func (s *Objects) Timing() Timing { return s.timing }
+
+// Starved reports whether nothing can be made for an object.
+func (s *Objects) Starved(k Key) bool { return s.starved[k] }
 
 // Version is the newest resource version: it changes with every change.
 func (s *Objects) Version() int { return s.version }

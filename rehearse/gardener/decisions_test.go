@@ -1,7 +1,6 @@
 package gardener
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -31,20 +30,6 @@ func machine(name string, rank int, phase machinev1.MachinePhase, edits ...func(
 	return m
 }
 
-func named(minute int) func(*machinev1.Machine) {
-	return func(m *machinev1.Machine) {
-		m.Annotations[machinev1.PriorityAnnotation] = machinev1.PriorityDelete
-		m.Annotations[machinev1.MarkedForDeletionAnnotation] = at(minute)
-	}
-}
-
-// today is later than all that happens here.
-var today = epoch.Add(24 * time.Hour)
-
-func kept(m *machinev1.Machine) {
-	m.Status.CurrentStatus.PreserveExpiryTime = &metav1.Time{Time: today.Add(time.Hour)}
-}
-
 const (
 	running          = machinev1.MachineRunning
 	pending          = machinev1.MachinePending
@@ -53,101 +38,6 @@ const (
 	crashing         = machinev1.MachineCrashLoopBackOff
 	terminatingPhase = machinev1.MachineTerminating
 )
-
-func TestVictimOrder(t *testing.T) {
-	low := func(m *machinev1.Machine) { m.Annotations[machinev1.PriorityAnnotation] = "2" }
-	odd := func(m *machinev1.Machine) { m.Annotations[machinev1.PriorityAnnotation] = "soon" }
-	auto := func(m *machinev1.Machine) { kept(m); m.Annotations[machinev1.PreserveAnnotation] = autoPreserved }
-	over := func(m *machinev1.Machine) { m.Status.CurrentStatus.PreserveExpiryTime = &metav1.Time{Time: today} }
-	want := []machinev1.Machine{
-		machine("named first", 5, running, named(1)),
-		machine("named later", 4, failed, named(2)),
-		machine("of low priority", 9, running, low),
-		machine("new and without a phase", 4, ""),
-		machine("failed", 9, failed),
-		machine("without quota", 9, crashing),
-		machine("lost", 9, unknown),
-		machine("old and pending", 3, pending),
-		machine("oldest", 0, running),
-		machine("old", 1, running, odd),
-		machine("new", 2, running),
-		machine("preserved until now", 3, running, over),
-		machine("preserved by itself", 1, running, auto),
-		machine("preserved by a person", 0, failed, kept),
-	}
-	got := slices.Clone(want)
-	slices.Reverse(got)
-	slices.SortFunc(got, func(a, b machinev1.Machine) int { return victimOrder(a, b, today) })
-	for i := range want {
-		if got[i].Name != want[i].Name {
-			t.Errorf("place %d: %q, want %q", i, got[i].Name, want[i].Name)
-		}
-	}
-}
-
-func TestPlanOf(t *testing.T) {
-	three := []machinev1.Machine{machine("a", 0, running), machine("b", 1, running), machine("c", 2, running)}
-	with := func(edit func(*machinev1.Machine), i int) []machinev1.Machine {
-		all := []machinev1.Machine{machine("a", 0, running), machine("b", 1, running), machine("c", 2, running)}
-		edit(&all[i])
-		return all
-	}
-	phase := func(p machinev1.MachinePhase) func(*machinev1.Machine) {
-		return func(m *machinev1.Machine) { m.Status.CurrentStatus.Phase = p }
-	}
-	for _, test := range []struct {
-		name     string
-		want     int
-		blocked  bool
-		changed  string
-		machines []machinev1.Machine
-		plan     plan
-	}{
-		{"nothing", 3, false, "", three, plan{}},
-		{"too few", 5, false, "", three, plan{make: 2}},
-		{"far too few", 500, false, "", three, plan{make: 100}},
-		{"too few, frozen", 5, true, "", three, plan{}},
-		{"too many, frozen", 2, true, "", three, plan{end: []string{"a"}}},
-		{"too many: the oldest", 1, false, "", three, plan{end: []string{"a", "b"}}},
-		{"too many: the newest was named", 2, false, at(5), with(named(5), 2), plan{end: []string{"c"}}},
-		{"named, and resized to less meanwhile", 1, false, at(5), with(named(5), 2), plan{end: []string{"a", "c"}}},
-		{"named, and grown again meanwhile", 3, false, at(5), with(named(5), 2), plan{end: []string{"c"}}},
-		{"named by a resizing that the set does not know of yet", 3, false, at(4), with(named(5), 2), plan{}},
-		{"named, and too few besides: first what is missing", 4, false, at(5), with(named(5), 2), plan{make: 1}},
-		{"one ends already", 3, false, "", with(phase(terminatingPhase), 0), plan{make: 1}},
-		{"one failed", 3, false, "", with(phase(failed), 1), plan{end: []string{"b"}}},
-		{"one failed and is preserved", 3, false, "", with(func(m *machinev1.Machine) { phase(failed)(m); kept(m) }, 1), plan{}},
-	} {
-		got := planOf(demand{test.want, test.blocked, test.changed, today}, test.machines)
-		if got.make != test.plan.make || !slices.Equal(got.end, test.plan.end) {
-			t.Errorf("%s: got %+v, want %+v", test.name, got, test.plan)
-		}
-	}
-}
-
-func TestTrigger(t *testing.T) {
-	machines := []machinev1.Machine{
-		machine("new", 2, running), machine("marked", 1, running, named(3)), machine("marked before", 1, running, named(3)),
-		machine("ends", 0, terminatingPhase), machine("failed", 0, failed), machine("bare", 4, running),
-	}
-	text := "new~" + at(5) + ",bare,marked~" + at(3) + ",new~noon~" + at(1) + ",marked before~" + at(4) + ",gone~" + at(3) + ",ends~" + at(3) + ",failed~" + at(3)
-	mark, stay := follow(readTrigger(text, at(6)), machines)
-	if want := "new~" + at(5) + ",bare~" + at(6); writeTrigger(mark) != want {
-		t.Errorf("marks %s, want %s", writeTrigger(mark), want)
-	}
-	if want := "new~" + at(5) + ",bare~" + at(6) + ",marked~" + at(3) + ",marked before~" + at(4); writeTrigger(stay) != want {
-		t.Errorf("keeps %s, want %s", writeTrigger(stay), want)
-	}
-	// One that has a time, and lost its priority, is marked with the time that it has.
-	lost := machine("lost", 1, running, named(3))
-	delete(lost.Annotations, machinev1.PriorityAnnotation)
-	if mark, _ := follow(readTrigger("lost", at(6)), []machinev1.Machine{lost}); writeTrigger(mark) != "lost~"+at(3) {
-		t.Errorf("marks %s", writeTrigger(mark))
-	}
-	if mark, stay := follow(readTrigger("", at(6)), machines); len(mark)+len(stay) > 0 {
-		t.Errorf("of nothing comes %v, %v", mark, stay)
-	}
-}
 
 func TestSafety(t *testing.T) {
 	for _, test := range []struct {

@@ -9,8 +9,8 @@
 //
 // It keeps to what an autoscaler can tell of the real one (v0.63): one deployment's
 // machines that are named in the trigger annotation go, in a union with those that
-// the order of victims chooses (victims.go); a shrinking in the middle of a rollout
-// takes from all sets (package sets); a set with far too many machines is frozen
+// the order of victims chooses; a shrinking in the middle of a rollout
+// takes from all sets; a set with far too many machines is frozen
 // (freeze.go); and MachineDeployments are written back as a whole, as its typed
 // client does, so that fields it does not know are lost (Settings.KnowsPools).
 //
@@ -37,7 +37,8 @@
 // and has it not ready, until the annotation goes.
 //
 // It is made to be a process of its own: Flags reads its command line. Subpackages:
-// definitions (the CustomResourceDefinitions), sets (how large the sets are; pure),
-// pools (a file of worker pools as objects). It imports no other package of this
+// definitions (the CustomResourceDefinitions),
+// pools (a file of worker pools as objects). What it decides of machines and sets is
+// providers/gardener/mcm. It imports no other package of this
 // module; packages component and world import it.
 package gardener

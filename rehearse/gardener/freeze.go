@@ -7,7 +7,7 @@ import (
 	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
 
-// The safety rule's margins, those that Gardener sets.
+// The safety rule's margins, those that Gardener mcm.
 const (
 	safetyUp   = 2
 	safetyDown = 1

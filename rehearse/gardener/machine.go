@@ -18,28 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/mcm"
 	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
 
 const (
 	// lookAgain is how soon something is looked at again that no event announces.
 	lookAgain = 500 * time.Millisecond
-	// How long a machine that the cloud did not make is not tried again, by the code of
-	// the error, unless its class changes.
-	shortRetry  = 5 * time.Second
-	mediumRetry = 3 * time.Minute
-	longRetry   = 10 * time.Minute
 )
-
-func retryAfter(code string) time.Duration {
-	switch code {
-	case machinev1.CodeUnavailable, machinev1.CodeUnknown, machinev1.CodeDeadlineExceeded, machinev1.CodeAborted:
-		return shortRetry
-	case machinev1.CodeResourceExhausted:
-		return longRetry
-	}
-	return mediumRetry
-}
 
 // tries are those to make one machine that have failed with a code, and when the last did.
 type tries struct {
@@ -159,7 +145,7 @@ func (t tries) left(now time.Time) time.Duration {
 	if t.n == 0 {
 		return 0
 	}
-	return t.last.Add(retryAfter(t.code)).Sub(now)
+	return t.last.Add(mcm.RetryAfter(t.code)).Sub(now)
 }
 
 // refuse fails one try to make a machine, when it is due. A status that would say the same
@@ -174,7 +160,7 @@ func (r *machines) refuse(ctx context.Context, m *machinev1.Machine, code, messa
 	}
 	t.n, t.last = t.n+1, r.now()
 	r.failed[m.UID] = t
-	again := ctrl.Result{RequeueAfter: retryAfter(code)}
+	again := ctrl.Result{RequeueAfter: mcm.RetryAfter(code)}
 	status, was := refused(*m, r.now(), code, message), m.Status
 	if status.CurrentStatus.Phase == was.CurrentStatus.Phase && status.LastOperation.ErrorCode == was.LastOperation.ErrorCode && status.LastOperation.Description == was.LastOperation.Description {
 		return again, nil

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/mcm"
 	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
-	"github.com/plimsoll-dev/plimsoll/rehearse/gardener/sets"
 )
 
 // machineDeployments keep the sets of a MachineDeployment.
@@ -117,12 +117,12 @@ func (r *machineDeployments) Reconcile(ctx context.Context, request ctrl.Request
 }
 
 // next are the sizes that change now.
-func (r *machineDeployments) next(d machinev1.MachineDeployment, size sets.Deployment, newest *machinev1.MachineSet, old []machinev1.MachineSet) map[string]int {
-	var olds []sets.Set
+func (r *machineDeployments) next(d machinev1.MachineDeployment, size mcm.Deployment, newest *machinev1.MachineSet, old []machinev1.MachineSet) map[string]int {
+	var olds []mcm.Set
 	for _, s := range old {
 		olds = append(olds, valueOf(s))
 	}
-	var latest *sets.Set
+	var latest *mcm.Set
 	everything := slices.Clone(olds)
 	if newest != nil {
 		v := valueOf(*newest)
@@ -130,16 +130,16 @@ func (r *machineDeployments) next(d machinev1.MachineDeployment, size sets.Deplo
 		everything = append(everything, v)
 	}
 	switch {
-	case latest == nil || d.Spec.Paused || sets.IsScaling(size, everything):
-		return sets.Scale(size, latest, olds)
+	case latest == nil || d.Spec.Paused || mcm.IsScaling(size, everything):
+		return mcm.Scale(size, latest, olds)
 	case d.Spec.Strategy.Type == machinev1.Recreate:
 		return recreate(size, *latest, old)
 	}
-	return sets.Roll(size, *latest, olds)
+	return mcm.Roll(size, *latest, olds)
 }
 
 // recreate ends every old machine before the first new one is made.
-func recreate(size sets.Deployment, newest sets.Set, old []machinev1.MachineSet) map[string]int {
+func recreate(size mcm.Deployment, newest mcm.Set, old []machinev1.MachineSet) map[string]int {
 	sizes, left := map[string]int{}, false
 	for _, s := range old {
 		if s.Spec.Replicas > 0 {
@@ -154,12 +154,12 @@ func recreate(size sets.Deployment, newest sets.Set, old []machinev1.MachineSet)
 }
 
 // begin makes the set of a template that has none yet.
-func (r *machineDeployments) begin(ctx context.Context, d *machinev1.MachineDeployment, old []machinev1.MachineSet, size sets.Deployment) error {
-	var olds []sets.Set
+func (r *machineDeployments) begin(ctx context.Context, d *machinev1.MachineDeployment, old []machinev1.MachineSet, size mcm.Deployment) error {
+	var olds []mcm.Set
 	for _, s := range old {
 		olds = append(olds, valueOf(s))
 	}
-	replicas := sets.NewSize(size, olds)
+	replicas := mcm.NewSize(size, olds)
 	if d.Spec.Strategy.Type == machinev1.Recreate && len(old) > 0 {
 		replicas = 0
 	}
@@ -191,16 +191,15 @@ func (r *machineDeployments) followTrigger(ctx context.Context, d *machinev1.Mac
 		}
 		machines = append(machines, of...)
 	}
-	mark, stay := follow(readTrigger(text, d.Annotations[machinev1.LastReplicaChangeAnnotation]), machines)
+	mark, stay := mcm.Follow(mcm.ReadTrigger(text, d.Annotations[machinev1.LastReplicaChangeAnnotation]), machines)
 	for _, n := range mark {
-		i := slices.IndexFunc(machines, func(m machinev1.Machine) bool { return m.Name == n.machine })
-		setIn(&machines[i].Annotations, machinev1.PriorityAnnotation, machinev1.PriorityDelete)
-		setIn(&machines[i].Annotations, machinev1.MarkedForDeletionAnnotation, n.at)
+		i := slices.IndexFunc(machines, func(m machinev1.Machine) bool { return m.Name == n.Machine })
+		n.Mark(&machines[i])
 		if err := r.client.Update(ctx, &machines[i]); err != nil {
-			return false, fmt.Errorf("mark the machine %s for its end: %w", n.machine, err)
+			return false, fmt.Errorf("mark the machine %s for its end: %w", n.Machine, err)
 		}
 	}
-	left := writeTrigger(stay)
+	left := mcm.WriteTrigger(stay)
 	if left == text {
 		return false, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/mcm"
 	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
 
@@ -60,20 +61,22 @@ func (r *machineSets) Reconcile(ctx context.Context, request ctrl.Request) (ctrl
 	}
 	_, disabled := set.Labels[machinev1.ScaleUpDisabledLabel]
 	blocked := disabled || set.Labels[machinev1.FreezeLabel] == machinev1.FreezeValue
-	p := planOf(demand{int(set.Spec.Replicas), blocked, set.Annotations[machinev1.LastReplicaChangeAnnotation], r.now()}, all)
-	for range p.make {
+	p := mcm.PlanOf(mcm.Demand{
+		Replicas: int(set.Spec.Replicas), Blocked: blocked, LastChange: set.Annotations[machinev1.LastReplicaChangeAnnotation], Now: r.now(),
+	}, all)
+	for range p.Make {
 		if err := r.client.Create(ctx, newMachine(set)); err != nil {
 			return ctrl.Result{}, fmt.Errorf("create a machine of the set %s: %w", set.Name, err)
 		}
 	}
 	for _, m := range all {
-		if slices.Contains(p.end, m.Name) {
+		if slices.Contains(p.End, m.Name) {
 			if err := r.terminate(ctx, m); err != nil {
 				return ctrl.Result{}, err
 			}
 		}
 	}
-	if p.make > 0 || len(p.end) > 0 {
+	if p.Make > 0 || len(p.End) > 0 {
 		if all, err = machinesOf(ctx, r.client, &set); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -108,7 +111,7 @@ func (r *machineSets) copyTemplate(ctx context.Context, set machinev1.MachineSet
 	for _, m := range all {
 		want := set.DeepCopy().Spec.Template.Spec
 		want.ProviderID, want.Class.Name = m.Spec.ProviderID, m.Spec.Class.Name
-		if isEnding(m) || equality.Semantic.DeepEqual(want, m.Spec) {
+		if mcm.IsEnding(m) || equality.Semantic.DeepEqual(want, m.Spec) {
 			continue
 		}
 		m.Spec = want

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/rand"
 
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/mcm"
 	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
-	"github.com/plimsoll-dev/plimsoll/rehearse/gardener/sets"
 )
 
 // hashLength is how much of a template's hash is in the name of its set.
@@ -22,8 +22,8 @@ const hashLength = 5
 
 // sizeOf reads a deployment's size. An error means that it is not valid, and
 // machine-controller-manager does nothing about it.
-func sizeOf(d machinev1.MachineDeployment) (sets.Deployment, error) {
-	size := sets.Deployment{Replicas: int(d.Spec.Replicas)}
+func sizeOf(d machinev1.MachineDeployment) (mcm.Deployment, error) {
+	size := mcm.Deployment{Replicas: int(d.Spec.Replicas)}
 	if d.Spec.Selector == nil {
 		return size, fmt.Errorf("read the MachineDeployment %s: it has no spec.selector", d.Name)
 	}
@@ -153,13 +153,13 @@ func (r *machineDeployments) copyDown(ctx context.Context, d *machinev1.MachineD
 }
 
 // noteSize writes down for what the set was sized.
-func noteSize(s *machinev1.MachineSet, size sets.Deployment) {
+func noteSize(s *machinev1.MachineSet, size mcm.Deployment) {
 	setIn(&s.Annotations, machinev1.DesiredReplicasAnnotation, strconv.Itoa(size.Replicas))
 	setIn(&s.Annotations, machinev1.MaxReplicasAnnotation, strconv.Itoa(size.Replicas+size.MaxSurge))
 }
 
 // note writes it on the sets whose size did not change as well: the resize is done.
-func (r *machineDeployments) note(ctx context.Context, all []machinev1.MachineSet, size sets.Deployment) error {
+func (r *machineDeployments) note(ctx context.Context, all []machinev1.MachineSet, size mcm.Deployment) error {
 	for i := range all {
 		before := all[i].DeepCopy()
 		noteSize(&all[i], size)
@@ -173,9 +173,9 @@ func (r *machineDeployments) note(ctx context.Context, all []machinev1.MachineSe
 	return nil
 }
 
-// valueOf is the set as package sets knows it.
-func valueOf(s machinev1.MachineSet) sets.Set {
-	v := sets.Set{Name: s.Name, Created: s.CreationTimestamp.Time, Replicas: int(s.Spec.Replicas), Available: int(s.Status.AvailableReplicas)}
+// valueOf is the set as package mcm knows it.
+func valueOf(s machinev1.MachineSet) mcm.Set {
+	v := mcm.Set{Name: s.Name, Created: s.CreationTimestamp.Time, Replicas: int(s.Spec.Replicas), Available: int(s.Status.AvailableReplicas)}
 	if n, err := strconv.Atoi(s.Annotations[machinev1.DesiredReplicasAnnotation]); err == nil {
 		v.Sized = &n
 	}

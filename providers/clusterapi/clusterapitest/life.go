@@ -22,44 +22,13 @@ type life struct {
 
 // controllers are those of Cluster API. They are called with the objects locked.
 type controllers struct {
-	timing  Timing
-	starved map[kubetest.Key]bool
-	// observe is when the controllers look again, zero if all is seen.
-	observe time.Time
 	machine map[kubetest.Key]life
 }
 
 var _ kubetest.Controllers = (*controllers)(nil)
 
-// Changed makes the controllers look again, after as long as they take.
-func (c *controllers) Changed(o *kubetest.Objects) {
-	if c.observe.IsZero() {
-		c.observe = o.Now().Add(c.timing.Observe)
-	}
-}
-
-// Advance does what is due by now.
-func (c *controllers) Advance(o *kubetest.Objects) {
-	for range 1000 {
-		now := o.Now()
-		due := false
-		if !c.observe.IsZero() && !now.Before(c.observe) {
-			c.observe = time.Time{}
-			due = c.reconcile(o)
-		}
-		if c.age(o, now) {
-			c.Changed(o)
-			due = true
-		}
-		if !due {
-			return
-		}
-	}
-	panic("clusterapitest: the controllers do not come to rest")
-}
-
-// reconcile is one look of all controllers, and tells whether they did anything.
-func (c *controllers) reconcile(o *kubetest.Objects) bool {
+// Reconcile is one look of all controllers, and reports whether they did anything.
+func (c *controllers) Reconcile(o *kubetest.Objects) bool {
 	before := o.Version()
 	for _, k := range o.Keys("MachineDeployment") {
 		c.deployment(o, o.Get(k))
@@ -122,8 +91,8 @@ func (c *controllers) deployment(o *kubetest.Objects, d kubetest.Object) {
 	observed(o, d, machines)
 }
 
-// finish ends rollouts.
-func (c *controllers) finish(o *kubetest.Objects) bool {
+// Finish ends rollouts.
+func (c *controllers) Finish(o *kubetest.Objects) bool {
 	before := o.Version()
 	for _, k := range o.Keys("MachineDeployment") {
 		d := o.Get(k)
@@ -166,10 +135,10 @@ func (c *controllers) machineSet(o *kubetest.Objects, s kubetest.Object) {
 	}
 	machines := owned(o, "Machine", s)
 	k := kubetest.KeyOf(s)
-	starved := c.starved[k]
+	starved := o.Starved(k)
 	if refs, _ := kubetest.Get(s, "metadata", "ownerReferences").([]any); len(refs) > 0 {
 		owner, _ := refs[0].(kubetest.Object)
-		starved = starved || c.starved[kubetest.Key{Kind: "MachineDeployment", Namespace: k.Namespace, Name: kubetest.Text(owner, "name")}]
+		starved = starved || o.Starved(kubetest.Key{Kind: "MachineDeployment", Namespace: k.Namespace, Name: kubetest.Text(owner, "name")})
 	}
 	c.match(o, s, machines, starved)
 	made := len(owned(o, "Machine", s))
@@ -245,13 +214,13 @@ func (c *controllers) pool(o *kubetest.Objects, p kubetest.Object) {
 	}
 	k := kubetest.KeyOf(p)
 	if _, ok := annotations(p)[PoolMachines]; ok {
-		c.match(o, p, owned(o, "Machine", p), c.starved[k])
+		c.match(o, p, owned(o, "Machine", p), o.Starved(k))
 		observed(o, o.Get(k), len(owned(o, "Machine", p)))
 		return
 	}
 	ids, _ := kubetest.Get(p, "spec", "providerIDList").([]any)
 	want := replicas(p)
-	if len(ids) != want && !c.starved[k] {
+	if len(ids) != want && !o.Starved(k) {
 		ids = slices.Clone(ids)
 		for len(ids) < want {
 			ids = append(ids, o.NewName("test:///pool/"))
@@ -264,8 +233,8 @@ func (c *controllers) pool(o *kubetest.Objects, p kubetest.Object) {
 	observed(o, o.Get(k), len(ids))
 }
 
-// age gives Machines their nodes, and lets go of deleted ones.
-func (c *controllers) age(o *kubetest.Objects, now time.Time) bool {
+// Age gives Machines their nodes, and lets go of deleted ones.
+func (c *controllers) Age(o *kubetest.Objects, now time.Time) bool {
 	before := o.Version()
 	for _, k := range o.Keys("Machine") {
 		m, l := o.Get(k), c.machine[k]
@@ -273,7 +242,7 @@ func (c *controllers) age(o *kubetest.Objects, now time.Time) bool {
 		case paused(o, m):
 		case kubetest.Deleting(m):
 			if l.end.IsZero() {
-				l.end = o.Now().Add(c.timing.End)
+				l.end = o.Now().Add(o.Timing().End)
 				c.machine[k] = l
 			}
 			if !now.Before(l.end) {

@@ -39,7 +39,7 @@ func (c *controllers) newMachine(o *kubetest.Objects, owner kubetest.Object) {
 		"status": kubetest.Object{"phase": "Pending"},
 	}
 	o.Put(m)
-	c.machine[kubetest.KeyOf(m)] = life{boot: o.Now().Add(c.timing.Boot)}
+	c.machine[kubetest.KeyOf(m)] = life{boot: o.Now().Add(o.Timing().Boot)}
 }
 
 // owned are an object's own of a kind, sorted by age.

@@ -10,11 +10,7 @@ import (
 const Group = "cluster.x-k8s.io"
 
 // Timing is how long things take.
-type Timing struct {
-	// Observe is how long the controllers take to see a change; Boot how long a
-	// Machine has no node; End how long a finalizer holds a deleted one.
-	Observe, Boot, End time.Duration
-}
+type Timing = kubetest.Timing
 
 // World is the management cluster: an API server with Cluster API's controllers.
 type World struct {
@@ -29,7 +25,7 @@ func New(now func() time.Time, versions ...string) *World {
 	if len(versions) == 0 {
 		versions = []string{"v1beta2"}
 	}
-	c := &controllers{starved: map[kubetest.Key]bool{}, machine: map[kubetest.Key]life{}}
+	c := &controllers{machine: map[kubetest.Key]life{}}
 	w := &World{API: kubetest.New(now, c, kubetest.Dialect{Show: convert, Take: take}), controllers: c}
 	for _, r := range []kubetest.Resource{
 		{Kind: "Cluster", Plural: "clusters"}, {Kind: "MachineDeployment", Plural: "machinedeployments", Scale: true},
@@ -43,8 +39,3 @@ func New(now func() time.Time, versions ...string) *World {
 
 // SetVersions changes the versions in which the Cluster API is served.
 func (w *World) SetVersions(versions ...string) { w.ServeIn(Group, versions...) }
-
-// SetTiming changes how long things take from now on.
-func (w *World) SetTiming(t Timing) {
-	w.Do(func(*kubetest.Objects) { w.controllers.timing = t })
-}

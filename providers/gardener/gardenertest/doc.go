@@ -8,10 +8,8 @@
 //
 // The controllers are those of the contract, not machine-controller-manager's code:
 // a MachineDeployment marks the machines that its annotation names, then scales its
-// MachineSets; growth goes to the newest, and during a rollout what is taken away is
-// taken from all of them. A MachineSet makes what is missing, and deletes what is too
-// much in the order of priority, phase and age, together with what is marked with a
-// time that is not after the last change. A machine gets a node after a while, or
+// MachineSets, and a MachineSet makes what is missing and deletes what is too much, as
+// package mcm decides. A machine gets a node after a while, or
 // cannot be made, and is held by a finalizer for a while when it is deleted. They act
 // when Timing says, at the next request, or at once by Settle.
 //
@@ -19,6 +17,6 @@
 // Understands says which age it has here. One that does not know spec.poolMinimum and
 // spec.poolMaximum drops them with every update (Forgetful).
 //
-// It imports kubetest and v1alpha1. Who may import it: tests. Package door is its
+// It imports kubetest, mcm and v1alpha1. Who may import it: tests. Package door is its
 // back door for the conformance suite.
 package gardenertest

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/mcm"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
@@ -22,48 +23,16 @@ type life struct {
 // controllers are machine-controller-manager's. They are called with the objects
 // locked.
 type controllers struct {
-	namespace string
-	timing    Timing
 	marks     Marks
 	forgetful bool
-	starved   map[string]bool // by MachineDeployment
-	failing   map[string]v1alpha1.LastOperation
-	// observe is when the controllers look again, zero if all is seen.
-	observe  time.Time
-	machines map[string]life
+	failing   map[string]v1alpha1.LastOperation // by MachineDeployment
+	machines  map[string]life
 }
 
 var _ kubetest.Controllers = (*controllers)(nil)
 
-// Changed makes the controllers look again, after as long as they take.
-func (c *controllers) Changed(o *kubetest.Objects) {
-	if c.observe.IsZero() {
-		c.observe = o.Now().Add(c.timing.Observe)
-	}
-}
-
-// Advance does what is due by now.
-func (c *controllers) Advance(o *kubetest.Objects) {
-	for range 1000 {
-		now := o.Now()
-		due := false
-		if !c.observe.IsZero() && !now.Before(c.observe) {
-			c.observe = time.Time{}
-			due = c.reconcile(o)
-		}
-		if c.age(o, now) {
-			c.Changed(o)
-			due = true
-		}
-		if !due {
-			return
-		}
-	}
-	panic("gardenertest: the controllers do not come to rest")
-}
-
-// reconcile is one look of all controllers, and tells whether they did anything.
-func (c *controllers) reconcile(o *kubetest.Objects) bool {
+// Reconcile is one look of all controllers, and reports whether they did anything.
+func (c *controllers) Reconcile(o *kubetest.Objects) bool {
 	before := o.Version()
 	for _, k := range o.Keys(v1alpha1.KindMachineDeployment) {
 		if d := get[v1alpha1.MachineDeployment](o, k.Namespace, k.Kind, k.Name); d != nil {
@@ -78,8 +47,8 @@ func (c *controllers) reconcile(o *kubetest.Objects) bool {
 	return o.Version() != before
 }
 
-// age gives machines their nodes, and lets go of deleted ones.
-func (c *controllers) age(o *kubetest.Objects, now time.Time) bool {
+// Age gives machines their nodes, and lets go of deleted ones.
+func (c *controllers) Age(o *kubetest.Objects, now time.Time) bool {
 	before := o.Version()
 	for _, k := range o.Keys(v1alpha1.KindMachine) {
 		stored, l := o.Get(k), c.machines[k.Name]
@@ -88,7 +57,7 @@ func (c *controllers) age(o *kubetest.Objects, now time.Time) bool {
 		switch {
 		case kubetest.Deleting(stored):
 			if l.end.IsZero() {
-				l.end = o.Now().Add(c.timing.End)
+				l.end = o.Now().Add(o.Timing().End)
 				c.machines[k.Name] = l
 			} else if phase != v1alpha1.MachineTerminating {
 				m := decode[v1alpha1.Machine](stored)
@@ -139,7 +108,7 @@ func (c *controllers) asks(o *kubetest.Objects, stored kubetest.Object, l life, 
 func (c *controllers) create(o *kubetest.Objects, m *v1alpha1.Machine, l life) {
 	refused, failing := c.failing[m.Labels[v1alpha1.NameLabel]]
 	if failing {
-		l.retry = o.Now().Add(retryAfter(refused.ErrorCode))
+		l.retry = o.Now().Add(mcm.RetryAfter(refused.ErrorCode))
 		c.machines[m.Name] = l
 		m.Status.LastOperation = refused
 		m.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachineCrashLoopBackOff, LastUpdateTime: metav1.NewTime(o.Now())}
@@ -154,17 +123,6 @@ func (c *controllers) create(o *kubetest.Objects, m *v1alpha1.Machine, l life) {
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDefault)
 	}
 	o.Put(encode(m))
-}
-
-// retryAfter is how long the machine controller waits after a failure of each code.
-func retryAfter(code string) time.Duration {
-	switch code {
-	case v1alpha1.CodeUnavailable, v1alpha1.CodeUnknown, v1alpha1.CodeDeadlineExceeded, v1alpha1.CodeAborted:
-		return 5 * time.Second
-	case v1alpha1.CodeResourceExhausted:
-		return 10 * time.Minute
-	}
-	return 3 * time.Minute
 }
 
 // terminate begins the end of a machine: its phase tells so a look later.

@@ -1,14 +1,13 @@
 package gardenertest
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-dev/plimsoll/providers/gardener/mcm"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
@@ -42,21 +41,14 @@ func (c *controllers) deployment(o *kubetest.Objects, d *v1alpha1.MachineDeploym
 		total += int(s.Spec.Replicas)
 		machines += int(s.Status.Replicas)
 	}
-	want := int(d.Spec.Replicas)
-	switch surge := min(len(sets)-1, 1); {
+	size := mcm.Deployment{Replicas: int(d.Spec.Replicas), MaxSurge: min(len(sets)-1, 1)}
+	switch {
 	case d.DeletionTimestamp != nil:
 		for _, s := range sets {
 			c.scale(o, s, 0)
 		}
-	case total < want:
-		newest := sets[len(sets)-1]
-		c.scale(o, newest, int(newest.Spec.Replicas)+want-total)
-	case total > want+surge:
-		// From all of them, the largest first.
-		for left := total - want - surge; left > 0; left-- {
-			largest := slices.MaxFunc(sets, func(a, b *v1alpha1.MachineSet) int { return cmp.Compare(a.Spec.Replicas, b.Spec.Replicas) })
-			c.scale(o, largest, int(largest.Spec.Replicas)-1)
-		}
+	case total < size.Replicas, total > size.Replicas+size.MaxSurge:
+		c.resize(o, size, sets)
 	}
 	d = get[v1alpha1.MachineDeployment](o, d.Namespace, v1alpha1.KindMachineDeployment, d.Name)
 	forget := c.forgetful && (d.Spec.PoolMinimum != nil || d.Spec.PoolMaximum != nil)
@@ -85,36 +77,23 @@ func (c *controllers) mark(o *kubetest.Objects, d *v1alpha1.MachineDeployment) {
 		d.Annotations[v1alpha1.LastReplicaChangeAnnotation] = last
 		o.Put(encode(d))
 	}
-	var left []string
-	for element := range strings.SplitSeq(text, ",") {
-		name, stamp := element, ""
-		if c.marks == Times {
-			parts := strings.Split(element, "~")
-			switch len(parts) {
-			case 1:
-				stamp, element = last, element+"~"+last
-			case 2:
-				name, stamp = parts[0], parts[1]
-			default:
-				continue
-			}
+	named := mcm.ReadTrigger(text, last)
+	if c.marks == Names {
+		named = mcm.ReadNames(text)
+	}
+	var machines []v1alpha1.Machine
+	for _, s := range c.sets(o, d) {
+		for _, m := range c.members(o, s) {
+			machines = append(machines, *m)
 		}
-		m := get[v1alpha1.Machine](o, d.Namespace, v1alpha1.KindMachine, name)
-		if m == nil || m.DeletionTimestamp != nil || m.Status.CurrentStatus.Phase == v1alpha1.MachineFailed || m.Status.CurrentStatus.Phase == v1alpha1.MachineTerminating {
-			continue
-		}
-		left = append(left, element)
-		has := m.Annotations[v1alpha1.MarkedForDeletionAnnotation] != "" || c.marks == Names
-		if m.Annotations[v1alpha1.PriorityAnnotation] == v1alpha1.PriorityDelete && has {
-			continue
-		}
-		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDelete)
-		if !has {
-			metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.MarkedForDeletionAnnotation, stamp)
-		}
+	}
+	mark, left := mcm.Follow(named, machines)
+	for _, n := range mark {
+		m := get[v1alpha1.Machine](o, d.Namespace, v1alpha1.KindMachine, n.Machine)
+		n.Mark(m)
 		o.Put(encode(m))
 	}
-	if now := strings.Join(left, ","); now != text {
+	if now := mcm.WriteTrigger(left); now != text {
 		d.Annotations[v1alpha1.TriggerDeletionAnnotation] = now
 		if now == "" {
 			delete(d.Annotations, v1alpha1.TriggerDeletionAnnotation)
@@ -155,6 +134,21 @@ func (c *controllers) newSet(o *kubetest.Objects, d *v1alpha1.MachineDeployment,
 	o.Put(encode(s))
 }
 
+// resize shares a new size out to the sets, from the oldest revision to the newest.
+func (c *controllers) resize(o *kubetest.Objects, size mcm.Deployment, all []*v1alpha1.MachineSet) {
+	var values []mcm.Set
+	for _, s := range all {
+		values = append(values, mcm.Set{Name: s.Name, Created: s.CreationTimestamp.Time, Replicas: int(s.Spec.Replicas), Available: int(s.Status.AvailableReplicas)})
+	}
+	old, newest := values[:len(values)-1], values[len(values)-1]
+	sizes := mcm.Scale(size, &newest, old)
+	for _, s := range all {
+		if n, ok := sizes[s.Name]; ok {
+			c.scale(o, s, n)
+		}
+	}
+}
+
 func (c *controllers) scale(o *kubetest.Objects, s *v1alpha1.MachineSet, n int) {
 	if int(s.Spec.Replicas) != n {
 		s.Spec.Replicas = int32(n)
@@ -162,8 +156,8 @@ func (c *controllers) scale(o *kubetest.Objects, s *v1alpha1.MachineSet, n int) 
 	}
 }
 
-// finish ends rollouts, and lets go of what is deleted.
-func (c *controllers) finish(o *kubetest.Objects) bool {
+// Finish ends rollouts, and lets go of what is deleted.
+func (c *controllers) Finish(o *kubetest.Objects) bool {
 	before := o.Version()
 	for _, k := range o.Keys(v1alpha1.KindMachineDeployment) {
 		d := get[v1alpha1.MachineDeployment](o, k.Namespace, k.Kind, k.Name)
@@ -214,73 +208,32 @@ func (c *controllers) machineSet(o *kubetest.Objects, s *v1alpha1.MachineSet) {
 	o.Put(encode(s))
 }
 
-// match makes or deletes machines until there are as many as there should be. It
-// tells whether it could not.
+// match makes or deletes machines until there are as many as there should be, and reports
+// whether it could not.
 func (c *controllers) match(o *kubetest.Objects, s *v1alpha1.MachineSet, deployment string) bool {
-	living := slices.DeleteFunc(c.members(o, s), func(m *v1alpha1.Machine) bool {
-		return m.DeletionTimestamp != nil || m.Status.CurrentStatus.Phase == v1alpha1.MachineTerminating
-	})
-	diff := len(living) - int(s.Spec.Replicas)
-	if diff < 0 {
-		_, disabled := s.Labels[v1alpha1.ScaleUpDisabledLabel]
-		switch {
-		case s.Labels[v1alpha1.FreezeLabel] == v1alpha1.FreezeValue || disabled:
-			return false
-		case c.starved[deployment]:
-			return true
-		}
-		for ; diff < 0; diff++ {
-			c.newMachine(o, s)
-		}
-		return false // what is marked is deleted at the next look
+	members := c.members(o, s)
+	var machines []v1alpha1.Machine
+	for _, m := range members {
+		machines = append(machines, *m)
 	}
-	slices.SortStableFunc(living, before)
-	last, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.LastReplicaChangeAnnotation])
-	for i, m := range living {
-		marked := markTime(m)
-		dated := err == nil && !marked.IsZero() && !marked.After(last) && m.Annotations[v1alpha1.PriorityAnnotation] == v1alpha1.PriorityDelete
-		failed := m.Status.CurrentStatus.Phase == v1alpha1.MachineFailed && m.Status.CurrentStatus.PreserveExpiryTime == nil
-		if i < diff || c.marks == Times && dated || failed {
+	_, disabled := s.Labels[v1alpha1.ScaleUpDisabledLabel]
+	want := mcm.Demand{Replicas: int(s.Spec.Replicas), Now: o.Now(), Blocked: disabled || s.Labels[v1alpha1.FreezeLabel] == v1alpha1.FreezeValue}
+	if c.marks == Times {
+		want.LastChange = s.Annotations[v1alpha1.LastReplicaChangeAnnotation]
+	}
+	p := mcm.PlanOf(want, machines)
+	if p.Make > 0 && o.Starved(kubetest.Key{Kind: v1alpha1.KindMachineDeployment, Namespace: s.Namespace, Name: deployment}) {
+		return true
+	}
+	for range p.Make {
+		c.newMachine(o, s)
+	}
+	for _, m := range members {
+		if slices.Contains(p.End, m.Name) {
 			c.terminate(o, m)
 		}
 	}
 	return false
-}
-
-func markTime(m *v1alpha1.Machine) time.Time {
-	at, err := time.Parse(time.RFC3339, m.Annotations[v1alpha1.MarkedForDeletionAnnotation])
-	if err != nil {
-		return time.Time{}
-	}
-	return at
-}
-
-// before is the order in which machines go; what is equal goes by age.
-func before(a, b *v1alpha1.Machine) int {
-	yes := func(b bool) int {
-		if b {
-			return 1
-		}
-		return 0
-	}
-	priority := func(m *v1alpha1.Machine) int {
-		if n, err := strconv.Atoi(m.Annotations[v1alpha1.PriorityAnnotation]); err == nil {
-			return n
-		}
-		return 3
-	}
-	phases := []v1alpha1.MachinePhase{
-		"", v1alpha1.MachineTerminating, v1alpha1.MachineFailed, v1alpha1.MachineCrashLoopBackOff, v1alpha1.MachineUnknown,
-		v1alpha1.MachinePending, v1alpha1.MachineAvailable, v1alpha1.MachineRunning,
-	}
-	phase := func(m *v1alpha1.Machine) int { return slices.Index(phases, m.Status.CurrentStatus.Phase) }
-	return cmp.Or(
-		cmp.Compare(yes(a.Status.CurrentStatus.PreserveExpiryTime != nil), yes(b.Status.CurrentStatus.PreserveExpiryTime != nil)),
-		cmp.Compare(priority(a), priority(b)),
-		cmp.Compare(yes(markTime(a).IsZero()), yes(markTime(b).IsZero())),
-		markTime(a).Compare(markTime(b)),
-		cmp.Compare(phase(a), phase(b)),
-	)
 }
 
 func (c *controllers) newMachine(o *kubetest.Objects, s *v1alpha1.MachineSet) {
@@ -297,5 +250,5 @@ func (c *controllers) newMachine(o *kubetest.Objects, s *v1alpha1.MachineSet) {
 		m.Labels[key] = value
 	}
 	o.Put(encode(m))
-	c.machines[m.Name] = life{boot: o.Now().Add(c.timing.Boot)}
+	c.machines[m.Name] = life{boot: o.Now().Add(o.Timing().Boot)}
 }

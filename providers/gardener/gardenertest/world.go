@@ -12,11 +12,7 @@ import (
 )
 
 // Timing is how long things take.
-type Timing struct {
-	// Observe is how long the controllers take to see a change; Boot how long a
-	// machine has no node; End how long a finalizer holds a deleted one.
-	Observe, Boot, End time.Duration
-}
+type Timing = kubetest.Timing
 
 // Marks is how machine-controller-manager learns which machines are to go.
 type Marks int
@@ -43,7 +39,7 @@ type World struct {
 // New makes a namespace without MachineDeployments, in which
 // machine-controller-manager's own Deployment is there and available.
 func New(now func() time.Time, namespace string) *World {
-	c := &controllers{namespace: namespace, starved: map[string]bool{}, failing: map[string]v1alpha1.LastOperation{}, machines: map[string]life{}}
+	c := &controllers{failing: map[string]v1alpha1.LastOperation{}, machines: map[string]life{}}
 	w := &World{API: kubetest.New(now, c, kubetest.Dialect{}), Namespace: namespace, controllers: c}
 	for _, r := range []kubetest.Resource{
 		{Kind: v1alpha1.KindMachineDeployment, Plural: v1alpha1.ResourceMachineDeployments, Scale: true},
@@ -69,18 +65,11 @@ func Manager(namespace string, available int) kubetest.Object {
 // Add stores objects, new or in place of old ones, and lets the controllers act on
 // them when they do.
 func (w *World) Add(objects ...any) {
-	w.Do(func(o *kubetest.Objects) {
+	w.Change(func(o *kubetest.Objects) {
 		for _, each := range objects {
 			o.Put(encode(each))
 		}
-		w.controllers.Changed(o)
-		w.controllers.Advance(o)
 	})
-}
-
-// SetTiming changes how long things take from now on.
-func (w *World) SetTiming(t Timing) {
-	w.Do(func(*kubetest.Objects) { w.controllers.timing = t })
 }
 
 // Understands changes machine-controller-manager's age.
@@ -93,49 +82,13 @@ func (w *World) Forgetful() {
 	w.Do(func(*kubetest.Objects) { w.controllers.forgetful = true })
 }
 
-// Settle ends all that is under way, rollouts too. What is starved, failing or
-// frozen stays so.
-func (w *World) Settle() {
-	w.Do(func(o *kubetest.Objects) {
-		const ever = 1000 * time.Hour
-		c := w.controllers
-		for range 1000 {
-			due := c.finish(o)
-			due = c.reconcile(o) || due
-			due = c.age(o, o.Now().Add(ever)) || due
-			c.observe = time.Time{}
-			if !due {
-				return
-			}
-		}
-		panic("gardenertest: the controllers do not come to rest")
-	})
-}
-
-// Reconcile lets the controllers look until there is nothing more to do, whatever
-// Timing says of how soon they do.
-func (w *World) Reconcile() {
-	w.Do(func(o *kubetest.Objects) {
-		w.controllers.observe = time.Time{}
-		for w.controllers.reconcile(o) {
-		}
-		w.controllers.age(o, o.Now())
-	})
-}
-
-// Starve keeps a MachineDeployment from getting Machines; Feed ends that.
+// Starve keeps a MachineDeployment from getting Machines.
 func (w *World) Starve(name string) {
-	w.Do(func(*kubetest.Objects) { w.controllers.starved[name] = true })
+	w.API.Starve(v1alpha1.KindMachineDeployment, w.Namespace, name)
 }
 
 // Feed ends a Starve.
-func (w *World) Feed(name string) {
-	w.Do(func(o *kubetest.Objects) {
-		delete(w.controllers.starved, name)
-		w.controllers.Changed(o)
-		w.controllers.Advance(o)
-	})
-}
+func (w *World) Feed(name string) { w.API.Feed(v1alpha1.KindMachineDeployment, w.Namespace, name) }
 
 // FailCreation makes the cloud refuse the machines of a MachineDeployment from now
 // on, with a code and its own words. Each is asked for again after as long as the real
@@ -154,12 +107,10 @@ func (w *World) CreateAgain(name string) {
 // Roll begins a rollout: a MachineDeployment gets a new MachineSet with one machine
 // more than it has. It ends by Settle.
 func (w *World) Roll(name string) {
-	w.Do(func(o *kubetest.Objects) {
+	w.Change(func(o *kubetest.Objects) {
 		if d := get[v1alpha1.MachineDeployment](o, w.Namespace, v1alpha1.KindMachineDeployment, name); d != nil {
 			w.controllers.newSet(o, d, 1)
 		}
-		w.controllers.Changed(o)
-		w.controllers.Advance(o)
 	})
 }
 
@@ -176,8 +127,7 @@ func (w *World) Deployment(name string) *v1alpha1.MachineDeployment {
 // MachineSet.
 func (w *World) Machines(name string) []*v1alpha1.Machine {
 	var out []*v1alpha1.Machine
-	w.Do(func(o *kubetest.Objects) {
-		w.controllers.Advance(o)
+	w.Look(func(o *kubetest.Objects) {
 		if d := get[v1alpha1.MachineDeployment](o, w.Namespace, v1alpha1.KindMachineDeployment, name); d != nil {
 			for _, s := range w.controllers.sets(o, d) {
 				out = append(out, w.controllers.members(o, s)...)
@@ -199,14 +149,12 @@ func (w *World) EditDeployment(name string, change func(*v1alpha1.MachineDeploym
 
 // EditSets changes the MachineSets of a MachineDeployment by hand.
 func (w *World) EditSets(name string, change func(*v1alpha1.MachineSet)) {
-	w.Do(func(o *kubetest.Objects) {
+	w.Change(func(o *kubetest.Objects) {
 		d := get[v1alpha1.MachineDeployment](o, w.Namespace, v1alpha1.KindMachineDeployment, name)
 		for _, s := range w.controllers.sets(o, d) {
 			change(s)
 			o.Put(encode(s))
 		}
-		w.controllers.Changed(o)
-		w.controllers.Advance(o)
 	})
 }
 

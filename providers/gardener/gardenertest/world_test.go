@@ -48,12 +48,14 @@ func world(t *testing.T, n int) (*World, *clock, []string) {
 	return w, c, names(w.Machines("d"))
 }
 
-// The order in which machines go: priority before phase, phase before age; what is
-// preserved last.
+// Machines go in the order of package mcm, and what is alike goes in the order in which it
+// was made.
 func TestWhoGoes(t *testing.T) {
 	w, _, all := world(t, 5)
 	for i, change := range map[int]func(*v1alpha1.Machine){
-		0: func(m *v1alpha1.Machine) { m.Status.CurrentStatus.PreserveExpiryTime = &metav1.Time{Time: beginning} },
+		0: func(m *v1alpha1.Machine) {
+			m.Status.CurrentStatus.PreserveExpiryTime = &metav1.Time{Time: beginning.Add(time.Hour)}
+		},
 		3: func(m *v1alpha1.Machine) { m.Status.CurrentStatus.Phase = v1alpha1.MachineUnknown },
 		4: func(m *v1alpha1.Machine) { m.Annotations[v1alpha1.PriorityAnnotation] = v1alpha1.PriorityDelete },
 	} {

@@ -1,11 +1,4 @@
-// Package sets decides how many machines each MachineSet of a MachineDeployment
-// shall have: on a scaling event, and at each step of a rolling update.
-//
-// What flows in: the deployment's size and its sets, as values. What flows out: the
-// new size of each set that changes, by name. It follows the rules of Gardener's
-// machine-controller-manager, odd ones included, since an autoscaler must live with
-// them. Pure; it imports nothing of ours. Only package gardener uses it.
-package sets
+package mcm
 
 import (
 	"cmp"
@@ -31,7 +24,7 @@ type Set struct {
 	Sized *int
 }
 
-// IsScaling tells whether the deployment was resized since its sets were sized. As
+// IsScaling reports whether the deployment was resized since its sets were sized. As
 // long as that is so, no rollout moves.
 func IsScaling(d Deployment, all []Set) bool {
 	return slices.ContainsFunc(all, func(s Set) bool {

@@ -1,4 +1,4 @@
-package sets
+package mcm
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 )
-
-var epoch = time.Unix(1_700_000_000, 0)
 
 // set is one of the given age rank, 0 the oldest, sized for so many replicas.
 func set(name string, rank, replicas, available, sized int) Set {
