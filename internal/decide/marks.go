@@ -78,9 +78,7 @@ func starts(plan *model.Plan, node string) bool {
 // noteOf is what a node's annotation says of what keeps it: the reason, and what
 // it is about where that does not change by the minute.
 func noteOf(v *model.NodeVerdict) string {
-	switch v.Reason {
-	case model.NotReplicated, model.MinReplicasReached, model.LocalStorageRequested, model.NotSafeToEvict, model.UnmovableSystemPod,
-		model.NotEnoughPdb, model.BlockedByOnCompletionPod, model.GroupAtMin, model.PoolAtMin, model.InstanceHeld:
+	if v.Reason.DetailStays() {
 		return short(string(v.Reason) + ": " + v.Detail)
 	}
 	return string(v.Reason)

@@ -206,16 +206,3 @@ const (
 	// BlockedByOnCompletionPod: the node waits for the pod's own end.
 	BlockedByOnCompletionPod Reason = "BlockedByOnCompletionPod"
 )
-
-// FailedRemoval tells whether a node that is given back for this reason was tried
-// in vain: it could not be emptied, or not ended. Otherwise somebody wanted the
-// node, or wanted no removal.
-func (r Reason) FailedRemoval() bool {
-	switch r {
-	case PodLanded, EvictionRefused, ReplacementWaits, NoPlaceToMovePods, DrainFailed:
-		return true
-	case NotReplicated, MinReplicasReached, LocalStorageRequested, NotSafeToEvict, UnmovableSystemPod, NotEnoughPdb, ToleratesRemoval, BlockedByOnCompletionPod:
-		return true // one of its pods may not be moved by now
-	}
-	return false
-}

@@ -332,3 +332,13 @@ func TestStepsEndAMove(t *testing.T) {
 		t.Error("the steps ended no move")
 	}
 }
+
+// TestTallyHasRoomForAllReasons: a reason with the use refusesPod has a place in a tally.
+func TestTallyHasRoomForAllReasons(t *testing.T) {
+	if len(whys) > mostWhys {
+		t.Errorf("%d reasons may refuse a pod a node: raise mostWhys to that", len(whys))
+	}
+	if whys[codeOf("of no table")] != model.OtherFilter {
+		t.Error("a reason that no node is refused for does not count as another filter's")
+	}
+}

@@ -3,6 +3,7 @@ package schedsim
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -39,37 +40,31 @@ const (
 	closed
 )
 
-// whys are the reasons that a host may be struck off for, or a class be refused.
-var whys = [...]model.Reason{
-	open: model.Fits, closed: model.CurrentlyBeingDeleted,
-	2:  model.InsufficientResources,
-	3:  model.NodeAffinity,
-	4:  model.TaintNotTolerated,
-	5:  model.NodeUnschedulable,
-	6:  model.PortConflict,
-	7:  model.PodAffinity,
-	8:  model.TopologySpread,
-	9:  model.VolumeNotBindable,
-	10: model.VolumeZone,
-	11: model.VolumeLimit,
-	12: model.VolumeInUse,
-	13: model.NodeFeatures,
-	14: model.TemplateMismatch,
-	15: model.Unsupported,
-	16: model.FilterPanicked,
-	17: model.OtherFilter,
-}
-
-// tally counts hosts by what they have against a class.
-type tally [len(whys)]int
-
-func codeOf(r model.Reason) byte {
-	for i := closed + 1; int(i) < len(whys); i++ {
-		if whys[i] == r {
-			return i
+// whys are the reasons that a host may be struck off for, or a class be refused, by code.
+var whys = func() []model.Reason {
+	list := []model.Reason{open: model.Fits, closed: model.CurrentlyBeingDeleted}
+	for _, section := range model.ReasonSections {
+		for _, row := range section.Rows {
+			if row.Reason.RefusesPod() && row.Reason != model.CurrentlyBeingDeleted {
+				list = append(list, row.Reason)
+			}
 		}
 	}
-	return byte(len(whys) - 1)
+	return list
+}()
+
+// mostWhys is how many there can be: a test says when it must be raised.
+const mostWhys = 20
+
+// tally counts hosts by what they have against a class.
+type tally [mostWhys]int
+
+// codeOf is a reason's code; one that no host is refused for counts as another filter's.
+func codeOf(r model.Reason) byte {
+	if i := slices.Index(whys[closed+1:], r); i >= 0 {
+		return closed + 1 + byte(i)
+	}
+	return codeOf(model.OtherFilter)
 }
 
 // room names what classes have in common that share a roster.

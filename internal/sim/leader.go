@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
@@ -232,13 +231,6 @@ func (w *World) sayCycle(c model.Cycle) {
 	}
 }
 
-// keeps are the reasons to keep a node that a timeline tells: those by which
-// somebody has a say in it.
-var keeps = []model.Reason{
-	model.NotReplicated, model.MinReplicasReached, model.LocalStorageRequested, model.NotSafeToEvict, model.UnmovableSystemPod, model.NotEnoughPdb,
-	model.BlockedByOnCompletionPod, model.DrainFailed, model.AllOrNothing, model.ScaleDownDisabled,
-}
-
 // sayRegistry adds how the cluster and its groups stand, and what is held of
 // that which should be given up.
 func sayRegistry(c model.Cycle, told verdicts) {
@@ -257,7 +249,7 @@ func sayRegistry(c model.Cycle, told verdicts) {
 		told["repair of "+string(v.Group)+" "+string(v.Instance)] = string(v.Reason)
 	}
 	for _, v := range c.Plan.Kept {
-		if slices.Contains(keeps, v.Reason) {
+		if v.Reason.KeepsNode() {
 			told["node "+v.Node] = string(v.Reason)
 		}
 	}

@@ -1,0 +1,441 @@
+package model
+
+// reasonUse is what a reason is good for, beside being told to people.
+type reasonUse uint8
+
+const (
+	// refusesPod: a node may be refused to a pod for it.
+	refusesPod reasonUse = 1 << iota
+	// keepsNode: somebody's wish keeps the node: that of its pods, of a person, of its group
+	// or of an earlier try.
+	keepsNode
+	// failsRemoval: a node that is given back for it was tried in vain. It could not be
+	// emptied, or not be ended.
+	failsRemoval
+	// detailStays: its detail does not change by the minute, so that it is written to the
+	// node's annotation.
+	detailStays
+)
+
+// ReasonRow is all that is known of a reason in general.
+type ReasonRow struct {
+	Reason Reason
+	uses   reasonUse
+	// Meaning and Fix are its row in docs/reasons.md.
+	Meaning, Fix string
+}
+
+// ReasonSection is a section of docs/reasons.md with its reasons.
+type ReasonSection struct {
+	Heading string
+	Rows    []ReasonRow
+}
+
+// ReasonSections is the table of all reasons, in the order of docs/reasons.md, whose tables
+// are rendered from it (go test ./internal/model -rewrite).
+var ReasonSections = []ReasonSection{
+	{"Why pods do not go to a node, or to a new node of a group", []ReasonRow{
+		{Fits, 0,
+			"Nothing is in the way.",
+			"Nothing."},
+		{InsufficientResources, refusesPod,
+			"The pod asks for more of a resource than the node has left, after DaemonSet and static pods.",
+			"Lower the pod's requests, or offer a group with larger nodes."},
+		{NodeAffinity, refusesPod,
+			"The node's labels do not match the pod's node selector or required node affinity.",
+			"Correct the selector, or the labels of the group's template."},
+		{TaintNotTolerated, refusesPod,
+			"The node has a taint that the pod does not tolerate.",
+			"Add the toleration, or use a group without the taint."},
+		{NodeUnschedulable, refusesPod,
+			"The node is cordoned.",
+			"Uncordon it."},
+		{PortConflict, refusesPod,
+			"A host port that the pod wants is taken on the node.",
+			"Use another port or none; otherwise each such pod needs a node of its own."},
+		{PodAffinity, refusesPod,
+			"A required pod affinity or anti-affinity, of the pod or of one that is there, says no.",
+			"Check the terms and their topology keys; nodes need the labels that these keys name."},
+		{TopologySpread, refusesPod,
+			"One more pod here would break a DoNotSchedule spread constraint, or the node lacks its topology label.",
+			"Offer groups in the domains that lack pods, or allow a larger maxSkew."},
+		{VolumeNotBindable, refusesPod,
+			"A claim cannot be bound on that node: no volume, class or capacity for it.",
+			"Check the claim, its storage class and the volumes' node affinity."},
+		{VolumeZone, refusesPod,
+			"A volume of the pod is in another zone.",
+			"Offer a group in the volume's zone."},
+		{VolumeLimit, refusesPod,
+			"The node cannot attach that many volumes.",
+			"Offer another node type, or use fewer volumes."},
+		{VolumeInUse, refusesPod,
+			"A volume that may be used once only is in use.",
+			"Wait for the other pod, or use another access mode."},
+		{NodeFeatures, refusesPod,
+			"The pod needs a feature that the node does not declare.",
+			"Use nodes of a newer version."},
+		{Unsupported, refusesPod,
+			"The pod uses a feature for which Plimsoll gives no verdict; the detail names it.",
+			"Place such pods on nodes that are there already."},
+		{FilterPanicked, refusesPod,
+			"A filter of the scheduler panicked when it was asked about the pod. Pods like it are left alone for this " +
+				"cycle, and asked about again in the next; all others are served.",
+			"Report the pod and the detail to the project; changing what the detail points at may help."},
+		{OtherFilter, refusesPod,
+			"Another filter of the scheduler said no; its words are in the detail.",
+			"Read the detail."},
+	}},
+	{"Why a group that fits does not grow", []ReasonRow{
+		{GroupAtMax, 0,
+			"The group is at its maximum.",
+			"Raise the maximum, or add a group."},
+		{PoolAtMax, 0,
+			"The groups that share a limit are at it together.",
+			"Raise the pool's maximum."},
+		{GroupBelowMin, 0,
+			"Why a group grows without any pod that asks for it: it has fewer nodes than its minimum, and " +
+				"`--enforce-node-group-min-size` is set.",
+			"Nothing; or lower the group's minimum."},
+		{PoolBelowMin, 0,
+			"Why a group grows without any pod that asks for it: its pool has fewer nodes than its minimum.",
+			"Nothing; or lower the pool's minimum."},
+		{PoolShare, 0,
+			"The pool may have more nodes, and the group has its share of them by the pool's sizing, or more: a " +
+				"pool's minimum is filled past the shares if no other group can, and the detail says so.",
+			"Read what would change it: fewer nodes in the other groups, or groups that cannot grow; another sizing; " +
+				"or, where a node of the group did not come and it leaves its share to the others meanwhile, that this " +
+				"one goes or comes."},
+		{MaxNodesTotal, 0,
+			"The cluster has as many nodes as it may.",
+			"Raise `--max-nodes-total`."},
+		{CoresTotal, 0,
+			"One more node would exceed the cores that the cluster may have.",
+			"Raise `--cores-total`."},
+		{MemoryTotal, 0,
+			"One more node would exceed the memory that the cluster may have.",
+			"Raise `--memory-total`."},
+		{MaxNodesPerScaleUp, 0,
+			"This cycle has added as many nodes as one may.",
+			"Wait for the next cycle, or raise `--max-nodes-per-scaleup`."},
+		{GroupBusy, 0,
+			"A write to the group, or to its pool, is under way.",
+			"Wait for its end, some seconds."},
+		{GroupHeld, 0,
+			"The provider says that the group must not be touched now; the detail says why.",
+			"[Why a group is held](#why-a-group-is-held-and-kinds-of-errors) has each word and what ends it."},
+		{GroupPaused, 0,
+			"The last write to the group failed for no fault of its own, or nobody knows yet how far it went; it is " +
+				"left alone for some seconds.",
+			"Read the failure in the detail; it is tried again at the time given, or when the cloud has been read."},
+		{GroupBackoff, 0,
+			"Growth failed there, or what was asked for did not arrive in time; the group rests until the time given, " +
+				"twice as long after the next failure, and other groups are tried.",
+			"Read the failure in the detail; see `--initial-node-group-backoff-duration` and [status.md](status.md). " +
+				"A growth that works ends it."},
+		{GroupUnhealthy, 0,
+			"Too many of its nodes are missing or not ready.",
+			"Look at those nodes; the limits are `--ok-total-unready-count` and `--max-total-unready-percentage`."},
+		{NodeNeverStarted, 0,
+			"So many nodes of the group did not become ready within their start time that another would probably not " +
+				"either: more than `--max-total-unready-percentage` of them, or one of one or two.",
+			"Look at the node that the detail names; see `--max-node-startup-time`. It ends when the node is ready or " +
+				"gone."},
+		{Resizing, 0,
+			"The group is being resized to what it has, or rid of instances that never registered.",
+			"Wait for the next cycles; the events `ScaleUpTimedOut` and `DeleteUnregistered` say what is missing."},
+		{TemplateMismatch, refusesPod,
+			"A new node of the group is otherwise than the template said, and these pods do not fit it; the detail " +
+				"names the difference.",
+			"Correct what the template is made of (labels, taints, resources), or the pods."},
+		{SchedulerDisagrees, 0,
+			"The pods fit a node that is ready by every filter, and the scheduler leaves them waiting; its words " +
+				"stand beside ours. After six minutes one node is bought for them, and no more until it has helped ([ADR " +
+				"34](adr/0034-when-the-scheduler-disagrees.md)).",
+			"Look at the scheduler: another profile, an extender or a plugin of its own, or a queue that stands " +
+				"still."},
+		{LandedElsewhere, 0,
+			"The group's new nodes came up in a zone, or as a type, that these pods cannot use, although the cloud's " +
+				"[balancing rule](aws.md#groups-over-several-zones) promised otherwise. No further node is bought there " +
+				"for them until the time given.",
+			"See whether the zone has machines of that type. Give the pods' zone or type a group of its own."},
+		{WaitsForLanding, 0,
+			"Nodes that may suit these pods are on their way, and the cloud chooses their zone or type; it has no " +
+				"[rule](aws.md#groups-over-several-zones) for that which could be relied on. More are bought only when it " +
+				"is seen where those came up.",
+			"Wait until they are there. Give the pods' zone or type a group of its own."},
+		{OutOfReach, 0,
+			"The cloud [balances](aws.md#groups-over-several-zones) the group's nodes over its zones, and the zone " +
+				"that these pods want is so far ahead that more than two nodes in every other zone would have to come " +
+				"first. No node is bought for that; one was, to make sure that the rule holds, and the next such trial is " +
+				"at the time given.",
+			"Give the zone a group of its own, or even out the group's nodes over its zones."},
+		{GroupUnreadable, 0,
+			"The cloud could not tell how the group stands; or another group of its pool has not been read since the " +
+				"process began, so that nobody knows how large the pool is.",
+			"Look for errors of the provider in the log."},
+		{GroupNotListed, 0,
+			"The provider's newest answers lack the group: it was deleted, or is no node group any more, as when " +
+				"autoscaling is switched off for it. It is forgotten after three answers, or, while a node of it is " +
+				"Ready, after ten minutes.",
+			"Nothing, if that was meant. Else see why the provider does not list it (`plimsoll groups`)."},
+		{NoTemplate, 0,
+			"It is not known what a node of the group would look like.",
+			"Complete what the provider's template is made of."},
+		{StaleInventory, 0,
+			"The cloud has not been read for too long; nothing is written to it on old knowledge.",
+			"Look for errors of the provider in the log."},
+		{ScaleFromZeroOff, 0,
+			"The cluster has no ready node, and growing from none is switched off.",
+			"Set `--scale-up-from-zero=true`."},
+		{NotChosen, 0,
+			"The group would do, and the expander preferred another.",
+			"Nothing; see `--expander`."},
+		{StepBudget, 0,
+			"This cycle has done as much work as one may: for the pods, for saying why they wait, or in the search " +
+				"for unneeded nodes; or pods that it did not look at may need the node. The detail says which.",
+			"Wait for the next cycles; see `--spread-step-limit`, for nodes `--scale-down-step-limit`."},
+		{SpreadPostponed, 0,
+			"To open the group's topology domain in this cycle would hold back pods in the others.",
+			"Wait for the next cycle."},
+		{SpreadCapacity, 0,
+			"The pod fits, and the other topology domains have no room for the pods that the spread constraint wants " +
+				"there.",
+			"Raise the maximum of the groups in those domains, or relax the constraint."},
+	}},
+	{"Why pods are not planned for", []ReasonRow{
+		{Expendable, 0,
+			"Their priority is below the cutoff.",
+			"Raise the priority, or lower `--expendable-pods-priority-cutoff`."},
+		{NotRefused, 0,
+			"The scheduler has not tried them yet.",
+			"Wait, normally less than a second. After a minute it is told: is there a scheduler of the name that the " +
+				"pods ask for, and do their resource claims exist?"},
+		{ForeignScheduler, 0,
+			"A scheduler is to place them whose pods do not count here.",
+			"Name it in `--allowed-scheduler-names`."},
+		{ClusterUnhealthy, 0,
+			"Too many nodes are not ready, or too many machines run without a Node object; nothing is bought or " +
+				"removed until that is better. Of an unneeded node: without it, too many would be.",
+			"Look at the nodes and their network, and whether all the groups are of this cluster; the limits are " +
+				"`--ok-total-unready-count` and `--max-total-unready-percentage`."},
+		{ScaleUpDelayed, 0,
+			"They are younger than they, or a flag, wish to wait.",
+			"Wait; see `--new-pod-scale-up-delay` and the pods' annotation."},
+	}},
+	{"Why a unit that was asked for is given up, or stays for now", []ReasonRow{
+		{ProvisionTimeout, 0,
+			"It did not register as a node in time. The time goes on where the cloud replaces such a machine.",
+			"Look at the machine's own log: its network, its credentials, its start script. The time is " +
+				"`--max-node-provision-time`."},
+		{InstanceFailed, 0,
+			"The cloud could not make it; the detail has its words.",
+			"Stock-outs pass, quotas can be raised; another group is tried meanwhile."},
+		{CreationRetried, 0,
+			"The cloud could not make it, for a reason that may pass, and tries again by itself. It is waited for: " +
+				"for two more tries, at least two minutes.",
+			"Nothing: it comes, or it is given up then (`InstanceFailed`), and its group rests."},
+		{NotCancellable, 0,
+			"It did not come, and the cloud cannot take the request back without a risk to machines that run; it " +
+				"stays asked for. Pods go elsewhere meanwhile.",
+			"Nothing: it may come late, and once the group may grow again it is waited for before more is asked for. " +
+				"On AWS, protection from scale-in lets it be taken back ([aws.md](aws.md#sizes-grow-remove-take-back))."},
+		{ManyAmiss, 0,
+			"So many machines did not register, lost their Node object or are not ready at once that the fault is " +
+				"rarely theirs. Nothing is ended for ten minutes; then, within any ten minutes, at most 3 machines of a " +
+				"group, or a tenth of it if that is more, and 10 of all groups, or a twentieth if that is more.",
+			"Look for what they have in common: a zone, the network, an admission webhook, somebody who deletes Node " +
+				"objects. Otherwise nothing: they go a few at a time."},
+		{MatchingBroken, 0,
+			"Nodes that belong to no instance could be those of the group's instances without a node; nothing of it " +
+				"is removed. A lower target waits so for six hours at most, unless the nodes were the group's.",
+			"Compare `spec.providerID` of the nodes with the instances' ids (`plimsoll groups -o yaml`); the two must " +
+				"agree."},
+	}},
+	{"Why a node stays, or goes", []ReasonRow{
+		{Unneeded, 0,
+			"Nothing is in the way of its removal.",
+			"Nothing."},
+		{TargetNotReached, 0,
+			"It is not ready, and its group has not all the nodes that it asked for; only when it has does such a " +
+				"node go.",
+			"Wait for the others to arrive or to be given up."},
+		{NotAutoscaled, 0,
+			"No node group has it.",
+			"Nothing, unless it should belong to one."},
+		{NotUnderutilized, 0,
+			"Pods request as large a share of its CPU or memory as the threshold, or a larger one; on a node with " +
+				"accelerators, of those. Or it does not tell how much it can hold.",
+			"Nothing; see `--scale-down-utilization-threshold` and `--scale-down-gpu-utilization-threshold`, and the " +
+				"group's own."},
+		{NoPlaceToMovePods, failsRemoval,
+			"Not all of its pods fit on other nodes, together with the pods of all other nodes that are to go; or " +
+				"they would go to nodes that are not ready yet. The detail names a pod that does not fit, and why.",
+			"Nothing; or see what keeps the pod from other nodes: its reason is in the detail."},
+		{ReservedForMovedPods, 0,
+			"Pods of other nodes that go are to come here.",
+			"Wait until those are gone."},
+		{ScaleDownDisabled, keepsNode,
+			"It is annotated `cluster-autoscaler.kubernetes.io/scale-down-disabled=true`.",
+			"Remove the annotation."},
+		{ScaleDownOff, 0,
+			"Removals are switched off.",
+			"Set `--scale-down-enabled=true`."},
+		{NotUnneededLongEnough, 0,
+			"It has been unneeded for less than it must be.",
+			"Wait; see `--scale-down-unneeded-time`."},
+		{NotUnreadyLongEnough, 0,
+			"It is not ready, and has been unneeded for less than such a node must be.",
+			"Wait; see `--scale-down-unready-time`."},
+		{UnreadyDisabled, 0,
+			"It is not ready, and nodes that are not are left alone.",
+			"Set `--scale-down-unready-enabled=true`."},
+		{PodEnding, 0,
+			"One of its pods is being deleted by somebody else, and may take longer to end than an evicted pod may.",
+			"Wait for that pod's end; see `--max-graceful-termination-sec`."},
+		{GroupAtMin, detailStays,
+			"The group is at its minimum.",
+			"Lower the minimum."},
+		{PoolAtMin, detailStays,
+			"The groups that share limits are at their minimum together.",
+			"Lower the pool's minimum."},
+		{PoolFloor, 0,
+			"The pool may have fewer nodes, and the group has no more than the pool's sizing leaves it, so that its " +
+				"zone keeps a part of the minimum.",
+			"Wait for unneeded nodes in the pool's other groups, or choose another sizing."},
+		{MinimalResourceLimit, 0,
+			"Without it the cluster would have fewer cores or less memory than it must.",
+			"Lower the minimum in `--cores-total` or `--memory-total`."},
+		{CurrentlyBeingDeleted, refusesPod,
+			"It is on its way out.",
+			"Nothing."},
+		{NotReady, 0,
+			"It is not ready, and has not been given up: it boots, or is suspended.",
+			"Look at the node."},
+		{Reserved, 0,
+			"Pods that wait will go there.",
+			"Nothing."},
+		{Cooldown, 0,
+			"A growth, a removal or a failed removal was a short while ago; or the cloud has refused the group's " +
+				"removals several times in a row, and they rest, longer each time.",
+			"Wait; see the `--scale-down-delay-after-...` flags. For refusals the detail has the cloud's words: a " +
+				"right that is missing, mostly."},
+		{DrainFailed, keepsNode | failsRemoval,
+			"Its removal was begun in vain, and it rests: for `--scale-down-delay-after-failure`, and from the second " +
+				"time on for half an hour at least, three times as long after each further time, up to six hours. The " +
+				"detail says what was in the way, and the verdict until when.",
+			"Wait, or mend what was in the way; see the event `ScaleDownFailed` on the node."},
+		{MaxParallelismReached, 0,
+			"As many nodes as may are on their way out.",
+			"Wait, or raise `--max-scale-down-parallelism`."},
+		{MaxDrainsReached, 0,
+			"As many nodes with pods as may are on their way out.",
+			"Wait, or raise `--max-drain-parallelism`."},
+		{ReadyAgain, 0,
+			"It was to go because it was not ready, and it has become ready; it was given back.",
+			"Nothing."},
+		{PodLanded, failsRemoval,
+			"A pod was bound to it just before it was to go; it was given back.",
+			"Nothing."},
+		{EvictionRefused, failsRemoval,
+			"The eviction of one of its pods was refused, or failed, for too long; it was given back. The detail has " +
+				"the pod and the last answer.",
+			"Look at the PodDisruptionBudget that the answer names; see `--max-pod-eviction-time`."},
+		{ReplacementWaits, failsRemoval,
+			"The pod that came for an evicted one has had no node for too long, since its room was taken meanwhile; " +
+				"no other pod was evicted, and the node was given back. Or, of an unneeded node: it has pods of a " +
+				"controller whose evicted pods, on whatever node they were, have not been made up for; it does not begin " +
+				"to go.",
+			"Nothing, if the room was taken by chance; see `--max-replacement-wait`, and why that pod waits (a gate, " +
+				"no room), or why none comes (a quota, a webhook). A controller that makes none because it has fewer to " +
+				"make holds its nodes for half an hour."},
+		{CompanyMoves, 0,
+			"Pods that one of its pods is to be beside by a required affinity, or that are to be beside one of its " +
+				"pods, are on their way: evicted by another removal, or waiting for a node. Moved at once, they might " +
+				"miss each other.",
+			"Wait until those have a node."},
+		{TakenBack, 0,
+			"Somebody took away the taint, or the cordon, of its removal; it was given back, and no further pod is " +
+				"evicted.",
+			"Nothing; it goes when it has been unneeded for long enough again. The annotation " +
+				"`cluster-autoscaler.kubernetes.io/scale-down-disabled=true` keeps it."},
+		{LeaderChanged, 0,
+			"The leader that had begun its removal is gone, and it has pods; it was given back.",
+			"Nothing; it goes when it has been unneeded for long enough again."},
+		{AllOrNothing, keepsNode,
+			"Its group goes as a whole or not at all, and not all of it can go.",
+			"Free the group's other nodes."},
+		{InstanceHeld, detailStays,
+			"The provider says that its machine must not be removed now.",
+			"End what holds it."},
+		{NodeWithoutKnownInstance, 0,
+			"It is younger than the last look at the cloud, so that it is not known whose it is.",
+			"Wait for the next look."},
+		{ResourceVersionNotYetSeen, 0,
+			"A write of Plimsoll's to it has not come back on the watch yet.",
+			"Wait, normally less than a second."},
+	}},
+	{"Why a pod keeps its node", []ReasonRow{
+		{NotReplicated, keepsNode | failsRemoval | detailStays,
+			"Nothing would make the pod anew: it has no controller, or one of a kind that is not known to " +
+				"(ReplicationController, ReplicaSet, StatefulSet and Job are).",
+			"Let a controller make the pod, or annotate it `safe-to-evict=true`; for other kinds of controllers, set " +
+				"`--skip-nodes-with-custom-controller-pods=false`."},
+		{MinReplicasReached, keepsNode | failsRemoval | detailStays,
+			"Its controller has fewer pods than it must have for one to be moved.",
+			"Run more replicas, or lower `--min-replica-count`."},
+		{LocalStorageRequested, keepsNode | failsRemoval | detailStays,
+			"What it stores on the node would be lost: a volume of the kind `hostPath`, or `emptyDir` that is not in " +
+				"memory.",
+			"Name the volume in the pod's annotation `cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes`, " +
+				"or annotate the pod `safe-to-evict=true`, or set `--skip-nodes-with-local-storage=false`."},
+		{ToleratesRemoval, keepsNode | failsRemoval | detailStays,
+			"It tolerates the taint `ToBeDeletedByClusterAutoscaler`, alone or with all others, so that nothing keeps " +
+				"the pod that is made in its place off the node.",
+			"Narrow its tolerations; or annotate it `cluster-autoscaler.kubernetes.io/safe-to-evict=true`, if it may " +
+				"be evicted in vain."},
+		{NotSafeToEvict, keepsNode | failsRemoval | detailStays,
+			"It is annotated `cluster-autoscaler.kubernetes.io/safe-to-evict=false`.",
+			"Remove the annotation."},
+		{BlockedByOnCompletionPod, keepsNode | failsRemoval | detailStays,
+			"It is annotated `cluster-autoscaler.kubernetes.io/safe-to-evict=on-completion`, and runs.",
+			"Wait for its end."},
+		{UnmovableSystemPod, keepsNode | failsRemoval | detailStays,
+			"It is of `kube-system`, no PodDisruptionBudget covers it, and it is younger than " +
+				"`--blocking-system-pod-distruption-timeout`.",
+			"Give it a budget, wait, or set `--skip-nodes-with-system-pods=false`."},
+		{NotEnoughPdb, keepsNode | failsRemoval | detailStays,
+			"Its PodDisruptionBudget allows no eviction now, or others that are to go take all that it allows; or " +
+				"several budgets cover it, and then the API server never evicts it.",
+			"See that more of the budget's pods are ready, or let it allow more; of several budgets leave one that " +
+				"covers the pod."},
+	}},
+}
+
+// rowOf finds a reason's row.
+var rowOf = func() map[Reason]*ReasonRow {
+	rows := map[Reason]*ReasonRow{}
+	for _, section := range ReasonSections {
+		for i := range section.Rows {
+			rows[section.Rows[i].Reason] = &section.Rows[i]
+		}
+	}
+	return rows
+}()
+
+func (r Reason) is(use reasonUse) bool {
+	row := rowOf[r]
+	return row != nil && row.uses&use != 0
+}
+
+// KeepsNode reports whether somebody's wish keeps a node where this is the reason.
+func (r Reason) KeepsNode() bool { return r.is(keepsNode) }
+
+// FailedRemoval reports whether a node that is given back for this reason was tried in
+// vain. For other reasons somebody wanted the node, or wanted no removal.
+func (r Reason) FailedRemoval() bool { return r.is(failsRemoval) }
+
+// DetailStays reports whether the detail of such a verdict does not change by the minute.
+func (r Reason) DetailStays() bool { return r.is(detailStays) }
+
+// RefusesPod reports whether a node may be refused to a pod for this reason.
+func (r Reason) RefusesPod() bool { return r.is(refusesPod) }
