@@ -24,6 +24,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/loop"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
 	"github.com/plimsoll-dev/plimsoll/internal/report"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -116,7 +117,7 @@ func run(ctx context.Context, c config.Config, mode config.Mode, log *slog.Logge
 	observer := observe.New(client, watched(cloud, reporter.ReadFailed), observe.Settings{
 		Namespace: c.Cluster.Namespace, Seed: c.Loop.Seed,
 		ScanInterval: c.Loop.ScanInterval, InventoryDeadline: c.Cloud.InventoryDeadline, Passing: c.Policy.Rules.Passing,
-		MaxAge: c.Policy.InventoryMaxAge, Priorities: slices.Contains(c.Policy.ScaleUp.Expanders, "priority"),
+		MaxAge: c.Policy.InventoryMaxAge, Priorities: slices.Contains(c.Policy.ScaleUp.Expanders, model.ByPriority),
 	}, log)
 	observing, stopObserving := context.WithCancel(ctx)
 	defer stopObserving()

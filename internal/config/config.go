@@ -165,7 +165,7 @@ func Defaults() Config {
 			},
 			ScaleUp: model.ScaleUpPolicy{
 				MaxCoresTotal: 320000, MaxMemoryTotal: 6400000 * gib,
-				Expanders:   []string{"least-waste"},
+				Expanders:   []model.Expander{model.ByLeastWaste},
 				MemoryRatio: 0.015, FreeRatio: 0.05, AllocRatio: 0.05,
 				ScaleFromZero:   true,
 				SpreadStepLimit: 20_000_000,

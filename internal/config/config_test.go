@@ -95,7 +95,7 @@ func TestFlagsReachTheirPlace(t *testing.T) {
 	want.Cluster.Namespace, want.Leader.Namespace, want.Leader.Enabled = "own", "own", false
 	want.Policy.ScaleUp.MaxCoresTotal, want.Policy.ScaleDown.MinCoresTotal = 64, 8
 	want.Policy.ScaleUp.MaxMemoryTotal, want.Policy.ScaleDown.MinMemoryTotal = 2<<30, 1<<30
-	want.Policy.ScaleUp.Expanders = []string{"priority", "price", "random"}
+	want.Policy.ScaleUp.Expanders = []model.Expander{model.ByPriority, model.ByPrice, model.AtRandom}
 	want.Policy.ScaleUp.Prices = map[string]float64{"a": 0.25, "m5.large": 1}
 	want.Policy.ScaleUp.BalanceIgnore = []string{"a", "b,c"}
 	want.Policy.ScaleUp.Bypassed = []string{"x", "y"}

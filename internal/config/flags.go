@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
 // Flags are the product's flags, bound to a flag set. Parse the set, then ask
@@ -48,7 +50,7 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 	f.cores = limits{0, c.Policy.ScaleUp.MaxCoresTotal}
 	f.memory = limits{0, c.Policy.ScaleUp.MaxMemoryTotal / gib}
 	f.lock = "leases"
-	f.expanders = strings.Join(c.Policy.ScaleUp.Expanders, ",")
+	f.expanders = c.Policy.ScaleUp.Expanders[0].String()
 
 	f.section("Cloud", func(s *pflag.FlagSet) {
 		s.StringVar(&c.Cloud.Provider, "cloud-provider", "", "the cloud to buy nodes from: "+strings.Join(known, ", ")+" (--cloudprovider is the same)")
@@ -146,7 +148,7 @@ func (f *Flags) scaleUp() {
 	p := &f.config.Policy
 	u := &p.ScaleUp
 	f.section("Scale up", func(s *pflag.FlagSet) {
-		s.StringVar(&f.expanders, "expander", f.expanders, "how to choose among groups, comma-separated, first to last: "+strings.Join(expanders, ", "))
+		s.StringVar(&f.expanders, "expander", f.expanders, "how to choose among groups, comma-separated, first to last: "+strings.Join(model.ExpanderNames(), ", "))
 		s.StringVar(&f.priceFile, "price-file", "", "YAML file of prices per hour by group or instance type, for --expander=price")
 		s.IntVar(&u.MaxNodesTotal, "max-nodes-total", 0, "most nodes in the cluster, 0: no limit")
 		s.Var(&f.cores, "cores-total", "least and most cores in the cluster, min:max")
@@ -220,7 +222,6 @@ func (f *Flags) HelpAll() bool { return f.helpAll }
 // effect, or another one than it says. An error lists all that is wrong.
 func (f *Flags) Config() (Config, []string, error) {
 	c := f.config
-	c.Policy.ScaleUp.Expanders = strings.Split(f.expanders, ",")
 	c.Policy.ScaleUp.MaxCoresTotal, c.Policy.ScaleDown.MinCoresTotal = f.cores.most, f.cores.least
 	c.Policy.ScaleUp.MaxMemoryTotal, c.Policy.ScaleDown.MinMemoryTotal = f.memory.most*gib, f.memory.least*gib
 	c.Policy.Rules.MaxUnreadyShare = f.unreadyPercent / 100

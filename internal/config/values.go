@@ -17,10 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
-)
 
-// expanders are those that there are.
-var expanders = []string{"least-waste", "least-nodes", "most-pods", "price", "priority", "random"}
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
 
 // limits is the value of a flag of the form min:max.
 type limits struct{ least, most int64 }
@@ -45,7 +44,8 @@ func (l *limits) Set(s string) error {
 	return nil
 }
 
-// check finds everything that is wrong with a configuration.
+// check finds everything that is wrong with a configuration, and reads the names of
+// expanders on the way.
 func (f *Flags) check(c *Config) []error {
 	var errs []error
 	wrong := func(flag, format string, args ...any) {
@@ -58,7 +58,7 @@ func (f *Flags) check(c *Config) []error {
 	case !slices.Contains(f.known, c.Cloud.Provider):
 		wrong("cloud-provider", "there is no provider %q; there are: %s", c.Cloud.Provider, known)
 	}
-	f.checkExpanders(c.Policy.ScaleUp.Expanders, wrong)
+	c.Policy.ScaleUp.Expanders = f.readExpanders(wrong)
 	for flag, d := range map[string]time.Duration{
 		"scan-interval": c.Loop.ScanInterval, "nudge-max": c.Loop.NudgeMax, "inventory-deadline": c.Cloud.InventoryDeadline,
 		"inventory-max-age": c.Policy.InventoryMaxAge, "call-deadline": c.Policy.CallDeadline,
@@ -151,19 +151,23 @@ func checkKeys(c *Config, wrong func(flag, format string, args ...any)) {
 	}
 }
 
-func (f *Flags) checkExpanders(names []string, wrong func(flag, format string, args ...any)) {
-	seen := map[string]bool{}
-	for _, name := range names {
+// readExpanders reads the names of expanders, and finds what is wrong with them.
+func (f *Flags) readExpanders(wrong func(flag, format string, args ...any)) []model.Expander {
+	var out []model.Expander
+	for _, name := range strings.Split(f.expanders, ",") {
+		e, ok := model.ExpanderNamed(name)
 		switch {
-		case !slices.Contains(expanders, name):
-			wrong("expander", "there is no expander %q; there are: %s", name, strings.Join(expanders, ", "))
-		case seen[name]:
+		case !ok:
+			wrong("expander", "there is no expander %q; there are: %s", name, strings.Join(model.ExpanderNames(), ", "))
+			continue
+		case slices.Contains(out, e):
 			wrong("expander", "%q is there twice", name)
-		case name == "price" && f.priceFile == "":
+		case e == model.ByPrice && f.priceFile == "":
 			wrong("expander", "price needs --price-file, a YAML file of prices per hour by node group or instance type")
 		}
-		seen[name] = true
+		out = append(out, e)
 	}
+	return out
 }
 
 func (f *Flags) checkLeader(l LeaderElection, wrong func(flag, format string, args ...any)) {

@@ -76,7 +76,14 @@ func set(p *model.Policy, key string, vals []string) error {
 	}
 	switch key {
 	case "expander":
-		p.ScaleUp.Expanders = vals
+		p.ScaleUp.Expanders = nil
+		for _, name := range vals {
+			e, ok := model.ExpanderNamed(name)
+			if !ok {
+				return fmt.Errorf("there is no expander %q", name)
+			}
+			p.ScaleUp.Expanders = append(p.ScaleUp.Expanders, e)
+		}
 	case "balance":
 		p.ScaleUp.BalanceSimilar = true
 	case "enforce-min":

@@ -71,7 +71,7 @@ func TestPrioritiesThatCannotBeRead(t *testing.T) {
 	for document, want := range map[string]string{
 		"10: [web-.*]": "", "ten: [web]": "PriorityConfigMapInvalid", "10: ['(']": "PriorityConfigMapInvalid", "": "PriorityConfigMapMissing",
 	} {
-		seen := model.Observation{Now: time.Unix(1000, 0), Contents: catalog.New().Contents(), Priorities: document}
+		seen := model.Observation{Now: time.Unix(1000, 0), Contents: catalog.New().Contents(), Priorities: model.ParsePriorities(document)}
 		plan := decide.Decide(snapshot.New(nil, seen, model.Standing{}, line.config.Policy.Rules), line.config.Policy)
 		var got string
 		for _, n := range plan.Notices {

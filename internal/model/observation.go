@@ -39,9 +39,9 @@ type Observation struct {
 	// Templates is aligned with Inventory.Groups: what each group's template
 	// consists of.
 	Templates []Template
-	// Priorities is the priority expander's document, as last read; empty if
-	// there is none.
-	Priorities string
+	// Priorities is the priority expander's document, as last read; nil if there is
+	// none.
+	Priorities *Priorities
 }
 
 // ObservedNode is a node and the pods bound to it. Object is trimmed to what

@@ -27,8 +27,8 @@ type ScaleUpPolicy struct {
 	MaxNodesPerScaleUp int
 	// Expanders are applied in order: each narrows the choice that the one
 	// before it left. What remains after the last is settled by the group's id,
-	// or by the seed if "random" is among them.
-	Expanders []string
+	// or by the seed if AtRandom is among them.
+	Expanders []Expander
 	// Prices maps a group's id or an instance type to the price of a node per
 	// hour; for the price expander.
 	Prices map[string]float64

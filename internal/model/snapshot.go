@@ -40,7 +40,7 @@ type Snapshot struct {
 	Namespaces map[string]map[string]string
 	Volumes    Volumes
 	Budgets    []Budget
-	Priorities string
+	Priorities *Priorities
 
 	// AsOf is the age of the inventory; InventoryErr why there is no newer one.
 	AsOf         time.Time

@@ -78,6 +78,7 @@ type Observer struct {
 	behind         map[types.UID]behind // DaemonSets that have fewer pods than they want
 	templates      []model.Template
 	templatesStale bool
+	numbers        *model.Priorities // those of the priority expander's document
 }
 
 // volumes are the kinds that the scheduler's volume plugins read.
@@ -316,10 +317,8 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 		Volumes:    o.seenVolumes(),
 		Budgets:    o.budgets.sorted(),
 		Inventory:  cloud, InventoryErr: o.cloudErr,
-		Templates: o.templates,
-	}
-	if maps := o.priorities.sorted(); len(maps) == 1 {
-		seen.Priorities = maps[0].Data[PriorityKey]
+		Templates:  o.templates,
+		Priorities: o.seenPriorities(),
 	}
 	seen.Contents = o.cluster.catalog.Contents()
 	return seen, nil
@@ -337,6 +336,17 @@ func (o *Observer) seenDaemonSets(anew bool, now time.Time) []model.DaemonSet {
 		}
 	}
 	return o.daemons
+}
+
+// seenPriorities parses the priority expander's document once per change.
+func (o *Observer) seenPriorities() *model.Priorities {
+	if o.priorities.stale {
+		o.numbers = nil
+		if maps := o.priorities.sorted(); len(maps) == 1 {
+			o.numbers = model.ParsePriorities(maps[0].Data[PriorityKey])
+		}
+	}
+	return o.numbers
 }
 
 func (o *Observer) seenNamespaces() map[string]map[string]string {

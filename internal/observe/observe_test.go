@@ -157,8 +157,8 @@ func TestObservation(t *testing.T) {
 		if !slices.ContainsFunc(tolerations, func(x corev1.Toleration) bool { return x.Key == corev1.TaintNodeNotReady }) {
 			t.Errorf("tolerations %v", tolerations)
 		}
-		if seen.Priorities != "10: [a]" || seen.Seed != 7 || seen.Now != time.Now() || seen.Generation == 0 {
-			t.Errorf("priorities %q, seed %d, generation %d", seen.Priorities, seen.Seed, seen.Generation)
+		if n, ok := seen.Priorities.Of("a"); n != 10 || !ok || seen.Seed != 7 || seen.Now != time.Now() || seen.Generation == 0 {
+			t.Errorf("priorities %v, seed %d, generation %d", seen.Priorities, seen.Seed, seen.Generation)
 		}
 		if len(seen.Inventory.Groups) != 2 || len(seen.Templates) != 2 || !seen.Templates[0].Known || seen.Templates[1].Known {
 			t.Fatalf("inventory %+v, templates %+v", seen.Inventory, seen.Templates)
@@ -180,14 +180,16 @@ func TestObservation(t *testing.T) {
 		<-o.Changed()
 		if again := mustObserve(t, o); again.Generation == seen.Generation || len(again.Unbound) != 2 || len(seen.Unbound) != 1 {
 			t.Errorf("generation %d, then %d; %d pods wait", seen.Generation, again.Generation, len(again.Unbound))
+		} else if again.Priorities != seen.Priorities {
+			t.Error("the priorities were parsed again without a change of theirs")
 		}
 		// The priorities change.
 		if err := client.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), PriorityConfigMap, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if again := mustObserve(t, o); again.Priorities != "" {
-			t.Errorf("priorities %q", again.Priorities)
+		if again := mustObserve(t, o); again.Priorities != nil {
+			t.Errorf("priorities %v", again.Priorities)
 		}
 	})
 }

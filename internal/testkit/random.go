@@ -137,7 +137,7 @@ func DrawWorld(t *rapid.T) World {
 	w.Policy.ScaleUp.MaxNodesTotal = rapid.SampledFrom([]int{0, 0, 3, 6, 10}).Draw(t, "max nodes")
 	w.Policy.ScaleUp.MaxCoresTotal = rapid.SampledFrom([]int64{0, 0, 9, 20}).Draw(t, "max cores")
 	w.Policy.ScaleUp.BalanceSimilar = rapid.Bool().Draw(t, "balance")
-	w.Policy.ScaleUp.Expanders = []string{rapid.SampledFrom([]string{"least-waste", "most-pods", "least-nodes", "random"}).Draw(t, "expander")}
+	w.Policy.ScaleUp.Expanders = []model.Expander{rapid.SampledFrom([]model.Expander{model.ByLeastWaste, model.ByMostPods, model.ByLeastNodes, model.AtRandom}).Draw(t, "expander")}
 	return w
 }
 

@@ -206,7 +206,7 @@ func daemonSet(name string) types.UID { return types.UID("daemonset-" + name) }
 // Observation is what observe would have made of the cluster.
 func (c *Cluster) Observation() model.Observation {
 	o := model.Observation{
-		Now: c.Now, Seed: c.Seed, Namespaces: c.Namespaces, DaemonSets: c.daemons, Priorities: c.Priorities, Volumes: c.Volumes,
+		Now: c.Now, Seed: c.Seed, Namespaces: c.Namespaces, DaemonSets: c.daemons, Priorities: model.ParsePriorities(c.Priorities), Volumes: c.Volumes,
 		Inventory: provider.Inventory{Groups: c.Groups, Pools: c.Pools, AsOf: c.Now},
 	}
 	for i := range c.Groups {
@@ -242,7 +242,7 @@ func Policy() model.Policy {
 			BackoffFirst: 5 * time.Minute, BackoffMost: 30 * time.Minute, BackoffReset: 3 * time.Hour,
 		},
 		ScaleUp: model.ScaleUpPolicy{
-			Expanders: []string{"least-waste"}, ScaleFromZero: true, SpreadStepLimit: 50_000_000,
+			Expanders: []model.Expander{model.ByLeastWaste}, ScaleFromZero: true, SpreadStepLimit: 50_000_000,
 			MemoryRatio: 0.015, FreeRatio: 0.05, AllocRatio: 0.05,
 		},
 		ScaleDown: model.ScaleDownPolicy{

@@ -2,21 +2,43 @@ package scaleup
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
-
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
+	corev1 "k8s.io/api/core/v1"
 )
+
+// expander is a row of the table of expanders.
+type expander struct {
+	// score is what it minimises. It depends on nothing but the option, so that options
+	// may be sorted by it.
+	score func(*planner, *option) float64
+	// show is what a plan says of the best score, beside the expander's name.
+	show func(pl *planner, best float64) string
+}
+
+// expanders has a row for every expander; one without does not compile.
+var expanders [model.ExpanderCount]expander = [...]expander{
+	model.ByLeastWaste: {(*planner).waste, asNumber("%.1f%%", 100)},
+	model.ByLeastNodes: {func(_ *planner, o *option) float64 { return float64(o.nodes) }, asNumber("%.0f", 1)},
+	model.ByMostPods:   {func(_ *planner, o *option) float64 { return -float64(podsOf(o)) }, asNumber("%.0f", -1)},
+	model.ByPrice:      {(*planner).priceRatio, asNumber("%.2fx", 1)},
+	model.ByPriority:   {(*planner).byPriority, (*planner).showPriority},
+	model.AtRandom:     {(*planner).dice, func(*planner, float64) string { return "" }},
+}
+
+// asNumber shows a score that is a multiple of what a person reads.
+func asNumber(format string, times float64) func(*planner, float64) string {
+	return func(_ *planner, best float64) string { return fmt.Sprintf(format, times*best) }
+}
 
 // choose applies the expanders in order; each keeps the best of what the one
 // before left. What is equal after all of them is settled by the group's id.
@@ -27,12 +49,12 @@ func (pl *planner) choose(options []option) (index int, why string) {
 		left[i] = i
 	}
 	var words []string
-	for _, name := range pl.p.Expanders {
+	for _, e := range pl.p.Expanders {
 		if len(left) == 1 {
 			break
 		}
 		var said string
-		left, said = pl.narrow(name, options, left)
+		left, said = pl.narrow(e, options, left)
 		words = append(words, said)
 	}
 	best := slices.MinFunc(left, func(a, b int) int { return cmp.Compare(options[a].group, options[b].group) })
@@ -42,11 +64,11 @@ func (pl *planner) choose(options []option) (index int, why string) {
 	return best, strings.Join(words, ", ")
 }
 
-func (pl *planner) narrow(name string, options []option, left []int) ([]int, string) {
+func (pl *planner) narrow(e model.Expander, options []option, left []int) ([]int, string) {
 	best := math.Inf(1)
 	scores := make([]float64, len(left))
 	for j, i := range left {
-		scores[j] = pl.score(name, &options[i])
+		scores[j] = expanders[e].score(pl, &options[i])
 		best = min(best, scores[j])
 	}
 	var kept []int
@@ -55,7 +77,7 @@ func (pl *planner) narrow(name string, options []option, left []int) ([]int, str
 			kept = append(kept, i)
 		}
 	}
-	return kept, pl.display(name, best)
+	return kept, strings.TrimSuffix(e.String()+" "+expanders[e].show(pl, best), " ")
 }
 
 // rank sorts options for the pods of one class, best first: by the expanders as
@@ -70,8 +92,8 @@ func (pl *planner) rank(options []option) {
 	list := make([]scored, len(options))
 	for i := range options {
 		list[i].option = options[i]
-		for _, name := range pl.p.Expanders {
-			list[i].scores = append(list[i].scores, pl.score(name, &options[i]))
+		for _, e := range pl.p.Expanders {
+			list[i].scores = append(list[i].scores, expanders[e].score(pl, &options[i]))
 		}
 	}
 	slices.SortFunc(list, func(a, b scored) int {
@@ -93,48 +115,6 @@ func podsOf(o *option) int {
 		n += b.Count
 	}
 	return n
-}
-
-func (pl *planner) display(name string, v float64) string {
-	switch name {
-	case "least-waste":
-		return fmt.Sprintf("%s %.1f%%", name, 100*v)
-	case "most-pods":
-		return fmt.Sprintf("%s %.0f", name, -v)
-	case "price":
-		return fmt.Sprintf("%s %.2fx", name, v)
-	case "random":
-		return name
-	case "priority":
-		switch {
-		case len(pl.priorities()) == 0:
-			return "priority has no valid document"
-		case math.IsInf(v, 1):
-			return "priority matches no group"
-		}
-		return fmt.Sprintf("%s %.0f", name, -v)
-	}
-	return fmt.Sprintf("%s %.0f", name, v)
-}
-
-// score is what an expander minimises. It depends on nothing but the option, so
-// that options may be sorted by it.
-func (pl *planner) score(name string, o *option) float64 {
-	switch name {
-	case "least-waste":
-		return pl.waste(o)
-	case "most-pods":
-		return -float64(podsOf(o))
-	case "least-nodes":
-		return float64(o.nodes)
-	case "price":
-		return pl.priceRatio(o)
-	case "priority":
-		return pl.byPriority(o.group)
-	case "random":
-		return pl.dice(o)
-	}
-	return 0
 }
 
 // waste is the share of the new nodes' CPU and memory that no pod of the
@@ -227,24 +207,22 @@ func (pl *planner) dice(o *option) float64 {
 
 // byPriority is the less, the higher the number that the priorities document has
 // for the group. A group that no pattern matches comes last.
-func (pl *planner) byPriority(group int) float64 {
-	p, ok := pl.priorities().of(pl.groupOf(group))
+func (pl *planner) byPriority(o *option) float64 {
+	p, ok := pl.s.Priorities.Of(pl.groupOf(o.group))
 	if !ok {
 		return math.Inf(1)
 	}
 	return -float64(p)
 }
 
-// priorities is the priority expander's document, read once; empty if it cannot
-// be read.
-func (pl *planner) priorities() Priorities {
-	if pl.table == nil {
-		pl.table = Priorities{}
-		if table, err := ParsePriorities(pl.s.Priorities); err == nil {
-			pl.table = table
-		}
+func (pl *planner) showPriority(best float64) string {
+	switch {
+	case pl.s.Priorities.Empty():
+		return "has no valid document"
+	case math.IsInf(best, 1):
+		return "matches no group"
 	}
-	return pl.table
+	return fmt.Sprintf("%.0f", -best)
 }
 
 // notices says what is wrong with the priorities document, if it is asked for, and
@@ -255,50 +233,12 @@ func (pl *planner) notices() (out []provider.Notice, until time.Time) {
 }
 
 func (pl *planner) documentNotices() []provider.Notice {
-	if !slices.Contains(pl.p.Expanders, "priority") {
+	err := pl.s.Priorities.Err()
+	switch {
+	case err == nil || !slices.Contains(pl.p.Expanders, model.ByPriority):
 		return nil
+	case errors.Is(err, model.ErrNoPriorities):
+		return []provider.Notice{{Code: "PriorityConfigMapMissing", Message: err.Error() + ": every group is as good as the other for it"}}
 	}
-	if pl.s.Priorities == "" {
-		return []provider.Notice{{Code: "PriorityConfigMapMissing", Message: "the priority expander has no document: every group is as good as the other for it"}}
-	}
-	if _, err := ParsePriorities(pl.s.Priorities); err != nil {
-		return []provider.Notice{{Code: "PriorityConfigMapInvalid", Message: err.Error() + "; until it is mended every group is as good as the other"}}
-	}
-	return nil
-}
-
-// Priorities is the priority expander's document: for each number, patterns of
-// group ids.
-type Priorities map[int][]*regexp.Regexp
-
-// ParsePriorities reads the document: YAML, numbers to lists of regular
-// expressions. Empty is fine, and matches nothing.
-func ParsePriorities(text string) (Priorities, error) {
-	var raw map[int][]string
-	if err := yaml.UnmarshalStrict([]byte(text), &raw); err != nil {
-		return nil, fmt.Errorf("priorities: not a map of numbers to lists of patterns: %w", err)
-	}
-	p := Priorities{}
-	for n, patterns := range raw {
-		for _, s := range patterns {
-			re, err := regexp.Compile(s)
-			if err != nil {
-				return nil, fmt.Errorf("priorities: %d: pattern %q: %w", n, s, err)
-			}
-			p[n] = append(p[n], re)
-		}
-	}
-	return p, nil
-}
-
-func (p Priorities) of(g provider.GroupID) (int, bool) {
-	best, found := 0, false
-	for n, patterns := range p {
-		for _, re := range patterns {
-			if re.MatchString(string(g)) && (!found || n > best) {
-				best, found = n, true
-			}
-		}
-	}
-	return best, found
+	return []provider.Notice{{Code: "PriorityConfigMapInvalid", Message: err.Error() + "; until it is mended every group is as good as the other"}}
 }

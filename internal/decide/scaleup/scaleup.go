@@ -220,7 +220,6 @@ type planner struct {
 	forms  map[brakeKey][]head
 	coming map[int][]int
 
-	table   Priorities                // nil until it is read
 	prices  map[model.ClassID]float64 // leastPrice, where it was asked for
 	options int
 	end     int // how many steps the world may have taken when the plan is made
