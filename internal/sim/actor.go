@@ -204,7 +204,7 @@ func (w *World) perform(out model.Outcome, with []model.Call) model.Outcome {
 	}
 	switch c.Verb {
 	case model.Grow:
-		w.judge.growing(c)
+		w.checker.growing(c)
 		result, err := w.cloud.Grow(background, provider.GrowRequest{Group: c.Group, From: c.From, To: c.To})
 		out.Err, out.Target = provider.AsError(provider.OpGrow, c.Group, err), result.Target
 	case model.Remove:
@@ -226,9 +226,9 @@ func (w *World) perform(out model.Outcome, with []model.Call) model.Outcome {
 			out.Err = notBegun(c, "other nodes of its group stay")
 			return out
 		}
-		w.judge.removing(c)
+		w.checker.removing(c)
 		for _, other := range with {
-			w.judge.removing(other)
+			w.checker.removing(other)
 		}
 		result, err := w.cloud.Remove(background, provider.RemoveRequest{Group: c.Group, Instances: ids, Force: c.Force, If: c.If})
 		out.Err, out.Target = provider.AsError(provider.OpRemove, c.Group, err), result.Target
@@ -238,7 +238,7 @@ func (w *World) perform(out model.Outcome, with []model.Call) model.Outcome {
 	case model.Cancel:
 		result, err := w.cloud.Cancel(background, provider.CancelRequest{Group: c.Group, From: c.From, To: c.To})
 		out.Err, out.Target = provider.AsError(provider.OpCancel, c.Group, err), result.Target
-		w.judge.cancelled(c)
+		w.checker.cancelled(c)
 	}
 	if out.Err != nil {
 		out.Target = -1

@@ -66,7 +66,7 @@ func (w *World) deleteNode(name string) {
 	}
 	sortPods(lost)
 	if len(w.podsLeft(name, w.settings.Policy.Rules.ExpendableBelow, w.overdue)) > 0 {
-		w.judge.stir() // nobody has moved them
+		w.checker.stir() // nobody has moved them
 	}
 	w.version++
 	delete(w.dead, name)
@@ -91,7 +91,7 @@ func (w *World) putPod(s seat) {
 	case s.node == "" && s.pod.Flags&model.Refused == 0:
 		w.wakeScheduler()
 	case s.node != "" && was.node == "":
-		w.judge.bound(s)
+		w.checker.bound(s)
 		w.startPod(s)
 	case s.node != "":
 		w.wakeBudgets(s.id.namespace)
@@ -107,7 +107,7 @@ func (w *World) deletePod(id podName) {
 	w.version++
 	w.truth.dropPod(id)
 	w.tell(change{gonePod: id})
-	w.judge.gone(s)
+	w.checker.gone(s)
 	if s.node != "" {
 		w.wakeScheduler()
 		w.wakeBudgets(id.namespace)

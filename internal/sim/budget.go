@@ -64,7 +64,7 @@ func (w *World) SetBudget(said Budget) error {
 	}
 	b.said, b.selector, b.looked = said, labels.SelectorFromSet(said.Select), false
 	w.log.say("a person sets the budget %s: %s", said.Name, b.wish())
-	w.judge.touch()
+	w.checker.touch()
 	w.tellBudget(b)
 	w.wakeBudget(b)
 	return nil
@@ -78,7 +78,7 @@ func (w *World) DropBudget(namespace, name string) error {
 	}
 	delete(w.budgets, id)
 	w.log.say("a person takes the budget %s away", name)
-	w.judge.touch()
+	w.checker.touch()
 	w.version++
 	w.truth.dropBudget(id)
 	w.tell(change{goneBudget: id})

@@ -64,11 +64,11 @@ func playCalm(t *testing.T, seed uint64, tell bool) (n sizes, err error) {
 	if err := w.Run(4 * time.Hour); err != nil {
 		return n, err
 	}
-	n.after, n.packed, n.evicted = len(w.truth.observed()), w.packed(), w.judge.drains.evictions
+	n.after, n.packed, n.evicted = len(w.truth.observed()), w.packed(), w.checker.drains.evictions
 	if now := w.targets(); now > asked {
 		return n, fmt.Errorf("the targets have gone up, from %d to %d", asked, now)
 	}
-	if late := w.judge.drains.late; late > 0 {
+	if late := w.checker.drains.late; late > 0 {
 		return n, fmt.Errorf("%d of %d evicted pods did not find room at once", late, n.evicted)
 	}
 	if lacking := w.Unrest(); len(lacking) > 0 {

@@ -95,7 +95,7 @@ func (w *World) evict(node string) {
 		w.endPod(id, w.graceOf(w.truth.seats[id]))
 	}
 	if len(out) > 0 {
-		w.judge.stir()
+		w.checker.stir()
 		w.log.say("%d pods evicted from %s", len(out), node)
 	}
 }

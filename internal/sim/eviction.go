@@ -29,7 +29,7 @@ func (w *World) performEvict(out model.Outcome) model.Outcome {
 			return out
 		}
 	}
-	w.judge.evicting(c, s, budgets)
+	w.checker.evicting(c, s, budgets)
 	w.log.count(c.Node, "pods evicted")
 	w.endPod(s.id, grace)
 	return out

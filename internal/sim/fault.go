@@ -127,7 +127,7 @@ func (w *World) Peace() {
 		w.stop(f)
 	}
 	w.faults = nil
-	w.dieAfter, w.judge.rested = -1, 0
+	w.dieAfter, w.checker.rested = -1, 0
 	w.attend()
 }
 
@@ -189,7 +189,7 @@ func (w *World) begin(f *Fault) {
 		return // peace came first
 	}
 	f.on = true
-	w.judge.stir()
+	w.checker.stir()
 	w.log.say("%s begins", f)
 	switch f.What {
 	case StockOut:
@@ -233,7 +233,7 @@ func (w *World) stop(f *Fault) {
 		return
 	}
 	f.on = false
-	w.judge.stir()
+	w.checker.stir()
 	w.log.say("%s ends", f)
 	switch f.What {
 	case StockOut:
@@ -278,7 +278,7 @@ func (w *World) mend(m *machine, f *Fault) {
 		case f.on:
 			w.mend(m, f)
 		default:
-			w.judge.stir()
+			w.checker.stir()
 			w.setReady(m, corev1.ConditionTrue, "KubeletReady")
 		}
 	})

@@ -73,5 +73,5 @@ func playKilled(t *testing.T, script string, after int) (calls int, shown string
 	if lacking := w.Unrest(); len(lacking) > 0 {
 		t.Errorf("the world is not at rest:\n  %s\n%s", strings.Join(lacking, "\n  "), w.Timeline().Take())
 	}
-	return w.judge.begun, w.Show()
+	return w.checker.begun, w.Show()
 }

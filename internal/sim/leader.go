@@ -141,7 +141,7 @@ func (w *World) Crash(after time.Duration) {
 	if after == 0 {
 		after = w.settings.Lags.Restart.draw(w.dice.people)
 	}
-	w.judge.orphaned()
+	w.checker.orphaned()
 	w.lostUnseen()
 	w.after(after, func() {
 		if w.leader == nil {
@@ -154,7 +154,7 @@ func (w *World) Crash(after time.Duration) {
 // of a verb if one is named.
 func (w *World) CrashAfter(calls int, of model.Verb) { w.dieAfter, w.dieOf = calls, of }
 
-// Report tells of a cycle: to the timeline, to the judge, and to what survives
+// Report tells of a cycle: to the timeline, to the checker, and to what survives
 // the leader.
 func (l *leader) Report(_ context.Context, c model.Cycle) error {
 	if l.dead {
@@ -163,9 +163,9 @@ func (l *leader) Report(_ context.Context, c model.Cycle) error {
 	w := l.w
 	w.sayCycle(c)
 	if overlooked := l.again.cycle(c); overlooked != "" {
-		w.judge.breach("a cycle that does not decide overlooks nothing", overlooked, "the plan of %s is held", stamp(l.again.held.Snapshot.Now))
+		w.checker.breach("a cycle that does not decide overlooks nothing", overlooked, "the plan of %s is held", stamp(l.again.held.Snapshot.Now))
 	}
-	w.judge.cycle(c)
+	w.checker.cycle(c)
 	w.after(w.settings.Lags.Memory.draw(w.dice.watch), func() {
 		if l.dead {
 			return

@@ -249,7 +249,7 @@ func (w *World) Kill(id provider.InstanceID) error {
 	if err := w.cloud.Kill(id); err != nil {
 		return fmt.Errorf("take a machine away: %w", err)
 	}
-	w.judge.stir()
+	w.checker.stir()
 	w.log.say("the cloud takes machine %s away", id)
 	w.watchCloud()
 	return nil

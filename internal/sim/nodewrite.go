@@ -53,7 +53,7 @@ func (w *World) performOnNode(out model.Outcome) model.Outcome {
 			out.Err = refusal(c, provider.Conflict, "pods landed on it: "+out.Landed[0])
 		}
 	case model.Untaint:
-		w.judge.givenBack(n)
+		w.checker.givenBack(n)
 	}
 	return out
 }

@@ -33,7 +33,7 @@ const (
 var remakers = []string{"ReplicaSet", "ReplicationController", "Job", statefulSet}
 
 // stays says why an autoscaler must never evict one of a workload's pods, empty
-// if it may. The judge asks: it is stated here apart from the product's rules.
+// if it may. The checker asks: it is stated here apart from the product's rules.
 func (wl *workload) stays(p model.DrainPolicy, budgeted bool, age time.Duration) string {
 	f := wl.facts
 	switch {

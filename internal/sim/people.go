@@ -22,8 +22,8 @@ func (w *World) SetTarget(id provider.GroupID, n int) error {
 		return fmt.Errorf("a person sets a target: %w", err)
 	}
 	w.log.say("a person sets the target of %s to %d, it was %d", id, n, was)
-	w.judge.touch()
-	w.judge.raised = w.judge.raised || n > was
+	w.checker.touch()
+	w.checker.raised = w.checker.raised || n > was
 	w.watchCloud()
 	return nil
 }
@@ -35,7 +35,7 @@ func (w *World) SetLimits(id provider.GroupID, least, most int) error {
 		return fmt.Errorf("a person sets limits: %w", err)
 	}
 	w.log.say("a person sets the limits of %s to %d and %d", id, least, most)
-	w.judge.touch()
+	w.checker.touch()
 	return nil
 }
 
@@ -46,7 +46,7 @@ func (w *World) SetZones(id provider.GroupID, zones []string) error {
 		return fmt.Errorf("sell machines of a group in the zones %v alone: %w", zones, err)
 	}
 	w.log.say("there are machines for %s in %s alone", id, strings.Join(zones, ", "))
-	w.judge.stir()
+	w.checker.stir()
 	return nil
 }
 
@@ -62,7 +62,7 @@ func (w *World) SetTemplate(id provider.GroupID, node *corev1.Node) error {
 	if err := w.cloud.Edit(id, func(s *providertest.GroupSpec) { s.Template = &t }); err != nil {
 		return fmt.Errorf("a person changes a template: %w", err)
 	}
-	w.judge.stir()
+	w.checker.stir()
 	w.log.say("a person changes the template of %s", id)
 	return nil
 }
@@ -74,7 +74,7 @@ func (w *World) DropGroup(id provider.GroupID) error {
 	}
 	delete(w.groups, id)
 	w.log.say("a person drops the group %s", id)
-	w.judge.touch()
+	w.checker.touch()
 	w.watchCloud()
 	return nil
 }
@@ -87,7 +87,7 @@ func (w *World) DeleteNode(name string) error {
 	if w.truth.object(name) == nil {
 		return fmt.Errorf("a person deletes a node: there is no node %q", name)
 	}
-	w.judge.stir()
+	w.checker.stir()
 	w.log.say("a person deletes node %s", name)
 	w.loseNode(name)
 	return nil
@@ -102,7 +102,7 @@ func (w *World) Cordon(name string, on bool) error {
 		}
 		return fmt.Errorf("a person cordons a node: there is no node %q", name)
 	}
-	w.judge.stir()
+	w.checker.stir()
 	w.log.say("a person sets unschedulable=%v on node %s", on, name)
 	switch {
 	case !on:
@@ -203,7 +203,7 @@ func (w *World) attend() {
 			case n == nil && old && (g.Target <= g.Min || len(drifted) > 0 || g.CloudChooses || unseen):
 				w.wrong(w.Kill(id))
 			case n != nil && !model.NodeReady(n) && (sick || old && (kept || drifted[m.group.id] || g.CloudChooses || g.Target <= g.Min)):
-				w.judge.stir()
+				w.checker.stir()
 				w.log.say("people mend node %s", m.node)
 				w.setReady(m, corev1.ConditionTrue, "KubeletReady")
 			}

@@ -101,7 +101,7 @@ func (w *World) driveOut(node string, below int32, each model.Resources, count i
 		has = has.Plus(specs[p.Spec].Requests, 1)
 		id := podName{specs[p.Spec].Pod.Namespace, p.Name}
 		w.log.count(node, "pods driven out")
-		w.judge.stir()
+		w.checker.stir()
 		w.endPod(id, w.graceOf(w.truth.seats[id]))
 	}
 	return len(victims) > 0

@@ -70,7 +70,7 @@ func playRandom(t *testing.T, seed uint64, tell bool, script func(seed uint64) (
 	w := s.World()
 	defer w.Close()
 	defer func() {
-		book = w.judge.drains
+		book = w.checker.drains
 		if p := recover(); p != nil {
 			t.Errorf("seed %d panicked at %s", seed, w.Now())
 			panic(p)

@@ -54,14 +54,14 @@ func (w *World) Unrest() []string {
 		}
 	}
 	// 3. No call is open, and none was made for a while.
-	for _, c := range w.judge.last.Open {
+	for _, c := range w.checker.last.Open {
 		lack("call %s is still open", c.ID)
 	}
-	if quiet := w.now.Sub(w.judge.lastRan); quiet < quietFor && !w.judge.lastRan.IsZero() {
+	if quiet := w.now.Sub(w.checker.lastRan); quiet < quietFor && !w.checker.lastRan.IsZero() {
 		lack("the last call began %s ago", quiet.Round(time.Second))
 	}
 	// 4. No growth is waited for.
-	if s := w.judge.last.Snapshot; s != nil {
+	if s := w.checker.last.Snapshot; s != nil {
 		for i := range s.Groups {
 			for a := range s.Groups[i].Asks {
 				ask := &s.Groups[i].Asks[a]
@@ -73,14 +73,14 @@ func (w *World) Unrest() []string {
 	}
 	// 5. Every pod that fits some group runs, and all those that were evicted do.
 	// 6. Every pool that can has its minimum.
-	return slices.Concat(lacking, w.judge.unhoused(), w.homeless(), w.short())
+	return slices.Concat(lacking, w.checker.unhoused(), w.homeless(), w.short())
 }
 
 // triesAgain reports whether pods wait while some group may bring up nodes where they can
 // run, and nobody knows how the cloud picks: a few nodes are then bought in vain, and after
 // a long rest a few more. That is no world at rest, and none that never rests.
 func (w *World) triesAgain() bool {
-	if len(w.truth.waiting) == 0 || w.judge.rested < longRest {
+	if len(w.truth.waiting) == 0 || w.checker.rested < longRest {
 		return false
 	}
 	for _, g := range w.groups {
@@ -94,7 +94,7 @@ func (w *World) triesAgain() bool {
 // homeless are the workloads with pods that wait although some group has room
 // for one more node that would take them.
 func (w *World) homeless() []string {
-	s := w.judge.last.Snapshot
+	s := w.checker.last.Snapshot
 	if s == nil || len(w.truth.waiting) == 0 {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (w *World) mayGrow(g *model.Group) bool {
 	// The totals: whatever is there or asked for, with one more node of the group.
 	// People may have used them up; and a node with a drifted id counts twice, as
 	// one that no group has and as one that is still to come.
-	if w.judge.raised || slices.ContainsFunc(w.sortedMachines(""), func(m *machine) bool { return m.drifted }) {
+	if w.checker.raised || slices.ContainsFunc(w.sortedMachines(""), func(m *machine) bool { return m.drifted }) {
 		return false
 	}
 	nodes, cores, memory := w.totals(g.ID, g.Target+1)
@@ -191,7 +191,7 @@ func full(s *model.Snapshot, group int) bool {
 
 // short are the pools below their minimum although a group of theirs may grow.
 func (w *World) short() []string {
-	s := w.judge.last.Snapshot
+	s := w.checker.last.Snapshot
 	if s == nil {
 		return nil
 	}

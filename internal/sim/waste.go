@@ -17,7 +17,7 @@ type wasteBook struct {
 	growths map[provider.GroupID][]growth
 	ready   map[string]time.Time // node → when the loop first saw it ready and without pods
 	wasted  map[purpose]wasted
-	// forgiven is when a verdict last fell: nodes from before it are judged no more.
+	// forgiven is when a verdict last fell: nodes from before it are no longer checked.
 	forgiven map[purpose]time.Time
 }
 
@@ -70,7 +70,7 @@ func (b *wasteBook) refused(call model.Call) {
 }
 
 // cycle takes in a cycle: first what it buys, then what could be seen in it.
-func (b *wasteBook) cycle(j *judge, c model.Cycle) {
+func (b *wasteBook) cycle(ck *checker, c model.Cycle) {
 	s := c.Snapshot
 	b.forgive(s)
 	for _, g := range c.Plan.Grow {
@@ -81,7 +81,7 @@ func (b *wasteBook) cycle(j *judge, c model.Cycle) {
 			p := purpose{g.Group, key}
 			w, known := b.wasted[p]
 			if known && w.concluded {
-				j.breach("one growth in vain at most", string(g.Group)+" for "+s.ClassNames()[pods.Class],
+				ck.breach("one growth in vain at most", string(g.Group)+" for "+s.ClassNames()[pods.Class],
 					"since %s it is to be seen that node %s of the group does not help", stamp(w.at), w.node)
 			}
 		}
@@ -104,7 +104,7 @@ func (b *wasteBook) cycle(j *judge, c model.Cycle) {
 			b.ready[n.Name] = s.Now
 		}
 		if s.Now.Sub(b.ready[n.Name]) >= seenFor {
-			b.empty(s, n, j.w.settings.Policy.CallDeadline)
+			b.empty(s, n, ck.w.settings.Policy.CallDeadline)
 		}
 	}
 	for name := range b.ready {

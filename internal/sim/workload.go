@@ -64,7 +64,7 @@ func (w *World) Scale(name string, pods int) error {
 	}
 	w.log.say("workload %s wants %d pods, it wanted %d", name, pods, wl.want)
 	wl.want = pods
-	w.judge.scaled(wl)
+	w.checker.scaled(wl)
 	w.wakeBudgets(wl.namespace)
 	w.reconcile(wl)
 	return nil
@@ -97,7 +97,7 @@ func (w *World) reconcile(wl *workload) {
 			if wl.facts.Controller != noController {
 				pod.Owner = types.UID("workload-" + wl.name)
 			}
-			w.judge.made(wl, pod.UID)
+			w.checker.made(wl, pod.UID)
 			w.putPod(seat{id: id, pod: pod, of: wl.name})
 		}
 		for _, id := range w.toGo(wl) {

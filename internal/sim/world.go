@@ -64,7 +64,7 @@ type World struct {
 	settings Settings
 	log      Timeline
 	told     verdicts
-	judge    judge
+	checker  checker
 
 	catalog    *catalog.Catalog
 	cloud      *providertest.Cloud
@@ -123,7 +123,7 @@ func New(s Settings) *World {
 	}
 	w.cloud = providertest.NewCloud(func() time.Time { return w.now })
 	w.log.now = func() time.Time { return w.now }
-	w.judge = newJudge(w)
+	w.checker = newChecker(w)
 	return w
 }
 
@@ -195,7 +195,7 @@ func (w *World) Run(d time.Duration) error {
 	}
 	w.runUntil(w.now.Add(d))
 	w.log.flush()
-	return errors.Join(w.err, w.judge.breaches())
+	return errors.Join(w.err, w.checker.breaches())
 }
 
 // At does something at an instant from Start on.

@@ -12,9 +12,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// judge watches that no rule of safety is broken, in each cycle and at each
+// checker watches that no rule of safety is broken, in each cycle and at each
 // write as it takes effect. What it compares with is the truth.
-type judge struct {
+type checker struct {
 	w      *World
 	broken []string
 	seen   map[string]bool // breaches by rule and subject: each is told once
@@ -35,36 +35,36 @@ type judge struct {
 	drains  drainBook
 }
 
-func newJudge(w *World) judge {
-	return judge{w: w, seen: map[string]bool{}, calls: map[string]model.Call{}, blind: map[string]map[provider.GroupID]bool{}, waste: newWasteBook(), drains: newDrainBook()}
+func newChecker(w *World) checker {
+	return checker{w: w, seen: map[string]bool{}, calls: map[string]model.Call{}, blind: map[string]map[provider.GroupID]bool{}, waste: newWasteBook(), drains: newDrainBook()}
 }
 
 // breaches are what was broken until now.
-func (j *judge) breaches() error {
+func (ck *checker) breaches() error {
 	var errs []error
-	for _, b := range j.broken {
+	for _, b := range ck.broken {
 		errs = append(errs, errors.New(b))
 	}
 	return errors.Join(errs...)
 }
 
 // breach notes that a rule was broken.
-func (j *judge) breach(rule, subject, format string, args ...any) {
-	if j.seen[rule+"/"+subject] {
+func (ck *checker) breach(rule, subject, format string, args ...any) {
+	if ck.seen[rule+"/"+subject] {
 		return
 	}
-	j.seen[rule+"/"+subject] = true
-	text := fmt.Sprintf("%s  breach of %q: %s: %s", stamp(j.w.now), rule, subject, fmt.Sprintf(format, args...))
-	j.broken = append(j.broken, text)
-	j.w.log.say("BREACH of %q: %s: %s", rule, subject, fmt.Sprintf(format, args...))
+	ck.seen[rule+"/"+subject] = true
+	text := fmt.Sprintf("%s  breach of %q: %s: %s", stamp(ck.w.now), rule, subject, fmt.Sprintf(format, args...))
+	ck.broken = append(ck.broken, text)
+	ck.w.log.say("BREACH of %q: %s: %s", rule, subject, fmt.Sprintf(format, args...))
 }
 
 // orphaned: the leader died. Nobody waits for its calls, and what it learned
 // last may not be written down.
-func (j *judge) orphaned() {
-	clear(j.calls)
-	j.last = model.Cycle{}
-	j.waste.unsure(j.w.now)
+func (ck *checker) orphaned() {
+	clear(ck.calls)
+	ck.last = model.Cycle{}
+	ck.waste.unsure(ck.w.now)
 }
 
 // settled is how long after people changed something the loop may still act on
@@ -72,56 +72,56 @@ func (j *judge) orphaned() {
 const settled = 3 * time.Minute
 
 // touch notes that people changed limits or targets.
-func (j *judge) touch() {
-	j.touched = j.w.now
-	j.stir()
+func (ck *checker) touch() {
+	ck.touched = ck.w.now
+	ck.stir()
 }
 
 // disturbed tells whether people changed limits or targets a short while ago.
-func (j *judge) disturbed() bool {
-	return !j.touched.IsZero() && j.w.now.Sub(j.touched) < settled
+func (ck *checker) disturbed() bool {
+	return !ck.touched.IsZero() && ck.w.now.Sub(ck.touched) < settled
 }
 
-// cycle judges a cycle.
-func (j *judge) cycle(c model.Cycle) {
+// cycle checks a cycle.
+func (ck *checker) cycle(c model.Cycle) {
 	for _, out := range c.Ended {
-		delete(j.calls, out.Call.ID)
+		delete(ck.calls, out.Call.ID)
 		if out.Call.Verb == model.Grow && out.Err != nil && !out.Err.MayHaveHappened {
-			j.waste.refused(out.Call)
+			ck.waste.refused(out.Call)
 		}
-		delete(j.blind, out.Call.ID)
+		delete(ck.blind, out.Call.ID)
 	}
-	j.last = c
-	j.promises(c)
+	ck.last = c
+	ck.promises(c)
 	if !c.Decided {
 		return
 	}
 	for _, call := range c.Plan.Calls {
-		j.calls[call.ID] = call
+		ck.calls[call.ID] = call
 		// One that has not been read since the leader began counts in no total but by its
 		// nodes: that it may have machines without one is not known.
 		unread := slices.ContainsFunc(c.Snapshot.Groups, func(g model.Group) bool {
-			return g.Err != nil && g.Expected == 0 && j.w.inventory(g.ID).Target > 0
+			return g.Err != nil && g.Expected == 0 && ck.w.inventory(g.ID).Target > 0
 		})
-		if unread || len(c.Snapshot.Groups) < len(j.w.groups) {
-			j.blind[call.ID] = map[provider.GroupID]bool{}
+		if unread || len(c.Snapshot.Groups) < len(ck.w.groups) {
+			ck.blind[call.ID] = map[provider.GroupID]bool{}
 			for i := range c.Snapshot.Groups {
-				j.blind[call.ID][c.Snapshot.Groups[i].ID] = true
+				ck.blind[call.ID][c.Snapshot.Groups[i].ID] = true
 			}
 		}
-		j.begun++
-		j.rested = max(j.rested, j.w.now.Sub(j.lastRan))
-		j.lastRan = j.w.now
+		ck.begun++
+		ck.rested = max(ck.rested, ck.w.now.Sub(ck.lastRan))
+		ck.lastRan = ck.w.now
 	}
-	j.limits(c)
-	j.health(c)
-	j.intents(c)
-	j.bounds(c)
-	j.waste.cycle(j, c)
+	ck.limits(c)
+	ck.health(c)
+	ck.intents(c)
+	ck.bounds(c)
+	ck.waste.cycle(ck, c)
 }
 
 // limits: no growth goes above its group's or its pool's maximum.
-func (j *judge) limits(c model.Cycle) {
+func (ck *checker) limits(c model.Cycle) {
 	to := map[provider.GroupID]int{}
 	for _, g := range c.Plan.Grow {
 		to[g.Group] = g.To
@@ -132,21 +132,21 @@ func (j *judge) limits(c model.Cycle) {
 		g := &c.Snapshot.Groups[i]
 		target, grown := to[g.ID]
 		if grown && target > g.Max {
-			j.breach("no group above its maximum", string(g.ID), "it is to have %d of at most %d", target, g.Max)
+			ck.breach("no group above its maximum", string(g.ID), "it is to have %d of at most %d", target, g.Max)
 		}
 		pools[g.Pool] += max(target, g.Expected)
 		grows[g.Pool] = grows[g.Pool] || grown
 	}
 	for _, p := range c.Snapshot.Pools {
 		if grows[p.ID] && pools[p.ID] > p.Max {
-			j.breach("no pool above its maximum", string(p.ID), "it is to have %d of at most %d", pools[p.ID], p.Max)
+			ck.breach("no pool above its maximum", string(p.ID), "it is to have %d of at most %d", pools[p.ID], p.Max)
 		}
 	}
 }
 
 // health: in a cluster of which too much is not ready, nothing is bought or
-// removed. The judge counts for itself.
-func (j *judge) health(c model.Cycle) {
+// removed. The checker counts for itself.
+func (ck *checker) health(c model.Cycle) {
 	amiss, all := 0, 0
 	for i := range c.Snapshot.Nodes {
 		n := &c.Snapshot.Nodes[i]
@@ -158,58 +158,58 @@ func (j *judge) health(c model.Cycle) {
 			amiss++ // what never started is a growth that failed, and stops its group only
 		}
 	}
-	lost := j.w.lostFor(2*time.Minute, c.Snapshot)
+	lost := ck.w.lostFor(2*time.Minute, c.Snapshot)
 	amiss, all = amiss+lost, all+lost
-	if !j.w.settings.Policy.Rules.TooMany(amiss, all) {
+	if !ck.w.settings.Policy.Rules.TooMany(amiss, all) {
 		return
 	}
 	for _, call := range c.Plan.Calls {
 		if slices.Contains([]model.Verb{model.Grow, model.Cancel, model.Taint, model.Cordon, model.Evict, model.Remove}, call.Verb) {
-			j.breach("nothing is bought or removed in an unhealthy cluster", call.ID, "%d of %d nodes are not ready", amiss, all)
+			ck.breach("nothing is bought or removed in an unhealthy cluster", call.ID, "%d of %d nodes are not ready", amiss, all)
 		}
 	}
 }
 
 // intents: no call is under way of which the ledger does not know.
-func (j *judge) intents(c model.Cycle) {
+func (ck *checker) intents(c model.Cycle) {
 	known := map[string]bool{}
 	for _, call := range c.Open {
 		known[call.ID] = true
 	}
-	for _, id := range sortedKeys(j.calls) {
+	for _, id := range sortedKeys(ck.calls) {
 		if !known[id] {
-			j.breach("no call without its intent on record", id, "it was started, has not ended, and the ledger does not have it")
+			ck.breach("no call without its intent on record", id, "it was started, has not ended, and the ledger does not have it")
 		}
 	}
 }
 
-// growing judges a growth as it is about to take effect: what it makes of the
+// growing checks a growth as it is about to take effect: what it makes of the
 // totals over everything. People who raised a target may have gone past them.
-func (j *judge) growing(call model.Call) {
-	w, p := j.w, j.w.settings.Policy.ScaleUp
-	if j.raised {
+func (ck *checker) growing(call model.Call) {
+	w, p := ck.w, ck.w.settings.Policy.ScaleUp
+	if ck.raised {
 		return
 	}
 	if w.inventory(call.Group).Target != call.From {
 		return // it will be refused
 	}
-	known, blind := j.blind[call.ID]
+	known, blind := ck.blind[call.ID]
 	secret := blind && slices.ContainsFunc(w.cloud.Truth().Groups, func(g provider.Group) bool { return g.Pool == call.Pool && !known[g.ID] })
 	if targets, p := w.pool(call.Pool); !secret && p != nil && targets+call.To-call.From > p.Max && call.To > call.From {
-		j.breach("no pool above its maximum", string(p.ID), "%s goes from %d to %d, and the pool would have %d of at most %d", call.Group, call.From, call.To, targets+call.To-call.From, p.Max)
+		ck.breach("no pool above its maximum", string(p.ID), "%s goes from %d to %d, and the pool would have %d of at most %d", call.Group, call.From, call.To, targets+call.To-call.From, p.Max)
 	}
 	if blind {
 		return
 	}
 	nodes, cores, memory := w.totals(call.Group, call.To)
 	if p.MaxNodesTotal > 0 && nodes > p.MaxNodesTotal {
-		j.breach("no more nodes than --max-nodes-total", string(call.Group), "there would be %d of at most %d", nodes, p.MaxNodesTotal)
+		ck.breach("no more nodes than --max-nodes-total", string(call.Group), "there would be %d of at most %d", nodes, p.MaxNodesTotal)
 	}
 	if p.MaxCoresTotal > 0 && cores > 1000*p.MaxCoresTotal {
-		j.breach("no more cores than --cores-total", string(call.Group), "there would be %d thousandths of at most %d cores", cores, p.MaxCoresTotal)
+		ck.breach("no more cores than --cores-total", string(call.Group), "there would be %d thousandths of at most %d cores", cores, p.MaxCoresTotal)
 	}
 	if p.MaxMemoryTotal > 0 && memory > p.MaxMemoryTotal {
-		j.breach("no more memory than --memory-total", string(call.Group), "there would be %d bytes of at most %d", memory, p.MaxMemoryTotal)
+		ck.breach("no more memory than --memory-total", string(call.Group), "there would be %d bytes of at most %d", memory, p.MaxMemoryTotal)
 	}
 }
 
@@ -235,27 +235,27 @@ func (w *World) totals(id provider.GroupID, to int) (nodes int, cores, memory in
 	return nodes, cores, memory
 }
 
-// removing judges a removal as it is about to take effect: a node that is ready
+// removing checks a removal as it is about to take effect: a node that is ready
 // and runs pods that count must not go.
-func (j *judge) removing(call model.Call) {
-	w := j.w
+func (ck *checker) removing(call model.Call) {
+	w := ck.w
 	m := w.machines[call.Instance]
 	if m == nil {
 		return
 	}
 	if n := w.truth.object(m.node); n != nil && model.NodeReady(n) {
 		if left := w.podsLeft(m.node, w.settings.Policy.Rules.ExpendableBelow, w.overdue); len(left) > 0 {
-			j.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", len(left), left[0], call.ID, call.Why)
+			ck.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", len(left), left[0], call.ID, call.Why)
 		}
 	}
 	if call.Node == "" || call.Unready {
-		j.ending(m)
+		ck.ending(m)
 	}
 	// In a pool, what is no node is given up below the minimum: the pool is filled again.
 	if force := w.settings.Policy.Repair; call.Force && call.Pool == "" && !force.ForceUnregistered && !force.ForceFailed {
-		j.breach("no group below its minimum", string(call.Group), "the removal %s is forced, and no flag says so", call.ID)
+		ck.breach("no group below its minimum", string(call.Group), "the removal %s is forced, and no flag says so", call.ID)
 	}
-	if j.disturbed() {
+	if ck.disturbed() {
 		return
 	}
 	var pool provider.PoolID
@@ -269,15 +269,15 @@ func (j *judge) removing(call model.Call) {
 	}
 	for _, p := range truth.Pools {
 		if p.ID == pool && targets[pool]-1 < p.Min && !call.Force {
-			j.breach("no pool below its minimum", string(pool), "%d would be left of at least %d", targets[pool]-1, p.Min)
+			ck.breach("no pool below its minimum", string(pool), "%d would be left of at least %d", targets[pool]-1, p.Min)
 		}
 	}
 }
 
-// cancelled judges a lowered target after it has taken effect: it ends no machine whose
+// cancelled checks a lowered target after it has taken effect: it ends no machine whose
 // node is ready and runs pods.
-func (j *judge) cancelled(call model.Call) {
-	w := j.w
+func (ck *checker) cancelled(call model.Call) {
+	w := ck.w
 	for _, in := range w.inventory(call.Group).Instances {
 		m := w.machines[in.ID]
 		if in.State != provider.Deleting || m == nil {
@@ -288,7 +288,7 @@ func (j *judge) cancelled(call model.Call) {
 			continue
 		}
 		if left := w.podsLeft(m.node, w.settings.Policy.Rules.ExpendableBelow, w.overdue); len(left) > 0 {
-			j.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", len(left), left[0], call.ID, call.Why)
+			ck.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", len(left), left[0], call.ID, call.Why)
 		}
 	}
 }
@@ -300,29 +300,29 @@ type ending struct {
 	at       time.Time
 }
 
-// ending judges how many machines are ended because their node is not ready, or not
+// ending checks how many machines are ended because their node is not ready, or not
 // there: few of a group and few of all in any ten minutes.
-func (j *judge) ending(m *machine) {
-	again := slices.ContainsFunc(j.amiss, func(e ending) bool { return e.instance == m.instance })
-	if n := j.w.truth.object(m.node); again || n != nil && model.NodeReady(n) {
+func (ck *checker) ending(m *machine) {
+	again := slices.ContainsFunc(ck.amiss, func(e ending) bool { return e.instance == m.instance })
+	if n := ck.w.truth.object(m.node); again || n != nil && model.NodeReady(n) {
 		return
 	}
 	m.lostAt = time.Time{} // it is on its way out, and not counted on any more
-	j.amiss = append(j.amiss, ending{m.instance, m.group.id, j.w.now})
-	j.amiss = slices.DeleteFunc(j.amiss, func(e ending) bool { return j.w.now.Sub(e.at) > 10*time.Minute })
+	ck.amiss = append(ck.amiss, ending{m.instance, m.group.id, ck.w.now})
+	ck.amiss = slices.DeleteFunc(ck.amiss, func(e ending) bool { return ck.w.now.Sub(e.at) > 10*time.Minute })
 	of, size, all := 0, 0, 0
-	for _, e := range j.amiss {
+	for _, e := range ck.amiss {
 		if e.group == m.group.id {
 			of++
 		}
 	}
-	for _, g := range j.w.cloud.Truth().Groups {
+	for _, g := range ck.w.cloud.Truth().Groups {
 		if all += g.Target; g.ID == m.group.id {
 			size = g.Target + of
 		}
 	}
-	if of > max(3, size/10) || len(j.amiss) > max(10, (all+len(j.amiss))/20) {
-		j.breach("few machines are ended at once because something is amiss with them", string(m.group.id), "%d of it and %d of all within ten minutes", of, len(j.amiss))
+	if of > max(3, size/10) || len(ck.amiss) > max(10, (all+len(ck.amiss))/20) {
+		ck.breach("few machines are ended at once because something is amiss with them", string(m.group.id), "%d of it and %d of all within ten minutes", of, len(ck.amiss))
 	}
 }
 

@@ -55,7 +55,7 @@ func newDrainBook() drainBook {
 const daemonTimes = 3
 
 // stir notes that something else than the autoscaler moves the world.
-func (j *judge) stir() { j.drains.stirred = j.w.now }
+func (ck *checker) stir() { ck.drains.stirred = ck.w.now }
 
 // unaware is how long before an eviction the world may have been moved without
 // whoever decided on it having known.
@@ -63,33 +63,33 @@ const unaware = 30 * time.Second
 
 // calmSince tells whether nothing but the autoscaler has moved the world since
 // shortly before an eviction. While any fault lasts it is not calm.
-func (j *judge) calmSince(eviction time.Time) bool {
-	return j.drains.stirred.Before(eviction.Add(-unaware)) && !slices.ContainsFunc(j.w.faults, func(f *Fault) bool { return f.on })
+func (ck *checker) calmSince(eviction time.Time) bool {
+	return ck.drains.stirred.Before(eviction.Add(-unaware)) && !slices.ContainsFunc(ck.w.faults, func(f *Fault) bool { return f.on })
 }
 
-// evicting judges an eviction that the API server is about to grant.
-func (j *judge) evicting(c model.Call, s seat, budgets []*budget) {
-	w, p := j.w, j.w.settings.Policy.ScaleDown.Drain
+// evicting checks an eviction that the API server is about to grant.
+func (ck *checker) evicting(c model.Call, s seat, budgets []*budget) {
+	w, p := ck.w, ck.w.settings.Policy.ScaleDown.Drain
 	pod := c.Pod
 	if s.pod.Flags&model.FromDaemonSet != 0 {
-		if j.daemonStays(c, s) {
-			j.breach("no pod of a DaemonSet is evicted that is to stay", pod, "the call was %s", c.ID)
+		if ck.daemonStays(c, s) {
+			ck.breach("no pod of a DaemonSet is evicted that is to stay", pod, "the call was %s", c.ID)
 		}
 		// Another one comes at once, for as long as the node is there.
-		if j.drains.daemons[pod]++; j.drains.daemons[pod] > daemonTimes {
-			j.breach("pods of DaemonSets are not evicted again and again", pod, "for the %d. time", j.drains.daemons[pod])
+		if ck.drains.daemons[pod]++; ck.drains.daemons[pod] > daemonTimes {
+			ck.breach("pods of DaemonSets are not evicted again and again", pod, "for the %d. time", ck.drains.daemons[pod])
 		}
 		return
 	}
-	j.drains.drained[c.Node], j.drains.emptied[c.Node] = true, true
-	j.drains.evictions++
+	ck.drains.drained[c.Node], ck.drains.emptied[c.Node] = true, true
+	ck.drains.evictions++
 	if wl := w.workloads[s.of]; wl != nil {
 		age := w.now.Sub(time.Unix(s.pod.Created, 0))
-		if why := wl.stays(p, len(budgets) > 0 || j.disturbed(), age); why != "" {
-			j.breach("no pod is evicted that must not be", pod, "%s; the call was %s", why, c.ID)
+		if why := wl.stays(p, len(budgets) > 0 || ck.disturbed(), age); why != "" {
+			ck.breach("no pod is evicted that must not be", pod, "%s; the call was %s", why, c.ID)
 		}
 		if wl.facts.Controller != noController {
-			j.drains.owed[s.of] = append(j.drains.owed[s.of], moved{pod: pod, of: s.of, node: c.Node, group: c.Group, at: w.now})
+			ck.drains.owed[s.of] = append(ck.drains.owed[s.of], moved{pod: pod, of: s.of, node: c.Node, group: c.Group, at: w.now})
 		}
 	}
 	for _, b := range budgets {
@@ -105,26 +105,26 @@ func (j *judge) evicting(c model.Call, s seat, budgets []*budget) {
 		if now[s.pod.UID] {
 			left--
 		}
-		if wanted, _ := w.wanted(b); left+lost < wanted && b.looked && !j.disturbed() {
-			j.breach("no disruption budget is violated", b.id.name, "%d healthy pods are left of %d, since %s was evicted", left, wanted, pod)
+		if wanted, _ := w.wanted(b); left+lost < wanted && b.looked && !ck.disturbed() {
+			ck.breach("no disruption budget is violated", b.id.name, "%d healthy pods are left of %d, since %s was evicted", left, wanted, pod)
 		}
 	}
 	if c.Grace >= 0 && c.Grace > max(w.graceOf(s), time.Second) {
-		j.breach("no pod has more time to end than it asked for", pod, "%s of %s", c.Grace, w.graceOf(s))
+		ck.breach("no pod has more time to end than it asked for", pod, "%s of %s", c.Grace, w.graceOf(s))
 	}
 }
 
 // daemonStays tells whether a pod of a DaemonSet is none that is evicted before
 // its node goes.
-func (j *judge) daemonStays(c model.Call, s seat) bool {
-	p := j.w.settings.Policy.ScaleDown.Drain
-	switch j.w.catalog.Contents().Facts[s.pod.Facts].Daemon {
+func (ck *checker) daemonStays(c model.Call, s seat) bool {
+	p := ck.w.settings.Policy.ScaleDown.Drain
+	switch ck.w.catalog.Contents().Facts[s.pod.Facts].Daemon {
 	case model.Yes:
 		return false
 	case model.No:
 		return true
 	}
-	if j.drains.emptied[c.Node] {
+	if ck.drains.emptied[c.Node] {
 		return !p.EvictDaemons
 	}
 	return !p.EvictDaemons && !p.EvictDaemonsEmpty // others may have left by themselves
@@ -132,26 +132,26 @@ func (j *judge) daemonStays(c model.Call, s seat) bool {
 
 // made notes that a workload's controller made a pod: for one that was evicted, if
 // one is still owed.
-func (j *judge) made(wl *workload, pod types.UID) {
-	if owed := j.drains.owed[wl.name]; len(owed) > 0 {
+func (ck *checker) made(wl *workload, pod types.UID) {
+	if owed := ck.drains.owed[wl.name]; len(owed) > 0 {
 		m := owed[0]
-		m.came = j.w.now
-		j.drains.waiting[pod], j.drains.owed[wl.name] = m, owed[1:]
+		m.came = ck.w.now
+		ck.drains.waiting[pod], ck.drains.owed[wl.name] = m, owed[1:]
 	}
 }
 
 // scaled notes that people want more or fewer pods. Who wants fewer does not
 // replace what was evicted.
-func (j *judge) scaled(wl *workload) {
-	j.stir()
-	delete(j.drains.owed, wl.name)
+func (ck *checker) scaled(wl *workload) {
+	ck.stir()
+	delete(ck.drains.owed, wl.name)
 }
 
 // bound notes that a pod has a node. Pods of a workload are alike: if it is one
 // that waited before, it has taken the room of one that was evicted, which now
 // waits in its stead, and that is no worse than it was.
-func (j *judge) bound(s seat) {
-	b := &j.drains
+func (ck *checker) bound(s seat) {
+	b := &ck.drains
 	if _, ours := b.waiting[s.pod.UID]; ours {
 		delete(b.waiting, s.pod.UID)
 		return
@@ -169,7 +169,7 @@ func (j *judge) bound(s seat) {
 }
 
 // gone notes that a pod is no more.
-func (j *judge) gone(s seat) { delete(j.drains.waiting, s.pod.UID) }
+func (ck *checker) gone(s seat) { delete(ck.drains.waiting, s.pod.UID) }
 
 // tries are how often a node's removal was begun in vain, since an instant from
 // which on nothing else moved the world.
@@ -181,22 +181,22 @@ type tries struct {
 // mostTries is how often a removal may be begun in vain before that is foolish.
 const mostTries = 3
 
-// givenBack judges a node that is given back, as it is now.
-func (j *judge) givenBack(n *corev1.Node) {
-	for _, p := range j.w.truth.podsOn(n.Name) {
-		delete(j.drains.daemons, j.w.catalog.Contents().Specs[p.Spec].Pod.Namespace+"/"+p.Name)
+// givenBack checks a node that is given back, as it is now.
+func (ck *checker) givenBack(n *corev1.Node) {
+	for _, p := range ck.w.truth.podsOn(n.Name) {
+		delete(ck.drains.daemons, ck.w.catalog.Contents().Specs[p.Spec].Pod.Namespace+"/"+p.Name)
 	}
-	delete(j.drains.emptied, n.Name)
-	t := j.drains.tries[n.Name]
-	if t.times == 0 || !j.calmSince(t.since) {
-		t = tries{since: j.w.now}
+	delete(ck.drains.emptied, n.Name)
+	t := ck.drains.tries[n.Name]
+	if t.times == 0 || !ck.calmSince(t.since) {
+		t = tries{since: ck.w.now}
 	}
 	if t.times++; t.times > mostTries {
-		j.breach("no removal is begun in vain again and again", n.Name, "for the %d. time since %s", t.times, stamp(t.since))
+		ck.breach("no removal is begun in vain again and again", n.Name, "for the %d. time since %s", t.times, stamp(t.since))
 	}
-	j.drains.tries[n.Name] = t
-	if j.w.cordons[n.Name] && !n.Spec.Unschedulable {
-		j.breach("a cordon that people made is left alone", n.Name, "it is schedulable again")
+	ck.drains.tries[n.Name] = t
+	if ck.w.cordons[n.Name] && !n.Spec.Unschedulable {
+		ck.breach("a cordon that people made is left alone", n.Name, "it is schedulable again")
 	}
 }
 
@@ -211,28 +211,28 @@ const (
 )
 
 // promises: who was evicted finds room, and nothing is bought for it.
-func (j *judge) promises(c model.Cycle) {
-	b := &j.drains
+func (ck *checker) promises(c model.Cycle) {
+	b := &ck.drains
 	for _, uid := range sortedKeys(b.waiting) {
 		m := b.waiting[uid]
-		if !j.calmSince(m.at) {
+		if !ck.calmSince(m.at) {
 			continue
 		}
-		waits := j.w.now.Sub(m.came)
+		waits := ck.w.now.Sub(m.came)
 		if waits > soon && !m.late {
 			m.late = true
 			b.waiting[uid] = m
 			b.late++
-			j.w.log.say("what came for %s, evicted from %s at %s, has no node yet", m.pod, m.node, stamp(m.at))
+			ck.w.log.say("what came for %s, evicted from %s at %s, has no node yet", m.pod, m.node, stamp(m.at))
 		}
-		if waits > j.w.settings.Policy.ScaleDown.Drain.ReplacementTime+giveBack {
-			j.breach("who was evicted has a node again soon", m.pod, "evicted from %s at %s, and the pod that came for it at %s has none", m.node, stamp(m.at), stamp(m.came))
+		if waits > ck.w.settings.Policy.ScaleDown.Drain.ReplacementTime+giveBack {
+			ck.breach("who was evicted has a node again soon", m.pod, "evicted from %s at %s, and the pod that came for it at %s has none", m.node, stamp(m.at), stamp(m.came))
 		}
 	}
 	if !c.Decided || len(b.waiting) == 0 {
 		return
 	}
-	window := j.w.settings.Policy.ScaleDown.DelayAfterAdd + j.w.settings.Policy.ScaleDown.UnneededTime
+	window := ck.w.settings.Policy.ScaleDown.DelayAfterAdd + ck.w.settings.Policy.ScaleDown.UnneededTime
 	s := c.Snapshot
 	for _, g := range c.Plan.Grow {
 		for _, batch := range g.Pods {
@@ -242,7 +242,7 @@ func (j *judge) promises(c model.Cycle) {
 					continue
 				}
 				for _, p := range s.Pending[q].Pods {
-					if m, ours := b.waiting[p.UID]; ours && j.w.now.Sub(m.at) <= window && j.calmSince(m.at) && templateOf(s, m.group) == templateOf(s, g.Group) {
+					if m, ours := b.waiting[p.UID]; ours && ck.w.now.Sub(m.at) <= window && ck.calmSince(m.at) && templateOf(s, m.group) == templateOf(s, g.Group) {
 						mine = append(mine, m)
 					} else {
 						others++
@@ -250,7 +250,7 @@ func (j *judge) promises(c model.Cycle) {
 				}
 			}
 			if batch.Count > others && len(mine) > 0 {
-				j.breach("no node is bought for pods that were just evicted from one like it", string(g.Group),
+				ck.breach("no node is bought for pods that were just evicted from one like it", string(g.Group),
 					"it grows from %d to %d for %s, which was evicted from %s at %s", g.From, g.To, mine[0].pod, mine[0].node, stamp(mine[0].at))
 			}
 		}
@@ -260,8 +260,8 @@ func (j *judge) promises(c model.Cycle) {
 // bounds: of the nodes that have pods, no more are on their way out at once than
 // may be; no group goes below its minimum by what is decided; no removal is
 // decided for what is gone or going.
-func (j *judge) bounds(c model.Cycle) {
-	s, p := c.Snapshot, j.w.settings.Policy.ScaleDown
+func (ck *checker) bounds(c model.Cycle) {
+	s, p := c.Snapshot, ck.w.settings.Policy.ScaleDown
 	open := 0
 	for i := range s.Nodes {
 		if d := s.Nodes[i].Standing.Drain; d != nil && d.Occupied && slices.Contains([]model.Stage{model.Tainting, model.Tainted, model.Cordoning, model.Evicting}, d.Stage) {
@@ -269,7 +269,7 @@ func (j *judge) bounds(c model.Cycle) {
 		}
 	}
 	if open > p.MaxDrains && !slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.GoesWhole() }) {
-		j.breach("no more drains at once than --max-drain-parallelism", "", "%d of %d", open, p.MaxDrains)
+		ck.breach("no more drains at once than --max-drain-parallelism", "", "%d of %d", open, p.MaxDrains)
 	}
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -280,7 +280,7 @@ func (j *judge) bounds(c model.Cycle) {
 		}
 		for _, call := range c.Plan.Calls {
 			if call.Verb == model.Remove && call.Group == g.ID && is(call.Instance, true) {
-				j.breach("nothing is deleted twice", string(call.Instance), "the cloud deletes it already, and %s asks for that again", call.ID)
+				ck.breach("nothing is deleted twice", string(call.Instance), "the cloud deletes it already, and %s asks for that again", call.ID)
 			}
 		}
 		going := 0
@@ -289,18 +289,18 @@ func (j *judge) bounds(c model.Cycle) {
 				going++
 			}
 		}
-		if going > 0 && g.Expected-going < g.Min && !j.disturbed() {
-			j.breach("no group below its minimum", string(g.ID), "%d are to go of %d, and the minimum is %d", going, g.Expected, g.Min)
+		if going > 0 && g.Expected-going < g.Min && !ck.disturbed() {
+			ck.breach("no group below its minimum", string(g.ID), "%d are to go of %d, and the minimum is %d", going, g.Expected, g.Min)
 		}
 	}
 }
 
 // unhoused are the pods that came for evicted ones and have no node, once the
 // world is quiet.
-func (j *judge) unhoused() []string {
+func (ck *checker) unhoused() []string {
 	var lacking []string
-	for _, uid := range sortedKeys(j.drains.waiting) {
-		if m := j.drains.waiting[uid]; j.calmSince(m.at) {
+	for _, uid := range sortedKeys(ck.drains.waiting) {
+		if m := ck.drains.waiting[uid]; ck.calmSince(m.at) {
 			lacking = append(lacking, fmt.Sprintf("pod %s was evicted from %s at %s, and what came for it has no node", m.pod, m.node, stamp(m.at)))
 		}
 	}

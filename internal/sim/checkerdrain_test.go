@@ -11,12 +11,12 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// TestTheJudgeSeesDrains: each rule on removals of nodes with pods can be broken
+// TestTheCheckerSeesDrains: each rule on removals of nodes with pods can be broken
 // before its eyes.
-func TestTheJudgeSeesDrains(t *testing.T) {
+func TestTheCheckerSeesDrains(t *testing.T) {
 	const web = "workload web count=6 cpu=1 memory=1Gi stop=5s\n"
 	cycle := func(w *World, p model.Plan, open ...model.Call) model.Cycle {
-		s := *w.judge.last.Snapshot
+		s := *w.checker.last.Snapshot
 		s.Now = w.now
 		return model.Cycle{Decided: true, Snapshot: &s, Plan: p, Open: append(open, p.Calls...)}
 	}
@@ -69,18 +69,18 @@ func TestTheJudgeSeesDrains(t *testing.T) {
 		{"no node is bought for pods that were just evicted from one like it", web + "workload filler count=6 cpu=1 memory=1Gi", func(t *testing.T, w *World) {
 			homeless(t, w)
 			run(t, w, 10*time.Second)
-			s := w.judge.last.Snapshot
+			s := w.checker.last.Snapshot
 			if len(s.Pending) != 1 {
 				t.Fatalf("%d classes wait", len(s.Pending))
 			}
-			w.judge.cycle(cycle(w, model.Plan{Grow: []model.Growth{{Group: "g", From: 3, To: 4, Pods: []model.Batch{{Class: s.Pending[0].Class, Count: 1}}}}}))
+			w.checker.cycle(cycle(w, model.Plan{Grow: []model.Growth{{Group: "g", From: 3, To: 4, Pods: []model.Batch{{Class: s.Pending[0].Class, Count: 1}}}}}))
 		}},
 		{"no more drains at once than --max-drain-parallelism", web, func(_ *testing.T, w *World) {
 			c := cycle(w, model.Plan{})
 			for i := range c.Snapshot.Nodes {
 				c.Snapshot.Nodes[i].Standing.Drain = &model.Drain{Stage: model.Evicting, Occupied: true}
 			}
-			w.judge.cycle(c)
+			w.checker.cycle(c)
 		}},
 		{"nothing is deleted twice", web, func(t *testing.T, w *World) {
 			id := w.sortedMachines("g")[0].instance
@@ -88,18 +88,18 @@ func TestTheJudgeSeesDrains(t *testing.T) {
 				t.Fatal(err)
 			}
 			run(t, w, 12*time.Second)
-			w.judge.cycle(cycle(w, model.Plan{Calls: []model.Call{{ID: "remove", Verb: model.Remove, Group: "g", Instance: id}}}))
+			w.checker.cycle(cycle(w, model.Plan{Calls: []model.Call{{ID: "remove", Verb: model.Remove, Group: "g", Instance: id}}}))
 		}},
 		{"no group below its minimum", web + "at 4m limits g min=3 max=5", func(t *testing.T, w *World) {
 			run(t, w, settled)
 			id := w.sortedMachines("g")[0].instance
-			w.judge.cycle(cycle(w, model.Plan{}, model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: id}))
+			w.checker.cycle(cycle(w, model.Plan{}, model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: id}))
 		}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			w := still(t, c.more)
 			c.do(t, w)
-			if err := w.judge.breaches(); err == nil || !strings.Contains(err.Error(), c.rule) {
+			if err := w.checker.breaches(); err == nil || !strings.Contains(err.Error(), c.rule) {
 				t.Fatalf("it found: %v", err)
 			}
 		})
@@ -107,7 +107,7 @@ func TestTheJudgeSeesDrains(t *testing.T) {
 }
 
 // homeless evicts a pod whose room is taken away at once: by somebody whom the
-// judge does not see.
+// checker does not see.
 func homeless(t *testing.T, w *World) {
 	t.Helper()
 	s := w.truth.seats[podName{"default", "web-00001"}]
@@ -119,8 +119,8 @@ func homeless(t *testing.T, w *World) {
 		t.Fatal(out.Err)
 	}
 	run(t, w, 5*time.Second)
-	if len(w.judge.drains.waiting) != 1 {
-		t.Fatalf("%d wait", len(w.judge.drains.waiting))
+	if len(w.checker.drains.waiting) != 1 {
+		t.Fatalf("%d wait", len(w.checker.drains.waiting))
 	}
 }
 
@@ -133,7 +133,7 @@ func TestWhatExcuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, w, 2*time.Minute)
-	if lacking := w.judge.unhoused(); len(lacking) > 0 {
+	if lacking := w.checker.unhoused(); len(lacking) > 0 {
 		t.Errorf("%q", lacking)
 	}
 }

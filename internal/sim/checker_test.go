@@ -28,54 +28,54 @@ func settledWorld(t *testing.T, more string) *World {
 	return w
 }
 
-// TestTheJudgeSees: a judge that finds nothing must not be one that cannot.
-func TestTheJudgeSees(t *testing.T) {
+// TestTheCheckerSees: a checker that finds nothing must not be one that cannot.
+func TestTheCheckerSees(t *testing.T) {
 	grow := model.Call{ID: "grow", Verb: model.Grow, Group: "g", From: 2, To: 5}
 	cycle := func(w *World, p model.Plan) model.Cycle {
-		return model.Cycle{Decided: true, Snapshot: w.judge.last.Snapshot, Plan: p, Open: p.Calls}
+		return model.Cycle{Decided: true, Snapshot: w.checker.last.Snapshot, Plan: p, Open: p.Calls}
 	}
 	for _, c := range []struct {
 		rule, more string
 		do         func(*World)
 	}{
 		{"no ready node that runs pods is removed", "", func(w *World) {
-			w.judge.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: w.sortedMachines("g")[0].instance})
+			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: w.sortedMachines("g")[0].instance})
 		}},
 		{"no pool below its minimum", "", func(w *World) {
-			w.judge.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: w.sortedMachines("g")[0].instance})
+			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: w.sortedMachines("g")[0].instance})
 		}},
 		{"no group below its minimum", "", func(w *World) {
-			w.judge.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: w.sortedMachines("g")[0].instance, Force: true})
+			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: w.sortedMachines("g")[0].instance, Force: true})
 		}},
-		{"no more nodes than --max-nodes-total", "", func(w *World) { w.judge.growing(grow) }},
+		{"no more nodes than --max-nodes-total", "", func(w *World) { w.checker.growing(grow) }},
 		{"no group above its maximum", "", func(w *World) {
-			w.judge.cycle(cycle(w, model.Plan{Grow: []model.Growth{{Group: "g", From: 2, To: 6}}}))
+			w.checker.cycle(cycle(w, model.Plan{Grow: []model.Growth{{Group: "g", From: 2, To: 6}}}))
 		}},
 		{"no pool above its maximum", "", func(w *World) {
-			w.judge.cycle(cycle(w, model.Plan{Grow: []model.Growth{{Group: "g", From: 2, To: 4}}}))
+			w.checker.cycle(cycle(w, model.Plan{Grow: []model.Growth{{Group: "g", From: 2, To: 4}}}))
 		}},
 		{"no call without its intent on record", "", func(w *World) {
 			unknown := cycle(w, model.Plan{Calls: []model.Call{grow}})
 			unknown.Open = nil
-			w.judge.cycle(unknown)
+			w.checker.cycle(unknown)
 		}},
 		{"nothing is bought or removed in an unhealthy cluster", "group h min=0 max=9 target=5 cpu=4 memory=16Gi\nfault nodes=unready from=9m", func(w *World) {
-			w.judge.cycle(cycle(w, model.Plan{Calls: []model.Call{grow}}))
+			w.checker.cycle(cycle(w, model.Plan{Calls: []model.Call{grow}}))
 		}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			w := settledWorld(t, c.more)
 			c.do(w)
-			if err := w.judge.breaches(); err == nil || !strings.Contains(err.Error(), c.rule) {
+			if err := w.checker.breaches(); err == nil || !strings.Contains(err.Error(), c.rule) {
 				t.Fatalf("it found: %v", err)
 			}
 		})
 	}
 }
 
-// TestTheJudgeSeesWaste: nodes of a group came up with a taint that their
+// TestTheCheckerSeesWaste: nodes of a group came up with a taint that their
 // template does not have; to buy there again for the same pods is in vain.
-func TestTheJudgeSeesWaste(t *testing.T) {
+func TestTheCheckerSeesWaste(t *testing.T) {
 	s := NewScript()
 	err := s.Add("group g min=0 max=5 cpu=4 memory=16Gi\nfault boots=extra-taint from=0s\nworkload web count=3 cpu=1 memory=1Gi")
 	if err != nil {
@@ -86,13 +86,13 @@ func TestTheJudgeSeesWaste(t *testing.T) {
 	if err := w.Run(8 * time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	snap := w.judge.last.Snapshot
+	snap := w.checker.last.Snapshot
 	if len(snap.Pending) != 1 {
 		t.Fatalf("%d classes wait", len(snap.Pending))
 	}
 	again := model.Growth{Group: "g", From: 1, To: 2, Pods: []model.Batch{{Class: snap.Pending[0].Class, Count: 3}}}
-	w.judge.cycle(model.Cycle{Decided: true, Snapshot: snap, Plan: model.Plan{Grow: []model.Growth{again}}})
-	if err := w.judge.breaches(); err == nil || !strings.Contains(err.Error(), "one growth in vain at most") {
+	w.checker.cycle(model.Cycle{Decided: true, Snapshot: snap, Plan: model.Plan{Grow: []model.Growth{again}}})
+	if err := w.checker.breaches(); err == nil || !strings.Contains(err.Error(), "one growth in vain at most") {
 		t.Fatalf("it found: %v", err)
 	}
 }
