@@ -24,6 +24,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
@@ -73,14 +74,14 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atom
 	// 3. and 4. What does not arrive is given up, and the rest of the cycle is
 	// skipped for its group.
 	rate := repair.NewRate(s)
-	fix := repair.Plan(s, p, rate)
-	closed := fix.Closed
+	access := gate.New(s, p)
+	fix := repair.Plan(s, p, rate, access)
 	for i := range fix.Steps {
 		plan.Calls = append(plan.Calls, repairCall(s, p, &fix.Steps[i]))
 	}
 	if p.Repair.WholeCycle && fix.Resized() {
 		for i := range s.Groups {
-			closed[i] = model.Verdict{Reason: model.Resizing, Detail: "another group is resized", Fix: "the next cycle"}
+			access.Close(i, model.Verdict{Reason: model.Resizing, Detail: "another group is resized", Fix: "the next cycle"})
 		}
 	}
 	plan.Repair = fix.Verdicts
@@ -95,7 +96,7 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atom
 	gather(s, cluster, budgets, drains, func(o *open) bool { return !tainted(s, o) }, waits)
 	house(s, p, world, drains, guests)
 	// 5. to 7. Pods without a node: room that is there or coming, and growth.
-	up := scaleup.Plan(world, s, p, closed)
+	up := scaleup.Plan(world, s, p, access)
 	wanted := world.Reserved()
 	gather(s, cluster, budgets, drains, func(o *open) bool { return tainted(s, o) && !wanted[o.node] }, waits)
 	waited := served(&up)
@@ -107,14 +108,14 @@ func decide(prev *schedsim.World, s *model.Snapshot, p model.Policy, taken *atom
 	}
 	// 8. Which nodes does nothing need? Removals under way go on, or are taken back.
 	down := scaledown.Plan(scaledown.Input{
-		Snapshot: s, Policy: p, World: world, Reserved: wanted, Rules: cluster, Budgets: budgets, Closed: closed,
+		Snapshot: s, Policy: p, World: world, Reserved: wanted, Rules: cluster, Budgets: budgets, Gate: access,
 		Guests: guests, Drafts: drafts(s, drains), Moving: onTheMove(s, drains, waited), Growing: growing(s, up.Grow), Waiting: told(waits), Rate: rate, Unseen: len(up.Unseen),
 	})
 	plan.Unneeded, plan.Kept, plan.Resume = down.Unneeded, down.Kept, down.Resume
 	missed(world, s, drains, waited)
 	accompany(world, s, drains)
 	doubtful(s, drains, len(up.Unseen))
-	steps, wake := advance(s, drains, wanted, p, closed, &down)
+	steps, wake := advance(s, drains, wanted, p, access, &down)
 	plan.Calls, plan.Wake = append(plan.Calls, steps...), wake
 	// 9. Some of those begin to go.
 	for _, start := range down.Start {

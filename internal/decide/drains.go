@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
@@ -290,28 +291,6 @@ func busy(d *model.Drain) int {
 	return n
 }
 
-// barred says what of its group, or of the cloud, keeps a drain from going on, and
-// whether its node is to be given back for it.
-func barred(s *model.Snapshot, n *model.Node, p model.Policy, closed map[int]model.Verdict) (why *model.Verdict, back bool) {
-	if n.Group < 0 {
-		return nil, false
-	}
-	g := &s.Groups[n.Group]
-	if v, ok := closed[n.Group]; ok {
-		return &v, false
-	}
-	if v := scaledown.Refused(s, g); v != nil {
-		return v, true
-	}
-	if v := scaledown.Held(s, g); v != nil {
-		return v, v.Reason == model.GroupHeld
-	}
-	if p.Stale(s.Now, s.AsOf) {
-		return &model.Verdict{Reason: model.StaleInventory}, false
-	}
-	return nil, false
-}
-
 // doubtful holds the drains that have got no further than the taint where growth had no
 // steps to place all pods: those may need the node, which can be given back still.
 func doubtful(s *model.Snapshot, list []open, unseen int) {
@@ -324,7 +303,7 @@ func doubtful(s *model.Snapshot, list []open, unseen int) {
 
 // advance asks every open drain for its next calls. Found is what the search for
 // unneeded nodes made of those that are only tainted.
-func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p model.Policy, closed map[int]model.Verdict, found *scaledown.Result) (calls []model.Call, wake time.Time) {
+func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p model.Policy, access *gate.Gate, found *scaledown.Result) (calls []model.Call, wake time.Time) {
 	steps := make([][]removal.Step, len(list))
 	slots := atOnce
 	for i := range list {
@@ -339,7 +318,11 @@ func advance(s *model.Snapshot, list []open, wanted map[model.NodeID]bool, p mod
 			o.view.Homeless, o.view.Unsure = v, o.view.Unsure || v == nil
 		}
 		o.view.Slots = min(slots, atOnceEach-busy(n.Standing.Drain))
-		if o.view.Barred, o.view.Back = barred(s, n, p, closed); o.view.Barred == nil {
+		if n.Group >= 0 {
+			o.view.Barred = access.Closed(n.Group, gate.Continue)
+			o.view.Back = gate.GivesBack(o.view.Barred)
+		}
+		if o.view.Barred == nil {
 			o.view.Barred = short[o.node]
 			o.view.Back = o.view.Barred != nil
 		}

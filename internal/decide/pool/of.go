@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -28,6 +29,7 @@ func Of(s *model.Snapshot) []Pool {
 	if len(s.Pools) == 0 {
 		return nil
 	}
+	access := gate.New(s, model.Policy{}) // no policy closes a group for long
 	groups := map[provider.PoolID][]int{}
 	for i := range s.Groups {
 		groups[s.Groups[i].Pool] = append(groups[s.Groups[i].Pool], i)
@@ -48,7 +50,7 @@ func Of(s *model.Snapshot) []Pool {
 		// Zones are numbered in the names: of two the shorter number is the smaller.
 		slices.SortStableFunc(one.Groups, func(a, b int) int { return cmp.Compare(len(s.Groups[a].ID), len(s.Groups[b].ID)) })
 		for _, i := range one.Groups {
-			one.Members = append(one.Members, memberOf(s, &s.Groups[i]))
+			one.Members = append(one.Members, memberOf(s, i, access))
 		}
 		pools = append(pools, one)
 	}
@@ -92,36 +94,27 @@ func Read(inv provider.Inventory) []model.PoolShareOf {
 	return Told(s, Of(s))
 }
 
-func memberOf(s *model.Snapshot, g *model.Group) Member {
+func memberOf(s *model.Snapshot, group int, access *gate.Gate) Member {
+	g := &s.Groups[group]
 	return Member{
-		Target: g.Expected, Blocked: blocked(s, g),
-		Leaving: held(s, g, func(h *provider.Hold) bool { return h.Op == provider.OpGrow && h.Reason == provider.BeingDeleted }),
+		Target: g.Expected,
+		// A group that cannot grow for longer than a call takes leaves its share to the
+		// others meanwhile.
+		Blocked: access.Closed(group, gate.Share) != nil || g.Expected >= g.Max || unresolved(s, g),
+		Leaving: slices.ContainsFunc(g.Holds, func(h provider.Hold) bool {
+			return h.Op == provider.OpGrow && h.Reason == provider.BeingDeleted && h.Stands(s.Now)
+		}),
 	}
 }
 
-// held tells whether the group has a hold of a kind.
-func held(s *model.Snapshot, g *model.Group, kind func(*provider.Hold) bool) bool {
-	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool { return kind(&h) && h.Stands(s.Now) })
-}
-
-// blocked tells whether a group cannot grow for longer than a call takes: it leaves
-// its share to the others meanwhile. A call that is under way does not block it, nor
-// does the short rest after one that failed: shares that come and go within seconds
-// would move nodes between zones for nothing.
-func blocked(s *model.Snapshot, g *model.Group) bool {
-	if g.Err != nil || !g.HasTemplate || g.AllOrNothing || g.Unhealthy != nil || g.Expected >= g.Max || g.Backoff.Until.After(s.Now) {
-		return true
-	}
-	return unresolved(s, g) || held(s, g, func(h *provider.Hold) bool { return h.Op == provider.OpGrow })
-}
-
-// unresolved tells whether the group's target still has a unit that failed or never
+// unresolved reports whether the group's target still has a unit that failed or never
 // came, and that is about to be given up, or that the cloud could not take back. One that
 // stays, as it is held or the group is at its own minimum, is counted as what the group
 // has: nobody knows for how long.
 func unresolved(s *model.Snapshot, g *model.Group) bool {
-	if g.GivenUp() == 0 || g.Expected <= g.Min || held(s, g, func(h *provider.Hold) bool { return h.Op == provider.OpRemove || h.Op == provider.OpCancel }) {
+	if g.GivenUp() == 0 || g.Expected <= g.Min || gate.Hold(g, s.Now, provider.OpRemove, provider.OpCancel) != nil {
 		return false
 	}
-	return g.Overdue+g.Kept > 0 || slices.ContainsFunc(g.Waiting, func(w model.Waiting) bool { return w.GivenUp() && w.Hold == "" })
+	return g.Overdue+g.Kept > 0 ||
+		slices.ContainsFunc(g.Waiting, func(w model.Waiting) bool { return w.GivenUp() && w.Hold == "" })
 }

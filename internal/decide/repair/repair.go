@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -39,16 +40,15 @@ type Step struct {
 type Result struct {
 	Steps    []Step
 	Verdicts []model.RepairVerdict
-	// Closed are the groups that nothing else is to be done to in this plan.
-	Closed map[int]model.Verdict
 	// Wake is when time alone would change this, zero if it would not.
 	Wake time.Time
 }
 
 // Plan decides what is given up now. In each group instances come first, one at
-// a time; the target is lowered when no instance is left that should go.
-func Plan(s *model.Snapshot, p model.Policy, rate *Rate) Result {
-	r := Result{Closed: map[int]model.Verdict{}}
+// a time; the target is lowered when no instance is left that should go. The gate is
+// closed to groups that are written to: nothing else is to be done to them in this plan.
+func Plan(s *model.Snapshot, p model.Policy, rate *Rate, access *gate.Gate) Result {
+	var r Result
 	f := finder{snap: s, policy: p.Repair, rate: rate, halted: halts(s, p.Rules), pools: poolsOf(s), strangers: strangers(s)}
 	for gi := range s.Groups {
 		g := &s.Groups[gi]
@@ -57,13 +57,9 @@ func Plan(s *model.Snapshot, p model.Policy, rate *Rate) Result {
 		if g.GivenUp() == 0 {
 			continue
 		}
-		if v := blocked(s, g, p); v != nil {
+		if v := access.Closed(gi, gate.Repair); v != nil {
 			r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.GivenUp(), Verdict: *v})
 			wake(&r, v.Until)
-			continue
-		}
-		if taken, ok := r.Closed[gi]; ok {
-			r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.GivenUp(), Verdict: taken})
 			continue
 		}
 		step, ok := f.stepOf(gi, g, &r)
@@ -76,7 +72,7 @@ func Plan(s *model.Snapshot, p model.Policy, rate *Rate) Result {
 		r.Steps = append(r.Steps, step)
 		for other := range s.Groups {
 			if other == gi || (g.Pool != "" && s.Groups[other].Pool == g.Pool) {
-				r.Closed[other] = model.Verdict{Reason: model.Resizing, Detail: step.Why, Fix: "the next cycle"}
+				access.Close(other, model.Verdict{Reason: model.Resizing, Detail: step.Why, Fix: "the next cycle"})
 			}
 		}
 	}
@@ -183,29 +179,6 @@ func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 	}
 	return Step{Verb: model.Cancel, Group: gi, From: g.Expected, To: g.Expected - n, Reason: model.ProvisionTimeout,
 		Why: fmt.Sprintf("%d of the nodes asked for did not come; the target goes from %d to %d", g.Overdue, g.Expected, g.Expected-n)}, true
-}
-
-// blocked says why nothing can be done about a group now, nil if it can.
-func blocked(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
-	unreadable := model.Unreadable(g)
-	switch {
-	case p.Stale(s.Now, s.AsOf):
-		return &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf, Detail: s.InventoryErr, Fix: "the cloud answers again"}
-	case unreadable != nil:
-		return unreadable
-	case g.Busy != nil:
-		return &model.Verdict{Reason: model.GroupBusy, Detail: string(g.Busy.Verb) + " is under way", Until: g.Busy.Deadline, Fix: "that call's end"}
-	case g.Unsure:
-		return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed, and the cloud has not been read since", Fix: "the next read of the cloud"}
-	case g.PausedUntil.After(s.Now):
-		return &model.Verdict{Reason: model.GroupPaused, Detail: g.Failure, Until: g.PausedUntil, Fix: "time"}
-	}
-	for _, h := range g.Holds {
-		if (h.Op == provider.OpRemove || h.Op == provider.OpCancel) && h.Stands(s.Now) {
-			return &model.Verdict{Reason: model.GroupHeld, Detail: h.Reason + ": " + h.Message, Since: h.Since, Until: h.Until}
-		}
-	}
-	return nil
 }
 
 // held says what keeps an instance that is not waited for any more, nil if

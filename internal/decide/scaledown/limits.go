@@ -89,9 +89,6 @@ func (l *limits) down(group int) {
 func (l *limits) room(id model.NodeID) *model.Verdict {
 	n := &l.snap.Nodes[id]
 	g := &l.snap.Groups[n.Group]
-	if v := model.PoolUnreadable(g); v != nil {
-		return v
-	}
 	if l.groups[n.Group] <= 0 {
 		return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("min %d", g.Min), Fix: "a lower minimum"}
 	}

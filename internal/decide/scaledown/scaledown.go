@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
@@ -95,9 +96,8 @@ type Input struct {
 	Unseen int
 	// Rate bounds how many nodes go because they are not ready.
 	Rate *repair.Rate
-	// Closed are the groups, by index, that something else is done to in the same
-	// plan.
-	Closed map[int]model.Verdict
+	// Gate says which groups nodes may go from.
+	Gate *gate.Gate
 }
 
 // Plan decides on removals.
@@ -288,7 +288,7 @@ func (f *finder) accept(list []candidate, order []model.NodeID) {
 			f.postpone(c)
 			continue
 		}
-		if why := f.limits.room(c.node); why != nil {
+		if why := cmp.Or(f.Gate.Closed(f.Snapshot.Nodes[c.node].Group, gate.Spare), f.limits.room(c.node)); why != nil {
 			if f.keep(c.node, *why); c.empty() {
 				f.spare = append(f.spare, *c)
 			}

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
-	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // starts decides which unneeded nodes begin to go now. It is counted down as
@@ -16,7 +16,7 @@ import (
 type starts struct {
 	*limits
 	policy   model.Policy
-	closed   map[int]model.Verdict
+	gate     *gate.Gate
 	parallel int // how many more may be on their way out
 	drains   int // and how many of those may have pods of their own
 	open     int // how many are on their way out
@@ -27,14 +27,13 @@ type starts struct {
 	waiting    map[types.UID]string
 	rate       *repair.Rate
 	cooldown   *model.Verdict
-	stale      *model.Verdict
 	unseen     int // classes of pods that growth had no steps for
 }
 
 func newStarts(in Input) *starts {
 	s, policy := in.Snapshot, in.Policy
 	p := policy.ScaleDown
-	b := &starts{policy: policy, closed: in.Closed, growing: in.Growing, waiting: in.Waiting, rate: in.Rate, unseen: in.Unseen, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
+	b := &starts{policy: policy, gate: in.Gate, growing: in.Growing, waiting: in.Waiting, rate: in.Rate, unseen: in.Unseen, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
@@ -47,9 +46,6 @@ func newStarts(in Input) *starts {
 		}
 	}
 	b.amiss, b.all = policy.Rules.Amiss(s.Counts, s.Others)
-	if policy.Stale(s.Now, s.AsOf) {
-		b.stale = &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf, Detail: s.InventoryErr, Fix: "the cloud answers again"}
-	}
 	if !p.LocalDelays {
 		b.cooldown = cooldown(s.Now, p, lasts{s.LastGrowth, s.LastRemoval, s.LastFailure, s.FailureWhy})
 	}
@@ -107,9 +103,10 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	g := &b.snap.Groups[n.Group]
 	p := b.policy.ScaleDown
 	since, wait, short := b.clock(g, n, since)
+	if v := b.gate.Closed(n.Group, gate.Time); v != nil {
+		return v
+	}
 	switch until := since.Add(wait); {
-	case b.stale != nil:
-		return b.stale
 	case !p.Enabled:
 		return &model.Verdict{Reason: model.ScaleDownOff, Fix: "--scale-down-enabled"}
 	case until.After(b.snap.Now):
@@ -120,9 +117,6 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	if v := b.resting(g, n.Group); v != nil {
 		return v
 	}
-	if v := Refused(b.snap, g); v != nil {
-		return v
-	}
 	for _, q := range c.moving {
 		if why, ok := b.waiting[q.Owner]; ok {
 			return &model.Verdict{Reason: model.ReplacementWaits, Detail: why + "; a pod of the same controller is here", Fix: "a node for it"}
@@ -131,7 +125,11 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	if n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
 		return &model.Verdict{Reason: model.ResourceVersionNotYetSeen}
 	}
-	if v := b.groupHeld(n, g); v != nil {
+	begin := gate.Begin
+	if n.Kind == model.Unready {
+		begin = gate.BeginUnready
+	}
+	if v := b.gate.Closed(n.Group, begin); v != nil {
 		return v
 	}
 	if v := b.room(c.node); v != nil {
@@ -161,35 +159,6 @@ func (b *starts) resting(g *model.Group, group int) *model.Verdict {
 		return cooldown(b.snap.Now, b.policy.ScaleDown, lasts{g.LastGrowth, g.LastRemoval, g.LastFailure, g.FailureWhy})
 	}
 	return b.cooldown
-}
-
-// groupHeld says what of its group keeps a node.
-func (b *starts) groupHeld(n *model.Node, g *model.Group) *model.Verdict {
-	if v, ok := b.closed[n.Group]; ok {
-		return &v
-	}
-	if over := g.ReadyNodes + g.BootingNodes + g.UnreadyNodes - g.Expected; n.Kind == model.Unready && over > 0 {
-		return &model.Verdict{Reason: model.TargetNotReached, Detail: fmt.Sprintf("its group wants %d nodes, and has %d more", g.Expected, over), Fix: "they go"}
-	}
-	if n.Kind == model.Unready && (g.Missing > 0 || g.ComingNodes > 0) {
-		return &model.Verdict{Reason: model.TargetNotReached, Detail: fmt.Sprintf("its group wants %d nodes, and %d are missing", g.Expected, max(g.Missing, g.ComingNodes)),
-			Fix: "they arrive, or are given up"}
-	}
-	return Held(b.snap, g)
-}
-
-// Held says why nothing may be removed from a group now, as far as the cloud
-// tells: it could not be read, or it holds the group.
-func Held(s *model.Snapshot, g *model.Group) *model.Verdict {
-	if v := model.Unreadable(g); v != nil {
-		return v
-	}
-	for _, h := range g.Holds {
-		if h.Op == provider.OpRemove && h.Stands(s.Now) {
-			return &model.Verdict{Reason: model.GroupHeld, Detail: h.Reason + ": " + h.Message, Since: h.Since, Until: h.Until}
-		}
-	}
-	return nil
 }
 
 // never tells whether a limit is none at all: nodes like this one are not removed.
@@ -270,14 +239,4 @@ func (b *starts) take(c *candidate) {
 	if !c.empty() {
 		b.drains--
 	}
-}
-
-// Refused says that removals in a group rest, since the cloud has refused some in a
-// row; nil if they do not.
-func Refused(s *model.Snapshot, g *model.Group) *model.Verdict {
-	if r := g.Refused; r.Until.After(s.Now) {
-		return &model.Verdict{Reason: model.Cooldown, Detail: fmt.Sprintf("for %s, since removals in its group were refused: %s", r.Duration, r.Message),
-			Since: r.Since, Until: r.Until, Fix: "time, once what the cloud says is mended"}
-	}
-	return nil
 }

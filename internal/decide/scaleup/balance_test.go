@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
@@ -46,7 +47,7 @@ func TestBalanceWithoutProgressEnds(t *testing.T) {
 	s := snapshot.New(nil, o, model.Standing{}, policy.Rules)
 	w := schedsim.Load(nil, s)
 	defer w.Close()
-	r := scaleup.Plan(w, s, policy, nil)
+	r := scaleup.Plan(w, s, policy, gate.New(s, policy))
 	if len(r.Grow) != 2 || r.Grow[0].To != 2 || r.Grow[1].To != 1 {
 		t.Fatalf("one more node in each group is wanted:\n%s", text(s, r))
 	}

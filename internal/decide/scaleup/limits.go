@@ -1,7 +1,6 @@
 package scaleup
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -42,8 +42,7 @@ type portion struct {
 	blocked bool
 }
 
-func newLimits(s *model.Snapshot, policy model.Policy, taken map[int]model.Verdict) *limits {
-	p := policy.ScaleUp
+func newLimits(s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate) *limits {
 	l := &limits{s: s, p: p, nodes: math.MaxInt, plan: math.MaxInt, milli: math.MaxInt64, memory: math.MaxInt64, pools: map[provider.PoolID]int{}}
 	for i := range s.Nodes {
 		l.have = l.have.Plus(s.Contents.Shapes[s.Nodes[i].Shape].Capacity, 1)
@@ -84,10 +83,7 @@ func newLimits(s *model.Snapshot, policy model.Policy, taken map[int]model.Verdi
 			l.pools[g.Pool] -= g.Expected
 		}
 		l.shares = append(l.shares, portion{left: math.MaxInt})
-		l.closed[i] = closed(s, g, policy)
-		if v, ok := taken[i]; ok && l.closed[i] == nil {
-			l.closed[i] = &v
-		}
+		l.closed[i] = access.Closed(i, gate.Grow)
 	}
 	l.pooled = pool.Of(s)
 	for _, p := range l.pooled {
@@ -96,66 +92,6 @@ func newLimits(s *model.Snapshot, policy model.Policy, taken map[int]model.Verdi
 		}
 	}
 	return l
-}
-
-// closed says why a group may not grow now, whatever its limits; nil if it may.
-func closed(s *model.Snapshot, g *model.Group, p model.Policy) *model.Verdict {
-	if p.Stale(s.Now, s.AsOf) {
-		return &model.Verdict{Reason: model.StaleInventory, Since: s.AsOf,
-			Detail: fmt.Sprintf("the cloud was last read %s ago%s", s.Now.Sub(s.AsOf).Round(1e9), because(s.InventoryErr)),
-			Fix:    "the cloud answers again"}
-	}
-	if v := cmp.Or(model.Unreadable(g), model.PoolUnreadable(g)); v != nil {
-		return v
-	}
-	if !g.HasTemplate {
-		detail := "the provider has no template for it"
-		if g.TemplateErr != nil {
-			detail = g.TemplateErr.Error()
-		}
-		return &model.Verdict{Reason: model.NoTemplate, Detail: detail, Fix: "a template, or a node in the group"}
-	}
-	if g.AllOrNothing {
-		return &model.Verdict{Reason: model.Unsupported, Detail: fmt.Sprintf("a group of all %d nodes or none is not grown yet", g.Max)}
-	}
-	if g.Busy != nil {
-		return &model.Verdict{Reason: model.GroupBusy, Detail: fmt.Sprintf("%s %d → %d is under way", g.Busy.Verb, g.Busy.From, g.Busy.To),
-			Until: g.Busy.Deadline, Fix: "that call's end"}
-	}
-	if g.Unsure {
-		return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed, and the cloud has not been read since", Fix: "the next read of the cloud"}
-	}
-	// A node that did not start is named. Where nodes are missing, why growth failed
-	// says more than that they are.
-	if g.Unhealthy != nil && g.Unhealthy.Reason == model.NodeNeverStarted {
-		return g.Unhealthy
-	}
-	if g.Backoff.Until.After(s.Now) {
-		return &model.Verdict{Reason: model.GroupBackoff, Detail: fmt.Sprintf("for %s, until %s: %s", g.Backoff.Duration, g.Backoff.Until.UTC().Format("15:04:05Z"), g.Backoff.Message),
-			Since: g.Backoff.Since, Until: g.Backoff.Until, Fix: "time; a growth that works ends it for good"}
-	}
-	if g.Unhealthy != nil {
-		return g.Unhealthy
-	}
-	if g.PausedUntil.After(s.Now) {
-		return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed: " + g.Failure, Until: g.PausedUntil, Fix: "time"}
-	}
-	for _, h := range g.Holds {
-		if h.Op == provider.OpGrow && h.Stands(s.Now) {
-			return &model.Verdict{Reason: model.GroupHeld, Detail: h.Reason + because(h.Message), Since: h.Since, Until: h.Until}
-		}
-	}
-	if !p.ScaleUp.ScaleFromZero && s.ReadyNodes() == 0 {
-		return &model.Verdict{Reason: model.ScaleFromZeroOff, Detail: "the cluster has no ready node", Fix: "--scale-up-from-zero"}
-	}
-	return nil
-}
-
-func because(s string) string {
-	if s == "" {
-		return ""
-	}
-	return ": " + s
 }
 
 // most is how many nodes of the group may be added now.

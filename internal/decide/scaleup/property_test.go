@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
@@ -17,7 +18,7 @@ import (
 func planOf(c *testkit.Cluster, p model.Policy) (*model.Snapshot, *schedsim.World, scaleup.Result) {
 	s := snapshot.New(nil, c.Observation(), model.Standing{}, p.Rules)
 	w := schedsim.Load(nil, s)
-	return s, w, scaleup.Plan(w, s, p, nil)
+	return s, w, scaleup.Plan(w, s, p, gate.New(s, p))
 }
 
 func text(s *model.Snapshot, r scaleup.Result) string {
@@ -208,7 +209,7 @@ func TestWarmIsCold(t *testing.T) {
 		s1 := snapshot.New(nil, seen, model.Standing{}, second.Policy.Rules)
 		w1 := schedsim.Load(w0, s1)
 		defer w1.Close()
-		warm := text(s1, scaleup.Plan(w1, s1, second.Policy, nil))
+		warm := text(s1, scaleup.Plan(w1, s1, second.Policy, gate.New(s1, second.Policy)))
 		_ = s0
 		s2, w2, r2 := planOf(second.Build(testkit.InOrder), second.Policy)
 		defer w2.Close()

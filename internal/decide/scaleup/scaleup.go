@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -48,9 +49,8 @@ type Result struct {
 // is made again with the nodes of the first one there from the start; after a
 // few rounds the last one stands, and what it got wrong is the next cycle's.
 //
-// Closed are the groups, by index, that something else is done to in the same
-// plan, each with why.
-func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, closed map[int]model.Verdict) Result {
+// The gate says which groups may grow at all.
+func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, access *gate.Gate) Result {
 	defer w.AllowAll()
 	end := w.Work().Steps + p.ScaleUp.SpreadStepLimit
 	var seeds []schedsim.Forms
@@ -58,7 +58,7 @@ func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, closed map[int]m
 	options := 0
 	for round := 1; ; round++ {
 		m := w.Mark()
-		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, closed: closed, braked: map[brakeKey]model.Brake{},
+		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, gate: access, braked: map[brakeKey]model.Brake{},
 			packs: map[model.ClassID]bool{}, forms: map[brakeKey][]head{}, end: end}
 		r := pl.plan(p, seeds, filled)
 		options += r.Options
@@ -79,7 +79,7 @@ func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) Re
 	pl.candidates()
 	waiting := pl.waiting(p.Rules)
 	// 2. Growths that did not help are not repeated.
-	pl.limits = newLimits(pl.s, p, pl.closed)
+	pl.limits = newLimits(pl.s, pl.p, pl.gate)
 	pl.brake(waiting)
 	// 3. Room on nodes that are there, then on those that are on their way; which
 	// groups may grow, and by how much.
@@ -210,9 +210,9 @@ type planner struct {
 	// domains is how many domains each spread class had when it was first
 	// placed over groups.
 	domains map[model.ClassID]int
-	// closed are the groups that something else is done to in this plan, by
-	// index; braked and brakes what must not be bought again.
-	closed map[int]model.Verdict
+	// gate says which groups may grow at all; braked and brakes are what must not be
+	// bought again.
+	gate   *gate.Gate
 	braked map[brakeKey]model.Brake
 	brakes []model.Brake
 	// packs remembers packed, forms what variants found, and coming what placed did.

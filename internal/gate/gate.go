@@ -1,0 +1,119 @@
+// Package gate answers one question for all of deciding: may this be done to
+// this group now?
+//
+// What flows in: a snapshot, the policy, and the groups that the plan in the
+// making writes to already. What flows out: nil, or a verdict that says why not
+// and when that ends. Each check is one small function with one wording; order
+// says which checks an operation runs, and which of them speaks first.
+//
+// What concerns one node or pod, and what is counted down as a plan grows
+// (maximums, minimums, shares, rates), is not asked here.
+//
+// Pure. Who may import it: decide and its parts. It imports model and provider.
+package gate
+
+import "github.com/plimsoll-dev/plimsoll/internal/model"
+
+// Op is what is to be done to a group.
+type Op uint8
+
+// The operations.
+const (
+	// Grow raises the group's target.
+	Grow Op = iota
+	// Share counts on the group's growth, sooner or later: a group that is closed
+	// leaves its share of the pool's maximum to the others.
+	Share
+	// Repair ends a machine that did not become a node, or lowers the target to
+	// what came.
+	Repair
+	// Spare counts a node of the group as unneeded.
+	Spare
+	// Time counts how long a node has been unneeded.
+	Time
+	// Begin begins to remove a node, and BeginUnready one that is not ready.
+	Begin
+	BeginUnready
+	// Continue goes on with a removal that is under way.
+	Continue
+	ops
+)
+
+// String names the operation.
+func (op Op) String() string {
+	return [ops]string{"grow", "share", "repair", "spare", "time", "begin", "begin unready", "continue"}[op]
+}
+
+// check is one reason to leave a group alone.
+type check struct {
+	name string
+	ask  func(question) *model.Verdict
+}
+
+// question is what a check is asked about.
+type question struct {
+	*Gate
+	index int
+	group *model.Group
+}
+
+// order lists the checks of each operation; the first that objects speaks. What
+// makes all other answers doubtful comes first, then what a person must mend, then
+// what ends by itself. Operations differ on purpose:
+//
+//   - Grow names a node that did not start before the rest after failed growth, and
+//     that rest before missing nodes: the error of the cloud says more than their number.
+//   - Share ignores what lasts no longer than a call: shares that come and go within
+//     seconds would move nodes between zones for nothing.
+//   - Repair is not kept from an unhealthy group, nor from one that rests after
+//     failed growth: those are the groups that need it.
+//   - Time asks little: while the time of an unneeded node runs, its end is the answer.
+//     Begin is asked when it is over.
+//   - Continue asks first whether the same plan writes to the group: a node is not given
+//     back for that (GivesBack). Stale comes last: to give a node back takes no cloud.
+var order = [ops][]check{
+	Grow: {
+		stale, unreadable, poolUnreadable, noTemplate, allOrNothing, busy, unsure, neverStarted, backoff, unhealthy, paused,
+		heldFromGrowing, fromZero, resized,
+	},
+	Share:        {unreadable, noTemplate, allOrNothing, unhealthy, backoff, heldFromGrowing},
+	Repair:       {stale, unreadable, busy, unsure, paused, heldFromRepair, resized},
+	Spare:        {poolUnreadable},
+	Time:         {stale},
+	Begin:        {stale, refused, resized, unreadable, heldFromRemoving, poolUnreadable},
+	BeginUnready: {stale, refused, resized, tooMany, tooFew, unreadable, heldFromRemoving, poolUnreadable},
+	Continue:     {resized, refused, unreadable, heldFromRemoving, stale},
+}
+
+// Gate is the gate of one plan. It serves one goroutine.
+type Gate struct {
+	snap    *model.Snapshot
+	policy  model.Policy
+	resized map[int]model.Verdict
+}
+
+// New is the gate before anything has been planned.
+func New(s *model.Snapshot, p model.Policy) *Gate {
+	return &Gate{snap: s, policy: p, resized: map[int]model.Verdict{}}
+}
+
+// Close closes a group for the rest of the plan, which writes to it already.
+func (t *Gate) Close(group int, v model.Verdict) { t.resized[group] = v }
+
+// Closed says why the operation must not be done to a group, by its index, now; nil
+// if it may.
+func (t *Gate) Closed(group int, op Op) *model.Verdict {
+	q := question{t, group, &t.snap.Groups[group]}
+	for i := range order[op] {
+		if v := order[op][i].ask(q); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// GivesBack reports whether a node whose removal is under way is given back for a
+// verdict of Continue: waiting would help nobody, since the cloud refuses.
+func GivesBack(v *model.Verdict) bool {
+	return v != nil && (v.Reason == model.Cooldown || v.Reason == model.GroupHeld)
+}

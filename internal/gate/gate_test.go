@@ -1,0 +1,167 @@
+package gate
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestOrder: testdata/order.txt shows what each operation asks, in which order.
+func TestOrder(t *testing.T) {
+	var b strings.Builder
+	for op := range ops {
+		var names []string
+		for _, c := range order[op] {
+			names = append(names, c.name)
+		}
+		fmt.Fprintf(&b, "%-14s %s\n", op, strings.Join(names, ", "))
+	}
+	const path = "testdata/order.txt"
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), b.String()); d != "" {
+		t.Errorf("(-want +got):\n%s\nwrite it anew with UPDATE_GOLDEN=1", d)
+	}
+}
+
+var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// open is a snapshot with a group that anything may be done to, and the policy.
+func open() (*model.Snapshot, model.Policy) {
+	g := model.Group{Group: provider.Group{ID: "g", Pool: "p", Max: 9}, HasTemplate: true}
+	g.Expected, g.ReadyNodes = 2, 2
+	s := &model.Snapshot{Now: now, AsOf: now, Groups: []model.Group{g}, Nodes: []model.Node{{Kind: model.Ready}}}
+	return s, model.Policy{InventoryMaxAge: time.Minute, ScaleUp: model.ScaleUpPolicy{ScaleFromZero: true}}
+}
+
+// causes has for each check what makes it object, and its words.
+var causes = []struct {
+	check string
+	make  func(*model.Snapshot, *model.Policy, *model.Group)
+	want  string
+}{
+	{"stale", func(s *model.Snapshot, _ *model.Policy, _ *model.Group) {
+		s.AsOf, s.InventoryErr = now.Add(-2*time.Minute), "no answer"
+	}, "StaleInventory (the cloud was last read 2m0s ago: no answer)"},
+	{"unreadable", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
+		g.Err = &provider.Error{Op: provider.OpInventory, Group: "g", Kind: provider.Denied, Message: "no"}
+	}, "GroupUnreadable (inventory group \"g\": Denied: no)"},
+	// A group that the provider no longer lists, as after autoscaling was switched off
+	// for it, is told as that, and not as a failure.
+	{"unreadable", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
+		g.Err = &provider.Error{Op: provider.OpInventory, Group: "g", Kind: provider.NotFound, Message: "missing from 1 answer"}
+	}, "GroupNotListed (missing from 1 answer)"},
+	{"pool unreadable", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.PoolUnread = "h" },
+		"GroupUnreadable (how large its pool p is cannot be known: h has not been read yet)"},
+	{"no template", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.HasTemplate = false },
+		"NoTemplate (the provider has no template for it)"},
+	{"all or nothing", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.AllOrNothing = true },
+		"Unsupported (a group of all 9 nodes or none is not grown yet)"},
+	{"busy", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
+		g.Busy = &model.Call{Verb: model.Grow, From: 2, To: 5}
+	}, "GroupBusy (Grow 2 → 5 is under way)"},
+	{"busy", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.Busy = &model.Call{Verb: model.Remove} },
+		"GroupBusy (Remove is under way)"},
+	{"unsure", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.Unsure = true },
+		"GroupPaused (the last write to it failed, and the cloud has not been read since)"},
+	{"never started", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
+		g.Unhealthy = &model.Verdict{Reason: model.NodeNeverStarted, Detail: "n1"}
+	}, "NodeNeverStarted (n1)"},
+	{"backoff", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
+		g.Backoff = model.Backoff{Until: now.Add(time.Minute), Duration: 5 * time.Minute, Message: "sold out"}
+	}, "GroupBackoff (for 5m0s, until 12:01:00Z: sold out)"},
+	{"unhealthy", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
+		g.Unhealthy = &model.Verdict{Reason: model.GroupUnhealthy, Detail: "2 of 2"}
+	}, "GroupUnhealthy (2 of 2)"},
+	{"paused", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
+		g.PausedUntil, g.Failure = now.Add(time.Second), "throttled"
+	}, "GroupPaused (the last write to it failed: throttled)"},
+	{"held from growing", hold(provider.OpGrow), "GroupHeld (Frozen: by a person)"},
+	{"held from repair", hold(provider.OpCancel), "GroupHeld (Frozen: by a person)"},
+	{"held from removing", hold(provider.OpRemove), "GroupHeld (Frozen: by a person)"},
+	{"from zero", func(s *model.Snapshot, p *model.Policy, _ *model.Group) {
+		p.ScaleUp.ScaleFromZero, s.Nodes = false, nil
+	},
+		"ScaleFromZeroOff (the cluster has no ready node)"},
+	{"resized", nil, "Resizing (one more)"},
+	{"refused", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
+		g.Refused = model.Backoff{Until: now.Add(time.Minute), Duration: 5 * time.Minute, Message: "protected"}
+	}, "Cooldown (for 5m0s, since removals in its group were refused: protected)"},
+	{"too many", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.UnreadyNodes = 1 },
+		"TargetNotReached (its group wants 2 nodes, and has 1 more)"},
+	{"too few", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.Missing = 1 },
+		"TargetNotReached (its group wants 2 nodes, and 1 are missing)"},
+}
+
+func hold(op provider.Op) func(*model.Snapshot, *model.Policy, *model.Group) {
+	return func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
+		g.Holds = []provider.Hold{{Op: op, Reason: "Frozen", Message: "by a person"}, {Op: op, Reason: "Other"}}
+	}
+}
+
+// shared are the checks that object to the same thing.
+var shared = map[string][]string{
+	"never started":      {"unhealthy"},
+	"held from removing": {"held from repair"},
+}
+
+// TestChecks: a cause closes a group to exactly the operations that ask for it, each in
+// the same words, and there is one for every check.
+func TestChecks(t *testing.T) {
+	tested := map[string]bool{}
+	for _, c := range causes {
+		tested[c.check] = true
+		s, p := open()
+		if c.make != nil {
+			c.make(s, &p, &s.Groups[0])
+		}
+		gate := New(s, p)
+		if c.make == nil {
+			gate.Close(0, model.Verdict{Reason: model.Resizing, Detail: "one more"})
+		}
+		for op := range ops {
+			want := ""
+			for _, asked := range order[op] {
+				for _, name := range append(shared[c.check], c.check) {
+					if asked.name == name {
+						want = c.want
+					}
+				}
+			}
+			got := ""
+			if v := gate.Closed(0, op); v != nil {
+				got = fmt.Sprintf("%s (%s)", v.Reason, v.Detail)
+			}
+			if got != want {
+				t.Errorf("%s, %s: %q, want %q", c.check, op, got, want)
+			}
+		}
+	}
+	for op := range ops {
+		for _, c := range order[op] {
+			if !tested[c.name] {
+				t.Errorf("%s asks %q, which has no cause here", op, c.name)
+			}
+		}
+	}
+	s, p := open()
+	for op := range ops {
+		if v := New(s, p).Closed(0, op); v != nil {
+			t.Errorf("%s: %+v", op, v)
+		}
+	}
+}
