@@ -116,11 +116,12 @@ lint-generated: tools
 		diff -u $(COPIED_REHEARSE)/$(COPIES) - || { echo "generated files are stale: run make generate"; exit 1; }
 
 .PHONY: lint
-lint: lint-generated ## gofmt, vet, and whether generated files are fresh
+lint: lint-generated ## gofmt, vet, staticcheck (of the product), and whether generated files are fresh
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	cd rehearse && go vet ./...
 	cd packaging && go vet ./...
+	bin/tools/staticcheck ./...
 
 # Commits that origin/main lacks, or the last one where there is no origin/main.
 RANGE ?= $(shell git rev-parse -q --verify origin/main >/dev/null && echo origin/main..HEAD || echo -1)

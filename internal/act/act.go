@@ -22,7 +22,7 @@ const hangGrace = 2 * time.Second
 
 // Why a call was not begun.
 var (
-	errEnding = errors.New("Plimsoll is ending")
+	errEnding = errors.New("this process is ending")
 	errLate   = errors.New("its deadline passed while it waited for its turn")
 )
 

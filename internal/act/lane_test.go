@@ -142,7 +142,7 @@ func TestWaitingForASlotIsNotBegun(t *testing.T) {
 					t.Error(err)
 				}
 			}
-		}, "Plimsoll is ending"},
+		}, "this process is ending"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -144,7 +144,7 @@ func (o *Observer) WaitForSync(ctx context.Context) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		problems, denied := o.problems()
+		denied, problems := o.problems()
 		switch {
 		case problems == nil:
 			o.tellSpared()
@@ -161,20 +161,20 @@ func (o *Observer) WaitForSync(ctx context.Context) error {
 }
 
 // problems joins what keeps the kinds from being read; nil when all are.
-func (o *Observer) problems() (joined error, denied time.Duration) {
+func (o *Observer) problems() (denied time.Duration, joined error) {
 	var errs []error
 	now := time.Now()
 	for _, s := range o.sources {
 		if s.ready() || s.spared(now) {
 			continue
 		}
-		err, d := s.problem(now)
+		d, err := s.problem(now)
 		if err != nil {
 			errs = append(errs, err)
 		}
 		denied = max(denied, d)
 	}
-	return errors.Join(errs...), denied
+	return denied, errors.Join(errs...)
 }
 
 // tellSpared says once what is done without the kinds that may not be read.
@@ -281,7 +281,7 @@ func (o *Observer) readyNodes() func(*provider.Instance) bool {
 func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation, error) {
 	wall := time.Now() // as failures are dated
 	for _, s := range o.sources {
-		err, _ := s.problem(wall)
+		_, err := s.problem(wall)
 		switch {
 		case err == nil || s.spared(wall):
 		case !s.seen():

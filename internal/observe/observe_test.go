@@ -259,7 +259,7 @@ func TestAListThatFailedBeforeAStream(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { defer close(ended); s.run(ctx) }()
 		time.Sleep(time.Minute)
-		if err, _ := s.problem(time.Now()); err != nil || !s.ready() {
+		if _, err := s.problem(time.Now()); err != nil || !s.ready() {
 			t.Errorf("after a minute: %v", err)
 		}
 		stop()

@@ -147,7 +147,7 @@ func (s *source) or(without string) *source {
 
 // spared tells whether the kind is gone without, since the server refuses it.
 func (s *source) spared(now time.Time) bool {
-	_, denied := s.problem(now)
+	denied, _ := s.problem(now)
 	return s.without != "" && denied >= deniedFor
 }
 
@@ -170,7 +170,7 @@ func (s *source) asOf() time.Time {
 
 // problem is what keeps the kind from being read, nil if nothing is known to.
 // denied is for how long the server has been refusing, zero if it is not.
-func (s *source) problem(now time.Time) (err error, denied time.Duration) {
+func (s *source) problem(now time.Time) (denied time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, verb := range []string{"list", "watch"} {
@@ -183,12 +183,12 @@ func (s *source) problem(now time.Time) (err error, denied time.Duration) {
 			denied = now.Sub(f.since)
 			hint = " (grant get, list and watch on " + s.resource + " to Plimsoll's service account)"
 		}
-		return fmt.Errorf("cannot %s %s: %w%s", verb, s.resource, f.err, hint), denied
+		return denied, fmt.Errorf("cannot %s %s: %w%s", verb, s.resource, f.err, hint)
 	}
 	if !s.synced {
-		return fmt.Errorf("%s have not been listed yet", s.resource), 0
+		return 0, fmt.Errorf("%s have not been listed yet", s.resource)
 	}
-	return nil, 0
+	return 0, nil
 }
 
 // tracked tells the source when its store has been filled for the first time.

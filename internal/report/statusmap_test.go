@@ -503,47 +503,47 @@ func TestMemoryIsCut(t *testing.T) {
 
 func TestReadLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		read := func(s *shelf) (Left, error, time.Duration) {
+		read := func(s *shelf) (Left, time.Duration, error) {
 			began := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			left, err := ReadLeft(ctx, s, "kube-system", "status")
-			return left, err, time.Since(began)
+			return left, time.Since(began), err
 		}
 		stored := func(data map[string]string, memory string) *shelf {
 			return newShelf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "status",
 				Annotations: map[string]string{status.MemoryAnnotation: memory}}, Data: data})
 		}
 		// 1. Nothing there.
-		if left, err, _ := read(newShelf()); err != nil || len(left.Memory.Asks) != 0 {
+		if left, _, err := read(newShelf()); err != nil || len(left.Memory.Asks) != 0 {
 			t.Errorf("absent: %+v, %v", left, err)
 		}
 		// 2. All there.
-		left, err, _ := read(stored(map[string]string{status.Key: "autoscalerStatus: Running\n"}, `{"asks":[{"id":"a","group":"g","units":[{}]}]}`))
+		left, _, err := read(stored(map[string]string{status.Key: "autoscalerStatus: Running\n"}, `{"asks":[{"id":"a","group":"g","units":[{}]}]}`))
 		if err != nil || len(left.Memory.Asks) != 1 || left.Document.AutoscalerStatus != status.Running {
 			t.Errorf("%+v, %v", left, err)
 		}
 		// 3. A memory that cannot be read leaves the document, and the reverse.
-		left, err, _ = read(stored(map[string]string{status.Key: "autoscalerStatus: Running\n"}, `{"asks":`))
+		left, _, err = read(stored(map[string]string{status.Key: "autoscalerStatus: Running\n"}, `{"asks":`))
 		if err == nil || !strings.Contains(err.Error(), status.MemoryAnnotation) || len(left.Memory.Asks) != 0 || left.Document.AutoscalerStatus != status.Running {
 			t.Errorf("unreadable: %+v, %v", left, err)
 		}
-		left, err, _ = read(stored(map[string]string{status.Key: "free text"}, `{"asks":[{"id":"a","group":"g","units":[{}]}]}`))
+		left, _, err = read(stored(map[string]string{status.Key: "free text"}, `{"asks":[{"id":"a","group":"g","units":[{}]}]}`))
 		if err != nil || len(left.Memory.Asks) != 1 {
 			t.Errorf("free text: %+v, %v", left, err)
 		}
 		// 4. A missing right is told at once, an outage after a while.
 		s := newShelf()
 		s.set("get", apierrors.NewForbidden(corev1.Resource("configmaps"), "status", errors.New("no")))
-		if _, err, took := read(s); err == nil || took != 0 || !strings.Contains(err.Error(), "the right to get it") {
+		if _, took, err := read(s); err == nil || took != 0 || !strings.Contains(err.Error(), "the right to get it") {
 			t.Errorf("forbidden: %v after %s", err, took)
 		}
 		s.set("get", apierrors.NewServiceUnavailable("etcd"))
-		if _, err, took := read(s); err == nil || took != 10*time.Second {
+		if _, took, err := read(s); err == nil || took != 10*time.Second {
 			t.Errorf("an outage: %v after %s", err, took)
 		}
 		time.AfterFunc(2500*time.Millisecond, func() { s.set("get", nil) })
-		if _, err, took := read(s); err != nil || took != 3*time.Second {
+		if _, took, err := read(s); err != nil || took != 3*time.Second {
 			t.Errorf("a short outage: %v after %s", err, took)
 		}
 	})

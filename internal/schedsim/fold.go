@@ -118,15 +118,6 @@ func (f *fold) join(v *view, i int) {
 	f.kinds[k].nodes++
 }
 
-// weight is how many pods that matter are on each node of a kind.
-func (k *kind) weight() int {
-	n := 0
-	for _, count := range k.counts {
-		n += int(count)
-	}
-	return n
-}
-
 // show puts the nodes that stand for all onto the view's stage.
 func (f *fold) show(w *World, v *view) {
 	for k := range f.kinds {

@@ -54,8 +54,6 @@ type result struct {
 	enough bool
 }
 
-func (r result) done() bool { return r.enough && r.stuck == nil }
-
 func (r result) String() string {
 	if r.stuck != nil {
 		return fmt.Sprintf("class %d: %s", r.stuck.Class, r.stuck.Verdict.Reason)

@@ -26,8 +26,7 @@ func breaks(pod *corev1.Pod) bool { return pod.Labels["app"] == "broken" }
 
 func (b brittle) RunPreFilterPlugins(ctx context.Context, s fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	if b.early && breaks(pod) {
-		var none map[string]int
-		none["write"] = 1
+		panic("no such answer")
 	}
 	return b.Framework.RunPreFilterPlugins(ctx, s, pod)
 }

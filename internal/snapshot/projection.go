@@ -139,7 +139,6 @@ type classes struct {
 	proj     *model.Projection
 	seen     map[model.ClassKey]model.ClassID
 	list     []model.Class
-	keys     []model.ClassKey
 }
 
 func (c *classes) key(p model.Content, terminating bool) model.ClassKey {

@@ -174,16 +174,16 @@ func (s *sources) typesOf(l launch) ([]string, *ec2types.InstanceRequirementsReq
 		data, err := s.configs.get(l.config)
 		return []string{data.instanceType}, nil, err
 	}
-	data, err := s.templates.get(l.template)
+	own, err := s.templates.get(l.template)
 	if err != nil {
 		return nil, nil, err
 	}
 	r, data := s.required(l)
 	if r == nil {
-		if data, _ = s.templates.get(l.template); data.instanceType == "" {
+		if own.instanceType == "" {
 			return nil, nil, fmt.Errorf("%s names neither an instance type nor instance requirements", l.template)
 		}
-		return []string{data.instanceType}, nil, nil
+		return []string{own.instanceType}, nil, nil
 	}
 	key, err := s.fitting(r, data)
 	if err != nil {

@@ -220,7 +220,7 @@ func replicasManager(o *unstructured.Unstructured) string {
 			continue
 		}
 		var owned map[string]any
-		if err := json.Unmarshal(m.FieldsV1.Raw, &owned); err != nil {
+		if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned); err != nil {
 			continue // not ours to judge
 		}
 		if _, found, _ := unstructured.NestedFieldNoCopy(owned, "f:spec", "f:replicas"); found {

@@ -129,7 +129,7 @@ func (t InstanceType) xml() xmlType {
 	if len(t.GPUs) > 0 {
 		x.GPU = &xmlGPUs{}
 		for _, g := range t.GPUs {
-			x.GPU.GPUs = append(x.GPU.GPUs, xmlGPU{g.Name, g.Manufacturer, g.Count, g.MemoryMiB})
+			x.GPU.GPUs = append(x.GPU.GPUs, xmlGPU(g))
 			x.GPU.TotalMiB += g.Count * g.MemoryMiB
 		}
 	}
