@@ -65,8 +65,9 @@ func machine(i int) *corev1.Node {
 	pods := *resource.NewQuantity(int64(10*(i+1)), resource.DecimalSI)
 	n.Status.Allocatable[corev1.ResourcePods] = pods
 	n.Status.Capacity = corev1.ResourceList{
-		corev1.ResourceCPU: *resource.NewQuantity(int64(i+1), resource.DecimalSI), corev1.ResourceMemory: *resource.NewQuantity(int64(2*(i+1))<<30, resource.BinarySI),
-		corev1.ResourcePods: pods,
+		corev1.ResourceCPU:    *resource.NewQuantity(int64(i+1), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(2*(i+1))<<30, resource.BinarySI),
+		corev1.ResourcePods:   pods,
 	}
 	return n
 }
@@ -85,7 +86,8 @@ func (d *drawn) pod(label, selector string) (p *corev1.Pod, about map[string]str
 	memory := []int{100, 256, 512, 1024, 2048, 4096}[d.Intn(6)]
 	own := map[string]string{label: string(rune('a' + d.Intn(7)))}
 	about = map[string]string{selector: string(rune('a' + d.Intn(7)))}
-	return testkit.Pod("default", fmt.Sprintf("p%05d", len(d.pods)), fmt.Sprintf("%dm", cpu), fmt.Sprintf("%dMi", memory), own), about
+	return testkit.Pod("default", fmt.Sprintf("p%05d", len(d.pods)), fmt.Sprintf("%dm", cpu),
+		fmt.Sprintf("%dMi", memory), own), about
 }
 
 func (d *drawn) add(p *corev1.Pod) {

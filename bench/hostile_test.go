@@ -19,11 +19,13 @@ const podIndex = "apps.kubernetes.io/pod-index"
 func occupied(nodes int) *testkit.Cluster {
 	c := testkit.New()
 	for g := range 20 {
-		c.Group(fmt.Sprintf("g%02d", g), 0, 100000, testkit.Node("", "16", "64Gi", map[string]string{zone: string(rune('a' + g%3))}))
+		c.Group(fmt.Sprintf("g%02d", g), 0, 100000,
+			testkit.Node("", "16", "64Gi", map[string]string{zone: string(rune('a' + g%3))}))
 	}
 	for i := range nodes {
 		name := fmt.Sprintf("n%05d", i)
-		c.AddNode(testkit.Node(name, "16", "64Gi", map[string]string{zone: string(rune('a' + i%3))}), fmt.Sprintf("g%02d", i%20))
+		c.AddNode(testkit.Node(name, "16", "64Gi", map[string]string{zone: string(rune('a' + i%3))}),
+			fmt.Sprintf("g%02d", i%20))
 	}
 	return c
 }
@@ -35,13 +37,17 @@ func indexed(running int) *testkit.Cluster {
 	c := occupied(running / 20)
 	for i := range running {
 		app := fmt.Sprintf("set%02d", i%20)
-		c.Bound(testkit.Pod("default", app, fmt.Sprintf("%dm", 520+i%20), "2Gi", map[string]string{"app": app, podIndex: fmt.Sprint(i / 20)}), 1, fmt.Sprintf("n%05d", i/20))
+		c.Bound(testkit.Pod("default", app, fmt.Sprintf("%dm", 520+i%20), "2Gi", map[string]string{
+			"app": app, podIndex: fmt.Sprint(i / 20),
+		}), 1, fmt.Sprintf("n%05d", i/20))
 	}
 	p := testkit.Pod("tenant", "apart", "100m", "128Mi", map[string]string{"app": "apart"})
 	testkit.Apart(p, zone, nil)
 	term := &p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 	term.NamespaceSelector = &metav1.LabelSelector{}
-	term.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: podIndex, Operator: metav1.LabelSelectorOpExists}}}
+	term.LabelSelector = &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: podIndex, Operator: metav1.LabelSelectorOpExists}},
+	}
 	c.Pending(p, 1)
 	return c
 }
@@ -53,7 +59,8 @@ func invented(pods, resources int) *testkit.Cluster {
 	for i := range pods {
 		p := testkit.Pod("tenant", fmt.Sprintf("p%03d", i), "100m", "128Mi", nil)
 		for r := range resources {
-			p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprintf("example.com/r%03d-%04d", i, r))] = resource.MustParse("1")
+			p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprintf("example.com/r%03d-%04d",
+				i, r))] = resource.MustParse("1")
 		}
 		c.Pending(p, 1)
 	}
@@ -68,7 +75,9 @@ func claimed(running, waiting int) *testkit.Cluster {
 		c.Bound(testkit.Pod("default", "other", "9", "40Gi", nil), 1, fmt.Sprintf("n%05d", i))
 	}
 	for i := range running + waiting {
-		p := testkit.Pod("default", fmt.Sprintf("db-%05d", i), "500m", "1Gi", map[string]string{"app": "db", podIndex: fmt.Sprint(i)})
+		p := testkit.Pod("default", fmt.Sprintf("db-%05d", i), "500m", "1Gi", map[string]string{
+			"app": "db", podIndex: fmt.Sprint(i),
+		})
 		testkit.Apart(p, corev1.LabelHostname, map[string]string{"app": "db"})
 		c.Claim(p, "data-"+p.Name, i < running)
 		if i < running {

@@ -28,11 +28,14 @@ func d1() *testkit.Cluster {
 func d2(spread int) *testkit.Cluster {
 	c := testkit.New()
 	for z := range 3 {
-		c.Group(fmt.Sprintf("g%d", z), 0, 10000, testkit.Node("", "16", "64Gi", map[string]string{zone: string(rune('a' + z))}))
+		c.Group(fmt.Sprintf("g%d", z), 0, 10000,
+			testkit.Node("", "16", "64Gi", map[string]string{zone: string(rune('a' + z))}))
 	}
 	for k := range 20 {
 		app := fmt.Sprintf("app%03d", 10*k+5)
-		c.Budgets = append(c.Budgets, model.Budget{Namespace: "default", Name: app, Selector: labels.SelectorFromSet(labels.Set{"app": app}), Allowed: 500})
+		c.Budgets = append(c.Budgets, model.Budget{
+			Namespace: "default", Name: app, Selector: labels.SelectorFromSet(labels.Set{"app": app}), Allowed: 500,
+		})
 	}
 	for i := range 15000 {
 		name := fmt.Sprintf("n%05d", i)
@@ -41,7 +44,8 @@ func d2(spread int) *testkit.Cluster {
 		for j := range 6 {
 			k := (i*7 + j*37) % 200
 			app := fmt.Sprintf("app%03d", k)
-			p := testkit.Pod("default", app, fmt.Sprintf("%dm", 164+10*(k%11)), fmt.Sprintf("%dMi", 600+50*(k%7)), map[string]string{"app": app})
+			p := testkit.Pod("default", app, fmt.Sprintf("%dm", 164+10*(k%11)), fmt.Sprintf("%dMi", 600+50*(k%7)),
+				map[string]string{"app": app})
 			if k < spread {
 				testkit.SpreadOver(p, zone, 1, p.Labels)
 			}

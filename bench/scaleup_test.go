@@ -37,12 +37,14 @@ func u2() *testkit.Cluster {
 func filled(nodes int) *testkit.Cluster {
 	c := testkit.New()
 	for g := range 20 {
-		c.Group(fmt.Sprintf("g%02d", g), 0, 10000, testkit.Node("", "16", "64Gi", map[string]string{zone: string(rune('a' + g%3)), "group": fmt.Sprint(g)}))
+		c.Group(fmt.Sprintf("g%02d", g), 0, 10000,
+			testkit.Node("", "16", "64Gi", map[string]string{zone: string(rune('a' + g%3)), "group": fmt.Sprint(g)}))
 	}
 	for i := range nodes {
 		g := i % 20
 		name := fmt.Sprintf("n%05d", i)
-		c.AddNode(testkit.Node(name, "16", "64Gi", map[string]string{zone: string(rune('a' + g%3)), "group": fmt.Sprint(g)}), fmt.Sprintf("g%02d", g))
+		c.AddNode(testkit.Node(name, "16", "64Gi", map[string]string{zone: string(rune('a' + g%3)), "group": fmt.Sprint(g)}),
+			fmt.Sprintf("g%02d", g))
 		app := fmt.Sprintf("app%02d", i%30)
 		c.Bound(testkit.Pod("default", app, "530m", "2Gi", map[string]string{"app": app}), 30, name)
 	}
@@ -68,7 +70,8 @@ func u4(spread, anti int) *testkit.Cluster {
 		n := left / (30 - k)
 		left -= n
 		app := fmt.Sprintf("app%02d", k)
-		p := testkit.Pod("default", app, fmt.Sprintf("%dm", 200+50*k), fmt.Sprintf("%dMi", 256+128*(k%7)), map[string]string{"app": app})
+		p := testkit.Pod("default", app, fmt.Sprintf("%dm", 200+50*k), fmt.Sprintf("%dMi", 256+128*(k%7)),
+			map[string]string{"app": app})
 		switch {
 		case k < spread:
 			testkit.SpreadOver(p, zone, 1, p.Labels)

@@ -14,7 +14,8 @@ import (
 func hosts(nodes, pods int, keys ...string) *testkit.Cluster {
 	c := testkit.New()
 	for z := range 3 {
-		c.Group(fmt.Sprintf("g%d", z), 0, 10000, testkit.Node("", "16", "64Gi", map[string]string{zone: string(rune('a' + z))}))
+		c.Group(fmt.Sprintf("g%d", z), 0, 10000,
+			testkit.Node("", "16", "64Gi", map[string]string{zone: string(rune('a' + z))}))
 	}
 	for i := range nodes {
 		name := fmt.Sprintf("n%05d", i)

@@ -143,7 +143,9 @@ func TestEveryPackageIsCovered(t *testing.T) {
 	hosts := []string{"cmd", "bench", "internal/sim", "internal/testkit", "internal"}
 	for _, p := range list(t) {
 		_, ok := ruleFor(p.local())
-		if !ok && !slices.ContainsFunc(hosts, func(h string) bool { return p.local() == h || (h != "internal" && within(p.local(), h)) }) {
+		if !ok && !slices.ContainsFunc(hosts, func(h string) bool {
+			return p.local() == h || (h != "internal" && within(p.local(), h))
+		}) {
 			t.Errorf("%s has no import rule", p.local())
 		}
 	}
@@ -171,13 +173,18 @@ func TestTheSchedulerIsBehindOneDoor(t *testing.T) {
 
 // TestDecidingIsPure: what decides has no clock, no I/O and no clients.
 func TestDecidingIsPure(t *testing.T) {
-	pure := []string{"internal/model", "internal/snapshot", "internal/ledger", "internal/removal", "internal/growth", "internal/gate", "internal/schedsim", "internal/decide"}
+	pure := []string{"internal/model", "internal/snapshot", "internal/ledger", "internal/removal", "internal/growth",
+		"internal/gate", "internal/schedsim", "internal/decide"}
 	banned := map[string]string{
 		"os": "I/O", "net": "I/O", "net/http": "I/O", "math/rand": "chance that no seed governs",
 		"k8s.io/client-go/kubernetes": "clients", "k8s.io/client-go/rest": "clients",
 		"github.com/prometheus/client_golang/prometheus": "only report speaks", "log/slog": "only report speaks",
 	}
-	calls := map[string]string{"time.Now": "the clock is the snapshot's Now", "time.Since": "the clock is the snapshot's Now", "time.After": "waiting"}
+	calls := map[string]string{
+		"time.Now":   "the clock is the snapshot's Now",
+		"time.Since": "the clock is the snapshot's Now",
+		"time.After": "waiting",
+	}
 	for _, p := range list(t) {
 		if !slices.ContainsFunc(pure, func(folder string) bool { return within(p.local(), folder) }) {
 			continue
@@ -217,7 +224,8 @@ func TestEveryPackageTellsItsStory(t *testing.T) {
 		}
 		told := 0
 		for _, name := range p.GoFiles {
-			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments)
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil,
+				parser.PackageClauseOnly|parser.ParseComments)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -258,5 +266,7 @@ func madeForTests(local string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(strings.Split(local, "/"), func(part string) bool { return strings.HasSuffix(part, "test") })
+	return slices.ContainsFunc(strings.Split(local, "/"), func(part string) bool {
+		return strings.HasSuffix(part, "test")
+	})
 }

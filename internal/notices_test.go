@@ -86,7 +86,8 @@ func TestHoldsAreDocumented(t *testing.T) {
 				}
 			case *ast.KeyValueExpr: // a word without a name would not be found
 				key, ok := n.Key.(*ast.Ident)
-				if text, isText := literal(n.Value); ok && isText && key.Name == "Reason" && strings.HasPrefix(f.pkg, "providers/") && !strings.HasSuffix(f.pkg, "test") {
+				if text, isText := literal(n.Value); ok && isText && key.Name == "Reason" &&
+					strings.HasPrefix(f.pkg, "providers/") && !strings.HasSuffix(f.pkg, "test") {
 					t.Errorf("%s: the reason %q is no constant", f.pkg, text)
 				}
 			}

@@ -11,18 +11,22 @@ func TestOptionsByName(t *testing.T) {
 	var o Options
 	for name, value := range map[string]string{
 		"scaleDownUtilizationThreshold": "0.7", "scaledowngpuutilizationthreshold": "1", "ScaleDownUnneededTime": "20m",
-		"scaledownunreadytime": "0s", "maxnodeprovisiontime": "5m", "maxnodestartuptime": "1h", "ignoredaemonsetsutilization": "true",
+		"scaledownunreadytime": "0s", "maxnodeprovisiontime": "5m", "maxnodestartuptime": "1h",
+		"ignoredaemonsetsutilization": "true",
 	} {
 		if err := o.Set(name, value); err != nil {
 			t.Errorf("%s=%s: %v", name, value, err)
 		}
 	}
-	if *o.ScaleDownUtilizationThreshold != 0.7 || *o.ScaleDownGPUUtilizationThreshold != 1 || *o.ScaleDownUnneededTime != 20*time.Minute ||
-		*o.ScaleDownUnreadyTime != 0 || *o.MaxNodeProvisionTime != 5*time.Minute || *o.MaxNodeStartupTime != time.Hour || !*o.IgnoreDaemonSetsUtilization {
+	if *o.ScaleDownUtilizationThreshold != 0.7 || *o.ScaleDownGPUUtilizationThreshold != 1 ||
+		*o.ScaleDownUnneededTime != 20*time.Minute ||
+		*o.ScaleDownUnreadyTime != 0 || *o.MaxNodeProvisionTime != 5*time.Minute || *o.MaxNodeStartupTime != time.Hour ||
+		!*o.IgnoreDaemonSetsUtilization {
 		t.Errorf("got %+v", o)
 	}
 	for _, c := range []struct{ name, value, says string }{
-		{"scaledownutilizationthreshold", "1.1", "between 0 and 1"}, {"scaledownutilizationthreshold", "NaN", "between 0 and 1"},
+		{"scaledownutilizationthreshold", "1.1", "between 0 and 1"},
+		{"scaledownutilizationthreshold", "NaN", "between 0 and 1"},
 		{"maxnodestartuptime", "-1m", "no duration"}, {"maxnodestartuptime", "5", "no duration"},
 		{"ignoredaemonsetsutilization", "maybe", "neither true nor false"}, {"colour", "red", `no option "colour"`},
 	} {

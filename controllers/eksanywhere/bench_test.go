@@ -40,7 +40,8 @@ func newBench(t *testing.T, settings Settings, objects ...string) *bench {
 	mapper.Add(clusterKind, meta.RESTScopeNamespace)
 	mapper.Add(kind, meta.RESTScopeNamespace)
 	mapper.Add(clusterKind.GroupVersion().WithKind("NutanixDatacenterConfig"), meta.RESTScopeNamespace)
-	builder := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).WithReturnManagedFields().WithStatusSubresource(object(clusterKind))
+	builder := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).WithReturnManagedFields().
+		WithStatusSubresource(object(clusterKind))
 	api, err := hosttest.NewClient(builder, objects...)
 	if err != nil {
 		t.Fatal(err)
@@ -51,8 +52,9 @@ func newBench(t *testing.T, settings Settings, objects ...string) *bench {
 	}
 	b.api = api
 	b.reconciler = &reconciler{
-		settings: settings, kind: kind, reader: api, live: api, writer: api, recorder: b.recorder, metrics: metrics, memory: newMemory(),
-		clock: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		settings: settings, kind: kind, reader: api, live: api, writer: api, recorder: b.recorder, metrics: metrics,
+		memory: newMemory(),
+		clock:  func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	}
 	return b
 }
@@ -122,10 +124,14 @@ func (b *bench) writeConditionsAs(manager string, edit func([]any) []any) {
 	if err := b.writer.Status().Update(b.t.Context(), cluster); err != nil {
 		b.t.Fatal(err)
 	}
-	owner := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: cluster.GetAPIVersion(),
-		FieldsType: "FieldsV1", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{}}}`)}
+	owner := metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: cluster.GetAPIVersion(),
+		FieldsType: "FieldsV1", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{}}}`),
+	}
 	b.reader = interceptor.NewClient(b.writer.(client.WithWatch), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		Get: func(
+			ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption,
+		) error {
 			err := c.Get(ctx, key, o, opts...)
 			o.SetManagedFields([]metav1.ManagedFieldsEntry{owner})
 			return err

@@ -28,8 +28,10 @@ func validity(err error) v1alpha1.Condition {
 // handBack is what a person types to remove WorkersReady from a Cluster, so that it
 // is this controller's again.
 func handBack(cluster types.NamespacedName) string {
-	return fmt.Sprintf(`kubectl get clusters.%s -n %s %s -o json | jq 'del(.status.conditions[] | select(.type == "%s"))' | kubectl replace --subresource=status -f -`,
-		v1alpha1.Group, cluster.Namespace, cluster.Name, v1alpha1.WorkersReady)
+	return fmt.Sprintf(
+		`kubectl get clusters.%s -n %s %s -o json | jq 'del(.status.conditions[] | select(.type == "%s"))' | kubectl replace --subresource=status -f -`,
+		v1alpha1.Group, cluster.Namespace, cluster.Name, v1alpha1.WorkersReady,
+	)
 }
 
 // find is a condition by its type; without a type, there is none.
@@ -72,7 +74,9 @@ func withCondition(list []any, c v1alpha1.Condition, now time.Time) ([]any, bool
 // writeConditions sets conditions of a Cluster, if they differ. The patch holds
 // the whole list and the resource version that it was read at: whether the list
 // is owned as a whole or item by item, nobody's condition is lost.
-func (r *reconciler) writeConditions(ctx context.Context, cluster *unstructured.Unstructured, conditions ...v1alpha1.Condition) error {
+func (r *reconciler) writeConditions(
+	ctx context.Context, cluster *unstructured.Unstructured, conditions ...v1alpha1.Condition,
+) error {
 	list, _, err := unstructured.NestedSlice(cluster.Object, "status", "conditions")
 	if err != nil {
 		return fmt.Errorf("read the conditions of Cluster %s/%s: %w", cluster.GetNamespace(), cluster.GetName(), err)
@@ -96,10 +100,12 @@ func (r *reconciler) writeConditions(ctx context.Context, cluster *unstructured.
 	target := object(clusterKind)
 	target.SetNamespace(cluster.GetNamespace())
 	target.SetName(cluster.GetName())
-	err = client.IgnoreNotFound(r.writer.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(workers.FieldManager)))
+	err = client.IgnoreNotFound(r.writer.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch),
+		client.FieldOwner(workers.FieldManager)))
 	r.metrics.writes.WithLabelValues("Condition", host.End(err)).Inc()
 	if err != nil {
-		return fmt.Errorf("patch the conditions of Cluster %s/%s (the controller needs the right to patch clusters/status): %w", cluster.GetNamespace(), cluster.GetName(), err)
+		return fmt.Errorf("patch the conditions of Cluster %s/%s (the controller needs the right to patch "+
+			"clusters/status): %w", cluster.GetNamespace(), cluster.GetName(), err)
 	}
 	return nil
 }

@@ -88,11 +88,13 @@ func Add(mgr manager.Manager, settings Settings, registerer prometheus.Registere
 // servedKind is that of machine deployments in the version to use.
 func servedKind(mapper meta.RESTMapper) (schema.GroupVersionKind, error) {
 	if _, err := mapper.RESTMapping(clusterKind.GroupKind(), clusterKind.Version); err != nil {
-		return schema.GroupVersionKind{}, fmt.Errorf("look for EKS Anywhere's Clusters (this must be a management cluster of EKS Anywhere): %w", err)
+		return schema.GroupVersionKind{},
+			fmt.Errorf("look for EKS Anywhere's Clusters (this must be a management cluster of EKS Anywhere): %w", err)
 	}
 	mapping, err := mapper.RESTMapping(mdKind, workers.V1Beta2, workers.V1Beta1)
 	if err != nil {
-		return schema.GroupVersionKind{}, fmt.Errorf("look for Cluster API's MachineDeployments in %s or %s (is Cluster API installed here?): %w", workers.V1Beta2, workers.V1Beta1, err)
+		return schema.GroupVersionKind{}, fmt.Errorf("look for Cluster API's MachineDeployments in %s or %s (is Cluster API "+
+			"installed here?): %w", workers.V1Beta2, workers.V1Beta1, err)
 	}
 	return mapping.GroupVersionKind, nil
 }
@@ -110,7 +112,8 @@ func (r *reconciler) clustersOf(ctx context.Context, md client.Object) []reconci
 	}
 	var requests []reconcile.Request
 	for _, c := range clusters {
-		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: c.GetNamespace(), Name: c.GetName()}})
+		requests = append(requests,
+			reconcile.Request{NamespacedName: types.NamespacedName{Namespace: c.GetNamespace(), Name: c.GetName()}})
 	}
 	return requests
 }

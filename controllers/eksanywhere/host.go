@@ -42,6 +42,8 @@ func NewManager(config *rest.Config, settings Settings, h Host) (manager.Manager
 	}
 	// Only one namespace's machine deployments are watched, so that a Role there is
 	// enough.
-	watched := map[client.Object]cache.ByObject{object(kind): {Namespaces: map[string]cache.Config{settings.namespace(): {}}}}
+	watched := map[client.Object]cache.ByObject{
+		object(kind): {Namespaces: map[string]cache.Config{settings.namespace(): {}}},
+	}
 	return h.NewManager(config, self, cache.Options{ByObject: watched})
 }

@@ -46,7 +46,8 @@ func TestReconcileKnowsItsConditionAgain(t *testing.T) {
 			}
 			const line = "kubectl get clusters.anywhere.eks.amazonaws.com -n default c1 -o json | jq"
 			told := strings.Join(b.events(), "\n")
-			if got := strings.Contains(told, "ConditionHasOtherWriter") && strings.Contains(told, line); got != (tt.want == "ScalingDown") {
+			if got := strings.Contains(told, "ConditionHasOtherWriter") &&
+				strings.Contains(told, line); got != (tt.want == "ScalingDown") {
 				t.Errorf("told %q", told)
 			}
 		})
@@ -57,7 +58,8 @@ func TestReconcileKnowsItsConditionAgain(t *testing.T) {
 // in its replicas alone, or not.
 func TestMemoryCompares(t *testing.T) {
 	read := func(generation, observed int64, spec string) []workers.MachineDeployment {
-		text := fmt.Sprintf("{apiVersion: v1, kind: x, metadata: {name: a, uid: u, generation: %d}, spec: %s, status: {observedGeneration: %d}}", generation, spec, observed)
+		text := fmt.Sprintf("{apiVersion: v1, kind: x, metadata: {name: a, uid: u, generation: %d}, spec: %s, status: "+
+			"{observedGeneration: %d}}", generation, spec, observed)
 		return []workers.MachineDeployment{workers.Read(parse(t, text).Object, "v1beta2")}
 	}
 	m := newMemory()

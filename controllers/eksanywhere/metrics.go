@@ -20,9 +20,11 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			append([]string{"namespace", "cluster"}, labels...))
 	}
 	m := &metrics{
-		ready: gauge("workers_ready", "1 if the WorkersReady condition should be True by this controller's reading, else 0; whoever writes it."),
+		ready: gauge("workers_ready",
+			"1 if the WorkersReady condition should be True by this controller's reading, else 0; whoever writes it."),
 		valid: gauge("worker_node_groups_valid", "1 if the cluster's worker node groups are valid, else 0."),
-		other: gauge("condition_other_writer", "1 if another manager writes the WorkersReady condition, so that this controller does not.", "manager"),
+		other: gauge("condition_other_writer",
+			"1 if another manager writes the WorkersReady condition, so that this controller does not.", "manager"),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "plimsoll_eks_anywhere", Name: "writes_total",
 			Help: "Writes by what they were and how they ended."}, []string{"verb", "end"}),
 	}

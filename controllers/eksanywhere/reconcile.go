@@ -102,7 +102,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if other != "" {
 		known.wrote.Contested = other
 		notes = append(notes, workers.Note{Reason: otherWriter, Subject: other, Message: fmt.Sprintf(
-			"%s writes the condition %s, so this controller does not; if it no longer does, remove the condition: %s", other, v1alpha1.WorkersReady, handBack(request.NamespacedName))})
+			"%s writes the condition %s, so this controller does not; if it no longer does, remove the condition: %s", other,
+			v1alpha1.WorkersReady, handBack(request.NamespacedName))})
 	} else if err := r.writeConditions(ctx, live, ready, validity(invalid), workers.Record(ready)); err == nil {
 		known.wrote = workers.Wrote{Last: workers.Told(ready)}
 	} else {
@@ -149,8 +150,10 @@ func (r *reconciler) tell(ctx context.Context, live *unstructured.Unstructured, 
 // bring carries out the plan for a Cluster, and returns what to tell of it and the
 // machine deployments as they are then. It stops at the first step that fails:
 // the others are planned anew. With StatusOnly it tells of the plan what it would do.
-func (r *reconciler) bring(ctx context.Context, live *unstructured.Unstructured, cluster v1alpha1.Cluster, w workers.Workers, invalid error,
-	mds []workers.MachineDeployment) ([]workers.Note, []workers.MachineDeployment, error) {
+func (r *reconciler) bring(
+	ctx context.Context, live *unstructured.Unstructured, cluster v1alpha1.Cluster, w workers.Workers, invalid error,
+	mds []workers.MachineDeployment,
+) ([]workers.Note, []workers.MachineDeployment, error) {
 	if invalid != nil || live.GetAnnotations()[v1alpha1.PausedAnnotation] == "true" {
 		return nil, mds, nil
 	}
@@ -161,18 +164,22 @@ func (r *reconciler) bring(ctx context.Context, live *unstructured.Unstructured,
 	for _, other := range namesakes {
 		if other.GetNamespace() != live.GetNamespace() {
 			return []workers.Note{{Reason: sameName, Message: fmt.Sprintf(
-				"there is a Cluster %s in namespace %s too, and both mean the same machine deployments: none of them is written until one Cluster is deleted",
+				"there is a Cluster %s in namespace %s too, and both mean the same machine deployments: none of them is written "+
+					"until one Cluster is deleted",
 				live.GetName(), other.GetNamespace())}}, mds, nil
 		}
 	}
-	plan := workers.MakePlan(cluster, w, workers.Names{Cluster: live.GetName(), Namespace: r.settings.namespace(), Version: r.kind.Version})
+	plan := workers.MakePlan(cluster, w, workers.Names{
+		Cluster: live.GetName(), Namespace: r.settings.namespace(), Version: r.kind.Version,
+	})
 	if r.settings.StatusOnly {
 		return append(plan.Notes, plan.Announce(w)...), mds, nil
 	}
 	seen := map[string]string{}
 	for _, step := range plan.Steps {
 		tell := func() {
-			r.event(live, step.Name, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb), "machine deployment "+step.Name+" "+step.Why)
+			r.event(live, step.Name, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb),
+				"machine deployment "+step.Name+" "+step.Why)
 		}
 		if step.Verb == workers.Delete {
 			tell() // before it happens: it takes machines
@@ -213,7 +220,9 @@ func (r *reconciler) result(ctx context.Context, notes []workers.Note, problem e
 		log.FromContext(ctx).V(1).Info("Somebody else wrote first; looking again", "problem", problem.Error())
 		return reconcile.Result{RequeueAfter: host.AfterConflict}, nil
 	}
-	if problem == nil && slices.ContainsFunc(notes, func(n workers.Note) bool { return n.Reason == sameName || n.Reason == workers.NameTaken }) {
+	if problem == nil && slices.ContainsFunc(notes, func(n workers.Note) bool {
+		return n.Reason == sameName || n.Reason == workers.NameTaken
+	}) {
 		return reconcile.Result{RequeueAfter: afterNames}, nil
 	}
 	return reconcile.Result{}, problem
@@ -227,9 +236,12 @@ func (r *reconciler) datacenter(ctx context.Context, namespace string, ref v1alp
 	if ref.Kind != v1alpha1.NutanixDatacenter {
 		return out, nil
 	}
-	config := object(schema.GroupVersionKind{Group: v1alpha1.Group, Version: v1alpha1.Version, Kind: v1alpha1.NutanixDatacenter})
+	config := object(schema.GroupVersionKind{
+		Group: v1alpha1.Group, Version: v1alpha1.Version, Kind: v1alpha1.NutanixDatacenter,
+	})
 	if err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, config); err != nil {
-		return out, fmt.Errorf("read %s %s/%s, which says how groups are split over failure domains (the controller needs the permission to get nutanixdatacenterconfigs): %w",
+		return out, fmt.Errorf("read %s %s/%s, which says how groups are split over failure domains (the controller needs "+
+			"the permission to get nutanixdatacenterconfigs): %w",
 			ref.Kind, namespace, ref.Name, err)
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(config.Object, &out); err != nil {

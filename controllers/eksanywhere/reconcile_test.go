@@ -126,7 +126,8 @@ spec:
 // TestReconcileKeepsItsHandsOff: what must not be written is not, and the status
 // follows nonetheless.
 func TestReconcileKeepsItsHandsOff(t *testing.T) {
-	namesake := strings.Replace(fmt.Sprintf(oneGroup, "", 1), "namespace: default, uid: u1", "namespace: other, uid: u2", 1)
+	namesake := strings.Replace(fmt.Sprintf(oneGroup, "", 1), "namespace: default, uid: u1",
+		"namespace: other, uid: u2", 1)
 	tests := []struct {
 		name     string
 		settings Settings
@@ -203,7 +204,8 @@ spec:
 	}
 
 	// What would not be done without the flag either is not announced.
-	b = newBench(t, Settings{StatusOnly: true}, fmt.Sprintf(clusterOf3, `, annotations: {anywhere.eks.amazonaws.com/paused: "true"}`), byHand, above)
+	b = newBench(t, Settings{StatusOnly: true},
+		fmt.Sprintf(clusterOf3, `, annotations: {anywhere.eks.amazonaws.com/paused: "true"}`), byHand, above)
 	b.reconcile()
 	if told := b.events(); len(told) > 0 {
 		t.Errorf("of a paused Cluster it told %v", told)
@@ -237,7 +239,9 @@ func TestReconcileTellsOfAClusterThatItCannotRead(t *testing.T) {
 			}
 		}
 		told := strings.Join(b.events(), "\n")
-		if got := strings.Contains(told, "Warning ClusterNotUnderstood understand Cluster default/c1 (is its definition that of EKS Anywhere?)"); got == again {
+		if got := strings.Contains(
+			told, "Warning ClusterNotUnderstood understand Cluster default/c1 (is its definition that of EKS Anywhere?)",
+		); got == again {
 			t.Errorf("again: %v, told %q", again, told)
 		}
 		if len(b.api.Writes) > 0 {
@@ -268,7 +272,9 @@ func TestReconcileTellsOfACountThatChanges(t *testing.T) {
 	}
 	b.api.Writes = nil
 	b.reconcile()
-	want := []string{"Warning CountIgnored count 4 of worker node group a is ignored: the autoscaler sizes it between 2 and 5"}
+	want := []string{
+		"Warning CountIgnored count 4 of worker node group a is ignored: the autoscaler sizes it between 2 and 5",
+	}
 	if diff := cmp.Diff(want, b.events()); diff != "" {
 		t.Error(diff)
 	}
@@ -333,7 +339,8 @@ func TestAnotherTextIsAnotherEvent(t *testing.T) {
 		if _, err := b.Reconcile(t.Context(), request); err == nil {
 			t.Error("a write that failed is no error")
 		}
-		told = append(told, slices.DeleteFunc(b.recorder.Take(), func(e hosttest.Told) bool { return e.Reason != writeFailed })...)
+		told = append(told,
+			slices.DeleteFunc(b.recorder.Take(), func(e hosttest.Told) bool { return e.Reason != writeFailed })...)
 	}
 	if len(told) != 2 || !strings.Contains(told[1].Text, "the disk is full") {
 		t.Fatalf("told %v", told)
@@ -346,7 +353,8 @@ func TestAnotherTextIsAnotherEvent(t *testing.T) {
 
 // TestReconcileLeavesADeletedClusterAlone, its status included.
 func TestReconcileLeavesADeletedClusterAlone(t *testing.T) {
-	b := newBench(t, Settings{}, strings.Replace(fmt.Sprintf(oneGroup, "", 1), "uid: u1", "uid: u1, finalizers: [theirs/own]", 1), machineDeployment)
+	b := newBench(t, Settings{},
+		strings.Replace(fmt.Sprintf(oneGroup, "", 1), "uid: u1", "uid: u1, finalizers: [theirs/own]", 1), machineDeployment)
 	if err := b.writer.Delete(t.Context(), b.get(object(clusterKind), "default", "c1")); err != nil {
 		t.Fatal(err)
 	}
@@ -361,8 +369,10 @@ func TestReconcileLeavesADeletedClusterAlone(t *testing.T) {
 // deployment, gives a name up is looked at again by itself, and then carried out: no
 // event of the waiting Cluster's tells.
 func TestReconcileWaitsForNames(t *testing.T) {
-	namesake := strings.Replace(fmt.Sprintf(oneGroup, "", 1), "namespace: default, uid: u1", "namespace: other, uid: u2", 1)
-	anothers := strings.NewReplacer("cluster-name: c1", "cluster-name: c2", "clusterName: c1", "clusterName: c2").Replace(machineDeployment)
+	namesake := strings.Replace(fmt.Sprintf(oneGroup, "", 1), "namespace: default, uid: u1",
+		"namespace: other, uid: u2", 1)
+	anothers := strings.NewReplacer("cluster-name: c1", "cluster-name: c2", "clusterName: c1", "clusterName: c2").
+		Replace(machineDeployment)
 	for _, tt := range []struct {
 		name, other string
 		holder      func(*bench) *unstructured.Unstructured
@@ -406,7 +416,8 @@ func TestWritesExpectWhatWasLookedAt(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			after := b.get(object(b.kind), "eksa-system", "c1-a")
-			if n, _, _ := unstructured.NestedInt64(after.Object, "spec", "replicas"); n != 3 || after.GetAnnotations()["ours"] != "" {
+			if n, _, _ := unstructured.NestedInt64(after.Object, "spec", "replicas"); n != 3 ||
+				after.GetAnnotations()["ours"] != "" {
 				t.Errorf("it was written: %v", after.Object)
 			}
 		})
@@ -435,7 +446,8 @@ spec: {failureDomains: [{name: d1, workerMachineGroups: [a, b]}, {name: other, w
 `
 	objects := []string{nutanix}
 	for _, domain := range []string{"d1", "d2", "d3"} {
-		objects = append(objects, strings.ReplaceAll(strings.Replace(machineDeployment, "uid: m1", "uid: m-"+domain, 1), "c1-a", "c1-a-"+domain))
+		objects = append(objects,
+			strings.ReplaceAll(strings.Replace(machineDeployment, "uid: m1", "uid: m-"+domain, 1), "c1-a", "c1-a-"+domain))
 	}
 	b := newBench(t, Settings{}, append(objects, datacenter)...)
 	b.reconcile()
@@ -449,7 +461,8 @@ spec: {failureDomains: [{name: d1, workerMachineGroups: [a, b]}, {name: other, w
 	}
 
 	b = newBench(t, Settings{}, objects...)
-	if _, err := b.Reconcile(t.Context(), request); err == nil || !strings.Contains(err.Error(), "nutanixdatacenterconfigs") {
+	if _, err := b.Reconcile(t.Context(), request); err == nil ||
+		!strings.Contains(err.Error(), "nutanixdatacenterconfigs") {
 		t.Errorf("without the datacenter: %v", err)
 	}
 	if len(b.api.Writes) > 0 {

@@ -20,7 +20,9 @@ import (
 // carryOut does one step. seen are the resource versions that earlier steps of the
 // same plan left behind, by name. It returns the object as the API server has it
 // now; nil if it was deleted.
-func (r *reconciler) carryOut(ctx context.Context, step workers.Step, seen map[string]string) (*unstructured.Unstructured, error) {
+func (r *reconciler) carryOut(
+	ctx context.Context, step workers.Step, seen map[string]string,
+) (*unstructured.Unstructured, error) {
 	u := object(r.kind)
 	if step.Verb != workers.Delete {
 		u.Object = runtime.DeepCopyJSON(step.Body)
@@ -37,7 +39,8 @@ func (r *reconciler) carryOut(ctx context.Context, step workers.Step, seen map[s
 	err := r.write(ctx, step, u)
 	r.metrics.writes.WithLabelValues(string(step.Verb), host.End(err)).Inc()
 	if err != nil {
-		return nil, fmt.Errorf("%s machine deployment %s/%s (%s): %w", verbs[step.Verb], u.GetNamespace(), u.GetName(), step.Why, err)
+		return nil, fmt.Errorf("%s machine deployment %s/%s (%s): %w",
+			verbs[step.Verb], u.GetNamespace(), u.GetName(), step.Why, err)
 	}
 	if step.Verb == workers.Delete {
 		return nil, nil
@@ -53,9 +56,11 @@ func (r *reconciler) write(ctx context.Context, step workers.Step, u *unstructur
 				return err
 			}
 		}
-		return r.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(workers.FieldManager))
+		return r.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership,
+			client.FieldOwner(workers.FieldManager))
 	case workers.HandOver:
-		return r.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(workers.HandOverManager))
+		return r.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership,
+			client.FieldOwner(workers.HandOverManager))
 	case workers.Unannotate:
 		patch, err := json.Marshal(u.Object)
 		if err != nil {
@@ -64,7 +69,9 @@ func (r *reconciler) write(ctx context.Context, step workers.Step, u *unstructur
 		return r.writer.Patch(ctx, u, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(workers.FieldManager))
 	case workers.Delete:
 		uid := types.UID(step.UID)
-		return client.IgnoreNotFound(r.writer.Delete(ctx, u, client.Preconditions{UID: &uid, ResourceVersion: &step.ResourceVersion}))
+		return client.IgnoreNotFound(r.writer.Delete(ctx, u, client.Preconditions{
+			UID: &uid, ResourceVersion: &step.ResourceVersion,
+		}))
 	}
 	return fmt.Errorf("no such verb: %q", step.Verb)
 }

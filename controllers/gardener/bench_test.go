@@ -43,9 +43,11 @@ func newBench(t *testing.T, settings Settings, objects ...string) *bench {
 	}
 	mapper.Add(clusterKind, meta.RESTScopeRoot)
 	scheme := runtime.NewScheme()
-	scheme.AddKnownTypes(mcm.GroupVersion, &mcm.MachineClass{}, &mcm.MachineClassList{}) // to be listed by their metadata alone
+	// to be listed by their metadata alone
+	scheme.AddKnownTypes(mcm.GroupVersion, &mcm.MachineClass{}, &mcm.MachineClassList{})
 	metav1.AddToGroupVersion(scheme, mcm.GroupVersion)
-	api, err := hosttest.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithStatusSubresource(object(workerKind)), objects...)
+	api, err := hosttest.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).
+		WithStatusSubresource(object(workerKind)), objects...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +123,9 @@ func (b *bench) deployments() map[string]int64 {
 // merge patches an object as somebody else.
 func (b *bench) merge(u *unstructured.Unstructured, patch string) {
 	b.t.Helper()
-	if err := b.writer.Patch(b.t.Context(), u, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("somebody")); err != nil {
+	if err := b.writer.Patch(
+		b.t.Context(), u, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("somebody"),
+	); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -23,8 +23,8 @@ import (
 // whoever said that only the status is to be written.
 
 // heldAlone says why LimitsOnly keeps the finalizer of a Worker, and what would change it.
-const heldAlone = "the Worker keeps its finalizer " + Finalizer + ", since nobody else holds it: if it were deleted, its machines would run on. " +
-	"It is taken away once Gardener's own worker controller has added its finalizer"
+const heldAlone = "the Worker keeps its finalizer " + Finalizer + ", since nobody else holds it: if it were deleted, " +
+	"its machines would run on. It is taken away once Gardener's own worker controller has added its finalizer"
 
 // heldHereAlone says whether this controller's finalizer is the only one.
 func heldHereAlone(raw *unstructured.Unstructured) bool {
@@ -63,8 +63,9 @@ func (r *reconciler) letGo(ctx context.Context, l *look) {
 		r.tellLeftBehind(ctx, l)
 		return
 	case r.settings.Extent == StatusOnly && away:
-		l.unapplied(workerHeld, "the Worker keeps its finalizer %s and with it holds up the move of its shoot to another seed: "+
-			"remove the finalizer and let the machine deployments be, or run this controller without --status-only", Finalizer)
+		l.unapplied(workerHeld,
+			"the Worker keeps its finalizer %s and with it holds up the move of its shoot to another seed: "+
+				"remove the finalizer and let the machine deployments be, or run this controller without --status-only", Finalizer)
 		return
 	case r.settings.Extent == StatusOnly:
 		l.unapplied(workerHeld, "the Worker keeps its finalizer %s, set when this controller ran without --status-only: "+
@@ -92,7 +93,8 @@ func (r *reconciler) tellLeftBehind(ctx context.Context, l *look) {
 		names = append(names, step.Name)
 	}
 	if len(names) > 0 {
-		l.unapplied(workerNotHeld, "the Worker is deleted without the finalizer %s, so that %s stay behind: delete these machine deployments, unless somebody else does or their machines are to live on",
+		l.unapplied(workerNotHeld, "the Worker is deleted without the finalizer %s, so that %s stay behind: delete these "+
+			"machine deployments, unless somebody else does or their machines are to live on",
 			Finalizer, strings.Join(names, ", "))
 	}
 }
@@ -121,7 +123,8 @@ func (r *reconciler) emptied(ctx context.Context, l *look) bool {
 	moves := moving(l.worker) // into this seed: a Worker that moves away does not get here
 	switch {
 	case r.settings.Extent != Everything:
-		l.unapplied(workerHeld, "the Worker is held until its machine deployments are gone: with --limits-only it is for Gardener's own worker controller to delete them")
+		l.unapplied(workerHeld, "the Worker is held until its machine deployments are gone: with --limits-only it is for "+
+			"Gardener's own worker controller to delete them")
 	case moves != "":
 		l.unapplied(workerHeld, "%s; they are deleted, and the Worker with them, once the annotation is gone", moves)
 	default:
@@ -137,21 +140,27 @@ func (r *reconciler) deleteAll(ctx context.Context, l *look, seen pools.Seen) {
 			l.fail(err)
 			return
 		}
-		r.event(l.raw, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb), "machine deployment "+step.Name+" "+step.Why)
+		r.event(l.raw, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb),
+			"machine deployment "+step.Name+" "+step.Why)
 	}
 }
 
 // writeFinalizers writes a Worker's finalizers, and renews its resource version.
 func (r *reconciler) writeFinalizers(ctx context.Context, raw *unstructured.Unstructured) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": raw.GetResourceVersion(), "finalizers": raw.GetFinalizers()}})
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": raw.GetResourceVersion(), "finalizers": raw.GetFinalizers()},
+	})
 	if err != nil {
 		return err
 	}
 	after := object(workerKind)
 	after.SetNamespace(raw.GetNamespace())
 	after.SetName(raw.GetName())
-	if err := r.writer.Patch(ctx, after, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(Name)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch the finalizers of Worker %s/%s (the controller needs the right to patch workers): %w", raw.GetNamespace(), raw.GetName(), err)
+	if err := r.writer.Patch(
+		ctx, after, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(Name),
+	); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch the finalizers of Worker %s/%s (the controller needs the right to patch workers): %w",
+			raw.GetNamespace(), raw.GetName(), err)
 	}
 	raw.SetResourceVersion(after.GetResourceVersion())
 	return nil

@@ -76,7 +76,8 @@ func TestADeletedWorker(t *testing.T) {
 		{"everything, moving away", Everything, migrate, "", all, true, "", true},
 		{"everything, moved away", Everything, moved, "", all, true, "", true},
 		{"everything, moving in", Everything, restore, "", all, false,
-			"Warning WorkerHeld the shoot moves to another seed (gardener.cloud/operation: restore): its machine deployments are left alone; they are deleted, and the Worker with them, once the annotation is gone", true},
+			"Warning WorkerHeld the shoot moves to another seed (gardener.cloud/operation: restore): its machine deployments " +
+				"are left alone; they are deleted, and the Worker with them, once the annotation is gone", true},
 		{"everything, moving in, and the Cluster is gone before", Everything, restore, "delete", all, false, "Warning WorkerHeld the shoot moves to another seed", true},
 		{"everything, ignored", Everything, "", ignored, all, false, "Warning WorkerHeld the shoot is ignored", false},
 		{"limits only", LimitsOnly, "", "", all, false, "Warning WorkerHeld the Worker is held until its machine deployments are gone: with --limits-only", true},
@@ -92,7 +93,9 @@ func TestADeletedWorker(t *testing.T) {
 			b.reconcile()
 			if tt.worker != "" {
 				b.merge(b.worker(), tt.worker)
-				if err := b.writer.Status().Patch(t.Context(), b.worker(), client.RawPatch(types.MergePatchType, []byte(tt.worker))); err != nil {
+				if err := b.writer.Status().Patch(
+					t.Context(), b.worker(), client.RawPatch(types.MergePatchType, []byte(tt.worker)),
+				); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -147,7 +150,8 @@ func TestADeletedWorker(t *testing.T) {
 // deployments stay behind is told, but for those that are to stay or are not this
 // controller's to delete.
 func TestADeletedWorkerThatIsNotHeld(t *testing.T) {
-	const warning = "Warning WorkerNotHeld the Worker is deleted without the finalizer autoscaler.plimsoll.dev/worker-pools, so that shoot--p--s-a-z1, shoot--p--s-a-z2, shoot--p--s-a-z3 stay behind"
+	const warning = "Warning WorkerNotHeld the Worker is deleted without the finalizer " +
+		"autoscaler.plimsoll.dev/worker-pools, so that shoot--p--s-a-z1, shoot--p--s-a-z2, shoot--p--s-a-z3 stay behind"
 	tests := []struct {
 		name      string
 		extent    Extent
@@ -210,7 +214,8 @@ func TestHoldIsRefused(t *testing.T) {
 		applied string
 	}{
 		{"forbidden", apierrors.NewForbidden(workers, "s", errors.New("no right")), true,
-			"Warning MachineDeploymentNotWritten patch the finalizers of Worker shoot--p--s/s (the controller needs the right to patch workers)", "False MachineDeploymentNotWritten"},
+			"Warning MachineDeploymentNotWritten patch the finalizers of Worker shoot--p--s/s (the controller needs the right " +
+				"to patch workers)", "False MachineDeploymentNotWritten"},
 		{"conflict", apierrors.NewConflict(workers, "s", errors.New("changed")), false, "", "True Applied"},
 	}
 	for _, tt := range tests {
@@ -220,7 +225,8 @@ func TestHoldIsRefused(t *testing.T) {
 			b.settings.Extent = Everything
 			b.reconcile() // makes them, for the condition to be True
 			b.finalizers()
-			b.merge(b.worker(), `{"spec":{"pools":[{"name":"a","minimum":3,"maximum":9,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
+			b.merge(b.worker(),
+				`{"spec":{"pools":[{"name":"a","minimum":3,"maximum":9,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
 			b.refuse(tt.err)
 			b.events()
 			if _, err := b.Reconcile(t.Context(), request); (err != nil) != tt.fails {
@@ -243,7 +249,9 @@ func TestHoldIsRefused(t *testing.T) {
 // refuse makes patches of Workers fail, but not those of their status.
 func (b *bench) refuse(answer error) {
 	b.writer = interceptor.NewClient(b.api.WithWatch, interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		Patch: func(
+			ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption,
+		) error {
 			if o.GetObjectKind().GroupVersionKind() == workerKind {
 				return answer
 			}
@@ -275,7 +283,9 @@ func TestSwitchingToLimitsOnly(t *testing.T) {
 	if diff := cmp.Diff([]string{Finalizer}, b.worker().GetFinalizers()); diff != "" {
 		t.Errorf("deleted now, the Worker would vanish and its machines run on: %s", diff)
 	}
-	if told := strings.Join(b.events(), "\n"); strings.Count(told, "Warning WorkerHeld the Worker keeps its finalizer "+Finalizer+", since nobody else holds it") != 1 {
+	if told := strings.Join(b.events(), "\n"); strings.Count(
+		told, "Warning WorkerHeld the Worker keeps its finalizer "+Finalizer+", since nobody else holds it",
+	) != 1 {
 		t.Errorf("told %q", told)
 	}
 	if got := b.conditions()["PlimsollPoolsApplied"]; got != "False WorkerHeld" {
@@ -338,11 +348,14 @@ func TestSwitchingBack(t *testing.T) {
 func TestReleaseWithoutTheRight(t *testing.T) {
 	b := newBench(t, Settings{Extent: Everything}, awake()...)
 	b.reconcile()
-	b.merge(b.worker(), `{"spec":{"pools":[{"name":"a","minimum":3,"maximum":9,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
+	b.merge(b.worker(),
+		`{"spec":{"pools":[{"name":"a","minimum":3,"maximum":9,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
 	b.finalizers(Finalizer, others)
 	b.settings.Extent = LimitsOnly
-	b.refuse(apierrors.NewForbidden(schema.GroupResource{Group: workerKind.Group, Resource: "workers"}, "s", errors.New("no right")))
-	if _, err := b.Reconcile(t.Context(), request); err == nil || !strings.Contains(err.Error(), "needs the right to patch workers") {
+	b.refuse(apierrors.NewForbidden(schema.GroupResource{Group: workerKind.Group, Resource: "workers"}, "s",
+		errors.New("no right")))
+	if _, err := b.Reconcile(t.Context(), request); err == nil ||
+		!strings.Contains(err.Error(), "needs the right to patch workers") {
 		t.Errorf("got %v", err)
 	}
 	if got := b.deployment("a-z3").GetAnnotations()[mcm.PoolMaximumAnnotation]; got != "9" {

@@ -83,9 +83,10 @@ func Add(mgr manager.Manager, settings Settings, registerer prometheus.Registere
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(object(workerKind)).
-		Watches(object(clusterKind), handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-			return r.workersIn(ctx, o.GetName()) // a Cluster is called like its namespace
-		})).
+		Watches(object(clusterKind),
+			handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+				return r.workersIn(ctx, o.GetName()) // a Cluster is called like its namespace
+			})).
 		Watches(object(deploymentKind), handler.EnqueueRequestsFromMapFunc(r.workersBeside)).
 		Watches(classObject(), handler.EnqueueRequestsFromMapFunc(r.workersBeside)).
 		WithOptions(controller.Options{SkipNameValidation: ptr.To(true)}). // a host may end one and begin another
@@ -112,7 +113,8 @@ func (r *reconciler) workersIn(ctx context.Context, namespace string) []reconcil
 	}
 	var requests []reconcile.Request
 	for _, w := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: w.GetNamespace(), Name: w.GetName()}})
+		requests = append(requests,
+			reconcile.Request{NamespacedName: types.NamespacedName{Namespace: w.GetNamespace(), Name: w.GetName()}})
 	}
 	return requests
 }

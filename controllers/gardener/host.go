@@ -76,7 +76,9 @@ func cacheOptions(settings Settings) cache.Options {
 	if settings.Namespace != "" {
 		clusters.Field = fields.OneTermEqualSelector("metadata.name", settings.Namespace)
 	}
-	return cache.Options{DefaultNamespaces: namespaces, ByObject: map[client.Object]cache.ByObject{object(clusterKind): clusters}}
+	return cache.Options{
+		DefaultNamespaces: namespaces, ByObject: map[client.Object]cache.ByObject{object(clusterKind): clusters},
+	}
 }
 
 // shootOnly drops what is large in a Cluster.

@@ -80,7 +80,9 @@ func (m *memory) wrote(step pools.Step, now time.Time) {
 	defer m.mu.Unlock()
 	for uid, bodies := range m.writes {
 		for body, at := range bodies {
-			if bodies[body] = slices.DeleteFunc(at, func(t time.Time) bool { return now.Sub(t) > undoneIn }); len(bodies[body]) == 0 {
+			if bodies[body] = slices.DeleteFunc(at, func(t time.Time) bool {
+				return now.Sub(t) > undoneIn
+			}); len(bodies[body]) == 0 {
 				delete(bodies, body)
 			}
 		}

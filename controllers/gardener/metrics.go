@@ -17,7 +17,8 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		conditions: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "plimsoll_gardener", Name: "worker_condition",
-			Help: "1 if this condition of the Worker is True, 0 if it is False; none if it is not known."}, []string{"namespace", "worker", "condition"}),
+			Help: "1 if this condition of the Worker is True, 0 if it is False; none if it is not known."},
+			[]string{"namespace", "worker", "condition"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "plimsoll_gardener", Name: "writes_total",
 			Help: "Writes by what they were and how they ended."}, []string{"verb", "end"}),
 	}

@@ -112,7 +112,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	l.raw = l.raw.DeepCopy() // the cache's own is not to be changed
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(l.raw.Object, &l.worker); err != nil {
-		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("understand Worker %s (is its definition that of Gardener?): %w", request, err))
+		return reconcile.Result{},
+			reconcile.TerminalError(fmt.Errorf("understand Worker %s (is its definition that of Gardener?): %w", request, err))
 	}
 	if !r.settings.lookAfter(l.worker) {
 		return reconcile.Result{}, nil
@@ -209,7 +210,8 @@ func (r *reconciler) apply(ctx context.Context, l *look, c pools.Cluster, seen p
 	case l.problem != nil:
 		l.unapplied(writeFailed, "%s", l.problem)
 	case l.again > 0:
-		l.condition(v1alpha1.PoolsApplied, false, otherWriter, "another controller undoes what this one writes; its events say of which machine deployments")
+		l.condition(v1alpha1.PoolsApplied, false, otherWriter,
+			"another controller undoes what this one writes; its events say of which machine deployments")
 	case len(plan.Unapplied()) > 0:
 		n := plan.Unapplied()[0]
 		l.condition(v1alpha1.PoolsApplied, false, n.Reason, n.Message)
@@ -226,7 +228,8 @@ func (r *reconciler) apply(ctx context.Context, l *look, c pools.Cluster, seen p
 	}
 	l.deployments = c.Status()
 	if len(plan.Missing) > 0 {
-		l.condition(v1alpha1.MachineClassesFound, false, pools.ClassMissing, "there is no machine class "+strings.Join(plan.Missing, ", "))
+		l.condition(v1alpha1.MachineClassesFound, false, pools.ClassMissing,
+			"there is no machine class "+strings.Join(plan.Missing, ", "))
 	} else {
 		l.condition(v1alpha1.MachineClassesFound, true, found, "every machine deployment has its machine class")
 	}
@@ -236,7 +239,8 @@ func (r *reconciler) apply(ctx context.Context, l *look, c pools.Cluster, seen p
 // left for later: two that write in turns would never come to an end.
 func (r *reconciler) step(ctx context.Context, l *look, step pools.Step) {
 	if wait := r.memory.undone(step, r.now()); wait > 0 {
-		l.note(otherWriter, "machine deployment %s: what this controller writes is undone each time, so it waits (%s): is Gardener's own worker controller at work too? Then use --limits-only",
+		l.note(otherWriter, "machine deployment %s: what this controller writes is undone each time, so it waits (%s): is "+
+			"Gardener's own worker controller at work too? Then use --limits-only",
 			step.Name, step.Why)
 		l.again = max(l.again, wait)
 		return
@@ -246,26 +250,32 @@ func (r *reconciler) step(ctx context.Context, l *look, step pools.Step) {
 		return
 	}
 	r.memory.wrote(step, r.now())
-	r.event(l.raw, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb), "machine deployment "+step.Name+" "+step.Why)
+	r.event(l.raw, corev1.EventTypeNormal, "MachineDeployment"+string(step.Verb), string(step.Verb),
+		"machine deployment "+step.Name+" "+step.Why)
 }
 
 // shootOf is the Shoot behind a Worker; else why the Worker must be left alone.
-func (r *reconciler) shootOf(ctx context.Context, worker v1alpha1.Worker) (shoot v1beta1.Shoot, reason, why string, err error) {
+func (r *reconciler) shootOf(
+	ctx context.Context, worker v1alpha1.Worker,
+) (shoot v1beta1.Shoot, reason, why string, err error) {
 	raw := object(clusterKind)
 	err = r.reader.Get(ctx, client.ObjectKey{Name: worker.Namespace}, raw)
 	if apierrors.IsNotFound(err) {
-		return shoot, clusterMissing, fmt.Sprintf("there is no Cluster %s, so that nobody knows whether the shoot is hibernated: Gardener must make it", worker.Namespace), nil
+		return shoot, clusterMissing, fmt.Sprintf("there is no Cluster %s, so that nobody knows whether the shoot is "+
+			"hibernated: Gardener must make it", worker.Namespace), nil
 	}
 	if err != nil {
 		return shoot, "", "", fmt.Errorf("read Cluster %s: %w", worker.Namespace, err)
 	}
 	var cluster v1alpha1.Cluster
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, &cluster); err != nil {
-		return shoot, "", "", reconcile.TerminalError(fmt.Errorf("understand the Shoot in Cluster %s: %w", worker.Namespace, err))
+		return shoot, "", "", reconcile.TerminalError(fmt.Errorf("understand the Shoot in Cluster %s: %w",
+			worker.Namespace, err))
 	}
 	shoot = cluster.Spec.Shoot
 	if shoot.Annotations[ignoreAnnotation] == "true" {
-		return shoot, shootIgnored, "the shoot is ignored (" + ignoreAnnotation + "): its machine deployments are left alone", nil
+		return shoot, shootIgnored, "the shoot is ignored (" + ignoreAnnotation +
+			"): its machine deployments are left alone", nil
 	}
 	if moves := moving(worker); moves != "" {
 		return shoot, shootMoves, moves, nil

@@ -45,7 +45,8 @@ spec: {shoot: {metadata: {name: s, namespace: garden-p, annotations: {%s}}, spec
 )
 
 func class(name string) string {
-	return "{apiVersion: machine.sapcloud.io/v1alpha1, kind: MachineClass, metadata: {namespace: shoot--p--s, name: shoot--p--s-" + name + "}}"
+	return "{apiVersion: machine.sapcloud.io/v1alpha1, kind: MachineClass, metadata: {namespace: shoot--p--s, name: " +
+		"shoot--p--s-" + name + "}}"
 }
 
 func classes() []string {
@@ -64,10 +65,14 @@ func TestReconcileMakesMachineDeployments(t *testing.T) {
 		t.Error(diff)
 	}
 	md := b.deployment("a-z2")
-	if got, _, _ := unstructured.NestedString(md.Object, "spec", "template", "spec", "class", "name"); got != "shoot--p--s-a-z2-22222" {
+	if got, _, _ := unstructured.NestedString(
+		md.Object, "spec", "template", "spec", "class", "name",
+	); got != "shoot--p--s-a-z2-22222" {
 		t.Errorf("its class is %q", got)
 	}
-	if got, _, _ := unstructured.NestedString(md.Object, "spec", "template", "spec", "nodeTemplate", "metadata", "labels", "topology.kubernetes.io/zone"); got != "zb" {
+	if got, _, _ := unstructured.NestedString(
+		md.Object, "spec", "template", "spec", "nodeTemplate", "metadata", "labels", "topology.kubernetes.io/zone",
+	); got != "zb" {
 		t.Errorf("its zone is %q", got)
 	}
 	if got := md.GetAnnotations()[mcm.PoolMaximumAnnotation]; got != "4" {
@@ -93,10 +98,13 @@ func TestReconcileMakesMachineDeployments(t *testing.T) {
 		t.Error(diff)
 	}
 	list, _, _ := unstructured.NestedSlice(after.Object, "status", "conditions")
-	if diff := cmp.Diff(map[string]any{"type": "EveryNodeReady", "status": "True", "reason": "r", "message": "m", "codes": []any{"kept"}}, list[0]); diff != "" {
+	if diff := cmp.Diff(map[string]any{
+		"type": "EveryNodeReady", "status": "True", "reason": "r", "message": "m", "codes": []any{"kept"},
+	}, list[0]); diff != "" {
 		t.Error(diff)
 	}
-	wantConditions := map[string]string{"EveryNodeReady": "True r", "PlimsollPoolsValid": "True Valid", "PlimsollPoolsApplied": "True Applied", "PlimsollMachineClassesFound": "True Found"}
+	wantConditions := map[string]string{"EveryNodeReady": "True r", "PlimsollPoolsValid": "True Valid",
+		"PlimsollPoolsApplied": "True Applied", "PlimsollMachineClassesFound": "True Found"}
 	if diff := cmp.Diff(wantConditions, b.conditions()); diff != "" {
 		t.Error(diff)
 	}
@@ -122,12 +130,16 @@ func TestTwentyReconcilesNeverMoveTheReplicasBack(t *testing.T) {
 			want[name] = n
 			b.merge(b.deployment(name), fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
 		}
-		b.merge(b.worker(), fmt.Sprintf(`{"spec":{"pools":[{"name":"a","minimum":3,"maximum":4,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"],"labels":{"release":"%d"}}]}}`, i))
+		b.merge(b.worker(),
+			fmt.Sprintf(
+				`{"spec":{"pools":[{"name":"a","minimum":3,"maximum":4,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"],"labels":{"release":"%d"}}]}}`, i,
+			))
 		b.reconcile()
 		if diff := cmp.Diff(want, b.deployments()); diff != "" {
 			t.Fatalf("look %d: %s", i, diff)
 		}
-		got, _, _ := unstructured.NestedString(b.deployment("a-z1").Object, "spec", "template", "spec", "nodeTemplate", "metadata", "labels", "release")
+		got, _, _ := unstructured.NestedString(b.deployment("a-z1").Object, "spec", "template", "spec", "nodeTemplate",
+			"metadata", "labels", "release")
 		if got != fmt.Sprint(i) {
 			t.Fatalf("look %d: the label is %q", i, got)
 		}
@@ -149,14 +161,18 @@ func TestReconcileFollowsThePools(t *testing.T) {
 	if got := b.conditions()["PlimsollMachineClassesFound"]; got != "False MachineClassMissing" {
 		t.Errorf("the condition is %s", got)
 	}
-	if told := strings.Join(b.events(), "\n"); !strings.Contains(told, "Warning MachineClassMissing machine class shoot--p--s-b-z1 is not there") {
+	if told := strings.Join(
+		b.events(), "\n",
+	); !strings.Contains(told, "Warning MachineClassMissing machine class shoot--p--s-b-z1 is not there") {
 		t.Errorf("told %s", told)
 	}
 	if err := b.writer.Create(t.Context(), parse(t, class("b-z1-44444"))); err != nil {
 		t.Fatal(err)
 	}
 	b.reconcile()
-	if got, _, _ := unstructured.NestedString(b.deployment("b-z1").Object, "spec", "template", "spec", "class", "name"); got != "shoot--p--s-b-z1-44444" {
+	if got, _, _ := unstructured.NestedString(
+		b.deployment("b-z1").Object, "spec", "template", "spec", "class", "name",
+	); got != "shoot--p--s-b-z1-44444" {
 		t.Errorf("the class is %s", got)
 	}
 	if got := b.conditions()["PlimsollMachineClassesFound"]; got != "True Found" {
@@ -168,7 +184,8 @@ func TestHibernationAndBack(t *testing.T) {
 	b := newBench(t, Settings{Extent: Everything}, awake()...)
 	b.reconcile()
 	hibernate := func(yes bool) {
-		b.merge(parse(t, fmt.Sprintf(oneCluster, "", yes)), fmt.Sprintf(`{"spec":{"shoot":{"spec":{"hibernation":{"enabled":%v}}}}}`, yes))
+		b.merge(parse(t, fmt.Sprintf(oneCluster, "", yes)),
+			fmt.Sprintf(`{"spec":{"shoot":{"spec":{"hibernation":{"enabled":%v}}}}}`, yes))
 		b.reconcile()
 	}
 	hibernate(true)
@@ -196,21 +213,38 @@ func TestHandsOff(t *testing.T) {
 		{"status only", Settings{Extent: StatusOnly}, []string{worker, cluster}, []string{"status"}, "", ""},
 		{"another type", Settings{Extent: Everything, Types: []string{"aws"}}, []string{worker, cluster}, nil, "", ""},
 		{"no Cluster", Settings{Extent: Everything}, []string{worker}, []string{"status"}, "False ClusterMissing", "ClusterMissing there is no Cluster shoot--p--s"},
-		{"moving away", Settings{Extent: Everything}, []string{fmt.Sprintf(oneWorker, "gardener.cloud/operation: migrate"), cluster}, []string{"status"},
+		{"moving away", Settings{Extent: Everything}, []string{
+			fmt.Sprintf(oneWorker, "gardener.cloud/operation: migrate"), cluster,
+		}, []string{"status"},
 			"False ShootMovesToAnotherSeed", "ShootMovesToAnotherSeed the shoot moves"},
-		{"moved away", Settings{Extent: Everything}, []string{strings.Replace(worker, "status: {", "status: {lastOperation: {type: Migrate, state: Succeeded}, ", 1), cluster}, []string{"status"},
-			"False ShootMovesToAnotherSeed", "ShootMovesToAnotherSeed the shoot moves to another seed (status.lastOperation: Migrate)"},
-		{"moving in after it moved away", Settings{Extent: Everything}, []string{strings.Replace(fmt.Sprintf(oneWorker, "gardener.cloud/operation: restore"), "status: {", "status: {lastOperation: {type: Migrate, state: Succeeded}, ", 1), cluster},
-			[]string{"status"}, "False ShootMovesToAnotherSeed", "ShootMovesToAnotherSeed the shoot moves to another seed (gardener.cloud/operation: restore)"},
-		{"moving in", Settings{Extent: Everything}, []string{fmt.Sprintf(oneWorker, "gardener.cloud/operation: restore"), cluster}, []string{"status"},
+		{"moved away", Settings{Extent: Everything}, []string{
+			strings.Replace(worker, "status: {", "status: {lastOperation: {type: Migrate, state: Succeeded}, ", 1), cluster,
+		}, []string{"status"},
+			"False ShootMovesToAnotherSeed",
+			"ShootMovesToAnotherSeed the shoot moves to another seed (status.lastOperation: Migrate)"},
+		{"moving in after it moved away", Settings{Extent: Everything}, []string{strings.Replace(fmt.Sprintf(
+			oneWorker, "gardener.cloud/operation: restore",
+		), "status: {", "status: {lastOperation: {type: Migrate, state: Succeeded}, ", 1), cluster},
+			[]string{"status"}, "False ShootMovesToAnotherSeed",
+			"ShootMovesToAnotherSeed the shoot moves to another seed (gardener.cloud/operation: restore)"},
+		{"moving in", Settings{Extent: Everything}, []string{
+			fmt.Sprintf(oneWorker, "gardener.cloud/operation: restore"), cluster,
+		}, []string{"status"},
 			"False ShootMovesToAnotherSeed", "ShootMovesToAnotherSeed the shoot moves"},
-		{"ignored", Settings{Extent: Everything}, []string{worker, fmt.Sprintf(oneCluster, `shoot.gardener.cloud/ignore: "true"`, false)}, []string{"status"},
+		{"ignored", Settings{Extent: Everything}, []string{
+			worker, fmt.Sprintf(oneCluster, `shoot.gardener.cloud/ignore: "true"`, false),
+		}, []string{"status"},
 			"False ShootIgnored", "ShootIgnored the shoot is ignored"},
-		{"invalid", Settings{Extent: Everything}, []string{strings.Replace(worker, "minimum: 3", "minimum: 5", 1), cluster}, []string{"status"},
-			"False InvalidWorkerPools", "InvalidWorkerPools spec.pools[0].maximum: Invalid value: 4: must not be less than the minimum, 5"},
-		{"a new pool with fewer nodes than zones", Settings{Extent: Everything}, []string{strings.Replace(worker, "minimum: 3, maximum: 4", "minimum: 0, maximum: 2", 1), cluster}, []string{"status"},
+		{"invalid", Settings{Extent: Everything}, []string{strings.Replace(worker, "minimum: 3", "minimum: 5", 1), cluster},
+			[]string{"status"},
+			"False InvalidWorkerPools",
+			"InvalidWorkerPools spec.pools[0].maximum: Invalid value: 4: must not be less than the minimum, 5"},
+		{"a new pool with fewer nodes than zones", Settings{Extent: Everything}, []string{
+			strings.Replace(worker, "minimum: 3, maximum: 4", "minimum: 0, maximum: 2", 1), cluster,
+		}, []string{"status"},
 			"False InvalidWorkerPools", "spec.pools[0].maximum: Invalid value: 2: must not be less than the number of zones, 3"},
-		{"two sizings", Settings{Extent: Everything}, []string{worker, strings.Replace(cluster, "spec: {hibernation", "spec: {kubernetes: {clusterAutoscaler: {sizing: Equitable, nodeGroupSizingStrategy: Lax-Greedy}}, hibernation", 1)},
+		{"two sizings", Settings{Extent: Everything}, []string{worker, strings.Replace(cluster, "spec: {hibernation",
+			"spec: {kubernetes: {clusterAutoscaler: {sizing: Equitable, nodeGroupSizingStrategy: Lax-Greedy}}, hibernation", 1)},
 			[]string{"status"}, "False InvalidWorkerPools", "nodeGroupSizingStrategy: Invalid value"},
 		{"limits only, nothing there", Settings{Extent: LimitsOnly}, []string{worker, cluster}, []string{"status"}, "False MachineDeploymentNotThere", "pool a has 0 of 3 machine deployments"},
 	}
@@ -240,12 +274,15 @@ func TestExistingPoolsWithFewerNodesThanZonesGoOn(t *testing.T) {
 	b := newBench(t, Settings{Extent: Everything}, awake()...)
 	b.reconcile()
 	b.events()
-	b.merge(b.worker(), `{"spec":{"pools":[{"name":"a","minimum":1,"maximum":2,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
+	b.merge(b.worker(),
+		`{"spec":{"pools":[{"name":"a","minimum":1,"maximum":2,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
 	b.reconcile()
 	if got := b.conditions()["PlimsollPoolsApplied"]; got != "True Applied" {
 		t.Errorf("the condition is %s", got)
 	}
-	if told := strings.Join(b.events(), "\n"); !strings.Contains(told, "UnwiseWorkerPools spec.pools[0].maximum: 2 is less than the number of zones, 3") {
+	if told := strings.Join(
+		b.events(), "\n",
+	); !strings.Contains(told, "UnwiseWorkerPools spec.pools[0].maximum: 2 is less than the number of zones, 3") {
 		t.Errorf("told %s", told)
 	}
 }
@@ -256,13 +293,16 @@ func TestExistingPoolsWithFewerNodesThanZonesGoOn(t *testing.T) {
 func TestPoolsThatWereThereBeforeAreExisting(t *testing.T) {
 	small := strings.Replace(fmt.Sprintf(oneWorker, ""), "minimum: 3, maximum: 4", "minimum: 1, maximum: 2", 1)
 	t.Run("on another seed", func(t *testing.T) {
-		moved := strings.Replace(small, "status: {", "status: {state: {machineDeployments: {shoot--p--s-a-z1: {replicas: 0}, shoot--p--s-a-z2: {replicas: 2}, shoot--p--s-a-z3: {replicas: 0}}}, ", 1)
+		moved := strings.Replace(small, "status: {", "status: {state: {machineDeployments: {shoot--p--s-a-z1: {replicas: "+
+			"0}, shoot--p--s-a-z2: {replicas: 2}, shoot--p--s-a-z3: {replicas: 0}}}, ", 1)
 		b := newBench(t, Settings{Extent: Everything}, append(classes(), moved, fmt.Sprintf(oneCluster, "", false))...)
 		b.reconcile()
 		if diff := cmp.Diff(map[string]int64{"a-z1": 0, "a-z2": 2, "a-z3": 0}, b.deployments()); diff != "" {
 			t.Error(diff)
 		}
-		if told := strings.Join(b.events(), "\n"); !strings.Contains(told, "UnwiseWorkerPools spec.pools[0].maximum: 2 is less than the number of zones, 3") {
+		if told := strings.Join(
+			b.events(), "\n",
+		); !strings.Contains(told, "UnwiseWorkerPools spec.pools[0].maximum: 2 is less than the number of zones, 3") {
 			t.Errorf("told %s", told)
 		}
 	})
@@ -272,7 +312,8 @@ func TestPoolsThatWereThereBeforeAreExisting(t *testing.T) {
 		for _, name := range []string{"a-z1", "a-z2", "a-z3"} {
 			b.merge(b.deployment(name), `{"metadata":{"labels":null}}`)
 		}
-		b.merge(b.worker(), `{"spec":{"pools":[{"name":"a","minimum":1,"maximum":2,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
+		b.merge(b.worker(),
+			`{"spec":{"pools":[{"name":"a","minimum":1,"maximum":2,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
 		b.reconcile()
 		if got := b.conditions()["PlimsollPoolsApplied"]; got != "True Applied" {
 			t.Errorf("the condition is %s", got)
@@ -287,7 +328,9 @@ func TestPoolsThatWereThereBeforeAreExisting(t *testing.T) {
 // What runs, runs on; and a conflict in the middle leaves nothing above the maximum.
 func TestAPoolWithoutAnAutoscaler(t *testing.T) {
 	of := func(size int) string {
-		return fmt.Sprintf(`{"spec":{"pools":[{"name":"a","minimum":%d,"maximum":%d,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`, size, size)
+		return fmt.Sprintf(
+			`{"spec":{"pools":[{"name":"a","minimum":%d,"maximum":%d,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`, size, size,
+		)
 	}
 	for _, c := range []struct {
 		name      string
@@ -307,9 +350,12 @@ func TestAPoolWithoutAnAutoscaler(t *testing.T) {
 			b.merge(b.worker(), of(c.size))
 			writer := b.writer
 			b.writer = interceptor.NewClient(b.writer.(client.WithWatch), interceptor.Funcs{
-				Patch: func(ctx context.Context, w client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				Patch: func(
+					ctx context.Context, w client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption,
+				) error {
 					if o.GetName() == "shoot--p--s-a-z2" {
-						return apierrors.NewConflict(schema.GroupResource{Group: mcm.GroupName, Resource: mcm.ResourceMachineDeployments}, "x", errors.New("changed"))
+						return apierrors.NewConflict(schema.GroupResource{Group: mcm.GroupName, Resource: mcm.ResourceMachineDeployments},
+							"x", errors.New("changed"))
 					}
 					return w.Patch(ctx, o, p, opts...)
 				},
@@ -343,7 +389,8 @@ func TestTwoWritersComeToAnEnd(t *testing.T) {
 		return n
 	}
 	undo := func() {
-		if err := b.live.(client.Client).Patch(t.Context(), b.deployment("a-z1"), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"minReadySeconds":7}}`))); err != nil {
+		if err := b.live.(client.Client).Patch(t.Context(), b.deployment("a-z1"),
+			client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"minReadySeconds":7}}`))); err != nil {
 			t.Fatal(err)
 		}
 		b.api.Writes = b.api.Writes[:len(b.api.Writes)-1] // not this controller's
@@ -367,7 +414,8 @@ func TestTwoWritersComeToAnEnd(t *testing.T) {
 		t.Errorf("told %s", told)
 	}
 	// Something else to write is written at once.
-	b.merge(b.worker(), `{"spec":{"pools":[{"name":"a","minimum":3,"maximum":9,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
+	b.merge(b.worker(),
+		`{"spec":{"pools":[{"name":"a","minimum":3,"maximum":9,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
 	b.reconcile()
 	if got := b.deployment("a-z1").GetAnnotations()[mcm.PoolMaximumAnnotation]; got != "9" {
 		t.Errorf("the maximum is %s", got)
@@ -391,7 +439,8 @@ func TestReconcileErrors(t *testing.T) {
 		{"conflict", apierrors.NewConflict(resource, "x", errors.New("changed")), host.AfterConflict, false, "", "", map[string]int64{}},
 		{"there already", apierrors.NewAlreadyExists(resource, "x"), host.AfterConflict, false, "", "", map[string]int64{}},
 		{"forbidden", apierrors.NewForbidden(resource, "x", errors.New("no right")), 0, true,
-			"MachineDeploymentNotWritten create machine deployment shoot--p--s/shoot--p--s-a-z1", "False MachineDeploymentNotWritten", map[string]int64{"a-z2": 1, "a-z3": 1}},
+			"MachineDeploymentNotWritten create machine deployment shoot--p--s/shoot--p--s-a-z1",
+			"False MachineDeploymentNotWritten", map[string]int64{"a-z2": 1, "a-z3": 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -431,7 +480,9 @@ func (b *bench) lag() {
 		b.t.Fatal(err)
 	}
 	b.reconciler.reader = interceptor.NewClient(b.live.(client.WithWatch), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		Get: func(
+			ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption,
+		) error {
 			if u, ok := o.(*unstructured.Unstructured); ok && u.GetKind() == workerKind.Kind {
 				worker.DeepCopyInto(u)
 				return nil
@@ -470,7 +521,8 @@ func TestNothingIsWrittenOnWhatIsOver(t *testing.T) {
 	t.Run("a machine deployment", func(t *testing.T) {
 		b := newBench(t, Settings{Extent: Everything}, awake()...)
 		b.reconcile()
-		b.merge(b.worker(), `{"spec":{"pools":[{"name":"a","minimum":3,"maximum":9,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
+		b.merge(b.worker(),
+			`{"spec":{"pools":[{"name":"a","minimum":3,"maximum":9,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
 		b.lag()
 		b.merge(b.deployment("a-z1"), `{"metadata":{"annotations":{"autoscaler.plimsoll.dev/pool-maximum":"8"}}}`)
 		if again := b.reconcile().RequeueAfter; again != host.AfterConflict {
@@ -490,12 +542,15 @@ func TestNothingIsWrittenOnWhatIsOver(t *testing.T) {
 		b.lag()
 		version := b.worker().GetResourceVersion()
 		b.writer = interceptor.NewClient(b.writer.(client.WithWatch), interceptor.Funcs{
-			SubResourcePatch: func(_ context.Context, _ client.Client, _ string, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
+			SubResourcePatch: func(
+				_ context.Context, _ client.Client, _ string, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption,
+			) error {
 				raw, err := p.Data(o) // the in-memory client does not compare versions of a status
 				if err != nil || !strings.Contains(string(raw), fmt.Sprintf(`"resourceVersion":%q`, version)) {
 					t.Errorf("the patch does not expect version %s: %s, %v", version, raw, err)
 				}
-				return apierrors.NewConflict(schema.GroupResource{Group: workerKind.Group, Resource: "workers"}, "s", errors.New("changed"))
+				return apierrors.NewConflict(schema.GroupResource{Group: workerKind.Group, Resource: "workers"}, "s",
+					errors.New("changed"))
 			},
 		})
 		if again := b.reconcile().RequeueAfter; again != host.AfterConflict {

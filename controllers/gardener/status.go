@@ -20,7 +20,10 @@ import (
 // status lists, if they differ. nil deployments stay what they are. The patch holds
 // whole lists and the resource version that they were read at: whether a list is
 // owned as a whole or item by item, nobody's condition is lost.
-func (r *reconciler) writeStatus(ctx context.Context, raw *unstructured.Unstructured, deployments []v1alpha1.MachineDeployment, conditions []v1alpha1.Condition) error {
+func (r *reconciler) writeStatus(
+	ctx context.Context, raw *unstructured.Unstructured, deployments []v1alpha1.MachineDeployment,
+	conditions []v1alpha1.Condition,
+) error {
 	name := raw.GetNamespace() + "/" + raw.GetName()
 	status := map[string]any{}
 	list, _, err := unstructured.NestedSlice(raw.Object, "status", "conditions")
@@ -44,17 +47,21 @@ func (r *reconciler) writeStatus(ctx context.Context, raw *unstructured.Unstruct
 	if len(status) == 0 {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": raw.GetResourceVersion()}, "status": status})
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": raw.GetResourceVersion()}, "status": status,
+	})
 	if err != nil {
 		return fmt.Errorf("write the status of Worker %s as JSON: %w", name, err)
 	}
 	target := object(workerKind)
 	target.SetNamespace(raw.GetNamespace())
 	target.SetName(raw.GetName())
-	err = client.IgnoreNotFound(r.writer.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(Name)))
+	err = client.IgnoreNotFound(r.writer.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch),
+		client.FieldOwner(Name)))
 	r.metrics.writes.WithLabelValues("Status", host.End(err)).Inc()
 	if err != nil {
-		return fmt.Errorf("patch the status of Worker %s (the controller needs the right to patch workers/status): %w", name, err)
+		return fmt.Errorf("patch the status of Worker %s (the controller needs the right to patch workers/status): %w",
+			name, err)
 	}
 	return nil
 }
@@ -64,7 +71,8 @@ func (r *reconciler) writeStatus(ctx context.Context, raw *unstructured.Unstruct
 // know of.
 func withCondition(list []any, c v1alpha1.Condition, now time.Time) ([]any, bool) {
 	at := now.UTC().Format(time.RFC3339)
-	raw := map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message, "lastTransitionTime": at, "lastUpdateTime": at}
+	raw := map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message,
+		"lastTransitionTime": at, "lastUpdateTime": at}
 	out := append([]any(nil), list...)
 	for i, item := range out {
 		fields, ok := item.(map[string]any)

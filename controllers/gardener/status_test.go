@@ -20,8 +20,11 @@ func TestALostRaceHidesNothing(t *testing.T) {
 	refused := fmt.Errorf("dial tcp: %w", syscall.ECONNREFUSED)
 	b.writer = interceptor.NewClient(b.api.WithWatch, interceptor.Funcs{
 		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return refused },
-		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
-			return apierrors.NewConflict(schema.GroupResource{Group: workerKind.Group, Resource: "workers"}, "s", errors.New("changed"))
+		SubResourcePatch: func(
+			context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption,
+		) error {
+			return apierrors.NewConflict(schema.GroupResource{Group: workerKind.Group, Resource: "workers"}, "s",
+				errors.New("changed"))
 		},
 	})
 	result, err := b.Reconcile(t.Context(), request)

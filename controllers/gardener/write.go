@@ -29,7 +29,8 @@ func (r *reconciler) carryOut(ctx context.Context, worker v1alpha1.Worker, step 
 	err := r.write(ctx, step, u)
 	r.metrics.writes.WithLabelValues(string(step.Verb), host.End(err)).Inc()
 	if err != nil {
-		return fmt.Errorf("%s machine deployment %s/%s (%s): %w", verbs[step.Verb], u.GetNamespace(), u.GetName(), step.Why, err)
+		return fmt.Errorf("%s machine deployment %s/%s (%s): %w",
+			verbs[step.Verb], u.GetNamespace(), u.GetName(), step.Why, err)
 	}
 	return nil
 }
@@ -65,7 +66,9 @@ func (r *reconciler) write(ctx context.Context, step pools.Step, u *unstructured
 		return r.writer.Patch(ctx, u, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(Name))
 	case pools.Delete:
 		uid := types.UID(step.UID)
-		return client.IgnoreNotFound(r.writer.Delete(ctx, u, client.Preconditions{UID: &uid, ResourceVersion: &step.ResourceVersion}))
+		return client.IgnoreNotFound(r.writer.Delete(ctx, u, client.Preconditions{
+			UID: &uid, ResourceVersion: &step.ResourceVersion,
+		}))
 	}
 	return fmt.Errorf("no such verb: %q", step.Verb)
 }

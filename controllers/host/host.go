@@ -71,7 +71,9 @@ func (h Host) NewManager(config *rest.Config, c Controller, cached cache.Options
 	if err != nil {
 		return nil, fmt.Errorf("make a manager for the controller of %s: %w", c.Of, err)
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("reads", reads(mgr.GetCache()))); err != nil {
+	if err := errors.Join(
+		mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("reads", reads(mgr.GetCache())),
+	); err != nil {
 		return nil, fmt.Errorf("add a health check to the controller of %s: %w", c.Of, err)
 	}
 	return mgr, nil

@@ -53,7 +53,9 @@ func TestEveryTextIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		recorder := broadcaster.NewRecorder(scheme.Scheme, "test")
-		about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", UID: "u", ResourceVersion: "7"}}
+		about := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", UID: "u", ResourceVersion: "7"},
+		}
 		for _, text := range []string{"a is written", "b is written", "a is written", "c is written"} {
 			host.Tell(recorder, host.Event{About: about, Type: "Warning", Reason: "Written", Action: "Write", Text: text})
 			synctest.Wait() // events travel by goroutines that overtake each other

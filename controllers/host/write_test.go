@@ -17,7 +17,9 @@ func TestEnd(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
 		want string
-	}{{nil, "done"}, {conflict, "conflict"}, {fmt.Errorf("write: %w", conflict), "conflict"}, {errors.New("no"), "failed"}} {
+	}{
+		{nil, "done"}, {conflict, "conflict"}, {fmt.Errorf("write: %w", conflict), "conflict"}, {errors.New("no"), "failed"},
+	} {
 		if got := host.End(tt.err); got != tt.want {
 			t.Errorf("%v: got %s", tt.err, got)
 		}
@@ -32,7 +34,8 @@ func TestJoin(t *testing.T) {
 		want          []error // all that is in it; nil: no problem
 	}{
 		{nil, nil, nil}, {a, nil, []error{a}}, {nil, b, []error{b}}, {a, b, []error{a, b}},
-		{conflict, nil, []error{conflict}}, {conflict, b, []error{b}}, {a, conflict, []error{a}}, {conflict, conflict, []error{conflict}},
+		{conflict, nil, []error{conflict}}, {conflict, b, []error{b}}, {a, conflict, []error{a}},
+		{conflict, conflict, []error{conflict}},
 	} {
 		got := host.Join(tt.problem, tt.more)
 		if (got == nil) != (tt.want == nil) {

@@ -57,7 +57,9 @@ type job struct {
 // gone. Of a call that looks, or has written, before it writes, it is asked
 // again. ended is called after each write to the cloud has ended, well or not or
 // without having begun, so that the cloud is read again soon. Neither may block.
-func New(cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), log *slog.Logger) *Actor {
+func New(
+	cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), log *slog.Logger,
+) *Actor {
 	return &Actor{
 		cloud: cloud, client: client, may: may, ended: ended, log: log,
 		changed: make(chan struct{}, 1), closing: make(chan struct{}), lanes: map[string][]job{},

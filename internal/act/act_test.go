@@ -76,7 +76,9 @@ func growCall(group string, from, to int) model.Call {
 }
 
 func removeCall(node string) model.Call {
-	return model.Call{ID: "remove " + node, Verb: model.Remove, Group: "g", Node: node, Instance: provider.InstanceID("i-" + node)}
+	return model.Call{
+		ID: "remove " + node, Verb: model.Remove, Group: "g", Node: node, Instance: provider.InstanceID("i-" + node),
+	}
 }
 
 // start is when every bubble begins.

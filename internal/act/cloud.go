@@ -13,7 +13,8 @@ import (
 func (a *Actor) grow(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	switch {
 	case call.To > call.MaxTo:
-		out.Err = callError(call, provider.Limit, fmt.Sprintf("the target %d is above the limit %d", call.To, call.MaxTo), nil)
+		out.Err = callError(call, provider.Limit,
+			fmt.Sprintf("the target %d is above the limit %d", call.To, call.MaxTo), nil)
 		return out
 	case call.To <= call.From:
 		out.Err = callError(call, provider.BadConfig, fmt.Sprintf("a growth from %d to %d is none", call.From, call.To), nil)
@@ -34,7 +35,8 @@ func (a *Actor) grow(ctx context.Context, call model.Call, out model.Outcome) mo
 // cancel lowers a group's target by units that have no instance.
 func (a *Actor) cancel(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	if call.To >= call.From || call.To < 0 {
-		out.Err = callError(call, provider.BadConfig, fmt.Sprintf("a target cannot be lowered from %d to %d", call.From, call.To), nil)
+		out.Err = callError(call, provider.BadConfig,
+			fmt.Sprintf("a target cannot be lowered from %d to %d", call.From, call.To), nil)
 		return out
 	}
 	result, err := a.cloud.Cancel(ctx, provider.CancelRequest{Group: call.Group, From: call.From, To: call.To})

@@ -70,7 +70,9 @@ func TestRemoveWithoutAnAnswerIsUnknown(t *testing.T) {
 		t.Fatalf("error %+v", out[0].Err)
 	}
 	out = run(t, script{remove: func(_ context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
-		return provider.RemoveResult{Instances: []provider.InstanceResult{{ID: r.Instances[0], Err: &provider.Error{Kind: provider.Limit}}}}, nil
+		return provider.RemoveResult{
+			Instances: []provider.InstanceResult{{ID: r.Instances[0], Err: &provider.Error{Kind: provider.Limit}}},
+		}, nil
 	}}, fake.NewClientset(tainted("n")), removeCall("n"))
 	if e := out[0].Err; e == nil || e.Kind != provider.Limit || out[0].Target != -1 {
 		t.Fatalf("outcome %+v", out[0])
@@ -89,7 +91,8 @@ func TestRemoveOfAnInstanceWithoutANode(t *testing.T) {
 	}{"no node is its": {stranger, true}, "by its id": {byID, false}, "by its name": {byName, false}} {
 		t.Run(name, func(t *testing.T) {
 			var asked *provider.RemoveRequest
-			call := model.Call{ID: "remove/instance/i", Verb: model.Remove, Group: "g", Instance: "i", ProviderID: "cloud:///i", NodeName: "i", Force: true}
+			call := model.Call{ID: "remove/instance/i", Verb: model.Remove, Group: "g", Instance: "i", ProviderID: "cloud:///i",
+				NodeName: "i", Force: true}
 			out := run(t, script{remove: func(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
 				asked = &r
 				return removed(ctx, r)

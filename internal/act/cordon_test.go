@@ -94,7 +94,8 @@ func TestCordonOfANodeThatStays(t *testing.T) {
 				c.change(&call)
 			}
 			out := run(t, script{}, client, call)[0]
-			if e := out.Err; e == nil || e.Kind != c.kind || e.MayHaveHappened || !strings.Contains(e.Error(), c.why) || out.ResourceVersion != "" || out.Unchanged || out.Landed != nil {
+			if e := out.Err; e == nil || e.Kind != c.kind || e.MayHaveHappened || !strings.Contains(e.Error(), c.why) ||
+				out.ResourceVersion != "" || out.Unchanged || out.Landed != nil {
 				t.Errorf("%+v", out)
 			}
 			if d := cmp.Diff([]string{"get nodes"}, asked(client)); d != "" {
@@ -121,7 +122,8 @@ func TestCordonLooksAgainAfterConflict(t *testing.T) {
 		}
 		return true, nil, apierrors.NewConflict(nodesResource, "n", errors.New("changed"))
 	})
-	if e := run(t, script{}, client, cordonCall())[0].Err; e == nil || e.Kind != provider.Conflict || !strings.Contains(e.Error(), model.TaintToBeDeleted) {
+	if e := run(t, script{}, client, cordonCall())[0].Err; e == nil || e.Kind != provider.Conflict ||
+		!strings.Contains(e.Error(), model.TaintToBeDeleted) {
 		t.Errorf("error %v", e)
 	}
 	if nodeOf(t, client, "n").Spec.Unschedulable {
@@ -164,7 +166,8 @@ func TestLanded(t *testing.T) {
 					}
 					continue
 				}
-				if e := out.Err; e == nil || e.Kind != provider.Conflict || e.MayHaveHappened || !strings.Contains(e.Error(), "ns/"+c.pod.Name) {
+				if e := out.Err; e == nil || e.Kind != provider.Conflict || e.MayHaveHappened ||
+					!strings.Contains(e.Error(), "ns/"+c.pod.Name) {
 					t.Errorf("error %+v", out.Err)
 				}
 				if !slices.Equal(out.Landed, []string{"ns/" + c.pod.Name}) || out.Unchanged {
@@ -219,7 +222,9 @@ func TestPodThatLandsDuringTheCordon(t *testing.T) {
 func TestCordonWithoutALook(t *testing.T) {
 	failing := func(verb, what string) *fake.Clientset {
 		client := cluster(node("n", goes, begun))
-		client.PrependReactor(verb, what, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("EOF") })
+		client.PrependReactor(verb, what, func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, errors.New("EOF")
+		})
 		return client
 	}
 	client := failing("list", "pods")

@@ -29,7 +29,8 @@ func callError(call model.Call, kind provider.Kind, message string, cause error)
 // provider passes on as it is says nothing about the write.
 func cloudError(ctx context.Context, call model.Call, err error) *provider.Error {
 	e := *provider.AsError(provider.Op(call.Verb), call.Group, err)
-	if _, told := errors.AsType[*provider.Error](err); !told && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
+	if _, told := errors.AsType[*provider.Error](err); !told &&
+		(ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
 		e.Kind, e.MayHaveHappened = provider.Unavailable, true
 	}
 	return &e

@@ -26,7 +26,8 @@ import (
 func (a *Actor) evict(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	namespace, name, _ := strings.Cut(call.Pod, "/")
 	if namespace == "" || name == "" || call.PodUID == "" {
-		out.Err = callError(call, provider.BadConfig, fmt.Sprintf("an eviction must say namespace/name and UID (it says UID %q)", call.PodUID), nil)
+		out.Err = callError(call, provider.BadConfig,
+			fmt.Sprintf("an eviction must say namespace/name and UID (it says UID %q)", call.PodUID), nil)
 		return out
 	}
 	options := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(call.PodUID))}
@@ -63,7 +64,8 @@ func (a *Actor) evict(ctx context.Context, call model.Call, out model.Outcome) m
 // not always the pod that a refusal is about: a budget may not be found either,
 // and the version of a pod may have changed under the API server's hands.
 func perhapsGone(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) ||
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // goesAnyway reads a pod, and tells whether it is being deleted, or gone, or
@@ -88,7 +90,8 @@ func (a *Actor) goesAnyway(ctx context.Context, namespace, name string, uid type
 func evictError(call model.Call, err error) *provider.Error {
 	// 1. A budget has none to spare: with 429, or, if its numbers are odd, 403.
 	if budget, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause); ok {
-		e := callError(call, provider.Conflict, budget.Message+" (it can go when more of the budget's pods are ready, or the budget allows more)", err)
+		e := callError(call, provider.Conflict,
+			budget.Message+" (it can go when more of the budget's pods are ready, or the budget allows more)", err)
 		e.Code, e.RetryAfter = model.CodeDisruptionBudget, retryAfter(err)
 		return e
 	}
@@ -96,7 +99,8 @@ func evictError(call model.Call, err error) *provider.Error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError &&
 		strings.Contains(status.Status().Message, "more than one PodDisruptionBudget") {
-		e := callError(call, provider.BadConfig, "several PodDisruptionBudgets select it, and such a pod cannot be evicted (leave one budget that selects it)", err)
+		e := callError(call, provider.BadConfig,
+			"several PodDisruptionBudgets select it, and such a pod cannot be evicted (leave one budget that selects it)", err)
 		e.Code = model.CodeManyBudgets
 		return e
 	}

@@ -32,7 +32,8 @@ var podsResource = schema.GroupResource{Resource: "pods"}
 
 func evictCall(name string) model.Call {
 	p := pod(name)
-	return model.Call{ID: "evict " + name, Verb: model.Evict, Group: "g", Node: "n", Pod: "ns/" + name, PodUID: p.UID, Grace: 30 * time.Second}
+	return model.Call{ID: "evict " + name, Verb: model.Evict, Group: "g", Node: "n", Pod: "ns/" + name, PodUID: p.UID,
+		Grace: 30 * time.Second}
 }
 
 // answering is a cluster that answers evictions with err.
@@ -49,7 +50,9 @@ func answering(err error, pods ...*corev1.Pod) *fake.Clientset {
 
 // budgetError is a refusal for a budget's sake, as the API server makes it.
 func budgetError(e *apierrors.StatusError, message string) error {
-	e.ErrStatus.Details.Causes = append(e.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: message})
+	e.ErrStatus.Details.Causes = append(e.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type: policyv1.DisruptionBudgetCause, Message: message,
+	})
 	return e
 }
 
@@ -61,7 +64,8 @@ func TestEvict(t *testing.T) {
 		grace time.Duration
 		want  *int64
 	}{
-		{-1, nil}, {0, seconds(0)}, {1, seconds(1)}, {30 * time.Second, seconds(30)}, {30*time.Second + 1, seconds(31)}, {90 * time.Minute, seconds(5400)},
+		{-1, nil}, {0, seconds(0)}, {1, seconds(1)}, {30 * time.Second, seconds(30)}, {30*time.Second + 1, seconds(31)},
+		{90 * time.Minute, seconds(5400)},
 		{1<<63 - 1, seconds(9223372037)},
 	} {
 		client := answering(nil, pod("p"))
@@ -119,7 +123,9 @@ func TestEvictionRefused(t *testing.T) {
 	another := pod("p", func(p *corev1.Pod) { p.UID = "uid-other" })
 	needs := "The disruption budget web needs 2 healthy pods and has 2 currently"
 	internal := func(message string) error {
-		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message}}
+		return &apierrors.StatusError{
+			ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message},
+		}
 	}
 	alone, look := []string{"create pods/eviction"}, []string{"create pods/eviction", "list pods"}
 	for _, c := range []struct {
@@ -147,7 +153,8 @@ func TestEvictionRefused(t *testing.T) {
 		{"several budgets", internal("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."), pod("p"), alone, provider.BadConfig, "MoreThanOneDisruptionBudget", 0, false, "leave one budget"},
 		{"the server is busy", apierrors.NewTooManyRequests("slow", 3), pod("p"), alone, provider.Throttled, "", 3 * time.Second, false, "slow"},
 		{"no right", apierrors.NewForbidden(podsResource, "p", errors.New("no")), pod("p"), alone, provider.Denied, "", 0, false, "create on pods/eviction"},
-		{"no right for any pod", apierrors.NewForbidden(podsResource, "p", errors.New(`User "plimsoll" cannot create resource "pods/eviction" in API group "" in the namespace "ns"`)),
+		{"no right for any pod", apierrors.NewForbidden(podsResource, "p",
+			errors.New(`User "plimsoll" cannot create resource "pods/eviction" in API group "" in the namespace "ns"`)),
 			pod("p"), alone, provider.Denied, "RightMissing", 0, false, "create on pods/eviction"},
 		{"invalid", apierrors.NewBadRequest("no"), pod("p"), alone, provider.Transient, "", 0, false, "no"},
 		{"internal", internal("etcd"), pod("p"), alone, provider.Unavailable, "", 0, true, "etcd"},
@@ -177,7 +184,8 @@ func TestEvictionRefused(t *testing.T) {
 			if e.Kind != c.kind || e.Code != c.code || e.MayHaveHappened != c.uncertain || e.RetryAfter != c.after {
 				t.Errorf("%+v", e)
 			}
-			if text := e.Error(); !strings.Contains(text, c.why) || !strings.Contains(text, `pod "ns/p" on node "n"`) || !strings.HasPrefix(text, `evict group "g"`) {
+			if text := e.Error(); !strings.Contains(text, c.why) || !strings.Contains(text, `pod "ns/p" on node "n"`) ||
+				!strings.HasPrefix(text, `evict group "g"`) {
 				t.Errorf("text %q", text)
 			}
 		})
@@ -187,9 +195,12 @@ func TestEvictionRefused(t *testing.T) {
 // A pod that cannot be read after a refusal is not taken for gone.
 func TestEvictionRefusedAndNoLook(t *testing.T) {
 	client := answering(apierrors.NewNotFound(podsResource, "p"))
-	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("EOF") })
+	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("EOF")
+	})
 	out := run(t, script{}, client, evictCall("p"))[0]
-	if e := out.Err; e == nil || out.Unchanged || e.Kind != provider.Transient || e.MayHaveHappened || !strings.Contains(e.Error(), "EOF") {
+	if e := out.Err; e == nil || out.Unchanged || e.Kind != provider.Transient || e.MayHaveHappened ||
+		!strings.Contains(e.Error(), "EOF") {
 		t.Errorf("%+v", out)
 	}
 }
@@ -215,7 +226,9 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // itself asks anew where the server says when, ten times: such an eviction takes
 // long, and at the deadline nobody knows how its last request ended.
 func TestEvictionOnTheWire(t *testing.T) {
-	counted := budgetError(apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10), "still being processed").(*apierrors.StatusError)
+	counted := budgetError(apierrors.NewTooManyRequests(
+		"Cannot evict pod as it would violate the pod's disruption budget.", 10,
+	), "still being processed").(*apierrors.StatusError)
 	for _, c := range []struct {
 		name      string
 		code      int
@@ -228,30 +241,33 @@ func TestEvictionOnTheWire(t *testing.T) {
 	}{
 		{"granted", 201, metav1.Status{Status: metav1.StatusSuccess}, time.Minute, 0, "", "", false},
 		{"several budgets", 500, metav1.Status{Status: metav1.StatusFailure, Code: 500,
-			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}, time.Minute, 0, provider.BadConfig, model.CodeManyBudgets, false},
+			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."},
+			time.Minute, 0, provider.BadConfig, model.CodeManyBudgets, false},
 		{"a budget that is never counted", 429, counted.ErrStatus, 2 * time.Minute, 100 * time.Second, provider.Conflict, model.CodeDisruptionBudget, false},
 		{"the same, and less time", 429, counted.ErrStatus, 55 * time.Second, 55 * time.Second, provider.Unavailable, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://api", QPS: -1, Transport: transport(func(r *http.Request) (int, metav1.Status) {
-					if r.Method != http.MethodPost || r.URL.Path != "/api/v1/namespaces/ns/pods/p/eviction" {
-						t.Errorf("%s %s", r.Method, r.URL)
-					}
-					var got map[string]any
-					if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
-						t.Error(err)
-					}
-					want := map[string]any{
-						"apiVersion": "policy/v1", "kind": "Eviction",
-						"metadata":      map[string]any{"namespace": "ns", "name": "p"},
-						"deleteOptions": map[string]any{"gracePeriodSeconds": 30.0, "preconditions": map[string]any{"uid": "uid-p"}},
-					}
-					if d := cmp.Diff(want, got); d != "" {
-						t.Error(d)
-					}
-					return c.code, c.status
-				})})
+				client, err := kubernetes.NewForConfig(&rest.Config{
+					Host: "http://api", QPS: -1, Transport: transport(func(r *http.Request) (int, metav1.Status) {
+						if r.Method != http.MethodPost || r.URL.Path != "/api/v1/namespaces/ns/pods/p/eviction" {
+							t.Errorf("%s %s", r.Method, r.URL)
+						}
+						var got map[string]any
+						if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+							t.Error(err)
+						}
+						want := map[string]any{
+							"apiVersion": "policy/v1", "kind": "Eviction",
+							"metadata":      map[string]any{"namespace": "ns", "name": "p"},
+							"deleteOptions": map[string]any{"gracePeriodSeconds": 30.0, "preconditions": map[string]any{"uid": "uid-p"}},
+						}
+						if d := cmp.Diff(want, got); d != "" {
+							t.Error(d)
+						}
+						return c.code, c.status
+					}),
+				})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -44,7 +44,8 @@ func head(queue []job) int {
 	}
 	for first.Verb == model.Remove && n < min(len(queue), most) {
 		c := queue[n].call
-		if c.Verb != model.Remove || c.Group != first.Group || c.Force != first.Force || c.If != first.If || c.Whole != first.Whole || c.Deadline.Sub(first.Deadline).Abs() > apart {
+		if c.Verb != model.Remove || c.Group != first.Group || c.Force != first.Force || c.If != first.If ||
+			c.Whole != first.Whole || c.Deadline.Sub(first.Deadline).Abs() > apart {
 			break
 		}
 		n++

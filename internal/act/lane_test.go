@@ -117,7 +117,9 @@ func TestWritesAreBounded(t *testing.T) {
 		t.Errorf("at a time: %v", g.most)
 	}
 	// A call begins when it has its slot: what it waited is no part of it.
-	for verb, want := range map[model.Verb]time.Duration{model.Evict: 5 * time.Second, model.Mark: 5 * time.Second, model.Grow: 0} {
+	for verb, want := range map[model.Verb]time.Duration{
+		model.Evict: 5 * time.Second, model.Mark: 5 * time.Second, model.Grow: 0,
+	} {
 		if got := last[verb].Sub(start); got != want {
 			t.Errorf("the last %s began after %v, want %v", verb, got, want)
 		}

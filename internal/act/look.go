@@ -32,11 +32,13 @@ func stays(call model.Call, n *corev1.Node) error {
 	case !model.HasTaint(n, model.TaintToBeDeleted):
 		return callError(call, provider.Conflict, "somebody took the taint "+model.TaintToBeDeleted+" away, so it stays", nil)
 	case n.Annotations[model.AnnotationScaleDownDisabled] == "true":
-		return callError(call, provider.Conflict, "it has been annotated "+model.AnnotationScaleDownDisabled+"=true, so it stays", nil)
+		return callError(call, provider.Conflict,
+			"it has been annotated "+model.AnnotationScaleDownDisabled+"=true, so it stays", nil)
 	case call.Unready && model.NodeReady(n):
 		return callError(call, provider.Conflict, "it has become ready again, so it stays", nil)
 	case call.Whole > 0 && !call.Unready && !model.NodeReady(n):
-		return callError(call, provider.Conflict, "it is not ready any more, so it stays: the cloud may have replaced its machine by one that would end in its place", nil)
+		return callError(call, provider.Conflict, "it is not ready any more, so it stays: the cloud may have replaced its "+
+			"machine by one that would end in its place", nil)
 	}
 	return nil
 }
@@ -48,7 +50,8 @@ func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provi
 	n, err := a.client.CoreV1().Nodes().Get(ctx, call.Node, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && call.Whole > 0:
-		return nil, callError(call, provider.Conflict, "its node is gone, so it stays: the cloud may have replaced its machine by one that would end in its place", nil)
+		return nil, callError(call, provider.Conflict,
+			"its node is gone, so it stays: the cloud may have replaced its machine by one that would end in its place", nil)
 	case apierrors.IsNotFound(err):
 		// Nothing can be on a node that is not there; its instance still costs.
 		return nil, nil
@@ -78,12 +81,15 @@ func (a *Actor) strangers(ctx context.Context, call model.Call) ([]string, *prov
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return found, callError(call, provider.Conflict, "pods landed on it since its removal was decided, so it stays: "+firstOf(found, 5), nil)
+	return found, callError(call, provider.Conflict,
+		"pods landed on it since its removal was decided, so it stays: "+firstOf(found, 5), nil)
 }
 
 // podsOn names, sorted, the pods of a node but for those that are no reason for it to
 // stay.
-func (a *Actor) podsOn(ctx context.Context, call model.Call, ignore func(*corev1.Pod) bool) ([]string, *provider.Error) {
+func (a *Actor) podsOn(
+	ctx context.Context, call model.Call, ignore func(*corev1.Pod) bool,
+) ([]string, *provider.Error) {
 	// An empty resourceVersion asks for the state as it is now.
 	pods, err := a.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", call.Node).String(),
@@ -115,8 +121,10 @@ func (a *Actor) stillWithoutNode(ctx context.Context, call model.Call) *provider
 		}
 		for i := range page.Items {
 			n := &page.Items[i]
-			if (call.ProviderID != "" && n.Spec.ProviderID == call.ProviderID) || (call.NodeName != "" && n.Name == call.NodeName) {
-				return callError(call, provider.Conflict, fmt.Sprintf("instance %q has registered as node %q, so it stays", call.Instance, n.Name), nil)
+			if (call.ProviderID != "" && n.Spec.ProviderID == call.ProviderID) ||
+				(call.NodeName != "" && n.Name == call.NodeName) {
+				return callError(call, provider.Conflict,
+					fmt.Sprintf("instance %q has registered as node %q, so it stays", call.Instance, n.Name), nil)
 			}
 		}
 		if next = page.Continue; next == "" {

@@ -19,7 +19,10 @@ import (
 
 // pod is a pod on node n; its UID is its name's.
 func pod(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)}, Spec: corev1.PodSpec{NodeName: "n"}}
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       corev1.PodSpec{NodeName: "n"},
+	}
 	for _, change := range changes {
 		change(p)
 	}
@@ -165,7 +168,8 @@ func TestRemoveWithoutALook(t *testing.T) {
 			t.Errorf("%s: the provider was asked", what)
 			return provider.RemoveResult{}, nil
 		}}
-		if e := run(t, cloud, client, removeCall("n"))[0].Err; e == nil || e.Kind != provider.Unavailable || e.MayHaveHappened {
+		if e := run(t, cloud, client, removeCall("n"))[0].Err; e == nil || e.Kind != provider.Unavailable ||
+			e.MayHaveHappened {
 			t.Errorf("%s: %+v", what, e)
 		}
 	}

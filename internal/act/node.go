@@ -95,7 +95,8 @@ func (a *Actor) mark(ctx context.Context, call model.Call, out model.Outcome) mo
 	return a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
 		switch {
 		case model.HasTaint(n, model.TaintToBeDeleted):
-			return false, callError(call, provider.Conflict, "it is no candidate any more: it has the taint "+model.TaintToBeDeleted, nil)
+			return false, callError(call, provider.Conflict,
+				"it is no candidate any more: it has the taint "+model.TaintToBeDeleted, nil)
 		case model.HasTaint(n, model.TaintCandidate):
 			return false, nil
 		}
@@ -131,7 +132,9 @@ func (a *Actor) annotate(ctx context.Context, call model.Call, out model.Outcome
 // put carries the version that was read: a node that somebody else changed
 // meanwhile is read anew (rule L9). change tells whether there is something to
 // write; its error ends the call with nothing written.
-func (a *Actor) rewrite(ctx context.Context, call model.Call, out model.Outcome, change func(*corev1.Node) (bool, error)) model.Outcome {
+func (a *Actor) rewrite(
+	ctx context.Context, call model.Call, out model.Outcome, change func(*corev1.Node) (bool, error),
+) model.Outcome {
 	nodes := a.client.CoreV1().Nodes()
 	writing := false
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -167,7 +170,9 @@ func (a *Actor) rewrite(ctx context.Context, call model.Call, out model.Outcome,
 
 // addTaint adds a taint whose value is now, in seconds since 1970.
 func addTaint(n *corev1.Node, key string, effect corev1.TaintEffect) {
-	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Value: strconv.FormatInt(time.Now().Unix(), 10), Effect: effect})
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{
+		Key: key, Value: strconv.FormatInt(time.Now().Unix(), 10), Effect: effect,
+	})
 }
 
 // dropTaint takes a taint away, and tells whether it was there.

@@ -46,7 +46,8 @@ func nodeOf(t *testing.T, c *fake.Clientset, name string) *corev1.Node {
 
 // differs compares what act may write on a node.
 func differs(want, got *corev1.Node) string {
-	return cmp.Diff(want.Spec, got.Spec, cmpopts.EquateEmpty()) + cmp.Diff(want.Annotations, got.Annotations, cmpopts.EquateEmpty())
+	return cmp.Diff(want.Spec, got.Spec, cmpopts.EquateEmpty()) + cmp.Diff(want.Annotations, got.Annotations,
+		cmpopts.EquateEmpty())
 }
 
 // TestNodeWrites says of each verb what it makes of a node, to the letter; where
@@ -68,7 +69,8 @@ func TestNodeWrites(t *testing.T) {
 	}{
 		{"taint", model.Taint, "", node("n"), node("n", withTaint(model.TaintToBeDeleted, now, noSchedule), oursNot)},
 		{"taint a node without taints and annotations", model.Taint, "", node("n", bare),
-			node("n", bare, func(n *corev1.Node) { n.Annotations = map[string]string{} }, withTaint(model.TaintToBeDeleted, now, noSchedule), oursNot)},
+			node("n", bare, func(n *corev1.Node) { n.Annotations = map[string]string{} },
+				withTaint(model.TaintToBeDeleted, now, noSchedule), oursNot)},
 		{"taint a candidate", model.Taint, "", node("n", candidate), node("n", candidate, withTaint(model.TaintToBeDeleted, now, noSchedule), oursNot)},
 		{"taint what somebody cordoned", model.Taint, "", node("n", cordoned), node("n", cordoned, withTaint(model.TaintToBeDeleted, now, noSchedule), oursNot)},
 		{"taint again", model.Taint, "", node("n", goes, oursNot), nil},
@@ -146,7 +148,8 @@ func TestNodeWrites(t *testing.T) {
 func TestMarkOfANodeThatGoes(t *testing.T) {
 	client := fake.NewClientset(tainted("n"))
 	out := run(t, script{}, client, model.Call{Verb: model.Mark, Node: "n"})[0]
-	if e := out.Err; e == nil || e.Kind != provider.Conflict || e.MayHaveHappened || out.ResourceVersion != "" || out.Unchanged {
+	if e := out.Err; e == nil || e.Kind != provider.Conflict || e.MayHaveHappened ||
+		out.ResourceVersion != "" || out.Unchanged {
 		t.Errorf("outcome %+v", out)
 	}
 	if d := differs(tainted("n"), nodeOf(t, client, "n")); d != "" {
@@ -209,10 +212,13 @@ func TestErrorsOfTheServer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := fake.NewClientset(node("n"))
-			client.PrependReactor("update", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, c.err })
+			client.PrependReactor("update", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, c.err
+			})
 			for _, verb := range []model.Verb{model.Taint, model.Mark, model.Annotate} {
 				out := run(t, script{}, client, model.Call{Verb: verb, Node: "n", Note: "why"})[0]
-				if e := out.Err; e == nil || e.Kind != c.kind || e.MayHaveHappened != c.uncertain || out.ResourceVersion != "" || out.Unchanged {
+				if e := out.Err; e == nil || e.Kind != c.kind || e.MayHaveHappened != c.uncertain ||
+					out.ResourceVersion != "" || out.Unchanged {
 					t.Fatalf("%s: %+v", verb, out)
 				}
 				if !strings.Contains(out.Err.Error(), `node "n"`) {
@@ -226,7 +232,9 @@ func TestErrorsOfTheServer(t *testing.T) {
 // An error of a read is certain: nothing was written.
 func TestErrorOfTheReadBeforeAWrite(t *testing.T) {
 	client := fake.NewClientset(node("n"))
-	client.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("EOF") })
+	client.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("EOF")
+	})
 	out := run(t, script{}, client, model.Call{Verb: model.Taint, Node: "n"})[0]
 	if e := out.Err; e == nil || e.Kind != provider.Unavailable || e.MayHaveHappened {
 		t.Errorf("error %+v", out.Err)

@@ -67,7 +67,8 @@ func TestTheLedgerForgetsWhatIsOnlyObserved(t *testing.T) {
 				// that never did: nobody reads them.
 				cmp.FilterPath(func(p cmp.Path) bool {
 					name := p.Last().String()
-					return name == ".PausedUntil" || name == ".Failure" || name == ".FailureWhy" || name == ".NotBefore" || name == ".MarkAfter" || name == ".Evictions" || p.Index(-2).String() == ".Failed" && name != ".At"
+					return name == ".PausedUntil" || name == ".Failure" || name == ".FailureWhy" || name == ".NotBefore" ||
+						name == ".MarkAfter" || name == ".Evictions" || p.Index(-2).String() == ".Failed" && name != ".At"
 				}, cmp.Ignore()),
 				// A node of which nothing is said is as good as none.
 				cmpopts.IgnoreMapEntries(func(_ string, n model.NodeStanding) bool {
@@ -82,7 +83,8 @@ func TestTheLedgerForgetsWhatIsOnlyObserved(t *testing.T) {
 				}
 			}
 			for name, n := range got.Nodes {
-				if n.MarkAfter.After(began.AddDate(-1, 0, 0)) || n.Drain != nil && n.Drain.NotBefore.After(began.AddDate(-1, 0, 0)) {
+				if n.MarkAfter.After(began.AddDate(-1, 0, 0)) ||
+					n.Drain != nil && n.Drain.NotBefore.After(began.AddDate(-1, 0, 0)) {
 					t.Errorf("node %s rests", name)
 				}
 			}
@@ -100,12 +102,18 @@ func fleet(now time.Time) model.Observation {
 		node := testkit.Node(fmt.Sprint("n", i), "4", "16Gi", nil)
 		node.CreationTimestamp.Time = began.Add(-time.Hour)
 		if i == 2 {
-			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Value: fmt.Sprint(began.Add(-time.Minute).Unix()), Effect: corev1.TaintEffectNoSchedule})
+			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{
+				Key:    model.TaintToBeDeleted,
+				Value:  fmt.Sprint(began.Add(-time.Minute).Unix()),
+				Effect: corev1.TaintEffectNoSchedule,
+			})
 		}
 		c.AddNode(node, "g")
 	}
 	c.Groups[0].Target = 3
-	c.Groups[0].Instances = append(c.Groups[0].Instances, provider.Instance{ID: "late", State: provider.Creating, Created: began.Add(-time.Minute)})
+	c.Groups[0].Instances = append(c.Groups[0].Instances, provider.Instance{
+		ID: "late", State: provider.Creating, Created: began.Add(-time.Minute),
+	})
 	return c.Observation()
 }
 
@@ -118,9 +126,11 @@ func TestAnObservedLoopSeesTheSameNeedAgain(t *testing.T) {
 	c.Group("b", 0, 10, testkit.Node("", "8", "32Gi", nil))
 	c.Pending(testkit.Pod("default", "web", "1", "1Gi", nil), 10)
 	o := &onlooking{cluster: c}
-	l := loop.New(o, NewOnlooker(), o, testkit.Policy(), func() time.Time { return c.Now }, ledger.New(testkit.Policy().Rules))
+	l := loop.New(o, NewOnlooker(), o, testkit.Policy(), func() time.Time { return c.Now },
+		ledger.New(testkit.Policy().Rules))
 	defer l.Close()
-	want := decide.Decide(snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules), testkit.Policy()).Nodes
+	want := decide.Decide(snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules),
+		testkit.Policy()).Nodes
 	if want == 0 {
 		t.Fatal("the plan adds no node")
 	}
@@ -166,7 +176,8 @@ func TestANodeThatOthersGiveBack(t *testing.T) {
 	}
 	c.Bound(testkit.Pod("default", "web", "1", "1Gi", nil), 1, "used")
 	o := &onlooking{cluster: c}
-	l := loop.New(o, NewOnlooker(), o, testkit.Policy(), func() time.Time { return c.Now }, ledger.New(testkit.Policy().Rules))
+	l := loop.New(o, NewOnlooker(), o, testkit.Policy(), func() time.Time { return c.Now },
+		ledger.New(testkit.Policy().Rules))
 	defer l.Close()
 	kinds := func() string {
 		t.Helper()
@@ -182,7 +193,9 @@ func TestANodeThatOthersGiveBack(t *testing.T) {
 	if got := kinds(); got != "Ready Ready" {
 		t.Errorf("at first: %s", got)
 	}
-	mark := corev1.Taint{Key: model.TaintToBeDeleted, Value: fmt.Sprint(c.Now.Unix()), Effect: corev1.TaintEffectNoSchedule}
+	mark := corev1.Taint{
+		Key: model.TaintToBeDeleted, Value: fmt.Sprint(c.Now.Unix()), Effect: corev1.TaintEffectNoSchedule,
+	}
 	free.Spec.Taints, used.Spec.Taints = []corev1.Taint{mark}, []corev1.Taint{mark}
 	if got := kinds(); got != "Leaving Leaving" {
 		t.Errorf("while others remove them: %s", got)
@@ -191,7 +204,11 @@ func TestANodeThatOthersGiveBack(t *testing.T) {
 	if got := kinds(); got != "Ready Ready" {
 		t.Errorf("after others have given them back: %s", got)
 	}
-	for name, at := range map[string]time.Time{"growth": o.cycle.Snapshot.LastGrowth, "removal": o.cycle.Snapshot.LastRemoval, "failure": o.cycle.Snapshot.LastFailure} {
+	for name, at := range map[string]time.Time{
+		"growth":  o.cycle.Snapshot.LastGrowth,
+		"removal": o.cycle.Snapshot.LastRemoval,
+		"failure": o.cycle.Snapshot.LastFailure,
+	} {
 		if !at.IsZero() {
 			t.Errorf("the last %s is on record, at %s", name, at)
 		}

@@ -27,7 +27,8 @@ func (a *Actor) remove(ctx context.Context, jobs []job, began time.Time) []model
 	}
 	whole := jobs[0].call.Whole
 	if len(going) < whole {
-		why := fmt.Errorf("%d of the %d nodes of its group stay for now, and the cloud would choose who goes", whole-len(going), whole)
+		why := fmt.Errorf("%d of the %d nodes of its group stay for now, and the cloud would choose who goes",
+			whole-len(going), whole)
 		for _, i := range going {
 			outs[i] = notBegun(outs[i].Call, why)
 		}
@@ -132,7 +133,8 @@ func fate(out model.Outcome, result provider.RemoveResult) model.Outcome {
 		out.Target = result.Target
 		return out
 	}
-	out.Err = callError(out.Call, provider.Transient, fmt.Sprintf("the provider's answer does not tell what became of instance %q", out.Call.Instance), nil)
+	out.Err = callError(out.Call, provider.Transient,
+		fmt.Sprintf("the provider's answer does not tell what became of instance %q", out.Call.Instance), nil)
 	out.Err.MayHaveHappened = true
 	return out
 }

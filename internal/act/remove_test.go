@@ -63,11 +63,14 @@ func taintedNodes(names ...string) *fake.Clientset {
 // another.
 func TestRemovalsCarryTheirCondition(t *testing.T) {
 	on := func(instance string, condition provider.Condition) model.Call {
-		return model.Call{ID: "remove/" + instance, Verb: model.Remove, Group: "g", Instance: provider.InstanceID(instance), If: condition, Deadline: time.Now().Add(time.Minute)}
+		return model.Call{ID: "remove/" + instance, Verb: model.Remove, Group: "g", Instance: provider.InstanceID(instance),
+			If: condition, Deadline: time.Now().Add(time.Minute)}
 	}
 	cloud, requests := noting(done)
-	run(t, cloud, fake.NewClientset(), on("a", provider.StillFailed), on("b", provider.StillFailed), on("c", provider.StillWithoutNode), on("d", ""))
-	want := []string{"remove [a b] of g, forced false, if StillFailed", "remove [c] of g, forced false, if StillWithoutNode", "remove [d] of g, forced false"}
+	run(t, cloud, fake.NewClientset(), on("a", provider.StillFailed), on("b", provider.StillFailed),
+		on("c", provider.StillWithoutNode), on("d", ""))
+	want := []string{"remove [a b] of g, forced false, if StillFailed",
+		"remove [c] of g, forced false, if StillWithoutNode", "remove [d] of g, forced false"}
 	if !slices.Equal(*requests, want) {
 		t.Errorf("asked for %q, want %q", *requests, want)
 	}
@@ -85,7 +88,8 @@ func TestRemovalsGoTogether(t *testing.T) {
 	cloud, requests := noting(done)
 	out := run(t, cloud, taintedNodes("a", "b", "c", "d", "e", "f"),
 		pooled(removeCall("a"), "g", false), pooled(removeCall("b"), "g", false), grow,
-		pooled(removeCall("c"), "g", false), pooled(removeCall("d"), "h", false), pooled(removeCall("e"), "h", true), pooled(removeCall("f"), "h", true))
+		pooled(removeCall("c"), "g", false), pooled(removeCall("d"), "h", false), pooled(removeCall("e"), "h", true),
+		pooled(removeCall("f"), "h", true))
 	want := []string{
 		"remove [i-a i-b] of g, forced false", "grow g", "remove [i-c] of g, forced false",
 		"remove [i-d] of h, forced false", "remove [i-e i-f] of h, forced true",
@@ -156,7 +160,8 @@ func TestRefusedTogether(t *testing.T) {
 		requests int
 		removed  int
 	}{
-		{provider.Limit, false, 4, 2}, {provider.Limit, true, 1, 0}, {provider.Conflict, false, 5, 2}, {provider.Denied, false, 5, 2},
+		{provider.Limit, false, 4, 2}, {provider.Limit, true, 1, 0}, {provider.Conflict, false, 5, 2},
+		{provider.Denied, false, 5, 2},
 		{provider.Throttled, false, 1, 0}, {provider.Unavailable, false, 1, 0}, {provider.Unavailable, true, 1, 0},
 	} {
 		t.Run(fmt.Sprint(c.kind, c.perhaps), func(t *testing.T) {
@@ -168,7 +173,8 @@ func TestRefusedTogether(t *testing.T) {
 				room -= len(r.Instances)
 				return done(ctx, r)
 			})
-			out := run(t, cloud, taintedNodes("a", "b", "c", "d"), removeCall("a"), removeCall("b"), removeCall("c"), removeCall("d"))
+			out := run(t, cloud, taintedNodes("a", "b", "c", "d"), removeCall("a"), removeCall("b"), removeCall("c"),
+				removeCall("d"))
 			removed := 0
 			for _, o := range out {
 				switch {
@@ -191,7 +197,8 @@ func TestAloneAfterAnotherLook(t *testing.T) {
 	cloud, requests := noting(func(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
 		switch {
 		case len(r.Instances) == 3: // and meanwhile somebody takes a taint away
-			return provider.RemoveResult{}, errors.Join(client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), node("a"), ""), &provider.Error{Kind: provider.Conflict})
+			return provider.RemoveResult{}, errors.Join(client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"),
+				node("a"), ""), &provider.Error{Kind: provider.Conflict})
 		case r.Instances[0] == "i-b":
 			<-ctx.Done()
 			return provider.RemoveResult{}, &provider.Error{Kind: provider.Conflict}
@@ -199,7 +206,9 @@ func TestAloneAfterAnotherLook(t *testing.T) {
 		return done(ctx, r)
 	})
 	out := run(t, cloud, client, removeCall("a"), removeCall("b"), removeCall("c"))
-	if want := []string{"remove [i-a i-b i-c] of g, forced false", "remove [i-b] of g, forced false"}; !slices.Equal(*requests, want) {
+	if want := []string{
+		"remove [i-a i-b i-c] of g, forced false", "remove [i-b] of g, forced false",
+	}; !slices.Equal(*requests, want) {
 		t.Errorf("asked for %q, want %q", *requests, want)
 	}
 	for _, o := range out {
@@ -291,7 +300,8 @@ func TestLeaseLostBetweenRemovals(t *testing.T) {
 					t.Fatalf("%d ends", len(ends))
 				}
 				for _, o := range ends {
-					if o.Err == nil || o.Err.MayHaveHappened || o.Err.Code != model.CodeNotBegun || !strings.Contains(o.Err.Message, "the lease is gone") {
+					if o.Err == nil || o.Err.MayHaveHappened || o.Err.Code != model.CodeNotBegun ||
+						!strings.Contains(o.Err.Message, "the lease is gone") {
 						t.Errorf("%s: %v", o.Call.ID, o.Err)
 					}
 				}
@@ -315,9 +325,12 @@ func TestALookThatCannotBeMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cloud, requests := noting(done)
 			client := taintedNodes("a")
-			client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, c.err })
+			client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, c.err
+			})
 			out := run(t, cloud, client, removeCall("a"))
-			if e := out[0].Err; len(*requests) != 0 || e == nil || e.Code != c.code || e.MayHaveHappened || c.kind != "" && e.Kind != c.kind {
+			if e := out[0].Err; len(*requests) != 0 || e == nil || e.Code != c.code || e.MayHaveHappened ||
+				c.kind != "" && e.Kind != c.kind {
 				t.Errorf("%v; asked for %q", e, *requests)
 			}
 		})

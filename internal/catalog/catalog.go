@@ -184,7 +184,9 @@ func schedulingSpec(pod *corev1.Pod, requests corev1.ResourceList) corev1.PodSpe
 		v := &in.Volumes[i]
 		switch {
 		case v.PersistentVolumeClaim != nil:
-			out.Volumes = append(out.Volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim}})
+			out.Volumes = append(out.Volumes, corev1.Volume{
+				Name: v.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim},
+			})
 		case v.Ephemeral != nil:
 			// Its claim has the pod's name in it; naming it makes it an
 			// ordinary claim here.
@@ -209,12 +211,15 @@ func oneContainer(in *corev1.PodSpec, requests corev1.ResourceList) corev1.Conta
 		restarts = restarts || slices.ContainsFunc(rules, func(r corev1.ContainerRestartRule) bool {
 			return r.Action == corev1.ContainerRestartRuleActionRestartAllContainers
 		})
-		mounts = mounts || slices.ContainsFunc(volumes, func(m corev1.VolumeMount) bool { return len(m.BindMountOptions) > 0 })
+		mounts = mounts ||
+			slices.ContainsFunc(volumes, func(m corev1.VolumeMount) bool { return len(m.BindMountOptions) > 0 })
 	}
 	ports := func(c *corev1.Container) {
 		for _, p := range c.Ports {
 			if p.HostPort > 0 {
-				out.Ports = append(out.Ports, corev1.ContainerPort{HostPort: p.HostPort, HostIP: p.HostIP, Protocol: p.Protocol, ContainerPort: p.HostPort})
+				out.Ports = append(out.Ports, corev1.ContainerPort{
+					HostPort: p.HostPort, HostIP: p.HostIP, Protocol: p.Protocol, ContainerPort: p.HostPort,
+				})
 			}
 		}
 	}
@@ -234,7 +239,9 @@ func oneContainer(in *corev1.PodSpec, requests corev1.ResourceList) corev1.Conta
 		features(nil, in.EphemeralContainers[i].VolumeMounts)
 	}
 	if restarts {
-		out.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers}}
+		out.RestartPolicyRules = []corev1.ContainerRestartRule{
+			{Action: corev1.ContainerRestartRuleActionRestartAllContainers},
+		}
 	}
 	if mounts {
 		out.VolumeMounts = []corev1.VolumeMount{{BindMountOptions: []string{"noexec"}}}
@@ -247,15 +254,21 @@ func requiredAffinity(a *corev1.Affinity) *corev1.Affinity {
 	var out corev1.Affinity
 	any := false
 	if n := a.NodeAffinity; n != nil && n.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		out.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: n.RequiredDuringSchedulingIgnoredDuringExecution}
+		out.NodeAffinity = &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: n.RequiredDuringSchedulingIgnoredDuringExecution,
+		}
 		any = true
 	}
 	if p := a.PodAffinity; p != nil && len(p.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-		out.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: p.RequiredDuringSchedulingIgnoredDuringExecution}
+		out.PodAffinity = &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: p.RequiredDuringSchedulingIgnoredDuringExecution,
+		}
 		any = true
 	}
 	if p := a.PodAntiAffinity; p != nil && len(p.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-		out.PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: p.RequiredDuringSchedulingIgnoredDuringExecution}
+		out.PodAntiAffinity = &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: p.RequiredDuringSchedulingIgnoredDuringExecution,
+		}
 		any = true
 	}
 	if !any {

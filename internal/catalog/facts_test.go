@@ -23,7 +23,9 @@ func pod(change ...func(*corev1.Pod)) *corev1.Pod {
 
 func ownedBy(apiVersion, kind string, controller bool) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "o", UID: "u", Controller: &controller})
+		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{
+			APIVersion: apiVersion, Kind: kind, Name: "o", UID: "u", Controller: &controller,
+		})
 	}
 }
 
@@ -139,7 +141,9 @@ func TestFactsAreShared(t *testing.T) {
 			t.Fatalf("facts %d are taken for %d", i, id)
 		}
 		again := pod(changes[i]...)
-		again.Name, again.UID, again.Labels, again.Spec.NodeName = "another", types.UID(fmt.Sprint(i)), map[string]string{"pod-index": "7"}, "n"
+		again.Name, again.UID, again.Labels, again.Spec.NodeName = "another", types.UID(fmt.Sprint(i)), map[string]string{
+			"pod-index": "7",
+		}, "n"
 		if len(again.OwnerReferences) > 0 {
 			again.OwnerReferences[0].Name, again.OwnerReferences[0].UID = "other", "other"
 		}
@@ -165,7 +169,8 @@ func TestFactsAreShared(t *testing.T) {
 	// Facts can be carried over.
 	third := New()
 	carried := third.InternFacts(*one.Contents().Facts[5])
-	if got := third.Facts(pod(changes[5]...)); got != carried || *third.Contents().Facts[carried] != *one.Contents().Facts[5] {
+	if got := third.Facts(pod(changes[5]...)); got != carried ||
+		*third.Contents().Facts[carried] != *one.Contents().Facts[5] {
 		t.Errorf("carried over: %d, then %d, %+v", carried, got, third.Contents().Facts[carried])
 	}
 }

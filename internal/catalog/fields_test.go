@@ -45,14 +45,20 @@ var contentFields = []fields{
 			"HostNetwork": func(s any) { s.(*corev1.PodSpec).HostNetwork = false },
 			"HostUsers":   func(s any) { s.(*corev1.PodSpec).HostUsers = ptr.To(false) },
 			"Affinity": func(s any) {
-				s.(*corev1.PodSpec).Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: make([]corev1.PodAffinityTerm, 1)}}
+				s.(*corev1.PodSpec).Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: make([]corev1.PodAffinityTerm, 1),
+				}}
 			},
 			"TopologySpreadConstraints": func(s any) {
-				s.(*corev1.PodSpec).TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{WhenUnsatisfiable: corev1.DoNotSchedule}}
+				s.(*corev1.PodSpec).TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
+					{WhenUnsatisfiable: corev1.DoNotSchedule},
+				}
 			},
 			"EphemeralContainers": func(s any) {
-				s.(*corev1.PodSpec).EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-					VolumeMounts: []corev1.VolumeMount{{BindMountOptions: []string{"noexec"}}}}}}
+				s.(*corev1.PodSpec).EphemeralContainers = []corev1.EphemeralContainer{
+					{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+						VolumeMounts: []corev1.VolumeMount{{BindMountOptions: []string{"noexec"}}}}},
+				}
 			},
 			"Overhead": func(s any) { s.(*corev1.PodSpec).Overhead = one },
 			"Resources": func(s any) {
@@ -68,8 +74,10 @@ var contentFields = []fields{
 	},
 	{
 		in: func(p *corev1.Pod, _ *corev1.Node) any {
-			p.Spec.InitContainers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
-				Ports: []corev1.ContainerPort{{HostPort: 7}}}}
+			p.Spec.InitContainers = []corev1.Container{{
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
+				Ports:     []corev1.ContainerPort{{HostPort: 7}},
+			}}
 			return &p.Spec.InitContainers[0]
 		},
 		kept:   `Resources RestartPolicy RestartPolicyRules VolumeMounts`,
@@ -92,7 +100,8 @@ var contentFields = []fields{
 		},
 		kept:   `VolumeMounts`,
 		unread: ofContainers + ` Ports Resources RestartPolicy RestartPolicyRules`,
-		sample: map[string]func(any){"Resources": func(any) {}, "RestartPolicyRules": func(any) {}}, // validation lets them have none
+		// validation lets them have none
+		sample: map[string]func(any){"Resources": func(any) {}, "RestartPolicyRules": func(any) {}},
 	},
 	{
 		in:     func(p *corev1.Pod, _ *corev1.Node) any { return &p.Spec.Containers[0].Resources },
@@ -151,7 +160,9 @@ var contentFields = []fields{
 	},
 	{
 		in: func(p *corev1.Pod, _ *corev1.Node) any {
-			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: make([]corev1.PodAffinityTerm, 1)}}
+			p.Spec.Affinity = &corev1.Affinity{
+				PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: make([]corev1.PodAffinityTerm, 1)},
+			}
 			return &p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 		},
 		kept: `LabelSelector Namespaces TopologyKey NamespaceSelector MatchLabelKeys MismatchLabelKeys`,
@@ -173,7 +184,9 @@ var contentFields = []fields{
 	{
 		in: func(p *corev1.Pod, _ *corev1.Node) any {
 			p.Spec.Containers[0].Name = "main"
-			p.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}}
+			p.Spec.Resources = &corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
+			}
 			return &p.Status
 		},
 		// Amounts of a pod that runs may be changed: the status has what it has now.
@@ -185,7 +198,9 @@ var contentFields = []fields{
 			NodeAllocatableResourceClaimStatuses VolumeHealth`,
 		sample: map[string]func(any){
 			"ContainerStatuses": func(s any) {
-				s.(*corev1.PodStatus).ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Resources: &corev1.ResourceRequirements{Requests: memory}, AllocatedResources: memory}}
+				s.(*corev1.PodStatus).ContainerStatuses = []corev1.ContainerStatus{{
+					Name: "main", Resources: &corev1.ResourceRequirements{Requests: memory}, AllocatedResources: memory,
+				}}
 			},
 			"Resources":          func(s any) { s.(*corev1.PodStatus).Resources = &corev1.ResourceRequirements{Requests: one} },
 			"AllocatedResources": func(any) {},
@@ -239,7 +254,9 @@ var (
 	containerSamples = map[string]func(any){
 		"Resources": func(c any) { c.(*corev1.Container).Resources.Requests = one },
 		"RestartPolicyRules": func(c any) {
-			c.(*corev1.Container).RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers}}
+			c.(*corev1.Container).RestartPolicyRules = []corev1.ContainerRestartRule{
+				{Action: corev1.ContainerRestartRuleActionRestartAllContainers},
+			}
 		},
 		"RestartPolicy": func(c any) { c.(*corev1.Container).RestartPolicy = &always },
 	}
@@ -252,7 +269,9 @@ func TestEveryFieldIsKeptOrUnread(t *testing.T) {
 	for _, f := range contentFields {
 		kept, unread := strings.Fields(f.kept), strings.Fields(f.unread)
 		made := func(change func(any)) [3]string {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}, Spec: corev1.PodSpec{Containers: make([]corev1.Container, 1)}}
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}, Spec: corev1.PodSpec{Containers: make([]corev1.Container, 1)},
+			}
 			node := &corev1.Node{}
 			change(f.in(pod, node))
 			c := New()
@@ -261,7 +280,9 @@ func TestEveryFieldIsKeptOrUnread(t *testing.T) {
 			return [3]string{all.Specs[content.Spec].Key, all.Labels[content.Labels].Key, all.Shapes[shape].Key}
 		}
 		plain := made(func(any) {})
-		kind := reflect.TypeOf(f.in(&corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 1)}}, &corev1.Node{})).Elem()
+		kind := reflect.TypeOf(
+			f.in(&corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 1)}}, &corev1.Node{}),
+		).Elem()
 		for i := range kind.NumField() {
 			name := kind.Field(i).Name
 			keeps, drops := slices.Contains(kept, name), slices.Contains(unread, name)

@@ -19,7 +19,10 @@ func taint(key, value string, effect corev1.TaintEffect) corev1.Taint {
 func TestShapesAndOurMarks(t *testing.T) {
 	c := New()
 	shape := func(taints ...corev1.Taint) model.ShapeID {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: map[string]string{model.AnnotationStays: "x"}}, Spec: corev1.NodeSpec{Taints: taints}}
+		n := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: map[string]string{model.AnnotationStays: "x"}},
+			Spec:       corev1.NodeSpec{Taints: taints},
+		}
 		before := n.DeepCopy()
 		id := c.Shape(n)
 		if !apiequality.Semantic.DeepEqual(n, before) {
@@ -48,7 +51,8 @@ func TestShapesAndOurMarks(t *testing.T) {
 	if s := c.Contents().Shapes; s[going].Kept != plain || s[plain].Kept != plain {
 		t.Errorf("given back, shape %d is shape %d and not %d, which is %d", going, s[going].Kept, plain, s[plain].Kept)
 	}
-	if s := c.Contents().Shapes[going].Node.Spec.Taints; len(s) != 2 || s[1].Key != model.TaintToBeDeleted || s[1].Value != "" || s[1].Effect != corev1.TaintEffectNoSchedule {
+	if s := c.Contents().Shapes[going].Node.Spec.Taints; len(s) != 2 || s[1].Key != model.TaintToBeDeleted ||
+		s[1].Value != "" || s[1].Effect != corev1.TaintEffectNoSchedule {
 		t.Errorf("taints of the shape: %+v", s)
 	}
 	if shape(taint("dedicated", "y", corev1.TaintEffectNoSchedule)) == plain {

@@ -28,7 +28,9 @@ import (
 // group's template node and the source of each of its labels, taints and
 // resources. shares are what the groups may have of their pools.
 func Groups(w io.Writer, inv provider.Inventory, shares []model.PoolShareOf, format Format) error {
-	inv.Groups = slices.SortedFunc(slices.Values(inv.Groups), func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
+	inv.Groups = slices.SortedFunc(slices.Values(inv.Groups), func(a, b provider.Group) int {
+		return cmp.Compare(a.ID, b.ID)
+	})
 	if inv.Groups == nil {
 		inv.Groups = []provider.Group{} // none is an empty list in JSON too, and not null
 	}
@@ -59,7 +61,8 @@ func groupsTable(w io.Writer, inv provider.Inventory, shares []model.PoolShareOf
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	share := shareColumn(shares)
-	fmt.Fprintln(table, "NAME\tMIN\tMAX\t"+share("SHARE", "")+"TARGET\tRUNNING\tCREATING\tDELETING\tREQUESTED\tZONE\tCPU\tMEMORY\tPODS\tOTHER\tSTATUS")
+	fmt.Fprintln(table, "NAME\tMIN\tMAX\t"+share("SHARE",
+		"")+"TARGET\tRUNNING\tCREATING\tDELETING\tREQUESTED\tZONE\tCPU\tMEMORY\tPODS\tOTHER\tSTATUS")
 	for _, g := range inv.Groups {
 		fmt.Fprintln(table, strings.Join(groupRow(g, share), "\t"))
 	}
@@ -129,7 +132,9 @@ func groupRow(g provider.Group, share func(name string, id provider.GroupID) str
 	// A rollout has more machines than its group asks for.
 	requested := max(0, g.Target-count[provider.Running]-count[provider.Creating])
 	row := []string{string(g.ID)}
-	for _, n := range []int{g.Min, g.Max, g.Target, count[provider.Running], count[provider.Creating], count[provider.Deleting], requested} {
+	for _, n := range []int{
+		g.Min, g.Max, g.Target, count[provider.Running], count[provider.Creating], count[provider.Deleting], requested,
+	} {
 		row = append(row, strconv.Itoa(n))
 	}
 	row[3] = share("", g.ID) + row[3]

@@ -42,7 +42,8 @@ func TestGroups(t *testing.T) {
 
 // What json and yaml print is the inventory itself.
 func TestGroupsPrintTheWholeInventory(t *testing.T) {
-	text := "groups:\n- {id: a, min: 0, max: 3, target: 1, instances: [{id: a-1, state: Running}],\n  template: {version: v, node: {metadata: {labels: {x: \"y\"}}}, sources: {label/x: here}}}\nasOf: \"2026-01-01T00:00:00Z\"\n"
+	text := "groups:\n- {id: a, min: 0, max: 3, target: 1, instances: [{id: a-1, state: Running}],\n  template: " +
+		"{version: v, node: {metadata: {labels: {x: \"y\"}}}, sources: {label/x: here}}}\nasOf: \"2026-01-01T00:00:00Z\"\n"
 	var want provider.Inventory
 	if err := yaml.Unmarshal([]byte(text), &want); err != nil {
 		t.Fatal(err)
@@ -67,7 +68,8 @@ func TestGroupsPrintTheWholeInventory(t *testing.T) {
 
 func TestGroupsTellsAWriterThatFails(t *testing.T) {
 	for _, format := range []Format{Table, JSON, YAML} {
-		if err := Groups(brokenPipe{}, provider.Inventory{}, nil, format); err == nil || !strings.Contains(err.Error(), "broken pipe") {
+		if err := Groups(brokenPipe{}, provider.Inventory{}, nil, format); err == nil ||
+			!strings.Contains(err.Error(), "broken pipe") {
 			t.Errorf("%s: %v", format, err)
 		}
 	}

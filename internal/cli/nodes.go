@@ -63,7 +63,8 @@ func stayRows(w io.Writer, s status.Stays, now time.Time) {
 		}
 		shown += len(nodes)
 		for _, n := range nodes {
-			row(w, title, n.Node, n.Group, useText(n.Use), forAge(now, n.Since.Time), forAge(now, n.UnneededSince.Time), detailText(n, now))
+			row(w, title, n.Node, n.Group, useText(n.Use), forAge(now, n.Since.Time), forAge(now, n.UnneededSince.Time),
+				detailText(n, now))
 			title = ""
 		}
 		if more := r.Nodes - len(nodes); more > 0 {

@@ -84,13 +84,16 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 	heldRows(table, d.NodeGroups, now)
 	// 3. Groups, those first where something is amiss or under way.
 	if len(d.NodeGroups) > 0 {
-		fmt.Fprintln(table, "\nGROUP\tTARGET\tREADY\tNOT STARTED\tUNREADY\tMISSING\tUNREGISTERED\tMIN-MAX\tHEALTH\tCANDIDATES\tSCALE-UP")
+		fmt.Fprintln(table,
+			"\nGROUP\tTARGET\tREADY\tNOT STARTED\tUNREADY\tMISSING\tUNREGISTERED\tMIN-MAX\tHEALTH\tCANDIDATES\tSCALE-UP")
 	}
 	for _, g := range status.ByConcern(d.NodeGroups) {
 		fmt.Fprintln(table, strings.Join(groupStatusRow(g, memory, now), "\t"))
 	}
 	// 4. Asks in flight.
-	asks := slices.DeleteFunc(slices.Clone(memory.Asks), func(a model.Ask) bool { return status.Progress(a).Waiting() == 0 })
+	asks := slices.DeleteFunc(slices.Clone(memory.Asks), func(a model.Ask) bool {
+		return status.Progress(a).Waiting() == 0
+	})
 	slices.SortFunc(asks, func(a, b model.Ask) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 	})
@@ -116,7 +119,8 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 		fmt.Fprintln(table, "\nREFUSED BY THE SCHEDULER\tPODS\tFOR\tWHY")
 	}
 	for _, r := range d.Disagreements {
-		fmt.Fprintln(table, strings.Join([]string{oneLine(r.Pods), strconv.Itoa(r.Count), age(now, r.Since.Time), oneLine(r.Message)}, "\t"))
+		fmt.Fprintln(table,
+			strings.Join([]string{oneLine(r.Pods), strconv.Itoa(r.Count), age(now, r.Since.Time), oneLine(r.Message)}, "\t"))
 	}
 	table.Flush()
 	// 7. What a person should know of the configuration.
@@ -180,9 +184,12 @@ func groupStatusRow(g status.NodeGroup, memory model.Memory, now time.Time) []st
 		missing += forSoLong(now, g.Missing.Since)
 	}
 	return []string{
-		oneLine(g.Name), strconv.Itoa(g.Health.CloudProviderTarget), strconv.Itoa(n.Registered.Ready), strconv.Itoa(n.Registered.NotStarted),
-		strconv.Itoa(n.Registered.Unready.Total), missing, unregistered, fmt.Sprintf("%d-%d", g.Health.MinSize, g.Health.MaxSize),
-		string(g.Health.Status) + forSoLong(now, g.Health.LastTransitionTime), strconv.Itoa(g.ScaleDown.Candidates), scaleUpText(g, memory, now),
+		oneLine(g.Name), strconv.Itoa(g.Health.CloudProviderTarget), strconv.Itoa(n.Registered.Ready),
+		strconv.Itoa(n.Registered.NotStarted),
+		strconv.Itoa(n.Registered.Unready.Total), missing, unregistered,
+		fmt.Sprintf("%d-%d", g.Health.MinSize, g.Health.MaxSize),
+		string(g.Health.Status) + forSoLong(now, g.Health.LastTransitionTime), strconv.Itoa(g.ScaleDown.Candidates),
+		scaleUpText(g, memory, now),
 	}
 }
 
@@ -215,12 +222,15 @@ func scaleUpText(g status.NodeGroup, memory model.Memory, now time.Time) string 
 // oneLine is a cloud's message as a part of a line, without what a terminal
 // would obey.
 func oneLine(message string) string {
-	return strings.Join(strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	return strings.Join(
+		strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ",
+	)
 }
 
 func countsText(n status.NodeCounts) string {
 	r := n.Registered
-	text := fmt.Sprintf("%d registered: %d ready, %d not started, %d unready", r.Total, r.Ready, r.NotStarted, r.Unready.Total)
+	text := fmt.Sprintf("%d registered: %d ready, %d not started, %d unready",
+		r.Total, r.Ready, r.NotStarted, r.Unready.Total)
 	for _, part := range []struct {
 		n    int
 		what string

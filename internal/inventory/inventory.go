@@ -74,10 +74,13 @@ func (k Known) Differs(next Known) bool {
 func (k Known) Fold(answer provider.Inventory, ready func(*provider.Instance) bool) (Known, error) {
 	if len(answer.Groups) == 0 && answer.Others == 0 && len(k.inventory.Groups) > 0 {
 		return k, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Code: reasonEmptyInstead,
-			Message: fmt.Sprintf("the answer has no node group at all where there were %d; it is not taken for true", len(k.inventory.Groups))}
+			Message: fmt.Sprintf("the answer has no node group at all where there were %d; it is not taken for true",
+				len(k.inventory.Groups))}
 	}
 	if answer.AsOf.IsZero() {
-		return k, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Message: "the answer does not say when it was read (AsOf)"}
+		return k, &provider.Error{
+			Op: provider.OpInventory, Kind: provider.Transient, Message: "the answer does not say when it was read (AsOf)",
+		}
 	}
 	next := Known{inventory: answer, missing: map[provider.GroupID]lack{}}
 	next.inventory.Groups = make([]provider.Group, 0, len(answer.Groups))
@@ -116,16 +119,22 @@ func (k Known) Fold(answer provider.Inventory, ready func(*provider.Instance) bo
 		}
 		// What another group has by now is its own, whatever its nodes.
 		held := *old
-		held.Instances = slices.DeleteFunc(slices.Clone(old.Instances), func(in provider.Instance) bool { return listed(&in, present) })
-		why := fmt.Sprintf("the group is missing from %d of the newest answers; after %d it is forgotten", n.answers, forgetGroupAfter)
+		held.Instances = slices.DeleteFunc(slices.Clone(old.Instances), func(in provider.Instance) bool {
+			return listed(&in, present)
+		})
+		why := fmt.Sprintf("the group is missing from %d of the newest answers; after %d it is forgotten",
+			n.answers, forgetGroupAfter)
 		if n.answers >= forgetGroupAfter {
 			if answer.AsOf.Sub(n.since) >= believeNodeAgainst || !anyOf(&held, ready) {
 				continue
 			}
-			why = fmt.Sprintf("the group is missing from all answers since %s, and a node of it is Ready; it is forgotten when none is, or %s after that", n.since.UTC().Format(time.TimeOnly), believeNodeAgainst)
+			why = fmt.Sprintf("the group is missing from all answers since %s, and a node of it is Ready; it is forgotten when "+
+				"none is, or %s after that", n.since.UTC().Format(time.TimeOnly), believeNodeAgainst)
 		}
 		next.missing[id] = n
-		held.Err = &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.NotFound, Code: reasonMissing, Message: why}
+		held.Err = &provider.Error{
+			Op: provider.OpInventory, Group: id, Kind: provider.NotFound, Code: reasonMissing, Message: why,
+		}
 		next.inventory.Groups = append(next.inventory.Groups, held)
 	}
 	slices.SortFunc(next.inventory.Groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })

@@ -19,7 +19,9 @@ func answer(seconds int, groups ...provider.Group) provider.Inventory {
 func group(id string, target int, instances ...string) provider.Group {
 	g := provider.Group{ID: provider.GroupID(id), Max: 10, Target: target}
 	for _, i := range instances {
-		g.Instances = append(g.Instances, provider.Instance{ID: provider.InstanceID(i), ProviderID: "cloud://" + i, NodeName: i, State: provider.Running})
+		g.Instances = append(g.Instances, provider.Instance{
+			ID: provider.InstanceID(i), ProviderID: "cloud://" + i, NodeName: i, State: provider.Running,
+		})
 	}
 	return g
 }
@@ -110,7 +112,8 @@ func TestMissingGroupWithANode(t *testing.T) {
 	if g := moved.Latest().Groups; len(g) != 1 || len(g[0].Instances) != 2 {
 		t.Errorf("its instances are another group's: %+v", g)
 	}
-	if g := fold(k, answer(400, group("a", 1), group("b", 1)), ready).Latest().Groups; len(g) != 2 || g[0].Err != nil || g[0].Target != 1 {
+	if g := fold(k, answer(400, group("a", 1), group("b", 1)), ready).Latest().Groups; len(g) != 2 || g[0].Err != nil ||
+		g[0].Target != 1 {
 		t.Errorf("it is back: %+v", g)
 	}
 }

@@ -201,7 +201,9 @@ func TestTheLedgersNewsAreDecidedOn(t *testing.T) {
 		w.cluster.Groups[0].Target = 1
 		time.AfterFunc(5*time.Second, func() {
 			// The candidate's mark is there already, in a version that nobody has seen yet.
-			w.ended = append(w.ended, model.Outcome{Call: w.started[0], Ended: time.Now(), ResourceVersion: "6", Target: -1, Unchanged: true})
+			w.ended = append(w.ended, model.Outcome{
+				Call: w.started[0], Ended: time.Now(), ResourceVersion: "6", Target: -1, Unchanged: true,
+			})
 			w.nudge()
 		})
 		time.AfterFunc(35*time.Second, func() { n.ResourceVersion = "6" })
@@ -291,7 +293,8 @@ func TestFirstInventoryIsOnesOwn(t *testing.T) {
 		if later {
 			o.Now, o.Inventory.AsOf = o.Now.Add(2*time.Second), o.Now.Add(2*time.Second)
 		}
-		if err := New(fixed{o}, w, w, p, func() time.Time { return o.Now }, ledger.New(p.Rules)).RunOnce(t.Context()); err != nil {
+		if err := New(fixed{o}, w, w, p, func() time.Time { return o.Now }, ledger.New(p.Rules)).
+			RunOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if (len(w.started) > 0) != later {
@@ -312,7 +315,8 @@ func TestUnhealthyClusterIsLeftAlone(t *testing.T) {
 	for i := range 5 {
 		n := testkit.Node(fmt.Sprintf("n%d", i), "4", "16Gi", nil)
 		n.CreationTimestamp = metav1.NewTime(w.cluster.Now.Add(-time.Hour))
-		n.Status.Conditions[0].Status, n.Status.Conditions[0].LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(w.cluster.Now.Add(-time.Minute))
+		n.Status.Conditions[0].Status, n.Status.Conditions[0].LastTransitionTime = corev1.ConditionFalse,
+			metav1.NewTime(w.cluster.Now.Add(-time.Minute))
 		w.cluster.AddNode(n, "g")
 	}
 	w.cluster.Pending(testkit.Pod("default", "web", "1", "1Gi", nil), 10)

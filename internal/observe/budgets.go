@@ -45,7 +45,9 @@ func cutBudget(pdb *policyv1.PodDisruptionBudget) *budgetRow {
 		b.Detail += fmt.Sprintf("; its selector cannot be read, and is taken for all pods of the namespace: %v", err)
 	}
 	b.Selector = selector
-	return &budgetRow{name: cache.ObjectName{Namespace: pdb.Namespace, Name: pdb.Name}, budget: b, selects: selector.String()}
+	return &budgetRow{
+		name: cache.ObjectName{Namespace: pdb.Namespace, Name: pdb.Name}, budget: b, selects: selector.String(),
+	}
 }
 
 // same tells whether two rows say the same, and sameRoom whether they leave the

@@ -20,11 +20,17 @@ import (
 )
 
 // testBudget is about the pods of an app, of which 2 of 3 are healthy.
-func testBudget(namespace, name string, allowed int32, change ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
+func testBudget(
+	namespace, name string, allowed int32, change ...func(*policyv1.PodDisruptionBudget),
+) *policyv1.PodDisruptionBudget {
 	b := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 2},
-		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}},
-		Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 2, DisruptionsAllowed: allowed, CurrentHealthy: 2, ExpectedPods: 3, DesiredHealthy: 2},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+		},
+		Status: policyv1.PodDisruptionBudgetStatus{
+			ObservedGeneration: 2, DisruptionsAllowed: allowed, CurrentHealthy: 2, ExpectedPods: 3, DesiredHealthy: 2,
+		},
 	}
 	for _, c := range change {
 		c(b)
@@ -66,10 +72,12 @@ func TestCutBudget(t *testing.T) {
 			if b.Namespace != "ns" || b.Name != c.budget.Name || b.Allowed != c.allowed {
 				t.Errorf("%s/%s allows %d, want %d", b.Namespace, b.Name, b.Allowed, c.allowed)
 			}
-			if rest, ok := strings.CutPrefix(b.Detail, numbers); !ok || !strings.Contains(rest, c.says) || (c.says == "") != (rest == "") {
+			if rest, ok := strings.CutPrefix(b.Detail, numbers); !ok || !strings.Contains(rest, c.says) ||
+				(c.says == "") != (rest == "") {
 				t.Errorf("it says %q", b.Detail)
 			}
-			if b.Selector.Matches(web) != c.web || b.Selector.Matches(labels.Set{}) != c.none || b.Selector.Matches(db) != c.none {
+			if b.Selector.Matches(web) != c.web || b.Selector.Matches(labels.Set{}) != c.none ||
+				b.Selector.Matches(db) != c.none {
 				t.Errorf("it covers what %q selects", b.Selector)
 			}
 		})
@@ -175,14 +183,17 @@ func TestBudgetsMustBeReadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
 		client.PrependReactor("list", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}, "", errors.New("not allowed"))
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}, "",
+				errors.New("not allowed"))
 		})
 		o := start(t, client, &sky{read: says()})
 		err := o.WaitForSync(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "cannot list poddisruptionbudgets") || !strings.Contains(err.Error(), "grant get, list and watch on poddisruptionbudgets") {
+		if err == nil || !strings.Contains(err.Error(), "cannot list poddisruptionbudgets") ||
+			!strings.Contains(err.Error(), "grant get, list and watch on poddisruptionbudgets") {
 			t.Fatalf("error %v", err)
 		}
-		if _, err := o.Observe(t.Context(), time.Now()); err == nil || !strings.Contains(err.Error(), "poddisruptionbudgets") {
+		if _, err := o.Observe(t.Context(), time.Now()); err == nil ||
+			!strings.Contains(err.Error(), "poddisruptionbudgets") {
 			t.Errorf("observed with error %v", err)
 		}
 	})

@@ -86,6 +86,7 @@ func (c *cloud) notice(ctx context.Context) {
 		return
 	}
 	if err := n.Notify(ctx, c.refresh); err != nil && ctx.Err() == nil {
-		c.log.Warn("the provider does not tell of changes any more, they are seen at the next scan", "interval", c.interval, "err", err)
+		c.log.Warn("the provider does not tell of changes any more, they are seen at the next scan", "interval",
+			c.interval, "err", err)
 	}
 }

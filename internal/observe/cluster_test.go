@@ -18,8 +18,10 @@ import (
 func testNode(name string, change ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name), ResourceVersion: "1",
-			Labels:      map[string]string{corev1.LabelHostname: name, "zone": "a"},
-			Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true", "kwok.x-k8s.io/node": "fake"}},
+			Labels: map[string]string{corev1.LabelHostname: name, "zone": "a"},
+			Annotations: map[string]string{
+				"volumes.kubernetes.io/controller-managed-attach-detach": "true", "kwok.x-k8s.io/node": "fake",
+			}},
 		Spec: corev1.NodeSpec{ProviderID: "cloud://" + name},
 		Status: corev1.NodeStatus{
 			Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
@@ -91,7 +93,9 @@ func TestWhatMovesAndWhatSignals(t *testing.T) {
 		t.Errorf("the newest version is not seen: %s", v)
 	}
 	check("node is tainted", true, false, func() {
-		w.node1(testNode("n", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}} }))
+		w.node1(testNode("n", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
+		}))
 	})
 	check("pod appears", true, true, func() { w.pod(testPod("ns", "p", "")) })
 	check("pod says the same again", false, false, func() { w.pod(testPod("ns", "p", "")) })
@@ -101,7 +105,10 @@ func TestWhatMovesAndWhatSignals(t *testing.T) {
 	})
 	check("pod is bound", true, true, func() { w.pod(testPod("ns", "p", "n")) })
 	check("bound pod's status changes", false, false, func() {
-		w.pod(testPod("ns", "p", "n", func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.1"; p.Status.Phase = corev1.PodRunning }))
+		w.pod(testPod("ns", "p", "n", func(p *corev1.Pod) {
+			p.Status.PodIP = "10.0.0.1"
+			p.Status.Phase = corev1.PodRunning
+		}))
 	})
 	check("bound pod is being deleted", true, false, func() {
 		w.pod(testPod("ns", "p", "n", func(p *corev1.Pod) { now := metav1.Unix(5, 0); p.DeletionTimestamp = &now }))
@@ -205,7 +212,9 @@ func TestReplace(t *testing.T) {
 	w.pod(testPod("ns", "went", "n"))
 	w.pod(testPod("ns", "waited", ""))
 	w.replaceNodes([]*corev1.Node{trimNode(testNode("n")), trimNode(testNode("new"))})
-	w.replacePods([]*podRow{cutPod(w.catalog, testPod("ns", "stays", "n")), cutPod(w.catalog, testPod("ns", "came", "new"))})
+	w.replacePods([]*podRow{
+		cutPod(w.catalog, testPod("ns", "stays", "n")), cutPod(w.catalog, testPod("ns", "came", "new")),
+	})
 	got := w.observed()
 	if len(got) != 2 || got[0].Object.Name != "n" || got[1].Object.Name != "new" {
 		t.Fatalf("nodes %+v", got)
@@ -268,7 +277,8 @@ func TestCompact(t *testing.T) {
 	keys := func() (out []string) {
 		c := w.catalog.Contents()
 		for _, p := range w.observed()[0].Pods {
-			out = append(out, c.Specs[p.Spec].Key+c.Labels[p.Labels].Key+fmt.Sprint(c.Specs[p.Spec].Claims, c.Specs[p.Spec].Requests)+c.Facts[p.Facts].Local+c.Facts[p.Facts].Key)
+			out = append(out, c.Specs[p.Spec].Key+c.Labels[p.Labels].Key+fmt.Sprint(c.Specs[p.Spec].Claims,
+				c.Specs[p.Spec].Requests)+c.Facts[p.Facts].Local+c.Facts[p.Facts].Key)
 		}
 		return append(out, c.Shapes[w.observed()[0].Shape].Key)
 	}
@@ -317,9 +327,10 @@ func TestMemoryOfManyPods(t *testing.T) {
 		node := fmt.Sprintf("group-%04d", i)
 		for j := range perNode {
 			name := fmt.Sprintf("deployment-%d-7c9d8b6f5c-%05d", j, i)
-			w.pod(testPod("namespace", name, node, ownedBy("apps/v1", "ReplicaSet", types.UID(fmt.Sprintf("%036d", j))), func(p *corev1.Pod) {
-				p.UID = types.UID(fmt.Sprintf("%018d%018d", i, j))
-			}))
+			w.pod(testPod("namespace", name, node, ownedBy("apps/v1", "ReplicaSet", types.UID(fmt.Sprintf("%036d", j))),
+				func(p *corev1.Pod) {
+					p.UID = types.UID(fmt.Sprintf("%018d%018d", i, j))
+				}))
 		}
 	}
 	used := (heap() - before) >> 20

@@ -26,7 +26,8 @@ func TestFeaturesOfTemplates(t *testing.T) {
 		return g
 	}
 	cloud := &sky{read: says(
-		withTemplate("nodes", testNode(""), "a"), withTemplate("none", testNode("")), withTemplate("old", testNode(""), "b"), withTemplate("said", declares("", "z")),
+		withTemplate("nodes", testNode(""), "a"), withTemplate("none", testNode("")), withTemplate("old", testNode(""), "b"),
+		withTemplate("said", declares("", "z")),
 	)}
 	objects := []runtime.Object{declares("a", "x"), declares("b"), declares("c", "y")}
 	world(t, cloud, objects, func(t *testing.T, _ *fake.Clientset, o *Observer) {

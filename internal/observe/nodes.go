@@ -64,7 +64,8 @@ func keepAnnotation(key string) bool {
 	if !ok {
 		return false
 	}
-	return prefix == "cluster-autoscaler.kubernetes.io" || strings.HasSuffix(prefix, ".cluster-autoscaler.kubernetes.io") ||
+	return prefix == "cluster-autoscaler.kubernetes.io" ||
+		strings.HasSuffix(prefix, ".cluster-autoscaler.kubernetes.io") ||
 		prefix == "kwok.x-k8s.io" || prefix == "cluster-autoscaler.kwok.nodegroup"
 }
 

@@ -287,7 +287,8 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 		case !s.seen():
 			return model.Observation{}, fmt.Errorf("observe: the cluster has not been read in full: %w", err)
 		case o.settings.MaxAge > 0 && wall.Sub(s.asOf()) > o.settings.MaxAge:
-			return model.Observation{}, fmt.Errorf("observe: what is known of the cluster is %s old, more than %s: %w", wall.Sub(s.asOf()).Round(time.Second), o.settings.MaxAge, err)
+			return model.Observation{}, fmt.Errorf("observe: what is known of the cluster is %s old, more than %s: %w",
+				wall.Sub(s.asOf()).Round(time.Second), o.settings.MaxAge, err)
 		}
 	}
 	o.mu.Lock()

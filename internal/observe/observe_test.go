@@ -71,10 +71,14 @@ func says(groups ...provider.Group) func(context.Context) (provider.Inventory, e
 	}
 }
 
-var settings = Settings{Namespace: "kube-system", Seed: 7, ScanInterval: 10 * time.Second, InventoryDeadline: 30 * time.Second}
+var settings = Settings{
+	Namespace: "kube-system", Seed: 7, ScanInterval: 10 * time.Second, InventoryDeadline: 30 * time.Second,
+}
 
 // world runs an observer in a bubble of virtual time until the test ends.
-func world(t *testing.T, cloud *sky, objects []runtime.Object, test func(t *testing.T, client *fake.Clientset, o *Observer)) {
+func world(
+	t *testing.T, cloud *sky, objects []runtime.Object, test func(t *testing.T, client *fake.Clientset, o *Observer),
+) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(objects...)
@@ -144,7 +148,8 @@ func TestObservation(t *testing.T) {
 	}
 	world(t, cloud, objects, func(t *testing.T, client *fake.Clientset, o *Observer) {
 		seen := mustSync(t, o)
-		if len(seen.Nodes) != 1 || len(seen.Nodes[0].Pods) != 1 || len(seen.Unbound) != 1 || seen.Unbound[0].Flags != model.Refused {
+		if len(seen.Nodes) != 1 || len(seen.Nodes[0].Pods) != 1 || len(seen.Unbound) != 1 ||
+			seen.Unbound[0].Flags != model.Refused {
 			t.Errorf("nodes %+v, unbound %+v", seen.Nodes, seen.Unbound)
 		}
 		if seen.Namespaces["ns"]["team"] != "x" || len(seen.Volumes.Claims) != 1 || len(seen.Volumes.Classes) != 1 {
@@ -157,10 +162,12 @@ func TestObservation(t *testing.T) {
 		if !slices.ContainsFunc(tolerations, func(x corev1.Toleration) bool { return x.Key == corev1.TaintNodeNotReady }) {
 			t.Errorf("tolerations %v", tolerations)
 		}
-		if n, ok := seen.Priorities.Of("a"); n != 10 || !ok || seen.Seed != 7 || seen.Now != time.Now() || seen.Generation == 0 {
+		if n, ok := seen.Priorities.Of("a"); n != 10 || !ok || seen.Seed != 7 || seen.Now != time.Now() ||
+			seen.Generation == 0 {
 			t.Errorf("priorities %v, seed %d, generation %d", seen.Priorities, seen.Seed, seen.Generation)
 		}
-		if len(seen.Inventory.Groups) != 2 || len(seen.Templates) != 2 || !seen.Templates[0].Known || seen.Templates[1].Known {
+		if len(seen.Inventory.Groups) != 2 || len(seen.Templates) != 2 || !seen.Templates[0].Known ||
+			seen.Templates[1].Known {
 			t.Fatalf("inventory %+v, templates %+v", seen.Inventory, seen.Templates)
 		}
 		if seen.Templates[0].Shape != seen.Nodes[0].Shape || len(seen.Templates[0].Pods) != 1 {
@@ -174,17 +181,20 @@ func TestObservation(t *testing.T) {
 			t.Errorf("generation %d, then %d", seen.Generation, again.Generation)
 		}
 		// A pod comes.
-		if _, err := client.CoreV1().Pods("ns").Create(t.Context(), testPod("ns", "x", ""), metav1.CreateOptions{}); err != nil {
+		if _, err := client.CoreV1().Pods("ns").
+			Create(t.Context(), testPod("ns", "x", ""), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		<-o.Changed()
-		if again := mustObserve(t, o); again.Generation == seen.Generation || len(again.Unbound) != 2 || len(seen.Unbound) != 1 {
+		if again := mustObserve(t, o); again.Generation == seen.Generation || len(again.Unbound) != 2 ||
+			len(seen.Unbound) != 1 {
 			t.Errorf("generation %d, then %d; %d pods wait", seen.Generation, again.Generation, len(again.Unbound))
 		} else if again.Priorities != seen.Priorities {
 			t.Error("the priorities were parsed again without a change of theirs")
 		}
 		// The priorities change.
-		if err := client.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), PriorityConfigMap, metav1.DeleteOptions{}); err != nil {
+		if err := client.CoreV1().ConfigMaps("kube-system").
+			Delete(t.Context(), PriorityConfigMap, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -250,11 +260,14 @@ func TestAListThatFailedBeforeAStream(t *testing.T) {
 				}
 				w := watch.NewFakeWithChanSize(10, false)
 				if o.SendInitialEvents != nil && *o.SendInitialEvents {
-					w.Action(watch.Bookmark, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "5", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}})
+					w.Action(watch.Bookmark, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+						ResourceVersion: "5", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+					}})
 				}
 				return w, nil
 			},
-		}, "", &corev1.Namespace{}, newObjects[*corev1.Namespace](&sync.Mutex{}, func() {}).store(), slog.New(slog.DiscardHandler))
+		}, "", &corev1.Namespace{}, newObjects[*corev1.Namespace](&sync.Mutex{}, func() {}).store(),
+			slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); s.run(ctx) }()
@@ -323,12 +336,13 @@ func TestAnOldPictureOfTheCluster(t *testing.T) {
 // A kind that is listed again and again, since it cannot be watched, is as old as the last
 // list.
 func TestListsWithoutAWatch(t *testing.T) {
-	withoutPods(t, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no watch")), nil, func(o *Observer, _ *atomic.Bool) {
-		time.Sleep(time.Hour)
-		if _, err := o.Observe(t.Context(), time.Now()); err != nil {
-			t.Error(err)
-		}
-	})
+	withoutPods(t, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no watch")), nil,
+		func(o *Observer, _ *atomic.Bool) {
+			time.Sleep(time.Hour)
+			if _, err := o.Observe(t.Context(), time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
 }
 
 // The rights that manifests of the Cluster Autoscaler lack are gone without; that to the
@@ -348,7 +362,9 @@ func TestRightsThatCanBeGoneWithout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client := fake.NewClientset()
 				denied := apierrors.NewForbidden(schema.GroupResource{Resource: c.resource}, "", errors.New("not allowed"))
-				client.PrependReactor("list", c.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, denied })
+				client.PrependReactor("list", c.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, denied
+				})
 				var log strings.Builder
 				with := settings
 				with.Priorities = c.priorities
@@ -377,7 +393,8 @@ func TestRightsThatComeLate(t *testing.T) {
 		client := fake.NewClientset()
 		from := time.Now().Add(2 * time.Second)
 		client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return time.Now().Before(from), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("not yet"))
+			return time.Now().Before(from), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "",
+				errors.New("not yet"))
 		})
 		if err := start(t, client, &sky{read: says()}).WaitForSync(t.Context()); err != nil {
 			t.Error(err)
@@ -482,7 +499,8 @@ func TestQuietCloudIsQuiet(t *testing.T) {
 		}
 		quiet := mustObserve(t, o)
 		if !quiet.Inventory.AsOf.After(before.Inventory.AsOf) || quiet.Generation != before.Generation {
-			t.Errorf("the picture is as of %s, before %s; generation %d, before %d", quiet.Inventory.AsOf, before.Inventory.AsOf, quiet.Generation, before.Generation)
+			t.Errorf("the picture is as of %s, before %s; generation %d, before %d",
+				quiet.Inventory.AsOf, before.Inventory.AsOf, quiet.Generation, before.Generation)
 		}
 		o.Refresh()
 		time.Sleep(2 * time.Second)
@@ -510,7 +528,9 @@ func TestQuietCloudIsQuiet(t *testing.T) {
 func group(id string, target int, instances ...string) provider.Group {
 	g := provider.Group{ID: provider.GroupID(id), Max: 10, Target: target}
 	for _, i := range instances {
-		g.Instances = append(g.Instances, provider.Instance{ID: provider.InstanceID(i), ProviderID: "cloud://" + i, NodeName: i, State: provider.Running})
+		g.Instances = append(g.Instances, provider.Instance{
+			ID: provider.InstanceID(i), ProviderID: "cloud://" + i, NodeName: i, State: provider.Running,
+		})
 	}
 	return g
 }

@@ -88,7 +88,8 @@ func podFlags(pod *corev1.Pod) model.Flags {
 	if _, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]; ok {
 		f |= model.Mirror
 	}
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" && strings.HasPrefix(owner.APIVersion, "apps/") ||
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" &&
+		strings.HasPrefix(owner.APIVersion, "apps/") ||
 		pod.Annotations[annotationDaemonSetPod] == "true" {
 		f |= model.FromDaemonSet
 	}
@@ -105,7 +106,8 @@ const longestRefusal = 300
 func refusal(pod *corev1.Pod) string {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
-		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason != corev1.PodReasonUnschedulable || pod.Spec.NodeName != "" {
+		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason != corev1.PodReasonUnschedulable ||
+			pod.Spec.NodeName != "" {
 			continue
 		}
 		if len(c.Message) > longestRefusal {

@@ -37,13 +37,17 @@ func testPod(namespace, name, node string, change ...func(*corev1.Pod)) *corev1.
 }
 
 func refused(p *corev1.Pod) {
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	p.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}
 }
 
 func ownedBy(apiVersion, kind string, uid types.UID) func(*corev1.Pod) {
 	yes := true
 	return func(p *corev1.Pod) {
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: "o", UID: uid, Controller: &yes}}
+		p.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: apiVersion, Kind: kind, Name: "o", UID: uid, Controller: &yes,
+		}}
 	}
 }
 
@@ -62,7 +66,8 @@ func TestPodFacts(t *testing.T) {
 		{"refused once, bound since", func(p *corev1.Pod) { refused(p); p.Spec.NodeName = "n" }, nil},
 		{"condition for another reason", func(p *corev1.Pod) { refused(p); p.Status.Conditions[0].Reason = "SchedulerError" }, nil},
 		{"gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }, func(p *model.Pod) { p.Flags = model.Gated }},
-		{"gated by its condition", func(p *corev1.Pod) { refused(p); p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated },
+		{"gated by its condition",
+			func(p *corev1.Pod) { refused(p); p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated },
 			func(p *model.Pod) { p.Flags = model.Gated }},
 		{"terminating", func(p *corev1.Pod) {
 			// The API server has added the 30 s of its grace to the moment of the deletion.
@@ -103,13 +108,16 @@ func TestPodFacts(t *testing.T) {
 func TestRowsNameTheirFacts(t *testing.T) {
 	c := catalog.New()
 	plain := cutPod(c, testPod("ns", "a", "n")).pod
-	job := cutPod(c, testPod("ns", "b", "n", ownedBy("batch/v1", "Job", "j"), annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"))).pod
-	same := cutPod(c, testPod("ns", "c", "m", ownedBy("batch/v1", "Job", "k"), annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"))).pod
+	job := cutPod(c, testPod("ns", "b", "n", ownedBy("batch/v1", "Job", "j"),
+		annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"))).pod
+	same := cutPod(c, testPod("ns", "c", "m", ownedBy("batch/v1", "Job", "k"),
+		annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"))).pod
 	if plain.Facts == job.Facts || job.Facts != same.Facts || plain.Content != job.Content {
 		t.Errorf("facts %d, %d, %d; contents %v, %v", plain.Facts, job.Facts, same.Facts, plain.Content, job.Content)
 	}
 	facts := c.Contents().Facts
-	if f := facts[job.Facts]; f.Controller != "Job" || f.Group != "batch" || f.Safe != model.EvictNo || facts[plain.Facts].Controller != "" {
+	if f := facts[job.Facts]; f.Controller != "Job" || f.Group != "batch" || f.Safe != model.EvictNo ||
+		facts[plain.Facts].Controller != "" {
 		t.Errorf("facts %+v and %+v", f, facts[plain.Facts])
 	}
 }
@@ -119,12 +127,18 @@ func TestRowsNameTheirFacts(t *testing.T) {
 func TestDaemonSetPodsShareTheirContent(t *testing.T) {
 	pinned := func(node string) *corev1.Pod {
 		p := testPod("ns", "d-"+node, node, ownedBy("apps/v1", "DaemonSet", "u"))
-		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "os", Operator: corev1.NodeSelectorOpIn, Values: []string{"linux"}}},
-				MatchFields:      []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+		p.Spec.Affinity = &corev1.Affinity{
+			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchExpressions: []corev1.NodeSelectorRequirement{{
+						Key: "os", Operator: corev1.NodeSelectorOpIn, Values: []string{"linux"},
+					}},
+					MatchFields: []corev1.NodeSelectorRequirement{{
+						Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+					}},
+				}},
 			}},
-		}}}
+		}
 		return p
 	}
 	c := catalog.New()
@@ -132,11 +146,14 @@ func TestDaemonSetPodsShareTheirContent(t *testing.T) {
 	if x, y := cutPod(c, a).pod.Content, cutPod(c, b).pod.Content; x != y {
 		t.Errorf("contents %v and %v", x, y)
 	}
-	kept := c.Contents().Specs[0].Pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	terms := func(spec *corev1.PodSpec) []corev1.NodeSelectorTerm {
+		return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	}
+	kept := terms(&c.Contents().Specs[0].Pod.Spec)
 	if len(kept) != 1 || len(kept[0].MatchExpressions) != 1 || len(kept[0].MatchFields) != 0 {
 		t.Errorf("terms %+v", kept)
 	}
-	if a.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields == nil {
+	if terms(&a.Spec)[0].MatchFields == nil {
 		t.Error("the pod that was given was changed")
 	}
 }

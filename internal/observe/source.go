@@ -53,7 +53,10 @@ type api[L runtime.Object] struct {
 
 // newSource prepares the watch of one kind. client tells whether it can stream
 // a list (a fake one cannot); fields narrows what is read.
-func newSource[L runtime.Object](resource string, client any, a api[L], fields string, example runtime.Object, into cache.ReflectorStore, log *slog.Logger) *source {
+func newSource[L runtime.Object](
+	resource string, client any, a api[L], fields string, example runtime.Object, into cache.ReflectorStore,
+	log *slog.Logger,
+) *source {
 	s := &source{resource: resource, example: example, into: into, log: log, failing: map[string]failure{}}
 	s.lister = cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -78,14 +81,17 @@ func newSource[L runtime.Object](resource string, client any, a api[L], fields s
 // run lists and watches until ctx ends.
 func (s *source) run(ctx context.Context) {
 	backoff := retries
-	r := cache.NewReflectorWithOptions(s.lister, s.example, tracked{s.into, s}, cache.ReflectorOptions{Name: s.resource, Backoff: &backoff})
-	// The condition never ends the loop and never fails: only ctx does.
-	_ = retries.DelayWithReset(clock.RealClock{}, time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		if err := r.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
-			s.log.Debug("watch ended, listing again", "resource", s.resource, "err", err)
-		}
-		return false, nil
+	r := cache.NewReflectorWithOptions(s.lister, s.example, tracked{s.into, s}, cache.ReflectorOptions{
+		Name: s.resource, Backoff: &backoff,
 	})
+	// The condition never ends the loop and never fails: only ctx does.
+	_ = retries.DelayWithReset(clock.RealClock{}, time.Minute).Until(ctx, true, true,
+		func(ctx context.Context) (bool, error) {
+			if err := r.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
+				s.log.Debug("watch ended, listing again", "resource", s.resource, "err", err)
+			}
+			return false, nil
+		})
 }
 
 // record notes the end of an attempt, and tells a person once when it begins to
@@ -112,7 +118,8 @@ func (s *source) record(verb string, err error) {
 func (s *source) recovered(verb string) {
 	if was, ok := s.failing[verb]; ok {
 		delete(s.failing, verb)
-		s.log.Info("reading the cluster works again", "verb", verb, "resource", s.resource, "after", time.Since(was.since).Round(time.Millisecond))
+		s.log.Info("reading the cluster works again", "verb", verb, "resource", s.resource, "after",
+			time.Since(was.since).Round(time.Millisecond))
 	}
 }
 

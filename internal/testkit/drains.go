@@ -54,7 +54,8 @@ func (s *Scenario) drain(a args) {
 	s.stands(n, func(st *model.NodeStanding) {
 		st.Drain = &d
 		if verb := a.get("call", ""); verb != "" {
-			st.Busy = &model.Call{ID: "open/" + n.Name, Verb: model.Verb(verb), Group: d.Group, Node: n.Name, Instance: d.Instance, Deadline: s.Now.Add(time.Minute)}
+			st.Busy = &model.Call{ID: "open/" + n.Name, Verb: model.Verb(verb), Group: d.Group, Node: n.Name,
+				Instance: d.Instance, Deadline: s.Now.Add(time.Minute)}
 		}
 	})
 	cordon := "no"

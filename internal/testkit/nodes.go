@@ -66,7 +66,9 @@ func (s *Scenario) group(a args) {
 		g.PricePerHour = &v
 	}
 	for _, zone := range a.alternatives("zones") {
-		g.Template.Places = append(g.Template.Places, provider.Place{Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone}})
+		g.Template.Places = append(g.Template.Places, provider.Place{
+			Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone},
+		})
 		g.Template.Balanced = !a.has("scattered")
 	}
 	if types := a.alternatives("types"); len(types) > 0 {
@@ -94,7 +96,8 @@ func (s *Scenario) find(id string) *provider.Group {
 
 func (s *Scenario) instance(a args) {
 	g := s.find(a.get("group", ""))
-	in := provider.Instance{ID: provider.InstanceID(a.name), NodeName: a.name, ProviderID: "test:" + a.name, State: provider.Creating, Created: s.Now.Add(-a.duration("age"))}
+	in := provider.Instance{ID: provider.InstanceID(a.name), NodeName: a.name, ProviderID: "test:" + a.name,
+		State: provider.Creating, Created: s.Now.Add(-a.duration("age"))}
 	if kind := a.get("failed", ""); kind != "" {
 		in.Err = &provider.Error{Op: provider.OpGrow, Group: g.ID, Kind: provider.Kind(kind)}
 	}
@@ -103,7 +106,8 @@ func (s *Scenario) instance(a args) {
 	g.Target++
 	if a.has("age") {
 		// A leader has seen it come: else its time would begin at this first look.
-		s.Memory.Asks = append(s.Memory.Asks, model.Ask{ID: "seen/" + a.name, Group: g.ID, Found: true, At: in.Created, Units: []model.Unit{{Instance: in.ID, Exists: in.Created}}})
+		s.Memory.Asks = append(s.Memory.Asks, model.Ask{ID: "seen/" + a.name, Group: g.ID, Found: true, At: in.Created,
+			Units: []model.Unit{{Instance: in.ID, Exists: in.Created}}})
 	}
 }
 
@@ -182,13 +186,21 @@ func (s *Scenario) leaving(n *corev1.Node, group string, a args) {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
 	}
 	if a.has("tainted") {
-		drain(model.Drain{Node: n.Name, Group: provider.GroupID(a.get("ours", group)), Stage: model.Tainted, Since: s.ago(a, "tainted")})
+		drain(model.Drain{
+			Node: n.Name, Group: provider.GroupID(a.get("ours", group)), Stage: model.Tainted, Since: s.ago(a, "tainted"),
+		})
 	}
 	if a.has("removed") {
 		drain(model.Drain{Node: n.Name, Stage: model.Removed, Since: s.Now})
 	}
 	if a.has("removing") {
-		drain(model.Drain{Node: n.Name, Group: provider.GroupID(group), Instance: provider.InstanceID(n.Name), Stage: model.Removing, Since: s.Now})
+		drain(model.Drain{
+			Node:     n.Name,
+			Group:    provider.GroupID(group),
+			Instance: provider.InstanceID(n.Name),
+			Stage:    model.Removing,
+			Since:    s.Now,
+		})
 	}
 }
 

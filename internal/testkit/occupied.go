@@ -39,7 +39,9 @@ func DrawOccupied(t *rapid.T) World {
 	}
 	poolMin := rapid.IntRange(0, 3).Draw(t, "pool min")
 	sizing := rapid.SampledFrom([]string{"", "Equitable", "Lax-Greedy", "Backward-Compatible"}).Draw(t, "sizing")
-	w.other = append(w.other, func(c *Cluster) { c.Pools = []provider.Pool{{ID: "pool", Min: poolMin, Max: 20, Sizing: sizing}} })
+	w.other = append(w.other, func(c *Cluster) {
+		c.Pools = []provider.Pool{{ID: "pool", Min: poolMin, Max: 20, Sizing: sizing}}
+	})
 	// 2. Apps, and what their pods say of being moved.
 	pods := make([]*corev1.Pod, rapid.IntRange(1, 5).Draw(t, "apps"))
 	for a := range pods {
@@ -109,12 +111,15 @@ func drawFate(t *rapid.T, p *corev1.Pod) {
 	if rapid.IntRange(0, 5).Draw(t, "system") == 5 {
 		p.Namespace = metav1.NamespaceSystem
 	}
-	kind := rapid.SampledFrom([]string{"ReplicaSet", "ReplicaSet", "ReplicaSet", "StatefulSet", "Job", "ReplicationController", "ReplicaSet.example.com", "none"}).Draw(t, "controller")
+	kind := rapid.SampledFrom([]string{"ReplicaSet", "ReplicaSet", "ReplicaSet", "StatefulSet", "Job",
+		"ReplicationController", "ReplicaSet.example.com", "none"}).Draw(t, "controller")
 	p.OwnerReferences = nil
 	if kind != "none" {
 		p.OwnerReferences = madeBy(kind, p.Namespace, p.Name)
 	}
-	if safe := rapid.SampledFrom([]string{"", "", "", "", "true", "false", "on-completion"}).Draw(t, "safe to evict"); safe != "" {
+	if safe := rapid.SampledFrom([]string{"", "", "", "", "true", "false", "on-completion"}).Draw(
+		t, "safe to evict",
+	); safe != "" {
 		metav1.SetMetaDataAnnotation(&p.ObjectMeta, annotationSafeToEvict, safe)
 	}
 	if rapid.IntRange(0, 4).Draw(t, "local") == 4 {
@@ -126,8 +131,11 @@ func drawFate(t *rapid.T, p *corev1.Pod) {
 
 // drawLife draws how far a few pods of one node have come.
 func drawLife(t *rapid.T, p *corev1.Pod) model.Flags {
-	p.CreationTimestamp = metav1.NewTime(Start.Add(-rapid.SampledFrom([]time.Duration{0, 10 * time.Minute, 59 * time.Minute, 2 * time.Hour}).Draw(t, "age")))
-	switch rapid.SampledFrom([]string{"", "", "", "", "", "", "", "ending", "overdue", "finished", "daemon"}).Draw(t, "life") {
+	p.CreationTimestamp = metav1.NewTime(
+		Start.Add(-rapid.SampledFrom([]time.Duration{0, 10 * time.Minute, 59 * time.Minute, 2 * time.Hour}).Draw(t, "age")),
+	)
+	switch rapid.SampledFrom([]string{"", "", "", "", "", "", "", "ending", "overdue", "finished", "daemon"}).
+		Draw(t, "life") {
 	case "ending":
 		p.DeletionTimestamp = &metav1.Time{Time: Start.Add(time.Minute)}
 	case "overdue":

@@ -16,11 +16,13 @@ import (
 func tell(s *model.Snapshot) (lines []string) {
 	pod := func(p *model.Pod) string {
 		spec := s.Contents.Specs[p.Spec]
-		return fmt.Sprint(p.Name, p.UID, p.Owner, p.Flags, p.Created, p.Ends, spec.Pod.Namespace, s.Contents.Facts[p.Facts].Key)
+		return fmt.Sprint(p.Name, p.UID, p.Owner, p.Flags, p.Created, p.Ends, spec.Pod.Namespace,
+			s.Contents.Facts[p.Facts].Key)
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		lines = append(lines, fmt.Sprint(n.Name, n.Kind, n.Batches, n.Occupants, s.Groups[n.Group].ID, n.Object.Spec.Unschedulable, n.Object.Annotations))
+		lines = append(lines, fmt.Sprint(n.Name, n.Kind, n.Batches, n.Occupants, s.Groups[n.Group].ID,
+			n.Object.Spec.Unschedulable, n.Object.Annotations))
 		var own []string
 		for j := range n.Bound {
 			own = append(own, pod(&n.Bound[j]))
@@ -94,10 +96,12 @@ func TestDrawOccupiedMeetsEverything(t *testing.T) {
 		met[fmt.Sprint("pending ", len(s.Pending) > 0)]++
 	}
 	for _, want := range []string{
-		"controller apps/ReplicaSet", "controller apps/StatefulSet", "controller batch/Job", "controller /ReplicationController",
+		"controller apps/ReplicaSet", "controller apps/StatefulSet", "controller batch/Job",
+		"controller /ReplicationController",
 		"controller example.com/ReplicaSet", "controller /", "controller apps/DaemonSet",
 		"safe 0", "safe 1", "safe 2", "safe 3", "local true", "local false", "in default", "in kube-system",
-		fmt.Sprint("flags ", model.Terminating), fmt.Sprint("flags ", model.Finished), fmt.Sprint("flags ", model.FromDaemonSet), "flags 0",
+		fmt.Sprint("flags ", model.Terminating), fmt.Sprint("flags ", model.Finished),
+		fmt.Sprint("flags ", model.FromDaemonSet), "flags 0",
 		"overdue true", "occupied true", "occupied false", "cordoned true", "disabled true", "kind Ready", "kind Unready",
 		"allowed 0", "allowed 1", "allowed 5", "pending true", "pending false",
 	} {

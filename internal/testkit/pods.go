@@ -78,7 +78,8 @@ func madeBy(kind, namespace, name string) []metav1.OwnerReference {
 	kind, group, foreign := strings.Cut(kind, ".")
 	version := group + "/v1"
 	if !foreign {
-		known := map[string]string{"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1", "ReplicationController": "v1"}
+		known := map[string]string{"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1",
+			"Job": "batch/v1", "ReplicationController": "v1"}
 		if version = known[kind]; version == "" {
 			panic(fmt.Errorf("controller: %q is not known; write Kind.group", kind))
 		}
@@ -116,7 +117,8 @@ func (s *Scenario) budget(a args) {
 	}
 	if a.has("healthy") || a.has("wanted") {
 		healthy, all, _ := strings.Cut(a.get("healthy", ""), "/")
-		b.Detail = fmt.Sprintf("%d of %d healthy, %d wanted", must(strconv.Atoi(healthy)), must(strconv.Atoi(all)), a.number("wanted", 0))
+		b.Detail = fmt.Sprintf("%d of %d healthy, %d wanted",
+			must(strconv.Atoi(healthy)), must(strconv.Atoi(all)), a.number("wanted", 0))
 	}
 	s.Budgets = append(s.Budgets, b)
 }
@@ -171,7 +173,9 @@ func (s *Scenario) pod(a args) *corev1.Pod {
 		p.Spec.NodeSelector = map[string]string{k: value}
 	}
 	if v := a.get("affinity", ""); v != "" {
-		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: nodeSelector(v)}}
+		p.Spec.Affinity = &corev1.Affinity{
+			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: nodeSelector(v)},
+		}
 	}
 	if v := a.get("tolerate", ""); v != "" {
 		p.Spec.Tolerations = []corev1.Toleration{{Key: v, Operator: corev1.TolerationOpExists}}

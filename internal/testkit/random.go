@@ -95,7 +95,9 @@ func DrawWorld(t *rapid.T) World {
 			if shapes[g].wide {
 				own.Template.Balanced = shapes[g].balanced
 				for _, zone := range zones {
-					own.Template.Places = append(own.Template.Places, provider.Place{Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone}})
+					own.Template.Places = append(own.Template.Places, provider.Place{
+						Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone},
+					})
 				}
 			}
 		})
@@ -137,26 +139,33 @@ func DrawWorld(t *rapid.T) World {
 	w.Policy.ScaleUp.MaxNodesTotal = rapid.SampledFrom([]int{0, 0, 3, 6, 10}).Draw(t, "max nodes")
 	w.Policy.ScaleUp.MaxCoresTotal = rapid.SampledFrom([]int64{0, 0, 9, 20}).Draw(t, "max cores")
 	w.Policy.ScaleUp.BalanceSimilar = rapid.Bool().Draw(t, "balance")
-	w.Policy.ScaleUp.Expanders = []model.Expander{rapid.SampledFrom([]model.Expander{model.ByLeastWaste, model.ByMostPods, model.ByLeastNodes, model.AtRandom}).Draw(t, "expander")}
+	w.Policy.ScaleUp.Expanders = []model.Expander{rapid.SampledFrom([]model.Expander{
+		model.ByLeastWaste, model.ByMostPods, model.ByLeastNodes, model.AtRandom,
+	}).Draw(t, "expander")}
 	return w
 }
 
 func drawPod(t *rapid.T, a int) *corev1.Pod {
 	own := map[string]string{"app": fmt.Sprintf("app%d", a)}
-	p := Pod("default", own["app"], rapid.SampledFrom([]string{"300m", "500m", "1", "1500m"}).Draw(t, "request"), "1Gi", own)
+	p := Pod("default", own["app"],
+		rapid.SampledFrom([]string{"300m", "500m", "1", "1500m"}).Draw(t, "request"), "1Gi", own)
 	p.Spec.Priority = new(int32)
 	*p.Spec.Priority = int32(rapid.IntRange(0, 1).Draw(t, "priority"))
 	// Whom a term is about: the app itself, or another.
-	about := &metav1.LabelSelector{MatchLabels: map[string]string{"app": fmt.Sprintf("app%d", rapid.SampledFrom([]int{a, a, (a + 1) % 5}).Draw(t, "about"))}}
+	about := &metav1.LabelSelector{MatchLabels: map[string]string{
+		"app": fmt.Sprintf("app%d", rapid.SampledFrom([]int{a, a, (a + 1) % 5}).Draw(t, "about")),
+	}}
 	key := rapid.SampledFrom([]string{corev1.LabelTopologyZone, corev1.LabelHostname}).Draw(t, "key")
 	if rapid.IntRange(0, 3).Draw(t, "tolerates") == 0 {
 		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	}
 	terms := []corev1.PodAffinityTerm{{TopologyKey: key, LabelSelector: about}}
-	switch rapid.SampledFrom([]string{"free", "spread", "spread", "anti", "affinity", "port", "zone", "both", "seek"}).Draw(t, "kind") {
+	switch rapid.SampledFrom([]string{"free", "spread", "spread", "anti", "affinity", "port", "zone", "both", "seek"}).
+		Draw(t, "kind") {
 	case "spread":
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-			MaxSkew: int32(rapid.IntRange(1, 2).Draw(t, "skew")), TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: about,
+			MaxSkew: int32(rapid.IntRange(1, 2).Draw(t, "skew")), TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: about,
 		}}
 		if rapid.IntRange(0, 4).Draw(t, "min domains") == 0 {
 			p.Spec.TopologySpreadConstraints[0].MinDomains = new(int32)
@@ -167,9 +176,13 @@ func drawPod(t *rapid.T, a int) *corev1.Pod {
 			p.Spec.TopologySpreadConstraints[0].NodeTaintsPolicy = &honor
 		}
 	case "anti":
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+		p.Spec.Affinity = &corev1.Affinity{
+			PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms},
+		}
 	case "affinity":
-		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+		p.Spec.Affinity = &corev1.Affinity{
+			PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms},
+		}
 	case "port":
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80, Protocol: corev1.ProtocolTCP}}
 	case "zone":
@@ -181,7 +194,11 @@ func drawPod(t *rapid.T, a int) *corev1.Pod {
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: about,
 		}}
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: corev1.LabelHostname, LabelSelector: about}}}}
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey: corev1.LabelHostname, LabelSelector: about,
+			}},
+		}}
 	}
 	return p
 }

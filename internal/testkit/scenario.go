@@ -48,10 +48,10 @@ import (
 // Pods may also say: spread=zone[:skew][|host[:skew]], apart=host, together=zone (each about
 // pods of the app named by with=, else their own), select=key:value,
 // affinity=key:value|value,key:value;key:value, tolerate=key, priority=n, calm (they
-// preempt none), port=n, labels=key:value,
-// namespace=name, scheduler=name, said=why_not (the scheduler's words), unseen (no scheduler has looked at them), gated,
-// claim (they want a dynamic resource). zone and host are short for their
-// labels. Every pod has the label app with its name.
+// preempt none), port=n, labels=key:value, namespace=name, scheduler=name, said=why_not
+// (the scheduler's words), unseen (no scheduler has looked at them), gated, claim (they
+// want a dynamic resource). zone and host are short for their labels. Every pod has the
+// label app with its name.
 //
 // A ReplicaSet by their name and namespace has made them, unless it was another
 // controller=Kind, controller=Kind.group, or controller=none. What may become of
@@ -194,7 +194,9 @@ func (s *Scenario) line(words []string) (err error) {
 	case "group":
 		s.group(a)
 	case "pool":
-		s.Pools = append(s.Pools, provider.Pool{ID: provider.PoolID(a.name), Min: a.number("min", 0), Max: a.number("max", 0), Sizing: a.get("sizing", "")})
+		s.Pools = append(s.Pools, provider.Pool{
+			ID: provider.PoolID(a.name), Min: a.number("min", 0), Max: a.number("max", 0), Sizing: a.get("sizing", ""),
+		})
 	case "node":
 		s.node(a)
 	case "pods":
@@ -204,12 +206,17 @@ func (s *Scenario) line(words []string) (err error) {
 	case "asked":
 		at := s.ago(a, "age")
 		s.find(a.name).Target += a.number("count", 1)
-		s.Memory.Asks = append(s.Memory.Asks, model.Ask{ID: "asked/" + a.name, Group: provider.GroupID(a.name), At: at, Units: make([]model.Unit, a.number("count", 1))})
+		s.Memory.Asks = append(s.Memory.Asks, model.Ask{
+			ID: "asked/" + a.name, Group: provider.GroupID(a.name), At: at, Units: make([]model.Unit, a.number("count", 1)),
+		})
 	case "arrived":
-		s.arrived = append(s.arrived, arrival{model.Arrival{Node: a.name, Group: provider.GroupID(a.get("group", "")), Ready: s.ago(a, "ready")}, a.get("for", "")})
+		s.arrived = append(s.arrived, arrival{
+			model.Arrival{Node: a.name, Group: provider.GroupID(a.get("group", "")), Ready: s.ago(a, "ready")}, a.get("for", ""),
+		})
 	case "braked":
 		k := model.Brake{Group: provider.GroupID(a.name), Node: a.get("node", ""),
-			Reason: model.Reason(a.get("reason", string(model.TemplateMismatch))), Since: s.ago(a, "age"), Namespace: a.get("namespace", "")}
+			Reason: model.Reason(a.get("reason", string(model.TemplateMismatch))), Since: s.ago(a, "age"),
+			Namespace: a.get("namespace", "")}
 		if a.has("over") {
 			k.Until = s.ago(a, "over")
 		}
@@ -244,7 +251,8 @@ func (s *Scenario) line(words []string) (err error) {
 		id := provider.GroupID(a.name)
 		s.Standing.Groups[id] = model.GroupStanding{Expected: a.number("target", 0)}
 	default:
-		return fmt.Errorf("%q is none of group, pool, node, pods, instance, asked, arrived, braked, doubted, daemonset, budget, unneeded, held, failed, drain, last, expected", words[0])
+		return fmt.Errorf("%q is none of group, pool, node, pods, instance, asked, arrived, braked, doubted, daemonset, "+
+			"budget, unneeded, held, failed, drain, last, expected", words[0])
 	}
 	for k := range a.m {
 		if !a.used[k] {

@@ -60,7 +60,8 @@ func TestWordsAboutPods(t *testing.T) {
 			got := o.Nodes[0].Pods[0]
 			facts := *o.Contents.Facts[got.Facts]
 			namespace := o.Contents.Specs[got.Spec].Pod.Namespace
-			if want := strings.Contains(c.words, "kube"); (namespace == "kube-system") != want || o.Namespaces[namespace][corev1.LabelMetadataName] != namespace {
+			if want := strings.Contains(c.words, "kube"); (namespace == "kube-system") != want ||
+				o.Namespaces[namespace][corev1.LabelMetadataName] != namespace {
 				t.Errorf("they are in %s, of %v", namespace, o.Namespaces)
 			}
 			want, wantFacts := plain, movable
@@ -96,7 +97,8 @@ pods web cpu=1 namespace=other unseen
 		t.Errorf("on the node: %+v", o.Nodes[0].Pods)
 	}
 	waiting, other := o.Unbound[0], o.Unbound[1]
-	if waiting.Owner != web[0].Owner || waiting.Flags != model.Refused || other.Owner == waiting.Owner || other.Flags != 0 {
+	if waiting.Owner != web[0].Owner || waiting.Flags != model.Refused || other.Owner == waiting.Owner ||
+		other.Flags != 0 {
 		t.Errorf("waiting: %+v", o.Unbound)
 	}
 }
@@ -134,7 +136,8 @@ failed n1 why=EvictionRefused age=1m
 failed n2
 `)
 	nodes := s.Observation().Nodes
-	want := map[string]string{model.AnnotationScaleDownDisabled: "true", model.PrefixDelayDeletion + "x": "y", model.AnnotationStays: "NotEnoughPdb"}
+	want := map[string]string{model.AnnotationScaleDownDisabled: "true", model.PrefixDelayDeletion + "x": "y",
+		model.AnnotationStays: "NotEnoughPdb"}
 	if diff := cmp.Diff(want, nodes[0].Object.Annotations); diff != "" {
 		t.Errorf("annotations:\n%s", diff)
 	}
@@ -175,27 +178,34 @@ pods web cpu=1
 		removal    string
 	}{
 		{"asked", "drain n1 stage=Tainting call=Taint occupied known=web-2,web-1", "n1",
-			model.Drain{Stage: model.Tainting, Since: Start, Began: Start, Occupied: true, Pods: []types.UID{"web-000001", "web-000002"}}, model.Taint, false, ""},
+			model.Drain{
+				Stage: model.Tainting, Since: Start, Began: Start, Occupied: true, Pods: []types.UID{"web-000001", "web-000002"},
+			}, model.Taint, false, ""},
 		{"tainted", "drain n1 since=10s occupied known", "n1",
 			model.Drain{Stage: model.Tainted, Since: ago(10 * time.Second), Began: ago(10 * time.Second), Occupied: true,
 				Pods: []types.UID{"dns-000001", "web-000001", "web-000002", "web-000003"}}, "", true, model.RemovalTainted},
 		{"empty", "drain n1 since=10s unready group=old notbefore=5s", "n1",
-			model.Drain{Group: "old", Stage: model.Tainted, Since: ago(10 * time.Second), Began: ago(10 * time.Second), Unready: true, NotBefore: Start.Add(5 * time.Second)}, "", true, model.RemovalTainted},
-		{"evicting", "drain n1 stage=Evicting since=30s began=1m occupied evicted=web-3:20s,web-1:20s/5s:refused,kube-system/dns-1:3s:busy,default/gone-7:9s granted", "n1",
-			model.Drain{Stage: model.Evicting, Since: ago(30 * time.Second), Began: ago(time.Minute), Occupied: true, Evictions: []model.Eviction{
-				{Pod: "default/gone-000007", UID: "gone-000007", Owner: Owner("default", "gone"), First: ago(9 * time.Second), Last: ago(9 * time.Second), Granted: true, Gone: ago(9 * time.Second)},
-				{Pod: "default/web-000001", UID: "web-000001", Owner: web, First: ago(20 * time.Second), Last: ago(5 * time.Second), Why: "refused"},
-				{Pod: "default/web-000003", UID: "web-000003", Owner: web, First: ago(20 * time.Second), Last: ago(20 * time.Second), Granted: true},
-				{Pod: "kube-system/dns-000001", UID: "dns-000001", First: ago(3 * time.Second), Last: ago(3 * time.Second), Busy: true},
-			}}, "", true, model.RemovalCordoned},
+			model.Drain{Group: "old", Stage: model.Tainted, Since: ago(10 * time.Second), Began: ago(10 * time.Second),
+				Unready: true, NotBefore: Start.Add(5 * time.Second)}, "", true, model.RemovalTainted},
+		{"evicting", "drain n1 stage=Evicting since=30s began=1m occupied " +
+			"evicted=web-3:20s,web-1:20s/5s:refused,kube-system/dns-1:3s:busy,default/gone-7:9s granted", "n1",
+			model.Drain{Stage: model.Evicting, Since: ago(30 * time.Second), Began: ago(time.Minute), Occupied: true,
+				Evictions: []model.Eviction{
+					{Pod: "default/gone-000007", UID: "gone-000007", Owner: Owner("default", "gone"), First: ago(9 * time.Second), Last: ago(9 * time.Second), Granted: true, Gone: ago(9 * time.Second)},
+					{Pod: "default/web-000001", UID: "web-000001", Owner: web, First: ago(20 * time.Second), Last: ago(5 * time.Second), Why: "refused"},
+					{Pod: "default/web-000003", UID: "web-000003", Owner: web, First: ago(20 * time.Second), Last: ago(20 * time.Second), Granted: true},
+					{Pod: "kube-system/dns-000001", UID: "dns-000001", First: ago(3 * time.Second), Last: ago(3 * time.Second), Busy: true},
+				}}, "", true, model.RemovalCordoned},
 		{"evicting without a cordon", "drain n1 stage=Evicting occupied cordon=no", "n1",
 			model.Drain{Stage: model.Evicting, Since: Start, Began: Start, Occupied: true}, "", true, model.RemovalTainted},
 		{"somebody else's cordon", "drain n2 stage=Evicting occupied", "n2",
 			model.Drain{Stage: model.Evicting, Since: Start, Began: Start, Occupied: true}, "", true, model.RemovalTainted},
-		{"a later stage", "drain n1 stage=Tainted began=2m occupied\ndrain n1 stage=Evicting began=1m occupied\ndrain n1 stage=Removing occupied", "n1",
+		{"a later stage", "drain n1 stage=Tainted began=2m occupied\ndrain n1 stage=Evicting began=1m occupied\ndrain n1 " +
+			"stage=Removing occupied", "n1",
 			model.Drain{Stage: model.Removing, Since: Start, Began: Start, Occupied: true}, "", true, model.RemovalCordoned},
 		{"rolling back", "drain n1 stage=RollingBack occupied code=PodLanded why=web", "n1",
-			model.Drain{Stage: model.RollingBack, Since: Start, Began: Start, Occupied: true, Code: model.PodLanded, Why: "web"}, "", true, model.RemovalTainted},
+			model.Drain{Stage: model.RollingBack, Since: Start, Began: Start, Occupied: true, Code: model.PodLanded, Why: "web"},
+			"", true, model.RemovalTainted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := scenario(t, head+c.line)
@@ -215,7 +225,8 @@ pods web cpu=1
 			if diff := cmp.Diff(want, *n.Standing.Drain); diff != "" {
 				t.Errorf("drain:\n%s", diff)
 			}
-			if busy := n.Standing.Busy; (busy == nil) != (c.busy == "") || busy != nil && (busy.Verb != c.busy || busy.Node != c.node) {
+			if busy := n.Standing.Busy; (busy == nil) != (c.busy == "") ||
+				busy != nil && (busy.Verb != c.busy || busy.Node != c.node) {
 				t.Errorf("busy with %+v", busy)
 			}
 			taints := 0
@@ -225,8 +236,10 @@ pods web cpu=1
 				}
 			}
 			cordoned := c.node == "n2" || c.removal == model.RemovalCordoned
-			if (taints == 1) != c.tainted || taints > 1 || n.Object.Annotations[model.AnnotationRemoval] != c.removal || n.Object.Spec.Unschedulable != cordoned {
-				t.Errorf("taints %v, annotations %v, unschedulable %v", n.Object.Spec.Taints, n.Object.Annotations, n.Object.Spec.Unschedulable)
+			if (taints == 1) != c.tainted || taints > 1 || n.Object.Annotations[model.AnnotationRemoval] != c.removal ||
+				n.Object.Spec.Unschedulable != cordoned {
+				t.Errorf("taints %v, annotations %v, unschedulable %v",
+					n.Object.Spec.Taints, n.Object.Annotations, n.Object.Spec.Unschedulable)
 			}
 		})
 	}

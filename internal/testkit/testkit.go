@@ -195,8 +195,12 @@ func podName(app string, n int) string { return fmt.Sprintf("%s-%06d", app, n) }
 // DaemonSet adds a DaemonSet with pods like this one.
 func (c *Cluster) DaemonSet(name string, like *corev1.Pod) types.UID {
 	uid := daemonSet(name)
-	like.Spec.Tolerations = append(like.Spec.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
-	c.daemons = append(c.daemons, model.DaemonSet{Namespace: like.Namespace, Name: name, UID: uid, Content: c.Catalog.Pod(like)})
+	like.Spec.Tolerations = append(like.Spec.Tolerations, corev1.Toleration{
+		Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+	})
+	c.daemons = append(c.daemons, model.DaemonSet{
+		Namespace: like.Namespace, Name: name, UID: uid, Content: c.Catalog.Pod(like),
+	})
 	return uid
 }
 
@@ -206,7 +210,8 @@ func daemonSet(name string) types.UID { return types.UID("daemonset-" + name) }
 // Observation is what observe would have made of the cluster.
 func (c *Cluster) Observation() model.Observation {
 	o := model.Observation{
-		Now: c.Now, Seed: c.Seed, Namespaces: c.Namespaces, DaemonSets: c.daemons, Priorities: model.ParsePriorities(c.Priorities), Volumes: c.Volumes,
+		Now: c.Now, Seed: c.Seed, Namespaces: c.Namespaces, DaemonSets: c.daemons,
+		Priorities: model.ParsePriorities(c.Priorities), Volumes: c.Volumes,
 		Inventory: provider.Inventory{Groups: c.Groups, Pools: c.Pools, AsOf: c.Now},
 	}
 	for i := range c.Groups {
@@ -238,8 +243,9 @@ func (c *Cluster) Observation() model.Observation {
 func Policy() model.Policy {
 	return model.Policy{
 		Rules: model.Rules{
-			ExpendableBelow: -10, StartupTime: 15 * time.Minute, ProvisionTime: 15 * time.Minute, MaxUnready: 3, MaxUnreadyShare: 0.45,
-			BackoffFirst: 5 * time.Minute, BackoffMost: 30 * time.Minute, BackoffReset: 3 * time.Hour,
+			ExpendableBelow: -10, StartupTime: 15 * time.Minute, ProvisionTime: 15 * time.Minute, MaxUnready: 3,
+			MaxUnreadyShare: 0.45,
+			BackoffFirst:    5 * time.Minute, BackoffMost: 30 * time.Minute, BackoffReset: 3 * time.Hour,
 		},
 		ScaleUp: model.ScaleUpPolicy{
 			Expanders: []model.Expander{model.ByLeastWaste}, ScaleFromZero: true, SpreadStepLimit: 50_000_000,
@@ -247,11 +253,13 @@ func Policy() model.Policy {
 		},
 		ScaleDown: model.ScaleDownPolicy{
 			Enabled: true, UnneededTime: 10 * time.Minute, DelayAfterAdd: 10 * time.Minute,
-			DelayAfterFailure: 3 * time.Minute, MaxParallelism: 10, MaxDrains: 1, UnreadyEnabled: true, UnreadyTime: 20 * time.Minute,
-			Threshold: 0.5, GPUThreshold: 0.5, StepLimit: 20_000_000,
+			DelayAfterFailure: 3 * time.Minute, MaxParallelism: 10, MaxDrains: 1, UnreadyEnabled: true,
+			UnreadyTime: 20 * time.Minute,
+			Threshold:   0.5, GPUThreshold: 0.5, StepLimit: 20_000_000,
 			Drain: model.DrainPolicy{
 				SkipSystem: true, SystemTimeout: time.Hour, SkipLocal: true, SkipCustom: true, Cordon: true, EvictDaemons: true,
-				MaxGrace: 10 * time.Minute, EvictionTime: 2 * time.Minute, DelayTimeout: 2 * time.Minute, ReplacementTime: 2 * time.Minute,
+				MaxGrace: 10 * time.Minute, EvictionTime: 2 * time.Minute, DelayTimeout: 2 * time.Minute,
+				ReplacementTime: 2 * time.Minute,
 			},
 		},
 		InventoryMaxAge: 2 * time.Minute, CallDeadline: time.Minute,
@@ -274,7 +282,9 @@ func Apart(p *corev1.Pod, key string, labels map[string]string) {
 	if a.PodAntiAffinity == nil {
 		a.PodAntiAffinity = &corev1.PodAntiAffinity{}
 	}
-	a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution = append(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, term(key, labels))
+	a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution = append(
+		a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, term(key, labels),
+	)
 }
 
 // Together wants the pod in a domain of the topology key that has a pod with
@@ -284,7 +294,9 @@ func Together(p *corev1.Pod, key string, labels map[string]string) {
 	if a.PodAffinity == nil {
 		a.PodAffinity = &corev1.PodAffinity{}
 	}
-	a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = append(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, term(key, labels))
+	a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = append(
+		a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, term(key, labels),
+	)
 }
 
 func affinity(p *corev1.Pod) *corev1.Affinity {

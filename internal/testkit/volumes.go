@@ -18,14 +18,18 @@ func (c *Cluster) Claim(p *corev1.Pod, name string, bound bool) {
 	v.Generation++
 	if len(v.Classes) == 0 {
 		wait := storagev1.VolumeBindingWaitForFirstConsumer
-		v.Classes = []*storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: claimClass}, Provisioner: "example.com/disk", VolumeBindingMode: &wait}}
+		v.Classes = []*storagev1.StorageClass{{
+			ObjectMeta: metav1.ObjectMeta{Name: claimClass}, Provisioner: "example.com/disk", VolumeBindingMode: &wait,
+		}}
 	}
 	class, modes := claimClass, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: name},
-		Spec:       corev1.PersistentVolumeClaimSpec{StorageClassName: &class, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size}},
-		Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &class, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size},
+		},
+		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending},
 	}
 	if bound {
 		claim.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
@@ -34,8 +38,10 @@ func (c *Cluster) Claim(p *corev1.Pod, name string, bound bool) {
 			ObjectMeta: metav1.ObjectMeta{Name: claim.Spec.VolumeName},
 			Spec: corev1.PersistentVolumeSpec{
 				StorageClassName: class, Capacity: size, AccessModes: modes,
-				ClaimRef:               &corev1.ObjectReference{Namespace: p.Namespace, Name: name},
-				PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "example.com/disk", VolumeHandle: name}},
+				ClaimRef: &corev1.ObjectReference{Namespace: p.Namespace, Name: name},
+				PersistentVolumeSource: corev1.PersistentVolumeSource{
+					CSI: &corev1.CSIPersistentVolumeSource{Driver: "example.com/disk", VolumeHandle: name},
+				},
 			},
 		})
 	}

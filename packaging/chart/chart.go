@@ -75,7 +75,9 @@ func (c Chart) Render(release Release, values map[string]any) (Rendering, error)
 
 // order is that of a person who applies one document after the other: accounts and rights
 // before what uses them. Kinds that are not named come last.
-var order = []string{"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ConfigMap", "Service"}
+var order = []string{
+	"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ConfigMap", "Service",
+}
 
 // YAML is all documents in an order that can be applied.
 func (r Rendering) YAML() string {

@@ -151,7 +151,8 @@ func same(t *testing.T, file, text string) {
 	have, want := strings.Split(string(data), "\n"), strings.Split(text, "\n")
 	for i := range max(len(have), len(want)) {
 		if i >= len(have) || i >= len(want) || have[i] != want[i] {
-			t.Fatalf("%s is not what the chart renders, from line %d on:\n%s\nwith -rewrite it is written anew", file, i+1, strings.Join(want[min(i, len(want)):min(i+3, len(want))], "\n"))
+			t.Fatalf("%s is not what the chart renders, from line %d on:\n%s\nwith -rewrite it is written anew",
+				file, i+1, strings.Join(want[min(i, len(want)):min(i+3, len(want))], "\n"))
 		}
 	}
 }
@@ -222,11 +223,13 @@ func TestEveryObject(t *testing.T) {
 func hardened(t *testing.T, file string, d *appsv1.Deployment) {
 	t.Helper()
 	pod := d.Spec.Template.Spec
-	if p := pod.SecurityContext; p == nil || !*p.RunAsNonRoot || *p.RunAsUser == 0 || p.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+	if p := pod.SecurityContext; p == nil || !*p.RunAsNonRoot || *p.RunAsUser == 0 ||
+		p.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 		t.Errorf("%s: the pod's security is %+v", file, pod.SecurityContext)
 	}
 	for _, c := range pod.Containers {
-		if s := c.SecurityContext; s == nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) || s.Privileged != nil {
+		if s := c.SecurityContext; s == nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem ||
+			!slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) || s.Privileged != nil {
 			t.Errorf("%s: the container's security is %+v", file, c.SecurityContext)
 		}
 		if c.LivenessProbe == nil || c.ReadinessProbe == nil {
@@ -283,7 +286,8 @@ func TestMonitoring(t *testing.T) {
 			t.Errorf("%s is not what Grafana is given", file)
 		}
 	}
-	if !slices.Contains(objects(t, r)["deployment.yaml"].(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Args, "--emit-per-nodegroup-metrics") {
+	if !slices.Contains(objects(t, r)["deployment.yaml"].(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Args,
+		"--emit-per-nodegroup-metrics") {
 		t.Error("the metrics per group, which rules ask for, are not switched on")
 	}
 }

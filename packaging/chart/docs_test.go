@@ -69,7 +69,8 @@ func rows(t *testing.T, prefix string, properties map[string]property, defaults 
 			t.Errorf("the schema says nothing of %s", path)
 		}
 		below, isMap := value.(map[string]any)
-		if isMap && p.AdditionalProperties == false && len(p.Properties) > 0 && !strings.HasSuffix(name, "esources") && name != "affinity" {
+		if isMap && p.AdditionalProperties == false && len(p.Properties) > 0 && !strings.HasSuffix(name, "esources") &&
+			name != "affinity" {
 			out = append(out, rows(t, path+".", p.Properties, below)...)
 			continue
 		}

@@ -54,8 +54,10 @@ func TestFlagsWithSuffixes(t *testing.T) {
 	for _, provider := range []string{"aws", "gardener"} {
 		for _, mode := range []string{"act", "observe"} {
 			with := func(extra map[string]any) map[string]string {
-				r, err := c.Render(Default, map[string]any{"cloudProvider": provider, "mode": mode, "replicaCount": 1, "extraArgs": extra,
-					"prometheusRule": map[string]any{"enabled": true}})
+				r, err := c.Render(Default, map[string]any{
+					"cloudProvider": provider, "mode": mode, "replicaCount": 1, "extraArgs": extra,
+					"prometheusRule": map[string]any{"enabled": true},
+				})
 				if err != nil {
 					t.Fatalf("%s, %s: %v", provider, mode, err)
 				}
@@ -77,7 +79,8 @@ func TestFlagsWithSuffixes(t *testing.T) {
 					got := with(extra)
 					for file := range want {
 						if got[file] != want[file] {
-							t.Errorf("%s, %s: %s does not follow flags %s:\n%s\nby their names\n%s", provider, mode, file, f.name, got[file], want[file])
+							t.Errorf("%s, %s: %s does not follow flags %s:\n%s\nby their names\n%s",
+								provider, mode, file, f.name, got[file], want[file])
 						}
 					}
 				}
@@ -98,8 +101,12 @@ func TestMetricsPerGroup(t *testing.T) {
 		"{emit-per-nodegroup-metrics_1: false}":   {"--emit-per-nodegroup-metrics=false"},
 		"{emit-per-nodegroup-metrics_1: [false]}": {"--emit-per-nodegroup-metrics=false"},
 	} {
-		d := objects(t, render(t, parse(t, "{cloudProvider: kwok, dashboards: {enabled: true}, extraArgs: "+extra+"}")))["deployment.yaml"].(*appsv1.Deployment)
-		got := slices.DeleteFunc(slices.Clone(d.Spec.Template.Spec.Containers[0].Args), func(a string) bool { return !strings.HasPrefix(a, "--emit-per-nodegroup-metrics") })
+		d := objects(
+			t, render(t, parse(t, "{cloudProvider: kwok, dashboards: {enabled: true}, extraArgs: "+extra+"}")),
+		)["deployment.yaml"].(*appsv1.Deployment)
+		got := slices.DeleteFunc(slices.Clone(d.Spec.Template.Spec.Containers[0].Args), func(a string) bool {
+			return !strings.HasPrefix(a, "--emit-per-nodegroup-metrics")
+		})
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", extra, got, want)
 		}
@@ -113,7 +120,8 @@ func TestSwitches(t *testing.T) {
 		{"false", "no", "no"}, {`"False"`, "no", "no"}, {"0", "no", "no"}, {"[true, false]", "no", "no"}, {"[]", "no", "yes"},
 	} {
 		all := rights{}
-		for _, object := range objects(t, render(t, parse(t, "{cloudProvider: gardener, mode: observe, extraArgs: {observe-events: "+c.value+", mcm-require-available: "+c.value+"}}"))) {
+		for _, object := range objects(t, render(t, parse(t, "{cloudProvider: gardener, mode: observe, extraArgs: "+
+			"{observe-events: "+c.value+", mcm-require-available: "+c.value+"}}"))) {
 			all = all.and(ofObject(object))
 		}
 		for right, want := range map[string]string{"create /events": c.events, "get apps/deployments": c.available} {
@@ -127,9 +135,12 @@ func TestSwitches(t *testing.T) {
 // TestNobodyActsBesideTheNext: without an election an upgrade ends the old pod first.
 func TestNobodyActsBesideTheNext(t *testing.T) {
 	for extra, want := range map[string]appsv1.DeploymentStrategyType{
-		"{}": "", "{leader-elect: true}": "", "{leader-elect: false}": appsv1.RecreateDeploymentStrategyType, "{leader-elect_1: [false]}": appsv1.RecreateDeploymentStrategyType,
+		"{}": "", "{leader-elect: true}": "", "{leader-elect: false}": appsv1.RecreateDeploymentStrategyType,
+		"{leader-elect_1: [false]}": appsv1.RecreateDeploymentStrategyType,
 	} {
-		s := objects(t, render(t, parse(t, "{cloudProvider: kwok, replicaCount: 1, extraArgs: "+extra+"}")))["deployment.yaml"].(*appsv1.Deployment).Spec.Strategy
+		s := objects(
+			t, render(t, parse(t, "{cloudProvider: kwok, replicaCount: 1, extraArgs: "+extra+"}")),
+		)["deployment.yaml"].(*appsv1.Deployment).Spec.Strategy
 		if s.Type != want || (s.RollingUpdate == nil) != (want != "") {
 			t.Errorf("%s: %+v", extra, s)
 		}

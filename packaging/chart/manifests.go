@@ -30,7 +30,8 @@ func Manifests(folder string) (map[string]string, error) {
 		return nil, fmt.Errorf("look for values in %s: %w", folder, err)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("no file *%s is in %s: it says what manifests there are", valuesSuffix, filepath.Join(folder, "ci"))
+		return nil, fmt.Errorf("no file *%s is in %s: it says what manifests there are",
+			valuesSuffix, filepath.Join(folder, "ci"))
 	}
 	out := map[string]string{}
 	for _, file := range files {

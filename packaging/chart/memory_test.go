@@ -13,7 +13,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range manifests {
-		if !strings.Contains(text, "limits:\n            memory: 2Gi") || !strings.Contains(text, "- name: GOMEMLIMIT\n          value: 1792MiB") {
+		if !strings.Contains(text, "limits:\n            memory: 2Gi") ||
+			!strings.Contains(text, "- name: GOMEMLIMIT\n          value: 1792MiB") {
 			t.Errorf("%s has no memory limit, or does not tell Go of it", name)
 		}
 	}

@@ -17,7 +17,9 @@ import (
 // migrated are the values that plimsoll migrate makes of values of the Cluster
 // Autoscaler's chart, whose release is in a namespace; empty: not known.
 func migrated(values, namespace string) (map[string]any, error) {
-	got, err := migrate.Translate([]byte(values), migrate.Settings{File: "values.yaml", Providers: []string{"aws", "clusterapi", "kwok", "mcm"}, Namespace: namespace})
+	got, err := migrate.Translate([]byte(values), migrate.Settings{
+		File: "values.yaml", Providers: []string{"aws", "clusterapi", "kwok", "mcm"}, Namespace: namespace,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +77,8 @@ func TestEveryTranslationIsAccepted(t *testing.T) {
 	translated := 0
 	for _, flag := range refusedFlags(t) {
 		for _, values := range providers {
-			for _, value := range []string{"autoscaling", "aws", "clusterapi", "observe", ":9090", "/etc/kubernetes/other", "/value", "true", "false", "null", "$(POD_NAMESPACE)", "[a, b]"} {
+			for _, value := range []string{"autoscaling", "aws", "clusterapi", "observe", ":9090", "/etc/kubernetes/other",
+				"/value", "true", "false", "null", "$(POD_NAMESPACE)", "[a, b]"} {
 				for _, form := range []string{"extraArgs: {%s: %s}\n", "extraArgs: {%s_1: %s}\n", "customArgs: ['--%s=%s']\n"} {
 					translated += accepted(flag, values+fmt.Sprintf(form, flag, value))
 				}
@@ -87,9 +90,11 @@ func TestEveryTranslationIsAccepted(t *testing.T) {
 	}
 	// Values whose form differs between the charts.
 	for name, values := range map[string]string{
-		"names":               "fullnameOverride: Foo_bar\nnameOverride: a_b\n",
-		"labels":              "podLabels: {app.kubernetes.io/name: ca, app.kubernetes.io/instance: ca, app.kubernetes.io/component: ca, team: a}\n",
-		"nulls":               "extraEnv: {A: null}\nnodeSelector: {a: null}\nresources: {limits: null}\naffinity: {nodeAffinity: null, podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: []}}\ntolerations: [null, {key: a, value: null}]\ntopologySpreadConstraints: []\npodAnnotations: {a: null}\n",
+		"names":  "fullnameOverride: Foo_bar\nnameOverride: a_b\n",
+		"labels": "podLabels: {app.kubernetes.io/name: ca, app.kubernetes.io/instance: ca, app.kubernetes.io/component: ca, team: a}\n",
+		"nulls": "extraEnv: {A: null}\nnodeSelector: {a: null}\nresources: {limits: null}\naffinity: " +
+			"{nodeAffinity: null, podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: []}}\ntolerations: [null, " +
+			"{key: a, value: null}]\ntopologySpreadConstraints: []\npodAnnotations: {a: null}\n",
 		"several tags":        "autoDiscovery: {clusterName: a, tags: ['a=b,c', d]}\n",
 		"numbers":             "extraEnv: {A: 1.5, B: [1, 2]}\nresources: {limits: {cpu: 1}}\npodDisruptionBudget: {maxUnavailable: 50%}\nreplicaCount: 0\n",
 		"an interval":         "serviceMonitor: {enabled: true, interval: 30s}\n",

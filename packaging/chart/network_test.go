@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-const everyPod = "cloudProvider: kwok, kwok: {controller: {enabled: true}}, controllers: {eksAnywhere: {enabled: true}, gardener: {enabled: true}}"
+const everyPod = "cloudProvider: kwok, kwok: {controller: {enabled: true}}, controllers: {eksAnywhere: {enabled: " +
+	"true}, gardener: {enabled: true}}"
 
 // TestNetworkPolicies: if they are asked for, each pod has exactly one, which lets in who
 // scrapes its metrics, and nobody else; where it goes is open unless it is said.
@@ -26,7 +27,8 @@ func TestNetworkPolicies(t *testing.T) {
 		types        []networkingv1.PolicyType
 	}{
 		{"for anybody", "enabled: true", 0, []networkingv1.PolicyType{"Ingress"}},
-		{"for Prometheus", "enabled: true, from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}, podSelector: {matchLabels: {app.kubernetes.io/name: prometheus}}}]",
+		{"for Prometheus", "enabled: true, from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: " +
+			"monitoring}}, podSelector: {matchLabels: {app.kubernetes.io/name: prometheus}}}]",
 			1, []networkingv1.PolicyType{"Ingress"}},
 		{"to somewhere", "enabled: true, egress: [{ports: [{port: 443}]}, {to: [{ipBlock: {cidr: 10.0.0.0/8}}]}]", 0, []networkingv1.PolicyType{"Ingress", "Egress"}},
 	} {
@@ -40,7 +42,9 @@ func TestNetworkPolicies(t *testing.T) {
 					continue
 				}
 				pods++
-				mine := slices.DeleteFunc(slices.Clone(policies), func(p *networkingv1.NetworkPolicy) bool { return !selects(t, p, d) })
+				mine := slices.DeleteFunc(slices.Clone(policies), func(p *networkingv1.NetworkPolicy) bool {
+					return !selects(t, p, d)
+				})
 				if len(mine) != 1 {
 					t.Errorf("the pods of %s have %d policies", file, len(mine))
 					continue
@@ -51,7 +55,8 @@ func TestNetworkPolicies(t *testing.T) {
 				}
 				port := p.Ingress[0].Ports[0].Port.String()
 				container := d.Spec.Template.Spec.Containers[0]
-				if at := slices.IndexFunc(container.Ports, func(p corev1.ContainerPort) bool { return p.Name == port }); at < 0 || port == "health" {
+				if at := slices.IndexFunc(container.Ports, func(p corev1.ContainerPort) bool { return p.Name == port }); at < 0 ||
+					port == "health" {
 					t.Errorf("%s lets in to port %s, which is not that of its metrics: %+v", file, port, container.Ports)
 				}
 				if !slices.Equal(p.PolicyTypes, c.types) || len(p.Egress) != 2*(len(c.types)-1) {

@@ -36,7 +36,8 @@ func TestNotesShowTheStatus(t *testing.T) {
 		for _, mode := range []string{"act", "observe"} {
 			for _, extra := range []string{"", "status-config-map-name: mine", "status-config-map-name_1: mine"} {
 				t.Run(where+", "+mode+", "+extra, func(t *testing.T) {
-					r, err := load(t).Render(Release{Name: "r", Namespace: "ours"}, parse(t, "{"+values+", mode: "+mode+", extraArgs: {"+extra+"}}"))
+					r, err := load(t).Render(Release{Name: "r", Namespace: "ours"},
+						parse(t, "{"+values+", mode: "+mode+", extraArgs: {"+extra+"}}"))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -54,9 +55,11 @@ func TestNotesShowTheStatus(t *testing.T) {
 					d := objects(t, r)["deployment.yaml"].(*appsv1.Deployment)
 					flags, _ := told(t, d)
 					if *namespace != flags.Cluster.Namespace || *name != flags.Report.StatusConfigMap {
-						t.Errorf("it shows %s/%s, and %s/%s is written", *namespace, *name, flags.Cluster.Namespace, flags.Report.StatusConfigMap)
+						t.Errorf("it shows %s/%s, and %s/%s is written",
+							*namespace, *name, flags.Cluster.Namespace, flags.Report.StatusConfigMap)
 					}
-					away := flags.Cluster.Kubeconfig != "" || slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == "TARGET_KUBECONFIG" })
+					away := flags.Cluster.Kubeconfig != "" || slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].Env,
+						func(e corev1.EnvVar) bool { return e.Name == "TARGET_KUBECONFIG" })
 					if (*kubeconfig != "") != away {
 						t.Errorf("the pod has another cluster's kubeconfig: %t; and the command is %s", away, found[0][0])
 					}

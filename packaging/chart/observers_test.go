@@ -35,12 +35,15 @@ func TestWhatAnObserversProviderReads(t *testing.T) {
 		w := clusterapitest.New(time.Now)
 		w.Serve(clusterapitest.Templates(), clusterapitest.Nodes())
 		limits := []string{clusterapitest.MinSize, "0", clusterapitest.MaxSize, "5"}
-		w.Apply(clusterapitest.NewCluster(observed, "prod"), clusterapitest.NewTemplate(observed, "workers", kubetest.Object{"cpu": "8", "memory": "32Gi"}),
+		w.Apply(clusterapitest.NewCluster(observed, "prod"),
+			clusterapitest.NewTemplate(observed, "workers", kubetest.Object{"cpu": "8", "memory": "32Gi"}),
 			clusterapitest.NewGroup("MachineDeployment", observed, "workers", "prod", 1, limits...))
 		w.Settle()
-		uses(t, w.API, "{cloudProvider: clusterapi, mode: observe, clusterAPIInfrastructureTemplates: [testmachinetemplates]}", "clusterapi-role.yaml",
+		uses(t, w.API, "{cloudProvider: clusterapi, mode: observe, clusterAPIInfrastructureTemplates: "+
+			"[testmachinetemplates]}", "clusterapi-role.yaml",
 			func(rc *rest.Config, nodes *kubernetes.Clientset) (provider.Provider, error) {
-				return clusterapi.New(rc, nodes.CoreV1().Nodes(), clusterapi.Config{Discovery: []string{"clusterapi:clusterName=prod"}}, slog.New(slog.DiscardHandler))
+				return clusterapi.New(rc, nodes.CoreV1().Nodes(),
+					clusterapi.Config{Discovery: []string{"clusterapi:clusterName=prod"}}, slog.New(slog.DiscardHandler))
 			})
 	})
 	t.Run("gardener", func(t *testing.T) {
@@ -51,14 +54,17 @@ func TestWhatAnObserversProviderReads(t *testing.T) {
 		w.Settle()
 		uses(t, w.API, "{cloudProvider: gardener, mode: observe}", "gardener-role.yaml",
 			func(rc *rest.Config, nodes *kubernetes.Clientset) (provider.Provider, error) {
-				return gardener.New(rc, nodes.CoreV1().Nodes(), gardener.Config{Namespace: observed, RequireAvailable: true}, slog.New(slog.DiscardHandler))
+				return gardener.New(rc, nodes.CoreV1().Nodes(), gardener.Config{Namespace: observed, RequireAvailable: true},
+					slog.New(slog.DiscardHandler))
 			})
 	})
 }
 
 // uses lets a provider read and watch an API server, and compares what it asks for with a
 // role of the chart. Nodes are read by the core, too: of them, only single ones count here.
-func uses(t *testing.T, api *kubetest.API, values, role string, connect func(*rest.Config, *kubernetes.Clientset) (provider.Provider, error)) {
+func uses(t *testing.T, api *kubetest.API, values, role string, connect func(
+	*rest.Config, *kubernetes.Clientset,
+) (provider.Provider, error)) {
 	t.Helper()
 	all := objects(t, render(t, parse(t, values)))
 	var rules []rbacv1.PolicyRule

@@ -61,7 +61,8 @@ func TestValuesOfAnotherProvider(t *testing.T) {
 					}
 					continue
 				}
-				for _, words := range append([]string{"'/" + strings.ReplaceAll(path, ".", "/") + "'", "/cloudProvider"}, v.providers...) {
+				for _, words := range append([]string{"'/" + strings.ReplaceAll(path, ".", "/") + "'", "/cloudProvider"},
+					v.providers...) {
 					if err == nil || !strings.Contains(err.Error(), words) {
 						t.Errorf("%s with the provider %q: got %v, want it to say %q", path, provider, err, words)
 						break
@@ -90,7 +91,8 @@ func TestEveryValueOfAProvider(t *testing.T) {
 		paths = append(paths, path)
 	}
 	for name, value := range defaults {
-		if slices.Contains([]string{"autoDiscovery", "nodeGroups", "gardener", "kwok"}, name) || strings.HasPrefix(name, "clusterAPI") {
+		if slices.Contains([]string{"autoDiscovery", "nodeGroups", "gardener", "kwok"}, name) ||
+			strings.HasPrefix(name, "clusterAPI") {
 			walk(name, value)
 		}
 	}

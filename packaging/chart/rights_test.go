@@ -47,25 +47,34 @@ func TestRightsAreThoseThatAreProven(t *testing.T) {
 		})},
 		{"clusterapi", "{cloudProvider: clusterapi, clusterAPIInfrastructureTemplates: [vspheremachinetemplates]}", notKwok.and(page(t, docs+"/clusterapi.md", 0))},
 		{"gardener", "{cloudProvider: gardener}", notKwok.and(page(t, docs+"/gardener.md", 0))},
-		{"gardener with marks of old", "{cloudProvider: gardener, extraArgs: {mcm-deletion-marker: priority, mcm-require-available: false}}",
-			notKwok.and(page(t, docs+"/gardener.md", 0)).unused(t, "get apps/deployments").and(rights{"patch machine.sapcloud.io/machines": true})},
+		{"gardener with marks of old",
+			"{cloudProvider: gardener, extraArgs: {mcm-deletion-marker: priority, mcm-require-available: false}}",
+			notKwok.and(page(t, docs+"/gardener.md", 0)).unused(t, "get apps/deployments").
+				and(rights{"patch machine.sapcloud.io/machines": true})},
 		{"observe aws", "{cloudProvider: aws, mode: observe, autoDiscovery: {clusterName: c}}", observe},
 		{"observe kwok by templates", "{cloudProvider: kwok, mode: observe}", observe.and(page(t, docs+"/observe.md", 1))},
-		{"observe kwok by ConfigMaps", "{cloudProvider: kwok, mode: observe, kwok: {templates: []}}", observe.and(page(t, docs+"/observe.md", 1)).and(
-			rights{"get /configmaps kwok-provider-config": true, "get /configmaps kwok-provider-templates": true})},
-		{"observe clusterapi", "{cloudProvider: clusterapi, mode: observe, clusterAPIInfrastructureTemplates: [vspheremachinetemplates]}", observe.and(node).and(
-			looks(page(t, docs+"/clusterapi.md", 0), "get cluster.x-k8s.io/clusters", "get infrastructure.cluster.x-k8s.io/vspheremachinetemplates"))},
+		{"observe kwok by ConfigMaps", "{cloudProvider: kwok, mode: observe, kwok: {templates: []}}",
+			observe.and(page(t, docs+"/observe.md", 1)).and(
+				rights{"get /configmaps kwok-provider-config": true, "get /configmaps kwok-provider-templates": true})},
+		{"observe clusterapi", "{cloudProvider: clusterapi, mode: observe, clusterAPIInfrastructureTemplates: " +
+			"[vspheremachinetemplates]}", observe.and(node).and(
+			looks(page(t, docs+"/clusterapi.md", 0), "get cluster.x-k8s.io/clusters",
+				"get infrastructure.cluster.x-k8s.io/vspheremachinetemplates"))},
 		{"observe gardener", "{cloudProvider: gardener, mode: observe}", observe.and(node).and(looks(page(t, docs+"/gardener.md", 0), "get apps/deployments"))},
-		{"observe with events", "{cloudProvider: aws, mode: observe, autoDiscovery: {clusterName: c}, extraArgs: {observe-events: null}}",
+		{"observe with events",
+			"{cloudProvider: aws, mode: observe, autoDiscovery: {clusterName: c}, extraArgs: {observe-events: null}}",
 			observe.and(rights{"create /events": true, "patch /events": true})},
 		{"EKS Anywhere's controller", "{controllers: {eksAnywhere: {enabled: true}}}", eksAnywhere},
-		{"EKS Anywhere's, status only", "{controllers: {eksAnywhere: {enabled: true, statusOnly: true}}}", eksAnywhere.unused(t,
-			"get"+machineDeployments, "create"+machineDeployments, "patch"+machineDeployments, "delete"+machineDeployments)},
+		{"EKS Anywhere's, status only", "{controllers: {eksAnywhere: {enabled: true, statusOnly: true}}}",
+			eksAnywhere.unused(t,
+				"get"+machineDeployments, "create"+machineDeployments, "patch"+machineDeployments, "delete"+machineDeployments)},
 		{"Gardener's controller", "{controllers: {gardener: {enabled: true}}}", gardener},
 		{"Gardener's, limits only", "{controllers: {gardener: {enabled: true, writes: limits-only}}}", gardener.unused(t,
 			"create machine.sapcloud.io/machinedeployments", "delete machine.sapcloud.io/machinedeployments")},
-		{"Gardener's, status only", "{controllers: {gardener: {enabled: true, writes: status-only}}}", gardener.unused(t, "patch extensions.gardener.cloud/workers",
-			"create machine.sapcloud.io/machinedeployments", "patch machine.sapcloud.io/machinedeployments", "delete machine.sapcloud.io/machinedeployments")},
+		{"Gardener's, status only", "{controllers: {gardener: {enabled: true, writes: status-only}}}",
+			gardener.unused(t, "patch extensions.gardener.cloud/workers",
+				"create machine.sapcloud.io/machinedeployments", "patch machine.sapcloud.io/machinedeployments",
+				"delete machine.sapcloud.io/machinedeployments")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := rights{}

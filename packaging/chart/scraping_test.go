@@ -59,7 +59,8 @@ func TestEveryPodIsScraped(t *testing.T) {
 		"Gardener's controller":     {"controllers: {gardener: {enabled: true}}", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := render(t, parse(t, "{"+c.values+", serviceMonitor: {enabled: true, interval: 1m30s, labels: {release: prometheus}}}"))
+			r := render(t,
+				parse(t, "{"+c.values+", serviceMonitor: {enabled: true, interval: 1m30s, labels: {release: prometheus}}}"))
 			all, monitors := objects(t, r), monitorsIn(t, r)
 			pods := 0
 			for file, object := range all {
@@ -70,7 +71,8 @@ func TestEveryPodIsScraped(t *testing.T) {
 				pods++
 				var service *corev1.Service
 				for _, object := range all {
-					if s, ok := object.(*corev1.Service); ok && s.Namespace == d.Namespace && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(d.Spec.Template.Labels)) {
+					if s, ok := object.(*corev1.Service); ok && s.Namespace == d.Namespace &&
+						labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(d.Spec.Template.Labels)) {
 						if service != nil {
 							t.Errorf("%s is behind two Services", file)
 						}
@@ -82,7 +84,8 @@ func TestEveryPodIsScraped(t *testing.T) {
 					continue
 				}
 				target := service.Spec.Ports[0].TargetPort.String()
-				if target == "health" || !slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == target }) {
+				if target == "health" || !slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].Ports,
+					func(p corev1.ContainerPort) bool { return p.Name == target }) {
 					t.Errorf("the Service of %s leads to %s, which is not the port of its metrics", file, target)
 				}
 				mine := slices.DeleteFunc(slices.Clone(monitors), func(m serviceMonitor) bool {
@@ -94,7 +97,8 @@ func TestEveryPodIsScraped(t *testing.T) {
 					continue
 				}
 				m := mine[0]
-				if e := m.Spec.Endpoints; len(e) != 1 || e[0].Port != service.Spec.Ports[0].Name || e[0].Path != "/metrics" || e[0].Interval.String() != "1m30s" || m.Metadata.Labels["release"] != "prometheus" {
+				if e := m.Spec.Endpoints; len(e) != 1 || e[0].Port != service.Spec.Ports[0].Name || e[0].Path != "/metrics" ||
+					e[0].Interval.String() != "1m30s" || m.Metadata.Labels["release"] != "prometheus" {
 					t.Errorf("%s is scraped by %+v", file, m)
 				}
 			}
@@ -107,9 +111,13 @@ func TestEveryPodIsScraped(t *testing.T) {
 
 // TestIntervals: what Prometheus takes for a time is taken, and nothing else.
 func TestIntervals(t *testing.T) {
-	for _, interval := range []string{"30s", "1m30s", "1h", "500ms", "1d", "1h30m15s100ms", "30", "", "1.5m", "30s1m", "1m 30s", "-1m", "m"} {
+	for _, interval := range []string{
+		"30s", "1m30s", "1h", "500ms", "1d", "1h30m15s100ms", "30", "", "1.5m", "30s1m", "1m 30s", "-1m", "m",
+	} {
 		parsed, wrong := model.ParseDuration(interval)
-		r, err := load(t).Render(Default, map[string]any{"cloudProvider": "kwok", "serviceMonitor": map[string]any{"enabled": true, "interval": interval}})
+		r, err := load(t).Render(Default, map[string]any{
+			"cloudProvider": "kwok", "serviceMonitor": map[string]any{"enabled": true, "interval": interval},
+		})
 		if (wrong == nil) != (err == nil) || err != nil && !strings.Contains(err.Error(), "/serviceMonitor/interval") {
 			t.Errorf("%q: the chart says %v, Prometheus %v", interval, err, wrong)
 		}

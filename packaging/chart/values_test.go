@@ -82,7 +82,8 @@ func TestWrongValues(t *testing.T) {
 
 // TestOnlyTheProvider: nothing else has to be said, but on AWS the cluster's name.
 func TestOnlyTheProvider(t *testing.T) {
-	for _, values := range []string{"{cloudProvider: clusterapi}", "{cloudProvider: kwok}", "{cloudProvider: gardener}", "{cloudProvider: aws, autoDiscovery: {clusterName: prod}}"} {
+	for _, values := range []string{"{cloudProvider: clusterapi}", "{cloudProvider: kwok}", "{cloudProvider: gardener}",
+		"{cloudProvider: aws, autoDiscovery: {clusterName: prod}}"} {
 		render(t, parse(t, values))
 	}
 }
@@ -100,7 +101,9 @@ func TestArgumentsAreFlags(t *testing.T) {
 				if len(warnings) > 0 {
 					t.Error(warnings)
 				}
-				if got := slices.Contains(d.Spec.Template.Spec.Containers[0].Args, "--mode=observe"); got != (values["mode"] == "observe") {
+				if got := slices.Contains(
+					d.Spec.Template.Spec.Containers[0].Args, "--mode=observe",
+				); got != (values["mode"] == "observe") {
 					t.Errorf("it observes: %t", got)
 				}
 				understood(t, c, d)
@@ -137,7 +140,8 @@ func namesGranted(t *testing.T, c config.Config, role any) {
 	}
 	for kind, name := range map[string]string{"leases": c.Leader.Name, "configmaps": c.Report.StatusConfigMap} {
 		if !slices.ContainsFunc(r.Rules, func(rule rbacv1.PolicyRule) bool {
-			return slices.Contains(rule.Resources, kind) && slices.Contains(rule.ResourceNames, name) && slices.Contains(rule.Verbs, "update")
+			return slices.Contains(rule.Resources, kind) && slices.Contains(rule.ResourceNames, name) &&
+				slices.Contains(rule.Verbs, "update")
 		}) {
 			t.Errorf("nothing grants update of %s %s", kind, name)
 		}
@@ -180,7 +184,8 @@ func TestModesOfClusterAPI(t *testing.T) {
 			if *pod.AutomountServiceAccountToken != c.token {
 				t.Errorf("the account's token is mounted: %t", !c.token)
 			}
-			if (all["clusterrole.yaml"] != nil) != c.workload || (all["role.yaml"] != nil) != c.workload || (all["clusterapi-role.yaml"] != nil) != c.management {
+			if (all["clusterrole.yaml"] != nil) != c.workload || (all["role.yaml"] != nil) != c.workload ||
+				(all["clusterapi-role.yaml"] != nil) != c.management {
 				t.Errorf("roles: %v %v %v", all["clusterrole.yaml"], all["role.yaml"], all["clusterapi-role.yaml"])
 			}
 			if c.mode == "incluster-incluster" {
@@ -189,7 +194,8 @@ func TestModesOfClusterAPI(t *testing.T) {
 				}
 				return
 			}
-			if pod.Volumes[0].Secret == nil || pod.Volumes[0].Secret.SecretName != "both" || pod.Containers[0].VolumeMounts[0].MountPath != "/etc/kubernetes" {
+			if pod.Volumes[0].Secret == nil || pod.Volumes[0].Secret.SecretName != "both" ||
+				pod.Containers[0].VolumeMounts[0].MountPath != "/etc/kubernetes" {
 				t.Errorf("volumes %v", pod.Volumes)
 			}
 		})
@@ -215,7 +221,8 @@ func TestObserversOnlyRead(t *testing.T) {
 			}
 			for _, rule := range rules {
 				writes := slices.DeleteFunc(slices.Clone(rule.Verbs), func(v string) bool { return slices.Contains(reads, v) })
-				own := file == "role.yaml" && (slices.Equal(writes, []string{"create"}) || slices.Equal(rule.ResourceNames, []string{"plimsoll-observe"}) || slices.Equal(rule.ResourceNames, []string{"plimsoll-observe-status"}))
+				own := file == "role.yaml" && (slices.Equal(writes, []string{"create"}) || slices.Equal(rule.ResourceNames,
+					[]string{"plimsoll-observe"}) || slices.Equal(rule.ResourceNames, []string{"plimsoll-observe-status"}))
 				if len(writes) > 0 && !own {
 					t.Errorf("%s: %s may %s %s", provider, file, writes, rule.Resources)
 				}
@@ -233,7 +240,8 @@ func TestNoBudgetForOne(t *testing.T) {
 
 // TestGivenAccount: whose account and rights are made elsewhere gets neither here.
 func TestGivenAccount(t *testing.T) {
-	all := objects(t, render(t, parse(t, "{cloudProvider: kwok, rbac: {create: false, serviceAccount: {create: false, name: mine}}}")))
+	all := objects(t,
+		render(t, parse(t, "{cloudProvider: kwok, rbac: {create: false, serviceAccount: {create: false, name: mine}}}")))
 	for file, object := range all {
 		switch object.(type) {
 		case *corev1.ServiceAccount, *rbacv1.ClusterRole, *rbacv1.Role, *rbacv1.ClusterRoleBinding, *rbacv1.RoleBinding:

@@ -146,7 +146,9 @@ func TestWhatDoesNotBelongTogether(t *testing.T) {
 }
 
 func TestTag(t *testing.T) {
-	for version, want := range map[string]string{"v0.1.0": "a.example/plimsoll:0.1.0", "df2db95-dirty": "a.example/plimsoll:df2db95-dirty", "no good": ""} {
+	for version, want := range map[string]string{
+		"v0.1.0": "a.example/plimsoll:0.1.0", "df2db95-dirty": "a.example/plimsoll:df2db95-dirty", "no good": "",
+	} {
 		tag, err := image.Tag("a.example/plimsoll", image.About{Version: version})
 		if (err == nil) != (want != "") || err == nil && tag.Name() != want {
 			t.Errorf("%q: %s, %v", version, tag, err)

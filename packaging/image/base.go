@@ -100,7 +100,9 @@ func certificates(roots []byte) error {
 		count++
 	}
 	if count == 0 {
-		return errors.New("read the root certificates: there is none; install ca-certificates, or name a file of PEM certificates")
+		return errors.New(
+			"read the root certificates: there is none; install ca-certificates, or name a file of PEM certificates",
+		)
 	}
 	return nil
 }
@@ -112,9 +114,11 @@ func Pull(ctx context.Context, reference string, platform v1.Platform) (Base, er
 	if err != nil {
 		return Base{}, fmt.Errorf("read the base's name: %w", err)
 	}
-	img, err := remote.Image(ref, remote.WithContext(ctx), remote.WithPlatform(platform), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	img, err := remote.Image(ref, remote.WithContext(ctx), remote.WithPlatform(platform),
+		remote.WithAuthFromKeychain(authn.DefaultKeychain))
 	if err != nil {
-		return Base{}, fmt.Errorf("pull the base %s for %s: %w; without a registry at hand, leave the base out, and it is made from scratch", ref, platform, err)
+		return Base{}, fmt.Errorf("pull the base %s for %s: %w; without a registry at hand, leave the base out, and it is "+
+			"made from scratch", ref, platform, err)
 	}
 	config, err := img.ConfigFile()
 	if err != nil {
@@ -122,7 +126,8 @@ func Pull(ctx context.Context, reference string, platform v1.Platform) (Base, er
 	}
 	// A name that leads to a single image, not to an index, is pulled whatever was asked for.
 	if config.OS != platform.OS || config.Architecture != platform.Architecture {
-		return Base{}, fmt.Errorf("pull the base %s for %s: it is for %s; name an image that has that platform", ref, platform, config.Platform())
+		return Base{}, fmt.Errorf("pull the base %s for %s: it is for %s; name an image that has that platform",
+			ref, platform, config.Platform())
 	}
 	digest, err := img.Digest()
 	if err != nil {

@@ -60,7 +60,8 @@ func Read(path string) (Binary, error) {
 		}
 	}
 	if b.Platform.OS != "linux" {
-		return Binary{}, fmt.Errorf("%s is for %s; an image holds programs for linux: build with GOOS=linux", path, b.Platform)
+		return Binary{}, fmt.Errorf("%s is for %s; an image holds programs for linux: build with GOOS=linux",
+			path, b.Platform)
 	}
 	if b.About, err = aboutOf(info); err != nil {
 		return Binary{}, fmt.Errorf("read what %s says of itself: %w", path, err)

@@ -22,7 +22,8 @@ func TestRead(t *testing.T) {
 	}
 	sum := sha256.Sum256(text)
 	want := image.About{Version: "v1.2.3", Commit: "c0ffee", Created: time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)}
-	if b.About != want || b.SHA256 != hex.EncodeToString(sum[:]) || b.Loader != "" || b.Platform.String() != "linux/"+runtime.GOARCH {
+	if b.About != want || b.SHA256 != hex.EncodeToString(sum[:]) || b.Loader != "" ||
+		b.Platform.String() != "linux/"+runtime.GOARCH {
 		t.Errorf("it is %+v", b)
 	}
 }

@@ -93,7 +93,8 @@ func configOf(base Base, binary Binary) (*v1.ConfigFile, error) {
 		return nil, fmt.Errorf("read the base's configuration: %w", err)
 	}
 	config := below.DeepCopy()
-	config.OS, config.Architecture, config.Variant = binary.Platform.OS, binary.Platform.Architecture, binary.Platform.Variant
+	config.OS, config.Architecture, config.Variant = binary.Platform.OS, binary.Platform.Architecture,
+		binary.Platform.Variant
 	config.Created = v1.Time{Time: binary.About.Created}
 	config.Config.User = User
 	config.Config.WorkingDir = Workdir
@@ -134,13 +135,17 @@ func Index(images []Built) (v1.ImageIndex, error) {
 	for _, each := range images {
 		b := each.Binary
 		if other, twice := seen[b.Platform.String()]; twice {
-			return nil, fmt.Errorf("join the images: %s and %s are both for %s; give one binary per platform", other, b.Path, b.Platform)
+			return nil, fmt.Errorf("join the images: %s and %s are both for %s; give one binary per platform",
+				other, b.Path, b.Platform)
 		}
 		seen[b.Platform.String()] = b.Path
 		if b.About != first.About {
-			return nil, fmt.Errorf("join the images: %s is %s, and %s is %s; build both from the same commit", first.Path, first.About, b.Path, b.About)
+			return nil, fmt.Errorf("join the images: %s is %s, and %s is %s; build both from the same commit",
+				first.Path, first.About, b.Path, b.About)
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: each.Image, Descriptor: v1.Descriptor{Platform: &b.Platform}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: each.Image, Descriptor: v1.Descriptor{Platform: &b.Platform},
+		})
 	}
 	return mutate.Annotations(index, labels(first.About)).(v1.ImageIndex), nil
 }
@@ -150,7 +155,8 @@ func Index(images []Built) (v1.ImageIndex, error) {
 func Tag(repository string, about About) (name.Tag, error) {
 	tag, err := name.NewTag(repository+":"+strings.TrimPrefix(about.Version, "v"), name.StrictValidation)
 	if err != nil {
-		return name.Tag{}, fmt.Errorf("name the image: %w; a repository is like ghcr.io/plimsoll-dev/plimsoll, and a version like v0.1.0", err)
+		return name.Tag{},
+			fmt.Errorf("name the image: %w; a repository is like ghcr.io/plimsoll-dev/plimsoll, and a version like v0.1.0", err)
 	}
 	return tag, nil
 }

@@ -29,7 +29,8 @@ func TestConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.OS != "linux" || config.Architecture != runtime.GOARCH || !config.Created.Equal(time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)) {
+	if config.OS != "linux" || config.Architecture != runtime.GOARCH ||
+		!config.Created.Equal(time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)) {
 		t.Errorf("for %s, created %s", config.Platform(), config.Created)
 	}
 	sum := sha256.Sum256(roots)

@@ -52,7 +52,8 @@ func layerOf(entries []entry, as types.MediaType) (v1.Layer, error) {
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil }
 	// Every node pulls it, and it is packed once.
-	return tarball.LayerFromOpener(open, tarball.WithMediaType(as), tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
+	return tarball.LayerFromOpener(open, tarball.WithMediaType(as), tarball.WithCompressionLevel(gzip.DefaultCompression),
+		tarball.WithCompressedCaching)
 }
 
 // layerType is how a layer on top of an image with this manifest calls itself.

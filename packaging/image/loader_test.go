@@ -12,7 +12,8 @@ func TestLoaderIsSeen(t *testing.T) {
 	const loader = "/lib64/ld-linux-x86-64.so.2"
 	var head elf.Header64
 	copy(head.Ident[:], elf.ELFMAG)
-	head.Ident[elf.EI_CLASS], head.Ident[elf.EI_DATA], head.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
+	head.Ident[elf.EI_CLASS], head.Ident[elf.EI_DATA], head.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64),
+		byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
 	head.Type, head.Machine, head.Version = uint16(elf.ET_EXEC), uint16(elf.EM_X86_64), uint32(elf.EV_CURRENT)
 	headSize, progSize := binary.Size(head), binary.Size(elf.Prog64{})
 	head.Phoff, head.Phentsize, head.Phnum = uint64(headSize), uint16(progSize), 1

@@ -56,7 +56,9 @@ func (s *stage) removeIf(condition provider.Condition, instances ...provider.Ins
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
-	result, err := s.Provider.Remove(ctx, provider.RemoveRequest{Group: s.Group, Instances: instances, Force: true, If: condition})
+	result, err := s.Provider.Remove(ctx, provider.RemoveRequest{
+		Group: s.Group, Instances: instances, Force: true, If: condition,
+	})
 	if err != nil {
 		s.Fatalf("Remove %v of %q if %s: %v", instances, s.Group, condition, err)
 	}

@@ -88,7 +88,9 @@ var deadlineCases = []scene{
 		select {
 		case err := <-hung:
 			if e := s.contractError(err, provider.OpGrow, s.Group); !e.MayHaveHappened {
-				s.Errorf("the caller gave up on a growth that was under way, and the error does not say that it may have happened: %v", e)
+				s.Errorf(
+					"the caller gave up on a growth that was under way, and the error does not say that it may have happened: %v", e,
+				)
 			}
 		case <-time.After(patience):
 			s.Fatal("the growth did not return when its caller gave up")

@@ -60,7 +60,8 @@ var shapeCases = []scene{
 				s.Errorf("group %q: min %d, max %d", g.ID, g.Min, g.Max)
 			}
 			if g.Target < len(live(g)) {
-				s.Errorf("group %q: %d anonymous requests, from target %d and %d instances", g.ID, g.Target-len(live(g)), g.Target, len(live(g)))
+				s.Errorf("group %q: %d anonymous requests, from target %d and %d instances",
+					g.ID, g.Target-len(live(g)), g.Target, len(live(g)))
 			}
 			if (g.Template == nil) == (g.TemplateErr == nil) {
 				s.Errorf("group %q: exactly one of Template and TemplateErr must be set", g.ID)
@@ -115,7 +116,8 @@ func (s *stage) checkTemplate(g provider.Group) {
 		s.Fatalf("group %q: a template without a node", g.ID)
 	}
 	if node.Name != "" || node.UID != "" || node.Labels[corev1.LabelHostname] != "" {
-		s.Errorf("group %q: the template is a particular node: name %q, uid %q, hostname label %q", g.ID, node.Name, node.UID, node.Labels[corev1.LabelHostname])
+		s.Errorf("group %q: the template is a particular node: name %q, uid %q, hostname label %q",
+			g.ID, node.Name, node.UID, node.Labels[corev1.LabelHostname])
 	}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
@@ -154,18 +156,22 @@ func (s *stage) checkPlaces(g provider.Group) {
 			s.Errorf("group %q: the zones of its places are not sorted, or one is empty: %v", g.ID, t.Places)
 		}
 		if len(p.Labels) != len(t.Places[0].Labels) || p.Labels[corev1.LabelTopologyZone] == "" {
-			s.Errorf("group %q: place %q has the labels %v: each place wants the same keys, %s among them", g.ID, p.Zone, p.Labels, corev1.LabelTopologyZone)
+			s.Errorf("group %q: place %q has the labels %v: each place wants the same keys, %s among them",
+				g.ID, p.Zone, p.Labels, corev1.LabelTopologyZone)
 		}
 		for key, value := range p.Labels {
 			_, same := t.Places[0].Labels[key]
 			_, fixed := t.Node.Labels[key]
 			if !same || fixed || len(t.Varies[key]) > 0 && !slices.Contains(t.Varies[key], value) {
-				s.Errorf("group %q: place %q says %s=%s, the template has %q, and Varies %v", g.ID, p.Zone, key, value, t.Node.Labels[key], t.Varies[key])
+				s.Errorf("group %q: place %q says %s=%s, the template has %q, and Varies %v",
+					g.ID, p.Zone, key, value, t.Node.Labels[key], t.Varies[key])
 			}
 		}
 	}
 	for _, in := range g.Instances {
-		if t.Balanced && in.State != provider.Deleting && !slices.ContainsFunc(t.Places, func(p provider.Place) bool { return p.Zone == in.Zone }) {
+		if t.Balanced && in.State != provider.Deleting && !slices.ContainsFunc(t.Places, func(p provider.Place) bool {
+			return p.Zone == in.Zone
+		}) {
 			s.Errorf("group %q: the cloud balances zones, and instance %q is in %q, none of them", g.ID, in.ID, in.Zone)
 		}
 	}

@@ -113,8 +113,10 @@ type bootFailure struct {
 
 // NewCloud makes a cloud without groups.
 func NewCloud(now func() time.Time) *Cloud {
-	return &Cloud{now: now, at: now(), groups: map[provider.GroupID]*fakeGroup{}, pools: map[provider.PoolID]provider.Pool{},
-		quota: -1, watchers: map[int]func(){}}
+	return &Cloud{
+		now: now, at: now(), groups: map[provider.GroupID]*fakeGroup{}, pools: map[provider.PoolID]provider.Pool{},
+		quota: -1, watchers: map[int]func(){},
+	}
 }
 
 // AddPool adds a pool, before the groups that are in it.
@@ -141,7 +143,8 @@ func (c *Cloud) AddGroup(spec GroupSpec) error {
 	case spec.Pool != "" && !pooled:
 		return fmt.Errorf("add group %q: there is no pool %q", spec.ID, spec.Pool)
 	case spec.Min > spec.Max || spec.Min < 0 || spec.Target < 0:
-		return fmt.Errorf("add group %q: min %d, max %d and target %d do not go together", spec.ID, spec.Min, spec.Max, spec.Target)
+		return fmt.Errorf("add group %q: min %d, max %d and target %d do not go together",
+			spec.ID, spec.Min, spec.Max, spec.Target)
 	case len(spec.Instances) > 0:
 		return fmt.Errorf("add group %q: instances are made by the cloud", spec.ID)
 	}
@@ -195,7 +198,9 @@ func (c *Cloud) grow(req provider.GrowRequest) (provider.GrowResult, error) {
 		return provider.GrowResult{}, err
 	}
 	refuse := func(kind provider.Kind, format string, args ...any) (provider.GrowResult, error) {
-		return provider.GrowResult{Target: g.target()}, &provider.Error{Op: provider.OpGrow, Group: req.Group, Kind: kind, Message: fmt.Sprintf(format, args...)}
+		return provider.GrowResult{Target: g.target()}, &provider.Error{
+			Op: provider.OpGrow, Group: req.Group, Kind: kind, Message: fmt.Sprintf(format, args...),
+		}
 	}
 	switch {
 	case g.target() != req.From:
@@ -209,7 +214,8 @@ func (c *Cloud) grow(req provider.GrowRequest) (provider.GrowResult, error) {
 	}
 	more := req.To - req.From
 	if pool, ok := c.pools[g.spec.Pool]; ok && c.targets(pool.ID)+more > pool.Max {
-		return refuse(provider.Limit, "the pool %q would have %d, above its maximum of %d", pool.ID, c.targets(pool.ID)+more, pool.Max)
+		return refuse(provider.Limit, "the pool %q would have %d, above its maximum of %d",
+			pool.ID, c.targets(pool.ID)+more, pool.Max)
 	}
 	if c.quota >= 0 && c.units()+more > c.quota {
 		return refuse(provider.Quota, "the account has %d machines and may have %d", c.units(), c.quota)
@@ -262,16 +268,23 @@ func (c *Cloud) remove(req provider.RemoveRequest) (provider.RemoveResult, error
 		doomed = append(doomed, u)
 	}
 	if g.spec.CloudChooses && len(doomed) > 0 && len(doomed) < g.target() {
-		return provider.RemoveResult{Target: g.target()}, &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Conflict,
-			Message: fmt.Sprintf("%d of %d instances are named: the cloud would choose who goes", len(doomed), g.target())}
+		return provider.RemoveResult{Target: g.target()}, &provider.Error{
+			Op: provider.OpRemove, Group: req.Group, Kind: provider.Conflict,
+			Message: fmt.Sprintf("%d of %d instances are named: the cloud would choose who goes", len(doomed), g.target()),
+		}
 	}
 	if left := g.target() - len(doomed); len(doomed) > 0 && left < g.spec.Min && !req.Force {
-		return provider.RemoveResult{Target: g.target()}, &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
-			Message: fmt.Sprintf("%d would be left, below the minimum of %d", left, g.spec.Min)}
+		return provider.RemoveResult{Target: g.target()}, &provider.Error{
+			Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
+			Message: fmt.Sprintf("%d would be left, below the minimum of %d", left, g.spec.Min),
+		}
 	}
 	if pool, ok := c.pools[g.spec.Pool]; ok && len(doomed) > 0 && c.targets(pool.ID)-len(doomed) < pool.Min && !req.Force {
-		return provider.RemoveResult{Target: g.target()}, &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
-			Message: fmt.Sprintf("the pool %q would have %d, below its minimum of %d", pool.ID, c.targets(pool.ID)-len(doomed), pool.Min)}
+		return provider.RemoveResult{Target: g.target()}, &provider.Error{
+			Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
+			Message: fmt.Sprintf("the pool %q would have %d, below its minimum of %d",
+				pool.ID, c.targets(pool.ID)-len(doomed), pool.Min),
+		}
 	}
 	for _, u := range doomed {
 		g.end(u, c.at)
@@ -298,12 +311,16 @@ func (c *Cloud) cancel(req provider.CancelRequest) (provider.CancelResult, error
 		return provider.CancelResult{}, err
 	}
 	if g.target() != req.From {
-		return provider.CancelResult{Target: g.target()}, &provider.Error{Op: provider.OpCancel, Group: req.Group, Kind: provider.Conflict,
-			Message: fmt.Sprintf("the target is %d, not %d", g.target(), req.From)}
+		return provider.CancelResult{Target: g.target()}, &provider.Error{
+			Op: provider.OpCancel, Group: req.Group, Kind: provider.Conflict,
+			Message: fmt.Sprintf("the target is %d, not %d", g.target(), req.From),
+		}
 	}
 	if g.spec.CloudChooses {
-		return provider.CancelResult{Target: g.target()}, &provider.Error{Op: provider.OpCancel, Group: req.Group, Kind: provider.Unsupported,
-			Message: "the cloud would choose who goes"}
+		return provider.CancelResult{Target: g.target()}, &provider.Error{
+			Op: provider.OpCancel, Group: req.Group, Kind: provider.Unsupported,
+			Message: "the cloud would choose who goes",
+		}
 	}
 	if g.spec.KeepsRequests {
 		return provider.CancelResult{Target: g.target()}, nil
@@ -434,7 +451,9 @@ func (g *fakeGroup) shown() provider.Group {
 		})
 	}
 	if g.spec.TellsStockOut && !refused.IsZero() && !g.inStock() {
-		out.Holds = append(out.Holds, provider.Hold{Op: provider.OpGrow, Reason: string(provider.NoCapacity), Message: "it is sold out", Since: refused})
+		out.Holds = append(out.Holds, provider.Hold{
+			Op: provider.OpGrow, Reason: string(provider.NoCapacity), Message: "it is sold out", Since: refused,
+		})
 	}
 	slices.SortFunc(out.Instances, func(a, b provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
 	return out

@@ -44,7 +44,8 @@ func (c *clock) pass(d time.Duration) { c.set(c.now().Add(d)) }
 func aTemplate() *provider.Template {
 	return &provider.Template{Version: "1", Node: &corev1.Node{
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110"),
+			corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+			corev1.ResourcePods: resource.MustParse("110"),
 		}},
 	}}
 }
@@ -128,13 +129,18 @@ func cloudSubject(t *testing.T, timing Timing) Subject {
 	}
 	group, other, none := aGroup("group", timing), aGroup("other", timing), aGroup("none", timing)
 	group.Pool, other.Pool = "pool", "pool"
-	none.Holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.Unsupported), Message: "its machines have weights"}}
+	none.Holds = []provider.Hold{{
+		Op: provider.OpGrow, Reason: string(provider.Unsupported), Message: "its machines have weights",
+	}}
 	mustAdd(t, c, group, other, none)
-	return Subject{Provider: c, Group: "group", Other: "other", Unsupported: "none", Pool: "pool", Door: cloudDoor{c, clock}, Now: clock.now}
+	return Subject{Provider: c, Group: "group", Other: "other", Unsupported: "none", Pool: "pool",
+		Door: cloudDoor{c, clock}, Now: clock.now}
 }
 
 func TestCloudConforms(t *testing.T) {
-	for name, timing := range map[string]Timing{"Slow": slow, "Instant": {}, "NamedAtOnce": {Boot: time.Minute, End: time.Minute}} {
+	for name, timing := range map[string]Timing{
+		"Slow": slow, "Instant": {}, "NamedAtOnce": {Boot: time.Minute, End: time.Minute},
+	} {
 		t.Run(name, func(t *testing.T) {
 			Run(t, func(t *testing.T) Subject { return cloudSubject(t, timing) })
 		})
@@ -184,7 +190,9 @@ func TestLifeOfAMachine(t *testing.T) {
 	if got := c.Truth().Groups[0].Instances[0].Created; !got.Equal(made) {
 		t.Errorf("created %v, want when the cloud had a machine: %v", got, made)
 	}
-	if _, err := c.Remove(t.Context(), provider.RemoveRequest{Group: "g", Instances: []provider.InstanceID{"g-00001"}}); err != nil {
+	if _, err := c.Remove(t.Context(), provider.RemoveRequest{
+		Group: "g", Instances: []provider.InstanceID{"g-00001"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, c, "g", "1: 1 Deleting, 2 Running")
@@ -237,10 +245,13 @@ func TestFailedBootsQuotaAndKilledMachines(t *testing.T) {
 func TestFaultsAreCountedAndGroupsFailAlone(t *testing.T) {
 	c := NewCloud(newClock().now)
 	mustAdd(t, c, aGroup("g", slow), aGroup("h", slow))
-	c.Arm(Fault{Op: provider.OpGrow, Group: "g", Times: 2, Err: &provider.Error{Kind: provider.Throttled, RetryAfter: time.Minute}})
+	c.Arm(Fault{
+		Op: provider.OpGrow, Group: "g", Times: 2, Err: &provider.Error{Kind: provider.Throttled, RetryAfter: time.Minute},
+	})
 	for i := range 3 {
 		_, err := c.Grow(t.Context(), provider.GrowRequest{Group: "g", To: 1})
-		if e, _ := errors.AsType[*provider.Error](err); (i < 2) != (e != nil && e.Kind == provider.Throttled && e.RetryAfter == time.Minute && e.Group == "g") {
+		if e, _ := errors.AsType[*provider.Error](err); (i < 2) != (e != nil && e.Kind == provider.Throttled &&
+			e.RetryAfter == time.Minute && e.Group == "g") {
 			t.Errorf("call %d: %v", i, err)
 		}
 	}
@@ -442,7 +453,8 @@ func TestSoldOut(t *testing.T) {
 	if len(holds) != 1 || !holds[0].NoLaunch() || !holds[0].Since.Equal(asked) {
 		t.Errorf("holds: %v, want one of no launch since %v", holds, asked)
 	}
-	if r, err := c.Cancel(t.Context(), provider.CancelRequest{Group: "g", From: 2, To: 0}); err != nil || r.Cancelled != 0 || r.Target != 2 {
+	if r, err := c.Cancel(t.Context(), provider.CancelRequest{Group: "g", From: 2, To: 0}); err != nil ||
+		r.Cancelled != 0 || r.Target != 2 {
 		t.Errorf("cancelled: %+v, %v", r, err)
 	}
 	if err := c.SetStock("g", -1); err != nil {

@@ -71,7 +71,9 @@ func (c *Cloud) meet(matches func(*Fault) bool) (Fault, bool) {
 }
 
 // disturbed plays a call through its fault, if it meets one.
-func disturbed[R any](ctx context.Context, c *Cloud, op provider.Op, group provider.GroupID, call func() (R, error)) (R, error) {
+func disturbed[R any](
+	ctx context.Context, c *Cloud, op provider.Op, group provider.GroupID, call func() (R, error),
+) (R, error) {
 	var none R
 	if ctx.Err() != nil {
 		return none, atDeadline(ctx, op, group)

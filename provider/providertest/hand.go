@@ -148,7 +148,8 @@ func (c *Cloud) Edit(id provider.GroupID, change func(*GroupSpec)) error {
 		spec := g.spec
 		change(&spec)
 		if spec.ID != id || len(spec.Instances) > 0 || spec.Min > spec.Max {
-			return fmt.Errorf("the id %q, %d instances, min %d and max %d do not go", spec.ID, len(spec.Instances), spec.Min, spec.Max)
+			return fmt.Errorf("the id %q, %d instances, min %d and max %d do not go",
+				spec.ID, len(spec.Instances), spec.Min, spec.Max)
 		}
 		g.spec = spec
 		return nil

@@ -54,8 +54,10 @@ func stockOutOf(activities []asgtypes.Activity, asked time.Time) *stockOut {
 	for i := range activities {
 		a := &activities[i]
 		failed := a.StatusCode == asgtypes.ScalingActivityStatusCodeFailed
-		if a.StatusCode == asgtypes.ScalingActivityStatusCodeCancelled || !strings.HasPrefix(deref(a.Description), "Launching") ||
-			deref(a.StartTime).Before(asked.Add(-clockSlack).Truncate(time.Second)) || failed && kindOfFailure(*a) == provider.Transient {
+		if a.StatusCode == asgtypes.ScalingActivityStatusCodeCancelled ||
+			!strings.HasPrefix(deref(a.Description), "Launching") ||
+			deref(a.StartTime).Before(asked.Add(-clockSlack).Truncate(time.Second)) ||
+			failed && kindOfFailure(*a) == provider.Transient {
 			continue
 		}
 		if newest == nil || deref(a.StartTime).After(deref(newest.StartTime)) {
@@ -69,7 +71,8 @@ func stockOutOf(activities []asgtypes.Activity, asked time.Time) *stockOut {
 	if at.Before(asked) {
 		at = asked
 	}
-	return &stockOut{kind: kindOfFailure(*newest), zone: zoneOf(*newest), message: failureText(*newest), since: at, until: at.Add(restAfterFailure)}
+	return &stockOut{kind: kindOfFailure(*newest), zone: zoneOf(*newest), message: failureText(*newest), since: at,
+		until: at.Add(restAfterFailure)}
 }
 
 func failureText(a asgtypes.Activity) string {

@@ -62,7 +62,8 @@ func WriteInstanceTypes(ctx context.Context, client *ec2.Client, source string, 
 	if err != nil {
 		return fmt.Errorf("write the source: %w", err)
 	}
-	fmt.Fprintf(text, "  \"date\": %q,\n  \"sources\": {\"ec2\": %s},\n  \"machines\": [\n", now.Format(time.DateOnly), head)
+	fmt.Fprintf(text, "  \"date\": %q,\n  \"sources\": {\"ec2\": %s},\n  \"machines\": [\n",
+		now.Format(time.DateOnly), head)
 	for i, m := range list {
 		line, err := json.Marshal(m)
 		if err != nil {

@@ -27,14 +27,17 @@ func TestTheListIsWrittenAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := WriteInstanceTypes(t.Context(), ec2.NewFromConfig(cfg), `a "source"`, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), &text); err != nil {
+	if err := WriteInstanceTypes(
+		t.Context(), ec2.NewFromConfig(cfg), `a "source"`, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), &text,
+	); err != nil {
 		t.Fatal(err)
 	}
 	var list builtInList
 	if err := json.Unmarshal(text.Bytes(), &list); err != nil {
 		t.Fatalf("%v\n%s", err, text.String())
 	}
-	if list.Sources["ec2"] != `a "source"` || list.Date != "2026-03-01" || len(list.Machines) < 10 || strings.Count(text.String(), "\n") != len(list.Machines)+6 {
+	if list.Sources["ec2"] != `a "source"` || list.Date != "2026-03-01" || len(list.Machines) < 10 ||
+		strings.Count(text.String(), "\n") != len(list.Machines)+6 {
 		t.Errorf("sources %v of %s, %d types", list.Sources, list.Date, len(list.Machines))
 	}
 	both := 0

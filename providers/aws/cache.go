@@ -58,8 +58,11 @@ const (
 	lookupStale = "stale"
 )
 
-func newManagedNodegroups(ttl time.Duration, now func() time.Time, count func(string), ask func(context.Context, nodegroupKey) (nodegroup, error)) *managedNodegroups {
-	return &managedNodegroups{ask: ask, ttl: ttl, now: now, count: count, slots: make(chan struct{}, askAtOnce), entries: map[nodegroupKey]*nodegroupEntry{}}
+func newManagedNodegroups(ttl time.Duration, now func() time.Time, count func(string), ask func(
+	context.Context, nodegroupKey,
+) (nodegroup, error)) *managedNodegroups {
+	return &managedNodegroups{ask: ask, ttl: ttl, now: now, count: count, slots: make(chan struct{}, askAtOnce),
+		entries: map[nodegroupKey]*nodegroupEntry{}}
 }
 
 // get is what is known of a node group, nil if nothing is, and why EKS could not
@@ -74,7 +77,8 @@ func (c *managedNodegroups) get(ctx context.Context, key nodegroupKey, lazily bo
 	}
 	now := c.now()
 	// Neither trouble nor an update is lazy: its end is to be seen soon.
-	fresh := now.Before(e.until) || lazily && e.err == nil && e.good != nil && !e.good.changes() && now.Before(e.goodAt.Add(slowly*c.ttl))
+	fresh := now.Before(e.until) ||
+		lazily && e.err == nil && e.good != nil && !e.good.changes() && now.Before(e.goodAt.Add(slowly*c.ttl))
 	if fresh {
 		good, err := e.good, e.err
 		c.mu.Unlock()

@@ -17,7 +17,8 @@ import (
 // apiError is a refusal as the SDK gives it.
 func apiError(status int, code string) error {
 	return &smithy.OperationError{ServiceID: "EKS", OperationName: "DescribeNodegroup", Err: &smithyhttp.ResponseError{
-		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: &smithy.GenericAPIError{Code: code, Message: "no"},
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
+		Err:      &smithy.GenericAPIError{Code: code, Message: "no"},
 	}}
 }
 
@@ -173,7 +174,9 @@ func TestTC5MissingPermissionFallsBackAtOnce(t *testing.T) {
 // TestTheLastGoodAnswerSurvivesTrouble: throttling, time-outs, server errors.
 // Upstream keeps an empty answer instead.
 func TestTheLastGoodAnswerSurvivesTrouble(t *testing.T) {
-	for _, trouble := range []error{errThrottled, errServer, context.DeadlineExceeded, errors.New("connection reset by peer")} {
+	for _, trouble := range []error{
+		errThrottled, errServer, context.DeadlineExceeded, errors.New("connection reset by peer"),
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fakeEKS{}
 			f.set("good", nil)
@@ -253,7 +256,8 @@ func TestFewQuestionsAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 20 {
 			wg.Go(func() {
-				if n, err := c.get(t.Context(), nodegroupKey{"cluster", string(rune('a' + i))}, false); n != nil || !errors.Is(err, context.DeadlineExceeded) {
+				if n, err := c.get(t.Context(), nodegroupKey{"cluster", string(rune('a' + i))}, false); n != nil ||
+					!errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%v, %v", n, err)
 				}
 			})

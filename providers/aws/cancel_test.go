@@ -120,8 +120,12 @@ func (w *world) liveOf(t *testing.T) []string {
 // TestPendingInstancesAreReal: they are not what can be taken back, and nothing
 // is while there are any, since AWS may end them. That is no person's to mend.
 func TestPendingInstancesAreReal(t *testing.T) {
-	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Timing: awstest.Timing{Boot: time.Hour}, Groups: []awstest.Group{named("g", func(g *awstest.Group) { g.ProtectNew = true })},
-		StockOuts: []awstest.StockOut{{Group: "g", Left: 2}}}, byTag)
+	w := newWorld(t, awstest.Spec{
+		LaunchTemplates: m5,
+		Timing:          awstest.Timing{Boot: time.Hour},
+		Groups:          []awstest.Group{named("g", func(g *awstest.Group) { g.ProtectNew = true })},
+		StockOuts:       []awstest.StockOut{{Group: "g", Left: 2}},
+	}, byTag)
 	w.grow(t, "g", 5)
 	w.clock.pass(time.Second)
 	if g := w.group(t, "g"); len(g.Instances) != 2 || g.Instances[0].State != provider.Creating {
@@ -153,8 +157,11 @@ func TestPendingInstancesAreReal(t *testing.T) {
 
 // TestOneUnprotectedInstanceIsEnough to cancel nothing.
 func TestOneUnprotectedInstanceIsEnough(t *testing.T) {
-	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g", func(g *awstest.Group) { g.Desired, g.ProtectNew = 3, true })},
-		StockOuts: []awstest.StockOut{{Group: "g"}}}, byTag)
+	w := newWorld(t, awstest.Spec{
+		LaunchTemplates: m5,
+		Groups:          []awstest.Group{named("g", func(g *awstest.Group) { g.Desired, g.ProtectNew = 3, true })},
+		StockOuts:       []awstest.StockOut{{Group: "g"}},
+	}, byTag)
 	if err := w.Protect(w.liveOf(t)[1], false); err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,8 @@ func (c Config) read() (settings, error) {
 		s.discovery = append(s.discovery, sel)
 	}
 	if len(c.Nodes)+len(c.Discovery) == 0 {
-		errs = append(errs, errors.New("no node group: name Auto Scaling groups by --nodes=min:max:name, or find them by --node-group-auto-discovery=asg:tag=key"))
+		errs = append(errs, errors.New("no node group: name Auto Scaling groups by --nodes=min:max:name, or find them by "+
+			"--node-group-auto-discovery=asg:tag=key"))
 	}
 	switch c.Precedence {
 	case "":
@@ -116,7 +117,9 @@ func (c Config) read() (settings, error) {
 	case c.NodegroupTTL == 0:
 		s.nodegroupTTL = defaultNodegroupTTL
 	case c.NodegroupTTL < time.Second:
-		errs = append(errs, fmt.Errorf("--aws-nodegroup-cache-ttl=%s: give at least a second: EKS refuses those who ask too often", c.NodegroupTTL))
+		errs = append(errs, fmt.Errorf(
+			"--aws-nodegroup-cache-ttl=%s: give at least a second: EKS refuses those who ask too often", c.NodegroupTTL,
+		))
 	}
 	var err error
 	if s.template.maxPods, err = parseMaxPods(c.MaxPods); err != nil {

@@ -122,12 +122,14 @@ func TestTagsAreAndedWithinAFlag(t *testing.T) {
 
 func TestConfigTellsAllThatIsWrong(t *testing.T) {
 	err := Config{
-		Nodes: []string{"a", "1:2:ok"}, Discovery: []string{"b:c"}, Precedence: "mine", NodegroupTTL: time.Millisecond, MaxPods: "0", KubeReserved: "gpu=1",
+		Nodes: []string{"a", "1:2:ok"}, Discovery: []string{"b:c"}, Precedence: "mine", NodegroupTTL: time.Millisecond,
+		MaxPods: "0", KubeReserved: "gpu=1",
 	}.Validate()
 	if err == nil {
 		t.Fatal("it is accepted")
 	}
-	for _, part := range []string{`--nodes="a"`, `--node-group-auto-discovery="b:c"`, `--aws-template-precedence="mine"`, "--aws-nodegroup-cache-ttl=1ms", `--aws-max-pods="0"`, `--aws-kube-reserved="gpu=1"`} {
+	for _, part := range []string{`--nodes="a"`, `--node-group-auto-discovery="b:c"`, `--aws-template-precedence="mine"`,
+		"--aws-nodegroup-cache-ttl=1ms", `--aws-max-pods="0"`, `--aws-kube-reserved="gpu=1"`} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error does not name %s: %v", part, err)
 		}

@@ -15,14 +15,18 @@ import (
 // instances are protected from scale-in, as Cancel wants them.
 func conforming() awstest.Spec {
 	group := func(name string) awstest.Group {
-		return awstest.Group{Name: name, Max: 20, Desired: 1, ProtectNew: true, LaunchTemplate: &awstest.TemplateRef{ID: "lt-1"}}
+		return awstest.Group{
+			Name: name, Max: 20, Desired: 1, ProtectNew: true, LaunchTemplate: &awstest.TemplateRef{ID: "lt-1"},
+		}
 	}
 	heavy := awstest.Group{Name: "heavy", Max: 20, Desired: 4, MixedInstances: &awstest.MixedInstances{
 		Template: awstest.TemplateRef{ID: "lt-1"}, Overrides: []awstest.Override{{InstanceType: "m5.large", Weight: "2"}},
 	}}
 	return awstest.Spec{
-		Groups:          []awstest.Group{group("group"), group("other"), heavy},
-		LaunchTemplates: []awstest.LaunchTemplate{{ID: "lt-1", Name: "nodes", Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}}}},
+		Groups: []awstest.Group{group("group"), group("other"), heavy},
+		LaunchTemplates: []awstest.LaunchTemplate{{
+			ID: "lt-1", Name: "nodes", Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}},
+		}},
 	}
 }
 
@@ -33,7 +37,8 @@ func TestConforms(t *testing.T) {
 			t.Fatal(err)
 		}
 		serve(t, cloud)
-		p, err := New(t.Context(), Config{Nodes: []string{"1:12:group", "1:12:other", "0:12:heavy"}}, slog.New(slog.DiscardHandler), nil)
+		p, err := New(t.Context(), Config{Nodes: []string{"1:12:group", "1:12:other", "0:12:heavy"}},
+			slog.New(slog.DiscardHandler), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,8 +23,17 @@ func managed(desired int) awstest.Spec {
 	}
 	return awstest.Spec{
 		LaunchTemplates: m5,
-		Nodegroups: []awstest.Nodegroup{{Cluster: "prod", Name: "ng", Labels: labels, CapacityType: "ON_DEMAND", AMIType: "AL2023_x86_64_STANDARD", DiskSize: 50, Version: "1.37",
-			Taints: []awstest.Taint{{Key: "dedicated", Effect: "NO_SCHEDULE"}}, Tags: map[string]string{tagResource + "example.com/dongle": "1"}}},
+		Nodegroups: []awstest.Nodegroup{{
+			Cluster:      "prod",
+			Name:         "ng",
+			Labels:       labels,
+			CapacityType: "ON_DEMAND",
+			AMIType:      "AL2023_x86_64_STANDARD",
+			DiskSize:     50,
+			Version:      "1.37",
+			Taints:       []awstest.Taint{{Key: "dedicated", Effect: "NO_SCHEDULE"}},
+			Tags:         map[string]string{tagResource + "example.com/dongle": "1"},
+		}},
 		Groups: []awstest.Group{named("eks-ng", func(g *awstest.Group) {
 			g.Desired = desired
 			g.Tags[tagCluster], g.Tags[tagNodegroup] = "prod", "ng"
@@ -59,7 +68,13 @@ func TestAManagedNodegroupAtZero(t *testing.T) {
 		t.Fatal(g.TemplateErr)
 	}
 	node := g.Template.Node
-	for key, want := range map[string]string{"example.com/label-59": "59", "team": "asg", "eks.amazonaws.com/nodegroup": "ng", "eks.amazonaws.com/capacityType": "ON_DEMAND", "diskSize": "50"} {
+	for key, want := range map[string]string{
+		"example.com/label-59":           "59",
+		"team":                           "asg",
+		"eks.amazonaws.com/nodegroup":    "ng",
+		"eks.amazonaws.com/capacityType": "ON_DEMAND",
+		"diskSize":                       "50",
+	} {
 		if node.Labels[key] != want {
 			t.Errorf("%s=%q, want %q", key, node.Labels[key], want)
 		}
@@ -77,7 +92,8 @@ func TestAManagedNodegroupAtZero(t *testing.T) {
 		t.Errorf("the source of amiType: %q", g.Template.Sources["label/amiType"])
 	}
 	for range 3 {
-		if n := noticesOf(w.read(t), noticeConflict); len(n) != 1 || !strings.Contains(n[0].Message, `"asg"`) || !strings.Contains(n[0].Message, `"eks"`) {
+		if n := noticesOf(w.read(t), noticeConflict); len(n) != 1 || !strings.Contains(n[0].Message, `"asg"`) ||
+			!strings.Contains(n[0].Message, `"eks"`) {
 			t.Errorf("conflicts told: %v", n)
 		}
 	}
@@ -126,7 +142,8 @@ func TestATaintOfUnknownEffectHoldsTheGroup(t *testing.T) {
 		}
 		g := newWorld(t, spec, byTag).group(t, "eks-ng")
 		held := growHold(g)
-		if (held != nil) != c.held || held != nil && (held.Reason != holdTaintUnclear || !strings.Contains(held.Message, "taint strange")) {
+		if (held != nil) != c.held ||
+			held != nil && (held.Reason != holdTaintUnclear || !strings.Contains(held.Message, "taint strange")) {
 			t.Errorf("%s: %+v", c.name, g.Holds)
 		}
 		if g.Err != nil || len(g.Holds) > 1 {
@@ -181,7 +198,8 @@ func TestOneOfTheTwoTagsIsNoNodegroup(t *testing.T) {
 // TestTheUsersLabelsBeatDerivedOnes: a label that somebody gives the node group
 // is on the real nodes, whatever follows from what the group is.
 func TestTheUsersLabelsBeatDerivedOnes(t *testing.T) {
-	own := map[string]string{labelNodegroup: "mine", labelCapacityType: "mine", labelAMIType: "mine", labelDiskSize: "mine", labelK8sVersion: "mine"}
+	own := map[string]string{labelNodegroup: "mine", labelCapacityType: "mine", labelAMIType: "mine",
+		labelDiskSize: "mine", labelK8sVersion: "mine"}
 	spec := managed(0)
 	spec.Nodegroups[0].Labels = own
 	g := newWorld(t, spec, byTag).group(t, "eks-ng")
@@ -197,7 +215,9 @@ func TestTheUsersLabelsBeatDerivedOnes(t *testing.T) {
 
 // TestABadLabelOfEKSIsToldAndDropped: no node can carry it.
 func TestABadLabelOfEKSIsToldAndDropped(t *testing.T) {
-	for key, value := range map[string]string{"no key!": "x", "too/many/parts": "x", "team": "no value!", corev1.LabelHostname: "one"} {
+	for key, value := range map[string]string{
+		"no key!": "x", "too/many/parts": "x", "team": "no value!", corev1.LabelHostname: "one",
+	} {
 		spec := managed(0)
 		delete(spec.Groups[0].Tags, tagLabel+"team")
 		spec.Nodegroups[0].Labels = map[string]string{key: value, "good": "1"}
@@ -210,7 +230,8 @@ func TestABadLabelOfEKSIsToldAndDropped(t *testing.T) {
 		if v, there := g.Template.Node.Labels[key]; there || g.Template.Node.Labels["good"] != "1" {
 			t.Errorf("%s=%q is in the template: %v", key, v, g.Template.Node.Labels)
 		}
-		if n := noticesOf(inv, noticeBadNodegroup); len(n) != 1 || n[0].Group != "eks-ng" || !strings.Contains(n[0].Message, "prod/ng") {
+		if n := noticesOf(inv, noticeBadNodegroup); len(n) != 1 || n[0].Group != "eks-ng" ||
+			!strings.Contains(n[0].Message, "prod/ng") {
 			t.Errorf("%s=%q: told %v", key, value, inv.Notices)
 		}
 	}
@@ -233,7 +254,8 @@ func TestTC5AccessDeniedFallsBackToTheTags(t *testing.T) {
 	for range 5 {
 		inv := w.read(t)
 		g := groupIn(t, inv, "eks-ng")
-		if g.Template == nil || g.Template.Node.Labels["team"] != "asg" || g.Template.Node.Labels["example.com/label-59"] != "" {
+		if g.Template == nil || g.Template.Node.Labels["team"] != "asg" ||
+			g.Template.Node.Labels["example.com/label-59"] != "" {
 			t.Fatalf("%v", g.TemplateErr)
 		}
 		if n := noticesOf(inv, noticeNotDescribed); len(n) != 1 || !strings.Contains(n[0].Message, "AccessDenied") {
@@ -263,7 +285,9 @@ func TestADeniedRightIsOneNoticeForAllNodeGroups(t *testing.T) {
 	w := newWorld(t, one, byTag)
 	w.Arm(awstest.Fault{Action: "DescribeNodegroup", Mishap: awstest.Denied})
 	n := noticesOf(w.read(t), noticeNotDescribed)
-	if len(n) != 1 || n[0].Group != "" || !strings.Contains(n[0].Message, "could not describe 2 EKS node groups (prod/ng, prod/ng-2;") || !strings.Contains(n[0].Message, "AccessDenied") {
+	if len(n) != 1 || n[0].Group != "" || !strings.Contains(
+		n[0].Message, "could not describe 2 EKS node groups (prod/ng, prod/ng-2;",
+	) || !strings.Contains(n[0].Message, "AccessDenied") {
 		t.Errorf("notices: %v", n)
 	}
 }
@@ -323,7 +347,8 @@ func TestANodegroupUpdateIsLeftToEKS(t *testing.T) {
 		var ops []provider.Op
 		for _, h := range w.group(t, "eks-ng").Holds {
 			ops = append(ops, h.Op)
-			if h.Reason != holdNodegroupChanges || !strings.Contains(h.Message, status) || !strings.Contains(h.Message, "prod/ng") {
+			if h.Reason != holdNodegroupChanges || !strings.Contains(h.Message, status) ||
+				!strings.Contains(h.Message, "prod/ng") {
 				t.Errorf("%s: %+v", status, h)
 			}
 		}

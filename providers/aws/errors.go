@@ -23,33 +23,43 @@ import (
 // and EKS API references, and "Error codes for the Amazon EC2 API".
 var kindOfCode = map[string]provider.Kind{
 	"AccessDenied": provider.Denied, "AccessDeniedException": provider.Denied, "UnauthorizedOperation": provider.Denied,
-	"NotAuthorized": provider.Denied, "OptInRequired": provider.Denied, "Forbidden": provider.Denied, "ForbiddenException": provider.Denied,
+	"NotAuthorized": provider.Denied, "OptInRequired": provider.Denied, "Forbidden": provider.Denied,
+	"ForbiddenException": provider.Denied,
 
-	"ExpiredToken": provider.Credentials, "ExpiredTokenException": provider.Credentials, "RequestExpired": provider.Credentials,
-	"InvalidClientTokenId": provider.Credentials, "UnrecognizedClientException": provider.Credentials, "InvalidAccessKeyId": provider.Credentials,
-	"SignatureDoesNotMatch": provider.Credentials, "InvalidSignatureException": provider.Credentials, "IncompleteSignature": provider.Credentials,
+	"ExpiredToken": provider.Credentials, "ExpiredTokenException": provider.Credentials,
+	"RequestExpired":       provider.Credentials,
+	"InvalidClientTokenId": provider.Credentials, "UnrecognizedClientException": provider.Credentials,
+	"InvalidAccessKeyId":    provider.Credentials,
+	"SignatureDoesNotMatch": provider.Credentials, "InvalidSignatureException": provider.Credentials,
+	"IncompleteSignature":        provider.Credentials,
 	"MissingAuthenticationToken": provider.Credentials, "MissingAuthenticationTokenException": provider.Credentials,
 	"AuthFailure": provider.Credentials, "InvalidIdentityToken": provider.Credentials, "NotSignedUp": provider.Credentials,
 
 	"InsufficientInstanceCapacity": provider.NoCapacity, "InsufficientHostCapacity": provider.NoCapacity,
 	"InsufficientReservedInstanceCapacity": provider.NoCapacity, "InsufficientCapacity": provider.NoCapacity,
-	"InsufficientCapacityOnHost": provider.NoCapacity, "UnfulfillableCapacity": provider.NoCapacity, "SpotMaxPriceTooLow": provider.NoCapacity,
+	"InsufficientCapacityOnHost": provider.NoCapacity, "UnfulfillableCapacity": provider.NoCapacity,
+	"SpotMaxPriceTooLow":          provider.NoCapacity,
 	"ReservationCapacityExceeded": provider.NoCapacity, "InsufficientFreeAddressesInSubnet": provider.NoCapacity,
 
 	"LimitExceeded": provider.Quota, "InstanceLimitExceeded": provider.Quota, "VcpuLimitExceeded": provider.Quota,
-	"MaxSpotInstanceCountExceeded": provider.Quota, "MaxSpotFleetRequestCountExceeded": provider.Quota, "VolumeLimitExceeded": provider.Quota,
+	"MaxSpotInstanceCountExceeded": provider.Quota, "MaxSpotFleetRequestCountExceeded": provider.Quota,
+	"VolumeLimitExceeded":            provider.Quota,
 	"ResourceLimitExceededException": provider.Quota, "Fleet.MaxSpotInstanceCountExceeded": provider.Quota,
 
 	"ResourceNotFoundException": provider.NotFound, "InvalidLaunchTemplateId.NotFound": provider.NotFound,
-	"InvalidLaunchTemplateName.NotFoundException": provider.NotFound, "InvalidLaunchTemplateId.VersionNotFound": provider.NotFound,
-	"InvalidInstanceID.NotFound": provider.NotFound, "InvalidAMIID.NotFound": provider.NotFound,
+	"InvalidLaunchTemplateName.NotFoundException": provider.NotFound,
+	"InvalidLaunchTemplateId.VersionNotFound":     provider.NotFound,
+	"InvalidInstanceID.NotFound":                  provider.NotFound, "InvalidAMIID.NotFound": provider.NotFound,
 
-	"InternalFailure": provider.Unavailable, "InternalError": provider.Unavailable, "ServiceUnavailable": provider.Unavailable,
-	"ServiceUnavailableException": provider.Unavailable, "ServerException": provider.Unavailable, "Unavailable": provider.Unavailable,
+	"InternalFailure": provider.Unavailable, "InternalError": provider.Unavailable,
+	"ServiceUnavailable":          provider.Unavailable,
+	"ServiceUnavailableException": provider.Unavailable, "ServerException": provider.Unavailable,
+	"Unavailable": provider.Unavailable,
 
 	"ScalingActivityInProgress": provider.Transient, "ResourceContention": provider.Transient,
-	"InvalidParameterException": provider.BadConfig, "InvalidParameterValue": provider.BadConfig, "InvalidParameterCombination": provider.BadConfig,
-	"InvalidRequestException": provider.BadConfig, "ValidationException": provider.BadConfig,
+	"InvalidParameterException": provider.BadConfig, "InvalidParameterValue": provider.BadConfig,
+	"InvalidParameterCombination": provider.BadConfig,
+	"InvalidRequestException":     provider.BadConfig, "ValidationException": provider.BadConfig,
 	// ValidationError is many things: see kindOfValidation.
 }
 
@@ -61,7 +71,9 @@ var hints = map[provider.Kind]string{
 
 // asError puts an error of AWS into the contract's words.
 func asError(op provider.Op, id provider.GroupID, what string, err error) *provider.Error {
-	e := &provider.Error{Op: op, Group: id, Kind: kindOf(err), Code: codeOf(err), Message: what + ": " + err.Error() + hint(err), Err: err}
+	e := &provider.Error{
+		Op: op, Group: id, Kind: kindOf(err), Code: codeOf(err), Message: what + ": " + err.Error() + hint(err), Err: err,
+	}
 	e.RetryAfter = retryAfter(err)
 	return e
 }
@@ -91,7 +103,8 @@ func hint(err error) string {
 	if h == "" {
 		return ""
 	}
-	if operation := (*smithy.OperationError)(nil); kindOf(err) == provider.Throttled && errors.As(err, &operation) && operation.Service() == eks.ServiceID {
+	if operation := (*smithy.OperationError)(nil); kindOf(err) == provider.Throttled && errors.As(err, &operation) &&
+		operation.Service() == eks.ServiceID {
 		h = "a longer --aws-nodegroup-cache-ttl asks less often"
 	}
 	return "; " + h

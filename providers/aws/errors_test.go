@@ -21,7 +21,8 @@ func TestCredentialsThatCannotBeHad(t *testing.T) {
 	for name, env := range map[string]map[string]string{
 		"none at all": {},
 		"IRSA without its token": {
-			"AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/plimsoll", "AWS_WEB_IDENTITY_TOKEN_FILE": filepath.Join(t.TempDir(), "none"),
+			"AWS_ROLE_ARN":                "arn:aws:iam::123456789012:role/plimsoll",
+			"AWS_WEB_IDENTITY_TOKEN_FILE": filepath.Join(t.TempDir(), "none"),
 		},
 		"pod identity without its agent": {
 			"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1:1/v1/credentials", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "x",
@@ -73,22 +74,31 @@ func TestAnUnreachableAWSWasNotAsked(t *testing.T) {
 // TestTheSameTroubleIsToldTheSame, whatever the request, the port, the moment.
 func TestTheSameTroubleIsToldTheSame(t *testing.T) {
 	port := func(n int) error {
-		return fmt.Errorf("request send error: %w", &net.OpError{Op: "read", Source: &net.TCPAddr{Port: n}, Err: errors.New("connection reset by peer")})
+		return fmt.Errorf("request send error: %w",
+			&net.OpError{Op: "read", Source: &net.TCPAddr{Port: n}, Err: errors.New("connection reset by peer")})
 	}
 	if a, b := told("x", port(1)), told("x", port(2)); a != b {
 		t.Errorf("%q and %q", a, b)
 	}
-	if a, b := told("x", context.DeadlineExceeded), told("x", fmt.Errorf("after 3.1s: %w", context.DeadlineExceeded)); a != b {
+	if a, b := told(
+		"x", context.DeadlineExceeded,
+	), told("x", fmt.Errorf("after 3.1s: %w", context.DeadlineExceeded)); a != b {
 		t.Errorf("%q and %q", a, b)
 	}
-	if got := told("x", errThrottled); got != "x: ThrottlingException: no; a longer --aws-nodegroup-cache-ttl asks less often" {
+	if got := told(
+		"x", errThrottled,
+	); got != "x: ThrottlingException: no; a longer --aws-nodegroup-cache-ttl asks less often" {
 		t.Errorf("%q", got)
 	}
-	throttled := &smithy.OperationError{ServiceID: "Auto Scaling", Err: &smithy.GenericAPIError{Code: "Throttling", Message: "Rate exceeded"}}
+	throttled := &smithy.OperationError{
+		ServiceID: "Auto Scaling", Err: &smithy.GenericAPIError{Code: "Throttling", Message: "Rate exceeded"},
+	}
 	if got := told("x", throttled); got != "x: Throttling: Rate exceeded; a longer --scan-interval asks less often" {
 		t.Errorf("%q", got)
 	}
-	if got := told("x", errDenied); got != "x: AccessDeniedException: no; the IAM policy lacks this action (docs/aws.md has the whole policy)" {
+	if got := told(
+		"x", errDenied,
+	); got != "x: AccessDeniedException: no; the IAM policy lacks this action (docs/aws.md has the whole policy)" {
 		t.Errorf("%q", got)
 	}
 }

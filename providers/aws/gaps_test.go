@@ -19,11 +19,17 @@ import (
 // knows.
 func byNeed() awstest.Spec {
 	return awstest.Spec{
-		LaunchTemplates: []awstest.LaunchTemplate{{ID: "lt-1", Name: "nodes", Versions: []awstest.TemplateVersion{{ImageID: "ami-arm",
-			Requirements: &awstest.Requirements{VCPU: awstest.Range{Min: 2}, MemoryMiB: awstest.Range{Min: 4096}, AllowedTypes: []string{"m6g.*", "x99g.*"}}}}}},
-		Images:        []awstest.Image{{ID: "ami-arm", Architecture: "arm64"}},
-		InstanceTypes: []awstest.InstanceType{{Name: "x99g.huge", VCPU: 8, MemoryMiB: 65536, Architectures: []string{"arm64"}}},
-		Groups:        []awstest.Group{named("g")},
+		LaunchTemplates: []awstest.LaunchTemplate{{
+			ID: "lt-1", Name: "nodes", Versions: []awstest.TemplateVersion{{ImageID: "ami-arm",
+				Requirements: &awstest.Requirements{
+					VCPU: awstest.Range{Min: 2}, MemoryMiB: awstest.Range{Min: 4096}, AllowedTypes: []string{"m6g.*", "x99g.*"},
+				}}},
+		}},
+		Images: []awstest.Image{{ID: "ami-arm", Architecture: "arm64"}},
+		InstanceTypes: []awstest.InstanceType{{
+			Name: "x99g.huge", VCPU: 8, MemoryMiB: 65536, Architectures: []string{"arm64"},
+		}},
+		Groups: []awstest.Group{named("g")},
 	}
 }
 
@@ -40,7 +46,9 @@ func TestTheArchitectureIsTheImages(t *testing.T) {
 	}
 	policy := func(overrides ...awstest.Override) func(*awstest.Spec) {
 		return func(s *awstest.Spec) {
-			s.Groups[0].LaunchTemplate, s.Groups[0].MixedInstances = nil, &awstest.MixedInstances{Template: awstest.TemplateRef{ID: "lt-1"}, Overrides: overrides}
+			s.Groups[0].LaunchTemplate, s.Groups[0].MixedInstances = nil, &awstest.MixedInstances{
+				Template: awstest.TemplateRef{ID: "lt-1"}, Overrides: overrides,
+			}
 			s.Groups[0].Tags[tagResource+"cpu"], s.Groups[0].Tags[tagResource+"memory"] = "4", "8Gi"
 		}
 	}
@@ -60,21 +68,29 @@ func TestTheArchitectureIsTheImages(t *testing.T) {
 		{"which types fit is denied", byNeed, []string{"GetInstanceTypesFromInstanceRequirements"},
 			"arm64", "image ami-arm", nil, nil, "2", "4Gi", []string{noticeNoFitting}},
 		{"one type is not known", byNeed, []string{"DescribeInstanceTypes"},
-			"arm64", "the least of 3 instance types and of the instance requirements", nil, []string{"m6g.large", "m6g.xlarge", "x99g.huge"}, "2", "4Gi", []string{noticeNoTypes, noticeUnknownType}},
+			"arm64", "the least of 3 instance types and of the instance requirements", nil,
+			[]string{"m6g.large", "m6g.xlarge", "x99g.huge"}, "2", "4Gi", []string{noticeNoTypes, noticeUnknownType}},
 		{"the image too", byNeed, []string{"GetInstanceTypesFromInstanceRequirements", "DescribeImages"},
 			"", "", both, nil, "2", "4Gi", []string{noticeNoFitting, noticeNoImages}},
 		{"the image alone", byNeed, []string{"DescribeImages"},
-			"arm64", "the least of 3 instance types", nil, []string{"m6g.large", "m6g.xlarge", "x99g.huge"}, "2", "8Gi", []string{noticeNoImages}},
-		{"overrides, one of them not known", strange(policy(awstest.Override{InstanceType: "m6g.large"}, awstest.Override{InstanceType: "x99g.huge"})), []string{"DescribeInstanceTypes"},
-			"arm64", "the least of 2 instance types", nil, []string{"m6g.large", "x99g.huge"}, "4", "8Gi", []string{noticeNoTypes, noticeUnknownType}},
+			"arm64", "the least of 3 instance types", nil, []string{"m6g.large", "m6g.xlarge", "x99g.huge"}, "2", "8Gi",
+			[]string{noticeNoImages}},
+		{"overrides, one of them not known", strange(policy(awstest.Override{InstanceType: "m6g.large"}, awstest.Override{
+			InstanceType: "x99g.huge",
+		})), []string{"DescribeInstanceTypes"},
+			"arm64", "the least of 2 instance types", nil, []string{"m6g.large", "x99g.huge"}, "4", "8Gi",
+			[]string{noticeNoTypes, noticeUnknownType}},
 		// Nobody knows whose image that one is.
-		{"overrides with templates of their own", strange(policy(awstest.Override{InstanceType: "m6g.large"}, awstest.Override{InstanceType: "x99g.huge", Template: &awstest.TemplateRef{ID: "lt-1"}})),
-			[]string{"DescribeInstanceTypes"}, "", "", both, []string{"m6g.large", "x99g.huge"}, "4", "8Gi", []string{noticeNoTypes, noticeUnknownType}},
+		{"overrides with templates of their own", strange(policy(awstest.Override{InstanceType: "m6g.large"},
+			awstest.Override{InstanceType: "x99g.huge", Template: &awstest.TemplateRef{ID: "lt-1"}})),
+			[]string{"DescribeInstanceTypes"}, "", "", both, []string{"m6g.large", "x99g.huge"}, "4", "8Gi",
+			[]string{noticeNoTypes, noticeUnknownType}},
 		{"a launch configuration", strange(func(s *awstest.Spec) {
 			policy()(s)
 			s.LaunchConfigurations = []awstest.LaunchConfiguration{{Name: "lc", InstanceType: "x99g.huge", ImageID: "ami-arm"}}
 			s.Groups[0].MixedInstances, s.Groups[0].LaunchConfiguration = nil, "lc"
-		}), []string{"DescribeInstanceTypes"}, "arm64", "image ami-arm", nil, nil, "4", "8Gi", []string{noticeNoTypes, noticeUnknownType}},
+		}), []string{"DescribeInstanceTypes"}, "arm64", "image ami-arm", nil, nil, "4", "8Gi",
+			[]string{noticeNoTypes, noticeUnknownType}},
 	} {
 		w := newWorld(t, c.spec(), byTag)
 		for _, action := range c.denied {
@@ -87,10 +103,14 @@ func TestTheArchitectureIsTheImages(t *testing.T) {
 			continue
 		}
 		have := amountsOf(g.Template.Node.Status.Allocatable)
-		if g.Template.Node.Labels[archLabel] != c.arch || g.Template.Sources["label/"+archLabel] != c.source || have["cpu"] != c.cpu || have["memory"] != c.memory {
-			t.Errorf("%s: arch %q from %q, %v", c.name, g.Template.Node.Labels[archLabel], g.Template.Sources["label/"+archLabel], have)
+		if g.Template.Node.Labels[archLabel] != c.arch || g.Template.Sources["label/"+archLabel] != c.source ||
+			have["cpu"] != c.cpu || have["memory"] != c.memory {
+			t.Errorf("%s: arch %q from %q, %v",
+				c.name, g.Template.Node.Labels[archLabel], g.Template.Sources["label/"+archLabel], have)
 		}
-		if diff := cmp.Diff([][]string{c.arches, c.types}, [][]string{g.Template.Varies[archLabel], g.Template.Varies[typeLabel]}); diff != "" {
+		if diff := cmp.Diff([][]string{c.arches, c.types}, [][]string{
+			g.Template.Varies[archLabel], g.Template.Varies[typeLabel],
+		}); diff != "" {
 			t.Errorf("%s: what varies: %s", c.name, diff)
 		}
 		var told []string
@@ -107,20 +127,29 @@ func TestTheArchitectureIsTheImages(t *testing.T) {
 // each read, though EC2 words its refusal differently each time.
 func TestDeniedActionsAreToldOnce(t *testing.T) {
 	for action, code := range map[string]string{
-		"DescribeImages": noticeNoImages, "DescribeInstanceTypes": noticeNoTypes, "GetInstanceTypesFromInstanceRequirements": noticeNoFitting,
+		"DescribeImages": noticeNoImages, "DescribeInstanceTypes": noticeNoTypes,
+		"GetInstanceTypesFromInstanceRequirements": noticeNoFitting,
 	} {
 		spec := byNeed()
-		spec.LaunchTemplates = append(spec.LaunchTemplates, awstest.LaunchTemplate{ID: "lt-2", Name: "others", Versions: []awstest.TemplateVersion{{ImageID: "ami-2",
-			Requirements: &awstest.Requirements{VCPU: awstest.Range{Min: 1}, MemoryMiB: awstest.Range{Min: 1024}, AllowedTypes: []string{"m6g.large"}}}}})
+		spec.LaunchTemplates = append(spec.LaunchTemplates, awstest.LaunchTemplate{
+			ID: "lt-2", Name: "others", Versions: []awstest.TemplateVersion{{ImageID: "ami-2",
+				Requirements: &awstest.Requirements{
+					VCPU: awstest.Range{Min: 1}, MemoryMiB: awstest.Range{Min: 1024}, AllowedTypes: []string{"m6g.large"},
+				}}},
+		})
 		spec.Images = append(spec.Images, awstest.Image{ID: "ami-2", Architecture: "arm64"})
-		spec.Groups = append(spec.Groups, named("h"), named("i", func(g *awstest.Group) { g.LaunchTemplate = &awstest.TemplateRef{ID: "lt-2"} }))
+		spec.Groups = append(spec.Groups, named("h"),
+			named("i", func(g *awstest.Group) { g.LaunchTemplate = &awstest.TemplateRef{ID: "lt-2"} }))
 		w := newWorld(t, spec, byTag)
 		for i := range 4 {
 			w.ClearFaults()
 			w.Arm(awstest.Fault{Action: action, Mishap: awstest.Answer, Status: 403, Code: "UnauthorizedOperation",
-				Message: fmt.Sprintf("You are not authorized to perform this operation. Encoded authorization failure message: %d-aBcD", i)})
+				Message: fmt.Sprintf(
+					"You are not authorized to perform this operation. Encoded authorization failure message: %d-aBcD", i,
+				)})
 			inv := w.read(t)
-			if n := noticesOf(inv, code); len(n) != 1 || n[0].Group != "" || !strings.Contains(n[0].Message, "UnauthorizedOperation") || !strings.Contains(n[0].Message, "docs/aws.md") {
+			if n := noticesOf(inv, code); len(n) != 1 || n[0].Group != "" ||
+				!strings.Contains(n[0].Message, "UnauthorizedOperation") || !strings.Contains(n[0].Message, "docs/aws.md") {
 				t.Errorf("%s: %v", action, n)
 			}
 			w.clock.pass(failureTTL + time.Second)
@@ -140,16 +169,20 @@ func TestDeniedActionsAreToldOnce(t *testing.T) {
 // template, unless tags say what matters.
 func TestAnUnknownTypeIsToldAndNotGuessed(t *testing.T) {
 	spec := awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g", func(g *awstest.Group) {
-		g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{Template: *template(""), Overrides: []awstest.Override{{InstanceType: "m5.large"}, {InstanceType: "x99.huge"}}}
+		g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{
+			Template: *template(""), Overrides: []awstest.Override{{InstanceType: "m5.large"}, {InstanceType: "x99.huge"}},
+		}
 	})}}
 	w := newWorld(t, spec, byTag)
 	inv := w.read(t)
 	g := groupIn(t, inv, "g")
-	if g.Template != nil || g.TemplateErr.Kind != provider.BadConfig || !strings.Contains(g.TemplateErr.Message, `"x99.huge"`) {
+	if g.Template != nil || g.TemplateErr.Kind != provider.BadConfig ||
+		!strings.Contains(g.TemplateErr.Message, `"x99.huge"`) {
 		t.Errorf("%+v, %v", g.Template, g.TemplateErr)
 	}
 	n := noticesOf(inv, noticeUnknownType)
-	if len(n) != 1 || n[0].Group != "g" || !strings.Contains(n[0].Message, "x99.huge") || strings.Contains(n[0].Message, "m5.large") {
+	if len(n) != 1 || n[0].Group != "g" || !strings.Contains(n[0].Message, "x99.huge") ||
+		strings.Contains(n[0].Message, "m5.large") {
 		t.Errorf("told: %v", inv.Notices)
 	}
 
@@ -165,7 +198,9 @@ func TestAnUnknownTypeIsToldAndNotGuessed(t *testing.T) {
 	if g.Template == nil {
 		t.Fatal(g.TemplateErr)
 	}
-	if diff := cmp.Diff(map[string]string{"cpu": "2", "memory": "7Gi", "pods": "110"}, amountsOf(g.Template.Node.Status.Allocatable)); diff != "" {
+	if diff := cmp.Diff(
+		map[string]string{"cpu": "2", "memory": "7Gi", "pods": "110"}, amountsOf(g.Template.Node.Status.Allocatable),
+	); diff != "" {
 		t.Error(diff)
 	}
 

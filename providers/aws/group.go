@@ -14,8 +14,10 @@ import (
 // ownLabels have values that name the group, or the place that it happens to
 // be in: groups that differ in nothing else are similar.
 var ownLabels = []string{
-	labelNodegroup, "eks.amazonaws.com/nodegroup-image", "eks.amazonaws.com/sourceLaunchTemplateId", "eks.amazonaws.com/sourceLaunchTemplateVersion",
-	"alpha.eksctl.io/nodegroup-name", "alpha.eksctl.io/instance-id", "kops.k8s.io/instancegroup", "k8s.amazonaws.com/eniConfig",
+	labelNodegroup, "eks.amazonaws.com/nodegroup-image", "eks.amazonaws.com/sourceLaunchTemplateId",
+	"eks.amazonaws.com/sourceLaunchTemplateVersion",
+	"alpha.eksctl.io/nodegroup-name", "alpha.eksctl.io/instance-id", "kops.k8s.io/instancegroup",
+	"k8s.amazonaws.com/eniConfig",
 	labelEBSZone, "topology.k8s.aws/zone-id",
 }
 
@@ -30,8 +32,10 @@ func limitsOf(g asgtypes.AutoScalingGroup, spec *groupSpec) (limits, error) {
 	}
 	if l.min > l.max {
 		if spec != nil {
-			return l, fmt.Errorf("--nodes allows %d to %d nodes and the Auto Scaling group %d to %d: no size is right for both; change one of them",
-				spec.min, spec.max, deref(g.MinSize), deref(g.MaxSize))
+			return l, fmt.Errorf(
+				"--nodes allows %d to %d nodes and the Auto Scaling group %d to %d: no size is right for both; change one of them",
+				spec.min, spec.max, deref(g.MinSize), deref(g.MaxSize),
+			)
 		}
 		return l, fmt.Errorf("its minimum %d is above its maximum %d", l.min, l.max)
 	}
@@ -113,7 +117,9 @@ func seenAs(g asgtypes.AutoScalingGroup, l limits) provider.Group {
 
 func instanceOf(g asgtypes.AutoScalingGroup, i asgtypes.Instance) (provider.Instance, bool) {
 	id, zone := deref(i.InstanceId), deref(i.AvailabilityZone)
-	out := provider.Instance{ID: provider.InstanceID(id), ProviderID: "aws:///" + zone + "/" + id, Zone: zone, State: provider.Running}
+	out := provider.Instance{
+		ID: provider.InstanceID(id), ProviderID: "aws:///" + zone + "/" + id, Zone: zone, State: provider.Running,
+	}
 	switch phaseOf(i.LifecycleState) {
 	case gone:
 		return provider.Instance{}, false
@@ -164,7 +170,8 @@ func holdsOf(g asgtypes.AutoScalingGroup) []provider.Hold {
 	for _, p := range g.SuspendedProcesses {
 		if deref(p.ProcessName) == "Launch" {
 			return []provider.Hold{{Op: provider.OpGrow, Reason: holdLaunchSuspended, Message: fmt.Sprintf(
-				"its process Launch is suspended (%s): AWS launches nothing until `aws autoscaling resume-processes` is called", deref(p.SuspensionReason))}}
+				"its process Launch is suspended (%s): AWS launches nothing until `aws autoscaling resume-processes` is called",
+				deref(p.SuspensionReason))}}
 		}
 	}
 	return nil
@@ -186,7 +193,8 @@ func protects(g asgtypes.AutoScalingGroup) bool {
 // desired capacity is lowered. Protection begins in service: an instance that is
 // pending, for a lifecycle hook perhaps, may carry pods and has none yet.
 func guarded(g asgtypes.AutoScalingGroup) bool {
-	return protects(g) && !slices.ContainsFunc(g.Instances, func(i asgtypes.Instance) bool { return phaseOf(i.LifecycleState) == creating })
+	return protects(g) &&
+		!slices.ContainsFunc(g.Instances, func(i asgtypes.Instance) bool { return phaseOf(i.LifecycleState) == creating })
 }
 
 func tagsOf(g asgtypes.AutoScalingGroup) map[string]string {

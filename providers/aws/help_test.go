@@ -16,7 +16,9 @@ import (
 )
 
 func asgWithTags(name string, tags map[string]string) asgtypes.AutoScalingGroup {
-	g := asgtypes.AutoScalingGroup{AutoScalingGroupName: ptr(name), MinSize: ptr(int32(0)), MaxSize: ptr(int32(10)), DesiredCapacity: ptr(int32(0))}
+	g := asgtypes.AutoScalingGroup{
+		AutoScalingGroupName: ptr(name), MinSize: ptr(int32(0)), MaxSize: ptr(int32(10)), DesiredCapacity: ptr(int32(0)),
+	}
 	for key, value := range tags {
 		g.Tags = append(g.Tags, asgtypes.TagDescription{Key: ptr(key), Value: ptr(value)})
 	}
@@ -86,7 +88,9 @@ func newWorld(t *testing.T, spec awstest.Spec, cfg Config) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Provider, err = newProvider(sdk, settings, slog.New(slog.NewTextHandler(w.log, nil)), nil, w.clock.now); err != nil {
+	if w.Provider, err = newProvider(
+		sdk, settings, slog.New(slog.NewTextHandler(w.log, nil)), nil, w.clock.now,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -108,7 +112,8 @@ func serve(t *testing.T, c *awstest.Cloud) {
 // useClock puts the provider onto another clock.
 func (p *Provider) useClock(now func() time.Time) {
 	p.now, p.nodegroups.now, p.learning.now, p.memory.start = now, now, now, now()
-	p.sources.configs.now, p.sources.templates.now, p.sources.images.now, p.sources.requirements.now, p.sources.machines.live.now = now, now, now, now, now
+	p.sources.configs.now, p.sources.templates.now, p.sources.images.now = now, now, now
+	p.sources.requirements.now, p.sources.machines.live.now = now, now
 }
 
 func (w *world) read(t *testing.T) provider.Inventory {

@@ -49,7 +49,8 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	}
 	if p.memory.emptied(len(groups) + len(missing)) {
 		return provider.Inventory{}, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient,
-			Message: "AWS answers that no group has the tags of --node-group-auto-discovery, where there were some before; it is not taken for true until it says so three times in a row"}
+			Message: "AWS answers that no group has the tags of --node-group-auto-discovery, where there were some before; it " +
+				"is not taken for true until it says so three times in a row"}
 	}
 	p.memory.see(groups, inv.AsOf)
 
@@ -74,19 +75,23 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	wg.Wait()
 	cancel()
 	if ctx.Err() != nil {
-		return provider.Inventory{}, asError(provider.OpInventory, "", "read what stands behind the Auto Scaling groups", context.Cause(ctx))
+		return provider.Inventory{}, asError(provider.OpInventory, "", "read what stands behind the Auto Scaling groups",
+			context.Cause(ctx))
 	}
 
 	// 2. Each group, for itself.
 	for i, g := range groups {
 		seen, notices := p.group(g, launches[i], launchErrs[i], known[i])
 		if rests[i].err != nil {
-			notices = append(notices, notice(seen.ID, noticeNoActivities, "it is not known why AWS has not launched what was asked for: %s", told("could not describe the scaling activities", rests[i].err)))
+			notices = append(notices, notice(seen.ID, noticeNoActivities, "it is not known why AWS has not launched what was "+
+				"asked for: %s", told("could not describe the scaling activities", rests[i].err)))
 		}
 		if rests[i].held {
 			seen.Holds = append(seen.Holds, rests[i].stockOut.hold())
 			if !protects(g.AutoScalingGroup) {
-				notices = append(notices, notice(seen.ID, noticeRequestsStay, "what AWS cannot launch stays asked for: to lower the desired capacity could end a healthy instance, unless all are protected from scale-in (docs/aws.md tells how)"))
+				notices = append(notices, notice(seen.ID, noticeRequestsStay, "what AWS cannot launch stays asked for: to lower "+
+					"the desired capacity could end a healthy instance, unless all are protected from scale-in (docs/aws.md "+
+					"tells how)"))
 			}
 		}
 		inv.Groups = append(inv.Groups, seen)
@@ -107,12 +112,15 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	p.memory.own(owners)
 	for _, name := range missing {
 		id := provider.GroupID(name)
-		inv.Groups = append(inv.Groups, provider.Group{ID: id, Err: &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.NotFound,
-			Message: fmt.Sprintf("--nodes names an Auto Scaling group that is not there in the region %s", p.region)}})
+		inv.Groups = append(inv.Groups, provider.Group{
+			ID: id, Err: &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.NotFound,
+				Message: fmt.Sprintf("--nodes names an Auto Scaling group that is not there in the region %s", p.region)},
+		})
 	}
 	inv.Notices = append(inv.Notices, p.sources.troubles(good)...)
 	for _, name := range p.settings.repeated {
-		inv.Notices = append(inv.Notices, notice(provider.GroupID(name), noticeTwice, "--nodes names this group more than once; the first holds"))
+		inv.Notices = append(inv.Notices,
+			notice(provider.GroupID(name), noticeTwice, "--nodes names this group more than once; the first holds"))
 	}
 	slices.SortFunc(inv.Groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortStableFunc(inv.Notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
@@ -129,11 +137,14 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 	var notices []provider.Notice
 	sizes, err := limitsOf(g.AutoScalingGroup, g.spec)
 	if err != nil {
-		return provider.Group{ID: id, Err: &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.BadConfig, Message: err.Error()}}, nil
+		return provider.Group{
+			ID: id, Err: &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.BadConfig, Message: err.Error()},
+		}, nil
 	}
 	if g.spec != nil && (sizes.min != g.spec.min || sizes.max != g.spec.max) {
-		notices = append(notices, notice(id, noticeLimits, "--nodes allows %d to %d nodes, and the Auto Scaling group %d to %d, so it is %d to %d",
-			g.spec.min, g.spec.max, deref(g.MinSize), deref(g.MaxSize), sizes.min, sizes.max))
+		notices = append(notices,
+			notice(id, noticeLimits, "--nodes allows %d to %d nodes, and the Auto Scaling group %d to %d, so it is %d to %d",
+				g.spec.min, g.spec.max, deref(g.MinSize), deref(g.MaxSize), sizes.min, sizes.max))
 	}
 	seen := seenAs(g.AutoScalingGroup, sizes)
 	seen.TargetSince = p.memory.targetSince(string(id), seen.Target)
@@ -157,7 +168,9 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 		}
 	}
 
-	facts := templateFacts{region: p.region, zones: slices.Clone(g.AvailabilityZones), tags: tags, nodegroup: known.nodegroup}
+	facts := templateFacts{
+		region: p.region, zones: slices.Clone(g.AvailabilityZones), tags: tags, nodegroup: known.nodegroup,
+	}
 	var missing gap
 	if launchErr == nil {
 		facts.machines, missing, launchErr = p.sources.machinesOf(l)
@@ -167,7 +180,8 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 		return seen, notices
 	}
 	if len(missing.types) > 0 {
-		notices = append(notices, notice(id, noticeUnknownType, "of %d of its %d instance types nothing is known: %s; %s. Tags %s... of the Auto Scaling group say what the machines have",
+		notices = append(notices, notice(id, noticeUnknownType, "of %d of its %d instance types nothing is known: %s; %s. "+
+			"Tags %s... of the Auto Scaling group say what the machines have",
 			len(missing.types), len(facts.machines), firstOf(missing.types), told("the last of them", missing.err), tagResource))
 	}
 	template, conflicts, templateErr := buildTemplate(facts, p.settings.template)
@@ -204,7 +218,9 @@ func overZones(groups []provider.Group) *provider.Notice {
 	if more := len(wide) - 3; more > 0 {
 		wide, several = wide[:3], fmt.Sprintf(" and %d more", more)
 	}
-	n := notice("", noticeZones, "AWS chooses the zone of each new node of %s%s: pods that want one zone, as those with an EBS volume do, may have to wait for further nodes; for them, prefer one group a zone", strings.Join(wide, ", "), several)
+	n := notice("", noticeZones, "AWS chooses the zone of each new node of %s%s: pods that want one zone, as those with "+
+		"an EBS volume do, may have to wait for further nodes; for them, prefer one group a zone",
+		strings.Join(wide, ", "), several)
 	return &n
 }
 
@@ -271,10 +287,12 @@ func allDenied(groups []reading, known []described) *provider.Notice {
 	case 0:
 		return nil
 	case 1:
-		return new(notice(provider.GroupID(deref(groups[first].AutoScalingGroupName)), noticeNotDescribed, "%s", known[first].told()))
+		return new(notice(provider.GroupID(deref(groups[first].AutoScalingGroupName)), noticeNotDescribed, "%s",
+			known[first].told()))
 	}
-	return new(notice("", noticeNotDescribed, "%s", told(fmt.Sprintf("could not describe %d EKS node groups (%s; %s), of the first",
-		len(keys), firstOf(keys), known[first].instead()), known[first].err)))
+	return new(notice("", noticeNotDescribed, "%s",
+		told(fmt.Sprintf("could not describe %d EKS node groups (%s; %s), of the first",
+			len(keys), firstOf(keys), known[first].instead()), known[first].err)))
 }
 
 // lookUpNodegroups asks for the EKS node group of each group that has one.

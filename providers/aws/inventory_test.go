@@ -16,7 +16,9 @@ import (
 // byTag discovers everything that the tests make.
 var byTag = Config{Discovery: []string{"asg:tag=mine"}}
 
-var m5 = []awstest.LaunchTemplate{{ID: "lt-1", Name: "nodes", Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}}}}
+var m5 = []awstest.LaunchTemplate{{
+	ID: "lt-1", Name: "nodes", Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}},
+}}
 
 func template(version string) *awstest.TemplateRef {
 	return &awstest.TemplateRef{ID: "lt-1", Version: version}
@@ -41,12 +43,16 @@ func typeOf(g provider.Group) string {
 func TestManyGroupsFewCalls(t *testing.T) {
 	spec := awstest.Spec{}
 	for i := range 10 {
-		spec.LaunchTemplates = append(spec.LaunchTemplates, awstest.LaunchTemplate{ID: fmt.Sprintf("lt-%d", i), Name: fmt.Sprintf("nodes-%d", i),
-			Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}, {InstanceType: "c5.xlarge"}}})
+		spec.LaunchTemplates = append(spec.LaunchTemplates, awstest.LaunchTemplate{
+			ID: fmt.Sprintf("lt-%d", i), Name: fmt.Sprintf("nodes-%d", i),
+			Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}, {InstanceType: "c5.xlarge"}},
+		})
 	}
 	for i := range 1300 {
 		spec.Groups = append(spec.Groups, named(fmt.Sprintf("group-%04d", i), func(g *awstest.Group) {
-			g.LaunchTemplate = &awstest.TemplateRef{ID: fmt.Sprintf("lt-%d", i%10), Version: []string{"$Latest", "$Default", "1", "2"}[i/10%4]}
+			g.LaunchTemplate = &awstest.TemplateRef{
+				ID: fmt.Sprintf("lt-%d", i%10), Version: []string{"$Latest", "$Default", "1", "2"}[i/10%4],
+			}
 		}))
 	}
 	w := newWorld(t, spec, byTag)
@@ -82,11 +88,16 @@ func TestOneBadGroupLeavesTheOthers(t *testing.T) {
 			named("no-version", func(g *awstest.Group) { g.LaunchTemplate = template("9") }),
 			named("no-configuration", func(g *awstest.Group) { g.LaunchTemplate, g.LaunchConfiguration = nil, "gone" }),
 			named("no-such-type", func(g *awstest.Group) {
-				g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{Template: *template(""), Overrides: []awstest.Override{{InstanceType: "m5.lrge"}}}
+				g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{
+					Template: *template(""), Overrides: []awstest.Override{{InstanceType: "m5.lrge"}},
+				}
 			}),
 			named("both", func(g *awstest.Group) {
-				g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{Template: *template(""), Overrides: []awstest.Override{
-					{InstanceType: "m5.large"}, {Requirements: &awstest.Requirements{VCPU: awstest.Range{Min: 1}, MemoryMiB: awstest.Range{Min: 1}}}}}
+				g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{
+					Template: *template(""), Overrides: []awstest.Override{
+						{InstanceType: "m5.large"},
+						{Requirements: &awstest.Requirements{VCPU: awstest.Range{Min: 1}, MemoryMiB: awstest.Range{Min: 1}}}},
+				}
 			}),
 			named("squeezed"),
 		},
@@ -169,18 +180,26 @@ func TestSourcesOfTheInstanceType(t *testing.T) {
 				g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{Template: awstest.TemplateRef{ID: "lt-3"}}
 			}),
 			named("overrides", func(g *awstest.Group) {
-				g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{Template: awstest.TemplateRef{ID: "lt-3"}, Overrides: []awstest.Override{{InstanceType: "c5.xlarge"}, {InstanceType: "m5.large"}}}
+				g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{
+					Template:  awstest.TemplateRef{ID: "lt-3"},
+					Overrides: []awstest.Override{{InstanceType: "c5.xlarge"}, {InstanceType: "m5.large"}},
+				}
 			}),
 			named("requirements", func(g *awstest.Group) { g.LaunchTemplate = &awstest.TemplateRef{ID: "lt-r"} }),
 			named("overridden-requirements", func(g *awstest.Group) {
-				g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{Template: awstest.TemplateRef{ID: "lt-r"}, Overrides: []awstest.Override{
-					{Requirements: &awstest.Requirements{VCPU: awstest.Range{Min: 2}, MemoryMiB: awstest.Range{Min: 1024}, AllowedTypes: []string{"c5.*"}}}}}
+				g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{
+					Template: awstest.TemplateRef{ID: "lt-r"}, Overrides: []awstest.Override{
+						{Requirements: &awstest.Requirements{
+							VCPU: awstest.Range{Min: 2}, MemoryMiB: awstest.Range{Min: 1024}, AllowedTypes: []string{"c5.*"},
+						}}},
+				}
 			}),
 		},
 	}
 	w := newWorld(t, spec, byTag)
 	inv := w.read(t)
-	for name, want := range map[string]string{"lc": "c5.large", "default": "c5.large", "default-by-name": "c5.large", "latest": "g4dn.xlarge", "one": "m5.large", "mixed": "c5.large"} {
+	for name, want := range map[string]string{"lc": "c5.large", "default": "c5.large", "default-by-name": "c5.large",
+		"latest": "g4dn.xlarge", "one": "m5.large", "mixed": "c5.large"} {
 		if g := groupIn(t, inv, name); typeOf(g) != want {
 			t.Errorf("%s: %q, want %q: %v", name, typeOf(g), want, g.TemplateErr)
 		}
@@ -209,7 +228,8 @@ func TestSourcesOfTheInstanceType(t *testing.T) {
 	if g.Template == nil {
 		t.Fatal(g.TemplateErr)
 	}
-	if have := amountsOf(g.Template.Node.Status.Allocatable); have["cpu"] != "4" || g.Template.Node.Labels["kubernetes.io/arch"] != "amd64" {
+	if have := amountsOf(g.Template.Node.Status.Allocatable); have["cpu"] != "4" ||
+		g.Template.Node.Labels["kubernetes.io/arch"] != "amd64" {
 		t.Errorf("requirements: %v, %v", have, g.Template.Node.Labels)
 	}
 
@@ -217,7 +237,8 @@ func TestSourcesOfTheInstanceType(t *testing.T) {
 	err := w.Change(func(s *awstest.Spec) {
 		for i := range s.LaunchTemplates {
 			if s.LaunchTemplates[i].ID == "lt-3" {
-				s.LaunchTemplates[i].Versions = append(s.LaunchTemplates[i].Versions, awstest.TemplateVersion{InstanceType: "c5.xlarge"})
+				s.LaunchTemplates[i].Versions = append(s.LaunchTemplates[i].Versions,
+					awstest.TemplateVersion{InstanceType: "c5.xlarge"})
 			}
 		}
 	})
@@ -234,7 +255,9 @@ func TestSourcesOfTheInstanceType(t *testing.T) {
 // instance was made. A moment before it is known of those that came later, for
 // life; of those that were there when their group was first read, nothing is.
 func TestInstancesAreAsOldAsTheReadThatLackedThem(t *testing.T) {
-	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g", func(g *awstest.Group) { g.Desired = 2 })}}, byTag)
+	w := newWorld(t, awstest.Spec{
+		LaunchTemplates: m5, Groups: []awstest.Group{named("g", func(g *awstest.Group) { g.Desired = 2 })},
+	}, byTag)
 	created := func(name string) map[time.Time]int {
 		out := map[time.Time]int{}
 		for _, i := range w.group(t, name).Instances {
@@ -323,9 +346,12 @@ func TestUnreachableEC2(t *testing.T) {
 
 // TestARetiredTypeSpoilsNoOther: one unknown name in a call by names.
 func TestARetiredTypeSpoilsNoOther(t *testing.T) {
-	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("good"), named("bad", func(g *awstest.Group) {
-		g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{Template: *template(""), Overrides: []awstest.Override{{InstanceType: "x9.huge"}, {InstanceType: "y9.huge"}}}
-	})}}, byTag)
+	w := newWorld(t,
+		awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("good"), named("bad", func(g *awstest.Group) {
+			g.LaunchTemplate, g.MixedInstances = nil, &awstest.MixedInstances{
+				Template: *template(""), Overrides: []awstest.Override{{InstanceType: "x9.huge"}, {InstanceType: "y9.huge"}},
+			}
+		})}}, byTag)
 	inv := w.read(t)
 	if g := groupIn(t, inv, "good"); g.Template == nil || g.Template.Sources["resource/cpu"] != "instance type m5.large" {
 		t.Errorf("%v", g.TemplateErr)

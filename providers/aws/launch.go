@@ -56,7 +56,8 @@ func launchOf(g asgtypes.AutoScalingGroup) (launch, error) {
 			continue
 		}
 		if len(l.types) > 0 {
-			return launch{}, errors.New("its mixed instances policy overrides both the instance type and the instance requirements; only one of them can be")
+			return launch{}, errors.New("its mixed instances policy overrides both the instance type and the instance " +
+				"requirements; only one of them can be")
 		}
 		if len(policy.LaunchTemplate.Overrides) > 1 {
 			return launch{}, errors.New("its mixed instances policy has instance requirements beside other overrides")

@@ -18,15 +18,21 @@ func lt(id, version string) *asgtypes.LaunchTemplateSpecification {
 	return s
 }
 
-func mixed(spec *asgtypes.LaunchTemplateSpecification, overrides ...asgtypes.LaunchTemplateOverrides) *asgtypes.MixedInstancesPolicy {
-	return &asgtypes.MixedInstancesPolicy{LaunchTemplate: &asgtypes.LaunchTemplate{LaunchTemplateSpecification: spec, Overrides: overrides}}
+func mixed(
+	spec *asgtypes.LaunchTemplateSpecification, overrides ...asgtypes.LaunchTemplateOverrides,
+) *asgtypes.MixedInstancesPolicy {
+	return &asgtypes.MixedInstancesPolicy{
+		LaunchTemplate: &asgtypes.LaunchTemplate{LaunchTemplateSpecification: spec, Overrides: overrides},
+	}
 }
 
 func TestLaunchOf(t *testing.T) {
 	byType := func(t string) asgtypes.LaunchTemplateOverrides {
 		return asgtypes.LaunchTemplateOverrides{InstanceType: ptr(t)}
 	}
-	byNeed := asgtypes.LaunchTemplateOverrides{InstanceRequirements: &asgtypes.InstanceRequirements{VCpuCount: &asgtypes.VCpuCountRequest{Min: ptr(int32(4))}}}
+	byNeed := asgtypes.LaunchTemplateOverrides{
+		InstanceRequirements: &asgtypes.InstanceRequirements{VCpuCount: &asgtypes.VCpuCountRequest{Min: ptr(int32(4))}},
+	}
 	for name, c := range map[string]struct {
 		group asgtypes.AutoScalingGroup
 		want  string // of the launch, or of its error
@@ -40,7 +46,11 @@ func TestLaunchOf(t *testing.T) {
 		"policy":                    {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"))}, "lt 3", false},
 		"overrides":                 {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"), byType("a"), byType("b"), byType("a"))}, "[a b]", false},
 		"requirements":              {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"), byNeed)}, "lt 3 needs 4", false},
-		"requirements of another":   {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"), asgtypes.LaunchTemplateOverrides{InstanceRequirements: byNeed.InstanceRequirements, LaunchTemplateSpecification: lt("own", "2")})}, "own 2 needs 4", false},
+		"requirements of another": {
+			asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"), asgtypes.LaunchTemplateOverrides{
+				InstanceRequirements: byNeed.InstanceRequirements, LaunchTemplateSpecification: lt("own", "2"),
+			})}, "own 2 needs 4", false,
+		},
 		"both":                      {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"), byType("a"), byNeed)}, "", true},
 		"two requirements":          {asgtypes.AutoScalingGroup{MixedInstancesPolicy: mixed(lt("lt", "3"), byNeed, byNeed)}, "", true},
 		"nothing":                   {asgtypes.AutoScalingGroup{}, "", true},
@@ -145,8 +155,10 @@ func compareFields(t *testing.T, path string, from, to reflect.Value) {
 
 func TestRequirementsPromise(t *testing.T) {
 	r := &ec2types.InstanceRequirementsRequest{
-		VCpuCount: &ec2types.VCpuCountRangeRequest{Min: ptr(int32(4))}, MemoryMiB: &ec2types.MemoryMiBRequest{Min: ptr(int32(8192))},
-		AcceleratorManufacturers: []ec2types.AcceleratorManufacturer{"nvidia"}, AcceleratorTypes: []ec2types.AcceleratorType{"gpu"},
+		VCpuCount:                &ec2types.VCpuCountRangeRequest{Min: ptr(int32(4))},
+		MemoryMiB:                &ec2types.MemoryMiBRequest{Min: ptr(int32(8192))},
+		AcceleratorManufacturers: []ec2types.AcceleratorManufacturer{"nvidia"},
+		AcceleratorTypes:         []ec2types.AcceleratorType{"gpu"},
 	}
 	// An accelerator count that is not there made upstream crash.
 	if got := atLeast(r); got.CPU != 4 || got.MemoryMiB != 8192 || got.NVIDIA != 0 {
@@ -172,7 +184,8 @@ func TestRequirementsPromise(t *testing.T) {
 		{2, 10240, nil, ptr(3.0), 3, 10240},    // a fraction is left out
 	} {
 		got := atLeast(&ec2types.InstanceRequirementsRequest{
-			VCpuCount: &ec2types.VCpuCountRangeRequest{Min: ptr(c.cpu)}, MemoryMiB: &ec2types.MemoryMiBRequest{Min: ptr(c.memoryMiB)},
+			VCpuCount:        &ec2types.VCpuCountRangeRequest{Min: ptr(c.cpu)},
+			MemoryMiB:        &ec2types.MemoryMiBRequest{Min: ptr(c.memoryMiB)},
 			MemoryGiBPerVCpu: &ec2types.MemoryGiBPerVCpuRequest{Min: c.least, Max: c.most},
 		})
 		if got.CPU != c.wantCPU || got.MemoryMiB != c.wantMemoryMiB {
@@ -186,18 +199,27 @@ func TestRequirementsPromise(t *testing.T) {
 
 func TestMachineOf(t *testing.T) {
 	got := machineOf(ec2types.InstanceTypeInfo{
-		InstanceType: "p5.48xlarge", VCpuInfo: &ec2types.VCpuInfo{DefaultVCpus: ptr(int32(192))}, MemoryInfo: &ec2types.MemoryInfo{SizeInMiB: ptr(int64(2097152))},
+		InstanceType: "p5.48xlarge", VCpuInfo: &ec2types.VCpuInfo{DefaultVCpus: ptr(int32(192))},
+		MemoryInfo:    &ec2types.MemoryInfo{SizeInMiB: ptr(int64(2097152))},
 		ProcessorInfo: &ec2types.ProcessorInfo{SupportedArchitectures: []ec2types.ArchitectureType{"x86_64"}},
-		GpuInfo:       &ec2types.GpuInfo{Gpus: []ec2types.GpuDeviceInfo{{Manufacturer: ptr("NVIDIA"), Count: ptr(int32(8))}, {Manufacturer: ptr("Habana"), Count: ptr(int32(3))}}},
-		NetworkInfo: &ec2types.NetworkInfo{MaximumNetworkInterfaces: ptr(int32(64)), Ipv4AddressesPerInterface: ptr(int32(50)), DefaultNetworkCardIndex: ptr(int32(0)),
-			NetworkCards: []ec2types.NetworkCardInfo{{NetworkCardIndex: ptr(int32(1)), MaximumNetworkInterfaces: ptr(int32(31))}, {NetworkCardIndex: ptr(int32(0)), MaximumNetworkInterfaces: ptr(int32(2))}}},
+		GpuInfo: &ec2types.GpuInfo{Gpus: []ec2types.GpuDeviceInfo{
+			{Manufacturer: ptr("NVIDIA"), Count: ptr(int32(8))}, {Manufacturer: ptr("Habana"), Count: ptr(int32(3))},
+		}},
+		NetworkInfo: &ec2types.NetworkInfo{MaximumNetworkInterfaces: ptr(int32(64)),
+			Ipv4AddressesPerInterface: ptr(int32(50)), DefaultNetworkCardIndex: ptr(int32(0)),
+			NetworkCards: []ec2types.NetworkCardInfo{
+				{NetworkCardIndex: ptr(int32(1)), MaximumNetworkInterfaces: ptr(int32(31))},
+				{NetworkCardIndex: ptr(int32(0)), MaximumNetworkInterfaces: ptr(int32(2))},
+			}},
 	})
 	want := builtIn["p5.48xlarge"]
 	want.source, want.From = "instance type p5.48xlarge", ""
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(machine{})); diff != "" {
 		t.Error(diff)
 	}
-	trn := machineOf(ec2types.InstanceTypeInfo{NeuronInfo: &ec2types.NeuronInfo{NeuronDevices: []ec2types.NeuronDeviceInfo{{Count: ptr(int32(16)), CoreInfo: &ec2types.NeuronDeviceCoreInfo{Count: ptr(int32(2))}}}}})
+	trn := machineOf(ec2types.InstanceTypeInfo{NeuronInfo: &ec2types.NeuronInfo{NeuronDevices: []ec2types.NeuronDeviceInfo{
+		{Count: ptr(int32(16)), CoreInfo: &ec2types.NeuronDeviceCoreInfo{Count: ptr(int32(2))}},
+	}}})
 	if trn.Neuron != 16 || trn.NeuronCores != 32 {
 		t.Errorf("%+v", trn)
 	}
@@ -208,8 +230,10 @@ func TestMachineOf(t *testing.T) {
 
 // TestBuiltInTypes: the list holds what it is there for, and nothing absurd.
 func TestBuiltInTypes(t *testing.T) {
-	for _, name := range []string{"t3.medium", "t3a.small", "t4g.nano", "m5.large", "m5a.24xlarge", "m6i.32xlarge", "m6a.48xlarge", "m6g.medium", "m7i.48xlarge", "m7a.medium", "m7g.16xlarge",
-		"c5.9xlarge", "c6g.metal", "c7i.metal-24xl", "r5.metal", "r6i.large", "r7a.xlarge", "g4dn.metal", "g5.48xlarge", "g6.xlarge", "p3.2xlarge", "p4d.24xlarge", "p5.48xlarge", "inf1.6xlarge", "inf2.xlarge", "trn1.32xlarge"} {
+	for _, name := range []string{"t3.medium", "t3a.small", "t4g.nano", "m5.large", "m5a.24xlarge", "m6i.32xlarge",
+		"m6a.48xlarge", "m6g.medium", "m7i.48xlarge", "m7a.medium", "m7g.16xlarge",
+		"c5.9xlarge", "c6g.metal", "c7i.metal-24xl", "r5.metal", "r6i.large", "r7a.xlarge", "g4dn.metal", "g5.48xlarge",
+		"g6.xlarge", "p3.2xlarge", "p4d.24xlarge", "p5.48xlarge", "inf1.6xlarge", "inf2.xlarge", "trn1.32xlarge"} {
 		m, ok := builtIn[name]
 		if !ok || m.CPU <= 0 || m.MemoryMiB < 512 || m.Arch != archAMD && m.Arch != archARM {
 			t.Errorf("%s: %+v", name, m)

@@ -59,11 +59,17 @@ func TestADeletedVersionTakesNoOtherWithIt(t *testing.T) {
 	group := func(name, version string) awstest.Group {
 		return named(name, func(g *awstest.Group) { g.LaunchTemplate = template(version) })
 	}
-	spec := awstest.Spec{LaunchTemplates: []awstest.LaunchTemplate{{ID: "lt-1", Name: "nodes", Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}, {InstanceType: "c5.large"}}}},
+	spec := awstest.Spec{LaunchTemplates: []awstest.LaunchTemplate{{
+		ID:       "lt-1",
+		Name:     "nodes",
+		Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}, {InstanceType: "c5.large"}},
+	}},
 		Groups: []awstest.Group{group("stays", "1"), group("goes", "2")}}
 	w := newWorld(t, spec, byTag)
 	w.read(t)
-	if err := w.Change(func(s *awstest.Spec) { s.LaunchTemplates[0].Versions = s.LaunchTemplates[0].Versions[:1] }); err != nil {
+	if err := w.Change(func(s *awstest.Spec) {
+		s.LaunchTemplates[0].Versions = s.LaunchTemplates[0].Versions[:1]
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.pass(fixedTTL)
@@ -78,13 +84,19 @@ func TestADeletedVersionTakesNoOtherWithIt(t *testing.T) {
 // TestADeletedVersionIsSeen: the group launches nothing any more, and is not to be
 // shown as if it could.
 func TestADeletedVersionIsSeen(t *testing.T) {
-	spec := awstest.Spec{LaunchTemplates: []awstest.LaunchTemplate{{ID: "lt-1", Name: "nodes", Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}, {InstanceType: "c5.large"}}}},
+	spec := awstest.Spec{LaunchTemplates: []awstest.LaunchTemplate{{
+		ID:       "lt-1",
+		Name:     "nodes",
+		Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}, {InstanceType: "c5.large"}},
+	}},
 		Groups: []awstest.Group{named("g", func(g *awstest.Group) { g.LaunchTemplate = template("2") })}}
 	w := newWorld(t, spec, byTag)
 	if typeOf(w.group(t, "g")) != "c5.large" {
 		t.Fatal("it has no template")
 	}
-	if err := w.Change(func(s *awstest.Spec) { s.LaunchTemplates[0].Versions = s.LaunchTemplates[0].Versions[:1] }); err != nil {
+	if err := w.Change(func(s *awstest.Spec) {
+		s.LaunchTemplates[0].Versions = s.LaunchTemplates[0].Versions[:1]
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.pass(fixedTTL)

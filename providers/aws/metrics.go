@@ -27,12 +27,14 @@ func newMetrics(reg Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "cluster_autoscaler", Name: "aws_request_duration_seconds",
-			Help:    "Time that calls of AWS took, the SDK's repeats included, by action and end: success, AWS's code, or error.",
+			Help: "Time that calls of AWS took, the SDK's repeats included, by action and end: success, AWS's code, " +
+				"or error.",
 			Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 20, 50, 100},
 		}, []string{"endpoint", "status"}),
 		lookups: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "plimsoll", Name: "aws_nodegroup_lookups_total",
-			Help: "Lookups of EKS node groups: hit and miss of what is remembered; error of DescribeNodegroup, and stale where an older answer stood in.",
+			Help: "Lookups of EKS node groups: hit and miss of what is remembered; error of DescribeNodegroup, and " +
+				"stale where an older answer stood in.",
 		}, []string{"result"}),
 	}
 	for _, result := range []string{lookupHit, lookupMiss, lookupError, lookupStale} {
@@ -52,7 +54,9 @@ func newMetrics(reg Registerer) (*metrics, error) {
 // timed makes the SDK tell how long each of its calls takes.
 func (m *metrics) timed(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("PlimsollMetrics",
-		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		func(
+			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+		) (middleware.InitializeOutput, middleware.Metadata, error) {
 			begun := time.Now()
 			out, meta, err := next.HandleInitialize(ctx, in)
 			status := "success"

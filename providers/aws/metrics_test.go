@@ -68,7 +68,8 @@ func TestNewTellsWhatIsMissing(t *testing.T) {
 	} else if !strings.Contains(err.Error(), "set AWS_REGION") {
 		t.Errorf("no region: %v", err)
 	}
-	if _, err := New(t.Context(), Config{}, slog.New(slog.DiscardHandler), nil); err == nil || !strings.Contains(err.Error(), "--node-group-auto-discovery") {
+	if _, err := New(t.Context(), Config{}, slog.New(slog.DiscardHandler), nil); err == nil ||
+		!strings.Contains(err.Error(), "--node-group-auto-discovery") {
 		t.Errorf("no groups: %v", err)
 	}
 }

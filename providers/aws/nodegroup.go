@@ -57,7 +57,8 @@ const (
 
 // nodegroupFrom reads an answer of DescribeNodegroup.
 func nodegroupFrom(n *ekstypes.Nodegroup) nodegroup {
-	out := nodegroup{labels: map[string]string{}, resources: map[corev1.ResourceName]amount{}, amiType: string(n.AmiType), diskGiB: int64(deref(n.DiskSize)), status: n.Status}
+	out := nodegroup{labels: map[string]string{}, resources: map[corev1.ResourceName]amount{}, amiType: string(n.AmiType),
+		diskGiB: int64(deref(n.DiskSize)), status: n.Status}
 	derived := map[string]string{
 		labelNodegroup:    deref(n.NodegroupName),
 		labelCapacityType: string(n.CapacityType),
@@ -144,7 +145,9 @@ func (n *nodegroup) holds(key nodegroupKey) []provider.Hold {
 	}
 	var out []provider.Hold
 	for _, op := range ops {
-		out = append(out, provider.Hold{Op: op, Reason: holdNodegroupChanges, Message: fmt.Sprintf("EKS says of the node group %s: %s", key, n.status)})
+		out = append(out, provider.Hold{
+			Op: op, Reason: holdNodegroupChanges, Message: fmt.Sprintf("EKS says of the node group %s: %s", key, n.status),
+		})
 	}
 	return out
 }
@@ -158,12 +161,14 @@ func unclearTaints(tags tagFacts, n nodegroup) []provider.Hold {
 			return slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == key })
 		}
 	}
-	left := append(slices.DeleteFunc(slices.Clone(tags.unclear), settles(n.taints)), slices.DeleteFunc(slices.Clone(n.unclear), settles(tags.taints))...)
+	left := append(slices.DeleteFunc(slices.Clone(tags.unclear), settles(n.taints)),
+		slices.DeleteFunc(slices.Clone(n.unclear), settles(tags.taints))...)
 	slices.Sort(left)
 	var out []provider.Hold
 	for _, key := range slices.Compact(left) {
 		out = append(out, provider.Hold{Op: provider.OpGrow, Reason: holdTaintUnclear, Message: fmt.Sprintf(
-			"it is not known which pods the taint %s keeps away: set the tag %s%s of the Auto Scaling group to value:NoSchedule, value:NoExecute or value:PreferNoSchedule", key, tagTaint, key)})
+			"it is not known which pods the taint %s keeps away: set the tag %s%s of the Auto Scaling group to "+
+				"value:NoSchedule, value:NoExecute or value:PreferNoSchedule", key, tagTaint, key)})
 	}
 	return out
 }

@@ -16,7 +16,8 @@ type groupSpec struct {
 // parseNodes reads "min:max:name".
 func parseNodes(text string) (groupSpec, error) {
 	wrong := func(format string, args ...any) (groupSpec, error) {
-		return groupSpec{}, fmt.Errorf("%s: %s; the form is min:max:name, as in 0:10:workers", quotedFlag("nodes", text), fmt.Sprintf(format, args...))
+		return groupSpec{}, fmt.Errorf("%s: %s; the form is min:max:name, as in 0:10:workers",
+			quotedFlag("nodes", text), fmt.Sprintf(format, args...))
 	}
 	parts := strings.SplitN(text, ":", 3)
 	if len(parts) != 3 {

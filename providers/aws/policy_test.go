@@ -19,8 +19,13 @@ import (
 func TestThePolicyIsWhatIsCalled(t *testing.T) {
 	spec := managed(2)
 	spec.LaunchConfigurations = []awstest.LaunchConfiguration{{Name: "lc", InstanceType: "c5.large", ImageID: "ami-1"}}
-	spec.LaunchTemplates = append(slices.Clone(spec.LaunchTemplates), awstest.LaunchTemplate{ID: "lt-r", Name: "req", Versions: []awstest.TemplateVersion{
-		{ImageID: "ami-1", Requirements: &awstest.Requirements{VCPU: awstest.Range{Min: 2}, MemoryMiB: awstest.Range{Min: 1024}}}}})
+	spec.LaunchTemplates = append(slices.Clone(spec.LaunchTemplates), awstest.LaunchTemplate{
+		ID: "lt-r", Name: "req", Versions: []awstest.TemplateVersion{
+			{
+				ImageID:      "ami-1",
+				Requirements: &awstest.Requirements{VCPU: awstest.Range{Min: 2}, MemoryMiB: awstest.Range{Min: 1024}},
+			}},
+	})
 	spec.Images = []awstest.Image{{ID: "ami-1"}}
 	spec.Groups = append(spec.Groups,
 		named("lc", func(g *awstest.Group) { g.LaunchTemplate, g.LaunchConfiguration = nil, "lc" }),
@@ -33,7 +38,8 @@ func TestThePolicyIsWhatIsCalled(t *testing.T) {
 	if growHold(w.group(t, "g")) == nil {
 		t.Error("nothing is sold out, so that nobody asks why")
 	}
-	if r, err := w.Cancel(t.Context(), provider.CancelRequest{Group: "g", From: 4, To: 2}); err != nil || r.Cancelled != 2 {
+	if r, err := w.Cancel(t.Context(), provider.CancelRequest{Group: "g", From: 4, To: 2}); err != nil ||
+		r.Cancelled != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := w.remove(t, w.liveOf(t)[0]); err != nil {

@@ -20,7 +20,8 @@ type conflict struct {
 }
 
 func (c conflict) String() string {
-	return fmt.Sprintf("%s: the ASG tag says %q, the EKS node group %q; by --aws-template-precedence=%s the %s holds", c.what, c.tag, c.eks, c.winner,
+	return fmt.Sprintf("%s: the ASG tag says %q, the EKS node group %q; by --aws-template-precedence=%s the %s holds",
+		c.what, c.tag, c.eks, c.winner,
 		map[Precedence]string{ASGTags: "tag", EKSAPI: "node group"}[c.winner])
 }
 

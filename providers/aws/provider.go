@@ -47,7 +47,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, reg Registerer) (*Pr
 	}
 	loaded, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithEC2IMDSRegion())
 	if err != nil {
-		return nil, fmt.Errorf("aws provider: find region and credentials: %w; set AWS_REGION if the pod cannot ask the instance", err)
+		return nil, fmt.Errorf(
+			"aws provider: find region and credentials: %w; set AWS_REGION if the pod cannot ask the instance", err,
+		)
 	}
 	if loaded.Region == "" {
 		return nil, fmt.Errorf("aws provider: no region is configured: set AWS_REGION")
@@ -55,7 +57,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, reg Registerer) (*Pr
 	return newProvider(loaded, s, log, reg, time.Now)
 }
 
-func newProvider(sdk aws.Config, s settings, log *slog.Logger, reg Registerer, now func() time.Time) (*Provider, error) {
+func newProvider(
+	sdk aws.Config, s settings, log *slog.Logger, reg Registerer, now func() time.Time,
+) (*Provider, error) {
 	m, err := newMetrics(reg)
 	if err != nil {
 		return nil, err
@@ -66,7 +70,8 @@ func newProvider(sdk aws.Config, s settings, log *slog.Logger, reg Registerer, n
 	}
 	p := &Provider{
 		settings: s, region: sdk.Region, now: now, log: log,
-		asg: autoscaling.NewFromConfig(sdk), eks: eks.NewFromConfig(sdk), memory: newMemory(now()), learning: &errand{now: now},
+		asg: autoscaling.NewFromConfig(sdk), eks: eks.NewFromConfig(sdk), memory: newMemory(now()),
+		learning: &errand{now: now},
 	}
 	p.sources = newSources(p.asg, ec2.NewFromConfig(sdk), s.staticTypes, now)
 	p.nodegroups = newManagedNodegroups(s.nodegroupTTL, now, m.looked, p.describeNodegroup)

@@ -68,11 +68,12 @@ func (p *Provider) readAll(ctx context.Context) ([]reading, []string, error) {
 func (p *Provider) readOne(ctx context.Context, name string) (reading, bool, error) {
 	var out reading
 	var ok bool
-	err := p.pages(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}}, func(g asgtypes.AutoScalingGroup) {
-		if deref(g.AutoScalingGroupName) == name {
-			out, ok = p.meant(g)
-		}
-	})
+	err := p.pages(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}},
+		func(g asgtypes.AutoScalingGroup) {
+			if deref(g.AutoScalingGroupName) == name {
+				out, ok = p.meant(g)
+			}
+		})
 	return out, ok, err
 }
 
@@ -84,10 +85,14 @@ func (p *Provider) meant(g asgtypes.AutoScalingGroup) (reading, bool) {
 		}
 	}
 	tags := tagsOf(g)
-	return reading{AutoScalingGroup: g}, slices.ContainsFunc(p.settings.discovery, func(s selector) bool { return s.matches(tags) })
+	return reading{AutoScalingGroup: g}, slices.ContainsFunc(p.settings.discovery, func(s selector) bool {
+		return s.matches(tags)
+	})
 }
 
-func (p *Provider) pages(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, take func(asgtypes.AutoScalingGroup)) error {
+func (p *Provider) pages(
+	ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, take func(asgtypes.AutoScalingGroup),
+) error {
 	in.MaxRecords = aws.Int32(groupsPerCall)
 	for {
 		page, err := p.asg.DescribeAutoScalingGroups(ctx, in)

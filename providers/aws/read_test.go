@@ -16,7 +16,8 @@ import (
 // goes when its tag does.
 func TestDiscoveryAndNodesTogether(t *testing.T) {
 	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{
-		named("both", func(g *awstest.Group) { g.Min, g.Max = 1, 10 }), named("found", func(g *awstest.Group) { g.Min, g.Max = 2, 7 }),
+		named("both", func(g *awstest.Group) { g.Min, g.Max = 1, 10 }),
+		named("found", func(g *awstest.Group) { g.Min, g.Max = 2, 7 }),
 		{Name: "named", Max: 5, LaunchTemplate: template("")}, {Name: "stranger", Max: 5, LaunchTemplate: template("")},
 	}}, Config{Discovery: byTag.Discovery, Nodes: []string{"0:4:both", "2:9:named"}})
 	inv := w.read(t)
@@ -36,10 +37,12 @@ func TestDiscoveryAndNodesTogether(t *testing.T) {
 	if inv := w.read(t); len(inv.Groups) != 2 {
 		t.Errorf("%d groups after the tag is gone", len(inv.Groups))
 	}
-	if _, err := w.Grow(t.Context(), provider.GrowRequest{Group: "found", To: 1}); err == nil || provider.AsError("", "", err).Kind != provider.NotFound {
+	if _, err := w.Grow(t.Context(), provider.GrowRequest{Group: "found", To: 1}); err == nil ||
+		provider.AsError("", "", err).Kind != provider.NotFound {
 		t.Errorf("a group that is not meant any more grows: %v", err)
 	}
-	if _, err := w.Grow(t.Context(), provider.GrowRequest{Group: "stranger", To: 1}); err == nil || provider.AsError("", "", err).Kind != provider.NotFound {
+	if _, err := w.Grow(t.Context(), provider.GrowRequest{Group: "stranger", To: 1}); err == nil ||
+		provider.AsError("", "", err).Kind != provider.NotFound {
 		t.Errorf("a group that is not meant grows: %v", err)
 	}
 }
@@ -89,9 +92,13 @@ func TestTheThirdEmptyAnswerIsBelieved(t *testing.T) {
 // TestBadTagsAreToldOnce in the log, and for as long as they are there in the
 // notices.
 func TestBadTagsAreToldOnce(t *testing.T) {
-	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g", func(g *awstest.Group) { g.Tags[tagResource+"cpu"] = "lots" })}}, byTag)
+	w := newWorld(t, awstest.Spec{
+		LaunchTemplates: m5,
+		Groups:          []awstest.Group{named("g", func(g *awstest.Group) { g.Tags[tagResource+"cpu"] = "lots" })},
+	}, byTag)
 	for range 3 {
-		if n := noticesOf(w.read(t), noticeBadTag); len(n) != 1 || n[0].Group != "g" || !strings.Contains(n[0].Message, `"lots"`) {
+		if n := noticesOf(w.read(t), noticeBadTag); len(n) != 1 || n[0].Group != "g" ||
+			!strings.Contains(n[0].Message, `"lots"`) {
 			t.Errorf("notices: %v", n)
 		}
 	}

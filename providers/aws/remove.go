@@ -58,8 +58,11 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 		}
 	}
 	if left := target - max(0, len(doomed)-surplus); left < l.min && len(doomed) > surplus && !req.Force {
-		return provider.RemoveResult{Target: target}, &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
-			Message: fmt.Sprintf("removing %d of %d instances would leave %d, below the minimum of %d", len(doomed), target, left, l.min)}
+		return provider.RemoveResult{Target: target}, &provider.Error{
+			Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
+			Message: fmt.Sprintf("removing %d of %d instances would leave %d, below the minimum of %d",
+				len(doomed), target, left, l.min),
+		}
 	}
 
 	// 2. The writes, and what came of each.

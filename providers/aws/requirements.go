@@ -52,7 +52,8 @@ func atLeast(r *ec2types.InstanceRequirementsRequest) machine {
 // onlyNVIDIA tells whether whatever accelerators the machines have are GPUs of
 // NVIDIA. Without both restrictions they may be another's.
 func onlyNVIDIA(r *ec2types.InstanceRequirementsRequest) bool {
-	return len(r.AcceleratorManufacturers) == 1 && r.AcceleratorManufacturers[0] == ec2types.AcceleratorManufacturerNvidia &&
+	return len(r.AcceleratorManufacturers) == 1 &&
+		r.AcceleratorManufacturers[0] == ec2types.AcceleratorManufacturerNvidia &&
 		len(r.AcceleratorTypes) == 1 && r.AcceleratorTypes[0] == ec2types.AcceleratorTypeGpu
 }
 

@@ -52,7 +52,8 @@ type reserveRule struct {
 }
 
 // sourceEKSReserve is where the amounts are from that EKS' images set.
-const sourceEKSReserve = "https://docs.aws.amazon.com/eks/latest/userguide/node-resource-reservations.html, https://github.com/awslabs/amazon-eks-ami"
+const sourceEKSReserve = "https://docs.aws.amazon.com/eks/latest/userguide/node-resource-reservations.html, " +
+	"https://github.com/awslabs/amazon-eks-ami"
 
 func parseReserved(text string) (reserveRule, error) {
 	switch text {
@@ -62,7 +63,8 @@ func parseReserved(text string) (reserveRule, error) {
 		return reserveRule{eks: true}, nil
 	}
 	wrong := func(why string) (reserveRule, error) {
-		return reserveRule{}, fmt.Errorf("%s: %s; it is none, eks, or amounts as in cpu=100m,memory=700Mi,ephemeral-storage=1Gi", quotedFlag("aws-kube-reserved", text), why)
+		return reserveRule{}, fmt.Errorf("%s: %s; it is none, eks, or amounts as in "+
+			"cpu=100m,memory=700Mi,ephemeral-storage=1Gi", quotedFlag("aws-kube-reserved", text), why)
 	}
 	rule := reserveRule{amounts: corev1.ResourceList{}}
 	for _, element := range strings.Split(text, ",") {

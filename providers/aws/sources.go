@@ -223,7 +223,9 @@ func (s *sources) machinesOf(l launch) ([]machine, gap, error) {
 		out = append(out, m)
 	}
 	if len(out) == 0 {
-		return nil, gap{}, errors.New("no instance type meets the instance requirements in this region: loosen them, in the launch template or the mixed instances policy")
+		return nil, gap{},
+			errors.New("no instance type meets the instance requirements in this region: loosen them, in the " +
+				"launch template or the mixed instances policy")
 	}
 	return out, missing, nil
 }
@@ -255,7 +257,9 @@ func (s *sources) learnConfigs(ctx context.Context, names []string) {
 				break
 			}
 			for _, c := range page.LaunchConfigurations {
-				found[aws.ToString(c.LaunchConfigurationName)] = templateData{instanceType: aws.ToString(c.InstanceType), image: aws.ToString(c.ImageId)}
+				found[aws.ToString(c.LaunchConfigurationName)] = templateData{
+					instanceType: aws.ToString(c.InstanceType), image: aws.ToString(c.ImageId),
+				}
 			}
 			if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
 				break
@@ -284,7 +288,9 @@ func (s *sources) learnTemplates(ctx context.Context, refs []templateRef) {
 		}
 		byTemplate[of] = append(byTemplate[of], r)
 	}
-	for _, of := range slices.SortedFunc(maps.Keys(byTemplate), func(a, b templateRef) int { return strings.Compare(a.id+a.name, b.id+b.name) }) {
+	for _, of := range slices.SortedFunc(maps.Keys(byTemplate), func(a, b templateRef) int {
+		return strings.Compare(a.id+a.name, b.id+b.name)
+	}) {
 		wanted := byTemplate[of]
 		err := s.learnVersions(ctx, of, wanted)
 		if !spoiled(err, len(wanted)) {
@@ -341,7 +347,9 @@ func spoiled(err error, several int) bool {
 }
 
 // versions are those of one launch template, under the names they were asked by.
-func (s *sources) versions(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput) (map[string]templateData, error) {
+func (s *sources) versions(
+	ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput,
+) (map[string]templateData, error) {
 	found := map[string]templateData{}
 	newest := int64(-1)
 	for {

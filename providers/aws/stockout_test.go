@@ -42,7 +42,8 @@ func TestAStockOutHoldsTheGroupAtOnce(t *testing.T) {
 	w.clock.pass(time.Second)
 	g := w.group(t, "a")
 	h := growHold(g)
-	if h == nil || h.Reason != string(provider.NoCapacity) || !strings.Contains(h.Message, "us-east-1a") || !h.Until.After(w.clock.now()) {
+	if h == nil || h.Reason != string(provider.NoCapacity) || !strings.Contains(h.Message, "us-east-1a") ||
+		!h.Until.After(w.clock.now()) {
 		t.Fatalf("%+v", g.Holds)
 	}
 	if g.Target != 4 || len(g.Instances) != 1 {
@@ -63,7 +64,8 @@ func TestAStockOutHoldsTheGroupAtOnce(t *testing.T) {
 // TestOldFailuresCondemnNobody: those before this process began, and those
 // before the last growth.
 func TestOldFailuresCondemnNobody(t *testing.T) {
-	spec := awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")}, StockOuts: []awstest.StockOut{{Group: "g"}}, Timing: awstest.Timing{Retry: time.Hour}}
+	spec := awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")},
+		StockOuts: []awstest.StockOut{{Group: "g"}}, Timing: awstest.Timing{Retry: time.Hour}}
 	w := newWorld(t, spec, byTag)
 	w.grow(t, "g", 2)
 	if growHold(w.group(t, "g")) == nil {
@@ -85,7 +87,9 @@ func TestOldFailuresCondemnNobody(t *testing.T) {
 
 // TestAHoldEnds by time, and outlives what was asked for.
 func TestAHoldEnds(t *testing.T) {
-	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")}, StockOuts: []awstest.StockOut{{Group: "g"}}}, byTag)
+	w := newWorld(t, awstest.Spec{
+		LaunchTemplates: m5, Groups: []awstest.Group{named("g")}, StockOuts: []awstest.StockOut{{Group: "g"}},
+	}, byTag)
 	w.grow(t, "g", 2)
 	if growHold(w.group(t, "g")) == nil {
 		t.Fatal("it is not held")
@@ -111,7 +115,12 @@ func TestALaterFailureIsANewHold(t *testing.T) {
 		retry time.Duration
 		again bool
 	}{{6 * time.Minute, true}, {4 * time.Minute, false}} {
-		w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")}, StockOuts: []awstest.StockOut{{Group: "g"}}, Timing: awstest.Timing{Retry: c.retry}}, byTag)
+		w := newWorld(t, awstest.Spec{
+			LaunchTemplates: m5,
+			Groups:          []awstest.Group{named("g")},
+			StockOuts:       []awstest.StockOut{{Group: "g"}},
+			Timing:          awstest.Timing{Retry: c.retry},
+		}, byTag)
 		w.grow(t, "g", 2)
 		first := growHold(w.group(t, "g"))
 		if first == nil {
@@ -150,10 +159,14 @@ func TestWhyALaunchFailed(t *testing.T) {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
-	if zone := zoneOf(asgtypes.Activity{StatusMessage: ptr("not supported in your requested Availability Zone (us-east-1e).")}); zone != "us-east-1e" {
+	if zone := zoneOf(asgtypes.Activity{
+		StatusMessage: ptr("not supported in your requested Availability Zone (us-east-1e)."),
+	}); zone != "us-east-1e" {
 		t.Errorf("zone %q", zone)
 	}
-	if zone := zoneOf(asgtypes.Activity{Details: ptr(`{"Subnet ID":"s","Availability Zone":"us-west-2-lax-1a"}`)}); zone != "us-west-2-lax-1a" {
+	if zone := zoneOf(asgtypes.Activity{
+		Details: ptr(`{"Subnet ID":"s","Availability Zone":"us-west-2-lax-1a"}`),
+	}); zone != "us-west-2-lax-1a" {
 		t.Errorf("zone %q", zone)
 	}
 }
@@ -163,13 +176,16 @@ func TestWhyALaunchFailed(t *testing.T) {
 func TestATransientFailureIsNoStockOut(t *testing.T) {
 	asked := newClock().now()
 	failed := func(at time.Duration, text string) asgtypes.Activity {
-		return asgtypes.Activity{StartTime: ptr(asked.Add(at)), StatusCode: "Failed", Description: ptr("Launching a new EC2 instance"), StatusMessage: ptr(text)}
+		return asgtypes.Activity{StartTime: ptr(asked.Add(at)), StatusCode: "Failed",
+			Description: ptr("Launching a new EC2 instance"), StatusMessage: ptr(text)}
 	}
 	internal := failed(2*time.Second, "Server.InternalError: Internal error on launch")
 	if got := stockOutOf([]asgtypes.Activity{internal}, asked); got != nil {
 		t.Errorf("%+v", got)
 	}
-	if got := stockOutOf([]asgtypes.Activity{internal, failed(time.Second, "do not have sufficient")}, asked); got == nil || got.kind != provider.NoCapacity {
+	if got := stockOutOf(
+		[]asgtypes.Activity{internal, failed(time.Second, "do not have sufficient")}, asked,
+	); got == nil || got.kind != provider.NoCapacity {
 		t.Errorf("after a stock-out: %+v", got)
 	}
 }
@@ -177,8 +193,15 @@ func TestATransientFailureIsNoStockOut(t *testing.T) {
 // TestAClockAheadOfAWSHidesNothing: some seconds are forgiven. A failure counts
 // then as one of the moment of the ask, which the caller asked at or before.
 func TestAClockAheadOfAWSHidesNothing(t *testing.T) {
-	for ahead, want := range map[time.Duration]bool{0: true, 3 * time.Second: true, clockSlack: true, clockSlack + 2*time.Second: false} {
-		w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")}, StockOuts: []awstest.StockOut{{Group: "g"}}, Timing: awstest.Timing{Retry: time.Hour}}, byTag)
+	for ahead, want := range map[time.Duration]bool{
+		0: true, 3 * time.Second: true, clockSlack: true, clockSlack + 2*time.Second: false,
+	} {
+		w := newWorld(t, awstest.Spec{
+			LaunchTemplates: m5,
+			Groups:          []awstest.Group{named("g")},
+			StockOuts:       []awstest.StockOut{{Group: "g"}},
+			Timing:          awstest.Timing{Retry: time.Hour},
+		}, byTag)
 		w.Provider.useClock(func() time.Time { return w.clock.now().Add(ahead) })
 		asked := w.Provider.now()
 		w.grow(t, "g", 2)
@@ -197,7 +220,8 @@ func TestAClockAheadOfAWSHidesNothing(t *testing.T) {
 func TestOnlyLaunchesCount(t *testing.T) {
 	asked := newClock().now()
 	act := func(at time.Duration, status asgtypes.ScalingActivityStatusCode, text string) asgtypes.Activity {
-		return asgtypes.Activity{StartTime: ptr(asked.Add(at)), StatusCode: status, Description: ptr(text), StatusMessage: ptr("do not have sufficient")}
+		return asgtypes.Activity{StartTime: ptr(asked.Add(at)), StatusCode: status, Description: ptr(text),
+			StatusMessage: ptr("do not have sufficient")}
 	}
 	launching, ending := "Launching a new EC2 instance", "Terminating EC2 instance: i-1"
 	for name, c := range map[string]struct {
@@ -222,7 +246,9 @@ func TestOnlyLaunchesCount(t *testing.T) {
 
 // TestActivitiesThatCannotBeRead hold up nothing, and are told.
 func TestActivitiesThatCannotBeRead(t *testing.T) {
-	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")}, StockOuts: []awstest.StockOut{{Group: "g"}}}, byTag)
+	w := newWorld(t, awstest.Spec{
+		LaunchTemplates: m5, Groups: []awstest.Group{named("g")}, StockOuts: []awstest.StockOut{{Group: "g"}},
+	}, byTag)
 	w.grow(t, "g", 2)
 	w.Arm(awstest.Fault{Action: "DescribeScalingActivities", Mishap: awstest.Denied})
 	inv := w.read(t)

@@ -131,7 +131,8 @@ func checkTaint(t corev1.Taint) error {
 	switch t.Effect {
 	case corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule:
 	default:
-		return fmt.Errorf("%q %w: the form is value:Effect, as in true:NoSchedule, with NoSchedule, NoExecute or PreferNoSchedule", t.Effect, errNoEffect)
+		return fmt.Errorf("%q %w: the form is value:Effect, as in true:NoSchedule, with NoSchedule, NoExecute or "+
+			"PreferNoSchedule", t.Effect, errNoEffect)
 	}
 	return nil
 }

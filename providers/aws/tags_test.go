@@ -40,8 +40,10 @@ func TestTags(t *testing.T) {
 			"nvidia.com/gpu": {resource.MustParse("2"), "2"}, "ephemeral-storage": {resource.MustParse("100Gi"), "100Gi"},
 		},
 		options: provider.Options{
-			ScaleDownUtilizationThreshold: ptr(0.7), ScaleDownGPUUtilizationThreshold: ptr(0.2), ScaleDownUnneededTime: ptr(20 * time.Minute),
-			ScaleDownUnreadyTime: ptr(time.Hour), MaxNodeProvisionTime: ptr(30 * time.Minute), MaxNodeStartupTime: ptr(9 * time.Minute), IgnoreDaemonSetsUtilization: ptr(true),
+			ScaleDownUtilizationThreshold: ptr(0.7), ScaleDownGPUUtilizationThreshold: ptr(0.2),
+			ScaleDownUnneededTime: ptr(20 * time.Minute),
+			ScaleDownUnreadyTime:  ptr(time.Hour), MaxNodeProvisionTime: ptr(30 * time.Minute),
+			MaxNodeStartupTime: ptr(9 * time.Minute), IgnoreDaemonSetsUtilization: ptr(true),
 		},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(tagFacts{}, badTag{}, amount{})); diff != "" {

@@ -53,7 +53,9 @@ const (
 // then EKS, then the tags; or with EKSAPI the tags before EKS.
 func buildTemplate(f templateFacts, rules templateRules) (*provider.Template, []conflict, *provider.Error) {
 	if len(f.machines) == 0 {
-		return nil, nil, &provider.Error{Op: provider.OpInventory, Kind: provider.BadConfig, Message: "no instance type of the group is known"}
+		return nil, nil, &provider.Error{
+			Op: provider.OpInventory, Kind: provider.BadConfig, Message: "no instance type of the group is known",
+		}
 	}
 	m := smallest(f.machines)
 	b := builder{sources: map[string]string{}, precedence: rules.precedence}
@@ -95,7 +97,8 @@ func buildTemplate(f templateFacts, rules templateRules) (*provider.Template, []
 	b.resources(capacity, allocatable, n, f.tags)
 	if capacity.Cpu().Sign() <= 0 || capacity.Memory().Sign() <= 0 {
 		return nil, nil, &provider.Error{Op: provider.OpInventory, Kind: provider.BadConfig,
-			Message: fmt.Sprintf("its machines have %s CPUs and %s of memory, as far as is known: set the tags %scpu and %smemory, or minimums in the instance requirements",
+			Message: fmt.Sprintf("its machines have %s CPUs and %s of memory, as far as is known: set the tags %scpu and "+
+				"%smemory, or minimums in the instance requirements",
 				capacity.Cpu(), capacity.Memory(), tagResource, tagResource)}
 	}
 
@@ -138,7 +141,8 @@ func generic(f templateFacts, m machine) (map[string]string, map[string][]string
 	labels := map[string]string{corev1.LabelOSStable: f.nodegroup.os()}
 	varies := map[string][]string{}
 	put := func(key string, values []string) {
-		values = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(values))), func(v string) bool { return v == "" })
+		values = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(values))),
+			func(v string) bool { return v == "" })
 		switch len(values) {
 		case 0:
 		case 1:

@@ -23,13 +23,16 @@ func amountsOf(list corev1.ResourceList) map[string]string {
 }
 
 func TestTemplateOfAnInstanceType(t *testing.T) {
-	got, conflicts, err := buildTemplate(templateFacts{region: "eu-west-1", zones: []string{"eu-west-1a"}, machines: []machine{builtIn["g4dn.12xlarge"]}}, plainRules)
+	got, conflicts, err := buildTemplate(templateFacts{
+		region: "eu-west-1", zones: []string{"eu-west-1a"}, machines: []machine{builtIn["g4dn.12xlarge"]},
+	}, plainRules)
 	if err != nil || len(conflicts) > 0 {
 		t.Fatal(err, conflicts)
 	}
 	wantLabels := map[string]string{
 		"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": "g4dn.12xlarge",
-		"topology.kubernetes.io/region": "eu-west-1", "topology.kubernetes.io/zone": "eu-west-1a", "topology.ebs.csi.aws.com/zone": "eu-west-1a",
+		"topology.kubernetes.io/region": "eu-west-1", "topology.kubernetes.io/zone": "eu-west-1a",
+		"topology.ebs.csi.aws.com/zone": "eu-west-1a",
 	}
 	if diff := cmp.Diff(wantLabels, got.Node.Labels); diff != "" {
 		t.Error(diff)
@@ -38,7 +41,8 @@ func TestTemplateOfAnInstanceType(t *testing.T) {
 	if diff := cmp.Diff(wantAmounts, amountsOf(got.Node.Status.Allocatable)); diff != "" {
 		t.Error(diff)
 	}
-	for _, key := range []string{"label/kubernetes.io/arch", "label/topology.kubernetes.io/zone", "resource/cpu", "resource/pods", "resource/nvidia.com/gpu"} {
+	for _, key := range []string{"label/kubernetes.io/arch", "label/topology.kubernetes.io/zone", "resource/cpu",
+		"resource/pods", "resource/nvidia.com/gpu"} {
 		if got.Sources[key] == "" {
 			t.Errorf("%s has no source", key)
 		}
@@ -56,13 +60,20 @@ func TestTemplateMachines(t *testing.T) {
 		varies  map[string][]string
 		amounts map[string]string
 	}{
-		{"arm", []string{"m7g.large"}, map[string]string{"kubernetes.io/arch": "arm64", "node.kubernetes.io/instance-type": "m7g.large"}, nil,
+		{"arm", []string{"m7g.large"}, map[string]string{
+			"kubernetes.io/arch": "arm64", "node.kubernetes.io/instance-type": "m7g.large",
+		}, nil,
 			map[string]string{"cpu": "2", "memory": "8Gi", "pods": "110"}},
-		{"neuron", []string{"inf2.24xlarge"}, map[string]string{"kubernetes.io/arch": "amd64", "node.kubernetes.io/instance-type": "inf2.24xlarge"}, nil,
-			map[string]string{"cpu": "96", "memory": "384Gi", "pods": "110", "aws.amazon.com/neuron": "6", "aws.amazon.com/neuroncore": "12"}},
+		{"neuron", []string{"inf2.24xlarge"}, map[string]string{
+			"kubernetes.io/arch": "amd64", "node.kubernetes.io/instance-type": "inf2.24xlarge",
+		}, nil,
+			map[string]string{
+				"cpu": "96", "memory": "384Gi", "pods": "110", "aws.amazon.com/neuron": "6", "aws.amazon.com/neuroncore": "12",
+			}},
 		// The least of them all, since AWS picks, and picks no GPU by chance.
 		{"several", []string{"m5.xlarge", "m6g.large", "g5.xlarge"}, map[string]string{}, map[string][]string{
-			"kubernetes.io/arch": {"amd64", "arm64"}, "node.kubernetes.io/instance-type": {"g5.xlarge", "m5.xlarge", "m6g.large"}},
+			"kubernetes.io/arch":               {"amd64", "arm64"},
+			"node.kubernetes.io/instance-type": {"g5.xlarge", "m5.xlarge", "m6g.large"}},
 			map[string]string{"cpu": "2", "memory": "8Gi", "pods": "110"}},
 	} {
 		f := templateFacts{}
@@ -89,9 +100,14 @@ func TestTemplateMachines(t *testing.T) {
 // TestZonesOfAGroupOverSeveralVary: upstream takes the first. A tag can settle
 // one, and leaves the other.
 func TestZonesOfAGroupOverSeveralVary(t *testing.T) {
-	f := templateFacts{region: "us-west-2", zones: []string{"us-west-2b", "us-west-2a"}, machines: []machine{builtIn["m5.large"]}}
+	f := templateFacts{
+		region: "us-west-2", zones: []string{"us-west-2b", "us-west-2a"}, machines: []machine{builtIn["m5.large"]},
+	}
 	got, _, _ := buildTemplate(f, plainRules)
-	want := map[string][]string{"topology.kubernetes.io/zone": {"us-west-2a", "us-west-2b"}, "topology.ebs.csi.aws.com/zone": {"us-west-2a", "us-west-2b"}}
+	want := map[string][]string{
+		"topology.kubernetes.io/zone":   {"us-west-2a", "us-west-2b"},
+		"topology.ebs.csi.aws.com/zone": {"us-west-2a", "us-west-2b"},
+	}
 	if diff := cmp.Diff(want, got.Varies); diff != "" {
 		t.Error(diff)
 	}
@@ -106,14 +122,17 @@ func TestZonesOfAGroupOverSeveralVary(t *testing.T) {
 	}
 	f.tags = parseTags(map[string]string{tagLabel + "topology.kubernetes.io/zone": "us-west-2a"})
 	got, _, _ = buildTemplate(f, plainRules)
-	if got.Node.Labels["topology.kubernetes.io/zone"] != "us-west-2a" || len(got.Varies) != 1 || len(got.Places) != 0 || got.Balanced {
+	if got.Node.Labels["topology.kubernetes.io/zone"] != "us-west-2a" || len(got.Varies) != 1 ||
+		len(got.Places) != 0 || got.Balanced {
 		t.Errorf("labels %v, varies %v, places %v", got.Node.Labels, got.Varies, got.Places)
 	}
 }
 
 // TestTheRegionOfALocalZone is not its name without the last letter.
 func TestTheRegionOfALocalZone(t *testing.T) {
-	got, _, _ := buildTemplate(templateFacts{region: "us-west-2", zones: []string{"us-west-2-lax-1a"}, machines: []machine{builtIn["t3.medium"]}}, plainRules)
+	got, _, _ := buildTemplate(templateFacts{
+		region: "us-west-2", zones: []string{"us-west-2-lax-1a"}, machines: []machine{builtIn["t3.medium"]},
+	}, plainRules)
 	if r := got.Node.Labels["topology.kubernetes.io/region"]; r != "us-west-2" {
 		t.Errorf("region %q", r)
 	}
@@ -121,14 +140,17 @@ func TestTheRegionOfALocalZone(t *testing.T) {
 
 func sampleNodegroup() nodegroup {
 	return nodegroupFrom(&ekstypes.Nodegroup{
-		NodegroupName: ptr("ng"), CapacityType: ekstypes.CapacityTypesSpot, AmiType: ekstypes.AMITypesAl2023X8664Standard, DiskSize: ptr(int32(100)), Version: ptr("1.37"),
+		NodegroupName: ptr("ng"), CapacityType: ekstypes.CapacityTypesSpot, AmiType: ekstypes.AMITypesAl2023X8664Standard,
+		DiskSize: ptr(int32(100)), Version: ptr("1.37"),
 		Labels: map[string]string{"team": "eks", "only-eks": "1"},
 		Taints: []ekstypes.Taint{
 			{Key: ptr("both"), Value: ptr("eks"), Effect: ekstypes.TaintEffectNoSchedule},
 			{Key: ptr("both"), Value: ptr("eks"), Effect: ekstypes.TaintEffectNoExecute},
 			{Key: ptr("no-value"), Effect: ekstypes.TaintEffectPreferNoSchedule},
 		},
-		Tags: map[string]string{tagResource + "example.com/dongle": "1", tagResource + "only-eks": "3", tagLabel + "ignored": "x", "owner": "me"},
+		Tags: map[string]string{
+			tagResource + "example.com/dongle": "1", tagResource + "only-eks": "3", tagLabel + "ignored": "x", "owner": "me",
+		},
 	})
 }
 
@@ -154,14 +176,17 @@ func TestPrecedence(t *testing.T) {
 		n := sampleNodegroup()
 		rules := plainRules
 		rules.precedence = c.precedence
-		got, conflicts, err := buildTemplate(templateFacts{machines: []machine{builtIn["m5.large"]}, tags: parseTags(sampleTags), nodegroup: &n}, rules)
+		got, conflicts, err := buildTemplate(
+			templateFacts{machines: []machine{builtIn["m5.large"]}, tags: parseTags(sampleTags), nodegroup: &n}, rules,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantLabels := map[string]string{
 			"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": "m5.large",
 			"team": c.team, "only-eks": "1", "only-asg": "1",
-			"eks.amazonaws.com/nodegroup": "ng", "eks.amazonaws.com/capacityType": "SPOT", "amiType": "AL2023_x86_64_STANDARD", "diskSize": "100", "k8sVersion": "1.37",
+			"eks.amazonaws.com/nodegroup": "ng", "eks.amazonaws.com/capacityType": "SPOT", "amiType": "AL2023_x86_64_STANDARD",
+			"diskSize": "100", "k8sVersion": "1.37",
 		}
 		if diff := cmp.Diff(wantLabels, got.Node.Labels); diff != "" {
 			t.Errorf("%s: %s", c.precedence, diff)
@@ -173,7 +198,8 @@ func TestPrecedence(t *testing.T) {
 		if diff := cmp.Diff(wantTaints, got.Node.Spec.Taints); diff != "" {
 			t.Errorf("%s: %s", c.precedence, diff)
 		}
-		wantAmounts := map[string]string{"cpu": "2", "memory": "7Gi", "pods": "110", "ephemeral-storage": "100Gi", "example.com/dongle": c.dongle, "only-eks": "3"}
+		wantAmounts := map[string]string{"cpu": "2", "memory": "7Gi", "pods": "110", "ephemeral-storage": "100Gi",
+			"example.com/dongle": c.dongle, "only-eks": "3"}
 		if diff := cmp.Diff(wantAmounts, amountsOf(got.Node.Status.Allocatable)); diff != "" {
 			t.Errorf("%s: %s", c.precedence, diff)
 		}
@@ -181,13 +207,17 @@ func TestPrecedence(t *testing.T) {
 		for _, conflict := range conflicts {
 			told = append(told, conflict.what+" "+conflict.tag+"/"+conflict.eks)
 		}
-		if diff := cmp.Diff([]string{"label/team asg/eks", "taint/both:NoSchedule asg/eks", "resource/example.com/dongle 2/1"}, told); diff != "" {
+		if diff := cmp.Diff(
+			[]string{"label/team asg/eks", "taint/both:NoSchedule asg/eks", "resource/example.com/dongle 2/1"}, told,
+		); diff != "" {
 			t.Errorf("%s: %s", c.precedence, diff)
 		}
 		wantSources := map[string]string{
-			"label/team": c.teamSource, "label/only-eks": sourceEKS, "label/only-asg": sourceTag, "label/eks.amazonaws.com/nodegroup": sourceEKS,
-			"label/diskSize": sourceEKS + " (the real nodes do not carry it)", "resource/example.com/dongle": c.dongleBy, "resource/memory": sourceTag,
-			"taint/no-value": sourceEKS, "taint/only-asg": sourceTag, "resource/ephemeral-storage": sourceEKS + ": diskSize",
+			"label/team": c.teamSource, "label/only-eks": sourceEKS,
+			"label/only-asg": sourceTag, "label/eks.amazonaws.com/nodegroup": sourceEKS,
+			"label/diskSize": sourceEKS + " (the real nodes do not carry it)", "resource/example.com/dongle": c.dongleBy,
+			"resource/memory": sourceTag,
+			"taint/no-value":  sourceEKS, "taint/only-asg": sourceTag, "resource/ephemeral-storage": sourceEKS + ": diskSize",
 		}
 		for key, want := range wantSources {
 			if got.Sources[key] != want {
@@ -214,7 +244,10 @@ func TestTC6DuplicateLabelKeysSelectTheTag(t *testing.T) {
 
 // TestEqualValuesAreNoConflict, however they are written.
 func TestEqualValuesAreNoConflict(t *testing.T) {
-	n := nodegroup{labels: map[string]string{"key": "v"}, resources: map[corev1.ResourceName]amount{"memory": {resource.MustParse("1Gi"), "1Gi"}}}
+	n := nodegroup{
+		labels:    map[string]string{"key": "v"},
+		resources: map[corev1.ResourceName]amount{"memory": {resource.MustParse("1Gi"), "1Gi"}},
+	}
 	_, conflicts, _ := buildTemplate(templateFacts{machines: []machine{builtIn["m5.large"]}, nodegroup: &n,
 		tags: parseTags(map[string]string{tagLabel + "key": "v", tagResource + "memory": "1024Mi"})}, plainRules)
 	if len(conflicts) > 0 {
@@ -225,7 +258,9 @@ func TestEqualValuesAreNoConflict(t *testing.T) {
 // TestASGTagsBeatWhatTheMachineSays: generic labels too (PR #3926 upstream).
 func TestASGTagsBeatWhatTheMachineSays(t *testing.T) {
 	got, _, _ := buildTemplate(templateFacts{machines: []machine{builtIn["m5.large"]},
-		tags: parseTags(map[string]string{tagLabel + "kubernetes.io/arch": "arm64", tagResource + "cpu": "1500m"})}, plainRules)
+		tags: parseTags(map[string]string{
+			tagLabel + "kubernetes.io/arch": "arm64", tagResource + "cpu": "1500m",
+		})}, plainRules)
 	cpu := got.Node.Status.Allocatable["cpu"]
 	if got.Node.Labels["kubernetes.io/arch"] != "arm64" || cpu.String() != "1500m" {
 		t.Errorf("arch %s, cpu %s", got.Node.Labels["kubernetes.io/arch"], cpu.String())
@@ -276,7 +311,9 @@ func TestReserved(t *testing.T) {
 // TestWhatTagsSetIsNotReducedAgain: an amount by tag is what pods can use.
 func TestWhatTagsSetIsNotReducedAgain(t *testing.T) {
 	rules := templateRules{precedence: ASGTags, maxPods: podsRule{fixed: 110}, reserved: reserveRule{eks: true}}
-	got, _, _ := buildTemplate(templateFacts{machines: []machine{builtIn["m5.large"]}, tags: parseTags(map[string]string{tagResource + "memory": "6Gi"})}, rules)
+	got, _, _ := buildTemplate(templateFacts{
+		machines: []machine{builtIn["m5.large"]}, tags: parseTags(map[string]string{tagResource + "memory": "6Gi"}),
+	}, rules)
 	if q := got.Node.Status.Allocatable["memory"]; q.String() != "6Gi" {
 		t.Errorf("memory %s", q.String())
 	}
@@ -284,7 +321,9 @@ func TestWhatTagsSetIsNotReducedAgain(t *testing.T) {
 
 func TestTemplateVersionFollowsTheTemplate(t *testing.T) {
 	version := func(tags map[string]string, zones ...string) string {
-		got, _, err := buildTemplate(templateFacts{machines: []machine{builtIn["m5.large"]}, zones: zones, tags: parseTags(tags)}, plainRules)
+		got, _, err := buildTemplate(
+			templateFacts{machines: []machine{builtIn["m5.large"]}, zones: zones, tags: parseTags(tags)}, plainRules,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,10 +351,13 @@ func TestNoTemplate(t *testing.T) {
 // nothing else.
 func TestEffectsAreTranslated(t *testing.T) {
 	n := nodegroupFrom(&ekstypes.Nodegroup{Taints: []ekstypes.Taint{
-		{Key: ptr("a"), Value: ptr("1"), Effect: "NO_SCHEDULE"}, {Key: ptr("b"), Effect: "NO_EXECUTE"}, {Key: ptr("c"), Value: ptr(""), Effect: "PREFER_NO_SCHEDULE"},
+		{Key: ptr("a"), Value: ptr("1"), Effect: "NO_SCHEDULE"}, {Key: ptr("b"), Effect: "NO_EXECUTE"},
+		{Key: ptr("c"), Value: ptr(""), Effect: "PREFER_NO_SCHEDULE"},
 		{Key: ptr("d"), Effect: "NEVER_MIND"},
 	}})
-	want := []corev1.Taint{{Key: "a", Value: "1", Effect: "NoSchedule"}, {Key: "b", Effect: "NoExecute"}, {Key: "c", Effect: "PreferNoSchedule"}}
+	want := []corev1.Taint{
+		{Key: "a", Value: "1", Effect: "NoSchedule"}, {Key: "b", Effect: "NoExecute"}, {Key: "c", Effect: "PreferNoSchedule"},
+	}
 	if diff := cmp.Diff(want, n.taints); diff != "" || len(n.bad) != 1 {
 		t.Error(diff, n.bad)
 	}
@@ -332,7 +374,8 @@ func TestEKSTagsMakeNoLabels(t *testing.T) {
 
 func TestWindowsAndARMByImage(t *testing.T) {
 	for ami, want := range map[string][2]string{
-		"WINDOWS_CORE_2022_x86_64": {"windows", "amd64"}, "AL2023_ARM_64_STANDARD": {"linux", "arm64"}, "BOTTLEROCKET_ARM_64": {"linux", "arm64"}, "CUSTOM": {"linux", "amd64"}, "": {"linux", "amd64"},
+		"WINDOWS_CORE_2022_x86_64": {"windows", "amd64"}, "AL2023_ARM_64_STANDARD": {"linux", "arm64"},
+		"BOTTLEROCKET_ARM_64": {"linux", "arm64"}, "CUSTOM": {"linux", "amd64"}, "": {"linux", "amd64"},
 	} {
 		n := nodegroup{amiType: ami}
 		got, _, _ := buildTemplate(templateFacts{machines: []machine{builtIn["m5.large"]}, nodegroup: &n}, plainRules)

@@ -19,8 +19,10 @@ import (
 func TestIdsOfOthersAreNobodys(t *testing.T) {
 	w := newWorld(t, threeOf(), byTag)
 	id := w.liveOf(t)[0]
-	result, err := w.remove(t, "eks-hybrid:///us-east-1/prod/mi-0123", "fargate-ip-10-0-0-1.ec2.internal", "aws:///us-east-1a/x/ip-10-0-0-2", "i-placeholder-g-1", id)
-	if err != nil || result.Target != 2 || w.Count("TerminateInstanceInAutoScalingGroup") != 1 || slices.Contains(w.liveOf(t), id) {
+	result, err := w.remove(t, "eks-hybrid:///us-east-1/prod/mi-0123", "fargate-ip-10-0-0-1.ec2.internal",
+		"aws:///us-east-1a/x/ip-10-0-0-2", "i-placeholder-g-1", id)
+	if err != nil || result.Target != 2 || w.Count("TerminateInstanceInAutoScalingGroup") != 1 ||
+		slices.Contains(w.liveOf(t), id) {
 		t.Errorf("%+v, %v, %d calls", result, err, w.Count("TerminateInstanceInAutoScalingGroup"))
 	}
 }
@@ -89,7 +91,9 @@ func TestAGroupBelowItsMinimumInAStockOut(t *testing.T) {
 // every look, until it is gone, ends no healthy one. (kubernetes/autoscaler 6795)
 func TestUnregisteredInstancesGoOneByOne(t *testing.T) {
 	w := newWorld(t, threeOf(func(g *awstest.Group) {
-		g.Desired, g.Timing = 5, &awstest.Timing{TerminatingWait: 30 * time.Second, End: 30 * time.Second, Linger: 30 * time.Second}
+		g.Desired, g.Timing = 5, &awstest.Timing{
+			TerminatingWait: 30 * time.Second, End: 30 * time.Second, Linger: 30 * time.Second,
+		}
 	}), byTag)
 	ids := w.liveOf(t)
 	for _, doomed := range [][]string{ids[:1], ids[:2], ids[1:2]} {
@@ -102,15 +106,18 @@ func TestUnregisteredInstancesGoOneByOne(t *testing.T) {
 		}
 	}
 	w.clock.pass(time.Hour)
-	if live := w.liveOf(t); !slices.Equal(live, ids[2:]) || w.desired(t) != 3 || w.Count("TerminateInstanceInAutoScalingGroup") != 2 {
-		t.Errorf("of %v, %v are left; desired %d, %d calls", ids, live, w.desired(t), w.Count("TerminateInstanceInAutoScalingGroup"))
+	if live := w.liveOf(t); !slices.Equal(live, ids[2:]) || w.desired(t) != 3 ||
+		w.Count("TerminateInstanceInAutoScalingGroup") != 2 {
+		t.Errorf("of %v, %v are left; desired %d, %d calls",
+			ids, live, w.desired(t), w.Count("TerminateInstanceInAutoScalingGroup"))
 	}
 }
 
 // TestAReplacementIsNoGrowth: AWS takes a spot machine back and launches another
 // by itself; the target says so all the time. (kubernetes/autoscaler 4071)
 func TestAReplacementIsNoGrowth(t *testing.T) {
-	w := newWorld(t, threeOf(func(g *awstest.Group) { g.Timing = &awstest.Timing{Decide: time.Minute, Launch: time.Minute} }), byTag)
+	w := newWorld(t,
+		threeOf(func(g *awstest.Group) { g.Timing = &awstest.Timing{Decide: time.Minute, Launch: time.Minute} }), byTag)
 	lost := w.liveOf(t)[0]
 	if err := w.Kill(lost); err != nil {
 		t.Fatal(err)
@@ -118,7 +125,8 @@ func TestAReplacementIsNoGrowth(t *testing.T) {
 	if g := w.group(t, "g"); g.Target != 3 || len(g.Instances) != 2 || len(g.Holds) > 0 {
 		t.Errorf("target %d, %d instances, %+v", g.Target, len(g.Instances), g.Holds)
 	}
-	if _, err := w.Grow(t.Context(), provider.GrowRequest{Group: "g", From: 2, To: 3}); err == nil || !strings.Contains(err.Error(), "the target is 3, not 2") {
+	if _, err := w.Grow(t.Context(), provider.GrowRequest{Group: "g", From: 2, To: 3}); err == nil ||
+		!strings.Contains(err.Error(), "the target is 3, not 2") {
 		t.Errorf("a growth to what is on its way already: %v", err)
 	}
 	w.clock.pass(time.Hour)

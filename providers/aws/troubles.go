@@ -16,11 +16,13 @@ func (s *sources) troubles(launches []launch) []provider.Notice {
 	found := troubles{}
 	for _, l := range launches {
 		if id := s.imageOf(l); id != "" {
-			found.add(noticeNoImages, "could not describe machine images, which tell the architecture of nodes", s.images.trouble(id))
+			found.add(noticeNoImages, "could not describe machine images, which tell the architecture of nodes",
+				s.images.trouble(id))
 		}
 		if r, data := s.required(l); r != nil {
 			if key, err := s.fitting(r, data); err == nil {
-				found.add(noticeNoFitting, "could not list the instance types that meet instance requirements (their least amounts stand for the types that are not known)", s.requirements.trouble(key))
+				found.add(noticeNoFitting, "could not list the instance types that meet instance requirements (their least "+
+					"amounts stand for the types that are not known)", s.requirements.trouble(key))
 			}
 		}
 		names, _, err := s.typesOf(l)
@@ -29,7 +31,8 @@ func (s *sources) troubles(launches []launch) []provider.Notice {
 		}
 		for _, name := range names {
 			if err := s.machines.live.trouble(name); !errors.As(err, &noSuchType{}) {
-				found.add(noticeNoTypes, "could not describe instance types (taken are the facts read before, else those of the built-in list of "+builtInDate+")", err)
+				found.add(noticeNoTypes, "could not describe instance types (taken are the facts read before, else those of the "+
+					"built-in list of "+builtInDate+")", err)
 			}
 		}
 	}

@@ -17,7 +17,8 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 		return &provider.Error{Op: provider.OpGrow, Group: req.Group, Kind: kind, Message: fmt.Sprintf(format, args...)}
 	}
 	if req.To < req.From {
-		return provider.GrowResult{}, refuse(provider.Unsupported, "a growth from %d to %d would be a shrinking", req.From, req.To)
+		return provider.GrowResult{}, refuse(provider.Unsupported, "a growth from %d to %d would be a shrinking",
+			req.From, req.To)
 	}
 	g, l, err := p.fresh(ctx, provider.OpGrow, req.Group)
 	if err != nil {
@@ -25,10 +26,12 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 	}
 	n := sizesOf(g.AutoScalingGroup)
 	if n.target != req.From {
-		return provider.GrowResult{Target: n.target}, refuse(provider.Conflict, "the target is %d, not %d", n.target, req.From)
+		return provider.GrowResult{Target: n.target}, refuse(provider.Conflict, "the target is %d, not %d",
+			n.target, req.From)
 	}
 	if req.To > l.max {
-		return provider.GrowResult{Target: n.target}, refuse(provider.Limit, "a target of %d is above the maximum of %d", req.To, l.max)
+		return provider.GrowResult{Target: n.target}, refuse(provider.Limit,
+			"a target of %d is above the maximum of %d", req.To, l.max)
 	}
 	if req.To == req.From {
 		return provider.GrowResult{Target: n.target}, nil
@@ -62,15 +65,18 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 	}
 	n := sizesOf(g.AutoScalingGroup)
 	if n.target != req.From {
-		return provider.CancelResult{Target: n.target}, &provider.Error{Op: provider.OpCancel, Group: req.Group, Kind: provider.Conflict,
-			Message: fmt.Sprintf("the target is %d, not %d", n.target, req.From)}
+		return provider.CancelResult{Target: n.target}, &provider.Error{
+			Op: provider.OpCancel, Group: req.Group, Kind: provider.Conflict,
+			Message: fmt.Sprintf("the target is %d, not %d", n.target, req.From),
+		}
 	}
 	floor := max(req.To, l.min, n.live)
 	if floor >= n.target || !guarded(g.AutoScalingGroup) {
 		return provider.CancelResult{Target: n.target}, nil
 	}
 	if err := p.setDesired(ctx, req.Group, floor-n.standby); err != nil {
-		return provider.CancelResult{Target: n.target}, p.failed(ctx, provider.OpCancel, req.Group, fmt.Sprintf("set the desired capacity to %d", floor-n.standby), err)
+		return provider.CancelResult{Target: n.target}, p.failed(ctx, provider.OpCancel, req.Group,
+			fmt.Sprintf("set the desired capacity to %d", floor-n.standby), err)
 	}
 	target := p.makeRoom(ctx, req.Group, floor)
 	return provider.CancelResult{Target: target, Cancelled: n.target - target}, nil
@@ -90,7 +96,8 @@ func (p *Provider) makeRoom(ctx context.Context, id provider.GroupID, target int
 		return target
 	}
 	if err := p.setDesired(ctx, id, n.live-n.standby); err != nil {
-		p.log.Warn("instances came while the desired capacity was lowered, and it cannot be raised again", "group", id, "error", err)
+		p.log.Warn("instances came while the desired capacity was lowered, and it cannot be raised again", "group",
+			id, "error", err)
 		return target
 	}
 	return n.live
@@ -128,7 +135,9 @@ func (p *Provider) setDesired(ctx context.Context, id provider.GroupID, n int) e
 }
 
 // failed is the error of a write.
-func (p *Provider) failed(ctx context.Context, op provider.Op, id provider.GroupID, what string, err error) *provider.Error {
+func (p *Provider) failed(
+	ctx context.Context, op provider.Op, id provider.GroupID, what string, err error,
+) *provider.Error {
 	e := asError(op, id, what, err)
 	e.MayHaveHappened = !refused(err) || ctx.Err() != nil
 	return e

@@ -35,14 +35,17 @@ func (w *world) desired(t *testing.T) int {
 // TestWhatEndsAlreadyIsNotEndedTwice: each call for it would lower the desired
 // capacity once more. (kubernetes/autoscaler 4095, 5411)
 func TestWhatEndsAlreadyIsNotEndedTwice(t *testing.T) {
-	for _, state := range []string{awstest.Terminating, awstest.TerminatingWait, awstest.TerminatingProceed, awstest.Terminated} {
+	for _, state := range []string{
+		awstest.Terminating, awstest.TerminatingWait, awstest.TerminatingProceed, awstest.Terminated,
+	} {
 		w := newWorld(t, threeOf(), byTag)
 		id := w.liveOf(t)[0]
 		if err := w.SetState(id, state); err != nil {
 			t.Fatal(err)
 		}
 		result, err := w.remove(t, id)
-		if err != nil || result.Instances[0].Err != nil || w.desired(t) != 3 || w.Count("TerminateInstanceInAutoScalingGroup") != 0 {
+		if err != nil || result.Instances[0].Err != nil || w.desired(t) != 3 ||
+			w.Count("TerminateInstanceInAutoScalingGroup") != 0 {
 			t.Errorf("%s: %+v, %v, desired %d", state, result, err, w.desired(t))
 		}
 	}
@@ -125,7 +128,8 @@ func TestErrorKinds(t *testing.T) {
 		c.fault.Action = "SetDesiredCapacity"
 		w.Arm(c.fault)
 		_, err := w.Grow(t.Context(), provider.GrowRequest{Group: "g", From: 3, To: 4})
-		if e := provider.AsError("", "", err); err == nil || e.Kind != c.want || e.MayHaveHappened != c.unknown || e.Group != "g" {
+		if e := provider.AsError("", "", err); err == nil || e.Kind != c.want || e.MayHaveHappened != c.unknown ||
+			e.Group != "g" {
 			t.Errorf("%s %s: %v; want %s, may have happened %v", c.fault.Mishap, c.fault.Code, err, c.want, c.unknown)
 		}
 		if c.fault.Mishap == awstest.Truncated {
@@ -145,7 +149,8 @@ func TestHintsTellWhatToDo(t *testing.T) {
 	w := newWorld(t, threeOf(), byTag)
 	w.Arm(awstest.Fault{Action: "SetDesiredCapacity", Mishap: awstest.Denied})
 	_, err := w.Grow(t.Context(), provider.GrowRequest{Group: "g", From: 3, To: 4})
-	if err == nil || !strings.Contains(err.Error(), "docs/aws.md") || !strings.Contains(err.Error(), "set the desired capacity to 4") {
+	if err == nil || !strings.Contains(err.Error(), "docs/aws.md") ||
+		!strings.Contains(err.Error(), "set the desired capacity to 4") {
 		t.Errorf("%v", err)
 	}
 }
@@ -175,7 +180,8 @@ func TestInstancesThatAreKept(t *testing.T) {
 	if err != nil || result.Instances[0].Err == nil || result.Instances[1].Err == nil || w.desired(t) != desired {
 		t.Errorf("%+v, %v", result, err)
 	}
-	if _, err := w.Grow(t.Context(), provider.GrowRequest{Group: "g", From: desired + 1, To: desired + 2}); err != nil || w.desired(t) != desired+1 {
+	if _, err := w.Grow(t.Context(), provider.GrowRequest{Group: "g", From: desired + 1, To: desired + 2}); err != nil ||
+		w.desired(t) != desired+1 {
 		t.Errorf("growing beside one in Standby: %v, desired %d", err, w.desired(t))
 	}
 
@@ -194,10 +200,14 @@ func TestInstancesThatAreKept(t *testing.T) {
 // group's, and states that nobody knows are left alone.
 func TestLifecycleStates(t *testing.T) {
 	for state, want := range map[string]provider.State{
-		"Pending": provider.Creating, "Pending:Wait": provider.Creating, "Pending:Proceed": provider.Creating, "InService": provider.Running,
-		"Terminating": provider.Deleting, "Terminating:Wait": provider.Deleting, "Terminating:Proceed": provider.Deleting, "Terminating:Retained": provider.Deleting,
-		"Detaching": provider.Deleting, "Standby": provider.Running, "EnteringStandby": provider.Running, "Quarantined": provider.Running, "ReplacingRootVolume": provider.Running,
-		"Terminated": "", "Detached": "", "Warmed:Stopped": "", "Warmed:Running": "", "Warmed:Pending:Wait": "", "Warmed:Hibernated": "", "Warmed:Terminating": "",
+		"Pending": provider.Creating, "Pending:Wait": provider.Creating, "Pending:Proceed": provider.Creating,
+		"InService":   provider.Running,
+		"Terminating": provider.Deleting, "Terminating:Wait": provider.Deleting,
+		"Terminating:Proceed": provider.Deleting, "Terminating:Retained": provider.Deleting,
+		"Detaching": provider.Deleting, "Standby": provider.Running, "EnteringStandby": provider.Running,
+		"Quarantined": provider.Running, "ReplacingRootVolume": provider.Running,
+		"Terminated": "", "Detached": "", "Warmed:Stopped": "", "Warmed:Running": "", "Warmed:Pending:Wait": "",
+		"Warmed:Hibernated": "", "Warmed:Terminating": "",
 	} {
 		w := newWorld(t, threeOf(), byTag)
 		id := w.liveOf(t)[0]
@@ -220,8 +230,11 @@ func TestTheAutoScalingGroupsOwnMinimum(t *testing.T) {
 	if e := provider.AsError("", "", err); err == nil || e.Kind != provider.Limit {
 		t.Errorf("unforced: %v", err)
 	}
-	result, err := w.Remove(t.Context(), provider.RemoveRequest{Group: "g", Instances: []provider.InstanceID{provider.InstanceID(id)}, Force: true})
-	if err != nil || result.Instances[0].Err == nil || result.Instances[0].Err.Kind != provider.Limit || result.Instances[0].Err.MayHaveHappened || result.Target != 3 {
+	result, err := w.Remove(t.Context(), provider.RemoveRequest{
+		Group: "g", Instances: []provider.InstanceID{provider.InstanceID(id)}, Force: true,
+	})
+	if err != nil || result.Instances[0].Err == nil || result.Instances[0].Err.Kind != provider.Limit ||
+		result.Instances[0].Err.MayHaveHappened || result.Target != 3 {
 		t.Errorf("forced: %+v, %v", result, err)
 	}
 }
@@ -230,7 +243,9 @@ func TestTheAutoScalingGroupsOwnMinimum(t *testing.T) {
 func TestWeightedCapacityIsUnsupported(t *testing.T) {
 	w := newWorld(t, threeOf(func(g *awstest.Group) {
 		g.Desired, g.LaunchTemplate = 4, nil
-		g.MixedInstances = &awstest.MixedInstances{Template: *template(""), Overrides: []awstest.Override{{InstanceType: "m5.large", Weight: "2"}}}
+		g.MixedInstances = &awstest.MixedInstances{
+			Template: *template(""), Overrides: []awstest.Override{{InstanceType: "m5.large", Weight: "2"}},
+		}
 	}), byTag)
 	g := w.group(t, "g")
 	held := map[provider.Op]bool{}
@@ -250,7 +265,9 @@ func TestWeightedCapacityIsUnsupported(t *testing.T) {
 func TestAWeightOfOneIsNone(t *testing.T) {
 	w := newWorld(t, threeOf(func(g *awstest.Group) {
 		g.LaunchTemplate = nil
-		g.MixedInstances = &awstest.MixedInstances{Template: *template(""), Overrides: []awstest.Override{{InstanceType: "m5.large", Weight: "1"}}}
+		g.MixedInstances = &awstest.MixedInstances{
+			Template: *template(""), Overrides: []awstest.Override{{InstanceType: "m5.large", Weight: "1"}},
+		}
 	}), byTag)
 	w.grow(t, "g", 4)
 	if g := w.group(t, "g"); len(g.Holds) > 0 || g.Target != 4 {
@@ -261,7 +278,8 @@ func TestAWeightOfOneIsNone(t *testing.T) {
 // TestGroupsThatAreHeld by AWS or by people.
 func TestGroupsThatAreHeld(t *testing.T) {
 	w := newWorld(t, threeOf(func(g *awstest.Group) { g.Suspended = []string{"AZRebalance", "Launch"} }), byTag)
-	if h := growHold(w.group(t, "g")); h == nil || h.Reason != holdLaunchSuspended || !strings.Contains(h.Message, "resume-processes") {
+	if h := growHold(w.group(t, "g")); h == nil || h.Reason != holdLaunchSuspended ||
+		!strings.Contains(h.Message, "resume-processes") {
 		t.Errorf("%+v", h)
 	}
 	w = newWorld(t, threeOf(func(g *awstest.Group) { g.Suspended = []string{"AZRebalance"} }), byTag)
@@ -299,7 +317,8 @@ func TestDeletionWhileAWSLaunches(t *testing.T) {
 		}
 		w.clock.pass(10 * time.Minute)
 		live := w.liveOf(t)
-		if len(live) != 5 || slices.Contains(live, ids[0]) || !slices.Contains(live, ids[1]) || !slices.Contains(live, ids[2]) {
+		if len(live) != 5 || slices.Contains(live, ids[0]) || !slices.Contains(live, ids[1]) ||
+			!slices.Contains(live, ids[2]) {
 			t.Errorf("at %d s: of %v, %v are left", at*6, ids, live)
 		}
 	}
@@ -336,16 +355,19 @@ func TestAnOutageOfAWS(t *testing.T) {
 		if inv, err := w.Inventory(t.Context()); err == nil || len(inv.Groups) > 0 {
 			t.Fatalf("%d groups, %v", len(inv.Groups), err)
 		}
-		if _, err := w.Cancel(t.Context(), provider.CancelRequest{Group: "g", From: 5, To: 0}); err == nil || provider.AsError("", "", err).MayHaveHappened {
+		if _, err := w.Cancel(t.Context(), provider.CancelRequest{Group: "g", From: 5, To: 0}); err == nil ||
+			provider.AsError("", "", err).MayHaveHappened {
 			t.Errorf("%v", err)
 		}
-		if _, err := w.remove(t, string(before.Instances[0].ID)); err == nil || provider.AsError("", "", err).MayHaveHappened {
+		if _, err := w.remove(t, string(before.Instances[0].ID)); err == nil ||
+			provider.AsError("", "", err).MayHaveHappened {
 			t.Errorf("%v", err)
 		}
 	}
 	w.ClearFaults()
 	after := w.group(t, "g")
-	if after.Target != 5 || len(after.Instances) != 3 || after.Template == nil || after.Template.Version != before.Template.Version || !after.TargetSince.Equal(before.TargetSince) {
+	if after.Target != 5 || len(after.Instances) != 3 || after.Template == nil ||
+		after.Template.Version != before.Template.Version || !after.TargetSince.Equal(before.TargetSince) {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 }

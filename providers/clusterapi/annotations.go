@@ -51,7 +51,9 @@ func readBounds(annotations map[string]string, k keys) (bounds, *badAnnotation) 
 		*each.into = n
 	}
 	if _, limited := annotations[k.maxSize()]; limited && b.max < b.min {
-		return bounds{}, &badAnnotation{k.maxSize(), annotations[k.maxSize()], fmt.Sprintf("is below the minimum of %d", b.min)}
+		return bounds{}, &badAnnotation{
+			k.maxSize(), annotations[k.maxSize()], fmt.Sprintf("is below the minimum of %d", b.min),
+		}
 	}
 	return b, nil
 }

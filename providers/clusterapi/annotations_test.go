@@ -47,12 +47,16 @@ func TestReadBounds(t *testing.T) {
 func TestReadOptions(t *testing.T) {
 	p := ofGroup.options()
 	o, bad := readOptions(map[string]string{
-		p + "scaledownutilizationthreshold": "0.5", p + "ScaleDownGPUUtilizationThreshold": "1", p + "scaledownunneededtime": "10m0s",
-		p + "scaledownunreadytime": "20m", p + "maxnodeprovisiontime": "15m", p + "maxnodestartuptime": "1h", p + "ignoredaemonsetsutilization": "true",
-		"other": "x",
+		p + "scaledownutilizationthreshold": "0.5", p + "ScaleDownGPUUtilizationThreshold": "1",
+		p + "scaledownunneededtime": "10m0s",
+		p + "scaledownunreadytime":  "20m", p + "maxnodeprovisiontime": "15m", p + "maxnodestartuptime": "1h",
+		p + "ignoredaemonsetsutilization": "true",
+		"other":                           "x",
 	}, ofGroup)
-	if len(bad) > 0 || *o.ScaleDownUtilizationThreshold != 0.5 || *o.ScaleDownGPUUtilizationThreshold != 1 || *o.ScaleDownUnneededTime != 10*time.Minute ||
-		*o.ScaleDownUnreadyTime != 20*time.Minute || *o.MaxNodeProvisionTime != 15*time.Minute || *o.MaxNodeStartupTime != time.Hour || !*o.IgnoreDaemonSetsUtilization {
+	if len(bad) > 0 || *o.ScaleDownUtilizationThreshold != 0.5 || *o.ScaleDownGPUUtilizationThreshold != 1 ||
+		*o.ScaleDownUnneededTime != 10*time.Minute ||
+		*o.ScaleDownUnreadyTime != 20*time.Minute || *o.MaxNodeProvisionTime != 15*time.Minute ||
+		*o.MaxNodeStartupTime != time.Hour || !*o.IgnoreDaemonSetsUtilization {
 		t.Errorf("%+v, %v", o, bad)
 	}
 	wrong := map[string]string{
@@ -76,8 +80,9 @@ func readOptionsOf(notes map[string]string) any {
 
 func TestReadCapacity(t *testing.T) {
 	c := readCapacity(map[string]string{
-		keyCPU: "16000m", keyMemory: "128G", keyDisk: "100Gi", keyMaxPods: "200", keyGPUType: "nvidia.com/gpu", keyGPUCount: "2",
-		keyLabels: "key1=value1,example.com/empty=", keyTaints: "key1=value1:NoSchedule,key2:NoExecute",
+		keyCPU: "16000m", keyMemory: "128G", keyDisk: "100Gi", keyMaxPods: "200", keyGPUType: "nvidia.com/gpu",
+		keyGPUCount: "2",
+		keyLabels:   "key1=value1,example.com/empty=", keyTaints: "key1=value1:NoSchedule,key2:NoExecute",
 		keyDRADriver: "gpu.nvidia.com", keyCSIDriver: "ebs.csi.aws.com = 25, efs.csi.aws.com=0 ",
 	})
 	var amounts []string
@@ -85,16 +90,22 @@ func TestReadCapacity(t *testing.T) {
 		amounts = append(amounts, string(name)+"="+q.String())
 	}
 	slices.Sort(amounts)
-	if diff := cmp.Diff([]string{"cpu=16", "ephemeral-storage=100Gi", "memory=128G", "nvidia.com/gpu=2", "pods=200"}, amounts); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"cpu=16", "ephemeral-storage=100Gi", "memory=128G", "nvidia.com/gpu=2", "pods=200"}, amounts,
+	); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[string]string{"key1": "value1", "example.com/empty": ""}, c.labels); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]corev1.Taint{{Key: "key1", Value: "value1", Effect: "NoSchedule"}, {Key: "key2", Effect: "NoExecute"}}, c.taints); diff != "" {
+	if diff := cmp.Diff(
+		[]corev1.Taint{{Key: "key1", Value: "value1", Effect: "NoSchedule"}, {Key: "key2", Effect: "NoExecute"}}, c.taints,
+	); diff != "" {
 		t.Error(diff)
 	}
-	if c.draDriver != "gpu.nvidia.com" || c.draCount != 2 || !slices.Equal(c.csi, []csiLimit{{"ebs.csi.aws.com", 25}, {"efs.csi.aws.com", 0}}) || len(c.bad) > 0 {
+	if c.draDriver != "gpu.nvidia.com" || c.draCount != 2 || !slices.Equal(c.csi, []csiLimit{
+		{"ebs.csi.aws.com", 25}, {"efs.csi.aws.com", 0},
+	}) || len(c.bad) > 0 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -137,13 +148,17 @@ func TestReadCapacityThatIsWrong(t *testing.T) {
 // Whatever an annotation says, it is either taken and makes a valid template, or
 // told.
 func FuzzCapacity(f *testing.F) {
-	for _, s := range [][4]string{{"4", "16Gi", "a=b,c=d", "k=v:NoSchedule"}, {"", "x", ",,", ":::"}, {"1e99", "0", "=", "=:"}, {"-0", "9999999999999999999999", "a", "a:b:c"}} {
+	for _, s := range [][4]string{{
+		"4", "16Gi", "a=b,c=d", "k=v:NoSchedule",
+	}, {"", "x", ",,", ":::"}, {"1e99", "0", "=", "=:"}, {"-0", "9999999999999999999999", "a", "a:b:c"}} {
 		f.Add(s[0], s[1], s[2], s[3])
 	}
 	f.Fuzz(func(t *testing.T, cpu, memory, labels, taints string) {
-		notes := map[string]string{keyCPU: cpu, keyMemory: memory, keyLabels: labels, keyTaints: taints, keyCSIDriver: labels, keyGPUCount: cpu, keyDRADriver: memory}
+		notes := map[string]string{keyCPU: cpu, keyMemory: memory, keyLabels: labels, keyTaints: taints, keyCSIDriver: labels,
+			keyGPUCount: cpu, keyDRADriver: memory}
 		said := readCapacity(notes)
-		template, err := buildTemplate(&scalable{templateLabels: map[string]string{labels: taints}}, said, promise{}, defaultArch)
+		template, err := buildTemplate(&scalable{templateLabels: map[string]string{labels: taints}}, said,
+			promise{}, defaultArch)
 		if err != nil {
 			return
 		}

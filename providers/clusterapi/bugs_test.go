@@ -55,13 +55,15 @@ func TestB2FailedMachinesAreSeenInBothVersions(t *testing.T) {
 			id := seen.Instances[at].ID
 			err := w.Fail(ns, machineName(id), func(o kubetest.Object) {
 				kubetest.Set(o, "CreateError", "status", "deprecated", "v1beta1", "failureReason")
-				kubetest.Set(o, "InsufficientInstanceCapacity: none of this type left", "status", "deprecated", "v1beta1", "failureMessage")
+				kubetest.Set(o, "InsufficientInstanceCapacity: none of this type left", "status", "deprecated", "v1beta1",
+					"failureMessage")
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			failed := group(t, inventory(t, p), md("workers")).Instances[at]
-			if failed.ID != id || failed.State != provider.Creating || failed.Err == nil || failed.Err.Kind != provider.NoCapacity || failed.Err.Code != "CreateError" {
+			if failed.ID != id || failed.State != provider.Creating || failed.Err == nil ||
+				failed.Err.Kind != provider.NoCapacity || failed.Err.Code != "CreateError" {
 				t.Errorf("the failed Machine: %+v", failed)
 			}
 		})
@@ -83,11 +85,15 @@ func TestB3DiscoveryLabelsAreAskedOfTheGroupAlone(t *testing.T) {
 	if len(machines) != 3 {
 		t.Fatalf("instances %v", machines)
 	}
-	if _, err := p.Remove(t.Context(), provider.RemoveRequest{Group: md("workers"), Instances: machines[1:2]}); err != nil {
+	if _, err := p.Remove(t.Context(), provider.RemoveRequest{
+		Group: md("workers"), Instances: machines[1:2],
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.Settle()
-	if got := live(group(t, inventory(t, p), md("workers"))); !slices.Equal(got, []provider.InstanceID{machines[0], machines[2]}) {
+	if got := live(group(t, inventory(t, p), md("workers"))); !slices.Equal(got, []provider.InstanceID{
+		machines[0], machines[2],
+	}) {
 		t.Errorf("instances %v are left of %v", got, machines)
 	}
 }
@@ -124,13 +130,16 @@ func TestB4NoTemplateHoldsUpAnInventory(t *testing.T) {
 			if g := group(t, inv, md("annotated")); g.Template == nil || len(g.Instances) != 1 {
 				t.Errorf("with annotations: %+v", g)
 			}
-			if g := group(t, inv, md("bare")); g.TemplateErr == nil || g.TemplateErr.Kind != provider.BadConfig || len(g.Instances) != 1 || !strings.Contains(g.TemplateErr.Message, "TestMachineTemplate") {
+			if g := group(t, inv, md("bare")); g.TemplateErr == nil || g.TemplateErr.Kind != provider.BadConfig ||
+				len(g.Instances) != 1 || !strings.Contains(g.TemplateErr.Message, "TestMachineTemplate") {
 				t.Errorf("without: %+v", g)
 			}
 			// Nor is it waited for a second time.
 			w.ForgetRequests()
 			inventory(t, p)
-			if got := slices.DeleteFunc(w.Requests(), func(r string) bool { return !strings.Contains(r, "testmachinetemplates") }); len(got) > 0 {
+			if got := slices.DeleteFunc(w.Requests(), func(r string) bool {
+				return !strings.Contains(r, "testmachinetemplates")
+			}); len(got) > 0 {
 				t.Errorf("the next inventory asked again: %v", got)
 			}
 		})
@@ -142,12 +151,16 @@ func TestB4NoTemplateHoldsUpAnInventory(t *testing.T) {
 func TestB5TheVersionIsOneThatHasTheKind(t *testing.T) {
 	w := newWorld(t)
 	const infra = "irregular.example.com"
-	w.Serve(kubetest.Resource{Group: infra, Versions: []string{"v2"}, Kind: "Something", Plural: "somethings"}) // preferred
-	w.Serve(kubetest.Resource{Group: infra, Versions: []string{"v1alpha3"}, Kind: "FoxMachineTemplate", Plural: "foxenmachinetemplates"})
+	// preferred
+	w.Serve(kubetest.Resource{Group: infra, Versions: []string{"v2"}, Kind: "Something", Plural: "somethings"})
+	w.Serve(kubetest.Resource{
+		Group: infra, Versions: []string{"v1alpha3"}, Kind: "FoxMachineTemplate", Plural: "foxenmachinetemplates",
+	})
 	template := clusterapitest.NewTemplate(ns, "foxes", kubetest.Object{"cpu": int64(8), "memory": "32Gi"})
 	template["apiVersion"], template["kind"] = infra+"/v1alpha3", "FoxMachineTemplate"
 	g := deployment("foxes", 0, clusterapitest.MinSize, "0", clusterapitest.MaxSize, "5")
-	kubetest.Set(g, kubetest.Object{"apiGroup": infra, "kind": "FoxMachineTemplate", "name": "foxes"}, "spec", "template", "spec", "infrastructureRef")
+	kubetest.Set(g, kubetest.Object{"apiGroup": infra, "kind": "FoxMachineTemplate", "name": "foxes"}, "spec", "template",
+		"spec", "infrastructureRef")
 	w.Apply(template, g)
 	seen := group(t, inventory(t, connect(t, w, ofC1)), md("foxes"))
 	if seen.Template == nil || seen.Template.Node.Status.Allocatable.Cpu().Value() != 8 {
@@ -188,10 +201,13 @@ func TestB6HealthyMachinesAreNotTakenForUnregistered(t *testing.T) {
 	if at < 0 || seen.Instances[at].State != provider.Creating {
 		t.Fatalf("the Machine with an early id: %+v", seen.Instances)
 	}
-	if !held(seen, provider.OpRemove, holdRollout) || !held(seen, provider.OpCancel, holdRollout) || held(seen, provider.OpGrow, holdRollout) {
+	if !held(seen, provider.OpRemove, holdRollout) || !held(seen, provider.OpCancel, holdRollout) ||
+		held(seen, provider.OpGrow, holdRollout) {
 		t.Errorf("holds %+v", seen.Holds)
 	}
-	_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: md("workers"), Instances: []provider.InstanceID{seen.Instances[at].ID}, Force: true})
+	_, err := p.Remove(t.Context(), provider.RemoveRequest{
+		Group: md("workers"), Instances: []provider.InstanceID{seen.Instances[at].ID}, Force: true,
+	})
 	refusal(t, err, provider.Conflict)
 	if got := len(w.Machines("MachineDeployment", ns, "workers")); got != 4 {
 		t.Errorf("%d Machines are left", got)
@@ -204,7 +220,8 @@ func TestB6HealthyMachinesAreNotTakenForUnregistered(t *testing.T) {
 func TestB7RightsInNamespacesAreEnough(t *testing.T) {
 	world := func() *clusterapitest.World {
 		w := newWorld(t, deployment("workers", 1, annotated("0", "5")...))
-		w.Apply(clusterapitest.NewCluster("second", "c1"), clusterapitest.NewGroup("MachineDeployment", "second", "workers", "c1", 1, annotated("0", "5")...))
+		w.Apply(clusterapitest.NewCluster("second", "c1"),
+			clusterapitest.NewGroup("MachineDeployment", "second", "workers", "c1", 1, annotated("0", "5")...))
 		w.Settle()
 		w.SetRights(slices.Concat(clusterapitest.ChartRights(ns), clusterapitest.ChartRights("second"))...)
 		return w
@@ -212,7 +229,8 @@ func TestB7RightsInNamespacesAreEnough(t *testing.T) {
 	both := []string{string(md("workers")), "MachineDeployment/second/workers"}
 	slices.Sort(both)
 	t.Run("all namespaces that are named", func(t *testing.T) {
-		p := connect(t, world(), Config{Discovery: []string{"clusterapi:namespace=" + ns, "clusterapi:namespace=second,clusterName=c1"}})
+		p := connect(t, world(),
+			Config{Discovery: []string{"clusterapi:namespace=" + ns, "clusterapi:namespace=second,clusterName=c1"}})
 		if got := ids(inventory(t, p)); !slices.Equal(got, both) {
 			t.Errorf("groups %v", got)
 		}
@@ -231,12 +249,17 @@ func TestB7RightsInNamespacesAreEnough(t *testing.T) {
 		}
 	})
 	t.Run("one flag names one, and another none", func(t *testing.T) {
-		for own, want := range map[string][]string{ns: both, "second": {"MachineDeployment/second/workers"}, "": {"MachineDeployment/second/workers"}} {
+		for own, want := range map[string][]string{
+			ns: both, "second": {"MachineDeployment/second/workers"}, "": {"MachineDeployment/second/workers"},
+		} {
 			w := world()
-			p := connect(t, w, Config{Discovery: []string{"clusterapi:namespace=second", "clusterapi:clusterName=c1"}, Namespace: own})
+			p := connect(t, w, Config{
+				Discovery: []string{"clusterapi:namespace=second", "clusterapi:clusterName=c1"}, Namespace: own,
+			})
 			for range 2 { // the second time, it is known
 				inv := inventory(t, p)
-				if got := ids(inv); !slices.Equal(got, want) || !noticed(inv, noticeNarrowed, "second") || own != "" && !noticed(inv, noticeNarrowed, own) {
+				if got := ids(inv); !slices.Equal(got, want) || !noticed(inv, noticeNarrowed, "second") ||
+					own != "" && !noticed(inv, noticeNarrowed, own) {
 					t.Errorf("own namespace %q: groups %v, notices %v", own, got, inv.Notices)
 				}
 			}

@@ -56,7 +56,9 @@ func readCapacity(annotations map[string]string) capacity {
 	for _, each := range []struct {
 		key  string
 		name corev1.ResourceName
-	}{{keyCPU, corev1.ResourceCPU}, {keyMemory, corev1.ResourceMemory}, {keyDisk, corev1.ResourceEphemeralStorage}, {keyMaxPods, corev1.ResourcePods}} {
+	}{{
+		keyCPU, corev1.ResourceCPU,
+	}, {keyMemory, corev1.ResourceMemory}, {keyDisk, corev1.ResourceEphemeralStorage}, {keyMaxPods, corev1.ResourcePods}} {
 		text, ok := annotations[each.key]
 		if !ok {
 			continue
@@ -203,7 +205,8 @@ func checkTaint(t corev1.Taint) error {
 // MachineDeployment is rolled out.
 func passes(key string) bool {
 	return strings.HasPrefix(key, "node.kubernetes.io/") || strings.Contains(key, "ClusterAutoscaler") ||
-		slices.Contains([]string{"node.cluster.x-k8s.io/uninitialized", "node.cluster.x-k8s.io/outdated-revision", "node.cloudprovider.kubernetes.io/uninitialized"}, key)
+		slices.Contains([]string{"node.cluster.x-k8s.io/uninitialized", "node.cluster.x-k8s.io/outdated-revision",
+			"node.cloudprovider.kubernetes.io/uninitialized"}, key)
 }
 
 // csiDriver reads "driver=limit"; spaces around either are no part of it.

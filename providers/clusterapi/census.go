@@ -122,7 +122,9 @@ func (p *Provider) listIn(ctx context.Context, k kinds, namespace string) (censu
 }
 
 // listMachines lists those that match the selector, or all.
-func (p *Provider) listMachines(ctx context.Context, k kinds, namespace string, selector labels.Selector) ([]machine, error) {
+func (p *Provider) listMachines(
+	ctx context.Context, k kinds, namespace string, selector labels.Selector,
+) ([]machine, error) {
 	var options metav1.ListOptions
 	if selector != nil {
 		options.LabelSelector = selector.String()
@@ -146,7 +148,9 @@ func (p *Provider) listScalables(ctx context.Context, k kinds, what kind, namesp
 
 // list asks without a resource version and without pages, so that the answer is
 // as new as the storage and of one piece (rule P2).
-func (p *Provider) list(ctx context.Context, r schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]unstructured.Unstructured, error) {
+func (p *Provider) list(
+	ctx context.Context, r schema.GroupVersionResource, namespace string, options metav1.ListOptions,
+) ([]unstructured.Unstructured, error) {
 	where := "in all namespaces"
 	if namespace != "" {
 		where = "in the namespace " + namespace
@@ -173,7 +177,9 @@ type families struct {
 // was found need not be on what it made; those by which a MachineSet knows its
 // Machines must be, since it has made another in place of one that lost them.
 func familiesOf(machines []machine, sets []scalable) families {
-	f := families{map[provider.GroupID][]*machine{}, map[provider.GroupID][]*scalable{}, map[provider.InstanceID]provider.GroupID{}}
+	f := families{
+		map[provider.GroupID][]*machine{}, map[provider.GroupID][]*scalable{}, map[provider.InstanceID]provider.GroupID{},
+	}
 	deployments := map[provider.GroupID]provider.GroupID{} // by MachineSet
 	bySet := map[provider.GroupID]*scalable{}
 	for i := range sets {

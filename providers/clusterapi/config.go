@@ -41,7 +41,11 @@ var arches = []string{"amd64", "arm64", "ppc64le", "s390x"}
 // ConfigFromEnv reads what the Cluster Autoscaler reads from its environment:
 // CAPI_GROUP, CAPI_VERSION and CAPI_SCALE_ZERO_DEFAULT_ARCH.
 func ConfigFromEnv(getenv func(string) string) Config {
-	return Config{APIGroup: getenv("CAPI_GROUP"), APIVersion: getenv("CAPI_VERSION"), DefaultArch: getenv("CAPI_SCALE_ZERO_DEFAULT_ARCH")}
+	return Config{
+		APIGroup:    getenv("CAPI_GROUP"),
+		APIVersion:  getenv("CAPI_VERSION"),
+		DefaultArch: getenv("CAPI_SCALE_ZERO_DEFAULT_ARCH"),
+	}
 }
 
 // ManagementKubeconfig says which kubeconfig leads to the management cluster,
@@ -98,7 +102,8 @@ func (c Config) read() (settings, error) {
 	if !slices.Contains(arches, c.DefaultArch) {
 		s.arch = defaultArch
 		if c.DefaultArch != "" {
-			s.oddArch = fmt.Sprintf("CAPI_SCALE_ZERO_DEFAULT_ARCH=%q is none of %s: %s is taken", c.DefaultArch, strings.Join(arches, ", "), defaultArch)
+			s.oddArch = fmt.Sprintf("CAPI_SCALE_ZERO_DEFAULT_ARCH=%q is none of %s: %s is taken",
+				c.DefaultArch, strings.Join(arches, ", "), defaultArch)
 		}
 	}
 	return s, errors.Join(errs...)

@@ -43,7 +43,8 @@ func TestParseSpec(t *testing.T) {
 		"clusterapi:not a key=x":            "no label key",
 		"clusterapi:key=what is this value": "no label value",
 	} {
-		if _, err := parseSpec(text); err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), text) {
+		if _, err := parseSpec(text); err == nil || !strings.Contains(err.Error(), why) ||
+			!strings.Contains(err.Error(), text) {
 			t.Errorf("%s: error %v, want one that tells %q and the text", text, err, why)
 		}
 	}
@@ -51,7 +52,9 @@ func TestParseSpec(t *testing.T) {
 
 // A spec that was read reads the same when it is written and read again.
 func FuzzParseSpec(f *testing.F) {
-	for _, text := range []string{"clusterapi:", "clusterapi:clusterName=c1,namespace=n,a.b/c=d", "clusterapi:=,", "x:y", ":", "clusterapi:a=b:c"} {
+	for _, text := range []string{
+		"clusterapi:", "clusterapi:clusterName=c1,namespace=n,a.b/c=d", "clusterapi:=,", "x:y", ":", "clusterapi:a=b:c",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -95,12 +98,16 @@ func TestConfig(t *testing.T) {
 	if err != nil || s.keys.group != "cluster.x-k8s.io" || s.arch != "amd64" || !s.meant(&scalable{namespace: "any"}) {
 		t.Errorf("of nothing: %+v, %v", s, err)
 	}
-	env := map[string]string{"CAPI_GROUP": "cluster.example.com", "CAPI_VERSION": "v1beta1", "CAPI_SCALE_ZERO_DEFAULT_ARCH": "arm64"}
+	env := map[string]string{
+		"CAPI_GROUP": "cluster.example.com", "CAPI_VERSION": "v1beta1", "CAPI_SCALE_ZERO_DEFAULT_ARCH": "arm64",
+	}
 	s, err = ConfigFromEnv(func(name string) string { return env[name] }).read()
-	if err != nil || s.keys.deleteMe() != "cluster.example.com/delete-machine" || s.version != "v1beta1" || s.arch != "arm64" {
+	if err != nil || s.keys.deleteMe() != "cluster.example.com/delete-machine" || s.version != "v1beta1" ||
+		s.arch != "arm64" {
 		t.Errorf("of the environment: %+v, %v", s, err)
 	}
-	if s, err = (Config{DefaultArch: "m68k"}).read(); err != nil || s.arch != "amd64" || !strings.Contains(s.oddArch, "m68k") {
+	if s, err = (Config{DefaultArch: "m68k"}).read(); err != nil || s.arch != "amd64" ||
+		!strings.Contains(s.oddArch, "m68k") {
 		t.Errorf("of an architecture that nobody knows: %+v, %v", s, err)
 	}
 	err = Config{Discovery: []string{"asg:x"}, APIGroup: "Not a group", APIVersion: "2"}.Validate()

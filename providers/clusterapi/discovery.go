@@ -27,8 +27,9 @@ const (
 // values: of a label the empty one is wanted, of the two keys any will do.
 func parseSpec(text string) (spec, error) {
 	wrong := func(format string, args ...any) (spec, error) {
-		return spec{}, fmt.Errorf("--node-group-auto-discovery=%q: %s; the form is clusterapi:clusterName=...,namespace=...,label=value",
-			text, fmt.Sprintf(format, args...))
+		return spec{},
+			fmt.Errorf("--node-group-auto-discovery=%q: %s; the form is clusterapi:clusterName=...,namespace=...,label=value",
+				text, fmt.Sprintf(format, args...))
 	}
 	kind, list, found := strings.Cut(text, ":")
 	if !found {

@@ -30,7 +30,9 @@ func readShrink(g *scalable) (bool, *badAnnotation) {
 	case !ok:
 		return false, nil
 	case g.kind != machinePool:
-		return false, &badAnnotation{annotationShrink, value, fmt.Sprintf("has no effect on a %s, whose Machines are removed one by one: it is for MachinePools without Machines", g.kind)}
+		return false, &badAnnotation{annotationShrink, value, fmt.Sprintf(
+			"has no effect on a %s, whose Machines are removed one by one: it is for MachinePools without Machines", g.kind,
+		)}
 	case value != shrinkToZero:
 		return false, &badAnnotation{annotationShrink, value, fmt.Sprintf("has no effect: the one value is %q", shrinkToZero)}
 	}
@@ -45,7 +47,8 @@ func (p *Provider) moving(g *scalable) *provider.Hold {
 	want := deref(g.replicas)
 	hold := &provider.Hold{Op: provider.OpRemove, Reason: holdMoving}
 	if listed := distinct(g.providerIDs); !g.settled || listed != want || g.statusReplicas != want {
-		hold.Message = fmt.Sprintf("spec.replicas is %d, spec.providerIDList has %d machines, status.replicas is %d: machines that are not listed would end with the others", want, listed, g.statusReplicas)
+		hold.Message = fmt.Sprintf("spec.replicas is %d, spec.providerIDList has %d machines, status.replicas is %d: "+
+			"machines that are not listed would end with the others", want, listed, g.statusReplicas)
 		if listed == want && g.statusReplicas == want {
 			hold.Message = "its controller has not seen the last change yet"
 		}
@@ -54,7 +57,8 @@ func (p *Provider) moving(g *scalable) *provider.Hold {
 	if stood := p.stood(g, nil); stood < p.standstill {
 		since := p.now().Add(-stood)
 		hold.Since, hold.Until = since, since.Add(p.standstill)
-		hold.Message = fmt.Sprintf("nothing of it must have changed for %s, while Plimsoll was looking on: its infrastructure could have machines that it does not list yet", p.standstill)
+		hold.Message = fmt.Sprintf("nothing of it must have changed for %s, while Plimsoll was looking on: its "+
+			"infrastructure could have machines that it does not list yet", p.standstill)
 		return hold
 	}
 	return nil
@@ -91,7 +95,8 @@ func (p *Provider) emptied(ctx context.Context, l look, id provider.GroupID) err
 }
 
 func whyEmptying(g *scalable) string {
-	return fmt.Sprintf("it was lowered to 0, and its infrastructure still counts %d machines: it would keep some of those if the pool grew now", g.statusReplicas)
+	return fmt.Sprintf("it was lowered to 0, and its infrastructure still counts %d machines: it would keep some of "+
+		"those if the pool grew now", g.statusReplicas)
 }
 
 const hasMachines = "it has Machines by now, and those are removed by their names"
@@ -100,19 +105,24 @@ const hasMachines = "it has Machines by now, and those are removed by their name
 // lists.
 func (l look) lists(instances []provider.InstanceID) bool {
 	return l.group.kind == machinePool && len(l.members) == 0 &&
-		slices.ContainsFunc(instances, func(id provider.InstanceID) bool { return slices.Contains(l.group.providerIDs, string(id)) })
+		slices.ContainsFunc(instances, func(id provider.InstanceID) bool {
+			return slices.Contains(l.group.providerIDs, string(id))
+		})
 }
 
 // empty lowers a MachinePool without Machines to zero, for a removal of all that it lists.
 // elsewhere tells of those that are no members where they are, if they are.
-func (p *Provider) empty(ctx context.Context, l look, req provider.RemoveRequest, elsewhere map[provider.InstanceID]string) (provider.RemoveResult, *provider.Error) {
+func (p *Provider) empty(
+	ctx context.Context, l look, req provider.RemoveRequest, elsewhere map[provider.InstanceID]string,
+) (provider.RemoveResult, *provider.Error) {
 	for attempt := 1; ; attempt++ {
 		target := *l.group.replicas
 		result := provider.RemoveResult{Target: target, Instances: make([]provider.InstanceResult, len(req.Instances))}
 		for i, id := range req.Instances {
 			result.Instances[i].ID = id
 			if where := elsewhere[id]; where != "" {
-				result.Instances[i].Err = kube.Refuse(provider.OpRemove, req.Group, provider.Conflict, "the instance %s is left alone: %s", id, where)
+				result.Instances[i].Err = kube.Refuse(provider.OpRemove, req.Group, provider.Conflict,
+					"the instance %s is left alone: %s", id, where)
 			}
 		}
 		if target == 0 {
@@ -124,7 +134,8 @@ func (p *Provider) empty(ctx context.Context, l look, req provider.RemoveRequest
 		// What it lists was made, and which node is whose it does not tell.
 		if why := req.If.Unmet(provider.Instance{State: provider.Running}, len(l.group.nodeNames) > 0); why != "" {
 			for i := range result.Instances {
-				result.Instances[i].Err = kube.Refuse(provider.OpRemove, req.Group, provider.Conflict, "the instance %s is left alone: of those that go together, %s", result.Instances[i].ID, why)
+				result.Instances[i].Err = kube.Refuse(provider.OpRemove, req.Group, provider.Conflict,
+					"the instance %s is left alone: of those that go together, %s", result.Instances[i].ID, why)
 			}
 			return result, nil
 		}
@@ -134,7 +145,8 @@ func (p *Provider) empty(ctx context.Context, l look, req provider.RemoveRequest
 			return result, nil
 		}
 		if !apierrors.IsConflict(err) || attempt == attempts {
-			return result, hints.Write(ctx, provider.OpRemove, req.Group, fmt.Sprintf("lower its replicas from %d to 0", target), err)
+			return result, hints.Write(ctx, provider.OpRemove, req.Group,
+				fmt.Sprintf("lower its replicas from %d to 0", target), err)
 		}
 		if l, err = p.look(ctx, provider.OpRemove, req.Group); err != nil {
 			return result, provider.AsError(provider.OpRemove, req.Group, err)
@@ -168,4 +180,5 @@ func (p *Provider) mayEmpty(l look, req provider.RemoveRequest) *provider.Error 
 }
 
 // cloudChooses is why a MachinePool without Machines is not made smaller.
-const cloudChooses = "its infrastructure makes no Machines: to lower the MachinePool would let the cloud choose who goes; the annotation " + annotationShrink + "=" + shrinkToZero + " allows to empty it as a whole"
+const cloudChooses = "its infrastructure makes no Machines: to lower the MachinePool would let the cloud choose who " +
+	"goes; the annotation " + annotationShrink + "=" + shrinkToZero + " allows to empty it as a whole"

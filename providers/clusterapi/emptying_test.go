@@ -33,7 +33,8 @@ func removePool(t *testing.T, p *Provider, ids ...provider.InstanceID) (provider
 func TestAPoolWithoutMachinesIsEmptied(t *testing.T) {
 	w, p, _ := resting(t, "0", annotationShrink, shrinkToZero)
 	g := group(t, inventory(t, p), thePool)
-	if !g.CloudChooses || len(kept(g)) != 0 || len(live(g)) != 3 || held(g, provider.OpRemove, string(provider.Unsupported)) || held(g, provider.OpRemove, holdMoving) {
+	if !g.CloudChooses || len(kept(g)) != 0 || len(live(g)) != 3 ||
+		held(g, provider.OpRemove, string(provider.Unsupported)) || held(g, provider.OpRemove, holdMoving) {
 		t.Fatalf("%+v", g)
 	}
 	if !held(g, provider.OpCancel, string(provider.Unsupported)) {
@@ -46,13 +47,15 @@ func TestAPoolWithoutMachinesIsEmptied(t *testing.T) {
 	}
 	w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
 	r, err := removePool(t, p, live(g)...)
-	if err != nil || r.Target != 0 || len(r.Instances) != 3 || slices.ContainsFunc(r.Instances, func(i provider.InstanceResult) bool { return i.Err != nil }) {
+	if err != nil || r.Target != 0 || len(r.Instances) != 3 ||
+		slices.ContainsFunc(r.Instances, func(i provider.InstanceResult) bool { return i.Err != nil }) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	// The infrastructure has not begun yet. All of them are on their way out, and it
 	// would keep some if the pool grew now.
 	going := group(t, inventory(t, p), thePool)
-	if going.Target != 0 || len(live(going)) != 0 || len(going.Instances) != 3 || !held(going, provider.OpGrow, holdEmptying) {
+	if going.Target != 0 || len(live(going)) != 0 || len(going.Instances) != 3 ||
+		!held(going, provider.OpGrow, holdEmptying) {
 		t.Errorf("%+v", going)
 	}
 	_, err = p.Grow(t.Context(), provider.GrowRequest{Group: thePool, From: 0, To: 2})
@@ -164,25 +167,33 @@ func TestAPoolIsEmptiedAsItsOwnerAllows(t *testing.T) {
 	w, p, _ := resting(t, "0", annotationShrink, "to-one")
 	inv := inventory(t, p)
 	g := group(t, inv, thePool)
-	if g.CloudChooses || len(kept(g)) != 3 || !held(g, provider.OpRemove, string(provider.Unsupported)) || !noticed(inv, noticeBadAnnotation, annotationShrink) {
+	if g.CloudChooses || len(kept(g)) != 3 || !held(g, provider.OpRemove, string(provider.Unsupported)) ||
+		!noticed(inv, noticeBadAnnotation, annotationShrink) {
 		t.Errorf("%+v, notices %v", g, inv.Notices)
 	}
 	_, err = removePool(t, p, live(g)...)
 	refusal(t, err, provider.Unsupported)
 	edit(t, w, "MachinePool", "pool", annotate(annotationShrink, shrinkToZero))
-	if inv := inventory(t, p); noticed(inv, noticeBadAnnotation, annotationShrink) || !group(t, inv, thePool).CloudChooses {
+	if inv := inventory(t, p); noticed(inv, noticeBadAnnotation, annotationShrink) ||
+		!group(t, inv, thePool).CloudChooses {
 		t.Errorf("mended: %+v", inv)
 	}
 	for _, c := range []struct {
 		condition provider.Condition
 		nodes     []any
 		goes      bool
-	}{{provider.StillFailed, nil, false}, {provider.StillWithoutNode, []any{kubetest.Object{"name": "n1"}}, false}, {provider.StillWithoutNode, nil, true}} {
+	}{
+		{provider.StillFailed, nil, false},
+		{provider.StillWithoutNode, []any{kubetest.Object{"name": "n1"}}, false},
+		{provider.StillWithoutNode, nil, true},
+	} {
 		w, p, _ := resting(t, "0", annotationShrink, shrinkToZero)
 		edit(t, w, "MachinePool", "pool", func(o kubetest.Object) { kubetest.Set(o, c.nodes, "status", "nodeRefs") })
 		ids := live(group(t, inventory(t, p), thePool))
 		r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: thePool, Instances: ids, If: c.condition})
-		if err == nil && slices.ContainsFunc(r.Instances, func(i provider.InstanceResult) bool { return i.Err == nil }) != c.goes || err != nil {
+		if err == nil && slices.ContainsFunc(r.Instances, func(i provider.InstanceResult) bool {
+			return i.Err == nil
+		}) != c.goes || err != nil {
 			t.Errorf("%s, nodes %v: %+v, %v", c.condition, c.nodes, r, err)
 		}
 	}
@@ -190,7 +201,8 @@ func TestAPoolIsEmptiedAsItsOwnerAllows(t *testing.T) {
 	// Other kinds have no use of it.
 	w = newWorld(t, deployment("workers", 1, annotated("0", "5", annotationShrink, shrinkToZero)...))
 	p = connect(t, w, ofC1)
-	if inv := inventory(t, p); !noticed(inv, noticeBadAnnotation, annotationShrink) || group(t, inv, md("workers")).CloudChooses {
+	if inv := inventory(t, p); !noticed(inv, noticeBadAnnotation, annotationShrink) ||
+		group(t, inv, md("workers")).CloudChooses {
 		t.Errorf("%+v", inv)
 	}
 }

@@ -71,7 +71,9 @@ func exampleNames(g *scalable, members []*machine, sets []*scalable) []string {
 		}
 		return 1
 	}
-	candidates := slices.DeleteFunc(slices.Clone(members), func(m *machine) bool { return m.deleting || m.mark != nil || m.nodeName == "" })
+	candidates := slices.DeleteFunc(slices.Clone(members), func(m *machine) bool {
+		return m.deleting || m.mark != nil || m.nodeName == ""
+	})
 	slices.SortFunc(candidates, func(a, b *machine) int {
 		return cmp.Or(cmp.Compare(of(a), of(b)), a.created.Compare(b.created), cmp.Compare(a.name, b.name))
 	})
@@ -101,7 +103,10 @@ func templateLike(nodes []*corev1.Node, said capacity) (*provider.Template, erro
 	sources := map[string]string{}
 	labels := map[string]string{}
 	for key, value := range first.Labels {
-		if !singles(first, key, value) && !slices.ContainsFunc(rest, func(n *corev1.Node) bool { v, ok := n.Labels[key]; return !ok || v != value }) {
+		if !singles(first, key, value) && !slices.ContainsFunc(rest, func(n *corev1.Node) bool {
+			v, ok := n.Labels[key]
+			return !ok || v != value
+		}) {
 			labels[key] = value
 			sources["label/"+key] = source
 		}
@@ -109,7 +114,9 @@ func templateLike(nodes []*corev1.Node, said capacity) (*provider.Template, erro
 	var taints []corev1.Taint
 	for _, t := range first.Spec.Taints {
 		same := func(other corev1.Taint) bool { return byKey(t, other) == 0 && t.Value == other.Value }
-		if !passes(t.Key) && !slices.ContainsFunc(rest, func(n *corev1.Node) bool { return !slices.ContainsFunc(n.Spec.Taints, same) }) {
+		if !passes(t.Key) && !slices.ContainsFunc(rest, func(n *corev1.Node) bool {
+			return !slices.ContainsFunc(n.Spec.Taints, same)
+		}) {
 			taints = append(taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 			sources["taint/"+t.Key] = source
 		}
@@ -138,7 +145,8 @@ func templateLike(nodes []*corev1.Node, said capacity) (*provider.Template, erro
 // singles tells whether a label tells one node from the next. Two nodes show
 // that by themselves; one alone shows it where its own name is the value.
 func singles(n *corev1.Node, key, value string) bool {
-	return key == corev1.LabelHostname || key == "alpha.eksctl.io/instance-id" || value != "" && (value == n.Name || strings.HasSuffix(n.Spec.ProviderID, "/"+value))
+	return key == corev1.LabelHostname || key == "alpha.eksctl.io/instance-id" ||
+		value != "" && (value == n.Name || strings.HasSuffix(n.Spec.ProviderID, "/"+value))
 }
 
 // least keeps the smaller amount of each resource. One that is missing on a node

@@ -34,7 +34,8 @@ func readFailure(o *unstructured.Unstructured) *failure {
 	// 2. The conditions of v1beta1, which know errors from delays.
 	for _, at := range [][]string{{"status", "conditions"}, {"status", "deprecated", "v1beta1", "conditions"}} {
 		for _, c := range conditions(o, at...) {
-			if c.status == "False" && c.severity == "Error" && slices.Contains([]string{"InfrastructureReady", "BootstrapReady"}, c.kind) {
+			if c.status == "False" && c.severity == "Error" &&
+				slices.Contains([]string{"InfrastructureReady", "BootstrapReady"}, c.kind) {
 				return &failure{c.reason, c.message, met}
 			}
 		}
@@ -42,7 +43,8 @@ func readFailure(o *unstructured.Unstructured) *failure {
 	// 3. Those of v1beta2, of which only the reason tells.
 	for _, at := range [][]string{{"status", "conditions"}, {"status", "v1beta2", "conditions"}} {
 		for _, c := range conditions(o, at...) {
-			if c.status == "False" && slices.Contains(terminal, c.reason) && slices.Contains([]string{"InfrastructureReady", "BootstrapConfigReady"}, c.kind) {
+			if c.status == "False" && slices.Contains(terminal, c.reason) &&
+				slices.Contains([]string{"InfrastructureReady", "BootstrapConfigReady"}, c.kind) {
 				return &failure{c.reason, c.message, met}
 			}
 		}
@@ -82,10 +84,15 @@ var failureWords = []struct {
 	// Before the quotas: a limit of requests is one that time mends.
 	{provider.Throttled, []string{"requestlimitexceeded", "ratelimit", "rateexceeded", "throttl", "toomanyrequests"}},
 	{provider.Quota, []string{"quota", "limitexceeded", "vcpulimit", "toomanyinstances"}},
-	{provider.NoCapacity, []string{"insufficientinstancecapacity", "insufficientcapacity", "insufficientresources", "insufficienthostcapacity",
-		"outofcapacity", "nocapacity", "outofstock", "skunotavailable", "allocationfailed", "nohostsavailable", "noavailablehardware", "notenoughresources"}},
+	{provider.NoCapacity, []string{
+		"insufficientinstancecapacity", "insufficientcapacity", "insufficientresources", "insufficienthostcapacity",
+		"outofcapacity", "nocapacity", "outofstock", "skunotavailable", "allocationfailed", "nohostsavailable",
+		"noavailablehardware", "notenoughresources",
+	}},
 	{provider.Denied, []string{"unauthorizedoperation", "accessdenied", "forbidden", "permissiondenied"}},
-	{provider.BadConfig, []string{"invalidconfiguration", "unsupportedchange", "invalidparameter", "invalidvalue", "doesnotexist"}},
+	{provider.BadConfig, []string{
+		"invalidconfiguration", "unsupportedchange", "invalidparameter", "invalidvalue", "doesnotexist",
+	}},
 }
 
 func (f *failure) asError() *provider.Error {

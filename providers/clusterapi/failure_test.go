@@ -66,7 +66,8 @@ func TestWhichFailuresAreTriedAgain(t *testing.T) {
 		"both":                          {`{failureReason: CreateError, conditions: [{type: InfrastructureReady, status: "False", severity: Error, reason: InstanceProvisionFailed}]}`, false},
 		"beside the phase":              {`{phase: Failed, conditions: [{type: InfrastructureReady, status: "False", severity: Error, reason: InstanceProvisionFailed}]}`, false},
 	} {
-		m := readMachine(fromYAML(t, "{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, metadata: {name: m}, status: "+c.status+"}"), keys{})
+		m := readMachine(fromYAML(t,
+			"{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, metadata: {name: m}, status: "+c.status+"}"), keys{})
 		in := standingOf([]*machine{&m}, nil, 1).instanceOf(&m)
 		if in.Err == nil || (in.Retry > 0) != c.again {
 			t.Errorf("%s: %+v, tried again after %s", name, in.Err, in.Retry)

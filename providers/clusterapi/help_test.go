@@ -19,7 +19,8 @@ const ns = "eksa-system"
 
 // annotated are the annotations of a group of these sizes, with a capacity.
 func annotated(low, high string, more ...string) []string {
-	return slices.Concat([]string{clusterapitest.MinSize, low, clusterapitest.MaxSize, high}, clusterapitest.Capacity("4", "16Gi"), more)
+	return slices.Concat([]string{clusterapitest.MinSize, low, clusterapitest.MaxSize, high},
+		clusterapitest.Capacity("4", "16Gi"), more)
 }
 
 // newWorld is a management cluster of one Cluster c1, with what is applied to it.
@@ -66,7 +67,8 @@ func connect(t *testing.T, w *clusterapitest.World, cfg Config) *Provider {
 // impatient makes a provider wait for what is optional no longer than a test
 // likes to.
 func impatient(p *Provider) *Provider {
-	p.patience, p.infrastructure.patience, p.examples.patience = 500*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond
+	p.patience, p.infrastructure.patience, p.examples.patience = 500*time.Millisecond, 500*time.Millisecond,
+		500*time.Millisecond
 	return p
 }
 
@@ -138,11 +140,15 @@ func machineName(id provider.InstanceID) string { return strings.TrimPrefix(stri
 
 // held tells whether an operation is held for the reason.
 func held(g provider.Group, op provider.Op, reason string) bool {
-	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool { return h.Op == op && h.Reason == reason && h.Message != "" })
+	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool {
+		return h.Op == op && h.Reason == reason && h.Message != ""
+	})
 }
 
 func noticed(inv provider.Inventory, code, part string) bool {
-	return slices.ContainsFunc(inv.Notices, func(n provider.Notice) bool { return n.Code == code && strings.Contains(n.Message, part) })
+	return slices.ContainsFunc(inv.Notices, func(n provider.Notice) bool {
+		return n.Code == code && strings.Contains(n.Message, part)
+	})
 }
 
 // grow grows a group to n, and lets it settle.

@@ -60,7 +60,8 @@ func holdsOf(g *scalable, c circumstances, k keys) []provider.Hold {
 		add(holdPaused, fmt.Sprintf("the Cluster %s/%s is paused", g.namespace, g.cluster), every...)
 	}
 	if old := rollingOut(c.sets); old != "" {
-		add(holdRollout, fmt.Sprintf("it is being rolled out: the MachineSet %s of an older revision has Machines still, and whose Machine would go is not ours to say", old), provider.OpRemove, provider.OpCancel)
+		add(holdRollout, fmt.Sprintf("it is being rolled out: the MachineSet %s of an older revision has Machines still, "+
+			"and whose Machine would go is not ours to say", old), provider.OpRemove, provider.OpCancel)
 	}
 	if h := stuckHold(g, c); h != nil {
 		out = append(out, *h)
@@ -77,10 +78,13 @@ func holdsOf(g *scalable, c circumstances, k keys) []provider.Hold {
 		out = append(out, *c.moving)
 	}
 	if other := strangers(standingOf(c.members, c.sets, deref(g.replicas))); len(other) > 0 {
-		add(holdMarked, fmt.Sprintf("somebody else has annotated the Machine %s with %s, so that Cluster API might delete it in place of another", other[0].name, k.deleteMe()), provider.OpRemove)
+		add(holdMarked, fmt.Sprintf("somebody else has annotated the Machine %s with %s, so that Cluster API might delete "+
+			"it in place of another", other[0].name, k.deleteMe()), provider.OpRemove)
 	}
 	if len(c.clusters) > 1 {
-		add(holdSeveral, fmt.Sprintf("--node-group-auto-discovery means groups of several clusters (%s): those of another than the workload cluster would look as if they had no nodes; name one by clusterName=", strings.Join(c.clusters, ", ")), provider.OpRemove)
+		add(holdSeveral, fmt.Sprintf("--node-group-auto-discovery means groups of several clusters (%s): those of another "+
+			"than the workload cluster would look as if they had no nodes; name one by clusterName=",
+			strings.Join(c.clusters, ", ")), provider.OpRemove)
 	}
 	return out
 }
@@ -115,13 +119,16 @@ type obstacle struct {
 // unscalable tells what of the group's own object forbids any write.
 func unscalable(g *scalable, k keys) *obstacle {
 	if value, ok := g.annotations[k.managedBy()]; ok && g.kind == machinePool {
-		return &obstacle{string(provider.Unsupported), fmt.Sprintf("the annotation %s=%q says that somebody else sizes it: its replicas are only a report", k.managedBy(), value), provider.Unsupported}
+		return &obstacle{string(provider.Unsupported), fmt.Sprintf(
+			"the annotation %s=%q says that somebody else sizes it: its replicas are only a report", k.managedBy(), value,
+		), provider.Unsupported}
 	}
 	if g.deleting {
 		return &obstacle{provider.BeingDeleted, fmt.Sprintf("the %s is being deleted", g.kind), provider.Conflict}
 	}
 	if _, ok := g.annotations[k.paused()]; ok {
-		return &obstacle{holdPaused, fmt.Sprintf("the annotation %s on the %s keeps Cluster API from acting on it", k.paused(), g.kind), provider.Conflict}
+		return &obstacle{holdPaused, fmt.Sprintf("the annotation %s on the %s keeps Cluster API from acting on it",
+			k.paused(), g.kind), provider.Conflict}
 	}
 	return nil
 }

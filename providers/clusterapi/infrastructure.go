@@ -120,7 +120,8 @@ func (i *infrastructure) read(ctx context.Context, ref reference) behind {
 		return behind{err: fmt.Errorf("read %s: %w", ref, err), until: i.now().Add(wait)}
 	}
 	out := behind{
-		promise:     readPromise(amounts(object), text(object, "status", "nodeInfo", "architecture"), text(object, "status", "nodeInfo", "operatingSystem")),
+		promise: readPromise(amounts(object), text(object, "status", "nodeInfo", "architecture"),
+			text(object, "status", "nodeInfo", "operatingSystem")),
 		machineKind: text(object, "status", "infrastructureMachineKind"),
 		until:       i.now().Add(knownFor),
 	}

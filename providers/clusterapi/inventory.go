@@ -56,7 +56,8 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		b, bad := readBounds(g.annotations, p.settings.keys)
 		if bad == nil && b.max == 0 {
 			if b.min > 0 {
-				inv.Notices = append(inv.Notices, kube.Notice(g.id(), noticeNoMaximum, "it has the annotation %s and no %s, and is no node group without", p.settings.keys.minSize(), p.settings.keys.maxSize()))
+				inv.Notices = append(inv.Notices, kube.Notice(g.id(), noticeNoMaximum, "it has the annotation %s and no %s, and "+
+					"is no node group without", p.settings.keys.minSize(), p.settings.keys.maxSize()))
 			}
 			continue
 		}
@@ -80,7 +81,8 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	wg.Go(func() { paused, clusterNotices = p.pausedClusters(ctx, c.kinds, slices.Sorted(maps.Keys(clusters))) })
 	wg.Wait()
 	if ctx.Err() != nil {
-		return provider.Inventory{}, hints.Error(provider.OpInventory, "", "read what stands behind the groups of Cluster API", context.Cause(ctx))
+		return provider.Inventory{}, hints.Error(provider.OpInventory, "",
+			"read what stands behind the groups of Cluster API", context.Cause(ctx))
 	}
 
 	// 2. Each group, for itself.
@@ -107,13 +109,18 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		inv.Notices = append(inv.Notices, kube.Notice("", noticeTwice, "several Machines claim the %s", told))
 	}
 	if len(clusters) > 1 {
-		inv.Notices = append(inv.Notices, kube.Notice("", noticeSeveral, "the groups belong to several clusters (%s), and nothing is removed from them: name one by --node-group-auto-discovery=clusterapi:clusterName=...", strings.Join(slices.Sorted(maps.Keys(clusters)), ", ")))
+		inv.Notices = append(inv.Notices, kube.Notice("", noticeSeveral, "the groups belong to several clusters (%s), and "+
+			"nothing is removed from them: name one by --node-group-auto-discovery=clusterapi:clusterName=...",
+			strings.Join(slices.Sorted(maps.Keys(clusters)), ", ")))
 	}
 	if c.narrowed {
-		inv.Notices = append(inv.Notices, kube.Notice("", noticeNarrowed, "the rights do not allow to look in all namespaces, so that only these are looked in: %s; give each --node-group-auto-discovery a namespace=", strings.Join(p.settings.narrowed(), ", ")))
+		inv.Notices = append(inv.Notices, kube.Notice("", noticeNarrowed, "the rights do not allow to look in all "+
+			"namespaces, so that only these are looked in: %s; give each --node-group-auto-discovery a namespace=",
+			strings.Join(p.settings.narrowed(), ", ")))
 	}
 	if c.noPools != nil {
-		inv.Notices = append(inv.Notices, kube.Notice("", noticeNoPools, "MachinePools are no node groups, since they may not be read: %v", c.noPools))
+		inv.Notices = append(inv.Notices,
+			kube.Notice("", noticeNoPools, "MachinePools are no node groups, since they may not be read: %v", c.noPools))
 	}
 	slices.SortStableFunc(inv.Notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
 	for _, n := range p.news.Among(inv.Notices) {
@@ -125,15 +132,20 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 
 // group is one group with all that is known of it, and what a person should
 // know.
-func (p *Provider) group(g *scalable, behind behind, nodes []*corev1.Node, c circumstances) (provider.Group, []provider.Notice) {
+func (p *Provider) group(
+	g *scalable, behind behind, nodes []*corev1.Node, c circumstances,
+) (provider.Group, []provider.Notice) {
 	id := g.id()
 	b, bad := readBounds(g.annotations, p.settings.keys)
 	if bad != nil {
 		e := kube.Refuse(provider.OpInventory, id, provider.BadConfig, "%s", bad)
-		return provider.Group{ID: id, Err: e}, []provider.Notice{kube.Notice(id, noticeBadAnnotation, "%s: this group is left alone until it is mended", bad)}
+		return provider.Group{ID: id, Err: e}, []provider.Notice{
+			kube.Notice(id, noticeBadAnnotation, "%s: this group is left alone until it is mended", bad),
+		}
 	}
 	if g.replicas == nil {
-		return provider.Group{ID: id, Err: kube.Refuse(provider.OpInventory, id, provider.Transient, "its spec.replicas is not set: Cluster API's webhook has not defaulted it yet, or does not run")}, nil
+		return provider.Group{ID: id, Err: kube.Refuse(provider.OpInventory, id, provider.Transient,
+			"its spec.replicas is not set: Cluster API's webhook has not defaulted it yet, or does not run")}, nil
 	}
 	c.short = whyShort(g, c, p.stood(g, c.members))
 	shrinks, misread := readShrink(g)
@@ -156,7 +168,9 @@ func (p *Provider) group(g *scalable, behind behind, nodes []*corev1.Node, c cir
 		notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s", b))
 	}
 	if who := replicasManager(g.object); who != "" {
-		notices = append(notices, kube.Notice(id, noticeReplicas, "%s applies spec.replicas, and will put back whatever they are changed to: leave replicas out there (in a managed topology, out of the Cluster's spec.topology.workers)", who))
+		notices = append(notices, kube.Notice(id, noticeReplicas, "%s applies spec.replicas, and will put back whatever "+
+			"they are changed to: leave replicas out there (in a managed topology, out of the Cluster's spec.topology.workers)",
+			who))
 	}
 	for _, b := range behind.promise.bad {
 		notices = append(notices, kube.Notice(id, noticeBadTemplate, "of %s, %s, and has no effect", g.infra, b))
@@ -170,7 +184,8 @@ func (p *Provider) group(g *scalable, behind behind, nodes []*corev1.Node, c cir
 		template, err = buildTemplate(g, said, behind.promise, p.settings.arch)
 	}
 	if err != nil {
-		seen.TemplateErr = kube.Refuse(provider.OpInventory, id, provider.BadConfig, "%v: the group has no ready node to learn it from; set the annotations %s and %s%s", err, keyCPU, keyMemory, whyNot(behind))
+		seen.TemplateErr = kube.Refuse(provider.OpInventory, id, provider.BadConfig, "%v: the group has no ready node to "+
+			"learn it from; set the annotations %s and %s%s", err, keyCPU, keyMemory, whyNot(behind))
 		return seen, notices
 	}
 	seen.Template = template
@@ -196,7 +211,9 @@ func machineless(g *scalable, members []*machine, b behind) bool {
 
 // pausedClusters tells which Clusters, by namespace/name, are paused. One that
 // does not answer is as it was last, and is not asked at each call.
-func (p *Provider) pausedClusters(ctx context.Context, k kinds, clusters []string) (map[string]bool, []provider.Notice) {
+func (p *Provider) pausedClusters(
+	ctx context.Context, k kinds, clusters []string,
+) (map[string]bool, []provider.Notice) {
 	out := map[string]bool{}
 	if !k.has(clusterKind) {
 		return out, nil
@@ -228,7 +245,8 @@ func (p *Provider) pausedClusters(ctx context.Context, k kinds, clusters []strin
 		c := p.memory.cluster(name)
 		out[name] = c.paused
 		if c.err != nil {
-			notices = append(notices, kube.Notice("", noticeNoClusters, "whether the Cluster %s is paused is not known: %v", name, c.err))
+			notices = append(notices,
+				kube.Notice("", noticeNoClusters, "whether the Cluster %s is paused is not known: %v", name, c.err))
 		}
 	}
 	return out, notices

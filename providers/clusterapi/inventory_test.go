@@ -21,26 +21,32 @@ func TestInventoryReads(t *testing.T) {
 			w.Serve(clusterapitest.Templates())
 			w.Apply(clusterapitest.NewCluster(ns, "c1"),
 				clusterapitest.NewTemplate(ns, "workers", kubetest.Object{"cpu": "8", "memory": "32Gi"}),
-				deployment("workers", 2, clusterapitest.MinSize, "1", clusterapitest.MaxSize, "5", ofGroup.options()+"scaledownunneededtime", "3m"),
+				deployment("workers", 2, clusterapitest.MinSize, "1", clusterapitest.MaxSize, "5",
+					ofGroup.options()+"scaledownunneededtime", "3m"),
 				clusterapitest.NewGroup("MachineSet", ns, "alone", "c1", 1, annotated("0", "3")...),
 				clusterapitest.NewGroup("MachinePool", ns, "pool", "c1", 2, annotated("0", "3")...),
 				deployment("not-ours", 1))
 			w.Settle()
 			p := connect(t, w, ofC1)
 			inv := inventory(t, p)
-			if diff := cmp.Diff([]string{string(md("workers")), "MachinePool/" + ns + "/pool", "MachineSet/" + ns + "/alone"}, ids(inv)); diff != "" {
+			if diff := cmp.Diff(
+				[]string{string(md("workers")), "MachinePool/" + ns + "/pool", "MachineSet/" + ns + "/alone"}, ids(inv),
+			); diff != "" {
 				t.Fatal(diff)
 			}
 			g := inv.Groups[0]
 			if g.Min != 1 || g.Max != 5 || g.Target != 2 || *g.Options.ScaleDownUnneededTime != 3*time.Minute {
 				t.Errorf("%+v", g)
 			}
-			if g.Template == nil || g.Template.Node.Status.Allocatable.Cpu().Value() != 8 || g.Template.Sources["resource/cpu"] != sourceTemplate {
+			if g.Template == nil || g.Template.Node.Status.Allocatable.Cpu().Value() != 8 ||
+				g.Template.Sources["resource/cpu"] != sourceTemplate {
 				t.Errorf("template %+v, error %v", g.Template, g.TemplateErr)
 			}
 			for _, i := range g.Instances {
 				name := machineName(i.ID)
-				want := provider.Instance{ID: i.ID, ProviderID: "test:///" + ns + "/" + name, NodeName: name, State: provider.Running, Created: i.Created}
+				want := provider.Instance{
+					ID: i.ID, ProviderID: "test:///" + ns + "/" + name, NodeName: name, State: provider.Running, Created: i.Created,
+				}
 				if diff := cmp.Diff(want, i); diff != "" || i.Created.IsZero() {
 					t.Error(diff)
 				}
@@ -48,7 +54,8 @@ func TestInventoryReads(t *testing.T) {
 			// A MachinePool without Machines has what it lists, and nothing can be
 			// chosen among that.
 			pool := inv.Groups[1]
-			if len(pool.Instances) != 2 || !strings.HasPrefix(string(pool.Instances[0].ID), "test:///pool/") || pool.Instances[0].Hold == "" || !held(pool, provider.OpRemove, string(provider.Unsupported)) {
+			if len(pool.Instances) != 2 || !strings.HasPrefix(string(pool.Instances[0].ID), "test:///pool/") ||
+				pool.Instances[0].Hold == "" || !held(pool, provider.OpRemove, string(provider.Unsupported)) {
 				t.Errorf("%+v", pool)
 			}
 			_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: pool.ID, Instances: live(pool)[:1]})
@@ -101,10 +108,13 @@ func TestWhatIsNoGroup(t *testing.T) {
 		deployment("group", 0, annotated("0", "5")...))
 	p := connect(t, w, ofC1)
 	inv := inventory(t, p)
-	if got := ids(inv); !slices.Equal(got, []string{string(md("group"))}) || !noticed(inv, noticeNoMaximum, clusterapitest.MaxSize) || inv.Others < 3 {
+	if got := ids(inv); !slices.Equal(got, []string{string(md("group"))}) ||
+		!noticed(inv, noticeNoMaximum, clusterapitest.MaxSize) || inv.Others < 3 {
 		t.Errorf("groups %v and %d others, notices %v", got, inv.Others, inv.Notices)
 	}
-	for _, id := range []provider.GroupID{md("no-annotations"), md("others-cluster"), "MachineDeployment/elsewhere/workers", "Machine/x/y", "MachineDeployment/x", "MachineSet/" + provider.GroupID(ns) + "/none"} {
+	for _, id := range []provider.GroupID{md("no-annotations"), md("others-cluster"),
+		"MachineDeployment/elsewhere/workers", "Machine/x/y", "MachineDeployment/x",
+		"MachineSet/" + provider.GroupID(ns) + "/none"} {
 		_, err := p.Grow(t.Context(), provider.GrowRequest{Group: id, From: 1, To: 2})
 		refusal(t, err, provider.NotFound)
 	}
@@ -112,7 +122,9 @@ func TestWhatIsNoGroup(t *testing.T) {
 	set := w.List("MachineSet")[0]
 	name := set["metadata"].(kubetest.Object)["name"].(string)
 	edit(t, w, "MachineSet", name, annotate(clusterapitest.MaxSize, "5"))
-	_, err := p.Grow(t.Context(), provider.GrowRequest{Group: provider.GroupID("MachineSet/" + ns + "/" + name), From: 1, To: 2})
+	_, err := p.Grow(t.Context(), provider.GrowRequest{
+		Group: provider.GroupID("MachineSet/" + ns + "/" + name), From: 1, To: 2,
+	})
 	refusal(t, err, provider.NotFound)
 	if got := ids(inventory(t, p)); len(got) != 1 {
 		t.Errorf("groups %v", got)
@@ -188,7 +200,8 @@ func TestMachinesThatCannotBeMade(t *testing.T) {
 	for _, version := range []string{"v1beta2", "v1beta1"} {
 		for _, kind := range []string{"MachineDeployment", "MachineSet"} {
 			w := clusterapitest.New(time.Now, version)
-			w.Apply(clusterapitest.NewCluster(ns, "c1"), clusterapitest.NewGroup(kind, ns, "workers", "c1", 1, annotated("0", "9")...))
+			w.Apply(clusterapitest.NewCluster(ns, "c1"),
+				clusterapitest.NewGroup(kind, ns, "workers", "c1", 1, annotated("0", "9")...))
 			w.Settle()
 			p := connect(t, w, ofC1)
 			id := provider.GroupID(kind + "/" + ns + "/workers")
@@ -207,8 +220,8 @@ func TestMachinesThatCannotBeMade(t *testing.T) {
 			}
 			set := w.List("MachineSet")[0]["metadata"].(kubetest.Object)["name"].(string)
 			edit(t, w, "MachineSet", set, func(o kubetest.Object) {
-				at := o["status"].(kubetest.Object)["deprecated"].(kubetest.Object)["v1beta1"].(kubetest.Object)["conditions"].([]any)[0]
-				at.(kubetest.Object)["reason"] = holdPreflight
+				old := o["status"].(kubetest.Object)["deprecated"].(kubetest.Object)["v1beta1"].(kubetest.Object)
+				old["conditions"].([]any)[0].(kubetest.Object)["reason"] = holdPreflight
 			})
 			if h := stuck(); h == nil || h.NoLaunch() || h.Reason != holdPreflight {
 				t.Errorf("%s of %s, at the preflight: %+v", kind, version, h)
@@ -241,7 +254,8 @@ func TestPausedMachine(t *testing.T) {
 // as if they had no nodes: nothing is removed then.
 func TestSeveralClusters(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...))
-	w.Apply(clusterapitest.NewCluster(ns, "c2"), clusterapitest.NewGroup("MachineDeployment", ns, "more", "c2", 1, annotated("0", "5")...))
+	w.Apply(clusterapitest.NewCluster(ns, "c2"),
+		clusterapitest.NewGroup("MachineDeployment", ns, "more", "c2", 1, annotated("0", "5")...))
 	w.Settle()
 	inv := inventory(t, connect(t, w, Config{Discovery: []string{"clusterapi:namespace=" + ns}}))
 	for _, g := range inv.Groups {
@@ -265,7 +279,9 @@ func TestClaimedTwice(t *testing.T) {
 		{Instances: []provider.Instance{instance("b/m", "x://1", ""), instance("b/n", "x://4", "same"), instance("b/o", "x://3", "")}},
 	}
 	told := unambiguous(groups)
-	if diff := cmp.Diff([]string{"node same: a/n, b/n", "provider id x://1: a/m, b/m", "provider id x://3: a/o, b/o"}, told); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"node same: a/n, b/n", "provider id x://1: a/m, b/m", "provider id x://3: a/o, b/o"}, told,
+	); diff != "" {
 		t.Error(diff)
 	}
 	var got []string
@@ -274,7 +290,9 @@ func TestClaimedTwice(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %q %q", i.ID, i.ProviderID, i.NodeName))
 		}
 	}
-	if diff := cmp.Diff([]string{`a/m "x://1" "n1"`, `a/n "x://2" ""`, `a/o "" ""`, `b/m "" ""`, `b/n "x://4" ""`, `b/o "" ""`}, got); diff != "" {
+	if diff := cmp.Diff(
+		[]string{`a/m "x://1" "n1"`, `a/n "x://2" ""`, `a/o "" ""`, `b/m "" ""`, `b/n "x://4" ""`, `b/o "" ""`}, got,
+	); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -284,8 +302,10 @@ func TestReplicasThatSomebodyElseApplies(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...), deployment("fine", 1, annotated("0", "5")...))
 	manage := func(name, fields string) {
 		edit(t, w, "MachineDeployment", name, func(o kubetest.Object) {
-			kubetest.Set(o, []any{kubetest.Object{"manager": "capi-topology", "operation": "Apply", "apiVersion": "cluster.x-k8s.io/v1beta2",
-				"fieldsType": "FieldsV1", "fieldsV1": kubetest.Object{"f:spec": kubetest.Object{fields: kubetest.Object{}}}}}, "metadata", "managedFields")
+			kubetest.Set(o, []any{kubetest.Object{
+				"manager": "capi-topology", "operation": "Apply", "apiVersion": "cluster.x-k8s.io/v1beta2",
+				"fieldsType": "FieldsV1", "fieldsV1": kubetest.Object{"f:spec": kubetest.Object{fields: kubetest.Object{}}},
+			}}, "metadata", "managedFields")
 		})
 	}
 	manage("workers", "f:replicas")

@@ -94,7 +94,9 @@ func (s standing) leaves(m *machine) bool { return m.deleting || m.mark != nil &
 
 // instanceOf is a Machine as an instance.
 func (s standing) instanceOf(m *machine) provider.Instance {
-	out := provider.Instance{ID: m.id(), ProviderID: m.providerID, NodeName: m.nodeName, Zone: m.zone, Created: m.created, State: provider.Running}
+	out := provider.Instance{
+		ID: m.id(), ProviderID: m.providerID, NodeName: m.nodeName, Zone: m.zone, Created: m.created, State: provider.Running,
+	}
 	switch {
 	case s.leaves(m):
 		out.State = provider.Deleting

@@ -27,7 +27,8 @@ func TestWhichInstancesTellOfAFailure(t *testing.T) {
 		"marked and paid for, as it failed": {machine{failure: broken, mark: &mark}, 0, provider.Deleting, provider.OpGrow},
 	} {
 		got := standingOf([]*machine{&c.machine}, nil, c.target).instanceOf(&c.machine)
-		if got.State != c.state || (got.Err != nil) != (c.op != "") || got.Err != nil && (got.Err.Op != c.op || got.Err.Kind != provider.Quota || got.Err.Code != "CreateError") {
+		if got.State != c.state || (got.Err != nil) != (c.op != "") ||
+			got.Err != nil && (got.Err.Op != c.op || got.Err.Kind != provider.Quota || got.Err.Code != "CreateError") {
 			t.Errorf("%s: %+v, error %+v", name, got, got.Err)
 		}
 	}

@@ -47,7 +47,8 @@ type seenCluster struct {
 }
 
 func newMemory() *memory {
-	return &memory{Memory: kube.NewMemory(), clusters: map[string]seenCluster{}, leaving: map[provider.GroupID][]provider.InstanceID{}, short: map[provider.GroupID]shortage{}}
+	return &memory{Memory: kube.NewMemory(), clusters: map[string]seenCluster{},
+		leaving: map[provider.GroupID][]provider.InstanceID{}, short: map[provider.GroupID]shortage{}}
 }
 
 func (m *memory) narrow(until time.Time) {

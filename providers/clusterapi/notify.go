@@ -118,7 +118,9 @@ func (p *Provider) watchKind(ctx context.Context, what kind, namespace string, c
 }
 
 // watchOnce watches from now on. What changed while nobody watched is told first.
-func (p *Provider) watchOnce(ctx context.Context, r schema.GroupVersionResource, namespace string, changed func(), missed bool) error {
+func (p *Provider) watchOnce(
+	ctx context.Context, r schema.GroupVersionResource, namespace string, changed func(), missed bool,
+) error {
 	client := p.client.Resource(r).Namespace(namespace)
 	// One item is enough to learn where the watch is to begin.
 	now, err := client.List(ctx, metav1.ListOptions{Limit: 1})

@@ -38,12 +38,15 @@ func notified(t *testing.T, p *Provider) <-chan struct{} {
 // not be watched keeps nobody from watching the rest.
 func TestNotify(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...))
-	w.SetRights(kubetest.Right{Namespace: ns, Resources: []string{"machines", "machinedeployments"}, Verbs: []string{"get", "list", "watch"}})
+	w.SetRights(kubetest.Right{
+		Namespace: ns, Resources: []string{"machines", "machinedeployments"}, Verbs: []string{"get", "list", "watch"},
+	})
 	told := notified(t, connect(t, w, Config{Discovery: []string{"clusterapi:clusterName=c1"}, Namespace: ns}))
 	tellsOfMachines(t, w, told)
 	// Only what is to be watched was asked for.
 	for _, r := range w.Requests() {
-		if strings.HasPrefix(r, "watch") && !slices.Contains([]string{"watch machines " + ns, "watch machinedeployments " + ns}, r) {
+		if strings.HasPrefix(r, "watch") &&
+			!slices.Contains([]string{"watch machines " + ns, "watch machinedeployments " + ns}, r) {
 			t.Errorf("request %q", r)
 		}
 	}
@@ -58,7 +61,9 @@ func TestNotifyInSeveralNamespaces(t *testing.T) {
 		w.Apply(clusterapitest.NewGroup("MachineDeployment", "second", "workers", "c1", 1, annotated("0", "5")...))
 		w.Settle()
 		w.SetRights(slices.Concat(clusterapitest.ChartRights(ns), clusterapitest.ChartRights("second"))...)
-		p := connect(t, w, Config{Discovery: []string{"clusterapi:namespace=second", "clusterapi:clusterName=c1"}, Namespace: ns})
+		p := connect(t, w, Config{
+			Discovery: []string{"clusterapi:namespace=second", "clusterapi:clusterName=c1"}, Namespace: ns,
+		})
 		if known {
 			inventory(t, p)
 		}
@@ -88,7 +93,9 @@ func tellsOfMachinesIn(t *testing.T, w *clusterapitest.World, namespace string, 
 	t.Helper()
 	name := w.List("Machine")[0]["metadata"].(kubetest.Object)["name"].(string)
 	for begun := time.Now(); ; {
-		if err := w.Edit("Machine", namespace, name, func(o kubetest.Object) { kubetest.Set(o, time.Now().String(), "status", "phase") }); err != nil {
+		if err := w.Edit("Machine", namespace, name, func(o kubetest.Object) {
+			kubetest.Set(o, time.Now().String(), "status", "phase")
+		}); err != nil {
 			t.Fatal(err)
 		}
 		select {

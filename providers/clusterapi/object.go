@@ -216,7 +216,8 @@ const handsOver = "plimsoll-eks-anywhere-handover"
 // would put them back; empty if nobody does.
 func replicasManager(o *unstructured.Unstructured) string {
 	for _, m := range o.GetManagedFields() {
-		if m.Operation != metav1.ManagedFieldsOperationApply || m.FieldsV1 == nil || m.Subresource != "" || m.Manager == handsOver {
+		if m.Operation != metav1.ManagedFieldsOperationApply || m.FieldsV1 == nil || m.Subresource != "" ||
+			m.Manager == handsOver {
 			continue
 		}
 		var owned map[string]any
@@ -267,7 +268,9 @@ func conditions(o *unstructured.Unstructured, path ...string) []condition {
 			continue
 		}
 		of := func(name string) string { v, _ := fields[name].(string); return v }
-		c := condition{kind: of("type"), status: of("status"), severity: of("severity"), reason: of("reason"), message: of("message")}
+		c := condition{
+			kind: of("type"), status: of("status"), severity: of("severity"), reason: of("reason"), message: of("message"),
+		}
 		if at, err := time.Parse(time.RFC3339, of("lastTransitionTime")); err == nil {
 			c.since = at
 		}

@@ -13,8 +13,9 @@ import (
 func TestParseGroupID(t *testing.T) {
 	for id, want := range map[provider.GroupID]bool{
 		"MachineDeployment/eksa-system/c1-md-0": true, "MachineSet/n/s": true, "MachinePool/n/p": true,
-		"": false, "MachineDeployment": false, "MachineDeployment/n": false, "MachineDeployment/n/": false, "MachineDeployment//d": false,
-		"Machine/n/m": false, "Cluster/n/c": false, "MachineDeployment/n/d/x": false,
+		"": false, "MachineDeployment": false, "MachineDeployment/n": false, "MachineDeployment/n/": false,
+		"MachineDeployment//d": false,
+		"Machine/n/m":          false, "Cluster/n/c": false, "MachineDeployment/n/d/x": false,
 	} {
 		k, namespace, name, ok := parseGroupID(id)
 		if ok != want || ok && groupID(k, namespace, name) != id {
@@ -57,7 +58,9 @@ func TestOwnerOf(t *testing.T) {
 		`[{apiVersion: other.io/v1, kind: MachineSet, name: s}]`:                                                                                     {},
 		`[]`: {},
 	} {
-		if got := ownerOf(fromYAML(t, "{apiVersion: v1, kind: X, metadata: {ownerReferences: "+text+"}}"), defaultAPIGroup); got != want {
+		if got := ownerOf(
+			fromYAML(t, "{apiVersion: v1, kind: X, metadata: {ownerReferences: "+text+"}}"), defaultAPIGroup,
+		); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
@@ -81,13 +84,17 @@ status: {replicas: 1, observedGeneration: 2, nodeRefs: [{kind: Node, name: n1}, 
 	if diff := cmp.Diff([][]string{{"a://1", "a://2"}, {"n1", "n2"}}, [][]string{g.providerIDs, g.nodeNames}); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]corev1.Taint{{Key: "k", Value: "v", Effect: "NoSchedule"}, {}}, append(g.templateTaints, corev1.Taint{})); diff != "" {
+	if diff := cmp.Diff(
+		[]corev1.Taint{{Key: "k", Value: "v", Effect: "NoSchedule"}, {}}, append(g.templateTaints, corev1.Taint{}),
+	); diff != "" {
 		t.Error(diff)
 	}
 	if !g.selector.Matches(labels.Set{"a": "b", "c": ""}) || g.selector.Matches(labels.Set{"a": "b"}) {
 		t.Errorf("selector %v", g.selector)
 	}
-	for _, text := range []string{`{}`, `{matchLabels: {}}`, `{matchLabels: 3}`, `{matchExpressions: [{key: a, operator: Never}]}`, `7`} {
+	for _, text := range []string{
+		`{}`, `{matchLabels: {}}`, `{matchLabels: 3}`, `{matchExpressions: [{key: a, operator: Never}]}`, `7`,
+	} {
 		if s := readSelector(fromYAML(t, "{apiVersion: v1, kind: X, spec: {selector: "+text+"}}")); s != nil {
 			t.Errorf("%s selects %v", text, s)
 		}
@@ -102,7 +109,8 @@ kind: Machine
 metadata: {namespace: n, name: m, labels: {a: b}}
 spec: {replicas: two, clusterName: 5, providerID: [x], template: 3, providerIDList: {}, failureDomain: {}}
 status: {conditions: {}, nodeRef: n1, failureReason: 7, phase: [], capacity: {cpu: [4]}, deprecated: x, nodeRefs: 3}`)
-	if g := readScalable(machineDeployment, o, ofGroup); g.replicas != nil || g.cluster != "" || g.infra.kind != "" || g.templateTaints != nil {
+	if g := readScalable(machineDeployment, o, ofGroup); g.replicas != nil || g.cluster != "" || g.infra.kind != "" ||
+		g.templateTaints != nil {
 		t.Errorf("%+v", g)
 	}
 	if m := readMachine(o, ofGroup); m.providerID != "" || m.nodeName != "" || m.failure != nil || m.zone != "" {

@@ -63,7 +63,8 @@ func New(management *rest.Config, nodes typedcorev1.NodeInterface, cfg Config, l
 	if err != nil {
 		return nil, fmt.Errorf("clusterapi provider: make a discovery client for the management cluster %s: %w", rc.Host, err)
 	}
-	p := &Provider{settings: s, client: client, directory: newDirectory(disc, time.Now), memory: newMemory(), now: time.Now, patience: patience, settling: settling, standstill: standstill, log: log}
+	p := &Provider{settings: s, client: client, directory: newDirectory(disc, time.Now), memory: newMemory(),
+		now: time.Now, patience: patience, settling: settling, standstill: standstill, log: log}
 	p.infrastructure = newInfrastructure(client, p.directory, time.Now)
 	p.examples = newExamples(nodes, time.Now)
 	return p, nil

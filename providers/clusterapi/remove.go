@@ -37,7 +37,9 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 }
 
 // remove also tells which Machines it has marked, whatever came of it.
-func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, []*machine, *provider.Error) {
+func (p *Provider) remove(
+	ctx context.Context, req provider.RemoveRequest,
+) (provider.RemoveResult, []*machine, *provider.Error) {
 	var marked []*machine // by all attempts
 	unsettled := false    // a mark was set or taken back, and Cluster API had no time to see it
 	for tries, waits := 0, 0; ; {
@@ -64,10 +66,12 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 		}
 		if last := plan.unfinished; last != nil {
 			if waits++; waits > waitsForLast {
-				return result, marked, kube.Refuse(provider.OpRemove, req.Group, provider.Conflict, "the Machine %s was removed, and Cluster API has not begun to delete it: it could delete the next in its place", last.id())
+				return result, marked, kube.Refuse(provider.OpRemove, req.Group, provider.Conflict, "the Machine %s was removed, "+
+					"and Cluster API has not begun to delete it: it could delete the next in its place", last.id())
 			}
 			if err := kube.Wait(ctx, p.settling/5<<(waits-1)); err != nil {
-				return result, marked, hints.BeforeWrite(ctx, provider.OpRemove, req.Group, fmt.Sprintf("wait for Cluster API to delete the Machine %s, which was removed before", last.id()), err)
+				return result, marked, hints.BeforeWrite(ctx, provider.OpRemove, req.Group,
+					fmt.Sprintf("wait for Cluster API to delete the Machine %s, which was removed before", last.id()), err)
 			}
 			continue
 		}
@@ -104,7 +108,9 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest) (prov
 
 // giveUp takes the marks from Machines that turned out to stay, though they had been
 // marked: nothing is removed in their place.
-func (p *Provider) giveUp(ctx context.Context, id provider.GroupID, marked []*machine, results []provider.InstanceResult) *provider.Error {
+func (p *Provider) giveUp(
+	ctx context.Context, id provider.GroupID, marked []*machine, results []provider.InstanceResult,
+) *provider.Error {
 	staying := slices.DeleteFunc(slices.Clone(marked), func(m *machine) bool {
 		return !slices.ContainsFunc(results, func(r provider.InstanceResult) bool { return r.ID == m.id() && r.Err != nil })
 	})
@@ -140,7 +146,9 @@ type removal struct {
 
 // planRemoval judges every instance before the first is touched. elsewhere tells
 // of those that are no members of the group where they are, if they are.
-func planRemoval(l look, req provider.RemoveRequest, elsewhere map[provider.InstanceID]string, k keys) (removal, *provider.Error) {
+func planRemoval(
+	l look, req provider.RemoveRequest, elsewhere map[provider.InstanceID]string, k keys,
+) (removal, *provider.Error) {
 	target := *l.group.replicas
 	standing := standingOf(l.members, l.sets, target)
 	plan := removal{results: make([]provider.InstanceResult, len(req.Instances))}
@@ -179,13 +187,15 @@ func planRemoval(l look, req provider.RemoveRequest, elsewhere map[provider.Inst
 		return removal{}, kube.Refuse(provider.OpRemove, req.Group, kind, format, args...)
 	}
 	if plan.target < l.bounds.min && !req.Force {
-		return no(provider.Limit, "removing %d of %d Machines would leave %d, below the minimum of %d", len(plan.doomed), target, plan.target, l.bounds.min)
+		return no(provider.Limit, "removing %d of %d Machines would leave %d, below the minimum of %d",
+			len(plan.doomed), target, plan.target, l.bounds.min)
 	}
 	if old := rollingOut(l.sets); old != "" {
 		return no(provider.Conflict, "it is being rolled out: the MachineSet %s of an older revision has Machines still", old)
 	}
 	if missing := target - len(standing.live); missing > 0 {
-		return no(provider.Conflict, "%d of the Machines asked for are not there yet: lower replicas would only keep them from coming", missing)
+		return no(provider.Conflict,
+			"%d of the Machines asked for are not there yet: lower replicas would only keep them from coming", missing)
 	}
 	for _, m := range standing.marked {
 		switch {
@@ -193,7 +203,8 @@ func planRemoval(l look, req provider.RemoveRequest, elsewhere map[provider.Inst
 			plan.unfinished = m
 		case slices.Contains(plan.doomed, m):
 		case !m.markedByUs():
-			return no(provider.Conflict, "somebody else has annotated the Machine %s with %s, and Cluster API might delete it instead", m.name, k.deleteMe())
+			return no(provider.Conflict,
+				"somebody else has annotated the Machine %s with %s, and Cluster API might delete it instead", m.name, k.deleteMe())
 		default:
 			plan.stale = append(plan.stale, m)
 		}
@@ -203,7 +214,9 @@ func planRemoval(l look, req provider.RemoveRequest, elsewhere map[provider.Inst
 
 // elsewhere tells of instances that are not the group's: those of other groups,
 // and provider ids of a MachinePool.
-func (p *Provider) elsewhere(ctx context.Context, l look, req provider.RemoveRequest) (map[provider.InstanceID]string, *provider.Error) {
+func (p *Provider) elsewhere(
+	ctx context.Context, l look, req provider.RemoveRequest,
+) (map[provider.InstanceID]string, *provider.Error) {
 	out := map[provider.InstanceID]string{}
 	for _, id := range req.Instances {
 		if home, ok := l.home[id]; ok {

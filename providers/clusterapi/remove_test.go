@@ -50,7 +50,9 @@ func TestRemoveMarksThenLowers(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	writes := slices.DeleteFunc(w.Requests(), func(r string) bool { return !strings.HasPrefix(r, "update") })
-	if want := []string{"update machines " + ns + " " + machineName(machines[2]), "update machinedeployments/scale " + ns + " workers"}; !slices.Equal(writes, want) {
+	if want := []string{
+		"update machines " + ns + " " + machineName(machines[2]), "update machinedeployments/scale " + ns + " workers",
+	}; !slices.Equal(writes, want) {
 		t.Errorf("writes %v, want %v", writes, want)
 	}
 	w.Settle()
@@ -94,7 +96,9 @@ func TestMarksAreTakenBackAfterASecondLook(t *testing.T) {
 	w, p, machines := three(t)
 	w.Arm(kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
 		w.Roll(ns, "workers")
-		if err := w.Edit("MachineDeployment", ns, "workers", func(o kubetest.Object) { kubetest.Set(o, "v2", "spec", "template", "spec", "version") }); err != nil {
+		if err := w.Edit("MachineDeployment", ns, "workers", func(o kubetest.Object) {
+			kubetest.Set(o, "v2", "spec", "template", "spec", "version")
+		}); err != nil {
 			t.Error(err)
 		}
 	}})
@@ -114,7 +118,9 @@ func TestMarksStayIfItMayHaveHappened(t *testing.T) {
 		w, p, machines := three(t)
 		w.SetTiming(clusterapitest.Timing{Observe: time.Hour})
 		ctx, cancel := context.WithCancel(t.Context())
-		w.Arm(kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Hang, After: after, Then: cancel})
+		w.Arm(kubetest.Fault{
+			Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Hang, After: after, Then: cancel,
+		})
 		_, err := p.Remove(ctx, removeOf(machines[1]))
 		if e := provider.AsError("", "", err); e == nil || !e.MayHaveHappened {
 			t.Fatalf("error %v", err)
@@ -125,7 +131,8 @@ func TestMarksStayIfItMayHaveHappened(t *testing.T) {
 		}
 		seen := group(t, inventory(t, p), md("workers"))
 		state := seen.Instances[1].State
-		if after && (seen.Target != 2 || state != provider.Deleting) || !after && (seen.Target != 3 || state != provider.Running) {
+		if after && (seen.Target != 2 || state != provider.Deleting) ||
+			!after && (seen.Target != 3 || state != provider.Running) {
 			t.Errorf("after %v: target %d, state %s", after, seen.Target, state)
 		}
 		// Asked again, it is done once in all.
@@ -133,7 +140,8 @@ func TestMarksStayIfItMayHaveHappened(t *testing.T) {
 			t.Errorf("again: %+v, %v", r, err)
 		}
 		w.Settle()
-		if g := group(t, inventory(t, p), md("workers")); g.Target != 2 || !slices.Equal(live(g), []provider.InstanceID{machines[0], machines[2]}) {
+		if g := group(t, inventory(t, p), md("workers")); g.Target != 2 ||
+			!slices.Equal(live(g), []provider.InstanceID{machines[0], machines[2]}) {
 			t.Errorf("target %d, instances %v of %v", g.Target, live(g), machines)
 		}
 	}
@@ -167,12 +175,15 @@ func TestALostMark(t *testing.T) {
 // target would end one of the others.
 func TestAMachineWithoutItsLabels(t *testing.T) {
 	w, p, machines := three(t)
-	edit(t, w, "Machine", machineName(machines[0]), func(o kubetest.Object) { kubetest.Set(o, kubetest.Object{}, "metadata", "labels") })
+	edit(t, w, "Machine", machineName(machines[0]), func(o kubetest.Object) {
+		kubetest.Set(o, kubetest.Object{}, "metadata", "labels")
+	})
 	if got := live(group(t, inventory(t, p), md("workers"))); !slices.Equal(got, machines[1:]) {
 		t.Errorf("instances %v of %v", got, machines)
 	}
 	r, err := p.Remove(t.Context(), removeOf(machines[0]))
-	if err != nil || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict || r.Target != 3 || len(marks(w)) != 0 {
+	if err != nil || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict || r.Target != 3 ||
+		len(marks(w)) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -209,7 +220,8 @@ func TestRemoveWaitsForMachinesThatAreMissing(t *testing.T) {
 	if g := group(t, inventory(t, p), md("workers")); g.Target != 5 || len(live(g)) != 3 || len(marks(w)) != 0 {
 		t.Errorf("%+v", g)
 	}
-	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3}); err != nil || r.Cancelled != 2 {
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3}); err != nil ||
+		r.Cancelled != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if _, err := p.Remove(t.Context(), removeOf(machines[0])); err != nil {
@@ -264,7 +276,8 @@ func TestTheTargetWaitsForTheMarks(t *testing.T) {
 		t.Errorf("the target is %d before the wait is over", got)
 	}
 	cancel()
-	if e := provider.AsError(provider.OpRemove, md("workers"), <-done); !e.MayHaveHappened || !strings.Contains(e.Message, "wait for Cluster API to see the marks") {
+	if e := provider.AsError(provider.OpRemove, md("workers"), <-done); !e.MayHaveHappened ||
+		!strings.Contains(e.Message, "wait for Cluster API to see the marks") {
 		t.Errorf("%+v", e)
 	}
 	p.settling = 0
@@ -289,7 +302,8 @@ func TestTheTargetWaitsForMarksTakenBack(t *testing.T) {
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := p.Remove(ctx, removeOf(machines[2])); err == nil || !strings.Contains(err.Error(), "wait for Cluster API to see the marks") {
+	if _, err := p.Remove(ctx, removeOf(machines[2])); err == nil ||
+		!strings.Contains(err.Error(), "wait for Cluster API to see the marks") {
 		t.Errorf("%v", err)
 	}
 	if got := group(t, inventory(t, p), md("workers")).Target; got != 3 {
@@ -307,7 +321,9 @@ func TestTheNextMarkWaitsForTheLastDeletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Cluster API gets to it just before the target would fall again.
-	w.Arm(kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Conflict, Times: 1, Then: w.Settle})
+	w.Arm(kubetest.Fault{
+		Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Conflict, Times: 1, Then: w.Settle,
+	})
 	_, err := p.Remove(t.Context(), removeOf(machines[0]))
 	if e := refusal(t, err, provider.Conflict); !strings.Contains(e.Message, string(machines[1])) || e.MayHaveHappened {
 		t.Errorf("%+v", e)
@@ -360,7 +376,8 @@ func TestAMachineThatRecoversIsNotEnded(t *testing.T) {
 	req := removeOf(machines[1])
 	req.If = provider.StillFailed
 	r, err := p.Remove(t.Context(), req)
-	if err != nil || r.Target != 3 || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict || looks != 2 {
+	if err != nil || r.Target != 3 || r.Instances[0].Err == nil ||
+		r.Instances[0].Err.Kind != provider.Conflict || looks != 2 {
 		t.Fatalf("%d looks, %+v, %v", looks, r, err)
 	}
 	w.Disarm()

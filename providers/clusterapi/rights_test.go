@@ -33,16 +33,21 @@ func TestOptionalRights(t *testing.T) {
 	})
 	t.Run("no right to MachinePools", func(t *testing.T) {
 		w := newWorld(t, objects...)
-		w.SetRights(kubetest.Right{Resources: []string{"machinedeployments", "machines", "machinesets", "clusters"}, Verbs: []string{"get", "list"}})
+		w.SetRights(kubetest.Right{
+			Resources: []string{"machinedeployments", "machines", "machinesets", "clusters"}, Verbs: []string{"get", "list"},
+		})
 		p := connect(t, w, ofC1)
 		inv := inventory(t, p)
-		if got := ids(inv); !slices.Equal(got, []string{string(md("workers"))}) || !noticed(inv, noticeNoPools, "machinepools") {
+		if got := ids(inv); !slices.Equal(got, []string{string(md("workers"))}) ||
+			!noticed(inv, noticeNoPools, "machinepools") {
 			t.Errorf("groups %v, notices %v", got, inv.Notices)
 		}
 		// A right that was there and is lost is an error (rule P7).
 		w.SetRights()
 		inventory(t, p)
-		w.SetRights(kubetest.Right{Resources: []string{"machinedeployments", "machines", "machinesets", "clusters"}, Verbs: []string{"get", "list"}})
+		w.SetRights(kubetest.Right{
+			Resources: []string{"machinedeployments", "machines", "machinesets", "clusters"}, Verbs: []string{"get", "list"},
+		})
 		_, err := p.Inventory(t.Context())
 		refusal(t, err, provider.Denied)
 	})
@@ -93,7 +98,8 @@ func TestTheRightsOfTheDocumentation(t *testing.T) {
 			}
 			machines := live(group(t, inventory(t, p), g.ID))
 			for range 2 { // the second time, it is gone
-				if r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: g.ID, Instances: machines[:1]}); err != nil || r.Instances[0].Err != nil {
+				if r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: g.ID, Instances: machines[:1]}); err != nil ||
+					r.Instances[0].Err != nil {
 					t.Errorf("remove from %s: %+v, %v", g.ID, r, err)
 				}
 				w.Settle()

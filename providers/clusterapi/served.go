@@ -127,7 +127,8 @@ func (d *directory) resource(ctx context.Context, ref reference) (schema.GroupVe
 			}
 		}
 	}
-	return schema.GroupVersionResource{}, false, fmt.Errorf("find the kind %s in the API group %s: %w", ref.kind, ref.group, kube.ErrNotServed)
+	return schema.GroupVersionResource{}, false, fmt.Errorf("find the kind %s in the API group %s: %w",
+		ref.kind, ref.group, kube.ErrNotServed)
 }
 
 // kinds are the resources of the Cluster API, in the one version that is read.
@@ -156,7 +157,8 @@ func (d *directory) kinds(ctx context.Context, s settings) (kinds, error) {
 	}
 	for _, what := range []kind{machineSet, machineKind} {
 		if !out.has(what) {
-			return kinds{}, fmt.Errorf("find %s in %s/%s: %w; is Cluster API installed in the management cluster?", what, s.keys.group, version, kube.ErrNotServed)
+			return kinds{}, fmt.Errorf("find %s in %s/%s: %w; is Cluster API installed in the management cluster?",
+				what, s.keys.group, version, kube.ErrNotServed)
 		}
 	}
 	return out, nil
@@ -176,5 +178,6 @@ func chooseVersion(served []string, wanted string) (string, error) {
 			return v, nil
 		}
 	}
-	return "", fmt.Errorf("%s is served, and only %s is understood; CAPI_VERSION can force one", strings.Join(served, ", "), strings.Join(knownVersions, ", "))
+	return "", fmt.Errorf("%s is served, and only %s is understood; CAPI_VERSION can force one",
+		strings.Join(served, ", "), strings.Join(knownVersions, ", "))
 }

@@ -35,7 +35,9 @@ func whyShort(g *scalable, c circumstances, stood time.Duration) string {
 	case g.kind != machinePool && stuckHold(g, c) == nil && stood < passing:
 		return ""
 	}
-	return fmt.Sprintf("Machines that the %s was asked for are not there: to lower its replicas would only keep these from coming", g.kind)
+	return fmt.Sprintf(
+		"Machines that the %s was asked for are not there: to lower its replicas would only keep these from coming", g.kind,
+	)
 }
 
 // stood tells for how long a group that is short has been seen as it is now. We err to a
@@ -56,7 +58,8 @@ func pictureOf(g *scalable, members []*machine) string {
 		out = append(out, fmt.Sprintf("%s %q %q %v", m.name, m.providerID, m.nodeName, m.deleting))
 	}
 	slices.Sort(out)
-	return fmt.Sprintf("%s %d %v %d %d %q\n%s", g.object.GetUID(), g.object.GetGeneration(), g.settled, deref(g.replicas), g.statusReplicas, g.providerIDs, strings.Join(out, "\n"))
+	return fmt.Sprintf("%s %d %v %d %d %q\n%s", g.object.GetUID(), g.object.GetGeneration(), g.settled, deref(g.replicas),
+		g.statusReplicas, g.providerIDs, strings.Join(out, "\n"))
 }
 
 // atStandstill tells whether a MachinePool may be lowered to the number of its Machines:
@@ -71,7 +74,8 @@ func pictureOf(g *scalable, members []*machine) string {
 // read that could.
 func (p *Provider) atStandstill(l look) bool {
 	g := l.group
-	if g.kind != machinePool || len(l.members) == 0 || !g.settled || g.statusReplicas != len(l.members) || p.stood(g, l.members) < p.standstill {
+	if g.kind != machinePool || len(l.members) == 0 || !g.settled || g.statusReplicas != len(l.members) ||
+		p.stood(g, l.members) < p.standstill {
 		return false
 	}
 	known := map[string]bool{}

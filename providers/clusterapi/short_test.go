@@ -20,7 +20,8 @@ func later(p *Provider) func(time.Duration) {
 // starving is a group of three Machines that was asked for five, and gets no more.
 func starving(t *testing.T, kind string) (*clusterapitest.World, *Provider, func(time.Duration), provider.GroupID) {
 	t.Helper()
-	w := newWorld(t, clusterapitest.NewGroup(kind, ns, "workers", "c1", 3, annotated("0", "9", clusterapitest.PoolMachines, "true")...))
+	w := newWorld(t,
+		clusterapitest.NewGroup(kind, ns, "workers", "c1", 3, annotated("0", "9", clusterapitest.PoolMachines, "true")...))
 	p := connect(t, w, ofC1)
 	pass := later(p)
 	id := provider.GroupID(kind + "/" + ns + "/workers")
@@ -90,7 +91,9 @@ func TestAFailedMachineWaitsForTheMissing(t *testing.T) {
 	if in := group(t, inventory(t, p), id).Instances[0]; in.Err == nil || in.Hold != "" {
 		t.Errorf("%+v", in)
 	}
-	if r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id, Instances: []provider.InstanceID{failed}}); err != nil || r.Target != 2 {
+	if r, err := p.Remove(t.Context(), provider.RemoveRequest{
+		Group: id, Instances: []provider.InstanceID{failed},
+	}); err != nil || r.Target != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -175,7 +178,9 @@ func TestAPoolIsTakenBackToWhatThereIs(t *testing.T) {
 		t.Fatalf("%+v", g)
 	}
 	chosen := live(g)[1]
-	if r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id, Instances: []provider.InstanceID{chosen}}); err != nil || r.Target != 2 {
+	if r, err := p.Remove(t.Context(), provider.RemoveRequest{
+		Group: id, Instances: []provider.InstanceID{chosen},
+	}); err != nil || r.Target != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	w.Settle()
@@ -217,13 +222,15 @@ func TestAPoolThatMayHaveMoreIsLeftAlone(t *testing.T) {
 			}
 			edit(t, w, kind, object, c.change)
 			for range 2 {
-				if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id, From: 5, To: 0}); err != nil || r.Cancelled != 0 || r.Target != 5 {
+				if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id, From: 5, To: 0}); err != nil ||
+					r.Cancelled != 0 || r.Target != 5 {
 					t.Errorf("%+v, %v", r, err)
 				}
 				pass(standstill - time.Second)
 			}
 			pass(time.Second)
-			if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id, From: 5, To: 0}); err != nil || (r.Cancelled > 0) != c.moves {
+			if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id, From: 5, To: 0}); err != nil ||
+				(r.Cancelled > 0) != c.moves {
 				t.Errorf("after as long again: %+v, %v", r, err)
 			}
 		})
@@ -236,8 +243,11 @@ func TestAPoolThatMovesBeforeTheWrite(t *testing.T) {
 	w, p, pass, id := starving(t, "MachinePool")
 	inventory(t, p)
 	pass(standstill)
-	w.Arm(kubetest.Fault{Verb: "update", Resource: "machinepools/scale", Times: 1, Then: func() { w.Feed("MachinePool", ns, "workers") }})
-	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id, From: 5, To: 3}); err != nil || r.Cancelled != 0 || r.Target != 5 {
+	w.Arm(kubetest.Fault{
+		Verb: "update", Resource: "machinepools/scale", Times: 1, Then: func() { w.Feed("MachinePool", ns, "workers") },
+	})
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id, From: 5, To: 3}); err != nil ||
+		r.Cancelled != 0 || r.Target != 5 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if g := group(t, inventory(t, p), id); g.Target != 5 || len(live(g)) != 5 {

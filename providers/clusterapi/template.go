@@ -34,7 +34,8 @@ const (
 // that differ in nothing else are similar.
 var ownLabels = []string{
 	"cluster.x-k8s.io/deployment-name", "cluster.x-k8s.io/set-name", "cluster.x-k8s.io/pool-name", "machine-template-hash",
-	"topology.ebs.csi.aws.com/zone", "topology.disk.csi.azure.com/zone", "topology.gke.io/zone", "topology.csi.vmware.com/k8s-zone",
+	"topology.ebs.csi.aws.com/zone", "topology.disk.csi.azure.com/zone", "topology.gke.io/zone",
+	"topology.csi.vmware.com/k8s-zone",
 }
 
 // promise is what an infrastructure template's status says of its machines.
@@ -94,7 +95,9 @@ func buildTemplate(g *scalable, said capacity, behind promise, defaultArch strin
 		sources["taint/"+t.Key] = sourceAnnotation
 	}
 	for _, t := range g.templateTaints {
-		if checkTaint(t) != nil || slices.ContainsFunc(said.taints, func(other corev1.Taint) bool { return byKey(t, other) == 0 }) {
+		if checkTaint(t) != nil || slices.ContainsFunc(said.taints, func(other corev1.Taint) bool {
+			return byKey(t, other) == 0
+		}) {
 			continue
 		}
 		taints = append(taints, t)

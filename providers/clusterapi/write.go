@@ -22,7 +22,8 @@ const attempts = 10
 // Grow sets spec.replicas through the scale subresource, after a fresh look.
 func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider.GrowResult, error) {
 	if req.To < req.From {
-		return provider.GrowResult{}, kube.Refuse(provider.OpGrow, req.Group, provider.Unsupported, "a growth from %d to %d would be a shrinking", req.From, req.To)
+		return provider.GrowResult{}, kube.Refuse(provider.OpGrow, req.Group, provider.Unsupported,
+			"a growth from %d to %d would be a shrinking", req.From, req.To)
 	}
 	at := p.now()
 	for attempt := 1; ; attempt++ {
@@ -39,9 +40,11 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 		}
 		switch {
 		case target != req.From:
-			return provider.GrowResult{Target: target}, kube.Refuse(provider.OpGrow, req.Group, provider.Conflict, "the target is %d, not %d", target, req.From)
+			return provider.GrowResult{Target: target}, kube.Refuse(provider.OpGrow, req.Group, provider.Conflict,
+				"the target is %d, not %d", target, req.From)
 		case req.To > l.bounds.max:
-			return provider.GrowResult{Target: target}, kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "a target of %d is above the maximum of %d", req.To, l.bounds.max)
+			return provider.GrowResult{Target: target}, kube.Refuse(provider.OpGrow, req.Group, provider.Limit,
+				"a target of %d is above the maximum of %d", req.To, l.bounds.max)
 		case req.To == target:
 			return provider.GrowResult{Target: target}, nil
 		}
@@ -88,7 +91,8 @@ func (p *Provider) allGone(ctx context.Context, id provider.GroupID) error {
 		}
 	}
 	if len(ours) > 0 && (s.paid || s.rolling) {
-		return kube.Refuse(provider.OpGrow, id, provider.Conflict, "the Machine %s was removed, and Cluster API has not begun to delete it: it would stay if the group grew now", ours[0].id())
+		return kube.Refuse(provider.OpGrow, id, provider.Conflict, "the Machine %s was removed, and Cluster API has not "+
+			"begun to delete it: it would stay if the group grew now", ours[0].id())
 	}
 	if err := p.takeBack(ctx, ours); err != nil {
 		return hints.BeforeWrite(ctx, provider.OpGrow, id, "let Machines stay that were to be removed", err)
@@ -115,7 +119,8 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 		}
 		target := *l.group.replicas
 		if target != req.From {
-			return provider.CancelResult{Target: target}, kube.Refuse(provider.OpCancel, req.Group, provider.Conflict, "the target is %d, not %d", target, req.From)
+			return provider.CancelResult{Target: target}, kube.Refuse(provider.OpCancel, req.Group, provider.Conflict,
+				"the target is %d, not %d", target, req.From)
 		}
 		floor := max(req.To, l.bounds.min, len(standingOf(l.members, l.sets, target).live))
 		if floor >= target || !quiet(l.group, l.sets) && !p.atStandstill(l) {
@@ -126,7 +131,8 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 			continue
 		}
 		if err != nil {
-			return provider.CancelResult{Target: target}, hints.Write(ctx, provider.OpCancel, req.Group, fmt.Sprintf("set its replicas to %d", floor), err)
+			return provider.CancelResult{Target: target}, hints.Write(ctx, provider.OpCancel, req.Group,
+				fmt.Sprintf("set its replicas to %d", floor), err)
 		}
 		floor = p.makeRoom(ctx, req.Group, floor)
 		return provider.CancelResult{Target: floor, Cancelled: target - floor}, nil
@@ -259,8 +265,10 @@ func (p *Provider) setReplicas(ctx context.Context, l look, n int) error {
 	}
 	scale := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "autoscaling/v1", "kind": "Scale",
-		"metadata": map[string]any{"name": g.name, "namespace": g.namespace, "resourceVersion": g.object.GetResourceVersion()},
-		"spec":     map[string]any{"replicas": int64(n)},
+		"metadata": map[string]any{
+			"name": g.name, "namespace": g.namespace, "resourceVersion": g.object.GetResourceVersion(),
+		},
+		"spec": map[string]any{"replicas": int64(n)},
 	}}
 	_, err := client.Update(ctx, scale, writeOptions, "scale")
 	if g.kind != machineSet || !apierrors.IsForbidden(err) {

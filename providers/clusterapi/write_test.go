@@ -17,13 +17,17 @@ func TestWritesLookAgain(t *testing.T) {
 		n := int64(0)
 		return kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: times, Then: func() {
 			n++
-			if err := w.Edit("MachineDeployment", ns, "workers", func(o kubetest.Object) { kubetest.Set(o, n, "status", "readyReplicas") }); err != nil {
+			if err := w.Edit("MachineDeployment", ns, "workers", func(o kubetest.Object) {
+				kubetest.Set(o, n, "status", "readyReplicas")
+			}); err != nil {
 				t.Error(err)
 			}
 		}}
 	}
 	w.Arm(busy(3))
-	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 3, To: 4}); err != nil || r.Target != 4 {
+	if r, err := p.Grow(t.Context(), provider.GrowRequest{
+		Group: md("workers"), From: 3, To: 4,
+	}); err != nil || r.Target != 4 {
 		t.Fatalf("Grow: %+v, %v", r, err)
 	}
 	w.Settle()
@@ -32,12 +36,15 @@ func TestWritesLookAgain(t *testing.T) {
 		t.Fatalf("Remove: %+v, %v", r, err)
 	}
 	w.Settle()
-	if g := group(t, inventory(t, p), md("workers")); g.Target != 3 || len(live(g)) != 3 || slices.Contains(live(g), machines[0]) {
+	if g := group(t, inventory(t, p), md("workers")); g.Target != 3 || len(live(g)) != 3 ||
+		slices.Contains(live(g), machines[0]) {
 		t.Errorf("%+v", g)
 	}
 	// Somebody's other target is one.
 	w.Arm(kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
-		if err := w.Edit("MachineDeployment", ns, "workers", func(o kubetest.Object) { kubetest.Set(o, int64(7), "spec", "replicas") }); err != nil {
+		if err := w.Edit("MachineDeployment", ns, "workers", func(o kubetest.Object) {
+			kubetest.Set(o, int64(7), "spec", "replicas")
+		}); err != nil {
 			t.Error(err)
 		}
 	}})
@@ -53,9 +60,13 @@ func TestWritesLookAgain(t *testing.T) {
 func TestAWriteThatMeetsItsOwnEffect(t *testing.T) {
 	t.Parallel()
 	w, p, machines := three(t)
-	busy := kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Busy, After: true, Times: 1}
+	busy := kubetest.Fault{
+		Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Busy, After: true, Times: 1,
+	}
 	w.Arm(busy)
-	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 3, To: 4}); err != nil || r.Target != 4 {
+	if r, err := p.Grow(t.Context(), provider.GrowRequest{
+		Group: md("workers"), From: 3, To: 4,
+	}); err != nil || r.Target != 4 {
 		t.Errorf("Grow: %+v, %v", r, err)
 	}
 	w.Settle()
@@ -64,7 +75,8 @@ func TestAWriteThatMeetsItsOwnEffect(t *testing.T) {
 		t.Errorf("Remove: %+v, %v", r, err)
 	}
 	w.Settle()
-	if g := group(t, inventory(t, p), md("workers")); g.Target != 3 || len(live(g)) != 3 || slices.Contains(live(g), machines[0]) {
+	if g := group(t, inventory(t, p), md("workers")); g.Target != 3 || len(live(g)) != 3 ||
+		slices.Contains(live(g), machines[0]) {
 		t.Errorf("%+v", g)
 	}
 }
@@ -107,11 +119,14 @@ func TestGrowAfterARemovalThatWasUndone(t *testing.T) {
 	if g := group(t, inventory(t, p), md("workers")); g.Instances[0].State != provider.Running {
 		t.Errorf("%+v", g.Instances[0])
 	}
-	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 3, To: 4}); err != nil || r.Target != 4 {
+	if r, err := p.Grow(t.Context(), provider.GrowRequest{
+		Group: md("workers"), From: 3, To: 4,
+	}); err != nil || r.Target != 4 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	w.Settle()
-	if g := group(t, inventory(t, p), md("workers")); len(live(g)) != 4 || !slices.Contains(live(g), machines[0]) || len(marks(w)) != 0 {
+	if g := group(t, inventory(t, p), md("workers")); len(live(g)) != 4 || !slices.Contains(live(g), machines[0]) ||
+		len(marks(w)) != 0 {
 		t.Errorf("%+v, marks %v", g, marks(w))
 	}
 }
@@ -122,7 +137,9 @@ func TestToZeroAndBack(t *testing.T) {
 		w := newWorld(t, clusterapitest.NewGroup(kind, ns, "workers", "c1", 1, annotated("0", "5")...))
 		p := connect(t, w, ofC1)
 		id := provider.GroupID(kind + "/" + ns + "/workers")
-		if r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id, Instances: live(group(t, inventory(t, p), id))}); err != nil || r.Target != 0 {
+		if r, err := p.Remove(t.Context(), provider.RemoveRequest{
+			Group: id, Instances: live(group(t, inventory(t, p), id)),
+		}); err != nil || r.Target != 0 {
 			t.Fatalf("%s: %+v, %v", kind, r, err)
 		}
 		w.Settle()
@@ -137,7 +154,9 @@ func TestGrowIsNotHeldUp(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("5", "9")...))
 	p := connect(t, w, ofC1)
 	w.Roll(ns, "workers")
-	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 1, To: 3}); err != nil || r.Target != 3 {
+	if r, err := p.Grow(t.Context(), provider.GrowRequest{
+		Group: md("workers"), From: 1, To: 3,
+	}); err != nil || r.Target != 3 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	w.Settle()
@@ -154,11 +173,13 @@ func TestCancelWaitsForControllers(t *testing.T) {
 	if _, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 3, To: 5}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3}); err != nil || r.Cancelled != 0 || r.Target != 5 {
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3}); err != nil ||
+		r.Cancelled != 0 || r.Target != 5 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	w.Reconcile()
-	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3}); err != nil || r.Cancelled != 0 {
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3}); err != nil ||
+		r.Cancelled != 0 {
 		t.Errorf("with five Machines: %+v, %v", r, err)
 	}
 }
@@ -174,7 +195,9 @@ func TestCancelMakesRoom(t *testing.T) {
 		late := w.List("Machine")[0]
 		kubetest.Set(late, "late", "metadata", "name")
 		kubetest.Set(late, "uid-late", "metadata", "uid")
-		kubetest.Set(late, []any{kubetest.Object{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineSet", "name": set["name"], "uid": set["uid"]}}, "metadata", "ownerReferences")
+		kubetest.Set(late, []any{kubetest.Object{
+			"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineSet", "name": set["name"], "uid": set["uid"],
+		}}, "metadata", "ownerReferences")
 		w.Apply(late)
 	}})
 	r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: md("workers"), From: 5, To: 3})

@@ -37,10 +37,13 @@ func (p *Provider) available(ctx context.Context) (availability, error) {
 		return availability{}, nil
 	}
 	what := fmt.Sprintf("the Deployment %s/%s", p.settings.namespace, v1alpha1.ControllerManagerDeployment)
-	o, err := p.client.Resource(deploymentsResource).Namespace(p.settings.namespace).Get(ctx, v1alpha1.ControllerManagerDeployment, metav1.GetOptions{})
+	o, err := p.client.Resource(deploymentsResource).Namespace(p.settings.namespace).Get(ctx,
+		v1alpha1.ControllerManagerDeployment, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		return availability{notices: []provider.Notice{kube.Notice("", noticeNoAvailability, "whether machine-controller-manager runs is not known: %v; give the right to get Deployments, or set --mcm-require-available=false", err)}}, nil
+		return availability{notices: []provider.Notice{kube.Notice("", noticeNoAvailability,
+			"whether machine-controller-manager runs is not known: %v; give the right to get Deployments, or set "+
+				"--mcm-require-available=false", err)}}, nil
 	case apierrors.IsNotFound(err):
 		return unavailable("%s is not there", what), nil
 	case err != nil:
@@ -78,7 +81,8 @@ func mistaken(image string, m marker) string {
 	if !found || err != nil {
 		return ""
 	}
-	const says = "machine-controller-manager is %s, and would take --mcm-deletion-marker=%s for something else, so that another machine would go than the one that is meant: set it to %s"
+	const says = "machine-controller-manager is %s, and would take --mcm-deletion-marker=%s for something else, so that " +
+		"another machine would go than the one that is meant: set it to %s"
 	switch {
 	case m != priority && is.LessThan(namesSince):
 		return fmt.Sprintf(says, tag, m, priority)
@@ -96,7 +100,8 @@ var (
 
 func unavailable(format string, args ...any) availability {
 	why := fmt.Sprintf(format, args...)
-	return availability{missing: why, notices: []provider.Notice{kube.Notice("", noticeUnavailable, "%s: nothing is asked of its groups until it is back (--mcm-require-available)", why)}}
+	return availability{missing: why, notices: []provider.Notice{kube.Notice("", noticeUnavailable,
+		"%s: nothing is asked of its groups until it is back (--mcm-require-available)", why)}}
 }
 
 // hold holds a group as long as machine-controller-manager is away, or does not

@@ -22,7 +22,8 @@ func TestTheMarkerIsHeldAgainstTheVersion(t *testing.T) {
 		{"", timestamped, ""}, {"registry:5000/mcm", timestamped, ""}, {"registry:5000/mcm:latest", timestamped, ""},
 		{"registry:5000/gardener/mcm:v0.62.0@sha256:ab", timestamped, ""}, {"r/mcm:v0.61.3", timestamped, ""},
 		{"r/mcm:v0.61.2", timestamped, "set it to names"}, {"r/mcm:v0.61.2", names, ""}, {"r/mcm:0.56.0", names, ""},
-		{"r/mcm:v0.55.1@sha256:ab", names, "set it to priority"}, {"r/mcm:v0.55.1", timestamped, "set it to priority"}, {"r/mcm:v0.40.0", priority, ""},
+		{"r/mcm:v0.55.1@sha256:ab", names, "set it to priority"}, {"r/mcm:v0.55.1", timestamped, "set it to priority"},
+		{"r/mcm:v0.40.0", priority, ""},
 	} {
 		if got := mistaken(c.image, c.how); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
 			t.Errorf("%s with %s: %q", c.image, c.how, got)
@@ -36,7 +37,8 @@ func TestTheMarkerIsHeldAgainstTheVersion(t *testing.T) {
 	}, "spec", "template", "spec", "containers")
 	w.Apply(o)
 	inv := inventory(t, p)
-	if g := inv.Groups[0]; !held(g, provider.OpRemove, string(provider.BadConfig)) || held(g, provider.OpGrow, string(provider.BadConfig)) || !noticed(inv, noticeWrongMarker, "v0.60.0") {
+	if g := inv.Groups[0]; !held(g, provider.OpRemove, string(provider.BadConfig)) ||
+		held(g, provider.OpGrow, string(provider.BadConfig)) || !noticed(inv, noticeWrongMarker, "v0.60.0") {
 		t.Errorf("%+v, notices %v", g.Holds, inv.Notices)
 	}
 }
@@ -53,7 +55,8 @@ func TestMCMIsAwayForLongerThanANodeMayTake(t *testing.T) {
 	clock := func() time.Time { return begin.Add(time.Duration(minute.Load()) * time.Minute) }
 	w := gardenertest.New(clock, ns)
 	for i, n := range []int{1, 0} {
-		w.Add(gardenertest.NewClass(ns, zone(i), "zone"), gardenertest.NewDeployment(ns, zone(i), "web", "zone", n, limited("0", "4")...))
+		w.Add(gardenertest.NewClass(ns, zone(i), "zone"),
+			gardenertest.NewDeployment(ns, zone(i), "web", "zone", n, limited("0", "4")...))
 	}
 	w.Settle()
 	w.SetTiming(gardenertest.Timing{Observe: time.Hour}) // nobody makes machines by itself
@@ -100,7 +103,8 @@ func TestMCMIsAwayForLongerThanANodeMayTake(t *testing.T) {
 			want = 3
 		}
 		if g := inv.Groups[0]; g.Target != 3 || !g.TargetSince.Equal(asked) || len(g.Instances) != want {
-			t.Errorf("minute %d: a target of %d since %v, %d instances, want %d", m, g.Target, g.TargetSince, len(g.Instances), want)
+			t.Errorf("minute %d: a target of %d since %v, %d instances, want %d",
+				m, g.Target, g.TargetSince, len(g.Instances), want)
 		}
 		if noticed(inv, noticeUnavailable, "machine-controller-manager") != away {
 			t.Errorf("minute %d: notices %v", m, inv.Notices)

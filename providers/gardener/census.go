@@ -46,10 +46,14 @@ func (p *Provider) takeCensus(ctx context.Context, classes bool) (census, error)
 	if err != nil {
 		return census{}, err
 	}
-	if c.machines, err = listed[v1alpha1.Machine](ctx, p, &c, v1alpha1.ResourceMachines, v1alpha1.KindMachine); err != nil {
+	if c.machines, err = listed[v1alpha1.Machine](
+		ctx, p, &c, v1alpha1.ResourceMachines, v1alpha1.KindMachine,
+	); err != nil {
 		return census{}, err
 	}
-	if c.sets, err = listed[v1alpha1.MachineSet](ctx, p, &c, v1alpha1.ResourceMachineSets, v1alpha1.KindMachineSet); err != nil {
+	if c.sets, err = listed[v1alpha1.MachineSet](
+		ctx, p, &c, v1alpha1.ResourceMachineSets, v1alpha1.KindMachineSet,
+	); err != nil {
 		return census{}, err
 	}
 	if classes {
@@ -69,7 +73,8 @@ func (p *Provider) takeCensus(ctx context.Context, classes bool) (census, error)
 }
 
 func (p *Provider) listDeployments(ctx context.Context, c *census) ([]*v1alpha1.MachineDeployment, error) {
-	return listed[v1alpha1.MachineDeployment](ctx, p, c, v1alpha1.ResourceMachineDeployments, v1alpha1.KindMachineDeployment)
+	return listed[v1alpha1.MachineDeployment](ctx, p, c, v1alpha1.ResourceMachineDeployments,
+		v1alpha1.KindMachineDeployment)
 }
 
 // marksOf joins the marks of two looks at the same MachineDeployments. The later
@@ -109,7 +114,8 @@ func meta[T kinds](o *T) *metav1.ObjectMeta {
 // be read is strange, and no reason to fail.
 func listed[T kinds](ctx context.Context, p *Provider, c *census, resource, kind string) ([]*T, error) {
 	what := fmt.Sprintf("list %s in the namespace %s", resource, p.settings.namespace)
-	answer, err := p.client.Resource(v1alpha1.Resource(resource)).Namespace(p.settings.namespace).List(ctx, metav1.ListOptions{})
+	answer, err := p.client.Resource(v1alpha1.Resource(resource)).Namespace(p.settings.namespace).List(ctx,
+		metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
@@ -137,7 +143,8 @@ func convert[T kinds](from *unstructured.Unstructured, to *T) error {
 	err = fmt.Errorf("%s%w", misfit[T](from.Object), err)
 	*to = *new(T)
 	m := meta(to)
-	m.Namespace, m.Name, m.UID, m.ResourceVersion, m.Generation = from.GetNamespace(), from.GetName(), from.GetUID(), from.GetResourceVersion(), from.GetGeneration()
+	m.Namespace, m.Name, m.UID, m.ResourceVersion, m.Generation = from.GetNamespace(), from.GetName(), from.GetUID(),
+		from.GetResourceVersion(), from.GetGeneration()
 	m.Labels, m.Annotations, m.OwnerReferences = from.GetLabels(), from.GetAnnotations(), from.GetOwnerReferences()
 	m.CreationTimestamp, m.DeletionTimestamp = from.GetCreationTimestamp(), from.GetDeletionTimestamp()
 	if d, ok := any(to).(*v1alpha1.MachineDeployment); ok && !readSize(from.Object, &d.Spec) {
@@ -165,7 +172,8 @@ func readSize(object map[string]any, into *v1alpha1.MachineDeploymentSpec) bool 
 	alone := func(field string) (v1alpha1.MachineDeploymentSpec, bool) {
 		var spec v1alpha1.MachineDeploymentSpec
 		value, there := fields[field]
-		return spec, !there || runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{field: value}, &spec) == nil
+		return spec, !there ||
+			runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{field: value}, &spec) == nil
 	}
 	if spec, ok := alone("poolMinimum"); ok {
 		into.PoolMinimum = spec.PoolMinimum

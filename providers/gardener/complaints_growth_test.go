@@ -38,8 +38,11 @@ func Test8142AZoneIsAdded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := zones(c.annotations, 3, 3)
-			machines := [][]provider.InstanceID{live(groupOf(t, connect(t, w, c.before), id(0))), live(groupOf(t, connect(t, w, c.before), id(1)))}
-			w.Add(gardenertest.NewClass(ns, zone(2), "zonec"), gardenertest.NewDeployment(ns, zone(2), "web", "zonec", 0, c.annotations...))
+			machines := [][]provider.InstanceID{
+				live(groupOf(t, connect(t, w, c.before), id(0))), live(groupOf(t, connect(t, w, c.before), id(1))),
+			}
+			w.Add(gardenertest.NewClass(ns, zone(2), "zonec"),
+				gardenertest.NewDeployment(ns, zone(2), "web", "zonec", 0, c.annotations...))
 			w.Settle()
 			w.ForgetRequests()
 			p := connect(t, w, c.after)
@@ -117,9 +120,12 @@ func Test7057LimitsCountAtOnce(t *testing.T) {
 	if err := grow(p, t, id(0), 1, 3); err != nil { // without any look in between
 		t.Error(err)
 	}
-	w.Add(gardenertest.NewClass(ns, "aid", "zonea"), gardenertest.NewDeployment(ns, "aid", "aid", "zonea", 0, limited("1", "2")...))
+	w.Add(gardenertest.NewClass(ns, "aid", "zonea"),
+		gardenertest.NewDeployment(ns, "aid", "aid", "zonea", 0, limited("1", "2")...))
 	inv := inventory(t, p)
-	if want := []provider.Pool{{ID: "aid", Min: 1, Max: 2, Sizing: "Equitable"}, {ID: "web", Min: 3, Max: 5, Sizing: "Equitable"}}; !slices.Equal(inv.Pools, want) {
+	if want := []provider.Pool{
+		{ID: "aid", Min: 1, Max: 2, Sizing: "Equitable"}, {ID: "web", Min: 3, Max: 5, Sizing: "Equitable"},
+	}; !slices.Equal(inv.Pools, want) {
 		t.Errorf("pools %+v", inv.Pools)
 	}
 	if err := grow(p, t, "aid", 0, 1); err != nil {
@@ -146,14 +152,18 @@ func Test36AllNodesAreCordoned(t *testing.T) {
 	p := connect(t, w, anywhere)
 	nodes := shoot(w, func(n *corev1.Node) {
 		n.Spec.Unschedulable = true
-		n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}, {Key: "by-hand", Effect: corev1.TaintEffectNoSchedule}}
+		n.Spec.Taints = []corev1.Taint{
+			{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
+			{Key: "by-hand", Effect: corev1.TaintEffectNoSchedule},
+		}
 	})
 	p.examples = newExamples(nodes, time.Now)
 	g := groupOf(t, p, id(0))
 	if g.Template == nil || nodes.asked == 0 {
 		t.Fatalf("asked %d times, %v", nodes.asked, g.TemplateErr)
 	}
-	if n := g.Template.Node; n.Spec.Unschedulable || len(n.Spec.Taints) != 0 || n.Status.Allocatable.Cpu().String() != "3900m" {
+	if n := g.Template.Node; n.Spec.Unschedulable || len(n.Spec.Taints) != 0 ||
+		n.Status.Allocatable.Cpu().String() != "3900m" {
 		t.Errorf("a new node: %+v, %v", n.Spec, n.Status.Allocatable)
 	}
 	if len(g.Holds) != 0 || len(live(g)) != 2 {
@@ -186,7 +196,8 @@ func Test67ASecondGrowthRightAfterTheFirst(t *testing.T) {
 			if nodes.asked == 0 || len(g.Holds) != 0 || g.Target != 2 || len(live(g)) != 2 {
 				t.Errorf("asked %d times, %+v", nodes.asked, g)
 			}
-			if got := g.Template.Node; !maps.Equal(got.Labels, want.Labels) || !got.Status.Allocatable.Cpu().Equal(*want.Status.Allocatable.Cpu()) {
+			if got := g.Template.Node; !maps.Equal(got.Labels, want.Labels) ||
+				!got.Status.Allocatable.Cpu().Equal(*want.Status.Allocatable.Cpu()) {
 				t.Errorf("a new node: %+v, want %+v", got, want)
 			}
 			if err := grow(p, t, id(0), 2, 3); err != nil {
@@ -205,7 +216,9 @@ func Test67ASecondGrowthRightAfterTheFirst(t *testing.T) {
 func Test10227ANodeThatWaitsForItsComponents(t *testing.T) {
 	w := zones(limited("0", "9"), 1)
 	edit(t, w, 0, func(d *v1alpha1.MachineDeployment) {
-		d.Spec.Template.Spec.NodeTemplate.Spec.Taints = []corev1.Taint{{Key: v1alpha1.CriticalComponentsNotReadyTaint, Effect: corev1.TaintEffectNoSchedule}}
+		d.Spec.Template.Spec.NodeTemplate.Spec.Taints = []corev1.Taint{{
+			Key: v1alpha1.CriticalComponentsNotReadyTaint, Effect: corev1.TaintEffectNoSchedule,
+		}}
 	})
 	w.SetTiming(gardenertest.Timing{Boot: time.Hour})
 	p := connect(t, w, anywhere)
@@ -215,7 +228,9 @@ func Test10227ANodeThatWaitsForItsComponents(t *testing.T) {
 	// It has registered; machine-controller-manager calls it Pending as long as it has
 	// the taint.
 	young := byAge(w, id(0))[1]
-	if err := w.EditMachine(string(young), func(m *v1alpha1.Machine) { m.Labels[v1alpha1.NodeLabel] = string(young) }); err != nil {
+	if err := w.EditMachine(string(young), func(m *v1alpha1.Machine) {
+		m.Labels[v1alpha1.NodeLabel] = string(young)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	g := groupOf(t, p, id(0))
@@ -223,7 +238,8 @@ func Test10227ANodeThatWaitsForItsComponents(t *testing.T) {
 	if at < 0 || g.Target != 2 || len(g.Holds) != 0 {
 		t.Fatalf("%+v", g)
 	}
-	if in := g.Instances[at]; in.State != provider.Creating || in.Err != nil || in.Hold != "" || in.NodeName != string(young) {
+	if in := g.Instances[at]; in.State != provider.Creating || in.Err != nil || in.Hold != "" ||
+		in.NodeName != string(young) {
 		t.Errorf("%+v", in)
 	}
 	if g.Template == nil || len(g.Template.Node.Spec.Taints) != 0 {
@@ -250,7 +266,8 @@ func Test754NothingIsLoweredDuringARollout(t *testing.T) {
 				_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[:2], Force: force})
 				refusal(t, err, provider.Conflict)
 			}
-			if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 5, To: 0}); err != nil || r.Cancelled != 0 || r.Target != 5 {
+			if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 5, To: 0}); err != nil ||
+				r.Cancelled != 0 || r.Target != 5 {
 				t.Errorf("%+v, %v", r, err)
 			}
 			if got := writes(w); len(got) != 0 {

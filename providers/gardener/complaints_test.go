@@ -30,7 +30,9 @@ func phase(t *testing.T, w *gardenertest.World, machine provider.InstanceID, to 
 
 // #29: a MachineDeployment that --nodes names and that is not there stops nobody.
 func Test29AMissingMachineDeployment(t *testing.T) {
-	p := connect(t, zones(nil, 1), Config{Namespace: ns, Nodes: []string{"0:5:" + ns + ".gone", "0:5:" + ns + "." + zone(0)}})
+	p := connect(t, zones(nil, 1), Config{
+		Namespace: ns, Nodes: []string{"0:5:" + ns + ".gone", "0:5:" + ns + "." + zone(0)},
+	})
 	inv := inventory(t, p)
 	if got := ids(inv); !slices.Equal(got, []string{zone(0)}) || !noticed(inv, noticeNoDeployment, "gone") {
 		t.Errorf("groups %v, notices %v", got, inv.Notices)
@@ -43,9 +45,12 @@ func Test29AMissingMachineDeployment(t *testing.T) {
 
 // #104: a zone whose maximum is 0 is a group that does not grow, and stops nobody.
 func Test104AZoneWithAMaximumOfZero(t *testing.T) {
-	p := connect(t, zones(nil, 0, 1), Config{Namespace: ns, Nodes: []string{"0:0:" + ns + "." + zone(0), "0:5:" + ns + "." + zone(1)}})
+	p := connect(t, zones(nil, 0, 1), Config{
+		Namespace: ns, Nodes: []string{"0:0:" + ns + "." + zone(0), "0:5:" + ns + "." + zone(1)},
+	})
 	inv := inventory(t, p)
-	if got := ids(inv); !slices.Equal(got, []string{zone(0), zone(1)}) || inv.Groups[0].Max != 0 || inv.Groups[0].Err != nil {
+	if got := ids(inv); !slices.Equal(got, []string{zone(0), zone(1)}) || inv.Groups[0].Max != 0 ||
+		inv.Groups[0].Err != nil {
 		t.Errorf("groups %+v", inv.Groups)
 	}
 	refusal(t, grow(p, t, id(0), 0, 1), provider.Limit)
@@ -77,8 +82,11 @@ func Test353MachinesOfARemovedPool(t *testing.T) {
 	if got := ids(inv); !slices.Equal(got, []string{zone(1)}) {
 		t.Fatalf("groups %v", got)
 	}
-	r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(1), Instances: []provider.InstanceID{orphan, live(inv.Groups[0])[0]}})
-	if err != nil || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict || r.Instances[1].Err != nil || r.Target != 1 {
+	r, err := p.Remove(t.Context(), provider.RemoveRequest{
+		Group: id(1), Instances: []provider.InstanceID{orphan, live(inv.Groups[0])[0]},
+	})
+	if err != nil || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict ||
+		r.Instances[1].Err != nil || r.Target != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -88,7 +96,8 @@ func Test353MachinesOfARemovedPool(t *testing.T) {
 // name.
 func Test330QuotaIsSeenAtOnce(t *testing.T) {
 	for description, want := range map[string]provider.Kind{
-		"insufficient capacity in zone a": provider.NoCapacity, "VcpuLimitExceeded: you have requested more vCPU capacity than your current vCPU limit": provider.Quota,
+		"insufficient capacity in zone a": provider.NoCapacity, "VcpuLimitExceeded: you have requested more vCPU capacity " +
+			"than your current vCPU limit": provider.Quota,
 		"Quota 'CPUS' exceeded. Limit: 24.0 in region europe": provider.Quota, "": provider.NoCapacity,
 	} {
 		w := zones(limited("0", "9"), 0)
@@ -99,14 +108,17 @@ func Test330QuotaIsSeenAtOnce(t *testing.T) {
 		}
 		// The condition that looks like a rollout there.
 		edit(t, w, 0, func(d *v1alpha1.MachineDeployment) {
-			d.Status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionProgressing, Status: v1alpha1.ConditionTrue, Reason: "NewMachineSetCreated"}}
+			d.Status.Conditions = []v1alpha1.Condition{{
+				Type: v1alpha1.ConditionProgressing, Status: v1alpha1.ConditionTrue, Reason: "NewMachineSetCreated",
+			}}
 		})
 		g := groupOf(t, p, id(0))
 		if len(g.Holds) != 0 || len(g.Instances) != 1 {
 			t.Fatalf("%+v", g)
 		}
 		failed := g.Instances[0]
-		if failed.State != provider.Creating || failed.Err == nil || failed.Err.Kind != want || failed.Err.Code != v1alpha1.CodeResourceExhausted || failed.Err.Group != id(0) || failed.Err.Zone != "zonea" {
+		if failed.State != provider.Creating || failed.Err == nil || failed.Err.Kind != want ||
+			failed.Err.Code != v1alpha1.CodeResourceExhausted || failed.Err.Group != id(0) || failed.Err.Zone != "zonea" {
 			t.Errorf("%q: %+v, error %+v", description, failed, failed.Err)
 		}
 		if r := remove(t, p, id(0), failed.ID); r.Target != 0 {
@@ -127,11 +139,17 @@ func TestOtherFailures(t *testing.T) {
 		retry time.Duration
 	}
 	for code, want := range map[string]failure{
-		v1alpha1.CodeUnauthenticated: {provider.Credentials, 0}, v1alpha1.CodePermissionDenied: {provider.Denied, 0}, v1alpha1.CodeInvalidArgument: {provider.BadConfig, 0},
-		v1alpha1.CodeOutOfRange: {provider.BadConfig, 0}, v1alpha1.CodeUnimplemented: {provider.BadConfig, 0}, v1alpha1.CodeResourceExhausted: {provider.NoCapacity, 0},
-		v1alpha1.CodeInternal: {provider.Transient, 3 * time.Minute}, v1alpha1.CodeUninitialized: {provider.Transient, 3 * time.Minute}, v1alpha1.CodeFailedPrecondition: {provider.Transient, 3 * time.Minute},
-		v1alpha1.CodeUnavailable: {provider.Transient, 5 * time.Second}, v1alpha1.CodeDeadlineExceeded: {provider.Transient, 5 * time.Second},
-		v1alpha1.CodeAborted: {provider.Transient, 5 * time.Second}, v1alpha1.CodeUnknown: {provider.Transient, 5 * time.Second}, "": {provider.Transient, 5 * time.Second},
+		v1alpha1.CodeUnauthenticated:  {provider.Credentials, 0},
+		v1alpha1.CodePermissionDenied: {provider.Denied, 0}, v1alpha1.CodeInvalidArgument: {provider.BadConfig, 0},
+		v1alpha1.CodeOutOfRange:    {provider.BadConfig, 0},
+		v1alpha1.CodeUnimplemented: {provider.BadConfig, 0}, v1alpha1.CodeResourceExhausted: {provider.NoCapacity, 0},
+		v1alpha1.CodeInternal: {provider.Transient, 3 * time.Minute}, v1alpha1.CodeUninitialized: {
+			provider.Transient, 3 * time.Minute,
+		}, v1alpha1.CodeFailedPrecondition: {provider.Transient, 3 * time.Minute},
+		v1alpha1.CodeUnavailable:      {provider.Transient, 5 * time.Second},
+		v1alpha1.CodeDeadlineExceeded: {provider.Transient, 5 * time.Second},
+		v1alpha1.CodeAborted:          {provider.Transient, 5 * time.Second},
+		v1alpha1.CodeUnknown:          {provider.Transient, 5 * time.Second}, "": {provider.Transient, 5 * time.Second},
 	} {
 		w := zones(limited("0", "9"), 0)
 		w.FailCreation(zone(0), code, "no")
@@ -140,7 +158,8 @@ func TestOtherFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := groupOf(t, p, id(0)).Instances[0]
-		if e := in.Err; e == nil || e.Kind != want.kind || in.Retry != want.retry || e.Code == "" || !strings.Contains(e.Message, "no") {
+		if e := in.Err; e == nil || e.Kind != want.kind || in.Retry != want.retry || e.Code == "" ||
+			!strings.Contains(e.Message, "no") {
 			t.Errorf("%q: %+v, tried again after %s", code, e, in.Retry)
 		}
 	}
@@ -168,7 +187,9 @@ func TestPreservedMachinesStay(t *testing.T) {
 			m.Status.CurrentStatus.PreserveExpiryTime = &metav1.Time{Time: time.Now().Add(time.Hour)}
 		},
 		"preserved after a failure": func(m *v1alpha1.Machine) {
-			m.Status.CurrentStatus.Phase, m.Status.CurrentStatus.PreserveExpiryTime = v1alpha1.MachineFailed, &metav1.Time{Time: time.Now().Add(time.Hour)}
+			m.Status.CurrentStatus.Phase, m.Status.CurrentStatus.PreserveExpiryTime = v1alpha1.MachineFailed, &metav1.Time{
+				Time: time.Now().Add(time.Hour),
+			}
 		},
 		"to be preserved": func(m *v1alpha1.Machine) {
 			metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.PreserveAnnotation, "now")
@@ -237,7 +258,8 @@ func Test741TakingBackEndsNoMachine(t *testing.T) {
 	}
 	w.Settle()
 	phase(t, w, machines[1], v1alpha1.MachineUnknown)
-	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 6, To: 0}); err != nil || r.Target != 3 || r.Cancelled != 3 {
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 6, To: 0}); err != nil ||
+		r.Target != 3 || r.Cancelled != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	left(t, w, p, 3, without(machines))
@@ -268,13 +290,16 @@ func Test82AFreezeIsExplained(t *testing.T) {
 	w.EditSets(zone(0), func(s *v1alpha1.MachineSet) { s.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue })
 	edit(t, w, 0, func(d *v1alpha1.MachineDeployment) { d.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue })
 	g := groupOf(t, p, id(0))
-	if !held(g, provider.OpGrow, holdFrozen) || held(g, provider.OpRemove, holdFrozen) || !strings.Contains(g.Holds[0].Message, v1alpha1.UnfreezeAnnotation) {
+	if !held(g, provider.OpGrow, holdFrozen) || held(g, provider.OpRemove, holdFrozen) ||
+		!strings.Contains(g.Holds[0].Message, v1alpha1.UnfreezeAnnotation) {
 		t.Errorf("%+v", g.Holds)
 	}
 	refusal(t, grow(p, t, id(0), 3, 4), provider.Conflict)
 	remove(t, p, id(0), machines[0])
 
-	for label, reason := range map[string]string{v1alpha1.FreezeLabel: holdFrozen, v1alpha1.ScaleUpDisabledLabel: holdScaleUp} {
+	for label, reason := range map[string]string{
+		v1alpha1.FreezeLabel: holdFrozen, v1alpha1.ScaleUpDisabledLabel: holdScaleUp,
+	} {
 		w, p, _ := three(t)
 		w.EditSets(zone(0), func(s *v1alpha1.MachineSet) { s.Labels[label] = v1alpha1.FreezeValue })
 		if g := groupOf(t, p, id(0)); !held(g, provider.OpGrow, reason) || held(g, provider.OpRemove, reason) {
@@ -282,7 +307,8 @@ func Test82AFreezeIsExplained(t *testing.T) {
 		}
 		// What was asked for before is not coming, and can be taken back.
 		edit(t, w, 0, func(d *v1alpha1.MachineDeployment) { d.Spec.Replicas = 5 })
-		if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 5, To: 3}); err != nil || r.Cancelled != 2 {
+		if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 5, To: 3}); err != nil ||
+			r.Cancelled != 2 {
 			t.Errorf("%s: %+v, %v", label, r, err)
 		}
 	}
@@ -303,7 +329,8 @@ func Test60NothingIsAskedWhileMCMIsAway(t *testing.T) {
 		t.Errorf("notices %v", inv.Notices)
 	}
 	w.Drop("Deployment", ns, v1alpha1.ControllerManagerDeployment)
-	if inv := inventory(t, p); !held(inv.Groups[0], provider.OpGrow, holdUnavailable) || !noticed(inv, noticeUnavailable, "is not there") {
+	if inv := inventory(t, p); !held(inv.Groups[0], provider.OpGrow, holdUnavailable) ||
+		!noticed(inv, noticeUnavailable, "is not there") {
 		t.Errorf("%+v", inv)
 	}
 	without := anywhere
@@ -312,7 +339,8 @@ func Test60NothingIsAskedWhileMCMIsAway(t *testing.T) {
 		t.Errorf("%+v", inv)
 	}
 	w.SetRights(rights()[:2]...)
-	if inv := inventory(t, p); len(inv.Groups[0].Holds) != 0 || !noticed(inv, noticeNoAvailability, "--mcm-require-available") {
+	if inv := inventory(t, p); len(inv.Groups[0].Holds) != 0 ||
+		!noticed(inv, noticeNoAvailability, "--mcm-require-available") {
 		t.Errorf("%+v", inv)
 	}
 }

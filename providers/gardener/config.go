@@ -87,7 +87,8 @@ func (c Config) Validate() error {
 }
 
 func (c Config) read() (settings, error) {
-	s := settings{namespace: c.Namespace, static: map[string]bounds{}, marker: marker(c.DeletionMarker), requireAvailable: c.RequireAvailable}
+	s := settings{namespace: c.Namespace, static: map[string]bounds{}, marker: marker(c.DeletionMarker),
+		requireAvailable: c.RequireAvailable}
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 
@@ -97,7 +98,8 @@ func (c Config) read() (settings, error) {
 			s.namespace = namespace
 		}
 		if namespace != "" && namespace != s.namespace {
-			wrong("%s means the namespace %s, and CONTROL_NAMESPACE or another flag %s: one autoscaler looks after one shoot, in one namespace", flag, namespace, s.namespace)
+			wrong("%s means the namespace %s, and CONTROL_NAMESPACE or another flag %s: one autoscaler looks after one shoot, "+
+				"in one namespace", flag, namespace, s.namespace)
 		}
 	}
 	if c.Namespace != "" {
@@ -132,7 +134,8 @@ func (c Config) read() (settings, error) {
 		s.specs = []spec{{}}
 	}
 	if s.namespace == "" {
-		wrong("CONTROL_NAMESPACE is not set, and no flag names a namespace: say in which one of the control cluster the shoot's MachineDeployments are")
+		wrong("CONTROL_NAMESPACE is not set, and no flag names a namespace: say in which one of the control cluster the " +
+			"shoot's MachineDeployments are")
 	}
 
 	// 3. The rest.
@@ -161,7 +164,8 @@ type nodesFlag struct {
 // dot in Gardener, and namespaces have none at all.
 func parseNodes(text string) (nodesFlag, error) {
 	wrong := func(format string, args ...any) (nodesFlag, error) {
-		return nodesFlag{}, fmt.Errorf("--nodes=%q: %s; the form is min:max:namespace.name", text, fmt.Sprintf(format, args...))
+		return nodesFlag{}, fmt.Errorf("--nodes=%q: %s; the form is min:max:namespace.name",
+			text, fmt.Sprintf(format, args...))
 	}
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {

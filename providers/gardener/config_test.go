@@ -21,7 +21,9 @@ func TestConfigIsReadAsAWhole(t *testing.T) {
 	if s.namespace != ns || s.sizing != v1alpha1.SizingLaxGreedy || s.marker != timestamped {
 		t.Errorf("%+v", s)
 	}
-	if diff := cmp.Diff(map[string]bounds{ns + "-web-z1": {1, 3}, "plain": {0, 0}}, s.static, cmp.AllowUnexported(bounds{})); diff != "" {
+	if diff := cmp.Diff(
+		map[string]bounds{ns + "-web-z1": {1, 3}, "plain": {0, 0}}, s.static, cmp.AllowUnexported(bounds{}),
+	); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -29,8 +31,10 @@ func TestConfigIsReadAsAWhole(t *testing.T) {
 // Everything that is wrong is told at once, each with its flag.
 func TestConfigTellsAllThatIsWrong(t *testing.T) {
 	err := Config{
-		Nodes:     []string{"1:3:other.x", "3:1:x", "a:1:x", "1:1", "1:1:a.b_c", "0:1:x", "0:1:x"},
-		Discovery: []string{"mcm", "asg:x", "mcm:namespace=third", "mcm:a=b=c", "mcm:k8s.io/cluster-autoscaler/Not-A-Name", "mcm:,", "mcm:x="},
+		Nodes: []string{"1:3:other.x", "3:1:x", "a:1:x", "1:1", "1:1:a.b_c", "0:1:x", "0:1:x"},
+		Discovery: []string{
+			"mcm", "asg:x", "mcm:namespace=third", "mcm:a=b=c", "mcm:k8s.io/cluster-autoscaler/Not-A-Name", "mcm:,", "mcm:x=",
+		},
 		Namespace: ns, Sizing: "Fair", DeletionMarker: "dates",
 	}.Validate()
 	if err == nil {
@@ -54,14 +58,19 @@ func TestEnvironmentOfGardener(t *testing.T) {
 	env := func(name string) string {
 		return map[string]string{"CONTROL_NAMESPACE": ns, "CONTROL_KUBECONFIG": "control", "TARGET_KUBECONFIG": "shoot"}[name]
 	}
-	if ControlNamespace(env) != ns || ControlKubeconfig(env) != "control" || TargetKubeconfig("", env) != "shoot" || TargetKubeconfig("flag", env) != "flag" {
+	if ControlNamespace(env) != ns || ControlKubeconfig(env) != "control" || TargetKubeconfig("", env) != "shoot" ||
+		TargetKubeconfig("flag", env) != "flag" {
 		t.Error("the environment is not what is read")
 	}
 }
 
 func TestDiscoveryMeans(t *testing.T) {
-	labelled := &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "l", Labels: map[string]string{"team": "a", "example.com/scaled": ""}}}
-	annotated := &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"example.com/scaled": "yes", "team": "a"}}}
+	labelled := &v1alpha1.MachineDeployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "l", Labels: map[string]string{"team": "a", "example.com/scaled": ""}},
+	}
+	annotated := &v1alpha1.MachineDeployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"example.com/scaled": "yes", "team": "a"}},
+	}
 	plain := &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	for text, want := range map[string]string{
 		"mcm:":                                      "lap",
@@ -93,7 +102,8 @@ func TestDiscoveryMeans(t *testing.T) {
 // what is taken says what it was made of.
 func FuzzParsers(f *testing.F) {
 	for _, s := range []string{
-		"mcm:k8s.io/cluster-autoscaler/prod", "mcm:namespace=a,b=c,d", "mcm:", "1:2:a.b", "0:0:x", "a~2026-01-02T03:04:05Z,b,,c~", "~", "a~b~c", ",,", "mcm:a=,=b",
+		"mcm:k8s.io/cluster-autoscaler/prod", "mcm:namespace=a,b=c,d", "mcm:", "1:2:a.b", "0:0:x",
+		"a~2026-01-02T03:04:05Z,b,,c~", "~", "a~b~c", ",,", "mcm:a=,=b",
 	} {
 		f.Add(s)
 	}
@@ -101,7 +111,8 @@ func FuzzParsers(f *testing.F) {
 		if sp, err := parseSpec(text); err == nil && !strings.HasPrefix(text, "mcm:") {
 			t.Errorf("%q is %+v", text, sp)
 		}
-		if g, err := parseNodes(text); err == nil && (g.bounds.min > g.bounds.max || g.name == "" || !strings.HasSuffix(text, g.name)) {
+		if g, err := parseNodes(text); err == nil &&
+			(g.bounds.min > g.bounds.max || g.name == "" || !strings.HasSuffix(text, g.name)) {
 			t.Errorf("%q is %+v", text, g)
 		}
 		marks := parseMarks(text)

@@ -29,7 +29,9 @@ func conforming(limits ...string) *gardenertest.World {
 
 // conforms plays the suite. Its deadlines are short, so that nothing else runs beside
 // it.
-func conforms(t *testing.T, pool provider.PoolID, lacks map[string]string, limits []string, cfg Config, prepare func(*gardenertest.World)) {
+func conforms(t *testing.T, pool provider.PoolID, lacks map[string]string, limits []string, cfg Config, prepare func(
+	*gardenertest.World,
+)) {
 	providertest.Run(t, func(t *testing.T) providertest.Subject {
 		w := conforming(limits...)
 		prepare(w)
@@ -66,7 +68,11 @@ func TestConformsWithTheRightsThatAreListed(t *testing.T) {
 	})
 }
 
-var staticBounds = Config{Namespace: ns, Nodes: []string{"1:12:" + ns + ".pool-z1", "1:12:" + ns + ".pool-z2", "0:12:" + ns + ".elsewhere"}, RequireAvailable: true}
+var staticBounds = Config{
+	Namespace:        ns,
+	Nodes:            []string{"1:12:" + ns + ".pool-z1", "1:12:" + ns + ".pool-z2", "0:12:" + ns + ".elsewhere"},
+	RequireAvailable: true,
+}
 
 var shared = map[string]string{"P4/GrowKeepsThePoolsMaximum": "the pool's maximum is the sum of its groups'"}
 

@@ -33,7 +33,8 @@ type spec struct {
 // means every MachineDeployment of the namespace.
 func parseSpec(text string) (spec, error) {
 	wrong := func(format string, args ...any) (spec, error) {
-		return spec{}, fmt.Errorf("--node-group-auto-discovery=%q: %s; the form is mcm:k8s.io/cluster-autoscaler/<shoot>, or mcm:namespace=...,label=value,key",
+		return spec{}, fmt.Errorf("--node-group-auto-discovery=%q: %s; the form is mcm:k8s.io/cluster-autoscaler/<shoot>, "+
+			"or mcm:namespace=...,label=value,key",
 			text, fmt.Sprintf(format, args...))
 	}
 	kind, list, found := strings.Cut(text, ":")

@@ -9,7 +9,8 @@ import (
 var hints = kube.Hints{
 	provider.Denied:      "docs/gardener.md lists the rights that are needed in the control cluster",
 	provider.Credentials: "see CONTROL_KUBECONFIG in docs/gardener.md",
-	provider.NotFound:    "is this the control cluster of the shoot, with machine-controller-manager's CustomResourceDefinitions?",
+	provider.NotFound: "is this the control cluster of the shoot, with machine-controller-manager's " +
+		"CustomResourceDefinitions?",
 }
 
 // unread is what is told of a MachineDeployment that is left alone for an error.

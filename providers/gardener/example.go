@@ -89,7 +89,8 @@ func (e *examples) rest() {
 func exampleNames(machines []*v1alpha1.Machine, sets []*v1alpha1.MachineSet) []string {
 	newest := newestOf(sets)
 	running := slices.DeleteFunc(slices.Clone(machines), func(m *v1alpha1.Machine) bool {
-		return m.DeletionTimestamp != nil || m.Status.CurrentStatus.Phase != v1alpha1.MachineRunning || m.Labels[v1alpha1.NodeLabel] == "" ||
+		return m.DeletionTimestamp != nil || m.Status.CurrentStatus.Phase != v1alpha1.MachineRunning ||
+			m.Labels[v1alpha1.NodeLabel] == "" ||
 			newest != nil && ownerOf(m.OwnerReferences, v1alpha1.KindMachineSet) != newest.Name
 	})
 	slices.SortFunc(running, func(a, b *v1alpha1.Machine) int {

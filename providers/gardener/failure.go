@@ -18,7 +18,8 @@ func failureOf(m *v1alpha1.Machine) *provider.Error {
 	if last.Type != v1alpha1.OperationCreate || last.State != v1alpha1.StateFailed || m.Spec.ProviderID != "" {
 		return nil
 	}
-	e := &provider.Error{Op: provider.OpGrow, Kind: failureKind(last), Code: cmp.Or(last.ErrorCode, v1alpha1.CodeUnknown), Message: last.Description}
+	e := &provider.Error{Op: provider.OpGrow, Kind: failureKind(last), Code: cmp.Or(last.ErrorCode, v1alpha1.CodeUnknown),
+		Message: last.Description}
 	if e.Message == "" {
 		e.Message = "machine-controller-manager reports that the machine could not be made, and not why"
 	}
@@ -66,7 +67,9 @@ func retryOf(e *provider.Error) time.Duration {
 }
 
 // quotaWords are looked for in small letters and without spaces.
-var quotaWords = []string{"quota", "limitexceeded", "exceededlimit", "limitsexceeded", "vcpulimit", "toomanyinstances", "maximumnumberof"}
+var quotaWords = []string{
+	"quota", "limitexceeded", "exceededlimit", "limitsexceeded", "vcpulimit", "toomanyinstances", "maximumnumberof",
+}
 
 func speaksOfQuota(description string) bool {
 	said := strings.ReplaceAll(strings.ToLower(description), " ", "")

@@ -34,10 +34,13 @@ type obstacle struct {
 func onItsWay(d *v1alpha1.MachineDeployment) []obstacle {
 	var out []obstacle
 	if d.DeletionTimestamp != nil {
-		out = append(out, obstacle{everyWrite, provider.BeingDeleted, "the MachineDeployment is being deleted", provider.Conflict})
+		out = append(out, obstacle{
+			everyWrite, provider.BeingDeleted, "the MachineDeployment is being deleted", provider.Conflict,
+		})
 	}
 	if d.Annotations[v1alpha1.HibernatedAnnotation] != "" {
-		out = append(out, obstacle{everyWrite, holdHibernated, fmt.Sprintf("the shoot is hibernated (annotation %s)", v1alpha1.HibernatedAnnotation), provider.Conflict})
+		out = append(out, obstacle{everyWrite, holdHibernated, fmt.Sprintf("the shoot is hibernated (annotation %s)",
+			v1alpha1.HibernatedAnnotation), provider.Conflict})
 	}
 	return out
 }
@@ -50,16 +53,21 @@ func obstacles(d *v1alpha1.MachineDeployment) []obstacle {
 	}
 	grow := []provider.Op{provider.OpGrow}
 	if d.Spec.Paused {
-		add(everyWrite, holdPaused, provider.Conflict, "the MachineDeployment is paused (spec.paused): somebody wants it left alone")
+		add(everyWrite, holdPaused, provider.Conflict,
+			"the MachineDeployment is paused (spec.paused): somebody wants it left alone")
 	}
 	if d.Spec.Selector == nil || d.Spec.Strategy.Type == "" {
-		add(everyWrite, string(provider.BadConfig), provider.BadConfig, "the MachineDeployment has no spec.selector or no spec.strategy.type, so that machine-controller-manager ignores it")
+		add(everyWrite, string(provider.BadConfig), provider.BadConfig,
+			"the MachineDeployment has no spec.selector or no spec.strategy.type, so that machine-controller-manager ignores it")
 	}
 	if kind := d.Spec.Template.Spec.Class.Kind; kind != v1alpha1.KindMachineClass {
-		add(grow, string(provider.Unsupported), provider.Unsupported, "its machines are of a class of the kind %q, which says nothing of what a node will be like: only %s is understood", kind, v1alpha1.KindMachineClass)
+		add(grow, string(provider.Unsupported), provider.Unsupported, "its machines are of a class of the kind %q, which "+
+			"says nothing of what a node will be like: only %s is understood", kind, v1alpha1.KindMachineClass)
 	}
 	if frozen(d.Labels, d.Status.Conditions) {
-		add(grow, holdFrozen, provider.Conflict, "machine-controller-manager has frozen it, since there were more machines than it wanted: it makes no new ones until these are gone, or the annotation %s is set", v1alpha1.UnfreezeAnnotation)
+		add(grow, holdFrozen, provider.Conflict, "machine-controller-manager has frozen it, since there were more machines "+
+			"than it wanted: it makes no new ones until these are gone, or the annotation %s is set",
+			v1alpha1.UnfreezeAnnotation)
 	}
 	return out
 }
@@ -68,14 +76,25 @@ func obstacles(d *v1alpha1.MachineDeployment) []obstacle {
 func holdsOf(d *v1alpha1.MachineDeployment, sets []*v1alpha1.MachineSet, rolling string) []provider.Hold {
 	all := obstacles(d)
 	if rolling != "" {
-		all = append(all, obstacle{ops: []provider.Op{provider.OpRemove, provider.OpCancel}, reason: holdRollout, message: rolloutMessage(rolling)})
+		all = append(all, obstacle{
+			ops: []provider.Op{provider.OpRemove, provider.OpCancel}, reason: holdRollout, message: rolloutMessage(rolling),
+		})
 	}
 	if newest := newestOf(sets); newest != nil {
 		if frozen(newest.Labels, newest.Status.Conditions) && !frozen(d.Labels, d.Status.Conditions) {
-			all = append(all, obstacle{ops: []provider.Op{provider.OpGrow}, reason: holdFrozen, message: fmt.Sprintf("the MachineSet %s is frozen, and makes no machines", newest.Name)})
+			all = append(all, obstacle{
+				ops:     []provider.Op{provider.OpGrow},
+				reason:  holdFrozen,
+				message: fmt.Sprintf("the MachineSet %s is frozen, and makes no machines", newest.Name),
+			})
 		}
 		if _, ok := newest.Labels[v1alpha1.ScaleUpDisabledLabel]; ok {
-			all = append(all, obstacle{ops: []provider.Op{provider.OpGrow}, reason: holdScaleUp, message: fmt.Sprintf("the MachineSet %s makes no machines while those that it has are updated in place (label %s)", newest.Name, v1alpha1.ScaleUpDisabledLabel)})
+			all = append(all, obstacle{
+				ops:    []provider.Op{provider.OpGrow},
+				reason: holdScaleUp,
+				message: fmt.Sprintf("the MachineSet %s makes no machines while those that it has are updated in place (label %s)",
+					newest.Name, v1alpha1.ScaleUpDisabledLabel),
+			})
 		}
 	}
 	return holdsFor(all)
@@ -84,7 +103,9 @@ func holdsOf(d *v1alpha1.MachineDeployment, sets []*v1alpha1.MachineSet, rolling
 // strangeHolds are those of a MachineDeployment that cannot be read as a whole. What its
 // spec might say against a write, nobody knows.
 func strangeHolds(d *v1alpha1.MachineDeployment, err error) []provider.Hold {
-	return holdsFor(append(onItsWay(d), obstacle{ops: everyWrite, reason: string(provider.BadConfig), message: fmt.Sprintf(unread, err)}))
+	return holdsFor(append(onItsWay(d), obstacle{
+		ops: everyWrite, reason: string(provider.BadConfig), message: fmt.Sprintf(unread, err),
+	}))
 }
 
 func holdsFor(all []obstacle) []provider.Hold {
@@ -98,7 +119,8 @@ func holdsFor(all []obstacle) []provider.Hold {
 }
 
 func rolloutMessage(old string) string {
-	return fmt.Sprintf("it is being rolled out: the MachineSet %s of an older revision has machines still, and lower replicas would take machines of every MachineSet", old)
+	return fmt.Sprintf("it is being rolled out: the MachineSet %s of an older revision has machines still, and lower "+
+		"replicas would take machines of every MachineSet", old)
 }
 
 // hindered is the refusal of an operation that a MachineDeployment itself forbids.
@@ -116,7 +138,9 @@ func frozen(labels map[string]string, conditions []v1alpha1.Condition) bool {
 }
 
 func holds(conditions []v1alpha1.Condition, kind string) bool {
-	return slices.ContainsFunc(conditions, func(c v1alpha1.Condition) bool { return c.Type == kind && c.Status == v1alpha1.ConditionTrue })
+	return slices.ContainsFunc(conditions, func(c v1alpha1.Condition) bool {
+		return c.Type == kind && c.Status == v1alpha1.ConditionTrue
+	})
 }
 
 // rollingOut names a MachineSet that is not the newest and has, or is to have,
@@ -146,6 +170,7 @@ func newestOf(sets []*v1alpha1.MachineSet) *v1alpha1.MachineSet {
 		return n
 	}
 	return slices.MaxFunc(sets, func(a, b *v1alpha1.MachineSet) int {
-		return cmp.Or(cmp.Compare(revision(a), revision(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(b.Name, a.Name))
+		return cmp.Or(cmp.Compare(revision(a), revision(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(b.Name, a.Name))
 	})
 }

@@ -73,7 +73,8 @@ func TestHoleGSiblingsDisagree(t *testing.T) {
 	edit(t, w, 1, func(d *v1alpha1.MachineDeployment) { d.DeletionTimestamp = &now })
 	pool, inv = poolOf(t, p)
 	// The core sums the targets of all: that of the one that goes is to be had besides.
-	if pool.Min != 3 || pool.Max != 6 || noticed(inv, noticePoolsDisagree, "web") || !held(inv.Groups[1], provider.OpGrow, provider.BeingDeleted) {
+	if pool.Min != 3 || pool.Max != 6 || noticed(inv, noticePoolsDisagree, "web") ||
+		!held(inv.Groups[1], provider.OpGrow, provider.BeingDeleted) {
 		t.Errorf("%+v, %+v, notices %v", pool, inv.Groups[1], inv.Notices)
 	}
 	refusal(t, grow(p, t, id(0), 1, 5), provider.Limit) // 5+1+1 with the one that goes
@@ -170,7 +171,9 @@ func TestFewerThanZones(t *testing.T) {
 	if !noticed(inv, noticeFewerThanZones, "web") {
 		t.Errorf("notices %v", inv.Notices)
 	}
-	if _, inv := poolOf(t, connect(t, zones(limited("0", "0"), 0, 0), anywhere)); noticed(inv, noticeFewerThanZones, "web") {
+	if _, inv := poolOf(
+		t, connect(t, zones(limited("0", "0"), 0, 0), anywhere),
+	); noticed(inv, noticeFewerThanZones, "web") {
 		t.Error("a pool that may have none is told that it has too few")
 	}
 }

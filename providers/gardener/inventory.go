@@ -35,7 +35,8 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	inv := provider.Inventory{AsOf: p.now()}
 	a, err := p.available(ctx)
 	if err != nil {
-		return provider.Inventory{}, hints.Error(provider.OpInventory, "", "find out whether machine-controller-manager runs", err)
+		return provider.Inventory{}, hints.Error(provider.OpInventory, "",
+			"find out whether machine-controller-manager runs", err)
 	}
 	c, err := p.takeCensus(ctx, true)
 	if err != nil {
@@ -53,8 +54,9 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		return provider.Inventory{}, hints.Error(provider.OpInventory, "", "read nodes of the shoot", context.Cause(ctx))
 	}
 	inv.Groups, inv.Pools, inv.Notices = describe(c, f, a, p.settings, surroundings{
-		since: p.memory.TargetSince, marking: func(id provider.GroupID) []provider.InstanceID { return p.underWay.since(id, inv.AsOf) },
-		nodes: func(group string) []*corev1.Node { return p.examples.known.Of(wanted[group]) }, now: inv.AsOf,
+		since:   p.memory.TargetSince,
+		marking: func(id provider.GroupID) []provider.InstanceID { return p.underWay.since(id, inv.AsOf) },
+		nodes:   func(group string) []*corev1.Node { return p.examples.known.Of(wanted[group]) }, now: inv.AsOf,
 	})
 	for _, n := range p.news.Among(inv.Notices) {
 		p.log.Warn("notice about the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
@@ -75,7 +77,9 @@ type surroundings struct {
 }
 
 // describe makes groups and pools of a census.
-func describe(c census, families families, a availability, s settings, around surroundings) ([]provider.Group, []provider.Pool, []provider.Notice) {
+func describe(
+	c census, families families, a availability, s settings, around surroundings,
+) ([]provider.Group, []provider.Pool, []provider.Notice) {
 	pools := poolsOf(c.deployments, s)
 	var groups []provider.Group
 	notices := slices.Clone(a.notices)
@@ -131,11 +135,13 @@ func describe(c census, families families, a availability, s settings, around su
 	// 3. What concerns all of them.
 	for _, name := range slices.Sorted(maps.Keys(s.static)) {
 		if !there[name] {
-			notices = append(notices, kube.Notice(provider.GroupID(name), noticeNoDeployment, "--nodes names the MachineDeployment %s, which is not in the namespace %s; it will be a group when it is", name, s.namespace))
+			notices = append(notices, kube.Notice(provider.GroupID(name), noticeNoDeployment, "--nodes names the "+
+				"MachineDeployment %s, which is not in the namespace %s; it will be a group when it is", name, s.namespace))
 		}
 	}
 	for _, shoot := range s.otherShoots() {
-		notices = append(notices, kube.Notice("", noticeOtherShoot, "--node-group-auto-discovery names the shoot %s, and the namespace %s is that of another one: what is found there is scaled all the same", shoot, s.namespace))
+		notices = append(notices, kube.Notice("", noticeOtherShoot, "--node-group-auto-discovery names the shoot %s, and "+
+			"the namespace %s is that of another one: what is found there is scaled all the same", shoot, s.namespace))
 	}
 	for _, told := range unambiguous(groups) {
 		notices = append(notices, kube.Notice("", noticeTwice, "several Machines claim the %s", told))
@@ -146,14 +152,18 @@ func describe(c census, families families, a availability, s settings, around su
 
 // group is one group with all that is known of it, and what a person should know. It
 // is false for a MachineDeployment that is none.
-func group(d *v1alpha1.MachineDeployment, p *pool, c census, f families, s settings, around surroundings) (provider.Group, []provider.Notice, bool) {
+func group(
+	d *v1alpha1.MachineDeployment, p *pool, c census, f families, s settings, around surroundings,
+) (provider.Group, []provider.Notice, bool) {
 	id := provider.GroupID(d.Name)
 	b, ok := boundsOf(d, p, s)
 	// One that cannot be read as a whole, and whose size is known, counts in its pool,
 	// with its machines; nothing is done to it.
 	strange := c.strange[v1alpha1.KindMachineDeployment+"/"+d.Name]
 	if strange != nil && (!ok || isUnsized(strange)) {
-		return provider.Group{ID: id, Pool: poolIDOf(d), Err: kube.Refuse(provider.OpInventory, id, provider.BadConfig, unread, strange)}, nil, true
+		return provider.Group{
+			ID: id, Pool: poolIDOf(d), Err: kube.Refuse(provider.OpInventory, id, provider.BadConfig, unread, strange),
+		}, nil, true
 	}
 	t := readSaid(d)
 	var notices []provider.Notice
@@ -166,21 +176,27 @@ func group(d *v1alpha1.MachineDeployment, p *pool, c census, f families, s setti
 		// One that says limits in vain is ours, and left alone; one that says none is
 		// not a group at all.
 		if len(t.bad) > 0 {
-			return provider.Group{ID: id, Err: kube.Refuse(provider.OpInventory, id, provider.BadConfig, "%s", t.bad[0])}, notices, true
+			return provider.Group{
+				ID: id, Err: kube.Refuse(provider.OpInventory, id, provider.BadConfig, "%s", t.bad[0]),
+			}, notices, true
 		}
 		if t.min != nil || len(s.specs) > 0 && p != nil {
-			notices = append(notices, kube.Notice(id, noticeNoMaximum, "nothing says how many machines its pool may have: set spec.poolMaximum or the annotation %s, or name it in --nodes", v1alpha1.PoolMaximumAnnotation))
+			notices = append(notices, kube.Notice(id, noticeNoMaximum, "nothing says how many machines its pool may have: set "+
+				"spec.poolMaximum or the annotation %s, or name it in --nodes", v1alpha1.PoolMaximumAnnotation))
 		}
 		return provider.Group{}, notices, false
 	}
-	if _, named := s.static[d.Name]; named && (p != nil && p.limited && !p.static && readsLimits(p) || p == nil && t.max != nil) {
-		notices = append(notices, kube.Notice(id, noticeNodesIgnored, "its bounds in --nodes do not count, since its pool has limits of its own"))
+	if _, named := s.static[d.Name]; named &&
+		(p != nil && p.limited && !p.static && readsLimits(p) || p == nil && t.max != nil) {
+		notices = append(notices,
+			kube.Notice(id, noticeNodesIgnored, "its bounds in --nodes do not count, since its pool has limits of its own"))
 	}
 	class := c.classes[d.Spec.Template.Spec.Class.Name]
 	standing := standingOf(d, f.machines[d.Name], f.sets[d.Name], c.marks[d.Name], s.marker, around.now)
 	seen := provider.Group{
 		ID: id, Min: b.min, Max: b.max, Target: int(d.Spec.Replicas), OwnLabels: slices.Clone(ownLabels),
-		Instances: instancesOf(f.machines[d.Name], standing, zoneOf(d, class), c, around.now), Holds: holdsOf(d, f.sets[d.Name], standing.rolling),
+		Instances: instancesOf(f.machines[d.Name], standing, zoneOf(d, class), c, around.now),
+		Holds:     holdsOf(d, f.sets[d.Name], standing.rolling),
 	}
 	holdForRivals(seen.Instances, standing.rivals(s.marker), around.marking(id))
 	if p != nil && p.limited {
@@ -197,7 +213,8 @@ func group(d *v1alpha1.MachineDeployment, p *pool, c census, f families, s setti
 		notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s", bad))
 	}
 	if strange != nil {
-		seen.Holds, seen.TemplateErr = strangeHolds(d, strange), kube.Refuse(provider.OpInventory, id, provider.BadConfig, unread, strange)
+		seen.Holds, seen.TemplateErr = strangeHolds(d, strange), kube.Refuse(provider.OpInventory, id, provider.BadConfig,
+			unread, strange)
 		return seen, notices, true
 	}
 	template, err := buildTemplate(d, class, around.nodes(d.Name))
@@ -205,7 +222,8 @@ func group(d *v1alpha1.MachineDeployment, p *pool, c census, f families, s setti
 		err = c.strange[v1alpha1.KindMachineClass+"/"+d.Spec.Template.Spec.Class.Name]
 	}
 	if err != nil {
-		seen.TemplateErr = kube.Refuse(provider.OpInventory, id, provider.BadConfig, "%v: what a new node will be like is read from its nodeTemplate", err)
+		seen.TemplateErr = kube.Refuse(provider.OpInventory, id, provider.BadConfig,
+			"%v: what a new node will be like is read from its nodeTemplate", err)
 	} else {
 		seen.Template = template
 	}
@@ -220,7 +238,8 @@ func readsLimits(p *pool) bool {
 // judge tells what is unwise about a pool, and stops nothing.
 func (p *pool) judge() []provider.Notice {
 	if p.limited && p.limits.max > 0 && p.limits.max < len(p.members) {
-		return []provider.Notice{kube.Notice("", noticeFewerThanZones, "the pool %s has a maximum of %d over %d zones: some of them will have no node", p.id, p.limits.max, len(p.members))}
+		return []provider.Notice{kube.Notice("", noticeFewerThanZones,
+			"the pool %s has a maximum of %d over %d zones: some of them will have no node", p.id, p.limits.max, len(p.members))}
 	}
 	return nil
 }

@@ -60,7 +60,8 @@ func (p *Provider) look(ctx context.Context, op provider.Op, id provider.GroupID
 
 // find is the group with its limits, and refuses what it itself forbids.
 func (p *Provider) find(c census, op provider.Op, id provider.GroupID) (look, *provider.Error) {
-	unknown := kube.Refuse(op, id, provider.NotFound, "there is no such MachineDeployment that the flags mean in the namespace %s", p.settings.namespace)
+	unknown := kube.Refuse(op, id, provider.NotFound,
+		"there is no such MachineDeployment that the flags mean in the namespace %s", p.settings.namespace)
 	for _, d := range c.deployments {
 		if d.Name != string(id) {
 			continue
@@ -82,7 +83,8 @@ func (p *Provider) find(c census, op provider.Op, id provider.GroupID) (look, *p
 		if l.pool != nil && op == provider.OpGrow {
 			for _, other := range l.pool.members {
 				if err := c.strange[v1alpha1.KindMachineDeployment+"/"+other.Name]; isUnsized(err) {
-					return look{}, kube.Refuse(op, id, provider.BadConfig, "the replicas of the MachineDeployment %s of the same pool cannot be read, so that what the pool may still have is not known: %v", other.Name, err)
+					return look{}, kube.Refuse(op, id, provider.BadConfig, "the replicas of the MachineDeployment %s of the same "+
+						"pool cannot be read, so that what the pool may still have is not known: %v", other.Name, err)
 				}
 			}
 		}

@@ -33,7 +33,10 @@ type standing struct {
 // a person to look at, since its MachineSet replaces it at once; what is named without a
 // time, or with one that is not after the last change, since that ends it whatever the
 // replicas are; and what is marked otherwise, if the target was lowered for it.
-func standingOf(d *v1alpha1.MachineDeployment, machines []*v1alpha1.Machine, sets []*v1alpha1.MachineSet, marks []mark, how marker, now time.Time) standing {
+func standingOf(
+	d *v1alpha1.MachineDeployment, machines []*v1alpha1.Machine, sets []*v1alpha1.MachineSet, marks []mark,
+	how marker, now time.Time,
+) standing {
 	s := standing{leaving: map[string]bool{}, rolling: rollingOut(sets)}
 	last := lastChange(d)
 	if d.Annotations[v1alpha1.LastReplicaChangeAnnotation] == "" {
@@ -94,7 +97,8 @@ func markedAt(m *v1alpha1.Machine) time.Time {
 // ending tells whether a machine is going by what it says of itself.
 func ending(m *v1alpha1.Machine, now time.Time) bool {
 	phase := m.Status.CurrentStatus.Phase
-	return m.DeletionTimestamp != nil || phase == v1alpha1.MachineTerminating || phase == v1alpha1.MachineFailed && preserved(m, now) == ""
+	return m.DeletionTimestamp != nil || phase == v1alpha1.MachineTerminating ||
+		phase == v1alpha1.MachineFailed && preserved(m, now) == ""
 }
 
 // preserved says why a machine is kept for a person to look at, empty if it is not.
@@ -108,7 +112,8 @@ func preserved(m *v1alpha1.Machine, now time.Time) string {
 		return ""
 	}
 	switch value := m.Annotations[v1alpha1.PreserveAnnotation]; {
-	case value == "now", status.Phase == v1alpha1.MachineFailed && slices.Contains([]string{"when-failed", "auto-preserved"}, value):
+	case value == "now", status.Phase == v1alpha1.MachineFailed &&
+		slices.Contains([]string{"when-failed", "auto-preserved"}, value):
 		return fmt.Sprintf("it is to be preserved (%s=%s)", v1alpha1.PreserveAnnotation, value)
 	}
 	return ""
@@ -128,8 +133,9 @@ func keep(m *v1alpha1.Machine, strange error, now time.Time) string {
 // instanceOf is a machine as an instance. Its zone is that of the class.
 func instanceOf(m *v1alpha1.Machine, s standing, strange error, now time.Time) provider.Instance {
 	out := provider.Instance{
-		ID: provider.InstanceID(m.Name), ProviderID: strings.TrimSpace(m.Spec.ProviderID), NodeName: m.Labels[v1alpha1.NodeLabel],
-		Created: m.CreationTimestamp.Time, State: provider.Running,
+		ID: provider.InstanceID(m.Name), ProviderID: strings.TrimSpace(m.Spec.ProviderID),
+		NodeName: m.Labels[v1alpha1.NodeLabel],
+		Created:  m.CreationTimestamp.Time, State: provider.Running,
 	}
 	switch {
 	case s.leaving[m.Name]:
@@ -158,7 +164,8 @@ func creating(m *v1alpha1.Machine) bool {
 // one in the phase Unknown it knew, and may have lost it: that is for the caller to see.
 func hasJoined(m *v1alpha1.Machine) bool {
 	switch m.Status.CurrentStatus.Phase {
-	case v1alpha1.MachineRunning, v1alpha1.MachineInPlaceUpdating, v1alpha1.MachineInPlaceUpdateSuccessful, v1alpha1.MachineInPlaceUpdateFailed:
+	case v1alpha1.MachineRunning, v1alpha1.MachineInPlaceUpdating, v1alpha1.MachineInPlaceUpdateSuccessful,
+		v1alpha1.MachineInPlaceUpdateFailed:
 		return true
 	}
 	return creating(m) && len(m.Status.Conditions) > 0 // which are copied from its node
@@ -198,7 +205,9 @@ func unambiguous(groups []provider.Group) []string {
 		if len(claim) < 2 {
 			continue
 		}
-		living := slices.DeleteFunc(slices.Clone(claim), func(in *provider.Instance) bool { return in.State == provider.Deleting })
+		living := slices.DeleteFunc(slices.Clone(claim), func(in *provider.Instance) bool {
+			return in.State == provider.Deleting
+		})
 		var who []string
 		for _, in := range claim {
 			who = append(who, string(in.ID))

@@ -21,14 +21,19 @@ func at(text string) time.Time {
 func TestMarksKeepWhatOthersWrote(t *testing.T) {
 	text := "old, strange~yesterday,dated~2026-01-02T03:04:05+02:00,~nobody,"
 	marks := parseMarks(text)
-	want := []mark{{machine: "old", text: "old"}, {machine: "strange", text: "strange~yesterday"}, {"dated", at("2026-01-02T03:04:05+02:00"), "dated~2026-01-02T03:04:05+02:00"}}
+	want := []mark{
+		{machine: "old", text: "old"},
+		{machine: "strange", text: "strange~yesterday"},
+		{"dated", at("2026-01-02T03:04:05+02:00"), "dated~2026-01-02T03:04:05+02:00"},
+	}
 	if diff := cmp.Diff(want, marks, cmp.AllowUnexported(mark{})); diff != "" {
 		t.Error(diff)
 	}
 	// A machine that is named again has the new time alone.
 	got := formatMarks(addMarks(marks, []string{"new", "old"}, at("2026-02-01T00:00:00Z")))
-	if want := "strange~yesterday,dated~2026-01-02T03:04:05+02:00,new~2026-02-01T00:00:00Z,old~2026-02-01T00:00:00Z"; got != want {
-		t.Errorf("%s, want %s", got, want)
+	const all = "strange~yesterday,dated~2026-01-02T03:04:05+02:00,new~2026-02-01T00:00:00Z,old~2026-02-01T00:00:00Z"
+	if got != all {
+		t.Errorf("%s, want %s", got, all)
 	}
 	if got := formatMarks(addMarks(nil, []string{"a", "b"}, time.Time{})); got != "a,b" {
 		t.Errorf("without times: %s", got)
@@ -46,7 +51,9 @@ func TestMarkTimeNeverGoesBack(t *testing.T) {
 		{"2026-01-01T13:00:00Z", "2026-01-01T14:00:00Z", "2026-01-01T14:00:00Z"},
 		{"nonsense", "", "2026-01-01T12:00:00Z"},
 	} {
-		d := &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.LastReplicaChangeAnnotation: c.last}}}
+		d := &v1alpha1.MachineDeployment{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.LastReplicaChangeAnnotation: c.last}},
+		}
 		var marks []mark
 		if c.mark != "" {
 			marks = parseMarks("x~" + c.mark)

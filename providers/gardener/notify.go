@@ -28,9 +28,12 @@ func (p *Provider) Notify(ctx context.Context, changed func()) error {
 		}
 	}
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(p.client, 0, p.settings.namespace, nil)
-	for _, resource := range []string{v1alpha1.ResourceMachineDeployments, v1alpha1.ResourceMachineSets, v1alpha1.ResourceMachines, v1alpha1.ResourceMachineClasses} {
+	for _, resource := range []string{v1alpha1.ResourceMachineDeployments, v1alpha1.ResourceMachineSets,
+		v1alpha1.ResourceMachines, v1alpha1.ResourceMachineClasses} {
 		informer := factory.ForResource(v1alpha1.Resource(resource)).Informer()
-		if err := prepare(informer, poke, func(err error) { p.log.Debug("a watch ended, and begins again", "resource", resource, "error", err) }); err != nil {
+		if err := prepare(informer, poke, func(err error) {
+			p.log.Debug("a watch ended, and begins again", "resource", resource, "error", err)
+		}); err != nil {
 			return fmt.Errorf("watch %s: %w", resource, err)
 		}
 	}

@@ -65,7 +65,10 @@ func readSaid(d *v1alpha1.MachineDeployment) said {
 		field *int32
 		key   string
 		into  **int
-	}{{d.Spec.PoolMinimum, v1alpha1.PoolMinimumAnnotation, &s.min}, {d.Spec.PoolMaximum, v1alpha1.PoolMaximumAnnotation, &s.max}} {
+	}{
+		{d.Spec.PoolMinimum, v1alpha1.PoolMinimumAnnotation, &s.min},
+		{d.Spec.PoolMaximum, v1alpha1.PoolMaximumAnnotation, &s.max},
+	} {
 		text, annotated := d.Annotations[each.key]
 		switch {
 		case each.field != nil && *each.field >= 0:
@@ -76,7 +79,8 @@ func readSaid(d *v1alpha1.MachineDeployment) said {
 		case annotated:
 			n, err := strconv.ParseInt(text, 10, 32)
 			if err != nil || n < 0 {
-				s.bad = append(s.bad, fmt.Sprintf("the annotation %s=%q is no number of machines, and does not count", each.key, text))
+				s.bad = append(s.bad,
+					fmt.Sprintf("the annotation %s=%q is no number of machines, and does not count", each.key, text))
 				continue
 			}
 			number := int(n)
@@ -126,7 +130,9 @@ func byZone(a, b *v1alpha1.MachineDeployment) int {
 // another they may disagree: the least counts, since what was bought too much is
 // hard to give back. Members that are being deleted have no say, unless all are.
 func (p *pool) read(s settings) {
-	living := slices.DeleteFunc(slices.Clone(p.members), func(d *v1alpha1.MachineDeployment) bool { return d.DeletionTimestamp != nil })
+	living := slices.DeleteFunc(slices.Clone(p.members), func(d *v1alpha1.MachineDeployment) bool {
+		return d.DeletionTimestamp != nil
+	})
 	if len(living) == 0 {
 		living = p.members
 	}
@@ -153,7 +159,8 @@ func (p *pool) read(s settings) {
 	case 1:
 		p.sizing = names[0]
 	default:
-		p.notices = append(p.notices, kube.Notice("", noticePoolsDisagree, "the MachineDeployments of the pool %s name the sizings %v; it is sized as %s until they agree", p.id, names, p.sizing))
+		p.notices = append(p.notices, kube.Notice("", noticePoolsDisagree, "the MachineDeployments of the pool %s name the "+
+			"sizings %v; it is sized as %s until they agree", p.id, names, p.sizing))
 	}
 	if len(maxima) == 0 {
 		p.readStatic(s, len(sizings) > 0)
@@ -165,10 +172,12 @@ func (p *pool) read(s settings) {
 		p.limits.min = slices.Min(minima)
 	}
 	if disagree(minima) || disagree(maxima) {
-		p.notices = append(p.notices, kube.Notice("", noticePoolsDisagree, "the MachineDeployments of the pool %s say different limits (minima %v, maxima %v); the least of each count until they agree", p.id, minima, maxima))
+		p.notices = append(p.notices, kube.Notice("", noticePoolsDisagree, "the MachineDeployments of the pool %s say "+
+			"different limits (minima %v, maxima %v); the least of each count until they agree", p.id, minima, maxima))
 	}
 	if p.limits.min > p.limits.max {
-		p.notices = append(p.notices, kube.Notice("", noticeBadAnnotation, "the pool %s has a minimum of %d, above its maximum of %d, which is what counts", p.id, p.limits.min, p.limits.max))
+		p.notices = append(p.notices, kube.Notice("", noticeBadAnnotation,
+			"the pool %s has a minimum of %d, above its maximum of %d, which is what counts", p.id, p.limits.min, p.limits.max))
 		p.limits.min = p.limits.max
 	}
 }

@@ -49,10 +49,13 @@ func TestWhereLimitsComeFrom(t *testing.T) {
 			w := zones(c.annotations, 1, 1)
 			if c.fields {
 				for i := range 2 {
-					edit(t, w, i, func(d *v1alpha1.MachineDeployment) { d.Spec.PoolMinimum, d.Spec.PoolMaximum = number(3), number(4) })
+					edit(t, w, i, func(d *v1alpha1.MachineDeployment) {
+						d.Spec.PoolMinimum, d.Spec.PoolMaximum = number(3), number(4)
+					})
 				}
 			}
-			pool, inv := poolOf(t, connect(t, w, Config{Namespace: ns, Discovery: []string{"mcm:"}, Nodes: c.nodes, Sizing: c.sizing}))
+			pool, inv := poolOf(t,
+				connect(t, w, Config{Namespace: ns, Discovery: []string{"mcm:"}, Nodes: c.nodes, Sizing: c.sizing}))
 			c.want.ID = "web"
 			if diff := cmp.Diff(c.want, pool); diff != "" {
 				t.Error(diff)
@@ -69,8 +72,10 @@ func TestWhereLimitsComeFrom(t *testing.T) {
 // Bounds in --nodes that a pool would not have come to are each group's own, and
 // nothing is shared.
 func TestUnevenNodesShareNothing(t *testing.T) {
-	inv := inventory(t, connect(t, zones(nil, 1, 1), Config{Namespace: ns, Nodes: []string{"0:5:" + zone(0), "1:1:" + zone(1)}}))
-	if len(inv.Pools) != 0 || inv.Groups[0].Pool != "" || inv.Groups[0].Max != 5 || inv.Groups[1].Min != 1 || inv.Groups[1].Max != 1 {
+	inv := inventory(t,
+		connect(t, zones(nil, 1, 1), Config{Namespace: ns, Nodes: []string{"0:5:" + zone(0), "1:1:" + zone(1)}}))
+	if len(inv.Pools) != 0 || inv.Groups[0].Pool != "" || inv.Groups[0].Max != 5 || inv.Groups[1].Min != 1 ||
+		inv.Groups[1].Max != 1 {
 		t.Errorf("pools %+v, groups %+v", inv.Pools, inv.Groups)
 	}
 }
@@ -79,7 +84,9 @@ func TestUnevenNodesShareNothing(t *testing.T) {
 // is left alone. Neither keeps the others from being groups.
 func TestPoolsWithoutLimits(t *testing.T) {
 	w := zones(limited("0", "3"), 1)
-	for name, notes := range map[string][]string{"none": nil, "half": {v1alpha1.PoolMinimumAnnotation, "1"}, "wrong": {v1alpha1.PoolMaximumAnnotation, "many"}, "alone": limited("1", "3")} {
+	for name, notes := range map[string][]string{"none": nil, "half": {
+		v1alpha1.PoolMinimumAnnotation, "1",
+	}, "wrong": {v1alpha1.PoolMaximumAnnotation, "many"}, "alone": limited("1", "3")} {
 		w.Add(gardenertest.NewClass(ns, name, "z"), gardenertest.NewDeployment(ns, name, "", "z", 1, notes...))
 	}
 	w.Settle()
@@ -123,7 +130,9 @@ func TestPoolMinimum(t *testing.T) {
 	w.Settle()
 	_, err = p.Remove(t.Context(), provider.RemoveRequest{Group: id(1), Instances: live(groupOf(t, p, id(1)))[:1]})
 	refusal(t, err, provider.Limit)
-	if r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: all[1:], Force: true}); err != nil || r.Target != 0 {
+	if r, err := p.Remove(t.Context(), provider.RemoveRequest{
+		Group: id(0), Instances: all[1:], Force: true,
+	}); err != nil || r.Target != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	w.Settle()
@@ -135,7 +144,8 @@ func TestPoolMinimum(t *testing.T) {
 	if err := grow(p, t, id(0), 0, 3); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 3, To: 0}); err != nil || r.Target != 1 || r.Cancelled != 2 {
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 3, To: 0}); err != nil ||
+		r.Target != 1 || r.Cancelled != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -201,7 +211,8 @@ func TestTheLookAfterAGrowth(t *testing.T) {
 	w.Arm(kubetest.Fault{Verb: "patch", Then: func() {
 		w.Arm(kubetest.Fault{Verb: "list", Mishap: kubetest.Forbid, Met: func() { looked++ }})
 	}})
-	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: id(0), From: 1, To: 2}); err != nil || r.Target != 2 || looked != 1 {
+	if r, err := p.Grow(t.Context(), provider.GrowRequest{Group: id(0), From: 1, To: 2}); err != nil ||
+		r.Target != 2 || looked != 1 {
 		t.Errorf("%+v, %v, after %d looks", r, err, looked)
 	}
 	w = zones(limited("0", "4"), 1)
@@ -278,7 +289,8 @@ func TestStrangeOnesAreAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := zones(limited("2", "4"), 1, 1)
-			w.Add(gardenertest.NewClass(ns, "other", "z"), gardenertest.NewDeployment(ns, "other", "", "z", 1, limited("0", "9")...))
+			w.Add(gardenertest.NewClass(ns, "other", "z"),
+				gardenertest.NewDeployment(ns, "other", "", "z", 1, limited("0", "9")...))
 			w.Settle()
 			spoil(t, w, zone(1), c.value, c.path...)
 			p := connect(t, w, anywhere)
@@ -295,7 +307,8 @@ func TestStrangeOnesAreAlone(t *testing.T) {
 				}
 			}
 			strange := inv.Groups[2]
-			if strange.Err != nil || strange.Pool != "web" || strange.Target != 1 || strange.Max != 4 || len(live(strange)) != 1 || strange.Template != nil {
+			if strange.Err != nil || strange.Pool != "web" || strange.Target != 1 || strange.Max != 4 ||
+				len(live(strange)) != 1 || strange.Template != nil {
 				t.Errorf("%+v", strange)
 			}
 			if e := strange.TemplateErr; e == nil || e.Kind != provider.BadConfig || !strings.Contains(e.Message, c.says) {
@@ -343,7 +356,8 @@ func TestStrangeOnesAreAlone(t *testing.T) {
 func TestAPoolOfUnknownSizeDoesNotGrow(t *testing.T) {
 	for _, replicas := range []any{"two", true, map[string]any{}} {
 		w := zones(limited("0", "9"), 2, 1)
-		w.Add(gardenertest.NewClass(ns, "other", "z"), gardenertest.NewDeployment(ns, "other", "", "z", 1, limited("0", "9")...))
+		w.Add(gardenertest.NewClass(ns, "other", "z"),
+			gardenertest.NewDeployment(ns, "other", "", "z", 1, limited("0", "9")...))
 		w.Settle()
 		spoil(t, w, zone(1), replicas, "spec", "replicas")
 		p := connect(t, w, anywhere)
@@ -369,7 +383,8 @@ func TestAStrangeOneWithoutLimits(t *testing.T) {
 	spoil(t, w, "alone", "one", "spec", "minReadySeconds")
 	p := connect(t, w, anywhere)
 	inv := inventory(t, p)
-	if got := ids(inv); !slices.Equal(got, []string{"alone", zone(0)}) || inv.Groups[0].Err == nil || inv.Groups[1].Err != nil {
+	if got := ids(inv); !slices.Equal(got, []string{"alone", zone(0)}) || inv.Groups[0].Err == nil ||
+		inv.Groups[1].Err != nil {
 		t.Errorf("%+v", inv.Groups)
 	}
 	if err := grow(p, t, id(0), 1, 2); err != nil {
@@ -380,7 +395,9 @@ func TestAStrangeOneWithoutLimits(t *testing.T) {
 // spoil writes what does not belong there into a MachineDeployment.
 func spoil(t *testing.T, w *gardenertest.World, name string, value any, path ...string) {
 	t.Helper()
-	if err := w.Edit(v1alpha1.KindMachineDeployment, ns, name, func(o kubetest.Object) { kubetest.Set(o, value, path...) }); err != nil {
+	if err := w.Edit(v1alpha1.KindMachineDeployment, ns, name, func(o kubetest.Object) {
+		kubetest.Set(o, value, path...)
+	}); err != nil {
 		t.Fatal(err)
 	}
 }

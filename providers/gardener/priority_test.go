@@ -122,12 +122,16 @@ func TestPrioritiesAreGivenBackAsTheyWere(t *testing.T) {
 	}{
 		"somebody's, one that is no number, and none":       {[]string{"2", "soon", ""}, nil, []string{"2", "soon", "none"}},
 		"the first to go already, which is nothing to undo": {[]string{"1", "-4", "3"}, nil, []string{"1", "-4", "3"}},
-		"set by hand meanwhile": {[]string{"2", "3", "3"}, func(t *testing.T, w *gardenertest.World, machines []provider.InstanceID) {
-			setPriority(t, w, machines[0], "5")
-		}, []string{"5", "3", "3"}},
-		"somebody writes to each first": {[]string{"2", "3", "7"}, func(t *testing.T, w *gardenertest.World, _ []provider.InstanceID) {
-			w.Arm(kubetest.Fault{Verb: "patch", Resource: "machines", Times: 3, Mishap: kubetest.Conflict})
-		}, []string{"2", "3", "7"}},
+		"set by hand meanwhile": {
+			[]string{"2", "3", "3"}, func(t *testing.T, w *gardenertest.World, machines []provider.InstanceID) {
+				setPriority(t, w, machines[0], "5")
+			}, []string{"5", "3", "3"},
+		},
+		"somebody writes to each first": {
+			[]string{"2", "3", "7"}, func(t *testing.T, w *gardenertest.World, _ []provider.InstanceID) {
+				w.Arm(kubetest.Fault{Verb: "patch", Resource: "machines", Times: 3, Mishap: kubetest.Conflict})
+			}, []string{"2", "3", "7"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _, machines := three(t)
@@ -198,7 +202,9 @@ func TestPrioritiesThatStay(t *testing.T) {
 // A priority below that of marked machines would let its machine go in their place,
 // whatever the marker is.
 func TestAPriorityBelowTheMark(t *testing.T) {
-	for m, marks := range map[marker]gardenertest.Marks{timestamped: gardenertest.Times, names: gardenertest.Names, priority: gardenertest.Neither} {
+	for m, marks := range map[marker]gardenertest.Marks{
+		timestamped: gardenertest.Times, names: gardenertest.Names, priority: gardenertest.Neither,
+	} {
 		t.Run(string(m), func(t *testing.T) {
 			for _, value := range []string{"0", "-1"} {
 				w, _, machines := three(t)
@@ -208,7 +214,8 @@ func TestAPriorityBelowTheMark(t *testing.T) {
 				cfg.DeletionMarker = string(m)
 				p := connect(t, w, cfg)
 				_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[1:2]})
-				if e := refusal(t, err, provider.Conflict); !strings.Contains(e.Message, string(machines[0])) || !strings.Contains(e.Message, fmt.Sprintf("%q", v1alpha1.PriorityDefault)) {
+				if e := refusal(t, err, provider.Conflict); !strings.Contains(e.Message, string(machines[0])) ||
+					!strings.Contains(e.Message, fmt.Sprintf("%q", v1alpha1.PriorityDefault)) {
 					t.Error(e)
 				}
 				left(t, w, p, 3, without(machines))
@@ -256,7 +263,8 @@ func madeAfterAll(t *testing.T, from int) (w *gardenertest.World, ended []provid
 // told of the machine: the removal itself has ended as it should.
 func TestAMarkThatStaysOnAMachineThatStays(t *testing.T) {
 	_, ended, _ := madeAfterAll(t, 2)
-	if e := ended[0].Err; e == nil || e.Kind != provider.Conflict || !strings.Contains(e.Message, "stays the first to go: "+string(ended[0].ID)) {
+	if e := ended[0].Err; e == nil || e.Kind != provider.Conflict ||
+		!strings.Contains(e.Message, "stays the first to go: "+string(ended[0].ID)) {
 		t.Errorf("%+v", e)
 	}
 }

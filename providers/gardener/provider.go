@@ -49,5 +49,6 @@ func New(control *rest.Config, nodes typedcorev1.NodeInterface, cfg Config, log 
 	if err != nil {
 		return nil, fmt.Errorf("gardener provider: make a client for the control cluster %s: %w", rc.Host, err)
 	}
-	return &Provider{settings: s, client: client, examples: newExamples(nodes, time.Now), memory: kube.NewMemory(), underWay: &underWay{removals: map[provider.GroupID]removing{}}, now: time.Now, settling: settling, log: log}, nil
+	return &Provider{settings: s, client: client, examples: newExamples(nodes, time.Now), memory: kube.NewMemory(),
+		underWay: &underWay{removals: map[provider.GroupID]removing{}}, now: time.Now, settling: settling, log: log}, nil
 }

@@ -38,7 +38,9 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 
 // remove also tells whether replicas may have been lowered all the same: what fails
 // before they are written has not, even where P1 wants it to count as done.
-func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest, before priorities) (provider.RemoveResult, bool, *provider.Error) {
+func (p *Provider) remove(
+	ctx context.Context, req provider.RemoveRequest, before priorities,
+) (provider.RemoveResult, bool, *provider.Error) {
 	unsettled := false // a machine was annotated, and there was no time to see it
 	lowering := false  // the last write of replicas has failed, and no look has shown since that they were not lowered
 	for attempt := 1; ; attempt++ {
@@ -55,7 +57,8 @@ func (p *Provider) remove(ctx context.Context, req provider.RemoveRequest, befor
 		if len(plan.doomed) == 0 { // or it was done by an attempt whose answer was lost
 			return result, false, nil
 		}
-		what := fmt.Sprintf("name %d machines to be deleted, and lower its replicas from %d to %d", len(plan.doomed), l.target, plan.target)
+		what := fmt.Sprintf("name %d machines to be deleted, and lower its replicas from %d to %d",
+			len(plan.doomed), l.target, plan.target)
 		var err error
 		if p.settings.marker == priority {
 			var marked bool
@@ -103,7 +106,8 @@ type removal struct {
 func planRemoval(l look, req provider.RemoveRequest, how marker, now time.Time) (removal, *provider.Error) {
 	plan := removal{results: make([]provider.InstanceResult, len(req.Instances))}
 	stays := func(id provider.InstanceID, format string, args ...any) *provider.Error {
-		return kube.Refuse(provider.OpRemove, req.Group, provider.Conflict, "the instance %s is left alone: %s", id, fmt.Sprintf(format, args...))
+		return kube.Refuse(provider.OpRemove, req.Group, provider.Conflict, "the instance %s is left alone: %s", id,
+			fmt.Sprintf(format, args...))
 	}
 	for i, id := range req.Instances {
 		plan.results[i].ID = id
@@ -141,7 +145,9 @@ func planRemoval(l look, req provider.RemoveRequest, how marker, now time.Time) 
 			v1alpha1.LastReplicaChangeAnnotation: at.Format(time.RFC3339),
 		}
 	case names:
-		plan.annotations = map[string]string{v1alpha1.TriggerDeletionAnnotation: formatMarks(addMarks(l.ownMarks(), plan.doomed, time.Time{}))}
+		plan.annotations = map[string]string{
+			v1alpha1.TriggerDeletionAnnotation: formatMarks(addMarks(l.ownMarks(), plan.doomed, time.Time{})),
+		}
 	}
 	return plan, nil
 }
@@ -162,15 +168,20 @@ func (l look) mayShrink(req provider.RemoveRequest, plan removal, how marker) *p
 	k := len(plan.doomed)
 	switch {
 	case !req.Force && plan.target < l.bounds.min:
-		return no(provider.Limit, "removing %d of %d machines would leave %d, below the minimum of %d", k, l.target, plan.target, l.bounds.min)
+		return no(provider.Limit, "removing %d of %d machines would leave %d, below the minimum of %d",
+			k, l.target, plan.target, l.bounds.min)
 	case !req.Force && l.pool != nil && l.pool.living()-k < l.pool.limits.min:
-		return no(provider.Limit, "the pool %s has %d machines in the zones that stay; without %d of them it is below its minimum of %d", l.pool.id, l.pool.living(), k, l.pool.limits.min)
+		return no(provider.Limit, "the pool %s has %d machines in the zones that stay; without %d of them it is below its "+
+			"minimum of %d", l.pool.id, l.pool.living(), k, l.pool.limits.min)
 	case plan.target < 0:
-		return no(provider.Conflict, "its target is %d, and %d machines beyond it are machine-controller-manager's own to remove", l.target, k)
+		return no(provider.Conflict,
+			"its target is %d, and %d machines beyond it are machine-controller-manager's own to remove", l.target, k)
 	case l.standing.rolling != "":
 		return no(provider.Conflict, "%s", rolloutMessage(l.standing.rolling))
 	}
-	rivals := slices.DeleteFunc(l.standing.rivals(how), func(r rival) bool { return slices.Contains(plan.doomed, r.machine) })
+	rivals := slices.DeleteFunc(l.standing.rivals(how), func(r rival) bool {
+		return slices.Contains(plan.doomed, r.machine)
+	})
 	if len(rivals) > 0 && rivals[0].low {
 		return no(provider.Conflict, "%s", rivals[0].why)
 	}
@@ -178,7 +189,8 @@ func (l look) mayShrink(req provider.RemoveRequest, plan removal, how marker) *p
 		return nil // the named machines go, whatever else is there or missing
 	}
 	if missing := l.target - len(l.standing.live); missing > 0 {
-		return no(provider.Conflict, "%d of the machines asked for are not there yet: lower replicas would only keep them from coming", missing)
+		return no(provider.Conflict,
+			"%d of the machines asked for are not there yet: lower replicas would only keep them from coming", missing)
 	}
 	if len(rivals) > 0 {
 		return no(provider.Conflict, "%s", rivals[0].why)

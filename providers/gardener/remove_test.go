@@ -40,7 +40,9 @@ func left(t *testing.T, w *gardenertest.World, p *Provider, target int, want []p
 func TestTheNewestOfThreeGoes(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(gardenertest.Timing{Observe: time.Hour})
-	if err := w.Edit(v1alpha1.KindMachineDeployment, ns, zone(0), func(o kubetest.Object) { kubetest.Set(o, "kept", "spec", "aFieldOfTomorrow") }); err != nil {
+	if err := w.Edit(v1alpha1.KindMachineDeployment, ns, zone(0), func(o kubetest.Object) {
+		kubetest.Set(o, "kept", "spec", "aFieldOfTomorrow")
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.ForgetRequests()
@@ -73,7 +75,8 @@ func TestTwoDeletionsAtOnce(t *testing.T) {
 	w.SetTiming(gardenertest.Timing{Observe: time.Hour})
 	// Of one request, and of two that nobody has looked at in between.
 	remove(t, p, id(0), machines[2], machines[1])
-	if d := w.Deployment(zone(0)); d.Spec.Replicas != 1 || len(parseMarks(d.Annotations[v1alpha1.TriggerDeletionAnnotation])) != 2 {
+	if d := w.Deployment(zone(0)); d.Spec.Replicas != 1 ||
+		len(parseMarks(d.Annotations[v1alpha1.TriggerDeletionAnnotation])) != 2 {
 		t.Errorf("%+v", d.Annotations)
 	}
 	left(t, w, p, 1, machines[:1])
@@ -101,7 +104,8 @@ func TestDeleteThenGrowWithinASecond(t *testing.T) {
 	}
 	w.Settle()
 	g := groupOf(t, p, id(0))
-	if got := live(g); g.Target != 3 || len(got) != 3 || slices.Contains(got, machines[2]) || !slices.Contains(got, machines[0]) || !slices.Contains(got, machines[1]) {
+	if got := live(g); g.Target != 3 || len(got) != 3 || slices.Contains(got, machines[2]) ||
+		!slices.Contains(got, machines[0]) || !slices.Contains(got, machines[1]) {
 		t.Errorf("target %d, instances %v of %v", g.Target, got, machines)
 	}
 }
@@ -227,11 +231,14 @@ func TestARolloutWithAMachineThatNeverRegistered(t *testing.T) {
 	w.Roll(zone(0))
 	g := groupOf(t, p, id(0))
 	at := slices.IndexFunc(g.Instances, func(i provider.Instance) bool { return i.State == provider.Creating })
-	if at < 0 || !held(g, provider.OpRemove, holdRollout) || !held(g, provider.OpCancel, holdRollout) || held(g, provider.OpGrow, holdRollout) {
+	if at < 0 || !held(g, provider.OpRemove, holdRollout) || !held(g, provider.OpCancel, holdRollout) ||
+		held(g, provider.OpGrow, holdRollout) {
 		t.Fatalf("%+v", g)
 	}
 	never := g.Instances[at].ID
-	_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: []provider.InstanceID{never}, Force: true})
+	_, err := p.Remove(t.Context(), provider.RemoveRequest{
+		Group: id(0), Instances: []provider.InstanceID{never}, Force: true,
+	})
 	if e := refusal(t, err, provider.Conflict); !strings.Contains(e.Message, "rolled out") {
 		t.Error(e)
 	}
@@ -284,7 +291,8 @@ func TestCancelWaitsForControllers(t *testing.T) {
 	if err := grow(p, t, id(0), 3, 5); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 5, To: 3}); err != nil || r.Cancelled != 0 || r.Target != 5 {
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 5, To: 3}); err != nil ||
+		r.Cancelled != 0 || r.Target != 5 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -316,7 +324,9 @@ func TestAMachineThatRecoversIsNotEnded(t *testing.T) {
 					}
 				}
 			}})
-			r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[1:2], If: provider.StillFailed})
+			r, err := p.Remove(t.Context(), provider.RemoveRequest{
+				Group: id(0), Instances: machines[1:2], If: provider.StillFailed,
+			})
 			if err != nil || r.Target != 3 || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -351,7 +361,9 @@ func TestAMachineWithAProviderIDWasMade(t *testing.T) {
 		t.Errorf("%+v", in)
 	}
 	only := func(condition provider.Condition) *provider.Error {
-		r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: []provider.InstanceID{in.ID}, If: condition})
+		r, err := p.Remove(t.Context(), provider.RemoveRequest{
+			Group: id(0), Instances: []provider.InstanceID{in.ID}, If: condition,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -382,7 +394,9 @@ func TestOneTransientErrorKillsNoMachine(t *testing.T) {
 	}
 	w.CreateAgain(zone(0))
 	w.Settle()
-	r, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: []provider.InstanceID{seen.ID}, If: provider.StillFailed, Force: true})
+	r, err := p.Remove(t.Context(), provider.RemoveRequest{
+		Group: id(0), Instances: []provider.InstanceID{seen.ID}, If: provider.StillFailed, Force: true,
+	})
 	if err != nil || r.Target != 1 || r.Instances[0].Err == nil || r.Instances[0].Err.Kind != provider.Conflict {
 		t.Errorf("%+v, %v", r, err)
 	}

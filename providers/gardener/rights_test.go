@@ -68,11 +68,13 @@ func everything(t *testing.T, w *gardenertest.World, cfg Config) {
 	if err := grow(p, t, id(0), 2, 4); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 4, To: 2}); err != nil || r.Cancelled != 2 {
+	if r, err := p.Cancel(t.Context(), provider.CancelRequest{Group: id(0), From: 4, To: 2}); err != nil ||
+		r.Cancelled != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	<-told
-	for len(slices.DeleteFunc(called(t, w), func(c string) bool { return !strings.HasSuffix(c, "watch") })) < 4 && t.Context().Err() == nil {
+	for len(slices.DeleteFunc(called(t, w), func(c string) bool { return !strings.HasSuffix(c, "watch") })) < 4 &&
+		t.Context().Err() == nil {
 		inventory(t, p) // until each kind is watched
 	}
 	cancel()
@@ -94,7 +96,9 @@ func TestTheRightsAreWhatIsCalled(t *testing.T) {
 	cfg := anywhere
 	cfg.DeletionMarker = "priority"
 	everything(t, w, cfg)
-	if diff := cmp.Diff(pairs(append(rights(), kubetest.Right{Resources: []string{"machines"}, Verbs: []string{"patch"}})), called(t, w)); diff != "" {
+	if diff := cmp.Diff(
+		pairs(append(rights(), kubetest.Right{Resources: []string{"machines"}, Verbs: []string{"patch"}})), called(t, w),
+	); diff != "" {
 		t.Errorf("with priorities:\n%s", diff)
 	}
 

@@ -25,7 +25,8 @@ func (s standing) rivals(how marker) []rival {
 	var low, marked []rival
 	for _, m := range s.live {
 		if n := priorityOf(m); n < priorityDelete {
-			low = append(low, rival{m.Name, true, fmt.Sprintf("the machine %s has the priority %d, goes before all that are named, and would go instead: set its annotation %s to %q",
+			low = append(low, rival{m.Name, true, fmt.Sprintf("the machine %s has the priority %d, goes before all that are "+
+				"named, and would go instead: set its annotation %s to %q",
 				m.Name, n, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDefault)})
 		}
 	}
@@ -34,7 +35,8 @@ func (s standing) rivals(how marker) []rival {
 	}
 	for _, m := range s.marked {
 		if priorityOf(m) >= priorityDelete {
-			marked = append(marked, rival{m.Name, false, fmt.Sprintf("the machine %s is marked to go first, and might go instead: remove it, or set its annotation %s to %q and take its name out of the MachineDeployment's annotation %s",
+			marked = append(marked, rival{m.Name, false, fmt.Sprintf("the machine %s is marked to go first, and might go "+
+				"instead: remove it, or set its annotation %s to %q and take its name out of the MachineDeployment's annotation %s",
 				m.Name, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDefault, v1alpha1.TriggerDeletionAnnotation)})
 		}
 	}

@@ -18,7 +18,8 @@ import (
 func heldFor(g provider.Group, rival provider.InstanceID) []provider.InstanceID {
 	var out []provider.InstanceID
 	for _, i := range g.Instances {
-		if strings.Contains(i.Hold, string(rival)) && strings.Contains(i.Hold, v1alpha1.PriorityAnnotation) && strings.Contains(i.Hold, v1alpha1.PriorityDefault) {
+		if strings.Contains(i.Hold, string(rival)) && strings.Contains(i.Hold, v1alpha1.PriorityAnnotation) &&
+			strings.Contains(i.Hold, v1alpha1.PriorityDefault) {
 			out = append(out, i.ID)
 		}
 	}
@@ -28,7 +29,9 @@ func heldFor(g provider.Group, rival provider.InstanceID) []provider.InstanceID 
 // A removal that would be refused for the sake of another machine is not begun: the
 // Inventory says so, and of each instance just what Remove would say.
 func TestRivalsHoldTheOthers(t *testing.T) {
-	all := map[marker]gardenertest.Marks{timestamped: gardenertest.Times, names: gardenertest.Names, priority: gardenertest.Neither}
+	all := map[marker]gardenertest.Marks{
+		timestamped: gardenertest.Times, names: gardenertest.Names, priority: gardenertest.Neither,
+	}
 	for name, c := range map[string]struct {
 		first  []string // priorities of the oldest machines
 		named  bool     // the oldest is named, by hand
@@ -64,7 +67,9 @@ func TestRivalsHoldTheOthers(t *testing.T) {
 				for _, rival := range c.rivals[m] {
 					others := without(machines, machines[rival])
 					if len(c.rivals[m]) > 1 { // each hold tells of one
-						others = slices.DeleteFunc(others, func(id provider.InstanceID) bool { return !slices.Contains(heldFor(g, machines[rival]), id) })
+						others = slices.DeleteFunc(others, func(id provider.InstanceID) bool {
+							return !slices.Contains(heldFor(g, machines[rival]), id)
+						})
 					}
 					if got := heldFor(g, machines[rival]); !slices.Equal(got, others) {
 						t.Errorf("held for %s: %v, want %v", machines[rival], got, others)
@@ -120,7 +125,8 @@ func TestARemovalThatEndsDuringARead(t *testing.T) {
 	cfg.DeletionMarker = string(priority)
 	p := connect(t, w, cfg)
 	marked, listed, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	w.Arm(kubetest.Fault{Verb: "patch", Resource: "machinedeployments", Times: 1, Mishap: kubetest.Forbid, Then: func() { close(marked); <-listed }})
+	w.Arm(kubetest.Fault{Verb: "patch", Resource: "machinedeployments", Times: 1, Mishap: kubetest.Forbid,
+		Then: func() { close(marked); <-listed }})
 	ended := make(chan error, 1)
 	go func() {
 		_, err := p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[:1]})
@@ -161,7 +167,8 @@ func TestPrioritiesAreGivenBackAfterADeadline(t *testing.T) {
 		}
 	}
 	cancel()
-	if e := provider.AsError("", "", <-done); e == nil || !e.MayHaveHappened || strings.Contains(e.Message, "stay the first to go") {
+	if e := provider.AsError("", "", <-done); e == nil || !e.MayHaveHappened ||
+		strings.Contains(e.Message, "stay the first to go") {
 		t.Errorf("error %v", e)
 	}
 	if got := prioritiesOf(w); !slices.Equal(got, before) {
@@ -181,10 +188,14 @@ func TestTheTargetWaitsForMarksOfAnEarlierAttempt(t *testing.T) {
 	cfg.DeletionMarker = string(priority)
 	p := connect(t, w, cfg)
 	p.settling = time.Hour
-	w.Arm(kubetest.Fault{Verb: "patch", Resource: "machines", Name: string(machines[1]), Times: 1, Mishap: kubetest.Conflict, Then: func() {
-		setPriority(t, w, machines[1], v1alpha1.PriorityDelete)
-	}})
-	w.Arm(kubetest.Fault{Verb: "patch", Resource: "machinedeployments", Met: func() { t.Error("replicas fall before the marks were seen") }})
+	w.Arm(kubetest.Fault{
+		Verb: "patch", Resource: "machines", Name: string(machines[1]), Times: 1, Mishap: kubetest.Conflict, Then: func() {
+			setPriority(t, w, machines[1], v1alpha1.PriorityDelete)
+		},
+	})
+	w.Arm(kubetest.Fault{
+		Verb: "patch", Resource: "machinedeployments", Met: func() { t.Error("replicas fall before the marks were seen") },
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if _, err := p.Remove(ctx, provider.RemoveRequest{Group: id(0), Instances: machines[:2]}); err == nil {
@@ -238,9 +249,11 @@ func TestPrioritiesStayWhereTheTargetMayHaveFallen(t *testing.T) {
 	p := connect(t, w, cfg)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	w.Arm(kubetest.Fault{Verb: "patch", Resource: "machinedeployments", Times: 1, Mishap: kubetest.Conflict, After: true, Then: func() {
-		w.Arm(kubetest.Fault{Verb: "list", Times: 1, Mishap: kubetest.Hang, Then: cancel})
-	}})
+	w.Arm(kubetest.Fault{
+		Verb: "patch", Resource: "machinedeployments", Times: 1, Mishap: kubetest.Conflict, After: true, Then: func() {
+			w.Arm(kubetest.Fault{Verb: "list", Times: 1, Mishap: kubetest.Hang, Then: cancel})
+		},
+	})
 	_, err := p.Remove(ctx, provider.RemoveRequest{Group: id(0), Instances: machines[2:]})
 	if e := provider.AsError("", "", err); e == nil || !e.MayHaveHappened {
 		t.Errorf("error %v", err)

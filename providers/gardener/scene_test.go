@@ -155,11 +155,15 @@ func refusal(t *testing.T, err error, kind provider.Kind) *provider.Error {
 
 // held tells whether an operation is held for the reason.
 func held(g provider.Group, op provider.Op, reason string) bool {
-	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool { return h.Op == op && h.Reason == reason && h.Message != "" })
+	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool {
+		return h.Op == op && h.Reason == reason && h.Message != ""
+	})
 }
 
 func noticed(inv provider.Inventory, code, part string) bool {
-	return slices.ContainsFunc(inv.Notices, func(n provider.Notice) bool { return n.Code == code && strings.Contains(n.Message, part) })
+	return slices.ContainsFunc(inv.Notices, func(n provider.Notice) bool {
+		return n.Code == code && strings.Contains(n.Message, part)
+	})
 }
 
 // anywhere is the plain configuration: every MachineDeployment of the namespace.

@@ -55,7 +55,8 @@ func TestStanding(t *testing.T) {
 			d.Annotations = map[string]string{v1alpha1.LastReplicaChangeAnnotation: c.last}
 			var machines []*v1alpha1.Machine
 			for _, m := range []string{"a", "b", "c"} {
-				machines = append(machines, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: m, Annotations: map[string]string{}}})
+				machines = append(machines,
+					&v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: m, Annotations: map[string]string{}}})
 			}
 			machines[0].Annotations[v1alpha1.PriorityAnnotation] = v1alpha1.PriorityDelete
 			machines[0].Annotations[v1alpha1.MarkedForDeletionAnnotation] = c.markedAt
@@ -95,7 +96,9 @@ func TestPoolsKeepTheirLimits(t *testing.T) {
 			hand := rapid.IntRange(0, 5).Draw(r, "hand")
 			if hand < 2 { // somebody else comes first, and the patch meets a conflict
 				w.Arm(kubetest.Fault{Verb: "patch", Times: 1, Then: func() {
-					if err := w.EditDeployment(zone(i), func(d *v1alpha1.MachineDeployment) { d.Spec.Replicas += int32(2*hand) - 1 }); err != nil {
+					if err := w.EditDeployment(zone(i), func(d *v1alpha1.MachineDeployment) {
+						d.Spec.Replicas += int32(2*hand) - 1
+					}); err != nil {
 						r.Fatal(err)
 					}
 				}})
@@ -138,7 +141,9 @@ func TestOneNodeNameTwoMachines(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(gardenertest.Timing{End: time.Hour})
 	remove(t, p, id(0), machines[0])
-	if err := w.EditMachine(string(machines[1]), func(m *v1alpha1.Machine) { m.Labels[v1alpha1.NodeLabel] = string(machines[0]) }); err != nil {
+	if err := w.EditMachine(string(machines[1]), func(m *v1alpha1.Machine) {
+		m.Labels[v1alpha1.NodeLabel] = string(machines[0])
+	}); err != nil {
 		t.Fatal(err)
 	}
 	named := map[provider.InstanceID]string{}
@@ -149,7 +154,9 @@ func TestOneNodeNameTwoMachines(t *testing.T) {
 	if named[machines[0]] != "" || named[machines[1]] != string(machines[0]) || len(inv.Notices) != 0 {
 		t.Errorf("%v, notices %v", named, inv.Notices)
 	}
-	if err := w.EditMachine(string(machines[2]), func(m *v1alpha1.Machine) { m.Labels[v1alpha1.NodeLabel] = string(machines[0]) }); err != nil {
+	if err := w.EditMachine(string(machines[2]), func(m *v1alpha1.Machine) {
+		m.Labels[v1alpha1.NodeLabel] = string(machines[0])
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if inv := inventory(t, p); !noticed(inv, noticeTwice, string(machines[1])) {

@@ -32,7 +32,8 @@ const (
 // ownLabels have values that name the place that a group is in: groups that differ
 // in nothing else are similar.
 var ownLabels = []string{
-	"topology.ebs.csi.aws.com/zone", "topology.disk.csi.azure.com/zone", "topology.gke.io/zone", "topology.cinder.csi.openstack.org/zone",
+	"topology.ebs.csi.aws.com/zone", "topology.disk.csi.azure.com/zone", "topology.gke.io/zone",
+	"topology.cinder.csi.openstack.org/zone",
 	"topology.diskplugin.csi.alibabacloud.com/zone", "failure-domain.beta.kubernetes.io/zone", "machine-template-hash",
 }
 
@@ -40,7 +41,9 @@ var ownLabels = []string{
 // MachineClass, labels and taints from the MachineDeployment. How much of it a node
 // has to give is learned from ready nodes of the same instance type, the least of each;
 // without any, all of the capacity counts.
-func buildTemplate(d *v1alpha1.MachineDeployment, class *v1alpha1.MachineClass, nodes []*corev1.Node) (*provider.Template, error) {
+func buildTemplate(
+	d *v1alpha1.MachineDeployment, class *v1alpha1.MachineClass, nodes []*corev1.Node,
+) (*provider.Template, error) {
 	name := d.Spec.Template.Spec.Class.Name
 	switch {
 	case class == nil:
@@ -60,7 +63,8 @@ func buildTemplate(d *v1alpha1.MachineDeployment, class *v1alpha1.MachineClass, 
 	})
 	if len(nodes) > 0 {
 		put(capacity, least(nodes, func(n *corev1.Node) corev1.ResourceList { return n.Status.Capacity }), sources, "")
-		put(amounts, least(nodes, func(n *corev1.Node) corev1.ResourceList { return n.Status.Allocatable }), sources, "node "+nodes[0].Name)
+		put(amounts, least(nodes, func(n *corev1.Node) corev1.ResourceList { return n.Status.Allocatable }), sources,
+			"node "+nodes[0].Name)
 	}
 	// Virtual capacity may be newer than what the nodes say: it needs no rollout.
 	put(capacity, from.VirtualCapacity, sources, sourceVirtual)
@@ -74,7 +78,8 @@ func buildTemplate(d *v1alpha1.MachineDeployment, class *v1alpha1.MachineClass, 
 	// 2. Labels: what the class says of the machine is what the cloud will.
 	labels := map[string]string{}
 	label := func(key, value, source string) {
-		if value != "" && key != corev1.LabelHostname && len(validation.IsQualifiedName(key)) == 0 && len(validation.IsValidLabelValue(value)) == 0 {
+		if value != "" && key != corev1.LabelHostname && len(validation.IsQualifiedName(key)) == 0 &&
+			len(validation.IsValidLabelValue(value)) == 0 {
 			labels[key] = value
 			sources["label/"+key] = source
 		}
@@ -129,7 +134,8 @@ func put(into, from corev1.ResourceList, sources map[string]string, source strin
 		if resource == v1alpha1.ResourceGPU {
 			resource = nvidiaGPU
 		}
-		if len(validation.IsQualifiedName(string(resource))) > 0 || amount.Sign() < 0 || resource == nvidiaGPU && amount.IsZero() {
+		if len(validation.IsQualifiedName(string(resource))) > 0 || amount.Sign() < 0 ||
+			resource == nvidiaGPU && amount.IsZero() {
 			continue
 		}
 		into[resource] = amount
@@ -156,7 +162,8 @@ func least(nodes []*corev1.Node, of func(*corev1.Node) corev1.ResourceList) core
 // passes tells whether a taint is put onto live nodes and taken away again.
 func passes(key string) bool {
 	return strings.HasPrefix(key, "node.kubernetes.io/") || strings.Contains(key, "ClusterAutoscaler") ||
-		slices.Contains([]string{v1alpha1.CriticalComponentsNotReadyTaint, v1alpha1.PreferNoScheduleTaint, "node.cloudprovider.kubernetes.io/uninitialized"}, key)
+		slices.Contains([]string{v1alpha1.CriticalComponentsNotReadyTaint, v1alpha1.PreferNoScheduleTaint,
+			"node.cloudprovider.kubernetes.io/uninitialized"}, key)
 }
 
 // readOptions reads a group's own values of flags. What is wrong is told, and counts

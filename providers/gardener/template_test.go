@@ -28,13 +28,17 @@ func TestTemplateOfAMachineClass(t *testing.T) {
 	class.NodeTemplate.Architecture = &arm
 	class.NodeTemplate.Capacity["gpu"] = resource.MustParse("2")
 	class.NodeTemplate.Capacity["ephemeral-storage"] = resource.MustParse("50Gi")
-	class.NodeTemplate.VirtualCapacity = corev1.ResourceList{"example.com/licence": resource.MustParse("3"), "memory": resource.MustParse("15Gi")}
+	class.NodeTemplate.VirtualCapacity = corev1.ResourceList{
+		"example.com/licence": resource.MustParse("3"), "memory": resource.MustParse("15Gi"),
+	}
 	d := gardenertest.NewDeployment(ns, "gpu", "pool", "zone-a", 0, append(limited("0", "3"),
-		v1alpha1.OptionPrefix+"scale-down-unneeded-time", "7m", v1alpha1.OptionPrefix+"scale-down-gpu-utilization-threshold", "0.9", v1alpha1.OptionPrefix+"max-node-provision-time", "soon")...)
+		v1alpha1.OptionPrefix+"scale-down-unneeded-time", "7m", v1alpha1.OptionPrefix+"scale-down-gpu-utilization-threshold",
+		"0.9", v1alpha1.OptionPrefix+"max-node-provision-time", "soon")...)
 	labels := d.Spec.Template.Spec.NodeTemplate.Labels
 	labels["team"], labels["empty"], labels["not a key"], labels[corev1.LabelHostname] = "a", "", "x", "h"
 	d.Spec.Template.Spec.NodeTemplate.Spec.Taints = []corev1.Taint{
-		{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}, {Key: v1alpha1.CriticalComponentsNotReadyTaint, Effect: corev1.TaintEffectNoSchedule},
+		{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule},
+		{Key: v1alpha1.CriticalComponentsNotReadyTaint, Effect: corev1.TaintEffectNoSchedule},
 		{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoExecute},
 	}
 	w := gardenertest.New(time.Now, ns)
@@ -50,22 +54,34 @@ func TestTemplateOfAMachineClass(t *testing.T) {
 	for name, amount := range node.Status.Allocatable {
 		got[string(name)] = amount.String()
 	}
-	if diff := cmp.Diff(map[string]string{"cpu": "4", "memory": "15Gi", "pods": "110", "nvidia.com/gpu": "2", "ephemeral-storage": "50Gi", "example.com/licence": "3"}, got); diff != "" {
+	if diff := cmp.Diff(map[string]string{
+		"cpu":                 "4",
+		"memory":              "15Gi",
+		"pods":                "110",
+		"nvidia.com/gpu":      "2",
+		"ephemeral-storage":   "50Gi",
+		"example.com/licence": "3",
+	}, got); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[string]string{
-		"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64", "node.kubernetes.io/instance-type": "large", "topology.kubernetes.io/region": "europe",
-		"topology.kubernetes.io/zone": "zone-b", "team": "a", "empty": "", v1alpha1.PoolLabel: "pool",
+		"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64", "node.kubernetes.io/instance-type": "large",
+		"topology.kubernetes.io/region": "europe",
+		"topology.kubernetes.io/zone":   "zone-b", "team": "a", "empty": "", v1alpha1.PoolLabel: "pool",
 	}, node.Labels); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]corev1.Taint{{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}}, node.Spec.Taints); diff != "" {
+	if diff := cmp.Diff(
+		[]corev1.Taint{{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}}, node.Spec.Taints,
+	); diff != "" {
 		t.Error(diff)
 	}
-	if s := g.Template.Sources; s["resource/memory"] != sourceVirtual || s["resource/cpu"] != sourceClass || s["label/team"] != sourceGroup || s["taint/dedicated"] != sourceGroup {
+	if s := g.Template.Sources; s["resource/memory"] != sourceVirtual || s["resource/cpu"] != sourceClass ||
+		s["label/team"] != sourceGroup || s["taint/dedicated"] != sourceGroup {
 		t.Errorf("sources %v", s)
 	}
-	if *g.Options.ScaleDownUnneededTime != 7*time.Minute || *g.Options.ScaleDownGPUUtilizationThreshold != 0.9 || g.Options.MaxNodeProvisionTime != nil || !noticed(inv, noticeBadAnnotation, "soon") {
+	if *g.Options.ScaleDownUnneededTime != 7*time.Minute || *g.Options.ScaleDownGPUUtilizationThreshold != 0.9 ||
+		g.Options.MaxNodeProvisionTime != nil || !noticed(inv, noticeBadAnnotation, "soon") {
 		t.Errorf("options %+v, notices %v", g.Options, inv.Notices)
 	}
 	// Virtual capacity changes without a rollout, and the template with it.
@@ -93,7 +109,8 @@ func TestTemplatesThatCannotBeMade(t *testing.T) {
 			w.Add(class, gardenertest.NewDeployment(ns, zone(0), "web", "a", 1, limited("0", "3")...))
 			w.Settle()
 			g := groupOf(t, connect(t, w, anywhere), id(0))
-			if g.Template != nil || g.TemplateErr == nil || g.TemplateErr.Kind != provider.BadConfig || !strings.Contains(g.TemplateErr.Message, c.says) || len(g.Instances) != 1 || g.Err != nil {
+			if g.Template != nil || g.TemplateErr == nil || g.TemplateErr.Kind != provider.BadConfig ||
+				!strings.Contains(g.TemplateErr.Message, c.says) || len(g.Instances) != 1 || g.Err != nil {
 				t.Errorf("%+v, error %v", g, g.TemplateErr)
 			}
 		})
@@ -124,7 +141,8 @@ func exampleNode(instanceType, cpu string) *corev1.Node {
 	n.Labels = map[string]string{corev1.LabelInstanceTypeStable: instanceType, "only": "here"}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	n.Status.Capacity = corev1.ResourceList{"cpu": resource.MustParse("4"), "example.com/device": resource.MustParse("1")}
-	n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse(cpu), "pods": resource.MustParse("64"), "nvidia.com/gpu": resource.MustParse("0"), "memory": resource.MustParse("15Gi")}
+	n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse(cpu), "pods": resource.MustParse("64"),
+		"nvidia.com/gpu": resource.MustParse("0"), "memory": resource.MustParse("15Gi")}
 	return n
 }
 
@@ -142,7 +160,8 @@ func TestAmountsOfNodesThatAreThere(t *testing.T) {
 	p.examples = newExamples(shoot, func() time.Time { return beginning })
 	template := groupOf(t, p, id(0)).Template
 	amounts := template.Node.Status.Allocatable
-	if amounts.Cpu().String() != "3800m" || amounts.Memory().String() != "15Gi" || amounts.Pods().Value() != 64 || template.Node.Status.Capacity.Cpu().String() != "4" {
+	if amounts.Cpu().String() != "3800m" || amounts.Memory().String() != "15Gi" || amounts.Pods().Value() != 64 ||
+		template.Node.Status.Capacity.Cpu().String() != "4" {
 		t.Errorf("allocatable %v", amounts)
 	}
 	if _, ok := template.Node.Labels["only"]; ok || template.Sources["resource/cpu"] == sourceClass {

@@ -24,7 +24,8 @@ const attempts = 10
 // only another one shows that.
 func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider.GrowResult, error) {
 	if req.To < req.From {
-		return provider.GrowResult{}, kube.Refuse(provider.OpGrow, req.Group, provider.Unsupported, "a growth from %d to %d would be a shrinking", req.From, req.To)
+		return provider.GrowResult{}, kube.Refuse(provider.OpGrow, req.Group, provider.Unsupported,
+			"a growth from %d to %d would be a shrinking", req.From, req.To)
 	}
 	at := p.now()
 	for attempt := 1; ; attempt++ {
@@ -73,13 +74,15 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 func (p *Provider) beforeGrowth(ctx context.Context, id provider.GroupID) (look, *provider.Error) {
 	if p.settings.marker != priority {
 		l, refusal := p.glance(ctx, provider.OpGrow, id)
-		if refusal != nil || p.settings.marker == timestamped || len(parseMarks(l.deployment.Annotations[v1alpha1.TriggerDeletionAnnotation])) == 0 {
+		if refusal != nil || p.settings.marker == timestamped ||
+			len(parseMarks(l.deployment.Annotations[v1alpha1.TriggerDeletionAnnotation])) == 0 {
 			return l, refusal
 		}
 	}
 	l, refusal := p.look(ctx, provider.OpGrow, id)
 	if refusal == nil && len(l.standing.waiting) > 0 {
-		return l, kube.Refuse(provider.OpGrow, id, provider.Conflict, "the machine %s was removed, and machine-controller-manager has not begun to delete it: it would stay if the group grew now", l.standing.waiting[0])
+		return l, kube.Refuse(provider.OpGrow, id, provider.Conflict, "the machine %s was removed, and "+
+			"machine-controller-manager has not begun to delete it: it would stay if the group grew now", l.standing.waiting[0])
 	}
 	return l, refusal
 }
@@ -92,9 +95,11 @@ func (l look) mayGrow(req provider.GrowRequest) *provider.Error {
 	case req.To == l.target:
 		return nil
 	case req.To > l.bounds.max:
-		return kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "a target of %d is above the maximum of %d", req.To, l.bounds.max)
+		return kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "a target of %d is above the maximum of %d",
+			req.To, l.bounds.max)
 	case l.pool != nil && l.pool.target()+req.To-l.target > l.pool.limits.max:
-		return kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "the pool %s has %d machines in all of its zones; %d more are above its maximum of %d", l.pool.id, l.pool.target(), req.To-l.target, l.pool.limits.max)
+		return kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "the pool %s has %d machines in all of its zones; %d "+
+			"more are above its maximum of %d", l.pool.id, l.pool.target(), req.To-l.target, l.pool.limits.max)
 	}
 	return nil
 }
@@ -107,7 +112,8 @@ func (p *Provider) afterGrowth(ctx context.Context, before look, req provider.Gr
 	}
 	l, refusal := p.glance(ctx, provider.OpGrow, req.Group)
 	if refusal != nil {
-		p.log.Warn("a pool cannot be read again after one of its groups has grown", "group", req.Group, "pool", before.pool.id, "error", refusal)
+		p.log.Warn("a pool cannot be read again after one of its groups has grown", "group", req.Group, "pool",
+			before.pool.id, "error", refusal)
 		return nil
 	}
 	return l.above(req)
@@ -124,7 +130,9 @@ func (l look) above(req provider.GrowRequest) *provider.Error {
 	if l.pool == nil || l.pool.target() <= l.pool.limits.max {
 		return nil
 	}
-	e := kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "its replicas were raised from %d to %d, and the pool %s was changed by somebody else meanwhile: it has %d machines in all of its zones, %d above its maximum of %d; what was asked for is not taken back, and nothing grows until the pool is below its maximum",
+	e := kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "its replicas were raised from %d to %d, and the pool "+
+		"%s was changed by somebody else meanwhile: it has %d machines in all of its zones, %d above its maximum of %d; "+
+		"what was asked for is not taken back, and nothing grows until the pool is below its maximum",
 		req.From, req.To, l.pool.id, l.pool.target(), l.pool.target()-l.pool.limits.max, l.pool.limits.max)
 	e.MayHaveHappened = true
 	return e
@@ -146,7 +154,8 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 		}
 		result := provider.CancelResult{Target: l.target}
 		if l.target != req.From {
-			return result, kube.Refuse(provider.OpCancel, req.Group, provider.Conflict, "the target is %d, not %d", l.target, req.From)
+			return result, kube.Refuse(provider.OpCancel, req.Group, provider.Conflict, "the target is %d, not %d",
+				l.target, req.From)
 		}
 		floor := max(req.To, l.bounds.min, len(l.standing.live))
 		if l.pool != nil {
@@ -183,7 +192,8 @@ func (l look) stuck() bool {
 		sum += int(s.Spec.Replicas)
 	}
 	_, disabled := newest.Labels[v1alpha1.ScaleUpDisabledLabel]
-	return sum == l.target && (disabled || frozen(newest.Labels, newest.Status.Conditions) || holds(newest.Status.Conditions, v1alpha1.ConditionReplicaFailure))
+	return sum == l.target && (disabled || frozen(newest.Labels, newest.Status.Conditions) ||
+		holds(newest.Status.Conditions, v1alpha1.ConditionReplicaFailure))
 }
 
 // makeRoom raises the target again to the number of machines, if some came while it
@@ -208,7 +218,9 @@ func (p *Provider) makeRoom(ctx context.Context, id provider.GroupID, target int
 
 // patch sets spec.replicas, and annotations with them, if the MachineDeployment is
 // still the one that was read. Nothing else of it is sent.
-func (p *Provider) patch(ctx context.Context, d *v1alpha1.MachineDeployment, replicas int, annotations map[string]string) error {
+func (p *Provider) patch(
+	ctx context.Context, d *v1alpha1.MachineDeployment, replicas int, annotations map[string]string,
+) error {
 	return p.send(ctx, v1alpha1.ResourceMachineDeployments, d.Name, map[string]any{
 		"metadata": patchMeta(d.ResourceVersion, annotations),
 		"spec":     map[string]any{"replicas": replicas},
@@ -228,6 +240,7 @@ func (p *Provider) send(ctx context.Context, resource, name string, patch map[st
 	if err != nil {
 		return fmt.Errorf("write down a patch of %s %s: %w", resource, name, err)
 	}
-	_, err = p.client.Resource(v1alpha1.Resource(resource)).Namespace(p.settings.namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "plimsoll"})
+	_, err = p.client.Resource(v1alpha1.Resource(resource)).Namespace(p.settings.namespace).Patch(ctx, name,
+		types.MergePatchType, body, metav1.PatchOptions{FieldManager: "plimsoll"})
 	return err
 }

@@ -46,7 +46,9 @@ func (h Hints) Write(ctx context.Context, op provider.Op, id provider.GroupID, w
 // BeforeWrite is the error of a read before a write, or of waiting for one. Nothing
 // was sent; rule P1 wants a write that meets its deadline to count as done all the
 // same.
-func (h Hints) BeforeWrite(ctx context.Context, op provider.Op, id provider.GroupID, what string, err error) *provider.Error {
+func (h Hints) BeforeWrite(
+	ctx context.Context, op provider.Op, id provider.GroupID, what string, err error,
+) *provider.Error {
 	e := h.Error(op, id, what, err)
 	e.MayHaveHappened = ctx.Err() != nil
 	return e

@@ -50,17 +50,21 @@ func TestErrors(t *testing.T) {
 			message += "; look there"
 		}
 		e := hints.Write(context.Background(), provider.OpGrow, "g", "try", err)
-		if e.Op != provider.OpGrow || e.Group != "g" || e.Kind != c.kind || e.MayHaveHappened != c.may || !errors.Is(e, c.err) || e.Message != message {
+		if e.Op != provider.OpGrow || e.Group != "g" || e.Kind != c.kind || e.MayHaveHappened != c.may ||
+			!errors.Is(e, c.err) || e.Message != message {
 			t.Errorf("%v: %+v", c.err, e)
 		}
-		if e := hints.BeforeWrite(context.Background(), provider.OpGrow, "g", "try", err); e.Kind != c.kind || e.MayHaveHappened {
+		if e := hints.BeforeWrite(context.Background(), provider.OpGrow, "g", "try", err); e.Kind != c.kind ||
+			e.MayHaveHappened {
 			t.Errorf("%v, before a write: %+v", c.err, e)
 		}
 		if Withheld(err) != c.withheld {
 			t.Errorf("%v: withheld: %v", c.err, !c.withheld)
 		}
 	}
-	if e := hints.Error(provider.OpGrow, "g", "try", apierrors.NewTooManyRequests("later", 7)); e.RetryAfter.Seconds() != 7 || e.Code != "TooManyRequests" {
+	if e := hints.Error(
+		provider.OpGrow, "g", "try", apierrors.NewTooManyRequests("later", 7),
+	); e.RetryAfter.Seconds() != 7 || e.Code != "TooManyRequests" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -80,10 +84,12 @@ func TestErrorsAtTheDeadline(t *testing.T) {
 }
 
 func TestRefuseAndNotice(t *testing.T) {
-	if e := Refuse(provider.OpRemove, "g", provider.Limit, "below %d", 3); e.Op != provider.OpRemove || e.Group != "g" || e.Kind != provider.Limit || e.Message != "below 3" || e.MayHaveHappened {
+	if e := Refuse(provider.OpRemove, "g", provider.Limit, "below %d", 3); e.Op != provider.OpRemove || e.Group != "g" ||
+		e.Kind != provider.Limit || e.Message != "below 3" || e.MayHaveHappened {
 		t.Errorf("%+v", e)
 	}
-	if n := Notice("g", "Code", "see %s", "there"); n != (provider.Notice{Group: "g", Code: "Code", Message: "see there"}) {
+	if n := Notice("g", "Code", "see %s",
+		"there"); n != (provider.Notice{Group: "g", Code: "Code", Message: "see there"}) {
 		t.Errorf("%+v", n)
 	}
 }

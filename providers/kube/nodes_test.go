@@ -10,9 +10,11 @@ import (
 )
 
 func node(name string, ready corev1.ConditionStatus) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: ready},
-	}}}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: ready},
+		}},
+	}
 }
 
 func TestNodes(t *testing.T) {
@@ -51,7 +53,9 @@ func TestNodes(t *testing.T) {
 }
 
 func TestReady(t *testing.T) {
-	for status, want := range map[corev1.ConditionStatus]bool{corev1.ConditionTrue: true, corev1.ConditionFalse: false, corev1.ConditionUnknown: false} {
+	for status, want := range map[corev1.ConditionStatus]bool{
+		corev1.ConditionTrue: true, corev1.ConditionFalse: false, corev1.ConditionUnknown: false,
+	} {
 		if Ready(node("n", status)) != want {
 			t.Errorf("%s: %v", status, !want)
 		}

@@ -44,10 +44,13 @@ func small(t *testing.T) (*API, dynamic.ResourceInterface, string) {
 }
 
 func thing(name string) Object {
-	return Object{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": Object{"namespace": "n", "name": name}, "spec": Object{"replicas": int64(1)}}
+	return Object{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": Object{"namespace": "n", "name": name},
+		"spec": Object{"replicas": int64(1)}}
 }
 
-func patch(t *testing.T, client dynamic.ResourceInterface, kind types.PatchType, body string) (*unstructured.Unstructured, error) {
+func patch(
+	t *testing.T, client dynamic.ResourceInterface, kind types.PatchType, body string,
+) (*unstructured.Unstructured, error) {
 	t.Helper()
 	return client.Patch(t.Context(), "a", kind, []byte(body), metav1.PatchOptions{})
 }
@@ -60,21 +63,26 @@ func TestPatches(t *testing.T) {
 	Set(o, "here", "metadata", "annotations", "keep")
 	Set(o, "here", "metadata", "annotations", "drop")
 	a.Apply(o)
-	got, err := patch(t, client, types.MergePatchType, `{"metadata": {"annotations": {"drop": null, "new": "x"}}, "spec": {"replicas": 3, "fresh": {"a": 1, "b": null}}}`)
+	got, err := patch(t, client, types.MergePatchType,
+		`{"metadata": {"annotations": {"drop": null, "new": "x"}}, "spec": {"replicas": 3, "fresh": {"a": 1, "b": null}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	notes := got.GetAnnotations()
-	if _, there := notes["drop"]; there || notes["keep"] != "here" || notes["new"] != "x" || Int(got.Object, "spec", "replicas") != 3 || got.GetGeneration() != 2 {
+	if _, there := notes["drop"]; there || notes["keep"] != "here" || notes["new"] != "x" ||
+		Int(got.Object, "spec", "replicas") != 3 || got.GetGeneration() != 2 {
 		t.Errorf("%v", got.Object)
 	}
 	if fresh, _ := Get(got.Object, "spec", "fresh").(Object); len(fresh) != 1 {
 		t.Errorf("a null became a field: %v", fresh)
 	}
-	if _, err := patch(t, client, types.MergePatchType, `{"metadata": {"resourceVersion": "1"}, "spec": {"replicas": 4}}`); !apierrors.IsConflict(err) {
+	if _, err := patch(
+		t, client, types.MergePatchType, `{"metadata": {"resourceVersion": "1"}, "spec": {"replicas": 4}}`,
+	); !apierrors.IsConflict(err) {
 		t.Errorf("of an old version: %v", err)
 	}
-	if _, err := patch(t, client, types.MergePatchType, `{"metadata": {"resourceVersion": "`+got.GetResourceVersion()+`"}, "spec": {"replicas": 4}}`); err != nil {
+	if _, err := patch(t, client, types.MergePatchType,
+		`{"metadata": {"resourceVersion": "`+got.GetResourceVersion()+`"}, "spec": {"replicas": 4}}`); err != nil {
 		t.Errorf("of this version: %v", err)
 	}
 	if _, err := patch(t, client, types.JSONPatchType, `[]`); !apierrors.IsUnsupportedMediaType(err) {
@@ -121,14 +129,17 @@ func TestRightsFaultsAndRequests(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := client.Patch(ctx, "a", types.MergePatchType, []byte(`{"spec": {"replicas": 9}}`), metav1.PatchOptions{}); err == nil {
+	if _, err := client.Patch(ctx, "a", types.MergePatchType, []byte(`{"spec": {"replicas": 9}}`),
+		metav1.PatchOptions{}); err == nil {
 		t.Error("an answer that was to be lost came")
 	}
 	a.Disarm()
 	if n := Int(a.Get("Thing", "n", "a"), "spec", "replicas"); n != 9 || met != 2 {
 		t.Errorf("replicas %d, met %d", n, met)
 	}
-	if want := []string{"list things n", "get things n a", "get things n a", "get things n a", "patch things n a"}; !slices.Equal(a.Requests(), want) {
+	if want := []string{
+		"list things n", "get things n a", "get things n a", "get things n a", "patch things n a",
+	}; !slices.Equal(a.Requests(), want) {
 		t.Errorf("%v", a.Requests())
 	}
 }
@@ -142,7 +153,8 @@ func TestWatchAndScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"?watch=1&resourceVersion="+list.GetResourceVersion(), nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		url+"?watch=1&resourceVersion="+list.GetResourceVersion(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +166,9 @@ func TestWatchAndScale(t *testing.T) {
 	elsewhere := thing("a")
 	Set(elsewhere, "m", "metadata", "namespace")
 	a.Apply(elsewhere)
-	scale := &unstructured.Unstructured{Object: Object{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": Object{"namespace": "n", "name": "a"}, "spec": Object{"replicas": int64(5)}}}
+	scale := &unstructured.Unstructured{Object: Object{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": Object{
+		"namespace": "n", "name": "a",
+	}, "spec": Object{"replicas": int64(5)}}}
 	if _, err := client.Update(t.Context(), scale, metav1.UpdateOptions{}, "scale"); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +176,8 @@ func TestWatchAndScale(t *testing.T) {
 	lines := bufio.NewScanner(answer.Body)
 	for _, want := range []string{"MODIFIED", "DELETED"} {
 		var e Object
-		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &e) != nil || Text(e, "type") != want || Text(e, "object", "metadata", "namespace") != "n" {
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &e) != nil || Text(e, "type") != want ||
+			Text(e, "object", "metadata", "namespace") != "n" {
 			t.Errorf("%s, want %s", lines.Text(), want)
 		}
 	}
@@ -171,7 +186,13 @@ func TestWatchAndScale(t *testing.T) {
 func TestDiscovery(t *testing.T) {
 	_, _, url := small(t)
 	base, _, _ := strings.Cut(url, "/apis")
-	for path, want := range map[string]string{"/apis": "example.com", "/apis/example.com": "v1", "/apis/example.com/v1": "things/scale", "/api": "v1", "/apis/none": "NotFound"} {
+	for path, want := range map[string]string{
+		"/apis":                "example.com",
+		"/apis/example.com":    "v1",
+		"/apis/example.com/v1": "things/scale",
+		"/api":                 "v1",
+		"/apis/none":           "NotFound",
+	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
 		if err != nil {
 			t.Fatal(err)

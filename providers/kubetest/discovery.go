@@ -29,13 +29,24 @@ func (a *API) discover(path string) (Object, bool) {
 			if _, ok := a.resource(parts[1], parts[2], r.Plural); !ok || r.Group != parts[1] {
 				continue
 			}
-			list = append(list, Object{"name": r.Plural, "kind": r.Kind, "namespaced": true, "verbs": []any{"get", "list", "watch", "update"}})
+			list = append(list, Object{
+				"name": r.Plural, "kind": r.Kind, "namespaced": true, "verbs": []any{"get", "list", "watch", "update"},
+			})
 			list = append(list, Object{"name": r.Plural + "/status", "kind": r.Kind, "namespaced": true, "verbs": []any{"get"}})
 			if r.Scale {
-				list = append(list, Object{"name": r.Plural + "/scale", "kind": "Scale", "group": "autoscaling", "version": "v1", "namespaced": true, "verbs": []any{"get", "update"}})
+				list = append(list, Object{
+					"name":       r.Plural + "/scale",
+					"kind":       "Scale",
+					"group":      "autoscaling",
+					"version":    "v1",
+					"namespaced": true,
+					"verbs":      []any{"get", "update"},
+				})
 			}
 		}
-		return Object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": parts[1] + "/" + parts[2], "resources": list}, list != nil
+		return Object{
+			"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": parts[1] + "/" + parts[2], "resources": list,
+		}, list != nil
 	}
 	return nil, false
 }
@@ -55,5 +66,7 @@ func (a *API) describe(group string) Object {
 	if len(versions) == 0 {
 		return nil
 	}
-	return Object{"kind": "APIGroup", "apiVersion": "v1", "name": group, "versions": versions, "preferredVersion": versions[0]}
+	return Object{
+		"kind": "APIGroup", "apiVersion": "v1", "name": group, "versions": versions, "preferredVersion": versions[0],
+	}
 }

@@ -25,7 +25,8 @@ func (a *API) SetRights(rights ...Right) {
 
 func (a *API) allowed(c call) bool {
 	return a.rights == nil || slices.ContainsFunc(a.rights, func(r Right) bool {
-		return (r.Namespace == "" || r.Namespace == c.namespace) && slices.Contains(r.Resources, c.what()) && slices.Contains(r.Verbs, c.verb)
+		return (r.Namespace == "" || r.Namespace == c.namespace) && slices.Contains(r.Resources,
+			c.what()) && slices.Contains(r.Verbs, c.verb)
 	})
 }
 
@@ -122,13 +123,22 @@ func (a *API) befall(out http.ResponseWriter, r *http.Request, c call, f Fault) 
 	case Forbid:
 		answer(out, nil, forbidden(c))
 	case Conflict:
-		answer(out, nil, &status{code: 409, reason: "Conflict", message: "the object has been modified; please apply your changes to the latest version"})
+		answer(out, nil, &status{
+			code:    409,
+			reason:  "Conflict",
+			message: "the object has been modified; please apply your changes to the latest version",
+		})
 	case Busy:
 		answer(out, nil, &status{code: 429, reason: "TooManyRequests", message: "too many requests", retryAfter: 1})
 	case Broken:
 		answer(out, nil, &status{code: 500, reason: "InternalError", message: "internal error"})
 	case EmptyList:
-		answer(out, Object{"kind": c.resource.Kind + "List", "apiVersion": strings.TrimPrefix(c.resource.Group+"/"+c.version, "/"), "metadata": Object{}, "items": []any{}}, nil)
+		answer(out, Object{
+			"kind":       c.resource.Kind + "List",
+			"apiVersion": strings.TrimPrefix(c.resource.Group+"/"+c.version, "/"),
+			"metadata":   Object{},
+			"items":      []any{},
+		}, nil)
 	case Garbled:
 		out.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(out, "<html>Sign in to the airport's network</html>")
@@ -141,5 +151,7 @@ func forbidden(c call) *status {
 	if c.namespace == "" {
 		where = "at the cluster scope"
 	}
-	return &status{code: 403, reason: "Forbidden", message: fmt.Sprintf("%s is forbidden: nobody may %s it %s", c.what(), c.verb, where)}
+	return &status{
+		code: 403, reason: "Forbidden", message: fmt.Sprintf("%s is forbidden: nobody may %s it %s", c.what(), c.verb, where),
+	}
 }

@@ -21,7 +21,8 @@ func KeyOf(o Object) Key {
 }
 
 func (k Key) compare(other Key) int {
-	return cmp.Or(cmp.Compare(k.Kind, other.Kind), cmp.Compare(k.Namespace, other.Namespace), cmp.Compare(k.Name, other.Name))
+	return cmp.Or(cmp.Compare(k.Kind, other.Kind), cmp.Compare(k.Namespace, other.Namespace),
+		cmp.Compare(k.Name, other.Name))
 }
 
 // event is a change, for watches.
@@ -176,7 +177,8 @@ func age(o Object) int {
 
 // OwnerReference refers to an object as the controller of another one.
 func OwnerReference(o Object) Object {
-	return Object{"apiVersion": Text(o, "apiVersion"), "kind": Text(o, "kind"), "name": Text(o, "metadata", "name"), "uid": Text(o, "metadata", "uid"), "controller": true}
+	return Object{"apiVersion": Text(o, "apiVersion"), "kind": Text(o, "kind"), "name": Text(o, "metadata", "name"),
+		"uid": Text(o, "metadata", "uid"), "controller": true}
 }
 
 // NewName is a name that nothing has, as the API server generates them. In the

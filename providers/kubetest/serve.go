@@ -41,8 +41,11 @@ func (a *API) serve(c call) (Object, *status) {
 	if bad != nil {
 		return nil, bad
 	}
-	if version := Text(sent, "metadata", "resourceVersion"); version != "" && version != Text(old, "metadata", "resourceVersion") {
-		return nil, &status{code: 409, reason: "Conflict", message: fmt.Sprintf("Operation cannot be fulfilled on %s %q: the object has been modified; please apply your changes to the latest version and try again", c.resource.Plural, c.name)}
+	if version := Text(sent, "metadata", "resourceVersion"); version != "" &&
+		version != Text(old, "metadata", "resourceVersion") {
+		return nil, &status{code: 409, reason: "Conflict", message: fmt.Sprintf("Operation cannot be fulfilled on %s %q: "+
+			"the object has been modified; please apply your changes to the latest version and try again",
+			c.resource.Plural, c.name)}
 	}
 	next := Clone(old)
 	if c.sub == "scale" {
@@ -74,7 +77,9 @@ func (a *API) show(o Object, c call) Object {
 // applied to what is there.
 func (c call) sent(shown Object) (Object, *status) {
 	if c.verb == "patch" && c.content != "" && c.content != "application/merge-patch+json" {
-		return nil, &status{code: 415, reason: "UnsupportedMediaType", message: c.content + ": only JSON merge patches are understood here"}
+		return nil, &status{
+			code: 415, reason: "UnsupportedMediaType", message: c.content + ": only JSON merge patches are understood here",
+		}
 	}
 	body, err := Decode(c.body)
 	if err != nil {
@@ -140,7 +145,8 @@ func (a *API) list(c call) Object {
 	if more != "" {
 		meta["continue"] = more
 	}
-	return Object{"kind": c.resource.Kind + "List", "apiVersion": strings.TrimPrefix(c.resource.Group+"/"+c.version, "/"), "metadata": meta, "items": items}
+	return Object{"kind": c.resource.Kind + "List", "apiVersion": strings.TrimPrefix(c.resource.Group+"/"+c.version, "/"),
+		"metadata": meta, "items": items}
 }
 
 // selects knows equality, which is all that anybody asks for here.
@@ -160,7 +166,8 @@ func scaleOf(o Object) Object {
 	for _, field := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
 		meta[field] = Text(o, "metadata", field)
 	}
-	scale := Object{"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": Object{}, "status": Object{"replicas": int64(Int(o, "status", "replicas"))}}
+	scale := Object{"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": Object{},
+		"status": Object{"replicas": int64(Int(o, "status", "replicas"))}}
 	if n := Int(o, "spec", "replicas"); n > 0 { // the type's tag leaves a zero out
 		Set(scale, int64(n), "spec", "replicas")
 	}

@@ -60,7 +60,9 @@ type status struct {
 }
 
 func (s *status) body() Object {
-	o := Object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": s.code, "reason": s.reason, "message": s.message}
+	o := Object{
+		"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": s.code, "reason": s.reason, "message": s.message,
+	}
 	if s.retryAfter > 0 {
 		o["details"] = Object{"retryAfterSeconds": s.retryAfter}
 	}
@@ -110,7 +112,8 @@ func (a *API) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 // /apis/group/version[/namespaces/ns]/plural[/name[/subresource]].
 func (a *API) understand(r *http.Request, body []byte) (call, *status) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	c := call{body: body, content: r.Header.Get("Content-Type"), selector: r.URL.Query().Get("labelSelector"), from: r.URL.Query().Get("resourceVersion")}
+	c := call{body: body, content: r.Header.Get("Content-Type"), selector: r.URL.Query().Get("labelSelector"),
+		from: r.URL.Query().Get("resourceVersion")}
 	if len(parts) > 2 && parts[0] == "api" { // the group without a name
 		parts = append([]string{"apis", ""}, parts[1:]...)
 	}
@@ -152,7 +155,9 @@ func (a *API) understand(r *http.Request, body []byte) (call, *status) {
 	case r.Method == http.MethodGet:
 		c.verb = "list"
 	default:
-		c.verb = map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.Method]
+		c.verb = map[string]string{
+			http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
+		}[r.Method]
 	}
 	return c, nil
 }

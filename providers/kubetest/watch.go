@@ -22,7 +22,8 @@ func (a *API) watch(out http.ResponseWriter, r *http.Request, c call) {
 		a.mu.Lock()
 		var due []event
 		for _, e := range a.objects.events {
-			if e.version > from && Text(e.object, "kind") == c.resource.Kind && (c.namespace == "" || c.namespace == Text(e.object, "metadata", "namespace")) {
+			if e.version > from && Text(e.object, "kind") == c.resource.Kind &&
+				(c.namespace == "" || c.namespace == Text(e.object, "metadata", "namespace")) {
 				due = append(due, e)
 			}
 		}

@@ -67,7 +67,8 @@ func newAPIServer(t *testing.T) *apiServer {
 func (s *apiServer) clients(t *testing.T) (kubernetes.Interface, metadata.Interface) {
 	t.Helper()
 	cfg := &rest.Config{Host: s.url, QPS: -1}
-	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+
+		runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -315,7 +316,9 @@ var metaScheme = func() *runtime.Scheme {
 	return s
 }()
 
-func (s *apiServer) answer(w http.ResponseWriter, r *http.Request, object runtime.Object, refused *apierrors.StatusError) {
+func (s *apiServer) answer(
+	w http.ResponseWriter, r *http.Request, object runtime.Object, refused *apierrors.StatusError,
+) {
 	code := http.StatusOK
 	if refused != nil {
 		status := refused.Status()

@@ -27,7 +27,9 @@ const (
 
 // groupAnnotations are what templates can say of their group; any other annotation
 // of this domain is misspelt.
-var groupAnnotations = []string{AnnotationGroup, AnnotationMin, AnnotationMax, AnnotationDesired, AnnotationFault, AnnotationZones}
+var groupAnnotations = []string{
+	AnnotationGroup, AnnotationMin, AnnotationMax, AnnotationDesired, AnnotationFault, AnnotationZones,
+}
 
 const (
 	annotationDomain     = "cluster-autoscaler.kwok."

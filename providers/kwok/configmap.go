@@ -51,7 +51,8 @@ func parseConfigMap(source string, text string) (mapConfig, error) {
 		return mapConfig{}, fmt.Errorf("%s: %w%s", source, err, hintForField(err))
 	}
 	if all, err := documents([]byte(text)); err != nil || len(all) > 1 {
-		return mapConfig{}, fmt.Errorf("%s: there must be one document, and there are %d: %w", source, len(all), cmp.Or(err, errors.New("all but the first would be left out")))
+		return mapConfig{}, fmt.Errorf("%s: there must be one document, and there are %d: %w",
+			source, len(all), cmp.Or(err, errors.New("all but the first would be left out")))
 	} else if len(all) == 1 {
 		if err := whole(all[0]); err != nil {
 			return mapConfig{}, fmt.Errorf("%s: %w", source, err)
@@ -69,7 +70,8 @@ func parseConfigMap(source string, text string) (mapConfig, error) {
 	}
 	label, annotation := c.Nodegroups.FromNodeLabelKey, c.Nodegroups.FromNodeAnnotationKey
 	if (label == "") == (annotation == "") {
-		complain("nodegroups: exactly one of fromNodeLabelKey and fromNodeAnnotationKey must be set, not %q and %q", label, annotation)
+		complain("nodegroups: exactly one of fromNodeLabelKey and fromNodeAnnotationKey must be set, not %q and %q",
+			label, annotation)
 	}
 	if gpu := c.Nodes.GPUConfig; gpu != nil && (gpu.GPULabelKey == "" || len(gpu.AvailableGPUTypes) == 0) {
 		complain("nodes.gpuConfig: gpuLabelKey and availableGPUTypes must both be set, or neither")

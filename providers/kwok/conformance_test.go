@@ -142,7 +142,9 @@ func (d door) Break(op provider.Op, group provider.GroupID, how providertest.Bre
 		case providertest.Lost:
 			return mishap{hold: true, held: met, after: true}
 		case providertest.Empty:
-			return mishap{body: `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": []}`}
+			return mishap{
+				body: `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": []}`,
+			}
 		}
 		return mishap{body: `<html>Sign in to the airport's network</html>`}
 	})

@@ -101,7 +101,8 @@ func stream(document []byte) []json.RawMessage {
 func whole(document []byte) error {
 	item := append([]byte("- "), bytes.ReplaceAll(document, []byte("\n"), []byte("\n  "))...)
 	if _, err := yaml.YAMLToJSONStrict(item); err != nil {
-		return errors.New("something follows the first object and would be left out: put a line --- between two objects, and take away what is none")
+		return errors.New("something follows the first object and would be left out: put a line --- between two objects, " +
+			"and take away what is none")
 	}
 	return nil
 }

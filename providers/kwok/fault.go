@@ -85,7 +85,8 @@ func checkMemory(sourceName string, groups []group, namespace string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: metadata.annotations[%s]: machines without a node are kept in the ConfigMap %s, and no namespace is known for it: set %s, or take the faults away: %s",
+	return fmt.Errorf("%s: metadata.annotations[%s]: machines without a node are kept in the ConfigMap %s, and no "+
+		"namespace is known for it: set %s, or take the faults away: %s",
 		sourceName, AnnotationFault, machinesConfigMap, envNamespace, strings.Join(names, ", "))
 }
 
@@ -108,6 +109,8 @@ func (f fault) err(group string, zone string) *provider.Error {
 	if f != failsToStart {
 		return nil
 	}
-	return &provider.Error{Op: provider.OpGrow, Group: provider.GroupID(group), Kind: provider.NoCapacity, Code: codeFault, Zone: zone,
-		Message: "the group's template wants its machines to fail to start"}
+	return &provider.Error{
+		Op: provider.OpGrow, Group: provider.GroupID(group), Kind: provider.NoCapacity, Code: codeFault, Zone: zone,
+		Message: "the group's template wants its machines to fail to start",
+	}
 }

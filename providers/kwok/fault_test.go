@@ -31,7 +31,8 @@ func broken(f fault, desired int) string {
 	if f != noFault {
 		annotations += fmt.Sprintf(", %s: %s", AnnotationFault, f)
 	}
-	return fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {annotations: {%s}, labels: {%s: z1}}\nstatus: {allocatable: {cpu: 4, memory: 16Gi}}\n",
+	return fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {annotations: {%s}, labels: {%s: z1}}\nstatus: "+
+		"{allocatable: {cpu: 4, memory: 16Gi}}\n",
 		annotations, corev1.LabelTopologyZone)
 }
 
@@ -44,7 +45,8 @@ func newBroken(t *testing.T, s *apiServer, f fault) *Provider {
 func TestConformsWithoutNodes(t *testing.T) {
 	lacks := maps.Clone(lacks)
 	lacks["P9/OnlyWhatHasNoNodeIsEndedForThat"] = "none has a node"
-	path := templatesFile(t, strings.Replace(twoGroups, "max-count: \"12\"}", "max-count: \"12\", "+AnnotationFault+": never-registers}", 1))
+	path := templatesFile(t,
+		strings.Replace(twoGroups, "max-count: \"12\"}", "max-count: \"12\", "+AnnotationFault+": never-registers}", 1))
 	providertest.Run(t, func(t *testing.T) providertest.Subject {
 		s := newAPIServer(t)
 		p := newProvider(t, s, Config{TemplatesPath: path, Namespace: faultNamespace})
@@ -91,7 +93,9 @@ func (d doorWithoutNodes) Recover(id provider.InstanceID) error {
 func (s *apiServer) setMachines(data map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.storeConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: faultNamespace, Name: machinesConfigMap}, Data: data})
+	s.storeConfigMap(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: faultNamespace, Name: machinesConfigMap}, Data: data,
+	})
 }
 
 func (d doorWithoutNodes) Instances(id provider.GroupID) []provider.InstanceID {
@@ -106,7 +110,9 @@ func (d doorWithoutNodes) Instances(id provider.GroupID) []provider.InstanceID {
 }
 
 func (d doorWithoutNodes) Break(op provider.Op, group provider.GroupID, how providertest.Breakage) <-chan struct{} {
-	methods := map[provider.Op][]string{provider.OpGrow: {http.MethodPost, http.MethodPut}, provider.OpRemove: {http.MethodPut, http.MethodDelete}}[op]
+	methods := map[provider.Op][]string{
+		provider.OpGrow: {http.MethodPost, http.MethodPut}, provider.OpRemove: {http.MethodPut, http.MethodDelete},
+	}[op]
 	if group != "group" || methods == nil {
 		return d.door.Break(op, group, how)
 	}
@@ -147,9 +153,12 @@ func TestMachinesWithoutANode(t *testing.T) {
 				if !slices.Contains(grown.Created, i.ID) {
 					continue
 				}
-				want := provider.Instance{ID: i.ID, ProviderID: "kwok:" + string(i.ID), State: provider.Creating, Created: i.Created, Zone: "z1"}
+				want := provider.Instance{
+					ID: i.ID, ProviderID: "kwok:" + string(i.ID), State: provider.Creating, Created: i.Created, Zone: "z1",
+				}
 				if f == failsToStart {
-					want.Err = &provider.Error{Op: provider.OpGrow, Group: "web", Kind: provider.NoCapacity, Code: "FaultInjected", Zone: "z1", Message: i.Err.Message}
+					want.Err = &provider.Error{Op: provider.OpGrow, Group: "web", Kind: provider.NoCapacity, Code: "FaultInjected",
+						Zone: "z1", Message: i.Err.Message}
 				}
 				if diff := cmp.Diff(want, i); diff != "" || i.Created.IsZero() || time.Since(i.Created) > time.Minute {
 					t.Errorf("instance (-want +got):\n%s", diff)
@@ -180,17 +189,20 @@ func TestNodesThatAreNeverReady(t *testing.T) {
 	}
 	n := s.all()[0]
 	if n.Annotations[AnnotationFake] != "unattended" || len(n.Status.Conditions) != 1 ||
-		n.Status.Conditions[0].Type != corev1.NodeReady || n.Status.Conditions[0].Status != corev1.ConditionFalse || n.Status.Conditions[0].Reason != "FaultInjected" {
+		n.Status.Conditions[0].Type != corev1.NodeReady || n.Status.Conditions[0].Status != corev1.ConditionFalse ||
+		n.Status.Conditions[0].Reason != "FaultInjected" {
 		t.Errorf("node %+v", n)
 	}
 	g := groupOf(t, newBroken(t, s, noFault), "web")
-	if g.Target != 1 || g.Instances[0].State != provider.Running || g.Instances[0].NodeName != n.Name || g.Instances[0].Err != nil {
+	if g.Target != 1 || g.Instances[0].State != provider.Running || g.Instances[0].NodeName != n.Name ||
+		g.Instances[0].Err != nil {
 		t.Errorf("group %+v", g)
 	}
 	if n := groupOf(t, p, "web").Template.Node; n.Annotations[AnnotationFake] != "fake" || len(n.Status.Conditions) != 0 {
 		t.Errorf("the fault is in the template: %+v", n)
 	}
-	if _, err := p.Remove(t.Context(), provider.RemoveRequest{Group: "web", Instances: grown.Created}); err != nil || len(s.all()) != 0 {
+	if _, err := p.Remove(t.Context(), provider.RemoveRequest{Group: "web", Instances: grown.Created}); err != nil ||
+		len(s.all()) != 0 {
 		t.Errorf("Remove: %v, nodes %v", err, s.names())
 	}
 }
@@ -199,7 +211,8 @@ func TestNodesThatAreNeverReady(t *testing.T) {
 // included, and its template stay the same.
 func TestAFaultMakesNoOtherGroup(t *testing.T) {
 	template := func(annotations string) group {
-		nodes, err := parseTemplates("t", fmt.Appendf(nil, "apiVersion: v1\nkind: Node\nmetadata: {annotations: {%s}}\nstatus: {allocatable: {cpu: 4, memory: 16Gi}}\n", annotations))
+		nodes, err := parseTemplates("t", fmt.Appendf(nil, "apiVersion: v1\nkind: Node\nmetadata: {annotations: "+
+			"{%s}}\nstatus: {allocatable: {cpu: 4, memory: 16Gi}}\n", annotations))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +251,8 @@ func TestManyGroupsWithoutNodesGrowAtOnce(t *testing.T) {
 	const groups = 12
 	var text strings.Builder
 	for i := range groups {
-		fmt.Fprintf(&text, "---\n%s", strings.Replace(broken(neverRegisters, 0), "name: web", fmt.Sprintf("name: web-%d", i), 1))
+		fmt.Fprintf(&text, "---\n%s",
+			strings.Replace(broken(neverRegisters, 0), "name: web", fmt.Sprintf("name: web-%d", i), 1))
 	}
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, text.String()), Namespace: faultNamespace})
@@ -271,12 +285,15 @@ func TestAGrowthThatCameFirst(t *testing.T) {
 		}
 		return mishap{before: func() {
 			once.Do(func() {
-				s.setMachines(map[string]string{"web-theirs": `{"group":"web","fault":"never-registers","created":"2026-01-02T03:04:05Z"}`})
+				s.setMachines(map[string]string{
+					"web-theirs": `{"group":"web","fault":"never-registers","created":"2026-01-02T03:04:05Z"}`,
+				})
 			})
 		}}
 	})
 	result, err := p.Grow(t.Context(), provider.GrowRequest{Group: "web", To: 2})
-	if e, _ := errors.AsType[*provider.Error](err); e == nil || e.Kind != provider.Conflict || e.MayHaveHappened || result.Target != 0 {
+	if e, _ := errors.AsType[*provider.Error](err); e == nil || e.Kind != provider.Conflict || e.MayHaveHappened ||
+		result.Target != 0 {
 		t.Errorf("Grow: %+v, %v", result, err)
 	}
 	if diff := cmp.Diff([]string{"web-theirs"}, slices.Collect(maps.Keys(s.machines(faultNamespace)))); diff != "" {
@@ -297,7 +314,8 @@ func TestAConfigMapThatCannotBeRead(t *testing.T) {
 		s := newAPIServer(t)
 		s.setMachines(map[string]string{"web-x": text})
 		inv, err := newBroken(t, s, noFault).Inventory(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "ConfigMap autoscaler/kwok-provider-machines: "+want) || !strings.Contains(err.Error(), "delete the entry") {
+		if err == nil || !strings.Contains(err.Error(), "ConfigMap autoscaler/kwok-provider-machines: "+want) ||
+			!strings.Contains(err.Error(), "delete the entry") {
 			t.Errorf("%s: %+v, %v, want an error with %s", text, inv, err, want)
 		}
 	}
@@ -315,7 +333,8 @@ func TestAConfigMapThatCannotBeRead(t *testing.T) {
 			}
 			return mishap{}
 		})
-		if inv, err := p.Inventory(t.Context()); err == nil || !strings.Contains(err.Error(), "ConfigMap autoscaler/kwok-provider-machines") {
+		if inv, err := p.Inventory(t.Context()); err == nil ||
+			!strings.Contains(err.Error(), "ConfigMap autoscaler/kwok-provider-machines") {
 			t.Errorf("%+v: %+v, %v", m, inv, err)
 		}
 		s.setMishap(nil)
@@ -330,7 +349,8 @@ func TestAFaultNeedsANamespace(t *testing.T) {
 		client, meta := s.clients(t)
 		path := templatesFile(t, broken(f, 0))
 		_, err := New(t.Context(), client, meta, Config{TemplatesPath: path}, slog.New(slog.DiscardHandler))
-		if (err != nil) != wrong || wrong && (!strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "POD_NAMESPACE")) {
+		if (err != nil) != wrong ||
+			wrong && (!strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "POD_NAMESPACE")) {
 			t.Errorf("%q: %v", f, err)
 		}
 	}

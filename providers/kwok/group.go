@@ -109,7 +109,8 @@ func buildGroups(src source) ([]group, []provider.Notice, error) {
 			continue
 		}
 		if g.name == "" && src.rules.onlyKeyed {
-			skip(fmt.Sprintf("%s: %s: left out, because it has no %s to name its group", src.name, candidate.where, src.rules.keys[0]))
+			skip(fmt.Sprintf("%s: %s: left out, because it has no %s to name its group",
+				src.name, candidate.where, src.rules.keys[0]))
 			continue
 		}
 		if err := validate(g.node); err != nil {
@@ -142,7 +143,8 @@ func buildGroups(src source) ([]group, []provider.Notice, error) {
 		return nil, nil, errors.Join(errs...)
 	}
 	if len(groups) == 0 {
-		return nil, nil, fmt.Errorf("%s: no node groups: no node there can be a template; name a file of template nodes by %s", src.name, envTemplatesPath)
+		return nil, nil, fmt.Errorf("%s: no node groups: no node there can be a template; name a file of template "+
+			"nodes by %s", src.name, envTemplatesPath)
 	}
 
 	// 4. Sorted, with the template as the contract shows it.
@@ -235,8 +237,11 @@ func ownLabelKeys(r rules) []string {
 func compareWithFirst(src source, first, further group) ([]provider.Notice, error) {
 	var notices []provider.Notice
 	notice := func(what string) {
-		notices = append(notices, provider.Notice{Group: provider.GroupID(first.name), Code: "TemplatesDiffer", Message: fmt.Sprintf(
-			"%s: %s: its template is %s; %s differs, and that is ignored: %s", src.name, first.name, first.where, further.where, what)})
+		notices = append(notices, provider.Notice{
+			Group: provider.GroupID(first.name), Code: "TemplatesDiffer", Message: fmt.Sprintf(
+				"%s: %s: its template is %s; %s differs, and that is ignored: %s", src.name, first.name, first.where,
+				further.where, what),
+		})
 	}
 	if differ := resourceDifferences(first, further); len(differ) > 0 {
 		notice(strings.Join(differ, "; "))
@@ -249,7 +254,8 @@ func compareWithFirst(src source, first, further group) ([]provider.Notice, erro
 		notice(strings.Join(differ, "; "))
 		return notices, nil
 	}
-	return notices, fmt.Errorf("%s: %s: group %q is also that of %s, and they differ in %s: make them equal, or name one of them otherwise by the annotation %s",
+	return notices, fmt.Errorf("%s: %s: group %q is also that of %s, and they differ in %s: make them equal, or name one "+
+		"of them otherwise by the annotation %s",
 		src.name, further.where, first.name, first.where, strings.Join(differ, "; "), AnnotationGroup)
 }
 

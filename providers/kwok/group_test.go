@@ -38,8 +38,10 @@ func aNode(name string, labels map[string]string) *corev1.Node {
 			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 			Addresses:   []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}},
 			Images:      []corev1.ContainerImage{{Names: []string{"busybox"}}},
-			NodeInfo:    corev1.NodeSystemInfo{MachineID: "abc", KubeletVersion: "v1.37.0", Architecture: "amd64", OperatingSystem: "linux"},
-			Phase:       corev1.NodeRunning,
+			NodeInfo: corev1.NodeSystemInfo{
+				MachineID: "abc", KubeletVersion: "v1.37.0", Architecture: "amd64", OperatingSystem: "linux",
+			},
+			Phase: corev1.NodeRunning,
 		},
 	}
 	for k, v := range labels {
@@ -50,12 +52,16 @@ func aNode(name string, labels map[string]string) *corev1.Node {
 
 func resources(cpu, memory, pods string) corev1.ResourceList {
 	return corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), corev1.ResourcePods: resource.MustParse(pods),
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+		corev1.ResourcePods: resource.MustParse(pods),
 	}
 }
 
 func clusterOf(nodes ...*corev1.Node) source {
-	src := source{name: "the cluster", rules: rules{ofCluster: true, suffix: clusterSuffix, keys: []nameKey{{key: labelGKEPool}, {key: labelEKSGroup}}}}
+	src := source{
+		name:  "the cluster",
+		rules: rules{ofCluster: true, suffix: clusterSuffix, keys: []nameKey{{key: labelGKEPool}, {key: labelEKSGroup}}},
+	}
 	for _, n := range nodes {
 		src.nodes = append(src.nodes, template{where: "node \"" + n.Name + "\"", node: n})
 	}
@@ -85,7 +91,9 @@ var drawn = regexp.MustCompile(`^kwok-[a-z]{8}$`)
 // group, so each gets one of its own, under a drawn name that lasts.
 func TestExample1Kind(t *testing.T) {
 	controlPlane := aNode("kind-control-plane", map[string]string{"node-role.kubernetes.io/control-plane": ""})
-	controlPlane.Spec.Taints = append(controlPlane.Spec.Taints, corev1.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule})
+	controlPlane.Spec.Taints = append(controlPlane.Spec.Taints, corev1.Taint{
+		Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule,
+	})
 	worker := aNode("worker-node-1", nil)
 
 	groups := mustBuild(t, clusterOf(controlPlane, worker))
@@ -100,7 +108,8 @@ func TestExample1Kind(t *testing.T) {
 		if g.counts != (counts{0, 200, 0}) {
 			t.Errorf("%s: counts %+v, want 0, 200, 0", g.name, g.counts)
 		}
-		if m := g.node.ObjectMeta; m.Name != "" || m.UID != "" || m.ResourceVersion != "" || m.Generation != 0 || !m.CreationTimestamp.IsZero() {
+		if m := g.node.ObjectMeta; m.Name != "" || m.UID != "" || m.ResourceVersion != "" || m.Generation != 0 ||
+			!m.CreationTimestamp.IsZero() {
 			t.Errorf("%s: the template was not sanitised: %+v", g.name, m)
 		}
 	}
@@ -119,7 +128,8 @@ func TestExample1Kind(t *testing.T) {
 // named apart from the real ones, with the first node of each as template.
 func TestExample2GKE(t *testing.T) {
 	pool := func(name string) map[string]string { return map[string]string{labelGKEPool: name} }
-	first, second := aNode("gke-cluster-1-default-pool-abc", pool("default-pool")), aNode("gke-cluster-1-default-pool-xyz", pool("default-pool"))
+	first, second := aNode("gke-cluster-1-default-pool-abc", pool("default-pool")), aNode("gke-cluster-1-default-pool-xyz",
+		pool("default-pool"))
 	second.Status.Allocatable = resources("1", "1Gi", "10")
 	third := aNode("gke-cluster-1-pool-1-lmn", pool("pool-1"))
 
@@ -172,7 +182,9 @@ func TestOwnNodesAreNeverTemplates(t *testing.T) {
 }
 
 func TestSanitised(t *testing.T) {
-	original := aNode("worker", map[string]string{"keep": "me", "alpha.eksctl.io/instance-id": "i-1", corev1.LabelTopologyZone: "z1"})
+	original := aNode("worker", map[string]string{
+		"keep": "me", "alpha.eksctl.io/instance-id": "i-1", corev1.LabelTopologyZone: "z1",
+	})
 	keep := corev1.Taint{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}
 	original.Spec.Taints = append(original.Spec.Taints, keep)
 	before := original.DeepCopy()

@@ -155,7 +155,8 @@ func takeCensus(ctx context.Context, nodes metadata.Getter, machines machineStor
 		return census{}, fmt.Errorf("list the nodes' metadata: the answer is not a list: it has no resourceVersion")
 	}
 	if list.Continue != "" {
-		return census{}, fmt.Errorf("list the nodes' metadata: the answer is only a part of the list, and all of it was asked for")
+		return census{},
+			fmt.Errorf("list the nodes' metadata: the answer is only a part of the list, and all of it was asked for")
 	}
 	for i := range list.Items {
 		item := &list.Items[i]

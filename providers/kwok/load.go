@@ -63,7 +63,8 @@ func loadConfigMap(ctx context.Context, client kubernetes.Interface, cfg Config)
 		return source{}, false, nil
 	}
 	if err != nil {
-		return source{}, false, fmt.Errorf("read the %s (named by %s, in the namespace of %s): %w", name, envConfigMap, envNamespace, err)
+		return source{}, false, fmt.Errorf("read the %s (named by %s, in the namespace of %s): %w",
+			name, envConfigMap, envNamespace, err)
 	}
 	text, ok := configured.Data[configMapConfigKey]
 	if !ok {
@@ -81,7 +82,8 @@ func loadConfigMap(ctx context.Context, client kubernetes.Interface, cfg Config)
 	templatesName := fmt.Sprintf("ConfigMap %s/%s", cfg.Namespace, parsed.ConfigMap.Name)
 	templates, err := maps.Get(ctx, parsed.ConfigMap.Name, metav1.GetOptions{})
 	if err != nil {
-		return source{}, false, fmt.Errorf("read the templates' %s (named by configmap.name in %s): %w", templatesName, name, err)
+		return source{}, false, fmt.Errorf("read the templates' %s (named by configmap.name in %s): %w",
+			templatesName, name, err)
 	}
 	text, ok = templates.Data[configMapNodesKey]
 	if !ok {

@@ -148,7 +148,8 @@ func (s machineStore) write(ctx context.Context, old *corev1.ConfigMap, machines
 		if old == nil {
 			return nil
 		}
-		err := client.Delete(ctx, old.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &old.UID, ResourceVersion: &old.ResourceVersion}})
+		err := client.Delete(ctx, old.Name,
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &old.UID, ResourceVersion: &old.ResourceVersion}})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -164,8 +165,12 @@ func (s machineStore) write(ctx context.Context, old *corev1.ConfigMap, machines
 	}
 	if old == nil {
 		object := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: machinesConfigMap, Namespace: s.namespace, Labels: map[string]string{"app.kubernetes.io/managed-by": "plimsoll"}},
-			Data:       data,
+			ObjectMeta: metav1.ObjectMeta{
+				Name:      machinesConfigMap,
+				Namespace: s.namespace,
+				Labels:    map[string]string{"app.kubernetes.io/managed-by": "plimsoll"},
+			},
+			Data: data,
 		}
 		_, err := client.Create(ctx, object, metav1.CreateOptions{})
 		return err

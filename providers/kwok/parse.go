@@ -55,7 +55,8 @@ func parseTemplates(source string, data []byte) ([]template, error) {
 		return found, errors.Join(errs...)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: no template node in it: give a List, a NodeList, a Node, or several documents of these", source)
+		return nil, fmt.Errorf("%s: no template node in it: give a List, a NodeList, a Node, or several documents of these",
+			source)
 	}
 	return found, nil
 }
@@ -210,7 +211,8 @@ func checkValues(raw []byte) error {
 		for key, value := range entries(node.Status[field]) {
 			text := strings.Trim(string(value), `"`)
 			if _, err := resource.ParseQuantity(text); err != nil {
-				errs = append(errs, fmt.Errorf("status.%s[%s]: %q is not a quantity such as \"4\", \"500m\" or \"16Gi\"", field, key, text))
+				errs = append(errs,
+					fmt.Errorf("status.%s[%s]: %q is not a quantity such as \"4\", \"500m\" or \"16Gi\"", field, key, text))
 			}
 		}
 	}

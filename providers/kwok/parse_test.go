@@ -97,16 +97,22 @@ func TestShapesOfAFileAreEqual(t *testing.T) {
 		"List":      "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n" + item + node("a", "  ") + item + node("b", "  "),
 		"NodeList":  "apiVersion: v1\nkind: NodeList\nitems:\n-\n" + node("a", "  ") + "-\n" + node("b", "  "),
 		"mixed":     kind + node("a", "") + "---\napiVersion: v1\nkind: List\nitems:\n" + item + node("b", "  "),
-		"JSON, one after the other": `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + AnnotationGroup + `":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}` +
-			"{\n\t\"apiVersion\":\"v1\",\n\t\"kind\":\"Node\",\n" + `"metadata":{"name":"b","annotations":{"` + AnnotationGroup + `":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}`,
+		"JSON, one after the other": `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` +
+			AnnotationGroup + `":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}` +
+			"{\n\t\"apiVersion\":\"v1\",\n\t\"kind\":\"Node\",\n" + `"metadata":{"name":"b","annotations":{"` + AnnotationGroup +
+			`":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}`,
 		"with tabs": "{\n\t\"apiVersion\": \"v1\", # not JSON\n\t\"kind\": \"List\",\n\t\"items\": [\n" +
-			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + AnnotationGroup + `":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}},` +
-			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"b","annotations":{"` + AnnotationGroup + `":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}]}`,
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + AnnotationGroup +
+			`":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}},` +
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"b","annotations":{"` + AnnotationGroup +
+			`":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}]}`,
 		"ends":   kind + node("a", "") + "...\n" + kind + node("b", "") + "...\n",
 		"of DOS": strings.ReplaceAll("---\n"+kind+node("a", "")+"...\n---\n"+kind+node("b", ""), "\n", "\r\n"),
 		"JSON": `{"apiVersion":"v1","kind":"List","items":[` +
-			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + AnnotationGroup + `":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}},` +
-			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"b","annotations":{"` + AnnotationGroup + `":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}]}`,
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + AnnotationGroup +
+			`":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}},` +
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"b","annotations":{"` + AnnotationGroup +
+			`":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}]}`,
 	}
 	var first map[string]string
 	for name, text := range shapes {
@@ -186,7 +192,9 @@ status: {allocatable: {cpu: four, memory: 8Gi}}
 		t.Fatal(err)
 	}
 	_, err := loadFile(path)
-	for _, want := range []string{`document 1, node "one": metadata.annotations`, `document 2, node "two": status.allocatable[cpu]`} {
+	for _, want := range []string{
+		`document 1, node "one": metadata.annotations`, `document 2, node "two": status.allocatable[cpu]`,
+	} {
 		if err == nil || !strings.Contains(err.Error(), path+": "+want) {
 			t.Errorf("got %v, want it to say %s", err, want)
 		}

@@ -42,7 +42,9 @@ var (
 // the API server protects itself, and a client that holds back makes a growth
 // by thousands of nodes take minutes. Protobuf, by rest.Config's ContentType,
 // is cheaper for both sides.
-func New(ctx context.Context, client kubernetes.Interface, metadata metadata.Interface, cfg Config, log *slog.Logger) (*Provider, error) {
+func New(
+	ctx context.Context, client kubernetes.Interface, metadata metadata.Interface, cfg Config, log *slog.Logger,
+) (*Provider, error) {
 	src, err := load(ctx, client, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("kwok provider: %w", err)
@@ -135,7 +137,8 @@ func (p *Provider) strays(seen census) []provider.Notice {
 			continue
 		}
 		notices = append(notices, provider.Notice{Group: provider.GroupID(name), Code: "GroupGone", Message: fmt.Sprintf(
-			"%d simulated machines such as %s belong to the group %q, which no template makes: they are not scaled, and are deleted with the rest at the end",
+			"%d simulated machines such as %s belong to the group %q, which no template makes: they are not scaled, and are "+
+				"deleted with the rest at the end",
 			len(seen.own[name]), seen.own[name][0].name, name)})
 	}
 	return notices

@@ -66,14 +66,17 @@ func TestCreatedNodesArriveWhole(t *testing.T) {
 		want.Labels[corev1.LabelHostname] = n.Name
 		want.Annotations[annotationMetrics] = "/metrics/nodes/" + n.Name + "/metrics/resource"
 		want.Spec.ProviderID = g.Instances[i].ProviderID
-		want.UID, want.ResourceVersion, want.CreationTimestamp, want.TypeMeta = n.UID, n.ResourceVersion, n.CreationTimestamp, n.TypeMeta
+		want.UID, want.ResourceVersion, want.CreationTimestamp, want.TypeMeta = n.UID, n.ResourceVersion,
+			n.CreationTimestamp, n.TypeMeta
 		if diff := cmp.Diff(want, n); diff != "" {
 			t.Fatalf("node %q (-template +created):\n%s", n.Name, diff)
 		}
-		if len(n.Status.Conditions) != 0 || n.Annotations[AnnotationFake] != "fake" || n.Annotations[AnnotationGroup] != "web" {
+		if len(n.Status.Conditions) != 0 || n.Annotations[AnnotationFake] != "fake" ||
+			n.Annotations[AnnotationGroup] != "web" {
 			t.Fatalf("node %+v", n)
 		}
-		if i := g.Instances[i]; i.State != provider.Running || i.NodeName != n.Name || i.Zone != "z1" || !i.Created.Equal(n.CreationTimestamp.Time) || i.ProviderID != "kwok:"+n.Name {
+		if i := g.Instances[i]; i.State != provider.Running || i.NodeName != n.Name || i.Zone != "z1" ||
+			!i.Created.Equal(n.CreationTimestamp.Time) || i.ProviderID != "kwok:"+n.Name {
 			t.Fatalf("instance %+v", i)
 		}
 	}
@@ -120,11 +123,13 @@ func TestPartialFailureKeepsTheCountTrue(t *testing.T) {
 	})
 	result, err := p.Grow(t.Context(), provider.GrowRequest{Group: "web", To: 50})
 	e, ok := errors.AsType[*provider.Error](err)
-	if !ok || !strings.Contains(e.Message, "created 40 of 50 nodes") || !strings.Contains(e.Message, "the storage hiccups") || !e.MayHaveHappened {
+	if !ok || !strings.Contains(e.Message, "created 40 of 50 nodes") ||
+		!strings.Contains(e.Message, "the storage hiccups") || !e.MayHaveHappened {
 		t.Errorf("error %v", err)
 	}
 	if result.Target != 40 || len(result.Created) != 40 || groupOf(t, p, "web").Target != 40 || len(s.all()) != 40 {
-		t.Errorf("result %d with %d created, target %d, %d nodes: want 40", result.Target, len(result.Created), groupOf(t, p, "web").Target, len(s.all()))
+		t.Errorf("result %d with %d created, target %d, %d nodes: want 40",
+			result.Target, len(result.Created), groupOf(t, p, "web").Target, len(s.all()))
 	}
 }
 
@@ -139,7 +144,8 @@ func TestAServersErrorMayHideASuccess(t *testing.T) {
 		return mishap{}
 	})
 	result, err := p.Grow(t.Context(), provider.GrowRequest{Group: "web", To: 1})
-	if e, _ := errors.AsType[*provider.Error](err); e == nil || !e.MayHaveHappened || e.Kind != provider.Unavailable || result.Target != 0 {
+	if e, _ := errors.AsType[*provider.Error](err); e == nil || !e.MayHaveHappened || e.Kind != provider.Unavailable ||
+		result.Target != 0 {
 		t.Errorf("Grow: %+v, %v", result, err)
 	}
 }
@@ -148,7 +154,9 @@ func TestAPartOfAListIsAnError(t *testing.T) {
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, manyNodes)})
 	s.setMishap(func(r *http.Request, _ *corev1.Node) mishap {
-		return mishap{body: `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": "1", "continue": "more"}, "items": []}`}
+		return mishap{
+			body: `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": "1", "continue": "more"}, "items": []}`,
+		}
 	})
 	if inv, err := p.Inventory(t.Context()); err == nil {
 		t.Errorf("a part of the list was taken for the whole: %+v", inv)
@@ -243,7 +251,8 @@ func TestOtherNodesAreLeftAlone(t *testing.T) {
 // one that the operator names; groups that differ in those alone are similar.
 func TestTheClustersNodesNameTheirGroups(t *testing.T) {
 	s := newAPIServer(t)
-	s.add(aNode("a", map[string]string{labelGKEPool: "gke"}), aNode("b", map[string]string{labelEKSGroup: "eks"}), aNode("c", map[string]string{"team": "blue"}))
+	s.add(aNode("a", map[string]string{labelGKEPool: "gke"}), aNode("b", map[string]string{labelEKSGroup: "eks"}),
+		aNode("c", map[string]string{"team": "blue"}))
 	inv, err := newProvider(t, s, Config{GroupLabelKey: "team"}).Inventory(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -252,10 +261,13 @@ func TestTheClustersNodesNameTheirGroups(t *testing.T) {
 	for _, g := range inv.Groups {
 		own[string(g.ID)] = g.OwnLabels
 	}
-	if diff := cmp.Diff(map[string][]string{"gke-kwok": {labelGKEPool}, "eks-kwok": {labelEKSGroup}, "blue-kwok": {"team"}}, own); diff != "" {
+	if diff := cmp.Diff(
+		map[string][]string{"gke-kwok": {labelGKEPool}, "eks-kwok": {labelEKSGroup}, "blue-kwok": {"team"}}, own,
+	); diff != "" {
 		t.Error(diff)
 	}
-	path := templatesFile(t, "apiVersion: v1\nkind: Node\nmetadata: {labels: {"+labelGKEPool+": gke, "+labelEKSGroup+": eks}}\nstatus: {allocatable: {cpu: \"4\", memory: 16Gi}}\n")
+	path := templatesFile(t, "apiVersion: v1\nkind: Node\nmetadata: {labels: {"+labelGKEPool+": gke, "+labelEKSGroup+
+		": eks}}\nstatus: {allocatable: {cpu: \"4\", memory: 16Gi}}\n")
 	inv, err = newProvider(t, s, Config{TemplatesPath: path}).Inventory(t.Context())
 	if err != nil || len(inv.Groups) != 1 {
 		t.Fatal(err)
@@ -282,7 +294,8 @@ func TestRemoveDeletesTheNodeThatWasJudged(t *testing.T) {
 		return mishap{}
 	})
 	result, err := p.Remove(t.Context(), provider.RemoveRequest{Group: "web", Instances: []provider.InstanceID{id}})
-	if err != nil || result.Instances[0].Err == nil || result.Instances[0].Err.Kind != provider.Conflict || result.Target != 1 {
+	if err != nil || result.Instances[0].Err == nil || result.Instances[0].Err.Kind != provider.Conflict ||
+		result.Target != 1 {
 		t.Errorf("Remove: %+v, %v", result, err)
 	}
 	if len(s.all()) != 1 {
@@ -297,7 +310,9 @@ func TestANodeOnItsWayOutIsDeletingAndNotCounted(t *testing.T) {
 	held.Finalizers = []string{"example.com/hold"}
 	s.add(held)
 	for range 2 {
-		result, err := p.Remove(t.Context(), provider.RemoveRequest{Group: "web", Instances: []provider.InstanceID{"web-held"}})
+		result, err := p.Remove(t.Context(), provider.RemoveRequest{
+			Group: "web", Instances: []provider.InstanceID{"web-held"},
+		})
 		if err != nil || result.Instances[0].Err != nil || result.Target != 0 {
 			t.Fatalf("Remove: %+v, %v", result, err)
 		}
@@ -323,7 +338,8 @@ func TestStartAndClose(t *testing.T) {
 			t.Fatalf("target %d and nodes %v, want 3 of the group, the adopted one among them", g.Target, s.names())
 		}
 	}
-	if err := newProvider(t, s, Config{TemplatesPath: path, KeepNodes: true}).Close(t.Context()); err != nil || len(s.all()) != 4 {
+	if err := newProvider(t, s, Config{TemplatesPath: path, KeepNodes: true}).Close(t.Context()); err != nil ||
+		len(s.all()) != 4 {
 		t.Errorf("nodes were to be kept: %v, %v", s.names(), err)
 	}
 	if err := p.Close(t.Context()); err != nil {
@@ -373,7 +389,8 @@ func TestNodesOfAGoneGroup(t *testing.T) {
 	stray.Annotations[AnnotationGroup] = "old"
 	s.add(stray)
 	inv, err := p.Inventory(t.Context())
-	if err != nil || len(inv.Groups) != 1 || inv.Groups[0].Target != 0 || len(inv.Notices) != 1 || inv.Notices[0].Code != "GroupGone" || inv.Notices[0].Group != "old" {
+	if err != nil || len(inv.Groups) != 1 || inv.Groups[0].Target != 0 || len(inv.Notices) != 1 ||
+		inv.Notices[0].Code != "GroupGone" || inv.Notices[0].Group != "old" {
 		t.Errorf("inventory %+v, %v", inv, err)
 	}
 	if err := p.Close(t.Context()); err != nil || len(s.all()) != 0 {
@@ -451,8 +468,11 @@ func TestWhereTemplatesComeFrom(t *testing.T) {
 	const namespace = "autoscaler"
 	config := func(text string) *corev1.ConfigMap { return &corev1.ConfigMap{Data: map[string]string{"config": text}} }
 	byLabel := "readNodesFrom: configmap\nnodegroups: {fromNodeLabelKey: pool}\nconfigmap: {name: templates}\n"
-	templates := &corev1.ConfigMap{Data: map[string]string{"templates": strings.Replace(manyNodes, "labels: {", "labels: {pool: blue, ", 1)}}
-	onlyLabel := &corev1.ConfigMap{Data: map[string]string{"templates": "apiVersion: v1\nkind: Node\nmetadata: {labels: {pool: blue}}\nstatus: {allocatable: {cpu: 4, memory: 16Gi}}\n"}}
+	templates := &corev1.ConfigMap{
+		Data: map[string]string{"templates": strings.Replace(manyNodes, "labels: {", "labels: {pool: blue, ", 1)},
+	}
+	onlyLabel := &corev1.ConfigMap{Data: map[string]string{"templates": "apiVersion: v1\nkind: Node\nmetadata: {labels: " +
+		"{pool: blue}}\nstatus: {allocatable: {cpu: 4, memory: 16Gi}}\n"}}
 
 	for name, c := range map[string]struct {
 		file      string
@@ -464,11 +484,17 @@ func TestWhereTemplatesComeFrom(t *testing.T) {
 		wantErr   string
 	}{
 		"the file before all else": {file: manyNodes, maps: map[string]*corev1.ConfigMap{"kwok-provider-config": config("nonsense")}, want: []string{"web"}},
-		"the ConfigMap before the cluster": {maps: map[string]*corev1.ConfigMap{"kwok-provider-config": config(byLabel), "templates": onlyLabel},
-			want: []string{"blue"}, wantTaint: true},
-		"a ConfigMap of another name": {configMap: "mine", maps: map[string]*corev1.ConfigMap{"mine": config(byLabel), "templates": templates},
-			want: []string{"web"}, wantTaint: true},
-		"the ConfigMap that reads the cluster": {maps: map[string]*corev1.ConfigMap{"kwok-provider-config": config("readNodesFrom: cluster\nnodegroups: {fromNodeLabelKey: rack}\nnodes: {skipTaint: true}\n")},
+		"the ConfigMap before the cluster": {
+			maps: map[string]*corev1.ConfigMap{"kwok-provider-config": config(byLabel), "templates": onlyLabel},
+			want: []string{"blue"}, wantTaint: true,
+		},
+		"a ConfigMap of another name": {
+			configMap: "mine", maps: map[string]*corev1.ConfigMap{"mine": config(byLabel), "templates": templates},
+			want: []string{"web"}, wantTaint: true,
+		},
+		"the ConfigMap that reads the cluster": {maps: map[string]*corev1.ConfigMap{"kwok-provider-config": config(
+			"readNodesFrom: cluster\nnodegroups: {fromNodeLabelKey: rack}\nnodes: {skipTaint: true}\n",
+		)},
 			want: []string{"r1"}},
 		"the cluster":                         {want: []string{"drawn"}},
 		"the cluster by a label":              {labelKey: "rack", want: []string{"r1-kwok"}},
@@ -524,7 +550,9 @@ func TestWhereTemplatesComeFrom(t *testing.T) {
 }
 
 func TestConfigFromEnv(t *testing.T) {
-	env := map[string]string{"KWOK_TEMPLATES_PATH": "/t", "POD_NAMESPACE": "ns", "KWOK_PROVIDER_CONFIGMAP": "cm", "KWOK_GROUP_LABEL_KEY": "rack"}
+	env := map[string]string{
+		"KWOK_TEMPLATES_PATH": "/t", "POD_NAMESPACE": "ns", "KWOK_PROVIDER_CONFIGMAP": "cm", "KWOK_GROUP_LABEL_KEY": "rack",
+	}
 	want := Config{TemplatesPath: "/t", Namespace: "ns", ConfigMapName: "cm", GroupLabelKey: "rack"}
 	if got := ConfigFromEnv(func(k string) string { return env[k] }); got != want {
 		t.Errorf("%+v, want %+v", got, want)

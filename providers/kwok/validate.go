@@ -34,7 +34,9 @@ func validate(node *corev1.Node) error {
 
 // byKey validates one entry after the other, so that each error names its key
 // and they come in one order.
-func byKey(entries map[string]string, path *field.Path, check func(map[string]string, *field.Path) field.ErrorList) field.ErrorList {
+func byKey(
+	entries map[string]string, path *field.Path, check func(map[string]string, *field.Path) field.ErrorList,
+) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		errs = append(errs, check(map[string]string{key: entries[key]}, path.Key(key))...)
@@ -44,7 +46,9 @@ func byKey(entries map[string]string, path *field.Path, check func(map[string]st
 
 func validateTaints(taints []corev1.Taint, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	effects := []corev1.TaintEffect{corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule}
+	effects := []corev1.TaintEffect{
+		corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule,
+	}
 	seen := map[string]int{}
 	for i, taint := range taints {
 		at := path.Index(i)
@@ -57,7 +61,8 @@ func validateTaints(taints []corev1.Taint, path *field.Path) field.ErrorList {
 		}
 		id := taintID(taint)
 		if first, ok := seen[id]; ok {
-			errs = append(errs, field.Invalid(at, taint.ToString(), fmt.Sprintf("taints are unique by key and effect, and %s has the same", path.Index(first))))
+			errs = append(errs, field.Invalid(at, taint.ToString(),
+				fmt.Sprintf("taints are unique by key and effect, and %s has the same", path.Index(first))))
 			continue
 		}
 		seen[id] = i
@@ -79,7 +84,9 @@ func most(name corev1.ResourceName) int64 {
 
 func validateResources(node *corev1.Node, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for list, resources := range map[string]corev1.ResourceList{"capacity": node.Status.Capacity, "allocatable": node.Status.Allocatable} {
+	for list, resources := range map[string]corev1.ResourceList{
+		"capacity": node.Status.Capacity, "allocatable": node.Status.Allocatable,
+	} {
 		for name, quantity := range resources {
 			at := path.Child(list).Key(string(name))
 			switch {
@@ -88,7 +95,8 @@ func validateResources(node *corev1.Node, path *field.Path) field.ErrorList {
 			case quantity.CmpInt64(most(name)) > 0:
 				errs = append(errs, field.Invalid(at, quantity.String(), "is more than the scheduler can count"))
 			case isWhole(name) && quantity.MilliValue()%1000 != 0:
-				errs = append(errs, field.Invalid(at, quantity.String(), "must be a whole number: the API server takes no fraction of this resource"))
+				errs = append(errs,
+					field.Invalid(at, quantity.String(), "must be a whole number: the API server takes no fraction of this resource"))
 			case list == "allocatable" && quantity.IsZero() && slices.Contains(vital, name):
 				errs = append(errs, field.Invalid(at, quantity.String(), "must be above 0, or no pod fits"))
 			}
@@ -96,13 +104,15 @@ func validateResources(node *corev1.Node, path *field.Path) field.ErrorList {
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		if _, ok := node.Status.Allocatable[name]; !ok {
-			errs = append(errs, field.Required(path.Child("allocatable").Key(string(name)), "a template must say how much of it a node has"))
+			errs = append(errs,
+				field.Required(path.Child("allocatable").Key(string(name)), "a template must say how much of it a node has"))
 		}
 	}
 	for name, quantity := range node.Status.Allocatable {
 		capacity, ok := node.Status.Capacity[name]
 		if ok && quantity.Cmp(capacity) > 0 {
-			errs = append(errs, field.Invalid(path.Child("allocatable").Key(string(name)), quantity.String(), "must not be above the capacity, "+capacity.String()))
+			errs = append(errs, field.Invalid(path.Child("allocatable").Key(string(name)), quantity.String(),
+				"must not be above the capacity, "+capacity.String()))
 		}
 	}
 	slices.SortFunc(errs, func(a, b *field.Error) int { return cmp.Compare(a.Field, b.Field) })
@@ -127,7 +137,8 @@ func checkAnnotations(annotations map[string]string) error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if strings.HasPrefix(key, annotationDomain) && !slices.Contains(groupAnnotations, key) {
-			errs = append(errs, fmt.Errorf("metadata.annotations[%s]: there is no such annotation; there are %s", key, strings.Join(groupAnnotations, ", ")))
+			errs = append(errs, fmt.Errorf("metadata.annotations[%s]: there is no such annotation; there are %s",
+				key, strings.Join(groupAnnotations, ", ")))
 		}
 	}
 	return errors.Join(errs...)
@@ -162,8 +173,9 @@ func parseCounts(annotations map[string]string) (counts, error) {
 			AnnotationMin, c.min, c.max, AnnotationMax, ifUnset(annotations, AnnotationMax))
 	}
 	if c.desired < c.min || c.desired > c.max {
-		return counts{}, fmt.Errorf("metadata.annotations[%s]: the desired count %d is outside of the minimum %d and the maximum %d",
-			AnnotationDesired, c.desired, c.min, c.max)
+		return counts{},
+			fmt.Errorf("metadata.annotations[%s]: the desired count %d is outside of the minimum %d and the maximum %d",
+				AnnotationDesired, c.desired, c.min, c.max)
 	}
 	return c, nil
 }

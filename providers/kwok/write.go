@@ -57,8 +57,10 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 	}
 	live := seen.live(g.name)
 	if live != req.From {
-		return provider.GrowResult{Target: live}, &provider.Error{Op: provider.OpGrow, Group: req.Group, Kind: provider.Conflict,
-			Message: fmt.Sprintf("the target is %d, not %d", live, req.From)}
+		return provider.GrowResult{Target: live}, &provider.Error{
+			Op: provider.OpGrow, Group: req.Group, Kind: provider.Conflict,
+			Message: fmt.Sprintf("the target is %d, not %d", live, req.From),
+		}
 	}
 
 	// 3. The writes, and what came of them.
@@ -94,7 +96,9 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 
 	// 1. Judge every instance before the first is touched. One that is gone, or
 	// on its way out, is what the caller wants; a repeated request thus succeeds.
-	result := provider.RemoveResult{Target: seen.live(g.name), Instances: make([]provider.InstanceResult, len(req.Instances))}
+	result := provider.RemoveResult{
+		Target: seen.live(g.name), Instances: make([]provider.InstanceResult, len(req.Instances)),
+	}
 	var doomed []member
 	asked := map[provider.InstanceID]bool{}
 	for i, id := range req.Instances {
@@ -102,7 +106,8 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 		m, own := seen.byName[string(id)]
 		switch {
 		case seen.others[string(id)]:
-			result.Instances[i].Err = notOurs(req.Group, id, fmt.Sprintf("it lacks the annotations %s: %s and %s", AnnotationFake, fakeValue, AnnotationGroup))
+			result.Instances[i].Err = notOurs(req.Group, id,
+				fmt.Sprintf("it lacks the annotations %s: %s and %s", AnnotationFake, fakeValue, AnnotationGroup))
 		case own && m.group != g.name:
 			result.Instances[i].Err = notOurs(req.Group, id, fmt.Sprintf("it belongs to the group %q", m.group))
 		case !own || m.deleting || asked[id]:
@@ -117,8 +122,11 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 		asked[id] = true
 	}
 	if left := result.Target - len(doomed); left < g.min && len(doomed) > 0 && !req.Force {
-		return provider.RemoveResult{Target: result.Target}, &provider.Error{Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
-			Message: fmt.Sprintf("removing %d of %d nodes would leave %d, below the minimum of %d", len(doomed), result.Target, left, g.min)}
+		return provider.RemoveResult{Target: result.Target}, &provider.Error{
+			Op: provider.OpRemove, Group: req.Group, Kind: provider.Limit,
+			Message: fmt.Sprintf("removing %d of %d nodes would leave %d, below the minimum of %d",
+				len(doomed), result.Target, left, g.min),
+		}
 	}
 
 	// 2. The writes, and what came of each.
@@ -157,8 +165,10 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 	}
 	live := seen.live(g.name)
 	if live != req.From {
-		return provider.CancelResult{Target: live}, &provider.Error{Op: provider.OpCancel, Group: req.Group, Kind: provider.Conflict,
-			Message: fmt.Sprintf("the target is %d, not %d", live, req.From)}
+		return provider.CancelResult{Target: live}, &provider.Error{
+			Op: provider.OpCancel, Group: req.Group, Kind: provider.Conflict,
+			Message: fmt.Sprintf("the target is %d, not %d", live, req.From),
+		}
 	}
 	return provider.CancelResult{Target: live}, nil
 }
@@ -190,7 +200,8 @@ func (p *Provider) Start(ctx context.Context) error {
 	if n := succeeded(errs); n > 0 {
 		p.log.Info("simulated nodes are created up to the desired counts", "nodes", n)
 	}
-	if failed := failure(ctx, provider.OpGrow, "", fmt.Sprintf("created %d of %d nodes up to the desired counts", succeeded(errs), len(errs)), errs); failed != nil {
+	if failed := failure(ctx, provider.OpGrow, "", fmt.Sprintf("created %d of %d nodes up to the desired counts",
+		succeeded(errs), len(errs)), errs); failed != nil {
 		return fmt.Errorf("kwok provider: start: %w", failed)
 	}
 	return nil
@@ -220,7 +231,9 @@ func (p *Provider) Close(ctx context.Context) error {
 		}
 		p.log.Info("simulated nodes are deleted", "nodes", len(doomed))
 		errs := p.end(ctx, seen, doomed)
-		if failed := failure(ctx, provider.OpRemove, "", fmt.Sprintf("deleted %d of %d nodes", succeeded(errs), len(errs)), errs); failed != nil {
+		if failed := failure(
+			ctx, provider.OpRemove, "", fmt.Sprintf("deleted %d of %d nodes", succeeded(errs), len(errs)), errs,
+		); failed != nil {
 			return fmt.Errorf("kwok provider: delete the simulated nodes: %w", failed)
 		}
 	}
@@ -317,7 +330,8 @@ func nodeOf(g group, name string) *corev1.Node {
 
 // delete deletes the very node that was judged; one that is gone is fine.
 func (p *Provider) delete(ctx context.Context, m member) error {
-	err := p.client.CoreV1().Nodes().Delete(ctx, m.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.uid}})
+	err := p.client.CoreV1().Nodes().
+		Delete(ctx, m.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.uid}})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -28,8 +28,10 @@ status: {allocatable: {cpu: "4", memory: 16Gi, pods: "110"}}
 		t.Fatal(err)
 	}
 	g := groupOf(t, p, "wide")
-	if len(g.Template.Places) != 3 || g.Template.Places[0].Zone != "a" || !g.Template.Balanced || g.Template.Node.Labels[corev1.LabelTopologyZone] != "" {
-		t.Errorf("the template has the places %v, balanced %t, and the labels %v", g.Template.Places, g.Template.Balanced, g.Template.Node.Labels)
+	if len(g.Template.Places) != 3 || g.Template.Places[0].Zone != "a" || !g.Template.Balanced ||
+		g.Template.Node.Labels[corev1.LabelTopologyZone] != "" {
+		t.Errorf("the template has the places %v, balanced %t, and the labels %v",
+			g.Template.Places, g.Template.Balanced, g.Template.Node.Labels)
 	}
 	nodes, instances := map[string]int{}, map[string]int{}
 	for _, n := range s.all() {

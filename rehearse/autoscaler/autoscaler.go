@@ -61,7 +61,8 @@ func Kwok(templates string) Cloud {
 // Groups is the command of a shell that lists the node groups as Plimsoll sees them.
 // It writes nothing to the cluster.
 func (s Setting) Groups() string {
-	words := slices.Concat(s.Cloud.Env, []string{s.Binary, "groups"}, s.Cloud.Flags, []string{"--kubeconfig=" + s.Kubeconfig})
+	words := slices.Concat(s.Cloud.Env, []string{s.Binary, "groups"}, s.Cloud.Flags,
+		[]string{"--kubeconfig=" + s.Kubeconfig})
 	for i, word := range words {
 		words[i] = quote(word)
 	}
@@ -143,7 +144,8 @@ func ready(url string) func(context.Context) error {
 }
 
 // ErrNoBinary is returned by Find when there is no Plimsoll to run.
-var ErrNoBinary = errors.New("the plimsoll binary is not there; build it, name it with --plimsoll, or start --without-autoscaler")
+var ErrNoBinary = errors.New("the plimsoll binary is not there; build it, name it with --plimsoll, or start " +
+	"--without-autoscaler")
 
 // Find returns the path of Plimsoll's binary: the named one, or the one in the
 // folder of the running program.

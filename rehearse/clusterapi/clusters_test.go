@@ -43,7 +43,8 @@ func TestPausedClusterStandsStill(t *testing.T) {
 	machine := w.running(group, 1)[0]
 	w.patch(w.cluster, `{"spec":{"paused":true}}`)
 	w.conditionIs(group, clusterv1.PausedCondition, metav1.ConditionTrue)
-	w.conditionIs(&kwokapi.KwokMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "paused", Name: machine.Name}}, clusterv1.PausedCondition, metav1.ConditionTrue)
+	w.conditionIs(&kwokapi.KwokMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "paused", Name: machine.Name}},
+		clusterv1.PausedCondition, metav1.ConditionTrue)
 	w.scale(group, 2)
 
 	other := newWorld(t, "not-paused")
@@ -66,7 +67,9 @@ func TestPausedMachineGetsNoNode(t *testing.T) {
 	group := objects.MachineDeployment(w.cluster, "workers", "workers")
 	w.create(group)
 	w.eventually("there is a machine", func() (bool, string) { return len(w.machines(group)) == 1, "" })
-	machine := &kwokapi.KwokMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "machine-paused", Name: w.machines(group)[0].Name}}
+	machine := &kwokapi.KwokMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "machine-paused", Name: w.machines(group)[0].Name},
+	}
 	w.conditionIs(machine, clusterv1.PausedCondition, metav1.ConditionTrue)
 	// Another machine's node shows that the controller had the time.
 	w.running(w.group("others", workerSpec("one"), nil), 1)
@@ -87,7 +90,9 @@ func TestMachinesOfOneNameInTwoClusters(t *testing.T) {
 	for _, w := range worlds {
 		meta := metav1.ObjectMeta{Namespace: w.cluster.Namespace, Name: "same"}
 		w.create(&kwokapi.KwokMachine{ObjectMeta: meta, Spec: workerSpec("one")})
-		machine := &clusterv1.Machine{ObjectMeta: meta, Spec: objects.MachineSpec(w.cluster.Name, kwokapi.MachineKind, "same")}
+		machine := &clusterv1.Machine{
+			ObjectMeta: meta, Spec: objects.MachineSpec(w.cluster.Name, kwokapi.MachineKind, "same"),
+		}
 		w.create(machine)
 		machines = append(machines, machine)
 	}
@@ -199,7 +204,8 @@ func TestObjectsOfTheOlderVersion(t *testing.T) {
 		kind, _, _ := unstructured.NestedString(machine.Object, "status", "nodeRef", "kind")
 		ready, _, _ := unstructured.NestedBool(machine.Object, "status", "infrastructureReady")
 		if !slices.ContainsFunc(w.nodes(), func(n corev1.Node) bool { return n.Name == node }) || kind != "Node" || !ready {
-			t.Errorf("the converted machine %s refers to the %s %q; its infrastructure is ready: %t", machine.GetName(), kind, node, ready)
+			t.Errorf("the converted machine %s refers to the %s %q; its infrastructure is ready: %t",
+				machine.GetName(), kind, node, ready)
 		}
 	}
 }
@@ -217,12 +223,15 @@ func TestWebhooksOfServedKindsAreRegistered(t *testing.T) {
 		for _, rule := range hook.Rules {
 			resources = append(resources, rule.Resources...)
 		}
-		if hook.ClientConfig.URL == nil || !strings.HasPrefix(*hook.ClientConfig.URL, "https://127.0.0.1:") || len(hook.ClientConfig.CABundle) == 0 {
+		if hook.ClientConfig.URL == nil || !strings.HasPrefix(*hook.ClientConfig.URL, "https://127.0.0.1:") ||
+			len(hook.ClientConfig.CABundle) == 0 {
 			t.Errorf("%s is called at %+v", hook.Name, hook.ClientConfig)
 		}
 	}
 	slices.Sort(resources)
-	if want := []string{"clusters", "machinedeployments", "machinepools", "machines", "machinesets"}; !slices.Equal(resources, want) {
+	if want := []string{
+		"clusters", "machinedeployments", "machinepools", "machines", "machinesets",
+	}; !slices.Equal(resources, want) {
 		t.Errorf("there are defaulting webhooks of %v, want %v", resources, want)
 	}
 }

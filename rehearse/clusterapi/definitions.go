@@ -20,7 +20,9 @@ import (
 
 // upstreamKinds are the kinds of Cluster API that are served: those with a
 // controller here, and the rules that every drain asks for.
-var upstreamKinds = []string{"clusters", "machines", "machinesets", "machinedeployments", "machinepools", "machinedrainrules"}
+var upstreamKinds = []string{
+	"clusters", "machines", "machinesets", "machinedeployments", "machinepools", "machinedrainrules",
+}
 
 const (
 	upstreamGroup = "cluster.x-k8s.io"
@@ -33,7 +35,8 @@ const (
 // upstream's kinds are converted between their versions by our own webhook: the
 // definitions that upstream ships name a Service, which does not exist here.
 func (w *webhooks) applyDefinitions(ctx context.Context, c client.Client) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, definitionsTimeout, fmt.Errorf("not served within %s", definitionsTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, definitionsTimeout,
+		fmt.Errorf("not served within %s", definitionsTimeout))
 	defer cancel()
 	definitions, err := kwokapi.Definitions()
 	if err != nil {
@@ -48,13 +51,17 @@ func (w *webhooks) applyDefinitions(ctx context.Context, c client.Client) error 
 			Strategy: apiextensionsv1.WebhookConverter,
 			Webhook: &apiextensionsv1.WebhookConversion{
 				ConversionReviewVersions: []string{"v1"},
-				ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: ptr.To(w.url("/convert")), CABundle: w.authority},
+				ClientConfig: &apiextensionsv1.WebhookClientConfig{
+					URL: ptr.To(w.url("/convert")), CABundle: w.authority,
+				},
 			},
 		}
 		definitions = append(definitions, definition)
 	}
 	for _, definition := range definitions {
-		if err := apply(ctx, c, definition, apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")); err != nil {
+		if err := apply(
+			ctx, c, definition, apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"),
+		); err != nil {
 			return err
 		}
 	}
@@ -76,9 +83,10 @@ func waitServed(ctx context.Context, c client.Client, definition *apiextensionsv
 		if last = c.Get(ctx, client.ObjectKey{Name: definition.Name}, live); last != nil {
 			return false, nil
 		}
-		if !slices.ContainsFunc(live.Status.Conditions, func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
-			return condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue
-		}) {
+		if !slices.ContainsFunc(live.Status.Conditions,
+			func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
+				return condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue
+			}) {
 			last = fmt.Errorf("it is not established: %v", live.Status.Conditions)
 			return false, nil
 		}

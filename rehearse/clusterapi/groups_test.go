@@ -34,10 +34,12 @@ func TestAutoscaledGroupStartsAtItsMinimumAndGrows(t *testing.T) {
 		t.Fatalf("there are %d nodes, want 4", len(nodes))
 	}
 	for _, node := range nodes {
-		if node.Labels["release"] != "one" || node.Labels[corev1.LabelArchStable] != "amd64" || node.Labels[corev1.LabelHostname] != node.Name {
+		if node.Labels["release"] != "one" || node.Labels[corev1.LabelArchStable] != "amd64" ||
+			node.Labels[corev1.LabelHostname] != node.Name {
 			t.Errorf("%s has the labels %v", node.Name, node.Labels)
 		}
-		if node.Annotations[clusterv1.MachineAnnotation]+".grows" != node.Name || node.Annotations[clusterv1.ClusterNamespaceAnnotation] != "grows" {
+		if node.Annotations[clusterv1.MachineAnnotation]+".grows" != node.Name ||
+			node.Annotations[clusterv1.ClusterNamespaceAnnotation] != "grows" {
 			t.Errorf("%s has the annotations %v", node.Name, node.Annotations)
 		}
 		if want := "kwok://grows/" + node.Annotations[clusterv1.MachineAnnotation]; node.Spec.ProviderID != want {
@@ -133,7 +135,8 @@ func TestNamedMachineIsDeleted(t *testing.T) {
 	}
 	w.eventually("the machine's node is gone", func() (bool, string) {
 		nodes := w.nodes()
-		return len(nodes) == 2 && !slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == chosen.Status.NodeRef.Name }), ""
+		return len(nodes) == 2 &&
+			!slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == chosen.Status.NodeRef.Name }), ""
 	})
 }
 
@@ -176,7 +179,8 @@ func (w world) upToDate(group *clusterv1.MachineDeployment, version string) {
 	w.t.Helper()
 	w.eventually("every machine is up to date", func() (bool, string) {
 		w.get(group)
-		return ptr.Deref(group.Status.UpToDateReplicas, 0) == ptr.Deref(group.Spec.Replicas, 0), fmt.Sprintf("%+v", group.Status)
+		return ptr.Deref(group.Status.UpToDateReplicas, 0) == ptr.Deref(group.Spec.Replicas,
+			0), fmt.Sprintf("%+v", group.Status)
 	})
 	for _, node := range w.nodes() {
 		if is := node.Status.NodeInfo.KubeletVersion; is != version {
@@ -200,10 +204,13 @@ func TestMachineExistsWhileItsNodeBoots(t *testing.T) {
 		}
 		return machine.Status.Phase == "Provisioned", machine.Status.Phase
 	})
-	if want := "kwok://booting/" + machine.Name; machine.Spec.ProviderID != want || machine.Status.NodeRef.IsDefined() || len(w.nodes()) != 0 {
-		t.Errorf("it has the provider id %s, want %s; the node %q; and there are %d nodes", machine.Spec.ProviderID, want, machine.Status.NodeRef.Name, len(w.nodes()))
+	if want := "kwok://booting/" + machine.Name; machine.Spec.ProviderID != want || machine.Status.NodeRef.IsDefined() ||
+		len(w.nodes()) != 0 {
+		t.Errorf("it has the provider id %s, want %s; the node %q; and there are %d nodes",
+			machine.Spec.ProviderID, want, machine.Status.NodeRef.Name, len(w.nodes()))
 	}
-	w.patch(&kwokapi.KwokMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "booting", Name: machine.Name}}, `{"spec":{"startupDelay":"0s"}}`)
+	w.patch(&kwokapi.KwokMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "booting", Name: machine.Name}},
+		`{"spec":{"startupDelay":"0s"}}`)
 	w.running(group, 1)
 }
 
@@ -251,7 +258,8 @@ func TestFailedMachineSaysSoAndCanBeRemoved(t *testing.T) {
 		t.Errorf("its infrastructure is not ready for the reason %s: %s", ready.Reason, ready.Message)
 	}
 	if machine.Spec.ProviderID != "" || machine.Status.NodeRef.IsDefined() || len(w.nodes()) != 0 {
-		t.Errorf("it has the provider id %q, the node %q, and there are %d nodes", machine.Spec.ProviderID, machine.Status.NodeRef.Name, len(w.nodes()))
+		t.Errorf("it has the provider id %q, the node %q, and there are %d nodes",
+			machine.Spec.ProviderID, machine.Status.NodeRef.Name, len(w.nodes()))
 	}
 	w.scale(group, 0)
 	w.running(group, 0)
@@ -272,7 +280,8 @@ func TestEmptyGroupTellsWhatItsMachinesWouldOffer(t *testing.T) {
 		w.get(template)
 		return template.Status.NodeInfo != nil, ""
 	})
-	if template.Status.Capacity.Cpu().Value() != 4 || template.Status.NodeInfo.Architecture != "arm64" || template.Status.NodeInfo.OperatingSystem != "linux" {
+	if template.Status.Capacity.Cpu().Value() != 4 || template.Status.NodeInfo.Architecture != "arm64" ||
+		template.Status.NodeInfo.OperatingSystem != "linux" {
 		t.Errorf("the template's status is %+v", template.Status)
 	}
 	w.scale(group, 1)
@@ -293,7 +302,9 @@ func TestDefaultWorkers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.running(&clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "defaults", Name: objects.FixedGroup}}, 1)
+	w.running(
+		&clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "defaults", Name: objects.FixedGroup}}, 1,
+	)
 	var groups clusterv1.MachineDeploymentList
 	if err := admin.List(t.Context(), &groups, client.InNamespace("defaults")); err != nil {
 		t.Fatal(err)

@@ -147,7 +147,9 @@ func (w *webhooks) register(ctx context.Context, c client.Client) error {
 	return apply(ctx, c, validations, group.WithKind("ValidatingWebhookConfiguration"))
 }
 
-func (w *webhooks) clientConfig(upstream admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.WebhookClientConfig {
+func (w *webhooks) clientConfig(
+	upstream admissionregistrationv1.WebhookClientConfig,
+) admissionregistrationv1.WebhookClientConfig {
 	return admissionregistrationv1.WebhookClientConfig{URL: ptr.To(w.url(*upstream.Service.Path)), CABundle: w.authority}
 }
 
@@ -172,7 +174,8 @@ func versionOf(ctx context.Context, c client.Reader, kind schema.GroupKind) (str
 	}
 	versions := definition.Labels[clusterv1.GroupVersion.String()]
 	if versions == "" {
-		return "", fmt.Errorf("find the version of %s: the CustomResourceDefinition %s has no label %s", kind, name, clusterv1.GroupVersion)
+		return "", fmt.Errorf("find the version of %s: the CustomResourceDefinition %s has no label %s",
+			kind, name, clusterv1.GroupVersion)
 	}
 	newest := slices.MaxFunc(strings.Split(versions, "_"), apiversion.CompareKubeAwareVersionStrings)
 	return schema.GroupVersion{Group: kind.Group, Version: newest}.String(), nil

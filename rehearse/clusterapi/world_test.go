@@ -60,7 +60,9 @@ func workerSpec(release string) kwokapi.KwokMachineSpec {
 }
 
 // group creates a group of machines of that spec, and its template of the same name.
-func (w world) group(name string, spec kwokapi.KwokMachineSpec, edit func(*clusterv1.MachineDeployment)) *clusterv1.MachineDeployment {
+func (w world) group(
+	name string, spec kwokapi.KwokMachineSpec, edit func(*clusterv1.MachineDeployment),
+) *clusterv1.MachineDeployment {
 	w.t.Helper()
 	w.create(objects.MachineTemplate(w.cluster.Namespace, name, spec))
 	group := objects.MachineDeployment(w.cluster, name, name)
@@ -80,14 +82,18 @@ func (w world) scale(group *clusterv1.MachineDeployment, replicas int32) {
 	w.t.Helper()
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-	if err := admin.SubResource("scale").Patch(w.t.Context(), group, patch, client.WithSubResourceBody(scale)); err != nil {
+	if err := admin.SubResource("scale").Patch(
+		w.t.Context(), group, patch, client.WithSubResourceBody(scale),
+	); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w world) patch(object client.Object, patch string) {
 	w.t.Helper()
-	if err := admin.Patch(w.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+	if err := admin.Patch(
+		w.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch)),
+	); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -102,7 +108,8 @@ func (w world) apply(group *clusterv1.MachineDeployment) {
 	delete(fields, "status")
 	applied := &unstructured.Unstructured{Object: fields}
 	applied.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("MachineDeployment"))
-	err = admin.Apply(w.t.Context(), client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("test"), client.ForceOwnership)
+	err = admin.Apply(w.t.Context(), client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("test"),
+		client.ForceOwnership)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -151,7 +158,8 @@ func (w world) running(group client.Object, want int) []clusterv1.Machine {
 				good++
 			}
 		}
-		return good == want && len(machines) == want, fmt.Sprintf("%d machines, %d of them good; nodes %v", len(machines), good, ready)
+		return good == want && len(machines) == want, fmt.Sprintf("%d machines, %d of them good; nodes %v",
+			len(machines), good, ready)
 	})
 	return machines
 }

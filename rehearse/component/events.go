@@ -69,9 +69,10 @@ func hasStage(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodPending {
 		return true
 	}
-	return pod.Status.Phase == corev1.PodRunning && slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool {
-		return owner.Kind == "Job"
-	})
+	return pod.Status.Phase == corev1.PodRunning &&
+		slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool {
+			return owner.Kind == "Job"
+		})
 }
 
 // send blocks until kwok takes the event. Nothing is lost by it: an informer keeps

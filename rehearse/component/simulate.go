@@ -118,7 +118,9 @@ func simulate(ctx context.Context, client kubernetes.Interface) (synced func() b
 
 // newControllers makes kwok's controllers; known is called with every node that
 // they begin to care for.
-func newControllers(client kubernetes.Interface, nodes cache.Indexer, known func(node string)) (*controllers.NodeController, *controllers.PodController, error) {
+func newControllers(
+	client kubernetes.Interface, nodes cache.Indexer, known func(node string),
+) (*controllers.NodeController, *controllers.PodController, error) {
 	nodeStages, err := newLifecycle(nodefast.DefaultNodeInit, heartbeat.DefaultNodeHeartbeat)
 	if err != nil {
 		return nil, nil, err

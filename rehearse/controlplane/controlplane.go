@@ -69,8 +69,9 @@ const unstampedVersion = "v0.0.0-"
 
 // ErrUnstamped is returned by Start in a binary that was linked without the
 // version of Kubernetes: its clients could not parse the API server's version.
-var ErrUnstamped = errors.New("this binary was linked without a Kubernetes version; build it through the Makefile, or with " +
-	"-ldflags '-X k8s.io/component-base/version.gitVersion=v1.37.0 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37'")
+var ErrUnstamped = errors.New("this binary was linked without a Kubernetes version; build it through the Makefile, " +
+	"or with -ldflags '-X k8s.io/component-base/version.gitVersion=v1.37.0 -X k8s.io/component-base/version.gitMajor=1 " +
+	"-X k8s.io/component-base/version.gitMinor=37'")
 
 // MaybeRunComponent runs a component and exits, if this process was started as
 // one of a control plane. Otherwise it returns at once.

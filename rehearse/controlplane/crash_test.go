@@ -16,7 +16,9 @@ func TestComponentsComeBackAfterKill(t *testing.T) {
 	w := newWorld(t, "crash", 4)
 	replicas := int32(2)
 	w.deploy("web", replicas)
-	for _, name := range []string{component.Etcd, component.APIServer, component.ControllerManager, component.Scheduler, component.Kwok} {
+	for _, name := range []string{
+		component.Etcd, component.APIServer, component.ControllerManager, component.Scheduler, component.Kwok,
+	} {
 		t.Run(name, func(t *testing.T) {
 			w.t = t
 			before := starts(name)

@@ -52,7 +52,9 @@ func (c *ControlPlane) grant(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("request a token of Plimsoll's service account: %w", err)
 	}
-	return c.secrets.writeKubeconfig(c.PlimsollKubeconfig(), pki.Identity{User: plimsollAccount, Token: token.Status.Token})
+	return c.secrets.writeKubeconfig(c.PlimsollKubeconfig(), pki.Identity{
+		User: plimsollAccount, Token: token.Status.Token,
+	})
 }
 
 // Create creates every object of YAML documents, as the administrator.

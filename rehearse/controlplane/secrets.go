@@ -43,7 +43,9 @@ func makeSecrets(f folders, p ports) (secrets, error) {
 		return secrets{}, err
 	}
 
-	names := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	names := []string{
+		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+	}
 	serving, err := authority.Server("rehearsal", names, []net.IP{net.ParseIP(loopback), net.ParseIP(firstServiceAddr)})
 	if err != nil {
 		return secrets{}, err
@@ -82,7 +84,8 @@ func makeSecrets(f folders, p ports) (secrets, error) {
 	if err != nil {
 		return secrets{}, err
 	}
-	s.tokenKey, s.tokenVerifier = filepath.Join(f.pki, "service-accounts.key"), filepath.Join(f.pki, "service-accounts.pub")
+	s.tokenKey, s.tokenVerifier = filepath.Join(f.pki, "service-accounts.key"), filepath.Join(f.pki,
+		"service-accounts.pub")
 	if err := pki.WriteSecret(s.tokenKey, private); err != nil {
 		return secrets{}, err
 	}

@@ -121,14 +121,17 @@ func TestPlimsollMayDoWhatItMustAndNoMore(t *testing.T) {
 	if _, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); err != nil {
 		t.Errorf("list nodes: %v", err)
 	}
-	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kwok-provider-config", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).
+		Get(ctx, "kwok-provider-config", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("get the kwok provider's configuration: %v", err)
 	}
 	for what, err := range map[string]error{
 		"list secrets": second(client.CoreV1().Secrets("").List(ctx, metav1.ListOptions{})),
 		"delete a pod": client.CoreV1().Pods("default").Delete(ctx, "none", metav1.DeleteOptions{}),
-		"make a pod": second(client.CoreV1().Pods("default").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "none"},
-			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}, metav1.CreateOptions{})),
+		"make a pod": second(
+			client.CoreV1().Pods("default").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "none"},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}, metav1.CreateOptions{}),
+		),
 		"read another ConfigMap": second(client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "other", metav1.GetOptions{})),
 		"take another lease":     second(client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, "kube-scheduler", metav1.GetOptions{})),
 		// Where the cloud makes and ends the nodes, it has no business to.

@@ -43,7 +43,8 @@ func newWorld(t *testing.T, group string, nodes int) world {
 		if err := shared.Client().CoreV1().Namespaces().Delete(ctx, group, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		err := shared.Client().CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: groupLabel + "=" + group})
+		err := shared.Client().CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{},
+			metav1.ListOptions{LabelSelector: groupLabel + "=" + group})
 		if err != nil {
 			t.Error(err)
 		}
@@ -68,7 +69,9 @@ func (w world) addNode(name string) {
 			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
 			Labels:      map[string]string{groupLabel: w.group, corev1.LabelHostname: name},
 		},
-		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: groupLabel, Value: w.group, Effect: corev1.TaintEffectNoSchedule}}},
+		Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: groupLabel, Value: w.group, Effect: corev1.TaintEffectNoSchedule}},
+		},
 		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
 	}
 	if _, err := shared.Client().CoreV1().Nodes().Create(w.t.Context(), node, metav1.CreateOptions{}); err != nil {
@@ -84,9 +87,11 @@ func (w world) template(app string) corev1.PodTemplateSpec {
 			NodeSelector: map[string]string{groupLabel: w.group},
 			Tolerations:  []corev1.Toleration{{Key: groupLabel, Value: w.group}},
 			Containers: []corev1.Container{{
-				Name:      "main",
-				Image:     "none",
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("800m")}},
+				Name:  "main",
+				Image: "none",
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("800m")},
+				},
 			}},
 		},
 	}
@@ -106,7 +111,8 @@ func (w world) deploy(name string, replicas int32) {
 		ObjectMeta: w.meta(name),
 		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector(name), Template: w.template(name)},
 	}
-	if _, err := shared.Client().AppsV1().Deployments(w.group).Create(w.t.Context(), deployment, metav1.CreateOptions{}); err != nil {
+	if _, err := shared.Client().AppsV1().Deployments(w.group).
+		Create(w.t.Context(), deployment, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.deploymentReady(name, replicas)
@@ -116,7 +122,8 @@ func (w world) deploymentReady(name string, replicas int32) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("%d pods of %s are ready", replicas, name), func() (bool, error) {
 		d, err := shared.Client().AppsV1().Deployments(w.group).Get(w.t.Context(), name, metav1.GetOptions{})
-		return err == nil && d.Status.ObservedGeneration == d.Generation && d.Status.ReadyReplicas == replicas && d.Status.Replicas == replicas, err
+		return err == nil && d.Status.ObservedGeneration == d.Generation && d.Status.ReadyReplicas == replicas &&
+			d.Status.Replicas == replicas, err
 	})
 }
 
@@ -206,7 +213,8 @@ func TestDaemonSetFollowsNodes(t *testing.T) {
 		ObjectMeta: w.meta("agent"),
 		Spec:       appsv1.DaemonSetSpec{Selector: selector("agent"), Template: w.template("agent")},
 	}
-	if _, err := shared.Client().AppsV1().DaemonSets(w.group).Create(t.Context(), daemonSet, metav1.CreateOptions{}); err != nil {
+	if _, err := shared.Client().AppsV1().DaemonSets(w.group).
+		Create(t.Context(), daemonSet, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ready := func(want int32) func() (bool, error) {
@@ -244,9 +252,12 @@ func TestStatefulSetRunsInOrder(t *testing.T) {
 	w := newWorld(t, "statefulset", 1)
 	statefulSet := &appsv1.StatefulSet{
 		ObjectMeta: w.meta("store"),
-		Spec:       appsv1.StatefulSetSpec{Replicas: ptr.To[int32](3), Selector: selector("store"), Template: w.template("store")},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: ptr.To[int32](3), Selector: selector("store"), Template: w.template("store"),
+		},
 	}
-	if _, err := shared.Client().AppsV1().StatefulSets(w.group).Create(t.Context(), statefulSet, metav1.CreateOptions{}); err != nil {
+	if _, err := shared.Client().AppsV1().StatefulSets(w.group).
+		Create(t.Context(), statefulSet, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.eventually("three pods are ready", func() (bool, error) {
@@ -295,7 +306,9 @@ func TestDisruptionBudgetIsKept(t *testing.T) {
 	})
 	pod := w.podsOn("disruption-0")[0]
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}}
-	if err := shared.Client().PolicyV1().Evictions(w.group).Evict(t.Context(), eviction); !apierrors.IsTooManyRequests(err) {
+	if err := shared.Client().PolicyV1().Evictions(w.group).Evict(
+		t.Context(), eviction,
+	); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("an eviction beyond the budget got %v", err)
 	}
 	if err := budgets.Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
@@ -315,8 +328,12 @@ func TestOwnedObjectsAreCollected(t *testing.T) {
 	w := newWorld(t, "collection", 1)
 	w.deploy("web", 3)
 	background := metav1.DeletePropagationBackground
-	if err := shared.Client().AppsV1().Deployments(w.group).Delete(t.Context(), "web", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+	if err := shared.Client().AppsV1().Deployments(w.group).Delete(t.Context(), "web", metav1.DeleteOptions{
+		PropagationPolicy: &background,
+	}); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the pods of the deleted deployment are gone", func() (bool, error) { return len(w.podsOn("collection-0")) == 0, nil })
+	w.eventually("the pods of the deleted deployment are gone", func() (bool, error) {
+		return len(w.podsOn("collection-0")) == 0, nil
+	})
 }

@@ -160,7 +160,9 @@ func (a *simulatedAWS) change(ctx context.Context) error {
 func (w *world) cmdAWS(c *call) error {
 	verb := c.args[0]
 	c.args = c.args[1:]
-	least := map[string]int{"stockout": 0, "fault": 2, "well": 0, "hold": 1, "play": 3, "desired": 2, "instances": 2, "calls": 2}
+	least := map[string]int{
+		"stockout": 0, "fault": 2, "well": 0, "hold": 1, "play": 3, "desired": 2, "instances": 2, "calls": 2,
+	}
 	if want, ok := least[verb]; !ok || len(c.args) < want {
 		return fmt.Errorf("aws %s: there is no such verb, or it lacks arguments", verb)
 	}

@@ -67,7 +67,8 @@ func (w *world) churn(c *call, dice *rand.Rand) error {
 	for i := range 5 + dice.IntN(11) {
 		app := churned{name: fmt.Sprintf("app-%d", i), want: 1 + dice.Int32N(6), grown: true}
 		deployment := drawDeployment(dice, app, apps)
-		if _, err := w.plane.Client().AppsV1().Deployments(w.namespace).Create(c.ctx, deployment, metav1.CreateOptions{}); err != nil {
+		if _, err := w.plane.Client().AppsV1().Deployments(w.namespace).
+			Create(c.ctx, deployment, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("create %s: %w", app.name, err)
 		}
 		if dice.IntN(3) == 0 {
@@ -90,11 +91,15 @@ func (w *world) churn(c *call, dice *rand.Rand) error {
 	if err := w.calm(c, apps); err != nil {
 		return fmt.Errorf("at the end: %w", err)
 	}
-	everything, last := metav1.ListOptions{}, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
+	everything, last := metav1.ListOptions{}, metav1.DeleteOptions{
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+	}
 	if err := w.plane.Client().AppsV1().Deployments(w.namespace).DeleteCollection(c.ctx, last, everything); err != nil {
 		return fmt.Errorf("delete the applications: %w", err)
 	}
-	if err := w.plane.Client().PolicyV1().PodDisruptionBudgets(w.namespace).DeleteCollection(c.ctx, last, everything); err != nil {
+	if err := w.plane.Client().PolicyV1().PodDisruptionBudgets(w.namespace).DeleteCollection(
+		c.ctx, last, everything,
+	); err != nil {
 		return fmt.Errorf("delete their budgets: %w", err)
 	}
 	return poll(c.ctx, func() (bool, string) {
@@ -108,9 +113,11 @@ func drawDeployment(dice *rand.Rand, app churned, others []churned) *appsv1.Depl
 	own := map[string]string{"app": app.name}
 	spec := corev1.PodSpec{
 		TerminationGracePeriodSeconds: ptr.To[int64](0),
-		Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse([]string{"250m", "500m", "1", "1500m"}[dice.IntN(4)]),
-		}}}},
+		Containers: []corev1.Container{{
+			Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse([]string{"250m", "500m", "1", "1500m"}[dice.IntN(4)]),
+			}},
+		}},
 	}
 	beside := func(key string, labels map[string]string) []corev1.PodAffinityTerm {
 		return []corev1.PodAffinityTerm{{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: labels}}}
@@ -118,15 +125,19 @@ func drawDeployment(dice *rand.Rand, app churned, others []churned) *appsv1.Depl
 	switch wish := dice.IntN(6); {
 	case wish == 0:
 		spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: own},
+			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: own},
 		}}
 	case wish == 1:
-		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: beside(corev1.LabelHostname, own)}}
+		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: beside(corev1.LabelHostname, own),
+		}}
 	case wish <= 3 && len(others) > 0:
 		leader := &others[dice.IntN(len(others))]
 		leader.followed = true
 		spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: beside(corev1.LabelTopologyZone, map[string]string{"app": leader.name}),
+			RequiredDuringSchedulingIgnoredDuringExecution: beside(corev1.LabelTopologyZone,
+				map[string]string{"app": leader.name}),
 		}}
 	}
 	return &appsv1.Deployment{
@@ -142,10 +153,12 @@ func (w *world) limitDisruption(ctx context.Context, app string) error {
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: app},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+			MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+			Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
 		},
 	}
-	if _, err := w.plane.Client().PolicyV1().PodDisruptionBudgets(w.namespace).Create(ctx, budget, metav1.CreateOptions{}); err != nil {
+	if _, err := w.plane.Client().PolicyV1().PodDisruptionBudgets(w.namespace).
+		Create(ctx, budget, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create a budget for %s: %w", app, err)
 	}
 	return nil
@@ -164,7 +177,8 @@ func (w *world) resize(ctx context.Context, dice *rand.Rand, app *churned, shrin
 	}
 	app.grown, app.want = want > app.want, want
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, want)
-	if _, err := w.plane.Client().AppsV1().Deployments(w.namespace).Patch(ctx, app.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := w.plane.Client().AppsV1().Deployments(w.namespace).
+		Patch(ctx, app.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("scale %s: %w", app.name, err)
 	}
 	return nil
@@ -193,7 +207,8 @@ func (w *world) calm(c *call, apps []churned) error {
 			}
 			waiting++
 			if waits := time.Since(p.CreationTimestamp.Time); waits > most[p.Labels["app"]] {
-				late = fmt.Errorf("%s has had no node for %s, want at most %s", p.Name, waits.Round(time.Second), most[p.Labels["app"]])
+				late = fmt.Errorf("%s has had no node for %s, want at most %s",
+					p.Name, waits.Round(time.Second), most[p.Labels["app"]])
 				return true, ""
 			}
 		}
@@ -207,7 +222,8 @@ func (w *world) calm(c *call, apps []churned) error {
 		if waiting > 0 || going > 0 || len(pods) != wanted {
 			since = time.Now()
 		}
-		return time.Since(since) > settles, fmt.Sprintf("%d of %d pods are there, %d wait, %d nodes are on their way out", len(pods), wanted, waiting, going)
+		return time.Since(since) > settles, fmt.Sprintf("%d of %d pods are there, %d wait, %d nodes are on their way out",
+			len(pods), wanted, waiting, going)
 	})
 	if late != nil {
 		return late

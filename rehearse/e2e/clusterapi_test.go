@@ -66,7 +66,8 @@ func (a *clusterAPI) tellMachines(t *testing.T, namespace string) {
 		t.Log("read the Machines:", err)
 	}
 	for _, m := range list.Items {
-		t.Logf("the Machine %s: %s, deleted at %v, annotations %v%s", m.Name, m.Status.Phase, m.DeletionTimestamp, m.Annotations, complaints(&m))
+		t.Logf("the Machine %s: %s, deleted at %v, annotations %v%s",
+			m.Name, m.Status.Phase, m.DeletionTimestamp, m.Annotations, complaints(&m))
 	}
 }
 
@@ -160,7 +161,8 @@ func (a *clusterAPI) makeCluster(ctx context.Context, w *world, namespace string
 			var list kwokapi.KwokMachineList
 			err := a.admin.List(ctx, &list, client.InNamespace(namespace))
 			left := slices.DeleteFunc(list.Items, func(m kwokapi.KwokMachine) bool { return !m.DeletionTimestamp.IsZero() })
-			return err == nil && len(left) == 0, fmt.Sprintf("%d machines in %s are not being deleted (%v)", len(left), namespace, err)
+			return err == nil && len(left) == 0, fmt.Sprintf("%d machines in %s are not being deleted (%v)",
+				len(left), namespace, err)
 		})
 	})
 	return nil
@@ -181,13 +183,17 @@ func (a *clusterAPI) unpause(ctx context.Context, cluster client.Object) error {
 // cmdCAPI looks at Cluster API's objects, or changes them.
 //
 //	capi cluster NAMESPACE                      make another Cluster, of the same name, in another namespace
-//	capi version VERSION                        Plimsoll reads Cluster API's kinds in this version from now on, and workers writes them
+//	capi version VERSION                        Plimsoll reads Cluster API's kinds in this version from now on, and
+//	                                            workers writes them
 //	capi without VERB RESOURCE                  until the script's end, Plimsoll lacks a right
 //	capi replicas [-in=NAMESPACE] GROUP N       wait until so many replicas are asked of a group
-//	capi machines [-in=NAMESPACE] [-keep=VAR] GROUP N  wait until a group has N Machines that are not being deleted; keep their names, apart by |
-//	capi uptodate GROUP N                       wait until N Machines of a MachineDeployment are up to date, and it has no others
+//	capi machines [-in=NAMESPACE] [-keep=VAR] GROUP N  wait until a group has N Machines that are not being deleted;
+//	                                                   keep their names, apart by |
+//	capi uptodate GROUP N                       wait until N Machines of a MachineDeployment are up to date, and it has
+//	                                            no others
 //	capi under VAR SELECTOR                     keep the name of the Machine on whose node the one pod is
-//	capi boot GROUP DURATION                    from now on the nodes of a group join so long after their Machine was made
+//	capi boot GROUP DURATION                    from now on the nodes of a group join so long after their Machine was
+//	                                            made
 func (w *world) cmdCAPI(c *call) error {
 	verb := c.args[0]
 	c.args = c.args[1:]
@@ -196,7 +202,9 @@ func (w *world) cmdCAPI(c *call) error {
 		namespace = w.namespace
 	}
 	keep, _ := c.option("keep")
-	least := map[string]int{"cluster": 1, "version": 1, "without": 2, "replicas": 2, "machines": 2, "uptodate": 2, "under": 2, "boot": 2}
+	least := map[string]int{
+		"cluster": 1, "version": 1, "without": 2, "replicas": 2, "machines": 2, "uptodate": 2, "under": 2, "boot": 2,
+	}
 	if want, ok := least[verb]; !ok || len(c.args) != want {
 		return fmt.Errorf("capi %s: there is no such verb, or not with %d arguments", verb, len(c.args))
 	}
@@ -284,7 +292,9 @@ func (a *clusterAPI) group(ctx context.Context, key client.ObjectKey) (counts, e
 		return counts{number(set.Spec.Replicas), number(set.Status.Replicas), number(set.Status.UpToDateReplicas)}, nil
 	}
 	deployment := group.(*clusterv1.MachineDeployment)
-	return counts{number(deployment.Spec.Replicas), number(deployment.Status.Replicas), number(deployment.Status.UpToDateReplicas)}, nil
+	return counts{
+		number(deployment.Spec.Replicas), number(deployment.Status.Replicas), number(deployment.Status.UpToDateReplicas),
+	}, nil
 }
 
 func (w *world) keepMachineUnder(c *call) error {
@@ -348,9 +358,12 @@ func (w *world) takeRight(ctx context.Context, taken right) error {
 func (w *world) mayBecome(ctx context.Context, r right, want bool) error {
 	resource, part, _ := strings.Cut(r.resource, "/")
 	asked := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: plimsollUser,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: w.namespace, Verb: r.verb, Group: r.group, Resource: resource, Subresource: part}}}
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: w.namespace, Verb: r.verb, Group: r.group, Resource: resource, Subresource: part,
+		}}}
 	return poll(ctx, func() (bool, string) {
 		answer, err := w.plane.Client().AuthorizationV1().SubjectAccessReviews().Create(ctx, asked, metav1.CreateOptions{})
-		return err == nil && answer.Status.Allowed == want, fmt.Sprintf("whether Plimsoll may %s is not %t yet (%v)", r, want, err)
+		return err == nil &&
+			answer.Status.Allowed == want, fmt.Sprintf("whether Plimsoll may %s is not %t yet (%v)", r, want, err)
 	})
 }

@@ -33,7 +33,8 @@ const slow = 500 * time.Millisecond
 //	group NAME [KEY=VALUE ...]       declare a node group, see templates_test.go
 //	apply FILE                       create the objects of a YAML file in the script's namespace
 //	scale RESOURCE/NAME N            deployments and statefulsets
-//	patch RESOURCE/NAME JSON         merge a patch into a node, or a pod, deployment, poddisruptionbudget or object of Cluster API's of the script's
+//	patch RESOURCE/NAME JSON         merge a patch into a node, or a pod, deployment, poddisruptionbudget or object of
+//	                                 Cluster API's of the script's
 //	plimsoll start [-as=NAME] [-revive] [FLAG ...]
 //	plimsoll end [-as=NAME]          SIGTERM; it must exit with 0
 //	plimsoll kill [-as=NAME]         kill -9
@@ -42,13 +43,15 @@ const slow = 500 * time.Millisecond
 //	metric [-as=NAME] SAMPLE N       wait until a sample, with its labels, has that value
 //	cycles N                         wait until Plimsoll has looked N times more
 //	idle                             wait until Plimsoll has looked twice and found nothing to do
-//	bound [-diverged=MAX] [-placed] N [SELECTOR]  wait until the real scheduler has bound all of N pods, and (without -placed) they run; then hold Plimsoll to its divergence metric
+//	bound [-diverged=MAX] [-placed] N [SELECTOR]  wait until the real scheduler has bound all of N pods, and (without
+//	                                              -placed) they run; then hold Plimsoll to its divergence metric
 //	pending N [SELECTOR]             wait until N pods are refused by the scheduler
 //	nodes GROUP N                    wait until a group has N nodes
 //	nodes -atleast GROUP N           wait until a group has N nodes or more; -atmost, or fewer
 //	nodes -keep=VAR GROUP N          and keep their names, apart by |, in a variable
 //	ready GROUP N                    wait until N nodes of a group are ready
-//	unready SHARE [GROUP ...]        make N, or N%, of the ready nodes of each group NotReady, of all groups if none is named
+//	unready SHARE [GROUP ...]        make N, or N%, of the ready nodes of each group NotReady, of all groups if none is
+//	                                 named
 //	recover                          let every node that unready took become ready again
 //	gone RESOURCE/NAME               wait until something that can be patched is no more, nor being deleted
 //	tainted [-soft] GROUP N          wait until N nodes of a group are tainted as being deleted, or as candidates for it
@@ -57,7 +60,8 @@ const slow = 500 * time.Millisecond
 //	status REGEXP                    wait until `plimsoll status` shows something like that
 //	machines GROUP N                 wait until a group has N machines without a node
 //	configmap NAME                   wait until there is no such ConfigMap in Plimsoll's namespace
-//	configmap [-keep=VAR] NAME KEY REGEXP  wait until it has an entry, or an annotation, like that; keep what is in parentheses in a variable
+//	configmap [-keep=VAR] NAME KEY REGEXP  wait until it has an entry, or an annotation, like that; keep what is in
+//	                                       parentheses in a variable
 //	created [-atmost] GROUP N        a group has had N nodes in all, since the script began
 //	podson [-atleast | -atmost] GROUP N [SELECTOR]  wait until N pods are on nodes of a group
 //	waited SECONDS [SELECTOR]        none of the pods that are there waited longer for its node
@@ -237,7 +241,8 @@ func (w *world) cmdScale(c *call) error {
 	if err != nil {
 		return err
 	}
-	scales := w.dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}).Namespace(w.namespace)
+	scales := w.dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}).
+		Namespace(w.namespace)
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
 	return poll(c.ctx, func() (bool, string) {
 		_, err := scales.Patch(c.ctx, name, "application/merge-patch+json", patch, metav1.PatchOptions{}, "scale")
@@ -312,7 +317,8 @@ func (w *world) cmdBack(c *call) error {
 		return err
 	}
 	client := w.plane.Client()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"rehearse.plimsoll.dev/heard":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"rehearse.plimsoll.dev/heard":%q}}}`,
+		time.Now().Format(time.RFC3339Nano))
 	nodes, err := client.CoreV1().Nodes().List(c.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -323,12 +329,14 @@ func (w *world) cmdBack(c *call) error {
 	}
 	var errs []error
 	for i := range nodes.Items {
-		_, err := client.CoreV1().Nodes().Patch(c.ctx, nodes.Items[i].Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err := client.CoreV1().Nodes().Patch(c.ctx, nodes.Items[i].Name, types.MergePatchType, patch,
+			metav1.PatchOptions{})
 		errs = append(errs, err)
 	}
 	for i := range sets.Items {
 		set := &sets.Items[i]
-		_, err := client.AppsV1().ReplicaSets(set.Namespace).Patch(c.ctx, set.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err := client.AppsV1().ReplicaSets(set.Namespace).Patch(c.ctx, set.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{})
 		errs = append(errs, err)
 	}
 	return errors.Join(slices.DeleteFunc(errs, apierrors.IsNotFound)...)

@@ -73,7 +73,8 @@ func (w *world) cmdBound(c *call) error {
 		return err
 	}
 	if diverged > float64(allowed) {
-		return fmt.Errorf("every pod is bound, and plimsoll_plan_divergence_total is %v, want at most %d: a plan was not what the scheduler did", diverged, allowed)
+		return fmt.Errorf("every pod is bound, and plimsoll_plan_divergence_total is %v, want at most %d: a plan was not "+
+			"what the scheduler did", diverged, allowed)
 	}
 	if allowed > 0 {
 		c.script.Logf("plimsoll_plan_divergence_total is %v; up to %d are in the nature of this script", diverged, allowed)
@@ -91,7 +92,8 @@ func sum[K comparable](counts map[K]int) int {
 
 // podsThere are the script's pods as the API server has them.
 func (w *world) podsThere(ctx context.Context, selector labels.Selector) ([]*corev1.Pod, error) {
-	list, err := w.plane.Client().CoreV1().Pods(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	list, err := w.plane.Client().CoreV1().Pods(w.namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +165,8 @@ func (w *world) cmdNodes(c *call) error {
 				n, by = there, "by the API server"
 			}
 		}
-		return n == want || atLeast && n > want || atMost && n < want, w.state(fmt.Sprintf("%s has %d nodes %s, want %d", c.args[0], n, by, want))
+		return n == want || atLeast && n > want ||
+			atMost && n < want, w.state(fmt.Sprintf("%s has %d nodes %s, want %d", c.args[0], n, by, want))
 	})
 	if err != nil || !keeps {
 		return err
@@ -231,7 +234,8 @@ func (w *world) cmdPodsOn(c *call) error {
 				n++
 			}
 		}
-		return n == want || atLeast && n > want || atMost && n < want, w.state(fmt.Sprintf("%d pods are on nodes of %s, want %d", n, c.args[0], want))
+		return n == want || atLeast && n > want ||
+			atMost && n < want, w.state(fmt.Sprintf("%d pods are on nodes of %s, want %d", n, c.args[0], want))
 	})
 }
 
@@ -250,7 +254,8 @@ func (w *world) cmdDaemons(c *call) error {
 		}
 		nodes := w.nodesOf(group)
 		without := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return !on[n.Name] })
-		return len(nodes) > 0 && without < 0, w.state(fmt.Sprintf("%d of %d nodes have a pod of %s", len(on), len(nodes), selector))
+		return len(nodes) > 0 &&
+			without < 0, w.state(fmt.Sprintf("%d of %d nodes have a pod of %s", len(on), len(nodes), selector))
 	})
 }
 
@@ -315,7 +320,8 @@ func (w *world) cmdMetric(c *call) error {
 	return poll(c.ctx, func() (bool, string) {
 		samples, err := p.metrics()
 		value, ok := samples[c.args[0]]
-		return ok && value == want, fmt.Sprintf("%s of %s is %v (there: %t), want %v (%v)", c.args[0], p.name, value, ok, want, err)
+		return ok && value == want, fmt.Sprintf("%s of %s is %v (there: %t), want %v (%v)",
+			c.args[0], p.name, value, ok, want, err)
 	})
 }
 
@@ -335,7 +341,9 @@ func (w *world) cmdIdle(c *call) error {
 		}
 		cycles := samples[cyclesMetric]
 		var busy []string
-		for _, name := range []string{"plimsoll_plan_nodes", `plimsoll_upcoming_nodes{state="coming"}`, `plimsoll_upcoming_nodes{state="booting"}`} {
+		for _, name := range []string{
+			"plimsoll_plan_nodes", `plimsoll_upcoming_nodes{state="coming"}`, `plimsoll_upcoming_nodes{state="booting"}`,
+		} {
 			if value, ok := samples[name]; !ok || value > 0 {
 				busy = append(busy, fmt.Sprintf("%s %v", name, value))
 			}
@@ -372,7 +380,8 @@ func (w *world) cmdEvent(c *call) error {
 				}
 			}
 		}
-		state = fmt.Sprintf("%d events %s, none like %s; the last: %q", len(said), c.args[0], pattern, said[max(0, len(said)-1):])
+		state = fmt.Sprintf("%d events %s, none like %s; the last: %q",
+			len(said), c.args[0], pattern, said[max(0, len(said)-1):])
 		return slices.ContainsFunc(said, pattern.MatchString), state
 	})
 }

@@ -140,7 +140,8 @@ type guard struct {
 }
 
 func (g *guard) String() string {
-	return fmt.Sprintf("%d healthy pods like %s at %s, want at least %d at any time", g.lowest, g.selector, g.at.Format(time.TimeOnly), g.least)
+	return fmt.Sprintf("%d healthy pods like %s at %s, want at least %d at any time",
+		g.lowest, g.selector, g.at.Format(time.TimeOnly), g.least)
 }
 
 // sawPod keeps every pod's health as the watch tells it, and holds it against the

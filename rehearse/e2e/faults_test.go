@@ -163,7 +163,8 @@ func (w *world) sayNotReady(ctx context.Context, node *corev1.Node) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.plane.Client().CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = w.plane.Client().CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	if err != nil {
 		return fmt.Errorf("say that the node %q is not ready: %w", name, err)
 	}
@@ -234,7 +235,8 @@ func (w *world) cmdConfigMap(c *call) error {
 		if keeps && found != nil {
 			c.script.Setenv(keep, found[1])
 		}
-		return ok && found != nil, fmt.Sprintf("%s of the ConfigMap %s (there: %t) has nothing like %s:\n%s", key, name, ok, pattern, text)
+		return ok && found != nil, fmt.Sprintf("%s of the ConfigMap %s (there: %t) has nothing like %s:\n%s",
+			key, name, ok, pattern, text)
 	})
 }
 
@@ -250,7 +252,8 @@ func (w *world) configMap(ctx context.Context, name string) (*corev1.ConfigMap, 
 // remembers it, and the events about that, lest another test finds them.
 func (r *rig) forget(ctx context.Context) error {
 	var errs []error
-	for _, namespace := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} { // those about nodes are in the former
+	// those about nodes are in the former
+	for _, namespace := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
 		err := r.plane.Client().CoreV1().Events(namespace).DeleteCollection(ctx, metav1.DeleteOptions{},
 			metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("source", eventSource).String()})
 		if err != nil {

@@ -64,7 +64,8 @@ func (w *world) countNodes(c *call, kind string, is func(*corev1.Node) bool) err
 			if is(node) {
 				n++
 			}
-			state += fmt.Sprintf("; %s: taints %v, unschedulable %t, annotations %v", node.Name, node.Spec.Taints, node.Spec.Unschedulable, node.Annotations)
+			state += fmt.Sprintf("; %s: taints %v, unschedulable %t, annotations %v",
+				node.Name, node.Spec.Taints, node.Spec.Unschedulable, node.Annotations)
 		}
 		return n == want, fmt.Sprintf("%d nodes of %s %s, want %d%s", n, c.args[0], kind, want, state)
 	})
@@ -135,7 +136,8 @@ func (w *world) budgetSeen(ctx context.Context, name string) error {
 			return false, err.Error()
 		}
 		return budget.Status.ObservedGeneration >= budget.Generation,
-			fmt.Sprintf("generation %d of the budget %s is seen, want %d", budget.Status.ObservedGeneration, name, budget.Generation)
+			fmt.Sprintf("generation %d of the budget %s is seen, want %d",
+				budget.Status.ObservedGeneration, name, budget.Generation)
 	})
 }
 

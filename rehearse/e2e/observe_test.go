@@ -69,7 +69,8 @@ func TestObserve(t *testing.T) {
 	}
 
 	// 2. Another one acts, at the same time, on a lease of its own.
-	o.launch(t, "acting", o.rig.plane.PlimsollKubeconfig(), "--scale-down-unneeded-time=4s", "--scale-down-delay-after-add=1s", "--node-delete-delay-after-taint=0s")
+	o.launch(t, "acting", o.rig.plane.PlimsollKubeconfig(), "--scale-down-unneeded-time=4s",
+		"--scale-down-delay-after-add=1s", "--node-delete-delay-after-taint=0s")
 	o.holds(t, map[string]float64{
 		`plimsoll_shadow_others_bought_nodes_total{here="wanted",node_group="web"}`: 2,
 		`plimsoll_shadow_wanted_nodes{node_group="web"}`:                            0,
@@ -79,7 +80,8 @@ func TestObserve(t *testing.T) {
 
 	// 3. Nothing needs the nodes any more.
 	scale := []byte(`{"spec":{"replicas":0}}`)
-	if _, err := o.rig.plane.Client().AppsV1().Deployments("default").Patch(ctx, "web", types.MergePatchType, scale, metav1.PatchOptions{}); err != nil {
+	if _, err := o.rig.plane.Client().AppsV1().Deployments("default").
+		Patch(ctx, "web", types.MergePatchType, scale, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	o.holds(t, map[string]float64{
@@ -96,8 +98,10 @@ func TestObserve(t *testing.T) {
 		t.Errorf("the status of the one that acts:\n%s", text)
 	}
 	for _, line := range []string{
-		`msg="would begin" verb=Grow group=web from=0 to=2 max=10 new_nodes=2 for_pods=16`, `msg="others bought nodes" group=web nodes=2 here=wanted`,
-		`msg="would begin" verb=Taint group=web node=web-`, `then="remove its instance"`, `msg="others took a node, or it is gone" node=web-`,
+		`msg="would begin" verb=Grow group=web from=0 to=2 max=10 new_nodes=2 for_pods=16`,
+		`msg="others bought nodes" group=web nodes=2 here=wanted`,
+		`msg="would begin" verb=Taint group=web node=web-`, `then="remove its instance"`,
+		`msg="others took a node, or it is gone" node=web-`,
 	} {
 		if !strings.Contains(o.log(t), line) {
 			t.Errorf("the observer's log has no %s:\n%s", line, o.log(t))
@@ -129,11 +133,15 @@ func startObserving(t *testing.T) *observation {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	plane, err := controlplane.Start(ctx, controlplane.Config{AuditPolicy: policy, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	plane, err := controlplane.Start(ctx, controlplane.Config{
+		AuditPolicy: policy, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
 	if err != nil {
 		t.Fatalf("start a control plane: %v", err)
 	}
-	o := &observation{rig: &rig{plane: plane, created: map[string]map[string]bool{}, health: map[types.UID]healthyPod{}}, dir: t.TempDir()}
+	o := &observation{
+		rig: &rig{plane: plane, created: map[string]map[string]bool{}, health: map[types.UID]healthyPod{}}, dir: t.TempDir(),
+	}
 	t.Cleanup(func() {
 		if t.Failed() && o.at != nil {
 			t.Logf("the observer's log:\n%s", o.log(t))
@@ -172,13 +180,16 @@ func (o *observation) kubeconfig(t *testing.T) string {
 		t.Fatal(err)
 	}
 	accounts := o.rig.plane.Client().CoreV1().ServiceAccounts(metav1.NamespaceSystem)
-	token, err := accounts.CreateToken(t.Context(), observeAccount, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := accounts.CreateToken(t.Context(), observeAccount, &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	admin := o.rig.plane.AdminConfig()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["rig"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile}
+	config.Clusters["rig"] = &clientcmdapi.Cluster{
+		Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile,
+	}
 	config.AuthInfos["observer"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	config.Contexts["rig"] = &clientcmdapi.Context{Cluster: "rig", AuthInfo: "observer"}
 	config.CurrentContext = "rig"
@@ -201,8 +212,10 @@ func (o *observation) launch(t *testing.T, name, kubeconfig string, flags ...str
 		t.Fatal(err)
 	}
 	p := &plimsoll{name: name, address: fmt.Sprintf("127.0.0.1:%d", port), log: filepath.Join(o.dir, name+".log")}
-	process := autoscaler.Setting{Binary: binary, Kubeconfig: kubeconfig, Cloud: autoscaler.Kwok(templates), Address: p.address,
-		Flags: append([]string{"--scan-interval=" + scanInterval.String()}, flags...)}.Process()
+	process := autoscaler.Setting{
+		Binary: binary, Kubeconfig: kubeconfig, Cloud: autoscaler.Kwok(templates), Address: p.address,
+		Flags: append([]string{"--scan-interval=" + scanInterval.String()}, flags...),
+	}.Process()
 	process.Name, process.Log = name, p.log
 	if err := o.rig.plane.Launch(process); err != nil {
 		t.Fatal(err)
@@ -255,7 +268,8 @@ func (o *observation) looks(t *testing.T, times float64) {
 		if since < 0 {
 			since = samples[cyclesMetric]
 		}
-		return samples[cyclesMetric] >= since+times, fmt.Sprintf("it has looked %v times, %v of them before", samples[cyclesMetric], since)
+		return samples[cyclesMetric] >= since+times, fmt.Sprintf("it has looked %v times, %v of them before",
+			samples[cyclesMetric], since)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +288,8 @@ func (o *observation) log(t *testing.T) string {
 // status is what the command prints of a status ConfigMap.
 func (o *observation) status(t *testing.T, configMap string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), binary, "status", "--kubeconfig="+o.rig.plane.AdminKubeconfig(), "--status-config-map-name="+configMap).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), binary, "status", "--kubeconfig="+o.rig.plane.AdminKubeconfig(),
+		"--status-config-map-name="+configMap).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -24,7 +24,9 @@ const scanInterval = time.Second
 
 // defaultFlags keep scripts short that are not about time. A script's own flags
 // come after them, and win.
-var defaultFlags = []string{"--scan-interval=" + scanInterval.String(), "--scale-down-enabled=false", "--emit-per-nodegroup-metrics"}
+var defaultFlags = []string{
+	"--scan-interval=" + scanInterval.String(), "--scale-down-enabled=false", "--emit-per-nodegroup-metrics",
+}
 
 // plimsoll is a Plimsoll that a script started, running or not.
 type plimsoll struct {

@@ -43,7 +43,9 @@ type right struct {
 }
 
 func (r right) String() string {
-	return strings.Join(slices.DeleteFunc([]string{r.verb, r.group, r.resource, r.name}, func(s string) bool { return s == "" }), " ")
+	return strings.Join(
+		slices.DeleteFunc([]string{r.verb, r.group, r.resource, r.name}, func(s string) bool { return s == "" }), " ",
+	)
 }
 
 func (r right) rule() rbacv1.PolicyRule {
@@ -57,7 +59,8 @@ func (r right) rule() rbacv1.PolicyRule {
 // complaint is what the API server says to one who lacks the right, and so what
 // Plimsoll must pass on to a person.
 func (r right) complaint() *regexp.Regexp {
-	return regexp.MustCompile(fmt.Sprintf(`cannot %s resource \\*"%s\\*" in API group \\*"%s\\*"`, r.verb, r.resource, r.group))
+	return regexp.MustCompile(fmt.Sprintf(`cannot %s resource \\*"%s\\*" in API group \\*"%s\\*"`,
+		r.verb, r.resource, r.group))
 }
 
 // TestEachRightIsNeeded takes each right of Plimsoll's service account away from
@@ -284,12 +287,16 @@ func newDeputy(t *testing.T, r *rig, suffix string, rights []right) *deputy {
 		}
 	}
 	_, errAccount := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
-	_, errWide := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: wide}, metav1.CreateOptions{})
-	_, errNarrow := rbac.Roles(metav1.NamespaceSystem).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: narrow}, metav1.CreateOptions{})
-	_, errBindWide := rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects,
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: d.name}}, metav1.CreateOptions{})
-	_, errBindNarrow := rbac.RoleBindings(metav1.NamespaceSystem).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects,
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: d.name}}, metav1.CreateOptions{})
+	_, errWide := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: wide},
+		metav1.CreateOptions{})
+	_, errNarrow := rbac.Roles(metav1.NamespaceSystem).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: narrow},
+		metav1.CreateOptions{})
+	_, errBindWide := rbac.ClusterRoleBindings().
+		Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: d.name}}, metav1.CreateOptions{})
+	_, errBindNarrow := rbac.RoleBindings(metav1.NamespaceSystem).Create(ctx,
+		&rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: d.name}}, metav1.CreateOptions{})
 	t.Cleanup(func() { d.dismiss(t) })
 	for _, err := range []error{errAccount, errWide, errNarrow, errBindWide, errBindNarrow} {
 		if err != nil {
@@ -303,7 +310,9 @@ func newDeputy(t *testing.T, r *rig, suffix string, rights []right) *deputy {
 	defer cancel()
 	for _, right := range []right{rights[0], rights[len(rights)-1]} { // of either role
 		asked := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: account,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceSystem, Verb: right.verb, Group: right.group, Resource: right.resource, Name: right.name}}}
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: metav1.NamespaceSystem, Verb: right.verb, Group: right.group, Resource: right.resource, Name: right.name,
+			}}}
 		err := poll(within, func() (bool, string) {
 			answer, err := r.plane.Client().AuthorizationV1().SubjectAccessReviews().Create(ctx, asked, metav1.CreateOptions{})
 			return err == nil && answer.Status.Allowed, fmt.Sprintf("may %s %s? (%v)", d.name, right, err)
@@ -320,7 +329,9 @@ func newDeputy(t *testing.T, r *rig, suffix string, rights []right) *deputy {
 	}
 	admin := r.plane.AdminConfig()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["rig"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile}
+	config.Clusters["rig"] = &clientcmdapi.Cluster{
+		Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile,
+	}
 	config.AuthInfos["deputy"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	config.Contexts["rig"] = &clientcmdapi.Context{Cluster: "rig", AuthInfo: "deputy"}
 	config.CurrentContext = "rig"
@@ -340,7 +351,8 @@ func (d *deputy) dismiss(t *testing.T) {
 		}
 	}
 	for _, node := range d.rig.nodesOf(d.name) {
-		if err := d.rig.plane.Client().CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := d.rig.plane.Client().CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil &&
+			!apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
 	}
@@ -361,7 +373,9 @@ func (d *deputy) dismiss(t *testing.T) {
 }
 
 func (d *deputy) runs() bool {
-	return slices.ContainsFunc(d.rig.plane.Processes().Processes(), func(s supervise.Status) bool { return s.Name == d.name && s.Running })
+	return slices.ContainsFunc(d.rig.plane.Processes().Processes(), func(s supervise.Status) bool {
+		return s.Name == d.name && s.Running
+	})
 }
 
 // end asks the deputy's Plimsoll to end.
@@ -408,7 +422,8 @@ status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
 		Cloud:      autoscaler.Kwok(templates),
 		Address:    fmt.Sprintf("127.0.0.1:%d", port),
 		Flags: []string{"--scan-interval=1s", "--scale-down-unneeded-time=1s", "--scale-down-delay-after-add=1s",
-			"--node-delete-delay-after-taint=0s", fmt.Sprintf("--leader-elect=%t", story.elects), fmt.Sprintf("--write-status-configmap=%t", story.tells)},
+			"--node-delete-delay-after-taint=0s", fmt.Sprintf("--leader-elect=%t", story.elects),
+			fmt.Sprintf("--write-status-configmap=%t", story.tells)},
 	}.Process()
 	process.Name, process.Log = d.name, d.log()
 	if err := d.rig.plane.Launch(process); err != nil {
@@ -423,8 +438,10 @@ func (d *deputy) drainOne(t *testing.T, nodes int) {
 	node := d.rig.nodesOf(d.name)[0].Name
 	pods := d.rig.plane.Client().CoreV1().Pods(metav1.NamespaceDefault)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: d.name, Annotations: map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}},
-		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: d.name, Annotations: map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
+		},
+		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "none"}}},
 	}
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -442,7 +459,8 @@ func (d *deputy) drainOne(t *testing.T, nodes int) {
 func (d *deputy) release(t *testing.T, node string) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, staysAnnotation)
-	_, err := d.rig.plane.Client().CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := d.rig.plane.Client().CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

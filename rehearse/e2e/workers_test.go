@@ -57,7 +57,8 @@ func (w *world) cmdWorkers(c *call) error {
 		machine: kwokapi.KwokMachineSpec{
 			StartupDelay: &metav1.Duration{Duration: bootDelay},
 			Node: kwokapi.NodeSpec{Labels: map[string]string{}, Capacity: corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110"),
+				corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+				corev1.ResourcePods: resource.MustParse("110"),
 			}},
 		},
 	}
@@ -94,7 +95,9 @@ func (g *workers) set(key, value string) error {
 		g.machine.Node.Labels[name] = rest
 	case "taint":
 		text, effect, _ := strings.Cut(rest, ":")
-		g.machine.Node.Taints = append(g.machine.Node.Taints, corev1.Taint{Key: name, Value: text, Effect: corev1.TaintEffect(effect)})
+		g.machine.Node.Taints = append(g.machine.Node.Taints, corev1.Taint{
+			Key: name, Value: text, Effect: corev1.TaintEffect(effect),
+		})
 	case "boot":
 		d, err := time.ParseDuration(value)
 		g.machine.StartupDelay.Duration = d
@@ -122,7 +125,8 @@ func (a *clusterAPI) make(ctx context.Context, g workers) error {
 	// Plimsoll looks once a minute only whether there is something in its status by now.
 	err := poll(ctx, func() (bool, string) {
 		err := a.admin.Get(ctx, client.ObjectKeyFromObject(template), template)
-		return err == nil && template.Status.NodeInfo != nil, fmt.Sprintf("the template of %s has the status %+v (%v)", g.name, template.Status, err)
+		return err == nil && template.Status.NodeInfo != nil, fmt.Sprintf("the template of %s has the status %+v (%v)",
+			g.name, template.Status, err)
 	})
 	if err != nil {
 		return err
@@ -147,7 +151,9 @@ func (a *clusterAPI) make(ctx context.Context, g workers) error {
 func (g workers) object() (client.Object, error) {
 	spec := objects.MachineSpec(clusterName, kwokapi.MachineTemplateKind, g.name)
 	spec.Version = g.version
-	template := clusterv1.MachineTemplateSpec{ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{workersLabel: g.name}}, Spec: spec}
+	template := clusterv1.MachineTemplateSpec{
+		ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{workersLabel: g.name}}, Spec: spec,
+	}
 	if g.max != nil { // Cluster API starts a group at its minimum only where both are written
 		g.annotations[clusterv1.AutoscalerMinSizeAnnotation] = strconv.Itoa(int(ptr.Deref(g.min, 0)))
 		g.annotations[clusterv1.AutoscalerMaxSizeAnnotation] = strconv.Itoa(int(*g.max))
@@ -173,7 +179,9 @@ func (a *clusterAPI) makeMachine(ctx context.Context, g workers, name string) er
 	if err := a.admin.Create(ctx, &kwokapi.KwokMachine{ObjectMeta: meta, Spec: g.machine}); err != nil {
 		return err
 	}
-	return a.admin.Create(ctx, &clusterv1.Machine{ObjectMeta: meta, Spec: objects.MachineSpec(clusterName, kwokapi.MachineKind, name)})
+	return a.admin.Create(ctx, &clusterv1.Machine{
+		ObjectMeta: meta, Spec: objects.MachineSpec(clusterName, kwokapi.MachineKind, name),
+	})
 }
 
 // createIn writes a group in the present version. Of what groups have here, only the
@@ -186,7 +194,11 @@ func (a *clusterAPI) createIn(ctx context.Context, group client.Object, kind str
 	if err != nil {
 		return err
 	}
-	reference := map[string]any{"apiVersion": kwokapi.InfrastructureGroupVersion.String(), "kind": kwokapi.MachineTemplateKind, "name": group.GetName()}
+	reference := map[string]any{
+		"apiVersion": kwokapi.InfrastructureGroupVersion.String(),
+		"kind":       kwokapi.MachineTemplateKind,
+		"name":       group.GetName(),
+	}
 	if err := unstructured.SetNestedMap(fields, reference, "spec", "template", "spec", "infrastructureRef"); err != nil {
 		return err
 	}
@@ -204,7 +216,9 @@ func (a *clusterAPI) boot(ctx context.Context, namespace, group, delay string) e
 		return fmt.Errorf("change the template of %s: %w", group, err)
 	}
 	var list kwokapi.KwokMachineList
-	if err := a.admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{workersLabel: group}); err != nil {
+	if err := a.admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{
+		workersLabel: group,
+	}); err != nil {
 		return fmt.Errorf("list the machines of %s: %w", group, err)
 	}
 	patch = fmt.Appendf(nil, `{"spec":{"startupDelay":%q}}`, delay)

@@ -129,7 +129,8 @@ func (w *world) tearDown(failed bool) error {
 		if err == nil && len(all) == 0 {
 			return true, ""
 		}
-		err = client.CoreV1().Pods(w.namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{})
+		err = client.CoreV1().Pods(w.namespace).DeleteCollection(ctx,
+			metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{})
 		return false, fmt.Sprintf("%d pods are left (%v)", len(all), err)
 	}
 	if err := poll(ctx, noPods); err != nil {
@@ -154,7 +155,8 @@ func (w *world) tearDown(failed bool) error {
 	if err := client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		errs = append(errs, err)
 	}
-	if err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(ctx, leaseName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := client.CoordinationV1().Leases(metav1.NamespaceSystem).
+		Delete(ctx, leaseName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		errs = append(errs, err)
 	}
 	if err := w.rig.forget(ctx); err != nil {
@@ -176,7 +178,8 @@ func (w *world) releaseNodes(ctx context.Context) error {
 	var errs []error
 	for _, node := range all {
 		if len(node.Finalizers) > 0 {
-			_, err := w.plane.Client().CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			_, err := w.plane.Client().CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType,
+				[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 			errs = append(errs, ignoreNotFound(err))
 		}
 	}

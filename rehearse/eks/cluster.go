@@ -137,7 +137,8 @@ func (c Cluster) faultsOf(n Nodegroup, account awstest.Spec) []string {
 	}
 	for _, name := range n.InstanceTypes {
 		if _, ok := instanceType(account, name); !ok {
-			wrong = append(wrong, fmt.Sprintf("the simulated AWS has no instance type %q; see providers/aws/awstest/catalogue.go", name))
+			wrong = append(wrong,
+				fmt.Sprintf("the simulated AWS has no instance type %q; see providers/aws/awstest/catalogue.go", name))
 		}
 	}
 	if n.CapacityType != onDemand && n.CapacityType != spot {
@@ -145,11 +146,15 @@ func (c Cluster) faultsOf(n Nodegroup, account awstest.Spec) []string {
 	}
 	for _, taint := range n.Taints {
 		if _, ok := effects[taint.Effect]; !ok {
-			wrong = append(wrong, fmt.Sprintf("the taint %q has the effect %q; EKS has NO_SCHEDULE, NO_EXECUTE and PREFER_NO_SCHEDULE", taint.Key, taint.Effect))
+			wrong = append(wrong, fmt.Sprintf(
+				"the taint %q has the effect %q; EKS has NO_SCHEDULE, NO_EXECUTE and PREFER_NO_SCHEDULE", taint.Key, taint.Effect,
+			))
 		}
 	}
 	if tags := len(c.asgTags(n)); tags > MostTags {
-		wrong = append(wrong, fmt.Sprintf("its Auto Scaling group would have %d tags, some of them EKS's own, and AWS takes no more than %d", tags, MostTags))
+		wrong = append(wrong, fmt.Sprintf(
+			"its Auto Scaling group would have %d tags, some of them EKS's own, and AWS takes no more than %d", tags, MostTags,
+		))
 	}
 	return wrong
 }

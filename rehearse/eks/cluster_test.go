@@ -33,7 +33,8 @@ func TestTheDefaultCluster(t *testing.T) {
 	if len(zones) != 3 {
 		t.Errorf("the zones are %v", zones)
 	}
-	if want := "--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/rehearsal"; c.DiscoveryFlag() != want {
+	const tags = "k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/rehearsal"
+	if c.DiscoveryFlag() != "--node-group-auto-discovery=asg:tag="+tags {
 		t.Errorf("got %s", c.DiscoveryFlag())
 	}
 }
@@ -41,24 +42,30 @@ func TestTheDefaultCluster(t *testing.T) {
 func TestAnAccountIsWhatEKSMakes(t *testing.T) {
 	account := Cluster{
 		Name: "prod", Region: "us-east-1", BootDelay: metav1.Duration{Duration: time.Minute},
-		Nodegroups: []Nodegroup{{Name: "w", InstanceTypes: []string{"m5.large", "m5.xlarge"}, CapacityType: "SPOT", Min: 2, Max: 5,
-			Labels: map[string]string{"k": "v"}, ASGTags: map[string]string{"mine": "1"}}},
+		Nodegroups: []Nodegroup{{
+			Name: "w", InstanceTypes: []string{"m5.large", "m5.xlarge"}, CapacityType: "SPOT", Min: 2, Max: 5,
+			Labels: map[string]string{"k": "v"}, ASGTags: map[string]string{"mine": "1"},
+		}},
 		StockOuts: []StockOut{{Nodegroup: "w", Zone: "us-east-1a", Left: 3}},
 	}.Account()
 	g := account.Groups[0]
 	if g.Name != "eks-w" || g.Min != 2 || g.Max != 5 || g.Desired != 2 || !slices.Equal(g.Zones, []string{"us-east-1a"}) {
 		t.Errorf("the Auto Scaling group is %+v", g)
 	}
-	for key, want := range map[string]string{"eks:cluster-name": "prod", "eks:nodegroup-name": "w", "k8s.io/cluster-autoscaler/enabled": "true",
-		"k8s.io/cluster-autoscaler/prod": "owned", "mine": "1"} {
+	for key, want := range map[string]string{
+		"eks:cluster-name": "prod", "eks:nodegroup-name": "w", "k8s.io/cluster-autoscaler/enabled": "true",
+		"k8s.io/cluster-autoscaler/prod": "owned", "mine": "1",
+	} {
 		if g.Tags[key] != want {
 			t.Errorf("the tag %s is %q, want %q", key, g.Tags[key], want)
 		}
 	}
-	if m := g.MixedInstances; len(m.Overrides) != 2 || m.OnDemandPercentage == nil || *m.OnDemandPercentage != 0 || m.Template.ID != account.LaunchTemplates[0].ID {
+	if m := g.MixedInstances; len(m.Overrides) != 2 || m.OnDemandPercentage == nil || *m.OnDemandPercentage != 0 ||
+		m.Template.ID != account.LaunchTemplates[0].ID {
 		t.Errorf("the policy is %+v", m)
 	}
-	if n := account.Nodegroups[0]; n.Cluster != "prod" || n.DiskSize != 20 || n.Groups[0] != "eks-w" || n.Labels["k"] != "v" {
+	if n := account.Nodegroups[0]; n.Cluster != "prod" || n.DiskSize != 20 || n.Groups[0] != "eks-w" ||
+		n.Labels["k"] != "v" {
 		t.Errorf("the node group is %+v", n)
 	}
 	if s := account.StockOuts[0]; s.Group != "eks-w" || s.Zone != "us-east-1a" || s.Left != 3 {

@@ -153,9 +153,10 @@ func allocatableOf(capacity corev1.ResourceList) corev1.ResourceList {
 		}
 	}
 	reserved := corev1.ResourceList{
-		corev1.ResourceCPU:              *resource.NewMilliQuantity(kept/10, resource.DecimalSI),
-		corev1.ResourceMemory:           *resource.NewQuantity((255+11*capacity.Pods().Value()+100)<<20, resource.BinarySI),
-		corev1.ResourceEphemeralStorage: *resource.NewQuantity(1<<30+capacity.StorageEphemeral().Value()/10, resource.BinarySI),
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(kept/10, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity((255+11*capacity.Pods().Value()+100)<<20, resource.BinarySI),
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(1<<30+capacity.StorageEphemeral().Value()/10,
+			resource.BinarySI),
 	}
 	left := capacity.DeepCopy()
 	for name, amount := range reserved {

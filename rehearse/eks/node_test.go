@@ -25,7 +25,9 @@ func TestANodeIsThatOfARealNodeGroup(t *testing.T) {
 	value := "web"
 	account, g, i := one(t, "m5.xlarge", Nodegroup{
 		Zones: []string{"eu-west-1b"}, Labels: map[string]string{"team": "web"}, DiskSize: 50,
-		Taints: []awstest.Taint{{Key: "dedicated", Value: &value, Effect: "NO_SCHEDULE"}, {Key: "bare", Effect: "NO_EXECUTE"}},
+		Taints: []awstest.Taint{
+			{Key: "dedicated", Value: &value, Effect: "NO_SCHEDULE"}, {Key: "bare", Effect: "NO_EXECUTE"},
+		},
 	})
 	node, err := nodeOf(account, g, i, "ip-10-1-2-3.eu-west-1.compute.internal")
 	if err != nil {
@@ -35,9 +37,12 @@ func TestANodeIsThatOfARealNodeGroup(t *testing.T) {
 		t.Errorf("got %+v", node)
 	}
 	for key, want := range map[string]string{
-		"kubernetes.io/hostname": "ip-10-1-2-3.eu-west-1.compute.internal", "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
-		"node.kubernetes.io/instance-type": "m5.xlarge", "topology.kubernetes.io/region": "eu-west-1", "topology.kubernetes.io/zone": "eu-west-1b",
-		"topology.ebs.csi.aws.com/zone": "eu-west-1b", "eks.amazonaws.com/nodegroup": "w", "eks.amazonaws.com/capacityType": "ON_DEMAND", "team": "web",
+		"kubernetes.io/hostname": "ip-10-1-2-3.eu-west-1.compute.internal", "kubernetes.io/arch": "amd64",
+		"kubernetes.io/os":                 "linux",
+		"node.kubernetes.io/instance-type": "m5.xlarge", "topology.kubernetes.io/region": "eu-west-1",
+		"topology.kubernetes.io/zone":   "eu-west-1b",
+		"topology.ebs.csi.aws.com/zone": "eu-west-1b", "eks.amazonaws.com/nodegroup": "w",
+		"eks.amazonaws.com/capacityType": "ON_DEMAND", "team": "web",
 	} {
 		if node.Labels[key] != want {
 			t.Errorf("the label %s is %q, want %q", key, node.Labels[key], want)

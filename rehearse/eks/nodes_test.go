@@ -46,7 +46,9 @@ func newScene(t *testing.T, desired int) *scene {
 	t.Cleanup(func() { _ = s.server.Close() })
 	nodes := informers.NewSharedInformerFactory(s.client, 0).Core().V1().Nodes()
 	s.store = nodes.Informer().GetIndexer()
-	s.keeper = keeper{aws: awstest.Remote{URL: s.server.URL()}, client: s.client, nodes: nodes.Lister(), log: slog.New(slog.DiscardHandler)}
+	s.keeper = keeper{
+		aws: awstest.Remote{URL: s.server.URL()}, client: s.client, nodes: nodes.Lister(), log: slog.New(slog.DiscardHandler),
+	}
 	return s
 }
 
@@ -115,12 +117,16 @@ func TestAnInstanceIsANodeForAsLongAsItLives(t *testing.T) {
 func TestAnAddressThatIsTaken(t *testing.T) {
 	s := newScene(t, 1)
 	g, _ := s.cloud.Group("eks-w")
-	taken := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName("eu-west-1", g.Instances[0], 0)}, Spec: corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/i-other"}}
+	taken := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: nodeName("eu-west-1", g.Instances[0], 0)},
+		Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/i-other"},
+	}
 	if _, err := s.client.CoreV1().Nodes().Create(t.Context(), taken, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.look(2)
-	if _, err := s.client.CoreV1().Nodes().Get(t.Context(), nodeName("eu-west-1", g.Instances[0], 1), metav1.GetOptions{}); err != nil {
+	if _, err := s.client.CoreV1().Nodes().
+		Get(t.Context(), nodeName("eu-west-1", g.Instances[0], 1), metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -31,7 +31,8 @@ func TestDefinitionIsOfTheKind(t *testing.T) {
 	if err := yaml.UnmarshalStrict(Definition, &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Spec.Group != ClusterKind.Group || d.Spec.Names.Kind != ClusterKind.Kind || d.Spec.Versions[0].Name != ClusterKind.Version {
+	if d.Spec.Group != ClusterKind.Group || d.Spec.Names.Kind != ClusterKind.Kind ||
+		d.Spec.Versions[0].Name != ClusterKind.Version {
 		t.Errorf("it defines %s %s, not %s", d.Spec.Group, d.Spec.Names.Kind, ClusterKind)
 	}
 }

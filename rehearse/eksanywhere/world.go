@@ -41,7 +41,9 @@ func EmptyWorld(plane *controlplane.ControlPlane) (world.World, error) {
 // World is that world with one cluster for Cluster API to keep, and with machine
 // templates by name. The cluster has no workers: those are for a Cluster of EKS
 // Anywhere of the same name to ask for.
-func World(plane *controlplane.ControlPlane, cluster string, templates map[string]kwokapi.KwokMachineSpec) (world.World, error) {
+func World(
+	plane *controlplane.ControlPlane, cluster string, templates map[string]kwokapi.KwokMachineSpec,
+) (world.World, error) {
 	w, err := EmptyWorld(plane)
 	if err != nil {
 		return world.World{}, err
@@ -56,7 +58,9 @@ func World(plane *controlplane.ControlPlane, cluster string, templates map[strin
 	return w, nil
 }
 
-func populate(ctx context.Context, plane *controlplane.ControlPlane, cluster string, templates map[string]kwokapi.KwokMachineSpec) error {
+func populate(
+	ctx context.Context, plane *controlplane.ControlPlane, cluster string, templates map[string]kwokapi.KwokMachineSpec,
+) error {
 	admin, err := client.New(plane.AdminConfig(), client.Options{Scheme: objects.Scheme()})
 	if err != nil {
 		return fmt.Errorf("make the administrator's client of Cluster API's objects: %w", err)

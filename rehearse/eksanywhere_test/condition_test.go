@@ -37,7 +37,9 @@ func TestConditionFollowsMachineDeployments(t *testing.T) {
 
 	cluster := w.cluster()
 	list, _, _ := unstructured.NestedSlice(cluster.Object, "status", "conditions")
-	if diff := cmp.Diff(map[string]any{"type": "ControlPlaneInitialized", "status": "True", "note": "kept"}, list[0]); diff != "" {
+	if diff := cmp.Diff(
+		map[string]any{"type": "ControlPlaneInitialized", "status": "True", "note": "kept"}, list[0],
+	); diff != "" {
 		t.Errorf("somebody else's condition: %s", diff)
 	}
 	if name, _, _ := unstructured.NestedString(cluster.Object, "spec", "gitOpsRef", "name"); name != "kept" {
@@ -86,7 +88,8 @@ func (w world) writeConditions(manager string, list []any) {
 // this controller's.
 func TestConditionOfAnotherWriter(t *testing.T) {
 	w := bare.newWorld(t, "other")
-	theirs := map[string]any{"type": "WorkersReady", "status": "False", "reason": "ScalingDown", "message": "Scaling down worker nodes, 1 expected (10 actual)"}
+	theirs := map[string]any{"type": "WorkersReady", "status": "False", "reason": "ScalingDown",
+		"message": "Scaling down worker nodes, 1 expected (10 actual)"}
 	initialized := map[string]any{"type": "ControlPlaneInitialized", "status": "True"}
 	w.made("a", 3)
 	w.settle("a", 3)
@@ -99,7 +102,9 @@ func TestConditionOfAnotherWriter(t *testing.T) {
 			c.metric("plimsoll_eks_anywhere_condition_other_writer", "eks-a-controller") == 1, ""
 	})
 	w.settle("a", 6)
-	w.eventually("the metric follows", func() (bool, string) { return c.metric("plimsoll_eks_anywhere_workers_ready", "other") == 0, "" })
+	w.eventually("the metric follows", func() (bool, string) {
+		return c.metric("plimsoll_eks_anywhere_workers_ready", "other") == 0, ""
+	})
 	cluster := w.cluster()
 	if got := condition(cluster, "WorkersReady"); !strings.HasPrefix(got, "False ScalingDown") {
 		t.Errorf("the condition is %s", got)
@@ -120,7 +125,9 @@ func TestConditionOfAnotherWriter(t *testing.T) {
 		return c.metric("plimsoll_eks_anywhere_condition_other_writer", "eks-a-controller") == 1, ""
 	})
 	w.settle("a", 4)
-	w.eventually("the metric follows", func() (bool, string) { return c.metric("plimsoll_eks_anywhere_workers_ready", "other") == 1, "" })
+	w.eventually("the metric follows", func() (bool, string) {
+		return c.metric("plimsoll_eks_anywhere_workers_ready", "other") == 1, ""
+	})
 	if got := condition(w.cluster(), "WorkersReady"); !strings.HasPrefix(got, "False ScalingDown") {
 		t.Errorf("the condition is %s", got)
 	}
@@ -146,7 +153,9 @@ func TestStatusOnlyAndPaused(t *testing.T) {
 			before := w.md("a").GetResourceVersion()
 			w.run(t, tt.settings)
 			w.want(scaled("a", 1, 2), scaled("b", 1, 2).kwok("small"))
-			w.readyIs("False AutoscalerConstraintNotMet Worker nodes count for " + tt.name + "-a not between 1 and 2 yet (3 actual)")
+			w.readyIs(
+				"False AutoscalerConstraintNotMet Worker nodes count for " + tt.name + "-a not between 1 and 2 yet (3 actual)",
+			)
 			w.want(scaled("a", 1, 3))
 			w.readyIs("True")
 			if w.md("a").GetResourceVersion() != before || len(w.deployments(t.Context())) != 2 {

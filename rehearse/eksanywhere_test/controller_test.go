@@ -24,7 +24,9 @@ type controller struct {
 // asController is how the controller reaches the API server: with its own rights.
 func (p *plane) asController() *rest.Config {
 	config := p.control.AdminConfig()
-	config.Impersonate = rest.ImpersonationConfig{UserName: rehearsed.ControllerUser, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: rehearsed.ControllerUser, Groups: []string{"system:serviceaccounts", "system:authenticated"},
+	}
 	return config
 }
 

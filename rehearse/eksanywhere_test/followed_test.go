@@ -17,7 +17,9 @@ func TestHistoryTellsWhatItMissed(t *testing.T) {
 		u.SetLabels(map[string]string{"replicas": replicas})
 		return u
 	}
-	h := &history{read: func(u *unstructured.Unstructured) string { return u.GetLabels()["replicas"] }, changed: make(chan struct{})}
+	h := &history{
+		read: func(u *unstructured.Unstructured) string { return u.GetLabels()["replicas"] }, changed: make(chan struct{}),
+	}
 	for _, u := range []*unstructured.Unstructured{named("1", "a"), named("2", "a"), named("3", "b")} {
 		h.take(watch.Event{Type: watch.Modified, Object: u})
 	}
@@ -25,7 +27,10 @@ func TestHistoryTellsWhatItMissed(t *testing.T) {
 		t.Errorf("seen %s, up to %s, %v", got, h.at, h.err)
 	}
 	woken := h.changed
-	h.take(watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Message: "too old"}})
+	h.take(watch.Event{
+		Type:   watch.Error,
+		Object: &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Message: "too old"},
+	})
 	if h.err == nil || !strings.Contains(h.err.Error(), "too old") {
 		t.Errorf("the failure is told as %v", h.err)
 	}

@@ -130,7 +130,8 @@ func (h *history) catchUp() error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("wait until the watch has come from resource version %q to %s: %w", at, live.GetResourceVersion(), ctx.Err())
+			return fmt.Errorf("wait until the watch has come from resource version %q to %s: %w",
+				at, live.GetResourceVersion(), ctx.Err())
 		}
 	}
 }

@@ -29,7 +29,9 @@ func TestRun(t *testing.T) {
 		taken[port] = true
 		return fmt.Sprintf("127.0.0.1:%d", port)
 	}
-	host := eksanywhere.Host{LeaderElectionNamespace: machinesNamespace, MetricsAddress: address(), HealthAddress: address(), Log: logTo(t)}
+	host := eksanywhere.Host{
+		LeaderElectionNamespace: machinesNamespace, MetricsAddress: address(), HealthAddress: address(), Log: logTo(t),
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- eksanywhere.Run(ctx, w.asController(), eksanywhere.Settings{}, host) }()
@@ -53,7 +55,9 @@ func TestRun(t *testing.T) {
 		})
 	}
 	lease := &coordinationv1.Lease{}
-	if err := w.admin.Get(t.Context(), client.ObjectKey{Namespace: machinesNamespace, Name: eksanywhere.Name}, lease); err != nil {
+	if err := w.admin.Get(
+		t.Context(), client.ObjectKey{Namespace: machinesNamespace, Name: eksanywhere.Name}, lease,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {

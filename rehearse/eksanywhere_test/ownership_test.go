@@ -185,7 +185,8 @@ func TestRenamedGroupOfRealMachines(t *testing.T) {
 	})
 	w.want(scaled("new", 2, 10))
 	w.tells("MachineDeploymentNotCreated", "machine deployment renamed-new is not there")
-	w.tells("MachineDeploymentNotDeleted", "machine deployment renamed-old belongs to no worker node group: EKS Anywhere's own controller deletes it")
+	w.tells("MachineDeploymentNotDeleted",
+		"machine deployment renamed-old belongs to no worker node group: EKS Anywhere's own controller deletes it")
 	w.made("new", -1)
 	w.eventually("the new one starts at the minimum", func() (bool, string) { return w.replicasAre("new", 2) })
 	if got := w.left(t); got != "renamed-new 2, renamed-old 4" {
@@ -212,7 +213,8 @@ func TestAnnotationsOfAnotherApplier(t *testing.T) {
 	for range 3 {
 		theirs := w.mdObject("a")
 		theirs.SetAnnotations(map[string]string{minSize: "3", maxSize: "9"})
-		if err := w.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(theirs), client.FieldOwner("another-applier"), client.ForceOwnership); err != nil {
+		if err := w.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(theirs),
+			client.FieldOwner("another-applier"), client.ForceOwnership); err != nil {
 			t.Fatal(err)
 		}
 		w.eventually("the range is put back", range1to5)
@@ -235,7 +237,9 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	w.settle("a", 1)
 	w.settle("b", 1)
 	w.readyIs("True")
-	a, b, writes := w.md("a").GetResourceVersion(), w.md("b").GetResourceVersion(), c.metric("plimsoll_eks_anywhere_writes_total", "done")
+	a, b, writes := w.md("a").GetResourceVersion(), w.md("b").GetResourceVersion(), c.metric(
+		"plimsoll_eks_anywhere_writes_total", "done",
+	)
 	for i := range 5 {
 		w.patch(w.clusterObject(), "user", fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, i))
 	}
@@ -271,7 +275,9 @@ func TestV1Beta1(t *testing.T) {
 	w.made("theirs", 4)
 	w.run(t, eksanywhere.Settings{})
 	w.want(fixed("a", 2).kwok("small"), scaled("b", 1, 5).kwok("small"), scaled("theirs", 1, 3))
-	w.eventually("what EKS Anywhere made is moved into its range", func() (bool, string) { return w.replicasAre("theirs", 3) })
+	w.eventually("what EKS Anywhere made is moved into its range", func() (bool, string) {
+		return w.replicasAre("theirs", 3)
+	})
 	w.eventually("the others are made", func() (bool, string) {
 		_, a := w.replicasAre("a", 2)
 		_, b := w.replicasAre("b", 1)
@@ -290,6 +296,7 @@ func TestV1Beta1(t *testing.T) {
 	if ok, got := w.replicasAre("b", 5); !ok {
 		t.Errorf("the upgrade made the replicas %s", got)
 	}
-	w.patchStatus(w.mdObject("a"), "cluster-api", `{"status":{"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+	w.patchStatus(w.mdObject("a"), "cluster-api",
+		`{"status":{"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
 	w.readyIs("False MachineDeploymentNotReady Machine deployment old-a not ready yet")
 }

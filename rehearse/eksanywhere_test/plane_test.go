@@ -59,7 +59,9 @@ func (p *plane) bringUp() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	var err error
-	if p.control, err = controlplane.Start(ctx, controlplane.Config{WithoutKwok: !p.clusterAPI, Log: toStderr}); err != nil {
+	if p.control, err = controlplane.Start(ctx, controlplane.Config{
+		WithoutKwok: !p.clusterAPI, Log: toStderr,
+	}); err != nil {
 		return err
 	}
 	if p.kubeconfig, err = os.ReadFile(p.control.AdminKubeconfig()); err != nil {

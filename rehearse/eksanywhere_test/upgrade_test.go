@@ -27,12 +27,14 @@ func newWorkload(t *testing.T, name string) world {
 		t.Fatal(err)
 	}
 	for _, release := range []string{"one", "two"} {
-		template := objects.MachineTemplate(machinesNamespace, name+"-"+release, kwokapi.KwokMachineSpec{Node: kwokapi.NodeSpec{
-			Labels: map[string]string{"release": release},
-			Capacity: corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110"),
-			},
-		}})
+		template := objects.MachineTemplate(machinesNamespace, name+"-"+release,
+			kwokapi.KwokMachineSpec{Node: kwokapi.NodeSpec{
+				Labels: map[string]string{"release": release},
+				Capacity: corev1.ResourceList{
+					corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+					corev1.ResourcePods: resource.MustParse("110"),
+				},
+			}})
 		if err := w.admin.Create(t.Context(), template); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +70,8 @@ func (w world) machines(group, release string, want int) {
 				released++
 			}
 		}
-		state := fmt.Sprintf("%d machines, %d running, %d of %d of that release", len(machines.Items), running, released, len(infrastructure.Items))
+		state := fmt.Sprintf("%d machines, %d running, %d of %d of that release",
+			len(machines.Items), running, released, len(infrastructure.Items))
 		return len(machines.Items) == want && running == want && released == want && len(infrastructure.Items) == want, state
 	})
 }

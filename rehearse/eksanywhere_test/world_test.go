@@ -73,7 +73,8 @@ func (p *plane) newWorld(t *testing.T, name string) world {
 	w := world{plane: p, t: t, name: name}
 	w.create(fmt.Sprintf(`{"apiVersion":"anywhere.eks.amazonaws.com/v1alpha1","kind":"Cluster","metadata":{"name":%q,"namespace":%q},
 		"spec":{"gitOpsRef":{"name":"kept"}}}`, name, clusterNamespace))
-	w.patchStatus(w.clusterObject(), "eksa-test", `{"status":{"conditions":[{"type":"ControlPlaneInitialized","status":"True","note":"kept"}]}}`)
+	w.patchStatus(w.clusterObject(), "eksa-test",
+		`{"status":{"conditions":[{"type":"ControlPlaneInitialized","status":"True","note":"kept"}]}}`)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		if err := p.admin.Delete(ctx, w.clusterObject()); err != nil {
@@ -104,7 +105,9 @@ func (w world) mdObject(group string) *unstructured.Unstructured {
 func (w world) deployments(ctx context.Context) []unstructured.Unstructured {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(w.mdKind())
-	if err := w.admin.List(ctx, list, client.InNamespace(machinesNamespace), client.MatchingLabels{"cluster.x-k8s.io/cluster-name": w.name}); err != nil {
+	if err := w.admin.List(ctx, list, client.InNamespace(machinesNamespace), client.MatchingLabels{
+		"cluster.x-k8s.io/cluster-name": w.name,
+	}); err != nil {
 		w.t.Error(err)
 	}
 	return list.Items
@@ -146,14 +149,18 @@ func (w world) want(groups ...group) {
 
 func (w world) patch(u client.Object, manager, patch string) {
 	w.t.Helper()
-	if err := w.admin.Patch(w.t.Context(), u, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(manager)); err != nil {
+	if err := w.admin.Patch(
+		w.t.Context(), u, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(manager),
+	); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w world) patchStatus(u client.Object, manager, patch string) {
 	w.t.Helper()
-	if err := w.admin.Status().Patch(w.t.Context(), u, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(manager)); err != nil {
+	if err := w.admin.Status().Patch(
+		w.t.Context(), u, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(manager),
+	); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -186,7 +193,8 @@ func (w world) made(group string, replicas int) {
 		spec["replicas"] = int64(replicas)
 	}
 	u.Object["spec"] = spec
-	if err := w.admin.Apply(w.t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("eks-a-controller"), client.ForceOwnership); err != nil {
+	if err := w.admin.Apply(w.t.Context(), client.ApplyConfigurationFromUnstructured(u),
+		client.FieldOwner("eks-a-controller"), client.ForceOwnership); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -197,7 +205,8 @@ func (w world) scale(group string, replicas int) {
 	body := &unstructured.Unstructured{}
 	body.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"})
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-	err := w.admin.SubResource("scale").Patch(w.t.Context(), w.mdObject(group), patch, client.WithSubResourceBody(body), client.FieldOwner("autoscaler"))
+	err := w.admin.SubResource("scale").Patch(w.t.Context(), w.mdObject(group), patch, client.WithSubResourceBody(body),
+		client.FieldOwner("autoscaler"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -211,7 +220,8 @@ func (w world) status(group string, machines, ready int) {
 	w.t.Helper()
 	w.patchStatus(w.mdObject(group), "cluster-api", fmt.Sprintf(
 		`{"status":{"observedGeneration":%d,"replicas":%d,"readyReplicas":%d,"availableReplicas":%d,"upToDateReplicas":%d,"updatedReplicas":%d}}`,
-		w.md(group).GetGeneration(), machines, ready, ready, machines, machines)) // the last ones are those of v1beta2 and v1beta1
+		// the last ones are those of v1beta2 and v1beta1
+		w.md(group).GetGeneration(), machines, ready, ready, machines, machines))
 }
 
 // condition is one of the Cluster's conditions, as "status reason message".

@@ -82,7 +82,9 @@ func Growth(ctx context.Context, plimsoll string, log *slog.Logger) (f GrowthFig
 		done func(stage.Tally) bool
 	}{
 		{&f.FirstNode, "there is a node", func(t stage.Tally) bool { return t.Nodes().Ever > 0 }},
-		{&f.EnoughRoom, "there is room for all pods", func(t stage.Tally) bool { return t.Nodes().Ready*podsPerNode >= growthPods }},
+		{&f.EnoughRoom, "there is room for all pods", func(t stage.Tally) bool {
+			return t.Nodes().Ready*podsPerNode >= growthPods
+		}},
 		{&f.Bound, "every pod has a node", func(t stage.Tally) bool { return t.Workloads[workload].Bound == growthPods }},
 	} {
 		if err := wait(ctx, s, growthLimit, step.what, step.done); err != nil {
@@ -116,7 +118,9 @@ func Growth(ctx context.Context, plimsoll string, log *slog.Logger) (f GrowthFig
 	if err := s.Scale(ctx, workload, 0); err != nil {
 		return f, err
 	}
-	err = wait(ctx, s, growthLimit, "the pods of the first pass are gone", func(t stage.Tally) bool { return t.Pods().All == 0 })
+	err = wait(ctx, s, growthLimit, "the pods of the first pass are gone", func(t stage.Tally) bool {
+		return t.Pods().All == 0
+	})
 	if err != nil {
 		return f, err
 	}

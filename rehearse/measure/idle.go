@@ -44,7 +44,9 @@ func Idle(ctx context.Context, plimsoll string, log *slog.Logger) (f IdleFigures
 	if err := start(ctx, s, plimsoll, []stage.Group{group}); err != nil {
 		return f, err
 	}
-	err = wait(ctx, s, growthLimit, "1,000 nodes are ready", func(t stage.Tally) bool { return t.Nodes().Ready == idleNodes })
+	err = wait(ctx, s, growthLimit, "1,000 nodes are ready", func(t stage.Tally) bool {
+		return t.Nodes().Ready == idleNodes
+	})
 	if err != nil {
 		return f, err
 	}

@@ -40,7 +40,8 @@ func ThisMachine(now time.Time) (Machine, error) {
 }
 
 func (m Machine) String() string {
-	return fmt.Sprintf("%s, %d cores, Linux %s, load before: %s", m.When.UTC().Format(time.DateOnly), m.Cores, m.Kernel, m.Load)
+	return fmt.Sprintf("%s, %d cores, Linux %s, load before: %s",
+		m.When.UTC().Format(time.DateOnly), m.Cores, m.Kernel, m.Load)
 }
 
 // foreign measures what share of the machine other programs take.

@@ -71,11 +71,14 @@ func TestMotiveCluster(t *testing.T) {
 }
 
 func TestFiguresTellWhatIsMissed(t *testing.T) {
-	good := GrowthFigures{Pods: 2000, Nodes: 250, Bound: 19 * time.Second, Alone: 10 * time.Second, Plimsoll: Cost{CPU: time.Second, Peak: 100e6}}
+	good := GrowthFigures{Pods: 2000, Nodes: 250, Bound: 19 * time.Second, Alone: 10 * time.Second,
+		Plimsoll: Cost{CPU: time.Second, Peak: 100e6}}
 	if text := good.String(); strings.Contains(text, "MISSED") || !strings.Contains(text, "ratio 1.90") {
 		t.Errorf("got\n%s", text)
 	}
-	bad := GrowthFigures{Bound: 21 * time.Second, Alone: 10 * time.Second, Plimsoll: Cost{CPU: 4 * time.Second, Peak: 200e6}}
+	bad := GrowthFigures{
+		Bound: 21 * time.Second, Alone: 10 * time.Second, Plimsoll: Cost{CPU: 4 * time.Second, Peak: 200e6},
+	}
 	if n := strings.Count(bad.String(), "MISSED"); n != 3 {
 		t.Errorf("%d missed in\n%s", n, bad)
 	}

@@ -43,7 +43,9 @@ func motiveCluster() ([]stage.Group, []stage.Workload) {
 		name := fmt.Sprintf("app-%02d", app)
 		taint := corev1.Taint{Key: appTaint + "-" + name, Value: "only", Effect: corev1.TaintEffectNoSchedule}
 		for _, zone := range zones {
-			group := stage.Group{Name: name + "-" + zone, Zone: zone, CPU: "4", Memory: "16Gi", Max: 100, Taints: []corev1.Taint{taint}}
+			group := stage.Group{
+				Name: name + "-" + zone, Zone: zone, CPU: "4", Memory: "16Gi", Max: 100, Taints: []corev1.Taint{taint},
+			}
 			groups = append(groups, group)
 			workloads = append(workloads, stage.Workload{
 				Name: group.Name, Replicas: 1, CPU: "2", Memory: "4Gi",

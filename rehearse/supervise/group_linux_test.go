@@ -55,7 +55,9 @@ func play(role string, args []string) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "parent": // starts a child, prints its pid, and waits to be killed
 		group := supervise.NewGroup(slog.New(slog.DiscardHandler))
-		child := supervise.Process{Name: "child", Path: os.Args[0], Args: []string{part, args[0]}, Log: args[1], EndsWithParent: args[0] == "follows"}
+		child := supervise.Process{
+			Name: "child", Path: os.Args[0], Args: []string{part, args[0]}, Log: args[1], EndsWithParent: args[0] == "follows",
+		}
 		if err := group.Launch(child); err != nil {
 			panic(err)
 		}
@@ -115,7 +117,8 @@ func TestDeathIsNamedWithTheEndOfItsLog(t *testing.T) {
 	select {
 	case err := <-group.Failed():
 		var death *supervise.DeathError
-		if !errors.As(err, &death) || death.Name != "scapegoat" || death.How != "exit status 7" || death.LogTail != "the last words" {
+		if !errors.As(err, &death) || death.Name != "scapegoat" || death.How != "exit status 7" ||
+			death.LogTail != "the last words" {
 			t.Fatalf("got %#v", err)
 		}
 		for _, want := range []string{"scapegoat", "exit status 7", "\n  the last words"} {

@@ -108,7 +108,8 @@ func templatesTold(ctx context.Context, c client.Reader) error {
 		return len(silent) == 0, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until the KwokMachineTemplates %v tell their capacity, see the log of %s: %w", silent, component.ClusterAPI, err)
+		return fmt.Errorf("wait until the KwokMachineTemplates %v tell their capacity, see the log of %s: %w",
+			silent, component.ClusterAPI, err)
 	}
 	return nil
 }
@@ -116,7 +117,9 @@ func templatesTold(ctx context.Context, c client.Reader) error {
 // readClusterAPI takes no file: the groups are objects of the cluster.
 func readClusterAPI(file string) (Maker, error) {
 	if file != "" {
-		return nil, fmt.Errorf("the world clusterapi reads no file, so not %s either: apply MachineDeployments to the cluster", file)
+		return nil, fmt.Errorf(
+			"the world clusterapi reads no file, so not %s either: apply MachineDeployments to the cluster", file,
+		)
 	}
 	return ClusterAPI, nil
 }

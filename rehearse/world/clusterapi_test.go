@@ -22,7 +22,8 @@ func TestTemplatesTellBeforePlimsollLooks(t *testing.T) {
 	told.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
 	late := objects.MachineTemplate(clusterAPINamespace, "late", kwokapi.KwokMachineSpec{})
 	looks := 0
-	c := fake.NewClientBuilder().WithScheme(objects.Scheme()).WithObjects(told, late).WithInterceptorFuncs(interceptor.Funcs{
+	c := fake.NewClientBuilder().WithScheme(objects.Scheme()).WithObjects(told,
+		late).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			err := c.List(ctx, list, options...)
 			if looks++; looks == 3 {

@@ -105,7 +105,8 @@ func populateGardener(ctx context.Context, plane *controlplane.ControlPlane, sho
 				return nil
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("wait until the Deployment %s is available: %w", machinev1.ControllerManagerDeployment, context.Cause(ctx))
+			return fmt.Errorf("wait until the Deployment %s is available: %w",
+				machinev1.ControllerManagerDeployment, context.Cause(ctx))
 		}
 	}
 }

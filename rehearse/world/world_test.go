@@ -44,7 +44,8 @@ func TestEachWorldReadsItsOwnFileAndHasOneOfItsOwn(t *testing.T) {
 
 func TestKwokIsWhatPlimsollIsToldOfIt(t *testing.T) {
 	w := Kwok("/t.yaml")
-	if !slices.Equal(w.Cloud.Flags, []string{"--cloud-provider=kwok"}) || !slices.Equal(w.Cloud.Env, []string{"KWOK_TEMPLATES_PATH=/t.yaml"}) ||
+	if !slices.Equal(w.Cloud.Flags, []string{"--cloud-provider=kwok"}) ||
+		!slices.Equal(w.Cloud.Env, []string{"KWOK_TEMPLATES_PATH=/t.yaml"}) ||
 		len(w.Components) > 0 || !strings.Contains(string(w.Objects), "plimsoll:kwok-provider") {
 		t.Errorf("got %+v", w)
 	}

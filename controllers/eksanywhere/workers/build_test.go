@@ -15,7 +15,9 @@ func fixed(name string, n int) v1alpha1.WorkerNodeGroup {
 }
 
 func scaled(name string, minCount, maxCount int) v1alpha1.WorkerNodeGroup {
-	return v1alpha1.WorkerNodeGroup{Name: name, AutoscalingConfiguration: &v1alpha1.AutoscalingConfiguration{MinCount: minCount, MaxCount: maxCount}}
+	return v1alpha1.WorkerNodeGroup{
+		Name: name, AutoscalingConfiguration: &v1alpha1.AutoscalingConfiguration{MinCount: minCount, MaxCount: maxCount},
+	}
 }
 
 func kwok(g v1alpha1.WorkerNodeGroup, template string) v1alpha1.WorkerNodeGroup {
@@ -99,8 +101,10 @@ var (
 	ownsRange = workers.Fields{"f:metadata": map[string]any{"f:annotations": map[string]any{
 		"f:" + minKey: map[string]any{}, "f:" + maxKey: map[string]any{}, "f:" + rangeKey: map[string]any{}}}}
 	// ownsRangeNoted is what is left once another manager has applied other values.
-	ownsRangeNoted = workers.Fields{"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + rangeKey: map[string]any{}}}}
-	ownsReplicas   = workers.Fields{"f:spec": map[string]any{"f:replicas": map[string]any{}}}
+	ownsRangeNoted = workers.Fields{
+		"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + rangeKey: map[string]any{}}},
+	}
+	ownsReplicas = workers.Fields{"f:spec": map[string]any{"f:replicas": map[string]any{}}}
 )
 
 func owned(f workers.Fields) func(*workers.MachineDeployment) {
@@ -108,7 +112,9 @@ func owned(f workers.Fields) func(*workers.MachineDeployment) {
 }
 
 func cluster(change ...func(*v1alpha1.Cluster)) v1alpha1.Cluster {
-	c := v1alpha1.Cluster{Status: v1alpha1.ClusterStatus{Conditions: []v1alpha1.Condition{{Type: "ControlPlaneInitialized", Status: "True"}}}}
+	c := v1alpha1.Cluster{
+		Status: v1alpha1.ClusterStatus{Conditions: []v1alpha1.Condition{{Type: "ControlPlaneInitialized", Status: "True"}}},
+	}
 	for _, f := range change {
 		f(&c)
 	}
@@ -150,7 +156,9 @@ func bind(list []v1alpha1.WorkerNodeGroup, found []workers.MachineDeployment) wo
 
 // simulated: its machines are simulated nodes.
 func simulated(m *workers.MachineDeployment) {
-	m.Object["spec"].(map[string]any)["template"] = map[string]any{"spec": map[string]any{"infrastructureRef": map[string]any{"kind": "KwokMachineTemplate"}}}
+	m.Object["spec"].(map[string]any)["template"] = map[string]any{
+		"spec": map[string]any{"infrastructureRef": map[string]any{"kind": "KwokMachineTemplate"}},
+	}
 }
 
 func groups(g ...v1alpha1.WorkerNodeGroup) []v1alpha1.WorkerNodeGroup { return g }

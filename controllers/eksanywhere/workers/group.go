@@ -97,7 +97,9 @@ func share(total, i, n int) int {
 // Bind finds the machine deployments of each group among all those of the
 // namespace. They are named as EKS Anywhere names them: <cluster>-<group>, and
 // <cluster>-<group>-<failure domain> where the datacenter splits a group over those.
-func Bind(cluster string, groups []v1alpha1.WorkerNodeGroup, datacenter v1alpha1.Nutanix, all []MachineDeployment) Workers {
+func Bind(
+	cluster string, groups []v1alpha1.WorkerNodeGroup, datacenter v1alpha1.Nutanix, all []MachineDeployment,
+) Workers {
 	w := Workers{Cluster: cluster, Empty: len(all) == 0, Groups: make([]Group, 0, len(groups))}
 	byName := make(map[string]MachineDeployment, len(all))
 	for _, md := range all {

@@ -27,7 +27,9 @@ func Told(c v1alpha1.Condition) string {
 // last wrote a condition: whoever leads after it knows its own work again. It needs
 // no right and no write of its own, and cannot be of another time than the list.
 func Record(wrote v1alpha1.Condition) v1alpha1.Condition {
-	return v1alpha1.Condition{Type: v1alpha1.WorkersReadyWritten, Status: v1alpha1.True, Reason: written, Message: Told(wrote)}
+	return v1alpha1.Condition{
+		Type: v1alpha1.WorkersReadyWritten, Status: v1alpha1.True, Reason: written, Message: Told(wrote),
+	}
 }
 
 // Recorded is what a list of conditions remembers; empty: nothing.

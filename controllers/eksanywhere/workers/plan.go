@@ -73,12 +73,14 @@ func MakePlan(cluster v1alpha1.Cluster, w Workers, names Names) Plan {
 	for _, t := range w.Taken {
 		taken[t.Name] = true
 		p.Notes = append(p.Notes, Note{Reason: NameTaken, Subject: t.Name, Message: fmt.Sprintf(
-			"machine deployment %s is one of cluster %s and is left alone: give the worker node group another name", t.Name, t.By)})
+			"machine deployment %s is one of cluster %s and is left alone: give the worker node group another name", t.Name,
+			t.By)})
 	}
 	for _, g := range w.Groups {
 		if g.Autoscaled() && g.AutoscalingConfiguration.MaxCount == 0 {
 			p.Notes = append(p.Notes, Note{Reason: EmptyRange, Subject: g.Name, Message: fmt.Sprintf(
-				"worker node group %s may have 0 to 0 nodes, so the autoscaler passes it over: give it a maxCount, or take its autoscalingConfiguration away", g.Name)})
+				"worker node group %s may have 0 to 0 nodes, so the autoscaler passes it over: give it a maxCount, or take its "+
+					"autoscalingConfiguration away", g.Name)})
 		}
 		for i, name := range g.Names {
 			if taken[name] {
@@ -95,7 +97,8 @@ func MakePlan(cluster v1alpha1.Cluster, w Workers, names Names) Plan {
 				p.Steps = append(p.Steps, Step{Verb: Apply, Name: name, Body: body, Why: "created " + sizeOf(g, i)})
 			default:
 				p.Notes = append(p.Notes, Note{Reason: NotCreated, Subject: name, Message: fmt.Sprintf(
-					"machine deployment %s is not there, and one for machines of kind %q must be made by EKS Anywhere's own controller%s", name, g.kind(), w.elsewhere(names.Namespace))})
+					"machine deployment %s is not there, and one for machines of kind %q must be made by EKS Anywhere's own "+
+						"controller%s", name, g.kind(), w.elsewhere(names.Namespace))})
 			}
 		}
 	}
@@ -106,7 +109,8 @@ func MakePlan(cluster v1alpha1.Cluster, w Workers, names Names) Plan {
 			p.Notes = append(p.Notes, Note{Reason: NotDeleted, Subject: md.Name, Message: why})
 		default:
 			p.Steps = append(p.Steps, Step{Verb: Delete, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion,
-				Why: "is deleted: its worker node group is no longer in the cluster's spec, and all others are there and available"})
+				Why: "is deleted: its worker node group is no longer in the cluster's spec, and all others are there and " +
+					"available"})
 		}
 	}
 	return p
@@ -118,7 +122,8 @@ func (w Workers) elsewhere(namespace string) string {
 	if !w.Empty {
 		return ""
 	}
-	return fmt.Sprintf("; namespace %s has no machine deployment at all: is --machine-deployment-namespace right?", namespace)
+	return fmt.Sprintf("; namespace %s has no machine deployment at all: is --machine-deployment-namespace right?",
+		namespace)
 }
 
 // keeps is why a machine deployment that is left over is not deleted; empty: it is.
@@ -129,15 +134,18 @@ func (w Workers) elsewhere(namespace string) string {
 // there and available: a group that was renamed has its successor by then.
 func (w Workers) keeps(md MachineDeployment, p Plan) string {
 	if !md.simulated() {
-		return fmt.Sprintf("machine deployment %s belongs to no worker node group: EKS Anywhere's own controller deletes it once it has made the others; "+
+		return fmt.Sprintf("machine deployment %s belongs to no worker node group: EKS Anywhere's own controller deletes it "+
+			"once it has made the others; "+
 			"if it is none of EKS Anywhere's, delete it, or take its label %s away", md.Name, clusterLabel)
 	}
 	if md.Applied == nil {
-		return fmt.Sprintf("machine deployment %s belongs to no worker node group and not to this controller: delete it, or take its label %s away", md.Name, clusterLabel)
+		return fmt.Sprintf("machine deployment %s belongs to no worker node group and not to this controller: delete it, or "+
+			"take its label %s away", md.Name, clusterLabel)
 	}
 	for _, g := range w.Groups {
 		if !g.complete() {
-			return fmt.Sprintf("machine deployment %s is deleted once those of worker node group %s are there and available", md.Name, g.Name)
+			return fmt.Sprintf("machine deployment %s is deleted once those of worker node group %s are there and available",
+				md.Name, g.Name)
 		}
 	}
 	if slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Verb == Delete }) {
@@ -190,7 +198,9 @@ func (g Group) part(i int) Range {
 func steps(g Group, i int, md MachineDeployment, body map[string]any) []Step {
 	var all []Step
 	add := func(v Verb, body map[string]any, why string) {
-		all = append(all, Step{Verb: v, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion, Body: body, Why: why})
+		all = append(all, Step{
+			Verb: v, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion, Body: body, Why: why,
+		})
 	}
 	if g.Autoscaled() {
 		if n, why := handOver(md, g.Range(i)); why != "" {
@@ -199,7 +209,9 @@ func steps(g Group, i int, md MachineDeployment, body map[string]any) []Step {
 	} else if md.MinSize != nil || md.MaxSize != nil || md.AppliedRange != nil {
 		// They may be somebody else's, so that applying without them would not remove
 		// them; and the autoscaler must let go before the count is applied.
-		add(Unannotate, map[string]any{"metadata": map[string]any{"annotations": map[string]any{minSizeAnnotation: nil, maxSizeAnnotation: nil, rangeAnnotation: nil}}},
+		add(Unannotate, map[string]any{"metadata": map[string]any{
+			"annotations": map[string]any{minSizeAnnotation: nil, maxSizeAnnotation: nil, rangeAnnotation: nil},
+		}},
 			"taken from the autoscaler: the worker node group is not autoscaled")
 	}
 	if !md.Applied.exactly(body) || !contains(md.Object, body) {
@@ -226,7 +238,8 @@ func handOver(md MachineDeployment, bounds Range) (int, string) {
 	isNew := md.AppliedRange == nil || *md.AppliedRange != bounds.String()
 	switch {
 	case isNew && n != *md.Wanted:
-		return n, fmt.Sprintf("replicas moved from %d to %d, into the new range of %d to %d", *md.Wanted, n, bounds.Min, bounds.Max)
+		return n, fmt.Sprintf("replicas moved from %d to %d, into the new range of %d to %d",
+			*md.Wanted, n, bounds.Min, bounds.Max)
 	case md.Applied.Has("spec", "replicas"):
 		return *md.Wanted, fmt.Sprintf("replicas left at %d and handed over to the autoscaler", *md.Wanted)
 	}
@@ -276,7 +289,8 @@ func Ignored(before map[string]int, w Workers) []Note {
 			continue
 		}
 		notes = append(notes, Note{Reason: CountIgnore, Subject: g.Name, Message: fmt.Sprintf(
-			"count %d of worker node group %s is ignored: the autoscaler sizes it between %d and %d", *g.Count, g.Name, bounds.MinCount, bounds.MaxCount)})
+			"count %d of worker node group %s is ignored: the autoscaler sizes it between %d and %d", *g.Count, g.Name,
+			bounds.MinCount, bounds.MaxCount)})
 	}
 	return notes
 }

@@ -108,7 +108,8 @@ func Read(object map[string]any, version string) MachineDeployment {
 func rollout(object map[string]any, replicas int) (upToDate int, rolling bool) {
 	c := condition(object, "RollingOut")
 	replacing := c.status == "True" && !onlyNodeVersions(c.message)
-	if n, found, err := unstructured.NestedInt64(object, "status", "deprecated", "v1beta1", "updatedReplicas"); found && err == nil {
+	if n, found, err := unstructured.NestedInt64(object, "status", "deprecated", "v1beta1", "updatedReplicas"); found &&
+		err == nil {
 		return int(n), replacing || int(n) < replicas
 	}
 	upToDate = number(object, "status", "upToDateReplicas")

@@ -82,7 +82,9 @@ spec: {clusterName: c1, replicas: 0}
 		})
 	}
 	t.Run("nothing there yet", func(t *testing.T) {
-		got := workers.Read(parse(t, `{metadata: {name: x}, spec: {clusterName: c9}, status: {replicas: "many", conditions: [1]}}`), "v1beta2")
+		got := workers.Read(
+			parse(t, `{metadata: {name: x}, spec: {clusterName: c9}, status: {replicas: "many", conditions: [1]}}`), "v1beta2",
+		)
 		want := workers.MachineDeployment{Name: "x", Cluster: "c9", Object: got.Object}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -117,7 +119,9 @@ func whole(v any) any {
 }
 
 func TestFieldsHas(t *testing.T) {
-	f := workers.Fields{"f:spec": map[string]any{"f:replicas": map[string]any{}, "f:template": map[string]any{"f:spec": map[string]any{"f:version": map[string]any{}}}}}
+	f := workers.Fields{"f:spec": map[string]any{
+		"f:replicas": map[string]any{}, "f:template": map[string]any{"f:spec": map[string]any{"f:version": map[string]any{}}},
+	}}
 	tests := []struct {
 		name   string
 		fields workers.Fields
@@ -143,13 +147,19 @@ func TestFieldsHas(t *testing.T) {
 // owned as a whole, as EKS Anywhere's are, and where they are owned by item.
 func TestOtherWriter(t *testing.T) {
 	condition := func(reason string) v1alpha1.Condition {
-		return v1alpha1.Condition{Type: "WorkersReady", Status: "False", Reason: reason, LastTransitionTime: "2026-01-01T00:00:00Z"}
+		return v1alpha1.Condition{
+			Type: "WorkersReady", Status: "False", Reason: reason, LastTransitionTime: "2026-01-01T00:00:00Z",
+		}
 	}
 	wrote := func(reason string) workers.Wrote {
-		return workers.Wrote{Last: workers.Recorded([]v1alpha1.Condition{condition(reason), workers.Record(condition(reason))})}
+		return workers.Wrote{
+			Last: workers.Recorded([]v1alpha1.Condition{condition(reason), workers.Record(condition(reason))}),
+		}
 	}
 	entry := func(manager, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: "Update", Subresource: "status", FieldsV1: metav1.NewFieldsV1(fields)}
+		return metav1.ManagedFieldsEntry{
+			Manager: manager, Operation: "Update", Subresource: "status", FieldsV1: metav1.NewFieldsV1(fields),
+		}
 	}
 	const (
 		list     = `{"f:status":{"f:conditions":{}}}`

@@ -87,13 +87,17 @@ func fixedReady(w Workers, upgrading string) (v1alpha1.Condition, bool) {
 	is := sum(mds)
 	switch {
 	case slices.ContainsFunc(mds, MachineDeployment.rollsOut):
-		return no(upgrading, v1alpha1.SeverityInfo, "Worker nodes not up-to-date yet, %d upgrading (%d up to date)", is.Replicas, is.UpToDate), false
+		return no(upgrading, v1alpha1.SeverityInfo, "Worker nodes not up-to-date yet, %d upgrading (%d up to date)",
+			is.Replicas, is.UpToDate), false
 	case is.Replicas < expected:
-		return no(ScalingUp, v1alpha1.SeverityInfo, "Scaling up worker nodes, %d expected (%d actual)", expected, is.Replicas), false
+		return no(ScalingUp, v1alpha1.SeverityInfo, "Scaling up worker nodes, %d expected (%d actual)",
+			expected, is.Replicas), false
 	case is.Replicas > expected:
-		return no(ScalingDown, v1alpha1.SeverityInfo, "Scaling down worker nodes, %d expected (%d actual)", expected, is.Replicas), false
+		return no(ScalingDown, v1alpha1.SeverityInfo, "Scaling down worker nodes, %d expected (%d actual)",
+			expected, is.Replicas), false
 	case is.Ready != expected:
-		return no(NodesNotReady, v1alpha1.SeverityInfo, "Worker nodes not ready yet, %d expected (%d ready)", expected, is.Ready), false
+		return no(NodesNotReady, v1alpha1.SeverityInfo, "Worker nodes not ready yet, %d expected (%d ready)",
+			expected, is.Ready), false
 	}
 	return v1alpha1.Condition{}, true
 }
@@ -104,16 +108,19 @@ func autoscaledReady(g Group, upgrading string) (v1alpha1.Condition, bool) {
 	bounds, is := *g.AutoscalingConfiguration, sum(g.Found)
 	if name, missing := g.missing(); missing {
 		if is.Replicas < bounds.MinCount {
-			return no(AutoscalerConstraintNotMet, v1alpha1.SeverityInfo, "Worker nodes count for %s not between %d and %d yet (%d actual): machine deployment %s not created yet",
+			return no(AutoscalerConstraintNotMet, v1alpha1.SeverityInfo,
+				"Worker nodes count for %s not between %d and %d yet (%d actual): machine deployment %s not created yet",
 				g.Title, bounds.MinCount, bounds.MaxCount, is.Replicas, name), false
 		}
 		return no(ScalingUp, v1alpha1.SeverityInfo, "Machine deployment %s not created yet", name), false
 	}
 	switch {
 	case g.rollsOut(is):
-		return no(upgrading, v1alpha1.SeverityInfo, "Worker nodes of %s not up-to-date yet, %d upgrading (%d up to date)", g.Title, is.Replicas, is.UpToDate), false
+		return no(upgrading, v1alpha1.SeverityInfo, "Worker nodes of %s not up-to-date yet, %d upgrading (%d up to date)",
+			g.Title, is.Replicas, is.UpToDate), false
 	case is.Replicas < bounds.MinCount || is.Replicas > bounds.MaxCount:
-		return no(AutoscalerConstraintNotMet, v1alpha1.SeverityInfo, "Worker nodes count for %s not between %d and %d yet (%d actual)",
+		return no(AutoscalerConstraintNotMet, v1alpha1.SeverityInfo,
+			"Worker nodes count for %s not between %d and %d yet (%d actual)",
 			g.Title, bounds.MinCount, bounds.MaxCount, is.Replicas), false
 	}
 	return v1alpha1.Condition{}, true
@@ -198,6 +205,7 @@ func controlPlaneInitialized(cluster v1alpha1.Cluster) bool {
 
 func no(reason, severity, format string, args ...any) v1alpha1.Condition {
 	return v1alpha1.Condition{
-		Type: v1alpha1.WorkersReady, Status: v1alpha1.False, Reason: reason, Severity: severity, Message: fmt.Sprintf(format, args...),
+		Type: v1alpha1.WorkersReady, Status: v1alpha1.False, Reason: reason, Severity: severity,
+		Message: fmt.Sprintf(format, args...),
 	}
 }

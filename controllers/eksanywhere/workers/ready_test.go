@@ -28,7 +28,9 @@ func TestReady(t *testing.T) {
 	}{
 		// The steps, with groups without autoscaling only: as before there was any.
 		{"control plane not initialized", v1alpha1.Cluster{}, groups(fixed("a", 1)), mds(md("c1-a", 1)), "ControlPlaneNotInitialized Info", ""},
-		{"control plane known not to be initialized", v1alpha1.Cluster{Status: v1alpha1.ClusterStatus{Conditions: []v1alpha1.Condition{{Type: "ControlPlaneInitialized", Status: "False"}}}},
+		{"control plane known not to be initialized", v1alpha1.Cluster{
+			Status: v1alpha1.ClusterStatus{Conditions: []v1alpha1.Condition{{Type: "ControlPlaneInitialized", Status: "False"}}},
+		},
 			groups(fixed("a", 1)), mds(md("c1-a", 1)), "ControlPlaneNotInitialized Info", ""},
 		{"control plane before outdated", v1alpha1.Cluster{}, groups(fixed("a", 1)), mds(md("c1-a", 1, unobserved)), "ControlPlaneNotInitialized Info", ""},
 		{"no groups", cluster(), nil, nil, whole, ""},

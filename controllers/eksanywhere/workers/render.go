@@ -79,7 +79,9 @@ func (g Group) render(metadata, spec map[string]any, cluster v1alpha1.Cluster, n
 	}
 	surge := map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0)}
 	if s := g.UpgradeRolloutStrategy; s != nil && s.Type != v1alpha1.InPlace && s.RollingUpdate != nil {
-		surge = map[string]any{"maxSurge": int64(s.RollingUpdate.MaxSurge), "maxUnavailable": int64(s.RollingUpdate.MaxUnavailable)}
+		surge = map[string]any{
+			"maxSurge": int64(s.RollingUpdate.MaxSurge), "maxUnavailable": int64(s.RollingUpdate.MaxUnavailable),
+		}
 	}
 	strategy := map[string]any{"type": "RollingUpdate", "rollingUpdate": surge}
 	machine := map[string]any{

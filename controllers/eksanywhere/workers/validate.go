@@ -61,7 +61,8 @@ func validateInPlace(spec v1alpha1.ClusterSpec) error {
 	}
 	for _, g := range spec.WorkerNodeGroupConfigurations {
 		if found && g.AutoscalingConfiguration != nil {
-			return errors.New("austoscaler configuration not supported with InPlace upgrades") // their spelling: people search for it
+			// their spelling: people search for it
+			return errors.New("austoscaler configuration not supported with InPlace upgrades")
 		}
 	}
 	return nil

@@ -43,7 +43,9 @@ func TestValidate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := workers.Validate(v1alpha1.ClusterSpec{DatacenterRef: v1alpha1.Ref{Kind: tt.datacenter}, WorkerNodeGroupConfigurations: tt.groups})
+			err := workers.Validate(v1alpha1.ClusterSpec{
+				DatacenterRef: v1alpha1.Ref{Kind: tt.datacenter}, WorkerNodeGroupConfigurations: tt.groups,
+			})
 			got := ""
 			if err != nil {
 				got = err.Error()

@@ -33,7 +33,9 @@ const (
 
 // FromShoot reads a valid Shoot. namespace is that of its control plane.
 func FromShoot(shoot v1beta1.Shoot, namespace string) Cluster {
-	c := Cluster{Shoot: shoot.Name, Worker: shoot.Name, Namespace: namespace, Hibernated: shoot.Hibernated(), Sizing: SizingOf(shoot)}
+	c := Cluster{
+		Shoot: shoot.Name, Worker: shoot.Name, Namespace: namespace, Hibernated: shoot.Hibernated(), Sizing: SizingOf(shoot),
+	}
 	for _, w := range shoot.Spec.Provider.Workers {
 		c.Pools = append(c.Pools, poolOf(w))
 	}
@@ -51,8 +53,9 @@ func FromWorker(worker v1alpha1.Worker, shoot v1beta1.Shoot) Cluster {
 // defaults that Gardener gives it.
 func poolOf(w v1beta1.Worker) v1alpha1.Pool {
 	p := v1alpha1.Pool{
-		Name: w.Name, Minimum: w.Minimum, Maximum: w.Maximum, Zones: w.Zones, Priority: w.Priority, UpdateStrategy: w.UpdateStrategy,
-		MaxSurge: intstr.FromInt32(1), MaxUnavailable: intstr.FromInt32(0),
+		Name: w.Name, Minimum: w.Minimum, Maximum: w.Maximum, Zones: w.Zones, Priority: w.Priority,
+		UpdateStrategy: w.UpdateStrategy,
+		MaxSurge:       intstr.FromInt32(1), MaxUnavailable: intstr.FromInt32(0),
 		Labels: map[string]string{nodeRole: "node"}, Annotations: w.Annotations, Taints: w.Taints,
 		MachineControllerManager: w.MachineControllerManager,
 	}
@@ -92,7 +95,8 @@ func text(threshold *float64) *string {
 }
 
 func inPlace(p v1alpha1.Pool) bool {
-	return p.UpdateStrategy != nil && (*p.UpdateStrategy == v1beta1.AutoInPlaceUpdate || *p.UpdateStrategy == v1beta1.ManualInPlaceUpdate)
+	return p.UpdateStrategy != nil &&
+		(*p.UpdateStrategy == v1beta1.AutoInPlaceUpdate || *p.UpdateStrategy == v1beta1.ManualInPlaceUpdate)
 }
 
 // TechnicalID is the namespace of a shoot's control plane: what its status says,
@@ -103,7 +107,8 @@ func TechnicalID(shoot v1beta1.Shoot) (string, error) {
 	}
 	project, ok := strings.CutPrefix(shoot.Namespace, "garden-")
 	if !ok || project == "" || shoot.Name == "" {
-		return "", fmt.Errorf("status.technicalID is empty, and metadata.namespace %q names no project (garden-<project>)", shoot.Namespace)
+		return "", fmt.Errorf("status.technicalID is empty, and metadata.namespace %q names no project (garden-<project>)",
+			shoot.Namespace)
 	}
 	return "shoot--" + project + "--" + shoot.Name, nil
 }
@@ -168,7 +173,9 @@ func (z Zone) share(n int32) int32 {
 func (c Cluster) Status() []v1alpha1.MachineDeployment {
 	var all []v1alpha1.MachineDeployment
 	for _, z := range c.Zones() {
-		all = append(all, v1alpha1.MachineDeployment{Name: z.Name(), Minimum: z.Minimum(), Maximum: z.Maximum(), Priority: z.Pool.Priority})
+		all = append(all, v1alpha1.MachineDeployment{
+			Name: z.Name(), Minimum: z.Minimum(), Maximum: z.Maximum(), Priority: z.Pool.Priority,
+		})
 	}
 	return all
 }

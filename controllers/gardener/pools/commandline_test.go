@@ -55,11 +55,14 @@ func TestCommandLineFollowsTheShoot(t *testing.T) {
 	a := &v1beta1.ClusterAutoscaler{
 		Expander: ptr.To("random"), MaxGracefulTerminationSeconds: ptr.To[int32](7), MaxNodeProvisionTime: minute,
 		InitialNodeGroupBackoffDuration: minute, MaxNodeGroupBackoffDuration: minute, NodeGroupBackoffResetTimeout: minute,
-		ScaleDownUtilizationThreshold: ptr.To(0.25), ScaleDownUnneededTime: minute, ScaleDownDelayAfterAdd: minute, ScaleDownDelayAfterDelete: minute,
-		ScaleDownDelayAfterFailure: minute, ScanInterval: minute, IgnoreDaemonsetsUtilization: ptr.To(true), Verbosity: ptr.To[int32](4),
+		ScaleDownUtilizationThreshold: ptr.To(0.25), ScaleDownUnneededTime: minute, ScaleDownDelayAfterAdd: minute,
+		ScaleDownDelayAfterDelete:  minute,
+		ScaleDownDelayAfterFailure: minute, ScanInterval: minute, IgnoreDaemonsetsUtilization: ptr.To(true),
+		Verbosity:               ptr.To[int32](4),
 		MaxScaleDownParallelism: ptr.To[int32](2), MaxDrainParallelism: ptr.To[int32](3), NewPodScaleUpDelay: minute,
 		EmitPerNodeGroupMetrics: ptr.To(true), MaxBinpackingTime: minute,
-		StartupTaints: []string{"s1", "s2"}, StatusTaints: []string{"t"}, IgnoreTaints: []string{"i"}, MaxEmptyBulkDelete: ptr.To[int32](9),
+		StartupTaints: []string{"s1", "s2"}, StatusTaints: []string{"t"}, IgnoreTaints: []string{"i"},
+		MaxEmptyBulkDelete: ptr.To[int32](9),
 	}
 	c := testCluster(3, 4, 3)
 	c.Sizing = "Lax-Greedy"

@@ -71,13 +71,15 @@ func Deployment(c Cluster, autoscaler *v1beta1.ClusterAutoscaler, image Image) a
 						}},
 						VolumeMounts: []corev1.VolumeMount{{Name: kubeconfigVolume, MountPath: kubeconfigFolder, ReadOnly: true}},
 					}},
-					Volumes: []corev1.Volume{{Name: kubeconfigVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-						DefaultMode: ptr.To[int32](0o644),
-						Sources: []corev1.VolumeProjection{
-							secretKey(image.KubeconfigSecret, "kubeconfig"),
-							secretKey(shootAccess, "token"),
-						},
-					}}}},
+					Volumes: []corev1.Volume{{
+						Name: kubeconfigVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+							DefaultMode: ptr.To[int32](0o644),
+							Sources: []corev1.VolumeProjection{
+								secretKey(image.KubeconfigSecret, "kubeconfig"),
+								secretKey(shootAccess, "token"),
+							},
+						}},
+					}},
 				},
 			},
 		},

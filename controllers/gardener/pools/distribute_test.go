@@ -32,11 +32,13 @@ func TestSharesOfTheProposal(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := v1alpha1.Pool{Name: "p", Minimum: tt.min, Maximum: tt.max, MaxSurge: ints(tt.surge), MaxUnavailable: ints(tt.missing), Zones: zoneNames(tt.zones)}
+			p := v1alpha1.Pool{Name: "p", Minimum: tt.min, Maximum: tt.max, MaxSurge: ints(tt.surge),
+				MaxUnavailable: ints(tt.missing), Zones: zoneNames(tt.zones)}
 			var got []string
 			for _, z := range (Cluster{Pools: []v1alpha1.Pool{p}}).Zones() {
 				bounds := nested(z.body("c"), "spec", "strategy", "rollingUpdate").(map[string]any)
-				got = append(got, fmt.Sprintf("%d/%d/%d/%d", z.Minimum(), z.Maximum(), bounds["maxSurge"], bounds["maxUnavailable"]))
+				got = append(got,
+					fmt.Sprintf("%d/%d/%d/%d", z.Minimum(), z.Maximum(), bounds["maxSurge"], bounds["maxUnavailable"]))
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
@@ -122,7 +124,8 @@ func TestPercentagesCover(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			exact := new(big.Rat).Mul(big.NewRat(int64(p), 1), new(big.Rat).Quo(big.NewRat(int64(DistributeOverZones(i, total, zones)), 1), even))
+			exact := new(big.Rat).
+				Mul(big.NewRat(int64(p), 1), new(big.Rat).Quo(big.NewRat(int64(DistributeOverZones(i, total, zones)), 1), even))
 			over := new(big.Rat).Sub(big.NewRat(int64(got), 1), exact)
 			if over.Sign() < 0 || over.Cmp(big.NewRat(1, 1)) >= 0 {
 				t.Fatalf("zone %d of %d: %d%% of %d came out as %d%%, exactly %s", i, zones, p, total, got, exact.FloatString(4))

@@ -32,7 +32,8 @@ func ParseShoot(text []byte) (v1beta1.Shoot, Findings, error) {
 	}
 	raw, err := yaml.YAMLToJSONStrict(document)
 	if err != nil && strings.Contains(err.Error(), "invalid map key") {
-		return fail(errors.New("read YAML: the name of a field is a list or an object, and must be text")) // the library shows it as Go has it
+		// the library shows it as Go has it
+		return fail(errors.New("read YAML: the name of a field is a list or an object, and must be text"))
 	}
 	if err != nil {
 		return fail(fmt.Errorf("read YAML: %w", err))
@@ -45,8 +46,10 @@ func ParseShoot(text []byte) (v1beta1.Shoot, Findings, error) {
 	if !ok {
 		return fail(fmt.Errorf("this is %s, and a Shoot is wanted", kindOf(tree)))
 	}
-	if version, kind := fields["apiVersion"], fields["kind"]; version != v1beta1.Group+"/"+v1beta1.Version || kind != v1beta1.Kind {
-		return fail(fmt.Errorf("apiVersion and kind are %v and %v: a Shoot of %s/%s is wanted", named(version), named(kind), v1beta1.Group, v1beta1.Version))
+	if version, kind := fields["apiVersion"], fields["kind"]; version != v1beta1.Group+"/"+v1beta1.Version ||
+		kind != v1beta1.Kind {
+		return fail(fmt.Errorf("apiVersion and kind are %v and %v: a Shoot of %s/%s is wanted",
+			named(version), named(kind), v1beta1.Group, v1beta1.Version))
 	}
 	if wrong := blame(tree, nil, reflect.TypeFor[v1beta1.Shoot](), func(v any) any { return v }); wrong != nil {
 		return fail(wrong)
@@ -143,7 +146,9 @@ func workersOf(shoot map[string]any) []map[string]any {
 // workerFields are those that a worker has in Gardener, whether or not anything here
 // reads them.
 var workerFields = []string{
-	"annotations", "caBundle", "clusterAutoscaler", "controlPlane", "cri", "dataVolumes", "kubeletDataVolumeName", "kubernetes", "labels", "machine",
-	"machineControllerManager", "maxSurge", "maxUnavailable", "maximum", "minimum", "name", "priority", "providerConfig", "sysctls", "systemComponents",
+	"annotations", "caBundle", "clusterAutoscaler", "controlPlane", "cri", "dataVolumes", "kubeletDataVolumeName",
+	"kubernetes", "labels", "machine",
+	"machineControllerManager", "maxSurge", "maxUnavailable", "maximum", "minimum", "name", "priority", "providerConfig",
+	"sysctls", "systemComponents",
 	"taints", "updateStrategy", "volume", "zones",
 }

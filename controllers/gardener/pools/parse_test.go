@@ -33,7 +33,8 @@ func TestNumbersThatDoNotFit(t *testing.T) {
 // TestANameThatIsNoText: the library's words for it are known here, and are not shown.
 func TestANameThatIsNoText(t *testing.T) {
 	_, _, err := ParseShoot([]byte("kind: Shoot\nspec: {[provider]: x}\n"))
-	if want := "read YAML: the name of a field is a list or an object, and must be text"; err == nil || err.Error() != want {
+	if want := "read YAML: the name of a field is a list or an object, and must be text"; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -44,7 +45,10 @@ func TestAnd(t *testing.T) {
 	at, other := field.NewPath("maximum"), field.NewPath("minimum")
 	required, invalid := field.Required(at, "must be said"), field.Invalid(at, "x", "is no number")
 	elsewhere := field.Invalid(other, -1, "must not be negative")
-	more := Findings{Errors: field.ErrorList{field.Invalid(at, 0, "is less than the minimum"), elsewhere}, Warnings: Warnings{{"name", "is odd"}}}
+	more := Findings{
+		Errors:   field.ErrorList{field.Invalid(at, 0, "is less than the minimum"), elsewhere},
+		Warnings: Warnings{{"name", "is odd"}},
+	}
 	for _, first := range []field.ErrorList{{required, invalid}, {invalid, required}} {
 		got := Findings{Errors: first}.And(more)
 		if diff := cmp.Diff(brief(append(first[:2:2], elsewhere)), brief(got.Errors)); diff != "" {

@@ -88,13 +88,15 @@ func MakePlan(c Cluster, seen Seen) Plan {
 		case md.Deleting || turned[z.Pool.Name]: // once that is over, there is something to do
 			continue
 		case md.isAnothers(c):
-			p.note(NameTaken, md.Name, "machine deployment %s is one of Worker %s and is left alone: rename the pool, or delete that Worker", md.Name, md.Worker)
+			p.note(NameTaken, md.Name, "machine deployment %s is one of Worker %s and is left alone: rename the pool, or "+
+				"delete that Worker", md.Name, md.Worker)
 			continue
 		}
 		class, found := findClass(z.Name(), md.class(), seen.MachineClasses)
 		if !found {
 			p.Missing = append(p.Missing, class)
-			p.note(ClassMissing, z.Name(), "machine class %s is not there, so machine deployment %s gets no machines: the cloud's extension of Gardener must make it, under this name or %s-<hash>",
+			p.note(ClassMissing, z.Name(), "machine class %s is not there, so machine deployment %s gets no machines: the "+
+				"cloud's extension of Gardener must make it, under this name or %s-<hash>",
 				class, z.Name(), z.Name())
 		}
 		if !there {
@@ -126,7 +128,8 @@ func (p *Plan) turned(c Cluster, live map[string]MachineDeployment) map[string]b
 			continue
 		}
 		pools[z.Pool.Name] = true
-		p.note(ZoneChanged, md.Name, "machine deployment %s has nodes in zone %s and would become zone %q, so pool %s is left alone: its zones must keep their order, and only the last ones can be removed",
+		p.note(ZoneChanged, md.Name, "machine deployment %s has nodes in zone %s and would become zone %q, so pool %s is "+
+			"left alone: its zones must keep their order, and only the last ones can be removed",
 			md.Name, md.zone(), z.Title(), z.Pool.Name)
 	}
 	return pools
@@ -156,7 +159,8 @@ func MakeLimits(c Cluster, seen Seen) Plan {
 			p.adjust(md, describe(pool), want, c.limits(pool), move{})
 		}
 		if zones := max(1, len(pool.Zones)); there < zones {
-			p.note(NotThere, pool.Name, "pool %s has %d of %d machine deployments: Gardener's own worker controller must make them", pool.Name, there, zones)
+			p.note(NotThere, pool.Name, "pool %s has %d of %d machine deployments: Gardener's own worker controller must "+
+				"make them", pool.Name, there, zones)
 		}
 	}
 	return p
@@ -182,7 +186,8 @@ func (p *Plan) adjust(md MachineDeployment, what string, want, limits map[string
 	patch := mergePatch(md.Object, want)
 	dropped := nested(md.Object, "spec", "poolMinimum") == nil && nested(md.Object, "spec", "poolMaximum") == nil
 	if dropped && mergePatch(md.Object, map[string]any{"metadata": limits["metadata"]}) == nil {
-		p.note(FieldsDropped, md.Name, "machine deployment %s does not keep spec.poolMinimum and spec.poolMaximum (its definition or its machine-controller-manager does not know them): its annotations hold",
+		p.note(FieldsDropped, md.Name, "machine deployment %s does not keep spec.poolMinimum and spec.poolMaximum (its "+
+			"definition or its machine-controller-manager does not know them): its annotations hold",
 			md.Name)
 		patch = without(without(patch, "spec", "poolMinimum"), "spec", "poolMaximum")
 	}
@@ -205,7 +210,14 @@ func (p *Plan) adjust(md MachineDeployment, what string, want, limits map[string
 		spec["replicas"] = int64(m.To)
 		why = append(why, m.Why)
 	}
-	p.Steps = append(p.Steps, Step{Verb: Patch, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion, Body: patch, Why: strings.Join(why, "; ")})
+	p.Steps = append(p.Steps, Step{
+		Verb:            Patch,
+		Name:            md.Name,
+		UID:             md.UID,
+		ResourceVersion: md.ResourceVersion,
+		Body:            patch,
+		Why:             strings.Join(why, "; "),
+	})
 }
 
 // leftovers adds the deletion of what no pool wants any more, as far as it is this
@@ -218,7 +230,8 @@ func (p *Plan) leftovers(c Cluster, live []MachineDeployment, wanted map[string]
 			p.Steps = append(p.Steps, Step{Verb: Delete, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion,
 				Why: "deleted with its machines: its pool or its zone is no longer among the Worker's"})
 		case md.Worker == "":
-			p.note(NotDeleted, md.Name, "machine deployment %s belongs to no pool of Worker %s and was not made by this controller: delete it, if nobody else needs it", md.Name, c.Worker)
+			p.note(NotDeleted, md.Name, "machine deployment %s belongs to no pool of Worker %s and was not made by this "+
+				"controller: delete it, if nobody else needs it", md.Name, c.Worker)
 		}
 	}
 }
@@ -236,7 +249,9 @@ func MakeDeletion(worker string, seen Seen) Plan {
 }
 
 func sorted(live []MachineDeployment) []MachineDeployment {
-	return slices.SortedFunc(slices.Values(live), func(a, b MachineDeployment) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(slices.Values(live), func(a, b MachineDeployment) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 }
 
 // paths are the fields that a patch changes, sorted.

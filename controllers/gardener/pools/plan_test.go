@@ -59,16 +59,21 @@ func TestPlanIsEmptyWhenAllIsAsWanted(t *testing.T) {
 func TestPatchTouchesOnlyWhatIsOwned(t *testing.T) {
 	c := testCluster(1, 4, 1)
 	p := &c.Pools[0]
-	p.Labels, p.Taints = map[string]string{"team": "blue"}, []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+	p.Labels, p.Taints = map[string]string{"team": "blue"}, []corev1.Taint{{
+		Key: "gpu", Effect: corev1.TaintEffectNoSchedule,
+	}}
 	p.ClusterAutoscaler = &v1alpha1.PoolAutoscaler{ScaleDownUnneededTime: &metav1.Duration{Duration: time.Minute}}
-	p.MachineControllerManager = &v1beta1.MachineControllerManager{MachineDrainTimeout: &metav1.Duration{Duration: time.Hour}}
+	p.MachineControllerManager = &v1beta1.MachineControllerManager{
+		MachineDrainTimeout: &metav1.Duration{Duration: time.Hour},
+	}
 	md := there(c.Zones()[0], 3)
 	at := func(path ...string) map[string]any { return nested(md.Object, path...).(map[string]any) }
 	at("metadata", "annotations")["theirs"] = "kept"
 	at("metadata", "labels")["theirs"] = "kept"
 	at("spec")["paused"] = true
 	at("spec", "template", "spec")["providerID"] = "kept"
-	at("spec", "template", "spec", "nodeTemplate", "metadata", "labels")["theirs"] = "goes: these are the pool's as a whole"
+	at("spec", "template", "spec", "nodeTemplate", "metadata",
+		"labels")["theirs"] = "goes: these are the pool's as a whole"
 	at("spec", "template", "spec")["drainTimeout"] = "5m0s"
 	p.Labels = map[string]string{"team": "red"}
 	p.Taints, p.ClusterAutoscaler = nil, nil
@@ -91,7 +96,8 @@ func TestPatchTouchesOnlyWhatIsOwned(t *testing.T) {
 		},
 	}
 	plan := MakePlan(c, seen(c, md))
-	if len(plan.Steps) != 1 || plan.Steps[0].Verb != Patch || plan.Steps[0].UID != md.UID || plan.Steps[0].ResourceVersion != "1" {
+	if len(plan.Steps) != 1 || plan.Steps[0].Verb != Patch || plan.Steps[0].UID != md.UID ||
+		plan.Steps[0].ResourceVersion != "1" {
 		t.Fatalf("got %+v", plan.Steps)
 	}
 	if diff := cmp.Diff(want, plan.Steps[0].Body); diff != "" {
@@ -220,7 +226,9 @@ func TestPlanLeavesAlone(t *testing.T) {
 		return Read(md.Object)
 	}
 	leaving := edit(there(zones[0], 9), func(m map[string]any) { m["deletionTimestamp"] = "2026-01-01T00:00:00Z" })
-	others := edit(there(zones[0], 9), func(m map[string]any) { m["annotations"].(map[string]any)[WorkerAnnotation] = "other" })
+	others := edit(there(zones[0], 9), func(m map[string]any) {
+		m["annotations"].(map[string]any)[WorkerAnnotation] = "other"
+	})
 	gone := testCluster(3, 4, 3).Zones()[2]
 	foreign := edit(there(gone, 1), func(m map[string]any) { delete(m["annotations"].(map[string]any), WorkerAnnotation) })
 	turned := c
@@ -331,7 +339,9 @@ func TestDeletionOfAWorker(t *testing.T) {
 	c := testCluster(3, 4, 2)
 	foreign := there(testCluster(3, 4, 3).Zones()[2], 1)
 	foreign.Worker = ""
-	if diff := cmp.Diff([]string{"Delete shoot--p--s-a-z1", "Delete shoot--p--s-a-z2"}, stepsOf(MakeDeletion("s", seen(c, append(allThere(c, 1, 1), foreign)...)))); diff != "" {
+	if diff := cmp.Diff([]string{
+		"Delete shoot--p--s-a-z1", "Delete shoot--p--s-a-z2",
+	}, stepsOf(MakeDeletion("s", seen(c, append(allThere(c, 1, 1), foreign)...)))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -339,11 +349,16 @@ func TestDeletionOfAWorker(t *testing.T) {
 // TestInPlaceUpdates have the other half of the strategy, and machines that are
 // labelled with their Worker.
 func TestInPlaceUpdates(t *testing.T) {
-	for strategy, want := range map[string]string{v1beta1.AutoInPlaceUpdate: "Auto", v1beta1.ManualInPlaceUpdate: "Manual"} {
+	for strategy, want := range map[string]string{
+		v1beta1.AutoInPlaceUpdate: "Auto", v1beta1.ManualInPlaceUpdate: "Manual",
+	} {
 		c := testCluster(3, 4, 2)
 		c.Pools[0].UpdateStrategy = ptr.To(strategy)
 		body := plain(c.Zones()[0].body("c"))
-		wanted := map[string]any{"type": "InPlaceUpdate", "inPlaceUpdate": map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0), "orchestrationType": want}}
+		wanted := map[string]any{
+			"type":          "InPlaceUpdate",
+			"inPlaceUpdate": map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0), "orchestrationType": want},
+		}
 		if diff := cmp.Diff(wanted, nested(body, "spec", "strategy")); diff != "" {
 			t.Error(diff)
 		}

@@ -120,7 +120,8 @@ func (z Zone) keep(r room, md MachineDeployment, allAsleep bool, levels map[stri
 	case z.Cluster.Hibernated:
 		return to(0, "the shoot is hibernated")
 	case !z.Cluster.Autoscaled():
-		return to(levels[z.Name()], fmt.Sprintf("no pool leaves an autoscaler any room, so the pool has its minimum, %d", z.Pool.Minimum))
+		return to(levels[z.Name()],
+			fmt.Sprintf("no pool leaves an autoscaler any room, so the pool has its minimum, %d", z.Pool.Minimum))
 	case has == 0 && (md.Asleep || md.Worker == "" && allAsleep):
 		return to(r.take(z.Pool.Name, z.Minimum()), "the shoot wakes up")
 	case has < 0:

@@ -102,7 +102,9 @@ func TestReplicasAreWrittenWhen(t *testing.T) {
 		{"no autoscaler, a new zone takes what is missing", testCluster(4, 4, 3), allThere(testCluster(4, 4, 3), 2, 1), nil, map[string]int64{"z3": 1}},
 		{"no autoscaler, waking up", testCluster(4, 4, 3), slept(testCluster(4, 4, 3), 3), nil, map[string]int64{"z1": 2, "z2": 1, "z3": 1}},
 		{"new: the share of the minimum", testCluster(4, 9, 3), nil, nil, map[string]int64{"z1": 2, "z2": 1, "z3": 1}},
-		{"new, and brought along from another seed", testCluster(3, 9, 3), nil, map[string]int32{"shoot--p--s-a-z1": 5, "shoot--p--s-a-z2": 0},
+		{"new, and brought along from another seed", testCluster(3, 9, 3), nil, map[string]int32{
+			"shoot--p--s-a-z1": 5, "shoot--p--s-a-z2": 0,
+		},
 			map[string]int64{"z1": 5, "z2": 0, "z3": 1}},
 		{"brought along: not more than the pool's maximum", c, nil, map[string]int32{"shoot--p--s-a-z1": 3, "shoot--p--s-a-z2": 3}, map[string]int64{"z1": 3, "z2": 1, "z3": 0}},
 		{"a new zone: no more than the pool has room for", c, allThere(c, 2, 2), nil, map[string]int64{"z3": 0}},

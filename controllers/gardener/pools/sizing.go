@@ -73,7 +73,8 @@ func ValidateSizing(shoot v1beta1.Shoot) field.ErrorList {
 		case first == "":
 			first, at = name, s.path
 		case name != first:
-			errs = append(errs, field.Invalid(s.path, s.text, fmt.Sprintf("differs from %s, which is %s: they are spellings of one setting, so keep one of them", at, first)))
+			errs = append(errs, field.Invalid(s.path, s.text,
+				fmt.Sprintf("differs from %s, which is %s: they are spellings of one setting, so keep one of them", at, first)))
 		}
 	}
 	return errs

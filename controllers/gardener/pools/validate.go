@@ -116,8 +116,9 @@ func validateNames(p v1alpha1.Pool, namespace string, at *field.Path) field.Erro
 	}
 	last := zoneName(namespace, p.Name, int32(max(1, len(p.Zones)))-1)
 	if len(last) > validation.LabelValueMaxLength {
-		errs = append(errs, field.Invalid(at.Child("name"), p.Name, fmt.Sprintf("the machine deployment's name, %s, would have %d characters: it must fit into a label, %d",
-			last, len(last), validation.LabelValueMaxLength)))
+		errs = append(errs, field.Invalid(at.Child("name"), p.Name,
+			fmt.Sprintf("the machine deployment's name, %s, would have %d characters: it must fit into a label, %d",
+				last, len(last), validation.LabelValueMaxLength)))
 	}
 	zones := map[string]bool{}
 	for i, zone := range p.Zones {
@@ -147,7 +148,8 @@ func validateLimits(p v1alpha1.Pool, existing bool, at *field.Path) Findings {
 		}
 	}
 	if p.Maximum < p.Minimum {
-		f.Errors = append(f.Errors, field.Invalid(at.Child("maximum"), p.Maximum, fmt.Sprintf("must not be less than the minimum, %d", p.Minimum)))
+		f.Errors = append(f.Errors,
+			field.Invalid(at.Child("maximum"), p.Maximum, fmt.Sprintf("must not be less than the minimum, %d", p.Minimum)))
 	}
 	// A pool that may have no machines at all is switched off on purpose.
 	if zones := len(p.Zones); p.Maximum > 0 && int(p.Maximum) < zones {
@@ -155,7 +157,8 @@ func validateLimits(p v1alpha1.Pool, existing bool, at *field.Path) Findings {
 		if existing {
 			f.Warnings.add(at.Child("maximum"), "%d is less than the number of zones, %d: %s", p.Maximum, zones, why)
 		} else {
-			f.Errors = append(f.Errors, field.Invalid(at.Child("maximum"), p.Maximum, fmt.Sprintf("must not be less than the number of zones, %d: %s", zones, why)))
+			f.Errors = append(f.Errors, field.Invalid(at.Child("maximum"), p.Maximum,
+				fmt.Sprintf("must not be less than the number of zones, %d: %s", zones, why)))
 		}
 	}
 	if p.Priority != nil && *p.Priority < -1 {
@@ -176,17 +179,20 @@ func validateUpdate(p v1alpha1.Pool, at *field.Path) Findings {
 	missing, err := bound(p.MaxUnavailable, at.Child("maxUnavailable"))
 	f.Errors = append(f.Errors, err...)
 	if p.MaxUnavailable.Type == intstr.String && missing > 100 {
-		f.Errors = append(f.Errors, field.Invalid(at.Child("maxUnavailable"), p.MaxUnavailable.StrVal, "must not be more than 100%"))
+		f.Errors = append(f.Errors,
+			field.Invalid(at.Child("maxUnavailable"), p.MaxUnavailable.StrVal, "must not be more than 100%"))
 	}
 	if len(f.Errors) > 0 {
 		return f
 	}
 	if surge == 0 && missing == 0 {
-		f.Errors = append(f.Errors, field.Invalid(at.Child("maxUnavailable"), p.MaxUnavailable.String(), "must not be 0 as long as maxSurge is: no machine could be replaced"))
+		f.Errors = append(f.Errors, field.Invalid(at.Child("maxUnavailable"), p.MaxUnavailable.String(),
+			"must not be 0 as long as maxSurge is: no machine could be replaced"))
 		return f
 	}
 	if stuck := withoutSurge(p); len(stuck) > 0 {
-		f.Warnings.add(at.Child("maxSurge"), "%s is spread over %d zones, with nothing for %s: there, each machine goes before its replacement comes; %d is enough for all",
+		f.Warnings.add(at.Child("maxSurge"), "%s is spread over %d zones, with nothing for %s: there, each machine goes "+
+			"before its replacement comes; %d is enough for all",
 			p.MaxSurge.String(), len(p.Zones), strings.Join(stuck, ", "), len(p.Zones))
 	}
 	return f
@@ -259,14 +265,17 @@ func validateOptions(p v1alpha1.Pool, at *field.Path) field.ErrorList {
 		} {
 			errs = append(errs, notNegative(d, where.Child(name))...)
 		}
-		for name, n := range map[string]*int32{"maxEvictRetries": m.MaxEvictRetries, "autoPreserveFailedMachineMax": m.AutoPreserveFailedMachineMax} {
+		for name, n := range map[string]*int32{
+			"maxEvictRetries": m.MaxEvictRetries, "autoPreserveFailedMachineMax": m.AutoPreserveFailedMachineMax,
+		} {
 			errs = append(errs, notBelow(n, 0, where.Child(name))...)
 		}
 	}
 	if a := p.ClusterAutoscaler; a != nil {
 		where := at.Child("clusterAutoscaler")
 		for name, text := range map[string]*string{
-			"scaleDownUtilizationThreshold": a.ScaleDownUtilizationThreshold, "scaleDownGpuUtilizationThreshold": a.ScaleDownGpuUtilizationThreshold,
+			"scaleDownUtilizationThreshold":    a.ScaleDownUtilizationThreshold,
+			"scaleDownGpuUtilizationThreshold": a.ScaleDownGpuUtilizationThreshold,
 		} {
 			if text == nil {
 				continue
@@ -279,7 +288,8 @@ func validateOptions(p v1alpha1.Pool, at *field.Path) field.ErrorList {
 			errs = append(errs, fraction(&n, where.Child(name))...)
 		}
 		for name, d := range map[string]*metav1.Duration{
-			"scaleDownUnneededTime": a.ScaleDownUnneededTime, "scaleDownUnreadyTime": a.ScaleDownUnreadyTime, "maxNodeProvisionTime": a.MaxNodeProvisionTime,
+			"scaleDownUnneededTime": a.ScaleDownUnneededTime, "scaleDownUnreadyTime": a.ScaleDownUnreadyTime,
+			"maxNodeProvisionTime": a.MaxNodeProvisionTime,
 		} {
 			errs = append(errs, notNegative(d, where.Child(name))...)
 		}

@@ -31,7 +31,9 @@ func brief(errs field.ErrorList) string {
 // testShoot is a valid shoot, after a change.
 func testShoot(change func(*v1beta1.Shoot)) v1beta1.Shoot {
 	s := v1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p"}}
-	s.Spec.Provider.Workers = []v1beta1.Worker{{Name: "a", Minimum: 3, Maximum: 6, Zones: []string{"x", "y", "z"}, MaxSurge: ptr.To(ints(3))}}
+	s.Spec.Provider.Workers = []v1beta1.Worker{{
+		Name: "a", Minimum: 3, Maximum: 6, Zones: []string{"x", "y", "z"}, MaxSurge: ptr.To(ints(3)),
+	}}
 	s.Spec.Kubernetes.ClusterAutoscaler = &v1beta1.ClusterAutoscaler{}
 	change(&s)
 	return s
@@ -83,7 +85,8 @@ func TestValidateShoot(t *testing.T) {
 		{"a taint's effect", worker(func(w *v1beta1.Worker) { w.Taints = []corev1.Taint{{Key: "k", Effect: "Never"}} }), "spec.provider.workers[0].taints[0].effect: Unsupported value: \"Never\"", ""},
 		{"a pool's threshold", worker(func(w *v1beta1.Worker) {
 			w.ClusterAutoscaler = &v1beta1.PoolAutoscaler{ScaleDownUtilizationThreshold: ptr.To(1.5)}
-		}), "spec.provider.workers[0].clusterAutoscaler.scaleDownUtilizationThreshold: Invalid value: \"1.5\": must be from 0 to 1", ""},
+		}), "spec.provider.workers[0].clusterAutoscaler.scaleDownUtilizationThreshold: Invalid value: \"1.5\": must be " +
+			"from 0 to 1", ""},
 		{"a pool's duration", worker(func(w *v1beta1.Worker) {
 			w.ClusterAutoscaler = &v1beta1.PoolAutoscaler{ScaleDownUnreadyTime: &metav1.Duration{Duration: -time.Second}}
 		}), "spec.provider.workers[0].clusterAutoscaler.scaleDownUnreadyTime: Invalid value: \"-1s\"", ""},
@@ -98,7 +101,8 @@ func TestValidateShoot(t *testing.T) {
 		}), "", ""},
 		{"both spellings, different", autoscaler(func(a *v1beta1.ClusterAutoscaler) {
 			a.Sizing, a.NodeGroupSizingStrategy = ptr.To("Lax-Greedy"), ptr.To("Equitable")
-		}), "spec.kubernetes.clusterAutoscaler.nodeGroupSizingStrategy: Invalid value: \"Equitable\": differs from spec.kubernetes.clusterAutoscaler.sizing, which is Lax-Greedy", ""},
+		}), "spec.kubernetes.clusterAutoscaler.nodeGroupSizingStrategy: Invalid value: \"Equitable\": differs from " +
+			"spec.kubernetes.clusterAutoscaler.sizing, which is Lax-Greedy", ""},
 		{"the annotation differs", func(s *v1beta1.Shoot) {
 			s.Spec.Kubernetes.ClusterAutoscaler.Sizing = ptr.To("Equitable")
 			s.Annotations = map[string]string{mcm.SizingAnnotation: "Lax-Greedy"}
@@ -107,7 +111,9 @@ func TestValidateShoot(t *testing.T) {
 			"spec.kubernetes.clusterAutoscaler.expander: Unsupported value: \"cheapest\"", ""},
 		{"a threshold", autoscaler(func(a *v1beta1.ClusterAutoscaler) { a.ScaleDownUtilizationThreshold = ptr.To(-0.1) }),
 			"spec.kubernetes.clusterAutoscaler.scaleDownUtilizationThreshold: Invalid value: \"-0.1\"", ""},
-		{"a duration", autoscaler(func(a *v1beta1.ClusterAutoscaler) { a.NewPodScaleUpDelay = &metav1.Duration{Duration: -1} }),
+		{"a duration", autoscaler(func(a *v1beta1.ClusterAutoscaler) {
+			a.NewPodScaleUpDelay = &metav1.Duration{Duration: -1}
+		}),
 			"spec.kubernetes.clusterAutoscaler.newPodScaleUpDelay: Invalid value", ""},
 		{"scan interval", autoscaler(func(a *v1beta1.ClusterAutoscaler) { a.ScanInterval = &metav1.Duration{} }), "spec.kubernetes.clusterAutoscaler.scanInterval: Invalid value: \"0s\"", ""},
 		{"a number", autoscaler(func(a *v1beta1.ClusterAutoscaler) { a.MaxDrainParallelism = ptr.To[int32](0) }), "spec.kubernetes.clusterAutoscaler.maxDrainParallelism: Invalid value: 0", ""},
@@ -118,7 +124,9 @@ func TestValidateShoot(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := ValidateShoot(testShoot(tt.change), "shoot--p--s", never)
-			for _, check := range []struct{ got, want string }{{brief(f.Errors), tt.errors}, {f.Warnings.String(), tt.warnings}} {
+			for _, check := range []struct{ got, want string }{
+				{brief(f.Errors), tt.errors}, {f.Warnings.String(), tt.warnings},
+			} {
 				if check.want == "" && check.got != "" || !strings.Contains(check.got, check.want) {
 					t.Errorf("got %q, want %q", check.got, check.want)
 				}
@@ -130,9 +138,12 @@ func TestValidateShoot(t *testing.T) {
 // TestExistingPoolsAreOnlyWarned: what a new pool is refused for being unwise, one
 // that is there already keeps (hole h; gardener/gardener#7834, #7878).
 func TestExistingPoolsAreOnlyWarned(t *testing.T) {
-	shoot := testShoot(func(s *v1beta1.Shoot) { s.Spec.Provider.Workers[0].Minimum, s.Spec.Provider.Workers[0].Maximum = 1, 2 })
+	shoot := testShoot(func(s *v1beta1.Shoot) {
+		s.Spec.Provider.Workers[0].Minimum, s.Spec.Provider.Workers[0].Maximum = 1, 2
+	})
 	f := ValidateShoot(shoot, "shoot--p--s", always)
-	if len(f.Errors) > 0 || !strings.Contains(f.Warnings.String(), "spec.provider.workers[0].maximum: 2 is less than the number of zones, 3") {
+	if len(f.Errors) > 0 ||
+		!strings.Contains(f.Warnings.String(), "spec.provider.workers[0].maximum: 2 is less than the number of zones, 3") {
 		t.Errorf("got %s and %s", brief(f.Errors), f.Warnings)
 	}
 }
@@ -145,7 +156,10 @@ func TestTechnicalID(t *testing.T) {
 		{"garden-", "", "", "names no project"},
 	}
 	for _, tt := range tests {
-		s := v1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: tt.namespace}, Status: v1beta1.ShootStatus{TechnicalID: tt.status}}
+		s := v1beta1.Shoot{
+			ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: tt.namespace},
+			Status:     v1beta1.ShootStatus{TechnicalID: tt.status},
+		}
 		got, err := TechnicalID(s)
 		if got != tt.want || (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
 			t.Errorf("%+v: got %q, %v", tt, got, err)
@@ -157,12 +171,20 @@ func TestTechnicalID(t *testing.T) {
 // gets to a seed.
 func TestDefaultsOfAShoot(t *testing.T) {
 	no := false
-	p := poolOf(v1beta1.Worker{Name: "a", SystemComponents: &v1beta1.SystemComponents{Allow: no}, Labels: map[string]string{"team": "blue"}})
-	if diff := cmp.Diff([]any{"1", "0", map[string]string{"node.kubernetes.io/role": "node", "team": "blue"}}, []any{p.MaxSurge.String(), p.MaxUnavailable.String(), p.Labels}); diff != "" {
+	p := poolOf(v1beta1.Worker{
+		Name: "a", SystemComponents: &v1beta1.SystemComponents{Allow: no}, Labels: map[string]string{"team": "blue"},
+	})
+	if diff := cmp.Diff([]any{"1", "0", map[string]string{"node.kubernetes.io/role": "node", "team": "blue"}}, []any{
+		p.MaxSurge.String(), p.MaxUnavailable.String(), p.Labels,
+	}); diff != "" {
 		t.Error(diff)
 	}
-	p = poolOf(v1beta1.Worker{Name: "a", UpdateStrategy: ptr.To(v1beta1.AutoInPlaceUpdate), MaxUnavailable: ptr.To(intstr.FromInt32(2))})
-	if diff := cmp.Diff([]any{"0", "2", "true"}, []any{p.MaxSurge.String(), p.MaxUnavailable.String(), p.Labels["worker.gardener.cloud/system-components"]}); diff != "" {
+	p = poolOf(v1beta1.Worker{
+		Name: "a", UpdateStrategy: ptr.To(v1beta1.AutoInPlaceUpdate), MaxUnavailable: ptr.To(intstr.FromInt32(2)),
+	})
+	if diff := cmp.Diff([]any{"0", "2", "true"}, []any{
+		p.MaxSurge.String(), p.MaxUnavailable.String(), p.Labels["worker.gardener.cloud/system-components"],
+	}); diff != "" {
 		t.Error(diff)
 	}
 }

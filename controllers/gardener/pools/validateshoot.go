@@ -20,7 +20,8 @@ var expanders = []string{"least-nodes", "least-waste", "most-pods", "priority", 
 func ValidateShoot(shoot v1beta1.Shoot, namespace string, existing func(pool string) bool) Findings {
 	var f Findings
 	if shoot.Name == "" {
-		f.Errors = append(f.Errors, field.Required(field.NewPath("metadata", "name"), "the autoscaler finds its machine deployments by it"))
+		f.Errors = append(f.Errors,
+			field.Required(field.NewPath("metadata", "name"), "the autoscaler finds its machine deployments by it"))
 	}
 	for _, problem := range validation.IsDNS1123Label(namespace) {
 		f.Errors = append(f.Errors, field.Invalid(field.NewPath("status", "technicalID"), namespace, problem))
@@ -82,12 +83,15 @@ func ValidateAutoscaler(shoot v1beta1.Shoot) Findings {
 		value *int32
 		least int32
 	}{
-		{"maxDrainParallelism", a.MaxDrainParallelism, 1}, {"maxGracefulTerminationSeconds", a.MaxGracefulTerminationSeconds, 0},
+		{"maxDrainParallelism", a.MaxDrainParallelism, 1},
+		{"maxGracefulTerminationSeconds", a.MaxGracefulTerminationSeconds, 0},
 		{"maxScaleDownParallelism", a.MaxScaleDownParallelism, 1}, {"verbosity", a.Verbosity, 0},
 	} {
 		f.Errors = append(f.Errors, notBelow(n.value, n.least, at.Child(n.name))...)
 	}
-	for name, taints := range map[string][]string{"ignoreTaints": a.IgnoreTaints, "startupTaints": a.StartupTaints, "statusTaints": a.StatusTaints} {
+	for name, taints := range map[string][]string{
+		"ignoreTaints": a.IgnoreTaints, "startupTaints": a.StartupTaints, "statusTaints": a.StatusTaints,
+	} {
 		for i, taint := range taints {
 			for _, problem := range validation.IsQualifiedName(taint) {
 				f.Errors = append(f.Errors, field.Invalid(at.Child(name).Index(i), taint, problem))

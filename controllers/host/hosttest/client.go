@@ -38,7 +38,9 @@ func NewClient(builder *fake.ClientBuilder, objects ...string) (*Client, error) 
 		c.Writes = append(c.Writes, verb)
 	}
 	c.WithWatch = interceptor.NewClient(builder.Build(), interceptor.Funcs{
-		Apply: func(ctx context.Context, to client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+		Apply: func(
+			ctx context.Context, to client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption,
+		) error {
 			note("apply", o)
 			return to.Apply(ctx, o, opts...)
 		},
@@ -50,7 +52,9 @@ func NewClient(builder *fake.ClientBuilder, objects ...string) (*Client, error) 
 			note("update", o)
 			return to.Update(ctx, o, opts...)
 		},
-		Patch: func(ctx context.Context, to client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		Patch: func(
+			ctx context.Context, to client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption,
+		) error {
 			note("patch", o)
 			return to.Patch(ctx, o, p, opts...)
 		},
@@ -58,7 +62,10 @@ func NewClient(builder *fake.ClientBuilder, objects ...string) (*Client, error) 
 			note("delete", o)
 			return to.Delete(ctx, o, opts...)
 		},
-		SubResourcePatch: func(ctx context.Context, to client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(
+			ctx context.Context, to client.Client, sub string, o client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption,
+		) error {
 			note(sub, nil)
 			return to.SubResource(sub).Patch(ctx, o, p, opts...)
 		},

@@ -149,7 +149,8 @@ func fired(t *testing.T, rule rulefmt.Rule, series string) map[string][]int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := rules.NewAlertingRule(rule.Alert, expr, time.Duration(rule.For), 0, labels.FromMap(rule.Labels), labels.FromMap(rule.Annotations), labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler))
+	r := rules.NewAlertingRule(rule.Alert, expr, time.Duration(rule.For), 0, labels.FromMap(rule.Labels),
+		labels.FromMap(rule.Annotations), labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler))
 	out := map[string][]int{}
 	for minute := range 480 {
 		now := time.Unix(0, 0).UTC().Add(time.Duration(minute) * step)
@@ -160,10 +161,12 @@ func fired(t *testing.T, rule rulefmt.Rule, series string) map[string][]int {
 			if a.State == rules.StateFiring {
 				out[a.Labels.String()] = append(out[a.Labels.String()], minute)
 				whose := a.Labels.Get("namespace") + "/" + a.Labels.Get("job")
-				if text := a.Annotations.Get("description"); whose != "/" && rule.Labels["severity"] == "critical" && !strings.Contains(text, whose) {
+				if text := a.Annotations.Get("description"); whose != "/" && rule.Labels["severity"] == "critical" &&
+					!strings.Contains(text, whose) {
 					t.Errorf("%s does not tell whose it is: %s", rule.Alert, text)
 				}
-				if text := a.Annotations.Get("description") + a.Annotations.Get("summary"); strings.Contains(text, "{{") || strings.Contains(text, "<error") || strings.Contains(text, "no value") {
+				if text := a.Annotations.Get("description") + a.Annotations.Get("summary"); strings.Contains(text, "{{") ||
+					strings.Contains(text, "<error") || strings.Contains(text, "no value") {
 					t.Errorf("%s tells: %s", rule.Alert, text)
 				}
 			}
@@ -187,7 +190,8 @@ func TestEachAlertFires(t *testing.T) {
 			if !ok {
 				t.Fatal("no series are known that it must fire for")
 			}
-			want, err := parser.NewParser(parser.Options{}).ParseMetric(fmt.Sprintf(`{alertname=%q, severity=%q, %s}`, rule.Alert, rule.Labels["severity"], c.labels))
+			want, err := parser.NewParser(parser.Options{}).
+				ParseMetric(fmt.Sprintf(`{alertname=%q, severity=%q, %s}`, rule.Alert, rule.Labels["severity"], c.labels))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,7 +235,8 @@ func TestRunbooks(t *testing.T) {
 				t.Errorf("the runbook of %s lacks %s", rule.Alert, part)
 			}
 		}
-		if !slices.Contains([]string{"critical", "warning", "info"}, rule.Labels["severity"]) || rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" {
+		if !slices.Contains([]string{"critical", "warning", "info"}, rule.Labels["severity"]) ||
+			rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" {
 			t.Errorf("%s: %v %v", rule.Alert, rule.Labels, rule.Annotations)
 		}
 	}

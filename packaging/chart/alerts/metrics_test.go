@@ -49,7 +49,9 @@ func served(t *testing.T) map[string]map[string]bool {
 	maps.Copy(out, page(t, r))
 	// Those of the controller of EKS Anywhere's workers; its own tests know that it
 	// serves whatever the chart's files ask for.
-	for _, name := range []string{"plimsoll_eks_anywhere_workers_ready", "plimsoll_eks_anywhere_worker_node_groups_valid"} {
+	for _, name := range []string{
+		"plimsoll_eks_anywhere_workers_ready", "plimsoll_eks_anywhere_worker_node_groups_valid",
+	} {
 		out[name] = map[string]bool{"namespace": true, "job": true, "instance": true, "pod": true, "cluster": true}
 	}
 	return out
@@ -88,7 +90,8 @@ func page(t *testing.T, r *report.Reporter) map[string]map[string]bool {
 // how it stands is not.
 func TestBeforeTheFirstCycle(t *testing.T) {
 	for _, observe := range []bool{false, true} {
-		there := page(t, report.New(report.Silent(), report.Settings{Observe: observe, PerGroupMetrics: true}, slog.New(slog.DiscardHandler)))
+		there := page(t,
+			report.New(report.Silent(), report.Settings{Observe: observe, PerGroupMetrics: true}, slog.New(slog.DiscardHandler)))
 		for name, want := range map[string]bool{
 			"plimsoll_plan_divergence_total":               true,
 			"plimsoll_shadow_calls_total":                  observe,

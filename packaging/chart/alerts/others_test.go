@@ -18,7 +18,8 @@ var shared = regexp.MustCompile(`(?m)^cluster_autoscaler_\w+\{.*$`)
 func ofClusterAutoscaler(series string) string {
 	lines := shared.FindAllString(series, -1)
 	for i := range lines {
-		lines[i] = strings.NewReplacer(`instance="a"`, `instance="ca"`, `instance="b"`, `instance="ca-standby"`).Replace(lines[i])
+		lines[i] = strings.NewReplacer(`instance="a"`, `instance="ca"`, `instance="b"`, `instance="ca-standby"`).
+			Replace(lines[i])
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
@@ -104,7 +105,8 @@ cluster_autoscaler_last_activity{namespace="n",job="p",instance="a",activity="ma
 		nameless = `{alertname="PlimsollNoLeader", severity="critical"}`
 	)
 	// Up for a minute of every three.
-	crashing := `plimsoll_plan_divergence_total{namespace="n",job="p",instance="b"}` + strings.Repeat(" 0 stale stale", 160) + "\n"
+	crashing := `plimsoll_plan_divergence_total{namespace="n",job="p",instance="b"}` +
+		strings.Repeat(" 0 stale stale", 160) + "\n"
 	// From then on it observes.
 	const observes = `plimsoll_plan_divergence_total{namespace="n",job="p",instance="c"} _x31 0x449
 plimsoll_shadow_calls_total{namespace="n",job="p",instance="c",verb="Grow"} _x31 0x449

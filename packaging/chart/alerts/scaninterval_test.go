@@ -24,7 +24,9 @@ func rendered(t *testing.T, extraArgs map[string]any) map[string]rulefmt.Rule {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := c.Render(chart.Default, map[string]any{"cloudProvider": "kwok", "prometheusRule": map[string]any{"enabled": true}, "extraArgs": extraArgs})
+	r, err := c.Render(chart.Default, map[string]any{
+		"cloudProvider": "kwok", "prometheusRule": map[string]any{"enabled": true}, "extraArgs": extraArgs,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +127,9 @@ func TestThresholdsFollowTheScanInterval(t *testing.T) {
 			t.Errorf("%s is %s, want it as in the file: %s", rule.Alert, byDefault[rule.Alert].Expr, rule.Expr)
 		}
 	}
-	for given, seconds := range map[string]string{"10m": "600", "1m30s": "90", "1.5h": "5400", "1s": "1", "200ms": "1", "10s": "10", "10.001s": "11"} {
+	for given, seconds := range map[string]string{
+		"10m": "600", "1m30s": "90", "1.5h": "5400", "1s": "1", "200ms": "1", "10s": "10", "10.001s": "11",
+	} {
 		for _, extra := range []map[string]any{{"scan-interval": given}, {"scan-interval_1": given}} {
 			rules, changed := rendered(t, extra), map[string]int{}
 			for name, rule := range rules {
@@ -137,7 +141,9 @@ func TestThresholdsFollowTheScanInterval(t *testing.T) {
 					t.Errorf("%v: %s is %s, want %s", extra, name, rule.Expr, want)
 				}
 			}
-			if want := map[string]int{"PlimsollLoopStalled": 2, "PlimsollLoopFails": 1, "PlimsollInventoryStale": 1}; !maps.Equal(changed, want) {
+			if want := map[string]int{
+				"PlimsollLoopStalled": 2, "PlimsollLoopFails": 1, "PlimsollInventoryStale": 1,
+			}; !maps.Equal(changed, want) {
 				t.Errorf("%v are made of a scan interval, want %v", changed, want)
 			}
 		}

@@ -21,11 +21,13 @@ import (
 func (i *installed) waitAdmitted(t *testing.T, want int) {
 	t.Helper()
 	eventually(t, soon, func() (string, error) {
-		pods, err := i.plane.Client().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/instance=" + releaseName})
+		pods, err := i.plane.Client().CoreV1().Pods(namespace).List(t.Context(),
+			metav1.ListOptions{LabelSelector: "app.kubernetes.io/instance=" + releaseName})
 		if err != nil || len(pods.Items) == want {
 			return "", err
 		}
-		events, err := i.plane.Client().CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedCreate"})
+		events, err := i.plane.Client().CoreV1().Events(namespace).List(t.Context(),
+			metav1.ListOptions{FieldSelector: "reason=FailedCreate"})
 		if err != nil {
 			return "", err
 		}
@@ -43,16 +45,20 @@ func (i *installed) run(t *testing.T, name string, replicas int32, cpu, group st
 	labels := map[string]string{"app": name}
 	_, err := i.plane.Client().AppsV1().Deployments("default").Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels},
-			Spec: corev1.PodSpec{
-				TerminationGracePeriodSeconds: ptr.To[int64](1),
-				NodeSelector:                  map[string]string{groupLabel: group},
-				Tolerations:                   []corev1.Toleration{{Key: fakeTaint, Operator: corev1.TolerationOpExists}},
-				Containers: []corev1.Container{{Name: "main", Image: "none",
-					Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					TerminationGracePeriodSeconds: ptr.To[int64](1),
+					NodeSelector:                  map[string]string{groupLabel: group},
+					Tolerations:                   []corev1.Toleration{{Key: fakeTaint, Operator: corev1.TolerationOpExists}},
+					Containers: []corev1.Container{{Name: "main", Image: "none",
+						Resources: corev1.ResourceRequirements{
+							Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)},
+						}}},
+				},
 			},
-		}},
+		},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -64,14 +70,20 @@ func (i *installed) run(t *testing.T, name string, replicas int32, cpu, group st
 func (i *installed) runJob(t *testing.T, name, group string) {
 	t.Helper()
 	jobs := i.plane.Client().BatchV1().Jobs("default")
-	_, err := jobs.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-		RestartPolicy:  corev1.RestartPolicyNever,
-		NodeSelector:   map[string]string{groupLabel: group},
-		Tolerations:    []corev1.Toleration{{Key: fakeTaint, Operator: corev1.TolerationOpExists}},
-		ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "test/gate"}},
-		InitContainers: []corev1.Container{{Name: "first", Image: "none"}, {Name: "beside", Image: "none", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}},
-		Containers:     []corev1.Container{{Name: "main", Image: "none"}},
-	}}}}, metav1.CreateOptions{})
+	_, err := jobs.Create(t.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy:  corev1.RestartPolicyNever,
+			NodeSelector:   map[string]string{groupLabel: group},
+			Tolerations:    []corev1.Toleration{{Key: fakeTaint, Operator: corev1.TolerationOpExists}},
+			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "test/gate"}},
+			InitContainers: []corev1.Container{
+				{Name: "first", Image: "none"},
+				{Name: "beside", Image: "none", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)},
+			},
+			Containers: []corev1.Container{{Name: "main", Image: "none"}},
+		}}},
+	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +99,8 @@ func (i *installed) runJob(t *testing.T, name, group string) {
 func (i *installed) scale(t *testing.T, name string, replicas int32) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	if _, err := i.plane.Client().AppsV1().Deployments("default").Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := i.plane.Client().AppsV1().Deployments("default").
+		Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -96,7 +109,8 @@ func (i *installed) scale(t *testing.T, name string, replicas int32) {
 func (i *installed) waitPods(t *testing.T, name string, want int) {
 	t.Helper()
 	eventually(t, soon, func() (string, error) {
-		pods, err := i.plane.Client().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
+		pods, err := i.plane.Client().CoreV1().Pods("default").List(t.Context(),
+			metav1.ListOptions{LabelSelector: "app=" + name})
 		if err != nil {
 			return "", err
 		}
@@ -137,7 +151,8 @@ func (i *installed) waitNodes(t *testing.T, want int) {
 func (i *installed) waitMachines(t *testing.T, prefix string) {
 	t.Helper()
 	eventually(t, soon, func() (string, error) {
-		maps, err := i.plane.Client().CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=kwok-provider-machines"})
+		maps, err := i.plane.Client().CoreV1().ConfigMaps(namespace).List(t.Context(),
+			metav1.ListOptions{FieldSelector: "metadata.name=kwok-provider-machines"})
 		if err != nil {
 			return "", err
 		}
@@ -179,7 +194,8 @@ func (i *installed) nothingLeft(t *testing.T) {
 				return "", err
 			}
 		}
-		if n := len(deployments.Items) + len(roles.Items) + len(bindings.Items) + len(narrow.Items) + len(accounts.Items); n > 0 {
+		if n := len(deployments.Items) + len(roles.Items) + len(bindings.Items) + len(narrow.Items) +
+			len(accounts.Items); n > 0 {
 			return fmt.Sprintf("%d objects of the release are still there", n), nil
 		}
 		return "", nil

@@ -21,10 +21,18 @@ const (
 )
 
 var (
-	eksClusters        = schema.GroupVersionResource{Group: "anywhere.eks.amazonaws.com", Version: "v1alpha1", Resource: "clusters"}
-	workers            = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "workers"}
-	machineDeployments = schema.GroupVersionResource{Group: "machine.sapcloud.io", Version: "v1alpha1", Resource: "machinedeployments"}
-	eksDeployments     = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "machinedeployments"}
+	eksClusters = schema.GroupVersionResource{
+		Group: "anywhere.eks.amazonaws.com", Version: "v1alpha1", Resource: "clusters",
+	}
+	workers = schema.GroupVersionResource{
+		Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "workers",
+	}
+	machineDeployments = schema.GroupVersionResource{
+		Group: "machine.sapcloud.io", Version: "v1alpha1", Resource: "machinedeployments",
+	}
+	eksDeployments = schema.GroupVersionResource{
+		Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "machinedeployments",
+	}
 )
 
 // countedUp is used for events that are alike and of one look at one state of an object: a
@@ -86,7 +94,8 @@ func TestControllersUnderExactlyTheirRights(t *testing.T) {
 
 	// From now on they write everything. Their Leases are new once more.
 	for _, lease := range []string{"plimsoll-eks-anywhere", "plimsoll-gardener"} {
-		if err := plane.Client().CoordinationV1().Leases(namespace).Delete(t.Context(), lease, metav1.DeleteOptions{}); err != nil {
+		if err := plane.Client().CoordinationV1().Leases(namespace).
+			Delete(t.Context(), lease, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,12 +109,16 @@ func TestControllersUnderExactlyTheirRights(t *testing.T) {
 		waitObject(t, deploymentsOfEKS, "prod-a", "replicas:1")
 		waitObject(t, deploymentsOfEKS, "prod-b", "replicas:1")
 		// The other one goes once this one is available.
-		patch(t, deploymentsOfEKS, "prod-a", `{"status":{"observedGeneration":1,"replicas":1,"readyReplicas":1,"availableReplicas":1}}`, "status")
-		patch(t, clusters, "prod", `{"spec":{"workerNodeGroupConfigurations":[{"name":"a","count":1,"machineGroupRef":{"kind":"KwokMachineTemplate","name":"t"}}]}}`)
+		patch(t, deploymentsOfEKS, "prod-a",
+			`{"status":{"observedGeneration":1,"replicas":1,"readyReplicas":1,"availableReplicas":1}}`, "status")
+		patch(t, clusters, "prod",
+			`{"spec":{"workerNodeGroupConfigurations":[{"name":"a","count":1,"machineGroupRef":{"kind":"KwokMachineTemplate","name":"t"}}]}}`)
 		waitGone(t, deploymentsOfEKS, "prod-b")
 		i.end(t, eksName)
 		// To apply what is not there is a patch, for which the API server wants this one, too.
-		creates := right{namespace: "eksa-system", verb: "create", group: eksDeployments.Group, resource: eksDeployments.Resource}
+		creates := right{
+			namespace: "eksa-system", verb: "create", group: eksDeployments.Group, resource: eksDeployments.Resource,
+		}
 		compare(t, rightsOf(t, plane.Client(), namespace, eksName), uses, countedUp, creates, splits)
 	})
 	t.Run("Gardener's", func(t *testing.T) {
@@ -115,7 +128,8 @@ func TestControllersUnderExactlyTheirRights(t *testing.T) {
 			{"name":"b","minimum":0,"maximum":2,"maxSurge":1,"maxUnavailable":0,"machineType":"small","zones":["za"]}]}}`)
 		waitObject(t, deployments, shoot+"-a-z1", `pool-maximum:7`)
 		waitObject(t, deployments, shoot+"-b-z1", `pool-maximum:2`)
-		patch(t, objects.Resource(workers).Namespace(shoot), "w", `{"spec":{"pools":[{"name":"a","minimum":1,"maximum":7,"maxSurge":1,"maxUnavailable":0,"machineType":"small","zones":["za"]}]}}`)
+		patch(t, objects.Resource(workers).Namespace(shoot), "w",
+			`{"spec":{"pools":[{"name":"a","minimum":1,"maximum":7,"maxSurge":1,"maxUnavailable":0,"machineType":"small","zones":["za"]}]}}`)
 		waitGone(t, deployments, shoot+"-b-z1")
 		i.end(t, gardenerName)
 		compare(t, rightsOf(t, plane.Client(), namespace, gardenerName), uses, countedUp)
@@ -126,7 +140,8 @@ func TestControllersUnderExactlyTheirRights(t *testing.T) {
 func (i *installed) control(t *testing.T, name, program string) *recorder {
 	t.Helper()
 	health := freeAddress(t)
-	return i.live(t, name, program, nil, []string{"--health-address=" + health, "--metrics-address="}, "http://"+health+"/readyz")
+	return i.live(t, name, program, nil, []string{"--health-address=" + health, "--metrics-address="},
+		"http://"+health+"/readyz")
 }
 
 // waitObject waits until an object has some words in it.
@@ -158,7 +173,9 @@ func waitGone(t *testing.T, objects dynamic.ResourceInterface, name string) {
 
 func patch(t *testing.T, objects dynamic.ResourceInterface, name, with string, subresources ...string) {
 	t.Helper()
-	if _, err := objects.Patch(t.Context(), name, types.MergePatchType, []byte(with), metav1.PatchOptions{}, subresources...); err != nil {
+	if _, err := objects.Patch(
+		t.Context(), name, types.MergePatchType, []byte(with), metav1.PatchOptions{}, subresources...,
+	); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -51,7 +51,9 @@ func startPlane(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	plane, err := controlplane.Start(ctx, controlplane.Config{WithoutKwok: true, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	plane, err := controlplane.Start(ctx, controlplane.Config{
+		WithoutKwok: true, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
 	if err != nil {
 		t.Fatalf("start a control plane: %v", err)
 	}
@@ -68,7 +70,8 @@ func startPlane(t *testing.T) *controlplane.ControlPlane {
 func install(t *testing.T, plane *controlplane.ControlPlane, values map[string]any) *installed {
 	t.Helper()
 	_, err := plane.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}, metav1.CreateOptions{})
+		Name:   namespace,
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +132,8 @@ func (i *installed) deployment(t *testing.T, name string) *appsv1.Deployment {
 // kubeconfig is one with a token of an account, that leads to the recorder.
 func (i *installed) kubeconfig(t *testing.T, account string, r *recorder) string {
 	t.Helper()
-	token, err := i.plane.Client().CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := i.plane.Client().CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +160,8 @@ func (i *installed) mounts(t *testing.T, pod corev1.PodSpec) map[string]string {
 		if at < 0 || pod.Volumes[at].ConfigMap == nil {
 			t.Fatalf("the mount %s has no ConfigMap", mount.Name)
 		}
-		object, err := i.plane.Client().CoreV1().ConfigMaps(namespace).Get(t.Context(), pod.Volumes[at].ConfigMap.Name, metav1.GetOptions{})
+		object, err := i.plane.Client().CoreV1().ConfigMaps(namespace).Get(t.Context(), pod.Volumes[at].ConfigMap.Name,
+			metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +179,9 @@ func (i *installed) mounts(t *testing.T, pod corev1.PodSpec) map[string]string {
 // process is the one container of a Deployment as a process on this machine: its own
 // arguments and environment, but for the paths of what is mounted. more is what only a
 // process needs.
-func (i *installed) process(t *testing.T, d *appsv1.Deployment, path string, first, more, env []string, health string) supervise.Process {
+func (i *installed) process(
+	t *testing.T, d *appsv1.Deployment, path string, first, more, env []string, health string,
+) supervise.Process {
 	t.Helper()
 	pod := d.Spec.Template.Spec
 	folders := i.mounts(t, pod)

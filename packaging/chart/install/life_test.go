@@ -43,8 +43,9 @@ func quick() map[string]any {
 		},
 		"prometheusRule": map[string]any{"enabled": false},
 		"extraArgs": map[string]any{
-			"scan-interval": "1s", "scale-down-unneeded-time": "1s", "scale-down-delay-after-add": "1s", "scale-down-delay-after-failure": "1s",
-			"node-delete-delay-after-taint": "0s", "max-node-provision-time": "5s", "emit-per-nodegroup-metrics": nil,
+			"scan-interval": "1s", "scale-down-unneeded-time": "1s", "scale-down-delay-after-add": "1s",
+			"scale-down-delay-after-failure": "1s",
+			"node-delete-delay-after-taint":  "0s", "max-node-provision-time": "5s", "emit-per-nodegroup-metrics": nil,
 		},
 	}
 }
@@ -72,7 +73,8 @@ func TestALifeUnderExactlyItsRights(t *testing.T) {
 	// 1. The two processes, as their pods would run.
 	kwokName := fullName + "-kwok-controller"
 	kwokAddress := freeAddress(t)
-	kwokUses := i.live(t, kwokName, self, []string{kwokWord}, []string{"--server-address=" + kwokAddress}, "http://"+kwokAddress+"/healthz")
+	kwokUses := i.live(t, kwokName, self, []string{kwokWord}, []string{"--server-address=" + kwokAddress},
+		"http://"+kwokAddress+"/healthz")
 	address := freeAddress(t)
 	plimsollUses := i.live(t, fullName, program, nil, []string{"--address=" + address}, "http://"+address+"/readyz")
 

@@ -25,7 +25,8 @@ type use struct {
 }
 
 func (u use) String() string {
-	return fmt.Sprintf("%s %s.%s %s/%s", u.verb, u.resource, cmp.Or(u.group, "core"), cmp.Or(u.namespace, "*"), cmp.Or(u.name, "*"))
+	return fmt.Sprintf("%s %s.%s %s/%s",
+		u.verb, u.resource, cmp.Or(u.group, "core"), cmp.Or(u.namespace, "*"), cmp.Or(u.name, "*"))
 }
 
 // recorder stands between one account and the API server, and keeps what is asked, and
@@ -47,12 +48,16 @@ func record(t *testing.T, admin *rest.Config) *recorder {
 		t.Fatal(err)
 	}
 	// The account's token goes along; the administrator's certificate must not.
-	transport, err := rest.TransportFor(&rest.Config{Host: admin.Host, TLSClientConfig: rest.TLSClientConfig{CAFile: admin.CAFile, CAData: admin.CAData}})
+	transport, err := rest.TransportFor(&rest.Config{
+		Host: admin.Host, TLSClientConfig: rest.TLSClientConfig{CAFile: admin.CAFile, CAData: admin.CAData},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &recorder{uses: map[use]bool{}, forbidden: map[use]bool{}}
-	infos := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	infos := &request.RequestInfoFactory{
+		APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
+	}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(p *httputil.ProxyRequest) { p.SetURL(target) },
 		Transport:     transport,
@@ -83,8 +88,13 @@ func record(t *testing.T, admin *rest.Config) *recorder {
 func refuse(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusUnprocessableEntity)
-	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
-		Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity, Message: "sendInitialEvents: Forbidden: not supported by this server"})
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure,
+		Reason:   metav1.StatusReasonInvalid,
+		Code:     http.StatusUnprocessableEntity,
+		Message:  "sendInitialEvents: Forbidden: not supported by this server",
+	})
 }
 
 func (r *recorder) saw(info *request.RequestInfo, forbidden bool) {

@@ -38,8 +38,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	to := flags.String("to", "../bin/plimsoll-image.tar", "the archive to write")
 	list := flags.String("sbom", "../bin/plimsoll.spdx.json", "the SPDX document to write")
 	base := flags.String("base", "", "an image to build on, best by digest (default: from scratch)")
-	roots := flags.String("roots", "/etc/ssl/certs/ca-certificates.crt", "from scratch: the root certificates to put in, a file of PEM")
-	repository := flags.String("repository", "ghcr.io/plimsoll-dev/plimsoll", "the name of the image in the archive; its tag is the version")
+	roots := flags.String("roots", "/etc/ssl/certs/ca-certificates.crt",
+		"from scratch: the root certificates to put in, a file of PEM")
+	repository := flags.String("repository", "ghcr.io/plimsoll-dev/plimsoll",
+		"the name of the image in the archive; its tag is the version")
 	if err := flags.Parse(args); errors.Is(err, pflag.ErrHelp) {
 		return nil
 	} else if err != nil {
@@ -106,7 +108,9 @@ func baseOf(ctx context.Context, base, roots string, platform v1.Platform) (imag
 	}
 	certificates, err := os.ReadFile(roots)
 	if err != nil {
-		return image.Base{}, fmt.Errorf("read the root certificates: %w; install ca-certificates, or name a file of PEM certificates (--roots)", err)
+		return image.Base{}, fmt.Errorf(
+			"read the root certificates: %w; install ca-certificates, or name a file of PEM certificates (--roots)", err,
+		)
 	}
 	return image.Scratch(certificates)
 }
@@ -130,7 +134,8 @@ func check(path string, want v1.ImageIndex) (err error) {
 		return fmt.Errorf("check the image in %s: %w", path, err)
 	}
 	if read, err := got.Digest(); err != nil || read != wrote {
-		return errors.Join(fmt.Errorf("check the image in %s: wrote %s, and read %s; is the disk full?", path, wrote, read), err)
+		return errors.Join(fmt.Errorf("check the image in %s: wrote %s, and read %s; is the disk full?",
+			path, wrote, read), err)
 	}
 	return nil
 }

@@ -26,7 +26,9 @@ func TestRun(t *testing.T) {
 	}
 	roots := write(t, folder, "roots.pem", certificate(t))
 	archive, list := filepath.Join(folder, "image.tar"), filepath.Join(folder, "spdx.json")
-	args := []string{"--to=" + archive, "--sbom=" + list, "--roots=" + roots, "--repository=registry.example.com/plimsoll", binary}
+	args := []string{
+		"--to=" + archive, "--sbom=" + list, "--roots=" + roots, "--repository=registry.example.com/plimsoll", binary,
+	}
 	var told, toldAgain bytes.Buffer
 	if err := run(t.Context(), args, &told); err != nil {
 		t.Fatal(err)
@@ -35,7 +37,8 @@ func TestRun(t *testing.T) {
 	if err := run(t.Context(), args, &toldAgain); err != nil {
 		t.Fatal(err)
 	}
-	if told.String() != toldAgain.String() || !bytes.Equal(first[0], contents(t, archive)) || !bytes.Equal(first[1], contents(t, list)) {
+	if told.String() != toldAgain.String() || !bytes.Equal(first[0], contents(t, archive)) ||
+		!bytes.Equal(first[1], contents(t, list)) {
 		t.Errorf("the second time it writes something else:\n%s%s", &told, &toldAgain)
 	}
 
@@ -50,7 +53,9 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, say := range []string{archive, list, "registry.example.com/plimsoll:1.2.3", digest.String(), " for linux/" + runtime.GOARCH} {
+	for _, say := range []string{
+		archive, list, "registry.example.com/plimsoll:1.2.3", digest.String(), " for linux/" + runtime.GOARCH,
+	} {
 		if !strings.Contains(told.String(), say) {
 			t.Errorf("it does not tell %q:\n%s", say, &told)
 		}

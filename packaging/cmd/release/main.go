@@ -61,7 +61,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintln(out, folder)
 	if !tagged(version) {
-		fmt.Fprintf(out, "  %s is no tag: this is for trying out. To release, tag the commit (git tag -a v1.2.3) and do it again\n", version)
+		fmt.Fprintf(out,
+			"  %s is no tag: this is for trying out. To release, tag the commit (git tag -a v1.2.3) and do it again\n", version)
 	}
 	return nil
 }

@@ -30,7 +30,9 @@ func TestRelease(t *testing.T) {
 		t.Errorf("it says %q, not %q", out, want)
 	}
 	program := "plimsoll-v1.2.3-linux-" + runtime.GOARCH
-	want := map[string]os.FileMode{program: 0o755, "plimsoll-v1.2.3-image.tar": 0o644, "plimsoll-v1.2.3.spdx.json": 0o644, "SHA256SUMS": 0o644}
+	want := map[string]os.FileMode{
+		program: 0o755, "plimsoll-v1.2.3-image.tar": 0o644, "plimsoll-v1.2.3.spdx.json": 0o644, "SHA256SUMS": 0o644,
+	}
 	got := map[string]os.FileMode{}
 	lines := ""
 	entries, err := os.ReadDir(folder)
@@ -63,7 +65,8 @@ func TestRelease(t *testing.T) {
 	if diff := cmp.Diff(lines, string(text)); diff != "" {
 		t.Error(diff)
 	}
-	if said, err := exec.Command(filepath.Join(folder, program)).Output(); err != nil || !strings.HasPrefix(string(said), "v1.2.3 "+w.head()) {
+	if said, err := exec.Command(filepath.Join(folder, program)).Output(); err != nil ||
+		!strings.HasPrefix(string(said), "v1.2.3 "+w.head()) {
 		t.Errorf("the binary says %q (%v)", said, err)
 	}
 
@@ -146,7 +149,8 @@ func TestWithoutATagItSaysSo(t *testing.T) {
 		t.Errorf("it says %q (%v)", out, err)
 	}
 	for version, want := range map[string]bool{
-		"v0.1.0": true, "v0.1.0-rc.1": true, "v0.1.0-4-gdf2db95": false, "v0.1.0-dirty": false, "df2db95": false, "dev": false, "0.1.0": false,
+		"v0.1.0": true, "v0.1.0-rc.1": true, "v0.1.0-4-gdf2db95": false, "v0.1.0-dirty": false, "df2db95": false,
+		"dev": false, "0.1.0": false,
 	} {
 		if tagged(version) != want {
 			t.Errorf("%s is a tag: %v", version, !want)
@@ -155,7 +159,8 @@ func TestWithoutATagItSaysSo(t *testing.T) {
 }
 
 func TestNoRepository(t *testing.T) {
-	if err := run(t.Context(), []string{"--check-only", "--repository=" + t.TempDir()}, t.Output()); err == nil || !strings.Contains(err.Error(), "a release is made in a git repository") {
+	if err := run(t.Context(), []string{"--check-only", "--repository=" + t.TempDir()}, t.Output()); err == nil ||
+		!strings.Contains(err.Error(), "a release is made in a git repository") {
 		t.Errorf("it says %v", err)
 	}
 }

@@ -51,10 +51,13 @@ func partsOf(paths []string, archive, list, commit string) ([]part, string, erro
 			version = b.About.Version
 		}
 		if b.About.Version != version {
-			return nil, "", fmt.Errorf("%s is version %s, and %s is %s; build both again", path, b.About.Version, paths[0], version)
+			return nil, "", fmt.Errorf("%s is version %s, and %s is %s; build both again",
+				path, b.About.Version, paths[0], version)
 		}
 		contents = append(contents, b)
-		parts = append(parts, part{fmt.Sprintf("plimsoll-%s-%s-%s", version, b.Platform.OS, b.Platform.Architecture), path, 0o755})
+		parts = append(parts, part{
+			fmt.Sprintf("plimsoll-%s-%s-%s", version, b.Platform.OS, b.Platform.Architecture), path, 0o755,
+		})
 	}
 	if err := imageIsOf(archive, contents); err != nil {
 		return nil, "", err
@@ -79,7 +82,9 @@ func imageIsOf(archive string, binaries []image.Binary) (err error) {
 		return err
 	}
 	for _, b := range binaries {
-		images, err := partial.FindImages(index, func(d v1.Descriptor) bool { return d.Platform != nil && d.Platform.Equals(b.Platform) })
+		images, err := partial.FindImages(index, func(d v1.Descriptor) bool {
+			return d.Platform != nil && d.Platform.Equals(b.Platform)
+		})
 		if err != nil {
 			return fmt.Errorf("look into the image %s: %w", archive, err)
 		}
@@ -91,7 +96,8 @@ func imageIsOf(archive string, binaries []image.Binary) (err error) {
 			return fmt.Errorf("look into the image %s: %w", archive, err)
 		}
 		if sum != b.SHA256 {
-			return fmt.Errorf("the image %s holds another binary for %s than %s; make it again (make image)", archive, b.Platform, b.Path)
+			return fmt.Errorf("the image %s holds another binary for %s than %s; make it again (make image)",
+				archive, b.Platform, b.Path)
 		}
 	}
 	return nil

@@ -50,7 +50,8 @@ func (t tree) clean() error {
 	if len(some) > show {
 		some, more = some[:show], fmt.Sprintf("\n  and %d more", len(t.changes)-show)
 	}
-	return fmt.Errorf("the tree has changes that are in no commit:\n  %s%s\ncommit or remove them; or try it out with RELEASE_FLAGS=--allow-dirty",
+	return fmt.Errorf("the tree has changes that are in no commit:\n  %s%s\ncommit or remove them; or try it out with "+
+		"RELEASE_FLAGS=--allow-dirty",
 		strings.Join(some, "\n  "), more)
 }
 

@@ -20,7 +20,8 @@ func Check(doc *spdx.Document) error {
 	fail := func(format string, args ...any) {
 		wrong = append(wrong, fmt.Errorf("the SPDX document %q: "+format, append([]any{doc.DocumentName}, args...)...))
 	}
-	if doc.SPDXVersion != spdx.Version || doc.DataLicense != spdx.DataLicense || doc.SPDXIdentifier != "DOCUMENT" || doc.DocumentName == "" {
+	if doc.SPDXVersion != spdx.Version || doc.DataLicense != spdx.DataLicense || doc.SPDXIdentifier != "DOCUMENT" ||
+		doc.DocumentName == "" {
 		fail("its head must have %s, the data licence %s, the identifier DOCUMENT and a name", spdx.Version, spdx.DataLicense)
 	}
 	if at, err := url.Parse(doc.DocumentNamespace); err != nil || !at.IsAbs() || at.Fragment != "" {
@@ -55,7 +56,8 @@ func Check(doc *spdx.Document) error {
 				fail("a relationship %s names %s, which is not in it", r.Relationship, end.ElementRefID)
 			}
 		}
-		described = described || r.Relationship == common.TypeRelationshipDescribe && r.RefA.ElementRefID == doc.SPDXIdentifier
+		described = described ||
+			r.Relationship == common.TypeRelationshipDescribe && r.RefA.ElementRefID == doc.SPDXIdentifier
 	}
 	if !described {
 		fail("it must say which package it describes")

@@ -43,7 +43,8 @@ func Document(binaries []image.Binary) (*spdx.Document, error) {
 		SPDXIdentifier: "DOCUMENT",
 		DocumentName:   "plimsoll-" + about.Version,
 		// A namespace is of one document alone: other binaries, another name.
-		DocumentNamespace: "https://github.com/plimsoll-dev/plimsoll/spdx/" + url.PathEscape(about.Version) + "-" + digest(binaries),
+		DocumentNamespace: "https://github.com/plimsoll-dev/plimsoll/spdx/" + url.PathEscape(about.Version) + "-" +
+			digest(binaries),
 		CreationInfo: &spdx.CreationInfo{
 			Created:        about.Created.UTC().Format(time.RFC3339),
 			Creators:       []common.Creator{{CreatorType: "Tool", Creator: "plimsoll-packaging"}},
@@ -53,29 +54,35 @@ func Document(binaries []image.Binary) (*spdx.Document, error) {
 	parts := map[common.ElementID]*spdx.Package{}
 	for _, b := range binaries {
 		if b.About != about {
-			return nil, fmt.Errorf("list what the binaries are made of: %s is %s, and %s is %s; build both from the same commit", binaries[0].Path, about, b.Path, b.About)
+			return nil, fmt.Errorf("list what the binaries are made of: %s is %s, and %s is %s; build both from the same commit",
+				binaries[0].Path, about, b.Path, b.About)
 		}
 		whole := programOf(b)
 		if _, twice := parts[whole.PackageSPDXIdentifier]; twice {
 			return nil, fmt.Errorf("list what the binaries are made of: two are for %s; give one per platform", b.Platform)
 		}
 		parts[whole.PackageSPDXIdentifier] = whole
-		doc.Relationships = append(doc.Relationships, relation("DOCUMENT", common.TypeRelationshipDescribe, whole.PackageSPDXIdentifier))
+		doc.Relationships = append(doc.Relationships,
+			relation("DOCUMENT", common.TypeRelationshipDescribe, whole.PackageSPDXIdentifier))
 		used := []*spdx.Package{libraryOf(b.Build.GoVersion)}
 		for _, m := range b.Build.Deps {
 			used = append(used, moduleOf(m))
 		}
 		for _, p := range used {
 			parts[p.PackageSPDXIdentifier] = p
-			doc.Relationships = append(doc.Relationships, relation(whole.PackageSPDXIdentifier, common.TypeRelationshipDependsOn, p.PackageSPDXIdentifier))
+			doc.Relationships = append(doc.Relationships,
+				relation(whole.PackageSPDXIdentifier, common.TypeRelationshipDependsOn, p.PackageSPDXIdentifier))
 		}
 	}
 	for _, p := range parts {
 		doc.Packages = append(doc.Packages, p)
 	}
-	slices.SortFunc(doc.Packages, func(a, b *spdx.Package) int { return cmp.Compare(a.PackageSPDXIdentifier, b.PackageSPDXIdentifier) })
+	slices.SortFunc(doc.Packages, func(a, b *spdx.Package) int {
+		return cmp.Compare(a.PackageSPDXIdentifier, b.PackageSPDXIdentifier)
+	})
 	slices.SortFunc(doc.Relationships, func(a, b *spdx.Relationship) int {
-		return cmp.Or(cmp.Compare(a.RefA.ElementRefID, b.RefA.ElementRefID), cmp.Compare(a.RefB.ElementRefID, b.RefB.ElementRefID))
+		return cmp.Or(cmp.Compare(a.RefA.ElementRefID, b.RefA.ElementRefID),
+			cmp.Compare(a.RefB.ElementRefID, b.RefB.ElementRefID))
 	})
 	return doc, nil
 }
@@ -89,7 +96,9 @@ func digest(binaries []image.Binary) string {
 }
 
 func relation(of common.ElementID, kind string, to common.ElementID) *spdx.Relationship {
-	return &spdx.Relationship{RefA: common.MakeDocElementID("", string(of)), Relationship: kind, RefB: common.MakeDocElementID("", string(to))}
+	return &spdx.Relationship{
+		RefA: common.MakeDocElementID("", string(of)), Relationship: kind, RefB: common.MakeDocElementID("", string(to)),
+	}
 }
 
 // programOf is the binary itself.

@@ -35,8 +35,12 @@ func binaryFor(architecture string, deps ...*debug.Module) image.Binary {
 var (
 	client = &debug.Module{Path: "k8s.io/client-go", Version: "v0.37.0", Sum: "h1:sum="}
 	azure  = &debug.Module{Path: "github.com/Azure/go-ansiterm", Version: "v0.1.0+incompatible", Sum: "h1:other="}
-	forked = &debug.Module{Path: "example.com/a", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.0.1", Sum: "h1:fork="}}
-	local  = &debug.Module{Path: "example.com/b", Version: "v1.0.0", Replace: &debug.Module{Path: "../b"}}
+	forked = &debug.Module{
+		Path:    "example.com/a",
+		Version: "v1.0.0",
+		Replace: &debug.Module{Path: "example.com/fork", Version: "v1.0.1", Sum: "h1:fork="},
+	}
+	local = &debug.Module{Path: "example.com/b", Version: "v1.0.0", Replace: &debug.Module{Path: "../b"}}
 )
 
 func document(t *testing.T, binaries ...image.Binary) *spdx.Document {
@@ -166,7 +170,9 @@ func TestCheck(t *testing.T) {
 		"not analysed":       func(d *spdx.Document) { d.Packages[1].FilesAnalyzed = true },
 		"which is not in it": func(d *spdx.Document) { d.Packages = d.Packages[:1] },
 		"which package it describes": func(d *spdx.Document) {
-			d.Relationships = slices.DeleteFunc(d.Relationships, func(r *spdx.Relationship) bool { return r.RefA.ElementRefID == "DOCUMENT" })
+			d.Relationships = slices.DeleteFunc(d.Relationships, func(r *spdx.Relationship) bool {
+				return r.RefA.ElementRefID == "DOCUMENT"
+			})
 		},
 	} {
 		t.Run(says, func(t *testing.T) {

@@ -93,13 +93,15 @@ func (a *activity) passes(filters []filter, oneGroup bool) (bool, *refusal) {
 			continue
 		}
 		if (f.name != "StartTimeLowerBound" && f.name != "StartTimeUpperBound") || len(f.values) != 1 {
-			return false, invalid("awstest: the filter %q with the values %q is none of StartTimeLowerBound, StartTimeUpperBound and Status", f.name, f.values)
+			return false, invalid("awstest: the filter %q with the values %q is none of StartTimeLowerBound, "+
+				"StartTimeUpperBound and Status", f.name, f.values)
 		}
 		bound, err := time.Parse(time.RFC3339Nano, f.values[0])
 		if err != nil {
 			return false, invalid("awstest: the filter %s: %v", f.name, err)
 		}
-		if f.name == "StartTimeLowerBound" && a.Start.Before(bound) || f.name == "StartTimeUpperBound" && a.Start.After(bound) {
+		if f.name == "StartTimeLowerBound" && a.Start.Before(bound) ||
+			f.name == "StartTimeUpperBound" && a.Start.After(bound) {
 			return false, nil
 		}
 	}
@@ -108,8 +110,10 @@ func (a *activity) passes(filters []filter, oneGroup bool) (bool, *refusal) {
 
 func (a *activity) xml(g *group) xmlActivity {
 	x := xmlActivity{
-		ActivityId: a.ID, AutoScalingGroupName: g.Name, AutoScalingGroupARN: g.arn, Description: a.Description, Cause: a.Cause,
-		StartTime: millis(a.Start), StatusCode: a.Status, StatusMessage: a.Message, Progress: a.Progress, Details: a.details(g),
+		ActivityId: a.ID, AutoScalingGroupName: g.Name, AutoScalingGroupARN: g.arn, Description: a.Description,
+		Cause:     a.Cause,
+		StartTime: millis(a.Start), StatusCode: a.Status, StatusMessage: a.Message, Progress: a.Progress,
+		Details: a.details(g),
 	}
 	if !a.End.IsZero() {
 		x.EndTime = seconds(a.End)

@@ -22,20 +22,27 @@ func TestActivitiesTellTheLifeOfAnInstance(t *testing.T) {
 	r.pass(15500 * time.Millisecond)
 	id := *r.group("g").Instances[0].InstanceId
 	a := r.activities("g")[0]
-	if a.StatusCode != types.ScalingActivityStatusCodeInProgress || *a.Description != "Launching a new EC2 instance: "+id || a.EndTime != nil ||
-		!a.StartTime.Equal(dawn.Add(15*time.Second)) || !strings.Contains(*a.Cause, "changing the desired capacity from 0 to 1.") ||
-		!strings.Contains(*a.Cause, "increasing the capacity from 0 to 1.") || !strings.Contains(*a.Details, `"Availability Zone":"us-east-1a"`) {
+	if a.StatusCode != types.ScalingActivityStatusCodeInProgress ||
+		*a.Description != "Launching a new EC2 instance: "+id || a.EndTime != nil ||
+		!a.StartTime.Equal(dawn.Add(15*time.Second)) ||
+		!strings.Contains(*a.Cause, "changing the desired capacity from 0 to 1.") ||
+		!strings.Contains(*a.Cause, "increasing the capacity from 0 to 1.") ||
+		!strings.Contains(*a.Details, `"Availability Zone":"us-east-1a"`) {
 		t.Errorf("the launch under way is %+v", a)
 	}
 	r.pass(time.Minute)
-	if a := r.activities("g")[0]; a.StatusCode != types.ScalingActivityStatusCodeSuccessful || *a.Progress != 100 || a.EndTime == nil {
+	if a := r.activities("g")[0]; a.StatusCode != types.ScalingActivityStatusCodeSuccessful || *a.Progress != 100 ||
+		a.EndTime == nil {
 		t.Errorf("the launch is %+v", a)
 	}
 	if err := r.terminate(id, true); err != nil {
 		t.Fatal(err)
 	}
-	if a := r.activities("g")[0]; a.StatusCode != types.ScalingActivityStatusCodeInProgress || *a.Description != "Terminating EC2 instance: "+id ||
-		!strings.Contains(*a.Cause, "was taken out of service in response to a user request, shrinking the capacity from 1 to 0.") {
+	if a := r.activities("g")[0]; a.StatusCode != types.ScalingActivityStatusCodeInProgress ||
+		*a.Description != "Terminating EC2 instance: "+id ||
+		!strings.Contains(
+			*a.Cause, "was taken out of service in response to a user request, shrinking the capacity from 1 to 0.",
+		) {
 		t.Errorf("the end under way is %+v", a)
 	}
 	r.pass(time.Minute)
@@ -62,14 +69,19 @@ func TestAStockOutIsAFailedActivity(t *testing.T) {
 	zero := 0
 	mixed := func(name string, percentage *int) awstest.Group {
 		return awstest.Group{Name: name, Max: 9, Zones: []string{"us-east-1a"}, MixedInstances: &awstest.MixedInstances{
-			Template: awstest.TemplateRef{Name: "nodes"}, OnDemandPercentage: percentage, Overrides: []awstest.Override{{InstanceType: "c5.large"}, {InstanceType: "m5.large"}}}}
+			Template: awstest.TemplateRef{Name: "nodes"}, OnDemandPercentage: percentage,
+			Overrides: []awstest.Override{{InstanceType: "c5.large"}, {InstanceType: "m5.large"}}}}
 	}
 	one := small("one-zone", 0, 9, 0)
 	one.Zones = []string{"us-east-1a"}
 	only := small("balanced-only", 0, 9, 0)
 	only.Distribution = "balanced-only"
-	gone := awstest.Group{Name: "no-template", Max: 9, Zones: []string{"us-east-1a"}, LaunchTemplate: &awstest.TemplateRef{Name: "gone"}}
-	const vcpu = "VcpuLimitExceeded - You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit. Launching EC2 instance failed."
+	gone := awstest.Group{
+		Name: "no-template", Max: 9, Zones: []string{"us-east-1a"}, LaunchTemplate: &awstest.TemplateRef{Name: "gone"},
+	}
+	const vcpu = "VcpuLimitExceeded - You have requested more vCPU capacity than your current vCPU limit of 32 allows " +
+		"for the instance bucket that the specified instance type belongs to. Please visit " +
+		"http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit. Launching EC2 instance failed."
 	for _, c := range []struct {
 		group    awstest.Group
 		outs     []awstest.StockOut
@@ -78,17 +90,23 @@ func TestAStockOutIsAFailedActivity(t *testing.T) {
 		launched string
 	}{
 		{one, []awstest.StockOut{{}}, "[us-east-1a]",
-			"We currently do not have sufficient m5.large capacity in the Availability Zone you requested (us-east-1a). Our system will be working on provisioning additional capacity. Launching EC2 instance failed.", "map[]"},
+			"We currently do not have sufficient m5.large capacity in the Availability Zone you requested (us-east-1a). Our " +
+				"system will be working on provisioning additional capacity. Launching EC2 instance failed.", "map[]"},
 		{small("three-zones", 0, 9, 0), []awstest.StockOut{{Zone: "us-east-1a"}}, "[us-east-1a]",
-			"We currently do not have sufficient m5.large capacity in the Availability Zone you requested (us-east-1a). Our system will be working on provisioning additional capacity. You can currently get m5.large capacity by not specifying an Availability Zone in your request or choosing us-east-1b, us-east-1c. Launching EC2 instance failed.", "map[InService:1]"},
+			"We currently do not have sufficient m5.large capacity in the Availability Zone you requested (us-east-1a). Our " +
+				"system will be working on provisioning additional capacity. You can currently get m5.large capacity by not " +
+				"specifying an Availability Zone in your request or choosing us-east-1b, us-east-1c. Launching EC2 instance " +
+				"failed.", "map[InService:1]"},
 		{small("nowhere", 0, 9, 0), []awstest.StockOut{{InstanceType: "m5.large"}}, "[us-east-1c us-east-1b us-east-1a]", "", "map[]"},
 		{only, []awstest.StockOut{{Zone: "us-east-1a"}}, "[us-east-1a]", "", "map[]"},
 		{mixed("mixed", nil), []awstest.StockOut{{Why: awstest.VCPULimit}}, "[us-east-1a]", "Could not launch On-Demand Instances. " + vcpu, "map[]"},
 		{mixed("second-choice", nil), []awstest.StockOut{{InstanceType: "c5.large"}}, "[]", "", "map[InService:1]"},
 		{mixed("spot", &zero), []awstest.StockOut{{Why: awstest.SpotPool}}, "[us-east-1a]",
-			"Could not launch Spot Instances. InsufficientInstanceCapacity - There is no Spot capacity available that matches your request. Launching EC2 instance failed.", "map[]"},
+			"Could not launch Spot Instances. InsufficientInstanceCapacity - There is no Spot capacity available that matches " +
+				"your request. Launching EC2 instance failed.", "map[]"},
 		{mixed("no-such-zone", nil), []awstest.StockOut{{Why: awstest.NotInZone}}, "[us-east-1a]",
-			"Could not launch On-Demand Instances. InvalidFleetConfiguration - Your requested instance type (c5.large) is not supported in your requested Availability Zone (us-east-1a). Launching EC2 instance failed.", "map[]"},
+			"Could not launch On-Demand Instances. InvalidFleetConfiguration - Your requested instance type (c5.large) is not " +
+				"supported in your requested Availability Zone (us-east-1a). Launching EC2 instance failed.", "map[]"},
 		{one, []awstest.StockOut{{Message: "something else"}}, "[us-east-1a]", "something else", "map[]"},
 		{gone, nil, "[us-east-1a]", "The specified launch template, with template name gone, does not exist. Launching EC2 instance failed.", "map[]"},
 	} {
@@ -100,12 +118,15 @@ func TestAStockOutIsAFailedActivity(t *testing.T) {
 			if got := r.states(c.group.Name); got != c.launched {
 				t.Errorf("instances %s, want %s", got, c.launched)
 			}
-			failures := slices.DeleteFunc(r.activities(c.group.Name), func(a types.Activity) bool { return a.StatusCode != types.ScalingActivityStatusCodeFailed })
+			failures := slices.DeleteFunc(r.activities(c.group.Name), func(a types.Activity) bool {
+				return a.StatusCode != types.ScalingActivityStatusCodeFailed
+			})
 			zones := []string{}
 			for _, a := range failures {
 				_, zone, _ := strings.Cut(*a.Details, `"Availability Zone":"`)
 				zones = append(zones, strings.TrimSuffix(zone, `"}`))
-				if !strings.HasPrefix(*a.Description, "Launching a new EC2 instance.  Status Reason: "+*a.StatusMessage) || *a.Progress != 100 || a.EndTime == nil {
+				if !strings.HasPrefix(*a.Description, "Launching a new EC2 instance.  Status Reason: "+*a.StatusMessage) ||
+					*a.Progress != 100 || a.EndTime == nil {
 					t.Errorf("the failure is %+v", a)
 				}
 			}
@@ -122,7 +143,9 @@ func TestAStockOutIsAFailedActivity(t *testing.T) {
 func TestALaunchIsTriedAgain(t *testing.T) {
 	g := small("g", 0, 9, 0)
 	g.Zones = []string{"us-east-1a"}
-	r := newRig(t, awstest.Spec{Timing: slow, LaunchTemplates: templates, Groups: []awstest.Group{g}, StockOuts: []awstest.StockOut{{Left: 2}}})
+	r := newRig(t, awstest.Spec{
+		Timing: slow, LaunchTemplates: templates, Groups: []awstest.Group{g}, StockOuts: []awstest.StockOut{{Left: 2}},
+	})
 	if err := r.setDesired("g", 5); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +167,9 @@ func TestALaunchIsTriedAgain(t *testing.T) {
 }
 
 func TestActivitiesArePagedAndFiltered(t *testing.T) {
-	r := newRig(t, awstest.Spec{Timing: slow, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 200, 0), small("other", 0, 9, 0)}})
+	r := newRig(t, awstest.Spec{
+		Timing: slow, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 200, 0), small("other", 0, 9, 0)},
+	})
 	for n := 1; n <= 120; n++ {
 		if err := r.cloud.SetDesired("g", n); err != nil {
 			t.Fatal(err)
@@ -168,23 +193,33 @@ func TestActivitiesArePagedAndFiltered(t *testing.T) {
 		return all
 	}
 	all := read(autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("g")})
-	if len(all) != 120 || !slices.IsSortedFunc(all, func(a, b types.Activity) int { return b.StartTime.Compare(*a.StartTime) }) {
+	if len(all) != 120 || !slices.IsSortedFunc(all, func(a, b types.Activity) int {
+		return b.StartTime.Compare(*a.StartTime)
+	}) {
 		t.Errorf("%d activities, newest first from %v to %v", len(all), all[0].StartTime, all[len(all)-1].StartTime)
 	}
 	if every := read(autoscaling.DescribeScalingActivitiesInput{}); len(every) != 121 {
 		t.Errorf("%d activities of the account", len(every))
 	}
 	bound := all[9].StartTime.Format(time.RFC3339)
-	since := read(autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("g"), MaxRecords: aws.Int32(3), Filters: []types.Filter{
-		{Name: aws.String("StartTimeLowerBound"), Values: []string{bound}}, {Name: aws.String("Status"), Values: []string{"Successful", "InProgress"}}}})
+	since := read(autoscaling.DescribeScalingActivitiesInput{
+		AutoScalingGroupName: aws.String("g"), MaxRecords: aws.Int32(3), Filters: []types.Filter{
+			{Name: aws.String("StartTimeLowerBound"), Values: []string{bound}},
+			{Name: aws.String("Status"), Values: []string{"Successful", "InProgress"}}},
+	})
 	if len(since) != 10 {
 		t.Errorf("%d activities since %s", len(since), bound)
 	}
-	if failed := read(autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("g"), Filters: []types.Filter{{Name: aws.String("Status"), Values: []string{"Failed"}}}}); len(failed) != 0 {
+	if failed := read(autoscaling.DescribeScalingActivitiesInput{
+		AutoScalingGroupName: aws.String("g"),
+		Filters:              []types.Filter{{Name: aws.String("Status"), Values: []string{"Failed"}}},
+	}); len(failed) != 0 {
 		t.Errorf("%d failed activities", len(failed))
 	}
-	_, err := r.asg.DescribeScalingActivities(t.Context(), &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("nobody")})
+	_, err := r.asg.DescribeScalingActivities(t.Context(),
+		&autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("nobody")})
 	refused(t, err, "ValidationError", "AutoScalingGroup name not found - null")
-	_, err = r.asg.DescribeScalingActivities(t.Context(), &autoscaling.DescribeScalingActivitiesInput{NextToken: aws.String("bogus")})
+	_, err = r.asg.DescribeScalingActivities(t.Context(),
+		&autoscaling.DescribeScalingActivitiesInput{NextToken: aws.String("bogus")})
 	refused(t, err, "InvalidNextToken", "")
 }

@@ -80,7 +80,9 @@ type xmlTag struct {
 }
 
 func (c *Cloud) describeGroups(q *query) (any, *refusal) {
-	if refused := q.only("AutoScalingGroupNames", "Filters", "MaxRecords", "NextToken", "IncludeInstances"); refused != nil {
+	if refused := q.only(
+		"AutoScalingGroupNames", "Filters", "MaxRecords", "NextToken", "IncludeInstances",
+	); refused != nil {
 		return nil, refused
 	}
 	size, refused := q.size("MaxRecords", 50, 100)
@@ -143,8 +145,9 @@ func (g *group) passes(filters []filter) bool {
 func (g *group) xml(withInstances bool) xmlGroup {
 	x := xmlGroup{
 		AutoScalingGroupName: g.Name, AutoScalingGroupARN: g.arn,
-		LaunchConfigurationName: g.LaunchConfiguration, LaunchTemplate: g.LaunchTemplate.xml(), MixedInstancesPolicy: g.MixedInstances.xml(),
-		MinSize: g.Min, MaxSize: g.Max, DesiredCapacity: g.desired, DefaultCooldown: g.Cooldown,
+		LaunchConfigurationName: g.LaunchConfiguration, LaunchTemplate: g.LaunchTemplate.xml(),
+		MixedInstancesPolicy: g.MixedInstances.xml(),
+		MinSize:              g.Min, MaxSize: g.Max, DesiredCapacity: g.desired, DefaultCooldown: g.Cooldown,
 		AvailabilityZones: g.Zones, CapacityDistributionStrategy: g.Distribution,
 		HealthCheckType: "EC2", HealthCheckGracePeriod: 300,
 		CreatedTime: millis(g.created), Status: g.Status,
@@ -193,7 +196,9 @@ func (m *MixedInstances) xml() *xmlMixed {
 	if m == nil {
 		return nil
 	}
-	x := &xmlMixed{Template: *m.Template.xml(), OnDemandBaseCapacity: m.OnDemandBase, OnDemandPercentageAboveBaseCapacity: 100}
+	x := &xmlMixed{
+		Template: *m.Template.xml(), OnDemandBaseCapacity: m.OnDemandBase, OnDemandPercentageAboveBaseCapacity: 100,
+	}
 	if m.OnDemandPercentage != nil {
 		x.OnDemandPercentageAboveBaseCapacity = *m.OnDemandPercentage
 	}
@@ -245,8 +250,9 @@ func (c *Cloud) describeConfigurations(q *query) (any, *refusal) {
 	for _, l := range found {
 		result.Configurations = append(result.Configurations, xmlConfiguration{
 			LaunchConfigurationName: l.Name,
-			LaunchConfigurationARN:  fmt.Sprintf("arn:aws:autoscaling:%s:%s:launchConfiguration::launchConfigurationName/%s", q.region, q.account, l.Name),
-			ImageId:                 l.ImageID, InstanceType: l.InstanceType, SpotPrice: l.SpotPrice, CreatedTime: millis(c.born),
+			LaunchConfigurationARN: fmt.Sprintf("arn:aws:autoscaling:%s:%s:launchConfiguration::launchConfigurationName/%s",
+				q.region, q.account, l.Name),
+			ImageId: l.ImageID, InstanceType: l.InstanceType, SpotPrice: l.SpotPrice, CreatedTime: millis(c.born),
 		})
 	}
 	return result, nil

@@ -20,7 +20,8 @@ func TestGroupsShowAllThatTheyAre(t *testing.T) {
 		LaunchTemplates:      templates,
 		LaunchConfigurations: []awstest.LaunchConfiguration{{Name: "old", InstanceType: "m4.large"}},
 		Groups: []awstest.Group{
-			{Name: "mixed", Min: 1, Max: 9, Desired: 2, Zones: []string{"us-east-1a", "us-east-1b"}, Tags: map[string]string{"k": "v", "a": ""},
+			{Name: "mixed", Min: 1, Max: 9, Desired: 2, Zones: []string{"us-east-1a", "us-east-1b"},
+				Tags:      map[string]string{"k": "v", "a": ""},
 				Suspended: []string{"AZRebalance"}, ProtectNew: true, MixedInstances: &awstest.MixedInstances{
 					Template: awstest.TemplateRef{Name: "nodes", Version: "$Latest"}, OnDemandPercentage: &zero,
 					Overrides: []awstest.Override{
@@ -31,8 +32,10 @@ func TestGroupsShowAllThatTheyAre(t *testing.T) {
 		},
 	})
 	g := r.group("mixed")
-	if *g.MinSize != 1 || *g.MaxSize != 9 || *g.DesiredCapacity != 2 || !slices.Equal(g.AvailabilityZones, []string{"us-east-1a", "us-east-1b"}) ||
-		strings.Count(*g.VPCZoneIdentifier, "subnet-") != 2 || !strings.Contains(*g.AutoScalingGroupARN, "autoScalingGroupName/mixed") || g.Status != nil {
+	if *g.MinSize != 1 || *g.MaxSize != 9 || *g.DesiredCapacity != 2 ||
+		!slices.Equal(g.AvailabilityZones, []string{"us-east-1a", "us-east-1b"}) ||
+		strings.Count(*g.VPCZoneIdentifier, "subnet-") != 2 ||
+		!strings.Contains(*g.AutoScalingGroupARN, "autoScalingGroupName/mixed") || g.Status != nil {
 		t.Errorf("the group is %+v", g)
 	}
 	var tags []string
@@ -43,7 +46,8 @@ func TestGroupsShowAllThatTheyAre(t *testing.T) {
 		t.Errorf("tags %v, suspended %+v", tags, g.SuspendedProcesses)
 	}
 	m := g.MixedInstancesPolicy
-	if *m.LaunchTemplate.LaunchTemplateSpecification.LaunchTemplateName != "nodes" || *m.LaunchTemplate.LaunchTemplateSpecification.Version != "$Latest" ||
+	if *m.LaunchTemplate.LaunchTemplateSpecification.LaunchTemplateName != "nodes" ||
+		*m.LaunchTemplate.LaunchTemplateSpecification.Version != "$Latest" ||
 		*m.InstancesDistribution.OnDemandPercentageAboveBaseCapacity != 0 {
 		t.Errorf("the policy is %+v", m)
 	}
@@ -51,19 +55,23 @@ func TestGroupsShowAllThatTheyAre(t *testing.T) {
 	if *first.InstanceType != "m5.large" || *first.WeightedCapacity != "2" || first.InstanceRequirements != nil {
 		t.Errorf("the first override is %+v", first)
 	}
-	if need := second.InstanceRequirements; second.InstanceType != nil || *need.VCpuCount.Min != 2 || *need.VCpuCount.Max != 8 ||
-		*need.MemoryMiB.Min != 1024 || need.MemoryMiB.Max != nil || !slices.Equal(need.ExcludedInstanceTypes, []string{"t*"}) || need.AcceleratorCount != nil {
+	if need := second.InstanceRequirements; second.InstanceType != nil || *need.VCpuCount.Min != 2 ||
+		*need.VCpuCount.Max != 8 ||
+		*need.MemoryMiB.Min != 1024 || need.MemoryMiB.Max != nil ||
+		!slices.Equal(need.ExcludedInstanceTypes, []string{"t*"}) || need.AcceleratorCount != nil {
 		t.Errorf("the second override's requirements are %+v", need)
 	}
 	// Two units are one instance of the weight 2.
 	if len(g.Instances) != 1 {
 		t.Fatalf("there are %d instances", len(g.Instances))
 	}
-	if i := g.Instances[0]; *i.WeightedCapacity != "2" || *i.InstanceType != "m5.large" || !*i.ProtectedFromScaleIn || *i.HealthStatus != "Healthy" ||
+	if i := g.Instances[0]; *i.WeightedCapacity != "2" || *i.InstanceType != "m5.large" || !*i.ProtectedFromScaleIn ||
+		*i.HealthStatus != "Healthy" ||
 		i.LifecycleState != types.LifecycleStateInService || *i.LaunchTemplate.Version != "3" {
 		t.Errorf("the instance is %+v", i)
 	}
-	if old := r.group("old"); *old.LaunchConfigurationName != "old" || *old.Status != "Delete in progress" || *old.Instances[0].InstanceType != "m4.large" {
+	if old := r.group("old"); *old.LaunchConfigurationName != "old" || *old.Status != "Delete in progress" ||
+		*old.Instances[0].InstanceType != "m4.large" {
 		t.Errorf("the old group is %+v", old)
 	}
 }
@@ -93,7 +101,9 @@ func TestGroupsAreFoundByFiltersAndPages(t *testing.T) {
 	} {
 		r.cloud.ForgetCalls()
 		var names []string
-		pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(r.asg, &autoscaling.DescribeAutoScalingGroupsInput{Filters: c.filters, MaxRecords: aws.Int32(50)})
+		pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(r.asg, &autoscaling.DescribeAutoScalingGroupsInput{
+			Filters: c.filters, MaxRecords: aws.Int32(50),
+		})
 		for pages.HasMorePages() {
 			out, err := pages.NextPage(t.Context())
 			if err != nil {
@@ -113,9 +123,12 @@ func TestGroupsAreFoundByFiltersAndPages(t *testing.T) {
 }
 
 func TestAPageGoesOnWhereTheLastOneEnded(t *testing.T) {
-	spec := awstest.Spec{LaunchTemplates: templates, Groups: []awstest.Group{small("b", 0, 1, 0), small("d", 0, 1, 0), small("f", 0, 1, 0)}}
+	spec := awstest.Spec{
+		LaunchTemplates: templates, Groups: []awstest.Group{small("b", 0, 1, 0), small("d", 0, 1, 0), small("f", 0, 1, 0)},
+	}
 	r := newRig(t, spec)
-	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(r.asg, &autoscaling.DescribeAutoScalingGroupsInput{MaxRecords: aws.Int32(2)})
+	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(r.asg,
+		&autoscaling.DescribeAutoScalingGroupsInput{MaxRecords: aws.Int32(2)})
 	if _, err := pages.NextPage(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +152,9 @@ func TestAPageGoesOnWhereTheLastOneEnded(t *testing.T) {
 }
 
 func TestGroupsByName(t *testing.T) {
-	r := newRig(t, awstest.Spec{LaunchTemplates: templates, Groups: []awstest.Group{small("a", 0, 3, 1), small("b", 0, 3, 0)}})
+	r := newRig(t, awstest.Spec{
+		LaunchTemplates: templates, Groups: []awstest.Group{small("a", 0, 3, 1), small("b", 0, 3, 0)},
+	})
 	describe := func(in autoscaling.DescribeAutoScalingGroupsInput) (int, error) {
 		out, err := r.asg.DescribeAutoScalingGroups(t.Context(), &in)
 		if err != nil {
@@ -147,10 +162,13 @@ func TestGroupsByName(t *testing.T) {
 		}
 		return len(out.AutoScalingGroups), nil
 	}
-	if n, err := describe(autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{"a", "nobody"}}); n != 1 || err != nil {
+	if n, err := describe(autoscaling.DescribeAutoScalingGroupsInput{
+		AutoScalingGroupNames: []string{"a", "nobody"},
+	}); n != 1 || err != nil {
 		t.Errorf("an unknown name beside a known one: %d groups, %v", n, err)
 	}
-	out, err := r.asg.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{IncludeInstances: aws.Bool(false)})
+	out, err := r.asg.DescribeAutoScalingGroups(t.Context(),
+		&autoscaling.DescribeAutoScalingGroupsInput{IncludeInstances: aws.Bool(false)})
 	if err != nil || len(out.AutoScalingGroups) != 2 || len(out.AutoScalingGroups[0].Instances) != 0 {
 		t.Errorf("without instances: %+v, %v", out, err)
 	}
@@ -160,30 +178,39 @@ func TestGroupsByName(t *testing.T) {
 	}
 	_, err = describe(autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: many})
 	refused(t, err, "ValidationError", "")
-	if _, err := describe(autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: many, MaxRecords: aws.Int32(100)}); err != nil {
+	if _, err := describe(autoscaling.DescribeAutoScalingGroupsInput{
+		AutoScalingGroupNames: many, MaxRecords: aws.Int32(100),
+	}); err != nil {
 		t.Errorf("60 names with MaxRecords 100: %v", err)
 	}
 	_, err = describe(autoscaling.DescribeAutoScalingGroupsInput{MaxRecords: aws.Int32(101)})
-	refused(t, err, "ValidationError", "1 validation error detected: Value '101' at 'maxRecords' failed to satisfy constraint: Member must have value less than or equal to 100")
+	refused(t, err, "ValidationError", "1 validation error detected: Value '101' at 'maxRecords' failed to satisfy "+
+		"constraint: Member must have value less than or equal to 100")
 	_, err = describe(autoscaling.DescribeAutoScalingGroupsInput{NextToken: aws.String("bogus")})
 	refused(t, err, "InvalidNextToken", "")
-	_, err = describe(autoscaling.DescribeAutoScalingGroupsInput{Filters: []types.Filter{{Name: aws.String("zone"), Values: []string{"a"}}}})
+	_, err = describe(autoscaling.DescribeAutoScalingGroupsInput{
+		Filters: []types.Filter{{Name: aws.String("zone"), Values: []string{"a"}}},
+	})
 	refused(t, err, "ValidationError", "")
 }
 
 func TestLaunchConfigurations(t *testing.T) {
 	r := newRig(t, awstest.Spec{LaunchConfigurations: []awstest.LaunchConfiguration{
-		{Name: "one", InstanceType: "m5.large", ImageID: "ami-1"}, {Name: "two", InstanceType: "c5.large", SpotPrice: "0.1"}, {Name: "three", InstanceType: "c5.xlarge"},
+		{Name: "one", InstanceType: "m5.large", ImageID: "ami-1"}, {Name: "two", InstanceType: "c5.large", SpotPrice: "0.1"},
+		{Name: "three", InstanceType: "c5.xlarge"},
 	}})
-	out, err := r.asg.DescribeLaunchConfigurations(t.Context(), &autoscaling.DescribeLaunchConfigurationsInput{LaunchConfigurationNames: []string{"two", "none"}})
+	out, err := r.asg.DescribeLaunchConfigurations(t.Context(),
+		&autoscaling.DescribeLaunchConfigurationsInput{LaunchConfigurationNames: []string{"two", "none"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.LaunchConfigurations) != 1 || *out.LaunchConfigurations[0].InstanceType != "c5.large" || *out.LaunchConfigurations[0].SpotPrice != "0.1" {
+	if len(out.LaunchConfigurations) != 1 || *out.LaunchConfigurations[0].InstanceType != "c5.large" ||
+		*out.LaunchConfigurations[0].SpotPrice != "0.1" {
 		t.Errorf("found %+v", out.LaunchConfigurations)
 	}
 	var names []string
-	pages := autoscaling.NewDescribeLaunchConfigurationsPaginator(r.asg, &autoscaling.DescribeLaunchConfigurationsInput{MaxRecords: aws.Int32(2)})
+	pages := autoscaling.NewDescribeLaunchConfigurationsPaginator(r.asg,
+		&autoscaling.DescribeLaunchConfigurationsInput{MaxRecords: aws.Int32(2)})
 	for pages.HasMorePages() {
 		out, err := pages.NextPage(t.Context())
 		if err != nil {
@@ -196,6 +223,7 @@ func TestLaunchConfigurations(t *testing.T) {
 	if diff := cmp.Diff([]string{"one", "three", "two"}, names); diff != "" {
 		t.Errorf("paged:\n%s", diff)
 	}
-	_, err = r.asg.DescribeLaunchConfigurations(t.Context(), &autoscaling.DescribeLaunchConfigurationsInput{LaunchConfigurationNames: make([]string, 51)})
+	_, err = r.asg.DescribeLaunchConfigurations(t.Context(),
+		&autoscaling.DescribeLaunchConfigurationsInput{LaunchConfigurationNames: make([]string, 51)})
 	refused(t, err, "ValidationError", "")
 }

@@ -53,7 +53,9 @@ type terminateResult struct {
 // (https://github.com/kubernetes/autoscaler/pull/5411), so here it does. A client
 // that repeats a call whose answer was lost pays for it with another machine.
 func (c *Cloud) terminateInstance(q *query) (any, *refusal) {
-	if refused := q.only("InstanceId", "InstanceIds", "AutoScalingGroupName", "ShouldDecrementDesiredCapacity"); refused != nil {
+	if refused := q.only(
+		"InstanceId", "InstanceIds", "AutoScalingGroupName", "ShouldDecrementDesiredCapacity",
+	); refused != nil {
 		return nil, refused
 	}
 	if !q.params.Has("ShouldDecrementDesiredCapacity") {

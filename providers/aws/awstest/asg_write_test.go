@@ -16,8 +16,10 @@ func TestSetDesiredCapacityKeepsTheLimits(t *testing.T) {
 	doomed := small("doomed", 0, 5, 1)
 	doomed.Status = "Delete in progress"
 	r := newRig(t, awstest.Spec{LaunchTemplates: templates, Groups: []awstest.Group{small("g", 1, 10, 2), doomed}})
-	refused(t, r.setDesired("g", 11), "ValidationError", "New SetDesiredCapacity value 11 is above max value 10 for the AutoScalingGroup.")
-	refused(t, r.setDesired("g", 0), "ValidationError", "New SetDesiredCapacity value 0 is below min value 1 for the AutoScalingGroup.")
+	refused(t, r.setDesired("g", 11), "ValidationError",
+		"New SetDesiredCapacity value 11 is above max value 10 for the AutoScalingGroup.")
+	refused(t, r.setDesired("g", 0), "ValidationError",
+		"New SetDesiredCapacity value 0 is below min value 1 for the AutoScalingGroup.")
 	refused(t, r.setDesired("nobody", 1), "ValidationError", "AutoScalingGroup name not found - null")
 	refused(t, r.setDesired("doomed", 2), "ScalingActivityInProgress", "")
 	if g := r.group("g"); *g.DesiredCapacity != 2 {
@@ -44,10 +46,15 @@ func TestSetDesiredCapacityKeepsTheLimits(t *testing.T) {
 }
 
 func TestTerminateInstance(t *testing.T) {
-	r := newRig(t, awstest.Spec{Timing: awstest.Timing{End: time.Minute, Boot: time.Minute}, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 2, 10, 3), small("other", 0, 3, 1)}})
+	r := newRig(t, awstest.Spec{
+		Timing:          awstest.Timing{End: time.Minute, Boot: time.Minute},
+		LaunchTemplates: templates,
+		Groups:          []awstest.Group{small("g", 2, 10, 3), small("other", 0, 3, 1)},
+	})
 	state, _ := r.cloud.Group("g")
 	ids := state.Live()
-	refused(t, r.terminate("i-0nobody", true), "ValidationError", "Instance Id not found - No managed instance found for instance ID: i-0nobody")
+	refused(t, r.terminate("i-0nobody", true), "ValidationError",
+		"Instance Id not found - No managed instance found for instance ID: i-0nobody")
 
 	if err := r.terminate(ids[0], true); err != nil {
 		t.Fatal(err)
@@ -55,12 +62,15 @@ func TestTerminateInstance(t *testing.T) {
 	if g := r.group("g"); *g.DesiredCapacity != 2 || r.states("g") != "map[InService:2 Terminating:1]" {
 		t.Errorf("after a termination with decrement: desired %d, %s", *g.DesiredCapacity, r.states("g"))
 	}
-	refused(t, r.terminate(ids[1], true), "ValidationError", "Currently, desiredSize equals minSize (2). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.")
+	refused(t, r.terminate(ids[1], true), "ValidationError", "Currently, desiredSize equals minSize (2). Terminating "+
+		"instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity "+
+		"flag to false or lower group's min size.")
 	r.pass(time.Minute)
 	if got := r.states("g"); got != "map[InService:2]" {
 		t.Errorf("a minute later: %s", got)
 	}
-	refused(t, r.terminate(ids[0], false), "ValidationError", "Instance Id not found - No managed instance found for instance ID: "+ids[0])
+	refused(t, r.terminate(ids[0], false), "ValidationError",
+		"Instance Id not found - No managed instance found for instance ID: "+ids[0])
 
 	// Without the decrement another one comes.
 	if err := r.terminate(ids[1], false); err != nil {
@@ -78,7 +88,11 @@ func TestTerminateInstance(t *testing.T) {
 // AWS says of no instance that it was named before: each call takes one more off
 // the desired capacity.
 func TestATerminationThatIsRepeatedDecrementsAgain(t *testing.T) {
-	r := newRig(t, awstest.Spec{Timing: awstest.Timing{TerminatingWait: time.Hour}, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 10, 4)}})
+	r := newRig(t, awstest.Spec{
+		Timing:          awstest.Timing{TerminatingWait: time.Hour},
+		LaunchTemplates: templates,
+		Groups:          []awstest.Group{small("g", 0, 10, 4)},
+	})
 	state, _ := r.cloud.Group("g")
 	for range 2 {
 		if err := r.terminate(state.Live()[0], true); err != nil {
@@ -91,7 +105,11 @@ func TestATerminationThatIsRepeatedDecrementsAgain(t *testing.T) {
 }
 
 func TestTerminateInstances(t *testing.T) {
-	r := newRig(t, awstest.Spec{Timing: awstest.Timing{End: time.Minute}, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 1, 10, 4), small("other", 0, 3, 1)}})
+	r := newRig(t, awstest.Spec{
+		Timing:          awstest.Timing{End: time.Minute},
+		LaunchTemplates: templates,
+		Groups:          []awstest.Group{small("g", 1, 10, 4), small("other", 0, 3, 1)},
+	})
 	g, _ := r.cloud.Group("g")
 	other, _ := r.cloud.Group("other")
 	terminate := func(ids ...string) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
@@ -110,7 +128,8 @@ func TestTerminateInstances(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now := r.group("g"); len(out.Activities) != 2 || *now.DesiredCapacity != 2 || r.states("g") != "map[InService:2 Terminating:2]" {
+	if now := r.group("g"); len(out.Activities) != 2 || *now.DesiredCapacity != 2 ||
+		r.states("g") != "map[InService:2 Terminating:2]" {
 		t.Errorf("two of four: %d activities, desired %d, %s", len(out.Activities), *now.DesiredCapacity, r.states("g"))
 	}
 }

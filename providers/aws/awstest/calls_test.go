@@ -28,7 +28,8 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	for i := range 5 * historyKept {
 		c.record(g, &activity{Description: fmt.Sprint(i)})
 	}
-	if len(g.history) < historyKept || len(g.history) >= 2*historyKept || g.history[len(g.history)-1].Description != fmt.Sprint(5*historyKept-1) {
+	if len(g.history) < historyKept || len(g.history) >= 2*historyKept ||
+		g.history[len(g.history)-1].Description != fmt.Sprint(5*historyKept-1) {
 		t.Errorf("%d activities are kept", len(g.history))
 	}
 }

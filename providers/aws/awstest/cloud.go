@@ -183,7 +183,8 @@ func (c *Cloud) adopt(spec Spec) error {
 // create brings a group to life, at rest: with its instances in service.
 func (c *Cloud) create(config Group) {
 	g := &group{Group: config, created: c.at, desired: config.Desired, unit: 1, held: map[Step]bool{}}
-	g.arn = fmt.Sprintf("arn:aws:autoscaling:%s:%s:autoScalingGroup:%s:autoScalingGroupName/%s", c.spec.Region, c.spec.Account, c.uuid(), config.Name)
+	g.arn = fmt.Sprintf("arn:aws:autoscaling:%s:%s:autoScalingGroup:%s:autoScalingGroupName/%s",
+		c.spec.Region, c.spec.Account, c.uuid(), config.Name)
 	c.groups[config.Name] = g
 	for _, i := range config.Instances {
 		i.State = cmp.Or(i.State, InService)

@@ -169,7 +169,8 @@ func (r Remote) Play(ctx context.Context, group string, step Step, n int) (int, 
 }
 
 func (r Remote) do(ctx context.Context, method, path string, body, result any) error {
-	req, err := http.NewRequestWithContext(ctx, method, r.URL+controlPath+path, bytes.NewReader(mustMarshal(json.Marshal(body))))
+	req, err := http.NewRequestWithContext(ctx, method, r.URL+controlPath+path,
+		bytes.NewReader(mustMarshal(json.Marshal(body))))
 	if err != nil {
 		return fmt.Errorf("disturb the simulated AWS: %s %s: %w", method, path, err)
 	}
@@ -183,7 +184,8 @@ func (r Remote) do(ctx context.Context, method, path string, body, result any) e
 		return fmt.Errorf("disturb the simulated AWS: %s %s: %w", method, path, err)
 	}
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("disturb the simulated AWS: %s %s: status %d: %s", method, path, res.StatusCode, bytes.TrimSpace(text))
+		return fmt.Errorf("disturb the simulated AWS: %s %s: status %d: %s",
+			method, path, res.StatusCode, bytes.TrimSpace(text))
 	}
 	if result == nil {
 		return nil

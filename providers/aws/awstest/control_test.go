@@ -50,9 +50,19 @@ func TestASpecIsReadFromAFile(t *testing.T) {
 	x := "x"
 	want := awstest.Spec{
 		Region: "eu-west-1", Timing: awstest.Timing{Boot: 30 * time.Second, Retry: 2 * time.Minute},
-		LaunchTemplates: []awstest.LaunchTemplate{{ID: "lt-1", Name: "nodes", Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}, {InstanceType: "m5.xlarge"}}}},
-		Groups: []awstest.Group{{Name: "eks-workers", Max: 10, Zones: []string{"eu-west-1a"}, LaunchTemplate: &awstest.TemplateRef{ID: "lt-1", Version: "$Latest"},
-			Timing: &awstest.Timing{Decide: time.Second}, Tags: map[string]string{"eks:cluster-name": "demo", "eks:nodegroup-name": "workers"}}},
+		LaunchTemplates: []awstest.LaunchTemplate{{
+			ID:       "lt-1",
+			Name:     "nodes",
+			Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}, {InstanceType: "m5.xlarge"}},
+		}},
+		Groups: []awstest.Group{{
+			Name:           "eks-workers",
+			Max:            10,
+			Zones:          []string{"eu-west-1a"},
+			LaunchTemplate: &awstest.TemplateRef{ID: "lt-1", Version: "$Latest"},
+			Timing:         &awstest.Timing{Decide: time.Second},
+			Tags:           map[string]string{"eks:cluster-name": "demo", "eks:nodegroup-name": "workers"},
+		}},
 		Nodegroups: []awstest.Nodegroup{{Cluster: "demo", Name: "workers", Labels: map[string]string{"tier": "batch"},
 			Taints: []awstest.Taint{{Key: "bare", Effect: "NO_SCHEDULE"}, {Key: "full", Value: &x, Effect: "NO_EXECUTE"}}}},
 		StockOuts: []awstest.StockOut{{InstanceType: "m5.large", Left: 2, Why: awstest.VCPULimit}},
@@ -61,7 +71,9 @@ func TestASpecIsReadFromAFile(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for _, bad := range []string{"groups: [{nam: x}]", "timing: {boot: fast}", "timing: {nap: 1s}", "faults: [{mishap: explode}]"} {
+	for _, bad := range []string{
+		"groups: [{nam: x}]", "timing: {boot: fast}", "timing: {nap: 1s}", "faults: [{mishap: explode}]",
+	} {
 		if _, err := read(bad); err == nil {
 			t.Errorf("%s was taken", bad)
 		}
@@ -120,7 +132,9 @@ func served(t *testing.T, spec awstest.Spec) awstest.Remote {
 }
 
 func TestServeAndRemote(t *testing.T) {
-	remote, ctx := served(t, awstest.Spec{LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 9, 2)}}), t.Context()
+	remote, ctx := served(t, awstest.Spec{
+		LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 9, 2)},
+	}), t.Context()
 	r := &rig{T: t}
 	r.connect(awstest.Environment(remote.URL, "us-east-1"))
 	must := func(err error) {
@@ -188,7 +202,8 @@ func TestServeAndRemote(t *testing.T) {
 
 	account, err := remote.Account(ctx)
 	must(err)
-	if g := account.Groups[0]; g.Desired != 6 || len(g.Instances) != 6 || g.Instances[0].Type == "" || len(account.InstanceTypes) < 10 {
+	if g := account.Groups[0]; g.Desired != 6 || len(g.Instances) != 6 || g.Instances[0].Type == "" ||
+		len(account.InstanceTypes) < 10 {
 		t.Errorf("the account is %+v", account)
 	}
 	account.Groups = append(account.Groups, small("h", 0, 9, 1))

@@ -40,7 +40,9 @@ type xmlVolume struct {
 }
 
 func (c *Cloud) describeVersions(q *query) (any, *refusal) {
-	if refused := q.only("LaunchTemplateId", "LaunchTemplateName", "LaunchTemplateVersion", "MaxResults", "NextToken"); refused != nil {
+	if refused := q.only(
+		"LaunchTemplateId", "LaunchTemplateName", "LaunchTemplateVersion", "MaxResults", "NextToken",
+	); refused != nil {
 		return nil, refused
 	}
 	size, refused := q.ec2Size(1, 200)
@@ -50,13 +52,16 @@ func (c *Cloud) describeVersions(q *query) (any, *refusal) {
 	ref := TemplateRef{ID: q.params.Get("LaunchTemplateId"), Name: q.params.Get("LaunchTemplateName")}
 	wanted := q.list("LaunchTemplateVersion")
 	if ref.ID != "" && ref.Name != "" {
-		return nil, &refusal{400, "InvalidParameterCombination", "awstest: a launch template is named by its ID or by its name, not by both"}
+		return nil, &refusal{
+			400, "InvalidParameterCombination", "awstest: a launch template is named by its ID or by its name, not by both",
+		}
 	}
 	found, refused := c.versions(ref, wanted)
 	if refused != nil {
 		return nil, refused
 	}
-	found, next, ok := page(q, found, func(v xmlVersion) string { return fmt.Sprintf("%s/%09d", v.LaunchTemplateID, v.VersionNumber) }, size)
+	found, next, ok := page(q, found,
+		func(v xmlVersion) string { return fmt.Sprintf("%s/%09d", v.LaunchTemplateID, v.VersionNumber) }, size)
 	if !ok {
 		return nil, badPaginationToken()
 	}
@@ -176,7 +181,8 @@ func (c *Cloud) describeImages(q *query) (any, *refusal) {
 func (q *query) ec2Size(least, most int) (int, *refusal) {
 	n, refused := q.size("MaxResults", most, most)
 	if refused != nil || n < least {
-		return 0, badValue("Value ( %s ) for parameter maxResults is invalid. Expecting a value between %d and %d.", q.params.Get("MaxResults"), least, most)
+		return 0, badValue("Value ( %s ) for parameter maxResults is invalid. Expecting a value between %d and %d.",
+			q.params.Get("MaxResults"), least, most)
 	}
 	return n, nil
 }

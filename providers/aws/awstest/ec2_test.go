@@ -14,9 +14,13 @@ import (
 )
 
 func TestLaunchTemplateVersions(t *testing.T) {
-	r := newRig(t, awstest.Spec{LaunchTemplates: append([]awstest.LaunchTemplate{{ID: "lt-0b", Name: "other", Versions: []awstest.TemplateVersion{{
-		Requirements: &awstest.Requirements{VCPU: awstest.Range{Min: 4}, MemoryMiB: awstest.Range{Min: 1024, Max: aws.Float64(4096)}, AcceleratorTypes: []string{"gpu"}, AcceleratorCount: &awstest.Range{Max: aws.Float64(0)}, BareMetal: "included"},
-	}}}}, templates...)})
+	r := newRig(t, awstest.Spec{
+		LaunchTemplates: append([]awstest.LaunchTemplate{{ID: "lt-0b", Name: "other", Versions: []awstest.TemplateVersion{{
+			Requirements: &awstest.Requirements{VCPU: awstest.Range{Min: 4}, MemoryMiB: awstest.Range{
+				Min: 1024, Max: aws.Float64(4096),
+			}, AcceleratorTypes: []string{"gpu"}, AcceleratorCount: &awstest.Range{Max: aws.Float64(0)}, BareMetal: "included"},
+		}}}}, templates...),
+	})
 	read := func(in ec2.DescribeLaunchTemplateVersionsInput) ([]string, error) {
 		var all []string
 		pages := ec2.NewDescribeLaunchTemplateVersionsPaginator(r.ec2, &in)
@@ -26,7 +30,8 @@ func TestLaunchTemplateVersions(t *testing.T) {
 				return nil, err
 			}
 			for _, v := range out.LaunchTemplateVersions {
-				all = append(all, fmt.Sprintf("%s %s %d %s", *v.LaunchTemplateId, *v.LaunchTemplateName, *v.VersionNumber, v.LaunchTemplateData.InstanceType))
+				all = append(all, fmt.Sprintf("%s %s %d %s",
+					*v.LaunchTemplateId, *v.LaunchTemplateName, *v.VersionNumber, v.LaunchTemplateData.InstanceType))
 			}
 		}
 		return all, nil
@@ -67,21 +72,26 @@ func TestLaunchTemplateVersions(t *testing.T) {
 		_, err := read(c.in)
 		refused(t, err, c.code, "")
 	}
-	out, err := r.ec2.DescribeLaunchTemplateVersions(t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("nodes"), Versions: []string{"2", "3"}})
+	out, err := r.ec2.DescribeLaunchTemplateVersions(t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateName: aws.String("nodes"), Versions: []string{"2", "3"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	second, third := out.LaunchTemplateVersions[0], out.LaunchTemplateVersions[1]
-	if !*second.DefaultVersion || *second.LaunchTemplateData.ImageId != "ami-1" || *second.LaunchTemplateData.BlockDeviceMappings[0].Ebs.VolumeSize != 80 ||
+	if !*second.DefaultVersion || *second.LaunchTemplateData.ImageId != "ami-1" ||
+		*second.LaunchTemplateData.BlockDeviceMappings[0].Ebs.VolumeSize != 80 ||
 		third.LaunchTemplateData.InstanceMarketOptions.MarketType != types.MarketTypeSpot {
 		t.Errorf("versions 2 and 3 are %+v and %+v", second, third)
 	}
-	out, err = r.ec2.DescribeLaunchTemplateVersions(t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("other")})
+	out, err = r.ec2.DescribeLaunchTemplateVersions(t.Context(),
+		&ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("other")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	need := out.LaunchTemplateVersions[0].LaunchTemplateData.InstanceRequirements
-	if *need.VCpuCount.Min != 4 || need.VCpuCount.Max != nil || *need.MemoryMiB.Max != 4096 || need.AcceleratorTypes[0] != types.AcceleratorTypeGpu ||
+	if *need.VCpuCount.Min != 4 || need.VCpuCount.Max != nil || *need.MemoryMiB.Max != 4096 ||
+		need.AcceleratorTypes[0] != types.AcceleratorTypeGpu ||
 		*need.AcceleratorCount.Max != 0 || need.BareMetal != types.BareMetalIncluded {
 		t.Errorf("the requirements are %+v", need)
 	}
@@ -90,10 +100,14 @@ func TestLaunchTemplateVersions(t *testing.T) {
 func TestInstanceTypes(t *testing.T) {
 	spec := awstest.Spec{InstanceTypes: []awstest.InstanceType{{Name: "x9.large", VCPU: 2, MemoryMiB: 4096, EFAs: 2}}}
 	for i := range 100 {
-		spec.InstanceTypes = append(spec.InstanceTypes, awstest.InstanceType{Name: fmt.Sprintf("z%02d.large", i), VCPU: 1, MemoryMiB: 1024})
+		spec.InstanceTypes = append(spec.InstanceTypes, awstest.InstanceType{
+			Name: fmt.Sprintf("z%02d.large", i), VCPU: 1, MemoryMiB: 1024,
+		})
 	}
 	r := newRig(t, spec)
-	out, err := r.ec2.DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"m5.large", "m6g.large", "g4dn.12xlarge", "inf2.xlarge", "x9.large"}})
+	out, err := r.ec2.DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{
+		InstanceTypes: []types.InstanceType{"m5.large", "m6g.large", "g4dn.12xlarge", "inf2.xlarge", "x9.large"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,17 +115,22 @@ func TestInstanceTypes(t *testing.T) {
 	for _, info := range out.InstanceTypes {
 		byName[info.InstanceType] = info
 	}
-	if m := byName["m5.large"]; *m.VCpuInfo.DefaultVCpus != 2 || *m.MemoryInfo.SizeInMiB != 8192 || m.ProcessorInfo.SupportedArchitectures[0] != types.ArchitectureTypeX8664 ||
-		m.GpuInfo != nil || m.NeuronInfo != nil || *m.NetworkInfo.MaximumNetworkInterfaces != 3 || *m.NetworkInfo.Ipv4AddressesPerInterface != 10 || !*m.CurrentGeneration {
+	if m := byName["m5.large"]; *m.VCpuInfo.DefaultVCpus != 2 || *m.MemoryInfo.SizeInMiB != 8192 ||
+		m.ProcessorInfo.SupportedArchitectures[0] != types.ArchitectureTypeX8664 ||
+		m.GpuInfo != nil || m.NeuronInfo != nil || *m.NetworkInfo.MaximumNetworkInterfaces != 3 ||
+		*m.NetworkInfo.Ipv4AddressesPerInterface != 10 || !*m.CurrentGeneration {
 		t.Errorf("m5.large is %+v", m)
 	}
 	if m := byName["m6g.large"]; m.ProcessorInfo.SupportedArchitectures[0] != types.ArchitectureTypeArm64 {
 		t.Errorf("m6g.large is %+v", m)
 	}
-	if g := byName["g4dn.12xlarge"].GpuInfo; *g.Gpus[0].Count != 4 || *g.Gpus[0].Name != "T4" || *g.Gpus[0].Manufacturer != "NVIDIA" || *g.TotalGpuMemoryInMiB != 65536 {
+	if g := byName["g4dn.12xlarge"].GpuInfo; *g.Gpus[0].Count != 4 || *g.Gpus[0].Name != "T4" ||
+		*g.Gpus[0].Manufacturer != "NVIDIA" || *g.TotalGpuMemoryInMiB != 65536 {
 		t.Errorf("g4dn.12xlarge has %+v", g)
 	}
-	if n := byName["inf2.xlarge"]; *n.NeuronInfo.NeuronDevices[0].Count != 1 || *n.NeuronInfo.NeuronDevices[0].CoreInfo.Count != 2 || *n.InferenceAcceleratorInfo.Accelerators[0].Name != "Inferentia2" {
+	if n := byName["inf2.xlarge"]; *n.NeuronInfo.NeuronDevices[0].Count != 1 ||
+		*n.NeuronInfo.NeuronDevices[0].CoreInfo.Count != 2 ||
+		*n.InferenceAcceleratorInfo.Accelerators[0].Name != "Inferentia2" {
 		t.Errorf("inf2.xlarge has %+v", n.NeuronInfo)
 	}
 	if x := byName["x9.large"]; *x.NetworkInfo.EfaInfo.MaximumEfaInterfaces != 2 {
@@ -130,9 +149,11 @@ func TestInstanceTypes(t *testing.T) {
 	if calls := r.cloud.Count("DescribeInstanceTypes"); count < 115 || calls != 3 {
 		t.Errorf("%d types, and %d calls with the one by names", count, calls)
 	}
-	_, err = r.ec2.DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"m5.large", "nope.large"}})
+	_, err = r.ec2.DescribeInstanceTypes(t.Context(),
+		&ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"m5.large", "nope.large"}})
 	refused(t, err, "InvalidInstanceType", "The following supplied instance types do not exist: [nope.large]")
-	_, err = r.ec2.DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{InstanceTypes: make([]types.InstanceType, 101)})
+	_, err = r.ec2.DescribeInstanceTypes(t.Context(),
+		&ec2.DescribeInstanceTypesInput{InstanceTypes: make([]types.InstanceType, 101)})
 	refused(t, err, "InvalidParameterValue", "")
 	_, err = r.ec2.DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{MaxResults: aws.Int32(4)})
 	refused(t, err, "InvalidParameterValue", "")
@@ -146,7 +167,8 @@ func TestImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Images) != 1 || out.Images[0].Architecture != types.ArchitectureValuesArm64 || out.Images[0].VirtualizationType != types.VirtualizationTypeHvm || out.Images[0].State != types.ImageStateAvailable {
+	if len(out.Images) != 1 || out.Images[0].Architecture != types.ArchitectureValuesArm64 ||
+		out.Images[0].VirtualizationType != types.VirtualizationTypeHvm || out.Images[0].State != types.ImageStateAvailable {
 		t.Errorf("the images are %+v", out.Images)
 	}
 	_, err = r.ec2.DescribeImages(t.Context(), &ec2.DescribeImagesInput{ImageIds: []string{"ami-1", "ami-9"}})
@@ -160,9 +182,10 @@ func TestTypesFromRequirements(t *testing.T) {
 	find := func(need types.InstanceRequirementsRequest, architecture types.ArchitectureType) []string {
 		t.Helper()
 		var names []string
-		pages := ec2.NewGetInstanceTypesFromInstanceRequirementsPaginator(r.ec2, &ec2.GetInstanceTypesFromInstanceRequirementsInput{
-			ArchitectureTypes: []types.ArchitectureType{architecture}, VirtualizationTypes: []types.VirtualizationType{"hvm"},
-			InstanceRequirements: &need, MaxResults: aws.Int32(2)})
+		pages := ec2.NewGetInstanceTypesFromInstanceRequirementsPaginator(r.ec2,
+			&ec2.GetInstanceTypesFromInstanceRequirementsInput{
+				ArchitectureTypes: []types.ArchitectureType{architecture}, VirtualizationTypes: []types.VirtualizationType{"hvm"},
+				InstanceRequirements: &need, MaxResults: aws.Int32(2)})
 		for pages.HasMorePages() {
 			out, err := pages.NextPage(t.Context())
 			if err != nil {
@@ -184,24 +207,40 @@ func TestTypesFromRequirements(t *testing.T) {
 		arch types.ArchitectureType
 		want []string
 	}{
-		{"small, of the current generation, no burstable ones", types.InstanceRequirementsRequest{VCpuCount: cpu(1, 2), MemoryMiB: memory(0), InstanceGenerations: []types.InstanceGeneration{"current"}}, "x86_64",
+		{"small, of the current generation, no burstable ones", types.InstanceRequirementsRequest{
+			VCpuCount: cpu(1, 2), MemoryMiB: memory(0), InstanceGenerations: []types.InstanceGeneration{"current"},
+		}, "x86_64",
 			[]string{"c5.large", "i3.large", "m5.large", "r5.large"}},
 		{"arm", types.InstanceRequirementsRequest{VCpuCount: cpu(1, 4), MemoryMiB: memory(0)}, "arm64", []string{"m6g.large", "m6g.xlarge"}},
-		{"GPUs", types.InstanceRequirementsRequest{VCpuCount: cpu(1, 96), MemoryMiB: memory(0), AcceleratorTypes: []types.AcceleratorType{"gpu"}, AcceleratorManufacturers: []types.AcceleratorManufacturer{"nvidia"},
-			AcceleratorCount: &types.AcceleratorCountRequest{Min: aws.Int32(1), Max: aws.Int32(1)}}, "x86_64", []string{"g4dn.xlarge", "p3.2xlarge"}},
+		{"GPUs", types.InstanceRequirementsRequest{
+			VCpuCount:                cpu(1, 96),
+			MemoryMiB:                memory(0),
+			AcceleratorTypes:         []types.AcceleratorType{"gpu"},
+			AcceleratorManufacturers: []types.AcceleratorManufacturer{"nvidia"},
+			AcceleratorCount:         &types.AcceleratorCountRequest{Min: aws.Int32(1), Max: aws.Int32(1)},
+		}, "x86_64", []string{"g4dn.xlarge", "p3.2xlarge"}},
 		{"no accelerators", types.InstanceRequirementsRequest{VCpuCount: cpu(4, 4), MemoryMiB: memory(16384), AcceleratorCount: &types.AcceleratorCountRequest{Max: aws.Int32(0)}}, "x86_64", []string{"m5.xlarge", "r5.xlarge"}},
-		{"by pattern", types.InstanceRequirementsRequest{VCpuCount: cpu(1, 96), MemoryMiB: memory(0), AllowedInstanceTypes: []string{"m5*", "t3.*"}, BareMetal: "included", BurstablePerformance: "included"}, "x86_64",
+		{"by pattern", types.InstanceRequirementsRequest{VCpuCount: cpu(1, 96), MemoryMiB: memory(0),
+			AllowedInstanceTypes: []string{"m5*", "t3.*"}, BareMetal: "included", BurstablePerformance: "included"}, "x86_64",
 			[]string{"m5.2xlarge", "m5.4xlarge", "m5.large", "m5.metal", "m5.xlarge", "t3.medium", "t3.micro"}},
-		{"memory per CPU, and not some", types.InstanceRequirementsRequest{VCpuCount: cpu(1, 4), MemoryMiB: memory(0), MemoryGiBPerVCpu: &types.MemoryGiBPerVCpuRequest{Min: aws.Float64(7.5)}, ExcludedInstanceTypes: []string{"i*"}}, "x86_64", []string{"r5.large", "r5.xlarge"}},
+		{"memory per CPU, and not some", types.InstanceRequirementsRequest{
+			VCpuCount:             cpu(1, 4),
+			MemoryMiB:             memory(0),
+			MemoryGiBPerVCpu:      &types.MemoryGiBPerVCpuRequest{Min: aws.Float64(7.5)},
+			ExcludedInstanceTypes: []string{"i*"},
+		}, "x86_64", []string{"r5.large", "r5.xlarge"}},
 		{"nothing", types.InstanceRequirementsRequest{VCpuCount: cpu(97, 97), MemoryMiB: memory(0)}, "x86_64", nil},
 	} {
 		if diff := cmp.Diff(c.want, find(c.need, c.arch)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", c.name, diff)
 		}
 	}
-	_, err := r.ec2.GetInstanceTypesFromInstanceRequirements(t.Context(), &ec2.GetInstanceTypesFromInstanceRequirementsInput{
-		ArchitectureTypes: []types.ArchitectureType{"x86_64"}, VirtualizationTypes: []types.VirtualizationType{"hvm"},
-		InstanceRequirements: &types.InstanceRequirementsRequest{VCpuCount: cpu(1, 2), MemoryMiB: memory(0), RequireHibernateSupport: aws.Bool(true)}})
+	_, err := r.ec2.GetInstanceTypesFromInstanceRequirements(t.Context(),
+		&ec2.GetInstanceTypesFromInstanceRequirementsInput{
+			ArchitectureTypes: []types.ArchitectureType{"x86_64"}, VirtualizationTypes: []types.VirtualizationType{"hvm"},
+			InstanceRequirements: &types.InstanceRequirementsRequest{
+				VCpuCount: cpu(1, 2), MemoryMiB: memory(0), RequireHibernateSupport: aws.Bool(true),
+			}})
 	refused(t, err, "AwstestNotSimulated", "")
 }
 
@@ -209,10 +248,14 @@ func TestTypesFromRequirements(t *testing.T) {
 // architecture of the template's image.
 func TestAGroupByRequirementsLaunchesOneThatMeetsThem(t *testing.T) {
 	r := newRig(t, awstest.Spec{
-		Images:          []awstest.Image{{ID: "ami-arm", Architecture: "arm64"}},
-		LaunchTemplates: []awstest.LaunchTemplate{{ID: "lt-1", Name: "arm", Versions: []awstest.TemplateVersion{{ImageID: "ami-arm"}}}},
-		Groups: []awstest.Group{{Name: "g", Max: 9, Desired: 1, MixedInstances: &awstest.MixedInstances{Template: awstest.TemplateRef{ID: "lt-1"},
-			Overrides: []awstest.Override{{Requirements: &awstest.Requirements{VCPU: awstest.Range{Min: 1}}}}}}},
+		Images: []awstest.Image{{ID: "ami-arm", Architecture: "arm64"}},
+		LaunchTemplates: []awstest.LaunchTemplate{{
+			ID: "lt-1", Name: "arm", Versions: []awstest.TemplateVersion{{ImageID: "ami-arm"}},
+		}},
+		Groups: []awstest.Group{{
+			Name: "g", Max: 9, Desired: 1, MixedInstances: &awstest.MixedInstances{Template: awstest.TemplateRef{ID: "lt-1"},
+				Overrides: []awstest.Override{{Requirements: &awstest.Requirements{VCPU: awstest.Range{Min: 1}}}}},
+		}},
 	})
 	if got := *r.group("g").Instances[0].InstanceType; !slices.Contains([]string{"m6g.large", "m6g.xlarge"}, got) {
 		t.Errorf("an ARM group launched %s", got)

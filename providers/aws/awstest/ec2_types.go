@@ -155,7 +155,9 @@ type xmlTypeName struct {
 }
 
 func (c *Cloud) typesFromRequirements(q *query) (any, *refusal) {
-	if refused := q.only("ArchitectureType", "VirtualizationType", "InstanceRequirements", "MaxResults", "NextToken"); refused != nil {
+	if refused := q.only(
+		"ArchitectureType", "VirtualizationType", "InstanceRequirements", "MaxResults", "NextToken",
+	); refused != nil {
 		return nil, refused
 	}
 	size, refused := q.ec2Size(1, 1000)

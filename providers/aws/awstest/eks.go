@@ -66,8 +66,9 @@ func (c *Cloud) describeNodegroup(q *query) (any, *refusal) {
 	since := float64(c.born.Unix())
 	x := &jsonNodegroup{
 		NodegroupName: n.Name, ClusterName: n.Cluster, Version: n.Version, ReleaseVersion: n.Release,
-		NodegroupArn: fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/00000000-0000-0000-0000-000000000000", q.region, q.account, n.Cluster, n.Name),
-		CreatedAt:    since, ModifiedAt: since, Status: "ACTIVE", CapacityType: n.CapacityType, AMIType: n.AMIType,
+		NodegroupArn: fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/00000000-0000-0000-0000-000000000000",
+			q.region, q.account, n.Cluster, n.Name),
+		CreatedAt: since, ModifiedAt: since, Status: "ACTIVE", CapacityType: n.CapacityType, AMIType: n.AMIType,
 		InstanceTypes: n.InstanceTypes, Labels: n.Labels, Taints: n.Taints, Tags: n.Tags,
 		Health: jsonHealth{Issues: []string{}},
 	}

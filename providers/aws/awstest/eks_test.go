@@ -12,7 +12,9 @@ import (
 )
 
 func (r *rig) nodegroup(cluster, name string) (*types.Nodegroup, error) {
-	out, err := r.eks.DescribeNodegroup(r.Context(), &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
+	out, err := r.eks.DescribeNodegroup(r.Context(), &eks.DescribeNodegroupInput{
+		ClusterName: &cluster, NodegroupName: &name,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -29,9 +31,12 @@ func TestNodegroups(t *testing.T) {
 		LaunchTemplates: templates,
 		Groups:          []awstest.Group{small("eks-a", 0, 7, 0)},
 		Nodegroups: []awstest.Nodegroup{
-			{Cluster: "prod", Name: "a b", Labels: many, Tags: map[string]string{"team": "x"}, AMIType: "AL2023_x86_64_STANDARD", CapacityType: "SPOT", DiskSize: 20,
+			{Cluster: "prod", Name: "a b", Labels: many, Tags: map[string]string{"team": "x"}, AMIType: "AL2023_x86_64_STANDARD",
+				CapacityType: "SPOT", DiskSize: 20,
 				Version: "1.37", Release: "1.37.1-20261101", InstanceTypes: []string{"m5.large"}, Groups: []string{"eks-a"},
-				Taints: []awstest.Taint{{Key: "dedicated", Value: &value, Effect: "NO_SCHEDULE"}, {Key: "bare", Effect: "PREFER_NO_SCHEDULE"}}},
+				Taints: []awstest.Taint{
+					{Key: "dedicated", Value: &value, Effect: "NO_SCHEDULE"}, {Key: "bare", Effect: "PREFER_NO_SCHEDULE"},
+				}},
 			{Cluster: "test", Name: "a b", Status: "DEGRADED"},
 		},
 	})
@@ -39,19 +44,24 @@ func TestNodegroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(n.Labels) != 60 || n.Labels["example.com/l59"] != "59" || n.Tags["team"] != "x" || n.AmiType != types.AMITypesAl2023X8664Standard || n.CapacityType != types.CapacityTypesSpot ||
-		*n.DiskSize != 20 || *n.Version != "1.37" || *n.ReleaseVersion != "1.37.1-20261101" || n.Status != types.NodegroupStatusActive ||
-		*n.ScalingConfig.MaxSize != 7 || *n.Resources.AutoScalingGroups[0].Name != "eks-a" || n.InstanceTypes[0] != "m5.large" || n.CreatedAt == nil {
+	if len(n.Labels) != 60 || n.Labels["example.com/l59"] != "59" || n.Tags["team"] != "x" ||
+		n.AmiType != types.AMITypesAl2023X8664Standard || n.CapacityType != types.CapacityTypesSpot ||
+		*n.DiskSize != 20 || *n.Version != "1.37" || *n.ReleaseVersion != "1.37.1-20261101" ||
+		n.Status != types.NodegroupStatusActive ||
+		*n.ScalingConfig.MaxSize != 7 || *n.Resources.AutoScalingGroups[0].Name != "eks-a" ||
+		n.InstanceTypes[0] != "m5.large" || n.CreatedAt == nil {
 		t.Errorf("the node group is %+v", n)
 	}
-	if with, without := n.Taints[0], n.Taints[1]; *with.Value != "batch" || with.Effect != types.TaintEffectNoSchedule || without.Value != nil || without.Effect != types.TaintEffectPreferNoSchedule {
+	if with, without := n.Taints[0], n.Taints[1]; *with.Value != "batch" || with.Effect != types.TaintEffectNoSchedule ||
+		without.Value != nil || without.Effect != types.TaintEffectPreferNoSchedule {
 		t.Errorf("the taints are %+v and %+v", with, without)
 	}
 	bare, err := r.nodegroup("test", "a b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bare.Status != types.NodegroupStatusDegraded || bare.DiskSize != nil || bare.CapacityType != "" || bare.Version != nil || len(bare.Labels)+len(bare.Taints) != 0 {
+	if bare.Status != types.NodegroupStatusDegraded || bare.DiskSize != nil || bare.CapacityType != "" ||
+		bare.Version != nil || len(bare.Labels)+len(bare.Taints) != 0 {
 		t.Errorf("the bare node group is %+v", bare)
 	}
 

@@ -153,7 +153,8 @@ func (f Fault) refusal(q *query) *refusal {
 		}
 		return &autoscaling
 	}
-	const bad, forbidden, internal, away = http.StatusBadRequest, http.StatusForbidden, http.StatusInternalServerError, http.StatusServiceUnavailable
+	const bad, forbidden, internal, away = http.StatusBadRequest, http.StatusForbidden, http.StatusInternalServerError,
+		http.StatusServiceUnavailable
 	switch f.Mishap {
 	case Answer:
 		return &refusal{cmp.Or(f.Status, bad), f.Code, f.Message}
@@ -162,10 +163,14 @@ func (f Fault) refusal(q *query) *refusal {
 			refusal{away, "RequestLimitExceeded", "Request limit exceeded."},
 			refusal{http.StatusTooManyRequests, "TooManyRequestsException", "Too Many Requests"})
 	case Denied: // kubernetes/autoscaler#3384, kubernetes/kops#16853, awslabs/cdk-eks-blueprints#684
-		who := fmt.Sprintf("User: arn:aws:sts::%s:assumed-role/awstest/session is not authorized to perform: %s:%s", q.account, q.service, q.action)
-		return by(refusal{forbidden, "AccessDenied", fmt.Sprintf("%s because no identity-based policy allows the %s:%s action", who, q.service, q.action)},
-			refusal{forbidden, "UnauthorizedOperation", fmt.Sprintf("You are not authorized to perform this operation. %s because no identity-based policy allows the %s:%s action", who, q.service, q.action)},
-			refusal{forbidden, "AccessDeniedException", fmt.Sprintf("%s on resource: arn:aws:eks:%s:%s:nodegroup/%s/%s", who, q.region, q.account, q.params.Get("cluster"), q.params.Get("nodegroup"))})
+		who := fmt.Sprintf("User: arn:aws:sts::%s:assumed-role/awstest/session is not authorized to perform: %s:%s",
+			q.account, q.service, q.action)
+		return by(refusal{forbidden, "AccessDenied",
+			fmt.Sprintf("%s because no identity-based policy allows the %s:%s action", who, q.service, q.action)},
+			refusal{forbidden, "UnauthorizedOperation", fmt.Sprintf("You are not authorized to perform this operation. %s "+
+				"because no identity-based policy allows the %s:%s action", who, q.service, q.action)},
+			refusal{forbidden, "AccessDeniedException", fmt.Sprintf("%s on resource: arn:aws:eks:%s:%s:nodegroup/%s/%s",
+				who, q.region, q.account, q.params.Get("cluster"), q.params.Get("nodegroup"))})
 	case ExpiredToken: // mapbox/ecs-watchbot#61, hellofresh/eks-rolling-update#103, hashicorp/terraform-provider-aws#32809
 		const text = "The security token included in the request is expired"
 		return by(refusal{forbidden, "ExpiredToken", text},

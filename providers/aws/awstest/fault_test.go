@@ -21,7 +21,11 @@ import (
 )
 
 func twoGroups() awstest.Spec {
-	return awstest.Spec{Timing: awstest.Timing{End: time.Hour}, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 9, 3), small("other", 0, 9, 3)}}
+	return awstest.Spec{
+		Timing:          awstest.Timing{End: time.Hour},
+		LaunchTemplates: templates,
+		Groups:          []awstest.Group{small("g", 0, 9, 3), small("other", 0, 9, 3)},
+	}
 }
 
 func TestRefusalsAreInTheServicesWords(t *testing.T) {
@@ -39,8 +43,12 @@ func TestRefusalsAreInTheServicesWords(t *testing.T) {
 	}{
 		{awstest.Throttled, scaling, "Throttling", "Rate exceeded"},
 		{awstest.Throttled, machines, "RequestLimitExceeded", "Request limit exceeded."},
-		{awstest.Denied, scaling, "AccessDenied", "User: arn:aws:sts::123456789012:assumed-role/awstest/session is not authorized to perform: autoscaling:SetDesiredCapacity because no identity-based policy allows the autoscaling:SetDesiredCapacity action"},
-		{awstest.Denied, machines, "UnauthorizedOperation", "You are not authorized to perform this operation. User: arn:aws:sts::123456789012:assumed-role/awstest/session is not authorized to perform: ec2:DescribeInstanceTypes because no identity-based policy allows the ec2:DescribeInstanceTypes action"},
+		{awstest.Denied, scaling, "AccessDenied", "User: arn:aws:sts::123456789012:assumed-role/awstest/session is not " +
+			"authorized to perform: autoscaling:SetDesiredCapacity because no identity-based policy allows the " +
+			"autoscaling:SetDesiredCapacity action"},
+		{awstest.Denied, machines, "UnauthorizedOperation", "You are not authorized to perform this operation. User: " +
+			"arn:aws:sts::123456789012:assumed-role/awstest/session is not authorized to perform: ec2:DescribeInstanceTypes " +
+			"because no identity-based policy allows the ec2:DescribeInstanceTypes action"},
 		{awstest.ExpiredToken, scaling, "ExpiredToken", "The security token included in the request is expired"},
 		{awstest.ExpiredToken, machines, "RequestExpired", "Request has expired."},
 		{awstest.BadCredentials, scaling, "InvalidClientTokenId", "The security token included in the request is invalid."},
@@ -84,12 +92,14 @@ func TestAFaultMeetsWhatItNames(t *testing.T) {
 	if _, err := r.asg.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{}); err != nil {
 		t.Errorf("a listing that names nobody: %v", err)
 	}
-	_, err := r.asg.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{"other", "g"}})
+	_, err := r.asg.DescribeAutoScalingGroups(t.Context(),
+		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{"other", "g"}})
 	refused(t, err, "AccessDenied", "")
 
 	r.cloud.ClearFaults()
 	r.cloud.Arm(awstest.Fault{On: "nodes", Mishap: awstest.Denied})
-	_, err = r.ec2.DescribeLaunchTemplateVersions(t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("nodes")})
+	_, err = r.ec2.DescribeLaunchTemplateVersions(t.Context(),
+		&ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("nodes")})
 	refused(t, err, "UnauthorizedOperation", "")
 }
 
@@ -97,11 +107,15 @@ func TestAHangEndsAtTheDeadline(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		r := newRig(t, twoGroups())
 		met := make(chan bool, 1)
-		r.cloud.Arm(awstest.Fault{Action: "SetDesiredCapacity", Mishap: awstest.Hang, After: after, Met: func() { met <- true }})
+		r.cloud.Arm(awstest.Fault{
+			Action: "SetDesiredCapacity", Mishap: awstest.Hang, After: after, Met: func() { met <- true },
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			_, err := r.asg.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("g"), DesiredCapacity: aws.Int32(5)})
+			_, err := r.asg.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{
+				AutoScalingGroupName: aws.String("g"), DesiredCapacity: aws.Int32(5),
+			})
 			ended <- err
 		}()
 		<-met
@@ -204,7 +218,9 @@ func TestCallsAreCounted(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			if _, err := r.asg.DescribeAutoScalingGroups(r.Context(), &autoscaling.DescribeAutoScalingGroupsInput{MaxRecords: aws.Int32(7)}); err != nil {
+			if _, err := r.asg.DescribeAutoScalingGroups(r.Context(), &autoscaling.DescribeAutoScalingGroupsInput{
+				MaxRecords: aws.Int32(7),
+			}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -217,10 +233,12 @@ func TestCallsAreCounted(t *testing.T) {
 	if err := r.setDesired("g", 4); err != nil {
 		t.Fatal(err)
 	}
-	if all, reads, peak := r.cloud.Count(), r.cloud.Count("DescribeAutoScalingGroups"), r.cloud.Peak("DescribeAutoScalingGroups"); all != 4 || reads != 3 || peak != 3 {
+	if all, reads, peak := r.cloud.Count(), r.cloud.Count("DescribeAutoScalingGroups"),
+		r.cloud.Peak("DescribeAutoScalingGroups"); all != 4 || reads != 3 || peak != 3 {
 		t.Errorf("%d calls, %d reads, %d at once", all, reads, peak)
 	}
-	if first := r.cloud.Calls()[0]; first.Service != "autoscaling" || first.Params.Get("MaxRecords") != "7" || !first.At.Equal(dawn) {
+	if first := r.cloud.Calls()[0]; first.Service != "autoscaling" || first.Params.Get("MaxRecords") != "7" ||
+		!first.At.Equal(dawn) {
 		t.Errorf("the first call is %+v", first)
 	}
 	r.cloud.ForgetCalls()
@@ -252,7 +270,8 @@ func TestARequestMustBeSignedForTheService(t *testing.T) {
 		return code
 	}
 	signed := func(region, service string) string {
-		return "AWS4-HMAC-SHA256 Credential=AKID/20261121/" + region + "/" + service + "/aws4_request, SignedHeaders=host, Signature=0"
+		return "AWS4-HMAC-SHA256 Credential=AKID/20261121/" + region + "/" + service +
+			"/aws4_request, SignedHeaders=host, Signature=0"
 	}
 	for _, c := range []struct{ authorization, version, code string }{
 		{signed("us-east-1", "autoscaling"), "2011-01-01", ""},
@@ -277,7 +296,8 @@ func TestARequestMustBeSignedForTheService(t *testing.T) {
 func TestEndpointsPerService(t *testing.T) {
 	r := newRig(t, twoGroups())
 	r.connect(map[string]string{
-		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_AUTO_SCALING": r.url, "AWS_ENDPOINT_URL_EC2": r.url, "AWS_ENDPOINT_URL_EKS": r.url,
+		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_AUTO_SCALING": r.url, "AWS_ENDPOINT_URL_EC2": r.url,
+		"AWS_ENDPOINT_URL_EKS": r.url,
 	})
 	r.group("g")
 	if _, err := r.ec2.DescribeImages(t.Context(), &ec2.DescribeImagesInput{}); err != nil {
@@ -291,7 +311,8 @@ func TestEndpointsPerService(t *testing.T) {
 }
 
 func TestFaultsSurviveJSON(t *testing.T) {
-	fault := awstest.Fault{Action: "SetDesiredCapacity", On: "g", Mishap: awstest.Answer, After: true, Times: 2, Delay: 1500 * time.Millisecond, Status: 418, Code: "Teapot", Message: "short and stout"}
+	fault := awstest.Fault{Action: "SetDesiredCapacity", On: "g", Mishap: awstest.Answer, After: true, Times: 2,
+		Delay: 1500 * time.Millisecond, Status: 418, Code: "Teapot", Message: "short and stout"}
 	text, err := json.Marshal(fault)
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,9 @@ func (c *Cloud) Groups() []GroupState {
 }
 
 func (g *group) state() GroupState {
-	s := GroupState{Name: g.Name, Min: g.Min, Max: g.Max, Desired: g.desired, Launching: len(g.launches), Instances: []Instance{}}
+	s := GroupState{
+		Name: g.Name, Min: g.Min, Max: g.Max, Desired: g.desired, Launching: len(g.launches), Instances: []Instance{},
+	}
 	for _, i := range g.instances {
 		s.Instances = append(s.Instances, i.Instance)
 	}

@@ -193,7 +193,8 @@ func (c *Cloud) upcoming(g *group, s Step) (event, bool) {
 // ask records a new desired capacity.
 func (g *group) ask(desired int, at time.Time) {
 	// The words are those of https://github.com/hjacobs/kube-aws-autoscaler/issues/7
-	g.asked = fmt.Sprintf("At %s a user request explicitly set group desired capacity changing the desired capacity from %d to %d.  ", seconds(at), g.desired, desired)
+	g.asked = fmt.Sprintf("At %s a user request explicitly set group desired capacity changing the desired capacity from "+
+		"%d to %d.  ", seconds(at), g.desired, desired)
 	g.desired, g.askedAt = desired, at
 }
 
@@ -243,7 +244,8 @@ func (c *Cloud) decide(g *group) {
 	if !slices.Contains(g.Suspended, "ReplaceUnhealthy") {
 		for _, i := range g.instances {
 			if i.State == InService && i.Unhealthy {
-				c.end(g, i, "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped.")
+				c.end(g, i, "an instance was taken out of service in response to an EC2 health check indicating it has been "+
+					"terminated or stopped.")
 			}
 		}
 	}
@@ -253,7 +255,8 @@ func (c *Cloud) decide(g *group) {
 			if victim == nil || has-victim.weight() < g.desired {
 				break // all are protected, or weigh more than there is too much
 			}
-			c.end(g, victim, fmt.Sprintf("an instance was taken out of service in response to a difference between desired and actual capacity, shrinking the capacity from %d to %d.  At %s instance %s was selected for termination.",
+			c.end(g, victim, fmt.Sprintf("an instance was taken out of service in response to a difference between desired and "+
+				"actual capacity, shrinking the capacity from %d to %d.  At %s instance %s was selected for termination.",
 				has, has-victim.weight(), seconds(c.at), victim.ID))
 		}
 	}
@@ -268,7 +271,8 @@ func (c *Cloud) decide(g *group) {
 func (c *Cloud) launch(g *group) {
 	at := slices.Index(g.launches, slices.MinFunc(g.launches, time.Time.Compare))
 	g.launches = slices.Delete(g.launches, at, at+1)
-	cause := fmt.Sprintf("%sAt %s an instance was started in response to a difference between desired and actual capacity, increasing the capacity from %d to %d.",
+	cause := fmt.Sprintf("%sAt %s an instance was started in response to a difference between desired and actual "+
+		"capacity, increasing the capacity from %d to %d.",
 		g.asked, seconds(c.at), g.capacity(), max(g.desired, g.capacity()+1))
 	choice, failures := c.choose(g)
 	for _, f := range failures {

@@ -37,7 +37,9 @@ func shape(t *testing.T, c *awstest.Cloud, name string) string {
 	return fmt.Sprintf("%d+%d %v", g.Desired, g.Launching, counts)
 }
 
-var slow = awstest.Timing{Decide: 10 * time.Second, Launch: 5 * time.Second, Boot: 40 * time.Second, End: 30 * time.Second, Retry: time.Minute}
+var slow = awstest.Timing{
+	Decide: 10 * time.Second, Launch: 5 * time.Second, Boot: 40 * time.Second, End: 30 * time.Second, Retry: time.Minute,
+}
 
 func TestAGroupGrowsAndShrinksStepByStep(t *testing.T) {
 	hooked := slow
@@ -48,14 +50,19 @@ func TestAGroupGrowsAndShrinksStepByStep(t *testing.T) {
 		want   []string // by the second at which the shape changes
 	}{
 		{"plain", slow, []string{
-			"0s: 3+0 map[InService:1]", "10s: 3+2 map[InService:1]", "15s: 3+0 map[InService:1 Pending:2]", "55s: 3+0 map[InService:3]",
+			"0s: 3+0 map[InService:1]", "10s: 3+2 map[InService:1]", "15s: 3+0 map[InService:1 Pending:2]",
+			"55s: 3+0 map[InService:3]",
 			"100s: 1+0 map[InService:3]", "110s: 1+0 map[InService:1 Terminating:2]", "140s: 1+0 map[InService:1]"}},
 		{"hooks", hooked, []string{
-			"0s: 3+0 map[InService:1]", "10s: 3+2 map[InService:1]", "15s: 3+0 map[InService:1 Pending:Wait:2]", "35s: 3+0 map[InService:1 Pending:Proceed:2]", "75s: 3+0 map[InService:3]",
-			"100s: 1+0 map[InService:3]", "110s: 1+0 map[InService:1 Terminating:Wait:2]", "125s: 1+0 map[InService:1 Terminating:Proceed:2]", "155s: 1+0 map[InService:1 Terminated:2]", "160s: 1+0 map[InService:1]"}},
+			"0s: 3+0 map[InService:1]", "10s: 3+2 map[InService:1]", "15s: 3+0 map[InService:1 Pending:Wait:2]",
+			"35s: 3+0 map[InService:1 Pending:Proceed:2]", "75s: 3+0 map[InService:3]",
+			"100s: 1+0 map[InService:3]", "110s: 1+0 map[InService:1 Terminating:Wait:2]", "125s: 1+0 map[InService:1 " +
+				"Terminating:Proceed:2]", "155s: 1+0 map[InService:1 Terminated:2]", "160s: 1+0 map[InService:1]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cloud, clock := world(t, awstest.Spec{Timing: c.timing, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 9, 1)}})
+			cloud, clock := world(t, awstest.Spec{
+				Timing: c.timing, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 9, 1)},
+			})
 			var got []string
 			for second := range 200 {
 				switch second {
@@ -80,7 +87,9 @@ func TestAGroupGrowsAndShrinksStepByStep(t *testing.T) {
 // How often somebody looks makes no difference.
 func TestTimeIsFollowedEventByEvent(t *testing.T) {
 	run := func(step time.Duration) []awstest.GroupState {
-		cloud, clock := world(t, awstest.Spec{Timing: slow, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 20, 5), small("h", 0, 20, 0)}})
+		cloud, clock := world(t, awstest.Spec{
+			Timing: slow, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 20, 5), small("h", 0, 20, 0)},
+		})
 		cloud.SetDesired("g", 9)
 		cloud.SetDesired("h", 4)
 		for passed := time.Duration(0); passed < 10*time.Minute; passed += step {
@@ -95,7 +104,9 @@ func TestTimeIsFollowedEventByEvent(t *testing.T) {
 }
 
 func TestNextChange(t *testing.T) {
-	cloud, clock := world(t, awstest.Spec{Timing: slow, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 9, 1)}})
+	cloud, clock := world(t, awstest.Spec{
+		Timing: slow, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 9, 1)},
+	})
 	if at, any := cloud.NextChange(); any {
 		t.Errorf("a group at rest changes at %v", at)
 	}
@@ -126,7 +137,11 @@ func TestZonesAreFilledEvenly(t *testing.T) {
 
 func TestWhoDiesWhenThereAreTooMany(t *testing.T) {
 	at := func(minute int, zone string) awstest.Instance {
-		return awstest.Instance{ID: fmt.Sprintf("i-%s%d", zone, minute), Zone: "us-east-1" + zone, Launched: dawn.Add(time.Duration(minute) * time.Minute)}
+		return awstest.Instance{
+			ID:       fmt.Sprintf("i-%s%d", zone, minute),
+			Zone:     "us-east-1" + zone,
+			Launched: dawn.Add(time.Duration(minute) * time.Minute),
+		}
 	}
 	instances := []awstest.Instance{at(1, "a"), at(2, "b"), at(3, "b"), at(4, "b")}
 	for _, c := range []struct {
@@ -143,7 +158,9 @@ func TestWhoDiesWhenThereAreTooMany(t *testing.T) {
 	} {
 		g := small("g", 0, 9, 4)
 		g.Instances, g.TerminationPolicies = instances, c.policies
-		cloud, _ := world(t, awstest.Spec{Timing: awstest.Timing{End: time.Hour}, LaunchTemplates: templates, Groups: []awstest.Group{g}})
+		cloud, _ := world(t, awstest.Spec{
+			Timing: awstest.Timing{End: time.Hour}, LaunchTemplates: templates, Groups: []awstest.Group{g},
+		})
 		if c.protected != "" {
 			if err := cloud.Protect(c.protected, true); err != nil {
 				t.Fatal(err)
@@ -163,7 +180,9 @@ func TestWhoDiesWhenThereAreTooMany(t *testing.T) {
 }
 
 func TestWhatIsLostIsReplaced(t *testing.T) {
-	cloud, clock := world(t, awstest.Spec{Timing: slow, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 2, 9, 2)}})
+	cloud, clock := world(t, awstest.Spec{
+		Timing: slow, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 2, 9, 2)},
+	})
 	g, _ := cloud.Group("g")
 	killed, sick := g.Instances[0].ID, g.Instances[1].ID
 	if err := cloud.Kill(killed); err != nil {
@@ -229,8 +248,11 @@ func TestSuspendedProcessesDoNothing(t *testing.T) {
 }
 
 func TestWeights(t *testing.T) {
-	cloud, _ := world(t, awstest.Spec{LaunchTemplates: templates, Groups: []awstest.Group{{Name: "g", Max: 20, MixedInstances: &awstest.MixedInstances{
-		Template: awstest.TemplateRef{ID: "lt-0a"}, Overrides: []awstest.Override{{InstanceType: "m5.2xlarge", Weight: "4"}, {InstanceType: "m5.large", Weight: "1"}}}}}})
+	cloud, _ := world(t, awstest.Spec{
+		LaunchTemplates: templates, Groups: []awstest.Group{{Name: "g", Max: 20, MixedInstances: &awstest.MixedInstances{
+			Template:  awstest.TemplateRef{ID: "lt-0a"},
+			Overrides: []awstest.Override{{InstanceType: "m5.2xlarge", Weight: "4"}, {InstanceType: "m5.large", Weight: "1"}}}}},
+	})
 	cloud.SetDesired("g", 9)
 	cloud.Settle()
 	if got := shape(t, cloud, "g"); got != "9+0 map[InService:3]" {
@@ -239,7 +261,9 @@ func TestWeights(t *testing.T) {
 }
 
 func TestChangeKeepsWhatLives(t *testing.T) {
-	cloud, _ := world(t, awstest.Spec{LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 9, 2), small("h", 0, 9, 1)}})
+	cloud, _ := world(t, awstest.Spec{
+		LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 9, 2), small("h", 0, 9, 1)},
+	})
 	before, _ := cloud.Group("g")
 	err := cloud.Change(func(s *awstest.Spec) {
 		s.Groups[0].Max, s.Groups[0].Tags = 4, map[string]string{"k": "v"}

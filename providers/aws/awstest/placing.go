@@ -114,9 +114,12 @@ func (g *group) zonesByLoad() []string {
 // are tried, or why there are none.
 func (c *Cloud) offers(g *group) ([]offer, string) {
 	if g.LaunchConfiguration != "" {
-		i := slices.IndexFunc(c.spec.LaunchConfigurations, func(l LaunchConfiguration) bool { return l.Name == g.LaunchConfiguration })
+		i := slices.IndexFunc(c.spec.LaunchConfigurations, func(l LaunchConfiguration) bool {
+			return l.Name == g.LaunchConfiguration
+		})
 		if i < 0 {
-			return nil, "awstest: the launch configuration " + g.LaunchConfiguration + " does not exist. Launching EC2 instance failed."
+			return nil, "awstest: the launch configuration " + g.LaunchConfiguration +
+				" does not exist. Launching EC2 instance failed."
 		}
 		return []offer{{machine: c.spec.LaunchConfigurations[i].InstanceType, config: g.LaunchConfiguration}}, ""
 	}

@@ -72,7 +72,8 @@ func (q *query) size(param string, byDefault, most int) (int, *refusal) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, invalid("1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must have value greater than or equal to 1", text, lowerFirst(param))
+		return 0, invalid("1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must have "+
+			"value greater than or equal to 1", text, lowerFirst(param))
 	}
 	if n > most {
 		return 0, tooLarge(n, lowerFirst(param), "value", most)

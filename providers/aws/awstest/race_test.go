@@ -61,7 +61,8 @@ func TestALoweredDesiredCapacityKillsAHealthyInstance(t *testing.T) {
 			after, _ := r.cloud.Group("g")
 			died := slices.ContainsFunc(before.Live(), func(id string) bool { return !slices.Contains(after.Live(), id) })
 			if died != c.dies || len(after.Live()) != after.Desired {
-				t.Errorf("of %v there are %v, at a desired capacity of %d; one dies: %v, want %v", before.Live(), after.Live(), after.Desired, died, c.dies)
+				t.Errorf("of %v there are %v, at a desired capacity of %d; one dies: %v, want %v",
+					before.Live(), after.Live(), after.Desired, died, c.dies)
 			}
 		})
 	}

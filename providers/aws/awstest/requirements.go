@@ -75,7 +75,9 @@ func (r *Requirements) meets(t InstanceType) bool {
 		named(r.LocalStorage, "included", disks > 0) &&
 		among(r.Generations, generation) &&
 		among(r.CPUManufacturers, wireManufacturer(t.CPUManufacturer)) &&
-		(len(r.AllowedTypes) == 0 || slices.ContainsFunc(r.AllowedTypes, func(p string) bool { return wildcard(p, t.Name) })) &&
+		(len(r.AllowedTypes) == 0 || slices.ContainsFunc(r.AllowedTypes, func(p string) bool {
+			return wildcard(p, t.Name)
+		})) &&
 		!slices.ContainsFunc(r.ExcludedTypes, func(p string) bool { return wildcard(p, t.Name) }) &&
 		r.meetsAccelerators(t)
 }
@@ -83,14 +85,16 @@ func (r *Requirements) meets(t InstanceType) bool {
 func (r *Requirements) meetsAccelerators(t InstanceType) bool {
 	count, memory := 0, 0
 	for _, a := range accelerators(t) {
-		if !among(r.AcceleratorManufacturers, a.manufacturer) || !among(r.AcceleratorNames, a.name) || !among(r.AcceleratorTypes, a.kind) {
+		if !among(r.AcceleratorManufacturers, a.manufacturer) || !among(r.AcceleratorNames, a.name) ||
+			!among(r.AcceleratorTypes, a.kind) {
 			return false
 		}
 		count += a.count
 		memory += a.count * a.memoryMiB
 	}
 	asked := len(r.AcceleratorManufacturers)+len(r.AcceleratorNames)+len(r.AcceleratorTypes) > 0
-	return (count > 0 || !asked) && r.AcceleratorCount.holds(float64(count)) && r.AcceleratorTotalMemoryMiB.holds(float64(memory))
+	return (count > 0 || !asked) && r.AcceleratorCount.holds(float64(count)) &&
+		r.AcceleratorTotalMemoryMiB.holds(float64(memory))
 }
 
 func accelerators(t InstanceType) []accelerator {

@@ -91,7 +91,8 @@ func (r *Requirements) asg() *asgRequirements {
 		VCpuCount: *r.VCPU.asg(), MemoryMiB: *r.MemoryMiB.asg(), MemoryGiBPerVCpu: r.MemoryGiBPerVCPU.asg(),
 		AcceleratorCount: r.AcceleratorCount.asg(), AcceleratorTotalMemoryMiB: r.AcceleratorTotalMemoryMiB.asg(),
 		TotalLocalStorageGB: r.TotalLocalStorageGB.asg(), NetworkInterfaceCount: r.NetworkInterfaces.asg(),
-		AcceleratorManufacturers: r.AcceleratorManufacturers, AcceleratorNames: r.AcceleratorNames, AcceleratorTypes: r.AcceleratorTypes,
+		AcceleratorManufacturers: r.AcceleratorManufacturers, AcceleratorNames: r.AcceleratorNames,
+		AcceleratorTypes: r.AcceleratorTypes,
 		CPUManufacturers: r.CPUManufacturers, InstanceGenerations: r.Generations,
 		AllowedInstanceTypes: r.AllowedTypes, ExcludedInstanceTypes: r.ExcludedTypes,
 		BareMetal: r.BareMetal, BurstablePerformance: r.Burstable, LocalStorage: r.LocalStorage,
@@ -106,7 +107,8 @@ func (r *Requirements) ec2() *ec2Requirements {
 		VCPUCount: *r.VCPU.ec2(), MemoryMiB: *r.MemoryMiB.ec2(), MemoryGiBPerVCPU: r.MemoryGiBPerVCPU.ec2(),
 		AcceleratorCount: r.AcceleratorCount.ec2(), AcceleratorTotalMemoryMiB: r.AcceleratorTotalMemoryMiB.ec2(),
 		TotalLocalStorageGB: r.TotalLocalStorageGB.ec2(), NetworkInterfaceCount: r.NetworkInterfaces.ec2(),
-		AcceleratorManufacturers: r.AcceleratorManufacturers, AcceleratorNames: r.AcceleratorNames, AcceleratorTypes: r.AcceleratorTypes,
+		AcceleratorManufacturers: r.AcceleratorManufacturers, AcceleratorNames: r.AcceleratorNames,
+		AcceleratorTypes: r.AcceleratorTypes,
 		CPUManufacturers: r.CPUManufacturers, InstanceGenerations: r.Generations,
 		AllowedInstanceTypes: r.AllowedTypes, ExcludedInstanceTypes: r.ExcludedTypes,
 		BareMetal: r.BareMetal, BurstablePerformance: r.Burstable, LocalStorage: r.LocalStorage,
@@ -118,14 +120,18 @@ func (r *Requirements) ec2() *ec2Requirements {
 func (q *query) requirements() (*Requirements, *refusal) {
 	r := &Requirements{}
 	lists := map[string]*[]string{
-		"AcceleratorManufacturer": &r.AcceleratorManufacturers, "AcceleratorName": &r.AcceleratorNames, "AcceleratorType": &r.AcceleratorTypes,
+		"AcceleratorManufacturer": &r.AcceleratorManufacturers, "AcceleratorName": &r.AcceleratorNames,
+		"AcceleratorType": &r.AcceleratorTypes,
 		"CpuManufacturer": &r.CPUManufacturers, "InstanceGeneration": &r.Generations,
 		"AllowedInstanceType": &r.AllowedTypes, "ExcludedInstanceType": &r.ExcludedTypes,
 	}
-	choices := map[string]*string{"BareMetal": &r.BareMetal, "BurstablePerformance": &r.Burstable, "LocalStorage": &r.LocalStorage}
+	choices := map[string]*string{
+		"BareMetal": &r.BareMetal, "BurstablePerformance": &r.Burstable, "LocalStorage": &r.LocalStorage,
+	}
 	optional := map[string]**Range{
-		"MemoryGiBPerVCpu": &r.MemoryGiBPerVCPU, "AcceleratorCount": &r.AcceleratorCount, "AcceleratorTotalMemoryMiB": &r.AcceleratorTotalMemoryMiB,
-		"TotalLocalStorageGB": &r.TotalLocalStorageGB, "NetworkInterfaceCount": &r.NetworkInterfaces,
+		"MemoryGiBPerVCpu": &r.MemoryGiBPerVCPU, "AcceleratorCount": &r.AcceleratorCount,
+		"AcceleratorTotalMemoryMiB": &r.AcceleratorTotalMemoryMiB,
+		"TotalLocalStorageGB":       &r.TotalLocalStorageGB, "NetworkInterfaceCount": &r.NetworkInterfaces,
 	}
 	vcpu, memory := &r.VCPU, &r.MemoryMiB
 	optional["VCpuCount"], optional["MemoryMiB"] = &vcpu, &memory

@@ -60,9 +60,10 @@ func (r *rig) connect(environment map[string]string) {
 	for name, value := range environment {
 		r.Setenv(name, value)
 	}
-	cfg, err := config.LoadDefaultConfig(r.Context(), config.WithHTTPClient(awstest.HTTPClient()), config.WithRetryer(func() aws.Retryer {
-		return retry.AddWithMaxBackoffDelay(retry.NewStandard(), time.Millisecond)
-	}))
+	cfg, err := config.LoadDefaultConfig(r.Context(), config.WithHTTPClient(awstest.HTTPClient()),
+		config.WithRetryer(func() aws.Retryer {
+			return retry.AddWithMaxBackoffDelay(retry.NewStandard(), time.Millisecond)
+		}))
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -78,7 +79,8 @@ func (r *rig) pass(d time.Duration) {
 // group reads one group by its name, through the API.
 func (r *rig) group(name string) astypes.AutoScalingGroup {
 	r.Helper()
-	out, err := r.asg.DescribeAutoScalingGroups(r.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
+	out, err := r.asg.DescribeAutoScalingGroups(r.Context(),
+		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -105,7 +107,8 @@ func (r *rig) terminate(id string, decrement bool) error {
 // activities gives the newest page of a group's history.
 func (r *rig) activities(name string) []astypes.Activity {
 	r.Helper()
-	out, err := r.asg.DescribeScalingActivities(r.Context(), &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: &name})
+	out, err := r.asg.DescribeScalingActivities(r.Context(),
+		&autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: &name})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -143,7 +146,9 @@ func within(t *testing.T) context.Context {
 
 // small is a group of m5.large from a launch template.
 func small(name string, low, high, desired int) awstest.Group {
-	return awstest.Group{Name: name, Min: low, Max: high, Desired: desired, LaunchTemplate: &awstest.TemplateRef{ID: "lt-0a"}}
+	return awstest.Group{
+		Name: name, Min: low, Max: high, Desired: desired, LaunchTemplate: &awstest.TemplateRef{ID: "lt-0a"},
+	}
 }
 
 var templates = []awstest.LaunchTemplate{{

@@ -72,7 +72,8 @@ func (c *Cloud) read(r *http.Request) (*query, *refusal) {
 	signed := scope.FindStringSubmatch(r.Header.Get("Authorization"))
 	switch {
 	case q.service == "":
-		return q, notSimulated("%s %s with the action %q and the version %q", r.Method, r.URL.Path, q.action, q.params.Get("Version"))
+		return q, notSimulated("%s %s with the action %q and the version %q",
+			r.Method, r.URL.Path, q.action, q.params.Get("Version"))
 	case signed == nil:
 		return q, unsigned()
 	case signed[1] != q.region:
@@ -136,7 +137,9 @@ func (c *Cloud) mentions(q *query) ([]string, time.Time) {
 			names = append(names, name)
 		}
 	}
-	for _, prefix := range []string{"AutoScalingGroupNames.member", "InstanceIds.member", "LaunchConfigurationNames.member", "InstanceType", "ImageId"} {
+	for _, prefix := range []string{
+		"AutoScalingGroupNames.member", "InstanceIds.member", "LaunchConfigurationNames.member", "InstanceType", "ImageId",
+	} {
 		names = append(names, q.list(prefix)...)
 	}
 	if q.service == kubernetes {
@@ -167,10 +170,12 @@ func (q *query) body(result any) []byte {
 	}
 	id := "<%[1]s>" + requestID + "</%[1]s>"
 	if q.service == elasticCompute {
-		return fmt.Appendf(nil, `<?xml version="1.0" encoding="UTF-8"?><%sResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">%s%s</%[1]sResponse>`,
+		return fmt.Appendf(nil,
+			`<?xml version="1.0" encoding="UTF-8"?><%sResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">%s%s</%[1]sResponse>`,
 			q.action, fmt.Sprintf(id, "requestId"), inner(result))
 	}
-	return fmt.Appendf(nil, `<%[1]sResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><%[1]sResult>%[2]s</%[1]sResult><ResponseMetadata>%[3]s</ResponseMetadata></%[1]sResponse>`,
+	return fmt.Appendf(nil,
+		`<%[1]sResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><%[1]sResult>%[2]s</%[1]sResult><ResponseMetadata>%[3]s</ResponseMetadata></%[1]sResponse>`,
 		q.action, inner(result), fmt.Sprintf(id, "RequestId"))
 }
 
@@ -209,14 +214,16 @@ func (q *query) refuse(w http.ResponseWriter, e *refusal) {
 		w.Header().Set("X-Amzn-Errortype", e.code)
 		body = mustMarshal(json.Marshal(map[string]string{"__type": e.code, "message": e.message}))
 	case elasticCompute:
-		body = fmt.Appendf(nil, `<?xml version="1.0" encoding="UTF-8"?><Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors><RequestID>%s</RequestID></Response>`,
+		body = fmt.Appendf(nil,
+			`<?xml version="1.0" encoding="UTF-8"?><Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors><RequestID>%s</RequestID></Response>`,
 			escape(e.code), escape(e.message), requestID)
 	default:
 		side := "Sender"
 		if e.status >= http.StatusInternalServerError {
 			side = "Receiver"
 		}
-		body = fmt.Appendf(nil, `<ErrorResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><Error><Type>%s</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>%s</RequestId></ErrorResponse>`,
+		body = fmt.Appendf(nil,
+			`<ErrorResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><Error><Type>%s</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>%s</RequestId></ErrorResponse>`,
 			side, escape(e.code), escape(e.message), requestID)
 	}
 	q.send(w, e.status, body)

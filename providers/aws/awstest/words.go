@@ -23,7 +23,9 @@ func invalid(format string, args ...any) *refusal {
 
 // notSimulated refuses what a client asked for and this server cannot do.
 func notSimulated(format string, args ...any) *refusal {
-	return &refusal{http.StatusBadRequest, "AwstestNotSimulated", "awstest: not simulated: " + fmt.Sprintf(format, args...)}
+	return &refusal{
+		http.StatusBadRequest, "AwstestNotSimulated", "awstest: not simulated: " + fmt.Sprintf(format, args...),
+	}
 }
 
 // Auto Scaling: API_SetDesiredCapacity, API_TerminateInstanceInAutoScalingGroup
@@ -49,17 +51,22 @@ func noSuchInstance(id string) *refusal {
 
 // https://github.com/buildkite/elastic-ci-stack-for-aws/issues/1261
 func atMinimum(limit int) *refusal {
-	return invalid("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", limit)
+	return invalid("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate "+
+		"group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.",
+		limit)
 }
 
 // https://github.com/TwiN/aws-eks-asg-rolling-update-handler/issues/16
 func coolingDown(activity string) *refusal {
-	return &refusal{http.StatusBadRequest, "ScalingActivityInProgress", "Scaling activity " + activity + " is in progress and blocks this action"}
+	return &refusal{http.StatusBadRequest, "ScalingActivityInProgress",
+		"Scaling activity " + activity + " is in progress and blocks this action"}
 }
 
 // The code is of https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_SetDesiredCapacity.html
 func pendingDelete(group string) *refusal {
-	return &refusal{http.StatusBadRequest, "ScalingActivityInProgress", "awstest: the AutoScalingGroup " + group + " is being deleted"}
+	return &refusal{
+		http.StatusBadRequest, "ScalingActivityInProgress", "awstest: the AutoScalingGroup " + group + " is being deleted",
+	}
 }
 
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_DescribeAutoScalingGroups.html
@@ -70,11 +77,13 @@ func badToken() *refusal {
 // The form in which AWS tells a limit of its model:
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/CommonErrors.html (ValidationError)
 func tooLarge(value any, name, what string, limit int) *refusal {
-	return invalid("1 validation error detected: Value '%v' at '%s' failed to satisfy constraint: Member must have %s less than or equal to %d", value, name, what, limit)
+	return invalid("1 validation error detected: Value '%v' at '%s' failed to satisfy constraint: Member must have %s "+
+		"less than or equal to %d", value, name, what, limit)
 }
 
 func missing(name string) *refusal {
-	return invalid("1 validation error detected: Value null at '%s' failed to satisfy constraint: Member must not be null", name)
+	return invalid("1 validation error detected: Value null at '%s' failed to satisfy constraint: Member must not be null",
+		name)
 }
 
 // EC2: https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
@@ -100,7 +109,8 @@ func noSuchVersion(version, id string) *refusal {
 // https://github.com/localstack/localstack/issues/8606
 func noTemplateNamed() *refusal {
 	return &refusal{http.StatusBadRequest, "MissingParameter",
-		"To describe the launch template data for all your launch templates, for 'versions' specify '$Latest', '$Default', or both, and omit the launch template's ID and name."}
+		"To describe the launch template data for all your launch templates, for 'versions' specify '$Latest', '$Default', " +
+			"or both, and omit the launch template's ID and name."}
 }
 
 // https://github.com/scylladb/scylla-cluster-tests/issues/12419
@@ -111,7 +121,9 @@ func noSuchTypes(names []string) *refusal {
 
 // https://github.com/cartography-cncf/cartography/issues/721
 func noSuchImages(ids []string) *refusal {
-	return &refusal{http.StatusBadRequest, "InvalidAMIID.NotFound", "The image id '[" + strings.Join(ids, ", ") + "]' does not exist"}
+	return &refusal{
+		http.StatusBadRequest, "InvalidAMIID.NotFound", "The image id '[" + strings.Join(ids, ", ") + "]' does not exist",
+	}
 }
 
 func badPaginationToken() *refusal {
@@ -154,16 +166,23 @@ func (s StockOut) words(machine, zone string, others []string, mixed, spot bool)
 	code, text := "", ""
 	switch s.Why {
 	case VCPULimit: // https://github.com/scrapoxy/scrapoxy/issues/202
-		code, text = "VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit."
+		code, text = "VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of 32 allows "+
+			"for the instance bucket that the specified instance type belongs to. Please visit "+
+			"http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit."
 	case NotInZone: // https://github.com/mludvig/aws-ethereum-miner/issues/23
-		code, text = "InvalidFleetConfiguration", fmt.Sprintf("Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", machine, zone)
-	case SpotPool: // https://github.com/cortexlabs/cortex/issues/1258, https://github.com/aws/aws-parallelcluster/issues/1944
+		code, text = "InvalidFleetConfiguration", fmt.Sprintf(
+			"Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", machine, zone,
+		)
+	// https://github.com/cortexlabs/cortex/issues/1258, https://github.com/aws/aws-parallelcluster/issues/1944
+	case SpotPool:
 		code, text = "InsufficientInstanceCapacity", "There is no Spot capacity available that matches your request."
 	default: // https://github.com/2i2c-org/infrastructure/issues/3334
 		code = "InsufficientInstanceCapacity"
-		text = fmt.Sprintf("We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). Our system will be working on provisioning additional capacity.", machine, zone)
+		text = fmt.Sprintf("We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). "+
+			"Our system will be working on provisioning additional capacity.", machine, zone)
 		if len(others) > 0 {
-			text += fmt.Sprintf(" You can currently get %s capacity by not specifying an Availability Zone in your request or choosing %s.", machine, strings.Join(others, ", "))
+			text += fmt.Sprintf(" You can currently get %s capacity by not specifying an Availability Zone in your request or "+
+				"choosing %s.", machine, strings.Join(others, ", "))
 		}
 	}
 	switch { // https://github.com/mludvig/aws-ethereum-miner/issues/23

@@ -46,7 +46,9 @@ func paused(o *kubetest.Objects, x kubetest.Object) bool {
 	if _, ok := annotations(x)[Paused]; ok {
 		return true
 	}
-	cluster := o.Get(kubetest.Key{Kind: "Cluster", Namespace: kubetest.Text(x, "metadata", "namespace"), Name: kubetest.Text(x, "spec", "clusterName")})
+	cluster := o.Get(kubetest.Key{
+		Kind: "Cluster", Namespace: kubetest.Text(x, "metadata", "namespace"), Name: kubetest.Text(x, "spec", "clusterName"),
+	})
 	paused, _ := kubetest.Get(cluster, "spec", "paused").(bool)
 	return paused
 }
@@ -118,7 +120,8 @@ func scale(o *kubetest.Objects, x kubetest.Object, n int) {
 // observed writes the status of a controller that has seen an object.
 func observed(o *kubetest.Objects, x kubetest.Object, n int) {
 	generation := kubetest.Int(x, "metadata", "generation")
-	if kubetest.Int(x, "status", "observedGeneration") == generation && kubetest.Int(x, "status", "replicas") == n && kubetest.Get(x, "status", "replicas") != nil {
+	if kubetest.Int(x, "status", "observedGeneration") == generation && kubetest.Int(x, "status", "replicas") == n &&
+		kubetest.Get(x, "status", "replicas") != nil {
 		return
 	}
 	x = kubetest.Clone(x)
@@ -138,7 +141,8 @@ func (c *controllers) machineSet(o *kubetest.Objects, s kubetest.Object) {
 	starved := o.Starved(k)
 	if refs, _ := kubetest.Get(s, "metadata", "ownerReferences").([]any); len(refs) > 0 {
 		owner, _ := refs[0].(kubetest.Object)
-		starved = starved || o.Starved(kubetest.Key{Kind: "MachineDeployment", Namespace: k.Namespace, Name: kubetest.Text(owner, "name")})
+		starved = starved ||
+			o.Starved(kubetest.Key{Kind: "MachineDeployment", Namespace: k.Namespace, Name: kubetest.Text(owner, "name")})
 	}
 	c.match(o, s, machines, starved)
 	made := len(owned(o, "Machine", s))
@@ -183,7 +187,8 @@ func (c *controllers) match(o *kubetest.Objects, owner kubetest.Object, machines
 		return
 	}
 	slices.SortStableFunc(machines, func(a, b kubetest.Object) int {
-		return cmp.Or(cmp.Compare(priority(b), priority(a)), cmp.Compare(kubetest.Text(a, "metadata", "name"), kubetest.Text(b, "metadata", "name")))
+		return cmp.Or(cmp.Compare(priority(b), priority(a)),
+			cmp.Compare(kubetest.Text(a, "metadata", "name"), kubetest.Text(b, "metadata", "name")))
 	})
 	for _, m := range machines[:diff] {
 		if !kubetest.Deleting(m) {

@@ -14,8 +14,10 @@ func newSet(o *kubetest.Objects, d kubetest.Object, rev, replicas int) {
 	o.Put(kubetest.Object{
 		"apiVersion": Group + "/v1beta2", "kind": "MachineSet",
 		"metadata": kubetest.Object{
-			"namespace": kubetest.Text(d, "metadata", "namespace"), "name": o.NewName(kubetest.Text(d, "metadata", "name") + "-"),
-			"annotations": kubetest.Object{revision: strconv.Itoa(rev)}, "labels": kubetest.Get(kubetest.Clone(template), "metadata", "labels"),
+			"namespace":       kubetest.Text(d, "metadata", "namespace"),
+			"name":            o.NewName(kubetest.Text(d, "metadata", "name") + "-"),
+			"annotations":     kubetest.Object{revision: strconv.Itoa(rev)},
+			"labels":          kubetest.Get(kubetest.Clone(template), "metadata", "labels"),
 			"ownerReferences": []any{kubetest.OwnerReference(d)},
 		},
 		"spec": kubetest.Object{
@@ -31,8 +33,9 @@ func (c *controllers) newMachine(o *kubetest.Objects, owner kubetest.Object) {
 	m := kubetest.Object{
 		"apiVersion": Group + "/v1beta2", "kind": "Machine",
 		"metadata": kubetest.Object{
-			"namespace": kubetest.Text(owner, "metadata", "namespace"), "name": o.NewName(kubetest.Text(owner, "metadata", "name") + "-"),
-			"labels": kubetest.Get(kubetest.Clone(template), "metadata", "labels"), "finalizers": []any{finalizer},
+			"namespace": kubetest.Text(owner, "metadata", "namespace"),
+			"name":      o.NewName(kubetest.Text(owner, "metadata", "name") + "-"),
+			"labels":    kubetest.Get(kubetest.Clone(template), "metadata", "labels"), "finalizers": []any{finalizer},
 			"ownerReferences": []any{kubetest.OwnerReference(owner)},
 		},
 		"spec":   kubetest.Clone(template)["spec"],

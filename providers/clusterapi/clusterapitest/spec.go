@@ -36,12 +36,18 @@ func NewGroup(kind, namespace, name, cluster string, replicas int, annotations .
 		},
 		"spec": kubetest.Object{
 			"clusterName": cluster, "replicas": int64(replicas),
-			"selector": kubetest.Object{"matchLabels": kubetest.Object{Group + "/cluster-name": cluster, "clusterapitest/group": name}},
+			"selector": kubetest.Object{
+				"matchLabels": kubetest.Object{Group + "/cluster-name": cluster, "clusterapitest/group": name},
+			},
 			"template": kubetest.Object{
-				"metadata": kubetest.Object{"labels": kubetest.Object{Group + "/cluster-name": cluster, "clusterapitest/group": name}},
+				"metadata": kubetest.Object{
+					"labels": kubetest.Object{Group + "/cluster-name": cluster, "clusterapitest/group": name},
+				},
 				"spec": kubetest.Object{
-					"clusterName":       cluster,
-					"infrastructureRef": kubetest.Object{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "TestMachineTemplate", "name": name},
+					"clusterName": cluster,
+					"infrastructureRef": kubetest.Object{
+						"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "TestMachineTemplate", "name": name,
+					},
 				},
 			},
 		},
@@ -54,12 +60,15 @@ func NewGroup(kind, namespace, name, cluster string, replicas int, annotations .
 
 // Capacity are the annotations that a template is made of.
 func Capacity(cpu, memory string) []string {
-	return []string{"capacity.cluster-autoscaler.kubernetes.io/cpu", cpu, "capacity.cluster-autoscaler.kubernetes.io/memory", memory}
+	return []string{
+		"capacity.cluster-autoscaler.kubernetes.io/cpu", cpu, "capacity.cluster-autoscaler.kubernetes.io/memory", memory,
+	}
 }
 
 // Templates is the kind that NewGroup refers to.
 func Templates() kubetest.Resource {
-	return kubetest.Resource{Group: "infrastructure.cluster.x-k8s.io", Versions: []string{"v1beta1"}, Kind: "TestMachineTemplate", Plural: "testmachinetemplates"}
+	return kubetest.Resource{Group: "infrastructure.cluster.x-k8s.io", Versions: []string{"v1beta1"},
+		Kind: "TestMachineTemplate", Plural: "testmachinetemplates"}
 }
 
 // Nodes is the kind of nodes. A world that serves it is its own workload

@@ -29,7 +29,8 @@ func New(now func() time.Time, versions ...string) *World {
 	w := &World{API: kubetest.New(now, c, kubetest.Dialect{Show: convert, Take: take}), controllers: c}
 	for _, r := range []kubetest.Resource{
 		{Kind: "Cluster", Plural: "clusters"}, {Kind: "MachineDeployment", Plural: "machinedeployments", Scale: true},
-		{Kind: "MachineSet", Plural: "machinesets", Scale: true}, {Kind: "MachinePool", Plural: "machinepools", Scale: true}, {Kind: "Machine", Plural: "machines"},
+		{Kind: "MachineSet", Plural: "machinesets", Scale: true}, {Kind: "MachinePool", Plural: "machinepools", Scale: true},
+		{Kind: "Machine", Plural: "machines"},
 	} {
 		r.Group, r.Versions = Group, versions
 		w.Serve(r)

@@ -73,7 +73,8 @@ func TestVersionsAndConflicts(t *testing.T) {
 	_, d := ask(t, "GET", url, "")
 	version := kubetest.Text(d, "metadata", "resourceVersion")
 	scale := func(version string, n int) (int, kubetest.Object) {
-		return ask(t, "PUT", url+"/scale", fmt.Sprintf(`{"metadata": {"name": "d", "resourceVersion": %q}, "spec": {"replicas": %d}}`, version, n))
+		return ask(t, "PUT", url+"/scale",
+			fmt.Sprintf(`{"metadata": {"name": "d", "resourceVersion": %q}, "spec": {"replicas": %d}}`, version, n))
 	}
 	if code, o := scale(version, 4); code != 200 || kubetest.Int(o, "spec", "replicas") != 4 {
 		t.Fatalf("%d %v", code, o)
@@ -91,11 +92,15 @@ func TestVersionsAndConflicts(t *testing.T) {
 		t.Errorf("a patch: %d", code)
 	}
 	_, again := ask(t, "GET", url, "")
-	if kubetest.Int(again, "spec", "replicas") != 3 || kubetest.Int(again, "metadata", "generation") != 4 || kubetest.Int(again, "status", "observedGeneration") != 4 {
+	if kubetest.Int(again, "spec", "replicas") != 3 || kubetest.Int(again, "metadata", "generation") != 4 ||
+		kubetest.Int(again, "status", "observedGeneration") != 4 {
 		t.Errorf("%v", again)
 	}
-	for path, want := range map[string]int{"machinedeployments/none": 404, "machinedeployments/d/nothing": 404, "machines/d/scale": 404, "nothings": 404} {
-		if code, o := ask(t, "GET", strings.TrimSuffix(url, "machinedeployments/d")+path, ""); code != want || kubetest.Text(o, "kind") != "Status" {
+	for path, want := range map[string]int{
+		"machinedeployments/none": 404, "machinedeployments/d/nothing": 404, "machines/d/scale": 404, "nothings": 404,
+	} {
+		if code, o := ask(t, "GET", strings.TrimSuffix(url, "machinedeployments/d")+path, ""); code != want ||
+			kubetest.Text(o, "kind") != "Status" {
 			t.Errorf("%s: %d %v", path, code, o)
 		}
 	}
@@ -111,11 +116,15 @@ func TestWhoGoes(t *testing.T) {
 	w.SetTiming(Timing{Boot: time.Minute, End: time.Minute})
 	all := names(w.Machines("MachineSet", "n", "s"))
 	scale := func(n int) {
-		if err := w.Edit("MachineSet", "n", "s", func(o kubetest.Object) { kubetest.Set(o, int64(n), "spec", "replicas") }); err != nil {
+		if err := w.Edit("MachineSet", "n", "s", func(o kubetest.Object) {
+			kubetest.Set(o, int64(n), "spec", "replicas")
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Edit("Machine", "n", all[3], func(o kubetest.Object) { kubetest.Set(o, "yes", "metadata", "annotations", DeleteMachine) }); err != nil {
+	if err := w.Edit("Machine", "n", all[3], func(o kubetest.Object) {
+		kubetest.Set(o, "yes", "metadata", "annotations", DeleteMachine)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	scale(5) // the fifth has no node yet
@@ -165,7 +174,8 @@ func TestMachinesGetTheirNodesAfterAWhile(t *testing.T) {
 		t.Fatalf("after some seconds: %v", got)
 	}
 	c.at = c.at.Add(time.Minute)
-	if got = w.Machines("MachineDeployment", "n", "d"); kubetest.Text(got[0], "status", "nodeRef", "name") == "" || kubetest.Text(got[0], "spec", "providerID") == "" {
+	if got = w.Machines("MachineDeployment", "n", "d"); kubetest.Text(got[0], "status", "nodeRef", "name") == "" ||
+		kubetest.Text(got[0], "spec", "providerID") == "" {
 		t.Errorf("after a minute: %v", got)
 	}
 }
@@ -184,12 +194,15 @@ func TestConversion(t *testing.T) {
 	}
 	url := serve(t, w)
 	_, old := ask(t, "GET", url+"/apis/cluster.x-k8s.io/v1beta1/namespaces/n/machines/"+name, "")
-	if kubetest.Text(old, "status", "failureReason") != "CreateError" || kubetest.Get(old, "status", "v1beta2", "conditions") == nil || kubetest.Text(old, "status", "nodeRef", "kind") != "Node" ||
-		kubetest.Text(old, "spec", "infrastructureRef", "apiVersion") == "" || kubetest.Text(old, "apiVersion") != "cluster.x-k8s.io/v1beta1" {
+	if kubetest.Text(old, "status", "failureReason") != "CreateError" || kubetest.Get(old, "status", "v1beta2",
+		"conditions") == nil || kubetest.Text(old, "status", "nodeRef", "kind") != "Node" ||
+		kubetest.Text(old, "spec", "infrastructureRef", "apiVersion") == "" ||
+		kubetest.Text(old, "apiVersion") != "cluster.x-k8s.io/v1beta1" {
 		t.Errorf("%v", old)
 	}
 	_, now := ask(t, "GET", url+base+"machines/"+name, "")
-	if kubetest.Text(now, "status", "deprecated", "v1beta1", "failureReason") != "CreateError" || kubetest.Text(now, "spec", "infrastructureRef", "apiGroup") == "" {
+	if kubetest.Text(now, "status", "deprecated", "v1beta1", "failureReason") != "CreateError" ||
+		kubetest.Text(now, "spec", "infrastructureRef", "apiGroup") == "" {
 		t.Errorf("%v", now)
 	}
 	// What is written in one version is there in the other, and loses nothing.
@@ -198,11 +211,14 @@ func TestConversion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, o := ask(t, "PUT", url+"/apis/cluster.x-k8s.io/v1beta1/namespaces/n/machines/"+name, string(body)); code != 200 {
+	if code, o := ask(
+		t, "PUT", url+"/apis/cluster.x-k8s.io/v1beta1/namespaces/n/machines/"+name, string(body),
+	); code != 200 {
 		t.Fatalf("%d %v", code, o)
 	}
 	_, now = ask(t, "GET", url+base+"machines/"+name, "")
-	if kubetest.Text(now, "metadata", "annotations", "a") != "x" || kubetest.Text(now, "status", "deprecated", "v1beta1", "failureReason") != "CreateError" {
+	if kubetest.Text(now, "metadata", "annotations", "a") != "x" ||
+		kubetest.Text(now, "status", "deprecated", "v1beta1", "failureReason") != "CreateError" {
 		t.Errorf("%v", now)
 	}
 }
@@ -213,7 +229,8 @@ func TestRights(t *testing.T) {
 	w.SetRights(ChartRights("n")...)
 	url := serve(t, w)
 	for path, want := range map[string]int{
-		"/namespaces/n/machinedeployments": 200, "/machinedeployments": 403, "/namespaces/m/machinedeployments": 403, "/namespaces/n/clusters/c": 403,
+		"/namespaces/n/machinedeployments": 200, "/machinedeployments": 403, "/namespaces/m/machinedeployments": 403,
+		"/namespaces/n/clusters/c":                 403,
 		"/namespaces/n/machinedeployments/d/scale": 200, "/namespaces/n/machinesets/s/scale": 403,
 	} {
 		if code, o := ask(t, "GET", url+"/apis/cluster.x-k8s.io/v1beta2"+path, ""); code != want {
@@ -231,7 +248,8 @@ func TestWatch(t *testing.T) {
 	w.Apply(NewGroup("MachineSet", "n", "s", "c", 0))
 	url := serve(t, w)
 	_, list := ask(t, "GET", url+base+"machinesets?limit=1", "")
-	r, err := http.NewRequestWithContext(t.Context(), "GET", url+base+"machinesets?watch=1&resourceVersion="+kubetest.Text(list, "metadata", "resourceVersion"), nil)
+	r, err := http.NewRequestWithContext(t.Context(), "GET",
+		url+base+"machinesets?watch=1&resourceVersion="+kubetest.Text(list, "metadata", "resourceVersion"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,14 +259,17 @@ func TestWatch(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	w.Apply(NewGroup("MachineSet", "elsewhere", "s", "c", 0))
-	if err := w.Edit("MachineSet", "n", "s", func(o kubetest.Object) { kubetest.Set(o, int64(0), "status", "replicas") }); err != nil {
+	if err := w.Edit("MachineSet", "n", "s", func(o kubetest.Object) {
+		kubetest.Set(o, int64(0), "status", "replicas")
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.Drop("MachineSet", "n", "s")
 	lines := bufio.NewScanner(answer.Body)
 	for _, want := range []string{"MODIFIED", "DELETED"} {
 		var e kubetest.Object
-		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &e) != nil || kubetest.Text(e, "type") != want || kubetest.Text(e, "object", "metadata", "namespace") != "n" {
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &e) != nil || kubetest.Text(e, "type") != want ||
+			kubetest.Text(e, "object", "metadata", "namespace") != "n" {
 			t.Errorf("%s, want %s", lines.Text(), want)
 		}
 	}
@@ -259,11 +280,13 @@ func TestDiscovery(t *testing.T) {
 	w.Serve(Templates())
 	url := serve(t, w)
 	_, group := ask(t, "GET", url+"/apis/cluster.x-k8s.io", "")
-	if kubetest.Text(group, "preferredVersion", "version") != "v1beta2" || len(kubetest.Get(group, "versions").([]any)) != 2 {
+	if kubetest.Text(group, "preferredVersion", "version") != "v1beta2" ||
+		len(kubetest.Get(group, "versions").([]any)) != 2 {
 		t.Errorf("%v", group)
 	}
 	_, kinds := ask(t, "GET", url+"/apis/infrastructure.cluster.x-k8s.io/v1beta1", "")
-	if first := kubetest.Get(kinds, "resources").([]any)[0].(kubetest.Object); first["name"] != "testmachinetemplates" || first["kind"] != "TestMachineTemplate" {
+	if first := kubetest.Get(kinds, "resources").([]any)[0].(kubetest.Object); first["name"] != "testmachinetemplates" ||
+		first["kind"] != "TestMachineTemplate" {
 		t.Errorf("%v", kinds)
 	}
 	if _, all := ask(t, "GET", url+"/apis", ""); len(kubetest.Get(all, "groups").([]any)) != 2 {

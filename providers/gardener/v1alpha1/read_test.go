@@ -25,7 +25,8 @@ func TestReadsWhatIsWrittenThere(t *testing.T) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, &m); err != nil {
 		t.Fatal(err)
 	}
-	if m.Spec.DrainTimeout.Hours() != 2 || *m.Spec.MaxEvictRetries != 10 || len(m.Spec.NodeTemplate.Spec.Taints) != 1 || m.Status.CurrentStatus.PreserveExpiryTime.IsZero() || m.Status.LastOperation.ErrorCode != CodeResourceExhausted {
+	if m.Spec.DrainTimeout.Hours() != 2 || *m.Spec.MaxEvictRetries != 10 || len(m.Spec.NodeTemplate.Spec.Taints) != 1 ||
+		m.Status.CurrentStatus.PreserveExpiryTime.IsZero() || m.Status.LastOperation.ErrorCode != CodeResourceExhausted {
 		t.Errorf("%+v", m)
 	}
 	var d MachineDeployment
@@ -38,7 +39,8 @@ func TestReadsWhatIsWrittenThere(t *testing.T) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Spec.Replicas != 3 || *d.Spec.PoolMaximum != 4 || d.Spec.PoolMinimum != nil || d.Spec.Strategy.RollingUpdate.MaxSurge.StrVal != "10%" || d.Status.FailedMachines[0].Name != "x" {
+	if d.Spec.Replicas != 3 || *d.Spec.PoolMaximum != 4 || d.Spec.PoolMinimum != nil ||
+		d.Spec.Strategy.RollingUpdate.MaxSurge.StrVal != "10%" || d.Status.FailedMachines[0].Name != "x" {
 		t.Errorf("%+v", d)
 	}
 }

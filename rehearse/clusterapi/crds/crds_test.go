@@ -23,7 +23,8 @@ func TestDefinitionIsUpstreams(t *testing.T) {
 			served = append(served, version.Name)
 		}
 	}
-	if definition.Name != "machinedeployments.cluster.x-k8s.io" || !slices.Contains(served, "v1beta1") || !slices.Contains(served, "v1beta2") {
+	if definition.Name != "machinedeployments.cluster.x-k8s.io" || !slices.Contains(served, "v1beta1") ||
+		!slices.Contains(served, "v1beta2") {
 		t.Errorf("got %s with the versions %v", definition.Name, served)
 	}
 	if _, err := Definition("unknown.cluster.x-k8s.io"); !errors.Is(err, ErrNoFiles) {
@@ -53,7 +54,10 @@ func TestFilesComeFromTheBinaryThenFromTheModule(t *testing.T) {
 	if err := os.Mkdir(root, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	carried := fstest.MapFS{"upstream/cluster-api@v1.2.3/both": {Data: []byte("binary")}, "upstream/cluster-api@v1.2.2/old": {Data: []byte("old")}}
+	carried := fstest.MapFS{
+		"upstream/cluster-api@v1.2.3/both": {Data: []byte("binary")},
+		"upstream/cluster-api@v1.2.2/old":  {Data: []byte("old")},
+	}
 	for name, text := range map[string]string{"both": "module", "one": "module"} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -64,7 +68,8 @@ func TestFilesComeFromTheBinaryThenFromTheModule(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", name, data, err, want)
 		}
 	}
-	if _, err := readFrom(carried, root, "old"); !errors.Is(err, ErrNoFiles) || !strings.Contains(err.Error(), "make build") {
+	if _, err := readFrom(carried, root, "old"); !errors.Is(err, ErrNoFiles) ||
+		!strings.Contains(err.Error(), "make build") {
 		t.Errorf("a file of another version: got %v", err)
 	}
 }

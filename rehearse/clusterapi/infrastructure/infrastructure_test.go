@@ -38,10 +38,12 @@ func TestNodeIsWhatItsSpecSays(t *testing.T) {
 	if node.Name != "m.ns" || node.Spec.ProviderID != "kwok://ns/m" || node.Annotations["kwok.x-k8s.io/node"] != "fake" {
 		t.Errorf("the node is %+v", node)
 	}
-	if node.Labels["a"] != "b" || node.Labels[corev1.LabelArchStable] != "amd64" || node.Labels[corev1.LabelOSStable] != "linux" || node.Labels[corev1.LabelHostname] != "m.ns" {
+	if node.Labels["a"] != "b" || node.Labels[corev1.LabelArchStable] != "amd64" ||
+		node.Labels[corev1.LabelOSStable] != "linux" || node.Labels[corev1.LabelHostname] != "m.ns" {
 		t.Errorf("its labels are %v", node.Labels)
 	}
-	if len(node.Spec.Taints) != 2 || node.Spec.Taints[0].Key != "t" || node.Spec.Taints[1] != clusterv1.NodeUninitializedTaint {
+	if len(node.Spec.Taints) != 2 || node.Spec.Taints[0].Key != "t" ||
+		node.Spec.Taints[1] != clusterv1.NodeUninitializedTaint {
 		t.Errorf("its taints are %v", node.Spec.Taints)
 	}
 	if node.Status.NodeInfo.KubeletVersion != testVersion {
@@ -68,7 +70,9 @@ func TestStartupDelayCountsFromTheCreation(t *testing.T) {
 		t.Errorf("without a delay %s is left", left)
 	}
 	machine.Spec.StartupDelay = &metav1.Duration{Duration: time.Minute}
-	for after, want := range map[time.Duration]time.Duration{0: time.Minute, 59 * time.Second: time.Second, time.Minute: 0, time.Hour: 0} {
+	for after, want := range map[time.Duration]time.Duration{
+		0: time.Minute, 59 * time.Second: time.Second, time.Minute: 0, time.Hour: 0,
+	} {
 		if left := untilStarted(machine, created.Add(after)); left != want {
 			t.Errorf("after %s, %s is left, want %s", after, left, want)
 		}
@@ -106,18 +110,22 @@ func TestStatusOfAMachine(t *testing.T) {
 	machine.Status = machineStatus(machine, stageFailed, "")
 	ready := meta.FindStatusCondition(machine.Status.Conditions, clusterv1.ReadyCondition)
 	if machine.Status.FailureReason != "R" || machine.Status.FailureMessage != "m" || machine.Provisioned() ||
-		ready.Status != metav1.ConditionFalse || ready.Reason != "R" || ready.Message != "m" || ready.ObservedGeneration != 7 {
+		ready.Status != metav1.ConditionFalse || ready.Reason != "R" || ready.Message != "m" ||
+		ready.ObservedGeneration != 7 {
 		t.Errorf("failed: %+v", machine.Status)
 	}
 	machine.Spec.Failure = nil
 	failed := machine.DeepCopy()
 	machine.Status = machineStatus(machine, stageProvisioned, "n")
 	ready = meta.FindStatusCondition(machine.Status.Conditions, clusterv1.ReadyCondition)
-	if machine.Status.FailureReason != "" || machine.Status.FailureMessage != "" || !machine.Provisioned() || machine.Status.NodeName != "n" ||
+	if machine.Status.FailureReason != "" || machine.Status.FailureMessage != "" || !machine.Provisioned() ||
+		machine.Status.NodeName != "n" ||
 		ready.Status != metav1.ConditionTrue || ready.Message != "" {
 		t.Errorf("healed: %+v", machine.Status)
 	}
-	if was := meta.FindStatusCondition(failed.Status.Conditions, clusterv1.ReadyCondition); was.Status != metav1.ConditionFalse {
+	if was := meta.FindStatusCondition(
+		failed.Status.Conditions, clusterv1.ReadyCondition,
+	); was.Status != metav1.ConditionFalse {
 		t.Error("the status of before was changed")
 	}
 	if status := machineStatus(machine, stageProvisioned, ""); status.NodeName != "n" {
@@ -127,7 +135,9 @@ func TestStatusOfAMachine(t *testing.T) {
 
 func TestJoinTakesOverNobodysNode(t *testing.T) {
 	machine := testMachine()
-	foreign := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m.ns"}, Spec: corev1.NodeSpec{ProviderID: "kwok://elsewhere"}}
+	foreign := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "m.ns"}, Spec: corev1.NodeSpec{ProviderID: "kwok://elsewhere"},
+	}
 	for _, test := range []struct {
 		name      string
 		there     *corev1.Node
@@ -150,7 +160,8 @@ func TestJoinTakesOverNobodysNode(t *testing.T) {
 				t.Errorf("got %q, %v", name, err)
 			}
 			node := &corev1.Node{}
-			if err := workload.Get(context.Background(), client.ObjectKey{Name: "m.ns"}, node); err != nil || node.Spec.ProviderID != "kwok://ns/m" {
+			if err := workload.Get(context.Background(), client.ObjectKey{Name: "m.ns"}, node); err != nil ||
+				node.Spec.ProviderID != "kwok://ns/m" {
 				t.Errorf("the node is %+v, %v", node.Spec, err)
 			}
 		})
@@ -159,7 +170,9 @@ func TestJoinTakesOverNobodysNode(t *testing.T) {
 
 func TestLeaveDeletesNobodysNode(t *testing.T) {
 	machine := testMachine()
-	foreign := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m.ns"}, Spec: corev1.NodeSpec{ProviderID: "kwok://elsewhere"}}
+	foreign := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "m.ns"}, Spec: corev1.NodeSpec{ProviderID: "kwok://elsewhere"},
+	}
 	for _, test := range []struct {
 		name  string
 		there *corev1.Node
@@ -192,7 +205,8 @@ func clientWith(node *corev1.Node) client.Client {
 
 func TestTemplateTellsItsCapacityAndPlatform(t *testing.T) {
 	status := templateStatus(testMachine().Spec.Node)
-	if status.Capacity.Cpu().Value() != 4 || status.NodeInfo.Architecture != "amd64" || status.NodeInfo.OperatingSystem != "linux" {
+	if status.Capacity.Cpu().Value() != 4 || status.NodeInfo.Architecture != "amd64" ||
+		status.NodeInfo.OperatingSystem != "linux" {
 		t.Errorf("got %+v", status)
 	}
 }

@@ -46,7 +46,8 @@ func (r *machines) setUp(mgr ctrl.Manager, options controller.Options) error {
 		WithOptions(options).
 		For(&kwokapi.KwokMachine{}).
 		// A cluster that is paused no more.
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(r.clusters.GetClusterSource("kwokmachine", ofCluster)).
 		Complete(r)
 	if err != nil {
@@ -94,7 +95,9 @@ func (r *machines) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 // start lets the machine exist at once and its node join when it is due. Where both
 // happen together the node comes first: Cluster API then finds it with the first
 // look, which it takes when the machine exists.
-func (r *machines) start(ctx context.Context, machine *kwokapi.KwokMachine, owner *clusterv1.Machine, cluster *clusterv1.Cluster) (ctrl.Result, error) {
+func (r *machines) start(
+	ctx context.Context, machine *kwokapi.KwokMachine, owner *clusterv1.Machine, cluster *clusterv1.Cluster,
+) (ctrl.Result, error) {
 	left := untilStarted(machine, time.Now())
 	reached := stageOf(machine, left == 0)
 	joined := machine.Status.NodeName
@@ -144,13 +147,16 @@ func join(ctx context.Context, workload client.Client, machine *kwokapi.KwokMach
 		return "", fmt.Errorf("get the node %s: %w", node.Name, err)
 	}
 	if existing.Spec.ProviderID != node.Spec.ProviderID {
-		return "", fmt.Errorf("the node %s is there already, with the provider id %q; delete it or rename the machine", node.Name, existing.Spec.ProviderID)
+		return "", fmt.Errorf("the node %s is there already, with the provider id %q; delete it or rename the machine",
+			node.Name, existing.Spec.ProviderID)
 	}
 	return node.Name, nil
 }
 
 // end deletes the machine's node, then lets the machine go.
-func (r *machines) end(ctx context.Context, machine *kwokapi.KwokMachine, cluster *clusterv1.Cluster) (ctrl.Result, error) {
+func (r *machines) end(
+	ctx context.Context, machine *kwokapi.KwokMachine, cluster *clusterv1.Cluster,
+) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(machine, kwokapi.MachineFinalizer) {
 		return ctrl.Result{}, nil
 	}

@@ -66,7 +66,9 @@ func newNode(machine *kwokapi.KwokMachine, version string) *corev1.Node {
 		Status: corev1.NodeStatus{
 			Capacity:    spec.Capacity,
 			Allocatable: allocatable,
-			NodeInfo:    corev1.NodeSystemInfo{Architecture: architecture, OperatingSystem: operatingSystem, KubeletVersion: version},
+			NodeInfo: corev1.NodeSystemInfo{
+				Architecture: architecture, OperatingSystem: operatingSystem, KubeletVersion: version,
+			},
 		},
 	}
 }

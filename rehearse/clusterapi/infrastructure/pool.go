@@ -33,7 +33,8 @@ type pools struct {
 }
 
 func (r *pools) setUp(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	ofMachinePool := util.MachinePoolToInfrastructureMapFunc(ctx, kwokapi.InfrastructureGroupVersion.WithKind(kwokapi.MachinePoolKind))
+	ofMachinePool := util.MachinePoolToInfrastructureMapFunc(ctx,
+		kwokapi.InfrastructureGroupVersion.WithKind(kwokapi.MachinePoolKind))
 	ofMachine := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &kwokapi.KwokMachinePool{})
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("kwokmachinepool").
@@ -101,7 +102,9 @@ func (r *pools) members(ctx context.Context, owner *clusterv1.MachinePool) ([]me
 	var machines clusterv1.MachineList
 	var infra kwokapi.KwokMachineList
 	for _, list := range []client.ObjectList{&machines, &infra} {
-		if err := r.live.List(ctx, list, client.InNamespace(owner.Namespace), client.MatchingLabels(memberLabels(owner))); err != nil {
+		if err := r.live.List(
+			ctx, list, client.InNamespace(owner.Namespace), client.MatchingLabels(memberLabels(owner)),
+		); err != nil {
 			return nil, fmt.Errorf("list the machines of the MachinePool %s: %w", client.ObjectKeyFromObject(owner), err)
 		}
 	}
@@ -128,14 +131,17 @@ func difference(members []member, want int) (missing int, doomed []member) {
 			}
 			return 1
 		}
-		return cmp.Or(a.infra.CreationTimestamp.Compare(b.infra.CreationTimestamp.Time), cmp.Compare(a.infra.Name, b.infra.Name))
+		return cmp.Or(a.infra.CreationTimestamp.Compare(b.infra.CreationTimestamp.Time),
+			cmp.Compare(a.infra.Name, b.infra.Name))
 	})
 	return max(0, want-len(staying)), staying[:max(0, len(staying)-want)]
 }
 
 // resize deletes Machines and not what is behind them, so that Cluster API drains their
 // nodes first.
-func (r *pools) resize(ctx context.Context, pool *kwokapi.KwokMachinePool, owner *clusterv1.MachinePool, members []member) error {
+func (r *pools) resize(
+	ctx context.Context, pool *kwokapi.KwokMachinePool, owner *clusterv1.MachinePool, members []member,
+) error {
 	missing, doomed := difference(members, int(ptr.Deref(owner.Spec.Replicas, 0)))
 	for range missing {
 		if err := r.client.Create(ctx, newMember(pool, owner)); err != nil {
@@ -168,7 +174,8 @@ func newMember(pool *kwokapi.KwokMachinePool, owner *clusterv1.MachinePool) *kwo
 			Labels:       labels,
 			Annotations:  maps.Clone(template.Metadata.Annotations),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: kwokapi.InfrastructureGroupVersion.String(), Kind: kwokapi.MachinePoolKind, Name: pool.Name, UID: pool.UID,
+				APIVersion: kwokapi.InfrastructureGroupVersion.String(), Kind: kwokapi.MachinePoolKind,
+				Name: pool.Name, UID: pool.UID,
 			}},
 		},
 		Spec: template.Spec,

@@ -27,7 +27,9 @@ func testMember(name string, hours int, machine *clusterv1.Machine) member {
 
 func TestDifferenceOfAPool(t *testing.T) {
 	gone := &metav1.Time{Time: created}
-	marked := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{clusterv1.DeleteMachineAnnotation: ""}}}
+	marked := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{clusterv1.DeleteMachineAnnotation: ""}},
+	}
 	leaving := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: gone}}
 	ended := testMember("ended", 9, nil)
 	ended.infra.DeletionTimestamp = gone
@@ -63,10 +65,13 @@ func TestPoolHasAsManyMachinesAsItsMachinePool(t *testing.T) {
 	owner := &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"},
 		Spec: clusterv1.MachinePoolSpec{ClusterName: "west", Replicas: ptr.To[int32](2)}}
 	pool := &kwokapi.KwokMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "behind", UID: "u"}}
-	pool.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: "web"}}
+	pool.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: "web",
+	}}
 	pool.Spec.Template.Spec = testMachine().Spec
 	pool.Spec.Template.Spec.ProviderID = "nobody's"
-	c := fake.NewClientBuilder().WithScheme(objects.Scheme()).WithObjects(cluster, owner, pool).WithStatusSubresource(pool).Build()
+	c := fake.NewClientBuilder().WithScheme(objects.Scheme()).WithObjects(cluster, owner, pool).
+		WithStatusSubresource(pool).Build()
 	r := &pools{client: c, live: c}
 	machines := func() []kwokapi.KwokMachine {
 		t.Helper()
@@ -76,7 +81,9 @@ func TestPoolHasAsManyMachinesAsItsMachinePool(t *testing.T) {
 			}
 		}
 		var list kwokapi.KwokMachineList
-		if err := c.List(t.Context(), &list, client.MatchingLabels{clusterv1.MachinePoolNameLabel: "web", clusterv1.ClusterNameLabel: "west"}); err != nil {
+		if err := c.List(t.Context(), &list, client.MatchingLabels{
+			clusterv1.MachinePoolNameLabel: "web", clusterv1.ClusterNameLabel: "west",
+		}); err != nil {
 			t.Fatal(err)
 		}
 		return list.Items
@@ -85,7 +92,8 @@ func TestPoolHasAsManyMachinesAsItsMachinePool(t *testing.T) {
 	if len(made) != 2 {
 		t.Fatalf("there are %d machines, want 2", len(made))
 	}
-	if one := made[0]; one.Spec.ProviderID != "" || one.OwnerReferences[0].UID != "u" || metav1.GetControllerOf(&one) != nil {
+	if one := made[0]; one.Spec.ProviderID != "" || one.OwnerReferences[0].UID != "u" ||
+		metav1.GetControllerOf(&one) != nil {
 		t.Errorf("a machine is %+v", one)
 	}
 	for i := range made {
@@ -98,7 +106,8 @@ func TestPoolHasAsManyMachinesAsItsMachinePool(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool); err != nil {
 		t.Fatal(err)
 	}
-	if got := pool.Status; !slices.Equal(pool.Spec.ProviderIDList, []string{"kwok://8", "kwok://9"}) || got.Replicas != 2 || !got.Ready ||
+	if got := pool.Status; !slices.Equal(pool.Spec.ProviderIDList, []string{"kwok://8", "kwok://9"}) ||
+		got.Replicas != 2 || !got.Ready ||
 		got.InfrastructureMachineKind != "KwokMachine" || got.Capacity.Cpu().Value() != 4 {
 		t.Errorf("the pool tells %v, %+v", pool.Spec.ProviderIDList, got)
 	}

@@ -16,7 +16,9 @@ import (
 
 // SetUp adds the four controllers to a manager whose scheme knows our kinds and
 // Cluster API's.
-func SetUp(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, options controller.Options) error {
+func SetUp(
+	ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, options controller.Options,
+) error {
 	if err := (&machines{client: mgr.GetClient(), clusters: clusters}).setUp(mgr, options); err != nil {
 		return err
 	}

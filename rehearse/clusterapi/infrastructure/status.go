@@ -29,7 +29,8 @@ func machineStatus(machine *kwokapi.KwokMachine, reached stage, node string) kwo
 	switch reached {
 	case stageFailed:
 		status.FailureReason, status.FailureMessage = machine.Spec.Failure.Reason, machine.Spec.Failure.Message
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, machine.Spec.Failure.Reason, machine.Spec.Failure.Message
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, machine.Spec.Failure.Reason,
+			machine.Spec.Failure.Message
 	case stageStarting:
 		ready.Status, ready.Reason = metav1.ConditionFalse, reasonStarting
 	case stageProvisioned:

@@ -36,7 +36,8 @@ const (
 // AddToScheme makes our kinds known to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(InfrastructureGroupVersion,
-		&KwokMachine{}, &KwokMachineList{}, &KwokMachineTemplate{}, &KwokMachineTemplateList{}, &KwokMachinePool{}, &KwokMachinePoolList{})
+		&KwokMachine{}, &KwokMachineList{}, &KwokMachineTemplate{}, &KwokMachineTemplateList{}, &KwokMachinePool{},
+		&KwokMachinePoolList{})
 	scheme.AddKnownTypes(ControlPlaneGroupVersion, &KwokControlPlane{}, &KwokControlPlaneList{})
 	metav1.AddToGroupVersion(scheme, InfrastructureGroupVersion)
 	metav1.AddToGroupVersion(scheme, ControlPlaneGroupVersion)

@@ -41,7 +41,9 @@ const bootstrapSecret = "none"
 // Cluster API reaches it. The kubeconfig must carry its secrets inline. A namespace
 // that is missing is made. What is there already stays as it is, so that an
 // interrupted call can be repeated.
-func CreateCluster(ctx context.Context, c client.Client, namespace, name string, kubeconfig []byte) (*clusterv1.Cluster, error) {
+func CreateCluster(
+	ctx context.Context, c client.Client, namespace, name string, kubeconfig []byte,
+) (*clusterv1.Cluster, error) {
 	endpoint, err := endpointOf(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("make the cluster %s/%s: %w", namespace, name, err)
@@ -110,7 +112,8 @@ func endpointOf(kubeconfig []byte) (clusterv1.APIEndpoint, error) {
 		return clusterv1.APIEndpoint{}, fmt.Errorf("the server of its kubeconfig, %s, names no port: %w", config.Host, err)
 	}
 	if config.CAFile != "" || config.CertFile != "" || config.KeyFile != "" || config.BearerTokenFile != "" {
-		return clusterv1.APIEndpoint{}, errors.New("its kubeconfig names files, which others cannot read; write the secrets inline")
+		return clusterv1.APIEndpoint{},
+			errors.New("its kubeconfig names files, which others cannot read; write the secrets inline")
 	}
 	return clusterv1.APIEndpoint{Host: server.Hostname(), Port: int32(port)}, nil
 }

@@ -17,8 +17,9 @@ import (
 const runningFolder = "plimsoll-rehearse"
 
 var (
-	errNoRehearsal = errors.New("no rehearsal is running: start one with `rehearse up`, or name a cluster with --kubeconfig or KUBECONFIG")
-	errSeveral     = errors.New("several rehearsals are running: choose one with --kubeconfig or KUBECONFIG")
+	errNoRehearsal = errors.New("no rehearsal is running: start one with `rehearse up`, or name a cluster with " +
+		"--kubeconfig or KUBECONFIG")
+	errSeveral = errors.New("several rehearsals are running: choose one with --kubeconfig or KUBECONFIG")
 )
 
 // runningPath prefers the folder that the system empties at logout.

@@ -37,7 +37,8 @@ func TestCurrentRehearsal(t *testing.T) {
 	if err := os.WriteFile(other, []byte("/other\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := current(); !errors.Is(err, errSeveral) || !strings.Contains(err.Error(), "/mine") || !strings.Contains(err.Error(), "/other") {
+	if _, err := current(); !errors.Is(err, errSeveral) || !strings.Contains(err.Error(), "/mine") ||
+		!strings.Contains(err.Error(), "/other") {
 		t.Errorf("with two: %v", err)
 	}
 

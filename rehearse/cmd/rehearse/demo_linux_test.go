@@ -205,7 +205,8 @@ func TestDemoEKSAnywhereOnce(t *testing.T) {
 func TestDemoStaysUntilASignal(t *testing.T) {
 	p, out := demoProgram(t, "--plimsoll", shippedPlimsoll(t))
 	children := p.until(out, "export KUBECONFIG=")
-	if nodes := p.kubectl("get", "nodes", "-o", "name"); strings.Count(nodes, "node/general-a-") != 1 || strings.Count(nodes, "\n") != 1 {
+	if nodes := p.kubectl("get", "nodes", "-o", "name"); strings.Count(nodes, "node/general-a-") != 1 ||
+		strings.Count(nodes, "\n") != 1 {
 		t.Errorf("the nodes are %q", nodes)
 	}
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -235,7 +236,8 @@ func TestDemoTellsHowPlimsollDied(t *testing.T) {
 	p, _ := demoProgram(t, "--once", "--plimsoll", broken)
 	err := p.wait()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(p.stderr.text(), "plimsoll ended unexpectedly (exit status 3); the end of its log:\n  cannot start") {
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(p.stderr.text(),
+		"plimsoll ended unexpectedly (exit status 3); the end of its log:\n  cannot start") {
 		t.Errorf("it ended with %v: %s", err, p.stderr.text())
 	}
 	p.leavesNothing(nil)

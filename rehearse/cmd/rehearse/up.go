@@ -76,13 +76,18 @@ A world is where the nodes come from:
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&flags.kubeconfig, "kubeconfig", "", "also write the administrator's kubeconfig to this new `FILE`; removed at the end")
+	set.StringVar(&flags.kubeconfig, "kubeconfig", "",
+		"also write the administrator's kubeconfig to this new `FILE`; removed at the end")
 	set.StringVar(&flags.world, "world", world.Default, "where nodes come from: "+strings.Join(world.Names(), " or "))
-	set.StringVar(&flags.templates, "templates", "", "`FILE` of the world's node groups, in the world's own form (default: a few of our own)")
-	set.StringVar(&flags.dataDir, "data-dir", "", "new or empty `FOLDER` for all data, removed at the end (default: a temporary one)")
+	set.StringVar(&flags.templates, "templates", "",
+		"`FILE` of the world's node groups, in the world's own form (default: a few of our own)")
+	set.StringVar(&flags.dataDir, "data-dir", "",
+		"new or empty `FOLDER` for all data, removed at the end (default: a temporary one)")
 	set.StringVar(&flags.plimsoll, "plimsoll", "", "plimsoll's binary (default: the one beside this program)")
-	set.BoolVar(&flags.withoutAutoscaler, "without-autoscaler", false, "do not start Plimsoll: leave the cluster to another autoscaler")
-	set.BoolVar(&flags.withoutKwok, "without-kwok", false, "do not start the kwok controller: nodes stay as they are written")
+	set.BoolVar(&flags.withoutAutoscaler, "without-autoscaler", false,
+		"do not start Plimsoll: leave the cluster to another autoscaler")
+	set.BoolVar(&flags.withoutKwok, "without-kwok", false,
+		"do not start the kwok controller: nodes stay as they are written")
 	set.BoolVar(&flags.keepGoing, "keep-going", false, "start a component that dies again, over the same data")
 	return command
 }
@@ -183,7 +188,9 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 	}
 }
 
-func startPlimsoll(ctx context.Context, cluster *controlplane.ControlPlane, binary string, cloud autoscaler.Cloud, flags upFlags) error {
+func startPlimsoll(
+	ctx context.Context, cluster *controlplane.ControlPlane, binary string, cloud autoscaler.Cloud, flags upFlags,
+) error {
 	port, err := controlplane.FreePort(nil)
 	if err != nil {
 		return err

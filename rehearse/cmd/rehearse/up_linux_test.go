@@ -187,7 +187,9 @@ func TestUpServesAndLeavesNothing(t *testing.T) {
 	if out := p.kubectl("get", "namespace", "kube-system", "-o", "name"); out != "namespace/kube-system\n" {
 		t.Errorf("got %q", out)
 	}
-	if out := p.kubectl("--kubeconfig", kubeconfig, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"); out != "rehearse:admin" {
+	if out := p.kubectl(
+		"--kubeconfig", kubeconfig, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}",
+	); out != "rehearse:admin" {
 		t.Errorf("got %q", out)
 	}
 	if out := p.kubectl("version"); !strings.Contains(out, "Server Version: v1.37") {
@@ -207,7 +209,8 @@ func TestUpServesAndLeavesNothing(t *testing.T) {
 	if _, err := os.Stat(kubeconfig); !os.IsNotExist(err) {
 		t.Errorf("the kubeconfig is still there: %v", err)
 	}
-	if out, err := command(p.home, "kubectl", "get", "nodes").CombinedOutput(); err == nil || !strings.Contains(string(out), "no rehearsal is running") {
+	if out, err := command(p.home, "kubectl", "get", "nodes").CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "no rehearsal is running") {
 		t.Errorf("kubectl afterwards: %v, %s", err, out)
 	}
 }

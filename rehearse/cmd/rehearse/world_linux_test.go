@@ -122,13 +122,15 @@ func (p *program) paste(label string) string {
 // on trying every five seconds: each machine comes, and none is given up for it.
 func TestATransientCreateErrorEndsNoMachine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pools.yaml")
-	text := "pools: [{name: workers, minimum: 3, maximum: 4, zones: [a, b, c], machine: {type: m, capacity: {cpu: 4, memory: 16Gi}}, createError: 'Unavailable:2'}]"
+	text := "pools: [{name: workers, minimum: 3, maximum: 4, zones: [a, b, c], machine: {type: m, capacity: {cpu: 4, " +
+		"memory: 16Gi}}, createError: 'Unavailable:2'}]"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := startUp(t, "--world", "gardener", "--templates", file, "--plimsoll", shippedPlimsoll(t))
 	machines := func() string {
-		return p.kubectl("-n", "shoot--local--rehearsal", "get", "machines.machine.sapcloud.io", "-o", `jsonpath={range .items[*]}{.metadata.name}={.status.currentStatus.phase} {end}`)
+		return p.kubectl("-n", "shoot--local--rehearsal", "get", "machines.machine.sapcloud.io", "-o",
+			`jsonpath={range .items[*]}{.metadata.name}={.status.currentStatus.phase} {end}`)
 	}
 	var failing []string
 	for deadline := time.Now().Add(time.Minute); ; {

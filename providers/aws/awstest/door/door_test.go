@@ -29,7 +29,8 @@ type plain struct {
 }
 
 func fail(op provider.Op, group provider.GroupID, err error) *provider.Error {
-	e := &provider.Error{Op: op, Group: group, Kind: provider.Unavailable, Message: err.Error(), Err: err, MayHaveHappened: op != provider.OpInventory}
+	e := &provider.Error{Op: op, Group: group, Kind: provider.Unavailable, Message: err.Error(), Err: err,
+		MayHaveHappened: op != provider.OpInventory}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		e.Kind, e.Code, e.MayHaveHappened = provider.Denied, api.ErrorCode(), false
 	}
@@ -40,23 +41,32 @@ func (p plain) read(ctx context.Context, op provider.Op, id provider.GroupID) (p
 	if !slices.Contains(p.groups, string(id)) {
 		return provider.Group{}, &provider.Error{Op: op, Group: id, Kind: provider.NotFound, Message: "no such group"}
 	}
-	out, err := p.api.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{string(id)}})
+	out, err := p.api.DescribeAutoScalingGroups(ctx,
+		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{string(id)}})
 	if err != nil {
 		return provider.Group{}, fail(op, id, err)
 	}
 	if len(out.AutoScalingGroups) == 0 {
-		return provider.Group{}, &provider.Error{Op: op, Group: id, Kind: provider.NotFound, Message: "AWS does not know the group"}
+		return provider.Group{}, &provider.Error{
+			Op: op, Group: id, Kind: provider.NotFound, Message: "AWS does not know the group",
+		}
 	}
 	return asGroup(out.AutoScalingGroups[0]), nil
 }
 
 func asGroup(a types.AutoScalingGroup) provider.Group {
 	g := provider.Group{
-		ID: provider.GroupID(*a.AutoScalingGroupName), Min: int(*a.MinSize), Max: int(*a.MaxSize), Target: int(*a.DesiredCapacity),
+		ID: provider.GroupID(*a.AutoScalingGroupName), Min: int(*a.MinSize), Max: int(*a.MaxSize),
+		Target:      int(*a.DesiredCapacity),
 		TemplateErr: &provider.Error{Op: provider.OpInventory, Kind: provider.Unsupported, Message: "it has no templates"},
 	}
 	for _, i := range a.Instances {
-		instance := provider.Instance{ID: provider.InstanceID(*i.InstanceId), ProviderID: "aws:///" + *i.AvailabilityZone + "/" + *i.InstanceId, Zone: *i.AvailabilityZone, State: provider.Running}
+		instance := provider.Instance{
+			ID:         provider.InstanceID(*i.InstanceId),
+			ProviderID: "aws:///" + *i.AvailabilityZone + "/" + *i.InstanceId,
+			Zone:       *i.AvailabilityZone,
+			State:      provider.Running,
+		}
 		switch i.LifecycleState {
 		case types.LifecycleStatePending:
 			instance.State = provider.Creating
@@ -70,12 +80,15 @@ func asGroup(a types.AutoScalingGroup) provider.Group {
 
 func (p plain) Inventory(ctx context.Context) (provider.Inventory, error) {
 	inv := provider.Inventory{AsOf: p.now()}
-	out, err := p.api.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: p.groups})
+	out, err := p.api.DescribeAutoScalingGroups(ctx,
+		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: p.groups})
 	if err != nil {
 		return inv, fail(provider.OpInventory, "", err)
 	}
 	if len(out.AutoScalingGroups) != len(p.groups) {
-		return inv, &provider.Error{Op: provider.OpInventory, Kind: provider.NotFound, Message: "AWS does not know all groups"}
+		return inv, &provider.Error{
+			Op: provider.OpInventory, Kind: provider.NotFound, Message: "AWS does not know all groups",
+		}
 	}
 	for _, a := range out.AutoScalingGroups {
 		inv.Groups = append(inv.Groups, asGroup(a))
@@ -84,7 +97,9 @@ func (p plain) Inventory(ctx context.Context) (provider.Inventory, error) {
 }
 
 func (p plain) set(ctx context.Context, op provider.Op, id provider.GroupID, n int) *provider.Error {
-	_, err := p.api.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: aws.String(string(id)), DesiredCapacity: aws.Int32(int32(n))})
+	_, err := p.api.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{
+		AutoScalingGroupName: aws.String(string(id)), DesiredCapacity: aws.Int32(int32(n)),
+	})
 	if err != nil {
 		return fail(op, id, err)
 	}
@@ -97,9 +112,13 @@ func (p plain) Grow(ctx context.Context, r provider.GrowRequest) (provider.GrowR
 	case refused != nil:
 		return provider.GrowResult{}, refused
 	case g.Target != r.From || r.To < r.From:
-		return provider.GrowResult{}, &provider.Error{Op: provider.OpGrow, Group: r.Group, Kind: provider.Conflict, Message: "another target"}
+		return provider.GrowResult{}, &provider.Error{
+			Op: provider.OpGrow, Group: r.Group, Kind: provider.Conflict, Message: "another target",
+		}
 	case r.To > g.Max:
-		return provider.GrowResult{}, &provider.Error{Op: provider.OpGrow, Group: r.Group, Kind: provider.Limit, Message: "above the maximum"}
+		return provider.GrowResult{}, &provider.Error{
+			Op: provider.OpGrow, Group: r.Group, Kind: provider.Limit, Message: "above the maximum",
+		}
 	}
 	if refused := p.set(ctx, provider.OpGrow, r.Group, r.To); refused != nil {
 		return provider.GrowResult{}, refused
@@ -113,7 +132,9 @@ func (p plain) Cancel(ctx context.Context, r provider.CancelRequest) (provider.C
 		return provider.CancelResult{}, refused
 	}
 	if g.Target != r.From {
-		return provider.CancelResult{}, &provider.Error{Op: provider.OpCancel, Group: r.Group, Kind: provider.Conflict, Message: "another target"}
+		return provider.CancelResult{}, &provider.Error{
+			Op: provider.OpCancel, Group: r.Group, Kind: provider.Conflict, Message: "another target",
+		}
 	}
 	to := max(r.To, g.Min, len(live(g)))
 	if to >= g.Target {
@@ -144,9 +165,12 @@ func (p plain) Remove(ctx context.Context, r provider.RemoveRequest) (provider.R
 	if err != nil {
 		return provider.RemoveResult{}, fail(provider.OpRemove, r.Group, err)
 	}
-	going := slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(r.Instances), func(id provider.InstanceID) bool { return !slices.Contains(live(g), id) }))))
+	going := slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(r.Instances),
+		func(id provider.InstanceID) bool { return !slices.Contains(live(g), id) }))))
 	if g.Target-len(going) < g.Min && len(going) > 0 {
-		return provider.RemoveResult{}, &provider.Error{Op: provider.OpRemove, Group: r.Group, Kind: provider.Limit, Message: "AWS keeps the minimum"}
+		return provider.RemoveResult{}, &provider.Error{
+			Op: provider.OpRemove, Group: r.Group, Kind: provider.Limit, Message: "AWS keeps the minimum",
+		}
 	}
 	result := provider.RemoveResult{Target: g.Target}
 	done := map[provider.InstanceID]*provider.Error{}
@@ -154,15 +178,21 @@ func (p plain) Remove(ctx context.Context, r provider.RemoveRequest) (provider.R
 		if _, again := done[id]; !again {
 			switch {
 			case slices.Contains(live(g), id):
-				_, err := p.api.TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: aws.String(string(id)), ShouldDecrementDesiredCapacity: aws.Bool(true)},
+				_, err := p.api.TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{
+					InstanceId: aws.String(string(id)), ShouldDecrementDesiredCapacity: aws.Bool(true),
+				},
 					func(o *autoscaling.Options) { o.Retryer = aws.NopRetryer{} })
 				if err != nil {
 					return result, fail(provider.OpRemove, r.Group, err)
 				}
 				done[id] = nil
 				result.Target--
-			case slices.ContainsFunc(inv.Groups, func(other provider.Group) bool { return other.ID != g.ID && slices.Contains(live(other), id) }):
-				done[id] = &provider.Error{Op: provider.OpRemove, Group: r.Group, Kind: provider.Conflict, Message: "another group's"}
+			case slices.ContainsFunc(inv.Groups, func(other provider.Group) bool {
+				return other.ID != g.ID && slices.Contains(live(other), id)
+			}):
+				done[id] = &provider.Error{
+					Op: provider.OpRemove, Group: r.Group, Kind: provider.Conflict, Message: "another group's",
+				}
 			default:
 				done[id] = nil
 			}
@@ -182,8 +212,10 @@ func TestTheSuiteCanBePlayed(t *testing.T) {
 				ref := &awstest.TemplateRef{ID: "lt-1"}
 				clock := awstest.NewClock(time.Now())
 				cloud, err := awstest.New(awstest.Spec{
-					Timing:          timing,
-					LaunchTemplates: []awstest.LaunchTemplate{{ID: "lt-1", Name: "nodes", Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}}}},
+					Timing: timing,
+					LaunchTemplates: []awstest.LaunchTemplate{{
+						ID: "lt-1", Name: "nodes", Versions: []awstest.TemplateVersion{{InstanceType: "m5.large"}},
+					}},
 					Groups: []awstest.Group{
 						{Name: "group", Min: 1, Max: 12, Desired: 1, LaunchTemplate: ref},
 						{Name: "other", Min: 1, Max: 12, Desired: 1, LaunchTemplate: ref},

@@ -49,5 +49,6 @@ func fromAccount(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return aws.WriteInstanceTypes(ctx, ec2.NewFromConfig(cfg), "ec2:DescribeInstanceTypes in "+cfg.Region, time.Now().UTC(), os.Stdout)
+	return aws.WriteInstanceTypes(ctx, ec2.NewFromConfig(cfg), "ec2:DescribeInstanceTypes in "+cfg.Region,
+		time.Now().UTC(), os.Stdout)
 }

@@ -125,7 +125,9 @@ func (t *table) family(fields []string) error {
 // one is a row that is stated as a whole.
 func (t *table) one(fields []string) error {
 	r := row{Type: fields[0], Arch: fields[1]}
-	into := map[string]*int64{"pods": &r.ENIPods, "nvidia": &r.NVIDIA, "amd": &r.AMD, "neuron": &r.Neuron, "neuronCores": &r.NeuronCores}
+	into := map[string]*int64{
+		"pods": &r.ENIPods, "nvidia": &r.NVIDIA, "amd": &r.AMD, "neuron": &r.Neuron, "neuronCores": &r.NeuronCores,
+	}
 	var err error
 	if r.CPU, err = strconv.ParseInt(fields[2], 10, 64); err == nil {
 		r.MemoryMiB, err = strconv.ParseInt(fields[3], 10, 64)

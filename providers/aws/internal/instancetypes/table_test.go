@@ -60,7 +60,8 @@ func TestEveryRowIsCredible(t *testing.T) {
 		if perCPU := float64(r.MemoryMiB) / float64(r.CPU); r.CPU < 1 || perCPU < 250 || perCPU > 64*1024 {
 			t.Errorf("%s has %d vCPUs and %d MiB", r.Type, r.CPU, r.MemoryMiB)
 		}
-		if r.ENIPods < 0 || r.ENIPods > 1514 || r.NVIDIA > 8 || r.AMD > 4 || r.Neuron > 16 || (r.Neuron > 0) != (r.NeuronCores > 0) {
+		if r.ENIPods < 0 || r.ENIPods > 1514 || r.NVIDIA > 8 || r.AMD > 4 || r.Neuron > 16 ||
+			(r.Neuron > 0) != (r.NeuronCores > 0) {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -96,9 +97,11 @@ func TestATableThatIsWrong(t *testing.T) {
 	}
 	var got []string
 	for _, r := range made.rows {
-		got = append(got, strings.Join([]string{r.Type, fmt.Sprint(r.CPU), fmt.Sprint(r.MemoryMiB), fmt.Sprint(r.ENIPods)}, " "))
+		got = append(got,
+			strings.Join([]string{r.Type, fmt.Sprint(r.CPU), fmt.Sprint(r.MemoryMiB), fmt.Sprint(r.ENIPods)}, " "))
 	}
-	want := []string{"x9.3xlarge 12 18432 7", "x9.large 2 3072 29", "x9.metal 96 147456 0", "x9.metal-24xl 96 147456 0", "x9.xlarge 4 6144 0"}
+	want := []string{"x9.3xlarge 12 18432 7", "x9.large 2 3072 29", "x9.metal 96 147456 0", "x9.metal-24xl 96 147456 0",
+		"x9.xlarge 4 6144 0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
