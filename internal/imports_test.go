@@ -85,7 +85,7 @@ var rules = []rule{
 	{"internal/model", []string{"provider"}, "values only"},
 	{"internal/snapshot", []string{"internal/model", "provider"}, "an algorithm over values"},
 	{"internal/catalog", []string{"internal/model"}, "it interns what model names"},
-	{"internal/ledger", []string{"internal/model", "provider"}, "a fold over observations and outcomes"},
+	{"internal/ledger", []string{"internal/removal", "internal/model", "provider"}, "a fold over observations and outcomes, which hands events on to the life that they are of"},
 	{"internal/schedsim", []string{"internal/model", "provider"}, "it answers in the model's terms"},
 	{"internal/removal", []string{"internal/removal", "internal/model"}, "the life of a node that goes, as values: who decides and who remembers both call it"},
 	{"internal/gate", []string{"internal/model", "provider"}, "one question about one group, asked by all of deciding"},

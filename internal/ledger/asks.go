@@ -117,7 +117,7 @@ func (l *Ledger) instances(g *group, pg *provider.Group, seen model.Observation,
 			}
 			continue
 		}
-		if !rec.removed.IsZero() && (pg.Err != nil || seen.Inventory.AsOf.Before(rec.removed.Add(patience))) {
+		if !rec.removed.IsZero() && (pg.Err != nil || seen.Inventory.AsOf.Before(rec.removed.Add(model.Patience))) {
 			rec.state = model.StateBeingDeleted // ended by us, whatever this picture says
 			continue
 		}

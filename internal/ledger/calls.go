@@ -36,7 +36,7 @@ func (l *Ledger) end(o model.Outcome) {
 	case o.Call.Verb == model.Remove:
 		l.endRemove(o, unknown)
 	default:
-		l.endNode(o, unknown)
+		l.endNode(o)
 	}
 }
 
@@ -215,7 +215,7 @@ func (l *Ledger) endRemove(o model.Outcome, unknown bool) {
 	if d := l.nodes.of[o.Call.Node].Drain; d != nil && d.Unready && (o.Err == nil || unknown) {
 		g.endings = g.endings.Add(o.Ended)
 	}
-	l.endNode(o, unknown)
+	l.endNode(o)
 }
 
 // busy tells whether a write to the group is under way.

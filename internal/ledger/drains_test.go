@@ -605,7 +605,7 @@ func TestWhatTheCloudDeletesAlready(t *testing.T) {
 			}
 			state(provider.Deleting)
 			want(t, "stage", e.drain().Stage, model.Removed)
-			e.second += int(patience / time.Second)
+			e.second += int(model.Patience / time.Second)
 			state(provider.Deleting)
 			want(t, "stage", e.drain().Stage, model.Removed)
 			state(provider.Running)
@@ -687,7 +687,7 @@ func TestDisplaced(t *testing.T) {
 	want(t, "after a restart", e.l.Standing().Displaced, got)
 	e.note()
 	want(t, "news", e.l.News(), false)
-	e.second += int(settled/time.Second) + 1
+	e.second += 30*60 + 1
 	e.look()
 	want(t, "half an hour later", len(e.l.Standing().Displaced), 0)
 	want(t, "which is news", e.l.News(), true)
@@ -728,6 +728,10 @@ func TestRefusedRemovals(t *testing.T) {
 		e.taint()
 		e.look()
 		e.call(onNode(model.Remove, "n"), mend...)
+		if len(mend) > 0 {
+			e.node = node("n", "1")
+			e.call(untaintCall(model.DrainFailed, "refused"))
+		}
 		return e.l.Standing().Groups["g"].Refused
 	}
 	denied := func(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Denied, Message: "not allowed"} }
@@ -774,7 +778,7 @@ func cloudIsBusy(t *testing.T, code string) {
 	e := newEmptying(t)
 	var rests []time.Duration
 	e.until(model.Removing)
-	for try := range mostTries + 1 {
+	for try := range 6 {
 		if try > 0 {
 			e.note(onNode(model.Remove, "n"))
 		}

@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -40,7 +41,6 @@ type Ledger struct {
 	rules    model.Rules
 	groups   map[provider.GroupID]*group
 	calls    map[string]model.Call
-	before   map[string]*model.Drain // by call: the drain that it is to advance, as it was
 	nodes    *standings
 	brakes   []model.Brake
 	arrivals []model.Arrival
@@ -120,7 +120,7 @@ func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
 		}
 	}
 	l.dropGone(seen.Nodes)
-	l.forgetDisplaced(&seen)
+	l.news = removal.Settle(l.displaced, &seen) || l.news
 	// 5. The health of it all (S1).
 	l.health(seen.Now)
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -240,7 +241,8 @@ func TestRemovalOfUnknownEnd(t *testing.T) {
 
 // TestRemovalRefused: the node is given back.
 func TestRemovalRefused(t *testing.T) {
-	l := noted(folded(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Remove, "n")))
+	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: fmt.Sprint(t0.Unix())}
+	l := noted(folded(seen(0, 1, node("n", "7", taint)), nil), 1, plan(onNode(model.Remove, "n")))
 	l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(2), Target: -1, Landed: []string{"default/late"}, Err: &provider.Error{Kind: provider.Conflict}}})
 	if d := drainOf(l, "n"); d.Stage != model.RollingBack {
 		t.Fatalf("stage %q", d.Stage)

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -37,7 +37,7 @@ func (l *Ledger) Memory() model.Memory {
 	m := model.Memory{
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals),
 		LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure,
-		Resume: l.resume, Displaced: lastDisplaced(l.displaced), Strays: firstStrays(l.strays),
+		Resume: l.resume, Strays: firstStrays(l.strays),
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
 		g := l.groups[id]
@@ -68,47 +68,9 @@ func (l *Ledger) Memory() model.Memory {
 			}
 			m.Unneeded[name] = n.UnneededSince
 		}
-		if n.Drain != nil {
-			if d, ok := toRemember(*n.Drain); ok {
-				m.Drains = append(m.Drains, d)
-			}
-		}
-		if !n.Failed.At.IsZero() {
-			if m.Failures == nil {
-				m.Failures = map[string]model.Failure{}
-			}
-			m.Failures[name] = n.Failed
-		}
 	}
-	m.Drains, m.Failures = bounded(m.Drains), longestRests(m.Failures)
+	removal.Remember(&m, l.nodes.of, l.displaced)
 	return m
-}
-
-// lastDisplaced are the controllers to be remembered: of too many, those of the
-// last evictions.
-func lastDisplaced(all map[types.UID]model.Displaced) map[types.UID]model.Displaced {
-	if len(all) == 0 {
-		return nil
-	}
-	owners := slices.SortedFunc(maps.Keys(all), func(a, b types.UID) int { return cmp.Or(all[b].Last.Compare(all[a].Last), cmp.Compare(a, b)) })
-	out := map[types.UID]model.Displaced{}
-	for _, o := range owners[:min(len(owners), mostDisplaced)] {
-		out[o] = all[o]
-	}
-	return out
-}
-
-// longestRests are the failures to be remembered: of too many, those whose rests last
-// the longest.
-func longestRests(all map[string]model.Failure) map[string]model.Failure {
-	if len(all) <= mostFailures {
-		return all
-	}
-	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Or(all[b].Until().Compare(all[a].Until()), cmp.Compare(a, b)) })
-	for _, name := range names[mostFailures:] {
-		delete(all, name)
-	}
-	return all
 }
 
 // firstStrays are the strays to be remembered: of too many, the first by name.
@@ -124,76 +86,15 @@ func firstStrays(all map[string]provider.GroupID) map[string]provider.GroupID {
 	return out
 }
 
-// What is remembered of drains is bounded, as all that the memory lies in is. A
-// drain that is not remembered is taken back after a restart.
-const (
-	mostDrains = 50
-	// mostPods is of their pods together: they are named by UIDs, which no
-	// compression makes shorter.
-	mostPods = 1000
-	// mostDisplaced is how many controllers of evicted pods are remembered.
-	mostDisplaced = 200
-	// mostFailures is how many nodes are remembered whose removal failed, and mostWhy
-	// how many letters of what was in the way.
-	mostFailures = 200
-	mostWhy      = 300
-	// mostStrays is how many nodes whose instance is listed no more are.
-	mostStrays = 200
-)
-
-// toRemember tells what a later leader must know of a drain. The taint alone
-// says enough of an empty node, and of one whose taint is being written nothing
-// is lost if it is given back. To cordon a node twice does no harm, so that of a
-// cordon under way only its beginning is remembered.
-func toRemember(d model.Drain) (model.Drain, bool) {
-	if !d.Occupied {
-		return d, false
-	}
-	for i := range d.Evictions {
-		switch e := &d.Evictions[i]; {
-		case e.Granted || e.Busy && e.Why == "":
-			d.Moved = latest(d.Moved, e.Last)
-		case e.Why != "" && (d.Refused.IsZero() || e.First.Before(d.Refused)):
-			d.Refused = e.First
-		}
-	}
-	d.Evictions = nil
-	switch d.Stage {
-	case model.Cordoning:
-		d.Stage = model.Tainted
-	case model.Tainted, model.Evicting, model.Removing, model.RollingBack:
-	default:
-		return d, false
-	}
-	return d, true
-}
-
-// bounded keeps as many drains as may be remembered, first those whose pods have
-// begun to leave; sorted by node.
-func bounded(drains []model.Drain) []model.Drain {
-	waits := func(d *model.Drain) int {
-		if d.Stage == model.Tainted {
-			return 1
-		}
-		return 0
-	}
-	slices.SortFunc(drains, func(a, b model.Drain) int { return cmp.Or(waits(&a)-waits(&b), cmp.Compare(a.Node, b.Node)) })
-	kept, pods := drains[:0], 0
-	for _, d := range drains {
-		if len(kept) < mostDrains && pods+len(d.Pods) <= mostPods {
-			kept, pods = append(kept, d), pods+len(d.Pods)
-		}
-	}
-	slices.SortFunc(kept, func(a, b model.Drain) int { return cmp.Compare(a.Node, b.Node) })
-	return kept
-}
+// mostStrays is how many nodes whose instance is listed no more are remembered.
+const mostStrays = 200
 
 // Restore gives a ledger that knows what an earlier one remembered.
 func Restore(rules model.Rules, m model.Memory) *Ledger {
 	last := lasts{growth: m.LastGrowth, removal: m.LastRemoval, failure: m.LastFailure}
 	l := &Ledger{
 		rules: rules, groups: map[provider.GroupID]*group{}, calls: map[string]model.Call{}, nodes: newStandings(),
-		before: map[string]*model.Drain{}, timed: map[string]bool{}, homes: model.NewHomes(0, nil),
+		timed: map[string]bool{}, homes: model.NewHomes(0, nil),
 		brakes: slices.Clone(m.Brakes), arrivals: slices.Clone(m.Arrivals),
 		displaced: map[types.UID]model.Displaced{}, strays: map[string]provider.GroupID{}, written: m.Written, last: last, inherited: last, resume: m.Resume,
 	}
@@ -227,11 +128,7 @@ func Restore(rules model.Rules, m model.Memory) *Ledger {
 		n.Failed = f
 		l.nodes.put(name, n)
 	}
-	for _, d := range m.Drains {
-		d, ok := toRemember(d)
-		if !ok || d.Node == "" || d.Stage == model.Removing && d.Instance == "" {
-			continue // nothing that anybody would have written
-		}
+	for _, d := range removal.Recalled(&m) {
 		n := l.nodes.of[d.Node]
 		n.Drain = &d
 		l.nodes.put(d.Node, n)
@@ -251,14 +148,7 @@ func (l *Ledger) trust(now time.Time) {
 		if late || n.UnneededSince.After(now) {
 			n.UnneededSince = time.Time{}
 		}
-		if n.Drain != nil {
-			d := *n.Drain
-			d.Since, d.Began, d.NotBefore = earlier(d.Since, now), earlier(d.Began, now), earlier(d.NotBefore, now.Add(retry))
-			d.Refused, d.Moved = earlier(d.Refused, now), earlier(d.Moved, now)
-			n.Drain = &d
-		}
-		n.Failed.At, n.Failed.Rest = earlier(n.Failed.At, now), min(max(n.Failed.Rest, 0), mostNodeRest)
-		l.nodes.put(name, n)
+		l.nodes.put(name, removal.Mended(n, now))
 	}
 	for _, g := range l.groups {
 		for i := range g.asks {

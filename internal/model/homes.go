@@ -1,6 +1,8 @@
 package model
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -48,6 +50,25 @@ func (h *Homes) Of(n *corev1.Node) (Home, bool) {
 	}
 	return at, ok
 }
+
+// Machine is what a picture of the cloud shows of a node's machine; the zero value: it has
+// none.
+type Machine struct {
+	ID provider.InstanceID
+	// Deleting: the cloud deletes it. Unread: its group could not be read.
+	Deleting, Unread bool
+}
+
+// MachineAt is the machine of a node that is at home there.
+func (o *Observation) MachineAt(h Home) Machine {
+	g := &o.Inventory.Groups[h.Group]
+	in := &g.Instances[h.Instance]
+	return Machine{ID: in.ID, Deleting: in.State == provider.Deleting, Unread: g.Err != nil}
+}
+
+// Patience is how long a cloud that has agreed to end a machine is believed, though it
+// still lists the machine or the machine's node is ready.
+const Patience = 2 * time.Minute
 
 // CountedByTarget tells whether the target still counts a node that is on its
 // way out: the cloud has not begun to delete its instance, as far as is seen or

@@ -109,6 +109,47 @@ type Outcome struct {
 	Landed []string
 }
 
+// Answer is how a call has ended, as far as it matters to what comes next.
+type Answer uint8
+
+// The answers.
+const (
+	// AnswerDone: it was done, or was so already.
+	AnswerDone Answer = iota
+	// AnswerUnknown: nobody knows whether it was done (rule L2).
+	AnswerUnknown
+	// AnswerNotBegun: nothing was asked of anybody.
+	AnswerNotBegun
+	// AnswerBusy: it could not be done just then, which says nothing about the subject.
+	AnswerBusy
+	// AnswerConflict: somebody changed the subject in the same moment.
+	AnswerConflict
+	// AnswerRefused is every other error.
+	AnswerRefused
+	// Answers is how many there are.
+	Answers
+)
+
+// Answer is the outcome's. A Remove that was not begun because the API server could not
+// tell what is on the node has met a busy one.
+func (o *Outcome) Answer() Answer {
+	if o.Err == nil {
+		return AnswerDone
+	}
+	overloaded := o.Err.Kind == provider.Throttled || o.Err.Kind == provider.Unavailable
+	switch {
+	case o.Err.Code == CodeNotBegun && !(o.Call.Verb == Remove && overloaded):
+		return AnswerNotBegun
+	case o.Err.MayHaveHappened:
+		return AnswerUnknown
+	case overloaded || o.Err.Kind == provider.Transient:
+		return AnswerBusy
+	case o.Err.Kind == provider.Conflict:
+		return AnswerConflict
+	}
+	return AnswerRefused
+}
+
 // Plan is what was decided. Every slice is sorted: by group, class or node.
 type Plan struct {
 	Calls []Call

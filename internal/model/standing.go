@@ -199,6 +199,9 @@ type Drain struct {
 	// tolerate everything.
 	Occupied bool        `json:"occupied,omitempty"`
 	Pods     []types.UID `json:"pods,omitempty"`
+	// Before is the drain as it was before the write to its node that is under way; nil if
+	// none is.
+	Before *Drain `json:"-"`
 	// Evictions are those asked for, sorted by pod.
 	Evictions []Eviction `json:"-"`
 	// Refused is, of a drain that was remembered, since when evictions had been asked

@@ -18,9 +18,9 @@ const (
 	lapse = time.Minute
 )
 
-// evicting is the step of a node that is cordoned: evictions, level by level;
+// whenEvicting is the step of a node that is cordoned: evictions, level by level;
 // then pods of DaemonSets; then Remove.
-func evicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.ScaleDownPolicy) (steps []Step, wake time.Time) {
+func whenEvicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.ScaleDownPolicy) (steps []Step, wake time.Time) {
 	// 1. A pod that came for an evicted one must not wait for long.
 	if v.Replacement != "" {
 		until := v.ReplacementSince.Add(p.Drain.ReplacementTime)

@@ -123,9 +123,9 @@ func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps 
 			return nil, d.NotBefore
 		}
 		if d.Stage == model.Tainted {
-			return tainted(n, d, v, now, p)
+			return whenTainted(n, d, v, now, p)
 		}
-		return evicting(n, d, v, now, p)
+		return whenEvicting(n, d, v, now, p)
 	case model.RollingBack:
 		reason := d.Code
 		if reason == "" {
@@ -185,9 +185,9 @@ func back(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model
 	return v.Homeless
 }
 
-// tainted is the step after the taint, and after the time that the scheduler has
+// whenTainted is the step after the taint, and after the time that the scheduler has
 // to see it: Cordon, which looks again, or Remove.
-func tainted(n *model.Node, d *model.Drain, v View, now time.Time, p model.ScaleDownPolicy) ([]Step, time.Time) {
+func whenTainted(n *model.Node, d *model.Drain, v View, now time.Time, p model.ScaleDownPolicy) ([]Step, time.Time) {
 	if at := d.Since.Add(p.DeleteDelay); now.Before(at) {
 		return nil, at
 	}

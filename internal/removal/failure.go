@@ -1,0 +1,104 @@
+package removal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// What was in the way of a removal is mostly still there when the removal is begun again,
+// and pods are moved in vain each time. After the first time the delay after a failure is
+// enough. After each further time the node rests, three times as long as before. Forgiven
+// is how long after a rest nothing may have failed for the next failure to be the first.
+const (
+	firstNodeRest = 30 * time.Minute
+	mostNodeRest  = 6 * time.Hour
+	forgiven      = 6 * time.Hour
+)
+
+// givenBack tells the others that the node of a removal stays, and whether the removal has
+// failed.
+func (a *advance) givenBack(was *model.Drain, at time.Time) {
+	a.news.GivenBack = true
+	if !was.Code.FailedRemoval() && (was.Code != model.AllOrNothing || !moved(was)) {
+		return
+	}
+	a.news.Failed = fmt.Sprintf("node %q: %s: %s", was.Node, was.Code, was.Why)
+	f := model.Failure{At: at, Why: Brief(fmt.Sprintf("%s: %s", was.Code, was.Why)), Times: 1}
+	if was.Code == model.DrainFailed && !moved(was) {
+		f.Times = 0 // the cloud or the API server refused it, and no pod: the group rests
+	}
+	a.news.Failure = &f
+}
+
+// moved reports whether pods were moved for a removal: in vain, if the node stays.
+func moved(d *model.Drain) bool {
+	return !d.Moved.IsZero() || slices.ContainsFunc(d.Evictions, func(e model.Eviction) bool { return e.Granted })
+}
+
+// FailedAgain adds one failure to those that a node has had, with the rest that follows.
+func FailedAgain(was, now model.Failure) model.Failure {
+	now.Times, now.Rest = was.Times+now.Times, was.Rest
+	if now.Times > was.Times && was.Times > 0 {
+		now.Rest = min(max(firstNodeRest, 3*was.Rest), mostNodeRest)
+	}
+	return now
+}
+
+// Forgotten reports whether a failure is too long ago to matter to the next one.
+func Forgotten(f model.Failure, now time.Time) bool {
+	return !f.At.IsZero() && now.Sub(f.Until()) > f.Rest+forgiven
+}
+
+// Brief is the beginning of what was in the way of a removal: it is remembered.
+func Brief(why string) string {
+	const most = 300
+	return strings.ToValidUTF8(why[:min(len(why), most)], "")
+}
+
+// settled is how long after an eviction the controller of the pod is looked at for a
+// replacement. If it has made none by then, it wants fewer pods.
+const settled = 30 * time.Minute
+
+// Displace takes note that a pod of a controller was evicted. The note outlives the
+// removal: other nodes have pods of the same controller.
+func Displace(all map[types.UID]model.Displaced, owner types.UID, at time.Time) {
+	d, known := all[owner]
+	if !known {
+		d.First = at
+	}
+	d.Last = at
+	all[owner] = d
+}
+
+// Settle forgets the controllers whose pods were evicted long ago, unless one of their
+// pods is without a node and may be the replacement of one that was evicted. It reports
+// whether it has forgotten any.
+func Settle(all map[types.UID]model.Displaced, seen *model.Observation) bool {
+	old := func(d model.Displaced) bool { return seen.Now.Sub(d.Last) > settled }
+	late := false
+	for _, d := range all {
+		late = late || old(d)
+	}
+	if !late {
+		return false
+	}
+	waits := map[types.UID]bool{}
+	for i := range seen.Unbound {
+		p := &seen.Unbound[i]
+		d, ok := all[p.Owner]
+		created := time.Unix(p.Created, 0).Add(time.Second) // it is told in whole seconds, rounded down
+		if ok && p.Flags&(model.Finished|model.Terminating) == 0 && !created.Before(d.First) {
+			waits[p.Owner] = true
+		}
+	}
+	had := len(all)
+	maps.DeleteFunc(all, func(owner types.UID, d model.Displaced) bool { return old(d) && !waits[owner] })
+	return len(all) < had
+}

@@ -1,0 +1,165 @@
+package removal
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Seen: an observation shows the node of a removal, or one that somebody else removes.
+type Seen struct {
+	In   *model.Observation
+	Node int // its index
+	// Machine is the node's in that observation.
+	Machine model.Machine
+	// First: this process has not looked before, so the drain is a remembered one.
+	First bool
+	// Open: a call on the node or on one of its pods is under way. Await: what we wrote
+	// last on the node has not been seen yet.
+	Open, Await bool
+}
+
+func (e Seen) on(a *advance) {
+	if e.First && a.drain != nil {
+		e.recall(a)
+	}
+	if a.drain == nil && !e.Open && !e.Await {
+		e.find(a)
+	}
+	switch a.stage() {
+	case model.Tainted, model.Evicting:
+		e.pods(a)
+		if e.Machine.Deleting && a.step(machineDeleting) {
+			// Somebody else has asked for it, or a leader before us who did not get to say
+			// so. Nothing is left to ask for.
+			d := a.edit()
+			d.Since, d.Instance = e.In.Inventory.AsOf, e.Machine.ID
+		}
+	case model.Removing, model.Removed:
+		e.machine(a)
+	}
+}
+
+func (e Seen) object() *corev1.Node { return e.In.Nodes[e.Node].Object }
+
+// recall compares a remembered drain with what its node shows when it is first seen
+// again. A node without the taint was given back: by a person, or by the leader before,
+// who did not get to say so. A node whose pods were leaving goes on if it is still
+// cordoned; otherwise pods may have landed for which no place was looked for, so it is
+// treated as a node that somebody else tainted. That is also so where nodes are not
+// cordoned at all: we err to giving back.
+func (e Seen) recall(a *advance) {
+	n, was := e.object(), a.drain
+	since, isTainted := taintedSince(n)
+	isCordoned := n.Spec.Unschedulable || n.Annotations[model.AnnotationRemoval] == model.RemovalCordoned
+	switch {
+	case !isTainted:
+		if a.step(recalledFreed) {
+			a.givenBack(was, e.In.Now)
+		}
+	case was.Stage == model.Evicting && !isCordoned:
+		if a.step(recalledOpen) {
+			a.drain = adopted(n, earlier(since, e.In.Now))
+		}
+	}
+}
+
+// find looks for a removal that somebody began and did not end: after a restart the taint
+// may be all that is left of it (rule L8).
+func (e Seen) find(a *advance) {
+	n := e.object()
+	if since, isTainted := taintedSince(n); isTainted {
+		a.step(foundTaint)
+		a.drain = adopted(n, earlier(since, e.In.Now))
+		return
+	}
+	if n.Annotations[model.AnnotationRemoval] != "" && a.step(foundNote) {
+		a.drain = adopted(n, e.In.Now)
+		a.drain.Stage, a.drain.Code = model.RollingBack, model.LeaderChanged
+		a.drain.Why = "its removal was begun, and somebody took the taint away"
+	}
+}
+
+// adopted is the drain of a node that somebody tainted, and of which nothing else is
+// known.
+func adopted(n *corev1.Node, since time.Time) *model.Drain {
+	return &model.Drain{Node: n.Name, Stage: model.Tainted, Since: since, Began: since, Unready: !model.NodeReady(n)}
+}
+
+// pods takes note of the evicted pods that have left the node: whatever the answers were,
+// their evictions were granted.
+func (e Seen) pods(a *advance) {
+	there := e.In.Nodes[e.Node].Pods
+	copied := false
+	for i := range a.drain.Evictions {
+		x := &a.drain.Evictions[i]
+		if !x.Gone.IsZero() || slices.ContainsFunc(there, func(p model.Pod) bool { return p.UID == x.UID }) {
+			continue
+		}
+		if !copied {
+			a.step(podLeft)
+			d := a.edit()
+			d.Evictions, copied = slices.Clone(d.Evictions), true
+		}
+		a.drain.Evictions[i].Granted, a.drain.Evictions[i].Gone = true, e.In.Now
+	}
+}
+
+// machine takes in what a newer picture shows of a machine that was to be removed, however
+// the call ended.
+func (e Seen) machine(a *advance) {
+	d, m, asOf := a.drain, e.Machine, e.In.Inventory.AsOf
+	if e.Open || m.Unread || !asOf.After(d.Since) {
+		return
+	}
+	switch ours := m.ID != "" && m.ID == d.Instance; {
+	case m.Deleting:
+		a.step(machineDeleting)
+	case ours && asOf.Before(d.Since.Add(model.Patience)):
+		// A machine that the cloud lists no more stays in the picture as long as its node
+		// is ready.
+		e.runs(a, machineRunsYet)
+	case ours:
+		e.runs(a, machineRuns)
+	case m.ID != "" && d.Instance != "" && !model.HasTaint(e.object(), model.TaintToBeDeleted):
+		// Host names are used again, and so are addresses in names. Nobody saw that the
+		// node was gone in between.
+		a.news.Other = a.step(machineOther)
+	default:
+		a.step(machineGone)
+	}
+}
+
+func (e Seen) runs(a *advance, h happening) {
+	if was := a.stage(); a.step(h) && a.stage() != was {
+		a.edit().Since = e.In.Inventory.AsOf
+	}
+}
+
+// taintedSince reads when a node was marked as being deleted.
+func taintedSince(n *corev1.Node) (time.Time, bool) {
+	for i := range n.Spec.Taints {
+		t := &n.Spec.Taints[i]
+		if t.Key != model.TaintToBeDeleted {
+			continue
+		}
+		seconds, err := strconv.ParseInt(t.Value, 10, 64)
+		if err != nil {
+			return time.Time{}, true // it counts as a mark of any age
+		}
+		return time.Unix(seconds, 0), true
+	}
+	return time.Time{}, false
+}
+
+// earlier is a time, or the latest that it can be.
+func earlier(t, latest time.Time) time.Time {
+	if t.After(latest) {
+		return latest
+	}
+	return t
+}

@@ -1,0 +1,196 @@
+package removal
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestTableIsComplete: for each stage and each happening there is an answer, one that
+// people can read in testdata/table.txt. UPDATE_GOLDEN=1 writes that file.
+func TestTableIsComplete(t *testing.T) {
+	known := map[cell]bool{ends: true, stays: true, before: true, never: true}
+	for _, s := range stages[1:] {
+		known[cell(s)] = true
+	}
+	for h, r := range table {
+		if r.when == "" {
+			t.Errorf("happening %d has no row in the table", h)
+		}
+		for i, to := range r.to {
+			if !known[to] {
+				t.Errorf("%q in stage %q: no answer (%q)", r.when, stages[i], to)
+			}
+		}
+	}
+	golden := filepath.Join("testdata", "table.txt")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(golden, []byte(Table()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), Table()); diff != "" {
+		t.Errorf("%s is another table (-file +code):\n%s", golden, diff)
+	}
+}
+
+// TestTableIsTheLife: Advance does what the table says, in each stage and for each
+// happening. What cannot happen changes nothing.
+func TestTableIsTheLife(t *testing.T) {
+	for _, s := range stages {
+		for h := range happenings {
+			t.Run(string(s)+"/"+table[h].when, func(t *testing.T) {
+				d := drainIn(s)
+				next, _ := Advance(d, eventOf(h, d))
+				got := none
+				if next != nil {
+					got = next.Stage
+				}
+				switch to := after(s, h); to {
+				case ends:
+					if next != nil {
+						t.Errorf("it is not over: %+v", next)
+					}
+				case never:
+					if next != d {
+						t.Errorf("it cannot happen, and changes %+v to %+v", d, next)
+					}
+				case stays:
+					if got != s {
+						t.Errorf("in stage %q, want it to stay", got)
+					}
+				case before:
+					if got != d.Before.Stage {
+						t.Errorf("in stage %q, want %q, as before", got, d.Before.Stage)
+					}
+				default:
+					if got != model.Stage(to) {
+						t.Errorf("in stage %q, want %q", got, to)
+					}
+				}
+			})
+		}
+	}
+}
+
+// drainIn is a drain in a stage, with what was before it.
+func drainIn(s model.Stage) *model.Drain {
+	if s == none {
+		return nil
+	}
+	d := &model.Drain{
+		Node: "n", Group: "g", Instance: "m", Stage: s, Since: t0, Occupied: true,
+		Evictions: []model.Eviction{{Pod: "default/p", UID: "p", First: t0, Last: t0, Busy: true}},
+	}
+	switch s {
+	case model.Cordoning:
+		d.Before = drainIn(model.Tainted)
+	case model.Removing, model.RollingBack:
+		d.Before = drainIn(model.Evicting)
+	}
+	return d
+}
+
+var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// begin is a call on the node that begins.
+func begin(v model.Verb) Event {
+	c := &model.Call{Verb: v, Node: "n", Group: "g", Instance: "m", Pod: "default/p", PodUID: "p"}
+	return Begun{Call: c, In: &model.Snapshot{Now: t0.Add(time.Minute)}}
+}
+
+// end is such a call that has ended.
+func end(v model.Verb, err *provider.Error) Event {
+	c := model.Call{Verb: v, Node: "n", Group: "g", Instance: "m", Pod: "default/p", PodUID: "p"}
+	return Ended{Outcome: &model.Outcome{Call: c, Ended: t0.Add(time.Minute), Err: err}}
+}
+
+// look is an observation of the node, a while later. A node that is on its way out is
+// tainted and cordoned, and the pod is there. Nothing is known of the machine.
+func look(d *model.Drain, edit func(n *model.ObservedNode, e *Seen)) Event {
+	o := &model.Observation{Now: t0.Add(time.Hour), Nodes: []model.ObservedNode{{Object: &corev1.Node{}}}}
+	o.Inventory.AsOf = o.Now
+	n := &o.Nodes[0]
+	n.Object.Name, n.Pods = "n", []model.Pod{{Name: "p", UID: "p"}}
+	if d != nil {
+		n.Object.Spec.Unschedulable = true
+		n.Object.Spec.Taints = []corev1.Taint{{Key: model.TaintToBeDeleted, Value: "1"}}
+	}
+	e := Seen{In: o, Machine: model.Machine{ID: "m", Unread: true}}
+	edit(n, &e)
+	return e
+}
+
+// eventOf is an event by which a happening comes about.
+func eventOf(h happening, d *model.Drain) Event {
+	refused, busy := &provider.Error{Kind: provider.Denied}, &provider.Error{Kind: provider.Throttled}
+	unknown, notBegun := &provider.Error{MayHaveHappened: true}, &provider.Error{Code: model.CodeNotBegun}
+	machine := func(m model.Machine) Event { return look(d, func(_ *model.ObservedNode, e *Seen) { e.Machine = m }) }
+	return map[happening]func() Event{
+		taintBegun:     func() Event { return begin(model.Taint) },
+		taintDone:      func() Event { return end(model.Taint, nil) },
+		taintRefused:   func() Event { return end(model.Taint, refused) },
+		taintNotBegun:  func() Event { return end(model.Taint, notBegun) },
+		cordonBegun:    func() Event { return begin(model.Cordon) },
+		cordonDone:     func() Event { return end(model.Cordon, nil) },
+		cordonUnknown:  func() Event { return end(model.Cordon, unknown) },
+		cordonRefused:  func() Event { return end(model.Cordon, refused) },
+		cordonNotBegun: func() Event { return end(model.Cordon, notBegun) },
+		evictionBegun:  func() Event { return begin(model.Evict) },
+		evictionEnded:  func() Event { return end(model.Evict, nil) },
+		podLeft: func() Event {
+			return look(d, func(n *model.ObservedNode, _ *Seen) { n.Pods = nil })
+		},
+		removeBegun:     func() Event { return begin(model.Remove) },
+		removeDone:      func() Event { return end(model.Remove, nil) },
+		removeUnknown:   func() Event { return end(model.Remove, unknown) },
+		removeBusy:      func() Event { return end(model.Remove, busy) },
+		removeRefused:   func() Event { return end(model.Remove, refused) },
+		removeNotBegun:  func() Event { return end(model.Remove, notBegun) },
+		machineDeleting: func() Event { return machine(model.Machine{ID: "m", Deleting: true}) },
+		machineGone:     func() Event { return machine(model.Machine{}) },
+		machineOther: func() Event {
+			return look(d, func(n *model.ObservedNode, e *Seen) {
+				e.Machine, n.Object.Spec.Taints = model.Machine{ID: "other"}, nil
+			})
+		},
+		machineRunsYet: func() Event {
+			return look(d, func(_ *model.ObservedNode, e *Seen) {
+				e.Machine, e.In.Inventory.AsOf = model.Machine{ID: "m"}, t0.Add(time.Minute)
+			})
+		},
+		machineRuns:     func() Event { return machine(model.Machine{ID: "m"}) },
+		nodeGone:        func() Event { return Gone{} },
+		untaintBegun:    func() Event { return begin(model.Untaint) },
+		untaintDone:     func() Event { return end(model.Untaint, nil) },
+		untaintFailed:   func() Event { return end(model.Untaint, refused) },
+		untaintNotBegun: func() Event { return end(model.Untaint, notBegun) },
+		foundTaint: func() Event {
+			return look(d, func(n *model.ObservedNode, _ *Seen) {
+				n.Object.Spec.Taints = []corev1.Taint{{Key: model.TaintToBeDeleted}}
+			})
+		},
+		foundNote: func() Event {
+			return look(d, func(n *model.ObservedNode, _ *Seen) {
+				n.Object.Spec.Taints, n.Object.Annotations = nil, map[string]string{model.AnnotationRemoval: model.RemovalTainted}
+			})
+		},
+		recalledFreed: func() Event {
+			return look(d, func(n *model.ObservedNode, e *Seen) { e.First, n.Object.Spec.Taints = true, nil })
+		},
+		recalledOpen: func() Event {
+			return look(d, func(n *model.ObservedNode, e *Seen) { e.First, n.Object.Spec.Unschedulable = true, false })
+		},
+	}[h]()
+}
