@@ -2,6 +2,7 @@ package schedsim
 
 import (
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -171,6 +172,24 @@ func (l *Landing) First(landed []int, variant int) (first []int, ok bool) {
 		}
 	}
 	return first, len(first) <= mostFirst*len(l.names) && l.Possible(next)
+}
+
+// AtWorst is how many new nodes it takes, beside those that have landed, until the cloud
+// cannot but have made one of a wanted variant: every zone that none of them is in comes
+// first, also those that have as many.
+func (l *Landing) AtWorst(landed []int, wanted []int) int {
+	f := l.perZone(landed)
+	least := math.MaxInt
+	for _, v := range wanted {
+		least = min(least, f[l.zone[v]])
+	}
+	nodes := 1
+	for z := range f {
+		if !slices.ContainsFunc(wanted, func(v int) bool { return l.zone[v] == z }) {
+			nodes += max(0, least+1-f[z])
+		}
+	}
+	return nodes
 }
 
 // Certain reports whether the cloud cannot but put the nodes so, by zone.

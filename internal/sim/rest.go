@@ -77,14 +77,14 @@ func (w *World) Unrest() []string {
 }
 
 // triesAgain reports whether pods wait while some group may bring up nodes where they can
-// run, and nobody knows how the cloud picks: a few nodes are then bought in vain, and after
-// a long rest a few more. That is no world at rest, and none that never rests.
+// run, and nobody knows where the cloud makes the next ones: a few are then bought in vain,
+// and after a long rest a few more. That is no world at rest, and none that never rests.
 func (w *World) triesAgain() bool {
 	if len(w.truth.waiting) == 0 || w.checker.rested < longRest {
 		return false
 	}
 	for _, g := range w.groups {
-		if len(g.template.Places) > 0 && !g.template.Balanced {
+		if len(g.template.Places) > 0 {
 			return true
 		}
 	}
@@ -119,19 +119,20 @@ func (w *World) homeless() []string {
 	return lacking
 }
 
-// couldServe reports whether the next node of a group could be one for the class. One
-// of which nobody knows how the cloud picks its zone is not counted on.
+// couldServe reports whether the next node of a group is one for the class. One that the
+// cloud may as well make elsewhere is not counted on.
 func couldServe(world *schedsim.World, class model.ClassID, t schedsim.Template) bool {
 	if !world.Choosy(class, t.Group) {
 		return world.Suits(class, t)
 	}
-	l, landed := world.Landing(t.Group), world.Landed(t.Group)
+	l := world.Landing(t.Group)
+	var wanted []int
 	for v, form := range l.Variants {
-		if first, ok := l.First(landed, v); ok && l.Sure() && len(first) == 0 && world.Suits(class, form) {
-			return true
+		if world.Suits(class, form) {
+			wanted = append(wanted, v)
 		}
 	}
-	return false
+	return l.Sure() && len(wanted) > 0 && l.AtWorst(world.Landed(t.Group), wanted) == 1
 }
 
 // mayGrow tells whether limits let a group have one more node. A group whose

@@ -3,6 +3,7 @@ package scaleup
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -34,6 +35,7 @@ func (pl *planner) brake(list []*waiting) {
 		return
 	}
 	pl.w.AvoidNone()
+	pl.brakes = s.Brakes
 	b := &brakes{pl: pl, class: map[string]model.ClassID{}, waits: map[model.ClassID]bool{}, template: map[int]schedsim.Template{}}
 	for i := range s.Classes {
 		b.class[s.Classes[i].Digest()] = model.ClassID(i)
@@ -257,7 +259,7 @@ func (b *brakes) judge(a model.Arrival) {
 const elsewhereRest = time.Hour
 
 // outOfReachRest is how long no node is bought against the cloud's rule after one has shown
-// that the rule holds. If the zones' counts come near enough, that ends at once.
+// that the rule holds. It ends at once when what the limits leave room for is certain to help.
 const outOfReachRest = 6 * time.Hour
 
 // mostTries is how many nodes of a group may come up elsewhere in that time, where
@@ -300,7 +302,10 @@ func (b *brakes) elsewhere(a model.Arrival, c model.ClassID, id model.NodeID, wa
 	case l.Sure() && !step:
 		return
 	case step && l.Follows(variant):
-		k.Reason, k.Until = model.OutOfReach, s.Now.Add(outOfReachRest)
+		k.Reason = model.OutOfReach
+		if !b.pl.inReach(group, wanted, math.MaxInt) {
+			k.Until = s.Now.Add(outOfReachRest)
+		} // else the limits leave it to chance, which may be kinder the next time
 	case tries < mostTries(len(l.Variants)) && (b.pl.limits.closed[group] != nil || b.pl.limits.most(group) > 0):
 		return // else none can be tried beside it, and when it goes the next would be bought in its place
 	}

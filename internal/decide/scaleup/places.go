@@ -165,9 +165,17 @@ func (pl *planner) placed() map[int][]int {
 	return pl.coming
 }
 
-// affords reports whether one of the variants is in reach within the limits.
+// affords reports whether one of the variants is in reach within the limits. Once nodes of
+// the group have come in vain for want of reach, hope is not enough: what came elsewhere
+// goes, and would leave room to hope again and again.
 func (pl *planner) affords(group int, wanted []int) bool {
-	return pl.inReach(group, wanted, pl.limits.most(group)+pl.w.Undecided(group))
+	room := pl.limits.most(group) + pl.w.Undecided(group)
+	return pl.inReach(group, wanted, room) && (!pl.outOfReach(group) || pl.w.Landing(group).AtWorst(pl.w.Landed(group), wanted) <= room)
+}
+
+// outOfReach reports whether nodes of the group have lately come in vain, by the cloud's rule.
+func (pl *planner) outOfReach(group int) bool {
+	return slices.ContainsFunc(pl.brakes, func(k model.Brake) bool { return k.Reason == model.OutOfReach && k.Group == pl.groupOf(group) })
 }
 
 // prospect is what a class that wants some forms of a group's nodes can expect of the
@@ -182,7 +190,7 @@ const (
 	byStep
 	// unseen: nodes on their way tell more when they are there, so that none is bought now.
 	unseen
-	// never: such a step has been made, and the rule held.
+	// never: nodes have come in vain, and those that the limits leave room for may as well.
 	never
 )
 
@@ -192,8 +200,8 @@ func (pl *planner) prospect(c model.ClassID, group int) prospect {
 	if l == nil || !l.Sure() || !pl.w.Choosy(c, group) {
 		return byRule
 	}
-	placed := pl.placed()[group]
-	if len(placed) == 0 && pl.allInReach(group) {
+	placed, vain := pl.placed()[group], pl.outOfReach(group)
+	if len(placed) == 0 && !vain && pl.allInReach(group) {
 		return byRule // whatever it wants
 	}
 	wanted := pl.wanted(c, group)
@@ -207,10 +215,10 @@ func (pl *planner) prospect(c model.ClassID, group int) prospect {
 		}
 	}
 	switch {
+	case vain && !pl.affords(group, wanted):
+		return never
 	case reach:
 		return byRule
-	case slices.ContainsFunc(pl.brakes, func(k model.Brake) bool { return k.Reason == model.OutOfReach && k.Group == pl.groupOf(group) }):
-		return never
 	}
 	return byStep
 }
