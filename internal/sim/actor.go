@@ -208,11 +208,9 @@ func (w *World) perform(out model.Outcome, with []model.Call) model.Outcome {
 		result, err := w.cloud.Grow(background, provider.GrowRequest{Group: c.Group, From: c.From, To: c.To})
 		out.Err, out.Target = provider.AsError(provider.OpGrow, c.Group, err), result.Target
 	case model.Remove:
-		if c.Node != "" {
-			if landed, err := w.lastLook(c); err != nil {
-				out.Err, out.Landed = err, landed
-				return out
-			}
+		if landed, err := w.lookAgain(c); err != nil {
+			out.Err, out.Landed = err, landed
+			return out
 		}
 		ids := []provider.InstanceID{c.Instance}
 		for _, other := range with {

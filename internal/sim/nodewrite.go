@@ -132,6 +132,21 @@ func stays(c model.Call, n *corev1.Node) *provider.Error {
 	return nil
 }
 
+// lookAgain looks at what is to be removed right before it is, as act does: at its node
+// and the pods there; or for a node, where it had none.
+func (w *World) lookAgain(c model.Call) ([]string, *provider.Error) {
+	if c.Node != "" {
+		return w.lastLook(c)
+	}
+	for _, o := range w.truth.observed() {
+		n := o.Object
+		if c.ProviderID != "" && n.Spec.ProviderID == c.ProviderID || c.NodeName != "" && n.Name == c.NodeName {
+			return nil, refusal(c, provider.Conflict, "it has registered as node "+n.Name)
+		}
+	}
+	return nil, nil
+}
+
 // lastLook looks at a node once more before its machine goes (rule L9).
 func (w *World) lastLook(c model.Call) ([]string, *provider.Error) {
 	n := w.truth.object(c.Node)
