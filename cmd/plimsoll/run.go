@@ -133,13 +133,11 @@ func run(ctx context.Context, c config.Config, mode config.Mode, log *slog.Logge
 	}
 	reporter.Health().Ready()
 	// 4. Lead, or wait for the lease.
-	lead := func(ctx context.Context, may func() error) error {
-		return leading(ctx, c, client, cloud, observer, reporter, may, log)
-	}
+	all := parts{c, client, cloud, observer, reporter, log}
 	if !c.Leader.Enabled {
-		return lead(ctx, func() error { return nil })
+		return all.lead(ctx, func() error { return nil })
 	}
-	return elected(ctx, c, mode, rc, log, lead)
+	return elected(ctx, c, mode, rc, log, all.lead)
 }
 
 // lostLease ends the process that no longer leads.
@@ -147,51 +145,61 @@ type lostLease struct{ why string }
 
 func (e lostLease) Error() string { return "the lease was lost: " + e.why }
 
-// leading runs the loop until ctx ends, and then, if the process was asked to
+// parts are those of the process that lead.
+type parts struct {
+	config   config.Config
+	client   kubernetes.Interface
+	cloud    provider.Provider
+	observer *observe.Observer
+	reporter *report.Reporter
+	log      *slog.Logger
+}
+
+// lead runs the loop until ctx ends, and then, if the process was asked to
 // end and did not lose the lease, lets the provider clean up. may says whether
 // it still leads.
-func leading(ctx context.Context, c config.Config, client kubernetes.Interface, cloud provider.Provider, observer *observe.Observer, reporter *report.Reporter, may func() error, log *slog.Logger) error {
-	reporter.Health().Leads(time.Now())
-	if s, ok := cloud.(provider.Starter); ok {
+func (p parts) lead(ctx context.Context, may func() error) error {
+	p.reporter.Health().Leads(time.Now())
+	if s, ok := p.cloud.(provider.Starter); ok {
 		if err := s.Start(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("start the provider: %w", err)
 		}
 	}
 	// What was read of the cloud until now may be older than the last writes of
 	// the leader before, or than the provider's start.
-	policy := c.Policy
+	policy := p.config.Policy
 	policy.InventoryNotBefore = time.Now()
-	observer.Refresh()
+	p.observer.Refresh()
 	soon, stopWaiting := context.WithTimeout(ctx, firstRead)
-	err := observer.WaitForInventory(soon, policy.InventoryNotBefore)
+	err := p.observer.WaitForInventory(soon, policy.InventoryNotBefore)
 	stopWaiting()
 	if err != nil && ctx.Err() == nil {
-		log.Warn("leading without a first read of the cloud: nothing is bought or removed before there is one", "error", err)
+		p.log.Warn("leading without a first read of the cloud: nothing is bought or removed before there is one", "error", err)
 	}
 	// What must survive a change of leader is in the status ConfigMap. It is read
 	// before this process writes there, and kept up to date from then on.
 	book := ledger.New(policy.Rules)
 	var keeper *report.StatusWriter
 	var keeping sync.WaitGroup
-	if c.Report.WriteStatus {
-		left := remembered(ctx, c, client, log)
+	if p.config.Report.WriteStatus {
+		left := remembered(ctx, p.config, p.client, p.log)
 		book = ledger.Restore(policy.Rules, left.Memory)
-		keeper = reporter.KeepStatus(client, may, left.Document)
+		keeper = p.reporter.KeepStatus(p.client, may, left.Document)
 		keeping.Go(func() { keeper.Run(ctx) })
 	}
-	actor := newHand(cloud, client, may, observer.Refresh, log)
-	l := loop.New(observer, actor, reporter, policy, time.Now, book)
-	reporter.Health().Watch(l.Steps)
+	actor := newHand(p.cloud, p.client, may, p.observer.Refresh, p.log)
+	l := loop.New(p.observer, actor, p.reporter, policy, time.Now, book)
+	p.reporter.Health().Watch(l.Steps)
 	l.Run(ctx, loop.Triggers{
-		Interval: c.Loop.ScanInterval, Idle: c.Loop.NudgeIdle, Longest: c.Loop.NudgeMax,
-		Nudges: []<-chan struct{}{observer.Changed(), actor.Changed()},
-	}, reporter.Failed)
+		Interval: p.config.Loop.ScanInterval, Idle: p.config.Loop.NudgeIdle, Longest: p.config.Loop.NudgeMax,
+		Nudges: []<-chan struct{}{p.observer.Changed(), actor.Changed()},
+	}, p.reporter.Failed)
 	// The write under way is finished, within its own deadline, unless that leaves
 	// no time for the rest.
-	lasts, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.Policy.CallDeadline, grace-lastStatus-closing))
+	lasts, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(p.config.Policy.CallDeadline, grace-lastStatus-closing))
 	defer cancel()
 	if err := actor.Close(lasts); err != nil {
-		log.Warn("a write is still under way", "err", err)
+		p.log.Warn("a write is still under way", "err", err)
 	}
 	keeping.Wait()
 	if lost, ok := errors.AsType[lostLease](context.Cause(ctx)); ok {
@@ -201,10 +209,10 @@ func leading(ctx context.Context, c config.Config, client kubernetes.Interface, 
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastStatus)
 		defer cancel()
 		if err := keeper.Close(last); err != nil {
-			log.Warn("what the next process begins with may be some seconds old", "err", err)
+			p.log.Warn("what the next process begins with may be some seconds old", "err", err)
 		}
 	}
-	return cleanUp(ctx, actor.Close, cloud)
+	return cleanUp(ctx, actor.Close, p.cloud)
 }
 
 // cleanUp lets the provider clean up after the last write. A write that does not

@@ -247,7 +247,7 @@ func TestAListThatFailedBeforeAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := time.Now().Add(400 * time.Millisecond)
 		down := apierrors.NewInternalError(errors.New("down"))
-		s := newSource("namespaces", nil, api[*corev1.NamespaceList]{
+		s := newSource("namespaces", api[*corev1.NamespaceList]{
 			list: func(context.Context, metav1.ListOptions) (*corev1.NamespaceList, error) {
 				if time.Now().Before(broken) {
 					return nil, down
@@ -266,7 +266,7 @@ func TestAListThatFailedBeforeAStream(t *testing.T) {
 				}
 				return w, nil
 			},
-		}, "", &corev1.Namespace{}, newObjects[*corev1.Namespace](&sync.Mutex{}, func() {}).store(),
+		}, &corev1.Namespace{}, newObjects[*corev1.Namespace](&sync.Mutex{}, func() {}).store(),
 			slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})

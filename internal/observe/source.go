@@ -45,22 +45,23 @@ type failure struct {
 // cluster is seen again within seconds.
 var retries = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 5 * time.Second}
 
-// api is how one kind is listed and watched through its typed client.
+// api is how one kind is listed and watched through its typed client. The whole client says
+// whether it can stream a list (a fake one cannot); fields narrows what is read.
 type api[L runtime.Object] struct {
-	list  func(context.Context, metav1.ListOptions) (L, error)
-	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	client any
+	list   func(context.Context, metav1.ListOptions) (L, error)
+	watch  func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	fields string
 }
 
-// newSource prepares the watch of one kind. client tells whether it can stream
-// a list (a fake one cannot); fields narrows what is read.
+// newSource prepares the watch of one kind.
 func newSource[L runtime.Object](
-	resource string, client any, a api[L], fields string, example runtime.Object, into cache.ReflectorStore,
-	log *slog.Logger,
+	resource string, a api[L], example runtime.Object, into cache.ReflectorStore, log *slog.Logger,
 ) *source {
 	s := &source{resource: resource, example: example, into: into, log: log, failing: map[string]failure{}}
 	s.lister = cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = fields
+			o.FieldSelector = a.fields
 			list, err := a.list(ctx, o)
 			s.record("list", err)
 			if err != nil {
@@ -69,12 +70,12 @@ func newSource[L runtime.Object](
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = fields
+			o.FieldSelector = a.fields
 			w, err := a.watch(ctx, o)
 			s.record("watch", err)
 			return w, err
 		},
-	}, client)
+	}, a.client)
 	return s
 }
 

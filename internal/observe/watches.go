@@ -35,34 +35,37 @@ func (o *Observer) watches(client kubernetes.Interface) []*source {
 		return ds
 	}
 	v := &o.volumes
-	priorities := newSource("configmaps "+PriorityConfigMap, client, api[*corev1.ConfigMapList]{
-		configMaps.List, configMaps.Watch,
-	}, priority, &corev1.ConfigMap{}, o.priorities.store(), o.log)
+	priorities := newSource("configmaps "+PriorityConfigMap, api[*corev1.ConfigMapList]{
+		client, configMaps.List, configMaps.Watch, priority,
+	}, &corev1.ConfigMap{}, o.priorities.store(), o.log)
 	if !o.settings.Priorities {
 		priorities = priorities.or("no expander asks for it")
 	}
 	return []*source{
-		newSource("pods", client, api[*corev1.PodList]{pods.List, pods.Watch}, running, &corev1.Pod{}, o.podStore(), o.log),
-		newSource("nodes", client, api[*corev1.NodeList]{nodes.List, nodes.Watch}, "", &corev1.Node{}, o.nodeStore(), o.log),
-		newSource("namespaces", client, api[*corev1.NamespaceList]{namespaces.List, namespaces.Watch}, "",
+		newSource("pods", api[*corev1.PodList]{client, pods.List, pods.Watch, running},
+			&corev1.Pod{}, o.podStore(), o.log),
+		newSource("nodes", api[*corev1.NodeList]{client, nodes.List, nodes.Watch, ""},
+			&corev1.Node{}, o.nodeStore(), o.log),
+		newSource("namespaces", api[*corev1.NamespaceList]{client, namespaces.List, namespaces.Watch, ""},
 			&corev1.Namespace{}, o.namespaces.store(), o.log),
-		newSource("daemonsets", client, api[*appsv1.DaemonSetList]{daemonSets.List, daemonSets.Watch}, "",
+		newSource("daemonsets", api[*appsv1.DaemonSetList]{client, daemonSets.List, daemonSets.Watch, ""},
 			&appsv1.DaemonSet{}, daemonStore, o.log),
-		newSource("poddisruptionbudgets", client, api[*policyv1.PodDisruptionBudgetList]{budgets.List, budgets.Watch}, "",
+		newSource("poddisruptionbudgets", api[*policyv1.PodDisruptionBudgetList]{client, budgets.List, budgets.Watch, ""},
 			&policyv1.PodDisruptionBudget{}, o.budgetStore(), o.log),
-		newSource("persistentvolumeclaims", client, api[*corev1.PersistentVolumeClaimList]{claims.List, claims.Watch}, "",
+		newSource("persistentvolumeclaims", api[*corev1.PersistentVolumeClaimList]{client, claims.List, claims.Watch, ""},
 			&corev1.PersistentVolumeClaim{}, v.claims.store(), o.log),
-		newSource("persistentvolumes", client, api[*corev1.PersistentVolumeList]{persistent.List, persistent.Watch}, "",
+		newSource("persistentvolumes", api[*corev1.PersistentVolumeList]{client, persistent.List, persistent.Watch, ""},
 			&corev1.PersistentVolume{}, v.persistent.store(), o.log),
-		newSource("storageclasses", client, api[*storagev1.StorageClassList]{classes.List, classes.Watch}, "",
+		newSource("storageclasses", api[*storagev1.StorageClassList]{client, classes.List, classes.Watch, ""},
 			&storagev1.StorageClass{}, v.classes.store(), o.log),
-		newSource("csinodes", client, api[*storagev1.CSINodeList]{csiNodes.List, csiNodes.Watch}, "", &storagev1.CSINode{},
-			v.csiNodes.store(), o.log),
-		newSource("csidrivers", client, api[*storagev1.CSIDriverList]{csiDrivers.List, csiDrivers.Watch}, "",
+		newSource("csinodes", api[*storagev1.CSINodeList]{client, csiNodes.List, csiNodes.Watch, ""},
+			&storagev1.CSINode{}, v.csiNodes.store(), o.log),
+		newSource("csidrivers", api[*storagev1.CSIDriverList]{client, csiDrivers.List, csiDrivers.Watch, ""},
 			&storagev1.CSIDriver{}, v.csiDrivers.store(), o.log),
-		newSource("csistoragecapacities", client, api[*storagev1.CSIStorageCapacityList]{capacities.List, capacities.Watch},
-			"", &storagev1.CSIStorageCapacity{}, v.capacities.store(), o.log),
-		newSource("volumeattachments", client, api[*storagev1.VolumeAttachmentList]{attachments.List, attachments.Watch}, "",
+		newSource("csistoragecapacities",
+			api[*storagev1.CSIStorageCapacityList]{client, capacities.List, capacities.Watch, ""},
+			&storagev1.CSIStorageCapacity{}, v.capacities.store(), o.log),
+		newSource("volumeattachments", api[*storagev1.VolumeAttachmentList]{client, attachments.List, attachments.Watch, ""},
 			&storagev1.VolumeAttachment{}, v.attachments.store(), o.log).
 			or("volumes count where pods use them: a node that has others attached still is taken to have room for more"),
 		priorities,

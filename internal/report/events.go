@@ -125,7 +125,7 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 		message := "pod triggered scale-up: [" + strings.Join(groups, ", ") + "]"
 		from := v.Existing + v.Upcoming
 		// Another group's growth, after one that failed, is news to the same pod.
-		e.toPods(now, c.Snapshot, v.Class, from, from+v.Planned, strings.Join(grownFor[v.Class], ","), eventTriggered, message)
+		e.toPods(now, c.Snapshot, span{v.Class, from, from + v.Planned}, strings.Join(grownFor[v.Class], ","), eventTriggered, message)
 	}
 	// 2. Nodes that go.
 	for _, call := range c.Plan.Calls {
@@ -148,7 +148,7 @@ func (e *events) left(now time.Time, s *model.Snapshot, v *model.PendingVerdict,
 	from := v.Pods - left(v)
 	// Another answer is news to the same pod, however soon it comes after the one before.
 	// Which group gives it is none.
-	e.toPods(now, s, v.Class, from, v.Pods, answers(v), eventNotTriggered, "pod didn't trigger scale-up: "+why)
+	e.toPods(now, s, span{v.Class, from, v.Pods}, answers(v), eventNotTriggered, "pod didn't trigger scale-up: "+why)
 }
 
 // answers are the reasons why pods of a class are left, each once, sorted.
@@ -166,23 +166,29 @@ func answers(v *model.PendingVerdict) string {
 
 // disagrees tells pods that fit ready nodes what the scheduler says and what we say.
 func (e *events) disagrees(now time.Time, s *model.Snapshot, v *model.PendingVerdict) {
-	e.toPods(now, s, v.Class, 0, v.Existing, string(v.Disagrees.Reason), eventNotTriggered, "pod didn't trigger scale-up: "+reasonAndDetail(v.Disagrees))
+	e.toPods(now, s, span{v.Class, 0, v.Existing}, string(v.Disagrees.Reason), eventNotTriggered, "pod didn't trigger scale-up: "+reasonAndDetail(v.Disagrees))
 }
 
-// toPods tells some of a class's pods, those from one position to another. Pods
-// of a class are interchangeable, so that positions stand for shares.
-func (e *events) toPods(now time.Time, s *model.Snapshot, class model.ClassID, from, to int, about, reason, message string) {
+// span are some pods of a class, those from one position to another. Pods of a class are
+// interchangeable, so that a count of them is a span.
+type span struct {
+	class    model.ClassID
+	from, to int
+}
+
+// toPods sends an event about each of some pods.
+func (e *events) toPods(now time.Time, s *model.Snapshot, to span, about, reason, message string) {
 	for i := range s.Pending {
 		q := &s.Pending[i]
-		if q.Class != class {
+		if q.Class != to.class {
 			continue
 		}
 		sent := 0
-		for _, p := range q.Pods[min(from, len(q.Pods)):min(to, len(q.Pods))] {
+		for _, p := range q.Pods[min(to.from, len(q.Pods)):min(to.to, len(q.Pods))] {
 			if sent == podsPerClass {
 				return
 			}
-			pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.Classes[class].Namespace(), Name: p.Name, UID: p.UID}
+			pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.Classes[to.class].Namespace(), Name: p.Name, UID: p.UID}
 			if e.send(now, pod, about, corev1.EventTypeNormal, reason, message) {
 				sent++
 			}

@@ -128,7 +128,7 @@ func (o *observing) sendNews(now time.Time, c model.Cycle, n shadow.News) {
 		}
 		if len(groups) > 0 && v.Planned > 0 {
 			from := v.Existing + v.Upcoming
-			o.events.toPods(now, c.Snapshot, v.Class, from, from+v.Planned, "", eventWouldTrigger,
+			o.events.toPods(now, c.Snapshot, span{v.Class, from, from + v.Planned}, "", eventWouldTrigger,
 				"Observe mode: pod would trigger scale-up: ["+strings.Join(groups, ", ")+"]")
 		}
 	}

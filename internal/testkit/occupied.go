@@ -72,17 +72,7 @@ func DrawOccupied(t *rapid.T) World {
 			put = append(put, func(c *Cluster) { c.BoundAs(one, count, name, flags, "") })
 		}
 		w.nodes = append(w.nodes, func(c *Cluster) {
-			made := node(name, shapes[g])
-			switch quirk {
-			case "cordoned":
-				made.Spec.Unschedulable = true
-			case "disabled":
-				metav1.SetMetaDataAnnotation(&made.ObjectMeta, model.AnnotationScaleDownDisabled, "true")
-			case "unready":
-				made.Status.Conditions[0].Status = corev1.ConditionFalse
-				made.Status.Conditions[0].LastTransitionTime = metav1.NewTime(Start.Add(-10 * time.Minute))
-			}
-			c.AddNode(made, groupName(g))
+			c.AddNode(withQuirk(node(name, shapes[g]), quirk), groupName(g))
 			for _, do := range put {
 				do(c)
 			}
@@ -101,6 +91,20 @@ func DrawOccupied(t *rapid.T) World {
 	}
 	drawScaleDown(t, &w.Policy)
 	return w
+}
+
+// withQuirk is a node that is not as nodes should be, or that somebody holds.
+func withQuirk(n *corev1.Node, quirk string) *corev1.Node {
+	switch quirk {
+	case "cordoned":
+		n.Spec.Unschedulable = true
+	case "disabled":
+		metav1.SetMetaDataAnnotation(&n.ObjectMeta, model.AnnotationScaleDownDisabled, "true")
+	case "unready":
+		n.Status.Conditions[0].Status = corev1.ConditionFalse
+		n.Status.Conditions[0].LastTransitionTime = metav1.NewTime(Start.Add(-10 * time.Minute))
+	}
+	return n
 }
 
 func groupName(g int) string { return fmt.Sprintf("g%d", g) }

@@ -10,6 +10,22 @@ import (
 	"github.com/plimsoll-dev/plimsoll/providers/aws/awstest"
 )
 
+// guard is what a group does for its new instances.
+type guard struct{ protected, hook bool }
+
+// moment is when launches go on, by the calls of a cancellation.
+type moment struct {
+	call  int // 0 is before the cancellation
+	after bool
+}
+
+// amid is a cancellation amid launches, and how far these are.
+type amid struct {
+	guard
+	moment
+	decided, launched, booted int
+}
+
 // TestNoCancellationEndsAnInstance plays every interleaving of a cancellation
 // with launches: those that were decided on, became pending, or went into
 // service before it, at each of its calls, or after it. AWS ends the oldest
@@ -17,23 +33,19 @@ import (
 // Those in service, and those that were pending before, live on: a machine that
 // waits for a lifecycle hook may carry pods. (kubernetes/autoscaler issue 10147)
 func TestNoCancellationEndsAnInstance(t *testing.T) {
-	type moment struct {
-		call  int // 0 is before the cancellation
-		after bool
-	}
 	moments := []moment{{}}
 	for call := 1; call <= 4; call++ {
 		moments = append(moments, moment{call, false}, moment{call, true})
 	}
 	cancelled := map[bool]int{}
-	for _, c := range []struct{ protected, hook bool }{{true, false}, {true, true}, {false, false}} {
+	for _, g := range []guard{{true, false}, {true, true}, {false, false}} {
 		for _, m := range moments {
 			for decided := range 2 {
 				for launched := range 4 {
 					for booted := range launched + 1 {
-						name := fmt.Sprintf("%+v/%+v/%d,%d,%d", c, m, decided, launched, booted)
-						t.Run(name, func(t *testing.T) {
-							cancelled[c.protected] += cancelAmidLaunches(t, c.protected, c.hook, m.call, m.after, decided, launched, booted)
+						c := amid{g, m, decided, launched, booted}
+						t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+							cancelled[g.protected] += cancelAmidLaunches(t, c)
 						})
 					}
 				}
@@ -48,10 +60,10 @@ func TestNoCancellationEndsAnInstance(t *testing.T) {
 	}
 }
 
-func cancelAmidLaunches(t *testing.T, protected, hook bool, call int, after bool, decided, launched, booted int) int {
+func cancelAmidLaunches(t *testing.T, c amid) int {
 	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g", func(g *awstest.Group) {
-		g.Desired, g.ProtectNew = 3, protected
-		if hook {
+		g.Desired, g.ProtectNew = 3, c.protected
+		if c.hook {
 			g.Timing = &awstest.Timing{PendingWait: time.Minute}
 		}
 	})}}, byTag)
@@ -61,19 +73,19 @@ func cancelAmidLaunches(t *testing.T, protected, hook bool, call int, after bool
 	w.grow(t, "g", 6)
 	play := func() {
 		w.Play("g", awstest.Decide, 1)
-		w.Play("g", awstest.Launch, launched)
-		w.Play("g", awstest.Boot, booted)
+		w.Play("g", awstest.Launch, c.launched)
+		w.Play("g", awstest.Boot, c.booted)
 		w.Play("g", awstest.Decide, 5)
 	}
-	if decided > 0 { // launches that nobody can see are under way already
+	if c.decided > 0 { // launches that nobody can see are under way already
 		w.Play("g", awstest.Decide, 1)
 	}
-	if call == 0 {
+	if c.call == 0 {
 		play()
 	} else {
 		seen := 0
-		w.Arm(awstest.Fault{After: after, Met: func() {
-			if seen++; seen == call {
+		w.Arm(awstest.Fault{After: c.after, Met: func() {
+			if seen++; seen == c.call {
 				play()
 			}
 		}})

@@ -82,18 +82,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	// 2. Each group, for itself.
 	for i, g := range groups {
 		seen, notices := p.group(g, launches[i], launchErrs[i], known[i])
-		if rests[i].err != nil {
-			notices = append(notices, notice(seen.ID, noticeNoActivities, "it is not known why AWS has not launched what was "+
-				"asked for: %s", told("could not describe the scaling activities", rests[i].err)))
-		}
-		if rests[i].held {
-			seen.Holds = append(seen.Holds, rests[i].stockOut.hold())
-			if !protects(g.AutoScalingGroup) {
-				notices = append(notices, notice(seen.ID, noticeRequestsStay, "what AWS cannot launch stays asked for: to lower "+
-					"the desired capacity could end a healthy instance, unless all are protected from scale-in (docs/aws.md "+
-					"tells how)"))
-			}
-		}
+		notices = append(notices, rests[i].holds(&seen, g)...)
 		inv.Groups = append(inv.Groups, seen)
 		inv.Notices = append(inv.Notices, notices...)
 	}
@@ -128,6 +117,26 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		p.log.Warn("notice about the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
 	}
 	return inv, nil
+}
+
+// holds adds to a group the hold for what AWS has no capacity for, and is what a person
+// should know of that.
+func (r rested) holds(seen *provider.Group, g reading) []provider.Notice {
+	var notices []provider.Notice
+	if r.err != nil {
+		notices = append(notices, notice(seen.ID, noticeNoActivities, "it is not known why AWS has not launched what was "+
+			"asked for: %s", told("could not describe the scaling activities", r.err)))
+	}
+	if !r.held {
+		return notices
+	}
+	seen.Holds = append(seen.Holds, r.stockOut.hold())
+	if !protects(g.AutoScalingGroup) {
+		notices = append(notices, notice(seen.ID, noticeRequestsStay, "what AWS cannot launch stays asked for: to lower "+
+			"the desired capacity could end a healthy instance, unless all are protected from scale-in (docs/aws.md "+
+			"tells how)"))
+	}
+	return notices
 }
 
 // group is one group with all that is known of it, and what a person should

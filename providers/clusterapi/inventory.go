@@ -108,26 +108,34 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	for _, told := range unambiguous(inv.Groups) {
 		inv.Notices = append(inv.Notices, kube.Notice("", noticeTwice, "several Machines claim the %s", told))
 	}
-	if len(clusters) > 1 {
-		inv.Notices = append(inv.Notices, kube.Notice("", noticeSeveral, "the groups belong to several clusters (%s), and "+
-			"nothing is removed from them: name one by --node-group-auto-discovery=clusterapi:clusterName=...",
-			strings.Join(slices.Sorted(maps.Keys(clusters)), ", ")))
-	}
-	if c.narrowed {
-		inv.Notices = append(inv.Notices, kube.Notice("", noticeNarrowed, "the rights do not allow to look in all "+
-			"namespaces, so that only these are looked in: %s; give each --node-group-auto-discovery a namespace=",
-			strings.Join(p.settings.narrowed(), ", ")))
-	}
-	if c.noPools != nil {
-		inv.Notices = append(inv.Notices,
-			kube.Notice("", noticeNoPools, "MachinePools are no node groups, since they may not be read: %v", c.noPools))
-	}
+	inv.Notices = append(inv.Notices, p.ofAll(c, slices.Sorted(maps.Keys(clusters)))...)
 	slices.SortStableFunc(inv.Notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
 	for _, n := range p.news.Among(inv.Notices) {
 		p.log.Warn("notice about the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
 	}
 	p.memory.ReadTook(p.now().Sub(inv.AsOf))
 	return inv, nil
+}
+
+// ofAll are the notices that concern all groups: of the clusters that they are of, and of what
+// could be read.
+func (p *Provider) ofAll(c census, clusters []string) []provider.Notice {
+	var notices []provider.Notice
+	if len(clusters) > 1 {
+		notices = append(notices, kube.Notice("", noticeSeveral, "the groups belong to several clusters (%s), and "+
+			"nothing is removed from them: name one by --node-group-auto-discovery=clusterapi:clusterName=...",
+			strings.Join(clusters, ", ")))
+	}
+	if c.narrowed {
+		notices = append(notices, kube.Notice("", noticeNarrowed, "the rights do not allow to look in all "+
+			"namespaces, so that only these are looked in: %s; give each --node-group-auto-discovery a namespace=",
+			strings.Join(p.settings.narrowed(), ", ")))
+	}
+	if c.noPools != nil {
+		notices = append(notices,
+			kube.Notice("", noticeNoPools, "MachinePools are no node groups, since they may not be read: %v", c.noPools))
+	}
+	return notices
 }
 
 // group is one group with all that is known of it, and what a person should

@@ -100,7 +100,22 @@ func buildTemplate(
 	label(corev1.LabelTopologyRegion, from.Region, sourceClass)
 	label(corev1.LabelTopologyZone, from.Zone, sourceClass)
 
-	// 3. Taints, but for those that pass.
+	node := &corev1.Node{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		Spec:     corev1.NodeSpec{Taints: lastingTaints(d, sources)},
+		Status:   corev1.NodeStatus{Capacity: capacity, Allocatable: amounts},
+	}
+	node.Labels = labels
+	body, err := json.Marshal(node)
+	if err != nil {
+		return nil, fmt.Errorf("hash the template: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	return &provider.Template{Node: node, Sources: sources, Version: hex.EncodeToString(sum[:8])}, nil
+}
+
+// lastingTaints are the taints of new nodes, but for those that pass, in order.
+func lastingTaints(d *v1alpha1.MachineDeployment, sources map[string]string) []corev1.Taint {
 	var taints []corev1.Taint
 	for _, t := range d.Spec.Template.Spec.NodeTemplate.Spec.Taints {
 		if t.Key == "" || passes(t.Key) {
@@ -112,19 +127,7 @@ func buildTemplate(
 	slices.SortStableFunc(taints, func(a, b corev1.Taint) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect))
 	})
-
-	node := &corev1.Node{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
-		Spec:     corev1.NodeSpec{Taints: taints},
-		Status:   corev1.NodeStatus{Capacity: capacity, Allocatable: amounts},
-	}
-	node.Labels = labels
-	body, err := json.Marshal(node)
-	if err != nil {
-		return nil, fmt.Errorf("hash the template: %w", err)
-	}
-	sum := sha256.Sum256(body)
-	return &provider.Template{Node: node, Sources: sources, Version: hex.EncodeToString(sum[:8])}, nil
+	return taints
 }
 
 // put writes amounts over others, and where they come from. GPUs of Gardener get the

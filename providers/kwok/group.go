@@ -96,6 +96,32 @@ func buildGroups(src source) ([]group, []provider.Notice, error) {
 	}
 
 	// 3. Each node becomes the template of a new group or joins one.
+	groups, notices, err := gather(src, candidates)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(groups) == 0 {
+		return nil, nil, fmt.Errorf("%s: no node groups: no node there can be a template; name a file of template "+
+			"nodes by %s", src.name, envTemplatesPath)
+	}
+
+	// 4. Sorted, with the template as the contract shows it.
+	var sorted []group
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[name]
+		if err := g.finish(); err != nil {
+			return nil, nil, inSource(src.name, atNode(g.where, err))
+		}
+		if g.fault != noFault {
+			notices = append(notices, noticeOf(src.name, g))
+		}
+		sorted = append(sorted, g)
+	}
+	return sorted, notices, nil
+}
+
+// gather puts the candidates into groups by name. The first of a group is its template.
+func gather(src source, candidates []template) (map[string]group, []provider.Notice, error) {
 	groups := map[string]group{}
 	var notices []provider.Notice
 	var errs []error
@@ -139,27 +165,7 @@ func buildGroups(src source) ([]group, []provider.Notice, error) {
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) > 0 {
-		return nil, nil, errors.Join(errs...)
-	}
-	if len(groups) == 0 {
-		return nil, nil, fmt.Errorf("%s: no node groups: no node there can be a template; name a file of template "+
-			"nodes by %s", src.name, envTemplatesPath)
-	}
-
-	// 4. Sorted, with the template as the contract shows it.
-	var sorted []group
-	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		g := groups[name]
-		if err := g.finish(); err != nil {
-			return nil, nil, inSource(src.name, atNode(g.where, err))
-		}
-		if g.fault != noFault {
-			notices = append(notices, noticeOf(src.name, g))
-		}
-		sorted = append(sorted, g)
-	}
-	return sorted, notices, nil
+	return groups, notices, errors.Join(errs...)
 }
 
 // readGroup reads all that one node says of its group. The name stays empty if

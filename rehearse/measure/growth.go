@@ -112,26 +112,34 @@ func Growth(ctx context.Context, plimsoll string, log *slog.Logger) (f GrowthFig
 	}
 
 	// 3. The control plane alone, on the same nodes.
+	f.Alone, f.ForeignToo, err = again(ctx, s)
+	return f, err
+}
+
+// again places the pods once more, without Plimsoll, and says how long that took, and which
+// share of the machine other programs had meanwhile.
+func again(ctx context.Context, s *stage.Stage) (took time.Duration, foreign float64, err error) {
 	if _, err := s.Cluster.Processes().End(autoscaler.Name); err != nil {
-		return f, err
+		return 0, 0, err
 	}
 	if err := s.Scale(ctx, workload, 0); err != nil {
-		return f, err
+		return 0, 0, err
 	}
 	err = wait(ctx, s, growthLimit, "the pods of the first pass are gone", func(t stage.Tally) bool {
 		return t.Pods().All == 0
 	})
 	if err != nil {
-		return f, err
+		return 0, 0, err
 	}
-	if busy, err = startForeign(s); err != nil {
-		return f, err
+	busy, err := startForeign(s)
+	if err != nil {
+		return 0, 0, err
 	}
-	if f.Alone, err = scaleUntilBound(ctx, s, growthPods); err != nil {
-		return f, err
+	if took, err = scaleUntilBound(ctx, s, growthPods); err != nil {
+		return took, 0, err
 	}
-	f.ForeignToo, err = busy.share(s)
-	return f, err
+	foreign, err = busy.share(s)
+	return took, foreign, err
 }
 
 // scaleUntilBound scales the workload and returns how long it took until every

@@ -180,7 +180,7 @@ func (i *installed) mounts(t *testing.T, pod corev1.PodSpec) map[string]string {
 // arguments and environment, but for the paths of what is mounted. more is what only a
 // process needs.
 func (i *installed) process(
-	t *testing.T, d *appsv1.Deployment, path string, first, more, env []string, health string,
+	t *testing.T, d *appsv1.Deployment, path string, first, more, env []string,
 ) supervise.Process {
 	t.Helper()
 	pod := d.Spec.Template.Spec
@@ -203,7 +203,6 @@ func (i *installed) process(
 	}
 	return supervise.Process{
 		Name: d.Name, Path: path, Args: append(args, more...), Env: env, Grace: 20 * time.Second,
-		Ready: func(ctx context.Context) error { return healthy(ctx, health) },
 	}
 }
 

@@ -133,7 +133,8 @@ func (i *installed) live(t *testing.T, name, program string, first, flags []stri
 	r := record(t, i.plane.AdminConfig())
 	d := i.deployment(t, name)
 	kubeconfig := i.kubeconfig(t, d.Spec.Template.Spec.ServiceAccountName, r)
-	p := i.process(t, d, program, first, flags, []string{"KUBECONFIG=" + kubeconfig}, health)
+	p := i.process(t, d, program, first, flags, []string{"KUBECONFIG=" + kubeconfig})
+	p.Ready = func(ctx context.Context) error { return healthy(ctx, health) }
 	if err := i.plane.Launch(p); err != nil {
 		t.Fatal(err)
 	}

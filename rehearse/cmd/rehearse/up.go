@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,6 +93,30 @@ A world is where the nodes come from:
 	return command
 }
 
+// binary is Plimsoll's; empty: it is not started.
+func (f upFlags) binary() (string, error) {
+	switch {
+	case !f.withoutAutoscaler:
+		return autoscaler.Find(f.plimsoll)
+	case len(f.plimsollFlags) > 0:
+		return "", fmt.Errorf("flags for plimsoll (%q) and --without-autoscaler contradict each other", f.plimsollFlags)
+	}
+	return "", nil
+}
+
+// makeWorld reads what shall be there beside the control plane.
+func (f upFlags) makeWorld() (world.Maker, error) {
+	read, err := world.ByName(f.world)
+	if err != nil {
+		return nil, fmt.Errorf("--world: %w", err)
+	}
+	maker, err := read(f.templates)
+	if err != nil {
+		return nil, fmt.Errorf("--templates: %w", err)
+	}
+	return maker, nil
+}
+
 // up is the life of one rehearsal: prepare, start, tell, wait, end.
 func up(flags upFlags, out, progress io.Writer) (err error) {
 	began := time.Now()
@@ -100,21 +125,13 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 	log := slog.New(slog.NewTextHandler(progress, nil))
 
 	// 1. What can be wrong is found before anything is started.
-	var binary string
-	if !flags.withoutAutoscaler {
-		if binary, err = autoscaler.Find(flags.plimsoll); err != nil {
-			return err
-		}
-	} else if len(flags.plimsollFlags) > 0 {
-		return fmt.Errorf("flags for plimsoll (%q) and --without-autoscaler contradict each other", flags.plimsollFlags)
-	}
-	read, err := world.ByName(flags.world)
+	binary, err := flags.binary()
 	if err != nil {
-		return fmt.Errorf("--world: %w", err)
+		return err
 	}
-	makeWorld, err := read(flags.templates)
+	makeWorld, err := flags.makeWorld()
 	if err != nil {
-		return fmt.Errorf("--templates: %w", err)
+		return err
 	}
 	var published []string
 	defer func() { err = errors.Join(err, removeAll(published)) }()
@@ -167,16 +184,12 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 	} else {
 		defer func() { err = errors.Join(err, forget()) }()
 	}
-	path := cluster.AdminKubeconfig()
-	if flags.kubeconfig != "" {
-		path = flags.kubeconfig
-	}
 	fmt.Fprintf(progress, "ready after %.1f s; Ctrl-C ends it and removes everything\n", time.Since(began).Seconds())
 	if made.Notes != "" {
 		fmt.Fprintln(progress, made.Notes)
 	}
 	fmt.Fprintln(progress, "as Plimsoll sees them:", groupsCommand(cluster, binary, made.Cloud, flags))
-	fmt.Fprintf(out, "export KUBECONFIG=%s\n", path)
+	fmt.Fprintf(out, "export KUBECONFIG=%s\n", cmp.Or(flags.kubeconfig, cluster.AdminKubeconfig()))
 
 	// 4. Until a signal, or a death.
 	select {
