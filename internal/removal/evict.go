@@ -11,30 +11,20 @@ import (
 )
 
 const (
-	// again is how long a refused eviction rests.
+	// again is how long after a refusal an eviction is asked for again.
 	again = 10 * time.Second
-	// lapse is how long the API server's yes may take to show on the pod. One that
-	// shows nothing by then is asked for anew.
+	// lapse is how long a granted eviction may take to show on the pod. After that it is
+	// asked for again.
 	lapse = time.Minute
 )
 
 // whenEvicting is the step of a node that is cordoned: evictions, level by level;
 // then pods of DaemonSets; then Remove.
-func whenEvicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.ScaleDownPolicy) (steps []Step, wake time.Time) {
-	// 1. A pod that came for an evicted one must not wait for long.
-	if v.Replacement != "" {
-		until := v.ReplacementSince.Add(p.Drain.ReplacementTime)
-		if !now.Before(until) {
-			return giveBack(model.ReplacementWaits, fmt.Sprintf("pod %s, which came for an evicted one, has had no node for %s", v.Replacement, now.Sub(v.ReplacementSince).Round(time.Second))), time.Time{}
-		}
-		wake = until
-	}
-	if !v.Unmade.IsZero() {
-		until := v.Unmade.Add(p.Drain.ReplacementTime)
-		if !now.Before(until) {
-			return giveBack(model.ReplacementWaits, fmt.Sprintf("no pod has come for one that was evicted %s ago, and another of the same controller is here", now.Sub(v.Unmade).Round(time.Second))), time.Time{}
-		}
-		wake = until
+func whenEvicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.ScaleDownPolicy) ([]Step, time.Time) {
+	// 1. Replacements must not wait for long.
+	why, wake := lateReplacement(v, now, p.Drain.ReplacementTime)
+	if why != nil {
+		return giveBack(why.Reason, why.Detail), time.Time{}
 	}
 	// 2. The pods of the lowest level that is not empty.
 	e := evictor{drain: d, now: now, policy: p.Drain, wake: wake, slots: v.Slots}
@@ -48,20 +38,20 @@ func whenEvicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.
 		for _, q := range left {
 			switch first := q.Answer.Kind == rules.Moves && e.eviction(q) == nil; {
 			case first && q.Follows && !circle:
-				continue // the end of those that it follows shows on their pods
+				continue // it is looked at again when those that it follows have gone
 			case first && q.Seeks && v.Missing:
 				e.wakeAt(now.Add(time.Second))
 				continue
 			case first && q.Seeks && v.Replacement != "":
 				continue
 			}
-			if why := e.ask(q); why != nil {
-				return giveBack(why.Reason, why.Detail), time.Time{}
+			if refused := e.ask(q); refused != nil {
+				return giveBack(refused.Reason, refused.Detail), time.Time{}
 			}
 		}
 		return e.steps, e.wake
 	}
-	// 3. Pods of DaemonSets leave last, and none of them keeps the node for long.
+	// 3. Pods of DaemonSets leave last. None of them keeps the node for long.
 	policy := p.Drain.EvictDaemons
 	if !d.Occupied {
 		policy = p.Drain.EvictDaemonsEmpty
@@ -75,7 +65,7 @@ func whenEvicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.
 	if waits {
 		return e.steps, e.wake
 	}
-	// 4. Whoever was evicted has a node again.
+	// 4. The replacements have nodes.
 	if v.Missing {
 		e.wakeAt(now.Add(time.Second))
 	}
@@ -83,6 +73,26 @@ func whenEvicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.
 		return nil, e.wake
 	}
 	return remove(n, d, now, p)
+}
+
+// lateReplacement says that a replacement has had no node for too long, or was not made in
+// time; nil if neither is so. Wake is when that may change by time alone.
+func lateReplacement(v View, now time.Time, most time.Duration) (why *model.Verdict, wake time.Time) {
+	late := func(since time.Time, detail string) *model.Verdict {
+		if wake = since.Add(most); now.Before(wake) {
+			return nil
+		}
+		return &model.Verdict{Reason: model.ReplacementWaits, Detail: detail}
+	}
+	if since := v.ReplacementSince; v.Replacement != "" {
+		why = late(since, fmt.Sprintf("pod %s, which came for an evicted one, has had no node for %s",
+			v.Replacement, now.Sub(since).Round(time.Second)))
+	}
+	if why == nil && !v.Unmade.IsZero() {
+		const detail = "no pod has come for one that was evicted %s ago, and another of the same controller is here"
+		why = late(v.Unmade, fmt.Sprintf(detail, now.Sub(v.Unmade).Round(time.Second)))
+	}
+	return why, wake
 }
 
 // evictor gathers the evictions of one node.
@@ -95,9 +105,9 @@ type evictor struct {
 	wake   time.Time
 }
 
-// level lists the pods that leave now, in the order of their priorities: all that
-// are to be moved or are ending, or, where levels are set, the lowest level of
-// those. A level begins when the one below it has left.
+// level lists the pods that leave now, by priority: all that move or are ending, or, if the
+// policy has levels, those of the lowest level. A level begins when the one below it has
+// left.
 func (e *evictor) level(pods []Pod) []*Pod {
 	var left []*Pod
 	for i := range pods {
@@ -116,8 +126,7 @@ func (e *evictor) level(pods []Pod) []*Pod {
 	return left
 }
 
-// levelOf is the level of a priority: the highest that it reaches, the lowest for
-// one that reaches none.
+// levelOf is the highest level that a priority reaches, the lowest if it reaches none.
 func (e *evictor) levelOf(priority int32) int {
 	at := 0
 	for i, l := range e.policy.Levels {
@@ -128,8 +137,7 @@ func (e *evictor) levelOf(priority int32) int {
 	return at
 }
 
-// grace is how long a pod may take to end: as long as it says, and no longer than
-// the policy lets it.
+// grace is how long a pod may take to end: as long as it says, within the policy's limit.
 func (e *evictor) grace(q *Pod) time.Duration { return min(q.Facts.Grace, e.most(q)) }
 
 func (e *evictor) most(q *Pod) time.Duration {
@@ -139,8 +147,8 @@ func (e *evictor) most(q *Pod) time.Duration {
 	return e.policy.MaxGrace
 }
 
-// ask evicts one pod, waits for it, or says why the node is given back: its
-// eviction was refused for too long.
+// ask evicts one pod, or waits for it. The verdict is set if the node is given back, since
+// the eviction was refused for too long or the pod takes too long to end.
 func (e *evictor) ask(q *Pod) *model.Verdict {
 	if q.Answer.Kind == rules.Ends {
 		e.wakeAt(q.Answer.Until)
@@ -164,9 +172,10 @@ func (e *evictor) ask(q *Pod) *model.Verdict {
 		}
 		return nil
 	}
-	// Where a budget lets them go one after the other, each that goes is progress.
+	// A budget may let pods go one after the other: each one that goes is progress.
 	if until := later(was.First, e.granted()).Add(e.policy.EvictionTime); !e.now.Before(until) {
-		return &model.Verdict{Reason: model.EvictionRefused, Detail: fmt.Sprintf("pod %s could not be evicted for %s: %s", q.Name, e.policy.EvictionTime, was.Why)}
+		detail := fmt.Sprintf("pod %s could not be evicted for %s: %s", q.Name, e.policy.EvictionTime, was.Why)
+		return &model.Verdict{Reason: model.EvictionRefused, Detail: detail}
 	} else if at := was.Last.Add(again); e.now.Before(at) {
 		e.wakeAt(at)
 		e.wakeAt(until)
@@ -194,18 +203,19 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// tooLate says that a pod which somebody else deletes may take longer to end than
-// an evicted one may.
+// tooLate says that a pod, which somebody else deletes, takes longer to end than an evicted
+// pod may; nil if it does not.
 func (e *evictor) tooLate(q *Pod) *model.Verdict {
 	most := e.most(q) + rules.OverdueAfter
 	if q.Answer.Until.IsZero() || !q.Answer.Until.After(e.now.Add(most)) || e.eviction(q) != nil {
 		return nil
 	}
-	return &model.Verdict{Reason: model.PodEnding, Detail: fmt.Sprintf("pod %s is being deleted and has %s left", q.Name, q.Answer.Until.Sub(e.now).Round(time.Second))}
+	detail := fmt.Sprintf("pod %s is being deleted and has %s left", q.Name, q.Answer.Until.Sub(e.now).Round(time.Second))
+	return &model.Verdict{Reason: model.PodEnding, Detail: detail}
 }
 
-// daemon evicts a pod of a DaemonSet, once, and tells whether to wait for it. A
-// refusal is not held against the node: the pod would end with it anyway.
+// daemon evicts a pod of a DaemonSet, once, and reports whether to wait for it. A refusal
+// does not keep the node: the pod would end with it anyway.
 func (e *evictor) daemon(q *Pod) (waits bool) {
 	was := e.eviction(q)
 	switch {
@@ -217,7 +227,7 @@ func (e *evictor) daemon(q *Pod) (waits bool) {
 		e.wakeAt(over)
 		return true
 	case was == nil && e.hadOne(q):
-		return false // it came back, and would each time
+		return false // its DaemonSet made it again, and would each time
 	case was == nil:
 		e.evict(q)
 		return true
@@ -240,14 +250,16 @@ func (e *evictor) eviction(q *Pod) *model.Eviction {
 	return nil
 }
 
-// hadOne tells whether another pod of the same controller was evicted.
+// hadOne reports whether another pod of the same controller was evicted.
 func (e *evictor) hadOne(q *Pod) bool {
-	return slices.ContainsFunc(e.drain.Evictions, func(x model.Eviction) bool { return x.Owner == q.Owner && x.UID != q.UID })
+	return slices.ContainsFunc(e.drain.Evictions, func(x model.Eviction) bool {
+		return x.Owner == q.Owner && x.UID != q.UID
+	})
 }
 
-// evict asks for one pod's end, if so many may be under way. The API server is
-// asked for no more at a time than are answered at once, so that none waits in a
-// queue when the node is given back.
+// evict asks for the eviction of one pod, unless too many are under way. The API server
+// gets no more at a time than it answers at once, so that no eviction waits in a queue when
+// the node is given back.
 func (e *evictor) evict(q *Pod) {
 	if e.slots <= 0 {
 		e.wakeAt(e.now.Add(time.Second))
@@ -255,7 +267,8 @@ func (e *evictor) evict(q *Pod) {
 	}
 	e.slots--
 	e.steps = append(e.steps, Step{
-		Verb: model.Evict, Reason: model.Unneeded, Why: "its node goes", Pod: q.Name, PodUID: q.UID, Grace: e.grace(q), Unready: e.drain.Unready,
+		Verb: model.Evict, Reason: model.Unneeded, Why: "its node goes", Unready: e.drain.Unready,
+		Pod: q.Name, PodUID: q.UID, Grace: e.grace(q),
 	})
 }
 

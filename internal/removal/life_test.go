@@ -199,8 +199,8 @@ func (l *life) answer(c model.Call, fair bool) {
 	if !fair && l.dice(3) {
 		o.Err = []*provider.Error{
 			{Kind: provider.Unavailable, MayHaveHappened: true}, {Kind: provider.Transient, Code: model.CodeNotBegun},
-			{Kind: provider.Throttled}, {Kind: provider.Throttled, Code: model.CodeNotBegun}, {Kind: provider.Conflict}, {Kind: provider.Denied},
-			{Kind: provider.Denied, Code: model.CodeRightMissing},
+			{Kind: provider.Throttled}, {Kind: provider.Throttled, Code: model.CodeNotBegun}, {Kind: provider.Conflict},
+			{Kind: provider.Denied}, {Kind: provider.Denied, Code: model.CodeRightMissing},
 		}[l.rnd.IntN(7)]
 		if o.Err.Kind == provider.Conflict && l.dice(2) {
 			o.Landed = []string{"default/late"}
@@ -255,7 +255,9 @@ func (l *life) look(fair bool) {
 
 // next makes the calls that come next.
 func (l *life) next(fair bool) {
-	n := &model.Node{Name: "n", Object: l.node, Instance: l.machine, Bound: l.pods, Standing: model.NodeStanding{Drain: l.drain}}
+	n := &model.Node{
+		Name: "n", Object: l.node, Instance: l.machine, Bound: l.pods, Standing: model.NodeStanding{Drain: l.drain},
+	}
 	if l.machine == "" {
 		n.Group = -1
 	}
@@ -287,7 +289,9 @@ func (l *life) next(fair bool) {
 	}
 	steps, _ := Next(n, v, l.now, model.ScaleDownPolicy{
 		Enabled: true, DeleteDelay: 5 * time.Second,
-		Drain: model.DrainPolicy{Cordon: true, EvictionTime: 2 * time.Minute, DelayTimeout: 2 * time.Minute, ReplacementTime: 2 * time.Minute},
+		Drain: model.DrainPolicy{
+			Cordon: true, EvictionTime: 2 * time.Minute, DelayTimeout: 2 * time.Minute, ReplacementTime: 2 * time.Minute,
+		},
 	})
 	for _, s := range steps {
 		l.begins(n, model.Call{Verb: s.Verb, Reason: s.Reason, Why: s.Why, Pod: s.Pod, PodUID: s.PodUID})

@@ -1,16 +1,21 @@
-// Package removal advances a node's removal, one call at a time.
+// Package removal is the whole life of a node on its way out, from the taint to the end of
+// its machine.
 //
 //	Tainting → Tainted → Removing → Removed                        an empty node
 //	Tainting → Tainted → Cordoning → Evicting → Removing → Removed  one with pods
-//	any of these before Removing → RollingBack → (closed)
+//	Tainted or Evicting → RollingBack → (over)                      one that stays after all
 //
-// What flows in: a drain, which is a value that the ledger keeps, the node as
-// the snapshot shows it, and what else of the cluster matters to it (View). What
-// flows out: the next calls, or none yet, and when to ask again. Nothing here
-// waits: what lasts minutes is many calls, so that a new leader goes on, or takes
-// back, wherever the last one stopped.
+// A removal is a value, model.Drain, which the ledger keeps. Advance says what becomes of
+// it when something happens: a call begins, a call ends, an observation shows the node and
+// its machine. One table (table.go) has the answer for each stage and each happening. Next
+// says which calls come next, if any, and when to ask again. Nothing here waits: what takes
+// minutes is many short calls, so that a new leader goes on, or takes back, where the last
+// one stopped.
 //
-// Who may import it: decide.
+// What flows in: drains, events, the node as the snapshot shows it, and what else of the
+// cluster matters to it (View). What flows out: drains, News for others, and calls.
+//
+// Who may import it: decide and ledger. It imports model.
 package removal
 
 import (
@@ -31,47 +36,43 @@ type Step struct {
 	Why    string
 	// Unready: the node goes because it is not ready.
 	Unready bool
-	// Whole is Remove's.
-	Whole int
-	// Known and LookOnly are Cordon's.
+	// Whole is for Remove, Known and LookOnly for Cordon, Pod, PodUID and Grace for Evict,
+	// and Note for Annotate: see model.Call.
+	Whole    int
 	Known    []types.UID
 	LookOnly bool
-	// Pod, PodUID and Grace are Evict's.
-	Pod    string
-	PodUID types.UID
-	Grace  time.Duration
-	// Note is Annotate's.
-	Note string
+	Pod      string
+	PodUID   types.UID
+	Grace    time.Duration
+	Note     string
 }
 
-// View is what a drain's next step depends on beside the node.
+// View is what a removal's next calls depend on beside the node.
 type View struct {
-	// Wanted: pending pods fit there, for which another node would be bought.
+	// Wanted: pending pods fit on the node, and otherwise another node would be bought.
 	Wanted bool
-	// Followed: pods that wait have a place by what they are to be beside, one of the
-	// pods here.
+	// Followed: pending pods have a place because a pod on this node is where it is.
 	Followed bool
-	// Pods are those on the node, as the rules judge them, in the snapshot's order.
+	// Pods are those on the node, each with the answer of the rules, in the snapshot's order.
 	Pods []Pod
-	// Homeless says why its pods do not fit on other nodes any more; nil if they do.
+	// Homeless says why its pods no longer fit on other nodes; nil if they do.
 	Homeless *model.Verdict
 	// Unsure: this cycle could not find out whether they do. Nothing is begun then.
 	Unsure bool
-	// Barred says why the node must not be written to now, or not go at all; nil if
-	// nothing does. Back is set if it is to be given back for that.
+	// Barred says why the node must not be written to now, or must not go at all; nil if
+	// it may. Back: it is given back for that reason.
 	Barred *model.Verdict
 	Back   bool
 	// Slots is how many more evictions may be under way.
 	Slots int
-	// Missing: the pod that is to come for one that has left is not there yet.
+	// Missing: the replacement of a pod that has left is not there yet.
 	Missing bool
-	// Replacement is the pod that came for an evicted one and that has no node yet,
-	// the one that has waited longest; ReplacementSince since when. Empty if there
-	// is none.
+	// Replacement is the replacement of an evicted pod that has had no node for the longest
+	// time, and ReplacementSince since when; empty if there is none.
 	Replacement      string
 	ReplacementSince time.Time
-	// Unmade is set where a pod that is still on the node has a controller that makes
-	// none for those that were evicted, and since when that is so.
+	// Unmade is since when the controller of a pod that is still on the node has made no
+	// replacement for an evicted pod; zero if that is not so.
 	Unmade time.Time
 }
 
@@ -82,23 +83,22 @@ type Pod struct {
 	Name     string
 	Answer   rules.Answer
 	Priority int32
-	// Seeks: it is to be beside other pods, by affinity. Follows: some of those are still
-	// on the node. They leave first, and have a new place before it is looked for one.
+	// Seeks: it must be near other pods, by affinity. Follows: some of those are still on
+	// the node. They leave first, and have a new place before one is looked for it.
 	Seeks, Follows bool
 	Facts          *model.Facts
 }
 
-// Next tells a drain's next calls, and when time alone brings others; zero if it
-// does not. A node that something landed on after its taint is given back, and
-// so is one that is wanted, whose pods have no room elsewhere any more, or that
-// a rule keeps by now.
+// Next lists the next calls of a removal, and says when time alone would change them; zero:
+// never. A node is given back if a pod landed on it after the taint, if pending pods need
+// it, if its pods no longer have room elsewhere, or if a rule keeps it by now.
 func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps []Step, wake time.Time) {
 	d := n.Standing.Drain
 	if n.Standing.Busy != nil || n.Standing.AwaitVersion != "" {
 		return nil, time.Time{}
 	}
-	// A rest after the cloud was busy may be minutes: it holds up the next step, and no
-	// giving back, since pods may wait for the node by now.
+	// After the cloud was busy the next try may be minutes away. The node can be given back
+	// meanwhile, since pods may wait for it by now.
 	rests := now.Before(d.NotBefore)
 	if rests && (d.Tries == 0 || d.Stage == model.RollingBack) {
 		return nil, d.NotBefore
@@ -106,17 +106,17 @@ func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps 
 	switch d.Stage {
 	case model.Tainted, model.Evicting:
 		if n.Group < 0 && d.Group == "" && model.HasTaint(n.Object, model.TaintToBeDeleted) {
-			// Nobody's of ours: whoever tainted it knows why. If that was a Plimsoll, it
-			// would have ended it by now, one way or the other.
-			old := d.Began.Add(longest)
+			// The node is in none of our groups, and somebody else tainted it. If that was
+			// another Plimsoll, its removal would be over by then.
+			then := d.Began.Add(longest)
 			if n.Object.Annotations[model.AnnotationRemoval] == "" {
 				return nil, time.Time{}
 			}
-			if now.Before(old) {
-				return nil, old
+			if now.Before(then) {
+				return nil, then
 			}
 		}
-		if why := back(n, d, v, p); why != nil {
+		if why := whyBack(n, d, v, p); why != nil {
 			return giveBack(why.Reason, why.Detail), time.Time{}
 		}
 		if rests {
@@ -140,8 +140,8 @@ func giveBack(reason model.Reason, why string) []Step {
 	return []Step{{Verb: model.Untaint, Reason: reason, Why: why}}
 }
 
-// back says why a node is given back, whatever its stage; nil if it is not.
-func back(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model.Verdict {
+// whyBack says why a node that is tainted or being emptied is given back; nil if it is not.
+func whyBack(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model.Verdict {
 	switch {
 	case n.Group < 0:
 		return &model.Verdict{Reason: model.NotAutoscaled, Detail: "no node group has it any more"}
@@ -155,11 +155,14 @@ func back(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model
 		return &model.Verdict{Reason: model.InstanceHeld, Detail: n.InstanceHold}
 	case !model.HasTaint(n.Object, model.TaintToBeDeleted):
 		return &model.Verdict{Reason: model.TakenBack, Detail: "somebody took the taint away"}
-	case d.Stage == model.Evicting && n.Object.Annotations[model.AnnotationRemoval] == model.RemovalCordoned && !n.Object.Spec.Unschedulable:
+	case d.Stage == model.Evicting && !n.Object.Spec.Unschedulable &&
+		n.Object.Annotations[model.AnnotationRemoval] == model.RemovalCordoned:
 		return &model.Verdict{Reason: model.TakenBack, Detail: "somebody took the cordon away"}
 	case v.Wanted && d.Stage == model.Evicting:
-		// It was in vain, and will be again as things are: it rests.
-		return &model.Verdict{Reason: model.ReplacementWaits, Detail: "pods that wait fit there, and nowhere else without another node"}
+		// Pods were moved in vain, and would be again: the node rests afterwards.
+		return &model.Verdict{
+			Reason: model.ReplacementWaits, Detail: "pods that wait fit there, and nowhere else without another node",
+		}
 	case v.Wanted:
 		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there"}
 	case v.Followed && d.Stage == model.Tainted:
@@ -167,7 +170,8 @@ func back(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model
 	}
 	if name := occupant(v); name != "" && !d.Occupied {
 		if d.Group == "" {
-			return &model.Verdict{Reason: model.LeaderChanged, Detail: fmt.Sprintf("the taint is not of this process (of a leader before it, or a person), and pod %s is on it", name)}
+			const detail = "the taint is not of this process (of a leader before it, or a person), and pod %s is on it"
+			return &model.Verdict{Reason: model.LeaderChanged, Detail: fmt.Sprintf(detail, name)}
 		}
 		return &model.Verdict{Reason: model.PodLanded, Detail: fmt.Sprintf("pod %s is on it", name)}
 	}
@@ -185,8 +189,8 @@ func back(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model
 	return v.Homeless
 }
 
-// whenTainted is the step after the taint, and after the time that the scheduler has
-// to see it: Cordon, which looks again, or Remove.
+// whenTainted is the step after the taint, once the scheduler has had time to see it:
+// Cordon, which looks at the pods again, or Remove.
 func whenTainted(n *model.Node, d *model.Drain, v View, now time.Time, p model.ScaleDownPolicy) ([]Step, time.Time) {
 	if at := d.Since.Add(p.DeleteDelay); now.Before(at) {
 		return nil, at
@@ -203,7 +207,7 @@ func whenTainted(n *model.Node, d *model.Drain, v View, now time.Time, p model.S
 	}}, time.Time{}
 }
 
-// occupant names a pod that keeps the node: none that ends with it.
+// occupant names a pod that does not end with the node; empty if there is none.
 func occupant(v View) string {
 	for i := range v.Pods {
 		if q := &v.Pods[i]; q.Answer.Kind != rules.Stays {
@@ -213,16 +217,14 @@ func occupant(v View) string {
 	return ""
 }
 
-// longest is how long another Plimsoll's removal may take, on a node of a group
-// that is its own.
+// longest is how long a removal by another Plimsoll may take.
 const longest = 2 * time.Hour
 
-// pace is how soon a drain is looked at again that could not go on for something
-// that no watch tells.
+// pace is how soon a removal is looked at again if no watch tells when it can go on.
 const pace = 10 * time.Second
 
-// landed names a pod that must be evicted and that was not there when the
-// removal was decided: nobody has found a place for it.
+// landed names a pod that must be evicted and that was not there when the removal was
+// decided: no place was looked for it. Empty if there is none.
 func landed(d *model.Drain, v View) string {
 	if !d.Occupied || len(d.Pods) == 0 {
 		return ""
@@ -239,8 +241,7 @@ func landed(d *model.Drain, v View) string {
 	return ""
 }
 
-// leaveFirst tells whether pods of DaemonSets are to be evicted before the node
-// goes.
+// leaveFirst reports whether pods of DaemonSets are evicted before the node goes.
 func leaveFirst(v View, policy bool) bool {
 	for i := range v.Pods {
 		if daemonLeaves(&v.Pods[i], policy) {
@@ -250,8 +251,8 @@ func leaveFirst(v View, policy bool) bool {
 	return false
 }
 
-// daemonLeaves tells whether a pod is a DaemonSet's that is evicted before its
-// node goes: as it says itself, else as the policy says.
+// daemonLeaves reports whether a pod is of a DaemonSet and is evicted before its node goes:
+// as its annotation says, else as the policy says.
 func daemonLeaves(q *Pod, policy bool) bool {
 	if q.Flags&model.FromDaemonSet == 0 || q.Flags&(model.Mirror|model.Finished) != 0 {
 		return false
@@ -265,7 +266,7 @@ func daemonLeaves(q *Pod, policy bool) bool {
 	return policy
 }
 
-// remove is the last step, once annotations on the node delay it no more.
+// remove is the last step, once no annotation on the node delays it.
 func remove(n *model.Node, d *model.Drain, now time.Time, p model.ScaleDownPolicy) ([]Step, time.Time) {
 	for key := range n.Object.Annotations {
 		if !strings.HasPrefix(key, model.PrefixDelayDeletion) {
@@ -285,7 +286,7 @@ func remove(n *model.Node, d *model.Drain, now time.Time, p model.ScaleDownPolic
 	return []Step{{Verb: model.Remove, Reason: model.Unneeded, Why: why, Unready: d.Unready}}, time.Time{}
 }
 
-// Emptied is since when no pod can have kept the node.
+// Emptied is since when no pod has kept the node.
 func Emptied(d *model.Drain) time.Time {
 	at := later(d.Since, d.Moved)
 	for i := range d.Evictions {
