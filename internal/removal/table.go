@@ -89,12 +89,7 @@ type row struct {
 // table is the life of a removal. Columns are the stages in their order: none, Tainting,
 // Tainted, Cordoning, Evicting, Removing, Removed, RollingBack.
 //
-// Some happenings have conditions. An answer is unknown if nobody knows whether the call
-// was done. The cloud may be busy mostTries times; the next time counts as a refusal. A
-// picture says nothing of a machine that was to be removed while a call on the node is
-// under way, if it is older than the stage, or if the group could not be read. A yes was
-// soon before if it is younger than model.Patience. A node is gone only if no call on it
-// is under way. Restart stands for the first look of a process that remembers the drain.
+// The legend below says under which conditions some of them happen.
 var table = [happenings]row{
 	taintBegun: {"Taint begins",
 		[...]cell{tainting, never, never, never, never, never, never, never}},
@@ -184,6 +179,10 @@ const legend = `Stages are columns, and rows are what happens: the stage after i
   -       cannot happen
   before  the stage before the call
   over    the node is gone, or given back
+
+Unknown: nobody knows whether the call was done. Busy: a sixth time counts as refused. What is seen of
+a machine counts if it is newer than the stage, the group could be read, and no call is under way;
+a yes is the cloud's to Remove, and soon is two minutes. Restart: a new leader looks for the first time.
 
 `
 

@@ -3,6 +3,7 @@ package removal
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 )
 
 // TestTableIsComplete: for each stage and each happening there is an answer, one that
-// people can read in testdata/table.txt. UPDATE_GOLDEN=1 writes that file.
+// people can read in testdata/table.txt and in docs/architecture.md. UPDATE_GOLDEN=1 writes the
+// file.
 func TestTableIsComplete(t *testing.T) {
 	known := map[cell]bool{ends: true, stays: true, before: true, never: true}
 	for _, s := range stages[1:] {
@@ -42,6 +44,13 @@ func TestTableIsComplete(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), Table()); diff != "" {
 		t.Errorf("%s is another table (-file +code):\n%s", golden, diff)
+	}
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(doc), "```\n"+Table()+"```\n") {
+		t.Error("docs/architecture.md has another table: copy testdata/table.txt there")
 	}
 }
 
