@@ -50,7 +50,7 @@ func (w *World) HostsOf(c model.ClassID, on NodeSet) []string {
 	return slices.Compact(out)
 }
 
-// Avoids tells whether the class is kept from the group's future nodes.
+// Avoids reports whether the class is kept from the group's future nodes.
 func (w *World) Avoids(c model.ClassID, group int) bool { return w.avoid[avoided{c, group}] }
 
 type avoided struct {
@@ -110,7 +110,8 @@ func (w *World) Difference(c model.ClassID, id Node, t Template, v model.Verdict
 	case model.TaintNotTolerated:
 		for i := range real.Node.Spec.Taints {
 			if taint := &real.Node.Spec.Taints[i]; schedulingTaint(taint) && !model.HasTaint(promised.Node, taint.Key) {
-				found = append(found, fmt.Sprintf("node came up with the taint %s, template said nothing of it", taint.ToString()))
+				found = append(found,
+					fmt.Sprintf("node came up with the taint %s, template said nothing of it", taint.ToString()))
 			}
 		}
 	default:
@@ -135,7 +136,8 @@ func lessThan(real, promised, want model.Resources) []string {
 	for _, x := range []struct {
 		what                string
 		real, promised, ask int64
-	}{{"memory", real.Memory, promised.Memory, want.Memory}, {"ephemeral storage", real.Ephemeral, promised.Ephemeral, want.Ephemeral}} {
+	}{{"memory", real.Memory, promised.Memory, want.Memory},
+		{"ephemeral storage", real.Ephemeral, promised.Ephemeral, want.Ephemeral}} {
 		if x.ask > 0 && x.real < x.promised {
 			say(x.what, inBytes(x.real), inBytes(x.promised))
 		}
@@ -162,7 +164,8 @@ func (w *World) labelsApart(n *node, promised *corev1.Node) []string {
 	maps.Copy(keys, asSet(promised.Labels))
 	var out []string
 	if n.object != nil && n.object.Labels[corev1.LabelHostname] != n.name {
-		out = append(out, fmt.Sprintf("node %s came up with %s=%s", n.name, corev1.LabelHostname, n.object.Labels[corev1.LabelHostname]))
+		out = append(out, fmt.Sprintf("node %s came up with %s=%s", n.name, corev1.LabelHostname,
+			n.object.Labels[corev1.LabelHostname]))
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		a, ok := has[key]

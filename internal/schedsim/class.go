@@ -166,7 +166,8 @@ func (t *traits) info() *framework.PodInfo {
 		return t.shown
 	}
 	// The plugins never change a pod: the spec is shared, not copied.
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: t.pod.Namespace, Name: "class", Labels: t.labels}, Spec: *t.spec}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: t.pod.Namespace, Name: "class", Labels: t.labels},
+		Spec: *t.spec}
 	if t.terminating {
 		pod.DeletionTimestamp = &metav1.Time{}
 	}
@@ -223,7 +224,7 @@ func spreadSelector(own map[string]string, s *corev1.TopologySpreadConstraint) (
 	return sel, nil
 }
 
-// readsHostname tells whether the pod's node selector or required node
+// readsHostname reports whether the pod's node selector or required node
 // affinity reads what differs between nodes of one shape.
 func readsHostname(spec *corev1.PodSpec) bool {
 	if _, ok := spec.NodeSelector[corev1.LabelHostname]; ok {
@@ -341,7 +342,8 @@ func amountsOf(r model.Resources) amounts {
 
 func passedOver(a model.Amount) bool {
 	name := string(a.Name)
-	if len(name) < 200 && strings.Contains(name, "/") && !strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix) {
+	if len(name) < 200 && strings.Contains(name, "/") &&
+		!strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix) {
 		return false // an ordinary extended resource: thousands are told apart in no time
 	}
 	return !util.IsScalarResourceName(a.Name)

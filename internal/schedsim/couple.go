@@ -434,7 +434,9 @@ func (b *bonds) sortsOf(c *class) *sorts {
 	}
 	for i := range c.spread {
 		// A spread constraint does not count pods that are being deleted.
-		staying := slices.DeleteFunc(slices.Clone(b.matches(b.term(&c.spread[i]))), func(id model.ClassID) bool { return b.classes[id].terminating })
+		staying := slices.DeleteFunc(slices.Clone(b.matches(b.term(&c.spread[i]))), func(id model.ClassID) bool {
+			return b.classes[id].terminating
+		})
 		sources = append(sources, source{members: staying, counted: true})
 	}
 	for _, t := range c.against {

@@ -29,7 +29,8 @@ func indexed(running int) *model.Snapshot {
 	testkit.Apart(p, corev1.LabelTopologyZone, nil)
 	term := &p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 	term.NamespaceSelector = &metav1.LabelSelector{}
-	term.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: podIndex, Operator: metav1.LabelSelectorOpExists}}}
+	term.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: podIndex,
+		Operator: metav1.LabelSelectorOpExists}}}
 	c.Pending(p, 1)
 	return snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 }
@@ -146,7 +147,8 @@ func TestInventedResourcesAreOneVerdict(t *testing.T) {
 	c.AddNode(testkit.Node("b", "8", "16Gi", map[string]string{"x": "y"}), "")
 	p := testkit.Pod("default", "p", "100m", "128Mi", nil)
 	for i := range 4000 {
-		p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprintf("example.com/r%04d", i))] = resource.MustParse("1")
+		p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(
+			fmt.Sprintf("example.com/r%04d", i))] = resource.MustParse("1")
 	}
 	c.Pending(p, 1)
 	s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
@@ -155,7 +157,8 @@ func TestInventedResourcesAreOneVerdict(t *testing.T) {
 	q := s.Pending[0].Class
 	tmpl, _ := w.GroupTemplate(0)
 	said := w.ExplainTemplate(q, tmpl)
-	if said.Reason != model.InsufficientResources || !strings.Contains(said.Detail, "example.com/r0000 1 wanted") || len(said.Detail) > 200 {
+	if said.Reason != model.InsufficientResources || !strings.Contains(said.Detail, "example.com/r0000 1 wanted") ||
+		len(said.Detail) > 200 {
 		t.Errorf("a new node is refused by %s: %d letters, %.100s", said.Reason, len(said.Detail), said.Detail)
 	}
 	for i := range w.nodes {

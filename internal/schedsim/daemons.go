@@ -159,7 +159,7 @@ func (w *World) mountable(c model.ClassID, s model.ShapeID) bool {
 	if !known {
 		info := framework.NewNodeInfo()
 		info.SetNode(named(w.shapes[s].content.Node, "empty"))
-		r := w.ask(w.judge.full, c, info, []stageNode{info})
+		r := w.ask(w.filters.full, c, info, []stageNode{info})
 		can = r == nil || (r.reason != model.VolumeNotBindable && r.reason != model.VolumeZone)
 		w.mounts[key] = can
 	}
@@ -253,16 +253,18 @@ func (w *World) DaemonNotices() (out []provider.Notice, until time.Time) {
 	for i := range w.snap.DaemonSets {
 		ds := &w.snap.DaemonSets[i]
 		if !makes(ds, w.snap.Now) {
-			unmade = append(unmade, fmt.Sprintf("DaemonSet %s/%s: its controller wants more pods than there are and has made none since %s, perhaps for want of quota; its pods do not count on nodes that lack them",
-				ds.Namespace, ds.Name, ds.Unmade.UTC().Format(time.RFC3339)))
+			unmade = append(unmade,
+				fmt.Sprintf("DaemonSet %s/%s: its controller wants more pods than there are and has made none since %s, perhaps for want of quota; its pods do not count on nodes that lack them",
+					ds.Namespace, ds.Name, ds.Unmade.UTC().Format(time.RFC3339)))
 			continue
 		}
 		if end := ds.Unmade.Add(unmadeAfter); !ds.Unmade.IsZero() && (until.IsZero() || end.Before(until)) {
 			until = end
 		}
 		if len(homeless[i]) > 0 {
-			unfit = append(unfit, fmt.Sprintf("DaemonSet %s/%s: its pod (%s) has no room on new nodes of %s, after the static and DaemonSet pods that come first; none is kept for it there",
-				ds.Namespace, ds.Name, w.snap.Classes[ds.Class].Spec.Requests, few(homeless[i])))
+			unfit = append(unfit,
+				fmt.Sprintf("DaemonSet %s/%s: its pod (%s) has no room on new nodes of %s, after the static and DaemonSet pods that come first; none is kept for it there",
+					ds.Namespace, ds.Name, w.snap.Classes[ds.Class].Spec.Requests, few(homeless[i])))
 		}
 	}
 	return append(notices(codeDoesNotFit, unfit), notices(codeNotMade, unmade)...), until
@@ -331,11 +333,14 @@ func (w *World) takenByDaemons(c model.ClassID, n *node, r *rejection) string {
 		}
 		var takers []taker
 		for _, b := range n.batches {
-			if takes := res.of(w.snap.Classes[b.Class].Spec.Requests) * int64(b.Count); names[b.Class] != nil && takes > 0 {
+			if takes := res.of(w.snap.Classes[b.Class].Spec.Requests) * int64(b.Count); names[b.Class] != nil &&
+				takes > 0 {
 				takers = append(takers, taker{strings.Join(names[b.Class], ", "), takes})
 			}
 		}
-		slices.SortFunc(takers, func(a, b taker) int { return cmp.Or(cmp.Compare(b.takes, a.takes), cmp.Compare(a.name, b.name)) })
+		slices.SortFunc(takers, func(a, b taker) int {
+			return cmp.Or(cmp.Compare(b.takes, a.takes), cmp.Compare(a.name, b.name))
+		})
 		var each []string
 		for i, t := range takers {
 			if i == mostNamed {
@@ -344,7 +349,8 @@ func (w *World) takenByDaemons(c model.ClassID, n *node, r *rejection) string {
 			}
 			each = append(each, t.name+" "+res.show(t.takes))
 		}
-		parts = append(parts, fmt.Sprintf("DaemonSets take %s %s (%s)", res.name, res.show(res.of(daemons)), strings.Join(each, ", ")))
+		parts = append(parts, fmt.Sprintf("DaemonSets take %s %s (%s)", res.name, res.show(res.of(daemons)),
+			strings.Join(each, ", ")))
 	}
 	return strings.Join(parts, ", ")
 }

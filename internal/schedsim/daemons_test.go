@@ -20,9 +20,11 @@ func TestManyDaemonSetsAreCounted(t *testing.T) {
 	zones := []string{"a", "b", "c"}
 	c := testkit.New()
 	for g := range groups {
-		own := c.Group(fmt.Sprintf("g%02d", g), 0, 10, testkit.Node("", "64", "256Gi", map[string]string{"of": fmt.Sprint(g)}))
+		own := c.Group(fmt.Sprintf("g%02d", g), 0, 10,
+			testkit.Node("", "64", "256Gi", map[string]string{"of": fmt.Sprint(g)}))
 		for _, z := range zones {
-			own.Template.Places = append(own.Template.Places, provider.Place{Zone: z, Labels: map[string]string{corev1.LabelTopologyZone: z}})
+			own.Template.Places = append(own.Template.Places,
+				provider.Place{Zone: z, Labels: map[string]string{corev1.LabelTopologyZone: z}})
 		}
 	}
 	for i := range sets {
@@ -41,12 +43,14 @@ func TestManyDaemonSetsAreCounted(t *testing.T) {
 			pods += b.Count
 		}
 		if pods != sets/len(zones) || len(without) > 0 {
-			t.Fatalf("group %d: %d pods and %d without room, %d wanted: as many as a zone has", g, pods, len(without), sets/len(zones))
+			t.Fatalf("group %d: %d pods and %d without room, %d wanted: as many as a zone has", g, pods,
+				len(without), sets/len(zones))
 		}
 	}
 	// Each DaemonSet a few times for the template and each zone, with the filters' own
 	// steps, then its pods for each group.
-	least, most := groups*sets/len(zones)/model.LooksPerStep, (6*sets*(1+len(zones))+groups*sets/len(zones))/model.LooksPerStep
+	least, most := groups*sets/len(zones)/model.LooksPerStep,
+		(6*sets*(1+len(zones))+groups*sets/len(zones))/model.LooksPerStep
 	if got := w.Work().Steps; got < least || got > most {
 		t.Errorf("%d steps, %d to %d wanted", got, least, most)
 	}

@@ -5,7 +5,7 @@
 // in the model's terms. Nothing of the scheduler's own types crosses the face
 // of this package, so that what is inside can be replaced.
 //
-// The judge is the scheduler itself: its PreFilter and Filter plugins in their
+// The verdicts are the scheduler's own: its PreFilter and Filter plugins in their
 // default profile, fed from memory. They are asked as seldom as exactness
 // allows, by how a class is coupled to the pods around it (rule C2):
 //

@@ -70,7 +70,8 @@ func (w *World) view(c model.ClassID) *view {
 	w.Looked(w.bonds.steps - before + len(w.nodes))
 	v := &view{
 		class: c, perNode: class.coupling == single || class.readsHost, keys: class.keys,
-		index: map[string]int32{}, byShape: map[model.ShapeID]int32{}, bare: map[model.ShapeID]*framework.NodeInfo{}, relevant: sorts.relevant, sorts: sorts,
+		index: map[string]int32{}, byShape: map[model.ShapeID]int32{}, bare: map[model.ShapeID]*framework.NodeInfo{},
+		relevant: sorts.relevant, sorts: sorts,
 		required: nodeaffinity.GetRequiredNodeAffinity(class.pod),
 		low:      make([]int32, len(sorts.relevant)),
 		fold:     w.newFold(class, len(sorts.relevant)),
@@ -112,7 +113,8 @@ func (v *view) domain(w *World, s model.ShapeID) int32 {
 	if len(class.spec.TopologySpreadConstraints) > 0 {
 		// A term that cannot be parsed matches nothing, as for the plugin.
 		match, _ := v.required.Match(content)
-		_, untolerated := v1helper.FindMatchingUntoleratedTaint(klog.Background(), content.Spec.Taints, class.spec.Tolerations,
+		_, untolerated := v1helper.FindMatchingUntoleratedTaint(klog.Background(), content.Spec.Taints,
+			class.spec.Tolerations,
 			schedulingTaint, true)
 		key = strconv.AppendBool(strconv.AppendBool(key, match), !untolerated)
 		counted = countedBySpread(class.spec, content, match, !untolerated)
@@ -262,7 +264,7 @@ func (v *view) ask(w *World, c model.ClassID, i int) *rejection {
 	v.stage = v.stage[:0]
 	if v.perNode {
 		v.everyNode(w)
-		return w.ask(w.judge.full, c, target, v.stage)
+		return w.ask(w.filters.full, c, target, v.stage)
 	}
 	at := v.domainOf[i]
 	v.lowest(w, at, &w.nodes[i])
@@ -281,5 +283,5 @@ func (v *view) ask(w *World, c model.ClassID, i int) *rejection {
 		v.stage = append(v.stage, v.show(w, j, nil))
 	}
 	v.stage = append(v.stage, target)
-	return w.ask(w.judge.full, c, target, v.stage)
+	return w.ask(w.filters.full, c, target, v.stage)
 }

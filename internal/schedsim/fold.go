@@ -51,7 +51,7 @@ func (w *World) newFold(c *class, sorts int) *fold {
 	return f
 }
 
-// ownHostnames tells whether every node has a hostname label, and no other has the
+// ownHostnames reports whether every node has a hostname label, and no other has the
 // same.
 func (w *World) ownHostnames() bool {
 	if w.hostnames != 0 {

@@ -111,7 +111,8 @@ func TestFoldKeepsApartWhatIsCountedOtherwise(t *testing.T) {
 		s.Bound(web, 1, "a3")
 		x := s.load(t, 1000, "a2")
 		class := x.s.Nodes[x.node("a2")].Batches[0].Class
-		if got := x.w.Fits(class, x.node("a2")); got != tt.want || (got == model.Fits) != schedulerSays(x.w, class, int(x.node("a2"))) {
+		if got := x.w.Fits(class, x.node("a2")); got != tt.want ||
+			(got == model.Fits) != schedulerSays(x.w, class, int(x.node("a2"))) {
 			t.Errorf("%s: %s, want %s", tt.policy, got, tt.want)
 		}
 	}

@@ -64,7 +64,11 @@ func (m *Mover) leftBehind(from Node, moved []want) *Stuck {
 				}
 				m.looks += len(w.nodes)
 				if w.stranded(follower, &terms[i], place) {
-					return &Stuck{x.class, model.Verdict{Reason: model.PodAffinity, Detail: fmt.Sprintf("pods that are to be beside it by affinity would be left behind in %s %s", terms[i].TopologyKey, place)}}
+					return &Stuck{x.class,
+						model.Verdict{Reason: model.PodAffinity,
+							Detail: fmt.Sprintf(
+								"pods that are to be beside it by affinity would be left behind in %s %s",
+								terms[i].TopologyKey, place)}}
 				}
 			}
 		}

@@ -34,7 +34,8 @@ import (
 
 // staticPlugins look at nothing but the pod and the node's own labels, taints
 // and features: their verdict is the same for every node of a shape.
-var staticPlugins = []string{names.NodeUnschedulable, names.TaintToleration, names.NodeAffinity, names.NodeDeclaredFeatures}
+var staticPlugins = []string{names.NodeUnschedulable, names.TaintToleration, names.NodeAffinity,
+	names.NodeDeclaredFeatures}
 
 // plugins in the order of the default profile, filters only. The scheduler's
 // own default configuration says which they are; what it enables beyond these
@@ -49,9 +50,9 @@ var filterPlugins = []string{
 // they single nodes.
 var domainPlugins = []string{names.PodTopologySpread, names.InterPodAffinity}
 
-// judge is one set of plugins and what they read from. It serves one goroutine
+// filters is one set of plugins and what they read from. It serves one goroutine
 // at a time.
-type judge struct {
+type filters struct {
 	full, static, domain framework.Framework
 	stage                *stage
 	factory              informers.SharedInformerFactory
@@ -61,25 +62,25 @@ type judge struct {
 	end                  context.CancelFunc // ends what the plugins run in the background
 }
 
-// idle are the judges that no World has now. Building one takes milliseconds,
+// idle are the sets that no World has now. Building one takes milliseconds,
 // and starts goroutines that live on; so they are kept for the next World, a
 // few of them, and not left to the garbage collector.
 var idle struct {
 	sync.Mutex
-	judges []*judge
+	sets []*filters
 }
 
 const maxIdle = 8
 
 var initMetrics = sync.OnceFunc(metrics.InitMetrics)
 
-func newJudge() (*judge, error) {
+func newFilters() (*filters, error) {
 	idle.Lock()
-	if n := len(idle.judges); n > 0 {
-		j := idle.judges[n-1]
-		idle.judges = idle.judges[:n-1]
+	if n := len(idle.sets); n > 0 {
+		f := idle.sets[n-1]
+		idle.sets = idle.sets[:n-1]
 		idle.Unlock()
-		return j, nil
+		return f, nil
 	}
 	idle.Unlock()
 	initMetrics()
@@ -87,52 +88,52 @@ func newJudge() (*judge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the scheduler's default configuration: %w", err)
 	}
-	j := &judge{stage: &stage{}, factory: informers.NewSharedInformerFactory(nil, 0)}
+	f := &filters{stage: &stage{}, factory: informers.NewSharedInformerFactory(nil, 0)}
 	ctx, end := context.WithCancel(context.Background())
-	j.ctx, j.end = klog.NewContext(ctx, klog.Background()), end
-	if j.full, err = j.framework(conf.Profiles[0], filterPlugins); err != nil {
+	f.ctx, f.end = klog.NewContext(ctx, klog.Background()), end
+	if f.full, err = f.framework(conf.Profiles[0], filterPlugins); err != nil {
 		return nil, err
 	}
-	if j.static, err = j.framework(conf.Profiles[0], staticPlugins); err != nil {
+	if f.static, err = f.framework(conf.Profiles[0], staticPlugins); err != nil {
 		return nil, err
 	}
-	if j.domain, err = j.framework(conf.Profiles[0], domainPlugins); err != nil {
+	if f.domain, err = f.framework(conf.Profiles[0], domainPlugins); err != nil {
 		return nil, err
 	}
-	return j, nil
+	return f, nil
 }
 
-// release hands the judge back for the next World.
-func (j *judge) release() {
-	j.stage.show(nil)
+// release hands the set back for the next World.
+func (f *filters) release() {
+	f.stage.show(nil)
 	idle.Lock()
 	defer idle.Unlock()
-	if len(idle.judges) == maxIdle {
-		j.end()
+	if len(idle.sets) == maxIdle {
+		f.end()
 		return
 	}
-	idle.judges = append(idle.judges, j)
+	idle.sets = append(idle.sets, f)
 }
 
-func (j *judge) framework(profile config.KubeSchedulerProfile, filters []string) (framework.Framework, error) {
+func (f *filters) framework(profile config.KubeSchedulerProfile, only []string) (framework.Framework, error) {
 	enabled := []config.Plugin{{Name: names.PrioritySort}, {Name: names.DefaultBinder}}
 	for _, p := range profile.Plugins.MultiPoint.Enabled {
-		if slices.Contains(filters, p.Name) {
+		if slices.Contains(only, p.Name) {
 			enabled = append(enabled, p)
 		}
 	}
 	profile.Plugins = &config.Plugins{MultiPoint: config.PluginSet{Enabled: enabled}}
-	f, err := runtime.NewFramework(j.ctx, inline(plugins.NewInTreeRegistry()), &profile,
-		runtime.WithInformerFactory(j.factory),
-		runtime.WithSnapshotSharedLister(j.stage),
+	built, err := runtime.NewFramework(f.ctx, inline(plugins.NewInTreeRegistry()), &profile,
+		runtime.WithInformerFactory(f.factory),
+		runtime.WithSnapshotSharedLister(f.stage),
 		runtime.WithSharedDRAManager(noDRA{}),
-		runtime.WithSharedCSIManager(j.stage),
+		runtime.WithSharedCSIManager(f.stage),
 		runtime.WithLogger(klog.Background()),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("build the scheduler's plugins: %w", err)
 	}
-	return f, nil
+	return built, nil
 }
 
 // inline has the plugins of a registry do in the caller's goroutine what they would
@@ -164,9 +165,9 @@ func (inlineParallelizer) Until(ctx context.Context, pieces int, do workqueue.Do
 
 // feed puts a snapshot's namespaces and storage objects where the plugins look
 // for them: into informers that were never started.
-func (j *judge) feed(s *model.Snapshot) error {
-	core, storage := j.factory.Core().V1(), j.factory.Storage().V1()
-	if !sameNamespaces(j.namespaces, s.Namespaces) {
+func (f *filters) feed(s *model.Snapshot) error {
+	core, storage := f.factory.Core().V1(), f.factory.Storage().V1()
+	if !sameNamespaces(f.namespaces, s.Namespaces) {
 		list := make([]any, 0, len(s.Namespaces))
 		for name, labels := range s.Namespaces {
 			ns := &corev1.Namespace{}
@@ -176,9 +177,9 @@ func (j *judge) feed(s *model.Snapshot) error {
 		if err := core.Namespaces().Informer().GetIndexer().Replace(list, ""); err != nil {
 			return fmt.Errorf("load namespaces: %w", err)
 		}
-		j.namespaces = s.Namespaces
+		f.namespaces = s.Namespaces
 	}
-	if j.volumes != 0 && j.volumes == s.Volumes.Generation {
+	if f.volumes != 0 && f.volumes == s.Volumes.Generation {
 		return nil
 	}
 	v := &s.Volumes
@@ -194,10 +195,10 @@ func (j *judge) feed(s *model.Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("load storage objects: %w", err)
 	}
-	j.volumes = v.Generation
-	j.stage.csiNodes = map[string]*storagev1.CSINode{}
+	f.volumes = v.Generation
+	f.stage.csiNodes = map[string]*storagev1.CSINode{}
 	for _, n := range v.CSINodes {
-		j.stage.csiNodes[n.Name] = n
+		f.stage.csiNodes[n.Name] = n
 	}
 	return nil
 }
@@ -221,7 +222,8 @@ func taken(v *model.Volumes) []*corev1.PersistentVolume {
 	out := slices.Clone(v.Persistent)
 	for i, pv := range out {
 		ref := pv.Spec.ClaimRef
-		if ref == nil || boundTo[ref.Namespace+"/"+ref.Name] != pv.Name || metav1.HasAnnotation(pv.ObjectMeta, corev1.BetaStorageClassAnnotation) {
+		if ref == nil || boundTo[ref.Namespace+"/"+ref.Name] != pv.Name ||
+			metav1.HasAnnotation(pv.ObjectMeta, corev1.BetaStorageClassAnnotation) {
 			continue
 		}
 		own := *pv

@@ -72,7 +72,8 @@ func (w *World) newLanding(group int) *Landing {
 	}
 	for i := range w.snap.Nodes[:w.snap.Registered()] {
 		if n := &w.snap.Nodes[i]; n.Group == group {
-			if v := slices.IndexFunc(g.Variants, func(v model.Variant) bool { return hasAll(n.Object.Labels, v.Labels) }); v >= 0 {
+			if v := slices.IndexFunc(g.Variants,
+				func(v model.Variant) bool { return hasAll(n.Object.Labels, v.Labels) }); v >= 0 {
 				l.seen[v]++
 			}
 		}
@@ -86,7 +87,8 @@ func (w *World) goneFrom(group int) map[provider.InstanceID]bool {
 	gone := map[provider.InstanceID]bool{}
 	for i := range w.snap.Nodes {
 		n := &w.snap.Nodes[i]
-		if d := n.Standing.Drain; n.Group == group && d != nil && (d.Stage == model.Removing || d.Stage == model.Removed) {
+		if d := n.Standing.Drain; n.Group == group && d != nil &&
+			(d.Stage == model.Removing || d.Stage == model.Removed) {
 			gone[n.Instance] = true
 		}
 	}
@@ -231,7 +233,9 @@ func (w *World) VariantOf(id Node) int {
 		return -1
 	}
 	labels := w.shapes[w.nodes[i].shape].content.Node.Labels
-	return slices.IndexFunc(w.snap.Groups[group].Variants, func(v model.Variant) bool { return hasAll(labels, v.Labels) })
+	return slices.IndexFunc(w.snap.Groups[group].Variants, func(v model.Variant) bool {
+		return hasAll(labels, v.Labels)
+	})
 }
 
 // Landed counts the nodes of the group that are decided though nobody has seen where
@@ -245,7 +249,8 @@ func (w *World) Landed(group int) []int {
 	out := make([]int, len(l.Variants))
 	for i := range w.future() {
 		n := &w.nodes[i]
-		if n.gone || n.may != nil || w.groupOf(i) != group || i < len(w.snap.Nodes) && len(w.snap.Nodes[i].May) != len(l.Variants) {
+		if n.gone || n.may != nil || w.groupOf(i) != group || i < len(w.snap.Nodes) &&
+			len(w.snap.Nodes[i].May) != len(l.Variants) {
 			continue
 		}
 		if v := slices.IndexFunc(l.Variants, func(t Template) bool { return t.Shape == n.shape }); v >= 0 {
@@ -358,7 +363,9 @@ func (w *World) tellsApart(c model.ClassID, group int, l *Landing) bool {
 	}
 	base, _ := w.GroupTemplate(group)
 	fits := w.ExplainTemplate(c, base).Reason == model.Fits
-	return slices.ContainsFunc(l.Variants, func(t Template) bool { return (w.ExplainTemplate(c, t).Reason == model.Fits) != fits })
+	return slices.ContainsFunc(l.Variants, func(t Template) bool {
+		return (w.ExplainTemplate(c, t).Reason == model.Fits) != fits
+	})
 }
 
 // groupOf is the group of a node, below 0 for none.

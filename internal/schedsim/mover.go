@@ -215,7 +215,7 @@ func (m *Mover) placeOf(id Node) int32 {
 // spent counts the steps of the move under way.
 func (m *Mover) spent() int { return m.looks + m.w.work.NodesScanned - m.scanned }
 
-// exhausted tells whether there is no step left.
+// exhausted reports whether there is no step left.
 func (m *Mover) exhausted() bool { return m.spent() >= m.left }
 
 // arrange puts pods into the order in which they are placed: those that only some

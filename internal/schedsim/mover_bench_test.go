@@ -36,7 +36,8 @@ func (p park) build() *testkit.Cluster {
 	apps := make([]*corev1.Pod, p.apps)
 	for k := range apps {
 		name := fmt.Sprintf("app%03d", k)
-		apps[k] = testkit.Pod("default", name, fmt.Sprintf("%dm", p.least+p.step*(k%7)), fmt.Sprintf("%dMi", 100*(1+k%5)), map[string]string{"app": name})
+		apps[k] = testkit.Pod("default", name, fmt.Sprintf("%dm", p.least+p.step*(k%7)),
+			fmt.Sprintf("%dMi", 100*(1+k%5)), map[string]string{"app": name})
 		switch {
 		case k < p.spread:
 			testkit.SpreadOver(apps[k], corev1.LabelTopologyZone, 1, apps[k].Labels)
@@ -138,7 +139,8 @@ func BenchmarkMover(b *testing.B) {
 
 // BenchmarkLoad is what a world costs before anything is moved.
 func BenchmarkLoad(b *testing.B) {
-	s := snapshot.New(nil, park{nodes: 15000, pods: 32, apps: 200, cpu: "16", memory: "64Gi", least: 130, step: 25}.build().Observation(), model.Standing{}, testkit.Policy().Rules)
+	s := snapshot.New(nil, park{nodes: 15000, pods: 32, apps: 200, cpu: "16", memory: "64Gi", least: 130,
+		step: 25}.build().Observation(), model.Standing{}, testkit.Policy().Rules)
 	var w *World
 	b.ReportAllocs()
 	for b.Loop() {

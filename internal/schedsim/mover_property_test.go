@@ -60,14 +60,16 @@ func TestMovesAreFeasible(t *testing.T) {
 				count := 0
 				for k, p := range r.put {
 					h := &was[p.Node]
-					if h.kind&(OnReady|OnComing) == 0 || p.Node == q.node || excluded[p.Node] || !slices.Contains(hosts, p.Node) || (k > 0 && r.put[k-1].Node >= p.Node) {
+					if h.kind&(OnReady|OnComing) == 0 || p.Node == q.node || excluded[p.Node] ||
+						!slices.Contains(hosts, p.Node) || (k > 0 && r.put[k-1].Node >= p.Node) {
 						t.Fatalf("%v: %d pods were put on %s: %v", q, p.Count, h.called(), r.put)
 					}
 					if got := podsOn(&w.nodes[p.Node]) - podsOn(h); got != p.Count {
 						t.Fatalf("%v: %s has %d pods more, not %d", q, h.called(), got, p.Count)
 					}
 					free := &w.nodes[p.Node].free
-					if free.pods < 0 || (free.cpu < 0 && free.cpu < h.free.cpu) || (free.memory < 0 && free.memory < h.free.memory) {
+					if free.pods < 0 || (free.cpu < 0 && free.cpu < h.free.cpu) ||
+						(free.memory < 0 && free.memory < h.free.memory) {
 						t.Fatalf("%v: %s has %+v free", q, h.called(), *free)
 					}
 					count += p.Count
@@ -110,10 +112,12 @@ func TestVerdictsInACrowd(t *testing.T) {
 				for i := range w.nodes {
 					got, want := w.check(model.ClassID(c), i) == nil, schedulerSays(w, model.ClassID(c), i)
 					if got != want {
-						t.Fatalf("%s: class %d (coupling %d) on node %s: %v, the scheduler says %v", when, c, w.class(model.ClassID(c)).coupling, w.nodes[i].called(), got, want)
+						t.Fatalf("%s: class %d (coupling %d) on node %s: %v, the scheduler says %v", when, c,
+							w.class(model.ClassID(c)).coupling, w.nodes[i].called(), got, want)
 					}
 					if want && !w.usable(model.ClassID(c), i) {
-						t.Fatalf("%s: class %d on node %s: obstacle %s, the scheduler sees none", when, c, w.nodes[i].called(), w.obstacle(model.ClassID(c), i))
+						t.Fatalf("%s: class %d on node %s: obstacle %s, the scheduler sees none", when, c,
+							w.nodes[i].called(), w.obstacle(model.ClassID(c), i))
 					}
 				}
 			}
@@ -157,7 +161,8 @@ func TestRefusalIsRight(t *testing.T) {
 					continue
 				}
 				if (want >= 0) != (stuck == nil) {
-					t.Fatalf("class %d (coupling %d) of node %d: %v %v, the scheduler says %d", b.Class, w.class(b.Class).coupling, id, put, stuck, want)
+					t.Fatalf("class %d (coupling %d) of node %d: %v %v, the scheduler says %d", b.Class,
+						w.class(b.Class).coupling, id, put, stuck, want)
 				}
 				if stuck != nil {
 					refused++
@@ -221,7 +226,8 @@ func TestVerdictCountsEveryHost(t *testing.T) {
 					}
 				}
 				if sum != others {
-					t.Fatalf("class %d (coupling %d) of node %d: %d hosts are open, and the verdict counts %d: %+v", b.Class, w.class(b.Class).coupling, id, others, sum, stuck.Verdict)
+					t.Fatalf("class %d (coupling %d) of node %d: %d hosts are open, and the verdict counts %d: %+v",
+						b.Class, w.class(b.Class).coupling, id, others, sum, stuck.Verdict)
 				}
 			}
 		}

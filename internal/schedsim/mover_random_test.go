@@ -51,16 +51,20 @@ func drawCrowd(t *rapid.T) *model.Snapshot {
 	nodes := rapid.IntRange(2, 9).Draw(t, "nodes")
 	for i := range nodes {
 		name, zone := fmt.Sprintf("n%d", i), rapid.SampledFrom(zones).Draw(t, "zone")
-		kind := rapid.SampledFrom([]string{"ready", "ready", "ready", "ready", "ready", "leaving", "returning", "booting", "unready"}).Draw(t, "kind")
+		kind := rapid.SampledFrom([]string{"ready", "ready", "ready", "ready", "ready", "leaving", "returning",
+			"booting", "unready"}).Draw(t, "kind")
 		plain := kind == "returning" || kind == "booting"
-		n := like(name, zone, !plain && rapid.Bool().Draw(t, "small"), !plain && rapid.IntRange(0, 4).Draw(t, "tainted") == 0, !plain && rapid.IntRange(0, 3).Draw(t, "gpus") == 0)
+		n := like(name, zone, !plain && rapid.Bool().Draw(t, "small"), !plain &&
+			rapid.IntRange(0, 4).Draw(t, "tainted") == 0, !plain && rapid.IntRange(0, 3).Draw(t, "gpus") == 0)
 		if kind == "leaving" || kind == "returning" {
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Value: "1", Effect: corev1.TaintEffectNoSchedule})
+			n.Spec.Taints = append(n.Spec.Taints,
+				corev1.Taint{Key: model.TaintToBeDeleted, Value: "1", Effect: corev1.TaintEffectNoSchedule})
 			stage := model.Tainted
 			if kind == "leaving" {
 				stage = model.Evicting
 			}
-			standing.Nodes[name] = model.NodeStanding{Drain: &model.Drain{Node: name, Stage: stage, Since: c.Now, Began: c.Now}}
+			standing.Nodes[name] = model.NodeStanding{Drain: &model.Drain{Node: name, Stage: stage,
+				Since: c.Now, Began: c.Now}}
 		}
 		if kind == "booting" || kind == "unready" {
 			n.Status.Conditions[0].Status = corev1.ConditionFalse
@@ -87,7 +91,8 @@ func drawCrowd(t *rapid.T) *model.Snapshot {
 
 func drawApp(t *rapid.T, a, apps int, volumes *model.Volumes) *corev1.Pod {
 	own := map[string]string{"app": fmt.Sprintf("app%d", a)}
-	p := testkit.Pod("default", own["app"], rapid.SampledFrom([]string{"", "200m", "500m", "1", "1500m"}).Draw(t, "request"), "1Gi", own)
+	p := testkit.Pod("default", own["app"],
+		rapid.SampledFrom([]string{"", "200m", "500m", "1", "1500m"}).Draw(t, "request"), "1Gi", own)
 	about := own
 	if rapid.IntRange(0, 2).Draw(t, "about another") == 0 {
 		about = map[string]string{"app": fmt.Sprintf("app%d", (a+1)%apps)}
@@ -100,8 +105,10 @@ func drawApp(t *rapid.T, a, apps int, volumes *model.Volumes) *corev1.Pod {
 		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{gpu: resource.MustParse("1")}
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "traits") {
-		key := rapid.SampledFrom([]string{corev1.LabelTopologyZone, corev1.LabelTopologyZone, corev1.LabelHostname}).Draw(t, "key")
-		switch rapid.SampledFrom([]string{"spread", "spread", "anti", "affinity", "port", "zone", "pin", "volume"}).Draw(t, "trait") {
+		key := rapid.SampledFrom([]string{corev1.LabelTopologyZone, corev1.LabelTopologyZone,
+			corev1.LabelHostname}).Draw(t, "key")
+		switch rapid.SampledFrom([]string{"spread", "spread", "anti", "affinity", "port", "zone", "pin",
+			"volume"}).Draw(t, "trait") {
 		case "spread":
 			testkit.SpreadOver(p, key, int32(rapid.IntRange(1, 2).Draw(t, "skew")), about)
 			s := &p.Spec.TopologySpreadConstraints[len(p.Spec.TopologySpreadConstraints)-1]
@@ -118,11 +125,14 @@ func drawApp(t *rapid.T, a, apps int, volumes *model.Volumes) *corev1.Pod {
 		case "affinity":
 			testkit.Together(p, key, about)
 		case "port":
-			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80, Protocol: corev1.ProtocolTCP}}
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80,
+				Protocol: corev1.ProtocolTCP}}
 		case "zone":
-			p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone selector")}
+			p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: rapid.SampledFrom(
+				[]string{"a", "b", "c"}).Draw(t, "zone selector")}
 		case "pin":
-			p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: fmt.Sprintf("n%d", rapid.IntRange(0, 8).Draw(t, "pinned to"))}
+			p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: fmt.Sprintf("n%d",
+				rapid.IntRange(0, 8).Draw(t, "pinned to"))}
 		case "volume":
 			if len(p.Spec.Volumes) == 0 {
 				addVolume(t, p, volumes)
@@ -135,11 +145,13 @@ func drawApp(t *rapid.T, a, apps int, volumes *model.Volumes) *corev1.Pod {
 // addVolume gives all pods of the app one volume, in one zone.
 func addVolume(t *rapid.T, p *corev1.Pod, all *model.Volumes) {
 	name, class := "data-"+p.Name, "fast"
-	mode := rapid.SampledFrom([]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod, corev1.ReadWriteMany}).Draw(t, "access")
+	mode := rapid.SampledFrom([]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod,
+		corev1.ReadWriteMany}).Draw(t, "access")
 	zone := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone of volume")
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	all.Claims = append(all.Claims, &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+			Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: &class, VolumeName: name, AccessModes: []corev1.PersistentVolumeAccessMode{mode},
 			Resources: corev1.VolumeResourceRequirements{Requests: size},
@@ -149,18 +161,22 @@ func addVolume(t *rapid.T, p *corev1.Pod, all *model.Volumes) {
 	all.Persistent = append(all.Persistent, &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelTopologyZone: zone}},
 		Spec: corev1.PersistentVolumeSpec{
-			StorageClassName: class, ClaimRef: &corev1.ObjectReference{Namespace: "default", Name: name}, Capacity: size,
+			StorageClassName: class, ClaimRef: &corev1.ObjectReference{Namespace: "default", Name: name},
+			Capacity:               size,
 			AccessModes:            []corev1.PersistentVolumeAccessMode{mode},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: name}},
 		},
 	})
 	if len(all.Classes) == 0 {
-		all.Classes = []*storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "disk.example.com"}}
+		all.Classes = []*storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: class},
+			Provisioner: "disk.example.com"}}
 		one := int32(1)
 		for i := range 9 {
 			node := fmt.Sprintf("n%d", i)
-			all.CSINodes = append(all.CSINodes, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
-				Name: "disk.example.com", NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: &one}}}}})
+			all.CSINodes = append(all.CSINodes, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node},
+				Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+					Name: "disk.example.com", NodeID: node,
+					Allocatable: &storagev1.VolumeNodeResources{Count: &one}}}}})
 		}
 	}
 	p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{

@@ -32,7 +32,8 @@ func drawRequests(t *rapid.T, s *model.Snapshot) (hosts []Node, list []request) 
 	}
 	for range rapid.IntRange(1, 14).Draw(t, "requests") {
 		r := request{
-			verb: rapid.SampledFrom([]string{"move", "move", "move", "move", "move", "exclude", "mark", "undo"}).Draw(t, "verb"),
+			verb: rapid.SampledFrom([]string{"move", "move", "move", "move", "move", "exclude", "mark", "undo"}).Draw(t,
+				"verb"),
 			node: Node(rapid.IntRange(0, len(s.Nodes)-1).Draw(t, "node")),
 		}
 		if r.verb == "move" {
@@ -101,7 +102,8 @@ func state(w *World) string {
 	for i := range w.nodes {
 		n := &w.nodes[i]
 		ext := slices.DeleteFunc(slices.Clone(n.free.ext), func(a model.Amount) bool { return a.Value == 0 })
-		out += fmt.Sprintf("%s kind %d free %d %d %d %d %v pods %v\n", n.called(), n.kind, n.free.cpu, n.free.memory, n.free.ephemeral, n.free.pods, ext, n.batches)
+		out += fmt.Sprintf("%s kind %d free %d %d %d %d %v pods %v\n", n.called(), n.kind, n.free.cpu, n.free.memory,
+			n.free.ephemeral, n.free.pods, ext, n.batches)
 	}
 	for _, v := range w.readers {
 		for d := range v.domains {
@@ -120,7 +122,7 @@ func viewAll(w *World) {
 	}
 }
 
-// consistent tells whether what the world counts is what its nodes add up to.
+// consistent reports whether what the world counts is what its nodes add up to.
 func consistent(w *World) error {
 	claims := map[string]int{}
 	for i := range w.nodes {
@@ -160,7 +162,8 @@ func consistent(w *World) error {
 				}
 			}
 			if nodes != v.domains[d].nodes || !slices.Equal(counts, v.domains[d].counts) {
-				return fmt.Errorf("class %d, domain %d: %d nodes with %v, counted %+v", v.class, d, nodes, counts, v.domains[d])
+				return fmt.Errorf("class %d, domain %d: %d nodes with %v, counted %+v", v.class, d, nodes,
+					counts, v.domains[d])
 			}
 		}
 	}

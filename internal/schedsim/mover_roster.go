@@ -152,7 +152,8 @@ func (m *Mover) split(name string, v *view) *split {
 	if s, ok := m.splits[name]; ok {
 		return s
 	}
-	s := &split{order: make([]int32, 0, len(m.hosts)), at: make([]int32, len(m.hosts)), region: make([]int32, len(m.hosts))}
+	s := &split{order: make([]int32, 0, len(m.hosts)), at: make([]int32, len(m.hosts)),
+		region: make([]int32, len(m.hosts))}
 	m.splits[name] = s
 	var members [][]int32
 	regionOf := map[int32]int{}

@@ -23,21 +23,24 @@ func TestStuckSaysWhat(t *testing.T) {
 			s.node("a1")
 			s.Bound(app("web", "1"), 1, "a1")
 		}},
-		{"no room", model.InsufficientResources, "InsufficientResources on 2 nodes; cpu 2 > 1500m on the roomiest", func(s *stand) {
-			for name, cpu := range map[string]string{"a1": "2", "a2": "3", "a3": "2500m"} {
-				s.node(name)
-				s.Bound(app("web", cpu), 1, name)
-			}
-		}},
-		{"taints and labels first", model.TaintNotTolerated, "TaintNotTolerated on 2 nodes, InsufficientResources on 1; memory 14Gi > 13Gi on the roomiest", func(s *stand) {
-			s.node("a1")
-			s.Bound(testkit.Pod("default", "web", "1", "14Gi", map[string]string{"app": "web"}), 1, "a1")
-			for _, name := range []string{"a2", "a3"} {
-				s.node(name).Spec.Taints = []corev1.Taint{{Key: "x", Effect: corev1.TaintEffectNoSchedule}}
-			}
-			s.node("a4")
-			s.Bound(testkit.Pod("default", "old", "100m", "3Gi", nil), 1, "a4")
-		}},
+		{"no room", model.InsufficientResources,
+			"InsufficientResources on 2 nodes; cpu 2 > 1500m on the roomiest", func(s *stand) {
+				for name, cpu := range map[string]string{"a1": "2", "a2": "3", "a3": "2500m"} {
+					s.node(name)
+					s.Bound(app("web", cpu), 1, name)
+				}
+			}},
+		{"taints and labels first", model.TaintNotTolerated,
+			"TaintNotTolerated on 2 nodes, InsufficientResources on 1; memory 14Gi > 13Gi on the roomiest",
+			func(s *stand) {
+				s.node("a1")
+				s.Bound(testkit.Pod("default", "web", "1", "14Gi", map[string]string{"app": "web"}), 1, "a1")
+				for _, name := range []string{"a2", "a3"} {
+					s.node(name).Spec.Taints = []corev1.Taint{{Key: "x", Effect: corev1.TaintEffectNoSchedule}}
+				}
+				s.node("a4")
+				s.Bound(testkit.Pod("default", "old", "100m", "3Gi", nil), 1, "a4")
+			}},
 		{"labels", model.NodeAffinity, "NodeAffinity on 1 node", func(s *stand) {
 			s.node("a1")
 			s.node("b1")
@@ -69,16 +72,17 @@ func TestStuckSaysWhat(t *testing.T) {
 			s.Bound(free, 1, "a3")
 			s.Bound(free, 1, "a4")
 		}},
-		{"spread over zones", model.TopologySpread, "TopologySpread on 2 nodes, InsufficientResources on 1", func(s *stand) {
-			for _, name := range []string{"a1", "a2", "b1", "b2"} {
-				s.node(name)
-			}
-			web := app("web", "1")
-			testkit.SpreadOver(web, corev1.LabelTopologyZone, 1, web.Labels)
-			s.Bound(web, 1, "a1")
-			s.Bound(web, 1, "b1")
-			s.Bound(app("old", "3500m"), 1, "a2")
-		}},
+		{"spread over zones", model.TopologySpread,
+			"TopologySpread on 2 nodes, InsufficientResources on 1", func(s *stand) {
+				for _, name := range []string{"a1", "a2", "b1", "b2"} {
+					s.node(name)
+				}
+				web := app("web", "1")
+				testkit.SpreadOver(web, corev1.LabelTopologyZone, 1, web.Labels)
+				s.Bound(web, 1, "a1")
+				s.Bound(web, 1, "b1")
+				s.Bound(app("old", "3500m"), 1, "a2")
+			}},
 		{"spread over hosts", model.TopologySpread, "TopologySpread on 2 nodes", func(s *stand) {
 			web := app("web", "1")
 			testkit.SpreadOver(web, corev1.LabelHostname, 1, web.Labels)
@@ -87,14 +91,15 @@ func TestStuckSaysWhat(t *testing.T) {
 				s.Bound(web, 1, name)
 			}
 		}},
-		{"accelerators", model.InsufficientResources, "InsufficientResources on 1 node; example.com/gpu 1 > 0 on the roomiest", func(s *stand) {
-			n := s.node("a1")
-			n.Status.Allocatable[gpu] = resource.MustParse("1")
-			s.node("a2")
-			web := app("web", "1")
-			web.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("1")
-			s.Bound(web, 1, "a1")
-		}},
+		{"accelerators", model.InsufficientResources,
+			"InsufficientResources on 1 node; example.com/gpu 1 > 0 on the roomiest", func(s *stand) {
+				n := s.node("a1")
+				n.Status.Allocatable[gpu] = resource.MustParse("1")
+				s.node("a2")
+				web := app("web", "1")
+				web.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("1")
+				s.Bound(web, 1, "a1")
+			}},
 		{"unsupported", model.Unsupported, "resource claims (dynamic resource allocation)", func(s *stand) {
 			s.node("a1")
 			s.node("a2")

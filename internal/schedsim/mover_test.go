@@ -36,7 +36,8 @@ func (s *stand) node(name string) *corev1.Node {
 
 // leaving lets a node be one whose removal has got to a stage.
 func (s *stand) leaving(n *corev1.Node, stage model.Stage) {
-	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Value: "1", Effect: corev1.TaintEffectNoSchedule})
+	n.Spec.Taints = append(n.Spec.Taints,
+		corev1.Taint{Key: model.TaintToBeDeleted, Value: "1", Effect: corev1.TaintEffectNoSchedule})
 	s.standing.Nodes[n.Name] = model.NodeStanding{Drain: &model.Drain{Node: n.Name, Stage: stage}}
 }
 
@@ -249,7 +250,8 @@ func TestDomainThatRefusedTakesLater(t *testing.T) {
 		s.node(name)
 	}
 	group := map[string]string{"group": "x"}
-	web, other := testkit.Pod("default", "web", "1", "1Gi", group), testkit.Pod("default", "other", "300m", "1Gi", group)
+	web, other := testkit.Pod("default", "web", "1", "1Gi", group),
+		testkit.Pod("default", "other", "300m", "1Gi", group)
 	testkit.SpreadOver(web, corev1.LabelTopologyZone, 2, group)
 	s.Bound(web, 1, "a1")
 	s.Bound(other, 1, "b1")
@@ -287,7 +289,8 @@ func TestPodsThatShareADisk(t *testing.T) {
 		s.node(name)
 	}
 	disk := app("disk", "100m")
-	disk.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "one"}}}}
+	disk.Spec.Volumes = []corev1.Volume{{Name: "data",
+		VolumeSource: corev1.VolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "one"}}}}
 	s.Bound(disk, 2, "a1")
 	for i := range 5 { // those that are placed before it, on either side of it in the list
 		port := app(fmt.Sprintf("port%d", i), fmt.Sprintf("%dm", 200+100*i))
@@ -323,7 +326,8 @@ func TestGhostStaysADomain(t *testing.T) {
 		t.Errorf("a1 is of kind %d with %d pods", n.kind, podsOn(n))
 	}
 	pods := x.w.nodes[x.node("b1")].batches
-	class := pods[slices.IndexFunc(pods, func(b model.Batch) bool { return x.s.Classes[b.Class].Labels["app"] == "web" })].Class
+	class := pods[slices.IndexFunc(pods,
+		func(b model.Batch) bool { return x.s.Classes[b.Class].Labels["app"] == "web" })].Class
 	if got := x.w.Fits(class, x.node("b2")); got != model.TopologySpread {
 		t.Errorf("a second pod in zone b: %s", got)
 	}
@@ -342,7 +346,8 @@ func TestNodesThatLeaveAlready(t *testing.T) {
 	s.BoundAs(app("web", "1"), 1, "a2", model.FromDaemonSet, "") // others keep a node
 	s.Bound(app("web", "1"), 2, "a3")
 	x := s.load(t, 1000, "a1", "a2", "a3", "a4")
-	if kinds := []NodeSet{x.w.nodes[x.node("a1")].kind, x.w.nodes[x.node("a2")].kind}; !slices.Equal(kinds, []NodeSet{OnReturning, OnReturning}) {
+	if kinds := []NodeSet{x.w.nodes[x.node("a1")].kind, x.w.nodes[x.node("a2")].kind}; !slices.Equal(kinds,
+		[]NodeSet{OnReturning, OnReturning}) {
 		t.Fatalf("kinds %v", kinds)
 	}
 	x.want(x.move("a1"), "2 to a3")

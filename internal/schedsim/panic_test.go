@@ -24,7 +24,8 @@ type brittle struct {
 
 func breaks(pod *corev1.Pod) bool { return pod.Labels["app"] == "broken" }
 
-func (b brittle) RunPreFilterPlugins(ctx context.Context, s fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+func (b brittle) RunPreFilterPlugins(ctx context.Context, s fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult,
+	*fwk.Status, sets.Set[string]) {
 	if b.early && breaks(pod) {
 		panic("no such answer")
 	}
@@ -39,7 +40,7 @@ func (b brittle) RunFilterPlugins(ctx context.Context, s fwk.CycleState, pod *co
 }
 
 // TestPanicCostsItsClassOneTurn: a plugin that panics on a pod refuses that class
-// with the words of the panic, all others are judged as before, and the next world
+// with the words of the panic, all others are answered as before, and the next world
 // asks again.
 func TestPanicCostsItsClassOneTurn(t *testing.T) {
 	c := testkit.New()
@@ -61,8 +62,8 @@ func TestPanicCostsItsClassOneTurn(t *testing.T) {
 	}
 	for _, early := range []bool{true, false} {
 		w := Load(nil, s)
-		whole := w.judge.static
-		w.judge.static = brittle{whole, early}
+		whole := w.filters.static
+		w.filters.static = brittle{whole, early}
 		for range 2 {
 			v := w.Explain(broken, 0)
 			if v.Reason != model.FilterPanicked || !strings.Contains(v.Detail, "schedsim.brittle.Run") {
@@ -70,7 +71,7 @@ func TestPanicCostsItsClassOneTurn(t *testing.T) {
 			}
 		}
 		if put, left, _ := w.Place(broken, 2, OnReady, 1000); len(put) > 0 || left != 2 {
-			t.Errorf("early %v: pods that nobody can judge were placed on %v", early, put)
+			t.Errorf("early %v: pods that the filters panic on were placed on %v", early, put)
 		}
 		if put, _, _ := w.Place(sound, 2, OnReady, 1000); len(put) != 1 {
 			t.Errorf("early %v: the others were placed on %v", early, put)
@@ -78,7 +79,7 @@ func TestPanicCostsItsClassOneTurn(t *testing.T) {
 		if got := w.Panicked(); len(got) != 1 || got[0].Class != broken {
 			t.Errorf("early %v: told of %+v", early, got)
 		}
-		w.judge.static = whole
+		w.filters.static = whole
 		next := Load(w, s)
 		if v := next.Explain(broken, 0); v.Reason != model.Fits || len(next.Panicked()) > 0 {
 			t.Errorf("early %v: the next world says %+v", early, v)
@@ -107,7 +108,7 @@ func TestPanicInWhatPluginsDoInParallel(t *testing.T) {
 		c.Pending(p, 1)
 		s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 		w := Load(nil, s)
-		q := w.raise(w.judge.domain, s.Pending[0].Class, []stageNode{brittleNode{w.info(0)}})
+		q := w.raise(w.filters.domain, s.Pending[0].Class, []stageNode{brittleNode{w.info(0)}})
 		if q.no == nil || q.no.reason != model.FilterPanicked || len(w.Panicked()) != 1 {
 			t.Errorf("the answer is %+v, and told was %+v", q.no, w.Panicked())
 		}

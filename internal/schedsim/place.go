@@ -49,7 +49,7 @@ func (w *World) obstacle(c model.ClassID, i int) model.Reason {
 	return ""
 }
 
-// named tells whether the node, with its own name and hostname, is one that the
+// named reports whether the node, with its own name and hostname, is one that the
 // class's node selector and affinity allow.
 func (w *World) named(class *class, i int) bool {
 	// A term that cannot be parsed matches nothing, as for the plugin.
@@ -310,7 +310,7 @@ func (k *packer) improve(best load) load {
 	}
 }
 
-// Bulk tells whether the class's verdict on a node depends on nothing beyond
+// Bulk reports whether the class's verdict on a node depends on nothing beyond
 // that node, so that its pods may be packed by patterns.
 func (w *World) Bulk(c model.ClassID) bool {
 	class := w.class(c)
@@ -338,12 +338,12 @@ func (w *World) LacksTopology(c model.ClassID, t Template) string {
 	return ""
 }
 
-// fitsShape tells whether the shape's labels and taints let the class in.
+// fitsShape reports whether the shape's labels and taints let the class in.
 func (w *World) fitsShape(c model.ClassID, s model.ShapeID) bool {
 	return w.classes[c].readsHost || w.staticVerdict(c, s) == nil
 }
 
-// Suits tells whether pods of the class could be on a node of the template at
+// Suits reports whether pods of the class could be on a node of the template at
 // all, were there no other pods but its own: labels, taints and amounts. One that
 // the class is to avoid does not suit it.
 func (w *World) Suits(c model.ClassID, t Template) bool {

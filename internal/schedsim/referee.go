@@ -88,8 +88,9 @@ func (r *referee) replay(left []placement) error {
 		var why error
 		for _, p := range left {
 			for p.count > 0 {
-				if no := r.w.ask(r.w.judge.full, p.class, r.infos[p.node], r.stage); no != nil {
-					why = fmt.Errorf("class %d (%s) on %s: %s: %s", p.class, r.w.snap.Classes[p.class].Key, r.w.nodes[p.node].called(), no.reason, no.words())
+				if no := r.w.ask(r.w.filters.full, p.class, r.infos[p.node], r.stage); no != nil {
+					why = fmt.Errorf("class %d (%s) on %s: %s: %s", p.class, r.w.snap.Classes[p.class].Key,
+						r.w.nodes[p.node].called(), no.reason, no.words())
 					break
 				}
 				r.infos[p.node].AddPodInfo(r.w.classes[p.class].info())
@@ -129,13 +130,13 @@ func CanTake(w *World, c model.ClassID, on NodeSet, t *Template) bool {
 				info.AddPodInfo(w.classes[b.Class].info())
 			}
 		}
-		return w.ask(w.judge.full, c, info, append(r.stage, info)) == nil
+		return w.ask(w.filters.full, c, info, append(r.stage, info)) == nil
 	}
 	for i, info := range r.infos {
 		if w.nodes[i].may != nil && w.Choosy(c, w.groupOf(i)) {
 			continue // nobody knows whether it will be one for the class
 		}
-		if info != nil && w.nodes[i].kind&on != 0 && w.ask(w.judge.full, c, info, r.stage) == nil {
+		if info != nil && w.nodes[i].kind&on != 0 && w.ask(w.filters.full, c, info, r.stage) == nil {
 			return true
 		}
 	}
@@ -148,8 +149,8 @@ func CanTake(w *World, c model.ClassID, on NodeSet, t *Template) bool {
 // nodes as they are at that moment. Pods that were placed but not moved count as
 // there from the start.
 func RefereeMoves(w *World) error {
-	claims := w.judge.stage.claims
-	defer func() { w.judge.stage.claims = claims }()
+	claims := w.filters.stage.claims
+	defer func() { w.filters.stage.claims = claims }()
 	r := &referee{w: w}
 	pods := r.before()
 	for _, p := range w.moves {
@@ -160,8 +161,9 @@ func RefereeMoves(w *World) error {
 			continue
 		}
 		for range p.count {
-			if no := w.ask(w.judge.full, p.class, r.infos[p.node], r.stage); no != nil {
-				return fmt.Errorf("class %d (%s) was moved to %s: %s: %s", p.class, w.snap.Classes[p.class].Key, w.nodes[p.node].called(), no.reason, no.words())
+			if no := w.ask(w.filters.full, p.class, r.infos[p.node], r.stage); no != nil {
+				return fmt.Errorf("class %d (%s) was moved to %s: %s: %s", p.class, w.snap.Classes[p.class].Key,
+					w.nodes[p.node].called(), no.reason, no.words())
 			}
 			r.infos[p.node].AddPodInfo(w.classes[p.class].info())
 			r.take(pods, p.node, p.class, 1)
@@ -184,7 +186,7 @@ func (r *referee) before() []map[model.ClassID]int {
 	for _, p := range w.moves {
 		pods[p.node][p.class] -= p.count
 	}
-	w.judge.stage.claims = map[string]int{}
+	w.filters.stage.claims = map[string]int{}
 	r.infos = make([]*framework.NodeInfo, len(w.nodes))
 	for i := range w.nodes {
 		if w.nodes[i].gone {
@@ -206,7 +208,7 @@ func (r *referee) take(pods []map[model.ClassID]int, i int, c model.ClassID, n i
 
 func (r *referee) use(c model.ClassID, n int) {
 	for _, claim := range r.w.snap.Classes[c].Spec.Claims {
-		r.w.judge.stage.claims[r.w.snap.Classes[c].Namespace()+"/"+claim] += n
+		r.w.filters.stage.claims[r.w.snap.Classes[c].Namespace()+"/"+claim] += n
 	}
 }
 

@@ -42,12 +42,14 @@ type Spreading struct {
 // nothing was put there; what is left is then tried again without it. A
 // hostname is no such domain: there is always one more to open, and one that
 // is not needed would only hold back the others.
-func (w *World) Spread(c model.ClassID, count int, on NodeSet, heads []Head, allow func(head int, opened []int) bool, steps int) Spreading {
+func (w *World) Spread(c model.ClassID, count int, on NodeSet, heads []Head, allow func(head int, opened []int) bool,
+	steps int) Spreading {
 	out := Spreading{Opened: make([]int, len(heads)), Refused: make([]bool, len(heads)), Left: count, Enough: true}
 	if w.classes[c].unsupported != "" || count == 0 {
 		return out
 	}
-	s := spreader{w: w, class: c, v: w.view(c), heads: heads, allow: allow, out: &out, limit: w.work.NodesScanned + steps, used: map[int]bool{}}
+	s := spreader{w: w, class: c, v: w.view(c), heads: heads, allow: allow, out: &out,
+		limit: w.work.NodesScanned + steps, used: map[int]bool{}}
 	for h := range heads {
 		if !heads[h].Passing && w.Suits(c, heads[h].Template) {
 			s.fit = append(s.fit, h)
@@ -65,7 +67,8 @@ func (w *World) Spread(c model.ClassID, count int, on NodeSet, heads []Head, all
 // node that is opened late would hold back those before it, whose counts it
 // lowers the minimum for. So the nodes that a first run opens are there from
 // the start of the next, until one run needs no more.
-func (w *World) Settle(c model.ClassID, count int, on NodeSet, heads []Head, allow func(head int, opened []int) bool, steps int) Spreading {
+func (w *World) Settle(c model.ClassID, count int, on NodeSet, heads []Head, allow func(head int, opened []int) bool,
+	steps int) Spreading {
 	if w.class(c).coupling != single {
 		return w.Spread(c, count, on, heads, allow, steps)
 	}

@@ -77,7 +77,8 @@ func plainly(w *World, c model.ClassID, count int) int {
 	for ; count > 0; count-- {
 		best := -1
 		for i := range w.nodes {
-			if (best < 0 || countOf(w.nodes[i].batches, c) < countOf(w.nodes[best].batches, c)) && schedulerSays(w, c, i) {
+			if (best < 0 || countOf(w.nodes[i].batches, c) < countOf(w.nodes[best].batches, c)) &&
+				schedulerSays(w, c, i) {
 				best = i
 			}
 		}

@@ -47,7 +47,7 @@ func (v *view) lowest(w *World, at int32, target *node) {
 	}
 }
 
-// oneDomainPerValue tells whether each value of the spread key has just one
+// oneDomainPerValue reports whether each value of the spread key has just one
 // counted domain: only then does lowering domains alike lower values alike.
 func (v *view) oneDomainPerValue() bool {
 	for i := range v.domains {

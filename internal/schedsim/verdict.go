@@ -56,7 +56,7 @@ func (w *World) staticVerdict(c model.ClassID, s model.ShapeID) *rejection {
 	}
 	info := framework.NewNodeInfo()
 	info.SetNode(named(w.shapes[s].content.Node, "static"))
-	row[s] = w.ask(w.judge.static, c, info, []stageNode{info})
+	row[s] = w.ask(w.filters.static, c, info, []stageNode{info})
 	return row[s]
 }
 
@@ -88,12 +88,12 @@ func (w *World) raise(f framework.Framework, c model.ClassID, stage []stageNode)
 		return q
 	}
 	defer w.catch(c, &q.no)
-	w.judge.stage.show(stage)
+	w.filters.stage.show(stage)
 	q.state = framework.NewCycleState()
 	w.work.PreFilters++
 	w.work.NodesScanned += len(stage)
 	w.step(len(stage) + 1)
-	only, status, _ := f.RunPreFilterPlugins(w.judge.ctx, q.state, q.class.info().Pod)
+	only, status, _ := f.RunPreFilterPlugins(w.filters.ctx, q.state, q.class.info().Pod)
 	if !status.IsSuccess() {
 		q.no = rejectionOf(status)
 	}
@@ -112,7 +112,7 @@ func (w *World) answer(q *question, target *framework.NodeInfo) (no *rejection) 
 	}
 	w.work.Filters++
 	w.step(1)
-	return rejectionOf(q.f.RunFilterPlugins(w.judge.ctx, q.state, q.class.info().Pod, target))
+	return rejectionOf(q.f.RunFilterPlugins(w.filters.ctx, q.state, q.class.info().Pod, target))
 }
 
 var reasonOf = map[string]model.Reason{
@@ -146,7 +146,7 @@ func rejectionOf(s *fwk.Status) *rejection {
 	return &rejection{reason: reason, status: s}
 }
 
-// check tells whether one more pod of the class fits the node now, exactly.
+// check reports whether one more pod of the class fits the node now, exactly.
 func (w *World) check(c model.ClassID, i int) *rejection {
 	w.Looked(1)
 	n := &w.nodes[i]
@@ -178,7 +178,7 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 			return yes
 		}
 		info := w.info(i)
-		return w.ask(w.judge.full, c, info, []stageNode{info})
+		return w.ask(w.filters.full, c, info, []stageNode{info})
 	default:
 		return w.view(c).check(w, i)
 	}
@@ -188,7 +188,8 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 // take no room from others, since the scheduler preempts them; a pod that may not preempt
 // has what they leave.
 func (w *World) inTheWay(class *class, i int) []model.Batch {
-	if policy := class.spec.PreemptionPolicy; i >= len(w.snap.Nodes) || policy == nil || *policy != corev1.PreemptNever {
+	if policy := class.spec.PreemptionPolicy; i >= len(w.snap.Nodes) || policy == nil ||
+		*policy != corev1.PreemptNever {
 		return nil
 	}
 	return w.snap.Nodes[i].Expendable
@@ -222,7 +223,8 @@ func (w *World) unoffered(c model.ClassID) *rejection {
 		switch {
 		case w.offered[x.Name]:
 		case no == nil:
-			no = &rejection{reason: model.InsufficientResources, said: fmt.Sprintf("%s %d wanted, which no node and no group's template has", x.Name, x.Value)}
+			no = &rejection{reason: model.InsufficientResources,
+				said: fmt.Sprintf("%s %d wanted, which no node and no group's template has", x.Name, x.Value)}
 		default:
 			more++
 		}
@@ -266,9 +268,9 @@ func (w *World) Lacks(c model.ClassID) string {
 // amounts are known.
 func (w *World) plugins(c model.ClassID) framework.Framework {
 	if w.classes[c].plain {
-		return w.judge.domain
+		return w.filters.domain
 	}
-	return w.judge.full
+	return w.filters.full
 }
 
 // blocked tells, from what is known of classes, that the node can take no pod
@@ -323,7 +325,7 @@ func milli(v int64) string   { return resource.NewMilliQuantity(v, resource.Deci
 func inBytes(v int64) string { return resource.NewQuantity(v, resource.BinarySI).String() }
 func plain(v int64) string   { return fmt.Sprint(v) }
 
-// Fits tells whether one more pod of the class fits the node, and if not, why.
+// Fits reports whether one more pod of the class fits the node, and if not, why.
 func (w *World) Fits(c model.ClassID, id Node) model.Reason {
 	if r := w.check(c, int(id)); r != nil {
 		return r.reason
@@ -354,7 +356,8 @@ func (w *World) words(c model.ClassID, i int, r *rejection) string {
 	spec, node := w.classes[c].spec, w.shapes[w.nodes[i].shape].content.Node
 	switch r.reason {
 	case model.TaintNotTolerated:
-		if t, found := v1helper.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, spec.Tolerations, schedulingTaint, true); found {
+		if t, found := v1helper.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, spec.Tolerations,
+			schedulingTaint, true); found {
 			return "taint " + t.ToString()
 		}
 	case model.NodeAffinity:
@@ -385,12 +388,14 @@ func unmet(spec *corev1.PodSpec, node *corev1.Node) string {
 		}
 	}
 	var terms []string
-	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+	if a := spec.Affinity; a != nil && a.NodeAffinity != nil &&
+		a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 			var parts []string
 			for _, e := range term.MatchExpressions {
 				if !holds(corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{e}}, node) {
-					parts = append(parts, fmt.Sprintf("%s %s [%s] wanted, the node has %s", e.Key, e.Operator, values(e), has(e.Key)))
+					parts = append(parts,
+						fmt.Sprintf("%s %s [%s] wanted, the node has %s", e.Key, e.Operator, values(e), has(e.Key)))
 				}
 			}
 			for _, e := range term.MatchFields {
@@ -415,7 +420,8 @@ func unmet(spec *corev1.PodSpec, node *corev1.Node) string {
 // holds reports whether one term of a node affinity holds on a node. One that
 // cannot be read, or that says nothing, does not.
 func holds(term corev1.NodeSelectorTerm, node *corev1.Node) bool {
-	ok, err := nodeaffinity.NewLazyErrorNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}).Match(node)
+	ok, err := nodeaffinity.NewLazyErrorNodeSelector(
+		&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}).Match(node)
 	return err == nil && ok
 }
 

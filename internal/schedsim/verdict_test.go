@@ -20,7 +20,7 @@ func schedulerSays(w *World, c model.ClassID, i int) bool {
 			stage = append(stage, w.info(j))
 		}
 	}
-	return w.ask(w.judge.full, c, w.info(i), stage) == nil
+	return w.ask(w.filters.full, c, w.info(i), stage) == nil
 }
 
 // TestVerdictsAreTheSchedulers: in random worlds, while pods are placed, nodes
@@ -40,7 +40,8 @@ func TestVerdictsAreTheSchedulers(t *testing.T) {
 					}
 					got, want := w.check(model.ClassID(c), i) == nil, schedulerSays(w, model.ClassID(c), i)
 					if got != want {
-						t.Fatalf("%s: class %d (coupling %d) on node %s: %v, the scheduler says %v", when, c, w.class(model.ClassID(c)).coupling, w.nodes[i].called(), got, want)
+						t.Fatalf("%s: class %d (coupling %d) on node %s: %v, the scheduler says %v", when, c,
+							w.class(model.ClassID(c)).coupling, w.nodes[i].called(), got, want)
 					}
 				}
 			}
@@ -65,7 +66,8 @@ func TestVerdictsAreTheSchedulers(t *testing.T) {
 				}
 			case "place":
 				if len(w.classes) > 0 {
-					w.Place(model.ClassID(rapid.IntRange(0, len(w.classes)-1).Draw(t, "class")), 2, OnReady|OnPlanned, 1_000_000)
+					w.Place(model.ClassID(rapid.IntRange(0, len(w.classes)-1).Draw(t, "class")), 2,
+						OnReady|OnPlanned, 1_000_000)
 				}
 			case "mark":
 				marks = append(marks, w.Mark())
@@ -103,7 +105,8 @@ func TestUndoRestoresEverything(t *testing.T) {
 		fresh := Load(nil, s)
 		defer fresh.Close()
 		for i := range fresh.nodes {
-			if !sameAmounts(w.nodes[i].free, fresh.nodes[i].free) || len(w.nodes[i].batches) != len(fresh.nodes[i].batches) {
+			if !sameAmounts(w.nodes[i].free, fresh.nodes[i].free) ||
+				len(w.nodes[i].batches) != len(fresh.nodes[i].batches) {
 				t.Fatalf("node %d: %+v, was %+v", i, w.nodes[i], fresh.nodes[i])
 			}
 		}
@@ -153,7 +156,8 @@ func TestCountIsWhatTheFilterAllows(t *testing.T) {
 		cpu := rapid.SampledFrom([]string{"", "0", "1m", "333m", "1", "2500m"}).Draw(t, "cpu")
 		memory := rapid.SampledFrom([]string{"", "0", "1", "100Mi", "1500M", "3Gi"}).Draw(t, "memory")
 		pod := testkit.Pod("default", "p", cpu, memory, nil)
-		n := testkit.Node("n", rapid.SampledFrom([]string{"1", "3999m", "8"}).Draw(t, "node cpu"), rapid.SampledFrom([]string{"1Gi", "16G"}).Draw(t, "node memory"), nil)
+		n := testkit.Node("n", rapid.SampledFrom([]string{"1", "3999m", "8"}).Draw(t, "node cpu"),
+			rapid.SampledFrom([]string{"1Gi", "16G"}).Draw(t, "node memory"), nil)
 		c.AddNode(n, "")
 		c.Bound(testkit.Pod("default", "old", "700m", "200Mi", nil), rapid.IntRange(0, 6).Draw(t, "old pods"), "n")
 		c.Pending(pod, 1)

@@ -31,8 +31,9 @@ func claim(name, volume string) *corev1.PersistentVolumeClaim {
 	p := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
-			StorageClassName: &class, VolumeName: volume, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			StorageClassName: &class, VolumeName: volume,
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		},
 		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending},
 	}
@@ -52,7 +53,8 @@ func volumeIn(name, zone, claim string) *corev1.PersistentVolume {
 			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: name}},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}},
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone,
+					Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}},
 			}}}},
 		},
 	}
@@ -167,7 +169,8 @@ func TestSpreadOpensNodesForVolumes(t *testing.T) {
 	b, _ := w.GroupTemplate(1)
 	opened := 0
 	for _, q := range s.Pending {
-		got := w.Spread(q.Class, 1, schedsim.OnPlanned, []schedsim.Head{{Template: b}}, func(int, []int) bool { return true }, 1_000_000)
+		got := w.Spread(q.Class, 1, schedsim.OnPlanned, []schedsim.Head{{Template: b}},
+			func(int, []int) bool { return true }, 1_000_000)
 		if got.Left > 0 {
 			t.Errorf("%s has no place", q.Pods[0].Name)
 		}
@@ -183,8 +186,9 @@ func TestSpreadOpensNodesForVolumes(t *testing.T) {
 func TestVolumeLimit(t *testing.T) {
 	c, v := storage()
 	one := int32(1)
-	v.CSINodes = []*storagev1.CSINode{{ObjectMeta: metav1.ObjectMeta{Name: "b1"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
-		Name: "disk.example.com", NodeID: "b1", Allocatable: &storagev1.VolumeNodeResources{Count: &one}}}}}}
+	v.CSINodes = []*storagev1.CSINode{{ObjectMeta: metav1.ObjectMeta{Name: "b1"},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+			Name: "disk.example.com", NodeID: "b1", Allocatable: &storagev1.VolumeNodeResources{Count: &one}}}}}}
 	v.Claims = append(v.Claims, claim("data-0", "disk-0"), claim("data-1", "disk-1"))
 	v.Persistent = append(v.Persistent, volumeIn("disk-0", "b", "data-0"), volumeIn("disk-1", "b", "data-1"))
 	c.AddNode(testkit.Node("b1", "4", "16Gi", map[string]string{corev1.LabelTopologyZone: "b"}), "b")

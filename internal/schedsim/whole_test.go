@@ -19,7 +19,7 @@ import (
 )
 
 // TestVerdictsAreThoseOnWholeObjects: pods and nodes with every field that a filter
-// reads are cut down, folded into classes and judged here, and the verdict on each
+// reads are cut down, folded into classes and asked about here, and the verdict on each
 // pod and node is the one that the plugins give on the objects as they are.
 func TestVerdictsAreThoseOnWholeObjects(t *testing.T) {
 	seen := map[model.Reason]int{}
@@ -89,7 +89,8 @@ func TestVerdictsAreThoseOnWholeObjects(t *testing.T) {
 					seen[model.Fits]++
 				}
 				if (got == nil) != (want == nil) {
-					t.Fatalf("%s on %s: here %s, the scheduler says %s\npod %+v\nas kept %+v", p.Name, nodes[i].Name, said(got), said(want), p.Spec, w.classes[class].pod.Spec)
+					t.Fatalf("%s on %s: here %s, the scheduler says %s\npod %+v\nas kept %+v", p.Name, nodes[i].Name,
+						said(got), said(want), p.Spec, w.classes[class].pod.Spec)
 				}
 			}
 		}
@@ -99,16 +100,16 @@ func TestVerdictsAreThoseOnWholeObjects(t *testing.T) {
 
 // whole asks the plugins about a pod as it is, before nodes as they are.
 func (w *World) whole(p *corev1.Pod, i int, stage []stageNode) *rejection {
-	w.judge.stage.show(stage)
+	w.filters.stage.show(stage)
 	state := framework.NewCycleState()
-	only, status, _ := w.judge.full.RunPreFilterPlugins(w.judge.ctx, state, p)
+	only, status, _ := w.filters.full.RunPreFilterPlugins(w.filters.ctx, state, p)
 	if !status.IsSuccess() {
 		return rejectionOf(status)
 	}
 	if name := stage[i].Node().Name; !only.AllNodes() && !only.NodeNames.Has(name) {
 		return &rejection{reason: model.NodeAffinity}
 	}
-	return rejectionOf(w.judge.full.RunFilterPlugins(w.judge.ctx, state, p, stage[i]))
+	return rejectionOf(w.filters.full.RunFilterPlugins(w.filters.ctx, state, p, stage[i]))
 }
 
 func said(r *rejection) string {
@@ -147,8 +148,9 @@ func wholeVolumes() model.Volumes {
 			}
 			claim := &corev1.PersistentVolumeClaim{
 				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)},
-				Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{mode},
-					Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}},
+				Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class,
+					AccessModes: []corev1.PersistentVolumeAccessMode{mode},
+					Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}},
 				Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending},
 			}
 			if name == "bound" {
@@ -158,11 +160,13 @@ func wholeVolumes() model.Volumes {
 				v.Persistent = append(v.Persistent, &corev1.PersistentVolume{
 					ObjectMeta: metav1.ObjectMeta{Name: disk},
 					Spec: corev1.PersistentVolumeSpec{
-						StorageClassName: class, ClaimRef: &corev1.ObjectReference{Namespace: namespace, Name: name, UID: claim.UID},
-						Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes,
+						StorageClassName: class,
+						ClaimRef:         &corev1.ObjectReference{Namespace: namespace, Name: name, UID: claim.UID},
+						Capacity:         claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes,
 						PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: disk}},
 						NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-							MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}}}}},
+							MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone,
+								Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}}}}},
 					},
 				})
 			}
@@ -170,10 +174,13 @@ func wholeVolumes() model.Volumes {
 		}
 	}
 	for i := range 3 {
-		csi := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i), Annotations: map[string]string{
-			"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/cinder,kubernetes.io/azure-disk,kubernetes.io/aws-ebs,kubernetes.io/gce-pd,kubernetes.io/vsphere-volume,kubernetes.io/azure-file,kubernetes.io/portworx-volume"}}}
-		for _, driver := range []string{"disk.example.com", "cinder.csi.openstack.org", "disk.csi.azure.com", "ebs.csi.aws.com", "pd.csi.storage.gke.io", "csi.vsphere.vmware.com", "inline.example.com"} {
-			csi.Spec.Drivers = append(csi.Spec.Drivers, storagev1.CSINodeDriver{Name: driver, NodeID: "x", Allocatable: &storagev1.VolumeNodeResources{Count: ptr.To[int32](1)}})
+		csi := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i),
+			Annotations: map[string]string{
+				"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/cinder,kubernetes.io/azure-disk,kubernetes.io/aws-ebs,kubernetes.io/gce-pd,kubernetes.io/vsphere-volume,kubernetes.io/azure-file,kubernetes.io/portworx-volume"}}}
+		for _, driver := range []string{"disk.example.com", "cinder.csi.openstack.org", "disk.csi.azure.com",
+			"ebs.csi.aws.com", "pd.csi.storage.gke.io", "csi.vsphere.vmware.com", "inline.example.com"} {
+			csi.Spec.Drivers = append(csi.Spec.Drivers, storagev1.CSINodeDriver{Name: driver, NodeID: "x",
+				Allocatable: &storagev1.VolumeNodeResources{Count: ptr.To[int32](1)}})
 		}
 		v.CSINodes = append(v.CSINodes, csi)
 	}
@@ -198,7 +205,8 @@ func (d drawer) of(what string, words ...string) string {
 
 func (d drawer) node(i int) *corev1.Node {
 	name := fmt.Sprintf("n%d", i)
-	n := testkit.Node(name, d.of("node cpu", "2", "8"), "16Gi", map[string]string{corev1.LabelTopologyZone: d.of("zone", "a", "b"), "disk": d.of("disk", "1", "3")})
+	n := testkit.Node(name, d.of("node cpu", "2", "8"), "16Gi",
+		map[string]string{corev1.LabelTopologyZone: d.of("zone", "a", "b"), "disk": d.of("disk", "1", "3")})
 	n.Status.Allocatable[corev1.ResourceEphemeralStorage] = resource.MustParse("10Gi")
 	if d.one("gpus", 2) {
 		n.Status.Allocatable["example.com/gpu"] = resource.MustParse("2")
@@ -207,11 +215,13 @@ func (d drawer) node(i int) *corev1.Node {
 		n.Status.Allocatable["hugepages-2Mi"] = resource.MustParse("64Mi")
 	}
 	if d.one("tainted", 3) {
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: d.of("taint", "k", "l"), Value: d.of("taint value", "1", "2"),
-			Effect: corev1.TaintEffect(d.of("taint effect", "NoSchedule", "NoExecute", "PreferNoSchedule"))})
+		n.Spec.Taints = append(n.Spec.Taints,
+			corev1.Taint{Key: d.of("taint", "k", "l"), Value: d.of("taint value", "1", "2"),
+				Effect: corev1.TaintEffect(d.of("taint effect", "NoSchedule", "NoExecute", "PreferNoSchedule"))})
 	}
 	n.Spec.Unschedulable = d.one("cordoned", 8)
-	for _, f := range []string{"RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions"} {
+	for _, f := range []string{"RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport",
+		"VolumeBindMountOptions"} {
 		if d.one(f, 2) {
 			n.Status.DeclaredFeatures = append(n.Status.DeclaredFeatures, f)
 		}
@@ -221,7 +231,8 @@ func (d drawer) node(i int) *corev1.Node {
 
 func (d drawer) pod(name string) *corev1.Pod {
 	app := d.of("app", "a", "b")
-	p := testkit.Pod(d.of("namespace", "default", "default", "other"), name, "", "", map[string]string{"app": app, "hash": d.of("hash", "1", "2")})
+	p := testkit.Pod(d.of("namespace", "default", "default", "other"), name, "", "",
+		map[string]string{"app": app, "hash": d.of("hash", "1", "2")})
 	p.UID = types.UID(name)
 	spec := &p.Spec
 	spec.Containers = nil
@@ -262,7 +273,8 @@ func (d drawer) pod(name string) *corev1.Pod {
 }
 
 func (d drawer) container(name string) corev1.Container {
-	c := corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9")}}}
+	c := corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{},
+		Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9")}}}
 	request := func(r corev1.ResourceName, in int, amounts ...string) {
 		if d.one(string(r), in) {
 			c.Resources.Requests[r] = resource.MustParse(d.of("amount", amounts...))
@@ -274,11 +286,13 @@ func (d drawer) container(name string) corev1.Container {
 	request("example.com/gpu", 20, "1", "2")
 	request("hugepages-2Mi", 24, "2Mi", "64Mi")
 	if d.one("port", 3) {
-		c.Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: int32(d.number("host port", 0, 2)), HostIP: d.of("ip", "", "0.0.0.0", "127.0.0.1"),
+		c.Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: int32(d.number("host port", 0, 2)),
+			HostIP:   d.of("ip", "", "0.0.0.0", "127.0.0.1"),
 			Protocol: corev1.Protocol(d.of("protocol", "TCP", "UDP"))}}
 	}
 	if d.one("restart rules", 12) {
-		c.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleAction(d.of("action", "Restart", "RestartAllContainers"))}}
+		c.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleAction(
+			d.of("action", "Restart", "RestartAllContainers"))}}
 	}
 	if d.one("mount", 6) {
 		c.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}
@@ -293,9 +307,12 @@ func (d drawer) container(name string) corev1.Container {
 func (d drawer) placement(p *corev1.Pod, app string) {
 	spec := &p.Spec
 	if d.one("tolerates", 3) {
-		spec.Tolerations = []corev1.Toleration{{Key: d.of("tolerated", "", "k", "l"), Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(d.of("effect", "", "NoSchedule", "NoExecute"))}}
+		spec.Tolerations = []corev1.Toleration{{Key: d.of("tolerated", "", "k", "l"),
+			Operator: corev1.TolerationOpExists,
+			Effect:   corev1.TaintEffect(d.of("effect", "", "NoSchedule", "NoExecute"))}}
 		if spec.Tolerations[0].Key != "" && d.one("by value", 2) {
-			spec.Tolerations[0].Operator, spec.Tolerations[0].Value = corev1.TolerationOpEqual, d.of("tolerated value", "1", "2")
+			spec.Tolerations[0].Operator, spec.Tolerations[0].Value = corev1.TolerationOpEqual,
+				d.of("tolerated value", "1", "2")
 		}
 	}
 	if d.one("selector", 6) {
@@ -306,7 +323,8 @@ func (d drawer) placement(p *corev1.Pod, app string) {
 		a.NodeAffinity = d.nodeAffinity()
 	}
 	about := &metav1.LabelSelector{MatchLabels: map[string]string{"app": d.of("about", app, "a", "b")}}
-	term := corev1.PodAffinityTerm{TopologyKey: d.of("key", corev1.LabelTopologyZone, corev1.LabelHostname, "disk"), LabelSelector: about}
+	term := corev1.PodAffinityTerm{TopologyKey: d.of("key", corev1.LabelTopologyZone, corev1.LabelHostname, "disk"),
+		LabelSelector: about}
 	switch d.of("namespaces", "", "", "named", "selected", "all") {
 	case "named":
 		term.Namespaces = []string{"other"}
@@ -327,8 +345,10 @@ func (d drawer) placement(p *corev1.Pod, app string) {
 		spec.Affinity = a
 	}
 	for range d.number("constraints", 0, 2) {
-		s := corev1.TopologySpreadConstraint{MaxSkew: int32(d.number("skew", 1, 2)), TopologyKey: d.of("spread key", corev1.LabelTopologyZone, corev1.LabelHostname, "disk"),
-			WhenUnsatisfiable: corev1.UnsatisfiableConstraintAction(d.of("when", "DoNotSchedule", "DoNotSchedule", "ScheduleAnyway")), LabelSelector: about}
+		s := corev1.TopologySpreadConstraint{MaxSkew: int32(d.number("skew", 1, 2)),
+			TopologyKey: d.of("spread key", corev1.LabelTopologyZone, corev1.LabelHostname, "disk"),
+			WhenUnsatisfiable: corev1.UnsatisfiableConstraintAction(
+				d.of("when", "DoNotSchedule", "DoNotSchedule", "ScheduleAnyway")), LabelSelector: about}
 		policy := func(what string) *corev1.NodeInclusionPolicy {
 			if p := d.of(what, "", "Honor", "Ignore"); p != "" {
 				return ptr.To(corev1.NodeInclusionPolicy(p))
@@ -352,15 +372,20 @@ func (d drawer) nodeAffinity() *corev1.NodeAffinity {
 		var term corev1.NodeSelectorTerm
 		switch d.of("requirement", "In", "NotIn", "Exists", "Gt", "name") {
 		case "name":
-			term.MatchFields = []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{d.of("name", "n0", "n1")}}}
+			term.MatchFields = []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField,
+				Operator: corev1.NodeSelectorOpIn, Values: []string{d.of("name", "n0", "n1")}}}
 		case "Gt":
-			term.MatchExpressions = []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpGt, Values: []string{"2"}}}
+			term.MatchExpressions = []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpGt,
+				Values: []string{"2"}}}
 		case "Exists":
-			term.MatchExpressions = []corev1.NodeSelectorRequirement{{Key: d.of("wanted", "disk", "none"), Operator: corev1.NodeSelectorOpExists}}
+			term.MatchExpressions = []corev1.NodeSelectorRequirement{{Key: d.of("wanted", "disk", "none"),
+				Operator: corev1.NodeSelectorOpExists}}
 		case "In":
-			term.MatchExpressions = []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{d.of("host", "n0", "n1")}}}
+			term.MatchExpressions = []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname,
+				Operator: corev1.NodeSelectorOpIn, Values: []string{d.of("host", "n0", "n1")}}}
 		default:
-			term.MatchExpressions = []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpNotIn, Values: []string{d.of("not in", "a", "b")}}}
+			term.MatchExpressions = []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone,
+				Operator: corev1.NodeSelectorOpNotIn, Values: []string{d.of("not in", "a", "b")}}}
 		}
 		terms = append(terms, term)
 	}
@@ -374,9 +399,11 @@ func (d drawer) volumes(spec *corev1.PodSpec) {
 	for i := range d.number("volumes", 0, 2) * (d.number("with volumes", 0, 2) / 2) {
 		v := corev1.Volume{Name: fmt.Sprintf("v%d", i)}
 		disk := d.of("disk name", "d1", "d2")
-		switch d.of("volume", "claim", "claim", "gce", "aws", "iscsi", "rbd", "csi", "empty", "cinder", "azure", "vsphere") {
+		switch d.of("volume", "claim", "claim", "gce", "aws", "iscsi", "rbd", "csi", "empty", "cinder",
+			"azure", "vsphere") {
 		case "claim":
-			v.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: d.of("claim", "bound", "alone", "late", "never", "missing")}
+			v.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: d.of("claim", "bound",
+				"alone", "late", "never", "missing")}
 		case "gce":
 			v.GCEPersistentDisk = &corev1.GCEPersistentDiskVolumeSource{PDName: disk, ReadOnly: d.one("read only", 2)}
 		case "aws":
@@ -390,7 +417,9 @@ func (d drawer) volumes(spec *corev1.PodSpec) {
 		case "cinder":
 			v.Cinder = &corev1.CinderVolumeSource{VolumeID: disk}
 		case "azure":
-			v.AzureDisk = &corev1.AzureDiskVolumeSource{DiskName: disk, DataDiskURI: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/" + disk, Kind: ptr.To(corev1.AzureManagedDisk)}
+			v.AzureDisk = &corev1.AzureDiskVolumeSource{DiskName: disk,
+				DataDiskURI: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/" + disk,
+				Kind:        ptr.To(corev1.AzureManagedDisk)}
 		case "vsphere":
 			v.VsphereVolume = &corev1.VsphereVirtualDiskVolumeSource{VolumePath: disk}
 		default:
@@ -408,9 +437,11 @@ func (d drawer) runs(p *corev1.Pod, node string) {
 	}
 	if d.one("resized", 4) {
 		amounts := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(d.of("resized to", "100m", "2"))}
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c0", AllocatedResources: amounts, Resources: &corev1.ResourceRequirements{Requests: amounts}}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c0", AllocatedResources: amounts,
+			Resources: &corev1.ResourceRequirements{Requests: amounts}}}
 		if d.one("infeasible", 3) {
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible}}
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue,
+				Reason: corev1.PodReasonInfeasible}}
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 // goroutine.
 type World struct {
 	snap    *model.Snapshot
-	judge   *judge
+	filters *filters
 	classes []class
 	bonds   *bonds
 	known   map[string]*traits // by the classes' keys
@@ -142,27 +142,29 @@ type Mark struct {
 // Load makes a world of a snapshot. The previous world, which may be nil and
 // must not be used afterwards, only saves work.
 func Load(prev *World, s *model.Snapshot) *World {
-	var j *judge
+	var f *filters
 	if prev != nil {
-		j, prev.judge = prev.judge, nil
+		f, prev.filters = prev.filters, nil
 	}
-	if j == nil {
+	if f == nil {
 		var err error
-		if j, err = newJudge(); err != nil {
+		if f, err = newFilters(); err != nil {
 			// The plugins are compiled in: they can be built, or never.
 			panic("schedsim: " + err.Error())
 		}
 	}
-	if err := j.feed(s); err != nil {
+	if err := f.feed(s); err != nil {
 		panic("schedsim: " + err.Error())
 	}
 	w := &World{
-		snap: s, judge: j, views: map[model.ClassID]*view{}, lacks: map[model.ClassID]*rejection{}, claims: map[string]int{},
-		daemons: map[model.ShapeID][]int{}, alike: map[daemonsKey]model.ShapeID{}, daemonsMay: map[string][]int{}, mounts: map[classShape]bool{},
+		snap: s, filters: f, views: map[model.ClassID]*view{}, lacks: map[model.ClassID]*rejection{},
+		claims:  map[string]int{},
+		daemons: map[model.ShapeID][]int{}, alike: map[daemonsKey]model.ShapeID{}, daemonsMay: map[string][]int{},
+		mounts:   map[classShape]bool{},
 		landings: map[int]*Landing{}, apart: map[avoided]bool{},
 	}
-	j.stage.claims = w.claims
-	j.stage.promised = nil
+	f.stage.claims = w.claims
+	f.stage.promised = nil
 	w.bind(prev)
 	w.static = make([][]*rejection, len(w.classes))
 	w.shapes = make([]shape, len(s.Contents.Shapes))
@@ -178,9 +180,9 @@ func Load(prev *World, s *model.Snapshot) *World {
 
 // Close gives back what the world holds of shared things.
 func (w *World) Close() {
-	if w.judge != nil {
-		w.judge.release()
-		w.judge = nil
+	if w.filters != nil {
+		w.filters.release()
+		w.filters = nil
 	}
 }
 
@@ -304,7 +306,9 @@ func merge(a, b []model.Batch) []model.Batch {
 	}
 	out := slices.Clone(a)
 	for _, x := range b {
-		i, found := slices.BinarySearchFunc(out, x.Class, func(y model.Batch, c model.ClassID) int { return int(y.Class) - int(c) })
+		i, found := slices.BinarySearchFunc(out, x.Class, func(y model.Batch, c model.ClassID) int {
+			return int(y.Class) - int(c)
+		})
 		if !found {
 			out = slices.Insert(out, i, model.Batch{Class: x.Class})
 		}
@@ -572,7 +576,7 @@ func (w *World) object(i int) *corev1.Node {
 		return n.object
 	}
 	object := named(w.shapes[n.shape].content.Node, n.called())
-	w.judge.stage.promise(object.Name, w.csiNode(i))
+	w.filters.stage.promise(object.Name, w.csiNode(i))
 	return object
 }
 
