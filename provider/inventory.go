@@ -172,14 +172,14 @@ type Hold struct {
 	Stalled bool `json:"stalled,omitempty"`
 }
 
-// Stands tells whether the hold is not over at a moment.
+// Stands reports whether the hold is not over at a moment.
 func (h Hold) Stands(now time.Time) bool { return h.Until.IsZero() || h.Until.After(now) }
 
 // BeingDeleted is the Reason of holds on a group that is on its way out, with all that
 // it has.
 const BeingDeleted = "BeingDeleted"
 
-// NoLaunch tells whether the hold says more than that the group must not grow: the
+// NoLaunch reports whether the hold says more than that the group must not grow: the
 // cloud has failed to launch, at Since, and what was asked for until then and has
 // no instance is not to be waited for. Of such holds Reason is one of the kinds
 // NoCapacity, Quota and BadConfig, and Since is set.

@@ -84,7 +84,7 @@ func retryAfter(err error) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// unknownEnd tells whether a request may have been carried out although it
+// unknownEnd reports whether a request may have been carried out although it
 // failed. Every answer that is a status of the API server's own refusal is
 // certain; everything else (a timeout, a broken connection) is not.
 func unknownEnd(err error) bool {

@@ -60,7 +60,7 @@ func (a *Actor) evict(ctx context.Context, call model.Call, out model.Outcome) m
 	return out
 }
 
-// perhapsGone tells whether a refusal may be because the pod goes already. It is
+// perhapsGone reports whether a refusal may be because the pod goes already. It is
 // not always the pod that a refusal is about: a budget may not be found either,
 // and the version of a pod may have changed under the API server's hands.
 func perhapsGone(err error) bool {
@@ -68,7 +68,7 @@ func perhapsGone(err error) bool {
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// goesAnyway reads a pod, and tells whether it is being deleted, or gone, or
+// goesAnyway reads a pod, and reports whether it is being deleted, or gone, or
 // another one of the same name.
 func (a *Actor) goesAnyway(ctx context.Context, namespace, name string, uid types.UID) (bool, error) {
 	// To list is a right that there is anyway, to get is not.

@@ -133,7 +133,7 @@ func (a *Actor) stillWithoutNode(ctx context.Context, call model.Call) *provider
 	}
 }
 
-// staysBehind tells whether a pod goes with its node without anyone's loss: it
+// staysBehind reports whether a pod goes with its node without anyone's loss: it
 // belongs to the node, or has ended, or the operator holds pods of its priority
 // for expendable.
 func staysBehind(pod *corev1.Pod, expendableBelow int32) bool {

@@ -130,7 +130,7 @@ func (a *Actor) annotate(ctx context.Context, call model.Call, out model.Outcome
 
 // rewrite reads a node from the API server, changes it and puts it back. The
 // put carries the version that was read: a node that somebody else changed
-// meanwhile is read anew (rule L9). change tells whether there is something to
+// meanwhile is read anew (rule L9). change reports whether there is something to
 // write; its error ends the call with nothing written.
 func (a *Actor) rewrite(
 	ctx context.Context, call model.Call, out model.Outcome, change func(*corev1.Node) (bool, error),
@@ -175,7 +175,7 @@ func addTaint(n *corev1.Node, key string, effect corev1.TaintEffect) {
 	})
 }
 
-// dropTaint takes a taint away, and tells whether it was there.
+// dropTaint takes a taint away, and reports whether it was there.
 func dropTaint(n *corev1.Node, key string) bool {
 	before := len(n.Spec.Taints)
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })

@@ -59,7 +59,7 @@ func (a *Actor) remove(ctx context.Context, jobs []job, began time.Time) []model
 	return outs
 }
 
-// mayBeOfSome tells whether a refusal of several removals may hold for some of them
+// mayBeOfSome reports whether a refusal of several removals may hold for some of them
 // only. What the cloud cannot do at all now it cannot do for one, and what may have
 // happened is not asked for again.
 func mayBeOfSome(e *provider.Error) bool {
@@ -73,7 +73,7 @@ func mayBeOfSome(e *provider.Error) bool {
 	return true
 }
 
-// mayGo tells whether an instance may be removed now; if not, its end says why, with the
+// mayGo reports whether an instance may be removed now; if not, its end says why, with the
 // pods that keep it. Where the API server could not answer just now, the removal has not
 // begun: its node has done nothing wrong, and neither has the cloud.
 func (a *Actor) mayGo(ctx context.Context, j job, out *model.Outcome) bool {

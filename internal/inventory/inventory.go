@@ -57,7 +57,7 @@ type absence struct {
 // Latest is the newest picture, without the instances that it lacks.
 func (k Known) Latest() provider.Inventory { return k.inventory }
 
-// Contradicted tells whether instances are missing that Believed may bring back.
+// Contradicted reports whether instances are missing that Believed may bring back.
 func (k Known) Contradicted() bool { return len(k.absent) > 0 }
 
 // Differs reports whether the next picture differs from this one in more than its

@@ -173,7 +173,7 @@ func (l *Loop) Run(ctx context.Context, t Triggers, failed func(error)) {
 
 // Next is how long it is until the next turn is due if nothing asks for one
 // before: the interval, a second while calls are under way, or the plan's wake.
-// It tells whether nudges may bring it forward: before a plan's NotBefore they
+// It reports whether nudges may bring it forward: before a plan's NotBefore they
 // may not.
 func (l *Loop) Next(t Triggers) (due time.Duration, nudgeable bool) {
 	now := l.now()

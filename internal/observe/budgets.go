@@ -50,7 +50,7 @@ func cutBudget(pdb *policyv1.PodDisruptionBudget) *budgetRow {
 	}
 }
 
-// same tells whether two rows say the same, and sameRoom whether they leave the
+// same reports whether two rows say the same, and sameRoom whether they leave the
 // same pods the same room, whatever the numbers behind it.
 func (r *budgetRow) same(o *budgetRow) bool {
 	return r.sameRoom(o) && r.budget.Detail == o.budget.Detail

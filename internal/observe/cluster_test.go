@@ -54,7 +54,7 @@ func (w *watched) pod(p *corev1.Pod)    { w.putPod(cutPod(w.catalog, p)) }
 func (w *watched) gone(ns, n string)    { w.dropPod(cache.ObjectName{Namespace: ns, Name: n}) }
 func (w *watched) node1(n *corev1.Node) { w.putNode(trimNode(n)) }
 
-// step does something and tells whether generation and signal moved.
+// step does something and reports whether generation and signal moved.
 func (w *watched) step(do func()) (moved, signalled bool) {
 	g, s := w.generation, w.signals
 	do()

@@ -31,7 +31,7 @@ func intern(to *catalog.Catalog, from model.Contents, c model.Content) model.Con
 }
 
 // compact starts a new catalog when more than half of a large one is content
-// that no pod and no node has any more. It tells whether it did: whoever holds
+// that no pod and no node has any more. It reports whether it did: whoever holds
 // contents beside pods and nodes must then name them anew.
 func (c *cluster) compact() bool {
 	contents := c.catalog.Contents()

@@ -74,7 +74,7 @@ func (c *cluster) features() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// readyNode tells whether an instance's node is Ready: by exact provider id,
+// readyNode reports whether an instance's node is Ready: by exact provider id,
 // else by name (rule P6). byID are the Ready nodes by provider id.
 func (c *cluster) readyNode(in *provider.Instance, byID map[string]*corev1.Node) bool {
 	if in.ProviderID != "" && byID[in.ProviderID] != nil {

@@ -54,7 +54,7 @@ func trimNode(in *corev1.Node) *corev1.Node {
 	return out
 }
 
-// keepAnnotation tells whether a node's annotation is about its removal, or one
+// keepAnnotation reports whether a node's annotation is about its removal, or one
 // that a provider reads.
 func keepAnnotation(key string) bool {
 	if key == model.AnnotationStays || key == model.AnnotationRemoval {
@@ -69,7 +69,7 @@ func keepAnnotation(key string) bool {
 		prefix == "kwok.x-k8s.io" || prefix == "cluster-autoscaler.kwok.nodegroup"
 }
 
-// sameNode tells whether two trimmed nodes differ in nothing but their version.
+// sameNode reports whether two trimmed nodes differ in nothing but their version.
 func sameNode(a, b *corev1.Node) bool {
 	return a.UID == b.UID &&
 		a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&

@@ -133,14 +133,14 @@ func (s *source) filled() {
 	s.recovered("list")
 }
 
-// ready tells whether the kind has been read in full and is being watched.
+// ready reports whether the kind has been read in full and is being watched.
 func (s *source) ready() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.synced && len(s.failing) == 0
 }
 
-// seen tells whether the kind has been read in full at least once.
+// seen reports whether the kind has been read in full at least once.
 func (s *source) seen() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *source) or(without string) *source {
 	return s
 }
 
-// spared tells whether the kind is gone without, since the server refuses it.
+// spared reports whether the kind is gone without, since the server refuses it.
 func (s *source) spared(now time.Time) bool {
 	denied, _ := s.problem(now)
 	return s.without != "" && denied >= deniedFor

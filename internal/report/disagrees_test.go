@@ -33,17 +33,20 @@ func TestTheSchedulerDisagrees(t *testing.T) {
 		t.Errorf("told %d times in the log", told)
 	}
 	notes := d.pad.take()
-	if len(notes) != 2 || !strings.Contains(notes[0], `Pod ns/web-000 Normal NotTriggerScaleUp: pod didn't trigger scale-up: SchedulerDisagrees (2 of 2 pods fit node n; it says: "no")`) {
+	if len(notes) != 2 || !strings.Contains(notes[0],
+		`Pod ns/web-000 Normal NotTriggerScaleUp: pod didn't trigger scale-up: SchedulerDisagrees (2 of 2 pods fit node n; it says: "no")`) {
 		t.Errorf("events: %q", notes)
 	}
 	_, page := d.page(t, "/metrics")
-	for _, line := range []string{`plimsoll_pending_pods{fate="refused"} 2`, `plimsoll_pending_pods{fate="existing"} 0`} {
+	for _, line := range []string{`plimsoll_pending_pods{fate="refused"} 2`,
+		`plimsoll_pending_pods{fate="existing"} 0`} {
 		if !strings.Contains(page, line) {
 			t.Errorf("the metrics lack %s", line)
 		}
 	}
 	doc := status.Of(s.Now, c, status.Document{})
-	if len(doc.Disagreements) != 1 || doc.Disagreements[0].Pods != "ns/web" || doc.Disagreements[0].Count != 2 || !strings.Contains(doc.Disagreements[0].Message, "it says") {
+	if len(doc.Disagreements) != 1 || doc.Disagreements[0].Pods != "ns/web" || doc.Disagreements[0].Count != 2 ||
+		!strings.Contains(doc.Disagreements[0].Message, "it says") {
 		t.Errorf("status: %+v", doc.Disagreements)
 	}
 }

@@ -71,7 +71,8 @@ func (p promises) keep(s *model.Snapshot, plan model.Plan) (diverged int) {
 		}
 		groups := slices.Concat(was.groups, grown[v.Class])
 		slices.Sort(groups)
-		p[key] = promise{rooms: min(was.rooms, there) + v.Planned, groups: slices.Compact(groups), bound: bound[v.Class]}
+		p[key] = promise{rooms: min(was.rooms, there) + v.Planned, groups: slices.Compact(groups),
+			bound: bound[v.Class]}
 	}
 	return diverged
 }

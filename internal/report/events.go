@@ -76,9 +76,10 @@ type eventKey struct {
 func newEvents(recorder record.EventRecorder, s Settings) *events {
 	return &events{
 		recorder: recorder,
-		status:   &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.Namespace, Name: s.StatusConfigMap},
-		repeats:  s.DuplicatedEvents,
-		sent:     lru.New(remembered),
+		status: &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.Namespace,
+			Name: s.StatusConfigMap},
+		repeats: s.DuplicatedEvents,
+		sent:    lru.New(remembered),
 	}
 }
 
@@ -113,7 +114,8 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 			fmt.Sprintf("Scale-up: group %s goes from %d to %d nodes (max: %d)", g.Group, g.From, g.To, call.MaxTo))
 		for _, b := range g.Pods {
 			grownFor[b.Class] = append(grownFor[b.Class], string(g.Group))
-			forClass[b.Class] = append(forClass[b.Class], fmt.Sprintf("{%s %d->%d (max: %d)}", g.Group, g.From, g.To, call.MaxTo))
+			forClass[b.Class] = append(forClass[b.Class],
+				fmt.Sprintf("{%s %d->%d (max: %d)}", g.Group, g.From, g.To, call.MaxTo))
 		}
 	}
 	for i := range c.Plan.Pending {
@@ -125,7 +127,8 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 		message := "pod triggered scale-up: [" + strings.Join(groups, ", ") + "]"
 		from := v.Existing + v.Upcoming
 		// Another group's growth, after one that failed, is news to the same pod.
-		e.toPods(now, c.Snapshot, span{v.Class, from, from + v.Planned}, strings.Join(grownFor[v.Class], ","), eventTriggered, message)
+		e.toPods(now, c.Snapshot, span{v.Class, from, from + v.Planned}, strings.Join(grownFor[v.Class], ","),
+			eventTriggered, message)
 	}
 	// 2. Nodes that go.
 	for _, call := range c.Plan.Calls {
@@ -134,11 +137,14 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 		}
 		switch downReason(c.Snapshot, call) {
 		case downUnready:
-			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventScaleDown, fmt.Sprintf("Scale-down: removing node %q of group %s, which is not ready", call.Node, call.Group))
+			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventScaleDown,
+				fmt.Sprintf("Scale-down: removing node %q of group %s, which is not ready", call.Node, call.Group))
 		case downUnderutilized:
-			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventScaleDown, fmt.Sprintf("Scale-down: removing node %q of group %s, whose pods have left", call.Node, call.Group))
+			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventScaleDown,
+				fmt.Sprintf("Scale-down: removing node %q of group %s, whose pods have left", call.Node, call.Group))
 		default:
-			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventEmpty, fmt.Sprintf("Scale-down: removing empty node %q of group %s", call.Node, call.Group))
+			e.send(now, e.status, call.Node, corev1.EventTypeNormal, eventEmpty,
+				fmt.Sprintf("Scale-down: removing empty node %q of group %s", call.Node, call.Group))
 		}
 	}
 }
@@ -166,7 +172,8 @@ func answers(v *model.PendingVerdict) string {
 
 // disagrees tells pods that fit ready nodes what the scheduler says and what we say.
 func (e *events) disagrees(now time.Time, s *model.Snapshot, v *model.PendingVerdict) {
-	e.toPods(now, s, span{v.Class, 0, v.Existing}, string(v.Disagrees.Reason), eventNotTriggered, "pod didn't trigger scale-up: "+reasonAndDetail(v.Disagrees))
+	e.toPods(now, s, span{v.Class, 0, v.Existing}, string(v.Disagrees.Reason), eventNotTriggered,
+		"pod didn't trigger scale-up: "+reasonAndDetail(v.Disagrees))
 }
 
 // span are some pods of a class, those from one position to another. Pods of a class are
@@ -188,7 +195,8 @@ func (e *events) toPods(now time.Time, s *model.Snapshot, to span, about, reason
 			if sent == podsPerClass {
 				return
 			}
-			pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.Classes[to.class].Namespace(), Name: p.Name, UID: p.UID}
+			pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.Classes[to.class].Namespace(),
+				Name: p.Name, UID: p.UID}
 			if e.send(now, pod, about, corev1.EventTypeNormal, reason, message) {
 				sent++
 			}
@@ -215,7 +223,8 @@ func (e *events) ended(now time.Time, s *model.Snapshot, out model.Outcome) {
 			fmt.Sprintf("Instance %s of group %s, which has no node, was removed: %s", call.Instance, call.Group, call.Why))
 	case call.Node == "":
 		e.send(now, e.status, string(call.Instance), corev1.EventTypeWarning, eventUnregisteredFailed,
-			fmt.Sprintf("Instance %s of group %s, which has no node, could not be removed: %v", call.Instance, call.Group, out.Err))
+			fmt.Sprintf("Instance %s of group %s, which has no node, could not be removed: %v", call.Instance,
+				call.Group, out.Err))
 	default:
 		e.onNode(now, s, out)
 	}

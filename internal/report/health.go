@@ -106,16 +106,21 @@ func (h *Health) Check(now time.Time) error {
 	if h.success.IsZero() {
 		most := max(h.limits.MaxStartupTime, h.limits.MaxInactivity, h.limits.MaxFailingTime)
 		if d := now.Sub(later(further, h.since)); d > most {
-			return h.because(fmt.Errorf("no cycle has succeeded since it began to lead, and none has got any further for %s, which is more than %s", d.Round(time.Second), most))
+			return h.because(fmt.Errorf(
+				"no cycle has succeeded since it began to lead, and none has got any further for %s, which is more than %s", d.Round(time.Second), most))
 		}
 		return nil
 	}
 	// Taking over again begins anew.
 	if d := now.Sub(later(h.moved, later(h.active, h.since))); d > h.limits.MaxInactivity {
-		return h.because(fmt.Errorf("the last cycle ended, or got any further, %s ago, which is more than --max-inactivity, %s", d.Round(time.Second), h.limits.MaxInactivity))
+		return h.because(fmt.Errorf(
+			"the last cycle ended, or got any further, %s ago, which is more than --max-inactivity, %s",
+			d.Round(time.Second), h.limits.MaxInactivity))
 	}
 	if d := now.Sub(later(further, later(h.success, h.since))); d > h.limits.MaxFailingTime {
-		return h.because(fmt.Errorf("the last cycle that succeeded ended %s ago, which is more than --max-failing-time, %s", d.Round(time.Second), h.limits.MaxFailingTime))
+		return h.because(fmt.Errorf(
+			"the last cycle that succeeded ended %s ago, which is more than --max-failing-time, %s",
+			d.Round(time.Second), h.limits.MaxFailingTime))
 	}
 	return nil
 }
@@ -137,7 +142,8 @@ func later(a, b time.Time) time.Time {
 // Handler serves /metrics, /health-check, /livez and /readyz.
 func (r *Reporter) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(r.metrics.registry, promhttp.HandlerOpts{Registry: r.metrics.registry}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(r.metrics.registry,
+		promhttp.HandlerOpts{Registry: r.metrics.registry}))
 	healthy := func(w http.ResponseWriter, _ *http.Request) {
 		if err := r.health.Check(time.Now()); err != nil {
 			http.Error(w, "Error: "+err.Error(), http.StatusInternalServerError)

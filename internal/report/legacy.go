@@ -20,9 +20,14 @@ const (
 
 func newLegacy(counter func(name, help string, labels ...string) *prometheus.CounterVec) legacy {
 	l := legacy{
-		upGPU:   counter("scaled_up_gpu_nodes_total", "Nodes with accelerators asked of the cloud. Deprecated: scaled_up_nodes_total.", "gpu_resource_name", "gpu_name"),
-		downGPU: counter("scaled_down_gpu_nodes_total", "Nodes with accelerators removed, by reason. Deprecated: scaled_down_nodes_total.", "reason", "gpu_resource_name", "gpu_name"),
-		skipped: counter("skipped_scale_events_count", "Decisions in which a limit on cores or memory forbade a growth.", "direction", "reason"),
+		upGPU: counter("scaled_up_gpu_nodes_total",
+			"Nodes with accelerators asked of the cloud. Deprecated: scaled_up_nodes_total.",
+			"gpu_resource_name", "gpu_name"),
+		downGPU: counter("scaled_down_gpu_nodes_total",
+			"Nodes with accelerators removed, by reason. Deprecated: scaled_down_nodes_total.", "reason",
+			"gpu_resource_name", "gpu_name"),
+		skipped: counter("skipped_scale_events_count",
+			"Decisions in which a limit on cores or memory forbade a growth.", "direction", "reason"),
 	}
 	for _, reason := range []string{skippedCPU, skippedMemory} {
 		l.skipped.WithLabelValues("up", reason)

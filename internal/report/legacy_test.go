@@ -13,10 +13,12 @@ import (
 // TestLegacyMetrics: a limit that keeps many pods from many groups is one event.
 func TestLegacyMetrics(t *testing.T) {
 	l := newLegacy(func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "cluster_autoscaler", Name: name, Help: help}, labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "cluster_autoscaler", Name: name, Help: help},
+			labels)
 	})
 	limited := model.PendingVerdict{Groups: []model.GroupVerdict{
-		{Verdict: model.Verdict{Reason: model.CoresTotal}}, {Verdict: model.Verdict{Reason: model.CoresTotal}}, {Verdict: model.Verdict{Reason: model.GroupAtMax}},
+		{Verdict: model.Verdict{Reason: model.CoresTotal}}, {Verdict: model.Verdict{Reason: model.CoresTotal}},
+		{Verdict: model.Verdict{Reason: model.GroupAtMax}},
 	}}
 	l.decided(model.Plan{Pending: []model.PendingVerdict{limited, limited}})
 	l.grew("tesla", 3)

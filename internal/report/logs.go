@@ -40,7 +40,8 @@ func (r *Reporter) logEnd(out model.Outcome) {
 	case len(out.Landed) > 0:
 		r.log.Info("a node stays, pods landed on it", append(what, "pods", out.Landed)...)
 	default:
-		r.log.Warn("call failed", append(what, "kind", string(out.Err.Kind), "unknown_end", out.Err.MayHaveHappened, "err", out.Err.Error(), "hint", hint(out.Err.Kind))...)
+		r.log.Warn("call failed", append(what, "kind", string(out.Err.Kind), "unknown_end", out.Err.MayHaveHappened,
+			"err", out.Err.Error(), "hint", hint(out.Err.Kind))...)
 	}
 }
 
@@ -79,7 +80,8 @@ func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 		r.log.Debug("acting", line...)
 	}
 	if diverged > 0 {
-		r.log.Info("pods that a plan had promised room need another growth; others took their place", "classes", diverged)
+		r.log.Info("pods that a plan had promised room need another growth; others took their place",
+			"classes", diverged)
 	}
 	if !slices.Equal(p.Notices, r.noticed) {
 		for _, n := range p.Notices {
@@ -107,12 +109,14 @@ func acting(c model.Cycle) (line []any, loud bool) {
 	for _, call := range p.Calls {
 		switch call.Verb {
 		case model.Grow:
-			parts["grow"] = append(parts["grow"], fmt.Sprintf("%s %d->%d (max %d)", call.Group, call.From, call.To, call.MaxTo))
+			parts["grow"] = append(parts["grow"],
+				fmt.Sprintf("%s %d->%d (max %d)", call.Group, call.From, call.To, call.MaxTo))
 		case model.Cancel:
 			parts["cancel"] = append(parts["cancel"], fmt.Sprintf("%s %d->%d", call.Group, call.From, call.To))
 		case model.Remove:
 			if call.Node == "" {
-				parts["remove_instances"] = append(parts["remove_instances"], fmt.Sprintf("%s (%s)", call.Instance, call.Reason))
+				parts["remove_instances"] = append(parts["remove_instances"],
+					fmt.Sprintf("%s (%s)", call.Instance, call.Reason))
 			} else {
 				parts["remove"] = append(parts["remove"], call.Node)
 			}
@@ -127,7 +131,8 @@ func acting(c model.Cycle) (line []any, loud bool) {
 			parts[name] = append(parts[name], call.Node)
 		}
 	}
-	for _, name := range []string{"grow", "taint", "cordon", "evict", "remove", "untaint", "remove_instances", "cancel"} {
+	for _, name := range []string{"grow", "taint", "cordon", "evict", "remove", "untaint",
+		"remove_instances", "cancel"} {
 		if len(parts[name]) == 0 {
 			continue
 		}
@@ -177,7 +182,8 @@ func (r *Reporter) tellPending(now time.Time, c model.Cycle) {
 		r.told[key] = said
 		why := reasonText(v)
 		if v.Disagrees != nil {
-			r.log.Warn("the scheduler refuses pods that fit", "class", names[v.Class], "pods", v.Existing, "of", v.Pods, "why", reasonAndDetail(v.Disagrees))
+			r.log.Warn("the scheduler refuses pods that fit", "class", names[v.Class], "pods", v.Existing, "of", v.Pods,
+				"why", reasonAndDetail(v.Disagrees))
 			r.events.disagrees(now, c.Snapshot, v)
 		}
 		if v.Skipped == nil && v.Left == 0 {
@@ -222,14 +228,15 @@ func (r *Reporter) tellKept(verdicts []model.RepairVerdict) {
 		key := keptKey{v.Group, v.Instance, v.Reason}
 		still[key] = true
 		if !r.kept[key] {
-			r.log.Warn("a machine is given up and cannot be removed", "group", string(v.Group), "instance", string(v.Instance), "count", v.Count,
+			r.log.Warn("a machine is given up and cannot be removed", "group", string(v.Group), "instance",
+				string(v.Instance), "count", v.Count,
 				"reason", string(v.Reason), "detail", v.Detail, "would_change_with", v.Fix)
 		}
 	}
 	r.kept = still
 }
 
-// staysPending tells whether there is something to say of a class: pods that
+// staysPending reports whether there is something to say of a class: pods that
 // get no room, but not those that the next moment will bring further by itself.
 func staysPending(v *model.PendingVerdict, now time.Time) bool {
 	if v.Skipped != nil {
@@ -248,7 +255,7 @@ func left(v *model.PendingVerdict) int {
 	return v.Left
 }
 
-// unsettled tells whether a call under way, or the next cycle, will change what
+// unsettled reports whether a call under way, or the next cycle, will change what
 // is to be said.
 func unsettled(v *model.PendingVerdict) bool {
 	return slices.ContainsFunc(v.Groups, func(g model.GroupVerdict) bool {
@@ -326,7 +333,9 @@ func sameSaid(groups []model.GroupVerdict) [][]model.GroupVerdict {
 		}
 		said[i] = append(said[i], g)
 	}
-	slices.SortStableFunc(said, func(a, b []model.GroupVerdict) int { return cmp.Compare(distance(a[0].Reason), distance(b[0].Reason)) })
+	slices.SortStableFunc(said, func(a, b []model.GroupVerdict) int {
+		return cmp.Compare(distance(a[0].Reason), distance(b[0].Reason))
+	})
 	return said
 }
 
@@ -352,12 +361,15 @@ func byReason(groups []model.GroupVerdict) string {
 // not named here is far.
 func distance(r model.Reason) int {
 	switch r {
-	case model.Fits, model.GroupBusy, model.GroupPaused, model.GroupBackoff, model.GroupHeld, model.Resizing, model.StepBudget,
+	case model.Fits, model.GroupBusy, model.GroupPaused, model.GroupBackoff, model.GroupHeld,
+		model.Resizing, model.StepBudget,
 		model.MaxNodesPerScaleUp, model.SpreadPostponed, model.StaleInventory, model.NotChosen:
 		return 0
-	case model.GroupAtMax, model.PoolAtMax, model.PoolShare, model.MaxNodesTotal, model.CoresTotal, model.MemoryTotal, model.ScaleFromZeroOff:
+	case model.GroupAtMax, model.PoolAtMax, model.PoolShare, model.MaxNodesTotal, model.CoresTotal, model.MemoryTotal,
+		model.ScaleFromZeroOff:
 		return 1
-	case model.GroupUnhealthy, model.NodeNeverStarted, model.TemplateMismatch, model.SchedulerDisagrees, model.SpreadCapacity,
+	case model.GroupUnhealthy, model.NodeNeverStarted, model.TemplateMismatch, model.SchedulerDisagrees,
+		model.SpreadCapacity,
 		model.GroupUnreadable, model.GroupNotListed, model.NoTemplate:
 		return 2
 	case model.InsufficientResources, model.VolumeLimit, model.PortConflict, model.TopologySpread, model.PodAffinity:

@@ -24,10 +24,12 @@ func TestNotices(t *testing.T) {
 		}
 		with(denied, denied)
 		notes := d.pad.take()
-		if len(notes) != 1 || notes[0] != "ConfigMap kube-system/status Warning NodegroupDenied: Group general: EKS does not let us describe it" {
+		if len(notes) != 1 ||
+			notes[0] != "ConfigMap kube-system/status Warning NodegroupDenied: Group general: EKS does not let us describe it" {
 			t.Errorf("the first time: %q", notes)
 		}
-		if _, page := d.page(t, "/metrics"); !strings.Contains(page, `plimsoll_provider_notices{code="NodegroupDenied"} 2`) {
+		if _, page := d.page(t, "/metrics"); !strings.Contains(page,
+			`plimsoll_provider_notices{code="NodegroupDenied"} 2`) {
 			t.Error("the gauge is not there")
 		}
 		time.Sleep(2 * repeatAfter)
@@ -51,7 +53,8 @@ func TestManyNotices(t *testing.T) {
 	d := newDesk()
 	s := snapshot(0)
 	for i := range 2*noticesPerCycle + 1 {
-		s.Notices = append(s.Notices, provider.Notice{Group: provider.GroupID(fmt.Sprint("g", i)), Code: "BadTag", Message: "m"})
+		s.Notices = append(s.Notices,
+			provider.Notice{Group: provider.GroupID(fmt.Sprint("g", i)), Code: "BadTag", Message: "m"})
 	}
 	for i, want := range []int{noticesPerCycle, noticesPerCycle, 1, 0} {
 		d.report(t, model.Cycle{Snapshot: s})
@@ -68,7 +71,8 @@ func TestPlansNoticesAreTold(t *testing.T) {
 		d := newDesk()
 		wrong := model.Plan{Notices: []provider.Notice{{Code: "PriorityConfigMapInvalid", Message: "no map"}}}
 		d.report(t, model.Cycle{Decided: true, Snapshot: snapshot(0), Plan: wrong})
-		if notes := d.pad.take(); len(notes) != 1 || notes[0] != "ConfigMap kube-system/status Warning PriorityConfigMapInvalid: no map" {
+		if notes := d.pad.take(); len(notes) != 1 ||
+			notes[0] != "ConfigMap kube-system/status Warning PriorityConfigMapInvalid: no map" {
 			t.Errorf("the first time: %q", notes)
 		}
 		for _, decided := range []bool{false, true} {

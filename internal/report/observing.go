@@ -34,7 +34,8 @@ type observing struct {
 	book    shadow.Book
 }
 
-func newObserving(recorder record.EventRecorder, s Settings, registry prometheus.Registerer, log *slog.Logger) *observing {
+func newObserving(recorder record.EventRecorder, s Settings, registry prometheus.Registerer,
+	log *slog.Logger) *observing {
 	return &observing{log: log, events: newEvents(recorder, s), metrics: newShadowMetrics(registry)}
 }
 
@@ -67,10 +68,12 @@ func (o *observing) logNews(n shadow.News) {
 		o.log.Info("others bought nodes", line...)
 	}
 	for _, g := range n.Gone {
-		o.log.Info("others took a node, or it is gone", "node", g.Node, "group", string(g.Group), "here", string(g.Agreement))
+		o.log.Info("others took a node, or it is gone", "node", g.Node, "group", string(g.Group), "here",
+			string(g.Agreement))
 	}
 	for _, g := range n.Over {
-		o.log.Info("no more nodes are needed", "group", string(g.Group), "would_have_bought", g.Nodes, "others_bought", g.Bought, "after", g.For)
+		o.log.Info("no more nodes are needed", "group", string(g.Group), "would_have_bought", g.Nodes, "others_bought",
+			g.Bought, "after", g.For)
 	}
 	for _, w := range n.Began {
 		line := []any{"verb", string(w.Verb), "group", string(w.Group)}
@@ -112,7 +115,8 @@ func (o *observing) sendNews(now time.Time, c model.Cycle, n shadow.News) {
 		case model.Grow:
 			grows[w.Group] = fmt.Sprintf("{%s %d->%d (max: %d)}", w.Group, w.From, w.To, w.MaxTo)
 			o.events.send(now, o.events.status, string(w.Group), corev1.EventTypeNormal, eventWouldScaleUp,
-				fmt.Sprintf("Observe mode: group %s would go from %d to %d nodes (max: %d)", w.Group, w.From, w.To, w.MaxTo))
+				fmt.Sprintf("Observe mode: group %s would go from %d to %d nodes (max: %d)", w.Group,
+					w.From, w.To, w.MaxTo))
 		case model.Taint:
 			o.events.send(now, nodeReference(c.Snapshot, w.Node), "", corev1.EventTypeNormal, eventWouldScaleDown,
 				fmt.Sprintf("Observe mode: the node would be tainted (%s), and then: %s", w.Why, followsText(w)))
@@ -122,7 +126,8 @@ func (o *observing) sendNews(now time.Time, c model.Cycle, n shadow.News) {
 		v := &c.Plan.Pending[i]
 		var groups []string
 		for _, g := range c.Plan.Grow {
-			if text, news := grows[g.Group]; news && slices.ContainsFunc(g.Pods, func(b model.Batch) bool { return b.Class == v.Class }) {
+			if text, news := grows[g.Group]; news &&
+				slices.ContainsFunc(g.Pods, func(b model.Batch) bool { return b.Class == v.Class }) {
 				groups = append(groups, text)
 			}
 		}

@@ -29,7 +29,8 @@ func ofObserver(c model.Cycle) model.Cycle {
 			Err: &provider.Error{Kind: provider.Transient, Code: model.CodeNotBegun, Message: "not begun"}})
 	}
 	c.Open = slices.Clone(c.Plan.Calls)
-	c.Memory.Asks = append(c.Memory.Asks, model.Ask{ID: "found/a/1", Group: "a", Found: true, Units: make([]model.Unit, 1)})
+	c.Memory.Asks = append(c.Memory.Asks,
+		model.Ask{ID: "found/a/1", Group: "a", Found: true, Units: make([]model.Unit, 1)})
 	return c
 }
 
@@ -38,7 +39,8 @@ func TestObservedGrowth(t *testing.T) {
 	d.report(t, ofObserver(growing(3, 2, says("a", model.GroupAtMax, "3 of 3"))))
 	// 1. One line for the call, and none that says that anything was done.
 	log := d.takeLog()
-	if len(log) != 2 || !strings.Contains(log[0], `level=INFO msg="would begin" verb=Grow group=a from=1 to=3 max=10 new_nodes=2 for_pods=2 reason=Fits why="2 pods of 1 kind"`) ||
+	if len(log) != 2 || !strings.Contains(log[0],
+		`level=INFO msg="would begin" verb=Grow group=a from=1 to=3 max=10 new_nodes=2 for_pods=2 reason=Fits why="2 pods of 1 kind"`) ||
 		!strings.Contains(log[1], "pods stay pending") {
 		t.Errorf("log:\n%s", strings.Join(log, "\n"))
 	}
@@ -59,10 +61,12 @@ func TestObservedGrowth(t *testing.T) {
 	holds(t, d,
 		`plimsoll_shadow_calls_total{verb="Grow"} 1`, `plimsoll_shadow_calls_total{verb="Taint"} 0`,
 		`plimsoll_shadow_bought_nodes_total{node_group="a"} 2`, `plimsoll_shadow_wanted_nodes{node_group="a"} 2`,
-		`plimsoll_shadow_waiting_pods{node_group="a"} 2`, `plimsoll_shadow_others_bought_nodes_total{here="wanted",node_group="a"} 0`,
+		`plimsoll_shadow_waiting_pods{node_group="a"} 2`,
+		`plimsoll_shadow_others_bought_nodes_total{here="wanted",node_group="a"} 0`,
 		// Nothing was done, and nothing has failed.
 		`cluster_autoscaler_scaled_up_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name=""} 0`,
-		`cluster_autoscaler_errors_total{type="transientError"} 0`, `plimsoll_plan_divergence_total 0`, `plimsoll_plan_nodes 2`)
+		`cluster_autoscaler_errors_total{type="transientError"} 0`, `plimsoll_plan_divergence_total 0`,
+		`plimsoll_plan_nodes 2`)
 	if _, text := d.page(t, "/metrics"); strings.Contains(text, "plimsoll_call_duration_seconds_count") {
 		t.Error("a call that was not begun took time")
 	}
@@ -70,16 +74,19 @@ func TestObservedGrowth(t *testing.T) {
 	done := model.Cycle{Decided: true, Snapshot: snapshot(0)}
 	done.Snapshot.Groups[0].Target = 3
 	d.report(t, done)
-	if log := d.takeLog(); len(log) != 2 || !strings.Contains(log[0], `msg="others bought nodes" group=a nodes=2 here=wanted after=`) ||
+	if log := d.takeLog(); len(log) != 2 ||
+		!strings.Contains(log[0], `msg="others bought nodes" group=a nodes=2 here=wanted after=`) ||
 		!strings.Contains(log[1], `msg="no more nodes are needed" group=a would_have_bought=2 others_bought=2`) {
 		t.Errorf("log:\n%s", strings.Join(log, "\n"))
 	}
-	holds(t, d, `plimsoll_shadow_others_bought_nodes_total{here="wanted",node_group="a"} 2`, `plimsoll_shadow_wanted_nodes{node_group="a"} 0`)
+	holds(t, d, `plimsoll_shadow_others_bought_nodes_total{here="wanted",node_group="a"} 2`,
+		`plimsoll_shadow_wanted_nodes{node_group="a"} 0`)
 	// 5. A group that is gone is wanted no more; what was counted stays.
 	gone := model.Cycle{Decided: true, Snapshot: snapshot(0)}
 	gone.Snapshot.Groups, gone.Snapshot.Nodes = nil, nil
 	d.report(t, gone)
-	if _, text := d.page(t, "/metrics"); strings.Contains(text, "plimsoll_shadow_wanted_nodes{") || !strings.Contains(text, "plimsoll_shadow_bought_nodes_total{") {
+	if _, text := d.page(t, "/metrics"); strings.Contains(text, "plimsoll_shadow_wanted_nodes{") ||
+		!strings.Contains(text, "plimsoll_shadow_bought_nodes_total{") {
 		t.Error("the gauges of a group outlive it, or its counters do not")
 	}
 }
@@ -93,7 +100,8 @@ func TestObservedRemoval(t *testing.T) {
 	}
 	d.report(t, going("x", "y"))
 	d.report(t, going("x", "y"))
-	if log := d.takeLog(); len(log) != 1 || !strings.Contains(log[0], `verb=Taint group=a node=n then="cordon it, evict 2 pods, remove its instance" reason=Fits`) {
+	if log := d.takeLog(); len(log) != 1 || !strings.Contains(log[0],
+		`verb=Taint group=a node=n then="cordon it, evict 2 pods, remove its instance" reason=Fits`) {
 		t.Errorf("log:\n%s", strings.Join(log, "\n"))
 	}
 	want := []string{"Node /n Normal WouldScaleDown: Observe mode: the node would be tainted (2 pods of 1 kind), and then: cordon it, evict 2 pods, remove its instance"}
@@ -103,10 +111,12 @@ func TestObservedRemoval(t *testing.T) {
 	away := model.Cycle{Decided: true, Snapshot: snapshot(0)}
 	away.Snapshot.Nodes = nil
 	d.report(t, away)
-	if log := d.takeLog(); len(log) != 1 || !strings.Contains(log[0], `msg="others took a node, or it is gone" node=n group=a here=wanted`) {
+	if log := d.takeLog(); len(log) != 1 ||
+		!strings.Contains(log[0], `msg="others took a node, or it is gone" node=n group=a here=wanted`) {
 		t.Errorf("log:\n%s", strings.Join(log, "\n"))
 	}
-	holds(t, d, `plimsoll_shadow_removed_nodes_total{node_group="a"} 1`, `plimsoll_shadow_others_removed_nodes_total{here="wanted",node_group="a"} 1`,
+	holds(t, d, `plimsoll_shadow_removed_nodes_total{node_group="a"} 1`,
+		`plimsoll_shadow_others_removed_nodes_total{here="wanted",node_group="a"} 1`,
 		`cluster_autoscaler_scaled_down_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="empty"} 0`)
 }
 
@@ -121,7 +131,9 @@ func holds(t *testing.T, d *desk, samples ...string) {
 }
 
 func grep(text, word string) string {
-	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return !strings.Contains(l, word) || strings.HasPrefix(l, "#") })
+	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool {
+		return !strings.Contains(l, word) || strings.HasPrefix(l, "#")
+	})
 	return strings.Join(lines, "\n")
 }
 
@@ -145,7 +157,8 @@ func TestStatusOfAnObserver(t *testing.T) {
 		go w.Run(ctx)
 		synctest.Wait()
 		_, m := s.count()
-		if first := parsed(t, m); first.Mode != status.ModeObserve || first.AutoscalerStatus != status.Initializing || !strings.HasPrefix(first.Message, "observe mode: ") {
+		if first := parsed(t, m); first.Mode != status.ModeObserve || first.AutoscalerStatus != status.Initializing ||
+			!strings.HasPrefix(first.Message, "observe mode: ") {
 			t.Errorf("at first: %+v", first)
 		}
 		c := ofObserver(growing(3, 2))
@@ -155,7 +168,8 @@ func TestStatusOfAnObserver(t *testing.T) {
 		synctest.Wait()
 		_, m = s.count()
 		got := parsed(t, m)
-		if got.Mode != status.ModeObserve || !strings.Contains(got.Message, "observe mode: ") || !strings.Contains(got.Message, "9 of 10 nodes") ||
+		if got.Mode != status.ModeObserve || !strings.Contains(got.Message, "observe mode: ") ||
+			!strings.Contains(got.Message, "9 of 10 nodes") ||
 			got.NodeGroups[0].ScaleUp.Status == status.InProgress {
 			t.Errorf("%+v", got)
 		}

@@ -13,11 +13,13 @@ import (
 // soonest comes first, equal answers are one part, and a long list is cut.
 func TestTheNearestGroupIsNamedFirst(t *testing.T) {
 	said := func(group string, reason model.Reason, detail string) model.GroupVerdict {
-		return model.GroupVerdict{Group: provider.GroupID(group), Verdict: model.Verdict{Reason: reason, Detail: detail}}
+		return model.GroupVerdict{Group: provider.GroupID(group),
+			Verdict: model.Verdict{Reason: reason, Detail: detail}}
 	}
 	v := model.PendingVerdict{}
 	for i := range 12 {
-		v.Groups = append(v.Groups, said(fmt.Sprintf("arm-%02d", i), model.NodeAffinity, "kubernetes.io/arch in [amd64]"))
+		v.Groups = append(v.Groups, said(fmt.Sprintf("arm-%02d", i), model.NodeAffinity,
+			"kubernetes.io/arch in [amd64]"))
 	}
 	v.Groups = append(v.Groups, said("small", model.InsufficientResources, "cpu 4 > 1900m"),
 		said("spot", model.GroupBackoff, "for 5m0s"), said("web", model.GroupAtMax, "10/10 nodes"))
@@ -43,7 +45,8 @@ func TestWhatKeepsAMachineIsTold(t *testing.T) {
 	stuck := leaving(0)
 	stuck.Plan.Repair = []model.RepairVerdict{
 		{Group: "b", Count: 1, Verdict: model.Verdict{Reason: model.GroupBusy}},
-		{Group: "a", Instance: "i-1", Count: 1, Verdict: model.Verdict{Reason: model.MatchingBroken, Detail: "node x could be it", Fix: "ids that agree"}},
+		{Group: "a", Instance: "i-1", Count: 1,
+			Verdict: model.Verdict{Reason: model.MatchingBroken, Detail: "node x could be it", Fix: "ids that agree"}},
 	}
 	d.report(t, stuck)
 	want := `msg="a machine is given up and cannot be removed" group=a instance=i-1 count=1 reason=MatchingBroken detail="node x could be it" would_change_with="ids that agree"`
@@ -62,7 +65,8 @@ func TestWhatKeepsAMachineIsTold(t *testing.T) {
 		t.Errorf("told again after a call on its group: %q", log)
 	}
 	retried := leaving(0)
-	retried.Plan.Repair = []model.RepairVerdict{{Group: "c", Instance: "i-2", Count: 1, Verdict: model.Verdict{Reason: model.CreationRetried}}}
+	retried.Plan.Repair = []model.RepairVerdict{{Group: "c", Instance: "i-2", Count: 1,
+		Verdict: model.Verdict{Reason: model.CreationRetried}}}
 	d.report(t, retried)
 	if log := d.takeLog(); len(log) > 0 {
 		t.Errorf("what is waited for is told as given up: %q", log)

@@ -47,18 +47,22 @@ func (r *Reporter) logChange(ch model.Change) {
 		if byTheCloud(ch) {
 			what = "the cloud cannot make nodes that were asked for, they are given up"
 		}
-		r.log.Warn(what, "group", group, "nodes", ch.Count, "kind", string(ch.Cause), "why", ch.Message, "hint", hint(ch.Cause))
+		r.log.Warn(what, "group", group, "nodes", ch.Count, "kind", string(ch.Cause), "why", ch.Message,
+			"hint", hint(ch.Cause))
 	case model.CreationFailed:
-		r.log.Warn("the cloud could not make instances, they are given up", "group", group, "instances", ch.Count, "first", string(ch.Instance),
+		r.log.Warn("the cloud could not make instances, they are given up", "group", group, "instances", ch.Count,
+			"first", string(ch.Instance),
 			"kind", string(ch.Cause), "err", ch.Message, "hint", hint(ch.Cause))
 	case model.BackoffBegan:
-		r.log.Warn("a group rests after a growth that failed; others are tried", "group", group, "kind", string(ch.Cause), "rests", ch.Message)
+		r.log.Warn("a group rests after a growth that failed; others are tried", "group", group, "kind",
+			string(ch.Cause), "rests", ch.Message)
 	case model.BackoffEnded:
 		r.log.Info("a group's failures are forgotten", "group", group, "why", ch.Message)
 	case model.GroupForgotten:
 		r.log.Info("a group is gone, and forgotten", "group", group)
 	default:
-		r.log.Debug("the registry changed", "kind", string(ch.Kind), "group", group, "count", ch.Count, "message", ch.Message)
+		r.log.Debug("the registry changed", "kind", string(ch.Kind), "group", group, "count", ch.Count,
+			"message", ch.Message)
 	}
 }
 
@@ -74,7 +78,8 @@ func (r *Reporter) logHealth(s *model.Snapshot) {
 	if unhealthy := s.Unhealthy != nil; unhealthy != r.standing.cluster {
 		r.standing.cluster = unhealthy
 		if unhealthy {
-			r.log.Warn("the cluster is unhealthy: nothing is bought or removed until it is not", "why", reasonAndDetail(s.Unhealthy), "healthy_when", s.Unhealthy.Fix)
+			r.log.Warn("the cluster is unhealthy: nothing is bought or removed until it is not", "why",
+				reasonAndDetail(s.Unhealthy), "healthy_when", s.Unhealthy.Fix)
 		} else {
 			r.log.Info("the cluster is healthy again")
 		}
@@ -109,7 +114,8 @@ func (e *events) changed(now time.Time, ch model.Change) {
 		if byTheCloud(ch) {
 			how = fmt.Sprintf("failed for %d nodes", ch.Count)
 		}
-		e.send(now, e.status, string(ch.Group), corev1.EventTypeWarning, eventTimedOut, fmt.Sprintf("Scale-up of group %s %s: %s", ch.Group, how, ch.Message))
+		e.send(now, e.status, string(ch.Group), corev1.EventTypeWarning, eventTimedOut,
+			fmt.Sprintf("Scale-up of group %s %s: %s", ch.Group, how, ch.Message))
 	case model.CreationFailed:
 		// Of a stock-out and a quota in the same group, both are told.
 		e.send(now, e.status, fmt.Sprintf("%s/%s", ch.Group, ch.Cause), corev1.EventTypeWarning, eventCreationFailed,

@@ -22,24 +22,30 @@ func TestChangesOfTheRegistry(t *testing.T) {
 		event, log string
 		metrics    []string
 	}{
-		{"given up", []model.Change{{Kind: model.AskGivenUp, Group: "a", Count: 3, Cause: provider.Transient, Message: "3 of the nodes did not register within 15m0s"}},
+		{"given up", []model.Change{{Kind: model.AskGivenUp, Group: "a", Count: 3, Cause: provider.Transient,
+			Message: "3 of the nodes did not register within 15m0s"}},
 			"ConfigMap kube-system/status Warning ScaleUpTimedOut: Scale-up of group a timed out: 3 of the nodes did not register within 15m0s",
 			`msg="nodes that were asked for did not arrive in time, and are given up" group=a nodes=3`,
 			[]string{`cluster_autoscaler_failed_scale_ups_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="timeout"} 1`,
 				`cluster_autoscaler_failed_node_creations_total{reason="timeout"} 3`}},
-		{"given up at the cloud's word", []model.Change{{Kind: model.AskGivenUp, Group: "a", Count: 2, Cause: provider.NoCapacity, Message: "Could not launch: zone a is sold out"}},
+		{"given up at the cloud's word",
+			[]model.Change{{Kind: model.AskGivenUp, Group: "a", Count: 2, Cause: provider.NoCapacity,
+				Message: "Could not launch: zone a is sold out"}},
 			"ConfigMap kube-system/status Warning ScaleUpTimedOut: Scale-up of group a failed for 2 nodes: Could not launch: zone a is sold out",
 			`msg="the cloud cannot make nodes that were asked for, they are given up" group=a nodes=2 kind=NoCapacity`,
 			[]string{`cluster_autoscaler_failed_scale_ups_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="cloudProviderError"} 1`,
 				`cluster_autoscaler_failed_node_creations_total{reason="timeout"} 0`}},
 		{"stock-out of many", []model.Change{
-			{Kind: model.CreationFailed, Group: "a", Instance: "i-1", Count: 1, Cause: provider.NoCapacity, Message: "none left"},
-			{Kind: model.CreationFailed, Group: "a", Instance: "i-2", Count: 1, Cause: provider.NoCapacity, Message: "none left"}},
+			{Kind: model.CreationFailed, Group: "a", Instance: "i-1", Count: 1, Cause: provider.NoCapacity,
+				Message: "none left"},
+			{Kind: model.CreationFailed, Group: "a", Instance: "i-2", Count: 1, Cause: provider.NoCapacity,
+				Message: "none left"}},
 			"ConfigMap kube-system/status Warning ScaleUpFailed: Scale-up of group a failed for 2 instances: none left",
 			`group=a instances=2 first=i-1 kind=NoCapacity`,
 			[]string{`cluster_autoscaler_failed_scale_ups_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="cloudProviderError"} 1`,
 				`cluster_autoscaler_failed_node_creations_total{reason="cloudProviderError"} 2`}},
-		{"a rest begins", []model.Change{{Kind: model.BackoffBegan, Group: "a", Cause: provider.Quota, Message: "for 5m0s: quota"}},
+		{"a rest begins", []model.Change{{Kind: model.BackoffBegan, Group: "a", Cause: provider.Quota,
+			Message: "for 5m0s: quota"}},
 			"", `level=WARN msg="a group rests after a growth that failed; others are tried" group=a kind=Quota rests="for 5m0s: quota"`, nil},
 		{"a rest ends", []model.Change{{Kind: model.BackoffEnded, Group: "a", Message: "a growth worked"}},
 			"", `group=a why="a growth worked"`, nil},
@@ -52,7 +58,8 @@ func TestChangesOfTheRegistry(t *testing.T) {
 			if got := strings.Join(d.pad.take(), "\n"); got != c.event {
 				t.Errorf("events: %s", got)
 			}
-			if got := d.takeLog(); (c.log == "") != (len(got) == 0) || !strings.Contains(strings.Join(got, "\n"), c.log) || len(got) > 1 {
+			if got := d.takeLog(); (c.log == "") != (len(got) == 0) ||
+				!strings.Contains(strings.Join(got, "\n"), c.log) || len(got) > 1 {
 				t.Errorf("log: %s", got)
 			}
 			_, page := d.page(t, "/metrics")
@@ -108,14 +115,16 @@ func TestEndsOfRepairs(t *testing.T) {
 		{"not resized", model.Outcome{Call: call(model.Cancel, model.ProvisionTimeout), Err: failed},
 			"ConfigMap kube-system/status Warning FailedToRevertScaleUp: Group a could not be resized from 5 to 3 nodes: ", "from=5 to=3",
 			`cluster_autoscaler_errors_total{type="transientError"} 1`},
-		{"an unready node, removed", model.Outcome{Call: model.Call{Verb: model.Remove, Group: "a", Node: "n", Unready: true, Why: "not ready for 20m"}},
+		{"an unready node, removed", model.Outcome{Call: model.Call{Verb: model.Remove, Group: "a", Node: "n",
+			Unready: true, Why: "not ready for 20m"}},
 			"Node /n Normal ScaleDown: node removed by the cluster autoscaler: not ready for 20m", "",
 			`cluster_autoscaler_scaled_down_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="unready"} 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk()
 			d.report(t, model.Cycle{Snapshot: snapshot(0), Ended: []model.Outcome{c.out}})
-			if got := strings.Join(d.pad.take(), "\n"); !strings.HasPrefix(got, c.event) || (c.event == "") != (got == "") {
+			if got := strings.Join(d.pad.take(), "\n"); !strings.HasPrefix(got, c.event) ||
+				(c.event == "") != (got == "") {
 				t.Errorf("events: %s", got)
 			}
 			if got := strings.Join(d.takeLog(), "\n"); !strings.Contains(got, c.log) || (c.log == "") != (got == "") {
@@ -137,10 +146,12 @@ func TestRepairsInThePlan(t *testing.T) {
 		{Verb: model.Cancel, Group: "a", From: 5, To: 3},
 		{Verb: model.Remove, Group: "a", Node: "n", Unready: true},
 	}}})
-	if log := d.takeLog(); len(log) != 1 || !strings.Contains(log[0], `remove=n remove_instances="i-1 (ProvisionTimeout)" cancel="a 5->3"`) {
+	if log := d.takeLog(); len(log) != 1 ||
+		!strings.Contains(log[0], `remove=n remove_instances="i-1 (ProvisionTimeout)" cancel="a 5->3"`) {
 		t.Errorf("log: %s", log)
 	}
-	if got := d.pad.take(); !slices.Equal(got, []string{`ConfigMap kube-system/status Normal ScaleDown: Scale-down: removing node "n" of group a, which is not ready`}) {
+	if got := d.pad.take(); !slices.Equal(got,
+		[]string{`ConfigMap kube-system/status Normal ScaleDown: Scale-down: removing node "n" of group a, which is not ready`}) {
 		t.Errorf("events: %q", got)
 	}
 }
@@ -172,7 +183,8 @@ func TestUnhealthyCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk()
 		c := happened()
-		c.Snapshot.Unhealthy = &model.Verdict{Reason: model.ClusterUnhealthy, Detail: "6 of 10 nodes are not ready", Fix: "at most 45% are"}
+		c.Snapshot.Unhealthy = &model.Verdict{Reason: model.ClusterUnhealthy, Detail: "6 of 10 nodes are not ready",
+			Fix: "at most 45% are"}
 		told := 0
 		for range 31 { // 5 minutes and a bit
 			d.report(t, c)
@@ -187,10 +199,12 @@ func TestUnhealthyCluster(t *testing.T) {
 		if told != 2 {
 			t.Errorf("told %d times in five minutes", told)
 		}
-		if log := d.takeLog(); len(log) != 1 || !strings.Contains(log[0], `why="ClusterUnhealthy (6 of 10 nodes are not ready)" healthy_when="at most 45% are"`) {
+		if log := d.takeLog(); len(log) != 1 || !strings.Contains(log[0],
+			`why="ClusterUnhealthy (6 of 10 nodes are not ready)" healthy_when="at most 45% are"`) {
 			t.Errorf("log: %s", log)
 		}
-		if _, page := d.page(t, "/metrics"); !strings.Contains(page, "cluster_autoscaler_cluster_safe_to_autoscale 0\n") {
+		if _, page := d.page(t, "/metrics"); !strings.Contains(page,
+			"cluster_autoscaler_cluster_safe_to_autoscale 0\n") {
 			t.Error("the metric says that it is safe")
 		}
 		d.report(t, happened())
@@ -198,7 +212,8 @@ func TestUnhealthyCluster(t *testing.T) {
 		if log := d.takeLog(); len(log) != 1 || !strings.Contains(log[0], "the cluster is healthy again") {
 			t.Errorf("log: %s", log)
 		}
-		if _, page := d.page(t, "/metrics"); !strings.Contains(page, "cluster_autoscaler_cluster_safe_to_autoscale 1\n") {
+		if _, page := d.page(t, "/metrics"); !strings.Contains(page,
+			"cluster_autoscaler_cluster_safe_to_autoscale 1\n") {
 			t.Error("the metric says that it is not safe")
 		}
 	})
@@ -211,12 +226,14 @@ func TestUnhealthyGroup(t *testing.T) {
 		c := happened()
 		c.Snapshot.Groups[0].Unhealthy = v
 		d.report(t, c)
-		if log := d.takeLog(); (want == "") != (len(log) == 0) || len(log) > 1 || !strings.Contains(strings.Join(log, ""), want) {
+		if log := d.takeLog(); (want == "") != (len(log) == 0) || len(log) > 1 ||
+			!strings.Contains(strings.Join(log, ""), want) {
 			t.Errorf("%s: %q", name, log)
 		}
 	}
 	says("healthy", nil, "")
-	says("sick", &model.Verdict{Reason: model.NodeNeverStarted, Detail: "1 node"}, `group=a why="NodeNeverStarted (1 node)"`)
+	says("sick", &model.Verdict{Reason: model.NodeNeverStarted, Detail: "1 node"},
+		`group=a why="NodeNeverStarted (1 node)"`)
 	says("still", &model.Verdict{Reason: model.NodeNeverStarted, Detail: "2 nodes"}, "")
 	says("worse", &model.Verdict{Reason: model.GroupUnhealthy}, "why=GroupUnhealthy")
 	says("cured", nil, `msg="a group is healthy again" group=a`)
@@ -234,7 +251,8 @@ func TestGaugesOfTheRegistry(t *testing.T) {
 	d := newDesk(func(s *Settings) { s.PerGroupMetrics = true })
 	c := happened()
 	s := c.Snapshot
-	s.Counts = model.Counts{Total: 12, Ready: 3, Young: 2, NeverStarted: 1, Suspended: 1, BeingDeleted: 1, Unready: 4, Unregistered: 5, LongUnregistered: 6}
+	s.Counts = model.Counts{Total: 12, Ready: 3, Young: 2, NeverStarted: 1, Suspended: 1, BeingDeleted: 1, Unready: 4,
+		Unregistered: 5, LongUnregistered: 6}
 	s.Others = model.Counts{Total: 1, Ready: 1}
 	s.Groups[0].Unhealthy = &model.Verdict{Reason: model.GroupUnhealthy}
 	s.Groups[0].Backoff = model.Backoff{Until: s.Now.Add(time.Second), Kind: provider.NoCapacity, Code: "OutOfStock"}
@@ -250,10 +268,13 @@ func TestGaugesOfTheRegistry(t *testing.T) {
 		}
 	}
 	rests := `node_group_backoff_status{node_group="a",reason="OutOfStock"} 1` + "\n"
-	shows(true, `nodes_count{state="ready"} 4`+"\n", `nodes_count{state="unready"} 5`+"\n", `nodes_count{state="notStarted"} 2`+"\n",
-		`nodes_count{state="suspended"} 1`+"\n", `nodes_count{state="unregistered"} 5`+"\n", `nodes_count{state="longUnregistered"} 6`+"\n",
+	shows(true, `nodes_count{state="ready"} 4`+"\n", `nodes_count{state="unready"} 5`+"\n",
+		`nodes_count{state="notStarted"} 2`+"\n",
+		`nodes_count{state="suspended"} 1`+"\n", `nodes_count{state="unregistered"} 5`+"\n",
+		`nodes_count{state="longUnregistered"} 6`+"\n",
 		`node_group_healthiness{node_group="a"} 0`+"\n", `node_group_healthiness{node_group="b"} 1`+"\n", rests,
-		`node_group_backoff_status{node_group="b",reason=""} 0`+"\n", `node_group_min_count{node_group="a"} 1`+"\n", `node_group_target_count{node_group="a"} 1`+"\n")
+		`node_group_backoff_status{node_group="b",reason=""} 0`+"\n", `node_group_min_count{node_group="a"} 1`+"\n",
+		`node_group_target_count{node_group="a"} 1`+"\n")
 	// The rest is over: the reason is gone.
 	s.Groups[0].Backoff.Until = s.Now
 	d.report(t, c)

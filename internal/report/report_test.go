@@ -31,7 +31,8 @@ type pad struct{ notes []string }
 
 func (p *pad) Event(object runtime.Object, kind, reason, message string) {
 	ref := object.(*corev1.ObjectReference)
-	p.notes = append(p.notes, fmt.Sprintf("%s %s/%s %s %s: %s", ref.Kind, ref.Namespace, ref.Name, kind, reason, message))
+	p.notes = append(p.notes, fmt.Sprintf("%s %s/%s %s %s: %s", ref.Kind, ref.Namespace, ref.Name,
+		kind, reason, message))
 }
 func (p *pad) Eventf(runtime.Object, string, string, string, ...any) { panic("not used") }
 func (p *pad) AnnotatedEventf(runtime.Object, map[string]string, string, string, string, ...any) {
@@ -53,7 +54,8 @@ type desk struct {
 func newDesk(change ...func(*Settings)) *desk {
 	s := Settings{Namespace: "kube-system", StatusConfigMap: "status",
 		Health: HealthLimits{10 * time.Minute, 15 * time.Minute, 20 * time.Minute},
-		Policy: model.Policy{ScaleUp: model.ScaleUpPolicy{MaxNodesTotal: 50, MaxCoresTotal: 100, MaxMemoryTotal: 1 << 40}}}
+		Policy: model.Policy{ScaleUp: model.ScaleUpPolicy{MaxNodesTotal: 50, MaxCoresTotal: 100,
+			MaxMemoryTotal: 1 << 40}}}
 	for _, c := range change {
 		c(&s)
 	}
@@ -98,7 +100,8 @@ func (d *desk) report(t *testing.T, c model.Cycle) {
 // snapshot has one class, ns/web, with n pods pending, group a, and a node.
 func snapshot(n int) *model.Snapshot {
 	s := &model.Snapshot{Now: time.Unix(1000, 0), AsOf: time.Unix(990, 0)}
-	s.Classes = []model.Class{{Key: "web", Spec: &model.Spec{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}}}}
+	s.Classes = []model.Class{{Key: "web",
+		Spec: &model.Spec{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}}}}
 	q := model.Pending{Class: 0, Refused: true}
 	for i := range n {
 		q.Pods = append(q.Pods, &model.Pod{Name: fmt.Sprintf("web-%03d", i), UID: types.UID(fmt.Sprint("uid", i))})
@@ -108,10 +111,12 @@ func snapshot(n int) *model.Snapshot {
 	}
 	s.Groups = []model.Group{{Group: provider.Group{ID: "a", Min: 1, Max: 10, Target: 1,
 		Instances: []provider.Instance{{ID: "i"}, {ID: "new"}}}, ReadyNodes: 1}}
-	s.Groups[0].GroupStanding = model.GroupStanding{Expected: 1, Counts: model.Counts{Total: 1, Ready: 1, Unregistered: 1}}
+	s.Groups[0].GroupStanding = model.GroupStanding{Expected: 1,
+		Counts: model.Counts{Total: 1, Ready: 1, Unregistered: 1}}
 	s.Counts = s.Groups[0].Counts
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "node-uid"}, Status: corev1.NodeStatus{
-		Capacity:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("1Gi")},
+		Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"),
+			corev1.ResourceMemory: resource.MustParse("1Gi")},
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
 	s.Nodes = []model.Node{{Name: "n", Object: node, Group: 0, Instance: "i"}}
 	return s
@@ -140,7 +145,8 @@ func TestActingCycle(t *testing.T) {
 	d := newDesk()
 	d.report(t, growing(3, 2, says("a", model.GroupAtMax, "3 of 3")))
 	log := d.takeLog()
-	if len(log) != 2 || !strings.Contains(log[0], `msg=acting grow="a 1->3 (max 10)" nodes=2 lower_bound=1 for_pods=2`) ||
+	if len(log) != 2 || !strings.Contains(log[0],
+		`msg=acting grow="a 1->3 (max 10)" nodes=2 lower_bound=1 for_pods=2`) ||
 		!strings.Contains(log[1], `class=ns/web pods=1 of=3 why="a: GroupAtMax (3 of 3)"`) {
 		t.Errorf("log:\n%s", strings.Join(log, "\n"))
 	}
@@ -158,7 +164,8 @@ func TestActingCycle(t *testing.T) {
 // Pods are told of each answer, however soon it follows another one, and of none twice.
 func TestPodsAreToldEachAnswer(t *testing.T) {
 	d := newDesk()
-	for _, reason := range []model.Reason{model.GroupPaused, model.GroupBackoff, model.GroupBackoff, model.GroupPaused} {
+	for _, reason := range []model.Reason{model.GroupPaused, model.GroupBackoff, model.GroupBackoff,
+		model.GroupPaused} {
 		d.report(t, leaving(1, says("a", reason, "")))
 		d.report(t, leaving(1, says("b", reason, ""), says("c", reason, ""))) // the same, by other groups
 	}
@@ -230,15 +237,18 @@ func TestFewPodsOfAClassGetAnEvent(t *testing.T) {
 func TestLongMessagesAreCut(t *testing.T) {
 	var groups []model.GroupVerdict
 	for i := range 5 {
-		groups = append(groups, says(fmt.Sprintf("grüppe-%03d", i), model.NodeAffinity, fmt.Sprint(i, strings.Repeat("ü", 200))))
+		groups = append(groups, says(fmt.Sprintf("grüppe-%03d", i), model.NodeAffinity,
+			fmt.Sprint(i, strings.Repeat("ü", 200))))
 	}
 	d := newDesk()
 	d.report(t, leaving(1, groups...))
 	_, message, _ := strings.Cut(d.pad.take()[0], "NotTriggerScaleUp: ")
-	if len(message) > maxMessage || len(message) < maxMessage-10 || !strings.HasSuffix(message, "...") || strings.ContainsRune(message, '�') {
+	if len(message) > maxMessage || len(message) < maxMessage-10 || !strings.HasSuffix(message, "...") ||
+		strings.ContainsRune(message, '�') {
 		t.Errorf("%d bytes: %q", len(message), message[len(message)-20:])
 	}
-	if !strings.Contains(message, "grüppe-000: NodeAffinity (0ü") || !strings.Contains(message, "; grüppe-001: NodeAffinity (1ü") {
+	if !strings.Contains(message, "grüppe-000: NodeAffinity (0ü") ||
+		!strings.Contains(message, "; grüppe-001: NodeAffinity (1ü") {
 		t.Error(message)
 	}
 }
@@ -253,7 +263,8 @@ func TestMessagesAreCutBetweenCharacters(t *testing.T) {
 }
 
 func outcome(v model.Verb, err *provider.Error) model.Outcome {
-	o := model.Outcome{Call: model.Call{Verb: v, Group: "a", From: 1, To: 3, Why: "empty for 10m"}, Err: err, Began: time.Unix(1, 0), Ended: time.Unix(2, 0)}
+	o := model.Outcome{Call: model.Call{Verb: v, Group: "a", From: 1, To: 3, Why: "empty for 10m"}, Err: err,
+		Began: time.Unix(1, 0), Ended: time.Unix(2, 0)}
 	if v != model.Grow {
 		o.Call.Node = "n"
 	}
@@ -269,22 +280,30 @@ func TestEndsOfCalls(t *testing.T) {
 		event, log string
 		metric     string
 	}{
-		{"growth", outcome(model.Grow, nil), "", "", `cluster_autoscaler_scaled_up_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name=""} 2`},
-		{"failed growth", outcome(model.Grow, &provider.Error{Op: "Grow", Group: "a", Kind: provider.NoCapacity, Message: "no machines"}),
-			"ConfigMap kube-system/status Warning FailedToScaleUpGroup: Scale-up of group a from 1 to 3 nodes failed", "no machines",
+		{"growth", outcome(model.Grow, nil), "", "",
+			`cluster_autoscaler_scaled_up_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name=""} 2`},
+		{"failed growth", outcome(model.Grow,
+			&provider.Error{Op: "Grow", Group: "a", Kind: provider.NoCapacity, Message: "no machines"}),
+			"ConfigMap kube-system/status Warning FailedToScaleUpGroup: Scale-up of group a from 1 to 3 nodes failed",
+			"no machines",
 			`cluster_autoscaler_failed_scale_ups_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="cloudProviderError"} 1`},
-		{"removal", outcome(model.Remove, nil), "Node /n Normal ScaleDown: node removed by the cluster autoscaler: empty for 10m", "",
+		{"removal", outcome(model.Remove, nil),
+			"Node /n Normal ScaleDown: node removed by the cluster autoscaler: empty for 10m", "",
 			`cluster_autoscaler_scaled_down_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="empty"} 1`},
-		{"failed removal", outcome(model.Remove, &provider.Error{Op: "Remove", Kind: provider.Throttled}), "Node /n Warning ScaleDownFailed: Remove failed", "it is tried again",
+		{"failed removal", outcome(model.Remove, &provider.Error{Op: "Remove", Kind: provider.Throttled}),
+			"Node /n Warning ScaleDownFailed: Remove failed", "it is tried again",
 			`cluster_autoscaler_errors_total{type="transientError"} 1`},
-		{"a pod landed", landed, "Node /n Warning ScaleDownFailed: the node stays: pods landed on it: ns/p", "ns/p", `plimsoll_call_duration_seconds_count{end="landed",verb="Remove"} 1`},
-		{"failed taint", outcome(model.Taint, &provider.Error{Op: "Taint", Kind: provider.Denied}), "Node /n Warning ScaleDownFailed", "grant the right",
+		{"a pod landed", landed, "Node /n Warning ScaleDownFailed: the node stays: pods landed on it: ns/p", "ns/p",
+			`plimsoll_call_duration_seconds_count{end="landed",verb="Remove"} 1`},
+		{"failed taint", outcome(model.Taint, &provider.Error{Op: "Taint", Kind: provider.Denied}),
+			"Node /n Warning ScaleDownFailed", "grant the right",
 			`cluster_autoscaler_errors_total{type="apiCallError"} 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk()
 			d.report(t, model.Cycle{Snapshot: snapshot(0), Ended: []model.Outcome{c.out}})
-			if got := strings.Join(d.pad.take(), "\n"); !strings.HasPrefix(got, c.event) || (c.event == "") != (got == "") {
+			if got := strings.Join(d.pad.take(), "\n"); !strings.HasPrefix(got, c.event) ||
+				(c.event == "") != (got == "") {
 				t.Errorf("events: %s", got)
 			}
 			if got := strings.Join(d.takeLog(), "\n"); !strings.Contains(got, c.log) || (c.log == "") != (got == "") {
@@ -318,7 +337,8 @@ func TestCallsThatWereNotBegun(t *testing.T) {
 				t.Errorf("log: %q", log)
 			}
 			_, after := d.page(t, "/metrics")
-			for _, family := range []string{"cluster_autoscaler_errors_total{", "cluster_autoscaler_failed_", "cluster_autoscaler_evicted_", "plimsoll_evictions_refused_total "} {
+			for _, family := range []string{"cluster_autoscaler_errors_total{", "cluster_autoscaler_failed_",
+				"cluster_autoscaler_evicted_", "plimsoll_evictions_refused_total "} {
 				if a, b := linesOf(before, family), linesOf(after, family); len(a) == 0 || !slices.Equal(a, b) {
 					t.Errorf("got %q, want %q", b, a)
 				}
@@ -351,7 +371,8 @@ func TestTheCloudWasNeverRead(t *testing.T) {
 		return linesOf(page, "plimsoll_inventory_as_of_seconds ")
 	}
 	d.Health().Leads(time.Unix(1000, 0))
-	never := model.Cycle{Decided: true, Snapshot: &model.Snapshot{Now: time.Unix(1010, 0), InventoryErr: "no credentials"}}
+	never := model.Cycle{Decided: true,
+		Snapshot: &model.Snapshot{Now: time.Unix(1010, 0), InventoryErr: "no credentials"}}
 	if got := asOf(never); !slices.Equal(got, []string{"plimsoll_inventory_as_of_seconds 1000"}) {
 		t.Errorf("never read: %q", got)
 	}
@@ -359,7 +380,8 @@ func TestTheCloudWasNeverRead(t *testing.T) {
 	if got := asOf(never); !slices.Equal(got, []string{"plimsoll_inventory_as_of_seconds 1000"}) {
 		t.Errorf("later: %q", got)
 	}
-	if got := asOf(model.Cycle{Decided: true, Snapshot: snapshot(0)}); !slices.Equal(got, []string{"plimsoll_inventory_as_of_seconds 990"}) {
+	if got := asOf(model.Cycle{Decided: true, Snapshot: snapshot(0)}); !slices.Equal(got,
+		[]string{"plimsoll_inventory_as_of_seconds 990"}) {
 		t.Errorf("read: %q", got)
 	}
 }
@@ -367,7 +389,8 @@ func TestTheCloudWasNeverRead(t *testing.T) {
 // Each read of the cloud that fails is counted under the kind of its error.
 func TestReadsThatFailed(t *testing.T) {
 	for want, err := range map[string]error{
-		"cloudProviderError": fmt.Errorf("read: %w", &provider.Error{Op: provider.OpInventory, Kind: provider.Credentials}),
+		"cloudProviderError": fmt.Errorf("read: %w",
+			&provider.Error{Op: provider.OpInventory, Kind: provider.Credentials}),
 		"configurationError": &provider.Error{Op: provider.OpInventory, Kind: provider.BadConfig},
 		"transientError":     errors.New("connection reset"),
 	} {
@@ -376,7 +399,8 @@ func TestReadsThatFailed(t *testing.T) {
 		d.ReadFailed(err)
 		_, page := d.page(t, "/metrics")
 		for _, line := range linesOf(page, "cluster_autoscaler_errors_total{") {
-			if kind, n, _ := strings.Cut(line, "} "); (n == "2") != strings.Contains(kind, want) || n != "2" && n != "0" {
+			if kind, n, _ := strings.Cut(line, "} "); (n == "2") != strings.Contains(kind, want) ||
+				n != "2" && n != "0" {
 				t.Errorf("%v: got %s, want 2 of %s", err, line, want)
 			}
 		}
@@ -419,7 +443,8 @@ func TestMetrics(t *testing.T) {
 	gone := model.Cycle{Decided: true, Snapshot: snapshot(0)}
 	gone.Snapshot.Groups = nil
 	d.report(t, gone)
-	if code, got := d.page(t, "/metrics"); code != http.StatusOK || strings.Contains(got, "Cooldown") || strings.Contains(got, `node_group="a"`) {
+	if code, got := d.page(t, "/metrics"); code != http.StatusOK || strings.Contains(got, "Cooldown") ||
+		strings.Contains(got, `node_group="a"`) {
 		t.Errorf("status %d; a vanished reason or group is still shown", code)
 	}
 	// Without the flag there is nothing per group.
@@ -485,7 +510,8 @@ func TestRecorderSends(t *testing.T) {
 		client := fake.NewClientset()
 		recorder, end := NewRecorder(client)
 		d := newDesk()
-		d.Reporter = New(recorder, Settings{Namespace: "kube-system", StatusConfigMap: "status"}, slog.New(slog.DiscardHandler))
+		d.Reporter = New(recorder, Settings{Namespace: "kube-system", StatusConfigMap: "status"},
+			slog.New(slog.DiscardHandler))
 		d.report(t, growing(1, 1))
 		synctest.Wait()
 		end()
@@ -498,7 +524,8 @@ func TestRecorderSends(t *testing.T) {
 			got = append(got, e.Source.Component+" "+e.Namespace+" "+e.Reason+" "+string(e.InvolvedObject.UID))
 		}
 		slices.Sort(got)
-		if want := []string{"cluster-autoscaler kube-system ScaledUpGroup ", "cluster-autoscaler ns TriggeredScaleUp uid0"}; !slices.Equal(got, want) {
+		if want := []string{"cluster-autoscaler kube-system ScaledUpGroup ",
+			"cluster-autoscaler ns TriggeredScaleUp uid0"}; !slices.Equal(got, want) {
 			t.Errorf("events %q", got)
 		}
 		synctest.Wait()

@@ -93,14 +93,15 @@ func (r removals) ended(s *model.Snapshot, call model.Call) string {
 	return downReason(s, call)
 }
 
-// refused tells whether an eviction failed because a disruption budget has none
+// refused reports whether an eviction failed because a disruption budget has none
 // to spare: nothing is amiss, and it is tried again. So it is if the pod changed
 // under the API server's hands, which looks the same here.
 func refused(out model.Outcome) bool {
-	return out.Call.Verb == model.Evict && out.Err != nil && out.Err.Kind == provider.Conflict && !out.Err.MayHaveHappened
+	return out.Call.Verb == model.Evict && out.Err != nil && out.Err.Kind == provider.Conflict &&
+		!out.Err.MayHaveHappened
 }
 
-// begun tells whether a call was begun at all.
+// begun reports whether a call was begun at all.
 func begun(out model.Outcome) bool { return out.Err == nil || out.Err.Code != model.CodeNotBegun }
 
 // onNode tells of a call on a node, or on a pod of it, that ended.
@@ -115,14 +116,18 @@ func (e *events) onNode(now time.Time, s *model.Snapshot, out model.Outcome) {
 	case call.Verb == model.Evict:
 		e.evicted(now, out)
 	case len(out.Landed) > 0:
-		send(string(model.PodLanded), corev1.EventTypeWarning, eventDownFailed, "the node stays: pods landed on it: "+list(out.Landed))
+		send(string(model.PodLanded), corev1.EventTypeWarning, eventDownFailed,
+			"the node stays: pods landed on it: "+list(out.Landed))
 	case out.Err != nil:
-		send(string(call.Verb), corev1.EventTypeWarning, eventDownFailed, fmt.Sprintf("%s failed: %v", call.Verb, out.Err))
+		send(string(call.Verb), corev1.EventTypeWarning, eventDownFailed,
+			fmt.Sprintf("%s failed: %v", call.Verb, out.Err))
 	case call.Verb == model.Remove:
-		send(string(call.Verb), corev1.EventTypeNormal, eventScaleDown, "node removed by the cluster autoscaler: "+call.Why)
+		send(string(call.Verb), corev1.EventTypeNormal, eventScaleDown,
+			"node removed by the cluster autoscaler: "+call.Why)
 	case out.Unchanged:
 	case call.Verb == model.Taint:
-		send(string(call.Verb), corev1.EventTypeNormal, eventScaleDown, "marked the node as toBeDeleted/unschedulable: "+call.Why)
+		send(string(call.Verb), corev1.EventTypeNormal, eventScaleDown,
+			"marked the node as toBeDeleted/unschedulable: "+call.Why)
 	case call.Verb == model.Untaint:
 		kind := corev1.EventTypeWarning
 		if !call.Reason.FailedRemoval() {
@@ -140,12 +145,15 @@ func backText(call model.Call) string {
 // budget refuses is not told: the node says so if it is given back for that.
 func (e *events) evicted(now time.Time, out model.Outcome) {
 	namespace, name, _ := strings.Cut(out.Call.Pod, "/")
-	pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: out.Call.PodUID}
+	pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name,
+		UID: out.Call.PodUID}
 	switch {
 	case out.Err == nil && !out.Unchanged:
-		e.send(now, pod, "", corev1.EventTypeNormal, eventScaleDown, "deleting pod for node scale down: node "+out.Call.Node)
+		e.send(now, pod, "", corev1.EventTypeNormal, eventScaleDown,
+			"deleting pod for node scale down: node "+out.Call.Node)
 	case out.Err != nil && !refused(out):
-		e.send(now, pod, "", corev1.EventTypeWarning, eventDownFailed, fmt.Sprintf("pod could not be evicted from node %s: %v", out.Call.Node, out.Err))
+		e.send(now, pod, "", corev1.EventTypeWarning, eventDownFailed,
+			fmt.Sprintf("pod could not be evicted from node %s: %v", out.Call.Node, out.Err))
 	}
 }
 

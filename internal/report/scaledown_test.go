@@ -54,26 +54,40 @@ func TestEndsOnNodes(t *testing.T) {
 		event, log string // no log: none above the level of debugging
 		metrics    []string
 	}{
-		{"tainted", outcome(model.Taint, nil), "Node /n Normal ScaleDown: marked the node as toBeDeleted/unschedulable: empty for 10m", "", []string{quiet}},
+		{"tainted", outcome(model.Taint, nil),
+			"Node /n Normal ScaleDown: marked the node as toBeDeleted/unschedulable: empty for 10m",
+			"", []string{quiet}},
 		{"was tainted", unchanged(outcome(model.Taint, nil)), "", "", nil},
-		{"cordoned", outcome(model.Cordon, nil), "", "", []string{`plimsoll_call_duration_seconds_count{end="done",verb="Cordon"} 1`}},
-		{"a pod landed before the cordon", landed, "Node /n Warning ScaleDownFailed: the node stays: pods landed on it: ns/late", "ns/late",
+		{"cordoned", outcome(model.Cordon, nil), "", "",
+			[]string{`plimsoll_call_duration_seconds_count{end="done",verb="Cordon"} 1`}},
+		{"a pod landed before the cordon", landed,
+			"Node /n Warning ScaleDownFailed: the node stays: pods landed on it: ns/late", "ns/late",
 			[]string{quiet, `plimsoll_call_duration_seconds_count{end="landed",verb="Cordon"} 1`}},
-		{"not cordoned", outcome(model.Cordon, fails(provider.Denied)), "Node /n Warning ScaleDownFailed: Cordon failed: ", "grant the right", []string{amiss}},
+		{"not cordoned", outcome(model.Cordon, fails(provider.Denied)),
+			"Node /n Warning ScaleDownFailed: Cordon failed: ", "grant the right", []string{amiss}},
 		{"evicted", evict(nil), "Pod shop/db-0 Normal ScaleDown: deleting pod for node scale down: node n", "",
-			[]string{`cluster_autoscaler_evicted_pods_total{eviction_result="succeeded"} 1`, `plimsoll_evictions_refused_total 0`}},
-		{"was gone already", unchanged(evict(nil)), "", "", []string{`cluster_autoscaler_evicted_pods_total{eviction_result="succeeded"} 0`}},
+			[]string{`cluster_autoscaler_evicted_pods_total{eviction_result="succeeded"} 1`,
+				`plimsoll_evictions_refused_total 0`}},
+		{"was gone already", unchanged(evict(nil)), "", "",
+			[]string{`cluster_autoscaler_evicted_pods_total{eviction_result="succeeded"} 0`}},
 		{"refused", evict(fails(provider.Conflict)), "", "",
-			[]string{quiet, `cluster_autoscaler_errors_total{type="transientError"} 0`, `plimsoll_evictions_refused_total 1`, `cluster_autoscaler_evicted_pods_total{eviction_result="failed"} 0`,
+			[]string{quiet, `cluster_autoscaler_errors_total{type="transientError"} 0`,
+				`plimsoll_evictions_refused_total 1`,
+				`cluster_autoscaler_evicted_pods_total{eviction_result="failed"} 0`,
 				`plimsoll_call_duration_seconds_count{end="refused",verb="Evict"} 1`}},
-		{"nobody knows", evict(unsure), "Pod shop/db-0 Warning ScaleDownFailed: pod could not be evicted from node n: ", "pod=shop/db-0",
-			[]string{amiss, `plimsoll_evictions_refused_total 0`, `plimsoll_call_duration_seconds_count{end="unknown",verb="Evict"} 1`}},
-		{"must not be evicted by us", evict(fails(provider.Denied)), "Pod shop/db-0 Warning ScaleDownFailed: pod could not be evicted", "pod=shop/db-0", []string{amiss}},
+		{"nobody knows", evict(unsure), "Pod shop/db-0 Warning ScaleDownFailed: pod could not be evicted from node n: ",
+			"pod=shop/db-0",
+			[]string{amiss, `plimsoll_evictions_refused_total 0`,
+				`plimsoll_call_duration_seconds_count{end="unknown",verb="Evict"} 1`}},
+		{"must not be evicted by us", evict(fails(provider.Denied)),
+			"Pod shop/db-0 Warning ScaleDownFailed: pod could not be evicted", "pod=shop/db-0", []string{amiss}},
 		{"not begun", evict(late), "", "pod=shop/db-0", nil},
 		{"not begun either", outcome(model.Taint, late), "", "node=n", nil},
-		{"given back", back(model.EvictionRefused), "Node /n Warning ScaleDownFailed: the node was given back: EvictionRefused (pod shop/db-0 could not be evicted for 2m0s)",
+		{"given back", back(model.EvictionRefused),
+			"Node /n Warning ScaleDownFailed: the node was given back: EvictionRefused (pod shop/db-0 could not be evicted for 2m0s)",
 			`level=INFO msg="a node was given back" verb=Untaint group=a node=n`, nil},
-		{"given back, as it should", back(model.Reserved), "Node /n Normal ScaleDownFailed: the node was given back: Reserved", "why=", nil},
+		{"given back, as it should", back(model.Reserved),
+			"Node /n Normal ScaleDownFailed: the node was given back: Reserved", "why=", nil},
 		{"was given back already", unchanged(back(model.EvictionRefused)), "", "", nil},
 		{"marked", outcome(model.Mark, nil), "", "", nil},
 		{"not unmarked", outcome(model.Unmark, fails(provider.Denied)), "", "grant the right", []string{amiss}},
@@ -82,7 +96,8 @@ func TestEndsOnNodes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk()
 			d.report(t, model.Cycle{Snapshot: snapshot(0), Ended: []model.Outcome{c.out}})
-			if got := strings.Join(d.pad.take(), "\n"); !strings.HasPrefix(got, c.event) || (c.event == "") != (got == "") || strings.Contains(got, "\n") {
+			if got := strings.Join(d.pad.take(), "\n"); !strings.HasPrefix(got, c.event) ||
+				(c.event == "") != (got == "") || strings.Contains(got, "\n") {
 				t.Errorf("events: %s", got)
 			}
 			if got := strings.Join(d.takeLog(), "\n"); !strings.Contains(got, c.log) || (c.log == "") != (got == "") {
@@ -106,7 +121,8 @@ func TestOneNodeHasSeveralEvents(t *testing.T) {
 		back := outcome(model.Untaint, nil)
 		back.Call.Reason = model.EvictionRefused
 		again := outcome(model.Taint, nil)
-		d.report(t, model.Cycle{Snapshot: snapshot(0), Ended: []model.Outcome{outcome(model.Taint, nil), outcome(model.Remove, fails(provider.Throttled)), back, again, outcome(model.Remove, nil)}})
+		d.report(t, model.Cycle{Snapshot: snapshot(0), Ended: []model.Outcome{outcome(model.Taint, nil),
+			outcome(model.Remove, fails(provider.Throttled)), back, again, outcome(model.Remove, nil)}})
 		if got := d.pad.take(); len(got) != 4 {
 			t.Errorf("%d events:\n%s", len(got), strings.Join(got, "\n"))
 		}
@@ -116,10 +132,13 @@ func TestOneNodeHasSeveralEvents(t *testing.T) {
 // To give a node back is a warning where its removal was tried in vain.
 func TestGivenBackInVain(t *testing.T) {
 	for r, warning := range map[model.Reason]bool{
-		model.PodLanded: true, model.EvictionRefused: true, model.ReplacementWaits: true, model.NoPlaceToMovePods: true, model.DrainFailed: true,
+		model.PodLanded: true, model.EvictionRefused: true, model.ReplacementWaits: true, model.NoPlaceToMovePods: true,
+		model.DrainFailed:  true,
 		model.NotEnoughPdb: true, model.ToleratesRemoval: true, model.NotReplicated: true,
-		model.Reserved: false, model.ScaleDownOff: false, model.ScaleDownDisabled: false, model.ReadyAgain: false, model.InstanceHeld: false,
-		model.NotAutoscaled: false, model.AllOrNothing: false, model.ClusterUnhealthy: false, model.LeaderChanged: false,
+		model.Reserved: false, model.ScaleDownOff: false, model.ScaleDownDisabled: false, model.ReadyAgain: false,
+		model.InstanceHeld:  false,
+		model.NotAutoscaled: false, model.AllOrNothing: false, model.ClusterUnhealthy: false,
+		model.LeaderChanged: false,
 	} {
 		d := newDesk()
 		out := outcome(model.Untaint, nil)
@@ -144,8 +163,11 @@ func TestWhyANodeWent(t *testing.T) {
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			d := newDesk()
-			call := model.Call{ID: "Remove/n/1", Verb: model.Remove, Group: "a", Node: "n", Instance: "i", Unready: c.unready}
-			d.report(t, model.Cycle{Decided: true, Snapshot: draining(model.Drain{Stage: model.Evicting, Occupied: c.occupied}), Plan: model.Plan{Calls: []model.Call{call}}})
+			call := model.Call{ID: "Remove/n/1", Verb: model.Remove, Group: "a", Node: "n",
+				Instance: "i", Unready: c.unready}
+			d.report(t, model.Cycle{Decided: true,
+				Snapshot: draining(model.Drain{Stage: model.Evicting, Occupied: c.occupied}),
+				Plan:     model.Plan{Calls: []model.Call{call}}})
 			if got := d.pad.take(); len(got) != 1 || got[0] != "ConfigMap kube-system/status Normal "+c.event {
 				t.Errorf("events: %q", got)
 			}
@@ -153,7 +175,8 @@ func TestWhyANodeWent(t *testing.T) {
 			gone.Nodes = nil
 			d.report(t, model.Cycle{Snapshot: gone, Ended: []model.Outcome{{Call: call}}})
 			_, page := d.page(t, "/metrics")
-			if want := fmt.Sprintf(`cluster_autoscaler_scaled_down_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason=%q} 1`, c.reason); !strings.Contains(page, want) {
+			if want := fmt.Sprintf(
+				`cluster_autoscaler_scaled_down_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason=%q} 1`, c.reason); !strings.Contains(page, want) {
 				t.Errorf("metrics lack %s", want)
 			}
 			if len(d.removals.reasons) != 0 {
@@ -169,12 +192,14 @@ func TestEvictionsThatFailed(t *testing.T) {
 	d := newDesk()
 	failed := func(want int) {
 		t.Helper()
-		if _, page := d.page(t, "/metrics"); !strings.Contains(page, fmt.Sprintf("cluster_autoscaler_evicted_pods_total{eviction_result=\"failed\"} %d\n", want)) {
+		if _, page := d.page(t, "/metrics"); !strings.Contains(page,
+			fmt.Sprintf("cluster_autoscaler_evicted_pods_total{eviction_result=\"failed\"} %d\n", want)) {
 			t.Errorf("not %d failed evictions", want)
 		}
 	}
 	drain := model.Drain{Stage: model.Evicting, Began: time.Unix(10, 0), Evictions: []model.Eviction{
-		{Pod: "ns/granted", Granted: true, Why: "not at first"}, {Pod: "ns/refused", Why: "budget"}, {Pod: "ns/failed", Why: "denied"}, {Pod: "ns/unanswered", Busy: true}}}
+		{Pod: "ns/granted", Granted: true, Why: "not at first"}, {Pod: "ns/refused", Why: "budget"},
+		{Pod: "ns/failed", Why: "denied"}, {Pod: "ns/unanswered", Busy: true}}}
 	cycle := func(s *model.Snapshot, calls ...model.Call) model.Cycle {
 		return model.Cycle{Decided: true, Snapshot: s, Plan: model.Plan{Calls: calls}}
 	}
@@ -198,14 +223,17 @@ func TestEvictionsThatFailed(t *testing.T) {
 func TestGaugesOfNodesThatGoAndStay(t *testing.T) {
 	d := newDesk()
 	s := draining(model.Drain{Stage: model.Evicting})
-	s.Nodes = append(s.Nodes, model.Node{Name: "o", Standing: model.NodeStanding{Drain: &model.Drain{Stage: model.Evicting}}},
+	s.Nodes = append(s.Nodes,
+		model.Node{Name: "o", Standing: model.NodeStanding{Drain: &model.Drain{Stage: model.Evicting}}},
 		model.Node{Name: "p", Standing: model.NodeStanding{Drain: &model.Drain{Stage: model.RollingBack}}})
 	verdict := func(node string, r model.Reason) model.NodeVerdict {
 		return model.NodeVerdict{Node: node, Verdict: model.Verdict{Reason: r}}
 	}
 	d.report(t, model.Cycle{Decided: true, Snapshot: s, Plan: model.Plan{
-		Unneeded: []model.NodeVerdict{verdict("u", model.Unneeded), verdict("v", model.Cooldown), verdict("w", model.GroupAtMin)},
-		Kept:     []model.NodeVerdict{verdict("x", model.NotUnderutilized), verdict("y", model.NotEnoughPdb), verdict("z", model.NotEnoughPdb)},
+		Unneeded: []model.NodeVerdict{verdict("u", model.Unneeded), verdict("v", model.Cooldown),
+			verdict("w", model.GroupAtMin)},
+		Kept: []model.NodeVerdict{verdict("x", model.NotUnderutilized), verdict("y", model.NotEnoughPdb),
+			verdict("z", model.NotEnoughPdb)},
 	}})
 	_, page := d.page(t, "/metrics")
 	for _, want := range []string{
@@ -240,17 +268,21 @@ func TestLinesOfADrain(t *testing.T) {
 		c.Pod, c.PodUID = "ns/"+name, types.UID(name)
 		return c
 	}
-	s := draining(model.Drain{Stage: model.Evicting, Evictions: []model.Eviction{{Pod: "ns/old", UID: "old", Why: "budget"}}})
+	s := draining(model.Drain{Stage: model.Evicting,
+		Evictions: []model.Eviction{{Pod: "ns/old", UID: "old", Why: "budget"}}})
 	for _, c := range []struct {
 		name  string
 		calls []model.Call
 		loud  bool
 		line  string
 	}{
-		{"a drain's steps", []model.Call{on(model.Cordon), on(model.Taint), pod("new"), pod("old")}, true, "msg=acting taint=n cordon=n evict=ns/new evict_again=ns/old decided_in="},
+		{"a drain's steps", []model.Call{on(model.Cordon), on(model.Taint), pod("new"), pod("old")}, true,
+			"msg=acting taint=n cordon=n evict=ns/new evict_again=ns/old decided_in="},
 		{"an eviction again", []model.Call{pod("old")}, false, "msg=acting evict_again=ns/old decided_in="},
-		{"marks", []model.Call{on(model.Mark), on(model.Unmark), on(model.Annotate)}, false, "msg=acting mark=n unmark=n annotate=n decided_in="},
-		{"a mark beside a removal", []model.Call{on(model.Mark), on(model.Remove)}, true, "msg=acting remove=n mark=n decided_in="},
+		{"marks", []model.Call{on(model.Mark), on(model.Unmark), on(model.Annotate)}, false,
+			"msg=acting mark=n unmark=n annotate=n decided_in="},
+		{"a mark beside a removal", []model.Call{on(model.Mark), on(model.Remove)}, true,
+			"msg=acting remove=n mark=n decided_in="},
 		{"nothing", nil, false, ""},
 	} {
 		d := newDesk()
@@ -260,7 +292,8 @@ func TestLinesOfADrain(t *testing.T) {
 		}
 		d.Reporter.log = slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		d.logPlan(context.Background(), model.Cycle{Snapshot: s, Plan: model.Plan{Calls: c.calls}}, 0)
-		if log := d.log.String(); !strings.Contains(log, c.line) || strings.Contains(log, "msg=acting") != (c.line != "") {
+		if log := d.log.String(); !strings.Contains(log, c.line) ||
+			strings.Contains(log, "msg=acting") != (c.line != "") {
 			t.Errorf("%s: with --v=4: %s", c.name, log)
 		}
 	}

@@ -20,10 +20,12 @@ type shadowMetrics struct {
 
 func newShadowMetrics(registry prometheus.Registerer) *shadowMetrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "plimsoll", Subsystem: "shadow", Name: name, Help: help}, labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "plimsoll", Subsystem: "shadow", Name: name,
+			Help: help}, labels)
 	}
 	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "plimsoll", Subsystem: "shadow", Name: name, Help: help}, []string{"node_group"})
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "plimsoll", Subsystem: "shadow", Name: name,
+			Help: help}, []string{"node_group"})
 	}
 	m := &shadowMetrics{
 		calls:  counter("calls_total", "Calls that would have begun, by verb; the same need counts once.", "verb"),
@@ -31,8 +33,10 @@ func newShadowMetrics(registry prometheus.Registerer) *shadowMetrics {
 		taken:  counter("removed_nodes_total", "Nodes whose removal would have begun.", "node_group"),
 		wanted: gauge("wanted_nodes", "Nodes that the last plan would ask for."),
 		waits:  gauge("waiting_pods", "Pods that those nodes would be for."),
-		grown:  counter("others_bought_nodes_total", "Nodes that others asked for, by whether they would have been asked for here: wanted, elsewhere (in another group), unwanted.", "node_group", "here"),
-		gone:   counter("others_removed_nodes_total", "Nodes that others began to remove, or that are gone, by whether they would have gone here: wanted, unneeded (later), unwanted.", "node_group", "here"),
+		grown: counter("others_bought_nodes_total",
+			"Nodes that others asked for, by whether they would have been asked for here: wanted, elsewhere (in another group), unwanted.", "node_group", "here"),
+		gone: counter("others_removed_nodes_total",
+			"Nodes that others began to remove, or that are gone, by whether they would have gone here: wanted, unneeded (later), unwanted.", "node_group", "here"),
 		groups: map[provider.GroupID]bool{},
 	}
 	registry.MustRegister(m.calls, m.bought, m.taken, m.wanted, m.waits, m.grown, m.gone)

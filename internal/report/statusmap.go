@@ -72,7 +72,8 @@ type offer struct {
 // before is the document that the leader before has left.
 func (r *Reporter) KeepStatus(client kubernetes.Interface, may func() error, before status.Document) *StatusWriter {
 	w := &StatusWriter{
-		maps: client.CoreV1().ConfigMaps(r.settings.Namespace), namespace: r.settings.Namespace, name: r.settings.StatusConfigMap,
+		maps: client.CoreV1().ConfigMaps(r.settings.Namespace), namespace: r.settings.Namespace,
+		name:     r.settings.StatusConfigMap,
 		interval: r.settings.StatusInterval, may: may, failed: r.metrics.apiCallFailed, log: r.log,
 		offered: make(chan struct{}, 1), rest: statusPace,
 	}
@@ -290,7 +291,8 @@ func StatusMap(ctx context.Context, client kubernetes.Interface, namespace, name
 	case err == nil:
 		return m, nil
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("there is no ConfigMap %s/%s; does an autoscaler run with --namespace=%s, --status-config-map-name=%s and --write-status-configmap? %w",
+		return nil, fmt.Errorf(
+			"there is no ConfigMap %s/%s; does an autoscaler run with --namespace=%s, --status-config-map-name=%s and --write-status-configmap? %w",
 			namespace, name, namespace, name, err)
 	case apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("read the ConfigMap %s/%s: %w; the right to get it is needed", namespace, name, err)

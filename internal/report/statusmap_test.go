@@ -61,7 +61,8 @@ func newShelf(objects ...runtime.Object) *shelf {
 				return true, nil, err
 			}
 			if is.(*corev1.ConfigMap).ResourceVersion != m.ResourceVersion {
-				return true, nil, apierrors.NewConflict(a.GetResource().GroupResource(), m.Name, errors.New("it has changed"))
+				return true, nil, apierrors.NewConflict(a.GetResource().GroupResource(), m.Name,
+					errors.New("it has changed"))
 			}
 		}
 		version++
@@ -119,7 +120,8 @@ func (k *keeping) after(d time.Duration) (int, *corev1.ConfigMap) {
 }
 
 func remembering(node string) model.Cycle {
-	return model.Cycle{Snapshot: snapshot(0), Memory: model.Memory{Unneeded: map[string]time.Time{node: time.Unix(900, 0).UTC()}}}
+	return model.Cycle{Snapshot: snapshot(0),
+		Memory: model.Memory{Unneeded: map[string]time.Time{node: time.Unix(900, 0).UTC()}}}
 }
 
 func stateOf(t *testing.T, m *corev1.ConfigMap) status.State {
@@ -231,7 +233,8 @@ func TestACycleDoesNotWaitForTheWrite(t *testing.T) {
 		close(s.hold)
 		s.hold = nil
 		s.mu.Unlock()
-		if n, m := k.after(2 * time.Second); n != 3 || !strings.Contains(m.Annotations[status.MemoryAnnotation], `"c"`) {
+		if n, m := k.after(2 * time.Second); n != 3 ||
+			!strings.Contains(m.Annotations[status.MemoryAnnotation], `"c"`) {
 			t.Errorf("%d writes, %v", n, m.Annotations)
 		}
 	})
@@ -240,8 +243,10 @@ func TestACycleDoesNotWaitForTheWrite(t *testing.T) {
 // What others keep in the same ConfigMap stays, also if they write between.
 func TestOthersMayWriteToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "status", ResourceVersion: "1",
-			Labels: map[string]string{"team": "x"}, Annotations: map[string]string{status.MemoryAnnotation: `{"unneeded":{"old":"2026-01-01T00:00:00Z"}}`}}})
+		s := newShelf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "status",
+			ResourceVersion: "1",
+			Labels:          map[string]string{"team": "x"},
+			Annotations:     map[string]string{status.MemoryAnnotation: `{"unneeded":{"old":"2026-01-01T00:00:00Z"}}`}}})
 		k := keep(t, s, status.Document{})
 		_, m := s.count()
 		if m.Labels["team"] != "x" || !strings.Contains(m.Annotations[status.MemoryAnnotation], "old") {
@@ -249,20 +254,24 @@ func TestOthersMayWriteToo(t *testing.T) {
 		}
 		theirs := m.DeepCopy()
 		theirs.Annotations["theirs"] = "y"
-		if _, err := s.CoreV1().ConfigMaps("kube-system").Update(t.Context(), theirs, metav1.UpdateOptions{}); err != nil {
+		if _, err := s.CoreV1().ConfigMaps("kube-system").Update(t.Context(), theirs,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		k.report(t, remembering("n"))
-		if _, m = k.after(2 * time.Second); m.Annotations["theirs"] != "y" || !strings.Contains(m.Annotations[status.MemoryAnnotation], `"n"`) {
+		if _, m = k.after(2 * time.Second); m.Annotations["theirs"] != "y" ||
+			!strings.Contains(m.Annotations[status.MemoryAnnotation], `"n"`) {
 			t.Errorf("after theirs: %+v", m.ObjectMeta)
 		}
 		// And if somebody deletes it, it is there again.
-		if err := s.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), "status", metav1.DeleteOptions{}); err != nil {
+		if err := s.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), "status",
+			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		k.report(t, remembering("m"))
 		k.after(2 * time.Second)
-		if m, err := s.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "status", metav1.GetOptions{}); err != nil || stateOf(t, m) != status.Running {
+		if m, err := s.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "status", metav1.GetOptions{}); err != nil ||
+			stateOf(t, m) != status.Running {
 			t.Errorf("after a deletion: %v, %v", m, err)
 		}
 		if log := k.takeLog(); len(log) != 0 {
@@ -282,7 +291,8 @@ func TestOutageOfTheStatus(t *testing.T) {
 			k.after(10 * time.Second)
 		}
 		log := k.takeLog()
-		if len(log) != 1 || !strings.Contains(log[0], "grant get and update on the ConfigMap status, and create on ConfigMaps, in the namespace kube-system") {
+		if len(log) != 1 || !strings.Contains(log[0],
+			"grant get and update on the ConfigMap status, and create on ConfigMaps, in the namespace kube-system") {
 			t.Errorf("log:\n%s", strings.Join(log, "\n"))
 		}
 		k.shelf.mu.Lock()
@@ -342,7 +352,8 @@ func TestLastWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, m := k.shelf.count()
-		if n != 2 || stateOf(t, m) != status.Running || !strings.Contains(m.Annotations[status.MemoryAnnotation], `"n"`) {
+		if n != 2 || stateOf(t, m) != status.Running ||
+			!strings.Contains(m.Annotations[status.MemoryAnnotation], `"n"`) {
 			t.Errorf("%d writes, %+v", n, m)
 		}
 		if n, _ := k.after(time.Minute); n != 2 {
@@ -367,7 +378,8 @@ func TestTransitionTimesSurvive(t *testing.T) {
 		next := keep(t, k.shelf, left.Document)
 		next.report(t, remembering("n"))
 		_, m = next.after(time.Second)
-		if got := parsed(t, m).ClusterWide.Health; !got.LastTransitionTime.Equal(&began) || got.LastProbeTime.Equal(&began) {
+		if got := parsed(t, m).ClusterWide.Health; !got.LastTransitionTime.Equal(&began) ||
+			got.LastProbeTime.Equal(&began) {
 			t.Errorf("since %s, was %s", got.LastTransitionTime, began)
 		}
 		if !left.Memory.Unneeded["n"].Equal(time.Unix(900, 0)) {
@@ -385,13 +397,16 @@ func TestAnOldMemoryStaysOld(t *testing.T) {
 		annotations map[string]string
 		dated       bool
 	}{
-		{"dated", map[string]string{status.MemoryAnnotation: unneeded, status.MemoryWritten: "2026-01-02 03:04:05.5 +0000 UTC"}, true},
+		{"dated", map[string]string{status.MemoryAnnotation: unneeded,
+			status.MemoryWritten: "2026-01-02 03:04:05.5 +0000 UTC"}, true},
 		{"of a version that does not date it", map[string]string{status.MemoryAnnotation: unneeded}, false},
-		{"with a date that is none", map[string]string{status.MemoryAnnotation: unneeded, status.MemoryWritten: "yesterday"}, false},
+		{"with a date that is none", map[string]string{status.MemoryAnnotation: unneeded,
+			status.MemoryWritten: "yesterday"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "status", ResourceVersion: "1", Annotations: c.annotations},
+				s := newShelf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "status",
+					ResourceVersion: "1", Annotations: c.annotations},
 					Data: map[string]string{status.Key: "autoscalerStatus: Running\ntime: 2026-01-02 03:04:05.5 +0000 UTC\n"}})
 				for _, process := range []string{"first", "second"} {
 					left, err := ReadLeft(t.Context(), s, "kube-system", "status")
@@ -399,7 +414,8 @@ func TestAnOldMemoryStaysOld(t *testing.T) {
 						t.Fatal(err)
 					}
 					_, there := left.Memory.Unneeded["n"]
-					if want := time.Date(2026, 1, 2, 3, 4, 5, 5e8, time.UTC); there != c.dated || there && !left.Memory.Written.Equal(want) || !c.dated && !left.Memory.Written.IsZero() {
+					if want := time.Date(2026, 1, 2, 3, 4, 5, 5e8, time.UTC); there != c.dated || there &&
+						!left.Memory.Written.Equal(want) || !c.dated && !left.Memory.Written.IsZero() {
 						t.Errorf("the %s process: as of %s, %v", process, left.Memory.Written, left.Memory.Unneeded)
 					}
 					if left.Memory.LastGrowth.IsZero() {
@@ -417,7 +433,8 @@ func TestAnOldMemoryStaysOld(t *testing.T) {
 				k.report(t, remembering("n"))
 				k.after(time.Second)
 				left, err := ReadLeft(t.Context(), s, "kube-system", "status")
-				if err != nil || !left.Memory.Written.Equal(time.Now().Add(-time.Second)) || len(left.Memory.Unneeded) != 1 {
+				if err != nil || !left.Memory.Written.Equal(time.Now().Add(-time.Second)) ||
+					len(left.Memory.Unneeded) != 1 {
 					t.Errorf("after a cycle, a second before %s: %+v, %v", time.Now(), left.Memory, err)
 				}
 			})
@@ -453,7 +470,8 @@ func TestADocumentWithoutItsMemory(t *testing.T) {
 				t.Errorf("%s was %q, is %q", a, before.Annotations[a], m.Annotations[a])
 			}
 		}
-		if log := k.takeLog(); len(log) != 1 || !strings.Contains(log[0], "level=WARN") || !strings.Contains(log[0], "1 asks") {
+		if log := k.takeLog(); len(log) != 1 || !strings.Contains(log[0], "level=WARN") ||
+			!strings.Contains(log[0], "1 asks") {
 			t.Errorf("log: %v", log)
 		}
 		// At the end, too: and whoever ends hears of it.
@@ -495,7 +513,8 @@ func TestMemoryIsCut(t *testing.T) {
 		c.Decided = true // another cycle
 		k.report(t, c)
 		k.after(time.Minute)
-		if log := k.takeLog(); len(log) != 1 || !strings.Contains(log[0], "does not fit") || !strings.Contains(log[0], "of=20001") {
+		if log := k.takeLog(); len(log) != 1 || !strings.Contains(log[0], "does not fit") ||
+			!strings.Contains(log[0], "of=20001") {
 			t.Errorf("log: %v", log)
 		}
 	})
@@ -519,16 +538,19 @@ func TestReadLeft(t *testing.T) {
 			t.Errorf("absent: %+v, %v", left, err)
 		}
 		// 2. All there.
-		left, _, err := read(stored(map[string]string{status.Key: "autoscalerStatus: Running\n"}, `{"asks":[{"id":"a","group":"g","units":[{}]}]}`))
+		left, _, err := read(stored(map[string]string{status.Key: "autoscalerStatus: Running\n"},
+			`{"asks":[{"id":"a","group":"g","units":[{}]}]}`))
 		if err != nil || len(left.Memory.Asks) != 1 || left.Document.AutoscalerStatus != status.Running {
 			t.Errorf("%+v, %v", left, err)
 		}
 		// 3. A memory that cannot be read leaves the document, and the reverse.
 		left, _, err = read(stored(map[string]string{status.Key: "autoscalerStatus: Running\n"}, `{"asks":`))
-		if err == nil || !strings.Contains(err.Error(), status.MemoryAnnotation) || len(left.Memory.Asks) != 0 || left.Document.AutoscalerStatus != status.Running {
+		if err == nil || !strings.Contains(err.Error(), status.MemoryAnnotation) || len(left.Memory.Asks) != 0 ||
+			left.Document.AutoscalerStatus != status.Running {
 			t.Errorf("unreadable: %+v, %v", left, err)
 		}
-		left, _, err = read(stored(map[string]string{status.Key: "free text"}, `{"asks":[{"id":"a","group":"g","units":[{}]}]}`))
+		left, _, err = read(stored(map[string]string{status.Key: "free text"},
+			`{"asks":[{"id":"a","group":"g","units":[{}]}]}`))
 		if err != nil || len(left.Memory.Asks) != 1 {
 			t.Errorf("free text: %+v, %v", left, err)
 		}
@@ -552,7 +574,8 @@ func TestReadLeft(t *testing.T) {
 // Without KeepStatus nothing is written and nothing is made.
 func TestStatusIsNotKeptUnasked(t *testing.T) {
 	d := newDesk()
-	d.report(t, model.Cycle{Snapshot: snapshot(0), Changes: []model.Change{{Kind: model.AskArrived, Group: provider.GroupID("a")}}})
+	d.report(t, model.Cycle{Snapshot: snapshot(0),
+		Changes: []model.Change{{Kind: model.AskArrived, Group: provider.GroupID("a")}}})
 	if d.writer != nil || d.document.AutoscalerStatus != "" {
 		t.Error("a document without a writer")
 	}

@@ -228,7 +228,8 @@ func (w *World) perform(out model.Outcome, with []model.Call) model.Outcome {
 		for _, other := range with {
 			w.checker.removing(other)
 		}
-		result, err := w.cloud.Remove(background, provider.RemoveRequest{Group: c.Group, Instances: ids, Force: c.Force, If: c.If})
+		result, err := w.cloud.Remove(background,
+			provider.RemoveRequest{Group: c.Group, Instances: ids, Force: c.Force, If: c.If})
 		out.Err, out.Target = provider.AsError(provider.OpRemove, c.Group, err), result.Target
 		if err == nil && result.Instances[0].Err != nil {
 			out.Err = result.Instances[0].Err

@@ -46,10 +46,11 @@ func (w *World) editNode(name string, edit func(*corev1.Node)) *corev1.Node {
 	return w.putNode(n)
 }
 
-// sameNode tells whether two nodes differ in nothing but their version.
+// sameNode reports whether two nodes differ in nothing but their version.
 func sameNode(a, b *corev1.Node) bool {
 	return a.UID == b.UID && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
-		apiequality.Semantic.DeepEqual(a.Labels, b.Labels) && apiequality.Semantic.DeepEqual(a.Annotations, b.Annotations) &&
+		apiequality.Semantic.DeepEqual(a.Labels, b.Labels) &&
+		apiequality.Semantic.DeepEqual(a.Annotations, b.Annotations) &&
 		apiequality.Semantic.DeepEqual(a.Spec, b.Spec) && apiequality.Semantic.DeepEqual(a.Status, b.Status)
 }
 

@@ -93,9 +93,10 @@ func (b *budget) wish() string {
 	return fmt.Sprintf("at most %d pods unavailable", *b.said.MaxUnavailable)
 }
 
-// covers tells whether a pod is one that the budget is about.
+// covers reports whether a pod is one that the budget is about.
 func (w *World) covers(b *budget, s seat) bool {
-	return s.of != "" && s.id.namespace == b.id.namespace && b.selector.Matches(labels.Set(w.catalog.Contents().Labels[s.pod.Labels].Labels))
+	return s.of != "" && s.id.namespace == b.id.namespace &&
+		b.selector.Matches(labels.Set(w.catalog.Contents().Labels[s.pod.Labels].Labels))
 }
 
 // covering are the budgets about a pod, by name.
@@ -128,7 +129,8 @@ func (w *World) sortedBudgets(namespace string) []*budget {
 func (w *World) healthyPods(b *budget) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	for _, s := range w.truth.seats {
-		if s.node == "" || s.pod.Flags&(model.Terminating|model.Finished) != 0 || w.starting[s.pod.UID] || !w.covers(b, s) {
+		if s.node == "" || s.pod.Flags&(model.Terminating|model.Finished) != 0 ||
+			w.starting[s.pod.UID] || !w.covers(b, s) {
 			continue
 		}
 		if n := w.truth.object(s.node); n != nil && model.NodeReady(n) {
@@ -141,7 +143,8 @@ func (w *World) healthyPods(b *budget) map[types.UID]bool {
 // wanted is how many healthy pods a budget wants of how many there should be.
 func (w *World) wanted(b *budget) (wanted, expected int) {
 	for _, wl := range w.workloads {
-		if wl.namespace == b.id.namespace && b.selector.Matches(labels.Set(w.catalog.Contents().Labels[wl.like.Labels].Labels)) {
+		if wl.namespace == b.id.namespace &&
+			b.selector.Matches(labels.Set(w.catalog.Contents().Labels[wl.like.Labels].Labels)) {
 			expected += wl.want
 		}
 	}
@@ -204,7 +207,8 @@ func (w *World) lookAt(b *budget) {
 // tellBudget writes a budget's status.
 func (w *World) tellBudget(b *budget) {
 	w.version++
-	seen := model.Budget{Namespace: b.id.namespace, Name: b.id.name, Selector: b.selector, Allowed: b.allowed, Detail: b.detail}
+	seen := model.Budget{Namespace: b.id.namespace, Name: b.id.name, Selector: b.selector,
+		Allowed: b.allowed, Detail: b.detail}
 	if !b.looked {
 		seen.Allowed, seen.Detail = 0, "its controller has not looked at it yet"
 	}

@@ -30,9 +30,11 @@ func TestCalmWorlds(t *testing.T) {
 		if err != nil {
 			t.Errorf("%v\nplay it again: go test ./internal/sim -run CalmWorlds -sim.seed=%d", err, seed+1)
 		}
-		nodes, packed, before, evicted = nodes+sizes.after, packed+sizes.packed, before+sizes.before, evicted+sizes.evicted
+		nodes, packed, before, evicted = nodes+sizes.after, packed+sizes.packed, before+sizes.before,
+			evicted+sizes.evicted
 	}
-	t.Logf("%d worlds had %d nodes, and in the end %d; a plain packing needs %d; %d pods were evicted", count, before, nodes, packed, evicted)
+	t.Logf("%d worlds had %d nodes, and in the end %d; a plain packing needs %d; %d pods were evicted", count, before,
+		nodes, packed, evicted)
 	if nodes > packed+packed/10 {
 		t.Errorf("%d nodes are left of %d, and a plain packing needs %d", nodes, before, packed)
 	}
@@ -104,7 +106,8 @@ func drawCalm(seed uint64) string {
 	for i := range d.in(1, 3) {
 		cpu, target := 4<<d.in(0, 1), d.in(2, 7)
 		nodes += target
-		line("group g%d min=%d max=%d target=%d cpu=%d memory=%dGi zone=%s", i, d.in(0, 1), target+3, target, cpu, 4*cpu, d.of("a", "b", "c"))
+		line("group g%d min=%d max=%d target=%d cpu=%d memory=%dGi zone=%s", i, d.in(0, 1), target+3, target, cpu,
+			4*cpu, d.of("a", "b", "c"))
 	}
 	if d.once(2) {
 		line("daemonset agent cpu=200m memory=100Mi dsevict=%s", d.of("true", "false"))
@@ -131,7 +134,8 @@ func drawCalm(seed uint64) string {
 			count = min(count, 2)
 		}
 		name := fmt.Sprintf("w%d", i)
-		line("at 20s workload %s count=%d cpu=%.0fm memory=%s%s", name, count, 1000*cpu, d.of("256Mi", "1Gi", "2Gi"), words)
+		line("at 20s workload %s count=%d cpu=%.0fm memory=%s%s", name, count, 1000*cpu,
+			d.of("256Mi", "1Gi", "2Gi"), words)
 		if d.once(3) {
 			line("budget %s max=%d", name, d.in(2, 6))
 		}

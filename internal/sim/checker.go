@@ -36,7 +36,8 @@ type checker struct {
 }
 
 func newChecker(w *World) checker {
-	return checker{w: w, seen: map[string]bool{}, calls: map[string]model.Call{}, blind: map[string]map[provider.GroupID]bool{}, waste: newWasteBook(), drains: newDrainBook()}
+	return checker{w: w, seen: map[string]bool{}, calls: map[string]model.Call{},
+		blind: map[string]map[provider.GroupID]bool{}, waste: newWasteBook(), drains: newDrainBook()}
 }
 
 // breaches are what was broken until now.
@@ -77,7 +78,7 @@ func (ck *checker) touch() {
 	ck.stir()
 }
 
-// disturbed tells whether people changed limits or targets a short while ago.
+// disturbed reports whether people changed limits or targets a short while ago.
 func (ck *checker) disturbed() bool {
 	return !ck.touched.IsZero() && ck.w.now.Sub(ck.touched) < settled
 }
@@ -164,8 +165,10 @@ func (ck *checker) health(c model.Cycle) {
 		return
 	}
 	for _, call := range c.Plan.Calls {
-		if slices.Contains([]model.Verb{model.Grow, model.Cancel, model.Taint, model.Cordon, model.Evict, model.Remove}, call.Verb) {
-			ck.breach("nothing is bought or removed in an unhealthy cluster", call.ID, "%d of %d nodes are not ready", amiss, all)
+		if slices.Contains([]model.Verb{model.Grow, model.Cancel, model.Taint, model.Cordon, model.Evict, model.Remove},
+			call.Verb) {
+			ck.breach("nothing is bought or removed in an unhealthy cluster", call.ID,
+				"%d of %d nodes are not ready", amiss, all)
 		}
 	}
 }
@@ -178,7 +181,8 @@ func (ck *checker) intents(c model.Cycle) {
 	}
 	for _, id := range sortedKeys(ck.calls) {
 		if !known[id] {
-			ck.breach("no call without its intent on record", id, "it was started, has not ended, and the ledger does not have it")
+			ck.breach("no call without its intent on record", id,
+				"it was started, has not ended, and the ledger does not have it")
 		}
 	}
 }
@@ -194,22 +198,30 @@ func (ck *checker) growing(call model.Call) {
 		return // it will be refused
 	}
 	known, blind := ck.blind[call.ID]
-	secret := blind && slices.ContainsFunc(w.cloud.Truth().Groups, func(g provider.Group) bool { return g.Pool == call.Pool && !known[g.ID] })
-	if targets, p := w.pool(call.Pool); !secret && p != nil && targets+call.To-call.From > p.Max && call.To > call.From {
-		ck.breach("no pool above its maximum", string(p.ID), "%s goes from %d to %d, and the pool would have %d of at most %d", call.Group, call.From, call.To, targets+call.To-call.From, p.Max)
+	secret := blind && slices.ContainsFunc(w.cloud.Truth().Groups, func(g provider.Group) bool {
+		return g.Pool == call.Pool && !known[g.ID]
+	})
+	if targets, p := w.pool(call.Pool); !secret && p != nil && targets+call.To-call.From > p.Max &&
+		call.To > call.From {
+		ck.breach("no pool above its maximum", string(p.ID),
+			"%s goes from %d to %d, and the pool would have %d of at most %d", call.Group, call.From, call.To,
+			targets+call.To-call.From, p.Max)
 	}
 	if blind {
 		return
 	}
 	nodes, cores, memory := w.totals(call.Group, call.To)
 	if p.MaxNodesTotal > 0 && nodes > p.MaxNodesTotal {
-		ck.breach("no more nodes than --max-nodes-total", string(call.Group), "there would be %d of at most %d", nodes, p.MaxNodesTotal)
+		ck.breach("no more nodes than --max-nodes-total", string(call.Group), "there would be %d of at most %d",
+			nodes, p.MaxNodesTotal)
 	}
 	if p.MaxCoresTotal > 0 && cores > 1000*p.MaxCoresTotal {
-		ck.breach("no more cores than --cores-total", string(call.Group), "there would be %d thousandths of at most %d cores", cores, p.MaxCoresTotal)
+		ck.breach("no more cores than --cores-total", string(call.Group),
+			"there would be %d thousandths of at most %d cores", cores, p.MaxCoresTotal)
 	}
 	if p.MaxMemoryTotal > 0 && memory > p.MaxMemoryTotal {
-		ck.breach("no more memory than --memory-total", string(call.Group), "there would be %d bytes of at most %d", memory, p.MaxMemoryTotal)
+		ck.breach("no more memory than --memory-total", string(call.Group), "there would be %d bytes of at most %d",
+			memory, p.MaxMemoryTotal)
 	}
 }
 
@@ -245,15 +257,18 @@ func (ck *checker) removing(call model.Call) {
 	}
 	if n := w.truth.object(m.node); n != nil && model.NodeReady(n) {
 		if left := w.podsLeft(m.node, w.settings.Policy.Rules.ExpendableBelow, w.overdue); len(left) > 0 {
-			ck.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", len(left), left[0], call.ID, call.Why)
+			ck.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s",
+				len(left), left[0], call.ID, call.Why)
 		}
 	}
 	if call.Node == "" || call.Unready {
 		ck.ending(m)
 	}
 	// In a pool, what is no node is given up below the minimum: the pool is filled again.
-	if force := w.settings.Policy.Repair; call.Force && call.Pool == "" && !force.ForceUnregistered && !force.ForceFailed {
-		ck.breach("no group below its minimum", string(call.Group), "the removal %s is forced, and no flag says so", call.ID)
+	if force := w.settings.Policy.Repair; call.Force && call.Pool == "" && !force.ForceUnregistered &&
+		!force.ForceFailed {
+		ck.breach("no group below its minimum", string(call.Group),
+			"the removal %s is forced, and no flag says so", call.ID)
 	}
 	if ck.disturbed() {
 		return
@@ -269,7 +284,8 @@ func (ck *checker) removing(call model.Call) {
 	}
 	for _, p := range truth.Pools {
 		if p.ID == pool && targets[pool]-1 < p.Min && !call.Force {
-			ck.breach("no pool below its minimum", string(pool), "%d would be left of at least %d", targets[pool]-1, p.Min)
+			ck.breach("no pool below its minimum", string(pool), "%d would be left of at least %d",
+				targets[pool]-1, p.Min)
 		}
 	}
 }
@@ -288,7 +304,8 @@ func (ck *checker) cancelled(call model.Call) {
 			continue
 		}
 		if left := w.podsLeft(m.node, w.settings.Policy.Rules.ExpendableBelow, w.overdue); len(left) > 0 {
-			ck.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s", len(left), left[0], call.ID, call.Why)
+			ck.breach("no ready node that runs pods is removed", m.node, "%d pods, %s among them; the call was %s, %s",
+				len(left), left[0], call.ID, call.Why)
 		}
 	}
 }
@@ -322,7 +339,8 @@ func (ck *checker) ending(m *machine) {
 		}
 	}
 	if of > max(3, size/10) || len(ck.amiss) > max(10, (all+len(ck.amiss))/20) {
-		ck.breach("few machines are ended at once because something is amiss with them", string(m.group.id), "%d of it and %d of all within ten minutes", of, len(ck.amiss))
+		ck.breach("few machines are ended at once because something is amiss with them", string(m.group.id),
+			"%d of it and %d of all within ten minutes", of, len(ck.amiss))
 	}
 }
 

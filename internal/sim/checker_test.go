@@ -39,13 +39,16 @@ func TestTheCheckerSees(t *testing.T) {
 		do         func(*World)
 	}{
 		{"no ready node that runs pods is removed", "", func(w *World) {
-			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: w.sortedMachines("g")[0].instance})
+			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g",
+				Instance: w.sortedMachines("g")[0].instance})
 		}},
 		{"no pool below its minimum", "", func(w *World) {
-			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: w.sortedMachines("g")[0].instance})
+			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g",
+				Instance: w.sortedMachines("g")[0].instance})
 		}},
 		{"no group below its minimum", "", func(w *World) {
-			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: w.sortedMachines("g")[0].instance, Force: true})
+			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g",
+				Instance: w.sortedMachines("g")[0].instance, Force: true})
 		}},
 		{"no more nodes than --max-nodes-total", "", func(w *World) { w.checker.growing(grow) }},
 		{"no group above its maximum", "", func(w *World) {
@@ -59,9 +62,10 @@ func TestTheCheckerSees(t *testing.T) {
 			unknown.Open = nil
 			w.checker.cycle(unknown)
 		}},
-		{"nothing is bought or removed in an unhealthy cluster", "group h min=0 max=9 target=5 cpu=4 memory=16Gi\nfault nodes=unready from=9m", func(w *World) {
-			w.checker.cycle(cycle(w, model.Plan{Calls: []model.Call{grow}}))
-		}},
+		{"nothing is bought or removed in an unhealthy cluster",
+			"group h min=0 max=9 target=5 cpu=4 memory=16Gi\nfault nodes=unready from=9m", func(w *World) {
+				w.checker.cycle(cycle(w, model.Plan{Calls: []model.Call{grow}}))
+			}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			w := settledWorld(t, c.more)
@@ -107,12 +111,14 @@ func TestUnrestIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.editNode(w.sortedMachines("g")[0].node, func(n *corev1.Node) {
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
+		n.Spec.Taints = append(n.Spec.Taints,
+			corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
 		n.Annotations = map[string]string{model.AnnotationRemoval: model.RemovalCordoned}
 		n.Spec.Unschedulable = true
 	})
 	all := strings.Join(w.Unrest(), "\n")
-	for _, want := range []string{"its target is 3, it has 2 instances", "still tainted", "still cordoned by us", "cordoned, and not by people"} {
+	for _, want := range []string{"its target is 3, it has 2 instances", "still tainted", "still cordoned by us",
+		"cordoned, and not by people"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not told of in %q", want, all)
 		}

@@ -47,7 +47,8 @@ type moved struct {
 }
 
 func newDrainBook() drainBook {
-	return drainBook{owed: map[string][]moved{}, waiting: map[types.UID]moved{}, daemons: map[string]int{}, emptied: map[string]bool{}, tries: map[string]tries{}, drained: map[string]bool{}}
+	return drainBook{owed: map[string][]moved{}, waiting: map[types.UID]moved{}, daemons: map[string]int{},
+		emptied: map[string]bool{}, tries: map[string]tries{}, drained: map[string]bool{}}
 }
 
 // daemonTimes is how often a pod of a DaemonSet may be evicted from one node: a
@@ -61,10 +62,12 @@ func (ck *checker) stir() { ck.drains.stirred = ck.w.now }
 // whoever decided on it having known.
 const unaware = 30 * time.Second
 
-// calmSince tells whether nothing but the autoscaler has moved the world since
+// calmSince reports whether nothing but the autoscaler has moved the world since
 // shortly before an eviction. While any fault lasts it is not calm.
 func (ck *checker) calmSince(eviction time.Time) bool {
-	return ck.drains.stirred.Before(eviction.Add(-unaware)) && !slices.ContainsFunc(ck.w.faults, func(f *Fault) bool { return f.on })
+	return ck.drains.stirred.Before(eviction.Add(-unaware)) && !slices.ContainsFunc(ck.w.faults, func(f *Fault) bool {
+		return f.on
+	})
 }
 
 // evicting checks an eviction that the API server is about to grant.
@@ -77,7 +80,8 @@ func (ck *checker) evicting(c model.Call, s seat, budgets []*budget) {
 		}
 		// Another one comes at once, for as long as the node is there.
 		if ck.drains.daemons[pod]++; ck.drains.daemons[pod] > daemonTimes {
-			ck.breach("pods of DaemonSets are not evicted again and again", pod, "for the %d. time", ck.drains.daemons[pod])
+			ck.breach("pods of DaemonSets are not evicted again and again", pod, "for the %d. time",
+				ck.drains.daemons[pod])
 		}
 		return
 	}
@@ -89,7 +93,8 @@ func (ck *checker) evicting(c model.Call, s seat, budgets []*budget) {
 			ck.breach("no pod is evicted that must not be", pod, "%s; the call was %s", why, c.ID)
 		}
 		if wl.facts.Controller != noController {
-			ck.drains.owed[s.of] = append(ck.drains.owed[s.of], moved{pod: pod, of: s.of, node: c.Node, group: c.Group, at: w.now})
+			ck.drains.owed[s.of] = append(ck.drains.owed[s.of],
+				moved{pod: pod, of: s.of, node: c.Node, group: c.Group, at: w.now})
 		}
 	}
 	for _, b := range budgets {
@@ -106,7 +111,8 @@ func (ck *checker) evicting(c model.Call, s seat, budgets []*budget) {
 			left--
 		}
 		if wanted, _ := w.wanted(b); left+lost < wanted && b.looked && !ck.disturbed() {
-			ck.breach("no disruption budget is violated", b.id.name, "%d healthy pods are left of %d, since %s was evicted", left, wanted, pod)
+			ck.breach("no disruption budget is violated", b.id.name,
+				"%d healthy pods are left of %d, since %s was evicted", left, wanted, pod)
 		}
 	}
 	if c.Grace >= 0 && c.Grace > max(w.graceOf(s), time.Second) {
@@ -114,7 +120,7 @@ func (ck *checker) evicting(c model.Call, s seat, budgets []*budget) {
 	}
 }
 
-// daemonStays tells whether a pod of a DaemonSet is none that is evicted before
+// daemonStays reports whether a pod of a DaemonSet is none that is evicted before
 // its node goes.
 func (ck *checker) daemonStays(c model.Call, s seat) bool {
 	p := ck.w.settings.Policy.ScaleDown.Drain
@@ -192,7 +198,8 @@ func (ck *checker) givenBack(n *corev1.Node) {
 		t = tries{since: ck.w.now}
 	}
 	if t.times++; t.times > mostTries {
-		ck.breach("no removal is begun in vain again and again", n.Name, "for the %d. time since %s", t.times, stamp(t.since))
+		ck.breach("no removal is begun in vain again and again", n.Name, "for the %d. time since %s",
+			t.times, stamp(t.since))
 	}
 	ck.drains.tries[n.Name] = t
 	if ck.w.cordons[n.Name] && !n.Spec.Unschedulable {
@@ -226,7 +233,9 @@ func (ck *checker) promises(c model.Cycle) {
 			ck.w.log.say("what came for %s, evicted from %s at %s, has no node yet", m.pod, m.node, stamp(m.at))
 		}
 		if waits > ck.w.settings.Policy.ScaleDown.Drain.ReplacementTime+giveBack {
-			ck.breach("who was evicted has a node again soon", m.pod, "evicted from %s at %s, and the pod that came for it at %s has none", m.node, stamp(m.at), stamp(m.came))
+			ck.breach("who was evicted has a node again soon", m.pod,
+				"evicted from %s at %s, and the pod that came for it at %s has none", m.node,
+				stamp(m.at), stamp(m.came))
 		}
 	}
 	if !c.Decided || len(b.waiting) == 0 {
@@ -242,7 +251,8 @@ func (ck *checker) promises(c model.Cycle) {
 					continue
 				}
 				for _, p := range s.Pending[q].Pods {
-					if m, ours := b.waiting[p.UID]; ours && ck.w.now.Sub(m.at) <= window && ck.calmSince(m.at) && templateOf(s, m.group) == templateOf(s, g.Group) {
+					if m, ours := b.waiting[p.UID]; ours && ck.w.now.Sub(m.at) <= window && ck.calmSince(m.at) &&
+						templateOf(s, m.group) == templateOf(s, g.Group) {
 						mine = append(mine, m)
 					} else {
 						others++
@@ -251,7 +261,8 @@ func (ck *checker) promises(c model.Cycle) {
 			}
 			if batch.Count > others && len(mine) > 0 {
 				ck.breach("no node is bought for pods that were just evicted from one like it", string(g.Group),
-					"it grows from %d to %d for %s, which was evicted from %s at %s", g.From, g.To, mine[0].pod, mine[0].node, stamp(mine[0].at))
+					"it grows from %d to %d for %s, which was evicted from %s at %s", g.From, g.To, mine[0].pod,
+					mine[0].node, stamp(mine[0].at))
 			}
 		}
 	}
@@ -264,7 +275,8 @@ func (ck *checker) bounds(c model.Cycle) {
 	s, p := c.Snapshot, ck.w.settings.Policy.ScaleDown
 	open := 0
 	for i := range s.Nodes {
-		if d := s.Nodes[i].Standing.Drain; d != nil && d.Occupied && slices.Contains([]model.Stage{model.Tainting, model.Tainted, model.Cordoning, model.Evicting}, d.Stage) {
+		if d := s.Nodes[i].Standing.Drain; d != nil && d.Occupied &&
+			slices.Contains([]model.Stage{model.Tainting, model.Tainted, model.Cordoning, model.Evicting}, d.Stage) {
 			open++
 		}
 	}
@@ -280,7 +292,8 @@ func (ck *checker) bounds(c model.Cycle) {
 		}
 		for _, call := range c.Plan.Calls {
 			if call.Verb == model.Remove && call.Group == g.ID && is(call.Instance, true) {
-				ck.breach("nothing is deleted twice", string(call.Instance), "the cloud deletes it already, and %s asks for that again", call.ID)
+				ck.breach("nothing is deleted twice", string(call.Instance),
+					"the cloud deletes it already, and %s asks for that again", call.ID)
 			}
 		}
 		going := 0
@@ -290,7 +303,8 @@ func (ck *checker) bounds(c model.Cycle) {
 			}
 		}
 		if going > 0 && g.Expected-going < g.Min && !ck.disturbed() {
-			ck.breach("no group below its minimum", string(g.ID), "%d are to go of %d, and the minimum is %d", going, g.Expected, g.Min)
+			ck.breach("no group below its minimum", string(g.ID), "%d are to go of %d, and the minimum is %d",
+				going, g.Expected, g.Min)
 		}
 	}
 }
@@ -301,7 +315,8 @@ func (ck *checker) unhoused() []string {
 	var lacking []string
 	for _, uid := range sortedKeys(ck.drains.waiting) {
 		if m := ck.drains.waiting[uid]; ck.calmSince(m.at) {
-			lacking = append(lacking, fmt.Sprintf("pod %s was evicted from %s at %s, and what came for it has no node", m.pod, m.node, stamp(m.at)))
+			lacking = append(lacking, fmt.Sprintf("pod %s was evicted from %s at %s, and what came for it has no node",
+				m.pod, m.node, stamp(m.at)))
 		}
 	}
 	return lacking

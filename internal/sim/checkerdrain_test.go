@@ -28,15 +28,20 @@ func TestTheCheckerSeesDrains(t *testing.T) {
 			w.budgets[podName{"default", "web"}].allowed = 1
 			evictOne(w, "web-00001")
 		}},
-		{"no pod is evicted that must not be", web + "workload alone count=1 cpu=1 controller=none", func(_ *testing.T, w *World) { evictOne(w, "alone-00001") }},
-		{"no pod is evicted that must not be", web + "workload kept count=1 cpu=1 evict=false", func(_ *testing.T, w *World) { evictOne(w, "kept-00001") }},
-		{"no pod is evicted that must not be", web + "workload disk count=1 cpu=1 local=data", func(_ *testing.T, w *World) { evictOne(w, "disk-00001") }},
-		{"no pod of a DaemonSet is evicted that is to stay", web + "daemonset agent memory=100Mi dsevict=false", func(_ *testing.T, w *World) {
-			evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
-		}},
+		{"no pod is evicted that must not be", web + "workload alone count=1 cpu=1 controller=none",
+			func(_ *testing.T, w *World) { evictOne(w, "alone-00001") }},
+		{"no pod is evicted that must not be", web + "workload kept count=1 cpu=1 evict=false",
+			func(_ *testing.T, w *World) { evictOne(w, "kept-00001") }},
+		{"no pod is evicted that must not be", web + "workload disk count=1 cpu=1 local=data",
+			func(_ *testing.T, w *World) { evictOne(w, "disk-00001") }},
+		{"no pod of a DaemonSet is evicted that is to stay", web + "daemonset agent memory=100Mi dsevict=false",
+			func(_ *testing.T, w *World) {
+				evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
+			}},
 		{"no pod has more time to end than it asked for", web, func(_ *testing.T, w *World) {
 			s := w.truth.seats[podName{"default", "web-00001"}]
-			w.performEvict(model.Outcome{Call: model.Call{Verb: model.Evict, Node: s.node, Pod: "default/web-00001", PodUID: s.pod.UID, Grace: time.Hour}})
+			w.performEvict(model.Outcome{Call: model.Call{Verb: model.Evict, Node: s.node, Pod: "default/web-00001",
+				PodUID: s.pod.UID, Grace: time.Hour}})
 		}},
 		{"a cordon that people made is left alone", web, func(t *testing.T, w *World) {
 			name := w.sortedMachines("g")[0].node
@@ -52,29 +57,35 @@ func TestTheCheckerSeesDrains(t *testing.T) {
 			for _, name := range []string{"web-00001", "web-00002", "web-00003", "web-00004"} {
 				node := w.truth.seats[podName{"default", "web-00001"}].node
 				s := w.truth.seats[podName{"default", name}]
-				w.performEvict(model.Outcome{Call: model.Call{Verb: model.Evict, Node: node, Pod: "default/" + name, PodUID: s.pod.UID, Grace: -1}})
+				w.performEvict(model.Outcome{Call: model.Call{Verb: model.Evict, Node: node, Pod: "default/" + name,
+					PodUID: s.pod.UID, Grace: -1}})
 				w.performOnNode(model.Outcome{Call: model.Call{Verb: model.Untaint, Node: node}})
 			}
 		}},
-		{"pods of DaemonSets are not evicted again and again", web + "daemonset agent memory=100Mi", func(t *testing.T, w *World) {
-			for range daemonTimes + 1 {
-				evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
-				_ = w.Run(time.Minute)
-			}
-		}},
-		{"who was evicted has a node again soon", web + "workload filler count=6 cpu=1 memory=1Gi", func(t *testing.T, w *World) {
-			homeless(t, w)
-			_ = w.Run(5 * time.Minute)
-		}},
-		{"no node is bought for pods that were just evicted from one like it", web + "workload filler count=6 cpu=1 memory=1Gi", func(t *testing.T, w *World) {
-			homeless(t, w)
-			run(t, w, 10*time.Second)
-			s := w.checker.last.Snapshot
-			if len(s.Pending) != 1 {
-				t.Fatalf("%d classes wait", len(s.Pending))
-			}
-			w.checker.cycle(cycle(w, model.Plan{Grow: []model.Growth{{Group: "g", From: 3, To: 4, Pods: []model.Batch{{Class: s.Pending[0].Class, Count: 1}}}}}))
-		}},
+		{"pods of DaemonSets are not evicted again and again", web + "daemonset agent memory=100Mi",
+			func(t *testing.T, w *World) {
+				for range daemonTimes + 1 {
+					evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
+					_ = w.Run(time.Minute)
+				}
+			}},
+		{"who was evicted has a node again soon", web + "workload filler count=6 cpu=1 memory=1Gi",
+			func(t *testing.T, w *World) {
+				homeless(t, w)
+				_ = w.Run(5 * time.Minute)
+			}},
+		{"no node is bought for pods that were just evicted from one like it",
+			web + "workload filler count=6 cpu=1 memory=1Gi", func(t *testing.T, w *World) {
+				homeless(t, w)
+				run(t, w, 10*time.Second)
+				s := w.checker.last.Snapshot
+				if len(s.Pending) != 1 {
+					t.Fatalf("%d classes wait", len(s.Pending))
+				}
+				w.checker.cycle(cycle(w,
+					model.Plan{Grow: []model.Growth{{Group: "g", From: 3, To: 4,
+						Pods: []model.Batch{{Class: s.Pending[0].Class, Count: 1}}}}}))
+			}},
 		{"no more drains at once than --max-drain-parallelism", web, func(_ *testing.T, w *World) {
 			c := cycle(w, model.Plan{})
 			for i := range c.Snapshot.Nodes {
@@ -84,16 +95,19 @@ func TestTheCheckerSeesDrains(t *testing.T) {
 		}},
 		{"nothing is deleted twice", web, func(t *testing.T, w *World) {
 			id := w.sortedMachines("g")[0].instance
-			if _, err := w.cloud.Remove(background, provider.RemoveRequest{Group: "g", Instances: []provider.InstanceID{id}}); err != nil {
+			if _, err := w.cloud.Remove(background,
+				provider.RemoveRequest{Group: "g", Instances: []provider.InstanceID{id}}); err != nil {
 				t.Fatal(err)
 			}
 			run(t, w, 12*time.Second)
-			w.checker.cycle(cycle(w, model.Plan{Calls: []model.Call{{ID: "remove", Verb: model.Remove, Group: "g", Instance: id}}}))
+			w.checker.cycle(cycle(w,
+				model.Plan{Calls: []model.Call{{ID: "remove", Verb: model.Remove, Group: "g", Instance: id}}}))
 		}},
 		{"no group below its minimum", web + "at 4m limits g min=3 max=5", func(t *testing.T, w *World) {
 			run(t, w, settled)
 			id := w.sortedMachines("g")[0].instance
-			w.checker.cycle(cycle(w, model.Plan{}, model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: id}))
+			w.checker.cycle(cycle(w, model.Plan{},
+				model.Call{ID: "remove", Verb: model.Remove, Group: "g", Instance: id}))
 		}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {

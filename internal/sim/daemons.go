@@ -20,7 +20,8 @@ func (w *World) AddDaemonSet(ds model.DaemonSet, wish string) {
 	yes := true
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ds.Namespace, Name: ds.Name, Annotations: map[string]string{},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: ds.Name, UID: ds.UID, Controller: &yes}},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: ds.Name,
+			UID: ds.UID, Controller: &yes}},
 	}}
 	if wish != "" {
 		pod.Annotations["cluster-autoscaler.kubernetes.io/enable-ds-eviction"] = wish
@@ -46,11 +47,13 @@ func (w *World) daemons(node string) {
 			ds := &w.daemonSets[i]
 			id := podName{ds.Namespace, ds.Name + "-" + node}
 			spec := w.catalog.Contents().Specs[ds.Content.Spec].Pod
-			if _, there := w.truth.seats[id]; there || !belongs(spec, object) || !w.truth.roomFor(node, ds.Content, w.catalog.Contents()) {
+			if _, there := w.truth.seats[id]; there || !belongs(spec, object) ||
+				!w.truth.roomFor(node, ds.Content, w.catalog.Contents()) {
 				continue
 			}
 			w.putPod(seat{id: id, node: node, pod: model.Pod{
-				Name: id.name, UID: uid(id.name, w.version), Content: ds.Content, Facts: w.daemonFacts[i], Flags: model.FromDaemonSet,
+				Name: id.name, UID: uid(id.name, w.version), Content: ds.Content, Facts: w.daemonFacts[i],
+				Flags: model.FromDaemonSet,
 				Owner: ds.UID, Created: w.now.Unix(),
 			}})
 		}
@@ -67,7 +70,8 @@ func (v *view) roomFor(node string, pod model.Content, contents model.Contents) 
 		}
 	}
 	want := contents.Specs[pod.Spec].Requests
-	if want.MilliCPU > free.MilliCPU || want.Memory > free.Memory || want.Ephemeral > free.Ephemeral || want.Pods > free.Pods {
+	if want.MilliCPU > free.MilliCPU || want.Memory > free.Memory || want.Ephemeral > free.Ephemeral ||
+		want.Pods > free.Pods {
 		return false
 	}
 	for _, x := range want.Extended {
@@ -78,7 +82,7 @@ func (v *view) roomFor(node string, pod model.Content, contents model.Contents) 
 	return true
 }
 
-// belongs tells whether a DaemonSet's pods belong on a node: its selector and
+// belongs reports whether a DaemonSet's pods belong on a node: its selector and
 // affinity say so, and the taints that do not pass let them in.
 func belongs(pod *corev1.Pod, n *corev1.Node) bool {
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(n); err != nil || !ok {

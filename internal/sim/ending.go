@@ -71,7 +71,7 @@ func (w *World) heardAgain(node string) {
 	}
 }
 
-// heardOf tells whether a node's kubelet says anything.
+// heardOf reports whether a node's kubelet says anything.
 func heardOf(n *corev1.Node) bool {
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {

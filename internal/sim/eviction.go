@@ -41,7 +41,8 @@ func (w *World) disrupt(c model.Call, s seat, budgets []*budget) *provider.Error
 	case len(budgets) == 0:
 		return nil
 	case len(budgets) > 1:
-		err := evictionRefused(c, provider.BadConfig, "several PodDisruptionBudgets select it, and such a pod cannot be evicted")
+		err := evictionRefused(c, provider.BadConfig,
+			"several PodDisruptionBudgets select it, and such a pod cannot be evicted")
 		err.Code = model.CodeManyBudgets
 		return err
 	}
@@ -63,5 +64,6 @@ func (w *World) disrupt(c model.Call, s seat, budgets []*budget) *provider.Error
 }
 
 func evictionRefused(c model.Call, kind provider.Kind, message string) *provider.Error {
-	return &provider.Error{Op: provider.Op(c.Verb), Group: c.Group, Kind: kind, Message: "pod " + c.Pod + " on node " + c.Node + ": " + message}
+	return &provider.Error{Op: provider.Op(c.Verb), Group: c.Group, Kind: kind,
+		Message: "pod " + c.Pod + " on node " + c.Node + ": " + message}
 }

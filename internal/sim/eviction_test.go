@@ -34,7 +34,8 @@ func run(t *testing.T, w *World, d time.Duration) {
 func evictOne(w *World, name string) model.Outcome {
 	s := w.truth.seats[podName{"default", name}]
 	return w.performEvict(model.Outcome{Call: model.Call{
-		ID: "evict/" + name, Verb: model.Evict, Group: "g", Node: s.node, Pod: "default/" + name, PodUID: s.pod.UID, Grace: -1,
+		ID: "evict/" + name, Verb: model.Evict, Group: "g", Node: s.node, Pod: "default/" + name,
+		PodUID: s.pod.UID, Grace: -1,
 	}})
 }
 
@@ -93,11 +94,13 @@ func TestEvictionsShareABudget(t *testing.T) {
 func TestEvictionsRefused(t *testing.T) {
 	w := still(t, "workload web count=4 cpu=1 memory=1Gi\nbudget web min=1\nworkload other count=2 cpu=1 memory=1Gi labels=tier:front\n"+
 		"budget front select=tier:front max=1\nbudget other min=1")
-	if out := evictOne(w, "other-00001"); out.Err == nil || out.Err.Code != model.CodeManyBudgets || out.Err.Kind != provider.BadConfig {
+	if out := evictOne(w, "other-00001"); out.Err == nil || out.Err.Code != model.CodeManyBudgets ||
+		out.Err.Kind != provider.BadConfig {
 		t.Errorf("two budgets: %v", out.Err)
 	}
 	two := 2
-	if err := w.SetBudget(Budget{Namespace: "default", Name: "web", Select: map[string]string{"app": "web"}, MaxUnavailable: &two}); err != nil {
+	if err := w.SetBudget(Budget{Namespace: "default", Name: "web", Select: map[string]string{"app": "web"},
+		MaxUnavailable: &two}); err != nil {
 		t.Fatal(err)
 	}
 	if out := evictOne(w, "web-00001"); out.Err == nil || !strings.Contains(out.Err.Message, "still being processed") {
@@ -106,7 +109,8 @@ func TestEvictionsRefused(t *testing.T) {
 	run(t, w, 5*time.Second)
 	old := w.truth.seats[podName{"default", "web-00001"}]
 	old.pod.UID = "another"
-	out := w.performEvict(model.Outcome{Call: model.Call{Verb: model.Evict, Pod: "default/web-00001", PodUID: old.pod.UID}})
+	out := w.performEvict(
+		model.Outcome{Call: model.Call{Verb: model.Evict, Pod: "default/web-00001", PodUID: old.pod.UID}})
 	if out.Err != nil || !out.Unchanged || w.truth.seats[old.id].pod.Flags&model.Terminating != 0 {
 		t.Errorf("another UID: %+v", out)
 	}
@@ -138,7 +142,8 @@ func TestWhoMakesPodsAgain(t *testing.T) {
 		}
 	}
 	run(t, w, time.Minute)
-	for workload, want := range map[string]string{"web": "web-00002 web-00003", "db": "db-0 db-1", "bare": "bare-00002"} {
+	for workload, want := range map[string]string{"web": "web-00002 web-00003", "db": "db-0 db-1",
+		"bare": "bare-00002"} {
 		if got := strings.Join(podsOf(w, workload), " "); got != want {
 			t.Errorf("when they have ended: %s, want %s", got, want)
 		}

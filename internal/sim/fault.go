@@ -89,7 +89,7 @@ var kinds = []What{
 	UnreadyNodes, FlappingNode, TakenMachine, StockOut, HangingDeletions,
 }
 
-// isFault tells whether there is such a fault.
+// isFault reports whether there is such a fault.
 func isFault(w What) bool {
 	return slices.Contains(kinds, w) || slices.Contains(holdKinds, w) || slices.Contains(otherKinds, w)
 }
@@ -206,7 +206,8 @@ func (w *World) begin(f *Fault) {
 		}
 	case HangingDeletions:
 		for _, g := range w.covered(f) {
-			w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) { f.ended, s.Timing.End = s.Timing.End, 1000*time.Hour }))
+			w.wrong(w.cloud.Edit(g.id,
+				func(s *providertest.GroupSpec) { f.ended, s.Timing.End = s.Timing.End, 1000*time.Hour }))
 		}
 	case StalledGroups, LeavingGroups:
 		w.hold(f)

@@ -64,7 +64,8 @@ func happening(w *World, words []string) (func() error, error) {
 	case "crash":
 		return crashLine(w, rest)
 	}
-	return nil, fmt.Errorf("%q is none of workload, budget, drop-budget, target, limits, template, delete-node, cordon, uncordon, annotate, kill, drop-group, crash", what)
+	return nil, fmt.Errorf(
+		"%q is none of workload, budget, drop-budget, target, limits, template, delete-node, cordon, uncordon, annotate, kill, drop-group, crash", what)
 }
 
 // crashLine ends the leader: now, or after some further calls.
@@ -72,7 +73,8 @@ func crashLine(w *World, words []string) (func() error, error) {
 	var wait time.Duration
 	var verb model.Verb
 	calls := 0
-	err := eachWord(words, map[string]func(string) error{"for": duration(&wait), "calls": number(&calls), "of": word(&verb)})
+	err := eachWord(words, map[string]func(string) error{"for": duration(&wait),
+		"calls": number(&calls), "of": word(&verb)})
 	if err == nil && verb != "" && verbWord[verb] == "" {
 		err = fmt.Errorf("of=%s: there is no such call", verb)
 	}

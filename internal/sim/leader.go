@@ -163,7 +163,8 @@ func (l *leader) Report(_ context.Context, c model.Cycle) error {
 	w := l.w
 	w.sayCycle(c)
 	if overlooked := l.again.cycle(c); overlooked != "" {
-		w.checker.breach("a cycle that does not decide overlooks nothing", overlooked, "the plan of %s is held", stamp(l.again.held.Snapshot.Now))
+		w.checker.breach("a cycle that does not decide overlooks nothing", overlooked, "the plan of %s is held",
+			stamp(l.again.held.Snapshot.Now))
 	}
 	w.checker.cycle(c)
 	w.after(w.settings.Lags.Memory.draw(w.dice.watch), func() {

@@ -74,7 +74,8 @@ func (w *World) syncMachines() {
 			if _, known := w.machines[in.ID]; known || in.State != provider.Running {
 				continue
 			}
-			m := &machine{instance: in.ID, group: w.groups[g.ID], providerID: in.ProviderID, zone: in.Zone, since: w.now}
+			m := &machine{instance: in.ID, group: w.groups[g.ID], providerID: in.ProviderID,
+				zone: in.Zone, since: w.now}
 			w.machines[in.ID] = m
 			w.log.count(string(g.ID), "machines run")
 			w.boot(m)
@@ -147,7 +148,8 @@ func (w *World) register(m *machine, q quirks) {
 		}
 	}
 	if q.extraTaint {
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "example.com/unforeseen", Value: "true", Effect: corev1.TaintEffectNoSchedule})
+		n.Spec.Taints = append(n.Spec.Taints,
+			corev1.Taint{Key: "example.com/unforeseen", Value: "true", Effect: corev1.TaintEffectNoSchedule})
 	}
 	m.group.differs = m.group.differs || q.lessCPU || q.lostLabel || q.extraTaint
 	w.readiness(n, corev1.ConditionFalse, "KubeletNotReady")
@@ -190,21 +192,26 @@ func (w *World) setReady(m *machine, status corev1.ConditionStatus, reason strin
 }
 
 // readiness sets a node's Ready condition, and the taint that goes with it; it
-// tells whether that was a change.
+// reports whether that was a change.
 func (w *World) readiness(n *corev1.Node, status corev1.ConditionStatus, reason string) bool {
-	was := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	was := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady
+	})
 	if was >= 0 && n.Status.Conditions[was].Status == status && n.Status.Conditions[was].Reason == reason {
 		return false
 	}
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(w.now.Truncate(time.Second))}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Reason: reason,
+		LastTransitionTime: metav1.NewTime(w.now.Truncate(time.Second))}}
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
 	})
 	switch status {
 	case corev1.ConditionFalse:
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule})
+		n.Spec.Taints = append(n.Spec.Taints,
+			corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule})
 	case corev1.ConditionUnknown:
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule})
+		n.Spec.Taints = append(n.Spec.Taints,
+			corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule})
 	}
 	return true
 }

@@ -14,7 +14,7 @@ import (
 // This file is what calls write on nodes, and what they look at before: in
 // short, what package act does. It is stated apart from it.
 
-// writesNode tells whether a call is a write to a node, and to nothing else.
+// writesNode reports whether a call is a write to a node, and to nothing else.
 func writesNode(v model.Verb) bool {
 	switch v {
 	case model.Taint, model.Untaint, model.Cordon, model.Mark, model.Unmark, model.Annotate:
@@ -112,7 +112,8 @@ func (w *World) rewrite(c model.Call, n *corev1.Node) {
 
 // addTaint adds a taint whose value is now.
 func (w *World) addTaint(n *corev1.Node, key string, effect corev1.TaintEffect) {
-	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Value: strconv.FormatInt(w.now.Unix(), 10), Effect: effect})
+	n.Spec.Taints = append(n.Spec.Taints,
+		corev1.Taint{Key: key, Value: strconv.FormatInt(w.now.Unix(), 10), Effect: effect})
 }
 
 func dropTaint(n *corev1.Node, key string) {
@@ -187,7 +188,8 @@ func (w *World) podsLeft(node string, expendableBelow int32, letOff func(model.P
 	var names []string
 	for _, p := range w.truth.podsOn(node) {
 		spec := specs[p.Spec]
-		if p.Flags&(model.FromDaemonSet|model.Mirror|model.Finished) != 0 || spec.Priority < expendableBelow || letOff(p) {
+		if p.Flags&(model.FromDaemonSet|model.Mirror|model.Finished) != 0 ||
+			spec.Priority < expendableBelow || letOff(p) {
 			continue
 		}
 		names = append(names, spec.Pod.Namespace+"/"+p.Name)

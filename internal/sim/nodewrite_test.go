@@ -40,7 +40,8 @@ func TestNodeWrites(t *testing.T) {
 	cordoned := func(n *corev1.Node) { n.Spec.Unschedulable = true }
 	others := func(n *corev1.Node) {
 		n.Spec.Unschedulable = true
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
+		n.Spec.Taints = append(n.Spec.Taints,
+			corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
 	}
 	for _, c := range []struct {
 		name   string
@@ -81,7 +82,8 @@ func TestCordonLooks(t *testing.T) {
 	w := leaderless(t, "workload web count=3 cpu=1 memory=1Gi stop=20s\ndaemonset agent cpu=100m memory=100Mi")
 	node := w.truth.seats[podName{"default", "web-00001"}].node
 	cordon := model.Call{Verb: model.Cordon, Node: node, LookOnly: true}
-	if out := w.performOnNode(model.Outcome{Call: cordon}); out.Err == nil || !strings.Contains(out.Err.Message, "took the taint away") {
+	if out := w.performOnNode(model.Outcome{Call: cordon}); out.Err == nil ||
+		!strings.Contains(out.Err.Message, "took the taint away") {
 		t.Errorf("without a taint: %v", out.Err)
 	}
 	w.performOnNode(model.Outcome{Call: model.Call{Verb: model.Taint, Node: node}})
@@ -96,11 +98,13 @@ func TestCordonLooks(t *testing.T) {
 		t.Errorf("a pod has landed: %q, %v", out.Landed, out.Err)
 	}
 	cordon.Known = append(cordon.Known, w.truth.seats[podName{"default", "web-00001"}].pod.UID)
-	if out := w.performOnNode(model.Outcome{Call: cordon}); out.Err != nil || !out.Unchanged || w.truth.object(node).Spec.Unschedulable {
+	if out := w.performOnNode(model.Outcome{Call: cordon}); out.Err != nil || !out.Unchanged ||
+		w.truth.object(node).Spec.Unschedulable {
 		t.Errorf("it is known, and nothing was to be written: %+v", out)
 	}
 	cordon.LookOnly = false
-	if out := w.performOnNode(model.Outcome{Call: cordon}); out.Err != nil || out.Unchanged || !w.truth.object(node).Spec.Unschedulable {
+	if out := w.performOnNode(model.Outcome{Call: cordon}); out.Err != nil || out.Unchanged ||
+		!w.truth.object(node).Spec.Unschedulable {
 		t.Errorf("it is known, and the node is to be cordoned: %+v", out)
 	}
 }

@@ -26,7 +26,8 @@ var otherKinds = []What{LostNodes, SkewedClock}
 func (w *World) loseNodes(f *Fault) {
 	lost := 0
 	for _, m := range w.sortedMachines("") {
-		if f.covers(m.group, m.zone) && w.truth.object(m.node) != nil && w.dice.kubelet.Float64() < f.Share && (f.N == 0 || lost < f.N) {
+		if f.covers(m.group, m.zone) && w.truth.object(m.node) != nil && w.dice.kubelet.Float64() < f.Share &&
+			(f.N == 0 || lost < f.N) {
 			lost++
 			w.log.count(string(m.group.id), "nodes lost")
 			w.loseNode(m.node)

@@ -202,7 +202,8 @@ func (w *World) attend() {
 				w.returns(m)
 			case n == nil && old && (g.Target <= g.Min || len(drifted) > 0 || g.CloudChooses || unseen):
 				w.wrong(w.Kill(id))
-			case n != nil && !model.NodeReady(n) && (sick || old && (kept || drifted[m.group.id] || g.CloudChooses || g.Target <= g.Min)):
+			case n != nil && !model.NodeReady(n) &&
+				(sick || old && (kept || drifted[m.group.id] || g.CloudChooses || g.Target <= g.Min)):
 				w.checker.stir()
 				w.log.say("people mend node %s", m.node)
 				w.setReady(m, corev1.ConditionTrue, "KubeletReady")

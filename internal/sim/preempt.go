@@ -35,7 +35,8 @@ func (w *World) preempt(pods []*model.Pod, namespace string, priority int32) {
 		}
 	}
 	s := &w.sched
-	s.without = asTheSchedulerSees(snapshot.New(s.without, w.asked(waiting), model.Standing{}, model.Rules{ExpendableBelow: priority}))
+	s.without = asTheSchedulerSees(snapshot.New(s.without, w.asked(waiting), model.Standing{},
+		model.Rules{ExpendableBelow: priority}))
 	s.emptier = schedsim.Load(s.emptier, s.without)
 	if len(s.without.Pending) == 0 {
 		return
@@ -57,7 +58,7 @@ func (w *World) preempt(pods []*model.Pod, namespace string, priority int32) {
 	}
 }
 
-// makesRoom tells whether pods on a node are ending.
+// makesRoom reports whether pods on a node are ending.
 func (w *World) makesRoom(node string) bool {
 	return slices.ContainsFunc(w.truth.podsOn(node), func(p model.Pod) bool { return p.Flags&model.Terminating != 0 })
 }
@@ -75,7 +76,7 @@ func (w *World) lowest() int32 {
 
 // driveOut ends pods of lower priority on a node, the lowest and newest first,
 // until there is room for so many with these requests; all of them, where it is
-// not room that was lacking. It tells whether there was one.
+// not room that was lacking. It reports whether there was one.
 func (w *World) driveOut(node string, below int32, each model.Resources, count int) bool {
 	specs := w.catalog.Contents().Specs
 	has := model.ResourcesOf(w.truth.object(node).Status.Allocatable)
@@ -87,7 +88,8 @@ func (w *World) driveOut(node string, below int32, each model.Resources, count i
 		}
 	}
 	slices.SortFunc(victims, func(a, b model.Pod) int {
-		return cmp.Or(cmp.Compare(specs[a.Spec].Priority, specs[b.Spec].Priority), -cmp.Compare(a.Created, b.Created), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(specs[a.Spec].Priority, specs[b.Spec].Priority), -cmp.Compare(a.Created, b.Created),
+			cmp.Compare(a.Name, b.Name))
 	})
 	enough := func() bool {
 		n := int64(count)

@@ -48,7 +48,8 @@ func TestRandomWorlds(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("in %d of %d worlds pods were evicted: %d pods from %d nodes; %d of them did not find room at once", drained.Load(), *worlds, evictions.Load(), drains.Load(), late.Load())
+	t.Logf("in %d of %d worlds pods were evicted: %d pods from %d nodes; %d of them did not find room at once",
+		drained.Load(), *worlds, evictions.Load(), drains.Load(), late.Load())
 	if 50*late.Load() > evictions.Load() {
 		t.Errorf("plans are to know where pods find room, whichever node the scheduler chooses")
 	}
@@ -58,7 +59,8 @@ func TestRandomWorlds(t *testing.T) {
 }
 
 // playRandom plays one world to its end.
-func playRandom(t *testing.T, seed uint64, tell bool, script func(seed uint64) (string, time.Duration)) (book drainBook, err error) {
+func playRandom(t *testing.T, seed uint64, tell bool,
+	script func(seed uint64) (string, time.Duration)) (book drainBook, err error) {
 	text, lasts := script(seed)
 	if tell {
 		t.Logf("the script:\n%s", text)
@@ -96,7 +98,8 @@ func playRandom(t *testing.T, seed uint64, tell bool, script func(seed uint64) (
 		lacking = w.Unrest()
 	}
 	if len(lacking) > 0 {
-		return book, fmt.Errorf("%s after the last fault the world is not at rest:\n  %s", peaceful, strings.Join(lacking, "\n  "))
+		return book, fmt.Errorf("%s after the last fault the world is not at rest:\n  %s", peaceful,
+			strings.Join(lacking, "\n  "))
 	}
 	return book, nil
 }
@@ -211,7 +214,8 @@ func drawRare(d drawn, groups []string, minutes int, line func(string, ...any)) 
 		line("fault nodes=lost%s from=%dm for=1m share=%.1f", where(), d.in(2, minutes-1), 0.1*float64(d.in(2, 10)))
 	}
 	if d.once(6) {
-		line("fault clock=skewed%s skew=%s%dm from=%dm for=%dm", where(), d.of("", "-"), d.in(1, 40), d.in(0, minutes-1), d.in(5, 90))
+		line("fault clock=skewed%s skew=%s%dm from=%dm for=%dm", where(), d.of("", "-"), d.in(1, 40),
+			d.in(0, minutes-1), d.in(5, 90))
 	}
 }
 
@@ -219,7 +223,8 @@ func drawGroups(d drawn, line func(string, ...any)) (ids []string, nodes int) {
 	pooled := d.once(4)
 	if pooled {
 		most := d.in(4, 15)
-		line("pool shared min=%d max=%d%s", d.in(0, 4), most, d.of("", " sizing=Equitable", " sizing=Lax-Greedy", " sizing=Backward-Compatible"))
+		line("pool shared min=%d max=%d%s", d.in(0, 4), most,
+			d.of("", " sizing=Equitable", " sizing=Lax-Greedy", " sizing=Backward-Compatible"))
 	}
 	for i := range d.in(2, 6) {
 		id := fmt.Sprintf("g%d", i)
@@ -228,7 +233,8 @@ func drawGroups(d drawn, line func(string, ...any)) (ids []string, nodes int) {
 		least := max(0, d.in(-2, 2))
 		target := least + max(0, d.in(-2, 4))
 		nodes += target
-		g := fmt.Sprintf("group %s min=%d max=%d target=%d cpu=%d memory=%dGi", id, least, target+d.in(1, 10), target, cpu, 4*cpu)
+		g := fmt.Sprintf("group %s min=%d max=%d target=%d cpu=%d memory=%dGi", id, least,
+			target+d.in(1, 10), target, cpu, 4*cpu)
 		if d.once(4) {
 			g += " zones=a|b|c"
 		} else {
@@ -243,7 +249,8 @@ func drawGroups(d drawn, line func(string, ...any)) (ids []string, nodes int) {
 		if d.once(5) {
 			g += d.of(" keeps-requests", " tells-stock-out", " keeps-requests tells-stock-out")
 		}
-		g += fmt.Sprintf(" find=%ds boot=%ds end=%ds spread=0.%d register=1s..%ds ready=1s..%ds", d.in(0, 20), d.in(5, 200), d.in(0, 90), d.in(0, 9), d.in(2, 40), d.in(2, 60))
+		g += fmt.Sprintf(" find=%ds boot=%ds end=%ds spread=0.%d register=1s..%ds ready=1s..%ds", d.in(0, 20),
+			d.in(5, 200), d.in(0, 90), d.in(0, 9), d.in(2, 40), d.in(2, 60))
 		line("%s", g)
 	}
 	if d.once(3) {
@@ -260,7 +267,8 @@ func drawWorkloads(d drawn, minutes int, line func(string, ...any)) (names []str
 		name := []string{"web", "api", "batch", "cache", "queue", "search"}[i]
 		names = append(names, name)
 		count := d.in(0, 15)
-		pod := fmt.Sprintf("count=%d cpu=%s memory=%s", count, d.of("300m", "500m", "1", "1500m"), d.of("256Mi", "1Gi", "3Gi"))
+		pod := fmt.Sprintf("count=%d cpu=%s memory=%s", count, d.of("300m", "500m", "1", "1500m"),
+			d.of("256Mi", "1Gi", "3Gi"))
 		switch d.in(0, 11) {
 		case 0, 1, 2, 3:
 			pod += " tolerate=dedicated"
@@ -315,7 +323,8 @@ func drawFault(d drawn, groups []string, minutes int, line func(string, ...any))
 	} else if d.once(2) {
 		f += " zone=" + d.of("a", "b", "c")
 	}
-	line("fault %s%s from=%dm for=%dm share=%.1f every=%s", kind, f, from, lasts, 0.1*float64(d.in(2, 10)), d.minutes(1, 9))
+	line("fault %s%s from=%dm for=%dm share=%.1f every=%s", kind, f, from, lasts,
+		0.1*float64(d.in(2, 10)), d.minutes(1, 9))
 }
 
 func drawHappening(d drawn, groups, workloads []string, minutes int, line func(string, ...any)) {

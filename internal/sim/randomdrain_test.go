@@ -38,7 +38,8 @@ func drawDrainFlags(d drawn) (flags string) {
 // drawFiller draws pods that take room on each node until all others have a place,
 // and are gone then: what they leave is a cluster that is little used.
 func drawFiller(d drawn, nodes int, line func(string, ...any)) {
-	line("workload filler count=%d cpu=%s memory=1Gi apart=host tolerate=dedicated priority=3000", nodes, d.of("1", "1500m", "1800m"))
+	line("workload filler count=%d cpu=%s memory=1Gi apart=host tolerate=dedicated priority=3000", nodes,
+		d.of("1", "1500m", "1800m"))
 	line("at %s workload filler count=0", d.minutes(1, 8))
 }
 
@@ -127,7 +128,8 @@ func drawCompany(d drawn, seed uint64) string {
 	line("workload filler count=%d cpu=%s memory=1Gi", d.in(4, 12), d.of("1", "1500m"))
 	for i := range d.in(1, 3) {
 		line("workload db%d count=%d cpu=%s memory=1Gi", i, d.in(1, 2), d.of("200m", "500m", "1"))
-		line("workload web%d count=%d cpu=%s memory=1Gi together=zone with=db%d start=1s..%ds", i, d.in(2, 8), d.of("300m", "500m", "1"), i, d.in(2, 20))
+		line("workload web%d count=%d cpu=%s memory=1Gi together=zone with=db%d start=1s..%ds", i, d.in(2, 8),
+			d.of("300m", "500m", "1"), i, d.in(2, 20))
 	}
 	line("at 8m workload filler count=%d", d.in(0, 2))
 	return b.String()

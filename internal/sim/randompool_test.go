@@ -10,7 +10,8 @@ import (
 )
 
 var (
-	poolSeed  = flag.Uint64("sim.pool", 0, "play only the random pool with this seed, and print its script and timeline")
+	poolSeed = flag.Uint64("sim.pool", 0,
+		"play only the random pool with this seed, and print its script and timeline")
 	poolsUpTo = flag.Uint64("sim.pools", 40, "play the random pools with the seeds from 1 to this")
 )
 
@@ -50,7 +51,8 @@ func drawPoolScript(seed uint64) (text string, lasts time.Duration) {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	minutes := d.in(30, 60)
 	line("seed %d", seed)
-	line("flags --scale-down-unneeded-time=%s --scale-down-delay-after-add=%s --balance-similar-node-groups=%t", d.minutes(2, 10), d.minutes(1, 10), d.once(2))
+	line("flags --scale-down-unneeded-time=%s --scale-down-delay-after-add=%s --balance-similar-node-groups=%t",
+		d.minutes(2, 10), d.minutes(1, 10), d.once(2))
 	line("lags watch=10ms..%dms read=100ms..%dms", d.in(20, 1500), d.in(200, 8000))
 	zones, least := d.in(2, 4), d.in(0, 12)
 	most := least + d.in(0, 6)
@@ -61,7 +63,8 @@ func drawPoolScript(seed uint64) (text string, lasts time.Duration) {
 		own := drawZoneLimits(more, &spare, most)
 		id := fmt.Sprintf("workers-z%d", i+1)
 		groups = append(groups, id)
-		line("group %s %s cpu=4 memory=16Gi zone=%s pool=workers find=%ds boot=%ds end=%ds spread=0.%d", id, own, "abcd"[i:i+1], d.in(0, 20), d.in(5, 120), d.in(0, 60), d.in(0, 9))
+		line("group %s %s cpu=4 memory=16Gi zone=%s pool=workers find=%ds boot=%ds end=%ds spread=0.%d", id, own,
+			"abcd"[i:i+1], d.in(0, 20), d.in(5, 120), d.in(0, 60), d.in(0, 9))
 	}
 	workloads := drawWorkloads(d, minutes, line)
 	for range d.in(1, 5) {
@@ -91,7 +94,8 @@ func drawZoneLimits(d drawn, spare *int, most int) string {
 func drawHolds(d drawn, groups []string, minutes int, line func(string, ...any)) {
 	from := func() int { return d.in(0, minutes-1) }
 	if d.once(2) {
-		line("fault boots=replaced n=%d group=%s from=%dm for=%dm share=0.%d", d.in(3, 14), d.of(groups...), from(), d.in(10, 60), d.in(3, 9))
+		line("fault boots=replaced n=%d group=%s from=%dm for=%dm share=0.%d", d.in(3, 14), d.of(groups...), from(),
+			d.in(10, 60), d.in(3, 9))
 	}
 	if d.once(3) {
 		line("fault instances=held group=%s from=%dm for=%dm every=1m", d.of(groups...), from(), d.in(10, 60))

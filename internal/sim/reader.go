@@ -56,7 +56,8 @@ func (r *reader) read() {
 	took := w.settings.Lags.Read.draw(w.dice.cloud)
 	if w.meets(ReadHang, nil, "") != nil {
 		w.after(time.Minute, func() {
-			r.end(provider.Inventory{}, &provider.Error{Op: provider.OpInventory, Kind: provider.Unavailable, Code: "DeadlineExceeded", Message: "the cloud did not answer"})
+			r.end(provider.Inventory{}, &provider.Error{Op: provider.OpInventory, Kind: provider.Unavailable,
+				Code: "DeadlineExceeded", Message: "the cloud did not answer"})
 		})
 		return
 	}

@@ -38,7 +38,8 @@ func (w *World) Unrest() []string {
 			}
 		}
 		if g.Target != ready || len(g.Instances) != ready {
-			lack("group %s: its target is %d, it has %d instances and %d ready nodes", g.ID, g.Target, len(g.Instances), ready)
+			lack("group %s: its target is %d, it has %d instances and %d ready nodes", g.ID, g.Target,
+				len(g.Instances), ready)
 		}
 	}
 	// 2. Nothing of ours is left on a node.
@@ -109,10 +110,12 @@ func (w *World) homeless() []string {
 		}
 		for i := range s.Groups {
 			t, ok := world.GroupTemplate(i)
-			if !ok || !w.mayGrow(&s.Groups[i]) || full(s, i) || !simple(&s.Classes[class]) || !couldServe(world, class, t) {
+			if !ok || !w.mayGrow(&s.Groups[i]) || full(s, i) || !simple(&s.Classes[class]) ||
+				!couldServe(world, class, t) {
 				continue
 			}
-			lacking = append(lacking, fmt.Sprintf("%d pods %s wait, and group %s could have a node for them", len(s.Pending[q].Pods), names[class], s.Groups[i].ID))
+			lacking = append(lacking, fmt.Sprintf("%d pods %s wait, and group %s could have a node for them",
+				len(s.Pending[q].Pods), names[class], s.Groups[i].ID))
 			break
 		}
 	}
@@ -135,7 +138,7 @@ func couldServe(world *schedsim.World, class model.ClassID, t schedsim.Template)
 	return l.Sure() && len(wanted) > 0 && l.AtWorst(world.Landed(t.Group), wanted) == 1
 }
 
-// mayGrow tells whether limits let a group have one more node. A group whose
+// mayGrow reports whether limits let a group have one more node. A group whose
 // machines were other than its template says is not counted on.
 func (w *World) mayGrow(g *model.Group) bool {
 	own := w.groups[g.ID]
@@ -153,7 +156,8 @@ func (w *World) mayGrow(g *model.Group) bool {
 	}
 	nodes, cores, memory := w.totals(g.ID, g.Target+1)
 	p := w.settings.Policy.ScaleUp
-	return (p.MaxNodesTotal == 0 || nodes <= p.MaxNodesTotal) && (p.MaxCoresTotal == 0 || cores <= 1000*p.MaxCoresTotal) &&
+	return (p.MaxNodesTotal == 0 || nodes <= p.MaxNodesTotal) &&
+		(p.MaxCoresTotal == 0 || cores <= 1000*p.MaxCoresTotal) &&
 		(p.MaxMemoryTotal == 0 || memory <= p.MaxMemoryTotal)
 }
 
@@ -172,13 +176,13 @@ func (w *World) pool(id provider.PoolID) (targets int, limits *provider.Pool) {
 	return targets, limits
 }
 
-// atMinimum tells whether a removal from the group would take its pool below its minimum.
+// atMinimum reports whether a removal from the group would take its pool below its minimum.
 func (w *World) atMinimum(g *provider.Group) bool {
 	targets, p := w.pool(g.Pool)
 	return p != nil && targets <= p.Min
 }
 
-// full tells whether a group has its share of its pool.
+// full reports whether a group has its share of its pool.
 func full(s *model.Snapshot, group int) bool {
 	for _, p := range pool.Of(s) {
 		for i, sh := range p.Shares() {
@@ -200,7 +204,8 @@ func (w *World) short() []string {
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		if targets, p := w.pool(g.Pool); p != nil && targets < p.Min && g.HasTemplate && w.mayGrow(g) {
-			lacking = append(lacking, fmt.Sprintf("pool %s has %d nodes of at least %d, and group %s may grow", p.ID, targets, p.Min, g.ID))
+			lacking = append(lacking,
+				fmt.Sprintf("pool %s has %d nodes of at least %d, and group %s may grow", p.ID, targets, p.Min, g.ID))
 		}
 	}
 	return lacking
@@ -219,7 +224,8 @@ func (w *World) Show() string {
 				}
 			}
 		}
-		fmt.Fprintf(&b, "group %s: target %d, %d instances, %d nodes, %d of them ready\n", g.ID, g.Target, len(g.Instances), registered, ready)
+		fmt.Fprintf(&b, "group %s: target %d, %d instances, %d nodes, %d of them ready\n", g.ID, g.Target,
+			len(g.Instances), registered, ready)
 	}
 	for _, wl := range w.sortedWorkloads() {
 		bound := 0

@@ -56,14 +56,16 @@ func (r *rethink) cycle(c model.Cycle) string {
 func told(s *model.Snapshot, p *model.Plan) verdicts {
 	out := verdicts{}
 	for _, c := range p.Calls {
-		out[strings.Join([]string{"call", string(c.Verb), string(c.Group), c.Node, c.Pod, string(c.Instance)}, " ")] = string(c.Reason)
+		out[strings.Join([]string{"call", string(c.Verb), string(c.Group), c.Node, c.Pod, string(c.Instance)},
+			" ")] = string(c.Reason)
 	}
 	for _, v := range p.Unneeded {
 		out["unneeded "+v.Node] = string(v.Reason)
 	}
 	for _, v := range p.Kept {
 		switch out["kept "+v.Node] = string(v.Reason); v.Reason {
-		case model.NoPlaceToMovePods, model.ReservedForMovedPods, model.NotEnoughPdb, model.GroupAtMin, model.PoolAtMin, model.MinimalResourceLimit:
+		case model.NoPlaceToMovePods, model.ReservedForMovedPods, model.NotEnoughPdb, model.GroupAtMin, model.PoolAtMin,
+			model.MinimalResourceLimit:
 			// Nodes that were found unneeded are tried first the next time: what that
 			// leaves to the others may be otherwise.
 			out["kept "+v.Node] = "as others go first"

@@ -73,7 +73,8 @@ func (w *World) pass(waiting []model.Pod) {
 	if waiting = w.unrefused(waiting); len(waiting) == 0 {
 		return
 	}
-	s.snap = asTheSchedulerSees(snapshot.New(s.snap, w.asked(waiting), model.Standing{}, model.Rules{ExpendableBelow: math.MinInt32}))
+	s.snap = asTheSchedulerSees(snapshot.New(s.snap, w.asked(waiting), model.Standing{},
+		model.Rules{ExpendableBelow: math.MinInt32}))
 	s.world = schedsim.Load(s.world, s.snap)
 	order := make([]*model.Pending, len(s.snap.Pending))
 	for i := range s.snap.Pending {
@@ -154,7 +155,8 @@ func (w *World) Refuse(workload string, yes bool) error {
 // asked is what the scheduler is asked about: some pods, and all nodes.
 func (w *World) asked(waiting []model.Pod) model.Observation {
 	return model.Observation{
-		Now: w.now, Seed: 1, Contents: w.catalog.Contents(), Namespaces: w.namespaces, Nodes: w.truth.observed(), Unbound: waiting,
+		Now: w.now, Seed: 1, Contents: w.catalog.Contents(), Namespaces: w.namespaces,
+		Nodes: w.truth.observed(), Unbound: waiting,
 	}
 }
 

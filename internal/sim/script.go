@@ -164,7 +164,8 @@ func (s *Script) line(words []string) error {
 		}
 		return do()
 	}
-	return fmt.Errorf("%q is none of seed, flags, lags, pool, group, node, daemonset, workload, budget, at, fault", words[0])
+	return fmt.Errorf("%q is none of seed, flags, lags, pool, group, node, daemonset, workload, budget, at, fault",
+		words[0])
 }
 
 func (s *Script) seed(words []string) error {
@@ -282,11 +283,15 @@ func take(words []string, known map[string]func(string) error) (rest []string, e
 }
 
 func addGroup(w *World, words []string) error {
-	g := GroupSettings{Register: Span{5 * time.Second, 20 * time.Second}, Ready: Span{5 * time.Second, 20 * time.Second}, Spread: 0.3}
+	g := GroupSettings{Register: Span{5 * time.Second, 20 * time.Second},
+		Ready: Span{5 * time.Second, 20 * time.Second}, Spread: 0.3}
 	g.Timing.Find, g.Timing.Boot, g.Timing.End = 3*time.Second, 40*time.Second, 30*time.Second
 	whole := false
 	rest, err := take(words, map[string]func(string) error{
-		"all-or-nothing": said(&whole), "keeps-requests": said(&g.KeepsRequests), "tells-stock-out": said(&g.TellsStockOut), "kills-to-lower": said(&g.KillsToLower), "find": duration(&g.Timing.Find), "boot": duration(&g.Timing.Boot), "end": duration(&g.Timing.End), "spread": share(&g.Spread),
+		"all-or-nothing": said(&whole), "keeps-requests": said(&g.KeepsRequests),
+		"tells-stock-out": said(&g.TellsStockOut), "kills-to-lower": said(&g.KillsToLower),
+		"find": duration(&g.Timing.Find), "boot": duration(&g.Timing.Boot), "end": duration(&g.Timing.End),
+		"spread":   share(&g.Spread),
 		"register": span(&g.Register), "ready": span(&g.Ready),
 		"zones":     func(text string) error { g.Zones = strings.Split(text, "|"); return nil },
 		"scattered": said(&g.Scattered),
@@ -301,12 +306,14 @@ func addGroup(w *World, words []string) error {
 	g.Group = scratch.Groups[0]
 	g.AllOrNothing = whole
 	if g.CloudChooses {
-		g.Holds = append(g.Holds, provider.Hold{Op: provider.OpCancel, Reason: string(provider.Unsupported), Message: "the cloud would choose who goes"})
+		g.Holds = append(g.Holds, provider.Hold{Op: provider.OpCancel, Reason: string(provider.Unsupported),
+			Message: "the cloud would choose who goes"})
 	}
 	if len(g.Zones) > 0 {
 		g.Template.Varies = map[string][]string{corev1.LabelTopologyZone: g.Zones}
 		for _, zone := range g.Zones {
-			g.Template.Places = append(g.Template.Places, provider.Place{Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone}})
+			g.Template.Places = append(g.Template.Places,
+				provider.Place{Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone}})
 		}
 		g.Template.Balanced = !g.Scattered
 	}
@@ -331,7 +338,8 @@ func addFault(w *World, words []string) error {
 	err := eachWord(rest, map[string]func(string) error{
 		"group": word(&f.Group), "zone": word(&f.Zone), "from": duration(&f.From), "for": duration(&f.For),
 		"share": share(&f.Share), "every": duration(&f.Every), "n": number(&f.N),
-		"call": word(&f.Verb), "error": word(&f.Err.Kind), "code": word(&f.Err.Code), "retry": duration(&f.Err.RetryAfter), "skew": duration(&f.Skew),
+		"call": word(&f.Verb), "error": word(&f.Err.Kind), "code": word(&f.Err.Code),
+		"retry": duration(&f.Err.RetryAfter), "skew": duration(&f.Skew),
 	})
 	if err != nil {
 		return err

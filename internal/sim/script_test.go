@@ -56,7 +56,8 @@ func TestMistakesThatOnlyTimeShows(t *testing.T) {
 	}
 	defer s.World().Close()
 	err := s.World().Run(5 * time.Minute)
-	if err == nil || !strings.Contains(err.Error(), `at 00:02:00.0: a person deletes a node: there is no node "nobody"`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`at 00:02:00.0: a person deletes a node: there is no node "nobody"`) {
 		t.Fatalf("error %v", err)
 	}
 }
@@ -69,7 +70,8 @@ func TestMistakesInBudgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.World().Close()
-	if err := s.World().Run(5 * time.Minute); err == nil || !strings.Contains(err.Error(), `at 00:02:00.0: a person takes a budget away: there is no "web" in default`) {
+	if err := s.World().Run(5 * time.Minute); err == nil ||
+		!strings.Contains(err.Error(), `at 00:02:00.0: a person takes a budget away: there is no "web" in default`) {
 		t.Fatalf("error %v", err)
 	}
 }

@@ -55,7 +55,8 @@ type viewNode struct {
 
 func newView() *view {
 	return &view{
-		nodes: map[string]*viewNode{}, seats: map[podName]seat{}, budgets: map[podName]model.Budget{}, waiting: map[podName]model.Pod{},
+		nodes: map[string]*viewNode{}, seats: map[podName]seat{}, budgets: map[podName]model.Budget{},
+		waiting:    map[podName]model.Pod{},
 		nodesStale: true, podsStale: true,
 	}
 }
@@ -82,7 +83,7 @@ func (v *view) touch(n *viewNode) {
 	n.generation, v.nodesStale = v.generation, true
 }
 
-// putNode takes in a node; news tells whether the autoscaler should look soon.
+// putNode takes in a node; news reports whether the autoscaler should look soon.
 // A new version of the same content does not count as a change.
 func (v *view) putNode(object *corev1.Node, shape model.ShapeID, same bool) (news bool) {
 	n := v.node(object.Name)
@@ -175,9 +176,12 @@ func (v *view) observed() []model.ObservedNode {
 			continue
 		}
 		n.shared = true
-		v.frozenNodes = append(v.frozenNodes, model.ObservedNode{Object: n.object, Shape: n.shape, Pods: slices.Clip(n.pods), Generation: n.generation})
+		v.frozenNodes = append(v.frozenNodes,
+			model.ObservedNode{Object: n.object, Shape: n.shape, Pods: slices.Clip(n.pods), Generation: n.generation})
 	}
-	slices.SortFunc(v.frozenNodes, func(a, b model.ObservedNode) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
+	slices.SortFunc(v.frozenNodes, func(a, b model.ObservedNode) int {
+		return cmp.Compare(a.Object.Name, b.Object.Name)
+	})
 	return v.frozenNodes
 }
 
@@ -213,7 +217,7 @@ func (v *view) podsOn(node string) []model.Pod {
 	return nil
 }
 
-// putBudget takes in a budget; news tells whether it allows more than it did.
+// putBudget takes in a budget; news reports whether it allows more than it did.
 func (v *view) putBudget(b model.Budget) (news bool) {
 	id := podName{b.Namespace, b.Name}
 	was := v.budgets[id]

@@ -45,7 +45,8 @@ type wasted struct {
 }
 
 func newWasteBook() wasteBook {
-	return wasteBook{growths: map[provider.GroupID][]growth{}, ready: map[string]time.Time{}, wasted: map[purpose]wasted{}, forgiven: map[purpose]time.Time{}}
+	return wasteBook{growths: map[provider.GroupID][]growth{}, ready: map[string]time.Time{},
+		wasted: map[purpose]wasted{}, forgiven: map[purpose]time.Time{}}
 }
 
 // seenFor is how long a node must have been seen ready and empty, while the
@@ -96,7 +97,8 @@ func (b *wasteBook) cycle(ck *checker, c model.Cycle) {
 		n := &s.Nodes[i]
 		// Whatever the loop makes of a node that is ready and other than promised:
 		// it can be seen that pods do not go there.
-		if n.Object == nil || n.Kind == model.Leaving || n.Group < 0 || n.Occupants > 0 || n.Object.Spec.Unschedulable || !model.NodeReady(n.Object) {
+		if n.Object == nil || n.Kind == model.Leaving || n.Group < 0 || n.Occupants > 0 ||
+			n.Object.Spec.Unschedulable || !model.NodeReady(n.Object) {
 			continue
 		}
 		empty[n.Name] = true
@@ -138,7 +140,7 @@ func (b *wasteBook) forgive(s *model.Snapshot) {
 // siblings is how far apart the nodes of one growth may come up.
 const siblings = 10 * time.Minute
 
-// refuted tells whether a verdict no longer holds: the template has changed, a
+// refuted reports whether a verdict no longer holds: the template has changed, a
 // node that came later is of use to the class, or one of the same growth runs it:
 // then the growth was not in vain. World is asked only about nodes that are new.
 func (w wasted) refuted(s *model.Snapshot, p purpose, world func() *schedsim.World) bool {
@@ -155,7 +157,8 @@ func (w wasted) refuted(s *model.Snapshot, p purpose, world func() *schedsim.Wor
 			continue
 		}
 		made := n.Object.CreationTimestamp
-		if made.After(w.made.Add(-siblings)) && slices.ContainsFunc(n.Batches, func(b model.Batch) bool { return b.Class == class }) {
+		if made.After(w.made.Add(-siblings)) &&
+			slices.ContainsFunc(n.Batches, func(b model.Batch) bool { return b.Class == class }) {
 			return true
 		}
 		if !made.After(w.at) || w.useless[n.Name] {
@@ -205,8 +208,11 @@ func (b *wasteBook) empty(s *model.Snapshot, n *model.Node, within time.Duration
 	for q := range s.Pending {
 		class := &s.Classes[s.Pending[q].Class]
 		p := purpose{g.ID, class.Key}
-		if _, known := b.wasted[p]; !known && !n.Object.CreationTimestamp.Time.Before(b.forgiven[p]) && slices.Contains(classes, class.Key) && simple(class) && !asksForPlace(class, &g.Group) && b.waited(&s.Pending[q], b.ready[n.Name], s.Now) {
-			b.wasted[p] = wasted{at: s.Now, node: n.Name, made: n.Object.CreationTimestamp.Time, template: templateOf(s, g.ID), useless: map[string]bool{}}
+		if _, known := b.wasted[p]; !known && !n.Object.CreationTimestamp.Time.Before(b.forgiven[p]) &&
+			slices.Contains(classes, class.Key) && simple(class) && !asksForPlace(class, &g.Group) &&
+			b.waited(&s.Pending[q], b.ready[n.Name], s.Now) {
+			b.wasted[p] = wasted{at: s.Now, node: n.Name, made: n.Object.CreationTimestamp.Time,
+				template: templateOf(s, g.ID), useless: map[string]bool{}}
 		}
 	}
 }
@@ -225,7 +231,7 @@ func (b *wasteBook) boughtFor(id provider.GroupID, asked time.Time, within time.
 	return nil
 }
 
-// waited tells whether some pod of the class was refused, waited already when the
+// waited reports whether some pod of the class was refused, waited already when the
 // node was ready, and is old enough for the scheduler to have tried every node
 // that was seen. Those that come later are another growth's.
 func (b *wasteBook) waited(q *model.Pending, ready, now time.Time) bool {
@@ -235,7 +241,7 @@ func (b *wasteBook) waited(q *model.Pending, ready, now time.Time) bool {
 	})
 }
 
-// simple tells whether a class's verdict on an empty node depends on nothing
+// simple reports whether a class's verdict on an empty node depends on nothing
 // but that node.
 func simple(c *model.Class) bool {
 	spec := &c.Spec.Pod.Spec

@@ -114,7 +114,8 @@ func (w *World) templates(groups []provider.Group) []model.Template {
 		}
 		known, ok := w.contents[t]
 		if !ok {
-			known = model.Template{Known: true, Shape: w.catalog.Shape(w.settings.Policy.Rules.Passing.Stripped(t.Node))}
+			known = model.Template{Known: true,
+				Shape: w.catalog.Shape(w.settings.Policy.Rules.Passing.Stripped(t.Node))}
 			for _, pod := range t.Pods {
 				known.Pods = append(known.Pods, w.catalog.Pod(pod))
 			}

@@ -12,7 +12,8 @@ import (
 
 var verbWord = map[model.Verb]string{
 	model.Grow: "grow", model.Taint: "taint", model.Untaint: "untaint", model.Remove: "remove", model.Cancel: "cancel",
-	model.Cordon: "cordon", model.Evict: "evict", model.Mark: "mark", model.Unmark: "unmark", model.Annotate: "annotate",
+	model.Cordon: "cordon", model.Evict: "evict", model.Mark: "mark", model.Unmark: "unmark",
+	model.Annotate: "annotate",
 }
 
 func batches(names []string, pods []model.Batch) string {

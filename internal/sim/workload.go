@@ -43,8 +43,10 @@ func (w *World) AddWorkload(name, namespace string, like model.Pod, p Pace) erro
 	contents := w.catalog.Contents()
 	removal := &corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule}
 	w.workloads[name] = &workload{
-		name: name, namespace: namespace, like: like, pace: p, pods: map[podName]bool{}, facts: contents.Facts[like.Facts],
-		tolerant: slices.ContainsFunc(contents.Specs[like.Spec].Pod.Spec.Tolerations, func(o corev1.Toleration) bool { return tolerates(o, removal) }),
+		name: name, namespace: namespace, like: like, pace: p, pods: map[podName]bool{},
+		facts: contents.Facts[like.Facts],
+		tolerant: slices.ContainsFunc(contents.Specs[like.Spec].Pod.Spec.Tolerations,
+			func(o corev1.Toleration) bool { return tolerates(o, removal) }),
 	}
 	w.addNamespace(namespace)
 	return nil
@@ -89,7 +91,8 @@ func (w *World) reconcile(wl *workload) {
 		for _, id := range wl.lacking() {
 			wl.pods[id] = true
 			pod := model.Pod{
-				Name: id.name, UID: types.UID(id.namespace + "/" + id.name), Content: wl.like.Content, Facts: wl.like.Facts, Created: w.now.Unix(),
+				Name: id.name, UID: types.UID(id.namespace + "/" + id.name), Content: wl.like.Content,
+				Facts: wl.like.Facts, Created: w.now.Unix(),
 			}
 			if wl.facts.Controller == statefulSet {
 				pod.UID = uid(id.name, w.version)

@@ -50,7 +50,8 @@ func Defaults(seed uint64) Settings {
 	return Settings{
 		Seed: seed, Policy: c.Policy, Loop: c.Loop,
 		Lags: Lags{
-			Watch: Span{10 * time.Millisecond, 400 * time.Millisecond}, Read: Span{100 * time.Millisecond, 1500 * time.Millisecond},
+			Watch: Span{10 * time.Millisecond, 400 * time.Millisecond},
+			Read:  Span{100 * time.Millisecond, 1500 * time.Millisecond},
 			Begin: Span{0, 20 * time.Millisecond}, Write: Span{50 * time.Millisecond, 2 * time.Second},
 			Restart: Span{15 * time.Second, 40 * time.Second}, Memory: Span{50 * time.Millisecond, 2 * time.Second},
 		},
@@ -116,7 +117,8 @@ func New(s Settings) *World {
 		clock: clock{now: Start}, dice: newDice(s.Seed), settings: s,
 		catalog: catalog.New(), groups: map[provider.GroupID]*group{}, machines: map[provider.InstanceID]*machine{},
 		truth: newView(), unmanaged: map[string]bool{}, dead: map[string]bool{}, cordons: map[string]bool{},
-		silenced: map[string][]silenced{}, workloads: map[string]*workload{}, budgets: map[podName]*budget{}, starting: map[types.UID]bool{},
+		silenced: map[string][]silenced{}, workloads: map[string]*workload{}, budgets: map[podName]*budget{},
+		starting:   map[types.UID]bool{},
 		contents:   map[*provider.Template]model.Template{},
 		namespaces: map[string]map[string]string{"default": {corev1.LabelMetadataName: "default"}},
 		dieAfter:   -1,
@@ -150,7 +152,8 @@ func (w *World) AddGroup(g GroupSettings) error {
 		return fmt.Errorf("add group %q: machines need a template", g.ID)
 	}
 	err := w.cloud.AddGroup(providertest.GroupSpec{
-		Group: g.Group, Timing: g.Timing, Zones: g.Zones, Scattered: g.Scattered, Pick: w.dice.zones.IntN, KeepsRequests: g.KeepsRequests, TellsStockOut: g.TellsStockOut, KillsToLower: g.KillsToLower,
+		Group: g.Group, Timing: g.Timing, Zones: g.Zones, Scattered: g.Scattered, Pick: w.dice.zones.IntN,
+		KeepsRequests: g.KeepsRequests, TellsStockOut: g.TellsStockOut, KillsToLower: g.KillsToLower,
 		Pace: func() float64 { return 1 + g.Spread*(2*w.dice.cloud.Float64()-1) },
 	})
 	if err != nil {

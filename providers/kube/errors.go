@@ -87,13 +87,13 @@ func KindOf(err error) provider.Kind {
 	return provider.Unavailable
 }
 
-// Withheld tells whether something optional is simply not to be had: the right is
+// Withheld reports whether something optional is simply not to be had: the right is
 // missing, or there is no such thing. Waiting would not help.
 func Withheld(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || errors.Is(err, ErrNotServed)
 }
 
-// refused tells whether a request has certainly had no effect: the API server said
+// refused reports whether a request has certainly had no effect: the API server said
 // no, or was never reached. Anything else (no answer, one of the 5xx kind, one that
 // cannot be read) leaves that open; err to "it happened".
 func refused(err error) bool {
@@ -104,7 +104,7 @@ func refused(err error) bool {
 	return unreached(err) || errors.Is(err, ErrNotServed)
 }
 
-// unreached tells whether there was not even a connection.
+// unreached reports whether there was not even a connection.
 func unreached(err error) bool {
 	dial := (*net.OpError)(nil)
 	return errors.As(err, &dial) && dial.Op == "dial"

@@ -71,7 +71,7 @@ func (n *Nodes) Of(names []string) []*corev1.Node {
 	return out
 }
 
-// Ready tells whether a node is: one that is not may lack what it is to have.
+// Ready reports whether a node is: one that is not may lack what it is to have.
 func Ready(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

@@ -97,7 +97,7 @@ func (a *API) disturb(c call) (Fault, bool) {
 	return f, true
 }
 
-// befall plays a fault, and tells whether that was the answer.
+// befall plays a fault, and reports whether that was the answer.
 func (a *API) befall(out http.ResponseWriter, r *http.Request, c call, f Fault) bool {
 	if f.Met != nil {
 		f.Met()

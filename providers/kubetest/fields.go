@@ -38,7 +38,7 @@ func Text(o Object, path ...string) string { v, _ := Get(o, path...).(string); r
 // Int is a field's number, 0 if it has none.
 func Int(o Object, path ...string) int { v, _ := Get(o, path...).(int64); return int(v) }
 
-// Deleting tells whether the object's deletion has begun.
+// Deleting reports whether the object's deletion has begun.
 func Deleting(o Object) bool { return Text(o, "metadata", "deletionTimestamp") != "" }
 
 // Decode reads an object's JSON.

@@ -13,7 +13,7 @@ import (
 // hints are none: what an error of the API server says is enough here.
 var hints kube.Hints
 
-// refused tells whether the API server said no, so that the write did
+// refused reports whether the API server said no, so that the write did
 // certainly not happen. Anything else (no answer, an answer of the 5xx kind, an
 // answer that cannot be read) leaves that open; err to "it happened".
 func refused(err error) bool {
@@ -25,7 +25,7 @@ func refused(err error) bool {
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
 }
 
-// pointless tells whether every further write of the same kind would meet the
+// pointless reports whether every further write of the same kind would meet the
 // same refusal.
 func pointless(err error) bool {
 	switch kube.KindOf(err) {

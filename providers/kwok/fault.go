@@ -47,7 +47,7 @@ func parseFault(annotations map[string]string) (fault, error) {
 		AnnotationFault, text, failsToStart, neverReady, neverRegisters)
 }
 
-// withoutNode tells whether machines with this fault never have a node. They
+// withoutNode reports whether machines with this fault never have a node. They
 // are remembered in the ConfigMap of machines.
 func (f fault) withoutNode() bool { return f == failsToStart || f == neverRegisters }
 

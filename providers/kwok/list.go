@@ -38,7 +38,7 @@ type census struct {
 	roll   roll
 }
 
-// knows tells whether a node or a machine has this name.
+// knows reports whether a node or a machine has this name.
 func (c census) knows(name string) bool {
 	_, own := c.byName[name]
 	return own || c.others[name]

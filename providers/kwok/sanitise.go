@@ -135,7 +135,7 @@ func passing(key string) bool {
 	})
 }
 
-// isOwn tells whether a node is one that this provider made.
+// isOwn reports whether a node is one that this provider made.
 func isOwn(annotations map[string]string) bool {
 	kind := annotations[AnnotationFake]
 	return (kind == fakeValue || kind == unattendedValue) && annotations[AnnotationGroup] != ""

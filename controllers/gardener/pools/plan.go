@@ -297,7 +297,7 @@ func (p Plan) Scales() bool {
 	return slices.ContainsFunc(p.Steps, Step.Scales)
 }
 
-// Scales tells whether the step writes replicas.
+// Scales reports whether the step writes replicas.
 func (s Step) Scales() bool { return nested(s.Body, "spec", "replicas") != nil }
 
 // Unapplied are the notes about machine deployments that are not as the pools want

@@ -273,7 +273,7 @@ func (b *Book) began(s *model.Snapshot, p *model.Plan) []Would {
 	return out
 }
 
-// ofRemoval tells whether a call continues, or takes back, the removal of a node
+// ofRemoval reports whether a call continues, or takes back, the removal of a node
 // that has been begun.
 func ofRemoval(call model.Call) bool {
 	switch call.Verb {

@@ -26,8 +26,9 @@ type scene struct {
 }
 
 func newScene() *scene {
-	return &scene{now: time.Unix(1000, 0), targets: map[provider.GroupID]int{"a": 1, "b": 1}, unread: map[provider.GroupID]bool{},
-		nodes: map[string]model.NodeKind{"n1": model.Ready, "n2": model.Ready}, waiting: map[string]int{"web": 10}}
+	return &scene{now: time.Unix(1000, 0), targets: map[provider.GroupID]int{"a": 1, "b": 1},
+		unread: map[provider.GroupID]bool{},
+		nodes:  map[string]model.NodeKind{"n1": model.Ready, "n2": model.Ready}, waiting: map[string]int{"web": 10}}
 }
 
 // plan is what a cycle decides.
@@ -54,7 +55,8 @@ func (sc *scene) cycle(t *testing.T, p plan) string {
 	}
 	for _, name := range []string{"n1", "n2", "n3"} {
 		if kind, there := sc.nodes[name]; there {
-			s.Nodes = append(s.Nodes, model.Node{Name: name, Kind: kind, Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}})
+			s.Nodes = append(s.Nodes,
+				model.Node{Name: name, Kind: kind, Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}})
 		}
 	}
 	s.Nodes = append(s.Nodes, model.Node{Name: "coming", Kind: model.Coming})
@@ -86,10 +88,12 @@ func (sc *scene) cycle(t *testing.T, p plan) string {
 			growth.Pods = []model.Batch{{Class: classes[class], Count: 4}}
 		}
 		out.Grow = append(out.Grow, growth)
-		out.Calls = append(out.Calls, model.Call{ID: fmt.Sprint("grow/", id, sc.now), Verb: model.Grow, Group: group, From: from, To: from + n})
+		out.Calls = append(out.Calls,
+			model.Call{ID: fmt.Sprint("grow/", id, sc.now), Verb: model.Grow, Group: group, From: from, To: from + n})
 	}
 	for name := range strings.FieldsSeq(p.taint) {
-		out.Calls = append(out.Calls, model.Call{Verb: model.Taint, Node: name, Group: "a", Known: []types.UID{"x", "y"}})
+		out.Calls = append(out.Calls,
+			model.Call{Verb: model.Taint, Node: name, Group: "a", Known: []types.UID{"x", "y"}})
 	}
 	for name := range strings.FieldsSeq(p.unneeded + " " + p.taint) {
 		out.Unneeded = append(out.Unneeded, model.NodeVerdict{Node: name})
@@ -115,7 +119,8 @@ func text(n News) string {
 	for _, w := range n.Began {
 		switch w.Verb {
 		case model.Grow:
-			lines = append(lines, fmt.Sprintf("would Grow %s %d->%d, %d new, %d pods", w.Group, w.From, w.To, w.Nodes, w.Pods))
+			lines = append(lines, fmt.Sprintf("would Grow %s %d->%d, %d new, %d pods", w.Group, w.From,
+				w.To, w.Nodes, w.Pods))
 		case model.Taint:
 			lines = append(lines, fmt.Sprintf("would Taint %s, then move %d", w.Node, w.Moves))
 		default:
@@ -253,8 +258,10 @@ func TestRemovals(t *testing.T) {
 // Each removal under way is somebody else's, and what continues it is not told.
 func TestOtherCalls(t *testing.T) {
 	sc := newScene()
-	late, mark := model.Call{Verb: model.Remove, Group: "a", Instance: "i"}, model.Call{Verb: model.Mark, Node: "n1", Group: "a"}
-	of := []model.Call{{Verb: model.Untaint, Node: "n2"}, {Verb: model.Cordon, Node: "n2"}, {Verb: model.Evict, Node: "n2"}, {Verb: model.Remove, Node: "n2", Instance: "i2"}}
+	late, mark := model.Call{Verb: model.Remove, Group: "a", Instance: "i"},
+		model.Call{Verb: model.Mark, Node: "n1", Group: "a"}
+	of := []model.Call{{Verb: model.Untaint, Node: "n2"}, {Verb: model.Cordon, Node: "n2"},
+		{Verb: model.Evict, Node: "n2"}, {Verb: model.Remove, Node: "n2", Instance: "i2"}}
 	want(t, sc.cycle(t, plan{other: append(of, late, mark)}), "would Remove i; would Mark n1")
 	want(t, sc.cycle(t, plan{other: []model.Call{late, mark}}), "")
 	want(t, sc.cycle(t, plan{other: []model.Call{mark}}), "")

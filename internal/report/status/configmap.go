@@ -13,7 +13,8 @@ import (
 func DocumentIn(m *corev1.ConfigMap) (d Document, text string, err error) {
 	text, ok := m.Data[Key]
 	if !ok {
-		return Document{}, "", fmt.Errorf("read the ConfigMap %s/%s: %w", m.Namespace, m.Name, errors.New("it has no key "+Key))
+		return Document{}, "", fmt.Errorf("read the ConfigMap %s/%s: %w", m.Namespace, m.Name,
+			errors.New("it has no key "+Key))
 	}
 	if d, err = Parse(text); err != nil {
 		return Document{}, text, fmt.Errorf("read the key %s of the ConfigMap %s/%s: %w", Key, m.Namespace, m.Name, err)
@@ -30,7 +31,8 @@ func MemoryIn(m *corev1.ConfigMap) (model.Memory, error) {
 	}
 	memory, err := DecodeMemory(text)
 	if err != nil {
-		return model.Memory{}, fmt.Errorf("read the annotation %s of the ConfigMap %s/%s: %w", MemoryAnnotation, m.Namespace, m.Name, err)
+		return model.Memory{}, fmt.Errorf("read the annotation %s of the ConfigMap %s/%s: %w", MemoryAnnotation,
+			m.Namespace, m.Name, err)
 	}
 	memory.Written = stamped(m.Annotations[MemoryWritten])
 	return memory, nil

@@ -33,7 +33,8 @@ func disagreementsOf(c model.Cycle) []Disagreement {
 		if names == nil {
 			names = c.Snapshot.ClassNames()
 		}
-		out = append(out, Disagreement{names[v.Class], v.Existing, metav1.NewTime(v.Disagrees.Since), cut(v.Disagrees.Detail, maxError)})
+		out = append(out, Disagreement{names[v.Class], v.Existing, metav1.NewTime(v.Disagrees.Since),
+			cut(v.Disagrees.Detail, maxError)})
 	}
 	return out
 }

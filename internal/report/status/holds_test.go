@@ -19,9 +19,11 @@ func TestHolds(t *testing.T) {
 		{Op: provider.OpGrow, Reason: "Paused"},
 		{Op: provider.OpGrow, Reason: "NoCapacity", Until: start.Add(-time.Second)},
 	}}}
-	g.Err = &provider.Error{Op: provider.OpInventory, Group: "web", Kind: provider.BadConfig, Message: "max-size=ten is no number"}
+	g.Err = &provider.Error{Op: provider.OpInventory, Group: "web", Kind: provider.BadConfig,
+		Message: "max-size=ten is no number"}
 	d := Of(start, model.Cycle{Snapshot: &model.Snapshot{Groups: []model.Group{g}}}, Document{})
-	want := []string{"unreadable, and left as it is: " + g.Err.Error(), "no Remove, Cancel: Rollout: web-1 of an older revision", "no Grow: Paused"}
+	want := []string{"unreadable, and left as it is: " + g.Err.Error(),
+		"no Remove, Cancel: Rollout: web-1 of an older revision", "no Grow: Paused"}
 	if diff := cmp.Diff(want, d.NodeGroups[0].Holds); diff != "" {
 		t.Error("(-want +got):", diff)
 	}

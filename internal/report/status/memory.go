@@ -66,7 +66,9 @@ func EncodeMemory(m model.Memory) (text string, dropped Dropped, err error) {
 	if err != nil {
 		return "", Dropped{}, err
 	}
-	arrivals := slices.SortedStableFunc(slices.Values(m.Arrivals), func(a, b model.Arrival) int { return a.Ready.Compare(b.Ready) })
+	arrivals := slices.SortedStableFunc(slices.Values(m.Arrivals), func(a, b model.Arrival) int {
+		return a.Ready.Compare(b.Ready)
+	})
 	text, dropped.Arrivals, err = fewer(text, len(arrivals), func(keep int) (string, error) {
 		m.Arrivals = arrivals[:keep]
 		return encode(m)

@@ -128,7 +128,8 @@ func drainsOf(s *model.Snapshot) Drains {
 func drainOf(n *model.Node) Drain {
 	d := n.Standing.Drain
 	out := Drain{
-		Node: n.Name, Group: string(d.Group), Stage: d.Stage, Since: stamp(d.Since), Began: stamp(d.Began), PodsLeft: n.Occupants,
+		Node: n.Name, Group: string(d.Group), Stage: d.Stage, Since: stamp(d.Since), Began: stamp(d.Began),
+		PodsLeft: n.Occupants,
 	}
 	if d.Stage == model.RollingBack {
 		out.Reason, out.Why = d.Code, cut(d.Why, maxDetail)
@@ -175,7 +176,8 @@ func staysOf(now time.Time, c model.Cycle, before Stays) Stays {
 			st = &model.NodeStanding{}
 		}
 		if st.Drain == nil && v.Reason != model.Unneeded {
-			byReason[v.Reason] = append(byReason[v.Reason], keeper{v, unneeded, heldSince(now, v, unneeded, st, was[v.Node])})
+			byReason[v.Reason] = append(byReason[v.Reason],
+				keeper{v, unneeded, heldSince(now, v, unneeded, st, was[v.Node])})
 		}
 	}
 	for i := range c.Plan.Unneeded {
@@ -237,8 +239,9 @@ func someOf(byReason map[model.Reason][]keeper, most int) []Stay {
 func stayOf(k keeper) Stay {
 	v := k.verdict
 	out := Stay{
-		Node: v.Node, Group: string(v.Group), Use: math.Round(100*v.Use) / 100, Reason: v.Reason, Detail: cut(v.Detail, maxDetail),
-		Since: stamp(k.since), Until: stamp(v.Until), Fix: cut(v.Fix, maxDetail),
+		Node: v.Node, Group: string(v.Group), Use: math.Round(100*v.Use) / 100, Reason: v.Reason,
+		Detail: cut(v.Detail, maxDetail),
+		Since:  stamp(k.since), Until: stamp(v.Until), Fix: cut(v.Fix, maxDetail),
 	}
 	if k.unneeded {
 		out.UnneededSince = stamp(v.Since)

@@ -35,7 +35,8 @@ func TestDrainsAndStays(t *testing.T) {
 		t.Errorf("%+v", returns)
 	}
 	want := []ReasonCount{{model.NotEnoughPdb, 1}, {model.NotUnderutilized, 1}, {model.NotUnneededLongEnough, 1}}
-	if diff := cmp.Diff(want, d.Stays.Reasons); diff != "" || d.Stays.Total != 3 || names(d.Stays.Nodes) != "b busy guarded" {
+	if diff := cmp.Diff(want, d.Stays.Reasons); diff != "" || d.Stays.Total != 3 ||
+		names(d.Stays.Nodes) != "b busy guarded" {
 		t.Errorf("%d: %s\n%s", d.Stays.Total, names(d.Stays.Nodes), diff)
 	}
 }
@@ -76,14 +77,18 @@ func TestSinceWhenANodeStays(t *testing.T) {
 		got  Stay
 		want time.Time
 	}{
-		"as the ledger says":                       {first, at(1)},
-		"the ledger knows of another reason":       {of(at(5), model.NodeStanding{Held: model.NotReplicated, HeldSince: at(1)}, Document{}, false, pdb), at(5)},
-		"the verdict itself says":                  {of(at(5), model.NodeStanding{}, Document{}, false, cool), at(2)},
-		"a cycle later":                            {of(at(6), model.NodeStanding{}, doc(first), false, pdb), at(1)},
-		"after a restart":                          {of(at(9), model.NodeStanding{Held: model.NotEnoughPdb, HeldSince: at(8)}, doc(first), false, pdb), at(1)},
-		"another reason than before":               {of(at(6), model.NodeStanding{}, doc(first), false, model.Verdict{Reason: model.NotReplicated}), at(6)},
-		"unneeded is not since when it is held":    {of(at(6), model.NodeStanding{}, Document{}, true, cool), at(6)},
-		"unneeded, and the ledger says since when": {of(at(6), model.NodeStanding{Held: model.Cooldown, HeldSince: at(3)}, Document{}, true, cool), at(3)},
+		"as the ledger says": {first, at(1)},
+		"the ledger knows of another reason": {of(at(5),
+			model.NodeStanding{Held: model.NotReplicated, HeldSince: at(1)}, Document{}, false, pdb), at(5)},
+		"the verdict itself says": {of(at(5), model.NodeStanding{}, Document{}, false, cool), at(2)},
+		"a cycle later":           {of(at(6), model.NodeStanding{}, doc(first), false, pdb), at(1)},
+		"after a restart": {of(at(9),
+			model.NodeStanding{Held: model.NotEnoughPdb, HeldSince: at(8)}, doc(first), false, pdb), at(1)},
+		"another reason than before": {of(at(6), model.NodeStanding{}, doc(first), false,
+			model.Verdict{Reason: model.NotReplicated}), at(6)},
+		"unneeded is not since when it is held": {of(at(6), model.NodeStanding{}, Document{}, true, cool), at(6)},
+		"unneeded, and the ledger says since when": {of(at(6),
+			model.NodeStanding{Held: model.Cooldown, HeldSince: at(3)}, Document{}, true, cool), at(3)},
 	} {
 		if !c.got.Since.Time.Equal(c.want) {
 			t.Errorf("%s: since %s, want %s", what, c.got.Since.UTC(), c.want)
@@ -100,15 +105,21 @@ func many(nodes int) model.Cycle {
 	c := model.Cycle{Snapshot: &model.Snapshot{Now: start}}
 	for i := range nodes {
 		name := fmt.Sprintf("ip-10-0-%05d.eu-central-1.compute.internal", i)
-		v := model.Verdict{Reason: model.NotUnderutilized, Detail: "memory 87% >= 50%", Fix: "--scale-down-utilization-threshold"}
+		v := model.Verdict{Reason: model.NotUnderutilized, Detail: "memory 87% >= 50%",
+			Fix: "--scale-down-utilization-threshold"}
 		switch {
 		case i%5000 == 0:
-			v = model.Verdict{Reason: model.NotReplicated, Detail: "pod default/by-hand: nothing would make it anew", Fix: "the pod's annotation cluster-autoscaler.kubernetes.io/safe-to-evict=true"}
+			v = model.Verdict{Reason: model.NotReplicated, Detail: "pod default/by-hand: nothing would make it anew",
+				Fix: "the pod's annotation cluster-autoscaler.kubernetes.io/safe-to-evict=true"}
 		case i%100 == 0:
-			v = model.Verdict{Reason: model.NotEnoughPdb, Detail: "pod shop/database-0: budget shop/database: 2 of 3 healthy, 2 wanted", Fix: "a pod of the budget that becomes healthy"}
+			v = model.Verdict{Reason: model.NotEnoughPdb,
+				Detail: "pod shop/database-0: budget shop/database: 2 of 3 healthy, 2 wanted",
+				Fix:    "a pod of the budget that becomes healthy"}
 		}
-		c.Snapshot.Nodes = append(c.Snapshot.Nodes, model.Node{Name: name, Standing: model.NodeStanding{Held: v.Reason, HeldSince: start.Add(-time.Duration(nodes-i) * time.Second)}})
-		c.Plan.Kept = append(c.Plan.Kept, model.NodeVerdict{Node: name, Group: "general-purpose-eu-central-1a", Use: 0.87, Verdict: v})
+		c.Snapshot.Nodes = append(c.Snapshot.Nodes, model.Node{Name: name,
+			Standing: model.NodeStanding{Held: v.Reason, HeldSince: start.Add(-time.Duration(nodes-i) * time.Second)}})
+		c.Plan.Kept = append(c.Plan.Kept,
+			model.NodeVerdict{Node: name, Group: "general-purpose-eu-central-1a", Use: 0.87, Verdict: v})
 	}
 	return c
 }
@@ -130,7 +141,8 @@ func TestManyNodesThatStay(t *testing.T) {
 	for _, n := range d.Stays.Nodes {
 		listed[n.Reason]++
 	}
-	if diff := cmp.Diff(map[model.Reason]int{model.NotReplicated: 3, model.NotEnoughPdb: 147, model.NotUnderutilized: maxStays - 150}, listed); diff != "" {
+	if diff := cmp.Diff(map[model.Reason]int{model.NotReplicated: 3, model.NotEnoughPdb: 147,
+		model.NotUnderutilized: maxStays - 150}, listed); diff != "" {
 		t.Error(diff)
 	}
 	// Those that it has kept the longest; they come first by name, too.
@@ -158,7 +170,8 @@ func TestReasonsShareTheList(t *testing.T) {
 			byReason[r] = append(byReason[r], keeper{verdict: v, since: start.Add(-time.Duration(j) * time.Second)})
 		}
 	}
-	if got := names(someOf(byReason, 10)); got != "R0-000 R1-000 R1-001 R2-097 R2-098 R2-099 R3-096 R3-097 R3-098 R3-099" {
+	if got := names(someOf(byReason,
+		10)); got != "R0-000 R1-000 R1-001 R2-097 R2-098 R2-099 R3-096 R3-097 R3-098 R3-099" {
 		t.Error(got)
 	}
 }
@@ -166,12 +179,15 @@ func TestReasonsShareTheList(t *testing.T) {
 func TestManyDrains(t *testing.T) {
 	s := &model.Snapshot{}
 	for i := range maxDrains + 50 {
-		s.Nodes = append(s.Nodes, model.Node{Name: fmt.Sprintf("n-%03d", i), Standing: model.NodeStanding{Drain: &model.Drain{
-			Stage: model.Evicting, Began: start.Add(-time.Duration(i) * time.Second)}}})
+		s.Nodes = append(s.Nodes, model.Node{Name: fmt.Sprintf("n-%03d", i),
+			Standing: model.NodeStanding{Drain: &model.Drain{
+				Stage: model.Evicting, Began: start.Add(-time.Duration(i) * time.Second)}}})
 	}
 	d := drainsOf(s)
-	if d.Total != maxDrains+50 || len(d.Nodes) != maxDrains || d.Nodes[0].Node != "n-050" || d.Nodes[maxDrains-1].Node != "n-249" {
-		t.Errorf("%d in total, %d listed, %s to %s", d.Total, len(d.Nodes), d.Nodes[0].Node, d.Nodes[len(d.Nodes)-1].Node)
+	if d.Total != maxDrains+50 || len(d.Nodes) != maxDrains || d.Nodes[0].Node != "n-050" ||
+		d.Nodes[maxDrains-1].Node != "n-249" {
+		t.Errorf("%d in total, %d listed, %s to %s", d.Total, len(d.Nodes), d.Nodes[0].Node,
+			d.Nodes[len(d.Nodes)-1].Node)
 	}
 }
 
@@ -179,11 +195,15 @@ func TestManyDrains(t *testing.T) {
 func TestListsOfNodesGoFirst(t *testing.T) {
 	c := many(1000)
 	for i := range 1300 {
-		c.Snapshot.Groups = append(c.Snapshot.Groups, model.Group{Group: provider.Group{ID: provider.GroupID(fmt.Sprintf("g-%04d-%s", i, strings.Repeat("x", 60)))}})
+		c.Snapshot.Groups = append(c.Snapshot.Groups,
+			model.Group{Group: provider.Group{ID: provider.GroupID(
+				fmt.Sprintf("g-%04d-%s", i, strings.Repeat("x", 60)))}})
 	}
 	d, err := Parse(text(t, Of(start, c, Document{})))
-	if err != nil || len(d.NodeGroups) != 1300 || d.Message != "" || len(d.Stays.Nodes) != 0 || d.Stays.Total != 1000 || len(d.Stays.Reasons) != 3 {
-		t.Errorf("%v: %d groups, %q, %d nodes listed of %d", err, len(d.NodeGroups), d.Message, len(d.Stays.Nodes), d.Stays.Total)
+	if err != nil || len(d.NodeGroups) != 1300 || d.Message != "" || len(d.Stays.Nodes) != 0 || d.Stays.Total != 1000 ||
+		len(d.Stays.Reasons) != 3 {
+		t.Errorf("%v: %d groups, %q, %d nodes listed of %d", err, len(d.NodeGroups), d.Message,
+			len(d.Stays.Nodes), d.Stays.Total)
 	}
 }
 

@@ -82,7 +82,8 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 		up = InProgress
 	}
 	d.ClusterWide = ClusterWide{
-		Health:    ClusterHealth{health, CountsOf(s.Counts.Plus(s.Others)), times(now, health, old.Health.Status, old.Health.Times)},
+		Health: ClusterHealth{health, CountsOf(s.Counts.Plus(s.Others)),
+			times(now, health, old.Health.Status, old.Health.Times)},
 		ScaleUp:   ClusterScaleUp{up, times(now, up, old.ScaleUp.Status, old.ScaleUp.Times)},
 		ScaleDown: scaleDown(now, len(c.Plan.Unneeded), old.ScaleDown),
 	}
@@ -131,7 +132,8 @@ func groupOf(now time.Time, g *model.Group, b bounds, grows bool, candidates int
 	out := NodeGroup{
 		Name: string(g.ID),
 		Health: GroupHealth{
-			Status: health, NodeCounts: CountsOf(g.Counts), CloudProviderTarget: g.Expected, MinSize: b.min, MaxSize: b.max,
+			Status: health, NodeCounts: CountsOf(g.Counts), CloudProviderTarget: g.Expected,
+			MinSize: b.min, MaxSize: b.max,
 			Times: times(now, health, old.Health.Status, old.Health.Times),
 		},
 		ScaleUp:   GroupScaleUp{up, info, times(now, up, old.ScaleUp.Status, old.ScaleUp.Times)},
@@ -174,10 +176,12 @@ func notRemoved(verdicts []model.RepairVerdict) map[provider.GroupID][]NotRemove
 	out := map[provider.GroupID][]NotRemoved{}
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.Reason == model.GroupBusy || v.Reason == model.Resizing || v.Reason == model.CreationRetried || len(out[v.Group]) == mostNotRemoved {
+		if v.Reason == model.GroupBusy || v.Reason == model.Resizing || v.Reason == model.CreationRetried ||
+			len(out[v.Group]) == mostNotRemoved {
 			continue
 		}
-		n := NotRemoved{Instance: string(v.Instance), Count: v.Count, Reason: string(v.Reason), Detail: cut(v.Detail, maxError), Fix: v.Fix}
+		n := NotRemoved{Instance: string(v.Instance), Count: v.Count, Reason: string(v.Reason),
+			Detail: cut(v.Detail, maxError), Fix: v.Fix}
 		if !v.Since.IsZero() {
 			n.Since = &metav1.Time{Time: v.Since.UTC()}
 		}
@@ -213,7 +217,7 @@ func holdsOf(g *model.Group, now time.Time) []string {
 	return out
 }
 
-// Growing tells whether a growth of the group is under way: a call, or units
+// Growing reports whether a growth of the group is under way: a call, or units
 // that are waited for until they are ready.
 func Growing(g *model.Group) bool {
 	if g.Busy != nil && g.Busy.Verb == model.Grow && g.Busy.Group == g.ID {
@@ -222,7 +226,7 @@ func Growing(g *model.Group) bool {
 	return slices.ContainsFunc(g.Asks, func(a model.Ask) bool { return Progress(a).Waiting() > 0 })
 }
 
-// Resting tells whether the group does not grow because growth failed there.
+// Resting reports whether the group does not grow because growth failed there.
 func Resting(g *model.Group, now time.Time) bool { return now.Before(g.Backoff.Until) }
 
 // Tally is how far the units of an ask are; each counts once.
@@ -293,7 +297,8 @@ func cut(message string, most int) string {
 func (d Document) WithoutTimes() Document {
 	d.Time = ""
 	never := metav1.Time{}
-	d.ClusterWide.Health.LastProbeTime, d.ClusterWide.ScaleUp.LastProbeTime, d.ClusterWide.ScaleDown.LastProbeTime = never, never, never
+	d.ClusterWide.Health.LastProbeTime, d.ClusterWide.ScaleUp.LastProbeTime,
+		d.ClusterWide.ScaleDown.LastProbeTime = never, never, never
 	d.Stays = Stays{}
 	d.NodeGroups = slices.Clone(d.NodeGroups)
 	for i := range d.NodeGroups {
@@ -319,7 +324,9 @@ func (d Document) Text() (string, error) {
 	all := ByConcern(d.NodeGroups)
 	message := d.Message
 	for keep := len(all) * maxText / len(text); keep >= 0; keep -= 1 + keep/20 {
-		d.NodeGroups = slices.SortedFunc(slices.Values(all[:keep]), func(a, b NodeGroup) int { return cmp.Compare(a.Name, b.Name) })
+		d.NodeGroups = slices.SortedFunc(slices.Values(all[:keep]), func(a, b NodeGroup) int {
+			return cmp.Compare(a.Name, b.Name)
+		})
 		d.Message = message
 		if d.Message != "" {
 			d.Message += "; "

@@ -31,13 +31,17 @@ func cycle() model.Cycle {
 	}
 	s := &model.Snapshot{Now: start, Groups: []model.Group{
 		group("calm", 1, 5, model.GroupStanding{Expected: 3, Counts: model.Counts{Total: 3, Ready: 3}}),
-		group("grows", 0, 10, model.GroupStanding{Expected: 5, Counts: model.Counts{Total: 3, Ready: 1, Young: 1, BeingDeleted: 1, Unregistered: 1},
-			Asks: []model.Ask{{ID: "ask", Group: "grows", At: start, Units: []model.Unit{{}, {Instance: "i"}}}}}),
+		group("grows", 0, 10, model.GroupStanding{Expected: 5,
+			Counts: model.Counts{Total: 3, Ready: 1, Young: 1, BeingDeleted: 1, Unregistered: 1},
+			Asks:   []model.Ask{{ID: "ask", Group: "grows", At: start, Units: []model.Unit{{}, {Instance: "i"}}}}}),
 		group("rests", 0, 10, model.GroupStanding{Expected: 0, Backoff: model.Backoff{
-			Until: start.Add(time.Minute), Kind: provider.NoCapacity, Code: "OutOfStock", Message: "NoCapacity (OutOfStock): " + strings.Repeat("ü", 501)},
+			Until: start.Add(time.Minute), Kind: provider.NoCapacity, Code: "OutOfStock",
+			Message: "NoCapacity (OutOfStock): " + strings.Repeat("ü", 501)},
 			Missing: 10, MissingSince: ago(5 * time.Minute)}),
-		group("sick", 0, 10, model.GroupStanding{Expected: 6, Unhealthy: &model.Verdict{Reason: model.GroupUnhealthy, Detail: "4 of its 6 nodes are missing or not ready", Fix: "at most 3 of them, or 45%, are"},
-			Counts: model.Counts{Total: 5, Unready: 2, ResourceUnready: 1, NeverStarted: 2, Suspended: 1, LongUnregistered: 1}}),
+		group("sick", 0, 10, model.GroupStanding{Expected: 6, Unhealthy: &model.Verdict{Reason: model.GroupUnhealthy,
+			Detail: "4 of its 6 nodes are missing or not ready", Fix: "at most 3 of them, or 45%, are"},
+			Counts: model.Counts{Total: 5, Unready: 2, ResourceUnready: 1, NeverStarted: 2, Suspended: 1,
+				LongUnregistered: 1}}),
 	}}
 	for i := range s.Groups {
 		s.Counts = s.Counts.Plus(s.Groups[i].Counts)
@@ -47,11 +51,14 @@ func cycle() model.Cycle {
 		{Name: "a"}, {Name: "b"},
 		{Name: "busy", Standing: model.NodeStanding{Held: model.NotUnderutilized, HeldSince: ago(time.Hour)}},
 		{Name: "goes", Occupants: 3, Standing: model.NodeStanding{Drain: &model.Drain{
-			Node: "goes", Group: "grows", Stage: model.Evicting, Since: ago(time.Minute), Began: ago(2 * time.Minute), Occupied: true,
+			Node: "goes", Group: "grows", Stage: model.Evicting, Since: ago(time.Minute),
+			Began: ago(2 * time.Minute), Occupied: true,
 			Evictions: []model.Eviction{
-				{Pod: "ns/db-0", First: ago(50 * time.Second), Last: ago(10 * time.Second), Why: "budget ns/db: 2 of 3 healthy, 2 wanted"},
+				{Pod: "ns/db-0", First: ago(50 * time.Second), Last: ago(10 * time.Second),
+					Why: "budget ns/db: 2 of 3 healthy, 2 wanted"},
 				{Pod: "ns/db-1", First: ago(50 * time.Second), Last: ago(20 * time.Second), Why: "an older refusal"},
-				{Pod: "ns/web-0", First: ago(50 * time.Second), Last: ago(5 * time.Second), Granted: true, Why: "it was refused before"},
+				{Pod: "ns/web-0", First: ago(50 * time.Second), Last: ago(5 * time.Second), Granted: true,
+					Why: "it was refused before"},
 			}}}},
 		{Name: "guarded", Standing: model.NodeStanding{Held: model.NotUnderutilized, HeldSince: ago(time.Hour)}},
 		{Name: "returns", Occupants: 1, Standing: model.NodeStanding{Drain: &model.Drain{
@@ -66,18 +73,22 @@ func cycle() model.Cycle {
 		Notices: []provider.Notice{{Code: "DaemonSetDoesNotFit", Message: "DaemonSet ns/agent is too large"}},
 		Unneeded: []model.NodeVerdict{
 			verdict("a", "calm", 0, model.Verdict{Reason: model.Unneeded, Since: ago(10 * time.Minute)}),
-			verdict("b", "calm", 0.125, model.Verdict{Reason: model.NotUnneededLongEnough, Detail: "10m0s are wanted", Since: ago(3 * time.Minute), Until: start.Add(7 * time.Minute)}),
+			verdict("b", "calm", 0.125, model.Verdict{Reason: model.NotUnneededLongEnough, Detail: "10m0s are wanted",
+				Since: ago(3 * time.Minute), Until: start.Add(7 * time.Minute)}),
 		},
 		Repair: []model.RepairVerdict{
 			{Group: "grows", Count: 1, Verdict: model.Verdict{Reason: model.GroupBusy}},
 			{Group: "sick", Instance: "i-1", Count: 1, Verdict: model.Verdict{Reason: model.MatchingBroken,
 				Detail: "node x has no instance, and could be that of instance i-1", Fix: "provider ids that agree"}},
-			{Group: "sick", Count: 2, Verdict: model.Verdict{Reason: model.NotCancellable, Since: ago(time.Hour), Detail: "2 did not come", Fix: "they come late"}},
+			{Group: "sick", Count: 2, Verdict: model.Verdict{Reason: model.NotCancellable, Since: ago(time.Hour),
+				Detail: "2 did not come", Fix: "they come late"}},
 		},
 		Kept: []model.NodeVerdict{
-			verdict("busy", "sick", 0.617, model.Verdict{Reason: model.NotUnderutilized, Detail: "cpu 62% >= 50%", Fix: "--scale-down-utilization-threshold"}),
+			verdict("busy", "sick", 0.617, model.Verdict{Reason: model.NotUnderutilized, Detail: "cpu 62% >= 50%",
+				Fix: "--scale-down-utilization-threshold"}),
 			verdict("goes", "grows", 0.3, model.Verdict{Reason: model.CurrentlyBeingDeleted}),
-			verdict("guarded", "sick", 0.3, model.Verdict{Reason: model.NotEnoughPdb, Detail: "pod ns/db-2: " + strings.Repeat("ü", maxDetail), Fix: "a pod of ns/db that is ready"}),
+			verdict("guarded", "sick", 0.3, model.Verdict{Reason: model.NotEnoughPdb,
+				Detail: "pod ns/db-2: " + strings.Repeat("ü", maxDetail), Fix: "a pod of ns/db that is ready"}),
 			verdict("returns", "grows", 0.3, model.Verdict{Reason: model.CurrentlyBeingDeleted}),
 		},
 	}}
@@ -95,7 +106,8 @@ func text(t *testing.T, d Document) string {
 // The document is what it was: others parse it. After a change on purpose,
 // UPDATE_GOLDEN=1 writes it anew.
 func TestGolden(t *testing.T) {
-	for name, d := range map[string]Document{"running": Of(start, cycle(), Document{}), "initializing": Starting(start)} {
+	for name, d := range map[string]Document{"running": Of(start, cycle(), Document{}),
+		"initializing": Starting(start)} {
 		file := filepath.Join("testdata", name+".yaml")
 		got := text(t, d)
 		if os.Getenv("UPDATE_GOLDEN") != "" {
@@ -116,7 +128,8 @@ func TestGolden(t *testing.T) {
 // A thousand notices do not fill the document; it says how many there are.
 func TestNoticesAreBounded(t *testing.T) {
 	c := cycle()
-	c.Snapshot.Notices = slices.Repeat([]provider.Notice{{Code: "BadTag", Message: strings.Repeat("x", 2*maxError)}}, 1000)
+	c.Snapshot.Notices = slices.Repeat([]provider.Notice{{Code: "BadTag", Message: strings.Repeat("x", 2*maxError)}},
+		1000)
 	n := Of(start, c, Document{}).Notices
 	if n.Total != 1001 || len(n.List) != noticesTold || len(n.List[0].Message) != maxError+len(truncated) {
 		t.Errorf("%d, of them %d", n.Total, len(n.List))
@@ -164,7 +177,8 @@ func TestExportersCanReadIt(t *testing.T) {
 			t.Errorf("%v is %s, want %s", path, got, want)
 		}
 	}
-	if got := at("nodeGroups", 2, "scaleUp", "backoffInfo", "errorMessage"); got != strings.Repeat("ü", 500)+"<truncated>" {
+	if got := at("nodeGroups", 2, "scaleUp", "backoffInfo", "errorMessage"); got != strings.Repeat("ü",
+		500)+"<truncated>" {
 		t.Errorf("a long message: %v", got)
 	}
 }
@@ -226,10 +240,13 @@ func TestGrowthOfAGroup(t *testing.T) {
 		{"has rested", model.GroupStanding{Backoff: model.Backoff{Until: start, Kind: provider.Quota}}, NoActivity, ""},
 		{"unhealthy, and rests", model.GroupStanding{Backoff: backoff, Unhealthy: sick}, Unhealthy, "Quota"},
 		{"a call is under way", model.GroupStanding{Busy: busy, Unhealthy: sick}, InProgress, ""},
-		{"a call of its pool's other group", model.GroupStanding{Busy: &model.Call{Verb: model.Grow, Group: "h"}}, NoActivity, ""},
-		{"a removal is under way", model.GroupStanding{Busy: &model.Call{Verb: model.Remove, Group: "g"}}, NoActivity, ""},
+		{"a call of its pool's other group", model.GroupStanding{Busy: &model.Call{Verb: model.Grow, Group: "h"}},
+			NoActivity, ""},
+		{"a removal is under way", model.GroupStanding{Busy: &model.Call{Verb: model.Remove, Group: "g"}}, NoActivity,
+			""},
 		{"a node boots", model.GroupStanding{Asks: ask(model.Unit{Instance: "i", Registered: start})}, InProgress, ""},
-		{"all ready or given up", model.GroupStanding{Asks: ask(model.Unit{Ready: start, Registered: start}, model.Unit{GivenUp: start})}, NoActivity, ""},
+		{"all ready or given up", model.GroupStanding{Asks: ask(model.Unit{Ready: start, Registered: start},
+			model.Unit{GivenUp: start})}, NoActivity, ""},
 	} {
 		s := &model.Snapshot{Groups: []model.Group{{Group: provider.Group{ID: "g"}, GroupStanding: c.st}}}
 		up := Of(start, model.Cycle{Snapshot: s}, Document{}).NodeGroups[0].ScaleUp
@@ -260,7 +277,8 @@ func TestWithoutTimes(t *testing.T) {
 func TestTooManyGroups(t *testing.T) {
 	c := cycle()
 	for i := range 1800 {
-		c.Snapshot.Groups = append(c.Snapshot.Groups, model.Group{Group: provider.Group{ID: provider.GroupID(fmt.Sprintf("z-%04d", i))}})
+		c.Snapshot.Groups = append(c.Snapshot.Groups,
+			model.Group{Group: provider.Group{ID: provider.GroupID(fmt.Sprintf("z-%04d", i))}})
 	}
 	c.Snapshot.Groups[len(c.Snapshot.Groups)-1].Unhealthy = &model.Verdict{Reason: model.GroupUnhealthy}
 	out := text(t, Of(start, c, Document{}))
@@ -298,10 +316,13 @@ func memory(unneeded int) model.Memory {
 	m := model.Memory{
 		Asks: []model.Ask{{ID: "grow/g/1", Group: "g", At: start, For: []string{"class"},
 			Units: []model.Unit{{}, {Instance: "i", Node: "n", Exists: start, Registered: start.Add(time.Second)}}}},
-		Brakes:   []model.Brake{{Group: "g", Class: "c", Template: "t", Reason: model.TemplateMismatch, Detail: "cpu", Node: "n", Since: start}},
-		Backoffs: map[provider.GroupID]model.Backoff{"g": {Until: start.Add(5 * time.Minute), Duration: 5 * time.Minute, Since: start, Kind: provider.NoCapacity}},
+		Brakes: []model.Brake{{Group: "g", Class: "c", Template: "t", Reason: model.TemplateMismatch, Detail: "cpu",
+			Node: "n", Since: start}},
+		Backoffs: map[provider.GroupID]model.Backoff{"g": {Until: start.Add(5 * time.Minute), Duration: 5 * time.Minute,
+			Since: start, Kind: provider.NoCapacity}},
 		Unneeded: map[string]time.Time{},
-		Drains: []model.Drain{{Node: "n", Group: "g", Instance: "i", Stage: model.Evicting, Since: start, Began: start.Add(-time.Minute), Occupied: true,
+		Drains: []model.Drain{{Node: "n", Group: "g", Instance: "i", Stage: model.Evicting, Since: start,
+			Began: start.Add(-time.Minute), Occupied: true,
 			Why: "w", Code: model.EvictionRefused, NotBefore: start}},
 		Resume: "node-7",
 	}
@@ -343,8 +364,10 @@ func TestMemoryThatDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := len(got.Unneeded)
-	if len(out) > maxMemory || len(out) < maxMemory*9/10 || dropped != (Dropped{Unneeded: 20000 - kept}) || len(want.Unneeded) != 20000 {
-		t.Errorf("%d bytes, %d kept, dropped %+v; %d are left in the original", len(out), kept, dropped, len(want.Unneeded))
+	if len(out) > maxMemory || len(out) < maxMemory*9/10 || dropped != (Dropped{Unneeded: 20000 - kept}) ||
+		len(want.Unneeded) != 20000 {
+		t.Errorf("%d bytes, %d kept, dropped %+v; %d are left in the original", len(out), kept,
+			dropped, len(want.Unneeded))
 	}
 	for name, since := range got.Unneeded {
 		if !since.Equal(want.Unneeded[name]) || since.After(start.Add(time.Duration(kept)*time.Second)) {
@@ -359,7 +382,8 @@ func TestMemoryThatDoesNotFit(t *testing.T) {
 	huge := memory(10)
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 30000 {
-		huge.Asks[0].Units = append(huge.Asks[0].Units, model.Unit{Instance: provider.InstanceID(fmt.Sprintf("i-%016x", random.Uint64()))})
+		huge.Asks[0].Units = append(huge.Asks[0].Units,
+			model.Unit{Instance: provider.InstanceID(fmt.Sprintf("i-%016x", random.Uint64()))})
 	}
 	if _, _, err := EncodeMemory(huge); err == nil || !strings.Contains(err.Error(), "1 asks") {
 		t.Errorf("asks that do not fit: %v", err)
@@ -373,16 +397,20 @@ func TestMemoryOfALargeGrowth(t *testing.T) {
 	name := func() string { return fmt.Sprintf("%017x", random.Uint64()) }
 	growth := func(ready, arrivals int) model.Memory {
 		open := model.Unit{Instance: "i-open", Exists: start, Registered: start.Add(time.Second), Node: "open"}
-		ask := model.Ask{ID: "grow/g/1", Group: "g", At: start, For: []string{name(), name()}, Units: []model.Unit{{}, open, {GivenUp: start, Why: "late"}}}
+		ask := model.Ask{ID: "grow/g/1", Group: "g", At: start, For: []string{name(), name()},
+			Units: []model.Unit{{}, open, {GivenUp: start, Why: "late"}}}
 		var m model.Memory
 		for range ready {
 			at := start.Add(time.Duration(random.IntN(1e9)) * time.Microsecond)
-			ask.Units = append(ask.Units, model.Unit{Instance: provider.InstanceID("i-" + name()), Node: "node-" + name(), Exists: at, Registered: at, Ready: at})
+			ask.Units = append(ask.Units, model.Unit{Instance: provider.InstanceID("i-" + name()),
+				Node: "node-" + name(), Exists: at, Registered: at, Ready: at})
 		}
 		for i := range arrivals {
-			m.Arrivals = append(m.Arrivals, model.Arrival{Node: "node-" + name(), Group: "g", Ready: start.Add(time.Duration(i) * time.Microsecond), For: ask.For})
+			m.Arrivals = append(m.Arrivals, model.Arrival{Node: "node-" + name(), Group: "g",
+				Ready: start.Add(time.Duration(i) * time.Microsecond), For: ask.For})
 		}
-		all := model.Ask{ID: "grow/h/1", Group: "h", At: start, Units: slices.Clone(ask.Units[3:])} // nobody waits for any of it
+		// nobody waits for any of it
+		all := model.Ask{ID: "grow/h/1", Group: "h", At: start, Units: slices.Clone(ask.Units[3:])}
 		m.Asks = []model.Ask{ask, all}
 		m.Unneeded = map[string]time.Time{"n": start}
 		return m
@@ -407,7 +435,9 @@ func TestMemoryOfALargeGrowth(t *testing.T) {
 			}
 			continue
 		}
-		if dropped.Ready != 2*c.ready || len(got.Arrivals)+dropped.Arrivals != c.arrivals || len(got.Unneeded)+dropped.Unneeded != 1 || len(want.Asks[0].Units) != 3+c.ready || len(want.Arrivals) != c.arrivals {
+		if dropped.Ready != 2*c.ready || len(got.Arrivals)+dropped.Arrivals != c.arrivals ||
+			len(got.Unneeded)+dropped.Unneeded != 1 || len(want.Asks[0].Units) != 3+c.ready ||
+			len(want.Arrivals) != c.arrivals {
 			t.Errorf("%+v: dropped %+v; %d arrivals are kept", c, dropped, len(got.Arrivals))
 		}
 		if fits := c.arrivals == 1000; fits != (dropped.Arrivals+dropped.Unneeded == 0) || len(got.Arrivals) == 0 {
@@ -426,8 +456,10 @@ func TestMemoryThatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, in := range map[string]string{"empty": "", "no JSON": "{", "a list": "[]", "cut": long[:len(long)/2], "no base64": packed + "%%%", "no gzip": packed + "aGVsbG8="} {
-		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "status", Annotations: map[string]string{MemoryAnnotation: in}}}
+	for what, in := range map[string]string{"empty": "", "no JSON": "{", "a list": "[]", "cut": long[:len(long)/2],
+		"no base64": packed + "%%%", "no gzip": packed + "aGVsbG8="} {
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "status",
+			Annotations: map[string]string{MemoryAnnotation: in}}}
 		got, err := MemoryIn(m)
 		if err == nil || !cmp.Equal(got, model.Memory{}) || !strings.Contains(err.Error(), "ns/status") {
 			t.Errorf("%s: %+v, %v", what, got, err)
@@ -436,7 +468,8 @@ func TestMemoryThatCannotBeRead(t *testing.T) {
 	if got, err := MemoryIn(&corev1.ConfigMap{}); err != nil || !cmp.Equal(got, model.Memory{}) {
 		t.Errorf("absent: %+v, %v", got, err)
 	}
-	if got, err := DecodeMemory(`{"asks":[{"id":"a","group":"g","units":[],"later":1}],"newer":true}`); err != nil || len(got.Asks) != 1 {
+	if got, err := DecodeMemory(`{"asks":[{"id":"a","group":"g","units":[],"later":1}],"newer":true}`); err != nil ||
+		len(got.Asks) != 1 {
 		t.Errorf("of a newer version: %+v, %v", got, err)
 	}
 }
@@ -462,7 +495,8 @@ func FuzzMemory(f *testing.F) {
 }
 
 func TestPutLeavesWhatOthersWrote(t *testing.T) {
-	m := &corev1.ConfigMap{Data: map[string]string{"other": "x"}, ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b", MemoryAnnotation: "old"}}}
+	m := &corev1.ConfigMap{Data: map[string]string{"other": "x"},
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b", MemoryAnnotation: "old"}}}
 	Put(m, "doc", "now", "")
 	want := map[string]string{"a": "b", MemoryAnnotation: "old", LastUpdated: "now"}
 	if !cmp.Equal(m.Annotations, want) || !cmp.Equal(m.Data, map[string]string{"other": "x", Key: "doc"}) {
@@ -474,7 +508,8 @@ func TestPutLeavesWhatOthersWrote(t *testing.T) {
 		t.Error(m.Annotations)
 	}
 	Put(m, "doc", "later", "")
-	if m.Annotations[MemoryAnnotation] != "new" || m.Annotations[MemoryWritten] != "now" || m.Annotations[LastUpdated] != "later" {
+	if m.Annotations[MemoryAnnotation] != "new" || m.Annotations[MemoryWritten] != "now" ||
+		m.Annotations[LastUpdated] != "later" {
 		t.Error(m.Annotations)
 	}
 }
@@ -483,7 +518,8 @@ func TestPutLeavesWhatOthersWrote(t *testing.T) {
 func TestTheCloudIsSilent(t *testing.T) {
 	s := &model.Snapshot{AsOf: start, InventoryErr: "no answer within 1m0s"}
 	d := Of(start.Add(time.Minute), model.Cycle{Snapshot: s}, Document{})
-	if want := "the cloud could not be read since 12:00:00Z: no answer within 1m0s"; !strings.Contains(d.Message, want) {
+	if want := "the cloud could not be read since 12:00:00Z: no answer within 1m0s"; !strings.Contains(d.Message,
+		want) {
 		t.Errorf("got %q, want %q", d.Message, want)
 	}
 	s.InventoryErr = ""
