@@ -11,10 +11,10 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// This file is about nodes that came up otherwise than their template said.
+// This file is about nodes that differ from what their template promised.
 
-// Avoid lets pods of the class count on no node of the group that is not there
-// yet: its template is not to be believed for them.
+// Avoid keeps pods of the class from all future nodes of the group: its template has proven wrong
+// for them.
 func (w *World) Avoid(c model.ClassID, group int) {
 	if w.avoid == nil {
 		w.avoid = map[avoided]bool{}
@@ -71,8 +71,8 @@ func (w *World) avoids(c model.ClassID, i int) bool {
 	return group >= 0 && w.avoid[avoided{c, group}]
 }
 
-// Alone tells how the class stands to a ready node that an ask has brought, were
-// nothing on it but the pods that come with every such node.
+// Alone says what the class's verdict on a ready node would be with only the pods on it that start
+// with every such node.
 func (w *World) Alone(c model.ClassID, id Node) model.Verdict {
 	m := w.Mark()
 	defer w.Undo(m)
@@ -80,7 +80,7 @@ func (w *World) Alone(c model.ClassID, id Node) model.Verdict {
 	was := w.save(i)
 	own := slices.Clone(sn.Residents)
 	for _, b := range missing(was.batches, sn.Batches) {
-		// Pods of others, too, may have been moved there in this plan.
+		// This plan may have moved other pods there.
 		if slices.ContainsFunc(w.snap.DaemonSets, func(d model.DaemonSetClass) bool { return d.Class == b.Class }) {
 			own = merge(own, []model.Batch{b})
 		}
@@ -155,8 +155,8 @@ func lessThan(real, promised, want model.Resources) []string {
 
 func cpus(milli int64) string { return fmt.Sprintf("%.2f", float64(milli)/1000) }
 
-// labelsApart lists the labels that a node and its template differ in. A node
-// whose hostname label is not its own shares its place with others.
+// labelsApart lists the labels in which a node differs from its template. A node whose hostname
+// label is not its own shares its place with others.
 func (w *World) labelsApart(n *node, promised *corev1.Node) []string {
 	has := w.shapes[n.shape].content.Node.Labels
 	keys := map[string]bool{}
@@ -186,7 +186,7 @@ func (w *World) labelsApart(n *node, promised *corev1.Node) []string {
 	return out
 }
 
-// mostNamed is how many labels a person is told of at once.
+// mostNamed is how many labels one message names.
 const mostNamed = 4
 
 func asSet(labels map[string]string) map[string]bool {

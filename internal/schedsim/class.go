@@ -37,8 +37,8 @@ type traits struct {
 	request     amounts
 	zero        bool // requests nothing but a place
 	terminating bool
-	// unsupported says why no verdict can be given for it, if none can, and refused by
-	// which reason.
+	// unsupported says why no verdict can be given for the class, if none can; refused is the
+	// reason for it.
 	unsupported string
 	refused     model.Reason
 
@@ -53,9 +53,8 @@ type traits struct {
 	// if there is just one and no minDomains, so that counts may be shifted.
 	spreadKeys []string
 	spreadOver string
-	// plain: without ports, volumes and anything that reads a hostname, so that
-	// domainPlugins alone have a say where its static verdict and the amounts allow
-	// it.
+	// plain: without ports, volumes and anything that reads a hostname, so that domainPlugins alone
+	// decide where its static verdict and the amounts allow it.
 	plain bool
 	// readsHost: its node affinity reads the hostname or the node's name, so
 	// that nodes of one shape differ for it; required is what it asks of them.
@@ -65,9 +64,9 @@ type traits struct {
 	shown *framework.PodInfo // once the plugins had to see it
 }
 
-// amounts are resources as they are counted: CPU in thousandths, memory and
-// ephemeral storage in bytes, pods, then extended resources, sorted by name. Of
-// those there are as many entries as the pod or the node has, however many exist.
+// amounts are resources as they are counted: CPU in thousandths, memory and ephemeral storage in
+// bytes, pods, then extended resources, sorted by name. Only those that the pod or the node has are
+// listed.
 type amounts struct {
 	cpu, memory, ephemeral, pods int64
 	ext                          []model.Amount
@@ -159,8 +158,7 @@ func (t *traits) refusal() *rejection {
 	return &rejection{reason: t.refused, said: t.unsupported}
 }
 
-// info is what the plugins see of the class's pods, all of which share it (rule
-// C1).
+// info is what the plugins see of the class's pods. All of them share it (rule C1).
 func (t *traits) info() *framework.PodInfo {
 	if t.shown != nil {
 		return t.shown
@@ -327,8 +325,8 @@ func (f *amounts) of(name corev1.ResourceName) int64 {
 	return model.Resources{Extended: f.ext}.Value(name)
 }
 
-// amountsOf counts resources the way the scheduler does, which passes over names
-// that are neither its own nor anybody's extended resource.
+// amountsOf counts resources the way the scheduler does, which ignores names that are neither
+// native nor extended resources.
 func amountsOf(r model.Resources) amounts {
 	a := amounts{cpu: r.MilliCPU, memory: r.Memory, ephemeral: r.Ephemeral, pods: r.Pods, ext: r.Extended}
 	if slices.ContainsFunc(a.ext, passedOver) {

@@ -15,10 +15,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// This file is about what classes have to do with each other. Nothing here looks
-// at all pairs of them: selectors find the classes that they can match by one of
-// their requirements, equal selectors are asked once, and a class is coupled when
-// somebody asks about it.
+// This file finds how classes affect each other's verdicts. Nothing here compares all pairs: a
+// selector finds the classes that it can match by one of its requirements, equal selectors are
+// evaluated once, and a class is coupled at the first question about it.
 
 // class is a class's traits, and how the classes around it couple it.
 type class struct {
@@ -28,10 +27,9 @@ type class struct {
 	// keys are the topology keys, other than the hostname, that the class's
 	// verdict depends on; sorted.
 	keys []string
-	// conflicts are the classes that it cannot share a host with, itself
-	// perhaps included; by anti-affinity, which is asked of each pair of classes
-	// as the plugin asks it, or by ports. For ports it is a reason to say no: a yes
-	// comes from the plugins.
+	// conflicts are the classes that it cannot share a host with, itself perhaps included; by
+	// anti-affinity, which is asked of each pair of classes as the plugin asks it, or by ports. For
+	// ports it only refuses: the plugins alone accept.
 	conflicts *classSet
 	// against are the anti-affinity terms, of any class, that match it.
 	against []*term
@@ -68,9 +66,9 @@ type term struct {
 	matches []model.ClassID // those that it matches, once found
 }
 
-// bonds is what the classes of a world have to do with each other. It depends on
-// the classes, the namespaces and whether nodes share hostnames, and is kept from
-// world to world while those stay the same.
+// bonds is how the classes of a world affect each other's verdicts. It depends on the classes, the
+// namespaces and whether nodes share hostnames, and is kept from world to world while those stay
+// the same.
 type bonds struct {
 	classes    []class
 	namespaces map[string]map[string]string
@@ -82,7 +80,7 @@ type bonds struct {
 	// having are the classes by label, made when first asked for.
 	having map[label][]model.ClassID
 	ports  map[hostPort][]model.ClassID
-	// Classes that the same terms bind share what follows of it.
+	// Classes that the same terms bind share the results.
 	sets  map[string]*classSet
 	sorts map[string]*sorts
 	steps int // selectors compared with labels
@@ -99,8 +97,8 @@ type hostPort struct {
 	protocol corev1.Protocol
 }
 
-// bind finds the traits of the snapshot's classes and what binds them, as far as
-// possible in those of an earlier world.
+// bind finds the traits of the snapshot's classes and their bonds. It takes over what it can from
+// an earlier world.
 func (w *World) bind(prev *World) {
 	s := w.snap
 	w.known = make(map[string]*traits, len(s.Classes))
@@ -166,9 +164,8 @@ func (b *bonds) term(s *selection) *term {
 	return t
 }
 
-// needed are labels of which a pod must have one for the selector to match; no
-// label at all stands for every pod. A selector that matches nothing needs none
-// that there is.
+// needed are labels of which a pod must have one for the selector to match; an empty list stands
+// for every pod. A selector that matches nothing needs none that there is.
 func needed(s labels.Selector) []label {
 	requirements, selects := s.Requirements()
 	if !selects {
@@ -382,8 +379,7 @@ type relevance struct {
 	counted bool          // by number, for a spread constraint; else by presence
 }
 
-// sorts are the classes whose pods matter to a class's domains, sorted out by how
-// they matter.
+// sorts are the classes whose pods matter to a class's domains, grouped by how they matter.
 type sorts struct {
 	relevant []relevance
 	few      []model.ClassID // where they are few: those classes, and
@@ -404,9 +400,8 @@ func (s *sorts) slot(id model.ClassID) int32 {
 	return -1
 }
 
-// sortsOf sorts out the classes that matter to a class. Two that the same of its
-// own terms and constraints match, and of which the same terms match it, cannot be
-// told apart by its verdict.
+// sortsOf groups the classes that matter to a class. Two that the same of its own terms and
+// constraints match, and of which the same terms match it, cannot be told apart by its verdict.
 func (b *bonds) sortsOf(c *class) *sorts {
 	type source struct {
 		members []model.ClassID
@@ -494,8 +489,8 @@ func newSorts(sortOf map[model.ClassID]int32, counted []bool, classes int) *sort
 	return s
 }
 
-// sharedHostname reports whether two nodes carry the same hostname label. What is
-// said of a hostname is then said of more than one node.
+// sharedHostname reports whether two nodes carry the same hostname label: a verdict on a hostname
+// is then one on several nodes.
 func sharedHostname(s *model.Snapshot) bool {
 	seen := make(map[string]bool, len(s.Nodes))
 	for i := range s.Nodes {

@@ -15,14 +15,13 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// This file is about the pods that DaemonSets put onto nodes, and that are not
-// there yet. A DaemonSet's controller asks for a pod on every node that its
-// affinity and tolerations fit, whether or not there is room. The scheduler then
-// binds those that fit, and leaves the others pending: these take room from
-// nobody, so they do not count here.
+// This file is about the pods that DaemonSets will put onto nodes. A DaemonSet's controller asks
+// for a pod on every node that its affinity and tolerations fit, whether or not there is room. The
+// scheduler binds those that fit. The others stay pending and take no room, so they do not count
+// here.
 
-// unmadeAfter is how long a DaemonSet's controller may want a pod and make none
-// before we take it that it cannot, for want of quota say.
+// unmadeAfter is how long a DaemonSet's controller may owe a pod before we assume that it cannot
+// make it, for example for want of quota.
 const unmadeAfter = 2 * time.Minute
 
 // makes reports whether a DaemonSet's controller makes the pods that it wants.
@@ -30,11 +29,10 @@ func makes(ds *model.DaemonSetClass, now time.Time) bool {
 	return ds.Unmade.IsZero() || now.Sub(ds.Unmade) < unmadeAfter
 }
 
-// daemonsOf lists the DaemonSets whose pods are made for nodes of the shape, as
-// indexes of Snapshot.DaemonSets, in the order in which their pods are placed. The
-// scheduler takes the most important first. Of equals it takes the oldest, which
-// nobody can foresee: we take the smallest first, so that one large pod does not
-// stand for the many that it would push out.
+// daemonsOf lists the DaemonSets whose pods are made for nodes of the shape, as indexes of
+// Snapshot.DaemonSets, in the order in which their pods are placed. The scheduler takes the most
+// important first. Of equals it takes the oldest, which cannot be foreseen. We take the smallest
+// first, so that one large pod does not push out many small ones.
 func (w *World) daemonsOf(shape model.ShapeID) []int {
 	shape = w.daemonsAlike(shape)
 	if list, ok := w.daemons[shape]; ok {
@@ -76,10 +74,9 @@ type daemonsKey struct {
 	cpu, memory int64
 }
 
-// daemonsAny lists those that stand for the DaemonSets of a node which will have one of
-// several shapes, whichever: of each resource they take as much as those of any shape do,
-// and they have all host ports. We err to less room, by little: the node will have the
-// pods of one shape, and not of all.
+// daemonsAny lists DaemonSets that stand for those of a node whose shape is not known yet: they
+// take as much of each resource as those of any possible shape, and all of their host ports. We err
+// slightly to less room: the node will have the pods of one shape only.
 func (w *World) daemonsAny(shape model.ShapeID, may []model.ShapeID) []int {
 	out := w.daemonsOf(shape)
 	if len(may) == 0 {
@@ -254,7 +251,8 @@ func (w *World) DaemonNotices() (out []provider.Notice, until time.Time) {
 		ds := &w.snap.DaemonSets[i]
 		if !makes(ds, w.snap.Now) {
 			unmade = append(unmade,
-				fmt.Sprintf("DaemonSet %s/%s: its controller wants more pods than there are and has made none since %s, perhaps for want of quota; its pods do not count on nodes that lack them",
+				fmt.Sprintf("DaemonSet %s/%s: its controller wants more pods than there are and has made none since %s, "+
+					"perhaps for want of quota; its pods do not count on nodes that lack them",
 					ds.Namespace, ds.Name, ds.Unmade.UTC().Format(time.RFC3339)))
 			continue
 		}
@@ -263,7 +261,8 @@ func (w *World) DaemonNotices() (out []provider.Notice, until time.Time) {
 		}
 		if len(homeless[i]) > 0 {
 			unfit = append(unfit,
-				fmt.Sprintf("DaemonSet %s/%s: its pod (%s) has no room on new nodes of %s, after the static and DaemonSet pods that come first; none is kept for it there",
+				fmt.Sprintf("DaemonSet %s/%s: its pod (%s) has no room on new nodes of %s, "+
+					"after the static and DaemonSet pods that come first; none is reserved for it there",
 					ds.Namespace, ds.Name, w.snap.Classes[ds.Class].Spec.Requests, few(homeless[i])))
 		}
 	}

@@ -49,9 +49,9 @@ func (m *Mover) followersOf(leader model.ClassID) []model.ClassID {
 	return list
 }
 
-// leftBehind finds pods that follow some of those just moved off a node, and that would
-// stay in a domain in which nobody is left for them to follow. They run on, and none of
-// them could be made again there. It is asked after the move.
+// leftBehind finds pods that follow some of those just moved off a node, and that would stay in a
+// domain without any pod that they follow. They run on, and none of them could be made again there.
+// It is asked after the move.
 func (m *Mover) leftBehind(from Node, moved []want) *Stuck {
 	w := m.w
 	for _, x := range moved {
@@ -60,7 +60,7 @@ func (m *Mover) leftBehind(from Node, moved []want) *Stuck {
 			for i := range terms {
 				place, ok := w.labels(from)[terms[i].TopologyKey]
 				if !ok || terms[i].TopologyKey == corev1.LabelHostname || !w.leads(&terms[i], x.class) {
-					continue // on the node itself nobody stays who could be moved
+					continue // no movable pod stays on the node itself
 				}
 				m.looks += len(w.nodes)
 				if w.stranded(follower, &terms[i], place) {

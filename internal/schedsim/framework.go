@@ -46,8 +46,8 @@ var filterPlugins = []string{
 	names.PodTopologySpread, names.InterPodAffinity, names.NodeDeclaredFeatures,
 }
 
-// domainPlugins are those whose verdict comes of the pods in topology domains, be
-// they single nodes.
+// domainPlugins are those whose verdict depends on the pods in topology domains, single nodes
+// included.
 var domainPlugins = []string{names.PodTopologySpread, names.InterPodAffinity}
 
 // filters is one set of plugins and what they read from. It serves one goroutine
@@ -62,9 +62,8 @@ type filters struct {
 	end                  context.CancelFunc // ends what the plugins run in the background
 }
 
-// idle are the sets that no World has now. Building one takes milliseconds,
-// and starts goroutines that live on; so they are kept for the next World, a
-// few of them, and not left to the garbage collector.
+// idle are the sets that no World uses now. Building one takes milliseconds and starts goroutines
+// that live on, so a few are kept for the next World.
 var idle struct {
 	sync.Mutex
 	sets []*filters
@@ -136,9 +135,9 @@ func (f *filters) framework(profile config.KubeSchedulerProfile, only []string) 
 	return built, nil
 }
 
-// inline has the plugins of a registry do in the caller's goroutine what they would
-// spread over others. A panic there could be recovered from by nobody; and the
-// questions are too small for more than one.
+// inline has the plugins of a registry do in the caller's goroutine what they would spread over
+// others. A panic in another goroutine cannot be recovered from, and the questions are too small to
+// be worth one.
 func inline(all runtime.Registry) runtime.Registry {
 	out := make(runtime.Registry, len(all))
 	for name, factory := range all {
@@ -155,8 +154,7 @@ func (inlineHandle) Parallelizer() fwk.Parallelizer { return inlineParallelizer{
 
 type inlineParallelizer struct{}
 
-// Until does all pieces, or as many as there are until the context ends: plugins end it
-// at the first error.
+// Until does the pieces one by one until the context ends: plugins end it at the first error.
 func (inlineParallelizer) Until(ctx context.Context, pieces int, do workqueue.DoWorkPieceFunc, _ string) {
 	for i := 0; i < pieces && ctx.Err() == nil; i++ {
 		do(i)
@@ -259,8 +257,8 @@ func replace[T any](informer cache.SharedIndexInformer, list []T) error {
 	return informer.GetIndexer().Replace(items, "")
 }
 
-// noDRA stands where the plugins look for dynamic resources. Pods with claims
-// never come here: they get the verdict Unsupported.
+// noDRA has no dynamic resources. Pods with resource claims never get here: their verdict is
+// Unsupported.
 type noDRA struct{}
 
 func (noDRA) ResourceClaims() fwk.ResourceClaimTracker     { return noClaims{} }

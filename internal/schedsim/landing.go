@@ -12,11 +12,10 @@ import (
 // This file is about groups whose new nodes may differ: the cloud picks the zone of
 // each, or its instance type.
 //
-// A node of such a group that is planned or on its way is undecided at first: it is
-// what all variants have in common. That is enough for a class to which all of them
-// are alike. For any other class the node is decided: it becomes one of the variants
-// that the cloud may make of it, the best for that class. Landing says which are
-// possible.
+// A node of such a group that is planned or on its way is undecided at first: it is what all
+// variants have in common. That is enough for a class that does not tell them apart. For any other
+// class the node is decided: it becomes one of the variants that the cloud may make of it, the best
+// for that class. Landing says which are possible.
 
 // Landing is where the cloud puts new nodes of one group.
 type Landing struct {
@@ -30,9 +29,8 @@ type Landing struct {
 	seen     []int // by variant: nodes that the group has of it
 }
 
-// Landing is nil for a group whose new nodes are all alike. They are, too, where they
-// differ in labels that no pod without a node reads: what is remembered of such pods
-// can be about a group that has no Landing any more.
+// Landing is nil for a group whose new nodes are all alike. Differences in labels that no pending
+// pod reads do not count, so a group can lose its Landing while its pods are still remembered.
 func (w *World) Landing(group int) *Landing {
 	if l, ok := w.landings[group]; ok {
 		return l
@@ -123,10 +121,9 @@ func (l *Landing) perZone(landed []int) []int {
 	return f
 }
 
-// Possible reports whether the cloud may put new nodes so, by variant. Where it
-// balances, a zone that gets one is ahead of no other by more than one. Where nobody
-// knows how it picks, we count on one node of each variant, and on as many more as
-// the group has of it already.
+// Possible reports whether the cloud may put new nodes so, by variant. Where it balances, a zone
+// that gets one is ahead of no other by more than one. Where its choice is unknown, we count on one
+// node of each variant, and on as many more as the group has of it already.
 func (l *Landing) Possible(landed []int) bool {
 	if !l.Sure() {
 		for v, n := range landed {
@@ -148,13 +145,13 @@ func (l *Landing) Possible(landed []int) bool {
 	return true
 }
 
-// mostFirst is how many rounds over its zones the cloud may go before it comes to the
-// one that is wanted: more is too dear for one node.
+// mostFirst is how many rounds over its zones the cloud may make before it reaches the wanted one.
+// More costs too much for one node.
 const mostFirst = 2
 
-// First lists the variants of which the cloud makes nodes before it can make one of
-// this variant, beside those that have landed; ok is false where that can not be
-// counted on, or would be more than two rounds over all zones.
+// First lists the variants of which the cloud makes nodes before it can make one of this variant,
+// beside those that have landed; ok is false where that cannot be counted on, or would take more
+// than two rounds over all zones.
 func (l *Landing) First(landed []int, variant int) (first []int, ok bool) {
 	next := slices.Clone(landed)
 	next[variant]++
@@ -176,9 +173,8 @@ func (l *Landing) First(landed []int, variant int) (first []int, ok bool) {
 	return first, len(first) <= mostFirst*len(l.names) && l.Possible(next)
 }
 
-// AtWorst is how many new nodes it takes, beside those that have landed, until the cloud
-// cannot but have made one of a wanted variant: every zone that none of them is in comes
-// first, also those that have as many.
+// AtWorst is how many new nodes, beside those that have landed, guarantee one of a wanted
+// variant: the cloud may first fill every zone that has none of them, ties included.
 func (l *Landing) AtWorst(landed []int, wanted []int) int {
 	f := l.perZone(landed)
 	least := math.MaxInt
@@ -194,7 +190,8 @@ func (l *Landing) AtWorst(landed []int, wanted []int) int {
 	return nodes
 }
 
-// Certain reports whether the cloud cannot but put the nodes so, by zone.
+// Certain reports whether the cloud's rule leaves it no other choice than to put the nodes so, by
+// zone.
 func (l *Landing) Certain(landed []int) bool {
 	if !l.Sure() || !l.Possible(landed) {
 		return false
@@ -206,14 +203,14 @@ func (l *Landing) Certain(landed []int) bool {
 	}
 	for v, n := range landed {
 		if n > 0 && f[l.zone[v]] == least+1 {
-			return false // one of those that have less may get it instead
+			return false // a zone that has less may get it instead
 		}
 	}
 	return true
 }
 
-// Astray reports whether a node of the variant is where the cloud's rule does not put
-// one while all the wanted variants have so few: the rule is not to be counted on.
+// Astray reports whether a node of the variant contradicts the cloud's rule, given how few nodes
+// the wanted variants have. The rule is then not relied on.
 func (l *Landing) Astray(variant int, wanted []int) bool {
 	if !l.Balanced {
 		return false
@@ -238,9 +235,8 @@ func (w *World) VariantOf(id Node) int {
 	})
 }
 
-// Landed counts the nodes of the group that are decided though nobody has seen where
-// they land, by variant: planned ones, and those on their way. It is nil for a group
-// whose new nodes are all alike.
+// Landed counts, by variant, the group's nodes whose variant is decided but not observed yet:
+// planned ones, and those on their way. It is nil for a group whose new nodes are all alike.
 func (w *World) Landed(group int) []int {
 	l := w.Landing(group)
 	if l == nil {
@@ -260,8 +256,8 @@ func (w *World) Landed(group int) []int {
 	return out
 }
 
-// Underway reports whether the group has nodes, planned or on their way, of which nobody
-// has seen where they land.
+// Underway reports whether the group has nodes, planned or on their way, whose place has not been
+// observed yet.
 func (w *World) Underway(group int) bool {
 	return w.Undecided(group) > 0 || slices.ContainsFunc(w.Landed(group), func(n int) bool { return n > 0 })
 }
@@ -325,8 +321,7 @@ func (w *World) Spares(id Node) bool {
 	return l.Possible(landed)
 }
 
-// Choosy reports whether it matters to the class which variant a node of the group
-// is. To one that it does not matter to, an undecided node is as good as any.
+// Choosy reports whether it matters to the class which variant a node of the group is.
 func (w *World) Choosy(c model.ClassID, group int) bool {
 	l := w.Landing(group)
 	if l == nil {
@@ -376,8 +371,8 @@ func (w *World) groupOf(i int) int {
 	return w.nodes[i].group
 }
 
-// future are the nodes that are undecided or once were: those on their way of which
-// nobody knows what they will be, and all planned ones.
+// future are the nodes that are undecided or once were: those on their way whose variant is
+// unknown, and all planned ones.
 func (w *World) future() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for _, i := range w.loose {
@@ -432,7 +427,7 @@ func (w *World) become(i int, t Template) {
 	w.account(i, +1)
 }
 
-// started are pods that a node comes with: never nil, which a node has that is there.
+// started are the pods that a new node starts with. It is never nil: nil means a node that exists.
 func started(pods []model.Batch) []model.Batch {
 	if pods == nil {
 		return []model.Batch{}

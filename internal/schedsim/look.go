@@ -57,11 +57,14 @@ func (w *World) readLabels() []string {
 		for k := range spec.NodeSelector {
 			keys[k] = true
 		}
-		if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
-			spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
 			continue
 		}
-		for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		required := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		if required == nil {
+			continue
+		}
+		for _, term := range required.NodeSelectorTerms {
 			for _, e := range term.MatchExpressions {
 				keys[e.Key] = true
 			}

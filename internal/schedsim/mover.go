@@ -12,16 +12,14 @@ import (
 // the node stays as a ghost, a topology domain still, and what is left on it is
 // what did not have to move. What it refuses leaves the world as it was.
 //
-// Pods go to the first host, in the order that was given, that takes them; those
-// that are coupled over zone-like domains to the first in the domain that suits
-// their constraints best, as Spread chooses it. Hosts only fill up as moves go on.
-// So a host that a class does not fit is struck off for good, and all moves
-// together look at each host about once for each size of pod, not once for each
-// move. Pods that leave a domain change what the domain says, though: no host is
-// ever struck off for that.
+// Pods go to the first host, in the order that was given, that takes them; those that are coupled
+// over zone-like domains to the first in the domain that suits their constraints best, as Spread
+// chooses it. Hosts only fill up as moves go on. So a host that a class does not fit is struck off
+// for good, and all moves together look at each host about once for each size of pod. Pods that
+// leave a domain change the domain's verdict, so no host is struck off for a domain.
 //
-// Whoever places pods beside it may do so: rooms shrink by that, too. The world
-// must not be taken back behind its back to a state before a move; see Undo.
+// Others may place pods in the same world, which only takes room. They must not restore a state of
+// the world from before a move; see Undo.
 type Mover struct {
 	w     *World
 	hosts []Node  // in the order of preference
@@ -42,9 +40,9 @@ type Mover struct {
 	// left are the steps that are left at the beginning of a move; looks and
 	// scanned count those of this move.
 	left, looks, scanned int
-	// used counts the steps of all moves, and told the hosts that were looked at to
-	// explain refusals in numbers.
-	used, told int
+	// used counts the steps of all moves, and explained the hosts that were looked at to explain
+	// refusals in numbers.
+	used, explained int
 	// passed are the hosts that were passed over in an attempt to place a pod, and
 	// not struck off; passes counts them.
 	passed  tally
@@ -74,8 +72,8 @@ type want struct {
 	size  float64
 }
 
-// Mover makes ready to move pods onto hosts, which are nodes of the snapshot, the
-// preferred first. Those that are neither ready nor on their way take none.
+// Mover prepares to move pods onto hosts: nodes of the snapshot, the preferred first. Hosts that
+// are neither ready nor on their way take none.
 //
 // Steps bounds the work of all moves together. A step is one node shown to the
 // plugins (model.Work.NodesScanned), or one host looked at for a class without
@@ -108,10 +106,9 @@ func (w *World) Mover(hosts []Node, steps int) *Mover {
 	return m
 }
 
-// Move takes pods off a node of the snapshot and places them on hosts: all of
-// them, or none. The node takes no pods from then on. It may be one that is
-// leaving already. Pods that are not found on it are placed all the same, since to
-// reserve too much is the safe side.
+// Move takes pods off a node of the snapshot and places them on hosts: all of them, or none. The
+// node takes no pods from then on. It may be one that is leaving already. Pods that are not found
+// on it are placed all the same: we err to reserving too much.
 //
 // Put tells where they went, sorted by node. Stuck is nil if all are placed.
 // Enough is false where the steps ran out before there was an answer. Unless all
@@ -151,8 +148,8 @@ func (m *Mover) Move(id Node, pods []model.Batch) (put []Put, stuck *Stuck, enou
 	return w.settled(mark), nil, true
 }
 
-// Exclude closes a host: it takes no more pods from now on, since it is to go
-// itself. A node whose pods are moved is closed by that.
+// Exclude closes a host that is to go itself: it takes no more pods. Moving a node's pods closes
+// the node, too.
 func (m *Mover) Exclude(id Node) { m.close(id) }
 
 // MoverMark is a state that a Mover and its world can go back to.
@@ -218,9 +215,9 @@ func (m *Mover) spent() int { return m.looks + m.w.work.NodesScanned - m.scanned
 // exhausted reports whether there is no step left.
 func (m *Mover) exhausted() bool { return m.spent() >= m.left }
 
-// arrange puts pods into the order in which they are placed: those that only some
-// domains take, then those that only some hosts take, the largest first; last
-// those that cost a look at every node each.
+// arrange puts pods into the order in which they are placed: those that only some domains take,
+// then those that only some hosts take, the largest first; last those that need a look at every
+// node.
 func (m *Mover) arrange(pods []model.Batch) []want {
 	m.wants = m.wants[:0]
 	for _, b := range pods {
@@ -264,8 +261,8 @@ func (w *World) vacate(i int, pods []model.Batch) {
 	n.batches = slices.DeleteFunc(n.batches, func(b model.Batch) bool { return b.Count == 0 })
 }
 
-// settled makes placements since the mark those of a move: no pod was pending for
-// which they were made. It sums them up by node.
+// settled marks the placements since the mark as moves, not as pods that were pending. It sums them
+// up by node.
 func (w *World) settled(m Mark) []Put {
 	made := w.journal[m.journal:]
 	w.moves = append(w.moves, made...)

@@ -47,14 +47,14 @@ func (m *Mover) verdict(id Node, no *refusal) model.Verdict {
 // as many as the moves have looked at.
 const numbersFor = 100_000
 
-// lack says in numbers what the class lacks on the roomiest host. Looking for
-// that host must not cost more than the moves did: else there are no numbers.
+// lack says in numbers what the class lacks on the roomiest host. If finding that host would cost
+// more than the moves did, there are no numbers.
 func (m *Mover) lack(moving Node, s *sight) string {
 	if s.version != m.version {
-		if m.told+m.open > m.used+numbersFor {
+		if m.explained+m.open > m.used+numbersFor {
 			return ""
 		}
-		m.told += m.open
+		m.explained += m.open
 		m.roomiest(s)
 	}
 	h := s.best

@@ -14,8 +14,8 @@ type refusal struct {
 	hosts tally
 }
 
-// hopeless finds a class that no host takes, whatever becomes of the others.
-// Enough is false where the steps ran out.
+// hopeless finds a class that no host takes, wherever the other classes go. Enough is false where
+// the steps ran out.
 func (m *Mover) hopeless(wants []want) (no *refusal, enough bool) {
 	for _, x := range wants {
 		if m.w.classes[x.class].unsupported != "" {
@@ -43,8 +43,8 @@ func (m *Mover) someHost(c model.ClassID) bool {
 	return false
 }
 
-// settle places pods of all classes. Where one is refused for what lies in other
-// domains, it is tried again when others have been placed: it may wait for them.
+// settle places pods of all classes. A class that other domains refuse is tried again after the
+// others have been placed: it may depend on them.
 func (m *Mover) settle(wants []want) (no *refusal, enough bool) {
 	for {
 		no, progress := (*refusal)(nil), false
@@ -183,9 +183,9 @@ func (m *Mover) others(s *sight, region int) int {
 	return n
 }
 
-// oneByNode tries the hosts in the order of preference, each of which is a domain
-// of its own: to seek the one with the fewest pods would scatter them over nodes
-// that could go. One answer holds for all hosts of a kind.
+// oneByNode tries the hosts in the order of preference, each of which is a domain of its own. The
+// host with the fewest pods is not preferred: that would scatter pods over nodes that could go. One
+// answer holds for all hosts of a kind.
 func (m *Mover) oneByNode(s *sight) bool {
 	w := m.w
 	v := w.view(s.class)

@@ -21,11 +21,10 @@ type split struct {
 	region []int32 // by place in order
 }
 
-// roster is the hosts that may still have room, as some classes see them: all
-// those with the same requests share one, in which hosts are struck off for want
-// of room only. A class gets a roster of its own once it has looked in vain, for
-// other reasons, at as many hosts as there are: so a class of few pods costs no
-// memory, and one of many no time.
+// roster is the hosts that may still have room, as some classes see them: all those with the same
+// requests share one, in which hosts are struck off for want of room only. A class gets a roster of
+// its own once it has looked in vain, for other reasons, at as many hosts as there are: a class of
+// few pods costs no memory then, and one of many no time.
 type roster struct {
 	split *split
 	own   bool
@@ -59,7 +58,7 @@ const mostWhys = 20
 // tally counts hosts by what they have against a class.
 type tally [mostWhys]int
 
-// codeOf is a reason's code; one that no host is refused for counts as another filter's.
+// codeOf is a reason's code. A reason that refuses no host counts as another filter's.
 func codeOf(r model.Reason) byte {
 	if i := slices.Index(whys[closed+1:], r); i >= 0 {
 		return closed + 1 + byte(i)
@@ -226,7 +225,7 @@ func (r *roster) strike(place int, why byte) {
 	r.tally[why]++
 }
 
-// close takes a host out for another reason than a class's.
+// close takes a host out for a reason that is not a class's.
 func (r *roster) close(h int32) {
 	p := r.split.at[h]
 	if why := r.out[p]; why > closed {
@@ -235,8 +234,7 @@ func (r *roster) close(h int32) {
 	r.out[p] = closed
 }
 
-// restore lets a host take pods again as far as is known: it has become what it
-// was at some time before.
+// restore lets a host take pods again: it is in an earlier state again.
 func (r *roster) restore(h int32) {
 	p := r.split.at[h]
 	if why := r.out[p]; why > closed {

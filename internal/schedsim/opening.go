@@ -5,9 +5,8 @@ import "slices"
 // This file is how a spreading opens nodes: new ones, or undecided ones that become
 // what is wanted.
 
-// openedNode is a node of a head. One that was decided was there, undecided, and becomes
-// what it was if it is given up again; lead is the first of the nodes that were opened
-// together.
+// openedNode is a node of a head. One that was decided existed before as undecided, and becomes
+// undecided again if it is given up; lead is the first of the nodes that were opened together.
 type openedNode struct {
 	node, head int
 	decided    bool
@@ -74,9 +73,9 @@ func (s *spreader) first(h int) []int {
 	return append(heads, h)
 }
 
-// maySurprise reports whether one node may be opened in the hope that it lands in another
-// place than the cloud's rule says: none has been, and of those on their way that nobody
-// has seen land, if there are any, one has room.
+// maySurprise reports whether one node may be opened in the hope that it lands elsewhere than the
+// cloud's rule says: none has been opened so far, and of those on their way whose place is not
+// observed yet, if there are any, one has room.
 func (s *spreader) maySurprise(h int) bool {
 	for _, n := range s.landedOf(s.heads[h].Landing) {
 		if n > 0 {
@@ -97,8 +96,8 @@ func (s *spreader) landedOf(l *Landing) []int {
 	return s.landed[l]
 }
 
-// roomAs says of a node whether it could take a pod of the class as one of a head, as far
-// as the pods on it tell.
+// roomAs reports whether a node could take a pod of the class if it became one of a head, as far as
+// the pods on it allow.
 func (s *spreader) roomAs(h int) func(*node) bool {
 	return func(n *node) bool {
 		as := *n
@@ -107,8 +106,7 @@ func (s *spreader) roomAs(h int) func(*node) bool {
 	}
 }
 
-// add has a node of a head: one that is undecided and will do, else a new one if it is
-// allowed.
+// add gets a node of a head: a suitable undecided one, else a new one if that is allowed.
 func (s *spreader) add(h, lead int, do func(*node) bool) bool {
 	if h < 0 {
 		return false
@@ -155,7 +153,7 @@ func (s *spreader) close() {
 	}
 }
 
-// forgo gives a node up: a new one is not bought, another is undecided again.
+// forgo gives a node up: a new one is not bought; one that was decided is undecided again.
 func (s *spreader) forgo(o openedNode) {
 	head := &s.heads[o.head]
 	if head.Landing != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// This file is about plugins that panic: a bug in them must not end the process
-// again and again for as long as one pod is there.
+// This file handles plugins that panic: a bug in them must not crash the process over and over
+// while one pod exists.
 
 // Panicked is a class that a plugin panicked on, and what it said.
 type Panicked struct {
@@ -29,7 +29,7 @@ func (w *World) catch(c model.ClassID, no **rejection) {
 		return
 	}
 	words := panicked(p)
-	// What is known of the class by itself is kept for the next world: this is not.
+	// The next world takes over what is known of the class, but not this.
 	own := *w.classes[c].traits
 	own.unsupported, own.refused = words, model.FilterPanicked
 	w.classes[c].traits = &own

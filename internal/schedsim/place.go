@@ -20,7 +20,7 @@ type Put struct {
 func (w *World) obstacle(c model.ClassID, i int) model.Reason {
 	w.Looked(1)
 	if w.nodes[i].may != nil && w.Choosy(c, w.groupOf(i)) {
-		return model.NodeAffinity // nobody knows whether it will be one for the class
+		return model.NodeAffinity // its variant is unknown, and may not suit the class
 	}
 	n := &w.nodes[i]
 	class := w.class(c)
@@ -151,13 +151,12 @@ type Packing struct {
 	Placed   []model.Batch // in the order of what was wanted
 }
 
-// Pack finds how up to max new nodes of a template take the wanted pods, in the
-// order in which they are wanted: a node at a time, each pattern repeated while the
-// pods last. It is for classes whose coupling does not reach beyond a node; others
-// are passed over. Where the steps are used up it ends with what it has found, one
-// pattern at least. The world is left as it was.
+// Pack finds how up to max new nodes of a template take the wanted pods, in the order in which they
+// are wanted: a node at a time, each pattern repeated while the pods last. It skips classes whose
+// coupling reaches beyond a node. When the steps are used up it returns what it has found, at least
+// one pattern. The world is left as it was.
 func (w *World) Pack(want []model.Batch, t Template, max int) Packing {
-	// No view is asked about such classes, nor need it see what is tried.
+	// Views are not asked about such classes, so they need not see what is tried.
 	readers := w.readers
 	w.readers = nil
 	defer func() { w.readers = readers }()
@@ -236,8 +235,7 @@ func (k *packer) pack(max int) Packing {
 	return p
 }
 
-// load fills a new node, each class in turn with as many as fit, but for so many
-// fewer.
+// load fills a new node, each class in turn with as many as fit, less some of each.
 func (k *packer) load(fewer map[int]int) load {
 	w := k.w
 	m := w.Mark()

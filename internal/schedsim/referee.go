@@ -10,13 +10,11 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// Referee checks everything that was placed in a world since it was loaded, in
-// the slowest and plainest way: all nodes before the plugins, one pod at a
-// time, PreFilter state fresh for each, none of the shortcuts of this package.
-// First the pods that found room before any node was planned, with only the
-// nodes that were there; then all others, with the planned nodes. Pods go in
-// any order that works: it is given up only when not one of those left fits
-// where the plan put it.
+// Referee checks everything that was placed in a world since it was loaded, in the slowest and
+// plainest way: all nodes before the plugins, one pod at a time, PreFilter state fresh for each,
+// none of the shortcuts of this package. First the pods that found room before any node was
+// planned, with only the nodes that were there; then all others, with the planned nodes. Pods go in
+// any order that works: the check fails only when none of those left fits where the plan put it.
 func Referee(w *World) error {
 	r := &referee{w: w}
 	r.build()
@@ -134,7 +132,7 @@ func CanTake(w *World, c model.ClassID, on NodeSet, t *Template) bool {
 	}
 	for i, info := range r.infos {
 		if w.nodes[i].may != nil && w.Choosy(c, w.groupOf(i)) {
-			continue // nobody knows whether it will be one for the class
+			continue // its variant is unknown, and may not suit the class
 		}
 		if info != nil && w.nodes[i].kind&on != 0 && w.ask(w.filters.full, c, info, r.stage) == nil {
 			return true

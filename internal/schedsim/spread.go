@@ -9,11 +9,10 @@ import (
 // Head is a template that a spreading may open nodes of.
 type Head struct {
 	Template Template
-	// Landing, if set, is that of the template's group, and Variant which of its
-	// variants this is. All variants of a group are heads, those too that are of no use
-	// to the class (Passing): the cloud may have to make them first. Where Landing counts on
-	// none of those that are of use, one node is opened in the hope that the cloud departs
-	// from its rule (Hoped).
+	// Landing, if set, is that of the template's group, and Variant which of its variants this is.
+	// All variants of a group are heads, also those of no use to the class (Passing): the cloud may
+	// have to make them first. Where the cloud's rule reaches none of those that are of use, one
+	// node is opened in the hope that the cloud departs from the rule (Hoped).
 	Landing *Landing
 	Variant int
 	Passing bool
@@ -317,8 +316,7 @@ func (w *World) Domains(c model.ClassID) int {
 	return n
 }
 
-// Idle lists the planned nodes that nothing was placed on, the pods that they
-// start with apart.
+// Idle lists the planned nodes on which nothing was placed but the pods that they start with.
 func (w *World) Idle() []Node {
 	busy := map[int]bool{}
 	for _, p := range w.journal {

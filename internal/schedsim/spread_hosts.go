@@ -10,9 +10,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// byHost spreads over nodes each of which is a domain of its own. Nodes that are
-// open are filled as far as the plugins let them before another one is opened:
-// a node more lowers the minimum that all others are measured by.
+// byHost spreads over nodes each of which is a domain of its own. Open nodes are filled as far as
+// the plugins allow before another one is opened: one more node lowers the minimum that all others
+// are measured by.
 type byHost struct {
 	spreader
 	pens  []pen
@@ -148,10 +148,9 @@ func (s *byHost) onNew() bool {
 	return false
 }
 
-// MostPerHost estimates how many pods of a class its spread constraints over
-// hostnames let onto a node that is opened now: as many more than on the node
-// that will end with the fewest as the skew allows. It is for comparing groups;
-// what a node takes the plugins say.
+// MostPerHost estimates how many pods of a class its spread constraints over hostnames let onto a
+// node that is opened now: as many more than on the node that will end with the fewest as the skew
+// allows. It is for comparing groups; the plugins decide what a node takes.
 func (w *World) MostPerHost(c model.ClassID) int {
 	most := math.MaxInt
 	class := w.class(c)

@@ -11,8 +11,8 @@ import (
 
 // This file is about the one node that the plugins are shown for a whole domain.
 
-// mostStandIns is how many are kept of a domain. Counts go up and down by little
-// as pods come and go, so that few are enough.
+// mostStandIns is how many are kept of a domain. Counts change little as pods come and go, so few
+// are enough.
 const mostStandIns = 16
 
 // lowest finds by how much each sort's count may be lowered in all domains

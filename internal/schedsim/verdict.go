@@ -18,8 +18,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// rejection is a no, with its reason. A nil rejection is a yes. Most are never
-// read by anybody, so that their words are made when they are asked for.
+// rejection is a no, with its reason. A nil rejection is a yes. Most are never shown, so their
+// words are made on demand.
 type rejection struct {
 	reason model.Reason
 	said   string
@@ -140,7 +140,7 @@ func rejectionOf(s *fwk.Status) *rejection {
 		reason = model.OtherFilter
 	}
 	if reason == model.VolumeInUse && s.Code() == fwk.UnschedulableAndUnresolvable {
-		// Not in use, but not there: the same plugin is the first to look.
+		// The volume is not in use, but does not exist: the same plugin looks first.
 		reason = model.VolumeNotBindable
 	}
 	return &rejection{reason: reason, status: s}
@@ -273,8 +273,8 @@ func (w *World) plugins(c model.ClassID) framework.Framework {
 	return w.filters.full
 }
 
-// blocked tells, from what is known of classes, that the node can take no pod
-// of the class, whatever its domain. A false answer says nothing.
+// blocked reports whether what is known of classes already refuses the class on the node, whatever
+// its domain. False says nothing.
 func (w *World) blocked(c model.ClassID, n *node) bool { return w.blocker(c, n) != "" }
 
 // blocker is blocked with the reason, empty if it is not.
@@ -372,8 +372,8 @@ func schedulingTaint(t *corev1.Taint) bool {
 	return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
 }
 
-// unmet lists what of the pod's node selector and required node affinity does not
-// hold on a node. The terms of an affinity are alternatives.
+// unmet lists the parts of the pod's node selector and required node affinity that do not hold on a
+// node. The terms of an affinity are alternatives.
 func unmet(spec *corev1.PodSpec, node *corev1.Node) string {
 	has := func(key string) string {
 		if v, ok := node.Labels[key]; ok {
@@ -406,7 +406,7 @@ func unmet(spec *corev1.PodSpec, node *corev1.Node) string {
 			switch {
 			case len(parts) > 0:
 				terms = append(terms, strings.Join(parts, ", "))
-			case holds(term, node): // which makes the others need nothing
+			case holds(term, node): // one term that holds is enough
 				return strings.Join(out, "; ")
 			}
 		}

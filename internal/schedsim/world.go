@@ -29,12 +29,12 @@ type World struct {
 	epoch   uint32
 	views   map[model.ClassID]*view
 	readers []*view // all views, to be told of every change
-	// static holds the verdict of the plugins that look at a shape alone,
-	// [class][shape]; nil where nobody has asked.
+	// static holds the verdict of the plugins that look at a shape alone, [class][shape]; nil where
+	// nothing has asked yet.
 	static [][]*rejection
 	looks  looks
-	// offered are the extended resources that there are, and lacks the answers to
-	// classes that want others, once somebody has asked.
+	// offered are the extended resources that there are, and lacks the answers to classes that want
+	// others, once asked for.
 	offered  map[corev1.ResourceName]bool
 	lacks    map[model.ClassID]*rejection
 	claims   map[string]int
@@ -43,12 +43,12 @@ type World struct {
 	panicked []Panicked
 	looked   int           // looks since the last step that was made of them
 	limit    int           // of steps; zero: none
-	told     *atomic.Int64 // how many steps were taken, for whoever watches
+	counter  *atomic.Int64 // how many steps were taken, for CountSteps
 	moves    []placement   // by Movers: pods that left a node have a negative count
 	nextName int
 	avoid    map[avoided]bool
-	// choosy are the classes with a required affinity, and followers those of them that
-	// follow a class; nil where nobody has asked.
+	// choosy are the classes with a required affinity, and followers those of them that follow a
+	// class; nil where nothing has asked yet.
 	choosy    []model.ClassID
 	followers map[model.ClassID][]model.ClassID
 	doubted   map[model.ClassID]bool
@@ -123,8 +123,8 @@ type Template struct {
 	Group int
 	Shape model.ShapeID
 	Pods  []model.Batch
-	// May are the shapes of which a node will have one, if nobody knows which; Shape
-	// has then only what all of them have.
+	// May are the shapes of which the node will have one, if it is unknown which; Shape has then
+	// only what all of them have.
 	May []model.ShapeID
 }
 
@@ -186,19 +186,19 @@ func (w *World) Close() {
 	}
 }
 
-// CountSteps adds the steps taken from now on to a counter as well, by which
-// another goroutine can see that a decision gets on.
-func (w *World) CountSteps(told *atomic.Int64) { w.told = told }
+// CountSteps also adds the steps taken from now on to a counter, so that another goroutine can see
+// that a decision makes progress.
+func (w *World) CountSteps(counter *atomic.Int64) { w.counter = counter }
 
 // step counts steps.
 func (w *World) step(n int) {
 	w.work.Steps += n
-	if w.told != nil {
-		w.told.Add(int64(n))
+	if w.counter != nil {
+		w.counter.Add(int64(n))
 	}
 }
 
-// Looked counts looks that are cheap: at free amounts, a selector, an option.
+// Looked counts cheap looks: at free amounts, a selector, an option.
 func (w *World) Looked(n int) {
 	if w.looked += n; w.looked >= model.LooksPerStep {
 		w.step(w.looked / model.LooksPerStep)
@@ -206,8 +206,8 @@ func (w *World) Looked(n int) {
 	}
 }
 
-// Allow sets how many steps may be taken from now on, one at least, before the
-// world counts as exhausted; it is for those who ask to end then.
+// Allow sets how many steps may be taken from now on, at least one, before the world is exhausted.
+// Callers check Exhausted and end then.
 func (w *World) Allow(steps int) { w.limit = w.work.Steps + max(1, steps) }
 
 // Exhausted reports whether the steps that were allowed are used up. Without a
@@ -276,16 +276,16 @@ func (w *World) loadNode(i int) {
 	}
 }
 
-// untouched reports whether a removal has got no further than the taint, so that the
-// node can be given back as if nothing had been.
+// untouched reports whether a removal has got no further than the taint, so that a rollback leaves
+// no trace.
 func untouched(n *model.Node) bool {
 	d := n.Standing.Drain
 	return d != nil && (d.Stage == model.Tainting || d.Stage == model.Tainted)
 }
 
-// emptying reports whether pods of the node are being evicted, and nothing but our taint
-// and our cordon keeps others away. Where pods have no room elsewhere after all, to give
-// it back costs less than another node for them.
+// emptying reports whether pods of the node are being evicted, and nothing but our taint and our
+// cordon keeps others away. If its pods have no room elsewhere after all, a rollback costs less
+// than another node.
 func emptying(n *model.Node) bool {
 	d := n.Standing.Drain
 	return d != nil && d.Stage == model.Evicting &&

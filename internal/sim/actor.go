@@ -21,8 +21,7 @@ type actor struct {
 	dead           bool
 }
 
-// Start begins the calls and returns at once. A leader that is to die between
-// two calls does so here.
+// Start begins the calls and returns at once. A leader that must die between two calls dies here.
 func (l *leader) Start(_ context.Context, calls []model.Call) {
 	for _, c := range calls {
 		if l.dead {
@@ -56,7 +55,7 @@ func (a *actor) start(c model.Call) {
 	}
 }
 
-// laneOf names what a call must not share with another one at the same time.
+// laneOf names what only one call may use at a time.
 func laneOf(c model.Call) string {
 	switch {
 	case c.Verb == model.Evict:
@@ -70,8 +69,8 @@ func laneOf(c model.Call) string {
 	}
 }
 
-// chance is what a call's times are drawn from. Those that come in great numbers
-// do not disturb what the others get.
+// chance is the source from which a call's times are drawn. Frequent calls have their own, so that
+// they do not disturb the others.
 func (w *World) chance(c model.Call) *rand.Rand {
 	switch c.Verb {
 	case model.Mark, model.Unmark, model.Annotate, model.Evict:
@@ -114,9 +113,9 @@ func notBegun(c model.Call, why string) *provider.Error {
 	return err
 }
 
-// carryOut lets a call take effect after half of its time and end after all of
-// it, unless a fault or its deadline is in the way. A call whose leader dies
-// meanwhile may take effect all the same. Those with it share its fate.
+// carryOut lets a call take effect after half of its time and end after all of it, unless a fault
+// or its deadline prevents that. A call whose leader dies meanwhile may still take effect. The
+// calls that are sent with it end the same way.
 func (a *actor) carryOut(lane string, out model.Outcome, with []model.Call) {
 	w, c := a.w, out.Call
 	chance := w.chance(c)

@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// This file is the API server: every change to nodes and pods goes through it,
-// gets a version, wakes the scheduler, and is told to who watches.
+// This file is the API server: every change to nodes and pods goes through it, gets a version,
+// wakes the scheduler, and is sent to the watchers.
 
 // putNode writes a node; the world owns it from then on and nobody changes it.
 func (w *World) putNode(n *corev1.Node) *corev1.Node {
@@ -67,7 +67,7 @@ func (w *World) deleteNode(name string) {
 	}
 	sortPods(lost)
 	if len(w.podsLeft(name, w.settings.Policy.Rules.ExpendableBelow, w.overdue)) > 0 {
-		w.checker.stir() // nobody has moved them
+		w.checker.stir() // the autoscaler did not move them
 	}
 	w.version++
 	delete(w.dead, name)
@@ -99,7 +99,7 @@ func (w *World) putPod(s seat) {
 	}
 }
 
-// deletePod takes a pod away, and tells who made it.
+// deletePod deletes a pod, and notifies its controller.
 func (w *World) deletePod(id podName) {
 	s, ok := w.truth.seats[id]
 	if !ok {
@@ -120,7 +120,7 @@ func (w *World) deletePod(id podName) {
 	w.release(s, true)
 }
 
-// change is what a watcher is told: one of its parts is set.
+// change is what a watcher receives: one of its parts is set.
 type change struct {
 	node       *corev1.Node
 	shape      model.ShapeID
@@ -132,7 +132,7 @@ type change struct {
 	goneBudget podName
 }
 
-// tell hands a change to the leader's watches.
+// tell sends a change to the leader's watches.
 func (w *World) tell(c change) {
 	if w.leader != nil {
 		w.leader.watch.hear(c)

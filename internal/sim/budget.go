@@ -29,8 +29,8 @@ type budget struct {
 	id       podName
 	selector labels.Selector
 	said     Budget
-	// looked: the controller has looked at this version of it.
-	looked  bool
+	// synced: the controller has synced at this version of it.
+	synced  bool
 	planned bool // the controller is to look at it
 	allowed int
 	detail  string
@@ -40,12 +40,12 @@ type budget struct {
 	disrupted map[types.UID]time.Time
 }
 
-// disruptedFor is how long an eviction counts that nothing is seen of.
+// disruptedFor is how long an eviction counts whose effect is not observed.
 const disruptedFor = 2 * time.Minute
 
 func (b *Budget) check() error {
 	if (b.MinAvailable == nil) == (b.MaxUnavailable == nil) || len(b.Select) == 0 {
-		return fmt.Errorf("budget %q: either a minimum that is available or a maximum that is not is wanted, and labels to select by", b.Name)
+		return fmt.Errorf("budget %q: it needs labels to select by, and either a minimum available or a maximum unavailable", b.Name)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (w *World) SetBudget(said Budget) error {
 		w.budgets[id] = b
 		w.addNamespace(said.Namespace)
 	}
-	b.said, b.selector, b.looked = said, labels.SelectorFromSet(said.Select), false
+	b.said, b.selector, b.synced = said, labels.SelectorFromSet(said.Select), false
 	w.log.say("a person sets the budget %s: %s", said.Name, b.wish())
 	w.checker.touch()
 	w.tellBudget(b)
@@ -170,13 +170,13 @@ func (w *World) wakeBudget(b *budget) {
 	w.after(controllerLag.draw(w.dice.pods), func() {
 		b.planned = false
 		if w.budgets[b.id] == b {
-			w.lookAt(b)
+			w.sync(b)
 		}
 	})
 }
 
-// lookAt is the controller's work on one budget.
-func (w *World) lookAt(b *budget) {
+// sync is the controller's work on one budget.
+func (w *World) sync(b *budget) {
 	b.healthy = w.healthyPods(b)
 	for uid, at := range b.disrupted {
 		if !b.healthy[uid] {
@@ -197,10 +197,10 @@ func (w *World) lookAt(b *budget) {
 		allowed = 0
 	}
 	detail := fmt.Sprintf("%d of %d healthy, %d wanted", healthy, expected, wanted)
-	if b.looked && b.allowed == allowed && b.detail == detail {
+	if b.synced && b.allowed == allowed && b.detail == detail {
 		return
 	}
-	b.looked, b.allowed, b.detail = true, allowed, detail
+	b.synced, b.allowed, b.detail = true, allowed, detail
 	w.tellBudget(b)
 }
 
@@ -209,8 +209,8 @@ func (w *World) tellBudget(b *budget) {
 	w.version++
 	seen := model.Budget{Namespace: b.id.namespace, Name: b.id.name, Selector: b.selector,
 		Allowed: b.allowed, Detail: b.detail}
-	if !b.looked {
-		seen.Allowed, seen.Detail = 0, "its controller has not looked at it yet"
+	if !b.synced {
+		seen.Allowed, seen.Detail = 0, "its controller has not seen it yet"
 	}
 	w.truth.putBudget(seen)
 	w.tell(change{budget: &seen})

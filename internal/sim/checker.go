@@ -17,20 +17,20 @@ import (
 type checker struct {
 	w      *World
 	broken []string
-	seen   map[string]bool // breaches by rule and subject: each is told once
+	seen   map[string]bool // breaches by rule and subject: each is reported once
 	// last is the newest cycle, since the leader's beginning; calls are those
 	// under way.
 	last  model.Cycle
 	calls map[string]model.Call
-	// blind are those that were decided while the cloud had kept a group secret for so long
-	// that it was forgotten (rule P7), and which of them there were then.
+	// blind are calls that were decided while the cloud had hidden a group for so long that the
+	// loop forgot it (rule P7), and the groups that it knew then.
 	blind   map[string]map[provider.GroupID]bool
 	lastRan time.Time     // when a call was last started
-	rested  time.Duration // the longest time without any since there is peace
+	rested  time.Duration // the longest time without any since peace began
 	begun   int           // how many calls were decided on
 	touched time.Time     // when people last changed targets or limits
 	raised  bool          // people have raised a target
-	amiss   []ending      // machines that were ended because something was amiss with them
+	amiss   []ending      // machines that ended because their node was not ready or not there
 	waste   wasteBook
 	drains  drainBook
 }
@@ -60,16 +60,14 @@ func (ck *checker) breach(rule, subject, format string, args ...any) {
 	ck.w.log.say("BREACH of %q: %s: %s", rule, subject, fmt.Sprintf(format, args...))
 }
 
-// orphaned: the leader died. Nobody waits for its calls, and what it learned
-// last may not be written down.
+// orphaned: the leader died. Its calls have no owner, and its memory may lack what it learned last.
 func (ck *checker) orphaned() {
 	clear(ck.calls)
 	ck.last = model.Cycle{}
 	ck.waste.unsure(ck.w.now)
 }
 
-// settled is how long after people changed something the loop may still act on
-// what it knew before.
+// settled is how long the loop may still act on its older knowledge after people changed something.
 const settled = 3 * time.Minute
 
 // touch notes that people changed limits or targets.
@@ -78,7 +76,7 @@ func (ck *checker) touch() {
 	ck.stir()
 }
 
-// disturbed reports whether people changed limits or targets a short while ago.
+// disturbed reports whether people changed limits or targets within the last minutes.
 func (ck *checker) disturbed() bool {
 	return !ck.touched.IsZero() && ck.w.now.Sub(ck.touched) < settled
 }
@@ -99,8 +97,8 @@ func (ck *checker) cycle(c model.Cycle) {
 	}
 	for _, call := range c.Plan.Calls {
 		ck.calls[call.ID] = call
-		// One that has not been read since the leader began counts in no total but by its
-		// nodes: that it may have machines without one is not known.
+		// A group that was not read since the leader began counts in totals by its nodes only: its
+		// machines without a node are unknown.
 		unread := slices.ContainsFunc(c.Snapshot.Groups, func(g model.Group) bool {
 			return g.Err != nil && g.Expected == 0 && ck.w.inventory(g.ID).Target > 0
 		})
@@ -145,8 +143,8 @@ func (ck *checker) limits(c model.Cycle) {
 	}
 }
 
-// health: in a cluster of which too much is not ready, nothing is bought or
-// removed. The checker counts for itself.
+// health: nothing is bought or removed while too many nodes are not ready. The checker does its own
+// counting.
 func (ck *checker) health(c model.Cycle) {
 	amiss, all := 0, 0
 	for i := range c.Snapshot.Nodes {
@@ -156,7 +154,7 @@ func (ck *checker) health(c model.Cycle) {
 		}
 		all++
 		if n.Kind == model.Unready && n.State != model.StateNeverStarted {
-			amiss++ // what never started is a growth that failed, and stops its group only
+			amiss++ // a node that never started is a failed scale-up, and stops its group only
 		}
 	}
 	lost := ck.w.lostFor(2*time.Minute, c.Snapshot)
@@ -173,7 +171,7 @@ func (ck *checker) health(c model.Cycle) {
 	}
 }
 
-// intents: no call is under way of which the ledger does not know.
+// intents: the ledger knows every call that is under way.
 func (ck *checker) intents(c model.Cycle) {
 	known := map[string]bool{}
 	for _, call := range c.Open {
@@ -187,8 +185,8 @@ func (ck *checker) intents(c model.Cycle) {
 	}
 }
 
-// growing checks a growth as it is about to take effect: what it makes of the
-// totals over everything. People who raised a target may have gone past them.
+// growing checks the totals as a growth is about to take effect. People who raise a target may
+// exceed them.
 func (ck *checker) growing(call model.Call) {
 	w, p := ck.w, ck.w.settings.Policy.ScaleUp
 	if ck.raised {
@@ -225,8 +223,8 @@ func (ck *checker) growing(call model.Call) {
 	}
 }
 
-// totals are the nodes, the thousandths of cores and the bytes of memory that
-// there are and that are asked for, if one group had a certain target.
+// totals are the nodes, the millicores and the bytes of memory, existing and requested, if one
+// group had a certain target.
 func (w *World) totals(id provider.GroupID, to int) (nodes int, cores, memory int64) {
 	count := func(n *corev1.Node, times int) {
 		nodes += times
@@ -264,7 +262,7 @@ func (ck *checker) removing(call model.Call) {
 	if call.Node == "" || call.Unready {
 		ck.ending(m)
 	}
-	// In a pool, what is no node is given up below the minimum: the pool is filled again.
+	// A pool's machine without a node may go below the minimum: the pool is filled again.
 	if force := w.settings.Policy.Repair; call.Force && call.Pool == "" && !force.ForceUnregistered &&
 		!force.ForceFailed {
 		ck.breach("no group below its minimum", string(call.Group),
@@ -310,7 +308,7 @@ func (ck *checker) cancelled(call model.Call) {
 	}
 }
 
-// ending is a machine of a group that was ended while something was amiss with it.
+// ending is the end of a machine whose node was not ready or not there.
 type ending struct {
 	instance provider.InstanceID
 	group    provider.GroupID
@@ -324,7 +322,7 @@ func (ck *checker) ending(m *machine) {
 	if n := ck.w.truth.object(m.node); again || n != nil && model.NodeReady(n) {
 		return
 	}
-	m.lostAt = time.Time{} // it is on its way out, and not counted on any more
+	m.lostAt = time.Time{} // it is being removed, and no longer counted on
 	ck.amiss = append(ck.amiss, ending{m.instance, m.group.id, ck.w.now})
 	ck.amiss = slices.DeleteFunc(ck.amiss, func(e ending) bool { return ck.w.now.Sub(e.at) > 10*time.Minute })
 	of, size, all := 0, 0, 0
@@ -344,13 +342,12 @@ func (ck *checker) ending(m *machine) {
 	}
 }
 
-// lostFor counts the machines that have been without the Node object that they had for
-// so long, and that the cloud has told the loop of ever since: one that an answer lacked
-// is a new machine when it is back. One that drifted is known to nobody by another name.
-func (w *World) lostFor(least time.Duration, told *model.Snapshot) int {
+// lostFor counts the machines that lost their Node object at least that long ago and that the cloud
+// has listed ever since: one that an answer lacked is a new machine when it is listed again.
+func (w *World) lostFor(least time.Duration, read *model.Snapshot) int {
 	listed := map[provider.InstanceID]bool{}
-	for i := range told.Groups {
-		for _, in := range told.Groups[i].Instances {
+	for i := range read.Groups {
+		for _, in := range read.Groups[i].Instances {
 			listed[in.ID] = in.State != provider.Deleting
 		}
 	}

@@ -12,15 +12,13 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// drainBook knows whom our evictions put out, and which pods came for those and
-// have no node yet.
+// drainBook records the pods that were evicted, and their replacements that have no node yet.
 type drainBook struct {
-	// owed are the evicted that their controller has not replaced yet, by
-	// workload; waiting those that it has, by the UID of the pod that came.
+	// owed are the evicted pods that their controller has not replaced yet, by workload; waiting
+	// are those that it has, by the UID of the replacement.
 	owed    map[string][]moved
 	waiting map[types.UID]moved
-	// stirred is when anything last happened that is not the autoscaler's doing and
-	// may take room away.
+	// stirred is when something other than the autoscaler last did what may take room.
 	stirred time.Time
 	// emptied are the nodes that a pod of a workload was evicted from, since they were
 	// last given back, and tries how often they were.
@@ -29,21 +27,21 @@ type drainBook struct {
 	// daemons counts how often the pod of a DaemonSet was evicted from a node since
 	// the node was last given back.
 	daemons map[string]int
-	// evictions, late and drained count, for tests: pods of workloads that were
-	// evicted, those for which there was no room at once, and nodes that pods left.
+	// evictions, late and drained are counts for tests: evicted pods of workloads, those whose
+	// replacement had no room at once, and nodes that pods left.
 	evictions, late int
 	drained         map[string]bool
 }
 
-// moved is a pod that we evicted.
+// moved is a pod that the autoscaler evicted.
 type moved struct {
 	pod   string
 	of    string // its workload
 	node  string
 	group provider.GroupID
 	at    time.Time // of the eviction
-	came  time.Time // when another one was made for it
-	late  bool      // that one has waited for longer than it should
+	came  time.Time // when its replacement was made
+	late  bool      // the replacement has waited too long
 }
 
 func newDrainBook() drainBook {
@@ -51,19 +49,18 @@ func newDrainBook() drainBook {
 		emptied: map[string]bool{}, tries: map[string]tries{}, drained: map[string]bool{}}
 }
 
-// daemonTimes is how often a pod of a DaemonSet may be evicted from one node: a
-// leader that came in between may not know of the first time.
+// daemonTimes is how often a pod of a DaemonSet may be evicted from one node: a later leader may
+// not know of the first time.
 const daemonTimes = 3
 
-// stir notes that something else than the autoscaler moves the world.
+// stir notes that something other than the autoscaler changes the world.
 func (ck *checker) stir() { ck.drains.stirred = ck.w.now }
 
-// unaware is how long before an eviction the world may have been moved without
-// whoever decided on it having known.
+// unaware is how long before an eviction the world may have changed without the leader's knowledge.
 const unaware = 30 * time.Second
 
-// calmSince reports whether nothing but the autoscaler has moved the world since
-// shortly before an eviction. While any fault lasts it is not calm.
+// calmSince reports whether only the autoscaler has changed the world since shortly before an
+// eviction, and no fault lasts.
 func (ck *checker) calmSince(eviction time.Time) bool {
 	return ck.drains.stirred.Before(eviction.Add(-unaware)) && !slices.ContainsFunc(ck.w.faults, func(f *Fault) bool {
 		return f.on
@@ -78,7 +75,7 @@ func (ck *checker) evicting(c model.Call, s seat, budgets []*budget) {
 		if ck.daemonStays(c, s) {
 			ck.breach("no pod of a DaemonSet is evicted that is to stay", pod, "the call was %s", c.ID)
 		}
-		// Another one comes at once, for as long as the node is there.
+		// Its controller replaces it at once while the node exists.
 		if ck.drains.daemons[pod]++; ck.drains.daemons[pod] > daemonTimes {
 			ck.breach("pods of DaemonSets are not evicted again and again", pod, "for the %d. time",
 				ck.drains.daemons[pod])
@@ -98,8 +95,8 @@ func (ck *checker) evicting(c model.Call, s seat, budgets []*budget) {
 		}
 	}
 	for _, b := range budgets {
-		// Pods that stopped to be healthy by themselves since the controller looked are
-		// nobody's fault: it allows what it knows.
+		// Pods that became unhealthy by themselves since the controller synced are not counted
+		// against the eviction.
 		now, lost := w.healthyPods(b), 0
 		for uid := range b.healthy {
 			if _, ours := b.disrupted[uid]; !ours && !now[uid] {
@@ -110,7 +107,7 @@ func (ck *checker) evicting(c model.Call, s seat, budgets []*budget) {
 		if now[s.pod.UID] {
 			left--
 		}
-		if wanted, _ := w.wanted(b); left+lost < wanted && b.looked && !ck.disturbed() {
+		if wanted, _ := w.wanted(b); left+lost < wanted && b.synced && !ck.disturbed() {
 			ck.breach("no disruption budget is violated", b.id.name,
 				"%d healthy pods are left of %d, since %s was evicted", left, wanted, pod)
 		}
@@ -120,8 +117,7 @@ func (ck *checker) evicting(c model.Call, s seat, budgets []*budget) {
 	}
 }
 
-// daemonStays reports whether a pod of a DaemonSet is none that is evicted before
-// its node goes.
+// daemonStays reports whether a pod of a DaemonSet must not be evicted before its node goes.
 func (ck *checker) daemonStays(c model.Call, s seat) bool {
 	p := ck.w.settings.Policy.ScaleDown.Drain
 	switch ck.w.catalog.Contents().Facts[s.pod.Facts].Daemon {
@@ -133,11 +129,11 @@ func (ck *checker) daemonStays(c model.Call, s seat) bool {
 	if ck.drains.emptied[c.Node] {
 		return !p.EvictDaemons
 	}
-	return !p.EvictDaemons && !p.EvictDaemonsEmpty // others may have left by themselves
+	return !p.EvictDaemons && !p.EvictDaemonsEmpty // other pods may have left by themselves
 }
 
-// made notes that a workload's controller made a pod: for one that was evicted, if
-// one is still owed.
+// made notes that a workload's controller made a pod. It replaces an evicted one, if one is still
+// owed.
 func (ck *checker) made(wl *workload, pod types.UID) {
 	if owed := ck.drains.owed[wl.name]; len(owed) > 0 {
 		m := owed[0]
@@ -146,16 +142,14 @@ func (ck *checker) made(wl *workload, pod types.UID) {
 	}
 }
 
-// scaled notes that people want more or fewer pods. Who wants fewer does not
-// replace what was evicted.
+// scaled notes that people changed the number of pods. Evicted ones may then not be replaced.
 func (ck *checker) scaled(wl *workload) {
 	ck.stir()
 	delete(ck.drains.owed, wl.name)
 }
 
-// bound notes that a pod has a node. Pods of a workload are alike: if it is one
-// that waited before, it has taken the room of one that was evicted, which now
-// waits in its stead, and that is no worse than it was.
+// bound notes that a pod has a node. Pods of a workload are alike: one that waited before may take
+// the room of an evicted one, which then waits in its place.
 func (ck *checker) bound(s seat) {
 	b := &ck.drains
 	if _, ours := b.waiting[s.pod.UID]; ours {
@@ -174,17 +168,16 @@ func (ck *checker) bound(s seat) {
 	}
 }
 
-// gone notes that a pod is no more.
+// gone notes that a pod was deleted.
 func (ck *checker) gone(s seat) { delete(ck.drains.waiting, s.pod.UID) }
 
-// tries are how often a node's removal was begun in vain, since an instant from
-// which on nothing else moved the world.
+// tries counts how often a node's removal was begun in vain while nothing else changed the world.
 type tries struct {
 	since time.Time
 	times int
 }
 
-// mostTries is how often a removal may be begun in vain before that is foolish.
+// mostTries is how often a removal may be begun in vain.
 const mostTries = 3
 
 // givenBack checks a node that is given back, as it is now.
@@ -207,17 +200,15 @@ func (ck *checker) givenBack(n *corev1.Node) {
 	}
 }
 
-// soon is how long a pod that came for an evicted one is without a node at most,
-// while nothing else moves the world, if it goes as planned: the scheduler needs a
-// moment. It does not always go as planned, since the scheduler is free to choose
-// other nodes than the plan did; then the drain ends, and the node is given back
-// a little later.
+// soon is how long a replacement may be without a node while nothing else changes the world and the
+// scheduler follows the plan. The scheduler is free to choose other nodes; then the drain is rolled
+// back, within giveBack.
 const (
 	soon     = time.Minute
 	giveBack = 2 * time.Minute
 )
 
-// promises: who was evicted finds room, and nothing is bought for it.
+// promises: every evicted pod finds room, and nothing is bought for it.
 func (ck *checker) promises(c model.Cycle) {
 	b := &ck.drains
 	for _, uid := range sortedKeys(b.waiting) {
@@ -268,9 +259,9 @@ func (ck *checker) promises(c model.Cycle) {
 	}
 }
 
-// bounds: of the nodes that have pods, no more are on their way out at once than
-// may be; no group goes below its minimum by what is decided; no removal is
-// decided for what is gone or going.
+// bounds: the number of nodes with pods that are drained at once stays within its limit; no
+// decision takes a group below its minimum; no removal is decided for a machine that is gone or
+// going.
 func (ck *checker) bounds(c model.Cycle) {
 	s, p := c.Snapshot, ck.w.settings.Policy.ScaleDown
 	open := 0
@@ -309,8 +300,7 @@ func (ck *checker) bounds(c model.Cycle) {
 	}
 }
 
-// unhoused are the pods that came for evicted ones and have no node, once the
-// world is quiet.
+// unhoused are the replacements of evicted pods that have no node once the world is quiet.
 func (ck *checker) unhoused() []string {
 	var lacking []string
 	for _, uid := range sortedKeys(ck.drains.waiting) {

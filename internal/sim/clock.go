@@ -39,8 +39,7 @@ func (e *events) Pop() any {
 	return last
 }
 
-// at does something at an instant; what should have happened already happens
-// now, after all that is due now.
+// at does something at an instant. An instant in the past means now, after all that is due now.
 func (c *clock) at(t time.Time, do func()) {
 	if t.Before(c.now) {
 		t = c.now

@@ -12,10 +12,8 @@ import (
 
 // This file is the controller that puts the pods of DaemonSets onto nodes.
 
-// AddDaemonSet adds a DaemonSet. Its pods are bound as soon as a node is there that
-// has room for them; for others nothing is seen of them.
-// Wish is their own word on being evicted before their node goes, empty if they
-// have none.
+// AddDaemonSet adds a DaemonSet. Its pods are bound as soon as a node has room for them, and are
+// not shown before. Wish is the value of their annotation on eviction, empty for none.
 func (w *World) AddDaemonSet(ds model.DaemonSet, wish string) {
 	yes := true
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{

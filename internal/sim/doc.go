@@ -1,5 +1,5 @@
-// Package sim is a virtual world in which the production loop runs: a cluster,
-// a cloud and people, all of them in virtual time, none of them to be trusted.
+// Package sim is a virtual world in which the production loop runs: a cluster, a cloud and people,
+// all of them in virtual time. None of them can be trusted.
 //
 //	cloud (providertest.Cloud) → machines → kubelets → nodes ─┐
 //	workloads, DaemonSets → pods → a scheduler ───────────────┤ the truth
@@ -14,11 +14,10 @@
 // rules that were broken in some cycle (safety), or that do not hold once the
 // world has been at peace for long enough (liveness).
 //
-// It is an Observer, an Actor and a Reporter, and the host that drives the loop:
-// turns come when due or soon after a nudge, calls begin late and end later, a
-// leader dies between any two calls and the next begins with what it finds. The
-// loop, decide and the ledger are those that ship; the scheduler that binds pods
-// asks the same filters (schedsim), of the truth.
+// It is an Observer, an Actor and a Reporter, and the host that drives the loop: turns come when
+// due or soon after a nudge, calls begin late and end later, a leader dies between any two calls
+// and the next begins with what it finds. The loop, decide and the ledger are those that ship; the
+// scheduler that binds pods asks the same filters (schedsim) about the truth.
 //
 // One goroutine and one heap of events: the same seed gives the same bytes.
 //

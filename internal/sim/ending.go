@@ -42,14 +42,14 @@ func (w *World) stopping(s seat, grace time.Duration) time.Duration {
 	return min(grace, Span{0, 20 * time.Second}.draw(w.dice.pods))
 }
 
-// silenced is a pod that has ended on a node whose kubelet is not heard of.
+// silenced is a pod that has ended on a node whose kubelet is silent.
 type silenced struct {
 	id  podName
 	uid types.UID
 }
 
-// kubeletEnds is the last word on a pod that has ended. A kubelet whose machine
-// is gone says it never; one that is cut off, when it is back.
+// kubeletEnds reports the end of a pod. A kubelet whose machine is gone never reports it; one that
+// is cut off does when it is back.
 func (w *World) kubeletEnds(id podName, uid types.UID) {
 	s, there := w.truth.seats[id]
 	if !there || s.pod.UID != uid || w.dead[s.node] {
@@ -62,7 +62,7 @@ func (w *World) kubeletEnds(id podName, uid types.UID) {
 	w.deletePod(id)
 }
 
-// heardAgain lets a kubelet say what it could not say before.
+// heardAgain lets a kubelet report what it could not report before.
 func (w *World) heardAgain(node string) {
 	late := w.silenced[node]
 	delete(w.silenced, node)
@@ -71,7 +71,7 @@ func (w *World) heardAgain(node string) {
 	}
 }
 
-// heardOf reports whether a node's kubelet says anything.
+// heardOf reports whether a node's kubelet reports anything.
 func heardOf(n *corev1.Node) bool {
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
@@ -100,7 +100,7 @@ func (w *World) evict(node string) {
 	}
 }
 
-// graceOf is how long a pod may take to end by its own word.
+// graceOf is a pod's own termination grace period.
 func (w *World) graceOf(s seat) time.Duration {
 	return w.catalog.Contents().Facts[s.pod.Facts].Grace
 }

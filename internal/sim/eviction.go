@@ -50,7 +50,7 @@ func (w *World) disrupt(c model.Call, s seat, budgets []*budget) *provider.Error
 	err := evictionRefused(c, provider.Conflict, "")
 	err.Code = model.CodeDisruptionBudget
 	switch {
-	case !b.looked:
+	case !b.synced:
 		err.Message += fmt.Sprintf("the disruption budget %s is still being processed by the server", b.id.name)
 		return err
 	case b.allowed <= 0:

@@ -15,7 +15,7 @@ import (
 // What is what a fault does to the world.
 type What string
 
-// The faults, by what they befall.
+// The faults, by what they affect.
 const (
 	// Machines that boot: no node registers, or it never turns ready, or it has
 	// another name and provider id than the cloud says, or less CPU, fewer labels
@@ -63,11 +63,11 @@ type Fault struct {
 	// From is when it begins, from Start on; For is how long it lasts, zero: for
 	// good.
 	From, For time.Duration
-	// Share is how many of what it could meet it does meet, 0 to 1; zero: all.
+	// Share is the share of possible subjects that it affects, 0 to 1; zero: all.
 	Share float64
 	// Every is how often it strikes, for those that do so now and then.
 	Every time.Duration
-	// Verb is which calls it meets; empty: all.
+	// Verb is which calls it affects; empty: all.
 	Verb model.Verb
 	// Err is the error that calls, reads and boots fail with.
 	Err provider.Error
@@ -79,7 +79,7 @@ type Fault struct {
 	on     bool
 	frozen provider.Inventory
 	ended  time.Duration                            // how long a removal took before it hung
-	pace   map[provider.GroupID]providertest.Timing // how long machines took before nobody made any
+	pace   map[provider.GroupID]providertest.Timing // how long machines took before the cloud stopped making any
 }
 
 // kinds are the faults that there are.
@@ -120,8 +120,8 @@ func (w *World) AddFault(f Fault) error {
 	return nil
 }
 
-// Peace ends all faults, now. From then on people mend the nodes of a cluster
-// that is in no shape to be acted on: its autoscaler must not.
+// Peace ends all faults, now. From then on people mend the nodes of an unhealthy cluster, on which
+// the autoscaler does not act.
 func (w *World) Peace() {
 	for _, f := range w.faults {
 		w.stop(f)
@@ -142,7 +142,7 @@ func (f *Fault) String() string {
 	return s
 }
 
-// meets draws whether a fault of a kind meets something in a group; nil: none.
+// meets draws whether a fault of a kind affects something in a group; nil: none.
 func (w *World) meets(what What, g *group, zone string) *Fault {
 	for _, f := range w.faults {
 		if f.What == what && f.on && f.covers(g, zone) && w.dice.cloud.Float64() < f.Share {
@@ -257,7 +257,7 @@ func (w *World) stop(f *Fault) {
 	w.watchCloud()
 }
 
-// readyMachines are those that a fault on nodes may meet.
+// readyMachines are those that a fault on nodes may affect.
 func (w *World) readyMachines(f *Fault) []*machine {
 	return slices.DeleteFunc(w.sortedMachines(""), func(m *machine) bool {
 		n := w.truth.object(m.node)

@@ -14,7 +14,7 @@ import (
 
 // This file is the part of the script's language that says what people do.
 
-// happening reads what people do, and gives it to be done when it is time.
+// happening reads what people do, and returns it as an action for its time.
 func happening(w *World, words []string) (func() error, error) {
 	what, name, rest := words[0], "", words[1:]
 	if what != "crash" {
@@ -64,8 +64,8 @@ func happening(w *World, words []string) (func() error, error) {
 	case "crash":
 		return crashLine(w, rest)
 	}
-	return nil, fmt.Errorf(
-		"%q is none of workload, budget, drop-budget, target, limits, template, delete-node, cordon, uncordon, annotate, kill, drop-group, crash", what)
+	return nil, fmt.Errorf("%q is none of workload, budget, drop-budget, target, limits, template, "+
+		"delete-node, cordon, uncordon, annotate, kill, drop-group, crash", what)
 }
 
 // crashLine ends the leader: now, or after some further calls.
@@ -132,8 +132,7 @@ func budgetLine(w *World, name string, words []string) (func() error, error) {
 	return func() error { return w.SetBudget(b) }, err
 }
 
-// annotateLine writes key=value on a node. Keys that matter to autoscalers are
-// said without their prefix.
+// annotateLine writes key=value on a node. Keys of autoscalers are written without their prefix.
 func annotateLine(w *World, name string, words []string) (func() error, error) {
 	key, value, _ := strings.Cut(strings.Join(words, " "), "=")
 	if key == "" {

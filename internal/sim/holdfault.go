@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider/providertest"
 )
 
-// This file is the faults that a provider tells of, or that replace machines: what a
-// controller in between is seen to do, such as Gardener's or Cluster API's.
+// This file is the faults that a provider reports, or that replace machines, as controllers such as
+// Gardener's or Cluster API's do.
 const (
 	// Machines that boot never register, and the cloud replaces each after N minutes.
 	ReplacedBoot What = "boots=replaced"
@@ -19,12 +19,12 @@ const (
 	// Groups: what makes their machines does not work; they are on their way out.
 	StalledGroups What = "groups=stalled"
 	LeavingGroups What = "groups=leaving"
-	// Machines without a node must not be removed: somebody wants to look at them.
+	// Machines without a node must not be removed: a person wants to inspect them.
 	HeldInstances What = "instances=held"
 )
 
-// holdKinds are the faults of this file. Random worlds do not draw them with the others:
-// what a seed has meant so far, it means still.
+// holdKinds are the faults of this file. Random worlds do not draw them with the others, so that a
+// seed keeps its meaning.
 var holdKinds = []What{ReplacedBoot, RetriedBoot, StalledGroups, LeavingGroups, HeldInstances}
 
 // replaceLater has the cloud replace a machine that has no node after the fault's time.

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// leader is one process that leads: the production loop, with what it knows and
-// what it has begun. It dies with everything in it but what it wrote down.
+// leader is one process that leads: the production loop, with what it knows and what it has begun.
+// Only its written memory survives it.
 type leader struct {
 	w      *World
 	loop   *loop.Loop
@@ -33,8 +33,8 @@ type leader struct {
 // firstRead is how long a new leader waits for its first read of the cloud.
 const firstRead = 30 * time.Second
 
-// lead begins a new leader, with the memory as it was last written. It turns
-// once it has read the cloud.
+// lead begins a new leader, with the memory as it was last written. Its first turn follows its
+// first read of the cloud.
 func (w *World) lead() {
 	l := &leader{w: w, since: w.now}
 	l.ctx, l.stop = context.WithCancel(background)
@@ -48,9 +48,8 @@ func (w *World) lead() {
 	w.log.say("a leader begins")
 }
 
-// newLoop is the production loop, as the live host makes it: it remembers what
-// was written down last, and does not act on what was read of the cloud before
-// it led.
+// newLoop is the production loop, as the live host makes it: it starts from the written memory, and
+// does not act on reads of the cloud from before it led.
 func (l *leader) newLoop() *loop.Loop {
 	p := l.w.settings.Policy
 	p.InventoryNotBefore = l.w.now
@@ -58,10 +57,10 @@ func (l *leader) newLoop() *loop.Loop {
 	return loop.New(l, l, l, p, func() time.Time { return l.w.now }, l.restored())
 }
 
-// restored is a ledger of what was written down last.
+// restored is a ledger from the written memory.
 func (l *leader) restored() *ledger.Ledger {
 	var remembered model.Memory
-	if text := l.w.memory; text != nil {
+	if text := l.w.saved; text != nil {
 		l.w.wrong(json.Unmarshal(text, &remembered))
 		remembered.Written = l.w.remembered
 	}
@@ -75,7 +74,7 @@ func (l *leader) begin() {
 	}
 }
 
-// plan sets when the next turn is, instead of whenever it was to be.
+// plan sets when the next turn is, in place of the one planned before.
 func (l *leader) plan(in time.Duration) {
 	l.planned++
 	plan := l.planned
@@ -121,16 +120,15 @@ func (l *leader) triggers() loop.Triggers {
 	return loop.Triggers{Interval: t.ScanInterval, Idle: t.NudgeIdle, Longest: t.NudgeMax}
 }
 
-// end is a leader's death: what it knew is lost, what waited never begins, and
-// nobody hears of the ends of what was under way.
+// end is a leader's death: what it knew is lost, waiting calls never begin, and the ends of open
+// calls are not reported.
 func (l *leader) end() {
 	l.dead, l.watch.closed, l.reader.closed, l.actor.dead = true, true, true, true
 	l.stop()
 	l.loop.Close()
 }
 
-// Crash ends the leader at once; another one leads after a while, by default
-// after what restarts take here.
+// Crash ends the leader at once; another one leads after a while, by default after Lags.Restart.
 func (w *World) Crash(after time.Duration) {
 	if w.leader == nil {
 		return
@@ -150,12 +148,10 @@ func (w *World) Crash(after time.Duration) {
 	})
 }
 
-// CrashAfter lets the leader die right after it started so many further calls,
-// of a verb if one is named.
+// CrashAfter lets the leader die right after it started n further calls, of a verb if one is named.
 func (w *World) CrashAfter(calls int, of model.Verb) { w.dieAfter, w.dieOf = calls, of }
 
-// Report tells of a cycle: to the timeline, to the checker, and to what survives
-// the leader.
+// Report hands a cycle to the timeline, to the checker, and to the memory.
 func (l *leader) Report(_ context.Context, c model.Cycle) error {
 	if l.dead {
 		return nil
@@ -175,17 +171,16 @@ func (l *leader) Report(_ context.Context, c model.Cycle) error {
 		if c.Decided || len(c.Ended) > 0 {
 			text, err := json.Marshal(c.Memory)
 			w.wrong(err)
-			w.memory = text
+			w.saved = text
 		}
 	})
 	return nil
 }
 
-// verdicts is what the timeline has told of how things stand, so that it tells
-// of changes only.
+// verdicts is what the timeline has said of each subject, so that it says changes only.
 type verdicts map[string]string
 
-// sayCycle tells what a cycle decided, and which verdicts are new.
+// sayCycle writes what a cycle decided, and which verdicts are new.
 func (w *World) sayCycle(c model.Cycle) {
 	if !c.Decided || w.log.quiet {
 		return
@@ -210,16 +205,16 @@ func (w *World) sayCycle(c model.Cycle) {
 	}
 	sayRegistry(c, told)
 	for _, about := range sortedKeys(told) {
-		if w.told[about] != told[about] {
+		if w.shown[about] != told[about] {
 			w.log.say("%s: %s", about, told[about])
 		}
 	}
-	for _, about := range sortedKeys(w.told) {
+	for _, about := range sortedKeys(w.shown) {
 		if _, still := told[about]; !still {
-			w.log.say("%s: no longer %s", about, w.told[about])
+			w.log.say("%s: no longer %s", about, w.shown[about])
 		}
 	}
-	w.told = told
+	w.shown = told
 	for _, ch := range c.Changes {
 		w.log.say("%s in %s: %s", ch.Kind, ch.Group, ch.Message)
 	}
@@ -232,8 +227,7 @@ func (w *World) sayCycle(c model.Cycle) {
 	}
 }
 
-// sayRegistry adds how the cluster and its groups stand, and what is held of
-// that which should be given up.
+// sayRegistry adds the health of the cluster and its groups, and the repairs that are held back.
 func sayRegistry(c model.Cycle, told verdicts) {
 	if v := c.Snapshot.Unhealthy; v != nil {
 		told["the cluster"] = string(v.Reason)
@@ -259,8 +253,8 @@ func sayRegistry(c model.Cycle, told verdicts) {
 	}
 }
 
-// sayCall tells of a call that begins. Growths are told with what they are for,
-// and evictions when they are granted; marks on candidates are not told.
+// sayCall writes a call that begins. Growths are written with their pods, evictions when they are
+// granted, and marks on candidates not at all.
 func (w *World) sayCall(c model.Call) {
 	subject := c.Node
 	if subject == "" {
@@ -275,7 +269,7 @@ func (w *World) sayCall(c model.Call) {
 	}
 }
 
-// sayEnd tells of a call that did not end well.
+// sayEnd writes the failure of a call.
 func (w *World) sayEnd(out model.Outcome) {
 	if out.Err != nil {
 		w.log.say("%s", out.Err)

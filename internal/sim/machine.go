@@ -17,8 +17,7 @@ import (
 // turns ready, breaks; and the controllers that look after nodes whose machine
 // does not answer.
 
-// machine is an instance as the world knows it: the truth that no drifted id
-// can hide.
+// machine is an instance as the world knows it, whatever its id drifts to.
 type machine struct {
 	instance   provider.InstanceID
 	group      *group
@@ -27,10 +26,10 @@ type machine struct {
 	zone       string
 	since      time.Time // when it began to run
 	gone       bool
-	lostAt     time.Time // when its Node object was deleted though nobody removes it
+	lostAt     time.Time // when its Node object was deleted although the machine stays
 	drifted    bool      // its node has another name and id than the cloud says
-	// readiness counts changes of the node's readiness, so that what was planned
-	// after an older one does not happen.
+	// readiness counts changes of the node's readiness: an action that was planned for an older one
+	// does not happen.
 	readiness int
 }
 
@@ -191,8 +190,8 @@ func (w *World) setReady(m *machine, status corev1.ConditionStatus, reason strin
 	})
 }
 
-// readiness sets a node's Ready condition, and the taint that goes with it; it
-// reports whether that was a change.
+// readiness sets a node's Ready condition, and the taint that goes with it; it reports whether that
+// changed anything.
 func (w *World) readiness(n *corev1.Node, status corev1.ConditionStatus, reason string) bool {
 	was := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady
@@ -216,8 +215,8 @@ func (w *World) readiness(n *corev1.Node, status corev1.ConditionStatus, reason 
 	return true
 }
 
-// lost plans what the cluster makes of a machine that is gone: its node is not
-// ready after a while, and deleted later.
+// lost plans how the cluster reacts to a machine that is gone: its node turns not ready after a
+// while, and is deleted later.
 func (w *World) lost(m *machine) {
 	if m.node == "" {
 		return
@@ -248,10 +247,10 @@ func (w *World) sortedMachines(id provider.GroupID) []*machine {
 	return out
 }
 
-// Kill takes a machine away, as the cloud does with those it lent.
+// Kill takes a machine away, as a cloud does with spot machines.
 func (w *World) Kill(id provider.InstanceID) error {
 	if id == anyName {
-		return nil // there was none to be picked
+		return nil // nothing to pick from
 	}
 	if err := w.cloud.Kill(id); err != nil {
 		return fmt.Errorf("take a machine away: %w", err)

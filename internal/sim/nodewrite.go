@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// This file is what calls write on nodes, and what they look at before: in
-// short, what package act does. It is stated apart from it.
+// This file is what calls write on nodes, and what they check before: what package act does,
+// written independently of it.
 
 // writesNode reports whether a call is a write to a node, and to nothing else.
 func writesNode(v model.Verb) bool {
@@ -76,7 +76,7 @@ func (w *World) rewrite(c model.Call, n *corev1.Node) {
 	switch c.Verb {
 	case model.Taint:
 		if tainted && (said || n.Spec.Unschedulable) {
-			return // somebody began this, and whose a cordon is cannot be told
+			return // another removal began here, and the cordon's owner is unknown
 		}
 		if !tainted {
 			w.addTaint(n, model.TaintToBeDeleted, corev1.TaintEffectNoSchedule)
@@ -166,23 +166,22 @@ func (w *World) lastLook(c model.Call) ([]string, *provider.Error) {
 	return left, refusal(c, provider.Conflict, "pods are on it: "+left[0])
 }
 
-// strangers are the pods on a node that a plan to empty it did not know of.
+// strangers are the pods on a node that the plan to empty it did not know.
 func (w *World) strangers(c model.Call) []string {
 	return w.podsLeft(c.Node, c.ExpendableBelow, func(p model.Pod) bool {
 		return p.Flags&model.Terminating != 0 || slices.Contains(c.Known, p.UID)
 	})
 }
 
-// overtime is how long after its time a pod that is ending is still waited for.
+// overtime is how long an ending pod is still waited for after its grace period.
 const overtime = 30 * time.Second
 
 func (w *World) overdue(p model.Pod) bool {
 	return p.Flags&model.Terminating != 0 && time.Unix(p.Ends, 0).Add(overtime).Before(w.now)
 }
 
-// podsLeft names the pods that would go with a node to somebody's loss, sorted:
-// not those of the node itself, those that have ended, those of low priority, or
-// those that are let off.
+// podsLeft names the pods that would be lost with a node, sorted: not those of the node itself,
+// those that have ended, those of low priority, or those that are let off.
 func (w *World) podsLeft(node string, expendableBelow int32, letOff func(model.Pod) bool) []string {
 	specs := w.catalog.Contents().Specs
 	var names []string

@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// This file is faults that random worlds draw from a stream of their own, and rarely:
-// what a seed meant before they were drawn should mostly stay.
+// This file is faults that random worlds draw rarely and from a stream of their own, so that most
+// seeds keep their meaning.
 const (
 	// Node objects are deleted while their machines run on; no kubelet registers again.
 	LostNodes What = "nodes=lost"
@@ -35,8 +35,7 @@ func (w *World) loseNodes(f *Fault) {
 	}
 }
 
-// loseNode deletes a Node object whose machine runs on. One that we have marked for its
-// end loses nothing.
+// loseNode deletes a Node object whose machine runs on. A node that is being removed loses nothing.
 func (w *World) loseNode(name string) {
 	for _, m := range w.machines {
 		if m.node == name && w.leader != nil && !model.HasTaint(w.truth.object(name), model.TaintToBeDeleted) {
@@ -46,9 +45,8 @@ func (w *World) loseNode(name string) {
 	w.deleteNode(name)
 }
 
-// lostUnseen: a leader has died. What was lost a moment before it has not written down,
-// as little as what is lost while nobody leads: to the next one these are machines that
-// boot, which may never have had a node.
+// lostUnseen: a leader has died. Nodes that were lost a moment before, or while no leader runs, are
+// not in its memory: to the next leader their machines are booting, and may never have had a node.
 func (w *World) lostUnseen() {
 	for _, m := range w.machines {
 		if w.now.Sub(m.lostAt) < 30*time.Second {

@@ -11,29 +11,28 @@ import (
 
 // Pace is how long a workload's pods take.
 type Pace struct {
-	// Stop is from the beginning of their end, if they are let; zero: some end soon,
-	// some use up their time.
+	// Stop is how long they take to end, within their grace period; zero: some end soon, some use
+	// it up.
 	Stop Span
-	// Start is from their being bound to their being ready, as far as budgets are
-	// concerned.
+	// Start is from their binding to their readiness, for budgets.
 	Start Span
 }
 
-// ordinaryStart is how long pods take to be ready if it is not said.
+// ordinaryStart is how long pods take to be ready by default.
 var ordinaryStart = Span{time.Second, 10 * time.Second}
 
-// The kinds of controllers that differ here: a StatefulSet makes a pod anew only
-// when the old one is gone, and where there is none nobody does.
+// The kinds of controllers that differ here: a StatefulSet replaces a pod only when the old one is
+// gone; a pod without a controller is not replaced.
 const (
 	statefulSet  = "StatefulSet"
 	noController = ""
 )
 
-// remakers are the controllers of which it is known that they make pods anew.
+// remakers are the controllers that are known to replace pods.
 var remakers = []string{"ReplicaSet", "ReplicationController", "Job", statefulSet}
 
-// stays says why an autoscaler must never evict one of a workload's pods, empty
-// if it may. The checker asks: it is stated here apart from the product's rules.
+// stays says why an autoscaler must never evict one of a workload's pods, empty if it may. The
+// checker uses it: it is written independently of the product's rules.
 func (wl *workload) stays(p model.DrainPolicy, budgeted bool, age time.Duration) string {
 	f := wl.facts
 	switch {
@@ -44,9 +43,9 @@ func (wl *workload) stays(p model.DrainPolicy, budgeted bool, age time.Duration)
 	case f.Safe != model.EvictUnsaid:
 		return "it says so itself"
 	case f.Controller == noController:
-		return "nobody would make it anew"
+		return "no controller would replace it"
 	case !slices.Contains(remakers, f.Controller) && p.SkipCustom:
-		return "nobody knows whether its controller would make it anew"
+		return "its controller is not known to replace it"
 	case f.Local != "" && p.SkipLocal:
 		return "what it has on its node would be lost"
 	case wl.namespace == metav1.NamespaceSystem && !budgeted && p.SkipSystem && age < p.SystemTimeout:

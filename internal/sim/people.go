@@ -39,8 +39,8 @@ func (w *World) SetLimits(id provider.GroupID, least, most int) error {
 	return nil
 }
 
-// SetZones sets the zones that a group's new machines can be in. What the group says of
-// its zones stays as it was: the others have no machines to sell.
+// SetZones sets the zones that a group's new machines can be in. The group still reports its former
+// zones: the cloud has no machines there.
 func (w *World) SetZones(id provider.GroupID, zones []string) error {
 	if err := w.cloud.Edit(id, func(s *providertest.GroupSpec) { s.Zones = zones }); err != nil {
 		return fmt.Errorf("sell machines of a group in the zones %v alone: %w", zones, err)
@@ -79,7 +79,7 @@ func (w *World) DropGroup(id provider.GroupID) error {
 	return nil
 }
 
-// DeleteNode deletes a node object; its machine goes on.
+// DeleteNode deletes a node object; its machine runs on.
 func (w *World) DeleteNode(name string) error {
 	if w.truth.object(name) == nil && name == anyName {
 		return nil // there was none to be picked
@@ -169,13 +169,12 @@ func (w *World) anyMachine(name string) *machine {
 // round is how often people look after a cluster.
 const round = 10 * time.Minute
 
-// attend has people do now and then what the autoscaler must not: mend the nodes of
-// a cluster in which too many are not ready, and those that a group's minimum, they
-// themselves or drifted ids keep; and end machines without a node, and what the cloud
-// could not make, where a minimum or drifted ids forbid it, or the cloud would choose
-// who goes. A group of which some ids
-// have drifted misses nodes for ever, and a node without an instance could be that of
-// each of its instances: the autoscaler removes none of them (rule P6).
+// attend has people do now and then what the autoscaler must not. They mend the nodes of a cluster
+// in which too many are not ready, and unready nodes that a group's minimum, an annotation or
+// drifted ids keep. They end machines without a node, and instances that the cloud could not make,
+// where a minimum or drifted ids forbid it to the autoscaler, or the cloud would choose the victim.
+// In a group with drifted ids any node without an instance could belong to any of its instances, so
+// the autoscaler removes none of them (rule P6).
 func (w *World) attend() {
 	w.after(round, func() {
 		all := w.sortedMachines("")
@@ -193,7 +192,8 @@ func (w *World) attend() {
 			m := w.machines[id]
 			g, n := w.inventory(m.group.id), w.truth.object(m.node)
 			old := w.now.Sub(m.since) > 2*w.settings.Policy.Rules.ProvisionTime
-			// What lost its node while nobody looked could be any node of no group (rule P6).
+			// A machine whose node's loss was not seen could own any node without a group (rule
+			// P6).
 			unseen := m.node != "" && m.lostAt.IsZero() && len(w.unmanaged) > 0
 			kept := n != nil && n.Annotations[model.AnnotationScaleDownDisabled] == "true"
 			switch {

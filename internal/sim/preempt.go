@@ -12,10 +12,9 @@ import (
 // This file is the scheduler's preemption: pods that fit nowhere drive out those
 // of lower priority.
 
-// preempt finds nodes where waiting pods of one class would fit if there were no
-// pods of lower priority, and begins to end as many of those as it takes. The
-// pods that wait are nominated: the room is theirs, and they are bound when it is
-// there.
+// preempt finds nodes where waiting pods of one class would fit if there were no pods of lower
+// priority, and begins to end as many of those as it takes. The waiting pods are nominated: the
+// room is reserved for them, and they are bound when it is free.
 func (w *World) preempt(pods []*model.Pod, namespace string, priority int32) {
 	if priority <= w.lowest() {
 		return
@@ -74,9 +73,9 @@ func (w *World) lowest() int32 {
 	return least
 }
 
-// driveOut ends pods of lower priority on a node, the lowest and newest first,
-// until there is room for so many with these requests; all of them, where it is
-// not room that was lacking. It reports whether there was one.
+// driveOut ends pods of lower priority on a node, the lowest and newest first, until there is room
+// for so many with these requests; all of them, where it is not room that was lacking. It reports
+// whether it ended any.
 func (w *World) driveOut(node string, below int32, each model.Resources, count int) bool {
 	specs := w.catalog.Contents().Specs
 	has := model.ResourcesOf(w.truth.object(node).Status.Allocatable)

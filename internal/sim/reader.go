@@ -7,9 +7,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// reader reads the cloud for one leader as the live observer does: each
-// interval, and soon after a write has ended. What it believes of the answers
-// is for package inventory to say.
+// reader reads the cloud for one leader as the live observer does: each interval, and soon after a
+// write has ended. Package inventory decides what to believe of the answers.
 type reader struct {
 	w     *World
 	known inventory.Known
@@ -19,7 +18,7 @@ type reader struct {
 	news       func()
 	delivered  func()
 	ready      func() func(*provider.Instance) bool
-	asked      time.Time // when a read was last asked for, and not yet had
+	asked      time.Time // when a read was last asked for that has not begun
 	began      time.Time
 	reading    bool
 	poked      bool

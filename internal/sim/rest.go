@@ -31,8 +31,8 @@ func (w *World) Unrest() []string {
 	for _, g := range w.cloud.Truth().Groups {
 		ready := 0
 		for _, m := range w.sortedMachines(g.ID) {
-			// One that is not ready is not removed at its pool's minimum: it is the cloud's
-			// to replace.
+			// A node that is not ready is not removed at its pool's minimum: the cloud has to
+			// replace it.
 			if n := w.truth.object(m.node); n != nil && (model.NodeReady(n) || w.atMinimum(&g)) {
 				ready++
 			}
@@ -42,7 +42,7 @@ func (w *World) Unrest() []string {
 				len(g.Instances), ready)
 		}
 	}
-	// 2. Nothing of ours is left on a node.
+	// 2. No taint, cordon or mark of the autoscaler is left on a node.
 	for _, o := range w.truth.observed() {
 		if model.HasTaint(o.Object, model.TaintToBeDeleted) {
 			lack("node %s is still tainted", o.Object.Name)
@@ -61,7 +61,7 @@ func (w *World) Unrest() []string {
 	if quiet := w.now.Sub(w.checker.lastRan); quiet < quietFor && !w.checker.lastRan.IsZero() {
 		lack("the last call began %s ago", quiet.Round(time.Second))
 	}
-	// 4. No growth is waited for.
+	// 4. No growth is in flight.
 	if s := w.checker.last.Snapshot; s != nil {
 		for i := range s.Groups {
 			for a := range s.Groups[i].Asks {
@@ -73,13 +73,13 @@ func (w *World) Unrest() []string {
 		}
 	}
 	// 5. Every pod that fits some group runs, and all those that were evicted do.
-	// 6. Every pool that can has its minimum.
+	// 6. Every pool that can grow has its minimum.
 	return slices.Concat(lacking, w.checker.unhoused(), w.homeless(), w.short())
 }
 
-// triesAgain reports whether pods wait while some group may bring up nodes where they can
-// run, and nobody knows where the cloud makes the next ones: a few are then bought in vain,
-// and after a long rest a few more. That is no world at rest, and none that never rests.
+// triesAgain reports whether pods wait that a group may be able to serve while its cloud's choice
+// is unknown: a few nodes are then bought in vain, and after a long rest a few more. Such a world
+// is neither at rest nor restless.
 func (w *World) triesAgain() bool {
 	if len(w.truth.waiting) == 0 || w.checker.rested < longRest {
 		return false
@@ -92,26 +92,26 @@ func (w *World) triesAgain() bool {
 	return false
 }
 
-// homeless are the workloads with pods that wait although some group has room
-// for one more node that would take them.
+// homeless are the workloads whose pods wait although some group may add a node that would take
+// them.
 func (w *World) homeless() []string {
 	s := w.checker.last.Snapshot
 	if s == nil || len(w.truth.waiting) == 0 {
 		return nil
 	}
-	world := schedsim.Load(nil, s)
-	defer world.Close()
+	planner := schedsim.Load(nil, s)
+	defer planner.Close()
 	var lacking []string
 	names := s.ClassNames()
 	for q := range s.Pending {
 		class := s.Pending[q].Class
 		if s.Classes[class].Spec.Priority < w.settings.Policy.Rules.ExpendableBelow {
-			continue // nothing is bought for those
+			continue // no node is bought for those
 		}
 		for i := range s.Groups {
-			t, ok := world.GroupTemplate(i)
+			t, ok := planner.GroupTemplate(i)
 			if !ok || !w.mayGrow(&s.Groups[i]) || full(s, i) || !simple(&s.Classes[class]) ||
-				!couldServe(world, class, t) {
+				!couldServe(planner, class, t) {
 				continue
 			}
 			lacking = append(lacking, fmt.Sprintf("%d pods %s wait, and group %s could have a node for them",
@@ -122,24 +122,24 @@ func (w *World) homeless() []string {
 	return lacking
 }
 
-// couldServe reports whether the next node of a group is one for the class. One that the
-// cloud may as well make elsewhere is not counted on.
-func couldServe(world *schedsim.World, class model.ClassID, t schedsim.Template) bool {
-	if !world.Choosy(class, t.Group) {
-		return world.Suits(class, t)
+// couldServe reports whether the next node of a group serves the class, wherever the cloud's
+// rule lets it land.
+func couldServe(planner *schedsim.World, class model.ClassID, t schedsim.Template) bool {
+	if !planner.Choosy(class, t.Group) {
+		return planner.Suits(class, t)
 	}
-	l := world.Landing(t.Group)
+	l := planner.Landing(t.Group)
 	var wanted []int
 	for v, form := range l.Variants {
-		if world.Suits(class, form) {
+		if planner.Suits(class, form) {
 			wanted = append(wanted, v)
 		}
 	}
-	return l.Sure() && len(wanted) > 0 && l.AtWorst(world.Landed(t.Group), wanted) == 1
+	return l.Sure() && len(wanted) > 0 && l.AtWorst(planner.Landed(t.Group), wanted) == 1
 }
 
-// mayGrow reports whether limits let a group have one more node. A group whose
-// machines were other than its template says is not counted on.
+// mayGrow reports whether limits let a group have one more node. A group whose machines differed
+// from its template is not counted on.
 func (w *World) mayGrow(g *model.Group) bool {
 	own := w.groups[g.ID]
 	if own == nil || own.differs || g.Target >= g.Max {
@@ -148,9 +148,9 @@ func (w *World) mayGrow(g *model.Group) bool {
 	if targets, p := w.pool(g.Pool); p != nil && targets >= p.Max {
 		return false
 	}
-	// The totals: whatever is there or asked for, with one more node of the group.
-	// People may have used them up; and a node with a drifted id counts twice, as
-	// one that no group has and as one that is still to come.
+	// The totals: everything that exists or is requested, with one more node of the group. People
+	// may have used them up; and a node with a drifted id counts twice, as unmanaged and as in
+	// flight.
 	if w.checker.raised || slices.ContainsFunc(w.sortedMachines(""), func(m *machine) bool { return m.drifted }) {
 		return false
 	}
@@ -161,8 +161,7 @@ func (w *World) mayGrow(g *model.Group) bool {
 		(p.MaxMemoryTotal == 0 || memory <= p.MaxMemoryTotal)
 }
 
-// pool is what a pool's groups have been asked for, and its limits; nil for a group
-// in none.
+// pool is the sum of the targets of a pool's groups, and its limits; nil for no pool.
 func (w *World) pool(id provider.PoolID) (targets int, limits *provider.Pool) {
 	truth := w.cloud.Truth()
 	for _, g := range truth.Groups {
@@ -211,7 +210,7 @@ func (w *World) short() []string {
 	return lacking
 }
 
-// Show is how things stand, for a person.
+// Show describes the state of the world, for a person.
 func (w *World) Show() string {
 	var b strings.Builder
 	for _, g := range w.cloud.Truth().Groups {

@@ -10,10 +10,10 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 )
 
-// rethink decides once more, from scratch, in every cycle in which the loop left it at
-// the plan that it had (rule L11). Something that the plan waits for and that neither
-// the generation, nor the plan's wake, nor the cloud's next read tells the loop of
-// shows as a difference: by luck a later cycle would hide it.
+// rethink decides again, from scratch, in every cycle in which the loop kept the plan that it had
+// (rule L11). A difference means that the plan waits for something that neither the generation, nor
+// the plan's wake, nor the cloud's next read would tell the loop; a later cycle could hide that by
+// chance.
 //
 // It keeps a ledger of its own, which takes in what the loop's takes in.
 type rethink struct {
@@ -24,8 +24,8 @@ type rethink struct {
 	held   model.Cycle // the last that decided
 }
 
-// cycle takes in a cycle that has ended, and says in what a decision from scratch
-// differs from the plan that the loop held; empty if in nothing.
+// cycle takes in a cycle that has ended, and returns how a decision from scratch differs from the
+// plan that the loop kept; empty if it does not.
 func (r *rethink) cycle(c model.Cycle) string {
 	r.book.Fold(r.seen, r.ended)
 	if c.Decided {
@@ -34,11 +34,11 @@ func (r *rethink) cycle(c model.Cycle) string {
 		return ""
 	}
 	if len(c.Open) > 0 {
-		return "" // their ends are decided on, and so is each read of the cloud until then
+		return "" // a decision follows their ends, and each read of the cloud until then
 	}
 	snap := snapshot.New(r.held.Snapshot, r.seen, r.book.Standing(), r.policy.Rules)
-	anew := decide.Decide(snap, r.policy)
-	was, is := told(r.held.Snapshot, &r.held.Plan), told(snap, &anew)
+	fresh := decide.Decide(snap, r.policy)
+	was, is := verdictsOf(r.held.Snapshot, &r.held.Plan), verdictsOf(snap, &fresh)
 	var found []string
 	for _, about := range sortedKeys(is) {
 		if was[about] != is[about] {
@@ -52,8 +52,8 @@ func (r *rethink) cycle(c model.Cycle) string {
 	return strings.Join(found, "; ")
 }
 
-// told is what a plan says of everything, without what changes by the second.
-func told(s *model.Snapshot, p *model.Plan) verdicts {
+// verdictsOf is what a plan says of each subject, without what changes by the second.
+func verdictsOf(s *model.Snapshot, p *model.Plan) verdicts {
 	out := verdicts{}
 	for _, c := range p.Calls {
 		out[strings.Join([]string{"call", string(c.Verb), string(c.Group), c.Node, c.Pod, string(c.Instance)},
@@ -66,8 +66,8 @@ func told(s *model.Snapshot, p *model.Plan) verdicts {
 		switch out["kept "+v.Node] = string(v.Reason); v.Reason {
 		case model.NoPlaceToMovePods, model.ReservedForMovedPods, model.NotEnoughPdb, model.GroupAtMin, model.PoolAtMin,
 			model.MinimalResourceLimit:
-			// Nodes that were found unneeded are tried first the next time: what that
-			// leaves to the others may be otherwise.
+			// Nodes that were found unneeded are tried first the next time, which may change the
+			// verdicts on others.
 			out["kept "+v.Node] = "as others go first"
 		}
 	}

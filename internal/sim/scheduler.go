@@ -12,22 +12,21 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 )
 
-// scheduler binds pods by the scheduler's own filters, on the truth: a burst of
-// changes is one pass. It takes the first node by name that fits, which is as
-// good as any for what is tested here; what fits nowhere it refuses, or makes
-// room for at the cost of pods of lower priority.
+// scheduler binds pods by the scheduler's own filters, on the truth: a burst of changes is one
+// pass. It takes the first node by name that fits. A pod that fits nowhere is refused, or preempts
+// pods of lower priority.
 type scheduler struct {
 	planned bool
 	snap    *model.Snapshot
-	world   *schedsim.World
-	// without and emptier are the same without pods of lower priority.
+	planner *schedsim.World
+	// without and emptier are snap and planner without pods of lower priority.
 	without *model.Snapshot
 	emptier *schedsim.World
-	// refuses are the workloads that a plugin of its own refuses everywhere.
+	// refuses are the workloads that a custom plugin refuses everywhere.
 	refuses map[string]bool
 }
 
-// schedulerLag is from a change until the scheduler has acted on it.
+// schedulerLag is how long the scheduler takes to act on a change.
 var schedulerLag = Span{20 * time.Millisecond, 100 * time.Millisecond}
 
 // noStepLimit: the scheduler has no budget.
@@ -45,8 +44,8 @@ func (w *World) wakeScheduler() {
 	})
 }
 
-// schedule looks at all pods that wait: at those first that room is being made
-// for, and then, beside the room kept for them, at the others.
+// schedule tries all pods that wait: first those with a nomination, then the others, outside the
+// room that is kept for the first.
 func (w *World) schedule() {
 	var first, rest []model.Pod
 	for _, p := range w.truth.unbound() {
@@ -54,7 +53,7 @@ func (w *World) schedule() {
 			rest = append(rest, p)
 			continue
 		}
-		p.Nominated = "" // it may go anywhere itself
+		p.Nominated = "" // the pod itself may go anywhere
 		first = append(first, p)
 	}
 	if len(first) > 0 {
@@ -66,8 +65,7 @@ func (w *World) schedule() {
 	}
 }
 
-// pass binds what fits somewhere of some pods, the most important first, and
-// refuses the others.
+// pass binds the pods that fit somewhere, the most important first, and refuses the others.
 func (w *World) pass(waiting []model.Pod) {
 	s := &w.sched
 	if waiting = w.unrefused(waiting); len(waiting) == 0 {
@@ -75,7 +73,7 @@ func (w *World) pass(waiting []model.Pod) {
 	}
 	s.snap = asTheSchedulerSees(snapshot.New(s.snap, w.asked(waiting), model.Standing{},
 		model.Rules{ExpendableBelow: math.MinInt32}))
-	s.world = schedsim.Load(s.world, s.snap)
+	s.planner = schedsim.Load(s.planner, s.snap)
 	order := make([]*model.Pending, len(s.snap.Pending))
 	for i := range s.snap.Pending {
 		order[i] = &s.snap.Pending[i]
@@ -84,7 +82,7 @@ func (w *World) pass(waiting []model.Pod) {
 	slices.SortStableFunc(order, func(a, b *model.Pending) int { return cmp.Compare(priority(b), priority(a)) })
 	bound, refused := 0, 0
 	for _, q := range order {
-		put, _, _ := s.world.Place(q.Class, len(q.Pods), schedsim.OnReady, noStepLimit)
+		put, _, _ := s.planner.Place(q.Class, len(q.Pods), schedsim.OnReady, noStepLimit)
 		namespace := s.snap.Classes[q.Class].Namespace()
 		next := 0
 		for _, p := range put {
@@ -119,8 +117,7 @@ func (w *World) pass(waiting []model.Pod) {
 	w.log.add("pods", "refused", refused)
 }
 
-// unrefused refuses the pods that a plugin of the scheduler's own is against, and gives
-// the others.
+// unrefused refuses the pods that the scheduler's custom plugin is against, and returns the others.
 func (w *World) unrefused(waiting []model.Pod) (left []model.Pod) {
 	for _, p := range waiting {
 		id := podName{w.catalog.Contents().Specs[p.Spec].Pod.Namespace, p.Name}
@@ -160,9 +157,8 @@ func (w *World) asked(waiting []model.Pod) model.Observation {
 	}
 }
 
-// asTheSchedulerSees changes a snapshot to what the scheduler makes of nodes. It
-// knows of no removals: it reads taints, and that somebody made a node
-// unschedulable, and so do the filters.
+// asTheSchedulerSees changes a snapshot to the scheduler's view of nodes. The scheduler knows no
+// removals: it reads taints and spec.unschedulable, as the filters do.
 func asTheSchedulerSees(s *model.Snapshot) *model.Snapshot {
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.Kind == model.Leaving && model.NodeReady(n.Object) {
@@ -173,10 +169,10 @@ func asTheSchedulerSees(s *model.Snapshot) *model.Snapshot {
 }
 
 func (s *scheduler) close() {
-	for _, world := range []*schedsim.World{s.world, s.emptier} {
-		if world != nil {
-			world.Close()
+	for _, planner := range []*schedsim.World{s.planner, s.emptier} {
+		if planner != nil {
+			planner.Close()
 		}
 	}
-	s.world, s.emptier = nil, nil
+	s.planner, s.emptier = nil, nil
 }

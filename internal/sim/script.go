@@ -63,15 +63,15 @@ import (
 //	fault groups=stalled, groups=leaving       the provider holds all of it
 //	fault instances=held group=general         and machines without a node
 //
-// any instead of the name of a node or an instance is one that is drawn. A
-// fault's share is how many of what it could meet it does meet, every how
-// often it strikes, n a number of machines. What has the words.
+// any in place of the name of a node or an instance draws one. A fault's share is the share of
+// possible subjects that it affects, every is how often it strikes, n is a number of machines. What
+// lists the kinds of faults.
 type Script struct {
 	settings Settings
 	world    *World
 }
 
-// NewScript is a world of defaults with nothing in it.
+// NewScript is an empty world with default settings.
 func NewScript() *Script { return &Script{settings: Defaults(1)} }
 
 // World is the world so far.
@@ -108,8 +108,8 @@ func (s *Script) line(words []string) error {
 	if len(words) < 2 {
 		return fmt.Errorf("a kind and a name are wanted")
 	}
-	settings := map[string]func([]string) error{"seed": s.seed, "flags": s.flags, "lags": s.lags}
-	if set, ok := settings[words[0]]; ok {
+	headers := map[string]func([]string) error{"seed": s.seed, "flags": s.flags, "lags": s.lags}
+	if set, ok := headers[words[0]]; ok {
 		if s.world != nil {
 			return fmt.Errorf("%s comes before all that is in the world", words[0])
 		}
@@ -174,7 +174,7 @@ func (s *Script) seed(words []string) error {
 	return err
 }
 
-// flags are the product's own, and read by its own code.
+// flags are the product's own, parsed by its own code.
 func (s *Script) flags(words []string) error {
 	set := pflag.NewFlagSet("flags", pflag.ContinueOnError)
 	f := config.Bind(set, []string{"sim"})
@@ -194,7 +194,7 @@ func (s *Script) lags(words []string) error {
 	})
 }
 
-// eachWord hands each key=value word to who knows its key.
+// eachWord hands each key=value word to the reader of its key.
 func eachWord(words []string, known map[string]func(string) error) error {
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
@@ -246,7 +246,7 @@ func share(to *float64) func(string) error {
 	}
 }
 
-// said reads a word that says yes by being there.
+// said reads a word whose presence means yes.
 func said(to *bool) func(string) error {
 	return func(string) error {
 		*to = true

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Timeline is what happened, for a person: a line for each thing that was said,
-// and one for each kind of thing that was counted within an instant.
+// Timeline is what happened, for a person: a line for each event that was said, and one for each
+// kind of event that was counted within an instant.
 type Timeline struct {
 	now    func() time.Time
 	lines  []string
 	at     time.Time
 	counts []counted
-	// quiet drops everything: a timeline of a day is nobody's reading.
+	// quiet drops everything: nobody reads the timeline of a day.
 	quiet bool
 }
 
@@ -25,7 +25,7 @@ type counted struct {
 // countFor is how long things of one kind are counted into one line.
 const countFor = 5 * time.Second
 
-// stamp is an instant as a timeline tells it.
+// stamp is an instant as a timeline writes it.
 func stamp(t time.Time) string {
 	d := t.Sub(Start).Truncate(100 * time.Millisecond)
 	return fmt.Sprintf("%02d:%02d:%04.1f", int(d.Hours()), int(d.Minutes())%60, (d % time.Minute).Seconds())

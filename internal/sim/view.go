@@ -26,8 +26,8 @@ type seat struct {
 	of   string
 }
 
-// view is nodes, pods and budgets as somebody sees them: the API server (the
-// truth), or, later, one who watches it. What it gives out is frozen.
+// view is nodes, pods and budgets as seen by the API server (the truth) or, later, by a watcher.
+// The values it returns are frozen.
 type view struct {
 	nodes   map[string]*viewNode
 	seats   map[podName]seat
@@ -40,7 +40,7 @@ type view struct {
 	waiting     map[podName]model.Pod
 	frozenPods  []model.Pod
 	podsStale   bool
-	// frozenBudgets is nil while it must be made anew.
+	// frozenBudgets is nil when it must be rebuilt.
 	frozenBudgets []model.Budget
 }
 
@@ -50,7 +50,7 @@ type viewNode struct {
 	shape      model.ShapeID
 	pods       []model.Pod
 	generation uint64
-	shared     bool // pods were given out, and must not be written any more
+	shared     bool // pods were returned to a caller, and must not be written any more
 }
 
 func newView() *view {

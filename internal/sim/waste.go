@@ -10,9 +10,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// wasteBook knows which growths were for which classes of pods, and whose nodes
-// turned out to be of no use to them: once that was to be seen, no further node
-// of the group may be bought for the class, until its template changes.
+// wasteBook records which growths were for which classes of pods, and whose nodes turned out to be
+// of no use to them. Once that can be seen, no further node of the group may be bought for the
+// class until the template changes.
 type wasteBook struct {
 	growths map[provider.GroupID][]growth
 	ready   map[string]time.Time // node → when the loop first saw it ready and without pods
@@ -35,10 +35,10 @@ type purpose struct {
 type wasted struct {
 	at       time.Time
 	node     string
-	made     time.Time // when the node was: it may have been ready long after
+	made     time.Time // when the node was made: it may have been ready much later
 	template string    // the template's content that was promised
-	// concluded: the loop itself takes the node for what it is, and no longer for
-	// its template. Until then the verdict falls if the pods go.
+	// concluded: the loop itself reads the node as it is, no longer its template. Until then the
+	// verdict is dropped if the pods go.
 	concluded bool
 	// useless are the later nodes of the group that are none for the class either.
 	useless map[string]bool
@@ -53,7 +53,7 @@ func newWasteBook() wasteBook {
 // scheduler refuses the class, before it counts as of no use to it.
 const seenFor = 10 * time.Second
 
-// unsure: a leader died, and what it learned in its last moments is lost.
+// unsure: a leader died, and its memory may lack what it learned last.
 func (b *wasteBook) unsure(now time.Time) {
 	for k, w := range b.wasted {
 		if now.Sub(w.at) < 30*time.Second {
@@ -63,7 +63,7 @@ func (b *wasteBook) unsure(now time.Time) {
 	clear(b.ready)
 }
 
-// refused: a growth has bought nothing, and what comes up then is somebody else's.
+// refused: a growth has bought nothing, so nodes that come up are not its own.
 func (b *wasteBook) refused(call model.Call) {
 	b.growths[call.Group] = slices.DeleteFunc(b.growths[call.Group], func(g growth) bool {
 		return call.ID == fmt.Sprintf("grow/%s/%d", call.Group, g.at.UnixNano())
@@ -95,8 +95,8 @@ func (b *wasteBook) cycle(ck *checker, c model.Cycle) {
 	empty := map[string]bool{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		// Whatever the loop makes of a node that is ready and other than promised:
-		// it can be seen that pods do not go there.
+		// However the loop reads a ready node that differs from its template: that pods do not go
+		// there can be seen.
 		if n.Object == nil || n.Kind == model.Leaving || n.Group < 0 || n.Occupants > 0 ||
 			n.Object.Spec.Unschedulable || !model.NodeReady(n.Object) {
 			continue
@@ -116,15 +116,15 @@ func (b *wasteBook) cycle(ck *checker, c model.Cycle) {
 	}
 }
 
-// forgive drops the verdicts that no longer hold: in each cycle, since the node
-// that shows it may be gone by the next.
+// forgive drops the verdicts that no longer hold. It runs in each cycle: the node that proves it
+// may be gone by the next.
 func (b *wasteBook) forgive(s *model.Snapshot) {
-	var world *schedsim.World
+	var planner *schedsim.World
 	load := func() *schedsim.World {
-		if world == nil {
-			world = schedsim.Load(nil, s)
+		if planner == nil {
+			planner = schedsim.Load(nil, s)
 		}
-		return world
+		return planner
 	}
 	for p, w := range b.wasted {
 		if w.refuted(s, p, load) {
@@ -132,18 +132,18 @@ func (b *wasteBook) forgive(s *model.Snapshot) {
 			b.forgiven[p] = s.Now
 		}
 	}
-	if world != nil {
-		world.Close()
+	if planner != nil {
+		planner.Close()
 	}
 }
 
 // siblings is how far apart the nodes of one growth may come up.
 const siblings = 10 * time.Minute
 
-// refuted reports whether a verdict no longer holds: the template has changed, a
-// node that came later is of use to the class, or one of the same growth runs it:
-// then the growth was not in vain. World is asked only about nodes that are new.
-func (w wasted) refuted(s *model.Snapshot, p purpose, world func() *schedsim.World) bool {
+// refuted reports whether a verdict no longer holds: the template has changed, a node that came
+// later is of use to the class, or one of the same growth runs it: then the growth was not in vain.
+// The planner is asked only about new nodes.
+func (w wasted) refuted(s *model.Snapshot, p purpose, planner func() *schedsim.World) bool {
 	if w.template != templateOf(s, p.group) {
 		return true
 	}
@@ -164,7 +164,7 @@ func (w wasted) refuted(s *model.Snapshot, p purpose, world func() *schedsim.Wor
 		if !made.After(w.at) || w.useless[n.Name] {
 			continue
 		}
-		if world().Alone(class, model.NodeID(i)).Reason == model.Fits {
+		if planner().Alone(class, model.NodeID(i)).Reason == model.Fits {
 			return true
 		}
 		w.useless[n.Name] = true
@@ -172,8 +172,8 @@ func (w wasted) refuted(s *model.Snapshot, p purpose, world func() *schedsim.Wor
 	return false
 }
 
-// revise concludes verdicts, or drops them: those whose pods no longer wait,
-// before the loop had to see what the node is.
+// revise concludes verdicts, or drops those whose pods stopped waiting before the loop had to see
+// what the node is.
 func (b *wasteBook) revise(s *model.Snapshot) {
 	waiting := map[string]bool{}
 	for q := range s.Pending {
@@ -193,8 +193,8 @@ func (b *wasteBook) revise(s *model.Snapshot) {
 	}
 }
 
-// empty looks whether a node that has been ready and empty for a while was
-// bought for pods that still wait.
+// empty notes a node that has been ready and empty for a while although it was bought for pods that
+// still wait.
 func (b *wasteBook) empty(s *model.Snapshot, n *model.Node, within time.Duration) {
 	g := &s.Groups[n.Group]
 	i := slices.IndexFunc(g.Instances, func(in provider.Instance) bool { return in.ID == n.Instance })
@@ -231,9 +231,9 @@ func (b *wasteBook) boughtFor(id provider.GroupID, asked time.Time, within time.
 	return nil
 }
 
-// waited reports whether some pod of the class was refused, waited already when the
-// node was ready, and is old enough for the scheduler to have tried every node
-// that was seen. Those that come later are another growth's.
+// waited reports whether some pod of the class was refused, waited already when the node was ready,
+// and is old enough for the scheduler to have tried every node that was seen. Later pods belong to
+// another growth.
 func (b *wasteBook) waited(q *model.Pending, ready, now time.Time) bool {
 	return slices.ContainsFunc(q.Pods, func(p *model.Pod) bool {
 		created := time.Unix(p.Created, 0)

@@ -10,18 +10,18 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// watch is what one leader knows of nodes, pods and budgets: the truth, later.
-// Changes of one kind are told in their order, each with a lag of its own.
+// watch is what one leader knows of nodes, pods and budgets: the truth, later. Changes of one kind
+// arrive in order, each with its own lag.
 type watch struct {
 	w      *World
 	seen   *view
 	news   func()
 	closed bool
-	// When the last change of the kind will have been told.
+	// When the last change of the kind arrives.
 	nodes, pods, budgets time.Time
 }
 
-// newWatch lists everything, and hears of changes from then on.
+// newWatch lists everything, and receives changes from then on.
 func newWatch(w *World, news func()) *watch {
 	v := &watch{w: w, seen: newView(), news: news}
 	for _, o := range w.truth.observed() {
@@ -36,7 +36,7 @@ func newWatch(w *World, news func()) *watch {
 	return v
 }
 
-// hear takes a change; it is known after its lag.
+// hear receives a change; it is known after its lag.
 func (v *watch) hear(c change) {
 	last := &v.pods
 	switch {

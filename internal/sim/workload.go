@@ -15,7 +15,7 @@ import (
 
 // This file is the controllers that make pods for workloads.
 
-// workload is pods that are alike, and how many of them are wanted.
+// workload is a number of equal pods.
 type workload struct {
 	name, namespace string
 	like            model.Pod
@@ -31,8 +31,7 @@ type workload struct {
 // controllerLag is how long controllers take to act on what changed.
 var controllerLag = Span{50 * time.Millisecond, 500 * time.Millisecond}
 
-// AddWorkload adds a workload without pods. They are to be like one whose
-// content and facts are the world's catalog's.
+// AddWorkload adds a workload without pods. Its pods have the content and facts of the catalog's.
 func (w *World) AddWorkload(name, namespace string, like model.Pod, p Pace) error {
 	if _, taken := w.workloads[name]; taken {
 		return fmt.Errorf("there is a workload %q already", name)
@@ -58,7 +57,7 @@ func (w *World) addNamespace(name string) {
 	}
 }
 
-// Scale makes a workload want so many pods.
+// Scale sets how many pods a workload wants.
 func (w *World) Scale(name string, pods int) error {
 	wl, ok := w.workloads[name]
 	if !ok {
@@ -80,7 +79,7 @@ func (w *World) sortedWorkloads() []*workload {
 	return out
 }
 
-// reconcile brings a workload to what it wants, soon.
+// reconcile makes or deletes a workload's pods, soon.
 func (w *World) reconcile(wl *workload) {
 	if wl.pending {
 		return
@@ -160,10 +159,9 @@ func (wl *workload) ordinal(id podName) int {
 	return n
 }
 
-// release stops a pod to count for its workload, which makes another one if it
-// wants it. A ReplicaSet does not wait for the end of a pod that is ending; a
-// StatefulSet must, since the next one has the same name. What nobody made,
-// nobody makes again.
+// release stops counting a pod for its workload, which replaces it if it wants to. A ReplicaSet
+// does not wait for the end of a pod; a StatefulSet must, since the next one has the same name. A
+// pod without a controller is not replaced.
 func (w *World) release(s seat, gone bool) {
 	wl := w.workloads[s.of]
 	if wl == nil || !wl.pods[s.id] {

@@ -29,16 +29,15 @@ type Settings struct {
 	Lags   Lags
 }
 
-// Lags are how long things take that are nobody's fault.
+// Lags are ordinary delays.
 type Lags struct {
 	// Watch is from a change in the API server until a watcher knows it.
 	Watch Span
 	// Read is how long a read of the cloud takes.
 	Read Span
-	// Begin is from a call's start until it is carried out, Write how long that
-	// takes.
+	// Begin is from a call's start until it is carried out; Write is how long that takes.
 	Begin, Write Span
-	// Restart is from a leader's death until the next one leads.
+	// Restart is from a leader's death to the next leader.
 	Restart Span
 	// Memory is how late the leader's memory is written.
 	Memory Span
@@ -58,13 +57,13 @@ func Defaults(seed uint64) Settings {
 	}
 }
 
-// World is one world. It serves one goroutine. Close it in the end.
+// World is one virtual world. It serves one goroutine. Close it in the end.
 type World struct {
 	clock
 	dice
 	settings Settings
 	log      Timeline
-	told     verdicts
+	shown    verdicts
 	checker  checker
 
 	catalog    *catalog.Catalog
@@ -94,20 +93,19 @@ type World struct {
 	// lives to start; below 0: all.
 	dieAfter int
 	dieOf    model.Verb
-	memory   []byte // what the last leader wrote down
+	saved    []byte // what the last leader wrote
 	// remembered is when it last wrote.
 	remembered time.Time
-	err        error // the first thing that went wrong with the world itself
+	err        error // the first failure of the world itself
 }
 
 // group is what the world knows of a node group beyond what its cloud does.
 type group struct {
 	id       provider.GroupID
 	template *provider.Template
-	// register is from a machine's running to its node, ready from there until
-	// pods may start.
+	// register is from a machine's start to its node, ready from the node to its readiness.
 	register, ready Span
-	// differs: some node of the group came up other than its template says.
+	// differs: some node of the group differed from its template.
 	differs bool
 }
 
@@ -219,7 +217,7 @@ func (w *World) Close() {
 	w.sched.close()
 }
 
-// wrong notes that the world itself did not work.
+// wrong notes a failure of the world itself.
 func (w *World) wrong(err error) {
 	if err != nil && w.err == nil {
 		w.err = fmt.Errorf("at %s: %w", stamp(w.now), err)
