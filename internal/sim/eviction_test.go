@@ -89,7 +89,7 @@ func TestEvictionsShareABudget(t *testing.T) {
 }
 
 // TestEvictionsRefused: by several budgets; by one whose controller has not
-// looked at it yet. What is gone, or has another UID, is none of an eviction's
+// seen it yet. What is gone, or has another UID, is none of an eviction's
 // business.
 func TestEvictionsRefused(t *testing.T) {
 	w := still(t, "workload web count=4 cpu=1 memory=1Gi\nbudget web min=1\nworkload other count=2 cpu=1 memory=1Gi labels=tier:front\n"+
