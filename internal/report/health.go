@@ -107,7 +107,8 @@ func (h *Health) Check(now time.Time) error {
 		most := max(h.limits.MaxStartupTime, h.limits.MaxInactivity, h.limits.MaxFailingTime)
 		if d := now.Sub(later(further, h.since)); d > most {
 			return h.because(fmt.Errorf(
-				"no cycle has succeeded since it began to lead, and none has got any further for %s, which is more than %s", d.Round(time.Second), most))
+				"no cycle has succeeded since it began to lead, and none has got any further for %s, which is more than %s",
+				d.Round(time.Second), most))
 		}
 		return nil
 	}

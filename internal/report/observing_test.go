@@ -104,7 +104,8 @@ func TestObservedRemoval(t *testing.T) {
 		`verb=Taint group=a node=n then="cordon it, evict 2 pods, remove its instance" reason=Fits`) {
 		t.Errorf("log:\n%s", strings.Join(log, "\n"))
 	}
-	want := []string{"Node /n Normal WouldScaleDown: Observe mode: the node would be tainted (2 pods of 1 kind), and then: cordon it, evict 2 pods, remove its instance"}
+	want := []string{"Node /n Normal WouldScaleDown: Observe mode: the node would be tainted (2 pods of 1 kind), and " +
+		"then: cordon it, evict 2 pods, remove its instance"}
 	if got := d.pad.take(); !slices.Equal(got, want) {
 		t.Errorf("events:\n%s", strings.Join(got, "\n"))
 	}

@@ -23,7 +23,8 @@ func TestTheNearestGroupIsNamedFirst(t *testing.T) {
 	}
 	v.Groups = append(v.Groups, said("small", model.InsufficientResources, "cpu 4 > 1900m"),
 		said("spot", model.GroupBackoff, "for 5m0s"), said("web", model.GroupAtMax, "10/10 nodes"))
-	want := "spot: GroupBackoff (for 5m0s); web: GroupAtMax (10/10 nodes); small: InsufficientResources (cpu 4 > 1900m); " +
+	want := "spot: GroupBackoff (for 5m0s); web: GroupAtMax (10/10 nodes); small: InsufficientResources (cpu 4 > " +
+		"1900m); " +
 		"12 groups: NodeAffinity (kubernetes.io/arch in [amd64])"
 	if got := reasonText(&v); got != want {
 		t.Errorf("got:  %s\nwant: %s", got, want)
@@ -32,7 +33,8 @@ func TestTheNearestGroupIsNamedFirst(t *testing.T) {
 		v.Groups = append(v.Groups, said(fmt.Sprintf("x-%d", i), model.TaintNotTolerated, fmt.Sprintf("taint x-%d", i)))
 	}
 	want = "spot: GroupBackoff (for 5m0s); web: GroupAtMax (10/10 nodes); small: InsufficientResources (cpu 4 > 1900m); " +
-		"12 groups: NodeAffinity (kubernetes.io/arch in [amd64]); x-0: TaintNotTolerated (taint x-0); and 3 more groups: 3 TaintNotTolerated"
+		"12 groups: NodeAffinity (kubernetes.io/arch in [amd64]); x-0: TaintNotTolerated (taint x-0); and 3 more groups: 3 " +
+		"TaintNotTolerated"
 	if got := reasonText(&v); got != want {
 		t.Errorf("got:  %s\nwant: %s", got, want)
 	}

@@ -24,14 +24,16 @@ func TestChangesOfTheRegistry(t *testing.T) {
 	}{
 		{"given up", []model.Change{{Kind: model.AskGivenUp, Group: "a", Count: 3, Cause: provider.Transient,
 			Message: "3 of the nodes did not register within 15m0s"}},
-			"ConfigMap kube-system/status Warning ScaleUpTimedOut: Scale-up of group a timed out: 3 of the nodes did not register within 15m0s",
+			"ConfigMap kube-system/status Warning ScaleUpTimedOut: Scale-up of group a timed out: 3 of the nodes did not " +
+				"register within 15m0s",
 			`msg="nodes that were asked for did not arrive in time, and are given up" group=a nodes=3`,
 			[]string{`cluster_autoscaler_failed_scale_ups_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="timeout"} 1`,
 				`cluster_autoscaler_failed_node_creations_total{reason="timeout"} 3`}},
 		{"given up at the cloud's word",
 			[]model.Change{{Kind: model.AskGivenUp, Group: "a", Count: 2, Cause: provider.NoCapacity,
 				Message: "Could not launch: zone a is sold out"}},
-			"ConfigMap kube-system/status Warning ScaleUpTimedOut: Scale-up of group a failed for 2 nodes: Could not launch: zone a is sold out",
+			"ConfigMap kube-system/status Warning ScaleUpTimedOut: Scale-up of group a failed for 2 nodes: Could not launch: " +
+				"zone a is sold out",
 			`msg="the cloud cannot make nodes that were asked for, they are given up" group=a nodes=2 kind=NoCapacity`,
 			[]string{`cluster_autoscaler_failed_scale_ups_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="cloudProviderError"} 1`,
 				`cluster_autoscaler_failed_node_creations_total{reason="timeout"} 0`}},
@@ -102,18 +104,21 @@ func TestEndsOfRepairs(t *testing.T) {
 		metric string
 	}{
 		{"never registered, removed", model.Outcome{Call: call(model.Remove, model.ProvisionTimeout)},
-			"ConfigMap kube-system/status Normal DeleteUnregistered: Instance i-1 of group a, which has no node, was removed: no node within 15m0s", "",
+			"ConfigMap kube-system/status Normal DeleteUnregistered: Instance i-1 of group a, which has no node, was removed: " +
+				"no node within 15m0s", "",
 			"cluster_autoscaler_old_unregistered_nodes_removed_count 1"},
 		{"could not be made, removed", model.Outcome{Call: call(model.Remove, model.InstanceFailed)},
 			"ConfigMap kube-system/status Normal DeleteUnregistered: Instance i-1", "",
 			"cluster_autoscaler_old_unregistered_nodes_removed_count 0"},
 		{"not removed", model.Outcome{Call: call(model.Remove, model.ProvisionTimeout), Err: failed},
-			"ConfigMap kube-system/status Warning DeleteUnregisteredFailed: Instance i-1 of group a, which has no node, could not be removed: remove group", "instance=i-1",
+			"ConfigMap kube-system/status Warning DeleteUnregisteredFailed: Instance i-1 of group a, which has no node, could " +
+				"not be removed: remove group", "instance=i-1",
 			"cluster_autoscaler_old_unregistered_nodes_removed_count 0"},
 		{"resized", model.Outcome{Call: call(model.Cancel, model.ProvisionTimeout)}, "", "",
 			`cluster_autoscaler_scaled_down_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="empty"} 0`},
 		{"not resized", model.Outcome{Call: call(model.Cancel, model.ProvisionTimeout), Err: failed},
-			"ConfigMap kube-system/status Warning FailedToRevertScaleUp: Group a could not be resized from 5 to 3 nodes: ", "from=5 to=3",
+			"ConfigMap kube-system/status Warning FailedToRevertScaleUp: Group a could not be resized from 5 to 3 nodes: ",
+			"from=5 to=3",
 			`cluster_autoscaler_errors_total{type="transientError"} 1`},
 		{"an unready node, removed", model.Outcome{Call: model.Call{Verb: model.Remove, Group: "a", Node: "n",
 			Unready: true, Why: "not ready for 20m"}},
@@ -189,7 +194,8 @@ func TestUnhealthyCluster(t *testing.T) {
 		for range 31 { // 5 minutes and a bit
 			d.report(t, c)
 			for _, e := range d.pad.take() {
-				if e != "ConfigMap kube-system/status Warning ClusterUnhealthy: Cluster is unhealthy: 6 of 10 nodes are not ready; nothing is bought or removed" {
+				if e != "ConfigMap kube-system/status Warning ClusterUnhealthy: Cluster is unhealthy: 6 of 10 nodes are not "+
+					"ready; nothing is bought or removed" {
 					t.Error(e)
 				}
 				told++

@@ -84,7 +84,8 @@ func TestEndsOnNodes(t *testing.T) {
 		{"not begun", evict(late), "", "pod=shop/db-0", nil},
 		{"not begun either", outcome(model.Taint, late), "", "node=n", nil},
 		{"given back", back(model.EvictionRefused),
-			"Node /n Warning ScaleDownFailed: the node was given back: EvictionRefused (pod shop/db-0 could not be evicted for 2m0s)",
+			"Node /n Warning ScaleDownFailed: the node was given back: EvictionRefused (pod shop/db-0 could not be evicted " +
+				"for 2m0s)",
 			`level=INFO msg="a node was given back" verb=Untaint group=a node=n`, nil},
 		{"given back, as it should", back(model.Reserved),
 			"Node /n Normal ScaleDownFailed: the node was given back: Reserved", "why=", nil},
@@ -176,7 +177,8 @@ func TestWhyANodeWent(t *testing.T) {
 			d.report(t, model.Cycle{Snapshot: gone, Ended: []model.Outcome{{Call: call}}})
 			_, page := d.page(t, "/metrics")
 			if want := fmt.Sprintf(
-				`cluster_autoscaler_scaled_down_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason=%q} 1`, c.reason); !strings.Contains(page, want) {
+				`cluster_autoscaler_scaled_down_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason=%q} 1`,
+				c.reason); !strings.Contains(page, want) {
 				t.Errorf("metrics lack %s", want)
 			}
 			if len(d.removals.reasons) != 0 {

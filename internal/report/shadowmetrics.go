@@ -34,9 +34,11 @@ func newShadowMetrics(registry prometheus.Registerer) *shadowMetrics {
 		wanted: gauge("wanted_nodes", "Nodes that the last plan would ask for."),
 		waits:  gauge("waiting_pods", "Pods that those nodes would be for."),
 		grown: counter("others_bought_nodes_total",
-			"Nodes that others asked for, by whether they would have been asked for here: wanted, elsewhere (in another group), unwanted.", "node_group", "here"),
+			"Nodes that others asked for, by whether they would have been asked for here: wanted, elsewhere (in another "+
+				"group), unwanted.", "node_group", "here"),
 		gone: counter("others_removed_nodes_total",
-			"Nodes that others began to remove, or that are gone, by whether they would have gone here: wanted, unneeded (later), unwanted.", "node_group", "here"),
+			"Nodes that others began to remove, or that are gone, by whether they would have gone here: wanted, unneeded "+
+				"(later), unwanted.", "node_group", "here"),
 		groups: map[provider.GroupID]bool{},
 	}
 	registry.MustRegister(m.calls, m.bought, m.taken, m.wanted, m.waits, m.grown, m.gone)

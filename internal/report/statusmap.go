@@ -183,7 +183,8 @@ func (w *StatusWriter) look(ctx context.Context) (again time.Duration) {
 func (w *StatusWriter) outage(err error) (again time.Duration) {
 	w.failed()
 	if !w.failing {
-		w.log.Warn("the status ConfigMap could not be written; it is tried again, and cycles go on meanwhile. If the process ends now, its timers begin anew",
+		w.log.Warn("the status ConfigMap could not be written; it is tried again, and cycles go on meanwhile. If the "+
+			"process ends now, its timers begin anew",
 			"configmap", w.namespace+"/"+w.name, "err", err, "hint", mapHint(err, w.namespace, w.name))
 	}
 	w.failing = true
@@ -204,7 +205,8 @@ func (w *StatusWriter) render(o offer) (document, memory string, err error) {
 	memory, dropped, err := status.EncodeMemory(*o.memory)
 	if err != nil {
 		if w.unkept == nil {
-			w.log.Warn("the memory does not fit, and is not written until it does; if the process ends before, the next one finds out from the cloud what boots, and timers begin anew",
+			w.log.Warn("the memory does not fit, and is not written until it does; if the process ends before, the next one "+
+				"finds out from the cloud what boots, and timers begin anew",
 				"configmap", w.namespace+"/"+w.name, "err", err)
 		}
 		w.unkept = fmt.Errorf("render the memory: %w", err)
@@ -213,7 +215,8 @@ func (w *StatusWriter) render(o offer) (document, memory string, err error) {
 	w.unkept = nil
 	if dropped.Unneeded+dropped.Arrivals > 0 && !w.shortened {
 		w.shortened = true
-		w.log.Warn("the memory does not fit into an annotation as a whole; after a restart, the nodes that were unneeded for the shortest time will be waited for anew, and a growth that does not help may be repeated once",
+		w.log.Warn("the memory does not fit into an annotation as a whole; after a restart, the nodes that were unneeded "+
+			"for the shortest time will be waited for anew, and a growth that does not help may be repeated once",
 			"unneeded_left_out", dropped.Unneeded, "of", len(o.memory.Unneeded), "arrivals_left_out", dropped.Arrivals)
 	}
 	return document, memory, nil
@@ -271,7 +274,8 @@ func (e notLeading) Unwrap() error { return e.why }
 func mapHint(err error, namespace, name string) string {
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("grant get and update on the ConfigMap %s, and create on ConfigMaps, in the namespace %s; or set --write-status-configmap=false", name, namespace)
+		return fmt.Sprintf("grant get and update on the ConfigMap %s, and create on ConfigMaps, in the namespace %s; or "+
+			"set --write-status-configmap=false", name, namespace)
 	case apierrors.IsUnauthorized(err):
 		return "the API server does not know these credentials; renew them"
 	case apierrors.IsNotFound(err):
@@ -292,7 +296,8 @@ func StatusMap(ctx context.Context, client kubernetes.Interface, namespace, name
 		return m, nil
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf(
-			"there is no ConfigMap %s/%s; does an autoscaler run with --namespace=%s, --status-config-map-name=%s and --write-status-configmap? %w",
+			"there is no ConfigMap %s/%s; does an autoscaler run with --namespace=%s, --status-config-map-name=%s and "+
+				"--write-status-configmap? %w",
 			namespace, name, namespace, name, err)
 	case apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("read the ConfigMap %s/%s: %w; the right to get it is needed", namespace, name, err)

@@ -162,9 +162,10 @@ func addVolume(t *rapid.T, p *corev1.Pod, all *model.Volumes) {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelTopologyZone: zone}},
 		Spec: corev1.PersistentVolumeSpec{
 			StorageClassName: class, ClaimRef: &corev1.ObjectReference{Namespace: "default", Name: name},
-			Capacity:               size,
-			AccessModes:            []corev1.PersistentVolumeAccessMode{mode},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: name}},
+			Capacity:    size,
+			AccessModes: []corev1.PersistentVolumeAccessMode{mode},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: name}},
 		},
 	})
 	if len(all.Classes) == 0 {

@@ -150,7 +150,8 @@ func wholeVolumes() model.Volumes {
 				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)},
 				Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class,
 					AccessModes: []corev1.PersistentVolumeAccessMode{mode},
-					Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}},
+					Resources: corev1.VolumeResourceRequirements{
+						Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}},
 				Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending},
 			}
 			if name == "bound" {
@@ -163,10 +164,12 @@ func wholeVolumes() model.Volumes {
 						StorageClassName: class,
 						ClaimRef:         &corev1.ObjectReference{Namespace: namespace, Name: name, UID: claim.UID},
 						Capacity:         claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes,
-						PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: disk}},
-						NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-							MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone,
-								Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}}}}},
+						PersistentVolumeSource: corev1.PersistentVolumeSource{
+							CSI: &corev1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: disk}},
+						NodeAffinity: &corev1.VolumeNodeAffinity{
+							Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+								MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone,
+									Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}}}}},
 					},
 				})
 			}
@@ -176,7 +179,9 @@ func wholeVolumes() model.Volumes {
 	for i := range 3 {
 		csi := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i),
 			Annotations: map[string]string{
-				"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/cinder,kubernetes.io/azure-disk,kubernetes.io/aws-ebs,kubernetes.io/gce-pd,kubernetes.io/vsphere-volume,kubernetes.io/azure-file,kubernetes.io/portworx-volume"}}}
+				"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/cinder,kubernetes.io/azure-disk," +
+					"kubernetes.io/aws-ebs,kubernetes.io/gce-pd,kubernetes.io/vsphere-volume,kubernetes.io/azure-file," +
+					"kubernetes.io/portworx-volume"}}}
 		for _, driver := range []string{"disk.example.com", "cinder.csi.openstack.org", "disk.csi.azure.com",
 			"ebs.csi.aws.com", "pd.csi.storage.gke.io", "csi.vsphere.vmware.com", "inline.example.com"} {
 			csi.Spec.Drivers = append(csi.Spec.Drivers, storagev1.CSINodeDriver{Name: driver, NodeID: "x",
@@ -248,13 +253,15 @@ func (d drawer) pod(name string) *corev1.Pod {
 	}
 	if d.one("ephemeral container", 8) {
 		c := d.container("e")
-		spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: c.Name, VolumeMounts: c.VolumeMounts}}}
+		spec.EphemeralContainers = []corev1.EphemeralContainer{
+			{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: c.Name, VolumeMounts: c.VolumeMounts}}}
 	}
 	if d.one("overhead", 6) {
 		spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")}
 	}
 	if d.one("pod-level resources", 6) {
-		spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(d.of("pod cpu", "1", "3"))}}
+		spec.Resources = &corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(d.of("pod cpu", "1", "3"))}}
 	}
 	if d.one("priority", 3) {
 		spec.Priority = ptr.To(int32(d.number("its priority", 0, 3)))
@@ -337,9 +344,12 @@ func (d drawer) placement(p *corev1.Pod, app string) {
 	case "with":
 		a.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}
 	case "apart":
-		a.PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}
+		a.PodAntiAffinity = &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}
 	case "wishes":
-		a.PodAntiAffinity = &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: term}}}
+		a.PodAntiAffinity = &corev1.PodAntiAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1,
+				PodAffinityTerm: term}}}
 	}
 	if a.NodeAffinity != nil || a.PodAffinity != nil || a.PodAntiAffinity != nil {
 		spec.Affinity = a
@@ -390,9 +400,11 @@ func (d drawer) nodeAffinity() *corev1.NodeAffinity {
 		terms = append(terms, term)
 	}
 	if d.one("preferred", 4) {
-		return &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: terms[0]}}}
+		return &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+			{Weight: 1, Preference: terms[0]}}}
 	}
-	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}
+	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: terms}}
 }
 
 func (d drawer) volumes(spec *corev1.PodSpec) {

@@ -15,7 +15,8 @@ func BenchmarkDay(b *testing.B) {
 	for g := range 10 {
 		fmt.Fprintf(&script, "group g%d min=2 max=20 target=8 cpu=8 memory=32Gi zone=%c\n", g, 'a'+g%3)
 	}
-	script.WriteString("daemonset agent cpu=100m memory=100Mi\nworkload steady count=400 cpu=1 memory=2Gi\nworkload tide count=0 cpu=500m memory=1Gi\n")
+	script.WriteString("daemonset agent cpu=100m memory=100Mi\nworkload steady count=400 cpu=1 memory=2Gi\nworkload " +
+		"tide count=0 cpu=500m memory=1Gi\n")
 	for hour := range 24 {
 		fmt.Fprintf(&script, "at %dm workload tide count=%d\n", 60*hour+7, 200+(hour*137)%400)
 	}
@@ -31,7 +32,8 @@ func BenchmarkHour(b *testing.B) {
 		fmt.Fprintf(&script, "group g%02d min=0 max=100 target=50 cpu=8 memory=32Gi zone=%c\n", g, 'a'+g%3)
 	}
 	script.WriteString("daemonset agent cpu=100m memory=100Mi\nworkload steady count=6900 cpu=1 memory=2Gi\n")
-	script.WriteString("workload tide count=0 cpu=1 memory=2Gi\nat 5m workload tide count=800\nat 25m workload tide count=0\nat 45m workload tide count=500\n")
+	script.WriteString("workload tide count=0 cpu=1 memory=2Gi\nat 5m workload tide count=800\nat 25m workload tide " +
+		"count=0\nat 45m workload tide count=500\n")
 	script.WriteString("fault nodes=taken every=10m\nfault nodes=flap every=5m\n")
 	pass(b, script.String(), time.Hour)
 }

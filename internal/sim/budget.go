@@ -45,7 +45,8 @@ const disruptedFor = 2 * time.Minute
 
 func (b *Budget) check() error {
 	if (b.MinAvailable == nil) == (b.MaxUnavailable == nil) || len(b.Select) == 0 {
-		return fmt.Errorf("budget %q: it needs labels to select by, and either a minimum available or a maximum unavailable", b.Name)
+		return fmt.Errorf("budget %q: it needs labels to select by, and either a minimum available or a maximum unavailable",
+			b.Name)
 	}
 	return nil
 }

@@ -100,7 +100,8 @@ func drawCalm(seed uint64) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("seed %d", seed)
-	line("flags --scale-down-unneeded-time=2m --scale-down-delay-after-add=1m --scale-down-utilization-threshold=1 --max-drain-parallelism=%d --expander=%s",
+	line("flags --scale-down-unneeded-time=2m --scale-down-delay-after-add=1m --scale-down-utilization-threshold=1 "+
+		"--max-drain-parallelism=%d --expander=%s",
 		d.in(1, 4), d.of("least-waste", "most-pods", "least-nodes", "random"))
 	nodes := 0
 	for i := range d.in(1, 3) {

@@ -16,7 +16,8 @@ func settledWorld(t *testing.T, more string) *World {
 	t.Helper()
 	s := NewScript()
 	err := s.Add("flags --max-nodes-total=4\n" +
-		"pool p min=2 max=3\ngroup g min=0 max=5 target=2 cpu=4 memory=16Gi pool=p\nworkload web count=8 cpu=1 memory=1Gi\n" + more)
+		"pool p min=2 max=3\ngroup g min=0 max=5 target=2 cpu=4 memory=16Gi pool=p\nworkload web count=8 cpu=1 memory=1Gi\n" +
+		more)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,8 @@ func TestTheCheckerSees(t *testing.T) {
 // template does not have; to buy there again for the same pods is in vain.
 func TestTheCheckerSeesWaste(t *testing.T) {
 	s := NewScript()
-	err := s.Add("group g min=0 max=5 cpu=4 memory=16Gi\nfault boots=extra-taint from=0s\nworkload web count=3 cpu=1 memory=1Gi")
+	err := s.Add("group g min=0 max=5 cpu=4 memory=16Gi\nfault boots=extra-taint from=0s\nworkload web count=3 cpu=1 " +
+		"memory=1Gi")
 	if err != nil {
 		t.Fatal(err)
 	}

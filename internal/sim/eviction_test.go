@@ -14,7 +14,8 @@ import (
 func still(t *testing.T, script string) *World {
 	t.Helper()
 	s := NewScript()
-	if err := s.Add("flags --scale-down-enabled=false --max-bulk-soft-taint-count=0\nlags watch=300ms\ngroup g min=0 max=3 target=3 cpu=4 memory=16Gi\n" + script); err != nil {
+	if err := s.Add("flags --scale-down-enabled=false --max-bulk-soft-taint-count=0\nlags watch=300ms\ngroup g min=0 " +
+		"max=3 target=3 cpu=4 memory=16Gi\n" + script); err != nil {
 		t.Fatal(err)
 	}
 	w := s.World()
@@ -92,7 +93,8 @@ func TestEvictionsShareABudget(t *testing.T) {
 // seen it yet. What is gone, or has another UID, is none of an eviction's
 // business.
 func TestEvictionsRefused(t *testing.T) {
-	w := still(t, "workload web count=4 cpu=1 memory=1Gi\nbudget web min=1\nworkload other count=2 cpu=1 memory=1Gi labels=tier:front\n"+
+	w := still(t, "workload web count=4 cpu=1 memory=1Gi\nbudget web min=1\nworkload other count=2 cpu=1 memory=1Gi "+
+		"labels=tier:front\n"+
 		"budget front select=tier:front max=1\nbudget other min=1")
 	if out := evictOne(w, "other-00001"); out.Err == nil || out.Err.Code != model.CodeManyBudgets ||
 		out.Err.Kind != provider.BadConfig {
@@ -125,7 +127,8 @@ func TestEvictionsRefused(t *testing.T) {
 // TestWhoMakesPodsAgain: a ReplicaSet at once, a StatefulSet when the pod is gone
 // and by the same name, nobody where nobody made it.
 func TestWhoMakesPodsAgain(t *testing.T) {
-	w := still(t, "workload web count=2 cpu=1 memory=1Gi stop=20s\nworkload db count=2 cpu=1 memory=1Gi controller=StatefulSet stop=20s\n"+
+	w := still(t, "workload web count=2 cpu=1 memory=1Gi stop=20s\nworkload db count=2 cpu=1 memory=1Gi "+
+		"controller=StatefulSet stop=20s\n"+
 		"workload bare count=2 cpu=1 memory=1Gi controller=none evict=true stop=20s")
 	old := w.truth.seats[podName{"default", "db-0"}].pod.UID
 	for _, name := range []string{"web-00001", "db-0", "bare-00001"} {

@@ -121,7 +121,9 @@ func drawCompany(d drawn, seed uint64) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("seed %d", seed)
-	line("flags --scale-down-unneeded-time=%dm --scale-down-delay-after-add=0s --max-drain-parallelism=%d --scale-down-utilization-threshold=0.7 --scale-down-delay-after-delete=0s --balance-similar-node-groups", d.in(1, 2), d.in(2, 5))
+	line("flags --scale-down-unneeded-time=%dm --scale-down-delay-after-add=0s --max-drain-parallelism=%d "+
+		"--scale-down-utilization-threshold=0.7 --scale-down-delay-after-delete=0s --balance-similar-node-groups",
+		d.in(1, 2), d.in(2, 5))
 	for _, zone := range []string{"a", "b", "c"} {
 		line("group g%s min=0 max=10 target=%d cpu=4 memory=16Gi zone=%s", zone, d.in(2, 4), zone)
 	}

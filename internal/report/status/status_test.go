@@ -297,10 +297,11 @@ func TestTooManyGroups(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for what, doc := range map[string]string{
-		"empty":     "",
-		"free text": "Cluster-autoscaler status at 2020-11-03 12:39:12 +0000 UTC:\nCluster-wide:\n  Health:      Healthy (ready=1)\n",
-		"a list":    "- a\n",
-		"no YAML":   "{",
+		"empty": "",
+		"free text": "Cluster-autoscaler status at 2020-11-03 12:39:12 +0000 UTC:\nCluster-wide:\n  Health:      Healthy " +
+			"(ready=1)\n",
+		"a list":  "- a\n",
+		"no YAML": "{",
 	} {
 		if d, err := Parse(doc); err == nil {
 			t.Errorf("%s: %+v", what, d)
