@@ -118,7 +118,6 @@ func (l *Ledger) refuse(o model.Outcome) {
 
 // failed puts a removal that failed on record.
 func (l *Ledger) failed(id provider.GroupID, at time.Time, why string) {
-	why = removal.Brief(why)
 	l.last.failure, l.last.why = at, why
 	if g, ok := l.groups[id]; ok {
 		g.last.failure, g.last.why = at, why

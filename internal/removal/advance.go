@@ -229,7 +229,7 @@ func (e Ended) on(a *advance) {
 	case removeDone:
 		d.Since, a.news.Removed = o.Ended, true
 	case taintRefused: // nothing was written, so nothing has to be taken back
-		a.news.Failed = o.Err.Error()
+		a.news.Failed = brief(o.Err.Error())
 	case cordonUnknown: // it is asked for again, which does no harm if it was done
 		d.Since, d.NotBefore = was.Before.Since, o.Ended.Add(retry)
 	case cordonNotBegun, removeNotBegun, untaintNotBegun, untaintFailed:
@@ -237,12 +237,12 @@ func (e Ended) on(a *advance) {
 	case removeBusy:
 		d.Tries = was.Tries + 1
 		d.NotBefore = o.Ended.Add(max(retry<<was.Tries, min(o.Err.RetryAfter, mostRest)))
-		a.news.Failed = o.Err.Error() // no further node is emptied meanwhile
+		a.news.Failed = brief(o.Err.Error()) // no further node is emptied meanwhile
 	case cordonRefused:
 		rollBack(d, o)
 	case removeRefused:
 		rollBack(d, o)
-		a.news.Failed = d.Why
+		a.news.Failed = brief(d.Why)
 		a.news.Refused = len(o.Landed) == 0 && o.Answer() != model.AnswerConflict && o.Err.Code != model.CodeNotBegun
 	case untaintDone:
 		a.givenBack(was, o.Ended)

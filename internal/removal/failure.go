@@ -29,8 +29,8 @@ func (a *advance) givenBack(was *model.Drain, at time.Time) {
 	if !was.Code.FailedRemoval() && (was.Code != model.AllOrNothing || !moved(was)) {
 		return
 	}
-	a.news.Failed = fmt.Sprintf("node %q: %s: %s", was.Node, was.Code, was.Why)
-	f := model.Failure{At: at, Why: Brief(fmt.Sprintf("%s: %s", was.Code, was.Why)), Times: 1}
+	a.news.Failed = brief(fmt.Sprintf("node %q: %s: %s", was.Node, was.Code, was.Why))
+	f := model.Failure{At: at, Why: brief(fmt.Sprintf("%s: %s", was.Code, was.Why)), Times: 1}
 	if was.Code == model.DrainFailed && !moved(was) {
 		f.Times = 0 // the cloud or the API server refused it, and no pod: the group rests
 	}
@@ -56,8 +56,8 @@ func Forgotten(f model.Failure, now time.Time) bool {
 	return !f.At.IsZero() && now.Sub(f.Until()) > f.Rest+forgiven
 }
 
-// Brief is the beginning of what was in the way of a removal: it is remembered.
-func Brief(why string) string {
+// brief is the beginning of what was in the way of a removal: it is remembered.
+func brief(why string) string {
 	const most = 300
 	return strings.ToValidUTF8(why[:min(len(why), most)], "")
 }

@@ -89,7 +89,7 @@ type row struct {
 // table is the life of a removal. Columns are the stages in their order: none, Tainting,
 // Tainted, Cordoning, Evicting, Removing, Removed, RollingBack.
 //
-// The legend below says under which conditions some of them happen.
+// The legend below has the conditions of some happenings.
 var table = [happenings]row{
 	taintBegun: {"Taint begins",
 		[...]cell{tainting, never, never, never, never, never, never, never}},
@@ -186,9 +186,9 @@ a yes is the cloud's to Remove, and soon is two minutes. Restart: a new leader l
 
 `
 
-// Table is the life of a removal, for people: a row for each happening, a column for each
+// printed is the table for people: a row for each happening, a column for each
 // stage.
-func Table() string {
+func printed() string {
 	lines := [][]string{{""}}
 	for _, s := range stages {
 		lines[0] = append(lines[0], cmp.Or(string(s), "(none)"))
