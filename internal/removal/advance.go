@@ -87,9 +87,9 @@ func (a *advance) edit() *model.Drain {
 	return a.drain
 }
 
-// step takes the removal to where the table says. It reports false if this happening
-// cannot happen in this stage; nothing changes then.
-func (a *advance) step(h happening) bool {
+// step takes the removal to where the table says. It reports false if this kind
+// of event cannot happen in this stage; nothing changes then.
+func (a *advance) step(h kind) bool {
 	to := after(a.stage(), h)
 	if to == never || to == before && a.drain.Before == nil {
 		a.odd = true
@@ -112,8 +112,8 @@ func (a *advance) step(h happening) bool {
 	return true
 }
 
-// begins are the happenings of calls that are begun. Other verbs are no part of a removal.
-var begins = map[model.Verb]happening{
+// begins has the kind of event of each call that is begun. Other verbs are no part of a removal.
+var begins = map[model.Verb]kind{
 	model.Taint: taintBegun, model.Cordon: cordonBegun, model.Evict: evictionBegun,
 	model.Remove: removeBegun, model.Untaint: untaintBegun,
 }
@@ -180,9 +180,9 @@ func ownerOf(s *model.Snapshot, node string, pod types.UID) types.UID {
 	return ""
 }
 
-// answers are the happenings of calls that have ended, by answer: done, unknown, not
+// answers has the kind of event of each call that has ended, by answer: done, unknown, not
 // begun, busy, conflict, refused. Other verbs are no part of a removal.
-var answers = map[model.Verb][model.Answers]happening{
+var answers = map[model.Verb][model.Answers]kind{
 	model.Taint:   {taintDone, taintDone, taintNotBegun, taintRefused, taintRefused, taintRefused},
 	model.Cordon:  {cordonDone, cordonUnknown, cordonNotBegun, cordonRefused, cordonRefused, cordonRefused},
 	model.Remove:  {removeDone, removeUnknown, removeNotBegun, removeBusy, removeRefused, removeRefused},

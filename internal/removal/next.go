@@ -7,7 +7,7 @@
 //
 // A removal is a value, model.Drain, which the ledger keeps. Advance says what becomes of
 // it when something happens: a call begins, a call ends, an observation shows the node and
-// its machine. One table (table.go) has the answer for each stage and each happening. Next
+// its machine. One table (table.go) has the answer for each stage and each kind of event. Next
 // says which calls come next, if any, and when to ask again. Nothing here waits: what takes
 // minutes is many short calls, so that a new leader goes on, or takes back, where the last
 // one stopped.

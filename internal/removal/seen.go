@@ -134,7 +134,7 @@ func (e Seen) machine(a *advance) {
 	}
 }
 
-func (e Seen) runs(a *advance, h happening) {
+func (e Seen) runs(a *advance, h kind) {
 	if was := a.stage(); a.step(h) && a.stage() != was {
 		a.edit().Since = e.In.Inventory.AsOf
 	}

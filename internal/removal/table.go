@@ -8,13 +8,13 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// happening is what can happen to a removal: a row of the table. An Event becomes a
-// happening by what is known of the removal so far.
-type happening uint8
+// kind is a kind of event, a row of the table. Of which kind an Event is depends on what is
+// known of the removal so far.
+type kind uint8
 
-// The happenings, in the order in which a removal usually meets them.
+// The kinds, in the order in which a removal usually meets them.
 const (
-	taintBegun happening = iota
+	taintBegun kind = iota
 	taintDone
 	taintRefused
 	taintNotBegun
@@ -46,7 +46,7 @@ const (
 	foundNote
 	recalledFreed
 	recalledOpen
-	happenings
+	kinds
 )
 
 // none is the stage of a node that is not on its way out.
@@ -57,7 +57,7 @@ var stages = [...]model.Stage{
 	none, model.Tainting, model.Tainted, model.Cordoning, model.Evicting, model.Removing, model.Removed, model.RollingBack,
 }
 
-// cell is what the table says: the stage after a happening, or one of those below.
+// cell is what the table says: the stage after an event, or one of those below.
 type cell string
 
 const (
@@ -80,7 +80,7 @@ const (
 	rollingBack = cell(model.RollingBack)
 )
 
-// row is a happening in words, and what becomes of a removal in each stage.
+// row is a kind of event in words, and what becomes of a removal in each stage.
 type row struct {
 	when string
 	to   [len(stages)]cell
@@ -89,8 +89,8 @@ type row struct {
 // table is the life of a removal. Columns are the stages in their order: none, Tainting,
 // Tainted, Cordoning, Evicting, Removing, Removed, RollingBack.
 //
-// The legend below has the conditions of some happenings.
-var table = [happenings]row{
+// The legend below has the conditions of some kinds of event.
+var table = [kinds]row{
 	taintBegun: {"Taint begins",
 		[...]cell{tainting, never, never, never, never, never, never, never}},
 	taintDone: {"Taint: done or unknown",
@@ -163,8 +163,8 @@ var table = [happenings]row{
 		[...]cell{never, never, stays, never, tainted, stays, never, stays}},
 }
 
-// after looks up what a happening makes of a stage.
-func after(s model.Stage, h happening) cell {
+// after looks up what becomes of a stage.
+func after(s model.Stage, h kind) cell {
 	for i := range stages {
 		if stages[i] == s {
 			return table[h].to[i]
@@ -186,7 +186,7 @@ a yes is the cloud's to Remove, and soon is two minutes. Restart: a new leader l
 
 `
 
-// printed is the table for people: a row for each happening, a column for each
+// printed is the table for people: a row for each kind of event, a column for each
 // stage.
 func printed() string {
 	lines := [][]string{{""}}

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// TestTableIsComplete: for each stage and each happening there is an answer, one that
+// TestTableIsComplete: for each stage and each kind of event there is an answer, one that
 // people can read in testdata/table.txt and in docs/architecture.md. UPDATE_GOLDEN=1 writes the
 // file.
 func TestTableIsComplete(t *testing.T) {
@@ -24,7 +24,7 @@ func TestTableIsComplete(t *testing.T) {
 	}
 	for h, r := range table {
 		if r.when == "" {
-			t.Errorf("happening %d has no row in the table", h)
+			t.Errorf("kind %d has no row in the table", h)
 		}
 		for i, to := range r.to {
 			if !known[to] {
@@ -55,10 +55,10 @@ func TestTableIsComplete(t *testing.T) {
 }
 
 // TestTableIsTheLife: Advance does what the table says, in each stage and for each
-// happening. What cannot happen changes nothing.
+// kind of event. What cannot happen changes nothing.
 func TestTableIsTheLife(t *testing.T) {
 	for _, s := range stages {
-		for h := range happenings {
+		for h := range kinds {
 			t.Run(string(s)+"/"+table[h].when, func(t *testing.T) {
 				d := drainIn(s)
 				next, _ := Advance(d, eventOf(h, d))
@@ -141,12 +141,12 @@ func look(d *model.Drain, edit func(n *model.ObservedNode, e *Seen)) Event {
 	return e
 }
 
-// eventOf is an event by which a happening comes about.
-func eventOf(h happening, d *model.Drain) Event {
+// eventOf is an event of a kind.
+func eventOf(h kind, d *model.Drain) Event {
 	refused, busy := &provider.Error{Kind: provider.Denied}, &provider.Error{Kind: provider.Throttled}
 	unknown, notBegun := &provider.Error{MayHaveHappened: true}, &provider.Error{Code: model.CodeNotBegun}
 	machine := func(m model.Machine) Event { return look(d, func(_ *model.ObservedNode, e *Seen) { e.Machine = m }) }
-	return map[happening]func() Event{
+	return map[kind]func() Event{
 		taintBegun:     func() Event { return begin(model.Taint) },
 		taintDone:      func() Event { return end(model.Taint, nil) },
 		taintRefused:   func() Event { return end(model.Taint, refused) },
