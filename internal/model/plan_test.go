@@ -35,3 +35,26 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswers: what the end of a call says, of each kind of error.
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		verb Verb
+		err  *provider.Error
+		want Answer
+	}{
+		{Taint, nil, AnswerDone},
+		{Remove, &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}, AnswerUnknown},
+		{Remove, &provider.Error{Kind: provider.Transient, Code: CodeNotBegun}, AnswerNotBegun},
+		{Cordon, &provider.Error{Kind: provider.Throttled, Code: CodeNotBegun}, AnswerNotBegun},
+		{Remove, &provider.Error{Kind: provider.Throttled, Code: CodeNotBegun}, AnswerBusy},
+		{Remove, &provider.Error{Kind: provider.Unavailable}, AnswerBusy},
+		{Remove, &provider.Error{Kind: provider.Transient}, AnswerBusy},
+		{Remove, &provider.Error{Kind: provider.Conflict}, AnswerConflict},
+		{Remove, &provider.Error{Kind: provider.Denied}, AnswerRefused},
+	} {
+		if o := (Outcome{Call: Call{Verb: c.verb}, Err: c.err}); o.Answer() != c.want {
+			t.Errorf("%s, %v: answer %d, want %d", c.verb, c.err, o.Answer(), c.want)
+		}
+	}
+}

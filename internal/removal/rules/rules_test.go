@@ -5,6 +5,9 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -203,6 +206,33 @@ func TestOrder(t *testing.T) {
 			t.Fatalf("rule %q decides, want %q", a.Rule, step.rule)
 		}
 		step.next()
+	}
+}
+
+// TestEveryRuleDecides: each rule that a file declares decides about the pod of some row. One
+// that is not in the list cannot.
+func TestEveryRuleDecides(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`= rule\{\s*name:\s*"(\w+)"`)
+	found := 0
+	for _, f := range files {
+		src, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range declared.FindAllStringSubmatch(string(src), -1) {
+			found++
+			if !slices.ContainsFunc(table, func(r row) bool { return r.rule == m[1] }) {
+				t.Errorf("%s: no row of the table is decided by the rule %s: add one, and the rule to the list in rules.go",
+					f, m[1])
+			}
+		}
+	}
+	if found < 13 {
+		t.Errorf("only %d rules are declared", found)
 	}
 }
 
