@@ -81,64 +81,78 @@ func (r AffinityRun) name() string {
 	return "as it is"
 }
 
-// Affinity plays one run: the workload arrives, free or with a required node
-// affinity. Its error says what did not happen.
-func Affinity(ctx context.Context, s *stage.Stage, plimsoll string, required bool, screen *Screen) (AffinityRun, error) {
-	r := AffinityRun{Required: required}
-	groups, own, arrives := affinityGroups(), ownWorkloads(), arriving(required)
+// affinity is the affinity story: the same scene twice, and in it the workload arrives
+// free, then with a required node affinity.
+func affinity() []func(*scene) *act {
+	runs := []*AffinityRun{{}, {Required: true}}
+	var acts []func(*scene) *act
+	for i, r := range runs {
+		acts = append(acts, func(s *scene) *act {
+			a := r.act(s)
+			a.result = func() string {
+				if i < len(runs)-1 {
+					return ""
+				}
+				return CompareAffinity(*runs[0], *runs[1])
+			}
+			return a
+		})
+	}
+	return acts
+}
 
-	// 1. The same scene each time. Nodes stay: only growth is compared.
+func (r *AffinityRun) act(s *scene) *act {
+	groups, own, arrives := affinityGroups(), ownWorkloads(), arriving(r.Required)
+	all := append([]stage.Workload{arrives}, own...)
 	how := "as it is: kube-scheduler may put it on any node with room"
-	if required {
+	if r.Required {
 		how = "with a required node affinity to the 1:" + strconv.Itoa(fittingRatio) + " nodes"
 	}
-	screen.Say(fmt.Sprintf(`
+	var before census
+	return &act{
+		say: fmt.Sprintf(`
 Run "%s": %d 8-core nodes of 1:1, 1:2, 1:8 and 1:16 (cores : GiB) carry %d pods of
-those shapes. Then %d pods of 1 core : %d GiB arrive, %s.`, r.name(), nodesPerRatio*len(ratios), wanted(own), newPods, newMemory, how))
-	if err := s.Autoscale(ctx, plimsoll, groups, "--scale-down-enabled=false"); err != nil {
-		return r, err
-	}
-	err := narrate(ctx, s, screen, func() error {
-		scene := chapter{title: "setting the scene", limit: sceneLimit, workloads: own, groups: groups}
-		_, err := scene.play(ctx, s, screen, func(ctx context.Context) error {
-			if err := s.Watch.Wait(ctx, fmt.Sprintf("%d nodes are ready in each group", nodesPerRatio), func(t stage.Tally) bool {
-				for _, g := range groups {
-					if t.Groups[g.Name].Ready != nodesPerRatio {
-						return false
+those shapes. Then %d pods of 1 core : %d GiB arrive, %s.`, r.name(), nodesPerRatio*len(ratios), wanted(own), newPods, newMemory, how),
+		// Nodes stay: only growth is compared.
+		open: func(ctx context.Context) error {
+			return s.Autoscale(ctx, s.plimsoll, groups, "--scale-down-enabled=false")
+		},
+		columns: groupsOf(groups),
+		steps: []step{{
+			title: "setting the scene", limit: sceneLimit, workloads: own,
+			begin: func(ctx context.Context) error {
+				if err := s.Watch.Wait(ctx, fmt.Sprintf("%d nodes are ready in each group", nodesPerRatio), func(t stage.Tally) bool {
+					for _, g := range groups {
+						if t.Groups[g.Name].Ready != nodesPerRatio {
+							return false
+						}
 					}
+					return true
+				}); err != nil {
+					return err
 				}
-				return true
-			}); err != nil {
+				return s.Create(ctx, own...)
+			},
+			what: "the pods that are there before run",
+			done: allRun(own...),
+			after: func(ctx context.Context, _ time.Duration) (err error) {
+				before, err = take(ctx, s)
 				return err
-			}
-			return s.Create(ctx, own...)
-		}, "the pods that are there before run", allRun(own))
-		if err != nil {
-			return err
-		}
-		before, err := take(ctx, s)
-		if err != nil {
-			return err
-		}
-
-		// 2. The workload, far larger than the room for it.
-		all := append([]stage.Workload{arrives}, own...)
-		arrival := chapter{title: "the workload arrives", limit: arrivalLimit, workloads: all, groups: groups}
-		r.AllRun, err = arrival.play(ctx, s, screen, func(ctx context.Context) error {
-			return s.Create(ctx, arrives)
-		}, fmt.Sprintf("all %d arriving pods run", newPods), allRun(all))
-		if err != nil {
-			return err
-		}
-		after, err := take(ctx, s)
-		if err != nil {
-			return err
-		}
-		r.Refused = s.Watch.Tally().Workloads[newWorkload].Waited
-		r.count(before, after)
-		return nil
-	})
-	return r, err
+			},
+		}, {
+			// The workload is far larger than the room for it.
+			title: "the workload arrives", limit: arrivalLimit, workloads: all,
+			begin: s.create(arrives),
+			what:  fmt.Sprintf("all %d arriving pods run", newPods),
+			done:  allRun(all...),
+			after: func(ctx context.Context, took time.Duration) error {
+				after, err := take(ctx, s)
+				r.AllRun, r.Refused = took, s.Watch.Tally().Workloads[newWorkload].Waited
+				r.count(before, after)
+				return err
+			},
+		}},
+	}
 }
 
 // census is every node and pod at one time.
@@ -147,7 +161,7 @@ type census struct {
 	pods  []corev1.Pod
 }
 
-func take(ctx context.Context, s *stage.Stage) (census, error) {
+func take(ctx context.Context, s *scene) (census, error) {
 	nodes, err := s.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return census{}, fmt.Errorf("count what is used: %w", err)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,63 +14,10 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/rehearse/eksanywhere"
-	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
 
-// play does what begins a step, shows the Cluster until it is as wanted, and judges
-// what the record has of that time.
-func (a anywhere) play(ctx context.Context, title string, workload stage.Workload, begin func(context.Context) error,
-	what string, done func(stage.Tally, workerState) bool, judge func(passage) error) (EKSAnywhereStep, error) {
-	step := EKSAnywhereStep{What: title}
-	ctx, cancel := context.WithTimeoutCause(ctx, anywhereLimit, fmt.Errorf("the limit of %s is over", anywhereLimit))
-	defer cancel()
-	from, began := a.record.here(), time.Now()
-	end := a.screen.follow(ctx, func() Frame {
-		tally := a.stage.Watch.Tally()
-		now, _, _ := a.record.look() // an error of the record ends the waiting
-		f := newFrame(title, time.Since(began), tally, []stage.Workload{workload}, nil)
-		f.Workers = newWorkersRows(anywhereCluster, now, tally)
-		return f
-	})
-	defer end()
-	if err := begin(ctx); err != nil {
-		return step, err
-	}
-	if err := a.wait(ctx, what, done); err != nil {
-		return step, err
-	}
-	step.Took = time.Since(began)
-	p, err := a.record.since(ctx, from)
-	if err != nil {
-		return step, err
-	}
-	step.Replicas, step.Conditions = p.replicas[deploymentOf(anywhereAuto)], p.conditions
-	if err := judge(p); err != nil {
-		return step, fmt.Errorf("%s: %w", title, err)
-	}
-	return step, nil
-}
-
-// wait returns once pods and workers are as wanted at the same time.
-func (a anywhere) wait(ctx context.Context, what string, done func(stage.Tally, workerState) bool) error {
-	for {
-		pods := a.stage.Watch.Changed()
-		tally := a.stage.Watch.Tally()
-		now, changed, err := a.record.look()
-		if err != nil || done(tally, now) {
-			return err
-		}
-		select {
-		case <-pods:
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("this did not happen: %s: %w (%s; %s)", what, context.Cause(ctx), tally, now)
-		}
-	}
-}
-
 // write replaces the Cluster's spec, in one update, as its user.
-func (a anywhere) write(ctx context.Context, spec map[string]any) error {
+func (a *anywhere) write(ctx context.Context, spec map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"spec": spec})
 	if err != nil {
 		return fmt.Errorf("write the spec of Cluster %s: %w", anywhereCluster, err)
@@ -84,8 +30,8 @@ func (a anywhere) write(ctx context.Context, spec map[string]any) error {
 }
 
 // kubelets wants every node to be of a version.
-func (a anywhere) kubelets(ctx context.Context, version string) error {
-	nodes, err := a.stage.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+func (a *anywhere) kubelets(ctx context.Context, version string) error {
+	nodes, err := a.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("look at the versions of the nodes: %w", err)
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere"
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
-	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
 
 const (
@@ -78,7 +77,7 @@ func decision(line []byte) (string, error) {
 }
 
 // tellDecisions tells what Plimsoll's log says from now on, until ctx ends.
-func tellDecisions(ctx context.Context, s *stage.Stage, screen *Screen) error {
+func (s *scene) tellDecisions(ctx context.Context) error {
 	file, err := os.Open(s.Cluster.LogFile(autoscaler.Name))
 	if err != nil {
 		return fmt.Errorf("read Plimsoll's log: %w", err)
@@ -98,7 +97,7 @@ func tellDecisions(ctx context.Context, s *stage.Stage, screen *Screen) error {
 				text = strings.TrimRight(string(line), "\n")
 			}
 			if text != "" {
-				screen.Tell("   ▸ " + text)
+				s.screen.Tell("   ▸ " + text)
 			}
 			line = line[:0]
 			continue
@@ -124,16 +123,16 @@ func reason(event *corev1.Event) string {
 
 // tellReasons tells each different reason in Plimsoll's events once, with the
 // first object that it is about, until ctx ends.
-func tellReasons(ctx context.Context, s *stage.Stage, screen *Screen) error {
-	return tellEvents(ctx, s, screen, reason, func(event *corev1.Event) string {
+func (s *scene) tellReasons(ctx context.Context) error {
+	return s.tellEvents(ctx, reason, func(event *corev1.Event) string {
 		return "event on " + strings.ToLower(event.InvolvedObject.Kind) + " " + event.InvolvedObject.Name + ": "
 	})
 }
 
 // tellController tells each different event of the controller of EKS Anywhere's
 // worker groups once, until ctx ends. They are all about the Cluster.
-func tellController(ctx context.Context, s *stage.Stage, screen *Screen) error {
-	return tellEvents(ctx, s, screen, controllerEvent, func(*corev1.Event) string { return "controller: " })
+func (s *scene) tellController(ctx context.Context) error {
+	return s.tellEvents(ctx, controllerEvent, func(*corev1.Event) string { return "controller: " })
 }
 
 // controllerEvent tells an event of that controller; empty: another's.
@@ -146,26 +145,31 @@ func controllerEvent(event *corev1.Event) string {
 
 // tellEvents tells each different text of events once, after a prefix, until ctx
 // ends.
-func tellEvents(ctx context.Context, s *stage.Stage, screen *Screen, textOf, prefix func(*corev1.Event) string) error {
+func (s *scene) tellEvents(ctx context.Context, textOf, prefix func(*corev1.Event) string) error {
+	told := map[string]bool{}
+	return s.hearEvents(ctx, func(event *corev1.Event) {
+		if text := textOf(event); text != "" && !told[text] {
+			told[text] = true
+			s.screen.Tell("   ▸ " + prefix(event) + text)
+		}
+	})
+}
+
+// hearEvents hears each event of all namespaces, until ctx ends.
+func (s *scene) hearEvents(ctx context.Context, hear func(*corev1.Event)) error {
 	events, err := s.Client.CoreV1().Events(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("watch the events: %w", err)
 	}
 	defer events.Stop()
-	told := map[string]bool{}
 	for {
 		select {
 		case change, open := <-events.ResultChan():
 			if !open {
 				return nil
 			}
-			event, ok := change.Object.(*corev1.Event)
-			if !ok || change.Type == watch.Deleted {
-				continue
-			}
-			if text := textOf(event); text != "" && !told[text] {
-				told[text] = true
-				screen.Tell("   ▸ " + prefix(event) + text)
+			if event, ok := change.Object.(*corev1.Event); ok && change.Type != watch.Deleted {
+				hear(event)
 			}
 		case <-ctx.Done():
 			return nil

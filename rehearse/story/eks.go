@@ -69,78 +69,74 @@ type EKSResult struct {
 	AllGone time.Duration  // from the scale command until AWS had no instance more
 }
 
-// EKS plays the EKS story. Its error says what did not happen.
-func EKS(ctx context.Context, s *stage.Stage, plimsoll string, screen *Screen) (EKSResult, error) {
+// eksStory is the EKS story.
+func eksStory(s *scene) *act {
 	var r EKSResult
-	where, aws, err := world.AWS(s.Cluster, eksCluster())
-	if err != nil {
-		return r, err
-	}
-	screen.Say(fmt.Sprintf(`A simulated AWS has an EKS managed node group of %d labels, and no node. The tags of
+	var aws awstest.Remote
+	w, groups, last := eksWorkload(), []stage.Group{{Name: eksGroup, Max: eksMax}}, eksLabel(eksLabels)
+	gone := none([]stage.Workload{w})
+	return &act{
+		say: fmt.Sprintf(`A simulated AWS has an EKS managed node group of %d labels, and no node. The tags of
 its Auto Scaling group, of which AWS takes %d at most, tell of %d of them. Plimsoll
-starts. To be quick it waits seconds where it would wait minutes: %q`, eksLabels, eks.MostTags, eksTags, growthFlags()))
-	if err := s.AutoscaleIn(ctx, plimsoll, where, growthFlags()...); err != nil {
-		return r, err
+starts. To be quick it waits seconds where it would wait minutes: %q`, eksLabels, eks.MostTags, eksTags, growthFlags()),
+		open: func(ctx context.Context) error {
+			where, remote, err := world.AWS(s.Cluster, eksCluster())
+			if err != nil {
+				return err
+			}
+			aws = remote
+			if err := s.AutoscaleIn(ctx, s.plimsoll, where, growthFlags()...); err != nil {
+				return err
+			}
+			// What Plimsoll knows of a node that there is not.
+			if r.Sources, err = sourcesOf(ctx, s, where.Cloud); err != nil {
+				return err
+			}
+			s.screen.Say("\nWhere it has the node group's labels from, by `plimsoll groups --cloud-provider=aws -o yaml`:\n\n" + sourcesTable(r.Sources))
+			if len(r.Sources) != eksLabels {
+				return fmt.Errorf("the template has %d of the node group's %d labels", len(r.Sources), eksLabels)
+			}
+			return nil
+		},
+		columns: groupsOf(groups),
+		steps: []step{{
+			say:   fmt.Sprintf("\nA Deployment arrives whose %d pods select %s.", eksReplicas, last),
+			title: "a node group grows from zero", limit: eksGrowLimit, workloads: []stage.Workload{w},
+			begin: s.create(w),
+			what:  fmt.Sprintf("all %d pods run on %d nodes", eksReplicas, eksNodes),
+			done:  func(t stage.Tally) bool { return allRun(w)(t) && t.Groups[eksGroup].All == eksNodes },
+			after: func(ctx context.Context, took time.Duration) (err error) {
+				r.AllRun = took
+				if r.Carried, err = carried(ctx, s); err != nil {
+					return err
+				}
+				s.screen.Say(fmt.Sprintf("\nEvery pod runs after %.1f s, and every node carries all %d labels. Now the Deployment shrinks to nothing.", took.Seconds(), r.Carried))
+				return nil
+			},
+		}, {
+			title: "and goes back to zero", limit: eksGoneLimit, workloads: gone,
+			begin: s.scaleAll(gone),
+			what:  "every node goes",
+			done:  func(t stage.Tally) bool { return allRun(gone...)(t) && t.Groups[eksGroup].All == 0 },
+			after: func(ctx context.Context, took time.Duration) (err error) {
+				r.AllGone, r.End = took, s.Watch.Tally()
+				if err := atZero(ctx, aws); err != nil {
+					return err
+				}
+				if n := r.End.Groups[eksGroup].Ever; n != eksNodes {
+					return fmt.Errorf("%d nodes were bought for %d pods, want %d", n, eksReplicas, eksNodes)
+				}
+				r.Calls, err = aws.Calls(ctx)
+				return err
+			},
+		}},
+		result: func() string { return r.String() },
 	}
-
-	// 1. What Plimsoll knows of a node that there is not.
-	if r.Sources, err = sourcesOf(ctx, s, plimsoll, where.Cloud); err != nil {
-		return r, err
-	}
-	screen.Say("\nWhere it has the node group's labels from, by `plimsoll groups --cloud-provider=aws -o yaml`:\n\n" + sourcesTable(r.Sources))
-	last := eksLabel(eksLabels)
-	if len(r.Sources) != eksLabels {
-		return r, fmt.Errorf("the template has %d of the node group's %d labels", len(r.Sources), eksLabels)
-	}
-
-	// 2. Pods that select the last of them.
-	w := eksWorkload()
-	groups := []stage.Group{{Name: eksGroup, Max: eksMax}}
-	err = narrate(ctx, s, screen, func() error {
-		screen.Say(fmt.Sprintf("\nA Deployment arrives whose %d pods select %s.", eksReplicas, last))
-		var err error
-		grow := chapter{title: "a node group grows from zero", limit: eksGrowLimit, workloads: []stage.Workload{w}, groups: groups}
-		r.AllRun, err = grow.play(ctx, s, screen, func(ctx context.Context) error {
-			return s.Create(ctx, w)
-		}, fmt.Sprintf("all %d pods run on %d nodes", eksReplicas, eksNodes), func(t stage.Tally) bool {
-			return allRun([]stage.Workload{w})(t) && t.Groups[eksGroup].All == eksNodes
-		})
-		if err != nil {
-			return err
-		}
-		if r.Carried, err = carried(ctx, s); err != nil {
-			return err
-		}
-
-		// 3. Nobody needs them any more.
-		screen.Say(fmt.Sprintf("\nEvery pod runs after %.1f s, and every node carries all %d labels. Now the Deployment shrinks to nothing.", r.AllRun.Seconds(), r.Carried))
-		none := w
-		none.Replicas = 0
-		shrink := chapter{title: "and goes back to zero", limit: eksGoneLimit, workloads: []stage.Workload{none}, groups: groups}
-		r.AllGone, err = shrink.play(ctx, s, screen, func(ctx context.Context) error {
-			return s.Scale(ctx, w.Name, 0)
-		}, "every node goes", func(t stage.Tally) bool {
-			return allRun([]stage.Workload{none})(t) && t.Groups[eksGroup].All == 0
-		})
-		if err != nil {
-			return err
-		}
-		return atZero(ctx, aws)
-	})
-	if err != nil {
-		return r, err
-	}
-	r.End = s.Watch.Tally()
-	if n := r.End.Groups[eksGroup].Ever; n != eksNodes {
-		return r, fmt.Errorf("%d nodes were bought for %d pods, want %d", n, eksReplicas, eksNodes)
-	}
-	r.Calls, err = aws.Calls(ctx)
-	return r, err
 }
 
 // sourcesOf asks Plimsoll's own command where it has the labels from.
-func sourcesOf(ctx context.Context, s *stage.Stage, plimsoll string, cloud autoscaler.Cloud) (map[string]string, error) {
-	command := exec.CommandContext(ctx, plimsoll, slices.Concat([]string{"groups", "-o", "yaml", "--kubeconfig=" + s.Cluster.PlimsollKubeconfig()}, cloud.Flags)...)
+func sourcesOf(ctx context.Context, s *scene, cloud autoscaler.Cloud) (map[string]string, error) {
+	command := exec.CommandContext(ctx, s.plimsoll, slices.Concat([]string{"groups", "-o", "yaml", "--kubeconfig=" + s.Cluster.PlimsollKubeconfig()}, cloud.Flags)...)
 	command.Env = append(os.Environ(), cloud.Env...)
 	var trouble strings.Builder
 	command.Stderr = &trouble
@@ -187,7 +183,7 @@ func sourcesTable(sources map[string]string) string {
 }
 
 // carried counts the labels that every node of the group carries.
-func carried(ctx context.Context, s *stage.Stage) (int, error) {
+func carried(ctx context.Context, s *scene) (int, error) {
 	list, err := s.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: eks.NodegroupLabel + "=" + eksGroup})
 	if err != nil {
 		return 0, fmt.Errorf("look at the labels of the nodes: %w", err)

@@ -34,157 +34,168 @@ type EKSAnywhereStep struct {
 
 // anywhere is the EKS Anywhere story while it is played.
 type anywhere struct {
-	stage  *stage.Stage
-	screen *Screen
-	admin  client.WithWatch
-	record *record
+	*scene
+	*workerRecord
+	result EKSAnywhereResult
 }
 
-// EKSAnywhere plays the EKS Anywhere story. Its error says what did not happen, or
-// what happened and should not have.
-func EKSAnywhere(ctx context.Context, s *stage.Stage, plimsoll string, screen *Screen) (EKSAnywhereResult, error) {
-	var r EKSAnywhereResult
-	where, err := eksanywhere.World(s.Cluster, anywhereCluster, anywhereTemplates())
-	if err != nil {
-		return r, err
-	}
-	screen.Say(`A worker group of EKS Anywhere that the autoscaler sizes: what becomes of its count, and of
+// anywhereStory is the EKS Anywhere story.
+func anywhereStory(s *scene) *act {
+	a := &anywhere{scene: s}
+	a.workerRecord = newWorkerRecord(anywhereCluster, func(c v1alpha1.Condition) {
+		s.screen.Tell("   ▸ WorkersReady is " + conditionText(c))
+	})
+	web := anywhereWorkload()
+	var before workerState // the upgrade
+	return &act{
+		say: `A worker group of EKS Anywhere that the autoscaler sizes: what becomes of its count, and of
 the Cluster's condition WorkersReady? Cluster API starts, the real controllers, whose machines
 are simulated nodes; and beside it Plimsoll twice, each time with a kubeconfig and rights of
-its own: as the autoscaler, and as the controller that carries out the Cluster's worker groups.`)
-	if err := s.AutoscaleIn(ctx, plimsoll, where); err != nil {
-		return r, err
-	}
-	if err := startController(ctx, s, plimsoll); err != nil {
-		return r, err
-	}
-	admin, err := client.NewWithWatch(s.Cluster.AdminConfig(), client.Options{Scheme: objects.Scheme()})
-	if err != nil {
-		return r, fmt.Errorf("make the administrator's client: %w", err)
-	}
-	a := anywhere{stage: s, screen: screen, admin: admin}
-	a.record, err = newRecord(ctx, admin, anywhereCluster, func(c v1alpha1.Condition) {
-		screen.Tell("   ▸ WorkersReady is " + conditionText(c))
-	})
-	if err != nil {
-		return r, err
-	}
-	defer a.record.stop()
-	err = narrate(ctx, s, screen, func() error {
-		for _, step := range []func(context.Context) (EKSAnywhereStep, error){a.appear, a.grow, a.upgrade, a.switchOff} {
-			done, err := step(ctx)
-			r.Steps = append(r.Steps, done)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}, func(ctx context.Context) error { return tellController(ctx, s, screen) })
-	return r, err
-}
-
-// 1. A Cluster, and its workers appear.
-func (a anywhere) appear(ctx context.Context) (EKSAnywhereStep, error) {
-	a.screen.Say(fmt.Sprintf(`
+its own: as the autoscaler, and as the controller that carries out the Cluster's worker groups.`,
+		open:    a.open,
+		columns: func(t stage.Tally) columns { return newWorkersRows(anywhereCluster, a.now(), t) },
+		record:  a.record,
+		tell:    []func(context.Context) error{s.tellController},
+		steps: []step{a.judged(step{
+			say: fmt.Sprintf(`
 A Cluster %s is created, with Kubernetes %s and two worker groups:
   - {name: %s, count: %d}
   - {name: %s, count: 1, autoscalingConfiguration: {minCount: %d, maxCount: %d}}
 That the control plane is initialized, the story says in the place of EKS Anywhere.`,
-		anywhereCluster, anywhereOld, anywhereFixed, anywhereFixedCount, anywhereAuto, anywhereMin, anywhereMax))
-	return a.play(ctx, "the Cluster is created", stage.Workload{Name: "web"}, func(ctx context.Context) error {
-		cluster := eksanywhere.Cluster(eksanywhere.Namespace, anywhereCluster)
-		cluster.Object["spec"] = anywhereSpec(anywhereOld, true, 1)
-		if err := a.admin.Create(ctx, cluster, client.FieldOwner(user)); err != nil {
-			return fmt.Errorf("create Cluster %s: %w", anywhereCluster, err)
-		}
-		patch := []byte(`{"status":{"conditions":[{"type":"` + v1alpha1.ControlPlaneInitialized + `","status":"True"}]}}`)
-		if err := a.admin.Status().Patch(ctx, cluster, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("eks-a-controller")); err != nil {
-			return fmt.Errorf("say that the control plane of Cluster %s is initialized: %w", anywhereCluster, err)
-		}
-		return nil
-	}, "both groups are there, and WorkersReady is True", func(_ stage.Tally, w workerState) bool {
-		return asWanted(w, anywhereOld, anywhereMin)
-	}, func(p passage) error {
-		return errors.Join(wantReplicas(p, anywhereFixed, anywhereFixedCount), wantReplicas(p, anywhereAuto, anywhereMin))
-	})
-}
-
-// 2. Pods, and the autoscaler sizes its group.
-func (a anywhere) grow(ctx context.Context) (EKSAnywhereStep, error) {
-	web := anywhereWorkload()
-	a.screen.Say(fmt.Sprintf(`
+				anywhereCluster, anywhereOld, anywhereFixed, anywhereFixedCount, anywhereAuto, anywhereMin, anywhereMax),
+			title: "the Cluster is created", workloads: []stage.Workload{{Name: "web"}},
+			begin: a.createCluster,
+			what:  "both groups are there, and WorkersReady is True",
+			done:  func(stage.Tally) bool { return asWanted(a.now(), anywhereOld, anywhereMin) },
+		}, func(p passage) error {
+			return errors.Join(wantReplicas(p, anywhereFixed, anywhereFixedCount), wantReplicas(p, anywhereAuto, anywhereMin))
+		}), a.judged(step{
+			say: fmt.Sprintf(`
 A Deployment arrives with %d pods for the nodes of %s, each of which takes one. WorkersReady
-must stay True, however many nodes there are: the count of 1 is ignored.`, web.Replicas, anywhereAuto))
-	return a.play(ctx, fmt.Sprintf("%d pods arrive", web.Replicas), web, func(ctx context.Context) error {
-		return a.stage.Create(ctx, web)
-	}, fmt.Sprintf("all %d pods run, on as many nodes", web.Replicas), func(t stage.Tally, w workerState) bool {
-		return allRun([]stage.Workload{web})(t) && asWanted(w, anywhereOld, anywhereMax)
-	}, func(p passage) error {
-		return errors.Join(
-			wantReplicas(p, anywhereFixed, anywhereFixedCount),
-			wantGrowth(p.replicas[deploymentOf(anywhereAuto)]),
-			wantReady(p, func(c v1alpha1.Condition) bool { return c.Status == v1alpha1.True }),
-		)
-	})
-}
-
-// 3. An upgrade of all machines, while the group is at its maximum.
-func (a anywhere) upgrade(ctx context.Context) (EKSAnywhereStep, error) {
-	web := anywhereWorkload()
-	a.screen.Say(fmt.Sprintf(`
+must stay True, however many nodes there are: the count of 1 is ignored.`, web.Replicas, anywhereAuto),
+			title: fmt.Sprintf("%d pods arrive", web.Replicas), workloads: []stage.Workload{web},
+			begin: s.create(web),
+			what:  fmt.Sprintf("all %d pods run, on as many nodes", web.Replicas),
+			done:  func(t stage.Tally) bool { return allRun(web)(t) && asWanted(a.now(), anywhereOld, anywhereMax) },
+		}, func(p passage) error {
+			return errors.Join(
+				wantReplicas(p, anywhereFixed, anywhereFixedCount),
+				wantGrowth(p.replicas[deploymentOf(anywhereAuto)]),
+				wantReady(p, func(c v1alpha1.Condition) bool { return c.Status == v1alpha1.True }),
+			)
+		}), a.judged(step{
+			say: fmt.Sprintf(`
 The Cluster is upgraded to Kubernetes %s, with another machine template: every machine is
-replaced. Not one of the %d may be lost, though the spec still says count: 1.`, anywhereNew, anywhereMax))
-	before, _, err := a.record.look()
-	if err != nil {
-		return EKSAnywhereStep{}, err
-	}
-	step, err := a.play(ctx, "upgrade to "+anywhereNew, web, func(ctx context.Context) error {
-		return a.write(ctx, anywhereSpec(anywhereNew, true, 1))
-	}, "every machine is replaced, every pod runs, and WorkersReady is True", func(t stage.Tally, w workerState) bool {
-		for uid := range before.machines {
-			if _, still := w.machines[uid]; still {
-				return false
+replaced. Not one of the %d may be lost, though the spec still says count: 1.`, anywhereNew, anywhereMax),
+			title: "upgrade to " + anywhereNew, workloads: []stage.Workload{web},
+			begin: func(ctx context.Context) error {
+				before = a.now()
+				return a.write(ctx, anywhereSpec(anywhereNew, true, 1))
+			},
+			what: "every machine is replaced, every pod runs, and WorkersReady is True",
+			done: func(t stage.Tally) bool {
+				w := a.now()
+				for uid := range before.machines {
+					if _, still := w.machines[uid]; still {
+						return false
+					}
+				}
+				return allRun(web)(t) && asWanted(w, anywhereNew, anywhereMax)
+			},
+			after: func(ctx context.Context, _ time.Duration) error { return a.kubelets(ctx, machineVersion(anywhereNew)) },
+		}, func(p passage) error {
+			rolling := func(c v1alpha1.Condition) bool { return c.Reason == workers.RollingUpgradeInProgress }
+			var untold error
+			if !slices.ContainsFunc(p.conditions, rolling) {
+				untold = errors.New("the upgrade was never told by WorkersReady")
 			}
-		}
-		return allRun([]stage.Workload{web})(t) && asWanted(w, anywhereNew, anywhereMax)
-	}, func(p passage) error {
-		rolling := func(c v1alpha1.Condition) bool { return c.Reason == workers.RollingUpgradeInProgress }
-		var untold error
-		if !slices.ContainsFunc(p.conditions, rolling) {
-			untold = errors.New("the upgrade was never told by WorkersReady")
-		}
-		return errors.Join(
-			untold,
-			wantReplicas(p, anywhereFixed, anywhereFixedCount),
-			wantReplicas(p, anywhereAuto, anywhereMax),
-			wantReady(p, func(c v1alpha1.Condition) bool {
-				return c.Reason != workers.AutoscalerConstraintNotMet && c.Reason != workers.MachineDeploymentNotReady
-			}),
-		)
-	})
-	if err != nil {
-		return step, err
+			return errors.Join(
+				untold,
+				wantReplicas(p, anywhereFixed, anywhereFixedCount),
+				wantReplicas(p, anywhereAuto, anywhereMax),
+				wantReady(p, func(c v1alpha1.Condition) bool {
+					return c.Reason != workers.AutoscalerConstraintNotMet && c.Reason != workers.MachineDeploymentNotReady
+				}),
+			)
+		}), a.judged(step{
+			say: fmt.Sprintf(`
+Autoscaling of %s is switched off, and its count set to %d in the same update. Now the count
+applies: pods that lose their nodes wait, and the autoscaler may not help them.`, anywhereAuto, anywhereLastCount),
+			title: fmt.Sprintf("autoscaling off, count %d", anywhereLastCount), workloads: []stage.Workload{web},
+			begin: func(ctx context.Context) error {
+				return a.write(ctx, anywhereSpec(anywhereNew, false, anywhereLastCount))
+			},
+			what: fmt.Sprintf("%s has %d machines, and WorkersReady is True", anywhereAuto, anywhereLastCount),
+			done: func(t stage.Tally) bool {
+				w := a.now()
+				return asWanted(w, anywhereNew, anywhereLastCount) && !w.deployments[deploymentOf(anywhereAuto)].bounded &&
+					t.Workloads[web.Name].Running == anywhereLastCount
+			},
+		}, func(p passage) error {
+			return errors.Join(
+				wantReplicas(p, anywhereFixed, anywhereFixedCount),
+				wantReplicas(p, anywhereAuto, anywhereMax, anywhereLastCount),
+			)
+		})},
+		result: func() string { return a.result.String() },
 	}
-	return step, a.kubelets(ctx, machineVersion(anywhereNew))
 }
 
-// 4. The count applies again.
-func (a anywhere) switchOff(ctx context.Context) (EKSAnywhereStep, error) {
-	web := anywhereWorkload()
-	a.screen.Say(fmt.Sprintf(`
-Autoscaling of %s is switched off, and its count set to %d in the same update. Now the count
-applies: pods that lose their nodes wait, and the autoscaler may not help them.`, anywhereAuto, anywhereLastCount))
-	return a.play(ctx, fmt.Sprintf("autoscaling off, count %d", anywhereLastCount), web, func(ctx context.Context) error {
-		return a.write(ctx, anywhereSpec(anywhereNew, false, anywhereLastCount))
-	}, fmt.Sprintf("%s has %d machines, and WorkersReady is True", anywhereAuto, anywhereLastCount), func(t stage.Tally, w workerState) bool {
-		return asWanted(w, anywhereNew, anywhereLastCount) && !w.deployments[deploymentOf(anywhereAuto)].bounded &&
-			t.Workloads[web.Name].Running == anywhereLastCount
-	}, func(p passage) error {
-		return errors.Join(
-			wantReplicas(p, anywhereFixed, anywhereFixedCount),
-			wantReplicas(p, anywhereAuto, anywhereMax, anywhereLastCount),
-		)
-	})
+// judged is a step that is judged by what the record has of its time.
+func (a *anywhere) judged(one step, judge func(passage) error) step {
+	var from mark
+	begin, after := one.begin, one.after
+	one.limit = anywhereLimit
+	one.begin = func(ctx context.Context) error {
+		from = a.here()
+		return begin(ctx)
+	}
+	one.after = func(ctx context.Context, took time.Duration) error {
+		p, err := a.since(ctx, from)
+		if err != nil {
+			return err
+		}
+		a.result.Steps = append(a.result.Steps, EKSAnywhereStep{one.title, took, p.replicas[deploymentOf(anywhereAuto)], p.conditions})
+		if err := judge(p); err != nil {
+			return fmt.Errorf("%s: %w", one.title, err)
+		}
+		if after == nil {
+			return nil
+		}
+		return after(ctx, took)
+	}
+	return one
+}
+
+// open starts the autoscaler and the controller, and begins to watch.
+func (a *anywhere) open(ctx context.Context) error {
+	where, err := eksanywhere.World(a.Cluster, anywhereCluster, anywhereTemplates())
+	if err != nil {
+		return err
+	}
+	if err := a.AutoscaleIn(ctx, a.plimsoll, where); err != nil {
+		return err
+	}
+	if err := startController(ctx, a.Stage, a.plimsoll); err != nil {
+		return err
+	}
+	if a.admin, err = client.NewWithWatch(a.Cluster.AdminConfig(), client.Options{Scheme: objects.Scheme()}); err != nil {
+		return fmt.Errorf("make the administrator's client: %w", err)
+	}
+	return a.watch(ctx, workerLists()...)
+}
+
+func (a *anywhere) createCluster(ctx context.Context) error {
+	cluster := eksanywhere.Cluster(eksanywhere.Namespace, anywhereCluster)
+	cluster.Object["spec"] = anywhereSpec(anywhereOld, true, 1)
+	if err := a.admin.Create(ctx, cluster, client.FieldOwner(user)); err != nil {
+		return fmt.Errorf("create Cluster %s: %w", anywhereCluster, err)
+	}
+	patch := []byte(`{"status":{"conditions":[{"type":"` + v1alpha1.ControlPlaneInitialized + `","status":"True"}]}}`)
+	if err := a.admin.Status().Patch(ctx, cluster, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("eks-a-controller")); err != nil {
+		return fmt.Errorf("say that the control plane of Cluster %s is initialized: %w", anywhereCluster, err)
+	}
+	return nil
 }
 
 // meanwhile is what WorkersReady was: by its reasons, the first and the last of many.

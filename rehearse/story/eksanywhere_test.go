@@ -27,14 +27,8 @@ import (
 )
 
 // emptyRecord is one that nobody watches for; what it tells goes to told.
-func emptyRecord(told *[]string) *record {
-	return &record{
-		cluster: anywhereCluster,
-		tell:    func(c v1alpha1.Condition) { *told = append(*told, conditionText(c)) },
-		changed: make(chan struct{}),
-		now:     workerState{deployments: map[string]deployment{}, machines: map[types.UID]machine{}},
-		at:      map[types.UID]string{}, replicas: map[string][]int{},
-	}
+func emptyRecord(told *[]string) *workerRecord {
+	return newWorkerRecord(anywhereCluster, func(c v1alpha1.Condition) { *told = append(*told, conditionText(c)) })
 }
 
 func testCluster(version string, ready v1alpha1.Condition) *unstructured.Unstructured {
@@ -118,11 +112,11 @@ func TestRecordWithAGapIsAnError(t *testing.T) {
 	var told []string
 	r := emptyRecord(&told)
 	r.take(watch.Event{Type: watch.Error, Object: &metav1.Status{Message: "too old"}})
-	if _, _, err := r.look(); err == nil || !strings.Contains(err.Error(), "too old") {
+	if _, err := r.look(); err == nil || !strings.Contains(err.Error(), "too old") {
 		t.Errorf("got %v", err)
 	}
-	a := anywhere{record: r, stage: &stage.Stage{Watch: &stage.Watch{}}}
-	if err := a.wait(t.Context(), "nothing", func(stage.Tally, workerState) bool { return true }); err == nil {
+	a := act{record: r.record}
+	if err := a.wait(t.Context(), &scene{Stage: &stage.Stage{Watch: &stage.Watch{}}}, step{done: func(stage.Tally) bool { return true }}); err == nil {
 		t.Error("it waits on without a record")
 	}
 }
@@ -137,15 +131,16 @@ func TestRecordNoticesThatAWatchEnds(t *testing.T) {
 				return watches[len(watches)-1], nil
 			},
 		})
-		r, err := newRecord(t.Context(), admin, anywhereCluster, func(v1alpha1.Condition) {})
-		if err != nil {
+		r := emptyRecord(new([]string))
+		r.admin = admin
+		if err := r.watch(t.Context(), workerLists()...); err != nil {
 			t.Fatal(err)
 		}
-		_, changed, _ := r.look()
+		changed, _ := r.look()
 		watches[1].Add(testDeployment(anywhereAuto, "1", 1, 1))
 		<-changed
-		now, changed, err := r.look()
-		if err != nil || now.deployments[deploymentOf(anywhereAuto)].replicas != 1 {
+		changed, err := r.look()
+		if now := r.now(); err != nil || now.deployments[deploymentOf(anywhereAuto)].replicas != 1 {
 			t.Fatalf("got %v, %v", now, err)
 		}
 		if !byStory {
@@ -153,7 +148,7 @@ func TestRecordNoticesThatAWatchEnds(t *testing.T) {
 			<-changed
 		}
 		r.stop()
-		if _, _, err := r.look(); (err == nil) != byStory {
+		if _, err := r.look(); (err == nil) != byStory {
 			t.Errorf("ended by the story: %v; the record says %v", byStory, err)
 		}
 	}
@@ -162,30 +157,30 @@ func TestRecordNoticesThatAWatchEnds(t *testing.T) {
 func TestSettled(t *testing.T) {
 	version := machineVersion(anywhereNew)
 	for name, tt := range map[string]struct {
-		change func(*record)
+		change func(*workerRecord)
 		want   bool
 	}{
-		"as wanted":       {func(*record) {}, true},
-		"another number":  {func(r *record) { r.take(watch.Event{Object: testDeployment(anywhereAuto, "2", 3, 2)}) }, false},
-		"an old machine":  {func(r *record) { r.take(watch.Event{Object: testMachine("m1", anywhereAuto, anywhereOld)}) }, false},
-		"one that leaves": {func(r *record) { r.take(watch.Event{Object: testMachine("m3", anywhereAuto, anywhereOld)}) }, false},
-		"one that is gone": {func(r *record) {
+		"as wanted":       {func(*workerRecord) {}, true},
+		"another number":  {func(r *workerRecord) { r.take(watch.Event{Object: testDeployment(anywhereAuto, "2", 3, 2)}) }, false},
+		"an old machine":  {func(r *workerRecord) { r.take(watch.Event{Object: testMachine("m1", anywhereAuto, anywhereOld)}) }, false},
+		"one that leaves": {func(r *workerRecord) { r.take(watch.Event{Object: testMachine("m3", anywhereAuto, anywhereOld)}) }, false},
+		"one that is gone": {func(r *workerRecord) {
 			m := testMachine("m3", anywhereAuto, anywhereOld)
 			r.take(watch.Event{Object: m})
 			r.take(watch.Event{Type: watch.Deleted, Object: m})
 		}, true},
-		"of another group": {func(r *record) { r.take(watch.Event{Object: testMachine("m3", anywhereFixed, anywhereOld)}) }, true},
-		"an old status": {func(r *record) {
+		"of another group": {func(r *workerRecord) { r.take(watch.Event{Object: testMachine("m3", anywhereFixed, anywhereOld)}) }, true},
+		"an old status": {func(r *workerRecord) {
 			md := testDeployment(anywhereAuto, "2", 2, 2)
 			md.Generation++
 			r.take(watch.Event{Object: md})
 		}, false},
-		"the old version": {func(r *record) {
+		"the old version": {func(r *workerRecord) {
 			md := testDeployment(anywhereAuto, "2", 2, 2)
 			md.Spec.Template.Spec.Version = machineVersion(anywhereOld)
 			r.take(watch.Event{Object: md})
 		}, false},
-		"deleted": {func(r *record) {
+		"deleted": {func(r *workerRecord) {
 			r.take(watch.Event{Type: watch.Deleted, Object: testDeployment(anywhereAuto, "2", 2, 2)})
 		}, false},
 	} {
@@ -195,10 +190,7 @@ func TestSettled(t *testing.T) {
 			r.take(watch.Event{Object: testMachine("m1", anywhereAuto, anywhereNew)})
 			r.take(watch.Event{Object: testMachine("m2", anywhereAuto, anywhereNew)})
 			tt.change(r)
-			now, _, err := r.look()
-			if err != nil {
-				t.Fatal(err)
-			}
+			now := r.now()
 			if got := now.settled(deploymentOf(anywhereAuto), 2, version); got != tt.want {
 				t.Errorf("got %v: %s", got, now)
 			}
@@ -259,7 +251,7 @@ func TestAnywhereSpec(t *testing.T) {
 }
 
 // exampleWorkers is an upgrade in the middle, and a group that is not there yet.
-func exampleWorkers(t *testing.T) Frame {
+func exampleWorkers() Frame {
 	r := emptyRecord(new([]string))
 	for _, o := range []watch.Event{
 		{Object: testCluster("1", condition("False", "RollingUpgradeInProgress", "Worker nodes of prod-auto not up-to-date yet"))},
@@ -270,18 +262,12 @@ func exampleWorkers(t *testing.T) Frame {
 	} {
 		r.take(o)
 	}
-	now, _, err := r.look()
-	if err != nil {
-		t.Fatal(err)
-	}
 	tally := stage.Tally{Workloads: map[string]stage.Pods{"web": {All: 2, Bound: 2, Running: 2}}, Groups: map[string]stage.Nodes{"prod-auto": {All: 3, Ready: 2, Leaving: 1}}}
-	f := newFrame("an upgrade", 1500*time.Millisecond, tally, []stage.Workload{{Name: "web", Replicas: 2}}, nil)
-	f.Workers = newWorkersRows(anywhereCluster, now, tally)
-	return f
+	return newFrame("an upgrade", 1500*time.Millisecond, tally, []stage.Workload{{Name: "web", Replicas: 2}}, newWorkersRows(anywhereCluster, r.now(), tally))
 }
 
 func TestFrameOfWorkers(t *testing.T) {
-	f := exampleWorkers(t)
+	f := exampleWorkers()
 	want := []string{
 		"── an upgrade ── 1.5 s",
 		"  pods",
@@ -299,7 +285,7 @@ func TestFrameOfWorkers(t *testing.T) {
 	if diff := cmp.Diff(line, f.Line()); diff != "" {
 		t.Error(diff)
 	}
-	f.Workers = newWorkersRows(anywhereCluster, workerState{}, stage.Tally{})
+	f.Columns = newWorkersRows(anywhereCluster, workerState{}, stage.Tally{})
 	if got := f.Line(); !strings.Contains(got, "| no worker groups | WorkersReady not there") {
 		t.Errorf("before the Cluster: %q", got)
 	}

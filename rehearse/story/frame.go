@@ -13,9 +13,18 @@ type Frame struct {
 	Title     string
 	Elapsed   time.Duration
 	Workloads []WorkloadRow
-	Groups    []GroupRow
-	Workers   *WorkersRows // instead of Groups, where a Cluster of EKS Anywhere has them
-	Pools     *PoolsRows   // instead of Groups, where worker pools of Gardener have them
+	Columns   columns
+}
+
+// columns are the part of a frame below the pods: node groups, the worker groups of a
+// Cluster of EKS Anywhere, or worker pools of Gardener.
+type columns interface {
+	// width is that of the longest name.
+	width() int
+	// lines renders the rows, with the names padded to so many columns.
+	lines(names int) []string
+	// line tells the rows in one line.
+	line() string
 }
 
 // WorkloadRow is the progress of one workload.
@@ -32,14 +41,25 @@ type GroupRow struct {
 	Nodes stage.Nodes
 }
 
+// groupRows are node groups, in the story's order.
+type groupRows []GroupRow
+
+// groupsOf shows node groups.
+func groupsOf(groups []stage.Group) func(stage.Tally) columns {
+	return func(t stage.Tally) columns {
+		var rows groupRows
+		for _, g := range groups {
+			rows = append(rows, GroupRow{Name: g.Name, Max: g.Max, Nodes: t.Groups[g.Name]})
+		}
+		return rows
+	}
+}
+
 // newFrame picks the rows of a tally, in the story's order.
-func newFrame(title string, elapsed time.Duration, tally stage.Tally, workloads []stage.Workload, groups []stage.Group) Frame {
-	f := Frame{Title: title, Elapsed: elapsed}
+func newFrame(title string, elapsed time.Duration, tally stage.Tally, workloads []stage.Workload, columns columns) Frame {
+	f := Frame{Title: title, Elapsed: elapsed, Columns: columns}
 	for _, w := range workloads {
 		f.Workloads = append(f.Workloads, WorkloadRow{Name: w.Name, Want: w.Replicas, Pods: tally.Workloads[w.Name]})
-	}
-	for _, g := range groups {
-		f.Groups = append(f.Groups, GroupRow{Name: g.Name, Max: g.Max, Nodes: tally.Groups[g.Name]})
 	}
 	return f
 }
@@ -56,34 +76,15 @@ const (
 // Lines renders the frame for a terminal of so many columns.
 func (f Frame) Lines(width int) []string {
 	lines := []string{fmt.Sprintf("── %s ── %.1f s", f.Title, f.Elapsed.Seconds())}
-	names := 0
+	names := f.Columns.width()
 	for _, w := range f.Workloads {
 		names = max(names, len(w.Name))
-	}
-	for _, g := range f.Groups {
-		names = max(names, len(g.Name))
-	}
-	if f.Workers != nil {
-		names = max(names, f.Workers.width())
-	}
-	if f.Pools != nil {
-		names = max(names, f.Pools.width())
 	}
 	lines = append(lines, "  pods")
 	for _, w := range f.Workloads {
 		lines = append(lines, "    "+pad(w.Name, names)+"  "+bar(w)+"  "+w.text(3))
 	}
-	switch {
-	case f.Workers != nil:
-		lines = append(lines, f.Workers.lines(names)...)
-	case f.Pools != nil:
-		lines = append(lines, f.Pools.lines(names)...)
-	default:
-		lines = append(lines, "  nodes   "+nodeLegend)
-	}
-	for _, g := range f.Groups {
-		lines = append(lines, fmt.Sprintf("    %s  %3d of %3d  %s", pad(g.Name, names), g.Nodes.All, g.Max, boxes(g.Nodes)))
-	}
+	lines = append(lines, f.Columns.lines(names)...)
 	for i := range lines {
 		lines[i] = clip(lines[i], width)
 	}
@@ -130,15 +131,28 @@ func (f Frame) Line() string {
 	for _, w := range f.Workloads {
 		parts = append(parts, w.Name+" "+w.text(0))
 	}
-	pods := strings.Join(parts, "; ")
-	if f.Workers != nil {
-		return "pods: " + pods + " | " + f.Workers.line()
+	return "pods: " + strings.Join(parts, "; ") + " | " + f.Columns.line()
+}
+
+func (rows groupRows) width() int {
+	names := 0
+	for _, g := range rows {
+		names = max(names, len(g.Name))
 	}
-	if f.Pools != nil {
-		return "pods: " + pods + " | " + f.Pools.line()
+	return names
+}
+
+func (rows groupRows) lines(names int) []string {
+	lines := []string{"  nodes   " + nodeLegend}
+	for _, g := range rows {
+		lines = append(lines, fmt.Sprintf("    %s  %3d of %3d  %s", pad(g.Name, names), g.Nodes.All, g.Max, boxes(g.Nodes)))
 	}
-	parts = nil
-	for _, g := range f.Groups {
+	return lines
+}
+
+func (rows groupRows) line() string {
+	var parts []string
+	for _, g := range rows {
 		n := g.Nodes
 		if n.All == 0 {
 			continue
@@ -152,9 +166,8 @@ func (f Frame) Line() string {
 		}
 		parts = append(parts, text)
 	}
-	nodes := "none"
-	if len(parts) > 0 {
-		nodes = strings.Join(parts, ", ")
+	if len(parts) == 0 {
+		return "nodes: none"
 	}
-	return "pods: " + pods + " | nodes: " + nodes
+	return "nodes: " + strings.Join(parts, ", ")
 }

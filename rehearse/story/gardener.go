@@ -97,68 +97,150 @@ type GardenerStep struct {
 
 // pooled is the Gardener story while it is played.
 type pooled struct {
-	stage  *stage.Stage
-	screen *Screen
-	shoot  pools.Shoot
-	admin  client.WithWatch
-	record *poolRecord
+	*scene
+	*poolRecord
+	shoot pools.Shoot
+	said  refusals
 }
 
-// Gardener plays the Gardener story. Its error says what did not happen, or what
-// happened and should not have.
-func Gardener(ctx context.Context, s *stage.Stage, plimsoll string, screen *Screen) (GardenerResult, error) {
+// gardenerStory is the Gardener story.
+func gardenerStory(s *scene) *act {
+	p := &pooled{scene: s, poolRecord: newPoolRecord(gardenerNamespace), shoot: gardenerShoot(), said: refusals{pools: map[string]bool{}}}
 	var r GardenerResult
-	p := pooled{stage: s, screen: screen, shoot: gardenerShoot()}
-	where, err := world.Gardener(s.Cluster, p.shoot)
-	if err != nil {
-		return r, err
-	}
-	if p.admin, err = client.NewWithWatch(s.Cluster.AdminConfig(), client.Options{Scheme: gardener.Scheme()}); err != nil {
-		return r, fmt.Errorf("make the administrator's client: %w", err)
-	}
-	// The watch begins when the kinds are there, and before the first pool is.
-	populate := where.Populate
-	where.Populate = func(populating context.Context, plane *controlplane.ControlPlane) error {
-		var err error
-		if p.record, err = newPoolRecord(ctx, p.admin, gardenerNamespace); err != nil {
-			return err
+	workloads, gone := gardenerWorkloads(gardenerPods), gardenerWorkloads(0)
+	// pooled is a step after which the pools are noted.
+	pooled := func(one step) step {
+		after := one.after
+		one.limit = gardenerLimit
+		one.after = func(ctx context.Context, took time.Duration) error {
+			r.Steps = append(r.Steps, GardenerStep{one.title, took, p.rows(s.Watch.Tally())})
+			if after == nil {
+				return nil
+			}
+			return after(ctx, took)
 		}
-		return populate(populating, plane)
+		return one
 	}
-	screen.Say(fmt.Sprintf(`Three worker pools of Gardener, each of %d to %d machines over %s, and
+	atMinimum := func(t stage.Tally) bool {
+		return allRun(gone...)(t) && p.everyPool(t, func(row PoolsRow) bool {
+			return row.sum().Nodes.All == gardenerMin && row.sum().Asked == gardenerMin
+		})
+	}
+	return &act{
+		say: fmt.Sprintf(`Three worker pools of Gardener, each of %d to %d machines over %s, and
 equal but for how the pool's limits are spread over its zones: %s.
 In %s there is no quota. A stand-in for machine-controller-manager makes the machines;
 Plimsoll finds its MachineDeployments, one for each pool and zone.
 To be quick it waits seconds where it would wait minutes: %q`,
-		gardenerMin, gardenerMax, strings.Join(gardenerZones, ", "), strings.Join(sizings(), ", "), gardenerZones[0], gardenerFlags()))
-	err = s.AutoscaleIn(ctx, plimsoll, where, gardenerFlags()...)
-	if p.record != nil {
-		defer p.record.stop()
+			gardenerMin, gardenerMax, strings.Join(gardenerZones, ", "), strings.Join(sizings(), ", "), gardenerZones[0], gardenerFlags()),
+		open:    p.open,
+		edit:    withoutOthers,
+		columns: func(t stage.Tally) columns { return PoolsRows{Zones: gardenerZones, Pools: p.rows(t)} },
+		record:  p.record,
+		tell: []func(context.Context) error{func(ctx context.Context) error {
+			return s.hearEvents(ctx, func(event *corev1.Event) {
+				p.note(func() error { p.said.take(event); return nil })
+			})
+		}},
+		steps: []step{pooled(step{
+			// Each zone has one machine of each pool's minimum, and one zone cannot give it.
+			title: "the minimum, without a zone", workloads: gone,
+			what: fmt.Sprintf("each pool has its %d machines, none of them in %s", gardenerMin, gardenerZones[0]),
+			done: func(t stage.Tally) bool {
+				return p.everyPool(t, func(row PoolsRow) bool { return row.sum().Nodes.Ready == gardenerMin && row.Zones[0].Asked == 0 })
+			},
+			after: func(context.Context, time.Duration) error {
+				p.mindLeast()
+				return nil
+			},
+		}), pooled(step{
+			say: fmt.Sprintf(`
+Each pool has its minimum all the same: the other zones have more than their share. Now a
+Deployment arrives for each, with %d pods, each of which takes a machine: more than there may
+be. %s leaves %s its share, which nobody can use, and stays below its maximum.`,
+				gardenerPods, machinev1.SizingBackwardCompatible, gardenerZones[0]),
+			title: fmt.Sprintf("%d pods for each pool", gardenerPods), workloads: workloads,
+			begin: s.create(workloads...),
+			what:  "each pool has all that it can have, and Plimsoll has said of each why it gets no more",
+			done: func(t stage.Tally) bool {
+				return p.saidAll() && p.everyPool(t, func(row PoolsRow) bool {
+					want := gardenerMax
+					if row.Name == gardenerFixedShares {
+						want = gardenerMin
+					}
+					return row.sum().Nodes.Ready == want && t.Workloads[row.Name].Running == want
+				})
+			},
+		}), pooled(step{
+			say: fmt.Sprintf(`
+%s has quota again. Plimsoll lets a zone rest for %s after it had none, and tries it then.
+The pools that are at their maximum buy nothing just to be spread better.`, gardenerZones[0], gardenerBackoff),
+			title: gardenerZones[0] + " has quota again", workloads: workloads,
+			begin: p.giveQuota,
+			what:  fmt.Sprintf("every pool has %d machines", gardenerMax),
+			done: func(t stage.Tally) bool {
+				return p.everyPool(t, func(row PoolsRow) bool {
+					return row.sum().Nodes.Ready == gardenerMax && t.Workloads[row.Name].Running == gardenerMax
+				})
+			},
+		}), pooled(step{
+			say:   "\nThe Deployments shrink to nothing. The pools' minimum must stay, whatever their zones'.",
+			title: "and back to the minimum", workloads: gone,
+			begin: s.scaleAll(gone),
+			what:  fmt.Sprintf("every pool has %d machines", gardenerMin),
+			done:  atMinimum,
+			after: func(ctx context.Context, _ time.Duration) error {
+				s.screen.Say(fmt.Sprintf("There they stay: nothing may go in the next %s.", gardenerStands))
+				select {
+				case <-time.After(gardenerStands):
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+				if err := p.catchUp(ctx, &machinev1.MachineDeploymentList{}); err != nil {
+					return err
+				}
+				end := p.now()
+				if !atMinimum(s.Watch.Tally()) {
+					return fmt.Errorf("the pools did not stay at their minimum: %s", end)
+				}
+				r.Most, r.Least = end.most, end.least
+				return errors.Join(withinMaximum(r.Most), withinMinimum(r.Least))
+			},
+		})},
+		result: func() string { return r.String() },
 	}
+}
+
+// open starts the world and the autoscaler. The watch begins when the kinds are there, and
+// before the first pool is.
+func (p *pooled) open(ctx context.Context) error {
+	where, err := world.Gardener(p.Cluster, p.shoot)
 	if err != nil {
-		return r, err
+		return err
 	}
-	screen.Edit(withoutOthers)
-	defer screen.Edit(nil)
-	err = narrate(ctx, s, screen, func() error {
-		for _, step := range []func(context.Context) (GardenerStep, error){p.fill, p.grow, p.quotaIsBack, p.shrink} {
-			done, err := step(ctx)
-			r.Steps = append(r.Steps, done)
-			if err != nil {
-				return err
-			}
+	if p.admin, err = client.NewWithWatch(p.Cluster.AdminConfig(), client.Options{Scheme: gardener.Scheme()}); err != nil {
+		return fmt.Errorf("make the administrator's client: %w", err)
+	}
+	populate := where.Populate
+	where.Populate = func(populating context.Context, plane *controlplane.ControlPlane) error {
+		if err := p.watch(ctx, &machinev1.MachineDeploymentList{}); err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return r, err
+		return populate(populating, plane)
 	}
-	end, err := p.record.catchUp(ctx)
-	r.Most, r.Least = end.most, end.least
-	if err != nil {
-		return r, err
+	return p.AutoscaleIn(ctx, p.plimsoll, where, gardenerFlags()...)
+}
+
+// giveQuota lets the zone recover.
+func (p *pooled) giveQuota(ctx context.Context) error {
+	for _, one := range gardenerSizings {
+		class := &machinev1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: gardenerNamespace, Name: p.shoot.Deployment(one.pool, 0)}}
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, gardener.QuotaAnnotation)
+		if err := p.admin.Patch(ctx, class, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			return fmt.Errorf("give %s its quota back: %w", class.Name, err)
+		}
 	}
-	return r, errors.Join(withinMaximum(r.Most), withinMinimum(r.Least))
+	return nil
 }
 
 func sizings() []string {
@@ -189,151 +271,28 @@ func withinMinimum(least map[string]int) error {
 	return nil
 }
 
-// 1. Each zone has one machine of each pool's minimum, and one zone cannot give it.
-func (p *pooled) fill(ctx context.Context) (GardenerStep, error) {
-	step, err := p.play(ctx, "the minimum, without a zone", gardenerWorkloads(0), func(context.Context) error { return nil },
-		fmt.Sprintf("each pool has its %d machines, none of them in %s", gardenerMin, gardenerZones[0]), func(t stage.Tally, s poolState) bool {
-			return p.everyPool(t, s, func(row PoolsRow) bool { return row.sum().Nodes.Ready == gardenerMin && row.Zones[0].Asked == 0 })
-		})
-	p.record.mindLeast()
-	return step, err
-}
-
-// 2. More pods than any pool may have machines for.
-func (p *pooled) grow(ctx context.Context) (GardenerStep, error) {
-	workloads := gardenerWorkloads(gardenerPods)
-	p.screen.Say(fmt.Sprintf(`
-Each pool has its minimum all the same: the other zones have more than their share. Now a
-Deployment arrives for each, with %d pods, each of which takes a machine: more than there may
-be. %s leaves %s its share, which nobody can use, and stays below its maximum.`,
-		gardenerPods, machinev1.SizingBackwardCompatible, gardenerZones[0]))
-	said, err := p.refusals(ctx)
-	if err != nil {
-		return GardenerStep{}, err
-	}
-	defer said.stop()
-	return p.play(ctx, fmt.Sprintf("%d pods for each pool", gardenerPods), workloads, func(ctx context.Context) error {
-		return p.stage.Create(ctx, workloads...)
-	}, "each pool has all that it can have, and Plimsoll has said of each why it gets no more", func(t stage.Tally, s poolState) bool {
-		return said.all() && p.everyPool(t, s, func(row PoolsRow) bool {
-			want := gardenerMax
-			if row.Name == gardenerFixedShares {
-				want = gardenerMin
-			}
-			return row.sum().Nodes.Ready == want && t.Workloads[row.Name].Running == want
-		})
-	})
-}
-
-// 3. The zone recovers.
-func (p *pooled) quotaIsBack(ctx context.Context) (GardenerStep, error) {
-	p.screen.Say(fmt.Sprintf(`
-%s has quota again. Plimsoll lets a zone rest for %s after it had none, and tries it then.
-The pools that are at their maximum buy nothing just to be spread better.`, gardenerZones[0], gardenerBackoff))
-	return p.play(ctx, gardenerZones[0]+" has quota again", gardenerWorkloads(gardenerPods), func(ctx context.Context) error {
-		for _, one := range gardenerSizings {
-			class := &machinev1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: gardenerNamespace, Name: p.shoot.Deployment(one.pool, 0)}}
-			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, gardener.QuotaAnnotation)
-			if err := p.admin.Patch(ctx, class, client.RawPatch(types.MergePatchType, patch)); err != nil {
-				return fmt.Errorf("give %s its quota back: %w", class.Name, err)
-			}
-		}
-		return nil
-	}, fmt.Sprintf("every pool has %d machines", gardenerMax), func(t stage.Tally, s poolState) bool {
-		return p.everyPool(t, s, func(row PoolsRow) bool {
-			return row.sum().Nodes.Ready == gardenerMax && t.Workloads[row.Name].Running == gardenerMax
-		})
-	})
-}
-
-// 4. Nobody needs them any more.
-func (p *pooled) shrink(ctx context.Context) (GardenerStep, error) {
-	p.screen.Say("\nThe Deployments shrink to nothing. The pools' minimum must stay, whatever their zones'.")
-	workloads := gardenerWorkloads(0)
-	atMinimum := func(t stage.Tally, s poolState) bool {
-		return allRun(workloads)(t) && p.everyPool(t, s, func(row PoolsRow) bool {
-			return row.sum().Nodes.All == gardenerMin && row.sum().Asked == gardenerMin
-		})
-	}
-	step, err := p.play(ctx, "and back to the minimum", workloads, func(ctx context.Context) error {
-		for _, w := range workloads {
-			if err := p.stage.Scale(ctx, w.Name, 0); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, fmt.Sprintf("every pool has %d machines", gardenerMin), atMinimum)
-	if err != nil {
-		return step, err
-	}
-	p.screen.Say(fmt.Sprintf("There they stay: nothing may go in the next %s.", gardenerStands))
-	select {
-	case <-time.After(gardenerStands):
-	case <-ctx.Done():
-		return step, context.Cause(ctx)
-	}
-	now, err := p.record.catchUp(ctx)
-	if err == nil && !atMinimum(p.stage.Watch.Tally(), now) {
-		err = fmt.Errorf("the pools did not stay at their minimum: %s", now)
-	}
-	return step, err
+// saidAll reports whether Plimsoll has said of every pool that a pod gets no node.
+func (p *pooled) saidAll() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.all()
 }
 
 // rows are the pools as they are.
-func (p *pooled) rows(t stage.Tally, s poolState) []PoolsRow {
+func (p *pooled) rows(t stage.Tally) []PoolsRow {
 	var all []PoolsRow
+	now := p.now()
 	for _, pool := range p.shoot.Pools {
 		row := PoolsRow{Name: pool.Name, Min: pool.Minimum, Max: pool.Maximum}
 		for zone := range pool.Zones {
 			name := p.shoot.Deployment(pool.Name, zone)
-			row.Zones = append(row.Zones, PoolZone{Asked: s.targets[name].replicas, Nodes: t.Groups[name]})
+			row.Zones = append(row.Zones, PoolZone{Asked: now.targets[name].replicas, Nodes: t.Groups[name]})
 		}
 		all = append(all, row)
 	}
 	return all
 }
 
-func (p *pooled) everyPool(t stage.Tally, s poolState, is func(PoolsRow) bool) bool {
-	return !slices.ContainsFunc(p.rows(t, s), func(row PoolsRow) bool { return !is(row) })
-}
-
-// play does what begins a step, and shows the pools until they are as wanted.
-func (p *pooled) play(ctx context.Context, title string, workloads []stage.Workload, begin func(context.Context) error,
-	what string, done func(stage.Tally, poolState) bool) (GardenerStep, error) {
-	step := GardenerStep{What: title}
-	ctx, cancel := context.WithTimeoutCause(ctx, gardenerLimit, fmt.Errorf("the limit of %s is over", gardenerLimit))
-	defer cancel()
-	began := time.Now()
-	end := p.screen.follow(ctx, func() Frame {
-		tally := p.stage.Watch.Tally()
-		now, _, _ := p.record.look() // an error of the record ends the waiting
-		f := newFrame(title, time.Since(began), tally, workloads, nil)
-		f.Pools = &PoolsRows{Zones: gardenerZones, Pools: p.rows(tally, now)}
-		return f
-	})
-	defer end()
-	if err := begin(ctx); err != nil {
-		return step, err
-	}
-	for {
-		changed := p.stage.Watch.Changed()
-		tally := p.stage.Watch.Tally()
-		now, asked, err := p.record.look()
-		if err != nil {
-			return step, err
-		}
-		if err := withinMaximum(now.most); err != nil {
-			return step, err
-		}
-		if done(tally, now) {
-			step.Took, step.Pools = time.Since(began), p.rows(tally, now)
-			return step, nil
-		}
-		select {
-		case <-changed:
-		case <-asked:
-		case <-ctx.Done():
-			return step, fmt.Errorf("this did not happen: %s: %w (%s; %s)", what, context.Cause(ctx), tally, now)
-		}
-	}
+func (p *pooled) everyPool(t stage.Tally, is func(PoolsRow) bool) bool {
+	return !slices.ContainsFunc(p.rows(t), func(row PoolsRow) bool { return !is(row) })
 }

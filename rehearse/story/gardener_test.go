@@ -7,33 +7,27 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
 
-func emptyPoolRecord() *poolRecord {
-	return &poolRecord{
-		changed: make(chan struct{}),
-		now:     poolState{targets: map[string]target{}, most: map[string]int{}, least: map[string]int{}},
-	}
-}
-
 func wrote(name, pool string, replicas int32) watch.Event {
 	return watch.Event{Type: watch.Modified, Object: &machinev1.MachineDeployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{machinev1.PoolLabel: pool}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{machinev1.PoolLabel: pool}},
 		Spec:       machinev1.MachineDeploymentSpec{Replicas: replicas},
 	}}
 }
 
 func TestPoolRecordSumsAtEachWrite(t *testing.T) {
-	r := emptyPoolRecord()
+	r := newPoolRecord("n")
 	for _, event := range []watch.Event{wrote("a1", "a", 2), wrote("a2", "a", 1), wrote("b1", "b", 9), wrote("a1", "a", 0)} {
 		r.take(event)
 	}
 	r.mindLeast()
-	_, changed, _ := r.look()
+	changed, _ := r.look()
 	r.take(wrote("a2", "a", 4))
 	select {
 	case <-changed:
@@ -45,14 +39,25 @@ func TestPoolRecordSumsAtEachWrite(t *testing.T) {
 	for _, event := range []watch.Event{wrote("a1", "a", 1), gone, wrote("b1", "b", 1)} {
 		r.take(event)
 	}
-	now, _, err := r.look()
+	now := r.now()
+	_, err := r.look()
 	// a: 2, 3, 1, and from here on 4, 5, 1.
 	if err != nil || now.most["a"] != 5 || now.most["b"] != 9 || now.least["a"] != 1 || now.least["b"] != 1 || now.targets["a1"].replicas != 1 {
 		t.Errorf("got %+v, %v", now, err)
 	}
 	r.take(watch.Event{Type: watch.Error, Object: &metav1.Status{Message: "too old"}})
-	if _, _, err := r.look(); err == nil || !strings.Contains(err.Error(), "too old") {
+	if _, err := r.look(); err == nil || !strings.Contains(err.Error(), "too old") {
 		t.Errorf("a watch that failed: %v", err)
+	}
+	r = newPoolRecord("n")
+	r.take(wrote("e1", "equitable", gardenerMax))
+	if _, err := r.look(); err != nil {
+		t.Errorf("at its maximum: %v", err)
+	}
+	r.take(wrote("e2", "equitable", 1))
+	r.take(wrote("e2", "equitable", 0))
+	if _, err := r.look(); err == nil || !strings.Contains(err.Error(), "equitable") {
+		t.Errorf("above its maximum for a moment: %v", err)
 	}
 }
 
@@ -94,19 +99,18 @@ func TestTheGardenerStorysShoot(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	told := 0
-	r := &refusals{pools: map[string]bool{}, tell: func() { told++ }}
+	r := refusals{pools: map[string]bool{}}
 	say := func(source, reason, pod string) {
-		r.take(watch.Event{Type: watch.Added, Object: &corev1.Event{
+		r.take(&corev1.Event{
 			Source: corev1.EventSource{Component: source}, Reason: reason, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: pod},
-		}})
+		})
 	}
 	say(eventSource, notTriggered, "lax-greedy-1-a")
 	say(eventSource, notTriggered, "equitable-1-a")
 	say(eventSource, "TriggeredScaleUp", "backward-compatible-1-a")
 	say("default-scheduler", notTriggered, "backward-compatible-1-a")
-	if r.all() || told != 2 {
-		t.Errorf("got %v, told %d times", r.pools, told)
+	if r.all() || len(r.pools) != 2 {
+		t.Errorf("got %v", r.pools)
 	}
 	if say(eventSource, notTriggered, "backward-compatible-1-a"); !r.all() {
 		t.Errorf("got %v", r.pools)

@@ -1,71 +1,33 @@
 package story
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // notTriggered is the reason of Plimsoll's events on pods that get no node.
 const notTriggered = "NotTriggerScaleUp"
 
-// refusals notes of which pools Plimsoll has said that a pod gets no node.
-type refusals struct {
-	stop func()
+// refusals are the pools of which Plimsoll has said that a pod gets no node.
+type refusals struct{ pools map[string]bool }
 
-	mu    sync.Mutex
-	pools map[string]bool
-	tell  func()
-}
-
-// refusals begins to listen. What is heard wakes whoever waits for the pools.
-func (p *pooled) refusals(ctx context.Context) (*refusals, error) {
-	events, err := p.stage.Client.CoreV1().Events(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("watch Plimsoll's events: %w", err)
-	}
-	r := &refusals{pools: map[string]bool{}, tell: p.record.nudge}
-	var running sync.WaitGroup
-	running.Go(func() {
-		for change := range events.ResultChan() {
-			r.take(change)
-		}
-	})
-	r.stop = func() {
-		events.Stop()
-		running.Wait()
-	}
-	return r, nil
-}
-
-func (r *refusals) take(change watch.Event) {
-	event, ok := change.Object.(*corev1.Event)
-	if !ok || event.Source.Component != eventSource || event.Reason != notTriggered {
+func (r refusals) take(event *corev1.Event) {
+	if event.Source.Component != eventSource || event.Reason != notTriggered {
 		return
 	}
-	r.mu.Lock()
 	for _, one := range gardenerSizings {
 		// A pod's name is its Deployment's and more, and the Deployment's is the pool's.
 		if strings.HasPrefix(event.InvolvedObject.Name, one.pool+"-") {
 			r.pools[one.pool] = true
 		}
 	}
-	r.mu.Unlock()
-	r.tell()
 }
 
-// all tells whether there was a word on every pool.
-func (r *refusals) all() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.pools) == len(gardenerSizings)
-}
+// all reports whether there was a word on every pool.
+func (r refusals) all() bool { return len(r.pools) == len(gardenerSizings) }
 
 // othersNodes are the parts of a reason that say only that another pool's nodes are
 // not those that a pod selects.

@@ -66,66 +66,49 @@ type GrowthResult struct {
 	AllGone   time.Duration // from the scale command until every node that should go was gone
 }
 
-// Growth plays the growth story. Its error says what did not happen.
-func Growth(ctx context.Context, s *stage.Stage, plimsoll string, screen *Screen) (GrowthResult, error) {
-	r := GrowthResult{Groups: growthGroups(), Workloads: growthWorkloads()}
-
-	// 1. Plimsoll, and the one node that it must always keep.
-	screen.Say(fmt.Sprintf(`Plimsoll starts, with five node groups, and buys no more than it must: one node.
-To be quick it waits seconds where it would wait minutes: %q`, growthFlags()))
-	if err := s.Autoscale(ctx, plimsoll, r.Groups, growthFlags()...); err != nil {
-		return r, err
-	}
-	err := narrate(ctx, s, screen, func() error {
-		if err := r.begin(ctx, s); err != nil {
-			return err
-		}
-
-		// 2. More pods than there is room for.
-		screen.Say(fmt.Sprintf(`
+// growth is the growth story.
+func growth(s *scene) *act {
+	r := &GrowthResult{Groups: growthGroups(), Workloads: growthWorkloads()}
+	gone := none(r.Workloads)
+	return &act{
+		say: fmt.Sprintf(`Plimsoll starts, with five node groups, and buys no more than it must: one node.
+To be quick it waits seconds where it would wait minutes: %q`, growthFlags()),
+		open:    func(ctx context.Context) error { return s.Autoscale(ctx, s.plimsoll, r.Groups, growthFlags()...) },
+		columns: groupsOf(r.Groups),
+		steps: []step{{
+			limit: startLimit,
+			what:  "each group has its minimum of ready nodes",
+			done:  func(t stage.Tally) bool { return atMinimum(r.Groups, t) },
+			after: func(context.Context, time.Duration) error {
+				r.Start = s.Watch.Tally()
+				return nil
+			},
+		}, {
+			say: fmt.Sprintf(`
 Three Deployments arrive with %d pods: web, on general nodes, spread evenly over
 three zones; render, 3 cores each, on batch nodes; cache, 40 GiB each, on whatever
-has so much.`, wanted(r.Workloads)))
-		var err error
-		grow := chapter{title: "pods wait, nodes come", limit: growLimit, workloads: r.Workloads, groups: r.Groups}
-		r.AllRun, err = grow.play(ctx, s, screen, func(ctx context.Context) error {
-			return s.Create(ctx, r.Workloads...)
-		}, fmt.Sprintf("all %d pods run", wanted(r.Workloads)), allRun(r.Workloads))
-		if err != nil {
-			return err
-		}
-		r.Full = s.Watch.Tally()
-
-		// 3. Nobody needs them any more.
-		screen.Say(fmt.Sprintf("\nEvery pod runs after %.1f s. Now the Deployments shrink to nothing.", r.AllRun.Seconds()))
-		none := make([]stage.Workload, len(r.Workloads))
-		for i, w := range r.Workloads {
-			w.Replicas = 0
-			none[i] = w
-		}
-		shrink := chapter{title: "nodes empty and go", limit: goneLimit, workloads: none, groups: r.Groups}
-		r.AllGone, err = shrink.play(ctx, s, screen, func(ctx context.Context) error {
-			for _, w := range none {
-				if err := s.Scale(ctx, w.Name, 0); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, "every node above its group's minimum goes", func(t stage.Tally) bool {
-			return allRun(none)(t) && atMinimum(r.Groups, t)
-		})
-		return err
-	})
-	r.End = s.Watch.Tally()
-	return r, err
-}
-
-func (r *GrowthResult) begin(ctx context.Context, s *stage.Stage) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("the limit of %s is over", startLimit))
-	defer cancel()
-	err := s.Watch.Wait(ctx, "each group has its minimum of ready nodes", func(t stage.Tally) bool { return atMinimum(r.Groups, t) })
-	r.Start = s.Watch.Tally()
-	return err
+has so much.`, wanted(r.Workloads)),
+			title: "pods wait, nodes come", limit: growLimit, workloads: r.Workloads,
+			begin: s.create(r.Workloads...),
+			what:  fmt.Sprintf("all %d pods run", wanted(r.Workloads)),
+			done:  allRun(r.Workloads...),
+			after: func(_ context.Context, took time.Duration) error {
+				r.AllRun, r.Full = took, s.Watch.Tally()
+				s.screen.Say(fmt.Sprintf("\nEvery pod runs after %.1f s. Now the Deployments shrink to nothing.", took.Seconds()))
+				return nil
+			},
+		}, {
+			title: "nodes empty and go", limit: goneLimit, workloads: gone,
+			begin: s.scaleAll(gone),
+			what:  "every node above its group's minimum goes",
+			done:  func(t stage.Tally) bool { return allRun(gone...)(t) && atMinimum(r.Groups, t) },
+			after: func(_ context.Context, took time.Duration) error {
+				r.AllGone, r.End = took, s.Watch.Tally()
+				return nil
+			},
+		}},
+		result: func() string { return r.String() },
+	}
 }
 
 // atMinimum reports whether each group has its minimum of nodes, all of them to

@@ -108,7 +108,7 @@ func TestTable(t *testing.T) {
 var exampleFrame = Frame{
 	Title: "nodes come", Elapsed: 1500 * time.Millisecond,
 	Workloads: []WorkloadRow{{Name: "web", Want: 10, Pods: stage.Pods{All: 10, Bound: 6, Running: 3, Refused: 4}}},
-	Groups: []GroupRow{
+	Columns: groupRows{
 		{Name: "general", Max: 40, Nodes: stage.Nodes{All: 4, Ready: 3, Leaving: 1}},
 		{Name: "none", Max: 5},
 		{Name: "many", Max: 99, Nodes: stage.Nodes{All: 50}},
@@ -146,7 +146,7 @@ func TestFrameLine(t *testing.T) {
 	if got := exampleFrame.Line(); got != want {
 		t.Errorf("got %q", got)
 	}
-	ending := Frame{Workloads: []WorkloadRow{{Name: "web", Pods: stage.Pods{All: 3, Running: 2}}}}
+	ending := Frame{Workloads: []WorkloadRow{{Name: "web", Pods: stage.Pods{All: 3, Running: 2}}}, Columns: groupRows(nil)}
 	if got := ending.Line(); got != "pods: web 2 run, 3 end | nodes: none" {
 		t.Errorf("got %q", got)
 	}

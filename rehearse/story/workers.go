@@ -2,18 +2,14 @@ package story
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,99 +85,57 @@ func conditionText(c v1alpha1.Condition) string {
 	return text
 }
 
-// record is all that the workers of one Cluster have been, from a watch: nothing
-// that was ever written is missed, or the record has an error.
-type record struct {
-	admin   client.WithWatch
+// workerRecord is all that the workers of one Cluster have been.
+type workerRecord struct {
+	*record
 	cluster string
 	tell    func(v1alpha1.Condition) // each other status or reason of WorkersReady; not to block
-	stop    func()
 
-	mu         sync.Mutex
-	changed    chan struct{} // closed, and replaced, at each change
-	now        workerState
-	at         map[types.UID]string // the resource version of each object
+	workers    workerState
 	conditions []v1alpha1.Condition // that WorkersReady was, without repetitions
 	replicas   map[string][]int     // that each machine deployment asked for, without repetitions
-	err        error
 }
 
-// newRecord begins to watch the Cluster of that name, which need not be there yet.
-func newRecord(ctx context.Context, admin client.WithWatch, cluster string, tell func(v1alpha1.Condition)) (*record, error) {
-	r := &record{
-		admin: admin, cluster: cluster, tell: tell,
-		changed:  make(chan struct{}),
-		now:      workerState{deployments: map[string]deployment{}, machines: map[types.UID]machine{}},
-		at:       map[types.UID]string{},
+// newWorkerRecord is of the Cluster of that name, which need not be there yet.
+func newWorkerRecord(cluster string, tell func(v1alpha1.Condition)) *workerRecord {
+	r := &workerRecord{
+		record:  newRecord("the workers of cluster "+cluster, nil, eksanywhere.Namespace),
+		cluster: cluster, tell: tell,
+		workers:  workerState{deployments: map[string]deployment{}, machines: map[types.UID]machine{}},
 		replicas: map[string][]int{},
 	}
-	clusters := &unstructured.UnstructuredList{}
-	clusters.SetGroupVersionKind(eksanywhere.ClusterKind)
-	var watches []watch.Interface
-	var running sync.WaitGroup
-	ending := make(chan struct{})
-	r.stop = sync.OnceFunc(func() {
-		close(ending)
-		for _, w := range watches {
-			w.Stop()
-		}
-		running.Wait()
-	})
-	for _, list := range []client.ObjectList{clusters, &clusterv1.MachineDeploymentList{}, &clusterv1.MachineList{}} {
-		w, err := admin.Watch(ctx, list, client.InNamespace(eksanywhere.Namespace))
-		if err != nil {
-			r.stop()
-			return nil, fmt.Errorf("watch the workers of cluster %s: %w", cluster, err)
-		}
-		watches = append(watches, w)
-		running.Go(func() {
-			for event := range w.ResultChan() {
-				r.take(event)
-			}
-			select {
-			case <-ending:
-			default:
-				r.fail(errors.New("the API server ended a watch, so that the record has a gap; play the story again"))
-			}
-		})
-	}
-	return r, nil
+	r.keep, r.state = r.takeObject, func() string { return r.now().String() }
+	return r
 }
 
-// take takes in one event.
-func (r *record) take(event watch.Event) {
-	if event.Type == watch.Error {
-		r.fail(fmt.Errorf("watch the workers of cluster %s: %v", r.cluster, event.Object))
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	gone := event.Type == watch.Deleted
-	switch o := event.Object.(type) {
+// workerLists are what is watched.
+func workerLists() []client.ObjectList {
+	clusters := &unstructured.UnstructuredList{}
+	clusters.SetGroupVersionKind(eksanywhere.ClusterKind)
+	return []client.ObjectList{clusters, &clusterv1.MachineDeploymentList{}, &clusterv1.MachineList{}}
+}
+
+func (r *workerRecord) takeObject(o client.Object, gone bool) error {
+	switch o := o.(type) {
 	case *clusterv1.MachineDeployment:
 		r.takeDeployment(o, gone)
 	case *clusterv1.Machine:
 		if gone {
-			delete(r.now.machines, o.UID)
+			delete(r.workers.machines, o.UID)
 		} else {
-			r.now.machines[o.UID] = machine{deployment: o.Labels[clusterv1.MachineDeploymentNameLabel], version: o.Spec.Version}
+			r.workers.machines[o.UID] = machine{deployment: o.Labels[clusterv1.MachineDeploymentNameLabel], version: o.Spec.Version}
 		}
 	case *unstructured.Unstructured:
-		if o.GetName() != r.cluster {
-			return
+		if o.GetName() == r.cluster {
+			return r.takeCluster(o)
 		}
-		r.takeCluster(o)
 	}
-	if o, ok := event.Object.(client.Object); ok {
-		r.at[o.GetUID()] = o.GetResourceVersion()
-	}
-	close(r.changed)
-	r.changed = make(chan struct{})
+	return nil
 }
 
-func (r *record) takeDeployment(md *clusterv1.MachineDeployment, gone bool) {
+func (r *workerRecord) takeDeployment(md *clusterv1.MachineDeployment, gone bool) {
 	if gone {
-		delete(r.now.deployments, md.Name)
+		delete(r.workers.deployments, md.Name)
 		return
 	}
 	d := deployment{
@@ -192,35 +146,35 @@ func (r *record) takeDeployment(md *clusterv1.MachineDeployment, gone bool) {
 		seen:     md.Status.ObservedGeneration == md.Generation,
 	}
 	_, d.bounded = md.Annotations[clusterv1.AutoscalerMaxSizeAnnotation]
-	r.now.deployments[md.Name] = d
+	r.workers.deployments[md.Name] = d
 	if was := r.replicas[md.Name]; len(was) == 0 || was[len(was)-1] != d.replicas {
 		r.replicas[md.Name] = append(was, d.replicas)
 	}
 }
 
-func (r *record) takeCluster(u *unstructured.Unstructured) {
+func (r *workerRecord) takeCluster(u *unstructured.Unstructured) error {
 	var c v1alpha1.Cluster
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &c); err != nil {
-		r.err = errors.Join(r.err, fmt.Errorf("read Cluster %s: %w", u.GetName(), err))
-		return
+		return fmt.Errorf("read Cluster %s: %w", u.GetName(), err)
 	}
-	r.now.spec, r.now.ready = c.Spec, v1alpha1.Condition{}
+	r.workers.spec, r.workers.ready = c.Spec, v1alpha1.Condition{}
 	for _, condition := range c.Status.Conditions {
 		if condition.Type == v1alpha1.WorkersReady {
-			r.now.ready = condition
+			r.workers.ready = condition
 		}
 	}
 	last := v1alpha1.Condition{}
 	if n := len(r.conditions); n > 0 {
 		last = r.conditions[n-1]
 	}
-	if r.now.ready.SameState(last) {
-		return
+	if r.workers.ready.SameState(last) {
+		return nil
 	}
-	r.conditions = append(r.conditions, r.now.ready)
-	if r.now.ready.Status != last.Status || r.now.ready.Reason != last.Reason {
-		r.tell(r.now.ready)
+	r.conditions = append(r.conditions, r.workers.ready)
+	if r.workers.ready.Status != last.Status || r.workers.ready.Reason != last.Reason {
+		r.tell(r.workers.ready)
 	}
+	return nil
 }
 
 func number(n *int32) int {
@@ -230,22 +184,13 @@ func number(n *int32) int {
 	return int(*n)
 }
 
-func (r *record) fail(err error) {
+// now are the workers as they are.
+func (r *workerRecord) now() workerState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.err = errors.Join(r.err, err)
-	close(r.changed)
-	r.changed = make(chan struct{})
-}
-
-// look returns the workers as they are, when to look again, and what is wrong with
-// the record.
-func (r *record) look() (workerState, <-chan struct{}, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.now
+	now := r.workers
 	now.deployments, now.machines = maps.Clone(now.deployments), maps.Clone(now.machines)
-	return now, r.changed, r.err
+	return now
 }
 
 // mark is a place in the record.
@@ -256,7 +201,7 @@ type mark struct {
 
 // here is the place in the record from which on something is looked for; what is so
 // at this moment belongs to it.
-func (r *record) here() mark {
+func (r *workerRecord) here() mark {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := mark{conditions: max(0, len(r.conditions)-1), replicas: map[string]int{}}
@@ -274,15 +219,15 @@ type passage struct {
 
 // since is the record from a place on, with everything that has been written by
 // now: the watch is waited for.
-func (r *record) since(ctx context.Context, m mark) (passage, error) {
-	if err := r.catchUp(ctx); err != nil {
+func (r *workerRecord) since(ctx context.Context, m mark) (passage, error) {
+	if err := r.catchUp(ctx, workerLists()[:2]...); err != nil {
 		return passage{}, err
 	}
 	return r.passage(m), nil
 }
 
 // passage is the record from a place on, as far as the watch has come.
-func (r *record) passage(m mark) passage {
+func (r *workerRecord) passage(m mark) passage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := passage{conditions: slices.Clone(r.conditions[m.conditions:]), replicas: map[string][]int{}}
@@ -290,45 +235,4 @@ func (r *record) passage(m mark) passage {
 		p.replicas[name] = slices.Clone(values[m.replicas[name]:])
 	}
 	return p
-}
-
-// catchUp returns once the record has all that has been written to the Cluster and
-// its machine deployments by now.
-func (r *record) catchUp(ctx context.Context) error {
-	cluster := eksanywhere.Cluster(eksanywhere.Namespace, r.cluster)
-	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
-		return fmt.Errorf("read Cluster %s: %w", r.cluster, err)
-	}
-	var mds clusterv1.MachineDeploymentList
-	if err := r.admin.List(ctx, &mds, client.InNamespace(eksanywhere.Namespace)); err != nil {
-		return fmt.Errorf("list the machine deployments of cluster %s: %w", r.cluster, err)
-	}
-	written := map[types.UID]string{cluster.GetUID(): cluster.GetResourceVersion()}
-	for _, md := range mds.Items {
-		written[md.UID] = md.ResourceVersion
-	}
-	for {
-		r.mu.Lock()
-		behind, err, changed := r.behind(written), r.err, r.changed
-		r.mu.Unlock()
-		if err != nil || !behind {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("wait until the watch has seen all that was written: %w", context.Cause(ctx))
-		}
-	}
-}
-
-// behind says whether an object's newest state that was seen is older than the one
-// that was written. The caller holds the lock.
-func (r *record) behind(written map[types.UID]string) bool {
-	for uid, version := range written {
-		if order, err := resourceversion.CompareResourceVersion(r.at[uid], version); err != nil || order < 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -30,8 +30,8 @@ type WorkersRow struct {
 }
 
 // newWorkersRows picks the rows, in the order of the Cluster's spec.
-func newWorkersRows(cluster string, w workerState, tally stage.Tally) *WorkersRows {
-	rows := &WorkersRows{Version: machineVersion(w.spec.KubernetesVersion), Ready: w.ready}
+func newWorkersRows(cluster string, w workerState, tally stage.Tally) WorkersRows {
+	rows := WorkersRows{Version: machineVersion(w.spec.KubernetesVersion), Ready: w.ready}
 	for _, g := range w.spec.WorkerNodeGroupConfigurations {
 		name := cluster + "-" + g.Name
 		d, there := w.deployments[name]

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,16 +21,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
 
-const (
-	storyGrowth      = "growth"
-	storyAffinity    = "affinity"
-	storyEKS         = "eks"
-	storyEKSAnywhere = "eks-anywhere"
-	storyGardener    = "gardener"
-
-	// Of a terminal that does not tell.
-	defaultWidth = 100
-)
+// defaultWidth is that of a terminal that does not tell.
+const defaultWidth = 100
 
 var errCutShort = errors.New("interrupted before the end of the story")
 
@@ -69,7 +63,7 @@ removed; the exit code is 0 only if all that should happen did.`,
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&flags.story, "story", storyGrowth, "growth, affinity, eks, eks-anywhere or gardener")
+	set.StringVar(&flags.story, "story", story.Stories[0].Name, "growth, affinity, eks, eks-anywhere or gardener")
 	set.BoolVar(&flags.once, "once", false, "end when the story ends; needs no terminal")
 	set.StringVar(&flags.plimsoll, "plimsoll", "", "plimsoll's binary (default: the one beside this program)")
 	return command
@@ -81,7 +75,7 @@ type theatre struct {
 	once     bool
 	screen   *story.Screen
 	progress io.Writer
-	try      string // what the reader may do with kubectl afterwards; empty: scale a Deployment
+	try      string // what the reader may do with kubectl afterwards
 }
 
 func demo(flags demoFlags, out, progress io.Writer) error {
@@ -92,90 +86,28 @@ func demo(flags demoFlags, out, progress io.Writer) error {
 		return err
 	}
 	t := theatre{plimsoll: binary, once: flags.once, screen: story.NewScreen(out, terminalWidth(out)), progress: progress}
-	switch flags.story {
-	case storyGrowth:
-		return t.growth(ctx)
-	case storyAffinity:
-		return t.affinity(ctx)
-	case storyEKS:
-		return t.eks(ctx)
-	case storyEKSAnywhere:
-		return t.eksAnywhere(ctx)
-	case storyGardener:
-		return t.gardener(ctx)
-	}
-	return fmt.Errorf("--story: there is no story %q; there are %s, %s, %s, %s and %s", flags.story,
-		storyGrowth, storyAffinity, storyEKS, storyEKSAnywhere, storyGardener)
-}
-
-func (t theatre) growth(ctx context.Context) error {
-	return t.act(ctx, true, func(ctx context.Context, s *stage.Stage) error {
-		result, err := story.Growth(ctx, s, t.plimsoll, t.screen)
-		if err != nil {
-			return err
+	i := slices.IndexFunc(story.Stories, func(s story.Story) bool { return s.Name == flags.story })
+	if i < 0 {
+		var names []string
+		for _, s := range story.Stories {
+			names = append(names, s.Name)
 		}
-		t.screen.Say("\n" + result.String())
-		return nil
-	})
-}
-
-func (t theatre) affinity(ctx context.Context) error {
-	var runs [2]story.AffinityRun
-	for i, required := range []bool{false, true} {
-		last := i == len(runs)-1
-		err := t.act(ctx, last, func(ctx context.Context, s *stage.Stage) error {
-			var err error
-			if runs[i], err = story.Affinity(ctx, s, t.plimsoll, required, t.screen); err != nil || !last {
-				return err
-			}
-			t.screen.Say("\n" + story.CompareAffinity(runs[0], runs[1]))
-			return nil
-		})
-		if err != nil {
+		last := len(names) - 1
+		return fmt.Errorf("--story: there is no story %q; there are %s and %s", flags.story, strings.Join(names[:last], ", "), names[last])
+	}
+	t.try = story.Stories[i].Try
+	acts := story.Stories[i].Acts()
+	for n, play := range acts {
+		if err := t.act(ctx, n == len(acts)-1, play); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t theatre) eks(ctx context.Context) error {
-	return t.act(ctx, true, func(ctx context.Context, s *stage.Stage) error {
-		result, err := story.EKS(ctx, s, t.plimsoll, t.screen)
-		if err != nil {
-			return err
-		}
-		t.screen.Say("\n" + result.String())
-		return nil
-	})
-}
-
-func (t theatre) eksAnywhere(ctx context.Context) error {
-	t.try = "edit -n eksa-system clusters.anywhere.eks.amazonaws.com prod"
-	return t.act(ctx, true, func(ctx context.Context, s *stage.Stage) error {
-		result, err := story.EKSAnywhere(ctx, s, t.plimsoll, t.screen)
-		if err != nil {
-			return err
-		}
-		t.screen.Say("\n" + result.String())
-		return nil
-	})
-}
-
-func (t theatre) gardener(ctx context.Context) error {
-	t.try = "scale deployment equitable --replicas=5"
-	return t.act(ctx, true, func(ctx context.Context, s *stage.Stage) error {
-		result, err := story.Gardener(ctx, s, t.plimsoll, t.screen)
-		if err != nil {
-			return err
-		}
-		t.screen.Say("\n" + result.String())
-		return nil
-	})
-}
-
 // act opens a stage, plays on it, keeps the last one until Ctrl-C unless the
 // story is played once, and closes it.
-func (t theatre) act(ctx context.Context, last bool, play func(context.Context, *stage.Stage) error) (err error) {
+func (t theatre) act(ctx context.Context, last bool, play story.Act) (err error) {
 	began := time.Now()
 	fmt.Fprintln(t.progress, "starting a control plane ...")
 	startCtx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
@@ -195,11 +127,15 @@ func (t theatre) act(ctx context.Context, last bool, play func(context.Context, 
 
 	guarded, release := s.Guard(ctx)
 	defer release()
-	if err := play(guarded, s); err != nil {
+	counted, err := play(guarded, s, t.plimsoll, t.screen)
+	if err != nil {
 		if ctx.Err() != nil {
 			return errCutShort
 		}
 		return s.WithLog(err)
+	}
+	if counted != "" {
+		t.screen.Say("\n" + counted)
 	}
 	if t.once || !last {
 		return nil
@@ -215,25 +151,13 @@ func (t theatre) act(ctx context.Context, last bool, play func(context.Context, 
 
 func (t theatre) howToUse(s *stage.Stage) string {
 	program := os.Args[0]
-	try := t.try
-	if try == "" {
-		try = "scale deployment " + t.deployment(s) + " --replicas=50"
-	}
 	return fmt.Sprintf(`
 The cluster stays, with Plimsoll, until Ctrl-C. From another terminal:
   %s kubectl get nodes
   %s kubectl %s
 or, with a kubectl of your own:
   export KUBECONFIG=%s
-Plimsoll's log: %s`, program, program, try, s.Cluster.AdminKubeconfig(), s.Cluster.LogFile(autoscaler.Name))
-}
-
-// deployment is one that the reader may play with.
-func (t theatre) deployment(s *stage.Stage) string {
-	if _, ok := s.Watch.Tally().Workloads["web"]; ok {
-		return "web"
-	}
-	return "new-1-7"
+Plimsoll's log: %s`, program, program, t.try, s.Cluster.AdminKubeconfig(), s.Cluster.LogFile(autoscaler.Name))
 }
 
 // terminalWidth returns how to learn the width of out; nil if it is no terminal
