@@ -112,6 +112,24 @@ func TestFinalizers(t *testing.T) {
 	}
 }
 
+// A delete may want the object to be the one that it knows.
+func TestPreconditions(t *testing.T) {
+	a, client, _ := small(t)
+	a.Apply(thing("a"))
+	now := a.Get("Thing", "n", "a")
+	uid, version := types.UID(Text(now, "metadata", "uid")), Text(now, "metadata", "resourceVersion")
+	other, old := types.UID("other"), "0"
+	for _, wrong := range []metav1.Preconditions{{UID: &other}, {ResourceVersion: &old}} {
+		if err := client.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &wrong}); !apierrors.IsConflict(err) {
+			t.Errorf("%v: %v", wrong, err)
+		}
+	}
+	right := metav1.Preconditions{UID: &uid, ResourceVersion: &version}
+	if err := client.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &right}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRightsFaultsAndRequests(t *testing.T) {
 	a, client, _ := small(t)
 	a.Apply(thing("a"))

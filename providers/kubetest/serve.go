@@ -33,6 +33,9 @@ func (a *API) serve(c call) (Object, *status) {
 	case "get":
 		return shown, nil
 	case "delete":
+		if bad := c.precondition(old); bad != nil {
+			return nil, bad
+		}
 		a.objects.Delete(k)
 		a.changed()
 		return Object{"kind": "Status", "apiVersion": "v1", "status": "Success"}, nil
@@ -67,6 +70,18 @@ func (a *API) serve(c call) (Object, *status) {
 		return scaleOf(now), nil
 	}
 	return a.show(now, c), nil
+}
+
+// precondition is what a delete asks of the object to be, if it does.
+func (c call) precondition(old Object) *status {
+	options, _ := Decode(c.body) // there need not be any
+	for _, field := range []string{"uid", "resourceVersion"} {
+		if want := Text(options, "preconditions", field); want != "" && want != Text(old, "metadata", field) {
+			message := fmt.Sprintf("precondition failed: the %s is %s, not %s", field, Text(old, "metadata", field), want)
+			return &status{code: 409, reason: "Conflict", message: message}
+		}
+	}
+	return nil
 }
 
 func (a *API) show(o Object, c call) Object {
@@ -144,6 +159,12 @@ func (a *API) list(c call) Object {
 	meta := Object{"resourceVersion": strconv.Itoa(a.objects.version)}
 	if more != "" {
 		meta["continue"] = more
+	}
+	if c.metadata {
+		for i := range items {
+			items[i] = Object{"metadata": items[i].(Object)["metadata"]}
+		}
+		return Object{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "items": items}
 	}
 	return Object{"kind": c.resource.Kind + "List", "apiVersion": strings.TrimPrefix(c.resource.Group+"/"+c.version, "/"),
 		"metadata": meta, "items": items}

@@ -42,6 +42,7 @@ type call struct {
 	selector, from       string
 	content              string // of a patch
 	limit                int
+	metadata             bool // a list is wanted of the objects' metadata alone
 	body                 []byte
 }
 
@@ -133,6 +134,7 @@ func (a *API) understand(r *http.Request, body []byte) (call, *status) {
 	if !ok {
 		return c, notFound("the server could not find the requested resource " + r.URL.Path)
 	}
+	c.metadata = strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList")
 	if len(rest) > 1 {
 		c.name = rest[1]
 	}

@@ -61,17 +61,14 @@ type door struct {
 
 func (d door) SetTarget(id provider.GroupID, n int) error {
 	names := d.Instances(id)
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	for len(names) > n {
-		delete(d.nodes, string(names[len(names)-1]))
+		d.Drop("Node", "", string(names[len(names)-1]))
 		names = names[:len(names)-1]
 	}
 	for i := len(names); i < n; i++ {
 		g := d.provider.byName[string(id)]
-		d.store(nodeOf(g.in(g.nextZones(census{}, 1)[0]), fmt.Sprintf("by-hand-%s-%d-%d", id, d.version, i)))
+		d.add(nodeOf(g.in(g.nextZones(census{}, 1)[0]), fmt.Sprintf("by-hand-%s-%d", id, i)))
 	}
-	d.version++
 	return nil
 }
 
@@ -84,12 +81,10 @@ func (d door) Starve(provider.GroupID) error {
 // Fail takes a machine's node away, and lists the machine as one that could not be made.
 func (d door) Fail(id provider.InstanceID) error {
 	group := ""
-	d.mu.Lock()
-	if n := d.nodes[string(id)]; n != nil {
-		group = n.Annotations[AnnotationGroup]
-		delete(d.nodes, string(id))
+	if o := d.Get("Node", "", string(id)); o != nil {
+		group = read[corev1.Node](o).Annotations[AnnotationGroup]
+		d.Drop("Node", "", string(id))
 	}
-	d.mu.Unlock()
 	data := d.machines(faultNamespace)
 	if text, ok := data[string(id)]; ok {
 		m, err := parseMachine(text)
@@ -119,10 +114,7 @@ func (d door) Recover(id provider.InstanceID) error {
 	}
 	delete(data, string(id))
 	d.setMachines(data)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.store(nodeOf(d.provider.byName[m.Group], string(id)))
-	d.version++
+	d.add(nodeOf(d.provider.byName[m.Group], string(id)))
 	return nil
 }
 

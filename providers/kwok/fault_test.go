@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/provider/providertest"
@@ -88,14 +87,6 @@ func (d doorWithoutNodes) Recover(id provider.InstanceID) error {
 	data[string(id)] = strings.Replace(data[string(id)], string(failsToStart), string(neverRegisters), 1)
 	d.setMachines(data)
 	return nil
-}
-
-func (s *apiServer) setMachines(data map[string]string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.storeConfigMap(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: faultNamespace, Name: machinesConfigMap}, Data: data,
-	})
 }
 
 func (d doorWithoutNodes) Instances(id provider.GroupID) []provider.InstanceID {

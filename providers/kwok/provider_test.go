@@ -66,8 +66,8 @@ func TestCreatedNodesArriveWhole(t *testing.T) {
 		want.Labels[corev1.LabelHostname] = n.Name
 		want.Annotations[annotationMetrics] = "/metrics/nodes/" + n.Name + "/metrics/resource"
 		want.Spec.ProviderID = g.Instances[i].ProviderID
-		want.UID, want.ResourceVersion, want.CreationTimestamp, want.TypeMeta = n.UID, n.ResourceVersion,
-			n.CreationTimestamp, n.TypeMeta
+		want.UID, want.ResourceVersion, want.Generation = n.UID, n.ResourceVersion, n.Generation
+		want.CreationTimestamp, want.TypeMeta = n.CreationTimestamp, n.TypeMeta
 		if diff := cmp.Diff(want, n); diff != "" {
 			t.Fatalf("node %q (-template +created):\n%s", n.Name, diff)
 		}
@@ -289,7 +289,7 @@ func TestRemoveDeletesTheNodeThatWasJudged(t *testing.T) {
 	id := created.Created[0]
 	s.setMishap(func(r *http.Request, node *corev1.Node) mishap {
 		if r.Method == http.MethodDelete {
-			s.store(node.DeepCopy()) // a new uid
+			s.add(node) // a new uid
 		}
 		return mishap{}
 	})
@@ -356,7 +356,7 @@ func TestCloseTakesALateCreateToo(t *testing.T) {
 	s.add(nodeOf(p.byName["web"], "web-first"))
 	s.setMishap(func(r *http.Request, node *corev1.Node) mishap {
 		if r.Method == http.MethodDelete && node != nil && node.Name == "web-first" {
-			s.store(nodeOf(p.byName["web"], "web-late"))
+			s.add(nodeOf(p.byName["web"], "web-late"))
 		}
 		return mishap{}
 	})
@@ -511,7 +511,7 @@ func TestWhereTemplatesComeFrom(t *testing.T) {
 			for name, cm := range c.maps {
 				cm = cm.DeepCopy()
 				cm.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: name}
-				s.storeConfigMap(cm)
+				s.put("ConfigMap", cm)
 			}
 			cfg := Config{Namespace: namespace, ConfigMapName: c.configMap, GroupLabelKey: c.labelKey}
 			if c.file != "" {

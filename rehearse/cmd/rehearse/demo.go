@@ -93,7 +93,8 @@ func demo(flags demoFlags, out, progress io.Writer) error {
 			names = append(names, s.Name)
 		}
 		last := len(names) - 1
-		return fmt.Errorf("--story: there is no story %q; there are %s and %s", flags.story, strings.Join(names[:last], ", "), names[last])
+		return fmt.Errorf("--story: there is no story %q; there are %s and %s",
+			flags.story, strings.Join(names[:last], ", "), names[last])
 	}
 	t.try = story.Stories[i].Try
 	acts := story.Stories[i].Acts()
