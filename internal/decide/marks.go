@@ -8,11 +8,12 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 )
 
-// marks keeps the soft taints of candidates and, where it is asked for, the
+// mark keeps the soft taints of candidates and, where it is asked for, the
 // annotations that tell what keeps a node, in step with the plan: so many nodes
 // in one cycle, the next goes on when those writes have ended. Nothing else
 // depends on either.
-func marks(s *model.Snapshot, p model.Policy, plan *model.Plan) {
+func (m *maker) mark() {
+	s, p, plan := m.snap, m.policy, &m.plan
 	left := p.ScaleDown.SoftTaints
 	unneeded := make(map[string]bool, len(plan.Unneeded))
 	for i := range plan.Unneeded {
@@ -52,7 +53,7 @@ func marks(s *model.Snapshot, p model.Policy, plan *model.Plan) {
 			continue
 		}
 		if s.Now.Before(n.Standing.MarkAfter) {
-			plan.Wake = earliest(plan.Wake, n.Standing.MarkAfter)
+			m.wakeAt(n.Standing.MarkAfter)
 			continue
 		}
 		if left <= 0 && step.Verb == model.Mark {
@@ -62,7 +63,7 @@ func marks(s *model.Snapshot, p model.Policy, plan *model.Plan) {
 			return
 		}
 		left--
-		plan.Calls = append(plan.Calls, nodeCall(s, p, n, step))
+		m.call(nodeCall(s, p, n, step))
 	}
 }
 

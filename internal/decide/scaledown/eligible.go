@@ -35,7 +35,7 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 			return v
 		}
 	}
-	if f.Reserved[id] {
+	if f.Wanted[id] {
 		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there", Fix: "they are bound elsewhere"}
 	}
 	return nil

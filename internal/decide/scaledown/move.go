@@ -1,11 +1,11 @@
 package scaledown
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 )
@@ -13,84 +13,34 @@ import (
 // mover commits candidates to the world.
 type mover struct {
 	*finder
-	world  *schedsim.Mover
+	moves  *schedsim.Mover
 	enough bool
 	// untried: no node's pods have been moved, or tried to, so far.
 	untried bool
 	resume  string
-	// guests are the nodes that pods of others were moved to.
-	guests map[model.NodeID]bool
+	// receivers are the nodes that pods of others were moved to.
+	receivers map[model.NodeID]bool
 }
 
-// hosts are the nodes that pods may be moved to, in the order in which they are
-// tried. They go to nodes that stay, the fullest first, and only then to candidates,
-// the last that would go first: each that takes a pod is needed from then on. Nodes
-// that are not ready yet come last.
-func hosts(s *model.Snapshot, candidates []candidate) []model.NodeID {
-	rank := make(map[model.NodeID]int, len(candidates))
-	for i := range candidates {
-		rank[candidates[i].node] = i + 1
-	}
-	type host struct {
-		id   model.NodeID
-		kind model.NodeKind
-		rank int
-		free int64
-	}
-	var list []host
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if n.Kind != model.Ready && n.Kind != model.Booting && n.Kind != model.Coming {
-			continue
-		}
-		id := model.NodeID(i)
-		list = append(list, host{id, n.Kind, rank[id], free(s, n)})
-	}
-	slices.SortStableFunc(list, func(a, b host) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), compareBool(a.rank > 0, b.rank > 0), -cmp.Compare(a.rank, b.rank), cmp.Compare(a.free, b.free))
-	})
-	order := make([]model.NodeID, len(list))
-	for i := range list {
-		order[i] = list[i].id
-	}
-	return order
-}
-
-// Rooms are the nodes that pods of open drains may go to: those that are ready, the
-// fullest first. One on its way may never come.
-func Rooms(s *model.Snapshot) []model.NodeID { return ready(s, hosts(s, nil)) }
-
-func ready(s *model.Snapshot, list []model.NodeID) []model.NodeID {
-	return slices.DeleteFunc(list, func(id model.NodeID) bool { return s.Nodes[id].Kind != model.Ready })
-}
-
-// free is how much CPU a node has left, in thousandths.
-func free(s *model.Snapshot, n *model.Node) int64 {
-	left := s.Contents.Shapes[n.Shape].Allocatable.MilliCPU
-	for _, b := range n.Batches {
-		left -= s.Classes[b.Class].Spec.Requests.MilliCPU * int64(b.Count)
-	}
-	return left
-}
-
-// place moves the pods of drafts to nodes that are ready. It returns those that stay,
-// with why; nil where the steps did not suffice. One that is refused is tried again when
-// others have been moved: the order in which they come decides nothing. Guests gets the
-// nodes that pods were moved to.
-func place(s *model.Snapshot, m *schedsim.Mover, list []Draft, guests map[model.NodeID]bool) (stay map[model.NodeID]*model.Verdict) {
+// placeDrafts moves the pods of drafts to nodes that are ready, and notes those nodes as
+// receivers. It returns the drafts that stay, with why; nil where the steps did not
+// suffice. One that is refused is tried again when others have been moved: the order in
+// which they come decides nothing.
+func (f *finder) placeDrafts(m *schedsim.Mover, receivers map[model.NodeID]bool) (stay map[model.NodeID]*model.Verdict) {
 	stay = map[model.NodeID]*model.Verdict{}
+	list := f.Room.Drafts()
 	for again := true; again; {
 		left := list[:0:0]
 		for _, d := range list {
-			puts, stuck, enough := m.Move(d.Node, Batches(s, d.Moving))
+			puts, stuck, enough := m.Move(d.Node, reserve.Batches(f.Snapshot, d.Moving))
 			for _, put := range puts {
-				guests[put.Node] = true
+				receivers[put.Node] = true
 			}
 			switch {
 			case !enough:
 				stay[d.Node] = nil
 			case stuck != nil:
-				stay[d.Node], left = NoPlace(s, d.Moving, stuck), append(left, d)
+				stay[d.Node], left = reserve.NoPlace(f.Snapshot, d.Moving, stuck), append(left, d)
 			default:
 				delete(stay, d.Node)
 			}
@@ -106,10 +56,10 @@ func place(s *model.Snapshot, m *schedsim.Mover, list []Draft, guests map[model.
 // that others need, and nodes on their way the room.
 type ground struct {
 	*finder
-	mover  *schedsim.Mover // nil until it is needed
-	mark   schedsim.Mark
-	order  []model.NodeID
-	guests map[model.NodeID]bool
+	mover     *schedsim.Mover // nil until it is needed
+	mark      schedsim.Mark
+	order     []model.NodeID
+	receivers map[model.NodeID]bool
 }
 
 // stand takes the world back to before candidates were accepted, and lets go what has
@@ -119,10 +69,10 @@ func (g *ground) stand(begun []Start) {
 	if g.mover != nil {
 		return
 	}
-	g.World.Undo(g.mark)
-	g.guests = map[model.NodeID]bool{}
-	g.mover = g.World.Mover(ready(g.Snapshot, slices.Clone(g.order)), g.Policy.ScaleDown.StepLimit)
-	place(g.Snapshot, g.mover, g.Drafts, g.guests)
+	g.Room.World.Undo(g.mark)
+	g.receivers = map[model.NodeID]bool{}
+	g.mover = g.readyMover(g.order)
+	g.placeDrafts(g.mover, g.receivers)
 	for i := range begun {
 		g.mover.Exclude(begun[i].Node) // all of these are empty: else it had been needed
 	}
@@ -143,23 +93,23 @@ func (g *ground) leave(list []*candidate, begun []Start) *model.Verdict {
 	for _, c := range list {
 		g.mover.Exclude(c.node)
 	}
-	guests := maps.Clone(g.guests)
+	receivers := maps.Clone(g.receivers)
 	var why *model.Verdict
 	for _, c := range list {
-		if guests[c.node] {
+		if receivers[c.node] {
 			why = movedThere()
 			break
 		}
-		puts, stuck, enough := g.mover.Move(c.node, Batches(g.Snapshot, c.housed))
+		puts, stuck, enough := g.mover.Move(c.node, reserve.Batches(g.Snapshot, c.housed))
 		for _, put := range puts {
-			guests[put.Node] = true
+			receivers[put.Node] = true
 		}
 		if !enough {
 			why = tooFewSteps(g.Policy.ScaleDown)
 			break
 		}
 		if stuck != nil {
-			why = NoPlace(g.Snapshot, c.housed, stuck)
+			why = reserve.NoPlace(g.Snapshot, c.housed, stuck)
 			why.Detail = "not yet: " + why.Detail
 			why.Fix = "nodes on their way are ready, or other unneeded nodes have gone"
 			break
@@ -169,9 +119,9 @@ func (g *ground) leave(list []*candidate, begun []Start) *model.Verdict {
 		g.mover.Undo(mark)
 		return why
 	}
-	g.guests = guests
+	g.receivers = receivers
 	for _, c := range list {
-		for _, b := range Batches(g.Snapshot, c.housed) {
+		for _, b := range reserve.Batches(g.Snapshot, c.housed) {
 			g.Moving = append(g.Moving, b.Class)
 		}
 	}
@@ -182,10 +132,12 @@ func (g *ground) leave(list []*candidate, begun []Start) *model.Verdict {
 // affinity, or that follow some of them. Where those come to lie is the scheduler's to
 // choose, and both at once might miss each other.
 func (g *ground) companyMoves(c *candidate) *model.Verdict {
-	for _, b := range Batches(g.Snapshot, c.housed) {
+	for _, b := range reserve.Batches(g.Snapshot, c.housed) {
 		for _, other := range g.Moving {
-			if g.World.Follows(b.Class, other) || g.World.Follows(other, b.Class) {
-				return &model.Verdict{Reason: model.CompanyMoves, Detail: fmt.Sprintf("pod %s: pods that it is to be beside by affinity, or that are to be beside it, are on their way", podOf(g.Snapshot, c.housed, b.Class)), Fix: "those have a node"}
+			if g.Room.World.Follows(b.Class, other) || g.Room.World.Follows(other, b.Class) {
+				pod := reserve.PodOf(g.Snapshot, c.housed, b.Class)
+				return &model.Verdict{Reason: model.CompanyMoves, Fix: "those have a node",
+					Detail: fmt.Sprintf("pod %s: pods that it is to be beside by affinity, or that are to be beside it, are on their way", pod)}
 			}
 		}
 	}
@@ -195,31 +147,31 @@ func (g *ground) companyMoves(c *candidate) *model.Verdict {
 // move commits one candidate, or says why it cannot go. With enough unset there
 // was no answer.
 func (m *mover) move(c *candidate) *model.Verdict {
-	if m.guests[c.node] {
+	if m.receivers[c.node] {
 		return movedThere()
 	}
 	if c.empty() {
-		m.world.Exclude(c.node)
+		m.moves.Exclude(c.node)
 		return nil
 	}
 	// 1. What may be disrupted.
-	left := m.Budgets.Clone()
-	if v := m.Rules.TakeAll(c.moving, left); v != nil {
+	left := m.Room.Budgets.Clone()
+	if v := m.Room.Rules.TakeAll(c.moving, left); v != nil {
 		return v
 	}
 	// 2. Room, for all of its pods.
-	puts, stuck, enough := m.world.Move(c.node, Batches(m.Snapshot, c.housed))
+	puts, stuck, enough := m.moves.Move(c.node, reserve.Batches(m.Snapshot, c.housed))
 	m.untried = false
 	if !enough {
 		m.enough = false
 		return nil
 	}
 	if stuck != nil {
-		return NoPlace(m.Snapshot, c.housed, stuck)
+		return reserve.NoPlace(m.Snapshot, c.housed, stuck)
 	}
-	copy(m.Budgets, left)
+	copy(m.Room.Budgets, left)
 	for _, put := range puts {
-		m.guests[put.Node] = true
+		m.receivers[put.Node] = true
 	}
 	return nil
 }
@@ -227,36 +179,4 @@ func (m *mover) move(c *candidate) *model.Verdict {
 // movedThere keeps a node for pods of others.
 func movedThere() *model.Verdict {
 	return &model.Verdict{Reason: model.ReservedForMovedPods, Detail: "pods of other nodes that go have room there", Fix: "those are gone"}
-}
-
-// NoPlace names a pod that finds no room.
-func NoPlace(s *model.Snapshot, pods []*model.Pod, stuck *schedsim.Stuck) *model.Verdict {
-	return &model.Verdict{Reason: model.NoPlaceToMovePods, Detail: fmt.Sprintf("pod %s: %s", podOf(s, pods, stuck.Class), cmp.Or(stuck.Verdict.Detail, string(stuck.Verdict.Reason))), Fix: "a node that stays, that has room for the pod, and that its spread, affinity and tolerations allow"}
-}
-
-// podOf names the first pod of a class.
-func podOf(s *model.Snapshot, pods []*model.Pod, class model.ClassID) string {
-	for _, p := range pods {
-		if c, ok := s.ClassOf(p); ok && c == class {
-			return s.Contents.Specs[p.Spec].Pod.Namespace + "/" + p.Name
-		}
-	}
-	return ""
-}
-
-// Batches counts pods by class, sorted by class.
-func Batches(s *model.Snapshot, pods []*model.Pod) []model.Batch {
-	var out []model.Batch
-	for _, p := range pods {
-		id, ok := s.ClassOf(p)
-		if !ok {
-			continue // it takes no room
-		}
-		i, found := slices.BinarySearchFunc(out, id, func(b model.Batch, c model.ClassID) int { return cmp.Compare(b.Class, c) })
-		if !found {
-			out = slices.Insert(out, i, model.Batch{Class: id})
-		}
-		out[i].Count++
-	}
-	return out
 }

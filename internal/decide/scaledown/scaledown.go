@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
@@ -50,13 +51,6 @@ type Result struct {
 	Homeless map[model.NodeID]*model.Verdict
 }
 
-// Draft is a removal that has got no further than the taint, with the pods that are
-// to be moved.
-type Draft struct {
-	Node   model.NodeID
-	Moving []*model.Pod
-}
-
 // Start is a removal that begins now.
 type Start struct {
 	Node model.NodeID
@@ -70,28 +64,17 @@ type Start struct {
 type Input struct {
 	Snapshot *model.Snapshot
 	Policy   model.Policy
-	// World has all pending pods in it and those of open drains, but for drafts;
-	// Reserved are the nodes that the former were placed on.
-	World    *schedsim.World
-	Reserved map[model.NodeID]bool
-	// Guests are the nodes on which pods of open drains have their room; those of
-	// drafts are added.
-	Guests map[model.NodeID]bool
-	// Drafts have their pods placed first, whatever else turns out to be unneeded.
-	Drafts []Draft
+	// Room has all pending pods in its world and those of removals under way, but for
+	// drafts, which are placed here. What is accepted uses up its budgets.
+	Room *reserve.Room
+	// Wanted are the nodes that pending pods were placed on.
+	Wanted map[model.NodeID]bool
 	// Moving are the classes of pods that are on their way: those of open drains, and
 	// those that wait and have a place in the plan.
 	Moving []model.ClassID
 	// Growing are the groups, by index, that the same plan lets grow, or in which a
 	// growth is under way.
 	Growing map[int]bool
-	// Rules judge pods, and Budgets is what open drains leave of what may be
-	// disrupted; it is used up by what is accepted here.
-	Rules   *rules.Cluster
-	Budgets rules.Budgets
-	// Waiting are the controllers of pods that were evicted before and have not been
-	// made up for, with what is lacking.
-	Waiting map[types.UID]string
 	// Unseen counts the classes of pods that growth had no steps to place.
 	Unseen int
 	// Rate bounds how many nodes go because they are not ready.
@@ -106,10 +89,17 @@ func Plan(in Input) Result {
 	f := &finder{Input: in, verdicts: make([]model.NodeVerdict, len(s.Nodes)), unneeded: make([]bool, len(s.Nodes)), limits: newLimits(s, in.Policy.ScaleDown)}
 	// 1. Which nodes may go at all, as far as the node itself tells?
 	candidates := f.candidates()
-	order := hosts(s, candidates)
-	mark := f.World.Mark()
+	nodes := make([]model.NodeID, len(candidates))
+	for i := range candidates {
+		nodes[i] = candidates[i].node
+	}
+	order := reserve.Hosts(s, nodes)
+	mark := f.Room.World.Mark()
 	// 2. Can those that are tainted go on?
-	homeless := f.place(order)
+	var homeless map[model.NodeID]*model.Verdict
+	if len(f.Room.Drafts()) > 0 {
+		homeless = f.placeDrafts(f.readyMover(order), f.Room.Receivers)
+	}
 	// 3. Can the pods of each candidate live elsewhere, together with those of all that
 	// were accepted before it?
 	f.accept(candidates, order)
@@ -119,12 +109,9 @@ func Plan(in Input) Result {
 	return r
 }
 
-// place gives the pods of drafts their room before any candidate is tried.
-func (f *finder) place(order []model.NodeID) (homeless map[model.NodeID]*model.Verdict) {
-	if len(f.Drafts) == 0 {
-		return nil
-	}
-	return place(f.Snapshot, f.World.Mover(ready(f.Snapshot, slices.Clone(order)), f.Policy.ScaleDown.StepLimit), f.Drafts, f.Guests)
+// readyMover moves pods onto nodes that are ready.
+func (f *finder) readyMover(order []model.NodeID) *schedsim.Mover {
+	return f.Room.World.Mover(reserve.ReadyOnly(f.Snapshot, slices.Clone(order)), f.Policy.ScaleDown.StepLimit)
 }
 
 // finder finds unneeded nodes. It serves one Plan.
@@ -230,8 +217,8 @@ func (f *finder) blocked(c *candidate) *model.Verdict {
 	more := 0
 	for i := range n.Bound {
 		p := &n.Bound[i]
-		a := f.Rules.Apply(rules.ConditionOf(n), p)
-		if Housed(a, f.Snapshot.Contents.Facts[p.Facts]) {
+		a := f.Room.Rules.Apply(rules.ConditionOf(n), p)
+		if reserve.NeedsRoom(a, f.Snapshot.Contents.Facts[p.Facts]) {
 			c.housed = append(c.housed, p)
 		}
 		switch a.Kind {
@@ -266,17 +253,11 @@ func (f *finder) blocked(c *candidate) *model.Verdict {
 	return nil
 }
 
-// Housed reports whether a pod must have room elsewhere before its node goes: it is
-// to be evicted, or it is ending and its controller makes the next one only then.
-func Housed(a rules.Answer, facts *model.Facts) bool {
-	return a.Kind == rules.Moves || (a.Kind == rules.Ends && facts.Controller == "StatefulSet")
-}
-
 // accept goes through the candidates and commits each that can go.
 func (f *finder) accept(list []candidate, order []model.NodeID) {
 	m := &mover{
-		finder: f, world: f.World.Mover(order, f.Policy.ScaleDown.StepLimit), enough: true, untried: true,
-		guests: maps.Clone(f.Guests),
+		finder: f, moves: f.Room.World.Mover(order, f.Policy.ScaleDown.StepLimit), enough: true, untried: true,
+		receivers: maps.Clone(f.Room.Receivers),
 	}
 	for i := range list {
 		c := &list[i]
@@ -314,7 +295,7 @@ func (f *finder) accept(list []candidate, order []model.NodeID) {
 	f.resume = m.resume
 	for i := range f.spare {
 		c := &f.spare[i]
-		if m.guests[c.node] {
+		if m.receivers[c.node] {
 			f.keep(c.node, *movedThere())
 			continue
 		}

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -14,26 +11,21 @@ import (
 // starts decides which unneeded nodes begin to go now. It is counted down as
 // they do.
 type starts struct {
+	Input
 	*limits
-	policy   model.Policy
-	gate     *gate.Gate
 	parallel int // how many more may be on their way out
 	drains   int // and how many of those may have pods of their own
 	open     int // how many are on their way out
 	// amiss of all nodes count as not ready in the cluster's health. What goes counts in
 	// neither any more.
 	amiss, all int
-	growing    map[int]bool
-	waiting    map[types.UID]string
-	rate       *repair.Rate
 	cooldown   *model.Verdict
-	unseen     int // classes of pods that growth had no steps for
 }
 
 func newStarts(in Input) *starts {
 	s, policy := in.Snapshot, in.Policy
 	p := policy.ScaleDown
-	b := &starts{policy: policy, gate: in.Gate, growing: in.Growing, waiting: in.Waiting, rate: in.Rate, unseen: in.Unseen, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
+	b := &starts{Input: in, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
@@ -99,26 +91,26 @@ func MayBeNeeded(s *model.Snapshot, unseen int, since time.Time) bool {
 
 // held says what keeps an unneeded node for now, nil if nothing does.
 func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
-	n := &b.snap.Nodes[c.node]
-	g := &b.snap.Groups[n.Group]
-	p := b.policy.ScaleDown
+	n := &b.Snapshot.Nodes[c.node]
+	g := &b.Snapshot.Groups[n.Group]
+	p := b.Policy.ScaleDown
 	since, wait, short := b.clock(g, n, since)
-	if v := b.gate.Closed(n.Group, gate.Time); v != nil {
+	if v := b.Gate.Closed(n.Group, gate.Time); v != nil {
 		return v
 	}
 	switch until := since.Add(wait); {
 	case !p.Enabled:
 		return &model.Verdict{Reason: model.ScaleDownOff, Fix: "--scale-down-enabled"}
-	case until.After(b.snap.Now):
+	case until.After(b.Snapshot.Now):
 		return &model.Verdict{Reason: short, Detail: fmt.Sprintf("%s are wanted", wait), Until: until}
-	case n.Kind != model.Unready && MayBeNeeded(b.snap, b.unseen, until):
-		return &model.Verdict{Reason: model.StepBudget, Detail: fmt.Sprintf("pods of %d classes were not looked at in this cycle, and may need it", b.unseen), Until: until.Add(turns), Fix: "the next cycles"}
+	case n.Kind != model.Unready && MayBeNeeded(b.Snapshot, b.Unseen, until):
+		return &model.Verdict{Reason: model.StepBudget, Detail: fmt.Sprintf("pods of %d classes were not looked at in this cycle, and may need it", b.Unseen), Until: until.Add(turns), Fix: "the next cycles"}
 	}
 	if v := b.resting(g, n.Group); v != nil {
 		return v
 	}
 	for _, q := range c.moving {
-		if why, ok := b.waiting[q.Owner]; ok {
+		if why := b.Room.Lacks(q.Owner); why != "" {
 			return &model.Verdict{Reason: model.ReplacementWaits, Detail: why + "; a pod of the same controller is here", Fix: "a node for it"}
 		}
 	}
@@ -129,7 +121,7 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	if n.Kind == model.Unready {
 		begin = gate.BeginUnready
 	}
-	if v := b.gate.Closed(n.Group, begin); v != nil {
+	if v := b.Gate.Closed(n.Group, begin); v != nil {
 		return v
 	}
 	if v := b.room(c.node); v != nil {
@@ -142,7 +134,7 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 		return v
 	}
 	if n.Kind == model.Unready {
-		if v := b.rate.Held(n.Group); v != nil {
+		if v := b.Rate.Held(n.Group); v != nil {
 			return v
 		}
 	}
@@ -151,19 +143,19 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 
 // resting is the delay that holds the group, nil if none does.
 func (b *starts) resting(g *model.Group, group int) *model.Verdict {
-	local := b.policy.ScaleDown.LocalDelays
-	if len(b.growing) > 0 && (!local || b.growing[group]) {
-		return &model.Verdict{Reason: model.Cooldown, Detail: "a growth is under way", Fix: fmt.Sprintf("%s after its end", b.policy.ScaleDown.DelayAfterAdd)}
+	local := b.Policy.ScaleDown.LocalDelays
+	if len(b.Growing) > 0 && (!local || b.Growing[group]) {
+		return &model.Verdict{Reason: model.Cooldown, Detail: "a growth is under way", Fix: fmt.Sprintf("%s after its end", b.Policy.ScaleDown.DelayAfterAdd)}
 	}
 	if local {
-		return cooldown(b.snap.Now, b.policy.ScaleDown, lasts{g.LastGrowth, g.LastRemoval, g.LastFailure, g.FailureWhy})
+		return cooldown(b.Snapshot.Now, b.Policy.ScaleDown, lasts{g.LastGrowth, g.LastRemoval, g.LastFailure, g.FailureWhy})
 	}
 	return b.cooldown
 }
 
 // never tells whether a limit is none at all: nodes like this one are not removed.
 func (b *starts) never(c *candidate) bool {
-	p := b.policy.ScaleDown
+	p := b.Policy.ScaleDown
 	return p.MaxParallelism == 0 || !c.empty() && p.MaxDrains == 0
 }
 
@@ -172,7 +164,7 @@ func (b *starts) never(c *candidate) bool {
 func (b *starts) unhealthyWithout(list []*candidate) *model.Verdict {
 	amiss, all := b.counted(list)
 	amiss, all = b.amiss-amiss, b.all-all
-	if !b.policy.Rules.TooMany(amiss, all) {
+	if !b.Policy.Rules.TooMany(amiss, all) {
 		return nil
 	}
 	without := "it"
@@ -186,16 +178,16 @@ func (b *starts) unhealthyWithout(list []*candidate) *model.Verdict {
 func (b *starts) counted(list []*candidate) (amiss, all int) {
 	var counts model.Counts
 	for _, c := range list {
-		n := &b.snap.Nodes[c.node]
+		n := &b.Snapshot.Nodes[c.node]
 		counts.Add(n.State, n.Object)
 	}
-	return b.policy.Rules.Amiss(counts, model.Counts{})
+	return b.Policy.Rules.Amiss(counts, model.Counts{})
 }
 
 // tooMany says which limit on removals at a time keeps so many more nodes like
 // this one.
 func (b *starts) tooMany(c *candidate, count int) *model.Verdict {
-	p := b.policy.ScaleDown
+	p := b.Policy.ScaleDown
 	switch {
 	case b.parallel < count:
 		return &model.Verdict{Reason: model.MaxParallelismReached, Detail: fmt.Sprintf("%d at a time", p.MaxParallelism), Fix: "a removal's end, or a higher --max-scale-down-parallelism"}
@@ -210,17 +202,17 @@ func (b *starts) tooMany(c *candidate, count int) *model.Verdict {
 // be.
 func (b *starts) clock(g *model.Group, n *model.Node, since time.Time) (time.Time, time.Duration, model.Reason) {
 	if n.Kind == model.Unready {
-		wait := b.policy.ScaleDown.UnreadyTime
+		wait := b.Policy.ScaleDown.UnreadyTime
 		if t := g.Options.ScaleDownUnreadyTime; t != nil {
 			wait = *t
 		}
 		// By the clock of another machine: a time that is still to come says nothing.
-		if t := model.UnreadySince(n.Object); t.After(since) && !t.After(b.snap.Now) {
+		if t := model.UnreadySince(n.Object); t.After(since) && !t.After(b.Snapshot.Now) {
 			since = t
 		}
 		return since, wait, model.NotUnreadyLongEnough
 	}
-	wait := b.policy.ScaleDown.UnneededTime
+	wait := b.Policy.ScaleDown.UnneededTime
 	if t := g.Options.ScaleDownUnneededTime; t != nil {
 		wait = *t
 	}
@@ -232,8 +224,8 @@ func (b *starts) take(c *candidate) {
 	b.limits.take(c.node)
 	amiss, all := b.counted([]*candidate{c})
 	b.amiss, b.all = b.amiss-amiss, b.all-all
-	if n := &b.snap.Nodes[c.node]; n.Kind == model.Unready {
-		b.rate.Take(n.Group)
+	if n := &b.Snapshot.Nodes[c.node]; n.Kind == model.Unready {
+		b.Rate.Take(n.Group)
 	}
 	b.parallel--
 	if !c.empty() {

@@ -109,10 +109,10 @@ func Unnamed(s *model.Snapshot, g *model.Group) *model.Verdict {
 
 // moveAll commits all members, or none.
 func (m *mover) moveAll(members []*candidate) *model.Verdict {
-	mark := m.world.Mark()
-	budgets, guests := m.Budgets.Clone(), maps.Clone(m.guests)
+	mark := m.moves.Mark()
+	budgets, receivers := m.Room.Budgets.Clone(), maps.Clone(m.receivers)
 	for _, c := range members {
-		m.world.Exclude(c.node) // none of them takes the pods of another
+		m.moves.Exclude(c.node) // none of them takes the pods of another
 	}
 	for _, c := range members {
 		why := m.move(c)
@@ -122,9 +122,9 @@ func (m *mover) moveAll(members []*candidate) *model.Verdict {
 		if !m.enough {
 			m.resume = m.Snapshot.Nodes[c.node].Name
 		}
-		m.world.Undo(mark)
-		copy(m.Budgets, budgets)
-		m.guests = guests
+		m.moves.Undo(mark)
+		copy(m.Room.Budgets, budgets)
+		m.receivers = receivers
 		if why != nil {
 			name := m.Snapshot.Nodes[c.node].Name
 			why = &model.Verdict{Reason: model.AllOrNothing, Detail: fmt.Sprintf("the group goes as a whole, and %s stays: %s (%s)", name, why.Reason, why.Detail), Fix: "that node can go, too"}

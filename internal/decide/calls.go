@@ -1,0 +1,75 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+func kinds(n int) string {
+	if n == 1 {
+		return "1 kind"
+	}
+	return fmt.Sprintf("%d kinds", n)
+}
+
+func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
+	i, _ := slices.BinarySearchFunc(s.Groups, g.Group, func(x model.Group, id provider.GroupID) int { return cmp.Compare(x.ID, id) })
+	pods := 0
+	for _, b := range g.Pods {
+		pods += b.Count
+	}
+	reason, why := model.Fits, fmt.Sprintf("%d pods of %s; %s", pods, kinds(len(g.Pods)), g.Why)
+	if pods == 0 {
+		reason, why = model.PoolBelowMin, g.Why
+		if p.ScaleUp.EnforceMin && g.From < s.Groups[i].Min {
+			reason = model.GroupBelowMin
+		}
+	}
+	return model.Call{
+		ID: fmt.Sprintf("grow/%s/%d", g.Group, s.Now.UnixNano()), Verb: model.Grow,
+		Group: g.Group, Pool: s.Groups[i].Pool, From: g.From, To: g.To, MaxTo: s.Groups[i].Max,
+		Deadline: s.Now.Add(p.CallDeadline), Reason: reason, Why: why,
+	}
+}
+
+func repairCall(s *model.Snapshot, p model.Policy, step *repair.Step) model.Call {
+	g := &s.Groups[step.Group]
+	c := model.Call{
+		Verb: step.Verb, Group: g.ID, Pool: g.Pool, From: step.From, To: step.To, Force: step.Force,
+		Deadline: s.Now.Add(p.CallDeadline), Reason: step.Reason, Why: step.Why,
+	}
+	subject := string(g.ID)
+	if step.Verb == model.Remove {
+		c.Instance, c.ProviderID, c.NodeName, c.If = step.Waiting.Instance, step.Waiting.ProviderID, step.Waiting.NodeName, step.If
+		subject = "instance/" + string(c.Instance)
+	}
+	c.ID = fmt.Sprintf("%s/%s/%d", verbID(step.Verb), subject, s.Now.UnixNano())
+	return c
+}
+
+func nodeCall(s *model.Snapshot, p model.Policy, n *model.Node, step removal.Step) model.Call {
+	subject := n.Name
+	if step.Verb == model.Evict {
+		subject += "/" + step.Pod
+	}
+	c := model.Call{
+		ID: fmt.Sprintf("%s/%s/%d", verbID(step.Verb), subject, s.Now.UnixNano()), Verb: step.Verb,
+		Node: n.Name, Instance: n.Instance,
+		ExpendableBelow: p.Rules.ExpendableBelow, Unready: step.Unready, Whole: step.Whole,
+		Known: step.Known, LookOnly: step.LookOnly, Pod: step.Pod, PodUID: step.PodUID, Grace: step.Grace, Note: step.Note,
+		Deadline: s.Now.Add(p.CallDeadline), Reason: step.Reason, Why: step.Why,
+	}
+	if n.Group >= 0 {
+		c.Group, c.Pool = s.Groups[n.Group].ID, s.Groups[n.Group].Pool
+	}
+	return c
+}
+
+func verbID(v model.Verb) string { return strings.ToLower(string(v)) }

@@ -1,0 +1,180 @@
+package reserve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// This file is about controllers whose pods were evicted: which pods they have made
+// since, and which of those have no node yet. A pod that came after the eviction
+// counts, whatever it came for: we err to waiting.
+
+// arrives is how long after a pod has left its controller may take to make the
+// next one. Some do so only then.
+const arrives = 10 * time.Second
+
+// made is what one controller has made.
+type made struct {
+	unplaced []unplaced // oldest first
+	youngest int64      // when its youngest pod came to be
+	ending   bool       // a pod of it that has a node is being deleted
+}
+
+// unplaced is a pod that has no node. At is its place in the snapshot.
+type unplaced struct {
+	*model.Pod
+	at int
+}
+
+func (u *unplaced) since() time.Time              { return time.Unix(u.Created, 0) }
+func (u *unplaced) name(s *model.Snapshot) string { return nameOf(s, u.Pod) }
+
+// longest is the pod that has waited for longer; of two, the first in the snapshot.
+func longest(a, b *unplaced) *unplaced {
+	switch {
+	case a == nil:
+		return b
+	case b == nil, a.Created < b.Created, a.Created == b.Created && a.at <= b.at:
+		return a
+	}
+	return b
+}
+
+// madeSince finds what controllers have made whose pods were evicted a short while ago.
+func madeSince(s *model.Snapshot) map[types.UID]*made {
+	all := map[types.UID]*made{}
+	for owner := range s.Displaced {
+		all[owner] = &made{}
+	}
+	for i := range s.Nodes {
+		if d := s.Nodes[i].Standing.Drain; d != nil {
+			for j := range d.Evictions {
+				all[d.Evictions[j].Owner] = &made{}
+			}
+		}
+	}
+	delete(all, "")
+	if len(all) == 0 {
+		return nil
+	}
+	for i := range s.Nodes {
+		for j := range s.Nodes[i].Bound {
+			p := &s.Nodes[i].Bound[j]
+			if m := all[p.Owner]; m != nil {
+				m.youngest = max(m.youngest, p.Created)
+				m.ending = m.ending || p.Flags&model.Terminating != 0
+			}
+		}
+	}
+	at := 0
+	add := func(p *model.Pod) {
+		if m := all[p.Owner]; m != nil {
+			m.youngest = max(m.youngest, p.Created)
+			m.unplaced = append(m.unplaced, unplaced{p, at})
+			at++
+		}
+	}
+	for i := range s.Pending {
+		for _, p := range s.Pending[i].Pods {
+			add(p)
+		}
+	}
+	for _, p := range s.Gated {
+		add(p)
+	}
+	for _, m := range all {
+		slices.SortStableFunc(m.unplaced, func(a, b unplaced) int { return cmp.Compare(a.Created, b.Created) })
+	}
+	return all
+}
+
+// waiting is the pod that has waited longest for a node, of those that came after t; nil
+// if there is none.
+func (m *made) waiting(t time.Time) *unplaced {
+	for i := range m.unplaced {
+		if after(m.unplaced[i].Created, t) {
+			return &m.unplaced[i]
+		}
+	}
+	return nil
+}
+
+// after reports whether what was created then may have been so after t. Creation is told
+// in whole seconds, rounded down.
+func after(created int64, t time.Time) bool { return !time.Unix(created, 0).Add(time.Second).Before(t) }
+
+// lack is what a controller still lacks: a node for a pod that came for an evicted one,
+// or that pod itself.
+type lack struct {
+	// pod has no node; nil where none has come since the last eviction.
+	pod   *unplaced
+	since time.Time
+}
+
+// Lacks says what the controller of a pod lacks, whichever removal its pods were evicted
+// for; empty if nothing. To evict more of them would leave fewer to serve, and so on to
+// the last.
+func (r *Room) Lacks(owner types.UID) string {
+	l, ok := r.lacks[owner]
+	at := l.since.UTC().Format(time.TimeOnly)
+	switch {
+	case !ok:
+		return ""
+	case l.pod == nil:
+		return fmt.Sprintf("no pod has come for one that was evicted at %s", at)
+	}
+	return fmt.Sprintf("pod %s, which came for an evicted one, has had no node since %s", l.pod.name(r.snap), at)
+}
+
+// lacking finds, of the controllers whose pods were evicted a short while ago, those
+// that have not made up for it.
+//
+// Where no pod has come, the controller may just have fewer to make by now; it is
+// not told from one that cannot make any. Wake is when the next of them has had its time.
+func lacking(s *model.Snapshot, all map[types.UID]*made) (out map[types.UID]lack, wake time.Time) {
+	out = map[types.UID]lack{}
+	for owner, d := range s.Displaced {
+		m := all[owner]
+		if m == nil {
+			continue
+		}
+		if pod := m.waiting(d.First); pod != nil {
+			out[owner] = lack{pod, pod.since()}
+			continue
+		}
+		if m.ending || after(m.youngest, d.Last) {
+			continue // some controllers make the next one when the last has ended
+		}
+		if due := d.Last.Add(arrives); !s.Now.Before(due) {
+			out[owner] = lack{since: d.Last}
+		} else if wake.IsZero() || due.Before(wake) {
+			wake = due
+		}
+	}
+	return out, wake
+}
+
+// replacement is the pod that came for one that a removal has evicted and that has no
+// node yet, the one that has waited longest; nil if there is none.
+func replacement(d *model.Drain, all map[types.UID]*made) (pod *unplaced) {
+	for i := range d.Evictions {
+		if e := &d.Evictions[i]; all[e.Owner] != nil && (e.Granted || e.Busy) {
+			pod = longest(pod, all[e.Owner].waiting(e.First))
+		}
+	}
+	return pod
+}
+
+// missing reports whether a pod that is to come for an evicted one is awaited: its
+// controller has not made one since, and has had no time to.
+func missing(now time.Time, d *model.Drain, all map[types.UID]*made) bool {
+	return slices.ContainsFunc(d.Evictions, func(e model.Eviction) bool {
+		return all[e.Owner] != nil && !e.Gone.IsZero() && now.Before(e.Gone.Add(arrives)) && !after(all[e.Owner].youngest, e.First)
+	})
+}

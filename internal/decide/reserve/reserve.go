@@ -1,0 +1,204 @@
+// Package reserve keeps room for pods whose nodes go.
+//
+// What flows in: a snapshot, and the world that its plan is made in. What flows
+// out: the same world with those pods in it, what budgets for disruptions still
+// allow, and the nodes that receive the pods and therefore stay. Pods are served
+// in this order:
+//
+//  1. pods of removals that have moved pods: nobody else may have their room (rule L7)
+//  2. pods that wait for a node: growth places these, between 1 and 3
+//  3. pods of drafts, which are removals that have got no further than the taint. The
+//     search for unneeded nodes places them, as it did before it began the removal
+//  4. pods of nodes that somebody else ends
+//
+// Pure. Who may import it: decide and scaledown.
+package reserve
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Room is what one plan reserves. It serves one goroutine.
+type Room struct {
+	World *schedsim.World
+	Rules *rules.Cluster
+	// Budgets is what may still be disrupted. Pods that are to be evicted use it up.
+	Budgets rules.Budgets
+	// Receivers are the nodes on which pods of others have their room.
+	Receivers map[model.NodeID]bool
+	// Removals are those under way, in the order of their nodes.
+	Removals []Removal
+	// Wake is when a controller that owes a pod has had its time, zero if none does.
+	Wake time.Time
+
+	snap   *model.Snapshot
+	policy model.Policy
+	made   map[types.UID]*made
+	lacks  map[types.UID]lack
+}
+
+// New is the room before anything is reserved.
+func New(s *model.Snapshot, p model.Policy, w *schedsim.World) *Room {
+	r := &Room{World: w, Rules: rules.Of(s, p), Receivers: map[model.NodeID]bool{}, snap: s, policy: p}
+	r.Budgets = r.Rules.Budgets()
+	r.findRemovals()
+	r.made = madeSince(s)
+	r.lacks, r.Wake = lacking(s, r.made)
+	return r
+}
+
+// PlaceBegun places the pods of removals that have moved pods.
+func (r *Room) PlaceBegun() {
+	r.gather(func(o *Removal) bool { return !r.IsDraft(o) })
+	var mover *schedsim.Mover
+	for i := range r.Removals {
+		o := &r.Removals[i]
+		if len(o.Moving) == 0 {
+			continue
+		}
+		if mover == nil {
+			mover = r.mover()
+		}
+		puts, stuck, enough := mover.Move(o.Node, Batches(r.snap, o.Moving))
+		switch {
+		case !enough:
+			o.View.Unsure = true
+		case stuck != nil:
+			o.View.Homeless = NoPlace(r.snap, o.Moving, stuck)
+		}
+		r.receive(puts)
+	}
+}
+
+// GatherDrafts finds the pods of drafts. A node that pending pods are to come to is
+// left out: it is given back.
+func (r *Room) GatherDrafts(wanted map[model.NodeID]bool) {
+	r.gather(func(o *Removal) bool { return r.IsDraft(o) && !wanted[o.Node] })
+}
+
+// PlaceLeaving places the pods of nodes that somebody else ends: a person, or a cloud
+// that replaces a machine which it takes for broken. The pods will need room in a
+// moment, and the node that came for theirs may be the emptiest of all.
+//
+// Nothing is bought for them before they wait, and they use up no budget: whoever
+// evicts them does.
+func (r *Room) PlaceLeaving() {
+	var mover *schedsim.Mover
+	for i := range r.snap.Nodes {
+		n := &r.snap.Nodes[i]
+		if n.Kind != model.Leaving || n.Standing.Drain != nil || n.Group < 0 || len(n.Bound) == 0 {
+			continue
+		}
+		// Our own taint may be seen for a moment after it is gone: no end is under way then.
+		if in := r.snap.Groups[n.Group].InstanceNamed(n.Instance); in == nil || in.State != provider.Deleting {
+			continue
+		}
+		moving := r.toMove(r.podsOf(n), r.Rules.Budgets())
+		if len(moving) == 0 {
+			continue
+		}
+		if mover == nil {
+			mover = r.mover()
+		}
+		r.receive(moveSome(mover, model.NodeID(i), Batches(r.snap, moving)))
+	}
+}
+
+// moveSome moves as many of the pods as there is room for. The others will wait, and
+// nodes are bought for them then; so it is with those for which the steps do not suffice.
+func moveSome(mover *schedsim.Mover, node model.NodeID, pods []model.Batch) []schedsim.Put {
+	puts, stuck, _ := mover.Move(node, pods)
+	if stuck == nil {
+		return puts
+	}
+	for _, b := range pods {
+		for range b.Count {
+			put, stuck, enough := mover.Move(node, []model.Batch{{Class: b.Class, Count: 1}})
+			if stuck != nil || !enough {
+				break // the next pod of the class would fare no better
+			}
+			puts = append(puts, put...)
+		}
+	}
+	return puts
+}
+
+// Moving are the classes of pods that are on their way: those of open removals, and
+// those that waited and have a place in the plan.
+func (r *Room) Moving(waited []model.ClassID) []model.ClassID {
+	classes := slices.Clone(waited)
+	for i := range r.Removals {
+		for _, b := range Batches(r.snap, r.Removals[i].Moving) {
+			classes = append(classes, b.Class)
+		}
+	}
+	return classes
+}
+
+func (r *Room) mover() *schedsim.Mover {
+	return r.World.Mover(ReadyOnly(r.snap, Hosts(r.snap, nil)), r.policy.ScaleDown.StepLimit)
+}
+
+func (r *Room) receive(puts []schedsim.Put) {
+	for _, put := range puts {
+		r.Receivers[put.Node] = true
+	}
+}
+
+// Hosts are the nodes that pods may be moved to, in the order in which they are tried:
+// nodes that stay before candidates, since a candidate that receives a pod is needed
+// from then on. Among nodes that stay the fullest comes first, among candidates the
+// one that would go last. Nodes that are not ready yet come after all others.
+func Hosts(s *model.Snapshot, candidates []model.NodeID) []model.NodeID {
+	rank := make(map[model.NodeID]int, len(candidates))
+	for i, id := range candidates {
+		rank[id] = i + 1
+	}
+	type host struct {
+		id   model.NodeID
+		kind model.NodeKind
+		rank int
+		free int64
+	}
+	var list []host
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Kind != model.Ready && n.Kind != model.Booting && n.Kind != model.Coming {
+			continue
+		}
+		id := model.NodeID(i)
+		list = append(list, host{id, n.Kind, rank[id], freeCPU(s, n)})
+	}
+	slices.SortStableFunc(list, func(a, b host) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(min(a.rank, 1), min(b.rank, 1)),
+			-cmp.Compare(a.rank, b.rank), cmp.Compare(a.free, b.free))
+	})
+	order := make([]model.NodeID, len(list))
+	for i := range list {
+		order[i] = list[i].id
+	}
+	return order
+}
+
+// ReadyOnly drops the nodes that are not ready. Nodes on their way may never come.
+func ReadyOnly(s *model.Snapshot, hosts []model.NodeID) []model.NodeID {
+	return slices.DeleteFunc(hosts, func(id model.NodeID) bool { return s.Nodes[id].Kind != model.Ready })
+}
+
+// freeCPU is how much CPU a node has left, in thousandths.
+func freeCPU(s *model.Snapshot, n *model.Node) int64 {
+	left := s.Contents.Shapes[n.Shape].Allocatable.MilliCPU
+	for _, b := range n.Batches {
+		left -= s.Classes[b.Class].Spec.Requests.MilliCPU * int64(b.Count)
+	}
+	return left
+}
