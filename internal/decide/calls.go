@@ -20,7 +20,9 @@ func kinds(n int) string {
 }
 
 func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
-	i, _ := slices.BinarySearchFunc(s.Groups, g.Group, func(x model.Group, id provider.GroupID) int { return cmp.Compare(x.ID, id) })
+	i, _ := slices.BinarySearchFunc(s.Groups, g.Group, func(x model.Group, id provider.GroupID) int {
+		return cmp.Compare(x.ID, id)
+	})
 	pods := 0
 	for _, b := range g.Pods {
 		pods += b.Count
@@ -47,7 +49,8 @@ func repairCall(s *model.Snapshot, p model.Policy, step *repair.Step) model.Call
 	}
 	subject := string(g.ID)
 	if step.Verb == model.Remove {
-		c.Instance, c.ProviderID, c.NodeName, c.If = step.Waiting.Instance, step.Waiting.ProviderID, step.Waiting.NodeName, step.If
+		w := &step.Waiting
+		c.Instance, c.ProviderID, c.NodeName, c.If = w.Instance, w.ProviderID, w.NodeName, step.If
 		subject = "instance/" + string(c.Instance)
 	}
 	c.ID = fmt.Sprintf("%s/%s/%d", verbID(step.Verb), subject, s.Now.UnixNano())

@@ -16,7 +16,8 @@ func halted(s *model.Snapshot, p model.Policy) model.Plan {
 	plan := model.Plan{Brakes: s.Brakes, NotBefore: s.Now.Add(rest), Wake: s.Now.Add(rest)}
 	for i := range s.Pending {
 		q := &s.Pending[i]
-		plan.Pending = append(plan.Pending, model.PendingVerdict{Class: q.Class, Pods: len(q.Pods), Left: len(q.Pods), Since: q.Oldest, Skipped: s.Unhealthy})
+		plan.Pending = append(plan.Pending, model.PendingVerdict{Class: q.Class, Pods: len(q.Pods), Left: len(q.Pods),
+			Since: q.Oldest, Skipped: s.Unhealthy})
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]

@@ -30,7 +30,8 @@ func (m *maker) mark() {
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Object == nil || n.Group < 0 || n.Kind == model.Leaving || n.Standing.Busy != nil || n.Standing.AwaitVersion != "" {
+		if n.Object == nil || n.Group < 0 || n.Kind == model.Leaving || n.Standing.Busy != nil ||
+			n.Standing.AwaitVersion != "" {
 			continue
 		}
 		marked := model.HasTaint(n.Object, model.TaintCandidate)

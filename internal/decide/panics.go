@@ -14,7 +14,8 @@ func panics(s *model.Snapshot, world *schedsim.World) []provider.Notice {
 	var out []provider.Notice
 	for _, p := range world.Panicked() {
 		out = append(out, provider.Notice{Code: "FilterPanicked",
-			Message: fmt.Sprintf("pod %s: %s; pods like it are left alone for this cycle, all others are served", podOf(s, p.Class), p.Words)})
+			Message: fmt.Sprintf("pod %s: %s; pods like it are left alone for this cycle, all others are served",
+				podOf(s, p.Class), p.Words)})
 	}
 	return out
 }

@@ -40,7 +40,8 @@ var poolUnreadable = check{"pool unreadable", func(q question) *model.Verdict {
 		return nil
 	}
 	return &model.Verdict{Reason: model.GroupUnreadable, Fix: "that group can be read",
-		Detail: fmt.Sprintf("how large its pool %s is cannot be known: %s has not been read yet", q.group.Pool, q.group.PoolUnread)}
+		Detail: fmt.Sprintf("how large its pool %s is cannot be known: %s has not been read yet",
+			q.group.Pool, q.group.PoolUnread)}
 }}
 
 // noTemplate: nobody knows what a new node would be.
@@ -74,7 +75,8 @@ var busy = check{"busy", func(q question) *model.Verdict {
 	if c.From != c.To {
 		what = fmt.Sprintf("%s %d → %d", c.Verb, c.From, c.To)
 	}
-	return &model.Verdict{Reason: model.GroupBusy, Detail: what + " is under way", Until: c.Deadline, Fix: "that call's end"}
+	return &model.Verdict{Reason: model.GroupBusy,
+		Detail: what + " is under way", Until: c.Deadline, Fix: "that call's end"}
 }}
 
 // unsure: nobody knows how far a failed write went (rule L2).
@@ -100,7 +102,8 @@ var backoff = check{"backoff", func(q question) *model.Verdict {
 	if !b.Until.After(q.snap.Now) {
 		return nil
 	}
-	return &model.Verdict{Reason: model.GroupBackoff, Since: b.Since, Until: b.Until, Fix: "time; a growth that works ends it for good",
+	return &model.Verdict{Reason: model.GroupBackoff, Since: b.Since,
+		Until: b.Until, Fix: "time; a growth that works ends it for good",
 		Detail: fmt.Sprintf("for %s, until %s: %s", b.Duration, b.Until.UTC().Format("15:04:05Z"), b.Message)}
 }}
 
@@ -150,7 +153,8 @@ var fromZero = check{"from zero", func(q question) *model.Verdict {
 	if q.policy.ScaleUp.ScaleFromZero || q.snap.ReadyNodes() > 0 {
 		return nil
 	}
-	return &model.Verdict{Reason: model.ScaleFromZeroOff, Detail: "the cluster has no ready node", Fix: "--scale-up-from-zero"}
+	return &model.Verdict{Reason: model.ScaleFromZeroOff,
+		Detail: "the cluster has no ready node", Fix: "--scale-up-from-zero"}
 }}
 
 // resized: the same plan writes to the group, or to its pool, already.
@@ -167,7 +171,8 @@ var refused = check{"refused", func(q question) *model.Verdict {
 	if !r.Until.After(q.snap.Now) {
 		return nil
 	}
-	return &model.Verdict{Reason: model.Cooldown, Since: r.Since, Until: r.Until, Fix: "time, once what the cloud says is mended",
+	return &model.Verdict{Reason: model.Cooldown, Since: r.Since,
+		Until: r.Until, Fix: "time, once what the cloud says is mended",
 		Detail: fmt.Sprintf("for %s, since removals in its group were refused: %s", r.Duration, r.Message)}
 }}
 

@@ -175,6 +175,7 @@ func replacement(d *model.Drain, all map[types.UID]*made) (pod *unplaced) {
 // controller has not made one since, and has had no time to.
 func missing(now time.Time, d *model.Drain, all map[types.UID]*made) bool {
 	return slices.ContainsFunc(d.Evictions, func(e model.Eviction) bool {
-		return all[e.Owner] != nil && !e.Gone.IsZero() && now.Before(e.Gone.Add(arrives)) && !after(all[e.Owner].youngest, e.First)
+		return all[e.Owner] != nil && !e.Gone.IsZero() && now.Before(e.Gone.Add(arrives)) &&
+			!after(all[e.Owner].youngest, e.First)
 	})
 }

@@ -157,8 +157,9 @@ func (r *Room) follows(q *removal.Pod, beside []removal.Pod) (seeks, follows boo
 // NoPlace names a pod that finds no room.
 func NoPlace(s *model.Snapshot, pods []*model.Pod, stuck *schedsim.Stuck) *model.Verdict {
 	why := cmp.Or(stuck.Verdict.Detail, string(stuck.Verdict.Reason))
-	return &model.Verdict{Reason: model.NoPlaceToMovePods, Detail: fmt.Sprintf("pod %s: %s", PodOf(s, pods, stuck.Class), why),
-		Fix: "a node that stays, that has room for the pod, and that its spread, affinity and tolerations allow"}
+	return &model.Verdict{Reason: model.NoPlaceToMovePods,
+		Detail: fmt.Sprintf("pod %s: %s", PodOf(s, pods, stuck.Class), why),
+		Fix:    "a node that stays, that has room for the pod, and that its spread, affinity and tolerations allow"}
 }
 
 // PodOf names the first pod of a class.
@@ -183,7 +184,9 @@ func Batches(s *model.Snapshot, pods []*model.Pod) []model.Batch {
 		if !ok {
 			continue // it takes no room
 		}
-		i, found := slices.BinarySearchFunc(out, id, func(b model.Batch, c model.ClassID) int { return cmp.Compare(b.Class, c) })
+		i, found := slices.BinarySearchFunc(out, id, func(b model.Batch, c model.ClassID) int {
+			return cmp.Compare(b.Class, c)
+		})
 		if !found {
 			out = slices.Insert(out, i, model.Batch{Class: id})
 		}

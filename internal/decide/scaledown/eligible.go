@@ -15,7 +15,8 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 	n := &f.Snapshot.Nodes[id]
 	switch {
 	case n.Unknown:
-		return &model.Verdict{Reason: model.NodeWithoutKnownInstance, Detail: "it is younger than the last read of the cloud", Fix: "the next read"}
+		return &model.Verdict{Reason: model.NodeWithoutKnownInstance,
+			Detail: "it is younger than the last read of the cloud", Fix: "the next read"}
 	case n.Group < 0:
 		return &model.Verdict{Reason: model.NotAutoscaled, Detail: "no node group has it"}
 	case n.Kind == model.Leaving:
@@ -23,7 +24,8 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 	case n.Kind == model.Booting:
 		return &model.Verdict{Reason: model.NotReady, Detail: n.Kind.String(), Until: n.BootsUntil}
 	case n.Object.Annotations[model.AnnotationScaleDownDisabled] == "true":
-		return &model.Verdict{Reason: model.ScaleDownDisabled, Fix: "without the annotation " + model.AnnotationScaleDownDisabled}
+		return &model.Verdict{Reason: model.ScaleDownDisabled,
+			Fix: "without the annotation " + model.AnnotationScaleDownDisabled}
 	case n.InstanceHold != "":
 		return &model.Verdict{Reason: model.InstanceHeld, Detail: n.InstanceHold}
 	}
@@ -54,7 +56,9 @@ func (f *finder) failed(n *model.Node) *model.Verdict {
 	if !until.After(f.Snapshot.Now) {
 		return nil
 	}
-	return &model.Verdict{Reason: model.DrainFailed, Detail: fmt.Sprintf("it rests for %s, since its removal failed: %s", rest, failure.Why), Since: failure.At, Until: until, Fix: "time, or what was in the way is mended"}
+	return &model.Verdict{Reason: model.DrainFailed,
+		Detail: fmt.Sprintf("it rests for %s, since its removal failed: %s", rest, failure.Why),
+		Since:  failure.At, Until: until, Fix: "time, or what was in the way is mended"}
 }
 
 // unready says what keeps a node that is not ready from being unneeded for that;
@@ -64,16 +68,17 @@ func unready(n *model.Node, p model.ScaleDownPolicy) *model.Verdict {
 	case n.State != model.StateUnready && n.State != model.StateNeverStarted:
 		return &model.Verdict{Reason: model.NotReady, Detail: string(n.State)}
 	case !p.UnreadyEnabled:
-		return &model.Verdict{Reason: model.UnreadyDisabled, Detail: model.UnreadyWhy(n.Object), Fix: "--scale-down-unready-enabled"}
+		return &model.Verdict{Reason: model.UnreadyDisabled,
+			Detail: model.UnreadyWhy(n.Object), Fix: "--scale-down-unready-enabled"}
 	}
 	return nil
 }
 
-// use is how much of a node is requested: the largest share over CPU and memory
-// of what it can hold; on a node with an accelerator the share of that alone.
+// use is how much of a node is requested: of CPU and memory the larger fraction of what
+// it can hold, on a node with an accelerator the fraction of that alone.
 type use struct {
 	resource  string
-	share     float64
+	fraction  float64
 	threshold float64
 	flag      string
 	// unknown: the node does not tell how much it can hold.
@@ -82,7 +87,10 @@ type use struct {
 
 // accelerators are the resources that make a node one of an accelerator, by
 // their names or the beginnings of them.
-var accelerators = []string{"nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/", "aws.amazon.com/neuron", "google.com/tpu", "habana.ai/gaudi"}
+var accelerators = []string{
+	"nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/", "aws.amazon.com/neuron", "google.com/tpu",
+	"habana.ai/gaudi",
+}
 
 func isAccelerator(name corev1.ResourceName) bool {
 	for _, a := range accelerators {
@@ -116,7 +124,10 @@ func useOf(s *model.Snapshot, n *model.Node, p model.ScaleDownPolicy) use {
 	has := s.Contents.Shapes[n.Shape].Allocatable
 	for _, a := range has.Extended {
 		if a.Value > 0 && isAccelerator(a.Name) {
-			u := use{resource: string(a.Name), share: float64(sum.Value(a.Name)) / float64(a.Value), threshold: p.GPUThreshold, flag: "--scale-down-gpu-utilization-threshold"}
+			u := use{
+				resource: string(a.Name), fraction: float64(sum.Value(a.Name)) / float64(a.Value),
+				threshold: p.GPUThreshold, flag: "--scale-down-gpu-utilization-threshold",
+			}
 			if o := g.Options.ScaleDownGPUUtilizationThreshold; o != nil {
 				u.threshold, u.flag = *o, "the group's threshold for GPUs"
 			}
@@ -131,9 +142,9 @@ func useOf(s *model.Snapshot, n *model.Node, p model.ScaleDownPolicy) use {
 		u.unknown = true
 		return u
 	}
-	u.share = float64(sum.MilliCPU) / float64(has.MilliCPU)
-	if m := float64(sum.Memory) / float64(has.Memory); m > u.share {
-		u.resource, u.share = "memory", m
+	u.fraction = float64(sum.MilliCPU) / float64(has.MilliCPU)
+	if m := float64(sum.Memory) / float64(has.Memory); m > u.fraction {
+		u.resource, u.fraction = "memory", m
 	}
 	return u
 }
@@ -143,10 +154,11 @@ func (u use) tooMuch() *model.Verdict {
 	switch {
 	case u.unknown:
 		return &model.Verdict{Reason: model.NotUnderutilized, Detail: "it does not tell how much CPU and memory it can hold"}
-	case u.share < u.threshold:
+	case u.fraction < u.threshold:
 		return nil
 	}
-	return &model.Verdict{Reason: model.NotUnderutilized, Detail: fmt.Sprintf("%s %s >= %s", u.resource, percent(u.share), percent(u.threshold)), Fix: u.flag}
+	return &model.Verdict{Reason: model.NotUnderutilized,
+		Detail: fmt.Sprintf("%s %s >= %s", u.resource, percent(u.fraction), percent(u.threshold)), Fix: u.flag}
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
+func percent(fraction float64) string { return fmt.Sprintf("%.0f%%", 100*fraction) }

@@ -1,7 +1,6 @@
 package scaledown
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -26,8 +25,8 @@ type mover struct {
 // receivers. It returns the drafts that stay, with why; nil where the steps did not
 // suffice. One that is refused is tried again when others have been moved: the order in
 // which they come decides nothing.
-func (f *finder) placeDrafts(m *schedsim.Mover, receivers map[model.NodeID]bool) (stay map[model.NodeID]*model.Verdict) {
-	stay = map[model.NodeID]*model.Verdict{}
+func (f *finder) placeDrafts(m *schedsim.Mover, receivers map[model.NodeID]bool) map[model.NodeID]*model.Verdict {
+	stay := map[model.NodeID]*model.Verdict{}
 	list := f.Room.Drafts()
 	for again := true; again; {
 		left := list[:0:0]
@@ -137,7 +136,7 @@ func (g *ground) companyMoves(c *candidate) *model.Verdict {
 			if g.Room.World.Follows(b.Class, other) || g.Room.World.Follows(other, b.Class) {
 				pod := reserve.PodOf(g.Snapshot, c.housed, b.Class)
 				return &model.Verdict{Reason: model.CompanyMoves, Fix: "those have a node",
-					Detail: fmt.Sprintf("pod %s: pods that it is to be beside by affinity, or that are to be beside it, are on their way", pod)}
+					Detail: "pod " + pod + ": pods that it is to be beside by affinity, or that are to be beside it, are on their way"}
 			}
 		}
 	}
@@ -178,5 +177,6 @@ func (m *mover) move(c *candidate) *model.Verdict {
 
 // movedThere keeps a node for pods of others.
 func movedThere() *model.Verdict {
-	return &model.Verdict{Reason: model.ReservedForMovedPods, Detail: "pods of other nodes that go have room there", Fix: "those are gone"}
+	return &model.Verdict{Reason: model.ReservedForMovedPods,
+		Detail: "pods of other nodes that go have room there", Fix: "those are gone"}
 }

@@ -86,7 +86,10 @@ type Input struct {
 // Plan decides on removals.
 func Plan(in Input) Result {
 	s := in.Snapshot
-	f := &finder{Input: in, verdicts: make([]model.NodeVerdict, len(s.Nodes)), unneeded: make([]bool, len(s.Nodes)), limits: newLimits(s, in.Policy.ScaleDown)}
+	f := &finder{
+		Input: in, verdicts: make([]model.NodeVerdict, len(s.Nodes)), unneeded: make([]bool, len(s.Nodes)),
+		minimums: newMinimums(s, in.Policy.ScaleDown),
+	}
 	// 1. Which nodes may go at all, as far as the node itself tells?
 	candidates := f.candidates()
 	nodes := make([]model.NodeID, len(candidates))
@@ -117,7 +120,7 @@ func (f *finder) readyMover(order []model.NodeID) *schedsim.Mover {
 // finder finds unneeded nodes. It serves one Plan.
 type finder struct {
 	Input
-	limits   *limits
+	minimums *minimums
 	verdicts []model.NodeVerdict // by node
 	unneeded []bool
 	accepted []candidate
@@ -169,7 +172,7 @@ func (f *finder) candidates() []candidate {
 		c := candidate{node: id, since: n.Standing.UnneededSince}
 		if n.Occupants > 0 {
 			u := useOf(s, n, f.Policy.ScaleDown)
-			v.Use, c.use = u.share, u.share
+			v.Use, c.use = u.fraction, u.fraction
 			if why := u.tooMuch(); why != nil {
 				v.Verdict = *why
 				continue
@@ -233,9 +236,9 @@ func (f *finder) blocked(c *candidate) *model.Verdict {
 			c.known = append(c.known, p.UID)
 		case rules.Ends:
 			most := f.Policy.ScaleDown.Drain.MaxGrace + rules.OverdueAfter
-			if a.Until.After(f.Snapshot.Now.Add(most)) {
-				return &model.Verdict{Reason: model.PodEnding, Detail: fmt.Sprintf("pod %s is being deleted and has %s left", p.Name, a.Until.Sub(f.Snapshot.Now).Round(time.Second)),
-					Until: a.Until.Add(-most), Fix: "its end"}
+			if left := a.Until.Sub(f.Snapshot.Now); left > most {
+				return &model.Verdict{Reason: model.PodEnding, Until: a.Until.Add(-most), Fix: "its end",
+					Detail: fmt.Sprintf("pod %s is being deleted and has %s left", p.Name, left.Round(time.Second))}
 			}
 			f.wakeAt(a.Until)
 			c.known = append(c.known, p.UID)
@@ -248,7 +251,8 @@ func (f *finder) blocked(c *candidate) *model.Verdict {
 		return blocked
 	}
 	if n.Nominated > 0 {
-		return &model.Verdict{Reason: model.Reserved, Detail: fmt.Sprintf("%d pods are nominated to it", n.Nominated), Fix: "they are bound"}
+		return &model.Verdict{Reason: model.Reserved,
+			Detail: fmt.Sprintf("%d pods are nominated to it", n.Nominated), Fix: "they are bound"}
 	}
 	return nil
 }
@@ -269,7 +273,7 @@ func (f *finder) accept(list []candidate, order []model.NodeID) {
 			f.postpone(c)
 			continue
 		}
-		if why := cmp.Or(f.Gate.Closed(f.Snapshot.Nodes[c.node].Group, gate.Spare), f.limits.room(c.node)); why != nil {
+		if why := cmp.Or(f.Gate.Closed(f.Snapshot.Nodes[c.node].Group, gate.Spare), f.minimums.room(c.node)); why != nil {
 			if f.keep(c.node, *why); c.empty() {
 				f.spare = append(f.spare, *c)
 			}
@@ -308,7 +312,7 @@ func (f *finder) accept(list []candidate, order []model.NodeID) {
 func (f *finder) take(c *candidate) {
 	f.unneeded[c.node] = true
 	f.accepted = append(f.accepted, *c)
-	f.limits.take(c.node)
+	f.minimums.take(c.node)
 }
 
 // postpone says of a candidate that this cycle did not get to it.

@@ -12,7 +12,7 @@ import (
 // they do.
 type starts struct {
 	Input
-	*limits
+	*minimums
 	parallel int // how many more may be on their way out
 	drains   int // and how many of those may have pods of their own
 	open     int // how many are on their way out
@@ -25,7 +25,7 @@ type starts struct {
 func newStarts(in Input) *starts {
 	s, policy := in.Snapshot, in.Policy
 	p := policy.ScaleDown
-	b := &starts{Input: in, limits: newLimits(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
+	b := &starts{Input: in, minimums: newMinimums(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
@@ -63,7 +63,8 @@ func cooldown(now time.Time, p model.ScaleDownPolicy, last lasts) *model.Verdict
 		{"failed removal" + of(last.why), last.failure, p.DelayAfterFailure, "--scale-down-delay-after-failure"},
 	} {
 		if until := c.since.Add(c.delay); !c.since.IsZero() && until.After(now) {
-			return &model.Verdict{Reason: model.Cooldown, Detail: fmt.Sprintf("%s after the last %s", c.delay, c.what), Until: until}
+			return &model.Verdict{Reason: model.Cooldown,
+				Detail: fmt.Sprintf("%s after the last %s", c.delay, c.what), Until: until}
 		}
 	}
 	return nil
@@ -104,14 +105,17 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 	case until.After(b.Snapshot.Now):
 		return &model.Verdict{Reason: short, Detail: fmt.Sprintf("%s are wanted", wait), Until: until}
 	case n.Kind != model.Unready && MayBeNeeded(b.Snapshot, b.Unseen, until):
-		return &model.Verdict{Reason: model.StepBudget, Detail: fmt.Sprintf("pods of %d classes were not looked at in this cycle, and may need it", b.Unseen), Until: until.Add(turns), Fix: "the next cycles"}
+		return &model.Verdict{Reason: model.StepBudget,
+			Detail: fmt.Sprintf("pods of %d classes were not looked at in this cycle, and may need it", b.Unseen),
+			Until:  until.Add(turns), Fix: "the next cycles"}
 	}
 	if v := b.resting(g, n.Group); v != nil {
 		return v
 	}
 	for _, q := range c.moving {
 		if why := b.Room.Lacks(q.Owner); why != "" {
-			return &model.Verdict{Reason: model.ReplacementWaits, Detail: why + "; a pod of the same controller is here", Fix: "a node for it"}
+			return &model.Verdict{Reason: model.ReplacementWaits,
+				Detail: why + "; a pod of the same controller is here", Fix: "a node for it"}
 		}
 	}
 	if n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
@@ -145,7 +149,8 @@ func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
 func (b *starts) resting(g *model.Group, group int) *model.Verdict {
 	local := b.Policy.ScaleDown.LocalDelays
 	if len(b.Growing) > 0 && (!local || b.Growing[group]) {
-		return &model.Verdict{Reason: model.Cooldown, Detail: "a growth is under way", Fix: fmt.Sprintf("%s after its end", b.Policy.ScaleDown.DelayAfterAdd)}
+		return &model.Verdict{Reason: model.Cooldown, Detail: "a growth is under way",
+			Fix: fmt.Sprintf("%s after its end", b.Policy.ScaleDown.DelayAfterAdd)}
 	}
 	if local {
 		return cooldown(b.Snapshot.Now, b.Policy.ScaleDown, lasts{g.LastGrowth, g.LastRemoval, g.LastFailure, g.FailureWhy})
@@ -171,7 +176,9 @@ func (b *starts) unhealthyWithout(list []*candidate) *model.Verdict {
 	if len(list) > 1 {
 		without = fmt.Sprintf("the group's %d nodes, which go together", len(list))
 	}
-	return &model.Verdict{Reason: model.ClusterUnhealthy, Detail: fmt.Sprintf("without %s, %d of %d nodes would not be ready, and the cluster be left alone", without, amiss, all), Fix: "more nodes are ready"}
+	return &model.Verdict{Reason: model.ClusterUnhealthy, Fix: "more nodes are ready",
+		Detail: fmt.Sprintf("without %s, %d of %d nodes would not be ready, and the cluster be left alone",
+			without, amiss, all)}
 }
 
 // counted is what nodes count in the cluster's health while they do not go.
@@ -190,9 +197,11 @@ func (b *starts) tooMany(c *candidate, count int) *model.Verdict {
 	p := b.Policy.ScaleDown
 	switch {
 	case b.parallel < count:
-		return &model.Verdict{Reason: model.MaxParallelismReached, Detail: fmt.Sprintf("%d at a time", p.MaxParallelism), Fix: "a removal's end, or a higher --max-scale-down-parallelism"}
+		return &model.Verdict{Reason: model.MaxParallelismReached, Detail: fmt.Sprintf("%d at a time", p.MaxParallelism),
+			Fix: "a removal's end, or a higher --max-scale-down-parallelism"}
 	case !c.empty() && b.drains < count:
-		return &model.Verdict{Reason: model.MaxDrainsReached, Detail: fmt.Sprintf("%d with pods at a time", p.MaxDrains), Fix: "a drain's end, or a higher --max-drain-parallelism"}
+		return &model.Verdict{Reason: model.MaxDrainsReached, Detail: fmt.Sprintf("%d with pods at a time", p.MaxDrains),
+			Fix: "a drain's end, or a higher --max-drain-parallelism"}
 	}
 	return nil
 }
@@ -221,7 +230,7 @@ func (b *starts) clock(g *model.Group, n *model.Node, since time.Time) (time.Tim
 
 // take counts a removal that begins.
 func (b *starts) take(c *candidate) {
-	b.limits.take(c.node)
+	b.minimums.take(c.node)
 	amiss, all := b.counted([]*candidate{c})
 	b.amiss, b.all = b.amiss-amiss, b.all-all
 	if n := &b.Snapshot.Nodes[c.node]; n.Kind == model.Unready {

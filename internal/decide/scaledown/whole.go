@@ -57,16 +57,21 @@ func (f *finder) whole(group int, members []*candidate) *model.Verdict {
 		if n.Kind == model.Coming {
 			reason = model.TargetNotReached
 		}
-		return &model.Verdict{Reason: model.AllOrNothing, Detail: fmt.Sprintf("the group goes as a whole, and %s stays: %s", n.Name, reason), Fix: "that node can go, too"}
+		return &model.Verdict{Reason: model.AllOrNothing,
+			Detail: fmt.Sprintf("the group goes as a whole, and %s stays: %s", n.Name, reason), Fix: "that node can go, too"}
 	}
-	if w := f.limits.weight(members); f.limits.cores < w.MilliCPU || f.limits.memory < w.Memory {
-		return &model.Verdict{Reason: model.MinimalResourceLimit, Detail: "the group goes as a whole, and the cluster would have less than --cores-total's or --memory-total's minimum"}
+	if w := f.minimums.weight(members); f.minimums.cores < w.MilliCPU || f.minimums.memory < w.Memory {
+		return &model.Verdict{Reason: model.MinimalResourceLimit,
+			Detail: "the group goes as a whole, and the cluster would have less than --cores-total's or " +
+				"--memory-total's minimum"}
 	}
-	if over := f.limits.groups[group]; over < len(members) {
-		return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("min %d, and the group goes as a whole", g.Min), Fix: "a minimum of 0"}
+	if over := f.minimums.groups[group]; over < len(members) {
+		return &model.Verdict{Reason: model.GroupAtMin,
+			Detail: fmt.Sprintf("min %d, and the group goes as a whole", g.Min), Fix: "a minimum of 0"}
 	}
-	if left, ok := f.limits.pools[g.Pool]; ok && left < len(members) {
-		return &model.Verdict{Reason: model.PoolAtMin, Detail: fmt.Sprintf("pool %s, and the group goes as a whole", g.Pool), Fix: "a lower minimum of the pool"}
+	if left, ok := f.minimums.pools[g.Pool]; ok && left < len(members) {
+		return &model.Verdict{Reason: model.PoolAtMin,
+			Detail: fmt.Sprintf("pool %s, and the group goes as a whole", g.Pool), Fix: "a lower minimum of the pool"}
 	}
 	return nil
 }
@@ -86,13 +91,15 @@ func Unnamed(s *model.Snapshot, g *model.Group) *model.Verdict {
 		return nil
 	}
 	if len(g.Waiting) > 0 {
-		return &model.Verdict{Reason: model.AllOrNothing, Detail: fmt.Sprintf("the group goes as a whole, and its machine %s has no node", g.Waiting[0].Instance),
-			Fix: "it registers, or a person ends it"}
+		return &model.Verdict{Reason: model.AllOrNothing,
+			Detail: fmt.Sprintf("the group goes as a whole, and its machine %s has no node", g.Waiting[0].Instance),
+			Fix:    "it registers, or a person ends it"}
 	}
 	var youngest *model.Node
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Group >= 0 || n.Object == nil || !n.Object.CreationTimestamp.Add(Unlisted).After(s.Now) || !repair.CouldBe(g, n.Object) {
+		if n.Group >= 0 || n.Object == nil || !n.Object.CreationTimestamp.Add(Unlisted).After(s.Now) ||
+			!repair.CouldBe(g, n.Object) {
 			continue
 		}
 		if youngest == nil || youngest.Object.CreationTimestamp.Before(&n.Object.CreationTimestamp) {
@@ -103,8 +110,9 @@ func Unnamed(s *model.Snapshot, g *model.Group) *model.Verdict {
 		return nil
 	}
 	return &model.Verdict{Reason: model.AllOrNothing, Until: youngest.Object.CreationTimestamp.Add(Unlisted),
-		Detail: fmt.Sprintf("the group goes as a whole, and node %s, which came less than %s ago and is in no group, may be one of it", youngest.Name, Unlisted),
-		Fix:    "time, or the group lists it"}
+		Detail: fmt.Sprintf("the group goes as a whole, and node %s, which came less than %s ago and is in no group, "+
+			"may be one of it", youngest.Name, Unlisted),
+		Fix: "time, or the group lists it"}
 }
 
 // moveAll commits all members, or none.
@@ -127,7 +135,9 @@ func (m *mover) moveAll(members []*candidate) *model.Verdict {
 		m.receivers = receivers
 		if why != nil {
 			name := m.Snapshot.Nodes[c.node].Name
-			why = &model.Verdict{Reason: model.AllOrNothing, Detail: fmt.Sprintf("the group goes as a whole, and %s stays: %s (%s)", name, why.Reason, why.Detail), Fix: "that node can go, too"}
+			why = &model.Verdict{Reason: model.AllOrNothing,
+				Detail: fmt.Sprintf("the group goes as a whole, and %s stays: %s (%s)", name, why.Reason, why.Detail),
+				Fix:    "that node can go, too"}
 		}
 		return why
 	}

@@ -36,7 +36,10 @@ func (pl *planner) brake(list []*waiting) {
 	}
 	pl.w.AvoidNone()
 	pl.brakes = s.Brakes
-	b := &brakes{pl: pl, class: map[string]model.ClassID{}, waits: map[model.ClassID]bool{}, template: map[int]schedsim.Template{}}
+	b := &brakes{
+		pl: pl, class: map[string]model.ClassID{}, waits: map[model.ClassID]bool{},
+		template: map[int]schedsim.Template{},
+	}
 	for i := range s.Classes {
 		b.class[s.Classes[i].Digest()] = model.ClassID(i)
 	}
@@ -119,7 +122,9 @@ type brakeKey struct {
 }
 
 func groupIndex(s *model.Snapshot, k model.Brake) int {
-	i, ok := slices.BinarySearchFunc(s.Groups, k.Group, func(g model.Group, id provider.GroupID) int { return cmp.Compare(g.ID, id) })
+	i, ok := slices.BinarySearchFunc(s.Groups, k.Group, func(g model.Group, id provider.GroupID) int {
+		return cmp.Compare(g.ID, id)
+	})
 	if !ok {
 		return -1
 	}
@@ -136,7 +141,8 @@ const forget = 24 * time.Hour
 func (b *brakes) stands(k model.Brake) bool {
 	gi := groupIndex(b.pl.s, k)
 	c, exists := b.class[k.Class]
-	if !k.Until.IsZero() && !k.Until.After(b.pl.s.Now) || (!exists || gi < 0 || ofStep(k)) && b.pl.s.Now.Sub(k.Since) >= forget {
+	if !k.Until.IsZero() && !k.Until.After(b.pl.s.Now) || (!exists || gi < 0 || ofStep(k)) &&
+		b.pl.s.Now.Sub(k.Since) >= forget {
 		return false
 	}
 	if !exists || gi < 0 {
@@ -238,7 +244,8 @@ func (b *brakes) judge(a model.Arrival) {
 			continue
 		}
 		v := b.pl.w.Alone(c, model.NodeID(i))
-		if v.Reason == model.Fits || b.helped(c, s.Nodes[i].Group, a.Node, s.Nodes[i].Object.CreationTimestamp.Time.Add(-asked), false) {
+		if v.Reason == model.Fits ||
+			b.helped(c, s.Nodes[i].Group, a.Node, s.Nodes[i].Object.CreationTimestamp.Time.Add(-asked), false) {
 			continue
 		}
 		// A new node of the template, beside the same pods, must do better.
@@ -246,7 +253,8 @@ func (b *brakes) judge(a model.Arrival) {
 			continue
 		}
 		b.stand = append(b.stand, model.Brake{
-			Group: a.Group, Class: class, Namespace: s.Classes[c].Namespace(), Template: of, Reason: model.TemplateMismatch, Node: a.Node, Since: s.Now,
+			Group: a.Group, Class: class, Namespace: s.Classes[c].Namespace(), Template: of,
+			Reason: model.TemplateMismatch, Node: a.Node, Since: s.Now,
 			Detail: fmt.Sprintf("%s (%s)", b.pl.w.Difference(c, model.NodeID(i), t, v), v.Reason),
 		})
 	}
@@ -288,14 +296,16 @@ func (b *brakes) elsewhere(a model.Arrival, c model.ClassID, id model.NodeID, wa
 		return
 	}
 	for _, x := range s.Arrivals {
-		if x.Group == a.Group && slices.Contains(x.For, s.Classes[c].Digest()) && !x.Ready.IsZero() && s.Now.Sub(x.Ready) < elsewhereRest && b.inVain(x, c, last) {
+		if x.Group == a.Group && slices.Contains(x.For, s.Classes[c].Digest()) && !x.Ready.IsZero() &&
+			s.Now.Sub(x.Ready) < elsewhereRest && b.inVain(x, c, last) {
 			tries++
 		}
 	}
 	k := model.Brake{
 		Group: a.Group, Class: s.Classes[c].Digest(), Template: b.pl.s.Contents.Shapes[s.Groups[group].Shape].Digest(),
 		Reason: model.LandedElsewhere, Node: a.Node, Since: s.Now, Until: s.Now.Add(elsewhereRest),
-		Detail: fmt.Sprintf("%d nodes came for these pods, the last as %s, and a pod needs %s", tries, b.pl.variantName(group, variant), b.pl.variantNames(group, wanted)),
+		Detail: fmt.Sprintf("%d nodes came for these pods, the last as %s, and a pod needs %s", tries,
+			b.pl.variantName(group, variant), b.pl.variantNames(group, wanted)),
 	}
 	switch {
 	case l.Astray(variant, wanted):
@@ -317,7 +327,8 @@ func (b *brakes) elsewhere(a model.Arrival, c model.ClassID, id model.NodeID, wa
 func (b *brakes) newest(group int, variants []int) (at time.Time) {
 	for i := range b.pl.s.Nodes {
 		n := &b.pl.s.Nodes[i]
-		if n.Group == group && n.Kind == model.Ready && n.Object.CreationTimestamp.After(at) && slices.Contains(variants, b.pl.w.VariantOf(model.NodeID(i))) {
+		if n.Group == group && n.Kind == model.Ready && n.Object.CreationTimestamp.After(at) &&
+			slices.Contains(variants, b.pl.w.VariantOf(model.NodeID(i))) {
 			at = n.Object.CreationTimestamp.Time
 		}
 	}
@@ -334,7 +345,9 @@ func (b *brakes) inVain(a model.Arrival, c model.ClassID, newest time.Time) bool
 // node finds a registered node by its name.
 func (b *brakes) node(name string) (int, bool) {
 	s := b.pl.s
-	return slices.BinarySearchFunc(s.Nodes[:s.Registered()], name, func(n model.Node, name string) int { return cmp.Compare(n.Name, name) })
+	return slices.BinarySearchFunc(s.Nodes[:s.Registered()], name, func(n model.Node, name string) int {
+		return cmp.Compare(n.Name, name)
+	})
 }
 
 func (b *brakes) registered(name string) bool {
@@ -383,8 +396,10 @@ func (pl *planner) disagreements(q *waiting, put []schedsim.Put) {
 				continue
 			}
 			k := model.Brake{
-				Group: a.Group, Class: class, Namespace: pl.s.Classes[q.Class].Namespace(), Template: pl.s.Contents.Shapes[t.Shape].Digest(), Reason: model.SchedulerDisagrees, Node: a.Node, Since: pl.s.Now,
-				Detail: fmt.Sprintf("its pods fit node %s, ready since %s, and the scheduler leaves them waiting", a.Node, a.Ready.UTC().Format(time.TimeOnly)) + said(q),
+				Group: a.Group, Class: class, Namespace: pl.s.Classes[q.Class].Namespace(),
+				Template: pl.s.Contents.Shapes[t.Shape].Digest(), Reason: model.SchedulerDisagrees, Node: a.Node, Since: pl.s.Now,
+				Detail: fmt.Sprintf("its pods fit node %s, ready since %s, and the scheduler leaves them waiting", a.Node,
+					a.Ready.UTC().Format(time.TimeOnly)) + said(q),
 			}
 			pl.braked[key] = k
 			pl.w.Avoid(q.Class, key.group)

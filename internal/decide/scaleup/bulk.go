@@ -192,7 +192,8 @@ func (pl *planner) expire(offers []*option, taken map[model.ClassID]bool) {
 		if o == nil || o.nodes == 0 {
 			continue
 		}
-		if o.nodes > pl.limits.most(o.group) || slices.ContainsFunc(o.placed, func(b model.Batch) bool { return taken[b.Class] }) {
+		if o.nodes > pl.limits.most(o.group) ||
+			slices.ContainsFunc(o.placed, func(b model.Batch) bool { return taken[b.Class] }) {
 			offers[i] = nil
 		}
 	}

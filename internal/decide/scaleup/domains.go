@@ -100,7 +100,9 @@ func (pl *planner) suitable(q *waiting) []head {
 		// though what all forms have in common may take none.
 		per := max(1, min(perHost, pl.w.Capacity(q.Class, h.template)))
 		nodes := min(most, (q.left+per-1)/per)
-		options = append(options, option{head: h, nodes: nodes, placed: []model.Batch{{Class: q.Class, Count: min(q.left, nodes*per)}}})
+		options = append(options, option{
+			head: h, nodes: nodes, placed: []model.Batch{{Class: q.Class, Count: min(q.left, nodes*per)}},
+		})
 	}
 	pl.options += len(options)
 	pl.rank(options)
@@ -118,7 +120,9 @@ func (pl *planner) suitable(q *waiting) []head {
 func (pl *planner) spread(q *waiting, heads []head, steps int) schedsim.Spreading {
 	pass := make([]schedsim.Head, len(heads))
 	for i, h := range heads {
-		pass[i] = schedsim.Head{Template: h.template, Landing: h.landing, Variant: h.variant, Passing: h.passing, Hoped: h.hoped}
+		pass[i] = schedsim.Head{
+			Template: h.template, Landing: h.landing, Variant: h.variant, Passing: h.passing, Hoped: h.hoped,
+		}
 	}
 	trial, taken := pl.limits.clone(), make([]int, len(heads))
 	allow := func(h int, opened []int) bool {
@@ -130,7 +134,8 @@ func (pl *planner) spread(q *waiting, heads []head, steps int) schedsim.Spreadin
 		}
 		return trial.most(heads[h].group) > 0
 	}
-	return pl.w.Settle(q.Class, q.left, schedsim.OnReady|schedsim.OnComing|schedsim.OnReturning|schedsim.OnPlanned, pass, allow, steps)
+	const on = schedsim.OnReady | schedsim.OnComing | schedsim.OnReturning | schedsim.OnPlanned
+	return pl.w.Settle(q.Class, q.left, on, pass, allow, steps)
 }
 
 func withoutRefused(a attempt) []head {

@@ -99,8 +99,8 @@ func (pl *planner) stepped(q *waiting) {
 		}
 		c := &pl.s.Classes[q.Class]
 		pl.addBrake(model.Brake{
-			Group: pl.groupOf(h.group), Class: c.Digest(), Namespace: c.Namespace(), Template: pl.s.Contents.Shapes[h.template.Shape].Digest(),
-			Reason: model.SchedulerDisagrees, Since: pl.s.Now,
+			Group: pl.groupOf(h.group), Class: c.Digest(), Namespace: c.Namespace(),
+			Template: pl.s.Contents.Shapes[h.template.Shape].Digest(), Reason: model.SchedulerDisagrees, Since: pl.s.Now,
 			Detail: "a node was bought for pods that fit others, since the scheduler refuses them there; it has yet to help",
 		})
 	}
@@ -120,8 +120,9 @@ func (pl *planner) disagreement(q *waiting, since time.Time) *model.Verdict {
 	}
 	return &model.Verdict{
 		Reason: model.SchedulerDisagrees, Since: since,
-		Detail: fmt.Sprintf("%d of %d pods fit %s by every filter, since %s, and the scheduler leaves them waiting", q.existing, len(q.Pods), where, since.UTC().Format(time.TimeOnly)) + said(q),
-		Fix:    "the scheduler's own word on the pods: its events, its plugins, its version",
+		Detail: fmt.Sprintf("%d of %d pods fit %s by every filter, since %s, and the scheduler leaves them waiting",
+			q.existing, len(q.Pods), where, since.UTC().Format(time.TimeOnly)) + said(q),
+		Fix: "the scheduler's own word on the pods: its events, its plugins, its version",
 	}
 }
 

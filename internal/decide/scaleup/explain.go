@@ -73,20 +73,24 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 		return *pl.stepBudget(q)
 	}
 	if pl.w.Exhausted() {
-		return model.Verdict{Reason: model.StepBudget, Detail: "the pods were looked at, and no steps are left to say what stands against them here", Fix: "fewer kinds of pods that wait, or a higher --spread-step-limit"}
+		return model.Verdict{Reason: model.StepBudget,
+			Detail: "the pods were looked at, and no steps are left to say what stands against them here",
+			Fix:    "fewer kinds of pods that wait, or a higher --spread-step-limit"}
 	}
 	if pl.w.Unsupported(q.Class) != "" {
 		return pl.w.ExplainTemplate(q.Class, h.template)
 	}
 	if words := pl.w.Lacks(q.Class); words != "" {
-		return model.Verdict{Reason: model.InsufficientResources, Detail: words, Fix: "a group whose nodes have it, or pods without it"}
+		return model.Verdict{Reason: model.InsufficientResources,
+			Detail: words, Fix: "a group whose nodes have it, or pods without it"}
 	}
 	if v := pl.braking(q.Class, group); v != nil {
 		return *v
 	}
 	forms := pl.variants(q.Class, h)
 	if key := pl.w.LacksTopology(q.Class, forms[0].template); key != "" {
-		return model.Verdict{Reason: model.TopologySpread, Detail: "the node has no label " + key, Fix: "the label on the group's nodes, or another topology key"}
+		return model.Verdict{Reason: model.TopologySpread, Detail: "the node has no label " + key,
+			Fix: "the label on the group's nodes, or another topology key"}
 	}
 	v := pl.explainForms(q.Class, forms)
 	if v.Reason != model.Fits && !(v.Reason == model.TopologySpread && pl.suits(q.Class, h)) {
@@ -102,18 +106,23 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 		}
 	}
 	if q.postponed[group] {
-		return model.Verdict{Reason: model.SpreadPostponed, Detail: "to open its topology domain now would hold back pods in the others", Fix: "the next cycle, once those pods are bound"}
+		return model.Verdict{Reason: model.SpreadPostponed,
+			Detail: "to open its topology domain now would hold back pods in the others",
+			Fix:    "the next cycle, once those pods are bound"}
 	}
 	if q.outOfSteps {
 		return *pl.stepBudget(q)
 	}
 	if v.Reason == model.TopologySpread {
-		return model.Verdict{Reason: model.SpreadCapacity, Detail: "the other domains of its spread constraint can take no more pods",
-			Fix: "room in the other domains, or a larger maxSkew"}
+		return model.Verdict{Reason: model.SpreadCapacity,
+			Detail: "the other domains of its spread constraint can take no more pods",
+			Fix:    "room in the other domains, or a larger maxSkew"}
 	}
-	if forms[0].landing != nil && len(pl.s.Classes[q.Class].Spec.Pod.Spec.TopologySpreadConstraints) > 0 && !pl.inReach(group, pl.wanted(q.Class, group), 1) {
-		return model.Verdict{Reason: model.SpreadCapacity, Detail: "the cloud would first make nodes in other places, which its spread constraint counts, too",
-			Fix: "a group of its own for the place, or a larger maxSkew"}
+	if forms[0].landing != nil && len(pl.s.Classes[q.Class].Spec.Pod.Spec.TopologySpreadConstraints) > 0 &&
+		!pl.inReach(group, pl.wanted(q.Class, group), 1) {
+		return model.Verdict{Reason: model.SpreadCapacity,
+			Detail: "the cloud would first make nodes in other places, which its spread constraint counts, too",
+			Fix:    "a group of its own for the place, or a larger maxSkew"}
 	}
 	return model.Verdict{Reason: model.NotChosen}
 }

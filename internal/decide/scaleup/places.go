@@ -170,12 +170,16 @@ func (pl *planner) placed() map[int][]int {
 // goes, and would leave room to hope again and again.
 func (pl *planner) affords(group int, wanted []int) bool {
 	room := pl.limits.most(group) + pl.w.Undecided(group)
-	return pl.inReach(group, wanted, room) && (!pl.outOfReach(group) || pl.w.Landing(group).AtWorst(pl.w.Landed(group), wanted) <= room)
+	return pl.inReach(group, wanted, room) && (!pl.outOfReach(group) ||
+		pl.w.Landing(group).AtWorst(pl.w.Landed(group), wanted) <= room)
 }
 
 // outOfReach reports whether nodes of the group have lately come in vain, by the cloud's rule.
 func (pl *planner) outOfReach(group int) bool {
-	return slices.ContainsFunc(pl.brakes, func(k model.Brake) bool { return k.Reason == model.OutOfReach && k.Group == pl.groupOf(group) })
+	return slices.ContainsFunc(pl.brakes, func(k model.Brake) bool {
+		return k.Reason == model.OutOfReach &&
+			k.Group == pl.groupOf(group)
+	})
 }
 
 // prospect is what a class that wants some forms of a group's nodes can expect of the
@@ -235,14 +239,17 @@ func (pl *planner) tooFar(q *waiting, h head) *model.Verdict {
 	where := pl.variantNames(h.group, wanted)
 	switch {
 	case !l.Sure():
-		return &model.Verdict{Reason: model.WaitsForLanding, Fix: "the nodes on their way; a group of its own for the zone or type is certain",
-			Detail: fmt.Sprintf("the cloud chooses what new nodes of the group are; as many as may be %s are bought, and where they come up is to be seen first", where)}
+		return &model.Verdict{Reason: model.WaitsForLanding,
+			Fix: "the nodes on their way; a group of its own for the zone or type is certain",
+			Detail: fmt.Sprintf("the cloud chooses what new nodes of the group are; as many as may be %s are bought, "+
+				"and where they come up is to be seen first", where)}
 	case outlook == unseen, outlook == byStep && pl.w.Underway(h.group):
-		return &model.Verdict{Reason: model.WaitsForLanding, Fix: "the nodes on their way; a group of its own for the zone is certain",
-			Detail: fmt.Sprintf("nodes of the group are on their way, and whether the cloud makes any in %s is to be seen first", where)}
+		return &model.Verdict{Reason: model.WaitsForLanding,
+			Fix:    "the nodes on their way; a group of its own for the zone is certain",
+			Detail: "nodes of the group are on their way, and whether the cloud makes any in " + where + " is to be seen first"}
 	}
 	return &model.Verdict{Reason: model.OutOfReach, Fix: outOfReachFix,
-		Detail: fmt.Sprintf("the cloud balances zones, and would make too many new nodes of the group elsewhere before one in %s", where)}
+		Detail: "the cloud balances zones, and would make too many new nodes of the group elsewhere before one in " + where}
 }
 
 const outOfReachFix = "a group of its own for the zone, or as many nodes of the group in each zone"

@@ -58,8 +58,11 @@ func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, access *gate.Gat
 	options := 0
 	for round := 1; ; round++ {
 		m := w.Mark()
-		pl := &planner{w: w, s: s, p: p.ScaleUp, domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, gate: access, braked: map[brakeKey]model.Brake{},
-			packs: map[model.ClassID]bool{}, forms: map[brakeKey][]head{}, end: end}
+		pl := &planner{
+			w: w, s: s, p: p.ScaleUp, gate: access, end: end,
+			domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, packs: map[model.ClassID]bool{},
+			braked: map[brakeKey]model.Brake{}, forms: map[brakeKey][]head{},
+		}
 		r := pl.plan(p, seeds, filled)
 		options += r.Options
 		r.Options = options
@@ -361,7 +364,8 @@ func (pl *planner) skipped(q *model.Pending, rules model.Rules) *model.Verdict {
 		if tell := q.Oldest.Add(model.IgnoredAfter); tell.After(pl.s.Now) {
 			pl.wake = earliest(pl.wake, tell)
 		}
-		return &model.Verdict{Reason: model.NotRefused, Since: q.Oldest, Detail: fmt.Sprintf("scheduler %q has not looked at them yet", scheduler)}
+		return &model.Verdict{Reason: model.NotRefused, Since: q.Oldest,
+			Detail: fmt.Sprintf("scheduler %q has not looked at them yet", scheduler)}
 	}
 	if due, until := pl.due(q); due == 0 {
 		return &model.Verdict{Reason: model.ScaleUpDelayed, Since: q.Oldest, Until: until}
@@ -456,7 +460,10 @@ func (pl *planner) record(group, nodes int, why string) {
 
 func (pl *planner) result(list []*waiting) Result {
 	notices, until := pl.notices()
-	r := Result{Options: pl.options, Wake: earliest(pl.wake, until), Notices: notices, Brakes: pl.brakes, Shares: pool.Told(pl.limits.s, pl.limits.pooled)}
+	r := Result{
+		Options: pl.options, Wake: earliest(pl.wake, until), Notices: notices, Brakes: pl.brakes,
+		Shares: pool.Told(pl.limits.s, pl.limits.pooled),
+	}
 	loads := pl.w.Planned()
 	for gi := range pl.grown {
 		g := &pl.grown[gi]
@@ -468,7 +475,9 @@ func (pl *planner) result(list []*waiting) Result {
 		if where := pl.lands(gi); where != "" {
 			g.why += "; " + where
 		}
-		r.Grow = append(r.Grow, model.Growth{Group: sg.ID, From: sg.Expected, To: sg.Expected + g.nodes, Pods: g.pods, Why: g.why})
+		r.Grow = append(r.Grow, model.Growth{
+			Group: sg.ID, From: sg.Expected, To: sg.Expected + g.nodes, Pods: g.pods, Why: g.why,
+		})
 		r.Nodes += g.nodes
 	}
 	r.LowerBound = pl.lowerBound(r.Grow)

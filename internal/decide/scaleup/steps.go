@@ -71,7 +71,8 @@ func (pl *planner) endEarly(list []*waiting, r *Result) {
 	}
 	r.Wake = earliest(r.Wake, pl.s.Now.Add(pace))
 	r.Notices = append(r.Notices, provider.Notice{Code: "StepsUsedUp", Message: fmt.Sprintf(
-		"the cycle has used up its %d steps; %d pods of %d classes were not looked at to the end, and are first in the next", pl.p.SpreadStepLimit, pods, len(r.Unseen))})
+		"the cycle has used up its %d steps; %d pods of %d classes were not looked at to the end, and are first in the next",
+		pl.p.SpreadStepLimit, pods, len(r.Unseen))})
 }
 
 // stepBudget is the verdict on a class that the cycle had no steps for.

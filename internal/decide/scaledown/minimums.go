@@ -10,10 +10,10 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// limits are the minimums that removals may not go below: of groups, of pools,
+// minimums are what removals may not go below: of groups, of pools,
 // of the whole cluster. They are counted down as removals are decided, so that
 // they hold for all of them together, those under way included.
-type limits struct {
+type minimums struct {
 	snap   *model.Snapshot
 	least  model.ScaleDownPolicy
 	groups []int // by group: how many nodes are above the minimum
@@ -23,8 +23,8 @@ type limits struct {
 	memory int64
 }
 
-func newLimits(s *model.Snapshot, policy model.ScaleDownPolicy) *limits {
-	l := &limits{snap: s, least: policy, groups: make([]int, len(s.Groups)), pools: map[provider.PoolID]int{}}
+func newMinimums(s *model.Snapshot, policy model.ScaleDownPolicy) *minimums {
+	l := &minimums{snap: s, least: policy, groups: make([]int, len(s.Groups)), pools: map[provider.PoolID]int{}}
 	for _, pool := range s.Pools {
 		l.pools[pool.ID] = -pool.Min
 	}
@@ -56,7 +56,7 @@ func newLimits(s *model.Snapshot, policy model.ScaleDownPolicy) *limits {
 
 // leave counts a node that is on its way out against its group's minimum,
 // while the target still has it.
-func (l *limits) leave(n *model.Node) {
+func (l *minimums) leave(n *model.Node) {
 	if d := n.Standing.Drain; n.Group < 0 || (d != nil && d.Stage == model.Removed) {
 		return
 	}
@@ -75,7 +75,7 @@ func removing(n *model.Node) bool {
 }
 
 // down counts a node of a group, and of its pool.
-func (l *limits) down(group int) {
+func (l *minimums) down(group int) {
 	l.groups[group]--
 	l.floors[group]--
 	if pool := l.snap.Groups[group].Pool; pool != "" {
@@ -86,27 +86,31 @@ func (l *limits) down(group int) {
 }
 
 // room says which minimum one more removal would go below, nil if none.
-func (l *limits) room(id model.NodeID) *model.Verdict {
+func (l *minimums) room(id model.NodeID) *model.Verdict {
 	n := &l.snap.Nodes[id]
 	g := &l.snap.Groups[n.Group]
 	if l.groups[n.Group] <= 0 {
 		return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("min %d", g.Min), Fix: "a lower minimum"}
 	}
 	if left, ok := l.pools[g.Pool]; ok && left <= 0 {
-		return &model.Verdict{Reason: model.PoolAtMin, Detail: fmt.Sprintf("pool %s", g.Pool), Fix: "a lower minimum of the pool"}
+		return &model.Verdict{Reason: model.PoolAtMin,
+			Detail: fmt.Sprintf("pool %s", g.Pool), Fix: "a lower minimum of the pool"}
 	}
 	if l.floors[n.Group] <= 0 {
-		return &model.Verdict{Reason: model.PoolFloor, Detail: fmt.Sprintf("pool %s leaves the group what it has", g.Pool), Fix: "nodes of the pool's other groups that are not needed, or another sizing"}
+		return &model.Verdict{Reason: model.PoolFloor, Detail: fmt.Sprintf("pool %s leaves the group what it has", g.Pool),
+			Fix: "nodes of the pool's other groups that are not needed, or another sizing"}
 	}
 	c := l.snap.Contents.Shapes[n.Shape].Capacity
 	if l.cores < c.MilliCPU || l.memory < c.Memory {
-		return &model.Verdict{Reason: model.MinimalResourceLimit, Detail: fmt.Sprintf("the cluster would have less than --cores-total's %d or --memory-total's minimum", l.least.MinCoresTotal)}
+		return &model.Verdict{Reason: model.MinimalResourceLimit,
+			Detail: fmt.Sprintf("the cluster would have less than --cores-total's %d or --memory-total's minimum",
+				l.least.MinCoresTotal)}
 	}
 	return nil
 }
 
 // take counts a removal.
-func (l *limits) take(id model.NodeID) {
+func (l *minimums) take(id model.NodeID) {
 	n := &l.snap.Nodes[id]
 	l.down(n.Group)
 	c := l.snap.Contents.Shapes[n.Shape].Capacity
@@ -115,7 +119,7 @@ func (l *limits) take(id model.NodeID) {
 }
 
 // weight is what candidates have together.
-func (l *limits) weight(list []*candidate) model.Resources {
+func (l *minimums) weight(list []*candidate) model.Resources {
 	var sum model.Resources
 	for _, c := range list {
 		r := l.snap.Contents.Shapes[l.snap.Nodes[c.node].Shape].Capacity
@@ -128,10 +132,11 @@ func (l *limits) weight(list []*candidate) model.Resources {
 // Short says of nodes on their way out that a minimum was raised above what would
 // be left: of each group and pool as many as it takes, those that began last.
 func Short(s *model.Snapshot, policy model.ScaleDownPolicy) map[model.NodeID]*model.Verdict {
-	l := newLimits(s, policy)
+	l := newMinimums(s, policy)
 	var list []model.NodeID
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Group >= 0 && n.Standing.Drain != nil && (n.Standing.Drain.Stage == model.Tainted || n.Standing.Drain.Stage == model.Evicting) {
+		if n := &s.Nodes[i]; n.Group >= 0 && n.Standing.Drain != nil && (n.Standing.Drain.Stage == model.Tainted ||
+			n.Standing.Drain.Stage == model.Evicting) {
 			list = append(list, model.NodeID(i))
 		}
 	}
@@ -148,7 +153,8 @@ func Short(s *model.Snapshot, policy model.ScaleDownPolicy) map[model.NodeID]*mo
 		if out == nil {
 			out = map[model.NodeID]*model.Verdict{}
 		}
-		out[id] = &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("group %s has a minimum of %d by now, or its pool has", g.ID, g.Min)}
+		out[id] = &model.Verdict{Reason: model.GroupAtMin,
+			Detail: fmt.Sprintf("group %s has a minimum of %d by now, or its pool has", g.ID, g.Min)}
 		l.groups[s.Nodes[id].Group]++
 		if pooled {
 			l.pools[g.Pool]++
