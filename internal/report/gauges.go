@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/report/status"
@@ -17,9 +18,20 @@ import (
 // gauges is the state that the last decided cycle saw. All of it is replaced at
 // once, so that what is not there any more (a reason, a group) is not shown.
 type gauges struct {
+	descs []*prometheus.Desc // aligned with gaugeTable
+
 	mu           sync.Mutex
 	all          []prometheus.Metric
 	accelerators map[provider.GroupID]string
+}
+
+func newGauges() *gauges {
+	g := &gauges{}
+	for _, row := range gaugeTable {
+		name := prometheus.BuildFQName(row.namespace, "", row.name)
+		g.descs = append(g.descs, prometheus.NewDesc(name, row.help, row.labels, nil))
+	}
+	return g
 }
 
 // Describe sends nothing: which gauges there are depends on the cycle.
@@ -35,7 +47,15 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func (g *gauges) set(all []prometheus.Metric, accelerators map[provider.GroupID]string) {
+// set replaces all gauges by what a cycle saw and decided.
+func (g *gauges) set(c cycle) {
+	var all []prometheus.Metric
+	for i, row := range gaugeTable {
+		for _, s := range row.samples(&c) {
+			all = append(all, prometheus.MustNewConstMetric(g.descs[i], prometheus.GaugeValue, float64(s.value), s.labels...))
+		}
+	}
+	accelerators := acceleratorsOf(c.Snapshot)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.all, g.accelerators = all, accelerators
@@ -57,119 +77,227 @@ func acceleratorsOf(s *model.Snapshot) map[provider.GroupID]string {
 	return out
 }
 
-var (
-	descSafe        = describe("cluster_safe_to_autoscale", "1 if the cluster is healthy enough to be acted on.")
-	descNodes       = describe("nodes_count", "Nodes by state.", "state")
-	descGroups      = describe("node_groups_count", "Node groups by type.", "node_group_type")
-	descPods        = describe("unschedulable_pods_count", "Pods without a node that count, by type.", "type")
-	descMaxNodes    = describe("max_nodes_count", "Most nodes in the cluster, 0: no limit.")
-	descCores       = describe("cluster_cpu_current_cores", "Cores of all nodes.")
-	descCoreLimit   = describe("cpu_limits_cores", "Least and most cores.", "direction")
-	descMemory      = describe("cluster_memory_current_bytes", "Memory of all nodes in bytes.")
-	descMemoryLimit = describe("memory_limits_bytes", "Least and most memory in bytes.", "direction")
-	descUnneeded    = describe("unneeded_nodes_count", "Nodes that nothing needs.")
-	descUnremovable = describe("unremovable_nodes_count", "Nodes that stay, by reason.", "reason")
-	descPendingDown = describe("pending_node_deletions", "Nodes on their way out.")
-	descCooldown    = describe("scale_down_in_cooldown", "1 while removals wait for a cooldown.")
-	descGroupMin    = describe("node_group_min_count", "Least nodes of a group.", "node_group")
-	descGroupMax    = describe("node_group_max_count", "Most nodes of a group.", "node_group")
-	descGroupTarget = describe("node_group_target_count", "Nodes asked of the cloud for a group.", "node_group")
-	descGroupHealth = describe("node_group_healthiness", "1 if the group is healthy enough to grow.", "node_group")
-	descGroupRest   = describe("node_group_backoff_status", "1 while the group rests after a growth that failed, with the failure as reason.", "node_group", "reason")
-
-	descPlanNodes = prometheus.NewDesc("plimsoll_plan_nodes", "Nodes that the last plan adds.", nil, nil)
-	descPlanBound = prometheus.NewDesc("plimsoll_plan_lower_bound_nodes", "Nodes that any plan would have to add for the same pods.", nil, nil)
-	descPending   = prometheus.NewDesc("plimsoll_pending_pods", "Pods without a node, by what the last plan does for them.", []string{"fate"}, nil)
-	descUpcoming  = prometheus.NewDesc("plimsoll_upcoming_nodes", "Nodes that are asked for and not ready, by state.", []string{"state"}, nil)
-	descDrains    = prometheus.NewDesc("plimsoll_drains", "Nodes on their way out, by how far they are.", []string{"stage"}, nil)
-	descNotices   = prometheus.NewDesc("plimsoll_provider_notices", "What the provider has a person know about the node groups, by code.", []string{"code"}, nil)
-	descStale     = prometheus.NewDesc("plimsoll_inventory_as_of_seconds", "When the oldest read behind the newest picture of the cloud began, in seconds since 1970; before the first one, when this process began to lead.", nil, nil)
-)
-
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("cluster_autoscaler_"+name, help, labels, nil)
+// cycle is what gauges are read off.
+type cycle struct {
+	model.Cycle
+	led      time.Time // since when the process leads
+	policy   model.Policy
+	perGroup bool // gauges of each group are wanted
 }
 
-// gaugesOf renders what a cycle saw and decided. led is since when the process leads.
-func gaugesOf(c model.Cycle, led time.Time, policy model.Policy, perGroup bool) []prometheus.Metric {
-	var out []prometheus.Metric
-	add := func(d *prometheus.Desc, value int64, labels ...string) {
-		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...))
-	}
-	s, p := c.Snapshot, &c.Plan
+// gauge is a metric that is read off a cycle, a row of gaugeTable.
+type gauge struct {
+	namespace, name, help string
+	labels                []string
+	samples               func(*cycle) []sample
+}
+
+// The namespaces of metrics: theirs mean what they mean in the Cluster Autoscaler, and
+// what only Plimsoll has is its own.
+const (
+	theirs = "cluster_autoscaler"
+	own    = "plimsoll"
+)
+
+// sample is one value of a gauge, with the values of its labels.
+type sample struct {
+	value  int64
+	labels []string
+}
+
+// gaugeTable has every gauge. Labels are bounded: groups, reasons, states, and never
+// names of pods or nodes.
+var gaugeTable = []gauge{
 	// 1. Nodes.
-	add(descSafe, flag(s.Unhealthy == nil))
-	n := status.CountsOf(s.Counts.Plus(s.Others))
-	for _, state := range []struct {
-		name  string
-		nodes int
-	}{
-		{"ready", n.Registered.Ready}, {"unready", n.Registered.Unready.Total}, {"notStarted", n.Registered.NotStarted},
-		{"suspended", n.Registered.Suspended}, {"unregistered", n.Unregistered}, {"longUnregistered", n.LongUnregistered},
-	} {
-		add(descNodes, int64(state.nodes), state.name)
-	}
-	size := sizeOf(s)
-	add(descUpcoming, size.coming, "coming")
-	add(descUpcoming, size.booting, "booting")
-	add(descCores, size.milliCPU/1000)
-	add(descMemory, size.memory)
+	{theirs, "cluster_safe_to_autoscale", "1 if the cluster is healthy enough to be acted on.", nil,
+		one(func(c *cycle) int64 { return flag(c.Snapshot.Unhealthy == nil) })},
+	{theirs, "nodes_count", "Nodes by state.", []string{"state"}, nodesByState},
+	{own, "upcoming_nodes", "Nodes that are asked for and not ready, by state.", []string{"state"}, upcomingNodes},
+	{theirs, "cluster_cpu_current_cores", "Cores of all nodes.", nil,
+		capacity(func(r corev1.ResourceList) int64 { return r.Cpu().MilliValue() }, 1000)},
+	{theirs, "cluster_memory_current_bytes", "Memory of all nodes in bytes.", nil,
+		capacity(func(r corev1.ResourceList) int64 { return r.Memory().Value() }, 1)},
 	// 2. Limits.
-	add(descMaxNodes, int64(policy.ScaleUp.MaxNodesTotal))
-	add(descCoreLimit, policy.ScaleDown.MinCoresTotal, "minimum")
-	add(descCoreLimit, policy.ScaleUp.MaxCoresTotal, "maximum")
-	add(descMemoryLimit, policy.ScaleDown.MinMemoryTotal, "minimum")
-	add(descMemoryLimit, policy.ScaleUp.MaxMemoryTotal, "maximum")
+	{theirs, "max_nodes_count", "Most nodes in the cluster, 0: no limit.", nil,
+		one(func(c *cycle) int64 { return int64(c.policy.ScaleUp.MaxNodesTotal) })},
+	{theirs, "cpu_limits_cores", "Least and most cores.", []string{"direction"},
+		limits(func(p *model.Policy) (least, most int64) { return p.ScaleDown.MinCoresTotal, p.ScaleUp.MaxCoresTotal })},
+	{theirs, "memory_limits_bytes", "Least and most memory in bytes.", []string{"direction"},
+		limits(func(p *model.Policy) (least, most int64) { return p.ScaleDown.MinMemoryTotal, p.ScaleUp.MaxMemoryTotal })},
 	// 3. Groups.
-	add(descGroups, int64(len(s.Groups)), "autoscaled")
-	// A picture that never was is as old as the lead: what alerts on old ones sees it.
-	asOf := s.AsOf
-	if asOf.IsZero() {
-		asOf = led
+	{theirs, "node_groups_count", "Node groups by type.", []string{"node_group_type"},
+		func(c *cycle) []sample { return []sample{{int64(len(c.Snapshot.Groups)), []string{"autoscaled"}}} }},
+	{own, "inventory_as_of_seconds", "When the oldest read behind the newest picture of the cloud began, " +
+		"in seconds since 1970; before the first one, when this process began to lead.", nil, inventoryAsOf},
+	{own, "provider_notices", "What the provider has a person know about the node groups, by code.", []string{"code"},
+		noticesByCode},
+	{theirs, "node_group_min_count", "Least nodes of a group.", []string{"node_group"},
+		eachGroup(func(c *cycle, g *model.Group) int64 { least, _ := c.Plan.Bounds(g); return int64(least) })},
+	{theirs, "node_group_max_count", "Most nodes of a group.", []string{"node_group"},
+		eachGroup(func(c *cycle, g *model.Group) int64 { _, most := c.Plan.Bounds(g); return int64(most) })},
+	{theirs, "node_group_target_count", "Nodes asked of the cloud for a group.", []string{"node_group"},
+		eachGroup(func(_ *cycle, g *model.Group) int64 { return int64(g.Target) })},
+	{theirs, "node_group_healthiness", "1 if the group is healthy enough to grow.", []string{"node_group"},
+		eachGroup(func(_ *cycle, g *model.Group) int64 { return flag(g.Unhealthy == nil) })},
+	{theirs, "node_group_backoff_status", "1 while the group rests after a growth that failed, with the failure as reason.",
+		[]string{"node_group", "reason"}, groupBackoffs},
+	// 4. Pods.
+	{theirs, "unschedulable_pods_count", "Pods without a node that count, by type.", []string{"type"},
+		unschedulablePods},
+	{own, "pending_pods", "Pods without a node, by what the last plan does for them.", []string{"fate"}, pendingPods},
+	// 5. The plan.
+	{own, "plan_nodes", "Nodes that the last plan adds.", nil,
+		one(func(c *cycle) int64 { return int64(c.Plan.Nodes) })},
+	{own, "plan_lower_bound_nodes", "Nodes that any plan would have to add for the same pods.", nil,
+		one(func(c *cycle) int64 { return int64(c.Plan.LowerBound) })},
+	{theirs, "unneeded_nodes_count", "Nodes that nothing needs.", nil,
+		one(func(c *cycle) int64 { return int64(len(c.Plan.Unneeded)) })},
+	{theirs, "unremovable_nodes_count", "Nodes that stay, by reason.", []string{"reason"}, unremovableNodes},
+	{theirs, "scale_down_in_cooldown", "1 while removals wait for a cooldown.", nil,
+		one(func(c *cycle) int64 {
+			waits := func(r status.ReasonCount) bool { return r.Reason == model.Cooldown }
+			return flag(slices.ContainsFunc(status.ReasonsOf(&c.Plan), waits))
+		})},
+	{theirs, "pending_node_deletions", "Nodes on their way out.", nil,
+		one(func(c *cycle) int64 {
+			all := 0
+			for _, n := range drainsOf(c.Snapshot) {
+				all += n
+			}
+			return int64(all)
+		})},
+	{own, "drains", "Nodes on their way out, by how far they are.", []string{"stage"}, drainsByStage},
+}
+
+// one is a gauge without labels.
+func one(value func(*cycle) int64) func(*cycle) []sample {
+	return func(c *cycle) []sample { return []sample{{value: value(c)}} }
+}
+
+// counts has a sample for each label, sorted.
+func counts[L ~string, N int | int64](by map[L]N) []sample {
+	var out []sample
+	for _, label := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, sample{int64(by[label]), []string{string(label)}})
 	}
-	if !asOf.IsZero() {
-		add(descStale, asOf.Unix())
+	return out
+}
+
+func limits(of func(*model.Policy) (least, most int64)) func(*cycle) []sample {
+	return func(c *cycle) []sample {
+		least, most := of(&c.policy)
+		return counts(map[string]int64{"minimum": least, "maximum": most})
 	}
-	byCode := map[string]int64{}
-	for _, n := range s.Notices {
-		byCode[n.Code]++
-	}
-	for _, code := range slices.Sorted(maps.Keys(byCode)) {
-		add(descNotices, byCode[code], code)
-	}
-	if perGroup {
-		for i := range s.Groups {
-			g := &s.Groups[i]
-			least, most := c.Plan.Bounds(g)
-			add(descGroupMin, int64(least), string(g.ID))
-			add(descGroupMax, int64(most), string(g.ID))
-			add(descGroupTarget, int64(g.Target), string(g.ID))
-			add(descGroupHealth, flag(g.Unhealthy == nil), string(g.ID))
-			if status.Resting(g, s.Now) {
-				add(descGroupRest, 1, string(g.ID), cmp.Or(g.Backoff.Code, string(g.Backoff.Kind)))
-			} else {
-				// A share of all groups can be taken only if the others are there.
-				add(descGroupRest, 0, string(g.ID), "")
+}
+
+// eachGroup is a gauge of each group, where they are wanted.
+func eachGroup(value func(*cycle, *model.Group) int64) func(*cycle) []sample {
+	return func(c *cycle) []sample {
+		var out []sample
+		for i := range c.Snapshot.Groups {
+			if g := &c.Snapshot.Groups[i]; c.perGroup {
+				out = append(out, sample{value(c, g), []string{string(g.ID)}})
 			}
 		}
+		return out
 	}
-	// 4. Pods.
-	refused := map[model.ClassID]bool{}
-	for i := range s.Pending {
-		refused[s.Pending[i].Class] = s.Pending[i].Refused
-	}
-	var unschedulable, unprocessed int
-	fates := map[string]int{"existing": 0, "upcoming": 0, "planned": 0, "left": 0, "refused": 0, "skipped": 0}
-	for i := range p.Pending {
-		v := &p.Pending[i]
-		switch {
-		case v.Skipped != nil && v.Skipped.Reason != model.NotRefused:
-			// Not ours to care for.
-		case refused[v.Class]:
-			unschedulable += v.Pods
-		default:
-			unprocessed += v.Pods
+}
+
+func nodesByState(c *cycle) []sample {
+	n := status.CountsOf(c.Snapshot.Counts.Plus(c.Snapshot.Others))
+	return counts(map[string]int{
+		"ready": n.Registered.Ready, "unready": n.Registered.Unready.Total, "notStarted": n.Registered.NotStarted,
+		"suspended": n.Registered.Suspended, "unregistered": n.Unregistered, "longUnregistered": n.LongUnregistered,
+	})
+}
+
+func upcomingNodes(c *cycle) []sample {
+	by := map[string]int{"coming": 0, "booting": 0}
+	for i := range c.Snapshot.Nodes {
+		switch n := &c.Snapshot.Nodes[i]; {
+		case n.Object == nil:
+			by["coming"]++
+		case n.Kind == model.Booting:
+			by["booting"]++
 		}
+	}
+	return counts(by)
+}
+
+// capacity sums up a resource of the nodes that are registered, in units of what of says.
+func capacity(of func(corev1.ResourceList) int64, unit int64) func(*cycle) []sample {
+	return one(func(c *cycle) int64 {
+		var all int64
+		for i := range c.Snapshot.Nodes {
+			if o := c.Snapshot.Nodes[i].Object; o != nil {
+				all += of(o.Status.Capacity)
+			}
+		}
+		return all / unit
+	})
+}
+
+// inventoryAsOf: a picture that never was is as old as the lead, so that what alerts
+// on old ones sees it.
+func inventoryAsOf(c *cycle) []sample {
+	asOf := c.Snapshot.AsOf
+	if asOf.IsZero() {
+		asOf = c.led
+	}
+	if asOf.IsZero() {
+		return nil
+	}
+	return []sample{{value: asOf.Unix()}}
+}
+
+func noticesByCode(c *cycle) []sample {
+	by := map[string]int{}
+	for _, n := range c.Snapshot.Notices {
+		by[n.Code]++
+	}
+	return counts(by)
+}
+
+// groupBackoffs has a sample without a reason for a group that does not rest: a share
+// of all groups can be taken only if the others are there.
+func groupBackoffs(c *cycle) []sample {
+	var out []sample
+	for i := range c.Snapshot.Groups {
+		g := &c.Snapshot.Groups[i]
+		switch {
+		case !c.perGroup:
+		case status.Resting(g, c.Snapshot.Now):
+			out = append(out, sample{1, []string{string(g.ID), cmp.Or(g.Backoff.Code, string(g.Backoff.Kind))}})
+		default:
+			out = append(out, sample{0, []string{string(g.ID), ""}})
+		}
+	}
+	return out
+}
+
+// unschedulablePods leaves out the pods that are not ours to care for.
+func unschedulablePods(c *cycle) []sample {
+	refused := map[model.ClassID]bool{}
+	for i := range c.Snapshot.Pending {
+		refused[c.Snapshot.Pending[i].Class] = c.Snapshot.Pending[i].Refused
+	}
+	by := map[string]int{"unschedulable": 0, "scheduler_unprocessed": 0}
+	for i := range c.Plan.Pending {
+		switch v := &c.Plan.Pending[i]; {
+		case v.Skipped != nil && v.Skipped.Reason != model.NotRefused:
+		case refused[v.Class]:
+			by["unschedulable"] += v.Pods
+		default:
+			by["scheduler_unprocessed"] += v.Pods
+		}
+	}
+	return counts(by)
+}
+
+func pendingPods(c *cycle) []sample {
+	fates := map[string]int{"existing": 0, "upcoming": 0, "planned": 0, "left": 0, "refused": 0, "skipped": 0}
+	for i := range c.Plan.Pending {
+		v := &c.Plan.Pending[i]
 		if v.Skipped != nil {
 			fates["skipped"] += v.Pods
 			continue
@@ -183,33 +311,35 @@ func gaugesOf(c model.Cycle, led time.Time, policy model.Policy, perGroup bool) 
 		fates["planned"] += v.Planned
 		fates["left"] += v.Left
 	}
-	add(descPods, int64(unschedulable), "unschedulable")
-	add(descPods, int64(unprocessed), "scheduler_unprocessed")
-	for _, fate := range slices.Sorted(maps.Keys(fates)) {
-		add(descPending, int64(fates[fate]), fate)
-	}
-	// 5. The plan.
-	add(descPlanNodes, int64(p.Nodes))
-	add(descPlanBound, int64(p.LowerBound))
-	add(descUnneeded, int64(len(p.Unneeded)))
-	cooldown := false
-	for _, r := range status.ReasonsOf(p) {
-		add(descUnremovable, int64(r.Nodes), string(r.Reason))
-		cooldown = cooldown || r.Reason == model.Cooldown
-	}
-	add(descCooldown, flag(cooldown))
-	drains, byStage := 0, map[model.Stage]int{}
-	for i := range s.Nodes {
-		if d := s.Nodes[i].Standing.Drain; d != nil {
-			drains++
-			byStage[d.Stage]++
-		}
-	}
-	add(descPendingDown, int64(drains))
-	for _, stage := range []model.Stage{model.Tainting, model.Tainted, model.Cordoning, model.Evicting, model.Removing, model.Removed, model.RollingBack} {
-		add(descDrains, int64(byStage[stage]), string(stage))
+	return counts(fates)
+}
+
+func unremovableNodes(c *cycle) []sample {
+	var out []sample
+	for _, r := range status.ReasonsOf(&c.Plan) {
+		out = append(out, sample{int64(r.Nodes), []string{string(r.Reason)}})
 	}
 	return out
+}
+
+// drainsOf counts the nodes on their way out by how far they are.
+func drainsOf(s *model.Snapshot) map[model.Stage]int {
+	by := map[model.Stage]int{}
+	for i := range s.Nodes {
+		if d := s.Nodes[i].Standing.Drain; d != nil {
+			by[d.Stage]++
+		}
+	}
+	return by
+}
+
+func drainsByStage(c *cycle) []sample {
+	by := drainsOf(c.Snapshot)
+	for _, stage := range []model.Stage{model.Tainting, model.Tainted, model.Cordoning, model.Evicting, model.Removing,
+		model.Removed, model.RollingBack} {
+		by[stage] += 0 // none is a count, too
+	}
+	return counts(by)
 }
 
 func flag(yes bool) int64 {
@@ -217,25 +347,4 @@ func flag(yes bool) int64 {
 		return 1
 	}
 	return 0
-}
-
-// size is what the cluster consists of, and what is on its way.
-type size struct{ coming, booting, milliCPU, memory int64 }
-
-func sizeOf(s *model.Snapshot) size {
-	var out size
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if n.Object == nil {
-			out.coming++
-			continue
-		}
-		if n.Kind == model.Booting {
-			out.booting++
-		}
-		have := model.ResourcesOf(n.Object.Status.Capacity)
-		out.milliCPU += have.MilliCPU
-		out.memory += have.Memory
-	}
-	return out
 }

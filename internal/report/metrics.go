@@ -48,7 +48,7 @@ func newMetrics(s Settings) *metrics {
 	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		gauges:   &gauges{},
+		gauges:   newGauges(),
 		policy:   s.Policy,
 		perGroup: s.PerGroupMetrics,
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -218,7 +218,7 @@ func (m *metrics) readFailed(err error) {
 
 // decided takes in a cycle that decided, of a process that has led since a time.
 func (m *metrics) decided(c model.Cycle, led time.Time, diverged int) {
-	m.gauges.set(gaugesOf(c, led, m.policy, m.perGroup), acceleratorsOf(c.Snapshot))
+	m.gauges.set(cycle{c, led, m.policy, m.perGroup})
 	m.divergence.Add(float64(diverged))
 	m.legacy.decided(c.Plan)
 	m.decide.Observe(c.Took.Decide.Seconds())
