@@ -1,10 +1,29 @@
 package scaleup
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
+
+// TestEveryExpanderIsShown: a scenario shows what it does, and the README names it.
+func TestEveryExpanderIsShown(t *testing.T) {
+	for file, what := range map[string]string{
+		"../testdata/expanders.txt": "a plan with expander=%s", "../../../README.md": "%s in the row of --expander",
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range model.ExpanderNames() {
+			if !strings.Contains(string(text), name) {
+				t.Errorf("add "+what+" to %s", name, strings.TrimLeft(file, "./"))
+			}
+		}
+	}
+}
 
 // TestEveryExpanderHasItsRow: the compiler counts the rows, and cannot see one that
 // was left out between two others.
