@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/pools"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
 // TestGardener runs `plimsoll gardener` on the Shoots in testdata/gardener. A case
@@ -88,7 +89,7 @@ spec: {kubernetes: {clusterAutoscaler: {startupTaints: [a], statusTaints: [b], i
 		t.Error(err)
 	}
 	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	flags := config.Bind(set, providers)
+	flags := config.Bind(set, providers.All())
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
 func groupsCommand() *cobra.Command {
@@ -24,26 +24,20 @@ func groupsCommand() *cobra.Command {
 	}
 	format := cli.Table
 	cmd.Flags().VarP(&format, "output", "o", "table, json or yaml")
-	flags := config.Bind(cmd.Flags(), providers)
+	flags := config.Bind(cmd.Flags(), providers.All())
 	help(cmd, func() string { return "\nOutput:\n" + config.Line(cmd.Flags().Lookup("output")) + flags.ProviderHelp() })
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, log, ok, err := configured(cmd, flags)
-		if !ok {
+		s, err := configured(cmd, flags)
+		if s == nil {
 			return err
 		}
-		var rc *rest.Config
-		if c.Cloud.Provider != "aws" { // it asks AWS alone
-			if rc, err = restConfig(c.Cluster); err != nil {
-				return err
-			}
-		}
-		ctx, cancel := context.WithTimeoutCause(cmd.Context(), c.Cloud.InventoryDeadline,
-			fmt.Errorf("no answer within %s (--inventory-deadline)", c.Cloud.InventoryDeadline))
+		deadline, log := s.config.Cloud.InventoryDeadline, s.log
+		ctx, cancel := context.WithTimeoutCause(cmd.Context(), deadline, fmt.Errorf("no answer within %s (--inventory-deadline)", deadline))
 		defer cancel()
-		if c.Logging.Verbosity < 4 {
+		if s.config.Logging.Verbosity < 4 {
 			log = slog.New(slog.DiscardHandler) // what a person should know is in the answer
 		}
-		p, err := newProvider(ctx, c, rc, prometheus.NewRegistry(), log)
+		p, err := s.newProvider(ctx, prometheus.NewRegistry(), log)
 		if err != nil {
 			return err
 		}

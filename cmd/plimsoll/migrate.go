@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-dev/plimsoll/internal/migrate"
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
 // defaultImage is what a Deployment runs where nothing else is said. Values leave
@@ -57,7 +58,7 @@ The translation goes to standard output, and what differs, with what to do next,
 		if err != nil {
 			return fmt.Errorf("read what to migrate: %w", err)
 		}
-		result, err := migrate.Translate(text, migrate.Settings{Image: image, DefaultImage: defaultImage(), Providers: providers, File: name, Namespace: namespace})
+		result, err := migrate.Translate(text, migrate.Settings{Image: image, DefaultImage: defaultImage(), Providers: providers.All(), File: name, Namespace: namespace})
 		if err != nil {
 			return err
 		}

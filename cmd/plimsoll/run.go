@@ -26,6 +26,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/loop"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
 	"github.com/plimsoll-dev/plimsoll/internal/report"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -54,7 +55,7 @@ func runCommand() *cobra.Command {
   plimsoll run --cloud-provider=kwok --mode=observe    # tells what it would do, and does none of it`,
 		Args: cobra.NoArgs,
 	}
-	flags := config.Bind(cmd.Flags(), providers)
+	flags := config.Bind(cmd.Flags(), providers.All())
 	modes := flags.BindMode()
 	help(cmd, func() string {
 		if flags.HelpAll() {
@@ -63,22 +64,23 @@ func runCommand() *cobra.Command {
 		return flags.Help()
 	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, log, ok, err := configured(cmd, flags)
-		if !ok {
+		s, err := configured(cmd, flags)
+		if s == nil {
 			return err
 		}
-		c, mode, warnings := modes.Apply(c)
+		c, mode, warnings := modes.Apply(s.config)
 		for _, w := range warnings {
-			log.Warn(w)
+			s.log.Warn(w)
 		}
-		return run(cmd.Context(), c, mode, log)
+		s.config = c
+		return run(cmd.Context(), s, mode)
 	}
 	return cmd
 }
 
 // run is the whole life of the process, until ctx ends.
-func run(ctx context.Context, c config.Config, mode config.Mode, log *slog.Logger) error {
-	b := thisBuild()
+func run(ctx context.Context, s *start, mode config.Mode) error {
+	c, log, b := s.config, s.log, thisBuild()
 	log.Info("starting", "version", b.Version, "tested_with_kubernetes", b.tested())
 	// 1. Clients. The lease has one of its own, so that no burst of other
 	// requests can make it late.
@@ -99,7 +101,7 @@ func run(ctx context.Context, c config.Config, mode config.Mode, log *slog.Logge
 		Health: report.HealthLimits{MaxInactivity: c.HTTP.MaxInactivity, MaxFailingTime: c.HTTP.MaxFailingTime, MaxStartupTime: c.HTTP.MaxStartupTime},
 		Policy: c.Policy, Observe: mode.Observe,
 	}, log)
-	cloud, err := newProvider(ctx, c, rc, reporter.Registry(), log)
+	cloud, err := s.newProvider(ctx, reporter.Registry(), log)
 	if err != nil {
 		return err
 	}

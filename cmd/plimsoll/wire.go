@@ -14,163 +14,56 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/provider"
-	"github.com/plimsoll-dev/plimsoll/providers/aws"
-	"github.com/plimsoll-dev/plimsoll/providers/clusterapi"
-	mcm "github.com/plimsoll-dev/plimsoll/providers/gardener"
-	"github.com/plimsoll-dev/plimsoll/providers/kwok"
+	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
-// providers are the names that --cloud-provider takes.
-var providers = []string{"aws", "clusterapi", "kwok", "mcm"}
+// start is what a command that asks a provider begins with.
+type start struct {
+	config   config.Config
+	provider wiring.Maker
+	log      *slog.Logger
+}
 
-// configured reads the flags, and says what is odd about them. It is false when
+// configured reads the flags, and says what is odd about them. It is nil when
 // there is nothing more to do: help was asked for, or something is wrong.
-func configured(cmd *cobra.Command, flags *config.Flags) (config.Config, *slog.Logger, bool, error) {
+func configured(cmd *cobra.Command, flags *config.Flags) (*start, error) {
 	if flags.HelpAll() {
-		return config.Config{}, nil, false, cmd.Help()
+		return nil, cmd.Help()
 	}
 	c, warnings, err := flags.Config()
 	if err != nil {
-		return config.Config{}, nil, false, err
+		return nil, err
 	}
-	if c.Cloud.Provider == "mcm" {
-		c.Cluster.Kubeconfig = mcm.TargetKubeconfig(c.Cluster.Kubeconfig, os.Getenv)
+	entry, maker := flags.Provider(c)
+	if entry.Kubeconfig != nil {
+		c.Cluster.Kubeconfig = entry.Kubeconfig(c.Cluster.Kubeconfig, os.Getenv)
 	}
 	log := newLog(c.Logging, os.Stderr)
 	for _, w := range warnings {
 		log.Warn(w)
 	}
-	return c, log, true, nil
+	return &start{c, maker, log}, nil
 }
 
-// newProvider makes the provider that was asked for.
-// Its metrics go to the registerer.
-func newProvider(ctx context.Context, c config.Config, rc *rest.Config, metrics prometheus.Registerer, log *slog.Logger) (provider.Provider, error) {
-	switch c.Cloud.Provider {
-	case "aws":
-		a := c.Cloud.AWS
-		return aws.New(ctx, aws.Config{
-			Nodes: c.Cloud.Nodes, Discovery: c.Cloud.Discovery, Precedence: aws.Precedence(a.Precedence), NodegroupTTL: a.NodegroupTTL,
-			DescribeAllNodegroups: a.DescribeAll, MaxPods: a.MaxPods, KubeReserved: a.KubeReserved, StaticInstanceTypes: a.StaticTypes, Version: version,
-		}, log, metrics)
-	case "clusterapi":
-		return newClusterAPI(c, rc, log)
-	case "mcm":
-		return newGardener(c, rc, log)
-	case "kwok":
-		client, err := kubernetes.NewForConfig(rc)
-		if err != nil {
-			return nil, fmt.Errorf("make a client for the kwok provider: %w", err)
-		}
-		meta, err := metadata.NewForConfig(rc)
-		if err != nil {
-			return nil, fmt.Errorf("make a metadata client for the kwok provider: %w", err)
-		}
-		k := kwok.ConfigFromEnv(os.Getenv)
-		if k.Namespace == "" {
-			k.Namespace = c.Cluster.Namespace
-		}
-		k.KeepNodes = c.Cloud.KwokKeepNodes
-		return kwok.New(ctx, client, meta, k, log)
+// newProvider makes the provider that was asked for. Its metrics go to the registerer.
+func (s *start) newProvider(ctx context.Context, metrics prometheus.Registerer, log *slog.Logger) (provider.Provider, error) {
+	host := wiring.Host{
+		Nodes: s.config.Cloud.Nodes, Discovery: s.config.Cloud.Discovery,
+		Namespace: s.config.Cluster.Namespace, Kubeconfig: s.config.Cluster.Kubeconfig,
+		Cluster: func() (*rest.Config, error) { return restConfig(s.config.Cluster) },
+		Version: version, Getenv: os.Getenv, Metrics: metrics, Log: log,
 	}
-	// config has checked the name against providers.
-	return nil, fmt.Errorf("provider %q is known and not wired", c.Cloud.Provider)
-}
-
-// newClusterAPI makes the provider whose management cluster may be another one than
-// that of rc, which has the nodes.
-func newClusterAPI(c config.Config, rc *rest.Config, log *slog.Logger) (provider.Provider, error) {
-	path := clusterapi.ManagementKubeconfig(c.Cloud.ClusterAPI.CloudConfig, c.Cluster.Kubeconfig, c.Cloud.ClusterAPI.Authoritative)
-	management, namespace := rc, ""
-	if path != c.Cluster.Kubeconfig {
-		var err error
-		if management, namespace, err = managementConfig(path); err != nil {
-			return nil, err
-		}
-		management.QPS, management.Burst, management.UserAgent = rc.QPS, rc.Burst, rc.UserAgent
-	} else if _, own, err := managementConfig(path); err == nil {
-		namespace = own // else rc was found otherwise, by a person's KUBECONFIG, and no namespace is its own
+	// What is wrong with a flag is told before it looks like a missing cluster.
+	if err := s.provider.Check(host); err != nil {
+		return nil, fmt.Errorf("%s provider: %w", s.config.Cloud.Provider, err)
 	}
-	workload, err := kubernetes.NewForConfig(rc)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for the nodes of the clusterapi provider: %w", err)
-	}
-	cfg := clusterapi.ConfigFromEnv(os.Getenv)
-	cfg.Discovery, cfg.Namespace = c.Cloud.Discovery, namespace
-	return clusterapi.New(management, workload.CoreV1().Nodes(), cfg, log)
-}
-
-// newGardener makes the provider whose control cluster is another one than the shoot,
-// which rc leads to.
-func newGardener(c config.Config, rc *rest.Config, log *slog.Logger) (provider.Provider, error) {
-	m := c.Cloud.MCM
-	cfg := mcm.Config{
-		Nodes: c.Cloud.Nodes, Discovery: c.Cloud.Discovery, Namespace: mcm.ControlNamespace(os.Getenv),
-		Sizing: m.Sizing, DeletionMarker: m.DeletionMarker, RequireAvailable: m.RequireAvailable,
-	}
-	if err := cfg.Validate(); err != nil { // before a wrong flag looks like a missing cluster
-		return nil, err
-	}
-	control, err := controlConfig(mcm.ControlKubeconfig(os.Getenv))
-	if err != nil {
-		return nil, err
-	}
-	control.QPS, control.Burst, control.UserAgent = rc.QPS, rc.Burst, rc.UserAgent
-	if m.QPS > 0 {
-		control.QPS = m.QPS
-	}
-	if m.Burst > 0 {
-		control.Burst = m.Burst
-	}
-	shoot, err := kubernetes.NewForConfig(rc)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for the nodes of the mcm provider: %w", err)
-	}
-	return mcm.New(control, shoot.CoreV1().Nodes(), cfg, log)
-}
-
-// controlConfig reads a kubeconfig, or the pod's own account if there is none.
-func controlConfig(path string) (*rest.Config, error) {
-	read := rest.InClusterConfig
-	if path != "" {
-		read = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", path) }
-	}
-	rc, err := read()
-	if err != nil {
-		return nil, fmt.Errorf("find the control cluster of the shoot (CONTROL_KUBECONFIG, or the pod's own service account): %w", err)
-	}
-	return rc, nil
-}
-
-// managementConfig reads a kubeconfig, or the pod's own account if there is none, and
-// its own namespace.
-func managementConfig(path string) (*rest.Config, string, error) {
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, nil)
-	if path == "" {
-		rc, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, "", fmt.Errorf("find the management cluster (--cloud-config, or the pod's own service account): %w", err)
-		}
-		namespace, _, err := loader.Namespace() // that of the pod's account
-		return rc, namespace, err
-	}
-	rc, err := loader.ClientConfig()
-	if err != nil {
-		return nil, "", fmt.Errorf("read the kubeconfig of the management cluster (--cloud-config): %w", err)
-	}
-	namespace, _, err := loader.Namespace()
-	if err != nil {
-		return nil, "", fmt.Errorf("read the namespace of the management cluster's kubeconfig (--cloud-config): %w", err)
-	}
-	return rc, namespace, nil
+	return s.provider.Make(ctx, host)
 }
 
 // restConfig says how the API server is reached: by --kubeconfig or

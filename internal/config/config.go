@@ -12,7 +12,8 @@
 // error that lists everything that is wrong, each by its flag. All defaults are
 // in this file.
 //
-// Who may import it: hosts (cmd). It imports model.
+// Who may import it: hosts (cmd). It imports model, and knows providers by what their
+// entries say.
 package config
 
 import (
@@ -37,46 +38,11 @@ type Config struct {
 type Cloud struct {
 	// Provider is the name of one of the known ones.
 	Provider string
-	// KwokKeepNodes keeps the kwok provider's fake nodes at a clean end.
-	KwokKeepNodes bool
 	// InventoryDeadline is how long one read of the cloud may take.
 	InventoryDeadline time.Duration
 	// Nodes and Discovery say which groups there are, each in the provider's own
-	// words; kwok has neither, clusterapi no Nodes.
+	// words. What else a provider is told is between it and its own flags.
 	Nodes, Discovery []string
-	AWS              AWS
-	ClusterAPI       ClusterAPI
-	MCM              MCM
-}
-
-// MCM is what the mcm provider, that of Gardener's machine-controller-manager, is told
-// beside its groups, in its own words.
-type MCM struct {
-	Sizing           string
-	DeletionMarker   string
-	RequireAvailable bool
-	// QPS and Burst are those of requests to the control cluster; 0 is as for the
-	// shoot.
-	QPS   float32
-	Burst int
-}
-
-// ClusterAPI says where the clusterapi provider's management cluster is.
-type ClusterAPI struct {
-	// CloudConfig is a kubeconfig; Authoritative: without one the management cluster
-	// is the pod's own, never that of --kubeconfig.
-	CloudConfig   string
-	Authoritative bool
-}
-
-// AWS is what the aws provider is told beside its groups, in its own words.
-type AWS struct {
-	Precedence   string
-	NodegroupTTL time.Duration
-	DescribeAll  bool
-	MaxPods      string
-	KubeReserved string
-	StaticTypes  bool
 }
 
 // Cluster says how the API server is reached.
@@ -148,7 +114,7 @@ const gib = 1 << 30
 // Defaults is the configuration without any flag. It names no provider.
 func Defaults() Config {
 	return Config{
-		Cloud: Cloud{InventoryDeadline: time.Minute, AWS: AWS{Precedence: "asg-tags", NodegroupTTL: time.Minute, MaxPods: "110", KubeReserved: "none"}, MCM: MCM{DeletionMarker: "timestamped", RequireAvailable: true}},
+		Cloud: Cloud{InventoryDeadline: time.Minute},
 		Cluster: Cluster{
 			Namespace: "kube-system",
 			// A client that is slower than the server makes every growth wait.

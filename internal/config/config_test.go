@@ -14,15 +14,25 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
+	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
-var providers = []string{"kwok", "aws"}
+// some are entries of providers, in this order.
+func some(names ...string) []wiring.Entry {
+	var out []wiring.Entry
+	for _, name := range names {
+		all := providers.All()
+		out = append(out, all[slices.IndexFunc(all, func(e wiring.Entry) bool { return e.Name == name })])
+	}
+	return out
+}
 
 func parse(t *testing.T, args ...string) (Config, []string, error) {
 	t.Helper()
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
-	f := Bind(set, providers)
+	f := Bind(set, some("kwok", "aws"))
 	if err := set.Parse(args); err != nil {
 		return Config{}, nil, err
 	}
@@ -54,7 +64,7 @@ func TestNoFlagsAreTheDefaults(t *testing.T) {
 // The Cluster Autoscaler's defaults, by the flag's own words.
 func TestDefaultsOfFlags(t *testing.T) {
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
-	Bind(set, providers)
+	Bind(set, providers.All())
 	for name, want := range map[string]string{
 		"scan-interval": "10s", "expander": "least-waste", "leader-elect": "true", "leader-elect-lease-duration": "15s",
 		"leader-elect-renew-deadline": "10s", "leader-elect-retry-period": "2s", "leader-elect-resource-name": "cluster-autoscaler",
@@ -274,7 +284,7 @@ func TestLackingNamesAreUnique(t *testing.T) {
 		seen[l.name] = true
 	}
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
-	for _, s := range Bind(set, providers).sections {
+	for _, s := range Bind(set, providers.All()).sections {
 		s.set.VisitAll(func(f *pflag.Flag) {
 			if seen[f.Name] {
 				t.Errorf("--%s is had and lacked", f.Name)
@@ -285,7 +295,7 @@ func TestLackingNamesAreUnique(t *testing.T) {
 
 func TestHelpFitsTwoScreens(t *testing.T) {
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
-	f := Bind(set, providers)
+	f := Bind(set, providers.All())
 	help := f.Help()
 	if n := strings.Count(help, "\n"); n > 90 {
 		t.Errorf("%d lines", n)
@@ -341,31 +351,23 @@ func TestGroupsOfAWS(t *testing.T) {
 	}
 	want := Cloud{
 		Provider: "aws", InventoryDeadline: time.Minute, Nodes: []string{"1:10:a", "0:5:b"}, Discovery: []string{tags},
-		AWS: AWS{Precedence: "eks-api", NodegroupTTL: time.Minute, MaxPods: "110", KubeReserved: "none"},
-		MCM: Defaults().Cloud.MCM,
 	}
 	if diff := cmp.Diff(want, c.Cloud); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestManagementClusterOfClusterAPI: where it is, and that other providers have none.
-func TestManagementClusterOfClusterAPI(t *testing.T) {
-	known := []string{"aws", "clusterapi", "kwok"}
+// TestNodesOfClusterAPI: a flag that the provider does not read is told, with where
+// groups come from.
+func TestNodesOfClusterAPI(t *testing.T) {
 	set := pflag.NewFlagSet("t", pflag.ContinueOnError)
-	f := Bind(set, known)
+	f := Bind(set, some("aws", "clusterapi", "kwok"))
 	if err := set.Parse([]string{"--cloud-provider=clusterapi", "--cloud-config=m.kubeconfig", "--clusterapi-cloud-config-authoritative", "--nodes=1:2:x"}); err != nil {
 		t.Fatal(err)
 	}
-	c, warnings, err := f.Config()
+	_, warnings, err := f.Config()
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "--nodes has no effect") {
 		t.Fatal(err, warnings)
-	}
-	if diff := cmp.Diff(ClusterAPI{CloudConfig: "m.kubeconfig", Authoritative: true}, c.Cloud.ClusterAPI); diff != "" {
-		t.Error(diff)
-	}
-	if _, warnings, err := parse(t, "--cloud-provider=kwok", "--cloud-config=x"); err != nil || len(warnings) != 1 {
-		t.Error(err, warnings)
 	}
 }
 
@@ -391,7 +393,7 @@ func TestTheCommandLineOfGardener(t *testing.T) {
 		append(slices.Clone(commandOfGardener), "--control-apiserver-qps=50", "--control-apiserver-burst=60", "--target-apiserver-qps=50", "--target-apiserver-burst=60", "--min-resync-period=12h"),
 	} {
 		set := pflag.NewFlagSet("t", pflag.ContinueOnError)
-		f := Bind(set, []string{"kwok", "mcm"})
+		f := Bind(set, some("kwok", "mcm"))
 		if err := set.Parse(args); err != nil {
 			t.Fatal(err)
 		}
@@ -399,7 +401,7 @@ func TestTheCommandLineOfGardener(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Cloud.Provider != "mcm" || c.Policy.ScaleDown.UnneededTime != 30*time.Minute || c.Policy.Rules.ProvisionTime != 20*time.Minute || !c.Policy.ScaleUp.BalanceSimilar || !c.Cloud.MCM.RequireAvailable {
+		if c.Cloud.Provider != "mcm" || c.Policy.ScaleDown.UnneededTime != 30*time.Minute || c.Policy.Rules.ProvisionTime != 20*time.Minute || !c.Policy.ScaleUp.BalanceSimilar {
 			t.Errorf("%+v", c.Cloud)
 		}
 		if len(c.Cloud.Nodes)+len(c.Cloud.Discovery) == 0 {
@@ -416,7 +418,7 @@ func TestTheCommandLineOfGardener(t *testing.T) {
 // TestGardenerIsMCM: the provider has two names, and flags that are nobody else's.
 func TestGardenerIsMCM(t *testing.T) {
 	set := pflag.NewFlagSet("t", pflag.ContinueOnError)
-	f := Bind(set, []string{"kwok", "mcm"})
+	f := Bind(set, some("kwok", "mcm"))
 	if err := set.Parse([]string{"--cloud-provider=gardener", "--mcm-sizing=lax-greedy", "--mcm-deletion-marker=names", "--mcm-require-available=false", "--control-apiserver-qps=7"}); err != nil {
 		t.Fatal(err)
 	}
@@ -424,13 +426,7 @@ func TestGardenerIsMCM(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
-	if diff := cmp.Diff(MCM{Sizing: "lax-greedy", DeletionMarker: "names", QPS: 7}, c.Cloud.MCM); c.Cloud.Provider != "mcm" || diff != "" {
-		t.Error(c.Cloud.Provider, diff)
-	}
-	if _, warnings, err := parse(t, "--cloud-provider=kwok", "--mcm-sizing=Equitable"); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "only the mcm provider") {
-		t.Error(err, warnings)
-	}
-	if _, _, err := parse(t, "--cloud-provider=kwok", "--control-apiserver-qps=-1"); err == nil {
-		t.Error("a rate below 0 is taken")
+	if c.Cloud.Provider != "mcm" {
+		t.Error(c.Cloud.Provider)
 	}
 }

@@ -1,39 +1,44 @@
 package config
 
 import (
+	"cmp"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
-// TestEveryFlagOfAProviderIsDocumented: what --help-all shows of a provider is in that
-// provider's document, and every flag of its own that is named there exists.
+// TestEveryFlagOfAProviderIsDocumented: each flag of a provider is in that provider's
+// document, and every flag of its own that is named there exists.
 func TestEveryFlagOfAProviderIsDocumented(t *testing.T) {
 	set := pflag.NewFlagSet("t", pflag.ContinueOnError)
-	f := Bind(set, providers)
-	for title, doc := range map[string]struct{ file, prefix string }{
-		"AWS": {"aws.md", "aws-"}, "Cluster API": {"clusterapi.md", "clusterapi-"}, "Gardener (mcm)": {"gardener.md", "mcm-"},
-	} {
-		text, err := os.ReadFile("../../docs/" + doc.file)
+	Bind(set, providers.All())
+	for _, e := range providers.All() {
+		doc := "docs/" + cmp.Or(e.Alias, e.Name) + ".md"
+		text, err := os.ReadFile("../../" + doc)
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := slices.IndexFunc(f.sections, func(s section) bool { return s.title == title })
-		if at < 0 {
-			t.Fatalf("the help has no section %q", title)
-		}
-		f.sections[at].set.VisitAll(func(flag *pflag.Flag) {
+		own := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
+		e.Bind(own)
+		own.VisitAll(func(flag *pflag.Flag) {
 			if !strings.Contains(string(text), "--"+flag.Name) {
-				t.Errorf("docs/%s does not tell of --%s", doc.file, flag.Name)
+				t.Errorf("add --%s to %s: it is a flag of the %s provider", flag.Name, doc, e.Name)
 			}
 		})
-		for _, rest := range strings.Split(string(text), "--"+doc.prefix)[1:] {
+		prefix := e.Name + "-"
+		for _, rest := range strings.Split(string(text), "--"+prefix)[1:] {
 			end := strings.IndexFunc(rest, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') })
-			if name := doc.prefix + rest[:end]; set.Lookup(name) == nil {
-				t.Errorf("docs/%s tells of --%s, and there is no such flag", doc.file, name)
+			if name := prefix + rest[:end]; set.Lookup(name) == nil {
+				t.Errorf("%s tells of --%s, and there is no such flag", doc, name)
+			}
+		}
+		for _, name := range e.Main {
+			if own.Lookup(name) == nil {
+				t.Errorf("the short help is to show --%s of the %s provider, and there is no such flag", name, e.Name)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
 // Flags are the product's flags, bound to a flag set. Parse the set, then ask
@@ -18,7 +19,8 @@ import (
 type Flags struct {
 	set      *pflag.FlagSet
 	sections []section
-	known    []string // providers
+	entries  []wiring.Entry
+	makers   map[string]wiring.Maker // by the provider's name
 	config   Config
 
 	// What needs more than pflag to be read.
@@ -40,11 +42,14 @@ type section struct {
 	title string
 	set   *pflag.FlagSet
 	main  []string // flags on the short help, in order
+	// provider is the one that alone reads these flags; empty: they are everybody's.
+	provider string
 }
 
-// Bind adds the flags to a set. known are the providers that there are.
-func Bind(set *pflag.FlagSet, known []string) *Flags {
-	f := &Flags{set: set, known: known, config: Defaults()}
+// Bind adds the flags to a set: the program's own, and those of the providers that
+// there are.
+func Bind(set *pflag.FlagSet, entries []wiring.Entry) *Flags {
+	f := &Flags{set: set, entries: entries, makers: map[string]wiring.Maker{}, config: Defaults()}
 	c := &f.config
 	set.SetNormalizeFunc(normalize)
 	f.cores = limits{0, c.Policy.ScaleUp.MaxCoresTotal}
@@ -52,41 +57,8 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 	f.lock = "leases"
 	f.expanders = c.Policy.ScaleUp.Expanders[0].String()
 
-	f.section("Cloud", func(s *pflag.FlagSet) {
-		s.StringVar(&c.Cloud.Provider, "cloud-provider", "", "the cloud to buy nodes from: "+strings.Join(known, ", ")+" (--cloudprovider is the same)")
-		s.BoolVar(&c.Cloud.KwokKeepNodes, "kwok-keep-nodes", false, "kwok: keep the fake nodes when ended by SIGTERM")
-		s.DurationVar(&c.Cloud.InventoryDeadline, "inventory-deadline", c.Cloud.InventoryDeadline, "how long one read of the cloud may take")
-		s.DurationVar(&c.Policy.InventoryMaxAge, "inventory-max-age", c.Policy.InventoryMaxAge, "with an older picture of the cloud nothing is written to it, and with one of the cluster nothing is decided")
-		s.DurationVar(&c.Policy.CallDeadline, "call-deadline", c.Policy.CallDeadline, "how long one write to the cloud or a node may take")
-		s.StringArrayVar(&c.Cloud.Nodes, "nodes", nil, "a node group, as min:max:name (repeat); mcm: min:max:namespace.name")
-		s.StringArrayVar(&c.Cloud.Discovery, "node-group-auto-discovery", nil, "how to find node groups; aws: asg:tag=key[=value],...; clusterapi: clusterapi:clusterName=name,namespace=name,label=value,...; mcm: mcm:k8s.io/cluster-autoscaler/shoot or mcm:namespace=name,label=value,key,...; of one all must hold (repeat: any one is enough)")
-	}, "cloud-provider", "nodes", "node-group-auto-discovery", "kwok-keep-nodes")
-
-	f.section("AWS", func(s *pflag.FlagSet) {
-		a := &c.Cloud.AWS
-		s.StringVar(&a.Precedence, "aws-template-precedence", a.Precedence, "what counts where the tags of an Auto Scaling group and EKS disagree: asg-tags or eks-api")
-		s.DurationVar(&a.NodegroupTTL, "aws-nodegroup-cache-ttl", a.NodegroupTTL, "how long what EKS says of a managed node group is believed")
-		s.BoolVar(&a.DescribeAll, "aws-describe-all-nodegroups", false, "ask EKS about groups that have nodes as well")
-		s.StringVar(&a.MaxPods, "aws-max-pods", a.MaxPods, "pods on a node: a number, or eni for what its network interfaces allow")
-		s.StringVar(&a.KubeReserved, "aws-kube-reserved", a.KubeReserved, "what a node keeps for itself: none, eks, or amounts as in cpu=100m,memory=700Mi")
-		s.BoolVar(&a.StaticTypes, "aws-use-static-instance-list", false, "use the built-in list of instance types alone")
-	})
-
-	f.section("Cluster API", func(s *pflag.FlagSet) {
-		s.StringVar(&c.Cloud.ClusterAPI.CloudConfig, "cloud-config", "", "kubeconfig file of the management cluster (default: that of --kubeconfig, else the pod's own account)")
-		s.BoolVar(&c.Cloud.ClusterAPI.Authoritative, "clusterapi-cloud-config-authoritative", false, "without --cloud-config the management cluster is the pod's own, never that of --kubeconfig")
-	})
-
-	f.section("Gardener (mcm)", func(s *pflag.FlagSet) {
-		m := &c.Cloud.MCM
-		s.StringVar(&m.Sizing, "mcm-sizing", "", "how a worker pool's limits are spread over its zones, where no annotation says so: Equitable, Lax-Greedy or Backward-Compatible (default: Equitable; where the limits are those of --nodes, Backward-Compatible)")
-		s.StringVar(&m.DeletionMarker, "mcm-deletion-marker", m.DeletionMarker, "how machine-controller-manager is told which machines are to go: timestamped (v0.61.3 and newer), names (from v0.56.0 on) or priority (older ones, and forks without the annotation)")
-		s.BoolVar(&m.RequireAvailable, "mcm-require-available", m.RequireAvailable, "ask nothing of groups while machine-controller-manager's Deployment has no available replica")
-		s.Float32Var(&m.QPS, "control-apiserver-qps", 0, "requests per second to the control cluster; 0: as --kube-client-qps")
-		s.IntVar(&m.Burst, "control-apiserver-burst", 0, "requests to the control cluster at once; 0: as --kube-client-burst")
-	})
-
-	f.section("Cluster", func(s *pflag.FlagSet) {
+	f.cloud()
+	f.section(titleCluster, func(s *pflag.FlagSet) {
 		s.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside of a cluster")
 		s.StringVar(&c.Cluster.Server, "kubernetes", "", "the API server's address, if not the kubeconfig's")
 		s.StringVar(&c.Cluster.Namespace, "namespace", c.Cluster.Namespace, "the namespace that Plimsoll runs in")
@@ -144,6 +116,65 @@ func Bind(set *pflag.FlagSet, known []string) *Flags {
 	return f
 }
 
+// cloud binds the flags that say which provider, and those of each provider.
+func (f *Flags) cloud() {
+	c := &f.config
+	nodes, discovery := "a node group (repeat)", "how to find node groups"
+	for _, e := range f.entries {
+		if e.Nodes != "" {
+			nodes += fmt.Sprintf("; %s: %s", e.Name, e.Nodes)
+		}
+		if e.Discovery != "" {
+			discovery += fmt.Sprintf("; %s: %s", e.Name, e.Discovery)
+		}
+	}
+	discovery += "; of one all must hold (repeat: any one is enough)"
+	f.section(titleCloud, func(s *pflag.FlagSet) {
+		s.StringVar(&c.Cloud.Provider, "cloud-provider", "", "the cloud to buy nodes from: "+f.known()+" (--cloudprovider is the same)")
+		s.DurationVar(&c.Cloud.InventoryDeadline, "inventory-deadline", c.Cloud.InventoryDeadline, "how long one read of the cloud may take")
+		s.DurationVar(&c.Policy.InventoryMaxAge, "inventory-max-age", c.Policy.InventoryMaxAge, "with an older picture of the cloud nothing is written to it, and with one of the cluster nothing is decided")
+		s.DurationVar(&c.Policy.CallDeadline, "call-deadline", c.Policy.CallDeadline, "how long one write to the cloud or a node may take")
+		s.StringArrayVar(&c.Cloud.Nodes, nodesFlag, nil, nodes)
+		s.StringArrayVar(&c.Cloud.Discovery, discoveryFlag, nil, discovery)
+	}, "cloud-provider", nodesFlag, discoveryFlag)
+	for _, e := range f.entries {
+		f.section(e.Title, func(s *pflag.FlagSet) { f.makers[e.Name] = e.Bind(s) }, e.Main...)
+		f.sections[len(f.sections)-1].provider = e.Name
+	}
+}
+
+// Names of flags and titles of sections that are in more than one place.
+const (
+	nodesFlag     = "nodes"
+	discoveryFlag = "node-group-auto-discovery"
+	titleCloud    = "Cloud"
+	titleCluster  = "Cluster"
+)
+
+// known are the names of the providers, for a person.
+func (f *Flags) known() string {
+	var names []string
+	for _, e := range f.entries {
+		names = append(names, e.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// entry is that of a provider, by its name or its other one; nil if there is none.
+func (f *Flags) entry(name string) *wiring.Entry {
+	for i := range f.entries {
+		if e := &f.entries[i]; name != "" && (name == e.Name || name == e.Alias) {
+			return e
+		}
+	}
+	return nil
+}
+
+// Provider gives what makes the provider that a Config names, and its entry.
+func (f *Flags) Provider(c Config) (wiring.Entry, wiring.Maker) {
+	return *f.entry(c.Cloud.Provider), f.makers[c.Cloud.Provider]
+}
+
 func (f *Flags) scaleUp() {
 	p := &f.config.Policy
 	u := &p.ScaleUp
@@ -198,7 +229,7 @@ func (f *Flags) section(title string, fill func(*pflag.FlagSet), main ...string)
 	s := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	s.SortFlags = false
 	fill(s)
-	f.sections = append(f.sections, section{title, s, main})
+	f.sections = append(f.sections, section{title: title, set: s, main: main})
 	f.set.AddFlagSet(s)
 }
 
@@ -234,8 +265,8 @@ func (f *Flags) Config() (Config, []string, error) {
 	if c.Loop.Seed == 0 {
 		c.Loop.Seed = rand.Uint64()
 	}
-	if c.Cloud.Provider == "gardener" { // another name for it
-		c.Cloud.Provider = "mcm"
+	if e := f.entry(c.Cloud.Provider); e != nil {
+		c.Cloud.Provider = e.Name
 	}
 	errs := append(f.check(&c), f.unsupported()...)
 	if f.priceFile != "" {
@@ -262,34 +293,25 @@ func (f *Flags) Config() (Config, []string, error) {
 	return c, warnings, nil
 }
 
-// ownFlags are those that one provider alone reads.
-var ownFlags = []struct {
-	provider string
-	flags    []string
-}{
-	{"aws", []string{"aws-template-precedence", "aws-nodegroup-cache-ttl", "aws-describe-all-nodegroups", "aws-max-pods", "aws-kube-reserved", "aws-use-static-instance-list"}},
-	{"clusterapi", []string{"cloud-config", "clusterapi-cloud-config-authoritative"}},
-	{"mcm", []string{"mcm-sizing", "mcm-deletion-marker", "mcm-require-available", "control-apiserver-qps", "control-apiserver-burst"}},
-	{"kwok", []string{"kwok-keep-nodes"}},
-}
-
 // warnings has a line for each flag that was given and does nothing here.
 func (f *Flags) warnings(cloud Cloud) []string {
 	var out []string
-	for _, name := range []string{"nodes", "node-group-auto-discovery"} {
-		if cloud.Provider == "kwok" && f.set.Changed(name) {
-			out = append(out, fmt.Sprintf("--%s has no effect: the kwok provider's groups are its templates", name))
+	e := f.entry(cloud.Provider)
+	for name, form := range map[string]string{nodesFlag: e.Nodes, discoveryFlag: e.Discovery} {
+		if form == "" && f.set.Changed(name) {
+			out = append(out, fmt.Sprintf("--%s has no effect: %s", name, e.Groups))
 		}
 	}
-	if cloud.Provider == "clusterapi" && f.set.Changed("nodes") {
-		out = append(out, "--nodes has no effect: the clusterapi provider finds its groups by --node-group-auto-discovery, and their bounds in annotations")
-	}
-	for _, own := range ownFlags {
-		for _, name := range own.flags {
-			if cloud.Provider != own.provider && f.set.Changed(name) {
-				out = append(out, fmt.Sprintf("--%s has no effect: only the %s provider has it", name, own.provider))
+	slices.Sort(out)
+	for _, s := range f.sections {
+		if s.provider == "" || s.provider == cloud.Provider {
+			continue
+		}
+		s.set.VisitAll(func(flag *pflag.Flag) {
+			if f.set.Changed(flag.Name) {
+				out = append(out, fmt.Sprintf("--%s has no effect: only the %s provider has it", flag.Name, s.provider))
 			}
-		}
+		})
 	}
 	for _, l := range lacking {
 		if flag := f.set.Lookup(l.name); flag != nil && flag.Changed {

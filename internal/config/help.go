@@ -47,8 +47,7 @@ func (f *Flags) AllHelp() string {
 func (f *Flags) ProviderHelp() string {
 	var b strings.Builder
 	for _, s := range f.sections {
-		switch s.title {
-		case "Cloud", "AWS", "Cluster API", "Gardener (mcm)", "Cluster":
+		if s.provider != "" || s.title == titleCloud || s.title == titleCluster {
 			fmt.Fprintf(&b, "\n%s:\n", s.title)
 			s.set.VisitAll(func(flag *pflag.Flag) { b.WriteString(Line(flag)) })
 		}

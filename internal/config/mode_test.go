@@ -27,7 +27,7 @@ func TestMode(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set := pflag.NewFlagSet("run", pflag.ContinueOnError)
-			flags := Bind(set, []string{"kwok"})
+			flags := Bind(set, some("kwok"))
 			mode := flags.BindMode()
 			if err := set.Parse(append([]string{"--cloud-provider=kwok"}, strings.Fields(c.args)...)); err != nil {
 				t.Fatal(err)
@@ -58,7 +58,7 @@ func TestMode(t *testing.T) {
 
 func TestModeIsOneOfTwo(t *testing.T) {
 	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	flags := Bind(set, []string{"kwok"})
+	flags := Bind(set, some("kwok"))
 	flags.BindMode()
 	if err := set.Parse([]string{"--mode=watch"}); err == nil || !strings.Contains(err.Error(), "--mode") || !strings.Contains(err.Error(), "act and observe") {
 		t.Error(err)

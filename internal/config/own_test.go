@@ -6,45 +6,31 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
-// A flag of one provider says so with every other one; and none is forgotten.
+// TestFlagsOfOneProvider: a flag of one provider says so with every other one.
 func TestFlagsOfOneProvider(t *testing.T) {
-	values := map[string]string{
-		"aws-template-precedence": "eks-api", "aws-nodegroup-cache-ttl": "2m", "aws-describe-all-nodegroups": "true", "aws-max-pods": "eni",
-		"aws-kube-reserved": "eks", "aws-use-static-instance-list": "true", "cloud-config": "file", "clusterapi-cloud-config-authoritative": "true",
-		"mcm-sizing": "Equitable", "mcm-deletion-marker": "names", "mcm-require-available": "false", "control-apiserver-qps": "5",
-		"control-apiserver-burst": "5", "kwok-keep-nodes": "true",
-	}
-	all := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	Bind(all, everyProvider)
-	all.VisitAll(func(f *pflag.Flag) {
-		for _, prefix := range []string{"aws-", "clusterapi-", "mcm-", "kwok-", "control-apiserver-"} {
-			if strings.HasPrefix(f.Name, prefix) && values[f.Name] == "" {
-				t.Errorf("--%s is of one provider, and this test does not know it", f.Name)
-			}
-		}
-	})
-	for _, own := range ownFlags {
-		for _, name := range own.flags {
-			for _, provider := range everyProvider {
-				if provider == "gardener" {
-					continue // mcm by another name
-				}
+	for _, owner := range providers.All() {
+		own := pflag.NewFlagSet(owner.Name, pflag.ContinueOnError)
+		owner.Bind(own)
+		own.VisitAll(func(flag *pflag.Flag) {
+			for _, e := range providers.All() {
 				set := pflag.NewFlagSet("run", pflag.ContinueOnError)
-				flags := Bind(set, everyProvider)
-				if err := set.Parse([]string{"--cloud-provider=" + provider, "--" + name + "=" + values[name]}); err != nil {
+				flags := Bind(set, providers.All())
+				if err := set.Parse([]string{"--cloud-provider=" + e.Name, "--" + flag.Name + "=" + flag.DefValue}); err != nil {
 					t.Fatal(err)
 				}
 				_, warnings, err := flags.Config()
 				if err != nil {
-					t.Errorf("--%s with %s: %v", name, provider, err)
+					t.Errorf("--%s with %s: %v", flag.Name, e.Name, err)
 				}
-				told := slices.ContainsFunc(warnings, func(w string) bool { return strings.HasPrefix(w, "--"+name+" has no effect") })
-				if told != (provider != own.provider) {
-					t.Errorf("--%s with %s: warnings %v", name, provider, warnings)
+				told := slices.ContainsFunc(warnings, func(w string) bool { return strings.HasPrefix(w, "--"+flag.Name+" has no effect") })
+				if told != (e.Name != owner.Name) {
+					t.Errorf("--%s with %s: warnings %v", flag.Name, e.Name, warnings)
 				}
 			}
-		}
+		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the generated part of docs/migrate.md anew")
@@ -44,15 +46,13 @@ func theirFlags(t *testing.T) []theirs {
 	return out
 }
 
-// everyProvider is what the product knows; a flag is tried with one that has it.
-var everyProvider = []string{"aws", "clusterapi", "kwok", "mcm"}
-
+// providerFor is a provider that has the flag; aws if all have it.
 func providerFor(flag string) string {
-	switch {
-	case strings.HasPrefix(flag, "control-apiserver-"):
-		return "mcm"
-	case strings.HasPrefix(flag, "cloud-config"), strings.HasPrefix(flag, "clusterapi-"):
-		return "clusterapi"
+	for _, e := range providers.All() {
+		set := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
+		if e.Bind(set); set.Lookup(flag) != nil {
+			return e.Name
+		}
 	}
 	return "aws"
 }
@@ -60,7 +60,7 @@ func providerFor(flag string) string {
 // parseTheirs gives one flag, and says what the product makes of it.
 func parseTheirs(f theirs, more ...string) (warnings []string, err error) {
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
-	flags := Bind(set, everyProvider)
+	flags := Bind(set, providers.All())
 	args := []string{"--cloud-provider=" + providerFor(f.name)}
 	if f.name != "cloud-provider" {
 		args = append(args, "--"+f.name+"="+f.value)
@@ -98,7 +98,7 @@ func TestEdgesOfTheirFlags(t *testing.T) {
 // TestTheLongestRestIsTheLongest, of the first failure too.
 func TestTheLongestRestIsTheLongest(t *testing.T) {
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
-	flags := Bind(set, everyProvider)
+	flags := Bind(set, providers.All())
 	if err := set.Parse([]string{"--cloud-provider=kwok", "--max-node-group-backoff-duration=3m"}); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func lackOf(name string) *lack {
 // is the one there or is told as changed.
 func TestEveryFlagOfTheClusterAutoscaler(t *testing.T) {
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
-	Bind(set, everyProvider)
+	Bind(set, providers.All())
 	known := map[string]bool{}
 	for _, f := range theirFlags(t) {
 		if known[f.name] {
@@ -203,7 +203,7 @@ func TestCommandLinesThatMustStart(t *testing.T) {
 			"--leader-elect=true", "--enable-provisioning-requests=false", "--kube-client-qps=20", "--kube-client-burst=30", "--expander=least-waste", "--nodes=1:3:ns.group"},
 	} {
 		set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
-		flags := Bind(set, everyProvider)
+		flags := Bind(set, providers.All())
 		if err := set.Parse(line); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -221,7 +221,7 @@ func sameDefault(theirs, ours string) bool {
 
 func pflagParses(args ...string) error {
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
-	Bind(set, everyProvider)
+	Bind(set, providers.All())
 	return set.Parse(args)
 }
 
@@ -272,7 +272,7 @@ func TestTableOfFlags(t *testing.T) {
 
 func table(t *testing.T) string {
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
-	Bind(set, everyProvider)
+	known := Bind(set, providers.All()).known()
 	var b strings.Builder
 	var section string
 	for _, f := range theirFlags(t) {
@@ -290,7 +290,7 @@ func table(t *testing.T) string {
 			does = "honoured: " + note
 		}
 		if f.name == "cloud-provider" {
-			does += " (" + strings.Join(everyProvider, ", ") + ")"
+			does += " (" + known + ")"
 		}
 		fmt.Fprintf(&b, "| `--%s` | %s | %s | %s |\n", f.name, code(f.def), code(here), strings.ReplaceAll(does, "|", `\|`))
 	}

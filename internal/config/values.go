@@ -51,12 +51,11 @@ func (f *Flags) check(c *Config) []error {
 	wrong := func(flag, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
 	}
-	known := strings.Join(f.known, ", ")
 	switch {
 	case c.Cloud.Provider == "":
-		wrong("cloud-provider", "name one of the providers: %s", known)
-	case !slices.Contains(f.known, c.Cloud.Provider):
-		wrong("cloud-provider", "there is no provider %q; there are: %s", c.Cloud.Provider, known)
+		wrong("cloud-provider", "name one of the providers: %s", f.known())
+	case f.entry(c.Cloud.Provider) == nil:
+		wrong("cloud-provider", "there is no provider %q; there are: %s", c.Cloud.Provider, f.known())
 	}
 	c.Policy.ScaleUp.Expanders = f.readExpanders(wrong)
 	for flag, d := range map[string]time.Duration{
@@ -97,9 +96,6 @@ func (f *Flags) check(c *Config) []error {
 		if !(r >= 0 && r <= 1) {
 			wrong(flag, "%v is not between 0 and 1", r)
 		}
-	}
-	if !(c.Cloud.MCM.QPS >= 0) || c.Cloud.MCM.Burst < 0 {
-		wrong("control-apiserver-qps", "%v, with a burst of %d, is below 0", c.Cloud.MCM.QPS, c.Cloud.MCM.Burst)
 	}
 	if qps := float64(c.Cluster.QPS); math.IsNaN(qps) {
 		wrong("kube-client-qps", "%v is no rate", qps)

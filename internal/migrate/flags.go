@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
 // located is a piece of a command line, and the field that it is written in.
@@ -57,6 +58,10 @@ type commandLine struct {
 	// defaults are those of the flags whose default is another one there.
 	defaults map[string]string
 	config   config.Config
+	// management is the kubeconfig of Cluster API's management cluster; authoritative:
+	// without one that cluster is the pod's own.
+	management    string
+	authoritative bool
 }
 
 // unknown is why a flag of neither is dropped.
@@ -74,7 +79,7 @@ var reference = regexp.MustCompile(`\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)`)
 // read makes a command line of its pieces. env are the variables whose values are
 // written where the command is. All that is wrong is in the error, each by its
 // field.
-func read(pieces []located, env map[string]string, providers []string) (commandLine, error) {
+func read(pieces []located, env map[string]string, providers []wiring.Entry) (commandLine, error) {
 	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	bound := config.Bind(set, providers)
@@ -123,6 +128,9 @@ func read(pieces []located, env map[string]string, providers []string) (commandL
 		return commandLine{}, atFields(err, known)
 	}
 	line.config = c
+	if f := set.Lookup("cloud-config"); f != nil { // if Cluster API is among the providers
+		line.management, line.authoritative = f.Value.String(), set.Lookup("clusterapi-cloud-config-authoritative").Value.String() == "true"
+	}
 	none := map[string]string{}
 	for _, w := range warnings {
 		if name, why, ok := config.NoEffect(w); ok {

@@ -10,6 +10,8 @@ import (
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
 // Settings are what the input does not say.
@@ -18,7 +20,7 @@ type Settings struct {
 	// Deployment has DefaultImage.
 	Image, DefaultImage string
 	// Providers are those that Plimsoll has.
-	Providers []string
+	Providers []wiring.Entry
 	// File is the input's name, for errors.
 	File string
 	// Namespace is that of the release whose values are given; empty: not known.

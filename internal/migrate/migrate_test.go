@@ -13,11 +13,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
 var rewrite = goflag.Bool("rewrite", false, "write what is wanted anew")
 
-var settings = Settings{File: "in.yaml", DefaultImage: "example.com/plimsoll:v1", Providers: []string{"aws", "clusterapi", "kwok", "mcm"}}
+var settings = Settings{File: "in.yaml", DefaultImage: "example.com/plimsoll:v1", Providers: providers.All()}
 
 // TestTranslate: each file of testdata, and what becomes of it.
 func TestTranslate(t *testing.T) {

@@ -105,7 +105,7 @@ func TestTrialsRun(t *testing.T) {
 		if c.Cloud.Provider == "aws" && strings.Contains(env, "AWS_REGION=") == strings.Contains(beside, "AWS_REGION") {
 			t.Errorf("%s: the region is neither there nor asked for, or both: %s\n%s", file, env, beside)
 		}
-		if path := c.Cloud.ClusterAPI.CloudConfig; path != "" && !strings.Contains(beside, path+" is a file of the pod") {
+		if path := set.Lookup("cloud-config").Value.String(); path != "" && !strings.Contains(beside, path+" is a file of the pod") {
 			t.Errorf("%s: %s is a file of the pod, and it is not said: %s", file, path, beside)
 		}
 		if !set.Changed("namespace") && !strings.Contains(beside, "--namespace") {

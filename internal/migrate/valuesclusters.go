@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/plimsoll-dev/plimsoll/internal/config"
 )
 
 // Ways to reach the two clusters of Cluster API.
@@ -65,12 +63,12 @@ func manages(mode string) bool {
 }
 
 // modeOf is which clusters a command line reaches how.
-func modeOf(c config.Config) string {
-	workload, management := c.Cluster.Kubeconfig != "", c.Cloud.ClusterAPI.CloudConfig != ""
+func modeOf(line commandLine) string {
+	workload, management := line.config.Cluster.Kubeconfig != "", line.management != ""
 	switch {
 	case workload && management:
 		return "kubeconfig-kubeconfig"
-	case workload && c.Cloud.ClusterAPI.Authoritative:
+	case workload && line.authoritative:
 		return "kubeconfig-incluster"
 	case workload:
 		return "single-kubeconfig"
@@ -87,7 +85,7 @@ func (v *values) clusters(line commandLine) {
 		return
 	}
 	c := &v.ours.clusterAPI
-	c.Mode = modeOf(line.config)
+	c.Mode = modeOf(line)
 	if declared := v.declaredMode(); c.Mode != declared {
 		v.note("clusterAPIMode is %s, was %s: that is what flags among extraArgs or customArgs make of it", c.Mode, declared)
 	}
@@ -95,7 +93,7 @@ func (v *values) clusters(line commandLine) {
 	if c.Mode == inclusterIncluster {
 		return
 	}
-	workload, management := path.Clean(line.config.Cluster.Kubeconfig), path.Clean(line.config.Cloud.ClusterAPI.CloudConfig)
+	workload, management := path.Clean(line.config.Cluster.Kubeconfig), path.Clean(line.management)
 	for _, f := range []struct {
 		name, file string
 		to         *string

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
 // Script is a world read from text, one thing per line. What the world is made
@@ -177,7 +178,7 @@ func (s *Script) seed(words []string) error {
 // flags are the product's own, parsed by its own code.
 func (s *Script) flags(words []string) error {
 	set := pflag.NewFlagSet("flags", pflag.ContinueOnError)
-	f := config.Bind(set, []string{"sim"})
+	f := config.Bind(set, []wiring.Entry{{Name: "sim", Bind: func(*pflag.FlagSet) wiring.Maker { return nil }}})
 	if err := set.Parse(append([]string{"--cloud-provider=sim"}, words...)); err != nil {
 		return err
 	}

@@ -6,36 +6,28 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/plimsoll-dev/plimsoll/internal/config"
-	"github.com/plimsoll-dev/plimsoll/providers/aws"
-	"github.com/plimsoll-dev/plimsoll/providers/clusterapi"
-	"github.com/plimsoll-dev/plimsoll/providers/gardener"
+	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
 // understood wants the provider to find no fault with what it is told of node groups, which
 // the flags themselves do not look into.
-func understood(t *testing.T, c config.Config, d *appsv1.Deployment) {
+func understood(t *testing.T, d *appsv1.Deployment) {
 	t.Helper()
-	var err error
-	switch c.Cloud.Provider {
-	case "aws":
-		err = aws.Config{Nodes: c.Cloud.Nodes, Discovery: c.Cloud.Discovery}.Validate()
-	case "clusterapi":
-		err = clusterapi.Config{Discovery: c.Cloud.Discovery}.Validate()
-	case "mcm":
-		m := c.Cloud.MCM
-		env := func(name string) string {
-			for _, e := range d.Spec.Template.Spec.Containers[0].Env {
-				if e.Name == name {
-					return e.Value
-				}
-			}
-			return ""
-		}
-		err = gardener.Config{Nodes: c.Cloud.Nodes, Discovery: c.Cloud.Discovery, Namespace: gardener.ControlNamespace(env),
-			Sizing: m.Sizing, DeletionMarker: m.DeletionMarker, RequireAvailable: m.RequireAvailable}.Validate()
-	}
+	flags, _ := parsed(t, d)
+	c, _, err := flags.Config()
 	if err != nil {
+		t.Fatal(err)
+	}
+	_, provider := flags.Provider(c)
+	env := func(name string) string {
+		for _, e := range d.Spec.Template.Spec.Containers[0].Env {
+			if e.Name == name {
+				return e.Value
+			}
+		}
+		return ""
+	}
+	if err := provider.Check(wiring.Host{Nodes: c.Cloud.Nodes, Discovery: c.Cloud.Discovery, Getenv: env}); err != nil {
 		t.Errorf("the provider cannot start: %v", err)
 	}
 }
@@ -66,7 +58,7 @@ func TestDiscovery(t *testing.T) {
 			if got := flags.Cloud.Discovery; fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("it looks for %q, want %q", got, want)
 			}
-			understood(t, flags, d)
+			understood(t, d)
 		})
 	}
 }

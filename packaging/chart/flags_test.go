@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
 // TestFlagsWithSuffixes: flags under keys with a suffix, or in lists, lead to what they lead
@@ -17,7 +18,7 @@ import (
 // that there are take part, since any of them may lead to something one day.
 func TestFlagsWithSuffixes(t *testing.T) {
 	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	config.Bind(set, []string{"aws", "clusterapi", "kwok", "mcm"}).BindMode()
+	config.Bind(set, providers.All()).BindMode()
 	on, off := map[string]any{}, map[string]any{}
 	set.VisitAll(func(f *pflag.Flag) {
 		switch f.Value.Type() {

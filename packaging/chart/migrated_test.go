@@ -12,13 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-dev/plimsoll/internal/migrate"
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
 // migrated are the values that plimsoll migrate makes of values of the Cluster
 // Autoscaler's chart, whose release is in a namespace; empty: not known.
 func migrated(values, namespace string) (map[string]any, error) {
 	got, err := migrate.Translate([]byte(values), migrate.Settings{
-		File: "values.yaml", Providers: []string{"aws", "clusterapi", "kwok", "mcm"}, Namespace: namespace,
+		File: "values.yaml", Providers: providers.All(), Namespace: namespace,
 	})
 	if err != nil {
 		return nil, err

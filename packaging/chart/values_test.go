@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
 // parse reads values as a person writes them.
@@ -106,7 +107,7 @@ func TestArgumentsAreFlags(t *testing.T) {
 				); got != (values["mode"] == "observe") {
 					t.Errorf("it observes: %t", got)
 				}
-				understood(t, c, d)
+				understood(t, d)
 				namesGranted(t, c, objects(t, render(t, values))["role.yaml"])
 			}
 		})
@@ -117,18 +118,25 @@ func TestArgumentsAreFlags(t *testing.T) {
 // what Plimsoll warns of.
 func told(t *testing.T, d *appsv1.Deployment) (config.Config, []string) {
 	t.Helper()
-	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	flags := config.Bind(set, []string{"aws", "clusterapi", "kwok", "mcm"})
-	mode := flags.BindMode()
-	if err := set.Parse(d.Spec.Template.Spec.Containers[0].Args[1:]); err != nil {
-		t.Fatal(err)
-	}
+	flags, mode := parsed(t, d)
 	c, warnings, err := flags.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, _, more := mode.Apply(c)
 	return c, append(warnings, more...)
+}
+
+// parsed are the flags of a Deployment.
+func parsed(t *testing.T, d *appsv1.Deployment) (*config.Flags, *config.ModeFlags) {
+	t.Helper()
+	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	flags := config.Bind(set, providers.All())
+	mode := flags.BindMode()
+	if err := set.Parse(d.Spec.Template.Spec.Containers[0].Args[1:]); err != nil {
+		t.Fatal(err)
+	}
+	return flags, mode
 }
 
 // namesGranted wants the rights to name the Lease and the ConfigMap that the flags lead to.

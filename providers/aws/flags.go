@@ -1,0 +1,57 @@
+package aws
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/provider/wiring"
+)
+
+// Entry offers the provider.
+func Entry() wiring.Entry {
+	return wiring.Entry{
+		Name: "aws", Title: "AWS",
+		Nodes: "min:max:name", Discovery: "asg:tag=key[=value],...",
+		Bind: func(set *pflag.FlagSet) wiring.Maker { return bind(set) },
+	}
+}
+
+// flags are a Config as the command line has it.
+type flags struct{ Config }
+
+// bind adds the provider's flags to a set.
+func bind(s *pflag.FlagSet) *flags {
+	f := &flags{Config{
+		Precedence: ASGTags, NodegroupTTL: defaultNodegroupTTL, MaxPods: strconv.Itoa(defaultMaxPods), KubeReserved: "none",
+	}}
+	s.StringVar((*string)(&f.Precedence), "aws-template-precedence", string(f.Precedence),
+		"what counts where the tags of an Auto Scaling group and EKS disagree: asg-tags or eks-api")
+	s.DurationVar(&f.NodegroupTTL, "aws-nodegroup-cache-ttl", f.NodegroupTTL,
+		"how long what EKS says of a managed node group is believed")
+	s.BoolVar(&f.DescribeAllNodegroups, "aws-describe-all-nodegroups", false,
+		"ask EKS about groups that have nodes as well")
+	s.StringVar(&f.MaxPods, "aws-max-pods", f.MaxPods,
+		"pods on a node: a number, or eni for what its network interfaces allow")
+	s.StringVar(&f.KubeReserved, "aws-kube-reserved", f.KubeReserved,
+		"what a node keeps for itself: none, eks, or amounts as in cpu=100m,memory=700Mi")
+	s.BoolVar(&f.StaticInstanceTypes, "aws-use-static-instance-list", false,
+		"use the built-in list of instance types alone")
+	return f
+}
+
+func (f *flags) config(h wiring.Host) Config {
+	c := f.Config
+	c.Nodes, c.Discovery, c.Version = h.Nodes, h.Discovery, h.Version
+	return c
+}
+
+// Check says what is wrong with the flags.
+func (f *flags) Check(h wiring.Host) error { return f.config(h).Validate() }
+
+// Make makes the provider. It asks AWS alone, and no cluster.
+func (f *flags) Make(ctx context.Context, h wiring.Host) (provider.Provider, error) {
+	return New(ctx, f.config(h), h.Log, h.Metrics)
+}
