@@ -171,6 +171,10 @@ func (s *Scenario) node(a args) {
 		s.stands(n, func(st *model.NodeStanding) { st.UnneededSince = s.ago(a, "unneeded") })
 	}
 	s.AddNode(n, group)
+	if a.has("machine") {
+		all := s.find(group).Instances
+		all[len(all)-1].Created = s.ago(a, "machine")
+	}
 	if a.has("removing") || a.has("ended") {
 		instances := s.find(group).Instances
 		instances[len(instances)-1].State = provider.Deleting

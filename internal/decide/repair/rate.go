@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // Rate bounds how many machines are ended because something is amiss with them. It is
@@ -102,15 +103,16 @@ const together = time.Minute
 
 // halts are how long each group's machines without a node are left alone, since there
 // are so many of them at once: the fault is then rather the cluster's, or ours, and they
-// may come back. By index; zero: not at all.
+// may come back. Those that have come back lately count as well: the others may follow.
+// By index; zero: not at all.
 func halts(s *model.Snapshot, rules model.Rules) []time.Time {
 	out := make([]time.Time, len(s.Groups))
 	var all []time.Time
-	nodes := 0
+	nodes, back := 0, cameBack(s, rules)
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		nodes += g.Expected
-		var own []time.Time
+		own := back[i]
 		for _, w := range g.Waiting {
 			if until := w.Since.Add(rules.Provision(&g.Group)); w.Err == nil && until.Before(s.Now.Add(together)) {
 				own = append(own, until)
@@ -124,6 +126,32 @@ func halts(s *model.Snapshot, rules model.Rules) []time.Time {
 		out[i] = latest(out[i], until)
 	}
 	return out
+}
+
+// cameBack are when machines have registered lately after the time that they had for it,
+// by group. It looks for none where no machine is without a node.
+func cameBack(s *model.Snapshot, rules model.Rules) [][]time.Time {
+	back := make([][]time.Time, len(s.Groups))
+	if !slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Counts.LongUnregistered > 0 }) {
+		return back
+	}
+	registered := map[provider.InstanceID]time.Time{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Group >= 0 && n.Object != nil && s.Now.Sub(n.Object.CreationTimestamp.Time) < model.EndingsApart {
+			registered[n.Instance] = n.Object.CreationTimestamp.Time
+		}
+	}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		for _, in := range g.Instances {
+			at, ok := registered[in.ID]
+			if ok && !in.Created.IsZero() && at.After(in.Created.Add(rules.Provision(&g.Group))) {
+				back[i] = append(back[i], at)
+			}
+		}
+	}
+	return back
 }
 
 // haltOf is until when nothing is ended, given since when each machine is to be.

@@ -209,8 +209,11 @@ func (f *finder) held(g *model.Group, w model.Waiting, force bool) *model.Verdic
 // are few: at first none is, and then a few at a time.
 func (f *finder) few(gi int, g *model.Group) *model.Verdict {
 	if until := f.halted[gi]; until.After(f.snap.Now) {
-		return &model.Verdict{Reason: model.ManyAmiss, Detail: fmt.Sprintf("%d machines of the group have no node, too many at once to be a fault of each", g.Counts.LongUnregistered),
-			Until: until, Fix: "they register; or look for what they have in common"}
+		return &model.Verdict{
+			Reason: model.ManyAmiss, Until: until, Fix: "they register; or look for what they have in common",
+			Detail: fmt.Sprintf("%d machines of the group have no node: too many of it or of all groups at once, "+
+				"with those that have just come back, to be a fault of each", g.Counts.LongUnregistered),
+		}
 	}
 	return f.rate.Held(gi)
 }
