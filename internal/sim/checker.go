@@ -27,6 +27,7 @@ type checker struct {
 	blind   map[string]map[provider.GroupID]bool
 	lastRan time.Time     // when a call was last started
 	rested  time.Duration // the longest time without any since peace began
+	waited  time.Time     // when pods were last seen to wait
 	begun   int           // how many calls were decided on
 	touched time.Time     // when people last changed targets or limits
 	raised  bool          // people have raised a target
@@ -91,6 +92,9 @@ func (ck *checker) cycle(c model.Cycle) {
 		delete(ck.blind, out.Call.ID)
 	}
 	ck.last = c
+	if len(ck.w.truth.waiting) > 0 {
+		ck.waited = ck.w.now
+	}
 	ck.promises(c)
 	if !c.Decided {
 		return

@@ -86,22 +86,31 @@ func playRandom(t *testing.T, seed uint64, tell bool,
 	if err := w.Run(lasts); err != nil {
 		return book, err
 	}
-	w.Peace()
-	if err := w.Run(peaceful); err != nil {
+	lacking, err := comesToRest(w, peaceful)
+	if err != nil {
 		return book, err
-	}
-	lacking := w.Unrest()
-	if len(lacking) > 0 && w.triesAgain() {
-		if err := w.Run(peaceful / 3); err != nil {
-			return book, err
-		}
-		lacking = w.Unrest()
 	}
 	if len(lacking) > 0 {
 		return book, fmt.Errorf("%s after the last fault the world is not at rest:\n  %s", peaceful,
 			strings.Join(lacking, "\n  "))
 	}
 	return book, nil
+}
+
+// comesToRest plays a world on in peace, and says what keeps it from being at rest then.
+func comesToRest(w *World, within time.Duration) ([]string, error) {
+	w.Peace()
+	if err := w.Run(within); err != nil {
+		return nil, err
+	}
+	lacking := w.Unrest()
+	if len(lacking) > 0 && w.triesAgain() {
+		if err := w.Run(within / 3); err != nil {
+			return nil, err
+		}
+		lacking = w.Unrest()
+	}
+	return lacking, nil
 }
 
 // TestSameSeedSameBytes: a world depends on its seed and on nothing else.

@@ -77,11 +77,11 @@ func (w *World) Unrest() []string {
 	return slices.Concat(lacking, w.checker.unhoused(), w.homeless(), w.short())
 }
 
-// triesAgain reports whether pods wait that a group may be able to serve while its cloud's choice
-// is unknown: a few nodes are then bought in vain, and after a long rest a few more. Such a world
-// is neither at rest nor restless.
+// triesAgain reports whether pods wait, or did a short while ago, that a group may be able to
+// serve while its cloud's choice is unknown: a few nodes are then bought in vain, and after a
+// long rest a few more, which may serve them at last. Such a world is neither at rest nor restless.
 func (w *World) triesAgain() bool {
-	if len(w.truth.waiting) == 0 || w.checker.rested < longRest {
+	if w.now.Sub(w.checker.waited) >= longRest || w.checker.rested < longRest {
 		return false
 	}
 	for _, g := range w.groups {

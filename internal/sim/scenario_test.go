@@ -50,7 +50,14 @@ func play(t *testing.T, d *datadriven.TestData, w *World) string {
 		d.Fatalf(t, "%v", err)
 	}
 	if d.Cmd == "peace" {
-		w.Peace()
+		lacking, err := comesToRest(w, lasts)
+		if err != nil {
+			lacking = []string{strings.TrimRight(err.Error(), "\n")}
+		}
+		if len(lacking) == 0 {
+			return "at rest\n"
+		}
+		return strings.Join(lacking, "\n") + "\n"
 	}
 	err = w.Run(lasts)
 	out := w.Timeline().Take()
@@ -60,11 +67,5 @@ func play(t *testing.T, d *datadriven.TestData, w *World) string {
 	if err != nil {
 		out += strings.TrimRight(err.Error(), "\n") + "\n"
 	}
-	if d.Cmd != "peace" {
-		return out
-	}
-	if lacking := w.Unrest(); len(lacking) > 0 {
-		return out + strings.Join(lacking, "\n") + "\n"
-	}
-	return out + "at rest\n"
+	return out
 }
