@@ -19,6 +19,11 @@ func TestFlagsReachTheConfig(t *testing.T) {
 		if err := set.Parse(args); err != nil {
 			t.Fatal(err)
 		}
+		set.VisitAll(func(flag *pflag.Flag) {
+			if len(args) > 0 && !flag.Changed {
+				t.Errorf("give --%s another value than its default below, and say where it is to arrive", flag.Name)
+			}
+		})
 		return f.config(host)
 	}
 	zero, err := Config{Nodes: host.Nodes, Discovery: host.Discovery, Version: "v1"}.read()

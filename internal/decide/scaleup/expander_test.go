@@ -2,6 +2,7 @@ package scaleup
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,15 +12,15 @@ import (
 // TestEveryExpanderIsShown: a scenario shows what it does, and the README names it.
 func TestEveryExpanderIsShown(t *testing.T) {
 	for file, what := range map[string]string{
-		"../testdata/expanders.txt": "a plan with expander=%s", "../../../README.md": "%s in the row of --expander",
+		"internal/decide/testdata/expanders.txt": "a plan with expander=%s", "README.md": "%s in the row of --expander",
 	} {
-		text, err := os.ReadFile(file)
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range model.ExpanderNames() {
 			if !strings.Contains(string(text), name) {
-				t.Errorf("add "+what+" to %s", name, strings.TrimLeft(file, "./"))
+				t.Errorf("add "+what+" to %s", name, file)
 			}
 		}
 	}
