@@ -23,18 +23,18 @@ import (
 // whoever said that only the status is to be written.
 
 // heldAlone says why LimitsOnly keeps the finalizer of a Worker, and what would change it.
-const heldAlone = "the Worker keeps its finalizer " + Finalizer + ", since nobody else holds it: if it were deleted, " +
+const heldAlone = "the Worker keeps its finalizer " + finalizer + ", since nobody else holds it: if it were deleted, " +
 	"its machines would run on. It is taken away once Gardener's own worker controller has added its finalizer"
 
 // heldHereAlone says whether this controller's finalizer is the only one.
 func heldHereAlone(raw *unstructured.Unstructured) bool {
 	all := raw.GetFinalizers()
-	return slices.Contains(all, Finalizer) && !slices.ContainsFunc(all, func(f string) bool { return f != Finalizer })
+	return slices.Contains(all, finalizer) && !slices.ContainsFunc(all, func(f string) bool { return f != finalizer })
 }
 
 // hold makes sure that a Worker stays until its machine deployments are gone.
 func (r *reconciler) hold(ctx context.Context, raw *unstructured.Unstructured) error {
-	if !controllerutil.AddFinalizer(raw, Finalizer) {
+	if !controllerutil.AddFinalizer(raw, finalizer) {
 		return nil
 	}
 	return r.writeFinalizers(ctx, raw)
@@ -42,7 +42,7 @@ func (r *reconciler) hold(ctx context.Context, raw *unstructured.Unstructured) e
 
 // release lets a Worker go.
 func (r *reconciler) release(ctx context.Context, raw *unstructured.Unstructured) error {
-	if !controllerutil.RemoveFinalizer(raw, Finalizer) {
+	if !controllerutil.RemoveFinalizer(raw, finalizer) {
 		return nil
 	}
 	return r.writeFinalizers(ctx, raw)
@@ -55,7 +55,7 @@ func (r *reconciler) release(ctx context.Context, raw *unstructured.Unstructured
 // Worker must go and its machines live on: then they stay.
 func (r *reconciler) letGo(ctx context.Context, l *look) {
 	away := movingAway(l.worker)
-	held := controllerutil.ContainsFinalizer(l.raw, Finalizer)
+	held := controllerutil.ContainsFinalizer(l.raw, finalizer)
 	switch {
 	case !held && (away || r.settings.Extent != Everything):
 		return // they are to stay, or somebody else's to delete
@@ -65,11 +65,11 @@ func (r *reconciler) letGo(ctx context.Context, l *look) {
 	case r.settings.Extent == StatusOnly && away:
 		l.unapplied(workerHeld,
 			"the Worker keeps its finalizer %s and with it holds up the move of its shoot to another seed: "+
-				"remove the finalizer and let the machine deployments be, or run this controller without --status-only", Finalizer)
+				"remove the finalizer and let the machine deployments be, or run this controller without --status-only", finalizer)
 		return
 	case r.settings.Extent == StatusOnly:
 		l.unapplied(workerHeld, "the Worker keeps its finalizer %s, set when this controller ran without --status-only: "+
-			"run it without, or remove the finalizer once no machine deployment is left", Finalizer)
+			"run it without, or remove the finalizer once no machine deployment is left", finalizer)
 		return
 	case !away && !r.emptied(ctx, l):
 		return // the end of a machine deployment, or a change of the Worker or the Cluster, brings the next look
@@ -95,7 +95,7 @@ func (r *reconciler) tellLeftBehind(ctx context.Context, l *look) {
 	if len(names) > 0 {
 		l.unapplied(workerNotHeld, "the Worker is deleted without the finalizer %s, so that %s stay behind: delete these "+
 			"machine deployments, unless somebody else does or their machines are to live on",
-			Finalizer, strings.Join(names, ", "))
+			finalizer, strings.Join(names, ", "))
 	}
 }
 

@@ -280,18 +280,18 @@ func TestSwitchingToLimitsOnly(t *testing.T) {
 	b.events()
 	b.reconcile()
 	b.reconcile()
-	if diff := cmp.Diff([]string{Finalizer}, b.worker().GetFinalizers()); diff != "" {
+	if diff := cmp.Diff([]string{finalizer}, b.worker().GetFinalizers()); diff != "" {
 		t.Errorf("deleted now, the Worker would vanish and its machines run on: %s", diff)
 	}
 	if told := strings.Join(b.events(), "\n"); strings.Count(
-		told, "Warning WorkerHeld the Worker keeps its finalizer "+Finalizer+", since nobody else holds it",
+		told, "Warning WorkerHeld the Worker keeps its finalizer "+finalizer+", since nobody else holds it",
 	) != 1 {
 		t.Errorf("told %q", told)
 	}
 	if got := b.conditions()["PlimsollPoolsApplied"]; got != "False WorkerHeld" {
 		t.Errorf("the condition is %s", got)
 	}
-	b.finalizers(Finalizer, others) // Gardener's own worker controller starts
+	b.finalizers(finalizer, others) // Gardener's own worker controller starts
 	b.reconcile()
 	if diff := cmp.Diff([]string{others}, b.worker().GetFinalizers()); diff != "" {
 		t.Error(diff)
@@ -338,7 +338,7 @@ func TestSwitchingBack(t *testing.T) {
 	}
 	b.settings.Extent = Everything
 	b.reconcile()
-	if diff := cmp.Diff([]string{Finalizer}, b.worker().GetFinalizers()); diff != "" {
+	if diff := cmp.Diff([]string{finalizer}, b.worker().GetFinalizers()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -350,7 +350,7 @@ func TestReleaseWithoutTheRight(t *testing.T) {
 	b.reconcile()
 	b.merge(b.worker(),
 		`{"spec":{"pools":[{"name":"a","minimum":3,"maximum":9,"maxSurge":3,"maxUnavailable":0,"zones":["za","zb","zc"]}]}}`)
-	b.finalizers(Finalizer, others)
+	b.finalizers(finalizer, others)
 	b.settings.Extent = LimitsOnly
 	b.refuse(apierrors.NewForbidden(schema.GroupResource{Group: workerKind.Group, Resource: "workers"}, "s",
 		errors.New("no right")))

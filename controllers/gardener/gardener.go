@@ -26,8 +26,8 @@ import (
 // the fields that it writes.
 const Name = "plimsoll-gardener"
 
-// Finalizer keeps a Worker until its machine deployments are gone.
-const Finalizer = "autoscaler.plimsoll.dev/worker-pools"
+// finalizer keeps a Worker until its machine deployments are gone.
+const finalizer = "autoscaler.plimsoll.dev/worker-pools"
 
 var (
 	workerKind     = schema.GroupVersionKind{Group: v1alpha1.Group, Version: v1alpha1.Version, Kind: v1alpha1.WorkerKind}

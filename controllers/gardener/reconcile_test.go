@@ -85,7 +85,7 @@ func TestReconcileMakesMachineDeployments(t *testing.T) {
 	if diff := cmp.Diff(before.Object["spec"], after.Object["spec"]); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{Finalizer}, after.GetFinalizers()); diff != "" {
+	if diff := cmp.Diff([]string{finalizer}, after.GetFinalizers()); diff != "" {
 		t.Error(diff)
 	}
 	want := []any{

@@ -22,8 +22,8 @@ import (
 // The priority expander's document: a ConfigMap in Plimsoll's own namespace,
 // and the key in it.
 const (
-	PriorityConfigMap = "cluster-autoscaler-priority-expander"
-	PriorityKey       = "priorities"
+	priorityConfigMap = "cluster-autoscaler-priority-expander"
+	priorityKey       = "priorities"
 )
 
 // deniedFor is how long a refusal must last before it is believed: rights that
@@ -344,7 +344,7 @@ func (o *Observer) seenPriorities() *model.Priorities {
 	if o.priorities.stale {
 		o.numbers = nil
 		if maps := o.priorities.sorted(); len(maps) == 1 {
-			o.numbers = model.ParsePriorities(maps[0].Data[PriorityKey])
+			o.numbers = model.ParsePriorities(maps[0].Data[priorityKey])
 		}
 	}
 	return o.numbers

@@ -144,7 +144,7 @@ func TestObservation(t *testing.T) {
 			Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: testPod("", "", "").Spec}}},
 		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}},
 		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "s"}, VolumeBindingMode: &waits},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: PriorityConfigMap}, Data: map[string]string{PriorityKey: "10: [a]"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: priorityConfigMap}, Data: map[string]string{priorityKey: "10: [a]"}},
 	}
 	world(t, cloud, objects, func(t *testing.T, client *fake.Clientset, o *Observer) {
 		seen := mustSync(t, o)
@@ -194,7 +194,7 @@ func TestObservation(t *testing.T) {
 		}
 		// The priorities change.
 		if err := client.CoreV1().ConfigMaps("kube-system").
-			Delete(t.Context(), PriorityConfigMap, metav1.DeleteOptions{}); err != nil {
+			Delete(t.Context(), priorityConfigMap, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -19,7 +19,7 @@ func (o *Observer) watches(client kubernetes.Interface) []*source {
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 	).String()
-	priority := fields.OneTermEqualSelector("metadata.name", PriorityConfigMap).String()
+	priority := fields.OneTermEqualSelector("metadata.name", priorityConfigMap).String()
 	pods, nodes, namespaces, daemonSets := core.Pods(""), core.Nodes(), core.Namespaces(), apps.DaemonSets("")
 	claims, persistent := core.PersistentVolumeClaims(""), core.PersistentVolumes()
 	classes, csiNodes, csiDrivers := storage.StorageClasses(), storage.CSINodes(), storage.CSIDrivers()
@@ -35,7 +35,7 @@ func (o *Observer) watches(client kubernetes.Interface) []*source {
 		return ds
 	}
 	v := &o.volumes
-	priorities := newSource("configmaps "+PriorityConfigMap, api[*corev1.ConfigMapList]{
+	priorities := newSource("configmaps "+priorityConfigMap, api[*corev1.ConfigMapList]{
 		client, configMaps.List, configMaps.Watch, priority,
 	}, &corev1.ConfigMap{}, o.priorities.store(), o.log)
 	if !o.settings.Priorities {

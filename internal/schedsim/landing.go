@@ -102,9 +102,6 @@ func hasAll(labels, want map[string]string) bool {
 	return true
 }
 
-// Zone is the zone of a variant, empty if the group has no zones to pick from.
-func (l *Landing) Zone(variant int) string { return l.names[l.zone[variant]] }
-
 // Sure reports whether the cloud's rule says where nodes come up: in which zone, and
 // nothing else matters.
 func (l *Landing) Sure() bool { return l.Balanced && !l.typed() }

@@ -90,7 +90,7 @@ func TestMovesAreFeasible(t *testing.T) {
 				was[i].batches = slices.Clone(was[i].batches)
 			}
 		})
-		if err := RefereeMoves(w); err != nil {
+		if err := refereeMoves(w); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -174,7 +174,7 @@ func TestRefusalIsRight(t *testing.T) {
 				}
 			}
 		}
-		if err := RefereeMoves(w); err != nil {
+		if err := refereeMoves(w); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -141,12 +141,12 @@ func CanTake(w *World, c model.ClassID, on NodeSet, t *Template) bool {
 	return false
 }
 
-// RefereeMoves checks everything that was moved in a world since it was loaded,
+// refereeMoves checks everything that was moved in a world since it was loaded,
 // as plainly as Referee does and in the order in which it was done: the pods of a
 // node leave it, and each is placed only where the plugins let it, before all
 // nodes as they are at that moment. Pods that were placed but not moved count as
 // there from the start.
-func RefereeMoves(w *World) error {
+func refereeMoves(w *World) error {
 	claims := w.filters.stage.claims
 	defer func() { w.filters.stage.claims = claims }()
 	r := &referee{w: w}

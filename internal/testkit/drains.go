@@ -118,7 +118,7 @@ func (s *Scenario) evictions(a args) []model.Eviction {
 			last = first
 		}
 		e := model.Eviction{
-			Pod: namespace + "/" + serial(pod), UID: types.UID(serial(pod)), Owner: Owner(namespace, app),
+			Pod: namespace + "/" + serial(pod), UID: types.UID(serial(pod)), Owner: owner(namespace, app),
 			First: s.Now.Add(-must(time.ParseDuration(first))), Last: s.Now.Add(-must(time.ParseDuration(last))),
 		}
 		there := false
@@ -181,7 +181,7 @@ func (s *Scenario) last(a args) {
 		if s.Memory.Displaced == nil {
 			s.Memory.Displaced = map[types.UID]model.Displaced{}
 		}
-		s.Memory.Displaced[Owner(metav1.NamespaceDefault, a.get("of", ""))] = model.Displaced{First: at, Last: at}
+		s.Memory.Displaced[owner(metav1.NamespaceDefault, a.get("of", ""))] = model.Displaced{First: at, Last: at}
 		return
 	}
 	if !slices.Contains([]string{"growth", "removal", "failure"}, a.name) {

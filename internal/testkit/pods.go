@@ -84,7 +84,7 @@ func madeBy(kind, namespace, name string) []metav1.OwnerReference {
 			panic(fmt.Errorf("controller: %q is not known; write Kind.group", kind))
 		}
 	}
-	return controlledBy(version, kind, name, Owner(namespace, name))
+	return controlledBy(version, kind, name, owner(namespace, name))
 }
 
 // fate reads what decides whether pods may be moved, and how.

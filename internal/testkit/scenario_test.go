@@ -26,7 +26,7 @@ func scenario(t *testing.T, text string) *Scenario {
 // What a line about pods says of them, beside what the scheduler reads.
 func TestWordsAboutPods(t *testing.T) {
 	movable := model.Facts{Controller: "ReplicaSet", Group: "apps", Grace: 30 * time.Second}
-	plain := model.Pod{Name: "web-000001", UID: "web-000001", Owner: Owner("default", "web"), Created: Start.Unix()}
+	plain := model.Pod{Name: "web-000001", UID: "web-000001", Owner: owner("default", "web"), Created: Start.Unix()}
 	for _, c := range []struct {
 		words string
 		pod   func(*model.Pod)
@@ -52,8 +52,8 @@ func TestWordsAboutPods(t *testing.T) {
 		{"finished", func(p *model.Pod) { p.Flags = model.Finished }, nil},
 		{"mirror", func(p *model.Pod) { p.Flags, p.Owner = model.Mirror, "node-n" }, func(f *model.Facts) { f.Controller, f.Group = "Node", "" }},
 		{"daemon", func(p *model.Pod) { p.Flags, p.Owner = model.FromDaemonSet, "daemonset-web" }, func(f *model.Facts) { f.Controller = "DaemonSet" }},
-		{"namespace=kube-system", func(p *model.Pod) { p.Owner = Owner("kube-system", "web") }, nil},
-		{"kubesystem", func(p *model.Pod) { p.Owner = Owner("kube-system", "web") }, nil},
+		{"namespace=kube-system", func(p *model.Pod) { p.Owner = owner("kube-system", "web") }, nil},
+		{"kubesystem", func(p *model.Pod) { p.Owner = owner("kube-system", "web") }, nil},
 	} {
 		t.Run(c.words, func(t *testing.T) {
 			o := scenario(t, "node n cpu=4 memory=16Gi\npods web cpu=1 node=n "+c.words).Observation()
@@ -168,7 +168,7 @@ pods dns cpu=1 node=n1 kubesystem controller=none
 pods web cpu=1
 `
 	ago := func(d time.Duration) time.Time { return Start.Add(-d) }
-	web := Owner("default", "web")
+	web := owner("default", "web")
 	for _, c := range []struct {
 		name, line string
 		node       string
@@ -191,7 +191,7 @@ pods web cpu=1
 			"evicted=web-3:20s,web-1:20s/5s:refused,kube-system/dns-1:3s:busy,default/gone-7:9s granted", "n1",
 			model.Drain{Stage: model.Evicting, Since: ago(30 * time.Second), Began: ago(time.Minute), Occupied: true,
 				Evictions: []model.Eviction{
-					{Pod: "default/gone-000007", UID: "gone-000007", Owner: Owner("default", "gone"), First: ago(9 * time.Second), Last: ago(9 * time.Second), Granted: true, Gone: ago(9 * time.Second)},
+					{Pod: "default/gone-000007", UID: "gone-000007", Owner: owner("default", "gone"), First: ago(9 * time.Second), Last: ago(9 * time.Second), Granted: true, Gone: ago(9 * time.Second)},
 					{Pod: "default/web-000001", UID: "web-000001", Owner: web, First: ago(20 * time.Second), Last: ago(5 * time.Second), Why: "refused"},
 					{Pod: "default/web-000003", UID: "web-000003", Owner: web, First: ago(20 * time.Second), Last: ago(20 * time.Second), Granted: true},
 					{Pod: "kube-system/dns-000001", UID: "dns-000001", First: ago(3 * time.Second), Last: ago(3 * time.Second), Busy: true},

@@ -118,7 +118,7 @@ func Pod(namespace, name, cpu, memory string, labels map[string]string) *corev1.
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: name, Labels: labels, CreationTimestamp: metav1.NewTime(Start),
-			OwnerReferences: controlledBy("apps/v1", "ReplicaSet", name, Owner(namespace, name)),
+			OwnerReferences: controlledBy("apps/v1", "ReplicaSet", name, owner(namespace, name)),
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName: corev1.DefaultSchedulerName,
@@ -127,9 +127,9 @@ func Pod(namespace, name, cpu, memory string, labels map[string]string) *corev1.
 	}
 }
 
-// Owner is the UID of the controller that pods have of which nothing else is
+// owner is the UID of the controller that pods have of which nothing else is
 // said.
-func Owner(namespace, name string) types.UID { return types.UID("owner-" + namespace + "/" + name) }
+func owner(namespace, name string) types.UID { return types.UID("owner-" + namespace + "/" + name) }
 
 // controlledBy are the owner references of a pod that a controller made.
 func controlledBy(apiVersion, kind, name string, uid types.UID) []metav1.OwnerReference {
@@ -141,9 +141,6 @@ func controlledBy(apiVersion, kind, name string, uid types.UID) []metav1.OwnerRe
 func (c *Cluster) Pending(like *corev1.Pod, count int) {
 	c.add(like, count, model.Refused, "")
 }
-
-// Unseen adds count pods like this one that no scheduler has looked at.
-func (c *Cluster) Unseen(like *corev1.Pod, count int) { c.add(like, count, 0, "") }
 
 // Bound adds count pods like this one that run on a node.
 func (c *Cluster) Bound(like *corev1.Pod, count int, node string) {

@@ -5,30 +5,30 @@ import "cmp"
 // Annotations of this provider. The first two, together, mark a node as its
 // own; the others are read from templates only.
 const (
-	// AnnotationFake with the value "fake" tells the KWOK controller to keep
+	// annotationFake with the value "fake" tells the KWOK controller to keep
 	// the node alive. With the value "unattended" it does not, and the node is
 	// this provider's own all the same.
-	AnnotationFake = "kwok.x-k8s.io/node"
-	// AnnotationGroup names the group, on templates and on created nodes.
-	AnnotationGroup = "cluster-autoscaler.kwok.nodegroup/name"
-	// AnnotationMin is the group's minimum; 0 if absent.
-	AnnotationMin = "cluster-autoscaler.kwok.nodegroup/min-count"
-	// AnnotationMax is the group's maximum; 200 if absent.
-	AnnotationMax = "cluster-autoscaler.kwok.nodegroup/max-count"
-	// AnnotationDesired is the size at the start; the minimum if absent.
-	AnnotationDesired = "cluster-autoscaler.kwok.nodegroup/desired-count"
-	// AnnotationFault is what goes wrong with the group's machines, for
+	annotationFake = "kwok.x-k8s.io/node"
+	// annotationGroup names the group, on templates and on created nodes.
+	annotationGroup = "cluster-autoscaler.kwok.nodegroup/name"
+	// annotationMin is the group's minimum; 0 if absent.
+	annotationMin = "cluster-autoscaler.kwok.nodegroup/min-count"
+	// annotationMax is the group's maximum; 200 if absent.
+	annotationMax = "cluster-autoscaler.kwok.nodegroup/max-count"
+	// annotationDesired is the size at the start; the minimum if absent.
+	annotationDesired = "cluster-autoscaler.kwok.nodegroup/desired-count"
+	// annotationFault is what goes wrong with the group's machines, for
 	// rehearsals: fails-to-start, never-ready or never-registers; nothing if
 	// absent.
-	AnnotationFault = "cluster-autoscaler.kwok.nodegroup/fault"
-	// AnnotationZones lists the zones over which the group's nodes are balanced.
-	AnnotationZones = "cluster-autoscaler.kwok.nodegroup/zones"
+	annotationFault = "cluster-autoscaler.kwok.nodegroup/fault"
+	// annotationZones lists the zones over which the group's nodes are balanced.
+	annotationZones = "cluster-autoscaler.kwok.nodegroup/zones"
 )
 
 // groupAnnotations are what templates can say of their group; any other annotation
 // of this domain is misspelt.
 var groupAnnotations = []string{
-	AnnotationGroup, AnnotationMin, AnnotationMax, AnnotationDesired, AnnotationFault, AnnotationZones,
+	annotationGroup, annotationMin, annotationMax, annotationDesired, annotationFault, annotationZones,
 }
 
 const (

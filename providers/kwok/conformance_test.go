@@ -82,7 +82,7 @@ func (d door) Starve(provider.GroupID) error {
 func (d door) Fail(id provider.InstanceID) error {
 	group := ""
 	if o := d.Get("Node", "", string(id)); o != nil {
-		group = read[corev1.Node](o).Annotations[AnnotationGroup]
+		group = read[corev1.Node](o).Annotations[annotationGroup]
 		d.Drop("Node", "", string(id))
 	}
 	data := d.machines(faultNamespace)
@@ -123,7 +123,7 @@ func (d door) Break(op provider.Op, group provider.GroupID, how providertest.Bre
 		provider.OpGrow: http.MethodPost, provider.OpRemove: http.MethodDelete}[op]
 	met := make(chan struct{}, 100)
 	d.setMishap(func(r *http.Request, node *corev1.Node) mishap {
-		if r.Method != method || node != nil && node.Annotations[AnnotationGroup] != string(group) {
+		if r.Method != method || node != nil && node.Annotations[annotationGroup] != string(group) {
 			return mishap{}
 		}
 		switch how {
@@ -148,7 +148,7 @@ func (d door) Mend() { d.setMishap(nil) }
 func (d door) Instances(id provider.GroupID) []provider.InstanceID {
 	var ids []provider.InstanceID
 	for _, n := range d.all() {
-		if isOwn(n.Annotations) && n.Annotations[AnnotationGroup] == string(id) && n.DeletionTimestamp == nil {
+		if isOwn(n.Annotations) && n.Annotations[annotationGroup] == string(id) && n.DeletionTimestamp == nil {
 			ids = append(ids, provider.InstanceID(n.Name))
 		}
 	}

@@ -28,14 +28,14 @@ const (
 
 const (
 	codeFault = "FaultInjected"
-	// unattendedValue, as the value of AnnotationFake, marks a node that is this
+	// unattendedValue, as the value of annotationFake, marks a node that is this
 	// provider's own and that the KWOK controller leaves alone.
 	unattendedValue = "unattended"
 )
 
 // parseFault reads the fault annotation; without one there is no fault.
 func parseFault(annotations map[string]string) (fault, error) {
-	text, ok := annotations[AnnotationFault]
+	text, ok := annotations[annotationFault]
 	if !ok {
 		return noFault, nil
 	}
@@ -44,7 +44,7 @@ func parseFault(annotations map[string]string) (fault, error) {
 		return f, nil
 	}
 	return noFault, fmt.Errorf("metadata.annotations[%s]: %q is none of the faults that there are: %s, %s, %s",
-		AnnotationFault, text, failsToStart, neverReady, neverRegisters)
+		annotationFault, text, failsToStart, neverReady, neverRegisters)
 }
 
 // withoutNode reports whether machines with this fault never have a node. They
@@ -68,7 +68,7 @@ func (f fault) story() string {
 // for the reason.
 func noticeOf(sourceName string, g group) provider.Notice {
 	return provider.Notice{Group: provider.GroupID(g.name), Code: codeFault, Message: fmt.Sprintf(
-		"%s: %s: the annotation %s is %s: from now on %s", sourceName, g.where, AnnotationFault, g.fault, g.fault.story())}
+		"%s: %s: the annotation %s is %s: from now on %s", sourceName, g.where, annotationFault, g.fault, g.fault.story())}
 }
 
 // checkMemory refuses faults whose machines nothing would remember.
@@ -87,7 +87,7 @@ func checkMemory(sourceName string, groups []group, namespace string) error {
 	}
 	return fmt.Errorf("%s: metadata.annotations[%s]: machines without a node are kept in the ConfigMap %s, and no "+
 		"namespace is known for it: set %s, or take the faults away: %s",
-		sourceName, AnnotationFault, machinesConfigMap, envNamespace, strings.Join(names, ", "))
+		sourceName, annotationFault, machinesConfigMap, envNamespace, strings.Join(names, ", "))
 }
 
 // strike lets the fault befall a node that is about to be created.
@@ -96,7 +96,7 @@ func (f fault) strike(node *corev1.Node) {
 		return
 	}
 	now := metav1.Now()
-	node.Annotations[AnnotationFake] = unattendedValue
+	node.Annotations[annotationFake] = unattendedValue
 	node.Status.Conditions = []corev1.NodeCondition{{
 		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: codeFault,
 		Message: "the node's template wants it never to become ready", LastHeartbeatTime: now, LastTransitionTime: now,

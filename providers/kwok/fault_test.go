@@ -26,9 +26,9 @@ const faultNamespace = "autoscaler"
 // broken is a template file of one group, zone z1, with the fault, if it is not
 // empty, and with as many machines at the start.
 func broken(f fault, desired int) string {
-	annotations := fmt.Sprintf("%s: web, %s: %q", AnnotationGroup, AnnotationDesired, fmt.Sprint(desired))
+	annotations := fmt.Sprintf("%s: web, %s: %q", annotationGroup, annotationDesired, fmt.Sprint(desired))
 	if f != noFault {
-		annotations += fmt.Sprintf(", %s: %s", AnnotationFault, f)
+		annotations += fmt.Sprintf(", %s: %s", annotationFault, f)
 	}
 	return fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {annotations: {%s}, labels: {%s: z1}}\nstatus: "+
 		"{allocatable: {cpu: 4, memory: 16Gi}}\n",
@@ -45,7 +45,7 @@ func TestConformsWithoutNodes(t *testing.T) {
 	lacks := maps.Clone(lacks)
 	lacks["P9/OnlyWhatHasNoNodeIsEndedForThat"] = "none has a node"
 	path := templatesFile(t,
-		strings.Replace(twoGroups, "max-count: \"12\"}", "max-count: \"12\", "+AnnotationFault+": never-registers}", 1))
+		strings.Replace(twoGroups, "max-count: \"12\"}", "max-count: \"12\", "+annotationFault+": never-registers}", 1))
 	providertest.Run(t, func(t *testing.T) providertest.Subject {
 		s := newAPIServer(t)
 		p := newProvider(t, s, Config{TemplatesPath: path, Namespace: faultNamespace})
@@ -179,7 +179,7 @@ func TestNodesThatAreNeverReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := s.all()[0]
-	if n.Annotations[AnnotationFake] != "unattended" || len(n.Status.Conditions) != 1 ||
+	if n.Annotations[annotationFake] != "unattended" || len(n.Status.Conditions) != 1 ||
 		n.Status.Conditions[0].Type != corev1.NodeReady || n.Status.Conditions[0].Status != corev1.ConditionFalse ||
 		n.Status.Conditions[0].Reason != "FaultInjected" {
 		t.Errorf("node %+v", n)
@@ -189,7 +189,7 @@ func TestNodesThatAreNeverReady(t *testing.T) {
 		g.Instances[0].Err != nil {
 		t.Errorf("group %+v", g)
 	}
-	if n := groupOf(t, p, "web").Template.Node; n.Annotations[AnnotationFake] != "fake" || len(n.Status.Conditions) != 0 {
+	if n := groupOf(t, p, "web").Template.Node; n.Annotations[annotationFake] != "fake" || len(n.Status.Conditions) != 0 {
 		t.Errorf("the fault is in the template: %+v", n)
 	}
 	if _, err := p.Remove(t.Context(), provider.RemoveRequest{Group: "web", Instances: grown.Created}); err != nil ||
@@ -209,7 +209,7 @@ func TestAFaultMakesNoOtherGroup(t *testing.T) {
 		}
 		return mustBuild(t, source{name: "t", nodes: nodes})[0]
 	}
-	plain, faulty := template(""), template(AnnotationFault+": never-ready")
+	plain, faulty := template(""), template(annotationFault+": never-ready")
 	if plain.name != faulty.name || plain.template.Version != faulty.template.Version || faulty.fault != neverReady {
 		t.Errorf("%s %s and %s %s", plain.name, plain.template.Version, faulty.name, faulty.template.Version)
 	}

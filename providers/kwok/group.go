@@ -213,7 +213,7 @@ func groupName(r rules, node *corev1.Node) string {
 			break
 		}
 	}
-	annotated := node.Annotations[AnnotationGroup]
+	annotated := node.Annotations[annotationGroup]
 	switch {
 	case r.onlyKeyed && keyed == "":
 		return ""
@@ -262,7 +262,7 @@ func compareWithFirst(src source, first, further group) ([]provider.Notice, erro
 	}
 	return notices, fmt.Errorf("%s: %s: group %q is also that of %s, and they differ in %s: make them equal, or name one "+
 		"of them otherwise by the annotation %s",
-		src.name, further.where, first.name, first.where, strings.Join(differ, "; "), AnnotationGroup)
+		src.name, further.where, first.name, first.where, strings.Join(differ, "; "), annotationGroup)
 }
 
 func drawName(taken map[string]group, original, clean *corev1.Node, ofCluster bool) (string, error) {
@@ -323,8 +323,8 @@ func (k nameKey) String() string {
 // finish marks the node as this provider's own and describes it as the
 // contract's template.
 func (g *group) finish() error {
-	g.node.Annotations[AnnotationFake] = fakeValue
-	g.node.Annotations[AnnotationGroup] = g.name
+	g.node.Annotations[annotationFake] = fakeValue
+	g.node.Annotations[annotationGroup] = g.name
 	places := placesOf(g.zones)
 	body, err := json.Marshal(struct {
 		*corev1.Node

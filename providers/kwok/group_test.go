@@ -159,7 +159,7 @@ func TestExample2GKE(t *testing.T) {
 
 func TestClusterNamesInOrder(t *testing.T) {
 	everything := aNode("a", map[string]string{labelGKEPool: "gke", labelEKSGroup: "eks", "team": "blue"})
-	everything.Annotations[AnnotationGroup] = "ours"
+	everything.Annotations[annotationGroup] = "ours"
 	src := clusterOf(everything,
 		aNode("b", map[string]string{labelGKEPool: "gke", labelEKSGroup: "eks", "team": "blue"}),
 		aNode("c", map[string]string{labelEKSGroup: "eks", "team": "blue"}),
@@ -198,7 +198,7 @@ func TestSanitised(t *testing.T) {
 			Name: "some-name",
 			Labels: map[string]string{"keep": "me", corev1.LabelOSStable: "linux", corev1.LabelTopologyZone: "z1",
 				corev1.LabelHostname: "some-name"},
-			Annotations: map[string]string{AnnotationFake: "fake", AnnotationGroup: g.name,
+			Annotations: map[string]string{annotationFake: "fake", annotationGroup: g.name,
 				annotationMetrics: "/metrics/nodes/some-name/metrics/resource"},
 		},
 		Spec: corev1.NodeSpec{ProviderID: "kwok:some-name", Taints: []corev1.Taint{keep}},

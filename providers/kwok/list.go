@@ -166,7 +166,7 @@ func takeCensus(ctx context.Context, nodes metadata.Getter, machines machineStor
 		}
 		m := member{
 			name:     item.Name,
-			group:    item.Annotations[AnnotationGroup],
+			group:    item.Annotations[annotationGroup],
 			uid:      item.UID,
 			created:  item.CreationTimestamp.Time,
 			zone:     item.Labels[corev1.LabelTopologyZone],

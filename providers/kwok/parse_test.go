@@ -62,7 +62,7 @@ func describe(n *corev1.Node) string {
 		parts = append(parts, taint.ToString())
 	}
 	for _, key := range keysOfEither(n.Annotations, nil) {
-		if key != AnnotationFake && key != AnnotationGroup {
+		if key != annotationFake && key != annotationGroup {
 			parts = append(parts, "annotation "+key+"="+n.Annotations[key])
 		}
 	}
@@ -86,7 +86,7 @@ func TestParseConfigMap(t *testing.T) {
 // The same templates in every shape that a file may have are the same groups.
 func TestShapesOfAFileAreEqual(t *testing.T) {
 	node := func(name, indent string) string {
-		lines := []string{"metadata:", "  name: " + name, "  annotations: {" + AnnotationGroup + ": " + name + "}",
+		lines := []string{"metadata:", "  name: " + name, "  annotations: {" + annotationGroup + ": " + name + "}",
 			"status:", "  allocatable: {cpu: \"4\", memory: 16Gi, pods: \"110\"}"}
 		return indent + strings.Join(lines, "\n"+indent) + "\n"
 	}
@@ -98,20 +98,20 @@ func TestShapesOfAFileAreEqual(t *testing.T) {
 		"NodeList":  "apiVersion: v1\nkind: NodeList\nitems:\n-\n" + node("a", "  ") + "-\n" + node("b", "  "),
 		"mixed":     kind + node("a", "") + "---\napiVersion: v1\nkind: List\nitems:\n" + item + node("b", "  "),
 		"JSON, one after the other": `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` +
-			AnnotationGroup + `":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}` +
-			"{\n\t\"apiVersion\":\"v1\",\n\t\"kind\":\"Node\",\n" + `"metadata":{"name":"b","annotations":{"` + AnnotationGroup +
+			annotationGroup + `":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}` +
+			"{\n\t\"apiVersion\":\"v1\",\n\t\"kind\":\"Node\",\n" + `"metadata":{"name":"b","annotations":{"` + annotationGroup +
 			`":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}`,
 		"with tabs": "{\n\t\"apiVersion\": \"v1\", # not JSON\n\t\"kind\": \"List\",\n\t\"items\": [\n" +
-			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + AnnotationGroup +
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + annotationGroup +
 			`":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}},` +
-			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"b","annotations":{"` + AnnotationGroup +
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"b","annotations":{"` + annotationGroup +
 			`":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}]}`,
 		"ends":   kind + node("a", "") + "...\n" + kind + node("b", "") + "...\n",
 		"of DOS": strings.ReplaceAll("---\n"+kind+node("a", "")+"...\n---\n"+kind+node("b", ""), "\n", "\r\n"),
 		"JSON": `{"apiVersion":"v1","kind":"List","items":[` +
-			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + AnnotationGroup +
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","annotations":{"` + annotationGroup +
 			`":"a"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}},` +
-			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"b","annotations":{"` + AnnotationGroup +
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"b","annotations":{"` + annotationGroup +
 			`":"b"}},"status":{"allocatable":{"cpu":"4","memory":"16Gi","pods":110}}}]}`,
 	}
 	var first map[string]string

@@ -71,8 +71,8 @@ func TestCreatedNodesArriveWhole(t *testing.T) {
 		if diff := cmp.Diff(want, n); diff != "" {
 			t.Fatalf("node %q (-template +created):\n%s", n.Name, diff)
 		}
-		if len(n.Status.Conditions) != 0 || n.Annotations[AnnotationFake] != "fake" ||
-			n.Annotations[AnnotationGroup] != "web" {
+		if len(n.Status.Conditions) != 0 || n.Annotations[annotationFake] != "fake" ||
+			n.Annotations[annotationGroup] != "web" {
 			t.Fatalf("node %+v", n)
 		}
 		if i := g.Instances[i]; i.State != provider.Running || i.NodeName != n.Name || i.Zone != "z1" ||
@@ -208,11 +208,11 @@ func TestOtherNodesAreLeftAlone(t *testing.T) {
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, manyNodes)})
 	half := aNode("only-kwok", nil)
-	half.Annotations[AnnotationFake] = "fake"
+	half.Annotations[annotationFake] = "fake"
 	named := aNode("only-named", nil)
-	named.Annotations[AnnotationGroup] = "web"
+	named.Annotations[annotationGroup] = "web"
 	wrong := aNode("wrong-value", nil)
-	wrong.Annotations[AnnotationFake], wrong.Annotations[AnnotationGroup] = "true", "web"
+	wrong.Annotations[annotationFake], wrong.Annotations[annotationGroup] = "true", "web"
 	s.add(aNode("real", nil), half, named, wrong)
 	if _, err := p.Grow(t.Context(), provider.GrowRequest{Group: "web", To: 2}); err != nil {
 		t.Fatal(err)
@@ -386,7 +386,7 @@ func TestNodesOfAGoneGroup(t *testing.T) {
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, manyNodes)})
 	stray := nodeOf(p.byName["web"], "old-bcdfg")
-	stray.Annotations[AnnotationGroup] = "old"
+	stray.Annotations[annotationGroup] = "old"
 	s.add(stray)
 	inv, err := p.Inventory(t.Context())
 	if err != nil || len(inv.Groups) != 1 || inv.Groups[0].Target != 0 || len(inv.Notices) != 1 ||

@@ -46,7 +46,7 @@ var machineLabels = []string{
 
 // machineAnnotations belong to one machine, or to the tool that wrote it.
 var machineAnnotations = append([]string{
-	AnnotationFake, annotationMetrics,
+	annotationFake, annotationMetrics,
 	lastAppliedByKubectl,
 	"alpha.kubernetes.io/provided-node-ip",
 	"csi.volume.kubernetes.io/nodeid",
@@ -137,6 +137,6 @@ func passing(key string) bool {
 
 // isOwn reports whether a node is one that this provider made.
 func isOwn(annotations map[string]string) bool {
-	kind := annotations[AnnotationFake]
-	return (kind == fakeValue || kind == unattendedValue) && annotations[AnnotationGroup] != ""
+	kind := annotations[annotationFake]
+	return (kind == fakeValue || kind == unattendedValue) && annotations[annotationGroup] != ""
 }

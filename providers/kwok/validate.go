@@ -163,19 +163,19 @@ func parseCounts(annotations map[string]string) (counts, error) {
 		}
 		return n
 	}
-	c := counts{min: read(AnnotationMin, 0), max: read(AnnotationMax, defaultMax)}
-	c.desired = read(AnnotationDesired, c.min)
+	c := counts{min: read(annotationMin, 0), max: read(annotationMax, defaultMax)}
+	c.desired = read(annotationDesired, c.min)
 	if len(errs) > 0 {
 		return counts{}, errors.Join(errs...)
 	}
 	if c.min > c.max {
 		return counts{}, fmt.Errorf("metadata.annotations[%s]: the minimum %d is above the maximum %d (%s%s)",
-			AnnotationMin, c.min, c.max, AnnotationMax, ifUnset(annotations, AnnotationMax))
+			annotationMin, c.min, c.max, annotationMax, ifUnset(annotations, annotationMax))
 	}
 	if c.desired < c.min || c.desired > c.max {
 		return counts{},
 			fmt.Errorf("metadata.annotations[%s]: the desired count %d is outside of the minimum %d and the maximum %d",
-				AnnotationDesired, c.desired, c.min, c.max)
+				annotationDesired, c.desired, c.min, c.max)
 	}
 	return c, nil
 }
@@ -194,17 +194,17 @@ func differences(a, b group) []string {
 	for _, c := range []struct {
 		key  string
 		a, b int
-	}{{AnnotationMin, a.min, b.min}, {AnnotationMax, a.max, b.max}, {AnnotationDesired, a.desired, b.desired}} {
+	}{{annotationMin, a.min, b.min}, {annotationMax, a.max, b.max}, {annotationDesired, a.desired, b.desired}} {
 		if c.a != c.b {
 			found = append(found, fmt.Sprintf("metadata.annotations[%s]: %d and %d", c.key, c.a, c.b))
 		}
 	}
 	if !slices.Equal(a.zones, b.zones) {
-		found = append(found, fmt.Sprintf("metadata.annotations[%s]: %s and %s", AnnotationZones,
+		found = append(found, fmt.Sprintf("metadata.annotations[%s]: %s and %s", annotationZones,
 			orNone(strings.Join(a.zones, ","), len(a.zones) > 0), orNone(strings.Join(b.zones, ","), len(b.zones) > 0)))
 	}
 	if a.fault != b.fault {
-		found = append(found, fmt.Sprintf("metadata.annotations[%s]: %s and %s", AnnotationFault,
+		found = append(found, fmt.Sprintf("metadata.annotations[%s]: %s and %s", annotationFault,
 			orNone(string(a.fault), a.fault != noFault), orNone(string(b.fault), b.fault != noFault)))
 	}
 	for _, key := range keysOfEither(a.node.Labels, b.node.Labels) {

@@ -107,7 +107,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 		switch {
 		case seen.others[string(id)]:
 			result.Instances[i].Err = notOurs(req.Group, id,
-				fmt.Sprintf("it lacks the annotations %s: %s and %s", AnnotationFake, fakeValue, AnnotationGroup))
+				fmt.Sprintf("it lacks the annotations %s: %s and %s", annotationFake, fakeValue, annotationGroup))
 		case own && m.group != g.name:
 			result.Instances[i].Err = notOurs(req.Group, id, fmt.Sprintf("it belongs to the group %q", m.group))
 		case !own || m.deleting || asked[id]:

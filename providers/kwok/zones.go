@@ -15,12 +15,12 @@ import (
 
 // parseZones reads the annotation with a group's zones; without one there are none.
 func parseZones(node *corev1.Node) ([]string, error) {
-	text, ok := node.Annotations[AnnotationZones]
+	text, ok := node.Annotations[annotationZones]
 	if !ok {
 		return nil, nil
 	}
 	refuse := func(why string) ([]string, error) {
-		return nil, fmt.Errorf("metadata.annotations[%s]: %q: %s", AnnotationZones, text, why)
+		return nil, fmt.Errorf("metadata.annotations[%s]: %q: %s", annotationZones, text, why)
 	}
 	var zones []string
 	for _, zone := range strings.Split(text, ",") {

@@ -44,7 +44,7 @@ func (n Note) About(cluster string) string {
 	switch {
 	case n.announces() || n.Reason == NotCreated || n.Reason == NotDeleted || n.Reason == NameTaken:
 		return n.Subject
-	case n.Reason == EmptyRange || n.Reason == CountIgnore: // about a group
+	case n.Reason == EmptyRange || n.Reason == countIgnore: // about a group
 		return cluster + "-" + n.Subject
 	}
 	return ""
@@ -56,7 +56,7 @@ const (
 	NotDeleted  = "MachineDeploymentNotDeleted"
 	NameTaken   = "MachineDeploymentNameTaken"
 	EmptyRange  = "AutoscalingRangeEmpty"
-	CountIgnore = "CountIgnored"
+	countIgnore = "CountIgnored"
 )
 
 // Plan is what to do, in this order, and what to tell.
@@ -288,7 +288,7 @@ func Ignored(before map[string]int, w Workers) []Note {
 		if known && old == *g.Count || !known && *g.Count == bounds.MinCount {
 			continue
 		}
-		notes = append(notes, Note{Reason: CountIgnore, Subject: g.Name, Message: fmt.Sprintf(
+		notes = append(notes, Note{Reason: countIgnore, Subject: g.Name, Message: fmt.Sprintf(
 			"count %d of worker node group %s is ignored: the autoscaler sizes it between %d and %d", *g.Count, g.Name,
 			bounds.MinCount, bounds.MaxCount)})
 	}

@@ -10,13 +10,13 @@ import (
 // The reasons of a WorkersReady condition that is False. They are EKS Anywhere's
 // own, so that its command line and people's alerts go on understanding them.
 const (
-	ControlPlaneNotInitialized = "ControlPlaneNotInitialized"
+	controlPlaneNotInitialized = "ControlPlaneNotInitialized"
 	OutdatedInformation        = "OutdatedInformation"
 	RollingUpgradeInProgress   = "RollingUpgradeInProgress"
-	InPlaceUpgradeInProgress   = "InPlaceUpgradeInProgress"
-	ScalingUp                  = "ScalingUp"
-	ScalingDown                = "ScalingDown"
-	NodesNotReady              = "NodesNotReady"
+	inPlaceUpgradeInProgress   = "InPlaceUpgradeInProgress"
+	scalingUp                  = "ScalingUp"
+	scalingDown                = "ScalingDown"
+	nodesNotReady              = "NodesNotReady"
 	AutoscalerConstraintNotMet = "AutoscalerConstraintNotMet"
 	MachineDeploymentNotReady  = "MachineDeploymentNotReady"
 )
@@ -33,11 +33,11 @@ const (
 // of its steps would make the cluster unready for a moment.
 func Ready(cluster v1alpha1.Cluster, w Workers) v1alpha1.Condition {
 	if !controlPlaneInitialized(cluster) {
-		return no(ControlPlaneNotInitialized, v1alpha1.SeverityInfo, "")
+		return no(controlPlaneNotInitialized, v1alpha1.SeverityInfo, "")
 	}
 	upgrading := RollingUpgradeInProgress
 	if s := cluster.Spec.ControlPlaneConfiguration.UpgradeRolloutStrategy; s != nil && s.Type == v1alpha1.InPlace {
-		upgrading = InPlaceUpgradeInProgress
+		upgrading = inPlaceUpgradeInProgress
 	}
 	for _, md := range w.all() {
 		if md.ObservedGeneration != md.Generation && !(md.OnlyScaled && w.scales(md)) {
@@ -90,13 +90,13 @@ func fixedReady(w Workers, upgrading string) (v1alpha1.Condition, bool) {
 		return no(upgrading, v1alpha1.SeverityInfo, "Worker nodes not up-to-date yet, %d upgrading (%d up to date)",
 			is.Replicas, is.UpToDate), false
 	case is.Replicas < expected:
-		return no(ScalingUp, v1alpha1.SeverityInfo, "Scaling up worker nodes, %d expected (%d actual)",
+		return no(scalingUp, v1alpha1.SeverityInfo, "Scaling up worker nodes, %d expected (%d actual)",
 			expected, is.Replicas), false
 	case is.Replicas > expected:
-		return no(ScalingDown, v1alpha1.SeverityInfo, "Scaling down worker nodes, %d expected (%d actual)",
+		return no(scalingDown, v1alpha1.SeverityInfo, "Scaling down worker nodes, %d expected (%d actual)",
 			expected, is.Replicas), false
 	case is.Ready != expected:
-		return no(NodesNotReady, v1alpha1.SeverityInfo, "Worker nodes not ready yet, %d expected (%d ready)",
+		return no(nodesNotReady, v1alpha1.SeverityInfo, "Worker nodes not ready yet, %d expected (%d ready)",
 			expected, is.Ready), false
 	}
 	return v1alpha1.Condition{}, true
@@ -112,7 +112,7 @@ func autoscaledReady(g Group, upgrading string) (v1alpha1.Condition, bool) {
 				"Worker nodes count for %s not between %d and %d yet (%d actual): machine deployment %s not created yet",
 				g.Title, bounds.MinCount, bounds.MaxCount, is.Replicas, name), false
 		}
-		return no(ScalingUp, v1alpha1.SeverityInfo, "Machine deployment %s not created yet", name), false
+		return no(scalingUp, v1alpha1.SeverityInfo, "Machine deployment %s not created yet", name), false
 	}
 	switch {
 	case g.rollsOut(is):

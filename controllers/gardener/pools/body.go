@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// WorkerAnnotation, on a machine deployment, names the Worker that it is made
+	// workerAnnotation, on a machine deployment, names the Worker that it is made
 	// from. Only what carries it is ever deleted.
-	WorkerAnnotation = "autoscaler.plimsoll.dev/worker"
+	workerAnnotation = "autoscaler.plimsoll.dev/worker"
 	// HibernatedAnnotation is the autoscaler's, too.
 	HibernatedAnnotation = mcm.HibernatedAnnotation
 
@@ -58,7 +58,7 @@ func (z Zone) body(class string) map[string]any {
 	metadata := body["metadata"].(map[string]any)
 	metadata["labels"] = map[string]any{mcm.PoolLabel: z.Pool.Name}
 	annotations := metadata["annotations"].(map[string]any)
-	annotations[WorkerAnnotation] = z.Cluster.Worker
+	annotations[workerAnnotation] = z.Cluster.Worker
 	if z.Cluster.Hibernated {
 		annotations[HibernatedAnnotation] = "true"
 	} else {
@@ -124,8 +124,8 @@ func (z Zone) nodeTemplate() map[string]any {
 func (z Zone) strategy() map[string]any {
 	zones := int32(len(z.Pool.Zones))
 	bounds := map[string]any{
-		"maxSurge":       number(DistributePositiveIntOrPercent(z.Index, z.Pool.MaxSurge, zones, z.Pool.Maximum)),
-		"maxUnavailable": number(DistributePositiveIntOrPercent(z.Index, z.Pool.MaxUnavailable, zones, z.Pool.Minimum)),
+		"maxSurge":       number(distributePositiveIntOrPercent(z.Index, z.Pool.MaxSurge, zones, z.Pool.Maximum)),
+		"maxUnavailable": number(distributePositiveIntOrPercent(z.Index, z.Pool.MaxUnavailable, zones, z.Pool.Minimum)),
 	}
 	if !inPlace(z.Pool) {
 		return map[string]any{"type": string(mcm.RollingUpdate), "rollingUpdate": bounds, "inPlaceUpdate": nil}

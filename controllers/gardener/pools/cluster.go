@@ -34,7 +34,7 @@ const (
 // FromShoot reads a valid Shoot. namespace is that of its control plane.
 func FromShoot(shoot v1beta1.Shoot, namespace string) Cluster {
 	c := Cluster{
-		Shoot: shoot.Name, Worker: shoot.Name, Namespace: namespace, Hibernated: shoot.Hibernated(), Sizing: SizingOf(shoot),
+		Shoot: shoot.Name, Worker: shoot.Name, Namespace: namespace, Hibernated: shoot.Hibernated(), Sizing: sizingOf(shoot),
 	}
 	for _, w := range shoot.Spec.Provider.Workers {
 		c.Pools = append(c.Pools, poolOf(w))
@@ -46,7 +46,7 @@ func FromShoot(shoot v1beta1.Shoot, namespace string) Cluster {
 // and how its pools are sized.
 func FromWorker(worker v1alpha1.Worker, shoot v1beta1.Shoot) Cluster {
 	return Cluster{Shoot: shoot.Name, Worker: worker.Name, Namespace: worker.Namespace, Hibernated: shoot.Hibernated(),
-		Sizing: SizingOf(shoot), Pools: worker.Spec.Pools}
+		Sizing: sizingOf(shoot), Pools: worker.Spec.Pools}
 }
 
 // poolOf is a Shoot's worker pool in the form that it has on the seed, with the
@@ -165,7 +165,7 @@ func (z Zone) Minimum() int32 { return z.share(z.Pool.Minimum) }
 func (z Zone) Maximum() int32 { return z.share(z.Pool.Maximum) }
 
 func (z Zone) share(n int32) int32 {
-	return DistributeOverZones(z.Index, n, int32(len(z.Pool.Zones)))
+	return distributeOverZones(z.Index, n, int32(len(z.Pool.Zones)))
 }
 
 // Status are the machine deployments as a Worker's status lists them, with the

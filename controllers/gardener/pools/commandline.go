@@ -17,12 +17,12 @@ const kubeconfigFolder = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconf
 
 const metricsPort = 8085
 
-// CommandLine is what the autoscaler of a shoot is started with, flag by flag and
+// commandLine is what the autoscaler of a shoot is started with, flag by flag and
 // default by default as Gardener starts its own, in the same order. Where that lists
 // machine deployments with their zones' shares (--nodes), this one has them
 // discovered, and says how the pools are sized; and flags that have no effect here are
 // left out (--stderrthreshold, --max-binpacking-time).
-func CommandLine(c Cluster, autoscaler *v1beta1.ClusterAutoscaler) []string {
+func commandLine(c Cluster, autoscaler *v1beta1.ClusterAutoscaler) []string {
 	if autoscaler == nil {
 		autoscaler = &v1beta1.ClusterAutoscaler{}
 	}

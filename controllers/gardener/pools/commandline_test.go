@@ -44,7 +44,7 @@ const defaults = `--address=:8085
 --mcm-sizing=Equitable`
 
 func TestCommandLineOfDefaults(t *testing.T) {
-	if diff := cmp.Diff(strings.Split(defaults, "\n"), CommandLine(testCluster(3, 4, 3), nil)); diff != "" {
+	if diff := cmp.Diff(strings.Split(defaults, "\n"), commandLine(testCluster(3, 4, 3), nil)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -94,11 +94,11 @@ func TestCommandLineFollowsTheShoot(t *testing.T) {
 --node-group-auto-discovery=mcm:k8s.io/cluster-autoscaler/s
 --mcm-sizing=Lax-Greedy
 --max-total-unready-percentage=100`, "\n")...)
-	if diff := cmp.Diff(want, CommandLine(c, a)); diff != "" {
+	if diff := cmp.Diff(want, commandLine(c, a)); diff != "" {
 		t.Error(diff)
 	}
 	a.Expander = ptr.To("most-pods,priority")
-	if got := CommandLine(c, a)[8]; got != "--expander=most-pods,priority" {
+	if got := commandLine(c, a)[8]; got != "--expander=most-pods,priority" {
 		t.Errorf("the priority expander is there already: %s", got)
 	}
 }

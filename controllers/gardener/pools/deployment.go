@@ -60,7 +60,7 @@ func Deployment(c Cluster, autoscaler *v1beta1.ClusterAutoscaler, image Image) a
 						Name:            autoscalerName,
 						Image:           image.Name,
 						ImagePullPolicy: corev1.PullIfNotPresent,
-						Command:         append([]string{"/plimsoll", "run"}, CommandLine(c, autoscaler)...),
+						Command:         append([]string{"/plimsoll", "run"}, commandLine(c, autoscaler)...),
 						Env: []corev1.EnvVar{
 							{Name: "CONTROL_NAMESPACE", Value: c.Namespace},
 							{Name: "TARGET_KUBECONFIG", Value: kubeconfigFolder + "/kubeconfig"},

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// DistributeOverZones is the share of a number that falls to the zone of an index.
+// distributeOverZones is the share of a number that falls to the zone of an index.
 // What does not divide evenly goes to the first zones, one each. Without zones
 // there is one.
-func DistributeOverZones(zone, size, zones int32) int32 {
+func distributeOverZones(zone, size, zones int32) int32 {
 	if zones < 1 {
 		zones = 1
 	}
@@ -22,16 +22,16 @@ func DistributeOverZones(zone, size, zones int32) int32 {
 	return share
 }
 
-// DistributePositiveIntOrPercent is a zone's share of a number of machines, or of a
+// distributePositiveIntOrPercent is a zone's share of a number of machines, or of a
 // percentage of total machines that are themselves distributed over the zones.
 //
 // A percentage stays what it is where the zones are even. Elsewhere it is weighted
 // by the zone's share of the total and rounded up. The weight is taken in whole
 // numbers: in floating point, 30% of three machines over two zones comes out as 41%
 // and 21%, where 40% and 20% are exact.
-func DistributePositiveIntOrPercent(zone int32, value intstr.IntOrString, zones, total int32) intstr.IntOrString {
+func distributePositiveIntOrPercent(zone int32, value intstr.IntOrString, zones, total int32) intstr.IntOrString {
 	if value.Type == intstr.Int {
-		return intstr.FromInt32(DistributeOverZones(zone, value.IntVal, zones))
+		return intstr.FromInt32(distributeOverZones(zone, value.IntVal, zones))
 	}
 	if zones < 1 {
 		zones = 1
@@ -40,7 +40,7 @@ func DistributePositiveIntOrPercent(zone int32, value intstr.IntOrString, zones,
 	if err != nil || total <= 0 || total%zones == 0 {
 		return value // what is no percentage is Validate's business
 	}
-	weighted := int64(percent) * int64(DistributeOverZones(zone, total, zones)) * int64(zones)
+	weighted := int64(percent) * int64(distributeOverZones(zone, total, zones)) * int64(zones)
 	return intstr.FromString(strconv.FormatInt((weighted+int64(total)-1)/int64(total), 10) + "%")
 }
 

@@ -76,7 +76,7 @@ func TestPercentagesAreWeighted(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
 			for i := range max(1, tt.zones) {
-				v := DistributePositiveIntOrPercent(i, tt.value, tt.zones, tt.total)
+				v := distributePositiveIntOrPercent(i, tt.value, tt.zones, tt.total)
 				got = append(got, v.String())
 			}
 			if !slices.Equal(got, tt.want) {
@@ -92,9 +92,9 @@ func TestSharesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		zones := rapid.Int32Range(1, 12).Draw(t, "zones")
 		size := rapid.Int32Range(0, 5000).Draw(t, "size")
-		sum, first, last := int32(0), DistributeOverZones(0, size, zones), int32(0)
+		sum, first, last := int32(0), distributeOverZones(0, size, zones), int32(0)
 		for i := range zones {
-			n := DistributeOverZones(i, size, zones)
+			n := distributeOverZones(i, size, zones)
 			if i > 0 && n > last {
 				t.Fatalf("zone %d has %d, the one before %d", i, n, last)
 			}
@@ -103,7 +103,7 @@ func TestSharesAddUp(t *testing.T) {
 		if sum != size || first-last > 1 {
 			t.Fatalf("%d over %d zones: the sum is %d, from %d to %d", size, zones, sum, first, last)
 		}
-		surge := DistributePositiveIntOrPercent(zones-1, ints(size), zones, 3)
+		surge := distributePositiveIntOrPercent(zones-1, ints(size), zones, 3)
 		if surge.IntVal != last {
 			t.Fatalf("a number of machines is spread otherwise: %d, not %d", surge.IntVal, last)
 		}
@@ -120,12 +120,12 @@ func TestPercentagesCover(t *testing.T) {
 		p := rapid.Int32Range(0, 200).Draw(t, "percent")
 		even := big.NewRat(int64(total), int64(zones))
 		for i := range zones {
-			got, err := percentOf(DistributePositiveIntOrPercent(i, percent(fmt.Sprintf("%d%%", p)), zones, total).StrVal)
+			got, err := percentOf(distributePositiveIntOrPercent(i, percent(fmt.Sprintf("%d%%", p)), zones, total).StrVal)
 			if err != nil {
 				t.Fatal(err)
 			}
 			exact := new(big.Rat).
-				Mul(big.NewRat(int64(p), 1), new(big.Rat).Quo(big.NewRat(int64(DistributeOverZones(i, total, zones)), 1), even))
+				Mul(big.NewRat(int64(p), 1), new(big.Rat).Quo(big.NewRat(int64(distributeOverZones(i, total, zones)), 1), even))
 			over := new(big.Rat).Sub(big.NewRat(int64(got), 1), exact)
 			if over.Sign() < 0 || over.Cmp(big.NewRat(1, 1)) >= 0 {
 				t.Fatalf("zone %d of %d: %d%% of %d came out as %d%%, exactly %s", i, zones, p, total, got, exact.FloatString(4))

@@ -1,7 +1,7 @@
 // Package pools decides for the worker pools of one Gardener shoot: which machine
 // deployments there must be, one for each zone of a pool (Cluster.Zones), what must
 // be written to those that are there (MakePlan), how the autoscaler beside them is
-// started (CommandLine, Deployment), and whether what the user says is valid at all
+// started (commandLine, Deployment), and whether what the user says is valid at all
 // (Validate, ValidateShoot).
 //
 // Everything here is values in, values out: no clock, no clients, no order that

@@ -26,7 +26,7 @@ func Read(object map[string]any) MachineDeployment {
 		Name:            stringAt(object, "metadata", "name"),
 		UID:             stringAt(object, "metadata", "uid"),
 		ResourceVersion: stringAt(object, "metadata", "resourceVersion"),
-		Worker:          stringAt(object, "metadata", "annotations", WorkerAnnotation),
+		Worker:          stringAt(object, "metadata", "annotations", workerAnnotation),
 		Pool:            stringAt(object, "metadata", "labels", mcm.PoolLabel),
 		Replicas:        int32(replicas),
 		Asleep:          stringAt(object, "metadata", "annotations", HibernatedAnnotation) != "",

@@ -39,11 +39,11 @@ type Note struct{ Reason, Subject, Message string }
 // The reasons of notes.
 const (
 	ClassMissing  = "MachineClassMissing"
-	FieldsDropped = "PoolFieldsDropped"
-	NameTaken     = "MachineDeploymentNameTaken"
-	NotDeleted    = "MachineDeploymentNotDeleted"
-	NotThere      = "MachineDeploymentNotThere"
-	ZoneChanged   = "ZoneChanged"
+	fieldsDropped = "PoolFieldsDropped"
+	nameTaken     = "MachineDeploymentNameTaken"
+	notDeleted    = "MachineDeploymentNotDeleted"
+	notThere      = "MachineDeploymentNotThere"
+	zoneChanged   = "ZoneChanged"
 )
 
 // Plan is what to do, in this order, and what to tell. Missing are the machine
@@ -88,7 +88,7 @@ func MakePlan(c Cluster, seen Seen) Plan {
 		case md.Deleting || turned[z.Pool.Name]: // once that is over, there is something to do
 			continue
 		case md.isAnothers(c):
-			p.note(NameTaken, md.Name, "machine deployment %s is one of Worker %s and is left alone: rename the pool, or "+
+			p.note(nameTaken, md.Name, "machine deployment %s is one of Worker %s and is left alone: rename the pool, or "+
 				"delete that Worker", md.Name, md.Worker)
 			continue
 		}
@@ -128,7 +128,7 @@ func (p *Plan) turned(c Cluster, live map[string]MachineDeployment) map[string]b
 			continue
 		}
 		pools[z.Pool.Name] = true
-		p.note(ZoneChanged, md.Name, "machine deployment %s has nodes in zone %s and would become zone %q, so pool %s is "+
+		p.note(zoneChanged, md.Name, "machine deployment %s has nodes in zone %s and would become zone %q, so pool %s is "+
 			"left alone: its zones must keep their order, and only the last ones can be removed",
 			md.Name, md.zone(), z.Title(), z.Pool.Name)
 	}
@@ -159,7 +159,7 @@ func MakeLimits(c Cluster, seen Seen) Plan {
 			p.adjust(md, describe(pool), want, c.limits(pool), move{})
 		}
 		if zones := max(1, len(pool.Zones)); there < zones {
-			p.note(NotThere, pool.Name, "pool %s has %d of %d machine deployments: Gardener's own worker controller must "+
+			p.note(notThere, pool.Name, "pool %s has %d of %d machine deployments: Gardener's own worker controller must "+
 				"make them", pool.Name, there, zones)
 		}
 	}
@@ -186,7 +186,7 @@ func (p *Plan) adjust(md MachineDeployment, what string, want, limits map[string
 	patch := mergePatch(md.Object, want)
 	dropped := nested(md.Object, "spec", "poolMinimum") == nil && nested(md.Object, "spec", "poolMaximum") == nil
 	if dropped && mergePatch(md.Object, map[string]any{"metadata": limits["metadata"]}) == nil {
-		p.note(FieldsDropped, md.Name, "machine deployment %s does not keep spec.poolMinimum and spec.poolMaximum (its "+
+		p.note(fieldsDropped, md.Name, "machine deployment %s does not keep spec.poolMinimum and spec.poolMaximum (its "+
 			"definition or its machine-controller-manager does not know them): its annotations hold",
 			md.Name)
 		patch = without(without(patch, "spec", "poolMinimum"), "spec", "poolMaximum")
@@ -230,7 +230,7 @@ func (p *Plan) leftovers(c Cluster, live []MachineDeployment, wanted map[string]
 			p.Steps = append(p.Steps, Step{Verb: Delete, Name: md.Name, UID: md.UID, ResourceVersion: md.ResourceVersion,
 				Why: "deleted with its machines: its pool or its zone is no longer among the Worker's"})
 		case md.Worker == "":
-			p.note(NotDeleted, md.Name, "machine deployment %s belongs to no pool of Worker %s and was not made by this "+
+			p.note(notDeleted, md.Name, "machine deployment %s belongs to no pool of Worker %s and was not made by this "+
 				"controller: delete it, if nobody else needs it", md.Name, c.Worker)
 		}
 	}
@@ -304,7 +304,7 @@ func (s Step) Scales() bool { return nested(s.Body, "spec", "replicas") != nil }
 // them, even when all steps are done.
 func (p Plan) Unapplied() []Note {
 	return slices.DeleteFunc(slices.Clone(p.Notes), func(n Note) bool {
-		return n.Reason != NameTaken && n.Reason != ZoneChanged && n.Reason != NotThere
+		return n.Reason != nameTaken && n.Reason != zoneChanged && n.Reason != notThere
 	})
 }
 

@@ -227,10 +227,10 @@ func TestPlanLeavesAlone(t *testing.T) {
 	}
 	leaving := edit(there(zones[0], 9), func(m map[string]any) { m["deletionTimestamp"] = "2026-01-01T00:00:00Z" })
 	others := edit(there(zones[0], 9), func(m map[string]any) {
-		m["annotations"].(map[string]any)[WorkerAnnotation] = "other"
+		m["annotations"].(map[string]any)[workerAnnotation] = "other"
 	})
 	gone := testCluster(3, 4, 3).Zones()[2]
-	foreign := edit(there(gone, 1), func(m map[string]any) { delete(m["annotations"].(map[string]any), WorkerAnnotation) })
+	foreign := edit(there(gone, 1), func(m map[string]any) { delete(m["annotations"].(map[string]any), workerAnnotation) })
 	turned := c
 	turned.Pools = []v1alpha1.Pool{c.Pools[0]}
 	turned.Pools[0].Zones = []string{"b", "a"}

@@ -13,7 +13,7 @@ import (
 
 // testCluster is a shoot with one pool.
 func testCluster(minimum, maximum int32, zones int) Cluster {
-	return Cluster{Shoot: "s", Worker: "s", Namespace: "shoot--p--s", Sizing: DefaultSizing, Pools: []v1alpha1.Pool{
+	return Cluster{Shoot: "s", Worker: "s", Namespace: "shoot--p--s", Sizing: defaultSizing, Pools: []v1alpha1.Pool{
 		{Name: "a", Minimum: minimum, Maximum: maximum, MaxSurge: ints(1), MaxUnavailable: ints(0), Zones: zoneNames(zones)},
 	}}
 }
@@ -67,7 +67,7 @@ func TestReplicasAreWrittenWhen(t *testing.T) {
 	foreign := func(mds []MachineDeployment) []MachineDeployment {
 		for i := range mds {
 			annotations := mds[i].Object["metadata"].(map[string]any)["annotations"].(map[string]any)
-			delete(annotations, WorkerAnnotation)
+			delete(annotations, workerAnnotation)
 			mds[i] = Read(mds[i].Object)
 		}
 		return mds

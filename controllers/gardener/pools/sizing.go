@@ -10,9 +10,9 @@ import (
 	mcm "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
 
-// DefaultSizing is how a pool's limits are spread over its zones where the shoot
+// defaultSizing is how a pool's limits are spread over its zones where the shoot
 // does not say.
-const DefaultSizing = mcm.SizingEquitable
+const defaultSizing = mcm.SizingEquitable
 
 var sizings = []string{mcm.SizingBackwardCompatible, mcm.SizingEquitable, mcm.SizingLaxGreedy}
 
@@ -50,19 +50,19 @@ func sizingNamed(text string) (string, bool) {
 	return "", false
 }
 
-// SizingOf is the sizing of a valid shoot's pools.
-func SizingOf(shoot v1beta1.Shoot) string {
+// sizingOf is the sizing of a valid shoot's pools.
+func sizingOf(shoot v1beta1.Shoot) string {
 	for _, s := range sayings(shoot) {
 		if name, ok := sizingNamed(s.text); ok {
 			return name
 		}
 	}
-	return DefaultSizing
+	return defaultSizing
 }
 
-// ValidateSizing says what is wrong with what a shoot says of its sizing: an
+// validateSizing says what is wrong with what a shoot says of its sizing: an
 // unknown name, or two places that differ.
-func ValidateSizing(shoot v1beta1.Shoot) field.ErrorList {
+func validateSizing(shoot v1beta1.Shoot) field.ErrorList {
 	var errs field.ErrorList
 	first, at := "", (*field.Path)(nil)
 	for _, s := range sayings(shoot) {

@@ -80,10 +80,10 @@ var (
 
 var updateStrategies = []string{v1beta1.AutoInPlaceUpdate, v1beta1.AutoRollingUpdate, v1beta1.ManualInPlaceUpdate}
 
-// Validate says what is wrong with the pools of a shoot whose control plane is in a
+// validate says what is wrong with the pools of a shoot whose control plane is in a
 // namespace. existing are the names of pools that there are already: what would be
 // refused of a new one because it is unwise, those are only warned of.
-func Validate(pools []v1alpha1.Pool, namespace string, existing func(pool string) bool, path *field.Path) Findings {
+func validate(pools []v1alpha1.Pool, namespace string, existing func(pool string) bool, path *field.Path) Findings {
 	var f Findings
 	if len(pools) == 0 {
 		f.Errors = append(f.Errors, field.Required(path, "there must be a pool"))
@@ -222,8 +222,8 @@ func withoutSurge(p v1alpha1.Pool) []string {
 	var names []string
 	zones := int32(len(p.Zones))
 	for i, name := range p.Zones {
-		surge := DistributePositiveIntOrPercent(int32(i), p.MaxSurge, zones, p.Maximum)
-		missing := DistributePositiveIntOrPercent(int32(i), p.MaxUnavailable, zones, p.Minimum)
+		surge := distributePositiveIntOrPercent(int32(i), p.MaxSurge, zones, p.Maximum)
+		missing := distributePositiveIntOrPercent(int32(i), p.MaxUnavailable, zones, p.Minimum)
 		if isZero(surge) && isZero(missing) {
 			names = append(names, name)
 		}

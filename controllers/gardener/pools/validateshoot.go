@@ -26,12 +26,12 @@ func ValidateShoot(shoot v1beta1.Shoot, namespace string, existing func(pool str
 	for _, problem := range validation.IsDNS1123Label(namespace) {
 		f.Errors = append(f.Errors, field.Invalid(field.NewPath("status", "technicalID"), namespace, problem))
 	}
-	f.add(ValidateAutoscaler(shoot))
+	f.add(validateAutoscaler(shoot))
 	var all []v1alpha1.Pool
 	for _, w := range shoot.Spec.Provider.Workers {
 		all = append(all, poolOf(w))
 	}
-	f.add(Validate(all, namespace, existing, workersPath))
+	f.add(validate(all, namespace, existing, workersPath))
 	for i, w := range shoot.Spec.Provider.Workers {
 		if w.MaxSurge == nil {
 			f.Warnings.ofDefault(workersPath.Index(i).Child("maxSurge"))
@@ -49,9 +49,9 @@ func (w Warnings) ofDefault(at *field.Path) {
 	}
 }
 
-// ValidateAutoscaler says what is wrong with a shoot's clusterAutoscaler section.
-func ValidateAutoscaler(shoot v1beta1.Shoot) Findings {
-	f := Findings{Errors: ValidateSizing(shoot)}
+// validateAutoscaler says what is wrong with a shoot's clusterAutoscaler section.
+func validateAutoscaler(shoot v1beta1.Shoot) Findings {
+	f := Findings{Errors: validateSizing(shoot)}
 	a := shoot.Spec.Kubernetes.ClusterAutoscaler
 	if a == nil {
 		return f
@@ -111,7 +111,7 @@ func ValidateAutoscaler(shoot v1beta1.Shoot) Findings {
 // ValidateWorker says what is wrong with a Worker's pools, and with what the Shoot
 // behind it says of their sizing.
 func ValidateWorker(worker v1alpha1.Worker, shoot v1beta1.Shoot, existing func(pool string) bool) Findings {
-	f := Findings{Errors: ValidateSizing(shoot)}
-	f.add(Validate(worker.Spec.Pools, worker.Namespace, existing, field.NewPath("spec", "pools")))
+	f := Findings{Errors: validateSizing(shoot)}
+	f.add(validate(worker.Spec.Pools, worker.Namespace, existing, field.NewPath("spec", "pools")))
 	return f
 }

@@ -8,10 +8,10 @@ import (
 // The codes of a scaling activity that are made here; AWS has more:
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
 const (
-	InProgress = "InProgress"
-	Successful = "Successful"
-	Failed     = "Failed"
-	Cancelled  = "Cancelled"
+	inProgress = "InProgress"
+	successful = "Successful"
+	failed     = "Failed"
+	cancelled  = "Cancelled"
 )
 
 // activity is a scaling activity of a group.

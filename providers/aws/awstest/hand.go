@@ -96,7 +96,7 @@ func (c *Cloud) SetDesired(name string, n int) error {
 // machine does. The desired capacity stays, so that another one comes.
 func (c *Cloud) Kill(id string) error {
 	return c.byHandOn(id, func(g *group, i *instance) {
-		i.finish(Cancelled, c.at)
+		i.finish(cancelled, c.at)
 		g.instances = slices.DeleteFunc(g.instances, func(other *instance) bool { return other == i })
 	})
 }

@@ -278,7 +278,7 @@ func (c *Cloud) launch(g *group) {
 	for _, f := range failures {
 		c.record(g, &activity{
 			Description: "Launching a new EC2 instance.  Status Reason: " + f.words, Cause: cause, Zone: f.zone,
-			Start: c.at, End: c.at, Status: Failed, Message: f.words, Progress: 100,
+			Start: c.at, End: c.at, Status: failed, Message: f.words, Progress: 100,
 		})
 	}
 	if choice.zone == "" {
@@ -296,7 +296,7 @@ func (c *Cloud) launch(g *group) {
 	}
 	i.activity = c.record(g, &activity{
 		Description: "Launching a new EC2 instance: " + i.ID, Cause: cause, Zone: i.Zone,
-		Start: c.at, Status: InProgress, Progress: 30,
+		Start: c.at, Status: inProgress, Progress: 30,
 	})
 	if g.capacity() > g.desired {
 		c.notice(g)
@@ -311,12 +311,12 @@ func (c *Cloud) proceed(g *group, i *instance) {
 		i.State, i.due = PendingProceed, c.at.Add(t.Boot)
 	case Pending, PendingProceed:
 		i.State, i.due = InService, time.Time{}
-		i.finish(Successful, c.at)
+		i.finish(successful, c.at)
 	case TerminatingWait:
 		i.State, i.due = TerminatingProceed, c.at.Add(t.End)
 	case Terminating, TerminatingProceed:
 		i.State, i.due = Terminated, c.at.Add(t.Linger)
-		i.finish(Successful, c.at)
+		i.finish(successful, c.at)
 		if t.Linger > 0 {
 			return
 		}
@@ -328,14 +328,14 @@ func (c *Cloud) proceed(g *group, i *instance) {
 
 // end begins to end an instance; the cause is in AWS's words, without the time.
 func (c *Cloud) end(g *group, i *instance, cause string) *activity {
-	i.finish(Cancelled, c.at)
+	i.finish(cancelled, c.at)
 	i.State, i.due = Terminating, c.at.Add(c.timing(g).End)
 	if wait := c.timing(g).TerminatingWait; wait > 0 {
 		i.State, i.due = TerminatingWait, c.at.Add(wait)
 	}
 	i.activity = c.record(g, &activity{
 		Description: "Terminating EC2 instance: " + i.ID, Cause: "At " + seconds(c.at) + " " + cause, Zone: i.Zone,
-		Start: c.at, Status: InProgress,
+		Start: c.at, Status: inProgress,
 	})
 	return i.activity
 }

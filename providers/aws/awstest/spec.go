@@ -181,7 +181,7 @@ type Shortage string
 
 // The shortages; words.go has AWS's words for each.
 const (
-	Capacity  Shortage = "capacity"   // the zone has no such machine now
+	capacity  Shortage = "capacity"   // the zone has no such machine now
 	VCPULimit Shortage = "vcpu-limit" // the account's quota is used up
 	NotInZone Shortage = "not-in-zone"
 	SpotPool  Shortage = "spot" // no spot capacity matches

@@ -87,9 +87,6 @@ func (w *World) Starve(name string) {
 	w.API.Starve(v1alpha1.KindMachineDeployment, w.Namespace, name)
 }
 
-// Feed ends a Starve.
-func (w *World) Feed(name string) { w.API.Feed(v1alpha1.KindMachineDeployment, w.Namespace, name) }
-
 // FailCreation makes the cloud refuse the machines of a MachineDeployment from now
 // on, with a code and its own words. Each is asked for again after as long as the real
 // machine controller waits after that code; CreateAgain lets the next try work.

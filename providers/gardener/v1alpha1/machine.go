@@ -71,8 +71,6 @@ type MachineOperationType string
 // The operations.
 const (
 	OperationCreate      MachineOperationType = "Create"
-	OperationUpdate      MachineOperationType = "Update"
-	OperationInPlace     MachineOperationType = "InPlaceUpdate"
 	OperationDrainNode   MachineOperationType = "DrainNode"
 	OperationHealthCheck MachineOperationType = "HealthCheck"
 	OperationDelete      MachineOperationType = "Delete"
@@ -99,12 +97,9 @@ type LastOperation struct {
 
 // The error codes, which are those of gRPC.
 const (
-	CodeCanceled           = "Canceled"
 	CodeUnknown            = "Unknown"
 	CodeInvalidArgument    = "InvalidArgument"
 	CodeDeadlineExceeded   = "DeadlineExceeded"
-	CodeNotFound           = "NotFound"
-	CodeAlreadyExists      = "AlreadyExists"
 	CodePermissionDenied   = "PermissionDenied"
 	CodeResourceExhausted  = "ResourceExhausted"
 	CodeFailedPrecondition = "FailedPrecondition"
@@ -113,7 +108,6 @@ const (
 	CodeUnimplemented      = "Unimplemented"
 	CodeInternal           = "Internal"
 	CodeUnavailable        = "Unavailable"
-	CodeDataLoss           = "DataLoss"
 	CodeUnauthenticated    = "Unauthenticated"
 	CodeUninitialized      = "Uninitialized"
 )
