@@ -58,8 +58,10 @@ has the rights that it needs, and how it gets on with EKS Anywhere's own control
 	var settings eksanywhere.Settings
 	set := cmd.Flags()
 	process := bindProcess(set, "the management cluster", eksanywhere.DefaultNamespace)
-	set.BoolVar(&settings.StatusOnly, "status-only", false, "write conditions, events and metrics only; never write MachineDeployments")
-	set.StringVar(&settings.Namespace, "machine-deployment-namespace", eksanywhere.DefaultNamespace, "where the machine deployments are")
+	set.BoolVar(&settings.StatusOnly, "status-only", false,
+		"write conditions, events and metrics only; never write MachineDeployments")
+	set.StringVar(&settings.Namespace, "machine-deployment-namespace", eksanywhere.DefaultNamespace,
+		"where the machine deployments are")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		rc, h, err := process.begin(cmd.ErrOrStderr())
 		if err != nil {
@@ -84,7 +86,8 @@ type process struct {
 func bindProcess(set *pflag.FlagSet, cluster, lease string) *process {
 	p := &process{config: config.Defaults()}
 	kubeconfig, logging := &p.config.Cluster.Kubeconfig, &p.config.Logging
-	set.StringVar(kubeconfig, "kubeconfig", *kubeconfig, "kubeconfig file of "+cluster+"; none: the pod's own account, else as kubectl finds it")
+	set.StringVar(kubeconfig, "kubeconfig", *kubeconfig,
+		"kubeconfig file of "+cluster+"; none: the pod's own account, else as kubectl finds it")
 	set.BoolVar(&p.elect, "leader-elect", true, "take a Lease before anything is written; without it, nobody else may run")
 	set.StringVar(&p.host.LeaderElectionNamespace, "leader-elect-resource-namespace", lease, "where the Lease is")
 	set.StringVar(&p.host.MetricsAddress, "metrics-address", ":8080", "where to serve /metrics; empty: nowhere")

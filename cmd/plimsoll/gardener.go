@@ -38,8 +38,10 @@ type shootFile struct {
 
 func (f *shootFile) bind(set *pflag.FlagSet) {
 	set.StringVarP(&f.name, "filename", "f", "", "the file with the Shoot, YAML or JSON; -: standard input")
-	set.StringVar(&f.technicalID, "technical-id", "", "the namespace of the shoot's control plane; none: the Shoot's status.technicalID, else shoot--<project>--<name>")
-	set.StringSliceVar(&f.existing, "existing", nil, "pools that there are already, so that they are only warned of what new ones are refused for; without a value: all")
+	set.StringVar(&f.technicalID, "technical-id", "",
+		"the namespace of the shoot's control plane; none: the Shoot's status.technicalID, else shoot--<project>--<name>")
+	set.StringSliceVar(&f.existing, "existing", nil,
+		"pools that there are already, so that they are only warned of what new ones are refused for; without a value: all")
 	set.Lookup("existing").NoOptDefVal = "*"
 }
 
@@ -136,8 +138,10 @@ func gardenerRenderCommand() *cobra.Command {
 	set := cmd.Flags()
 	file.bind(set)
 	set.StringVar(&image.Name, "image", defaultImage(), "the image of the autoscaler")
-	set.StringVar(&image.KubeconfigSecret, "kubeconfig-secret", "generic-token-kubeconfig", "the Secret with the kubeconfig for the shoot; on a seed its name ends in a hash")
-	classes := set.StringToString("machine-class", nil, "the machine class of a machine deployment, if it is not called the same")
+	set.StringVar(&image.KubeconfigSecret, "kubeconfig-secret", "generic-token-kubeconfig",
+		"the Secret with the kubeconfig for the shoot; on a seed its name ends in a hash")
+	classes := set.StringToString("machine-class", nil,
+		"the machine class of a machine deployment, if it is not called the same")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		shoot, id, findings, err := file.read(cmd.InOrStdin())
 		if err != nil {
@@ -172,7 +176,9 @@ func rendered(shoot v1beta1.Shoot, namespace string, named map[string]string, im
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
 		return nil, fmt.Errorf("--machine-class names %s, and there is no such machine deployment", name)
 	}
-	deployment, err := runtime.DefaultUnstructuredConverter.ToUnstructured(new(pools.Deployment(c, shoot.Spec.Kubernetes.ClusterAutoscaler, image)))
+	deployment, err := runtime.DefaultUnstructuredConverter.ToUnstructured(
+		new(pools.Deployment(c, shoot.Spec.Kubernetes.ClusterAutoscaler, image)),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("render the autoscaler's Deployment: %w", err)
 	}

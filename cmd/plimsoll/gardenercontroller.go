@@ -25,8 +25,10 @@ own worker controllers.`,
 	var settings gardener.Settings
 	set := cmd.Flags()
 	process := bindProcess(set, "the seed", "garden")
-	statusOnly := set.Bool("status-only", false, "write conditions, events and metrics only; never write MachineDeployments")
-	limitsOnly := set.Bool("limits-only", false, "of machine deployments, write the limits of their pool and its sizing alone: for seeds where Gardener's own worker controllers make them")
+	statusOnly := set.Bool("status-only", false,
+		"write conditions, events and metrics only; never write MachineDeployments")
+	limitsOnly := set.Bool("limits-only", false, "of machine deployments, write the limits of their pool and its sizing "+
+		"alone: for seeds where Gardener's own worker controllers make them")
 	set.StringVar(&settings.Namespace, "namespace", "", "the namespace of the one shoot to look after; none: all")
 	set.StringSliceVar(&settings.Types, "worker-type", nil, "the types of Workers to look after, such as aws; none: all")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

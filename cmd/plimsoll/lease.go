@@ -45,7 +45,9 @@ func (l lease) hint(err error) error {
 		return err
 	case l.observes:
 		return fmt.Errorf("%w (an observer has a Lease of its own, which the rights of one that acts do not name: "+
-			"give its account create on leases in namespace %s, and get and update on the one named %s, as in docs/observe.md#rights)", err, l.namespace, l.name)
+			"give its account create on leases in namespace %s, and get and update on the one named %s, as in "+
+			"docs/observe.md#rights)", err, l.namespace, l.name)
 	}
-	return fmt.Errorf("%w (give its account create on leases in namespace %s, and get and update on the one named %s, as in docs/install.md#rights)", err, l.namespace, l.name)
+	return fmt.Errorf("%w (give its account create on leases in namespace %s, and get and update on the one named %s, as "+
+		"in docs/install.md#rights)", err, l.namespace, l.name)
 }

@@ -50,7 +50,8 @@ func TestTheLeaseIsHeldUntilLeadingHasEnded(t *testing.T) {
 	} {
 		inLead.Store(c.leads)
 		err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: c.holder})
-		if refused := c.held != c.holder; refused != (err != nil) || apierrors.IsConflict(err) { // a conflict is tried again at once
+		// a conflict is tried again at once
+		if refused := c.held != c.holder; refused != (err != nil) || apierrors.IsConflict(err) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		record, _, err := l.Get(t.Context())
@@ -73,13 +74,15 @@ func (s *leaseServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer s.mu.Unlock()
 	answer := func(code int, of any) (*http.Response, error) {
 		body, err := json.Marshal(of)
-		return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
+		return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
 	}
 	switch {
 	case s.out:
 		return nil, errors.New("no route to host")
 	case r.Method == http.MethodGet && s.lease == nil:
-		return answer(http.StatusNotFound, apierrors.NewNotFound(coordinationv1.Resource("leases"), "cluster-autoscaler").Status())
+		return answer(http.StatusNotFound,
+			apierrors.NewNotFound(coordinationv1.Resource("leases"), "cluster-autoscaler").Status())
 	case r.Method != http.MethodGet:
 		s.lease = &coordinationv1.Lease{}
 		if err := json.NewDecoder(r.Body).Decode(s.lease); err != nil {
@@ -127,13 +130,18 @@ func TestElected(t *testing.T) {
 				server := &leaseServer{}
 				conf := config.Config{}
 				conf.Leader.Namespace, conf.Leader.Name = "kube-system", "cluster-autoscaler"
-				conf.Leader.LeaseDuration, conf.Leader.RenewDeadline, conf.Leader.RetryPeriod = 15*time.Second, 10*time.Second, 3*time.Second
+				conf.Leader.LeaseDuration, conf.Leader.RenewDeadline, conf.Leader.RetryPeriod = 15*time.Second,
+					10*time.Second, 3*time.Second
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
 				time.AfterFunc(19*time.Second, func() { c.end(server, stop) })
 				led := false
-				rc := &rest.Config{Host: "http://api", Transport: server, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-				err := elected(ctx, conf, config.Mode{}, rc, slog.New(slog.DiscardHandler), func(ctx context.Context, may func() error) error {
+				rc := &rest.Config{
+					Host: "http://api", Transport: server, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+				}
+				err := elected(ctx, conf, config.Mode{}, rc, slog.New(
+					slog.DiscardHandler,
+				), func(ctx context.Context, may func() error) error {
 					led = true
 					if err := may(); err != nil {
 						t.Errorf("it leads, and must not: %v", err)
@@ -191,8 +199,10 @@ func TestAForbiddenLease(t *testing.T) {
 			return true, nil, apierrors.NewForbidden(coordinationv1.Resource("leases"), c.name, nil)
 		})
 		_, _, got := l.Get(t.Context())
-		for verb, err := range map[string]error{"get": got, "create": l.Create(t.Context(), resourcelock.LeaderElectionRecord{}),
-			"update": l.Update(t.Context(), resourcelock.LeaderElectionRecord{})} {
+		for verb, err := range map[string]error{
+			"get": got, "create": l.Create(t.Context(), resourcelock.LeaderElectionRecord{}),
+			"update": l.Update(t.Context(), resourcelock.LeaderElectionRecord{}),
+		} {
 			if !apierrors.IsForbidden(err) {
 				t.Errorf("%s: %v", verb, err)
 			}

@@ -83,6 +83,7 @@ func root() *cobra.Command {
 		SilenceUsage:               true,
 	}
 	cmd.SetFlagErrorFunc(flagMistake)
-	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand(), controllerCommand(), gardenerCommand(), migrateCommand(), versionCommand())
+	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand(), controllerCommand(), gardenerCommand(),
+		migrateCommand(), versionCommand())
 	return cmd
 }

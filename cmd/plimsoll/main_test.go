@@ -81,7 +81,13 @@ func TestTheHelpOfGroups(t *testing.T) {
 		if err := cmd.Execute(); err != nil {
 			t.Fatal(err)
 		}
-		for text, want := range map[string]bool{"Usage:": true, "-o, --output": true, "--aws-max-pods": true, "--kubeconfig": true, "--scale-down-unneeded-time": false} {
+		for text, want := range map[string]bool{
+			"Usage:":                     true,
+			"-o, --output":               true,
+			"--aws-max-pods":             true,
+			"--kubeconfig":               true,
+			"--scale-down-unneeded-time": false,
+		} {
 			if strings.Contains(out.String(), text) != want {
 				t.Errorf("groups %s: has %s: %v", flag, text, !want)
 			}

@@ -17,7 +17,8 @@ import (
 func kubeconfig(t *testing.T, url string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: '" + url + "'}}]\n"
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: " +
+		"u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: '" + url + "'}}]\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,8 @@ func TestGroupsOfAShoot(t *testing.T) {
 	w := gardenertest.New(time.Now, namespace)
 	for _, zone := range []string{"z1", "z2"} {
 		w.Add(gardenertest.NewClass(namespace, "web-"+zone, zone),
-			gardenertest.NewDeployment(namespace, "web-"+zone, "web", zone, 1, v1alpha1.PoolMinimumAnnotation, "1", v1alpha1.PoolMaximumAnnotation, "4"))
+			gardenertest.NewDeployment(namespace, "web-"+zone, "web", zone, 1, v1alpha1.PoolMinimumAnnotation, "1",
+				v1alpha1.PoolMaximumAnnotation, "4"))
 	}
 	w.Settle()
 	s, err := kubetest.Listen(w)
@@ -65,7 +67,8 @@ func TestGroupsOfAShoot(t *testing.T) {
 	// What is wrong with the flags is told before anything is looked for.
 	cmd := root()
 	cmd.SetArgs([]string{"groups", "--cloud-provider=mcm", "--kubeconfig=" + shoot, "--mcm-sizing=fair"})
-	if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), "CONTROL_NAMESPACE") || !strings.Contains(err.Error(), "--mcm-sizing") {
+	if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), "CONTROL_NAMESPACE") ||
+		!strings.Contains(err.Error(), "--mcm-sizing") {
 		t.Error(err)
 	}
 }

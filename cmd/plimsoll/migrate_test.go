@@ -21,7 +21,8 @@ func migrated(t *testing.T, stdin string, args ...string) (stdout, stderr string
 	return out.String(), told.String(), err
 }
 
-const smallValues = "autoDiscovery: {clusterName: prod}\nawsRegion: eu-west-1\nextraArgs: {v: 2, stderrthreshold: info}\n"
+const smallValues = "autoDiscovery: {clusterName: prod}\nawsRegion: eu-west-1\nextraArgs: {v: 2, stderrthreshold: " +
+	"info}\n"
 
 // TestMigrate: a file or standard input, the translation on standard output, what
 // changes on standard error.
@@ -51,12 +52,15 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("the image is not left to the chart:\n%s", fromFile)
 	}
 	// What differs is said once, and not where the translation goes.
-	for _, want := range []string{"\n- --stderrthreshold=info is dropped: logs go to standard error", "--set mode=observe"} {
+	for _, want := range []string{
+		"\n- --stderrthreshold=info is dropped: logs go to standard error", "--set mode=observe",
+	} {
 		if strings.Count(told, want) != 1 || strings.Contains(fromFile, strings.TrimPrefix(want, "\n- ")) {
 			t.Errorf("%q is not once in what is told, or is in the translation:\n%s\n%s", want, told, fromFile)
 		}
 	}
-	if _, told, err := migrated(t, smallValues, "-f", "-", "-n", "autoscaling"); err != nil || !strings.Contains(told, "install Plimsoll into namespace autoscaling:") {
+	if _, told, err := migrated(t, smallValues, "-f", "-", "-n", "autoscaling"); err != nil ||
+		!strings.Contains(told, "install Plimsoll into namespace autoscaling:") {
 		t.Errorf("%v: with the release's namespace:\n%s", err, told)
 	}
 	withImage, _, err := migrated(t, smallValues, "-f", "-", "--image=registry:5000/plimsoll:v1")

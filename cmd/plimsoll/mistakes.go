@@ -24,7 +24,8 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 
 // flagMistake adds to an error about flags what the person may have meant.
 func flagMistake(cmd *cobra.Command, err error) error {
-	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
+	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) &&
+		invalid.GetFlag().Value.Type() == "duration" {
 		if _, bad := strconv.ParseFloat(invalid.GetValue(), 64); bad == nil {
 			return fmt.Errorf("%w: write %ss for seconds, or %[2]sm for minutes", err, invalid.GetValue())
 		}

@@ -25,7 +25,9 @@ type hand interface {
 
 // newHand gives what carries out the plans on a cloud. On one that can only be read
 // nobody does.
-func newHand(cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), log *slog.Logger) hand {
+func newHand(
+	cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), log *slog.Logger,
+) hand {
 	if _, only := cloud.(readOnly); only {
 		return act.NewOnlooker()
 	}
@@ -109,5 +111,7 @@ func (r readOnly) Cancel(_ context.Context, q provider.CancelRequest) (provider.
 }
 
 func refusal(op provider.Op, group provider.GroupID) *provider.Error {
-	return &provider.Error{Op: op, Group: group, Kind: provider.Unsupported, Message: "this process only observes (--mode=observe)"}
+	return &provider.Error{
+		Op: op, Group: group, Kind: provider.Unsupported, Message: "this process only observes (--mode=observe)",
+	}
 }

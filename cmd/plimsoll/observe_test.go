@@ -23,8 +23,14 @@ import (
 type wholeCloud struct{ t *testing.T }
 
 func (c wholeCloud) Inventory(context.Context) (provider.Inventory, error) {
-	amounts := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("110")}
-	template := &provider.Template{Version: "1", Node: &corev1.Node{Status: corev1.NodeStatus{Capacity: amounts, Allocatable: amounts}}}
+	amounts := corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("8"),
+		corev1.ResourceMemory: resource.MustParse("32Gi"),
+		corev1.ResourcePods:   resource.MustParse("110"),
+	}
+	template := &provider.Template{
+		Version: "1", Node: &corev1.Node{Status: corev1.NodeStatus{Capacity: amounts, Allocatable: amounts}},
+	}
 	return provider.Inventory{AsOf: time.Now(), Groups: []provider.Group{{ID: "web", Max: 10, Template: template}}}, nil
 }
 
@@ -148,7 +154,9 @@ func TestWhoObservesHasNothingToWriteWith(t *testing.T) {
 		recorder, stop := newRecorder(mode, client)
 		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: "n"}, corev1.EventTypeNormal, "Reason", "message")
 		sent := func() bool {
-			return slices.ContainsFunc(client.Actions(), func(a clienttesting.Action) bool { return a.Matches("create", "events") })
+			return slices.ContainsFunc(client.Actions(), func(a clienttesting.Action) bool {
+				return a.Matches("create", "events")
+			})
 		}
 		if mode.Observe && !mode.Events {
 			if sent() {
@@ -166,8 +174,12 @@ func TestWhoObservesHasNothingToWriteWith(t *testing.T) {
 // it writes is its status.
 func TestAnObserverWritesItsStatusAlone(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
-		Spec:   corev1.PodSpec{SchedulerName: "default-scheduler", Containers: []corev1.Container{{Name: "main", Image: "none"}}},
-		Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}}
+		Spec: corev1.PodSpec{
+			SchedulerName: "default-scheduler", Containers: []corev1.Container{{Name: "main", Image: "none"}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		}}}}
 	client := fake.NewClientset(pod)
 	cycled, stop := leader(t, client, onlyRead(wholeCloud{t}), true)
 	cycled()

@@ -25,10 +25,13 @@ func statusCommand() *cobra.Command {
 	set := cmd.Flags()
 	format := cli.Table
 	set.VarP(&format, "output", "o", "table, json or yaml")
-	set.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", c.Cluster.Kubeconfig, "the kubeconfig file; none: the pod's own account, else as kubectl finds it")
+	set.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", c.Cluster.Kubeconfig,
+		"the kubeconfig file; none: the pod's own account, else as kubectl finds it")
 	set.StringVar(&c.Cluster.Server, "kubernetes", c.Cluster.Server, "the API server's address, if not the kubeconfig's")
-	set.StringVarP(&c.Cluster.Namespace, "namespace", "n", c.Cluster.Namespace, "the namespace that the autoscaler runs in")
-	set.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap, "the ConfigMap with the status")
+	set.StringVarP(&c.Cluster.Namespace, "namespace", "n", c.Cluster.Namespace,
+		"the namespace that the autoscaler runs in")
+	set.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap,
+		"the ConfigMap with the status")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		rc, err := restConfig(c.Cluster)
 		if err != nil {

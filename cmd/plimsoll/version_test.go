@@ -16,7 +16,8 @@ func TestBuild(t *testing.T) {
 	info := &debug.BuildInfo{
 		GoVersion: "go1.26.8",
 		Settings: []debug.BuildSetting{
-			{Key: "vcs.revision", Value: "c0ffee"}, {Key: "vcs.time", Value: "2026-11-22T01:02:03Z"}, {Key: "vcs.modified", Value: "true"},
+			{Key: "vcs.revision", Value: "c0ffee"}, {Key: "vcs.time", Value: "2026-11-22T01:02:03Z"},
+			{Key: "vcs.modified", Value: "true"},
 		},
 		Deps: []*debug.Module{
 			{Path: "k8s.io/api", Version: "v0.37.0"},
@@ -32,11 +33,13 @@ func TestBuild(t *testing.T) {
 	}{
 		"stamped": {
 			"feed", "2026-11-20T00:00:00Z", info,
-			build{Version: "v1", Commit: "feed", Date: "2026-11-20T00:00:00Z", Modified: true, GoVersion: "go1.26.8", Kubernetes: libraries},
+			build{Version: "v1", Commit: "feed", Date: "2026-11-20T00:00:00Z", Modified: true, GoVersion: "go1.26.8",
+				Kubernetes: libraries},
 		},
 		"known to Go": {
 			"", "", info,
-			build{Version: "v1", Commit: "c0ffee", Date: "2026-11-22T01:02:03Z", Modified: true, GoVersion: "go1.26.8", Kubernetes: libraries},
+			build{Version: "v1", Commit: "c0ffee", Date: "2026-11-22T01:02:03Z", Modified: true, GoVersion: "go1.26.8",
+				Kubernetes: libraries},
 		},
 		"not known": {"", "", &debug.BuildInfo{GoVersion: "go1.26.8"}, build{Version: "v1", GoVersion: "go1.26.8"}},
 	} {
@@ -62,7 +65,9 @@ func TestVersionCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, say := range []string{"plimsoll", version, "commit", "go1.", "k8s.io/client-go   v0.", "k8s.io/kubernetes  v1."} {
+	for _, say := range []string{
+		"plimsoll", version, "commit", "go1.", "k8s.io/client-go   v0.", "k8s.io/kubernetes  v1.",
+	} {
 		if !strings.Contains(text, say) {
 			t.Errorf("the text does not say %q:\n%s", say, text)
 		}
@@ -75,7 +80,8 @@ func TestVersionCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	if got.Version != version || !strings.HasPrefix(got.GoVersion, "go1.") || got.Platform == "" || len(got.Kubernetes) != len(libraries) {
+	if got.Version != version || !strings.HasPrefix(got.GoVersion, "go1.") || got.Platform == "" ||
+		len(got.Kubernetes) != len(libraries) {
 		t.Errorf("the JSON lacks something: %s", out)
 	}
 	if _, err := run("--output=yaml"); err == nil || !strings.Contains(err.Error(), `"yaml"`) {

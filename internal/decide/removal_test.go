@@ -72,7 +72,8 @@ func TestRemovalsAreSafeTogether(t *testing.T) {
 			// One node may have more of a budget's pods than it allows now: they go in turn,
 			// as long as the others leave it one.
 			if evicted[i] > max(0, b.Allowed) && (b.Allowed <= 0 || evicted[i]-most[i] > b.Allowed-1) {
-				t.Fatalf("budget %s allows %d, and %d pods go, %d of them of one node\n%s", b.Name, b.Allowed, evicted[i], most[i], plan.Text(s))
+				t.Fatalf("budget %s allows %d, and %d pods go, %d of them of one node\n%s",
+					b.Name, b.Allowed, evicted[i], most[i], plan.Text(s))
 			}
 		}
 
@@ -86,7 +87,8 @@ func TestRemovalsAreSafeTogether(t *testing.T) {
 			}
 		}
 		if starts > p.ScaleDown.MaxParallelism || drains > p.ScaleDown.MaxDrains {
-			t.Fatalf("%d removals begin, %d of them of nodes with pods, of at most %d and %d", starts, drains, p.ScaleDown.MaxParallelism, p.ScaleDown.MaxDrains)
+			t.Fatalf("%d removals begin, %d of them of nodes with pods, of at most %d and %d",
+				starts, drains, p.ScaleDown.MaxParallelism, p.ScaleDown.MaxDrains)
 		}
 	})
 }
@@ -94,13 +96,15 @@ func TestRemovalsAreSafeTogether(t *testing.T) {
 // touches tells whether a node of the pool goes.
 func touches(s *model.Snapshot, plan model.Plan, pool provider.PoolID) bool {
 	return slices.ContainsFunc(plan.Unneeded, func(v model.NodeVerdict) bool {
-		return v.Reason == model.Unneeded && slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.ID == v.Group && g.Pool == pool })
+		return v.Reason == model.Unneeded &&
+			slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.ID == v.Group && g.Pool == pool })
 	})
 }
 
 // matters tells whether a pod must be moved before its node goes.
 func matters(s *model.Snapshot, q *model.Pod) bool {
-	return q.Flags&(model.Finished|model.Mirror|model.FromDaemonSet|model.Terminating) == 0 && s.Contents.Specs[q.Spec].Priority >= -10
+	return q.Flags&(model.Finished|model.Mirror|model.FromDaemonSet|model.Terminating) == 0 &&
+		s.Contents.Specs[q.Spec].Priority >= -10
 }
 
 // checkPod fails for a pod that must not be on an unneeded node, and counts what its
@@ -110,18 +114,21 @@ func checkPod(t *rapid.T, s *model.Snapshot, n *model.Node, q *model.Pod, evicte
 		return
 	}
 	facts, namespace := s.Contents.Facts[q.Facts], s.Contents.Specs[q.Spec].Pod.Namespace
-	if facts.Safe == model.EvictNo || facts.Safe == model.EvictOnCompletion || (facts.Controller == "" && facts.Safe != model.EvictYes) {
+	if facts.Safe == model.EvictNo || facts.Safe == model.EvictOnCompletion ||
+		(facts.Controller == "" && facts.Safe != model.EvictYes) {
 		t.Fatalf("%s is unneeded, and pod %s/%s may not be moved: %+v", n.Name, namespace, q.Name, facts)
 	}
 	covers := 0
 	for i, b := range s.Budgets {
-		if b.Namespace == namespace && b.Selector != nil && b.Selector.Matches(labels.Set(s.Contents.Labels[q.Labels].Labels)) {
+		if b.Namespace == namespace && b.Selector != nil &&
+			b.Selector.Matches(labels.Set(s.Contents.Labels[q.Labels].Labels)) {
 			evicted[i]++
 			covers++
 		}
 	}
 	if covers > 1 {
-		t.Fatalf("%s is unneeded, and the API server never evicts pod %s/%s, which %d budgets cover", n.Name, namespace, q.Name, covers)
+		t.Fatalf("%s is unneeded, and the API server never evicts pod %s/%s, which %d budgets cover",
+			n.Name, namespace, q.Name, covers)
 	}
 }
 
@@ -166,7 +173,9 @@ func TestTheTaintChangesNoAnswer(t *testing.T) {
 				continue
 			}
 			n := seen.Nodes[i].Object.DeepCopy()
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{
+				Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule,
+			})
 			seen.Nodes[i].Object, seen.Nodes[i].Shape = n, c.Catalog.Shape(n)
 			standing.Nodes[call.Node] = model.NodeStanding{Drain: &model.Drain{
 				Node: call.Node, Group: call.Group, Instance: call.Instance, Stage: model.Tainted, Since: s.Now, Began: s.Now,
@@ -178,7 +187,8 @@ func TestTheTaintChangesNoAnswer(t *testing.T) {
 		after := decide.Decide(tainted, p)
 		for _, call := range after.Calls {
 			if call.Verb == model.Untaint {
-				t.Fatalf("%s is given back at once: %s (%s)\nbefore:\n%s\nafter:\n%s", call.Node, call.Reason, call.Why, before.Text(s), after.Text(tainted))
+				t.Fatalf("%s is given back at once: %s (%s)\nbefore:\n%s\nafter:\n%s",
+					call.Node, call.Reason, call.Why, before.Text(s), after.Text(tainted))
 			}
 		}
 	})
@@ -251,10 +261,12 @@ func TestNoRemovalMakesTheClusterUnhealthy(t *testing.T) {
 				}
 			}
 			if len(going) != test.begin || never != test.never {
-				t.Errorf("%d removals begin, %d of them of nodes that never started, want %d and %d\n%s", len(going), never, test.begin, test.never, plan.Text(before))
+				t.Errorf("%d removals begin, %d of them of nodes that never started, want %d and %d\n%s",
+					len(going), never, test.begin, test.never, plan.Text(before))
 			}
 			if after := scenario(going); after.Unhealthy != nil {
-				t.Errorf("the removals of %d nodes make the cluster unhealthy: %s\n%s", len(going), after.Unhealthy.Detail, plan.Text(before))
+				t.Errorf("the removals of %d nodes make the cluster unhealthy: %s\n%s",
+					len(going), after.Unhealthy.Detail, plan.Text(before))
 			}
 		})
 	}

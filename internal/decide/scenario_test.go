@@ -49,7 +49,8 @@ func TestScenarios(t *testing.T) {
 				for _, n := range plan.Notices {
 					fmt.Fprintf(&notices, "notice %s: %s\n", n.Code, n.Message)
 				}
-				return fmt.Sprintf("%s%sbought %d, at least %d needed\n", plan.Text(snap), notices.String(), plan.Nodes, plan.LowerBound)
+				return fmt.Sprintf("%s%sbought %d, at least %d needed\n",
+					plan.Text(snap), notices.String(), plan.Nodes, plan.LowerBound)
 			}
 			d.Fatalf(t, "%q is none of cluster, priorities, plan", d.Cmd)
 			return ""
@@ -145,7 +146,9 @@ func set(p *model.Policy, key string, vals []string) error {
 	case "move-custom":
 		p.ScaleDown.Drain.SkipCustom = false
 	case "levels":
-		p.ScaleDown.Drain.Levels = []model.DrainLevel{{Priority: 0, Grace: time.Minute}, {Priority: 1000, Grace: 20 * time.Second}}
+		p.ScaleDown.Drain.Levels = []model.DrainLevel{
+			{Priority: 0, Grace: time.Minute}, {Priority: 1000, Grace: 20 * time.Second},
+		}
 	case "min-cores":
 		p.ScaleDown.MinCoresTotal = int64(number())
 	default:

@@ -89,7 +89,8 @@ func TestNothingGoesThatUnseenPodsMayNeed(t *testing.T) {
 		for _, call := range plan.Calls {
 			verbs = append(verbs, call.Verb)
 		}
-		if goes := slices.Contains(verbs, model.Taint) && slices.Contains(verbs, model.Remove); goes != c.goes || !c.goes && len(verbs) > 0 {
+		if goes := slices.Contains(verbs, model.Taint) && slices.Contains(verbs, model.Remove); goes != c.goes ||
+			!c.goes && len(verbs) > 0 {
 			t.Errorf("%d steps, unneeded for %s: %v, %+v", c.steps, c.since, verbs, plan.Unneeded)
 		}
 	}
@@ -125,7 +126,8 @@ func TestMoreStepsNeverPlaceFewerPods(t *testing.T) {
 // to say why they wait, are not told that they were not looked at.
 func TestWordsThatRanOutSaySo(t *testing.T) {
 	scenario := testkit.NewScenario()
-	if err := scenario.Add("group g max=10 cpu=4 memory=16Gi\nnode n group=g\ngroup h max=10 cpu=4 memory=16Gi\ngroup i max=10 cpu=4 memory=16Gi"); err != nil {
+	if err := scenario.Add("group g max=10 cpu=4 memory=16Gi\nnode n group=g\ngroup h max=10 cpu=4 memory=16Gi\ngroup i " +
+		"max=10 cpu=4 memory=16Gi"); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 40 {
@@ -138,7 +140,9 @@ func TestWordsThatRanOutSaySo(t *testing.T) {
 	plan := Decide(scenario.Snapshot(policy), policy)
 	short := 0
 	for i := range plan.Pending {
-		if v := plan.Pending[i].Groups[0]; !slices.Contains(plan.Unseen, scenario.Snapshot(policy).Classes[plan.Pending[i].Class].Digest()) && v.Reason == model.StepBudget {
+		if v := plan.Pending[i].Groups[0]; !slices.Contains(
+			plan.Unseen, scenario.Snapshot(policy).Classes[plan.Pending[i].Class].Digest(),
+		) && v.Reason == model.StepBudget {
 			if short++; !strings.Contains(v.Detail, "were looked at") {
 				t.Errorf("%+v", v)
 			}

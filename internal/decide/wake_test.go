@@ -20,7 +20,8 @@ func TestWakes(t *testing.T) {
 		{"a node is not unneeded for long enough yet", "", 0, 10 * time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			snap, policy := snapshotOf(t, "group g max=10 cpu=4 memory=16Gi\nnode n1 group=g\npods api count=1 cpu=100m node=n1 age=1h\nnode n2 group=g\npods rest count=3 cpu=1 node=n2\n"+tt.scene)
+			snap, policy := snapshotOf(t, "group g max=10 cpu=4 memory=16Gi\nnode n1 group=g\npods api count=1 cpu=100m "+
+				"node=n1 age=1h\nnode n2 group=g\npods rest count=3 cpu=1 node=n2\n"+tt.scene)
 			policy.ScaleDown.DelayAfterAdd, policy.ScaleDown.SoftTaints = 0, 10
 			if tt.rests > 0 {
 				snap.Nodes[0].Standing.MarkAfter = snap.Now.Add(tt.rests)

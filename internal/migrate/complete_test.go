@@ -55,7 +55,8 @@ func another(c chartValue) (any, string) {
 		return "7%", "minAvailable: 7%"
 	case "tolerations", "topologySpreadConstraints":
 		return []any{map[string]any{"key": "sentinel"}}, "key: sentinel"
-	case "affinity", "nodeSelector", "podAnnotations", "podLabels", "resources", "prometheusRule.additionalLabels", "rbac.serviceAccount.annotations", "serviceMonitor.selector":
+	case "affinity", "nodeSelector", "podAnnotations", "podLabels", "resources", "prometheusRule.additionalLabels",
+		"rbac.serviceAccount.annotations", "serviceMonitor.selector":
 		return map[string]any{"sentinel": "yes"}, `sentinel: "yes"`
 	}
 	last := c.path[strings.LastIndex(c.path, ".")+1:]
@@ -189,7 +190,9 @@ vpa: hidden-d
 		t.Fatal(err)
 	}
 	told := strings.Join(got.Notes.Changed, "\n")
-	for _, path := range []string{"autoDiscovery.clusterNames", "serviceMonitor.scrapeTimeout", "rbac.serviceAccount.imagePullSecrets", "unheardOf", "switchedOff", "autoscalingGroups[0].instanceType", "extraEnvSecrets.A.optional", "vpa"} {
+	for _, path := range []string{"autoDiscovery.clusterNames", "serviceMonitor.scrapeTimeout",
+		"rbac.serviceAccount.imagePullSecrets", "unheardOf", "switchedOff", "autoscalingGroups[0].instanceType",
+		"extraEnvSecrets.A.optional", "vpa"} {
 		if strings.Count(told, path+" is dropped: ") != 1 {
 			t.Errorf("%s is not told once:\n%s", path, told)
 		}

@@ -59,7 +59,8 @@ var contract = map[string]string{
 
 // skipped are the words in which the Cluster Autoscaler says why a group was not
 // looked at.
-var skipped = []string{"in backoff after failed scale-up", "max node group size reached", "not ready for scale-up", "exceeded quota:", "max total nodes in cluster reached"}
+var skipped = []string{"in backoff after failed scale-up", "max node group size reached", "not ready for scale-up",
+	"exceeded quota:", "max total nodes in cluster reached"}
 
 // labels are those of metrics, and their values where they are fixed.
 var labels = map[string]string{
@@ -244,12 +245,14 @@ func TestLabelsOfMetricsAreTold(t *testing.T) {
 
 // everyday are words that mean other things in the code as well, or that are events
 // on other objects.
-var everyday = map[string]bool{"Accepted": true, "Provisioned": true, "Provisioning": true, "Failed": true, "Expired": true, "TriggeredScaleUp": true, "NotTriggerScaleUp": true}
+var everyday = map[string]bool{"Accepted": true, "Provisioned": true, "Provisioning": true, "Failed": true,
+	"Expired": true, "TriggeredScaleUp": true, "NotTriggerScaleUp": true}
 
 // checked are the parts whose keys the code spells as the contract does, in a text
 // or at its beginning.
 var checked = map[string]bool{
-	"Pods": true, "Nodes and templates": true, "Taints": true, "Events": true, "Metrics": true, "ProvisioningRequests and CapacityBuffers": true,
+	"Pods": true, "Nodes and templates": true, "Taints": true, "Events": true, "Metrics": true,
+	"ProvisioningRequests and CapacityBuffers": true,
 }
 
 // said tells whether the code has a key, or for a family of keys one of it; taints of
@@ -259,7 +262,9 @@ func said(words []string, key string) bool {
 	if strings.HasPrefix(key, kubernetes) {
 		key = kubernetes
 	}
-	return slices.ContainsFunc(words, func(w string) bool { return w == key || strings.HasSuffix(key, "/") && strings.HasPrefix(w, key) })
+	return slices.ContainsFunc(words, func(w string) bool {
+		return w == key || strings.HasSuffix(key, "/") && strings.HasPrefix(w, key)
+	})
 }
 
 // testsOf are a package's tests: their texts by their names.
@@ -298,7 +303,8 @@ func productWords(t *testing.T, root string) []string {
 			if err != nil {
 				return err
 			}
-			if d.IsDir() && (d.Name() == "migrate" || d.Name() == "config" || d.Name() == "testdata" || strings.HasSuffix(d.Name(), "test")) {
+			if d.IsDir() &&
+				(d.Name() == "migrate" || d.Name() == "config" || d.Name() == "testdata" || strings.HasSuffix(d.Name(), "test")) {
 				return filepath.SkipDir
 			}
 			if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

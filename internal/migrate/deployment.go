@@ -33,7 +33,8 @@ func translateObjects(documents []map[string]any, s Settings) (Result, error) {
 	}
 	switch len(found) {
 	case 0:
-		return Result{}, fmt.Errorf("none of its objects is a Deployment (apps/v1) that runs cluster-autoscaler: it has %s", kinds(objects))
+		return Result{}, fmt.Errorf("none of its objects is a Deployment (apps/v1) that runs cluster-autoscaler: it has %s",
+			kinds(objects))
 	case 1:
 	default:
 		return Result{}, fmt.Errorf("%d Deployments in it run a Cluster Autoscaler: give one at a time", len(found))
@@ -55,7 +56,8 @@ func translateObjects(documents []map[string]any, s Settings) (Result, error) {
 	var added []string
 	if line.config.Cluster.Kubeconfig != "" {
 		in += " of the cluster that --kubeconfig leads to"
-		added = []string{"in the cluster that --kubeconfig leads to, rights are those of the kubeconfig's user, and roles of the file stay as they are: what Plimsoll needs there is in " + docs + "migrate.md#rights"}
+		added = []string{"in the cluster that --kubeconfig leads to, rights are those of the kubeconfig's user, and roles " +
+			"of the file stay as they are: what Plimsoll needs there is in " + docs + "migrate.md#rights"}
 	} else if objects, added, err = grant(objects, accountOf(objects[i]), needed); err != nil {
 		return Result{}, err
 	}
@@ -64,9 +66,11 @@ func translateObjects(documents []map[string]any, s Settings) (Result, error) {
 	for i, o := range objects {
 		out[i] = o
 	}
-	apply := "then apply this: the Deployment keeps its name, so that Plimsoll's pods take the place of the Cluster Autoscaler's, and wait for the lease until it ends"
+	apply := "then apply this: the Deployment keeps its name, so that Plimsoll's pods take the place of the Cluster " +
+		"Autoscaler's, and wait for the lease until it ends"
 	if !at.elects {
-		apply = "then scale the Deployment to 0, wait until its pod is gone, and apply this: the Deployment keeps its name, and no lease keeps the two from acting at once"
+		apply = "then scale the Deployment to 0, wait until its pod is gone, and apply this: the Deployment keeps " +
+			"its name, and no lease keeps the two from acting at once"
 	}
 	return written(Notes{
 		Lost:     line.lost(),
@@ -97,7 +101,8 @@ func accountOf(o map[string]any) account {
 		return name
 	}
 	// The second is the field's older name, which the server still takes.
-	return account{(&unstructured.Unstructured{Object: o}).GetNamespace(), cmp.Or(pod("serviceAccountName"), pod("serviceAccount"), "default")}
+	return account{(&unstructured.Unstructured{Object: o}).GetNamespace(),
+		cmp.Or(pod("serviceAccountName"), pod("serviceAccount"), "default")}
 }
 
 // flatten opens Lists.
@@ -175,7 +180,8 @@ func autoscaler(d *appsv1.Deployment) int {
 func starts(words []string) bool {
 	for i, word := range words {
 		first, _, _ := strings.Cut(word, " ")
-		called := first == program || path.Base(first) == program && (strings.HasPrefix(first, "/") || strings.HasPrefix(first, "./"))
+		called := first == program ||
+			path.Base(first) == program && (strings.HasPrefix(first, "/") || strings.HasPrefix(first, "./"))
 		value := i > 0 && strings.HasPrefix(words[i-1], "--") && !strings.Contains(words[i-1], "=")
 		if called && !value {
 			return true
@@ -232,22 +238,28 @@ func translateDeployment(o map[string]any, s Settings) ([]string, commandLine, [
 		changed = append(changed, told...)
 	}
 	if d.Labels["app.kubernetes.io/managed-by"] == "Helm" {
-		changed = append(changed, "Helm manages this Deployment, and would take the changes back: better translate the release's values (helm get values -o yaml)")
+		changed = append(changed, "Helm manages this Deployment, and would take the changes back: better translate the "+
+			"release's values (helm get values -o yaml)")
 	}
 	if len(c.EnvFrom) > 0 {
 		changed = append(changed, field+".envFrom stays; flags that refer to its variables are not checked")
 	}
 	if c.LivenessProbe == nil {
-		changed = append(changed, field+".livenessProbe is not there; /livez and /readyz are served at --address, beside /health-check")
+		changed = append(changed,
+			field+".livenessProbe is not there; /livez and /readyz are served at --address, beside /health-check")
 	}
 	// 30 is the server's default.
 	if seconds := d.Spec.Template.Spec.TerminationGracePeriodSeconds; seconds == nil || *seconds == 30 {
-		if err := unstructured.SetNestedField(o, int64(180), "spec", "template", "spec", "terminationGracePeriodSeconds"); err != nil {
+		if err := unstructured.SetNestedField(
+			o, int64(180), "spec", "template", "spec", "terminationGracePeriodSeconds",
+		); err != nil {
 			return nil, commandLine{}, nil, fmt.Errorf("spec.template.spec.terminationGracePeriodSeconds: %w", err)
 		}
-		changed = append(changed, "spec.template.spec.terminationGracePeriodSeconds is 180, was 30: Plimsoll ends a write under way before it releases the lease")
+		changed = append(changed, "spec.template.spec.terminationGracePeriodSeconds is 180, was 30: Plimsoll ends a write "+
+			"under way before it releases the lease")
 	}
-	changed = append(changed, narrow(field+".resources.limits", c.Resources.Limits, ", and set GOMEMLIMIT to seven eighths of it")...)
+	changed = append(changed,
+		narrow(field+".resources.limits", c.Resources.Limits, ", and set GOMEMLIMIT to seven eighths of it")...)
 	hidden, err := withoutSecrets(o, line.config.Cloud.Provider)
 	if err != nil {
 		return nil, commandLine{}, nil, err
@@ -266,10 +278,12 @@ var roomy = resource.MustParse("2Gi")
 func narrow(field string, limits corev1.ResourceList, further string) []string {
 	var out []string
 	if cpu, ok := limits[corev1.ResourceCPU]; ok {
-		out = append(out, fmt.Sprintf("%s.cpu is %s and stays: deciding waits when it is used up; Plimsoll's chart has none: better take it away", field, cpu.String()))
+		out = append(out, fmt.Sprintf("%s.cpu is %s and stays: deciding waits when it is used up; Plimsoll's chart has "+
+			"none: better take it away", field, cpu.String()))
 	}
 	if memory, ok := limits[corev1.ResourceMemory]; ok && memory.Cmp(roomy) < 0 {
-		out = append(out, fmt.Sprintf("%s.memory is %s and stays: Plimsoll's chart has %s; for a large cluster raise it%s", field, memory.String(), roomy.String(), further))
+		out = append(out, fmt.Sprintf("%s.memory is %s and stays: Plimsoll's chart has %s; for a large cluster raise it%s",
+			field, memory.String(), roomy.String(), further))
 	}
 	return out
 }
@@ -278,24 +292,34 @@ func narrow(field string, limits corev1.ResourceList, further string) []string {
 // which follows the Cluster Autoscaler's pod, and in every later one.
 func oneAtATime(o map[string]any, d *appsv1.Deployment) ([]string, error) {
 	if n := d.Spec.Replicas; n != nil && *n > 1 {
-		return nil, fmt.Errorf("spec.replicas: %d replicas without leader election (--leader-elect is false): all of them would act; set it to 1", *n)
+		return nil, fmt.Errorf("spec.replicas: %d replicas without leader election (--leader-elect is false): all of them "+
+			"would act; set it to 1", *n)
 	}
 	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return nil, nil
 	}
-	if err := unstructured.SetNestedMap(o, map[string]any{"type": string(appsv1.RecreateDeploymentStrategyType)}, "spec", "strategy"); err != nil {
+	if err := unstructured.SetNestedMap(
+		o, map[string]any{"type": string(appsv1.RecreateDeploymentStrategyType)}, "spec", "strategy",
+	); err != nil {
 		return nil, fmt.Errorf("spec.strategy: %w", err)
 	}
-	return []string{"spec.strategy is Recreate: without leader election (--leader-elect is false), a new pod that starts before the old one has ended would act beside it"}, nil
+	return []string{
+		"spec.strategy is Recreate: without leader election (--leader-elect is false), a new pod that starts " +
+			"before the old one has ended would act beside it",
+	}, nil
 }
 
 // asApplied takes away what only the server writes.
 func asApplied(o map[string]any) {
 	unstructured.RemoveNestedField(o, "status")
-	for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"} {
+	for _, field := range []string{
+		"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid",
+	} {
 		unstructured.RemoveNestedField(o, "metadata", field)
 	}
-	for _, annotation := range []string{"deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration"} {
+	for _, annotation := range []string{
+		"deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration",
+	} {
 		unstructured.RemoveNestedField(o, "metadata", "annotations", annotation)
 	}
 }
@@ -352,11 +376,13 @@ func command(c *corev1.Container, field string) ([]located, error) {
 	case program:
 		return out[1:], nil
 	case "sh", "bash", "ash":
-		return nil, fmt.Errorf("%s: a shell starts the autoscaler, and only a shell can read its flags: write program and flags as a list", first.field)
+		return nil, fmt.Errorf("%s: a shell starts the autoscaler, and only a shell can read its flags: write program and "+
+			"flags as a list", first.field)
 	default:
 		if strings.HasPrefix(first.text, "-") {
 			return out, nil
 		}
-		return nil, fmt.Errorf("%s: %q is not the autoscaler: what it starts cannot be told from here", first.field, first.text)
+		return nil, fmt.Errorf("%s: %q is not the autoscaler: what it starts cannot be told from here",
+			first.field, first.text)
 	}
 }

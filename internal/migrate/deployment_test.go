@@ -29,7 +29,9 @@ func TestWhichContainer(t *testing.T) {
 		"by nothing":                   {[]string{"{name: a, image: a}"}, -1},
 	} {
 		var d appsv1.Deployment
-		if err := yaml.Unmarshal([]byte("spec: {template: {spec: {containers: ["+strings.Join(c.containers, ", ")+"]}}}"), &d); err != nil {
+		if err := yaml.Unmarshal(
+			[]byte("spec: {template: {spec: {containers: ["+strings.Join(c.containers, ", ")+"]}}}"), &d,
+		); err != nil {
 			t.Fatal(err)
 		}
 		if got := autoscaler(&d); got != c.want {
@@ -43,22 +45,31 @@ func TestWhichContainer(t *testing.T) {
 func TestNobodyActsTwiceWithoutElection(t *testing.T) {
 	elects := strings.ReplaceAll(deployment, "COMMAND", "./cluster-autoscaler, --cloud-provider=aws, '--nodes=1:2:a'")
 	not := strings.ReplaceAll(elects, "1:2:a'", "1:2:a', --leader-elect=false")
-	got, err := Translate([]byte(strings.Replace(not, "spec:\n", "spec:\n  strategy: {rollingUpdate: {maxSurge: 1}}\n", 1)), settings)
+	got, err := Translate(
+		[]byte(strings.Replace(not, "spec:\n", "spec:\n  strategy: {rollingUpdate: {maxSurge: 1}}\n", 1)), settings,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(got.Text), "  strategy:\n    type: Recreate\n") || strings.Contains(string(got.Text), "rollingUpdate") {
+	if !strings.Contains(string(got.Text), "  strategy:\n    type: Recreate\n") ||
+		strings.Contains(string(got.Text), "rollingUpdate") {
 		t.Errorf("a new pod starts before the old one has ended:\n%s", got.Text)
 	}
 	told := got.Notes.String()
-	if !strings.Contains(told, "spec.strategy is Recreate") || !strings.Contains(told, "scale the Deployment to 0") || !strings.Contains(told, "to go back, scale Plimsoll's Deployment to 0") || strings.Contains(told, "wait for the lease") {
+	if !strings.Contains(told, "spec.strategy is Recreate") || !strings.Contains(told, "scale the Deployment to 0") ||
+		!strings.Contains(told, "to go back, scale Plimsoll's Deployment to 0") ||
+		strings.Contains(told, "wait for the lease") {
 		t.Errorf("what to do is\n%s", told)
 	}
-	if _, err := Translate([]byte(strings.Replace(not, "spec:\n", "spec:\n  replicas: 2\n", 1)), settings); err == nil || !strings.Contains(err.Error(), "in.yaml: Deployment kube-system/ca: spec.replicas: 2 replicas without leader election") {
+	if _, err := Translate([]byte(strings.Replace(not, "spec:\n", "spec:\n  replicas: 2\n", 1)), settings); err == nil ||
+		!strings.Contains(
+			err.Error(), "in.yaml: Deployment kube-system/ca: spec.replicas: 2 replicas without leader election",
+		) {
 		t.Errorf("two replicas: %v", err)
 	}
 	got, err = Translate([]byte(strings.Replace(elects, "spec:\n", "spec:\n  replicas: 2\n", 1)), settings)
-	if err != nil || strings.Contains(string(got.Text), "Recreate") || !strings.Contains(got.Notes.String(), "wait for the lease") {
+	if err != nil || strings.Contains(string(got.Text), "Recreate") ||
+		!strings.Contains(got.Notes.String(), "wait for the lease") {
 		t.Errorf("with leader election: %v\n%s%s", err, got.Notes, got.Text)
 	}
 }

@@ -11,7 +11,8 @@ type place struct {
 // placeOf is where a command line has its lease and its status ConfigMap.
 func placeOf(l commandLine) place {
 	c := l.config
-	return place{lease: c.Leader.Name, status: c.Report.StatusConfigMap, namespace: c.Cluster.Namespace, elects: c.Leader.Enabled, writes: c.Report.WriteStatus}
+	return place{lease: c.Leader.Name, status: c.Report.StatusConfigMap, namespace: c.Cluster.Namespace,
+		elects: c.Leader.Enabled, writes: c.Report.WriteStatus}
 }
 
 // handover says how Plimsoll follows the Cluster Autoscaler. in is the namespace in
@@ -19,15 +20,19 @@ func placeOf(l commandLine) place {
 func (p place) handover(in string) []string {
 	var out []string
 	if p.elects {
-		out = append(out, fmt.Sprintf("both have the lease %s in %s: only one of the two acts, and the other waits until it ends", p.lease, in))
+		out = append(out, fmt.Sprintf(
+			"both have the lease %s in %s: only one of the two acts, and the other waits until it ends", p.lease, in,
+		))
 	} else {
 		out = append(out, "leader election is off: stop the Cluster Autoscaler before Plimsoll starts, or both act")
 	}
 	if p.writes {
-		out = append(out, fmt.Sprintf("both write the ConfigMap %s in %s, and the Cluster Autoscaler deletes it when it ends; Plimsoll makes it again, and keeps its memory there", p.status, in))
+		out = append(out, fmt.Sprintf("both write the ConfigMap %s in %s, and the Cluster Autoscaler deletes it when it "+
+			"ends; Plimsoll makes it again, and keeps its memory there", p.status, in))
 	}
 	return append(out,
-		"nodes with the taint ToBeDeletedByClusterAutoscaler are taken over: a removal that was begun goes on or is given back",
+		"nodes with the taint ToBeDeletedByClusterAutoscaler are taken over: a removal that was begun goes on or is "+
+			"given back",
 		"backoffs and timers of the Cluster Autoscaler were in its memory: they begin anew")
 }
 

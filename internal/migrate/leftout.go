@@ -54,7 +54,8 @@ func (v *values) judge(c chartValue, value any) {
 	case c.instead != "":
 		v.tell(c.path, c.instead)
 	case !c.isFor(provider):
-		v.tell(c.path, fmt.Sprintf("with the cloudProvider %s the Cluster Autoscaler's chart does not read it either", provider))
+		v.tell(c.path,
+			fmt.Sprintf("with the cloudProvider %s the Cluster Autoscaler's chart does not read it either", provider))
 	case value == nil:
 		v.tell(c.path, "null takes the default of the Cluster Autoscaler's chart away; Plimsoll's has its own")
 	}

@@ -40,7 +40,9 @@ func namespaceNeeds(p place) []need {
 		out = append(out, need{"", "configmaps", "", "create"}, need{"", "configmaps", p.status, "get update"})
 	}
 	if p.elects {
-		out = append(out, need{"coordination.k8s.io", "leases", "", "create"}, need{"coordination.k8s.io", "leases", p.lease, "get update"})
+		out = append(out, need{"coordination.k8s.io", "leases", "", "create"}, need{
+			"coordination.k8s.io", "leases", p.lease, "get update",
+		})
 	}
 	return out
 }
@@ -85,7 +87,8 @@ func grant(objects []map[string]any, to account, p place) ([]map[string]any, []s
 	const page = docs + "migrate.md#rights"
 	var out []string
 	if clusterRole == nil {
-		out = append(out, "no ClusterRole that is bound to the autoscaler's account is in the file: the rights that Plimsoll needs are in "+page)
+		out = append(out, "no ClusterRole that is bound to the autoscaler's account is in the file: the rights that "+
+			"Plimsoll needs are in "+page)
 		if len(bound) == 0 {
 			return objects, out, nil // they are in another file
 		}
@@ -107,13 +110,16 @@ func grant(objects []map[string]any, to account, p place) ([]map[string]any, []s
 		}
 		out = append(out, told...)
 	case p.namespace == "" || to.namespace == "":
-		out = append(out, "rights are missing where the lease is, and no Role is in the file to add them to: "+strings.Join(words, "; "))
+		out = append(out,
+			"rights are missing where the lease is, and no Role is in the file to add them to: "+strings.Join(words, "; "))
 	default:
 		name := to.name + "-plimsoll"
 		objects = append(objects, roleWith(name, p.namespace, rules), bindingOf(name, p.namespace, to))
-		out = append(out, fmt.Sprintf("Role %s/%s and its RoleBinding are new, since no Role in namespace %s, where the lease is, is bound to the autoscaler's account: %s", p.namespace, name, p.namespace, strings.Join(words, "; ")))
+		out = append(out, fmt.Sprintf("Role %s/%s and its RoleBinding are new, since no Role in namespace %s, where the "+
+			"lease is, is bound to the autoscaler's account: %s", p.namespace, name, p.namespace, strings.Join(words, "; ")))
 	}
-	return objects, append(out, "rights that the roles grant and Plimsoll does not need stay; those that it needs are in "+page), nil
+	return objects, append(out,
+		"rights that the roles grant and Plimsoll does not need stay; those that it needs are in "+page), nil
 }
 
 // sameNamespace tells whether two namespaces may be one: of an object without one,
@@ -137,7 +143,8 @@ func missing(needs []need, rules []rbacv1.PolicyRule) (lacking []any, words []st
 			rule["resourceNames"] = []any{n.name}
 		}
 		lacking = append(lacking, rule)
-		words = append(words, strings.TrimSpace(fmt.Sprintf("%v of %s %s", verbs, cmp.Or(strings.Trim(n.resource+"."+n.group, "."), n.resource), n.name)))
+		words = append(words, strings.TrimSpace(fmt.Sprintf("%v of %s %s",
+			verbs, cmp.Or(strings.Trim(n.resource+"."+n.group, "."), n.resource), n.name)))
 	}
 	return lacking, words
 }

@@ -82,22 +82,35 @@ func TestRightsWhereTheyAreNeeded(t *testing.T) {
 		no   string
 	}{
 		"where the Role is": {in: here + ofTheCluster + ofANamespace,
-			has: map[roleKey]string{role: "leases", cluster: "volumeattachments"}, not: []roleKey{made}, no: "Role autoscaling/ca grants more"},
+			has: map[roleKey]string{role: "leases", cluster: "volumeattachments"}, not: []roleKey{made},
+			no: "Role autoscaling/ca grants more"},
 		"elsewhere": {in: away + ofTheCluster + ofANamespace,
-			has: map[roleKey]string{made: "leases", cluster: "volumeattachments"}, says: "Role kube-system/ca-plimsoll and its RoleBinding are new"},
+			has:  map[roleKey]string{made: "leases", cluster: "volumeattachments"},
+			says: "Role kube-system/ca-plimsoll and its RoleBinding are new"},
 		"a Role that lacks them": {in: here + ofTheCluster + strings.Replace(ofANamespace, ", leases", "", 1),
-			has: map[roleKey]string{role: "leases"}, not: []roleKey{made}, says: "Role autoscaling/ca grants more: [create] of leases"},
+			has: map[roleKey]string{role: "leases"}, not: []roleKey{made},
+			says: "Role autoscaling/ca grants more: [create] of leases"},
 		"no Role": {in: away + ofTheCluster, has: map[roleKey]string{made: "leases"}, says: "Role kube-system/ca-plimsoll and its RoleBinding are new"},
-		"by the older name of the account": {in: strings.Replace(here, "serviceAccountName", "serviceAccount", 1) + ofTheCluster + ofANamespace,
-			has: map[roleKey]string{cluster: "volumeattachments"}, no: "no ClusterRole"},
-		"an account of that name elsewhere": {in: here + strings.Replace(ofTheCluster, "namespace: autoscaling", "namespace: other", 1) + ofANamespace,
-			not: []roleKey{made}, says: "no ClusterRole"},
-		"a ClusterRole that is bound in a namespace": {in: here + strings.NewReplacer("ClusterRoleBinding", "RoleBinding", "{name: ca}\nroleRef", "{name: ca, namespace: autoscaling}\nroleRef").Replace(ofTheCluster) + ofANamespace,
-			has: map[roleKey]string{role: "leases"}, not: []roleKey{made}, says: "no ClusterRole", no: "ClusterRole ca grants more"},
-		"nothing where it is needed": {in: away + strings.NewReplacer("ClusterRoleBinding", "RoleBinding", "{name: ca}\nroleRef", "{name: ca, namespace: autoscaling}\nroleRef").Replace(ofTheCluster) + ofANamespace,
+		"by the older name of the account": {
+			in:  strings.Replace(here, "serviceAccountName", "serviceAccount", 1) + ofTheCluster + ofANamespace,
+			has: map[roleKey]string{cluster: "volumeattachments"}, no: "no ClusterRole",
+		},
+		"an account of that name elsewhere": {
+			in:  here + strings.Replace(ofTheCluster, "namespace: autoscaling", "namespace: other", 1) + ofANamespace,
+			not: []roleKey{made}, says: "no ClusterRole",
+		},
+		"a ClusterRole that is bound in a namespace": {in: here + strings.NewReplacer("ClusterRoleBinding", "RoleBinding",
+			"{name: ca}\nroleRef", "{name: ca, namespace: autoscaling}\nroleRef").Replace(ofTheCluster) + ofANamespace,
+			has: map[roleKey]string{role: "leases"}, not: []roleKey{made}, says: "no ClusterRole",
+			no: "ClusterRole ca grants more"},
+		"nothing where it is needed": {in: away + strings.NewReplacer("ClusterRoleBinding", "RoleBinding",
+			"{name: ca}\nroleRef", "{name: ca, namespace: autoscaling}\nroleRef").Replace(ofTheCluster) + ofANamespace,
 			has: map[roleKey]string{made: "leases"}, says: "no ClusterRole"},
 		"in another file": {in: strings.TrimSuffix(away, "---\n"), not: []roleKey{made}, says: "no ClusterRole", no: "is new"},
-		"one that suffices in that namespace": {in: here + ofTheCluster + strings.NewReplacer("kind: Role\n", "kind: ClusterRole\n", "kind: Role,", "kind: ClusterRole,", "name: ca, namespace: autoscaling}\nrules", "name: all}\nrules", "name: ca}\nsubjects", "name: all}\nsubjects").Replace(ofANamespace),
+		"one that suffices in that namespace": {in: here + ofTheCluster + strings.NewReplacer(
+			"kind: Role\n", "kind: ClusterRole\n", "kind: Role,", "kind: ClusterRole,",
+			"name: ca, namespace: autoscaling}\nrules", "name: all}\nrules", "name: ca}\nsubjects", "name: all}\nsubjects",
+		).Replace(ofANamespace),
 			not: []roleKey{made, {"Role", "autoscaling", "ca-plimsoll"}}, no: "is new"},
 		"a namespace that is known in the cluster": {in: strings.Replace(runs, "ARGS", ", --namespace=$(WHERE)", 1) + ofTheCluster + ofANamespace, not: []roleKey{made}, no: "grants more: [create]"},
 		"by a kubeconfig":                          {in: strings.Replace(runs, "ARGS", ", --kubeconfig=/a/b", 1) + ofTheCluster + ofANamespace, not: []roleKey{made}, says: "rights are those of the kubeconfig's user", no: "grants more"},
@@ -109,7 +122,9 @@ func TestRightsWhereTheyAreNeeded(t *testing.T) {
 			}
 			roles := rolesIn(t, got.Text)
 			for key, resource := range c.has {
-				if !slices.ContainsFunc(roles[key], func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, resource) }) {
+				if !slices.ContainsFunc(roles[key], func(r rbacv1.PolicyRule) bool {
+					return slices.Contains(r.Resources, resource)
+				}) {
 					t.Errorf("%v does not grant %s:\n%s", key, resource, got.Text)
 				}
 			}

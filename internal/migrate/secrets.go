@@ -39,7 +39,8 @@ func confidential(name, value string) bool {
 
 // intoSecret is what to do with a variable whose value is not written out.
 func intoSecret(where, value, secret, key, provider string) string {
-	note := fmt.Sprintf("%s has a secret written out, which is not repeated here: it is read from the key %s of the Secret %s now; make that before", where, key, secret)
+	note := fmt.Sprintf("%s has a secret written out, which is not repeated here: it is read from the key %s of the "+
+		"Secret %s now; make that before", where, key, secret)
 	if reference.MatchString(value) {
 		note += ", with what each $(NAME) stands for written out: in what comes from a Secret, the kubelet fills in nothing"
 	}
@@ -78,7 +79,8 @@ func withoutSecrets(o map[string]any, provider string) ([]string, error) {
 				taken[key] = value
 				delete(variable, "value")
 				variable["valueFrom"] = map[string]any{"secretKeyRef": map[string]any{"name": secret, "key": key}}
-				out = append(out, intoSecret(fmt.Sprintf("spec.template.spec.%s[%d].env[%d] (%s)", list, i, j, name), value, secret, key, provider))
+				out = append(out,
+					intoSecret(fmt.Sprintf("spec.template.spec.%s[%d].env[%d] (%s)", list, i, j, name), value, secret, key, provider))
 			}
 		}
 		if len(containers) == 0 {

@@ -118,8 +118,10 @@ func TestSecretsOfADeploymentAreNotRepeated(t *testing.T) {
 		t.Errorf("a secret is repeated:\n%s\n%s", notes, text)
 	}
 	for _, want := range []string{
-		"key: AWS_SECRET_ACCESS_KEY\n              name: ca-env", "key: API_TOKEN\n              name: ca-env", "key: ca.API_TOKEN\n",
-		"key: UPSTREAM\n", "key: HTTPS_PROXY\n", "value: postgres://me:$(PW)@db\n", "key: id\n              name: aws", "value: eu-west-1",
+		"key: AWS_SECRET_ACCESS_KEY\n              name: ca-env", "key: API_TOKEN\n              name: ca-env",
+		"key: ca.API_TOKEN\n",
+		"key: UPSTREAM\n", "key: HTTPS_PROXY\n", "value: postgres://me:$(PW)@db\n", "key: id\n              name: aws",
+		"value: eu-west-1",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -127,11 +129,14 @@ func TestSecretsOfADeploymentAreNotRepeated(t *testing.T) {
 	}
 	for _, want := range []string{
 		"- spec.template.spec.initContainers[0].env[0] (API_TOKEN) has a secret written out",
-		"- spec.template.spec.containers[0].env[2] (AWS_SECRET_ACCESS_KEY) has a secret written out, which is not repeated here: it is read from the key AWS_SECRET_ACCESS_KEY of the Secret ca-env now; make that before, or take the variable out and give the service account a role (IRSA)",
+		"- spec.template.spec.containers[0].env[2] (AWS_SECRET_ACCESS_KEY) has a secret written out, which is not repeated " +
+			"here: it is read from the key AWS_SECRET_ACCESS_KEY of the Secret ca-env now; make that before, or take the " +
+			"variable out and give the service account a role (IRSA)",
 		"- spec.template.spec.containers[0].env[3] (API_TOKEN) has a secret written out, which is not repeated here: it is read from the key ca.API_TOKEN of the Secret ca-env",
 		"- spec.template.spec.containers[1].env[0] (UPSTREAM) has a secret written out",
 		"it is read from the key HTTPS_PROXY of the Secret ca-env now; make that before, with what each $(NAME) stands for written out: in what comes from a Secret, the kubelet fills in nothing",
-		"- --fork-password is dropped", "AWS_REGION=eu-west-1 plimsoll run --mode=observe --cloud-provider=aws --nodes=1:2:workers",
+		"- --fork-password is dropped",
+		"AWS_REGION=eu-west-1 plimsoll run --mode=observe --cloud-provider=aws --nodes=1:2:workers",
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("%q is not in\n%s", want, notes)
@@ -160,7 +165,8 @@ unheardOf: {token: hunter2-unknown}
 	if strings.Contains(text+notes, "hunter2") {
 		t.Errorf("a secret is repeated:\n%s\n%s", notes, text)
 	}
-	if want := "- name: AWS_SESSION_TOKEN\n  valueFrom:\n    secretKeyRef:\n      key: AWS_SESSION_TOKEN\n      name: plimsoll-env\n"; !strings.Contains(text, want) || !strings.Contains(text, "value: shown") {
+	if want := "- name: AWS_SESSION_TOKEN\n  valueFrom:\n    secretKeyRef:\n      key: AWS_SESSION_TOKEN\n      name: " +
+		"plimsoll-env\n"; !strings.Contains(text, want) || !strings.Contains(text, "value: shown") {
 		t.Errorf("%q is not in\n%s", want, text)
 	}
 	if want := "- extraEnv.AWS_SESSION_TOKEN has a secret written out"; !strings.Contains(notes, want) {

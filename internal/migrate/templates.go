@@ -9,7 +9,8 @@ import (
 
 // anyText are values in which braces may be: their chart copies them as they are, and
 // they mean something to somebody else; or they are not in the translation.
-var anyText = []string{"awsAccessKeyID", "awsSecretAccessKey", "expanderPriorities", "extraEnv", "image.repository", "image.tag", "podAnnotations"}
+var anyText = []string{"awsAccessKeyID", "awsSecretAccessKey", "expanderPriorities", "extraEnv", "image.repository",
+	"image.tag", "podAnnotations"}
 
 // templates refuses values that only Helm can fill in. In some of them their chart
 // does that; in the others the Cluster Autoscaler got the braces themselves, which

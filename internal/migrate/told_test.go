@@ -23,7 +23,9 @@ import (
 // TestLimitsAreMetrics: limits that are given as flags are shown as the Cluster
 // Autoscaler shows them, in its units.
 func TestLimitsAreMetrics(t *testing.T) {
-	line, err := read([]located{{"--cloud-provider=kwok", "a"}, {"--memory-total=2:4", "b"}, {"--cores-total=8:64", "c"}, {"--max-nodes-total=7", "d"}}, nil, settings.Providers)
+	line, err := read([]located{{
+		"--cloud-provider=kwok", "a",
+	}, {"--memory-total=2:4", "b"}, {"--cores-total=8:64", "c"}, {"--max-nodes-total=7", "d"}}, nil, settings.Providers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +71,12 @@ func TestPrioritiesThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for document, want := range map[string]string{
-		"10: [web-.*]": "", "ten: [web]": "PriorityConfigMapInvalid", "10: ['(']": "PriorityConfigMapInvalid", "": "PriorityConfigMapMissing",
+		"10: [web-.*]": "", "ten: [web]": "PriorityConfigMapInvalid", "10: ['(']": "PriorityConfigMapInvalid",
+		"": "PriorityConfigMapMissing",
 	} {
-		seen := model.Observation{Now: time.Unix(1000, 0), Contents: catalog.New().Contents(), Priorities: model.ParsePriorities(document)}
+		seen := model.Observation{
+			Now: time.Unix(1000, 0), Contents: catalog.New().Contents(), Priorities: model.ParsePriorities(document),
+		}
 		plan := decide.Decide(snapshot.New(nil, seen, model.Standing{}, line.config.Policy.Rules), line.config.Policy)
 		var got string
 		for _, n := range plan.Notices {

@@ -82,7 +82,8 @@ func trial(line commandLine, env []variable, namespace string) []string {
 			set = append(set, "--namespace, where the Cluster Autoscaler's lease is not in kube-system")
 		}
 	}
-	out := []string{fmt.Sprintf("observe first: with --mode=observe Plimsoll says what it would do, and writes nothing of yours (%sobserve.md); from where kubectl works: %s", docs, strings.Join(words, " "))}
+	out := []string{fmt.Sprintf("observe first: with --mode=observe Plimsoll says what it would do, and writes nothing "+
+		"of yours (%sobserve.md); from where kubectl works: %s", docs, strings.Join(words, " "))}
 	if len(set) > 0 {
 		out = append(out, "that command needs beside it: "+strings.Join(set, "; "))
 	}
@@ -94,7 +95,8 @@ func trial(line commandLine, env []variable, namespace string) []string {
 func access(provider string, given map[string]bool) []string {
 	switch provider {
 	case "aws":
-		out := []string{"AWS credentials that may read the groups (autoscaling:Describe*, ec2:Describe*, ec2:GetInstanceTypesFromInstanceRequirements, eks:DescribeNodegroup; " + docs + "aws.md#rights)"}
+		out := []string{"AWS credentials that may read the groups (autoscaling:Describe*, ec2:Describe*, " +
+			"ec2:GetInstanceTypesFromInstanceRequirements, eks:DescribeNodegroup; " + docs + "aws.md#rights)"}
 		if !given["AWS_REGION"] && !given["AWS_DEFAULT_REGION"] {
 			out = append(out, "AWS_REGION, the region of the groups")
 		}

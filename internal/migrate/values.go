@@ -36,7 +36,8 @@ func (v *values) note(format string, args ...any) {
 // Autoscaler's.
 func translateValues(text []byte, raw map[string]any, s Settings) (Result, error) {
 	if _, nested := raw[program].(map[string]any); nested {
-		return Result{}, fmt.Errorf("%s: these are values of a chart that has the Cluster Autoscaler's in it: give what is under it as a file of its own", program)
+		return Result{}, fmt.Errorf("%s: these are values of a chart that has the Cluster Autoscaler's in it: give what is "+
+			"under it as a file of its own", program)
 	}
 	v := values{release: s.Namespace, told: map[string]bool{}}
 	if err := v.read(raw); err != nil {
@@ -92,7 +93,8 @@ func translateValues(text []byte, raw map[string]any, s Settings) (Result, error
 		Handover: v.handover(at, theirNamespace),
 		Next: at.next(append(s.imageFirst(), trial(line, v.variables(), v.leaseNamespace())...),
 			"or in the cluster, beside the Cluster Autoscaler: helm install plimsoll <chart> -f <this file> --set mode=observe",
-			"then scale the Cluster Autoscaler's Deployment to 0"+wait+", and helm upgrade plimsoll <chart> -f <this file>; uninstall its release when all is well"),
+			"then scale the Cluster Autoscaler's Deployment to 0"+wait+
+				", and helm upgrade plimsoll <chart> -f <this file>; uninstall its release when all is well"),
 	}, v.ours)
 }
 
@@ -162,7 +164,8 @@ func (v *values) discovery() {
 	case "aws":
 		if d.ClusterName == "" {
 			if d.Tags != nil {
-				v.tell("autoDiscovery.tags", "without autoDiscovery.clusterName the Cluster Autoscaler's chart does not read it either")
+				v.tell("autoDiscovery.tags",
+					"without autoDiscovery.clusterName the Cluster Autoscaler's chart does not read it either")
 			}
 			break
 		}
@@ -208,7 +211,8 @@ func (v *values) groups() {
 		}
 	}
 	if len(v.theirs.AutoscalingGroups) == 0 && v.ours.AutoDiscovery == nil {
-		v.wrong("autoDiscovery.clusterName", "neither it nor autoscalingGroups is there: with these values the Cluster Autoscaler's chart starts nothing; give the file that has the groups, too")
+		v.wrong("autoDiscovery.clusterName", "neither it nor autoscalingGroups is there: with these values the Cluster "+
+			"Autoscaler's chart starts nothing; give the file that has the groups, too")
 	}
 }
 
@@ -216,7 +220,9 @@ func (v *values) groups() {
 func (v *values) arguments() []located {
 	out := []located{{"--cloud-provider=" + v.ours.CloudProvider, "cloudProvider"}}
 	for i, g := range v.ours.NodeGroups {
-		out = append(out, located{fmt.Sprintf("--nodes=%s:%s:%s", g.Min, g.Max, g.Name), fmt.Sprintf("autoscalingGroups[%d]", i)})
+		out = append(out, located{
+			fmt.Sprintf("--nodes=%s:%s:%s", g.Min, g.Max, g.Name), fmt.Sprintf("autoscalingGroups[%d]", i),
+		})
 	}
 	if d := v.ours.AutoDiscovery; d != nil {
 		var terms []string
@@ -248,8 +254,10 @@ func (v *values) extraPieces() []located {
 	for _, name := range slices.Sorted(maps.Keys(v.theirs.ExtraArgs)) {
 		field := extraArgsField + name
 		flag, _, _ := strings.Cut(name, "_") // what follows makes a name unique
-		if given := v.theirs.ExtraArgs[name]; (flag == "cloud-provider" || flag == "cloudprovider") && given != v.ours.CloudProvider {
-			v.wrong(field, "%v is not the cloudProvider, %s, by which their chart goes in all else: set that, and leave this out", given, v.ours.CloudProvider)
+		if given := v.theirs.ExtraArgs[name]; (flag == "cloud-provider" || flag == "cloudprovider") &&
+			given != v.ours.CloudProvider {
+			v.wrong(field, "%v is not the cloudProvider, %s, by which their chart goes in all else: set that, and leave "+
+				"this out", given, v.ours.CloudProvider)
 			continue
 		}
 		list := []any{v.theirs.ExtraArgs[name]}

@@ -18,7 +18,8 @@ func in(t *testing.T, release, text string) (Result, error) {
 // --namespace that it is given. Plimsoll's must be there too, or both act.
 func TestNamespaceOfExtraArgs(t *testing.T) {
 	const aws = "autoDiscovery: {clusterName: a}\nextraArgs: {namespace: autoscaling}\n"
-	const remote = "cloudProvider: clusterapi\nautoDiscovery: {clusterName: a}\nclusterAPIKubeconfigSecret: s\nclusterAPIMode: single-kubeconfig\nextraArgs: {namespace: autoscaling}\n"
+	const remote = "cloudProvider: clusterapi\nautoDiscovery: {clusterName: a}\nclusterAPIKubeconfigSecret: " +
+		"s\nclusterAPIMode: single-kubeconfig\nextraArgs: {namespace: autoscaling}\n"
 	const install = "install Plimsoll into autoscaling, and say so here: --namespace=autoscaling"
 	for _, c := range []struct {
 		release, values string
@@ -65,8 +66,10 @@ func TestNamespaceOfExtraArgs(t *testing.T) {
 // TestNamespaceThatIsNotKnown: of a workload cluster, the Cluster Autoscaler's lease and
 // ConfigMap are in its release's namespace, and Plimsoll's in one that has a name.
 func TestNamespaceThatIsNotKnown(t *testing.T) {
-	const remote = "cloudProvider: clusterapi\nautoDiscovery: {clusterName: a}\nclusterAPIKubeconfigSecret: s\nclusterAPIMode: single-kubeconfig\n"
-	const lease, ours = "the Cluster Autoscaler's lease is in the namespace of its release", "Plimsoll's is in clusterAPIConfigMapsNamespace, kube-system"
+	const remote = "cloudProvider: clusterapi\nautoDiscovery: {clusterName: a}\nclusterAPIKubeconfigSecret: " +
+		"s\nclusterAPIMode: single-kubeconfig\n"
+	const lease, ours = "the Cluster Autoscaler's lease is in the namespace of its " +
+		"release", "Plimsoll's is in clusterAPIConfigMapsNamespace, kube-system"
 	const writes = "the Cluster Autoscaler writes the ConfigMap cluster-autoscaler-status in the namespace of its release"
 	for _, c := range []struct {
 		values  string
@@ -103,22 +106,31 @@ func TestModeOfExtraArgs(t *testing.T) {
 		has, hasNot  []string
 		says, fails  string
 	}{
-		{name: "a workload cluster, managed from here", values: volume + "extraArgs: {kubeconfig: /etc/kubernetes/prod/value, clusterapi-cloud-config-authoritative: true}\n",
-			has:    []string{"clusterAPIMode: kubeconfig-incluster\n", "clusterAPIKubeconfigSecret: prod-kubeconfig\n", "clusterAPIWorkloadKubeconfigPath: /etc/kubernetes/prod/value\n", "clusterAPIConfigMapsNamespace: clusters\n"},
+		{name: "a workload cluster, managed from here", values: volume +
+			"extraArgs: {kubeconfig: /etc/kubernetes/prod/value, clusterapi-cloud-config-authoritative: true}\n",
+			has: []string{"clusterAPIMode: kubeconfig-incluster\n", "clusterAPIKubeconfigSecret: prod-kubeconfig\n",
+				"clusterAPIWorkloadKubeconfigPath: /etc/kubernetes/prod/value\n", "clusterAPIConfigMapsNamespace: clusters\n"},
 			hasNot: []string{"extraArgs", "clusterAPICloudConfigPath"},
 			says:   "both have the lease cluster-autoscaler in namespace clusters of the workload cluster"},
 		{name: "one for both", values: volume + "extraArgs: {kubeconfig: /etc/kubernetes/prod/value, v: 2}\n",
 			has: []string{"clusterAPIMode: single-kubeconfig\n", "  v: 2\n"}, hasNot: []string{"\n  kubeconfig:"}},
 		{name: "a management cluster", values: volume + "extraArgs: {cloud-config: /etc/kubernetes/prod/value}\n",
-			has:    []string{"clusterAPIMode: incluster-kubeconfig\n", "clusterAPICloudConfigPath: /etc/kubernetes/prod/value\n", "clusterAPIKubeconfigSecret: prod-kubeconfig\n"},
+			has: []string{"clusterAPIMode: incluster-kubeconfig\n", "clusterAPICloudConfigPath: /etc/kubernetes/prod/value\n",
+				"clusterAPIKubeconfigSecret: prod-kubeconfig\n"},
 			hasNot: []string{"extraArgs", "clusterAPIConfigMapsNamespace"},
 			says:   "install Plimsoll into namespace clusters"},
-		{name: "both, as arguments of one's own", values: volume + "customArgs: [--kubeconfig, /etc/kubernetes/prod/value, --cloud-config=/etc/kubernetes/prod/management]\n",
-			has: []string{"clusterAPIMode: kubeconfig-kubeconfig\n", "clusterAPICloudConfigPath: /etc/kubernetes/prod/management\n"}, hasNot: []string{"extraArgs"}},
-		{name: "both in files of one name", values: volume + "extraVolumeSecrets: {kubeconfig: {name: w, mountPath: /w}, management: {mountPath: /m}}\nextraArgs: {kubeconfig: /w/value, cloud-config: /m/value}\n",
+		{name: "both, as arguments of one's own", values: volume +
+			"customArgs: [--kubeconfig, /etc/kubernetes/prod/value, --cloud-config=/etc/kubernetes/prod/management]\n",
+			has: []string{
+				"clusterAPIMode: kubeconfig-kubeconfig\n", "clusterAPICloudConfigPath: /etc/kubernetes/prod/management\n",
+			}, hasNot: []string{"extraArgs"}},
+		{name: "both in files of one name", values: volume + "extraVolumeSecrets: {kubeconfig: {name: w, mountPath: /w}, " +
+			"management: {mountPath: /m}}\nextraArgs: {kubeconfig: /w/value, cloud-config: /m/value}\n",
 			has: []string{"clusterAPIWorkloadKubeconfigPath: /w/value\n", "clusterAPICloudConfigPath: /w/mgmt-kubeconfig\n", "clusterAPIKubeconfigSecret: w\n"}, says: `under the key "mgmt-kubeconfig"`},
-		{name: "against the mode", values: "clusterAPIMode: kubeconfig-incluster\nclusterAPIKubeconfigSecret: s\nclusterAPIConfigMapsNamespace: theirs\nextraArgs: {kubeconfig: /etc/kubernetes/other}\n",
-			has: []string{"clusterAPIMode: kubeconfig-incluster\n", "clusterAPIWorkloadKubeconfigPath: /etc/kubernetes/other\n", "clusterAPIConfigMapsNamespace: theirs\n", "clusterAPIKubeconfigSecret: s\n"}, hasNot: []string{"extraArgs"}},
+		{name: "against the mode", values: "clusterAPIMode: kubeconfig-incluster\nclusterAPIKubeconfigSecret: " +
+			"s\nclusterAPIConfigMapsNamespace: theirs\nextraArgs: {kubeconfig: /etc/kubernetes/other}\n",
+			has: []string{"clusterAPIMode: kubeconfig-incluster\n", "clusterAPIWorkloadKubeconfigPath: /etc/kubernetes/other\n",
+				"clusterAPIConfigMapsNamespace: theirs\n", "clusterAPIKubeconfigSecret: s\n"}, hasNot: []string{"extraArgs"}},
 		{name: "nothing that counts", values: "extraArgs: {clusterapi-cloud-config-authoritative: false}\n",
 			has: []string{"clusterAPIMode: incluster-incluster\n"}, hasNot: []string{"extraArgs"}},
 		{name: "mounted by nothing", values: "extraArgs: {kubeconfig: /etc/kubernetes/prod/value}\n", fails: `clusterAPIKubeconfigSecret: in the mode single-kubeconfig`},
@@ -161,25 +173,31 @@ func TestModeOfExtraArgs(t *testing.T) {
 // TestKubeconfigOfOtherProviders: their chart passes it on, Plimsoll's has nothing
 // like it, and without it the lease would be on another cluster.
 func TestKubeconfigOfOtherProviders(t *testing.T) {
-	for provider, hint := range map[string]string{"aws": "translate its Deployment", "kwok": "translate its Deployment", "mcm": "gardener.targetKubeconfigSecret"} {
-		_, err := in(t, "", fmt.Sprintf("cloudProvider: %s\nautoDiscovery: {clusterName: a}\nautoscalingGroups: [{name: a.b, minSize: 1, maxSize: 2}]\nextraArgs: {kubeconfig: /a/b}\n", provider))
+	for provider, hint := range map[string]string{
+		"aws": "translate its Deployment", "kwok": "translate its Deployment", "mcm": "gardener.targetKubeconfigSecret",
+	} {
+		_, err := in(t, "", fmt.Sprintf("cloudProvider: %s\nautoDiscovery: {clusterName: a}\nautoscalingGroups: [{name: "+
+			"a.b, minSize: 1, maxSize: 2}]\nextraArgs: {kubeconfig: /a/b}\n", provider))
 		if err == nil || !strings.Contains(err.Error(), "extraArgs.kubeconfig: ") || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%s: error %v, want it to say %q", provider, err, hint)
 		}
 	}
-	got, err := in(t, "", "autoDiscovery: {clusterName: a}\nextraArgs: {cloud-config: /a/b, cloud-provider: aws, mode: observe, help-all: true}\n")
+	got, err := in(t, "", "autoDiscovery: {clusterName: a}\nextraArgs: {cloud-config: /a/b, cloud-provider: aws, mode: "+
+		"observe, help-all: true}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(got.Text), "extraArgs") {
 		t.Errorf("flags are kept:\n%s", got.Text)
 	}
-	for _, want := range []string{"--cloud-config=/a/b is dropped: ", "extraArgs.cloud-provider is dropped: ", "--mode=observe is dropped: ", "--help-all=true is dropped: "} {
+	for _, want := range []string{"--cloud-config=/a/b is dropped: ", "extraArgs.cloud-provider is dropped: ",
+		"--mode=observe is dropped: ", "--help-all=true is dropped: "} {
 		if !strings.Contains(got.Notes.String(), want) {
 			t.Errorf("%q is not said in\n%s", want, got.Notes)
 		}
 	}
-	if _, err := in(t, "", "autoDiscovery: {clusterName: a}\nextraArgs: {cloud-provider: clusterapi}\n"); err == nil || !strings.Contains(err.Error(), "extraArgs.cloud-provider: ") {
+	if _, err := in(t, "", "autoDiscovery: {clusterName: a}\nextraArgs: {cloud-provider: clusterapi}\n"); err == nil ||
+		!strings.Contains(err.Error(), "extraArgs.cloud-provider: ") {
 		t.Errorf("two providers: %v", err)
 	}
 }

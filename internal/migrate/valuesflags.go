@@ -9,7 +9,8 @@ import (
 
 // chartFlags are flags that Plimsoll's chart makes of its values, and refuses among
 // extraArgs.
-var chartFlags = []string{"cloud-provider", "namespace", "address", "kubeconfig", "cloud-config", "clusterapi-cloud-config-authoritative", "help-all"}
+var chartFlags = []string{"cloud-provider", "namespace", "address", "kubeconfig", "cloud-config",
+	"clusterapi-cloud-config-authoritative", "help-all"}
 
 // extra tells whether a flag was given beside the values of their chart. Such a flag
 // comes last, and counts before what the chart says.
@@ -30,7 +31,8 @@ func (v *values) known() map[string]string {
 func (v *values) ownFlags(line commandLine) {
 	for _, f := range line.unchecked {
 		if f.extra() && slices.Contains(chartFlags, f.name) {
-			v.wrong(f.field, "%s: Plimsoll's chart has a value in its place, and what the flag stands for is only known in the cluster: write it out", f)
+			v.wrong(f.field, "%s: Plimsoll's chart has a value in its place, and what the flag stands for is only known in the "+
+				"cluster: write it out", f)
 		}
 	}
 	last := map[string]flag{}
@@ -61,7 +63,8 @@ func (v *values) ownFlags(line commandLine) {
 
 func (v *values) ownProvider(f flag, c config.Config) {
 	if c.Cloud.Provider != v.ours.CloudProvider {
-		v.wrong(f.field, "%s is not the cloudProvider, %s, by which their chart goes in all else: set that, and leave this out", c.Cloud.Provider, v.ours.CloudProvider)
+		v.wrong(f.field, "%s is not the cloudProvider, %s, by which their chart goes in all else: set that, and leave "+
+			"this out", c.Cloud.Provider, v.ours.CloudProvider)
 		return
 	}
 	v.tell(f.field, "cloudProvider says it")
@@ -75,9 +78,11 @@ func (v *values) ownNamespace(f flag, c config.Config) {
 	case v.ours.CloudProvider == "clusterapi" && c.Cluster.Kubeconfig != "":
 		v.tell(f.field, "clusterAPIConfigMapsNamespace says it, "+namespace)
 	case namespace == v.release:
-		v.tell(f.field, "Plimsoll's chart has lease and ConfigMap where it is installed, which must be "+namespace+"; Secrets and ConfigMaps that values name must be there, too")
+		v.tell(f.field, "Plimsoll's chart has lease and ConfigMap where it is installed, which must be "+namespace+
+			"; Secrets and ConfigMaps that values name must be there, too")
 	default:
-		v.wrong(f.field, "the Cluster Autoscaler has lease and ConfigMap in namespace %s, and Plimsoll's chart has them where it is installed: install Plimsoll into %s, and say so here: --namespace=%s", namespace, namespace, namespace)
+		v.wrong(f.field, "the Cluster Autoscaler has lease and ConfigMap in namespace %s, and Plimsoll's chart has them "+
+			"where it is installed: install Plimsoll into %s, and say so here: --namespace=%s", namespace, namespace, namespace)
 	}
 }
 
@@ -89,9 +94,12 @@ func (v *values) ownCluster(f flag, c config.Config) {
 		v.tell(f.field, "clusterAPIMode, and what goes with it, says it")
 	case f.name != "kubeconfig" || c.Cluster.Kubeconfig == "":
 	case v.ours.CloudProvider == "mcm":
-		v.wrong(f.field, "Plimsoll's chart reaches the shoot by a Secret: leave this out, and set gardener.targetKubeconfigSecret in the translation")
+		v.wrong(f.field, "Plimsoll's chart reaches the shoot by a Secret: leave this out, and set "+
+			"gardener.targetKubeconfigSecret in the translation")
 	default:
-		v.wrong(f.field, "the Cluster Autoscaler has its lease on the cluster that it leads to, and with the cloudProvider %s Plimsoll's chart takes no kubeconfig: translate its Deployment in place of the values (kubectl get deployment -o yaml), which keeps the flag", v.ours.CloudProvider)
+		v.wrong(f.field, "the Cluster Autoscaler has its lease on the cluster that it leads to, and with the cloudProvider "+
+			"%s Plimsoll's chart takes no kubeconfig: translate its Deployment in place of the values (kubectl get deployment "+
+			"-o yaml), which keeps the flag", v.ours.CloudProvider)
 	}
 }
 

@@ -29,7 +29,8 @@ func (v *values) environment() {
 	if v.ours.CloudProvider == "aws" {
 		v.amazon()
 	}
-	if t.SecretKeyRefNameOverride != "" && (v.ours.CloudProvider != "aws" || t.AWSAccessKeyID == "" && t.AWSSecretAccessKey == "") {
+	if t.SecretKeyRefNameOverride != "" &&
+		(v.ours.CloudProvider != "aws" || t.AWSAccessKeyID == "" && t.AWSSecretAccessKey == "") {
 		v.tell("secretKeyRefNameOverride", "no key of an account is in the values that would be read from it")
 	}
 	for _, from := range []struct {
@@ -46,7 +47,8 @@ func (v *values) environment() {
 			case k.Key == "":
 				v.wrong(from.field+"."+name+".key", "it is missing")
 			case k.Name == "":
-				v.wrong(from.field+"."+name+".name", "it is missing, and what the Cluster Autoscaler's release makes in its place goes with it: name an object of your own")
+				v.wrong(from.field+"."+name+".name", "it is missing, and what the Cluster Autoscaler's release makes in its place "+
+					"goes with it: name an object of your own")
 			default:
 				v.ours.Env = append(v.ours.Env, envVar{Name: name, ValueFrom: from.ref(&k)})
 			}
@@ -71,17 +73,21 @@ func (v *values) amazon() {
 			v.tell("awsRegion", "AWS_REGION is among the variables, and comes after it there")
 		}
 	case region == nil:
-		v.note("AWS_REGION is not set, since awsRegion is not there: the instance is asked for it, and where the pod cannot ask it, Plimsoll does not start. The Cluster Autoscaler's chart said us-east-1 until 2025: if that was right, set it under env")
+		v.note("AWS_REGION is not set, since awsRegion is not there: the instance is asked for it, and where the pod " +
+			"cannot ask it, Plimsoll does not start. The Cluster Autoscaler's chart said us-east-1 until 2025: if that was " +
+			"right, set it under env")
 	case *region != "":
 		v.ours.Env = append(v.ours.Env, envVar{Name: "AWS_REGION", Value: region})
 	}
 	secret := cmp.Or(t.SecretKeyRefNameOverride, "plimsoll-aws")
 	for _, k := range []struct{ name, key, value string }{
-		{"AWS_ACCESS_KEY_ID", "AwsAccessKeyId", t.AWSAccessKeyID}, {"AWS_SECRET_ACCESS_KEY", "AwsSecretAccessKey", t.AWSSecretAccessKey},
+		{"AWS_ACCESS_KEY_ID", "AwsAccessKeyId", t.AWSAccessKeyID},
+		{"AWS_SECRET_ACCESS_KEY", "AwsSecretAccessKey", t.AWSSecretAccessKey},
 	} {
 		if k.value != "" {
 			v.ours.Env = append(v.ours.Env, envVar{Name: k.name, ValueFrom: &valueFrom{Secret: &key{secret, k.key}}})
-			v.note("%s is read from the key %s of the Secret %s: make it before, the value is not written here; a role for the service account needs no keys", k.name, k.key, secret)
+			v.note("%s is read from the key %s of the Secret %s: make it before, the value is not written here; a role for the "+
+				"service account needs no keys", k.name, k.key, secret)
 		}
 	}
 }
@@ -94,9 +100,14 @@ func (v *values) variables() []variable {
 		case e.Value != nil:
 			out = append(out, variable{name: e.Name, value: *e.Value})
 		case e.ValueFrom.Secret != nil:
-			out = append(out, variable{name: e.Name, from: fmt.Sprintf("the key %s of the Secret %s", e.ValueFrom.Secret.Key, e.ValueFrom.Secret.Name)})
+			out = append(out, variable{
+				name: e.Name, from: fmt.Sprintf("the key %s of the Secret %s", e.ValueFrom.Secret.Key, e.ValueFrom.Secret.Name),
+			})
 		default:
-			out = append(out, variable{name: e.Name, from: fmt.Sprintf("the key %s of the ConfigMap %s", e.ValueFrom.ConfigMap.Key, e.ValueFrom.ConfigMap.Name)})
+			out = append(out, variable{
+				name: e.Name,
+				from: fmt.Sprintf("the key %s of the ConfigMap %s", e.ValueFrom.ConfigMap.Key, e.ValueFrom.ConfigMap.Name),
+			})
 		}
 	}
 	if v.ours.Kwok != nil {
@@ -108,7 +119,8 @@ func (v *values) variables() []variable {
 // pod is what is carried over of the pod and what is around it.
 func (v *values) pod(s Settings) {
 	t, o := &v.theirs, &v.ours
-	o.NodeSelector, o.Tolerations, o.Affinity, o.Spread = t.NodeSelector, t.Tolerations, t.Affinity, t.TopologySpreadConstraints
+	o.NodeSelector, o.Tolerations, o.Affinity, o.Spread = t.NodeSelector, t.Tolerations, t.Affinity,
+		t.TopologySpreadConstraints
 	o.Resources, o.PriorityClass, o.Annotations = t.Resources, t.PriorityClassName, t.PodAnnotations
 	v.limits()
 	o.Labels = v.ownLabels(t.PodLabels)
@@ -119,7 +131,8 @@ func (v *values) pod(s Settings) {
 		o.Image = imageOf(s.Image)
 		v.note("image is %s", s.Image)
 	} else if t.Image.Repository != "" || t.Image.Tag != "" {
-		v.note("image is the one of Plimsoll's chart, was %s:%s", cmp.Or(t.Image.Repository, "the chart's"), cmp.Or(t.Image.Tag, "the chart's"))
+		v.note("image is the one of Plimsoll's chart, was %s:%s",
+			cmp.Or(t.Image.Repository, "the chart's"), cmp.Or(t.Image.Tag, "the chart's"))
 	}
 	if t.Image.PullPolicy != "" {
 		if o.Image == nil {
@@ -129,10 +142,13 @@ func (v *values) pod(s Settings) {
 	}
 	if o.CloudProvider == "kwok" {
 		o.Kwok = &kwok{cmp.Or(t.KwokConfigMapName, "kwok-provider-config")}
-		v.note("the ConfigMaps %s and kwok-provider-templates go with the Cluster Autoscaler's release: keep them (helm.sh/resource-policy: keep), or take kwok.configMapName away and name groups under kwok.templates", o.Kwok.ConfigMapName)
+		v.note("the ConfigMaps %s and kwok-provider-templates go with the Cluster Autoscaler's release: keep them "+
+			"(helm.sh/resource-policy: keep), or take kwok.configMapName away and name groups under kwok.templates",
+			o.Kwok.ConfigMapName)
 	}
 	if !empty(t.ExpanderPriorities) {
-		v.note("expanderPriorities is dropped: its ConfigMap cluster-autoscaler-priority-expander goes with the Cluster Autoscaler's release; Plimsoll reads the same one: apply it yourself")
+		v.note("expanderPriorities is dropped: its ConfigMap cluster-autoscaler-priority-expander goes with the Cluster " +
+			"Autoscaler's release; Plimsoll reads the same one: apply it yourself")
 	}
 	v.account()
 }
@@ -255,7 +271,8 @@ func (v *values) replicas(line commandLine) {
 	case n == nil:
 		v.ours.ReplicaCount = new(1)
 	case *n > 1 && !elects:
-		v.wrong("replicaCount", "%d replicas without leader election (extraArgs.leader-elect is false): all of them would act; set it to 1", *n)
+		v.wrong("replicaCount",
+			"%d replicas without leader election (extraArgs.leader-elect is false): all of them would act; set it to 1", *n)
 	}
 }
 
@@ -280,10 +297,13 @@ func (v *values) account() {
 		return
 	}
 	if role := t.ServiceAccount.Annotations["eks.amazonaws.com/role-arn"]; role != "" && t.ServiceAccount.Name == "" {
-		v.note("the service account is called as Plimsoll's release is, no longer as the Cluster Autoscaler's: the trust policy of %s must name it", role)
+		v.note("the service account is called as Plimsoll's release is, no longer as the Cluster Autoscaler's: the trust "+
+			"policy of %s must name it", role)
 	}
 	if t.ServiceAccount.Name != "" && (t.ServiceAccount.Create == nil || *t.ServiceAccount.Create) {
-		v.note("both releases make the service account %s, and Helm refuses the second: keep the account of the first (helm.sh/resource-policy: keep) and set rbac.serviceAccount.create to false, or give another name", t.ServiceAccount.Name)
+		v.note("both releases make the service account %s, and Helm refuses the second: keep the account of the first "+
+			"(helm.sh/resource-policy: keep) and set rbac.serviceAccount.create to false, or give another name",
+			t.ServiceAccount.Name)
 	}
 }
 

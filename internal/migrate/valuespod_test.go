@@ -28,11 +28,13 @@ func TestNamesAreNotTaken(t *testing.T) {
 // TestLabelsOfTheSelector: those by which Plimsoll's chart finds its pods are not
 // anybody else's to set.
 func TestLabelsOfTheSelector(t *testing.T) {
-	got, err := in(t, "", "autoDiscovery: {clusterName: a}\npodLabels: {app.kubernetes.io/name: ca, app.kubernetes.io/instance: ca, app.kubernetes.io/component: ca, team: platform}\n")
+	got, err := in(t, "", "autoDiscovery: {clusterName: a}\npodLabels: {app.kubernetes.io/name: ca, "+
+		"app.kubernetes.io/instance: ca, app.kubernetes.io/component: ca, team: platform}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(got.Text), "podLabels:\n  team: platform\n") || strings.Contains(string(got.Text), "app.kubernetes.io") {
+	if !strings.Contains(string(got.Text), "podLabels:\n  team: platform\n") ||
+		strings.Contains(string(got.Text), "app.kubernetes.io") {
 		t.Errorf("labels are\n%s", got.Text)
 	}
 	for _, label := range []string{"name", "instance", "component"} {
@@ -68,7 +70,9 @@ topologySpreadConstraints: [null, {maxSkew: 1, matchLabelKeys: []}]
 			t.Errorf("%q is not in\n%s", want, got.Text)
 		}
 	}
-	for _, path := range []string{"extraEnv.FOO", "nodeSelector.pool", "podAnnotations.a", "extraEnv.LIST[1]", "topologySpreadConstraints[0]"} {
+	for _, path := range []string{
+		"extraEnv.FOO", "nodeSelector.pool", "podAnnotations.a", "extraEnv.LIST[1]", "topologySpreadConstraints[0]",
+	} {
 		if !strings.Contains(got.Notes.String(), path+" is dropped: null") {
 			t.Errorf("%s is not told:\n%s", path, got.Notes)
 		}

@@ -22,7 +22,9 @@ func TestStateOf(t *testing.T) {
 	}
 	condition := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, ago time.Duration) func(*corev1.Node) {
 		return func(n *corev1.Node) {
-			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(now.Add(-ago))})
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
+				Type: kind, Status: status, LastTransitionTime: metav1.NewTime(now.Add(-ago)),
+			})
 		}
 	}
 	ready := condition(corev1.NodeReady, corev1.ConditionTrue, time.Minute)

@@ -21,9 +21,11 @@ type PassingTaints struct {
 // are of the cloud controller managers and of Cluster API, which take them away when
 // they have labelled a new node.
 var (
-	startupPrefixes = []string{"startup-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/"}
-	startupKeys     = []string{"node.cloudprovider.kubernetes.io/uninitialized", "node.cluster.x-k8s.io/uninitialized"}
-	statusPrefix    = "status-taint.cluster-autoscaler.kubernetes.io/"
+	startupPrefixes = []string{
+		"startup-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/",
+	}
+	startupKeys  = []string{"node.cloudprovider.kubernetes.io/uninitialized", "node.cluster.x-k8s.io/uninitialized"}
+	statusPrefix = "status-taint.cluster-autoscaler.kubernetes.io/"
 )
 
 // starts tells whether the key is of a taint of the start.

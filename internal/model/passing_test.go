@@ -10,7 +10,9 @@ import (
 )
 
 func TestPassingTaints(t *testing.T) {
-	p := model.PassingTaints{Startup: []string{"a/starting"}, StartupPrefixes: []string{"b.io/"}, Status: []string{"c/state"}}
+	p := model.PassingTaints{
+		Startup: []string{"a/starting"}, StartupPrefixes: []string{"b.io/"}, Status: []string{"c/state"},
+	}
 	for key, want := range map[string]struct{ starts, stripped bool }{
 		"a/starting": {true, true}, "b.io/anything": {true, true}, "c/state": {false, true},
 		"startup-taint.cluster-autoscaler.kubernetes.io/x": {true, true},
@@ -21,7 +23,9 @@ func TestPassingTaints(t *testing.T) {
 		"dedicated":                                        {false, false},
 	} {
 		n := &corev1.Node{}
-		n.Spec.Taints = []corev1.Taint{{Key: "stays", Effect: corev1.TaintEffectNoSchedule}, {Key: key, Effect: corev1.TaintEffectNoSchedule}}
+		n.Spec.Taints = []corev1.Taint{
+			{Key: "stays", Effect: corev1.TaintEffectNoSchedule}, {Key: key, Effect: corev1.TaintEffectNoSchedule},
+		}
 		out := p.Stripped(n)
 		has := slices.ContainsFunc(out.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 		if p.Starting(n) != want.starts || has == want.stripped || !model.HasTaint(out, "stays") {

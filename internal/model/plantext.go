@@ -27,7 +27,9 @@ func (p Plan) Text(s *Snapshot) string {
 		for _, part := range []struct {
 			n    int
 			what string
-		}{{v.Existing, "fit on nodes that are there"}, {v.Upcoming, "on nodes on their way"}, {v.Planned, "on new nodes"}, {v.Left, "left"}, {v.Delayed, "wish to wait"}} {
+		}{{v.Existing, "fit on nodes that are there"}, {
+			v.Upcoming, "on nodes on their way",
+		}, {v.Planned, "on new nodes"}, {v.Left, "left"}, {v.Delayed, "wish to wait"}} {
 			if part.n > 0 {
 				fmt.Fprintf(&b, " %d %s;", part.n, part.what)
 			}

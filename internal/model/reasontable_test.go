@@ -35,8 +35,10 @@ func TestEveryReasonHasARow(t *testing.T) {
 	reasons := reasonsInSource(t)
 	for _, r := range reasons {
 		if !slices.Contains(rows, r) {
-			t.Errorf("%s has no row: add one to ReasonSections in reasontable.go, with what it is good for, its meaning and a fix; "+
-				"then `go test ./internal/model -rewrite` writes docs/reasons.md", r)
+			t.Errorf(
+				"%s has no row: add one to ReasonSections in reasontable.go, with what it is good for, its meaning and a fix; "+
+					"then `go test ./internal/model -rewrite` writes docs/reasons.md", r,
+			)
 		}
 	}
 	slices.Sort(rows)
@@ -102,7 +104,8 @@ func TestReasonsAreDocumented(t *testing.T) {
 		for _, row := range section.Rows {
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", row.Reason, row.Meaning, row.Fix)
 		}
-		doc = before + "\n## " + section.Heading + "\n" + intro + "| Reason | Meaning | What to do |\n|---|---|---|\n" + b.String() + after
+		doc = before + "\n## " + section.Heading + "\n" + intro + "| Reason | Meaning | What to do |\n|---|---|---|\n" +
+			b.String() + after
 	}
 	if doc == string(text) {
 		return
@@ -113,5 +116,6 @@ func TestReasonsAreDocumented(t *testing.T) {
 		}
 		return
 	}
-	t.Errorf("docs/reasons.md is stale; `go test ./internal/model -rewrite` writes it (-want +got):\n%s", cmp.Diff(doc, string(text)))
+	t.Errorf("docs/reasons.md is stale; `go test ./internal/model -rewrite` writes it (-want +got):\n%s",
+		cmp.Diff(doc, string(text)))
 }

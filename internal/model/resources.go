@@ -72,7 +72,9 @@ func (r Resources) Plus(o Resources, n int64) Resources {
 	}
 	sum := slices.Clone(r.Extended)
 	for _, a := range o.Extended {
-		i, found := slices.BinarySearchFunc(sum, a.Name, func(x Amount, n corev1.ResourceName) int { return cmp.Compare(x.Name, n) })
+		i, found := slices.BinarySearchFunc(sum, a.Name, func(x Amount, n corev1.ResourceName) int {
+			return cmp.Compare(x.Name, n)
+		})
 		if !found {
 			sum = slices.Insert(sum, i, Amount{Name: a.Name})
 		}

@@ -21,7 +21,8 @@ func ago(d time.Duration) time.Time { return now.Add(-d) }
 func policy() model.ScaleDownPolicy {
 	return model.ScaleDownPolicy{
 		Enabled: true, DeleteDelay: 5 * time.Second,
-		Drain: model.DrainPolicy{Cordon: true, EvictDaemons: true, MaxGrace: 10 * time.Minute, EvictionTime: 2 * time.Minute, DelayTimeout: 2 * time.Minute, ReplacementTime: 2 * time.Minute},
+		Drain: model.DrainPolicy{Cordon: true, EvictDaemons: true, MaxGrace: 10 * time.Minute, EvictionTime: 2 * time.Minute,
+			DelayTimeout: 2 * time.Minute, ReplacementTime: 2 * time.Minute},
 	}
 }
 
@@ -42,7 +43,11 @@ func annotated(key string) func(*model.Node) {
 
 // pod is one that is to be moved.
 func pod(name string, edit ...func(*removal.Pod)) removal.Pod {
-	q := removal.Pod{Pod: &model.Pod{Name: name, UID: types.UID(name)}, Name: "default/" + name, Facts: &model.Facts{Grace: 30 * time.Second}}
+	q := removal.Pod{
+		Pod:   &model.Pod{Name: name, UID: types.UID(name)},
+		Name:  "default/" + name,
+		Facts: &model.Facts{Grace: 30 * time.Second},
+	}
 	for _, e := range edit {
 		e(&q)
 	}
@@ -55,7 +60,9 @@ func priority(n int32) func(*removal.Pod)      { return func(q *removal.Pod) { q
 func grace(d time.Duration) func(*removal.Pod) { return func(q *removal.Pod) { q.Facts.Grace = d } }
 func daemon(q *removal.Pod)                    { q.Flags |= model.FromDaemonSet; q.Answer.Kind = rules.Stays }
 func blocked(q *removal.Pod) {
-	q.Answer = rules.Answer{Kind: rules.Blocks, Verdict: model.Verdict{Reason: model.NotSafeToEvict, Detail: "pod default/x"}}
+	q.Answer = rules.Answer{
+		Kind: rules.Blocks, Verdict: model.Verdict{Reason: model.NotSafeToEvict, Detail: "pod default/x"},
+	}
 }
 func ending(until time.Time) func(q *removal.Pod) {
 	return func(q *removal.Pod) {
@@ -89,7 +96,9 @@ func text(steps []removal.Step) string {
 // TestNext: each stage's next calls, and when time alone brings others.
 func TestNext(t *testing.T) {
 	empty := model.Drain{Group: "g", Stage: model.Tainted, Since: ago(time.Minute)}
-	occupied := model.Drain{Group: "g", Stage: model.Tainted, Since: ago(time.Minute), Occupied: true, Pods: []types.UID{"a", "b"}}
+	occupied := model.Drain{
+		Group: "g", Stage: model.Tainted, Since: ago(time.Minute), Occupied: true, Pods: []types.UID{"a", "b"},
+	}
 	evicting := model.Drain{Group: "g", Stage: model.Evicting, Since: ago(time.Minute), Occupied: true}
 	with := func(d model.Drain, e ...model.Eviction) model.Drain {
 		d.Evictions = e
@@ -100,7 +109,9 @@ func TestNext(t *testing.T) {
 		return d
 	}
 	asked := func(pod string, first, last time.Duration) model.Eviction {
-		return model.Eviction{Pod: "default/" + pod, UID: types.UID(pod), First: ago(first), Last: ago(last), Why: "refused by budget x"}
+		return model.Eviction{
+			Pod: "default/" + pod, UID: types.UID(pod), First: ago(first), Last: ago(last), Why: "refused by budget x",
+		}
 	}
 	granted := func(pod string, last time.Duration) model.Eviction {
 		e := asked(pod, last, last)
@@ -185,13 +196,21 @@ func TestNext(t *testing.T) {
 		{name: "what another Plimsoll wrote", n: node(model.Drain{Stage: model.Tainted, Began: ago(time.Hour)}, annotated(model.AnnotationRemoval), func(n *model.Node) { n.Group = -1 }), wake: now.Add(time.Hour)},
 		{name: "what a Plimsoll wrote long ago on a node that no group has", n: node(model.Drain{Stage: model.Tainted, Began: ago(2 * time.Hour)}, annotated(model.AnnotationRemoval), func(n *model.Node) { n.Group = -1 }), want: "Untaint NotAutoscaled"},
 		{name: "a replacement waits", n: node(with(evicting, granted("a", time.Second))), v: removal.View{Replacement: "default/c", ReplacementSince: ago(time.Minute)}, wake: now.Add(time.Minute)},
-		{name: "a replacement waits, others are evicted", n: node(with(evicting, granted("a", time.Second))), v: removal.View{Replacement: "default/c", ReplacementSince: ago(time.Minute), Pods: []removal.Pod{pod("b")}}, want: "Evict b 30s", wake: now.Add(time.Minute)},
+		{name: "a replacement waits, others are evicted", n: node(with(evicting, granted("a", time.Second))), v: removal.View{
+			Replacement: "default/c", ReplacementSince: ago(time.Minute), Pods: []removal.Pod{pod("b")},
+		}, want: "Evict b 30s", wake: now.Add(time.Minute)},
 		{name: "a replacement has waited too long", n: node(with(evicting, granted("a", time.Second))), v: removal.View{Replacement: "default/c", ReplacementSince: ago(2 * time.Minute), Pods: []removal.Pod{pod("b")}}, want: "Untaint ReplacementWaits"},
 
 		{name: "replacements of another drain's pods are not made", n: node(evicting), v: removal.View{Unmade: ago(time.Minute), Pods: []removal.Pod{pod("b")}}, wake: now.Add(time.Second)},
 		{name: "and not for long", n: node(evicting), v: removal.View{Unmade: ago(2 * time.Minute), Pods: []removal.Pod{pod("b")}}, want: "Untaint ReplacementWaits"},
 		{name: "each that goes is progress", n: node(with(evicting, granted("a", time.Minute), asked("b", 3*time.Minute, 20*time.Second))), v: removal.View{Pods: []removal.Pod{pod("b")}}, want: "Evict b 30s"},
-		{name: "and it was before a leader changed", n: node(with(func() model.Drain { d := evicting; d.Moved = ago(time.Minute); return d }(), asked("b", 3*time.Minute, 20*time.Second))), v: removal.View{Pods: []removal.Pod{pod("b")}}, want: "Evict b 30s"},
+		{
+			name: "and it was before a leader changed",
+			n: node(with(func() model.Drain { d := evicting; d.Moved = ago(time.Minute); return d }(),
+				asked("b", 3*time.Minute, 20*time.Second))),
+			v:    removal.View{Pods: []removal.Pod{pod("b")}},
+			want: "Evict b 30s",
+		},
 		{name: "no progress", n: node(with(evicting, granted("a", 2*time.Minute), asked("b", 3*time.Minute, 20*time.Second))), v: removal.View{Pods: []removal.Pod{pod("b")}}, want: "Untaint EvictionRefused"},
 		{name: "others tainted a node that no group has, and gave it back", n: node(model.Drain{Stage: model.Tainted, Began: ago(time.Minute)}, func(n *model.Node) { n.Group, n.Object.Spec.Taints = -1, nil }), want: "Untaint NotAutoscaled"},
 		{name: "somebody took the taint away", n: node(evicting, func(n *model.Node) { n.Object.Spec.Taints = nil }), v: removal.View{Pods: []removal.Pod{pod("a")}}, want: "Untaint TakenBack"},
@@ -201,12 +220,21 @@ func TestNext(t *testing.T) {
 		}), v: removal.View{Pods: []removal.Pod{pod("a")}}, want: "Untaint TakenBack"},
 
 		{name: "what it follows ends, and no clock runs for it", n: node(with(evicting, granted("b", time.Second))), v: removal.View{Pods: []removal.Pod{pod("a", follows), pod("b", ending(now.Add(time.Minute)))}}, wake: now.Add(time.Minute)},
-		{name: "what it follows has left, and has no node yet", n: node(with(evicting, granted("b", time.Second))), v: removal.View{Replacement: "default/c", ReplacementSince: ago(time.Second), Pods: []removal.Pod{pod("a", seeks)}}, wake: now.Add(119 * time.Second)},
+		{
+			name: "what it follows has left, and has no node yet",
+			n:    node(with(evicting, granted("b", time.Second))),
+			v: removal.View{
+				Replacement: "default/c", ReplacementSince: ago(time.Second), Pods: []removal.Pod{pod("a", seeks)},
+			},
+			wake: now.Add(119 * time.Second),
+		},
 		{name: "what it follows has left, and has not come", n: node(with(evicting, granted("b", time.Second))), v: removal.View{Missing: true, Pods: []removal.Pod{pod("a", seeks)}}, wake: now.Add(time.Second)},
 		{name: "one that ends waits for none", n: node(with(evicting, busy)), v: removal.View{Pods: []removal.Pod{pod("a"), pod("b", follows, ending(now.Add(time.Minute)))}}, wake: now.Add(time.Minute)},
 		{name: "each follows another", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("a", follows), pod("b", follows)}}, want: "Evict a 30s, Evict b 30s"},
 
-		{name: "the lowest level leaves first", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("a", priority(5000)), pod("b", priority(10)), pod("c", priority(99)), pod("d", priority(-4))}}, policy: levels, want: "Evict d 30s, Evict b 30s, Evict c 30s"},
+		{name: "the lowest level leaves first", n: node(evicting), v: removal.View{Pods: []removal.Pod{
+			pod("a", priority(5000)), pod("b", priority(10)), pod("c", priority(99)), pod("d", priority(-4)),
+		}}, policy: levels, want: "Evict d 30s, Evict b 30s, Evict c 30s"},
 		{name: "the next level waits for the one below", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("a", priority(5000)), pod("b", ending(now.Add(time.Minute)))}}, policy: levels, wake: now.Add(time.Minute)},
 		{name: "a level bounds the grace", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("a", priority(5000))}}, policy: levels, want: "Evict a 20s"},
 
@@ -216,7 +244,9 @@ func TestNext(t *testing.T) {
 		{name: "or say so themselves", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("ds", daemon, func(q *removal.Pod) { q.Facts.Daemon = model.No })}}, want: "Remove"},
 		{name: "one that was refused keeps nothing", n: node(with(evicting, asked("ds", time.Second, time.Second))), v: removal.View{Pods: []removal.Pod{pod("ds", daemon)}}, want: "Remove"},
 		{name: "one that ends is waited for", n: node(with(evicting, granted("ds", time.Second))), v: removal.View{Pods: []removal.Pod{pod("ds", daemon, ending(now.Add(20*time.Second)))}}, wake: now.Add(20 * time.Second)},
-		{name: "one that came back stays", n: node(with(evicting, model.Eviction{Pod: "default/ds", UID: "before", Owner: "agent", Granted: true, Last: ago(time.Second)})),
+		{name: "one that came back stays", n: node(with(evicting, model.Eviction{
+			Pod: "default/ds", UID: "before", Owner: "agent", Granted: true, Last: ago(time.Second),
+		})),
 			v: removal.View{Pods: []removal.Pod{pod("ds", daemon, func(q *removal.Pod) { q.Owner = "agent" })}}, want: "Remove"},
 		{name: "and not for ever", n: node(with(evicting, granted("ds", time.Second))), v: removal.View{Pods: []removal.Pod{pod("ds", daemon, ending(ago(time.Second)))}}, want: "Remove"},
 		{name: "an empty node's stay with it", n: node(empty), v: removal.View{Pods: []removal.Pod{pod("ds", daemon)}}, want: "Remove"},

@@ -156,7 +156,9 @@ func (c *classes) add(k model.ClassKey) model.ClassID {
 	if k.Terminating {
 		key += "/terminating"
 	}
-	c.list = append(c.list, model.Class{Key: key, Spec: spec, Labels: c.proj.Sets[k.Labels].Labels, Terminating: k.Terminating})
+	c.list = append(c.list, model.Class{
+		Key: key, Spec: spec, Labels: c.proj.Sets[k.Labels].Labels, Terminating: k.Terminating,
+	})
 	return id
 }
 

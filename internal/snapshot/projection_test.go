@@ -33,7 +33,9 @@ func TestSnapshotAfterANewCatalog(t *testing.T) {
 func TestClassesByContent(t *testing.T) {
 	c := testkit.New()
 	for i, name := range []string{"web-0", "web-1", "web-2"} {
-		c.Pending(testkit.Pod("default", name, "1", "1Gi", map[string]string{"app": "web", "index": string(rune('0' + i))}), 1)
+		c.Pending(
+			testkit.Pod("default", name, "1", "1Gi", map[string]string{"app": "web", "index": string(rune('0' + i))}), 1,
+		)
 	}
 	s := snapshot.New(nil, c.Observation(), model.Standing{}, model.Rules{})
 	if len(s.Pending) != 1 || len(s.Pending[0].Pods) != 3 {

@@ -55,7 +55,8 @@ func lacksLabels(real, promised *model.Shape) bool {
 
 func addsTaints(real, promised *model.Shape) bool {
 	for i := range real.Node.Spec.Taints {
-		if t := &real.Node.Spec.Taints[i]; t.Effect != corev1.TaintEffectPreferNoSchedule && !model.HasTaint(promised.Node, t.Key) {
+		if t := &real.Node.Spec.Taints[i]; t.Effect != corev1.TaintEffectPreferNoSchedule &&
+			!model.HasTaint(promised.Node, t.Key) {
 			return true
 		}
 	}

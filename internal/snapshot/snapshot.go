@@ -25,10 +25,15 @@ import (
 func New(prev *model.Snapshot, seen model.Observation, standing model.Standing, rules model.Rules) *model.Snapshot {
 	s := &model.Snapshot{
 		Now: seen.Now, Seed: seen.Seed, Generation: seen.Generation,
-		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes, Budgets: seen.Budgets, Priorities: seen.Priorities,
-		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr, Notices: append(slices.Clip(seen.Inventory.Notices), standing.Notices...),
-		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure, FailureWhy: standing.FailureWhy, Resume: standing.Resume, Unseen: standing.Unseen, Displaced: standing.Displaced, Strays: standing.Strays,
-		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes, Arrivals: standing.Arrivals, Doubts: standing.Doubts,
+		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes,
+		Budgets: seen.Budgets, Priorities: seen.Priorities,
+		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr,
+		Notices:    append(slices.Clip(seen.Inventory.Notices), standing.Notices...),
+		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure,
+		FailureWhy: standing.FailureWhy, Resume: standing.Resume, Unseen: standing.Unseen, Displaced: standing.Displaced,
+		Strays: standing.Strays,
+		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes,
+		Arrivals: standing.Arrivals, Doubts: standing.Doubts,
 	}
 	var before *model.Projection
 	if prev != nil {
@@ -175,7 +180,8 @@ func (b *builder) nodes(seen model.Observation) {
 		if b.calm {
 			n.Expendable = b.batches(func(p *model.Pod) bool { return p.Flags&model.Finished == 0 && !b.takesRoom(p) }, o.Pods)
 		}
-		n.Occupants, n.FirstOccupant = b.occupants(n.Kind == model.Unready || (n.Standing.Drain != nil && n.Standing.Drain.Unready), o.Pods, expected)
+		n.Occupants, n.FirstOccupant = b.occupants(n.Kind == model.Unready ||
+			(n.Standing.Drain != nil && n.Standing.Drain.Unready), o.Pods, expected)
 		if _, ok := b.arrived[n.Name]; ok {
 			n.Residents = b.residents(o.Pods)
 		}
@@ -215,7 +221,8 @@ func (b *builder) kind(n *model.Node, in *provider.Instance) model.NodeKind {
 	case model.StateBeingDeleted:
 		return model.Leaving
 	case model.StateReady:
-		if until := n.Object.CreationTimestamp.Add(startup); n.Group >= 0 && b.snap.Groups[n.Group].HasTemplate && b.snap.Now.Before(until) && b.rules.Passing.Starting(n.Object) {
+		if until := n.Object.CreationTimestamp.Add(startup); n.Group >= 0 && b.snap.Groups[n.Group].HasTemplate &&
+			b.snap.Now.Before(until) && b.rules.Passing.Starting(n.Object) {
 			n.BootsUntil = until
 			return model.Booting
 		}
@@ -237,7 +244,8 @@ func (b *builder) takesRoom(p *model.Pod) bool {
 	if p.Flags&model.Finished != 0 {
 		return false
 	}
-	return p.Flags&(model.FromDaemonSet|model.Mirror) != 0 || b.classes.contents.Specs[p.Spec].Priority >= b.rules.ExpendableBelow
+	return p.Flags&(model.FromDaemonSet|model.Mirror) != 0 ||
+		b.classes.contents.Specs[p.Spec].Priority >= b.rules.ExpendableBelow
 }
 
 // occupants counts the pods that keep a node. On one that is not ready, pods
@@ -246,7 +254,8 @@ func (b *builder) occupants(unready bool, lists ...[]model.Pod) (count int, firs
 	for _, pods := range lists {
 		for i := range pods {
 			p := &pods[i]
-			if p.Flags&(model.FromDaemonSet|model.Mirror|model.Finished) != 0 || b.classes.contents.Specs[p.Spec].Priority < b.rules.ExpendableBelow ||
+			if p.Flags&(model.FromDaemonSet|model.Mirror|model.Finished) != 0 ||
+				b.classes.contents.Specs[p.Spec].Priority < b.rules.ExpendableBelow ||
 				(unready && p.Flags&model.Terminating != 0) {
 				continue
 			}
@@ -356,7 +365,8 @@ func (b *builder) leavingWithinTarget() []int {
 	counts := make([]int, len(b.snap.Groups))
 	for i := range b.snap.Nodes {
 		n := &b.snap.Nodes[i]
-		if n.Group >= 0 && n.Kind == model.Leaving && model.CountedByTarget(n.Standing.Drain, b.snap.Groups[n.Group].InstanceNamed(n.Instance)) {
+		if n.Group >= 0 && n.Kind == model.Leaving &&
+			model.CountedByTarget(n.Standing.Drain, b.snap.Groups[n.Group].InstanceNamed(n.Instance)) {
 			counts[n.Group]++
 		}
 	}

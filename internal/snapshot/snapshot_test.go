@@ -16,7 +16,9 @@ import (
 func TestKinds(t *testing.T) {
 	now := testkit.Start
 	condition := func(status corev1.ConditionStatus, age time.Duration) []corev1.NodeCondition {
-		return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(now.Add(-age))}}
+		return []corev1.NodeCondition{{
+			Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(now.Add(-age)),
+		}}
 	}
 	cases := []struct {
 		name       string

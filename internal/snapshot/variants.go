@@ -37,7 +37,8 @@ func (b *builder) variants(g *model.Group, read map[string]reading) []model.Vari
 	})
 	for _, key := range keys {
 		values := t.Varies[key]
-		if _, placed := list[0].Labels[key]; placed || len(values) == 0 || read[key] == notRead || len(list)*len(values) > mostVariants {
+		if _, placed := list[0].Labels[key]; placed || len(values) == 0 || read[key] == notRead ||
+			len(list)*len(values) > mostVariants {
 			continue
 		}
 		var more []model.Variant
@@ -128,7 +129,8 @@ func labelsRead(seen *model.Observation) map[string]reading {
 				read[t.TopologyKey] = max(read[t.TopologyKey], asTopology)
 			}
 		}
-		if spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		if spec.Affinity.NodeAffinity == nil ||
+			spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 			continue
 		}
 		for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
@@ -143,9 +145,12 @@ func labelsRead(seen *model.Observation) map[string]reading {
 // become is the shape that a node of the group has once it is all that its template
 // says, and the shapes that it may have while what is known of it leaves several:
 // by its own labels, and by the zone that its instance is in.
-func (b *builder) become(g *model.Group, node *corev1.Node, in *provider.Instance) (certain model.ShapeID, may []model.ShapeID) {
+func (b *builder) become(
+	g *model.Group, node *corev1.Node, in *provider.Instance,
+) (certain model.ShapeID, may []model.ShapeID) {
 	for _, v := range g.Variants {
-		if in != nil && in.Zone != "" && v.Zone != "" && in.Zone != v.Zone || node != nil && contradicts(node.Labels, v.Labels) {
+		if in != nil && in.Zone != "" && v.Zone != "" && in.Zone != v.Zone ||
+			node != nil && contradicts(node.Labels, v.Labels) {
 			continue
 		}
 		may = append(may, v.Shape)

@@ -21,7 +21,9 @@ func TestNodesOnTheirWayAreWhereTheyCanBe(t *testing.T) {
 	c := testkit.New()
 	g := c.Group("g", 0, 10, testkit.Node("", "4", "16Gi", nil))
 	for _, zone := range []string{"a", "b", "c"} {
-		g.Template.Places = append(g.Template.Places, provider.Place{Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone}})
+		g.Template.Places = append(g.Template.Places, provider.Place{
+			Zone: zone, Labels: map[string]string{corev1.LabelTopologyZone: zone},
+		})
 	}
 	g.Template.Balanced = true
 	booting := testkit.Node("booting", "4", "16Gi", nil)
@@ -31,7 +33,9 @@ func TestNodesOnTheirWayAreWhereTheyCanBe(t *testing.T) {
 	c.AddNode(booting, "g")
 	g = &c.Groups[0]
 	g.Instances[0].Zone = "b"
-	g.Instances = append(g.Instances, provider.Instance{ID: "named", ProviderID: "test:named", State: provider.Creating, Zone: "c"})
+	g.Instances = append(g.Instances, provider.Instance{
+		ID: "named", ProviderID: "test:named", State: provider.Creating, Zone: "c",
+	})
 	g.Target = 3
 	s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 
@@ -95,7 +99,8 @@ func TestNoSpreadTakesTypesFromThoseWhoSelect(t *testing.T) {
 	c.Pending(other, 1)
 	s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 	if got := s.Groups[0].Variants; len(got) != len(types) || got[0].Labels[corev1.LabelInstanceTypeStable] == "" {
-		t.Errorf("%d forms, the first has the labels %v; one of each of %d types is wanted", len(got), got[0].Labels, len(types))
+		t.Errorf("%d forms, the first has the labels %v; one of each of %d types is wanted",
+			len(got), got[0].Labels, len(types))
 	}
 }
 

@@ -14,10 +14,10 @@ type Precedence string
 
 // The precedences.
 const (
-	// asgTags: the tag wins, so that a person can override any value.
-	asgTags Precedence = "asg-tags"
-	// eksapi: what EKS says wins, since that is what it puts onto the node.
-	eksapi Precedence = "eks-api"
+	// ASGTags: the tag wins, so that a person can override any value.
+	ASGTags Precedence = "asg-tags"
+	// EKSAPI: what EKS says wins, since that is what it puts onto the node.
+	EKSAPI Precedence = "eks-api"
 )
 
 // Config is what the operator says, as the flags have it; Validate tells what is
@@ -29,7 +29,7 @@ type Config struct {
 	// "asg:tag=key[=value],...". All tags of one value must be there; any one
 	// of the values is enough.
 	Discovery []string
-	// Precedence is asgTags if empty.
+	// Precedence is ASGTags if empty.
 	Precedence Precedence
 	// NodegroupTTL is how long an answer of eks:DescribeNodegroup is believed; a
 	// minute if zero.
@@ -108,10 +108,10 @@ func (c Config) read() (settings, error) {
 	}
 	switch c.Precedence {
 	case "":
-		s.template.precedence = asgTags
-	case asgTags, eksapi:
+		s.template.precedence = ASGTags
+	case ASGTags, EKSAPI:
 	default:
-		errs = append(errs, fmt.Errorf("--aws-template-precedence=%q: it is %s or %s", c.Precedence, asgTags, eksapi))
+		errs = append(errs, fmt.Errorf("--aws-template-precedence=%q: it is %s or %s", c.Precedence, ASGTags, EKSAPI))
 	}
 	switch {
 	case c.NodegroupTTL == 0:

@@ -239,7 +239,7 @@ func TestABadLabelOfEKSIsToldAndDropped(t *testing.T) {
 
 func TestTheOrderOfUpstreamByFlag(t *testing.T) {
 	cfg := byTag
-	cfg.Precedence = eksapi
+	cfg.Precedence = EKSAPI
 	w := newWorld(t, managed(0), cfg)
 	if v := w.group(t, "eks-ng").Template.Node.Labels["team"]; v != "eks" {
 		t.Errorf("team=%q", v)

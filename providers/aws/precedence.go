@@ -22,7 +22,7 @@ type conflict struct {
 func (c conflict) String() string {
 	return fmt.Sprintf("%s: the ASG tag says %q, the EKS node group %q; by --aws-template-precedence=%s the %s holds",
 		c.what, c.tag, c.eks, c.winner,
-		map[Precedence]string{asgTags: "tag", eksapi: "node group"}[c.winner])
+		map[Precedence]string{ASGTags: "tag", EKSAPI: "node group"}[c.winner])
 }
 
 // builder lays what EKS and the tags say over what the machine has, and notes
@@ -45,7 +45,7 @@ func pick[V any](b *builder, what string, tag, eks *V, same func(a, b V) bool, t
 	if !same(*tag, *eks) {
 		b.conflicts = append(b.conflicts, conflict{what, text(*tag), text(*eks), b.precedence})
 	}
-	if b.precedence == eksapi {
+	if b.precedence == EKSAPI {
 		return *eks, sourceEKS
 	}
 	return *tag, sourceTag

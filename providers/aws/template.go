@@ -50,7 +50,7 @@ const (
 // buildTemplate makes the node that a growth would add, out of what is known of
 // the group, with the source of each label, taint and resource, and the places
 // where a tag and EKS disagree. The order, weakest first: the instance types,
-// then EKS, then the tags; or with eksapi the tags before EKS.
+// then EKS, then the tags; or with EKSAPI the tags before EKS.
 func buildTemplate(f templateFacts, rules templateRules) (*provider.Template, []conflict, *provider.Error) {
 	if len(f.machines) == 0 {
 		return nil, nil, &provider.Error{

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-var plainRules = templateRules{precedence: asgTags, maxPods: podsRule{fixed: 110}}
+var plainRules = templateRules{precedence: ASGTags, maxPods: podsRule{fixed: 110}}
 
 func amountsOf(list corev1.ResourceList) map[string]string {
 	out := map[string]string{}
@@ -170,8 +170,8 @@ func TestPrecedence(t *testing.T) {
 		team, both, dongle   string
 		teamSource, dongleBy string
 	}{
-		{asgTags, "asg", "asg", "2", sourceTag, sourceTag},
-		{eksapi, "eks", "eks", "1", sourceEKS, sourceEKS + " tag"},
+		{ASGTags, "asg", "asg", "2", sourceTag, sourceTag},
+		{EKSAPI, "eks", "eks", "1", sourceEKS, sourceEKS + " tag"},
 	} {
 		n := sampleNodegroup()
 		rules := plainRules
@@ -310,7 +310,7 @@ func TestReserved(t *testing.T) {
 
 // TestWhatTagsSetIsNotReducedAgain: an amount by tag is what pods can use.
 func TestWhatTagsSetIsNotReducedAgain(t *testing.T) {
-	rules := templateRules{precedence: asgTags, maxPods: podsRule{fixed: 110}, reserved: reserveRule{eks: true}}
+	rules := templateRules{precedence: ASGTags, maxPods: podsRule{fixed: 110}, reserved: reserveRule{eks: true}}
 	got, _, _ := buildTemplate(templateFacts{
 		machines: []machine{builtIn["m5.large"]}, tags: parseTags(map[string]string{tagResource + "memory": "6Gi"}),
 	}, rules)

@@ -60,7 +60,8 @@ func (f *flags) config(h wiring.Host) Config {
 func (f *flags) Check(h wiring.Host) error {
 	var rate error
 	if !(f.qps >= 0) || f.burst < 0 {
-		rate = fmt.Errorf("--control-apiserver-qps=%v, with --control-apiserver-burst=%d: neither may be below 0", f.qps, f.burst)
+		rate = fmt.Errorf("--control-apiserver-qps=%v, with --control-apiserver-burst=%d: neither may be below 0",
+			f.qps, f.burst)
 	}
 	return errors.Join(rate, f.config(h).Validate())
 }
@@ -92,7 +93,9 @@ func controlConfig(path string) (*rest.Config, error) {
 	}
 	rc, err := read()
 	if err != nil {
-		return nil, fmt.Errorf("find the control cluster of the shoot (CONTROL_KUBECONFIG, or the pod's own service account): %w", err)
+		return nil, fmt.Errorf(
+			"find the control cluster of the shoot (CONTROL_KUBECONFIG, or the pod's own service account): %w", err,
+		)
 	}
 	return rc, nil
 }

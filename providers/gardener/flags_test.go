@@ -23,7 +23,9 @@ func TestFlagsReachTheConfig(t *testing.T) {
 		}
 		return f
 	}
-	want := Config{Nodes: host.Nodes, Discovery: host.Discovery, Namespace: ns, DeletionMarker: "timestamped", RequireAvailable: true}
+	want := Config{
+		Nodes: host.Nodes, Discovery: host.Discovery, Namespace: ns, DeletionMarker: "timestamped", RequireAvailable: true,
+	}
 	if diff := cmp.Diff(want, parsed().config(host)); diff != "" {
 		t.Error(diff)
 	}
@@ -34,7 +36,8 @@ func TestFlagsReachTheConfig(t *testing.T) {
 		t.Error(diff, f.qps, f.burst, f.Check(host))
 	}
 	err := parsed("--control-apiserver-qps=-1", "--mcm-sizing=fair").Check(host)
-	if err == nil || !strings.Contains(err.Error(), "--control-apiserver-qps=-1") || !strings.Contains(err.Error(), "--mcm-sizing") {
+	if err == nil || !strings.Contains(err.Error(), "--control-apiserver-qps=-1") ||
+		!strings.Contains(err.Error(), "--mcm-sizing") {
 		t.Error(err)
 	}
 }

@@ -23,7 +23,8 @@ const (
 
 // applyDefinitions registers the kinds and returns once all are served.
 func applyDefinitions(ctx context.Context, c client.Client, pools bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, definitionsTimeout, fmt.Errorf("not served within %s", definitionsTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, definitionsTimeout,
+		fmt.Errorf("not served within %s", definitionsTimeout))
 	defer cancel()
 	all := definitions.All(pools)
 	for _, d := range all {
@@ -65,9 +66,10 @@ func waitServed(ctx context.Context, c client.Client, d *apiextensionsv1.CustomR
 		if last = c.Get(ctx, client.ObjectKeyFromObject(d), live); last != nil {
 			return false, nil
 		}
-		if !slices.ContainsFunc(live.Status.Conditions, func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
-			return condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue
-		}) {
+		if !slices.ContainsFunc(live.Status.Conditions,
+			func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
+				return condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue
+			}) {
 			last = fmt.Errorf("it is not established: %v", live.Status.Conditions)
 			return false, nil
 		}

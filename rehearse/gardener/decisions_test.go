@@ -21,7 +21,8 @@ func at(minute int) string {
 // machine is one of an age rank, 0 the oldest.
 func machine(name string, rank int, phase machinev1.MachinePhase, edits ...func(*machinev1.Machine)) machinev1.Machine {
 	m := machinev1.Machine{ObjectMeta: metav1.ObjectMeta{
-		Name: name, CreationTimestamp: metav1.NewTime(epoch.Add(time.Duration(rank) * time.Hour)), Annotations: map[string]string{},
+		Name: name, CreationTimestamp: metav1.NewTime(epoch.Add(time.Duration(rank) * time.Hour)),
+		Annotations: map[string]string{},
 	}}
 	m.Status.CurrentStatus.Phase = phase
 	for _, edit := range edits {
@@ -106,27 +107,44 @@ func TestHealth(t *testing.T) {
 func TestRefusedFailsWhenItsTimeIsOver(t *testing.T) {
 	m := machine("m", 0, "")
 	m.Spec.CreationTimeout = &metav1.Duration{Duration: time.Minute}
-	for after, want := range map[time.Duration]machinev1.MachinePhase{time.Minute: crashing, time.Minute + time.Second: failed} {
+	for after, want := range map[time.Duration]machinev1.MachinePhase{
+		time.Minute: crashing, time.Minute + time.Second: failed,
+	} {
 		status := refused(m, epoch.Add(after), machinev1.CodeResourceExhausted, "none left")
 		op := status.LastOperation
-		if status.CurrentStatus.Phase != want || op.ErrorCode != "ResourceExhausted" || op.State != "Failed" || op.Type != "Create" || op.Description != "Cloud provider message - none left" {
+		if status.CurrentStatus.Phase != want || op.ErrorCode != "ResourceExhausted" || op.State != "Failed" ||
+			op.Type != "Create" || op.Description != "Cloud provider message - none left" {
 			t.Errorf("after %s: %+v", after, status)
 		}
 	}
 }
 
 func TestBehaviour(t *testing.T) {
-	b, err := behaviourOf(map[string]string{JoinDelayAnnotation: "2s", DeleteDelayAnnotation: "1m", QuotaAnnotation: "0", NeverRegistersAnnotation: "true", CreateErrorAnnotation: "Unavailable:2"})
-	if err != nil || b.createError != "Unavailable" || b.createErrors != 2 || b.joinDelay != 2*time.Second || b.deleteDelay != time.Minute || b.quota == nil || *b.quota != 0 || !b.neverRegisters {
+	b, err := behaviourOf(map[string]string{
+		JoinDelayAnnotation:      "2s",
+		DeleteDelayAnnotation:    "1m",
+		QuotaAnnotation:          "0",
+		NeverRegistersAnnotation: "true",
+		CreateErrorAnnotation:    "Unavailable:2",
+	})
+	if err != nil || b.createError != "Unavailable" || b.createErrors != 2 || b.joinDelay != 2*time.Second ||
+		b.deleteDelay != time.Minute || b.quota == nil || *b.quota != 0 || !b.neverRegisters {
 		t.Errorf("got %+v, %v", b, err)
 	}
 	if b, err := behaviourOf(nil); err != nil || b != (behaviour{}) {
 		t.Errorf("of nothing: %+v, %v", b, err)
 	}
-	if b, err := behaviourOf(map[string]string{CreateErrorAnnotation: "Internal"}); err != nil || b.createError != "Internal" || b.createErrors != 0 {
+	if b, err := behaviourOf(map[string]string{CreateErrorAnnotation: "Internal"}); err != nil ||
+		b.createError != "Internal" || b.createErrors != 0 {
 		t.Errorf("for good: %+v, %v", b, err)
 	}
-	for key, value := range map[string]string{CreateErrorAnnotation: "Internal:0", JoinDelayAnnotation: "2", DeleteDelayAnnotation: "-1s", QuotaAnnotation: "-1", NeverRegistersAnnotation: "perhaps"} {
+	for key, value := range map[string]string{
+		CreateErrorAnnotation:    "Internal:0",
+		JoinDelayAnnotation:      "2",
+		DeleteDelayAnnotation:    "-1s",
+		QuotaAnnotation:          "-1",
+		NeverRegistersAnnotation: "perhaps",
+	} {
 		if _, err := behaviourOf(map[string]string{key: value}); err == nil {
 			t.Errorf("%s=%s is right", key, value)
 		}
@@ -152,12 +170,15 @@ func TestNodeOf(t *testing.T) {
 	m.Spec.NodeTemplate.Labels = map[string]string{"a": "b"}
 	m.Spec.NodeTemplate.Spec.Taints = []corev1.Taint{{Key: "t", Effect: corev1.TaintEffectNoSchedule}}
 	n := nodeOf(m, class)
-	if n.Name != "m" || n.Spec.ProviderID != "fake:///r-1/m" || n.Labels["a"] != "b" || n.Labels[corev1.LabelTopologyZone] != "r-1" ||
-		n.Labels[machinev1.MachineNameLabel] != "" || n.Labels[corev1.LabelArchStable] != "amd64" || n.Annotations[fakeAnnotation] != fakeValue || n.Spec.Taints[0].Key != "t" {
+	if n.Name != "m" || n.Spec.ProviderID != "fake:///r-1/m" || n.Labels["a"] != "b" ||
+		n.Labels[corev1.LabelTopologyZone] != "r-1" ||
+		n.Labels[machinev1.MachineNameLabel] != "" || n.Labels[corev1.LabelArchStable] != "amd64" ||
+		n.Annotations[fakeAnnotation] != fakeValue || n.Spec.Taints[0].Key != "t" {
 		t.Errorf("got %+v", n)
 	}
 	amount := func(name corev1.ResourceName) int64 { q := n.Status.Allocatable[name]; return q.Value() }
-	if _, gpu := n.Status.Capacity["gpu"]; gpu || amount("nvidia.com/gpu") != 2 || amount("example.com/x") != 7 || amount("pods") != 110 || amount("cpu") != 4 {
+	if _, gpu := n.Status.Capacity["gpu"]; gpu || amount("nvidia.com/gpu") != 2 || amount("example.com/x") != 7 ||
+		amount("pods") != 110 || amount("cpu") != 4 {
 		t.Errorf("it has %v", n.Status.Allocatable)
 	}
 }

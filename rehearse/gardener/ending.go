@@ -24,14 +24,16 @@ func (r *machines) end(ctx context.Context, m *machinev1.Machine, b behaviour) (
 		return ctrl.Result{}, nil
 	}
 	if m.Status.CurrentStatus.Phase != machinev1.MachineTerminating {
-		return ctrl.Result{}, r.tell(ctx, m, moved(m.DeepCopy().Status, r.now(), machinev1.MachineTerminating, machinev1.OperationDelete, machinev1.StateProcessing,
+		return ctrl.Result{}, r.tell(ctx, m, moved(m.DeepCopy().Status, r.now(), machinev1.MachineTerminating,
+			machinev1.OperationDelete, machinev1.StateProcessing,
 			"Machine deletion initiated"))
 	}
 	node, err := r.nodeOf(ctx, m)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if m.Status.LastOperation.Type != machinev1.OperationDelete || m.Status.LastOperation.State != machinev1.StateSuccessful {
+	if m.Status.LastOperation.Type != machinev1.OperationDelete ||
+		m.Status.LastOperation.State != machinev1.StateSuccessful {
 		if node != nil {
 			left, err := r.drain(ctx, m, node)
 			if err != nil {
@@ -40,7 +42,8 @@ func (r *machines) end(ctx context.Context, m *machinev1.Machine, b behaviour) (
 			if left > 0 {
 				status := m.DeepCopy().Status
 				if status.LastOperation.Type != machinev1.OperationDrainNode {
-					status = moved(status, r.now(), machinev1.MachineTerminating, machinev1.OperationDrainNode, machinev1.StateProcessing, "Drain in progress")
+					status = moved(status, r.now(), machinev1.MachineTerminating, machinev1.OperationDrainNode,
+						machinev1.StateProcessing, "Drain in progress")
 				}
 				return ctrl.Result{RequeueAfter: lookAgain}, r.tell(ctx, m, status)
 			}

@@ -18,7 +18,8 @@ func Flags(args []string) (Settings, error) {
 	flags.StringVar(&s.Address, "address", "", "host:port to serve /healthz on")
 	flags.BoolVar(&s.PoolFields, "pool-fields", true, "the CustomResourceDefinitions have poolMinimum and poolMaximum")
 	flags.BoolVar(&s.KnowsPools, "knows-pools", true, "the controllers keep poolMinimum and poolMaximum when they write")
-	flags.DurationVar(&s.EndTakes, "end-takes", 0, "how long machines take to end after their drain; the real ones 15 to 25 s")
+	flags.DurationVar(&s.EndTakes, "end-takes", 0,
+		"how long machines take to end after their drain; the real ones 15 to 25 s")
 	logging := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(logging)
 	flags.AddGoFlag(logging.Lookup("v"))

@@ -86,14 +86,18 @@ func refused(m machinev1.Machine, now time.Time, code, message string) machinev1
 	if now.Sub(m.CreationTimestamp.Time) > timeout(m.Spec.CreationTimeout, creationTimeout) {
 		phase = machinev1.MachineFailed
 	}
-	status := moved(m.DeepCopy().Status, now, phase, machinev1.OperationCreate, machinev1.StateFailed, "Cloud provider message - "+message)
+	status := moved(m.DeepCopy().Status, now, phase, machinev1.OperationCreate, machinev1.StateFailed,
+		"Cloud provider message - "+message)
 	status.LastOperation.ErrorCode = code
 	return status
 }
 
 // moved is the status with another phase and the operation that led to it. A phase
 // that it has already keeps its time.
-func moved(status machinev1.MachineStatus, now time.Time, phase machinev1.MachinePhase, operation machinev1.MachineOperationType, state machinev1.MachineState, why string) machinev1.MachineStatus {
+func moved(
+	status machinev1.MachineStatus, now time.Time, phase machinev1.MachinePhase, operation machinev1.MachineOperationType,
+	state machinev1.MachineState, why string,
+) machinev1.MachineStatus {
 	at := metav1.NewTime(now)
 	if status.CurrentStatus.Phase != phase {
 		status.CurrentStatus.Phase = phase

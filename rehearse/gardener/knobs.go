@@ -36,7 +36,9 @@ type behaviour struct {
 
 func behaviourOf(annotations map[string]string) (behaviour, error) {
 	var b behaviour
-	for key, field := range map[string]*time.Duration{JoinDelayAnnotation: &b.joinDelay, DeleteDelayAnnotation: &b.deleteDelay} {
+	for key, field := range map[string]*time.Duration{
+		JoinDelayAnnotation: &b.joinDelay, DeleteDelayAnnotation: &b.deleteDelay,
+	} {
 		text, ok := annotations[key]
 		if !ok {
 			continue

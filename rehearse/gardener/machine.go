@@ -53,14 +53,16 @@ func (r *machines) setUp(mgr ctrl.Manager, options controller.Options) error {
 		WithOptions(options).
 		For(&machinev1.Machine{}).
 		// A node has the name of its machine.
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, node client.Object) []reconcile.Request {
-			return r.requests(ctx, func(m machinev1.Machine) bool { return m.Name == node.GetName() })
-		})).
-		Watches(&machinev1.MachineClass{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, class client.Object) []reconcile.Request {
-			return r.requests(ctx, func(m machinev1.Machine) bool {
-				return m.Namespace == class.GetNamespace() && m.Spec.Class.Name == class.GetName()
-			})
-		})).
+		Watches(&corev1.Node{},
+			handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, node client.Object) []reconcile.Request {
+				return r.requests(ctx, func(m machinev1.Machine) bool { return m.Name == node.GetName() })
+			})).
+		Watches(&machinev1.MachineClass{},
+			handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, class client.Object) []reconcile.Request {
+				return r.requests(ctx, func(m machinev1.Machine) bool {
+					return m.Namespace == class.GetNamespace() && m.Spec.Class.Name == class.GetName()
+				})
+			})).
 		Complete(patient{r})
 	if err != nil {
 		return fmt.Errorf("set up the controller of Machines: %w", err)
@@ -115,7 +117,9 @@ func (r *machines) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 }
 
 // make has the cloud make the machine, if the quota allows.
-func (r *machines) make(ctx context.Context, m *machinev1.Machine, class machinev1.MachineClass, b behaviour) (ctrl.Result, error) {
+func (r *machines) make(
+	ctx context.Context, m *machinev1.Machine, class machinev1.MachineClass, b behaviour,
+) (ctrl.Result, error) {
 	r.making.Lock()
 	defer r.making.Unlock()
 	there, err := r.thereAre(ctx, class)
@@ -126,8 +130,10 @@ func (r *machines) make(ctx context.Context, m *machinev1.Machine, class machine
 	switch {
 	case b.quota != nil && there >= *b.quota:
 		return r.refuse(ctx, m, machinev1.CodeResourceExhausted,
-			fmt.Sprintf("the quota of %s in zone %s is used up: %d of %d", class.NodeTemplate.InstanceType, class.NodeTemplate.Zone, there, *b.quota))
-	case b.createError != "" && (b.createErrors == 0 || failed.code != b.createError || failed.n < b.createErrors || failed.left(r.now()) > 0):
+			fmt.Sprintf("the quota of %s in zone %s is used up: %d of %d",
+				class.NodeTemplate.InstanceType, class.NodeTemplate.Zone, there, *b.quota))
+	case b.createError != "" &&
+		(b.createErrors == 0 || failed.code != b.createError || failed.n < b.createErrors || failed.left(r.now()) > 0):
 		return r.refuse(ctx, m, b.createError, "the rehearsal wants it so")
 	}
 	delete(r.failed, m.UID)
@@ -162,7 +168,9 @@ func (r *machines) refuse(ctx context.Context, m *machinev1.Machine, code, messa
 	r.failed[m.UID] = t
 	again := ctrl.Result{RequeueAfter: mcm.RetryAfter(code)}
 	status, was := refused(*m, r.now(), code, message), m.Status
-	if status.CurrentStatus.Phase == was.CurrentStatus.Phase && status.LastOperation.ErrorCode == was.LastOperation.ErrorCode && status.LastOperation.Description == was.LastOperation.Description {
+	if status.CurrentStatus.Phase == was.CurrentStatus.Phase &&
+		status.LastOperation.ErrorCode == was.LastOperation.ErrorCode &&
+		status.LastOperation.Description == was.LastOperation.Description {
 		return again, nil
 	}
 	return again, r.tell(ctx, m, status)
@@ -193,11 +201,14 @@ func (r *machines) thereAre(ctx context.Context, class machinev1.MachineClass) (
 }
 
 // keep lets the machine's node join when it is due, and has the status follow.
-func (r *machines) keep(ctx context.Context, m *machinev1.Machine, class machinev1.MachineClass, b behaviour) (ctrl.Result, error) {
+func (r *machines) keep(
+	ctx context.Context, m *machinev1.Machine, class machinev1.MachineClass, b behaviour,
+) (ctrl.Result, error) {
 	now := r.now()
 	phase := m.Status.CurrentStatus.Phase
 	if phase == "" || phase == machinev1.MachineCrashLoopBackOff {
-		status := moved(m.DeepCopy().Status, now, machinev1.MachinePending, machinev1.OperationCreate, machinev1.StateProcessing,
+		status := moved(m.DeepCopy().Status, now, machinev1.MachinePending, machinev1.OperationCreate,
+			machinev1.StateProcessing,
 			"Creating machine on cloud provider")
 		return ctrl.Result{}, r.tell(ctx, m, status) // which is an event
 	}
@@ -244,7 +255,8 @@ func (r *machines) nodeOf(ctx context.Context, m *machinev1.Machine) (*corev1.No
 		return nil, fmt.Errorf("get the node of the machine %s: %w", m.Name, err)
 	}
 	if node.Spec.ProviderID != m.Spec.ProviderID {
-		return nil, fmt.Errorf("the node %s is there already, with the provider id %q; delete it, or the machine of its name", node.Name, node.Spec.ProviderID)
+		return nil, fmt.Errorf("the node %s is there already, with the provider id %q; delete it, or the machine of its name",
+			node.Name, node.Spec.ProviderID)
 	}
 	return node, nil
 }

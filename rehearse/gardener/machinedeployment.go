@@ -32,9 +32,10 @@ func (r *machineDeployments) setUp(mgr ctrl.Manager, options controller.Options)
 		For(&machinev1.MachineDeployment{}).
 		Owns(&machinev1.MachineSet{}).
 		// The trigger annotation follows the machines that it names.
-		Watches(&machinev1.Machine{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, m client.Object) []reconcile.Request {
-			return r.ofMachine(ctx, m)
-		})).
+		Watches(&machinev1.Machine{},
+			handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, m client.Object) []reconcile.Request {
+				return r.ofMachine(ctx, m)
+			})).
 		Complete(patient{r})
 	if err != nil {
 		return fmt.Errorf("set up the controller of MachineDeployments: %w", err)
@@ -117,7 +118,9 @@ func (r *machineDeployments) Reconcile(ctx context.Context, request ctrl.Request
 }
 
 // next are the sizes that change now.
-func (r *machineDeployments) next(d machinev1.MachineDeployment, size mcm.Deployment, newest *machinev1.MachineSet, old []machinev1.MachineSet) map[string]int {
+func (r *machineDeployments) next(
+	d machinev1.MachineDeployment, size mcm.Deployment, newest *machinev1.MachineSet, old []machinev1.MachineSet,
+) map[string]int {
 	var olds []mcm.Set
 	for _, s := range old {
 		olds = append(olds, valueOf(s))
@@ -154,7 +157,9 @@ func recreate(size mcm.Deployment, newest mcm.Set, old []machinev1.MachineSet) m
 }
 
 // begin makes the set of a template that has none yet.
-func (r *machineDeployments) begin(ctx context.Context, d *machinev1.MachineDeployment, old []machinev1.MachineSet, size mcm.Deployment) error {
+func (r *machineDeployments) begin(
+	ctx context.Context, d *machinev1.MachineDeployment, old []machinev1.MachineSet, size mcm.Deployment,
+) error {
 	var olds []mcm.Set
 	for _, s := range old {
 		olds = append(olds, valueOf(s))
@@ -174,7 +179,9 @@ func (r *machineDeployments) begin(ctx context.Context, d *machinev1.MachineDepl
 
 // followTrigger marks the machines that the autoscaler named, before anything is
 // resized, and takes off the annotation those that have begun to end.
-func (r *machineDeployments) followTrigger(ctx context.Context, d *machinev1.MachineDeployment, all []machinev1.MachineSet) (changed bool, err error) {
+func (r *machineDeployments) followTrigger(
+	ctx context.Context, d *machinev1.MachineDeployment, all []machinev1.MachineSet,
+) (changed bool, err error) {
 	text, ok := d.Annotations[machinev1.TriggerDeletionAnnotation]
 	if !ok {
 		return false, nil
@@ -213,10 +220,13 @@ func (r *machineDeployments) followTrigger(ctx context.Context, d *machinev1.Mac
 
 // thaw takes a label away that somebody has set by hand: a deployment is frozen with one of
 // its sets, or not at all.
-func (r *machineDeployments) thaw(ctx context.Context, d *machinev1.MachineDeployment, all []machinev1.MachineSet) (changed bool, err error) {
+func (r *machineDeployments) thaw(
+	ctx context.Context, d *machinev1.MachineDeployment, all []machinev1.MachineSet,
+) (changed bool, err error) {
 	_, labelled := d.Labels[machinev1.FreezeLabel]
 	frozen := slices.ContainsFunc(all, func(s machinev1.MachineSet) bool {
-		return s.Labels[machinev1.FreezeLabel] == machinev1.FreezeValue || slices.ContainsFunc(s.Status.Conditions, func(c machinev1.Condition) bool { return c.Type == machinev1.ConditionFrozen })
+		return s.Labels[machinev1.FreezeLabel] == machinev1.FreezeValue || slices.ContainsFunc(s.Status.Conditions,
+			func(c machinev1.Condition) bool { return c.Type == machinev1.ConditionFrozen })
 	})
 	if !labelled || frozen {
 		return false, nil
@@ -226,12 +236,15 @@ func (r *machineDeployments) thaw(ctx context.Context, d *machinev1.MachineDeplo
 }
 
 // dropOld deletes empty sets of before, but for as many as the history shall have.
-func (r *machineDeployments) dropOld(ctx context.Context, d machinev1.MachineDeployment, old []machinev1.MachineSet) error {
+func (r *machineDeployments) dropOld(
+	ctx context.Context, d machinev1.MachineDeployment, old []machinev1.MachineSet,
+) error {
 	if d.Spec.RevisionHistoryLimit == nil {
 		return nil
 	}
 	empty := slices.DeleteFunc(slices.Clone(old), func(s machinev1.MachineSet) bool {
-		return s.Spec.Replicas > 0 || s.Status.Replicas > 0 || s.Status.ObservedGeneration < s.Generation || s.DeletionTimestamp != nil
+		return s.Spec.Replicas > 0 || s.Status.Replicas > 0 || s.Status.ObservedGeneration < s.Generation ||
+			s.DeletionTimestamp != nil
 	})
 	slices.SortFunc(empty, func(a, b machinev1.MachineSet) int { return revisionOf(a) - revisionOf(b) })
 	for _, s := range empty[:max(0, len(empty)-int(*d.Spec.RevisionHistoryLimit))] {
@@ -243,7 +256,9 @@ func (r *machineDeployments) dropOld(ctx context.Context, d machinev1.MachineDep
 }
 
 // end deletes every set, then lets the deployment go.
-func (r *machineDeployments) end(ctx context.Context, d *machinev1.MachineDeployment, all []machinev1.MachineSet) error {
+func (r *machineDeployments) end(
+	ctx context.Context, d *machinev1.MachineDeployment, all []machinev1.MachineSet,
+) error {
 	for _, s := range all {
 		if s.DeletionTimestamp != nil {
 			continue
@@ -259,7 +274,9 @@ func (r *machineDeployments) end(ctx context.Context, d *machinev1.MachineDeploy
 }
 
 // setsOf are the sets that a deployment controls.
-func (r *machineDeployments) setsOf(ctx context.Context, d *machinev1.MachineDeployment) ([]machinev1.MachineSet, error) {
+func (r *machineDeployments) setsOf(
+	ctx context.Context, d *machinev1.MachineDeployment,
+) ([]machinev1.MachineSet, error) {
 	var list machinev1.MachineSetList
 	if err := r.client.List(ctx, &list, client.InNamespace(d.Namespace)); err != nil {
 		return nil, fmt.Errorf("list the sets of %s: %w", d.Name, err)

@@ -22,24 +22,29 @@ func TestMachinesBecomeNodes(t *testing.T) {
 	s := newShoot(t, "nodes", 2, func(p *pools.Pool) { p.Labels = map[string]string{"team": "a"} })
 	for _, m := range s.running(2) {
 		node := s.node(m.Name)
-		if m.Labels[machinev1.NodeLabel] != node.Name || m.Spec.ProviderID != node.Spec.ProviderID || m.Spec.ProviderID != "fake:///zone-nodes/"+m.Name ||
-			m.Annotations[machinev1.PriorityAnnotation] != "3" || m.Labels[machinev1.TemplateHashLabel] == "" || m.Labels[machinev1.NameLabel] != s.name {
+		if m.Labels[machinev1.NodeLabel] != node.Name || m.Spec.ProviderID != node.Spec.ProviderID ||
+			m.Spec.ProviderID != "fake:///zone-nodes/"+m.Name ||
+			m.Annotations[machinev1.PriorityAnnotation] != "3" || m.Labels[machinev1.TemplateHashLabel] == "" ||
+			m.Labels[machinev1.NameLabel] != s.name {
 			t.Errorf("the machine is %+v, its node %s", m, node.Spec.ProviderID)
 		}
-		if world.GroupOf(node) != s.name || node.Labels["team"] != "a" || node.Labels[corev1.LabelTopologyZone] != "zone-nodes" || node.Status.Allocatable.Cpu().Value() != 4 {
+		if world.GroupOf(node) != s.name || node.Labels["team"] != "a" ||
+			node.Labels[corev1.LabelTopologyZone] != "zone-nodes" || node.Status.Allocatable.Cpu().Value() != 4 {
 			t.Errorf("the node is of %q: %+v", world.GroupOf(node), node)
 		}
 	}
 	s.eventually("the status tells of both", func() (bool, string) {
 		d := s.deployment()
 		for _, c := range d.Status.Conditions {
-			if c.Type == machinev1.ConditionProgressing && c.Reason == "NewMachineSetAvailable" && d.Status.AvailableReplicas == 2 && d.Status.ObservedGeneration == d.Generation {
+			if c.Type == machinev1.ConditionProgressing && c.Reason == "NewMachineSetAvailable" &&
+				d.Status.AvailableReplicas == 2 && d.Status.ObservedGeneration == d.Generation {
 				return true, ""
 			}
 		}
 		return false, string(mustJSON(t, d.Status))
 	})
-	if d := s.deployment(); *d.Spec.PoolMaximum != 10 || d.Annotations[machinev1.RevisionAnnotation] != "1" || len(s.sets()) != 1 {
+	if d := s.deployment(); *d.Spec.PoolMaximum != 10 || d.Annotations[machinev1.RevisionAnnotation] != "1" ||
+		len(s.sets()) != 1 {
 		t.Errorf("the deployment is %s", mustJSON(t, d))
 	}
 }
@@ -91,7 +96,8 @@ func TestNamedMachineGoes(t *testing.T) {
 	if s.node(newest) != nil {
 		t.Error("its node is still there")
 	}
-	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); client.IgnoreNotFound(err) != nil || err == nil {
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); client.IgnoreNotFound(err) != nil ||
+		err == nil {
 		t.Errorf("its pod is still there: %v", err)
 	}
 	s.eventually("the annotation is gone", func() (bool, string) {
@@ -126,7 +132,8 @@ func TestQuota(t *testing.T) {
 				op := m.Status.LastOperation
 				if m.Status.CurrentStatus.Phase == machinev1.MachineCrashLoopBackOff {
 					name = m.Name
-					if op.ErrorCode != machinev1.CodeResourceExhausted || op.Type != machinev1.OperationCreate || op.State != machinev1.StateFailed ||
+					if op.ErrorCode != machinev1.CodeResourceExhausted || op.Type != machinev1.OperationCreate ||
+						op.State != machinev1.StateFailed ||
 						m.Labels[machinev1.NodeLabel] != "" || m.Spec.ProviderID != "" {
 						t.Fatalf("it is %+v", m)
 					}
@@ -156,7 +163,8 @@ func TestLostNode(t *testing.T) {
 	s.phase(m.Name, machinev1.MachineUnknown)
 	s.annotate(m, gardener.NotReadyAnnotation, nil)
 	s.phase(m.Name, machinev1.MachineRunning)
-	s.patch(s.deployment(), map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"healthTimeout": "1s"}}}})
+	s.patch(s.deployment(),
+		map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"healthTimeout": "1s"}}}})
 	s.annotate(m, gardener.NotReadyAnnotation, "true")
 	s.eventually("it is replaced", func() (bool, string) {
 		names := namesOf(s.machines())

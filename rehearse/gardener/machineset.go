@@ -62,7 +62,8 @@ func (r *machineSets) Reconcile(ctx context.Context, request ctrl.Request) (ctrl
 	_, disabled := set.Labels[machinev1.ScaleUpDisabledLabel]
 	blocked := disabled || set.Labels[machinev1.FreezeLabel] == machinev1.FreezeValue
 	p := mcm.PlanOf(mcm.Demand{
-		Replicas: int(set.Spec.Replicas), Blocked: blocked, LastChange: set.Annotations[machinev1.LastReplicaChangeAnnotation], Now: r.now(),
+		Replicas: int(set.Spec.Replicas), Blocked: blocked,
+		LastChange: set.Annotations[machinev1.LastReplicaChangeAnnotation], Now: r.now(),
 	}, all)
 	for range p.Make {
 		if err := r.client.Create(ctx, newMachine(set)); err != nil {
@@ -99,7 +100,9 @@ func newMachine(set machinev1.MachineSet) *machinev1.Machine {
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: set.Name + "-", Namespace: set.Namespace,
 			Labels: t.Labels, Annotations: t.Annotations, Finalizers: []string{machinev1.Finalizer},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&set, machinev1.GroupVersion.WithKind(machinev1.KindMachineSet))},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(&set, machinev1.GroupVersion.WithKind(machinev1.KindMachineSet)),
+			},
 		},
 		Spec: t.Spec,
 	}

@@ -21,7 +21,9 @@ const (
 
 // markNodes marks the nodes of a deployment for as long as a rollout lasts: all are
 // kept from autoscalers, and pods are to prefer the new ones.
-func (r *machineDeployments) markNodes(ctx context.Context, newest *machinev1.MachineSet, old []machinev1.MachineSet) error {
+func (r *machineDeployments) markNodes(
+	ctx context.Context, newest *machinev1.MachineSet, old []machinev1.MachineSet,
+) error {
 	rolling := newest != nil && slices.ContainsFunc(old, func(s machinev1.MachineSet) bool {
 		return s.Spec.Replicas > 0 || s.Status.Replicas > 0
 	})

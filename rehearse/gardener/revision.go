@@ -29,7 +29,8 @@ func sizeOf(d machinev1.MachineDeployment) (mcm.Deployment, error) {
 	}
 	for key, value := range d.Spec.Selector.MatchLabels {
 		if d.Spec.Template.Labels[key] != value {
-			return size, fmt.Errorf("read the MachineDeployment %s: spec.template.metadata.labels lacks %s=%s of the selector", d.Name, key, value)
+			return size, fmt.Errorf("read the MachineDeployment %s: spec.template.metadata.labels lacks %s=%s of the selector",
+				d.Name, key, value)
 		}
 	}
 	switch d.Spec.Strategy.Type {
@@ -37,18 +38,23 @@ func sizeOf(d machinev1.MachineDeployment) (mcm.Deployment, error) {
 		return size, nil
 	case machinev1.RollingUpdate:
 	default:
-		return size, fmt.Errorf("read the MachineDeployment %s: the strategy %q is neither %s nor %s (updates in place are not played)",
-			d.Name, d.Spec.Strategy.Type, machinev1.RollingUpdate, machinev1.Recreate)
+		return size, fmt.Errorf(
+			"read the MachineDeployment %s: the strategy %q is neither %s nor %s (updates in place are not played)",
+			d.Name, d.Spec.Strategy.Type, machinev1.RollingUpdate, machinev1.Recreate,
+		)
 	}
 	bounds := d.Spec.Strategy.RollingUpdate
 	if bounds == nil || bounds.MaxSurge == nil || bounds.MaxUnavailable == nil {
-		return size, fmt.Errorf("read the MachineDeployment %s: spec.strategy.rollingUpdate lacks maxSurge or maxUnavailable", d.Name)
+		return size, fmt.Errorf("read the MachineDeployment %s: spec.strategy.rollingUpdate lacks maxSurge or maxUnavailable",
+			d.Name)
 	}
 	var err error
 	if size.MaxSurge, err = intstr.GetScaledValueFromIntOrPercent(bounds.MaxSurge, size.Replicas, true); err != nil {
 		return size, fmt.Errorf("read maxSurge of the MachineDeployment %s: %w", d.Name, err)
 	}
-	if size.MaxUnavailable, err = intstr.GetScaledValueFromIntOrPercent(bounds.MaxUnavailable, size.Replicas, false); err != nil {
+	if size.MaxUnavailable, err = intstr.GetScaledValueFromIntOrPercent(
+		bounds.MaxUnavailable, size.Replicas, false,
+	); err != nil {
 		return size, fmt.Errorf("read maxUnavailable of the MachineDeployment %s: %w", d.Name, err)
 	}
 	if size.MaxSurge+size.MaxUnavailable == 0 {
@@ -59,7 +65,9 @@ func sizeOf(d machinev1.MachineDeployment) (mcm.Deployment, error) {
 
 // split finds the set of the present template. What may change without new machines
 // (the node template and the timeouts) makes no template another one.
-func split(d machinev1.MachineDeployment, all []machinev1.MachineSet) (newest *machinev1.MachineSet, old []machinev1.MachineSet) {
+func split(
+	d machinev1.MachineDeployment, all []machinev1.MachineSet,
+) (newest *machinev1.MachineSet, old []machinev1.MachineSet) {
 	for i := range all {
 		if newest == nil && equality.Semantic.DeepEqual(identity(d.Spec.Template), identity(all[i].Spec.Template)) {
 			newest = &all[i]
@@ -91,7 +99,9 @@ func newSet(d machinev1.MachineDeployment, replicas, revision int) *machinev1.Ma
 	set := &machinev1.MachineSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: d.Name + "-" + name[:min(hashLength, len(name))], Namespace: d.Namespace, Labels: template.Labels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&d, machinev1.GroupVersion.WithKind(machinev1.KindMachineDeployment))},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(&d, machinev1.GroupVersion.WithKind(machinev1.KindMachineDeployment)),
+			},
 		},
 		Spec: machinev1.MachineSetSpec{
 			Replicas: int32(replicas), Selector: selector, MachineClass: template.Spec.Class, Template: template,
@@ -117,7 +127,8 @@ func inherited(d machinev1.MachineDeployment, own map[string]string) map[string]
 	for key, value := range d.Annotations {
 		switch key {
 		case machinev1.RevisionAnnotation, machinev1.DesiredReplicasAnnotation, machinev1.MaxReplicasAnnotation,
-			machinev1.TriggerDeletionAnnotation, machinev1.UnfreezeAnnotation, "kubectl.kubernetes.io/last-applied-configuration":
+			machinev1.TriggerDeletionAnnotation, machinev1.UnfreezeAnnotation,
+			"kubectl.kubernetes.io/last-applied-configuration":
 		default:
 			setIn(&all, key, value)
 		}
@@ -127,7 +138,9 @@ func inherited(d machinev1.MachineDeployment, own map[string]string) map[string]
 
 // copyDown gives the newest set, and no other, what may change without new machines, and
 // the highest revision.
-func (r *machineDeployments) copyDown(ctx context.Context, d *machinev1.MachineDeployment, newest *machinev1.MachineSet, old []machinev1.MachineSet) (changed bool, err error) {
+func (r *machineDeployments) copyDown(
+	ctx context.Context, d *machinev1.MachineDeployment, newest *machinev1.MachineSet, old []machinev1.MachineSet,
+) (changed bool, err error) {
 	if newest == nil {
 		return false, nil
 	}
@@ -175,7 +188,8 @@ func (r *machineDeployments) note(ctx context.Context, all []machinev1.MachineSe
 
 // valueOf is the set as package mcm knows it.
 func valueOf(s machinev1.MachineSet) mcm.Set {
-	v := mcm.Set{Name: s.Name, Created: s.CreationTimestamp.Time, Replicas: int(s.Spec.Replicas), Available: int(s.Status.AvailableReplicas)}
+	v := mcm.Set{Name: s.Name, Created: s.CreationTimestamp.Time, Replicas: int(s.Spec.Replicas),
+		Available: int(s.Status.AvailableReplicas)}
 	if n, err := strconv.Atoi(s.Annotations[machinev1.DesiredReplicasAnnotation]); err == nil {
 		v.Sized = &n
 	}

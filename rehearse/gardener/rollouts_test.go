@@ -34,7 +34,9 @@ func (s shoot) roll(class string, annotations map[string]string) {
 	if err := admin.Create(s.t.Context(), next); err != nil {
 		s.t.Fatal(err)
 	}
-	s.patch(s.deployment(), map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"class": map[string]any{"name": class}}}}})
+	s.patch(s.deployment(), map[string]any{
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"class": map[string]any{"name": class}}}},
+	})
 }
 
 // sizes waits until the sets, by revision, have these replicas.
@@ -61,13 +63,16 @@ func TestRollout(t *testing.T) {
 	old := s.running(3)
 	s.roll("second", map[string]string{gardener.NeverRegistersAnnotation: "true"})
 	sets := s.sizes(3, 1)
-	if sets[1].Annotations[machinev1.RevisionAnnotation] != "2" || sets[1].Annotations[machinev1.DesiredReplicasAnnotation] != "3" || sets[1].Annotations[machinev1.MaxReplicasAnnotation] != "4" {
+	if sets[1].Annotations[machinev1.RevisionAnnotation] != "2" ||
+		sets[1].Annotations[machinev1.DesiredReplicasAnnotation] != "3" ||
+		sets[1].Annotations[machinev1.MaxReplicasAnnotation] != "4" {
 		t.Errorf("the new set has %v", sets[1].Annotations)
 	}
 	s.eventually("the nodes are marked", func() (bool, string) {
 		node := s.node(old[0].Name)
 		tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == preferNoSchedule })
-		return tainted && node.Annotations["cluster-autoscaler.kubernetes.io/scale-down-disabled"] != "", fmt.Sprint(node.Annotations, node.Spec.Taints)
+		return tainted && node.Annotations["cluster-autoscaler.kubernetes.io/scale-down-disabled"] != "",
+			fmt.Sprint(node.Annotations, node.Spec.Taints)
 	})
 	s.scale(2)
 	s.sizes(2, 1)
@@ -125,8 +130,11 @@ func TestFreeze(t *testing.T) {
 	s.scale(1)
 	frozen := func() (bool, string) {
 		d, set := s.deployment(), s.sets()[0]
-		told := slices.ContainsFunc(d.Status.Conditions, func(c machinev1.Condition) bool { return c.Type == machinev1.ConditionFrozen })
-		return told && d.Labels[machinev1.FreezeLabel] == "True" && set.Labels[machinev1.FreezeLabel] == "True", string(mustJSON(t, d.Status))
+		told := slices.ContainsFunc(d.Status.Conditions, func(c machinev1.Condition) bool {
+			return c.Type == machinev1.ConditionFrozen
+		})
+		return told && d.Labels[machinev1.FreezeLabel] == "True" &&
+			set.Labels[machinev1.FreezeLabel] == "True", string(mustJSON(t, d.Status))
 	}
 	s.eventually("the set is frozen", frozen)
 	// What may make it thaw: at two replicas the bound is five.

@@ -106,7 +106,9 @@ func Run(ctx context.Context, settings Settings) error {
 	if err := errors.Join(
 		(&machineDeployments{client: mgr.GetClient(), now: time.Now, knowsPools: settings.KnowsPools}).setUp(mgr, options),
 		(&machineSets{client: mgr.GetClient(), now: time.Now}).setUp(mgr, options),
-		(&machines{client: mgr.GetClient(), now: time.Now, endTakes: settings.EndTakes, failed: map[types.UID]tries{}}).setUp(mgr, options),
+		(&machines{client: mgr.GetClient(), now: time.Now, endTakes: settings.EndTakes, failed: map[types.UID]tries{}}).setUp(
+			mgr, options,
+		),
 		reportHealth(mgr, settings.Address),
 	); err != nil {
 		return err

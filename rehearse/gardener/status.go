@@ -24,7 +24,9 @@ const (
 )
 
 // tell writes the deployment's status if it changed.
-func (r *machineDeployments) tell(ctx context.Context, d *machinev1.MachineDeployment, all []machinev1.MachineSet) error {
+func (r *machineDeployments) tell(
+	ctx context.Context, d *machinev1.MachineDeployment, all []machinev1.MachineSet,
+) error {
 	// A freeze and a thaw have labelled it since it was read.
 	var live machinev1.MachineDeployment
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(d), &live); err != nil {
@@ -44,7 +46,9 @@ func (r *machineDeployments) tell(ctx context.Context, d *machinev1.MachineDeplo
 	return nil
 }
 
-func deploymentStatus(d machinev1.MachineDeployment, all []machinev1.MachineSet, now time.Time) machinev1.MachineDeploymentStatus {
+func deploymentStatus(
+	d machinev1.MachineDeployment, all []machinev1.MachineSet, now time.Time,
+) machinev1.MachineDeploymentStatus {
 	status := machinev1.MachineDeploymentStatus{
 		ObservedGeneration: d.Generation, Conditions: d.Status.Conditions, CollisionCount: d.Status.CollisionCount,
 	}
@@ -81,7 +85,9 @@ func deploymentStatus(d machinev1.MachineDeployment, all []machinev1.MachineSet,
 // conditionsOf are the two that a deployment always has. Progressing tells of the
 // newest set alone: a growth that never comes looks like a rollout, as with the real
 // one.
-func conditionsOf(d machinev1.MachineDeployment, status machinev1.MachineDeploymentStatus, begun, others bool) []machinev1.Condition {
+func conditionsOf(
+	d machinev1.MachineDeployment, status machinev1.MachineDeploymentStatus, begun, others bool,
+) []machinev1.Condition {
 	available := machinev1.Condition{
 		Type: machinev1.ConditionAvailable, Status: machinev1.ConditionFalse, Reason: tooFewReplicas,
 		Message: "Deployment does not have minimum availability.",
@@ -91,13 +97,16 @@ func conditionsOf(d machinev1.MachineDeployment, status machinev1.MachineDeploym
 		least -= int32(size.MaxUnavailable)
 	}
 	if status.AvailableReplicas >= least {
-		available.Status, available.Reason, available.Message = machinev1.ConditionTrue, enoughReplicas, "Deployment has minimum availability."
+		available.Status, available.Reason, available.Message = machinev1.ConditionTrue, enoughReplicas,
+			"Deployment has minimum availability."
 	}
 	progressing := machinev1.Condition{Type: machinev1.ConditionProgressing, Status: machinev1.ConditionTrue}
 	switch {
 	case d.Spec.Paused:
-		progressing.Status, progressing.Reason, progressing.Message = machinev1.ConditionUnknown, paused, "The rollout is paused."
-	case status.UpdatedReplicas == d.Spec.Replicas && status.Replicas == d.Spec.Replicas && status.AvailableReplicas == d.Spec.Replicas:
+		progressing.Status, progressing.Reason, progressing.Message = machinev1.ConditionUnknown, paused,
+			"The rollout is paused."
+	case status.UpdatedReplicas == d.Spec.Replicas && status.Replicas == d.Spec.Replicas &&
+		status.AvailableReplicas == d.Spec.Replicas:
 		progressing.Reason, progressing.Message = newSetAvailable, "The newest set has all machines."
 	case begun && others:
 		progressing.Reason, progressing.Message = setUpdated, "Machines of older sets are being replaced."

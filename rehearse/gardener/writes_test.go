@@ -17,7 +17,9 @@ import (
 func testDeployment() *machinev1.MachineDeployment {
 	labels := map[string]string{machinev1.NameLabel: "d"}
 	return &machinev1.MachineDeployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "d", UID: "u", Annotations: map[string]string{machinev1.PoolMaximumAnnotation: "4"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "n", Name: "d", UID: "u", Annotations: map[string]string{machinev1.PoolMaximumAnnotation: "4"},
+		},
 		Spec: machinev1.MachineDeploymentSpec{
 			Replicas: 2, PoolMinimum: ptr.To[int32](3), PoolMaximum: ptr.To[int32](4),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -48,11 +50,13 @@ func TestWhoDoesNotKnowPoolsForgetsThem(t *testing.T) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
 			t.Fatal(err)
 		}
-		if got := d.Spec.PoolMaximum != nil && d.Spec.PoolMinimum != nil; got != knows || d.Annotations[machinev1.PoolMaximumAnnotation] != "4" {
+		if got := d.Spec.PoolMaximum != nil && d.Spec.PoolMinimum != nil; got != knows ||
+			d.Annotations[machinev1.PoolMaximumAnnotation] != "4" {
 			t.Errorf("who knows them: %t; kept %t, annotations %v", knows, got, d.Annotations)
 		}
 	}
-	if set := newSet(*testDeployment(), 1, 1); set.Annotations[machinev1.PoolMaximumAnnotation] != "4" || set.Annotations[machinev1.RevisionAnnotation] != "1" {
+	if set := newSet(*testDeployment(), 1, 1); set.Annotations[machinev1.PoolMaximumAnnotation] != "4" ||
+		set.Annotations[machinev1.RevisionAnnotation] != "1" {
 		t.Errorf("a set has %v", set.Annotations)
 	}
 }
@@ -90,7 +94,8 @@ func TestSplit(t *testing.T) {
 	d := testDeployment()
 	first := newSet(*d, 2, 1)
 	d.Spec.Template.Spec.NodeTemplate.Labels = map[string]string{"a": "b"}
-	if newest, old := split(*d, []machinev1.MachineSet{*first}); newest == nil || len(old) != 0 || newSet(*d, 2, 2).Name != first.Name {
+	if newest, old := split(*d, []machinev1.MachineSet{*first}); newest == nil || len(old) != 0 ||
+		newSet(*d, 2, 2).Name != first.Name {
 		t.Errorf("another node label: %v, %v", newest, old)
 	}
 	d.Spec.Template.Spec.Class.Name = "c2"
@@ -99,11 +104,13 @@ func TestSplit(t *testing.T) {
 		t.Errorf("another class: %v, %v", newest, old)
 	}
 	second := newSet(*d, 0, 2)
-	if second.Name == first.Name || second.Spec.Selector.MatchLabels[machinev1.TemplateHashLabel] != second.Labels[machinev1.TemplateHashLabel] ||
+	if second.Name == first.Name ||
+		second.Spec.Selector.MatchLabels[machinev1.TemplateHashLabel] != second.Labels[machinev1.TemplateHashLabel] ||
 		second.Spec.Template.Labels[machinev1.TemplateHashLabel] == first.Labels[machinev1.TemplateHashLabel] {
 		t.Errorf("the sets are %+v and %+v", first, second)
 	}
-	if newest, old := split(*d, []machinev1.MachineSet{*first, *second}); newest.Name != second.Name || old[0].Name != first.Name {
+	if newest, old := split(*d, []machinev1.MachineSet{*first, *second}); newest.Name != second.Name ||
+		old[0].Name != first.Name {
 		t.Errorf("of both: %v, %v", newest.Name, old[0].Name)
 	}
 }
@@ -117,7 +124,9 @@ func TestALabelSetByHandIsUndone(t *testing.T) {
 		if frozen {
 			setIn(&set.Labels, machinev1.FreezeLabel, machinev1.FreezeValue)
 		}
-		r := &machineDeployments{client: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(d).Build(), knowsPools: true}
+		r := &machineDeployments{
+			client: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(d).Build(), knowsPools: true,
+		}
 		changed, err := r.thaw(t.Context(), d, []machinev1.MachineSet{*set})
 		if err != nil {
 			t.Fatal(err)
@@ -160,8 +169,12 @@ func TestCreationIsTriedAgain(t *testing.T) {
 	now := epoch
 	m := machine("m", 0, "")
 	m.Namespace, m.UID = "n", "u"
-	class := machinev1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}, NodeTemplate: &machinev1.NodeTemplate{Zone: "z", InstanceType: "i"}}
-	c := fake.NewClientBuilder().WithScheme(Scheme()).WithStatusSubresource(&machinev1.Machine{}).WithObjects(&m, &class).Build()
+	class := machinev1.MachineClass{
+		ObjectMeta:   metav1.ObjectMeta{Namespace: "n", Name: "c"},
+		NodeTemplate: &machinev1.NodeTemplate{Zone: "z", InstanceType: "i"},
+	}
+	c := fake.NewClientBuilder().WithScheme(Scheme()).WithStatusSubresource(&machinev1.Machine{}).
+		WithObjects(&m, &class).Build()
 	r := &machines{client: c, now: func() time.Time { return now }, failed: map[types.UID]tries{}}
 	try := func() time.Duration {
 		t.Helper()
@@ -171,7 +184,8 @@ func TestCreationIsTriedAgain(t *testing.T) {
 		}
 		return result.RequeueAfter
 	}
-	if again := try(); again != 5*time.Second || m.Status.CurrentStatus.Phase != crashing || m.Status.LastOperation.ErrorCode != machinev1.CodeUnavailable {
+	if again := try(); again != 5*time.Second || m.Status.CurrentStatus.Phase != crashing ||
+		m.Status.LastOperation.ErrorCode != machinev1.CodeUnavailable {
 		t.Fatalf("again in %s: %+v", again, m.Status)
 	}
 	now = now.Add(2 * time.Second)

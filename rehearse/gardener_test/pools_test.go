@@ -82,7 +82,8 @@ func TestTheLifeOfAPool(t *testing.T) {
 	md := s.deployment("a-z2")
 	class, _, _ := unstructured.NestedString(md.Object, "spec", "template", "spec", "class", "name")
 	limit, _, _ := unstructured.NestedInt64(md.Object, "spec", "poolMaximum")
-	if class != s.namespace+"-a-z2-12345" || limit != 9 || label(md, "topology.kubernetes.io/zone") != "zb" || md.GetAnnotations()[machinev1.SizingAnnotation] != "Equitable" {
+	if class != s.namespace+"-a-z2-12345" || limit != 9 || label(md, "topology.kubernetes.io/zone") != "zb" ||
+		md.GetAnnotations()[machinev1.SizingAnnotation] != "Equitable" {
 		t.Errorf("the machine deployment is %v", md.Object)
 	}
 	s.conditionIs("PlimsollMachineClassesFound", "False MachineClassMissing")
@@ -97,7 +98,8 @@ func TestTheLifeOfAPool(t *testing.T) {
 	s.deploymentsAre("a-z1:4 a-z2:1 b-z1:0")
 	s.told("MachineDeploymentDelete", s.namespace+"-a-z3 deleted with its machines")
 	md = s.deployment("a-z1")
-	if paused, _, _ := unstructured.NestedBool(md.Object, "spec", "paused"); !paused || md.GetAnnotations()["theirs"] != "kept" {
+	if paused, _, _ := unstructured.NestedBool(md.Object, "spec", "paused"); !paused ||
+		md.GetAnnotations()["theirs"] != "kept" {
 		t.Errorf("what others set is lost: %v", md.Object)
 	}
 
@@ -115,7 +117,8 @@ func TestTheLifeOfAPool(t *testing.T) {
 	}
 	s.deploymentsAre("")
 	s.eventually("the Worker is gone", func() (bool, string) {
-		err := admin.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "w"}, s.object("extensions.gardener.cloud", "Worker", "w"))
+		err := admin.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "w"},
+			s.object("extensions.gardener.cloud", "Worker", "w"))
 		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
 }
@@ -136,7 +139,9 @@ func TestLimitsOnly(t *testing.T) {
 	if got := s.deployments(); got != "a-z1:7" {
 		t.Errorf("they are %s", got)
 	}
-	if class, _, _ := unstructured.NestedString(s.deployment("a-z1").Object, "spec", "template", "spec", "class", "name"); class != "theirs" {
+	if class, _, _ := unstructured.NestedString(
+		s.deployment("a-z1").Object, "spec", "template", "spec", "class", "name",
+	); class != "theirs" {
 		t.Errorf("the class is %s", class)
 	}
 	if len(s.worker().GetFinalizers()) > 0 {
@@ -186,7 +191,8 @@ func TestADefinitionWithoutPools(t *testing.T) {
 	s.want(p)
 	s.eventually("the status follows", func() (bool, string) {
 		listed, _, _ := unstructured.NestedSlice(s.worker().Object, "status", "machineDeployments")
-		return fmt.Sprint(listed) == fmt.Sprintf("[map[maximum:9 minimum:1 name:%s-a-z1 priority:3]]", s.namespace), fmt.Sprint(listed)
+		return fmt.Sprint(listed) == fmt.Sprintf("[map[maximum:9 minimum:1 name:%s-a-z1 priority:3]]",
+			s.namespace), fmt.Sprint(listed)
 	})
 	md := s.deployment("a-z1")
 	if md.GetResourceVersion() != version {

@@ -121,7 +121,8 @@ those shapes. Then %d pods of 1 core : %d GiB arrive, %s.`, r.name(), nodesPerRa
 		steps: []step{{
 			title: "setting the scene", limit: sceneLimit, workloads: own,
 			begin: func(ctx context.Context) error {
-				if err := s.Watch.Wait(ctx, fmt.Sprintf("%d nodes are ready in each group", nodesPerRatio), func(t stage.Tally) bool {
+				if err := s.Watch.Wait(ctx, fmt.Sprintf("%d nodes are ready in each group",
+					nodesPerRatio), func(t stage.Tally) bool {
 					for _, g := range groups {
 						if t.Groups[g.Name].Ready != nodesPerRatio {
 							return false
@@ -222,7 +223,8 @@ func CompareAffinity(free, bound AffinityRun) string {
 		name := ratioGroup(ratio)
 		for i, r := range runs {
 			add(name, r, r.Before[name], r.After[name], r.Placed[name])
-			before[i], after[i], placed[i] = before[i].plus(r.Before[name]), after[i].plus(r.After[name]), placed[i]+r.Placed[name]
+			before[i], after[i], placed[i] = before[i].plus(r.Before[name]), after[i].plus(r.After[name]),
+				placed[i]+r.Placed[name]
 		}
 	}
 	for i, r := range runs {
@@ -235,8 +237,10 @@ func CompareAffinity(free, bound AffinityRun) string {
 
 `
 	for i, r := range runs {
-		text += fmt.Sprintf("  %s  %d nodes bought; %d of %d pods waited for them (kube-scheduler refused %d at first); all ran after %.1f s\n",
-			pad(r.name()+":", 10), after[i].Nodes-before[i].Nodes, r.Waited, placed[i], r.Refused, r.AllRun.Seconds())
+		text += fmt.Sprintf(
+			"  %s  %d nodes bought; %d of %d pods waited for them (kube-scheduler refused %d at first); all ran after %.1f s\n",
+			pad(r.name()+":", 10), after[i].Nodes-before[i].Nodes, r.Waited, placed[i], r.Refused, r.AllRun.Seconds(),
+		)
 	}
 	large := ratioGroup(ratios[len(ratios)-1])
 	return text + fmt.Sprintf(`

@@ -23,7 +23,9 @@ func (a *anywhere) write(ctx context.Context, spec map[string]any) error {
 		return fmt.Errorf("write the spec of Cluster %s: %w", anywhereCluster, err)
 	}
 	cluster := eksanywhere.Cluster(eksanywhere.Namespace, anywhereCluster)
-	if err := a.admin.Patch(ctx, cluster, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(user)); err != nil {
+	if err := a.admin.Patch(
+		ctx, cluster, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(user),
+	); err != nil {
 		return fmt.Errorf("write the spec of Cluster %s: %w", anywhereCluster, err)
 	}
 	return nil
@@ -64,7 +66,8 @@ func wantReplicas(p passage, group string, want ...int) error {
 // or more, and never to have shrunk.
 func wantGrowth(got []int) error {
 	if len(got) < 2 || got[0] != anywhereMin || got[len(got)-1] != anywhereMax || !slices.IsSorted(got) {
-		return fmt.Errorf("the replicas of %s were %s, want them to grow from %d to %d", anywhereAuto, numbers(got), anywhereMin, anywhereMax)
+		return fmt.Errorf("the replicas of %s were %s, want them to grow from %d to %d",
+			anywhereAuto, numbers(got), anywhereMin, anywhereMax)
 	}
 	return nil
 }

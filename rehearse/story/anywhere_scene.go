@@ -51,7 +51,8 @@ func anywhereTemplates() map[string]kwokapi.KwokMachineSpec {
 				Node: kwokapi.NodeSpec{
 					Labels: map[string]string{stage.GroupLabel: group},
 					Capacity: corev1.ResourceList{
-						corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110"),
+						corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+						corev1.ResourcePods: resource.MustParse("110"),
 					},
 				},
 			}
@@ -61,7 +62,8 @@ func anywhereTemplates() map[string]kwokapi.KwokMachineSpec {
 }
 
 func anywhereWorkload() stage.Workload {
-	return stage.Workload{Name: "web", Replicas: anywhereMax, CPU: "3", Memory: "4Gi", Selector: map[string]string{stage.GroupLabel: anywhereAuto}}
+	return stage.Workload{Name: "web", Replicas: anywhereMax, CPU: "3", Memory: "4Gi",
+		Selector: map[string]string{stage.GroupLabel: anywhereAuto}}
 }
 
 // anywhereSpec is the Cluster's spec as its user writes it: of a Kubernetes version,
@@ -73,10 +75,14 @@ func anywhereWorkload() stage.Workload {
 func anywhereSpec(version string, autoscaled bool, count int64) map[string]any {
 	group := func(name string, count, surge int64) map[string]any {
 		return map[string]any{
-			"name":                   name,
-			"count":                  count,
-			"machineGroupRef":        map[string]any{"kind": kwokapi.MachineTemplateKind, "name": anywhereTemplate(name, version)},
-			"upgradeRolloutStrategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": surge, "maxUnavailable": int64(0)}},
+			"name":  name,
+			"count": count,
+			"machineGroupRef": map[string]any{
+				"kind": kwokapi.MachineTemplateKind, "name": anywhereTemplate(name, version),
+			},
+			"upgradeRolloutStrategy": map[string]any{
+				"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": surge, "maxUnavailable": int64(0)},
+			},
 		}
 	}
 	auto := group(anywhereAuto, count, anywhereMax)

@@ -56,12 +56,15 @@ func decision(line []byte) (string, error) {
 			}
 			parts = append(parts, what+l.Grow)
 		}
-		for _, part := range []struct{ verb, nodes string }{{"taints", l.Taint}, {"removes", l.Remove}, {"gives up", l.RemoveInstances}, {"keeps after all", l.Untaint}} {
+		for _, part := range []struct{ verb, nodes string }{
+			{"taints", l.Taint}, {"removes", l.Remove}, {"gives up", l.RemoveInstances}, {"keeps after all", l.Untaint},
+		} {
 			if part.nodes != "" {
 				parts = append(parts, part.verb+" "+part.nodes)
 			}
 		}
-		return fmt.Sprintf("plimsoll %s; decided in %.1f ms", strings.Join(parts, "; "), float64(l.DecidedIn)/float64(time.Millisecond)), nil
+		return fmt.Sprintf("plimsoll %s; decided in %.1f ms",
+			strings.Join(parts, "; "), float64(l.DecidedIn)/float64(time.Millisecond)), nil
 	case l.Msg == "pods stay pending":
 		return fmt.Sprintf("plimsoll leaves %d of %d pods of %s pending: %s", l.Pods, l.Of, l.Class, l.Why), nil
 	case l.Level == "WARN" || l.Level == "ERROR":

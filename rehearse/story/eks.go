@@ -50,13 +50,17 @@ func eksCluster() eks.Cluster {
 		tags[labelTag+eksLabel(n+1)] = "on"
 	}
 	return eks.Cluster{
-		BootDelay:  metav1.Duration{Duration: eksBoot},
-		Nodegroups: []eks.Nodegroup{{Name: eksGroup, InstanceTypes: []string{"m5.xlarge"}, Max: eksMax, Labels: labels, ASGTags: tags}},
+		BootDelay: metav1.Duration{Duration: eksBoot},
+		Nodegroups: []eks.Nodegroup{{
+			Name: eksGroup, InstanceTypes: []string{"m5.xlarge"}, Max: eksMax, Labels: labels, ASGTags: tags,
+		}},
 	}
 }
 
 func eksWorkload() stage.Workload {
-	return stage.Workload{Name: "web", Replicas: eksReplicas, CPU: "1", Memory: "1Gi", Selector: map[string]string{eksLabel(eksLabels): "on"}}
+	return stage.Workload{
+		Name: "web", Replicas: eksReplicas, CPU: "1", Memory: "1Gi", Selector: map[string]string{eksLabel(eksLabels): "on"},
+	}
 }
 
 // EKSResult is what the EKS story counted.
@@ -92,7 +96,8 @@ starts. To be quick it waits seconds where it would wait minutes: %q`, eksLabels
 			if r.Sources, err = sourcesOf(ctx, s, where.Cloud); err != nil {
 				return err
 			}
-			s.screen.Say("\nWhere it has the node group's labels from, by `plimsoll groups --cloud-provider=aws -o yaml`:\n\n" + sourcesTable(r.Sources))
+			s.screen.Say("\nWhere it has the node group's labels from, by `plimsoll groups --cloud-provider=aws -o yaml`:\n\n" +
+				sourcesTable(r.Sources))
 			if len(r.Sources) != eksLabels {
 				return fmt.Errorf("the template has %d of the node group's %d labels", len(r.Sources), eksLabels)
 			}
@@ -110,7 +115,8 @@ starts. To be quick it waits seconds where it would wait minutes: %q`, eksLabels
 				if r.Carried, err = carried(ctx, s); err != nil {
 					return err
 				}
-				s.screen.Say(fmt.Sprintf("\nEvery pod runs after %.1f s, and every node carries all %d labels. Now the Deployment shrinks to nothing.", took.Seconds(), r.Carried))
+				s.screen.Say(fmt.Sprintf("\nEvery pod runs after %.1f s, and every node carries all %d labels. Now the Deployment "+
+					"shrinks to nothing.", took.Seconds(), r.Carried))
 				return nil
 			},
 		}, {
@@ -136,7 +142,8 @@ starts. To be quick it waits seconds where it would wait minutes: %q`, eksLabels
 
 // sourcesOf asks Plimsoll's own command where it has the labels from.
 func sourcesOf(ctx context.Context, s *scene, cloud autoscaler.Cloud) (map[string]string, error) {
-	command := exec.CommandContext(ctx, s.plimsoll, slices.Concat([]string{"groups", "-o", "yaml", "--kubeconfig=" + s.Cluster.PlimsollKubeconfig()}, cloud.Flags)...)
+	command := exec.CommandContext(ctx, s.plimsoll,
+		slices.Concat([]string{"groups", "-o", "yaml", "--kubeconfig=" + s.Cluster.PlimsollKubeconfig()}, cloud.Flags)...)
 	command.Env = append(os.Environ(), cloud.Env...)
 	var trouble strings.Builder
 	command.Stderr = &trouble
@@ -184,7 +191,8 @@ func sourcesTable(sources map[string]string) string {
 
 // carried counts the labels that every node of the group carries.
 func carried(ctx context.Context, s *scene) (int, error) {
-	list, err := s.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: eks.NodegroupLabel + "=" + eksGroup})
+	list, err := s.Client.CoreV1().Nodes().
+		List(ctx, metav1.ListOptions{LabelSelector: eks.NodegroupLabel + "=" + eksGroup})
 	if err != nil {
 		return 0, fmt.Errorf("look at the labels of the nodes: %w", err)
 	}
@@ -228,6 +236,7 @@ func (r EKSResult) String() string {
 	for _, action := range slices.Sorted(maps.Keys(r.Calls)) {
 		rows = append(rows, []string{action, fmt.Sprint(r.Calls[action])})
 	}
-	return text + Table(rows) + fmt.Sprintf("\n\n  all pods run: %.1f s after they were asked for, %.0f s of them a machine's boot\n  all nodes gone: %.1f s after the Deployment shrank",
+	return text + Table(rows) + fmt.Sprintf("\n\n  all pods run: %.1f s after they were asked for, %.0f s of them a "+
+		"machine's boot\n  all nodes gone: %.1f s after the Deployment shrank",
 		r.AllRun.Seconds(), eksBoot.Seconds(), r.AllGone.Seconds())
 }

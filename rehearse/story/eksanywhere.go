@@ -155,7 +155,9 @@ func (a *anywhere) judged(one step, judge func(passage) error) step {
 		if err != nil {
 			return err
 		}
-		a.result.Steps = append(a.result.Steps, EKSAnywhereStep{one.title, took, p.replicas[deploymentOf(anywhereAuto)], p.conditions})
+		a.result.Steps = append(a.result.Steps, EKSAnywhereStep{
+			one.title, took, p.replicas[deploymentOf(anywhereAuto)], p.conditions,
+		})
 		if err := judge(p); err != nil {
 			return fmt.Errorf("%s: %w", one.title, err)
 		}
@@ -192,7 +194,9 @@ func (a *anywhere) createCluster(ctx context.Context) error {
 		return fmt.Errorf("create Cluster %s: %w", anywhereCluster, err)
 	}
 	patch := []byte(`{"status":{"conditions":[{"type":"` + v1alpha1.ControlPlaneInitialized + `","status":"True"}]}}`)
-	if err := a.admin.Status().Patch(ctx, cluster, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("eks-a-controller")); err != nil {
+	if err := a.admin.Status().Patch(
+		ctx, cluster, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("eks-a-controller"),
+	); err != nil {
 		return fmt.Errorf("say that the control plane of Cluster %s is initialized: %w", anywhereCluster, err)
 	}
 	return nil
@@ -234,7 +238,9 @@ func (r EKSAnywhereResult) String() string {
 	}
 	rows := [][]string{{"what happened", "seconds", "replicas of " + anywhereAuto, pad(ready, width)}}
 	for _, s := range r.Steps {
-		rows = append(rows, []string{s.What, fmt.Sprintf("%.1f", s.Took.Seconds()), numbers(s.Replicas), pad(s.meanwhile(), width)})
+		rows = append(rows, []string{
+			s.What, fmt.Sprintf("%.1f", s.Took.Seconds()), numbers(s.Replicas), pad(s.meanwhile(), width),
+		})
 	}
 	return Table(rows) + `
 

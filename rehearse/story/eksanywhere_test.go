@@ -44,7 +44,9 @@ func testCluster(version string, ready v1alpha1.Condition) *unstructured.Unstruc
 }
 
 func testDeployment(group, version string, replicas, actual int32) *clusterv1.MachineDeployment {
-	md := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: deploymentOf(group), UID: types.UID(group), ResourceVersion: version, Generation: 7}}
+	md := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{
+		Name: deploymentOf(group), UID: types.UID(group), ResourceVersion: version, Generation: 7,
+	}}
 	md.Spec.Replicas, md.Status.Replicas, md.Status.ReadyReplicas = ptr.To(replicas), ptr.To(actual), ptr.To(actual)
 	md.Spec.Template.Spec.Version = machineVersion(anywhereNew)
 	md.Status.ObservedGeneration = 7
@@ -52,7 +54,9 @@ func testDeployment(group, version string, replicas, actual int32) *clusterv1.Ma
 }
 
 func testMachine(uid, group, version string) *clusterv1.Machine {
-	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Labels: map[string]string{clusterv1.MachineDeploymentNameLabel: deploymentOf(group)}}}
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
+		UID: types.UID(uid), Labels: map[string]string{clusterv1.MachineDeploymentNameLabel: deploymentOf(group)},
+	}}
 	m.Spec.Version = machineVersion(version)
 	return m
 }
@@ -96,13 +100,18 @@ func TestRecordKeepsWhatIsGoneAgain(t *testing.T) {
 	for _, c := range p.conditions {
 		was = append(was, conditionText(c))
 	}
-	if diff := cmp.Diff([]string{"True", "False, RollingUpgradeInProgress: 10 upgrading", "False, RollingUpgradeInProgress: 9 upgrading", "True"}, was); diff != "" {
+	if diff := cmp.Diff([]string{
+		"True", "False, RollingUpgradeInProgress: 10 upgrading", "False, RollingUpgradeInProgress: 9 upgrading", "True",
+	}, was); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"False, ScalingUp", "True", "False, RollingUpgradeInProgress: 10 upgrading", "True"}, told); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"False, ScalingUp", "True", "False, RollingUpgradeInProgress: 10 upgrading", "True"}, told,
+	); diff != "" {
 		t.Errorf("told: %s", diff)
 	}
-	if r.behind(map[types.UID]string{"c": "11", "auto": "7"}) || !r.behind(map[types.UID]string{"c": "12"}) || !r.behind(map[types.UID]string{"new": "1"}) {
+	if r.behind(map[types.UID]string{"c": "11", "auto": "7"}) || !r.behind(map[types.UID]string{"c": "12"}) ||
+		!r.behind(map[types.UID]string{"new": "1"}) {
 		t.Error("it does not know what it has seen")
 	}
 }
@@ -116,7 +125,9 @@ func TestRecordWithAGapIsAnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	a := act{record: r.record}
-	if err := a.wait(t.Context(), &scene{Stage: &stage.Stage{Watch: &stage.Watch{}}}, step{done: func(stage.Tally) bool { return true }}); err == nil {
+	if err := a.wait(t.Context(), &scene{Stage: &stage.Stage{Watch: &stage.Watch{}}}, step{
+		done: func(stage.Tally) bool { return true },
+	}); err == nil {
 		t.Error("it waits on without a record")
 	}
 }
@@ -230,7 +241,9 @@ func wantTrue(conditions ...v1alpha1.Condition) error {
 // The story's Cluster is one that the controller accepts, with templates that are
 // there.
 func TestAnywhereSpec(t *testing.T) {
-	for _, raw := range []map[string]any{anywhereSpec(anywhereOld, true, 1), anywhereSpec(anywhereNew, false, anywhereLastCount)} {
+	for _, raw := range []map[string]any{
+		anywhereSpec(anywhereOld, true, 1), anywhereSpec(anywhereNew, false, anywhereLastCount),
+	} {
 		text, err := json.Marshal(raw)
 		if err != nil {
 			t.Fatal(err)
@@ -262,8 +275,12 @@ func exampleWorkers() Frame {
 	} {
 		r.take(o)
 	}
-	tally := stage.Tally{Workloads: map[string]stage.Pods{"web": {All: 2, Bound: 2, Running: 2}}, Groups: map[string]stage.Nodes{"prod-auto": {All: 3, Ready: 2, Leaving: 1}}}
-	return newFrame("an upgrade", 1500*time.Millisecond, tally, []stage.Workload{{Name: "web", Replicas: 2}}, newWorkersRows(anywhereCluster, r.now(), tally))
+	tally := stage.Tally{
+		Workloads: map[string]stage.Pods{"web": {All: 2, Bound: 2, Running: 2}},
+		Groups:    map[string]stage.Nodes{"prod-auto": {All: 3, Ready: 2, Leaving: 1}},
+	}
+	return newFrame("an upgrade", 1500*time.Millisecond, tally, []stage.Workload{{Name: "web", Replicas: 2}},
+		newWorkersRows(anywhereCluster, r.now(), tally))
 }
 
 func TestFrameOfWorkers(t *testing.T) {
@@ -281,7 +298,8 @@ func TestFrameOfWorkers(t *testing.T) {
 	if diff := cmp.Diff(want, f.Lines(100)); diff != "" {
 		t.Error(diff)
 	}
-	line := "pods: web 2 of 2 run | fixed (count 2): not there yet; auto (count 1 ignored, 1 to 10): replicas 2, ready 1, v1.37.0 on 2 of 3 | WorkersReady False, RollingUpgradeInProgress"
+	line := "pods: web 2 of 2 run | fixed (count 2): not there yet; auto (count 1 ignored, 1 to 10): replicas 2, ready " +
+		"1, v1.37.0 on 2 of 3 | WorkersReady False, RollingUpgradeInProgress"
 	if diff := cmp.Diff(line, f.Line()); diff != "" {
 		t.Error(diff)
 	}

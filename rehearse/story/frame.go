@@ -56,7 +56,9 @@ func groupsOf(groups []stage.Group) func(stage.Tally) columns {
 }
 
 // newFrame picks the rows of a tally, in the story's order.
-func newFrame(title string, elapsed time.Duration, tally stage.Tally, workloads []stage.Workload, columns columns) Frame {
+func newFrame(
+	title string, elapsed time.Duration, tally stage.Tally, workloads []stage.Workload, columns columns,
+) Frame {
 	f := Frame{Title: title, Elapsed: elapsed, Columns: columns}
 	for _, w := range workloads {
 		f.Workloads = append(f.Workloads, WorkloadRow{Name: w.Name, Want: w.Replicas, Pods: tally.Workloads[w.Name]})
@@ -118,7 +120,8 @@ func (w WorkloadRow) text(width int) string {
 func boxes(n stage.Nodes) string {
 	leaving := min(n.Leaving, n.All)
 	ready := min(n.Ready, n.All-leaving)
-	all := strings.Repeat(nodeReady, ready) + strings.Repeat(nodeStarts, n.All-leaving-ready) + strings.Repeat(nodeLeaves, leaving)
+	all := strings.Repeat(nodeReady, ready) + strings.Repeat(nodeStarts,
+		n.All-leaving-ready) + strings.Repeat(nodeLeaves, leaving)
 	if n.All <= mostBoxes {
 		return all
 	}

@@ -105,7 +105,8 @@ type pooled struct {
 
 // gardenerStory is the Gardener story.
 func gardenerStory(s *scene) *act {
-	p := &pooled{scene: s, poolRecord: newPoolRecord(gardenerNamespace), shoot: gardenerShoot(), said: refusals{pools: map[string]bool{}}}
+	p := &pooled{scene: s, poolRecord: newPoolRecord(gardenerNamespace), shoot: gardenerShoot(),
+		said: refusals{pools: map[string]bool{}}}
 	var r GardenerResult
 	workloads, gone := gardenerWorkloads(gardenerPods), gardenerWorkloads(0)
 	// pooled is a step after which the pools are noted.
@@ -132,7 +133,8 @@ equal but for how the pool's limits are spread over its zones: %s.
 In %s there is no quota. A stand-in for machine-controller-manager makes the machines;
 Plimsoll finds its MachineDeployments, one for each pool and zone.
 To be quick it waits seconds where it would wait minutes: %q`,
-			gardenerMin, gardenerMax, strings.Join(gardenerZones, ", "), strings.Join(sizings(), ", "), gardenerZones[0], gardenerFlags()),
+			gardenerMin, gardenerMax, strings.Join(gardenerZones, ", "), strings.Join(sizings(), ", "), gardenerZones[0],
+			gardenerFlags()),
 		open:    p.open,
 		edit:    withoutOthers,
 		columns: func(t stage.Tally) columns { return PoolsRows{Zones: gardenerZones, Pools: p.rows(t)} },
@@ -147,7 +149,9 @@ To be quick it waits seconds where it would wait minutes: %q`,
 			title: "the minimum, without a zone", workloads: gone,
 			what: fmt.Sprintf("each pool has its %d machines, none of them in %s", gardenerMin, gardenerZones[0]),
 			done: func(t stage.Tally) bool {
-				return p.everyPool(t, func(row PoolsRow) bool { return row.sum().Nodes.Ready == gardenerMin && row.Zones[0].Asked == 0 })
+				return p.everyPool(t, func(row PoolsRow) bool {
+					return row.sum().Nodes.Ready == gardenerMin && row.Zones[0].Asked == 0
+				})
 			},
 			after: func(context.Context, time.Duration) error {
 				p.mindLeast()
@@ -234,7 +238,9 @@ func (p *pooled) open(ctx context.Context) error {
 // giveQuota lets the zone recover.
 func (p *pooled) giveQuota(ctx context.Context) error {
 	for _, one := range gardenerSizings {
-		class := &machinev1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: gardenerNamespace, Name: p.shoot.Deployment(one.pool, 0)}}
+		class := &machinev1.MachineClass{
+			ObjectMeta: metav1.ObjectMeta{Namespace: gardenerNamespace, Name: p.shoot.Deployment(one.pool, 0)},
+		}
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, gardener.QuotaAnnotation)
 		if err := p.admin.Patch(ctx, class, client.RawPatch(types.MergePatchType, patch)); err != nil {
 			return fmt.Errorf("give %s its quota back: %w", class.Name, err)
@@ -265,7 +271,8 @@ func withinMaximum(most map[string]int) error {
 func withinMinimum(least map[string]int) error {
 	for _, p := range gardenerSizings {
 		if n := least[p.pool]; n < gardenerMin {
-			return fmt.Errorf("the pool %s asked for no more than %d machines at a time, and its minimum is %d", p.pool, n, gardenerMin)
+			return fmt.Errorf("the pool %s asked for no more than %d machines at a time, and its minimum is %d",
+				p.pool, n, gardenerMin)
 		}
 	}
 	return nil

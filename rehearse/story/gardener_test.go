@@ -23,7 +23,9 @@ func wrote(name, pool string, replicas int32) watch.Event {
 
 func TestPoolRecordSumsAtEachWrite(t *testing.T) {
 	r := newPoolRecord("n")
-	for _, event := range []watch.Event{wrote("a1", "a", 2), wrote("a2", "a", 1), wrote("b1", "b", 9), wrote("a1", "a", 0)} {
+	for _, event := range []watch.Event{
+		wrote("a1", "a", 2), wrote("a2", "a", 1), wrote("b1", "b", 9), wrote("a1", "a", 0),
+	} {
 		r.take(event)
 	}
 	r.mindLeast()
@@ -42,7 +44,8 @@ func TestPoolRecordSumsAtEachWrite(t *testing.T) {
 	now := r.now()
 	_, err := r.look()
 	// a: 2, 3, 1, and from here on 4, 5, 1.
-	if err != nil || now.most["a"] != 5 || now.most["b"] != 9 || now.least["a"] != 1 || now.least["b"] != 1 || now.targets["a1"].replicas != 1 {
+	if err != nil || now.most["a"] != 5 || now.most["b"] != 9 || now.least["a"] != 1 || now.least["b"] != 1 ||
+		now.targets["a1"].replicas != 1 {
 		t.Errorf("got %+v, %v", now, err)
 	}
 	r.take(watch.Event{Type: watch.Error, Object: &metav1.Status{Message: "too old"}})
@@ -71,7 +74,8 @@ func TestLimitsOfTheGardenerStory(t *testing.T) {
 	}
 	one := all(gardenerMax)
 	one["equitable"]++
-	if withinMaximum(all(gardenerMax)) != nil || withinMaximum(one) == nil || !strings.Contains(withinMaximum(one).Error(), "equitable") {
+	if withinMaximum(all(gardenerMax)) != nil || withinMaximum(one) == nil ||
+		!strings.Contains(withinMaximum(one).Error(), "equitable") {
 		t.Errorf("at most: %v, %v", withinMaximum(all(gardenerMax)), withinMaximum(one))
 	}
 	one = all(gardenerMin)
@@ -102,7 +106,8 @@ func TestRefusals(t *testing.T) {
 	r := refusals{pools: map[string]bool{}}
 	say := func(source, reason, pod string) {
 		r.take(&corev1.Event{
-			Source: corev1.EventSource{Component: source}, Reason: reason, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: pod},
+			Source: corev1.EventSource{Component: source}, Reason: reason,
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: pod},
 		})
 	}
 	say(eventSource, notTriggered, "lax-greedy-1-a")
@@ -119,8 +124,10 @@ func TestRefusals(t *testing.T) {
 
 func TestWithoutOthers(t *testing.T) {
 	for text, want := range map[string]string{
-		"leaves 1 pending: shoot-a-z1: NodeAffinity (x=a wanted, the node has b); shoot-b-z1: PoolAtMax (1 pods on 1 new nodes; then pool b); shoot-c-z1: NodeAffinity (x=a wanted, the node has c)": "leaves 1 pending: shoot-b-z1: PoolAtMax (1 pods on 1 new nodes; then pool b)",
-		"cut: shoot-b-z1: PoolAtMax (pool b); shoot-c-z1: NodeAffinity (x=a wan ...":                                                                                                                 "cut: shoot-b-z1: PoolAtMax (pool b)",
+		"leaves 1 pending: shoot-a-z1: NodeAffinity (x=a wanted, the node has b); shoot-b-z1: PoolAtMax (1 pods on 1 new " +
+			"nodes; then pool b); shoot-c-z1: NodeAffinity (x=a wanted, the " +
+			"node has c)": "leaves 1 pending: shoot-b-z1: PoolAtMax (1 pods on 1 new nodes; then pool b)",
+		"cut: shoot-b-z1: PoolAtMax (pool b); shoot-c-z1: NodeAffinity (x=a wan ...": "cut: shoot-b-z1: PoolAtMax (pool b)",
 		"nothing of the kind": "nothing of the kind",
 		"event on pod p: NotTriggerScaleUp: pod didn't trigger scale-up: none": "",
 	} {
@@ -171,7 +178,8 @@ func TestGardenerResult(t *testing.T) {
 	}
 	said := r.String()
 	for _, want := range []string{
-		"Machines in zone-a+zone-b+zone-c", "Lax-Greedy           0+2+1 = 3  0+3+1 = 4", "Backward-Compatible  0+2+1 = 3  0+2+1 = 3",
+		"Machines in zone-a+zone-b+zone-c", "Lax-Greedy           0+2+1 = 3  0+3+1 = 4",
+		"Backward-Compatible  0+2+1 = 3  0+2+1 = 3",
 		"Equitable                  3                3               4        4",
 	} {
 		if !strings.Contains(said, want) {

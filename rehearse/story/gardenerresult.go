@@ -58,11 +58,13 @@ func (r GardenerResult) String() string {
 			rows[i+1] = append(rows[i+1], fmt.Sprintf("%s = %d", strings.Join(zones, "+"), pool.sum().Nodes.Ready))
 		}
 	}
-	text := fmt.Sprintf("Machines in %s, at the end of each step:\n\n%s\n\n", strings.Join(gardenerZones, "+"), Table(rows))
+	text := fmt.Sprintf("Machines in %s, at the end of each step:\n\n%s\n\n",
+		strings.Join(gardenerZones, "+"), Table(rows))
 	rows = [][]string{{"sizing", "minimum", "least asked for", "most asked for", "maximum"}}
 	for _, one := range gardenerSizings {
 		rows = append(rows, []string{
-			one.sizing, fmt.Sprint(gardenerMin), fmt.Sprint(r.Least[one.pool]), fmt.Sprint(r.Most[one.pool]), fmt.Sprint(gardenerMax),
+			one.sizing, fmt.Sprint(gardenerMin), fmt.Sprint(r.Least[one.pool]), fmt.Sprint(r.Most[one.pool]),
+			fmt.Sprint(gardenerMax),
 		})
 	}
 	return text + "Asked for by each pool at once, by a watch of all that was written (the least: once the minimum was there):\n\n" + Table(rows) + `

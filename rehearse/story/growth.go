@@ -38,8 +38,10 @@ func growthGroups() []stage.Group {
 // another, so that the nodes that it takes are known beforehand.
 func growthWorkloads() []stage.Workload {
 	return []stage.Workload{
-		{Name: "web", Replicas: 150, CPU: "1", Memory: "2Gi", Selector: map[string]string{kindLabel: "general"}, SpreadOver: corev1.LabelTopologyZone},
-		{Name: "render", Replicas: 100, CPU: "3", Memory: "2Gi", Selector: map[string]string{stage.GroupLabel: "batch"}, Tolerates: batchTaint},
+		{Name: "web", Replicas: 150, CPU: "1", Memory: "2Gi", Selector: map[string]string{kindLabel: "general"},
+			SpreadOver: corev1.LabelTopologyZone},
+		{Name: "render", Replicas: 100, CPU: "3", Memory: "2Gi", Selector: map[string]string{stage.GroupLabel: "batch"},
+			Tolerates: batchTaint},
 		{Name: "cache", Replicas: 42, CPU: "500m", Memory: "40Gi"},
 	}
 }
@@ -128,17 +130,24 @@ func (r GrowthResult) String() string {
 	number := strconv.Itoa
 	for _, g := range r.Groups {
 		start, end := r.Start.Groups[g.Name], r.End.Groups[g.Name]
-		rows = append(rows, []string{g.Name, number(start.All), number(end.Ever - start.Ever), number(end.Peak), number(end.All), number(g.Min)})
+		rows = append(rows, []string{
+			g.Name, number(start.All), number(end.Ever - start.Ever), number(end.Peak), number(end.All), number(g.Min),
+		})
 	}
 	start, end := r.Start.Nodes(), r.End.Nodes()
-	rows = append(rows, []string{"all", number(start.All), number(end.Ever - start.Ever), number(end.Peak), number(end.All), ""})
+	rows = append(rows, []string{
+		"all", number(start.All), number(end.Ever - start.Ever), number(end.Peak), number(end.All), "",
+	})
 	text := Table(rows) + "\n\n"
 
 	rows = [][]string{{"workload", "pods run", "of", "had to wait"}}
 	for _, w := range r.Workloads {
-		rows = append(rows, []string{w.Name, number(r.Full.Workloads[w.Name].Running), number(w.Replicas), number(r.Full.Workloads[w.Name].Waited)})
+		rows = append(rows, []string{
+			w.Name, number(r.Full.Workloads[w.Name].Running), number(w.Replicas), number(r.Full.Workloads[w.Name].Waited),
+		})
 	}
 	text += Table(rows) + "\n\n"
-	return text + fmt.Sprintf("  all pods run: %.1f s after they were asked for\n  all nodes gone that should go: %.1f s after the Deployments shrank",
+	return text + fmt.Sprintf("  all pods run: %.1f s after they were asked for\n  all nodes gone that should go: %.1f s "+
+		"after the Deployments shrank",
 		r.AllRun.Seconds(), r.AllGone.Seconds())
 }

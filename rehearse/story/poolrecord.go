@@ -89,5 +89,7 @@ func (r *poolRecord) mindLeast() {
 func (r *poolRecord) now() poolState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return poolState{targets: maps.Clone(r.pools.targets), most: maps.Clone(r.pools.most), least: maps.Clone(r.pools.least)}
+	return poolState{
+		targets: maps.Clone(r.pools.targets), most: maps.Clone(r.pools.most), least: maps.Clone(r.pools.least),
+	}
 }

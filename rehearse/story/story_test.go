@@ -16,7 +16,9 @@ import (
 
 func node(group, name, cpu, memory string) corev1.Node {
 	return corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"cluster-autoscaler.kwok.nodegroup/name": group}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Annotations: map[string]string{"cluster-autoscaler.kwok.nodegroup/name": group},
+		},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
 		}},
@@ -26,9 +28,11 @@ func node(group, name, cpu, memory string) corev1.Node {
 func pod(app, node, cpu, memory string) corev1.Pod {
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}},
-		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
-		}}}}},
+		Spec: corev1.PodSpec{
+			NodeName: node, Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+			}}}},
+		},
 	}
 }
 
@@ -43,7 +47,9 @@ func repeat(n int, p corev1.Pod) []corev1.Pod {
 // The proposal's own arithmetic: eight pods of 1 core : 7 GiB leave 8 GiB of a
 // 1:8 node and 72 of a 1:16 node that nobody can use.
 func TestAccountStrandsWhatTheOwnShapeCannotUse(t *testing.T) {
-	nodes := []corev1.Node{node("ratio-1-8", "a", "8", "64Gi"), node("ratio-1-16", "b", "8", "128Gi"), node("ratio-1-16", "c", "8", "128Gi")}
+	nodes := []corev1.Node{
+		node("ratio-1-8", "a", "8", "64Gi"), node("ratio-1-16", "b", "8", "128Gi"), node("ratio-1-16", "c", "8", "128Gi"),
+	}
 	pods := append(repeat(8, pod("x", "a", "1", "7Gi")), repeat(8, pod("x", "b", "1", "7Gi"))...)
 	pods = append(pods, repeat(5, pod("y", "c", "1", "16Gi"))...)
 	done := pod("y", "c", "1", "16Gi")
@@ -53,8 +59,10 @@ func TestAccountStrandsWhatTheOwnShapeCannotUse(t *testing.T) {
 	got := Account(nodes, pods, map[string]int64{"ratio-1-8": 8 * gib, "ratio-1-16": 16 * gib})
 	for group, want := range map[string]Usage{
 		"ratio-1-8": {Nodes: 1, AllocatableCPU: 8000, RequestedCPU: 8000, AllocatableMem: 64 * gib, RequestedMem: 56 * gib, StrandedMem: 8 * gib},
-		"ratio-1-16": {Nodes: 2, AllocatableCPU: 16000, RequestedCPU: 13000, AllocatableMem: 256 * gib, RequestedMem: (56 + 80) * gib,
-			StrandedMem: 72 * gib, Room: 3},
+		"ratio-1-16": {
+			Nodes: 2, AllocatableCPU: 16000, RequestedCPU: 13000, AllocatableMem: 256 * gib, RequestedMem: (56 + 80) * gib,
+			StrandedMem: 72 * gib, Room: 3,
+		},
 	} {
 		if got[group] != want {
 			t.Errorf("%s: got %+v, want %+v", group, got[group], want)
@@ -171,8 +179,10 @@ func TestDecision(t *testing.T) {
 }
 
 func TestReason(t *testing.T) {
-	event := corev1.Event{Reason: "ScaleDown", Message: "empty", Source: corev1.EventSource{Component: "cluster-autoscaler"},
-		InvolvedObject: corev1.ObjectReference{Kind: "Node"}}
+	event := corev1.Event{
+		Reason: "ScaleDown", Message: "empty", Source: corev1.EventSource{Component: "cluster-autoscaler"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Node"},
+	}
 	if got := reason(&event); got != "ScaleDown: empty" {
 		t.Errorf("got %q", got)
 	}
@@ -201,7 +211,8 @@ func TestScreenWithoutATerminalTellsChangesAndNoMoreThanItMay(t *testing.T) {
 	}
 	s.Say("the end")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != mostLines+1 || lines[mostLines] != "the end" || !strings.Contains(lines[mostLines-1], "more than 400 lines") {
+	if len(lines) != mostLines+1 || lines[mostLines] != "the end" ||
+		!strings.Contains(lines[mostLines-1], "more than 400 lines") {
 		t.Errorf("%d lines, the last: %q", len(lines), lines[max(0, len(lines)-3):])
 	}
 }
@@ -232,8 +243,10 @@ func TestGrowthResult(t *testing.T) {
 		Workloads: []stage.Workload{{Name: "web", Replicas: 12}},
 		Start:     stage.Tally{Groups: map[string]stage.Nodes{"a": {All: 1, Ever: 1, Peak: 1}}},
 		Full:      stage.Tally{Workloads: map[string]stage.Pods{"web": {Running: 12, Waited: 7}}},
-		End:       stage.Tally{Groups: map[string]stage.Nodes{"a": {All: 1, Ready: 1, Ever: 5, Peak: 4}, "b": {Ever: 3, Peak: 3}}},
-		AllRun:    2 * time.Second, AllGone: 3500 * time.Millisecond,
+		End: stage.Tally{
+			Groups: map[string]stage.Nodes{"a": {All: 1, Ready: 1, Ever: 5, Peak: 4}, "b": {Ever: 3, Peak: 3}},
+		},
+		AllRun: 2 * time.Second, AllGone: 3500 * time.Millisecond,
 	}
 	want := `
     node group  at start  bought  peak  left  minimum
@@ -293,7 +306,9 @@ groups:
 	if got := sourcesTable(sources); got != want[1:] {
 		t.Errorf("got\n%s", got)
 	}
-	if _, err := readSources([]byte("groups: [{id: g, templateErr: {kind: NotFound, message: no template}}]")); err == nil || !strings.Contains(err.Error(), "g") {
+	if _, err := readSources(
+		[]byte("groups: [{id: g, templateErr: {kind: NotFound, message: no template}}]"),
+	); err == nil || !strings.Contains(err.Error(), "g") {
 		t.Errorf("without a template: %v", err)
 	}
 }
@@ -304,7 +319,8 @@ func TestEKSResult(t *testing.T) {
 		Calls:  map[string]int{"SetDesiredCapacity": 1},
 		AllRun: 9 * time.Second, AllGone: 10 * time.Second,
 	}
-	for _, want := range []string{"workers            0       3     3     0\n", "SetDesiredCapacity      1\n", "all pods run: 9.0 s", "5 s of them a machine's boot", "all nodes gone: 10.0 s"} {
+	for _, want := range []string{"workers            0       3     3     0\n", "SetDesiredCapacity      1\n",
+		"all pods run: 9.0 s", "5 s of them a machine's boot", "all nodes gone: 10.0 s"} {
 		if !strings.Contains(r.String(), want) {
 			t.Errorf("no %q in\n%s", want, r)
 		}

@@ -123,7 +123,9 @@ func (r *workerRecord) takeObject(o client.Object, gone bool) error {
 		if gone {
 			delete(r.workers.machines, o.UID)
 		} else {
-			r.workers.machines[o.UID] = machine{deployment: o.Labels[clusterv1.MachineDeploymentNameLabel], version: o.Spec.Version}
+			r.workers.machines[o.UID] = machine{
+				deployment: o.Labels[clusterv1.MachineDeploymentNameLabel], version: o.Spec.Version,
+			}
 		}
 	case *unstructured.Unstructured:
 		if o.GetName() == r.cluster {

@@ -35,7 +35,8 @@ func newWorkersRows(cluster string, w workerState, tally stage.Tally) WorkersRow
 	for _, g := range w.spec.WorkerNodeGroupConfigurations {
 		name := cluster + "-" + g.Name
 		d, there := w.deployments[name]
-		row := WorkersRow{Name: g.Name, Count: 1, Range: g.AutoscalingConfiguration, There: there, Replicas: d.replicas, Ready: d.ready, Nodes: tally.Groups[name]}
+		row := WorkersRow{Name: g.Name, Count: 1, Range: g.AutoscalingConfiguration, There: there, Replicas: d.replicas,
+			Ready: d.ready, Nodes: tally.Groups[name]}
 		if g.Count != nil {
 			row.Count = *g.Count
 		}
@@ -80,7 +81,8 @@ func (w WorkersRows) lines(names int) []string {
 		count, bounds := g.count()
 		replicas, ready, current := "-", "-", "-"
 		if g.There {
-			replicas, ready, current = fmt.Sprint(g.Replicas), fmt.Sprint(g.Ready), fmt.Sprintf("%d of %d", g.Current, g.Machines)
+			replicas, ready, current = fmt.Sprint(g.Replicas), fmt.Sprint(g.Ready), fmt.Sprintf("%d of %d",
+				g.Current, g.Machines)
 		}
 		line := fmt.Sprintf(row, pad(g.Name, names), count, bounds, replicas, ready, current, boxes(g.Nodes))
 		lines = append(lines, strings.TrimRight(line, " "))

@@ -71,7 +71,9 @@ func Told(s *model.Snapshot, pools []Pool) []model.PoolShareOf {
 			continue
 		}
 		for i, sh := range p.Shares() {
-			out = append(out, model.PoolShareOf{Group: s.Groups[p.Groups[i]].ID, Pool: p.ID, Sizing: string(p.Sizing), Min: min(sh.Min, sh.Max), Max: sh.Max})
+			out = append(out, model.PoolShareOf{
+				Group: s.Groups[p.Groups[i]].ID, Pool: p.ID, Sizing: string(p.Sizing), Min: min(sh.Min, sh.Max), Max: sh.Max,
+			})
 		}
 	}
 	slices.SortFunc(out, func(a, b model.PoolShareOf) int { return cmp.Compare(a.Group, b.Group) })
@@ -89,7 +91,12 @@ func Read(inv provider.Inventory) []model.PoolShareOf {
 		}
 	}
 	for _, g := range inv.Groups {
-		s.Groups = append(s.Groups, model.Group{Group: g, HasTemplate: g.Template != nil, GroupStanding: model.GroupStanding{Expected: g.Target}, PoolUnread: unread[g.Pool]})
+		s.Groups = append(s.Groups, model.Group{
+			Group:         g,
+			HasTemplate:   g.Template != nil,
+			GroupStanding: model.GroupStanding{Expected: g.Target},
+			PoolUnread:    unread[g.Pool],
+		})
 	}
 	return Told(s, Of(s))
 }

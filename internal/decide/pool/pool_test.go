@@ -228,7 +228,9 @@ func indexes(n int) []int {
 }
 
 func TestParse(t *testing.T) {
-	for text, want := range map[string]Sizing{"": Equitable, "Equitable": Equitable, "Lax-Greedy": LaxGreedy, "Backward-Compatible": BackwardCompatible} {
+	for text, want := range map[string]Sizing{
+		"": Equitable, "Equitable": Equitable, "Lax-Greedy": LaxGreedy, "Backward-Compatible": BackwardCompatible,
+	} {
 		if got, err := Parse(text); err != nil || got != want {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}

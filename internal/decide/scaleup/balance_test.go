@@ -28,16 +28,28 @@ func TestBalanceWithoutProgressEnds(t *testing.T) {
 	for _, zone := range []string{"a", "b"} {
 		name := "data-" + zone
 		v.Claims = append(v.Claims, &corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
-			Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: name}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "default", Name: name, Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"},
+			},
+			Spec:   corev1.PersistentVolumeClaimSpec{VolumeName: name},
+			Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
 		})
-		v.Persistent = append(v.Persistent, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
-			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}},
-			}}}},
-		}})
+		v.Persistent = append(v.Persistent, &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+				NodeAffinity: &corev1.VolumeNodeAffinity{
+					Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+						MatchExpressions: []corev1.NodeSelectorRequirement{{
+							Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone},
+						}},
+					}}},
+				},
+			},
+		})
 		p := testkit.Pod("default", name, "4", "1Gi", nil)
-		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}}
+		p.Spec.Volumes = []corev1.Volume{{
+			Name:         "data",
+			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}},
+		}}
 		c.Pending(p, 1)
 	}
 	o := c.Observation()

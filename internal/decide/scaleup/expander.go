@@ -238,7 +238,11 @@ func (pl *planner) documentNotices() []provider.Notice {
 	case err == nil || !slices.Contains(pl.p.Expanders, model.ByPriority):
 		return nil
 	case errors.Is(err, model.ErrNoPriorities):
-		return []provider.Notice{{Code: "PriorityConfigMapMissing", Message: err.Error() + ": every group is as good as the other for it"}}
+		return []provider.Notice{{
+			Code: "PriorityConfigMapMissing", Message: err.Error() + ": every group is as good as the other for it",
+		}}
 	}
-	return []provider.Notice{{Code: "PriorityConfigMapInvalid", Message: err.Error() + "; until it is mended every group is as good as the other"}}
+	return []provider.Notice{{
+		Code: "PriorityConfigMapInvalid", Message: err.Error() + "; until it is mended every group is as good as the other",
+	}}
 }

@@ -43,7 +43,8 @@ type portion struct {
 }
 
 func newLimits(s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate) *limits {
-	l := &limits{s: s, p: p, nodes: math.MaxInt, plan: math.MaxInt, milli: math.MaxInt64, memory: math.MaxInt64, pools: map[provider.PoolID]int{}}
+	l := &limits{s: s, p: p, nodes: math.MaxInt, plan: math.MaxInt, milli: math.MaxInt64, memory: math.MaxInt64,
+		pools: map[provider.PoolID]int{}}
 	for i := range s.Nodes {
 		l.have = l.have.Plus(s.Contents.Shapes[s.Nodes[i].Shape].Capacity, 1)
 		l.count++
@@ -88,7 +89,9 @@ func newLimits(s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate) *lim
 	l.pooled = pool.Of(s)
 	for _, p := range l.pooled {
 		for n, sh := range p.Shares() {
-			l.shares[p.Groups[n]] = portion{left: sh.Max - p.Members[n].Target, most: sh.Max, due: sh.Due, sizing: p.Sizing, blocked: p.Members[n].Blocked}
+			l.shares[p.Groups[n]] = portion{
+				left: sh.Max - p.Members[n].Target, most: sh.Max, due: sh.Due, sizing: p.Sizing, blocked: p.Members[n].Blocked,
+			}
 		}
 	}
 	return l
@@ -151,21 +154,31 @@ func (l *limits) verdict(group int) *model.Verdict {
 	}
 	g := &l.s.Groups[group]
 	if l.room[group] <= 0 {
-		return &model.Verdict{Reason: model.GroupAtMax, Detail: fmt.Sprintf("%d/%d nodes", max(g.Expected, g.Max-l.room[group]), g.Max),
-			Fix: fmt.Sprintf("max ≥ %d", g.Max+1)}
+		return &model.Verdict{
+			Reason: model.GroupAtMax, Detail: fmt.Sprintf("%d/%d nodes", max(g.Expected, g.Max-l.room[group]), g.Max),
+			Fix: fmt.Sprintf("max ≥ %d", g.Max+1),
+		}
 	}
 	if room, ok := l.pools[g.Pool]; ok && room <= 0 {
-		return &model.Verdict{Reason: model.PoolAtMax, Detail: fmt.Sprintf("pool %s", g.Pool), Fix: "a larger maximum of the pool"}
+		return &model.Verdict{
+			Reason: model.PoolAtMax, Detail: fmt.Sprintf("pool %s", g.Pool), Fix: "a larger maximum of the pool",
+		}
 	}
 	if sh := l.shares[group]; sh.left <= 0 {
 		return &model.Verdict{Reason: model.PoolShare, Detail: sh.detail(g), Fix: sh.remedy(g)}
 	}
 	if l.nodes <= 0 {
-		return &model.Verdict{Reason: model.MaxNodesTotal, Detail: fmt.Sprintf("%d nodes of %d", l.p.MaxNodesTotal-l.nodes, l.p.MaxNodesTotal),
-			Fix: "a larger --max-nodes-total"}
+		return &model.Verdict{
+			Reason: model.MaxNodesTotal, Detail: fmt.Sprintf("%d nodes of %d", l.p.MaxNodesTotal-l.nodes, l.p.MaxNodesTotal),
+			Fix: "a larger --max-nodes-total",
+		}
 	}
 	if l.plan <= 0 {
-		return &model.Verdict{Reason: model.MaxNodesPerScaleUp, Detail: fmt.Sprintf("%d nodes in this cycle", l.p.MaxNodesPerScaleUp), Fix: "the next cycle"}
+		return &model.Verdict{
+			Reason: model.MaxNodesPerScaleUp,
+			Detail: fmt.Sprintf("%d nodes in this cycle", l.p.MaxNodesPerScaleUp),
+			Fix:    "the next cycle",
+		}
 	}
 	c := l.s.Contents.Shapes[g.Shape].Capacity
 	if c.MilliCPU > 0 && l.milli < c.MilliCPU {
@@ -173,8 +186,11 @@ func (l *limits) verdict(group int) *model.Verdict {
 			model.Resources{MilliCPU: c.MilliCPU}, cores(l.milli), l.p.MaxCoresTotal), Fix: "a larger --cores-total"}
 	}
 	if c.Memory > 0 && l.memory < c.Memory {
-		return &model.Verdict{Reason: model.MemoryTotal, Detail: fmt.Sprintf("a node has %s, %s left", model.Resources{Memory: c.Memory}, left(l.memory)),
-			Fix: "a larger --memory-total"}
+		return &model.Verdict{
+			Reason: model.MemoryTotal,
+			Detail: fmt.Sprintf("a node has %s, %s left", model.Resources{Memory: c.Memory}, left(l.memory)),
+			Fix:    "a larger --memory-total",
+		}
 	}
 	return nil
 }
@@ -197,7 +213,8 @@ func (sh portion) remedy(g *model.Group) string {
 	case sh.blocked:
 		return "an end of what keeps it from growing"
 	case sh.sizing == pool.BackwardCompatible:
-		return fmt.Sprintf("the sizing %s, by which groups that cannot grow leave their share to others, or %s", pool.Equitable, pool.LaxGreedy)
+		return fmt.Sprintf("the sizing %s, by which groups that cannot grow leave their share to others, or %s",
+			pool.Equitable, pool.LaxGreedy)
 	case sh.sizing == pool.Equitable:
 		return fmt.Sprintf("groups of the pool that cannot grow, or the sizing %s", pool.LaxGreedy)
 	}

@@ -86,7 +86,8 @@ func TestPlanKeepsLimits(t *testing.T) {
 			}
 			// Only a pool below its minimum passes a share, and by no more than it lacks.
 			if over := target[sh.Group] - sh.Max; over > 0 && pool > s.Pools[0].Min {
-				t.Fatalf("%s grows to %d of a share of %d, and the pool to %d of at least %d\n%s", sh.Group, target[sh.Group], sh.Max, pool, s.Pools[0].Min, text(s, r))
+				t.Fatalf("%s grows to %d of a share of %d, and the pool to %d of at least %d\n%s",
+					sh.Group, target[sh.Group], sh.Max, pool, s.Pools[0].Min, text(s, r))
 			}
 		}
 		p := drawn.Policy.ScaleUp
@@ -151,7 +152,8 @@ func TestPlanIsComplete(t *testing.T) {
 				i := slices.IndexFunc(s.Groups, func(x model.Group) bool { return x.ID == g.Group })
 				for _, tmpl := range next(w, v.Class, i) {
 					if schedsim.CanTake(w, v.Class, 0, &tmpl) {
-						t.Fatalf("one more node of %s would take a pod of class %d, and the verdict is %s\n%s", g.Group, v.Class, g.Reason, text(s, r))
+						t.Fatalf("one more node of %s would take a pod of class %d, and the verdict is %s\n%s",
+							g.Group, v.Class, g.Reason, text(s, r))
 					}
 				}
 			}

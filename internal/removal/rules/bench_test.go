@@ -20,8 +20,11 @@ func large(pods int) world {
 	w.policy = plain().policy
 	s := &model.Snapshot{Now: now}
 	for i := range 200 {
-		s.Contents.Specs = append(s.Contents.Specs, &model.Spec{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("team-%d", i%20)}}})
-		s.Contents.Labels = append(s.Contents.Labels, &model.LabelSet{Labels: map[string]string{"app": fmt.Sprintf("app-%d", i), "pod-template-hash": "5d4f8c7b9", "tier": fmt.Sprintf("t%d", i%5)}})
+		s.Contents.Specs = append(s.Contents.Specs,
+			&model.Spec{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("team-%d", i%20)}}})
+		s.Contents.Labels = append(s.Contents.Labels, &model.LabelSet{Labels: map[string]string{
+			"app": fmt.Sprintf("app-%d", i), "pod-template-hash": "5d4f8c7b9", "tier": fmt.Sprintf("t%d", i%5),
+		}})
 	}
 	s.Contents.Facts = []*model.Facts{{Controller: "ReplicaSet", Group: "apps"}}
 	w.pods = make([]model.Pod, pods)
@@ -48,7 +51,9 @@ func manyBudgets(budgets, pods int) world {
 		s.Budgets = append(s.Budgets, budget("team-0", fmt.Sprintf("b%d", i), fmt.Sprintf("app=app-%d,tier=web", i), 1<<30))
 	}
 	for i := range pods {
-		s.Contents.Labels = append(s.Contents.Labels, &model.LabelSet{Labels: map[string]string{"app": fmt.Sprintf("app-%d", i%budgets), "tier": "web", "pod": fmt.Sprint(i)}})
+		s.Contents.Labels = append(s.Contents.Labels, &model.LabelSet{
+			Labels: map[string]string{"app": fmt.Sprintf("app-%d", i%budgets), "tier": "web", "pod": fmt.Sprint(i)},
+		})
 		w.pods = append(w.pods, model.Pod{Name: fmt.Sprintf("p%d", i), Content: model.Content{Labels: model.LabelsID(i)}})
 	}
 	return w
@@ -67,14 +72,16 @@ func BenchmarkPods(b *testing.B) {
 			// A tenth of the workloads, in two namespaces.
 			for i := range 200 {
 				if i%20 < 2 {
-					w.snap.Budgets = append(w.snap.Budgets, budget(fmt.Sprintf("team-%d", i%20), fmt.Sprintf("b%d", i), fmt.Sprintf("app=app-%d", i), 1<<30))
+					w.snap.Budgets = append(w.snap.Budgets,
+						budget(fmt.Sprintf("team-%d", i%20), fmt.Sprintf("b%d", i), fmt.Sprintf("app=app-%d", i), 1<<30))
 				}
 			}
 		}},
 		{"budgets-used-up", func(w *world) {
 			for i := range 200 {
 				if i%20 < 2 {
-					w.snap.Budgets = append(w.snap.Budgets, budget(fmt.Sprintf("team-%d", i%20), fmt.Sprintf("b%d", i), fmt.Sprintf("app=app-%d", i), 0))
+					w.snap.Budgets = append(w.snap.Budgets,
+						budget(fmt.Sprintf("team-%d", i%20), fmt.Sprintf("b%d", i), fmt.Sprintf("app=app-%d", i), 0))
 				}
 			}
 		}},

@@ -42,7 +42,8 @@ func (d drawn) world() world {
 		SkipSystem: d.yes(), SkipLocal: d.yes(), SkipCustom: d.yes(),
 		SystemTimeout: time.Duration(d.source(4)) * time.Minute, MinReplicas: d.source(4),
 	}
-	s := &model.Snapshot{Now: now.Add(time.Duration(d.source(4)) * 250 * time.Millisecond), Nodes: make([]model.Node, 1), Pending: make([]model.Pending, 1)}
+	s := &model.Snapshot{Now: now.Add(time.Duration(d.source(4)) * 250 * time.Millisecond), Nodes: make([]model.Node, 1),
+		Pending: make([]model.Pending, 1)}
 	for range 1 + d.source(4) {
 		s.Contents.Specs = append(s.Contents.Specs, &model.Spec{
 			Pod:      &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.among("web", "kube-system", "mail")}},
@@ -71,13 +72,17 @@ func (d drawn) world() world {
 	}
 	for i := range 1 + d.source(8) {
 		p := model.Pod{
-			Name:    fmt.Sprintf("p%d", i),
-			Content: model.Content{Spec: model.SpecID(d.source(len(s.Contents.Specs))), Labels: model.LabelsID(d.source(len(s.Contents.Labels)))},
+			Name: fmt.Sprintf("p%d", i),
+			Content: model.Content{
+				Spec: model.SpecID(d.source(len(s.Contents.Specs))), Labels: model.LabelsID(d.source(len(s.Contents.Labels))),
+			},
 			Facts:   model.FactsID(d.source(max(1, len(s.Contents.Facts)))),
 			Owner:   owner(d.source(4)),
 			Created: now.Unix() - int64(d.source(200)),
 		}
-		for _, f := range []model.Flags{model.Mirror, model.Finished, model.FromDaemonSet, model.Terminating, model.Refused, model.Gated} {
+		for _, f := range []model.Flags{
+			model.Mirror, model.Finished, model.FromDaemonSet, model.Terminating, model.Refused, model.Gated,
+		} {
 			if d.source(8) == 0 {
 				p.Flags |= f
 			}
@@ -104,7 +109,8 @@ func (d drawn) budget(i int) model.Budget {
 		var wants []string
 		for _, key := range []string{"app", "tier"} {
 			if d.yes() {
-				wants = append(wants, fmt.Sprintf(d.among("%s=a", "%s in (a,b)", "%s!=a", "%s notin (b,c)", "%s", "!%s", "%s=b"), key))
+				wants = append(wants,
+					fmt.Sprintf(d.among("%s=a", "%s in (a,b)", "%s!=a", "%s notin (b,c)", "%s", "!%s", "%s=b"), key))
 			}
 		}
 		selector = strings.Join(wants, ",")
@@ -115,7 +121,9 @@ func (d drawn) budget(i int) model.Budget {
 // The rules once more, as plainly as they can be said, with nothing remembered
 // and nothing shared with the package.
 
-func slowApply(s *model.Snapshot, policy model.Policy, p *model.Pod) (kind rules.Kind, reason model.Reason, until time.Time) {
+func slowApply(
+	s *model.Snapshot, policy model.Policy, p *model.Pod,
+) (kind rules.Kind, reason model.Reason, until time.Time) {
 	spec := s.Contents.Specs[p.Spec]
 	var f model.Facts
 	if len(s.Contents.Facts) > 0 {
@@ -143,7 +151,8 @@ func slowApply(s *model.Snapshot, policy model.Policy, p *model.Pod) (kind rules
 		}
 		return rules.Ends, "", time.Unix(p.Ends+30, 0)
 	}
-	if flags.SkipCustom && flags.MinReplicas > 0 && f.Controller != "" && p.Owner != "" && slowReplicas(s, p) < flags.MinReplicas {
+	if flags.SkipCustom && flags.MinReplicas > 0 && f.Controller != "" && p.Owner != "" &&
+		slowReplicas(s, p) < flags.MinReplicas {
 		return rules.Blocks, model.MinReplicasReached, time.Time{}
 	}
 	if f.Safe == model.EvictYes {
@@ -238,9 +247,12 @@ func compare(t *testing.T, w world) []string {
 			decided = append(decided, a.Kind.String()+" "+a.Rule)
 			kind, reason, until := slowApply(w.snap, w.policy, p)
 			if a.Kind != kind || a.Reason != reason || !a.Until.Equal(until) {
-				t.Fatalf("round %d, %s: %v by %q, %s until %v\nplainly: %v, %s until %v\n%s", round, p.Name, a.Kind, a.Rule, a.Reason, a.Until, kind, reason, until, describe(w, p))
+				t.Fatalf("round %d, %s: %v by %q, %s until %v\nplainly: %v, %s until %v\n%s",
+					round, p.Name, a.Kind, a.Rule, a.Reason, a.Until, kind, reason, until, describe(w, p))
 			}
-			if named := strings.HasPrefix(a.Detail, w.snap.Contents.Specs[p.Spec].Pod.Namespace+"/"+p.Name+": "); named != (kind == rules.Blocks) || named != (a.Fix != "") {
+			if named := strings.HasPrefix(
+				a.Detail, w.snap.Contents.Specs[p.Spec].Pod.Namespace+"/"+p.Name+": ",
+			); named != (kind == rules.Blocks) || named != (a.Fix != "") {
 				t.Fatalf("%v with the detail %q and the fix %q", kind, a.Detail, a.Fix)
 			}
 			if got, want := c.Covering(p), slowCovering(w.snap, p); !slices.Equal(got, want) {
@@ -269,9 +281,12 @@ func describe(w world, p *model.Pod) string {
 	if len(w.snap.Contents.Facts) > 0 {
 		f = *w.snap.Contents.Facts[p.Facts]
 	}
-	return fmt.Sprintf("pod %+v\nof %s, priority %d, labels %v, facts %+v\nunder %+v, expendable below %d, at %v, budgets %+v", *p,
-		w.snap.Contents.Specs[p.Spec].Pod.Namespace, w.snap.Contents.Specs[p.Spec].Priority, w.snap.Contents.Labels[p.Labels].Labels, f,
-		w.policy.ScaleDown.Drain, w.policy.Rules.ExpendableBelow, w.snap.Now, w.snap.Budgets)
+	return fmt.Sprintf(
+		"pod %+v\nof %s, priority %d, labels %v, facts %+v\nunder %+v, expendable below %d, at %v, budgets %+v", *p,
+		w.snap.Contents.Specs[p.Spec].Pod.Namespace, w.snap.Contents.Specs[p.Spec].Priority,
+		w.snap.Contents.Labels[p.Labels].Labels, f,
+		w.policy.ScaleDown.Drain, w.policy.Rules.ExpendableBelow, w.snap.Now, w.snap.Budgets,
+	)
 }
 
 // worldOf draws from bytes; when they are used up, every choice is the first.

@@ -75,71 +75,124 @@ var table = []row{
 	{name: "terminating, nobody knows until when", change: flag(model.Terminating), kind: rules.Ends, rule: "Terminating"},
 
 	{name: "few replicas", change: few, kind: rules.Blocks, rule: "MinReplicas", reason: model.MinReplicasReached, detail: "web/shop-1: pods of its ReplicaSet 2 < 3"},
-	{name: "few replicas, and one finished", change: at(few, func(s *scene) { s.others = append(s.others, model.Finished) }), kind: rules.Blocks, rule: "MinReplicas",
+	{name: "few replicas, and one finished", change: at(few, func(s *scene) {
+		s.others = append(s.others, model.Finished)
+	}), kind: rules.Blocks, rule: "MinReplicas",
 		reason: model.MinReplicasReached, detail: "web/shop-1: pods of its ReplicaSet 2 < 3"},
-	{name: "few replicas, and one terminating", change: at(few, func(s *scene) { s.others = append(s.others, model.Terminating) }), kind: rules.Blocks, rule: "MinReplicas",
+	{name: "few replicas, and one terminating", change: at(few, func(s *scene) {
+		s.others = append(s.others, model.Terminating)
+	}), kind: rules.Blocks, rule: "MinReplicas",
 		reason: model.MinReplicasReached, detail: "web/shop-1: pods of its ReplicaSet 2 < 3"},
-	{name: "few replicas, and safe to evict", change: at(few, safe(model.EvictYes)), kind: rules.Blocks, rule: "MinReplicas",
+	{name: "few replicas, and safe to evict", change: at(few, safe(model.EvictYes)), kind: rules.Blocks,
+		rule:   "MinReplicas",
 		reason: model.MinReplicasReached, detail: "web/shop-1: pods of its ReplicaSet 2 < 3"},
 	{name: "just enough replicas", change: at(few, func(s *scene) { s.others = append(s.others, 0) }), kind: rules.Moves},
 	{name: "just enough replicas, one without a node", change: at(few, func(s *scene) { s.waiting = []model.Flags{0} }), kind: rules.Moves},
 	{name: "few replicas, no minimum", change: at(few, func(s *scene) { s.policy.ScaleDown.Drain.MinReplicas = 0 }), kind: rules.Moves},
 	{name: "few replicas, any controller will do", change: at(few, func(s *scene) { s.policy.ScaleDown.Drain.SkipCustom = false }), kind: rules.Moves},
-	{name: "few replicas, no controller", change: at(few, func(s *scene) { s.facts.Controller, s.facts.Group, s.pod.Owner = "", "", "" }), kind: rules.Blocks, rule: "Replicated",
+	{name: "few replicas, no controller", change: at(few, func(s *scene) {
+		s.facts.Controller, s.facts.Group, s.pod.Owner = "", "", ""
+	}), kind: rules.Blocks, rule: "Replicated",
 		reason: model.NotReplicated, detail: "web/shop-1: no controller would make it anew"},
 	{name: "few replicas, controller unnamed", change: at(few, func(s *scene) { s.pod.Owner = "" }), kind: rules.Moves},
 
 	{name: "safe to evict", change: safe(model.EvictYes), kind: rules.Moves, rule: "SafeToEvict"},
-	{name: "on completion", change: safe(model.EvictOnCompletion), kind: rules.Blocks, rule: "OnCompletion", reason: model.BlockedByOnCompletionPod,
+	{name: "on completion", change: safe(model.EvictOnCompletion), kind: rules.Blocks, rule: "OnCompletion",
+		reason: model.BlockedByOnCompletionPod,
 		detail: "web/shop-1: it is annotated cluster-autoscaler.kubernetes.io/safe-to-evict=on-completion"},
 
 	{name: "no controller", change: controller("", ""), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated, detail: "web/shop-1: no controller would make it anew"},
-	{name: "no controller, any will do", change: at(controller("", ""), func(s *scene) { s.policy.ScaleDown.Drain.SkipCustom = false }), kind: rules.Blocks, rule: "Replicated",
+	{name: "no controller, any will do", change: at(controller("", ""), func(s *scene) {
+		s.policy.ScaleDown.Drain.SkipCustom = false
+	}), kind: rules.Blocks, rule: "Replicated",
 		reason: model.NotReplicated, detail: "web/shop-1: no controller would make it anew"},
-	{name: "no table of facts", change: func(s *scene) { s.noFacts = true; s.pod.Facts = 7 }, kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+	{name: "no table of facts", change: func(s *scene) { s.noFacts = true; s.pod.Facts = 7 }, kind: rules.Blocks,
+		rule: "Replicated", reason: model.NotReplicated,
 		detail: "web/shop-1: no controller would make it anew"},
 	{name: "a ReplicationController", change: controller("ReplicationController", ""), kind: rules.Moves},
 	{name: "a Job", change: controller("Job", "batch"), kind: rules.Moves},
 	{name: "a ReplicaSet of old", change: controller("ReplicaSet", "extensions"), kind: rules.Moves},
 	{name: "a StatefulSet", change: controller("StatefulSet", "apps"), kind: rules.Moves},
-	{name: "somebody's StatefulSet", change: controller("StatefulSet", "apps.kruise.io"), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+	{name: "somebody's StatefulSet", change: controller("StatefulSet", "apps.kruise.io"), kind: rules.Blocks,
+		rule: "Replicated", reason: model.NotReplicated,
 		detail: "web/shop-1: its controller is a StatefulSet.apps.kruise.io, which is not known to make it anew"},
-	{name: "somebody's Job", change: controller("Job", "batch.volcano.sh"), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+	{name: "somebody's Job", change: controller("Job", "batch.volcano.sh"), kind: rules.Blocks, rule: "Replicated",
+		reason: model.NotReplicated,
 		detail: "web/shop-1: its controller is a Job.batch.volcano.sh, which is not known to make it anew"},
-	{name: "somebody's ReplicaSet", change: controller("ReplicaSet", "acme.org"), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+	{name: "somebody's ReplicaSet", change: controller("ReplicaSet", "acme.org"), kind: rules.Blocks, rule: "Replicated",
+		reason: model.NotReplicated,
 		detail: "web/shop-1: its controller is a ReplicaSet.acme.org, which is not known to make it anew"},
-	{name: "somebody's ReplicationController", change: controller("ReplicationController", "acme.org"), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+	{name: "somebody's ReplicationController", change: controller("ReplicationController", "acme.org"), kind: rules.Blocks,
+		rule: "Replicated", reason: model.NotReplicated,
 		detail: "web/shop-1: its controller is a ReplicationController.acme.org, which is not known to make it anew"},
-	{name: "a node's own", change: controller("Node", ""), kind: rules.Blocks, rule: "Replicated", reason: model.NotReplicated,
+	{name: "a node's own", change: controller("Node", ""), kind: rules.Blocks, rule: "Replicated",
+		reason: model.NotReplicated,
 		detail: "web/shop-1: its controller is a Node, which is not known to make it anew"},
 	{name: "somebody's, any will do", change: at(controller("Job", "batch.volcano.sh"), func(s *scene) { s.policy.ScaleDown.Drain.SkipCustom = false }), kind: rules.Moves},
 
-	{name: "kube-system", change: dns, kind: rules.Blocks, rule: "System", reason: model.UnmovableSystemPod, until: now.Add(59 * time.Minute),
+	{name: "kube-system", change: dns, kind: rules.Blocks, rule: "System", reason: model.UnmovableSystemPod,
+		until:  now.Add(59 * time.Minute),
 		detail: "kube-system/dns-1: no budget covers it, and it is younger than 1h0m0s"},
 	{name: "kube-system, old enough", change: at(dns, func(s *scene) { s.pod.Created = now.Add(-time.Hour).Unix() }), kind: rules.Moves},
-	{name: "kube-system, almost old enough", change: at(dns, func(s *scene) { s.pod.Created = now.Add(-time.Hour).Unix() + 1 }), kind: rules.Blocks, rule: "System",
-		reason: model.UnmovableSystemPod, until: now.Add(time.Second), detail: "kube-system/dns-1: no budget covers it, and it is younger than 1h0m0s"},
+	{
+		name:   "kube-system, almost old enough",
+		change: at(dns, func(s *scene) { s.pod.Created = now.Add(-time.Hour).Unix() + 1 }),
+		kind:   rules.Blocks,
+		rule:   "System",
+		reason: model.UnmovableSystemPod,
+		until:  now.Add(time.Second),
+		detail: "kube-system/dns-1: no budget covers it, and it is younger than 1h0m0s",
+	},
 	{name: "kube-system with a budget", change: at(dns, func(s *scene) { s.budgets = []model.Budget{budget("kube-system", "b", "app=shop", 0)} }), kind: rules.Moves},
-	{name: "kube-system with another's budget", change: at(dns, func(s *scene) { s.budgets = []model.Budget{budget("kube-system", "b", "app=mail", 1)} }), kind: rules.Blocks,
-		rule: "System", reason: model.UnmovableSystemPod, until: now.Add(59 * time.Minute), detail: "kube-system/dns-1: no budget covers it, and it is younger than 1h0m0s"},
+	{
+		name:   "kube-system with another's budget",
+		change: at(dns, func(s *scene) { s.budgets = []model.Budget{budget("kube-system", "b", "app=mail", 1)} }),
+		kind:   rules.Blocks,
+		rule:   "System",
+		reason: model.UnmovableSystemPod,
+		until:  now.Add(59 * time.Minute),
+		detail: "kube-system/dns-1: no budget covers it, and it is younger than 1h0m0s",
+	},
 	{name: "kube-system, which is not skipped", change: at(dns, func(s *scene) { s.policy.ScaleDown.Drain.SkipSystem = false }), kind: rules.Moves},
 	{name: "kube-system, safe to evict", change: at(dns, safe(model.EvictYes)), kind: rules.Moves, rule: "SafeToEvict"},
 	// Being old, or having a budget, ends one rule and not all of them.
-	{name: "kube-system, old enough, not safe to evict", change: at(dns, func(s *scene) { s.pod.Created = 0; s.facts.Safe = model.EvictNo }), kind: rules.Blocks,
-		rule: "NotSafeToEvict", reason: model.NotSafeToEvict, detail: "kube-system/dns-1: it is annotated cluster-autoscaler.kubernetes.io/safe-to-evict=false"},
-	{name: "kube-system, old enough, with storage", change: at(dns, func(s *scene) { s.pod.Created = 0; s.facts.Local = "cache" }), kind: rules.Blocks,
-		rule: "LocalStorage", reason: model.LocalStorageRequested, detail: "kube-system/dns-1: its volume cache is on the node"},
+	{
+		name:   "kube-system, old enough, not safe to evict",
+		change: at(dns, func(s *scene) { s.pod.Created = 0; s.facts.Safe = model.EvictNo }),
+		kind:   rules.Blocks,
+		rule:   "NotSafeToEvict",
+		reason: model.NotSafeToEvict,
+		detail: "kube-system/dns-1: it is annotated cluster-autoscaler.kubernetes.io/safe-to-evict=false",
+	},
+	{
+		name:   "kube-system, old enough, with storage",
+		change: at(dns, func(s *scene) { s.pod.Created = 0; s.facts.Local = "cache" }),
+		kind:   rules.Blocks,
+		rule:   "LocalStorage",
+		reason: model.LocalStorageRequested,
+		detail: "kube-system/dns-1: its volume cache is on the node",
+	},
 	{name: "kube-system with a budget and storage", change: at(dns, func(s *scene) {
 		s.budgets, s.facts.Local = []model.Budget{budget("kube-system", "b", "", 1)}, "cache"
-	}), kind: rules.Blocks, rule: "LocalStorage", reason: model.LocalStorageRequested, detail: "kube-system/dns-1: its volume cache is on the node"},
+	}), kind: rules.Blocks, rule: "LocalStorage", reason: model.LocalStorageRequested,
+		detail: "kube-system/dns-1: its volume cache is on the node"},
 
-	{name: "not safe to evict", change: safe(model.EvictNo), kind: rules.Blocks, rule: "NotSafeToEvict", reason: model.NotSafeToEvict,
+	{name: "not safe to evict", change: safe(model.EvictNo), kind: rules.Blocks, rule: "NotSafeToEvict",
+		reason: model.NotSafeToEvict,
 		detail: "web/shop-1: it is annotated cluster-autoscaler.kubernetes.io/safe-to-evict=false"},
 
-	{name: "storage on the node", change: func(s *scene) { s.facts.Local = "cache" }, kind: rules.Blocks, rule: "LocalStorage", reason: model.LocalStorageRequested,
+	{name: "storage on the node", change: func(s *scene) {
+		s.facts.Local = "cache"
+	}, kind: rules.Blocks, rule: "LocalStorage", reason: model.LocalStorageRequested,
 		detail: "web/shop-1: its volume cache is on the node"},
-	{name: "tolerates all taints", change: func(s *scene) { s.tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }, kind: rules.Blocks, rule: "Tolerant",
-		reason: model.ToleratesRemoval, detail: "web/shop-1: it tolerates the taint ToBeDeletedByClusterAutoscaler, and would come back"},
+	{
+		name:   "tolerates all taints",
+		change: func(s *scene) { s.tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} },
+		kind:   rules.Blocks,
+		rule:   "Tolerant",
+		reason: model.ToleratesRemoval,
+		detail: "web/shop-1: it tolerates the taint ToBeDeletedByClusterAutoscaler, and would come back",
+	},
 	{name: "storage on the node, which is not skipped", change: func(s *scene) { s.facts.Local = "cache"; s.policy.ScaleDown.Drain.SkipLocal = false }, kind: rules.Moves},
 	{name: "storage on the node, safe to evict", change: func(s *scene) { s.facts.Local = "cache"; s.facts.Safe = model.EvictYes }, kind: rules.Moves, rule: "SafeToEvict"},
 
@@ -351,11 +404,14 @@ func TestConditionOfANode(t *testing.T) {
 			if c.ready {
 				status = corev1.ConditionTrue
 			}
-			c.node.Object = &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}}}
+			c.node.Object = &corev1.Node{
+				Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}},
+			}
 			s := plain()
 			ends(time.Minute)(s)
 			on := rules.ConditionOf(&c.node)
-			if a := s.cluster().Apply(on, &s.pod); on != c.want || a.Kind != c.ends || (a.Kind == rules.Stays) != a.Until.IsZero() {
+			if a := s.cluster().Apply(on, &s.pod); on != c.want || a.Kind != c.ends ||
+				(a.Kind == rules.Stays) != a.Until.IsZero() {
 				t.Errorf("condition %d: %v until %s", on, a.Kind, a.Until)
 			}
 		})

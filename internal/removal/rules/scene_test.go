@@ -37,7 +37,9 @@ func plain() *scene {
 		pod:   model.Pod{Name: "shop-1", UID: "pod", Owner: "rs", Created: now.Add(-time.Minute).Unix()},
 	}
 	s.policy.Rules.ExpendableBelow = -10
-	s.policy.ScaleDown.Drain = model.DrainPolicy{SkipSystem: true, SystemTimeout: time.Hour, SkipLocal: true, SkipCustom: true}
+	s.policy.ScaleDown.Drain = model.DrainPolicy{
+		SkipSystem: true, SystemTimeout: time.Hour, SkipLocal: true, SkipCustom: true,
+	}
 	return s
 }
 
@@ -45,7 +47,9 @@ func (s *scene) snapshot() *model.Snapshot {
 	snap := &model.Snapshot{
 		Now: now,
 		Contents: model.Contents{
-			Specs:  []*model.Spec{{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace}, Spec: corev1.PodSpec{Tolerations: s.tolerations}}, Priority: s.priority}},
+			Specs: []*model.Spec{{Pod: &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace}, Spec: corev1.PodSpec{Tolerations: s.tolerations},
+			}, Priority: s.priority}},
 			Labels: []*model.LabelSet{{Labels: s.labels}},
 			Facts:  []*model.Facts{&s.facts},
 		},

@@ -61,7 +61,9 @@ func (c *controllers) Age(o *kubetest.Objects, now time.Time) bool {
 				c.machines[k.Name] = l
 			} else if phase != v1alpha1.MachineTerminating {
 				m := decode[v1alpha1.Machine](stored)
-				m.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachineTerminating, LastUpdateTime: metav1.NewTime(o.Now())}
+				m.Status.CurrentStatus = v1alpha1.CurrentStatus{
+					Phase: v1alpha1.MachineTerminating, LastUpdateTime: metav1.NewTime(o.Now()),
+				}
 				m.Status.LastOperation = v1alpha1.LastOperation{Type: v1alpha1.OperationDelete, State: v1alpha1.StateProcessing}
 				o.Put(encode(m))
 			}
@@ -75,13 +77,17 @@ func (c *controllers) Age(o *kubetest.Objects, now time.Time) bool {
 			// The provider id was one write, and this is another.
 			m := decode[v1alpha1.Machine](stored)
 			m.Status.LastOperation = v1alpha1.LastOperation{Type: v1alpha1.OperationCreate, State: v1alpha1.StateProcessing}
-			m.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachinePending, LastUpdateTime: metav1.NewTime(o.Now())}
+			m.Status.CurrentStatus = v1alpha1.CurrentStatus{
+				Phase: v1alpha1.MachinePending, LastUpdateTime: metav1.NewTime(o.Now()),
+			}
 			o.Put(encode(m))
 		case phase != v1alpha1.MachinePending && phase != "" || !booted:
 		default:
 			m := decode[v1alpha1.Machine](stored)
 			m.Status.LastOperation = v1alpha1.LastOperation{Type: v1alpha1.OperationCreate, State: v1alpha1.StateSuccessful}
-			m.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachineRunning, LastUpdateTime: metav1.NewTime(o.Now())}
+			m.Status.CurrentStatus = v1alpha1.CurrentStatus{
+				Phase: v1alpha1.MachineRunning, LastUpdateTime: metav1.NewTime(o.Now()),
+			}
 			o.Put(encode(m))
 		}
 	}
@@ -111,7 +117,9 @@ func (c *controllers) create(o *kubetest.Objects, m *v1alpha1.Machine, l life) {
 		l.retry = o.Now().Add(mcm.RetryAfter(refused.ErrorCode))
 		c.machines[m.Name] = l
 		m.Status.LastOperation = refused
-		m.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachineCrashLoopBackOff, LastUpdateTime: metav1.NewTime(o.Now())}
+		m.Status.CurrentStatus = v1alpha1.CurrentStatus{
+			Phase: v1alpha1.MachineCrashLoopBackOff, LastUpdateTime: metav1.NewTime(o.Now()),
+		}
 		o.Put(encode(m))
 		return
 	}

@@ -31,7 +31,9 @@ func (c *controllers) deployment(o *kubetest.Objects, d *v1alpha1.MachineDeploym
 			o.Put(encode(newest))
 		}
 	}
-	frozen := slices.ContainsFunc(sets, func(s *v1alpha1.MachineSet) bool { return s.Labels[v1alpha1.FreezeLabel] == v1alpha1.FreezeValue })
+	frozen := slices.ContainsFunc(sets, func(s *v1alpha1.MachineSet) bool {
+		return s.Labels[v1alpha1.FreezeLabel] == v1alpha1.FreezeValue
+	})
 	if _, labelled := d.Labels[v1alpha1.FreezeLabel]; labelled && !frozen {
 		delete(d.Labels, v1alpha1.FreezeLabel) // nobody but the safety rule freezes
 		o.Put(encode(d))
@@ -126,8 +128,11 @@ func (c *controllers) newSet(o *kubetest.Objects, d *v1alpha1.MachineDeployment,
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindMachineSet},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.Namespace, Name: o.NewName(d.Name + "-"), Labels: map[string]string{v1alpha1.NameLabel: d.Name},
-			Annotations: map[string]string{v1alpha1.RevisionAnnotation: strconv.Itoa(revision)}, Finalizers: []string{v1alpha1.Finalizer},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, v1alpha1.GroupVersion.WithKind(v1alpha1.KindMachineDeployment))},
+			Annotations: map[string]string{v1alpha1.RevisionAnnotation: strconv.Itoa(revision)},
+			Finalizers:  []string{v1alpha1.Finalizer},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(d, v1alpha1.GroupVersion.WithKind(v1alpha1.KindMachineDeployment)),
+			},
 		},
 		Spec: v1alpha1.MachineSetSpec{Replicas: int32(replicas), Selector: d.Spec.Selector, Template: d.Spec.Template},
 	}
@@ -138,7 +143,12 @@ func (c *controllers) newSet(o *kubetest.Objects, d *v1alpha1.MachineDeployment,
 func (c *controllers) resize(o *kubetest.Objects, size mcm.Deployment, all []*v1alpha1.MachineSet) {
 	var values []mcm.Set
 	for _, s := range all {
-		values = append(values, mcm.Set{Name: s.Name, Created: s.CreationTimestamp.Time, Replicas: int(s.Spec.Replicas), Available: int(s.Status.AvailableReplicas)})
+		values = append(values, mcm.Set{
+			Name:      s.Name,
+			Created:   s.CreationTimestamp.Time,
+			Replicas:  int(s.Spec.Replicas),
+			Available: int(s.Status.AvailableReplicas),
+		})
 	}
 	old, newest := values[:len(values)-1], values[len(values)-1]
 	sizes := mcm.Scale(size, &newest, old)
@@ -197,13 +207,20 @@ func (c *controllers) machineSet(o *kubetest.Objects, s *v1alpha1.MachineSet) {
 	failed := c.match(o, s, d)
 	s = get[v1alpha1.MachineSet](o, s.Namespace, v1alpha1.KindMachineSet, s.Name)
 	replicas := int32(len(c.members(o, s)))
-	told := slices.ContainsFunc(s.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == v1alpha1.ConditionReplicaFailure })
+	told := slices.ContainsFunc(s.Status.Conditions, func(c v1alpha1.Condition) bool {
+		return c.Type == v1alpha1.ConditionReplicaFailure
+	})
 	if s.Status.ObservedGeneration == s.Generation && s.Status.Replicas == replicas && told == failed {
 		return
 	}
 	s.Status.ObservedGeneration, s.Status.Replicas, s.Status.Conditions = s.Generation, replicas, nil
 	if failed {
-		s.Status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionReplicaFailure, Status: v1alpha1.ConditionTrue, Reason: "FailedCreate", Message: "there is nothing to make a machine of"}}
+		s.Status.Conditions = []v1alpha1.Condition{{
+			Type:    v1alpha1.ConditionReplicaFailure,
+			Status:  v1alpha1.ConditionTrue,
+			Reason:  "FailedCreate",
+			Message: "there is nothing to make a machine of",
+		}}
 	}
 	o.Put(encode(s))
 }
@@ -217,12 +234,15 @@ func (c *controllers) match(o *kubetest.Objects, s *v1alpha1.MachineSet, deploym
 		machines = append(machines, *m)
 	}
 	_, disabled := s.Labels[v1alpha1.ScaleUpDisabledLabel]
-	want := mcm.Demand{Replicas: int(s.Spec.Replicas), Now: o.Now(), Blocked: disabled || s.Labels[v1alpha1.FreezeLabel] == v1alpha1.FreezeValue}
+	want := mcm.Demand{Replicas: int(s.Spec.Replicas), Now: o.Now(), Blocked: disabled ||
+		s.Labels[v1alpha1.FreezeLabel] == v1alpha1.FreezeValue}
 	if c.marks == Times {
 		want.LastChange = s.Annotations[v1alpha1.LastReplicaChangeAnnotation]
 	}
 	p := mcm.PlanOf(want, machines)
-	if p.Make > 0 && o.Starved(kubetest.Key{Kind: v1alpha1.KindMachineDeployment, Namespace: s.Namespace, Name: deployment}) {
+	if p.Make > 0 && o.Starved(kubetest.Key{
+		Kind: v1alpha1.KindMachineDeployment, Namespace: s.Namespace, Name: deployment,
+	}) {
 		return true
 	}
 	for range p.Make {
@@ -240,8 +260,11 @@ func (c *controllers) newMachine(o *kubetest.Objects, s *v1alpha1.MachineSet) {
 	m := &v1alpha1.Machine{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindMachine},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.Namespace, Name: o.NewName(s.Name + "-"), Labels: map[string]string{}, Finalizers: []string{v1alpha1.Finalizer},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s, v1alpha1.GroupVersion.WithKind(v1alpha1.KindMachineSet))},
+			Namespace: s.Namespace, Name: o.NewName(s.Name + "-"), Labels: map[string]string{},
+			Finalizers: []string{v1alpha1.Finalizer},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(s, v1alpha1.GroupVersion.WithKind(v1alpha1.KindMachineSet)),
+			},
 		},
 		Status: v1alpha1.MachineStatus{CurrentStatus: v1alpha1.CurrentStatus{Phase: v1alpha1.MachinePending}},
 	}

@@ -44,7 +44,8 @@ func New(now func() time.Time, namespace string) *World {
 	for _, r := range []kubetest.Resource{
 		{Kind: v1alpha1.KindMachineDeployment, Plural: v1alpha1.ResourceMachineDeployments, Scale: true},
 		{Kind: v1alpha1.KindMachineSet, Plural: v1alpha1.ResourceMachineSets, Scale: true},
-		{Kind: v1alpha1.KindMachine, Plural: v1alpha1.ResourceMachines}, {Kind: v1alpha1.KindMachineClass, Plural: v1alpha1.ResourceMachineClasses},
+		{Kind: v1alpha1.KindMachine, Plural: v1alpha1.ResourceMachines},
+		{Kind: v1alpha1.KindMachineClass, Plural: v1alpha1.ResourceMachineClasses},
 	} {
 		r.Group, r.Versions = v1alpha1.GroupName, []string{v1alpha1.Version}
 		w.Serve(r)
@@ -57,8 +58,9 @@ func New(now func() time.Time, namespace string) *World {
 // Manager is machine-controller-manager's own Deployment.
 func Manager(namespace string, available int) kubetest.Object {
 	return kubetest.Object{
-		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": kubetest.Object{"namespace": namespace, "name": v1alpha1.ControllerManagerDeployment},
-		"status": kubetest.Object{"availableReplicas": int64(available)},
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": kubetest.Object{"namespace": namespace, "name": v1alpha1.ControllerManagerDeployment},
+		"status":   kubetest.Object{"availableReplicas": int64(available)},
 	}
 }
 
@@ -92,7 +94,8 @@ func (w *World) Starve(name string) {
 // machine controller waits after that code; CreateAgain lets the next try work.
 func (w *World) FailCreation(name, code, description string) {
 	w.Do(func(*kubetest.Objects) {
-		w.controllers.failing[name] = v1alpha1.LastOperation{Type: v1alpha1.OperationCreate, State: v1alpha1.StateFailed, ErrorCode: code, Description: "Cloud provider message - " + description}
+		w.controllers.failing[name] = v1alpha1.LastOperation{Type: v1alpha1.OperationCreate, State: v1alpha1.StateFailed,
+			ErrorCode: code, Description: "Cloud provider message - " + description}
 	})
 }
 

@@ -138,7 +138,8 @@ func TestBareNames(t *testing.T) {
 			t.Errorf("last change %q: %v go, want %v", last, got, all[2:])
 		}
 		want := cmp.Or(last, "2030-01-01T00:00:00Z")
-		if got := w.Deployment("d").Annotations; got[v1alpha1.LastReplicaChangeAnnotation] != want || got[v1alpha1.TriggerDeletionAnnotation] != all[1]+"~"+want {
+		if got := w.Deployment("d").Annotations; got[v1alpha1.LastReplicaChangeAnnotation] != want ||
+			got[v1alpha1.TriggerDeletionAnnotation] != all[1]+"~"+want {
 			t.Errorf("%v", got)
 		}
 	}
@@ -148,14 +149,16 @@ func TestBareNames(t *testing.T) {
 // that is made at last comes before its status.
 func TestCreationIsTriedAgain(t *testing.T) {
 	for code, wait := range map[string]time.Duration{
-		v1alpha1.CodeUnavailable: 5 * time.Second, v1alpha1.CodeInternal: 3 * time.Minute, v1alpha1.CodeResourceExhausted: 10 * time.Minute,
+		v1alpha1.CodeUnavailable: 5 * time.Second, v1alpha1.CodeInternal: 3 * time.Minute,
+		v1alpha1.CodeResourceExhausted: 10 * time.Minute,
 	} {
 		w, c, _ := world(t, 0)
 		w.FailCreation("d", code, "no")
 		replicas(t, w, 1)
 		w.Reconcile()
 		look := func() v1alpha1.Machine { return *w.Machines("d")[0] }
-		if m := look(); m.Status.CurrentStatus.Phase != v1alpha1.MachineCrashLoopBackOff || m.Status.LastOperation.ErrorCode != code || m.Spec.ProviderID != "" {
+		if m := look(); m.Status.CurrentStatus.Phase != v1alpha1.MachineCrashLoopBackOff ||
+			m.Status.LastOperation.ErrorCode != code || m.Spec.ProviderID != "" {
 			t.Fatalf("%s: %+v", code, m)
 		}
 		w.CreateAgain("d")
@@ -185,7 +188,9 @@ func TestWhatIsCopiedAndWhatIsUndone(t *testing.T) {
 	}
 	w.Reconcile()
 	var have []string
-	w.EditSets("d", func(s *v1alpha1.MachineSet) { have = append(have, s.Annotations[v1alpha1.LastReplicaChangeAnnotation]) })
+	w.EditSets("d", func(s *v1alpha1.MachineSet) {
+		have = append(have, s.Annotations[v1alpha1.LastReplicaChangeAnnotation])
+	})
 	if !slices.Equal(have, []string{"", at}) {
 		t.Errorf("the sets have %q", have)
 	}
@@ -193,7 +198,9 @@ func TestWhatIsCopiedAndWhatIsUndone(t *testing.T) {
 		t.Error("a label set by hand stays")
 	}
 	w.EditSets("d", func(s *v1alpha1.MachineSet) { s.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue })
-	if err := w.EditDeployment("d", func(d *v1alpha1.MachineDeployment) { d.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue }); err != nil {
+	if err := w.EditDeployment("d", func(d *v1alpha1.MachineDeployment) {
+		d.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.Reconcile()
@@ -215,7 +222,9 @@ func TestShrinkingDuringARollout(t *testing.T) {
 		t.Errorf("%v go, want one of the old %v", got, all)
 	}
 	w.Settle()
-	if got := names(w.Machines("d")); len(got) != 2 || slices.ContainsFunc(got, func(n string) bool { return slices.Contains(all, n) }) {
+	if got := names(w.Machines("d")); len(got) != 2 || slices.ContainsFunc(got, func(n string) bool {
+		return slices.Contains(all, n)
+	}) {
 		t.Errorf("%v are left", got)
 	}
 }
@@ -226,7 +235,8 @@ func TestWhatIsNotMade(t *testing.T) {
 	w.FailCreation("d", v1alpha1.CodeResourceExhausted, "none left")
 	replicas(t, w, 2)
 	w.Settle()
-	if m := w.Machines("d")[1]; m.Status.CurrentStatus.Phase != v1alpha1.MachineCrashLoopBackOff || m.Status.LastOperation.ErrorCode != v1alpha1.CodeResourceExhausted || m.Labels[v1alpha1.NodeLabel] != "" {
+	if m := w.Machines("d")[1]; m.Status.CurrentStatus.Phase != v1alpha1.MachineCrashLoopBackOff ||
+		m.Status.LastOperation.ErrorCode != v1alpha1.CodeResourceExhausted || m.Labels[v1alpha1.NodeLabel] != "" {
 		t.Errorf("%+v", m.Status)
 	}
 	w.EditSets("d", func(s *v1alpha1.MachineSet) { s.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue })

@@ -20,7 +20,8 @@ func at(minute int) string {
 // machine is one of an age rank, 0 the oldest.
 func machine(name string, rank int, phase v1alpha1.MachinePhase, edits ...func(*v1alpha1.Machine)) v1alpha1.Machine {
 	m := v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{
-		Name: name, CreationTimestamp: metav1.NewTime(epoch.Add(time.Duration(rank) * time.Hour)), Annotations: map[string]string{},
+		Name: name, CreationTimestamp: metav1.NewTime(epoch.Add(time.Duration(rank) * time.Hour)),
+		Annotations: map[string]string{},
 	}}
 	m.Status.CurrentStatus.Phase = phase
 	for _, edit := range edits {
@@ -129,12 +130,14 @@ func TestTrigger(t *testing.T) {
 		machine("new", 2, running), machine("marked", 1, running, named(3)), machine("marked before", 1, running, named(3)),
 		machine("ends", 0, terminatingPhase), machine("failed", 0, failed), machine("bare", 4, running),
 	}
-	text := "new~" + at(5) + ",bare,marked~" + at(3) + ",new~noon~" + at(1) + ",marked before~" + at(4) + ",gone~" + at(3) + ",ends~" + at(3) + ",failed~" + at(3)
+	text := "new~" + at(5) + ",bare,marked~" + at(3) + ",new~noon~" + at(1) + ",marked before~" + at(4) + ",gone~" +
+		at(3) + ",ends~" + at(3) + ",failed~" + at(3)
 	mark, stay := Follow(ReadTrigger(text, at(6)), machines)
 	if want := "new~" + at(5) + ",bare~" + at(6); WriteTrigger(mark) != want {
 		t.Errorf("marks %s, want %s", WriteTrigger(mark), want)
 	}
-	if want := "new~" + at(5) + ",bare~" + at(6) + ",marked~" + at(3) + ",marked before~" + at(4); WriteTrigger(stay) != want {
+	if want := "new~" + at(5) + ",bare~" + at(6) + ",marked~" + at(3) + ",marked before~" +
+		at(4); WriteTrigger(stay) != want {
 		t.Errorf("keeps %s, want %s", WriteTrigger(stay), want)
 	}
 	// One that has a time, and lost its priority, is marked with the time that it has.

@@ -89,7 +89,8 @@ func activeOrLatest(newest *Set, all, active []Set) (string, bool) {
 
 // saturated tells whether the newest set needs no other one any more.
 func saturated(d Deployment, newest Set) bool {
-	return newest.Replicas == d.Replicas && newest.Available == d.Replicas && newest.Sized != nil && *newest.Sized == d.Replicas
+	return newest.Replicas == d.Replicas && newest.Available == d.Replicas && newest.Sized != nil &&
+		*newest.Sized == d.Replicas
 }
 
 // shrink takes the surplus from all sets in proportion to their size, the larger

@@ -249,10 +249,14 @@ func list(of schema) schema {
 }
 
 func mapOf(value schema) schema {
-	return schema{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &value}}
+	return schema{
+		Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &value},
+	}
 }
 
-func definition(kind, plural, short string, fields map[string]schema, columns []apiextensionsv1.CustomResourceColumnDefinition) *apiextensionsv1.CustomResourceDefinition {
+func definition(
+	kind, plural, short string, fields map[string]schema, columns []apiextensionsv1.CustomResourceColumnDefinition,
+) *apiextensionsv1.CustomResourceDefinition {
 	all := map[string]schema{"apiVersion": text(), "kind": text(), "metadata": {Type: "object"}}
 	maps.Copy(all, fields)
 	root := object(all)
@@ -266,8 +270,10 @@ func definition(kind, plural, short string, fields map[string]schema, columns []
 			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: version, Served: true, Storage: true,
-				Schema:                   &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &root},
-				Subresources:             &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &root},
+				Subresources: &apiextensionsv1.CustomResourceSubresources{
+					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+				},
 				AdditionalPrinterColumns: append(columns, column("Age", "date", ".metadata.creationTimestamp")),
 			}},
 		},

@@ -11,18 +11,21 @@ func TestAll(t *testing.T) {
 	var short, scaled []string
 	for _, d := range All(true) {
 		served := d.Spec.Versions[0]
-		if d.Name != d.Spec.Names.Plural+".machine.sapcloud.io" || served.Name != "v1alpha1" || d.Spec.Scope != apiextensionsv1.NamespaceScoped {
+		if d.Name != d.Spec.Names.Plural+".machine.sapcloud.io" || served.Name != "v1alpha1" ||
+			d.Spec.Scope != apiextensionsv1.NamespaceScoped {
 			t.Errorf("got %+v", d.Spec)
 		}
 		short = append(short, d.Spec.Names.ShortNames...)
 		if served.Subresources != nil && served.Subresources.Scale != nil {
 			scaled = append(scaled, d.Spec.Names.Kind)
 		}
-		if status := served.Subresources != nil && served.Subresources.Status != nil; status != (d.Spec.Names.Kind != "MachineClass") {
+		if status := served.Subresources != nil &&
+			served.Subresources.Status != nil; status != (d.Spec.Names.Kind != "MachineClass") {
 			t.Errorf("%s, a status: %t", d.Name, status)
 		}
 	}
-	if !slices.Equal(short, []string{"mcc", "mc", "mcs", "mcd"}) || !slices.Equal(scaled, []string{"MachineSet", "MachineDeployment"}) {
+	if !slices.Equal(short, []string{"mcc", "mc", "mcs", "mcd"}) ||
+		!slices.Equal(scaled, []string{"MachineSet", "MachineDeployment"}) {
 		t.Errorf("got %v; %v have a scale", short, scaled)
 	}
 }

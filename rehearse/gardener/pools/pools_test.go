@@ -67,15 +67,19 @@ pools:
 		t.Fatalf("got %d objects", len(objects))
 	}
 	class, d := objects[2].(*machinev1.MachineClass), objects[3].(*machinev1.MachineDeployment)
-	if class.Annotations["rehearse.plimsoll.dev/quota"] != "0" || class.Annotations["rehearse.plimsoll.dev/join-delay"] != "2s" ||
+	if class.Annotations["rehearse.plimsoll.dev/quota"] != "0" ||
+		class.Annotations["rehearse.plimsoll.dev/join-delay"] != "2s" ||
 		class.Annotations["rehearse.plimsoll.dev/create-error"] != "Unavailable:2" ||
-		class.NodeTemplate.Zone != "b" || *class.NodeTemplate.Architecture != "arm64" || class.NodeTemplate.Capacity.Name("gpu", resource.DecimalSI).Value() != 2 {
+		class.NodeTemplate.Zone != "b" || *class.NodeTemplate.Architecture != "arm64" ||
+		class.NodeTemplate.Capacity.Name("gpu", resource.DecimalSI).Value() != 2 {
 		t.Errorf("the class is %+v", class)
 	}
 	node := d.Spec.Template.Spec.NodeTemplate
-	if d.Name != "shoot--a--b-gpu-z2" || d.Spec.Template.Spec.Class.Name != class.Name || d.Annotations[machinev1.SizingAnnotation] != "Lax-Greedy" ||
+	if d.Name != "shoot--a--b-gpu-z2" || d.Spec.Template.Spec.Class.Name != class.Name ||
+		d.Annotations[machinev1.SizingAnnotation] != "Lax-Greedy" ||
 		d.Annotations["autoscaler.gardener.cloud/scale-down-unneeded-time"] != "1m" ||
-		d.Spec.Strategy.RollingUpdate.MaxSurge.IntValue() != 0 || d.Spec.Strategy.RollingUpdate.MaxUnavailable.IntValue() != 1 ||
+		d.Spec.Strategy.RollingUpdate.MaxSurge.IntValue() != 0 ||
+		d.Spec.Strategy.RollingUpdate.MaxUnavailable.IntValue() != 1 ||
 		node.Labels["team"] != "ml" || node.Labels[corev1.LabelTopologyZone] != "b" || node.Spec.Taints[0].Key != "gpu" {
 		t.Errorf("the deployment is %+v", d)
 	}
@@ -90,7 +94,8 @@ func TestShare(t *testing.T) {
 		of   int
 		want []int
 	}{
-		{3, []int{1, 1, 1}}, {4, []int{2, 1, 1}}, {1, []int{1, 0, 0}}, {2, []int{1, 1, 0}}, {0, []int{0, 0}}, {5, []int{3, 2}},
+		{3, []int{1, 1, 1}}, {4, []int{2, 1, 1}}, {1, []int{1, 0, 0}}, {2, []int{1, 1, 0}}, {0, []int{0, 0}},
+		{5, []int{3, 2}},
 	} {
 		var got []int
 		for i := range test.want {

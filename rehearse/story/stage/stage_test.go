@@ -27,7 +27,9 @@ func testPod(uid string) *corev1.Pod {
 }
 
 func refuse(pod *corev1.Pod) *corev1.Pod {
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}
 	return pod
 }
 
@@ -59,7 +61,9 @@ func TestWatchCountsPods(t *testing.T) {
 func TestWatchCountsNodes(t *testing.T) {
 	w := emptyWatch()
 	node := func(uid string, ready, leaving bool) *corev1.Node {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Annotations: map[string]string{groupAnnotation: "g"}}}
+		n := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Annotations: map[string]string{groupAnnotation: "g"}},
+		}
 		if ready {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		}
@@ -85,7 +89,9 @@ func TestWatchCountsNodesWhoseGroupIsToldLater(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
 	w.setNode(node)
 	node = node.DeepCopy()
-	node.Annotations = map[string]string{"cluster.x-k8s.io/owner-kind": "MachineSet", "cluster.x-k8s.io/owner-name": "g-x7k2p"}
+	node.Annotations = map[string]string{
+		"cluster.x-k8s.io/owner-kind": "MachineSet", "cluster.x-k8s.io/owner-name": "g-x7k2p",
+	}
 	node.Spec.Unschedulable = true
 	w.setNode(node)
 	if got, want := w.Tally().Groups["g"], (Nodes{All: 1, Leaving: 1, Ever: 1, Peak: 1}); got != want {
@@ -128,14 +134,17 @@ func TestWaitTellsWhatDidNotHappen(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(over)
 	err := w.Wait(ctx, "all pods run", func(Tally) bool { return false })
-	if !errors.Is(err, over) || !strings.Contains(err.Error(), "did not happen: all pods run") || !strings.Contains(err.Error(), "web: 1 pods, 0 bound, 0 running, 1 refused") {
+	if !errors.Is(err, over) || !strings.Contains(err.Error(), "did not happen: all pods run") ||
+		!strings.Contains(err.Error(), "web: 1 pods, 0 bound, 0 running, 1 refused") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestTemplates(t *testing.T) {
 	taint := corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoSchedule}
-	data, err := Templates([]Group{{Name: "g", Zone: "z", CPU: "8", Memory: "32Gi", Min: 2, Max: 5, Taints: []corev1.Taint{taint}}})
+	data, err := Templates([]Group{
+		{Name: "g", Zone: "z", CPU: "8", Memory: "32Gi", Min: 2, Max: 5, Taints: []corev1.Taint{taint}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +153,8 @@ func TestTemplates(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := list.Items[0]
-	if GroupOf(&node) != "g" || node.Annotations[minAnnotation] != "2" || node.Annotations[maxAnnotation] != "5" || node.Annotations[desiredAnnotation] != "2" ||
+	if GroupOf(&node) != "g" || node.Annotations[minAnnotation] != "2" || node.Annotations[maxAnnotation] != "5" ||
+		node.Annotations[desiredAnnotation] != "2" ||
 		node.Labels[corev1.LabelTopologyZone] != "z" || node.Labels[GroupLabel] != "g" ||
 		node.Status.Allocatable.Cpu().Value() != 8 || len(node.Spec.Taints) != 1 || node.Spec.Taints[0] != taint {
 		t.Errorf("got %+v", node)
@@ -161,12 +171,14 @@ func TestDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := d.Spec.Template.Spec
-	required := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0]
+	terms := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	required := terms[0].MatchExpressions[0]
 	if required.Key != "k" || required.Values[0] != "v" || spec.Tolerations[0].Key != "t" ||
 		spec.TopologySpreadConstraints[0].TopologyKey != "zone" || *d.Spec.Replicas != 3 {
 		t.Errorf("got %+v", spec)
 	}
-	if plain, err := (Workload{Name: "w", CPU: "1", Memory: "1Gi"}).Deployment(); err != nil || plain.Spec.Template.Spec.Affinity != nil {
+	if plain, err := (Workload{Name: "w", CPU: "1", Memory: "1Gi"}).Deployment(); err != nil ||
+		plain.Spec.Template.Spec.Affinity != nil {
 		t.Errorf("without an affinity: %v, %v", plain, err)
 	}
 	if _, err := (Workload{Name: "w", CPU: "1", Memory: "much"}).Deployment(); err == nil {

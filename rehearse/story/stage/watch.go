@@ -73,7 +73,8 @@ func (t Tally) String() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(t.Workloads)) {
 		p := t.Workloads[name]
-		parts = append(parts, fmt.Sprintf("%s: %d pods, %d bound, %d running, %d refused", name, p.All, p.Bound, p.Running, p.Refused))
+		parts = append(parts,
+			fmt.Sprintf("%s: %d pods, %d bound, %d running, %d refused", name, p.All, p.Bound, p.Running, p.Refused))
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Groups)) {
 		n := t.Groups[name]

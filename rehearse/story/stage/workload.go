@@ -81,7 +81,9 @@ func (w Workload) affinity() *corev1.Affinity {
 			corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}})
 	}
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}},
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{term},
+		},
 	}}
 }
 
@@ -108,7 +110,8 @@ func (s *Stage) Scale(ctx context.Context, name string, replicas int) error {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace},
 		Spec:       autoscalingv1.ScaleSpec{Replicas: int32(replicas)},
 	}
-	if _, err := s.Client.AppsV1().Deployments(Namespace).UpdateScale(ctx, name, scale, metav1.UpdateOptions{}); err != nil {
+	if _, err := s.Client.AppsV1().Deployments(Namespace).
+		UpdateScale(ctx, name, scale, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("scale the Deployment %s to %d: %w", name, replicas, err)
 	}
 	return nil

@@ -44,7 +44,8 @@ func (d Door) Fail(id provider.InstanceID) error {
 	return d.World.EditMachine(string(id), func(m *v1alpha1.Machine) {
 		m.Spec.ProviderID = ""
 		delete(m.Labels, v1alpha1.NodeLabel)
-		m.Status.LastOperation = v1alpha1.LastOperation{Type: v1alpha1.OperationCreate, State: v1alpha1.StateFailed, ErrorCode: v1alpha1.CodeResourceExhausted, Description: "none left"}
+		m.Status.LastOperation = v1alpha1.LastOperation{Type: v1alpha1.OperationCreate, State: v1alpha1.StateFailed,
+			ErrorCode: v1alpha1.CodeResourceExhausted, Description: "none left"}
 		m.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachineCrashLoopBackOff}
 	})
 }
@@ -82,7 +83,8 @@ func (d Door) Break(op provider.Op, group provider.GroupID, how providertest.Bre
 	case provider.OpCancel:
 		fault.Verb, fault.Resource = "list", v1alpha1.ResourceMachineDeployments
 	default:
-		fault.Verb, fault.Resource, fault.Namespace, fault.Name = "patch", v1alpha1.ResourceMachineDeployments, d.World.Namespace, string(group)
+		fault.Verb, fault.Resource, fault.Namespace, fault.Name = "patch", v1alpha1.ResourceMachineDeployments,
+			d.World.Namespace, string(group)
 	}
 	d.World.Arm(fault)
 	return met
