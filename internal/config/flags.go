@@ -59,52 +59,38 @@ func Bind(set *pflag.FlagSet, entries []wiring.Entry) *Flags {
 
 	f.cloud()
 	f.section(titleCluster, func(s *pflag.FlagSet) {
-		s.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside of a cluster")
-		s.StringVar(&c.Cluster.Server, "kubernetes", "", "the API server's address, if not the kubeconfig's")
-		s.StringVar(&c.Cluster.Namespace, "namespace", c.Cluster.Namespace, "the namespace that Plimsoll runs in")
-		s.Float32Var(&c.Cluster.QPS, "kube-client-qps", c.Cluster.QPS, "requests per second to the API server; 0: 5, below 0: no limit")
+		s.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty in a pod")
+		s.StringVar(&c.Cluster.Server, "kubernetes", "",
+			"address of the API server, if it differs from that of the kubeconfig")
+		s.StringVar(&c.Cluster.Namespace, "namespace", c.Cluster.Namespace, "namespace that Plimsoll runs in")
+		s.Float32Var(&c.Cluster.QPS, "kube-client-qps", c.Cluster.QPS,
+			"requests per second to the API server; 0: 5, below 0: no limit")
 		s.IntVar(&c.Cluster.Burst, "kube-client-burst", c.Cluster.Burst, "requests to the API server at once; 0: 10")
-		s.StringVar(&c.Cluster.ContentType, "kube-api-content-type", c.Cluster.ContentType, "content type of requests to the API server")
+		s.StringVar(&c.Cluster.ContentType, "kube-api-content-type", c.Cluster.ContentType,
+			"content type of requests to the API server")
 		s.StringVar(&c.Cluster.UserAgent, "user-agent", c.Cluster.UserAgent, "user agent of requests to the API server")
 	}, "kubeconfig", "namespace", "kube-client-qps", "kube-client-burst")
 
 	f.section("Loop", func(s *pflag.FlagSet) {
-		s.DurationVar(&c.Loop.ScanInterval, "scan-interval", c.Loop.ScanInterval, "longest time between two cycles")
-		s.DurationVar(&c.Loop.NudgeIdle, "nudge-idle", c.Loop.NudgeIdle, "after a change, begin a cycle when nothing more has changed for this long")
-		s.DurationVar(&c.Loop.NudgeMax, "nudge-max", c.Loop.NudgeMax, "begin a cycle at most this long after a change")
-		s.Uint64Var(&c.Loop.Seed, "seed", 0, "seed of what is left to chance; 0 draws one")
+		s.DurationVar(&c.Loop.ScanInterval, "scan-interval", c.Loop.ScanInterval, "longest time between two scans")
+		s.DurationVar(&c.Loop.NudgeIdle, "nudge-idle", c.Loop.NudgeIdle,
+			"start a scan when nothing has changed for this long after a change")
+		s.DurationVar(&c.Loop.NudgeMax, "nudge-max", c.Loop.NudgeMax,
+			"longest delay between a change and the next scan")
+		s.Uint64Var(&c.Loop.Seed, "seed", 0, "seed of random choices; 0 draws one")
 	}, "scan-interval")
 
 	f.scaleUp()
 	f.scaleDown()
 	f.registry()
 
-	f.section("Leader election", func(s *pflag.FlagSet) {
-		s.BoolVar(&c.Leader.Enabled, "leader-elect", c.Leader.Enabled, "act only while holding the lease")
-		s.DurationVar(&c.Leader.LeaseDuration, "leader-elect-lease-duration", c.Leader.LeaseDuration, "how long others wait before they take a lease over")
-		s.DurationVar(&c.Leader.RenewDeadline, "leader-elect-renew-deadline", c.Leader.RenewDeadline, "give up the lease when it could not be renewed for so long")
-		s.DurationVar(&c.Leader.RetryPeriod, "leader-elect-retry-period", c.Leader.RetryPeriod, "time between two attempts")
-		s.StringVar(&f.lock, "leader-elect-resource-lock", f.lock, "the kind of lock: leases")
-		s.StringVar(&c.Leader.Name, "leader-elect-resource-name", c.Leader.Name, "the lease's name")
-		s.StringVar(&c.Leader.Namespace, "leader-elect-resource-namespace", "", "the lease's namespace, if not --namespace")
-	}, "leader-elect")
+	f.leaderAndReports()
 
-	f.section("Health, metrics, logs, events", func(s *pflag.FlagSet) {
-		s.StringVar(&c.HTTP.Address, "address", c.HTTP.Address, "where /metrics, /health-check, /livez and /readyz are served")
-		s.DurationVar(&c.HTTP.MaxInactivity, "max-inactivity", c.HTTP.MaxInactivity, "unhealthy when no cycle ended for so long")
-		s.DurationVar(&c.HTTP.MaxFailingTime, "max-failing-time", c.HTTP.MaxFailingTime, "unhealthy when no cycle succeeded for so long")
-		s.DurationVar(&c.HTTP.MaxStartupTime, "max-startup-time", c.HTTP.MaxStartupTime, "how long the first cycle may take")
-		s.BoolVar(&c.Report.PerGroupMetrics, "emit-per-nodegroup-metrics", false, "metrics for each node group")
-		s.BoolVar(&c.Report.DuplicatedEvents, "record-duplicated-events", false, "events that repeat within 5 minutes too")
-		s.BoolVar(&c.Report.WriteStatus, "write-status-configmap", c.Report.WriteStatus, "write the status ConfigMap; what must survive a restart is in it")
-		s.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap, "the ConfigMap with the status, which events about groups are about")
-		s.StringVar(&c.Logging.Format, "logging-format", c.Logging.Format, "text or json")
-		s.IntVarP(&c.Logging.Verbosity, "v", "v", 0, "verbosity of logs; 4 shows details of each cycle")
-	}, "address", "emit-per-nodegroup-metrics", "logging-format", "v")
-
-	set.BoolVar(&f.helpAll, "help-all", false, "every flag")
+	set.BoolVar(&f.helpAll, "help-all", false, "show all flags")
 	f.section("Compatibility", func(s *pflag.FlagSet) {
-		s.BoolVar(&f.ignoreUnsupported, ignoreUnsupported, false, "start although flags are given that Plimsoll does not support and that would change which nodes are bought or removed; each is a warning instead of an error")
+		s.BoolVar(&f.ignoreUnsupported, ignoreUnsupported, false,
+			"start even if flags are given that Plimsoll does not support and that would change which nodes are bought or "+
+				"removed; each is a warning instead of an error")
 	}, ignoreUnsupported)
 	for _, l := range lacking {
 		flag := set.VarPF(&ignored{}, l.name, "", "")
@@ -114,6 +100,45 @@ func Bind(set *pflag.FlagSet, entries []wiring.Entry) *Flags {
 		}
 	}
 	return f
+}
+
+// leaderAndReports binds the flags that say who acts, and how it is told.
+func (f *Flags) leaderAndReports() {
+	c := &f.config
+	f.section("Leader election", func(s *pflag.FlagSet) {
+		s.BoolVar(&c.Leader.Enabled, "leader-elect", c.Leader.Enabled, "act only while holding the lease")
+		s.DurationVar(&c.Leader.LeaseDuration, "leader-elect-lease-duration", c.Leader.LeaseDuration,
+			"how long other replicas wait before they take over a lease that is not renewed")
+		s.DurationVar(&c.Leader.RenewDeadline, "leader-elect-renew-deadline", c.Leader.RenewDeadline,
+			"stop leading when the lease could not be renewed for this long")
+		s.DurationVar(&c.Leader.RetryPeriod, "leader-elect-retry-period", c.Leader.RetryPeriod,
+			"time between two attempts to get or renew the lease")
+		s.StringVar(&f.lock, "leader-elect-resource-lock", f.lock, "kind of the lock: leases")
+		s.StringVar(&c.Leader.Name, "leader-elect-resource-name", c.Leader.Name, "name of the lease")
+		s.StringVar(&c.Leader.Namespace, "leader-elect-resource-namespace", "",
+			"namespace of the lease; empty: that of --namespace")
+	}, "leader-elect")
+
+	f.section("Health, metrics, logs, events", func(s *pflag.FlagSet) {
+		s.StringVar(&c.HTTP.Address, "address", c.HTTP.Address,
+			"address that serves /metrics, /health-check, /livez and /readyz")
+		s.DurationVar(&c.HTTP.MaxInactivity, "max-inactivity", c.HTTP.MaxInactivity,
+			"unhealthy when no scan has ended for this long")
+		s.DurationVar(&c.HTTP.MaxFailingTime, "max-failing-time", c.HTTP.MaxFailingTime,
+			"unhealthy when no scan has succeeded for this long")
+		s.DurationVar(&c.HTTP.MaxStartupTime, "max-startup-time", c.HTTP.MaxStartupTime,
+			"longest time that the first scan may take before the process is unhealthy")
+		s.BoolVar(&c.Report.PerGroupMetrics, "emit-per-nodegroup-metrics", false,
+			"serve metrics of each node group")
+		s.BoolVar(&c.Report.DuplicatedEvents, "record-duplicated-events", false,
+			"record events again that repeat within 5 minutes")
+		s.BoolVar(&c.Report.WriteStatus, "write-status-configmap", c.Report.WriteStatus,
+			"write the status ConfigMap, which also holds what must survive a restart")
+		s.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap,
+			"name of the status ConfigMap; events about groups are attached to it")
+		s.StringVar(&c.Logging.Format, "logging-format", c.Logging.Format, "format of logs: text or json")
+		s.IntVarP(&c.Logging.Verbosity, "v", "v", 0, "verbosity of logs; 4 shows the details of each scan")
+	}, "address", "emit-per-nodegroup-metrics", "logging-format", "v")
 }
 
 // cloud binds the flags that say which provider, and those of each provider.
@@ -130,10 +155,15 @@ func (f *Flags) cloud() {
 	}
 	discovery += "; of one all must hold (repeat: any one is enough)"
 	f.section(titleCloud, func(s *pflag.FlagSet) {
-		s.StringVar(&c.Cloud.Provider, "cloud-provider", "", "the cloud to buy nodes from: "+f.known()+" (--cloudprovider is the same)")
-		s.DurationVar(&c.Cloud.InventoryDeadline, "inventory-deadline", c.Cloud.InventoryDeadline, "how long one read of the cloud may take")
-		s.DurationVar(&c.Policy.InventoryMaxAge, "inventory-max-age", c.Policy.InventoryMaxAge, "with an older picture of the cloud nothing is written to it, and with one of the cluster nothing is decided")
-		s.DurationVar(&c.Policy.CallDeadline, "call-deadline", c.Policy.CallDeadline, "how long one write to the cloud or a node may take")
+		s.StringVar(&c.Cloud.Provider, "cloud-provider", "",
+			"cloud to buy nodes from: "+f.known()+" (--cloudprovider is the same)")
+		s.DurationVar(&c.Cloud.InventoryDeadline, "inventory-deadline", c.Cloud.InventoryDeadline,
+			"longest time that one read of the cloud may take")
+		s.DurationVar(&c.Policy.InventoryMaxAge, "inventory-max-age", c.Policy.InventoryMaxAge,
+			"do not write to the cloud when its last successful read is older than this, and decide "+
+				"nothing when what is known of the cluster is older")
+		s.DurationVar(&c.Policy.CallDeadline, "call-deadline", c.Policy.CallDeadline,
+			"longest time that one write to the cloud or to a node may take")
 		s.StringArrayVar(&c.Cloud.Nodes, nodesFlag, nil, nodes)
 		s.StringArrayVar(&c.Cloud.Discovery, discoveryFlag, nil, discovery)
 	}, "cloud-provider", nodesFlag, discoveryFlag)
@@ -180,24 +210,41 @@ func (f *Flags) scaleUp() {
 	u := &p.ScaleUp
 	f.section("Scale up", func(s *pflag.FlagSet) {
 		s.StringVar(&f.expanders, "expander", f.expanders, "how to choose among groups, comma-separated, first to last: "+strings.Join(model.ExpanderNames(), ", "))
-		s.StringVar(&f.priceFile, "price-file", "", "YAML file of prices per hour by group or instance type, for --expander=price")
-		s.IntVar(&u.MaxNodesTotal, "max-nodes-total", 0, "most nodes in the cluster, 0: no limit")
-		s.Var(&f.cores, "cores-total", "least and most cores in the cluster, min:max")
-		s.Var(&f.memory, "memory-total", "least and most memory in the cluster in GiB, min:max")
-		s.IntVar(&u.MaxNodesPerScaleUp, "max-nodes-per-scaleup", 0, "most nodes that one cycle adds, 0: no limit")
-		s.BoolVar(&u.BalanceSimilar, "balance-similar-node-groups", false, "spread growth over groups that differ only in zone")
-		s.StringArrayVar(&u.BalanceIgnore, "balancing-ignore-label", nil, "label that does not make groups differ (repeat)")
-		s.StringArrayVar(&u.BalanceLabels, "balancing-label", nil, "compare groups by this label alone (repeat)")
-		s.Float64Var(&u.MemoryRatio, "memory-difference-ratio", u.MemoryRatio, "how far similar groups may differ in memory")
-		s.Float64Var(&u.FreeRatio, "max-free-difference-ratio", u.FreeRatio, "how far similar groups may differ in what DaemonSets leave free")
-		s.Float64Var(&u.AllocRatio, "max-allocatable-difference-ratio", u.AllocRatio, "how far similar groups may differ in allocatable")
-		s.BoolVar(&u.EnforceMin, "enforce-node-group-min-size", false, "buy nodes for each group that has fewer than its minimum, whether or not pods need them")
-		s.BoolVar(&u.ScaleFromZero, "scale-up-from-zero", u.ScaleFromZero, "grow a cluster that has no node")
-		s.DurationVar(&u.NewPodDelay, "new-pod-scale-up-delay", 0, "pods younger than this wait")
-		s.Int32Var(&p.Rules.ExpendableBelow, "expendable-pods-priority-cutoff", p.Rules.ExpendableBelow, "pods of a lower priority cause no growth and prevent no removal")
-		s.StringSliceVar(&u.Bypassed, "bypassed-scheduler-names", nil, "schedulers whose refusal is not waited for")
-		s.StringSliceVar(&u.Allowed, "allowed-scheduler-names", nil, "schedulers whose pods count; empty: all")
-		s.IntVar(&u.SpreadStepLimit, "spread-step-limit", u.SpreadStepLimit, "most work of one cycle when it decides on growth, in answers of the scheduler's filters; pods that were not looked at are first in the next cycle. Raise it if the notice StepsUsedUp stays")
+		s.StringVar(&f.priceFile, "price-file", "",
+			"YAML file with prices per hour by group or instance type, for --expander=price")
+		s.IntVar(&u.MaxNodesTotal, "max-nodes-total", 0, "maximum number of nodes in the cluster; 0: no limit")
+		s.Var(&f.cores, "cores-total", "minimum and maximum number of cores in the cluster, min:max")
+		s.Var(&f.memory, "memory-total", "minimum and maximum memory of the cluster in GiB, min:max")
+		s.IntVar(&u.MaxNodesPerScaleUp, "max-nodes-per-scaleup", 0,
+			"maximum number of nodes that one scan adds; 0: no limit")
+		s.BoolVar(&u.BalanceSimilar, "balance-similar-node-groups", false,
+			"spread scale-ups over groups that differ only in zone")
+		s.StringArrayVar(&u.BalanceIgnore, "balancing-ignore-label", nil,
+			"node label that similar groups may differ in (repeat)")
+		s.StringArrayVar(&u.BalanceLabels, "balancing-label", nil,
+			"compare groups by this node label only (repeat)")
+		s.Float64Var(&u.MemoryRatio, "memory-difference-ratio", u.MemoryRatio,
+			"share by which the memory of similar groups may differ")
+		s.Float64Var(&u.FreeRatio, "max-free-difference-ratio", u.FreeRatio,
+			"share by which what DaemonSets leave free in similar groups may differ")
+		s.Float64Var(&u.AllocRatio, "max-allocatable-difference-ratio", u.AllocRatio,
+			"share by which the allocatable resources of similar groups may differ")
+		s.BoolVar(&u.EnforceMin, "enforce-node-group-min-size", false,
+			"scale up groups that are below their minimum, even if no pod needs the nodes")
+		s.BoolVar(&u.ScaleFromZero, "scale-up-from-zero", u.ScaleFromZero,
+			"scale up a cluster that has no ready node")
+		s.DurationVar(&u.NewPodDelay, "new-pod-scale-up-delay", 0,
+			"do not scale up for pods that are younger than this")
+		s.Int32Var(&p.Rules.ExpendableBelow, "expendable-pods-priority-cutoff", p.Rules.ExpendableBelow,
+			"pods with a lower priority cause no scale-up and block no scale-down")
+		s.StringSliceVar(&u.Bypassed, "bypassed-scheduler-names", nil,
+			"schedulers whose pods cause a scale-up before the scheduler has tried them")
+		s.StringSliceVar(&u.Allowed, "allowed-scheduler-names", nil,
+			"schedulers whose pods cause a scale-up; empty: all")
+		s.IntVar(&u.SpreadStepLimit, "spread-step-limit", u.SpreadStepLimit,
+			"limit of the work that one scan spends on scale-up, counted in nodes that the "+
+				"scheduler's filters check; pods that are left over come first in the next scan. Raise it "+
+				"if the notice StepsUsedUp stays")
 	}, "expander", "price-file", "max-nodes-total", "cores-total", "memory-total", "max-nodes-per-scaleup",
 		"balance-similar-node-groups", "balancing-ignore-label", "scale-up-from-zero", "new-pod-scale-up-delay",
 		"expendable-pods-priority-cutoff")
@@ -206,22 +253,41 @@ func (f *Flags) scaleUp() {
 func (f *Flags) registry() {
 	r, p := &f.config.Policy.Rules, &f.config.Policy.Repair
 	f.section("Nodes that do not come, or break", func(s *pflag.FlagSet) {
-		s.DurationVar(&r.ProvisionTime, "max-node-provision-time", r.ProvisionTime, "how long a node that was asked for may take to register")
-		s.DurationVar(&r.StartupTime, "max-node-startup-time", r.StartupTime, "how long a registered node may take to be ready")
-		s.StringArrayVar(&r.Passing.Startup, "startup-taint", nil, "key of a taint that a new node carries until it is complete: a node with it counts as one that boots (repeat)")
+		s.DurationVar(&r.ProvisionTime, "max-node-provision-time", r.ProvisionTime,
+			"longest time that a requested node may take to register")
+		s.DurationVar(&r.StartupTime, "max-node-startup-time", r.StartupTime,
+			"longest time that a registered node may take to become ready")
+		s.StringArrayVar(&r.Passing.Startup, "startup-taint", nil,
+			"key of a taint that new nodes carry until they are complete; such a node counts as "+
+				"booting (repeat)")
 		s.StringArrayVar(&f.ignoreTaints, "ignore-taint", nil, "old name of --startup-taint (repeat)")
-		s.StringArrayVar(&r.Passing.StartupPrefixes, "startup-taint-prefix", nil, "what the keys of startup taints begin with, see --startup-taint (repeat)")
-		s.StringArrayVar(&r.Passing.Status, "status-taint", nil, "key of a taint that tells of a node's state; templates are read without it (repeat)")
-		s.IntVar(&r.MaxUnready, "ok-total-unready-count", r.MaxUnready, "up to this many nodes that are not ready or missing, nothing is stopped, in one group or in the whole cluster")
-		s.Float64Var(&f.unreadyPercent, "max-total-unready-percentage", 100*r.MaxUnreadyShare, "percent of the nodes that may be not ready or missing; when this and --ok-total-unready-count are both passed, nothing is bought or removed")
-		s.BoolVar(&r.StopOnFirstDud, "stop-group-on-first-dud", false, "one node that never became ready stops the growth of its group until it is gone")
-		s.BoolVar(&r.CountOthers, "unmanaged-nodes-count-as-unready", false, "count nodes of no group among the nodes that are not ready, as the Cluster Autoscaler does")
-		s.DurationVar(&r.BackoffFirst, "initial-node-group-backoff-duration", r.BackoffFirst, "how long a group rests after a growth failed; 10s at least")
-		s.DurationVar(&r.BackoffMost, "max-node-group-backoff-duration", r.BackoffMost, "longest rest of a group whose growths fail; a rest doubles with each failure")
-		s.DurationVar(&r.BackoffReset, "node-group-backoff-reset-timeout", r.BackoffReset, "a failure is forgotten after so long")
-		s.BoolVar(&p.ForceUnregistered, "force-delete-unregistered-nodes", false, "instances that never registered go below their group's minimum")
-		s.BoolVar(&p.ForceFailed, "force-delete-failed-nodes", false, "instances that the cloud could not make go below their group's minimum")
-		s.BoolVar(&p.WholeCycle, "resize-skips-whole-cycle", false, "while one group is resized to what it has, nothing is done to any other")
+		s.StringArrayVar(&r.Passing.StartupPrefixes, "startup-taint-prefix", nil,
+			"prefix of the keys of startup taints, see --startup-taint (repeat)")
+		s.StringArrayVar(&r.Passing.Status, "status-taint", nil,
+			"key of a taint that tells a node's state; it is left out of templates (repeat)")
+		s.IntVar(&r.MaxUnready, "ok-total-unready-count", r.MaxUnready,
+			"number of nodes that may be unready or missing, in the cluster and in each group, before "+
+				"--max-total-unready-percentage applies")
+		s.Float64Var(&f.unreadyPercent, "max-total-unready-percentage", 100*r.MaxUnreadyShare,
+			"percentage of nodes that may be unready or missing; above it, and above "+
+				"--ok-total-unready-count, the cluster or the group is not scaled")
+		s.BoolVar(&r.StopOnFirstDud, "stop-group-on-first-dud", false,
+			"do not scale up a group while one of its nodes has never become ready")
+		s.BoolVar(&r.CountOthers, "unmanaged-nodes-count-as-unready", false,
+			"count unready nodes of no group, too, as the Cluster Autoscaler does")
+		s.DurationVar(&r.BackoffFirst, "initial-node-group-backoff-duration", r.BackoffFirst,
+			"how long a group is not scaled up after its first failed scale-up; at least 10s")
+		s.DurationVar(&r.BackoffMost, "max-node-group-backoff-duration", r.BackoffMost,
+			"longest backoff of a group; it doubles with each failure up to this")
+		s.DurationVar(&r.BackoffReset, "node-group-backoff-reset-timeout", r.BackoffReset,
+			"forget a failed scale-up after this time")
+		s.BoolVar(&p.ForceUnregistered, "force-delete-unregistered-nodes", false,
+			"delete instances that never registered even if their group falls below its minimum")
+		s.BoolVar(&p.ForceFailed, "force-delete-failed-nodes", false,
+			"delete instances that the cloud could not create even if their group falls below its "+
+				"minimum")
+		s.BoolVar(&p.WholeCycle, "resize-skips-whole-cycle", false,
+			"while the target of one group is corrected to what it has, do nothing to other groups")
 	}, "max-node-provision-time", "max-node-startup-time", "ok-total-unready-count", "max-total-unready-percentage")
 }
 

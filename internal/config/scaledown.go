@@ -18,23 +18,42 @@ import (
 func (f *Flags) scaleDown() {
 	d := &f.config.Policy.ScaleDown
 	f.section("Scale down", func(s *pflag.FlagSet) {
-		s.BoolVar(&d.Enabled, "scale-down-enabled", d.Enabled, "remove nodes that nothing needs")
-		s.DurationVar(&d.UnneededTime, "scale-down-unneeded-time", d.UnneededTime, "how long a node must be unneeded")
-		s.Float64Var(&d.Threshold, "scale-down-utilization-threshold", d.Threshold, "a node may be unneeded if pods request less than this share of its CPU and of its memory, 0 to 1")
-		s.Float64Var(&d.GPUThreshold, "scale-down-gpu-utilization-threshold", d.GPUThreshold, "on nodes with accelerators: a node may be unneeded if pods request less than this share of them, 0 to 1")
-		s.BoolVar(&d.IgnoreDaemons, "ignore-daemonsets-utilization", d.IgnoreDaemons, "leave pods of DaemonSets out of the share that pods request of a node")
-		s.BoolVar(&d.IgnoreMirror, "ignore-mirror-pods-utilization", d.IgnoreMirror, "leave static pods out of the share that pods request of a node")
-		s.DurationVar(&d.DelayAfterAdd, "scale-down-delay-after-add", d.DelayAfterAdd, "no removal begins within this time after nodes were bought")
-		s.DurationVar(&d.DelayAfterDelete, "scale-down-delay-after-delete", d.DelayAfterDelete, "no removal begins within this time after a node was removed")
-		s.DurationVar(&d.DelayAfterFailure, "scale-down-delay-after-failure", d.DelayAfterFailure, "no removal begins within this time after a removal failed")
-		s.BoolVar(&d.LocalDelays, "scale-down-delay-type-local", d.LocalDelays, "the delays --scale-down-delay-after-... hold only the group where nodes were bought or removed, not the whole cluster")
-		s.IntVar(&d.MaxParallelism, "max-scale-down-parallelism", d.MaxParallelism, "most nodes on their way out at once")
-		s.IntVar(&d.MaxDrains, "max-drain-parallelism", d.MaxDrains, "most nodes with pods that are drained at once")
-		s.BoolVar(&d.UnreadyEnabled, "scale-down-unready-enabled", d.UnreadyEnabled, "remove nodes that are not ready and that nothing needs")
-		s.DurationVar(&d.UnreadyTime, "scale-down-unready-time", d.UnreadyTime, "how long a node that is not ready must be unneeded")
-		s.DurationVar(&d.DeleteDelay, "node-delete-delay-after-taint", d.DeleteDelay, "time between a node's taint and its removal")
-		s.IntVar(&d.StepLimit, "scale-down-step-limit", d.StepLimit, "how many nodes the filters are shown in one cycle's search for unneeded nodes; the next goes on")
-		s.IntVar(&d.SoftTaints, "max-bulk-soft-taint-count", d.SoftTaints, "how many nodes one cycle marks as candidates, or unmarks; 0: none is marked")
+		s.BoolVar(&d.Enabled, "scale-down-enabled", d.Enabled, "remove unneeded nodes")
+		s.DurationVar(&d.UnneededTime, "scale-down-unneeded-time", d.UnneededTime,
+			"how long a node must be unneeded before it is removed")
+		s.Float64Var(&d.Threshold, "scale-down-utilization-threshold", d.Threshold,
+			"a node can be unneeded if its pods request less than this share of its CPU and of its "+
+				"memory, 0 to 1")
+		s.Float64Var(&d.GPUThreshold, "scale-down-gpu-utilization-threshold", d.GPUThreshold,
+			"the same for the accelerators of nodes that have some, 0 to 1")
+		s.BoolVar(&d.IgnoreDaemons, "ignore-daemonsets-utilization", d.IgnoreDaemons,
+			"do not count pods of DaemonSets in a node's utilization")
+		s.BoolVar(&d.IgnoreMirror, "ignore-mirror-pods-utilization", d.IgnoreMirror,
+			"do not count static pods in a node's utilization")
+		s.DurationVar(&d.DelayAfterAdd, "scale-down-delay-after-add", d.DelayAfterAdd,
+			"how long after a scale-up no scale-down starts")
+		s.DurationVar(&d.DelayAfterDelete, "scale-down-delay-after-delete", d.DelayAfterDelete,
+			"how long after a node was removed no scale-down starts")
+		s.DurationVar(&d.DelayAfterFailure, "scale-down-delay-after-failure", d.DelayAfterFailure,
+			"how long after a failed scale-down no scale-down starts")
+		s.BoolVar(&d.LocalDelays, "scale-down-delay-type-local", d.LocalDelays,
+			"apply the delays --scale-down-delay-after-... to the group concerned only, not to the "+
+				"whole cluster")
+		s.IntVar(&d.MaxParallelism, "max-scale-down-parallelism", d.MaxParallelism,
+			"maximum number of nodes being removed at once")
+		s.IntVar(&d.MaxDrains, "max-drain-parallelism", d.MaxDrains,
+			"maximum number of nodes being drained at once")
+		s.BoolVar(&d.UnreadyEnabled, "scale-down-unready-enabled", d.UnreadyEnabled,
+			"remove unready nodes that are unneeded")
+		s.DurationVar(&d.UnreadyTime, "scale-down-unready-time", d.UnreadyTime,
+			"how long an unready node must be unneeded before it is removed")
+		s.DurationVar(&d.DeleteDelay, "node-delete-delay-after-taint", d.DeleteDelay,
+			"time between the taint on a node and its removal")
+		s.IntVar(&d.StepLimit, "scale-down-step-limit", d.StepLimit,
+			"limit of the work that one scan spends on finding unneeded nodes, counted in nodes that "+
+				"the scheduler's filters check; the next scan goes on")
+		s.IntVar(&d.SoftTaints, "max-bulk-soft-taint-count", d.SoftTaints,
+			"maximum number of nodes that one scan marks as candidates, or unmarks; 0: mark none")
 		s.BoolVar(&d.Annotate, "annotate-nodes", d.Annotate, "write on each node, as the annotation "+model.AnnotationStays+", what keeps it")
 	}, "scale-down-enabled", "scale-down-unneeded-time", "scale-down-utilization-threshold", "scale-down-delay-after-add",
 		"scale-down-delay-after-delete", "scale-down-delay-after-failure", "max-scale-down-parallelism", "max-drain-parallelism",
@@ -47,18 +66,28 @@ func (f *Flags) drain() {
 	d := &f.config.Policy.ScaleDown.Drain
 	f.graceSeconds = int64(d.MaxGrace / time.Second)
 	f.section("Pods of nodes that go", func(s *pflag.FlagSet) {
-		s.BoolVar(&d.SkipSystem, "skip-nodes-with-system-pods", d.SkipSystem, "keep nodes with pods of kube-system that no disruption budget covers")
+		s.BoolVar(&d.SkipSystem, "skip-nodes-with-system-pods", d.SkipSystem,
+			"keep nodes with pods of kube-system that no PodDisruptionBudget covers")
 		s.DurationVar(&d.SystemTimeout, systemTimeout, d.SystemTimeout, "a pod of kube-system without a disruption budget keeps its node only this long after it was made (--"+systemTimeoutToo+" is the same)")
-		s.BoolVar(&d.SkipLocal, "skip-nodes-with-local-storage", d.SkipLocal, "keep nodes with pods that store on the node")
-		s.BoolVar(&d.SkipCustom, "skip-nodes-with-custom-controller-pods", d.SkipCustom, "keep nodes with pods of controllers that are not Kubernetes' own")
-		s.IntVar(&d.MinReplicas, "min-replica-count", d.MinReplicas, "keep nodes with pods of controllers that have fewer pods than this")
+		s.BoolVar(&d.SkipLocal, "skip-nodes-with-local-storage", d.SkipLocal,
+			"keep nodes with pods that use local storage")
+		s.BoolVar(&d.SkipCustom, "skip-nodes-with-custom-controller-pods", d.SkipCustom,
+			"keep nodes with pods of controllers other than those of Kubernetes")
+		s.IntVar(&d.MinReplicas, "min-replica-count", d.MinReplicas,
+			"keep nodes with pods of controllers that have fewer pods than this")
 		s.Int64Var(&f.graceSeconds, maxGrace, f.graceSeconds, "how many seconds a pod may take to end at most")
 		s.Var(&f.levels, drainLevels, "how many seconds a pod may take to end, by its priority: priority:seconds by commas (10000:20,1000:100,0:60), instead of --"+maxGrace+"; pods of the lowest priority leave first")
-		s.DurationVar(&d.EvictionTime, "max-pod-eviction-time", d.EvictionTime, "how long evictions may be refused before the node is given back")
-		s.DurationVar(&d.ReplacementTime, "max-replacement-wait", d.ReplacementTime, "how long the pod that comes for an evicted one may wait for a node before the node is given back")
-		s.BoolVar(&d.EvictDaemonsEmpty, "daemonset-eviction-for-empty-nodes", d.EvictDaemonsEmpty, "evict pods of DaemonSets from nodes that had no others")
-		s.BoolVar(&d.EvictDaemons, "daemonset-eviction-for-occupied-nodes", d.EvictDaemons, "evict pods of DaemonSets from nodes that had others")
-		s.BoolVar(&d.Cordon, "cordon-node-before-terminating", d.Cordon, "make a node unschedulable before its pods are evicted")
+		s.DurationVar(&d.EvictionTime, "max-pod-eviction-time", d.EvictionTime,
+			"how long evictions on a node may be refused before it is given back")
+		s.DurationVar(&d.ReplacementTime, "max-replacement-wait", d.ReplacementTime,
+			"how long the pod that replaces an evicted one may be pending before the node is given "+
+				"back")
+		s.BoolVar(&d.EvictDaemonsEmpty, "daemonset-eviction-for-empty-nodes", d.EvictDaemonsEmpty,
+			"evict DaemonSet pods from nodes that have no other pods")
+		s.BoolVar(&d.EvictDaemons, "daemonset-eviction-for-occupied-nodes", d.EvictDaemons,
+			"evict DaemonSet pods from nodes that have other pods")
+		s.BoolVar(&d.Cordon, "cordon-node-before-terminating", d.Cordon,
+			"cordon a node before its pods are evicted")
 		s.DurationVar(&d.DelayTimeout, "node-deletion-delay-timeout", d.DelayTimeout, "how long annotations "+model.PrefixDelayDeletion+"... may delay a node's end")
 	}, "skip-nodes-with-system-pods", "skip-nodes-with-local-storage", maxGrace, drainLevels, "max-pod-eviction-time", "max-replacement-wait")
 }

@@ -28,17 +28,19 @@ func bind(s *pflag.FlagSet) *flags {
 		Precedence: ASGTags, NodegroupTTL: defaultNodegroupTTL, MaxPods: strconv.Itoa(defaultMaxPods), KubeReserved: "none",
 	}}
 	s.StringVar((*string)(&f.Precedence), "aws-template-precedence", string(f.Precedence),
-		"what counts where the tags of an Auto Scaling group and EKS disagree: asg-tags or eks-api")
+		"which source wins where the tags of an Auto Scaling group and EKS describe nodes "+
+			"differently: asg-tags or eks-api")
 	s.DurationVar(&f.NodegroupTTL, "aws-nodegroup-cache-ttl", f.NodegroupTTL,
-		"how long what EKS says of a managed node group is believed")
+		"how long an answer of EKS about a managed node group is used before EKS is asked again")
 	s.BoolVar(&f.DescribeAllNodegroups, "aws-describe-all-nodegroups", false,
-		"ask EKS about groups that have nodes as well")
+		"ask EKS about groups that have nodes, too")
 	s.StringVar(&f.MaxPods, "aws-max-pods", f.MaxPods,
-		"pods on a node: a number, or eni for what its network interfaces allow")
+		"number of pods that a new node takes, or eni for what its network interfaces allow")
 	s.StringVar(&f.KubeReserved, "aws-kube-reserved", f.KubeReserved,
-		"what a node keeps for itself: none, eks, or amounts as in cpu=100m,memory=700Mi")
+		"resources of a new node that pods cannot have: none, eks (the formula of EKS), or amounts as "+
+			"in cpu=100m,memory=700Mi")
 	s.BoolVar(&f.StaticInstanceTypes, "aws-use-static-instance-list", false,
-		"use the built-in list of instance types alone")
+		"use the built-in list of instance types only, and do not ask EC2")
 	return f
 }
 

@@ -37,7 +37,8 @@ func bind(s *pflag.FlagSet) *flags {
 	s.StringVar(&f.cloudConfig, "cloud-config", "",
 		"kubeconfig file of the management cluster (default: that of --kubeconfig, else the pod's own account)")
 	s.BoolVar(&f.authoritative, "clusterapi-cloud-config-authoritative", false,
-		"without --cloud-config the management cluster is the pod's own, never that of --kubeconfig")
+		"without --cloud-config, reach the management cluster with the pod's own account, never with "+
+			"--kubeconfig")
 	return f
 }
 

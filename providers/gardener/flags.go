@@ -38,15 +38,18 @@ type flags struct {
 func bind(s *pflag.FlagSet) *flags {
 	f := &flags{Config: Config{DeletionMarker: string(timestamped), RequireAvailable: true}}
 	s.StringVar(&f.Sizing, "mcm-sizing", "",
-		"how a worker pool's limits are spread over its zones, where no annotation says so: Equitable, Lax-Greedy or "+
-			"Backward-Compatible (default: Equitable; where the limits are those of --nodes, Backward-Compatible)")
+		"how the limits of a worker pool are spread over its zones, unless an annotation says so: "+
+			"Equitable, Lax-Greedy or Backward-Compatible (default: Equitable; with limits from --nodes: "+
+			"Backward-Compatible)")
 	s.StringVar(&f.DeletionMarker, "mcm-deletion-marker", f.DeletionMarker,
-		"how machine-controller-manager is told which machines are to go: timestamped (v0.61.3 and newer), "+
-			"names (from v0.56.0 on) or priority (older ones, and forks without the annotation)")
+		"how machine-controller-manager learns which machines to delete: timestamped (v0.61.3 and "+
+			"newer), names (v0.56.0 and newer) or priority (older ones, and forks without the annotation)")
 	s.BoolVar(&f.RequireAvailable, "mcm-require-available", f.RequireAvailable,
-		"ask nothing of groups while machine-controller-manager's Deployment has no available replica")
-	s.Float32Var(&f.qps, "control-apiserver-qps", 0, "requests per second to the control cluster; 0: as --kube-client-qps")
-	s.IntVar(&f.burst, "control-apiserver-burst", 0, "requests to the control cluster at once; 0: as --kube-client-burst")
+		"change no group while the Deployment of machine-controller-manager has no available replica")
+	s.Float32Var(&f.qps, "control-apiserver-qps", 0,
+		"requests per second to the control cluster; 0: the value of --kube-client-qps")
+	s.IntVar(&f.burst, "control-apiserver-burst", 0,
+		"requests at once to the control cluster; 0: the value of --kube-client-burst")
 	return f
 }
 

@@ -28,7 +28,7 @@ type flags struct{ keepNodes bool }
 // bind adds the provider's flags to a set.
 func bind(s *pflag.FlagSet) *flags {
 	f := &flags{}
-	s.BoolVar(&f.keepNodes, "kwok-keep-nodes", false, "keep the simulated nodes when ended by SIGTERM")
+	s.BoolVar(&f.keepNodes, "kwok-keep-nodes", false, "kwok: do not delete the fake nodes when Plimsoll ends")
 	return f
 }
 
