@@ -44,7 +44,7 @@ func noAnswer(how Breakage) func(*stage) {
 		}
 		for _, g := range inv.Groups {
 			if err == nil && g.ID == s.Group && g.Err == nil {
-				s.Errorf("the cloud's answer was %s, and the group reads as target %d with %v", how, g.Target, live(g))
+				s.Errorf("the cloud's answer was %s, and the group reads as target %d with %v", how, g.Target, Live(g))
 			}
 		}
 		if err == nil && len(inv.Groups) == 0 {

@@ -59,9 +59,9 @@ var shapeCases = []scene{
 			if g.Min < 0 || g.Min > g.Max {
 				s.Errorf("group %q: min %d, max %d", g.ID, g.Min, g.Max)
 			}
-			if g.Target < len(live(g)) {
+			if g.Target < len(Live(g)) {
 				s.Errorf("group %q: %d anonymous requests, from target %d and %d instances",
-					g.ID, g.Target-len(live(g)), g.Target, len(live(g)))
+					g.ID, g.Target-len(Live(g)), g.Target, len(Live(g)))
 			}
 			if (g.Template == nil) == (g.TemplateErr == nil) {
 				s.Errorf("group %q: exactly one of Template and TemplateErr must be set", g.ID)

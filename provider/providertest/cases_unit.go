@@ -66,8 +66,8 @@ var unitCases = []scene{
 		}
 		s.grow(s.Group, 8)
 		s.Door.Settle()
-		if g := s.read(s.Group); g.Target != 8 || len(live(g)) != 3 {
-			s.Fatalf("five of eight got no machine: target %d, instances %v", g.Target, live(g))
+		if g := s.read(s.Group); g.Target != 8 || len(Live(g)) != 3 {
+			s.Fatalf("five of eight got no machine: target %d, instances %v", g.Target, Live(g))
 		}
 		if r := s.cancel(s.Group, 8, 6); r.Target != 6 || r.Cancelled != 2 {
 			s.Errorf("Cancel from 8 to 6 answers %+v", r)
@@ -117,9 +117,9 @@ var unitCases = []scene{
 	{"P6/AnInstanceKeepsItsName", func(s *stage) {
 		s.standing(s.Group, 3)
 		created := s.grow(s.Group, 6).Created
-		early := live(s.read(s.Group))
+		early := Live(s.read(s.Group))
 		s.Door.Settle()
-		late := live(s.read(s.Group))
+		late := Live(s.read(s.Group))
 		for _, id := range append(created, early...) {
 			if !slices.Contains(late, id) {
 				s.Errorf("instance %s was named early, and later there are %v", id, late)

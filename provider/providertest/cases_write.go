@@ -19,9 +19,9 @@ var writeCases = []scene{
 			}
 		}
 		result := s.remove(s.Group, false, ids[0])
-		if g := s.read(s.Group); g.Target != 7 || result.Target != 7 || slices.Contains(live(g), ids[0]) {
+		if g := s.read(s.Group); g.Target != 7 || result.Target != 7 || slices.Contains(Live(g), ids[0]) {
 			s.Errorf("after a removal from 8: the result's target is %d, and reads show %d with %v",
-				result.Target, g.Target, live(g))
+				result.Target, g.Target, Live(g))
 		}
 	}},
 	{"P2/AReadShowsWhatWasDoneByHand", func(s *stage) {

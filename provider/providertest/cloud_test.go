@@ -115,7 +115,7 @@ func (d cloudDoor) Mend() { d.ClearFaults() }
 func (d cloudDoor) Instances(id provider.GroupID) []provider.InstanceID {
 	for _, g := range d.Truth().Groups {
 		if g.ID == id {
-			return live(g)
+			return Live(g)
 		}
 	}
 	return nil
@@ -335,7 +335,7 @@ func TestLookingChangesNothing(t *testing.T) {
 				t.Fatalf("after %s of %s to %d and %v:\n%s", what, id, n, wait, diff)
 			}
 			for _, g := range clouds[0].Truth().Groups {
-				if g.Target < len(live(g)) || what != "hand" && g.Target > 10 {
+				if g.Target < len(Live(g)) || what != "hand" && g.Target > 10 {
 					t.Fatalf("group %+v", g)
 				}
 			}
@@ -350,7 +350,7 @@ func step(c *Cloud, id provider.GroupID, what string, n int) {
 			g = each
 		}
 	}
-	some := live(g)[:min(n, len(live(g)))]
+	some := Live(g)[:min(n, len(Live(g)))]
 	ctx := context.Background()
 	switch what {
 	case "grow":

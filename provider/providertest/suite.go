@@ -90,10 +90,10 @@ func (s *stage) standing(id provider.GroupID, n int) []provider.InstanceID {
 	s.grow(id, n)
 	s.Door.Settle()
 	g := s.read(id)
-	if g.Target != n || len(live(g)) != n {
-		s.Fatalf("group %q: after a growth to %d that settled: target %d, instances %v", id, n, g.Target, live(g))
+	if g.Target != n || len(Live(g)) != n {
+		s.Fatalf("group %q: after a growth to %d that settled: target %d, instances %v", id, n, g.Target, Live(g))
 	}
-	return live(g)
+	return Live(g)
 }
 
 // grow grows a group from where it is to n.
@@ -179,23 +179,12 @@ func (s *stage) contractError(err error, op provider.Op, group provider.GroupID)
 func (s *stage) unchanged(id provider.GroupID, target int, instances []provider.InstanceID) {
 	s.Helper()
 	g := s.read(id)
-	if g.Target != target || !slices.Equal(live(g), instances) {
-		s.Errorf("group %q: target %d and instances %v, want still %d and %v", id, g.Target, live(g), target, instances)
+	if g.Target != target || !slices.Equal(Live(g), instances) {
+		s.Errorf("group %q: target %d and instances %v, want still %d and %v", id, g.Target, Live(g), target, instances)
 	}
 	if truth := sorted(s.Door.Instances(id)); !slices.Equal(truth, instances) {
 		s.Errorf("group %q: the cloud has %v, want still %v", id, truth, instances)
 	}
-}
-
-// live are the ids of a group's instances that are not being deleted, sorted.
-func live(g provider.Group) []provider.InstanceID {
-	var ids []provider.InstanceID
-	for _, i := range g.Instances {
-		if i.State != provider.Deleting {
-			ids = append(ids, i.ID)
-		}
-	}
-	return sorted(ids)
 }
 
 func sorted(ids []provider.InstanceID) []provider.InstanceID {

@@ -12,6 +12,7 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/provider/providertest"
 	"github.com/plimsoll-dev/plimsoll/providers/aws/awstest"
 )
 
@@ -118,11 +119,7 @@ func (p *Provider) useClock(now func() time.Time) {
 
 func (w *world) read(t *testing.T) provider.Inventory {
 	t.Helper()
-	inv, err := w.Inventory(t.Context())
-	if err != nil {
-		t.Fatalf("Inventory: %v", err)
-	}
-	return inv
+	return providertest.Read(t, w.Provider)
 }
 
 func (w *world) group(t *testing.T, name string) provider.Group {
@@ -132,11 +129,7 @@ func (w *world) group(t *testing.T, name string) provider.Group {
 
 func groupIn(t *testing.T, inv provider.Inventory, name string) provider.Group {
 	t.Helper()
-	i := slices.IndexFunc(inv.Groups, func(g provider.Group) bool { return string(g.ID) == name })
-	if i < 0 {
-		t.Fatalf("Inventory does not show %q", name)
-	}
-	return inv.Groups[i]
+	return providertest.GroupIn(t, inv, provider.GroupID(name))
 }
 
 func noticesOf(inv provider.Inventory, code string) []provider.Notice {

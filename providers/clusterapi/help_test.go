@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/provider/providertest"
 	"github.com/plimsoll-dev/plimsoll/providers/clusterapi/clusterapitest"
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
@@ -74,47 +75,8 @@ func impatient(p *Provider) *Provider {
 
 var ofC1 = Config{Discovery: []string{"clusterapi:clusterName=c1,namespace=" + ns}}
 
-func inventory(t *testing.T, p *Provider) provider.Inventory {
-	t.Helper()
-	inv, err := p.Inventory(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return inv
-}
-
-func group(t *testing.T, inv provider.Inventory, id provider.GroupID) provider.Group {
-	t.Helper()
-	for _, g := range inv.Groups {
-		if g.ID == id {
-			return g
-		}
-	}
-	t.Fatalf("no group %q among %v", id, ids(inv))
-	return provider.Group{}
-}
-
-func ids(inv provider.Inventory) []string {
-	var out []string
-	for _, g := range inv.Groups {
-		out = append(out, string(g.ID))
-	}
-	return out
-}
-
 func md(name string) provider.GroupID {
 	return provider.GroupID("MachineDeployment/" + ns + "/" + name)
-}
-
-// live are a group's instances that are not on their way out.
-func live(g provider.Group) []provider.InstanceID {
-	var out []provider.InstanceID
-	for _, i := range g.Instances {
-		if i.State != provider.Deleting {
-			out = append(out, i.ID)
-		}
-	}
-	return out
 }
 
 func edit(t *testing.T, w *clusterapitest.World, kind, name string, change func(kubetest.Object)) {
@@ -138,19 +100,6 @@ func annotation(o kubetest.Object, key string) (string, bool) {
 // machineName is the Machine's name in an instance's id.
 func machineName(id provider.InstanceID) string { return strings.TrimPrefix(string(id), ns+"/") }
 
-// held tells whether an operation is held for the reason.
-func held(g provider.Group, op provider.Op, reason string) bool {
-	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool {
-		return h.Op == op && h.Reason == reason && h.Message != ""
-	})
-}
-
-func noticed(inv provider.Inventory, code, part string) bool {
-	return slices.ContainsFunc(inv.Notices, func(n provider.Notice) bool {
-		return n.Code == code && strings.Contains(n.Message, part)
-	})
-}
-
 // grow grows a group to n, and lets it settle.
 func grow(t *testing.T, p *Provider, w *clusterapitest.World, id provider.GroupID, n int) []provider.InstanceID {
 	t.Helper()
@@ -162,12 +111,14 @@ func grow(t *testing.T, p *Provider, w *clusterapitest.World, id provider.GroupI
 	return live(group(t, inventory(t, p), id))
 }
 
-// refusal is the contract's error that err is, of the kind.
-func refusal(t *testing.T, err error, kind provider.Kind) *provider.Error {
+// What every provider's tests look at.
+var (
+	ids, live, held, noticed = providertest.IDs, providertest.Live, providertest.Held, providertest.Noticed
+	refusal                  = providertest.Refusal
+	group                    = providertest.GroupIn
+)
+
+func inventory(t *testing.T, p *Provider) provider.Inventory {
 	t.Helper()
-	e := provider.AsError("", "", err)
-	if e == nil || e.Kind != kind {
-		t.Fatalf("error %v, want one of the kind %s", err, kind)
-	}
-	return e
+	return providertest.Read(t, p)
 }

@@ -3,13 +3,13 @@ package gardener
 import (
 	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/provider/providertest"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/gardenertest"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
@@ -59,50 +59,10 @@ func zone(i int) string { return ns + "-web-z" + string(rune('1'+i)) }
 
 func id(i int) provider.GroupID { return provider.GroupID(zone(i)) }
 
-func inventory(t *testing.T, p *Provider) provider.Inventory {
-	t.Helper()
-	inv, err := p.Inventory(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return inv
-}
-
-func groupOf(t *testing.T, p *Provider, id provider.GroupID) provider.Group {
-	t.Helper()
-	inv := inventory(t, p)
-	for _, g := range inv.Groups {
-		if g.ID == id {
-			return g
-		}
-	}
-	t.Fatalf("no group %q among %v", id, ids(inv))
-	return provider.Group{}
-}
-
-func ids(inv provider.Inventory) []string {
-	var out []string
-	for _, g := range inv.Groups {
-		out = append(out, string(g.ID))
-	}
-	return out
-}
-
 func targets(inv provider.Inventory) []int {
 	var out []int
 	for _, g := range inv.Groups {
 		out = append(out, g.Target)
-	}
-	return out
-}
-
-// live are a group's instances that are not on their way out.
-func live(g provider.Group) []provider.InstanceID {
-	var out []provider.InstanceID
-	for _, i := range g.Instances {
-		if i.State != provider.Deleting {
-			out = append(out, i.ID)
-		}
 	}
 	return out
 }
@@ -143,28 +103,21 @@ func remove(t *testing.T, p *Provider, id provider.GroupID, instances ...provide
 	return r
 }
 
-// refusal is the contract's error that err is, of the kind.
-func refusal(t *testing.T, err error, kind provider.Kind) *provider.Error {
-	t.Helper()
-	e := provider.AsError("", "", err)
-	if e == nil || e.Kind != kind {
-		t.Fatalf("error %v, want one of the kind %s", err, kind)
-	}
-	return e
-}
-
-// held tells whether an operation is held for the reason.
-func held(g provider.Group, op provider.Op, reason string) bool {
-	return slices.ContainsFunc(g.Holds, func(h provider.Hold) bool {
-		return h.Op == op && h.Reason == reason && h.Message != ""
-	})
-}
-
-func noticed(inv provider.Inventory, code, part string) bool {
-	return slices.ContainsFunc(inv.Notices, func(n provider.Notice) bool {
-		return n.Code == code && strings.Contains(n.Message, part)
-	})
-}
-
 // anywhere is the plain configuration: every MachineDeployment of the namespace.
 var anywhere = Config{Namespace: ns, Discovery: []string{"mcm:"}, RequireAvailable: true}
+
+// What every provider's tests look at.
+var (
+	ids, live, held, noticed = providertest.IDs, providertest.Live, providertest.Held, providertest.Noticed
+	refusal                  = providertest.Refusal
+)
+
+func inventory(t *testing.T, p *Provider) provider.Inventory {
+	t.Helper()
+	return providertest.Read(t, p)
+}
+
+func groupOf(t *testing.T, p *Provider, id provider.GroupID) provider.Group {
+	t.Helper()
+	return providertest.GroupIn(t, inventory(t, p), id)
+}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
+	"github.com/plimsoll-dev/plimsoll/provider/providertest"
 )
 
 const manyNodes = `
@@ -34,17 +35,7 @@ var nodesResource = schema.GroupResource{Resource: "nodes"}
 
 func groupOf(t *testing.T, p *Provider, id provider.GroupID) provider.Group {
 	t.Helper()
-	inv, err := p.Inventory(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range inv.Groups {
-		if g.ID == id {
-			return g
-		}
-	}
-	t.Fatalf("no group %q in %+v", id, inv.Groups)
-	return provider.Group{}
+	return providertest.GroupIn(t, providertest.Read(t, p), id)
 }
 
 // What arrives at the API server is what the group's template promises, and

@@ -136,7 +136,7 @@ func (p plain) Cancel(ctx context.Context, r provider.CancelRequest) (provider.C
 			Op: provider.OpCancel, Group: r.Group, Kind: provider.Conflict, Message: "another target",
 		}
 	}
-	to := max(r.To, g.Min, len(live(g)))
+	to := max(r.To, g.Min, len(providertest.Live(g)))
 	if to >= g.Target {
 		return provider.CancelResult{Target: g.Target}, nil
 	}
@@ -144,16 +144,6 @@ func (p plain) Cancel(ctx context.Context, r provider.CancelRequest) (provider.C
 		return provider.CancelResult{}, refused
 	}
 	return provider.CancelResult{Target: to, Cancelled: g.Target - to}, nil
-}
-
-func live(g provider.Group) []provider.InstanceID {
-	var ids []provider.InstanceID
-	for _, i := range g.Instances {
-		if i.State != provider.Deleting {
-			ids = append(ids, i.ID)
-		}
-	}
-	return ids
 }
 
 func (p plain) Remove(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
@@ -166,7 +156,7 @@ func (p plain) Remove(ctx context.Context, r provider.RemoveRequest) (provider.R
 		return provider.RemoveResult{}, fail(provider.OpRemove, r.Group, err)
 	}
 	going := slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(r.Instances),
-		func(id provider.InstanceID) bool { return !slices.Contains(live(g), id) }))))
+		func(id provider.InstanceID) bool { return !slices.Contains(providertest.Live(g), id) }))))
 	if g.Target-len(going) < g.Min && len(going) > 0 {
 		return provider.RemoveResult{}, &provider.Error{
 			Op: provider.OpRemove, Group: r.Group, Kind: provider.Limit, Message: "AWS keeps the minimum",
@@ -177,7 +167,7 @@ func (p plain) Remove(ctx context.Context, r provider.RemoveRequest) (provider.R
 	for _, id := range r.Instances {
 		if _, again := done[id]; !again {
 			switch {
-			case slices.Contains(live(g), id):
+			case slices.Contains(providertest.Live(g), id):
 				_, err := p.api.TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{
 					InstanceId: aws.String(string(id)), ShouldDecrementDesiredCapacity: aws.Bool(true),
 				},
@@ -188,7 +178,7 @@ func (p plain) Remove(ctx context.Context, r provider.RemoveRequest) (provider.R
 				done[id] = nil
 				result.Target--
 			case slices.ContainsFunc(inv.Groups, func(other provider.Group) bool {
-				return other.ID != g.ID && slices.Contains(live(other), id)
+				return other.ID != g.ID && slices.Contains(providertest.Live(other), id)
 			}):
 				done[id] = &provider.Error{
 					Op: provider.OpRemove, Group: r.Group, Kind: provider.Conflict, Message: "another group's",
