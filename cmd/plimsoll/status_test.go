@@ -85,7 +85,7 @@ func TestStatusCommandSaysWhatIsWrong(t *testing.T) {
 		want []string
 	}{
 		{apierrors.NewNotFound(resource, "cluster-autoscaler-status"), []string{"there is no ConfigMap kube-system/cluster-autoscaler-status", "--write-status-configmap"}},
-		{apierrors.NewForbidden(resource, "cluster-autoscaler-status", fmt.Errorf("no")), []string{"kube-system/cluster-autoscaler-status", "the right to get it is needed"}},
+		{apierrors.NewForbidden(resource, "cluster-autoscaler-status", fmt.Errorf("no")), []string{"kube-system/cluster-autoscaler-status", "the permission to get it is missing"}},
 	} {
 		kubeconfig, _ := serving(t, int(c.err.ErrStatus.Code), c.err.ErrStatus)
 		out, err := command(t, "status", "--kubeconfig", kubeconfig)

@@ -7,13 +7,11 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// promises remembers, by the key of a class of pods without a node, the rooms
-// that plans have bought for it. When those nodes are ready, and the class has
-// had fewer rooms and still needs a growth, the real scheduler has placed pods
-// otherwise than the plan had it: the plan diverged.
+// promises remembers, by the key of a class of pending pods, the rooms that plans have bought for
+// it. If the class took fewer rooms than were bought and still needs a growth when those nodes are
+// ready, the real scheduler has placed pods otherwise than the plan: the plan diverged.
 //
-// Rooms are counted, pods are not named: which pod of a class takes a room, one
-// that was there when it was bought or one that came later, is all the same.
+// Rooms are counted by class: it does not matter which pod of the class takes one.
 type promises map[string]promise
 
 type promise struct {
@@ -22,8 +20,8 @@ type promise struct {
 	bound  int // pods of the class that had a node when rooms was last brought up to date
 }
 
-// keep compares a plan with what earlier ones promised, counts the classes that
-// it diverged for, and takes note of its own promises.
+// keep compares a plan with the promises of earlier ones, counts the classes that diverged, and
+// notes the plan's own promises.
 func (p promises) keep(s *model.Snapshot, plan model.Plan) (diverged int) {
 	if len(p) == 0 && len(plan.Grow) == 0 {
 		return 0
@@ -65,7 +63,7 @@ func (p promises) keep(s *model.Snapshot, plan model.Plan) (diverged int) {
 		}
 		key := s.Classes[v.Class].Key
 		was := p[key]
-		there := v.Existing + v.Upcoming // rooms that nobody has taken
+		there := v.Existing + v.Upcoming // rooms that no pod has taken
 		if was.rooms > there && allSettled(was.groups, settled) {
 			diverged++
 		}
@@ -96,8 +94,8 @@ func allSettled(groups []provider.GroupID, settled map[provider.GroupID]bool) bo
 	return true
 }
 
-// failed takes back what growths had promised that failed, or whose nodes did not
-// come or did not start: that there is another one then is no divergence.
+// failed withdraws the promises of growths that failed, or whose nodes did not come or did not
+// start: another growth is then no divergence.
 func (p promises) failed(ended []model.Outcome, changes []model.Change) {
 	forget := func(group provider.GroupID) {
 		for key, was := range p {

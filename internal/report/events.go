@@ -39,12 +39,12 @@ const (
 const (
 	// component is the source of events; scripts and dashboards filter by it.
 	component = "cluster-autoscaler"
-	// repeatAfter: the same about the same object is told again only then.
+	// repeatAfter is when the same event on the same object may be sent again.
 	repeatAfter = 5 * time.Minute
-	// remembered is how many events are remembered for that.
+	// remembered is how many events are remembered for that comparison.
 	remembered = 8192
-	// podsPerClass is how many pods of one class get an event in one cycle. The
-	// others differ in nothing that matters.
+	// podsPerClass is how many pods of one class get an event in one cycle. The others would get
+	// the same.
 	podsPerClass = 25
 	// maxMessage is what the API server takes of an event's message, in bytes.
 	maxMessage = 1024
@@ -53,18 +53,18 @@ const (
 // NewRecorder gives a recorder that sends events in the background, and what
 // ends it. Events that come faster than they can be sent are dropped.
 func NewRecorder(client kubernetes.Interface) (record.EventRecorder, func()) {
-	// Repetition is held back here already, by object and reason.
+	// Repetitions are suppressed here already, by object and reason.
 	b := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{BurstSize: 1000, QPS: 10})
 	b.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	return b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}), b.Shutdown
 }
 
 type events struct {
-	recorder record.EventRecorder
-	status   *corev1.ObjectReference
-	repeats  bool
-	sent     *lru.Cache // eventKey → when
-	told     map[provider.Notice]bool
+	recorder    record.EventRecorder
+	status      *corev1.ObjectReference
+	repeats     bool
+	sent        *lru.Cache // eventKey → when
+	sentNotices map[provider.Notice]bool
 }
 
 type eventKey struct {
@@ -83,8 +83,7 @@ func newEvents(recorder record.EventRecorder, s Settings) *events {
 	}
 }
 
-// send records an event unless the same was sent a short while ago. It tells
-// whether it did.
+// send records an event unless the same was sent a short while ago. It reports whether it did.
 func (e *events) send(now time.Time, object *corev1.ObjectReference, about, kind, reason, message string) bool {
 	key := eventKey{*object, reason, about}
 	if last, ok := e.sent.Get(key); ok && !e.repeats && now.Sub(last.(time.Time)) < repeatAfter {
@@ -95,7 +94,7 @@ func (e *events) send(now time.Time, object *corev1.ObjectReference, about, kind
 	return true
 }
 
-// planned tells of what a cycle sets out to do.
+// planned sends the events of a plan.
 func (e *events) planned(now time.Time, c model.Cycle) {
 	// 1. Groups that grow, and the pods that they grow for.
 	calls := map[string]model.Call{}
@@ -126,7 +125,7 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 		}
 		message := "pod triggered scale-up: [" + strings.Join(groups, ", ") + "]"
 		from := v.Existing + v.Upcoming
-		// Another group's growth, after one that failed, is news to the same pod.
+		// A scale-up of another group, after a failed one, is a new event for the same pod.
 		e.toPods(now, c.Snapshot, span{v.Class, from, from + v.Planned}, strings.Join(grownFor[v.Class], ","),
 			eventTriggered, message)
 	}
@@ -149,11 +148,11 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 	}
 }
 
-// left tells pods of a class that get no room why.
+// left sends pods of a class without room the reasons.
 func (e *events) left(now time.Time, s *model.Snapshot, v *model.PendingVerdict, why string) {
 	from := v.Pods - left(v)
-	// Another answer is news to the same pod, however soon it comes after the one before.
-	// Which group gives it is none.
+	// Another reason is a new event for the same pod, however soon it follows. Another group with
+	// the same reason is not.
 	e.toPods(now, s, span{v.Class, from, v.Pods}, answers(v), eventNotTriggered, "pod didn't trigger scale-up: "+why)
 }
 
@@ -170,7 +169,7 @@ func answers(v *model.PendingVerdict) string {
 	return strings.Join(slices.Compact(out), ",")
 }
 
-// disagrees tells pods that fit ready nodes what the scheduler says and what we say.
+// disagrees sends pods that fit ready nodes both verdicts: the scheduler's and ours.
 func (e *events) disagrees(now time.Time, s *model.Snapshot, v *model.PendingVerdict) {
 	e.toPods(now, s, span{v.Class, 0, v.Existing}, string(v.Disagrees.Reason), eventNotTriggered,
 		"pod didn't trigger scale-up: "+reasonAndDetail(v.Disagrees))
@@ -205,8 +204,8 @@ func (e *events) toPods(now time.Time, s *model.Snapshot, to span, about, reason
 	}
 }
 
-// ended tells of a call that ended. Of one that was never begun nothing is told: it is
-// decided anew.
+// ended sends the event of a call that ended. A call that never began gets none: it is decided
+// again.
 func (e *events) ended(now time.Time, s *model.Snapshot, out model.Outcome) {
 	call := out.Call
 	switch {

@@ -11,14 +11,13 @@ import (
 
 // HealthLimits say when the loop is no longer healthy.
 type HealthLimits struct {
-	// MaxInactivity: no cycle ended for so long. MaxFailingTime: none succeeded
-	// for so long. MaxStartupTime: how long the first may take; the largest of
-	// the three counts there.
+	// MaxInactivity is the longest time without the end of a cycle, MaxFailingTime without a
+	// success. MaxStartupTime is for the first cycle; the largest of the three counts there.
 	MaxInactivity, MaxFailingTime, MaxStartupTime time.Duration
 }
 
-// Health knows when the loop last did its work. A process that does not lead
-// has no loop, and is healthy.
+// Health knows when the loop last made progress. A process that does not lead has no loop, and is
+// healthy.
 type Health struct {
 	limits HealthLimits
 
@@ -28,8 +27,8 @@ type Health struct {
 	active  time.Time
 	success time.Time
 	err     error
-	// A decision under way counts as activity while its steps go on: steps counts
-	// them, stepped is how far they were when they last moved, at moved.
+	// A decision under way counts as activity while its steps increase: steps counts them, stepped
+	// is the last count, which changed at moved.
 	steps   func() int64
 	stepped int64
 	moved   time.Time
@@ -38,30 +37,30 @@ type Health struct {
 // NewHealth gives the health of a process that does not lead yet.
 func NewHealth(l HealthLimits) *Health { return &Health{limits: l} }
 
-// Ready says that the cluster has been read: the process can lead, or take over.
+// Ready notes that the cluster has been read: the process can lead, or take over.
 func (h *Health) Ready() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ready = true
 }
 
-// Leads says that from now on cycles are expected.
+// Leads notes that cycles are expected from now on.
 func (h *Health) Leads(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.since = now
 }
 
-// Watch lets a decision under way count as activity while its steps, which steps
-// counts, go on: to kill one that is large would be to begin it again, for ever.
+// Watch lets a decision under way count as activity while the count of its steps increases: to kill
+// a process over a large decision would repeat the decision for ever.
 func (h *Health) Watch(steps func() int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.steps, h.stepped, h.moved = steps, steps(), time.Time{}
 }
 
-// looked takes in how far the decision under way is.
-func (h *Health) looked(now time.Time) {
+// progressed notes the progress of the decision under way.
+func (h *Health) progressed(now time.Time) {
 	if h.steps == nil {
 		return
 	}
@@ -77,45 +76,45 @@ func (h *Health) led() time.Time {
 	return h.since
 }
 
-// Succeeded says that a cycle did.
+// Succeeded notes a cycle that succeeded.
 func (h *Health) Succeeded(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.active, h.success, h.err = now, now, nil
 }
 
-// Failed says that a cycle did.
+// Failed notes a cycle that failed.
 func (h *Health) Failed(now time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.active, h.err = now, err
 }
 
-// Check tells what is wrong, nil if nothing is.
+// Check returns what is wrong, nil if the loop is healthy.
 func (h *Health) Check(now time.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.since.IsZero() {
 		return nil
 	}
-	h.looked(now)
+	h.progressed(now)
 	further := h.moved
 	if h.err != nil {
-		further = time.Time{} // cycles that fail get on, and nowhere
+		further = time.Time{} // failing cycles make no progress
 	}
 	if h.success.IsZero() {
 		most := max(h.limits.MaxStartupTime, h.limits.MaxInactivity, h.limits.MaxFailingTime)
 		if d := now.Sub(later(further, h.since)); d > most {
 			return h.because(fmt.Errorf(
-				"no cycle has succeeded since it began to lead, and none has got any further for %s, which is more than %s",
+				"no cycle has succeeded since it began to lead, and none has made progress for %s, which is more than %s",
 				d.Round(time.Second), most))
 		}
 		return nil
 	}
-	// Taking over again begins anew.
+	// A process that leads again starts with its startup time.
 	if d := now.Sub(later(h.moved, later(h.active, h.since))); d > h.limits.MaxInactivity {
 		return h.because(fmt.Errorf(
-			"the last cycle ended, or got any further, %s ago, which is more than --max-inactivity, %s",
+			"the last cycle ended, or made progress, %s ago, which is more than --max-inactivity, %s",
 			d.Round(time.Second), h.limits.MaxInactivity))
 	}
 	if d := now.Sub(later(further, later(h.success, h.since))); d > h.limits.MaxFailingTime {

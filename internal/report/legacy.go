@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// legacy are metrics of the Cluster Autoscaler that dashboards still read though
-// others say more: nodes with accelerators apart, and growths that a limit forbade.
+// legacy are metrics of the Cluster Autoscaler that dashboards still read: nodes with accelerators,
+// and scale-ups that a limit forbade.
 type legacy struct {
 	upGPU, downGPU, skipped *prometheus.CounterVec
 }

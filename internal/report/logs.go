@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// logEnd writes of a call that ended. What was done is part of the line of the
-// cycle that decided it; only what was not is said aloud.
+// logEnd logs the end of a call. The cycle that decided the call has logged it, so success is
+// logged at debug level only.
 func (r *Reporter) logEnd(out model.Outcome) {
 	what := []any{"verb", string(out.Call.Verb), "group", string(out.Call.Group)}
 	if out.Call.Node != "" {
@@ -32,20 +32,20 @@ func (r *Reporter) logEnd(out model.Outcome) {
 	what = append(what, "took", out.Ended.Sub(out.Began).Round(time.Millisecond))
 	switch {
 	case out.Err == nil && out.Call.Verb == model.Untaint && !out.Unchanged:
-		r.log.Info("a node was given back", append(what, "why", backText(out.Call))...)
+		r.log.Info("a scale-down was rolled back", append(what, "why", backText(out.Call))...)
 	case out.Err == nil:
 		r.log.Debug("call done", what...)
 	case refused(out):
-		r.log.Debug("an eviction is refused, it is tried again", append(what, "err", out.Err.Error())...)
+		r.log.Debug("an eviction was refused, and is tried again", append(what, "err", out.Err.Error())...)
 	case len(out.Landed) > 0:
-		r.log.Info("a node stays, pods landed on it", append(what, "pods", out.Landed)...)
+		r.log.Info("a scale-down was stopped, pods landed on the node", append(what, "pods", out.Landed)...)
 	default:
 		r.log.Warn("call failed", append(what, "kind", string(out.Err.Kind), "unknown_end", out.Err.MayHaveHappened,
 			"err", out.Err.Error(), "hint", hint(out.Err.Kind))...)
 	}
 }
 
-// hint says what a person can do, or what Plimsoll does.
+// hint says what a person can do, or what Plimsoll will do.
 func hint(k provider.Kind) string {
 	switch k {
 	case provider.NoCapacity:
@@ -53,7 +53,7 @@ func hint(k provider.Kind) string {
 	case provider.Quota:
 		return "raise the account's quota, or leave it to other groups"
 	case provider.Denied:
-		return "grant the right that the message names"
+		return "grant the permission that the message names"
 	case provider.Credentials:
 		return "renew the credentials"
 	case provider.BadConfig:
@@ -63,9 +63,9 @@ func hint(k provider.Kind) string {
 	case provider.Unsupported:
 		return "this provider cannot do that"
 	case provider.NotFound:
-		return "somebody else took it away; the next look at the cloud tells"
+		return "somebody else removed it; the next read of the cloud shows what is left"
 	case provider.Conflict:
-		return "something changed meanwhile; it is decided anew"
+		return "something changed meanwhile; Plimsoll decides again"
 	default:
 		return "it is tried again"
 	}
@@ -80,7 +80,7 @@ func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 		r.log.Debug("acting", line...)
 	}
 	if diverged > 0 {
-		r.log.Info("pods that a plan had promised room need another growth; others took their place",
+		r.log.Info("pods need another scale-up, since other pods took the room that a plan had reserved for them",
 			"classes", diverged)
 	}
 	if !slices.Equal(p.Notices, r.noticed) {
@@ -88,7 +88,7 @@ func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 			r.log.Warn(n.Message, "code", n.Code)
 		}
 		if len(p.Notices) == 0 {
-			r.log.Info("no notice stands any more")
+			r.log.Info("all notices are resolved")
 		}
 		r.noticed = p.Notices
 	}
@@ -97,8 +97,8 @@ func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 	}
 }
 
-// acting is the line of a cycle that acts. It is not loud where only soft taints
-// and annotations are written, or evictions asked for again.
+// acting is the line of a cycle that acts. It is logged at debug level where only soft taints and
+// annotations are written, or evictions repeated.
 func acting(c model.Cycle) (line []any, loud bool) {
 	p := &c.Plan
 	if len(p.Calls) == 0 {
@@ -163,8 +163,8 @@ func list(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// tellPending logs each class that pods are left of, with what every group says
-// to it, and tells its pods by an event; both only when that has changed.
+// tellPending logs each class with pods that get no room, with every group's answer, and sends its
+// pods an event; both only when the answers change.
 func (r *Reporter) tellPending(now time.Time, c model.Cycle) {
 	names := c.Snapshot.ClassNames()
 	still := make(map[string]bool, len(c.Plan.Pending))
@@ -176,10 +176,10 @@ func (r *Reporter) tellPending(now time.Time, c model.Cycle) {
 		key := c.Snapshot.Classes[v.Class].Key
 		still[key] = true
 		said := fmt.Sprint(left(v), reasonsOnly(v))
-		if r.told[key] == said || unsettled(v) {
+		if r.reported[key] == said || unsettled(v) {
 			continue
 		}
-		r.told[key] = said
+		r.reported[key] = said
 		why := reasonText(v)
 		if v.Disagrees != nil {
 			r.log.Warn("the scheduler refuses pods that fit", "class", names[v.Class], "pods", v.Existing, "of", v.Pods,
@@ -192,32 +192,32 @@ func (r *Reporter) tellPending(now time.Time, c model.Cycle) {
 		r.log.Info("pods stay pending", "class", names[v.Class], "pods", left(v), "of", v.Pods, "why", why)
 		r.events.left(now, c.Snapshot, v, why)
 	}
-	for key := range r.told {
+	for key := range r.reported {
 		if !still[key] {
-			delete(r.told, key)
+			delete(r.reported, key)
 		}
 	}
 }
 
-// keptKey is a verdict that keeps a machine, or a group's requests, from being given
-// back to the cloud.
+// keptKey is a verdict that keeps Plimsoll from giving a machine, or a group's requests, back to
+// the cloud.
 type keptKey struct {
 	group    provider.GroupID
 	instance provider.InstanceID
 	reason   model.Reason
 }
 
-// tellKept logs what is given up and cannot be removed, once, when that begins. What
-// passes by itself within seconds is left out.
+// tellKept logs, once, each machine that is given up and cannot be removed. What passes by itself
+// within seconds is left out.
 func (r *Reporter) tellKept(verdicts []model.RepairVerdict) {
 	still := map[keptKey]bool{}
 	for i := range verdicts {
 		v := &verdicts[i]
 		switch v.Reason {
-		case model.CreationRetried: // it is waited for
+		case model.CreationRetried: // it is in flight
 			continue
 		case model.GroupBusy, model.Resizing, model.GroupPaused:
-			// It hides what is said of each machine of the group, which stands.
+			// It hides the verdicts on the group's machines, which still hold.
 			for key := range r.kept {
 				if key.group == v.Group {
 					still[key] = true
@@ -236,8 +236,8 @@ func (r *Reporter) tellKept(verdicts []model.RepairVerdict) {
 	r.kept = still
 }
 
-// staysPending reports whether there is something to say of a class: pods that
-// get no room, but not those that the next moment will bring further by itself.
+// staysPending reports whether pods of a class get no room, for a reason that will not pass by
+// itself within a moment.
 func staysPending(v *model.PendingVerdict, now time.Time) bool {
 	if v.Skipped != nil {
 		// Time alone ends a delay; it also brings a scheduler, if there is one.
@@ -255,16 +255,15 @@ func left(v *model.PendingVerdict) int {
 	return v.Left
 }
 
-// unsettled reports whether a call under way, or the next cycle, will change what
-// is to be said.
+// unsettled reports whether a call under way, or the next cycle, will change the answer.
 func unsettled(v *model.PendingVerdict) bool {
 	return slices.ContainsFunc(v.Groups, func(g model.GroupVerdict) bool {
 		return g.Reason == model.GroupBusy || g.Reason == model.StepBudget
 	})
 }
 
-// reasonsOnly is what must change for a class to be told of again. Details are
-// no part of it: an age or a rest of time changes by itself.
+// reasonsOnly is what must change before a class is reported again. Details are not part of it: an
+// age or a remaining time changes by itself.
 func reasonsOnly(v *model.PendingVerdict) []string {
 	if v.Skipped != nil {
 		return []string{string(v.Skipped.Reason)}
@@ -279,9 +278,9 @@ func reasonsOnly(v *model.PendingVerdict) []string {
 	return out
 }
 
-// reasonText says why pods of a class are left: what each group says, the nearest to
-// a yes first. Groups that say the same are one part, and after mostParts parts the
-// rest is counted by reason.
+// reasonText says why pods of a class get no room: each group's answer, the nearest to a yes first.
+// Groups with the same answer are one part, and after mostParts parts the rest is counted by
+// reason.
 func reasonText(v *model.PendingVerdict) string {
 	if v.Skipped != nil {
 		return reasonAndDetail(v.Skipped)
@@ -355,10 +354,9 @@ func byReason(groups []model.GroupVerdict) string {
 	return fmt.Sprintf("%d more groups: %s", len(groups), strings.Join(parts, ", "))
 }
 
-// distance says how much must happen before a group with this reason takes the pods:
-// 0 for time alone, 1 for a higher limit, 2 for a group that gets well, 3 for a
-// smaller pod or a larger node, 4 for another pod or other nodes. A reason that is
-// not named here is far.
+// distance ranks what must change before a group with this reason takes the pods: 0 for time alone,
+// 1 for a higher limit, 2 for the group's recovery, 3 for a smaller pod or a larger node, 4 for
+// another pod or other nodes, and for any other reason.
 func distance(r model.Reason) int {
 	switch r {
 	case model.Fits, model.GroupBusy, model.GroupPaused, model.GroupBackoff, model.GroupHeld,

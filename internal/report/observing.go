@@ -17,15 +17,15 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// The reasons of an observer's events. None is one that an autoscaler which acts has:
-// what somebody counts of those must not count what was not done.
+// The reasons of an observer's events. An acting autoscaler has others: who counts its events must
+// not count what was not done.
 const (
 	eventWouldScaleUp   = "WouldScaleUp"
 	eventWouldTrigger   = "WouldTriggerScaleUp"
 	eventWouldScaleDown = "WouldScaleDown"
 )
 
-// observing tells of a loop whose plans nobody carries out. It belongs to the loop's
+// observing reports the plans of a loop that carries none of them out. It belongs to the loop's
 // goroutine, as the reporter does.
 type observing struct {
 	log     *slog.Logger
@@ -39,10 +39,10 @@ func newObserving(recorder record.EventRecorder, s Settings, registry prometheus
 	return &observing{log: log, events: newEvents(recorder, s), metrics: newShadowMetrics(registry)}
 }
 
-// told tells what a cycle would have begun, and gives the cycle as it was: with no
-// call begun, under way or ended, and none remembered.
-func (o *observing) told(now time.Time, c model.Cycle) model.Cycle {
-	// A growth that is needed no more is told when the cloud has been read since.
+// news reports what a cycle would have begun. It returns the cycle as it really was: with no call
+// begun, under way or ended, and none remembered.
+func (o *observing) news(now time.Time, c model.Cycle) model.Cycle {
+	// A growth that is no longer needed is reported after the next read of the cloud.
 	if c.Decided || o.book.AwaitsCloud() {
 		news := o.book.Note(c.Snapshot, &c.Plan)
 		o.logNews(news)
@@ -58,7 +58,7 @@ func (o *observing) told(now time.Time, c model.Cycle) model.Cycle {
 	return c
 }
 
-// logNews writes a line for each.
+// logNews logs each piece of news.
 func (o *observing) logNews(n shadow.News) {
 	for _, g := range n.Grown {
 		line := []any{"group", string(g.Group), "nodes", g.Nodes, "here", string(g.Agreement)}
@@ -68,7 +68,7 @@ func (o *observing) logNews(n shadow.News) {
 		o.log.Info("others bought nodes", line...)
 	}
 	for _, g := range n.Gone {
-		o.log.Info("others took a node, or it is gone", "node", g.Node, "group", string(g.Group), "here",
+		o.log.Info("others removed a node, or it is gone", "node", g.Node, "group", string(g.Group), "here",
 			string(g.Agreement))
 	}
 	for _, g := range n.Over {
@@ -91,14 +91,14 @@ func (o *observing) logNews(n shadow.News) {
 		}
 		line = append(line, "reason", string(w.Reason), "why", w.Why)
 		if w.Verb == model.Mark || w.Verb == model.Unmark || w.Verb == model.Annotate {
-			o.log.Debug("would begin", line...) // nothing depends on it
+			o.log.Debug("would begin", line...) // a debug line: no decision depends on it
 		} else {
 			o.log.Info("would begin", line...)
 		}
 	}
 }
 
-// followsText is what would follow a node's taint, if nothing came in between.
+// followsText is what would follow a node's taint.
 func followsText(w shadow.Would) string {
 	if w.Moves == 0 {
 		return "remove its instance"
@@ -139,7 +139,7 @@ func (o *observing) sendNews(now time.Time, c model.Cycle, n shadow.News) {
 	}
 }
 
-// silent is where the events of a process go that is to send none.
+// silent drops the events of a process that must send none.
 type silent struct{}
 
 // Silent gives a recorder that sends nothing.

@@ -113,7 +113,7 @@ func TestObservedRemoval(t *testing.T) {
 	away.Snapshot.Nodes = nil
 	d.report(t, away)
 	if log := d.takeLog(); len(log) != 1 ||
-		!strings.Contains(log[0], `msg="others took a node, or it is gone" node=n group=a here=wanted`) {
+		!strings.Contains(log[0], `msg="others removed a node, or it is gone" node=n group=a here=wanted`) {
 		t.Errorf("log:\n%s", strings.Join(log, "\n"))
 	}
 	holds(t, d, `plimsoll_shadow_removed_nodes_total{node_group="a"} 1`,

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// summed makes one of the changes of a cycle that say the same of the same
-// group: a stock-out fails many instances at once.
+// summed merges the changes of a cycle that are the same for the same group: a stock-out fails many
+// instances at once.
 func summed(changes []model.Change) []model.Change {
 	type key struct {
 		kind  model.ChangeKind
@@ -34,46 +34,45 @@ func summed(changes []model.Change) []model.Change {
 	return out
 }
 
-// byTheCloud reports whether units were given up at the cloud's word, before their time
-// was over.
+// byTheCloud reports whether units were given up because the cloud said so, before their time was
+// over.
 func byTheCloud(ch model.Change) bool { return ch.Cause != provider.Transient }
 
-// logChange writes of what happened in the registry.
+// logChange logs what happened in the registry.
 func (r *Reporter) logChange(ch model.Change) {
 	group := string(ch.Group)
 	switch ch.Kind {
 	case model.AskGivenUp:
-		what := "nodes that were asked for did not arrive in time, and are given up"
+		what := "requested nodes did not arrive in time, and are given up"
 		if byTheCloud(ch) {
-			what = "the cloud cannot make nodes that were asked for, they are given up"
+			what = "the cloud cannot make the requested nodes, and they are given up"
 		}
 		r.log.Warn(what, "group", group, "nodes", ch.Count, "kind", string(ch.Cause), "why", ch.Message,
 			"hint", hint(ch.Cause))
 	case model.CreationFailed:
-		r.log.Warn("the cloud could not make instances, they are given up", "group", group, "instances", ch.Count,
+		r.log.Warn("the cloud could not make instances, and they are given up", "group", group, "instances", ch.Count,
 			"first", string(ch.Instance),
 			"kind", string(ch.Cause), "err", ch.Message, "hint", hint(ch.Cause))
 	case model.BackoffBegan:
-		r.log.Warn("a group rests after a growth that failed; others are tried", "group", group, "kind",
+		r.log.Warn("a group backs off after a failed scale-up; other groups are tried", "group", group, "kind",
 			string(ch.Cause), "rests", ch.Message)
 	case model.BackoffEnded:
-		r.log.Info("a group's failures are forgotten", "group", group, "why", ch.Message)
+		r.log.Info("a group's backoff is reset", "group", group, "why", ch.Message)
 	case model.GroupForgotten:
-		r.log.Info("a group is gone, and forgotten", "group", group)
+		r.log.Info("a group no longer exists", "group", group)
 	default:
 		r.log.Debug("the registry changed", "kind", string(ch.Kind), "group", group, "count", ch.Count,
 			"message", ch.Message)
 	}
 }
 
-// standing is the health of the cluster and its groups as last told.
+// standing is the health of the cluster and its groups as last logged.
 type standing struct {
 	cluster bool // unhealthy
 	groups  map[provider.GroupID]model.Reason
 }
 
-// logHealth writes of a cluster and groups that have become unhealthy, or
-// healthy again.
+// logHealth logs a cluster and groups that have become unhealthy, or healthy again.
 func (r *Reporter) logHealth(s *model.Snapshot) {
 	if unhealthy := s.Unhealthy != nil; unhealthy != r.standing.cluster {
 		r.standing.cluster = unhealthy
@@ -106,7 +105,7 @@ func (r *Reporter) logHealth(s *model.Snapshot) {
 	}
 }
 
-// changed tells of what happened in the registry.
+// changed sends the events of what happened in the registry.
 func (e *events) changed(now time.Time, ch model.Change) {
 	switch ch.Kind {
 	case model.AskGivenUp:
@@ -117,13 +116,13 @@ func (e *events) changed(now time.Time, ch model.Change) {
 		e.send(now, e.status, string(ch.Group), corev1.EventTypeWarning, eventTimedOut,
 			fmt.Sprintf("Scale-up of group %s %s: %s", ch.Group, how, ch.Message))
 	case model.CreationFailed:
-		// Of a stock-out and a quota in the same group, both are told.
+		// A stock-out and a quota in the same group are two events.
 		e.send(now, e.status, fmt.Sprintf("%s/%s", ch.Group, ch.Cause), corev1.EventTypeWarning, eventCreationFailed,
 			fmt.Sprintf("Scale-up of group %s failed for %d instances: %s", ch.Group, ch.Count, ch.Message))
 	}
 }
 
-// unhealthy tells of a cluster that is, again and again while it is.
+// unhealthy sends the event of an unhealthy cluster, repeated while it lasts.
 func (e *events) unhealthy(now time.Time, s *model.Snapshot) {
 	if v := s.Unhealthy; v != nil {
 		e.send(now, e.status, "", corev1.EventTypeWarning, eventUnhealthy,
@@ -148,8 +147,7 @@ func (m *metrics) changed(ch model.Change) {
 	m.failedGrowth(reason, ch.Group, ch.Count)
 }
 
-// failedGrowth counts one growth that failed, and the nodes that will not come
-// of it.
+// failedGrowth counts one growth that failed, and the nodes that it will not bring.
 func (m *metrics) failedGrowth(reason string, group provider.GroupID, nodes int) {
 	m.failedUps.WithLabelValues(reason, "", m.gauges.accelerator(group), "").Inc()
 	m.failedNodes.WithLabelValues(reason).Add(float64(nodes))

@@ -26,7 +26,7 @@ func TestChangesOfTheRegistry(t *testing.T) {
 			Message: "3 of the nodes did not register within 15m0s"}},
 			"ConfigMap kube-system/status Warning ScaleUpTimedOut: Scale-up of group a timed out: 3 of the nodes did not " +
 				"register within 15m0s",
-			`msg="nodes that were asked for did not arrive in time, and are given up" group=a nodes=3`,
+			`msg="requested nodes did not arrive in time, and are given up" group=a nodes=3`,
 			[]string{`cluster_autoscaler_failed_scale_ups_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="timeout"} 1`,
 				`cluster_autoscaler_failed_node_creations_total{reason="timeout"} 3`}},
 		{"given up at the cloud's word",
@@ -34,7 +34,7 @@ func TestChangesOfTheRegistry(t *testing.T) {
 				Message: "Could not launch: zone a is sold out"}},
 			"ConfigMap kube-system/status Warning ScaleUpTimedOut: Scale-up of group a failed for 2 nodes: Could not launch: " +
 				"zone a is sold out",
-			`msg="the cloud cannot make nodes that were asked for, they are given up" group=a nodes=2 kind=NoCapacity`,
+			`msg="the cloud cannot make the requested nodes, and they are given up" group=a nodes=2 kind=NoCapacity`,
 			[]string{`cluster_autoscaler_failed_scale_ups_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="cloudProviderError"} 1`,
 				`cluster_autoscaler_failed_node_creations_total{reason="timeout"} 0`}},
 		{"stock-out of many", []model.Change{
@@ -48,7 +48,7 @@ func TestChangesOfTheRegistry(t *testing.T) {
 				`cluster_autoscaler_failed_node_creations_total{reason="cloudProviderError"} 2`}},
 		{"a rest begins", []model.Change{{Kind: model.BackoffBegan, Group: "a", Cause: provider.Quota,
 			Message: "for 5m0s: quota"}},
-			"", `level=WARN msg="a group rests after a growth that failed; others are tried" group=a kind=Quota rests="for 5m0s: quota"`, nil},
+			"", `level=WARN msg="a group backs off after a failed scale-up; other groups are tried" group=a kind=Quota rests="for 5m0s: quota"`, nil},
 		{"a rest ends", []model.Change{{Kind: model.BackoffEnded, Group: "a", Message: "a growth worked"}},
 			"", `group=a why="a growth worked"`, nil},
 		{"arrived", []model.Change{{Kind: model.AskArrived, Group: "a", Count: 1}}, "", "",

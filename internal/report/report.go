@@ -15,15 +15,13 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// Settings are what the operator may choose, and the limits that are shown
-// beside the cluster's size.
+// Settings are the operator's, and the limits that are shown beside the cluster's size.
 type Settings struct {
-	// Namespace and StatusConfigMap name the status ConfigMap, which events about
-	// the cluster and its groups are about as well.
+	// Namespace and StatusConfigMap name the status ConfigMap. Events on the cluster and its groups
+	// are attached to it as well.
 	Namespace       string
 	StatusConfigMap string
-	// StatusInterval is how often the ConfigMap is written though nothing but
-	// times has changed.
+	// StatusInterval is how often the ConfigMap is written when only times have changed.
 	StatusInterval time.Duration
 	// PerGroupMetrics adds metrics for each node group; DuplicatedEvents lets
 	// an event through that repeats within five minutes.
@@ -31,12 +29,12 @@ type Settings struct {
 	DuplicatedEvents bool
 	Health           HealthLimits
 	Policy           model.Policy
-	// Observe: nobody carries out the plans. What is told is what would be done.
+	// Observe: the plans are not carried out. The reports say what would be done.
 	Observe bool
 }
 
-// Reporter tells. Report and Failed belong to the loop's goroutine; everything
-// else may be called from any.
+// Reporter reports cycles. Report and Failed belong to the loop's goroutine; everything else may be
+// called from any.
 type Reporter struct {
 	settings Settings
 	log      *slog.Logger
@@ -48,20 +46,19 @@ type Reporter struct {
 	mu       sync.Mutex
 	writer   *StatusWriter   // nil: the status ConfigMap is not kept
 	document status.Document // the last one offered to it
-	standing standing        // the healths as last told
+	standing standing        // the healths as last logged
 	promises promises
 	// documents are the notices of the last plan.
 	documents []provider.Notice
 	removals  removals
-	told      map[string]string // class key → what was last told of it
-	kept      map[keptKey]bool  // what is given up and stays, as last told
-	failing   string            // the error last told by Failed
-	noticed   []provider.Notice // the plan's notices as last told
+	reported  map[string]string // class key → what was last reported of it
+	kept      map[keptKey]bool  // machines that are given up and stay, as last logged
+	failing   string            // the error that Failed last logged
+	noticed   []provider.Notice // the plan's notices as last sent
 }
 
-// New gives a reporter. recorder takes the events and must not block; it may be
-// the one of NewRecorder, or of Silent. Where the plans are only observed, it takes
-// what would be done and no other event.
+// New gives a reporter. recorder takes the events and must not block; it may be the one of
+// NewRecorder, or of Silent. An observer sends the events of what would be done, and no others.
 func New(recorder record.EventRecorder, s Settings, log *slog.Logger) *Reporter {
 	r := &Reporter{
 		settings: s,
@@ -72,7 +69,7 @@ func New(recorder record.EventRecorder, s Settings, log *slog.Logger) *Reporter 
 		standing: standing{groups: map[provider.GroupID]model.Reason{}},
 		promises: promises{},
 		removals: newRemovals(),
-		told:     map[string]string{},
+		reported: map[string]string{},
 		kept:     map[keptKey]bool{},
 	}
 	if s.Observe {
@@ -82,8 +79,7 @@ func New(recorder record.EventRecorder, s Settings, log *slog.Logger) *Reporter 
 	return r
 }
 
-// Report tells of one cycle. It waits for nothing, and never fails: what cannot
-// be told is dropped.
+// Report reports one cycle. It waits for nothing, and never fails: what cannot be sent is dropped.
 func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,9 +88,9 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 		r.log.Info("cycles succeed again")
 		r.failing = ""
 	}
-	// 0. What is only observed is told as that, and all else as if there were no call.
+	// 0. An observer reports what would be done, and then the cycle without any call.
 	if r.shadow != nil {
-		c = r.shadow.told(now, c)
+		c = r.shadow.news(now, c)
 	}
 	// 1. Calls that ended.
 	for _, out := range c.Ended {
@@ -128,18 +124,18 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 		r.tellKept(c.Plan.Repair)
 	}
 	r.events.noticed(now, slices.Concat(c.Snapshot.Notices, r.documents))
-	// 4. How all of it stands, and what must survive a restart.
+	// 4. The status, and what must survive a restart.
 	if r.writer != nil {
 		r.document = r.stated(status.Of(now, c, r.document))
 		r.writer.offer(r.document, &c.Memory)
 	}
-	// 5. That there was a cycle.
+	// 5. The cycle itself.
 	r.metrics.cycled(now, c)
 	r.health.Succeeded(now)
 	return nil
 }
 
-// stated is a document that says whether the plans are carried out.
+// stated marks the document of an observer as such.
 func (r *Reporter) stated(d status.Document) status.Document {
 	if r.shadow == nil {
 		return d
@@ -147,8 +143,8 @@ func (r *Reporter) stated(d status.Document) status.Document {
 	return d.Observed()
 }
 
-// Failed tells of a turn of the loop that failed. The same error is logged
-// once, until a cycle succeeds or it changes.
+// Failed reports a turn of the loop that failed. The same error is logged once, until a cycle
+// succeeds or the error changes.
 func (r *Reporter) Failed(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,15 +153,15 @@ func (r *Reporter) Failed(err error) {
 	r.health.Failed(now, err)
 	if err.Error() != r.failing {
 		r.failing = err.Error()
-		r.log.Warn("a cycle failed, it is tried again", "err", err)
+		r.log.Warn("a cycle failed, and is tried again", "err", err)
 	}
 }
 
-// ReadFailed tells of a read of the cloud that failed. It may be called from any
-// goroutine; who reads logs of it.
+// ReadFailed counts a failed read of the cloud. It may be called from any goroutine; the reader
+// logs the failure.
 func (r *Reporter) ReadFailed(err error) { r.metrics.readFailed(err) }
 
-// Health gives the health of the loop, for the host to say when it leads.
+// Health is the health of the loop. The host tells it when it leads.
 func (r *Reporter) Health() *Health { return r.health }
 
 // Registry takes further metrics: those of providers and clients.

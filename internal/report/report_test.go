@@ -296,7 +296,7 @@ func TestEndsOfCalls(t *testing.T) {
 		{"a pod landed", landed, "Node /n Warning ScaleDownFailed: the node stays: pods landed on it: ns/p", "ns/p",
 			`plimsoll_call_duration_seconds_count{end="landed",verb="Remove"} 1`},
 		{"failed taint", outcome(model.Taint, &provider.Error{Op: "Taint", Kind: provider.Denied}),
-			"Node /n Warning ScaleDownFailed", "grant the right",
+			"Node /n Warning ScaleDownFailed", "grant the permission",
 			`cluster_autoscaler_errors_total{type="apiCallError"} 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

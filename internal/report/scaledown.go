@@ -19,8 +19,8 @@ const (
 	downUnready       = "unready"
 )
 
-// downReason says it of a removal that is about to begin: a node with pods had
-// them evicted.
+// downReason is the word for a removal that is about to begin: the pods of an underutilized node
+// were evicted.
 func downReason(s *model.Snapshot, call model.Call) string {
 	if call.Unready {
 		return downUnready
@@ -31,19 +31,18 @@ func downReason(s *model.Snapshot, call model.Call) string {
 	return downEmpty
 }
 
-// removals remembers of nodes on their way out what must be told of their ends,
-// and what must not be told twice.
+// removals remembers what to report when a removal ends, and what was reported already.
 type removals struct {
 	reasons map[string]string    // Remove's id → why the node goes; at its end the node may be gone
-	given   map[string]time.Time // node → when the drain began that it is given back from
+	given   map[string]time.Time // node → when the drain began that is rolled back
 }
 
 func newRemovals() removals {
 	return removals{reasons: map[string]string{}, given: map[string]time.Time{}}
 }
 
-// planned takes note of a plan. It tells how many pods were to be evicted, and
-// are not, because their nodes are given back now.
+// planned takes note of a plan. It returns how many pods will not be evicted because the plan rolls
+// back their nodes' removal.
 func (r removals) planned(c model.Cycle) (spared int) {
 	back := map[string]bool{}
 	for _, call := range c.Plan.Calls {
@@ -65,7 +64,7 @@ func (r removals) planned(c model.Cycle) (spared int) {
 			continue
 		}
 		open[n.Name] = true
-		// What could not be given back is tried again, and is the same drain still.
+		// A rollback that failed is tried again, for the same drain.
 		if began, ok := r.given[n.Name]; !back[n.Name] || (ok && began.Equal(d.Began)) {
 			continue
 		}
@@ -84,7 +83,7 @@ func (r removals) planned(c model.Cycle) (spared int) {
 	return spared
 }
 
-// ended tells why a node went whose removal has ended, and forgets it.
+// ended returns why a node went whose removal has ended, and forgets it.
 func (r removals) ended(s *model.Snapshot, call model.Call) string {
 	if reason, ok := r.reasons[call.ID]; ok {
 		delete(r.reasons, call.ID)
@@ -93,9 +92,8 @@ func (r removals) ended(s *model.Snapshot, call model.Call) string {
 	return downReason(s, call)
 }
 
-// refused reports whether an eviction failed because a disruption budget has none
-// to spare: nothing is amiss, and it is tried again. So it is if the pod changed
-// under the API server's hands, which looks the same here.
+// refused reports whether a disruption budget refused an eviction, which is then tried again. A pod
+// that changed during the request looks the same.
 func refused(out model.Outcome) bool {
 	return out.Call.Verb == model.Evict && out.Err != nil && out.Err.Kind == provider.Conflict &&
 		!out.Err.MayHaveHappened
@@ -104,7 +102,7 @@ func refused(out model.Outcome) bool {
 // begun reports whether a call was begun at all.
 func begun(out model.Outcome) bool { return out.Err == nil || out.Err.Code != model.CodeNotBegun }
 
-// onNode tells of a call on a node, or on a pod of it, that ended.
+// onNode sends the events of a call on a node, or on a pod of it, that ended.
 func (e *events) onNode(now time.Time, s *model.Snapshot, out model.Outcome) {
 	call := out.Call
 	send := func(about, kind, reason, message string) {
@@ -112,7 +110,7 @@ func (e *events) onNode(now time.Time, s *model.Snapshot, out model.Outcome) {
 	}
 	switch {
 	case call.Verb == model.Mark || call.Verb == model.Unmark || call.Verb == model.Annotate:
-		// Nothing becomes of the node by that.
+		// That changes nothing for the node.
 	case call.Verb == model.Evict:
 		e.evicted(now, out)
 	case len(out.Landed) > 0:
@@ -133,7 +131,7 @@ func (e *events) onNode(now time.Time, s *model.Snapshot, out model.Outcome) {
 		if !call.Reason.FailedRemoval() {
 			kind = corev1.EventTypeNormal
 		}
-		send(string(call.Reason), kind, eventDownFailed, "the node was given back: "+backText(call))
+		send(string(call.Reason), kind, eventDownFailed, "its scale-down was rolled back: "+backText(call))
 	}
 }
 
@@ -141,8 +139,8 @@ func backText(call model.Call) string {
 	return reasonAndDetail(&model.Verdict{Reason: call.Reason, Detail: call.Why})
 }
 
-// evicted tells a pod that it has to go, or that it should and could not. What a
-// budget refuses is not told: the node says so if it is given back for that.
+// evicted sends a pod the event that it is evicted, or could not be. A budget's refusal is no event
+// of the pod: if it leads to a rollback, the node gets one.
 func (e *events) evicted(now time.Time, out model.Outcome) {
 	namespace, name, _ := strings.Cut(out.Call.Pod, "/")
 	pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name,
@@ -157,7 +155,7 @@ func (e *events) evicted(now time.Time, out model.Outcome) {
 	}
 }
 
-// asked are the pods that open drains have asked the end of already.
+// asked are the pods that open drains have begun to evict.
 func asked(s *model.Snapshot) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	for i := range s.Nodes {

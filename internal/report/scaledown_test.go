@@ -64,7 +64,7 @@ func TestEndsOnNodes(t *testing.T) {
 			"Node /n Warning ScaleDownFailed: the node stays: pods landed on it: ns/late", "ns/late",
 			[]string{quiet, `plimsoll_call_duration_seconds_count{end="landed",verb="Cordon"} 1`}},
 		{"not cordoned", outcome(model.Cordon, fails(provider.Denied)),
-			"Node /n Warning ScaleDownFailed: Cordon failed: ", "grant the right", []string{amiss}},
+			"Node /n Warning ScaleDownFailed: Cordon failed: ", "grant the permission", []string{amiss}},
 		{"evicted", evict(nil), "Pod shop/db-0 Normal ScaleDown: deleting pod for node scale down: node n", "",
 			[]string{`cluster_autoscaler_evicted_pods_total{eviction_result="succeeded"} 1`,
 				`plimsoll_evictions_refused_total 0`}},
@@ -84,14 +84,14 @@ func TestEndsOnNodes(t *testing.T) {
 		{"not begun", evict(late), "", "pod=shop/db-0", nil},
 		{"not begun either", outcome(model.Taint, late), "", "node=n", nil},
 		{"given back", back(model.EvictionRefused),
-			"Node /n Warning ScaleDownFailed: the node was given back: EvictionRefused (pod shop/db-0 could not be evicted " +
+			"Node /n Warning ScaleDownFailed: its scale-down was rolled back: EvictionRefused (pod shop/db-0 could not be evicted " +
 				"for 2m0s)",
-			`level=INFO msg="a node was given back" verb=Untaint group=a node=n`, nil},
+			`level=INFO msg="a scale-down was rolled back" verb=Untaint group=a node=n`, nil},
 		{"given back, as it should", back(model.Reserved),
-			"Node /n Normal ScaleDownFailed: the node was given back: Reserved", "why=", nil},
+			"Node /n Normal ScaleDownFailed: its scale-down was rolled back: Reserved", "why=", nil},
 		{"was given back already", unchanged(back(model.EvictionRefused)), "", "", nil},
 		{"marked", outcome(model.Mark, nil), "", "", nil},
-		{"not unmarked", outcome(model.Unmark, fails(provider.Denied)), "", "grant the right", []string{amiss}},
+		{"not unmarked", outcome(model.Unmark, fails(provider.Denied)), "", "grant the permission", []string{amiss}},
 		{"not annotated", outcome(model.Annotate, fails(provider.Transient)), "", "verb=Annotate", []string{amiss}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -69,7 +69,7 @@ func (m *shadowMetrics) noted(c model.Cycle, n shadow.News) {
 			m.gone.WithLabelValues(group, string(here))
 		}
 	}
-	// 2. How it stands.
+	// 2. The gauges.
 	nodes, pods := map[provider.GroupID]int{}, map[provider.GroupID]int{}
 	for _, g := range c.Plan.Grow {
 		nodes[g.Group] += g.To - g.From

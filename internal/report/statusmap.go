@@ -20,14 +20,13 @@ import (
 )
 
 const (
-	// statusPace is the least time between two looks at what there is to write.
+	// statusPace is the least time between two writes.
 	statusPace = time.Second
-	// statusPatience bounds the rest between two tries of a write that fails.
+	// statusPatience bounds the time between two tries of a write that fails.
 	statusPatience = 30 * time.Second
 	// statusDeadline is how long one write may take.
 	statusDeadline = 10 * time.Second
-	// statusTries is how often one write begins anew because somebody else
-	// changed the ConfigMap meanwhile.
+	// statusTries is how often one write is tried while others change the ConfigMap.
 	statusTries = 3
 )
 
@@ -46,30 +45,29 @@ type StatusWriter struct {
 	newest  offer
 	offered chan struct{} // holds one
 
-	// What follows belongs to Run, and after it to Close.
-	last       *corev1.ConfigMap // as last written or read; nil: to be read
-	told       status.Document   // what was last written, but for times
-	toldMemory string
-	toldAt     time.Time // when
-	taken      uint64    // the offer that was last written
-	looked     time.Time
-	rest       time.Duration // after failures, longer than statusPace
-	failing    bool
-	shortened  bool  // it was said that the memory is cut
-	unkept     error // why the newest memory was not written; it was said
+	// The rest belongs to Run, and after it to Close.
+	last          *corev1.ConfigMap // as last written or read; nil: to be read
+	written       status.Document   // what was last written, but for times
+	writtenMemory string
+	writtenAt     time.Time // when
+	taken         uint64    // the offer that was last written
+	tried         time.Time
+	rest          time.Duration // after failures, longer than statusPace
+	failing       bool
+	shortened     bool  // a log line said that the memory is cut
+	unkept        error // why the newest memory was not written, as logged
 }
 
-// offer is what there is to write. Without a memory, the one in the ConfigMap
-// stays.
+// offer is what to write. Without a memory, the one in the ConfigMap stays.
 type offer struct {
 	number   uint64
 	document status.Document
 	memory   *model.Memory
 }
 
-// KeepStatus gives what keeps the status ConfigMap, and hands every cycle from
-// now on to it. The caller runs it. may says whether this process still leads;
-// before is the document that the leader before has left.
+// KeepStatus makes the writer of the status ConfigMap, and hands it every cycle from now on. The
+// caller runs it. may says whether this process still leads; before is the previous leader's
+// document.
 func (r *Reporter) KeepStatus(client kubernetes.Interface, may func() error, before status.Document) *StatusWriter {
 	w := &StatusWriter{
 		maps: client.CoreV1().ConfigMaps(r.settings.Namespace), namespace: r.settings.Namespace,
@@ -84,7 +82,7 @@ func (r *Reporter) KeepStatus(client kubernetes.Interface, may func() error, bef
 	return w
 }
 
-// offer hands over what is newest. It never waits.
+// offer hands over the newest state. It never waits.
 func (w *StatusWriter) offer(d status.Document, memory *model.Memory) {
 	w.mu.Lock()
 	w.newest = offer{w.newest.number + 1, d, memory}
@@ -107,7 +105,7 @@ func (w *StatusWriter) Run(ctx context.Context) {
 		case <-again.C:
 		}
 		again.Stop()
-		if wait := w.look(ctx); wait > 0 {
+		if wait := w.writeIfDue(ctx); wait > 0 {
 			again.Reset(wait)
 		}
 	}
@@ -132,9 +130,9 @@ func (w *StatusWriter) Close(ctx context.Context) error {
 	return nil
 }
 
-// look writes if there is something to write. It tells when to look again
-// unasked, 0 if not.
-func (w *StatusWriter) look(ctx context.Context) (again time.Duration) {
+// writeIfDue writes if there is something to write. It returns when to try again by itself, 0 for
+// never.
+func (w *StatusWriter) writeIfDue(ctx context.Context) (again time.Duration) {
 	w.mu.Lock()
 	o := w.newest
 	w.mu.Unlock()
@@ -143,21 +141,21 @@ func (w *StatusWriter) look(ctx context.Context) (again time.Duration) {
 	}
 	// 1. Not too often.
 	now := time.Now()
-	if wait := w.looked.Add(w.rest).Sub(now); wait > 0 {
+	if wait := w.tried.Add(w.rest).Sub(now); wait > 0 {
 		return wait
 	}
-	w.looked = now
+	w.tried = now
 	// 2. Not for times alone, before the interval is over.
 	document, memory, err := w.render(o)
 	if err != nil {
 		return w.outage(err)
 	}
 	timeless := o.document.WithoutTimes()
-	same := memory == w.toldMemory && equality.Semantic.DeepEqual(timeless, w.told)
-	if wait := w.toldAt.Add(w.interval).Sub(now); same && wait > 0 {
+	same := memory == w.writtenMemory && equality.Semantic.DeepEqual(timeless, w.written)
+	if wait := w.writtenAt.Add(w.interval).Sub(now); same && wait > 0 {
 		return wait
 	}
-	// 3. Only while it leads.
+	// 3. Only while this process leads.
 	err = w.write(ctx, document, o.document.Time, memory)
 	var lost notLeading
 	switch {
@@ -174,12 +172,11 @@ func (w *StatusWriter) look(ctx context.Context) (again time.Duration) {
 		w.log.Info("the status ConfigMap is written again", "configmap", w.namespace+"/"+w.name)
 	}
 	w.failing, w.rest = false, statusPace
-	w.told, w.toldMemory, w.toldAt, w.taken = timeless, memory, now, o.number
+	w.written, w.writtenMemory, w.writtenAt, w.taken = timeless, memory, now, o.number
 	return 0
 }
 
-// outage takes note of a write that failed. It is said once, and tried again
-// less and less often.
+// outage takes note of a write that failed. It is logged once, and tried again less and less often.
 func (w *StatusWriter) outage(err error) (again time.Duration) {
 	w.failed()
 	if !w.failing {
@@ -192,9 +189,8 @@ func (w *StatusWriter) outage(err error) (again time.Duration) {
 	return w.rest
 }
 
-// render gives the texts of an offer. A memory that does not fit is shortened; where
-// that does not help, it is empty: the document is written, and the memory of before
-// stays as old as it is.
+// render makes the texts of an offer. A memory that does not fit is shortened. If that does not
+// help, it is empty: the document is written, and the former memory stays with its time.
 func (w *StatusWriter) render(o offer) (document, memory string, err error) {
 	if document, err = o.document.Text(); err != nil {
 		return "", "", fmt.Errorf("render the document: %w", err)
@@ -222,13 +218,13 @@ func (w *StatusWriter) render(o offer) (document, memory string, err error) {
 	return document, memory, nil
 }
 
-// write creates or updates the ConfigMap. What others have put there stays.
+// write creates or updates the ConfigMap. It keeps what others have put there.
 func (w *StatusWriter) write(ctx context.Context, document, made, memory string) error {
 	ctx, cancel := context.WithTimeout(ctx, statusDeadline)
 	defer cancel()
 	var err error
 	for range statusTries {
-		// 1. What is there, as far as it is not known.
+		// 1. Read the ConfigMap, unless it is known.
 		if w.last == nil {
 			if w.last, err = w.maps.Get(ctx, w.name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 				w.last, err = nil, nil
@@ -237,11 +233,11 @@ func (w *StatusWriter) write(ctx context.Context, document, made, memory string)
 				return fmt.Errorf("read it: %w", err)
 			}
 		}
-		// 2. Who leads now? Another process may have written since.
+		// 2. Does this process still lead? Another one may have written since.
 		if err := w.may(); err != nil {
 			return notLeading{err}
 		}
-		// 3. The write. An update of what has changed since it was read is refused.
+		// 3. Write. The API server refuses an update of what has changed since it was read.
 		var written *corev1.ConfigMap
 		if w.last == nil {
 			m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.name}}
@@ -264,7 +260,7 @@ func (w *StatusWriter) write(ctx context.Context, document, made, memory string)
 	return err
 }
 
-// notLeading is the error of a process that may not write any more.
+// notLeading is the error of a process that has lost the lead.
 type notLeading struct{ why error }
 
 func (e notLeading) Error() string { return "this process does not lead: " + e.why.Error() }
@@ -281,7 +277,7 @@ func mapHint(err error, namespace, name string) string {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("is there a namespace %s? --namespace names it", namespace)
 	case apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsInvalid(err):
-		return "the API server does not take what was to be written; if others write into the same ConfigMap, take that away"
+		return "the API server rejects the content; if others write into the same ConfigMap, remove what they wrote"
 	default:
 		return "does the API server answer?"
 	}
@@ -300,21 +296,21 @@ func StatusMap(ctx context.Context, client kubernetes.Interface, namespace, name
 				"--write-status-configmap? %w",
 			namespace, name, namespace, name, err)
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("read the ConfigMap %s/%s: %w; the right to get it is needed", namespace, name, err)
+		return nil, fmt.Errorf("read the ConfigMap %s/%s: %w; the permission to get it is missing", namespace, name, err)
 	default:
 		return nil, fmt.Errorf("read the ConfigMap %s/%s: %w; %s", namespace, name, err, mapHint(err, namespace, name))
 	}
 }
 
-// Left is what a leader before has left in the status ConfigMap.
+// Left is what the previous leader left in the status ConfigMap.
 type Left struct {
 	Document status.Document
 	Memory   model.Memory
 }
 
-// ReadLeft reads what a leader before has left, before the loop begins. None is
-// no error. What cannot be read is empty, and the error says why; a read that
-// fails is tried again until ctx ends, unless trying does not help.
+// ReadLeft reads what the previous leader left, before the loop begins. A missing ConfigMap is no
+// error. What cannot be parsed is empty, and the error says why. A read that fails is tried again
+// until ctx ends, unless a retry cannot help.
 func ReadLeft(ctx context.Context, client kubernetes.Interface, namespace, name string) (Left, error) {
 	var m *corev1.ConfigMap
 	for {
@@ -335,15 +331,15 @@ func ReadLeft(ctx context.Context, client kubernetes.Interface, namespace, name 
 		}
 	}
 	var left Left
-	// A document that cannot be read only loses since when things stand as they
-	// do; the Cluster Autoscaler's own can be.
+	// A document that cannot be parsed only costs the times since when states hold. The Cluster
+	// Autoscaler's can be parsed.
 	if d, _, err := status.DocumentIn(m); err == nil {
 		left.Document = d
 	}
 	memory, err := status.MemoryIn(m)
 	if memory.Written.IsZero() {
-		// A version that does not date it may have been gone for long, and another
-		// autoscaler may have written the document since: the nodes may have been needed.
+		// A memory without a time may be old, and another autoscaler may have run since: the nodes
+		// may have been needed.
 		memory.Unneeded = nil
 	}
 	left.Memory = memory

@@ -554,10 +554,10 @@ func TestReadLeft(t *testing.T) {
 		if err != nil || len(left.Memory.Asks) != 1 {
 			t.Errorf("free text: %+v, %v", left, err)
 		}
-		// 4. A missing right is told at once, an outage after a while.
+		// 4. A missing permission is reported at once, an outage after a while.
 		s := newShelf()
 		s.set("get", apierrors.NewForbidden(corev1.Resource("configmaps"), "status", errors.New("no")))
-		if _, took, err := read(s); err == nil || took != 0 || !strings.Contains(err.Error(), "the right to get it") {
+		if _, took, err := read(s); err == nil || took != 0 || !strings.Contains(err.Error(), "the permission to get it") {
 			t.Errorf("forbidden: %v after %s", err, took)
 		}
 		s.set("get", apierrors.NewServiceUnavailable("etcd"))

@@ -101,7 +101,7 @@ func TestObserve(t *testing.T) {
 		`msg="would begin" verb=Grow group=web from=0 to=2 max=10 new_nodes=2 for_pods=16`,
 		`msg="others bought nodes" group=web nodes=2 here=wanted`,
 		`msg="would begin" verb=Taint group=web node=web-`, `then="remove its instance"`,
-		`msg="others took a node, or it is gone" node=web-`,
+		`msg="others removed a node, or it is gone" node=web-`,
 	} {
 		if !strings.Contains(o.log(t), line) {
 			t.Errorf("the observer's log has no %s:\n%s", line, o.log(t))

@@ -14,26 +14,24 @@ import (
 type News struct {
 	// Began are the calls that would have begun, in the order of the plan's.
 	Began []Would
-	// Grown and Gone are what somebody else did; sorted by group and by node.
+	// Grown and Gone are what another actor did; sorted by group and by node.
 	Grown []Grown
 	Gone  []Gone
-	// Over are the growths that are not needed any more; sorted by group.
+	// Over are the growths that are no longer needed; sorted by group.
 	Over []Over
 }
 
 // Would is a call that would have begun.
 type Would struct {
 	model.Call
-	// Nodes, of a Grow, are those that have not been told before; Pods are all that
-	// it is for.
+	// Nodes of a Grow are those that were not reported before; Pods are all that it is for.
 	Nodes, Pods int
 	// Moves, of a Taint, are the pods that would be evicted next; the instance's end
 	// would follow.
 	Moves int
 }
 
-// Agreement is how something that somebody else did stands to what would have been
-// done here.
+// Agreement compares what another actor did with what would have been done here.
 type Agreement string
 
 // The agreements.
@@ -48,7 +46,7 @@ const (
 	Unwanted Agreement = "unwanted"
 )
 
-// Grown is a group that somebody else has raised the target of.
+// Grown is a group whose target another actor has raised.
 type Grown struct {
 	Group     provider.GroupID
 	Nodes     int
@@ -57,50 +55,46 @@ type Grown struct {
 	After time.Duration
 }
 
-// Gone is a node of a group that somebody else has begun to remove, or that is gone.
+// Gone is a node of a group that another actor has begun to remove, or that is gone.
 type Gone struct {
 	Node      string
 	Group     provider.GroupID
 	Agreement Agreement
 }
 
-// Over is a growth that is not needed any more: Bought of its Nodes have been asked
-// for by somebody else.
+// Over is a growth that is no longer needed: another actor has requested Bought of its Nodes.
 type Over struct {
 	Group         provider.GroupID
 	Nodes, Bought int
 	For           time.Duration
 }
 
-// Book is what has been told and still stands. The zero Book has told nothing. It
-// serves one goroutine.
+// Book is what has been reported and still holds. The zero Book is empty. It serves one goroutine.
 type Book struct {
 	growths map[provider.GroupID]*growth
-	taints  map[string]bool // nodes whose removal has been told
+	taints  map[string]bool // nodes whose removal was reported
 	others  map[string]bool // the rest of the last plan's calls, by verb and subject
 
-	// What follows is how things stood in the last cycle.
-	looked   bool
+	// The rest is the state of the last cycle.
+	started  bool
 	targets  map[provider.GroupID]int
 	nodes    map[string]provider.GroupID // of our groups, registered
-	leaving  map[string]bool             // nodes that somebody removes
+	leaving  map[string]bool             // nodes that another actor removes
 	unneeded map[string]bool
 }
 
-// growth is one that has been told, and whose need goes on.
+// growth is one that has been reported, and is still needed.
 type growth struct {
 	from, to int
-	bought   int // by somebody else, on the way from one to the other
+	bought   int // by another actor, on the way from one to the other
 	since    time.Time
 	classes  map[string]bool // by key, those of the pods that it is for
-	// idle is since when nobody waits for it, zero while somebody does. It stands
-	// until the cloud has been read once more: nodes that others bought may take pods
-	// before it is known who asked for them.
+	// idle is since when no pod waits for it, zero while one does. It is kept until the next read
+	// of the cloud: pods may run on nodes that others bought before the purchase is known.
 	idle time.Time
 }
 
-// AwaitsCloud reports whether something is told only after a newer read of the
-// cloud, whatever that shows.
+// AwaitsCloud reports whether some news waits for a newer read of the cloud, whatever that shows.
 func (b *Book) AwaitsCloud() bool {
 	for _, g := range b.growths {
 		if !g.idle.IsZero() {
@@ -113,13 +107,13 @@ func (b *Book) AwaitsCloud() bool {
 // Note takes in a cycle that decided.
 func (b *Book) Note(s *model.Snapshot, p *model.Plan) News {
 	var news News
-	if b.looked {
+	if b.started {
 		news.Grown = b.grown(s)
 		news.Gone = b.gone(s)
 	}
 	news.Over = b.over(s, p)
 	news.Began = b.began(s, p)
-	b.look(s, p)
+	b.remember(s, p)
 	return news
 }
 
@@ -153,7 +147,7 @@ func (b *Book) grown(s *model.Snapshot) []Grown {
 	return out
 }
 
-// gone finds the nodes that are there no more, and those whose removal has begun.
+// gone finds the nodes that no longer exist, and those whose removal has begun.
 func (b *Book) gone(s *model.Snapshot) []Gone {
 	var out []Gone
 	tell := func(node string, group provider.GroupID) {
@@ -191,7 +185,7 @@ func (b *Book) gone(s *model.Snapshot) []Gone {
 	return out
 }
 
-// over drops what is told and stands no more. What a cycle did not look at stands.
+// over drops what no longer holds. What a cycle did not examine is kept.
 func (b *Book) over(s *model.Snapshot, p *model.Plan) []Over {
 	// 1. Growths.
 	waits, grows := map[string]bool{}, map[provider.GroupID]bool{}
@@ -243,7 +237,7 @@ func (b *Book) over(s *model.Snapshot, p *model.Plan) []Over {
 	return out
 }
 
-// began tells the calls that have not been told.
+// began returns the calls that were not reported before.
 func (b *Book) began(s *model.Snapshot, p *model.Plan) []Would {
 	var out []Would
 	others := map[string]bool{}
@@ -285,8 +279,7 @@ func ofRemoval(call model.Call) bool {
 	return false
 }
 
-// grow takes a growth in. It tells how many of its nodes are news, and how many pods
-// it is for.
+// grow takes a growth in. It returns how many of its nodes are new, and how many pods it is for.
 func (b *Book) grow(s *model.Snapshot, p *model.Plan, call model.Call) (more, pods int) {
 	if b.growths == nil {
 		b.growths = map[provider.GroupID]*growth{}
@@ -317,9 +310,9 @@ func (b *Book) taint(node string) {
 	b.taints[node] = true
 }
 
-// look remembers how things stand.
-func (b *Book) look(s *model.Snapshot, p *model.Plan) {
-	if !b.looked {
+// remember keeps the state of this cycle.
+func (b *Book) remember(s *model.Snapshot, p *model.Plan) {
+	if !b.started {
 		b.leaving = map[string]bool{}
 	}
 	b.targets = b.targetsOf(s)
@@ -330,7 +323,7 @@ func (b *Book) look(s *model.Snapshot, p *model.Plan) {
 			continue
 		}
 		b.nodes[n.Name] = s.Groups[n.Group].ID
-		if n.Kind == model.Leaving && !b.looked {
+		if n.Kind == model.Leaving && !b.started {
 			b.leaving[n.Name] = true
 		}
 	}
@@ -338,7 +331,7 @@ func (b *Book) look(s *model.Snapshot, p *model.Plan) {
 	for i := range p.Unneeded {
 		b.unneeded[p.Unneeded[i].Node] = true
 	}
-	b.looked = true
+	b.started = true
 }
 
 // targetsOf are the groups' targets. That of one that cannot be read is the last one

@@ -1,12 +1,12 @@
 // Package shadow says what a process that only observes would have done, and how
 // far what somebody else did agrees with it.
 //
-// What flows in: the snapshot and the plan of each cycle that decided, and the Book,
-// which remembers what has been told. What flows out: News, sorted. Nothing here
-// reads a clock, a cluster or a file.
+// What flows in: the snapshot and the plan of each cycle that decided, and the Book, which
+// remembers what was reported. What flows out: News, sorted. Nothing here reads a clock, a cluster
+// or a file.
 //
-// An observer sees the same need in each cycle until somebody acts, and plans for it
-// each time; that is one call that it would have made, and it is told once.
+// An observer sees the same need in each cycle until another actor meets it, and plans for it each
+// time. It would have made one call, so that is reported once.
 //
 //   - A growth is told when it begins, and again when more nodes are needed. It is
 //     over when its group has reached the size, or when none of the pods that it was
@@ -18,7 +18,7 @@
 //   - What continues or takes back a removal is not told: each removal that is under
 //     way is somebody else's.
 //
-// Where it is not known whether somebody else has acted, we err to not telling.
+// Where it is unknown whether another actor has acted, we err to not reporting.
 //
-// Who may import it: report, which tells of it. It imports model and provider.
+// Who may import it: report, which shows it. It imports model and provider.
 package shadow

@@ -22,8 +22,8 @@ func DocumentIn(m *corev1.ConfigMap) (d Document, text string, err error) {
 	return d, text, nil
 }
 
-// MemoryIn reads the memory in a ConfigMap, and as of when it is: zero if nobody says
-// so. One without is an empty memory.
+// MemoryIn reads the memory in a ConfigMap, and its time: zero if there is none. Without the
+// annotation the memory is empty.
 func MemoryIn(m *corev1.ConfigMap) (model.Memory, error) {
 	text, ok := m.Annotations[MemoryAnnotation]
 	if !ok {
@@ -38,9 +38,9 @@ func MemoryIn(m *corev1.ConfigMap) (model.Memory, error) {
 	return memory, nil
 }
 
-// Put writes a document and a memory into a ConfigMap, both as of one time, and
-// leaves all else in it as it is. An empty memory leaves the one that is there, with
-// its time: else it would look newer with every document.
+// Put writes a document and a memory into a ConfigMap, with one time for both, and keeps everything
+// else in it. An empty memory keeps the existing one and its time: else that would look newer with
+// every document.
 func Put(m *corev1.ConfigMap, document, made, memory string) {
 	if m.Data == nil {
 		m.Data = map[string]string{}

@@ -16,8 +16,8 @@ type Disagreement struct {
 	Message string      `json:"message"`
 }
 
-// disagreementsTold is how many of them the document has.
-const disagreementsTold = 10
+// mostDisagreements is how many of them the document has.
+const mostDisagreements = 10
 
 func disagreementsOf(c model.Cycle) []Disagreement {
 	var out []Disagreement
@@ -27,7 +27,7 @@ func disagreementsOf(c model.Cycle) []Disagreement {
 		if v.Disagrees == nil {
 			continue
 		}
-		if len(out) == disagreementsTold {
+		if len(out) == mostDisagreements {
 			break
 		}
 		if names == nil {

@@ -29,8 +29,8 @@ const (
 	LastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
 	// MemoryAnnotation holds the memory.
 	MemoryAnnotation = "plimsoll.dev/memory"
-	// MemoryWritten is the annotation that says as of when the memory is. The
-	// document's own time does not: documents are written without a memory, too.
+	// MemoryWritten is the annotation with the memory's time. It differs from the document's:
+	// documents are written without a memory, too.
 	MemoryWritten = "plimsoll.dev/memory-written"
 )
 
@@ -38,7 +38,7 @@ const (
 // exporters parse it.
 const timeLayout = "2006-01-02 15:04:05.999999999 -0700 MST"
 
-// State is the word for how one thing stands.
+// State is the word for the state of one thing.
 type State string
 
 // The states, as existing exporters know them.
@@ -57,9 +57,8 @@ const (
 	NoCandidates      State = "NoCandidates"
 )
 
-// Document is the status of the autoscaler, the cluster and each node group.
-// Its names are the Cluster Autoscaler's, and must stay: others parse them. What
-// that one does not have is at the end.
+// Document is the status of the autoscaler, the cluster and each node group. Its names are the
+// Cluster Autoscaler's and must stay: others parse them. Plimsoll's own fields are at the end.
 type Document struct {
 	Time             string      `json:"time,omitempty"`
 	AutoscalerStatus State       `json:"autoscalerStatus,omitempty"`
@@ -87,12 +86,11 @@ type Notices struct {
 // ModeObserve is the mode of a process that carries out none of its plans.
 const ModeObserve = "observe"
 
-// observed is said before all else of what such a process writes: its document looks
-// like that of one that acts.
+// observed begins the message of such a process: its document looks like that of one that acts.
 const observed = "observe mode: nothing is bought, removed or written to any node or pod"
 
-// Observed is the document of a process that only observes. The message says so, for
-// whoever does not know the mode.
+// Observed is the document of a process that only observes. The message says so, for readers that
+// do not know the mode.
 func (d Document) Observed() Document {
 	d.Mode = ModeObserve
 	if d.Message == "" {
@@ -110,13 +108,13 @@ type ClusterWide struct {
 	ScaleDown ScaleDown      `json:"scaleDown"`
 }
 
-// Times are when a thing was last looked at, and since when it stands so.
+// Times are when a thing was last probed, and since when its state holds.
 type Times struct {
 	LastProbeTime      metav1.Time `json:"lastProbeTime"`
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
 }
 
-// ClusterHealth is whether the cluster is in a shape to be acted on (S1).
+// ClusterHealth says whether the cluster is healthy enough to be acted on (S1).
 type ClusterHealth struct {
 	Status     State      `json:"status,omitempty"`
 	NodeCounts NodeCounts `json:"nodeCounts"`
@@ -142,12 +140,12 @@ type NodeGroup struct {
 	Health    GroupHealth  `json:"health"`
 	ScaleUp   GroupScaleUp `json:"scaleUp"`
 	ScaleDown ScaleDown    `json:"scaleDown"`
-	// Holds are why the provider has some operations on the group not started now: a
-	// rollout, a pause. Of Plimsoll's own; the Cluster Autoscaler has no such field.
+	// Holds are why the provider has some operations on the group not started now: a rollout, a
+	// pause. The Cluster Autoscaler has no such field.
 	Holds []string `json:"holds,omitempty"`
-	// These are Plimsoll's own, too. Unhealthy says why Health is Unhealthy. Missing
-	// counts nodes that the target has and the cluster has not. NotRemoved are
-	// machines that are given up and stay for now.
+	// The Cluster Autoscaler has none of these. Unhealthy says why Health is Unhealthy. Missing
+	// counts nodes that the target has and the cluster has not. NotRemoved are machines that are
+	// given up and stay for now.
 	Unhealthy  string       `json:"unhealthy,omitempty"`
 	Missing    Missing      `json:"missing,omitzero"`
 	NotRemoved []NotRemoved `json:"notRemoved,omitempty"`
@@ -159,8 +157,8 @@ type Missing struct {
 	Since metav1.Time `json:"since"`
 }
 
-// NotRemoved is a machine that nobody waits for any more, or several that have no
-// instance yet, and what keeps Plimsoll from giving it back to the cloud.
+// NotRemoved is a machine that was given up, or several that have no instance yet, and what keeps
+// Plimsoll from giving it back to the cloud.
 type NotRemoved struct {
 	Instance string       `json:"instance,omitempty"`
 	Count    int          `json:"count,omitempty"`
@@ -170,7 +168,7 @@ type NotRemoved struct {
 	Fix      string       `json:"fix,omitempty"`
 }
 
-// GroupHealth is whether the group is in a shape to grow (S2), and its size.
+// GroupHealth says whether the group is healthy enough to grow (S2), and its size.
 type GroupHealth struct {
 	Status              State      `json:"status,omitempty"`
 	NodeCounts          NodeCounts `json:"nodeCounts"`
@@ -221,7 +219,7 @@ type Unready struct {
 // Stamp writes a time as the document does.
 func Stamp(at time.Time) string { return at.UTC().Format(timeLayout) }
 
-// Made tells when the document was made; zero if it does not say.
+// Made is when the document was made; zero if it does not say.
 func (d Document) Made() time.Time { return stamped(d.Time) }
 
 // stamped reads a time that Stamp wrote; zero if it is none.

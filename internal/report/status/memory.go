@@ -22,16 +22,16 @@ const (
 	// maxMemory is how long it may be at all. The API server takes 256 KiB of
 	// all annotations together.
 	maxMemory = 200 << 10
-	// maxUnpacked bounds what is read of a packed one, whoever wrote it.
+	// maxUnpacked bounds the size of a memory that is read.
 	maxUnpacked = 64 << 20
 	packed      = "gzip:"
 )
 
-// Dropped is what had to be left out of a memory that is too long, in the order in
-// which it goes: what costs the least goes first.
+// Dropped is what had to be left out of a memory that is too long. What costs the least to lose
+// goes first.
 type Dropped struct {
-	// Ready are units whose nodes have come. Nothing waits for them: only how many of
-	// an ask have come is not told right.
+	// Ready are units whose nodes are ready. Losing them only makes an ask's count of ready nodes
+	// wrong.
 	Ready int
 	// Unneeded are the youngest unneeded-since: such nodes stay longer.
 	Unneeded int
@@ -40,9 +40,9 @@ type Dropped struct {
 	Arrivals int
 }
 
-// EncodeMemory writes a memory as the text of an annotation, and tells what was left
-// out of it. If it is too long even without all that can be, that is an error: what is
-// waited for, and what is being emptied, is remembered whole or not at all.
+// EncodeMemory writes a memory as the text of an annotation, and reports what it left out. It is an
+// error if the rest is still too long: units in flight and open drains are remembered completely or
+// not at all.
 func EncodeMemory(m model.Memory) (text string, dropped Dropped, err error) {
 	text, err = encode(m)
 	if err != nil || len(text) <= maxMemory {
@@ -135,8 +135,8 @@ func encode(m model.Memory) (string, error) {
 	return b.String(), nil
 }
 
-// DecodeMemory reads what EncodeMemory wrote. Fields that it does not know are
-// left out, so that a newer version may have written it.
+// DecodeMemory reads what EncodeMemory wrote. Fields that it does not know are left out, since a
+// newer version may have written it.
 func DecodeMemory(text string) (model.Memory, error) {
 	plain := []byte(text)
 	if rest, ok := strings.CutPrefix(text, packed); ok {

@@ -40,12 +40,12 @@ type Drain struct {
 	PodsLeft int `json:"podsLeft"`
 	// Refused is the last refusal of an eviction that has not been granted since.
 	Refused *Refused `json:"refused,omitempty"`
-	// Reason and Why are set while the node is given back.
+	// Reason and Why are set during a rollback.
 	Reason model.Reason `json:"reason,omitempty"`
 	Why    string       `json:"why,omitempty"`
 }
 
-// Refused is a pod whose eviction is refused, and since when it is asked for.
+// Refused is a pod whose eviction is refused, and since when it is requested.
 type Refused struct {
 	Pod   string      `json:"pod"`
 	Why   string      `json:"why"`
@@ -70,8 +70,7 @@ type ReasonCount struct {
 type Stay struct {
 	Node  string `json:"node"`
 	Group string `json:"group,omitempty"`
-	// Use is the share of the node that pods request, 0 to 1 and more; 0 also
-	// where nobody has asked.
+	// Use is the share of the node that pods request, 0 to 1 and more; 0 also where it is unknown.
 	Use    float64      `json:"use,omitempty"`
 	Reason model.Reason `json:"reason"`
 	Detail string       `json:"detail,omitempty"`
@@ -196,9 +195,8 @@ func staysOf(now time.Time, c model.Cycle, before Stays) Stays {
 	return out
 }
 
-// heldSince is since when a node stays for its reason: as the ledger knows, else
-// as the verdict tells, else since now; or since earlier, if the document before
-// has it so.
+// heldSince is since when a node stays for its reason: from the ledger, else from the verdict, else
+// now; or the earlier time of the document before.
 func heldSince(now time.Time, v *model.NodeVerdict, unneeded bool, st *model.NodeStanding, was *Stay) time.Time {
 	since := now
 	switch {
@@ -213,8 +211,8 @@ func heldSince(now time.Time, v *model.NodeVerdict, unneeded bool, st *model.Nod
 	return since
 }
 
-// someOf lists at most so many nodes, sorted by name: of rare reasons all, of the
-// others those that it has kept the longest, which changes the least.
+// someOf lists at most n nodes, sorted by name: all of rare reasons, and of the others those kept
+// for longest, which change the least.
 func someOf(byReason map[model.Reason][]keeper, most int) []Stay {
 	reasons := slices.SortedFunc(maps.Keys(byReason), func(a, b model.Reason) int {
 		return cmp.Or(cmp.Compare(len(byReason[a]), len(byReason[b])), cmp.Compare(a, b))

@@ -25,13 +25,13 @@ const (
 	maxText = 1_000_000
 )
 
-// Starting is the document of a process that leads and has not looked yet.
+// Starting is the document of a process that leads and has had no cycle yet.
 func Starting(now time.Time) Document {
 	return Document{Time: Stamp(now), AutoscalerStatus: Initializing}
 }
 
-// Of writes down how the cluster stands after a cycle. What stands as it did in
-// the document before keeps the time since when it does.
+// Of describes the cluster after a cycle. A state that the document before had, too, keeps its
+// time.
 func Of(now time.Time, c model.Cycle, before Document) Document {
 	s := c.Snapshot
 	d := Document{Time: Stamp(now), AutoscalerStatus: Running}
@@ -46,7 +46,7 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 	// 1. Groups.
 	growing, grow := false, map[provider.GroupID]bool{}
 	for i := range c.Plan.Grow {
-		grow[c.Plan.Grow[i].Group] = true // some are over before the next cycle sees them
+		grow[c.Plan.Grow[i].Group] = true // some calls end before the next cycle sees them
 	}
 	kept := notRemoved(c.Plan.Repair)
 	d.NodeGroups = make([]NodeGroup, 0, len(s.Groups))
@@ -89,20 +89,19 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 	}
 	// 3. Nodes on their way out, and those that stay.
 	d.Drains, d.Stays = drainsOf(s), staysOf(now, c, before.Stays)
-	// 4. Pods that the scheduler refuses against our word.
+	// 4. Pods that the scheduler refuses although we find that they fit.
 	d.Disagreements = disagreementsOf(c)
-	// 5. What a person should know.
+	// 5. Notices.
 	d.Notices = noticesOf(slices.Concat(s.Notices, c.Plan.Notices))
 	return d
 }
 
-// noticesTold is how many notices the document has: a thousand groups may share one
-// mistake.
-const noticesTold = 50
+// mostNotices is how many notices the document has: a thousand groups may share one mistake.
+const mostNotices = 50
 
 func noticesOf(all []provider.Notice) Notices {
 	out := Notices{Total: len(all)}
-	for _, n := range all[:min(noticesTold, len(all))] {
+	for _, n := range all[:min(mostNotices, len(all))] {
 		n.Message = cut(n.Message, maxError)
 		out.List = append(out.List, n)
 	}
@@ -125,7 +124,7 @@ func groupOf(now time.Time, g *model.Group, b bounds, grows bool, candidates int
 	if health == Unhealthy {
 		up = Unhealthy
 	}
-	// A growth under way goes on, whatever the next one would meet.
+	// A growth in flight goes on, whether or not another one could begin.
 	if grows {
 		up = InProgress
 	}
@@ -170,8 +169,8 @@ func withoutCode(b model.Backoff) string {
 // have the same reasons as a rule.
 const mostNotRemoved = 20
 
-// notRemoved are the verdicts on what is given up and stays, by group. A call under
-// way is none: its end is seconds away.
+// notRemoved are the verdicts on machines that are given up and stay, by group. A call under way
+// does not count: it ends within seconds.
 func notRemoved(verdicts []model.RepairVerdict) map[provider.GroupID][]NotRemoved {
 	out := map[provider.GroupID][]NotRemoved{}
 	for i := range verdicts {
@@ -217,8 +216,8 @@ func holdsOf(g *model.Group, now time.Time) []string {
 	return out
 }
 
-// Growing reports whether a growth of the group is under way: a call, or units
-// that are waited for until they are ready.
+// Growing reports whether a growth of the group is in flight: a call, or units that are not ready
+// yet.
 func Growing(g *model.Group) bool {
 	if g.Busy != nil && g.Busy.Verb == model.Grow && g.Busy.Group == g.ID {
 		return true
@@ -229,13 +228,13 @@ func Growing(g *model.Group) bool {
 // Resting reports whether the group does not grow because growth failed there.
 func Resting(g *model.Group, now time.Time) bool { return now.Before(g.Backoff.Until) }
 
-// Tally is how far the units of an ask are; each counts once.
+// Tally counts the units of an ask by state; each counts once.
 type Tally struct{ Asked, Exist, Registered, Ready, GivenUp int }
 
-// Waiting is how many units are still waited for.
+// Waiting is how many units are still in flight.
 func (t Tally) Waiting() int { return t.Asked + t.Exist + t.Registered }
 
-// Progress counts the units of an ask by how far they are.
+// Progress counts the units of an ask by state.
 func Progress(a model.Ask) Tally {
 	var t Tally
 	for i := range a.Units {
@@ -283,7 +282,7 @@ func times(now time.Time, is, was State, before Times) Times {
 	return t
 }
 
-// cut shortens a message to so many characters.
+// cut shortens a message to n characters.
 func cut(message string, most int) string {
 	if utf8.RuneCountInString(message) <= most {
 		return message
@@ -291,9 +290,8 @@ func cut(message string, most int) string {
 	return string([]rune(message)[:most]) + truncated
 }
 
-// WithoutTimes is the document without what changes by looking again, and
-// without the nodes that stay: among many, some reason always changes, and that
-// alone is told no more often than times are.
+// WithoutTimes is the document without its times, and without the nodes that stay: among many, some
+// reason always changes, which alone is no cause to write the document.
 func (d Document) WithoutTimes() Document {
 	d.Time = ""
 	never := metav1.Time{}
@@ -308,10 +306,9 @@ func (d Document) WithoutTimes() Document {
 	return d
 }
 
-// Text is the document as YAML. Of what is too long for one ConfigMap, the lists
-// of nodes go first, and their counts stay. Of too many groups, those where
-// something is amiss or under way are kept, and the message says how many are
-// left out.
+// Text is the document as YAML. If it is too long for one ConfigMap, the lists of nodes go first,
+// and their counts stay. Of too many groups, those with problems or activity are kept, and the
+// message says how many are left out.
 func (d Document) Text() (string, error) {
 	text, err := yaml.Marshal(d)
 	if err == nil && len(text) > maxText {
@@ -339,15 +336,14 @@ func (d Document) Text() (string, error) {
 	return string(text), err
 }
 
-// ByConcern are the groups with those first where something is amiss or under way;
-// equals stay in their order.
+// ByConcern are the groups, those with problems or activity first; equals keep their order.
 func ByConcern(groups []NodeGroup) []NodeGroup {
 	all := slices.Clone(groups)
 	slices.SortStableFunc(all, func(a, b NodeGroup) int { return cmp.Compare(calm(a), calm(b)) })
 	return all
 }
 
-// calm ranks groups: the lower, the more there is to see.
+// calm ranks groups: the lower, the more problems or activity.
 func calm(g NodeGroup) int {
 	switch {
 	case g.Health.Status == Unhealthy || len(g.Holds) > 0 || len(g.NotRemoved) > 0:

@@ -131,7 +131,7 @@ func TestNoticesAreBounded(t *testing.T) {
 	c.Snapshot.Notices = slices.Repeat([]provider.Notice{{Code: "BadTag", Message: strings.Repeat("x", 2*maxError)}},
 		1000)
 	n := Of(start, c, Document{}).Notices
-	if n.Total != 1001 || len(n.List) != noticesTold || len(n.List[0].Message) != maxError+len(truncated) {
+	if n.Total != 1001 || len(n.List) != mostNotices || len(n.List[0].Message) != maxError+len(truncated) {
 		t.Errorf("%d, of them %d", n.Total, len(n.List))
 	}
 }
