@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// hangGrace is how long after its deadline a call may still return before its
-// end is told as unknown.
+// hangGrace is how long after its deadline a call may still return before its end is reported as
+// unknown.
 const hangGrace = 2 * time.Second
 
 // Why a call was not begun.
@@ -51,12 +51,11 @@ type job struct {
 	call model.Call
 }
 
-// New gives an actor on a cloud and a cluster. may is asked right before each
-// call begins whether this process may still write, and says why if not: a
-// process that was stopped for a while learns last of all that its lease is
-// gone. Of a call that looks, or has written, before it writes, it is asked
-// again. ended is called after each write to the cloud has ended, well or not or
-// without having begun, so that the cloud is read again soon. Neither may block.
+// New makes an actor on a cloud and a cluster. may returns why this process may no longer write,
+// nil if it may. It is called right before each call, since a process that was stopped learns late
+// that it lost its lease, and again before each later write of the call. ended is called after each
+// write to the cloud, successful or not, begun or not, so that the cloud is read again soon.
+// Neither may block.
 func New(
 	cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), log *slog.Logger,
 ) *Actor {
@@ -67,8 +66,8 @@ func New(
 	}
 }
 
-// Start begins the calls and returns at once. Calls that ctx's end finds
-// waiting for their turn never begin; the ends of all are told by Collect.
+// Start begins the calls and returns at once. Calls that still wait for their turn when ctx ends
+// never begin. Collect returns the ends of all.
 func (a *Actor) Start(ctx context.Context, calls []model.Call) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,7 +85,7 @@ func (a *Actor) Start(ctx context.Context, calls []model.Call) {
 	}
 }
 
-// drain works off a lane until it is empty.
+// drain carries out the calls of a lane until it is empty.
 func (a *Actor) drain(lane string) {
 	for {
 		a.mu.Lock()
@@ -104,10 +103,9 @@ func (a *Actor) drain(lane string) {
 	}
 }
 
-// carryOut is one write, for one call or for several removals, and tells the end of
-// each. A write that does not return at its deadline, against the contract, is told as
-// unknown then; its lane stays taken until it does return, since a second write must
-// not run beside it.
+// carryOut is one write, for one call or for several removals, and reports the end of each. A write
+// that does not return at its deadline, against the contract, is reported as unknown. Its lane
+// stays taken until it does return, since a second write must not run beside it.
 func (a *Actor) carryOut(jobs []job) {
 	var admitted []job
 	var slots []func()
@@ -138,7 +136,7 @@ func (a *Actor) carryOut(jobs []job) {
 		hung = true
 		outs = unknown(calls, began, provider.Unavailable, "it did not return at its deadline")
 	}
-	// One that hangs gives its slot back: else a few of them would stop all writes.
+	// A write that hangs returns its slot: else a few of them would stop all writes.
 	for _, release := range slots {
 		release()
 	}
@@ -158,8 +156,8 @@ func firstDeadline(calls []model.Call) time.Time {
 	return slices.MinFunc(calls, func(a, b model.Call) int { return a.Deadline.Compare(b.Deadline) }).Deadline
 }
 
-// admit waits for a slot if the call needs one, and gives what hands it back. It
-// is an error if the call must not begin.
+// admit waits for a slot if the call needs one, and returns the function that releases it. It is an
+// error if the call must not begin.
 func (a *Actor) admit(j job) (release func(), err error) {
 	release = func() {}
 	if slots := a.slots(j.call); slots != nil {
@@ -229,7 +227,7 @@ func idsOf(calls []model.Call) []string {
 	return ids
 }
 
-// unknown are ends of which nobody knows whether the write has happened.
+// unknown are ends of calls whose write may have happened.
 func unknown(calls []model.Call, began time.Time, kind provider.Kind, message string) []model.Outcome {
 	var outs []model.Outcome
 	for _, call := range calls {
@@ -281,8 +279,8 @@ func notBegun(call model.Call, why error) model.Outcome {
 	return out
 }
 
-// finish stamps an end and tells it. The cloud is to be read again after every
-// write to it, or what was to be one: such a read must have begun after the end.
+// finish dates an end and reports it. After each write to the cloud, begun or not, the cloud is
+// read again: that read must begin after the end.
 func (a *Actor) finish(out model.Outcome) {
 	a.mu.Lock()
 	out.Ended = time.Now()
@@ -293,7 +291,7 @@ func (a *Actor) finish(out model.Outcome) {
 	}
 }
 
-// tell adds an end to those that Collect gives out. The lock must be held.
+// tell adds an end to those that Collect returns. The lock must be held.
 func (a *Actor) tell(out model.Outcome) {
 	a.ends = append(a.ends, out)
 	select {
@@ -302,8 +300,7 @@ func (a *Actor) tell(out model.Outcome) {
 	}
 }
 
-// Collect gives the ends since it was last called, in the order in which they
-// came.
+// Collect returns the ends since it was last called, in order.
 func (a *Actor) Collect() []model.Outcome {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -312,7 +309,7 @@ func (a *Actor) Collect() []model.Outcome {
 	return ends
 }
 
-// Changed tells, coalesced, that a call has ended.
+// Changed signals, coalesced, that a call has ended.
 func (a *Actor) Changed() <-chan struct{} { return a.changed }
 
 func (a *Actor) ending() bool {
@@ -331,7 +328,7 @@ func (a *Actor) Close(ctx context.Context) error {
 	if !a.ending() {
 		close(a.closing)
 	}
-	// What waits for its turn does not begin any more.
+	// Calls that wait for their turn never begin.
 	for lane, queue := range a.lanes {
 		for _, j := range queue {
 			a.tell(notBegun(j.call, errEnding))

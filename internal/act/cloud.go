@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// grow raises a group's target. The limit of the plan is held here once more
-// (rule P4): whatever went wrong before, no target above it leaves the house.
+// grow raises a group's target. The plan's limit is checked here again (rule P4): whatever went
+// wrong before, no higher target is sent.
 func (a *Actor) grow(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	switch {
 	case call.To > call.MaxTo:
@@ -17,14 +17,15 @@ func (a *Actor) grow(ctx context.Context, call model.Call, out model.Outcome) mo
 			fmt.Sprintf("the target %d is above the limit %d", call.To, call.MaxTo), nil)
 		return out
 	case call.To <= call.From:
-		out.Err = callError(call, provider.BadConfig, fmt.Sprintf("a growth from %d to %d is none", call.From, call.To), nil)
+		out.Err = callError(call, provider.BadConfig,
+			fmt.Sprintf("a scale-up from %d to %d adds no node", call.From, call.To), nil)
 		return out
 	}
 	result, err := a.cloud.Grow(ctx, provider.GrowRequest{Group: call.Group, From: call.From, To: call.To})
 	if err != nil {
 		out.Err = cloudError(ctx, call, err)
 		if out.Err.MayHaveHappened && result.Target > call.From {
-			out.Target = result.Target // it happened in part, and the provider knows how far
+			out.Target = result.Target // it happened in part, and the provider knows the new target
 		}
 		return out
 	}

@@ -46,8 +46,10 @@ func TestProviderErrorsKeepTheirKind(t *testing.T) {
 		kind      provider.Kind
 		uncertain bool
 	}{
-		{"contract error", &provider.Error{Op: provider.OpGrow, Group: "g", Kind: provider.NoCapacity}, provider.NoCapacity, false},
-		{"contract error that may have happened", &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}, provider.Unavailable, true},
+		{"contract error", &provider.Error{Op: provider.OpGrow, Group: "g", Kind: provider.NoCapacity},
+			provider.NoCapacity, false},
+		{"contract error that may have happened", &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true},
+			provider.Unavailable, true},
 		{"any error", plain, provider.Transient, false},
 		{"a deadline passed on", context.DeadlineExceeded, provider.Unavailable, true},
 	} {

@@ -82,8 +82,10 @@ func TestCordonOfANodeThatStays(t *testing.T) {
 		why    string
 	}{
 		{"the taint is gone", node("n", begun), nil, provider.Conflict, model.TaintToBeDeleted},
-		{"only a look, and the taint is gone", node("n", begun), func(c *model.Call) { c.LookOnly = true }, provider.Conflict, model.TaintToBeDeleted},
-		{"annotated meanwhile", node("n", goes, begun, withAnnotation(model.AnnotationScaleDownDisabled, "true")), nil, provider.Conflict, model.AnnotationScaleDownDisabled},
+		{"only a look, and the taint is gone", node("n", begun), func(c *model.Call) { c.LookOnly = true }, provider.Conflict,
+			model.TaintToBeDeleted},
+		{"annotated meanwhile", node("n", goes, begun, withAnnotation(model.AnnotationScaleDownDisabled, "true")), nil,
+			provider.Conflict, model.AnnotationScaleDownDisabled},
 		{"ready again", node("n", goes, begun, withReady(corev1.ConditionTrue)), unready, provider.Conflict, "ready again"},
 		{"gone", nil, nil, provider.NotFound, "not found"},
 	} {

@@ -25,8 +25,8 @@ func callError(call model.Call, kind provider.Kind, message string, cause error)
 	return &provider.Error{Op: provider.Op(call.Verb), Group: call.Group, Kind: kind, Message: message, Err: cause}
 }
 
-// cloudError is a provider's error as the contract's. A deadline that a
-// provider passes on as it is says nothing about the write.
+// cloudError is a provider's error in the contract's terms. A bare deadline error says nothing
+// about the write.
 func cloudError(ctx context.Context, call model.Call, err error) *provider.Error {
 	e := *provider.AsError(provider.Op(call.Verb), call.Group, err)
 	if _, told := errors.AsType[*provider.Error](err); !told &&
@@ -47,13 +47,14 @@ func apiError(call model.Call, attempt string, err error) *provider.Error {
 		e.Kind = provider.NotFound
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		e.Code = string(corev1.NamespaceTerminatingCause)
-		e.Message += " (its namespace is being deleted, and it will be with it)"
+		e.Message += " (its namespace is being deleted, and the pod with it)"
 	case apierrors.IsForbidden(err):
 		e.Kind = provider.Denied
 		if call.Verb == model.Evict && notAuthorized(err) {
 			e.Code = model.CodeRightMissing
 		}
-		e.Message += " (grant " + rights(call) + " to Plimsoll's service account, or see which admission webhook refuses it)"
+		e.Message += " (grant " + permissions(call) +
+			" to Plimsoll's service account, or see which admission webhook refuses it)"
 	case apierrors.IsUnauthorized(err):
 		e.Kind = provider.Credentials
 	case apierrors.IsTooManyRequests(err):
@@ -70,8 +71,8 @@ func apiError(call model.Call, attempt string, err error) *provider.Error {
 // it does not, we err to blaming the pod.
 func notAuthorized(err error) bool { return strings.Contains(err.Error(), "cannot create resource") }
 
-// rights are those that a call takes.
-func rights(call model.Call) string {
+// permissions are those that a call needs.
+func permissions(call model.Call) string {
 	if call.Verb == model.Evict {
 		return "create on pods/eviction and get on pods"
 	}
@@ -84,9 +85,8 @@ func retryAfter(err error) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// unknownEnd reports whether a request may have been carried out although it
-// failed. Every answer that is a status of the API server's own refusal is
-// certain; everything else (a timeout, a broken connection) is not.
+// unknownEnd reports whether a failed request may have been carried out. A refusal by the API
+// server is certain; everything else (a timeout, a broken connection) is not.
 func unknownEnd(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -19,10 +19,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// evict asks for the end of one pod through the Eviction API, which counts it
-// against its budget. It names the pod by UID as well: a pod of the same name
-// that came after it stays. A pod that goes already, or is gone, is what was
-// wanted.
+// evict asks for the end of one pod through the Eviction API, which counts it against its budget.
+// It names the pod by UID as well: a later pod of the same name stays. A pod that is ending or gone
+// counts as success.
 func (a *Actor) evict(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	namespace, name, _ := strings.Cut(call.Pod, "/")
 	if namespace == "" || name == "" || call.PodUID == "" {
@@ -32,7 +31,7 @@ func (a *Actor) evict(ctx context.Context, call model.Call, out model.Outcome) m
 	}
 	options := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(call.PodUID))}
 	if call.Grace >= 0 {
-		// In full seconds, and rather one more: 0 would be to kill it at once.
+		// Rounded up to full seconds: 0 would kill it at once.
 		seconds := int64(call.Grace / time.Second)
 		if call.Grace%time.Second > 0 {
 			seconds++
@@ -60,9 +59,8 @@ func (a *Actor) evict(ctx context.Context, call model.Call, out model.Outcome) m
 	return out
 }
 
-// perhapsGone reports whether a refusal may be because the pod goes already. It is
-// not always the pod that a refusal is about: a budget may not be found either,
-// and the version of a pod may have changed under the API server's hands.
+// perhapsGone reports whether the reason for a refusal may be that the pod is ending. Other reasons
+// look the same: a budget that is not found, or a pod that changed during the request.
 func perhapsGone(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) ||
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
@@ -71,7 +69,7 @@ func perhapsGone(err error) bool {
 // goesAnyway reads a pod, and reports whether it is being deleted, or gone, or
 // another one of the same name.
 func (a *Actor) goesAnyway(ctx context.Context, namespace, name string, uid types.UID) (bool, error) {
-	// To list is a right that there is anyway, to get is not.
+	// The permission to list pods exists anyway, that to get them does not.
 	pods, err := a.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
 	})
@@ -86,16 +84,16 @@ func (a *Actor) goesAnyway(ctx context.Context, namespace, name string, uid type
 	return true, nil
 }
 
-// evictError is what the API server has against an eviction.
+// evictError classifies the API server's refusal of an eviction.
 func evictError(call model.Call, err error) *provider.Error {
-	// 1. A budget has none to spare: with 429, or, if its numbers are odd, 403.
+	// 1. A budget allows no disruption: 429, or, if its numbers are odd, 403.
 	if budget, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause); ok {
 		e := callError(call, provider.Conflict,
 			budget.Message+" (it can go when more of the budget's pods are ready, or the budget allows more)", err)
 		e.Code, e.RetryAfter = model.CodeDisruptionBudget, retryAfter(err)
 		return e
 	}
-	// 2. Several are about it: 500, which nothing but its text tells apart.
+	// 2. Several budgets cover it: 500, recognized by its text only.
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError &&
 		strings.Contains(status.Status().Message, "more than one PodDisruptionBudget") {
@@ -104,7 +102,7 @@ func evictError(call model.Call, err error) *provider.Error {
 		e.Code = model.CodeManyBudgets
 		return e
 	}
-	// 3. Anything else. That the pod is gone has been ruled out.
+	// 3. Anything else. The pod exists: that was checked before.
 	e := apiError(call, "evict", err)
 	if e.Kind == provider.NotFound {
 		e.Kind = provider.Transient

@@ -6,12 +6,11 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// atOnce is how many writes to nodes run at once, and how many evictions. Either
-// has slots of its own: the API server may keep an eviction waiting for minutes,
-// and a node that is given back must not wait for that.
+// atOnce is how many writes to nodes run at once, and how many evictions. Each has its own slots:
+// the API server may delay an eviction for minutes, and a rollback must not wait for that.
 const atOnce = 20
 
-// laneOf names what a call must not share with another one at the same time.
+// laneOf names what only one call may use at a time.
 func laneOf(call model.Call) string {
 	switch {
 	case call.Verb == model.Evict:
@@ -25,17 +24,16 @@ func laneOf(call model.Call) string {
 	}
 }
 
-// together is how many instances one write ends at most: its deadline is that of a
-// call, and clouds that end instances one by one take some of it for each.
+// together is how many instances one write ends at most: its deadline is that of one call, and some
+// clouds end instances one by one.
 const together = 10
 
-// apart is how much more time one removal may have than another of the same write: they
-// all end when the first of them must.
+// apart is the largest difference between the deadlines of removals in one write: the earliest
+// deadline holds for all.
 const apart = 10 * time.Second
 
-// head is how many calls at the head of a queue are one write: removals from one group
-// that wait for their turn, else one. Whatever has come between them keeps its turn.
-// Those that end all of a group or none are never parted.
+// head is how many calls at the head of a queue form one write: consecutive removals from one
+// group, else one. Removals of an all-or-nothing group are never separated.
 func head(queue []job) int {
 	n, first := 1, queue[0].call
 	most := together
@@ -53,8 +51,8 @@ func head(queue []job) int {
 	return n
 }
 
-// slots are those that a call needs one of; nil: it needs none, since a write to
-// the cloud has its lane alone.
+// slots are those of which a call needs one. Writes to the cloud need none: a lane limits them
+// already.
 func (a *Actor) slots(call model.Call) chan struct{} {
 	switch {
 	case call.Verb == model.Evict:

@@ -136,8 +136,12 @@ func TestWaitingForASlotIsNotBegun(t *testing.T) {
 		stop     func(*testing.T, *Actor, context.CancelCauseFunc)
 		why      string
 	}{
-		"the lease is lost": {time.Minute, 0, func(_ *testing.T, _ *Actor, cancel context.CancelCauseFunc) { cancel(errors.New("the lease is lost")) }, "the lease is lost"},
-		"the deadline":      {time.Second / 2, time.Second / 2, func(*testing.T, *Actor, context.CancelCauseFunc) {}, "its deadline passed"},
+		"the lease is lost": {time.Minute, 0, func(_ *testing.T, _ *Actor,
+			cancel context.CancelCauseFunc) {
+			cancel(errors.New("the lease is lost"))
+		}, "the lease is lost"},
+		"the deadline": {time.Second / 2, time.Second / 2, func(*testing.T, *Actor, context.CancelCauseFunc) {},
+			"its deadline passed"},
 		"close": {time.Minute, 0, func(t *testing.T, a *Actor, _ context.CancelCauseFunc) {
 			for range 2 {
 				if err := a.Close(t.Context()); err != nil {

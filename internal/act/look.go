@@ -16,17 +16,17 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// annotationDaemonSetPod on a pod says that it is as good as a DaemonSet's.
+// annotationDaemonSetPod on a pod makes it count as a DaemonSet's.
 const annotationDaemonSetPod = "cluster-autoscaler.kubernetes.io/daemonset-pod"
 
-// overtime is how long after its time to end a pod still keeps its node. The
-// kubelet kills at the end of that time, and says so a little later.
+// overtime is how long after its grace period a pod still keeps its node. The kubelet kills at the
+// end of that period, and reports it a little later.
 const overtime = 30 * time.Second
 
 // pageSize is how many nodes one page of a list has.
 const pageSize = 500
 
-// stays says why a node whose removal has begun must stay; nil: it may go.
+// stays returns why a node whose removal has begun must stay; nil if it may go.
 func stays(call model.Call, n *corev1.Node) error {
 	switch {
 	case !model.HasTaint(n, model.TaintToBeDeleted):
@@ -43,9 +43,9 @@ func stays(call model.Call, n *corev1.Node) error {
 	return nil
 }
 
-// lastLook reads a node and its pods before it goes: what it does not see cannot
-// have been bound before the taint and the cordon, and nothing can be since. It
-// returns an error if the node must stay, with the pods that are on it.
+// lastLook reads a node and its pods before it goes. It sees every pod that was bound before the
+// taint and the cordon, and no pod can be bound after them. It returns an error if the node must
+// stay, with the pods that are on it.
 func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provider.Error) {
 	n, err := a.client.CoreV1().Nodes().Get(ctx, call.Node, metav1.GetOptions{})
 	switch {
@@ -53,7 +53,7 @@ func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provi
 		return nil, callError(call, provider.Conflict,
 			"its node is gone, so it stays: the cloud may have replaced its machine by one that would end in its place", nil)
 	case apierrors.IsNotFound(err):
-		// Nothing can be on a node that is not there; its instance still costs.
+		// A node that does not exist has no pods; its instance still costs money.
 		return nil, nil
 	case err != nil:
 		return nil, apiError(call, "read", err)
@@ -72,8 +72,8 @@ func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provi
 	return found, callError(call, provider.Conflict, "pods are on it, so it stays: "+firstOf(found, 5), nil)
 }
 
-// strangers returns an error if pods are on a node that the plan did not know of
-// and that would be lost with it.
+// strangers returns an error if a node has pods that the plan did not know and that would be lost
+// with it.
 func (a *Actor) strangers(ctx context.Context, call model.Call) ([]string, *provider.Error) {
 	found, err := a.podsOn(ctx, call, func(p *corev1.Pod) bool {
 		return staysBehind(p, call.ExpendableBelow) || p.DeletionTimestamp != nil || slices.Contains(call.Known, p.UID)
@@ -85,8 +85,7 @@ func (a *Actor) strangers(ctx context.Context, call model.Call) ([]string, *prov
 		"pods landed on it since its removal was decided, so it stays: "+firstOf(found, 5), nil)
 }
 
-// podsOn names, sorted, the pods of a node but for those that are no reason for it to
-// stay.
+// podsOn names, sorted, the pods that are a reason for a node to stay.
 func (a *Actor) podsOn(
 	ctx context.Context, call model.Call, ignore func(*corev1.Pod) bool,
 ) ([]string, *provider.Error) {
@@ -111,7 +110,7 @@ func (a *Actor) podsOn(
 // has registered since the plan was made stays.
 func (a *Actor) stillWithoutNode(ctx context.Context, call model.Call) *provider.Error {
 	if call.ProviderID == "" && call.NodeName == "" {
-		return nil // a node could not be told to be its
+		return nil // no node could be matched to it
 	}
 	next := ""
 	for {
@@ -133,9 +132,8 @@ func (a *Actor) stillWithoutNode(ctx context.Context, call model.Call) *provider
 	}
 }
 
-// staysBehind reports whether a pod goes with its node without anyone's loss: it
-// belongs to the node, or has ended, or the operator holds pods of its priority
-// for expendable.
+// staysBehind reports whether a pod may be lost with its node: it belongs to the node, or has
+// ended, or its priority is expendable.
 func staysBehind(pod *corev1.Pod, expendableBelow int32) bool {
 	if pod.Spec.Priority != nil && *pod.Spec.Priority < expendableBelow {
 		return true

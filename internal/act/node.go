@@ -20,10 +20,10 @@ import (
 // with every change of the node.
 const noteLimit = 400
 
-// taint marks a node as being deleted, so that nothing more is scheduled there,
-// and says that the mark is ours and a cordon is not. What somebody else began
-// on a node that is cordoned is left as it is: whose the cordon is cannot be told
-// any more. A cordon that a removal of ours left behind stays ours.
+// taint marks a node as being deleted, so that nothing more is scheduled there. It records that the
+// taint is ours and a cordon is not. A cordoned node whose removal somebody else began is left
+// alone: the cordon's owner would be unknown. A cordon that a removal of ours left behind stays
+// ours.
 func (a *Actor) taint(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	return a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
 		removal, said := n.Annotations[model.AnnotationRemoval]
@@ -41,10 +41,9 @@ func (a *Actor) taint(ctx context.Context, call model.Call, out model.Outcome) m
 	})
 }
 
-// untaint gives a node back: all that a removal writes on it goes at once. A
-// cordon goes if it is ours; also where nobody says whose it is but the taint is
-// there, since the Cluster Autoscaler cordons the nodes that it taints, and
-// leaves them so when it ends.
+// untaint rolls a removal back: all that it wrote on the node goes at once. A cordon goes if it is
+// ours, and also if its owner is not recorded but the taint is there: the Cluster Autoscaler
+// cordons the nodes that it taints, and leaves both when it ends.
 func (a *Actor) untaint(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	return a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
 		removal, said := n.Annotations[model.AnnotationRemoval]
@@ -62,11 +61,10 @@ func (a *Actor) untaint(ctx context.Context, call model.Call, out model.Outcome)
 	})
 }
 
-// cordon makes a node unschedulable and then looks which pods are on it (rule
-// L9). In this order: pods that tolerate the taint can come until the node is
-// cordoned, and one that comes between a look and the cordon would be evicted
-// though nobody has found it a place. If the look finds one, the cordon is there
-// already, and is taken back with the taint.
+// cordon makes a node unschedulable and then reads the pods on it (rule L9). The order matters:
+// pods that tolerate the taint can come until the node is cordoned, and one that came after the
+// read would be evicted without a place elsewhere. If the read finds one, the rollback removes the
+// cordon and the taint.
 func (a *Actor) cordon(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	out = a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
 		if err := stays(call, n); err != nil {
@@ -83,20 +81,20 @@ func (a *Actor) cordon(ctx context.Context, call model.Call, out model.Outcome) 
 		return out
 	}
 	if landed, err := a.strangers(ctx, call); err != nil {
-		// The version stays told: what was written must be seen before anything else
-		// is (rule L4).
+		// The version stays in the outcome: the written state must be observed before anything else
+		// is done (rule L4).
 		out.Err, out.Landed, out.Unchanged = err, landed, false
 	}
 	return out
 }
 
-// mark sets the soft taint of a candidate.
+// mark sets a candidate's soft taint.
 func (a *Actor) mark(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	return a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
 		switch {
 		case model.HasTaint(n, model.TaintToBeDeleted):
 			return false, callError(call, provider.Conflict,
-				"it is no candidate any more: it has the taint "+model.TaintToBeDeleted, nil)
+				"it is no longer a candidate: it has the taint "+model.TaintToBeDeleted, nil)
 		case model.HasTaint(n, model.TaintCandidate):
 			return false, nil
 		}
@@ -105,14 +103,14 @@ func (a *Actor) mark(ctx context.Context, call model.Call, out model.Outcome) mo
 	})
 }
 
-// unmark takes the soft taint of a candidate away.
+// unmark removes a candidate's soft taint.
 func (a *Actor) unmark(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	return a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
 		return dropTaint(n, model.TaintCandidate), nil
 	})
 }
 
-// annotate writes on a node what keeps it, or takes that away.
+// annotate writes on a node what keeps it, or removes that.
 func (a *Actor) annotate(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	note := shortened(call.Note, noteLimit)
 	return a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
@@ -128,10 +126,9 @@ func (a *Actor) annotate(ctx context.Context, call model.Call, out model.Outcome
 	})
 }
 
-// rewrite reads a node from the API server, changes it and puts it back. The
-// put carries the version that was read: a node that somebody else changed
-// meanwhile is read anew (rule L9). change reports whether there is something to
-// write; its error ends the call with nothing written.
+// rewrite reads a node from the API server, changes it and puts it back. The put carries the
+// version that was read: a node that somebody else changed meanwhile is read again (rule L9).
+// change reports whether there is something to write; its error ends the call with nothing written.
 func (a *Actor) rewrite(
 	ctx context.Context, call model.Call, out model.Outcome, change func(*corev1.Node) (bool, error),
 ) model.Outcome {
@@ -175,7 +172,7 @@ func addTaint(n *corev1.Node, key string, effect corev1.TaintEffect) {
 	})
 }
 
-// dropTaint takes a taint away, and reports whether it was there.
+// dropTaint removes a taint, and reports whether it was there.
 func dropTaint(n *corev1.Node, key string) bool {
 	before := len(n.Spec.Taints)
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })

@@ -12,29 +12,27 @@ import (
 
 var errObserves = errors.New("this process only observes")
 
-// Onlooker fills the loop's port Actor for a process that only observes: it begins
-// no call. It has no provider and no client, so that there is nothing that it could
-// write with. Its methods may be called from any goroutine.
+// Onlooker fills the loop's port Actor for a process that only observes: it begins no call. It has
+// no provider and no client, so it cannot write. Its methods may be called from any goroutine.
 //
-// A call is on record in the ledger before it comes here (rule L1), and nobody must
-// wait for what nobody does. So each ends at once, as not begun, and at no time at
-// all: the ledger then takes the intent back with its next Fold. An end that is
-// older than every read of the cloud leaves nothing behind: no group rests for it,
-// and what the cloud says counts.
+// A call is in the ledger before it comes here (rule L1), and must not be awaited. So each ends at
+// once, as not begun, at the zero time: the ledger then withdraws the intent with its next Fold. An
+// end older than every read of the cloud leaves nothing behind: no group backs off for it, and the
+// cloud's answer counts.
 //
-// The removals that others have under way are on record, too, as what a leader before
-// has left behind. To give such a node back is told as done, with nothing to write:
-// the ledger forgets the removal, and finds it anew as long as the node has the taint.
-// Otherwise a node that the others have given back would be leaving for good.
+// Removals by others are in the ledger, too, as if an earlier leader had left them. Their rollback
+// is reported as done, with nothing to write: the ledger forgets the removal, and finds it again as
+// long as the node has the taint. Otherwise a node that the others rolled back would be leaving for
+// ever.
 type Onlooker struct {
 	mu   sync.Mutex
 	ends []model.Outcome
 }
 
-// NewOnlooker gives one that has been given no call yet.
+// NewOnlooker makes an Onlooker.
 func NewOnlooker() *Onlooker { return &Onlooker{} }
 
-// Start begins nothing, and tells the end of each call.
+// Start begins nothing, and reports the end of each call.
 func (o *Onlooker) Start(_ context.Context, calls []model.Call) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,7 +48,7 @@ func (o *Onlooker) Start(_ context.Context, calls []model.Call) {
 	}
 }
 
-// Collect gives the ends since it was last called.
+// Collect returns the ends since it was last called.
 func (o *Onlooker) Collect() []model.Outcome {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,7 +57,7 @@ func (o *Onlooker) Collect() []model.Outcome {
 	return ends
 }
 
-// Changed never tells: that nothing was begun is no reason to look again.
+// Changed never signals: a call that did not begin is no reason to look again.
 func (o *Onlooker) Changed() <-chan struct{} { return nil }
 
 // Close has nothing to wait for.

@@ -9,9 +9,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// remove ends instances of one group, each after a last look at its node, or for one.
-// Whether this process may still write is asked again before each write: looks take time,
-// and the lease may be gone (rule L10).
+// remove ends instances of one group, each after a last look at its node, or for a missing one.
+// Before each write it checks again that this process may write: looks take time, and the lease may
+// be lost (rule L10).
 func (a *Actor) remove(ctx context.Context, jobs []job, began time.Time) []model.Outcome {
 	outs := make([]model.Outcome, len(jobs))
 	// 1. Look again (rule L9).
@@ -27,7 +27,7 @@ func (a *Actor) remove(ctx context.Context, jobs []job, began time.Time) []model
 	}
 	whole := jobs[0].call.Whole
 	if len(going) < whole {
-		why := fmt.Errorf("%d of the %d nodes of its group stay for now, and the cloud would choose who goes",
+		why := fmt.Errorf("%d of the %d nodes of its group stay for now, and the cloud would choose which go",
 			whole-len(going), whole)
 		for _, i := range going {
 			outs[i] = notBegun(outs[i].Call, why)
@@ -39,19 +39,19 @@ func (a *Actor) remove(ctx context.Context, jobs []job, began time.Time) []model
 	if len(going) == 1 || whole > 0 || !mayBeOfSome(refusal) {
 		return outs
 	}
-	// 3. What refuses all of them may be true of one: a limit that leaves room for some,
-	// an instance that cannot be written. Then each is asked for alone, after another
-	// look: time has passed.
+	// 3. The reason for a refusal of all may hold for one only: a limit that leaves room for some,
+	// an instance that cannot be written. Then each is requested alone, after another look: time
+	// has passed.
 	for n, i := range going {
 		if ctx.Err() != nil {
-			break // the rest is refused as it was
+			break // the rest stays refused
 		}
 		if !a.mayGo(ctx, jobs[i], &outs[i]) {
 			continue
 		}
 		if e := a.end(ctx, outs, []int{i}); e != nil && e.Kind == provider.Limit {
 			for _, left := range going[n+1:] {
-				outs[left].Err = cloudError(ctx, outs[left].Call, e) // what one has no room for, the next has not
+				outs[left].Err = cloudError(ctx, outs[left].Call, e) // if there is no room for one, there is none for the next
 			}
 			break
 		}
@@ -59,9 +59,9 @@ func (a *Actor) remove(ctx context.Context, jobs []job, began time.Time) []model
 	return outs
 }
 
-// mayBeOfSome reports whether a refusal of several removals may hold for some of them
-// only. What the cloud cannot do at all now it cannot do for one, and what may have
-// happened is not asked for again.
+// mayBeOfSome reports whether a refusal of several removals may hold for some of them only. What
+// the cloud cannot do at all it cannot do for one, and what may have happened is not requested
+// again.
 func mayBeOfSome(e *provider.Error) bool {
 	if e == nil || e.MayHaveHappened {
 		return false
@@ -73,9 +73,9 @@ func mayBeOfSome(e *provider.Error) bool {
 	return true
 }
 
-// mayGo reports whether an instance may be removed now; if not, its end says why, with the
-// pods that keep it. Where the API server could not answer just now, the removal has not
-// begun: its node has done nothing wrong, and neither has the cloud.
+// mayGo reports whether an instance may be removed now; if not, its end says why, with the pods
+// that keep it. If the API server did not answer, the removal has not begun, which is no failure of
+// the node or the cloud.
 func (a *Actor) mayGo(ctx context.Context, j job, out *model.Outcome) bool {
 	out.Landed, out.Err = a.lookAgain(ctx, j.call)
 	if e := out.Err; e != nil {
@@ -119,8 +119,8 @@ func (a *Actor) end(ctx context.Context, outs []model.Outcome, going []int) *pro
 	return nil
 }
 
-// fate is the end of one removal by the cloud's answer. An answer without the instance
-// is no answer.
+// fate is the end of one removal from the cloud's answer. An answer without the instance is an
+// error.
 func fate(out model.Outcome, result provider.RemoveResult) model.Outcome {
 	for _, r := range result.Instances {
 		if r.ID != out.Call.Instance {
@@ -134,7 +134,7 @@ func fate(out model.Outcome, result provider.RemoveResult) model.Outcome {
 		return out
 	}
 	out.Err = callError(out.Call, provider.Transient,
-		fmt.Sprintf("the provider's answer does not tell what became of instance %q", out.Call.Instance), nil)
+		fmt.Sprintf("the provider's answer does not say what became of instance %q", out.Call.Instance), nil)
 	out.Err.MayHaveHappened = true
 	return out
 }

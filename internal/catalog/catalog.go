@@ -1,6 +1,6 @@
-// Package catalog folds the contents of pods and nodes: what is equal for the
-// scheduler is stored once and from then on named by a small number. So is,
-// apart from it, what decides whether a pod may be moved: its facts.
+// Package catalog folds the contents of pods and nodes: what is equal for the scheduler is stored
+// once and from then on named by a small number. What decides whether a pod may be moved, its
+// facts, is stored the same way.
 //
 // What flows in: pods, pod templates and nodes as the API server has them.
 // What flows out: model.Content, model.FactsID and model.ShapeID, and the frozen
@@ -42,7 +42,7 @@ type Catalog struct {
 	keys     []string
 }
 
-// New gives an empty catalog.
+// New makes an empty catalog.
 func New() *Catalog {
 	return &Catalog{
 		specOf:   map[string]model.SpecID{},
@@ -96,7 +96,7 @@ func (c *Catalog) spec(pod *corev1.Pod, spec *corev1.PodSpec, requests corev1.Re
 	head := len(c.buf)
 	c.buf = c.buf[:head+size]
 	if _, err := spec.MarshalToSizedBuffer(c.buf[head:]); err != nil {
-		// The buffer has the size that the message asked for; nothing else can fail.
+		// The buffer has the size that the message needs; nothing else can fail.
 		panic("catalog: marshal a pod spec: " + err.Error())
 	}
 	// Owner names of claims made for ephemeral volumes are content too.
@@ -177,7 +177,7 @@ func schedulingSpec(pod *corev1.Pod, requests corev1.ResourceList) corev1.PodSpe
 		}
 	}
 	if in.HostNetwork && in.HostUsers != nil && !*in.HostUsers {
-		out.HostUsers = in.HostUsers // only the two together ask something of a node
+		out.HostUsers = in.HostUsers // only the two together restrict nodes
 	}
 	out.Containers = []corev1.Container{oneContainer(in, requests)}
 	for i := range in.Volumes {
@@ -193,7 +193,7 @@ func schedulingSpec(pod *corev1.Pod, requests corev1.ResourceList) corev1.PodSpe
 			out.Volumes = append(out.Volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: pod.Name + "-" + v.Name}}})
 		case v.CSI != nil, v.GCEPersistentDisk != nil, v.AWSElasticBlockStore != nil, v.RBD != nil, v.ISCSI != nil,
-			// These count against a driver's limit, as if they were claims of its.
+			// These count against a driver's limit as claims do.
 			v.AzureDisk != nil, v.AzureFile != nil, v.Cinder != nil, v.VsphereVolume != nil, v.PortworxVolume != nil:
 			out.Volumes = append(out.Volumes, *v)
 		}
@@ -201,9 +201,9 @@ func schedulingSpec(pod *corev1.Pod, requests corev1.ResourceList) corev1.PodSpe
 	return out
 }
 
-// oneContainer stands for all containers of a pod, with what the filters read of any
-// of them. Ports count while a pod runs, so that those of an ordinary init container
-// do not; features of the kubelet are wanted by whichever container wants them.
+// oneContainer stands for all containers of a pod, with what the filters read of any of them. Ports
+// count while a pod runs, so that those of an ordinary init container do not; a kubelet feature is
+// required if any container requires it.
 func oneContainer(in *corev1.PodSpec, requests corev1.ResourceList) corev1.Container {
 	out := corev1.Container{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests}}
 	restarts, mounts := false, false
@@ -291,10 +291,9 @@ func claimNames(pod *corev1.Pod) []string {
 	return names
 }
 
-// Shape interns a node's content: labels but the hostname, taints, what it can
-// hold, the features it declares. Of our own marks on a node it has only that it
-// is being deleted, and neither since when nor that it is a candidate: each would
-// make a shape of its own of every node that goes.
+// Shape interns a node's content: labels but the hostname, taints, what it can hold, the features
+// it declares. Of our own taints it has only that the node is being deleted, without the time, and
+// not the candidates' taint: else every such node would be a shape of its own.
 func (c *Catalog) Shape(node *corev1.Node) model.ShapeID {
 	labels := make(map[string]string, len(node.Labels))
 	for k, v := range node.Labels {
@@ -318,7 +317,7 @@ func (c *Catalog) Shape(node *corev1.Node) model.ShapeID {
 	if ok {
 		return id
 	}
-	// Whoever has this shape may be given back: then it is of that one.
+	// After a rollback, a node of this shape has that shape again.
 	kept, back, marked := model.ShapeID(0), model.ShapeID(0), model.HasTaint(node, model.TaintToBeDeleted)
 	if marked {
 		kept, back = c.Shape(model.WithoutTaint(node, model.TaintToBeDeleted)), c.Shape(model.GivenBack(node))

@@ -21,9 +21,8 @@ const (
 	annotationEvictDaemons = "cluster-autoscaler.kubernetes.io/enable-ds-eviction"
 )
 
-// Facts interns what decides whether and how a pod may be moved. All of it is
-// said by the template that the pod was made of, so that the pods of one
-// controller share it.
+// Facts interns what decides whether and how a pod may be moved. All of it comes from the pod's
+// template, so the pods of one controller share it.
 func (c *Catalog) Facts(pod *corev1.Pod) model.FactsID {
 	return c.InternFacts(factsOf(pod))
 }
@@ -59,8 +58,8 @@ func factsOf(pod *corev1.Pod) model.Facts {
 	}
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		f.Controller = owner.Kind
-		// A version that cannot be read is of no known group: the kind alone must not
-		// make a controller one of those that are known to make pods anew.
+		// A version that cannot be parsed has no known group: the kind alone does not make a
+		// controller one that is known to replace pods.
 		f.Group = owner.APIVersion
 		if gv, err := schema.ParseGroupVersion(owner.APIVersion); err == nil {
 			f.Group = gv.Group
@@ -69,8 +68,7 @@ func factsOf(pod *corev1.Pod) model.Facts {
 	return f
 }
 
-// safeToEvict reads a pod's word on its eviction. Any other word than these is
-// none.
+// safeToEvict reads a pod's annotation on its eviction. Unknown values count as none.
 func safeToEvict(word string) model.SafeToEvict {
 	switch word {
 	case "true":
@@ -93,9 +91,9 @@ func wish(word string) model.Wish {
 	return model.Unsaid
 }
 
-// localVolume is the first volume, by name, whose content would be lost with the
-// node and that the pod does not say may be; empty if there is none. What lies in
-// memory is not meant to outlive the pod.
+// localVolume is the first volume, by name, whose content would be lost with the node and that the
+// pod does not say may be; empty if there is none. A volume in memory is not meant to outlive the
+// pod.
 func localVolume(pod *corev1.Pod) string {
 	var may []string
 	if list := pod.Annotations[annotationSafeVolumes]; list != "" {

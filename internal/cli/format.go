@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Format is how a command prints what it found. It is a flag's value: a wrong one
-// is refused before anything is read.
+// Format is how a command prints its result. It is a flag's value: a wrong one is refused before
+// anything is read.
 type Format string
 
 const (
@@ -21,7 +21,7 @@ var formats = []string{string(Table), string(JSON), string(YAML)}
 // Set takes a format by its name.
 func (f *Format) Set(name string) error {
 	if !slices.Contains(formats, name) {
-		return fmt.Errorf("it is no output format; use one of %s", strings.Join(formats, ", "))
+		return fmt.Errorf("not an output format; use one of %s", strings.Join(formats, ", "))
 	}
 	*f = Format(name)
 	return nil

@@ -1,8 +1,7 @@
-// Package cli is what the commands print: each function renders one value that
-// it is given as text, and neither reads nor decides anything. What flows in
-// comes from the contract of package provider, or is the status ConfigMap; what
-// flows out are bytes for a terminal or a file. The product's command imports
-// it, and nothing else does.
+// Package cli is what the commands print: each function renders one given value as text, and
+// neither reads nor decides anything. What flows in comes from the contract of package provider, or
+// is the status ConfigMap; what flows out are bytes for a terminal or a file. The product's command
+// imports it, and nothing else does.
 package cli
 
 import (
@@ -32,7 +31,7 @@ func Groups(w io.Writer, inv provider.Inventory, shares []model.PoolShareOf, for
 		return cmp.Compare(a.ID, b.ID)
 	})
 	if inv.Groups == nil {
-		inv.Groups = []provider.Group{} // none is an empty list in JSON too, and not null
+		inv.Groups = []provider.Group{} // an empty list in JSON, not null
 	}
 	var text []byte
 	var err error
@@ -83,7 +82,7 @@ func groupsTable(w io.Writer, inv provider.Inventory, shares []model.PoolShareOf
 	return nil
 }
 
-// noticeLines writes one line per notice, and how many more there are.
+// noticeLines writes one line per notice, and the number of the rest.
 func noticeLines(w io.Writer, notices []provider.Notice, more int) {
 	if len(notices)+more == 0 {
 		return
@@ -101,8 +100,8 @@ func noticeLines(w io.Writer, notices []provider.Notice, more int) {
 	}
 }
 
-// shareColumn gives what stands in the column SHARE of a group, with the tab after it, or
-// the column's name; nothing at all if no group has a share.
+// shareColumn is the text of a group's SHARE column with its tab, or the column's name; empty if no
+// group has a share.
 func shareColumn(shares []model.PoolShareOf) func(name string, id provider.GroupID) string {
 	return func(name string, id provider.GroupID) string {
 		cell := cmp.Or(name, "-")
@@ -120,7 +119,7 @@ func shareColumn(shares []model.PoolShareOf) func(name string, id provider.Group
 
 func groupRow(g provider.Group, share func(name string, id provider.GroupID) string) []string {
 	if g.Err != nil {
-		// What could not be read is shown as unknown, and never as zero.
+		// Unread values are shown as unknown, never as zero.
 		row := append([]string{string(g.ID)}, slices.Repeat([]string{"?"}, 12)...)
 		row[3] = share("?", "") + row[3]
 		return append(row, groupStatus(g))
@@ -175,7 +174,7 @@ func templateCells(t *provider.Template) []string {
 		cells = append(cells, cell)
 	}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
-		// Storage is on every node of a cloud, and would push out what is rare.
+		// Every node has storage, which would push out rare resources.
 		if q := have[name]; !slices.Contains(shown, name) && name != corev1.ResourceEphemeralStorage && !q.IsZero() {
 			other = append(other, fmt.Sprintf("%s=%s", name, q.String()))
 		}
@@ -183,7 +182,7 @@ func templateCells(t *provider.Template) []string {
 	return append(cells, cmp.Or(strings.Join(other, ","), "-"))
 }
 
-// groupStatus is what stands in the way of using the group, or "ok".
+// groupStatus is what prevents the use of the group, or "ok".
 func groupStatus(g provider.Group) string {
 	if g.Err != nil {
 		return "unreadable: " + problem(g.Err)
@@ -216,8 +215,7 @@ func groupStatus(g provider.Group) string {
 	return cmp.Or(strings.Join(parts, "; "), "ok")
 }
 
-// problem is an error without what the row tells already: its operation and
-// its group.
+// problem is an error without its operation and group, which the row has already.
 func problem(e *provider.Error) string {
 	if e.Message == "" {
 		return string(e.Kind)

@@ -16,12 +16,12 @@ import (
 // for.
 const perReason = 10
 
-// drainRows writes the nodes on their way out.
+// drainRows writes the nodes that are being removed.
 func drainRows(w io.Writer, d status.Drains, now time.Time) {
 	if d.Total == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nLEAVES\tGROUP\tSTAGE\tFOR\tPODS LEFT\tHELD UP BY")
+	fmt.Fprintln(w, "\nLEAVES\tGROUP\tSTAGE\tFOR\tPODS LEFT\tBLOCKED BY")
 	for i := range d.Nodes {
 		n := &d.Nodes[i]
 		row(w, n.Node, n.Group, string(n.Stage), forAge(now, n.Since.Time), fmt.Sprint(n.PodsLeft), heldUp(n, now))
@@ -31,7 +31,7 @@ func drainRows(w io.Writer, d status.Drains, now time.Time) {
 	}
 }
 
-// heldUp says what is in the way of a drain.
+// heldUp says what blocks a drain.
 func heldUp(n *status.Drain, now time.Time) string {
 	switch {
 	case n.Reason != "" || n.Why != "":
@@ -81,7 +81,7 @@ func stayRows(w io.Writer, s status.Stays, now time.Time) {
 	fmt.Fprintf(w, "With --annotate-nodes, each node says it itself, in the annotation %s.\n", model.AnnotationStays)
 }
 
-// row writes cells that others may have written: none has more than one line.
+// row writes cells of foreign text, each as one line.
 func row(w io.Writer, cells ...string) {
 	for i := range cells {
 		cells[i] = oneLine(cells[i])
@@ -91,8 +91,7 @@ func row(w io.Writer, cells ...string) {
 
 func andMore(n int) string { return fmt.Sprintf("and %d more", n) }
 
-// detailText has the numbers, when it will have ended by itself, and what would
-// change it.
+// detailText has the numbers, when the reason ends by itself, and what would change it.
 func detailText(n *status.Stay, now time.Time) string {
 	var parts []string
 	if n.Detail != "" {
@@ -114,7 +113,7 @@ func withDetail(reason, detail string) string {
 	return reason + ": " + detail
 }
 
-// useText is empty where nobody has asked.
+// useText is empty where the use is unknown.
 func useText(use float64) string {
 	if use == 0 {
 		return ""

@@ -21,14 +21,13 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// stale is when a document is so old that a person should hear of it. One that
-// runs writes it each scan interval.
+// stale is the age from which a document gets a warning. A running Plimsoll writes it each scan
+// interval.
 const stale = time.Minute
 
-// Status renders what the status ConfigMap says. The table is for a person:
-// the cluster, a line per group, the growths in flight, the nodes on their way
-// out and those that stay, as of now; json and yaml are the document and nothing
-// else.
+// Status renders what the status ConfigMap says. The table is for a person: the cluster, a line per
+// group, the scale-ups in flight, the nodes that are being removed and those that stay, as of now;
+// json and yaml are the bare document.
 func Status(w io.Writer, m *corev1.ConfigMap, now time.Time, format Format) error {
 	d, text, err := status.DocumentIn(m)
 	if err != nil {
@@ -43,11 +42,11 @@ func Status(w io.Writer, m *corev1.ConfigMap, now time.Time, format Format) erro
 		text = string(raw) + "\n"
 	case YAML:
 	default:
-		// A memory that cannot be read takes nothing from the document.
+		// A memory that cannot be parsed does not affect the document.
 		memory, unreadable := status.MemoryIn(m)
 		text = statusText(d, memory, now)
 		if unreadable != nil {
-			text += "\nAsks in flight are not known: " + unreadable.Error() + "\n"
+			text += "\nScale-ups in flight are unknown: " + unreadable.Error() + "\n"
 		}
 	}
 	if _, err := io.WriteString(w, text); err != nil {
@@ -60,7 +59,7 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 	var b strings.Builder
 	// 1. The cluster.
 	made := d.Made()
-	written := "at a time that it does not say"
+	written := "at an unknown time"
 	if !made.IsZero() {
 		written = ago(now, made)
 	}
@@ -77,12 +76,12 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 		fmt.Fprintf(&b, "Message: %s\n", oneLine(d.Message))
 	}
 	if !made.IsZero() && now.Sub(made) > stale {
-		fmt.Fprintf(&b, "Note: nobody has written it for %s; does the autoscaler run?\n", age(now, made))
+		fmt.Fprintf(&b, "Note: it is %s old; is the autoscaler running?\n", age(now, made))
 	}
-	// 2. What is held up, and why.
+	// 2. What is blocked, and why.
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	heldRows(table, d.NodeGroups, now)
-	// 3. Groups, those first where something is amiss or under way.
+	// 3. Groups, those with problems or activity first.
 	if len(d.NodeGroups) > 0 {
 		fmt.Fprintln(table,
 			"\nGROUP\tTARGET\tREADY\tNOT STARTED\tUNREADY\tMISSING\tUNREGISTERED\tMIN-MAX\tHEALTH\tCANDIDATES\tSCALE-UP")
@@ -111,10 +110,10 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 		}
 		fmt.Fprintln(table, strings.Join(append(row, by), "\t"))
 	}
-	// 5. Nodes that go, and nodes that stay.
+	// 5. Nodes that are being removed, and nodes that stay.
 	drainRows(table, d.Drains, now)
 	stayRows(table, d.Stays, now)
-	// 6. Pods that the scheduler refuses against our word.
+	// 6. Pods that the scheduler refuses although we find that they fit.
 	if len(d.Disagreements) > 0 {
 		fmt.Fprintln(table, "\nREFUSED BY THE SCHEDULER\tPODS\tFOR\tWHY")
 	}
@@ -123,13 +122,13 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 			strings.Join([]string{oneLine(r.Pods), strconv.Itoa(r.Count), age(now, r.Since.Time), oneLine(r.Message)}, "\t"))
 	}
 	table.Flush()
-	// 7. What a person should know of the configuration.
+	// 7. Notices on the configuration.
 	noticeLines(&b, d.Notices.List, d.Notices.Total-len(d.Notices.List))
 	return trimLines(b.String())
 }
 
-// heldRows are the operations that the provider holds up, the groups that are
-// unhealthy, and the machines that are given up and stay, each with why.
+// heldRows are the operations that the provider holds, the unhealthy groups, and the machines that
+// are given up and stay, each with the reason.
 func heldRows(w io.Writer, groups []status.NodeGroup, now time.Time) {
 	var held, sick, stuck []string
 	for _, g := range groups {
@@ -193,8 +192,7 @@ func groupStatusRow(g status.NodeGroup, memory model.Memory, now time.Time) []st
 	}
 }
 
-// scaleUpText is how growth stands in a group: with a rest's end, as far as it
-// is remembered, and why it rests.
+// scaleUpText is a group's scale-up state, with the end of a backoff, if known, and its reason.
 func scaleUpText(g status.NodeGroup, memory model.Memory, now time.Time) string {
 	text := string(g.ScaleUp.Status)
 	info := g.ScaleUp.BackoffInfo
@@ -219,8 +217,7 @@ func scaleUpText(g status.NodeGroup, memory model.Memory, now time.Time) string 
 	return text
 }
 
-// oneLine is a cloud's message as a part of a line, without what a terminal
-// would obey.
+// oneLine is a cloud's message as part of a line, without control characters.
 func oneLine(message string) string {
 	return strings.Join(
 		strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ",
@@ -262,5 +259,5 @@ func forSoLong(now time.Time, since metav1.Time) string {
 
 func ago(now, at time.Time) string { return age(now, at) + " ago" }
 
-// age is rounded for a person. Clocks differ: what is from the future is new.
+// age is rounded for a person. Clocks differ: a time in the future counts as now.
 func age(now, at time.Time) string { return duration.HumanDuration(max(0, now.Sub(at))) }

@@ -1,5 +1,5 @@
-// Package inventory is what is believed of the cloud: the newest answer of a
-// provider, corrected by what must not be believed of it (rule P7).
+// Package inventory is the trusted picture of the cloud: a provider's newest answer, without the
+// parts that must not be believed (rule P7).
 //
 // What flows in: a provider's answers, one after the other, and which instances
 // have a node that is Ready. What flows out: the picture to decide on. An answer
@@ -19,11 +19,10 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// Rule P7 in numbers: after how many complete answers without it a group is
-// believed to be gone, and for how long a Ready node outweighs a cloud that
-// does not list its instance, or its group. The second must be longer than any cloud's
-// listing lags, and must end: a machine that a person took out of its group
-// stays Ready and is the group's no more.
+// Rule P7 in numbers: after how many complete answers without it a group counts as gone, and for
+// how long a Ready node counts more than a cloud that does not list its instance, or its group. The
+// second must be longer than any cloud's listing lags, and must end: a machine that a person took
+// out of its group stays Ready, and no longer belongs to the group.
 const (
 	forgetGroupAfter    = 3
 	believeNodeAgainst  = 10 * time.Minute
@@ -32,16 +31,14 @@ const (
 	reasonTwiceInAnswer = "GroupTwiceInAnswer"
 )
 
-// Known is what is known of the cloud: the last good answer, and what older
-// ones had that it has not.
+// Known is what is known of the cloud: the last good answer, and what only older ones had.
 type Known struct {
 	inventory provider.Inventory
 	missing   map[provider.GroupID]lack
 	absent    []absence
 }
 
-// lack is how many complete answers in a row were without a group, and the AsOf of the
-// first of them.
+// lack is how many complete answers in a row lacked a group, and the AsOf of the first of them.
 type lack struct {
 	answers int
 	since   time.Time
@@ -68,13 +65,13 @@ func (k Known) Differs(next Known) bool {
 	return !reflect.DeepEqual(a, b)
 }
 
-// Fold adds a complete answer to what is known. An answer that cannot be true
-// is an error, and what was known stays. ready says which instances have a node that
-// is Ready now; it is asked only where an answer is in doubt.
+// Fold adds a complete answer to what is known. An answer that cannot be true is an error, and
+// changes nothing. ready reports whether an instance has a node that is Ready now; it is called
+// only where an answer is in doubt.
 func (k Known) Fold(answer provider.Inventory, ready func(*provider.Instance) bool) (Known, error) {
 	if len(answer.Groups) == 0 && answer.Others == 0 && len(k.inventory.Groups) > 0 {
 		return k, &provider.Error{Op: provider.OpInventory, Kind: provider.Transient, Code: reasonEmptyInstead,
-			Message: fmt.Sprintf("the answer has no node group at all where there were %d; it is not taken for true",
+			Message: fmt.Sprintf("the answer has no node group at all where there were %d; it is not believed",
 				len(k.inventory.Groups))}
 	}
 	if answer.AsOf.IsZero() {
@@ -105,7 +102,7 @@ func (k Known) Fold(answer provider.Inventory, ready func(*provider.Instance) bo
 	}
 	// 2. Groups that it lacks are held for a while, longer if a node of theirs is Ready:
 	// a pool whose zone is forgotten with nodes in it would grow above its maximum.
-	var present map[string]bool // what the answer lists, if that is asked
+	var present map[string]bool // what the answer lists, made when first needed
 	for id, old := range before {
 		if answered[id] {
 			continue
@@ -117,7 +114,7 @@ func (k Known) Fold(answer provider.Inventory, ready func(*provider.Instance) bo
 		if n.answers == 1 {
 			n.since = answer.AsOf
 		}
-		// What another group has by now is its own, whatever its nodes.
+		// An instance that another group lists now belongs to that group, whatever its nodes.
 		held := *old
 		held.Instances = slices.DeleteFunc(slices.Clone(old.Instances), func(in provider.Instance) bool {
 			return listed(&in, present)
@@ -202,8 +199,8 @@ func namesOf(in *provider.Instance) []string {
 	return names
 }
 
-// Believed is the picture to decide on: the inventory, and with it the absent
-// instances whose nodes ready says are Ready now. What is known is not changed.
+// Believed is the picture to decide on: the inventory, and the absent instances whose nodes are
+// Ready now. It does not change Known.
 func (k Known) Believed(ready func(*provider.Instance) bool) provider.Inventory {
 	back := map[provider.GroupID][]provider.Instance{}
 	for _, a := range k.absent {

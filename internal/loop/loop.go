@@ -27,7 +27,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 )
 
-// Observer sees. It answers from memory and never waits for the cloud.
+// Observer reads. It answers from memory and never waits for the cloud.
 type Observer interface {
 	Observe(ctx context.Context, now time.Time) (model.Observation, error)
 }
@@ -38,16 +38,16 @@ type Actor interface {
 	Collect() []model.Outcome
 }
 
-// Reporter tells.
+// Reporter reports.
 type Reporter interface {
 	Report(ctx context.Context, c model.Cycle) error
 }
 
 // Triggers say when the loop turns.
 type Triggers struct {
-	// Interval is how long the next turn waits if nothing asks for one before.
-	// It may take longer: a nudge that comes at its end is waited out, for
-	// Longest at most, and before a plan's NotBefore there is no turn at all.
+	// Interval is how long the next turn waits without a nudge. It may take longer: a nudge at its
+	// end is waited out, for Longest at most, and before a plan's NotBefore there is no turn at
+	// all.
 	Interval time.Duration
 	// Idle and Longest coalesce nudges (rule L12): a turn begins when none has
 	// come for Idle, or Longest after the first.
@@ -70,29 +70,26 @@ type Loop struct {
 	plan    model.Plan
 	memory  model.Memory
 	decided bool
-	// awaits: since the last decision, something has waited for the cloud to be read
-	// again.
+	// awaits: something has waited for the next read of the cloud since the last decision.
 	awaits bool
 }
 
-// New gives a loop that goes on from a ledger: an empty one, or one that was
-// restored from what an earlier leader remembered.
+// New makes a loop that continues from a ledger: an empty one, or one restored from an earlier
+// leader's memory.
 func New(o Observer, a Actor, r Reporter, p model.Policy, now func() time.Time, book *ledger.Ledger) *Loop {
 	return &Loop{observer: o, actor: a, reporter: r, policy: p, now: now, ledger: book}
 }
 
-// Close hands what the loop decides with to the loops that come after it in the same
-// process. A process with one loop needs no Close; whoever makes loop after loop, as
-// the simulation does, would hold the scheduler's plugins of each. The loop must not
-// turn again.
+// Close releases the scheduler's plugins for later loops in the same process, as the simulation has
+// them. A process with one loop needs no Close. The loop must not turn again.
 func (l *Loop) Close() { l.decider.Close() }
 
-// Steps counts the steps of all decisions so far. It may be read from any goroutine:
-// while a decision is being made, that it grows says that the decision gets on.
+// Steps counts the steps of all decisions so far. It may be read from any goroutine: it grows while
+// a decision makes progress.
 func (l *Loop) Steps() int64 { return l.decider.Steps() }
 
-// RunOnce is one turn. The error is that of observing or reporting; deciding
-// does not fail, and failed calls come back with the next turn.
+// RunOnce is one turn. The error is that of observing. Deciding and reporting do not fail, and
+// failed calls come back with the next turn.
 func (l *Loop) RunOnce(ctx context.Context) error {
 	// 1. Observe.
 	began := l.now()
@@ -122,7 +119,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	l.plan = l.decider.Decide(l.snap, l.policy)
 	l.decided = true
 	cycle.Took.Decide = l.now().Sub(observed)
-	// 4. Put the intent on record, then act.
+	// 4. Record the intent, then act.
 	cycle.Changes = l.ledger.Changes()
 	l.ledger.Note(l.snap, l.plan)
 	l.awaits = l.ledger.AwaitsCloud() || l.snap.AwaitsCloud()
@@ -141,10 +138,9 @@ func (l *Loop) report(ctx context.Context, c model.Cycle) error {
 	return nil
 }
 
-// stillHolds reports whether Decide would have nothing to add to the last plan:
-// the same generation, before the plan's wake, no call has ended since, the ledger has
-// no news, and nobody waits for the cloud to be read again. The plan's own calls are
-// under way then, and are not started again.
+// stillHolds reports whether Decide would add nothing to the last plan: the generation is the same,
+// the plan's wake is ahead, no call has ended since, the ledger has no news, and nothing waits for
+// a read of the cloud. The plan's own calls are under way then, and are not started again.
 func (l *Loop) stillHolds(seen model.Observation, ended []model.Outcome) bool {
 	if !l.decided || seen.Generation == 0 || seen.Generation != l.snap.Generation || len(ended) > 0 || l.ledger.News() {
 		return false
@@ -159,8 +155,7 @@ func (l *Loop) stillHolds(seen model.Observation, ended []model.Outcome) bool {
 	return asOf.Equal(l.snap.AsOf) || !l.awaits
 }
 
-// Run turns until ctx ends. Failed is told of turns that failed, and may be
-// called often; the loop goes on.
+// Run turns until ctx ends. It calls failed for each turn that failed, and goes on.
 func (l *Loop) Run(ctx context.Context, t Triggers, failed func(error)) {
 	nudged := merge(ctx, t.Nudges)
 	for ctx.Err() == nil {
@@ -171,10 +166,9 @@ func (l *Loop) Run(ctx context.Context, t Triggers, failed func(error)) {
 	}
 }
 
-// Next is how long it is until the next turn is due if nothing asks for one
-// before: the interval, a second while calls are under way, or the plan's wake.
-// It reports whether nudges may bring it forward: before a plan's NotBefore they
-// may not.
+// Next is the time until the next turn without a nudge: the interval, a second while calls are
+// under way, or the plan's wake. It reports whether nudges may bring the turn forward: before a
+// plan's NotBefore they may not.
 func (l *Loop) Next(t Triggers) (due time.Duration, nudgeable bool) {
 	now := l.now()
 	if until := l.plan.NotBefore; until.After(now) {
@@ -222,7 +216,7 @@ func (l *Loop) wait(ctx context.Context, t Triggers, nudged <-chan struct{}) {
 	}
 }
 
-// merge makes one channel of several; it holds one nudge at most.
+// merge joins several channels into one, which holds one nudge at most.
 func merge(ctx context.Context, in []<-chan struct{}) <-chan struct{} {
 	out := make(chan struct{}, 1)
 	for _, c := range in {

@@ -26,8 +26,8 @@ func (r *budgetRow) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: r.name.Namespace, Name: r.name.Name}
 }
 
-// cutBudget makes the row of a budget. Where it cannot be relied upon it allows
-// nothing: we err to not evicting.
+// cutBudget makes the row of a budget. A budget whose status is unreliable allows nothing: we err
+// to not evicting.
 func cutBudget(pdb *policyv1.PodDisruptionBudget) *budgetRow {
 	st := &pdb.Status
 	b := model.Budget{
@@ -37,12 +37,13 @@ func cutBudget(pdb *policyv1.PodDisruptionBudget) *budgetRow {
 	}
 	if st.ObservedGeneration < pdb.Generation {
 		b.Allowed = 0
-		b.Detail += "; its controller has not looked at the newest version of it yet"
+		b.Detail += "; its controller has not processed its newest version yet"
 	}
 	selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
 	if err != nil {
 		selector, b.Allowed = labels.Everything(), 0
-		b.Detail += fmt.Sprintf("; its selector cannot be read, and is taken for all pods of the namespace: %v", err)
+		b.Detail += fmt.Sprintf("; its selector cannot be parsed, so it is taken to select all pods of the namespace: %v",
+			err)
 	}
 	b.Selector = selector
 	return &budgetRow{
@@ -50,8 +51,8 @@ func cutBudget(pdb *policyv1.PodDisruptionBudget) *budgetRow {
 	}
 }
 
-// same reports whether two rows say the same, and sameRoom whether they leave the
-// same pods the same room, whatever the numbers behind it.
+// same reports whether two rows are equal, and sameRoom whether they allow the same pods the same
+// disruptions.
 func (r *budgetRow) same(o *budgetRow) bool {
 	return r.sameRoom(o) && r.budget.Detail == o.budget.Detail
 }

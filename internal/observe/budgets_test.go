@@ -60,7 +60,8 @@ func TestCutBudget(t *testing.T) {
 		{"closed", testBudget("ns", "web", 0), 0, "", true, false},
 		{"below nothing", testBudget("ns", "web", -1), 0, "", true, false},
 		{"of another app", testBudget("ns", "other", 1), 1, "", false, false},
-		{"not looked at", testBudget("ns", "web", 1, func(b *policyv1.PodDisruptionBudget) { b.Generation = 3 }), 0, "its controller has not looked", true, false},
+		{"not looked at", testBudget("ns", "web", 1, func(b *policyv1.PodDisruptionBudget) { b.Generation = 3 }), 0,
+			"its controller has not looked", true, false},
 		{"all pods", testBudget("ns", "web", 1, selecting(&metav1.LabelSelector{})), 1, "", true, true},
 		{"no pods", testBudget("ns", "web", 1, selecting(nil)), 1, "", false, false},
 		{"unreadable", testBudget("ns", "web", 1, selecting(&metav1.LabelSelector{
@@ -97,13 +98,17 @@ func TestWhatBudgetsMoveAndSignal(t *testing.T) {
 	}{
 		{"one comes", true, true, put(testBudget("ns", "web", 0)), "ns/web", "2 of 3 healthy, 2 wanted", 0, 1},
 		{"it says the same again", false, false, put(testBudget("ns", "web", 0)), "ns/web", "2 of 3 healthy, 2 wanted", 0, 1},
-		{"a pod turns healthy", true, false, put(testBudget("ns", "web", 0, healthy(3))), "ns/web", "3 of 3 healthy, 2 wanted", 0, 1},
+		{"a pod turns healthy", true, false, put(testBudget("ns", "web", 0, healthy(3))), "ns/web",
+			"3 of 3 healthy, 2 wanted", 0, 1},
 		{"it opens", true, true, put(testBudget("ns", "web", 1, healthy(3))), "ns/web", "3 of 3 healthy, 2 wanted", 1, 1},
-		{"it covers others", true, true, put(testBudget("ns", "web", 1, healthy(3), selecting(&metav1.LabelSelector{}))), "ns/web", "3 of 3 healthy, 2 wanted", 1, 1},
+		{"it covers others", true, true, put(testBudget("ns", "web", 1, healthy(3), selecting(&metav1.LabelSelector{}))),
+			"ns/web", "3 of 3 healthy, 2 wanted", 1, 1},
 		{"another comes", true, true, put(testBudget("a", "zoo", 1)), "a/zoo ns/web", "3 of 3 healthy, 2 wanted", 1, 2},
 		{"and another", true, true, put(testBudget("ns", "db", 1)), "a/zoo ns/db ns/web", "3 of 3 healthy, 2 wanted", 1, 3},
-		{"one goes", true, true, func() { b.drop(cutBudget(testBudget("ns", "db", 0)).name) }, "a/zoo ns/web", "3 of 3 healthy, 2 wanted", 1, 2},
-		{"one that nobody knows goes", false, false, func() { b.drop(cutBudget(testBudget("x", "y", 0)).name) }, "a/zoo ns/web", "3 of 3 healthy, 2 wanted", 1, 2},
+		{"one goes", true, true, func() { b.drop(cutBudget(testBudget("ns", "db", 0)).name) }, "a/zoo ns/web",
+			"3 of 3 healthy, 2 wanted", 1, 2},
+		{"one that nobody knows goes", false, false, func() { b.drop(cutBudget(testBudget("x", "y", 0)).name) },
+			"a/zoo ns/web", "3 of 3 healthy, 2 wanted", 1, 2},
 		{"all are read again", true, true, func() {
 			b.replace([]*budgetRow{cutBudget(testBudget("ns", "web", 2)), cutBudget(testBudget("ns", "new", 0))})
 		}, "ns/new ns/web", "2 of 3 healthy, 2 wanted", 2, 2},

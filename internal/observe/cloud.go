@@ -78,15 +78,15 @@ func (c *cloud) read(ctx context.Context) (inventory provider.Inventory, err err
 	return inventory, err
 }
 
-// notice lets a provider that learns of changes by itself cause a read. Without
-// it there is still the interval, so that its failing ends nothing.
+// notice lets a provider that notices changes by itself cause a read. If it fails, the interval
+// still causes reads.
 func (c *cloud) notice(ctx context.Context) {
 	n, ok := c.provider.(provider.Notifier)
 	if !ok {
 		return
 	}
 	if err := n.Notify(ctx, c.refresh); err != nil && ctx.Err() == nil {
-		c.log.Warn("the provider does not tell of changes any more, they are seen at the next scan", "interval",
+		c.log.Warn("the provider no longer reports changes; the next scan will find them", "interval",
 			c.interval, "err", err)
 	}
 }

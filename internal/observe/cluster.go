@@ -18,15 +18,15 @@ import (
 type cluster struct {
 	catalog *catalog.Catalog
 	nodes   map[string]*node
-	// places tells where each known pod is; a nil node means that it has none.
+	// places maps each known pod to its node; nil means that it has none.
 	places  map[cache.ObjectName]place
 	unbound map[cache.ObjectName]*model.Pod
 	// words makes equal strings share their bytes: names of namespaces and
 	// nodes, ids of owners.
 	words map[string]string
 
-	// generation changes with every change of interest; news is called for
-	// those that the loop should look at soon.
+	// generation changes with every relevant change; news is called for those that should bring the
+	// next turn forward.
 	generation *uint64
 	news       func()
 
@@ -34,10 +34,10 @@ type cluster struct {
 	nodesStale    bool
 	frozenUnbound []model.Pod
 	unboundStale  bool
-	checkAt       int // catalog size at which it is next looked at for stale content
+	checkAt       int // catalog size at which it is next checked for stale content
 }
 
-// place is where a pod is, and which pod it is: names are used again.
+// place is where a pod is, and its UID, since names are reused.
 type place struct {
 	node *node
 	uid  types.UID
@@ -51,12 +51,12 @@ type node struct {
 	shape      model.ShapeID
 	pods       []model.Pod
 	generation uint64
-	// shared: pods has been given out and must not be written any more.
+	// shared: a caller has pods, which must not be written any more.
 	shared bool
 }
 
-// maxWords bounds the table of shared strings. When it is full it is begun
-// anew, which costs sharing and nothing else.
+// maxWords bounds the table of shared strings. When it is full it is emptied, which only costs
+// sharing.
 const maxWords = 1 << 18
 
 func newCluster(generation *uint64, news func()) *cluster {
@@ -170,7 +170,7 @@ func (c *cluster) putUnbound(r *podRow, was place, known bool) {
 	c.bump()
 }
 
-// leave takes a pod away from where it was.
+// leave removes a pod from its place.
 func (c *cluster) leave(name cache.ObjectName, was place) {
 	if was.node == nil {
 		delete(c.unbound, name)
@@ -211,7 +211,7 @@ func (c *cluster) replacePods(rows []*podRow) {
 	c.news()
 }
 
-// own makes the pods writable: what was given out stays as it was.
+// own makes the pods writable by copying them if a caller has them.
 func (n *node) own() {
 	if n.shared {
 		n.pods = slices.Clone(n.pods)
@@ -231,8 +231,8 @@ func (c *cluster) putNode(obj *corev1.Node) {
 	old := n.object
 	n.object = obj
 	if old != nil && sameNode(old, obj) {
-		// Its version must be seen (a write of ours may be waited for), yet
-		// nothing that anyone decides on has changed.
+		// Its version must be taken in, since a write of ours may be awaited, but no decision
+		// depends on the change.
 		c.nodesStale = true
 		return
 	}
@@ -269,7 +269,7 @@ func (c *cluster) replaceNodes(all []*corev1.Node) {
 	}
 }
 
-// 3. What is given out.
+// 3. Results.
 
 // observed is the frozen list of nodes, by name.
 func (c *cluster) observed() []model.ObservedNode {

@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// compactFrom is the size from which a catalog is worth making anew.
+// compactFrom is the size from which a catalog is worth rebuilding.
 const compactFrom = 1 << 16
 
 // adopt names a row's content and facts in the present catalog, if it was
@@ -30,9 +30,9 @@ func intern(to *catalog.Catalog, from model.Contents, c model.Content) model.Con
 	return to.Pod(pod)
 }
 
-// compact starts a new catalog when more than half of a large one is content
-// that no pod and no node has any more. It reports whether it did: whoever holds
-// contents beside pods and nodes must then name them anew.
+// compact starts a new catalog when more than half of a large one is content that no pod and no
+// node has any more. It reports whether it did: other holders of contents must then intern them
+// again.
 func (c *cluster) compact() bool {
 	contents := c.catalog.Contents()
 	size := len(contents.Specs) + len(contents.Labels) + len(contents.Shapes) + len(contents.Facts)

@@ -51,9 +51,8 @@ type behind struct {
 	since time.Time
 }
 
-// behindOf finds the DaemonSets that are behind now. That is what their controller
-// says of itself: it counts pods that exist, wherever they are, so that only those
-// are missing that it could not make.
+// behindOf finds the DaemonSets that are behind now, from their controller's own count. It counts
+// all pods that exist, so the missing ones are those that it could not make.
 func behindOf(before map[types.UID]behind, all []*appsv1.DaemonSet, now time.Time) map[types.UID]behind {
 	out := map[types.UID]behind{}
 	for _, ds := range all {

@@ -37,10 +37,9 @@ func (c *cluster) templates(groups []provider.Group, passing model.PassingTaints
 	return out
 }
 
-// No cloud knows which features the kubelet of a new node will declare. It is taken to
-// be as the newest Ready node of its group, or else to declare what any Ready node
-// does: a node too many is found out when it comes up, while pods that are promised
-// none would wait for ever.
+// No cloud knows which features the kubelet of a new node will declare. We assume those of the
+// newest Ready node of its group, or else of any Ready node. We err to one node too many, which
+// shows when it comes up: without the assumption, pods would wait for ever.
 
 // featuresOf are the features of a group's newest Ready node, nil if it has none.
 func (c *cluster) featuresOf(g *provider.Group, byID map[string]*corev1.Node) []string {

@@ -17,9 +17,8 @@ type object interface {
 	metav1.ObjectMetaAccessor
 }
 
-// objects keeps one kind of object, for kinds of which there are few and that
-// change seldom. The list that it gives out is frozen: it is made anew after a
-// change. lock is the observer's.
+// objects keeps one kind of object, for kinds of which there are few and that change seldom. The
+// list that it returns is frozen: a change makes a new one. lock is the observer's.
 type objects[T object] struct {
 	lock    sync.Locker
 	changed func()
@@ -37,7 +36,7 @@ func (o *objects[T]) store() intake[T, T] {
 	return intake[T, T]{cut: trimObject[T], put: o.put, drop: o.drop, replace: o.replace}
 }
 
-// trimObject takes away what nobody here reads and what is large.
+// trimObject removes what is large or unused here.
 func trimObject[T object](obj T) T {
 	obj.SetManagedFields(nil)
 	if a := obj.GetAnnotations(); a[lastApplied] != "" {
@@ -69,8 +68,8 @@ func (o *objects[T]) put(obj T) {
 	o.touch()
 }
 
-// sameButVersion compares two objects. The second has not been given out yet,
-// so that its version may be set aside for a moment.
+// sameButVersion compares two objects without their versions. It may change the second for a
+// moment, since no caller has it yet.
 func sameButVersion[T object](old, obj T) bool {
 	version := obj.GetResourceVersion()
 	obj.SetResourceVersion(old.GetResourceVersion())

@@ -26,27 +26,26 @@ const (
 	priorityKey       = "priorities"
 )
 
-// deniedFor is how long a refusal must last before it is believed: rights that
-// were granted a moment ago take a moment to be known.
+// deniedFor is how long a refusal must last before it is believed: new permissions take a moment to
+// be effective.
 const deniedFor = 5 * time.Second
 
-// Settings are what the operator may choose.
+// Settings are the operator's.
 type Settings struct {
 	// Namespace is Plimsoll's own, where the priority expander's ConfigMap is.
 	Namespace string
 	// Seed is given to every Observation.
 	Seed uint64
-	// ScanInterval is the time between two reads of the cloud that nothing
-	// caused; InventoryDeadline is how long one may take.
+	// ScanInterval is the time between two regular reads of the cloud; InventoryDeadline is how
+	// long one may take.
 	ScanInterval      time.Duration
 	InventoryDeadline time.Duration
 	// Passing are taints that templates are read without.
 	Passing model.PassingTaints
-	// MaxAge is how long a kind of object may not have been readable before nothing is
-	// observed any more; zero: for ever.
+	// MaxAge is how long a kind of object may be unreadable before Observe fails; zero: for ever.
 	MaxAge time.Duration
-	// Priorities: the priority expander's ConfigMap is asked for. Without, the right to
-	// read it may be missing.
+	// Priorities: read the priority expander's ConfigMap. Without it, the permission to read it may
+	// be missing.
 	Priorities bool
 }
 
@@ -60,7 +59,7 @@ type Observer struct {
 	changed  chan struct{}
 
 	mu         sync.Mutex
-	askedAt    time.Time     // when a read of the cloud was last asked for, and not yet had
+	askedAt    time.Time     // when a read of the cloud was last requested that has not begun
 	delivered  chan struct{} // closed at the end of the next read of the cloud
 	generation uint64
 	cluster    *cluster
@@ -72,7 +71,7 @@ type Observer struct {
 	known      inventory.Known
 	cloudErr   string
 
-	// Frozen parts that are made anew only after a change.
+	// Frozen parts, rebuilt only after a change.
 	labelsOf       map[string]map[string]string
 	daemons        []model.DaemonSet
 	behind         map[types.UID]behind // DaemonSets that have fewer pods than they want
@@ -93,7 +92,7 @@ type volumes struct {
 	generation  uint64
 }
 
-// New gives an observer of a cluster and a cloud; Run makes it work.
+// New makes an observer of a cluster and a cloud; Run starts it.
 func New(client kubernetes.Interface, p provider.Provider, s Settings, log *slog.Logger) *Observer {
 	o := &Observer{settings: s, log: log, changed: make(chan struct{}, 1), delivered: make(chan struct{})}
 	o.cluster = newCluster(&o.generation, o.news)
@@ -137,9 +136,9 @@ func (o *Observer) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// WaitForSync returns when everything in the cluster has been read once, or
-// with an error that names what could not be: at once for rights that are
-// missing, else when ctx ends. What there is another way for is gone without.
+// WaitForSync returns when everything in the cluster has been read once, or with an error that
+// names what could not be read: at once for missing permissions, else when ctx ends. Optional kinds
+// may stay unread.
 func (o *Observer) WaitForSync(ctx context.Context) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -177,18 +176,17 @@ func (o *Observer) problems() (denied time.Duration, joined error) {
 	return denied, errors.Join(errs...)
 }
 
-// tellSpared says once what is done without the kinds that may not be read.
+// tellSpared logs once how the observer works without the kinds that it may not read.
 func (o *Observer) tellSpared() {
 	for _, s := range o.sources {
 		if s.spared(time.Now()) {
-			o.log.Warn("a right is missing, and it goes on without", "resource", s.resource, "instead", s.without)
+			o.log.Warn("a permission is missing; Plimsoll works without it", "resource", s.resource, "instead", s.without)
 		}
 	}
 }
 
-// Changed tells, coalesced, that the loop should look: a pod waits, was refused
-// or was bound, a node came, turned ready or went, a budget leaves other room,
-// the cloud looks different.
+// Changed signals, coalesced, that the loop should look: a pod waits, was refused or was bound, a
+// node came, turned ready or went, a budget allows other disruptions, the cloud changed.
 func (o *Observer) Changed() <-chan struct{} { return o.changed }
 
 func (o *Observer) news() {
@@ -198,9 +196,8 @@ func (o *Observer) news() {
 	}
 }
 
-// Refresh asks for a read of the cloud that begins after this moment. It
-// returns at once; when the read has ended, Changed tells, whatever it shows:
-// who asked waits for it.
+// Refresh asks for a read of the cloud that begins after this moment. It returns at once. Changed
+// signals the end of the read, whatever it shows, since the caller waits for it.
 func (o *Observer) Refresh() {
 	o.mu.Lock()
 	o.askedAt = time.Now()
@@ -237,7 +234,7 @@ func (o *Observer) deliver(answer provider.Inventory, err error) {
 	}
 	if err != nil {
 		if o.cloudErr == "" {
-			o.log.Warn("cannot read the cloud, what was known of it stands", "asOf", o.known.Latest().AsOf, "err", err)
+			o.log.Warn("cannot read the cloud; the last known state is used", "asOf", o.known.Latest().AsOf, "err", err)
 			o.news()
 		}
 		if why := err.Error(); why != o.cloudErr {
@@ -253,9 +250,8 @@ func (o *Observer) deliver(answer provider.Inventory, err error) {
 	if asked {
 		o.askedAt = time.Time{}
 	}
-	// The same picture again is news to nobody but who asked for it: the loop sees by
-	// AsOf that it is newer. What instances are missing may be believed or not by the
-	// picture's age.
+	// An unchanged picture only matters to the caller of Refresh: the loop sees by AsOf that it is
+	// newer. Whether missing instances are believed depends on the picture's age.
 	differs := o.cloudErr != "" || o.known.Differs(next)
 	if asked || differs {
 		o.news()
@@ -269,15 +265,15 @@ func (o *Observer) deliver(answer provider.Inventory, err error) {
 	o.delivered = make(chan struct{})
 }
 
-// readyNodes gives the question whether an instance's node is Ready now.
+// readyNodes returns a function that reports whether an instance's node is Ready now.
 func (o *Observer) readyNodes() func(*provider.Instance) bool {
 	byID := o.cluster.readyByID()
 	return func(in *provider.Instance) bool { return o.cluster.readyNode(in, byID) }
 }
 
-// Observe takes together what is known at this moment. It waits for nothing:
-// before the cluster has been read in full it is an error, and when a part of it could
-// not be read for too long: new pods would never be seen, and bound ones look pending.
+// Observe combines what is known at this moment. It waits for nothing. It is an error before the
+// cluster has been read in full, and when a part of it could not be read for too long: new pods
+// would never be seen, and bound ones would look pending.
 func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation, error) {
 	wall := time.Now() // as failures are dated
 	for _, s := range o.sources {
@@ -293,11 +289,11 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// 1. A catalog that is mostly stale is made anew, and with it all names.
+	// 1. A catalog that is mostly stale is rebuilt, and with it all names.
 	anew := o.cluster.compact()
 	if anew {
 		o.templatesStale = true
-		o.log.Info("content that nothing has any more was dropped")
+		o.log.Info("unused content was dropped")
 	}
 	// 2. The cloud, as believed.
 	cloud := o.known.Latest()

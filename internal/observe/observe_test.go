@@ -345,7 +345,7 @@ func TestListsWithoutAWatch(t *testing.T) {
 		})
 }
 
-// The rights that manifests of the Cluster Autoscaler lack are gone without; that to the
+// The permissions that manifests of the Cluster Autoscaler lack are optional; that to the
 // priorities only where nobody asks for them.
 func TestRightsThatCanBeGoneWithout(t *testing.T) {
 	for _, c := range []struct {
@@ -379,7 +379,7 @@ func TestRightsThatCanBeGoneWithout(t *testing.T) {
 				if starts := err == nil && look == nil; starts != c.starts {
 					t.Errorf("%v, %v", err, look)
 				}
-				if c.starts && !strings.Contains(log.String(), "it goes on without") {
+				if c.starts && !strings.Contains(log.String(), "Plimsoll works without it") {
 					t.Errorf("its log says nothing of it:\n%s", log.String())
 				}
 			})

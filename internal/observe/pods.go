@@ -53,7 +53,7 @@ func cutPod(c *catalog.Catalog, pod *corev1.Pod) *podRow {
 		r.pod.Owner = owner.UID
 	}
 	if pod.DeletionTimestamp != nil {
-		r.pod.Ends = pod.DeletionTimestamp.Unix() // its time to end is in it already
+		r.pod.Ends = pod.DeletionTimestamp.Unix() // the grace period is part of it already
 	}
 	if pod.Spec.NodeName != "" {
 		r.pod.Nominated = ""
@@ -99,10 +99,10 @@ func podFlags(pod *corev1.Pod) model.Flags {
 	return f
 }
 
-// longestRefusal is how much of the scheduler's words is kept, in bytes.
+// longestRefusal is how much of the scheduler's message is kept, in bytes.
 const longestRefusal = 300
 
-// refusal is what the scheduler says of a pod that it has refused.
+// refusal is the scheduler's message about a pod that it has refused.
 func refusal(pod *corev1.Pod) string {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
@@ -118,8 +118,8 @@ func refusal(pod *corev1.Pod) string {
 	return ""
 }
 
-// scaleUpDelay is the pod's own wish. One that cannot be read, or is negative,
-// is no wish: the pod is then cared for at once.
+// scaleUpDelay is the delay that the pod asks for. One that cannot be parsed, or is negative, is
+// none.
 func scaleUpDelay(pod *corev1.Pod) time.Duration {
 	text, ok := pod.Annotations[annotationScaleUpDelay]
 	if !ok {

@@ -16,17 +16,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// source is one kind of object, listed and watched for as long as the observer
-// runs. It remembers what went wrong last, so that a person can be told what
-// could not be read.
+// source is one kind of object, listed and watched for as long as the observer runs. It remembers
+// the last failure, to report what could not be read.
 type source struct {
 	resource string
 	lister   cache.ListerWatcher
 	example  runtime.Object
 	into     cache.ReflectorStore
 	log      *slog.Logger
-	// without says what is done where the right to read the kind is missing; empty:
-	// nothing can be done without it.
+	// without says how the observer works without the permission to read the kind; empty: the kind
+	// is required.
 	without string
 
 	mu       sync.Mutex
@@ -85,7 +84,7 @@ func (s *source) run(ctx context.Context) {
 	r := cache.NewReflectorWithOptions(s.lister, s.example, tracked{s.into, s}, cache.ReflectorOptions{
 		Name: s.resource, Backoff: &backoff,
 	})
-	// The condition never ends the loop and never fails: only ctx does.
+	// The condition never ends the loop and never fails: only ctx ends it.
 	_ = retries.DelayWithReset(clock.RealClock{}, time.Minute).Until(ctx, true, true,
 		func(ctx context.Context) (bool, error) {
 			if err := r.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
@@ -95,8 +94,8 @@ func (s *source) run(ctx context.Context) {
 		})
 }
 
-// record notes the end of an attempt, and tells a person once when it begins to
-// fail and once when it succeeds again. An expired watch is part of normal life.
+// record notes the end of an attempt, and logs once when attempts begin to fail and once when they
+// succeed again. An expired watch is normal.
 func (s *source) record(verb string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +123,8 @@ func (s *source) recovered(verb string) {
 	}
 }
 
-// filled notes that the kind has been read in full, as a list or as a stream: after a
-// list that failed it may be a stream that works, and no list is asked for any more.
+// filled notes that the kind has been read in full, as a list or as a stream: after a failed list,
+// a stream may succeed without another list.
 func (s *source) filled() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,20 +146,20 @@ func (s *source) seen() bool {
 	return s.synced
 }
 
-// or lets a kind be gone without where the right to read it is missing.
+// or makes a kind optional: it may be unread where the permission is missing.
 func (s *source) or(without string) *source {
 	s.without = without
 	return s
 }
 
-// spared reports whether the kind is gone without, since the server refuses it.
+// spared reports whether the observer works without the kind, since the server refuses it.
 func (s *source) spared(now time.Time) bool {
 	denied, _ := s.problem(now)
 	return s.without != "" && denied >= deniedFor
 }
 
-// asOf is how old the picture is of a kind that cannot be read, or not be watched: since
-// when that is so, or when it was last read in full if that is later.
+// asOf is the time of the picture of a kind that cannot be read or watched: when the failure began,
+// or the last full read if that is later.
 func (s *source) asOf() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,8 +175,8 @@ func (s *source) asOf() time.Time {
 	return since
 }
 
-// problem is what keeps the kind from being read, nil if nothing is known to.
-// denied is for how long the server has been refusing, zero if it is not.
+// problem is what keeps the kind from being read, nil for nothing. denied is how long the server
+// has been refusing, zero if it is not.
 func (s *source) problem(now time.Time) (denied time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,8 +225,7 @@ func (t tracked) Transformer() cache.TransformFunc {
 // intake is the store behind a reflector: it turns each object into a row and
 // passes it on. It keeps nothing itself.
 type intake[In runtime.Object, Row metav1.ObjectMetaAccessor] struct {
-	// cut turns an object into its row; where both are of one type it must be
-	// harmless to do it twice.
+	// cut turns an object into its row. If both have one type, cutting twice must be harmless.
 	cut     func(In) Row
 	put     func(Row)
 	drop    func(cache.ObjectName)

@@ -10,11 +10,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watches lists every kind that is read, and where it goes. The rights to two of them are
-// not in every manifest of the Cluster Autoscaler that is about: they are gone without.
+// watches lists every kind that is read, and where it goes. Older manifests of the Cluster
+// Autoscaler lack the permissions for two of them, which are optional.
 func (o *Observer) watches(client kubernetes.Interface) []*source {
 	core, apps, storage := client.CoreV1(), client.AppsV1(), client.StorageV1()
-	// Pods that have ended take no room: the server keeps them from us.
+	// Pods that have ended take no room: the server leaves them out.
 	running := fields.AndSelectors(
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
@@ -28,7 +28,7 @@ func (o *Observer) watches(client kubernetes.Interface) []*source {
 	daemonStore := o.daemonSets.store()
 	daemonStore.cut = func(ds *appsv1.DaemonSet) *appsv1.DaemonSet {
 		ds = trimObject(ds)
-		// How its rollout goes is nothing to us; whether it gets its pods is.
+		// Its rollout does not matter here; whether it gets its pods does.
 		ds.Status = appsv1.DaemonSetStatus{
 			DesiredNumberScheduled: ds.Status.DesiredNumberScheduled, CurrentNumberScheduled: ds.Status.CurrentNumberScheduled,
 		}
@@ -67,7 +67,7 @@ func (o *Observer) watches(client kubernetes.Interface) []*source {
 			&storagev1.CSIStorageCapacity{}, v.capacities.store(), o.log),
 		newSource("volumeattachments", api[*storagev1.VolumeAttachmentList]{client, attachments.List, attachments.Watch, ""},
 			&storagev1.VolumeAttachment{}, v.attachments.store(), o.log).
-			or("volumes count where pods use them: a node that has others attached still is taken to have room for more"),
+			or("volumes are counted by the pods that use them; others that are still attached to a node are not"),
 		priorities,
 	}
 }

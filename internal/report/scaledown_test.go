@@ -84,8 +84,8 @@ func TestEndsOnNodes(t *testing.T) {
 		{"not begun", evict(late), "", "pod=shop/db-0", nil},
 		{"not begun either", outcome(model.Taint, late), "", "node=n", nil},
 		{"given back", back(model.EvictionRefused),
-			"Node /n Warning ScaleDownFailed: its scale-down was rolled back: EvictionRefused (pod shop/db-0 could not be evicted " +
-				"for 2m0s)",
+			"Node /n Warning ScaleDownFailed: its scale-down was rolled back: EvictionRefused (pod shop/db-0 could not be " +
+				"evicted for 2m0s)",
 			`level=INFO msg="a scale-down was rolled back" verb=Untaint group=a node=n`, nil},
 		{"given back, as it should", back(model.Reserved),
 			"Node /n Normal ScaleDownFailed: its scale-down was rolled back: Reserved", "why=", nil},

@@ -62,7 +62,7 @@ func (s *Scenario) drain(a args) {
 	if d.Occupied && slices.Contains([]model.Stage{model.Evicting, model.Removing, model.Removed}, d.Stage) {
 		cordon = "yes"
 	}
-	s.look(n, d, a.oneOf("cordon", cordon, "yes", "no") == "yes")
+	s.dress(n, d, a.oneOf("cordon", cordon, "yes", "no") == "yes")
 }
 
 // home is the group and the instance of a node, empty if it has none.
@@ -77,9 +77,9 @@ func (s *Scenario) home(node string) (provider.GroupID, provider.InstanceID) {
 	return "", ""
 }
 
-// look makes a node look as it does at a stage of its removal: with what we have
-// written on it by then. A cordon that is somebody else's stays theirs.
-func (s *Scenario) look(n *corev1.Node, d model.Drain, cordon bool) {
+// dress gives a node what Plimsoll has written on it by a stage of its removal. A cordon by
+// somebody else stays theirs.
+func (s *Scenario) dress(n *corev1.Node, d model.Drain, cordon bool) {
 	if d.Stage == model.Tainting {
 		return
 	}
@@ -168,7 +168,7 @@ func cutLast(pod string) (app, number string, ok bool) {
 	return pod[:i], pod[i+1:], true
 }
 
-// last is when something happened for the last time, in a group.
+// last is when something last happened, in a group.
 type last struct {
 	what  string
 	at    time.Time

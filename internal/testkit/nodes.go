@@ -105,7 +105,7 @@ func (s *Scenario) instance(a args) {
 	g.Instances = append(g.Instances, in)
 	g.Target++
 	if a.has("age") {
-		// A leader has seen it come: else its time would begin at this first look.
+		// An earlier look has seen it come: else its time would begin now.
 		s.Memory.Asks = append(s.Memory.Asks, model.Ask{ID: "seen/" + a.name, Group: g.ID, Found: true, At: in.Created,
 			Units: []model.Unit{{Instance: in.ID, Exists: in.Created}}})
 	}
@@ -208,7 +208,7 @@ func (s *Scenario) leaving(n *corev1.Node, group string, a args) {
 	}
 }
 
-// known is a node that there is by now.
+// known is a node of the scenario so far.
 func (s *Scenario) known(name string) *corev1.Node {
 	for _, n := range s.nodes {
 		if n.Name == name {
@@ -218,13 +218,12 @@ func (s *Scenario) known(name string) *corev1.Node {
 	panic(fmt.Errorf("there is no node %q yet", name))
 }
 
-// stands changes what the ledger is to know of a node.
+// stands changes what the ledger knows of a node.
 func (s *Scenario) stands(n *corev1.Node, change func(*model.NodeStanding)) {
 	st := s.Standing.Nodes[n.Name]
 	change(&st)
 	s.Standing.Nodes[n.Name] = st
 }
 
-// ago is an instant that a line tells by how long ago it was; now if it does
-// not.
+// ago is an instant, given by how long ago it was; now by default.
 func (s *Scenario) ago(a args, key string) time.Time { return s.Now.Add(-a.duration(key)) }

@@ -14,10 +14,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// DrawOccupied makes small worlds of nodes with pods on them, with more room
-// than those need: pods of every kind of controller and with every wish about
-// their eviction, budgets that allow much, little or nothing, groups at their
-// minimum and nodes that stay for reasons of their own.
+// DrawOccupied makes small worlds of nodes with pods on them, with more room than those need: pods
+// of every kind of controller and with every wish about their eviction, budgets that allow much,
+// little or nothing, groups at their minimum and nodes that stay for other reasons.
 func DrawOccupied(t *rapid.T) World {
 	w := World{Policy: Policy()}
 	// 1. Groups, one of which may be in a pool.
@@ -109,8 +108,8 @@ func withQuirk(n *corev1.Node, quirk string) *corev1.Node {
 
 func groupName(g int) string { return fmt.Sprintf("g%d", g) }
 
-// drawFate draws who has made the pods of an app, and what they say of their
-// eviction. Most can be moved.
+// drawFate draws the controller of an app's pods, and their annotations on eviction. Most can be
+// moved.
 func drawFate(t *rapid.T, p *corev1.Pod) {
 	if rapid.IntRange(0, 5).Draw(t, "system") == 5 {
 		p.Namespace = metav1.NamespaceSystem
@@ -153,8 +152,8 @@ func drawLife(t *rapid.T, p *corev1.Pod) model.Flags {
 	return 0
 }
 
-// drawBudgets draws what may be disrupted of an app. Now and then two budgets
-// cover it, which the API server takes for a mistake.
+// drawBudgets draws an app's budgets. Now and then two cover it, for which the API server refuses
+// evictions.
 func drawBudgets(t *rapid.T, p *corev1.Pod) []func(*Cluster) {
 	var out []func(*Cluster)
 	for i := range rapid.SampledFrom([]int{0, 0, 1, 1, 1, 2}).Draw(t, "budgets") {

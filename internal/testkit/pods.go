@@ -41,8 +41,8 @@ func (s *Scenario) pods(a args) {
 	}
 }
 
-// life reads what has become of pods: who made them and when, and whether they
-// have ended or soon will.
+// life reads the state of pods: their controller, when they were made, and whether they have ended
+// or soon will.
 func (s *Scenario) life(p *corev1.Pod, node string, a args) (flags model.Flags) {
 	if a.has("daemon") {
 		flags |= model.FromDaemonSet
@@ -72,8 +72,8 @@ func (s *Scenario) life(p *corev1.Pod, node string, a args) (flags model.Flags) 
 	return flags
 }
 
-// madeBy are the owner references of pods that a controller of some kind made;
-// Kind.group is somebody else's kind.
+// madeBy are the owner references of pods that a controller of some kind made; Kind.group is a kind
+// of another API group.
 func madeBy(kind, namespace, name string) []metav1.OwnerReference {
 	kind, group, foreign := strings.Cut(kind, ".")
 	version := group + "/v1"

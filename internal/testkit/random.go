@@ -151,7 +151,7 @@ func drawPod(t *rapid.T, a int) *corev1.Pod {
 		rapid.SampledFrom([]string{"300m", "500m", "1", "1500m"}).Draw(t, "request"), "1Gi", own)
 	p.Spec.Priority = new(int32)
 	*p.Spec.Priority = int32(rapid.IntRange(0, 1).Draw(t, "priority"))
-	// Whom a term is about: the app itself, or another.
+	// The app that a term selects: itself, or another.
 	about := &metav1.LabelSelector{MatchLabels: map[string]string{
 		"app": fmt.Sprintf("app%d", rapid.SampledFrom([]int{a, a, (a + 1) % 5}).Draw(t, "about")),
 	}}

@@ -74,8 +74,7 @@ import (
 type Scenario struct {
 	*Cluster
 	Policy model.Policy
-	// Standing overrides what the ledger makes of the rest; Memory is what it
-	// begins with.
+	// Standing overrides the ledger's result; Memory is what the ledger begins with.
 	Standing model.Standing
 	Memory   model.Memory
 	arrived  []arrival
@@ -84,7 +83,7 @@ type Scenario struct {
 	lasts    []last
 }
 
-// arrival is a node that came for the pods of an app.
+// arrival is a node that was bought for the pods of an app.
 type arrival struct {
 	model.Arrival
 	app string
@@ -96,14 +95,12 @@ type brake struct {
 	app string
 }
 
-// Snapshot is the moment as the ledger and the snapshot make it of what is
-// there.
+// Snapshot is the scenario as seen through the ledger and the snapshot.
 func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 	seen := s.Observation()
 	m := s.Memory
 	plain := snapshot.New(nil, seen, model.Standing{}, p.Rules)
-	// An app's class is told by the names of its pods: its labels may be no part
-	// of the class.
+	// The names of its pods identify an app's class: its labels may not be part of the class.
 	class := func(app string) string {
 		for _, q := range plain.Pending {
 			if strings.HasPrefix(q.Pods[0].Name, app+"-") {
@@ -156,7 +153,7 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 	return snapshot.New(nil, seen, standing, p.Rules)
 }
 
-// NewScenario is an empty cluster under the default policy.
+// NewScenario makes an empty cluster under the default policy.
 func NewScenario() *Scenario {
 	return &Scenario{Cluster: New(), Policy: Policy(), Standing: model.Standing{
 		Groups: map[provider.GroupID]model.GroupStanding{}, Nodes: map[string]model.NodeStanding{},

@@ -42,10 +42,10 @@ type Cluster struct {
 	bound   map[string][]model.Pod
 	unbound []model.Pod
 	daemons []model.DaemonSet
-	serial  map[string]int // by name: pods are numbered alike in whatever order apps come
+	serial  map[string]int // by name: pods get the same numbers in any order of apps
 }
 
-// New gives an empty cluster.
+// New makes an empty cluster.
 func New() *Cluster {
 	return &Cluster{
 		Now: Start, Seed: 1, Catalog: catalog.New(),
@@ -127,8 +127,7 @@ func Pod(namespace, name, cpu, memory string, labels map[string]string) *corev1.
 	}
 }
 
-// owner is the UID of the controller that pods have of which nothing else is
-// said.
+// owner is the UID of the default controller of pods.
 func owner(namespace, name string) types.UID { return types.UID("owner-" + namespace + "/" + name) }
 
 // controlledBy are the owner references of a pod that a controller made.
@@ -147,8 +146,7 @@ func (c *Cluster) Bound(like *corev1.Pod, count int, node string) {
 	c.add(like, count, 0, node)
 }
 
-// BoundAs is Bound with flags; an owner that is not empty is theirs instead of
-// their controller.
+// BoundAs is Bound with flags; a given owner replaces their controller.
 func (c *Cluster) BoundAs(like *corev1.Pod, count int, node string, flags model.Flags, owner types.UID) {
 	at := len(c.bound[node])
 	c.add(like, count, flags, node)
@@ -235,8 +233,8 @@ func (c *Cluster) Observation() model.Observation {
 	return o
 }
 
-// Policy is a policy with the defaults that the flags have, as far as deciding
-// goes. No node is marked as a candidate: tests that are about that say so.
+// Policy is a policy with the flags' defaults for deciding. No node is marked as a candidate,
+// unless a test asks for it.
 func Policy() model.Policy {
 	return model.Policy{
 		Rules: model.Rules{
