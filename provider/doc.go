@@ -1,8 +1,7 @@
 // Package provider is the contract between Plimsoll and a cloud.
 //
-// A provider answers one question (Inventory: what groups are there, how large
-// should each be, which machines does it have) and carries out three writes
-// (Grow, Remove, Cancel). Everything that decides lives elsewhere; a provider
+// A provider answers one question (Inventory: what groups are there, how large should each be,
+// which machines does it have) and carries out three writes (Grow, Remove, Cancel). A provider
 // decides nothing.
 //
 // What flows in: requests, each a struct that says what the caller believes
@@ -10,9 +9,8 @@
 // values that survive JSON, so that a cycle can be recorded and replayed.
 // Fields may be added to any struct here without breaking an author.
 //
-// Who may import it: everybody. It imports k8s.io/api and k8s.io/apimachinery
-// and nothing else of Kubernetes, so that a provider's author is not made to
-// drag a scheduler along.
+// Who may import it: everybody. It imports k8s.io/api and k8s.io/apimachinery and nothing else of
+// Kubernetes, so that providers do not depend on a scheduler.
 //
 // # The rules
 //
@@ -38,5 +36,5 @@
 //   - P9: a removal with a condition ends only what meets it by the last read
 //     before the write.
 //
-// docs/providers.md tells how to write one.
+// docs/providers.md explains how to write one.
 package provider

@@ -27,21 +27,21 @@ const (
 	NoCapacity Kind = "NoCapacity"
 	// Quota: the account's quota is used up. Try elsewhere.
 	Quota Kind = "Quota"
-	// Throttled: asked too often. The same again, later.
+	// Throttled: too many requests. Repeat it later.
 	Throttled Kind = "Throttled"
-	// NotFound: the group or the instance is not there.
+	// NotFound: the group or the instance does not exist.
 	NotFound Kind = "NotFound"
-	// Denied: the credentials are good, the right is missing.
+	// Denied: the credentials are valid, a permission is missing.
 	Denied Kind = "Denied"
 	// Credentials: the credentials are missing, wrong or expired.
 	Credentials Kind = "Credentials"
 	// BadConfig: what the operator configured cannot work.
 	BadConfig Kind = "BadConfig"
-	// Conflict: the world is not what the request said. Read, then decide anew.
+	// Conflict: the state differs from the request's. Read, then decide again.
 	Conflict Kind = "Conflict"
 	// Limit: a minimum or a maximum forbids it.
 	Limit Kind = "Limit"
-	// Unsupported: this provider cannot do that rightly, ever.
+	// Unsupported: this provider can never do that correctly.
 	Unsupported Kind = "Unsupported"
 	// Unavailable: the cloud does not answer.
 	Unavailable Kind = "Unavailable"
@@ -58,7 +58,7 @@ type Error struct {
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 	Zone    string `json:"zone,omitempty"`
-	// RetryAfter is the cloud's own advice, zero if it gave none.
+	// RetryAfter is the cloud's own advice, zero for none.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 	// MayHaveHappened says that the write's effect is unknown, or that a part
 	// of it took place: count it as done until a read that began after it says
@@ -67,7 +67,7 @@ type Error struct {
 	Err             error `json:"-"`
 }
 
-// Error tells what was attempted, on what, and why it failed, in one line.
+// Error says what was attempted, on what, and why it failed, in one line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(strings.ToLower(string(e.Op)))
@@ -84,7 +84,7 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		fmt.Fprintf(&b, ": %s", e.Message)
 	}
-	// A message that must survive JSON tells the cause itself.
+	// A message must survive JSON, so it includes the cause.
 	if e.Err != nil && !strings.Contains(e.Message, e.Err.Error()) {
 		fmt.Fprintf(&b, ": %v", e.Err)
 	}

@@ -24,9 +24,8 @@ type Inventory struct {
 	Groups  []Group  `json:"groups"`
 	Pools   []Pool   `json:"pools,omitempty"`
 	Notices []Notice `json:"notices,omitempty"`
-	// Others is how many groups of the cloud were read that are none of ours. They
-	// show that an answer without groups is no failed read: without any, it is not
-	// taken for true (rule P7).
+	// Others is how many groups the provider read that are not Plimsoll's. They prove that an
+	// answer without groups is no failed read: without any, it is not believed (rule P7).
 	Others int `json:"others,omitempty"`
 	// AsOf is when the oldest read behind this picture began.
 	AsOf time.Time `json:"asOf"`
@@ -59,13 +58,13 @@ type Group struct {
 	OwnLabels []string `json:"ownLabels,omitempty"`
 	// AllOrNothing groups are either at zero or at Max.
 	AllOrNothing bool `json:"allOrNothing,omitempty"`
-	// CloudChooses groups have machines that cannot be ended by name: when the target is
-	// lowered, the cloud chooses which end. A removal must name all instances, so that
-	// there is nothing to choose; any other is refused.
+	// CloudChooses groups have machines that cannot be ended by name: when the target is lowered,
+	// the cloud chooses which end. A removal must name all instances, which leaves no choice; any
+	// other is refused.
 	CloudChooses bool   `json:"cloudChooses,omitempty"`
 	Holds        []Hold `json:"holds,omitempty"`
-	// Err, when set, says that this group could not be read: what is known of
-	// it stays as it was, and nothing is done to it.
+	// Err, when set, says that this group could not be read: its former state is kept, and nothing
+	// is done to it.
 	Err *Error `json:"err,omitempty"`
 }
 
@@ -90,12 +89,12 @@ type Template struct {
 	// empty for a group that is in one zone. Keys that Varies has are given their
 	// value by each place, or by none.
 	Places []Place `json:"places,omitempty"`
-	// Balanced: the cloud picks the place with the fewest of the group's instances,
-	// as an Auto Scaling group does. Otherwise nobody knows how it picks. A group
-	// that says so tells the zone of each instance that it can name.
+	// Balanced: the cloud picks the place with the fewest of the group's instances, as an Auto
+	// Scaling group does. Otherwise its rule is unknown. A balanced group shows the zone of each
+	// instance that it can name.
 	Balanced bool `json:"balanced,omitempty"`
-	// Sources tells where each label, taint and resource of Node comes from,
-	// for a person: "label/<key>", "taint/<key>", "resource/<name>" → source.
+	// Sources says where each label, taint and resource of Node comes from, for a person:
+	// "label/<key>", "taint/<key>", "resource/<name>" → source.
 	Sources map[string]string `json:"sources,omitempty"`
 }
 
@@ -150,8 +149,8 @@ type Pool struct {
 	Sizing string `json:"sizing,omitempty"`
 }
 
-// Notice is something that a person should know about the provider's
-// configuration, though it stops nothing.
+// Notice is something that a person should know about the provider's configuration. It stops
+// nothing.
 type Notice struct {
 	Group   GroupID `json:"group,omitempty"`
 	Code    string  `json:"code"`
@@ -166,23 +165,21 @@ type Hold struct {
 	Since   time.Time `json:"since,omitzero"`
 	// Until is when the hold ends, zero if only a change ends it.
 	Until time.Time `json:"until,omitzero"`
-	// Stalled says more than that the group must not be written to: what makes and
-	// ends its machines does not work for now. What was asked for does not come
-	// meanwhile, for no fault of the group, so that no time runs against it.
+	// Stalled also says that whatever makes and ends the group's machines does not work now.
+	// Requested nodes do not arrive meanwhile, which is not the group's fault, so its deadlines are
+	// paused.
 	Stalled bool `json:"stalled,omitempty"`
 }
 
-// Stands reports whether the hold is not over at a moment.
+// Stands reports whether the hold applies now.
 func (h Hold) Stands(now time.Time) bool { return h.Until.IsZero() || h.Until.After(now) }
 
-// BeingDeleted is the Reason of holds on a group that is on its way out, with all that
-// it has.
+// BeingDeleted is the Reason of holds on a group that is being deleted with all of its machines.
 const BeingDeleted = "BeingDeleted"
 
-// NoLaunch reports whether the hold says more than that the group must not grow: the
-// cloud has failed to launch, at Since, and what was asked for until then and has
-// no instance is not to be waited for. Of such holds Reason is one of the kinds
-// NoCapacity, Quota and BadConfig, and Since is set.
+// NoLaunch reports whether the hold also says that the cloud failed to launch at Since: units
+// requested until then that have no instance will not come. The Reason of such a hold is one of the
+// kinds NoCapacity, Quota and BadConfig, and Since is set.
 func (h Hold) NoLaunch() bool {
 	if h.Op != OpGrow || h.Since.IsZero() {
 		return false

@@ -2,16 +2,15 @@ package provider
 
 import "sync"
 
-// News tells which notices are new, so that each is logged once: when it begins, and
-// again if it was over in between. The zero value has told none. It may be used from
-// any goroutine.
+// News finds the notices that are new, so that each is logged once when it begins, and again if it
+// was over in between. The zero value has seen none. It may be used from any goroutine.
 type News struct {
 	mu   sync.Mutex
 	told map[Notice]bool
 }
 
-// Among gives those of the notices, all that hold now, that did not hold at the call
-// before, each once and in their order.
+// Among returns those of the notices that did not hold at the call before, each once and in order.
+// notices are all that hold now.
 func (n *News) Among(notices []Notice) []Notice {
 	n.mu.Lock()
 	defer n.mu.Unlock()

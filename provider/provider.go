@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Provider is all that a cloud must be able to do. Every method may be called
-// from any goroutine, subject to rule P3.
+// Provider is what a cloud must be able to do. Every method may be called from any goroutine,
+// subject to rule P3.
 type Provider interface {
 	// Inventory reads groups, their targets, templates and instances, as one
 	// consistent picture. An error means that nothing is known: the caller
@@ -21,39 +21,37 @@ type Provider interface {
 	// was reached, as far as it is known.
 	Grow(context.Context, GrowRequest) (GrowResult, error)
 
-	// Remove ends exactly the named instances and lowers the target with them.
-	// The result has an entry for each instance asked for. An error means that
-	// nothing was attempted, or, with MayHaveHappened, that nobody knows. If
-	// too few would be left for the group's minimum, nothing is attempted and
-	// the Kind is Limit. An instance that is gone already is a success; one
-	// that exists and is not the group's, or does not meet the request's
-	// condition any more, is a Conflict in its entry, and is left alone.
+	// Remove ends exactly the named instances and lowers the target with them. The result has an
+	// entry for each instance asked for. An error means that nothing was attempted, or, with
+	// MayHaveHappened, that the effect is unknown. If too few would be left for the group's
+	// minimum, nothing is attempted and the Kind is Limit. An instance that is gone already is a
+	// success. One that belongs to another group, or no longer meets the request's condition, is a
+	// Conflict in its entry, and is left alone.
 	Remove(context.Context, RemoveRequest) (RemoveResult, error)
 
-	// Cancel lowers a group's target by anonymous requests only. It never ends
-	// an instance nor goes below the group's minimum, and cancelling none is a
-	// fine answer. If the live target is not From, nothing is changed and the
-	// error's Kind is Conflict.
+	// Cancel lowers a group's target by anonymous requests only. It never ends an instance or goes
+	// below the group's minimum. To cancel none is a valid answer. If the live target is not From,
+	// nothing is changed and the error's Kind is Conflict.
 	Cancel(context.Context, CancelRequest) (CancelResult, error)
 }
 
-// Notifier is an optional power: a provider that learns of changes by itself
-// says so, and the caller reads a new Inventory soon.
+// Notifier is optional: a provider that notices changes by itself signals them, and the caller
+// reads a new Inventory soon.
 type Notifier interface {
 	// Notify calls changed at each change, without blocking on it, until ctx
 	// ends. Changes may be coalesced; a spurious call is harmless.
 	Notify(ctx context.Context, changed func()) error
 }
 
-// Starter is an optional power, used once by the process that leads, before
-// its first cycle: bring the cloud to where the provider's configuration says
-// that it starts. It must be idempotent: what exists already is adopted.
+// Starter is optional, used once by the process that leads, before its first cycle: bring the cloud
+// to where the provider's configuration says that it starts. It must be idempotent: what exists
+// already is adopted.
 type Starter interface {
 	Start(context.Context) error
 }
 
-// Closer is an optional power, used once by the process that leads when it is
-// asked to end (not when it loses its lease, and not when it crashes).
+// Closer is optional, used once by the process that leads when it is asked to end (not when it
+// loses its lease, and not when it crashes).
 type Closer interface {
 	Close(context.Context) error
 }
@@ -66,8 +64,8 @@ type GrowRequest struct {
 	To   int `json:"to"`
 }
 
-// GrowResult tells the target after the growth. Created names the instances
-// that the provider can name already; it may be empty.
+// GrowResult has the target after the growth. Created names the instances that the provider can
+// name already; it may be empty.
 type GrowResult struct {
 	Target  int          `json:"target"`
 	Created []InstanceID `json:"created,omitempty"`
@@ -79,8 +77,7 @@ type RemoveRequest struct {
 	Instances []InstanceID `json:"instances"`
 	// Force lets the group go below its minimum (rule P4).
 	Force bool `json:"force,omitempty"`
-	// If is what must still be true of each instance, empty if nothing is asked
-	// (rule P9).
+	// If is what must still be true of each instance, empty for nothing (rule P9).
 	If Condition `json:"if,omitempty"`
 }
 
@@ -93,13 +90,13 @@ type Condition string
 const (
 	// StillFailed: an Inventory would show it as Creating, and with an Err.
 	StillFailed Condition = "StillFailed"
-	// StillWithoutNode: the cloud knows of no node of it. A cloud that never knows
-	// of nodes leaves this to the caller, who has looked at the cluster.
+	// StillWithoutNode: the cloud knows no node of it. A cloud that never knows nodes leaves this
+	// to the caller, who has read the cluster.
 	StillWithoutNode Condition = "StillWithoutNode"
 )
 
-// Unmet says why an instance, as it was read right before the write, does not meet the
-// condition; empty if it does. hasNode says that the cloud knows of a node of it.
+// Unmet says why an instance, as read right before the write, does not meet the condition; empty if
+// it does. hasNode says that the cloud knows a node of it.
 func (c Condition) Unmet(in Instance, hasNode bool) string {
 	switch {
 	case c == StillFailed && (in.State != Creating || in.Err == nil):
@@ -132,8 +129,7 @@ type CancelRequest struct {
 	To    int     `json:"to"`
 }
 
-// CancelResult tells how many anonymous requests were cancelled, and the
-// target after it.
+// CancelResult has the number of cancelled anonymous requests, and the target after that.
 type CancelResult struct {
 	Target    int `json:"target"`
 	Cancelled int `json:"cancelled"`

@@ -88,7 +88,7 @@ func (l *Loop) Close() { l.decider.Close() }
 // a decision makes progress.
 func (l *Loop) Steps() int64 { return l.decider.Steps() }
 
-// RunOnce is one turn. The error is that of observing. Deciding and reporting do not fail, and
+// RunOnce is one turn. The error is that of observing or reporting. Deciding does not fail, and
 // failed calls come back with the next turn.
 func (l *Loop) RunOnce(ctx context.Context) error {
 	// 1. Observe.

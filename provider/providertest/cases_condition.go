@@ -7,8 +7,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// P9: what is to be ended only for having failed, or for having no node, stays if that is
-// not so any more.
+// P9: an instance that is ended only because it failed, or has no node, stays if that is no longer
+// true.
 var conditionCases = []scene{
 	{"P9/WhatRunsIsNotEndedAsFailed", func(s *stage) {
 		ids := s.standing(s.Group, 4)
@@ -29,7 +29,7 @@ var conditionCases = []scene{
 			}
 		}
 		s.done(s.Door.Recover(ids[0]))
-		// One that recovered, one that has not, one that never failed.
+		// An instance that recovered, one that has not, one that never failed.
 		result := s.removeIf(provider.StillFailed, ids[0], ids[1], ids[2])
 		s.leavesAlone(provider.RemoveResult{Instances: []provider.InstanceResult{result.Instances[0], result.Instances[2]}})
 		if e := result.Instances[1].Err; e != nil || result.Target != 4 {
@@ -76,7 +76,7 @@ func (s *stage) leavesAlone(result provider.RemoveResult) {
 	}
 }
 
-// done fails the test if the back door could not do what it was told.
+// done fails the test if the back door failed.
 func (s *stage) done(err error) {
 	s.Helper()
 	if err != nil {

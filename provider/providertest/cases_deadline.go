@@ -115,7 +115,7 @@ func unknownEnd(op provider.Op, how Breakage) func(*stage) {
 	}
 }
 
-// checkNotifier: a change by hand is told, and Notify ends with its context.
+// checkNotifier: Notify signals a change by hand, and ends with its context.
 func (s *stage) checkNotifier(n provider.Notifier) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())

@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// P7 and P8: no answer is never an empty one, and what cannot be done is told.
+// P7 and P8: no answer is never an empty one, and what cannot be done is an error.
 var readCases = []scene{
 	{"P7/ARefusedReadIsAnError", noAnswer(Refused)},
 	{"P7/AnEmptyReadIsAnError", noAnswer(Empty)},

@@ -19,8 +19,8 @@ import (
 // cloud has found a machine for it, then an instance that is creating, then one
 // that runs; a removed one is deleting for a while, then gone.
 //
-// Time passes only as the given clock says: whatever is due is done, in order
-// of time, when a call looks. All methods may be called from any goroutine.
+// Time is the given clock's: each call first does what is due, in order of time. All methods may be
+// called from any goroutine.
 type Cloud struct {
 	now func() time.Time
 
@@ -33,7 +33,7 @@ type Cloud struct {
 	faults   []*Fault
 	frozen   *provider.Inventory
 	watchers map[int]func()
-	watched  int // how many watchers there ever were
+	watched  int // number of watchers so far
 }
 
 var (
@@ -52,19 +52,17 @@ type GroupSpec struct {
 	Zones     []string
 	Scattered bool
 	Pick      func(n int) int
-	// KeepsRequests: Cancel takes nothing back, as in a cloud that could not do so
-	// without a risk to machines that run.
+	// KeepsRequests: Cancel cancels nothing, as in a cloud where that would risk running machines.
 	KeepsRequests bool
-	// KillsToLower: where Cancel asks for a lower target than can be had by taking back
-	// what has no machine, machines are ended, the newest first. The contract forbids it;
-	// it is for worlds that show that nothing relies on a provider alone.
+	// KillsToLower: where a Cancel cannot be met by units without a machine, machines are ended,
+	// the newest first. The contract forbids that: it is for worlds which show that safety does not
+	// rely on the provider alone.
 	KillsToLower bool
-	// TellsStockOut: while the cloud has no machine for what was asked for, the
-	// group has a hold that says so.
+	// TellsStockOut: while the cloud has no machine for a request, the group has a hold that says
+	// so.
 	TellsStockOut bool
-	// Pace, if set, is asked once for each unit asked for, in the order of
-	// asking: how many times as long as Timing says the steps of its life take.
-	// It is the caller's way to draw boot times from a distribution.
+	// Pace, if set, is called once for each requested unit, in order. It returns a factor on Timing
+	// for the steps of the unit's life, so that boot times can have a distribution.
 	Pace func() float64
 }
 
@@ -79,8 +77,7 @@ type Timing struct {
 	End time.Duration
 }
 
-// fakeGroup is a group's present. Its target is derived: all units that are not
-// on their way out.
+// fakeGroup is a group's present. Its target is derived: all units that are not being deleted.
 type fakeGroup struct {
 	spec  GroupSpec
 	since time.Time // of the target
@@ -90,7 +87,7 @@ type fakeGroup struct {
 	boots []bootFailure
 }
 
-// unit is one thing asked for; an instance once it has an id.
+// unit is one requested machine; an instance once it has an id.
 type unit struct {
 	asked time.Time
 	made  time.Time // when it got its machine
@@ -173,7 +170,7 @@ func (c *Cloud) Inventory(ctx context.Context) (provider.Inventory, error) {
 		for i := range inv.Groups {
 			g := &inv.Groups[i]
 			if f, met := c.meet(func(f *Fault) bool { return f.Op == provider.OpInventory && f.Group == g.ID }); met {
-				// What of a group cannot be read is not shown at all.
+				// The unreadable part of a group is not shown at all.
 				*g = provider.Group{ID: g.ID, Pool: g.Pool, Err: f.refusal(provider.OpInventory, g.ID)}
 			}
 		}
@@ -294,7 +291,7 @@ func (c *Cloud) remove(req provider.RemoveRequest) (provider.RemoveResult, error
 	return result, nil
 }
 
-// Cancel takes back what has no machine yet, the newest first.
+// Cancel cancels units without a machine, the newest first.
 func (c *Cloud) Cancel(ctx context.Context, req provider.CancelRequest) (provider.CancelResult, error) {
 	return disturbed(ctx, c, provider.OpCancel, req.Group, func() (provider.CancelResult, error) {
 		result, err := c.cancel(req)
@@ -334,8 +331,8 @@ func (c *Cloud) cancel(req provider.CancelRequest) (provider.CancelResult, error
 	return provider.CancelResult{Target: g.target(), Cancelled: cancelled}, nil
 }
 
-// Notify calls changed at each change that a call makes, until ctx ends.
-// Changes that only time brings are told when a call finds them due.
+// Notify calls changed at each change that a call makes, until ctx ends. Changes by time alone are
+// signalled when a call finds them due.
 func (c *Cloud) Notify(ctx context.Context, changed func()) error {
 	c.mu.Lock()
 	c.watched++
@@ -365,8 +362,8 @@ func (c *Cloud) tell(err error) {
 	}
 }
 
-// Truth is the inventory as it is, past every fault, freeze and delay of
-// reading: what a judge compares with.
+// Truth is the real inventory, without any fault, freeze or delay of reading: what a checker
+// compares with.
 func (c *Cloud) Truth() provider.Inventory {
 	c.mu.Lock()
 	defer c.mu.Unlock()

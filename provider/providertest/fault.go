@@ -7,22 +7,22 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// Mode is what befalls a call.
+// Mode is how a fault affects a call.
 type Mode int
 
 // The modes of a fault.
 const (
 	// Refuse answers with the fault's error and does nothing.
 	Refuse Mode = iota
-	// Lose does what is asked, and then loses the answer: the caller gets the
-	// error of a call that met its deadline.
+	// Lose carries the call out, and then loses the answer: the caller gets the error of a call
+	// that met its deadline.
 	Lose
-	// Hang does nothing and answers nothing until the caller's deadline.
+	// Hang does nothing, and does not answer until the caller's deadline.
 	Hang
 )
 
-// Fault is a disturbance on demand. It meets calls of its operation on its
-// group, where an empty group means any.
+// Fault is a disturbance on demand. It affects calls of its operation on its group, where an empty
+// group means any.
 type Fault struct {
 	Op    provider.Op
 	Group provider.GroupID
@@ -30,14 +30,14 @@ type Fault struct {
 	// Err is the answer of Refuse; its Op and Group are filled in. Without one
 	// the kind is Unavailable.
 	Err *provider.Error
-	// Times is how many calls are met; 0 means all, until ClearFaults.
+	// Times is how many calls it affects; 0 means all, until ClearFaults.
 	Times int
-	// Met, if set, is called as the fault meets a call, on the caller's
-	// goroutine: a test learns by it that a call hangs.
+	// Met, if set, is called when the fault affects a call, on the caller's goroutine: it tells a
+	// test that a call hangs.
 	Met func()
 }
 
-// Arm adds a fault. The first that was armed meets a call first.
+// Arm adds a fault. Older faults come first.
 func (c *Cloud) Arm(f Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

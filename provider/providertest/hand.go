@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// This file is the back door: what befalls a cloud besides the calls of its
-// provider. All of it is seen by the next Inventory.
+// This file is the back door: what happens to a cloud besides the calls of its provider. The next
+// Inventory shows all of it.
 
 // SetTarget changes a group's target as a person does at the cloud's console,
 // past every limit. A lower one takes anonymous units first, then the newest
@@ -117,7 +117,7 @@ func (c *Cloud) Recover(instance provider.InstanceID) error {
 	})
 }
 
-// Join tells the cloud whether an instance has a node, which it learns nowhere else.
+// Join tells the cloud whether an instance has a node. Nothing else does.
 func (c *Cloud) Join(instance provider.InstanceID, joined bool) error {
 	return c.change(instance, func(_ *fakeGroup, u *unit) { u.node = joined })
 }
@@ -141,8 +141,8 @@ func (c *Cloud) HoldInstance(instance provider.InstanceID, reason string) error 
 	return c.change(instance, func(_ *fakeGroup, u *unit) { u.hold = reason })
 }
 
-// Edit changes what a group is: limits, template, options, holds, prices,
-// timing. Its id, its target and its instances are not to be changed by it.
+// Edit changes a group's limits, template, options, holds, prices or timing, but must not change
+// its id, target or instances.
 func (c *Cloud) Edit(id provider.GroupID, change func(*GroupSpec)) error {
 	err := c.byHand(id, func(g *fakeGroup) error {
 		spec := g.spec
@@ -168,9 +168,9 @@ func (c *Cloud) DropGroup(id provider.GroupID) error {
 	return err
 }
 
-// Freeze makes every Inventory from now on show the cloud as it is now, with
-// AsOf as of now: a cloud whose reads are stale. That is against rule P2, on
-// purpose: a caller must survive it by looking at AsOf.
+// Freeze makes every Inventory from now on show the cloud as it is now, with AsOf as of now: a
+// cloud whose reads are stale. That breaks rule P2 on purpose: a caller must survive it by checking
+// AsOf.
 func (c *Cloud) Freeze() {
 	truth := c.Truth()
 	c.mu.Lock()

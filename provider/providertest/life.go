@@ -11,9 +11,8 @@ import (
 
 // This file is how time passes in a Cloud: a unit's life, and what is due next.
 
-// NextChange is when something will happen by itself, if nothing else happens
-// first: a machine is found, boots, or is gone. The virtual world sets its
-// clock by it.
+// NextChange is when the next change by time alone is due: a machine is found, boots, or is gone.
+// The virtual world sets its clock by it.
 func (c *Cloud) NextChange() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -21,8 +20,8 @@ func (c *Cloud) NextChange() (time.Time, bool) {
 	return c.next()
 }
 
-// advance does all that is due by now, one instant after the other, so that it
-// does not matter how often somebody looks.
+// advance does all that is due by now, one instant after the other, so that the number of calls
+// does not matter.
 func (c *Cloud) advance() {
 	now := c.now()
 	for {
@@ -61,7 +60,7 @@ func (c *Cloud) next() (time.Time, bool) {
 	return earliest, any
 }
 
-// due is when a unit goes on to its next state, if nothing holds it up.
+// due is when a unit reaches its next state, if nothing delays it.
 func (g *fakeGroup) due(u *unit) (time.Time, bool) {
 	switch {
 	case u.id == "":
@@ -87,7 +86,7 @@ func (g *fakeGroup) newUnit(at time.Time) *unit {
 	return u
 }
 
-// pass moves every unit on that is due at the instant.
+// pass moves every unit that is due at the instant to its next state.
 func (g *fakeGroup) pass(at time.Time) {
 	var gone []*unit
 	for _, u := range g.units {

@@ -12,8 +12,8 @@ type Subject struct {
 	// Group is what the cases act on, Other a second group. Each has a minimum
 	// of 1 to 3, a maximum of at least 10, and starts with its minimum at most.
 	Group, Other provider.GroupID
-	// Unsupported is a group that this provider cannot grow rightly (rule P8),
-	// empty if there is no such thing.
+	// Unsupported is a group that this provider cannot grow correctly (rule P8), empty if there is
+	// none.
 	Unsupported provider.GroupID
 	// Pool is the pool of Group and Other, with a maximum of 9 to 15, so that
 	// it binds before theirs do (rule P4); empty if this cloud has no pools.
@@ -27,27 +27,27 @@ type Subject struct {
 	Lacks map[string]string
 }
 
-// Door is the back door to a subject's cloud: what other people, time and bad
-// luck do to it. It goes past the provider.
+// Door is the back door to a subject's cloud: what people, time and faults do to it without the
+// provider.
 type Door interface {
 	// SetTarget makes the group's target n, by hand.
 	SetTarget(group provider.GroupID, n int) error
-	// Settle ends all that is under way: machines asked for run, and removed
-	// ones are gone. What Starve holds up stays so.
+	// Settle completes all that is under way: requested machines run, and removed ones are gone.
+	// Starve's effect remains.
 	Settle()
-	// Starve leaves everything that is asked for from now on without a machine.
+	// Starve leaves every later request without a machine.
 	Starve(group provider.GroupID) error
 	// Fail makes a machine one that could not be made: it is creating, with an error
 	// and without a node. Recover makes such a machine run after all, with its node.
 	Fail(provider.InstanceID) error
 	Recover(provider.InstanceID) error
-	// Break disturbs all calls of one operation on one group (of Inventory, on
-	// all) from now on. The channel tells that a call has met it.
+	// Break disturbs all calls of one operation on one group (of Inventory, on all) from now on.
+	// The channel signals that a call has met it.
 	Break(op provider.Op, group provider.GroupID, how Breakage) <-chan struct{}
 	// Mend ends every Break.
 	Mend()
-	// Instances are those of a group that exist and are not on their way out,
-	// as the cloud itself knows them.
+	// Instances are those of a group that exist and are not being deleted, as the cloud itself
+	// knows them.
 	Instances(group provider.GroupID) []provider.InstanceID
 }
 

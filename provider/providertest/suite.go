@@ -48,14 +48,14 @@ type stage struct {
 }
 
 const (
-	// patience is how long a call may take that nothing disturbs, and how long
-	// past its deadline one may take to return.
+	// patience is how long an undisturbed call may take, and how long a call may take to return
+	// after its deadline.
 	patience = 20 * time.Second
 	// deadline is that of a call which is meant to meet it.
 	deadline = 100 * time.Millisecond
 )
 
-// read gives a group as the provider shows it.
+// read returns a group as the provider shows it.
 func (s *stage) read(id provider.GroupID) provider.Group {
 	s.Helper()
 	return groupIn(s, s.inventory(), id)
@@ -84,7 +84,7 @@ func groupIn(s *stage, inv provider.Inventory, id provider.GroupID) provider.Gro
 	return inv.Groups[i]
 }
 
-// standing grows a group to n machines that run, and gives their ids.
+// standing grows a group to n running machines, and returns their ids.
 func (s *stage) standing(id provider.GroupID, n int) []provider.InstanceID {
 	s.Helper()
 	s.grow(id, n)
@@ -192,8 +192,7 @@ func sorted(ids []provider.InstanceID) []provider.InstanceID {
 	return ids
 }
 
-// calls are the writes, each in a form that the case may send to a group which
-// stands at 3.
+// calls are the writes, each in a valid form for a group with target 3.
 func (s *stage) calls(ids []provider.InstanceID) []call {
 	return []call{
 		{provider.OpGrow, func(ctx context.Context) error {

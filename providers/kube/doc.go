@@ -8,10 +8,8 @@
 // (Whole), what is new of the notices and how long to rest between reads (Memory),
 // and nodes to learn from (Nodes).
 //
-// It calls nobody, and what it decides by is handed in, times included; Wait alone lets
-// time pass.
-// What a group, a machine, a mark or a rollout is, differs from one provider to the
-// next, and is theirs.
+// It makes no calls, and gets all of its input from the caller, times included; Wait alone lets
+// time pass. Each provider defines what a group, a machine, a mark or a rollout is.
 //
 // The package imports provider and the types of Kubernetes, and nothing of internal/.
 // Providers over Kubernetes objects import it; nothing else does.

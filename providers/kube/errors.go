@@ -21,7 +21,7 @@ var ErrNotServed = errors.New("the API server does not serve it")
 // message.
 type Hints map[provider.Kind]string
 
-// Error puts an error of the API server into the contract's words.
+// Error is an error of the API server in the contract's terms.
 func (h Hints) Error(op provider.Op, id provider.GroupID, what string, err error) *provider.Error {
 	e := &provider.Error{Op: op, Group: id, Kind: KindOf(err), Message: what + ": " + err.Error(), Err: err}
 	if hint := h[e.Kind]; hint != "" {
@@ -54,7 +54,7 @@ func (h Hints) BeforeWrite(
 	return e
 }
 
-// Refuse is the provider's own no: nothing was sent.
+// Refuse is the provider's own refusal: nothing was sent.
 func Refuse(op provider.Op, id provider.GroupID, kind provider.Kind, format string, args ...any) *provider.Error {
 	return &provider.Error{Op: op, Group: id, Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
@@ -87,8 +87,8 @@ func KindOf(err error) provider.Kind {
 	return provider.Unavailable
 }
 
-// Withheld reports whether something optional is simply not to be had: the right is
-// missing, or there is no such thing. Waiting would not help.
+// Withheld reports whether something optional is unavailable for good: the permission is missing,
+// or the thing does not exist.
 func Withheld(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || errors.Is(err, ErrNotServed)
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// readShare bounds the reads that changes cause: after a read that took a second, the
-// next change is told after as many seconds at the earliest.
+// readShare bounds the share of time for reads that changes cause: after a read of one second, the
+// next change is signalled readShare seconds later at the earliest.
 const readShare = 10
 
-// Memory is what a provider knows beside the objects. None of it is needed for being
-// right; after a restart it is empty.
+// Memory is what a provider knows beside the objects. Correctness does not depend on it; after a
+// restart it is empty.
 type Memory struct {
 	mu   sync.Mutex
 	asks map[provider.GroupID]ask
@@ -38,7 +38,7 @@ func (m *Memory) Asked(id provider.GroupID, at time.Time, target int) {
 	m.asks[id] = ask{at, target}
 }
 
-// TargetSince is when a target was asked for, zero if it was not by us.
+// TargetSince is when this provider requested a target, zero if it did not.
 func (m *Memory) TargetSince(id provider.GroupID, target int) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +55,7 @@ func (m *Memory) ReadTook(d time.Duration) {
 	m.took = d
 }
 
-// Rest is how long to rest after a change was told, before the next one is.
+// Rest is the least time between two signals of changes.
 func (m *Memory) Rest(longest time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

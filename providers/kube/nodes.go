@@ -8,8 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Nodes remembers the nodes that a provider reads as examples for new ones, each for
-// as long as it is believed.
+// Nodes remembers, for a limited time, the nodes that a provider reads as examples for new ones.
 type Nodes struct {
 	mu    sync.Mutex
 	known map[string]seenNode
@@ -24,8 +23,8 @@ type seenNode struct {
 // NewNodes remembers none.
 func NewNodes() *Nodes { return &Nodes{known: map[string]seenNode{}} }
 
-// Stale are those of the names that are not known or not believed any more, each
-// once. What is not among the names is forgotten.
+// Stale are those of the names that are unknown or too old, each once. It forgets nodes that are
+// not among the names.
 func (n *Nodes) Stale(names []string, now time.Time) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -63,9 +63,9 @@ type Config struct {
 	// the one of machines without a node. Without it, the ConfigMap form is not
 	// looked for, and there can be no such machines.
 	Namespace string
-	// ConfigMapName names the ConfigMap with the provider's configuration.
-	// Empty means kwok-provider-config, which need not exist; a name that
-	// differs was chosen by somebody, so it must exist.
+	// ConfigMapName names the ConfigMap with the provider's configuration. Empty means
+	// kwok-provider-config, which need not exist; any other name was chosen by the operator, so it
+	// must exist.
 	ConfigMapName string
 	// GroupLabelKey is a further label by which the cluster's own nodes are
 	// grouped, after those of GKE and EKS. At least one node must have it.

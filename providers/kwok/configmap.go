@@ -9,10 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// mapConfig is the configuration of the Cluster Autoscaler's own kwok provider
-// (ConfigMap kwok-provider-config, key "config"). Fields that its authors read
-// by nothing are known here so that a working file stays one; any other
-// unknown field is an error, since there it is a misspelling.
+// mapConfig is the configuration of the Cluster Autoscaler's own kwok provider (ConfigMap
+// kwok-provider-config, key "config"). Fields that it ignores are accepted here, so that a working
+// file stays valid; any other unknown field is an error, since it is a misspelling.
 type mapConfig struct {
 	APIVersion    string `json:"apiVersion"`
 	ReadNodesFrom string `json:"readNodesFrom"`
@@ -82,8 +81,8 @@ func parseConfigMap(source string, text string) (mapConfig, error) {
 	return c, nil
 }
 
-// hintForField knows the two spellings of the annotation's key that have been
-// in the wild and were silently without effect.
+// hintForField knows two misspellings of the annotation's key that are in use and were silently
+// ignored.
 func hintForField(err error) string {
 	for _, misspelt := range []string{"fromNodeLabelAnnotation", "fromNodeAnnotation"} {
 		if strings.Contains(err.Error(), fmt.Sprintf("%q", misspelt)) {

@@ -26,10 +26,9 @@
 // the others. A node that never becomes ready is an ordinary one, but for an
 // annotation that keeps KWOK's controller from it.
 //
-// Only nodes that carry both the annotation kwok.x-k8s.io/node, with the value
-// fake or unattended, and the annotation cluster-autoscaler.kwok.nodegroup/name
-// are ever listed, counted or deleted. Every other node is somebody's, and is
-// left alone.
+// Only nodes that carry both the annotation kwok.x-k8s.io/node, with the value fake or unattended,
+// and the annotation cluster-autoscaler.kwok.nodegroup/name are ever listed, counted or deleted.
+// Every other node is left alone.
 //
 // Hosts import this package; nothing else does. It imports provider and
 // client-go, and nothing of internal/.

@@ -95,9 +95,8 @@ func stream(document []byte) []json.RawMessage {
 	}
 }
 
-// whole checks that a document which can be read has been read to its end: the
-// parser stops after the first value. As the item of a list it is no document any
-// more, and whatever follows the value is a mistake.
+// whole checks that a document was parsed to its end: the parser stops after the first value. In an
+// item of a list, anything after the value is a mistake.
 func whole(document []byte) error {
 	item := append([]byte("- "), bytes.ReplaceAll(document, []byte("\n"), []byte("\n  "))...)
 	if _, err := yaml.YAMLToJSONStrict(item); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
-// hints are none: what an error of the API server says is enough here.
+// hints are empty: the API server's errors are clear enough here.
 var hints kube.Hints
 
 // refused reports whether the API server said no, so that the write did

@@ -10,17 +10,16 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// fault is what goes wrong, by the operator's wish, with each machine that a
-// group is grown by. The template's annotation cluster-autoscaler.kwok.nodegroup/fault
-// names it. It is no part of the node that the group promises: a template with
-// a fault and one without are the same group.
+// fault is what the operator wants to go wrong with each new machine of a group. The template's
+// annotation cluster-autoscaler.kwok.nodegroup/fault names it. It is not part of the group's
+// template node: a template with a fault and one without are the same group.
 type fault string
 
 const (
 	noFault fault = ""
-	// failsToStart: the cloud takes the order, and has no such machine.
+	// failsToStart: the cloud accepts the request, and has no such machine.
 	failsToStart fault = "fails-to-start"
-	// neverReady: the node is there, and nobody plays its kubelet.
+	// neverReady: the node exists, and nothing plays its kubelet.
 	neverReady fault = "never-ready"
 	// neverRegisters: the machine is there, and never has a node.
 	neverRegisters fault = "never-registers"
@@ -64,8 +63,7 @@ func (f fault) story() string {
 	return "nothing goes wrong with its machines"
 }
 
-// noticeOf tells of a group that is broken on purpose, so that nobody searches
-// for the reason.
+// noticeOf says that a group is broken on purpose.
 func noticeOf(sourceName string, g group) provider.Notice {
 	return provider.Notice{Group: provider.GroupID(g.name), Code: codeFault, Message: fmt.Sprintf(
 		"%s: %s: the annotation %s is %s: from now on %s", sourceName, g.where, annotationFault, g.fault, g.fault.story())}
@@ -90,7 +88,7 @@ func checkMemory(sourceName string, groups []group, namespace string) error {
 		sourceName, annotationFault, machinesConfigMap, envNamespace, strings.Join(names, ", "))
 }
 
-// strike lets the fault befall a node that is about to be created.
+// strike applies the fault to a node that is about to be created.
 func (f fault) strike(node *corev1.Node) {
 	if f != neverReady {
 		return

@@ -168,8 +168,7 @@ func gather(src source, candidates []template) (map[string]group, []provider.Not
 	return groups, notices, errors.Join(errs...)
 }
 
-// readGroup reads all that one node says of its group. The name stays empty if
-// the node gives none.
+// readGroup reads what one node says of its group. The name stays empty if the node gives none.
 func readGroup(src source, candidate template) (group, error) {
 	node := candidate.node
 	c, errCounts := parseCounts(node.Annotations)
@@ -238,8 +237,8 @@ func ownLabelKeys(r rules) []string {
 	return slices.Compact(keys)
 }
 
-// compareWithFirst judges a further node of a group. Written templates must
-// agree, or one of them is a mistake; live nodes need not.
+// compareWithFirst compares a further node of a group with its first. Written templates must agree,
+// or one of them is a mistake; live nodes need not.
 func compareWithFirst(src source, first, further group) ([]provider.Notice, error) {
 	var notices []provider.Notice
 	notice := func(what string) {
@@ -286,8 +285,7 @@ func addTaint(node *corev1.Node) {
 	}
 }
 
-// checkKeys refuses a required key that no node carries, and tells the keys
-// that there are.
+// checkKeys refuses a required key that no node carries, and lists the existing keys.
 func checkKeys(sourceName string, keys []nameKey, nodes []template) error {
 	for _, key := range keys {
 		if !key.required || slices.ContainsFunc(nodes, func(t template) bool { return key.of(t.node) != "" }) {
@@ -347,7 +345,7 @@ func (g *group) finish() error {
 	return nil
 }
 
-// sourcesOf tells a person where each part of a template comes from.
+// sourcesOf says where each part of a template comes from, for a person.
 func sourcesOf(from string, original, clean *corev1.Node) map[string]string {
 	sources := map[string]string{}
 	for key := range clean.Labels {

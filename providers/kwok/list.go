@@ -55,12 +55,11 @@ func (c census) live(group string) int {
 	return n
 }
 
-// lister takes the census. A LIST of thousands of nodes costs the API server
-// and this process more than all else that a call does, and a cycle may grow a
-// hundred groups at once: callers that arrive within a moment share one LIST.
-// It is shared by those alone who asked before it began, so that it shows each
-// of them their own earlier writes (rule P2); none waits for one that is under
-// way, so that a hanging one delays nobody else (rule P1).
+// lister takes the census. A LIST of thousands of nodes costs the API server and this process more
+// than all else that a call does, and a cycle may grow a hundred groups at once: callers that
+// arrive within a moment share one LIST. Only callers that asked before it began share it, so that
+// it shows each of them their own earlier writes (rule P2). No caller waits for a LIST that is
+// under way, so that a hanging one delays no other (rule P1).
 type lister struct {
 	nodes    metadata.Getter
 	machines machineStore
@@ -104,7 +103,7 @@ func (l *lister) join(ctx context.Context) *reading {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open == nil {
-		// Its life is that of all of its callers, not of the first alone.
+		// It lives as long as any of its callers, not only the first.
 		shared, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		r := &reading{done: make(chan struct{}), cancel: cancel}
 		l.open = r
@@ -123,7 +122,7 @@ func (l *lister) leave(r *reading) {
 	}
 	r.cancel()
 	if l.open == r {
-		l.open = nil // who comes now must not join a cancelled reading
+		l.open = nil // later callers must not join a cancelled reading
 	}
 }
 

@@ -43,7 +43,7 @@ func loadFile(path string) (source, error) {
 	nodes, err := parseTemplates(name, data)
 	src := source{name: name, nodes: nodes}
 	if err != nil && len(nodes) > 0 {
-		// What could be read is judged as well: all mistakes are told at once.
+		// What could be read is validated as well, so that all mistakes are reported at once.
 		_, _, more := buildGroups(src)
 		err = errors.Join(err, more)
 	}
@@ -53,8 +53,7 @@ func loadFile(path string) (source, error) {
 	return src, nil
 }
 
-// loadConfigMap reports false if there is no such ConfigMap and nobody said
-// that there should be one.
+// loadConfigMap returns false if there is no such ConfigMap and none was configured.
 func loadConfigMap(ctx context.Context, client kubernetes.Interface, cfg Config) (source, bool, error) {
 	maps := client.CoreV1().ConfigMaps(cfg.Namespace)
 	name := fmt.Sprintf("ConfigMap %s/%s", cfg.Namespace, cfg.configMap())

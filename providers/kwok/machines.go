@@ -17,12 +17,11 @@ import (
 )
 
 const (
-	// machinesConfigMap remembers the machines that have no node. Its name is
-	// fixed, so that the right to write it can be narrowed to it.
+	// machinesConfigMap remembers the machines that have no node. Its name is fixed, so that the
+	// permission to write can be limited to it.
 	machinesConfigMap = "kwok-provider-machines"
-	// rewrites bounds how often a change is tried again because somebody else's
-	// came first. Each time somebody's came through, so this is how many groups
-	// can be changed at once.
+	// rewrites bounds how often a change is retried because another came first. Each retry means
+	// that another change succeeded, so this is how many groups can be changed at once.
 	rewrites = 32
 )
 
@@ -77,7 +76,7 @@ func (s machineStore) read(ctx context.Context) (roll, error) {
 	if err != nil {
 		return roll{}, fmt.Errorf("read the machines without a node, %s: %w", s, err)
 	}
-	// As for the nodes: an answer that is none must not read as "no machines".
+	// As for nodes: an invalid answer must not read as "no machines".
 	if object.Name != machinesConfigMap || object.ResourceVersion == "" {
 		return roll{}, fmt.Errorf("read the machines without a node, %s: the answer is not that ConfigMap", s)
 	}
@@ -117,9 +116,9 @@ func parseMachine(text string) (machine, error) {
 	return m, nil
 }
 
-// rewrite changes the ConfigMap from what was read of it. If somebody else's
-// write came first, it is read again and edited anew; edit refuses by an error
-// what no longer fits. Nothing was written if the error is a conflict.
+// rewrite changes the ConfigMap from what was read of it. If another write came first, it is read
+// and edited again; edit returns an error for what no longer fits. Nothing was written if the error
+// is a conflict.
 func (s machineStore) rewrite(ctx context.Context, from roll, edit func(roll) (map[string]machine, error)) error {
 	for attempt := 1; ; attempt++ {
 		machines, err := edit(from)
@@ -140,8 +139,7 @@ func (s machineStore) rewrite(ctx context.Context, from roll, edit func(roll) (m
 	}
 }
 
-// write makes the ConfigMap say this and nothing else, if it is still the one
-// that was read.
+// write replaces the ConfigMap's content, if it is still the one that was read.
 func (s machineStore) write(ctx context.Context, old *corev1.ConfigMap, machines map[string]machine) error {
 	client := s.client.CoreV1().ConfigMaps(s.namespace)
 	if len(machines) == 0 {
@@ -212,8 +210,8 @@ func (s machineStore) enrol(ctx context.Context, g group, seen census, n int) ([
 	return slices.Sorted(maps.Keys(fresh)), err
 }
 
-// strikeOff takes machines out. One that is not there any more, or is another of
-// that name, is left as it is.
+// strikeOff takes machines out. A machine that no longer exists, or another one of that name, is
+// left alone.
 func (s machineStore) strikeOff(ctx context.Context, from roll, doomed []member) error {
 	return s.rewrite(ctx, from, func(now roll) (map[string]machine, error) {
 		rest := maps.Clone(now.machines)

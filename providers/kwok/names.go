@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// letters has no vowels, so that chance spells no word.
+	// letters has no vowels, so that random names spell no words.
 	letters      = "bcdfghjklmnpqrstvwxz"
 	suffixLength = 5
 	// A node's name is also the value of its hostname label, hence a label

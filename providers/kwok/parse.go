@@ -188,16 +188,15 @@ func parseNode(raw []byte) (*corev1.Node, error) {
 	return node, nil
 }
 
-// checkValues finds the two likeliest mistakes, of which the decoder's own
-// error does not tell the key: a count that is not in quotes, and a resource
-// that is no quantity.
+// checkValues finds the two likeliest mistakes, for which the decoder's own error lacks the key: a
+// count without quotes, and a resource that is no quantity.
 func checkValues(raw []byte) error {
 	var node struct {
 		Metadata map[string]json.RawMessage `json:"metadata"`
 		Status   map[string]json.RawMessage `json:"status"`
 	}
 	if err := json.Unmarshal(raw, &node); err != nil {
-		return nil // the strict decoder tells it better
+		return nil // the strict decoder's error is better
 	}
 	var errs []error
 	for _, field := range []string{"annotations", "labels"} {

@@ -128,8 +128,8 @@ func (g group) instanceOf(m member) provider.Instance {
 	return i
 }
 
-// strays tells of simulated machines whose group no template makes any more, as
-// after a crash and a change of the templates: nothing will scale them.
+// strays are notices of simulated machines whose group has no template any more, as after a crash
+// and a change of the templates: nothing will scale them.
 func (p *Provider) strays(seen census) []provider.Notice {
 	var notices []provider.Notice
 	for _, name := range slices.Sorted(maps.Keys(seen.own)) {

@@ -36,8 +36,8 @@ var passingTaints = []string{
 	"efs.csi.aws.com/agent-not-ready",
 }
 
-// machineLabels tell one machine from the next, so that no node may inherit
-// them from another. The hostname is given anew to each node.
+// machineLabels identify one machine, so no node may inherit them from another. Each node gets its
+// own hostname.
 var machineLabels = []string{
 	corev1.LabelHostname,
 	"alpha.eksctl.io/instance-id",
@@ -103,9 +103,8 @@ func sanitise(node *corev1.Node, keepAnnotations bool) *corev1.Node {
 	return clean
 }
 
-// completeResources lets a hand-written template give one of the two lists. A
-// node without a "pods" resource takes no pod at all, which nobody means:
-// kubelet's own default stands in for it.
+// completeResources lets a hand-written template give one of the two lists. A node without a "pods"
+// resource takes no pod at all, which is never intended: kubelet's default is used.
 func completeResources(node *corev1.Node) {
 	status := &node.Status
 	if len(status.Allocatable) == 0 {

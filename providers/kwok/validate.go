@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validate finds what the API server would refuse in a node made from this
-// one, and what would make a template that no pod can use. It runs on the
-// sanitised node: what is taken off anyway cannot be wrong.
+// validate finds what the API server would refuse in a node made from this one, and what would make
+// a template that no pod can use. It runs on the sanitised node: what is dropped anyway is not
+// checked.
 func validate(node *corev1.Node) error {
 	var errs []error
 	for _, err := range slices.Concat(
@@ -131,8 +131,8 @@ func isWhole(name corev1.ResourceName) bool {
 		len(utilvalidation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+text)) == 0
 }
 
-// checkAnnotations finds misspelt annotations of this provider's own, which would
-// have no effect in silence.
+// checkAnnotations finds misspelt annotations of this provider, which would silently have no
+// effect.
 func checkAnnotations(annotations map[string]string) error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {

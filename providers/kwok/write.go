@@ -17,24 +17,21 @@ import (
 )
 
 const (
-	// workers bounds the writes of one call that are under way at once: enough
-	// to hide each one's way to the storage and back, few enough to leave the
-	// API server its breath.
+	// workers bounds the concurrent writes of one call: enough to hide the latency of storage, few
+	// enough not to overload the API server.
 	workers = 16
-	// draws bounds how often a node's name is drawn anew because it is taken.
+	// draws bounds how often a node's name is drawn again because it is taken.
 	draws = 5
-	// rounds bounds how often Close looks whether a late create came through.
+	// rounds bounds how often Close checks for late creates.
 	rounds = 3
 )
 
 // errNotTried marks a write that was not sent.
 var errNotTried = errors.New("not tried")
 
-// Grow creates the nodes that are missing from To, or the machines that the
-// group's fault leaves without a node. One that fails does not stop the others,
-// unless they would all fail alike. If any was created and not all, the result
-// tells how many there are and the error that it may have happened (in part, it
-// did).
+// Grow creates the nodes that are missing from To, or the machines that the group's fault leaves
+// without a node. One that fails does not stop the others, unless they would all fail alike. If
+// some but not all were created, the result has their number, and the error says MayHaveHappened.
 func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider.GrowResult, error) {
 	// 1. What is wrong with the request itself.
 	g, err := p.group(provider.OpGrow, req.Group)
@@ -50,7 +47,7 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 			Message: fmt.Sprintf("a growth from %d to %d would be a shrinking", req.From, req.To)}
 	}
 
-	// 2. A fresh read has the last word.
+	// 2. Check against a fresh read.
 	seen, err := p.lister.census(ctx)
 	if err != nil {
 		return provider.GrowResult{}, p.beforeWrite(ctx, provider.OpGrow, req.Group, err)
@@ -63,7 +60,7 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 		}
 	}
 
-	// 3. The writes, and what came of them.
+	// 3. The writes, and their results.
 	names, errs := p.build(ctx, g, seen, req.To-req.From)
 	result := provider.GrowResult{Target: live}
 	for i, name := range names {
@@ -81,9 +78,8 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 	return result, nil
 }
 
-// Remove deletes nodes of the group, each only as the very object that was
-// judged (by its uid), and strikes machines without a node off the list; none if
-// that would pass the minimum unforced.
+// Remove deletes nodes of the group, each only as the object that was checked (by its uid), and
+// strikes machines without a node off the list; none if that would go below the minimum unforced.
 func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, error) {
 	g, err := p.group(provider.OpRemove, req.Group)
 	if err != nil {
@@ -94,7 +90,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 		return provider.RemoveResult{}, p.beforeWrite(ctx, provider.OpRemove, req.Group, err)
 	}
 
-	// 1. Judge every instance before the first is touched. One that is gone, or
+	// 1. Check every instance before the first write. One that is gone, or
 	// on its way out, is what the caller wants; a repeated request thus succeeds.
 	result := provider.RemoveResult{
 		Target: seen.live(g.name), Instances: make([]provider.InstanceResult, len(req.Instances)),
@@ -129,7 +125,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 		}
 	}
 
-	// 2. The writes, and what came of each.
+	// 2. The writes, and the result of each.
 	errs := p.end(ctx, seen, doomed)
 	for i, m := range doomed {
 		if errs[i] == nil {
@@ -152,8 +148,8 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 	return result, nil
 }
 
-// Cancel cancels nothing: every unit of this provider has a name (rule P5). It
-// still tells a caller whose picture is old.
+// Cancel cancels nothing: every unit of this provider has a name (rule P5). It still refuses a
+// request from an outdated picture.
 func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (provider.CancelResult, error) {
 	g, err := p.group(provider.OpCancel, req.Group)
 	if err != nil {
@@ -173,8 +169,8 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 	return provider.CancelResult{Target: live}, nil
 }
 
-// Start creates, in each group that has fewer machines than its desired count,
-// those that are missing. What exists already is adopted and counted.
+// Start creates the machines that a group lacks to its desired count. What exists already is
+// adopted and counted.
 func (p *Provider) Start(ctx context.Context) error {
 	seen, err := p.lister.census(ctx)
 	if err != nil {
@@ -299,7 +295,7 @@ func (p *Provider) create(ctx context.Context, g group, zone string, seen census
 	var err error
 	for range draws {
 		name := nodeName(g.name)
-		if seen.knows(name) { // a machine without a node would have it
+		if seen.knows(name) { // a machine without a node has that name
 			err = conflict(fmt.Errorf("the name %q is taken", name))
 			continue
 		}
@@ -328,7 +324,7 @@ func nodeOf(g group, name string) *corev1.Node {
 	return node
 }
 
-// delete deletes the very node that was judged; one that is gone is fine.
+// delete deletes the node that was checked; one that is gone is fine.
 func (p *Provider) delete(ctx context.Context, m member) error {
 	err := p.client.CoreV1().Nodes().
 		Delete(ctx, m.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.uid}})

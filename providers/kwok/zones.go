@@ -47,7 +47,7 @@ func placesOf(zones []string) []provider.Place {
 	return out
 }
 
-// in is the group as it is in one of its zones.
+// in is the group in one of its zones.
 func (g group) in(zone string) group {
 	if zone != "" {
 		g.node = g.node.DeepCopy()
