@@ -25,8 +25,8 @@ func validity(err error) v1alpha1.Condition {
 		Reason: invalidGroups, Severity: v1alpha1.SeverityError, Message: err.Error()}
 }
 
-// handBack is what a person types to remove WorkersReady from a Cluster, so that it
-// is this controller's again.
+// handBack is the command that removes WorkersReady from a Cluster, so that this controller may
+// write it again.
 func handBack(cluster types.NamespacedName) string {
 	return fmt.Sprintf(
 		`kubectl get clusters.%s -n %s %s -o json | jq 'del(.status.conditions[] | select(.type == "%s"))' | kubectl replace --subresource=status -f -`,
@@ -71,9 +71,9 @@ func withCondition(list []any, c v1alpha1.Condition, now time.Time) ([]any, bool
 	return append(out, raw), true
 }
 
-// writeConditions sets conditions of a Cluster, if they differ. The patch holds
-// the whole list and the resource version that it was read at: whether the list
-// is owned as a whole or item by item, nobody's condition is lost.
+// writeConditions sets conditions of a Cluster, if they differ. The patch holds the whole list and
+// the resource version that it was read at: whether the list is owned as a whole or item by item,
+// no other writer's condition is lost.
 func (r *reconciler) writeConditions(
 	ctx context.Context, cluster *unstructured.Unstructured, conditions ...v1alpha1.Condition,
 ) error {

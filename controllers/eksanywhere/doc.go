@@ -10,12 +10,11 @@
 // metrics. What to write is decided by package workers, which is pure; here is
 // what reads and writes.
 //
-// Every write to what is there expects the resource version that was looked at, so
-// that nothing is ever decided on what has changed since. A creation has none to
-// expect: right before it, the API server itself is asked whether the name is free.
-// It owns only what it applies: fields of a Cluster that it does not know survive,
-// since it never updates one as a whole, and a condition that another controller
-// writes is left to that controller.
+// Every write to an existing object expects the resource version that was read, so that no decision
+// is carried out on what has changed since. Right before a creation, the API server itself is asked
+// whether the name is free. It owns only what it applies: fields of a Cluster that it does not know
+// survive, since it never updates one as a whole, and a condition that another controller writes is
+// left to that controller.
 //
 // Hosts import it: Add for a manager of their own, Run for one that it makes.
 package eksanywhere

@@ -9,9 +9,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
 )
 
-// memory is what is known of Clusters from earlier looks. None of it is needed to
-// do the right thing: after a restart, a few events are told again. How the
-// condition was last written stands in the Cluster's status as well.
+// memory is what is known of Clusters from earlier looks. Correctness does not depend on it: after
+// a restart, a few events are repeated. How the condition was last written is in the Cluster's
+// status as well.
 type memory struct {
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]remembered
@@ -23,7 +23,7 @@ type memory struct {
 type remembered struct {
 	uid    types.UID
 	wrote  workers.Wrote
-	counts map[string]int // nil: never seen
+	counts map[string]int // nil: not seen before
 	told   map[workers.Note]bool
 }
 
@@ -74,8 +74,8 @@ func (m *memory) forget(key types.NamespacedName) {
 	delete(m.clusters, key)
 }
 
-// tell is what of the notes is new, and the memory of all of them. A note that is
-// gone and comes back is new.
+// tell returns the notes that are new, and remembers all of them. A note that is gone and comes
+// back is new.
 func (r remembered) tell(notes []workers.Note) (fresh []workers.Note, told map[workers.Note]bool) {
 	told = map[workers.Note]bool{}
 	for _, n := range notes {

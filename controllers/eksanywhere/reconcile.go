@@ -110,7 +110,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		problem = host.Join(problem, err)
 	}
 
-	// 3. What people should know, each once.
+	// 3. Events, each once.
 	if invalid != nil {
 		notes = append(notes, workers.Note{Reason: invalidGroups, Message: invalid.Error()})
 	}
@@ -121,8 +121,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.result(ctx, notes, problem)
 }
 
-// giveUp tells of a Cluster that cannot be read, once, and that nothing of it is
-// known to be right any more.
+// giveUp reports a Cluster that cannot be read, once, and that its state is unknown.
 func (r *reconciler) giveUp(ctx context.Context, live *unstructured.Unstructured, known remembered, problem error) {
 	key := client.ObjectKeyFromObject(live)
 	r.metrics.see(key, false, false, "")
@@ -132,8 +131,7 @@ func (r *reconciler) giveUp(ctx context.Context, live *unstructured.Unstructured
 	r.memory.keep(key, known)
 }
 
-// tell makes events of notes. What would be written is logged as well: nobody watches
-// a trial's events all the time.
+// tell makes events of notes. What a trial would write is logged as well.
 func (r *reconciler) tell(ctx context.Context, live *unstructured.Unstructured, notes []workers.Note) {
 	for _, n := range notes {
 		kind := corev1.EventTypeWarning
@@ -147,9 +145,9 @@ func (r *reconciler) tell(ctx context.Context, live *unstructured.Unstructured, 
 	}
 }
 
-// bring carries out the plan for a Cluster, and returns what to tell of it and the
-// machine deployments as they are then. It stops at the first step that fails:
-// the others are planned anew. With StatusOnly it tells of the plan what it would do.
+// bring carries out the plan for a Cluster, and returns its notes and the machine deployments as
+// they are then. It stops at the first step that fails: the others are planned again. With
+// StatusOnly the notes say what it would do.
 func (r *reconciler) bring(
 	ctx context.Context, live *unstructured.Unstructured, cluster v1alpha1.Cluster, w workers.Workers, invalid error,
 	mds []workers.MachineDeployment,
@@ -281,8 +279,7 @@ func (r *reconciler) clustersNamed(ctx context.Context, name string) ([]unstruct
 	return named, nil
 }
 
-// event tells something about a Cluster, and names the machine deployment that it
-// is also about, if there is one.
+// event sends an event on a Cluster, related to a machine deployment, if there is one.
 func (r *reconciler) event(about *unstructured.Unstructured, machineDeployment, kind, reason, action, text string) {
 	e := host.Event{About: about, Type: kind, Reason: reason, Action: action, Text: text}
 	if machineDeployment != "" {

@@ -1,7 +1,7 @@
-// Package gardener is the controller of a Gardener shoot's worker pools, on its
-// seed. It makes of each pool of an extensions.gardener.cloud/v1alpha1 Worker one
-// MachineDeployment of machine-controller-manager for each zone, tells each of them
-// the limits of the whole pool, and leaves their replicas to the autoscaler.
+// Package gardener is the controller of a Gardener shoot's worker pools, on its seed. It makes of
+// each pool of an extensions.gardener.cloud/v1alpha1 Worker one MachineDeployment of
+// machine-controller-manager for each zone, writes the limits of the whole pool on each of them,
+// and leaves their replicas to the autoscaler.
 //
 // What flows in: watches of Workers, of the Clusters that carry their Shoots, of
 // MachineDeployments and of the names of MachineClasses. What flows out: JSON merge

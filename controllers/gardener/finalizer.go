@@ -16,17 +16,16 @@ import (
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/pools"
 )
 
-// A Worker has this controller's finalizer while its machine deployments are this
-// controller's to delete: with Everything, and with nothing less. To change to
-// LimitsOnly takes it away, once somebody else holds the Worker. StatusOnly writes no
-// finalizer at all, since it may lack the right to, and leaves one that it finds to
-// whoever said that only the status is to be written.
+// A Worker has this controller's finalizer while its machine deployments are this controller's to
+// delete: with Everything, and with nothing less. To change to LimitsOnly takes it away, once
+// somebody else holds the Worker. StatusOnly writes no finalizer at all, since it may lack the
+// permission, and leaves an existing one to the operator.
 
 // heldAlone says why LimitsOnly keeps the finalizer of a Worker, and what would change it.
 const heldAlone = "the Worker keeps its finalizer " + finalizer + ", since nobody else holds it: if it were deleted, " +
 	"its machines would run on. It is taken away once Gardener's own worker controller has added its finalizer"
 
-// heldHereAlone says whether this controller's finalizer is the only one.
+// heldHereAlone reports whether this controller's finalizer is the only one.
 func heldHereAlone(raw *unstructured.Unstructured) bool {
 	all := raw.GetFinalizers()
 	return slices.Contains(all, finalizer) && !slices.ContainsFunc(all, func(f string) bool { return f != finalizer })
@@ -48,17 +47,16 @@ func (r *reconciler) release(ctx context.Context, raw *unstructured.Unstructured
 	return r.writeFinalizers(ctx, raw)
 }
 
-// letGo lets a Worker go that is deleted, once none of the machine deployments that
-// this controller made or took over is left; it deletes them, if that is its work.
-// Else it waits, and says for what: a Worker that nobody can delete is noticed, and
-// machines whose Worker is gone run on unnoticed. While the shoot moves away, the
-// Worker must go and its machines live on: then they stay.
+// letGo removes the finalizer of a deleted Worker once none of the machine deployments that this
+// controller made or took over is left; it deletes them, if that is its work. Else it waits, and
+// reports for what: a Worker that cannot be deleted is noticed, while machines without a Worker run
+// on unnoticed. While the shoot moves away, the Worker must go and its machine deployments stay.
 func (r *reconciler) letGo(ctx context.Context, l *look) {
 	away := movingAway(l.worker)
 	held := controllerutil.ContainsFinalizer(l.raw, finalizer)
 	switch {
 	case !held && (away || r.settings.Extent != Everything):
-		return // they are to stay, or somebody else's to delete
+		return // they must stay, or another controller deletes them
 	case !held:
 		r.tellLeftBehind(ctx, l)
 		return
@@ -79,9 +77,8 @@ func (r *reconciler) letGo(ctx context.Context, l *look) {
 	}
 }
 
-// tellLeftBehind tells of the machine deployments of a deleted Worker that nobody holds
-// for this controller. They are not deleted: whoever took the finalizer away may want
-// them to stay.
+// tellLeftBehind reports the machine deployments of a deleted Worker that lost this controller's
+// finalizer. They are not deleted: the person who removed the finalizer may want them to stay.
 func (r *reconciler) tellLeftBehind(ctx context.Context, l *look) {
 	seen, err := r.seen(ctx, r.live, l.worker)
 	if err != nil {
@@ -99,7 +96,7 @@ func (r *reconciler) tellLeftBehind(ctx context.Context, l *look) {
 	}
 }
 
-// emptied says whether none of the machine deployments of a Worker that is deleted is
+// emptied reports whether none of the machine deployments of a Worker that is deleted is
 // left, after it has deleted those that it may.
 func (r *reconciler) emptied(ctx context.Context, l *look) bool {
 	// That there is no Cluster any more stops nothing: Gardener deletes it, too.

@@ -19,7 +19,7 @@ import (
 	mcm "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
 
-// gone says whether the Worker is.
+// gone reports whether the Worker is.
 func (b *bench) gone() bool {
 	b.t.Helper()
 	err := b.live.Get(b.t.Context(), request.NamespacedName, object(workerKind))

@@ -43,8 +43,8 @@ const (
 	// Everything: machine deployments are made, patched and deleted. Nobody else may
 	// do that for the same Workers.
 	Everything Extent = "everything"
-	// LimitsOnly is for a seed where Gardener's own worker controller makes the
-	// machine deployments: it tells them the limits of their pool and the sizing.
+	// LimitsOnly is for a seed where Gardener's own worker controller makes the machine
+	// deployments: it writes the limits of their pool and the sizing on them.
 	LimitsOnly Extent = "limits-only"
 	// StatusOnly writes conditions, events and metrics, and no machine deployment.
 	StatusOnly Extent = "status-only"
@@ -53,9 +53,9 @@ const (
 // Settings say what the controller does.
 type Settings struct {
 	Extent Extent
-	// Namespace is that of the one shoot to look after. Empty: all.
+	// Namespace is that of the one shoot to manage. Empty: all.
 	Namespace string
-	// Types are the types of Workers to look after, such as aws. Empty: all.
+	// Types are the types of Workers to manage, such as aws. Empty: all.
 	Types []string
 }
 
@@ -125,8 +125,7 @@ func object(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	return u
 }
 
-// classObject is a MachineClass without its content, which names secrets and is
-// nobody's business here.
+// classObject is a MachineClass without its content, which names secrets and is not needed here.
 func classObject() *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(classKind)

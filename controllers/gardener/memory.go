@@ -11,22 +11,20 @@ import (
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/pools"
 )
 
-// How often the same write to the same machine deployment may be made in how long:
-// more often, and somebody undoes it each time.
+// How often the same write to the same machine deployment may be made in which time. If it is
+// needed more often, another writer undoes it each time.
 const (
 	undoneTimes = 3
 	undoneIn    = 10 * time.Minute
 )
 
-// memory is what is known from earlier looks. None of it is needed to do the right
-// thing: after a restart, a few events are told again, and a few writes are made
-// that another controller undoes.
+// memory is what is known from earlier looks. Correctness does not depend on it: after a restart, a
+// few events are repeated, and a few writes are made that another controller undoes.
 type memory struct {
 	mu      sync.Mutex
 	workers map[types.NamespacedName]told
-	// writes are when patches were made, by the UID of the machine deployment and the
-	// patch itself: whoever undoes this and that in turns is answered by patches of
-	// which no two in a row are alike.
+	// writes are when patches were made, by the UID of the machine deployment and the patch itself:
+	// a writer that undoes two things in turns is answered by alternating patches.
 	writes map[string]map[string][]time.Time
 }
 
@@ -39,8 +37,7 @@ func newMemory() *memory {
 	return &memory{workers: map[types.NamespacedName]told{}, writes: map[string]map[string][]time.Time{}}
 }
 
-// tell is what of the notes about a Worker is new. A note that is gone and comes
-// back is new.
+// tell returns the notes about a Worker that are new. A note that is gone and comes back is new.
 func (m *memory) tell(key types.NamespacedName, uid types.UID, notes []pools.Note) []pools.Note {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,9 +57,9 @@ func (m *memory) tell(key types.NamespacedName, uid types.UID, notes []pools.Not
 	return fresh
 }
 
-// undone is how long to wait with a patch, since it has been made so often lately
-// that somebody must be undoing it; 0: it may be made. Who changes a pool to and fro
-// as often waits as well: we err to waiting.
+// undone is how long to wait with a patch that was made so often lately that another writer must be
+// undoing it; 0: it may be made. A person who changes a pool back and forth as often waits as well:
+// we err to waiting.
 func (m *memory) undone(step pools.Step, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

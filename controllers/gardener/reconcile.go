@@ -83,13 +83,13 @@ func (l *look) condition(kind string, good bool, reason, message string) {
 	l.conditions = append(l.conditions, v1alpha1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 }
 
-// unapplied tells why the pools are not applied, by an event and the condition.
+// unapplied reports why the pools are not applied, by an event and the condition.
 func (l *look) unapplied(reason, format string, values ...any) {
 	l.note(reason, format, values...)
 	l.condition(v1alpha1.PoolsApplied, false, reason, fmt.Sprintf(format, values...))
 }
 
-// fail ends a look with a write that failed. A lost race is nothing to tell of.
+// fail ends a look with a write that failed. A conflict is not reported.
 func (l *look) fail(err error) {
 	l.problem = err
 	if !apierrors.IsConflict(err) {
@@ -196,12 +196,12 @@ func (r *reconciler) apply(ctx context.Context, l *look, c pools.Cluster, seen p
 	l.notes = append(l.notes, plan.Notes...)
 	for _, step := range plan.Steps {
 		if step.Scales() && l.problem != nil && apierrors.IsConflict(l.problem) {
-			continue // somebody has changed the pool since it was counted: look again first
+			continue // the pool has changed since it was counted: look again first
 		}
 		r.step(ctx, l, step)
 	}
-	// The machine deployments are somebody else's with LimitsOnly. Until somebody else
-	// waits for their end, a Worker that is let go would leave them behind.
+	// With LimitsOnly another controller owns the machine deployments. Until that one has its
+	// finalizer, a Worker without ours would leave them behind.
 	keep := r.settings.Extent == LimitsOnly && heldHereAlone(l.raw)
 	if keep {
 		l.note(workerHeld, "%s", heldAlone)
@@ -297,7 +297,7 @@ func moving(worker v1alpha1.Worker) string {
 	return "the shoot moves to another seed (" + sign + "): its machine deployments are left alone"
 }
 
-// movingAway says whether a Worker's shoot leaves this seed or has left it. The
+// movingAway reports whether a Worker's shoot leaves this seed or has left it. The
 // annotation is off again before the Worker is deleted.
 func movingAway(worker v1alpha1.Worker) bool {
 	switch worker.Annotations[v1alpha1.OperationAnnotation] {
@@ -309,8 +309,8 @@ func movingAway(worker v1alpha1.Worker) bool {
 	return worker.Status.LastOperation != nil && worker.Status.LastOperation.Type == v1alpha1.Migrated
 }
 
-// result is when to look again. Having lost a race is no error: the watch brings
-// the winner's object, and the next look decides on that.
+// result is when to look again. A conflict is no error: the watch brings the newer object, and the
+// next look decides on that.
 func (r *reconciler) result(ctx context.Context, problem error, again time.Duration) (reconcile.Result, error) {
 	if apierrors.IsConflict(problem) {
 		log.FromContext(ctx).V(1).Info("Somebody else wrote first; looking again", "problem", problem.Error())

@@ -16,10 +16,10 @@ import (
 	"github.com/plimsoll-dev/plimsoll/controllers/host"
 )
 
-// writeStatus sets conditions of a Worker, and the machine deployments that its
-// status lists, if they differ. nil deployments stay what they are. The patch holds
-// whole lists and the resource version that they were read at: whether a list is
-// owned as a whole or item by item, nobody's condition is lost.
+// writeStatus sets conditions of a Worker, and the machine deployments that its status lists, if
+// they differ. nil deployments stay what they are. The patch holds whole lists and the resource
+// version that they were read at: whether a list is owned as a whole or item by item, no other
+// writer's condition is lost.
 func (r *reconciler) writeStatus(
 	ctx context.Context, raw *unstructured.Unstructured, deployments []v1alpha1.MachineDeployment,
 	conditions []v1alpha1.Condition,

@@ -20,8 +20,7 @@ import (
 
 var verbs = map[pools.Verb]string{pools.Create: "create", pools.Patch: "patch", pools.Delete: "delete"}
 
-// carryOut does one step. It fails with a conflict if the machine deployment is
-// another one than was looked at.
+// carryOut does one step. It fails with a conflict if the machine deployment has changed.
 func (r *reconciler) carryOut(ctx context.Context, worker v1alpha1.Worker, step pools.Step) error {
 	u := object(deploymentKind)
 	u.SetNamespace(worker.Namespace)

@@ -21,18 +21,17 @@ import (
 
 // Host says how a controller runs as a process of its own.
 type Host struct {
-	// LeaderElectionNamespace is where its Lease is; empty: it runs without one, and
-	// nobody else may.
+	// LeaderElectionNamespace is where its Lease is; empty: it runs without one, and must be the
+	// only process.
 	LeaderElectionNamespace string
 	// MetricsAddress and HealthAddress are where /metrics, and /healthz and /readyz,
 	// are served; empty: nowhere.
 	MetricsAddress, HealthAddress string
-	// Log is told what is done and what fails; nil tells nobody.
+	// Log gets what is done and what fails; nil drops it.
 	Log *slog.Logger
 }
 
-// Controller is which one it is: the name of its Lease, and what it looks after, for
-// errors.
+// Controller is the name of its Lease, and what it manages, for errors.
 type Controller struct{ Name, Of string }
 
 func (h Host) logger() logr.Logger {

@@ -12,14 +12,13 @@ import (
 // maxText is how much text an event takes.
 const maxText = 1000
 
-// Event is something to tell about an object. Related is another object that it is
-// also about; nil: there is none.
+// Event is an event on an object. Related is a second object that it is about, nil for none.
 type Event struct {
 	About, Related             runtime.Object
 	Type, Reason, Action, Text string
 }
 
-// Tell tells an event.
+// Tell sends an event.
 //
 // Recorders count an event as one that has happened before if it agrees with an
 // earlier one in everything but the text, and drop the second text. So the action

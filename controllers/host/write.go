@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// AfterConflict is when to look again after somebody else has written first. The
-// watch brings what they wrote meanwhile.
+// AfterConflict is when to look again after another write came first. The watch brings what they
+// wrote meanwhile.
 const AfterConflict = 200 * time.Millisecond
 
 // End is how a write ended, for a metric: having lost a race is no failure.
@@ -22,8 +22,8 @@ func End(err error) string {
 	return "failed"
 }
 
-// Join is both of two problems. A lost race is only said of what has no worse problem:
-// otherwise that would be looked at again as if nothing else were wrong.
+// Join is both of two problems. A conflict counts only if there is no worse problem, which a retry
+// would hide.
 func Join(problem, more error) error {
 	switch {
 	case more == nil:

@@ -2,12 +2,12 @@
 // Clusters, in types of its own: the fields that say how many workers a cluster
 // has and how they are replaced, and its conditions.
 //
-// These types are for reading only. A Cluster has many more fields, and writing
-// one of these back would drop them: whoever writes to a Cluster sends a patch.
-// The package holds values and imports nothing, so that everybody may import it.
+// These types are for reading only. A Cluster has many more fields, and writing one of these back
+// would drop them: writers send a patch. The package holds values and imports nothing, so any
+// package may import it.
 package v1alpha1
 
-// What a Cluster is called in the API.
+// A Cluster's names in the API.
 const (
 	Group   = "anywhere.eks.amazonaws.com"
 	Version = "v1alpha1"
@@ -151,7 +151,7 @@ type Condition struct {
 	Message            string `json:"message,omitempty"`
 }
 
-// SameState says whether two conditions differ in their time alone.
+// SameState reports whether two conditions differ in their time alone.
 func (c Condition) SameState(other Condition) bool {
 	c.LastTransitionTime, other.LastTransitionTime = "", ""
 	return c == other

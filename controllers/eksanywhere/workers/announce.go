@@ -42,5 +42,5 @@ func (s Step) replicas(now int) int {
 	return now
 }
 
-// announces says whether a note is what Announce made.
+// announces reports whether a note is what Announce made.
 func (n Note) announces() bool { return strings.HasPrefix(n.Reason, would) }

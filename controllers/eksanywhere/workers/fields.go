@@ -48,7 +48,7 @@ func parseFields(raw *metav1.FieldsV1) Fields {
 	return fields
 }
 
-// Has says whether a field is owned, by itself or with all that is around it.
+// Has reports whether a field is owned, by itself or with all that is around it.
 func (f Fields) Has(path ...string) bool {
 	at := f
 	if len(at) == 0 {
@@ -67,7 +67,7 @@ func (f Fields) Has(path ...string) bool {
 	return true
 }
 
-// exactly says whether the owned fields are those of a body, no more and no less.
+// exactly reports whether the owned fields are those of a body, no more and no less.
 // Of a list only the length is compared.
 func (f Fields) exactly(body map[string]any) bool {
 	owned := 0
@@ -101,7 +101,7 @@ func (f Fields) exactly(body map[string]any) bool {
 	return owned == len(body)
 }
 
-// contains says whether a live value has everything that is wanted. Maps may have
+// contains reports whether a live value has everything that is wanted. Maps may have
 // more.
 func contains(live, want any) bool {
 	fields, ok := want.(map[string]any)

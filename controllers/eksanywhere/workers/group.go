@@ -43,7 +43,7 @@ type Group struct {
 	Found []MachineDeployment // in the order of Names
 }
 
-// Autoscaled says whether the autoscaler sizes the group.
+// Autoscaled reports whether the autoscaler sizes the group.
 func (g Group) Autoscaled() bool { return g.AutoscalingConfiguration != nil }
 
 // Expected is the number of workers that the user asks for; it means nothing for

@@ -11,8 +11,7 @@ import (
 
 // Wrote is what is remembered of a cluster's WorkersReady condition.
 type Wrote struct {
-	// Last is the condition as this controller last wrote it, as Told tells it. Empty:
-	// nothing is known of that.
+	// Last is the condition as this controller last wrote it, in Told's form. Empty: unknown.
 	Last string
 	// Contested is another manager that has written a different one meanwhile.
 	Contested string
@@ -23,9 +22,9 @@ func Told(c v1alpha1.Condition) string {
 	return strings.TrimSpace(strings.Join([]string{c.Status, c.Reason, c.Severity, c.Message}, " "))
 }
 
-// Record is the condition that remembers, in the list itself, how this controller
-// last wrote a condition: whoever leads after it knows its own work again. It needs
-// no right and no write of its own, and cannot be of another time than the list.
+// Record is the condition that remembers, in the list itself, how this controller last wrote a
+// condition: the next leader recognizes its own work. It needs no permission and no write of its
+// own, and is always as old as the list.
 func Record(wrote v1alpha1.Condition) v1alpha1.Condition {
 	return v1alpha1.Condition{
 		Type: v1alpha1.WorkersReadyWritten, Status: v1alpha1.True, Reason: written, Message: Told(wrote),
@@ -45,15 +44,14 @@ func Recorded(conditions []v1alpha1.Condition) string {
 // written is the reason of the condition that remembers.
 const written = "WrittenByPlimsoll"
 
-// OtherWriter is who else writes the WorkersReady condition; empty: nobody, so
-// that this controller may. It errs to "somebody else": two controllers that
-// overwrite each other's condition are worse than a condition that is not ours.
+// OtherWriter is another writer of the WorkersReady condition; empty for none, and then this
+// controller may write it. We err to another writer: two controllers that overwrite each other's
+// condition are worse than a condition that is not ours.
 //
-// EKS Anywhere's list of conditions is owned as a whole, so that whoever writes
-// any condition owns all of them. Then another owner is another writer of this
-// condition if the condition is not what this controller last left there. One who
-// has once written another stays a writer. Deleting the condition from the list
-// settles it: then nobody has written it.
+// EKS Anywhere's list of conditions is owned as a whole, so that a writer of any condition owns all
+// of them. Then another owner is another writer of this condition if the condition is not what this
+// controller last left there. One who has once written another stays a writer. Deleting the
+// condition from the list ends that: then it has no writer.
 func OtherWriter(entries []metav1.ManagedFieldsEntry, live, wanted v1alpha1.Condition, wrote Wrote) string {
 	if live.Type == "" {
 		return ""
@@ -80,7 +78,7 @@ func OtherWriter(entries []metav1.ManagedFieldsEntry, live, wanted v1alpha1.Cond
 	return other
 }
 
-// ownsCondition says whether fields have a condition in them, and whether they
+// ownsCondition reports whether fields have a condition in them, and whether they
 // have the whole list of conditions.
 func ownsCondition(fields Fields, kind string) (owns, whole bool) {
 	status, ok := fields["f:status"].(map[string]any)

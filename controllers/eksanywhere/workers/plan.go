@@ -22,9 +22,9 @@ const (
 type Step struct {
 	Verb Verb
 	Name string
-	// UID and ResourceVersion are those of the object that was looked at; empty: there
-	// was none. A step must fail if the object is another one by now. If several steps
-	// are about one object, a later one expects what the earlier one left.
+	// UID and ResourceVersion are those of the object that was looked at; empty: there was none. A
+	// step must fail if the object has changed. If several steps are about one object, a later one
+	// expects what the earlier one left.
 	UID, ResourceVersion string
 	// Body is what is written, but for the object's identity.
 	Body map[string]any
@@ -159,7 +159,7 @@ func (w Workers) keeps(md MachineDeployment, p Plan) string {
 	return ""
 }
 
-// complete says whether all of the group's machine deployments are there, with as
+// complete reports whether all of the group's machine deployments are there, with as
 // many machines available as it must have at least.
 func (g Group) complete() bool {
 	if _, missing := g.missing(); missing {
@@ -174,7 +174,7 @@ func (g Group) complete() bool {
 	return true
 }
 
-// waits says whether a part of a split group would be made smaller while another part
+// waits reports whether a part of a split group would be made smaller while another part
 // is not there to take its nodes over. Then nothing is written to it: EKS Anywhere
 // makes the other, and until then this one keeps what it has.
 func (g Group) waits(i int, md MachineDeployment) bool {
@@ -207,8 +207,8 @@ func steps(g Group, i int, md MachineDeployment, body map[string]any) []Step {
 			add(HandOver, map[string]any{"spec": map[string]any{"replicas": int64(n)}}, why)
 		}
 	} else if md.MinSize != nil || md.MaxSize != nil || md.AppliedRange != nil {
-		// They may be somebody else's, so that applying without them would not remove
-		// them; and the autoscaler must let go before the count is applied.
+		// Another manager may own them, so that applying without them would not remove them; and
+		// the autoscaler must let go before the count is applied.
 		add(Unannotate, map[string]any{"metadata": map[string]any{
 			"annotations": map[string]any{minSizeAnnotation: nil, maxSizeAnnotation: nil, rangeAnnotation: nil},
 		}},
@@ -223,9 +223,8 @@ func steps(g Group, i int, md MachineDeployment, body map[string]any) []Step {
 // handOver says which replicas an autoscaled group's machine deployment must be
 // given before the autoscaler has them to itself, and why; no reason: none.
 //
-// Replicas outside the range are moved into it only together with a change of the
-// range. If somebody moves them out later, it was not this controller's business
-// in the first place, and the condition tells.
+// Replicas outside the range are moved into it only together with a change of the range. Replicas
+// that somebody moves out later are left alone; the condition reports them.
 //
 // Whether the range has changed is asked of what this controller itself applied
 // last. Another applier may flip the autoscaler's annotations to and fro while the
@@ -273,10 +272,9 @@ func Counts(w Workers) map[string]int {
 	return counts
 }
 
-// Ignored tells of counts that mean nothing, because their group is autoscaled:
-// those that differ from the counts before. Nil: nothing is known of before, and
-// it tells of those that nobody but a person can have written. EKS Anywhere itself
-// writes the minimum.
+// Ignored are notes on counts without effect, because their group is autoscaled: those that differ
+// from the counts before. If those are unknown (nil), it reports the counts that only a person can
+// have written: EKS Anywhere itself writes the minimum.
 func Ignored(before map[string]int, w Workers) []Note {
 	var notes []Note
 	for _, g := range w.Groups {

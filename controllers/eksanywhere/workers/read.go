@@ -16,8 +16,8 @@ const (
 	maxSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 )
 
-// rangeAnnotation is this controller's own: the range that it last applied. Those
-// for the autoscaler do not tell that, since others apply them as well.
+// rangeAnnotation is this controller's own: the range that it last applied. The autoscaler's
+// annotations do not show that, since others apply them as well.
 const rangeAnnotation = "plimsoll.dev/applied-range"
 
 // The versions of Cluster API's machine deployments that are understood, the
@@ -27,8 +27,8 @@ const (
 	V1Beta1 = "v1beta1"
 )
 
-// MachineDeployment is what matters of a machine deployment, in one shape for
-// both versions of its API. Numbers that nobody has written yet are 0.
+// MachineDeployment is what matters of a machine deployment, in one shape for both versions of its
+// API. Unset numbers are 0.
 type MachineDeployment struct {
 	Name, Cluster        string
 	UID, ResourceVersion string
@@ -39,7 +39,7 @@ type MachineDeployment struct {
 	// and nothing else. Read cannot know; it takes a look at an earlier object.
 	OnlyScaled bool
 
-	Wanted                     *int // spec.replicas; nil: nobody has set it
+	Wanted                     *int // spec.replicas; nil: not set
 	Replicas, Ready, Available int
 	UpToDate                   int  // machines that are known to be of the present template
 	Rolling                    bool // machines are known to be of an older one, or to be replaced in place
@@ -117,7 +117,7 @@ func rollout(object map[string]any, replicas int) (upToDate int, rolling bool) {
 	return upToDate, replacing || !known && upToDate < replicas
 }
 
-// onlyNodeVersions says whether a RollingOut condition's text gives no cause but nodes
+// onlyNodeVersions reports whether a RollingOut condition's text gives no cause but nodes
 // of another version than their machines: a headline, then one cause on each line. If
 // Cluster API words it otherwise one day, it counts as a rollout.
 func onlyNodeVersions(message string) bool {

@@ -126,7 +126,7 @@ func autoscaledReady(g Group, upgrading string) (v1alpha1.Condition, bool) {
 	return v1alpha1.Condition{}, true
 }
 
-// rollsOut says whether machines are being replaced. Where a rollout begins, the first
+// rollsOut reports whether machines are being replaced. Where a rollout begins, the first
 // new machine can be there before any is known to be of an older template: then there
 // are more than are wanted, and not all of them are known to be up to date.
 func (md MachineDeployment) rollsOut() bool {
@@ -137,7 +137,7 @@ func (md MachineDeployment) surges() bool {
 	return md.Wanted != nil && md.Replicas > *md.Wanted && md.UpToDate < md.Replicas
 }
 
-// rollsOut says whether an autoscaled group's machines are being replaced. More
+// rollsOut reports whether an autoscaled group's machines are being replaced. More
 // machines than are wanted only count above the maximum, where a surge must not be
 // called a violation: below it, they are the autoscaler's, on their way out.
 func (g Group) rollsOut(is MachineDeployment) bool {
@@ -145,7 +145,7 @@ func (g Group) rollsOut(is MachineDeployment) bool {
 	return slices.ContainsFunc(g.Found, func(md MachineDeployment) bool { return md.Rolling || above && md.surges() })
 }
 
-// scales says whether a machine deployment is one of an autoscaled group.
+// scales reports whether a machine deployment is one of an autoscaled group.
 func (w Workers) scales(md MachineDeployment) bool {
 	for _, g := range w.Groups {
 		if _, ok := g.find(md.Name); ok {

@@ -23,7 +23,7 @@ const (
 	noBootstrapData = "none"
 )
 
-// rendered says whether the group's whole machine deployment is made here. Of
+// rendered reports whether the group's whole machine deployment is made here. Of
 // other kinds, EKS Anywhere makes it, and only the number of machines is added.
 func (g Group) rendered() bool {
 	return g.MachineGroupRef != nil && g.MachineGroupRef.Kind == kwokTemplate

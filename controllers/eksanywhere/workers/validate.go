@@ -7,12 +7,12 @@ import (
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
 )
 
-// Validate is the first thing that is wrong with the worker groups, in EKS
-// Anywhere's words and order, so that people find it where they look it up.
+// Validate is the first thing that is wrong with the worker groups, in EKS Anywhere's words and
+// order, so that people find it in its documentation.
 //
-// EKS Anywhere also wants the count of an autoscaled group within its range. Here
-// that count means nothing, so any will do: otherwise the minimum could not be
-// raised without touching a number that nobody reads.
+// EKS Anywhere also wants the count of an autoscaled group within its range. Here that count means
+// nothing, so any will do: otherwise the minimum could not be raised without changing an unused
+// number.
 func Validate(spec v1alpha1.ClusterSpec) error {
 	seen := map[string]bool{}
 	for i, g := range spec.WorkerNodeGroupConfigurations {

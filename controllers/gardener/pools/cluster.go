@@ -134,7 +134,7 @@ func (c Cluster) Zones() []Zone {
 	return all
 }
 
-// Autoscaled says whether there is anything to do for an autoscaler: a pool with
+// Autoscaled reports whether there is anything to do for an autoscaler: a pool with
 // room between its limits.
 func (c Cluster) Autoscaled() bool {
 	for _, p := range c.Pools {

@@ -86,7 +86,7 @@ func or(d *metav1.Duration, otherwise time.Duration) string {
 	return d.Duration.String()
 }
 
-// prioritised says whether any pool has a priority.
+// prioritised reports whether any pool has a priority.
 func (c Cluster) prioritised() bool {
 	for _, p := range c.Pools {
 		if p.Priority != nil {
@@ -96,7 +96,7 @@ func (c Cluster) prioritised() bool {
 	return false
 }
 
-// preserves says whether any pool keeps failed machines.
+// preserves reports whether any pool keeps failed machines.
 func (c Cluster) preserves() bool {
 	for _, p := range c.Pools {
 		if m := p.MachineControllerManager; m != nil && ptr.Deref(m.AutoPreserveFailedMachineMax, 0) > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/v1beta1"
 )
 
-// What Gardener calls the autoscaler on the seed. Its network policies, its
-// monitoring and its rights go by these names.
+// What Gardener calls the autoscaler on the seed. Its network policies, its monitoring and its
+// permissions use these names.
 const (
 	autoscalerName   = "cluster-autoscaler"
 	shootAccess      = "shoot-access-cluster-autoscaler"
@@ -24,10 +24,9 @@ const (
 // the seed knows.
 type Image struct{ Name, KubeconfigSecret string }
 
-// Deployment is the autoscaler's, in the namespace of the shoot's control plane. Its
-// account, rights and access Secret are those that Gardener has made for its own
-// autoscaler. It is scaled to 0 while the shoot is hibernated, or as long as no
-// pool leaves it any room.
+// Deployment is the autoscaler's, in the namespace of the shoot's control plane. Its account,
+// permissions and access Secret are those that Gardener has made for its own autoscaler. It is
+// scaled to 0 while the shoot is hibernated, or as long as no pool leaves it any room.
 func Deployment(c Cluster, autoscaler *v1beta1.ClusterAutoscaler, image Image) appsv1.Deployment {
 	selector := map[string]string{"app": "kubernetes", "role": autoscalerName}
 	replicas := int32(1)

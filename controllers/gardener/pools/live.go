@@ -35,7 +35,7 @@ func Read(object map[string]any) MachineDeployment {
 	}
 }
 
-// isAnothers says whether it is another Worker's.
+// isAnothers reports whether it is another Worker's.
 func (md MachineDeployment) isAnothers(c Cluster) bool {
 	return md.Worker != "" && md.Worker != c.Worker
 }
@@ -85,7 +85,7 @@ func findClass(deployment, before string, classes []MachineClass) (string, bool)
 	return deployment, false
 }
 
-// isClassOf says whether a class is a machine deployment's by its name: that name
+// isClassOf reports whether a class is a machine deployment's by its name: that name
 // itself, or with a hash after it.
 func isClassOf(class, deployment string) bool {
 	rest, ok := strings.CutPrefix(class, deployment)

@@ -19,11 +19,10 @@ import (
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/v1beta1"
 )
 
-// ParseShoot reads the one Shoot of a YAML or JSON text. Its errors name the field
-// that cannot be read, and what was expected there. What it finds besides are a pool's
-// limits that are not said: Gardener's API demands them, and 0 would be a strange
-// guess; and names in the clusterAutoscaler section and of workers that nobody knows:
-// a slip of the pen would go unnoticed.
+// ParseShoot reads the one Shoot of a YAML or JSON text. Its errors name the field that cannot be
+// read, and what was expected there. What it finds besides are a pool's limits that are not said:
+// Gardener's API demands them, and 0 would be a strange guess; and unknown names in the
+// clusterAutoscaler section and of workers: a misspelling would go unnoticed.
 func ParseShoot(text []byte) (v1beta1.Shoot, Findings, error) {
 	fail := func(err error) (v1beta1.Shoot, Findings, error) { return v1beta1.Shoot{}, Findings{}, err }
 	document, err := onlyDocument(text)

@@ -23,8 +23,8 @@ const (
 type Step struct {
 	Verb Verb
 	Name string
-	// UID and ResourceVersion are those of the object that was looked at; empty: there
-	// was none. A step must fail if the object is another one by now.
+	// UID and ResourceVersion are those of the object that was looked at; empty: there was none. A
+	// step must fail if the object has changed.
 	UID, ResourceVersion string
 	// Body is the object to create, or the patch, but for the object's identity.
 	Body map[string]any
@@ -32,8 +32,8 @@ type Step struct {
 	Why string
 }
 
-// Note is something that a person should know and that the controller cannot or
-// will not change. It holds until the cause is gone.
+// Note is something that a person should know and the controller cannot or will not change. It
+// holds until the cause is gone.
 type Note struct{ Reason, Subject, Message string }
 
 // The reasons of notes.
@@ -292,7 +292,7 @@ func (s Seen) Existing(namespace string, pools []v1alpha1.Pool) map[string]bool 
 	return existing
 }
 
-// Scales says whether a plan writes replicas.
+// Scales reports whether a plan writes replicas.
 func (p Plan) Scales() bool {
 	return slices.ContainsFunc(p.Steps, Step.Scales)
 }
@@ -308,7 +308,7 @@ func (p Plan) Unapplied() []Note {
 	})
 }
 
-// Has says whether any machine deployment is a Worker's.
+// Has reports whether any machine deployment is a Worker's.
 func (s Seen) Has(worker string) bool {
 	return slices.ContainsFunc(s.MachineDeployments, func(md MachineDeployment) bool { return md.Worker == worker })
 }

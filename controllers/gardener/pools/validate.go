@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/v1beta1"
 )
 
-// Findings are what is wrong. With Errors nothing can be made of the pools; with
-// Warnings it can, though somebody may not like it.
+// Findings are what is wrong. With Errors the pools cannot be applied; with Warnings they can,
+// though the result may be unwanted.
 type Findings struct {
 	Errors   field.ErrorList
 	Warnings Warnings
@@ -51,8 +51,7 @@ func (f Findings) Err() error {
 	return f.Errors.ToAggregate()
 }
 
-// Warning is what somebody may not like, and where. Unlike an error it is not about a
-// value that is invalid.
+// Warning is what may be unwanted, and where. Unlike an error, its value is valid.
 type Warning struct{ Field, Text string }
 
 func (w Warning) String() string { return w.Field + ": " + w.Text }

@@ -2,9 +2,9 @@
 // types of its own: the pools of a Worker, which is a Shoot's workers as they reach
 // the seed, and the Shoot that a Cluster carries along.
 //
-// These types are for reading only. The objects have many more fields, and writing
-// one of these back would drop them: whoever writes sends a patch. The package holds
-// values, so that everybody may import it.
+// These types are for reading only. The objects have many more fields, and writing one of these
+// back would drop them: writers send a patch. The package holds values, so any package may import
+// it.
 package v1alpha1
 
 import (
@@ -137,7 +137,7 @@ type Condition struct {
 	Message            string `json:"message"`
 }
 
-// SameState says whether two conditions differ in their times alone.
+// SameState reports whether two conditions differ in their times alone.
 func (c Condition) SameState(other Condition) bool {
 	c.LastTransitionTime, other.LastTransitionTime = "", ""
 	c.LastUpdateTime, other.LastUpdateTime = "", ""

@@ -36,7 +36,7 @@ type ShootSpec struct {
 	Provider    Provider     `json:"provider"`
 }
 
-// Hibernation says whether a cluster is put to sleep.
+// Hibernation reports whether a cluster is put to sleep.
 type Hibernation struct {
 	Enabled *bool `json:"enabled,omitempty"`
 }
@@ -106,7 +106,7 @@ type Worker struct {
 	ClusterAutoscaler        *PoolAutoscaler           `json:"clusterAutoscaler,omitempty"`
 }
 
-// SystemComponents says whether Gardener's own pods may run in a pool. Without it
+// SystemComponents reports whether Gardener's own pods may run in a pool. Without it
 // they may.
 type SystemComponents struct {
 	Allow bool `json:"allow"`
@@ -148,7 +148,7 @@ type ShootStatus struct {
 	TechnicalID string `json:"technicalID,omitempty"`
 }
 
-// Hibernated says whether the cluster is to be asleep.
+// Hibernated reports whether the cluster should be hibernated.
 func (s Shoot) Hibernated() bool {
 	return s.Spec.Hibernation != nil && s.Spec.Hibernation.Enabled != nil && *s.Spec.Hibernation.Enabled
 }

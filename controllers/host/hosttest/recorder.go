@@ -10,8 +10,8 @@ import (
 // Recorder keeps the events that it is told.
 type Recorder struct{ told []Told }
 
-// Told is an event. Related is the kind and the name of the object that it is also
-// about; empty: there is none.
+// Told is an event. Related is the kind and the name of the second object that it is about, empty
+// for none.
 type Told struct{ Type, Reason, Action, Related, Text string }
 
 // Eventf implements events.EventRecorder.
