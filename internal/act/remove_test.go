@@ -239,7 +239,7 @@ func TestTogetherWithoutAnEnd(t *testing.T) {
 		"it panicked":                  func(context.Context) { panic("boom") },
 		"it did not return":            func(context.Context) { time.Sleep(time.Hour) },
 		"context deadline exceeded":    func(ctx context.Context) { <-ctx.Done() },
-		"does not tell what became of": func(context.Context) {},
+		"does not say what became of": func(context.Context) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud, _ := noting(func(ctx context.Context, _ provider.RemoveRequest) (provider.RemoveResult, error) {

@@ -61,12 +61,12 @@ func TestCutBudget(t *testing.T) {
 		{"below nothing", testBudget("ns", "web", -1), 0, "", true, false},
 		{"of another app", testBudget("ns", "other", 1), 1, "", false, false},
 		{"not looked at", testBudget("ns", "web", 1, func(b *policyv1.PodDisruptionBudget) { b.Generation = 3 }), 0,
-			"its controller has not looked", true, false},
+			"its controller has not processed", true, false},
 		{"all pods", testBudget("ns", "web", 1, selecting(&metav1.LabelSelector{})), 1, "", true, true},
 		{"no pods", testBudget("ns", "web", 1, selecting(nil)), 1, "", false, false},
 		{"unreadable", testBudget("ns", "web", 1, selecting(&metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Resembles", Values: []string{"x"}}},
-		})), 0, "its selector cannot be read", true, true},
+		})), 0, "its selector cannot be parsed", true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := cutBudget(c.budget).budget
