@@ -236,9 +236,9 @@ func TestTogetherOnlyWithLikeDeadlines(t *testing.T) {
 // What does not come back is unknown of each.
 func TestTogetherWithoutAnEnd(t *testing.T) {
 	for name, how := range map[string]func(context.Context){
-		"it panicked":                  func(context.Context) { panic("boom") },
-		"it did not return":            func(context.Context) { time.Sleep(time.Hour) },
-		"context deadline exceeded":    func(ctx context.Context) { <-ctx.Done() },
+		"it panicked":                 func(context.Context) { panic("boom") },
+		"it did not return":           func(context.Context) { time.Sleep(time.Hour) },
+		"context deadline exceeded":   func(ctx context.Context) { <-ctx.Done() },
 		"does not say what became of": func(context.Context) {},
 	} {
 		t.Run(name, func(t *testing.T) {
