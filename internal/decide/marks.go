@@ -72,7 +72,7 @@ func (m *maker) mark() {
 // beyond the soft taints.
 const bulk = 10
 
-// starts tells whether the plan has a call on the node already.
+// starts reports whether the plan has a call on the node already.
 func starts(plan *model.Plan, node string) bool {
 	return slices.ContainsFunc(plan.Calls, func(c model.Call) bool { return c.Node == node })
 }

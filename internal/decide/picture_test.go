@@ -76,7 +76,8 @@ func TestAnOldPictureChangesNothing(t *testing.T) {
 			snap.Pending = nil // while a group grows no removal begins
 			got["idle"] = writes(decide.Decide(snap, policy))["idle"]
 			for group, verb := range map[provider.GroupID]model.Verb{
-				"failed": model.Remove, "silent": model.Remove, "short": model.Cancel, "idle": model.Taint, "going": model.Remove, "wanted": model.Grow,
+				"failed": model.Remove, "silent": model.Remove, "short": model.Cancel,
+				"idle": model.Taint, "going": model.Remove, "wanted": model.Grow,
 			} {
 				if slices.Contains(got[group], verb) == c.old {
 					t.Errorf("%s: calls %v", group, got[group])

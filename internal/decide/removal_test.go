@@ -93,7 +93,7 @@ func TestRemovalsAreSafeTogether(t *testing.T) {
 	})
 }
 
-// touches tells whether a node of the pool goes.
+// touches reports whether a node of the pool goes.
 func touches(s *model.Snapshot, plan model.Plan, pool provider.PoolID) bool {
 	return slices.ContainsFunc(plan.Unneeded, func(v model.NodeVerdict) bool {
 		return v.Reason == model.Unneeded &&
@@ -101,7 +101,7 @@ func touches(s *model.Snapshot, plan model.Plan, pool provider.PoolID) bool {
 	})
 }
 
-// matters tells whether a pod must be moved before its node goes.
+// matters reports whether a pod must be moved before its node goes.
 func matters(s *model.Snapshot, q *model.Pod) bool {
 	return q.Flags&(model.Finished|model.Mirror|model.FromDaemonSet|model.Terminating) == 0 &&
 		s.Contents.Specs[q.Spec].Priority >= -10

@@ -26,7 +26,10 @@ func TestStrangersHoldForAWhile(t *testing.T) {
 		"from before":               {5 * time.Hour, "9h30m", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			snap, policy := snapshotOf(t, "group a max=9 cpu=4 memory=16Gi\nasked a age=8h\nnode other cpu=4 memory=16Gi age="+c.age)
+			snap, policy := snapshotOf(t, `
+				group a max=9 cpu=4 memory=16Gi
+				asked a age=8h
+				node other cpu=4 memory=16Gi age=`+c.age)
 			snap.Groups[0].Asks[0].Units[0].GivenUp = snap.Now.Add(-c.givenUp)
 			if c.stray {
 				snap.Strays = map[string]provider.GroupID{"other": "a"}
@@ -35,7 +38,8 @@ func TestStrangersHoldForAWhile(t *testing.T) {
 			if got := slices.Contains(writes(plan)["a"], model.Cancel); got == c.held {
 				t.Errorf("calls %v", plan.Calls)
 			}
-			if end := snap.Now.Add(time.Hour); c.held && !c.stray && (plan.Wake.After(end) || plan.Wake.IsZero() || !plan.Repair[0].Until.Equal(end)) {
+			if end := snap.Now.Add(time.Hour); c.held && !c.stray && (plan.Wake.After(end) || plan.Wake.IsZero() ||
+				!plan.Repair[0].Until.Equal(end)) {
 				t.Errorf("wake %s, %+v", plan.Wake, plan.Repair)
 			}
 		})
@@ -61,7 +65,12 @@ func TestALostMachineGoes(t *testing.T) {
 // nodes on their way out, hold nothing.
 func TestUnlistedMachinesHoldACancellation(t *testing.T) {
 	for node, held := range map[string]bool{"a1": true, "b1": false, "": false} {
-		snap, policy := snapshotOf(t, "group a max=9 cpu=4 memory=16Gi\ngroup b max=9 cpu=4 memory=16Gi\nasked a age=8h\nnode a1 group=a\nnode b1 group=b")
+		snap, policy := snapshotOf(t, `
+			group a max=9 cpu=4 memory=16Gi
+			group b max=9 cpu=4 memory=16Gi
+			asked a age=8h
+			node a1 group=a
+			node b1 group=b`)
 		snap.Groups[0].Asks[0].Units[0].GivenUp = snap.Now.Add(-7 * time.Hour)
 		for i := range snap.Nodes {
 			if n := &snap.Nodes[i]; n.Name == node {

@@ -63,8 +63,8 @@ var causes = []struct {
 	// A group that the provider no longer lists, as after autoscaling was switched off
 	// for it, is told as that, and not as a failure.
 	{"unreadable", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
-		g.Err = &provider.Error{Op: provider.OpInventory, Group: "g", Kind: provider.NotFound, Message: "missing from 1 answer"}
-	}, "GroupNotListed (missing from 1 answer)"},
+		g.Err = &provider.Error{Op: provider.OpInventory, Group: "g", Kind: provider.NotFound, Message: "missing"}
+	}, "GroupNotListed (missing)"},
 	{"pool unreadable", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.PoolUnread = "h" },
 		"GroupUnreadable (how large its pool p is cannot be known: h has not been read yet)"},
 	{"no template", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.HasTemplate = false },

@@ -13,7 +13,7 @@ import (
 // What every zone would get of the maximum is less than two of them have; no share goes
 // below that. When a node has gone, the new zone may have one.
 func Test8142AZoneIsAdded(t *testing.T) {
-	limits := Limits{Min: 2, Max: 6}
+	limits := Bounds{Min: 2, Max: 6}
 	for _, s := range []Sizing{LaxGreedy, BackwardCompatible, Equitable} {
 		for i, row := range []struct{ targets, max []int }{{[]int{3, 3, 0}, []int{3, 3, 0}}, {[]int{2, 3, 0}, nil}} {
 			m := members(row.targets)
@@ -41,7 +41,7 @@ func Test8142AZoneIsAdded(t *testing.T) {
 // has no machines to give. Another one fills it.
 func Test7857TheMinimumIsNotTheFirstZones(t *testing.T) {
 	for _, s := range []Sizing{LaxGreedy, BackwardCompatible, Equitable} {
-		for _, limits := range []Limits{{1, 1}, {1, 4}} {
+		for _, limits := range []Bounds{{1, 1}, {1, 4}} {
 			if d := cmp.Diff([]int{0, 1, 0}, Fill(s, limits, members([]int{0, 0, 0}, 0))); d != "" {
 				t.Errorf("%s %v: fill (-want +got): %s", s, limits, d)
 			}
@@ -53,7 +53,7 @@ func Test7857TheMinimumIsNotTheFirstZones(t *testing.T) {
 // meanwhile, so that pods do not wait for it. (Backward-Compatible keeps the fixed
 // parts: hole e.)
 func Test8534AZoneIsOut(t *testing.T) {
-	limits := Limits{Min: 3, Max: 9}
+	limits := Bounds{Min: 3, Max: 9}
 	for s, want := range map[Sizing][]int{LaxGreedy: {1, 6, 6}, Equitable: {1, 4, 4}} {
 		m := members([]int{1, 2, 2}, 0)
 		shares := Shares(s, limits, m)
@@ -73,7 +73,7 @@ func Test30ThePoolIsRaisedAgain(t *testing.T) {
 	for _, s := range []Sizing{LaxGreedy, BackwardCompatible, Equitable} {
 		for _, targets := range [][]int{{0, 0, 0}, {2, 0, 0}, {0, 0, 1}} {
 			m := members(targets)
-			for i, by := range Fill(s, Limits{Min: 3, Max: 4}, m) {
+			for i, by := range Fill(s, Bounds{Min: 3, Max: 4}, m) {
 				m[i].Target += by
 			}
 			if got := Targets(m); got != 3 {

@@ -12,7 +12,7 @@ import (
 // Hole a: each group may go to a maximum of its own, and all of them to that would be
 // twelve. What the pool has left bounds the sum, in whatever order they grow.
 func TestHoleATheSumIsBounded(t *testing.T) {
-	limits := Limits{Min: 3, Max: 4}
+	limits := Bounds{Min: 3, Max: 4}
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 		m := members([]int{0, 0, 0})
 		sum := 0
@@ -36,11 +36,11 @@ func TestHoleATheSumIsBounded(t *testing.T) {
 // same.
 func TestHoleCLaxGreedyIsFilled(t *testing.T) {
 	m := members([]int{0, 1, 0})
-	mins, _, _ := parts(Shares(LaxGreedy, Limits{Min: 3, Max: 4}, m))
+	mins, _, _ := parts(Shares(LaxGreedy, Bounds{Min: 3, Max: 4}, m))
 	if d := cmp.Diff([]int{0, 0, 0}, mins); d != "" {
 		t.Error("min (-want +got):", d)
 	}
-	if d := cmp.Diff([]int{1, 0, 1}, Fill(LaxGreedy, Limits{Min: 3, Max: 4}, m)); d != "" {
+	if d := cmp.Diff([]int{1, 0, 1}, Fill(LaxGreedy, Bounds{Min: 3, Max: 4}, m)); d != "" {
 		t.Error("fill (-want +got):", d)
 	}
 }
@@ -48,7 +48,7 @@ func TestHoleCLaxGreedyIsFilled(t *testing.T) {
 // Hole d: a pool above its maximum takes nothing from a group, and gives none.
 func TestHoleDNothingIsTaken(t *testing.T) {
 	for _, s := range []Sizing{LaxGreedy, BackwardCompatible, Equitable} {
-		_, maxs, _ := parts(Shares(s, Limits{Min: 1, Max: 2}, members([]int{1, 0, 3})))
+		_, maxs, _ := parts(Shares(s, Bounds{Min: 1, Max: 2}, members([]int{1, 0, 3})))
 		if d := cmp.Diff([]int{1, 0, 3}, maxs); d != "" {
 			t.Errorf("%s (-want +got): %s", s, d)
 		}
@@ -58,7 +58,7 @@ func TestHoleDNothingIsTaken(t *testing.T) {
 // Hole e: under Backward-Compatible a zone that cannot grow keeps its share: the
 // maximum stays out of reach, the minimum does not.
 func TestHoleETheMaximumMayStayOutOfReach(t *testing.T) {
-	limits, m := Limits{Min: 3, Max: 4}, members([]int{0, 1, 1}, 0)
+	limits, m := Bounds{Min: 3, Max: 4}, members([]int{0, 1, 1}, 0)
 	if d := cmp.Diff([]int{0, 1, 0}, Fill(BackwardCompatible, limits, m)); d != "" {
 		t.Error("fill (-want +got):", d)
 	}

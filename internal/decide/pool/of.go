@@ -15,7 +15,7 @@ type Pool struct {
 	Sizing Sizing
 	// Named: the pool says how it is sized.
 	Named  bool
-	Limits Limits
+	Bounds Bounds
 	// Groups index the snapshot's groups in the order of their zones; Members are
 	// the same groups.
 	Groups  []int
@@ -23,8 +23,8 @@ type Pool struct {
 }
 
 // Of is the pools of a snapshot that have groups. Where no strategy is named, the
-// limits hold for the sum and nothing is spread, as Lax-Greedy has it. One that
-// nobody knows is Equitable: a provider says so where it reads the name.
+// bounds hold for the sum and nothing is spread, as Lax-Greedy has it. An unknown name
+// counts as Equitable: the provider reports it where it reads the name.
 func Of(s *model.Snapshot) []Pool {
 	if len(s.Pools) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func Of(s *model.Snapshot) []Pool {
 		case err != nil:
 			sizing = Equitable
 		}
-		one := Pool{ID: p.ID, Sizing: sizing, Named: p.Sizing != "", Limits: Limits{p.Min, p.Max}, Groups: groups[p.ID]}
+		one := Pool{ID: p.ID, Sizing: sizing, Named: p.Sizing != "", Bounds: Bounds{p.Min, p.Max}, Groups: groups[p.ID]}
 		if len(one.Groups) == 0 {
 			continue
 		}
@@ -58,13 +58,13 @@ func Of(s *model.Snapshot) []Pool {
 }
 
 // Shares spreads the pool's limits over its groups, in the order of Groups.
-func (p Pool) Shares() []Share { return Shares(p.Sizing, p.Limits, p.Members) }
+func (p Pool) Shares() []Share { return Shares(p.Sizing, p.Bounds, p.Members) }
 
-// Told is what each group may have of pools that name a sizing, sorted by group, for a
+// Shown is what each group may have of pools that name a sizing, sorted by group, for a
 // person; a part of the minimum that the pool has no room for, since others have it, is left
 // out. A pool of which some group has not been read is left out: nobody knows how much
 // it has.
-func Told(s *model.Snapshot, pools []Pool) []model.PoolShareOf {
+func Shown(s *model.Snapshot, pools []Pool) []model.PoolShareOf {
 	var out []model.PoolShareOf
 	for _, p := range pools {
 		if !p.Named || s.Groups[p.Groups[0]].PoolUnread != "" {
@@ -80,7 +80,7 @@ func Told(s *model.Snapshot, pools []Pool) []model.PoolShareOf {
 	return out
 }
 
-// Read is Told of an inventory alone, as the cloud shows it to somebody who has not watched
+// Read is Shown of an inventory alone, as the cloud shows it to somebody who has not watched
 // it: no group rests, and nothing has been given up.
 func Read(inv provider.Inventory) []model.PoolShareOf {
 	s := &model.Snapshot{Now: inv.AsOf, Pools: inv.Pools}
@@ -98,7 +98,7 @@ func Read(inv provider.Inventory) []model.PoolShareOf {
 			PoolUnread:    unread[g.Pool],
 		})
 	}
-	return Told(s, Of(s))
+	return Shown(s, Of(s))
 }
 
 func memberOf(s *model.Snapshot, group int, access *gate.Gate) Member {

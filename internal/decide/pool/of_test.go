@@ -34,7 +34,8 @@ func TestWhoCannotGrow(t *testing.T) {
 		"one of two that never came is held": {group: model.Group{GroupStanding: model.GroupStanding{Waiting: []model.Waiting{preserved, never}}}, want: Member{Target: 2, Blocked: true}},
 		"one never came, during a rollout":   {group: model.Group{Group: provider.Group{Holds: hold(provider.OpCancel, "Rollout")}, GroupStanding: model.GroupStanding{Waiting: []model.Waiting{never}}}, want: Member{Target: 2}},
 		"one never came, at its own minimum": {group: model.Group{Group: provider.Group{Min: 2}, GroupStanding: model.GroupStanding{Waiting: []model.Waiting{never}}}, want: Member{Target: 2}},
-		"one is held, and it rests": {group: model.Group{GroupStanding: model.GroupStanding{Waiting: []model.Waiting{preserved}, Backoff: model.Backoff{Until: now.Add(time.Second)}}},
+		"one is held, and it rests": {group: model.Group{GroupStanding: model.GroupStanding{
+			Waiting: []model.Waiting{preserved}, Backoff: model.Backoff{Until: now.Add(time.Second)}}},
 			want: Member{Target: 2, Blocked: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,12 +53,18 @@ func TestWhoCannotGrow(t *testing.T) {
 // leaves its share under Equitable; a pool with a group that cannot be read shows nothing.
 func TestRead(t *testing.T) {
 	group := func(id, pool string, target int, holds ...provider.Hold) provider.Group {
-		return provider.Group{ID: provider.GroupID(id), Pool: provider.PoolID(pool), Max: 4, Target: target, Template: &provider.Template{}, Holds: holds}
+		return provider.Group{
+			ID: provider.GroupID(id), Pool: provider.PoolID(pool), Max: 4, Target: target,
+			Template: &provider.Template{}, Holds: holds,
+		}
 	}
 	unread := group("d2", "d", 1)
 	unread.Err = &provider.Error{Kind: provider.Throttled}
 	inv := provider.Inventory{
-		Pools: []provider.Pool{{ID: "a", Min: 3, Max: 4, Sizing: "Backward-Compatible"}, {ID: "b", Min: 3, Max: 4, Sizing: "Equitable"}, {ID: "c", Max: 4}, {ID: "d", Max: 4, Sizing: "Equitable"}},
+		Pools: []provider.Pool{
+			{ID: "a", Min: 3, Max: 4, Sizing: "Backward-Compatible"}, {ID: "b", Min: 3, Max: 4, Sizing: "Equitable"},
+			{ID: "c", Max: 4}, {ID: "d", Max: 4, Sizing: "Equitable"},
+		},
 		Groups: []provider.Group{
 			group("a1", "a", 0), group("a2", "a", 0), group("a3", "a", 4),
 			group("b1", "b", 0, provider.Hold{Op: provider.OpGrow, Reason: "Frozen"}), group("b2", "b", 1), group("b3", "b", 1),

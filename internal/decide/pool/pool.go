@@ -50,8 +50,8 @@ func Parse(name string) (Sizing, error) {
 	return "", fmt.Errorf("the sizing %q is none of %s, %s and %s", name, Equitable, LaxGreedy, BackwardCompatible)
 }
 
-// Limits are the pool's, in nodes.
-type Limits struct{ Min, Max int }
+// Bounds are the pool's minimum and maximum, in nodes.
+type Bounds struct{ Min, Max int }
 
 // Member is one group of the pool.
 type Member struct {
@@ -81,7 +81,7 @@ type Share struct {
 }
 
 // Shares spreads the limits over the members by a strategy that Parse knows.
-func Shares(s Sizing, l Limits, members []Member) []Share {
+func Shares(s Sizing, l Bounds, members []Member) []Share {
 	switch s {
 	case LaxGreedy:
 		return laxGreedy(l, members)
@@ -101,9 +101,9 @@ func Targets(members []Member) int {
 }
 
 // Room is how many more nodes the pool may have; none if it has too many.
-func Room(l Limits, members []Member) int { return max(0, l.Max-Targets(members)) }
+func Room(l Bounds, members []Member) int { return max(0, l.Max-Targets(members)) }
 
-func laxGreedy(l Limits, members []Member) []Share {
+func laxGreedy(l Bounds, members []Member) []Share {
 	room := Room(l, members)
 	out := make([]Share, len(members))
 	for i, m := range members {
@@ -116,7 +116,7 @@ func laxGreedy(l Limits, members []Member) []Share {
 	return out
 }
 
-func backwardCompatible(l Limits, members []Member) []Share {
+func backwardCompatible(l Bounds, members []Member) []Share {
 	room := Room(l, members)
 	stay := 0 // the members that are not leaving
 	for _, m := range members {
@@ -154,7 +154,7 @@ func distribute(i, total, n int) int {
 
 // equitable raises a level until the pool would be full: each member may rise to
 // it. Those that cannot grow count as they are.
-func equitable(l Limits, members []Member) []Share {
+func equitable(l Bounds, members []Member) []Share {
 	room, all := Room(l, members), Targets(members)
 	var free []int
 	stuck := 0
@@ -221,7 +221,7 @@ func levelOf(want int, members []Member, free []int) int {
 // of equal ones the first. Shares are kept to as long as that reaches the minimum,
 // then passed: a zone's share never keeps the pool below its minimum. Only the
 // pool's maximum does.
-func Fill(s Sizing, l Limits, members []Member) []int {
+func Fill(s Sizing, l Bounds, members []Member) []int {
 	raise := make([]int, len(members))
 	missing := min(l.Min-Targets(members), Room(l, members))
 	shares := Shares(s, l, members)

@@ -28,26 +28,26 @@ func parts(shares []Share) (mins, maxs, floors []int) {
 func TestExamplesOfTheProposal(t *testing.T) {
 	for i, row := range []struct {
 		sizing   Sizing
-		limits   Limits
+		limits   Bounds
 		targets  []int
 		blocked  []int
 		min, max []int
 	}{
-		{LaxGreedy, Limits{3, 4}, []int{0, 0, 0}, nil, []int{0, 0, 0}, []int{4, 4, 4}},
-		{LaxGreedy, Limits{3, 4}, []int{1, 0, 0}, nil, []int{0, 0, 0}, []int{4, 3, 3}},
-		{LaxGreedy, Limits{3, 4}, []int{2, 1, 0}, nil, []int{0, 0, 0}, []int{3, 2, 1}},
-		{LaxGreedy, Limits{3, 4}, []int{2, 1, 1}, nil, []int{0, 0, 0}, []int{2, 1, 1}},
-		{LaxGreedy, Limits{0, 1}, []int{0, 0}, nil, []int{0, 0}, []int{1, 1}},
-		{LaxGreedy, Limits{0, 1}, []int{1, 0}, nil, []int{0, 0}, []int{1, 0}},
-		{BackwardCompatible, Limits{0, 1}, []int{0, 0}, nil, []int{0, 0}, []int{1, 1}},
-		{BackwardCompatible, Limits{0, 1}, []int{1, 0}, nil, []int{0, 0}, []int{1, 0}},
-		{BackwardCompatible, Limits{3, 4}, []int{0, 0, 0}, nil, []int{1, 1, 1}, []int{2, 1, 1}},
-		{BackwardCompatible, Limits{3, 4}, []int{1, 1, 0}, nil, []int{1, 1, 1}, []int{2, 1, 1}},
-		{BackwardCompatible, Limits{3, 4}, []int{2, 1, 1}, nil, []int{1, 1, 1}, []int{2, 1, 1}},
-		{BackwardCompatible, Limits{1, 2}, []int{0, 0, 0}, nil, []int{1, 0, 0}, []int{1, 1, 1}},
-		{BackwardCompatible, Limits{1, 2}, []int{0, 0, 1}, nil, []int{1, 0, 0}, []int{1, 1, 1}},
+		{LaxGreedy, Bounds{3, 4}, []int{0, 0, 0}, nil, []int{0, 0, 0}, []int{4, 4, 4}},
+		{LaxGreedy, Bounds{3, 4}, []int{1, 0, 0}, nil, []int{0, 0, 0}, []int{4, 3, 3}},
+		{LaxGreedy, Bounds{3, 4}, []int{2, 1, 0}, nil, []int{0, 0, 0}, []int{3, 2, 1}},
+		{LaxGreedy, Bounds{3, 4}, []int{2, 1, 1}, nil, []int{0, 0, 0}, []int{2, 1, 1}},
+		{LaxGreedy, Bounds{0, 1}, []int{0, 0}, nil, []int{0, 0}, []int{1, 1}},
+		{LaxGreedy, Bounds{0, 1}, []int{1, 0}, nil, []int{0, 0}, []int{1, 0}},
+		{BackwardCompatible, Bounds{0, 1}, []int{0, 0}, nil, []int{0, 0}, []int{1, 1}},
+		{BackwardCompatible, Bounds{0, 1}, []int{1, 0}, nil, []int{0, 0}, []int{1, 0}},
+		{BackwardCompatible, Bounds{3, 4}, []int{0, 0, 0}, nil, []int{1, 1, 1}, []int{2, 1, 1}},
+		{BackwardCompatible, Bounds{3, 4}, []int{1, 1, 0}, nil, []int{1, 1, 1}, []int{2, 1, 1}},
+		{BackwardCompatible, Bounds{3, 4}, []int{2, 1, 1}, nil, []int{1, 1, 1}, []int{2, 1, 1}},
+		{BackwardCompatible, Bounds{1, 2}, []int{0, 0, 0}, nil, []int{1, 0, 0}, []int{1, 1, 1}},
+		{BackwardCompatible, Bounds{1, 2}, []int{0, 0, 1}, nil, []int{1, 0, 0}, []int{1, 1, 1}},
 		// Two zones cannot grow, and keep their shares: the pool stays at 1 of 2.
-		{BackwardCompatible, Limits{1, 2}, []int{0, 0, 1}, []int{0, 1}, []int{1, 0, 0}, []int{1, 1, 1}},
+		{BackwardCompatible, Bounds{1, 2}, []int{0, 0, 1}, []int{0, 1}, []int{1, 0, 0}, []int{1, 1, 1}},
 	} {
 		t.Run(fmt.Sprintf("%d %s", i+1, row.sizing), func(t *testing.T) {
 			mins, maxs, _ := parts(Shares(row.sizing, row.limits, members(row.targets, row.blocked...)))
@@ -64,23 +64,23 @@ func TestExamplesOfTheProposal(t *testing.T) {
 func TestEquitable(t *testing.T) {
 	for _, row := range []struct {
 		name             string
-		limits           Limits
+		limits           Bounds
 		targets, blocked []int
 		max, floor, fill []int
 	}{
-		{"empty", Limits{3, 4}, []int{0, 0, 0}, nil, []int{2, 2, 2}, []int{1, 1, 1}, []int{1, 1, 1}},
-		{"at its minimum", Limits{3, 4}, []int{1, 1, 1}, nil, []int{2, 2, 2}, []int{1, 1, 1}, []int{0, 0, 0}},
-		{"a zone has no quota", Limits{3, 4}, []int{0, 1, 1}, []int{0}, []int{0, 2, 2}, []int{0, 2, 1}, []int{0, 1, 0}},
-		{"and its share is used", Limits{3, 4}, []int{0, 2, 1}, []int{0}, []int{0, 2, 2}, []int{0, 2, 1}, []int{0, 0, 0}},
-		{"it recovers", Limits{3, 4}, []int{0, 2, 1}, nil, []int{1, 2, 1}, []int{1, 1, 1}, []int{0, 0, 0}},
-		{"full", Limits{3, 4}, []int{1, 2, 1}, nil, []int{1, 2, 1}, []int{1, 1, 1}, []int{0, 0, 0}},
-		{"one node, two zones", Limits{0, 1}, []int{0, 0}, nil, []int{1, 1}, []int{0, 0}, []int{0, 0}},
-		{"the one node is there", Limits{0, 1}, []int{1, 0}, nil, []int{1, 0}, []int{0, 0}, []int{0, 0}},
-		{"one zone of three", Limits{1, 2}, []int{0, 0, 1}, []int{0, 1}, []int{0, 0, 2}, []int{0, 0, 1}, []int{0, 0, 0}},
-		{"no zone is preferred", Limits{3, 5}, []int{0, 0}, nil, []int{3, 3}, []int{2, 1}, []int{2, 1}},
-		{"more zones than nodes", Limits{2, 3}, []int{1, 1, 0, 0}, nil, []int{1, 1, 1, 1}, []int{1, 1, 0, 0}, []int{0, 0, 0, 0}},
-		{"above its maximum", Limits{1, 3}, []int{4, 1}, nil, []int{4, 1}, []int{1, 0}, []int{0, 0}},
-		{"nobody can grow", Limits{3, 4}, []int{1, 0}, []int{0, 1}, []int{1, 0}, []int{1, 0}, []int{0, 0}},
+		{"empty", Bounds{3, 4}, []int{0, 0, 0}, nil, []int{2, 2, 2}, []int{1, 1, 1}, []int{1, 1, 1}},
+		{"at its minimum", Bounds{3, 4}, []int{1, 1, 1}, nil, []int{2, 2, 2}, []int{1, 1, 1}, []int{0, 0, 0}},
+		{"a zone has no quota", Bounds{3, 4}, []int{0, 1, 1}, []int{0}, []int{0, 2, 2}, []int{0, 2, 1}, []int{0, 1, 0}},
+		{"and its share is used", Bounds{3, 4}, []int{0, 2, 1}, []int{0}, []int{0, 2, 2}, []int{0, 2, 1}, []int{0, 0, 0}},
+		{"it recovers", Bounds{3, 4}, []int{0, 2, 1}, nil, []int{1, 2, 1}, []int{1, 1, 1}, []int{0, 0, 0}},
+		{"full", Bounds{3, 4}, []int{1, 2, 1}, nil, []int{1, 2, 1}, []int{1, 1, 1}, []int{0, 0, 0}},
+		{"one node, two zones", Bounds{0, 1}, []int{0, 0}, nil, []int{1, 1}, []int{0, 0}, []int{0, 0}},
+		{"the one node is there", Bounds{0, 1}, []int{1, 0}, nil, []int{1, 0}, []int{0, 0}, []int{0, 0}},
+		{"one zone of three", Bounds{1, 2}, []int{0, 0, 1}, []int{0, 1}, []int{0, 0, 2}, []int{0, 0, 1}, []int{0, 0, 0}},
+		{"no zone is preferred", Bounds{3, 5}, []int{0, 0}, nil, []int{3, 3}, []int{2, 1}, []int{2, 1}},
+		{"more zones than nodes", Bounds{2, 3}, []int{1, 1, 0, 0}, nil, []int{1, 1, 1, 1}, []int{1, 1, 0, 0}, []int{0, 0, 0, 0}},
+		{"above its maximum", Bounds{1, 3}, []int{4, 1}, nil, []int{4, 1}, []int{1, 0}, []int{0, 0}},
+		{"nobody can grow", Bounds{3, 4}, []int{1, 0}, []int{0, 1}, []int{1, 0}, []int{1, 0}, []int{0, 0}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := members(row.targets, row.blocked...)
@@ -102,7 +102,7 @@ func TestEquitable(t *testing.T) {
 // minimum when another zone cannot grow.
 func TestFillPassesAShare(t *testing.T) {
 	m := members([]int{0, 1, 1}, 0)
-	if d := cmp.Diff([]int{0, 1, 0}, Fill(BackwardCompatible, Limits{3, 4}, m)); d != "" {
+	if d := cmp.Diff([]int{0, 1, 0}, Fill(BackwardCompatible, Bounds{3, 4}, m)); d != "" {
 		t.Error("(-want +got):", d)
 	}
 }
@@ -112,14 +112,14 @@ func TestFillPassesAShare(t *testing.T) {
 func TestAZoneThatIsLeaving(t *testing.T) {
 	for _, row := range []struct {
 		name             string
-		limits           Limits
+		limits           Bounds
 		targets, leaving []int
 		max, floor, min  []int
 	}{
-		{"the last", Limits{2, 8}, []int{2, 2, 4}, []int{2}, []int{2, 2, 4}, []int{1, 1, 0}, []int{1, 1, 0}},
-		{"the first", Limits{3, 9}, []int{4, 1, 1}, []int{0}, []int{4, 4, 4}, []int{0, 2, 1}, []int{0, 2, 1}},
-		{"it is empty", Limits{1, 5}, []int{0, 1, 1}, []int{0}, []int{0, 3, 2}, []int{0, 1, 0}, []int{0, 1, 0}},
-		{"all", Limits{2, 4}, []int{1, 1}, []int{0, 1}, []int{1, 1}, []int{0, 0}, []int{0, 0}},
+		{"the last", Bounds{2, 8}, []int{2, 2, 4}, []int{2}, []int{2, 2, 4}, []int{1, 1, 0}, []int{1, 1, 0}},
+		{"the first", Bounds{3, 9}, []int{4, 1, 1}, []int{0}, []int{4, 4, 4}, []int{0, 2, 1}, []int{0, 2, 1}},
+		{"it is empty", Bounds{1, 5}, []int{0, 1, 1}, []int{0}, []int{0, 3, 2}, []int{0, 1, 0}, []int{0, 1, 0}},
+		{"all", Bounds{2, 4}, []int{1, 1}, []int{0, 1}, []int{1, 1}, []int{0, 0}, []int{0, 0}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := members(row.targets, row.leaving...)
@@ -142,7 +142,7 @@ func TestAPoolKeepsItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizing := rapid.SampledFrom([]Sizing{LaxGreedy, BackwardCompatible, Equitable}).Draw(t, "sizing")
 		n := rapid.IntRange(1, 6).Draw(t, "zones")
-		l := Limits{Min: rapid.IntRange(0, 8).Draw(t, "min")}
+		l := Bounds{Min: rapid.IntRange(0, 8).Draw(t, "min")}
 		l.Max = l.Min + rapid.IntRange(0, 12).Draw(t, "more")
 		m := make([]Member, n)
 		for cycle := range rapid.IntRange(1, 12).Draw(t, "cycles") {

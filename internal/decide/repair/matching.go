@@ -64,7 +64,8 @@ func (f *finder) strangersOf(g *model.Group) (out []*corev1.Node, until time.Tim
 	}
 	for i := range f.snap.Nodes {
 		n := &f.snap.Nodes[i]
-		if n.Object != nil && n.Group >= 0 && unlisted[n.Instance] && f.snap.Groups[n.Group].ID == g.ID && n.State != model.StateBeingDeleted {
+		if n.Object != nil && n.Group >= 0 && unlisted[n.Instance] && f.snap.Groups[n.Group].ID == g.ID &&
+			n.State != model.StateBeingDeleted {
 			out = append(out, n.Object)
 		}
 	}
@@ -98,7 +99,10 @@ func asOld(made time.Time, off time.Duration, n *corev1.Node) bool {
 
 // others are labels of nodes that no group ever makes: of another provisioner's, and of
 // control planes. A group whose own nodes have one is another matter.
-var others = []string{"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", "node-role.kubernetes.io/control-plane", "eks.amazonaws.com/compute-type"}
+var others = []string{
+	"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", "node-role.kubernetes.io/control-plane",
+	"eks.amazonaws.com/compute-type",
+}
 
 // alike are labels whose values all nodes of a group agree in, unless they vary.
 var alike = []string{

@@ -48,7 +48,8 @@ func NewRate(s *model.Snapshot) *Rate {
 	slices.SortFunc(r.ended, func(a, b ending) int { return a.until.Compare(b.until) })
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if d := n.Standing.Drain; n.Group >= 0 && d != nil && d.Unready && d.Stage != model.Removed && d.Stage != model.RollingBack {
+		if d := n.Standing.Drain; n.Group >= 0 && d != nil && d.Unready && d.Stage != model.Removed &&
+			d.Stage != model.RollingBack {
 			r.Take(n.Group)
 		}
 	}
@@ -75,10 +76,12 @@ func (r *Rate) Held(group int) *model.Verdict {
 	v := model.Verdict{Reason: model.ManyAmiss, Fix: "time; or look for what these machines have in common"}
 	switch {
 	case r.groups[group] <= 0:
-		v.Detail = fmt.Sprintf("at most %d machines of the group are ended within %s because something is amiss with them", model.MostEndings(g.Expected), model.EndingsApart)
+		v.Detail = fmt.Sprintf("at most %d machines of the group are ended within %s because something is amiss with them",
+			model.MostEndings(g.Expected), model.EndingsApart)
 		v.Until = r.untils[group]
 	case r.all <= 0:
-		v.Detail = fmt.Sprintf("no more machines of all groups are ended within %s because something is amiss with them", model.EndingsApart)
+		v.Detail = fmt.Sprintf("no more machines of all groups are ended within %s because something is amiss with them",
+			model.EndingsApart)
 		v.Until = r.enough()
 	default:
 		return nil

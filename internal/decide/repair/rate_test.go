@@ -13,7 +13,9 @@ import (
 func TestWhenTheRateLetsGo(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	group := func(id provider.GroupID, count int, ago time.Duration) model.Group {
-		return model.Group{Group: provider.Group{ID: id}, GroupStanding: model.GroupStanding{Expected: 10, Endings: model.Endings{Count: count, Last: now.Add(-ago)}}}
+		return model.Group{Group: provider.Group{ID: id}, GroupStanding: model.GroupStanding{
+			Expected: 10, Endings: model.Endings{Count: count, Last: now.Add(-ago)},
+		}}
 	}
 	for name, c := range map[string]struct {
 		ended []model.Group
@@ -25,8 +27,8 @@ func TestWhenTheRateLetsGo(t *testing.T) {
 		"under way":            {[]model.Group{group("a", 1, time.Minute)}, 11, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &model.Snapshot{Now: now, Groups: append([]model.Group{{GroupStanding: model.GroupStanding{Expected: 10}}, {GroupStanding: model.GroupStanding{Expected: 200}}}, c.ended...)}
-			s.Groups[1].Expected = 100
+			s := &model.Snapshot{Now: now, Groups: append(make([]model.Group, 2), c.ended...)}
+			s.Groups[0].Expected, s.Groups[1].Expected = 10, 100
 			r := NewRate(s)
 			for range c.taken {
 				r.Take(1)

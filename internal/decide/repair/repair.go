@@ -4,8 +4,8 @@
 //
 // What flows in: a snapshot, whose groups tell what is not waited for any more.
 // What flows out: one step per group or pool at most, and a verdict for each
-// unit that stays for now. A ready node is nobody's concern here: an instance
-// that could be one, under another id, is left alone (rule P6).
+// unit that stays for now. Ready nodes are left alone, and so is an instance that
+// could be one of them under another id (rule P6).
 //
 // Pure. Who may import it: decide.
 package repair
@@ -49,7 +49,9 @@ type Result struct {
 // closed to groups that are written to: nothing else is to be done to them in this plan.
 func Plan(s *model.Snapshot, p model.Policy, rate *Rate, access *gate.Gate) Result {
 	var r Result
-	f := finder{snap: s, policy: p.Repair, rate: rate, halted: halts(s, p.Rules), pools: poolsOf(s), strangers: strangers(s)}
+	f := finder{
+		snap: s, policy: p.Repair, rate: rate, halted: halts(s, p.Rules), pools: poolsOf(s), strangers: strangers(s),
+	}
 	for gi := range s.Groups {
 		g := &s.Groups[gi]
 		wake(&r, g.Due)
@@ -119,9 +121,12 @@ func (f *finder) forced(g *model.Group) model.RepairPolicy {
 func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 	p := f.forced(g)
 	if g.Kept > 0 {
-		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Kept, Verdict: model.Verdict{Reason: model.NotCancellable, Since: g.KeptSince,
+		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Kept, Verdict: model.Verdict{
+			Reason: model.NotCancellable, Since: g.KeptSince,
 			Detail: fmt.Sprintf("%d of the nodes asked for did not come, and the cloud could not take the request back", g.Kept),
-			Fix:    "a new try once this group may grow, by itself: other groups are tried meanwhile; docs/reasons.md says how such requests can be taken back"}})
+			Fix: "a new try once this group may grow, by itself: other groups are tried meanwhile; docs/reasons.md says " +
+				"how such requests can be taken back",
+		}})
 	}
 	// 1. Instances that the cloud could not make, then those that never
 	// registered.
@@ -130,19 +135,22 @@ func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 			if (w.Err != nil) != failed || !w.GivenUp() {
 				continue
 			}
-			reason, condition, force, why := model.ProvisionTimeout, provider.StillWithoutNode, p.ForceUnregistered, fmt.Sprintf("instance %s has had no node since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
+			since := w.Since.UTC().Format(time.TimeOnly)
+			reason, condition, force := model.ProvisionTimeout, provider.StillWithoutNode, p.ForceUnregistered
+			why := fmt.Sprintf("instance %s has had no node since %s", w.Instance, since)
 			if w.Lost {
 				// A provider may still name the node that is gone, and would take that for
 				// one that came meanwhile. That no node is the machine's is looked up before
 				// the write all the same.
 				condition = ""
-				why = fmt.Sprintf("instance %s runs without the node that it had, since %s", w.Instance, w.Since.UTC().Format(time.TimeOnly))
+				why = fmt.Sprintf("instance %s runs without the node that it had, since %s", w.Instance, since)
 			}
 			if !w.Created.IsZero() && w.Since.Before(w.Created) {
 				why += ", and neither had what the cloud replaced by it"
 			}
 			if failed {
-				reason, condition, force, why = model.InstanceFailed, provider.StillFailed, p.ForceFailed, fmt.Sprintf("the cloud could not make instance %s: %v", w.Instance, w.Err)
+				reason, condition, force = model.InstanceFailed, provider.StillFailed, p.ForceFailed
+				why = fmt.Sprintf("the cloud could not make instance %s: %v", w.Instance, w.Err)
 			}
 			v := f.held(g, w, force)
 			if v == nil && !failed {
@@ -165,9 +173,12 @@ func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 	wake(r, until)
 	if len(held) > 0 {
 		n = max(0, n-len(held))
-		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Overdue - n, Verdict: model.Verdict{Reason: model.MatchingBroken,
-			Detail: fmt.Sprintf("%d of the nodes asked for have no instance, and %d nodes have none, %s among them: a lower target could end those", g.Overdue, len(held), held[0].Name), Until: until,
-			Fix: "answers of the cloud that list all instances, or provider ids that agree between the cloud and the nodes"}})
+		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Overdue - n, Verdict: model.Verdict{
+			Reason: model.MatchingBroken, Until: until,
+			Detail: fmt.Sprintf("%d of the nodes asked for have no instance, and %d nodes have none, %s among them: "+
+				"a lower target could end those", g.Overdue, len(held), held[0].Name),
+			Fix: "answers of the cloud that list all instances, or provider ids that agree between the cloud and the nodes",
+		}})
 		if n == 0 {
 			return Step{}, false
 		}
@@ -178,7 +189,8 @@ func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 		return Step{}, false
 	}
 	return Step{Verb: model.Cancel, Group: gi, From: g.Expected, To: g.Expected - n, Reason: model.ProvisionTimeout,
-		Why: fmt.Sprintf("%d of the nodes asked for did not come; the target goes from %d to %d", g.Overdue, g.Expected, g.Expected-n)}, true
+		Why: fmt.Sprintf("%d of the nodes asked for did not come; the target goes from %d to %d",
+			g.Overdue, g.Expected, g.Expected-n)}, true
 }
 
 // held says what keeps an instance that is not waited for any more, nil if
@@ -188,14 +200,16 @@ func (f *finder) held(g *model.Group, w model.Waiting, force bool) *model.Verdic
 		return &model.Verdict{Reason: model.InstanceHeld, Detail: w.Hold}
 	}
 	if g.CloudChooses && len(g.Instances) > 1 {
-		return &model.Verdict{Reason: model.AllOrNothing, Detail: "the cloud would choose which machine of the group ends", Fix: "it registers, and all of them can go; or a person ends it"}
+		return &model.Verdict{Reason: model.AllOrNothing, Detail: "the cloud would choose which machine of the group ends",
+			Fix: "it registers, and all of them can go; or a person ends it"}
 	}
 	if w.Err == nil {
 		for _, n := range f.strangers {
 			if asOld(w.Created, skew, n) && CouldBe(g, n) {
 				return &model.Verdict{Reason: model.MatchingBroken,
-					Detail: fmt.Sprintf("node %s (%s) has no instance, and could be that of instance %s (%s)", n.Name, n.Spec.ProviderID, w.Instance, w.ProviderID),
-					Fix:    "provider ids that agree between the cloud and the nodes"}
+					Detail: fmt.Sprintf("node %s (%s) has no instance, and could be that of instance %s (%s)",
+						n.Name, n.Spec.ProviderID, w.Instance, w.ProviderID),
+					Fix: "provider ids that agree between the cloud and the nodes"}
 			}
 		}
 	}
@@ -219,7 +233,8 @@ func (f *finder) few(gi int, g *model.Group) *model.Verdict {
 }
 
 func atMin(g *model.Group) *model.Verdict {
-	return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("target %d, min %d", g.Expected, g.Min), Fix: "a lower minimum, or the flag that forces it"}
+	return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("target %d, min %d", g.Expected, g.Min),
+		Fix: "a lower minimum, or the flag that forces it"}
 }
 
 // room is what a pool has above its minimum.
@@ -254,7 +269,7 @@ func wake(r *Result, at time.Time) {
 	}
 }
 
-// Resized tells whether any group is resized by the steps.
+// Resized reports whether any group is resized by the steps.
 func (r Result) Resized() bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Verb == model.Cancel })
 }

@@ -135,8 +135,8 @@ func (r *Room) Lacks(owner types.UID) string {
 // lacking finds, of the controllers whose pods were evicted a short while ago, those
 // that have not made up for it.
 //
-// Where no pod has come, the controller may just have fewer to make by now; it is
-// not told from one that cannot make any. Wake is when the next of them has had its time.
+// Where no pod has come, the controller may have been scaled down. That looks the same
+// as a controller that cannot make pods. Wake is when the next of them has had its time.
 func lacking(s *model.Snapshot, all map[types.UID]*made) (out map[types.UID]lack, wake time.Time) {
 	out = map[types.UID]lack{}
 	for owner, d := range s.Displaced {

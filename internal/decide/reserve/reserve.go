@@ -89,8 +89,8 @@ func (r *Room) GatherDrafts(wanted map[model.NodeID]bool) {
 // that replaces a machine which it takes for broken. The pods will need room in a
 // moment, and the node that came for theirs may be the emptiest of all.
 //
-// Nothing is bought for them before they wait, and they use up no budget: whoever
-// evicts them does.
+// Nothing is bought for them before they wait. They use up no budget here: their
+// eviction does, and it is not ours.
 func (r *Room) PlaceLeaving() {
 	var mover *schedsim.Mover
 	for i := range r.snap.Nodes {

@@ -43,9 +43,8 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 	return nil
 }
 
-// failed keeps a node whose removal was begun in vain, for as long as it rests for that
-// or as no removal is to begin after a failure. It is no candidate meanwhile: others may
-// go in its place.
+// failed keeps a node whose removal failed, for its own rest or for the delay after a
+// failure, whichever is longer. It is no candidate meanwhile: others may go in its place.
 func (f *finder) failed(n *model.Node) *model.Verdict {
 	failure := n.Standing.Failed
 	if failure.At.IsZero() {
@@ -61,8 +60,7 @@ func (f *finder) failed(n *model.Node) *model.Verdict {
 		Since:  failure.At, Until: until, Fix: "time, or what was in the way is mended"}
 }
 
-// unready says what keeps a node that is not ready from being unneeded for that;
-// nil if nothing does.
+// unready says why a node that is not ready is not to go for that, nil if it may.
 func unready(n *model.Node, p model.ScaleDownPolicy) *model.Verdict {
 	switch {
 	case n.State != model.StateUnready && n.State != model.StateNeverStarted:

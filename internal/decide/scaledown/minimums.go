@@ -68,7 +68,7 @@ func (l *minimums) leave(n *model.Node) {
 	}
 }
 
-// removing tells whether our removal of the node is under way: until it has ended
+// removing reports whether our removal of the node is under way: until it has ended
 // the target still counts it, whatever the cloud shows.
 func removing(n *model.Node) bool {
 	return n.Standing.Drain != nil && n.Standing.Drain.Stage == model.Removing

@@ -50,10 +50,10 @@ func (f *finder) placeDrafts(m *schedsim.Mover, receivers map[model.NodeID]bool)
 	return stay
 }
 
-// ground is the world as it will be if nothing more goes than what has begun, and
-// nothing comes. Pods of nodes that are unneeded and stay for now may be the company
-// that others need, and nodes on their way the room.
-type ground struct {
+// present is the world in which nothing goes but what has begun, and nothing comes. A
+// removal that begins has to find room in it: an unneeded node that stays for now may
+// have pods that others must be beside, and nodes on their way may never come.
+type present struct {
 	*finder
 	mover     *schedsim.Mover // nil until it is needed
 	mark      schedsim.Mark
@@ -61,10 +61,10 @@ type ground struct {
 	receivers map[model.NodeID]bool
 }
 
-// stand takes the world back to before candidates were accepted, and lets go what has
-// begun: the question about the next one is then the one that is asked when it is
-// tainted.
-func (g *ground) stand(begun []Start) {
+// prepare takes the world back to before candidates were accepted, and takes out the
+// nodes that have begun to go. The next candidate is asked here what it will be asked
+// again once it is tainted.
+func (g *present) prepare(begun []Start) {
 	if g.mover != nil {
 		return
 	}
@@ -73,12 +73,12 @@ func (g *ground) stand(begun []Start) {
 	g.mover = g.readyMover(g.order)
 	g.placeDrafts(g.mover, g.receivers)
 	for i := range begun {
-		g.mover.Exclude(begun[i].Node) // all of these are empty: else it had been needed
+		g.mover.Exclude(begun[i].Node) // they are empty, or there would be a mover already
 	}
 }
 
 // leave lets some candidates go together, or says why they cannot by themselves.
-func (g *ground) leave(list []*candidate, begun []Start) *model.Verdict {
+func (g *present) leave(list []*candidate, begun []Start) *model.Verdict {
 	if g.mover == nil && !slices.ContainsFunc(list, func(c *candidate) bool { return !c.empty() }) {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (g *ground) leave(list []*candidate, begun []Start) *model.Verdict {
 			return why
 		}
 	}
-	g.stand(begun)
+	g.prepare(begun)
 	mark := g.mover.Mark()
 	for _, c := range list {
 		g.mover.Exclude(c.node)
@@ -128,9 +128,9 @@ func (g *ground) leave(list []*candidate, begun []Start) *model.Verdict {
 }
 
 // companyMoves keeps a node while pods are on their way that some of its pods follow by
-// affinity, or that follow some of them. Where those come to lie is the scheduler's to
-// choose, and both at once might miss each other.
-func (g *ground) companyMoves(c *candidate) *model.Verdict {
+// affinity, or that follow some of them. The scheduler chooses where those go, and pods
+// that move at the same time might miss each other.
+func (g *present) companyMoves(c *candidate) *model.Verdict {
 	for _, b := range reserve.Batches(g.Snapshot, c.housed) {
 		for _, other := range g.Moving {
 			if g.Room.World.Follows(b.Class, other) || g.Room.World.Follows(other, b.Class) {

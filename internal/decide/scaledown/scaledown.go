@@ -107,7 +107,7 @@ func Plan(in Input) Result {
 	// were accepted before it?
 	f.accept(candidates, order)
 	// 4. Which of those that nothing needs begin to go?
-	r := f.result(f.begin(&ground{finder: f, mark: mark, order: order}))
+	r := f.result(f.begin(&present{finder: f, mark: mark, order: order}))
 	r.Homeless = homeless
 	return r
 }
@@ -327,7 +327,7 @@ func tooFewSteps(p model.ScaleDownPolicy) *model.Verdict {
 
 // begin starts the removal of unneeded nodes, in the order in which they were
 // accepted, as far as the limits allow.
-func (f *finder) begin(g *ground) []Start {
+func (f *finder) begin(g *present) []Start {
 	b := newStarts(f.Input)
 	var out []Start
 	for i := range f.accepted {
@@ -335,7 +335,7 @@ func (f *finder) begin(g *ground) []Start {
 		if f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group].GoesWhole() {
 			continue
 		}
-		why := b.held(c, f.since(c))
+		why := b.blocked(c, f.since(c))
 		if why == nil {
 			why = g.leave([]*candidate{c}, out)
 		}

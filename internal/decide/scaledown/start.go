@@ -16,8 +16,8 @@ type starts struct {
 	parallel int // how many more may be on their way out
 	drains   int // and how many of those may have pods of their own
 	open     int // how many are on their way out
-	// amiss of all nodes count as not ready in the cluster's health. What goes counts in
-	// neither any more.
+	// amiss are the nodes that the cluster's health counts as not ready, of all. A node
+	// that begins to go counts in neither.
 	amiss, all int
 	cooldown   *model.Verdict
 }
@@ -78,10 +78,10 @@ func of(why string) string {
 	return " (" + why + ")"
 }
 
-// turns is within what time each class of pods that wait has its turn, though a cycle has
-// no steps for all: those that it did not look at are first in the next, which follows
-// after seconds. It is much longer than that takes, and it has an end, or whoever can
-// make many classes of pods could keep every node for ever.
+// turns is the time within which each class of waiting pods has its turn, even if one
+// cycle has no steps for all: classes that it did not reach come first in the next, some
+// seconds later. The time has an end: otherwise a user who makes many classes of pods
+// could keep every node forever.
 const turns = 10 * time.Minute
 
 // MayBeNeeded reports whether a node that could go since then may be needed by pods of
@@ -90,8 +90,8 @@ func MayBeNeeded(s *model.Snapshot, unseen int, since time.Time) bool {
 	return unseen > 0 && since.Add(turns).After(s.Now)
 }
 
-// held says what keeps an unneeded node for now, nil if nothing does.
-func (b *starts) held(c *candidate, since time.Time) *model.Verdict {
+// blocked says what keeps an unneeded node for now, nil if nothing does.
+func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 	n := &b.Snapshot.Nodes[c.node]
 	g := &b.Snapshot.Groups[n.Group]
 	p := b.Policy.ScaleDown
@@ -158,14 +158,14 @@ func (b *starts) resting(g *model.Group, group int) *model.Verdict {
 	return b.cooldown
 }
 
-// never tells whether a limit is none at all: nodes like this one are not removed.
+// never reports whether a limit of zero keeps all nodes like this one.
 func (b *starts) never(c *candidate) bool {
 	p := b.Policy.ScaleDown
 	return p.MaxParallelism == 0 || !c.empty() && p.MaxDrains == 0
 }
 
 // unhealthyWithout says that the cluster would be left alone as unhealthy if these nodes,
-// of one group, went. They would be given back at once, and begin to go again, and so on.
+// of one group, went. They would be given back at once, begin to go again, and so on.
 func (b *starts) unhealthyWithout(list []*candidate) *model.Verdict {
 	amiss, all := b.counted(list)
 	amiss, all = b.amiss-amiss, b.all-all
@@ -206,16 +206,16 @@ func (b *starts) tooMany(c *candidate, count int) *model.Verdict {
 	return nil
 }
 
-// clock is since when an unneeded node's time runs, how long it must, and the
-// reason while it does. That of a node that is not ready begins when it stopped to
-// be.
+// clock says since when the time of an unneeded node runs, how long it must run, and the
+// reason until then. For a node that is not ready it begins when the node stopped
+// being ready.
 func (b *starts) clock(g *model.Group, n *model.Node, since time.Time) (time.Time, time.Duration, model.Reason) {
 	if n.Kind == model.Unready {
 		wait := b.Policy.ScaleDown.UnreadyTime
 		if t := g.Options.ScaleDownUnreadyTime; t != nil {
 			wait = *t
 		}
-		// By the clock of another machine: a time that is still to come says nothing.
+		// The time is by another machine's clock. One in the future says nothing.
 		if t := model.UnreadySince(n.Object); t.After(since) && !t.After(b.Snapshot.Now) {
 			since = t
 		}

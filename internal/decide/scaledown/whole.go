@@ -147,7 +147,7 @@ func (m *mover) moveAll(members []*candidate) *model.Verdict {
 // beginWhole starts the removal of whole groups. One that is larger than the
 // limits on what runs at a time goes when nothing else does, unless a limit lets nothing
 // like it go at all.
-func (f *finder) beginWhole(b *starts, ground *ground, begun []Start) []Start {
+func (f *finder) beginWhole(b *starts, now *present, begun []Start) []Start {
 	members := map[int][]*candidate{}
 	for i := range f.accepted {
 		if g := f.Snapshot.Nodes[f.accepted[i].node].Group; f.Snapshot.Groups[g].GoesWhole() {
@@ -159,7 +159,7 @@ func (f *finder) beginWhole(b *starts, ground *ground, begun []Start) []Start {
 		occupied := &candidate{}
 		for _, c := range members[g] {
 			if why == nil {
-				why = b.held(c, f.since(c))
+				why = b.blocked(c, f.since(c))
 			}
 			if !c.empty() {
 				occupied = c
@@ -178,7 +178,7 @@ func (f *finder) beginWhole(b *starts, ground *ground, begun []Start) []Start {
 			why = b.tooMany(occupied, len(members[g]))
 		}
 		if why == nil {
-			why = ground.leave(members[g], begun)
+			why = now.leave(members[g], begun)
 		}
 		for _, c := range members[g] {
 			begun = f.settle(b, c, why, begun)

@@ -62,12 +62,12 @@ func (pl *planner) brake(list []*waiting) {
 	}
 	// 2. Nodes that an ask has brought, for classes that wait still.
 	for _, a := range s.Arrivals {
-		b.judge(a)
+		b.compare(a)
 	}
 	slices.SortFunc(b.stand, inOrder)
 	for _, k := range b.stand {
 		if c, ok := b.class[k.Class]; ok && !ofStep(k) {
-			pl.hold(c, k)
+			pl.applyBrake(c, k)
 		}
 		// It may end for others than its own class: steps are for a whole group or namespace.
 		pl.wake = earliest(pl.wake, k.Until)
@@ -80,11 +80,11 @@ func (pl *planner) brake(list []*waiting) {
 
 // ofStep reports whether a brake was drawn with the purchase that it is about: it names no
 // node then. It holds only where pods of its class fit nodes that are ready and wait all
-// the same (holdSteps); those that fit none are an ordinary case.
+// the same (applyStepBrakes); those that fit none are an ordinary case.
 func ofStep(k model.Brake) bool { return k.Reason == model.SchedulerDisagrees && k.Node == "" }
 
-// hold keeps a brake's group from growing for a class.
-func (pl *planner) hold(c model.ClassID, k model.Brake) {
+// applyBrake keeps a brake's group from growing for a class.
+func (pl *planner) applyBrake(c model.ClassID, k model.Brake) {
 	if group := groupIndex(pl.s, k); group >= 0 {
 		pl.w.Avoid(c, group)
 		pl.braked[brakeKey{c, group}] = k
@@ -107,11 +107,11 @@ func (pl *planner) addBrake(k model.Brake) {
 	pl.brakes = slices.Insert(pl.brakes, i, k)
 }
 
-// holdSteps holds all groups that a step has been made in for a class.
-func (pl *planner) holdSteps(c model.ClassID) {
+// applyStepBrakes holds all groups that a step has been made in for a class.
+func (pl *planner) applyStepBrakes(c model.ClassID) {
 	for _, k := range pl.brakes {
 		if ofStep(k) && k.Class == pl.s.Classes[c].Digest() {
-			pl.hold(c, k)
+			pl.applyBrake(c, k)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func groupIndex(s *model.Snapshot, k model.Brake) int {
 // that of a step is.
 const forget = 24 * time.Hour
 
-// stands tells whether a brake holds on: while the template is the same, and
+// stands reports whether a brake holds on: while the template is the same, and
 // neither the node that did not help nor a newer one of the group has shown that
 // the class can run there.
 func (b *brakes) stands(k model.Brake) bool {
@@ -186,7 +186,7 @@ func (b *brakes) landedSince(c model.ClassID, group int, k model.Brake) bool {
 	return false
 }
 
-// helped tells whether a node, or a newer one of the group, runs pods of the
+// helped reports whether a node, or a newer one of the group, runs pods of the
 // class; or, if so asked, has room for them.
 func (b *brakes) helped(c model.ClassID, group int, name string, since time.Time, room bool) bool {
 	for i := range b.pl.s.Nodes {
@@ -210,15 +210,15 @@ func (b *brakes) digest(t schedsim.Template) string {
 	return b.pl.s.Contents.Shapes[t.Shape].Digest()
 }
 
-// judge compares a node that was bought for some classes with what its template
+// compare compares a node that was bought for some classes with what its template
 // promised them. What other pods or people have done to it is no mismatch.
-func (b *brakes) judge(a model.Arrival) {
+func (b *brakes) compare(a model.Arrival) {
 	s := b.pl.s
 	i, ok := b.node(a.Node)
 	if !ok || s.Nodes[i].Kind != model.Ready || s.Nodes[i].Group < 0 || s.Nodes[i].Object.Spec.Unschedulable {
 		return
 	}
-	// A group that cannot grow now is judged as well: it may when the node is gone.
+	// A group that cannot grow now is compared as well: it may grow when the node is gone.
 	t, ok := b.template[s.Nodes[i].Group]
 	if !ok {
 		if t, ok = b.pl.w.GroupTemplate(s.Nodes[i].Group); !ok {

@@ -10,14 +10,14 @@ import (
 )
 
 // tellAfter is how long the scheduler may leave pods waiting that fit ready nodes
-// before that is told. Whether it is believed takes longer (disagreeAfter).
+// before that is reported. Whether it is believed takes longer (disagreeAfter).
 const tellAfter = time.Minute
 
 // doubt finds the classes that fit ready nodes while the scheduler leaves them waiting.
-// It is told first; then the scheduler is believed: for one pod of one such class
+// It is reported first; then the scheduler is believed: for one pod of one such class
 // another node is looked for. That class is returned, nil if there is none. A node
 // that is bought against the scheduler's word brakes its group for the class until it
-// has helped, and with it all further steps for the namespace: whoever can make pods
+// has helped, and with it all further steps for the namespace: a user who can make pods
 // that the scheduler refuses can make many kinds of them.
 func (pl *planner) doubt(list []*waiting) (step *waiting) {
 	for _, q := range list {

@@ -172,7 +172,7 @@ func (pl *planner) leastPrice(c model.ClassID) float64 {
 			continue
 		}
 		a := pl.w.Allocatable(h.template)
-		least = min(least, price*max(share(r.MilliCPU, a.MilliCPU), share(r.Memory, a.Memory), share(1, a.Pods)))
+		least = min(least, price*max(fraction(r.MilliCPU, a.MilliCPU), fraction(r.Memory, a.Memory), fraction(1, a.Pods)))
 	}
 	if math.IsInf(least, 1) {
 		least = 0

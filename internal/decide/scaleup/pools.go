@@ -11,7 +11,7 @@ import (
 
 // fillPools buys what pools lack of their minimums, without any pod that asks for
 // it: what the plan buys for pods counts. A group's share never keeps its pool below
-// the minimum, all other limits do. It tells whether anything was bought.
+// the minimum, all other limits do. It reports whether anything was bought.
 func (pl *planner) fillPools() (bought bool) {
 	templates := map[int]head{}
 	for _, h := range pl.heads {
@@ -59,12 +59,12 @@ func (pl *planner) fill(p pool.Pool, templates map[int]head) (bought bool) {
 		members[i].Blocked = members[i].Blocked || pl.limits.hard(group) <= 0 && !pl.restsShortly(group)
 	}
 	has := pool.Targets(members)
-	for i, n := range pool.Fill(p.Sizing, p.Limits, members) {
+	for i, n := range pool.Fill(p.Sizing, p.Bounds, members) {
 		group := p.Groups[i]
 		if n = min(n, pl.limits.hard(group)); n <= 0 {
 			continue
 		}
-		pl.fillWith(templates[group], n, fmt.Sprintf("pool %s has %d nodes of at least %d", p.ID, has, p.Limits.Min))
+		pl.fillWith(templates[group], n, fmt.Sprintf("pool %s has %d nodes of at least %d", p.ID, has, p.Bounds.Min))
 		bought = true
 	}
 	return bought
@@ -73,7 +73,7 @@ func (pl *planner) fill(p pool.Pool, templates map[int]head) (bought bool) {
 // soon is how short the rest of a group must be for its pool's minimum to wait for it.
 const soon = time.Minute
 
-// restsShortly tells whether nothing but a short rest keeps a group from growing, after a
+// restsShortly reports whether nothing but a short rest keeps a group from growing, after a
 // call that failed for no fault of its own. Its part of the minimum waits for it: bought
 // elsewhere, it would stay there for good.
 func (pl *planner) restsShortly(group int) bool {

@@ -178,7 +178,7 @@ func (pl *planner) dropIdle() bool {
 	return dropped
 }
 
-// domainsMoved tells whether a class with a spread constraint was placed before
+// domainsMoved reports whether a class with a spread constraint was placed before
 // some domain that counts for it was opened.
 func (pl *planner) domainsMoved() bool {
 	for c, n := range pl.domains {
@@ -337,10 +337,10 @@ func (pl *planner) largestTemplate() model.Resources {
 // size is the sum of a pod's shares of CPU and memory: first-fit decreasing by
 // it fills nodes well.
 func size(r, of model.Resources) float64 {
-	return share(r.MilliCPU, of.MilliCPU) + share(r.Memory, of.Memory)
+	return fraction(r.MilliCPU, of.MilliCPU) + fraction(r.Memory, of.Memory)
 }
 
-func share(part, of int64) float64 {
+func fraction(part, of int64) float64 {
 	if of <= 0 {
 		return float64(part)
 	}
@@ -415,7 +415,7 @@ func (pl *planner) placeOnExisting(list []*waiting) {
 				q.existing = len(q.Pods) - q.delayed - q.left
 				pl.disagreements(q, put)
 				if q.existing > 0 {
-					pl.holdSteps(q.Class)
+					pl.applyStepBrakes(q.Class)
 				}
 			} else {
 				// Those that fit a ready node only beside pods on others wait for these, too.
@@ -462,7 +462,7 @@ func (pl *planner) result(list []*waiting) Result {
 	notices, until := pl.notices()
 	r := Result{
 		Options: pl.options, Wake: earliest(pl.wake, until), Notices: notices, Brakes: pl.brakes,
-		Shares: pool.Told(pl.limits.s, pl.limits.pooled),
+		Shares: pool.Shown(pl.limits.s, pl.limits.pooled),
 	}
 	loads := pl.w.Planned()
 	for gi := range pl.grown {

@@ -19,7 +19,7 @@ var placeLabels = []string{
 	"topology.ebs.csi.aws.com/zone", "topology.gke.io/zone", "topology.disk.csi.azure.com/zone",
 }
 
-// similar tells whether two groups' nodes differ only in where they are and in
+// similar reports whether two groups' nodes differ only in where they are and in
 // labels whose value names the group itself, and have about the same amounts.
 func (pl *planner) similar(a, b head) bool {
 	sa, sb := pl.s.Contents.Shapes[a.template.Shape], pl.s.Contents.Shapes[b.template.Shape]
@@ -54,7 +54,7 @@ func without(labels map[string]string, keys []string) map[string]string {
 	return kept
 }
 
-// close tells whether two sets of amounts are near enough: CPU and all else by
+// close reports whether two sets of amounts are near enough: CPU and all else by
 // one ratio, memory by another; extended resources must be the same.
 func close(a, b model.Resources, ratio, memoryRatio float64) bool {
 	return near(a.MilliCPU, b.MilliCPU, ratio) && near(a.Memory, b.Memory, memoryRatio) &&

@@ -9,7 +9,7 @@ import (
 )
 
 // This file is about a cycle that ends because its steps are used up: what it did
-// not look at is told, and is first in the next.
+// not look at is reported, and comes first in the next.
 
 // pace is how soon a cycle that ended early is followed by the next.
 const pace = 10 * time.Second
