@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -63,6 +64,13 @@ func (b *wasteBook) unsure(now time.Time) {
 	clear(b.ready)
 }
 
+// forgotten: the answers of the cloud lacked a group until its loss was believed, and what
+// was bought there with it. If it comes back, its nodes are some that nobody asked for.
+func (b *wasteBook) forgotten(group provider.GroupID) {
+	delete(b.growths, group)
+	maps.DeleteFunc(b.wasted, func(p purpose, _ wasted) bool { return p.group == group })
+}
+
 // refused: a growth has bought nothing, so nodes that come up are not its own.
 func (b *wasteBook) refused(call model.Call) {
 	b.growths[call.Group] = slices.DeleteFunc(b.growths[call.Group], func(g growth) bool {
@@ -73,6 +81,11 @@ func (b *wasteBook) refused(call model.Call) {
 // cycle takes in a cycle: first what it buys, then what could be seen in it.
 func (b *wasteBook) cycle(ck *checker, c model.Cycle) {
 	s := c.Snapshot
+	for _, ch := range c.Changes {
+		if ch.Kind == model.GroupForgotten {
+			b.forgotten(ch.Group)
+		}
+	}
 	b.forgive(s)
 	for _, g := range c.Plan.Grow {
 		var classes []string
