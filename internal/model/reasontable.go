@@ -166,8 +166,9 @@ var ReasonSections = []ReasonSection{
 		{OutOfReach, 0,
 			"The cloud [balances](aws.md#groups-over-several-zones) the group's nodes over its zones, and the zone " +
 				"that these pods want is so far ahead that more than two nodes in every other zone would have to come " +
-				"first. No node is bought for that; one was, to make sure that the rule holds, and the next such trial is " +
-				"at the time given.",
+				"first. Or the group's limits leave room for fewer nodes than it takes to be certain of one in that zone, " +
+				"and those that came were elsewhere. No node is bought for that; one was, to see, and the next such trial " +
+				"is at the time given.",
 			"Give the zone a group of its own, or even out the group's nodes over its zones."},
 		{GroupUnreadable, 0,
 			"The cloud could not tell how the group stands; or another group of its pool has not been read since the " +
