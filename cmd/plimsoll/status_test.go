@@ -185,8 +185,8 @@ func TestMemoryGoesFromLeaderToLeader(t *testing.T) {
 	}
 	client := fake.NewClientset()
 	since := time.Now().Add(-time.Minute).UTC()
-	text, _, err := status.EncodeMemory(model.Memory{Backoffs: map[provider.GroupID]model.Backoff{
-		"g": {Until: since.Add(time.Hour), Duration: time.Hour, Since: since, Kind: provider.Quota, Message: "from before"}}})
+	text, _, err := status.EncodeMemory(model.Memory{Backoffs: map[provider.GroupID]model.Rest{
+		"g": {Until: since.Add(time.Hour), Length: time.Hour, Since: since, Kind: provider.Quota, Message: "from before"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func TestTheLedgerForgetsWhatIsOnlyObserved(t *testing.T) {
 				// that never did: nobody reads them.
 				cmp.FilterPath(func(p cmp.Path) bool {
 					name := p.Last().String()
-					return name == ".PausedUntil" || name == ".Failure" || name == ".FailureWhy" || name == ".NotBefore" ||
+					return name == ".Rests" || name == ".FailureWhy" || name == ".NotBefore" ||
 						name == ".MarkAfter" || name == ".Evictions" || p.Index(-2).String() == ".Failed" && name != ".At"
 				}, cmp.Ignore()),
 				// A node of which nothing is said is as good as none.
@@ -78,8 +78,10 @@ func TestTheLedgerForgetsWhatIsOnlyObserved(t *testing.T) {
 				t.Error(diff)
 			}
 			for id, g := range got.Groups {
-				if g.PausedUntil.After(began.AddDate(-1, 0, 0)) {
-					t.Errorf("group %s rests until %s", id, g.PausedUntil)
+				for _, r := range g.Rests {
+					if r.Until.After(began.AddDate(-1, 0, 0)) {
+						t.Errorf("group %s rests: %+v", id, r)
+					}
 				}
 			}
 			for name, n := range got.Nodes {
@@ -143,7 +145,7 @@ func TestAnObservedLoopSeesTheSameNeedAgain(t *testing.T) {
 		if len(p.Grow) != 1 || p.Nodes == 0 || p.Grow[0].From != 0 {
 			t.Fatalf("at %s: %s", c.Now, p.Text(s))
 		}
-		if g := s.Groups[0]; g.Expected != 0 || !g.Backoff.Since.IsZero() || g.Busy != nil || len(s.Brakes) > 0 {
+		if g := s.Groups[0]; g.Expected != 0 || !g.Rests.Of(model.RestFailed).Since.IsZero() || g.Busy != nil || len(s.Brakes) > 0 {
 			t.Fatalf("the ledger believes in it: %+v", g.GroupStanding)
 		}
 		c.Now = c.Now.Add(10 * time.Second)

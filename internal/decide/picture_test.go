@@ -38,7 +38,7 @@ func snapshotOf(t *testing.T, scene string) (*model.Snapshot, model.Policy) {
 	}
 	snap := s.Snapshot(s.Policy)
 	for i := range snap.Groups {
-		snap.Groups[i].Backoff = model.Backoff{}
+		snap.Groups[i].Rests = nil
 	}
 	return snap, s.Policy
 }
@@ -96,7 +96,9 @@ func TestAnUnsureGroupIsLeftAlone(t *testing.T) {
 	for _, group := range []string{"failed", "silent", "short"} {
 		for name, mend := range map[string]func(*model.Snapshot, *model.Group){
 			"unsure": func(_ *model.Snapshot, g *model.Group) { g.Unsure = true },
-			"paused": func(s *model.Snapshot, g *model.Group) { g.PausedUntil = s.Now.Add(time.Second) },
+			"paused": func(s *model.Snapshot, g *model.Group) {
+				g.Rests.Put(model.Rest{Cause: model.RestPaused, Until: s.Now.Add(time.Second)})
+			},
 			"busy":   func(_ *model.Snapshot, g *model.Group) { g.Busy = &model.Call{Verb: model.Grow, Group: g.ID} },
 			"unread": func(_ *model.Snapshot, g *model.Group) { g.Err = &provider.Error{Kind: provider.Unavailable} },
 		} {

@@ -21,10 +21,10 @@ func TestAShortRestMovesNoNode(t *testing.T) {
 			rest func(*model.Group, time.Time)
 			want string
 		}{
-			"throttled": {func(g *model.Group, now time.Time) { g.PausedUntil = now.Add(30 * time.Second) }, "p-z2 0 → 1, p-z3 0 → 1"},
+			"throttled": {func(g *model.Group, now time.Time) { rests(g, model.RestPaused, now.Add(30*time.Second)) }, "p-z2 0 → 1, p-z3 0 → 1"},
 			"unsure":    {func(g *model.Group, _ time.Time) { g.Unsure = true }, "p-z2 0 → 1, p-z3 0 → 1"},
-			"for long":  {func(g *model.Group, now time.Time) { g.PausedUntil = now.Add(5 * time.Minute) }, "p-z2 0 → 2, p-z3 0 → 1"},
-			"failed":    {func(g *model.Group, now time.Time) { g.Unsure, g.Backoff.Until = true, now.Add(time.Second) }, "p-z2 0 → 2, p-z3 0 → 1"},
+			"for long":  {func(g *model.Group, now time.Time) { rests(g, model.RestPaused, now.Add(5*time.Minute)) }, "p-z2 0 → 2, p-z3 0 → 1"},
+			"failed":    {func(g *model.Group, now time.Time) { g.Unsure = true; rests(g, model.RestFailed, now.Add(time.Second)) }, "p-z2 0 → 2, p-z3 0 → 1"},
 		} {
 			t.Run(sizing+", "+why, func(t *testing.T) {
 				s := testkit.NewScenario()
@@ -46,7 +46,7 @@ group p-z3 max=4 cpu=4 memory=16Gi zone=c pool=p
 				if text := strings.Join(got, ", "); text != row.want {
 					t.Errorf("%s, not %s", text, row.want)
 				}
-				if until := snap.Groups[0].PausedUntil; !until.IsZero() && (plan.Wake.IsZero() || plan.Wake.After(until)) {
+				if until := snap.Groups[0].Rests.Of(model.RestPaused).Until; !until.IsZero() && (plan.Wake.IsZero() || plan.Wake.After(until)) {
 					t.Errorf("it wakes at %s", plan.Wake)
 				}
 			})
@@ -79,10 +79,10 @@ pods web count=2 cpu=3 memory=1Gi select=zone:a
 				}
 				snap := s.Snapshot(s.Policy)
 				g := &snap.Groups[0]
-				if g.GivenUp() != 1 || !g.Backoff.Until.After(snap.Now) {
+				if g.GivenUp() != 1 || !g.Rests.Of(model.RestFailed).Stands(snap.Now) {
 					t.Fatalf("the scene is not what it is to be: %+v", g.GroupStanding)
 				}
-				g.Backoff.Until = snap.Now // it has rested
+				rests(g, model.RestFailed, snap.Now) // it has rested
 				if name == "rollout" {
 					g.Holds = []provider.Hold{{Op: provider.OpRemove, Reason: "Rollout"}, {Op: provider.OpCancel, Reason: "Rollout"}}
 				}
@@ -92,4 +92,8 @@ pods web count=2 cpu=3 memory=1Gi select=zone:a
 			})
 		}
 	}
+}
+
+func rests(g *model.Group, cause model.RestCause, until time.Time) {
+	g.Rests.Put(model.Rest{Cause: cause, Until: until})
 }

@@ -30,7 +30,7 @@ func TestStrangersHoldForAWhile(t *testing.T) {
 				group a max=9 cpu=4 memory=16Gi
 				asked a age=8h
 				node other cpu=4 memory=16Gi age=`+c.age)
-			snap.Groups[0].Asks[0].Units[0].GivenUp = snap.Now.Add(-c.givenUp)
+			snap.Groups[0].Asks[0].Units[0].Entered = snap.Now.Add(-c.givenUp)
 			if c.stray {
 				snap.Strays = map[string]provider.GroupID{"other": "a"}
 			}
@@ -71,7 +71,7 @@ func TestUnlistedMachinesHoldACancellation(t *testing.T) {
 			asked a age=8h
 			node a1 group=a
 			node b1 group=b`)
-		snap.Groups[0].Asks[0].Units[0].GivenUp = snap.Now.Add(-7 * time.Hour)
+		snap.Groups[0].Asks[0].Units[0].Entered = snap.Now.Add(-7 * time.Hour)
 		for i := range snap.Nodes {
 			if n := &snap.Nodes[i]; n.Name == node {
 				snap.Groups[n.Group].InstanceNamed(n.Instance).Unlisted = true

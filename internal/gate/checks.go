@@ -98,13 +98,13 @@ var neverStarted = check{"never started", func(q question) *model.Verdict {
 
 // backoff: the group rests after growth that failed.
 var backoff = check{"backoff", func(q question) *model.Verdict {
-	b := q.group.Backoff
-	if !b.Until.After(q.snap.Now) {
+	r := q.group.Rests.Of(model.RestFailed)
+	if !r.Stands(q.snap.Now) {
 		return nil
 	}
-	return &model.Verdict{Reason: model.GroupBackoff, Since: b.Since,
-		Until: b.Until, Fix: "time; a growth that works ends it for good",
-		Detail: fmt.Sprintf("for %s, until %s: %s", b.Duration, b.Until.UTC().Format("15:04:05Z"), b.Message)}
+	return &model.Verdict{Reason: model.GroupBackoff, Since: r.Since,
+		Until: r.Until, Fix: "time; a growth that works ends it for good",
+		Detail: fmt.Sprintf("for %s, until %s: %s", r.Length, r.Until.UTC().Format("15:04:05Z"), r.Message)}
 }}
 
 // unhealthy: too many of the group's nodes are missing or not ready (S2).
@@ -112,11 +112,12 @@ var unhealthy = check{"unhealthy", func(q question) *model.Verdict { return q.gr
 
 // paused: a write failed for no fault of the group.
 var paused = check{"paused", func(q question) *model.Verdict {
-	if !q.group.PausedUntil.After(q.snap.Now) {
+	r := q.group.Rests.Of(model.RestPaused)
+	if !r.Stands(q.snap.Now) {
 		return nil
 	}
-	return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed: " + q.group.Failure,
-		Until: q.group.PausedUntil, Fix: "time"}
+	return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed: " + r.Message,
+		Until: r.Until, Fix: "time"}
 }}
 
 // The provider holds the group. A repair removes machines and cancels requests, and
@@ -167,13 +168,13 @@ var resized = check{"resized", func(q question) *model.Verdict {
 
 // refused: removals rest after the cloud has refused some in a row.
 var refused = check{"refused", func(q question) *model.Verdict {
-	r := q.group.Refused
-	if !r.Until.After(q.snap.Now) {
+	r := q.group.Rests.Of(model.RestRefused)
+	if !r.Stands(q.snap.Now) {
 		return nil
 	}
 	return &model.Verdict{Reason: model.Cooldown, Since: r.Since,
 		Until: r.Until, Fix: "time, once what the cloud says is mended",
-		Detail: fmt.Sprintf("for %s, since removals in its group were refused: %s", r.Duration, r.Message)}
+		Detail: fmt.Sprintf("for %s, since removals in its group were refused: %s", r.Length, r.Message)}
 }}
 
 // tooMany and tooFew: the group has not reached its target. A node that is not ready

@@ -82,13 +82,13 @@ var causes = []struct {
 		g.Unhealthy = &model.Verdict{Reason: model.NodeNeverStarted, Detail: "n1"}
 	}, "NodeNeverStarted (n1)"},
 	{"backoff", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
-		g.Backoff = model.Backoff{Until: now.Add(time.Minute), Duration: 5 * time.Minute, Message: "sold out"}
+		g.Rests.Put(model.Rest{Cause: model.RestFailed, Until: now.Add(time.Minute), Length: 5 * time.Minute, Message: "sold out"})
 	}, "GroupBackoff (for 5m0s, until 12:01:00Z: sold out)"},
 	{"unhealthy", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
 		g.Unhealthy = &model.Verdict{Reason: model.GroupUnhealthy, Detail: "2 of 2"}
 	}, "GroupUnhealthy (2 of 2)"},
 	{"paused", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
-		g.PausedUntil, g.Failure = now.Add(time.Second), "throttled"
+		g.Rests.Put(model.Rest{Cause: model.RestPaused, Until: now.Add(time.Second), Message: "throttled"})
 	}, "GroupPaused (the last write to it failed: throttled)"},
 	{"held from growing", hold(provider.OpGrow), "GroupHeld (Frozen: by a person)"},
 	{"held from repair", hold(provider.OpCancel), "GroupHeld (Frozen: by a person)"},
@@ -99,7 +99,7 @@ var causes = []struct {
 		"ScaleFromZeroOff (the cluster has no ready node)"},
 	{"resized", nil, "Resizing (one more)"},
 	{"refused", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
-		g.Refused = model.Backoff{Until: now.Add(time.Minute), Duration: 5 * time.Minute, Message: "protected"}
+		g.Rests.Put(model.Rest{Cause: model.RestRefused, Until: now.Add(time.Minute), Length: 5 * time.Minute, Message: "protected"})
 	}, "Cooldown (for 5m0s, since removals in its group were refused: protected)"},
 	{"too many", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.UnreadyNodes = 1 },
 		"TargetNotReached (its group wants 2 nodes, and has 1 more)"},

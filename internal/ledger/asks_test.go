@@ -103,7 +103,7 @@ func units(g model.GroupStanding) (open, givenUp int) {
 			if u.Open() {
 				open++
 			}
-			if !u.GivenUp.IsZero() {
+			if u.State == model.UnitGivenUp || u.State == model.UnitKept {
 				givenUp++
 			}
 		}
@@ -259,21 +259,21 @@ func TestFailedInstances(t *testing.T) {
 	}
 	g := fail(1)
 	want(t, "given up", g.GivenUp(), 1)
-	want(t, "kind", g.Backoff.Kind, provider.NoCapacity)
-	want(t, "rest", g.Backoff.Duration, 5*time.Minute)
+	want(t, "kind", g.Rests.Of(model.RestFailed).Kind, provider.NoCapacity)
+	want(t, "rest", g.Rests.Of(model.RestFailed).Length, 5*time.Minute)
 	want(t, "changes", kinds(s.l), []model.ChangeKind{model.CreationFailed, model.BackoffBegan})
-	want(t, "rest while resting", fail(2).Backoff.Duration, 5*time.Minute)
-	want(t, "the next rest", fail(9).Backoff.Duration, 10*time.Minute)
-	want(t, "the next rest", fail(30).Backoff.Duration, 20*time.Minute)
-	want(t, "the most", fail(60).Backoff.Duration, 30*time.Minute)
-	want(t, "the most", fail(100).Backoff.Duration, 30*time.Minute)
-	want(t, "after three hours", fail(100.5+181).Backoff.Duration, 5*time.Minute)
+	want(t, "rest while resting", fail(2).Rests.Of(model.RestFailed).Length, 5*time.Minute)
+	want(t, "the next rest", fail(9).Rests.Of(model.RestFailed).Length, 10*time.Minute)
+	want(t, "the next rest", fail(30).Rests.Of(model.RestFailed).Length, 20*time.Minute)
+	want(t, "the most", fail(60).Rests.Of(model.RestFailed).Length, 30*time.Minute)
+	want(t, "the most", fail(100).Rests.Of(model.RestFailed).Length, 30*time.Minute)
+	want(t, "after three hours", fail(100.5+181).Rests.Of(model.RestFailed).Length, 5*time.Minute)
 	// A growth that works ends it.
 	s.at(300)
 	s.grow(1)
 	s.node(s.instance(), corev1.ConditionTrue, s.now())
 	g = s.at(301)
-	want(t, "after a success", g.Backoff, model.Backoff{})
+	want(t, "after a success", g.Rests.Of(model.RestFailed), model.Rest{Cause: model.RestFailed})
 }
 
 // TestAnEarlierGrowthEndsNoBackoff: units of the ask that failed in part do not
@@ -289,7 +289,7 @@ func TestAnEarlierGrowthEndsNoBackoff(t *testing.T) {
 	s.minute = 2
 	s.node(good, corev1.ConditionTrue, s.now())
 	g := s.at(2)
-	want(t, "kind", g.Backoff.Kind, provider.Quota)
+	want(t, "kind", g.Rests.Of(model.RestFailed).Kind, provider.Quota)
 	_ = bad
 }
 
@@ -349,7 +349,7 @@ func TestMemory(t *testing.T) {
 	a, b := s.l.Standing(), again.Standing()
 	want(t, "standing", b, a)
 	g := b.Groups["g"]
-	if g.Backoff.Until.IsZero() || len(g.Asks) != 1 || g.Overdue != 0 || b.Nodes["i001"].UnneededSince.IsZero() || len(b.Brakes) != 1 {
+	if g.Rests.Of(model.RestFailed).Until.IsZero() || len(g.Asks) != 1 || g.Overdue != 0 || b.Nodes["i001"].UnneededSince.IsZero() || len(b.Brakes) != 1 {
 		t.Fatalf("%+v", b)
 	}
 }
@@ -512,7 +512,7 @@ func TestEmptyAnswerAfterARestart(t *testing.T) {
 	s.fleet(2)
 	s.at(0)
 	s.grow(1)
-	s.l.fail(s.l.group("g"), s.now(), &provider.Error{Kind: provider.Quota})
+	s.l.group("g").Rests.Put(model.Rest{Cause: model.RestFailed, Since: s.now(), Until: s.now().Add(5 * time.Minute), Kind: provider.Quota})
 	s.restart()
 	for i, groups := range [][]provider.Group{nil, {{ID: "other"}}, {{ID: "other"}}} {
 		s.minute += 0.2
@@ -522,7 +522,7 @@ func TestEmptyAnswerAfterARestart(t *testing.T) {
 		}
 	}
 	g := s.at(2)
-	want(t, "backoff", g.Backoff.Kind, provider.Quota)
+	want(t, "backoff", g.Rests.Of(model.RestFailed).Kind, provider.Quota)
 	want(t, "found again", g.Asks[0].Found, false)
 }
 
@@ -540,7 +540,7 @@ func TestGrowthsWithoutAnAnswer(t *testing.T) {
 				c := model.Call{ID: fmt.Sprint(i), Verb: model.Grow, Group: "g", To: 2}
 				s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 				g := s.at(float64(i)+0.5, model.Outcome{Call: c, Ended: s.now(), Target: -1, Err: &e})
-				want(t, "backs off", !g.Backoff.Until.IsZero(), rests)
+				want(t, "backs off", !g.Rests.Of(model.RestFailed).Until.IsZero(), rests)
 			}
 		})
 	}
@@ -591,15 +591,15 @@ func TestMemoryOfOddTimes(t *testing.T) {
 	s.fleet(2)
 	later := t0.Add(1000 * time.Hour)
 	s.l = Restore(s.l.rules, model.Memory{
-		Asks:     []model.Ask{{ID: "a", Group: "g", Units: make([]model.Unit, 1)}, {ID: "b", Group: "g", At: later, Units: []model.Unit{{Stalled: later}}}, {Group: "g"}},
-		Backoffs: map[provider.GroupID]model.Backoff{"g": {Until: later, Since: t0}}, Unneeded: map[string]time.Time{"i001": later},
+		Asks:     []model.Ask{{ID: "a", Group: "g", Units: make([]model.Unit, 1)}, {ID: "b", Group: "g", At: later, Units: []model.Unit{{Deadline: model.Deadline{Stalled: later}}}}, {Group: "g"}},
+		Backoffs: map[provider.GroupID]model.Rest{"g": {Until: later, Since: t0}}, Unneeded: map[string]time.Time{"i001": later},
 		LastGrowth: later,
 	})
 	s.target = 4
 	g := s.at(1)
 	want(t, "overdue", g.Overdue, 0)
 	want(t, "asks", len(g.Asks), 2)
-	want(t, "backoff", g.Backoff, model.Backoff{})
+	want(t, "backoff", g.Rests.Of(model.RestFailed), model.Rest{Cause: model.RestFailed})
 	want(t, "unneeded", s.l.Standing().Nodes["i001"].UnneededSince.IsZero(), true)
 	want(t, "last growth", s.l.Standing().LastGrowth, s.now())
 	want(t, "overdue in time", s.at(17).Overdue, 2)
@@ -615,11 +615,11 @@ func TestNeverReadyBacksOff(t *testing.T) {
 	s.node(s.instance(), corev1.ConditionFalse, s.now())
 	s.at(1)
 	g := s.at(16)
-	want(t, "code", g.Backoff.Code, model.CodeNeverStarted)
+	want(t, "code", g.Rests.Of(model.RestFailed).Code, model.CodeNeverStarted)
 	want(t, "unhealthy", g.Unhealthy.Reason, model.NodeNeverStarted)
 	s.nodes, s.instances, s.target = nil, nil, 0
 	g = s.at(17)
-	want(t, "code after its end", g.Backoff.Code, model.CodeNeverStarted)
+	want(t, "code after its end", g.Rests.Of(model.RestFailed).Code, model.CodeNeverStarted)
 	want(t, "the cluster", s.l.Standing().Unhealthy == nil, true)
 }
 
@@ -628,8 +628,8 @@ func TestNeverReadyBacksOff(t *testing.T) {
 func TestReadyAfterItWasGivenUp(t *testing.T) {
 	s := newStage(t, 0)
 	s.at(0)
-	s.grow(1)
-	s.l.groups["g"].asks[0].For = []string{"web"}
+	s.target++
+	s.l.group("g").Note(s.now(), grow(0, 1), []string{"web"})
 	s.minute = 1
 	n := s.node(s.instance(), corev1.ConditionFalse, s.now())
 	s.at(1)
@@ -692,7 +692,7 @@ func TestStockOut(t *testing.T) {
 	want(t, "overdue", g.Overdue, 2)
 	want(t, "given up", g.GivenUp(), 2)
 	want(t, "changes", kinds(s.l), []model.ChangeKind{model.AskGivenUp, model.BackoffBegan})
-	want(t, "why", g.Backoff.Kind, provider.NoCapacity)
+	want(t, "why", g.Rests.Of(model.RestFailed).Kind, provider.NoCapacity)
 	open, _ := units(g)
 	want(t, "the instance is waited for", open, 1)
 	s.at(2)
@@ -726,7 +726,7 @@ func TestRequestsThatStay(t *testing.T) {
 	want(t, "one came", g.Kept, 1)
 	// The backoff's end: they are waited for once more, from now on.
 	s.holds = nil
-	until := g.Backoff.Until.Sub(t0).Minutes()
+	until := g.Rests.Of(model.RestFailed).Until.Sub(t0).Minutes()
 	want(t, "just before", s.at(until-0.1).Kept, 1)
 	g = s.at(until)
 	want(t, "waited for again", g.Kept, 0)
@@ -748,7 +748,7 @@ func TestRequestsAtTheMinimum(t *testing.T) {
 	g := s.at(1)
 	want(t, "given up", g.Overdue, 2)
 	s.holds = nil
-	until := g.Backoff.Until.Sub(t0).Minutes()
+	until := g.Rests.Of(model.RestFailed).Until.Sub(t0).Minutes()
 	want(t, "while it rests", s.at(until-0.1).Overdue, 2)
 	g = s.at(until)
 	want(t, "waited for again", g.GivenUp(), 0)
@@ -763,7 +763,7 @@ func TestStockIsBack(t *testing.T) {
 	s.grow(2)
 	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.NoCapacity), Since: t0}}
 	g := s.at(1)
-	want(t, "rests", g.Backoff.Kind, provider.NoCapacity)
+	want(t, "rests", g.Rests.Of(model.RestFailed).Kind, provider.NoCapacity)
 	s.holds, s.minute = nil, 2
 	s.node(s.instance(), corev1.ConditionTrue, s.now())
 	s.at(2.5)
@@ -807,8 +807,8 @@ func TestWhatIsTriedAgainIsWaitedFor(t *testing.T) {
 				}
 				g := s.at(l.minute)
 				rests = rests || l.gone
-				if len(g.Waiting) != 1 || g.Waiting[0].GivenUp() != l.gone || (g.GivenUp() == 1) != l.gone || !g.Backoff.Until.IsZero() != rests {
-					t.Errorf("minute %v: %+v, backoff %+v", l.minute, g.Waiting, g.Backoff)
+				if len(g.Waiting) != 1 || g.Waiting[0].GivenUp() != l.gone || (g.GivenUp() == 1) != l.gone || !g.Rests.Of(model.RestFailed).Until.IsZero() != rests {
+					t.Errorf("minute %v: %+v, backoff %+v", l.minute, g.Waiting, g.Rests.Of(model.RestFailed))
 				}
 				if waits := l.fails && !l.gone; !g.Waiting[0].Long && waits == g.Waiting[0].RetriedUntil.IsZero() {
 					t.Errorf("minute %v: waited for until %s", l.minute, g.Waiting[0].RetriedUntil)
@@ -901,8 +901,8 @@ func TestEndingsAreCounted(t *testing.T) {
 	}
 	s.restart()
 	g := s.at(10)
-	want(t, "ended", g.Endings.Within(s.now()), 2)
-	want(t, "ended, later", g.Endings.Within(s.now().Add(time.Minute)), 0)
+	want(t, "ended", g.Rests.Of(model.RestEnded).Within(s.now()), 2)
+	want(t, "ended, later", g.Rests.Of(model.RestEnded).Within(s.now().Add(time.Minute)), 0)
 }
 
 // TestDudsStopTheirGroup: one node of many that never becomes ready stops nothing; the
@@ -939,8 +939,8 @@ func TestDudsStopTheirGroup(t *testing.T) {
 			if got := g.Unhealthy != nil; got != c.unhealthy || got && g.Unhealthy.Reason != model.NodeNeverStarted {
 				t.Errorf("unhealthy: %+v", g.Unhealthy)
 			}
-			if got := g.Backoff.Until.After(s.now()); got != c.rest {
-				t.Errorf("backoff: %+v", g.Backoff)
+			if got := g.Rests.Of(model.RestFailed).Until.After(s.now()); got != c.rest {
+				t.Errorf("backoff: %+v", g.Rests.Of(model.RestFailed))
 			}
 		})
 	}
@@ -995,7 +995,7 @@ func TestConflictsPause(t *testing.T) {
 	conflict := &provider.Error{Kind: provider.Conflict}
 	tried := 0
 	for s.minute < 1 {
-		if g := s.at(s.minute + 1.0/60); g.PausedUntil.After(s.now()) {
+		if g := s.at(s.minute + 1.0/60); g.Rests.Of(model.RestPaused).Until.After(s.now()) {
 			continue
 		}
 		tried++
@@ -1004,8 +1004,8 @@ func TestConflictsPause(t *testing.T) {
 	want(t, "growths in a minute", tried, 4)
 	s.minute = 5
 	ask("grow/works", nil)
-	if g := ask("grow/again", conflict); g.PausedUntil.After(s.now()) {
-		t.Errorf("one conflict after a growth that worked: paused until %s", g.PausedUntil)
+	if g := ask("grow/again", conflict); g.Rests.Of(model.RestPaused).Until.After(s.now()) {
+		t.Errorf("one conflict after a growth that worked: paused until %s", g.Rests.Of(model.RestPaused).Until)
 	}
 }
 
@@ -1096,24 +1096,6 @@ func TestSoldOutIsNoIllness(t *testing.T) {
 				t.Errorf("%d kept, unhealthy: %+v", g.Kept, g.Unhealthy)
 			}
 		})
-	}
-}
-
-// TestSoldOutHidesNoLateOnes: units that the cloud has no machines for are not taken off
-// those that do not come for no reason told, where they are more than are asked for.
-func TestSoldOutHidesNoLateOnes(t *testing.T) {
-	l := empty()
-	unit := func(why provider.Kind) model.Unit { return model.Unit{GivenUp: t0, Why: string(why)} }
-	var units []model.Unit
-	for range 4 {
-		units = append(units, unit(provider.NoCapacity), unit(provider.Transient))
-	}
-	g := &group{id: "g", asks: []model.Ask{{Group: "g", At: t0, Units: units}}, missing: 5}
-	l.giveUp(g, &provider.Group{ID: "g"}, t0)
-	want(t, "overdue", g.overdue, 5)
-	l.groupHealth(g, t0)
-	if g.unhealthy == nil {
-		t.Error("four units do not come, and the group is healthy")
 	}
 }
 

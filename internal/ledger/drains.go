@@ -37,12 +37,12 @@ func (l *Ledger) endNode(o model.Outcome) {
 	}
 	n, news := l.advance(n, o.Ended, removal.Ended{Outcome: &o, Again: l.evicts(&o.Call)})
 	if news.Refused {
-		l.refuse(o)
+		l.group(o.Call.Group).RemovalRefused(l.rules, o)
 	}
 	if news.Removed {
 		g := l.group(o.Call.Group)
-		g.refused, g.refusals = model.Backoff{}, 0
-		l.last.removal, g.last.removal = o.Ended, o.Ended
+		g.Rests.End(model.RestRefused)
+		l.last.Removal, g.Last.Removal = o.Ended, o.Ended
 	}
 	l.nodes.put(o.Call.Node, n)
 }
@@ -90,36 +90,10 @@ func (l *Ledger) evicts(of *model.Call) bool {
 	return false
 }
 
-// burst is how long refusals count as one: of many nodes, all are refused at once.
-const burst = 30 * time.Second
-
-// refuse lets the removals of a group rest from the second refusal in a row on, longer
-// each time: to empty nodes that cannot be ended moves pods for nothing, and to taint and
-// cordon nodes whose pods Plimsoll may not evict is as vain.
-func (l *Ledger) refuse(o model.Outcome) {
-	g := l.group(o.Call.Group)
-	if g.refusals > 0 && o.Ended.Sub(g.refusedAt) < burst {
-		return
-	}
-	g.refusals, g.refusedAt = g.refusals+1, o.Ended
-	if g.refusals < 2 {
-		return // the delay after a failure is enough
-	}
-	rest := l.rules.BackoffFirst
-	if g.refused.Duration > 0 {
-		rest = min(2*g.refused.Duration, l.rules.BackoffMost)
-	}
-	rest = max(rest, leastRest)
-	g.refused = model.Backoff{
-		Until: o.Ended.Add(rest), Duration: rest, Since: o.Ended,
-		Kind: o.Err.Kind, Code: o.Err.Code, Message: saying(o.Err),
-	}
-}
-
 // failed puts a removal that failed on record.
 func (l *Ledger) failed(id provider.GroupID, at time.Time, why string) {
-	l.last.failure, l.last.why = at, why
+	l.last.Failure, l.last.Why = at, why
 	if g, ok := l.groups[id]; ok {
-		g.last.failure, g.last.why = at, why
+		g.Last.Failure, g.Last.Why = at, why
 	}
 }

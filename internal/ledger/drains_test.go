@@ -379,8 +379,8 @@ func TestARightThatIsMissing(t *testing.T) {
 		e.second += 9
 	}
 	g := e.l.Standing().Groups["g"]
-	if g.Refused.Code != model.CodeRightMissing || !g.Refused.Until.After(at(e.second)) || !strings.Contains(g.Refused.Message, "grant") {
-		t.Errorf("the group's removals: %+v", g.Refused)
+	if g.Rests.Of(model.RestRefused).Code != model.CodeRightMissing || !g.Rests.Of(model.RestRefused).Until.After(at(e.second)) || !strings.Contains(g.Rests.Of(model.RestRefused).Message, "grant") {
+		t.Errorf("the group's removals: %+v", g.Rests.Of(model.RestRefused))
 	}
 	e = newEmptying(t)
 	e.until(model.Evicting)
@@ -388,8 +388,8 @@ func TestARightThatIsMissing(t *testing.T) {
 		e.call(evictCall("a"), func(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Denied, Message: "a webhook says no"} })
 		e.second += 9
 	}
-	if g := e.l.Standing().Groups["g"]; !g.Refused.Until.IsZero() {
-		t.Errorf("one pod's webhook holds the group: %+v", g.Refused)
+	if g := e.l.Standing().Groups["g"]; !g.Rests.Of(model.RestRefused).Until.IsZero() {
+		t.Errorf("one pod's webhook holds the group: %+v", g.Rests.Of(model.RestRefused))
 	}
 }
 
@@ -722,7 +722,7 @@ func TestRefusedRemovals(t *testing.T) {
 	e := newEmptying(t)
 	e.l.rules.BackoffFirst, e.l.rules.BackoffMost = 5*time.Minute, 30*time.Minute
 	e.node = node("n", "1")
-	remove := func(mend ...func(*model.Outcome)) model.Backoff {
+	remove := func(mend ...func(*model.Outcome)) model.Rest {
 		e.pods = nil
 		e.call(onNode(model.Taint, "n"))
 		e.taint()
@@ -732,7 +732,7 @@ func TestRefusedRemovals(t *testing.T) {
 			e.node = node("n", "1")
 			e.call(untaintCall(model.DrainFailed, "refused"))
 		}
-		return e.l.Standing().Groups["g"].Refused
+		return e.l.Standing().Groups["g"].Rests.Of(model.RestRefused)
 	}
 	denied := func(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Denied, Message: "not allowed"} }
 	want(t, "once", remove(denied).Until, time.Time{})
@@ -740,12 +740,12 @@ func TestRefusedRemovals(t *testing.T) {
 	want(t, "in the same burst", remove(denied).Until, time.Time{})
 	e.second += 60
 	r := remove(denied)
-	want(t, "twice", r.Duration, 5*time.Minute)
+	want(t, "twice", r.Length, 5*time.Minute)
 	want(t, "why", r.Kind, provider.Denied)
 	e.second += 60
-	want(t, "thrice", remove(denied).Duration, 10*time.Minute)
+	want(t, "thrice", remove(denied).Length, 10*time.Minute)
 	e.second += 60
-	want(t, "it works again", remove().Duration, time.Duration(0))
+	want(t, "it works again", remove().Length, time.Duration(0))
 }
 
 // TestANameThatIsUsedAgain: a machine that takes the name of one that was removed, before

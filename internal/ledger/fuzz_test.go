@@ -103,11 +103,11 @@ func check(t *testing.T, l *Ledger, seen model.Observation) {
 				t.Fatalf("%s: an ask for nothing: %+v", id, a)
 			}
 			for _, u := range a.Units {
-				if u.Registered.IsZero() {
+				if u.Node == "" {
 					waiting++
 				}
-				if !u.Ready.IsZero() && u.Registered.IsZero() {
-					t.Fatalf("%s: a unit is ready and has not registered: %+v", id, u)
+				if u.State == model.UnitReady && u.Node == "" {
+					t.Fatalf("%s: a unit is ready and has no node: %+v", id, u)
 				}
 			}
 		}

@@ -5,12 +5,9 @@
 //	standing = ledger.Standing()           for the snapshot to be decided on
 //	ledger'' = ledger.Note(snapshot, plan) intent on record, before the writes
 //
-// Each growth is an Ask, whose units come one by one from asked to instance to
-// node to ready, or are given up when their own time is over: a growth that is
-// asked for later postpones nobody's timer. Each removal is a Drain, advanced by
-// the calls of plans, by their ends, and by what is seen of the node and of the
-// pods on it; what comes next is for decide to say. Calls under way are values,
-// too.
+// It is a router: it keeps the records of groups and nodes and the calls under way,
+// and hands what happens to the life that it is part of. How a growth goes on is
+// for internal/growth to say, and how a removal does for internal/removal.
 //
 // What must survive a restart is a Memory, and Restore begins with one; with an
 // empty one the ledger finds out from the cloud what is on its way.
@@ -19,11 +16,12 @@
 // What flows out: a model.Standing, a model.Memory, and what changed. It reads
 // no clock and does no I/O.
 //
-// Who may import it: loop and the hosts. It imports model.
+// Who may import it: loop and the hosts. It imports model and growth.
 package ledger
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -31,6 +29,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-dev/plimsoll/internal/growth"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -38,15 +37,12 @@ import (
 
 // Ledger is what is known beyond what can be seen.
 type Ledger struct {
-	rules    model.Rules
-	groups   map[provider.GroupID]*group
-	calls    map[string]model.Call
-	nodes    *standings
-	brakes   []model.Brake
-	arrivals []model.Arrival
-	doubts   map[string]model.Doubt // by class; made anew by each Note
-	waits    []string               // the classes that the last plan found pending, by digest
-	changes  []model.Change
+	rules  model.Rules
+	groups map[provider.GroupID]*growth.Group
+	calls  map[string]model.Call
+	nodes  *standings
+	brakes []model.Brake
+	doubts map[string]model.Doubt // by class; made anew by each Note
 
 	counts, others model.Counts
 	unhealthy      *model.Verdict
@@ -54,7 +50,7 @@ type Ledger struct {
 	// last is of the whole cluster. inherited is what was remembered of it: in
 	// which group it happened is not, so that it counts for each that has had
 	// nothing of the kind since. We err to waiting longer.
-	last, inherited lasts
+	last, inherited growth.Lasts
 	// resume is where the search for unneeded nodes goes on.
 	resume string
 	// unseen are the classes that the last cycle had no steps for.
@@ -69,14 +65,17 @@ type Ledger struct {
 	// nothing that is seen need have changed for that.
 	news bool
 
+	// fold is what all groups share of the fold that goes on, or was last. Beyond that,
+	// it keeps the arrivals, and the classes that the last plan found pending.
+	fold growth.Fold
+
 	// What follows is filled anew by each Fold; it keeps its memory only.
 	turn   uint64
 	homes  model.Homes
 	of     []provider.Group // the groups that homes was made of
-	order  []*group         // by index of the inventory's groups
+	order  []*growth.Group  // by index of the inventory's groups
 	places []place          // by index of the nodes
-	fresh  []*provider.Instance
-	timed  map[string]bool // nodes whose time of being unneeded goes on
+	timed  map[string]bool  // nodes whose time of being unneeded goes on
 }
 
 // place is where a node was found to be at home. It stays right while neither
@@ -93,7 +92,8 @@ func New(rules model.Rules) *Ledger { return Restore(rules, model.Memory{}) }
 // Fold takes in the ends of calls, then what is seen.
 func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
 	l.turn++
-	l.changes = nil
+	l.fold.Rules, l.fold.Turn, l.fold.Seen, l.fold.Halted = l.rules, l.turn, &seen, l.unhealthy != nil
+	l.fold.Changes = nil
 	if l.turn == 1 {
 		l.trust(seen.Now)
 	}
@@ -108,29 +108,44 @@ func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
 		l.end(o)
 	}
 	// 2. Targets, and whose instance each node is.
-	l.targets(seen)
+	l.targets()
 	l.match(&seen.Inventory)
 	// 3. Nodes: their state; what we wrote is seen, what is gone is forgotten.
 	l.seenNodes(&seen)
 	// 4. Groups: how far each unit is, what is missing, what is given up.
-	l.presumeLost(&seen)
+	growth.PresumeLost(&l.fold, l.order, l.others.Total)
 	for i, g := range l.order {
-		if g.sighted {
-			l.progress(g, &seen.Inventory.Groups[i], seen)
+		if g.Sighted {
+			g.Progress(&l.fold, &seen.Inventory.Groups[i])
 		}
 	}
-	l.dropGone(seen.Nodes)
+	l.dropGone(&seen)
 	l.news = removal.Settle(l.displaced, &seen) || l.news
 	// 5. The health of it all (S1).
 	l.health(seen.Now)
+	l.fold.Seen = nil
+}
+
+// health answers S1: is the cluster, by and large, in a shape to be acted on?
+func (l *Ledger) health(now time.Time) {
+	for _, g := range l.order {
+		l.counts = l.counts.Plus(g.Counts)
+	}
+	amiss, all := l.rules.Amiss(l.counts, l.others)
+	if !l.rules.TooMany(amiss, all) {
+		l.unhealthy = nil
+		return
+	}
+	l.unhealthy = model.Verdict{
+		Reason: model.ClusterUnhealthy,
+		Detail: fmt.Sprintf("%d of %d nodes are not ready", amiss, all) + l.counts.LostText(),
+		Fix:    fmt.Sprintf("at most %d nodes, or %.0f%% of them, are not ready", l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
+	}.After(l.unhealthy, now)
 }
 
 // dropGone forgets arrivals whose node is gone.
-func (l *Ledger) dropGone(nodes []model.ObservedNode) {
-	if len(l.arrivals) == 0 {
-		return
-	}
-	l.arrivals = slices.DeleteFunc(l.arrivals, func(a model.Arrival) bool { return !inNodes(nodes, a.Node) })
+func (l *Ledger) dropGone(seen *model.Observation) {
+	l.fold.Arrivals = slices.DeleteFunc(l.fold.Arrivals, func(a model.Arrival) bool { return !seen.HasNode(a.Node) })
 }
 
 // match finds the home of every node, unless the instances are those of the
@@ -139,16 +154,14 @@ func (l *Ledger) match(inv *provider.Inventory) {
 	l.order = l.order[:0]
 	for i := range inv.Groups {
 		g := l.group(inv.Groups[i].ID)
-		g.begin()
+		g.Begin()
 		l.order = append(l.order, g)
 	}
 	if !sameInstances(l.of, inv.Groups) {
 		l.homes.Fill(len(inv.Groups), func(i int) *provider.Group { return &inv.Groups[i] })
 		l.places = l.places[:0]
 		for i, g := range l.order {
-			for _, node := range g.fill(&inv.Groups[i]) {
-				l.strays[node] = g.id
-			}
+			g.Fill(&l.fold, &inv.Groups[i])
 		}
 	}
 	l.of = inv.Groups
@@ -203,9 +216,7 @@ func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
 		l.calls[c.ID] = c
 		switch {
 		case c.Verb == model.Grow:
-			g := l.group(c.Group)
-			g.expected, g.written = c.To, s.Now
-			g.asks = append(g.asks, model.Ask{ID: c.ID, Group: c.Group, At: s.Now, For: grown[c.Group], Units: make([]model.Unit, max(0, c.To-c.From))})
+			l.group(c.Group).Note(s.Now, c, grown[c.Group])
 		case c.Node != "":
 			l.noteNode(s, c)
 		}
@@ -244,28 +255,18 @@ func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
 
 // dropArrivals forgets the nodes that have come for pods that wait no more.
 func (l *Ledger) dropArrivals(s *model.Snapshot, p model.Plan) {
-	l.waits = nil
+	l.fold.Waits = nil
 	for i := range p.Pending {
-		l.waits = append(l.waits, s.Classes[p.Pending[i].Class].Digest())
+		l.fold.Waits = append(l.fold.Waits, s.Classes[p.Pending[i].Class].Digest())
 	}
-	if len(l.arrivals) == 0 {
+	if len(l.fold.Arrivals) == 0 {
 		return
 	}
-	before := len(l.arrivals)
-	l.arrivals = slices.DeleteFunc(slices.Clone(l.arrivals), func(a model.Arrival) bool {
-		return !slices.ContainsFunc(a.For, func(class string) bool { return slices.Contains(l.waits, class) })
+	before := len(l.fold.Arrivals)
+	l.fold.Arrivals = slices.DeleteFunc(slices.Clone(l.fold.Arrivals), func(a model.Arrival) bool {
+		return !slices.ContainsFunc(a.For, func(class string) bool { return slices.Contains(l.fold.Waits, class) })
 	})
-	l.news = l.news || len(l.arrivals) < before // a node that settled for them is what it is
-}
-
-// group gives a group's record, a new one if there is none.
-func (l *Ledger) group(id provider.GroupID) *group {
-	g, ok := l.groups[id]
-	if !ok {
-		g = &group{id: id, instances: map[provider.InstanceID]*instance{}}
-		l.groups[id] = g
-	}
-	return g
+	l.news = l.news || len(l.fold.Arrivals) < before // a node that settled for them is what it is
 }
 
 // Open lists the calls under way, by id.
@@ -285,7 +286,7 @@ func (l *Ledger) AwaitsCloud() bool {
 		return true
 	}
 	for _, g := range l.groups {
-		if !g.settled() {
+		if !g.Settled() {
 			return true
 		}
 	}
@@ -299,4 +300,4 @@ func (l *Ledger) AwaitsCloud() bool {
 func (l *Ledger) News() bool { return l.news }
 
 // Changes are what happened in the last Fold.
-func (l *Ledger) Changes() []model.Change { return l.changes }
+func (l *Ledger) Changes() []model.Change { return l.fold.Changes }

@@ -103,7 +103,7 @@ func TestUnknownEndCountsAsDone(t *testing.T) {
 	old.Inventory.AsOf = at(2)
 	l.Fold(old, []model.Outcome{unknown})
 	expected(t, l, 5)
-	if s := l.Standing().Groups["g"]; !s.PausedUntil.Equal(at(8)) || !s.Unsure {
+	if s := l.Standing().Groups["g"]; !s.Rests.Of(model.RestPaused).Until.Equal(at(8)) || !s.Unsure {
 		t.Fatalf("%+v: a short rest is wanted, and a newer read", s)
 	}
 	l.Fold(seen(5, 2), nil)
@@ -119,12 +119,12 @@ func TestFailedGrowth(t *testing.T) {
 	l := noted(folded(seen(0, 2), nil), 1, plan(grow(2, 5)))
 	l.Fold(seen(4, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.NoCapacity, Message: "none"}}})
 	expected(t, l, 2)
-	if until := l.Standing().Groups["g"].Backoff.Until; !until.Equal(at(303)) {
+	if until := l.Standing().Groups["g"].Rests.Of(model.RestFailed).Until; !until.Equal(at(303)) {
 		t.Fatalf("backed off until %v", until)
 	}
 	l = noted(l, 340, plan(grow(2, 5)))
 	l.Fold(seen(343, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(342), Target: -1, Err: &provider.Error{Kind: provider.Conflict}}})
-	if s := l.Standing().Groups["g"]; !s.Backoff.Until.Equal(at(303)) || !s.PausedUntil.IsZero() {
+	if s := l.Standing().Groups["g"]; !s.Rests.Of(model.RestFailed).Until.Equal(at(303)) || !s.Rests.Of(model.RestPaused).Until.IsZero() {
 		t.Fatalf("a conflict is no failure: %+v", s)
 	}
 }
@@ -137,7 +137,7 @@ func TestOutageIsNoGroupsFault(t *testing.T) {
 	old.Inventory.AsOf = at(2)
 	l.Fold(old, []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.Unavailable}}})
 	for _, id := range []provider.GroupID{"g", "h"} {
-		if s := l.Standing().Groups[id]; !s.Unsure || !s.PausedUntil.IsZero() {
+		if s := l.Standing().Groups[id]; !s.Unsure || !s.Rests.Of(model.RestPaused).Until.IsZero() {
 			t.Errorf("%s: %+v", id, s)
 		}
 	}

@@ -7,59 +7,21 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-dev/plimsoll/internal/growth"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// lasts are when things last happened, zero if never, and what failed then.
-type lasts struct {
-	growth, removal, failure time.Time
-	why                      string
-}
-
-// or fills in for what has not happened yet.
-func (t lasts) or(o lasts) lasts {
-	if t.growth.IsZero() {
-		t.growth = o.growth
-	}
-	if t.removal.IsZero() {
-		t.removal = o.removal
-	}
-	if t.failure.IsZero() {
-		t.failure, t.why = o.failure, o.why
-	}
-	return t
-}
-
 // Memory is what a later ledger must know to go on where this one stands.
 func (l *Ledger) Memory() model.Memory {
 	m := model.Memory{
-		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals),
-		LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure,
+		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.fold.Arrivals),
+		LastGrowth: l.last.Growth, LastRemoval: l.last.Removal, LastFailure: l.last.Failure,
 		Resume: l.resume, Strays: firstStrays(l.strays),
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
-		g := l.groups[id]
-		m.Asks = append(m.Asks, g.asksToRemember()...)
-		if !g.backoff.Since.IsZero() {
-			if m.Backoffs == nil {
-				m.Backoffs = map[provider.GroupID]model.Backoff{}
-			}
-			m.Backoffs[id] = g.backoff
-		}
-		if g.endings.Count > 0 {
-			if m.Endings == nil {
-				m.Endings = map[provider.GroupID]model.Endings{}
-			}
-			m.Endings[id] = g.endings
-		}
-		if !g.missingSince.IsZero() {
-			if m.Missing == nil {
-				m.Missing = map[provider.GroupID]time.Time{}
-			}
-			m.Missing[id] = g.missingSince
-		}
+		l.groups[id].Remember(&m)
 	}
 	for name, n := range l.nodes.of {
 		if !n.UnneededSince.IsZero() {
@@ -91,35 +53,17 @@ const mostStrays = 200
 
 // Restore gives a ledger that knows what an earlier one remembered.
 func Restore(rules model.Rules, m model.Memory) *Ledger {
-	last := lasts{growth: m.LastGrowth, removal: m.LastRemoval, failure: m.LastFailure}
+	last := growth.Lasts{Growth: m.LastGrowth, Removal: m.LastRemoval, Failure: m.LastFailure}
 	l := &Ledger{
-		rules: rules, groups: map[provider.GroupID]*group{}, calls: map[string]model.Call{}, nodes: newStandings(),
+		rules: rules, groups: map[provider.GroupID]*growth.Group{}, calls: map[string]model.Call{}, nodes: newStandings(),
 		timed: map[string]bool{}, homes: model.NewHomes(0, nil),
-		brakes: slices.Clone(m.Brakes), arrivals: slices.Clone(m.Arrivals),
+		brakes:    slices.Clone(m.Brakes),
 		displaced: map[types.UID]model.Displaced{}, strays: map[string]provider.GroupID{}, written: m.Written, last: last, inherited: last, resume: m.Resume,
 	}
+	l.fold = growth.Fold{Rules: rules, Calls: l.calls, Strays: l.strays, Arrivals: slices.Clone(m.Arrivals)}
 	maps.Copy(l.displaced, m.Displaced)
 	maps.Copy(l.strays, m.Strays)
-	for _, a := range m.Asks {
-		if a.Group == "" || len(a.Units) == 0 {
-			continue // nothing that anything could come of
-		}
-		g := l.group(a.Group)
-		a.Units = slices.Clone(a.Units)
-		g.asks = append(g.asks, a)
-	}
-	for _, g := range l.groups {
-		slices.SortStableFunc(g.asks, func(a, b model.Ask) int { return a.At.Compare(b.At) })
-	}
-	for id, b := range m.Backoffs {
-		l.group(id).backoff = b
-	}
-	for id, e := range m.Endings {
-		l.group(id).endings = e
-	}
-	for id, since := range m.Missing {
-		l.group(id).missingSince = since
-	}
+	growth.Restore(m, l.group)
 	for name, since := range m.Unneeded {
 		l.nodes.put(name, model.NodeStanding{UnneededSince: since})
 	}
@@ -151,31 +95,14 @@ func (l *Ledger) trust(now time.Time) {
 		l.nodes.put(name, removal.Mended(n, now))
 	}
 	for _, g := range l.groups {
-		for i := range g.asks {
-			if a := &g.asks[i]; a.At.IsZero() || a.At.After(now) {
-				a.At = now
-			}
-			for j := range g.asks[i].Units {
-				u := &g.asks[i].Units[j]
-				u.Since, u.Stalled, u.Lost = earlier(u.Since, now), earlier(u.Stalled, now), earlier(u.Lost, now)
-				u.Exists = earlier(u.Exists, now)
-			}
-		}
-		if b := &g.backoff; b.Until.After(now.Add(l.rules.BackoffMost+l.rules.BackoffReset)) || b.Since.After(now) {
-			*b = model.Backoff{}
-		}
-		g.endings.Last = earlier(g.endings.Last, now)
-		if g.missingSince.After(now) {
-			g.missingSince = now
-		}
+		g.Trust(l.rules, now)
 	}
 	for owner, d := range l.displaced {
 		d.First, d.Last = earlier(d.First, now), earlier(d.Last, now)
 		l.displaced[owner] = d
 	}
-	for _, t := range []*lasts{&l.last, &l.inherited} {
-		t.growth, t.removal, t.failure = earlier(t.growth, now), earlier(t.removal, now), earlier(t.failure, now)
-	}
+	l.last.Bound(now)
+	l.inherited.Bound(now)
 }
 
 // earlier is a time, or the latest that it can be.
@@ -184,29 +111,4 @@ func earlier(t, latest time.Time) time.Time {
 		return latest
 	}
 	return t
-}
-
-// asksToRemember are the group's asks. While nothing makes its machines, a later leader
-// must find that none of their time has run: it may see nothing of the stall.
-func (g *group) asksToRemember() []model.Ask {
-	asks := copyOf(g.asks)
-	if !g.stalls {
-		return asks
-	}
-	for i := range asks {
-		for j := range asks[i].Units {
-			if u := &asks[i].Units[j]; u.Open() {
-				u.Stalled = latest(u.Stalled, g.stalled)
-			}
-		}
-	}
-	return asks
-}
-
-func copyOf(asks []model.Ask) []model.Ask {
-	out := slices.Clone(asks)
-	for i := range out {
-		out[i].Units = slices.Clone(out[i].Units)
-	}
-	return out
 }

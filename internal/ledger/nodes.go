@@ -43,27 +43,13 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 		g, pg := l.order[home.Group], &seen.Inventory.Groups[home.Group]
 		in := &pg.Instances[home.Instance]
 		state, until := model.StateOf(object, in, n.Drain, seen.Now, l.rules.Startup(pg))
-		g.counts.Add(state, object)
 		counted := state != model.StateBeingDeleted || model.CountedByTarget(n.Drain, in)
-		if counted {
-			g.registered++
-		}
-		switch state {
-		case model.StateNeverStarted:
-			if g.neverStarted == "" {
-				g.neverStarted = object.Name
-			}
-		case model.StateYoung:
-			g.wake(until)
-		}
-		rec := g.records[home.Instance]
-		if was := rec.state; rec.node == object.Name && !n.UnneededSince.IsZero() && (was == model.StateReady) != (state == model.StateReady) {
+		if g.See(l.turn, home.Instance, object, state, until, counted) && !n.UnneededSince.IsZero() {
 			// It has turned ready, or stopped to be: it has all of its time, by our own clock.
 			n = l.nodes.of[object.Name]
 			n.UnneededSince = time.Time{}
 			l.nodes.put(object.Name, n)
 		}
-		rec.node, rec.state, rec.since, rec.turn, rec.counted = object.Name, state, object.CreationTimestamp.Time, l.turn, counted
 	}
 	maps.DeleteFunc(l.strays, func(node string, _ provider.GroupID) bool { return !inNodes(seen.Nodes, node) })
 	if there == len(l.nodes.of) {

@@ -74,7 +74,7 @@ func TestAReplacementIsWelcome(t *testing.T) {
 	g := s.at(8)
 	want(t, "asks", len(g.Asks), 0)
 	want(t, "changes", kinds(s.l), []model.ChangeKind{model.AskArrived})
-	want(t, "backoff", g.Backoff, model.Backoff{})
+	want(t, "backoff", g.Rests.Of(model.RestFailed), model.Rest{Cause: model.RestFailed})
 }
 
 // TestAReplacementThatIsLate: between two of them there may be none for a while, and
@@ -114,7 +114,7 @@ func TestAReplacementAfterTheTime(t *testing.T) {
 	g = s.at(15.2)
 	want(t, "given up", g.GivenUp(), 1)
 	want(t, "overdue beside it", g.Overdue, 0)
-	want(t, "the rest is the first", g.Backoff.Duration, 5*time.Minute)
+	want(t, "the rest is the first", g.Rests.Of(model.RestFailed).Length, 5*time.Minute)
 }
 
 // TestALostNodesMachineIsReplaced: that a node had registered, and was lost, is no
@@ -173,7 +173,7 @@ func TestNoTimeRunsWhileNobodyMakesMachines(t *testing.T) {
 	want(t, "just before", s.at(55.9).GivenUp(), 0)
 	g = s.at(56)
 	want(t, "given up", g.GivenUp(), 2)
-	want(t, "rests", g.Backoff.Code, model.CodeTimeout)
+	want(t, "rests", g.Rests.Of(model.RestFailed).Code, model.CodeTimeout)
 }
 
 // TestAStallWhoseEndNobodySaw: the leader that saw it is gone before it ends, and the next
@@ -251,8 +251,8 @@ func TestGrowthThatThePoolRefuses(t *testing.T) {
 			c := model.Call{ID: string(rune('a' + i)), Verb: model.Grow, Group: "g", Pool: pool, To: 2}
 			s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 			g := s.at(m+0.5, model.Outcome{Call: c, Ended: s.now(), Target: 0, Err: &provider.Error{Kind: provider.Limit}})
-			want(t, "backs off", !g.Backoff.Until.IsZero(), row.backsOff || i >= mostLimited)
-			want(t, "rests", !g.PausedUntil.IsZero(), row.rests && i > 0 && i < mostLimited)
+			want(t, "backs off", !g.Rests.Of(model.RestFailed).Until.IsZero(), row.backsOff || i >= 4)
+			want(t, "rests", !g.Rests.Of(model.RestPaused).Until.IsZero(), row.rests && i > 0 && i < 4)
 			want(t, "asks", len(g.Asks), 0)
 		}
 	}
@@ -272,8 +272,8 @@ func TestARefusalLongAgoIsForgotten(t *testing.T) {
 	s := newStage(t, 0)
 	for i := range 6 {
 		g := s.refuse(float64(1+i*60), "p", provider.Limit)
-		want(t, "backs off", g.Backoff.Until.IsZero(), true)
-		want(t, "rests", g.PausedUntil.IsZero(), true)
+		want(t, "backs off", g.Rests.Of(model.RestFailed).Until.IsZero(), true)
+		want(t, "rests", g.Rests.Of(model.RestPaused).Until.IsZero(), true)
 	}
 }
 
@@ -283,8 +283,8 @@ func TestAThrottledGroupRestsLonger(t *testing.T) {
 	s := newStage(t, 0)
 	for i, rest := range []time.Duration{30 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 2 * time.Minute} {
 		g := s.refuse(float64(1+i*10), "p", provider.Throttled)
-		want(t, "rests", g.PausedUntil.Sub(t0.Add(time.Duration(1+i*10)*time.Minute)), rest)
-		want(t, "backs off", g.Backoff.Until.IsZero(), true)
+		want(t, "rests", g.Rests.Of(model.RestPaused).Until.Sub(t0.Add(time.Duration(1+i*10)*time.Minute)), rest)
+		want(t, "backs off", g.Rests.Of(model.RestFailed).Until.IsZero(), true)
 	}
 }
 
@@ -293,5 +293,5 @@ func TestTheLeastRest(t *testing.T) {
 	s := newStage(t, 0)
 	s.l.rules.BackoffFirst, s.l.rules.BackoffMost = 0, 0
 	g := s.refuse(1, "", provider.NoCapacity)
-	want(t, "rests", g.Backoff.Duration, leastRest)
+	want(t, "rests", g.Rests.Of(model.RestFailed).Length, 10*time.Second)
 }

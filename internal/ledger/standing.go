@@ -15,20 +15,20 @@ import (
 func (l *Ledger) Standing() model.Standing {
 	s := model.Standing{
 		Groups: make(map[provider.GroupID]model.GroupStanding, len(l.groups)),
-		Nodes:  l.nodes.give(), LastGrowth: l.last.growth, LastRemoval: l.last.removal, LastFailure: l.last.failure, FailureWhy: l.last.why,
+		Nodes:  l.nodes.give(), LastGrowth: l.last.Growth, LastRemoval: l.last.Removal, LastFailure: l.last.Failure, FailureWhy: l.last.Why,
 		Counts: l.counts, Others: l.others, Unhealthy: l.unhealthy,
-		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.arrivals), Resume: l.resume, Unseen: l.unseen,
+		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.fold.Arrivals), Resume: l.resume, Unseen: l.unseen,
 		Displaced: maps.Clone(l.displaced), Doubts: l.doubts, Strays: maps.Clone(l.strays),
 	}
 	for id, g := range l.groups {
-		if g.sighted {
-			s.Groups[id] = g.standing(l.inherited)
+		if g.Sighted {
+			s.Groups[id] = g.Standing(l.inherited)
 		}
 	}
 	for _, g := range l.order {
-		if g.skew != 0 {
-			s.Notices = append(s.Notices, provider.Notice{Group: g.id, Code: "ClockSkewed",
-				Message: fmt.Sprintf("the cloud's clock is at least %s ours; its times are taken for the nearest that is possible", ahead(g.skew))})
+		if g.Skew != 0 {
+			s.Notices = append(s.Notices, provider.Notice{Group: g.ID, Code: "ClockSkewed",
+				Message: fmt.Sprintf("the cloud's clock is at least %s ours; its times are taken for the nearest that is possible", ahead(g.Skew))})
 		}
 	}
 	for _, c := range l.Open() {
@@ -37,7 +37,7 @@ func (l *Ledger) Standing() model.Standing {
 		}
 		for gid, g := range s.Groups {
 			// A call on one group of a pool keeps the whole pool busy.
-			if gid == c.Group || (c.Pool != "" && l.groups[gid].pool == c.Pool) {
+			if gid == c.Group || (c.Pool != "" && l.groups[gid].Pool == c.Pool) {
 				g.Busy = &c
 				s.Groups[gid] = g
 			}

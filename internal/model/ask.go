@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -8,8 +10,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// Ask is a growth in flight, and how far each of its units has come: asked →
-// instance exists → node registered → ready, or given up.
+// Ask is a growth in flight, and how far each of its units has come.
 type Ask struct {
 	ID    string           `json:"id"`
 	Group provider.GroupID `json:"group"`
@@ -28,31 +29,114 @@ type Ask struct {
 	Units []Unit   `json:"units"`
 }
 
-// Unit is one node that was asked for. An empty Instance means that the cloud
-// has not named one yet.
+// Unit is one node that was asked for. internal/growth moves it from state to state.
 type Unit struct {
+	State UnitState `json:"state,omitzero"`
+	// Entered is when it came into its state, zero while it is asked for: its ask says when.
+	Entered time.Time `json:"entered,omitzero"`
+	// Instance and Node are what it has so far.
 	Instance provider.InstanceID `json:"instance,omitempty"`
 	Node     string              `json:"node,omitempty"`
-	Exists   time.Time           `json:"exists,omitzero"`
-	// Since is when its time to register began, if that is not its instance's creation:
-	// an instance before this one ended without a node. None of its time had run before
-	// Stalled: until then nothing made machines.
-	Since   time.Time `json:"since,omitzero"`
-	Stalled time.Time `json:"stalled,omitzero"`
+	// Exists is when its instance was made, or was left without the node that it had.
+	Exists time.Time `json:"exists,omitzero"`
+	// Deadline is when its time to register began, if that was not with its instance: an
+	// instance before this one ended without a node.
+	Deadline
 	// Lost is when its instance was left without the node that it had.
-	Lost       time.Time `json:"lost,omitzero"`
-	Registered time.Time `json:"registered,omitzero"`
-	Ready      time.Time `json:"ready,omitzero"`
-	// GivenUp is when it was given up, and Why the reason.
-	GivenUp time.Time `json:"givenUp,omitzero"`
-	Why     string    `json:"why,omitempty"`
-	// Kept is when the cloud could not take the request for it back: the target
-	// goes on to count it, and it may come at any time.
-	Kept time.Time `json:"kept,omitzero"`
+	Lost time.Time `json:"lost,omitzero"`
+	// Why is the reason for which it was given up. It stays when the node turns ready
+	// after all.
+	Why string `json:"why,omitempty"`
 }
 
-// Open tells whether the unit has neither registered nor been given up.
-func (u *Unit) Open() bool { return u.Registered.IsZero() && u.GivenUp.IsZero() }
+// UnitState is how far a unit is. The zero value is a unit that is asked for.
+type UnitState uint8
+
+// The states of a unit. A unit that has a node had an instance before, and one that is
+// given up has what it had by then.
+const (
+	// UnitAsked: the target counts it, and the cloud has not named an instance yet.
+	UnitAsked UnitState = iota
+	// UnitMade: it has an instance, and the instance has no node.
+	UnitMade
+	// UnitRegistered: it has a node, and the node was never ready.
+	UnitRegistered
+	// UnitReady: its node was ready.
+	UnitReady
+	// UnitGivenUp: nobody waits for it any more, and the target still counts it.
+	UnitGivenUp
+	// UnitKept: it was given up, and the cloud could not take the request back. It may
+	// come at any time.
+	UnitKept
+)
+
+// UnitStates are the names of the states, in their order, as the memory has them.
+var UnitStates = []string{"asked", "made", "registered", "ready", "givenUp", "kept"}
+
+func (s UnitState) String() string {
+	if int(s) < len(UnitStates) {
+		return UnitStates[s]
+	}
+	return fmt.Sprintf("UnitState(%d)", uint8(s))
+}
+
+// MarshalText is for the memory.
+func (s UnitState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText is for the memory.
+func (s *UnitState) UnmarshalText(text []byte) error {
+	i := slices.Index(UnitStates, string(text))
+	if i < 0 {
+		return fmt.Errorf("read the state of a unit: %q is none of %v", text, UnitStates)
+	}
+	*s = UnitState(i)
+	return nil
+}
+
+// Open reports whether the unit has neither registered nor been given up.
+func (u *Unit) Open() bool { return u.State == UnitAsked || u.State == UnitMade }
+
+// Deadline is when a wait is over: a length of time after it began. What stops the clock
+// moves it, so that the wait has all of its time again.
+type Deadline struct {
+	// Since is when the wait began, zero if what is waited for says so itself.
+	Since time.Time `json:"since,omitzero"`
+	// Stalled is when the clock last stood still. None of the time had run by then.
+	Stalled time.Time `json:"stalled,omitzero"`
+}
+
+// Stop moves the deadline: the clock stood still at that instant.
+func (d *Deadline) Stop(at time.Time) { d.Stalled = Latest(d.Stalled, at) }
+
+// Start moves the deadline, as far as it was set: the time runs from this instant at the
+// earliest.
+func (d *Deadline) Start(at time.Time) { d.Since = Latest(d.Since, at) }
+
+// From is when the time began to run, where a wait that does not say so began otherwise.
+func (d Deadline) From(otherwise time.Time) time.Time {
+	if !d.Since.IsZero() {
+		otherwise = d.Since
+	}
+	return Latest(otherwise, d.Stalled)
+}
+
+// Latest is the last of some times.
+func Latest(t time.Time, more ...time.Time) time.Time {
+	for _, m := range more {
+		if m.After(t) {
+			t = m
+		}
+	}
+	return t
+}
+
+// Earlier is a time, or the latest that it can be.
+func Earlier(t, latest time.Time) time.Time {
+	if t.After(latest) {
+		return latest
+	}
+	return t
+}
 
 // Arrival is a node of an ask that has become ready, or was given up before and may be
 // ready later, as long as what it was bought for may still wait. Ready is zero until then.
@@ -82,30 +166,18 @@ type Brake struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Backoff is a group's rest after a growth that failed. It stands, for the next
-// one's length, until a growth succeeds or the reset time is over.
-type Backoff struct {
-	// Until is when the group may grow again; Duration how long this rest is.
-	Until    time.Time     `json:"until"`
-	Duration time.Duration `json:"duration"`
-	// Since is the last failure; Kind, Code and Message say what it was.
-	Since   time.Time     `json:"since"`
-	Kind    provider.Kind `json:"kind"`
-	Code    string        `json:"code,omitempty"`
-	Message string        `json:"message,omitempty"`
-}
-
 // Memory is what must survive a restart or a change of leader, beside what can
 // be read from the cluster and the cloud.
 type Memory struct {
-	Asks     []Ask                          `json:"asks,omitempty"`
-	Arrivals []Arrival                      `json:"arrivals,omitempty"`
-	Brakes   []Brake                        `json:"brakes,omitempty"`
-	Backoffs map[provider.GroupID]Backoff   `json:"backoffs,omitempty"`
+	Asks     []Ask     `json:"asks,omitempty"`
+	Arrivals []Arrival `json:"arrivals,omitempty"`
+	Brakes   []Brake   `json:"brakes,omitempty"`
+	// Backoffs are the rests of groups after growths that failed, and Endings those after
+	// machines were ended because something was amiss with them. Other rests are short.
+	Backoffs map[provider.GroupID]Rest      `json:"backoffs,omitempty"`
+	Endings  map[provider.GroupID]Endings   `json:"endings,omitempty"`
 	Unneeded map[string]time.Time           `json:"unneeded,omitempty"` // node → since when
 	Missing  map[provider.GroupID]time.Time `json:"missing,omitempty"`  // group → since when it misses nodes
-	// Endings are, by group, the machines ended because something was amiss with them.
-	Endings map[provider.GroupID]Endings `json:"endings,omitempty"`
 	// Strays are nodes that had an instance of a group, and have none any more.
 	Strays map[string]provider.GroupID `json:"strays,omitempty"`
 	// Drains are the removals of nodes with pods, from the taint on.

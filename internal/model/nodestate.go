@@ -229,3 +229,11 @@ func (c Counts) Plus(o Counts) Counts {
 		c.Unregistered + o.Unregistered, c.LongUnregistered + o.LongUnregistered, c.Lost + o.Lost,
 	}
 }
+
+// LostText says how many machines have lost their node, for the end of a sentence.
+func (c Counts) LostText() string {
+	if c.Lost == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d of them are machines that run without a Node object", c.Lost)
+}

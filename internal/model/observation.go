@@ -1,6 +1,8 @@
 package model
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -127,4 +129,10 @@ type Volumes struct {
 	Attachments []*storagev1.VolumeAttachment
 	// Generation changes whenever any of the above does; zero: not counted.
 	Generation uint64
+}
+
+// HasNode reports whether a node of the name is seen.
+func (o *Observation) HasNode(name string) bool {
+	_, found := slices.BinarySearchFunc(o.Nodes, name, func(n ObservedNode, name string) int { return cmp.Compare(n.Object.Name, name) })
+	return found
 }

@@ -303,6 +303,16 @@ type Verdict struct {
 	Fix string
 }
 
+// After is a verdict with the time at which it began, where the one before may have had the
+// same reason.
+func (v Verdict) After(before *Verdict, now time.Time) *Verdict {
+	v.Since = now
+	if before != nil && before.Reason == v.Reason {
+		v.Since = before.Since
+	}
+	return &v
+}
+
 // Cycle is what one turn of the loop saw, decided and learned.
 type Cycle struct {
 	Snapshot *Snapshot

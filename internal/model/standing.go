@@ -61,12 +61,8 @@ type GroupStanding struct {
 	Expected int
 	// Busy is the open call on this group or its pool, nil if there is none.
 	Busy *Call
-	// Backoff is the rest after a growth that failed; Until may be over.
-	Backoff Backoff
-	// PausedUntil is set while the group rests shortly after a call whose
-	// failure is no fault of it, and Failure says which.
-	PausedUntil time.Time
-	Failure     string
+	// Rests are what the group rests from, or has rested from.
+	Rests Rests
 	// Unsure: a write failed, and no read that began after it has shown what
 	// the target is now.
 	Unsure bool
@@ -86,11 +82,6 @@ type GroupStanding struct {
 	Waiting      []Waiting
 	Missing      int
 	MissingSince time.Time
-	// Endings are the machines that were ended because something was amiss with them.
-	Endings Endings
-	// Refused is the rest of the group's removals after the cloud has refused some in
-	// a row; Until may be over.
-	Refused Backoff
 	// LastGrowth, LastRemoval, LastFailure and FailureWhy are the group's own.
 	LastGrowth, LastRemoval, LastFailure time.Time
 	FailureWhy                           string

@@ -265,10 +265,10 @@ func groupBackoffs(c *cycle) []sample {
 	var out []sample
 	for i := range c.Snapshot.Groups {
 		g := &c.Snapshot.Groups[i]
-		switch {
+		switch r := g.Rests.Of(model.RestFailed); {
 		case !c.perGroup:
-		case status.Resting(g, c.Snapshot.Now):
-			out = append(out, sample{1, []string{string(g.ID), cmp.Or(g.Backoff.Code, string(g.Backoff.Kind))}})
+		case r.Stands(c.Snapshot.Now):
+			out = append(out, sample{1, []string{string(g.ID), cmp.Or(r.Code, string(r.Kind))}})
 		default:
 			out = append(out, sample{0, []string{string(g.ID), ""}})
 		}

@@ -261,7 +261,7 @@ func TestGaugesOfTheRegistry(t *testing.T) {
 		Unregistered: 5, LongUnregistered: 6}
 	s.Others = model.Counts{Total: 1, Ready: 1}
 	s.Groups[0].Unhealthy = &model.Verdict{Reason: model.GroupUnhealthy}
-	s.Groups[0].Backoff = model.Backoff{Until: s.Now.Add(time.Second), Kind: provider.NoCapacity, Code: "OutOfStock"}
+	s.Groups[0].Rests = model.Rests{{Cause: model.RestFailed, Until: s.Now.Add(time.Second), Kind: provider.NoCapacity, Code: "OutOfStock"}}
 	s.Groups = append(s.Groups, model.Group{Group: provider.Group{ID: "b"}})
 	d.report(t, c)
 	shows := func(want bool, lines ...string) {
@@ -282,7 +282,7 @@ func TestGaugesOfTheRegistry(t *testing.T) {
 		`node_group_backoff_status{node_group="b",reason=""} 0`+"\n", `node_group_min_count{node_group="a"} 1`+"\n",
 		`node_group_target_count{node_group="a"} 1`+"\n")
 	// The rest is over: the reason is gone.
-	s.Groups[0].Backoff.Until = s.Now
+	s.Groups[0].Rests[0].Until = s.Now
 	d.report(t, c)
 	shows(false, `node_group_backoff_status{node_group="a",reason="OutOfStock"}`)
 	shows(true, `node_group_backoff_status{node_group="a",reason=""} 0`+"\n")

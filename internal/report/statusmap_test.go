@@ -153,7 +153,7 @@ func TestStatusIsWritten(t *testing.T) {
 		if n != 2 || stateOf(t, m) != status.Running {
 			t.Fatalf("after a second: %d writes, %+v", n, m)
 		}
-		if got := m.Annotations[status.MemoryAnnotation]; got != `{"unneeded":{"n":"1970-01-01T00:15:00Z"}}` {
+		if got := m.Annotations[status.MemoryAnnotation]; got != `{"version":2,"unneeded":{"n":"1970-01-01T00:15:00Z"}}` {
 			t.Error(got)
 		}
 		d, _, err := status.DocumentIn(m)

@@ -107,7 +107,7 @@ func (s *Scenario) instance(a args) {
 	if a.has("age") {
 		// An earlier look has seen it come: else its time would begin now.
 		s.Memory.Asks = append(s.Memory.Asks, model.Ask{ID: "seen/" + a.name, Group: g.ID, Found: true, At: in.Created,
-			Units: []model.Unit{{Instance: in.ID, Exists: in.Created}}})
+			Units: []model.Unit{{State: model.UnitMade, Instance: in.ID, Exists: in.Created}}})
 	}
 }
 

@@ -23,8 +23,8 @@ func TestWhoCannotGrow(t *testing.T) {
 		want  Member
 	}{
 		"it may grow":                        {want: Member{Target: 2}},
-		"it rests shortly":                   {group: model.Group{GroupStanding: model.GroupStanding{PausedUntil: now.Add(time.Second), Unsure: true}}, want: Member{Target: 2}},
-		"it rests":                           {group: model.Group{GroupStanding: model.GroupStanding{Backoff: model.Backoff{Until: now.Add(time.Second)}}}, want: Member{Target: 2, Blocked: true}},
+		"it rests shortly":                   {group: model.Group{GroupStanding: model.GroupStanding{Rests: model.Rests{{Cause: model.RestPaused, Until: now.Add(time.Second)}}, Unsure: true}}, want: Member{Target: 2}},
+		"it rests":                           {group: model.Group{GroupStanding: model.GroupStanding{Rests: model.Rests{{Cause: model.RestFailed, Until: now.Add(time.Second)}}}}, want: Member{Target: 2, Blocked: true}},
 		"growth is held":                     {group: model.Group{Group: provider.Group{Holds: hold(provider.OpGrow, "Frozen")}}, want: Member{Target: 2, Blocked: true}},
 		"removal is held":                    {group: model.Group{Group: provider.Group{Holds: hold(provider.OpRemove, "Rollout")}}, want: Member{Target: 2}},
 		"it is on its way out":               {group: model.Group{Group: provider.Group{Holds: hold(provider.OpGrow, provider.BeingDeleted)}}, want: Member{Target: 2, Blocked: true, Leaving: true}},
@@ -35,7 +35,7 @@ func TestWhoCannotGrow(t *testing.T) {
 		"one never came, during a rollout":   {group: model.Group{Group: provider.Group{Holds: hold(provider.OpCancel, "Rollout")}, GroupStanding: model.GroupStanding{Waiting: []model.Waiting{never}}}, want: Member{Target: 2}},
 		"one never came, at its own minimum": {group: model.Group{Group: provider.Group{Min: 2}, GroupStanding: model.GroupStanding{Waiting: []model.Waiting{never}}}, want: Member{Target: 2}},
 		"one is held, and it rests": {group: model.Group{GroupStanding: model.GroupStanding{
-			Waiting: []model.Waiting{preserved}, Backoff: model.Backoff{Until: now.Add(time.Second)}}},
+			Waiting: []model.Waiting{preserved}, Rests: model.Rests{{Cause: model.RestFailed, Until: now.Add(time.Second)}}}},
 			want: Member{Target: 2, Blocked: true}},
 	} {
 		t.Run(name, func(t *testing.T) {

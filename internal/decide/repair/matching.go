@@ -47,8 +47,8 @@ func (f *finder) strangersOf(g *model.Group) (out []*corev1.Node, until time.Tim
 			l.asked = time.Time{}
 		}
 		for j := range a.Units {
-			if u := &a.Units[j]; u.Instance == "" && !u.GivenUp.IsZero() {
-				l.until = latest(l.until, u.GivenUp.Add(doubted))
+			if u := &a.Units[j]; u.Instance == "" && !u.Open() {
+				l.until = latest(l.until, u.Entered.Add(doubted))
 			}
 		}
 		if l.until.After(f.snap.Now) {

@@ -33,9 +33,10 @@ func NewRate(s *model.Snapshot) *Rate {
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		nodes += g.Expected
-		n := g.Endings.Within(s.Now)
+		rest := g.Rests.Of(model.RestEnded)
+		n := rest.Within(s.Now)
 		if n > 0 {
-			r.untils[i] = g.Endings.Last.Add(model.EndingsApart)
+			r.untils[i] = rest.Until
 			r.ended = append(r.ended, ending{r.untils[i], n})
 		}
 		if c := g.Busy; c != nil && c.Group == g.ID && c.Verb == model.Remove && c.Node == "" {

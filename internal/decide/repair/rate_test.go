@@ -14,7 +14,7 @@ func TestWhenTheRateLetsGo(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	group := func(id provider.GroupID, count int, ago time.Duration) model.Group {
 		return model.Group{Group: provider.Group{ID: id}, GroupStanding: model.GroupStanding{
-			Expected: 10, Endings: model.Endings{Count: count, Last: now.Add(-ago)},
+			Expected: 10, Rests: model.Rests{model.Endings{Count: count, Last: now.Add(-ago)}.Rest()},
 		}}
 	}
 	for name, c := range map[string]struct {

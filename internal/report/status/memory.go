@@ -27,6 +27,16 @@ const (
 	packed      = "gzip:"
 )
 
+// memoryVersion is the version of the form that is written. What has a later one is not
+// read: its fields may mean something else. Version 1, the first, has no number.
+const memoryVersion = 2
+
+// written is a memory as it is written down.
+type written struct {
+	Version int `json:"version,omitzero"`
+	model.Memory
+}
+
 // Dropped is what had to be left out of a memory that is too long. What costs the least to lose
 // goes first.
 type Dropped struct {
@@ -88,7 +98,7 @@ func EncodeMemory(m model.Memory) (text string, dropped Dropped, err error) {
 func withoutReady(asks []model.Ask) (kept []model.Ask, dropped int) {
 	for _, a := range asks {
 		all := len(a.Units)
-		a.Units = slices.DeleteFunc(slices.Clone(a.Units), func(u model.Unit) bool { return !u.Ready.IsZero() })
+		a.Units = slices.DeleteFunc(slices.Clone(a.Units), func(u model.Unit) bool { return u.State == model.UnitReady })
 		dropped += all - len(a.Units)
 		if len(a.Units) > 0 {
 			kept = append(kept, a)
@@ -112,7 +122,7 @@ func fewer(text string, entries int, with func(keep int) (string, error)) (short
 }
 
 func encode(m model.Memory) (string, error) {
-	plain, err := json.Marshal(m)
+	plain, err := json.Marshal(written{memoryVersion, m})
 	if err != nil {
 		return "", err
 	}
@@ -135,8 +145,8 @@ func encode(m model.Memory) (string, error) {
 	return b.String(), nil
 }
 
-// DecodeMemory reads what EncodeMemory wrote. Fields that it does not know are left out, since a
-// newer version may have written it.
+// DecodeMemory reads what EncodeMemory wrote, also in the form of before it had versions
+// (ADR 35). Fields that it does not know are left out.
 func DecodeMemory(text string) (model.Memory, error) {
 	plain := []byte(text)
 	if rest, ok := strings.CutPrefix(text, packed); ok {
@@ -151,9 +161,48 @@ func DecodeMemory(text string) (model.Memory, error) {
 			return model.Memory{}, fmt.Errorf("unpack it: it is longer than %d bytes", maxUnpacked)
 		}
 	}
-	var m model.Memory
-	if err := json.Unmarshal(plain, &m); err != nil {
+	var w written
+	if err := json.Unmarshal(plain, &w); err != nil {
 		return model.Memory{}, fmt.Errorf("parse it: %w", err)
 	}
-	return m, nil
+	switch {
+	case w.Version > memoryVersion:
+		return model.Memory{}, fmt.Errorf("it is of version %d, and this Plimsoll reads up to version %d", w.Version, memoryVersion)
+	case w.Version < memoryVersion:
+		if err := fromTimes(plain, w.Asks); err != nil {
+			return model.Memory{}, fmt.Errorf("parse it: %w", err)
+		}
+	}
+	return w.Memory, nil
+}
+
+// fromTimes gives the units of a memory without a version the states that they were in. It
+// told them by the times at which units had come so far.
+func fromTimes(plain []byte, asks []model.Ask) error {
+	var before struct {
+		Asks []struct {
+			Units []struct{ Registered, Ready, GivenUp, Kept time.Time }
+		}
+	}
+	if err := json.Unmarshal(plain, &before); err != nil {
+		return err
+	}
+	for i, a := range before.Asks {
+		for j, was := range a.Units {
+			u := &asks[i].Units[j]
+			switch {
+			case !was.Ready.IsZero():
+				u.State, u.Entered = model.UnitReady, was.Ready
+			case !was.Kept.IsZero():
+				u.State, u.Entered = model.UnitKept, was.Kept
+			case !was.GivenUp.IsZero():
+				u.State, u.Entered = model.UnitGivenUp, was.GivenUp
+			case !was.Registered.IsZero():
+				u.State, u.Entered = model.UnitRegistered, was.Registered
+			case u.Instance != "":
+				u.State, u.Entered = model.UnitMade, u.Exists
+			}
+		}
+	}
+	return nil
 }

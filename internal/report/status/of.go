@@ -119,7 +119,8 @@ func groupOf(now time.Time, g *model.Group, b bounds, grows bool, candidates int
 	up, info := NoActivity, BackoffInfo{}
 	if Resting(g, now) {
 		up = Backoff
-		info = BackoffInfo{cmp.Or(g.Backoff.Code, string(g.Backoff.Kind)), cut(withoutCode(g.Backoff), maxError)}
+		r := g.Rests.Of(model.RestFailed)
+		info = BackoffInfo{cmp.Or(r.Code, string(r.Kind)), cut(withoutCode(r), maxError)}
 	}
 	if health == Unhealthy {
 		up = Unhealthy
@@ -150,7 +151,7 @@ func groupOf(now time.Time, g *model.Group, b bounds, grows bool, candidates int
 
 // withoutCode is what a failure says beyond its kind and code, which the document has
 // in a field of their own.
-func withoutCode(b model.Backoff) string {
+func withoutCode(b model.Rest) string {
 	for _, code := range []string{fmt.Sprintf("%s (%s)", b.Kind, b.Code), string(b.Kind), b.Code} {
 		if code == "" {
 			continue
@@ -225,8 +226,8 @@ func Growing(g *model.Group) bool {
 	return slices.ContainsFunc(g.Asks, func(a model.Ask) bool { return Progress(a).Waiting() > 0 })
 }
 
-// Resting reports whether the group does not grow because growth failed there.
-func Resting(g *model.Group, now time.Time) bool { return now.Before(g.Backoff.Until) }
+// Resting tells whether the group does not grow because growth failed there.
+func Resting(g *model.Group, now time.Time) bool { return g.Rests.Of(model.RestFailed).Stands(now) }
 
 // Tally counts the units of an ask by state; each counts once.
 type Tally struct{ Asked, Exist, Registered, Ready, GivenUp int }
@@ -238,17 +239,17 @@ func (t Tally) Waiting() int { return t.Asked + t.Exist + t.Registered }
 func Progress(a model.Ask) Tally {
 	var t Tally
 	for i := range a.Units {
-		switch u := &a.Units[i]; {
-		case !u.GivenUp.IsZero():
-			t.GivenUp++
-		case !u.Ready.IsZero():
-			t.Ready++
-		case !u.Registered.IsZero():
-			t.Registered++
-		case u.Instance != "":
-			t.Exist++
-		default:
+		switch a.Units[i].State {
+		case model.UnitAsked:
 			t.Asked++
+		case model.UnitMade:
+			t.Exist++
+		case model.UnitRegistered:
+			t.Registered++
+		case model.UnitReady:
+			t.Ready++
+		case model.UnitGivenUp, model.UnitKept:
+			t.GivenUp++
 		}
 	}
 	return t

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -31,12 +32,10 @@ func cycle() model.Cycle {
 	}
 	s := &model.Snapshot{Now: start, Groups: []model.Group{
 		group("calm", 1, 5, model.GroupStanding{Expected: 3, Counts: model.Counts{Total: 3, Ready: 3}}),
-		group("grows", 0, 10, model.GroupStanding{Expected: 5,
-			Counts: model.Counts{Total: 3, Ready: 1, Young: 1, BeingDeleted: 1, Unregistered: 1},
-			Asks:   []model.Ask{{ID: "ask", Group: "grows", At: start, Units: []model.Unit{{}, {Instance: "i"}}}}}),
-		group("rests", 0, 10, model.GroupStanding{Expected: 0, Backoff: model.Backoff{
-			Until: start.Add(time.Minute), Kind: provider.NoCapacity, Code: "OutOfStock",
-			Message: "NoCapacity (OutOfStock): " + strings.Repeat("ü", 501)},
+		group("grows", 0, 10, model.GroupStanding{Expected: 5, Counts: model.Counts{Total: 3, Ready: 1, Young: 1, BeingDeleted: 1, Unregistered: 1},
+			Asks: []model.Ask{{ID: "ask", Group: "grows", At: start, Units: []model.Unit{{}, {State: model.UnitMade, Instance: "i"}}}}}),
+		group("rests", 0, 10, model.GroupStanding{Expected: 0, Rests: model.Rests{{
+			Cause: model.RestFailed, Until: start.Add(time.Minute), Kind: provider.NoCapacity, Code: "OutOfStock", Message: "NoCapacity (OutOfStock): " + strings.Repeat("ü", 501)}},
 			Missing: 10, MissingSince: ago(5 * time.Minute)}),
 		group("sick", 0, 10, model.GroupStanding{Expected: 6, Unhealthy: &model.Verdict{Reason: model.GroupUnhealthy,
 			Detail: "4 of its 6 nodes are missing or not ready", Fix: "at most 3 of them, or 45%, are"},
@@ -225,7 +224,7 @@ func TestTransitionTimes(t *testing.T) {
 }
 
 func TestGrowthOfAGroup(t *testing.T) {
-	backoff := model.Backoff{Until: start.Add(time.Second), Kind: provider.Quota, Message: "no"}
+	backoff := model.Rests{{Cause: model.RestFailed, Until: start.Add(time.Second), Kind: provider.Quota, Message: "no"}}
 	sick := &model.Verdict{Reason: model.NodeNeverStarted}
 	busy := &model.Call{Verb: model.Grow, Group: "g"}
 	ask := func(u ...model.Unit) []model.Ask { return []model.Ask{{Units: u}} }
@@ -236,17 +235,14 @@ func TestGrowthOfAGroup(t *testing.T) {
 		code string
 	}{
 		{"nothing", model.GroupStanding{}, NoActivity, ""},
-		{"rests", model.GroupStanding{Backoff: backoff}, Backoff, "Quota"},
-		{"has rested", model.GroupStanding{Backoff: model.Backoff{Until: start, Kind: provider.Quota}}, NoActivity, ""},
-		{"unhealthy, and rests", model.GroupStanding{Backoff: backoff, Unhealthy: sick}, Unhealthy, "Quota"},
+		{"rests", model.GroupStanding{Rests: backoff}, Backoff, "Quota"},
+		{"has rested", model.GroupStanding{Rests: model.Rests{{Cause: model.RestFailed, Until: start, Kind: provider.Quota}}}, NoActivity, ""},
+		{"unhealthy, and rests", model.GroupStanding{Rests: backoff, Unhealthy: sick}, Unhealthy, "Quota"},
 		{"a call is under way", model.GroupStanding{Busy: busy, Unhealthy: sick}, InProgress, ""},
-		{"a call of its pool's other group", model.GroupStanding{Busy: &model.Call{Verb: model.Grow, Group: "h"}},
-			NoActivity, ""},
-		{"a removal is under way", model.GroupStanding{Busy: &model.Call{Verb: model.Remove, Group: "g"}}, NoActivity,
-			""},
-		{"a node boots", model.GroupStanding{Asks: ask(model.Unit{Instance: "i", Registered: start})}, InProgress, ""},
-		{"all ready or given up", model.GroupStanding{Asks: ask(model.Unit{Ready: start, Registered: start},
-			model.Unit{GivenUp: start})}, NoActivity, ""},
+		{"a call of its pool's other group", model.GroupStanding{Busy: &model.Call{Verb: model.Grow, Group: "h"}}, NoActivity, ""},
+		{"a removal is under way", model.GroupStanding{Busy: &model.Call{Verb: model.Remove, Group: "g"}}, NoActivity, ""},
+		{"a node boots", model.GroupStanding{Asks: ask(model.Unit{State: model.UnitRegistered, Instance: "i", Node: "n"})}, InProgress, ""},
+		{"all ready or given up", model.GroupStanding{Asks: ask(model.Unit{State: model.UnitReady}, model.Unit{State: model.UnitGivenUp})}, NoActivity, ""},
 	} {
 		s := &model.Snapshot{Groups: []model.Group{{Group: provider.Group{ID: "g"}, GroupStanding: c.st}}}
 		up := Of(start, model.Cycle{Snapshot: s}, Document{}).NodeGroups[0].ScaleUp
@@ -316,11 +312,9 @@ func TestParse(t *testing.T) {
 func memory(unneeded int) model.Memory {
 	m := model.Memory{
 		Asks: []model.Ask{{ID: "grow/g/1", Group: "g", At: start, For: []string{"class"},
-			Units: []model.Unit{{}, {Instance: "i", Node: "n", Exists: start, Registered: start.Add(time.Second)}}}},
-		Brakes: []model.Brake{{Group: "g", Class: "c", Template: "t", Reason: model.TemplateMismatch, Detail: "cpu",
-			Node: "n", Since: start}},
-		Backoffs: map[provider.GroupID]model.Backoff{"g": {Until: start.Add(5 * time.Minute), Duration: 5 * time.Minute,
-			Since: start, Kind: provider.NoCapacity}},
+			Units: []model.Unit{{}, {State: model.UnitRegistered, Entered: start.Add(time.Second), Instance: "i", Node: "n", Exists: start}}}},
+		Brakes:   []model.Brake{{Group: "g", Class: "c", Template: "t", Reason: model.TemplateMismatch, Detail: "cpu", Node: "n", Since: start}},
+		Backoffs: map[provider.GroupID]model.Rest{"g": {Until: start.Add(5 * time.Minute), Length: 5 * time.Minute, Since: start, Kind: provider.NoCapacity}},
 		Unneeded: map[string]time.Time{},
 		Drains: []model.Drain{{Node: "n", Group: "g", Instance: "i", Stage: model.Evicting, Since: start,
 			Began: start.Add(-time.Minute), Occupied: true,
@@ -397,14 +391,12 @@ func TestMemoryOfALargeGrowth(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	name := func() string { return fmt.Sprintf("%017x", random.Uint64()) }
 	growth := func(ready, arrivals int) model.Memory {
-		open := model.Unit{Instance: "i-open", Exists: start, Registered: start.Add(time.Second), Node: "open"}
-		ask := model.Ask{ID: "grow/g/1", Group: "g", At: start, For: []string{name(), name()},
-			Units: []model.Unit{{}, open, {GivenUp: start, Why: "late"}}}
+		open := model.Unit{State: model.UnitRegistered, Entered: start.Add(time.Second), Instance: "i-open", Exists: start, Node: "open"}
+		ask := model.Ask{ID: "grow/g/1", Group: "g", At: start, For: []string{name(), name()}, Units: []model.Unit{{}, open, {State: model.UnitGivenUp, Entered: start, Why: "late"}}}
 		var m model.Memory
 		for range ready {
 			at := start.Add(time.Duration(random.IntN(1e9)) * time.Microsecond)
-			ask.Units = append(ask.Units, model.Unit{Instance: provider.InstanceID("i-" + name()),
-				Node: "node-" + name(), Exists: at, Registered: at, Ready: at})
+			ask.Units = append(ask.Units, model.Unit{Instance: provider.InstanceID("i-" + name()), Node: "node-" + name(), Exists: at, State: model.UnitReady, Entered: at})
 		}
 		for i := range arrivals {
 			m.Arrivals = append(m.Arrivals, model.Arrival{Node: "node-" + name(), Group: "g",
@@ -472,6 +464,68 @@ func TestMemoryThatCannotBeRead(t *testing.T) {
 	if got, err := DecodeMemory(`{"asks":[{"id":"a","group":"g","units":[],"later":1}],"newer":true}`); err != nil ||
 		len(got.Asks) != 1 {
 		t.Errorf("of a newer version: %+v, %v", got, err)
+	}
+}
+
+// TestMemoryOfBefore: the memory that the version before wrote is read, with nothing lost.
+// testdata/memory-1.json is what it wrote, and must stay as it is (ADR 35).
+func TestMemoryOfBefore(t *testing.T) {
+	text, err := os.ReadFile("testdata/memory-1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeMemory(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(second int) time.Time { return time.Date(2026, 11, 22, 12, 0, second, 0, time.UTC) }
+	late, dud := "no node within 15m0s", "its node did not become ready"
+	units := []model.Unit{
+		{},
+		{Deadline: model.Deadline{Since: at(1), Stalled: at(2)}},
+		{State: model.UnitMade, Entered: at(3), Instance: "i-made", Exists: at(3)},
+		{State: model.UnitMade, Entered: at(4), Instance: "i-lost", Exists: at(4), Deadline: model.Deadline{Since: at(5)}, Lost: at(6)},
+		{State: model.UnitRegistered, Entered: at(8), Instance: "i-node", Node: "n-node", Exists: at(7)},
+		{State: model.UnitReady, Entered: at(11), Instance: "i-ready", Node: "n-ready", Exists: at(9)},
+		{State: model.UnitGivenUp, Entered: at(12), Why: "no instance within 15m0s"},
+		{State: model.UnitGivenUp, Entered: at(14), Instance: "i-late", Exists: at(13), Why: late},
+		{State: model.UnitGivenUp, Entered: at(17), Instance: "i-dud", Node: "n-dud", Exists: at(15), Why: dud},
+		{State: model.UnitReady, Entered: at(21), Instance: "i-slow", Node: "n-slow", Exists: at(18), Why: dud},
+		{State: model.UnitKept, Entered: at(23), Why: "NoCapacity"},
+	}
+	if diff := cmp.Diff(units, got.Asks[0].Units); diff != "" {
+		t.Error(diff)
+	}
+	found := []model.Unit{{State: model.UnitMade, Entered: at(25), Instance: "i-found", Exists: at(25)}}
+	if diff := cmp.Diff(found, got.Asks[1].Units); diff != "" || !got.Asks[1].First {
+		t.Error(diff)
+	}
+	// All else is written as it was read: what keeps its name keeps its meaning.
+	again, _, err := EncodeMemory(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := DecodeMemory(again); err != nil || cmp.Diff(got, back) != "" {
+		t.Errorf("written and read again: %v\n%s", err, cmp.Diff(got, back))
+	}
+	var before, after map[string]any
+	for in, out := range map[string]*map[string]any{string(text): &before, again: &after} {
+		if err := json.Unmarshal([]byte(in), out); err != nil {
+			t.Fatal(err)
+		}
+		delete(*out, "asks")
+	}
+	before["version"] = float64(memoryVersion)
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestMemoryOfALaterVersion: it is not read in part, and the error says why.
+func TestMemoryOfALaterVersion(t *testing.T) {
+	got, err := DecodeMemory(`{"version":3,"unneeded":{"n":"2026-01-01T00:00:00Z"}}`)
+	if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "up to version 2") || !cmp.Equal(got, model.Memory{}) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -1,0 +1,278 @@
+package growth
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Fold is what all groups share of one fold of the ledger: what they read, and what they
+// tell beyond themselves.
+type Fold struct {
+	Rules model.Rules
+	// Turn counts the folds, from 1.
+	Turn uint64
+	Seen *model.Observation
+	// Calls are those under way.
+	Calls map[string]model.Call
+	// Halted: the cluster is unhealthy. People are at work, and no time runs of machines
+	// that have lost their node.
+	Halted bool
+	// Waits are the classes that the last plan found pending, by digest.
+	Waits []string
+
+	// Strays are nodes whose instance is listed no more, with the group that had it.
+	Strays map[string]provider.GroupID
+	// Arrivals are the nodes that have come for pods that may still wait.
+	Arrivals []model.Arrival
+	Changes  []model.Change
+
+	fresh []*provider.Instance
+}
+
+func (f *Fold) changed(c model.Change) { f.Changes = append(f.Changes, c) }
+
+// Lasts are when things last happened, zero if never, and what failed then.
+type Lasts struct {
+	Growth, Removal, Failure time.Time
+	Why                      string
+}
+
+// Or fills in for what has not happened yet.
+func (t Lasts) Or(o Lasts) Lasts {
+	if t.Growth.IsZero() {
+		t.Growth = o.Growth
+	}
+	if t.Removal.IsZero() {
+		t.Removal = o.Removal
+	}
+	if t.Failure.IsZero() {
+		t.Failure, t.Why = o.Failure, o.Why
+	}
+	return t
+}
+
+// Bound brings times that lie ahead back to now.
+func (t *Lasts) Bound(now time.Time) {
+	t.Growth, t.Removal, t.Failure = model.Earlier(t.Growth, now), model.Earlier(t.Removal, now), model.Earlier(t.Failure, now)
+}
+
+// Group is what is known of a group.
+type Group struct {
+	ID   provider.GroupID
+	Pool provider.PoolID
+	// Sighted: a target of it has been read.
+	Sighted  bool
+	Expected int
+	// written is when our last write ended; an inventory whose AsOf is not
+	// after it does not change what is expected (rules L2, L3).
+	written time.Time
+	// unsure: a write failed, and no newer read has shown the target.
+	unsure bool
+	Rests  model.Rests
+	// duds counts the nodes in a row that did not become ready in time.
+	duds int
+	// stalls: what makes its machines does not work. The deadline is that of all units: it
+	// is stopped for as long.
+	stalls   bool
+	deadline model.Deadline
+	// asks are the growths in flight, oldest first; machines all instances that the last
+	// picture had.
+	asks     []model.Ask
+	machines map[provider.InstanceID]*machine
+	records  []*machine // by index of the last picture's instances
+	// before is the AsOf of the picture that was last taken in with the group in it, and
+	// Skew how far the cloud's clock was off when it dated the newest machine, at skewAt.
+	before       time.Time
+	Skew         time.Duration
+	skewAt       time.Time
+	missingSince time.Time
+	unhealthy    *model.Verdict
+	Last         Lasts
+	// pictured is the turn of the last picture that had it; absent counts those in a row
+	// that lacked it, the last at absentAt.
+	pictured uint64
+	absent   int
+	absentAt time.Time
+
+	// What follows is counted anew in each fold.
+	Counts       model.Counts
+	registered   int // nodes that the target counts
+	missing      int
+	overdue      int
+	kept         int
+	unexplained  int // of those two: the cloud has not said that it has no machines for them
+	keptSince    time.Time
+	neverStarted string
+	waiting      []model.Waiting
+	due          time.Time
+}
+
+// New is a group of which nothing is known.
+func New(id provider.GroupID) *Group {
+	return &Group{ID: id, machines: map[provider.InstanceID]*machine{}}
+}
+
+// machine is what is known of one instance.
+type machine struct {
+	first   time.Time // when it was first seen; zero: not yet
+	least   time.Time // it cannot be older: the picture before that lacked it; zero: unknown
+	removed time.Time // when our removal of it ended
+	// deadline is set while it is left without the node that it had: its time to register
+	// runs from then on.
+	deadline model.Deadline
+	// lost is when it lost a node that nobody had begun to remove. presumed: nobody saw
+	// that, and it is too old to be on its way.
+	lost     time.Time
+	presumed bool
+	// stray is the node that it had, while that is there and no id leads to it.
+	stray   string
+	turn    uint64 // of the fold that last saw it
+	node    string // its node, empty if it has none
+	counted bool   // the target counts that node
+	state   model.NodeState
+	since   time.Time // the node's creation
+	// asked: it is some ask's unit, or was there without one.
+	asked bool
+	// failed: that the cloud could not make it is on record.
+	failed bool
+	// failing is since when the cloud has been seen to fail to make it, and try again;
+	// zero: it does not. looks counts the pictures that showed it, the last of lookedAt.
+	failing  time.Time
+	looks    int
+	lookedAt time.Time
+}
+
+// Begin empties what each fold counts anew.
+func (g *Group) Begin() {
+	g.Counts, g.registered, g.missing, g.overdue, g.kept, g.unexplained, g.neverStarted = model.Counts{}, 0, 0, 0, 0, 0, ""
+	g.keptSince = time.Time{}
+	g.waiting, g.due = g.waiting[:0], time.Time{}
+}
+
+// Fill finds the record of each instance of a picture, and forgets those of others. What
+// those had, and nobody was removing, are strays.
+func (g *Group) Fill(f *Fold, pg *provider.Group) {
+	g.records = g.records[:0]
+	for i := range pg.Instances {
+		in := g.machines[pg.Instances[i].ID]
+		if in == nil {
+			in = &machine{}
+			g.machines[pg.Instances[i].ID] = in
+		}
+		g.records = append(g.records, in)
+	}
+	if len(g.machines) == len(g.records) {
+		return
+	}
+	there := make(map[*machine]bool, len(g.records))
+	for _, in := range g.records {
+		there[in] = true
+	}
+	maps.DeleteFunc(g.machines, func(_ provider.InstanceID, in *machine) bool {
+		if !there[in] && in.node != "" && in.state != model.StateBeingDeleted {
+			f.Strays[in.node] = g.ID
+		}
+		return !there[in]
+	})
+}
+
+// Target takes over what a picture says of the group, where no write of ours is newer, nor
+// under way.
+func (g *Group) Target(f *Fold, pg *provider.Group, busy bool) {
+	g.Pool, g.pictured = pg.Pool, f.Turn
+	if pg.Err != nil {
+		return // it stays as it is known; never read yet, nothing is known of it, least of all zero
+	}
+	if !g.Sighted || (f.Seen.Inventory.AsOf.After(g.written) && !busy) {
+		g.Expected, g.unsure, g.Sighted = pg.Target, false, true
+	}
+}
+
+// forgetAfter is how many pictures in a row must lack a remembered group.
+const forgetAfter = 3
+
+// Absent reports whether the picture lacks the group, and nothing of it is under way.
+func (g *Group) Absent(f *Fold, busy bool) bool {
+	if g.pictured != f.Turn && !busy {
+		return true
+	}
+	g.absent = 0
+	return false
+}
+
+// Forgotten reports whether an absent group is not heard of any more. Who makes the picture
+// holds a group that it knew for a while (rule P7); one that is only remembered has not been
+// known to it.
+func (g *Group) Forgotten(f *Fold) bool {
+	if asOf := f.Seen.Inventory.AsOf; asOf.After(g.absentAt) {
+		g.absent, g.absentAt = g.absent+1, asOf
+	}
+	if !g.Sighted && g.absent < forgetAfter {
+		return false
+	}
+	f.changed(model.Change{Kind: model.GroupForgotten, Group: g.ID})
+	return true
+}
+
+// See takes in the node of an instance, by the index of the instance in the picture: in
+// which state it is, until when if it is young, and whether the target counts it. It reports
+// whether the node has turned ready since it was last seen, or stopped to be.
+func (g *Group) See(turn uint64, instance int, n *corev1.Node, state model.NodeState, until time.Time, counted bool) (turned bool) {
+	g.Counts.Add(state, n)
+	if counted {
+		g.registered++
+	}
+	switch state {
+	case model.StateNeverStarted:
+		if g.neverStarted == "" {
+			g.neverStarted = n.Name
+		}
+	case model.StateYoung:
+		g.wake(until)
+	}
+	rec := g.records[instance]
+	turned = rec.node == n.Name && (rec.state == model.StateReady) != (state == model.StateReady)
+	rec.node, rec.state, rec.since, rec.turn, rec.counted = n.Name, state, n.CreationTimestamp.Time, turn, counted
+	return turned
+}
+
+// wake brings the instant forward at which time alone changes the group.
+func (g *Group) wake(at time.Time) {
+	if g.due.IsZero() || at.Before(g.due) {
+		g.due = at
+	}
+}
+
+// Standing is what is known of the group; inherited are the cluster's last
+// growth, removal and failure where its own are not known.
+func (g *Group) Standing(inherited Lasts) model.GroupStanding {
+	last := g.Last.Or(inherited)
+	return model.GroupStanding{
+		Expected: g.Expected, Rests: slices.Clone(g.Rests), Unsure: g.unsure,
+		Asks: copyOf(g.asks), Counts: g.Counts, Unhealthy: g.unhealthy,
+		Overdue: g.overdue, Kept: g.kept, KeptSince: g.keptSince, Waiting: append([]model.Waiting(nil), g.waiting...),
+		Missing: g.missing, MissingSince: g.missingSince, Due: g.due,
+		LastGrowth: last.Growth, LastRemoval: last.Removal, LastFailure: last.Failure, FailureWhy: last.Why,
+	}
+}
+
+// Settled reports whether the group is as it was asked to be, and a read that began
+// after our last write to it has shown that.
+func (g *Group) Settled() bool {
+	return g.Sighted && !g.unsure && g.absent == 0 && len(g.asks) == 0 && g.missing == 0 && len(g.waiting) == 0 &&
+		g.Counts.BeingDeleted == 0 && g.before.After(g.written)
+}
+
+func copyOf(asks []model.Ask) []model.Ask {
+	out := slices.Clone(asks)
+	for i := range out {
+		out[i].Units = slices.Clone(out[i].Units)
+	}
+	return out
+}

@@ -1,0 +1,42 @@
+package growth
+
+import (
+	"fmt"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// health answers S2: is the group in a shape to grow? Nodes that never started say
+// no where they are a large share of it (UC3): of many machines, one is a dud now and then.
+// What the cloud has no machines for says nothing about the group: it backs off for that.
+func (g *Group) health(f *Fold) {
+	without := 0
+	for i := range g.waiting {
+		if w := &g.waiting[i]; w.Lost || w.Long && w.Err == nil {
+			without++
+		}
+	}
+	c := &g.Counts
+	absent := g.unexplained + without
+	amiss := c.Unready + c.NeverStarted + absent
+	all := c.Total - c.BeingDeleted + absent
+	switch {
+	case f.Rules.TooMany(amiss, all):
+		g.unhealthy = model.Verdict{
+			Reason: model.GroupUnhealthy, Detail: fmt.Sprintf("%d of its %d nodes are missing or not ready", amiss, all) + c.LostText(),
+			Fix: fmt.Sprintf("at most %d of them, or %.0f%%, are", f.Rules.MaxUnready, f.Rules.MaxUnreadyShare*100),
+		}.After(g.unhealthy, f.Seen.Now)
+	case g.dudsStop(f):
+		g.unhealthy = model.Verdict{
+			Reason: model.NodeNeverStarted, Detail: fmt.Sprintf("%d nodes did not become ready in time, %s among them", c.NeverStarted, g.neverStarted),
+			Fix: "they become ready, or go",
+		}.After(g.unhealthy, f.Seen.Now)
+	default:
+		g.unhealthy = nil
+	}
+}
+
+// dudsStop reports whether the group's nodes that never started stop its growth.
+func (g *Group) dudsStop(f *Fold) bool {
+	return f.Rules.DudsStop(g.Counts.NeverStarted, g.Counts.Total-g.Counts.BeingDeleted)
+}

@@ -1,0 +1,436 @@
+package growth
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Progress brings a group's asks up to date with what is seen of it.
+//
+// Units are interchangeable until they have an instance. What the target has
+// and no node stands for is missing, and each missing unit belongs to one ask:
+// new instances go to the oldest ask that waits, units that nobody asked for by
+// us are an ask that was found, and when fewer are missing than were asked for,
+// the newest are dropped.
+func (g *Group) Progress(f *Fold, pg *provider.Group) {
+	now := f.Seen.Now
+	first := g.before.IsZero()
+	// 1. Instances, and whether anybody makes any.
+	g.stall(pg, now)
+	if now.Sub(g.skewAt) >= skewTold {
+		g.Skew = 0
+	}
+	g.instances(f, pg, first)
+	// 2. Units whose instance is gone wait for another, or are gone as well.
+	g.loseInstances(f)
+	// 3. Instances that registered before they were ever seen without a node.
+	g.attribute(f, true)
+	g.nodes(f)
+	// 4. As many units as are missing.
+	g.missing = max(0, g.Expected-g.ending(f)-g.registered)
+	g.reconcile(f, pg, first)
+	// 5. Instances that are new, for those that have waited longest.
+	g.attribute(f, false)
+	g.nodes(f)
+	// 6. Instances without a node are waited for; what is not waited for any more, or
+	// is again.
+	g.wait(f, pg)
+	g.await(pg, now)
+	g.giveUp(f, pg)
+	g.close(f)
+	// 7. How long nodes have been missing (S4), and the group's health (S2).
+	switch {
+	case g.missing == 0:
+		g.missingSince = time.Time{}
+	case g.missingSince.IsZero():
+		g.missingSince = now
+	}
+	g.health(f)
+	g.rested(f)
+	if pg.Err == nil {
+		g.before = f.Seen.Inventory.AsOf
+	}
+}
+
+// loseInstances takes the instances from units whose instance is gone or on its way out. One
+// that is replaced late, though another one would have joined, has less time than others
+// then: we err to giving that up, and trying again after a rest.
+func (g *Group) loseInstances(f *Fold) {
+	for i := range g.asks {
+		a := &g.asks[i]
+		lost := func(u model.Unit) bool { return g.lost(&u, f.Turn) }
+		if !slices.ContainsFunc(a.Units, lost) {
+			continue
+		}
+		left := a.Units[:0]
+		for _, u := range a.Units {
+			stands := true
+			if lost(u) {
+				u, stands = Advance(u, Event{Kind: Gone, At: f.Seen.Now})
+			}
+			if stands {
+				left = append(left, u)
+			}
+		}
+		a.Units = left
+	}
+}
+
+// ending counts the instances that open calls remove and that are gone already:
+// the target is about to go down by them.
+func (g *Group) ending(f *Fold) int {
+	n := 0
+	for _, c := range f.Calls {
+		if c.Verb != model.Remove || c.Group != g.ID {
+			continue
+		}
+		if in := g.machines[c.Instance]; in == nil || in.turn != f.Turn || in.state == model.StateBeingDeleted {
+			if in == nil || in.node == "" || !in.counted {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// instances takes in a group's instances. Those that no ask knows are fresh.
+func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
+	f.fresh = f.fresh[:0]
+	now, asOf := f.Seen.Now, f.Seen.Inventory.AsOf
+	for i := range pg.Instances {
+		in := &pg.Instances[i]
+		rec := g.records[i]
+		if rec.first.IsZero() {
+			if rec.first = now; !first {
+				rec.least = g.before
+			}
+			if rec.node == "" {
+				g.measure(rec, in, now) // one with a node is not new, whenever it was first seen
+			}
+		}
+		if rec.turn != f.Turn {
+			g.withoutNode(f, rec)
+		}
+		if in.State == provider.Deleting {
+			rec.state = model.StateBeingDeleted
+			continue
+		}
+		if rec.node != "" {
+			rec.lost, rec.presumed, rec.stray = time.Time{}, false, ""
+			if first {
+				rec.asked = true // it was there before us
+			}
+			if !rec.asked {
+				f.fresh = append(f.fresh, in)
+			}
+			continue
+		}
+		if !rec.removed.IsZero() && (pg.Err != nil || asOf.Before(rec.removed.Add(model.Patience))) {
+			rec.state = model.StateBeingDeleted // ended by us, whatever this picture says
+			continue
+		}
+		if rec.stray != "" && !f.Seen.HasNode(rec.stray) {
+			rec.deadline.Start(now)
+			rec.lost, rec.stray = now, ""
+		}
+		rec.state = model.StateUnregistered
+		f.fresh = append(f.fresh, in)
+	}
+	slices.SortFunc(f.fresh, func(a, b *provider.Instance) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// withoutNode takes in that no node was seen of an instance. If it had one, its time to
+// register begins anew.
+func (g *Group) withoutNode(f *Fold, rec *machine) {
+	if rec.node != "" {
+		rec.deadline.Start(f.Seen.Now)
+		switch {
+		case f.Seen.HasNode(rec.node):
+			f.Strays[rec.node], rec.stray = g.ID, rec.node // the node is there, and the cloud has another id for it
+		case rec.state != model.StateBeingDeleted:
+			rec.lost = f.Seen.Now
+		}
+		rec.asked, rec.failed, rec.presumed = false, false, false
+	}
+	rec.turn, rec.node, rec.state = f.Turn, "", ""
+}
+
+// lost reports whether the instance of a unit is gone, or on its way out.
+func (g *Group) lost(u *model.Unit, turn uint64) bool {
+	if u.Instance == "" {
+		return false
+	}
+	in := g.machines[u.Instance]
+	return in == nil || in.turn != turn || in.state == model.StateBeingDeleted
+}
+
+// attribute gives instances, with or without a node, to the units that have
+// waited longest. One that some unit has is left there.
+func (g *Group) attribute(f *Fold, registered bool) {
+	if len(f.fresh) == 0 {
+		return
+	}
+	held := map[provider.InstanceID]bool{}
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			held[g.asks[i].Units[j].Instance] = true
+		}
+	}
+	for _, in := range f.fresh {
+		rec := g.machines[in.ID]
+		if held[in.ID] || (rec.node != "") != registered {
+			continue
+		}
+		rec.asked = true
+		a, u := g.oldestAnonymous()
+		if u == nil {
+			continue // nobody asked for it
+		}
+		e := Event{Kind: Made, At: f.Seen.Now, Instance: in.ID, Exists: rec.made(in)}
+		switch {
+		case e.Exists.IsZero():
+		case !a.Found:
+			e.Exists = model.Latest(e.Exists, a.At) // none is older than our own asking
+		case rec.least.IsZero():
+			e.From = a.At // by our own clock; it may be of any age
+		}
+		switch {
+		case rec.presumed:
+		case rec.deadline.Since.After(e.Exists):
+			e.Exists = rec.deadline.Since
+		case e.Exists.IsZero():
+			e.Exists = f.Seen.Now
+		}
+		*u, _ = Advance(*u, e)
+	}
+}
+
+// oldestAnonymous finds the unit without an instance that has waited longest,
+// one that is still waited for if there is any.
+func (g *Group) oldestAnonymous() (*model.Ask, *model.Unit) {
+	var (
+		ask  *model.Ask
+		late *model.Unit
+	)
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			u := &g.asks[i].Units[j]
+			if u.Instance != "" {
+				continue
+			}
+			if u.State == model.UnitAsked {
+				return &g.asks[i], u
+			}
+			if late == nil {
+				ask, late = &g.asks[i], u
+			}
+		}
+	}
+	return ask, late
+}
+
+// nodes takes units from instance to node to ready, and sees nodes become ready that
+// were given up: their ask may be over.
+func (g *Group) nodes(f *Fold) {
+	now := f.Seen.Now
+	for _, a := range f.Arrivals {
+		if a.Group == g.ID && a.Ready.IsZero() && g.hasReady(a.Node) {
+			f.came(model.Arrival{Node: a.Node, Group: g.ID, Ready: now, For: a.For})
+		}
+	}
+	for i := range g.asks {
+		a := &g.asks[i]
+		for j := range a.Units {
+			u := &a.Units[j]
+			in := g.machines[u.Instance]
+			if u.Instance == "" || in == nil {
+				continue
+			}
+			in.asked = true
+			if u.State == model.UnitGivenUp && in.node == "" {
+				in.failed = true // it is on record
+			}
+			switch {
+			case in.node == "" && u.Node != "":
+				// It waits for a node again, from when the other one was lost.
+				late := u.Why
+				*u, _ = Advance(*u, Event{Kind: NodeGone, At: now, Exists: orNow(in.deadline.Since, now)})
+				if late != "" { // nobody waited for the first any more, and nobody does for a second
+					*u, _ = Advance(*u, Event{Kind: Late, At: now, Why: late})
+				}
+			case in.node != "" && u.Node == "":
+				*u, _ = Advance(*u, Event{Kind: Registered, At: orNow(in.since, now), Node: in.node})
+			}
+			if u.Node != "" && u.State != model.UnitReady {
+				g.started(f, a, u, in.state)
+			}
+		}
+	}
+}
+
+func orNow(t, now time.Time) time.Time {
+	if t.IsZero() {
+		return now
+	}
+	return t
+}
+
+// started takes in what has become of the start of a unit's node.
+func (g *Group) started(f *Fold, a *model.Ask, u *model.Unit, state model.NodeState) {
+	now := f.Seen.Now
+	switch state {
+	case model.StateReady:
+		*u, _ = Advance(*u, Event{Kind: Ready, At: now})
+		g.arrived(f, a, u)
+	case model.StateNeverStarted, model.StateUnready:
+		if u.State == model.UnitGivenUp {
+			return
+		}
+		*u, _ = Advance(*u, Event{Kind: NeverReady, At: now, Why: "its node did not become ready"})
+		f.changed(model.Change{Kind: model.NodeGivenUp, Group: g.ID, Instance: u.Instance, Count: 1, Message: "node " + u.Node + " did not become ready"})
+		f.came(model.Arrival{Node: u.Node, Group: g.ID, For: f.boughtFor(a)})
+		if state == model.StateNeverStarted && g.failsByDuds(f, a) {
+			// Its removal would make the group look well again, and the same be bought.
+			g.fail(f, now, &provider.Error{Op: provider.OpGrow, Group: g.ID, Kind: provider.Transient, Code: model.CodeNeverStarted,
+				Message: fmt.Sprintf("node %s did not become ready in time", u.Node)})
+		}
+	}
+}
+
+// failsByDuds takes note of one more node that did not become ready, and reports whether
+// that is a failure of the growth: most of its nodes did not, and neither did one before
+// it, or the group has too few nodes to tell. One machine of many is a dud now and then.
+func (g *Group) failsByDuds(f *Fold, a *model.Ask) bool {
+	g.duds++
+	duds := 0
+	for i := range a.Units {
+		if u := &a.Units[i]; u.Node != "" && u.Why != "" {
+			duds++
+		}
+	}
+	return f.Rules.DudsStop(duds, len(a.Units)) && (g.duds > 1 || g.dudsStop(f))
+}
+
+// arrived takes note of a node that has become ready. A growth that was asked
+// for after the last failure, and works, ends the group's backoff; so does, where the
+// cloud had no machines, one that it has made since.
+func (g *Group) arrived(f *Fold, a *model.Ask, u *model.Unit) {
+	f.came(model.Arrival{Node: u.Node, Group: g.ID, Ready: f.Seen.Now, For: f.boughtFor(a)})
+	g.duds = 0
+	r := g.Rests.Of(model.RestFailed)
+	stockEnds := r.Kind == provider.NoCapacity && u.Exists.After(r.Since)
+	if !r.Since.IsZero() && (a.At.After(r.Since) || stockEnds) {
+		g.endBackoff(f, "a growth worked")
+	}
+}
+
+// boughtFor lists the classes that a node of an ask is judged by. One that somebody else
+// asked for, as the cloud does for a machine that it took, is judged by those that wait.
+func (f *Fold) boughtFor(a *model.Ask) []string {
+	if a.Found {
+		return f.Waits
+	}
+	return a.For
+}
+
+// came notes the node of a unit: with when it became ready, or without, if it was given up
+// and may become ready still. What it was bought for is to be judged by it then.
+func (f *Fold) came(a model.Arrival) {
+	if len(a.For) == 0 {
+		return
+	}
+	if i := slices.IndexFunc(f.Arrivals, func(was model.Arrival) bool { return was.Group == a.Group && was.Node == a.Node }); i >= 0 {
+		f.Arrivals[i] = a
+		return
+	}
+	f.Arrivals = append(f.Arrivals, a)
+}
+
+// hasReady reports whether a node of the group is ready.
+func (g *Group) hasReady(node string) bool {
+	for _, in := range g.machines {
+		if in.node == node {
+			return in.state == model.StateReady
+		}
+	}
+	return false
+}
+
+// found is an ask for units that somebody else asked for. Their timers start when
+// the target changed, if that is after the last picture, else now: at the first look
+// there is only the cloud's clock to say when that was. A change that is older than the
+// time to register is not why they are missing: a machine was lost while nobody looked.
+func (g *Group) found(f *Fold, pg *provider.Group, first bool, units int) model.Ask {
+	at := f.Seen.Now
+	if t := pg.TargetSince; !first && t.Before(at) && t.After(g.before) && at.Sub(t) < f.Rules.Provision(pg) {
+		at = t
+	}
+	return model.Ask{ID: fmt.Sprintf("found/%s/%d", g.ID, at.UnixNano()), Group: g.ID, At: at, Found: true, First: first, Units: make([]model.Unit, units)}
+}
+
+// reconcile makes the units that have not registered as many as are missing.
+func (g *Group) reconcile(f *Fold, pg *provider.Group, first bool) {
+	open := 0
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			if without(&g.asks[i].Units[j]) {
+				open++
+			}
+		}
+	}
+	if more := g.missing - open; more > 0 {
+		g.asks = append(g.asks, g.found(f, pg, first, more))
+		slices.SortStableFunc(g.asks, func(a, b model.Ask) int { return a.At.Compare(b.At) })
+		return
+	}
+	surplus := open - g.missing
+	if surplus == 0 {
+		return
+	}
+	for _, which := range []func(*model.Unit) bool{
+		func(u *model.Unit) bool { return u.Instance == "" && u.State == model.UnitGivenUp },
+		func(u *model.Unit) bool { return u.State == model.UnitKept },
+		func(u *model.Unit) bool { return u.Instance == "" },
+		func(u *model.Unit) bool { return without(u) && u.State == model.UnitGivenUp },
+		without,
+	} {
+		for i := len(g.asks) - 1; i >= 0 && surplus > 0; i-- {
+			g.asks[i].Units = slices.DeleteFunc(g.asks[i].Units, func(u model.Unit) bool {
+				if surplus == 0 || !which(&u) {
+					return false
+				}
+				surplus--
+				return true
+			})
+		}
+	}
+}
+
+// without reports whether a unit has no node.
+func without(u *model.Unit) bool { return u.Node == "" }
+
+// close ends asks that wait for nothing any more.
+func (g *Group) close(f *Fold) {
+	g.asks = slices.DeleteFunc(g.asks, func(a model.Ask) bool {
+		ready := 0
+		for i := range a.Units {
+			switch u := &a.Units[i]; {
+			case u.State == model.UnitReady:
+				ready++
+			case u.State == model.UnitRegistered, without(u):
+				return false
+			}
+		}
+		if ready > 0 {
+			f.changed(model.Change{Kind: model.AskArrived, Group: g.ID, Count: ready})
+		}
+		return true
+	})
+}

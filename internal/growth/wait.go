@@ -1,0 +1,412 @@
+package growth
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// wait lists the instances that have no node, each with the time of its unit.
+func (g *Group) wait(f *Fold, pg *provider.Group) {
+	now, provision := f.Seen.Now, f.Rules.Provision(pg)
+	units := g.unitsOf()
+	apart := sync.OnceValue(func() time.Duration { return g.apart(pg) }) // it looks at all instances
+	for i := range pg.Instances {
+		in, rec := &pg.Instances[i], g.records[i]
+		if rec.node != "" || rec.state != model.StateUnregistered {
+			continue
+		}
+		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Hold: in.Hold}
+		w.Err, w.RetriedUntil = g.whyUnmade(in, rec, f.Seen)
+		u := units[in.ID]
+		w.Lost = f.loses(rec, u)
+		w.Created = rec.created(in, u, w.Lost, apart)
+		w.Since = g.since(in, rec, u)
+		until := w.Since.Add(provision)
+		w.Long = !now.Before(until)
+		if w.Long {
+			rec.state = model.StateLongUnregistered
+		} else {
+			g.wake(until)
+		}
+		g.Counts.Add(rec.state, nil)
+		if w.Lost {
+			g.Counts.Lost++
+		}
+		g.waiting = append(g.waiting, w)
+	}
+	slices.SortFunc(g.waiting, func(a, b model.Waiting) int { return cmp.Compare(a.Instance, b.Instance) })
+}
+
+// created is when the cloud made an instance without a node at the earliest, zero if unknown.
+// apart is how far its clock may be ahead.
+func (in *machine) created(of *provider.Instance, u *model.Unit, lost bool, apart func() time.Duration) time.Time {
+	created, hadNode := in.made(of), !in.deadline.Since.IsZero()
+	if in.least.IsZero() && !created.IsZero() {
+		// It was there before the first look: its age is the word of the cloud alone.
+		created = created.Add(-apart())
+	}
+	if u != nil && u.Since.IsZero() && !u.Exists.IsZero() && !hadNode {
+		created = u.Exists // else it is when it lost its node
+	}
+	if said := of.Created; !said.IsZero() && !hadNode && said.Before(created) {
+		created = said // pictures that lacked it may have been wrong: they make no node another's
+	}
+	if lost && !in.presumed {
+		created = model.Latest(created, in.lost) // no node from before can be its own
+	}
+	return created
+}
+
+// since is when the time to register began of an instance without a node, which may have a
+// unit.
+func (g *Group) since(of *provider.Instance, in *machine, u *model.Unit) time.Time {
+	began, deadline := in.first, model.Deadline{}
+	if made := in.made(of); !in.least.IsZero() && !made.IsZero() {
+		began = made
+	}
+	if u != nil {
+		deadline = u.Deadline
+		if !u.Exists.IsZero() {
+			began = u.Exists
+		}
+	}
+	deadline.Stop(in.deadline.Since)
+	if u == nil || u.Open() {
+		deadline.Stop(g.deadline.Stalled) // what was given up before stays so
+	}
+	return deadline.From(began)
+}
+
+// How long what the cloud fails to make, and tries again, is waited for: for two more
+// tries and a little, at least for a while, and not on the word of one or two pictures.
+// One transient error must not end a machine that runs seconds later; and what goes on
+// failing is better bought elsewhere than waited for until its time is over.
+const (
+	retriesLeast  = 2 * time.Minute
+	retriesMargin = 30 * time.Second
+	retriesLooks  = 3
+)
+
+// whyUnmade is why the cloud could not make an instance, nil if nothing says that it could
+// not, and until when it is waited for all the same, zero if it is not. A new leader begins
+// to count anew: we err to waiting.
+func (g *Group) whyUnmade(in *provider.Instance, rec *machine, seen *model.Observation) (*provider.Error, time.Time) {
+	if in.State != provider.Creating || in.Err == nil {
+		rec.failing, rec.looks, rec.lookedAt = time.Time{}, 0, time.Time{}
+		return nil, time.Time{}
+	}
+	if in.Retry <= 0 {
+		return in.Err, time.Time{}
+	}
+	if rec.failing.IsZero() {
+		rec.failing = seen.Now
+	}
+	if rec.lookedAt.IsZero() || seen.Inventory.AsOf.After(rec.lookedAt) {
+		rec.looks, rec.lookedAt = rec.looks+1, seen.Inventory.AsOf
+	}
+	until := g.deadline.From(rec.failing).Add(max(retriesLeast, 2*in.Retry+retriesMargin))
+	if !seen.Now.Before(until) && rec.looks >= retriesLooks {
+		return in.Err, time.Time{}
+	}
+	if seen.Now.Before(until) {
+		g.wake(until) // past it, only another picture changes anything
+	}
+	return in.Err, until
+}
+
+// loses reports whether an instance without a node has lost the one that it had. Only a
+// picture that began after the loss can tell that the machine is still there. While the
+// cluster is unhealthy the time of such machines does not run: people are at work.
+func (f *Fold) loses(rec *machine, u *model.Unit) bool {
+	if u != nil && rec.lost.IsZero() && !u.Lost.IsZero() {
+		// A leader before us saw it, or found it so.
+		rec.lost, rec.presumed = u.Lost, u.Exists.Before(u.Lost)
+		if !rec.presumed {
+			rec.deadline.Start(u.Exists)
+		}
+	}
+	if rec.lost.IsZero() || !f.Seen.Inventory.AsOf.After(rec.lost) {
+		return false
+	}
+	if f.Halted {
+		rec.deadline.Start(f.Seen.Now)
+	}
+	switch {
+	case u == nil:
+	case rec.presumed:
+		u.Lost = rec.lost
+		u.Start(rec.deadline.Since)
+	default:
+		u.Lost, u.Exists = rec.lost, model.Latest(u.Exists, rec.deadline.Since)
+	}
+	return true
+}
+
+// PresumeLost finds, where groups are looked at for the first time, the machines that run
+// without a node for longer than any clock is off: they have lost theirs while nobody
+// looked. Where as many nodes are at home nowhere, those could be theirs, and nothing is
+// presumed. A machine that never registered, and that nobody ended, counts as well: we err
+// to leaving a cluster alone in which so much is amiss.
+func PresumeLost(f *Fold, groups []*Group, homeless int) {
+	var found []*machine
+	for i, g := range groups {
+		pg := &f.Seen.Inventory.Groups[i]
+		if !g.before.IsZero() || pg.Err != nil {
+			continue
+		}
+		known := g.unitsOf()
+		old := f.Seen.Now.Add(-anyClock - f.Rules.Provision(pg))
+		for j := range pg.Instances {
+			in, rec := &pg.Instances[j], g.records[j]
+			if in.State == provider.Running && !in.Created.IsZero() && in.Created.Before(old) &&
+				rec.first.IsZero() && rec.turn != f.Turn && known[in.ID] == nil {
+				found = append(found, rec)
+			}
+		}
+	}
+	if len(found) <= homeless {
+		return
+	}
+	for _, rec := range found {
+		rec.lost, rec.presumed = f.Seen.Now, true
+	}
+}
+
+// unitsOf finds the unit of each instance that has one.
+func (g *Group) unitsOf() map[provider.InstanceID]*model.Unit {
+	var units map[provider.InstanceID]*model.Unit
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			u := &g.asks[i].Units[j]
+			if u.Instance == "" {
+				continue
+			}
+			if units == nil {
+				units = map[provider.InstanceID]*model.Unit{}
+			}
+			units[u.Instance] = u
+		}
+	}
+	return units
+}
+
+// stall notes that what makes the group's machines does not work. No time of its units
+// runs meanwhile, and each has all of it when it works again: we err to waiting longer.
+func (g *Group) stall(pg *provider.Group, now time.Time) {
+	was := g.stalls
+	g.stalls = slices.ContainsFunc(pg.Holds, func(h provider.Hold) bool { return h.Stalled && h.Stands(now) })
+	if !g.stalls && !was {
+		return
+	}
+	g.deadline.Stop(now)
+	if g.stalls {
+		return
+	}
+	for i := range g.asks {
+		for j := range g.asks[i].Units {
+			if u := &g.asks[i].Units[j]; u.Open() {
+				u.Stop(now) // where a later leader finds it
+			}
+		}
+	}
+}
+
+// anyClock is how far the clock of another machine may be off.
+const anyClock = time.Hour
+
+// apart is how far the clock that dates instances may be ahead of the one that dates nodes:
+// by what those tell that have both, else by as much as any may be.
+func (g *Group) apart(pg *provider.Group) time.Duration {
+	most, told := time.Duration(0), false
+	for i := range pg.Instances {
+		if in, rec := &pg.Instances[i], g.records[i]; rec.node != "" && !rec.since.IsZero() && !in.Created.IsZero() {
+			most, told = max(most, in.Created.Sub(rec.since)), true
+		}
+	}
+	if !told {
+		return anyClock
+	}
+	return min(most, anyClock)
+}
+
+// made is when the cloud made an instance, zero if it does not tell. The cloud's clock may
+// be off: an instance was not made after it was first seen, nor before a picture without it.
+func (in *machine) made(of *provider.Instance) time.Time {
+	if of.Created.IsZero() {
+		return of.Created
+	}
+	return model.Latest(model.Earlier(of.Created, in.first), in.least)
+}
+
+// measure takes note of how far the cloud's clock is off, as far as an instance tells that
+// is seen for the first time. To be off by less than a minute is nothing: pictures may be
+// as much behind. One that runs by then, and seems old, was rather made for something else.
+func (g *Group) measure(in *machine, of *provider.Instance, now time.Time) {
+	if of.Created.IsZero() {
+		return
+	}
+	off := of.Created.Sub(in.made(of)).Truncate(time.Minute)
+	if in.least.IsZero() && off == 0 || of.State == provider.Running && off < 0 {
+		return // it may be of any age
+	}
+	g.Skew, g.skewAt = off, now
+}
+
+// skewTold is for how long what a machine has told of the cloud's clock is taken to be so
+// still.
+const skewTold = 3 * time.Hour
+
+// stockOut is the provider's word that what was asked for up to its Since, and has
+// no instance yet, does not come for now; nil if there is none.
+func stockOut(pg *provider.Group, now time.Time) *provider.Hold {
+	for i := range pg.Holds {
+		h := &pg.Holds[i]
+		if h.NoLaunch() && h.Stands(now) {
+			return h
+		}
+	}
+	return nil
+}
+
+// soldOut reports whether a unit was given up because the cloud has no machine to sell.
+func soldOut(why string) bool {
+	return why == string(provider.NoCapacity) || why == string(provider.Quota)
+}
+
+// await begins to wait once more for units that the cloud could not take back, or
+// that the group's minimum keeps asked for, as soon as the group may grow again: the
+// cloud may fill the old request then, and to ask for more would buy them twice.
+func (g *Group) await(pg *provider.Group, now time.Time) {
+	if g.Rests.Of(model.RestFailed).Stands(now) || stockOut(pg, now) != nil {
+		return
+	}
+	again := model.Ask{Group: g.ID, At: now, Found: true}
+	for i := range g.asks {
+		g.asks[i].Units = slices.DeleteFunc(g.asks[i].Units, func(u model.Unit) bool {
+			if u.State != model.UnitKept && (u.Instance != "" || u.State != model.UnitGivenUp || g.Expected > pg.Min) {
+				return false
+			}
+			next, _ := Advance(u, Event{Kind: AskedAgain, At: now})
+			again.Units = append(again.Units, next)
+			return true
+		})
+	}
+	if len(again.Units) > 0 {
+		again.ID = fmt.Sprintf("again/%s/%d", g.ID, now.UnixNano())
+		g.asks = append(g.asks, again)
+	}
+}
+
+// giveUp ends the wait for units whose time is over, whose instance the cloud
+// could not make, or for which it has nothing to make one of. The timer of a unit
+// is its own.
+func (g *Group) giveUp(f *Fold, pg *provider.Group) {
+	if len(g.asks) == 0 && len(g.waiting) == 0 {
+		return
+	}
+	now, provision := f.Seen.Now, f.Rules.Provision(pg)
+	late, refused := 0, 0
+	out := stockOut(pg, now)
+	for i := range g.asks {
+		a := &g.asks[i]
+		for j := range a.Units {
+			u := &a.Units[j]
+			if u.Instance != "" {
+				continue
+			}
+			if u.State == model.UnitAsked {
+				deadline := u.Deadline
+				deadline.Stop(g.deadline.Stalled)
+				until := deadline.From(a.At).Add(provision)
+				switch {
+				case out != nil && !out.Since.Before(a.At.Truncate(time.Second)):
+					*u, _ = Advance(*u, Event{Kind: Late, At: now, Why: out.Reason})
+					refused++
+				case now.Before(until):
+					g.wake(until)
+					continue
+				default:
+					*u, _ = Advance(*u, Event{Kind: Late, At: now, Why: fmt.Sprintf("no instance within %s", provision)})
+					late++
+				}
+			}
+			g.countGivenUp(u, out, now)
+		}
+	}
+	// A unit more than there are anonymous requests is none that could be cancelled.
+	anonymous := max(0, g.missing-len(g.waiting))
+	g.kept = min(g.kept, anonymous)
+	g.overdue = min(g.overdue, anonymous-g.kept)
+	// Which of them those are that the cloud has no machines for, nobody knows: we err to
+	// calling the group unhealthy.
+	g.unexplained = min(g.unexplained, anonymous)
+	if refused > 0 {
+		e := &provider.Error{Op: provider.OpGrow, Group: g.ID, Kind: provider.Kind(out.Reason), Message: out.Message}
+		f.changed(model.Change{Kind: model.AskGivenUp, Group: g.ID, Count: refused, Cause: e.Kind, Message: e.Message})
+		g.fail(f, now, e)
+	}
+	if n := late + g.unregistered(f, provision); n > 0 {
+		e := &provider.Error{Op: provider.OpGrow, Group: g.ID, Kind: provider.Transient, Code: model.CodeTimeout,
+			Message: fmt.Sprintf("%d of the nodes asked for did not register within %s", n, provision)}
+		f.changed(model.Change{Kind: model.AskGivenUp, Group: g.ID, Count: n, Cause: e.Kind, Message: e.Message})
+		g.fail(f, now, e)
+	}
+}
+
+// countGivenUp counts a unit without an instance that is not waited for any more.
+func (g *Group) countGivenUp(u *model.Unit, out *provider.Hold, now time.Time) {
+	if !soldOut(u.Why) {
+		g.unexplained++
+	}
+	if u.State != model.UnitKept {
+		g.overdue++
+		return
+	}
+	g.kept++
+	if r := g.Rests.Of(model.RestFailed); r.Stands(now) {
+		g.wake(r.Until)
+	}
+	if out != nil && !out.Until.IsZero() {
+		g.wake(out.Until)
+	}
+	if g.keptSince.IsZero() || u.Entered.Before(g.keptSince) {
+		g.keptSince = u.Entered
+	}
+}
+
+// unregistered gives instances up that have no node and are not waited for any more. It
+// counts those that are late, and have not been on record for that.
+func (g *Group) unregistered(f *Fold, provision time.Duration) (late int) {
+	units := g.unitsOf()
+	for i := range g.waiting {
+		w := &g.waiting[i]
+		rec, u := g.machines[w.Instance], units[w.Instance]
+		if !w.GivenUp() {
+			continue
+		}
+		why := fmt.Sprintf("no node within %s", provision)
+		if w.Err != nil {
+			why = w.Err.Error()
+		}
+		if u != nil {
+			*u, _ = Advance(*u, Event{Kind: Late, At: f.Seen.Now, Why: why})
+		}
+		if rec.failed {
+			continue // it is on record
+		}
+		rec.failed = true
+		if w.Err != nil {
+			f.changed(model.Change{Kind: model.CreationFailed, Group: g.ID, Instance: w.Instance, Count: 1, Cause: w.Err.Kind, Message: why})
+			g.fail(f, f.Seen.Now, w.Err)
+			continue
+		}
+		late++
+	}
+	return late
+}
