@@ -24,11 +24,11 @@ const (
 // only shrink.
 var (
 	unfinishedLines = []string{
-		"cmd/plimsoll/", "internal/config/", "internal/growth/",
-		"internal/ledger/", "internal/migrate/", "internal/model/", "internal/report/", "rehearse/gardener/world_test.go",
+		"cmd/plimsoll/", "internal/config/", "internal/ledger/", "internal/migrate/", "internal/model/",
+		"internal/report/gauges.go", "internal/report/metrics.go", "rehearse/gardener/world_test.go",
 		"rehearse/gardener_test/",
 	}
-	unfinishedFunctions = []string{"giveUp"}
+	unfinishedFunctions = []string{}
 )
 
 // TestLinesAreShort: no line of Go code is longer than maxColumns, but for generated files, lines

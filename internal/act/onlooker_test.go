@@ -145,7 +145,9 @@ func TestAnObservedLoopSeesTheSameNeedAgain(t *testing.T) {
 		if len(p.Grow) != 1 || p.Nodes == 0 || p.Grow[0].From != 0 {
 			t.Fatalf("at %s: %s", c.Now, p.Text(s))
 		}
-		if g := s.Groups[0]; g.Expected != 0 || !g.Rests.Of(model.RestFailed).Since.IsZero() || g.Busy != nil || len(s.Brakes) > 0 {
+		g := s.Groups[0]
+		failed := !g.Rests.Of(model.RestFailed).Since.IsZero()
+		if g.Expected != 0 || failed || g.Busy != nil || len(s.Brakes) > 0 {
 			t.Fatalf("the ledger believes in it: %+v", g.GroupStanding)
 		}
 		c.Now = c.Now.Add(10 * time.Second)

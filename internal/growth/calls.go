@@ -11,7 +11,8 @@ import (
 // Note puts a growth on record that is about to be asked for, and what for.
 func (g *Group) Note(now time.Time, c model.Call, classes []string) {
 	g.Expected, g.written = c.To, now
-	g.asks = append(g.asks, model.Ask{ID: c.ID, Group: c.Group, At: now, For: classes, Units: make([]model.Unit, max(0, c.To-c.From))})
+	units := make([]model.Unit, max(0, c.To-c.From))
+	g.asks = append(g.asks, model.Ask{ID: c.ID, Group: c.Group, At: now, For: classes, Units: units})
 }
 
 // AskedAt is when a growth was asked for, zero if it is not in flight.

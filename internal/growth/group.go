@@ -59,7 +59,9 @@ func (t Lasts) Or(o Lasts) Lasts {
 
 // Bound brings times that lie ahead back to now.
 func (t *Lasts) Bound(now time.Time) {
-	t.Growth, t.Removal, t.Failure = model.Earlier(t.Growth, now), model.Earlier(t.Removal, now), model.Earlier(t.Failure, now)
+	for _, at := range []*time.Time{&t.Growth, &t.Removal, &t.Failure} {
+		*at = model.Earlier(*at, now)
+	}
 }
 
 // Group is what is known of a group.
@@ -220,25 +222,34 @@ func (g *Group) Forgotten(f *Fold) bool {
 	return true
 }
 
-// See takes in the node of an instance, by the index of the instance in the picture: in
-// which state it is, until when if it is young, and whether the target counts it. It reports
-// whether the node has turned ready since it was last seen, or stopped to be.
-func (g *Group) See(turn uint64, instance int, n *corev1.Node, state model.NodeState, until time.Time, counted bool) (turned bool) {
-	g.Counts.Add(state, n)
-	if counted {
+// Node is how the node of an instance was found.
+type Node struct {
+	*corev1.Node
+	State model.NodeState
+	// Until is when the time of a young one is over.
+	Until time.Time
+	// Counted: the target counts it.
+	Counted bool
+}
+
+// See takes in the node of an instance, by the index of the instance in the picture. It
+// reports whether the node has turned ready since it was last seen, or stopped to be.
+func (g *Group) See(turn uint64, instance int, n Node) (turned bool) {
+	g.Counts.Add(n.State, n.Node)
+	if n.Counted {
 		g.registered++
 	}
-	switch state {
+	switch n.State {
 	case model.StateNeverStarted:
 		if g.neverStarted == "" {
 			g.neverStarted = n.Name
 		}
 	case model.StateYoung:
-		g.wake(until)
+		g.wake(n.Until)
 	}
 	rec := g.records[instance]
-	turned = rec.node == n.Name && (rec.state == model.StateReady) != (state == model.StateReady)
-	rec.node, rec.state, rec.since, rec.turn, rec.counted = n.Name, state, n.CreationTimestamp.Time, turn, counted
+	turned = rec.node == n.Name && (rec.state == model.StateReady) != (n.State == model.StateReady)
+	rec.node, rec.state, rec.since, rec.turn, rec.counted = n.Name, n.State, n.CreationTimestamp.Time, turn, n.Counted
 	return turned
 }
 

@@ -23,13 +23,14 @@ func (g *Group) health(f *Fold) {
 	switch {
 	case f.Rules.TooMany(amiss, all):
 		g.unhealthy = model.Verdict{
-			Reason: model.GroupUnhealthy, Detail: fmt.Sprintf("%d of its %d nodes are missing or not ready", amiss, all) + c.LostText(),
-			Fix: fmt.Sprintf("at most %d of them, or %.0f%%, are", f.Rules.MaxUnready, f.Rules.MaxUnreadyShare*100),
+			Reason: model.GroupUnhealthy,
+			Detail: fmt.Sprintf("%d of its %d nodes are missing or not ready", amiss, all) + c.LostText(),
+			Fix:    fmt.Sprintf("at most %d of them, or %.0f%%, are", f.Rules.MaxUnready, f.Rules.MaxUnreadyShare*100),
 		}.After(g.unhealthy, f.Seen.Now)
 	case g.dudsStop(f):
 		g.unhealthy = model.Verdict{
-			Reason: model.NodeNeverStarted, Detail: fmt.Sprintf("%d nodes did not become ready in time, %s among them", c.NeverStarted, g.neverStarted),
-			Fix: "they become ready, or go",
+			Reason: model.NodeNeverStarted, Fix: "they become ready, or go",
+			Detail: fmt.Sprintf("%d nodes did not become ready in time, %s among them", c.NeverStarted, g.neverStarted),
 		}.After(g.unhealthy, f.Seen.Now)
 	default:
 		g.unhealthy = nil

@@ -50,7 +50,9 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"made", "gone", "registered", "node gone", "ready", "never ready", "late", "not cancelled", "asked again"}
+var kindNames = [kinds]string{
+	"made", "gone", "registered", "node gone", "ready", "never ready", "late", "not cancelled", "asked again",
+}
 
 func (k Kind) String() string { return kindNames[k] }
 

@@ -103,7 +103,8 @@ func (g *Group) Trust(rules model.Rules, now time.Time) {
 			}
 		}
 	}
-	if r := g.Rests.Of(model.RestFailed); r.Until.After(now.Add(rules.BackoffMost+rules.BackoffReset)) || r.Since.After(now) {
+	longest := now.Add(rules.BackoffMost + rules.BackoffReset)
+	if r := g.Rests.Of(model.RestFailed); r.Until.After(longest) || r.Since.After(now) {
 		g.Rests.End(model.RestFailed)
 	}
 	if r := g.Rests.Of(model.RestEnded); r.Since.After(now) {

@@ -294,12 +294,13 @@ func (g *Group) started(f *Fold, a *model.Ask, u *model.Unit, state model.NodeSt
 			return
 		}
 		*u, _ = Advance(*u, Event{Kind: NeverReady, At: now, Why: "its node did not become ready"})
-		f.changed(model.Change{Kind: model.NodeGivenUp, Group: g.ID, Instance: u.Instance, Count: 1, Message: "node " + u.Node + " did not become ready"})
+		f.changed(model.Change{Kind: model.NodeGivenUp, Group: g.ID, Instance: u.Instance, Count: 1,
+			Message: "node " + u.Node + " did not become ready"})
 		f.came(model.Arrival{Node: u.Node, Group: g.ID, For: f.boughtFor(a)})
 		if state == model.StateNeverStarted && g.failsByDuds(f, a) {
 			// Its removal would make the group look well again, and the same be bought.
-			g.fail(f, now, &provider.Error{Op: provider.OpGrow, Group: g.ID, Kind: provider.Transient, Code: model.CodeNeverStarted,
-				Message: fmt.Sprintf("node %s did not become ready in time", u.Node)})
+			g.fail(f, now, &provider.Error{Op: provider.OpGrow, Group: g.ID, Kind: provider.Transient,
+				Code: model.CodeNeverStarted, Message: fmt.Sprintf("node %s did not become ready in time", u.Node)})
 		}
 	}
 }
@@ -346,7 +347,8 @@ func (f *Fold) came(a model.Arrival) {
 	if len(a.For) == 0 {
 		return
 	}
-	if i := slices.IndexFunc(f.Arrivals, func(was model.Arrival) bool { return was.Group == a.Group && was.Node == a.Node }); i >= 0 {
+	same := func(was model.Arrival) bool { return was.Group == a.Group && was.Node == a.Node }
+	if i := slices.IndexFunc(f.Arrivals, same); i >= 0 {
 		f.Arrivals[i] = a
 		return
 	}
@@ -372,7 +374,8 @@ func (g *Group) found(f *Fold, pg *provider.Group, first bool, units int) model.
 	if t := pg.TargetSince; !first && t.Before(at) && t.After(g.before) && at.Sub(t) < f.Rules.Provision(pg) {
 		at = t
 	}
-	return model.Ask{ID: fmt.Sprintf("found/%s/%d", g.ID, at.UnixNano()), Group: g.ID, At: at, Found: true, First: first, Units: make([]model.Unit, units)}
+	return model.Ask{ID: fmt.Sprintf("found/%s/%d", g.ID, at.UnixNano()), Group: g.ID, At: at, Found: true, First: first,
+		Units: make([]model.Unit, units)}
 }
 
 // reconcile makes the units that have not registered as many as are missing.

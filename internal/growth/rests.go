@@ -58,7 +58,8 @@ func (g *Group) fail(f *Fold, now time.Time, e *provider.Error) {
 	if resting {
 		return
 	}
-	f.changed(model.Change{Kind: model.BackoffBegan, Group: g.ID, Cause: e.Kind, Message: fmt.Sprintf("for %s: %s", r.Length, r.Message)})
+	f.changed(model.Change{Kind: model.BackoffBegan, Group: g.ID, Cause: e.Kind,
+		Message: fmt.Sprintf("for %s: %s", r.Length, r.Message)})
 }
 
 // rested forgets a failure that is long over.
@@ -77,7 +78,8 @@ func (g *Group) endBackoff(f *Fold, why string) {
 // rest keeps a group from being written to for a short while after a call that failed.
 func (g *Group) rest(o model.Outcome, least time.Duration) {
 	length := max(least, o.Err.RetryAfter)
-	g.Rests.Put(model.Rest{Cause: model.RestPaused, Since: o.Ended, Until: o.Ended.Add(length), Length: length, Message: o.Err.Error()})
+	g.Rests.Put(model.Rest{Cause: model.RestPaused, Since: o.Ended, Until: o.Ended.Add(length), Length: length,
+		Message: o.Err.Error()})
 }
 
 // again counts one more growth in a row that ended so, up to a bound. One that is longer ago

@@ -402,7 +402,8 @@ func (g *Group) unregistered(f *Fold, provision time.Duration) (late int) {
 		}
 		rec.failed = true
 		if w.Err != nil {
-			f.changed(model.Change{Kind: model.CreationFailed, Group: g.ID, Instance: w.Instance, Count: 1, Cause: w.Err.Kind, Message: why})
+			f.changed(model.Change{Kind: model.CreationFailed, Group: g.ID, Instance: w.Instance, Count: 1,
+				Cause: w.Err.Kind, Message: why})
 			g.fail(f, f.Seen.Now, w.Err)
 			continue
 		}

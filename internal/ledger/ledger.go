@@ -139,7 +139,8 @@ func (l *Ledger) health(now time.Time) {
 	l.unhealthy = model.Verdict{
 		Reason: model.ClusterUnhealthy,
 		Detail: fmt.Sprintf("%d of %d nodes are not ready", amiss, all) + l.counts.LostText(),
-		Fix:    fmt.Sprintf("at most %d nodes, or %.0f%% of them, are not ready", l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
+		Fix: fmt.Sprintf("at most %d nodes, or %.0f%% of them, are not ready",
+			l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
 	}.After(l.unhealthy, now)
 }
 
@@ -205,7 +206,8 @@ func (l *Ledger) home(i int, n *corev1.Node) (model.Home, bool) {
 // what the plan found out: since when nodes have been unneeded, what holds them,
 // and which growths did not help.
 func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
-	l.news = !slices.Equal(s.Brakes, p.Brakes) // this plan has tried the groups that the next must not, or not those that it may
+	// This plan has tried the groups that the next must not, or not those that it may.
+	l.news = !slices.Equal(s.Brakes, p.Brakes)
 	grown := map[provider.GroupID][]string{}
 	for _, g := range p.Grow {
 		for _, b := range g.Pods {

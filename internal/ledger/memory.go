@@ -58,7 +58,8 @@ func Restore(rules model.Rules, m model.Memory) *Ledger {
 		rules: rules, groups: map[provider.GroupID]*growth.Group{}, calls: map[string]model.Call{}, nodes: newStandings(),
 		timed: map[string]bool{}, homes: model.NewHomes(0, nil),
 		brakes:    slices.Clone(m.Brakes),
-		displaced: map[types.UID]model.Displaced{}, strays: map[string]provider.GroupID{}, written: m.Written, last: last, inherited: last, resume: m.Resume,
+		displaced: map[types.UID]model.Displaced{}, strays: map[string]provider.GroupID{}, written: m.Written,
+		last: last, inherited: last, resume: m.Resume,
 	}
 	l.fold = growth.Fold{Rules: rules, Calls: l.calls, Strays: l.strays, Arrivals: slices.Clone(m.Arrivals)}
 	maps.Copy(l.displaced, m.Displaced)
@@ -98,17 +99,9 @@ func (l *Ledger) trust(now time.Time) {
 		g.Trust(l.rules, now)
 	}
 	for owner, d := range l.displaced {
-		d.First, d.Last = earlier(d.First, now), earlier(d.Last, now)
+		d.First, d.Last = model.Earlier(d.First, now), model.Earlier(d.Last, now)
 		l.displaced[owner] = d
 	}
 	l.last.Bound(now)
 	l.inherited.Bound(now)
-}
-
-// earlier is a time, or the latest that it can be.
-func earlier(t, latest time.Time) time.Time {
-	if t.After(latest) {
-		return latest
-	}
-	return t
 }

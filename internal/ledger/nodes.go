@@ -1,12 +1,11 @@
 package ledger
 
 import (
-	"cmp"
 	"maps"
-	"slices"
 	"strconv"
 	"time"
 
+	"github.com/plimsoll-dev/plimsoll/internal/growth"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -44,30 +43,25 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 		in := &pg.Instances[home.Instance]
 		state, until := model.StateOf(object, in, n.Drain, seen.Now, l.rules.Startup(pg))
 		counted := state != model.StateBeingDeleted || model.CountedByTarget(n.Drain, in)
-		if g.See(l.turn, home.Instance, object, state, until, counted) && !n.UnneededSince.IsZero() {
+		found := growth.Node{Node: object, State: state, Until: until, Counted: counted}
+		if g.See(l.turn, home.Instance, found) && !n.UnneededSince.IsZero() {
 			// It has turned ready, or stopped to be: it has all of its time, by our own clock.
 			n = l.nodes.of[object.Name]
 			n.UnneededSince = time.Time{}
 			l.nodes.put(object.Name, n)
 		}
 	}
-	maps.DeleteFunc(l.strays, func(node string, _ provider.GroupID) bool { return !inNodes(seen.Nodes, node) })
+	maps.DeleteFunc(l.strays, func(node string, _ provider.GroupID) bool { return !seen.HasNode(node) })
 	if there == len(l.nodes.of) {
 		return
 	}
 	for name := range l.nodes.of {
-		if !inNodes(seen.Nodes, name) && !l.open(name) {
+		if !seen.HasNode(name) && !l.open(name) {
 			if n, _ := l.advance(l.nodes.of[name], seen.Now, removal.Gone{}); n.Drain == nil {
 				l.nodes.put(name, model.NodeStanding{})
 			}
 		}
 	}
-}
-
-// inNodes tells whether a node of the name is seen.
-func inNodes(nodes []model.ObservedNode, name string) bool {
-	_, found := slices.BinarySearchFunc(nodes, name, func(n model.ObservedNode, name string) int { return cmp.Compare(n.Object.Name, name) })
-	return found
 }
 
 // seenNode takes in what a node shows of its removal, and of what we wrote.

@@ -15,8 +15,9 @@ import (
 func (l *Ledger) Standing() model.Standing {
 	s := model.Standing{
 		Groups: make(map[provider.GroupID]model.GroupStanding, len(l.groups)),
-		Nodes:  l.nodes.give(), LastGrowth: l.last.Growth, LastRemoval: l.last.Removal, LastFailure: l.last.Failure, FailureWhy: l.last.Why,
-		Counts: l.counts, Others: l.others, Unhealthy: l.unhealthy,
+		Nodes:  l.nodes.give(), LastGrowth: l.last.Growth, LastRemoval: l.last.Removal, LastFailure: l.last.Failure,
+		FailureWhy: l.last.Why,
+		Counts:     l.counts, Others: l.others, Unhealthy: l.unhealthy,
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.fold.Arrivals), Resume: l.resume, Unseen: l.unseen,
 		Displaced: maps.Clone(l.displaced), Doubts: l.doubts, Strays: maps.Clone(l.strays),
 	}
@@ -28,7 +29,8 @@ func (l *Ledger) Standing() model.Standing {
 	for _, g := range l.order {
 		if g.Skew != 0 {
 			s.Notices = append(s.Notices, provider.Notice{Group: g.ID, Code: "ClockSkewed",
-				Message: fmt.Sprintf("the cloud's clock is at least %s ours; its times are taken for the nearest that is possible", ahead(g.Skew))})
+				Message: fmt.Sprintf("the cloud's clock is at least %s ours; "+
+					"its times are taken for the nearest that is possible", ahead(g.Skew))})
 		}
 	}
 	for _, c := range l.Open() {

@@ -261,7 +261,8 @@ func TestGaugesOfTheRegistry(t *testing.T) {
 		Unregistered: 5, LongUnregistered: 6}
 	s.Others = model.Counts{Total: 1, Ready: 1}
 	s.Groups[0].Unhealthy = &model.Verdict{Reason: model.GroupUnhealthy}
-	s.Groups[0].Rests = model.Rests{{Cause: model.RestFailed, Until: s.Now.Add(time.Second), Kind: provider.NoCapacity, Code: "OutOfStock"}}
+	s.Groups[0].Rests = model.Rests{{
+		Cause: model.RestFailed, Until: s.Now.Add(time.Second), Kind: provider.NoCapacity, Code: "OutOfStock"}}
 	s.Groups = append(s.Groups, model.Group{Group: provider.Group{ID: "b"}})
 	d.report(t, c)
 	shows := func(want bool, lines ...string) {

@@ -167,7 +167,8 @@ func DecodeMemory(text string) (model.Memory, error) {
 	}
 	switch {
 	case w.Version > memoryVersion:
-		return model.Memory{}, fmt.Errorf("it is of version %d, and this Plimsoll reads up to version %d", w.Version, memoryVersion)
+		return model.Memory{}, fmt.Errorf("it is of version %d, and this Plimsoll reads up to version %d",
+			w.Version, memoryVersion)
 	case w.Version < memoryVersion:
 		if err := fromTimes(plain, w.Asks); err != nil {
 			return model.Memory{}, fmt.Errorf("parse it: %w", err)

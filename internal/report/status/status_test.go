@@ -32,10 +32,13 @@ func cycle() model.Cycle {
 	}
 	s := &model.Snapshot{Now: start, Groups: []model.Group{
 		group("calm", 1, 5, model.GroupStanding{Expected: 3, Counts: model.Counts{Total: 3, Ready: 3}}),
-		group("grows", 0, 10, model.GroupStanding{Expected: 5, Counts: model.Counts{Total: 3, Ready: 1, Young: 1, BeingDeleted: 1, Unregistered: 1},
-			Asks: []model.Ask{{ID: "ask", Group: "grows", At: start, Units: []model.Unit{{}, {State: model.UnitMade, Instance: "i"}}}}}),
+		group("grows", 0, 10, model.GroupStanding{Expected: 5,
+			Counts: model.Counts{Total: 3, Ready: 1, Young: 1, BeingDeleted: 1, Unregistered: 1},
+			Asks: []model.Ask{{ID: "ask", Group: "grows", At: start,
+				Units: []model.Unit{{}, {State: model.UnitMade, Instance: "i"}}}}}),
 		group("rests", 0, 10, model.GroupStanding{Expected: 0, Rests: model.Rests{{
-			Cause: model.RestFailed, Until: start.Add(time.Minute), Kind: provider.NoCapacity, Code: "OutOfStock", Message: "NoCapacity (OutOfStock): " + strings.Repeat("ü", 501)}},
+			Cause: model.RestFailed, Until: start.Add(time.Minute), Kind: provider.NoCapacity, Code: "OutOfStock",
+			Message: "NoCapacity (OutOfStock): " + strings.Repeat("ü", 501)}},
 			Missing: 10, MissingSince: ago(5 * time.Minute)}),
 		group("sick", 0, 10, model.GroupStanding{Expected: 6, Unhealthy: &model.Verdict{Reason: model.GroupUnhealthy,
 			Detail: "4 of its 6 nodes are missing or not ready", Fix: "at most 3 of them, or 45%, are"},
@@ -312,9 +315,12 @@ func TestParse(t *testing.T) {
 func memory(unneeded int) model.Memory {
 	m := model.Memory{
 		Asks: []model.Ask{{ID: "grow/g/1", Group: "g", At: start, For: []string{"class"},
-			Units: []model.Unit{{}, {State: model.UnitRegistered, Entered: start.Add(time.Second), Instance: "i", Node: "n", Exists: start}}}},
-		Brakes:   []model.Brake{{Group: "g", Class: "c", Template: "t", Reason: model.TemplateMismatch, Detail: "cpu", Node: "n", Since: start}},
-		Backoffs: map[provider.GroupID]model.Rest{"g": {Until: start.Add(5 * time.Minute), Length: 5 * time.Minute, Since: start, Kind: provider.NoCapacity}},
+			Units: []model.Unit{{},
+				{State: model.UnitRegistered, Entered: start.Add(time.Second), Instance: "i", Node: "n", Exists: start}}}},
+		Brakes: []model.Brake{{Group: "g", Class: "c", Template: "t", Reason: model.TemplateMismatch,
+			Detail: "cpu", Node: "n", Since: start}},
+		Backoffs: map[provider.GroupID]model.Rest{"g": {Until: start.Add(5 * time.Minute), Length: 5 * time.Minute,
+			Since: start, Kind: provider.NoCapacity}},
 		Unneeded: map[string]time.Time{},
 		Drains: []model.Drain{{Node: "n", Group: "g", Instance: "i", Stage: model.Evicting, Since: start,
 			Began: start.Add(-time.Minute), Occupied: true,
@@ -391,12 +397,15 @@ func TestMemoryOfALargeGrowth(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	name := func() string { return fmt.Sprintf("%017x", random.Uint64()) }
 	growth := func(ready, arrivals int) model.Memory {
-		open := model.Unit{State: model.UnitRegistered, Entered: start.Add(time.Second), Instance: "i-open", Exists: start, Node: "open"}
-		ask := model.Ask{ID: "grow/g/1", Group: "g", At: start, For: []string{name(), name()}, Units: []model.Unit{{}, open, {State: model.UnitGivenUp, Entered: start, Why: "late"}}}
+		open := model.Unit{State: model.UnitRegistered, Entered: start.Add(time.Second),
+			Instance: "i-open", Exists: start, Node: "open"}
+		ask := model.Ask{ID: "grow/g/1", Group: "g", At: start, For: []string{name(), name()},
+			Units: []model.Unit{{}, open, {State: model.UnitGivenUp, Entered: start, Why: "late"}}}
 		var m model.Memory
 		for range ready {
 			at := start.Add(time.Duration(random.IntN(1e9)) * time.Microsecond)
-			ask.Units = append(ask.Units, model.Unit{Instance: provider.InstanceID("i-" + name()), Node: "node-" + name(), Exists: at, State: model.UnitReady, Entered: at})
+			ask.Units = append(ask.Units, model.Unit{Instance: provider.InstanceID("i-" + name()),
+				Node: "node-" + name(), Exists: at, State: model.UnitReady, Entered: at})
 		}
 		for i := range arrivals {
 			m.Arrivals = append(m.Arrivals, model.Arrival{Node: "node-" + name(), Group: "g",
@@ -524,7 +533,8 @@ func TestMemoryOfBefore(t *testing.T) {
 // TestMemoryOfALaterVersion: it is not read in part, and the error says why.
 func TestMemoryOfALaterVersion(t *testing.T) {
 	got, err := DecodeMemory(`{"version":3,"unneeded":{"n":"2026-01-01T00:00:00Z"}}`)
-	if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "up to version 2") || !cmp.Equal(got, model.Memory{}) {
+	if err == nil || !strings.Contains(err.Error(), "version 3") ||
+		!strings.Contains(err.Error(), "up to version 2") || !cmp.Equal(got, model.Memory{}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
