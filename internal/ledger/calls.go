@@ -4,13 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/plimsoll-dev/plimsoll/internal/growth"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
-
-// retry is how long a step of a drain rests after it failed.
-const retry = 5 * time.Second
 
 // end closes a call, and gives its end to the life that it is part of.
 func (l *Ledger) end(o model.Outcome) {
@@ -62,26 +58,6 @@ func (l *Ledger) unbrake(group provider.GroupID, asked time.Time) {
 	l.brakes = slices.DeleteFunc(slices.Clone(l.brakes), func(k model.Brake) bool {
 		return k.Group == group && k.Reason == model.SchedulerDisagrees && k.Node == "" && k.Since.Equal(asked)
 	})
-}
-
-// busy reports whether a write to the group is under way.
-func (l *Ledger) busy(id provider.GroupID) bool {
-	for _, c := range l.calls {
-		if c.Group == id && busiesGroup(&c) {
-			return true
-		}
-	}
-	return false
-}
-
-// group gives a group's record, a new one if there is none.
-func (l *Ledger) group(id provider.GroupID) *growth.Group {
-	g, ok := l.groups[id]
-	if !ok {
-		g = growth.New(id)
-		l.groups[id] = g
-	}
-	return g
 }
 
 // targets takes over observed targets where no write of ours is newer, and forgets groups

@@ -24,8 +24,8 @@ func (l *Ledger) endNode(o model.Outcome) {
 	if n.Busy != nil && n.Busy.ID == o.Call.ID {
 		n.Busy = nil
 	}
-	// Where nothing had to be written, too, what was read must be seen first: until
-	// then the node may look as if it had to be.
+	// What was written must be seen first; so must what was read, if nothing had to be
+	// written: until then the node may look as if it had to be.
 	if o.ResourceVersion != "" && o.Call.Verb != model.Evict {
 		n.AwaitVersion = o.ResourceVersion
 	}

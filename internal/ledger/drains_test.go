@@ -309,7 +309,7 @@ func TestEndsOfNodeCalls(t *testing.T) {
 			e.l.Fold(seen, []model.Outcome{o})
 			d, n := e.drain(), e.standing()
 			want(t, "busy", n.Busy == nil, true)
-			got := after{Stage: d.Stage, Code: d.Code, Pods: len(d.Pods), Rests: d.NotBefore.Equal(at(made + 1).Add(retry)), Await: n.AwaitVersion, Failed: !e.l.Standing().LastFailure.IsZero(), MarkRests: n.MarkAfter.After(at(made + 1))}
+			got := after{Stage: d.Stage, Code: d.Code, Pods: len(d.Pods), Rests: d.NotBefore.Equal(at(made + 1).Add(5 * time.Second)), Await: n.AwaitVersion, Failed: !e.l.Standing().LastFailure.IsZero(), MarkRests: n.MarkAfter.After(at(made + 1))}
 			switch {
 			case d.Stage == "":
 			case d.Since.Equal(before.Since):

@@ -16,75 +16,23 @@
 // What flows out: a model.Standing, a model.Memory, and what changed. It reads
 // no clock and does no I/O.
 //
-// Who may import it: loop and the hosts. It imports model and growth.
+// A file uses only what those below it declare: ledger.go, memory.go, calls.go, nodes.go,
+// drains.go, verdicts.go, standing.go, state.go.
+//
+// Who may import it: loop and the hosts. It imports model, growth and removal.
 package ledger
 
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/growth"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
-
-// Ledger is what is known beyond what can be seen.
-type Ledger struct {
-	rules  model.Rules
-	groups map[provider.GroupID]*growth.Group
-	calls  map[string]model.Call
-	nodes  *standings
-	brakes []model.Brake
-	doubts map[string]model.Doubt // by class; made anew by each Note
-
-	counts, others model.Counts
-	unhealthy      *model.Verdict
-
-	// last is of the whole cluster. inherited is what was remembered of it: in
-	// which group it happened is not, so that it counts for each that has had
-	// nothing of the kind since. We err to waiting longer.
-	last, inherited growth.Lasts
-	// resume is where the search for unneeded nodes goes on.
-	resume string
-	// unseen are the classes that the last cycle had no steps for.
-	unseen []string
-	// displaced are the controllers of pods that were evicted a short while ago.
-	displaced map[types.UID]model.Displaced
-	// strays are nodes whose instance is listed no more, with the group that had it.
-	strays map[string]provider.GroupID
-	// written is when what was restored had been written down.
-	written time.Time
-	// news: the ledger says something else than it did to the last decision, and
-	// nothing that is seen need have changed for that.
-	news bool
-
-	// fold is what all groups share of the fold that goes on, or was last. Beyond that,
-	// it keeps the arrivals, and the classes that the last plan found pending.
-	fold growth.Fold
-
-	// What follows is filled anew by each Fold; it keeps its memory only.
-	turn   uint64
-	homes  model.Homes
-	of     []provider.Group // the groups that homes was made of
-	order  []*growth.Group  // by index of the inventory's groups
-	places []place          // by index of the nodes
-	timed  map[string]bool  // nodes whose time of being unneeded goes on
-}
-
-// place is where a node was found to be at home. It stays right while neither
-// the node's name and id nor the instances change.
-type place struct {
-	name, providerID string
-	home             model.Home
-	ok               bool
-}
 
 // New gives a ledger that knows nothing.
 func New(rules model.Rules) *Ledger { return Restore(rules, model.Memory{}) }
@@ -149,8 +97,8 @@ func (l *Ledger) dropGone(seen *model.Observation) {
 	l.fold.Arrivals = slices.DeleteFunc(l.fold.Arrivals, func(a model.Arrival) bool { return !seen.HasNode(a.Node) })
 }
 
-// match finds the home of every node, unless the instances are those of the
-// last picture.
+// match finds the home of every node, unless the instances are those of the last
+// observation.
 func (l *Ledger) match(inv *provider.Inventory) {
 	l.order = l.order[:0]
 	for i := range inv.Groups {
@@ -168,8 +116,8 @@ func (l *Ledger) match(inv *provider.Inventory) {
 	l.of = inv.Groups
 }
 
-// sameInstances tells whether two pictures have the same instances, in the same
-// order, whatever their states.
+// sameInstances reports whether two observations have the same instances, in the same order,
+// whatever their states.
 func sameInstances(a, b []provider.Group) bool {
 	if len(a) != len(b) {
 		return false
@@ -189,24 +137,11 @@ func sameInstances(a, b []provider.Group) bool {
 	return true
 }
 
-// home finds a node's home: where it was, or by its id and name.
-func (l *Ledger) home(i int, n *corev1.Node) (model.Home, bool) {
-	for len(l.places) <= i {
-		l.places = append(l.places, place{})
-	}
-	at := &l.places[i]
-	if at.name != n.Name || at.providerID != n.Spec.ProviderID {
-		*at = place{name: n.Name, providerID: n.Spec.ProviderID}
-		at.home, at.ok = l.homes.Of(n)
-	}
-	return at.home, at.ok
-}
-
 // Note puts a plan's intents on record, before any of its calls is started, and
 // what the plan found out: since when nodes have been unneeded, what holds them,
 // and which growths did not help.
 func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
-	// This plan has tried the groups that the next must not, or not those that it may.
+	// This plan has tried groups that the next one must not, or has left out some that it may.
 	l.news = !slices.Equal(s.Brakes, p.Brakes)
 	grown := map[provider.GroupID][]string{}
 	for _, g := range p.Grow {
@@ -255,7 +190,7 @@ func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
 	}
 }
 
-// dropArrivals forgets the nodes that have come for pods that wait no more.
+// dropArrivals forgets the nodes that were bought for pods which no longer wait.
 func (l *Ledger) dropArrivals(s *model.Snapshot, p model.Plan) {
 	l.fold.Waits = nil
 	for i := range p.Pending {
@@ -269,15 +204,6 @@ func (l *Ledger) dropArrivals(s *model.Snapshot, p model.Plan) {
 		return !slices.ContainsFunc(a.For, func(class string) bool { return slices.Contains(l.fold.Waits, class) })
 	})
 	l.news = l.news || len(l.fold.Arrivals) < before // a node that settled for them is what it is
-}
-
-// Open lists the calls under way, by id.
-func (l *Ledger) Open() []model.Call {
-	open := make([]model.Call, 0, len(l.calls))
-	for _, id := range slices.Sorted(maps.Keys(l.calls)) {
-		open = append(open, l.calls[id])
-	}
-	return open
 }
 
 // AwaitsCloud reports whether a newer read of the cloud may change what is known

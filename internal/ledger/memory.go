@@ -35,7 +35,7 @@ func (l *Ledger) Memory() model.Memory {
 	return m
 }
 
-// firstStrays are the strays to be remembered: of too many, the first by name.
+// firstStrays lists the strays that are remembered: of too many, the first by name.
 func firstStrays(all map[string]provider.GroupID) map[string]provider.GroupID {
 	if len(all) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func firstStrays(all map[string]provider.GroupID) map[string]provider.GroupID {
 	return out
 }
 
-// mostStrays is how many nodes whose instance is listed no more are remembered.
+// mostStrays is how many nodes are remembered whose instance is no longer listed.
 const mostStrays = 200
 
 // Restore gives a ledger that knows what an earlier one remembered.
@@ -57,9 +57,8 @@ func Restore(rules model.Rules, m model.Memory) *Ledger {
 	l := &Ledger{
 		rules: rules, groups: map[provider.GroupID]*growth.Group{}, calls: map[string]model.Call{}, nodes: newStandings(),
 		timed: map[string]bool{}, homes: model.NewHomes(0, nil),
-		brakes:    slices.Clone(m.Brakes),
-		displaced: map[types.UID]model.Displaced{}, strays: map[string]provider.GroupID{}, written: m.Written,
-		last: last, inherited: last, resume: m.Resume,
+		brakes: slices.Clone(m.Brakes), resume: m.Resume, written: m.Written, last: last, inherited: last,
+		displaced: map[types.UID]model.Displaced{}, strays: map[string]provider.GroupID{},
 	}
 	l.fold = growth.Fold{Rules: rules, Calls: l.calls, Strays: l.strays, Arrivals: slices.Clone(m.Arrivals)}
 	maps.Copy(l.displaced, m.Displaced)
@@ -81,12 +80,12 @@ func Restore(rules model.Rules, m model.Memory) *Ledger {
 	return l
 }
 
-// gap is how long nobody may have looked for what was remembered of unneeded
-// nodes to count: in the meantime they may have been needed.
+// gap is how old a memory may be for its times of unneeded nodes to count: in the meantime
+// the nodes may have been needed.
 const gap = 2 * time.Minute
 
-// trust goes over what was remembered, at the first look: times that cannot be
-// are mended, to the side of waiting longer.
+// trust corrects, at the first observation, times in the memory that cannot be. We err to
+// waiting longer.
 func (l *Ledger) trust(now time.Time) {
 	late := !l.written.IsZero() && now.Sub(l.written) > gap
 	for name, n := range l.nodes.of {
@@ -98,10 +97,7 @@ func (l *Ledger) trust(now time.Time) {
 	for _, g := range l.groups {
 		g.Trust(l.rules, now)
 	}
-	for owner, d := range l.displaced {
-		d.First, d.Last = model.Earlier(d.First, now), model.Earlier(d.Last, now)
-		l.displaced[owner] = d
-	}
+	removal.MendDisplaced(l.displaced, now)
 	l.last.Bound(now)
 	l.inherited.Bound(now)
 }

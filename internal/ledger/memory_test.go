@@ -199,7 +199,7 @@ func TestMemoryOfOddDrains(t *testing.T) {
 	want(t, "nodes", len(l.Standing().Nodes), 1)
 	l.Fold(seen(10, 1, node("n", "1", taint)), nil)
 	d := drainOf(l, "n")
-	want(t, "times", []time.Time{d.Since, d.Began, d.NotBefore, d.Moved}, []time.Time{at(10), at(10), at(10).Add(retry), at(10)})
+	want(t, "times", []time.Time{d.Since, d.Began, d.NotBefore, d.Moved}, []time.Time{at(10), at(10), at(15), at(10)})
 	want(t, "last failure of a group", l.Standing().Groups["g"].LastFailure, at(10))
 }
 

@@ -78,17 +78,7 @@ func (l *Ledger) seenNode(i int, n model.NodeStanding, seen *model.Observation) 
 	return n
 }
 
-// open tells whether a call on the node is under way.
-func (l *Ledger) open(node string) bool {
-	for _, c := range l.calls {
-		if c.Node == node {
-			return true
-		}
-	}
-	return false
-}
-
-// seenVersion tells whether an observed resourceVersion is at least the one
+// seenVersion reports whether an observed resourceVersion is at least the one
 // awaited. Versions of one resource are ordered numbers.
 func seenVersion(observed, awaited string) bool {
 	o, err1 := strconv.ParseUint(observed, 10, 64)

@@ -133,3 +133,10 @@ func Mended(n model.NodeStanding, now time.Time) model.NodeStanding {
 	n.Failed.At, n.Failed.Rest = earlier(n.Failed.At, now), min(max(n.Failed.Rest, 0), mostNodeRest)
 	return n
 }
+
+// MendDisplaced does the same with the controllers of evicted pods.
+func MendDisplaced(all map[types.UID]model.Displaced, now time.Time) {
+	for owner, d := range all {
+		all[owner] = model.Displaced{First: earlier(d.First, now), Last: earlier(d.Last, now)}
+	}
+}
