@@ -173,7 +173,7 @@ func (e *evictor) ask(q *Pod) *model.Verdict {
 		return nil
 	}
 	// A budget may let pods go one after the other: each one that goes is progress.
-	if until := later(was.First, e.granted()).Add(e.policy.EvictionTime); !e.now.Before(until) {
+	if until := model.Latest(was.First, e.granted()).Add(e.policy.EvictionTime); !e.now.Before(until) {
 		detail := fmt.Sprintf("pod %s could not be evicted for %s: %s", q.Name, e.policy.EvictionTime, was.Why)
 		return &model.Verdict{Reason: model.EvictionRefused, Detail: detail}
 	} else if at := was.Last.Add(again); e.now.Before(at) {
@@ -190,17 +190,10 @@ func (e *evictor) granted() time.Time {
 	at := e.drain.Moved
 	for i := range e.drain.Evictions {
 		if x := &e.drain.Evictions[i]; x.Granted {
-			at = later(at, x.Last)
+			at = model.Latest(at, x.Last)
 		}
 	}
 	return at
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // tooLate says that a pod, which somebody else deletes, takes longer to end than an evicted

@@ -74,7 +74,7 @@ func remembered(d model.Drain) (model.Drain, bool) {
 	for i := range d.Evictions {
 		switch e := &d.Evictions[i]; {
 		case e.Granted || e.Busy && e.Why == "":
-			d.Moved = later(d.Moved, e.Last)
+			d.Moved = model.Latest(d.Moved, e.Last)
 		case e.Why != "" && (d.Refused.IsZero() || e.First.Before(d.Refused)):
 			d.Refused = e.First
 		}
@@ -126,17 +126,18 @@ func Recalled(m *model.Memory) []model.Drain {
 func Mended(n model.NodeStanding, now time.Time) model.NodeStanding {
 	if n.Drain != nil {
 		d := *n.Drain
-		d.Since, d.Began, d.NotBefore = earlier(d.Since, now), earlier(d.Began, now), earlier(d.NotBefore, now.Add(retry))
-		d.Refused, d.Moved = earlier(d.Refused, now), earlier(d.Moved, now)
+		d.Since, d.Began = model.Earlier(d.Since, now), model.Earlier(d.Began, now)
+		d.NotBefore = model.Earlier(d.NotBefore, now.Add(retry))
+		d.Refused, d.Moved = model.Earlier(d.Refused, now), model.Earlier(d.Moved, now)
 		n.Drain = &d
 	}
-	n.Failed.At, n.Failed.Rest = earlier(n.Failed.At, now), min(max(n.Failed.Rest, 0), mostNodeRest)
+	n.Failed.At, n.Failed.Rest = model.Earlier(n.Failed.At, now), min(max(n.Failed.Rest, 0), mostNodeRest)
 	return n
 }
 
 // MendDisplaced does the same with the controllers of evicted pods.
 func MendDisplaced(all map[types.UID]model.Displaced, now time.Time) {
 	for owner, d := range all {
-		all[owner] = model.Displaced{First: earlier(d.First, now), Last: earlier(d.Last, now)}
+		all[owner] = model.Displaced{First: model.Earlier(d.First, now), Last: model.Earlier(d.Last, now)}
 	}
 }

@@ -288,7 +288,7 @@ func remove(n *model.Node, d *model.Drain, now time.Time, p model.ScaleDownPolic
 
 // Emptied is since when no pod has kept the node.
 func Emptied(d *model.Drain) time.Time {
-	at := later(d.Since, d.Moved)
+	at := model.Latest(d.Since, d.Moved)
 	for i := range d.Evictions {
 		if e := &d.Evictions[i]; e.Last.After(at) {
 			at = e.Last

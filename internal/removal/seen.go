@@ -63,7 +63,7 @@ func (e Seen) recall(a *advance) {
 		}
 	case was.Stage == model.Evicting && !isCordoned:
 		if a.step(recalledOpen) {
-			a.drain = adopted(n, earlier(since, e.In.Now))
+			a.drain = adopted(n, model.Earlier(since, e.In.Now))
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (e Seen) find(a *advance) {
 	n := e.object()
 	if since, isTainted := taintedSince(n); isTainted {
 		a.step(foundTaint)
-		a.drain = adopted(n, earlier(since, e.In.Now))
+		a.drain = adopted(n, model.Earlier(since, e.In.Now))
 		return
 	}
 	if n.Annotations[model.AnnotationRemoval] != "" && a.step(foundNote) {
@@ -154,12 +154,4 @@ func taintedSince(n *corev1.Node) (time.Time, bool) {
 		return time.Unix(seconds, 0), true
 	}
 	return time.Time{}, false
-}
-
-// earlier is a time, or the latest that it can be.
-func earlier(t, latest time.Time) time.Time {
-	if t.After(latest) {
-		return latest
-	}
-	return t
 }
