@@ -46,7 +46,8 @@ group p-z3 max=4 cpu=4 memory=16Gi zone=c pool=p
 				if text := strings.Join(got, ", "); text != row.want {
 					t.Errorf("%s, not %s", text, row.want)
 				}
-				if until := snap.Groups[0].Rests.Of(model.RestPaused).Until; !until.IsZero() && (plan.Wake.IsZero() || plan.Wake.After(until)) {
+				until := snap.Groups[0].Rests.Of(model.RestPaused).Until
+				if !until.IsZero() && (plan.Wake.IsZero() || plan.Wake.After(until)) {
 					t.Errorf("it wakes at %s", plan.Wake)
 				}
 			})

@@ -82,7 +82,8 @@ var causes = []struct {
 		g.Unhealthy = &model.Verdict{Reason: model.NodeNeverStarted, Detail: "n1"}
 	}, "NodeNeverStarted (n1)"},
 	{"backoff", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
-		g.Rests.Put(model.Rest{Cause: model.RestFailed, Until: now.Add(time.Minute), Length: 5 * time.Minute, Message: "sold out"})
+		g.Rests.Put(model.Rest{Cause: model.RestFailed, Until: now.Add(time.Minute),
+			Length: 5 * time.Minute, Message: "sold out"})
 	}, "GroupBackoff (for 5m0s, until 12:01:00Z: sold out)"},
 	{"unhealthy", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
 		g.Unhealthy = &model.Verdict{Reason: model.GroupUnhealthy, Detail: "2 of 2"}
@@ -99,7 +100,8 @@ var causes = []struct {
 		"ScaleFromZeroOff (the cluster has no ready node)"},
 	{"resized", nil, "Resizing (one more)"},
 	{"refused", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
-		g.Rests.Put(model.Rest{Cause: model.RestRefused, Until: now.Add(time.Minute), Length: 5 * time.Minute, Message: "protected"})
+		g.Rests.Put(model.Rest{Cause: model.RestRefused, Until: now.Add(time.Minute),
+			Length: 5 * time.Minute, Message: "protected"})
 	}, "Cooldown (for 5m0s, since removals in its group were refused: protected)"},
 	{"too many", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.UnreadyNodes = 1 },
 		"TargetNotReached (its group wants 2 nodes, and has 1 more)"},
