@@ -44,7 +44,7 @@ func TestDockerfile(t *testing.T) {
 func TestDockerignore(t *testing.T) {
 	sent := strings.Split(source(t, ".dockerignore"), "\n")
 	// Those that are shipped beside the binary, or hold only tests.
-	beside := []string{"bench", "bin", "charts", "deploy", "dist", "docs", "packaging", "rehearse"}
+	beside := []string{"bench", "bin", "charts", "deploy", "dist", "docs", "packaging", "rehearse", "tools"}
 	entries, err := os.ReadDir("../..")
 	if err != nil {
 		t.Fatal(err)
