@@ -222,39 +222,26 @@ func (g *Group) Forgotten(f *Fold) bool {
 	return true
 }
 
-// Node is how the node of an instance was found.
-type Node struct {
-	*corev1.Node
-	State model.NodeState
-	// Until is when the time of a young one is over.
-	Until time.Time
-	// Counted: the target counts it.
-	Counted bool
-}
-
-// See takes in the node of an instance, by the index of the instance in the picture. It
-// reports whether the node has turned ready since it was last seen, or stopped to be.
-func (g *Group) See(turn uint64, instance int, n Node) (turned bool) {
-	g.Counts.Add(n.State, n.Node)
-	if n.Counted {
+// See takes in the node of an instance, by the index of the instance in the picture: in
+// which state it is, and whether the target counts it. It reports whether the node has turned
+// ready since it was last seen, or stopped to be. It is called for each node of the cluster:
+// its arguments fit into registers.
+func (g *Group) See(turn uint64, instance int, n *corev1.Node, state model.NodeState, counted bool) (turned bool) {
+	g.Counts.Add(state, n)
+	if counted {
 		g.registered++
 	}
-	switch n.State {
-	case model.StateNeverStarted:
-		if g.neverStarted == "" {
-			g.neverStarted = n.Name
-		}
-	case model.StateYoung:
-		g.wake(n.Until)
+	if state == model.StateNeverStarted && g.neverStarted == "" {
+		g.neverStarted = n.Name
 	}
 	rec := g.records[instance]
-	turned = rec.node == n.Name && (rec.state == model.StateReady) != (n.State == model.StateReady)
-	rec.node, rec.state, rec.since, rec.turn, rec.counted = n.Name, n.State, n.CreationTimestamp.Time, turn, n.Counted
+	turned = rec.node == n.Name && (rec.state == model.StateReady) != (state == model.StateReady)
+	rec.node, rec.state, rec.since, rec.turn, rec.counted = n.Name, state, n.CreationTimestamp.Time, turn, counted
 	return turned
 }
 
-// wake brings the instant forward at which time alone changes the group.
-func (g *Group) wake(at time.Time) {
+// Wake brings the instant forward at which time alone changes the group.
+func (g *Group) Wake(at time.Time) {
 	if g.due.IsZero() || at.Before(g.due) {
 		g.due = at
 	}

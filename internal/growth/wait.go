@@ -32,7 +32,7 @@ func (g *Group) wait(f *Fold, pg *provider.Group) {
 		if w.Long {
 			rec.state = model.StateLongUnregistered
 		} else {
-			g.wake(until)
+			g.Wake(until)
 		}
 		g.Counts.Add(rec.state, nil)
 		if w.Lost {
@@ -115,7 +115,7 @@ func (g *Group) whyUnmade(in *provider.Instance, rec *machine, seen *model.Obser
 		return in.Err, time.Time{}
 	}
 	if seen.Now.Before(until) {
-		g.wake(until) // past it, only another picture changes anything
+		g.Wake(until) // past it, only another picture changes anything
 	}
 	return in.Err, until
 }
@@ -329,7 +329,7 @@ func (g *Group) giveUp(f *Fold, pg *provider.Group) {
 					*u, _ = Advance(*u, Event{Kind: Late, At: now, Why: out.Reason})
 					refused++
 				case now.Before(until):
-					g.wake(until)
+					g.Wake(until)
 					continue
 				default:
 					*u, _ = Advance(*u, Event{Kind: Late, At: now, Why: fmt.Sprintf("no instance within %s", provision)})
@@ -370,10 +370,10 @@ func (g *Group) countGivenUp(u *model.Unit, out *provider.Hold, now time.Time) {
 	}
 	g.kept++
 	if r := g.Rests.Of(model.RestFailed); r.Stands(now) {
-		g.wake(r.Until)
+		g.Wake(r.Until)
 	}
 	if out != nil && !out.Until.IsZero() {
-		g.wake(out.Until)
+		g.Wake(out.Until)
 	}
 	if g.keptSince.IsZero() || u.Entered.Before(g.keptSince) {
 		g.keptSince = u.Entered

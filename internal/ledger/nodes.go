@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/plimsoll-dev/plimsoll/internal/growth"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -43,8 +42,10 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 		in := &pg.Instances[home.Instance]
 		state, until := model.StateOf(object, in, n.Drain, seen.Now, l.rules.Startup(pg))
 		counted := state != model.StateBeingDeleted || model.CountedByTarget(n.Drain, in)
-		found := growth.Node{Node: object, State: state, Until: until, Counted: counted}
-		if g.See(l.turn, home.Instance, found) && !n.UnneededSince.IsZero() {
+		if state == model.StateYoung {
+			g.Wake(until)
+		}
+		if g.See(l.turn, home.Instance, object, state, counted) && !n.UnneededSince.IsZero() {
 			// It has turned ready, or stopped to be: it has all of its time, by our own clock.
 			n = l.nodes.of[object.Name]
 			n.UnneededSince = time.Time{}
