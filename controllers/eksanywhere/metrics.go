@@ -21,7 +21,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	}
 	m := &metrics{
 		ready: gauge("workers_ready",
-			"1 if the WorkersReady condition should be True by this controller's reading, else 0; whoever writes it."),
+			"1 if this controller finds the workers ready, else 0, even where it does not write the WorkersReady condition."),
 		valid: gauge("worker_node_groups_valid", "1 if the cluster's worker node groups are valid, else 0."),
 		other: gauge("condition_other_writer",
 			"1 if another manager writes the WorkersReady condition, so that this controller does not.", "manager"),

@@ -55,7 +55,7 @@ func (g *Group) Grown(f *Fold, o model.Outcome) (outage bool) {
 	case o.Err.Code == model.CodeNotBegun:
 		g.rest(o, retry)
 	case o.Err.Kind == provider.Conflict:
-		// Somebody moved the target in the same moment: look again, and decide anew. Where
+		// Somebody moved the target in the same moment: read again, and decide again. Where
 		// that goes on, or what is read is old, do not ask at each look.
 		if n := g.again(model.RestConflict, o.Ended, mostConflicts, longAgo); n > strikes {
 			g.rest(o, retry<<(n-strikes))

@@ -102,7 +102,7 @@ type Group struct {
 	absent   int
 	absentAt time.Time
 
-	// What follows is counted anew in each fold.
+	// What follows is counted again in each fold.
 	Counts       model.Counts
 	registered   int // nodes that the target counts
 	missing      int
@@ -150,7 +150,7 @@ type machine struct {
 	lookedAt time.Time
 }
 
-// Begin empties what each fold counts anew.
+// Begin empties what each fold counts again.
 func (g *Group) Begin() {
 	g.Counts, g.registered, g.missing, g.overdue, g.kept, g.unexplained, g.neverStarted = model.Counts{}, 0, 0, 0, 0, 0, ""
 	g.keptSince = time.Time{}
@@ -184,7 +184,7 @@ func (g *Group) Fill(f *Fold, pg *provider.Group) {
 	})
 }
 
-// Target takes over what a picture says of the group, where no write of ours is newer, nor
+// Target takes over what a picture says of the group, where no write by Plimsoll is newer, nor
 // under way.
 func (g *Group) Target(f *Fold, pg *provider.Group, busy bool) {
 	g.Pool, g.pictured = pg.Pool, f.Turn

@@ -147,7 +147,7 @@ func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
 }
 
 // withoutNode takes in that no node was seen of an instance. If it had one, its time to
-// register begins anew.
+// register starts over.
 func (g *Group) withoutNode(f *Fold, rec *machine) {
 	if rec.node != "" {
 		rec.deadline.Start(f.Seen.Now)

@@ -95,7 +95,7 @@ const (
 
 // whyUnmade is why the cloud could not make an instance, nil if nothing says that it could
 // not, and until when it is waited for all the same, zero if it is not. A new leader begins
-// to count anew: we err to waiting.
+// to start counting again: we err to waiting.
 func (g *Group) whyUnmade(in *provider.Instance, rec *machine, seen *model.Observation) (*provider.Error, time.Time) {
 	if in.State != provider.Creating || in.Err == nil {
 		rec.failing, rec.looks, rec.lookedAt = time.Time{}, 0, time.Time{}

@@ -60,7 +60,7 @@ func (l *Ledger) unbrake(group provider.GroupID, asked time.Time) {
 	})
 }
 
-// targets takes over observed targets where no write of ours is newer, and forgets groups
+// targets takes over observed targets where no write by Plimsoll is newer, and forgets groups
 // that are not heard of any more.
 func (l *Ledger) targets() {
 	inv := &l.fold.Seen.Inventory

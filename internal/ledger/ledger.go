@@ -166,7 +166,7 @@ func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
 
 // noteDoubts keeps since when the scheduler has refused pods that fit ready nodes. One
 // pod less is progress: the scheduler may have more to do than it can at once. A
-// restart begins anew; we err to waiting longer.
+// restart starts over; we err to waiting longer.
 func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
 	before := l.doubts
 	l.doubts = nil

@@ -20,7 +20,7 @@ type Ledger struct {
 	calls  map[string]model.Call
 	nodes  *standings
 	brakes []model.Brake
-	doubts map[string]model.Doubt // by class; made anew by each Note
+	doubts map[string]model.Doubt // by class; replaced by each Note
 
 	counts, others model.Counts
 	unhealthy      *model.Verdict
@@ -47,7 +47,7 @@ type Ledger struct {
 	// it keeps the arrivals, and the classes that the last plan found pending.
 	fold growth.Fold
 
-	// What follows is filled anew by each Fold; it keeps its memory only.
+	// What follows is refilled by each Fold; it keeps its memory only.
 	turn   uint64
 	homes  model.Homes
 	of     []provider.Group // the groups that homes was made of

@@ -13,7 +13,7 @@ import (
 
 // project brings a projection up to date with the contents. The projection of
 // an older snapshot is never changed: it is copied when it must grow. One of
-// other tables (a catalog was started anew) is of no use.
+// other tables (a catalog was restarted) is of no use.
 func project(prev *model.Projection, c model.Contents) *model.Projection {
 	if prev != nil && !isOf(prev, c) {
 		prev = nil

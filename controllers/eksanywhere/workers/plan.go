@@ -224,7 +224,7 @@ func steps(g Group, i int, md MachineDeployment, body map[string]any) []Step {
 // given before the autoscaler has them to itself, and why; no reason: none.
 //
 // Replicas outside the range are moved into it only together with a change of the range. Replicas
-// that somebody moves out later are left alone; the condition reports them.
+// that are set outside of it later are left alone; the condition reports them.
 //
 // Whether the range has changed is asked of what this controller itself applied
 // last. Another applier may flip the autoscaler's annotations to and fro while the

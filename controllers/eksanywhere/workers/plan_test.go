@@ -67,7 +67,7 @@ func TestPlan(t *testing.T) {
 			mds(md("c1-a", 4, owned(ownsRange), applied("1", "9"))),
 			[]step{{workers.Apply, "c1-a", rangeBody("2", "6")}}, nil},
 		{"moved out of an unchanged range: not once more", groups(scaled("a", 1, 5)), mds(md("c1-a", 8, owned(ownsRange), applied("1", "5"))), nil, nil},
-		{"an annotation changed by somebody", groups(scaled("a", 1, 5)),
+		{"an annotation changed by hand", groups(scaled("a", 1, 5)),
 			mds(md("c1-a", 4, owned(ownsRange), applied("1", "5"), annotated("1", "50"))),
 			[]step{{workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
 		{"both annotations taken over by another applier: no node goes", groups(split(scaled("a", 3, 7), "x", "y")),
@@ -77,7 +77,7 @@ func TestPlan(t *testing.T) {
 		{"the range changed, and another applier has it already", groups(scaled("a", 1, 5)),
 			mds(md("c1-a", 8, owned(ownsRangeNoted), applied("1", "9"), annotated("1", "5"))),
 			[]step{{workers.HandOver, "c1-a", replicasBody(5)}, {workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
-		{"nobody set replicas", groups(scaled("a", 2, 5)),
+		{"replicas not set", groups(scaled("a", 2, 5)),
 			mds(md("c1-a", 0, withoutWish, owned(ownsRange), applied("2", "5"))),
 			[]step{{workers.HandOver, "c1-a", replicasBody(2)}}, nil},
 
