@@ -320,7 +320,7 @@ func (c *Catalog) Shape(node *corev1.Node) model.ShapeID {
 	// After a rollback, a node of this shape has that shape again.
 	kept, back, marked := model.ShapeID(0), model.ShapeID(0), model.HasTaint(node, model.TaintToBeDeleted)
 	if marked {
-		kept, back = c.Shape(model.WithoutTaint(node, model.TaintToBeDeleted)), c.Shape(model.GivenBack(node))
+		kept, back = c.Shape(model.WithoutTaint(node, model.TaintToBeDeleted)), c.Shape(model.RolledBack(node))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

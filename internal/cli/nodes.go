@@ -35,7 +35,7 @@ func drainRows(w io.Writer, d status.Drains, now time.Time) {
 func heldUp(n *status.Drain, now time.Time) string {
 	switch {
 	case n.Reason != "" || n.Why != "":
-		return "is given back: " + withDetail(string(n.Reason), n.Why)
+		return "rolled back: " + withDetail(string(n.Reason), n.Why)
 	case n.Refused != nil:
 		return fmt.Sprintf("%s, asked for %s ago: %s", n.Refused.Pod, forAge(now, n.Refused.Since.Time), n.Refused.Why)
 	}

@@ -73,7 +73,7 @@ func (m *maker) complete(o *reserve.Removal, short *model.Verdict) {
 	}
 	if group := m.snap.Nodes[o.Node].Group; group >= 0 {
 		v.Barred = m.gate.Closed(group, gate.Continue)
-		v.Back = gate.GivesBack(v.Barred)
+		v.Back = gate.RollsBack(v.Barred)
 	}
 	if v.Barred == nil {
 		v.Barred, v.Back = short, short != nil
@@ -87,7 +87,7 @@ type whole struct {
 }
 
 // together holds the nodes of a group that goes as a whole until all of them can
-// go. It gives all of them back if one stays and none has gone, or if they have waited
+// go. It rolls all of them back if one stays and none has gone, or if they have waited
 // for too long for what could end with them.
 func (m *maker) together(steps [][]removal.Step) {
 	groups := m.wholes(steps)

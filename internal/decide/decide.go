@@ -83,7 +83,7 @@ func (d *Decider) load(s *model.Snapshot) {
 	d.steps.Add(int64(len(s.Nodes)))
 }
 
-// Close gives back what the decider holds of shared things.
+// Close releases what the decider holds of shared things.
 func (d *Decider) Close() {
 	if d.world != nil {
 		d.world.Close()

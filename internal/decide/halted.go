@@ -11,7 +11,7 @@ import (
 const rest = 10 * time.Second
 
 // halted is the plan for an unhealthy cluster: nothing is bought or removed, no
-// node is unneeded, and nodes that were about to go are given back.
+// node is unneeded, and removals that wait are rolled back.
 func halted(s *model.Snapshot, p model.Policy) model.Plan {
 	plan := model.Plan{Brakes: s.Brakes, NotBefore: s.Now.Add(rest), Wake: s.Now.Add(rest)}
 	for i := range s.Pending {

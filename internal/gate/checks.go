@@ -103,7 +103,7 @@ var backoff = check{"backoff", func(q question) *model.Verdict {
 		return nil
 	}
 	return &model.Verdict{Reason: model.GroupBackoff, Since: r.Since,
-		Until: r.Until, Fix: "time; a growth that works ends it for good",
+		Until: r.Until, Fix: "time; a scale-up that succeeds ends it for good",
 		Detail: fmt.Sprintf("for %s, until %s: %s", r.Length, r.Until.UTC().Format("15:04:05Z"), r.Message)}
 }}
 

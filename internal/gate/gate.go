@@ -66,11 +66,11 @@ type question struct {
 //   - Share ignores what lasts no longer than a call: shares that come and go within
 //     seconds would move nodes between zones for nothing.
 //   - Repair is not kept from an unhealthy group, nor from one that rests after
-//     failed growth: those are the groups that need it.
+//     a failed scale-up: those are the groups that need it.
 //   - Time asks little: while the time of an unneeded node runs, its end is the answer.
 //     Begin is asked when it is over.
-//   - Continue asks first whether the same plan writes to the group: a node is not given
-//     back for that (GivesBack). Stale comes last: to give a node back takes no cloud.
+//   - Continue asks first whether the same plan writes to the group: that is no reason for
+//     a rollback (RollsBack). Stale comes last: a rollback needs no cloud.
 var order = [ops][]check{
 	Grow: {
 		stale, unreadable, poolUnreadable, noTemplate, allOrNothing, busy, unsure, neverStarted, backoff, unhealthy, paused,
@@ -112,8 +112,8 @@ func (t *Gate) Closed(group int, op Op) *model.Verdict {
 	return nil
 }
 
-// GivesBack reports whether a node whose removal is under way is given back for a
-// verdict of Continue: waiting would help nobody, since the cloud refuses.
-func GivesBack(v *model.Verdict) bool {
+// RollsBack reports whether a removal under way is rolled back for a verdict of Continue:
+// it is no use to wait, since the cloud refuses.
+func RollsBack(v *model.Verdict) bool {
 	return v != nil && (v.Reason == model.Cooldown || v.Reason == model.GroupHeld)
 }

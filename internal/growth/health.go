@@ -18,13 +18,13 @@ func (g *Group) health(f *Fold) {
 	}
 	c := &g.Counts
 	absent := g.unexplained + without
-	amiss := c.Unready + c.NeverStarted + absent
+	unready := c.Unready + c.NeverStarted + absent
 	all := c.Total - c.BeingDeleted + absent
 	switch {
-	case f.Rules.TooMany(amiss, all):
+	case f.Rules.TooMany(unready, all):
 		g.unhealthy = model.Verdict{
 			Reason: model.GroupUnhealthy,
-			Detail: fmt.Sprintf("%d of its %d nodes are missing or not ready", amiss, all) + c.LostText(),
+			Detail: fmt.Sprintf("%d of its %d nodes are missing or not ready", unready, all) + c.LostText(),
 			Fix:    fmt.Sprintf("at most %d of them, or %.0f%%, are", f.Rules.MaxUnready, f.Rules.MaxUnreadyShare*100),
 		}.After(g.unhealthy, f.Seen.Now)
 	case g.dudsStop(f):

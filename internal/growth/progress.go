@@ -328,7 +328,7 @@ func (g *Group) arrived(f *Fold, a *model.Ask, u *model.Unit) {
 	r := g.Rests.Of(model.RestFailed)
 	stockEnds := r.Kind == provider.NoCapacity && u.Exists.After(r.Since)
 	if !r.Since.IsZero() && (a.At.After(r.Since) || stockEnds) {
-		g.endBackoff(f, "a growth worked")
+		g.endBackoff(f, "a scale-up succeeded")
 	}
 }
 

@@ -74,19 +74,19 @@ func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
 	l.fold.Seen = nil
 }
 
-// health answers S1: is the cluster, by and large, in a shape to be acted on?
+// health answers S1: is the cluster healthy enough to be acted on?
 func (l *Ledger) health(now time.Time) {
 	for _, g := range l.order {
 		l.counts = l.counts.Plus(g.Counts)
 	}
-	amiss, all := l.rules.Amiss(l.counts, l.others)
-	if !l.rules.TooMany(amiss, all) {
+	unready, all := l.rules.Unready(l.counts, l.others)
+	if !l.rules.TooMany(unready, all) {
 		l.unhealthy = nil
 		return
 	}
 	l.unhealthy = model.Verdict{
 		Reason: model.ClusterUnhealthy,
-		Detail: fmt.Sprintf("%d of %d nodes are not ready", amiss, all) + l.counts.LostText(),
+		Detail: fmt.Sprintf("%d of %d nodes are not ready", unready, all) + l.counts.LostText(),
 		Fix: fmt.Sprintf("at most %d nodes, or %.0f%% of them, are not ready",
 			l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
 	}.After(l.unhealthy, now)

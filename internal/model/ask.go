@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// Ask is a growth in flight, and how far each of its units has come.
+// Ask is a scale-up in flight, and how far each of its units has come.
 type Ask struct {
 	ID    string           `json:"id"`
 	Group provider.GroupID `json:"group"`
@@ -21,8 +21,8 @@ type Ask struct {
 	// Found: we did not ask for it. Somebody else raised the target, or a leader
 	// before us did.
 	Found bool `json:"found,omitempty"`
-	// First: it was found at the first look of a process that remembered nothing of it, so
-	// that its units may be machines of any age.
+	// First: it was found in the first observation of a process that remembered nothing of
+	// it, so that its units may be machines of any age.
 	First bool `json:"first,omitempty"`
 	// For names the classes of pods that it was bought for, by digest.
 	For   []string `json:"for,omitempty"`
@@ -63,7 +63,7 @@ const (
 	UnitRegistered
 	// UnitReady: its node was ready.
 	UnitReady
-	// UnitGivenUp: nobody waits for it any more, and the target still counts it.
+	// UnitGivenUp: it is not waited for any more, and the target still counts it.
 	UnitGivenUp
 	// UnitKept: it was given up, and the cloud could not take the request back. It may
 	// come at any time.
@@ -172,8 +172,8 @@ type Memory struct {
 	Asks     []Ask     `json:"asks,omitempty"`
 	Arrivals []Arrival `json:"arrivals,omitempty"`
 	Brakes   []Brake   `json:"brakes,omitempty"`
-	// Backoffs are the rests of groups after growths that failed, and Endings those after
-	// machines were ended because something was amiss with them. Other rests are short.
+	// Backoffs are the rests of groups after failed scale-ups, and Endings those after
+	// unhealthy machines were ended. Other rests are short.
 	Backoffs map[provider.GroupID]Rest      `json:"backoffs,omitempty"`
 	Endings  map[provider.GroupID]Endings   `json:"endings,omitempty"`
 	Unneeded map[string]time.Time           `json:"unneeded,omitempty"` // node → since when
@@ -184,9 +184,9 @@ type Memory struct {
 	Drains []Drain `json:"drains,omitempty"`
 	// Displaced are the controllers of pods that were evicted a short while ago.
 	Displaced map[types.UID]Displaced `json:"displaced,omitempty"`
-	// Failures are the removals that were begun in vain, by node.
+	// Failures are the removals that failed, by node.
 	Failures map[string]Failure `json:"failures,omitempty"`
-	// The last growth, removal and failed removal, for the delays after them.
+	// The last scale-up, removal and failed removal, for the delays after them.
 	LastGrowth  time.Time `json:"lastGrowth,omitzero"`
 	LastRemoval time.Time `json:"lastRemoval,omitzero"`
 	LastFailure time.Time `json:"lastFailure,omitzero"`
@@ -212,7 +212,7 @@ const (
 	NodeGivenUp ChangeKind = "NodeGivenUp"
 	// CreationFailed: the cloud could not make an instance.
 	CreationFailed ChangeKind = "CreationFailed"
-	// BackoffBegan and BackoffEnded: a group's rest after failed growth.
+	// BackoffBegan and BackoffEnded: a group's rest after a failed scale-up.
 	BackoffBegan ChangeKind = "BackoffBegan"
 	BackoffEnded ChangeKind = "BackoffEnded"
 	// GroupForgotten: the cloud has not had it for a while.
@@ -227,8 +227,8 @@ const (
 	// CodeNeverStarted: a node that was asked for registered and did not become
 	// ready in time.
 	CodeNeverStarted = "NodeNeverStarted"
-	// CodeDisruptionBudget: a budget has no eviction to spare now. CodeManyBudgets:
-	// two of them cover the pod, and the API server evicts it never.
+	// CodeDisruptionBudget: a budget allows no eviction now. CodeManyBudgets: two of them
+	// cover the pod, and the API server never evicts it.
 	CodeDisruptionBudget = "DisruptionBudget"
 	CodeManyBudgets      = "MoreThanOneDisruptionBudget"
 	// CodeRightMissing: Plimsoll itself may not evict, whatever pod it is.

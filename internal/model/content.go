@@ -43,10 +43,10 @@ type Shape struct {
 	// Node carries the content, without a name and without a hostname label.
 	// It must not be changed.
 	Node *corev1.Node
-	// Kept is the shape of the same nodes without the taint of a removal, which is
-	// this shape where they have none: what they are again if they are given back.
+	// Kept is the shape of the same nodes without the taint of a removal: this shape if
+	// they have none. A rollback leads back to it.
 	Kept ShapeID
-	// Back is Kept without a cordon, either.
+	// Back is Kept without a cordon.
 	Back        ShapeID
 	Allocatable Resources
 	Capacity    Resources

@@ -5,7 +5,7 @@
 // made ready to decide on: pods folded into classes (pods that the scheduler
 // cannot tell apart), nodes into shapes, the ledger's knowledge of what is on
 // its way added as upcoming nodes, all of it sorted and frozen. A Plan is what
-// was decided: calls, the growths behind them, and a verdict with a reason for
+// was decided: calls, the scale-ups behind them, and a verdict with a reason for
 // all that was not done. A Cycle is a Snapshot and the Plan made from it.
 //
 // What flows in: Kubernetes objects, already read. What flows out: values.

@@ -70,9 +70,8 @@ func (o *Observation) MachineAt(h Home) Machine {
 // still lists the machine or the machine's node is ready.
 const Patience = 2 * time.Minute
 
-// CountedByTarget tells whether the target still counts a node that is on its
-// way out: the cloud has not begun to delete its instance, as far as is seen or
-// as it told us.
+// CountedByTarget reports whether the target still counts a node that is on its way
+// out: neither a read nor an answer says that the cloud has begun to delete its instance.
 func CountedByTarget(d *Drain, in *provider.Instance) bool {
 	return (in == nil || in.State != provider.Deleting) && (d == nil || d.Stage != Removed)
 }

@@ -13,7 +13,7 @@ const (
 	// AnnotationStays on a node says what keeps it.
 	AnnotationStays = "plimsoll.dev/stays"
 	// AnnotationRemoval on a node whose removal we have begun says how far we went:
-	// a node that somebody else cordoned stays so when it is given back.
+	// a rollback ends our cordon, and nobody else's.
 	AnnotationRemoval = "plimsoll.dev/removal"
 	RemovalTainted    = "tainted"
 	RemovalCordoned   = "cordoned"

@@ -16,7 +16,7 @@ type NodeState string
 
 // The states.
 const (
-	// StateBeingDeleted: its removal is under way, ours or anybody's.
+	// StateBeingDeleted: its removal is under way, by us or by somebody else.
 	StateBeingDeleted NodeState = "BeingDeleted"
 	// StateSuspended: the cloud has put it to sleep (condition Suspended).
 	StateSuspended NodeState = "Suspended"
@@ -40,7 +40,9 @@ const conditionSuspended corev1.NodeConditionType = "Suspended"
 // StateOf puts a node into its class. The instance may be nil; startup is how
 // long the node may take to become ready. Until is when a young node's time is
 // over, zero for others.
-func StateOf(n *corev1.Node, in *provider.Instance, d *Drain, now time.Time, startup time.Duration) (state NodeState, until time.Time) {
+func StateOf(
+	n *corev1.Node, in *provider.Instance, d *Drain, now time.Time, startup time.Duration,
+) (state NodeState, until time.Time) {
 	switch {
 	case n.DeletionTimestamp != nil,
 		in != nil && in.State == provider.Deleting,
@@ -70,7 +72,7 @@ func StateOf(n *corev1.Node, in *provider.Instance, d *Drain, now time.Time, sta
 	return StateNeverStarted, until
 }
 
-// HasTaint tells whether the node has a taint with this key.
+// HasTaint reports whether the node has a taint with this key.
 func HasTaint(n *corev1.Node, key string) bool {
 	for i := range n.Spec.Taints {
 		if n.Spec.Taints[i].Key == key {
@@ -88,9 +90,8 @@ func WithoutTaint(n *corev1.Node, key string) *corev1.Node {
 	return &out
 }
 
-// GivenBack is a node that is being emptied as it is when that ends: without our taint and
-// our cordon.
-func GivenBack(n *corev1.Node) *corev1.Node {
+// RolledBack is a node as it is after the rollback of its removal: without our taint and cordon.
+func RolledBack(n *corev1.Node) *corev1.Node {
 	out := WithoutTaint(n, TaintToBeDeleted)
 	out.Spec.Unschedulable = false
 	return out
@@ -112,27 +113,27 @@ const registering = time.Minute
 // farAhead is how far in the future a condition's time must be to say nothing.
 const farAhead = 5 * time.Minute
 
-// neverReady tells whether a node that is not ready has never been. Its Ready
-// condition has then not changed since it registered. A node that broke within
-// its first minute is taken for one that boots, and so is one whose clock is far ahead
-// of ours: we err to not buying twice.
+// neverReady reports whether a node that is not ready has never been ready: its Ready
+// condition has not changed since it registered. A node that broke within its first
+// minute counts as booting, and so does one whose clock is far ahead of ours: we err to
+// not buying twice.
 func neverReady(n *corev1.Node, now time.Time) bool {
 	for i := range n.Status.Conditions {
 		c := &n.Status.Conditions[i]
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			return !c.LastTransitionTime.After(n.CreationTimestamp.Add(registering)) || c.LastTransitionTime.After(now.Add(farAhead))
+			changed := c.LastTransitionTime
+			return !changed.After(n.CreationTimestamp.Add(registering)) || changed.After(now.Add(farAhead))
 		}
 	}
 	return true
 }
 
-// NodeReady tells whether pods may be expected to start on the node: its Ready
+// NodeReady reports whether pods can be expected to start on the node: its Ready
 // condition is True, no taint says that it is not ready, and it lacks neither
 // disk nor network.
 func NodeReady(n *corev1.Node) bool { return UnreadyWhy(n) == "" }
 
-// UnreadyWhy tells why pods may not be expected to start on the node; empty if
-// they may.
+// UnreadyWhy says why pods cannot be expected to start on the node; empty if they can.
 func UnreadyWhy(n *corev1.Node) string {
 	ready := false
 	for i := range n.Status.Conditions {
@@ -153,15 +154,16 @@ func UnreadyWhy(n *corev1.Node) string {
 	}
 	for i := range n.Spec.Taints {
 		switch key := n.Spec.Taints[i].Key; key {
-		case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeDiskPressure, corev1.TaintNodeNetworkUnavailable:
+		case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable,
+			corev1.TaintNodeDiskPressure, corev1.TaintNodeNetworkUnavailable:
 			return "taint " + key
 		}
 	}
 	return ""
 }
 
-// UnreadySince is when the node last stopped to be ready, as its Ready condition
-// tells; zero if it does not.
+// UnreadySince is when the node was last ready, by its Ready condition; zero if that
+// does not say.
 func UnreadySince(n *corev1.Node) time.Time {
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
@@ -171,8 +173,8 @@ func UnreadySince(n *corev1.Node) time.Time {
 	return time.Time{}
 }
 
-// lacksResource tells whether a node's own word is that it is ready: if it is not
-// taken for ready, it lacks disk or network, or has a taint that says so.
+// lacksResource reports whether the Ready condition of a node that is not ready is True:
+// it lacks disk or network, or has a taint that says so.
 func lacksResource(n *corev1.Node) bool { return hasCondition(n, corev1.NodeReady) }
 
 // Counts counts nodes by state, of a group or of all groups.

@@ -13,8 +13,7 @@ import (
 )
 
 // Observation is what was seen in one moment: the cluster by its watches and
-// the cloud by its newest inventory. It is frozen: whoever made it never
-// changes what it refers to.
+// the cloud by its newest inventory. It is frozen: nothing that it refers to changes.
 type Observation struct {
 	Now  time.Time
 	Seed uint64
@@ -133,6 +132,8 @@ type Volumes struct {
 
 // HasNode reports whether a node of the name is seen.
 func (o *Observation) HasNode(name string) bool {
-	_, found := slices.BinarySearchFunc(o.Nodes, name, func(n ObservedNode, name string) int { return cmp.Compare(n.Object.Name, name) })
+	_, found := slices.BinarySearchFunc(o.Nodes, name, func(n ObservedNode, name string) int {
+		return cmp.Compare(n.Object.Name, name)
+	})
 	return found
 }

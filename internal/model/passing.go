@@ -28,14 +28,14 @@ var (
 	statusPrefix = "status-taint.cluster-autoscaler.kubernetes.io/"
 )
 
-// starts tells whether the key is of a taint of the start.
+// starts reports whether the key is that of a startup taint.
 func (p PassingTaints) starts(key string) bool {
 	begins := func(prefix string) bool { return prefix != "" && strings.HasPrefix(key, prefix) }
 	return slices.Contains(startupKeys, key) || slices.Contains(p.Startup, key) ||
 		slices.ContainsFunc(startupPrefixes, begins) || slices.ContainsFunc(p.StartupPrefixes, begins)
 }
 
-// Starting tells whether a node carries a taint of its start.
+// Starting reports whether a node has a startup taint.
 func (p PassingTaints) Starting(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return p.starts(t.Key) })
 }

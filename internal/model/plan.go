@@ -19,8 +19,8 @@ const (
 	Grow Verb = "Grow"
 	// Taint marks a node as being deleted, so that nothing more lands on it.
 	Taint Verb = "Taint"
-	// Untaint gives a node back: it takes that mark away, and ends the cordon
-	// unless it is somebody else's (AnnotationRemoval).
+	// Untaint rolls a removal back: it takes that taint away, and ends the cordon unless
+	// it is somebody else's (AnnotationRemoval).
 	Untaint Verb = "Untaint"
 	// Cordon makes a node unschedulable and then looks at its pods once more (rule
 	// L9): it fails if one has come that the plan did not know.
@@ -96,9 +96,9 @@ type Outcome struct {
 	Call Call
 	// Began and Ended are when act started and finished it.
 	Began, Ended time.Time
-	// Err is nil if it was done. With MayHaveHappened nobody knows.
+	// Err is nil if it was done. With MayHaveHappened it is unknown.
 	Err *provider.Error
-	// Target is a group's target after Grow or Remove, -1 if not told.
+	// Target is a group's target after Grow or Remove, -1 if unknown.
 	Target int
 	// ResourceVersion is the written node's (rule L4), empty if none was.
 	ResourceVersion string
@@ -116,7 +116,7 @@ type Answer uint8
 const (
 	// AnswerDone: it was done, or was so already.
 	AnswerDone Answer = iota
-	// AnswerUnknown: nobody knows whether it was done (rule L2).
+	// AnswerUnknown: it is unknown whether it was done (rule L2).
 	AnswerUnknown
 	// AnswerNotBegun: nothing was asked of anybody.
 	AnswerNotBegun
@@ -169,14 +169,13 @@ type Plan struct {
 	// Unseen are the digests of the classes that pods wait of and that the cycle's
 	// steps did not suffice for; they are first in the next, in this order.
 	Unseen []string
-	// Repair are the units that nobody waits for any more and that stay for now,
-	// each with what holds it.
+	// Repair are the units that are given up and stay for now, each with what holds it.
 	Repair []RepairVerdict
 	// Brakes are those that stand after this plan; sorted by group and class.
 	Brakes []Brake
 	// Notices are what is wrong with the operator's documents, and stops nothing.
 	Notices []provider.Notice
-	// Nodes is how many nodes the growths add; LowerBound is how many any plan
+	// Nodes is how many nodes the scale-ups add; LowerBound is how many any plan
 	// would have to, for the same pods: summed requests over allocatable, the
 	// largest over resources, in the group where that is least.
 	Nodes      int
@@ -208,7 +207,8 @@ const LooksPerStep = 64
 
 // Plus adds two counts.
 func (w Work) Plus(o Work) Work {
-	return Work{w.Filters + o.Filters, w.PreFilters + o.PreFilters, w.NodesScanned + o.NodesScanned, w.Options + o.Options, w.Steps + o.Steps}
+	return Work{w.Filters + o.Filters, w.PreFilters + o.PreFilters, w.NodesScanned + o.NodesScanned,
+		w.Options + o.Options, w.Steps + o.Steps}
 }
 
 // PoolShareOf is what a group may have of its pool, as the pool's sizing spreads it
@@ -227,7 +227,9 @@ type PoolShareOf struct {
 // pool's other groups have what it lacks.
 func (p Plan) Bounds(g *Group) (least, most int) {
 	least, most = g.Min, g.Max
-	at, ok := slices.BinarySearchFunc(p.Shares, g.ID, func(s PoolShareOf, id provider.GroupID) int { return cmp.Compare(s.Group, id) })
+	at, ok := slices.BinarySearchFunc(p.Shares, g.ID, func(s PoolShareOf, id provider.GroupID) int {
+		return cmp.Compare(s.Group, id)
+	})
 	if ok {
 		least, most = max(least, p.Shares[at].Min), min(most, p.Shares[at].Max)
 	}
@@ -240,7 +242,7 @@ type Growth struct {
 	From, To int
 	// Pods are those that the new nodes are for.
 	Pods []Batch
-	// Why tells how the group was chosen.
+	// Why says how the group was chosen.
 	Why string
 }
 
@@ -256,8 +258,8 @@ type PendingVerdict struct {
 	Delayed  int // wish to wait still, and were not looked at
 	// Since is when the oldest of them came to be.
 	Since time.Time
-	// Groups tells, for classes with pods left or planned, how each group
-	// stands to it; sorted by group.
+	// Groups has a verdict of each group, for classes with pods left or planned; sorted
+	// by group.
 	Groups []GroupVerdict
 	// Disagrees, if set, says that pods fit nodes that are ready, and that the scheduler
 	// has left them waiting all the same.
@@ -277,7 +279,7 @@ type NodeVerdict struct {
 	Node  string
 	Group provider.GroupID
 	// Use is the largest share that requests have of what the node can hold (0 to
-	// 1 and more); 0 where nobody has asked.
+	// 1 and more); 0 where it was not computed.
 	Use float64
 	Verdict
 }

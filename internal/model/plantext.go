@@ -7,7 +7,7 @@ import (
 )
 
 // Text writes the plan for a person, and for tests to compare: one line per
-// growth, pending class, group verdict, node verdict and call, in order.
+// scale-up, pending class, group verdict, node verdict and call, in order.
 func (p Plan) Text(s *Snapshot) string {
 	names := s.ClassNames()
 	var b strings.Builder

@@ -11,15 +11,15 @@ type Policy struct {
 	Repair    RepairPolicy
 	// InventoryMaxAge: with an older inventory nothing is written to the cloud.
 	InventoryMaxAge time.Duration
-	// InventoryNotBefore: nor with one that began before this instant, which is
-	// when this process came to lead. An older one may not show the last writes
-	// of the leader before, or of the provider's own start.
+	// InventoryNotBefore: nor with one that began before this instant, when this process
+	// became the leader. An older one may lack the last writes of the leader before, or
+	// those of the provider's start.
 	InventoryNotBefore time.Time
 	// CallDeadline is how long one call may take.
 	CallDeadline time.Duration
 }
 
-// ScaleUpPolicy bounds and steers growth. A limit of 0 means none.
+// ScaleUpPolicy bounds and steers scale-ups. A limit of 0 means none.
 type ScaleUpPolicy struct {
 	MaxNodesTotal      int
 	MaxCoresTotal      int64 // cores
@@ -32,7 +32,7 @@ type ScaleUpPolicy struct {
 	// Prices maps a group's id or an instance type to the price of a node per
 	// hour; for the price expander.
 	Prices map[string]float64
-	// BalanceSimilar spreads a growth over groups that are similar.
+	// BalanceSimilar spreads a scale-up over groups that are similar.
 	BalanceSimilar bool
 	BalanceIgnore  []string // label keys that do not count in that
 	BalanceLabels  []string // if set: only these label keys count
@@ -69,8 +69,8 @@ type ScaleDownPolicy struct {
 	DelayAfterAdd     time.Duration
 	DelayAfterDelete  time.Duration
 	DelayAfterFailure time.Duration
-	// LocalDelays: the delays after a growth, a removal and a failed removal hold
-	// the group that it happened in, and no other.
+	// LocalDelays: the delays after a scale-up, a removal and a failed removal hold only
+	// the group in which it happened.
 	LocalDelays bool
 	// MaxParallelism bounds the nodes on their way out at once, and MaxDrains
 	// those of them that had pods of their own.
@@ -100,7 +100,7 @@ type DrainPolicy struct {
 	// SkipSystem keeps nodes with pods of kube-system that no budget covers, until
 	// SystemTimeout after such a pod came to be. SkipLocal keeps nodes with pods
 	// that have storage on the node, SkipCustom those with pods of controllers
-	// that are not known to make them anew.
+	// that are not known to replace them.
 	SkipSystem    bool
 	SystemTimeout time.Duration
 	SkipLocal     bool
@@ -116,8 +116,7 @@ type DrainPolicy struct {
 	// say so by priority instead, and pods leave level by level, the lowest first.
 	MaxGrace time.Duration
 	Levels   []DrainLevel
-	// EvictionTime is how long evictions may be refused before the node is given
-	// back.
+	// EvictionTime is how long evictions may be refused before the removal is rolled back.
 	EvictionTime time.Duration
 	// DelayTimeout is how long annotations on a node may delay its end.
 	DelayTimeout time.Duration

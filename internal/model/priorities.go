@@ -17,7 +17,7 @@ type Priorities struct {
 }
 
 // ParsePriorities reads the document: YAML, numbers to lists of regular expressions for
-// ids of groups. Whoever watches the document calls it once per change.
+// ids of groups. It is called once per change of the document.
 func ParsePriorities(text string) *Priorities {
 	if text == "" {
 		return nil
@@ -50,7 +50,7 @@ func (p *Priorities) Err() error {
 	return p.err
 }
 
-// Empty reports whether the document has no pattern, and so no word on any group.
+// Empty reports whether the document has no pattern.
 func (p *Priorities) Empty() bool { return p == nil || len(p.patterns) == 0 }
 
 // Of is the highest number with a pattern that matches the group; false if none does.

@@ -45,7 +45,7 @@ const (
 	GroupBusy          Reason = "GroupBusy"
 	GroupHeld          Reason = "GroupHeld"
 	GroupPaused        Reason = "GroupPaused"
-	// GroupBackoff: growth failed there; it rests, longer each time.
+	// GroupBackoff: a scale-up failed there; it rests, longer each time.
 	GroupBackoff Reason = "GroupBackoff"
 	// GroupUnhealthy: too many of its nodes are missing or not ready (S2).
 	GroupUnhealthy Reason = "GroupUnhealthy"
@@ -64,8 +64,8 @@ const (
 	// and those that came for the class are none that it may run on.
 	LandedElsewhere Reason = "LandedElsewhere"
 	// WaitsForLanding: as many nodes of the group as may be what the class needs are on
-	// their way, and nobody knows yet where they come up, or the cloud has not kept to its
-	// rule with one of them.
+	// their way, and it is not known yet where they come up, or the cloud has not kept to
+	// its rule with one of them.
 	WaitsForLanding Reason = "WaitsForLanding"
 	// OutOfReach: the cloud would first make too many nodes in other zones, and one that
 	// was bought to see has come up there.

@@ -1,23 +1,23 @@
 package model
 
-// reasonUse is what a reason is good for, beside being told to people.
+// reasonUse is what the program does with a reason, beside showing it.
 type reasonUse uint8
 
 const (
-	// refusesPod: a node may be refused to a pod for it.
+	// refusesPod: a pod may not go to a node for it.
 	refusesPod reasonUse = 1 << iota
-	// keepsNode: somebody's wish keeps the node: that of its pods, of a person, of its group
-	// or of an earlier try.
+	// keepsNode: the node stays at the wish of its pods, a person or its group, or because
+	// its last removal failed.
 	keepsNode
-	// failsRemoval: a node that is given back for it was tried in vain. It could not be
+	// failsRemoval: a removal that is rolled back for it has failed: the node could not be
 	// emptied, or not be ended.
 	failsRemoval
-	// detailStays: its detail does not change by the minute, so that it is written to the
-	// node's annotation.
+	// detailStays: its detail does not change by the minute, so that the node's annotation
+	// can have it.
 	detailStays
 )
 
-// ReasonRow is all that is known of a reason in general.
+// ReasonRow is what is true of a reason in general.
 type ReasonRow struct {
 	Reason Reason
 	uses   reasonUse
@@ -100,13 +100,12 @@ var ReasonSections = []ReasonSection{
 			"Why a group grows without any pod that asks for it: its pool has fewer nodes than its minimum.",
 			"Nothing; or lower the pool's minimum."},
 		{PoolShare, 0,
-			"The pool may have more nodes, and the group has its share of them by the pool's sizing, or more: a " +
-				"pool's minimum is filled past the shares if no other group can, and the detail says so.",
-			"Read what would change it: fewer nodes in the other groups, or groups that cannot grow; another sizing; " +
-				"or, where a node of the group did not come and it leaves its share to the others meanwhile, that this " +
-				"one goes or comes."},
+			"The pool may have more nodes, and the group has its share of them by the pool's sizing, or more. (If no " +
+				"other group can fill the pool's minimum, a group exceeds its share; the detail says so.)",
+			"Fewer nodes in the other groups, or other groups that cannot grow, or another sizing. If a node of the " +
+				"group did not come, so that the others have its share meanwhile: wait until the node comes or is gone."},
 		{MaxNodesTotal, 0,
-			"The cluster has as many nodes as it may.",
+			"The cluster has the largest number of nodes that it may have.",
 			"Raise `--max-nodes-total`."},
 		{CoresTotal, 0,
 			"One more node would exceed the cores that the cluster may have.",
@@ -115,7 +114,7 @@ var ReasonSections = []ReasonSection{
 			"One more node would exceed the memory that the cluster may have.",
 			"Raise `--memory-total`."},
 		{MaxNodesPerScaleUp, 0,
-			"This cycle has added as many nodes as one may.",
+			"This cycle adds the largest number of nodes that one cycle may.",
 			"Wait for the next cycle, or raise `--max-nodes-per-scaleup`."},
 		{GroupBusy, 0,
 			"A write to the group, or to its pool, is under way.",
@@ -124,76 +123,74 @@ var ReasonSections = []ReasonSection{
 			"The provider says that the group must not be touched now; the detail says why.",
 			"[Why a group is held](#why-a-group-is-held-and-kinds-of-errors) has each word and what ends it."},
 		{GroupPaused, 0,
-			"The last write to the group failed for no fault of its own, or nobody knows yet how far it went; it is " +
-				"left alone for some seconds.",
-			"Read the failure in the detail; it is tried again at the time given, or when the cloud has been read."},
+			"The last write to the group failed for no fault of the group, or it is not known yet what it did. The " +
+				"group is left alone for some seconds.",
+			"Read the failure in the detail. The next try is at the time given, or when the cloud has been read."},
 		{GroupBackoff, 0,
-			"Growth failed there, or what was asked for did not arrive in time; the group rests until the time given, " +
-				"twice as long after the next failure, and other groups are tried.",
+			"A scale-up of the group failed, or its nodes did not arrive in time. The group rests until the time given, " +
+				"and twice as long after the next failure; other groups are tried.",
 			"Read the failure in the detail; see `--initial-node-group-backoff-duration` and [status.md](status.md). " +
-				"A growth that works ends it."},
+				"A scale-up that succeeds ends it."},
 		{GroupUnhealthy, 0,
 			"Too many of its nodes are missing or not ready.",
 			"Look at those nodes; the limits are `--ok-total-unready-count` and `--max-total-unready-percentage`."},
 		{NodeNeverStarted, 0,
-			"So many nodes of the group did not become ready within their start time that another would probably not " +
-				"either: more than `--max-total-unready-percentage` of them, or one of one or two.",
+			"Nodes of the group did not become ready within their start time, and another probably would not either: " +
+				"more than `--max-total-unready-percentage` of them, or one of one or two.",
 			"Look at the node that the detail names; see `--max-node-startup-time`. It ends when the node is ready or " +
 				"gone."},
 		{Resizing, 0,
 			"The group is being resized to what it has, or rid of instances that never registered.",
 			"Wait for the next cycles; the events `ScaleUpTimedOut` and `DeleteUnregistered` say what is missing."},
 		{TemplateMismatch, refusesPod,
-			"A new node of the group is otherwise than the template said, and these pods do not fit it; the detail " +
-				"names the difference.",
+			"A new node of the group differs from the template, and these pods do not fit it; the detail names the " +
+				"difference.",
 			"Correct what the template is made of (labels, taints, resources), or the pods."},
 		{SchedulerDisagrees, 0,
-			"The pods fit a node that is ready by every filter, and the scheduler leaves them waiting; its words " +
-				"stand beside ours. After six minutes one node is bought for them, and no more until it has helped ([ADR " +
+			"By every filter the pods fit a node that is ready, and the scheduler leaves them waiting; the detail has " +
+				"its words. After six minutes one node is bought for them, and no more until it has helped ([ADR " +
 				"34](adr/0034-when-the-scheduler-disagrees.md)).",
-			"Look at the scheduler: another profile, an extender or a plugin of its own, or a queue that stands " +
-				"still."},
+			"Look at the scheduler: another profile, an extender, a plugin of its own, or a queue that is stuck."},
 		{LandedElsewhere, 0,
 			"The group's new nodes came up in a zone, or as a type, that these pods cannot use, although the cloud's " +
 				"[balancing rule](aws.md#groups-over-several-zones) promised otherwise. No further node is bought there " +
 				"for them until the time given.",
 			"See whether the zone has machines of that type. Give the pods' zone or type a group of its own."},
 		{WaitsForLanding, 0,
-			"Nodes that may suit these pods are on their way, and the cloud chooses their zone or type; it has no " +
-				"[rule](aws.md#groups-over-several-zones) for that which could be relied on. More are bought only when it " +
-				"is seen where those came up.",
+			"Nodes that may suit these pods are on their way, and the cloud chooses their zone or type, without a " +
+				"[rule](aws.md#groups-over-several-zones) that could be relied on. More are bought only when those have " +
+				"come up.",
 			"Wait until they are there. Give the pods' zone or type a group of its own."},
 		{OutOfReach, 0,
 			"The cloud [balances](aws.md#groups-over-several-zones) the group's nodes over its zones, and the zone " +
 				"that these pods want is so far ahead that more than two nodes in every other zone would have to come " +
 				"first. Or the group's limits leave room for fewer nodes than it takes to be certain of one in that zone, " +
-				"and those that came were elsewhere. No node is bought for that; one was, to see, and the next such trial " +
-				"is at the time given.",
+				"and those that came were elsewhere. One node was bought as a trial; the next trial is at the time given.",
 			"Give the zone a group of its own, or even out the group's nodes over its zones."},
 		{GroupUnreadable, 0,
-			"The cloud could not tell how the group stands; or another group of its pool has not been read since the " +
-				"process began, so that nobody knows how large the pool is.",
+			"The group could not be read from the cloud; or another group of its pool has not been read since the " +
+				"process began, so that the pool's size is unknown.",
 			"Look for errors of the provider in the log."},
 		{GroupNotListed, 0,
 			"The provider's newest answers lack the group: it was deleted, or is no node group any more, as when " +
-				"autoscaling is switched off for it. It is forgotten after three answers, or, while a node of it is " +
+				"autoscaling is switched off for it. It is forgotten after three answers; while one of its nodes is " +
 				"Ready, after ten minutes.",
-			"Nothing, if that was meant. Else see why the provider does not list it (`plimsoll groups`)."},
+			"Nothing, if that is intended. Else see why the provider does not list it (`plimsoll groups`)."},
 		{NoTemplate, 0,
 			"It is not known what a node of the group would look like.",
 			"Complete what the provider's template is made of."},
 		{StaleInventory, 0,
-			"The cloud has not been read for too long; nothing is written to it on old knowledge.",
+			"The last successful read of the cloud is too old; nothing is written to it until the next.",
 			"Look for errors of the provider in the log."},
 		{ScaleFromZeroOff, 0,
-			"The cluster has no ready node, and growing from none is switched off.",
+			"The cluster has no ready node, and scale-up from none is switched off.",
 			"Set `--scale-up-from-zero=true`."},
 		{NotChosen, 0,
-			"The group would do, and the expander preferred another.",
+			"The group suits the pods, and the expander preferred another.",
 			"Nothing; see `--expander`."},
 		{StepBudget, 0,
-			"This cycle has done as much work as one may: for the pods, for saying why they wait, or in the search " +
-				"for unneeded nodes; or pods that it did not look at may need the node. The detail says which.",
+			"The cycle's limit of work is reached: in placing pods, in saying why they wait, or in the search for " +
+				"unneeded nodes; or pods that it did not get to may need the node. The detail says which.",
 			"Wait for the next cycles; see `--spread-step-limit`, for nodes `--scale-down-step-limit`."},
 		{SpreadPostponed, 0,
 			"To open the group's topology domain in this cycle would hold back pods in the others.",
@@ -209,46 +206,47 @@ var ReasonSections = []ReasonSection{
 			"Raise the priority, or lower `--expendable-pods-priority-cutoff`."},
 		{NotRefused, 0,
 			"The scheduler has not tried them yet.",
-			"Wait, normally less than a second. After a minute it is told: is there a scheduler of the name that the " +
-				"pods ask for, and do their resource claims exist?"},
+			"Wait, normally less than a second. If it takes a minute, an event says so: is there a scheduler of the " +
+				"name that the pods ask for, and do their resource claims exist?"},
 		{ForeignScheduler, 0,
-			"A scheduler is to place them whose pods do not count here.",
+			"They ask for a scheduler whose pods do not count here.",
 			"Name it in `--allowed-scheduler-names`."},
 		{ClusterUnhealthy, 0,
 			"Too many nodes are not ready, or too many machines run without a Node object; nothing is bought or " +
-				"removed until that is better. Of an unneeded node: without it, too many would be.",
+				"removed meanwhile. Of an unneeded node: without it, the share of those would be too large.",
 			"Look at the nodes and their network, and whether all the groups are of this cluster; the limits are " +
 				"`--ok-total-unready-count` and `--max-total-unready-percentage`."},
 		{ScaleUpDelayed, 0,
-			"They are younger than they, or a flag, wish to wait.",
+			"They are young, and they or a flag ask to wait that long.",
 			"Wait; see `--new-pod-scale-up-delay` and the pods' annotation."},
 	}},
 	{"Why a unit that was asked for is given up, or stays for now", []ReasonRow{
 		{ProvisionTimeout, 0,
-			"It did not register as a node in time. The time goes on where the cloud replaces such a machine.",
+			"It did not register as a node in time. If the cloud replaces such a machine, the time goes on.",
 			"Look at the machine's own log: its network, its credentials, its start script. The time is " +
 				"`--max-node-provision-time`."},
 		{InstanceFailed, 0,
 			"The cloud could not make it; the detail has its words.",
 			"Stock-outs pass, quotas can be raised; another group is tried meanwhile."},
 		{CreationRetried, 0,
-			"The cloud could not make it, for a reason that may pass, and tries again by itself. It is waited for: " +
-				"for two more tries, at least two minutes.",
-			"Nothing: it comes, or it is given up then (`InstanceFailed`), and its group rests."},
+			"The cloud could not make it, for a reason that may pass, and tries again by itself. It is waited for " +
+				"during two more tries, at least two minutes.",
+			"Nothing: it comes, or it is given up (`InstanceFailed`) and its group rests."},
 		{NotCancellable, 0,
-			"It did not come, and the cloud cannot take the request back without a risk to machines that run; it " +
-				"stays asked for. Pods go elsewhere meanwhile.",
+			"It did not come, and the cloud cannot take the request back without a risk to machines that run, so that " +
+				"the request stays. Pods go elsewhere meanwhile.",
 			"Nothing: it may come late, and once the group may grow again it is waited for before more is asked for. " +
-				"On AWS, protection from scale-in lets it be taken back ([aws.md](aws.md#sizes-grow-remove-take-back))."},
+				"On AWS, with protection from scale-in it can be taken back " +
+				"([aws.md](aws.md#sizes-grow-remove-take-back))."},
 		{ManyAmiss, 0,
-			"So many machines did not register, lost their Node object or are not ready at once that the fault is " +
-				"rarely theirs. Nothing is ended for ten minutes; then, within any ten minutes, at most 3 machines of a " +
+			"Many machines at once did not register, lost their Node object or are not ready; the cause is rarely in " +
+				"the machines. Nothing is ended for ten minutes; then, within any ten minutes, at most 3 machines of a " +
 				"group, or a tenth of it if that is more, and 10 of all groups, or a twentieth if that is more.",
 			"Look for what they have in common: a zone, the network, an admission webhook, somebody who deletes Node " +
-				"objects. Otherwise nothing: they go a few at a time."},
+				"objects. Otherwise nothing: they are removed a few at a time."},
 		{MatchingBroken, 0,
-			"Nodes that belong to no instance could be those of the group's instances without a node; nothing of it " +
-				"is removed. A lower target waits so for six hours at most, unless the nodes were the group's.",
+			"Nodes that belong to no instance could be those of the group's instances without a node; nothing of the " +
+				"group is removed. A lower target waits for six hours at most, unless the nodes were the group's.",
 			"Compare `spec.providerID` of the nodes with the instances' ids (`plimsoll groups -o yaml`); the two must " +
 				"agree."},
 	}},
@@ -257,24 +255,24 @@ var ReasonSections = []ReasonSection{
 			"Nothing is in the way of its removal.",
 			"Nothing."},
 		{TargetNotReached, 0,
-			"It is not ready, and its group has not all the nodes that it asked for; only when it has does such a " +
-				"node go.",
+			"It is not ready, and its group does not have all the nodes that it asked for. Such a node goes only when " +
+				"the group has them.",
 			"Wait for the others to arrive or to be given up."},
 		{NotAutoscaled, 0,
-			"No node group has it.",
+			"It belongs to no node group.",
 			"Nothing, unless it should belong to one."},
 		{NotUnderutilized, 0,
-			"Pods request as large a share of its CPU or memory as the threshold, or a larger one; on a node with " +
-				"accelerators, of those. Or it does not tell how much it can hold.",
+			"The share of its CPU or memory that pods request is not below the threshold; on a node with " +
+				"accelerators, the share of those. Or its allocatable amounts are unknown.",
 			"Nothing; see `--scale-down-utilization-threshold` and `--scale-down-gpu-utilization-threshold`, and the " +
 				"group's own."},
 		{NoPlaceToMovePods, failsRemoval,
-			"Not all of its pods fit on other nodes, together with the pods of all other nodes that are to go; or " +
-				"they would go to nodes that are not ready yet. The detail names a pod that does not fit, and why.",
+			"Not all of its pods fit on other nodes, together with the pods of all other nodes that are unneeded; or " +
+				"they fit only on nodes that are not ready yet. The detail names a pod that does not fit, and why.",
 			"Nothing; or see what keeps the pod from other nodes: its reason is in the detail."},
 		{ReservedForMovedPods, 0,
-			"Pods of other nodes that go are to come here.",
-			"Wait until those are gone."},
+			"Its room is reserved for pods of other nodes that are being removed.",
+			"Wait until those nodes are gone."},
 		{ScaleDownDisabled, keepsNode,
 			"It is annotated `cluster-autoscaler.kubernetes.io/scale-down-disabled=true`.",
 			"Remove the annotation."},
@@ -282,13 +280,13 @@ var ReasonSections = []ReasonSection{
 			"Removals are switched off.",
 			"Set `--scale-down-enabled=true`."},
 		{NotUnneededLongEnough, 0,
-			"It has been unneeded for less than it must be.",
+			"It has not been unneeded for long enough.",
 			"Wait; see `--scale-down-unneeded-time`."},
 		{NotUnreadyLongEnough, 0,
-			"It is not ready, and has been unneeded for less than such a node must be.",
+			"It is not ready, and has not been unneeded for as long as such a node must be.",
 			"Wait; see `--scale-down-unready-time`."},
 		{UnreadyDisabled, 0,
-			"It is not ready, and nodes that are not are left alone.",
+			"It is not ready, and the removal of such nodes is switched off.",
 			"Set `--scale-down-unready-enabled=true`."},
 		{PodEnding, 0,
 			"One of its pods is being deleted by somebody else, and may take longer to end than an evicted pod may.",
@@ -300,89 +298,88 @@ var ReasonSections = []ReasonSection{
 			"The groups that share limits are at their minimum together.",
 			"Lower the pool's minimum."},
 		{PoolFloor, 0,
-			"The pool may have fewer nodes, and the group has no more than the pool's sizing leaves it, so that its " +
-				"zone keeps a part of the minimum.",
+			"The pool may have fewer nodes, and the group has only its part of the pool's minimum by the sizing, so " +
+				"that its zone keeps nodes.",
 			"Wait for unneeded nodes in the pool's other groups, or choose another sizing."},
 		{MinimalResourceLimit, 0,
-			"Without it the cluster would have fewer cores or less memory than it must.",
+			"Without it the cluster would have fewer cores or less memory than the minimum.",
 			"Lower the minimum in `--cores-total` or `--memory-total`."},
 		{CurrentlyBeingDeleted, refusesPod,
-			"It is on its way out.",
+			"Its removal is under way.",
 			"Nothing."},
 		{NotReady, 0,
 			"It is not ready, and has not been given up: it boots, or is suspended.",
 			"Look at the node."},
 		{Reserved, 0,
-			"Pods that wait will go there.",
+			"Its room is reserved for pending pods.",
 			"Nothing."},
 		{Cooldown, 0,
-			"A growth, a removal or a failed removal was a short while ago; or the cloud has refused the group's " +
+			"A scale-up, a removal or a failed removal was a short while ago; or the cloud has refused the group's " +
 				"removals several times in a row, and they rest, longer each time.",
-			"Wait; see the `--scale-down-delay-after-...` flags. For refusals the detail has the cloud's words: a " +
-				"right that is missing, mostly."},
+			"Wait; see the `--scale-down-delay-after-...` flags. For refusals the detail has the cloud's words: mostly " +
+				"a missing permission."},
 		{DrainFailed, keepsNode | failsRemoval,
-			"Its removal was begun in vain, and it rests: for `--scale-down-delay-after-failure`, and from the second " +
-				"time on for half an hour at least, three times as long after each further time, up to six hours. The " +
+			"Its last removal failed, and the next one waits: for `--scale-down-delay-after-failure`; after a second " +
+				"failure for half an hour at least, and after each further one three times as long, up to six hours. The " +
 				"detail says what was in the way, and the verdict until when.",
-			"Wait, or mend what was in the way; see the event `ScaleDownFailed` on the node."},
+			"Wait, or remove what was in the way; see the event `ScaleDownFailed` on the node."},
 		{MaxParallelismReached, 0,
-			"As many nodes as may are on their way out.",
+			"The largest number of nodes that may be removed at once is being removed.",
 			"Wait, or raise `--max-scale-down-parallelism`."},
 		{MaxDrainsReached, 0,
-			"As many nodes with pods as may are on their way out.",
+			"The largest number of nodes with pods that may be removed at once is being removed.",
 			"Wait, or raise `--max-drain-parallelism`."},
 		{ReadyAgain, 0,
-			"It was to go because it was not ready, and it has become ready; it was given back.",
+			"It was being removed because it was not ready, and it has become ready; it is untainted and kept.",
 			"Nothing."},
 		{PodLanded, failsRemoval,
-			"A pod was bound to it just before it was to go; it was given back.",
+			"A pod was bound to it just before its end; it is untainted and kept.",
 			"Nothing."},
 		{EvictionRefused, failsRemoval,
-			"The eviction of one of its pods was refused, or failed, for too long; it was given back. The detail has " +
-				"the pod and the last answer.",
+			"The eviction of one of its pods was refused, or failed, for too long; the removal was rolled back. The " +
+				"detail has the pod and the last answer.",
 			"Look at the PodDisruptionBudget that the answer names; see `--max-pod-eviction-time`."},
 		{ReplacementWaits, failsRemoval,
-			"The pod that came for an evicted one has had no node for too long, since its room was taken meanwhile; " +
-				"no other pod was evicted, and the node was given back. Or, of an unneeded node: it has pods of a " +
-				"controller whose evicted pods, on whatever node they were, have not been made up for; it does not begin " +
-				"to go.",
+			"The replacement of an evicted pod has had no node for too long, since its room was taken meanwhile; no " +
+				"other pod was evicted, and the removal was rolled back. Or, of an unneeded node: it has pods of a " +
+				"controller whose pods were evicted, from this node or another, and have no replacement yet; its removal " +
+				"does not begin.",
 			"Nothing, if the room was taken by chance; see `--max-replacement-wait`, and why that pod waits (a gate, " +
-				"no room), or why none comes (a quota, a webhook). A controller that makes none because it has fewer to " +
-				"make holds its nodes for half an hour."},
+				"no room), or why none comes (a quota, a webhook). A controller that was scaled down meanwhile holds its " +
+				"nodes for half an hour."},
 		{CompanyMoves, 0,
-			"Pods that one of its pods is to be beside by a required affinity, or that are to be beside one of its " +
-				"pods, are on their way: evicted by another removal, or waiting for a node. Moved at once, they might " +
-				"miss each other.",
+			"One of its pods has a required affinity to pods that are on their way (evicted by another removal, or " +
+				"waiting for a node), or they have one to it. Moved at the same time, they might end up apart.",
 			"Wait until those have a node."},
 		{TakenBack, 0,
-			"Somebody took away the taint, or the cordon, of its removal; it was given back, and no further pod is " +
-				"evicted.",
-			"Nothing; it goes when it has been unneeded for long enough again. The annotation " +
+			"Somebody took away the taint, or the cordon, of its removal; the removal was rolled back, and no further " +
+				"pod is evicted.",
+			"Nothing; it is removed when it has been unneeded for long enough again. The annotation " +
 				"`cluster-autoscaler.kubernetes.io/scale-down-disabled=true` keeps it."},
 		{LeaderChanged, 0,
-			"The leader that had begun its removal is gone, and it has pods; it was given back.",
-			"Nothing; it goes when it has been unneeded for long enough again."},
+			"The leader that had begun its removal is gone, and the node has pods; the removal was rolled back.",
+			"Nothing; it is removed when it has been unneeded for long enough again."},
 		{AllOrNothing, keepsNode,
-			"Its group goes as a whole or not at all, and not all of it can go.",
+			"Its group is removed as a whole or not at all, and not all of its nodes can go.",
 			"Free the group's other nodes."},
 		{InstanceHeld, detailStays,
 			"The provider says that its machine must not be removed now.",
 			"End what holds it."},
 		{NodeWithoutKnownInstance, 0,
-			"It is younger than the last look at the cloud, so that it is not known whose it is.",
-			"Wait for the next look."},
+			"It is younger than the last read of the cloud, so that its group is not known yet.",
+			"Wait for the next read."},
 		{ResourceVersionNotYetSeen, 0,
-			"A write of Plimsoll's to it has not come back on the watch yet.",
+			"The watch has not shown Plimsoll's last write to it yet.",
 			"Wait, normally less than a second."},
 	}},
 	{"Why a pod keeps its node", []ReasonRow{
 		{NotReplicated, keepsNode | failsRemoval | detailStays,
-			"Nothing would make the pod anew: it has no controller, or one of a kind that is not known to " +
-				"(ReplicationController, ReplicaSet, StatefulSet and Job are).",
+			"Nothing would replace the pod: it has no controller, or one of a kind that is not known to replace its " +
+				"pods (ReplicationController, ReplicaSet, StatefulSet and Job are).",
 			"Let a controller make the pod, or annotate it `safe-to-evict=true`; for other kinds of controllers, set " +
 				"`--skip-nodes-with-custom-controller-pods=false`."},
 		{MinReplicasReached, keepsNode | failsRemoval | detailStays,
-			"Its controller has fewer pods than it must have for one to be moved.",
+			"Its controller has fewer pods than `--min-replica-count`.",
 			"Run more replicas, or lower `--min-replica-count`."},
 		{LocalStorageRequested, keepsNode | failsRemoval | detailStays,
 			"What it stores on the node would be lost: a volume of the kind `hostPath`, or `emptyDir` that is not in " +
@@ -390,25 +387,25 @@ var ReasonSections = []ReasonSection{
 			"Name the volume in the pod's annotation `cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes`, " +
 				"or annotate the pod `safe-to-evict=true`, or set `--skip-nodes-with-local-storage=false`."},
 		{ToleratesRemoval, keepsNode | failsRemoval | detailStays,
-			"It tolerates the taint `ToBeDeletedByClusterAutoscaler`, alone or with all others, so that nothing keeps " +
-				"the pod that is made in its place off the node.",
-			"Narrow its tolerations; or annotate it `cluster-autoscaler.kubernetes.io/safe-to-evict=true`, if it may " +
-				"be evicted in vain."},
+			"It tolerates the taint `ToBeDeletedByClusterAutoscaler`, alone or with all others, so that its " +
+				"replacement may come to the same node.",
+			"Narrow its tolerations; or annotate it `cluster-autoscaler.kubernetes.io/safe-to-evict=true`, if a " +
+				"useless eviction does no harm."},
 		{NotSafeToEvict, keepsNode | failsRemoval | detailStays,
 			"It is annotated `cluster-autoscaler.kubernetes.io/safe-to-evict=false`.",
 			"Remove the annotation."},
 		{BlockedByOnCompletionPod, keepsNode | failsRemoval | detailStays,
-			"It is annotated `cluster-autoscaler.kubernetes.io/safe-to-evict=on-completion`, and runs.",
+			"It is annotated `cluster-autoscaler.kubernetes.io/safe-to-evict=on-completion`, and still runs.",
 			"Wait for its end."},
 		{UnmovableSystemPod, keepsNode | failsRemoval | detailStays,
-			"It is of `kube-system`, no PodDisruptionBudget covers it, and it is younger than " +
+			"It is in `kube-system`, no PodDisruptionBudget covers it, and it is younger than " +
 				"`--blocking-system-pod-distruption-timeout`.",
 			"Give it a budget, wait, or set `--skip-nodes-with-system-pods=false`."},
 		{NotEnoughPdb, keepsNode | failsRemoval | detailStays,
 			"Its PodDisruptionBudget allows no eviction now, or others that are to go take all that it allows; or " +
 				"several budgets cover it, and then the API server never evicts it.",
-			"See that more of the budget's pods are ready, or let it allow more; of several budgets leave one that " +
-				"covers the pod."},
+			"Make more of the budget's pods ready, or let it allow more; of several budgets, leave one that covers " +
+				"the pod."},
 	}},
 }
 
@@ -428,15 +425,15 @@ func (r Reason) is(use reasonUse) bool {
 	return row != nil && row.uses&use != 0
 }
 
-// KeepsNode reports whether somebody's wish keeps a node where this is the reason.
+// KeepsNode reports whether a node stays for this reason at somebody's wish, or after a failed removal.
 func (r Reason) KeepsNode() bool { return r.is(keepsNode) }
 
-// FailedRemoval reports whether a node that is given back for this reason was tried in
-// vain. For other reasons somebody wanted the node, or wanted no removal.
+// FailedRemoval reports whether a removal that is rolled back for this reason has failed.
+// For other reasons somebody wanted the node, or wanted no removal.
 func (r Reason) FailedRemoval() bool { return r.is(failsRemoval) }
 
 // DetailStays reports whether the detail of such a verdict does not change by the minute.
 func (r Reason) DetailStays() bool { return r.is(detailStays) }
 
-// RefusesPod reports whether a node may be refused to a pod for this reason.
+// RefusesPod reports whether a pod may not go to a node for this reason.
 func (r Reason) RefusesPod() bool { return r.is(refusesPod) }

@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the tables of docs/reasons.md anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the tables of docs/reasons.md")
 
 const reasonsDoc = "../../docs/reasons.md"
 

@@ -12,19 +12,18 @@ type RestCause string
 
 // The causes. A group rests from each of them on its own.
 const (
-	// RestFailed: a growth failed. It stands, for the next one's length, until a growth
+	// RestFailed: a scale-up failed. Its length counts for the next one until a scale-up
 	// succeeds or the reset time is over.
 	RestFailed RestCause = "failed"
 	// RestPaused: a write failed for no fault of the group. Nothing is written to it.
 	RestPaused RestCause = "paused"
 	// RestRefused: the cloud refused removals, from the second time in a row on.
 	RestRefused RestCause = "refused"
-	// RestEnded: machines were ended because something was amiss with them. While it lasts,
-	// only MostEndings of them are.
+	// RestEnded: machines were ended because they were unhealthy. While it lasts, only
+	// MostEndings of them are.
 	RestEnded RestCause = "ended"
-	// What has happened to growths in a row, and by how much the next pause is longer: they
-	// ended without an answer, the cloud had no time for them, the pool's maximum refused
-	// them, somebody else wrote to the target.
+	// What has happened to scale-ups several times in a row, each time with a longer pause:
+	// no answer, a throttled write, the pool's maximum, somebody else's write to the target.
 	RestUnanswered RestCause = "unanswered"
 	RestThrottled  RestCause = "throttled"
 	RestLimited    RestCause = "limited"
@@ -83,9 +82,8 @@ type Endings struct {
 	Last  time.Time `json:"last"`
 }
 
-// EndingsApart is the time in which only a few machines are ended so. They count on as long
-// as two of them are less than this apart, so that never more than are counted lie within so
-// much time.
+// EndingsApart is the time within which only a few machines are ended so. The count goes on
+// while two of them are less than this apart, so that it is never too low.
 const EndingsApart = 10 * time.Minute
 
 // Ended is the rest after one more machine was ended.
@@ -95,7 +93,7 @@ func (r Rests) Ended(at time.Time) Rest {
 	return Endings{Count: was.Within(at) + 1, Last: at}.Rest()
 }
 
-// Rest is the rest that the memory tells of.
+// Rest is the rest that the memory has.
 func (e Endings) Rest() Rest {
 	return Rest{Cause: RestEnded, Since: e.Last, Until: e.Last.Add(EndingsApart), Length: EndingsApart, Count: e.Count}
 }

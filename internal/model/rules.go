@@ -16,9 +16,8 @@ type Rules struct {
 	// Passing are the taints that nodes carry for a while. A node with one of its
 	// start boots, for StartupTime at most.
 	Passing PassingTaints
-	// MaxUnready and MaxUnreadyShare bound what may be amiss: a cluster, or a
-	// group, is unhealthy when more nodes than the first and more than that share
-	// of all (0 to 1) are.
+	// A cluster or a group is unhealthy when more than MaxUnready nodes, and a larger
+	// share of all than MaxUnreadyShare (0 to 1), are not ready.
 	MaxUnready      int
 	MaxUnreadyShare float64
 	// StopOnFirstDud: a group in which one node never became ready does not grow, however
@@ -26,9 +25,9 @@ type Rules struct {
 	StopOnFirstDud bool
 	// CountOthers lets nodes of no group count in the cluster's health.
 	CountOthers bool
-	// After a growth that failed a group rests for BackoffFirst, after the next
-	// for twice as long, BackoffMost at most; after BackoffReset without a failure
-	// it starts anew.
+	// After a failed scale-up a group rests for BackoffFirst, after the next for twice
+	// as long, BackoffMost at most; after BackoffReset without a failure it starts again
+	// with BackoffFirst.
 	BackoffFirst, BackoffMost, BackoffReset time.Duration
 }
 
@@ -48,28 +47,27 @@ func (r Rules) Provision(g *provider.Group) time.Duration {
 	return r.ProvisionTime
 }
 
-// DudsStop reports whether so many nodes of a growth, or of a group of so many nodes, that
-// never became ready say that the next would not either. One says so of one or two, and
-// all of any number do, however many may be amiss.
+// DudsStop reports whether the next node of a scale-up, or of a group, would probably not
+// become ready, since duds of all its nodes never did. One of one or two is enough, and so
+// are all of any number, whatever the limits are.
 func (r Rules) DudsStop(duds, all int) bool {
 	return duds > 0 && (r.StopOnFirstDud || all <= 2 || duds >= all || float64(duds) > r.MaxUnreadyShare*float64(all))
 }
 
-// Amiss counts, of the nodes of our groups and of others, those that are not as they
-// should be, and those that it is a share of. Machines that had a node and lost it count as
-// nodes that are not ready. Nodes that are on their way out, up or in count neither for nor
-// against, and neither do those that never started: that is a growth that failed, and stops
-// its own group (UC3).
-func (r Rules) Amiss(ours, others Counts) (amiss, all int) {
-	amiss, all = ours.Unready+ours.Lost, ours.Total-ours.BeingDeleted-ours.NeverStarted+ours.Lost
+// Unready counts the nodes that are not ready, and the nodes of which they are a share.
+// Machines that lost their node count as not ready. Nodes that are being removed, booting
+// or coming do not count, and neither do those that never started: that is a failed
+// scale-up, and stops its own group (UC3).
+func (r Rules) Unready(ours, others Counts) (unready, all int) {
+	unready, all = ours.Unready+ours.Lost, ours.Total-ours.BeingDeleted-ours.NeverStarted+ours.Lost
 	if r.CountOthers {
-		amiss += others.Unready + others.NeverStarted
+		unready += others.Unready + others.NeverStarted
 		all += others.Total - others.BeingDeleted
 	}
-	return amiss, all
+	return unready, all
 }
 
-// TooMany tells whether so many of all are too many to be amiss.
-func (r Rules) TooMany(amiss, all int) bool {
-	return amiss > r.MaxUnready && float64(amiss) > r.MaxUnreadyShare*float64(all)
+// TooMany reports whether that many nodes of all may not be unready.
+func (r Rules) TooMany(unready, all int) bool {
+	return unready > r.MaxUnready && float64(unready) > r.MaxUnreadyShare*float64(all)
 }

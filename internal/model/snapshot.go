@@ -33,8 +33,8 @@ type Snapshot struct {
 	Groups   []Group
 	Pools    []provider.Pool
 	Pending  []Pending
-	// Gated are pods that have a controller and are kept from the scheduler by a gate:
-	// no room is looked for, and whoever waits for them waits.
+	// Gated are pods that have a controller and are kept from the scheduler by a gate: no
+	// room is looked for. Drains that wait for such a pod go on waiting.
 	Gated      []*Pod
 	DaemonSets []DaemonSetClass
 	Namespaces map[string]map[string]string
@@ -124,8 +124,8 @@ const (
 	// Unready: it was ready, or should have been by now. Its pods are there; no
 	// pod goes there.
 	Unready
-	// Leaving: its removal is under way. It is capacity for nobody (rule L6),
-	// and still a topology domain for the pods on it.
+	// Leaving: its removal is under way. No pod goes there (rule L6). It is
+	// still a topology domain for the pods on it.
 	Leaving
 )
 
@@ -140,9 +140,8 @@ type Node struct {
 	// Object is the node as observed, nil for one that is coming.
 	Object *corev1.Node
 	Shape  ShapeID
-	// May are the shapes of which a node on its way will have one, where nobody knows
-	// which (its zone, say); Shape has then only what all of them have. Empty for
-	// every other node.
+	// May are the shapes of which a node on its way will have one, where the cloud chooses
+	// (its zone, say); Shape has then only what all of them have. Empty for other nodes.
 	May  []ShapeID
 	Kind NodeKind
 	// State is the registry's class of it, empty for one that is coming.
@@ -195,8 +194,7 @@ type Group struct {
 	// target.
 	GroupStanding
 	// PoolUnread is a group of the same pool, perhaps this one, that has not been read
-	// since this process began: nobody knows its size, and so the pool's. Empty if
-	// there is none.
+	// since this process began, so that the pool's size is unknown. Empty if there is none.
 	PoolUnread provider.GroupID
 	// Nodes counts by kind: registered nodes of the group, and those coming.
 	ReadyNodes, BootingNodes, UnreadyNodes, LeavingNodes, ComingNodes int

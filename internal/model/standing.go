@@ -66,7 +66,7 @@ type GroupStanding struct {
 	// Unsure: a write failed, and no read that began after it has shown what
 	// the target is now.
 	Unsure bool
-	// Asks are the growths in flight, oldest first.
+	// Asks are the scale-ups in flight, oldest first.
 	Asks   []Ask
 	Counts Counts
 	// Unhealthy says why the group must not grow now (S2); nil if it may.
@@ -121,7 +121,7 @@ type Waiting struct {
 	Hold string
 }
 
-// GivenUp tells whether the instance is not waited for any more.
+// GivenUp reports whether the instance is not waited for any more.
 func (w Waiting) GivenUp() bool { return w.Long || w.Err != nil && w.RetriedUntil.IsZero() }
 
 // NodeStanding is one node's.
@@ -138,7 +138,7 @@ type NodeStanding struct {
 	// it has been that.
 	Held      Reason
 	HeldSince time.Time
-	// Failed is the last removal of it that was begun in vain, zero if none was.
+	// Failed is its last removal that failed, zero if none did.
 	Failed Failure
 	// MarkAfter is set after a mark or an annotation could not be written: none is
 	// tried before.
@@ -147,7 +147,7 @@ type NodeStanding struct {
 	Drain *Drain
 }
 
-// Failure is a removal that was begun in vain: when it ended, and what was in the way.
+// Failure is a removal that was begun and failed: when it ended, and what was in the way.
 // The node rests from the second time on, longer each time.
 type Failure struct {
 	At  time.Time `json:"at"`
@@ -172,7 +172,7 @@ const (
 	Evicting  Stage = "Evicting"
 	Removing  Stage = "Removing"
 	Removed   Stage = "Removed"
-	// RollingBack: the node is given back.
+	// RollingBack: the node is untainted, and kept.
 	RollingBack Stage = "RollingBack"
 )
 
@@ -195,8 +195,7 @@ type Drain struct {
 	Before *Drain `json:"-"`
 	// Evictions are those asked for, sorted by pod.
 	Evictions []Eviction `json:"-"`
-	// Refused is, of a drain that was remembered, since when evictions had been asked
-	// for in vain.
+	// Refused is, of a drain that was remembered, since when its evictions had been refused.
 	Refused time.Time `json:"refused,omitzero"`
 	// Moved is, of a drain that was remembered, when pods were last moved for it, zero if
 	// none were. One whose first eviction was under way counts.

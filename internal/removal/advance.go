@@ -194,7 +194,7 @@ const (
 	retry = 5 * time.Second
 	// mostTries is how often the removal of an emptied node is asked for again because
 	// the cloud could not do it just then: after 5, 10, 20, 40 and 80 seconds, or as long
-	// as the cloud says. To give the node back would cost the pods that left it another
+	// as the cloud says. A rollback would cost the pods that left it another
 	// move.
 	mostTries = 5
 	// mostRest is how long a cloud may ask to be left alone between two tries.
@@ -285,7 +285,7 @@ func (e Ended) eviction(a *advance) {
 
 func (Gone) on(a *advance) { a.step(nodeGone) }
 
-// rollBack says why a drain is given back whose last call was refused.
+// rollBack says why a drain whose last call was refused is rolled back.
 func rollBack(d *model.Drain, o *model.Outcome) {
 	d.Since, d.Code, d.Why = o.Ended, model.DrainFailed, o.Err.Error()
 	if len(o.Landed) > 0 {

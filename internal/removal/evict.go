@@ -147,7 +147,7 @@ func (e *evictor) most(q *Pod) time.Duration {
 	return e.policy.MaxGrace
 }
 
-// ask evicts one pod, or waits for it. The verdict is set if the node is given back, since
+// ask evicts one pod, or waits for it. The verdict is set if the drain is rolled back, since
 // the eviction was refused for too long or the pod takes too long to end.
 func (e *evictor) ask(q *Pod) *model.Verdict {
 	if q.Answer.Kind == rules.Ends {
@@ -252,7 +252,7 @@ func (e *evictor) hadOne(q *Pod) bool {
 
 // evict asks for the eviction of one pod, unless too many are under way. The API server
 // gets no more at a time than it answers at once, so that no eviction waits in a queue when
-// the node is given back.
+// the drain is rolled back.
 func (e *evictor) evict(q *Pod) {
 	if e.slots <= 0 {
 		e.wakeAt(e.now.Add(time.Second))

@@ -60,7 +60,7 @@ type View struct {
 	// Unsure: this cycle could not find out whether they do. Nothing is begun then.
 	Unsure bool
 	// Barred says why the node must not be written to now, or must not go at all; nil if
-	// it may. Back: it is given back for that reason.
+	// it may. Back: it is rolled back for that reason.
 	Barred *model.Verdict
 	Back   bool
 	// Slots is how many more evictions may be under way.
@@ -90,14 +90,14 @@ type Pod struct {
 }
 
 // Next lists the next calls of a removal, and says when time alone would change them; zero:
-// never. A node is given back if a pod landed on it after the taint, if pending pods need
+// never. A drain is rolled back if a pod landed on it after the taint, if pending pods need
 // it, if its pods no longer have room elsewhere, or if a rule keeps it by now.
 func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps []Step, wake time.Time) {
 	d := n.Standing.Drain
 	if n.Standing.Busy != nil || n.Standing.AwaitVersion != "" {
 		return nil, time.Time{}
 	}
-	// After the cloud was busy the next try may be minutes away. The node can be given back
+	// After the cloud was busy the next try may be minutes away. It can be rolled back
 	// meanwhile, since pods may wait for it by now.
 	rests := now.Before(d.NotBefore)
 	if rests && (d.Tries == 0 || d.Stage == model.RollingBack) {
@@ -140,7 +140,7 @@ func giveBack(reason model.Reason, why string) []Step {
 	return []Step{{Verb: model.Untaint, Reason: reason, Why: why}}
 }
 
-// whyBack says why a node that is tainted or being emptied is given back; nil if it is not.
+// whyBack says why the drain of a node that is tainted or being emptied is rolled back; nil if it is not.
 func whyBack(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model.Verdict {
 	switch {
 	case n.Group < 0:

@@ -47,11 +47,11 @@ func (e Seen) on(a *advance) {
 func (e Seen) object() *corev1.Node { return e.In.Nodes[e.Node].Object }
 
 // recall compares a remembered drain with what its node shows when it is first seen
-// again. A node without the taint was given back: by a person, or by the leader before,
+// again. A node without the taint was rolled back: by a person, or by the leader before,
 // who did not get to say so. A node whose pods were leaving goes on if it is still
 // cordoned; otherwise pods may have landed for which no place was looked for, so it is
 // treated as a node that somebody else tainted. That is also so where nodes are not
-// cordoned at all: we err to giving back.
+// cordoned at all: we err to a rollback.
 func (e Seen) recall(a *advance) {
 	n, was := e.object(), a.drain
 	since, isTainted := taintedSince(n)

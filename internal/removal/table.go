@@ -178,7 +178,7 @@ const legend = `Stages are columns, and rows are what happens: the stage after i
   .       nothing changes
   -       cannot happen
   before  the stage before the call
-  over    the node is gone, or given back
+  over    the node is gone, or untainted and kept
 
 Unknown: nobody knows whether the call was done. Busy: a sixth time counts as refused. What is seen of
 a machine counts if it is newer than the stage, the group could be read, and no call is under way;

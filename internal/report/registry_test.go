@@ -49,8 +49,8 @@ func TestChangesOfTheRegistry(t *testing.T) {
 		{"a rest begins", []model.Change{{Kind: model.BackoffBegan, Group: "a", Cause: provider.Quota,
 			Message: "for 5m0s: quota"}},
 			"", `level=WARN msg="a group backs off after a failed scale-up; other groups are tried" group=a kind=Quota rests="for 5m0s: quota"`, nil},
-		{"a rest ends", []model.Change{{Kind: model.BackoffEnded, Group: "a", Message: "a growth worked"}},
-			"", `group=a why="a growth worked"`, nil},
+		{"a rest ends", []model.Change{{Kind: model.BackoffEnded, Group: "a", Message: "a scale-up succeeded"}},
+			"", `group=a why="a scale-up succeeded"`, nil},
 		{"arrived", []model.Change{{Kind: model.AskArrived, Group: "a", Count: 1}}, "", "",
 			[]string{`cluster_autoscaler_failed_node_creations_total{reason="timeout"} 0`}},
 	} {

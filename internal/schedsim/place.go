@@ -397,7 +397,7 @@ type placement struct {
 }
 
 // CountByKind sums up where pods were put: on nodes that are ready, on their
-// way, or planned. Nodes that are to be given back are on their way.
+// way, or planned. Nodes that are rolled back are on their way.
 func (w *World) CountByKind(puts []Put) (ready, coming, planned int) {
 	for _, p := range puts {
 		switch w.nodes[p.Node].kind {

@@ -178,7 +178,7 @@ func Load(prev *World, s *model.Snapshot) *World {
 	return w
 }
 
-// Close gives back what the world holds of shared things.
+// Close releases what the world holds of shared things.
 func (w *World) Close() {
 	if w.filters != nil {
 		w.filters.release()
@@ -231,7 +231,7 @@ func (w *World) Work() model.Work { return w.work }
 // loadNode sets up one node of the snapshot. A node that is booting or coming
 // is its group's template under its own name, with the pods that such a node
 // starts with; a ready one also gets the DaemonSet pods that it still lacks, as
-// far as they fit. One that can be given back is what it is, but for the taint: what
+// far as they fit. One that can be rolled back is what it is, but for the taint: what
 // is asked about it has the same answer before the taint and after it.
 func (w *World) loadNode(i int) {
 	sn := &w.snap.Nodes[i]
@@ -251,7 +251,7 @@ func (w *World) loadNode(i int) {
 			}
 		}
 	case emptying(sn):
-		n.shape, n.object = w.shapes[sn.Shape].content.Back, model.GivenBack(sn.Object)
+		n.shape, n.object = w.shapes[sn.Shape].content.Back, model.RolledBack(sn.Object)
 		if sn.Standing.Busy == nil && sn.Group >= 0 && model.NodeReady(sn.Object) {
 			n.kind = OnReturning
 		}

@@ -200,7 +200,7 @@ func (l last) set(s *model.Standing) {
 		s.LastRemoval, g.LastRemoval = l.at, l.at
 	case "failure":
 		s.LastFailure, g.LastFailure = l.at, l.at
-		s.FailureWhy, g.FailureWhy = "a node that was given back", "a node that was given back"
+		s.FailureWhy, g.FailureWhy = "a node that was rolled back", "a node that was rolled back"
 	}
 	s.Groups[l.group] = g
 }

@@ -34,7 +34,7 @@ func (r *Room) findRemovals() {
 }
 
 // IsDraft reports whether a removal has got no further than the taint: its pods are all
-// there, and the node can be given back as if nothing had been.
+// there, and the removal can be rolled back without a trace.
 func (r *Room) IsDraft(o *Removal) bool {
 	return r.snap.Nodes[o.Node].Standing.Drain.Stage == model.Tainted
 }

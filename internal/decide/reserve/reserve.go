@@ -80,7 +80,7 @@ func (r *Room) PlaceBegun() {
 }
 
 // GatherDrafts finds the pods of drafts. A node that pending pods are to come to is
-// left out: it is given back.
+// left out: it is rolled back.
 func (r *Room) GatherDrafts(wanted map[model.NodeID]bool) {
 	r.gather(func(o *Removal) bool { return r.IsDraft(o) && !wanted[o.Node] })
 }

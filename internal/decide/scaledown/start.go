@@ -16,10 +16,10 @@ type starts struct {
 	parallel int // how many more may be on their way out
 	drains   int // and how many of those may have pods of their own
 	open     int // how many are on their way out
-	// amiss are the nodes that the cluster's health counts as not ready, of all. A node
+	// unready are the nodes that the cluster's health counts as not ready, of all. A node
 	// that begins to go counts in neither.
-	amiss, all int
-	cooldown   *model.Verdict
+	unready, all int
+	cooldown     *model.Verdict
 }
 
 func newStarts(in Input) *starts {
@@ -37,7 +37,7 @@ func newStarts(in Input) *starts {
 			b.drains--
 		}
 	}
-	b.amiss, b.all = policy.Rules.Amiss(s.Counts, s.Others)
+	b.unready, b.all = policy.Rules.Unready(s.Counts, s.Others)
 	if !p.LocalDelays {
 		b.cooldown = cooldown(s.Now, p, lasts{s.LastGrowth, s.LastRemoval, s.LastFailure, s.FailureWhy})
 	}
@@ -58,7 +58,7 @@ func cooldown(now time.Time, p model.ScaleDownPolicy, last lasts) *model.Verdict
 		delay time.Duration
 		flag  string
 	}{
-		{"growth", last.growth, p.DelayAfterAdd, "--scale-down-delay-after-add"},
+		{"scale-up", last.growth, p.DelayAfterAdd, "--scale-down-delay-after-add"},
 		{"removal", last.removal, p.DelayAfterDelete, "--scale-down-delay-after-delete"},
 		{"failed removal" + of(last.why), last.failure, p.DelayAfterFailure, "--scale-down-delay-after-failure"},
 	} {
@@ -149,7 +149,7 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 func (b *starts) resting(g *model.Group, group int) *model.Verdict {
 	local := b.Policy.ScaleDown.LocalDelays
 	if len(b.Growing) > 0 && (!local || b.Growing[group]) {
-		return &model.Verdict{Reason: model.Cooldown, Detail: "a growth is under way",
+		return &model.Verdict{Reason: model.Cooldown, Detail: "a scale-up is under way",
 			Fix: fmt.Sprintf("%s after its end", b.Policy.ScaleDown.DelayAfterAdd)}
 	}
 	if local {
@@ -165,11 +165,11 @@ func (b *starts) never(c *candidate) bool {
 }
 
 // unhealthyWithout says that the cluster would be left alone as unhealthy if these nodes,
-// of one group, went. They would be given back at once, begin to go again, and so on.
+// of one group, went. They would be rolled back at once, begin to go again, and so on.
 func (b *starts) unhealthyWithout(list []*candidate) *model.Verdict {
-	amiss, all := b.counted(list)
-	amiss, all = b.amiss-amiss, b.all-all
-	if !b.Policy.Rules.TooMany(amiss, all) {
+	unready, all := b.counted(list)
+	unready, all = b.unready-unready, b.all-all
+	if !b.Policy.Rules.TooMany(unready, all) {
 		return nil
 	}
 	without := "it"
@@ -178,17 +178,17 @@ func (b *starts) unhealthyWithout(list []*candidate) *model.Verdict {
 	}
 	return &model.Verdict{Reason: model.ClusterUnhealthy, Fix: "more nodes are ready",
 		Detail: fmt.Sprintf("without %s, %d of %d nodes would not be ready, and the cluster be left alone",
-			without, amiss, all)}
+			without, unready, all)}
 }
 
 // counted is what nodes count in the cluster's health while they do not go.
-func (b *starts) counted(list []*candidate) (amiss, all int) {
+func (b *starts) counted(list []*candidate) (unready, all int) {
 	var counts model.Counts
 	for _, c := range list {
 		n := &b.Snapshot.Nodes[c.node]
 		counts.Add(n.State, n.Object)
 	}
-	return b.Policy.Rules.Amiss(counts, model.Counts{})
+	return b.Policy.Rules.Unready(counts, model.Counts{})
 }
 
 // tooMany says which limit on removals at a time keeps so many more nodes like
@@ -231,8 +231,8 @@ func (b *starts) clock(g *model.Group, n *model.Node, since time.Time) (time.Tim
 // take counts a removal that begins.
 func (b *starts) take(c *candidate) {
 	b.minimums.take(c.node)
-	amiss, all := b.counted([]*candidate{c})
-	b.amiss, b.all = b.amiss-amiss, b.all-all
+	unready, all := b.counted([]*candidate{c})
+	b.unready, b.all = b.unready-unready, b.all-all
 	if n := &b.Snapshot.Nodes[c.node]; n.Kind == model.Unready {
 		b.Rate.Take(n.Group)
 	}

@@ -167,7 +167,7 @@ func (b *Book) gone(s *model.Snapshot) []Gone {
 		group, known := b.nodes[n.Name]
 		switch {
 		case n.Kind != model.Leaving:
-			delete(b.leaving, n.Name) // it was given back
+			delete(b.leaving, n.Name) // it was rolled back
 		case known && !b.leaving[n.Name]:
 			b.leaving[n.Name] = true
 			tell(n.Name, group)
