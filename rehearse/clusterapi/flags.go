@@ -1,11 +1,9 @@
 package clusterapi
 
 import (
-	"flag"
-	"fmt"
-
 	"github.com/spf13/pflag"
-	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/kinds"
 )
 
 // Flags reads the command line of a process that runs Cluster API.
@@ -17,18 +15,8 @@ func Flags(args []string) (Settings, error) {
 	flags.StringVar(&s.CertFile, "cert-file", "", "serving certificate")
 	flags.StringVar(&s.KeyFile, "key-file", "", "key of the serving certificate")
 	flags.StringVar(&s.CAFile, "ca-file", "", "authority that signed the serving certificate")
-	logging := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(logging)
-	flags.AddGoFlag(logging.Lookup("v"))
-	if err := flags.Parse(args); err != nil {
-		return Settings{}, err
-	}
-	for _, name := range []string{"kubeconfig", "address", "cert-file", "key-file", "ca-file"} {
-		if value, err := flags.GetString(name); err != nil || value == "" {
-			return Settings{}, fmt.Errorf("--%s is missing", name)
-		}
-	}
-	return s, nil
+	err := kinds.Parse(flags, args)
+	return s, err
 }
 
 // Args are the command line that Flags reads these settings from.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -29,7 +30,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi/crds"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/kinds"
 )
+
+// startedPoll is how often is looked whether the webhooks are served.
+const startedPoll = 50 * time.Millisecond
 
 // webhooks are Cluster API's admission and conversion webhooks, on one server.
 type webhooks struct {
@@ -93,7 +99,7 @@ func (w *webhooks) serve(mgr ctrl.Manager, direct client.Client) error {
 	}
 	// Not before the server listens: until then every write would be refused.
 	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		err := wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextCancel(ctx, startedPoll, true, func(context.Context) (bool, error) {
 			return w.server.StartedChecker()(nil) == nil, nil
 		})
 		if err != nil {
@@ -141,10 +147,10 @@ func (w *webhooks) register(ctx context.Context, c client.Client) error {
 		}
 	}
 	group := admissionregistrationv1.SchemeGroupVersion
-	if err := apply(ctx, c, defaults, group.WithKind("MutatingWebhookConfiguration")); err != nil {
+	if err := kinds.Apply(ctx, c, Name, defaults, group.WithKind("MutatingWebhookConfiguration")); err != nil {
 		return err
 	}
-	return apply(ctx, c, validations, group.WithKind("ValidatingWebhookConfiguration"))
+	return kinds.Apply(ctx, c, Name, validations, group.WithKind("ValidatingWebhookConfiguration"))
 }
 
 func (w *webhooks) clientConfig(

@@ -1,7 +1,6 @@
 package clusterapi_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi/kwokapi"
 	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi/objects"
+	"github.com/plimsoll-dev/plimsoll/rehearse/planetest"
 )
 
 // eventTimeout is how long a condition may take on a machine that is busy with
@@ -198,22 +198,7 @@ func (w world) conditionIs(object interface {
 	return found
 }
 
-// eventually waits for a condition of the cluster.
 func (w world) eventually(what string, condition func() (bool, string)) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), eventTimeout)
-	defer cancel()
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		done, state := condition()
-		if done {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			w.t.Fatalf("never happened: %s; in the end: %s", what, state)
-		}
-	}
+	planetest.Eventually(w.t, eventTimeout, what, condition)
 }

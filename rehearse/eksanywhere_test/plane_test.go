@@ -6,7 +6,6 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -16,6 +15,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi/objects"
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
 	rehearsed "github.com/plimsoll-dev/plimsoll/rehearse/eksanywhere"
+	"github.com/plimsoll-dev/plimsoll/rehearse/planetest"
 	worlds "github.com/plimsoll-dev/plimsoll/rehearse/world"
 )
 
@@ -86,7 +86,7 @@ func (p *plane) bringUp() error {
 			return err
 		}
 	}
-	return p.served(ctx, "clusters."+rehearsed.ClusterKind.Group)
+	return planetest.Established(ctx, p.admin, "clusters."+rehearsed.ClusterKind.Group)
 }
 
 // defineMachineDeployments registers their kind where Cluster API does not do it
@@ -104,40 +104,5 @@ func (p *plane) defineMachineDeployments(ctx context.Context) error {
 	if err := p.admin.Create(ctx, mds); err != nil {
 		return fmt.Errorf("define %s: %w", mds.Name, err)
 	}
-	return p.served(ctx, mds.Name)
-}
-
-func (p *plane) served(ctx context.Context, name string) error {
-	err := poll(ctx, func() (bool, error) {
-		live := &apiextensionsv1.CustomResourceDefinition{}
-		if err := p.admin.Get(ctx, client.ObjectKey{Name: name}, live); err != nil {
-			return false, err
-		}
-		for _, c := range live.Status.Conditions {
-			if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait for %s: %w", name, err)
-	}
-	return nil
-}
-
-// poll asks until the answer is yes, an error, or ctx ends.
-func poll(ctx context.Context, done func() (bool, error)) error {
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		if ok, err := done(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return planetest.Established(ctx, p.admin, mds.Name)
 }

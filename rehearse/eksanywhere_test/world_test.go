@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	rehearsed "github.com/plimsoll-dev/plimsoll/rehearse/eksanywhere"
+	"github.com/plimsoll-dev/plimsoll/rehearse/planetest"
 )
 
 func (p *plane) mdKind() schema.GroupVersionKind {
@@ -254,17 +255,7 @@ func (w world) readyIs(want string) {
 
 func (w world) eventually(what string, done func() (bool, string)) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
-	defer cancel()
-	var state string
-	err := poll(ctx, func() (bool, error) {
-		var ok bool
-		ok, state = done()
-		return ok, nil
-	})
-	if err != nil {
-		w.t.Fatalf("never happened: %s; in the end: %s", what, state)
-	}
+	planetest.Eventually(w.t, patience, what, done)
 }
 
 // told are the texts of the events about the Cluster for a reason.

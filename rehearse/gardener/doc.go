@@ -37,8 +37,7 @@
 // and has it not ready, until the annotation goes.
 //
 // It is made to be a process of its own: Flags reads its command line. Subpackages:
-// definitions (the CustomResourceDefinitions),
-// pools (a file of worker pools as objects). What it decides of machines and sets is
-// providers/gardener/mcm. It imports no other package of this
-// module; packages component and world import it.
+// definitions (the CustomResourceDefinitions), pools (a file of worker pools as
+// objects). What it decides of machines and sets is providers/gardener/mcm. Of this
+// module it imports package kinds; packages component and world import it.
 package gardener

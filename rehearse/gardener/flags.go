@@ -1,12 +1,11 @@
 package gardener
 
 import (
-	"flag"
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/pflag"
-	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/kinds"
 )
 
 // Flags reads the command line of a process that stands in for
@@ -20,18 +19,8 @@ func Flags(args []string) (Settings, error) {
 	flags.BoolVar(&s.KnowsPools, "knows-pools", true, "the controllers keep poolMinimum and poolMaximum when they write")
 	flags.DurationVar(&s.EndTakes, "end-takes", 0,
 		"how long machines take to end after their drain; the real ones 15 to 25 s")
-	logging := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(logging)
-	flags.AddGoFlag(logging.Lookup("v"))
-	if err := flags.Parse(args); err != nil {
-		return Settings{}, err
-	}
-	for _, name := range []string{"kubeconfig", "address"} {
-		if value, err := flags.GetString(name); err != nil || value == "" {
-			return Settings{}, fmt.Errorf("--%s is missing", name)
-		}
-	}
-	return s, nil
+	err := kinds.Parse(flags, args)
+	return s, err
 }
 
 // Args are the command line that Flags reads these settings from.

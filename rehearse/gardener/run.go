@@ -25,6 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/rehearse/gardener/definitions"
+	"github.com/plimsoll-dev/plimsoll/rehearse/kinds"
 )
 
 const (
@@ -41,6 +43,9 @@ const (
 	concurrency = 20
 
 	headerTimeout = 5 * time.Second
+
+	// tryAgain is when a write that came too late is tried again.
+	tryAgain = 50 * time.Millisecond
 )
 
 // Settings are what Run needs.
@@ -86,7 +91,7 @@ func Run(ctx context.Context, settings Settings) error {
 	if err != nil {
 		return fmt.Errorf("make the client that registers the kinds: %w", err)
 	}
-	if err := applyDefinitions(ctx, direct, settings.PoolFields); err != nil {
+	if err := kinds.Define(ctx, direct, Name, definitions.All(settings.PoolFields)); err != nil {
 		return err
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
@@ -147,7 +152,7 @@ type patient struct{ reconcile.Reconciler }
 func (p patient) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	result, err := p.Reconciler.Reconcile(ctx, request)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: poll}, nil
+		return reconcile.Result{RequeueAfter: tryAgain}, nil
 	}
 	return result, err
 }

@@ -1,7 +1,6 @@
 package gardener_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,6 +16,7 @@ import (
 
 	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/rehearse/gardener/pools"
+	"github.com/plimsoll-dev/plimsoll/rehearse/planetest"
 )
 
 // eventTimeout is how long a condition may take on a machine that is busy with
@@ -203,19 +203,5 @@ func isReady(node *corev1.Node) bool {
 
 func (s shoot) eventually(what string, condition func() (bool, string)) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), eventTimeout)
-	defer cancel()
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		done, state := condition()
-		if done {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			s.t.Fatalf("never happened: %s; in the end: %s", what, state)
-		}
-	}
+	planetest.Eventually(s.t, eventTimeout, what, condition)
 }

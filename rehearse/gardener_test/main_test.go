@@ -16,7 +16,6 @@ import (
 	"log/slog"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -32,12 +31,10 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
 	"github.com/plimsoll-dev/plimsoll/rehearse/gardener/definitions"
+	"github.com/plimsoll-dev/plimsoll/rehearse/planetest"
 )
 
-const (
-	startTimeout  = 3 * time.Minute
-	documentation = "../../docs/gardener-pools.md"
-)
+const documentation = "../../docs/gardener-pools.md"
 
 // The one control plane of all tests, and its administrator's client.
 var (
@@ -46,39 +43,21 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	controlplane.MaybeRunComponent()
 	ctrllog.SetLogger(logr.Discard()) // each controller has a log of its own
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if control, err = controlplane.Start(ctx, controlplane.Config{WithoutKwok: true, Log: log}); err != nil {
-		return 1, fmt.Errorf("start the control plane: %w", err)
-	}
-	defer func() { err = errors.Join(err, control.Stop()) }()
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
-	if admin, err = client.NewWithWatch(control.AdminConfig(), client.Options{Scheme: scheme}); err != nil {
-		return 1, fmt.Errorf("make the administrator's client: %w", err)
-	}
-	if err := prepare(ctx); err != nil {
-		return 1, fmt.Errorf("prepare the control plane: %w", err)
-	}
-	return m.Run(), nil
+	planetest.Plane{Config: controlplane.Config{WithoutKwok: true, Log: log}, Prepare: prepare}.Main(m)
 }
 
 // prepare registers the kinds, and gives the controller the rights that its
 // documentation names.
-func prepare(ctx context.Context) error {
+func prepare(ctx context.Context, plane *controlplane.ControlPlane) (err error) {
+	control = plane
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	if admin, err = client.NewWithWatch(control.AdminConfig(), client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("make the administrator's client: %w", err)
+	}
 	for _, d := range definitions.All(true) {
 		if err := admin.Create(ctx, d); err != nil {
 			return fmt.Errorf("define %s: %w", d.Name, err)
@@ -91,8 +70,14 @@ func prepare(ctx context.Context) error {
 	if err := createAll(ctx, extensions); err != nil {
 		return err
 	}
-	if err := established(ctx); err != nil {
+	var all apiextensionsv1.CustomResourceDefinitionList
+	if err := admin.List(ctx, &all); err != nil {
 		return err
+	}
+	for _, d := range all.Items {
+		if err := planetest.Established(ctx, admin, d.Name); err != nil {
+			return err
+		}
 	}
 	if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden"}}); err != nil {
 		return err
@@ -122,42 +107,6 @@ func createAll(ctx context.Context, text []byte) error {
 		}
 		if err := admin.Create(ctx, u); err != nil {
 			return fmt.Errorf("create %s %s: %w", u.GetKind(), u.GetName(), err)
-		}
-	}
-}
-
-// established waits until all definitions are served.
-func established(ctx context.Context) error {
-	return poll(ctx, func() (bool, error) {
-		var list apiextensionsv1.CustomResourceDefinitionList
-		if err := admin.List(ctx, &list); err != nil {
-			return false, err
-		}
-		for _, d := range list.Items {
-			ok := false
-			for _, c := range d.Status.Conditions {
-				ok = ok || c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-			}
-			if !ok {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
-}
-
-// poll asks until the answer is yes, an error, or ctx ends.
-func poll(ctx context.Context, done func() (bool, error)) error {
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		if ok, err := done(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
 }

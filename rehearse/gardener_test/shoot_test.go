@@ -22,6 +22,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener"
 	machinev1 "github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/rehearse/planetest"
 )
 
 const (
@@ -201,17 +202,7 @@ func (s shoot) deploymentsAre(want string) {
 
 func (s shoot) eventually(what string, done func() (bool, string)) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
-	var state string
-	err := poll(ctx, func() (bool, error) {
-		var ok bool
-		ok, state = done()
-		return ok, nil
-	})
-	if err != nil {
-		s.t.Fatalf("never happened: %s; in the end: %s", what, state)
-	}
+	planetest.Eventually(s.t, patience, what, done)
 }
 
 // conditionIs waits for a condition of the Worker, as "status reason".
