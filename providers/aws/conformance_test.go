@@ -30,9 +30,21 @@ func conforming() awstest.Spec {
 	}
 }
 
+// TestConforms runs the suite on an AWS that does everything at once, and on one that is slow.
 func TestConforms(t *testing.T) {
+	for name, timing := range map[string]awstest.Timing{
+		"at once": {},
+		"slow":    {Decide: 10 * time.Second, Launch: 5 * time.Second, Boot: time.Minute, End: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) { conforms(t, timing) })
+	}
+}
+
+func conforms(t *testing.T, timing awstest.Timing) {
 	providertest.Run(t, func(t *testing.T) providertest.Subject {
-		cloud, err := awstest.New(conforming(), time.Now)
+		spec := conforming()
+		spec.Timing = timing
+		cloud, err := awstest.New(spec, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -147,7 +147,7 @@ func (g *group) xml(withInstances bool) xmlGroup {
 		AutoScalingGroupName: g.Name, AutoScalingGroupARN: g.arn,
 		LaunchConfigurationName: g.LaunchConfiguration, LaunchTemplate: g.LaunchTemplate.xml(),
 		MixedInstancesPolicy: g.MixedInstances.xml(),
-		MinSize:              g.Min, MaxSize: g.Max, DesiredCapacity: g.desired, DefaultCooldown: g.Cooldown,
+		MinSize:              g.Min, MaxSize: g.Max, DesiredCapacity: g.desired, DefaultCooldown: 300,
 		AvailabilityZones: g.Zones, CapacityDistributionStrategy: g.Distribution,
 		HealthCheckType: "EC2", HealthCheckGracePeriod: 300,
 		CreatedTime: millis(g.created), Status: g.Status,

@@ -1,8 +1,8 @@
 package awstest
 
 import (
+	"cmp"
 	"strconv"
-	"time"
 )
 
 // This file is the two writes of Auto Scaling.
@@ -12,9 +12,8 @@ func (c *Cloud) setDesiredCapacity(q *query) (any, *refusal) {
 	if refused := q.only("AutoScalingGroupName", "DesiredCapacity", "HonorCooldown"); refused != nil {
 		return nil, refused
 	}
-	honor, refused := q.flag("HonorCooldown", false)
-	if refused != nil {
-		return nil, refused
+	if honor, refused := q.flag("HonorCooldown", false); refused != nil || honor {
+		return nil, cmp.Or(refused, notSimulated("HonorCooldown"))
 	}
 	n, err := strconv.Atoi(q.params.Get("DesiredCapacity"))
 	if err != nil {
@@ -30,8 +29,6 @@ func (c *Cloud) setDesiredCapacity(q *query) (any, *refusal) {
 		return nil, aboveMax(n, g.Max)
 	case n < g.Min:
 		return nil, belowMin(n, g.Min)
-	case honor && !g.askedAt.IsZero() && c.at.Before(g.askedAt.Add(time.Duration(g.Cooldown)*time.Second)):
-		return nil, coolingDown(c.uuid())
 	}
 	if n != g.desired {
 		g.ask(n, c.at)
@@ -40,10 +37,7 @@ func (c *Cloud) setDesiredCapacity(q *query) (any, *refusal) {
 	return nil, nil
 }
 
-type terminateResult struct {
-	Activity   *xmlActivity  `xml:",omitempty"`
-	Activities []xmlActivity `xml:"Activities>member"`
-}
+type terminateResult struct{ Activity xmlActivity }
 
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_TerminateInstanceInAutoScalingGroup.html
 //
@@ -53,9 +47,7 @@ type terminateResult struct {
 // (https://github.com/kubernetes/autoscaler/pull/5411), so here it does. A client
 // that repeats a call whose answer was lost pays for it with another machine.
 func (c *Cloud) terminateInstance(q *query) (any, *refusal) {
-	if refused := q.only(
-		"InstanceId", "InstanceIds", "AutoScalingGroupName", "ShouldDecrementDesiredCapacity",
-	); refused != nil {
+	if refused := q.only("InstanceId", "ShouldDecrementDesiredCapacity"); refused != nil {
 		return nil, refused
 	}
 	if !q.params.Has("ShouldDecrementDesiredCapacity") {
@@ -65,47 +57,21 @@ func (c *Cloud) terminateInstance(q *query) (any, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	ids, single := q.list("InstanceIds.member"), q.params.Get("InstanceId")
-	name := q.params.Get("AutoScalingGroupName")
-	switch {
-	case single == "" && len(ids) == 0:
+	id := q.params.Get("InstanceId")
+	if id == "" {
 		return nil, missing("instanceId")
-	case single != "" && len(ids) > 0:
-		return nil, notSimulated("both InstanceId and InstanceIds")
-	case len(ids) > 100:
-		return nil, tooLarge(ids, "instanceIds", "length", 100)
-	case len(ids) > 0 && name == "":
-		return nil, missing("autoScalingGroupName")
-	case len(ids) > 0 && c.groups[name] == nil:
-		return nil, noSuchGroup()
-	case single != "":
-		ids = []string{single}
 	}
-	// All or nothing: what AWS does with a list of which one is bad it does not
-	// document.
-	var targets []*instance
-	var g *group
-	sum := 0
-	for _, id := range ids {
-		owner, i := c.groupOf(id)
-		if i == nil || i.State == Terminated || name != "" && owner.Name != name {
-			return nil, noSuchInstance(id)
-		}
-		g, targets, sum = owner, append(targets, i), sum+i.weight()
-	}
-	if decrement && g.desired-sum < g.Min {
-		return nil, atMinimum(g.Min)
+	g, i := c.groupOf(id)
+	if i == nil || i.State == Terminated {
+		return nil, noSuchInstance(id)
 	}
 	if decrement {
-		g.desired -= sum
+		if g.desired-i.weight() < g.Min {
+			return nil, atMinimum(g.Min)
+		}
+		g.desired -= i.weight()
 	}
-	result := terminateResult{}
-	for _, i := range targets {
-		result.Activities = append(result.Activities, c.terminate(g, i, decrement).xml(g))
-	}
-	if single != "" {
-		result.Activity, result.Activities = &result.Activities[0], nil
-	}
+	result := terminateResult{c.terminate(g, i, decrement).xml(g)}
 	c.notice(g)
 	return result, nil
 }

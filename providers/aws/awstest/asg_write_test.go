@@ -1,13 +1,8 @@
 package awstest_test
 
 import (
-	"errors"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/plimsoll-dev/plimsoll/providers/aws/awstest"
 )
@@ -30,18 +25,6 @@ func TestSetDesiredCapacityKeepsTheLimits(t *testing.T) {
 	}
 	if g := r.group("g"); *g.DesiredCapacity != 5 {
 		t.Errorf("the desired capacity is %d", *g.DesiredCapacity)
-	}
-	_, err := r.asg.SetDesiredCapacity(t.Context(), &autoscaling.SetDesiredCapacityInput{
-		AutoScalingGroupName: aws.String("g"), DesiredCapacity: aws.Int32(6), HonorCooldown: aws.Bool(true)})
-	refused(t, err, "ScalingActivityInProgress", "")
-	if _, ok := errors.AsType[*types.ScalingActivityInProgressFault](err); !ok {
-		t.Errorf("the cooldown's error is a %T", errors.Unwrap(err))
-	}
-	r.pass(300 * time.Second)
-	_, err = r.asg.SetDesiredCapacity(t.Context(), &autoscaling.SetDesiredCapacityInput{
-		AutoScalingGroupName: aws.String("g"), DesiredCapacity: aws.Int32(6), HonorCooldown: aws.Bool(true)})
-	if err != nil {
-		t.Errorf("after the cooldown: %v", err)
 	}
 }
 
@@ -101,35 +84,5 @@ func TestATerminationThatIsRepeatedDecrementsAgain(t *testing.T) {
 	}
 	if g := r.group("g"); *g.DesiredCapacity != 2 || r.states("g") != "map[InService:2 Terminating:Wait:2]" {
 		t.Errorf("the same instance twice: desired %d, %s", *g.DesiredCapacity, r.states("g"))
-	}
-}
-
-func TestTerminateInstances(t *testing.T) {
-	r := newRig(t, awstest.Spec{
-		Timing:          awstest.Timing{End: time.Minute},
-		LaunchTemplates: templates,
-		Groups:          []awstest.Group{small("g", 1, 10, 4), small("other", 0, 3, 1)},
-	})
-	g, _ := r.cloud.Group("g")
-	other, _ := r.cloud.Group("other")
-	terminate := func(ids ...string) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
-		return r.asg.TerminateInstanceInAutoScalingGroup(t.Context(), &autoscaling.TerminateInstanceInAutoScalingGroupInput{
-			AutoScalingGroupName: aws.String("g"), InstanceIds: ids, ShouldDecrementDesiredCapacity: aws.Bool(true)})
-	}
-	ids := g.Live()
-	_, err := terminate(ids[0], other.Live()[0])
-	refused(t, err, "ValidationError", "")
-	_, err = terminate(ids...)
-	refused(t, err, "ValidationError", "")
-	if got := r.states("g"); got != "map[InService:4]" {
-		t.Errorf("refusals left %s", got)
-	}
-	out, err := terminate(ids[:2]...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if now := r.group("g"); len(out.Activities) != 2 || *now.DesiredCapacity != 2 ||
-		r.states("g") != "map[InService:2 Terminating:2]" {
-		t.Errorf("two of four: %d activities, desired %d, %s", len(out.Activities), *now.DesiredCapacity, r.states("g"))
 	}
 }

@@ -37,8 +37,7 @@ type group struct {
 	created time.Time
 
 	desired   int
-	asked     string    // why desired last changed, in AWS's words
-	askedAt   time.Time // when, for the cooldown
+	asked     string // why desired last changed, in AWS's words
 	instances []*instance
 	launches  []time.Time // decided on and not made yet: when each is due
 	unit      int         // what each of them is expected to add, 1 without weights
@@ -84,7 +83,6 @@ func (s Spec) complete() Spec {
 		if len(g.Zones) == 0 {
 			g.Zones = []string{s.Region + "a", s.Region + "b", s.Region + "c"}
 		}
-		g.Cooldown = cmp.Or(g.Cooldown, 300)
 		g.Distribution = cmp.Or(g.Distribution, "balanced-best-effort")
 		if g.Timing != nil {
 			g.Timing.Retry = cmp.Or(g.Timing.Retry, s.Timing.Retry)

@@ -60,16 +60,6 @@ func (c *Cloud) Tick() {
 	c.advance()
 }
 
-// NextChange is when something will happen by itself, if nothing else happens
-// first.
-func (c *Cloud) NextChange() (time.Time, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.advance()
-	e, ok := c.next(func(g *group, s Step) bool { return !g.held[s] })
-	return e.due, ok
-}
-
 // Settle does at once all that is under way, however long it would take. What
 // is held or out of stock stays so.
 func (c *Cloud) Settle() {
@@ -195,7 +185,7 @@ func (g *group) ask(desired int, at time.Time) {
 	// The words are those of https://github.com/hjacobs/kube-aws-autoscaler/issues/7
 	g.asked = fmt.Sprintf("At %s a user request explicitly set group desired capacity changing the desired capacity from "+
 		"%d to %d.  ", seconds(at), g.desired, desired)
-	g.desired, g.askedAt = desired, at
+	g.desired = desired
 }
 
 // notice lets Auto Scaling look at a group soon, if there is a reason.

@@ -103,24 +103,6 @@ func TestTimeIsFollowedEventByEvent(t *testing.T) {
 	}
 }
 
-func TestNextChange(t *testing.T) {
-	cloud, clock := world(t, awstest.Spec{
-		Timing: slow, LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 9, 1)},
-	})
-	if at, any := cloud.NextChange(); any {
-		t.Errorf("a group at rest changes at %v", at)
-	}
-	cloud.SetDesired("g", 2)
-	var after []time.Duration
-	for at, any := cloud.NextChange(); any; at, any = cloud.NextChange() {
-		after = append(after, at.Sub(dawn))
-		clock.Advance(at.Sub(clock.Now()))
-	}
-	if want := []time.Duration{10 * time.Second, 15 * time.Second, 55 * time.Second}; !slices.Equal(after, want) {
-		t.Errorf("things happen after %v, want %v", after, want)
-	}
-}
-
 func TestZonesAreFilledEvenly(t *testing.T) {
 	cloud, _ := world(t, awstest.Spec{LaunchTemplates: templates, Groups: []awstest.Group{small("g", 0, 20, 0)}})
 	cloud.SetDesired("g", 7)

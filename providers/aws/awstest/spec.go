@@ -54,9 +54,7 @@ type Group struct {
 	// Default ends the oldest instance of the fullest zone.
 	TerminationPolicies []string `json:"terminationPolicies,omitempty"`
 	ProtectNew          bool     `json:"protectNew,omitempty"`
-	// Cooldown is in seconds, 300 if 0.
-	Cooldown int     `json:"cooldown,omitempty"`
-	Timing   *Timing `json:"timing,omitempty"`
+	Timing              *Timing  `json:"timing,omitempty"`
 	// Instances are there at the start. Without any, Desired are, in service.
 	Instances []Instance `json:"instances,omitempty"`
 }

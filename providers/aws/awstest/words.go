@@ -56,12 +56,6 @@ func atMinimum(limit int) *refusal {
 		limit)
 }
 
-// https://github.com/TwiN/aws-eks-asg-rolling-update-handler/issues/16
-func coolingDown(activity string) *refusal {
-	return &refusal{http.StatusBadRequest, "ScalingActivityInProgress",
-		"Scaling activity " + activity + " is in progress and blocks this action"}
-}
-
 // The code is of https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_SetDesiredCapacity.html
 func pendingDelete(group string) *refusal {
 	return &refusal{
