@@ -158,7 +158,7 @@ type parts struct {
 }
 
 // lead runs the loop until ctx ends, and then, if the process was asked to
-// end and did not lose the lease, lets the provider clean up. may says whether
+// end and did not lose the lease, lets the provider clean up. may reports whether
 // it still leads.
 func (p parts) lead(ctx context.Context, may func() error) error {
 	p.reporter.Health().Leads(time.Now())

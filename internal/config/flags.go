@@ -312,7 +312,7 @@ func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// HelpAll tells whether every flag is to be shown instead of running.
+// HelpAll reports whether every flag is to be shown instead of running.
 func (f *Flags) HelpAll() bool { return f.helpAll }
 
 // Config gives what the parsed flags say, with a warning for each that has no

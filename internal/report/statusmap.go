@@ -66,7 +66,7 @@ type offer struct {
 }
 
 // KeepStatus makes the writer of the status ConfigMap, and hands it every cycle from now on. The
-// caller runs it. may says whether this process still leads; before is the previous leader's
+// caller runs it. may reports whether this process still leads; before is the previous leader's
 // document.
 func (r *Reporter) KeepStatus(client kubernetes.Interface, may func() error, before status.Document) *StatusWriter {
 	w := &StatusWriter{

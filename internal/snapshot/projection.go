@@ -59,7 +59,7 @@ func project(prev *model.Projection, c model.Contents) *model.Projection {
 	return p
 }
 
-// isOf tells whether the projection was made from an earlier view of the same
+// isOf reports whether the projection was made from an earlier view of the same
 // tables: they only grow, and entries are never replaced.
 func isOf(p *model.Projection, c model.Contents) bool {
 	return p.First == firstSpec(c) && p.Specs <= len(c.Specs) && len(p.Of) <= len(c.Labels)

@@ -12,7 +12,7 @@ import (
 // that its template has, or carry a taint that it has not.
 const settles = 2 * time.Minute
 
-// settling tells whether a node that was asked for a short while ago is ready
+// settling reports whether a node that was asked for a short while ago is ready
 // before it is all that its template says: it carries a taint of its start, or
 // lacks a label or a device that somebody has yet to add. It counts as its
 // template until then, so that it is not bought again. A node that is smaller

@@ -239,7 +239,7 @@ func (b *builder) kind(n *model.Node, in *provider.Instance) model.NodeKind {
 	return model.Unready
 }
 
-// takesRoom tells whether a pod counts on its node.
+// takesRoom reports whether a pod counts on its node.
 func (b *builder) takesRoom(p *model.Pod) bool {
 	if p.Flags&model.Finished != 0 {
 		return false

@@ -203,7 +203,7 @@ func (c *Cloud) grow(req provider.GrowRequest) (provider.GrowResult, error) {
 	case g.target() != req.From:
 		return refuse(provider.Conflict, "the target is %d, not %d", g.target(), req.From)
 	case req.To < req.From:
-		return refuse(provider.Unsupported, "a growth from %d to %d would be a shrinking", req.From, req.To)
+		return refuse(provider.Unsupported, "cannot scale up from %d to %d", req.From, req.To)
 	case req.To > g.spec.Max:
 		return refuse(provider.Limit, "a target of %d is above the maximum of %d", req.To, g.spec.Max)
 	case g.spec.AllOrNothing && req.To != req.From && req.To != g.spec.Max:

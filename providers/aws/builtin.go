@@ -41,7 +41,7 @@ var builtIn, builtInDate = func() (map[string]machine, string) {
 	return out, list.Date
 }()
 
-// WriteInstanceTypes writes all instance types that EC2 tells of, in the form of
+// WriteInstanceTypes writes all instance types that EC2 lists, in the form of
 // the built-in list, one a line.
 func WriteInstanceTypes(ctx context.Context, client *ec2.Client, source string, now time.Time, w io.Writer) error {
 	var list []machine

@@ -35,8 +35,8 @@ type nodegroupEntry struct {
 	until  time.Time
 	// asking is open while a question is under way.
 	asking chan struct{}
-	// silent is that EKS has not answered somebody in time, or not at all: nobody
-	// waits for it until it does.
+	// silent: EKS has not answered in time, or not at all. No caller waits for it until
+	// it does.
 	silent bool
 }
 
@@ -152,7 +152,7 @@ func (c *managedNodegroups) forget(alive map[nodegroupKey]bool) {
 	}
 }
 
-// isFinal tells whether EKS has answered that it will not, or cannot, tell.
+// isFinal reports whether EKS has answered that it will not, or cannot, answer.
 func isFinal(err error) bool {
 	kind := kindOf(err)
 	return kind == provider.Denied || kind == provider.NotFound

@@ -20,8 +20,8 @@ const (
 	EKSAPI Precedence = "eks-api"
 )
 
-// Config is what the operator says, as the flags have it; Validate tells what is
-// wrong with it. The zero value has no groups.
+// Config is what the operator says, as the flags have it; Validate checks it. The zero
+// value has no groups.
 type Config struct {
 	// Nodes are the values of --nodes: "min:max:name", one group each.
 	Nodes []string
@@ -67,7 +67,7 @@ type settings struct {
 	version      string
 }
 
-// Validate tells everything that is wrong, each with its flag and text.
+// Validate returns everything that is wrong, each with its flag and text.
 func (c Config) Validate() error {
 	_, err := c.read()
 	return err
@@ -134,6 +134,6 @@ func (c Config) read() (settings, error) {
 // quotedFlag is a flag as it was written, for the beginning of an error.
 func quotedFlag(name, text string) string { return fmt.Sprintf("--%s=%q", name, text) }
 
-// blank tells whether a name is empty, or has white space at its ends, which
-// nobody means.
+// blank reports whether a name is empty, or has white space at its ends, which is
+// always a mistake.
 func blank(name string) bool { return name == "" || strings.TrimSpace(name) != name }

@@ -51,7 +51,7 @@ func parseDiscovery(text string) (selector, error) {
 	return sel, nil
 }
 
-// matches tells whether a group with these tags is meant.
+// matches reports whether a group with these tags is meant.
 func (s selector) matches(tags map[string]string) bool {
 	for key, value := range s {
 		have, ok := tags[key]

@@ -5,7 +5,7 @@
 // What flows out: the contract of package provider. The steps are
 //
 //	flags     → Config → settings                               (pure)
-//	AWS       → readAll: all groups, anew at each call
+//	AWS       → readAll: all groups, again at each call
 //	          → sources: launch configurations and templates,
 //	            instance requirements, instance types            (remembered)
 //	          → managedNodegroups: what EKS says of node groups  (remembered)
@@ -13,7 +13,7 @@
 //	of these  → buildTemplate, seenAs                            (pure) → Inventory
 //	Grow      → SetDesiredCapacity, after a fresh look
 //	Remove    → TerminateInstanceInAutoScalingGroup, with decrement, after one
-//	Cancel    → SetDesiredCapacity, where AWS ends nobody for it; else nothing
+//	Cancel    → SetDesiredCapacity, where AWS ends no instance for it; else nothing
 //
 // A group can be grown from zero: its template is made without any node, from
 // its instance types, its tags, and EKS. An Auto Scaling group has 50 tags at
@@ -22,7 +22,7 @@
 //
 // A group's target is its desired capacity, and an instance that AWS lists is an
 // instance; what AWS has not launched yet has no name and is anonymous. Nothing
-// is made up in its place. State that AWS does not keep (when a growth was asked
+// is made up in its place. State that AWS does not keep (when a scale-up was asked
 // for, why the last one failed, since when an instance can be there) lives in
 // memory, and nothing depends on it after a restart.
 //

@@ -14,15 +14,15 @@ type errand struct {
 	now func() time.Time
 
 	mu       sync.Mutex
-	apart    time.Time // until when nobody waits
+	apart    time.Time // until when no read waits
 	underWay bool
 }
 
-// apartFor is for how long nobody waits for an errand that was late.
+// apartFor is for how long reads do not wait for an errand that was late.
 const apartFor = 5 * time.Minute
 
 // run does the work, with patience at most, and returns when it is done or when
-// nobody is to wait for it.
+// reads are not to wait for it.
 func (e *errand) run(ctx context.Context, patience time.Duration, work func(context.Context)) {
 	e.mu.Lock()
 	apart := e.now().Before(e.apart)

@@ -78,9 +78,9 @@ func asError(op provider.Op, id provider.GroupID, what string, err error) *provi
 	return e
 }
 
-// told is an error for a notice: without what differs from request to request,
-// so that the same trouble is told once.
-func told(what string, err error) string {
+// steady is an error for a notice: without what differs from request to request,
+// so that the same trouble is one notice.
+func steady(what string, err error) string {
 	text := err.Error()
 	if api, dial := smithy.APIError(nil), (*net.OpError)(nil); errors.As(err, &api) {
 		message, _, _ := strings.Cut(api.ErrorMessage(), encodedFailure) // what follows differs each time
@@ -160,7 +160,7 @@ func kindOfValidation(err error) provider.Kind {
 	return provider.BadConfig
 }
 
-// noCredentials tells whether the request was never sent, for want of
+// noCredentials reports whether the request was never sent, for want of
 // credentials: the SDK could not get any, or the service that gives them out
 // said no.
 func noCredentials(err error) bool {
@@ -186,7 +186,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// refused tells whether AWS said no, or was never asked, so that the write did
+// refused reports whether AWS said no, or was never asked, so that the write did
 // certainly not happen. Anything else (no answer, one of the 5xx kind, one that
 // cannot be read) leaves that open; err to "it happened".
 func refused(err error) bool {
@@ -201,7 +201,7 @@ func refused(err error) bool {
 	return noCredentials(err) || errors.As(err, &dial) && dial.Op == "dial"
 }
 
-// pointless tells whether every further write of the same kind would meet the
+// pointless reports whether every further write of the same kind would meet the
 // same refusal.
 func pointless(err error) bool {
 	switch kindOf(err) {

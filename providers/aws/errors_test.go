@@ -77,15 +77,15 @@ func TestTheSameTroubleIsToldTheSame(t *testing.T) {
 		return fmt.Errorf("request send error: %w",
 			&net.OpError{Op: "read", Source: &net.TCPAddr{Port: n}, Err: errors.New("connection reset by peer")})
 	}
-	if a, b := told("x", port(1)), told("x", port(2)); a != b {
+	if a, b := steady("x", port(1)), steady("x", port(2)); a != b {
 		t.Errorf("%q and %q", a, b)
 	}
-	if a, b := told(
+	if a, b := steady(
 		"x", context.DeadlineExceeded,
-	), told("x", fmt.Errorf("after 3.1s: %w", context.DeadlineExceeded)); a != b {
+	), steady("x", fmt.Errorf("after 3.1s: %w", context.DeadlineExceeded)); a != b {
 		t.Errorf("%q and %q", a, b)
 	}
-	if got := told(
+	if got := steady(
 		"x", errThrottled,
 	); got != "x: ThrottlingException: no; a longer --aws-nodegroup-cache-ttl asks less often" {
 		t.Errorf("%q", got)
@@ -93,10 +93,10 @@ func TestTheSameTroubleIsToldTheSame(t *testing.T) {
 	throttled := &smithy.OperationError{
 		ServiceID: "Auto Scaling", Err: &smithy.GenericAPIError{Code: "Throttling", Message: "Rate exceeded"},
 	}
-	if got := told("x", throttled); got != "x: Throttling: Rate exceeded; a longer --scan-interval asks less often" {
+	if got := steady("x", throttled); got != "x: Throttling: Rate exceeded; a longer --scan-interval asks less often" {
 		t.Errorf("%q", got)
 	}
-	if got := told(
+	if got := steady(
 		"x", errDenied,
 	); got != "x: AccessDeniedException: no; the IAM policy lacks this action (docs/aws.md has the whole policy)" {
 		t.Errorf("%q", got)

@@ -57,9 +57,9 @@ func (s *sources) describeImages(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// learnFitting asks which types meet requirements. EC2 must be told an
-// architecture and a virtualisation: what is not known is both of the first, and
-// the only one of the second that machines of today have.
+// learnFitting asks which types meet requirements. EC2 wants an architecture and a
+// virtualisation: if unknown, both of the first, and the only one of the second that
+// machines of today have.
 func (s *sources) learnFitting(ctx context.Context, key requirementsKey) {
 	in := &ec2.GetInstanceTypesFromInstanceRequirementsInput{
 		ArchitectureTypes:   []ec2types.ArchitectureType{ec2types.ArchitectureTypeX8664, ec2types.ArchitectureTypeArm64},

@@ -109,7 +109,7 @@ func seenAs(g asgtypes.AutoScalingGroup, l limits) provider.Group {
 	}
 	slices.SortFunc(out.Instances, func(a, b provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
 	if weighted(g) != "" {
-		// Nobody knows how many machines the rest of the capacity would be.
+		// The rest of the capacity is no known number of machines.
 		out.Target = n.live
 	}
 	return out
@@ -177,7 +177,7 @@ func holdsOf(g asgtypes.AutoScalingGroup) []provider.Hold {
 	return nil
 }
 
-// protects tells whether the group is set to protect all of its instances from
+// protects reports whether the group is set to protect all of its instances from
 // scale-in, those too that are launched from now on.
 func protects(g asgtypes.AutoScalingGroup) bool {
 	if !deref(g.NewInstancesProtectedFromScaleIn) {
@@ -189,7 +189,7 @@ func protects(g asgtypes.AutoScalingGroup) bool {
 	})
 }
 
-// guarded tells whether AWS itself ends none of the group's instances when its
+// guarded reports whether AWS itself ends none of the group's instances when its
 // desired capacity is lowered. Protection begins in service: an instance that is
 // pending, for a lifecycle hook perhaps, may carry pods and has none yet.
 func guarded(g asgtypes.AutoScalingGroup) bool {

@@ -38,7 +38,7 @@ const (
 	noticeNoFitting    = "FittingTypesNotListed"
 )
 
-// Inventory describes all groups anew. What stands behind them (launch
+// Inventory describes all groups again. What stands behind them (launch
 // templates, instance types, EKS node groups) comes from memory where that is
 // fresh, and what cannot be learned of one group is that group's error alone.
 func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
@@ -119,13 +119,13 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	return inv, nil
 }
 
-// holds adds to a group the hold for what AWS has no capacity for, and is what a person
-// should know of that.
+// holds adds to a group the hold for what AWS has no capacity for, and returns what a
+// person should know of that.
 func (r rested) holds(seen *provider.Group, g reading) []provider.Notice {
 	var notices []provider.Notice
 	if r.err != nil {
 		notices = append(notices, notice(seen.ID, noticeNoActivities, "it is not known why AWS has not launched what was "+
-			"asked for: %s", told("could not describe the scaling activities", r.err)))
+			"asked for: %s", steady("could not describe the scaling activities", r.err)))
 	}
 	if !r.held {
 		return notices
@@ -133,8 +133,8 @@ func (r rested) holds(seen *provider.Group, g reading) []provider.Notice {
 	seen.Holds = append(seen.Holds, r.stockOut.hold())
 	if !protects(g.AutoScalingGroup) {
 		notices = append(notices, notice(seen.ID, noticeRequestsStay, "what AWS cannot launch stays asked for: to lower "+
-			"the desired capacity could end a healthy instance, unless all are protected from scale-in (docs/aws.md "+
-			"tells how)"))
+			"the desired capacity could end a healthy instance, unless all are protected from scale-in (see "+
+			"docs/aws.md)"))
 	}
 	return notices
 }
@@ -167,7 +167,7 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 		notices = append(notices, notice(id, noticeBadTag, "the tag %s=%q has no effect: %s", b.key, b.value, b.why))
 	}
 	if known.err != nil && !known.denied() {
-		notices = append(notices, notice(id, noticeNotDescribed, "%s", known.told()))
+		notices = append(notices, notice(id, noticeNotDescribed, "%s", known.text()))
 	}
 	seen.Holds = append(seen.Holds, unclearTaints(tags, deref(known.nodegroup))...)
 	if known.nodegroup != nil {
@@ -189,9 +189,9 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 		return seen, notices
 	}
 	if len(missing.types) > 0 {
-		notices = append(notices, notice(id, noticeUnknownType, "of %d of its %d instance types nothing is known: %s; %s. "+
-			"Tags %s... of the Auto Scaling group say what the machines have",
-			len(missing.types), len(facts.machines), firstOf(missing.types), told("the last of them", missing.err), tagResource))
+		notices = append(notices, notice(id, noticeUnknownType, "nothing is known of %d of its %d instance types: %s; %s. "+
+			"Tags %s... of the Auto Scaling group can say what the machines have",
+			len(missing.types), len(facts.machines), firstOf(missing.types), steady("the last of them", missing.err), tagResource))
 	}
 	template, conflicts, templateErr := buildTemplate(facts, p.settings.template)
 	if templateErr != nil && missing.err != nil {
@@ -210,8 +210,8 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 	return seen, notices
 }
 
-// overZones tells of the groups that are over several zones, nil if there is none. It
-// is one notice for all of them: that is what most clusters have.
+// overZones is one notice for all groups over several zones, nil if there is none: most
+// clusters have many.
 func overZones(groups []provider.Group) *provider.Notice {
 	var wide []string
 	for i := range groups {
@@ -271,8 +271,8 @@ func (d described) instead() string {
 	return "the tags are all that is known"
 }
 
-func (d described) told() string {
-	return told(fmt.Sprintf("could not describe the EKS node group %s (%s)", d.key, d.instead()), d.err)
+func (d described) text() string {
+	return steady(fmt.Sprintf("could not describe the EKS node group %s (%s)", d.key, d.instead()), d.err)
 }
 
 func (d described) denied() bool { return d.err != nil && kindOf(d.err) == provider.Denied }
@@ -297,10 +297,10 @@ func allDenied(groups []reading, known []described) *provider.Notice {
 		return nil
 	case 1:
 		return new(notice(provider.GroupID(deref(groups[first].AutoScalingGroupName)), noticeNotDescribed, "%s",
-			known[first].told()))
+			known[first].text()))
 	}
 	return new(notice("", noticeNotDescribed, "%s",
-		told(fmt.Sprintf("could not describe %d EKS node groups (%s; %s), of the first",
+		steady(fmt.Sprintf("could not describe %d EKS node groups (%s; %s), of the first",
 			len(keys), firstOf(keys), known[first].instead()), known[first].err)))
 }
 

@@ -105,8 +105,8 @@ const (
 	versionLatest  = "$Latest"
 )
 
-// weighted says why nobody can tell how many machines the group's desired
-// capacity is, or nothing if it is simply their number. A weight of 1 is none.
+// weighted says why the desired capacity is no number of machines, empty if it is. A
+// weight of 1 is none.
 func weighted(g asgtypes.AutoScalingGroup) string {
 	if kind := deref(g.DesiredCapacityType); kind != "" && kind != "units" {
 		return fmt.Sprintf("its desired capacity is counted in %s", kind)

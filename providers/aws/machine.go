@@ -109,7 +109,7 @@ func deref[T any](p *T) T {
 }
 
 // smallest is what every machine of a list has at least: the node that a group
-// of several types adds is one of them, and nobody knows which. Its type is
+// of several types adds is one of them, and AWS chooses which. Its type is
 // empty if they are several.
 func smallest(list []machine) machine {
 	out := list[0]

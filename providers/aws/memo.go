@@ -9,8 +9,8 @@ import (
 )
 
 // memo remembers answers for a time. A failure is remembered briefly, so that
-// AWS is not asked the same vain question at each read; while it fails, the last
-// answer is still given, unless AWS says that there is no such thing. No lock is held while anybody asks AWS.
+// AWS is not asked in vain at each read; while it fails, the last answer still counts,
+// unless AWS says that there is no such thing. No lock is held while AWS is asked.
 type memo[K comparable, V any] struct {
 	ttl func(K) time.Duration
 	now func() time.Time
@@ -27,7 +27,7 @@ type answer[V any] struct {
 	asked time.Time // when somebody last wanted it
 }
 
-// memoKept is how long an answer is kept that nobody asks for.
+// memoKept is how long an answer is kept that is not asked for.
 const memoKept = 24 * time.Hour
 
 // failureTTL is how long a failed question is not asked again.

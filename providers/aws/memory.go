@@ -21,7 +21,7 @@ type memory struct {
 	owners map[provider.InstanceID]provider.GroupID
 }
 
-// ask is the last growth of a group.
+// ask is the last scale-up of a group.
 type ask struct {
 	at     time.Time
 	target int
@@ -38,8 +38,8 @@ func (m *memory) asked(group string, at time.Time, target int) {
 	delete(m.rests, group)
 }
 
-// lastAsk is when a group was last asked to grow; never is when this process
-// began: failures before that are nobody's here.
+// lastAsk is when a group was last asked to grow; if never, when this process began:
+// failures before that say nothing here.
 func (m *memory) lastAsk(group string) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,7 +87,7 @@ func (m *memory) rest(group string, found *stockOut, live int, now time.Time) (s
 // believed, where there were some before (rule P7).
 const emptyBelieved = 3
 
-// emptied tells whether a complete read without any group follows one that had
+// emptied reports whether a complete read without any group follows one that had
 // some, and is not to be believed yet.
 func (m *memory) emptied(groups int) bool {
 	m.mu.Lock()

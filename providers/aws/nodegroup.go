@@ -39,7 +39,7 @@ type nodegroup struct {
 	status ekstypes.NodegroupStatus
 	// unreal names the labels that the nodes themselves do not carry.
 	unreal []string
-	// bad is what EKS says and nobody can use.
+	// bad is what EKS says and cannot be used.
 	bad []string
 	// unclear are the taints whose effect is not known.
 	unclear []string
@@ -126,15 +126,15 @@ func taintFrom(t ekstypes.Taint) (corev1.Taint, error) {
 	return taint, checkTaint(taint)
 }
 
-// changes tells whether EKS itself is at work on the nodes, so that what it says
-// now will soon be otherwise.
+// changes reports whether EKS itself is changing the nodes, so that its answer will soon
+// be out of date.
 func (n *nodegroup) changes() bool {
 	return n != nil && (n.status == ekstypes.NodegroupStatusUpdating || n.status == ekstypes.NodegroupStatusDeleting)
 }
 
 // holds leave the nodes to EKS while it updates or deletes the node group. An
-// update raises the desired capacity for nodes that take the place of others: who
-// removes nodes or lowers the number meanwhile ends the new ones.
+// update raises the desired capacity for nodes that take the place of others: a removal
+// or a lower number meanwhile would end the new ones.
 func (n *nodegroup) holds(key nodegroupKey) []provider.Hold {
 	if !n.changes() {
 		return nil

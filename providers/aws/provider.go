@@ -17,7 +17,7 @@ import (
 )
 
 // Provider is the contract over Auto Scaling groups. The groups themselves are
-// read anew at each call; what stands behind them is remembered for a time. No
+// read again at each call; what stands behind them is remembered for a time. No
 // lock is held over a call.
 type Provider struct {
 	settings   settings

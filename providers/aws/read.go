@@ -64,7 +64,7 @@ func (p *Provider) readAll(ctx context.Context) ([]reading, []string, error) {
 	return out, missing, nil
 }
 
-// readOne describes one group, and tells whether it is there and meant.
+// readOne describes one group, and reports whether it is there and meant.
 func (p *Provider) readOne(ctx context.Context, name string) (reading, bool, error) {
 	var out reading
 	var ok bool
@@ -77,7 +77,7 @@ func (p *Provider) readOne(ctx context.Context, name string) (reading, bool, err
 	return out, ok, err
 }
 
-// meant tells whether a group is the operator's choice. --nodes comes first.
+// meant reports whether a group is the operator's choice. --nodes comes first.
 func (p *Provider) meant(g asgtypes.AutoScalingGroup) (reading, bool) {
 	for i := range p.settings.explicit {
 		if p.settings.explicit[i].name == deref(g.AutoScalingGroupName) {

@@ -58,7 +58,7 @@ func TestNoGroupsWhereThereWereSome(t *testing.T) {
 }
 
 // TestTheThirdEmptyAnswerIsBelieved: the operator has taken the tags off the last
-// group. One answer with groups in between, and the count begins anew. (rule P7)
+// group. One answer with groups in between, and the count begins again. (rule P7)
 func TestTheThirdEmptyAnswerIsBelieved(t *testing.T) {
 	w := newWorld(t, awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")}}, byTag)
 	w.read(t)

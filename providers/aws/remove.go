@@ -17,7 +17,7 @@ import (
 var errNotTried = errors.New("not tried")
 
 // Remove ends instances one by one, each with the desired capacity lowered in
-// the same step, so that AWS puts nothing in its place and chooses nobody else.
+// the same step, so that AWS neither replaces it nor chooses another.
 // Where there are more instances than are desired, the first to go are those too
 // many, and the number stays.
 func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (provider.RemoveResult, error) {

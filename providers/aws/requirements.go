@@ -49,8 +49,8 @@ func atLeast(r *ec2types.InstanceRequirementsRequest) machine {
 	return m
 }
 
-// onlyNVIDIA tells whether whatever accelerators the machines have are GPUs of
-// NVIDIA. Without both restrictions they may be another's.
+// onlyNVIDIA reports whether all accelerators of the machines are NVIDIA GPUs. Without
+// both restrictions they may be another's.
 func onlyNVIDIA(r *ec2types.InstanceRequirementsRequest) bool {
 	return len(r.AcceleratorManufacturers) == 1 &&
 		r.AcceleratorManufacturers[0] == ec2types.AcceleratorManufacturerNvidia &&

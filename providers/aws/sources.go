@@ -61,8 +61,7 @@ func newSources(asg *autoscaling.Client, client *ec2.Client, static bool, now fu
 }
 
 // learn asks AWS for everything behind these launches that is due, in as few
-// calls as there can be. What cannot be learned is told by machinesOf, for each
-// launch alone.
+// calls as possible. What cannot be learned, machinesOf reports for each launch.
 func (s *sources) learn(ctx context.Context, launches []launch) {
 	// 1. Launch configurations and launch templates.
 	var configs []string
@@ -201,8 +200,8 @@ type gap struct {
 }
 
 // machinesOf are the machines of which AWS picks one. Of a type that is not
-// known, only its name is told, the architecture that the image has, and the
-// least that the requirements allow; amounts that nobody knows are 0.
+// known it has the name, the image's architecture and the least that the requirements
+// allow; unknown amounts are 0.
 func (s *sources) machinesOf(l launch) ([]machine, gap, error) {
 	names, r, err := s.typesOf(l)
 	if err != nil && r == nil {
@@ -230,7 +229,7 @@ func (s *sources) machinesOf(l launch) ([]machine, gap, error) {
 	return out, missing, nil
 }
 
-// strange is a machine of an unknown type, as far as its launch tells.
+// strange is a machine of an unknown type, as far as its launch says.
 func (s *sources) strange(l launch, r *ec2types.InstanceRequirementsRequest, name string) machine {
 	m := machine{source: "not known"}
 	if r != nil {
@@ -336,8 +335,8 @@ func (s *sources) learnVersions(ctx context.Context, of templateRef, wanted []te
 	return err
 }
 
-// spoiled tells whether one of several things that were asked for at once is not
-// there: which of them it is, the answer does not tell.
+// spoiled reports whether one of several things that were asked for at once is missing;
+// the answer does not say which.
 func spoiled(err error, several int) bool {
 	switch codeOf(err) {
 	case "InvalidLaunchTemplateId.VersionNotFound", "InvalidAMIID.NotFound":

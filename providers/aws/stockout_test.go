@@ -62,7 +62,7 @@ func TestAStockOutHoldsTheGroupAtOnce(t *testing.T) {
 }
 
 // TestOldFailuresCondemnNobody: those before this process began, and those
-// before the last growth.
+// before the last scale-up.
 func TestOldFailuresCondemnNobody(t *testing.T) {
 	spec := awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")},
 		StockOuts: []awstest.StockOut{{Group: "g"}}, Timing: awstest.Timing{Retry: time.Hour}}

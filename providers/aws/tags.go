@@ -33,12 +33,12 @@ type tagFacts struct {
 	resources map[corev1.ResourceName]amount
 	options   provider.Options
 	bad       []badTag
-	// unclear are the taints whose effect is not known: nobody can say which pods
-	// they keep away.
+	// unclear are the taints whose effect is not known, and so the pods that they keep
+	// away.
 	unclear []string
 }
 
-// amount is a quantity as somebody wrote it, so that it is told in those words.
+// amount is a quantity as somebody wrote it, for messages in those words.
 type amount struct {
 	resource.Quantity
 	text string
@@ -115,7 +115,7 @@ func parseTaint(name, text string) (corev1.Taint, error) {
 	return taint, checkTaint(taint)
 }
 
-// errNoEffect says that nobody knows what a taint does to pods.
+// errNoEffect says that the effect of a taint is unknown.
 var errNoEffect = errors.New("is no effect of a taint")
 
 func checkTaint(t corev1.Taint) error {
@@ -137,7 +137,7 @@ func checkTaint(t corev1.Taint) error {
 	return nil
 }
 
-// passes tells whether a taint is put onto nodes and taken from them again as
+// passes reports whether a taint is put onto nodes and taken from them again as
 // they live, by Kubernetes or by an autoscaler.
 func passes(key string) bool {
 	return strings.HasPrefix(key, "node.kubernetes.io/") || strings.Contains(key, "ClusterAutoscaler")

@@ -47,7 +47,7 @@ const (
 	resourceNeuronCores = corev1.ResourceName("aws.amazon.com/neuroncore")
 )
 
-// buildTemplate makes the node that a growth would add, out of what is known of
+// buildTemplate makes the node that a scale-up would add, out of what is known of
 // the group, with the source of each label, taint and resource, and the places
 // where a tag and EKS disagree. The order, weakest first: the instance types,
 // then EKS, then the tags; or with EKSAPI the tags before EKS.

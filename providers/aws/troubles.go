@@ -45,6 +45,6 @@ type troubles map[provider.Notice]bool
 
 func (t troubles) add(code, what string, err error) {
 	if err != nil {
-		t[notice("", code, "%s", told(what, err))] = true
+		t[notice("", code, "%s", steady(what, err))] = true
 	}
 }

@@ -17,7 +17,7 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 		return &provider.Error{Op: provider.OpGrow, Group: req.Group, Kind: kind, Message: fmt.Sprintf(format, args...)}
 	}
 	if req.To < req.From {
-		return provider.GrowResult{}, refuse(provider.Unsupported, "a growth from %d to %d would be a shrinking",
+		return provider.GrowResult{}, refuse(provider.Unsupported, "cannot scale up from %d to %d",
 			req.From, req.To)
 	}
 	g, l, err := p.fresh(ctx, provider.OpGrow, req.Group)
@@ -83,8 +83,8 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 }
 
 // makeRoom raises the desired capacity again to the number of instances, if some
-// came while it was lowered: nobody ends them, and they are to be counted. A
-// failure here costs nothing but a count that the next growth puts right.
+// came while it was lowered: nothing ends them, and they are to be counted. A
+// failure here costs only a count that the next scale-up corrects.
 func (p *Provider) makeRoom(ctx context.Context, id provider.GroupID, target int) int {
 	g, ok, err := p.readOne(ctx, string(id))
 	if err != nil || !ok {

@@ -199,7 +199,7 @@ func checkTaint(t corev1.Taint) error {
 	return nil
 }
 
-// passes tells whether a taint is no property of the group: Kubernetes, Cluster
+// passes reports whether a taint is no property of the group: Kubernetes, Cluster
 // API or an autoscaler sets and removes it on live nodes. The first is there
 // until Cluster API has labelled the node, the second while a node's
 // MachineDeployment is rolled out.

@@ -56,8 +56,8 @@ func (p *Provider) takeCensus(ctx context.Context) (census, error) {
 		case err == nil:
 			p.memory.narrow(p.now().Add(narrowFor))
 		case apierrors.IsForbidden(err):
-			// The own namespace may be nobody's choice ("default" of a kubeconfig): what was
-			// wanted is told first.
+			// The own namespace may be chosen by nobody ("default" of a kubeconfig): the first
+			// error is of what was wanted.
 			err = errors.Join(everywhere, err)
 		}
 	}

@@ -69,7 +69,7 @@ type settings struct {
 	namespace string
 }
 
-// Validate tells everything that is wrong, each with its flag or variable.
+// Validate returns everything that is wrong, each with its flag or variable.
 func (c Config) Validate() error {
 	_, err := c.read()
 	return err

@@ -89,7 +89,7 @@ func (s spec) String() string {
 	return "clusterapi:" + strings.Join(parts, ",")
 }
 
-// means tells whether a group is meant. Only the group itself is asked: labels
+// means reports whether a group is meant. Only the group itself is asked: labels
 // of a MachineDeployment need not be on its MachineSets and Machines.
 func (s spec) means(g *scalable) bool {
 	if s.namespace != "" && s.namespace != g.namespace || s.cluster != "" && s.cluster != g.cluster {
@@ -103,7 +103,7 @@ func (s spec) means(g *scalable) bool {
 	return true
 }
 
-// meant tells whether any of the specs means the group.
+// meant reports whether any of the specs means the group.
 func (s settings) meant(g *scalable) bool {
 	return slices.ContainsFunc(s.specs, func(sp spec) bool { return sp.means(g) })
 }

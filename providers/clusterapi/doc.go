@@ -8,7 +8,7 @@
 //
 //	flags      → Config → settings                              (pure)
 //	management → kinds: which version the API server serves      (remembered)
-//	           → census: LISTs of Machines, sets and groups, anew at each call
+//	           → census: LISTs of Machines, sets and groups, again at each call
 //	           → infrastructure: what a template's status promises (remembered)
 //	workload   → examples: a few nodes of each group              (remembered)
 //	of these   → readBounds, readCapacity, templateLike, buildTemplate,
@@ -24,15 +24,15 @@
 // can be removed by name, so that its removals are held as Unsupported, unless its owner
 // allows to empty it as a whole.
 //
-// Which node an instance is, is told by the Machine's provider id and by the
-// node that Cluster API itself found for it. Nodes are read as examples only: a
+// The Machine's provider id and the node that Cluster API itself found for it say
+// which node an instance is. Nodes are read as examples only: a
 // group's next node will be like those that it has. So the client of the
 // workload cluster is optional, and whatever is written is written to the
 // management cluster.
 //
 // The rights are few (docs/clusterapi.md has them). What is optional (Clusters,
 // MachinePools, infrastructure templates) is read with a short patience of its
-// own, and a refusal costs what it would have told and nothing else.
+// own, and a refusal costs only what it would have said.
 //
 // The package imports provider, providers/kube and client-go, and nothing of
 // internal/. Hosts import it; nothing else does.

@@ -74,12 +74,12 @@ func distinct(ids []string) int {
 
 // emptying reports whether a MachinePool was lowered to zero, and its infrastructure still
 // counts machines that it lists. If the pool has no Machines, it would keep some of these if
-// it grew now, whoever had been drained.
+// it grew now, even drained ones.
 func emptying(g *scalable) bool {
 	return g.kind == machinePool && deref(g.replicas) == 0 && g.statusReplicas > 0 && len(g.providerIDs) > 0
 }
 
-// emptied refuses a growth of a MachinePool without Machines that is being emptied.
+// emptied refuses a scale-up of a MachinePool without Machines that is being emptied.
 func (p *Provider) emptied(ctx context.Context, l look, id provider.GroupID) error {
 	if !emptying(l.group) {
 		return nil
@@ -111,7 +111,7 @@ func (l look) lists(instances []provider.InstanceID) bool {
 }
 
 // empty lowers a MachinePool without Machines to zero, for a removal of all that it lists.
-// elsewhere tells of those that are no members where they are, if they are.
+// elsewhere says where instances are that are no members, if they are anywhere.
 func (p *Provider) empty(
 	ctx context.Context, l look, req provider.RemoveRequest, elsewhere map[provider.InstanceID]string,
 ) (provider.RemoveResult, *provider.Error) {

@@ -142,7 +142,7 @@ func templateLike(nodes []*corev1.Node, said capacity) (*provider.Template, erro
 	return finish(node, said, sources)
 }
 
-// singles tells whether a label tells one node from the next. Two nodes show
+// singles reports whether a label tells one node from the next. Two nodes show
 // that by themselves; one alone shows it where its own name is the value.
 func singles(n *corev1.Node, key, value string) bool {
 	return key == corev1.LabelHostname || key == "alpha.eksctl.io/instance-id" ||

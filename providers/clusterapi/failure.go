@@ -11,14 +11,14 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// failure is why a Machine does not come. One that was met tells what the controllers of
-// its infrastructure met when they tried last: they go on trying. Any other is for good.
+// failure is why a Machine does not come. One that was met is from the last try of its
+// infrastructure's controllers, which go on trying. Any other is for good.
 type failure struct {
 	reason, message string
 	met             bool
 }
 
-// readFailure looks wherever the two versions tell of a failure for good. A
+// readFailure looks wherever the two versions report a failure for good. A
 // Machine that is only slow has none: for these there is the time that a node may take.
 func readFailure(o *unstructured.Unstructured) *failure {
 	// 1. The fields that were made for it. In v1beta2 they live on as
@@ -56,7 +56,7 @@ func readFailure(o *unstructured.Unstructured) *failure {
 }
 
 // retried is about how often the controllers of infrastructures try again: at once at
-// first, and by then less and less often. Nothing tells when the next try is.
+// first, and by then less and less often. The time of the next try is unknown.
 const retried = time.Minute
 
 // retry is how often it is tried again to make a Machine that failed so, zero if it is not,
@@ -68,7 +68,7 @@ func (f *failure) retry(kind provider.Kind) time.Duration {
 	return 0
 }
 
-// terminal are reasons of conditions that tell of an error and not of a delay: those of
+// terminal are reasons of conditions that mean an error and not a delay: those of
 // Cluster API itself, and of providers that are known to report their refusals so.
 var terminal = []string{
 	"InvalidConfiguration", "InsufficientResources", "CreateError", "ObjectDeleted",

@@ -116,7 +116,7 @@ type obstacle struct {
 	kind            provider.Kind
 }
 
-// unscalable tells what of the group's own object forbids any write.
+// unscalable says what in the group's own object forbids any write.
 func unscalable(g *scalable, k keys) *obstacle {
 	if value, ok := g.annotations[k.managedBy()]; ok && g.kind == machinePool {
 		return &obstacle{string(provider.Unsupported), fmt.Sprintf(

@@ -31,7 +31,7 @@ const (
 	noticeArch          = "DefaultArchUnknown"
 )
 
-// Inventory lists Machines and groups anew. What is optional (the infrastructure
+// Inventory lists Machines and groups again. What is optional (the infrastructure
 // behind the groups, whether a Cluster is paused) is waited for briefly, and
 // what cannot be learned of one group is that group's alone.
 func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
@@ -105,8 +105,8 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	}
 	p.memory.prune(func(id provider.InstanceID) bool { return !live[id] })
 	inv.Notices = append(inv.Notices, clusterNotices...)
-	for _, told := range unambiguous(inv.Groups) {
-		inv.Notices = append(inv.Notices, kube.Notice("", noticeTwice, "several Machines claim the %s", told))
+	for _, claim := range unambiguous(inv.Groups) {
+		inv.Notices = append(inv.Notices, kube.Notice("", noticeTwice, "several Machines claim the %s", claim))
 	}
 	inv.Notices = append(inv.Notices, p.ofAll(c, slices.Sorted(maps.Keys(clusters)))...)
 	slices.SortStableFunc(inv.Notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
@@ -203,7 +203,7 @@ func (p *Provider) group(
 
 var errNoExample = errors.New("there is no node to learn from")
 
-// whyNot says why the infrastructure told nothing.
+// whyNot says why nothing is known of the infrastructure.
 func whyNot(b behind) string {
 	if b.err != nil {
 		return fmt.Sprintf(" (the infrastructure does not tell: %v)", b.err)
@@ -211,13 +211,13 @@ func whyNot(b behind) string {
 	return " (the infrastructure template's status has no capacity)"
 }
 
-// machineless tells whether a MachinePool is one of provider ids alone. Where
+// machineless reports whether a MachinePool is one of provider ids alone. Where
 // its infrastructure may not be read, the ids decide that it lists.
 func machineless(g *scalable, members []*machine, b behind) bool {
 	return g.kind == machinePool && len(members) == 0 && b.machineKind == "" && (len(g.providerIDs) > 0 || b.err == nil)
 }
 
-// pausedClusters tells which Clusters, by namespace/name, are paused. One that
+// pausedClusters says which Clusters, by namespace/name, are paused. One that
 // does not answer is as it was last, and is not asked at each call.
 func (p *Provider) pausedClusters(
 	ctx context.Context, k kinds, clusters []string,

@@ -88,7 +88,7 @@ func standingOf(members []*machine, sets []*scalable, target int) standing {
 	return s
 }
 
-// leaves tells whether a Machine is on its way out: deleted, or marked for it
+// leaves reports whether a Machine is on its way out: deleted, or marked for it
 // with the target lowered already.
 func (s standing) leaves(m *machine) bool { return m.deleting || m.mark != nil && s.paid }
 
@@ -165,12 +165,12 @@ func unambiguous(groups []provider.Group) []string {
 			}
 		}
 	}
-	var told []string
+	var twice []string
 	for id, claim := range byID {
 		if len(claim) < 2 {
 			continue
 		}
-		told = append(told, fmt.Sprintf("provider id %s: %s", id, names(claim)))
+		twice = append(twice, fmt.Sprintf("provider id %s: %s", id, names(claim)))
 		withNode := slices.DeleteFunc(slices.Clone(claim), func(in *provider.Instance) bool { return in.NodeName == "" })
 		for _, in := range claim {
 			if len(withNode) != 1 || in != withNode[0] {
@@ -182,13 +182,13 @@ func unambiguous(groups []provider.Group) []string {
 		if len(claim) < 2 {
 			continue
 		}
-		told = append(told, fmt.Sprintf("node %s: %s", node, names(claim)))
+		twice = append(twice, fmt.Sprintf("node %s: %s", node, names(claim)))
 		for _, in := range claim {
 			in.NodeName = ""
 		}
 	}
-	slices.Sort(told)
-	return told
+	slices.Sort(twice)
+	return twice
 }
 
 func names(instances []*provider.Instance) string {

@@ -75,7 +75,7 @@ func (m *memory) setsAreWhole(now time.Time) bool {
 	return now.Before(m.whole)
 }
 
-// sawPools notes that MachinePools can be read; hadPools tells whether they ever
+// sawPools notes that MachinePools can be read; hadPools reports whether they ever
 // could.
 func (m *memory) sawPools() {
 	m.mu.Lock()
@@ -134,7 +134,7 @@ func (m *memory) stillLeaving(id provider.GroupID) []provider.InstanceID {
 }
 
 // shortSince notes what a group looks like that has fewer Machines than were asked for,
-// and tells since when it has looked like that; enough says that it has as many.
+// and returns since when it has looked like that; enough says that it has as many.
 func (m *memory) shortSince(id provider.GroupID, picture string, now time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -27,7 +27,7 @@ const (
 	watchFor = 10 * time.Minute
 )
 
-// Notify watches groups and Machines, and tells of changes until ctx ends. What
+// Notify watches groups and Machines, and reports changes until ctx ends. What
 // may not be watched is left to the caller's own interval.
 func (p *Provider) Notify(ctx context.Context, changed func()) error {
 	var k kinds
@@ -74,9 +74,9 @@ func (p *Provider) Notify(ctx context.Context, changed func()) error {
 	return ctx.Err()
 }
 
-// watch tells of every change of a kind until ctx ends. In which version the kind is
+// watch reports every change of a kind until ctx ends. In which version the kind is
 // served is asked each time: an upgrade of Cluster API may end the one before. What
-// changed before it began is told first, if missed says that something may have.
+// changed before it began is reported first, if missed says that something may have.
 func (p *Provider) watch(ctx context.Context, what kind, namespace string, changed func(), missed bool) {
 	gone := false
 	for ; ctx.Err() == nil; missed = true {
@@ -117,7 +117,7 @@ func (p *Provider) watchKind(ctx context.Context, what kind, namespace string, c
 	return p.watchOnce(ctx, k.resources[what], namespace, changed, missed)
 }
 
-// watchOnce watches from now on. What changed while nobody watched is told first.
+// watchOnce watches from now on. What changed before is reported first.
 func (p *Provider) watchOnce(
 	ctx context.Context, r schema.GroupVersionResource, namespace string, changed func(), missed bool,
 ) error {

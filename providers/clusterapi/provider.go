@@ -14,7 +14,7 @@ import (
 )
 
 // Provider is the contract over the groups of a management cluster. All that it
-// decides on is read anew at each call; no lock is held over a call.
+// decides on is read again at each call; no lock is held over a call.
 type Provider struct {
 	settings       settings
 	client         dynamic.Interface
@@ -36,10 +36,9 @@ var (
 )
 
 // New reads the configuration and makes the clients of the management cluster.
-// It calls nobody: what is wrong with the address or the rights shows at the
-// first Inventory. nodes are those of the workload cluster, the examples for
-// new ones; without, nil, only annotations and templates tell what these will
-// be like.
+// It makes no call: a wrong address or a missing permission shows at the first
+// Inventory. nodes are those of the workload cluster, the examples for new ones;
+// without, nil, only annotations and templates say what these will be like.
 //
 // Both clients should allow some tens of requests a second: one that holds back
 // makes the first inventory of a hundred groups wait for its turn.
@@ -52,8 +51,8 @@ func New(management *rest.Config, nodes typedcorev1.NodeInterface, cfg Config, l
 	// this program prefer.
 	rc := rest.CopyConfig(management)
 	rc.ContentType, rc.AcceptContentTypes = "", ""
-	// That a version will go one day is told with each answer; which one is read
-	// is decided by what is served, and told by nobody who could change it.
+	// Each answer warns that a version will go one day. The operator cannot change that:
+	// what is served decides which one is read.
 	rc.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(rc)
 	if err != nil {

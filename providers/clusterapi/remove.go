@@ -36,7 +36,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 	return result, nil
 }
 
-// remove also tells which Machines it has marked, whatever came of it.
+// remove also returns the Machines that it has marked, even if it failed.
 func (p *Provider) remove(
 	ctx context.Context, req provider.RemoveRequest,
 ) (provider.RemoveResult, []*machine, *provider.Error) {
@@ -121,22 +121,22 @@ func (p *Provider) giveUp(
 }
 
 // settling is how long Cluster API has to see marks before the target falls. Its
-// controllers choose whom to delete from a cache of their own, and nothing in the API
-// tells when that cache has a mark: one that has not would let another Machine go, with
-// pods on it. Their caches are some tens of milliseconds behind as a rule. We err to
+// controllers choose which to delete from a cache of their own, and nothing in the API
+// says when that cache has a mark: without it another Machine would go, with pods on it.
+// Their caches are some tens of milliseconds behind as a rule. We err to
 // waiting: a removal is never urgent.
 const settling = time.Second
 
 // waitsForLast is how often a removal waits for the one before it: a fifth of that, then
 // twice as long each time, six seconds in all. Cluster API takes milliseconds, unless its
-// controllers are down; whoever wants to grow the group waits with us.
+// controllers are down. A scale-up of the group waits meanwhile.
 const waitsForLast = 5
 
 // removal is what is to be done for a request.
 type removal struct {
 	results []provider.InstanceResult
 	// doomed are the Machines to be marked and paid for; stale are ours, left
-	// marked by a removal that nobody asks for any more.
+	// marked by a removal that is not wanted any more.
 	doomed, stale []*machine
 	// unfinished is one that was removed before and is not being deleted yet, nil if
 	// there is none. To mark another beside it would leave the choice to Cluster API.
@@ -212,7 +212,7 @@ func planRemoval(
 	return plan, nil
 }
 
-// elsewhere tells of instances that are not the group's: those of other groups,
+// elsewhere finds instances that are not the group's: those of other groups,
 // and provider ids of a MachinePool.
 func (p *Provider) elsewhere(
 	ctx context.Context, l look, req provider.RemoveRequest,
@@ -246,8 +246,7 @@ func (p *Provider) elsewhere(
 	return out, nil
 }
 
-// mark annotates Machines, and tells which it has. It ends at the first that
-// does not work.
+// mark annotates Machines, and returns those that it has. It ends at the first failure.
 func (p *Provider) mark(ctx context.Context, k kinds, machines []*machine) ([]*machine, error) {
 	value := markPrefix + p.now().UTC().Format(time.RFC3339)
 	var done []*machine

@@ -9,12 +9,12 @@ import (
 
 const (
 	// passing is how long the controllers of a MachineDeployment or a MachineSet may take
-	// to see a growth, or that a Machine was deleted, and to make what is missing, which
-	// are milliseconds as a rule. Nothing is held for so long, unless they say that they
-	// cannot: a drain that was begun before is not given back for a moment.
+	// to see a scale-up, or that a Machine was deleted, and to make what is missing, which
+	// are milliseconds as a rule. Nothing is held within that time, unless they say that they
+	// cannot: a drain that was begun before is not rolled back for a moment's delay.
 	passing = 30 * time.Second
-	// standstill is how long nothing must have moved in a MachinePool before it is taken
-	// back to what there is. Infrastructure providers look at their clouds anew when
+	// standstill is how long nothing must have moved in a MachinePool before its size is
+	// lowered to what there is. Infrastructure providers read their clouds again when
 	// something changes, and every ten minutes at the latest, as far as we know them.
 	standstill = 10 * time.Minute
 )
@@ -40,8 +40,8 @@ func whyShort(g *scalable, c circumstances, stood time.Duration) string {
 	)
 }
 
-// stood tells for how long a group that is short has been seen as it is now. We err to a
-// shorter time: of what was before the first look, nothing is known.
+// stood is for how long a group that is short has been seen as it is now. We err to a
+// shorter time: the first read began at zero.
 func (p *Provider) stood(g *scalable, members []*machine) time.Duration {
 	now := p.now()
 	if live := standingOf(members, nil, deref(g.replicas)).live; len(live) >= deref(g.replicas) {
@@ -62,7 +62,7 @@ func pictureOf(g *scalable, members []*machine) string {
 		g.statusReplicas, g.providerIDs, strings.Join(out, "\n"))
 }
 
-// atStandstill tells whether a MachinePool may be lowered to the number of its Machines:
+// atStandstill reports whether a MachinePool may be lowered to the number of its Machines:
 // who goes would be its infrastructure's choice if it had, or were about to have, one
 // more than these. So it must have seen what is asked of it, count as many machines as
 // there are Machines, list none beside them, delete none, and not have moved for long.

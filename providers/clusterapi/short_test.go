@@ -120,7 +120,7 @@ func TestAMomentHoldsNothing(t *testing.T) {
 	if g := group(t, inventory(t, p), md("workers")); len(g.Instances) != 5 || len(kept(g)) != 0 {
 		t.Errorf("with the Machines, held are %v", kept(g))
 	}
-	// The next growth is a moment of its own.
+	// The next scale-up is a moment of its own.
 	if _, err := p.Grow(t.Context(), provider.GrowRequest{Group: md("workers"), From: 5, To: 6}); err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ type promise struct {
 	bad       []string
 }
 
-// buildTemplate makes the node that a growth would add, weakest source first:
+// buildTemplate makes the node that a scale-up would add, weakest source first:
 // defaults, the infrastructure template's status, what Cluster API copies from
 // the group's own template, the capacity annotations.
 func buildTemplate(g *scalable, said capacity, behind promise, defaultArch string) (*provider.Template, error) {
@@ -115,7 +115,7 @@ func buildTemplate(g *scalable, said capacity, behind promise, defaultArch strin
 	return finish(node, said, sources)
 }
 
-// enough tells whether amounts are those of a node.
+// enough reports whether amounts are those of a node.
 func enough(amounts corev1.ResourceList) error {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods} {
 		if amount := amounts[name]; amount.Sign() <= 0 {
@@ -133,7 +133,7 @@ func finish(node *corev1.Node, said capacity, sources map[string]string) (*provi
 	return t, err
 }
 
-// managed tells whether Cluster API copies a label from the Machine to its node.
+// managed reports whether Cluster API copies a label from the Machine to its node.
 func managed(key string) bool {
 	domain, _, found := strings.Cut(key, "/")
 	if !found {

@@ -23,7 +23,7 @@ const attempts = 10
 func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider.GrowResult, error) {
 	if req.To < req.From {
 		return provider.GrowResult{}, kube.Refuse(provider.OpGrow, req.Group, provider.Unsupported,
-			"a growth from %d to %d would be a shrinking", req.From, req.To)
+			"cannot scale up from %d to %d", req.From, req.To)
 	}
 	at := p.now()
 	for attempt := 1; ; attempt++ {
@@ -70,7 +70,7 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 	}
 }
 
-// allGone refuses a growth while Machines that the target was lowered for are
+// allGone refuses a scale-up while Machines that the target was lowered for are
 // not being deleted yet: Cluster API would find as many as it should have, and
 // keep them. Where somebody has raised the target for them since, they stay,
 // and their marks are taken back.
@@ -140,7 +140,7 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 }
 
 // makeRoom raises the target again to the number of Machines, if some came while
-// it was lowered. A failure here is told and no more: what Cluster API deletes
+// it was lowered. A failure here is only logged: what Cluster API deletes
 // then is the Machine that was made last, which has no node yet. (A MachinePool's
 // infrastructure may choose otherwise: see atStandstill.)
 func (p *Provider) makeRoom(ctx context.Context, id provider.GroupID, target int) int {
@@ -228,7 +228,7 @@ func (p *Provider) look(ctx context.Context, op provider.Op, id provider.GroupID
 	return l, nil
 }
 
-// quiet tells whether the controllers have seen what the group says now, and
+// quiet reports whether the controllers have seen what the group says now, and
 // nothing is rolled out. What a MachinePool's infrastructure is about to do is
 // never known.
 func quiet(g *scalable, sets []*scalable) bool {

@@ -81,7 +81,7 @@ func TestAWriteThatMeetsItsOwnEffect(t *testing.T) {
 	}
 }
 
-// A growth right after a removal would keep the Machine that was removed, if
+// A scale-up right after a removal would keep the Machine that was removed, if
 // Cluster API has not begun to delete it.
 func TestGrowWaitsForRemovals(t *testing.T) {
 	w, p, machines := three(t)
@@ -165,7 +165,7 @@ func TestGrowIsNotHeldUp(t *testing.T) {
 	}
 }
 
-// Before its controllers have seen a growth, nothing of it is taken back: the
+// Before its controllers have seen a scale-up, nothing of it is taken back: the
 // Machines might come between the look and the write.
 func TestCancelWaitsForControllers(t *testing.T) {
 	w, p, _ := three(t)

@@ -20,8 +20,7 @@ var deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v
 
 // availability is whether machine-controller-manager runs.
 type availability struct {
-	// missing says why nothing is to be written, empty if it runs or nobody wants to
-	// know.
+	// missing says why nothing is to be written, empty if it runs or was not looked for.
 	missing string
 	// mistaken says why nothing is to be removed: it would not understand which
 	// machines are meant.

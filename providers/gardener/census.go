@@ -153,8 +153,8 @@ func convert[T kinds](from *unstructured.Unstructured, to *T) error {
 	return err
 }
 
-// unsized is why a MachineDeployment cannot be read, if not even what it is asked for can:
-// nobody knows how much its pool has.
+// unsized is why a MachineDeployment cannot be read, not even its replicas, so that the
+// size of its pool is unknown.
 type unsized struct{ error }
 
 func isUnsized(err error) bool {
@@ -162,7 +162,7 @@ func isUnsized(err error) bool {
 	return ok
 }
 
-// readSize reads each field that concerns the pool for itself, and tells whether the
+// readSize reads each field that concerns the pool for itself, and reports whether the
 // replicas are known. A limit that cannot be read is none that it says.
 func readSize(object map[string]any, into *v1alpha1.MachineDeploymentSpec) bool {
 	fields, ok := object["spec"].(map[string]any)

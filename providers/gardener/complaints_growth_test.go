@@ -174,7 +174,7 @@ func Test36AllNodesAreCordoned(t *testing.T) {
 	}
 }
 
-// #67, gardener/gardener#3290: a second growth right after the first is asked for
+// #67, gardener/gardener#3290: a second scale-up right after the first is asked for
 // without waiting for the first one's node. That one may have registered without its
 // labels, or not be ready: what a new node will be like is not learned from it.
 func Test67ASecondGrowthRightAfterTheFirst(t *testing.T) {

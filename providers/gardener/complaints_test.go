@@ -91,7 +91,7 @@ func Test353MachinesOfARemovedPool(t *testing.T) {
 	}
 }
 
-// #330, machine-controller-manager#952, #253: a first growth that meets a quota is no
+// #330, machine-controller-manager#952, #253: a first scale-up that meets a quota is no
 // rollout; the machine is known to have failed at once, by kind, and can be removed by
 // name.
 func Test330QuotaIsSeenAtOnce(t *testing.T) {
@@ -360,7 +360,7 @@ func Test159StalePrioritiesEndNobody(t *testing.T) {
 }
 
 // gardener/gardener#14189: what Gardener sets replicas to meanwhile is taken as it is.
-// A growth that was decided before does not overwrite it.
+// A scale-up that was decided before does not overwrite it.
 func Test14189NobodyFightsOverReplicas(t *testing.T) {
 	w, p, _ := three(t)
 	edit(t, w, 0, func(d *v1alpha1.MachineDeployment) { d.Spec.Replicas = 2 })

@@ -26,15 +26,15 @@ type Config struct {
 	// says so; if empty, Equitable, or Backward-Compatible for pools whose limits
 	// are those of Nodes.
 	Sizing string
-	// DeletionMarker is how machine-controller-manager is told which machines are to
-	// go: timestamped (if empty), names or priority.
+	// DeletionMarker is how machine-controller-manager learns which machines are to go:
+	// timestamped (if empty), names or priority.
 	DeletionMarker string
 	// RequireAvailable holds all groups while machine-controller-manager's
 	// Deployment has no available replica.
 	RequireAvailable bool
 }
 
-// marker is how machine-controller-manager is told which machines are to go.
+// marker is how machine-controller-manager learns which machines are to go.
 type marker string
 
 const (
@@ -80,7 +80,7 @@ type settings struct {
 	requireAvailable bool
 }
 
-// Validate tells everything that is wrong, each with its flag or variable.
+// Validate returns everything that is wrong, each with its flag or variable.
 func (c Config) Validate() error {
 	_, err := c.read()
 	return err
@@ -92,7 +92,7 @@ func (c Config) read() (settings, error) {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 
-	// 1. The namespace: there is one, and whoever names another is wrong.
+	// 1. The namespace: there is one, and to name another is a mistake.
 	in := func(namespace, flag string) {
 		if s.namespace == "" {
 			s.namespace = namespace

@@ -81,7 +81,7 @@ func parseSpec(text string) (spec, error) {
 	return out, nil
 }
 
-// means tells whether a MachineDeployment is meant. It is asked for itself, never
+// means reports whether a MachineDeployment is meant. It is asked for itself, never
 // for what its siblings are like: so that one that comes or goes changes no other.
 func (s spec) means(d *v1alpha1.MachineDeployment) bool {
 	for key, value := range s.labels {
@@ -99,7 +99,7 @@ func (s spec) means(d *v1alpha1.MachineDeployment) bool {
 	return true
 }
 
-// meant tells whether a MachineDeployment is one that --nodes names or a spec means.
+// meant reports whether a MachineDeployment is one that --nodes names or a spec means.
 func (s settings) meant(d *v1alpha1.MachineDeployment) bool {
 	if _, ok := s.static[d.Name]; ok {
 		return true

@@ -8,7 +8,7 @@
 //
 //	flags   → Config → settings                                     (pure)
 //	control → census: LISTs of Machines, MachineSets, MachineClasses
-//	          and MachineDeployments, anew at each call
+//	          and MachineDeployments, again at each call
 //	shoot   → examples: a few nodes of each group                   (remembered)
 //	of it   → poolsOf, standingOf, holdsOf, buildTemplate            (pure) → Inventory
 //	Grow    → PATCH of spec.replicas, after a fresh look at the whole pool
@@ -27,7 +27,7 @@
 // pool's limits are read from annotations, too, and from --nodes.
 //
 // Which machine goes when replicas are lowered is machine-controller-manager's
-// choice, unless it is told names. So replicas are lowered together with names, or
+// choice, unless it is given names. So replicas are lowered together with names, or
 // where it has nothing to delete; and not at all during a rollout, where it would
 // take machines of every MachineSet.
 //

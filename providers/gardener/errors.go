@@ -13,5 +13,5 @@ var hints = kube.Hints{
 		"CustomResourceDefinitions?",
 }
 
-// unread is what is told of a MachineDeployment that is left alone for an error.
+// unread is the text for a MachineDeployment that is left alone for an error.
 const unread = "the MachineDeployment cannot be read: %v"

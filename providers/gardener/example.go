@@ -70,7 +70,7 @@ func (e *examples) learn(ctx context.Context, names []string) {
 	}
 }
 
-// rests tells whether the shoot did not answer lately; rest notes that.
+// rests reports whether the shoot did not answer lately; rest notes that.
 func (e *examples) rests() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 // failureOf is why a machine could not be made, nil if nothing says that it could
 // not. A machine with a provider id was made: machine-controller-manager writes the id
-// first, and the status, which tells of the failure before, a moment later.
+// first, and the status, which still has the failure before, a moment later.
 func failureOf(m *v1alpha1.Machine) *provider.Error {
 	last := m.Status.LastOperation
 	if last.Type != v1alpha1.OperationCreate || last.State != v1alpha1.StateFailed || m.Spec.ProviderID != "" {
@@ -26,8 +26,8 @@ func failureOf(m *v1alpha1.Machine) *provider.Error {
 	return e
 }
 
-// failureKind tells of what kind a failure is. ResourceExhausted is a stock or a
-// quota, and only the cloud's own words tell which.
+// failureKind is the kind of a failure. ResourceExhausted is a stock or a quota, and only
+// the cloud's own words say which.
 func failureKind(last v1alpha1.LastOperation) provider.Kind {
 	switch last.ErrorCode {
 	case v1alpha1.CodeResourceExhausted:
@@ -54,7 +54,7 @@ const (
 
 // retryOf is how soon machine-controller-manager tries again what may work then, and zero
 // for what a person, or the cloud's stock, must mend first. An error without a code is
-// that of a version that told none.
+// that of a version that wrote none.
 func retryOf(e *provider.Error) time.Duration {
 	if e.Kind != provider.Transient {
 		return 0

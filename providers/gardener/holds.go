@@ -100,8 +100,8 @@ func holdsOf(d *v1alpha1.MachineDeployment, sets []*v1alpha1.MachineSet, rolling
 	return holdsFor(all)
 }
 
-// strangeHolds are those of a MachineDeployment that cannot be read as a whole. What its
-// spec might say against a write, nobody knows.
+// strangeHolds are those of a MachineDeployment that cannot be read as a whole: its spec
+// may say something against a write.
 func strangeHolds(d *v1alpha1.MachineDeployment, err error) []provider.Hold {
 	return holdsFor(append(onItsWay(d), obstacle{
 		ops: everyWrite, reason: string(provider.BadConfig), message: fmt.Sprintf(unread, err),

@@ -29,7 +29,7 @@ const (
 	noticeNodesIgnored   = "NodesIgnored"
 )
 
-// Inventory lists the namespace anew. What is wrong with one MachineDeployment is
+// Inventory lists the namespace again. What is wrong with one MachineDeployment is
 // that one's alone.
 func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	inv := provider.Inventory{AsOf: p.now()}
@@ -93,8 +93,8 @@ func describe(
 		if !s.meant(d) {
 			continue
 		}
-		g, told, ok := group(d, pools[poolIDOf(d)], c, families, s, around)
-		notices = append(notices, told...)
+		g, more, ok := group(d, pools[poolIDOf(d)], c, families, s, around)
+		notices = append(notices, more...)
 		if !ok {
 			continue
 		}
@@ -143,8 +143,8 @@ func describe(
 		notices = append(notices, kube.Notice("", noticeOtherShoot, "--node-group-auto-discovery names the shoot %s, and "+
 			"the namespace %s is that of another one: what is found there is scaled all the same", shoot, s.namespace))
 	}
-	for _, told := range unambiguous(groups) {
-		notices = append(notices, kube.Notice("", noticeTwice, "several Machines claim the %s", told))
+	for _, claim := range unambiguous(groups) {
+		notices = append(notices, kube.Notice("", noticeTwice, "several Machines claim the %s", claim))
 	}
 	slices.SortStableFunc(notices, func(a, b provider.Notice) int { return cmp.Compare(a.Group, b.Group) })
 	return groups, out, slices.Compact(notices)
@@ -173,8 +173,8 @@ func group(
 		}
 	}
 	if !ok {
-		// One that says limits in vain is ours, and left alone; one that says none is
-		// not a group at all.
+		// One with limits that cannot be read is ours, and left alone; one without limits
+		// is not a group at all.
 		if len(t.bad) > 0 {
 			return provider.Group{
 				ID: id, Err: kube.Refuse(provider.OpInventory, id, provider.BadConfig, "%s", t.bad[0]),
@@ -230,12 +230,12 @@ func group(
 	return seen, notices, true
 }
 
-// readsLimits tells whether the pool's limits come from its MachineDeployments.
+// readsLimits reports whether the pool's limits come from its MachineDeployments.
 func readsLimits(p *pool) bool {
 	return slices.ContainsFunc(p.members, func(d *v1alpha1.MachineDeployment) bool { return readSaid(d).max != nil })
 }
 
-// judge tells what is unwise about a pool, and stops nothing.
+// judge reports what is unwise about a pool, and stops nothing.
 func (p *pool) judge() []provider.Notice {
 	if p.limited && p.limits.max > 0 && p.limits.max < len(p.members) {
 		return []provider.Notice{kube.Notice("", noticeFewerThanZones,

@@ -12,7 +12,7 @@ import (
 // write. It has the last word (rule P4).
 type look struct {
 	deployment *v1alpha1.MachineDeployment
-	pool       *pool // nil if it shares with nobody
+	pool       *pool // nil if it has none
 	bounds     bounds
 	target     int
 

@@ -83,7 +83,7 @@ func isDated(m *v1alpha1.Machine, named mark, isNamed bool, last time.Time) bool
 	return named.text == named.machine || doomed(named.at, last)
 }
 
-// doomed tells whether a mark of a time ends its machine.
+// doomed reports whether a mark of a time ends its machine.
 func doomed(at, last time.Time) bool { return !at.IsZero() && !at.After(last) }
 
 func markedAt(m *v1alpha1.Machine) time.Time {
@@ -94,7 +94,7 @@ func markedAt(m *v1alpha1.Machine) time.Time {
 	return at
 }
 
-// ending tells whether a machine is going by what it says of itself.
+// ending reports whether a machine is going by what it says of itself.
 func ending(m *v1alpha1.Machine, now time.Time) bool {
 	phase := m.Status.CurrentStatus.Phase
 	return m.DeletionTimestamp != nil || phase == v1alpha1.MachineTerminating ||
@@ -151,7 +151,7 @@ func instanceOf(m *v1alpha1.Machine, s standing, strange error, now time.Time) p
 	return out
 }
 
-// creating tells whether a machine has not been there as a node yet.
+// creating reports whether a machine has not been there as a node yet.
 func creating(m *v1alpha1.Machine) bool {
 	switch m.Status.CurrentStatus.Phase {
 	case "", v1alpha1.MachinePending, v1alpha1.MachineCrashLoopBackOff:
@@ -186,7 +186,7 @@ func instancesOf(machines []*v1alpha1.Machine, s standing, zone string, c census
 // unambiguous takes away provider ids and names of nodes that several instances
 // claim, so that no node is taken for the wrong one. An instance that is not being
 // deleted has the better claim: the cloud may give an address away again before the
-// old Machine is gone. It tells the values that stay nobody's.
+// old Machine is gone. It returns the values that no Machine gets.
 func unambiguous(groups []provider.Group) []string {
 	claims := map[string][]*provider.Instance{}
 	for i := range groups {
@@ -200,7 +200,7 @@ func unambiguous(groups []provider.Group) []string {
 			}
 		}
 	}
-	var told []string
+	var twice []string
 	for what, claim := range claims {
 		if len(claim) < 2 {
 			continue
@@ -222,9 +222,9 @@ func unambiguous(groups []provider.Group) []string {
 		}
 		if len(living) != 1 {
 			slices.Sort(who)
-			told = append(told, fmt.Sprintf("%s: %s", what, strings.Join(who, ", ")))
+			twice = append(twice, fmt.Sprintf("%s: %s", what, strings.Join(who, ", ")))
 		}
 	}
-	slices.Sort(told)
-	return told
+	slices.Sort(twice)
+	return twice
 }

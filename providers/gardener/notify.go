@@ -14,10 +14,10 @@ import (
 	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
-// longestRest bounds how long changes are not told after one was.
+// longestRest bounds how long changes are not reported after one was.
 const longestRest = 5 * time.Minute
 
-// Notify watches the namespace and tells of changes until ctx ends. What an informer
+// Notify watches the namespace and reports changes until ctx ends. What an informer
 // remembers is used for nothing else, and kept as small as it can be.
 func (p *Provider) Notify(ctx context.Context, changed func()) error {
 	events := make(chan struct{}, 1)

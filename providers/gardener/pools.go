@@ -127,8 +127,8 @@ func byZone(a, b *v1alpha1.MachineDeployment) int {
 }
 
 // read finds the pool's limits and sizing. While Gardener changes one member after
-// another they may disagree: the least counts, since what was bought too much is
-// hard to give back. Members that are being deleted have no say, unless all are.
+// another they may disagree: the least counts, since what was bought is hard to return.
+// Members that are being deleted do not count, unless all are.
 func (p *pool) read(s settings) {
 	living := slices.DeleteFunc(slices.Clone(p.members), func(d *v1alpha1.MachineDeployment) bool {
 		return d.DeletionTimestamp != nil

@@ -34,7 +34,7 @@ func priorityOf(m *v1alpha1.Machine) int {
 	return priorityDefault
 }
 
-// prioritised tells whether a machine goes first, or even before those that are marked.
+// prioritised reports whether a machine goes first, or even before those that are marked.
 func prioritised(m *v1alpha1.Machine) bool { return priorityOf(m) <= priorityDelete }
 
 // prioritise makes machines the first to go, adds what they had before, and tells
@@ -69,11 +69,11 @@ func (p *Provider) prioritise(ctx context.Context, l look, machines []string, be
 
 // forGivingBack is how long a removal that has failed may still take for that, since
 // its own time may be over. It is less than a lease needs, by default, to pass to another
-// leader, which could count on a mark that it finds. What stays marked is told.
+// leader, which could count on a mark that it finds. What stays marked is reported.
 const forGivingBack = 3 * time.Second
 
-// unmark gives machines back the priorities that they had, and adds to the refusal
-// which could not be given back.
+// unmark restores the priorities that machines had, and adds to the refusal which could
+// not be restored.
 func (p *Provider) unmark(ctx context.Context, refusal *provider.Error, before priorities) {
 	var stay []string
 	failures := p.giveBackInTime(ctx, before)
@@ -85,9 +85,9 @@ func (p *Provider) unmark(ctx context.Context, refusal *provider.Error, before p
 	}
 }
 
-// unmarkStaying gives back the priorities of machines that turned out to stay, though
-// they had been marked. What cannot be given back is told of those machines: the removal
-// itself has happened. All of them together have the time for giving back.
+// unmarkStaying restores the priorities of marked machines that turned out to stay. A
+// failure is an error of that machine alone: the removal itself has happened. All of them
+// together have the time of forGivingBack.
 func (p *Provider) unmarkStaying(ctx context.Context, before priorities, results []provider.InstanceResult) {
 	staying := priorities{}
 	for _, r := range results {

@@ -14,7 +14,7 @@ import (
 )
 
 // Provider is the contract over the MachineDeployments of a namespace. All that it
-// decides on is read anew at each call.
+// decides on is read again at each call.
 type Provider struct {
 	settings settings
 	client   dynamic.Interface
@@ -32,8 +32,8 @@ var (
 	_ provider.Notifier = (*Provider)(nil)
 )
 
-// New reads the configuration and makes the client of the control cluster. It calls
-// nobody: what is wrong with the address or the rights shows at the first Inventory.
+// New reads the configuration and makes the client of the control cluster. It makes no
+// call: a wrong address or a missing permission shows at the first Inventory.
 // nodes are the shoot's, the examples for new ones; without, nil, a node is taken to
 // have all of its machine to give.
 func New(control *rest.Config, nodes typedcorev1.NodeInterface, cfg Config, log *slog.Logger) (*Provider, error) {

@@ -16,7 +16,7 @@ import (
 
 // Remove names the machines in an annotation of their MachineDeployment, and lowers
 // replicas by their number, in one patch. From then on it is
-// machine-controller-manager's to end them, whoever leads here.
+// machine-controller-manager's to end them, whichever process leads here.
 //
 // With the marker priority the machines themselves are annotated, before replicas
 // are lowered; the marks are taken back if replicas were certainly not, after a
@@ -36,7 +36,7 @@ func (p *Provider) Remove(ctx context.Context, req provider.RemoveRequest) (prov
 	return result, refusal
 }
 
-// remove also tells whether replicas may have been lowered all the same: what fails
+// remove also reports whether replicas may have been lowered all the same: what fails
 // before they are written has not, even where P1 wants it to count as done.
 func (p *Provider) remove(
 	ctx context.Context, req provider.RemoveRequest, before priorities,
@@ -90,7 +90,7 @@ func (p *Provider) remove(
 
 // settling is how long machine-controller-manager has to see the priorities of
 // machines before the target falls: it chooses from a cache of its own, and nothing
-// tells when that has them. We err to waiting: a removal is never urgent. Names in the
+// says when that has them. We err to waiting: a removal is never urgent. Names in the
 // annotation need no such time, since they come with the replicas.
 const settling = time.Second
 

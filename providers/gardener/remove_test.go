@@ -158,7 +158,7 @@ func TestAnExternalEditInTheMiddle(t *testing.T) {
 	if r := remove(t, p, id(0), machines[2]); r.Target != 4 {
 		t.Errorf("%+v", r)
 	}
-	// In between: the patch meets a conflict, and what is written is decided anew.
+	// In between: the patch meets a conflict, and what is written is decided again.
 	w.Settle()
 	w.Arm(kubetest.Fault{Verb: "patch", Times: 1, Then: func() {
 		edit(t, w, 0, func(d *v1alpha1.MachineDeployment) { d.Spec.Replicas = 7 })
@@ -283,7 +283,7 @@ func TestCancelMakesRoom(t *testing.T) {
 	}
 }
 
-// Before its controllers have seen a growth, or as long as they make machines, nothing
+// Before its controllers have seen a scale-up, or as long as they make machines, nothing
 // of it is taken back.
 func TestCancelWaitsForControllers(t *testing.T) {
 	w, p, _ := three(t)

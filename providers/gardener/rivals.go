@@ -45,7 +45,7 @@ func (s standing) rivals(how marker) []rival {
 
 // holdForRivals holds each instance that has another's rival. A rival that is the only
 // one may go. marking are machines that a removal under way may just be marking:
-// these hold nobody, since their marks are paid for, or taken back, in a second.
+// these hold nothing up, since their marks are paid for, or taken back, in a second.
 func holdForRivals(instances []provider.Instance, rivals []rival, marking []provider.InstanceID) {
 	rivals = slices.DeleteFunc(slices.Clone(rivals), func(r rival) bool {
 		return !r.low && slices.Contains(marking, provider.InstanceID(r.machine))

@@ -37,7 +37,7 @@ var ownLabels = []string{
 	"topology.diskplugin.csi.alibabacloud.com/zone", "failure-domain.beta.kubernetes.io/zone", "machine-template-hash",
 }
 
-// buildTemplate makes the node that a growth would add: amounts and place from the
+// buildTemplate makes the node that a scale-up would add: amounts and place from the
 // MachineClass, labels and taints from the MachineDeployment. How much of it a node
 // has to give is learned from ready nodes of the same instance type, the least of each;
 // without any, all of the capacity counts.
@@ -162,15 +162,15 @@ func least(nodes []*corev1.Node, of func(*corev1.Node) corev1.ResourceList) core
 	return out
 }
 
-// passes tells whether a taint is put onto live nodes and taken away again.
+// passes reports whether a taint is put onto live nodes and taken away again.
 func passes(key string) bool {
 	return strings.HasPrefix(key, "node.kubernetes.io/") || strings.Contains(key, "ClusterAutoscaler") ||
 		slices.Contains([]string{v1alpha1.CriticalComponentsNotReadyTaint, v1alpha1.PreferNoScheduleTaint,
 			"node.cloudprovider.kubernetes.io/uninitialized"}, key)
 }
 
-// readOptions reads a group's own values of flags. What is wrong is told, and counts
-// as not said.
+// readOptions reads a group's own values of flags. A wrong one is reported, and counts as
+// missing.
 func readOptions(d *v1alpha1.MachineDeployment) (provider.Options, []string) {
 	var out provider.Options
 	var bad []string

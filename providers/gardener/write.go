@@ -25,7 +25,7 @@ const attempts = 10
 func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider.GrowResult, error) {
 	if req.To < req.From {
 		return provider.GrowResult{}, kube.Refuse(provider.OpGrow, req.Group, provider.Unsupported,
-			"a growth from %d to %d would be a shrinking", req.From, req.To)
+			"cannot scale up from %d to %d", req.From, req.To)
 	}
 	at := p.now()
 	for attempt := 1; ; attempt++ {
@@ -70,7 +70,7 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 }
 
 // beforeGrowth looks at the pool. Where a mark alone does not end a machine, it also
-// looks whether one waits to be ended: a growth now would let it stay.
+// looks whether one waits to be ended: a scale-up now would let it stay.
 func (p *Provider) beforeGrowth(ctx context.Context, id provider.GroupID) (look, *provider.Error) {
 	if p.settings.marker != priority {
 		l, refusal := p.glance(ctx, provider.OpGrow, id)
@@ -87,7 +87,7 @@ func (p *Provider) beforeGrowth(ctx context.Context, id provider.GroupID) (look,
 	return l, refusal
 }
 
-// mayGrow holds a growth against the target and the limits.
+// mayGrow holds a scale-up against the target and the limits.
 func (l look) mayGrow(req provider.GrowRequest) *provider.Error {
 	switch {
 	case l.target != req.From:
@@ -105,7 +105,7 @@ func (l look) mayGrow(req provider.GrowRequest) *provider.Error {
 }
 
 // afterGrowth looks at the pool once more, if there are others in it. A failure here is
-// told and no more: what was written is written.
+// only logged: what was written is written.
 func (p *Provider) afterGrowth(ctx context.Context, before look, req provider.GrowRequest) *provider.Error {
 	if before.pool == nil || len(before.pool.members) < 2 {
 		return nil
@@ -119,7 +119,7 @@ func (p *Provider) afterGrowth(ctx context.Context, before look, req provider.Gr
 	return l.above(req)
 }
 
-// above is the error of a growth that was done, if the pool has more than its maximum
+// above is the error of a scale-up that was done, if the pool has more than its maximum
 // with it: somebody else has changed the pool between the look and the write.
 //
 // Nothing is taken back. As soon as replicas are written, machine-controller-manager may
@@ -176,7 +176,7 @@ func (p *Provider) Cancel(ctx context.Context, req provider.CancelRequest) (prov
 	}
 }
 
-// stuck tells whether the controllers have seen what the group says now, and make no
+// stuck reports whether the controllers have seen what the group says now, and make no
 // machines for it.
 func (l look) stuck() bool {
 	d := l.deployment
@@ -197,7 +197,7 @@ func (l look) stuck() bool {
 }
 
 // makeRoom raises the target again to the number of machines, if some came while it
-// was lowered. A failure here is told and no more: what goes then is most likely what
+// was lowered. A failure here is only logged: what goes then is most likely what
 // came last, which has no node yet.
 func (p *Provider) makeRoom(ctx context.Context, id provider.GroupID, target int) int {
 	l, refusal := p.look(ctx, provider.OpCancel, id)

@@ -20,7 +20,7 @@ type Memory struct {
 	took time.Duration
 }
 
-// ask is the last growth of a group.
+// ask is the last scale-up of a group.
 type ask struct {
 	at     time.Time
 	target int
@@ -31,7 +31,7 @@ func NewMemory() *Memory {
 	return &Memory{asks: map[provider.GroupID]ask{}}
 }
 
-// Asked notes a growth that was done, or may have been.
+// Asked notes a scale-up that was done, or may have been.
 func (m *Memory) Asked(id provider.GroupID, at time.Time, target int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,7 +11,7 @@
 //	bytes   → parseTemplates, parseConfigMap → templates   (pure)
 //	nodes   → buildGroups                    → groups      (pure)
 //	cluster → LIST of node metadata,
-//	          GET of the ConfigMap of machines → Inventory (each call anew)
+//	          GET of the ConfigMap of machines → Inventory (each call again)
 //	Grow, Remove, Start, Close               → node creates and deletes,
 //	                                           writes of that ConfigMap
 //

@@ -237,7 +237,7 @@ func TestStartAndCloseWithoutNodes(t *testing.T) {
 	}
 }
 
-// One ConfigMap serves all groups, and growths of many at once all come through.
+// One ConfigMap serves all groups, and scale-ups of many at once all come through.
 func TestManyGroupsWithoutNodesGrowAtOnce(t *testing.T) {
 	const groups = 12
 	var text strings.Builder
@@ -333,7 +333,7 @@ func TestAConfigMapThatCannotBeRead(t *testing.T) {
 }
 
 // Machines without a node need a place to be remembered; to learn that at the
-// first growth would be too late.
+// first scale-up would be too late.
 func TestAFaultNeedsANamespace(t *testing.T) {
 	for f, wrong := range map[fault]bool{neverRegisters: true, failsToStart: true, neverReady: false, noFault: false} {
 		s := newAPIServer(t)

@@ -111,7 +111,7 @@ func parseMachine(text string) (machine, error) {
 	case !m.Fault.withoutNode():
 		return machine{}, fmt.Errorf("fault: %q is neither %s nor %s", m.Fault, failsToStart, neverRegisters)
 	case m.Created.IsZero():
-		return machine{}, errors.New("created: must tell when the machine was made")
+		return machine{}, errors.New("created: must be when the machine was made")
 	}
 	return m, nil
 }

@@ -39,7 +39,7 @@ var (
 // or the object, the node and the field.
 //
 // The clients should allow a high rate (rest.Config's QPS of -1, or hundreds):
-// the API server protects itself, and a client that holds back makes a growth
+// the API server protects itself, and a client that holds back makes a scale-up
 // by thousands of nodes take minutes. Protobuf, by rest.Config's ContentType,
 // is cheaper for both sides.
 func New(

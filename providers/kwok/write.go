@@ -44,7 +44,7 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 	}
 	if req.To < req.From {
 		return provider.GrowResult{}, &provider.Error{Op: provider.OpGrow, Group: req.Group, Kind: provider.Unsupported,
-			Message: fmt.Sprintf("a growth from %d to %d would be a shrinking", req.From, req.To)}
+			Message: fmt.Sprintf("cannot scale up from %d to %d", req.From, req.To)}
 	}
 
 	// 2. Check against a fresh read.

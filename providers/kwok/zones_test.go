@@ -10,7 +10,7 @@ import (
 
 // TestNodesAreBalancedOverZones: a group over several zones says which, and each new
 // node is in the zone that has the fewest, what was there before and what is made in
-// one growth together.
+// one scale-up together.
 func TestNodesAreBalancedOverZones(t *testing.T) {
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, `

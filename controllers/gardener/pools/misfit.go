@@ -113,7 +113,7 @@ func wantedFor(t reflect.Type) string {
 	return "an object"
 }
 
-// isInt32 says whether the whole numbers of a type have 32 bits.
+// isInt32 reports whether the whole numbers of a type have 32 bits.
 func isInt32(t reflect.Type) bool {
 	return t == reflect.TypeFor[intstr.IntOrString]() || t != nil && t.Kind() == reflect.Int32
 }

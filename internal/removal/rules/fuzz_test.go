@@ -215,7 +215,7 @@ func slowReplicas(s *model.Snapshot, p *model.Pod) (n int) {
 	return n
 }
 
-// slowTake tells whether the pod may move, and counts it if so.
+// slowTake reports whether the pod may move, and counts it if so.
 func slowTake(s *model.Snapshot, p *model.Pod, left []int) bool {
 	covering := slowCovering(s, p)
 	if len(covering) > 1 {

@@ -226,7 +226,7 @@ func Growing(g *model.Group) bool {
 	return slices.ContainsFunc(g.Asks, func(a model.Ask) bool { return Progress(a).Waiting() > 0 })
 }
 
-// Resting tells whether the group does not grow because growth failed there.
+// Resting reports whether the group does not grow because growth failed there.
 func Resting(g *model.Group, now time.Time) bool { return g.Rests.Of(model.RestFailed).Stands(now) }
 
 // Tally counts the units of an ask by state; each counts once.

@@ -87,7 +87,7 @@ func activeOrLatest(newest *Set, all, active []Set) (string, bool) {
 	return slices.MaxFunc(all, func(a, b Set) int { return a.Created.Compare(b.Created) }).Name, true
 }
 
-// saturated tells whether the newest set needs no other one any more.
+// saturated reports whether the newest set needs no other one any more.
 func saturated(d Deployment, newest Set) bool {
 	return newest.Replicas == d.Replicas && newest.Available == d.Replicas && newest.Sized != nil &&
 		*newest.Sized == d.Replicas

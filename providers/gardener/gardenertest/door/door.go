@@ -60,7 +60,7 @@ func (d Door) Recover(id provider.InstanceID) error {
 }
 
 // Break disturbs the requests of which an operation is made: the lists of an
-// inventory, the patch of a growth or a removal. A cancellation is disturbed at its
+// inventory, the patch of a scale-up or a removal. A cancellation is disturbed at its
 // read already, since with nothing to cancel it writes nothing.
 func (d Door) Break(op provider.Op, group provider.GroupID, how providertest.Breakage) <-chan struct{} {
 	met := make(chan struct{}, 1)
