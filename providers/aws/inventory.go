@@ -191,7 +191,8 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 	if len(missing.types) > 0 {
 		notices = append(notices, notice(id, noticeUnknownType, "nothing is known of %d of its %d instance types: %s; %s. "+
 			"Tags %s... of the Auto Scaling group can say what the machines have",
-			len(missing.types), len(facts.machines), firstOf(missing.types), steady("the last of them", missing.err), tagResource))
+			len(missing.types), len(facts.machines), firstOf(missing.types),
+			steady("the last of them", missing.err), tagResource))
 	}
 	template, conflicts, templateErr := buildTemplate(facts, p.settings.template)
 	if templateErr != nil && missing.err != nil {
