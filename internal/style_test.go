@@ -22,7 +22,7 @@ const (
 
 // unfinishedLines are folders that have longer lines still: the list may only shrink.
 var unfinishedLines = []string{
-	"cmd/plimsoll/", "internal/config/", "internal/ledger/", "internal/migrate/",
+	"cmd/plimsoll/", "internal/config/", "internal/ledger/",
 	"internal/report/metrics.go", "rehearse/gardener/world_test.go", "rehearse/gardener_test/",
 }
 

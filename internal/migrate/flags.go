@@ -70,7 +70,8 @@ const unknown = "neither the Cluster Autoscaler nor Plimsoll has such a flag; a 
 // unread are flags that hold here and that the Cluster Autoscaler parses and does not
 // read: without them the two do the same.
 var unread = map[string]string{
-	"leader-elect-resource-namespace": "the Cluster Autoscaler does not read it, and has its lease in --namespace; Plimsoll's must be there too, so that only one of them acts",
+	"leader-elect-resource-namespace": "the Cluster Autoscaler does not read it, and has its lease in --namespace; " +
+		"Plimsoll's must be there too, so that only one of them acts",
 }
 
 // reference is a variable in an argument, as the kubelet resolves it.
@@ -129,7 +130,8 @@ func read(pieces []located, env map[string]string, providers []wiring.Entry) (co
 	}
 	line.config = c
 	if f := set.Lookup("cloud-config"); f != nil { // if Cluster API is among the providers
-		line.management, line.authoritative = f.Value.String(), set.Lookup("clusterapi-cloud-config-authoritative").Value.String() == "true"
+		line.management = f.Value.String()
+		line.authoritative = set.Lookup("clusterapi-cloud-config-authoritative").Value.String() == "true"
 	}
 	none := map[string]string{}
 	for _, w := range warnings {
@@ -287,11 +289,13 @@ func (l commandLine) notes() []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.defaults)) {
 		if d := config.DifferenceOf(name); given[name] == 0 {
-			out = append(out, fmt.Sprintf("--%s is not given: its default is %s, was %s; %s", name, l.defaults[name], d.There, d.Note))
+			out = append(out, fmt.Sprintf("--%s is not given: its default is %s, was %s; %s",
+				name, l.defaults[name], d.There, d.Note))
 		}
 	}
 	if l.config.Cloud.Provider == "aws" {
-		out = append(out, fmt.Sprintf("a group over several zones is used for pods that want one zone, too; for those, as with EBS volumes, prefer one group a zone (%saws.md#groups-over-several-zones)", docs))
+		out = append(out, "a group over several zones is used for pods that want one zone, too; for those, as with EBS "+
+			"volumes, prefer one group a zone ("+docs+"aws.md#groups-over-several-zones)")
 	}
 	for _, f := range l.unchecked {
 		out = append(out, fmt.Sprintf("%s is not checked: what it stands for is only known in the cluster", f.shown()))

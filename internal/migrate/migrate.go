@@ -28,19 +28,8 @@ type Settings struct {
 	Namespace string
 }
 
-// imageFirst is what to do first where no image is named; nothing else.
-func (s Settings) imageFirst() []string {
-	if s.Image != "" {
-		return nil
-	}
-	return []string{unpublished}
-}
-
 // docs is where a person finds the pages that notes name.
 const docs = "https://github.com/plimsoll-dev/plimsoll/blob/main/docs/"
-
-// unpublished is what to do first where no image is named.
-const unpublished = "no image of Plimsoll is published yet: make one (make image; " + docs + "release.md), push it to your registry, and run this again with --image=registry.example.com/plimsoll:v1"
 
 // Result is the translation, and what a person should know of it.
 type Result struct {
@@ -65,6 +54,57 @@ func Translate(text []byte, s Settings) (Result, error) {
 	return result, nil
 }
 
+func translate(text []byte, s Settings) (Result, error) {
+	from, err := readSource(text, s)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := from.translate(s); err != nil {
+		return Result{}, err
+	}
+	documents, err := from.print(s)
+	if err != nil {
+		return Result{}, err
+	}
+	var b bytes.Buffer
+	for i, d := range documents {
+		text, err := yaml.Marshal(d)
+		if err != nil {
+			return Result{}, fmt.Errorf("write as YAML: %w", err)
+		}
+		if i > 0 {
+			b.WriteString("---\n")
+		}
+		b.Write(text)
+	}
+	return Result{Text: b.Bytes(), Notes: from.notes(s)}, nil
+}
+
+// readSource reads manifests, or values of the Cluster Autoscaler's chart.
+func readSource(text []byte, s Settings) (source, error) {
+	documents, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(documents) == 0 || len(documents) == 1 && len(documents[0]) == 0 {
+		return nil, errors.New("there is nothing in it: want a Deployment or Helm values of a Cluster Autoscaler")
+	}
+	if kind, there := documents[0]["kind"]; len(documents) == 1 && !isObject(documents[0]) {
+		if there {
+			return nil, fmt.Errorf("this is a manifest of kind %v without apiVersion: want the Cluster Autoscaler's "+
+				"Deployment, or values of its chart", kind)
+		}
+		return readValues(documents[0], s)
+	}
+	for i, d := range documents {
+		if !isObject(d) {
+			return nil, fmt.Errorf("document %d: apiVersion or kind is missing: want Kubernetes objects, or Helm values "+
+				"alone in a file", i+1)
+		}
+	}
+	return readObjects(documents)
+}
+
 // within says of each of several errors where it is.
 func within(place string, err error) error {
 	all := parts(err)
@@ -85,31 +125,6 @@ func parts(err error) []error {
 		out = append(out, parts(e)...)
 	}
 	return out
-}
-
-func translate(text []byte, s Settings) (Result, error) {
-	documents, err := parse(text)
-	if err != nil {
-		return Result{}, err
-	}
-	if len(documents) == 0 {
-		return Result{}, errors.New("there is nothing in it: want a Deployment or Helm values of a Cluster Autoscaler")
-	}
-	if len(documents) == 1 && len(documents[0]) == 0 {
-		return Result{}, errors.New("there is nothing in it: want a Deployment or Helm values of a Cluster Autoscaler")
-	}
-	if kind, there := documents[0]["kind"]; there && len(documents) == 1 && !isObject(documents[0]) {
-		return Result{}, fmt.Errorf("this is a manifest of kind %v without apiVersion: want the Cluster Autoscaler's Deployment, or values of its chart", kind)
-	}
-	if len(documents) == 1 && !isObject(documents[0]) {
-		return translateValues(text, documents[0], s)
-	}
-	for i, d := range documents {
-		if !isObject(d) {
-			return Result{}, fmt.Errorf("document %d: apiVersion or kind is missing: want Kubernetes objects, or Helm values alone in a file", i+1)
-		}
-	}
-	return translateObjects(documents, s)
 }
 
 func isObject(d map[string]any) bool {
@@ -142,22 +157,6 @@ func parse(text []byte) ([]map[string]any, error) {
 			return nil, fmt.Errorf("document %d is no map of fields: want a Deployment or Helm values", n)
 		}
 	}
-}
-
-// written is a translation as text.
-func written(notes Notes, documents ...any) (Result, error) {
-	var b bytes.Buffer
-	for i, d := range documents {
-		text, err := yaml.Marshal(d)
-		if err != nil {
-			return Result{}, fmt.Errorf("write as YAML: %w", err)
-		}
-		if i > 0 {
-			b.WriteString("---\n")
-		}
-		b.Write(text)
-	}
-	return Result{Text: b.Bytes(), Notes: notes}, nil
 }
 
 // String is for a person: one line for each note.

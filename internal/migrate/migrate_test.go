@@ -35,7 +35,8 @@ func TestTranslate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			both := "# " + strings.ReplaceAll(strings.TrimSuffix(got.Notes.String(), "\n"), "\n", "\n# ") + "\n" + string(got.Text)
+			notes := strings.TrimSuffix(got.Notes.String(), "\n")
+			both := "# " + strings.ReplaceAll(notes, "\n", "\n# ") + "\n" + string(got.Text)
 			golden := strings.TrimSuffix(file, ".yaml") + ".golden"
 			if *rewrite {
 				if err := os.WriteFile(golden, []byte(both), 0o644); err != nil {

@@ -9,13 +9,15 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/plimsoll-dev/plimsoll/internal/config"
 )
 
-// needs are Plimsoll's rights in the cluster with the nodes; name limits one to an
-// object. What only one provider needs is in that provider's documentation.
-// Missing rights are looked for where roles are in the file.
+// need is a right of Plimsoll's; name limits it to an object.
 type need struct{ group, resource, name, verbs string }
 
+// clusterNeeds are the rights in the cluster with the nodes. What only one provider needs is in that provider's
+// documentation.
 var clusterNeeds = []need{
 	{"", "pods", "", "list watch"},
 	{"", "namespaces", "", "list watch"},
@@ -33,201 +35,153 @@ var clusterNeeds = []need{
 	{"", "events", "", "create patch"},
 }
 
-// namespaceNeeds are those in --namespace.
-func namespaceNeeds(p place) []need {
+// namespaceNeeds are the rights in --namespace.
+func namespaceNeeds(c config.Config) []need {
 	out := []need{{"", "configmaps", "cluster-autoscaler-priority-expander", "list watch"}}
-	if p.writes {
-		out = append(out, need{"", "configmaps", "", "create"}, need{"", "configmaps", p.status, "get update"})
+	if c.Report.WriteStatus {
+		status := need{"", "configmaps", c.Report.StatusConfigMap, "get update"}
+		out = append(out, need{"", "configmaps", "", "create"}, status)
 	}
-	if p.elects {
-		out = append(out, need{"coordination.k8s.io", "leases", "", "create"}, need{
-			"coordination.k8s.io", "leases", p.lease, "get update",
-		})
+	if c.Leader.Enabled {
+		const group = "coordination.k8s.io"
+		out = append(out, need{group, "leases", "", "create"}, need{group, "leases", c.Leader.Name, "get update"})
 	}
 	return out
 }
 
-// grant adds what is missing to the roles among the objects that are bound to the
-// autoscaler's account, and says so. Others are nobody's business here. What is in a
-// Role counts in its namespace alone, and so does a ClusterRole that a RoleBinding
-// gives; where no Role is in the namespace of the lease, one is made.
-func grant(objects []map[string]any, to account, p place) ([]map[string]any, []string, error) {
-	bound, err := rolesOf(objects, to)
+// rightsPage is where the rights are documented.
+const rightsPage = docs + "migrate.md#rights"
+
+// bound is what the roles among some objects give to the autoscaler's account.
+type bound struct {
+	// everywhere and there are the rules that count in all namespaces, and in that of the lease.
+	everywhere, there []rbacv1.PolicyRule
+	// clusterRole and role are the first that have such rules; nil: none.
+	clusterRole, role map[string]any
+	any               bool
+}
+
+// grant adds what is missing to the roles among the objects that are bound to the autoscaler's account, and says so;
+// other roles stay as they are. What is in a Role counts in its namespace alone, and so does a ClusterRole that a
+// RoleBinding gives; where no Role is in the namespace of the lease, one is made. Its name is empty where it is only
+// known in the cluster.
+func (o *objects) grant(namespace string) error {
+	to := o.account()
+	has, err := rolesOf(o.all, to, namespace)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	var everywhere, there []rbacv1.PolicyRule
-	var role, clusterRole map[string]any
+	if has.clusterRole != nil {
+		o.addTo(has.clusterRole, lacking(clusterNeeds, has.everywhere))
+	} else {
+		o.note("no ClusterRole that is bound to the autoscaler's account is in the file: the rights that Plimsoll needs " +
+			"are in " + rightsPage)
+		if !has.any {
+			return nil // they are in another file
+		}
+	}
+	lack := lacking(namespaceNeeds(o.line.config), append(has.there, has.everywhere...))
+	switch {
+	case len(lack) == 0:
+	case has.role != nil:
+		o.addTo(has.role, lack)
+	case namespace == "" || to.Namespace == "":
+		o.note("rights are missing where the lease is, and no Role is in the file to add them to: %s", inWords(lack))
+	default:
+		name := to.Name + "-plimsoll"
+		role, binding := ofKind("Role", namespace, name), ofKind("RoleBinding", namespace, name)
+		role["rules"] = rules(lack)
+		binding["roleRef"] = map[string]any{"apiGroup": rbacv1.GroupName, "kind": "Role", "name": name}
+		binding["subjects"] = []any{map[string]any{"kind": to.Kind, "name": to.Name, "namespace": to.Namespace}}
+		o.all = append(o.all, role, binding)
+		o.note("Role %s/%s and its RoleBinding are new, since no Role in namespace %s, where the lease is, is bound to the "+
+			"autoscaler's account: %s", namespace, name, namespace, inWords(lack))
+	}
+	o.note("rights that the roles grant and Plimsoll does not need stay; those that it needs are in " + rightsPage)
+	return nil
+}
+
+// account is the service account of the Deployment's pods; its namespace is empty where the file does not say it.
+func (o *objects) account() rbacv1.Subject {
+	pod := o.deployment.Spec.Template.Spec
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: o.deployment.Namespace,
+		Name: cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, "default")}
+}
+
+// rolesOf finds what roles among the objects give to a service account, everywhere and in a namespace.
+func rolesOf(objects []map[string]any, to rbacv1.Subject, namespace string) (bound, error) {
+	given := map[string][]string{} // where each role counts; *: everywhere
+	for _, o := range objects {
+		kind, in := o["kind"], (&unstructured.Unstructured{Object: o}).GetNamespace()
+		if kind == "ClusterRoleBinding" {
+			in = "*"
+		} else if kind != "RoleBinding" {
+			continue
+		}
+		var b rbacv1.RoleBinding // a ClusterRoleBinding has the same fields
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, &b); err != nil {
+			return bound{}, fmt.Errorf("%s: %w", named(o), err)
+		}
+		if slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
+			return s.Kind == to.Kind && s.Name == to.Name && sameNamespace(s.Namespace, to.Namespace)
+		}) {
+			role := named(ofKind(b.RoleRef.Kind, b.Namespace, b.RoleRef.Name))
+			given[role] = append(given[role], in)
+		}
+	}
+	has := bound{any: len(given) > 0}
 	for _, o := range objects {
 		kind, _ := o["kind"].(string)
 		if kind != "ClusterRole" && kind != "Role" {
 			continue
 		}
-		key := keyOf(o)
-		places := bound[key]
 		var r rbacv1.ClusterRole // a Role has the same rules
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, &r); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", named(o), err)
+			return bound{}, fmt.Errorf("%s: %w", named(o), err)
 		}
-		if slices.Contains(places, allNamespaces) {
-			everywhere = append(everywhere, r.Rules...)
-			if clusterRole == nil {
-				clusterRole = o
+		places := given[named(ofKind(kind, r.Namespace, r.Name))]
+		switch {
+		case slices.Contains(places, "*"):
+			has.everywhere = append(has.everywhere, r.Rules...)
+			if has.clusterRole == nil {
+				has.clusterRole = o
 			}
-			continue
-		}
-		if !slices.ContainsFunc(places, func(n string) bool { return sameNamespace(n, p.namespace) }) {
-			continue
-		}
-		there = append(there, r.Rules...)
-		if kind == "Role" && role == nil {
-			role = o
+		case slices.ContainsFunc(places, func(n string) bool { return sameNamespace(n, namespace) }):
+			has.there = append(has.there, r.Rules...)
+			if kind == "Role" && has.role == nil {
+				has.role = o
+			}
 		}
 	}
-	const page = docs + "migrate.md#rights"
-	var out []string
-	if clusterRole == nil {
-		out = append(out, "no ClusterRole that is bound to the autoscaler's account is in the file: the rights that "+
-			"Plimsoll needs are in "+page)
-		if len(bound) == 0 {
-			return objects, out, nil // they are in another file
-		}
-	} else {
-		rules, words := missing(clusterNeeds, everywhere)
-		told, err := addTo(clusterRole, rules, words)
-		if err != nil {
-			return nil, nil, err
-		}
-		out = append(out, told...)
-	}
-	rules, words := missing(namespaceNeeds(p), append(there, everywhere...))
-	switch {
-	case len(rules) == 0:
-	case role != nil:
-		told, err := addTo(role, rules, words)
-		if err != nil {
-			return nil, nil, err
-		}
-		out = append(out, told...)
-	case p.namespace == "" || to.namespace == "":
-		out = append(out,
-			"rights are missing where the lease is, and no Role is in the file to add them to: "+strings.Join(words, "; "))
-	default:
-		name := to.name + "-plimsoll"
-		objects = append(objects, roleWith(name, p.namespace, rules), bindingOf(name, p.namespace, to))
-		out = append(out, fmt.Sprintf("Role %s/%s and its RoleBinding are new, since no Role in namespace %s, where the "+
-			"lease is, is bound to the autoscaler's account: %s", p.namespace, name, p.namespace, strings.Join(words, "; ")))
-	}
-	return objects, append(out,
-		"rights that the roles grant and Plimsoll does not need stay; those that it needs are in "+page), nil
+	return has, nil
 }
 
-// sameNamespace tells whether two namespaces may be one: of an object without one,
-// only who applies it knows where it goes.
+// ofKind is the beginning of a role or a binding; a ClusterRole has no namespace.
+func ofKind(kind, namespace, name string) map[string]any {
+	metadata := map[string]any{"name": name, "namespace": namespace}
+	if kind == "ClusterRole" {
+		delete(metadata, "namespace")
+	}
+	return map[string]any{"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": kind, "metadata": metadata}
+}
+
+// sameNamespace reports whether two namespaces may be one: of an object without one, only who applies it knows where
+// it goes.
 func sameNamespace(a, b string) bool { return a == "" || b == "" || a == b }
 
-// missing are the rules that lack among some, and the same in words.
-func missing(needs []need, rules []rbacv1.PolicyRule) (lacking []any, words []string) {
+// lacking is what is needed, and not among some rules.
+func lacking(needs []need, rules []rbacv1.PolicyRule) []need {
+	var out []need
 	for _, n := range needs {
-		var verbs []any
-		for verb := range strings.FieldsSeq(n.verbs) {
-			if !grants(rules, n, verb) {
-				verbs = append(verbs, verb)
-			}
+		verbs := slices.DeleteFunc(strings.Fields(n.verbs), func(verb string) bool { return grants(rules, n, verb) })
+		if n.verbs = strings.Join(verbs, " "); n.verbs != "" {
+			out = append(out, n)
 		}
-		if len(verbs) == 0 {
-			continue
-		}
-		rule := map[string]any{"apiGroups": []any{n.group}, "resources": []any{n.resource}, "verbs": verbs}
-		if n.name != "" {
-			rule["resourceNames"] = []any{n.name}
-		}
-		lacking = append(lacking, rule)
-		words = append(words, strings.TrimSpace(fmt.Sprintf("%v of %s %s",
-			verbs, cmp.Or(strings.Trim(n.resource+"."+n.group, "."), n.resource), n.name)))
 	}
-	return lacking, words
+	return out
 }
 
-// addTo gives a role more rules.
-func addTo(role map[string]any, rules []any, words []string) ([]string, error) {
-	if len(rules) == 0 {
-		return nil, nil
-	}
-	had, _, err := unstructured.NestedSlice(role, "rules")
-	if err != nil {
-		return nil, fmt.Errorf("%s: rules: %w", named(role), err)
-	}
-	if err := unstructured.SetNestedSlice(role, append(had, rules...), "rules"); err != nil {
-		return nil, fmt.Errorf("%s: rules: %w", named(role), err)
-	}
-	return []string{fmt.Sprintf("%s grants more: %s", named(role), strings.Join(words, "; "))}, nil
-}
-
-func roleWith(name, namespace string, rules []any) map[string]any {
-	return map[string]any{
-		"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": "Role",
-		"metadata": map[string]any{"name": name, "namespace": namespace}, "rules": rules,
-	}
-}
-
-// bindingOf gives an account the Role of the same name.
-func bindingOf(name, namespace string, to account) map[string]any {
-	return map[string]any{
-		"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": "RoleBinding",
-		"metadata": map[string]any{"name": name, "namespace": namespace},
-		"roleRef":  map[string]any{"apiGroup": rbacv1.GroupName, "kind": "Role", "name": name},
-		"subjects": []any{map[string]any{"kind": rbacv1.ServiceAccountKind, "name": to.name, "namespace": to.namespace}},
-	}
-}
-
-// roleKey names a role: its namespace is empty for a ClusterRole.
-type roleKey struct{ kind, namespace, name string }
-
-func keyOf(o map[string]any) roleKey {
-	kind, _ := o["kind"].(string)
-	namespace, _, _ := unstructured.NestedString(o, "metadata", "namespace")
-	name, _, _ := unstructured.NestedString(o, "metadata", "name")
-	if kind == "ClusterRole" {
-		namespace = ""
-	}
-	return roleKey{kind, namespace, name}
-}
-
-// allNamespaces is where a role counts that a ClusterRoleBinding gives.
-const allNamespaces = "*"
-
-// rolesOf are the roles that bindings among the objects give to a service account,
-// each with the namespaces that it is given for.
-func rolesOf(objects []map[string]any, to account) (map[roleKey][]string, error) {
-	bound := map[roleKey][]string{}
-	for _, o := range objects {
-		key := keyOf(o)
-		if key.kind != "ClusterRoleBinding" && key.kind != "RoleBinding" {
-			continue
-		}
-		var b rbacv1.RoleBinding // a ClusterRoleBinding has the same fields
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, &b); err != nil {
-			return nil, fmt.Errorf("%s: %w", named(o), err)
-		}
-		if !slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
-			return s.Kind == rbacv1.ServiceAccountKind && s.Name == to.name && sameNamespace(s.Namespace, to.namespace)
-		}) {
-			continue
-		}
-		role, where := roleKey{b.RoleRef.Kind, key.namespace, b.RoleRef.Name}, key.namespace
-		if role.kind == "ClusterRole" {
-			role.namespace = ""
-		}
-		if key.kind == "ClusterRoleBinding" {
-			where = allNamespaces
-		}
-		bound[role] = append(bound[role], where)
-	}
-	return bound, nil
-}
-
-// grants tells whether one of the rules gives a verb on what is needed.
+// grants reports whether one of the rules gives a verb on what is needed.
 func grants(rules []rbacv1.PolicyRule, n need, verb string) bool {
 	has := func(list []string, word string) bool {
 		return slices.Contains(list, word) || slices.Contains(list, "*")
@@ -236,4 +190,40 @@ func grants(rules []rbacv1.PolicyRule, n need, verb string) bool {
 		return has(r.APIGroups, n.group) && has(r.Resources, n.resource) && has(r.Verbs, verb) &&
 			(len(r.ResourceNames) == 0 || n.name != "" && slices.Contains(r.ResourceNames, n.name))
 	})
+}
+
+// addTo gives a role more rules.
+func (o *objects) addTo(role map[string]any, lack []need) {
+	if len(lack) > 0 {
+		had, _ := role["rules"].([]any) // rolesOf has read it
+		role["rules"] = append(had, rules(lack)...)
+		o.note("%s grants more: %s", named(role), inWords(lack))
+	}
+}
+
+// rules grant what is needed.
+func rules(needs []need) []any {
+	var out []any
+	for _, n := range needs {
+		var verbs []any
+		for verb := range strings.FieldsSeq(n.verbs) {
+			verbs = append(verbs, verb)
+		}
+		rule := map[string]any{"apiGroups": []any{n.group}, "resources": []any{n.resource}, "verbs": verbs}
+		if n.name != "" {
+			rule["resourceNames"] = []any{n.name}
+		}
+		out = append(out, rule)
+	}
+	return out
+}
+
+// inWords is what is needed, for a person.
+func inWords(needs []need) string {
+	var out []string
+	for _, n := range needs {
+		resource := strings.TrimSuffix(n.resource+"."+n.group, ".")
+		out = append(out, strings.TrimSpace(fmt.Sprintf("[%s] of %s %s", n.verbs, resource, n.name)))
+	}
+	return strings.Join(out, "; ")
 }

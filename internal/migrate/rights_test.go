@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/plimsoll-dev/plimsoll/internal/config"
 )
 
 // TestRightsAreThoseThatAreProven: what is asked for here is what the service account of the rehearsal has, where each
@@ -52,7 +54,7 @@ func TestRightsAreThoseThatAreProven(t *testing.T) {
 		}
 	}
 	add("ClusterRole", clusterNeeds)
-	add("Role", namespaceNeeds(place{lease: "cluster-autoscaler", status: "cluster-autoscaler-status", elects: true, writes: true}))
+	add("Role", namespaceNeeds(config.Defaults()))
 	slices.Sort(proven)
 	slices.Sort(asked)
 	if diff := cmp.Diff(slices.Compact(proven), asked); diff != "" {

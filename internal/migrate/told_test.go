@@ -24,7 +24,8 @@ import (
 // Autoscaler shows them, in its units.
 func TestLimitsAreMetrics(t *testing.T) {
 	line, err := read([]located{
-		{"--cloud-provider=kwok", "a"}, {"--memory-total=2:4", "b"}, {"--cores-total=8:64", "c"}, {"--max-nodes-total=7", "d"},
+		{"--cloud-provider=kwok", "a"}, {"--memory-total=2:4", "b"}, {"--cores-total=8:64", "c"},
+		{"--max-nodes-total=7", "d"},
 	}, nil, settings.Providers)
 	if err != nil {
 		t.Fatal(err)
