@@ -34,15 +34,11 @@ func writeArchive(t *testing.T, path string, roots []byte) {
 
 func archived(t *testing.T, path string, built []image.Built) {
 	t.Helper()
-	index, err := image.Index(built)
-	if err != nil {
-		t.Fatal(err)
-	}
 	tag, err := image.Tag("registry.example.com/plimsoll", built[0].Binary.About)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := image.WriteArchive(path, index, tag); err != nil {
+	if err := image.WriteArchive(path, image.Index(built), tag); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -117,31 +113,6 @@ func TestNames(t *testing.T) {
 		"io.containerd.image.name":          "registry.example.com/plimsoll:1.2.3",
 	}, top.Manifests[0].Annotations); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestWhatDoesNotBelongTogether(t *testing.T) {
-	base := scratch(t, certificate(t))
-	two := platforms(t)
-	other := two[1]
-	other.About.Commit = "decaf"
-	for name, c := range map[string]struct {
-		binaries []image.Binary
-		says     string
-	}{
-		"none":           {nil, "at least one"},
-		"one twice":      {[]image.Binary{two[0], two[0]}, "one binary per platform"},
-		"another commit": {[]image.Binary{two[0], other}, "v1.2.3 (commit decaf)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var built []image.Built
-			for _, b := range c.binaries {
-				built = append(built, build(t, base, b))
-			}
-			if _, err := image.Index(built); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("it says %v, not %q", err, c.says)
-			}
-		})
 	}
 }
 

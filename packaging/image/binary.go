@@ -5,6 +5,7 @@ import (
 	"debug/buildinfo"
 	"debug/elf"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -37,6 +38,40 @@ type Binary struct {
 	Loader   string // the dynamic loader that it asks for; empty: it is static
 	About    About
 	Build    *buildinfo.BuildInfo
+}
+
+// ReadAll reads binaries that belong together: one per platform, all static and of the same commit.
+func ReadAll(paths []string) ([]Binary, error) {
+	var all []Binary
+	for _, path := range paths {
+		b, err := Read(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.Static(); err != nil {
+			return nil, err
+		}
+		all = append(all, b)
+	}
+	return all, together(all)
+}
+
+func together(all []Binary) error {
+	if len(all) == 0 {
+		return errors.New("no binary is named; name one per platform")
+	}
+	first, seen := all[0], map[string]string{}
+	for _, b := range all {
+		if other, twice := seen[b.Platform.String()]; twice {
+			return fmt.Errorf("%s and %s are both for %s; name one binary per platform", other, b.Path, b.Platform)
+		}
+		seen[b.Platform.String()] = b.Path
+		if b.About != first.About {
+			return fmt.Errorf("%s is %s, and %s is %s; build both from the same commit",
+				first.Path, first.About, b.Path, b.About)
+		}
+	}
+	return nil
 }
 
 // Read reads what a binary is, without running it.

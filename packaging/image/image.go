@@ -1,6 +1,6 @@
 // Package image makes the container image of the product, without Docker and without a daemon.
 //
-// In flow binaries, one per platform (Read), and what lies below them (Scratch or Pull). Out
+// In flow binaries, one per platform (ReadAll), and what lies below them (Scratch or Pull). Out
 // flow an image per platform (Build), an index over them (Index), and an archive that holds it
 // all: an OCI layout in a tar (WriteArchive; OpenArchive reads it back). What an image says of
 // itself is read from the binary, so that the two cannot differ. No clock is read: the same
@@ -11,7 +11,6 @@
 package image
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -125,29 +124,15 @@ func labels(a About) map[string]string {
 	return set
 }
 
-// Index joins images, one per platform and all of the same version, in the order given.
-func Index(images []Built) (v1.ImageIndex, error) {
-	if len(images) == 0 {
-		return nil, errors.New("join the images: there is none; give at least one binary")
-	}
-	first, seen := images[0].Binary, map[string]string{}
+// Index joins images of binaries that belong together, in the order given.
+func Index(images []Built) v1.ImageIndex {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, each := range images {
-		b := each.Binary
-		if other, twice := seen[b.Platform.String()]; twice {
-			return nil, fmt.Errorf("join the images: %s and %s are both for %s; give one binary per platform",
-				other, b.Path, b.Platform)
-		}
-		seen[b.Platform.String()] = b.Path
-		if b.About != first.About {
-			return nil, fmt.Errorf("join the images: %s is %s, and %s is %s; build both from the same commit",
-				first.Path, first.About, b.Path, b.About)
-		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add: each.Image, Descriptor: v1.Descriptor{Platform: &b.Platform},
+			Add: each.Image, Descriptor: v1.Descriptor{Platform: &each.Binary.Platform},
 		})
 	}
-	return mutate.Annotations(index, labels(first.About)).(v1.ImageIndex), nil
+	return mutate.Annotations(index, labels(images[0].Binary.About)).(v1.ImageIndex)
 }
 
 // Tag is the image's full name: its tag is the version without the v of git's tag, as the chart

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"strings"
 	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // TestLoaderIsSeen: a program that is linked to the C library names its loader in its head.
@@ -26,5 +29,20 @@ func TestLoaderIsSeen(t *testing.T) {
 	}
 	if got, err := loaderOf(bytes.NewReader(file.Bytes())); err != nil || got != loader {
 		t.Errorf("the loader is %q (%v), not %q", got, err, loader)
+	}
+}
+
+func TestWhatDoesNotBelongTogether(t *testing.T) {
+	of := func(architecture, commit string) Binary {
+		return Binary{Platform: v1.Platform{Architecture: architecture}, About: About{Version: "v1", Commit: commit}}
+	}
+	for says, binaries := range map[string][]Binary{
+		"name one per platform":   nil,
+		"one binary per platform": {of("amd64", "c0ffee"), of("amd64", "c0ffee")},
+		"v1 (commit decaf)":       {of("amd64", "c0ffee"), of("arm64", "decaf")},
+	} {
+		if err := together(binaries); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("it says %v, not %q", err, says)
+		}
 	}
 }

@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	} else if err != nil {
 		return err
 	}
-	binaries, err := read(flags.Args())
+	binaries, err := image.ReadAll(flags.Args())
 	if err != nil {
 		return err
 	}
@@ -67,10 +67,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		built = append(built, one)
 	}
-	index, err := image.Index(built)
-	if err != nil {
-		return err
-	}
+	index := image.Index(built)
 	if err := image.WriteArchive(*to, index, tag); err != nil {
 		return err
 	}
@@ -81,25 +78,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	return tell(out, *to, *list, tag, index, built)
-}
-
-// read reads the binaries that are to go into the image.
-func read(paths []string) ([]image.Binary, error) {
-	if len(paths) == 0 {
-		return nil, errors.New("no binary is named; name one per platform")
-	}
-	var binaries []image.Binary
-	for _, path := range paths {
-		b, err := image.Read(path)
-		if err != nil {
-			return nil, err
-		}
-		if err := b.Static(); err != nil {
-			return nil, err
-		}
-		binaries = append(binaries, b)
-	}
-	return binaries, nil
 }
 
 func baseOf(ctx context.Context, base, roots string, platform v1.Platform) (image.Base, error) {
@@ -141,15 +119,11 @@ func check(path string, want v1.ImageIndex) (err error) {
 }
 
 func writeList(path string, binaries []image.Binary) error {
-	doc, err := sbom.Document(binaries)
-	if err != nil {
-		return err
-	}
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("write the SPDX document: %w", err)
 	}
-	if err := errors.Join(sbom.Write(doc, f), f.Close()); err != nil {
+	if err := errors.Join(sbom.Write(sbom.Document(binaries), f), f.Close()); err != nil {
 		return err
 	}
 	again, err := os.Open(path)

@@ -212,10 +212,8 @@ func (w *world) make(version, commit string) {
 	w.Helper()
 	w.build(version, commit)
 	w.image()
-	doc, err := sbom.Document([]image.Binary{w.read()})
-	w.must(err)
 	var text bytes.Buffer
-	w.must(sbom.Write(doc, &text))
+	w.must(sbom.Write(sbom.Document([]image.Binary{w.read()}), &text))
 	w.write(filepath.Join(w.bin, "spdx.json"), text.String())
 }
 
@@ -242,8 +240,7 @@ func (w *world) image() {
 	b := w.read()
 	built, err := image.Build(base, b)
 	w.must(err)
-	index, err := image.Index([]image.Built{built})
-	w.must(err)
+	index := image.Index([]image.Built{built})
 	tag, err := image.Tag("registry.example.com/plimsoll", b.About)
 	w.must(err)
 	w.must(image.WriteArchive(filepath.Join(w.bin, "image.tar"), index, tag))

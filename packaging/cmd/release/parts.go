@@ -30,39 +30,26 @@ type part struct {
 // partsOf are the files of a release. It refuses those that do not belong together: binaries of
 // another commit than the one checked out, or an image or a list that was made of others.
 func partsOf(paths []string, archive, list, commit string) ([]part, string, error) {
-	if len(paths) == 0 {
-		return nil, "", errors.New("no binary is named; name one per platform")
-	}
-	var parts []part
-	var version string
-	var contents []image.Binary
-	for _, path := range paths {
-		b, err := image.Read(path)
-		if err != nil {
-			return nil, "", err
-		}
-		if err := b.Static(); err != nil {
-			return nil, "", err
-		}
-		if b.About.Commit != commit {
-			return nil, "", fmt.Errorf("%s is of commit %q, and %s is checked out; build it again", path, b.About.Commit, commit)
-		}
-		if version == "" {
-			version = b.About.Version
-		}
-		if b.About.Version != version {
-			return nil, "", fmt.Errorf("%s is version %s, and %s is %s; build both again",
-				path, b.About.Version, paths[0], version)
-		}
-		contents = append(contents, b)
-		parts = append(parts, part{
-			fmt.Sprintf("plimsoll-%s-%s-%s", version, b.Platform.OS, b.Platform.Architecture), path, 0o755,
-		})
-	}
-	if err := imageIsOf(archive, contents); err != nil {
+	binaries, err := image.ReadAll(paths)
+	if err != nil {
 		return nil, "", err
 	}
-	if err := listIsOf(list, contents); err != nil {
+	about := binaries[0].About
+	if about.Commit != commit {
+		return nil, "", fmt.Errorf("%s is of commit %q, and %s is checked out; build it again",
+			paths[0], about.Commit, commit)
+	}
+	version := about.Version
+	var parts []part
+	for _, b := range binaries {
+		parts = append(parts, part{
+			fmt.Sprintf("plimsoll-%s-%s-%s", version, b.Platform.OS, b.Platform.Architecture), b.Path, 0o755,
+		})
+	}
+	if err := imageIsOf(archive, binaries); err != nil {
+		return nil, "", err
+	}
+	if err := listIsOf(list, binaries); err != nil {
 		return nil, "", err
 	}
 	return append(parts,
@@ -113,12 +100,8 @@ func listIsOf(path string, binaries []image.Binary) error {
 	if err != nil {
 		return err
 	}
-	want, err := sbom.Document(binaries)
-	if err != nil {
-		return err
-	}
 	// The namespace has the sums of the binaries in it.
-	if doc.DocumentNamespace != want.DocumentNamespace {
+	if doc.DocumentNamespace != sbom.Document(binaries).DocumentNamespace {
 		return fmt.Errorf("the SPDX document %s is of other binaries; make it again (make image)", path)
 	}
 	return nil

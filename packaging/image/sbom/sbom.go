@@ -31,11 +31,8 @@ const unknown = "NOASSERTION"
 
 var forbidden = regexp.MustCompile(`[^a-zA-Z0-9.-]+`)
 
-// Document describes binaries of one version.
-func Document(binaries []image.Binary) (*spdx.Document, error) {
-	if len(binaries) == 0 {
-		return nil, fmt.Errorf("list what the binaries are made of: there is none; give at least one")
-	}
+// Document describes binaries that belong together, as image.ReadAll gives them.
+func Document(binaries []image.Binary) *spdx.Document {
 	about := binaries[0].About
 	doc := &spdx.Document{
 		SPDXVersion:    spdx.Version,
@@ -53,14 +50,7 @@ func Document(binaries []image.Binary) (*spdx.Document, error) {
 	}
 	parts := map[common.ElementID]*spdx.Package{}
 	for _, b := range binaries {
-		if b.About != about {
-			return nil, fmt.Errorf("list what the binaries are made of: %s is %s, and %s is %s; build both from the same commit",
-				binaries[0].Path, about, b.Path, b.About)
-		}
 		whole := programOf(b)
-		if _, twice := parts[whole.PackageSPDXIdentifier]; twice {
-			return nil, fmt.Errorf("list what the binaries are made of: two are for %s; give one per platform", b.Platform)
-		}
 		parts[whole.PackageSPDXIdentifier] = whole
 		doc.Relationships = append(doc.Relationships,
 			relation("DOCUMENT", common.TypeRelationshipDescribe, whole.PackageSPDXIdentifier))
@@ -84,7 +74,7 @@ func Document(binaries []image.Binary) (*spdx.Document, error) {
 		return cmp.Or(cmp.Compare(a.RefA.ElementRefID, b.RefA.ElementRefID),
 			cmp.Compare(a.RefB.ElementRefID, b.RefB.ElementRefID))
 	})
-	return doc, nil
+	return doc
 }
 
 func digest(binaries []image.Binary) string {
