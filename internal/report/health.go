@@ -34,8 +34,8 @@ type Health struct {
 	moved   time.Time
 }
 
-// NewHealth gives the health of a process that does not lead yet.
-func NewHealth(l HealthLimits) *Health { return &Health{limits: l} }
+// newHealth gives the health of a process that does not lead yet.
+func newHealth(l HealthLimits) *Health { return &Health{limits: l} }
 
 // Ready notes that the cluster has been read: the process can lead, or take over.
 func (h *Health) Ready() {

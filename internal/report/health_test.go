@@ -10,7 +10,7 @@ import (
 // while it gets on, and only then.
 func TestALargeDecisionIsAlive(t *testing.T) {
 	for _, first := range []bool{true, false} {
-		h := NewHealth(HealthLimits{MaxInactivity: 10 * time.Minute, MaxFailingTime: 15 * time.Minute,
+		h := newHealth(HealthLimits{MaxInactivity: 10 * time.Minute, MaxFailingTime: 15 * time.Minute,
 			MaxStartupTime: 20 * time.Minute})
 		now, steps := time.Unix(1000, 0), int64(0)
 		h.Leads(now)

@@ -65,7 +65,7 @@ func New(recorder record.EventRecorder, s Settings, log *slog.Logger) *Reporter 
 		log:      log,
 		events:   newEvents(recorder, s),
 		metrics:  newMetrics(s),
-		health:   NewHealth(s.Health),
+		health:   newHealth(s.Health),
 		standing: standing{groups: map[provider.GroupID]model.Reason{}},
 		promises: promises{},
 		removals: newRemovals(),

@@ -13,7 +13,7 @@ import (
 // a pool (else group), on a node and on a pod, each within its deadline, its end
 // told later.
 type actor struct {
-	w     *World
+	w     *world
 	lanes map[string][]model.Call
 	ends  []model.Outcome
 	// changed is told of each end; wrote when it was a write to the cloud.
@@ -71,7 +71,7 @@ func laneOf(c model.Call) string {
 
 // chance is the source from which a call's times are drawn. Frequent calls have their own, so that
 // they do not disturb the others.
-func (w *World) chance(c model.Call) *rand.Rand {
+func (w *world) chance(c model.Call) *rand.Rand {
 	switch c.Verb {
 	case model.Mark, model.Unmark, model.Annotate, model.Evict:
 		return w.dice.pods
@@ -125,14 +125,14 @@ func (a *actor) carryOut(lane string, out model.Outcome, with []model.Call) {
 	if own != nil {
 		zone = zoneOf(own)
 	}
-	met := func(what What) *Fault {
+	met := func(what What) *fault {
 		f := w.meets(what, own, zone)
 		if f == nil || f.Verb != "" && f.Verb != c.Verb {
 			return nil
 		}
 		return f
 	}
-	if met(Slow) != nil {
+	if met(slow) != nil {
 		took += time.Duration(chance.Int64N(int64(3 * time.Minute)))
 	}
 	deadline := c.Deadline.Sub(w.now)
@@ -142,11 +142,11 @@ func (a *actor) carryOut(lane string, out model.Outcome, with []model.Call) {
 		out.Target, out.ResourceVersion = -1, ""
 		a.finish(lane, out, with)
 	}
-	if met(Hang) != nil {
+	if met(hang) != nil {
 		w.after(deadline, unknown)
 		return
 	}
-	if f := met(Refuse); f != nil {
+	if f := met(refuse); f != nil {
 		w.after(took, func() {
 			err := f.Err
 			err.Op, err.Group = provider.Op(c.Verb), c.Group
@@ -155,7 +155,7 @@ func (a *actor) carryOut(lane string, out model.Outcome, with []model.Call) {
 		})
 		return
 	}
-	lost := met(Lose) != nil || took > deadline
+	lost := met(lose) != nil || took > deadline
 	survives := chance.IntN(2) == 0 // should the leader die
 	w.after(min(took/2, deadline), func() {
 		if a.dead && !survives {
@@ -193,7 +193,7 @@ func (a *actor) finish(lane string, out model.Outcome, with []model.Call) {
 }
 
 // perform is the effect of a call and of those with it.
-func (w *World) perform(out model.Outcome, with []model.Call) model.Outcome {
+func (w *world) perform(out model.Outcome, with []model.Call) model.Outcome {
 	c := out.Call
 	switch {
 	case writesNode(c.Verb):

@@ -13,7 +13,7 @@ import (
 // wakes the scheduler, and is sent to the watchers.
 
 // putNode writes a node; the world owns it from then on and nobody changes it.
-func (w *World) putNode(n *corev1.Node) *corev1.Node {
+func (w *world) putNode(n *corev1.Node) *corev1.Node {
 	w.version++
 	n.ResourceVersion = strconv.FormatUint(w.version, 10)
 	if n.UID == "" {
@@ -36,7 +36,7 @@ func (w *World) putNode(n *corev1.Node) *corev1.Node {
 }
 
 // editNode writes a changed copy of a node, if it is there.
-func (w *World) editNode(name string, edit func(*corev1.Node)) *corev1.Node {
+func (w *world) editNode(name string, edit func(*corev1.Node)) *corev1.Node {
 	old := w.truth.object(name)
 	if old == nil {
 		return nil
@@ -55,7 +55,7 @@ func sameNode(a, b *corev1.Node) bool {
 }
 
 // deleteNode takes a node away, and with it the pods on it.
-func (w *World) deleteNode(name string) {
+func (w *world) deleteNode(name string) {
 	if w.truth.object(name) == nil {
 		return
 	}
@@ -83,7 +83,7 @@ func (w *World) deleteNode(name string) {
 }
 
 // putPod writes a pod.
-func (w *World) putPod(s seat) {
+func (w *world) putPod(s seat) {
 	w.version++
 	was := w.truth.seats[s.id]
 	w.truth.putPod(s)
@@ -100,7 +100,7 @@ func (w *World) putPod(s seat) {
 }
 
 // deletePod deletes a pod, and notifies its controller.
-func (w *World) deletePod(id podName) {
+func (w *world) deletePod(id podName) {
 	s, ok := w.truth.seats[id]
 	if !ok {
 		return
@@ -133,7 +133,7 @@ type change struct {
 }
 
 // tell sends a change to the leader's watches.
-func (w *World) tell(c change) {
+func (w *world) tell(c change) {
 	if w.leader != nil {
 		w.leader.watch.hear(c)
 	}

@@ -40,7 +40,7 @@ func BenchmarkHour(b *testing.B) {
 
 func pass(b *testing.B, script string, d time.Duration) {
 	for b.Loop() {
-		s := NewScript()
+		s := newScript()
 		if err := s.Add(script); err != nil {
 			b.Fatal(err)
 		}

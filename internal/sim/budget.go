@@ -52,7 +52,7 @@ func (b *Budget) check() error {
 }
 
 // SetBudget adds a budget or changes the one of that name.
-func (w *World) SetBudget(said Budget) error {
+func (w *world) SetBudget(said Budget) error {
 	if err := said.check(); err != nil {
 		return fmt.Errorf("a person sets a budget: %w", err)
 	}
@@ -72,7 +72,7 @@ func (w *World) SetBudget(said Budget) error {
 }
 
 // DropBudget takes a budget away.
-func (w *World) DropBudget(namespace, name string) error {
+func (w *world) DropBudget(namespace, name string) error {
 	id := podName{namespace, name}
 	if w.budgets[id] == nil {
 		return fmt.Errorf("a person takes a budget away: there is no %q in %s", name, namespace)
@@ -95,13 +95,13 @@ func (b *budget) wish() string {
 }
 
 // covers reports whether a pod is one that the budget is about.
-func (w *World) covers(b *budget, s seat) bool {
+func (w *world) covers(b *budget, s seat) bool {
 	return s.of != "" && s.id.namespace == b.id.namespace &&
 		b.selector.Matches(labels.Set(w.catalog.Contents().Labels[s.pod.Labels].Labels))
 }
 
 // covering are the budgets about a pod, by name.
-func (w *World) covering(s seat) []*budget {
+func (w *world) covering(s seat) []*budget {
 	var out []*budget
 	for _, b := range w.sortedBudgets(s.id.namespace) {
 		if w.covers(b, s) {
@@ -112,7 +112,7 @@ func (w *World) covering(s seat) []*budget {
 }
 
 // sortedBudgets are those of a namespace, or with an empty one all.
-func (w *World) sortedBudgets(namespace string) []*budget {
+func (w *world) sortedBudgets(namespace string) []*budget {
 	if len(w.budgets) == 0 {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (w *World) sortedBudgets(namespace string) []*budget {
 
 // healthyPods are those that count for a budget now: on a node that is ready,
 // started, and not at their end.
-func (w *World) healthyPods(b *budget) map[types.UID]bool {
+func (w *world) healthyPods(b *budget) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	for _, s := range w.truth.seats {
 		if s.node == "" || s.pod.Flags&(model.Terminating|model.Finished) != 0 ||
@@ -142,7 +142,7 @@ func (w *World) healthyPods(b *budget) map[types.UID]bool {
 }
 
 // wanted is how many healthy pods a budget wants of how many there should be.
-func (w *World) wanted(b *budget) (wanted, expected int) {
+func (w *world) wanted(b *budget) (wanted, expected int) {
 	for _, wl := range w.workloads {
 		if wl.namespace == b.id.namespace &&
 			b.selector.Matches(labels.Set(w.catalog.Contents().Labels[wl.like.Labels].Labels)) {
@@ -157,13 +157,13 @@ func (w *World) wanted(b *budget) (wanted, expected int) {
 
 // wakeBudgets has the controller look at the budgets of a namespace soon, or
 // with an empty one at all.
-func (w *World) wakeBudgets(namespace string) {
+func (w *world) wakeBudgets(namespace string) {
 	for _, b := range w.sortedBudgets(namespace) {
 		w.wakeBudget(b)
 	}
 }
 
-func (w *World) wakeBudget(b *budget) {
+func (w *world) wakeBudget(b *budget) {
 	if b.planned {
 		return
 	}
@@ -177,7 +177,7 @@ func (w *World) wakeBudget(b *budget) {
 }
 
 // sync is the controller's work on one budget.
-func (w *World) sync(b *budget) {
+func (w *world) sync(b *budget) {
 	b.healthy = w.healthyPods(b)
 	for uid, at := range b.disrupted {
 		if !b.healthy[uid] {
@@ -206,7 +206,7 @@ func (w *World) sync(b *budget) {
 }
 
 // tellBudget writes a budget's status.
-func (w *World) tellBudget(b *budget) {
+func (w *world) tellBudget(b *budget) {
 	w.version++
 	seen := model.Budget{Namespace: b.id.namespace, Name: b.id.name, Selector: b.selector,
 		Allowed: b.allowed, Detail: b.detail}
@@ -218,7 +218,7 @@ func (w *World) tellBudget(b *budget) {
 }
 
 // startPod lets a pod that was bound start; it counts for budgets when it has.
-func (w *World) startPod(s seat) {
+func (w *world) startPod(s seat) {
 	wl := w.workloads[s.of]
 	if wl == nil || len(w.covering(s)) == 0 {
 		return

@@ -46,7 +46,7 @@ type sizes struct{ before, after, packed, evicted int }
 
 func playCalm(t *testing.T, seed uint64, tell bool) (n sizes, err error) {
 	text := drawCalm(seed)
-	s := NewScript()
+	s := newScript()
 	if err := s.Add(text); err != nil {
 		return n, err
 	}
@@ -83,7 +83,7 @@ func playCalm(t *testing.T, seed uint64, tell bool) (n sizes, err error) {
 }
 
 // targets sums what is asked of the cloud.
-func (w *World) targets() (sum int) {
+func (w *world) targets() (sum int) {
 	for _, g := range w.cloud.Truth().Groups {
 		sum += g.Target
 	}
@@ -146,7 +146,7 @@ func drawCalm(seed uint64) string {
 
 // packed is how many of the nodes there are a plain packing needs: those that must
 // stay, and then the largest until all other pods, largest first, have a place.
-func (w *World) packed() int {
+func (w *world) packed() int {
 	type bin struct {
 		name     string
 		free     model.Resources

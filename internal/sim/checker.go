@@ -15,7 +15,7 @@ import (
 // checker watches that no rule of safety is broken, in each cycle and at each
 // write as it takes effect. What it compares with is the truth.
 type checker struct {
-	w      *World
+	w      *world
 	broken []string
 	seen   map[string]bool // breaches by rule and subject: each is reported once
 	// last is the newest cycle, since the leader's beginning; calls are those
@@ -36,7 +36,7 @@ type checker struct {
 	drains  drainBook
 }
 
-func newChecker(w *World) checker {
+func newChecker(w *world) checker {
 	return checker{w: w, seen: map[string]bool{}, calls: map[string]model.Call{},
 		blind: map[string]map[provider.GroupID]bool{}, waste: newWasteBook(), drains: newDrainBook()}
 }
@@ -229,7 +229,7 @@ func (ck *checker) growing(call model.Call) {
 
 // totals are the nodes, the millicores and the bytes of memory, existing and requested, if one
 // group had a certain target.
-func (w *World) totals(id provider.GroupID, to int) (nodes int, cores, memory int64) {
+func (w *world) totals(id provider.GroupID, to int) (nodes int, cores, memory int64) {
 	count := func(n *corev1.Node, times int) {
 		nodes += times
 		cores += n.Status.Capacity.Cpu().MilliValue() * int64(times)
@@ -348,7 +348,7 @@ func (ck *checker) ending(m *machine) {
 
 // lostFor counts the machines that lost their Node object at least that long ago and that the cloud
 // has listed ever since: one that an answer lacked is a new machine when it is listed again.
-func (w *World) lostFor(least time.Duration, read *model.Snapshot) int {
+func (w *world) lostFor(least time.Duration, read *model.Snapshot) int {
 	listed := map[provider.InstanceID]bool{}
 	for i := range read.Groups {
 		for _, in := range read.Groups[i].Instances {

@@ -12,9 +12,9 @@ import (
 )
 
 // settledWorld has two nodes of a pool that run four pods each, after a while.
-func settledWorld(t *testing.T, more string) *World {
+func settledWorld(t *testing.T, more string) *world {
 	t.Helper()
-	s := NewScript()
+	s := newScript()
 	err := s.Add("flags --max-nodes-total=4\n" +
 		"pool p min=2 max=3\ngroup g min=0 max=5 target=2 cpu=4 memory=16Gi pool=p\nworkload web count=8 cpu=1 memory=1Gi\n" +
 		more)
@@ -32,39 +32,39 @@ func settledWorld(t *testing.T, more string) *World {
 // TestTheCheckerSees: a checker that finds nothing must not be one that cannot.
 func TestTheCheckerSees(t *testing.T) {
 	grow := model.Call{ID: "grow", Verb: model.Grow, Group: "g", From: 2, To: 5}
-	cycle := func(w *World, p model.Plan) model.Cycle {
+	cycle := func(w *world, p model.Plan) model.Cycle {
 		return model.Cycle{Decided: true, Snapshot: w.checker.last.Snapshot, Plan: p, Open: p.Calls}
 	}
 	for _, c := range []struct {
 		rule, more string
-		do         func(*World)
+		do         func(*world)
 	}{
-		{"no ready node that runs pods is removed", "", func(w *World) {
+		{"no ready node that runs pods is removed", "", func(w *world) {
 			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g",
 				Instance: w.sortedMachines("g")[0].instance})
 		}},
-		{"no pool below its minimum", "", func(w *World) {
+		{"no pool below its minimum", "", func(w *world) {
 			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g",
 				Instance: w.sortedMachines("g")[0].instance})
 		}},
-		{"no group below its minimum", "", func(w *World) {
+		{"no group below its minimum", "", func(w *world) {
 			w.checker.removing(model.Call{ID: "remove", Verb: model.Remove, Group: "g",
 				Instance: w.sortedMachines("g")[0].instance, Force: true})
 		}},
-		{"no more nodes than --max-nodes-total", "", func(w *World) { w.checker.growing(grow) }},
-		{"no group above its maximum", "", func(w *World) {
+		{"no more nodes than --max-nodes-total", "", func(w *world) { w.checker.growing(grow) }},
+		{"no group above its maximum", "", func(w *world) {
 			w.checker.cycle(cycle(w, model.Plan{Grow: []model.Growth{{Group: "g", From: 2, To: 6}}}))
 		}},
-		{"no pool above its maximum", "", func(w *World) {
+		{"no pool above its maximum", "", func(w *world) {
 			w.checker.cycle(cycle(w, model.Plan{Grow: []model.Growth{{Group: "g", From: 2, To: 4}}}))
 		}},
-		{"no call without its intent on record", "", func(w *World) {
+		{"no call without its intent on record", "", func(w *world) {
 			unknown := cycle(w, model.Plan{Calls: []model.Call{grow}})
 			unknown.Open = nil
 			w.checker.cycle(unknown)
 		}},
 		{"nothing is bought or removed in an unhealthy cluster",
-			"group h min=0 max=9 target=5 cpu=4 memory=16Gi\nfault nodes=unready from=9m", func(w *World) {
+			"group h min=0 max=9 target=5 cpu=4 memory=16Gi\nfault nodes=unready from=9m", func(w *world) {
 				w.checker.cycle(cycle(w, model.Plan{Calls: []model.Call{grow}}))
 			}},
 	} {
@@ -81,7 +81,7 @@ func TestTheCheckerSees(t *testing.T) {
 // TestTheCheckerSeesWaste: nodes of a group came up with a taint that their
 // template does not have; to buy there again for the same pods is in vain.
 func TestTheCheckerSeesWaste(t *testing.T) {
-	s := NewScript()
+	s := newScript()
 	err := s.Add("group g min=0 max=5 cpu=4 memory=16Gi\nfault boots=extra-taint from=0s\nworkload web count=3 cpu=1 " +
 		"memory=1Gi")
 	if err != nil {

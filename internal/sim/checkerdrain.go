@@ -62,7 +62,7 @@ const unaware = 30 * time.Second
 // calmSince reports whether only the autoscaler has changed the world since shortly before an
 // eviction, and no fault lasts.
 func (ck *checker) calmSince(eviction time.Time) bool {
-	return ck.drains.stirred.Before(eviction.Add(-unaware)) && !slices.ContainsFunc(ck.w.faults, func(f *Fault) bool {
+	return ck.drains.stirred.Before(eviction.Add(-unaware)) && !slices.ContainsFunc(ck.w.faults, func(f *fault) bool {
 		return f.on
 	})
 }

@@ -15,35 +15,35 @@ import (
 // before its eyes.
 func TestTheCheckerSeesDrains(t *testing.T) {
 	const web = "workload web count=6 cpu=1 memory=1Gi stop=5s\n"
-	cycle := func(w *World, p model.Plan, open ...model.Call) model.Cycle {
+	cycle := func(w *world, p model.Plan, open ...model.Call) model.Cycle {
 		s := *w.checker.last.Snapshot
 		s.Now = w.now
 		return model.Cycle{Decided: true, Snapshot: &s, Plan: p, Open: append(open, p.Calls...)}
 	}
 	for _, c := range []struct {
 		rule, more string
-		do         func(*testing.T, *World)
+		do         func(*testing.T, *world)
 	}{
-		{"no disruption budget is violated", web + "budget web min=6", func(_ *testing.T, w *World) {
+		{"no disruption budget is violated", web + "budget web min=6", func(_ *testing.T, w *world) {
 			w.budgets[podName{"default", "web"}].allowed = 1
 			evictOne(w, "web-00001")
 		}},
 		{"no pod is evicted that must not be", web + "workload alone count=1 cpu=1 controller=none",
-			func(_ *testing.T, w *World) { evictOne(w, "alone-00001") }},
+			func(_ *testing.T, w *world) { evictOne(w, "alone-00001") }},
 		{"no pod is evicted that must not be", web + "workload kept count=1 cpu=1 evict=false",
-			func(_ *testing.T, w *World) { evictOne(w, "kept-00001") }},
+			func(_ *testing.T, w *world) { evictOne(w, "kept-00001") }},
 		{"no pod is evicted that must not be", web + "workload disk count=1 cpu=1 local=data",
-			func(_ *testing.T, w *World) { evictOne(w, "disk-00001") }},
+			func(_ *testing.T, w *world) { evictOne(w, "disk-00001") }},
 		{"no pod of a DaemonSet is evicted that is to stay", web + "daemonset agent memory=100Mi dsevict=false",
-			func(_ *testing.T, w *World) {
+			func(_ *testing.T, w *world) {
 				evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
 			}},
-		{"no pod has more time to end than it asked for", web, func(_ *testing.T, w *World) {
+		{"no pod has more time to end than it asked for", web, func(_ *testing.T, w *world) {
 			s := w.truth.seats[podName{"default", "web-00001"}]
 			w.performEvict(model.Outcome{Call: model.Call{Verb: model.Evict, Node: s.node, Pod: "default/web-00001",
 				PodUID: s.pod.UID, Grace: time.Hour}})
 		}},
-		{"a cordon that people made is left alone", web, func(t *testing.T, w *World) {
+		{"a cordon that people made is left alone", web, func(t *testing.T, w *world) {
 			name := w.sortedMachines("g")[0].node
 			if err := w.Cordon(name, true); err != nil {
 				t.Fatal(err)
@@ -53,7 +53,7 @@ func TestTheCheckerSeesDrains(t *testing.T) {
 			})
 			w.performOnNode(model.Outcome{Call: model.Call{Verb: model.Untaint, Node: name}})
 		}},
-		{"no removal is begun in vain again and again", web, func(_ *testing.T, w *World) {
+		{"no removal is begun in vain again and again", web, func(_ *testing.T, w *world) {
 			for _, name := range []string{"web-00001", "web-00002", "web-00003", "web-00004"} {
 				node := w.truth.seats[podName{"default", "web-00001"}].node
 				s := w.truth.seats[podName{"default", name}]
@@ -63,19 +63,19 @@ func TestTheCheckerSeesDrains(t *testing.T) {
 			}
 		}},
 		{"pods of DaemonSets are not evicted again and again", web + "daemonset agent memory=100Mi",
-			func(t *testing.T, w *World) {
+			func(t *testing.T, w *world) {
 				for range daemonTimes + 1 {
 					evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
 					_ = w.Run(time.Minute)
 				}
 			}},
 		{"who was evicted has a node again soon", web + "workload filler count=6 cpu=1 memory=1Gi",
-			func(t *testing.T, w *World) {
+			func(t *testing.T, w *world) {
 				homeless(t, w)
 				_ = w.Run(5 * time.Minute)
 			}},
 		{"no node is bought for pods that were just evicted from one like it",
-			web + "workload filler count=6 cpu=1 memory=1Gi", func(t *testing.T, w *World) {
+			web + "workload filler count=6 cpu=1 memory=1Gi", func(t *testing.T, w *world) {
 				homeless(t, w)
 				run(t, w, 10*time.Second)
 				s := w.checker.last.Snapshot
@@ -86,14 +86,14 @@ func TestTheCheckerSeesDrains(t *testing.T) {
 					model.Plan{Grow: []model.Growth{{Group: "g", From: 3, To: 4,
 						Pods: []model.Batch{{Class: s.Pending[0].Class, Count: 1}}}}}))
 			}},
-		{"no more drains at once than --max-drain-parallelism", web, func(_ *testing.T, w *World) {
+		{"no more drains at once than --max-drain-parallelism", web, func(_ *testing.T, w *world) {
 			c := cycle(w, model.Plan{})
 			for i := range c.Snapshot.Nodes {
 				c.Snapshot.Nodes[i].Standing.Drain = &model.Drain{Stage: model.Evicting, Occupied: true}
 			}
 			w.checker.cycle(c)
 		}},
-		{"nothing is deleted twice", web, func(t *testing.T, w *World) {
+		{"nothing is deleted twice", web, func(t *testing.T, w *world) {
 			id := w.sortedMachines("g")[0].instance
 			if _, err := w.cloud.Remove(background,
 				provider.RemoveRequest{Group: "g", Instances: []provider.InstanceID{id}}); err != nil {
@@ -103,7 +103,7 @@ func TestTheCheckerSeesDrains(t *testing.T) {
 			w.checker.cycle(cycle(w,
 				model.Plan{Calls: []model.Call{{ID: "remove", Verb: model.Remove, Group: "g", Instance: id}}}))
 		}},
-		{"no group below its minimum", web + "at 4m limits g min=3 max=5", func(t *testing.T, w *World) {
+		{"no group below its minimum", web + "at 4m limits g min=3 max=5", func(t *testing.T, w *world) {
 			run(t, w, settled)
 			id := w.sortedMachines("g")[0].instance
 			w.checker.cycle(cycle(w, model.Plan{},
@@ -122,7 +122,7 @@ func TestTheCheckerSeesDrains(t *testing.T) {
 
 // homeless evicts a pod whose room is taken away at once: by somebody whom the
 // checker does not see.
-func homeless(t *testing.T, w *World) {
+func homeless(t *testing.T, w *world) {
 	t.Helper()
 	s := w.truth.seats[podName{"default", "web-00001"}]
 	for _, m := range w.sortedMachines("g") {

@@ -14,7 +14,7 @@ import (
 
 // AddDaemonSet adds a DaemonSet. Its pods are bound as soon as a node has room for them, and are
 // not shown before. Wish is the value of their annotation on eviction, empty for none.
-func (w *World) AddDaemonSet(ds model.DaemonSet, wish string) {
+func (w *world) AddDaemonSet(ds model.DaemonSet, wish string) {
 	yes := true
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ds.Namespace, Name: ds.Name, Annotations: map[string]string{},
@@ -32,7 +32,7 @@ func (w *World) AddDaemonSet(ds model.DaemonSet, wish string) {
 }
 
 // daemons puts the pods of DaemonSets onto a node, soon.
-func (w *World) daemons(node string) {
+func (w *world) daemons(node string) {
 	if len(w.daemonSets) == 0 {
 		return
 	}

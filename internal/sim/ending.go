@@ -14,7 +14,7 @@ import (
 
 // endPod deletes a pod as the API server does. One that runs has so much time to
 // end; one that never had a node is gone at once.
-func (w *World) endPod(id podName, grace time.Duration) {
+func (w *world) endPod(id podName, grace time.Duration) {
 	s, there := w.truth.seats[id]
 	switch {
 	case !there || s.pod.Flags&model.Terminating != 0:
@@ -32,7 +32,7 @@ func (w *World) endPod(id podName, grace time.Duration) {
 
 // stopping draws how long a pod takes to end: not longer than it may, since the
 // kubelet kills it then. Every fourth uses up its time.
-func (w *World) stopping(s seat, grace time.Duration) time.Duration {
+func (w *world) stopping(s seat, grace time.Duration) time.Duration {
 	if wl := w.workloads[s.of]; wl != nil && wl.pace.Stop != (Span{}) {
 		return min(grace, wl.pace.Stop.draw(w.dice.pods))
 	}
@@ -50,7 +50,7 @@ type silenced struct {
 
 // kubeletEnds reports the end of a pod. A kubelet whose machine is gone never reports it; one that
 // is cut off does when it is back.
-func (w *World) kubeletEnds(id podName, uid types.UID) {
+func (w *world) kubeletEnds(id podName, uid types.UID) {
 	s, there := w.truth.seats[id]
 	if !there || s.pod.UID != uid || w.dead[s.node] {
 		return // gone, or to go with the node's object
@@ -63,7 +63,7 @@ func (w *World) kubeletEnds(id podName, uid types.UID) {
 }
 
 // heardAgain lets a kubelet report what it could not report before.
-func (w *World) heardAgain(node string) {
+func (w *world) heardAgain(node string) {
 	late := w.silenced[node]
 	delete(w.silenced, node)
 	for _, p := range late {
@@ -83,7 +83,7 @@ func heardOf(n *corev1.Node) bool {
 
 // evict deletes the pods of a node that has not been ready for too long, as the
 // cluster does by itself; what belongs to the node stays.
-func (w *World) evict(node string) {
+func (w *world) evict(node string) {
 	var out []podName
 	for id, s := range w.truth.seats {
 		if s.node == node && s.pod.Flags&(model.FromDaemonSet|model.Mirror|model.Terminating) == 0 {
@@ -101,6 +101,6 @@ func (w *World) evict(node string) {
 }
 
 // graceOf is a pod's own termination grace period.
-func (w *World) graceOf(s seat) time.Duration {
+func (w *world) graceOf(s seat) time.Duration {
 	return w.catalog.Contents().Facts[s.pod.Facts].Grace
 }

@@ -10,7 +10,7 @@ import (
 
 // performEvict is the Eviction API. What it allows is counted against the pod's
 // budget there and then, so that no two evictions use the same disruption.
-func (w *World) performEvict(out model.Outcome) model.Outcome {
+func (w *world) performEvict(out model.Outcome) model.Outcome {
 	c := out.Call
 	namespace, name, _ := strings.Cut(c.Pod, "/")
 	s, there := w.truth.seats[podName{namespace, name}]
@@ -36,7 +36,7 @@ func (w *World) performEvict(out model.Outcome) model.Outcome {
 }
 
 // disrupt uses one disruption of the budget about a pod.
-func (w *World) disrupt(c model.Call, s seat, budgets []*budget) *provider.Error {
+func (w *world) disrupt(c model.Call, s seat, budgets []*budget) *provider.Error {
 	switch {
 	case len(budgets) == 0:
 		return nil

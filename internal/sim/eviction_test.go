@@ -11,9 +11,9 @@ import (
 )
 
 // still is a world in which the autoscaler only looks on, after a while.
-func still(t *testing.T, script string) *World {
+func still(t *testing.T, script string) *world {
 	t.Helper()
-	s := NewScript()
+	s := newScript()
 	if err := s.Add("flags --scale-down-enabled=false --max-bulk-soft-taint-count=0\nlags watch=300ms\ngroup g min=0 " +
 		"max=3 target=3 cpu=4 memory=16Gi\n" + script); err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func still(t *testing.T, script string) *World {
 	return w
 }
 
-func run(t *testing.T, w *World, d time.Duration) {
+func run(t *testing.T, w *world, d time.Duration) {
 	t.Helper()
 	if err := w.Run(d); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func run(t *testing.T, w *World, d time.Duration) {
 }
 
 // evictOne asks for the eviction of a pod as it is now, with its own grace.
-func evictOne(w *World, name string) model.Outcome {
+func evictOne(w *world, name string) model.Outcome {
 	s := w.truth.seats[podName{"default", name}]
 	return w.performEvict(model.Outcome{Call: model.Call{
 		ID: "evict/" + name, Verb: model.Evict, Group: "g", Node: s.node, Pod: "default/" + name,
@@ -41,7 +41,7 @@ func evictOne(w *World, name string) model.Outcome {
 }
 
 // podsOf names the pods of a workload that are there, sorted.
-func podsOf(w *World, workload string) (names []string) {
+func podsOf(w *world, workload string) (names []string) {
 	for id, s := range w.truth.seats {
 		if s.of == workload {
 			names = append(names, id.name)

@@ -21,41 +21,41 @@ const (
 	// another name and provider id than the cloud says, or less CPU, fewer labels
 	// or one taint more than its template; or the cloud makes no machine but an
 	// instance with an error.
-	NeverRegister What = "boots=never-register"
-	NeverReady    What = "boots=never-ready"
-	DriftedNode   What = "boots=drift"
-	LessCPU       What = "boots=less-cpu"
-	LostLabel     What = "boots=lost-label"
-	ExtraTaint    What = "boots=extra-taint"
-	FailedBoot    What = "boots=error"
+	neverRegister What = "boots=never-register"
+	neverReady    What = "boots=never-ready"
+	driftedNode   What = "boots=drift"
+	lessCPU       What = "boots=less-cpu"
+	lostLabel     What = "boots=lost-label"
+	extraTaint    What = "boots=extra-taint"
+	failedBoot    What = "boots=error"
 	// Writes: refused, done without an answer, neither done nor answered, slow.
-	Refuse What = "calls=refuse"
-	Lose   What = "calls=lose"
-	Hang   What = "calls=hang"
-	Slow   What = "calls=slow"
+	refuse What = "calls=refuse"
+	lose   What = "calls=lose"
+	hang   What = "calls=hang"
+	slow   What = "calls=slow"
 	// Reads of the cloud: an error, no answer, an old answer, no groups, groups
 	// that cannot be read, groups that are missing, groups without instances,
 	// ids in another format.
-	ReadError      What = "reads=error"
-	ReadHang       What = "reads=hang"
-	ReadStale      What = "reads=stale"
-	ReadEmpty      What = "reads=empty"
-	ReadUnreadable What = "reads=unreadable"
-	ReadMissing    What = "reads=missing"
-	ReadBare       What = "reads=no-instances"
-	ReadDrift      What = "reads=drift"
+	readError      What = "reads=error"
+	readHang       What = "reads=hang"
+	readStale      What = "reads=stale"
+	readEmpty      What = "reads=empty"
+	readUnreadable What = "reads=unreadable"
+	readMissing    What = "reads=missing"
+	readBare       What = "reads=no-instances"
+	readDrift      What = "reads=drift"
 	// Nodes that are there: not ready for as long as it lasts; not ready now and
 	// then; their machines taken away now and then.
-	UnreadyNodes What = "nodes=unready"
-	FlappingNode What = "nodes=flap"
-	TakenMachine What = "nodes=taken"
+	unreadyNodes What = "nodes=unready"
+	flappingNode What = "nodes=flap"
+	takenMachine What = "nodes=taken"
 	// The cloud has no more than N machines; deletions do not end.
-	StockOut         What = "stock"
-	HangingDeletions What = "deletions=hang"
+	stockOut         What = "stock"
+	hangingDeletions What = "deletions=hang"
 )
 
-// Fault is what goes wrong from an instant on, for a while.
-type Fault struct {
+// fault is what goes wrong from an instant on, for a while.
+type fault struct {
 	What What
 	// Group and Zone say where; empty: anywhere.
 	Group provider.GroupID
@@ -84,9 +84,9 @@ type Fault struct {
 
 // kinds are the faults that there are.
 var kinds = []What{
-	NeverRegister, NeverReady, DriftedNode, LessCPU, LostLabel, ExtraTaint, FailedBoot, Refuse, Lose, Hang, Slow,
-	ReadError, ReadHang, ReadStale, ReadEmpty, ReadUnreadable, ReadMissing, ReadBare, ReadDrift,
-	UnreadyNodes, FlappingNode, TakenMachine, StockOut, HangingDeletions,
+	neverRegister, neverReady, driftedNode, lessCPU, lostLabel, extraTaint, failedBoot, refuse, lose, hang, slow,
+	readError, readHang, readStale, readEmpty, readUnreadable, readMissing, readBare, readDrift,
+	unreadyNodes, flappingNode, takenMachine, stockOut, hangingDeletions,
 }
 
 // isFault reports whether there is such a fault.
@@ -95,7 +95,7 @@ func isFault(w What) bool {
 }
 
 // AddFault plans a fault.
-func (w *World) AddFault(f Fault) error {
+func (w *world) AddFault(f fault) error {
 	if !isFault(f.What) {
 		return fmt.Errorf("there is no fault %q", f.What)
 	}
@@ -122,7 +122,7 @@ func (w *World) AddFault(f Fault) error {
 
 // Peace ends all faults, now. From then on people mend the nodes of an unhealthy cluster, on which
 // the autoscaler does not act.
-func (w *World) Peace() {
+func (w *world) Peace() {
 	for _, f := range w.faults {
 		w.stop(f)
 	}
@@ -131,7 +131,7 @@ func (w *World) Peace() {
 	w.attend()
 }
 
-func (f *Fault) String() string {
+func (f *fault) String() string {
 	s := "fault " + string(f.What)
 	if f.Group != "" {
 		s += " of group " + string(f.Group)
@@ -143,7 +143,7 @@ func (f *Fault) String() string {
 }
 
 // meets draws whether a fault of a kind affects something in a group; nil: none.
-func (w *World) meets(what What, g *group, zone string) *Fault {
+func (w *world) meets(what What, g *group, zone string) *fault {
 	for _, f := range w.faults {
 		if f.What == what && f.on && f.covers(g, zone) && w.dice.cloud.Float64() < f.Share {
 			return f
@@ -152,7 +152,7 @@ func (w *World) meets(what What, g *group, zone string) *Fault {
 	return nil
 }
 
-func (f *Fault) covers(g *group, zone string) bool {
+func (f *fault) covers(g *group, zone string) bool {
 	return (f.Group == "" || g != nil && g.id == f.Group) && (f.Zone == "" || zone == f.Zone)
 }
 
@@ -160,7 +160,7 @@ func (f *Fault) covers(g *group, zone string) bool {
 func zoneOf(g *group) string { return g.template.Node.Labels[corev1.LabelTopologyZone] }
 
 // covered are the groups that a fault is about, by id.
-func (w *World) covered(f *Fault) []*group {
+func (w *world) covered(f *fault) []*group {
 	var out []*group
 	for _, g := range w.sortedGroups() {
 		if f.covers(g, zoneOf(g)) {
@@ -171,20 +171,20 @@ func (w *World) covered(f *Fault) []*group {
 }
 
 // drawQuirks draws how a machine turns out.
-func (w *World) drawQuirks(m *machine) quirks {
+func (w *world) drawQuirks(m *machine) quirks {
 	met := func(what What) bool { return w.meets(what, m.group, m.zone) != nil }
-	replaced := w.meets(ReplacedBoot, m.group, m.zone)
+	replaced := w.meets(replacedBoot, m.group, m.zone)
 	if replaced != nil {
 		w.replaceLater(m, replaced)
 	}
 	return quirks{
-		neverRegister: met(NeverRegister) || replaced != nil, neverReady: met(NeverReady), drift: met(DriftedNode),
-		lessCPU: met(LessCPU), lostLabel: met(LostLabel), extraTaint: met(ExtraTaint),
+		neverRegister: met(neverRegister) || replaced != nil, neverReady: met(neverReady), drift: met(driftedNode),
+		lessCPU: met(lessCPU), lostLabel: met(lostLabel), extraTaint: met(extraTaint),
 	}
 }
 
 // begin is a fault's first moment.
-func (w *World) begin(f *Fault) {
+func (w *world) begin(f *fault) {
 	if !slices.Contains(w.faults, f) {
 		return // peace came first
 	}
@@ -192,44 +192,44 @@ func (w *World) begin(f *Fault) {
 	w.checker.stir()
 	w.log.say("%s begins", f)
 	switch f.What {
-	case StockOut:
+	case stockOut:
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.SetStock(g.id, f.N))
 		}
-	case FailedBoot:
+	case failedBoot:
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.FailBoots(g.id, max(1, f.N), f.Err))
 		}
-	case RetriedBoot:
+	case retriedBoot:
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.RetryBoots(g.id, max(1, f.N), f.Err, f.Every))
 		}
-	case HangingDeletions:
+	case hangingDeletions:
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.Edit(g.id,
 				func(s *providertest.GroupSpec) { f.ended, s.Timing.End = s.Timing.End, 1000*time.Hour }))
 		}
-	case StalledGroups, LeavingGroups:
+	case stalledGroups, leavingGroups:
 		w.hold(f)
-	case HeldInstances:
+	case heldInstances:
 		w.keepInstances(f)
-	case ReadStale:
+	case readStale:
 		f.frozen = w.cloud.Truth()
-	case UnreadyNodes:
+	case unreadyNodes:
 		for _, m := range w.readyMachines(f) {
 			if w.dice.kubelet.Float64() < f.Share {
 				w.unready(m, f)
 			}
 		}
-	case FlappingNode, TakenMachine:
+	case flappingNode, takenMachine:
 		w.strike(f)
-	case LostNodes:
+	case lostNodes:
 		w.loseNodes(f)
 	}
 }
 
 // stop is a fault's last moment.
-func (w *World) stop(f *Fault) {
+func (w *world) stop(f *fault) {
 	if !f.on {
 		return
 	}
@@ -237,19 +237,19 @@ func (w *World) stop(f *Fault) {
 	w.checker.stir()
 	w.log.say("%s ends", f)
 	switch f.What {
-	case StockOut:
+	case stockOut:
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.SetStock(g.id, -1))
 		}
-	case StalledGroups, LeavingGroups:
+	case stalledGroups, leavingGroups:
 		w.unhold(f)
-	case HeldInstances:
+	case heldInstances:
 		w.letInstancesGo(f)
-	case FailedBoot, RetriedBoot:
+	case failedBoot, retriedBoot:
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.MendBoots(g.id))
 		}
-	case HangingDeletions:
+	case hangingDeletions:
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) { s.Timing.End = f.ended }))
 		}
@@ -258,7 +258,7 @@ func (w *World) stop(f *Fault) {
 }
 
 // readyMachines are those that a fault on nodes may affect.
-func (w *World) readyMachines(f *Fault) []*machine {
+func (w *world) readyMachines(f *fault) []*machine {
 	return slices.DeleteFunc(w.sortedMachines(""), func(m *machine) bool {
 		n := w.truth.object(m.node)
 		return !f.covers(m.group, m.zone) || n == nil || !model.NodeReady(n)
@@ -266,13 +266,13 @@ func (w *World) readyMachines(f *Fault) []*machine {
 }
 
 // unready makes a node not ready until a fault ends.
-func (w *World) unready(m *machine, f *Fault) {
+func (w *world) unready(m *machine, f *fault) {
 	w.setReady(m, corev1.ConditionUnknown, "NodeStatusUnknown")
 	w.mend(m, f)
 }
 
 // mend gives a node back when a fault is over.
-func (w *World) mend(m *machine, f *Fault) {
+func (w *world) mend(m *machine, f *fault) {
 	w.after(10*time.Second, func() {
 		switch {
 		case m.gone:
@@ -286,13 +286,13 @@ func (w *World) mend(m *machine, f *Fault) {
 }
 
 // strike lets a fault that comes now and then meet one node, and comes again.
-func (w *World) strike(f *Fault) {
+func (w *world) strike(f *fault) {
 	if !f.on {
 		return
 	}
 	if all := w.readyMachines(f); len(all) > 0 {
 		m := all[w.dice.kubelet.IntN(len(all))]
-		if f.What == TakenMachine {
+		if f.What == takenMachine {
 			w.wrong(w.Kill(m.instance))
 		} else {
 			w.setReady(m, corev1.ConditionFalse, "KubeletNotReady")

@@ -15,7 +15,7 @@ import (
 // This file is the part of the script's language that says what people do.
 
 // happening reads what people do, and returns it as an action for its time.
-func happening(w *World, words []string) (func() error, error) {
+func happening(w *world, words []string) (func() error, error) {
 	what, name, rest := words[0], "", words[1:]
 	if what != "crash" {
 		name, rest = words[1], words[2:]
@@ -69,7 +69,7 @@ func happening(w *World, words []string) (func() error, error) {
 }
 
 // crashLine ends the leader: now, or after some further calls.
-func crashLine(w *World, words []string) (func() error, error) {
+func crashLine(w *world, words []string) (func() error, error) {
 	var wait time.Duration
 	var verb model.Verb
 	calls := 0
@@ -85,14 +85,14 @@ func crashLine(w *World, words []string) (func() error, error) {
 }
 
 // workloadLine scales a workload; what its pods are is said the first time.
-func workloadLine(w *World, name string, words []string) (func() error, error) {
+func workloadLine(w *world, name string, words []string) (func() error, error) {
 	count := 0
 	words, err := take(words, map[string]func(string) error{"count": number(&count)})
 	if err != nil {
 		return nil, err
 	}
 	if _, known := w.workloads[name]; !known || len(words) > 0 {
-		var p Pace
+		var p pace
 		pods, err := take(words, map[string]func(string) error{"stop": span(&p.Stop), "start": span(&p.Start)})
 		if err != nil {
 			return nil, err
@@ -112,7 +112,7 @@ func workloadLine(w *World, name string, words []string) (func() error, error) {
 
 // budgetLine sets a budget; it is about the pods of the app of its own name,
 // unless it says otherwise.
-func budgetLine(w *World, name string, words []string) (func() error, error) {
+func budgetLine(w *world, name string, words []string) (func() error, error) {
 	b := Budget{Namespace: corev1.NamespaceDefault, Name: name, Select: map[string]string{"app": name}}
 	pods := func(to **int) func(string) error {
 		return func(text string) error { *to = new(int); return number(*to)(text) }
@@ -133,7 +133,7 @@ func budgetLine(w *World, name string, words []string) (func() error, error) {
 }
 
 // annotateLine writes key=value on a node. Keys of autoscalers are written without their prefix.
-func annotateLine(w *World, name string, words []string) (func() error, error) {
+func annotateLine(w *world, name string, words []string) (func() error, error) {
 	key, value, _ := strings.Cut(strings.Join(words, " "), "=")
 	if key == "" {
 		return nil, fmt.Errorf("an annotation is wanted, like: annotate general-00001 scale-down-disabled=true")

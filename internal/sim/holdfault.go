@@ -12,23 +12,23 @@ import (
 // Gardener's or Cluster API's do.
 const (
 	// Machines that boot never register, and the cloud replaces each after N minutes.
-	ReplacedBoot What = "boots=replaced"
+	replacedBoot What = "boots=replaced"
 	// The cloud cannot make machines, and tries again for each as often as it says: when
 	// the fault is over, or after the next N machines, the next try works.
-	RetriedBoot What = "boots=retried"
+	retriedBoot What = "boots=retried"
 	// Groups: what makes their machines does not work; they are on their way out.
-	StalledGroups What = "groups=stalled"
-	LeavingGroups What = "groups=leaving"
+	stalledGroups What = "groups=stalled"
+	leavingGroups What = "groups=leaving"
 	// Machines without a node must not be removed: a person wants to inspect them.
-	HeldInstances What = "instances=held"
+	heldInstances What = "instances=held"
 )
 
 // holdKinds are the faults of this file. Random worlds do not draw them with the others, so that a
 // seed keeps its meaning.
-var holdKinds = []What{ReplacedBoot, RetriedBoot, StalledGroups, LeavingGroups, HeldInstances}
+var holdKinds = []What{replacedBoot, retriedBoot, stalledGroups, leavingGroups, heldInstances}
 
 // replaceLater has the cloud replace a machine that has no node after the fault's time.
-func (w *World) replaceLater(m *machine, f *Fault) {
+func (w *world) replaceLater(m *machine, f *fault) {
 	w.after(time.Duration(max(1, f.N))*time.Minute, func() {
 		if !m.gone && m.node == "" {
 			w.wrong(w.Kill(m.instance))
@@ -37,9 +37,9 @@ func (w *World) replaceLater(m *machine, f *Fault) {
 }
 
 // hold puts holds of all kinds on a fault's groups, while it lasts.
-func (w *World) hold(f *Fault) {
+func (w *world) hold(f *fault) {
 	h := provider.Hold{Reason: "Away", Message: "nobody makes machines", Stalled: true}
-	if f.What == LeavingGroups {
+	if f.What == leavingGroups {
 		h = provider.Hold{Reason: provider.BeingDeleted, Message: "the group is on its way out"}
 	}
 	f.pace = map[provider.GroupID]providertest.Timing{}
@@ -51,7 +51,7 @@ func (w *World) hold(f *Fault) {
 				holds = append(holds, h)
 			}
 			s.Holds = holds
-			if f.What == StalledGroups {
+			if f.What == stalledGroups {
 				f.pace[g.id] = s.Timing
 				s.Timing.Find, s.Timing.Boot = 1000*time.Hour, 1000*time.Hour
 			}
@@ -60,11 +60,11 @@ func (w *World) hold(f *Fault) {
 }
 
 // unhold takes them off again.
-func (w *World) unhold(f *Fault) {
+func (w *world) unhold(f *fault) {
 	for _, g := range w.covered(f) {
 		w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) {
 			s.Holds = slices.DeleteFunc(slices.Clone(s.Holds), func(h provider.Hold) bool {
-				return h.Stalled == (f.What == StalledGroups) && (h.Stalled || h.Reason == provider.BeingDeleted)
+				return h.Stalled == (f.What == stalledGroups) && (h.Stalled || h.Reason == provider.BeingDeleted)
 			})
 			if before, ok := f.pace[g.id]; ok {
 				s.Timing.Find, s.Timing.Boot = before.Find, before.Boot
@@ -74,7 +74,7 @@ func (w *World) unhold(f *Fault) {
 }
 
 // keepInstances holds the machines that have no node, and those that come later.
-func (w *World) keepInstances(f *Fault) {
+func (w *world) keepInstances(f *fault) {
 	if !f.on {
 		return
 	}
@@ -84,7 +84,7 @@ func (w *World) keepInstances(f *Fault) {
 	w.after(f.Every, func() { w.keepInstances(f) })
 }
 
-func (w *World) letInstancesGo(f *Fault) {
+func (w *world) letInstancesGo(f *fault) {
 	for _, g := range w.covered(f) {
 		for _, in := range w.inventory(g.id).Instances {
 			if in.Hold != "" {
@@ -95,7 +95,7 @@ func (w *World) letInstancesGo(f *Fault) {
 }
 
 // nodeless are the instances of a fault's groups that have no node.
-func (w *World) nodeless(f *Fault) []provider.InstanceID {
+func (w *world) nodeless(f *fault) []provider.InstanceID {
 	var out []provider.InstanceID
 	for _, g := range w.covered(f) {
 		for _, in := range w.inventory(g.id).Instances {

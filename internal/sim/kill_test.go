@@ -51,7 +51,7 @@ func TestLeaderKilledAtEachCall(t *testing.T) {
 // and tells how many calls it made and how things stand in the end.
 func playKilled(t *testing.T, script string, after int) (calls int, shown string) {
 	t.Helper()
-	s := NewScript()
+	s := newScript()
 	if err := s.Add(script); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // leader is one process that leads: the production loop, with what it knows and what it has begun.
 // Only its written memory survives it.
 type leader struct {
-	w      *World
+	w      *world
 	loop   *loop.Loop
 	since  time.Time
 	watch  *watch
@@ -35,7 +35,7 @@ const firstRead = 30 * time.Second
 
 // lead begins a new leader, with the memory as it was last written. Its first turn follows its
 // first read of the cloud.
-func (w *World) lead() {
+func (w *world) lead() {
 	l := &leader{w: w, since: w.now}
 	l.ctx, l.stop = context.WithCancel(background)
 	l.watch = newWatch(w, l.nudge)
@@ -129,7 +129,7 @@ func (l *leader) end() {
 }
 
 // Crash ends the leader at once; another one leads after a while, by default after Lags.Restart.
-func (w *World) Crash(after time.Duration) {
+func (w *world) Crash(after time.Duration) {
 	if w.leader == nil {
 		return
 	}
@@ -149,7 +149,7 @@ func (w *World) Crash(after time.Duration) {
 }
 
 // CrashAfter lets the leader die right after it started n further calls, of a verb if one is named.
-func (w *World) CrashAfter(calls int, of model.Verb) { w.dieAfter, w.dieOf = calls, of }
+func (w *world) CrashAfter(calls int, of model.Verb) { w.dieAfter, w.dieOf = calls, of }
 
 // Report hands a cycle to the timeline, to the checker, and to the memory.
 func (l *leader) Report(_ context.Context, c model.Cycle) error {
@@ -181,7 +181,7 @@ func (l *leader) Report(_ context.Context, c model.Cycle) error {
 type verdicts map[string]string
 
 // sayCycle writes what a cycle decided, and which verdicts are new.
-func (w *World) sayCycle(c model.Cycle) {
+func (w *world) sayCycle(c model.Cycle) {
 	if !c.Decided || w.log.quiet {
 		return
 	}
@@ -255,7 +255,7 @@ func sayRegistry(c model.Cycle, told verdicts) {
 
 // sayCall writes a call that begins. Growths are written with their pods, evictions when they are
 // granted, and marks on candidates not at all.
-func (w *World) sayCall(c model.Call) {
+func (w *world) sayCall(c model.Call) {
 	subject := c.Node
 	if subject == "" {
 		subject = string(c.Instance)
@@ -270,7 +270,7 @@ func (w *World) sayCall(c model.Call) {
 }
 
 // sayEnd writes the failure of a call.
-func (w *World) sayEnd(out model.Outcome) {
+func (w *world) sayEnd(out model.Outcome) {
 	if out.Err != nil {
 		w.log.say("%s", out.Err)
 	}

@@ -49,7 +49,7 @@ type quirks struct {
 
 // watchCloud looks at what the cloud has now, and plans the next look for when
 // something changes there by itself.
-func (w *World) watchCloud() {
+func (w *world) watchCloud() {
 	w.syncMachines()
 	next, any := w.cloud.NextChange()
 	if !any || next.Equal(w.cloudTick) {
@@ -65,7 +65,7 @@ func (w *World) watchCloud() {
 }
 
 // syncMachines notices machines that have begun to run or are gone.
-func (w *World) syncMachines() {
+func (w *world) syncMachines() {
 	there := make(map[provider.InstanceID]bool, len(w.machines))
 	for _, g := range w.cloud.Truth().Groups {
 		for _, in := range g.Instances {
@@ -91,7 +91,7 @@ func (w *World) syncMachines() {
 }
 
 // boot plans a machine's way into the cluster.
-func (w *World) boot(m *machine) {
+func (w *world) boot(m *machine) {
 	q := w.drawQuirks(m)
 	if q.neverRegister {
 		return
@@ -121,7 +121,7 @@ func (w *World) boot(m *machine) {
 
 // register makes a machine's node: what its group's template says, but for its
 // quirks.
-func (w *World) register(m *machine, q quirks) {
+func (w *world) register(m *machine, q quirks) {
 	n := m.group.template.Node.DeepCopy()
 	m.lostAt = time.Time{}
 	n.Name = m.node
@@ -158,7 +158,7 @@ func (w *World) register(m *machine, q quirks) {
 
 // joined tells the cloud whether a machine has its node, as far as the cloud can find out:
 // not by an id that has drifted.
-func (w *World) joined(node string, has bool) {
+func (w *world) joined(node string, has bool) {
 	for _, m := range w.sortedMachines("") {
 		if m.node == node && !m.drifted {
 			w.wrong(w.cloud.Join(m.instance, has))
@@ -167,7 +167,7 @@ func (w *World) joined(node string, has bool) {
 }
 
 // setReady changes the readiness of a machine's node.
-func (w *World) setReady(m *machine, status corev1.ConditionStatus, reason string) {
+func (w *world) setReady(m *machine, status corev1.ConditionStatus, reason string) {
 	changed := false
 	w.editNode(m.node, func(n *corev1.Node) { changed = w.readiness(n, status, reason) })
 	if !changed {
@@ -192,7 +192,7 @@ func (w *World) setReady(m *machine, status corev1.ConditionStatus, reason strin
 
 // readiness sets a node's Ready condition, and the taint that goes with it; it reports whether that
 // changed anything.
-func (w *World) readiness(n *corev1.Node, status corev1.ConditionStatus, reason string) bool {
+func (w *world) readiness(n *corev1.Node, status corev1.ConditionStatus, reason string) bool {
 	was := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady
 	})
@@ -217,7 +217,7 @@ func (w *World) readiness(n *corev1.Node, status corev1.ConditionStatus, reason 
 
 // lost plans how the cluster reacts to a machine that is gone: its node turns not ready after a
 // while, and is deleted later.
-func (w *World) lost(m *machine) {
+func (w *world) lost(m *machine) {
 	if m.node == "" {
 		return
 	}
@@ -237,7 +237,7 @@ func (w *World) lost(m *machine) {
 
 // sortedMachines are a group's machines with nodes, or with an empty group all,
 // by name.
-func (w *World) sortedMachines(id provider.GroupID) []*machine {
+func (w *world) sortedMachines(id provider.GroupID) []*machine {
 	var out []*machine
 	for _, name := range slices.Sorted(maps.Keys(w.machines)) {
 		if m := w.machines[name]; m.node != "" && (id == "" || m.group.id == id) {
@@ -248,7 +248,7 @@ func (w *World) sortedMachines(id provider.GroupID) []*machine {
 }
 
 // Kill takes a machine away, as a cloud does with spot machines.
-func (w *World) Kill(id provider.InstanceID) error {
+func (w *world) Kill(id provider.InstanceID) error {
 	if id == anyName {
 		return nil // nothing to pick from
 	}

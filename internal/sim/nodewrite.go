@@ -24,7 +24,7 @@ func writesNode(v model.Verb) bool {
 }
 
 // performOnNode writes on a node, if there is something to be written.
-func (w *World) performOnNode(out model.Outcome) model.Outcome {
+func (w *world) performOnNode(out model.Outcome) model.Outcome {
 	c := out.Call
 	old := w.truth.object(c.Node)
 	if old == nil {
@@ -70,7 +70,7 @@ func refusedWrite(c model.Call, n *corev1.Node) *provider.Error {
 }
 
 // rewrite changes a node as a call wants it.
-func (w *World) rewrite(c model.Call, n *corev1.Node) {
+func (w *world) rewrite(c model.Call, n *corev1.Node) {
 	removal, said := n.Annotations[model.AnnotationRemoval]
 	tainted := model.HasTaint(n, model.TaintToBeDeleted)
 	switch c.Verb {
@@ -111,7 +111,7 @@ func (w *World) rewrite(c model.Call, n *corev1.Node) {
 }
 
 // addTaint adds a taint whose value is now.
-func (w *World) addTaint(n *corev1.Node, key string, effect corev1.TaintEffect) {
+func (w *world) addTaint(n *corev1.Node, key string, effect corev1.TaintEffect) {
 	n.Spec.Taints = append(n.Spec.Taints,
 		corev1.Taint{Key: key, Value: strconv.FormatInt(w.now.Unix(), 10), Effect: effect})
 }
@@ -135,7 +135,7 @@ func stays(c model.Call, n *corev1.Node) *provider.Error {
 
 // lookAgain looks at what is to be removed right before it is, as act does: at its node
 // and the pods there; or for a node, where it had none.
-func (w *World) lookAgain(c model.Call) ([]string, *provider.Error) {
+func (w *world) lookAgain(c model.Call) ([]string, *provider.Error) {
 	if c.Node != "" {
 		return w.lastLook(c)
 	}
@@ -149,7 +149,7 @@ func (w *World) lookAgain(c model.Call) ([]string, *provider.Error) {
 }
 
 // lastLook looks at a node once more before its machine goes (rule L9).
-func (w *World) lastLook(c model.Call) ([]string, *provider.Error) {
+func (w *world) lastLook(c model.Call) ([]string, *provider.Error) {
 	n := w.truth.object(c.Node)
 	if n == nil {
 		return nil, nil
@@ -167,7 +167,7 @@ func (w *World) lastLook(c model.Call) ([]string, *provider.Error) {
 }
 
 // strangers are the pods on a node that the plan to empty it did not know.
-func (w *World) strangers(c model.Call) []string {
+func (w *world) strangers(c model.Call) []string {
 	return w.podsLeft(c.Node, c.ExpendableBelow, func(p model.Pod) bool {
 		return p.Flags&model.Terminating != 0 || slices.Contains(c.Known, p.UID)
 	})
@@ -176,13 +176,13 @@ func (w *World) strangers(c model.Call) []string {
 // overtime is how long an ending pod is still waited for after its grace period.
 const overtime = 30 * time.Second
 
-func (w *World) overdue(p model.Pod) bool {
+func (w *world) overdue(p model.Pod) bool {
 	return p.Flags&model.Terminating != 0 && time.Unix(p.Ends, 0).Add(overtime).Before(w.now)
 }
 
 // podsLeft names the pods that would be lost with a node, sorted: not those of the node itself,
 // those that have ended, those of low priority, or those that are let off.
-func (w *World) podsLeft(node string, expendableBelow int32, letOff func(model.Pod) bool) []string {
+func (w *world) podsLeft(node string, expendableBelow int32, letOff func(model.Pod) bool) []string {
 	specs := w.catalog.Contents().Specs
 	var names []string
 	for _, p := range w.truth.podsOn(node) {

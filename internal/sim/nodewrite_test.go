@@ -29,7 +29,7 @@ func marks(n *corev1.Node) string {
 }
 
 // leaderless is a still world without anybody who would take back what is done.
-func leaderless(t *testing.T, script string) *World {
+func leaderless(t *testing.T, script string) *world {
 	w := still(t, script)
 	w.Crash(1000 * time.Hour)
 	return w

@@ -13,17 +13,17 @@ import (
 // seeds keep their meaning.
 const (
 	// Node objects are deleted while their machines run on; no kubelet registers again.
-	LostNodes What = "nodes=lost"
+	lostNodes What = "nodes=lost"
 	// The clock of the cloud is off: what it dates is earlier, or later, than it was.
-	SkewedClock What = "clock=skewed"
+	skewedClock What = "clock=skewed"
 )
 
 // otherKinds are the faults of this file.
-var otherKinds = []What{LostNodes, SkewedClock}
+var otherKinds = []What{lostNodes, skewedClock}
 
 // loseNodes deletes the Node objects of a fault's machines, N of them or all, and their kubelets do not
 // bring them back.
-func (w *World) loseNodes(f *Fault) {
+func (w *world) loseNodes(f *fault) {
 	lost := 0
 	for _, m := range w.sortedMachines("") {
 		if f.covers(m.group, m.zone) && w.truth.object(m.node) != nil && w.dice.kubelet.Float64() < f.Share &&
@@ -36,7 +36,7 @@ func (w *World) loseNodes(f *Fault) {
 }
 
 // loseNode deletes a Node object whose machine runs on. A node that is being removed loses nothing.
-func (w *World) loseNode(name string) {
+func (w *world) loseNode(name string) {
 	for _, m := range w.machines {
 		if m.node == name && w.leader != nil && !model.HasTaint(w.truth.object(name), model.TaintToBeDeleted) {
 			m.lostAt = w.now
@@ -47,7 +47,7 @@ func (w *World) loseNode(name string) {
 
 // lostUnseen: a leader has died. Nodes that were lost a moment before, or while no leader runs, are
 // not in its memory: to the next leader their machines are booting, and may never have had a node.
-func (w *World) lostUnseen() {
+func (w *world) lostUnseen() {
 	for _, m := range w.machines {
 		if w.now.Sub(m.lostAt) < 30*time.Second {
 			m.lostAt = time.Time{}
@@ -56,13 +56,13 @@ func (w *World) lostUnseen() {
 }
 
 // returns has a machine's kubelet register its node once more, and turn ready.
-func (w *World) returns(m *machine) {
+func (w *world) returns(m *machine) {
 	w.register(m, quirks{})
 	w.setReady(m, corev1.ConditionTrue, "KubeletReady")
 }
 
 // redate dates what an answer tells of a group by the clock that a fault has put off.
-func (f *Fault) redate(g *provider.Group) {
+func (f *fault) redate(g *provider.Group) {
 	g.TargetSince = g.TargetSince.Add(f.Skew)
 	for i := range g.Instances {
 		g.Instances[i].Created = g.Instances[i].Created.Add(f.Skew)

@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// Pace is how long a workload's pods take.
-type Pace struct {
+// pace is how long a workload's pods take.
+type pace struct {
 	// Stop is how long they take to end, within their grace period; zero: some end soon, some use
 	// it up.
 	Stop Span

@@ -16,7 +16,7 @@ import (
 // This file is what people do: at the cloud's console and with kubectl.
 
 // SetTarget changes a group's target by hand.
-func (w *World) SetTarget(id provider.GroupID, n int) error {
+func (w *world) SetTarget(id provider.GroupID, n int) error {
 	was := w.inventory(id).Target
 	if err := w.cloud.SetTarget(id, n); err != nil {
 		return fmt.Errorf("a person sets a target: %w", err)
@@ -29,7 +29,7 @@ func (w *World) SetTarget(id provider.GroupID, n int) error {
 }
 
 // SetLimits changes a group's limits by hand.
-func (w *World) SetLimits(id provider.GroupID, least, most int) error {
+func (w *world) SetLimits(id provider.GroupID, least, most int) error {
 	err := w.cloud.Edit(id, func(s *providertest.GroupSpec) { s.Min, s.Max = least, most })
 	if err != nil {
 		return fmt.Errorf("a person sets limits: %w", err)
@@ -41,7 +41,7 @@ func (w *World) SetLimits(id provider.GroupID, least, most int) error {
 
 // SetZones sets the zones that a group's new machines can be in. The group still reports its former
 // zones: the cloud has no machines there.
-func (w *World) SetZones(id provider.GroupID, zones []string) error {
+func (w *world) SetZones(id provider.GroupID, zones []string) error {
 	if err := w.cloud.Edit(id, func(s *providertest.GroupSpec) { s.Zones = zones }); err != nil {
 		return fmt.Errorf("sell machines of a group in the zones %v alone: %w", zones, err)
 	}
@@ -51,7 +51,7 @@ func (w *World) SetZones(id provider.GroupID, zones []string) error {
 }
 
 // SetTemplate changes what a group's new machines are, and says so.
-func (w *World) SetTemplate(id provider.GroupID, node *corev1.Node) error {
+func (w *world) SetTemplate(id provider.GroupID, node *corev1.Node) error {
 	g, ok := w.groups[id]
 	if !ok {
 		return fmt.Errorf("a person changes a template: there is no group %q", id)
@@ -68,7 +68,7 @@ func (w *World) SetTemplate(id provider.GroupID, node *corev1.Node) error {
 }
 
 // DropGroup takes a group away with all of its machines.
-func (w *World) DropGroup(id provider.GroupID) error {
+func (w *world) DropGroup(id provider.GroupID) error {
 	if err := w.cloud.DropGroup(id); err != nil {
 		return fmt.Errorf("a person drops a group: %w", err)
 	}
@@ -80,7 +80,7 @@ func (w *World) DropGroup(id provider.GroupID) error {
 }
 
 // DeleteNode deletes a node object; its machine runs on.
-func (w *World) DeleteNode(name string) error {
+func (w *world) DeleteNode(name string) error {
 	if w.truth.object(name) == nil && name == anyName {
 		return nil // there was none to be picked
 	}
@@ -94,7 +94,7 @@ func (w *World) DeleteNode(name string) error {
 }
 
 // Cordon keeps pods from a node, or lets them in again.
-func (w *World) Cordon(name string, on bool) error {
+func (w *world) Cordon(name string, on bool) error {
 	was := false
 	if w.editNode(name, func(n *corev1.Node) { was, n.Spec.Unschedulable = n.Spec.Unschedulable, on }) == nil {
 		if name == anyName {
@@ -115,7 +115,7 @@ func (w *World) Cordon(name string, on bool) error {
 
 // Annotate writes an annotation on a node, or takes it away if the value is
 // empty.
-func (w *World) Annotate(name, key, value string) error {
+func (w *world) Annotate(name, key, value string) error {
 	n := w.editNode(name, func(n *corev1.Node) {
 		if n.Annotations == nil {
 			n.Annotations = map[string]string{}
@@ -139,7 +139,7 @@ func (w *World) Annotate(name, key, value string) error {
 const anyName = "any"
 
 // anyNode is the name, or that of some node of a group.
-func (w *World) anyNode(name string) string {
+func (w *world) anyNode(name string) string {
 	if m := w.anyMachine(name); m != nil {
 		return m.node
 	}
@@ -147,7 +147,7 @@ func (w *World) anyNode(name string) string {
 }
 
 // anyInstance is the name, or that of some instance with a node.
-func (w *World) anyInstance(name string) provider.InstanceID {
+func (w *world) anyInstance(name string) provider.InstanceID {
 	if m := w.anyMachine(name); m != nil {
 		return m.instance
 	}
@@ -155,7 +155,7 @@ func (w *World) anyInstance(name string) provider.InstanceID {
 }
 
 // anyMachine is some machine that has a node, if any is asked for; else nil.
-func (w *World) anyMachine(name string) *machine {
+func (w *world) anyMachine(name string) *machine {
 	if name != anyName {
 		return nil
 	}
@@ -175,7 +175,7 @@ const round = 10 * time.Minute
 // where a minimum or drifted ids forbid it to the autoscaler, or the cloud would choose the victim.
 // In a group with drifted ids any node without an instance could belong to any of its instances, so
 // the autoscaler removes none of them (rule P6).
-func (w *World) attend() {
+func (w *world) attend() {
 	w.after(round, func() {
 		all := w.sortedMachines("")
 		amiss, drifted := 0, map[provider.GroupID]bool{}

@@ -15,7 +15,7 @@ import (
 // preempt finds nodes where waiting pods of one class would fit if there were no pods of lower
 // priority, and begins to end as many of those as it takes. The waiting pods are nominated: the
 // room is reserved for them, and they are bound when it is free.
-func (w *World) preempt(pods []*model.Pod, namespace string, priority int32) {
+func (w *world) preempt(pods []*model.Pod, namespace string, priority int32) {
 	if priority <= w.lowest() {
 		return
 	}
@@ -58,12 +58,12 @@ func (w *World) preempt(pods []*model.Pod, namespace string, priority int32) {
 }
 
 // makesRoom reports whether pods on a node are ending.
-func (w *World) makesRoom(node string) bool {
+func (w *world) makesRoom(node string) bool {
 	return slices.ContainsFunc(w.truth.podsOn(node), func(p model.Pod) bool { return p.Flags&model.Terminating != 0 })
 }
 
 // lowest is the lowest priority of any workload with pods.
-func (w *World) lowest() int32 {
+func (w *world) lowest() int32 {
 	specs, least := w.catalog.Contents().Specs, int32(0)
 	for _, wl := range w.workloads {
 		if len(wl.pods) > 0 {
@@ -76,7 +76,7 @@ func (w *World) lowest() int32 {
 // driveOut ends pods of lower priority on a node, the lowest and newest first, until there is room
 // for so many with these requests; all of them, where it is not room that was lacking. It reports
 // whether it ended any.
-func (w *World) driveOut(node string, below int32, each model.Resources, count int) bool {
+func (w *world) driveOut(node string, below int32, each model.Resources, count int) bool {
 	specs := w.catalog.Contents().Specs
 	has := model.ResourcesOf(w.truth.object(node).Status.Allocatable)
 	var victims []model.Pod

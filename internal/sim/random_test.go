@@ -65,7 +65,7 @@ func playRandom(t *testing.T, seed uint64, tell bool,
 	if tell {
 		t.Logf("the script:\n%s", text)
 	}
-	s := NewScript()
+	s := newScript()
 	if err := s.Add(text); err != nil {
 		return book, err
 	}
@@ -98,7 +98,7 @@ func playRandom(t *testing.T, seed uint64, tell bool,
 }
 
 // comesToRest plays a world on in peace, and says what keeps it from being at rest then.
-func comesToRest(w *World, within time.Duration) ([]string, error) {
+func comesToRest(w *world, within time.Duration) ([]string, error) {
 	w.Peace()
 	if err := w.Run(within); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 		var told []string
 		for range 2 {
 			text, lasts := drawScript(seed)
-			s := NewScript()
+			s := newScript()
 			if err := s.Add(text); err != nil {
 				t.Fatal(err)
 			}
@@ -308,18 +308,18 @@ func drawFault(d drawn, groups []string, minutes int, line func(string, ...any))
 	f := ""
 	if d.once(4) {
 		// Growth in vain shows only where nodes come up wrong for long.
-		kind, lasts = d.of(string(LessCPU), string(LostLabel), string(ExtraTaint)), d.in(30, 90)
+		kind, lasts = d.of(string(lessCPU), string(lostLabel), string(extraTaint)), d.in(30, 90)
 	}
 	switch {
 	case strings.HasPrefix(kind, "reads="):
 		lasts = min(lasts, 8) // a cloud that lies for longer is believed, as it must be
-	case kind == string(StockOut):
+	case kind == string(stockOut):
 		kind = fmt.Sprintf("stock=%d", d.in(0, 3))
-	case kind == string(FailedBoot):
+	case kind == string(failedBoot):
 		n, err := d.in(1, 5), d.of("NoCapacity", "Quota", "Credentials", "Transient")
 		f = fmt.Sprintf(" n=%d error=%s", n, err)
 		if err == "Transient" { // such a cloud tries again
-			kind, f = string(RetriedBoot), f+" every=25s"
+			kind, f = string(retriedBoot), f+" every=25s"
 		}
 	case strings.HasPrefix(kind, "calls="):
 		if d.once(2) {

@@ -99,7 +99,7 @@ func drawBudget(d drawn, name string, count, minutes int, line func(string, ...a
 // place: all are smaller than before, and every pod that runs has its room somewhere.
 func TestCompanyShrinks(t *testing.T) {
 	for seed := uint64(40); seed < 100; seed++ {
-		s := NewScript()
+		s := newScript()
 		if err := s.Add(drawCompany(drawn{rand.New(rand.NewPCG(seed, 3000))}, seed)); err != nil {
 			t.Fatal(err)
 		}

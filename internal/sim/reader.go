@@ -10,7 +10,7 @@ import (
 // reader reads the cloud for one leader as the live observer does: each interval, and soon after a
 // write has ended. Package inventory decides what to believe of the answers.
 type reader struct {
-	w     *World
+	w     *world
 	known inventory.Known
 	err   string
 	// generation counts deliveries that show something new, or that were asked for.
@@ -53,7 +53,7 @@ func (r *reader) read() {
 	w := r.w
 	r.began, r.reading, r.poked = w.now, true, false
 	took := w.settings.Lags.Read.draw(w.dice.cloud)
-	if w.meets(ReadHang, nil, "") != nil {
+	if w.meets(readHang, nil, "") != nil {
 		w.after(time.Minute, func() {
 			r.end(provider.Inventory{}, &provider.Error{Op: provider.OpInventory, Kind: provider.Unavailable,
 				Code: "DeadlineExceeded", Message: "the cloud did not answer"})
@@ -68,42 +68,42 @@ func (r *reader) read() {
 }
 
 // answer is what a read that began at an instant gets, faults and all.
-func (w *World) answer(began time.Time) (provider.Inventory, *provider.Error) {
-	if f := w.meets(ReadError, nil, ""); f != nil {
+func (w *world) answer(began time.Time) (provider.Inventory, *provider.Error) {
+	if f := w.meets(readError, nil, ""); f != nil {
 		err := f.Err
 		err.Op = provider.OpInventory
 		return provider.Inventory{}, &err
 	}
 	for _, f := range w.faults {
-		if f.What == ReadStale && f.on {
+		if f.What == readStale && f.on {
 			return f.frozen, nil
 		}
 	}
 	inv := w.cloud.Truth()
 	inv.AsOf = began
-	if w.meets(ReadEmpty, nil, "") != nil {
+	if w.meets(readEmpty, nil, "") != nil {
 		return provider.Inventory{AsOf: began}, nil
 	}
 	var kept []provider.Group
 	for _, g := range inv.Groups {
 		own := w.groups[g.ID]
-		if w.meets(ReadMissing, own, zoneOf(own)) != nil {
+		if w.meets(readMissing, own, zoneOf(own)) != nil {
 			continue
 		}
-		if f := w.meets(ReadUnreadable, own, zoneOf(own)); f != nil {
+		if f := w.meets(readUnreadable, own, zoneOf(own)); f != nil {
 			err := f.Err
 			err.Op, err.Group = provider.OpInventory, g.ID
 			g = provider.Group{ID: g.ID, Pool: g.Pool, Err: &err}
 		}
-		if w.meets(ReadBare, own, zoneOf(own)) != nil {
+		if w.meets(readBare, own, zoneOf(own)) != nil {
 			g.Instances = nil
 		}
-		if w.meets(ReadDrift, own, zoneOf(own)) != nil {
+		if w.meets(readDrift, own, zoneOf(own)) != nil {
 			for i := range g.Instances {
 				g.Instances[i].ProviderID, g.Instances[i].NodeName = "other:///"+string(g.Instances[i].ID), ""
 			}
 		}
-		if f := w.meets(SkewedClock, own, zoneOf(own)); f != nil {
+		if f := w.meets(skewedClock, own, zoneOf(own)); f != nil {
 			f.redate(&g)
 		}
 		kept = append(kept, g)

@@ -20,7 +20,7 @@ const longRest = 30 * time.Minute
 
 // Unrest is what keeps the world from being at rest, which it must come to some
 // time after all faults have ended: liveness. It is empty if nothing does.
-func (w *World) Unrest() []string {
+func (w *world) Unrest() []string {
 	var lacking []string
 	lack := func(format string, args ...any) { lacking = append(lacking, fmt.Sprintf(format, args...)) }
 	if w.leader == nil {
@@ -80,7 +80,7 @@ func (w *World) Unrest() []string {
 // triesAgain reports whether pods wait, or did a short while ago, that a group may be able to
 // serve while its cloud's choice is unknown: a few nodes are then bought in vain, and after a
 // long rest a few more, which may serve them at last. Such a world is neither at rest nor restless.
-func (w *World) triesAgain() bool {
+func (w *world) triesAgain() bool {
 	if w.now.Sub(w.checker.waited) >= longRest || w.checker.rested < longRest {
 		return false
 	}
@@ -94,7 +94,7 @@ func (w *World) triesAgain() bool {
 
 // homeless are the workloads whose pods wait although some group may add a node that would take
 // them.
-func (w *World) homeless() []string {
+func (w *world) homeless() []string {
 	s := w.checker.last.Snapshot
 	if s == nil || len(w.truth.waiting) == 0 {
 		return nil
@@ -140,7 +140,7 @@ func couldServe(planner *schedsim.World, class model.ClassID, t schedsim.Templat
 
 // mayGrow reports whether limits let a group have one more node. A group whose machines differed
 // from its template is not counted on.
-func (w *World) mayGrow(g *model.Group) bool {
+func (w *world) mayGrow(g *model.Group) bool {
 	own := w.groups[g.ID]
 	if own == nil || own.differs || g.Target >= g.Max {
 		return false
@@ -162,7 +162,7 @@ func (w *World) mayGrow(g *model.Group) bool {
 }
 
 // pool is the sum of the targets of a pool's groups, and its limits; nil for no pool.
-func (w *World) pool(id provider.PoolID) (targets int, limits *provider.Pool) {
+func (w *world) pool(id provider.PoolID) (targets int, limits *provider.Pool) {
 	truth := w.cloud.Truth()
 	for _, g := range truth.Groups {
 		if g.Pool == id {
@@ -176,7 +176,7 @@ func (w *World) pool(id provider.PoolID) (targets int, limits *provider.Pool) {
 }
 
 // atMinimum reports whether a removal from the group would take its pool below its minimum.
-func (w *World) atMinimum(g *provider.Group) bool {
+func (w *world) atMinimum(g *provider.Group) bool {
 	targets, p := w.pool(g.Pool)
 	return p != nil && targets <= p.Min
 }
@@ -194,7 +194,7 @@ func full(s *model.Snapshot, group int) bool {
 }
 
 // short are the pools below their minimum although a group of theirs may grow.
-func (w *World) short() []string {
+func (w *world) short() []string {
 	s := w.checker.last.Snapshot
 	if s == nil {
 		return nil
@@ -211,7 +211,7 @@ func (w *World) short() []string {
 }
 
 // Show describes the state of the world, for a person.
-func (w *World) Show() string {
+func (w *world) Show() string {
 	var b strings.Builder
 	for _, g := range w.cloud.Truth().Groups {
 		registered, ready := 0, 0

@@ -21,7 +21,7 @@ import (
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		t.Parallel()
-		s := NewScript()
+		s := newScript()
 		defer func() { s.World().Close() }()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
@@ -41,7 +41,7 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-func play(t *testing.T, d *datadriven.TestData, w *World) string {
+func play(t *testing.T, d *datadriven.TestData, w *world) string {
 	if len(d.CmdArgs) != 1 {
 		d.Fatalf(t, "%s wants one duration", d.Cmd)
 	}

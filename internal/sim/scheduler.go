@@ -33,7 +33,7 @@ var schedulerLag = Span{20 * time.Millisecond, 100 * time.Millisecond}
 const noStepLimit = 1 << 40
 
 // wakeScheduler has the scheduler look at waiting pods soon.
-func (w *World) wakeScheduler() {
+func (w *world) wakeScheduler() {
 	if w.sched.planned || len(w.truth.waiting) == 0 {
 		return
 	}
@@ -46,7 +46,7 @@ func (w *World) wakeScheduler() {
 
 // schedule tries all pods that wait: first those with a nomination, then the others, outside the
 // room that is kept for the first.
-func (w *World) schedule() {
+func (w *world) schedule() {
 	var first, rest []model.Pod
 	for _, p := range w.truth.unbound() {
 		if p.Nominated == "" {
@@ -66,7 +66,7 @@ func (w *World) schedule() {
 }
 
 // pass binds the pods that fit somewhere, the most important first, and refuses the others.
-func (w *World) pass(waiting []model.Pod) {
+func (w *world) pass(waiting []model.Pod) {
 	s := &w.sched
 	if waiting = w.unrefused(waiting); len(waiting) == 0 {
 		return
@@ -118,7 +118,7 @@ func (w *World) pass(waiting []model.Pod) {
 }
 
 // unrefused refuses the pods that the scheduler's custom plugin is against, and returns the others.
-func (w *World) unrefused(waiting []model.Pod) (left []model.Pod) {
+func (w *world) unrefused(waiting []model.Pod) (left []model.Pod) {
 	for _, p := range waiting {
 		id := podName{w.catalog.Contents().Specs[p.Spec].Pod.Namespace, p.Name}
 		at := w.truth.seats[id]
@@ -137,7 +137,7 @@ func (w *World) unrefused(waiting []model.Pod) (left []model.Pod) {
 
 // Refuse has the scheduler refuse the pods of a workload whatever its filters say, or
 // ends that.
-func (w *World) Refuse(workload string, yes bool) error {
+func (w *world) Refuse(workload string, yes bool) error {
 	if w.workloads[workload] == nil {
 		return fmt.Errorf("there is no workload %q", workload)
 	}
@@ -150,7 +150,7 @@ func (w *World) Refuse(workload string, yes bool) error {
 }
 
 // asked is what the scheduler is asked about: some pods, and all nodes.
-func (w *World) asked(waiting []model.Pod) model.Observation {
+func (w *world) asked(waiting []model.Pod) model.Observation {
 	return model.Observation{
 		Now: w.now, Seed: 1, Contents: w.catalog.Contents(), Namespaces: w.namespaces,
 		Nodes: w.truth.observed(), Unbound: waiting,

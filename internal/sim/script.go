@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
-// Script is a world read from text, one thing per line. What the world is made
+// script is a world read from text, one thing per line. What the world is made
 // with comes first:
 //
 //	seed 7
@@ -67,16 +67,16 @@ import (
 // any in place of the name of a node or an instance draws one. A fault's share is the share of
 // possible subjects that it affects, every is how often it strikes, n is a number of machines. What
 // lists the kinds of faults.
-type Script struct {
-	settings Settings
-	world    *World
+type script struct {
+	settings settings
+	world    *world
 }
 
-// NewScript is an empty world with default settings.
-func NewScript() *Script { return &Script{settings: Defaults(1)} }
+// newScript is an empty world with default settings.
+func newScript() *script { return &script{settings: defaults(1)} }
 
 // World is the world so far.
-func (s *Script) World() *World {
+func (s *script) World() *world {
 	if s.world == nil {
 		s.world = New(s.settings)
 	}
@@ -85,7 +85,7 @@ func (s *Script) World() *World {
 
 // Add reads lines; a line that begins with a space goes on with the one before.
 // An error names the line.
-func (s *Script) Add(text string) error {
+func (s *script) Add(text string) error {
 	var lines []string
 	for _, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
@@ -105,7 +105,7 @@ func (s *Script) Add(text string) error {
 	return nil
 }
 
-func (s *Script) line(words []string) error {
+func (s *script) line(words []string) error {
 	if len(words) < 2 {
 		return fmt.Errorf("a kind and a name are wanted")
 	}
@@ -169,14 +169,14 @@ func (s *Script) line(words []string) error {
 		words[0])
 }
 
-func (s *Script) seed(words []string) error {
+func (s *script) seed(words []string) error {
 	n, err := strconv.ParseUint(words[0], 10, 64)
 	s.settings.Seed = n
 	return err
 }
 
 // flags are the product's own, parsed by its own code.
-func (s *Script) flags(words []string) error {
+func (s *script) flags(words []string) error {
 	set := pflag.NewFlagSet("flags", pflag.ContinueOnError)
 	f := config.Bind(set, []wiring.Entry{{Name: "sim", Bind: func(*pflag.FlagSet) wiring.Maker { return nil }}})
 	if err := set.Parse(append([]string{"--cloud-provider=sim"}, words...)); err != nil {
@@ -187,7 +187,7 @@ func (s *Script) flags(words []string) error {
 	return err
 }
 
-func (s *Script) lags(words []string) error {
+func (s *script) lags(words []string) error {
 	l := &s.settings.Lags
 	return eachWord(words, map[string]func(string) error{
 		"watch": span(&l.Watch), "read": span(&l.Read), "begin": span(&l.Begin), "write": span(&l.Write),
@@ -263,7 +263,7 @@ func word[T ~string](to *T) func(string) error {
 }
 
 // scratchpad reads one line of testkit's, with the world's own catalog.
-func scratchpad(w *World, words []string) (*testkit.Scenario, error) {
+func scratchpad(w *world, words []string) (*testkit.Scenario, error) {
 	s := testkit.NewScenario()
 	s.Catalog = w.catalog
 	return s, s.Add(strings.Join(words, " "))
@@ -283,8 +283,8 @@ func take(words []string, known map[string]func(string) error) (rest []string, e
 	return rest, eachWord(own, known)
 }
 
-func addGroup(w *World, words []string) error {
-	g := GroupSettings{Register: Span{5 * time.Second, 20 * time.Second},
+func addGroup(w *world, words []string) error {
+	g := groupSettings{Register: Span{5 * time.Second, 20 * time.Second},
 		Ready: Span{5 * time.Second, 20 * time.Second}, Spread: 0.3}
 	g.Timing.Find, g.Timing.Boot, g.Timing.End = 3*time.Second, 40*time.Second, 30*time.Second
 	whole := false
@@ -321,16 +321,16 @@ func addGroup(w *World, words []string) error {
 	return w.AddGroup(g)
 }
 
-func addFault(w *World, words []string) error {
-	var f Fault
+func addFault(w *world, words []string) error {
+	var f fault
 	what, rest := "", words
 	if n := slices.IndexFunc(words, func(word string) bool {
-		return isFault(What(word)) || strings.HasPrefix(word, string(StockOut)+"=")
+		return isFault(What(word)) || strings.HasPrefix(word, string(stockOut)+"=")
 	}); n >= 0 {
 		what, rest = words[n], slices.Delete(slices.Clone(words), n, n+1)
 	}
-	if left, ok := strings.CutPrefix(what, string(StockOut)+"="); ok {
-		what = string(StockOut)
+	if left, ok := strings.CutPrefix(what, string(stockOut)+"="); ok {
+		what = string(stockOut)
 		if err := number(&f.N)(left); err != nil {
 			return err
 		}

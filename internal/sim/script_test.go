@@ -38,7 +38,7 @@ func TestMistakesInScripts(t *testing.T) {
 		group + "workload web count=3 colour=green": `does not take "colour"`,
 		group + group:                               "the id is empty or taken",
 	} {
-		s := NewScript()
+		s := newScript()
 		err := s.Add(text)
 		s.World().Close()
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -50,7 +50,7 @@ func TestMistakesInScripts(t *testing.T) {
 // TestMistakesThatOnlyTimeShows: a thing that is not there when its time comes
 // ends the run with an error that says when and what.
 func TestMistakesThatOnlyTimeShows(t *testing.T) {
-	s := NewScript()
+	s := newScript()
 	if err := s.Add("group g min=0 max=5 cpu=4 memory=16Gi\nat 2m delete-node nobody"); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestMistakesThatOnlyTimeShows(t *testing.T) {
 // TestMistakesInBudgets: neither is there a budget to be taken away that nobody
 // has made.
 func TestMistakesInBudgets(t *testing.T) {
-	s := NewScript()
+	s := newScript()
 	if err := s.Add("group g min=0 max=5 cpu=4 memory=16Gi\nat 2m drop-budget web"); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestMistakesInBudgets(t *testing.T) {
 // TestLinesGoOn: a line that begins with a space belongs to the one before, and
 // what follows # is for people.
 func TestLinesGoOn(t *testing.T) {
-	s := NewScript()
+	s := newScript()
 	if err := s.Add("# a group\ngroup g min=0 max=5 # five\n      target=2 cpu=4 memory=16Gi\n"); err != nil {
 		t.Fatal(err)
 	}

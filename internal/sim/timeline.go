@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Timeline is what happened, for a person: a line for each event that was said, and one for each
+// timeline is what happened, for a person: a line for each event that was said, and one for each
 // kind of event that was counted within an instant.
-type Timeline struct {
+type timeline struct {
 	now    func() time.Time
 	lines  []string
 	at     time.Time
@@ -27,12 +27,12 @@ const countFor = 5 * time.Second
 
 // stamp is an instant as a timeline writes it.
 func stamp(t time.Time) string {
-	d := t.Sub(Start).Truncate(100 * time.Millisecond)
+	d := t.Sub(start).Truncate(100 * time.Millisecond)
 	return fmt.Sprintf("%02d:%02d:%04.1f", int(d.Hours()), int(d.Minutes())%60, (d % time.Minute).Seconds())
 }
 
 // say adds a line.
-func (l *Timeline) say(format string, args ...any) {
+func (l *timeline) say(format string, args ...any) {
 	if l.quiet {
 		return
 	}
@@ -41,10 +41,10 @@ func (l *Timeline) say(format string, args ...any) {
 }
 
 // count counts one of a kind.
-func (l *Timeline) count(about, what string) { l.add(about, what, 1) }
+func (l *timeline) count(about, what string) { l.add(about, what, 1) }
 
 // add counts n of a kind.
-func (l *Timeline) add(about, what string, n int) {
+func (l *timeline) add(about, what string, n int) {
 	if l.quiet || n == 0 {
 		return
 	}
@@ -64,7 +64,7 @@ func (l *Timeline) add(about, what string, n int) {
 }
 
 // flush writes down what was counted.
-func (l *Timeline) flush() {
+func (l *timeline) flush() {
 	for _, c := range l.counts {
 		l.lines = append(l.lines, fmt.Sprintf("%s  %s: %d %s", stamp(l.at), c.about, c.n, c.what))
 	}
@@ -72,7 +72,7 @@ func (l *Timeline) flush() {
 }
 
 // Take gives the lines since it was last called.
-func (l *Timeline) Take() string {
+func (l *timeline) Take() string {
 	l.flush()
 	out := strings.Join(l.lines, "\n")
 	l.lines = nil
@@ -83,4 +83,4 @@ func (l *Timeline) Take() string {
 }
 
 // Quiet stops the writing of lines.
-func (l *Timeline) Quiet() { l.quiet = true }
+func (l *timeline) Quiet() { l.quiet = true }

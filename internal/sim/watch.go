@@ -13,7 +13,7 @@ import (
 // watch is what one leader knows of nodes, pods and budgets: the truth, later. Changes of one kind
 // arrive in order, each with its own lag.
 type watch struct {
-	w      *World
+	w      *world
 	seen   *view
 	news   func()
 	closed bool
@@ -22,7 +22,7 @@ type watch struct {
 }
 
 // newWatch lists everything, and receives changes from then on.
-func newWatch(w *World, news func()) *watch {
+func newWatch(w *world, news func()) *watch {
 	v := &watch{w: w, seen: newView(), news: news}
 	for _, o := range w.truth.observed() {
 		v.seen.putNode(o.Object, o.Shape, false)
@@ -105,7 +105,7 @@ func (l *leader) Observe(_ context.Context, now time.Time) (model.Observation, e
 }
 
 // templates names what each group's template consists of.
-func (w *World) templates(groups []provider.Group) []model.Template {
+func (w *world) templates(groups []provider.Group) []model.Template {
 	out := make([]model.Template, len(groups))
 	for i := range groups {
 		t := groups[i].Template

@@ -28,7 +28,7 @@ func batches(names []string, pods []model.Batch) string {
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // sortedGroups are the groups by id.
-func (w *World) sortedGroups() []*group {
+func (w *world) sortedGroups() []*group {
 	out := make([]*group, 0, len(w.groups))
 	for _, id := range slices.Sorted(maps.Keys(w.groups)) {
 		out = append(out, w.groups[id])

@@ -21,7 +21,7 @@ type workload struct {
 	like            model.Pod
 	facts           *model.Facts
 	tolerant        bool // the taint of a removal does not keep its pods away
-	pace            Pace
+	pace            pace
 	want            int
 	pods            map[podName]bool // those that count, see release
 	serial          int
@@ -32,7 +32,7 @@ type workload struct {
 var controllerLag = Span{50 * time.Millisecond, 500 * time.Millisecond}
 
 // AddWorkload adds a workload without pods. Its pods have the content and facts of the catalog's.
-func (w *World) AddWorkload(name, namespace string, like model.Pod, p Pace) error {
+func (w *world) AddWorkload(name, namespace string, like model.Pod, p pace) error {
 	if _, taken := w.workloads[name]; taken {
 		return fmt.Errorf("there is a workload %q already", name)
 	}
@@ -51,14 +51,14 @@ func (w *World) AddWorkload(name, namespace string, like model.Pod, p Pace) erro
 	return nil
 }
 
-func (w *World) addNamespace(name string) {
+func (w *world) addNamespace(name string) {
 	if _, ok := w.namespaces[name]; !ok {
 		w.namespaces[name] = map[string]string{corev1.LabelMetadataName: name}
 	}
 }
 
 // Scale sets how many pods a workload wants.
-func (w *World) Scale(name string, pods int) error {
+func (w *world) Scale(name string, pods int) error {
 	wl, ok := w.workloads[name]
 	if !ok {
 		return fmt.Errorf("there is no workload %q", name)
@@ -71,7 +71,7 @@ func (w *World) Scale(name string, pods int) error {
 	return nil
 }
 
-func (w *World) sortedWorkloads() []*workload {
+func (w *world) sortedWorkloads() []*workload {
 	out := make([]*workload, 0, len(w.workloads))
 	for _, name := range slices.Sorted(maps.Keys(w.workloads)) {
 		out = append(out, w.workloads[name])
@@ -80,7 +80,7 @@ func (w *World) sortedWorkloads() []*workload {
 }
 
 // reconcile makes or deletes a workload's pods, soon.
-func (w *World) reconcile(wl *workload) {
+func (w *world) reconcile(wl *workload) {
 	if wl.pending {
 		return
 	}
@@ -127,7 +127,7 @@ func (wl *workload) lacking() (ids []podName) {
 
 // toGo are the pods that a workload has too many of: those without a node first,
 // then the newest; of a StatefulSet those with the highest numbers.
-func (w *World) toGo(wl *workload) []podName {
+func (w *world) toGo(wl *workload) []podName {
 	if wl.facts.Controller == statefulSet {
 		return slices.DeleteFunc(slices.SortedFunc(maps.Keys(wl.pods), comparePods), func(id podName) bool {
 			return wl.ordinal(id) < wl.want || w.truth.seats[id].pod.Flags&model.Terminating != 0
@@ -162,7 +162,7 @@ func (wl *workload) ordinal(id podName) int {
 // release stops counting a pod for its workload, which replaces it if it wants to. A ReplicaSet
 // does not wait for the end of a pod; a StatefulSet must, since the next one has the same name. A
 // pod without a controller is not replaced.
-func (w *World) release(s seat, gone bool) {
+func (w *world) release(s seat, gone bool) {
 	wl := w.workloads[s.of]
 	if wl == nil || !wl.pods[s.id] {
 		return

@@ -17,20 +17,20 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider/providertest"
 )
 
-// Start is the instant at which every world begins.
-var Start = testkit.Start
+// start is the instant at which every world begins.
+var start = testkit.Start
 
-// Settings are what a world is made with.
-type Settings struct {
+// settings are what a world is made with.
+type settings struct {
 	Seed uint64
 	// Policy and Loop are the autoscaler's, as its flags say.
 	Policy model.Policy
 	Loop   config.Loop
-	Lags   Lags
+	Lags   lags
 }
 
-// Lags are ordinary delays.
-type Lags struct {
+// lags are ordinary delays.
+type lags struct {
 	// Watch is from a change in the API server until a watcher knows it.
 	Watch Span
 	// Read is how long a read of the cloud takes.
@@ -43,12 +43,12 @@ type Lags struct {
 	Memory Span
 }
 
-// Defaults are the product's own settings in a world of ordinary delays.
-func Defaults(seed uint64) Settings {
+// defaults are the product's own settings in a world of ordinary delays.
+func defaults(seed uint64) settings {
 	c := config.Defaults()
-	return Settings{
+	return settings{
 		Seed: seed, Policy: c.Policy, Loop: c.Loop,
-		Lags: Lags{
+		Lags: lags{
 			Watch: Span{10 * time.Millisecond, 400 * time.Millisecond},
 			Read:  Span{100 * time.Millisecond, 1500 * time.Millisecond},
 			Begin: Span{0, 20 * time.Millisecond}, Write: Span{50 * time.Millisecond, 2 * time.Second},
@@ -57,12 +57,12 @@ func Defaults(seed uint64) Settings {
 	}
 }
 
-// World is one virtual world. It serves one goroutine. Close it in the end.
-type World struct {
+// world is one virtual world. It serves one goroutine. Close it in the end.
+type world struct {
 	clock
 	dice
-	settings Settings
-	log      Timeline
+	settings settings
+	log      timeline
 	shown    verdicts
 	checker  checker
 
@@ -71,7 +71,7 @@ type World struct {
 	groups     map[provider.GroupID]*group
 	machines   map[provider.InstanceID]*machine
 	cloudTick  time.Time // when the cloud is looked at next; zero: not planned
-	faults     []*Fault
+	faults     []*fault
 	truth      *view
 	unmanaged  map[string]bool       // nodes that no group has
 	version    uint64                // of the API server's objects
@@ -110,9 +110,9 @@ type group struct {
 }
 
 // New makes an empty world, at Start, in which nobody leads yet.
-func New(s Settings) *World {
-	w := &World{
-		clock: clock{now: Start}, dice: newDice(s.Seed), settings: s,
+func New(s settings) *world {
+	w := &world{
+		clock: clock{now: start}, dice: newDice(s.Seed), settings: s,
 		catalog: catalog.New(), groups: map[provider.GroupID]*group{}, machines: map[provider.InstanceID]*machine{},
 		truth: newView(), unmanaged: map[string]bool{}, dead: map[string]bool{}, cordons: map[string]bool{},
 		silenced: map[string][]silenced{}, workloads: map[string]*workload{}, budgets: map[podName]*budget{},
@@ -127,8 +127,8 @@ func New(s Settings) *World {
 	return w
 }
 
-// GroupSettings are a group's own: the cloud's part and the kubelets'.
-type GroupSettings struct {
+// groupSettings are a group's own: the cloud's part and the kubelets'.
+type groupSettings struct {
 	provider.Group
 	Timing providertest.Timing
 	// Spread is how far the cloud's times lie apart: 0.5 means from half to one
@@ -145,7 +145,7 @@ type GroupSettings struct {
 
 // AddGroup adds a group; its Target is how many machines it has from the start,
 // with nodes that are ready.
-func (w *World) AddGroup(g GroupSettings) error {
+func (w *world) AddGroup(g groupSettings) error {
 	if g.Template == nil || g.Template.Node == nil {
 		return fmt.Errorf("add group %q: machines need a template", g.ID)
 	}
@@ -169,16 +169,16 @@ func (w *World) AddGroup(g GroupSettings) error {
 }
 
 // AddPool adds limits that groups share, before the groups.
-func (w *World) AddPool(p provider.Pool) error { return w.cloud.AddPool(p) }
+func (w *world) AddPool(p provider.Pool) error { return w.cloud.AddPool(p) }
 
 // AddNode adds a node that no group has, ready from the start.
-func (w *World) AddNode(n *corev1.Node) {
+func (w *world) AddNode(n *corev1.Node) {
 	w.unmanaged[n.Name] = true
 	w.putNode(n)
 }
 
 // inventory is one group as it is in the cloud; empty if there is none.
-func (w *World) inventory(id provider.GroupID) provider.Group {
+func (w *world) inventory(id provider.GroupID) provider.Group {
 	for _, g := range w.cloud.Truth().Groups {
 		if g.ID == id {
 			return g
@@ -189,8 +189,8 @@ func (w *World) inventory(id provider.GroupID) provider.Group {
 
 // Run lets time pass. The error is about the world itself, or the joined
 // breaches of safety since the world began.
-func (w *World) Run(d time.Duration) error {
-	if w.leader == nil && w.now.Equal(Start) {
+func (w *world) Run(d time.Duration) error {
+	if w.leader == nil && w.now.Equal(start) {
 		w.lead()
 		w.watchCloud()
 	}
@@ -200,16 +200,16 @@ func (w *World) Run(d time.Duration) error {
 }
 
 // At does something at an instant from Start on.
-func (w *World) At(d time.Duration, do func()) { w.at(Start.Add(d), do) }
+func (w *world) At(d time.Duration, do func()) { w.at(start.Add(d), do) }
 
 // Now is how long the world has lasted.
-func (w *World) Now() time.Duration { return w.now.Sub(Start) }
+func (w *world) Now() time.Duration { return w.now.Sub(start) }
 
 // Timeline is what has happened until now, a line each.
-func (w *World) Timeline() *Timeline { return &w.log }
+func (w *world) Timeline() *timeline { return &w.log }
 
 // Close ends the world.
-func (w *World) Close() {
+func (w *world) Close() {
 	if w.leader != nil {
 		w.leader.end()
 		w.leader = nil
@@ -218,7 +218,7 @@ func (w *World) Close() {
 }
 
 // wrong notes a failure of the world itself.
-func (w *World) wrong(err error) {
+func (w *world) wrong(err error) {
 	if err != nil && w.err == nil {
 		w.err = fmt.Errorf("at %s: %w", stamp(w.now), err)
 	}

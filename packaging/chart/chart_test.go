@@ -60,7 +60,7 @@ func valueFiles(t *testing.T) map[string]map[string]any {
 			t.Fatalf("no file is %s (%v)", pattern, err)
 		}
 		for _, file := range files {
-			values, err := ReadValues(file)
+			values, err := readValues(file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestGoldens(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			values, err := ReadValues(file)
+			values, err := readValues(file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ func TestValuesTable(t *testing.T) {
 	if err := json.Unmarshal(data, &schema); err != nil {
 		t.Fatal(err)
 	}
-	defaults, err := ReadValues(filepath.Join(folder, "values.yaml"))
+	defaults, err := readValues(filepath.Join(folder, "values.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

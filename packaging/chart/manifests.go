@@ -35,7 +35,7 @@ func Manifests(folder string) (map[string]string, error) {
 	}
 	out := map[string]string{}
 	for _, file := range files {
-		values, err := ReadValues(file)
+		values, err := readValues(file)
 		if err != nil {
 			return nil, err
 		}
@@ -54,8 +54,8 @@ func Manifests(folder string) (map[string]string, error) {
 	return out, nil
 }
 
-// ReadValues reads a file of values.
-func ReadValues(file string) (map[string]any, error) {
+// readValues reads a file of values.
+func readValues(file string) (map[string]any, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read values: %w", err)

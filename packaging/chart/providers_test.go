@@ -75,7 +75,7 @@ func TestValuesOfAnotherProvider(t *testing.T) {
 
 // TestEveryValueOfAProvider: the table above forgets none.
 func TestEveryValueOfAProvider(t *testing.T) {
-	defaults, err := ReadValues(filepath.Join(folder, "values.yaml"))
+	defaults, err := readValues(filepath.Join(folder, "values.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

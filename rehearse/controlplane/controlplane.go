@@ -60,16 +60,16 @@ type ControlPlane struct {
 	client     kubernetes.Interface
 }
 
-// AdminRequestsPerSecond is the rate of the clients made from AdminConfig: high,
+// adminRequestsPerSecond is the rate of the clients made from AdminConfig: high,
 // as tests and demos write thousands of objects at once.
-const AdminRequestsPerSecond = 2000
+const adminRequestsPerSecond = 2000
 
 // The version of component-base that an unstamped build carries.
 const unstampedVersion = "v0.0.0-"
 
-// ErrUnstamped is returned by Start in a binary that was linked without the
+// errUnstamped is returned by Start in a binary that was linked without the
 // version of Kubernetes: its clients could not parse the API server's version.
-var ErrUnstamped = errors.New("this binary was linked without a Kubernetes version; build it through the Makefile, " +
+var errUnstamped = errors.New("this binary was linked without a Kubernetes version; build it through the Makefile, " +
 	"or with -ldflags '-X k8s.io/component-base/version.gitVersion=v1.37.0 -X k8s.io/component-base/version.gitMajor=1 " +
 	"-X k8s.io/component-base/version.gitMinor=37'")
 
@@ -82,7 +82,7 @@ func MaybeRunComponent() { component.MaybeRun() }
 // nothing behind. A control plane that has started outlives ctx.
 func Start(ctx context.Context, config Config) (_ *ControlPlane, err error) {
 	if strings.HasPrefix(version.Get().GitVersion, unstampedVersion) {
-		return nil, ErrUnstamped
+		return nil, errUnstamped
 	}
 	log := config.Log
 	if log == nil {
@@ -112,7 +112,7 @@ func Start(ctx context.Context, config Config) (_ *ControlPlane, err error) {
 	if c.admin, err = clientcmd.BuildConfigFromFlags("", secrets.adminKubeconfig); err != nil {
 		return nil, fmt.Errorf("read the administrator's kubeconfig: %w", err)
 	}
-	c.admin.QPS, c.admin.Burst = AdminRequestsPerSecond, 2*AdminRequestsPerSecond
+	c.admin.QPS, c.admin.Burst = adminRequestsPerSecond, 2*adminRequestsPerSecond
 	if c.client, err = kubernetes.NewForConfig(c.admin); err != nil {
 		return nil, fmt.Errorf("make the administrator's client: %w", err)
 	}

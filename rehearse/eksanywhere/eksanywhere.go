@@ -24,15 +24,15 @@ const Namespace = eksanywhere.DefaultNamespace
 // ControllerUser is the user whom Rights means: the controller's service account.
 const ControllerUser = "system:serviceaccount:" + Namespace + ":" + eksanywhere.Name
 
-// Definition is the CustomResourceDefinition of EKS Anywhere's Clusters.
+// definition is the CustomResourceDefinition of EKS Anywhere's Clusters.
 //
 //go:embed clusters.yaml
-var Definition []byte
+var definition []byte
 
-// Rights are those of the controller: the very text of docs/eks-anywhere.md.
+// rights are those of the controller: the very text of docs/eks-anywhere.md.
 //
 //go:embed rights.yaml
-var Rights []byte
+var rights []byte
 
 // ClusterKind is the kind of EKS Anywhere's Clusters.
 var ClusterKind = schema.GroupVersionKind{Group: v1alpha1.Group, Version: v1alpha1.Version, Kind: v1alpha1.Kind}

@@ -18,17 +18,17 @@ func TestRightsAreThoseOfTheDocumentation(t *testing.T) {
 	_, text, _ = bytes.Cut(text, []byte("\n## Rights\n"))
 	_, text, _ = bytes.Cut(text, []byte("```yaml\n"))
 	text, _, found := bytes.Cut(text, []byte("```"))
-	if !found || !bytes.Equal(text, Rights) {
+	if !found || !bytes.Equal(text, rights) {
 		t.Errorf("rights.yaml is not the text of docs/eks-anywhere.md:\n%s", text)
 	}
-	if !bytes.Contains(Rights, []byte("name: plimsoll-eks-anywhere, namespace: "+Namespace)) {
+	if !bytes.Contains(rights, []byte("name: plimsoll-eks-anywhere, namespace: "+Namespace)) {
 		t.Errorf("the rights are not those of %s", ControllerUser)
 	}
 }
 
 func TestDefinitionIsOfTheKind(t *testing.T) {
 	var d apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict(Definition, &d); err != nil {
+	if err := yaml.UnmarshalStrict(definition, &d); err != nil {
 		t.Fatal(err)
 	}
 	if d.Spec.Group != ClusterKind.Group || d.Spec.Names.Kind != ClusterKind.Kind ||

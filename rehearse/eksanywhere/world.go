@@ -20,7 +20,7 @@ const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + Namespa
 
 // Objects are what a cluster must have for the controller: EKS Anywhere's kind, the
 // namespace of the machine deployments, and the rights.
-func Objects() []byte { return documents(Definition, []byte(namespace), Rights) }
+func Objects() []byte { return documents(definition, []byte(namespace), rights) }
 
 func documents(all ...[]byte) []byte { return bytes.Join(all, []byte("\n---\n")) }
 

@@ -85,9 +85,9 @@ func Idle(ctx context.Context, plimsoll string, log *slog.Logger) (f IdleFigures
 	return f, nil
 }
 
-// NodesPerCore is how many nodes one core could carry at such a pace; none for no
+// nodesPerCore is how many nodes one core could carry at such a pace; none for no
 // time at all, which a window too short for the kernel's clock would show.
-func NodesPerCore(nodes int, spent, window time.Duration) float64 {
+func nodesPerCore(nodes int, spent, window time.Duration) float64 {
 	if spent <= 0 {
 		return 0
 	}

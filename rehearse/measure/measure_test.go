@@ -45,10 +45,10 @@ func TestParseBusy(t *testing.T) {
 
 // The proposal's own figure.
 func TestNodesPerCore(t *testing.T) {
-	if got := NodesPerCore(385, 122*time.Millisecond, time.Second); int(got) != 3155 {
+	if got := nodesPerCore(385, 122*time.Millisecond, time.Second); int(got) != 3155 {
 		t.Errorf("got %f", got)
 	}
-	if got := NodesPerCore(1000, 0, time.Minute); got != 0 {
+	if got := nodesPerCore(1000, 0, time.Minute); got != 0 {
 		t.Errorf("for no time at all: %f", got)
 	}
 }

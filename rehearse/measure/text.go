@@ -70,7 +70,7 @@ func (f MotiveFigures) String() string {
 func (f IdleFigures) String() string {
 	row := func(name string, spent time.Duration, memory int64) string {
 		return fmt.Sprintf("  %-17s %.3f cores, %.0f MB, %.0f nodes per core\n", name,
-			spent.Seconds()/f.Window.Seconds(), float64(memory)/megabyte, NodesPerCore(f.Nodes, spent, f.Window))
+			spent.Seconds()/f.Window.Seconds(), float64(memory)/megabyte, nodesPerCore(f.Nodes, spent, f.Window))
 	}
 	return fmt.Sprintf("%d idle nodes (all ready %.1f s after Plimsoll's start), over %.0f s\n",
 		f.Nodes, f.Ready.Seconds(), f.Window.Seconds()) +

@@ -36,10 +36,10 @@ func (u Usage) plus(v Usage) Usage {
 	}
 }
 
-// Account sums the nodes by group. A group's own shape of pods is one core with
+// account sums the nodes by group. A group's own shape of pods is one core with
 // memoryPerCore bytes: Room is how many of those still fit, node by node, and
 // what is wasted beyond them is stranded.
-func Account(nodes []corev1.Node, pods []corev1.Pod, memoryPerCore map[string]int64) map[string]Usage {
+func account(nodes []corev1.Node, pods []corev1.Pod, memoryPerCore map[string]int64) map[string]Usage {
 	type request struct{ cpu, mem int64 }
 	requested := map[string]request{}
 	for i := range pods {

@@ -63,8 +63,8 @@ func arriving(required bool) stage.Workload {
 	return w
 }
 
-// AffinityRun is what one run of the affinity story counted.
-type AffinityRun struct {
+// affinityRun is what one run of the affinity story counted.
+type affinityRun struct {
 	Required bool // with the required node affinity
 	Before   map[string]Usage
 	After    map[string]Usage
@@ -74,7 +74,7 @@ type AffinityRun struct {
 	AllRun   time.Duration
 }
 
-func (r AffinityRun) name() string {
+func (r affinityRun) name() string {
 	if r.Required {
 		return "affinity"
 	}
@@ -84,7 +84,7 @@ func (r AffinityRun) name() string {
 // affinity is the affinity story: the same scene twice, and in it the workload arrives
 // free, then with a required node affinity.
 func affinity() []func(*scene) *act {
-	runs := []*AffinityRun{{}, {Required: true}}
+	runs := []*affinityRun{{}, {Required: true}}
 	var acts []func(*scene) *act
 	for i, r := range runs {
 		acts = append(acts, func(s *scene) *act {
@@ -93,7 +93,7 @@ func affinity() []func(*scene) *act {
 				if i < len(runs)-1 {
 					return ""
 				}
-				return CompareAffinity(*runs[0], *runs[1])
+				return compareAffinity(*runs[0], *runs[1])
 			}
 			return a
 		})
@@ -101,7 +101,7 @@ func affinity() []func(*scene) *act {
 	return acts
 }
 
-func (r *AffinityRun) act(s *scene) *act {
+func (r *affinityRun) act(s *scene) *act {
 	groups, own, arrives := affinityGroups(), ownWorkloads(), arriving(r.Required)
 	all := append([]stage.Workload{arrives}, own...)
 	how := "as it is: kube-scheduler may put it on any node with room"
@@ -175,13 +175,13 @@ func take(ctx context.Context, s *scene) (census, error) {
 }
 
 // count fills in what follows from the cluster before and after.
-func (r *AffinityRun) count(before, after census) {
+func (r *affinityRun) count(before, after census) {
 	memoryPerCore := map[string]int64{}
 	for _, ratio := range ratios {
 		memoryPerCore[ratioGroup(ratio)] = int64(ratio) * gib
 	}
-	r.Before = Account(before.nodes, before.pods, memoryPerCore)
-	r.After = Account(after.nodes, after.pods, memoryPerCore)
+	r.Before = account(before.nodes, before.pods, memoryPerCore)
+	r.After = account(after.nodes, after.pods, memoryPerCore)
 
 	old, group := map[string]bool{}, map[string]string{}
 	for i := range before.nodes {
@@ -203,11 +203,11 @@ func (r *AffinityRun) count(before, after census) {
 	}
 }
 
-// CompareAffinity renders both runs side by side, and what they say.
-func CompareAffinity(free, bound AffinityRun) string {
+// compareAffinity renders both runs side by side, and what they say.
+func compareAffinity(free, bound affinityRun) string {
 	rows := [][]string{{"node group", "run", "nodes before", "bought", "1:7 pods",
 		"CPU requested", "wasted", "GiB requested", "wasted", "stranded", "own pods fit"}}
-	add := func(name string, r AffinityRun, before, after Usage, placed int) {
+	add := func(name string, r affinityRun, before, after Usage, placed int) {
 		if r.Required {
 			name = ""
 		}
@@ -216,7 +216,7 @@ func CompareAffinity(free, bound AffinityRun) string {
 			cores(after.RequestedCPU), cores(after.WastedCPU()),
 			gibs(after.RequestedMem), gibs(after.WastedMem()), gibs(after.StrandedMem), strconv.FormatInt(after.Room, 10)})
 	}
-	runs := []AffinityRun{free, bound}
+	runs := []affinityRun{free, bound}
 	var before, after [2]Usage
 	var placed [2]int
 	for _, ratio := range ratios {
@@ -230,7 +230,7 @@ func CompareAffinity(free, bound AffinityRun) string {
 	for i, r := range runs {
 		add("all", r, before[i], after[i], placed[i])
 	}
-	text := Table(rows) + `
+	text := table(rows) + `
 
   wasted: allocatable minus the requests of bound pods. stranded: the part of it
   that pods of the group's own shape (1 core : 1, 2, 8 or 16 GiB) cannot use either.

@@ -63,8 +63,8 @@ func eksWorkload() stage.Workload {
 	}
 }
 
-// EKSResult is what the EKS story counted.
-type EKSResult struct {
+// eksResult is what the EKS story counted.
+type eksResult struct {
 	Sources map[string]string // of each of the labels, as `plimsoll groups` tells it
 	Carried int               // of the labels, those that every node carried
 	End     stage.Tally
@@ -75,7 +75,7 @@ type EKSResult struct {
 
 // eksStory is the EKS story.
 func eksStory(s *scene) *act {
-	var r EKSResult
+	var r eksResult
 	var aws awstest.Remote
 	w, groups, last := eksWorkload(), []stage.Group{{Name: eksGroup, Max: eksMax}}, eksLabel(eksLabels)
 	gone := none([]stage.Workload{w})
@@ -186,7 +186,7 @@ func sourcesTable(sources map[string]string) string {
 		labels := by[source]
 		rows = append(rows, []string{source, fmt.Sprint(len(labels)), labels[0], labels[len(labels)-1]})
 	}
-	return Table(rows)
+	return table(rows)
 }
 
 // carried counts the labels that every node of the group carries.
@@ -225,18 +225,18 @@ func atZero(ctx context.Context, aws awstest.Remote) error {
 }
 
 // String is the summary.
-func (r EKSResult) String() string {
+func (r eksResult) String() string {
 	end := r.End.Groups[eksGroup]
 	rows := [][]string{
 		{"node group", "at start", "bought", "peak", "left"},
 		{eksGroup, "0", fmt.Sprint(end.Ever), fmt.Sprint(end.Peak), fmt.Sprint(end.All)},
 	}
-	text := Table(rows) + "\n\n"
+	text := table(rows) + "\n\n"
 	rows = [][]string{{"asked of AWS", "times"}}
 	for _, action := range slices.Sorted(maps.Keys(r.Calls)) {
 		rows = append(rows, []string{action, fmt.Sprint(r.Calls[action])})
 	}
-	return text + Table(rows) + fmt.Sprintf("\n\n  all pods run: %.1f s after they were asked for, %.0f s of them a "+
+	return text + table(rows) + fmt.Sprintf("\n\n  all pods run: %.1f s after they were asked for, %.0f s of them a "+
 		"machine's boot\n  all nodes gone: %.1f s after the Deployment shrank",
 		r.AllRun.Seconds(), eksBoot.Seconds(), r.AllGone.Seconds())
 }

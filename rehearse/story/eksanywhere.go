@@ -18,14 +18,14 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
 
-// EKSAnywhereResult is what the EKS Anywhere story recorded.
-type EKSAnywhereResult struct {
-	Steps []EKSAnywhereStep
+// eksAnywhereResult is what the EKS Anywhere story recorded.
+type eksAnywhereResult struct {
+	Steps []eksAnywhereStep
 }
 
-// EKSAnywhereStep is one thing that was done to the Cluster or in it, and what
+// eksAnywhereStep is one thing that was done to the Cluster or in it, and what
 // became of its workers meanwhile, by a watch.
-type EKSAnywhereStep struct {
+type eksAnywhereStep struct {
 	What       string
 	Took       time.Duration
 	Replicas   []int                // of the second group
@@ -36,7 +36,7 @@ type EKSAnywhereStep struct {
 type anywhere struct {
 	*scene
 	*workerRecord
-	result EKSAnywhereResult
+	result eksAnywhereResult
 }
 
 // anywhereStory is the EKS Anywhere story.
@@ -155,7 +155,7 @@ func (a *anywhere) judged(one step, judge func(passage) error) step {
 		if err != nil {
 			return err
 		}
-		a.result.Steps = append(a.result.Steps, EKSAnywhereStep{
+		a.result.Steps = append(a.result.Steps, eksAnywhereStep{
 			one.title, took, p.replicas[deploymentOf(anywhereAuto)], p.conditions,
 		})
 		if err := judge(p); err != nil {
@@ -204,7 +204,7 @@ func (a *anywhere) createCluster(ctx context.Context) error {
 
 // meanwhile is what WorkersReady was: by its reasons, the first and the last of many.
 // That the controller did not know for a moment is told if there is nothing else.
-func (s EKSAnywhereStep) meanwhile() string {
+func (s eksAnywhereStep) meanwhile() string {
 	if len(s.Conditions) == 0 {
 		return ""
 	}
@@ -230,7 +230,7 @@ func (s EKSAnywhereStep) meanwhile() string {
 }
 
 // String is the summary.
-func (r EKSAnywhereResult) String() string {
+func (r eksAnywhereResult) String() string {
 	const ready = "WorkersReady"
 	width := len(ready)
 	for _, s := range r.Steps {
@@ -242,7 +242,7 @@ func (r EKSAnywhereResult) String() string {
 			s.What, fmt.Sprintf("%.1f", s.Took.Seconds()), numbers(s.Replicas), pad(s.meanwhile(), width),
 		})
 	}
-	return Table(rows) + `
+	return table(rows) + `
 
   The count of an autoscaled group is ignored: WorkersReady lets the autoscaler size it,
   an upgrade replaces every machine and keeps their number, and the count applies again

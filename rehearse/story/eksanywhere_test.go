@@ -322,7 +322,7 @@ func TestControllerEvent(t *testing.T) {
 
 func TestEKSAnywhereResult(t *testing.T) {
 	yes, no := condition("True", "", ""), func(reason string) v1alpha1.Condition { return condition("False", reason, "x") }
-	r := EKSAnywhereResult{Steps: []EKSAnywhereStep{
+	r := eksAnywhereResult{Steps: []eksAnywhereStep{
 		{"created", 8 * time.Second, []int{1}, []v1alpha1.Condition{no("ScalingUp"), no("RollingUpgradeInProgress"), no("NodesNotReady"), yes}},
 		{"pods", 6 * time.Second, []int{1, 10}, []v1alpha1.Condition{yes}},
 		{"upgrade", 31500 * time.Millisecond, []int{10}, []v1alpha1.Condition{yes, no("OutdatedInformation"), no("RollingUpgradeInProgress"), no("OutdatedInformation"), yes}},

@@ -34,22 +34,22 @@ type WorkloadRow struct {
 	Pods stage.Pods
 }
 
-// GroupRow is the state of one node group.
-type GroupRow struct {
+// groupRow is the state of one node group.
+type groupRow struct {
 	Name  string
 	Max   int
 	Nodes stage.Nodes
 }
 
 // groupRows are node groups, in the story's order.
-type groupRows []GroupRow
+type groupRows []groupRow
 
 // groupsOf shows node groups.
 func groupsOf(groups []stage.Group) func(stage.Tally) columns {
 	return func(t stage.Tally) columns {
 		var rows groupRows
 		for _, g := range groups {
-			rows = append(rows, GroupRow{Name: g.Name, Max: g.Max, Nodes: t.Groups[g.Name]})
+			rows = append(rows, groupRow{Name: g.Name, Max: g.Max, Nodes: t.Groups[g.Name]})
 		}
 		return rows
 	}

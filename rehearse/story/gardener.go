@@ -80,19 +80,19 @@ func gardenerFlags() []string {
 	return append(growthFlags(), "--initial-node-group-backoff-duration="+gardenerBackoff.String())
 }
 
-// GardenerResult is what the Gardener story recorded.
-type GardenerResult struct {
-	Steps []GardenerStep
+// gardenerResult is what the Gardener story recorded.
+type gardenerResult struct {
+	Steps []gardenerStep
 	// Most and Least are what each pool asked for at once, by a watch: ever, and
 	// since it had its minimum first.
 	Most, Least map[string]int
 }
 
-// GardenerStep is what each pool had in each zone at the end of a step.
-type GardenerStep struct {
+// gardenerStep is what each pool had in each zone at the end of a step.
+type gardenerStep struct {
 	What  string
 	Took  time.Duration
-	Pools []PoolsRow
+	Pools []poolsRow
 }
 
 // pooled is the Gardener story while it is played.
@@ -107,14 +107,14 @@ type pooled struct {
 func gardenerStory(s *scene) *act {
 	p := &pooled{scene: s, poolRecord: newPoolRecord(gardenerNamespace), shoot: gardenerShoot(),
 		said: refusals{pools: map[string]bool{}}}
-	var r GardenerResult
+	var r gardenerResult
 	workloads, gone := gardenerWorkloads(gardenerPods), gardenerWorkloads(0)
 	// pooled is a step after which the pools are noted.
 	pooled := func(one step) step {
 		after := one.after
 		one.limit = gardenerLimit
 		one.after = func(ctx context.Context, took time.Duration) error {
-			r.Steps = append(r.Steps, GardenerStep{one.title, took, p.rows(s.Watch.Tally())})
+			r.Steps = append(r.Steps, gardenerStep{one.title, took, p.rows(s.Watch.Tally())})
 			if after == nil {
 				return nil
 			}
@@ -123,7 +123,7 @@ func gardenerStory(s *scene) *act {
 		return one
 	}
 	atMinimum := func(t stage.Tally) bool {
-		return allRun(gone...)(t) && p.everyPool(t, func(row PoolsRow) bool {
+		return allRun(gone...)(t) && p.everyPool(t, func(row poolsRow) bool {
 			return row.sum().Nodes.All == gardenerMin && row.sum().Asked == gardenerMin
 		})
 	}
@@ -137,7 +137,7 @@ To be quick it waits seconds where it would wait minutes: %q`,
 			gardenerFlags()),
 		open:    p.open,
 		edit:    withoutOthers,
-		columns: func(t stage.Tally) columns { return PoolsRows{Zones: gardenerZones, Pools: p.rows(t)} },
+		columns: func(t stage.Tally) columns { return poolsRows{Zones: gardenerZones, Pools: p.rows(t)} },
 		record:  p.record,
 		tell: []func(context.Context) error{func(ctx context.Context) error {
 			return s.hearEvents(ctx, func(event *corev1.Event) {
@@ -149,7 +149,7 @@ To be quick it waits seconds where it would wait minutes: %q`,
 			title: "the minimum, without a zone", workloads: gone,
 			what: fmt.Sprintf("each pool has its %d machines, none of them in %s", gardenerMin, gardenerZones[0]),
 			done: func(t stage.Tally) bool {
-				return p.everyPool(t, func(row PoolsRow) bool {
+				return p.everyPool(t, func(row poolsRow) bool {
 					return row.sum().Nodes.Ready == gardenerMin && row.Zones[0].Asked == 0
 				})
 			},
@@ -167,7 +167,7 @@ be. %s leaves %s its share, which nobody can use, and stays below its maximum.`,
 			begin: s.create(workloads...),
 			what:  "each pool has all that it can have, and Plimsoll has said of each why it gets no more",
 			done: func(t stage.Tally) bool {
-				return p.saidAll() && p.everyPool(t, func(row PoolsRow) bool {
+				return p.saidAll() && p.everyPool(t, func(row poolsRow) bool {
 					want := gardenerMax
 					if row.Name == gardenerFixedShares {
 						want = gardenerMin
@@ -183,7 +183,7 @@ The pools that are at their maximum buy nothing just to be spread better.`, gard
 			begin: p.giveQuota,
 			what:  fmt.Sprintf("every pool has %d machines", gardenerMax),
 			done: func(t stage.Tally) bool {
-				return p.everyPool(t, func(row PoolsRow) bool {
+				return p.everyPool(t, func(row poolsRow) bool {
 					return row.sum().Nodes.Ready == gardenerMax && t.Workloads[row.Name].Running == gardenerMax
 				})
 			},
@@ -286,20 +286,20 @@ func (p *pooled) saidAll() bool {
 }
 
 // rows are the pools as they are.
-func (p *pooled) rows(t stage.Tally) []PoolsRow {
-	var all []PoolsRow
+func (p *pooled) rows(t stage.Tally) []poolsRow {
+	var all []poolsRow
 	now := p.now()
 	for _, pool := range p.shoot.Pools {
-		row := PoolsRow{Name: pool.Name, Min: pool.Minimum, Max: pool.Maximum}
+		row := poolsRow{Name: pool.Name, Min: pool.Minimum, Max: pool.Maximum}
 		for zone := range pool.Zones {
 			name := p.shoot.Deployment(pool.Name, zone)
-			row.Zones = append(row.Zones, PoolZone{Asked: now.targets[name].replicas, Nodes: t.Groups[name]})
+			row.Zones = append(row.Zones, poolZone{Asked: now.targets[name].replicas, Nodes: t.Groups[name]})
 		}
 		all = append(all, row)
 	}
 	return all
 }
 
-func (p *pooled) everyPool(t stage.Tally, is func(PoolsRow) bool) bool {
-	return !slices.ContainsFunc(p.rows(t), func(row PoolsRow) bool { return !is(row) })
+func (p *pooled) everyPool(t stage.Tally, is func(poolsRow) bool) bool {
+	return !slices.ContainsFunc(p.rows(t), func(row poolsRow) bool { return !is(row) })
 }

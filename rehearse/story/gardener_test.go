@@ -137,10 +137,10 @@ func TestWithoutOthers(t *testing.T) {
 	}
 }
 
-func testPools() PoolsRows {
-	return PoolsRows{Zones: []string{"zone-a", "zone-b"}, Pools: []PoolsRow{
-		{Name: "lax", Min: 3, Max: 4, Zones: []PoolZone{{Asked: 1}, {Asked: 3, Nodes: stage.Nodes{All: 3, Ready: 2}}}},
-		{Name: "equitable", Min: 3, Max: 4, Zones: []PoolZone{{}, {Asked: 2, Nodes: stage.Nodes{All: 3, Ready: 3, Leaving: 1}}}},
+func testPools() poolsRows {
+	return poolsRows{Zones: []string{"zone-a", "zone-b"}, Pools: []poolsRow{
+		{Name: "lax", Min: 3, Max: 4, Zones: []poolZone{{Asked: 1}, {Asked: 3, Nodes: stage.Nodes{All: 3, Ready: 2}}}},
+		{Name: "equitable", Min: 3, Max: 4, Zones: []poolZone{{}, {Asked: 2, Nodes: stage.Nodes{All: 3, Ready: 3, Leaving: 1}}}},
 	}}
 }
 
@@ -161,17 +161,17 @@ func TestPoolsRows(t *testing.T) {
 }
 
 func TestGardenerResult(t *testing.T) {
-	rows := func(zones ...int) PoolsRow {
-		var row PoolsRow
+	rows := func(zones ...int) poolsRow {
+		var row poolsRow
 		for _, n := range zones {
-			row.Zones = append(row.Zones, PoolZone{Asked: n, Nodes: stage.Nodes{All: n, Ready: n}})
+			row.Zones = append(row.Zones, poolZone{Asked: n, Nodes: stage.Nodes{All: n, Ready: n}})
 		}
 		return row
 	}
-	r := GardenerResult{
-		Steps: []GardenerStep{
-			{What: "first", Pools: []PoolsRow{rows(0, 2, 1), rows(0, 2, 1), rows(0, 2, 1)}},
-			{What: "then", Pools: []PoolsRow{rows(0, 3, 1), rows(0, 2, 1), rows(0, 2, 2)}},
+	r := gardenerResult{
+		Steps: []gardenerStep{
+			{What: "first", Pools: []poolsRow{rows(0, 2, 1), rows(0, 2, 1), rows(0, 2, 1)}},
+			{What: "then", Pools: []poolsRow{rows(0, 3, 1), rows(0, 2, 1), rows(0, 2, 2)}},
 		},
 		Most:  map[string]int{"lax-greedy": 4, "backward-compatible": 3, "equitable": 4},
 		Least: map[string]int{"lax-greedy": 3, "backward-compatible": 3, "equitable": 3},

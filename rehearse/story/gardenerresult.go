@@ -43,7 +43,7 @@ func withoutOthers(text string) string {
 }
 
 // String is the summary.
-func (r GardenerResult) String() string {
+func (r gardenerResult) String() string {
 	rows := [][]string{{"sizing"}}
 	for _, one := range gardenerSizings {
 		rows = append(rows, []string{one.sizing})
@@ -59,7 +59,7 @@ func (r GardenerResult) String() string {
 		}
 	}
 	text := fmt.Sprintf("Machines in %s, at the end of each step:\n\n%s\n\n",
-		strings.Join(gardenerZones, "+"), Table(rows))
+		strings.Join(gardenerZones, "+"), table(rows))
 	rows = [][]string{{"sizing", "minimum", "least asked for", "most asked for", "maximum"}}
 	for _, one := range gardenerSizings {
 		rows = append(rows, []string{
@@ -67,7 +67,7 @@ func (r GardenerResult) String() string {
 			fmt.Sprint(gardenerMax),
 		})
 	}
-	return text + "Asked for by each pool at once, by a watch of all that was written (the least: once the minimum was there):\n\n" + Table(rows) + `
+	return text + "Asked for by each pool at once, by a watch of all that was written (the least: once the minimum was there):\n\n" + table(rows) + `
 
 A pool's limits hold under every sizing. Under Backward-Compatible a zone that cannot grow keeps
 its share of the maximum, and the pool is left below it; under the others its share is used elsewhere.`

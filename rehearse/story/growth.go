@@ -57,8 +57,8 @@ func growthFlags() []string {
 	}
 }
 
-// GrowthResult is what the growth story counted.
-type GrowthResult struct {
+// growthResult is what the growth story counted.
+type growthResult struct {
 	Groups    []stage.Group
 	Workloads []stage.Workload
 	Start     stage.Tally // before anything was asked for
@@ -70,7 +70,7 @@ type GrowthResult struct {
 
 // growth is the growth story.
 func growth(s *scene) *act {
-	r := &GrowthResult{Groups: growthGroups(), Workloads: growthWorkloads()}
+	r := &growthResult{Groups: growthGroups(), Workloads: growthWorkloads()}
 	gone := none(r.Workloads)
 	return &act{
 		say: fmt.Sprintf(`Plimsoll starts, with five node groups, and buys no more than it must: one node.
@@ -125,7 +125,7 @@ func atMinimum(groups []stage.Group, t stage.Tally) bool {
 }
 
 // String is the summary.
-func (r GrowthResult) String() string {
+func (r growthResult) String() string {
 	rows := [][]string{{"node group", "at start", "bought", "peak", "left", "minimum"}}
 	number := strconv.Itoa
 	for _, g := range r.Groups {
@@ -138,7 +138,7 @@ func (r GrowthResult) String() string {
 	rows = append(rows, []string{
 		"all", number(start.All), number(end.Ever - start.Ever), number(end.Peak), number(end.All), "",
 	})
-	text := Table(rows) + "\n\n"
+	text := table(rows) + "\n\n"
 
 	rows = [][]string{{"workload", "pods run", "of", "had to wait"}}
 	for _, w := range r.Workloads {
@@ -146,7 +146,7 @@ func (r GrowthResult) String() string {
 			w.Name, number(r.Full.Workloads[w.Name].Running), number(w.Replicas), number(r.Full.Workloads[w.Name].Waited),
 		})
 	}
-	text += Table(rows) + "\n\n"
+	text += table(rows) + "\n\n"
 	return text + fmt.Sprintf("  all pods run: %.1f s after they were asked for\n  all nodes gone that should go: %.1f s "+
 		"after the Deployments shrank",
 		r.AllRun.Seconds(), r.AllGone.Seconds())

@@ -7,28 +7,28 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
 
-// PoolsRows are the part of a frame that shows worker pools over their zones.
-type PoolsRows struct {
+// poolsRows are the part of a frame that shows worker pools over their zones.
+type poolsRows struct {
 	Zones []string // what stands over their columns
-	Pools []PoolsRow
+	Pools []poolsRow
 }
 
-// PoolsRow is one worker pool.
-type PoolsRow struct {
+// poolsRow is one worker pool.
+type poolsRow struct {
 	Name     string
 	Min, Max int
-	Zones    []PoolZone
+	Zones    []poolZone
 }
 
-// PoolZone is a pool's part in one zone.
-type PoolZone struct {
+// poolZone is a pool's part in one zone.
+type poolZone struct {
 	Asked int
 	Nodes stage.Nodes
 }
 
 // sum is the pool's, over its zones.
-func (r PoolsRow) sum() PoolZone {
-	var sum PoolZone
+func (r poolsRow) sum() poolZone {
+	var sum poolZone
 	for _, z := range r.Zones {
 		sum.Asked += z.Asked
 		sum.Nodes.All += z.Nodes.All
@@ -39,11 +39,11 @@ func (r PoolsRow) sum() PoolZone {
 }
 
 // text draws the zone's nodes, and as dots what it asks for beyond them.
-func (z PoolZone) text() string {
+func (z poolZone) text() string {
 	return boxes(z.Nodes) + strings.Repeat("·", max(0, z.Asked-z.Nodes.All))
 }
 
-func (p PoolsRows) width() int {
+func (p poolsRows) width() int {
 	names := 0
 	for _, row := range p.Pools {
 		names = max(names, len(row.Name))
@@ -52,7 +52,7 @@ func (p PoolsRows) width() int {
 }
 
 // lines renders the rows, with the names padded to so many columns.
-func (p PoolsRows) lines(names int) []string {
+func (p poolsRows) lines(names int) []string {
 	const zoneWidth = 12
 	head := "    " + pad("", names)
 	for _, zone := range p.Zones {
@@ -71,7 +71,7 @@ func (p PoolsRows) lines(names int) []string {
 }
 
 // line tells the rows in one line.
-func (p PoolsRows) line() string {
+func (p poolsRows) line() string {
 	var parts []string
 	for _, row := range p.Pools {
 		var zones []string

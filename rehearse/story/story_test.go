@@ -56,7 +56,7 @@ func TestAccountStrandsWhatTheOwnShapeCannotUse(t *testing.T) {
 	done.Status.Phase = corev1.PodSucceeded
 	pods = append(pods, done, pod("z", "", "1", "1Gi"))
 
-	got := Account(nodes, pods, map[string]int64{"ratio-1-8": 8 * gib, "ratio-1-16": 16 * gib})
+	got := account(nodes, pods, map[string]int64{"ratio-1-8": 8 * gib, "ratio-1-16": 16 * gib})
 	for group, want := range map[string]Usage{
 		"ratio-1-8": {Nodes: 1, AllocatableCPU: 8000, RequestedCPU: 8000, AllocatableMem: 64 * gib, RequestedMem: 56 * gib, StrandedMem: 8 * gib},
 		"ratio-1-16": {
@@ -80,13 +80,13 @@ func TestAffinityRunCountsWhoWaited(t *testing.T) {
 		pods: append(repeat(3, pod(newWorkload, "old", "1", "7Gi")),
 			pod(newWorkload, "new", "1", "7Gi"), pod("own-1-8", "new", "1", "8Gi"), pod(newWorkload, "", "1", "7Gi")),
 	}
-	var r AffinityRun
+	var r affinityRun
 	r.count(before, after)
 	if r.Waited != 1 || r.Placed["ratio-1-16"] != 3 || r.Placed["ratio-1-8"] != 1 {
 		t.Errorf("got %d waiting, placed %v", r.Waited, r.Placed)
 	}
-	bound := AffinityRun{Required: true, Before: r.Before, After: r.Before, Placed: map[string]int{}}
-	text := CompareAffinity(r, bound)
+	bound := affinityRun{Required: true, Before: r.Before, After: r.Before, Placed: map[string]int{}}
+	text := compareAffinity(r, bound)
 	for _, want := range []string{
 		"1 nodes bought; 1 of 4 pods waited for them",
 		"As it is, 3 of the 1:7 pods went to 1:16 nodes, which strands 27 GiB there",
@@ -99,7 +99,7 @@ func TestAffinityRunCountsWhoWaited(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	got := Table([][]string{{"group", "nodes", "left"}, {"é", "7", "0"}, {"general-a", "12", ""}})
+	got := table([][]string{{"group", "nodes", "left"}, {"é", "7", "0"}, {"general-a", "12", ""}})
 	want := `
     group      nodes  left
     ---------  -----  ----
@@ -108,7 +108,7 @@ func TestTable(t *testing.T) {
 	if got != want[1:] {
 		t.Errorf("got\n%s", got)
 	}
-	if Table(nil) != "" {
+	if table(nil) != "" {
 		t.Error("an empty table renders as something")
 	}
 }
@@ -238,7 +238,7 @@ func TestScreenOnATerminalRedrawsInPlace(t *testing.T) {
 
 func TestGrowthResult(t *testing.T) {
 	groups := []stage.Group{{Name: "a", Min: 1, Max: 9}, {Name: "b", Max: 9}}
-	r := GrowthResult{
+	r := growthResult{
 		Groups:    groups,
 		Workloads: []stage.Workload{{Name: "web", Replicas: 12}},
 		Start:     stage.Tally{Groups: map[string]stage.Nodes{"a": {All: 1, Ever: 1, Peak: 1}}},
@@ -314,7 +314,7 @@ groups:
 }
 
 func TestEKSResult(t *testing.T) {
-	r := EKSResult{
+	r := eksResult{
 		End:    stage.Tally{Groups: map[string]stage.Nodes{eksGroup: {Ever: 3, Peak: 3}}},
 		Calls:  map[string]int{"SetDesiredCapacity": 1},
 		AllRun: 9 * time.Second, AllGone: 10 * time.Second,

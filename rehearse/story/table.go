@@ -6,9 +6,9 @@ import (
 	"text/tabwriter"
 )
 
-// Table renders rows in columns, the first row being the head. The first column
+// table renders rows in columns, the first row being the head. The first column
 // is to the left, all others to the right.
-func Table(rows [][]string) string {
+func table(rows [][]string) string {
 	if len(rows) == 0 {
 		return ""
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
 
-// WorkersRows are the part of a frame that shows the worker groups of an EKS
+// workersRows are the part of a frame that shows the worker groups of an EKS
 // Anywhere Cluster, and what its condition says of them.
-type WorkersRows struct {
+type workersRows struct {
 	Version string // of Kubernetes, that all machines shall have
-	Groups  []WorkersRow
+	Groups  []workersRow
 	Ready   v1alpha1.Condition
 }
 
-// WorkersRow is one worker group: what the Cluster says, and what there is.
-type WorkersRow struct {
+// workersRow is one worker group: what the Cluster says, and what there is.
+type workersRow struct {
 	Name     string
 	Count    int
 	Range    *v1alpha1.AutoscalingConfiguration // nil: the count applies
@@ -30,12 +30,12 @@ type WorkersRow struct {
 }
 
 // newWorkersRows picks the rows, in the order of the Cluster's spec.
-func newWorkersRows(cluster string, w workerState, tally stage.Tally) WorkersRows {
-	rows := WorkersRows{Version: machineVersion(w.spec.KubernetesVersion), Ready: w.ready}
+func newWorkersRows(cluster string, w workerState, tally stage.Tally) workersRows {
+	rows := workersRows{Version: machineVersion(w.spec.KubernetesVersion), Ready: w.ready}
 	for _, g := range w.spec.WorkerNodeGroupConfigurations {
 		name := cluster + "-" + g.Name
 		d, there := w.deployments[name]
-		row := WorkersRow{Name: g.Name, Count: 1, Range: g.AutoscalingConfiguration, There: there, Replicas: d.replicas,
+		row := workersRow{Name: g.Name, Count: 1, Range: g.AutoscalingConfiguration, There: there, Replicas: d.replicas,
 			Ready: d.ready, Nodes: tally.Groups[name]}
 		if g.Count != nil {
 			row.Count = *g.Count
@@ -54,7 +54,7 @@ func machineVersion(version string) string {
 	return "v" + version + ".0"
 }
 
-func (w WorkersRows) width() int {
+func (w workersRows) width() int {
 	names := 0
 	for _, g := range w.Groups {
 		names = max(names, len(g.Name))
@@ -63,7 +63,7 @@ func (w WorkersRows) width() int {
 }
 
 // count is what the Cluster says of the group's size, in two columns.
-func (g WorkersRow) count() (count, bounds string) {
+func (g workersRow) count() (count, bounds string) {
 	if g.Range == nil {
 		return fmt.Sprint(g.Count), ""
 	}
@@ -71,7 +71,7 @@ func (g WorkersRow) count() (count, bounds string) {
 }
 
 // lines renders the rows, with the names padded to so many columns.
-func (w WorkersRows) lines(names int) []string {
+func (w workersRows) lines(names int) []string {
 	const row = "    %s  %9s  %10s  %8s  %5s  %8s   %s"
 	lines := []string{
 		"  worker groups   " + nodeLegend,
@@ -91,7 +91,7 @@ func (w WorkersRows) lines(names int) []string {
 }
 
 // line tells the rows in one line: of the condition, the reason alone.
-func (w WorkersRows) line() string {
+func (w workersRows) line() string {
 	var parts []string
 	for _, g := range w.Groups {
 		count, bounds := g.count()

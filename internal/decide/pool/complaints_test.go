@@ -61,7 +61,7 @@ func Test8534AZoneIsOut(t *testing.T) {
 		if d := cmp.Diff(want, maxs); d != "" {
 			t.Errorf("%s: max (-want +got): %s", s, d)
 		}
-		if can, room := usable(shares, m), Room(limits, m); can < room {
+		if can, room := usable(shares, m), room(limits, m); can < room {
 			t.Errorf("%s: the others can use %d of %d", s, can, room)
 		}
 	}

@@ -24,7 +24,7 @@ func TestHoleATheSumIsBounded(t *testing.T) {
 		}
 		shares := Shares(LaxGreedy, limits, m)
 		for _, i := range order {
-			m[i].Target += min(shares[i].Max-m[i].Target, Room(limits, m))
+			m[i].Target += min(shares[i].Max-m[i].Target, room(limits, m))
 		}
 		if got := Targets(m); got != limits.Max {
 			t.Errorf("in the order %v they have %d", order, got)

@@ -36,7 +36,7 @@ func Of(s *model.Snapshot) []Pool {
 	}
 	var pools []Pool
 	for _, p := range s.Pools {
-		sizing, err := Parse(p.Sizing)
+		sizing, err := parse(p.Sizing)
 		switch {
 		case p.Sizing == "":
 			sizing = LaxGreedy

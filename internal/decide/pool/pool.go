@@ -39,8 +39,8 @@ const (
 	Equitable Sizing = "Equitable"
 )
 
-// Parse reads a strategy's name; the empty one is Equitable.
-func Parse(name string) (Sizing, error) {
+// parse reads a strategy's name; the empty one is Equitable.
+func parse(name string) (Sizing, error) {
 	switch s := Sizing(name); s {
 	case "":
 		return Equitable, nil
@@ -100,11 +100,11 @@ func Targets(members []Member) int {
 	return sum
 }
 
-// Room is how many more nodes the pool may have; none if it has too many.
-func Room(l Bounds, members []Member) int { return max(0, l.Max-Targets(members)) }
+// room is how many more nodes the pool may have; none if it has too many.
+func room(l Bounds, members []Member) int { return max(0, l.Max-Targets(members)) }
 
 func laxGreedy(l Bounds, members []Member) []Share {
-	room := Room(l, members)
+	room := room(l, members)
 	out := make([]Share, len(members))
 	for i, m := range members {
 		out[i].Max = m.Target
@@ -117,7 +117,7 @@ func laxGreedy(l Bounds, members []Member) []Share {
 }
 
 func backwardCompatible(l Bounds, members []Member) []Share {
-	room := Room(l, members)
+	room := room(l, members)
 	stay := 0 // the members that are not leaving
 	for _, m := range members {
 		if !m.Leaving {
@@ -155,7 +155,7 @@ func distribute(i, total, n int) int {
 // equitable raises a level until the pool would be full: each member may rise to
 // it. Those that cannot grow count as they are.
 func equitable(l Bounds, members []Member) []Share {
-	room, all := Room(l, members), Targets(members)
+	room, all := room(l, members), Targets(members)
 	var free []int
 	stuck := 0
 	for i, m := range members {
@@ -223,7 +223,7 @@ func levelOf(want int, members []Member, free []int) int {
 // pool's maximum does.
 func Fill(s Sizing, l Bounds, members []Member) []int {
 	raise := make([]int, len(members))
-	missing := min(l.Min-Targets(members), Room(l, members))
+	missing := min(l.Min-Targets(members), room(l, members))
 	shares := Shares(s, l, members)
 	for _, within := range []bool{true, false} {
 		for ; missing > 0; missing-- {

@@ -166,7 +166,7 @@ func TestAPoolKeepsItsLimits(t *testing.T) {
 				t.Fatalf("%s %v: filled from %d to %d: %v", sizing, l, before, filled, m)
 			}
 			// 2. Growth, in any order, of as much as is wished for.
-			shares, room := Shares(sizing, l, m), Room(l, m)
+			shares, room := Shares(sizing, l, m), room(l, m)
 			for i := range m {
 				if shares[i].Max < m[i].Target || m[i].Blocked && sizing != BackwardCompatible && shares[i].Max != m[i].Target {
 					t.Fatalf("%s %v: share %+v of %+v", sizing, l, shares[i], m[i])
@@ -231,11 +231,11 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]Sizing{
 		"": Equitable, "Equitable": Equitable, "Lax-Greedy": LaxGreedy, "Backward-Compatible": BackwardCompatible,
 	} {
-		if got, err := Parse(text); err != nil || got != want {
+		if got, err := parse(text); err != nil || got != want {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
-	if _, err := Parse("equitable "); err == nil {
+	if _, err := parse("equitable "); err == nil {
 		t.Error("a name that is none is taken")
 	}
 }

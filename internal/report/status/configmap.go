@@ -16,7 +16,7 @@ func DocumentIn(m *corev1.ConfigMap) (d Document, text string, err error) {
 		return Document{}, "", fmt.Errorf("read the ConfigMap %s/%s: %w", m.Namespace, m.Name,
 			errors.New("it has no key "+Key))
 	}
-	if d, err = Parse(text); err != nil {
+	if d, err = parse(text); err != nil {
 		return Document{}, text, fmt.Errorf("read the key %s of the ConfigMap %s/%s: %w", Key, m.Namespace, m.Name, err)
 	}
 	return d, text, nil
@@ -29,7 +29,7 @@ func MemoryIn(m *corev1.ConfigMap) (model.Memory, error) {
 	if !ok {
 		return model.Memory{}, nil
 	}
-	memory, err := DecodeMemory(text)
+	memory, err := decodeMemory(text)
 	if err != nil {
 		return model.Memory{}, fmt.Errorf("read the annotation %s of the ConfigMap %s/%s: %w", MemoryAnnotation,
 			m.Namespace, m.Name, err)

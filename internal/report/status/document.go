@@ -231,8 +231,8 @@ func stamped(text string) time.Time {
 	return at
 }
 
-// Parse reads a document. Fields that it does not know are left out.
-func Parse(text string) (Document, error) {
+// parse reads a document. Fields that it does not know are left out.
+func parse(text string) (Document, error) {
 	var d Document
 	if text == "" {
 		return d, errors.New("it is empty")

@@ -145,9 +145,9 @@ func encode(m model.Memory) (string, error) {
 	return b.String(), nil
 }
 
-// DecodeMemory reads what EncodeMemory wrote, also in the form of before it had versions
+// decodeMemory reads what EncodeMemory wrote, also in the form of before it had versions
 // (ADR 35). Fields that it does not know are left out.
-func DecodeMemory(text string) (model.Memory, error) {
+func decodeMemory(text string) (model.Memory, error) {
 	plain := []byte(text)
 	if rest, ok := strings.CutPrefix(text, packed); ok {
 		zip, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(rest)))

@@ -63,7 +63,7 @@ func TestSinceWhenANodeStays(t *testing.T) {
 		} else {
 			c.Plan.Kept = verdicts
 		}
-		d, err := Parse(text(t, Of(now, c, before)))
+		d, err := parse(text(t, Of(now, c, before)))
 		if err != nil || len(d.Stays.Nodes) != 1 {
 			t.Fatalf("%v, %+v", err, d.Stays)
 		}
@@ -199,7 +199,7 @@ func TestListsOfNodesGoFirst(t *testing.T) {
 			model.Group{Group: provider.Group{ID: provider.GroupID(
 				fmt.Sprintf("g-%04d-%s", i, strings.Repeat("x", 60)))}})
 	}
-	d, err := Parse(text(t, Of(start, c, Document{})))
+	d, err := parse(text(t, Of(start, c, Document{})))
 	if err != nil || len(d.NodeGroups) != 1300 || d.Message != "" || len(d.Stays.Nodes) != 0 || d.Stays.Total != 1000 ||
 		len(d.Stays.Reasons) != 3 {
 		t.Errorf("%v: %d groups, %q, %d nodes listed of %d", err, len(d.NodeGroups), d.Message,

@@ -189,7 +189,7 @@ func TestExportersCanReadIt(t *testing.T) {
 // the text; what changes gets a new one.
 func TestTransitionTimes(t *testing.T) {
 	c := cycle()
-	first, err := Parse(text(t, Of(start, c, Document{})))
+	first, err := parse(text(t, Of(start, c, Document{})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestTooManyGroups(t *testing.T) {
 	}
 	c.Snapshot.Groups[len(c.Snapshot.Groups)-1].Unhealthy = &model.Verdict{Reason: model.GroupUnhealthy}
 	out := text(t, Of(start, c, Document{}))
-	d, err := Parse(out)
+	d, err := parse(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,11 +302,11 @@ func TestParse(t *testing.T) {
 		"a list":  "- a\n",
 		"no YAML": "{",
 	} {
-		if d, err := Parse(doc); err == nil {
+		if d, err := parse(doc); err == nil {
 			t.Errorf("%s: %+v", what, d)
 		}
 	}
-	d, err := Parse("autoscalerStatus: Running\nsomethingNew: 1\ntime: 2026-03-01 12:00:00.5 +0000 UTC\n")
+	d, err := parse("autoscalerStatus: Running\nsomethingNew: 1\ntime: 2026-03-01 12:00:00.5 +0000 UTC\n")
 	if err != nil || !d.Made().Equal(time.Date(2026, 3, 1, 12, 0, 0, 5e8, time.UTC)) {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -342,7 +342,7 @@ func TestMemorySurvives(t *testing.T) {
 		if err != nil || dropped != (Dropped{}) || strings.HasPrefix(out, packed) != isPacked {
 			t.Fatalf("%d: dropped %+v, packed %v, %v", unneeded, dropped, strings.HasPrefix(out, packed), err)
 		}
-		got, err := DecodeMemory(out)
+		got, err := decodeMemory(out)
 		if len(want.Unneeded) == 0 {
 			want.Unneeded = nil
 		}
@@ -360,7 +360,7 @@ func TestMemoryThatDoesNotFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := DecodeMemory(out)
+	got, err := decodeMemory(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,7 +427,7 @@ func TestMemoryOfALargeGrowth(t *testing.T) {
 			t.Errorf("%+v: %d bytes, %v", c, len(out), err)
 			continue
 		}
-		got, err := DecodeMemory(out)
+		got, err := decodeMemory(out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -470,7 +470,7 @@ func TestMemoryThatCannotBeRead(t *testing.T) {
 	if got, err := MemoryIn(&corev1.ConfigMap{}); err != nil || !cmp.Equal(got, model.Memory{}) {
 		t.Errorf("absent: %+v, %v", got, err)
 	}
-	if got, err := DecodeMemory(`{"asks":[{"id":"a","group":"g","units":[],"later":1}],"newer":true}`); err != nil ||
+	if got, err := decodeMemory(`{"asks":[{"id":"a","group":"g","units":[],"later":1}],"newer":true}`); err != nil ||
 		len(got.Asks) != 1 {
 		t.Errorf("of a newer version: %+v, %v", got, err)
 	}
@@ -483,7 +483,7 @@ func TestMemoryOfBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := DecodeMemory(string(text))
+	got, err := decodeMemory(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -514,7 +514,7 @@ func TestMemoryOfBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, err := DecodeMemory(again); err != nil || cmp.Diff(got, back) != "" {
+	if back, err := decodeMemory(again); err != nil || cmp.Diff(got, back) != "" {
 		t.Errorf("written and read again: %v\n%s", err, cmp.Diff(got, back))
 	}
 	var before, after map[string]any
@@ -532,7 +532,7 @@ func TestMemoryOfBefore(t *testing.T) {
 
 // TestMemoryOfALaterVersion: it is not read in part, and the error says why.
 func TestMemoryOfALaterVersion(t *testing.T) {
-	got, err := DecodeMemory(`{"version":3,"unneeded":{"n":"2026-01-01T00:00:00Z"}}`)
+	got, err := decodeMemory(`{"version":3,"unneeded":{"n":"2026-01-01T00:00:00Z"}}`)
 	if err == nil || !strings.Contains(err.Error(), "version 3") ||
 		!strings.Contains(err.Error(), "up to version 2") || !cmp.Equal(got, model.Memory{}) {
 		t.Errorf("%+v, %v", got, err)
@@ -545,7 +545,7 @@ func FuzzMemory(f *testing.F) {
 	f.Add(`{"asks":[{"id":"a","group":"g","at":"2026-01-01T00:00:00Z","units":[{}]}]}`)
 	f.Add(packed + "H4sIAAAAAAAA/6uuBQBDv6ajAgAAAA==")
 	f.Fuzz(func(t *testing.T, in string) {
-		m, err := DecodeMemory(in)
+		m, err := decodeMemory(in)
 		if err != nil {
 			return
 		}
@@ -553,7 +553,7 @@ func FuzzMemory(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := DecodeMemory(out); err != nil {
+		if _, err := decodeMemory(out); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -44,9 +44,9 @@ const (
 	knownFile = "/core/setup/setup.go"
 )
 
-// ErrNoFiles tells that the module's files are neither embedded nor where the
+// errNoFiles tells that the module's files are neither embedded nor where the
 // compiler found them.
-var ErrNoFiles = errors.New("the files of the Cluster API module are not in this binary; build it with `make build`")
+var errNoFiles = errors.New("the files of the Cluster API module are not in this binary; build it with `make build`")
 
 //go:embed all:upstream
 var embedded embed.FS
@@ -111,7 +111,7 @@ func readFrom(embedded fs.FS, root, file string) ([]byte, error) {
 	}
 	data, err = os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w (looked for %s in %s)", ErrNoFiles, file, root)
+		return nil, fmt.Errorf("%w (looked for %s in %s)", errNoFiles, file, root)
 	}
 	return data, err
 }

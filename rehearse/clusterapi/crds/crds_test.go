@@ -27,7 +27,7 @@ func TestDefinitionIsUpstreams(t *testing.T) {
 		!slices.Contains(served, "v1beta2") {
 		t.Errorf("got %s with the versions %v", definition.Name, served)
 	}
-	if _, err := Definition("unknown.cluster.x-k8s.io"); !errors.Is(err, ErrNoFiles) {
+	if _, err := Definition("unknown.cluster.x-k8s.io"); !errors.Is(err, errNoFiles) {
 		t.Errorf("an unknown definition: got %v", err)
 	}
 }
@@ -68,7 +68,7 @@ func TestFilesComeFromTheBinaryThenFromTheModule(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", name, data, err, want)
 		}
 	}
-	if _, err := readFrom(carried, root, "old"); !errors.Is(err, ErrNoFiles) ||
+	if _, err := readFrom(carried, root, "old"); !errors.Is(err, errNoFiles) ||
 		!strings.Contains(err.Error(), "make build") {
 		t.Errorf("a file of another version: got %v", err)
 	}

@@ -39,8 +39,8 @@ type Group struct {
 // GroupOf is the name of the group of a node of any world; empty for other nodes.
 func GroupOf(node *corev1.Node) string { return world.GroupOf(node) }
 
-// Templates writes the groups as a file of node templates for the kwok provider.
-func Templates(groups []Group) ([]byte, error) {
+// templates writes the groups as a file of node templates for the kwok provider.
+func templates(groups []Group) ([]byte, error) {
 	list := corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}}
 	for _, g := range groups {
 		node, err := g.node()

@@ -77,7 +77,7 @@ func (s *Stage) Close() error {
 // Autoscale starts Plimsoll with these node groups in the world of kwok, and returns
 // once it is ready.
 func (s *Stage) Autoscale(ctx context.Context, binary string, groups []Group, flags ...string) error {
-	templates, err := Templates(groups)
+	templates, err := templates(groups)
 	if err != nil {
 		return err
 	}

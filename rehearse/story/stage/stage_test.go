@@ -142,7 +142,7 @@ func TestWaitTellsWhatDidNotHappen(t *testing.T) {
 
 func TestTemplates(t *testing.T) {
 	taint := corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoSchedule}
-	data, err := Templates([]Group{
+	data, err := templates([]Group{
 		{Name: "g", Zone: "z", CPU: "8", Memory: "32Gi", Min: 2, Max: 5, Taints: []corev1.Taint{taint}},
 	})
 	if err != nil {
@@ -159,7 +159,7 @@ func TestTemplates(t *testing.T) {
 		node.Status.Allocatable.Cpu().Value() != 8 || len(node.Spec.Taints) != 1 || node.Spec.Taints[0] != taint {
 		t.Errorf("got %+v", node)
 	}
-	if _, err := Templates([]Group{{Name: "g", CPU: "eight", Memory: "1Gi"}}); err == nil || !strings.Contains(err.Error(), `group g: cpu "eight"`) {
+	if _, err := templates([]Group{{Name: "g", CPU: "eight", Memory: "1Gi"}}); err == nil || !strings.Contains(err.Error(), `group g: cpu "eight"`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Namespace is where the workloads of a stage live.
-const Namespace = metav1.NamespaceDefault
+// namespace is where the workloads of a stage live.
+const namespace = metav1.NamespaceDefault
 
 // workloadLabel tells a pod's workload.
 const workloadLabel = "app"
@@ -62,7 +62,7 @@ func (w Workload) Deployment() (*appsv1.Deployment, error) {
 		}}
 	}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: Namespace, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: namespace, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To(int32(w.Replicas)),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -97,7 +97,7 @@ func (s *Stage) Create(ctx context.Context, workloads ...Workload) error {
 		if err != nil {
 			return err
 		}
-		if _, err := s.Client.AppsV1().Deployments(Namespace).Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
+		if _, err := s.Client.AppsV1().Deployments(namespace).Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("create the Deployment %s: %w", w.Name, err)
 		}
 	}
@@ -107,10 +107,10 @@ func (s *Stage) Create(ctx context.Context, workloads ...Workload) error {
 // Scale sets how many pods a workload wants.
 func (s *Stage) Scale(ctx context.Context, name string, replicas int) error {
 	scale := &autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
 		Spec:       autoscalingv1.ScaleSpec{Replicas: int32(replicas)},
 	}
-	if _, err := s.Client.AppsV1().Deployments(Namespace).
+	if _, err := s.Client.AppsV1().Deployments(namespace).
 		UpdateScale(ctx, name, scale, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("scale the Deployment %s to %d: %w", name, replicas, err)
 	}
