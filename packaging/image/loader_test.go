@@ -34,7 +34,8 @@ func TestLoaderIsSeen(t *testing.T) {
 
 func TestWhatDoesNotBelongTogether(t *testing.T) {
 	of := func(architecture, commit string) Binary {
-		return Binary{Platform: v1.Platform{Architecture: architecture}, About: About{Version: "v1", Commit: commit}}
+		platform := v1.Platform{OS: "linux", Architecture: architecture}
+		return Binary{Platform: platform, About: About{Version: "v1", Commit: commit}}
 	}
 	for says, binaries := range map[string][]Binary{
 		"name one per platform":   nil,
