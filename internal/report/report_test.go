@@ -408,7 +408,10 @@ func TestReadsThatFailed(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	d := newDesk(func(s *Settings) { s.PerGroupMetrics = true })
+	d := newDesk(func(s *Settings) {
+		s.PerGroupMetrics = true
+		s.Policy.ScaleDown.MinCoresTotal, s.Policy.ScaleDown.MinMemoryTotal = 8, 2<<30
+	})
 	c := growing(3, 2, says("a", model.GroupAtMax, ""))
 	c.Plan.Kept = []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Reason: model.Cooldown}}}
 	d.report(t, c)
@@ -421,7 +424,10 @@ func TestMetrics(t *testing.T) {
 		`cluster_autoscaler_unschedulable_pods_count{type="scheduler_unprocessed"} 0`,
 		`cluster_autoscaler_max_nodes_count 50`,
 		`cluster_autoscaler_cluster_cpu_current_cores 8`,
+		`cluster_autoscaler_cpu_limits_cores{direction="minimum"} 8`,
 		`cluster_autoscaler_cpu_limits_cores{direction="maximum"} 100`,
+		`cluster_autoscaler_memory_limits_bytes{direction="minimum"} 2.147483648e+09`,
+		`cluster_autoscaler_memory_limits_bytes{direction="maximum"} 1.099511627776e+12`,
 		`cluster_autoscaler_cluster_memory_current_bytes 1.073741824e+09`,
 		`cluster_autoscaler_unneeded_nodes_count 0`,
 		`cluster_autoscaler_unremovable_nodes_count{reason="Cooldown"} 1`,
