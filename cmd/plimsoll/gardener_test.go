@@ -121,7 +121,8 @@ func TestGardenerFlagsAreDocumented(t *testing.T) {
 			case f.Name == "help" || f.Name == "v":
 			case row == "":
 				t.Errorf("%v: --%s is not documented", path, f.Name)
-			case f.DefValue != "" && f.DefValue != "[]" && !strings.Contains(row, strings.ReplaceAll(f.DefValue, ":"+imageTag(), ":<version>")):
+			case f.DefValue != "" && f.DefValue != "[]" &&
+				!strings.Contains(row, strings.ReplaceAll(f.DefValue, ":"+imageTag(), ":<version>")):
 				t.Errorf("%v: --%s: its default %q is not in %q", path, f.Name, f.DefValue, row)
 			}
 		})

@@ -32,7 +32,8 @@ func groupsCommand() *cobra.Command {
 			return err
 		}
 		deadline, log := s.config.Cloud.InventoryDeadline, s.log
-		ctx, cancel := context.WithTimeoutCause(cmd.Context(), deadline, fmt.Errorf("no answer within %s (--inventory-deadline)", deadline))
+		ctx, cancel := context.WithTimeoutCause(cmd.Context(), deadline,
+			fmt.Errorf("no answer within %s (--inventory-deadline)", deadline))
 		defer cancel()
 		if s.config.Logging.Verbosity < 4 {
 			log = slog.New(slog.DiscardHandler) // what a person should know is in the answer
@@ -53,6 +54,7 @@ func groupsCommand() *cobra.Command {
 // help shows a command with flags in sections: flagged is the text of these.
 func help(cmd *cobra.Command, flagged func() string) {
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n%s", cmd.Short, cmd.UseLine(), cmd.Example, flagged())
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n%s",
+			cmd.Short, cmd.UseLine(), cmd.Example, flagged())
 	})
 }

@@ -39,12 +39,15 @@ The translation goes to standard output, and what differs, with what to do next,
 		},
 	}
 	var file, image, namespace string
-	cmd.Flags().StringVarP(&file, "filename", "f", "", "the file: manifests, or values of the Cluster Autoscaler's chart; -: standard input")
-	cmd.Flags().StringVar(&image, "image", "", "Plimsoll's image (default: the chart's, and in a Deployment "+defaultImage()+")")
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "with values: the namespace of the Cluster Autoscaler's release, which values do not say; where extraArgs.namespace names another one, that")
+	flags := cmd.Flags()
+	flags.StringVarP(&file, "filename", "f", "",
+		"file with manifests, or values of the Cluster Autoscaler's chart; -: standard input")
+	flags.StringVar(&image, "image", "", "Plimsoll's image (default: the chart's, and in a Deployment "+defaultImage()+")")
+	flags.StringVarP(&namespace, "namespace", "n", "",
+		"for values: namespace of the Cluster Autoscaler's release, unless extraArgs.namespace names one")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
-			return errors.New("--filename (-f) is missing: which file has the Cluster Autoscaler's Deployment, or its Helm values?")
+			return errors.New("--filename (-f) is missing: the file with the Cluster Autoscaler's Deployment or Helm values")
 		}
 		var text []byte
 		var err error
@@ -58,7 +61,9 @@ The translation goes to standard output, and what differs, with what to do next,
 		if err != nil {
 			return fmt.Errorf("read what to migrate: %w", err)
 		}
-		result, err := migrate.Translate(text, migrate.Settings{Image: image, DefaultImage: defaultImage(), Providers: providers.All(), File: name, Namespace: namespace})
+		result, err := migrate.Translate(text, migrate.Settings{
+			Image: image, DefaultImage: defaultImage(), Providers: providers.All(), File: name, Namespace: namespace,
+		})
 		if err != nil {
 			return err
 		}

@@ -98,7 +98,9 @@ func run(ctx context.Context, s *start, mode config.Mode) error {
 	reporter := report.New(recorder, report.Settings{
 		Namespace: c.Cluster.Namespace, StatusConfigMap: c.Report.StatusConfigMap, StatusInterval: c.Loop.ScanInterval,
 		PerGroupMetrics: c.Report.PerGroupMetrics, DuplicatedEvents: c.Report.DuplicatedEvents,
-		Health: report.HealthLimits{MaxInactivity: c.HTTP.MaxInactivity, MaxFailingTime: c.HTTP.MaxFailingTime, MaxStartupTime: c.HTTP.MaxStartupTime},
+		Health: report.HealthLimits{
+			MaxInactivity: c.HTTP.MaxInactivity, MaxFailingTime: c.HTTP.MaxFailingTime, MaxStartupTime: c.HTTP.MaxStartupTime,
+		},
 		Policy: c.Policy, Observe: mode.Observe,
 	}, log)
 	cloud, err := s.newProvider(ctx, reporter.Registry(), log)
@@ -106,7 +108,8 @@ func run(ctx context.Context, s *start, mode config.Mode) error {
 		return err
 	}
 	if mode.Observe {
-		log.Info("observe mode: nothing is bought, removed or written but the lease and the status ConfigMap", "lease", c.Leader.Name, "status_config_map", c.Report.StatusConfigMap)
+		log.Info("observe mode: nothing is bought, removed or written but the lease and the status ConfigMap",
+			"lease", c.Leader.Name, "status_config_map", c.Report.StatusConfigMap)
 		cloud = onlyRead(cloud)
 	}
 	stopServer, err := serve(c.HTTP.Address, reporter.Handler(), log)
@@ -176,7 +179,8 @@ func (p parts) lead(ctx context.Context, may func() error) error {
 	err := p.observer.WaitForInventory(soon, policy.InventoryNotBefore)
 	stopWaiting()
 	if err != nil && ctx.Err() == nil {
-		p.log.Warn("leading without a first read of the cloud: nothing is bought or removed before there is one", "error", err)
+		p.log.Warn("leading without a first read of the cloud: nothing is bought or removed before there is one",
+			"error", err)
 	}
 	// What must survive a change of leader is in the status ConfigMap. It is read
 	// before this process writes there, and kept up to date from then on.
@@ -198,7 +202,8 @@ func (p parts) lead(ctx context.Context, may func() error) error {
 	}, p.reporter.Failed)
 	// The write under way is finished, within its own deadline, unless that leaves
 	// no time for the rest.
-	lasts, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(p.config.Policy.CallDeadline, grace-lastStatus-closing))
+	lasts, cancel := context.WithTimeout(context.WithoutCancel(ctx),
+		min(p.config.Policy.CallDeadline, grace-lastStatus-closing))
 	defer cancel()
 	if err := actor.Close(lasts); err != nil {
 		p.log.Warn("a write is still under way", "err", err)
@@ -245,14 +250,17 @@ func remembered(ctx context.Context, c config.Config, client kubernetes.Interfac
 	defer cancel()
 	left, err := report.ReadLeft(soon, client, c.Cluster.Namespace, c.Report.StatusConfigMap)
 	if err != nil && ctx.Err() == nil {
-		log.Warn("beginning without what the leader before remembered: timers and backoffs begin anew", "err", err)
+		log.Warn("the memory of the last leader could not be read: timers and backoffs begin again", "err", err)
 	}
 	return left
 }
 
 // elected leads while it holds the lease. Losing it ends the process with an
 // error; being asked to end releases it, after the last write.
-func elected(ctx context.Context, c config.Config, mode config.Mode, rc *rest.Config, log *slog.Logger, lead func(ctx context.Context, may func() error) error) error {
+func elected(
+	ctx context.Context, c config.Config, mode config.Mode, rc *rest.Config, log *slog.Logger,
+	lead func(ctx context.Context, may func() error) error,
+) error {
 	own := rest.CopyConfig(rc)
 	own.Timeout = c.Leader.RenewDeadline / 2
 	client, err := kubernetes.NewForConfig(own)
@@ -263,7 +271,8 @@ func elected(ctx context.Context, c config.Config, mode config.Mode, rc *rest.Co
 	if err != nil {
 		return fmt.Errorf("find a name for the lease: %w", err)
 	}
-	lock := &resourcelock.LeaseLock{Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}}
+	lock := &resourcelock.LeaseLock{Client: client.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}}
 	lock.LeaseMeta.Namespace, lock.LeaseMeta.Name = c.Leader.Namespace, c.Leader.Name
 	// The election outlives ctx: the lease is held until leading has ended, and
 	// its last write with it, also when it could not be renewed. Only a process
@@ -287,7 +296,8 @@ func elected(ctx context.Context, c config.Config, mode config.Mode, rc *rest.Co
 	}
 	led := make(chan struct{})
 	elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lease{lock, c.Leader.Namespace, c.Leader.Name, mode.Observe, &inLead}, LeaseDuration: c.Leader.LeaseDuration, RenewDeadline: c.Leader.RenewDeadline, RetryPeriod: c.Leader.RetryPeriod,
+		Lock: lease{lock, c.Leader.Namespace, c.Leader.Name, mode.Observe, &inLead}, LeaseDuration: c.Leader.LeaseDuration,
+		RenewDeadline: c.Leader.RenewDeadline, RetryPeriod: c.Leader.RetryPeriod,
 		ReleaseOnCancel: true, Name: c.Leader.Name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(held context.Context) {

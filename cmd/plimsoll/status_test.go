@@ -44,7 +44,8 @@ func serving(t *testing.T, code int, object any) (kubeconfig string, asked *[]st
 	}))
 	t.Cleanup(server.Close)
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: %q}}]}", server.URL)
+	text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, "+
+		"contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: %q}}]}", server.URL)
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -62,17 +63,20 @@ func command(t *testing.T, args ...string) (string, error) {
 }
 
 func TestStatusCommand(t *testing.T) {
-	m := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{status.Key: "autoscalerStatus: Running\nclusterWide: {health: {status: Healthy}}\n"}}
+	m := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		Data: map[string]string{status.Key: "autoscalerStatus: Running\nclusterWide: {health: {status: Healthy}}\n"}}
 	kubeconfig, asked := serving(t, http.StatusOK, m)
 	out, err := command(t, "status", "--kubeconfig", kubeconfig)
 	if err != nil || !strings.HasPrefix(out, "Cluster: Healthy") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	out, err = command(t, "status", "--kubeconfig="+kubeconfig, "--namespace=ns", "--status-config-map-name=other", "-o", "yaml")
+	out, err = command(t, "status", "--kubeconfig="+kubeconfig, "--namespace=ns", "--status-config-map-name=other",
+		"-o", "yaml")
 	if err != nil || out != m.Data[status.Key] {
 		t.Errorf("%v\n%s", err, out)
 	}
-	want := []string{"GET /api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status", "GET /api/v1/namespaces/ns/configmaps/other"}
+	want := []string{"GET /api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status",
+		"GET /api/v1/namespaces/ns/configmaps/other"}
 	if fmt.Sprint(*asked) != fmt.Sprint(want) {
 		t.Errorf("asked for %v", *asked)
 	}
@@ -109,9 +113,11 @@ func leader(t *testing.T, client *fake.Clientset, cloud provider.Provider, write
 	c.Report.WriteStatus = write
 	log := slog.New(slog.DiscardHandler)
 	recorder, stopEvents := report.NewRecorder(client)
-	reporter := report.New(recorder, report.Settings{Namespace: c.Cluster.Namespace, StatusConfigMap: c.Report.StatusConfigMap, StatusInterval: c.Loop.ScanInterval, Policy: c.Policy}, log)
+	reporter := report.New(recorder, report.Settings{Namespace: c.Cluster.Namespace,
+		StatusConfigMap: c.Report.StatusConfigMap, StatusInterval: c.Loop.ScanInterval, Policy: c.Policy}, log)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	observer := observe.New(client, cloud, observe.Settings{Namespace: c.Cluster.Namespace, ScanInterval: c.Loop.ScanInterval, InventoryDeadline: c.Cloud.InventoryDeadline}, log)
+	observer := observe.New(client, cloud, observe.Settings{Namespace: c.Cluster.Namespace,
+		ScanInterval: c.Loop.ScanInterval, InventoryDeadline: c.Cloud.InventoryDeadline}, log)
 	observed, led := make(chan struct{}), make(chan error, 1)
 	go func() { defer close(observed); observer.Run(ctx) }()
 	if err := observer.WaitForSync(ctx); err != nil {
@@ -219,7 +225,8 @@ func TestStatusMapIsSwitchedOff(t *testing.T) {
 	cycled, stop := leader(t, client, providertest.NewCloud(time.Now), false)
 	cycled()
 	stop()
-	if _, err := report.StatusMap(t.Context(), client, "kube-system", "cluster-autoscaler-status"); !apierrors.IsNotFound(err) {
+	_, err := report.StatusMap(t.Context(), client, "kube-system", "cluster-autoscaler-status")
+	if !apierrors.IsNotFound(err) {
 		t.Errorf("there is one: %v", err)
 	}
 }

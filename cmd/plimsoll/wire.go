@@ -52,7 +52,9 @@ func configured(cmd *cobra.Command, flags *config.Flags) (*start, error) {
 }
 
 // newProvider makes the provider that was asked for. Its metrics go to the registerer.
-func (s *start) newProvider(ctx context.Context, metrics prometheus.Registerer, log *slog.Logger) (provider.Provider, error) {
+func (s *start) newProvider(
+	ctx context.Context, metrics prometheus.Registerer, log *slog.Logger,
+) (provider.Provider, error) {
 	host := wiring.Host{
 		Nodes: s.config.Cloud.Nodes, Discovery: s.config.Cloud.Discovery,
 		Namespace: s.config.Cluster.Namespace, Kubeconfig: s.config.Cluster.Kubeconfig,
@@ -72,7 +74,8 @@ func (s *start) newProvider(ctx context.Context, metrics prometheus.Registerer, 
 func restConfig(c config.Cluster) (*rest.Config, error) {
 	rc, err := find(c)
 	if err != nil {
-		return nil, fmt.Errorf("find the API server (--kubeconfig, --kubernetes, the pod's own service account, or KUBECONFIG): %w", err)
+		return nil, fmt.Errorf("find the API server (--kubeconfig, --kubernetes, the pod's own service account, or "+
+			"KUBECONFIG): %w", err)
 	}
 	rc.QPS, rc.Burst = c.QPS, c.Burst
 	rc.ContentType = c.ContentType

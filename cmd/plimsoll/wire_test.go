@@ -18,7 +18,8 @@ func TestNoKubeconfigAnywhere(t *testing.T) {
 	}
 	t.Setenv("KUBECONFIG", empty) // else the home folder's counts
 	_, err := restConfig(config.Defaults().Cluster)
-	if err == nil || !strings.Contains(err.Error(), "set KUBECONFIG, or give --kubeconfig=FILE") || strings.Contains(err.Error(), "KUBERNETES_MASTER") {
+	if err == nil || !strings.Contains(err.Error(), "set KUBECONFIG, or give --kubeconfig=FILE") ||
+		strings.Contains(err.Error(), "KUBERNETES_MASTER") {
 		t.Error(err)
 	}
 }

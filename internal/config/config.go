@@ -2,7 +2,7 @@
 // consumes them.
 //
 // Flags have the Cluster Autoscaler's names and, but for the few named in the
-// README, its defaults: whoever runs that one can keep the command line. Its
+// README, its defaults: its users can keep the command line. Its
 // flags that Plimsoll lacks are accepted, each with one warning, or refused where
 // other nodes would be bought or removed without them; a flag that neither has is
 // an error.
@@ -41,7 +41,7 @@ type Cloud struct {
 	// InventoryDeadline is how long one read of the cloud may take.
 	InventoryDeadline time.Duration
 	// Nodes and Discovery say which groups there are, each in the provider's own
-	// words. What else a provider is told is between it and its own flags.
+	// words. Everything else of a provider is in its own flags.
 	Nodes, Discovery []string
 }
 
@@ -58,7 +58,7 @@ type Cluster struct {
 	UserAgent   string
 }
 
-// Loop says when to look.
+// Loop says when the loop runs.
 type Loop struct {
 	ScanInterval time.Duration
 	// A nudge wakes the loop when it has been quiet for NudgeIdle, and at the
@@ -99,7 +99,7 @@ type Logging struct {
 	Verbosity int
 }
 
-// Report says what is told beside logs.
+// Report says what is reported beside logs.
 type Report struct {
 	PerGroupMetrics  bool
 	DuplicatedEvents bool
@@ -117,7 +117,7 @@ func Defaults() Config {
 		Cloud: Cloud{InventoryDeadline: time.Minute},
 		Cluster: Cluster{
 			Namespace: "kube-system",
-			// A client that is slower than the server makes every growth wait.
+			// A client that is slower than the server makes every scale-up wait.
 			QPS: 200, Burst: 400,
 			ContentType: "application/vnd.kubernetes.protobuf",
 			UserAgent:   "cluster-autoscaler",
@@ -165,7 +165,8 @@ func Defaults() Config {
 			Enabled: true, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 			Name: "cluster-autoscaler",
 		},
-		HTTP:    HTTP{Address: ":8085", MaxInactivity: 10 * time.Minute, MaxFailingTime: 15 * time.Minute, MaxStartupTime: 20 * time.Minute},
+		HTTP: HTTP{Address: ":8085", MaxInactivity: 10 * time.Minute, MaxFailingTime: 15 * time.Minute,
+			MaxStartupTime: 20 * time.Minute},
 		Logging: Logging{Format: "text"},
 		Report:  Report{StatusConfigMap: "cluster-autoscaler-status", WriteStatus: true},
 	}

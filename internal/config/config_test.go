@@ -67,24 +67,26 @@ func TestDefaultsOfFlags(t *testing.T) {
 	Bind(set, providers.All())
 	for name, want := range map[string]string{
 		"scan-interval": "10s", "expander": "least-waste", "leader-elect": "true", "leader-elect-lease-duration": "15s",
-		"leader-elect-renew-deadline": "10s", "leader-elect-retry-period": "2s", "leader-elect-resource-name": "cluster-autoscaler",
-		"namespace": "kube-system", "scale-down-unneeded-time": "10m0s", "scale-down-delay-after-add": "10m0s",
-		"scale-down-delay-after-delete": "0s", "scale-down-delay-after-failure": "3m0s", "max-scale-down-parallelism": "10",
-		"node-delete-delay-after-taint": "5s", "expendable-pods-priority-cutoff": "-10", "cores-total": "0:320000",
-		"memory-total": "0:6400000", "max-nodes-total": "0", "max-nodes-per-scaleup": "0", "kube-client-qps": "200",
-		"kube-client-burst": "400", "balance-similar-node-groups": "false", "memory-difference-ratio": "0.015",
-		"max-free-difference-ratio": "0.05", "max-allocatable-difference-ratio": "0.05", "scale-up-from-zero": "true",
-		"new-pod-scale-up-delay": "0s", "max-node-startup-time": "15m0s", "address": ":8085", "max-inactivity": "10m0s",
-		"max-failing-time": "15m0s", "max-startup-time": "20m0s", "emit-per-nodegroup-metrics": "false", "nudge-idle": "250ms",
-		"nudge-max": "2s", "logging-format": "text", "v": "0", "scale-down-enabled": "true",
-		"scale-down-utilization-threshold": "0.5", "scale-down-gpu-utilization-threshold": "0.5",
-		"ignore-daemonsets-utilization": "false", "ignore-mirror-pods-utilization": "false", "max-drain-parallelism": "1",
-		"max-graceful-termination-sec": "600", "drain-priority-config": "", "max-pod-eviction-time": "2m0s",
-		"daemonset-eviction-for-empty-nodes": "false", "daemonset-eviction-for-occupied-nodes": "true",
-		"cordon-node-before-terminating": "true", "node-deletion-delay-timeout": "2m0s", "skip-nodes-with-system-pods": "true",
+		"leader-elect-renew-deadline": "10s", "leader-elect-retry-period": "2s",
+		"leader-elect-resource-name": "cluster-autoscaler", "namespace": "kube-system",
+		"scale-down-unneeded-time": "10m0s", "scale-down-delay-after-add": "10m0s", "scale-down-delay-after-delete": "0s",
+		"scale-down-delay-after-failure": "3m0s", "max-scale-down-parallelism": "10", "node-delete-delay-after-taint": "5s",
+		"expendable-pods-priority-cutoff": "-10", "cores-total": "0:320000", "memory-total": "0:6400000",
+		"max-nodes-total": "0", "max-nodes-per-scaleup": "0", "kube-client-qps": "200", "kube-client-burst": "400",
+		"balance-similar-node-groups": "false", "memory-difference-ratio": "0.015", "max-free-difference-ratio": "0.05",
+		"max-allocatable-difference-ratio": "0.05", "scale-up-from-zero": "true", "new-pod-scale-up-delay": "0s",
+		"max-node-startup-time": "15m0s", "address": ":8085", "max-inactivity": "10m0s", "max-failing-time": "15m0s",
+		"max-startup-time": "20m0s", "emit-per-nodegroup-metrics": "false", "nudge-idle": "250ms", "nudge-max": "2s",
+		"logging-format": "text", "v": "0", "scale-down-enabled": "true", "scale-down-utilization-threshold": "0.5",
+		"scale-down-gpu-utilization-threshold": "0.5", "ignore-daemonsets-utilization": "false",
+		"ignore-mirror-pods-utilization": "false", "max-drain-parallelism": "1", "max-graceful-termination-sec": "600",
+		"drain-priority-config": "", "max-pod-eviction-time": "2m0s", "daemonset-eviction-for-empty-nodes": "false",
+		"daemonset-eviction-for-occupied-nodes": "true", "cordon-node-before-terminating": "true",
+		"node-deletion-delay-timeout": "2m0s", "skip-nodes-with-system-pods": "true",
 		"blocking-system-pod-distruption-timeout": "1h0m0s", "skip-nodes-with-local-storage": "true",
 		"skip-nodes-with-custom-controller-pods": "true", "min-replica-count": "0", "max-bulk-soft-taint-count": "10",
-		"scale-down-delay-type-local": "false", "max-replacement-wait": "2m0s", "scale-down-step-limit": "20000000", "annotate-nodes": "false",
+		"scale-down-delay-type-local": "false", "max-replacement-wait": "2m0s", "scale-down-step-limit": "20000000",
+		"annotate-nodes": "false",
 	} {
 		flag := set.Lookup(name)
 		if flag == nil {
@@ -97,9 +99,10 @@ func TestDefaultsOfFlags(t *testing.T) {
 
 func TestFlagsReachTheirPlace(t *testing.T) {
 	prices := write(t, "prices.yaml", "a: 0.25\nm5.large: 1\n")
-	got := mustParse(t, "--cores-total=8:64", "--memory-total=1:2", "--expander=priority,price,random", "--price-file="+prices,
-		"--balancing-ignore-label=a", "--balancing-ignore-label=b,c", "--bypassed-scheduler-names=x,y", "--leader-elect=false",
-		"--scale_down_unneeded_time=1m", "-v=4", "--seed=9", "--namespace=own", "--logging-format", "json", "--scale-down-enabled=false")
+	got := mustParse(t, "--cores-total=8:64", "--memory-total=1:2", "--expander=priority,price,random",
+		"--price-file="+prices, "--balancing-ignore-label=a", "--balancing-ignore-label=b,c",
+		"--bypassed-scheduler-names=x,y", "--leader-elect=false", "--scale_down_unneeded_time=1m", "-v=4", "--seed=9",
+		"--namespace=own", "--logging-format", "json", "--scale-down-enabled=false")
 	want := Defaults()
 	want.Cloud.Provider = "kwok"
 	want.Cluster.Namespace, want.Leader.Namespace, want.Leader.Enabled = "own", "own", false
@@ -145,7 +148,8 @@ func TestFlagsOfScaleDownReachTheirPlace(t *testing.T) {
 		"skip-nodes-with-custom-controller-pods=false": func(p *model.Policy) { d(p).SkipCustom = false },
 		"min-replica-count=2":                          func(p *model.Policy) { d(p).MinReplicas = 2 },
 		"drain-priority-config=10000:20,-5:100, 0:60": func(p *model.Policy) {
-			d(p).Levels = []model.DrainLevel{{Priority: -5, Grace: 100 * time.Second}, {Priority: 0, Grace: time.Minute}, {Priority: 10000, Grace: 20 * time.Second}}
+			d(p).Levels = []model.DrainLevel{{Priority: -5, Grace: 100 * time.Second}, {Priority: 0, Grace: time.Minute},
+				{Priority: 10000, Grace: 20 * time.Second}}
 		},
 		"drain-priority-config=":             func(*model.Policy) {},
 		"drain_priority_config=2147483647:0": func(p *model.Policy) { d(p).Levels = []model.DrainLevel{{Priority: 2147483647}} },
@@ -158,7 +162,8 @@ func TestFlagsOfScaleDownReachTheirPlace(t *testing.T) {
 	}
 	// More nodes to be emptied than nodes on their way out is no contradiction,
 	// and an empty list of levels none of the other flag.
-	mustParse(t, "--max-drain-parallelism=20", "--max-scale-down-parallelism=10", "--drain-priority-config=", "--max-graceful-termination-sec=60")
+	mustParse(t, "--max-drain-parallelism=20", "--max-scale-down-parallelism=10", "--drain-priority-config=",
+		"--max-graceful-termination-sec=60")
 }
 
 func TestOtherSpellings(t *testing.T) {
@@ -168,7 +173,7 @@ func TestOtherSpellings(t *testing.T) {
 	}
 }
 
-// Every mistake is told with its flag.
+// Every mistake is reported with its flag.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -209,7 +214,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--status-config-map-name=A_B"}, []string{"--status-config-map-name", "A_B", "lower case"}},
 		{[]string{"--balancing-label=a", "--balancing-ignore-label=b"}, []string{"--balancing-label", "--balancing-ignore-label"}},
 		{[]string{"--price-file=/does/not/exist"}, []string{"--price-file", "/does/not/exist"}},
-		{[]string{"--scale-down-utilization-threshold=Inf"}, []string{"--scale-down-utilization-threshold", "no share of a node"}},
+		{[]string{"--scale-down-utilization-threshold=Inf"}, []string{"--scale-down-utilization-threshold", "not a share of a node"}},
 		{[]string{"--scale-down-utilization-threshold=NaN"}, []string{"--scale-down-utilization-threshold"}},
 		{[]string{"--scale-down-gpu-utilization-threshold=-0.1"}, []string{"--scale-down-gpu-utilization-threshold"}},
 		{[]string{"--max-drain-parallelism=-1"}, []string{"--max-drain-parallelism", "below 0"}},
@@ -250,16 +255,18 @@ func TestMistakes(t *testing.T) {
 // that does nothing here, and one only.
 func TestFlagsThatAreLacking(t *testing.T) {
 	_, warnings, err := parse(t, "--cloud-provider=kwok", "--v=4", "--stderrthreshold=info", "--logtostderr=true",
-		"--skip-nodes-with-system-pods", "--nodes=1:10:a", "--nodes=1:10:b", "--scale-down-candidates-pool-ratio=0.2", "--expander=least-waste",
-		"--max-bulk-soft-taint-time=3s", "--node-deletion-candidate-ttl=1h", "--scale-down-simulation-timeout=30s", "--unremovable-node-recheck-timeout=5m")
+		"--skip-nodes-with-system-pods", "--nodes=1:10:a", "--nodes=1:10:b", "--scale-down-candidates-pool-ratio=0.2",
+		"--expander=least-waste", "--max-bulk-soft-taint-time=3s", "--node-deletion-candidate-ttl=1h",
+		"--scale-down-simulation-timeout=30s", "--unremovable-node-recheck-timeout=5m")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(warnings) != 8 {
 		t.Errorf("warnings:\n%s", strings.Join(warnings, "\n"))
 	}
-	for name, says := range map[string]string{"stderrthreshold": "--v", "logtostderr": "--v", "nodes": "its templates", "scale-down-candidates-pool-ratio": "no more",
-		"max-bulk-soft-taint-time": "queued", "node-deletion-candidate-ttl": "survives a restart", "scale-down-simulation-timeout": "--scale-down-step-limit",
+	for name, says := range map[string]string{"stderrthreshold": "--v", "logtostderr": "--v", "nodes": "its templates",
+		"scale-down-candidates-pool-ratio": "not read it any more", "max-bulk-soft-taint-time": "queued",
+		"node-deletion-candidate-ttl": "survives a restart", "scale-down-simulation-timeout": "--scale-down-step-limit",
 		"unremovable-node-recheck-timeout": "each cycle"} {
 		n := 0
 		for _, w := range warnings {
@@ -304,7 +311,8 @@ func TestHelpFitsTwoScreens(t *testing.T) {
 		t.Error(help)
 	}
 	all := f.AllHelp()
-	if !strings.Contains(all, "\n      --"+ignoreUnsupported+" ") || !strings.Contains(help, "\n      --"+ignoreUnsupported+" ") {
+	if !strings.Contains(all, "\n      --"+ignoreUnsupported+" ") ||
+		!strings.Contains(help, "\n      --"+ignoreUnsupported+" ") {
 		t.Errorf("--%s has no line of its own", ignoreUnsupported)
 	}
 	set.VisitAll(func(flag *pflag.Flag) {
@@ -326,7 +334,8 @@ func TestPriceFile(t *testing.T) {
 		"a: 1\n---\nb: 2\n": "more than one",
 	} {
 		file := write(t, "prices.yaml", text)
-		if _, err := ReadPrices(file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
+		if _, err := ReadPrices(file); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), file) {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}
@@ -345,7 +354,8 @@ func write(t *testing.T, name, text string) string {
 // included.
 func TestGroupsOfAWS(t *testing.T) {
 	tags := "asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/prod"
-	c, warnings, err := parse(t, "--cloud-provider=aws", "--nodes=1:10:a", "--nodes=0:5:b", "--node-group-auto-discovery="+tags, "--aws-template-precedence=eks-api")
+	c, warnings, err := parse(t, "--cloud-provider=aws", "--nodes=1:10:a", "--nodes=0:5:b",
+		"--node-group-auto-discovery="+tags, "--aws-template-precedence=eks-api")
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
@@ -357,12 +367,13 @@ func TestGroupsOfAWS(t *testing.T) {
 	}
 }
 
-// TestNodesOfClusterAPI: a flag that the provider does not read is told, with where
+// TestNodesOfClusterAPI: a flag that the provider does not read is reported, with where
 // groups come from.
 func TestNodesOfClusterAPI(t *testing.T) {
 	set := pflag.NewFlagSet("t", pflag.ContinueOnError)
 	f := Bind(set, some("aws", "clusterapi", "kwok"))
-	if err := set.Parse([]string{"--cloud-provider=clusterapi", "--cloud-config=m.kubeconfig", "--clusterapi-cloud-config-authoritative", "--nodes=1:2:x"}); err != nil {
+	if err := set.Parse([]string{"--cloud-provider=clusterapi", "--cloud-config=m.kubeconfig",
+		"--clusterapi-cloud-config-authoritative", "--nodes=1:2:x"}); err != nil {
 		t.Fatal(err)
 	}
 	_, warnings, err := f.Config()
@@ -374,18 +385,23 @@ func TestNodesOfClusterAPI(t *testing.T) {
 // commandOfGardener is the command line that Gardener gives its autoscaler, for a shoot
 // with two zones, a pool with a priority, and taints of each kind.
 var commandOfGardener = []string{
-	"--address=:8085", "--kubeconfig=/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig", "--cloud-provider=mcm", "--stderrthreshold=info",
-	"--skip-nodes-with-system-pods=false", "--skip-nodes-with-local-storage=false", "--expendable-pods-priority-cutoff=-10", "--balance-similar-node-groups=true",
-	"--ignore-taint=node.gardener.cloud/critical-components-not-ready", "--expander=priority,least-waste",
-	"--max-graceful-termination-sec=600", "--max-node-provision-time=20m0s", "--initial-node-group-backoff-duration=5m0s", "--max-node-group-backoff-duration=30m0s", "--node-group-backoff-reset-timeout=3h0m0s",
-	"--scale-down-utilization-threshold=0.500000", "--scale-down-unneeded-time=30m0s", "--scale-down-delay-after-add=1h0m0s", "--scale-down-delay-after-delete=0s", "--scale-down-delay-after-failure=3m0s", "--scan-interval=10s",
-	"--ignore-daemonsets-utilization=false", "--v=2", "--max-scale-down-parallelism=10", "--max-drain-parallelism=1", "--new-pod-scale-up-delay=0s", "--max-nodes-total=0", "--emit-per-nodegroup-metrics=false", "--max-binpacking-time=5m0s",
-	"--startup-taint=a", "--status-taint=b", "--ignore-taint=c",
-	"--nodes=1:2:shoot--core--prod.shoot--core--prod-web-z1", "--nodes=1:1:shoot--core--prod.shoot--core--prod-web-z2", "--max-total-unready-percentage=100",
+	"--address=:8085", "--kubeconfig=/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig",
+	"--cloud-provider=mcm", "--stderrthreshold=info", "--skip-nodes-with-system-pods=false",
+	"--skip-nodes-with-local-storage=false", "--expendable-pods-priority-cutoff=-10",
+	"--balance-similar-node-groups=true", "--ignore-taint=node.gardener.cloud/critical-components-not-ready",
+	"--expander=priority,least-waste", "--max-graceful-termination-sec=600", "--max-node-provision-time=20m0s",
+	"--initial-node-group-backoff-duration=5m0s", "--max-node-group-backoff-duration=30m0s",
+	"--node-group-backoff-reset-timeout=3h0m0s", "--scale-down-utilization-threshold=0.500000",
+	"--scale-down-unneeded-time=30m0s", "--scale-down-delay-after-add=1h0m0s", "--scale-down-delay-after-delete=0s",
+	"--scale-down-delay-after-failure=3m0s", "--scan-interval=10s", "--ignore-daemonsets-utilization=false", "--v=2",
+	"--max-scale-down-parallelism=10", "--max-drain-parallelism=1", "--new-pod-scale-up-delay=0s", "--max-nodes-total=0",
+	"--emit-per-nodegroup-metrics=false", "--max-binpacking-time=5m0s", "--startup-taint=a", "--status-taint=b",
+	"--ignore-taint=c", "--nodes=1:2:shoot--core--prod.shoot--core--prod-web-z1",
+	"--nodes=1:1:shoot--core--prod.shoot--core--prod-web-z2", "--max-total-unready-percentage=100",
 }
 
 // TestTheCommandLineOfGardener: it is accepted as it is, with --nodes and with the
-// discovery that GEP-24 puts in their place; what has no effect is told.
+// discovery that GEP-24 puts in their place; what has no effect is a warning.
 func TestTheCommandLineOfGardener(t *testing.T) {
 	for _, args := range [][]string{
 		commandOfGardener,
@@ -401,14 +417,16 @@ func TestTheCommandLineOfGardener(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Cloud.Provider != "mcm" || c.Policy.ScaleDown.UnneededTime != 30*time.Minute || c.Policy.Rules.ProvisionTime != 20*time.Minute || !c.Policy.ScaleUp.BalanceSimilar {
+		if c.Cloud.Provider != "mcm" || c.Policy.ScaleDown.UnneededTime != 30*time.Minute ||
+			c.Policy.Rules.ProvisionTime != 20*time.Minute || !c.Policy.ScaleUp.BalanceSimilar {
 			t.Errorf("%+v", c.Cloud)
 		}
 		if len(c.Cloud.Nodes)+len(c.Cloud.Discovery) == 0 {
 			t.Error("it says nothing of groups")
 		}
 		for _, w := range warnings {
-			if strings.Contains(w, "--nodes") || strings.Contains(w, "discovery") || strings.Contains(w, "mcm") || strings.Contains(w, "control-apiserver") {
+			if strings.Contains(w, "--nodes") || strings.Contains(w, "discovery") || strings.Contains(w, "mcm") ||
+				strings.Contains(w, "control-apiserver") {
 				t.Errorf("warning %q", w)
 			}
 		}
@@ -419,7 +437,8 @@ func TestTheCommandLineOfGardener(t *testing.T) {
 func TestGardenerIsMCM(t *testing.T) {
 	set := pflag.NewFlagSet("t", pflag.ContinueOnError)
 	f := Bind(set, some("kwok", "mcm"))
-	if err := set.Parse([]string{"--cloud-provider=gardener", "--mcm-sizing=lax-greedy", "--mcm-deletion-marker=names", "--mcm-require-available=false", "--control-apiserver-qps=7"}); err != nil {
+	if err := set.Parse([]string{"--cloud-provider=gardener", "--mcm-sizing=lax-greedy", "--mcm-deletion-marker=names",
+		"--mcm-require-available=false", "--control-apiserver-qps=7"}); err != nil {
 		t.Fatal(err)
 	}
 	c, warnings, err := f.Config()

@@ -42,7 +42,7 @@ type section struct {
 	title string
 	set   *pflag.FlagSet
 	main  []string // flags on the short help, in order
-	// provider is the one that alone reads these flags; empty: they are everybody's.
+	// provider is the only one that reads these flags, empty if they are for all.
 	provider string
 }
 
@@ -102,7 +102,7 @@ func Bind(set *pflag.FlagSet, entries []wiring.Entry) *Flags {
 	return f
 }
 
-// leaderAndReports binds the flags that say who acts, and how it is told.
+// leaderAndReports binds the flags that say which process acts, and how it reports.
 func (f *Flags) leaderAndReports() {
 	c := &f.config
 	f.section("Leader election", func(s *pflag.FlagSet) {
@@ -209,7 +209,8 @@ func (f *Flags) scaleUp() {
 	p := &f.config.Policy
 	u := &p.ScaleUp
 	f.section("Scale up", func(s *pflag.FlagSet) {
-		s.StringVar(&f.expanders, "expander", f.expanders, "how to choose among groups, comma-separated, first to last: "+strings.Join(model.ExpanderNames(), ", "))
+		s.StringVar(&f.expanders, "expander", f.expanders,
+			"how to choose among groups, comma-separated, first to last: "+strings.Join(model.ExpanderNames(), ", "))
 		s.StringVar(&f.priceFile, "price-file", "",
 			"YAML file with prices per hour by group or instance type, for --expander=price")
 		s.IntVar(&u.MaxNodesTotal, "max-nodes-total", 0, "maximum number of nodes in the cluster; 0: no limit")
@@ -347,13 +348,18 @@ func (f *Flags) Config() (Config, []string, error) {
 	}
 	warnings := f.warnings(c.Cloud)
 	if c.Loop.ScanInterval >= c.HTTP.MaxInactivity {
-		warnings = append(warnings, fmt.Sprintf("--scan-interval=%s is not below --max-inactivity=%s: a quiet cluster looks as if Plimsoll stood still, and a liveness probe ends it", c.Loop.ScanInterval, c.HTTP.MaxInactivity))
+		warnings = append(warnings, fmt.Sprintf("--scan-interval=%s is not below --max-inactivity=%s: in a quiet cluster, "+
+			"liveness probes fail and restart Plimsoll", c.Loop.ScanInterval, c.HTTP.MaxInactivity))
 	}
 	if c.Loop.ScanInterval >= c.Policy.InventoryMaxAge {
-		warnings = append(warnings, fmt.Sprintf("--scan-interval=%s is not below --inventory-max-age=%s: nothing is bought or removed between the end of one and the next reading of the cloud", c.Loop.ScanInterval, c.Policy.InventoryMaxAge))
+		warnings = append(warnings, fmt.Sprintf("--scan-interval=%s is not below --inventory-max-age=%s: before each read "+
+			"of the cloud the last one is too old, and nothing is bought or removed",
+			c.Loop.ScanInterval, c.Policy.InventoryMaxAge))
 	}
 	if r := &c.Policy.Rules; r.BackoffFirst > r.BackoffMost {
-		warnings = append(warnings, fmt.Sprintf("--max-node-group-backoff-duration=%s is below --initial-node-group-backoff-duration=%s: a group rests no longer than that, after the first failure too", r.BackoffMost, r.BackoffFirst))
+		warnings = append(warnings, fmt.Sprintf("--max-node-group-backoff-duration=%s is below "+
+			"--initial-node-group-backoff-duration=%s, and limits the rest after the first failure, too",
+			r.BackoffMost, r.BackoffFirst))
 		r.BackoffFirst = r.BackoffMost
 	}
 	return c, warnings, nil

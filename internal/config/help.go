@@ -31,7 +31,8 @@ func (f *Flags) AllHelp() string {
 		fmt.Fprintf(&b, "\n%s:\n", s.title)
 		s.set.VisitAll(func(flag *pflag.Flag) { b.WriteString(Line(flag)) })
 	}
-	b.WriteString("\nAccepted for the Cluster Autoscaler's sake, without effect. Those marked * are an\nerror unless they have their default there, or --ignore-unsupported-flags is given:\n")
+	b.WriteString("\nFlags of the Cluster Autoscaler that are accepted and have no effect. With another value than\n" +
+		"its default there, one marked * is an error unless --ignore-unsupported-flags is given:\n")
 	for _, l := range lacking {
 		mark := " "
 		if _, ok := decisive[l.name]; ok {

@@ -18,7 +18,7 @@ type lack struct {
 // Why a flag has no effect, and what happens instead, where several have the same
 // reason.
 const (
-	dead = "the Cluster Autoscaler reads it no more either"
+	dead = "the Cluster Autoscaler does not read it any more either"
 	logs = "logs go to standard error; use --logging-format and --v"
 
 	// There, not here.
@@ -31,12 +31,12 @@ const (
 
 	// What there is instead.
 	queued     = "writes to nodes are queued, and no cycle waits for them; --max-bulk-soft-taint-count bounds their number"
-	remembered = "since when nodes are unneeded is kept in the status ConfigMap, and survives a restart"
-	inSteps    = "the search is bounded in steps, and goes on in the next cycle where it stopped: see --scale-down-step-limit"
-	upInSteps  = "deciding is bounded in steps, never in time, and what it leaves has a verdict and its turn in the next cycle: see --spread-step-limit"
-	bounded    = "requests to the shoot are bounded by --kube-client-qps and --kube-client-burst"
-	judged     = "every node is judged in each cycle"
-	oneplan    = "one plan grows all groups that are needed, and their calls run side by side"
+	remembered = "the status ConfigMap keeps since when nodes are unneeded, and survives a restart"
+	inSteps    = "the search is limited in steps, and goes on in the next cycle: see --scale-down-step-limit"
+	upInSteps  = "scale-up is limited in steps, not in time, and goes on in the next cycle: see --spread-step-limit"
+	bounded    = "requests to the shoot are limited by --kube-client-qps and --kube-client-burst"
+	checked    = "every node is checked in each cycle"
+	oneplan    = "one plan scales up all groups that are needed, and their calls run side by side"
 )
 
 // lacking is sorted by reason, then name.
@@ -96,17 +96,18 @@ var lacking = []lack{
 	{"grpc-expander-cert", false, noGRPC},
 	{"grpc-expander-url", false, noGRPC},
 
-	{"capacity-quotas-enabled", true, "CapacityQuotas are not read: limits are those of the groups, --max-nodes-total, --cores-total and --memory-total"},
+	{"capacity-quotas-enabled", true, "CapacityQuotas are not read: the limits are those of the groups, " +
+		"--max-nodes-total, --cores-total and --memory-total"},
 	{"cluster-name", false, "no provider here reads it"},
-	{"debugging-snapshot-enabled", true, "there is no /snapshotz: plimsoll status says why nodes stay, and events why pods wait"},
-	{"enable-csi-node-aware-scheduling", true, "how many volumes a node takes is always counted"},
+	{"debugging-snapshot-enabled", true, "there is no /snapshotz: see plimsoll status for nodes, events for pods"},
+	{"enable-csi-node-aware-scheduling", true, "the volumes that a node can take are always counted"},
 	{"enable-dynamic-resource-allocation", true, "pods with resource claims wait, with the verdict Unsupported"},
 	{"feature-gates", false, "the scheduler's filters have their default gates"},
-	{"gpu-total", false, "accelerators have no limit of the whole cluster: set the maximum of each group that has them"},
+	{"gpu-total", false, "there is no limit on the cluster's accelerators: set the maximum of each group that has them"},
 	{"profiling", true, "there is no /debug/pprof"},
 	{"scheduler-config-file", false, "the filters are those of kube-scheduler's default profile"},
 
-	{"dynamic-node-delete-delay-after-taint-enabled", true, "a node's pods are listed by the API server after its taint is written, however long that takes"},
+	{"dynamic-node-delete-delay-after-taint-enabled", true, "a node's pods are listed again after its taint is written"},
 	{"enable-graceful-degradation", true, upInSteps},
 	{"max-binpacking-time", false, upInSteps},
 	{"max-nodegroup-binpacking-duration", false, upInSteps},
@@ -116,33 +117,32 @@ var lacking = []lack{
 	{"parallel-scale-up", true, oneplan},
 	{"salvo-scale-up", true, oneplan},
 
-	{"enable-inter-pod-affinity-hostname-fast-path", true, "pods with affinity to hostnames always go the way that is made for them"},
+	{"enable-inter-pod-affinity-hostname-fast-path", true, "there is always a fast path for affinity to hostnames"},
 	{"estimator", false, "there is one way to pack: by the scheduler's own filters"},
-	{"fastpath-binpacking-enabled", true, "pods that are alike are always packed as one"},
-	{"force-ds", true, "room for the DaemonSets' pods that suit a new node is always kept on it"},
+	{"fastpath-binpacking-enabled", true, "pods that are alike are always packed together"},
+	{"force-ds", true, "a new node always has room for the pods of the DaemonSets that suit it"},
 	{"frequent-loops-enabled", true, "changes in the cluster wake the loop: see --nudge-idle and --nudge-max"},
-	{"min-resync-period", false, "changes are watched, and nothing is read again for its own sake"},
-	{"node-deletion-batcher-interval", false, "removals are not gathered: each is asked for as soon as its node may go"},
-	{"node-info-cache-expire-time", false, "templates come from the provider, anew with each reading"},
+	{"min-resync-period", false, "changes are watched, and nothing is read again without a change"},
+	{"node-deletion-batcher-interval", false, "removals are not batched: each begins as soon as its node may go"},
+	{"node-info-cache-expire-time", false, "templates come from the provider, with each read of the cloud"},
 	{"node-removal-latency-tracking-enabled", true, "the status ConfigMap says since when each node is unneeded"},
 	{"predicate-parallelism", false, "the filters are asked once for pods and nodes that are alike"},
-	{"scale-from-unschedulable", true, "templates come from the provider: a cordoned node spoils none"},
-	{"scaleup-simulation-for-skipped-node-groups-enabled", true, "every group that is left out has its verdict always"},
-	{"scheduler-verbosity", false, "the filters log as everything else, by --v"},
+	{"scale-from-unschedulable", true, "templates come from the provider, not from cordoned nodes"},
+	{"scaleup-simulation-for-skipped-node-groups-enabled", true, "every group that is left out always has a verdict"},
+	{"scheduler-verbosity", false, "the filters log by --v, like everything else"},
 
 	{"max-bulk-soft-taint-time", false, queued},
-	{"max-node-skip-eval-time-tracker-enabled", true, judged},
+	{"max-node-skip-eval-time-tracker-enabled", true, checked},
 	{"node-deletion-candidate-ttl", false, remembered},
 	{"target-apiserver-burst", false, bounded},
 	{"target-apiserver-qps", false, bounded},
 	{"scale-down-simulation-timeout", false, inSteps},
-	{"unremovable-node-recheck-timeout", false, judged},
+	{"unremovable-node-recheck-timeout", false, checked},
 }
 
-// decisive are the flags of lacking whose loss changes which nodes are bought or
-// removed, each with its default in the Cluster Autoscaler. Another value than that
-// is refused, so that nobody finds out by the nodes; --ignore-unsupported-flags
-// starts all the same.
+// decisive are the flags of lacking that change which nodes are bought or removed, each
+// with its default in the Cluster Autoscaler. Another value is refused, so that the change
+// is no surprise; --ignore-unsupported-flags starts all the same.
 var decisive = map[string]string{
 	"capacity-buffer-pod-injection-enabled": "false",
 	"capacity-quotas-enabled":               "false",
@@ -166,8 +166,8 @@ func (f *Flags) unsupported() []error {
 		if !flag.Changed || !Decisive(l.name, flag.Value.String()) {
 			continue
 		}
-		errs = append(errs, fmt.Errorf("--%s: Plimsoll does not support it, and other nodes would be bought or removed without it: %s; remove the flag, or add --%s to start without its effect",
-			l.name, l.why, ignoreUnsupported))
+		errs = append(errs, fmt.Errorf("--%s: Plimsoll does not support it, and without it other nodes would be bought or "+
+			"removed: %s; remove the flag, or add --%s to start without its effect", l.name, l.why, ignoreUnsupported))
 	}
 	return errs
 }
@@ -197,30 +197,31 @@ type Difference struct {
 	// There is its default there, where that is another one.
 	There string
 	Note  string
-	// Minor: it need not be told to everybody who uses the flag.
+	// Minor: most users of the flag need not know.
 	Minor bool
 }
 
-// anyGroup counts for both of the limits on nodes that are amiss.
+// anyGroup is true of both limits on unready nodes.
 const anyGroup = "nodes of no group do not count, unless --unmanaged-nodes-count-as-unready"
 
-// startTaint is what a taint of a node's start comes to.
-const startTaint = "a new node that has it counts as one that boots, for --max-node-startup-time at most; then it is what its kubelet says"
+// startTaint is what a startup taint does.
+const startTaint = "a new node with it counts as booting, for --max-node-startup-time at most"
 
-// aboveZero: a time that the Cluster Autoscaler takes, and that does no good.
+// aboveZero: a time that the Cluster Autoscaler accepts, and that makes no sense.
 const aboveZero = "0 is refused"
 
 // slowClient is why Plimsoll's client is faster.
-const slowClient = "a client that is slower than the server makes every growth wait"
+const slowClient = "a client that is slower than the server makes every scale-up wait"
 
 var differs = map[string]Difference{
-	"address":                         {"", "/livez and /readyz are served there too", true},
-	"bypassed-scheduler-names":        {"", "they need not be among --allowed-scheduler-names", true},
-	"cloud-config":                    {"", "only the clusterapi provider has it: the kubeconfig of the management cluster", true},
-	"cloud-provider":                  {"gce", "it must be named, and be one that Plimsoll has", true},
-	"enforce-node-group-min-size":     {"", "each group is filled up to its own minimum; the minimum of a pool with a sizing is filled with or without it", true},
-	"drain-priority-config":           {"", "together with --max-graceful-termination-sec it is refused, whatever the latter's value", true},
-	"expander":                        {"", "but for grpc, which is refused: name another one; price needs --price-file; ties that are left go to the first group by name, unless the last expander is random", false},
+	"address":                     {"", "/livez and /readyz are served there too", true},
+	"bypassed-scheduler-names":    {"", "they need not be among --allowed-scheduler-names", true},
+	"cloud-config":                {"", "only for clusterapi: the kubeconfig of the management cluster", true},
+	"cloud-provider":              {"gce", "it must be named, and be one that Plimsoll has", true},
+	"enforce-node-group-min-size": {"", "of groups alone: a pool with a sizing always gets its minimum", true},
+	"drain-priority-config":       {"", "it is refused together with --max-graceful-termination-sec", true},
+	"expander": {"", "grpc is refused: name another one; price needs --price-file; ties that are left go to the first " +
+		"group by name, unless the last expander is random", false},
 	"ignore-taint":                    {"", startTaint, true},
 	"kube-client-burst":               {"10", slowClient, true},
 	"kube-client-qps":                 {"5", slowClient, true},
@@ -231,17 +232,18 @@ var differs = map[string]Difference{
 	"max-node-startup-time":           {"", aboveZero, true},
 	"scan-interval":                   {"", aboveZero, true},
 	"leader-elect-resource-lock":      {"", "leases only", true},
-	"leader-elect-resource-namespace": {"", "it holds here; there it is parsed and not read, and the lease is in --namespace: leave it out as long as both may run", true},
-	"logging-format":                  {"", "text is key=value", true},
-	"max-nodes-per-scaleup":           {"1000", "0 is no limit: deciding on many nodes costs hardly more than deciding on few", true},
-	"max-total-unready-percentage":    {"", anyGroup, false},
-	"node-group-auto-discovery":       {"", "no effect with kwok; several are alternatives, where aws demanded all", true},
-	"nodes":                           {"", "no effect with clusterapi and kwok", true},
-	"ok-total-unready-count":          {"", anyGroup, false},
-	"startup-taint":                   {"", startTaint, true},
-	"startup-taint-prefix":            {"", startTaint, true},
-	"v":                               {"", "4 and above show details of each cycle", true},
-	"write-status-configmap":          {"", "what must survive a restart is in it, too", true},
+	"leader-elect-resource-namespace": {"", "it has an effect here; there it has none, and the lease is in --namespace: " +
+		"leave it out as long as both may run", true},
+	"logging-format":               {"", "text is key=value", true},
+	"max-nodes-per-scaleup":        {"1000", "0: no limit; a plan of many nodes costs little more than one of few", true},
+	"max-total-unready-percentage": {"", anyGroup, false},
+	"node-group-auto-discovery":    {"", "no effect with kwok; of several, one is enough; there aws wants all", true},
+	"nodes":                        {"", "no effect with clusterapi and kwok", true},
+	"ok-total-unready-count":       {"", anyGroup, false},
+	"startup-taint":                {"", startTaint, true},
+	"startup-taint-prefix":         {"", startTaint, true},
+	"v":                            {"", "4 and above show details of each cycle", true},
+	"write-status-configmap":       {"", "it also has what must survive a restart", true},
 }
 
 // DifferenceOf is empty for a flag that is as it is in the Cluster Autoscaler.

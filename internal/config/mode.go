@@ -39,7 +39,7 @@ type ModeFlags struct {
 func (f *Flags) BindMode() *ModeFlags {
 	m := &ModeFlags{set: f.set, name: "act"}
 	f.section("Mode", func(s *pflag.FlagSet) {
-		s.Var(&m.name, "mode", "act, or observe: tell what would be done, and do none of it")
+		s.Var(&m.name, "mode", "act, or observe: say what would be done, and do nothing")
 		s.BoolVar(&m.mode.Events, eventsFlag, false, "observe mode: send events about what would be done")
 	}, "mode")
 	return m
@@ -64,7 +64,8 @@ func (m *ModeFlags) Apply(c Config) (Config, Mode, []string) {
 			return otherwise
 		}
 		name := given + observeSuffix
-		warnings = append(warnings, fmt.Sprintf("--%s=%s may be of an autoscaler that acts; this process, which only observes, has %s", flag, given, name))
+		warnings = append(warnings, fmt.Sprintf("--%s=%s may belong to an autoscaler that acts; this process only observes, "+
+			"and uses %s", flag, given, name))
 		return name
 	}
 	c.Leader.Name = own(leaseFlag, c.Leader.Name, ObserveLease)

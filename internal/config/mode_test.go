@@ -20,8 +20,11 @@ func TestMode(t *testing.T) {
 		{"an observer's own names", "--mode=observe", true, false, "plimsoll-observe", "plimsoll-observe-status", ""},
 		{"names that are given", "--mode=observe --leader-elect-resource-name=l --status-config-map-name=s", true, false, "l-observe", "s-observe", "--leader-elect-resource-name=l|--status-config-map-name=s"},
 		{"also with underscores", "--mode=observe --leader_elect_resource_name=l --status_config_map_name=s", true, false, "l-observe", "s-observe", "l-observe|s-observe"},
-		{"those of one that acts", "--mode=observe --leader-elect-resource-name=cluster-autoscaler --status-config-map-name=cluster-autoscaler-status", true, false,
-			"cluster-autoscaler-observe", "cluster-autoscaler-status-observe", "has cluster-autoscaler-observe|has cluster-autoscaler-status-observe"},
+		{"those of one that acts",
+			"--mode=observe --leader-elect-resource-name=cluster-autoscaler --status-config-map-name=cluster-autoscaler-status",
+			true, false,
+			"cluster-autoscaler-observe", "cluster-autoscaler-status-observe",
+			"uses cluster-autoscaler-observe|uses cluster-autoscaler-status-observe"},
 		{"events", "--mode=observe --observe-events", true, true, "plimsoll-observe", "plimsoll-observe-status", ""},
 		{"events of one that acts", "--observe-events", false, false, "cluster-autoscaler", "cluster-autoscaler-status", "--observe-events has no effect"},
 	} {
@@ -60,7 +63,8 @@ func TestModeIsOneOfTwo(t *testing.T) {
 	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	flags := Bind(set, some("kwok"))
 	flags.BindMode()
-	if err := set.Parse([]string{"--mode=watch"}); err == nil || !strings.Contains(err.Error(), "--mode") || !strings.Contains(err.Error(), "act and observe") {
+	if err := set.Parse([]string{"--mode=watch"}); err == nil || !strings.Contains(err.Error(), "--mode") ||
+		!strings.Contains(err.Error(), "act and observe") {
 		t.Error(err)
 	}
 	for name, help := range map[string]string{"short": flags.Help(), "long": flags.AllHelp()} {

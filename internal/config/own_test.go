@@ -26,8 +26,9 @@ func TestFlagsOfOneProvider(t *testing.T) {
 				if err != nil {
 					t.Errorf("--%s with %s: %v", flag.Name, e.Name, err)
 				}
-				told := slices.ContainsFunc(warnings, func(w string) bool { return strings.HasPrefix(w, "--"+flag.Name+" has no effect") })
-				if told != (e.Name != owner.Name) {
+				warned := slices.ContainsFunc(warnings,
+					func(w string) bool { return strings.HasPrefix(w, "--"+flag.Name+" has no effect") })
+				if warned != (e.Name != owner.Name) {
 					t.Errorf("--%s with %s: warnings %v", flag.Name, e.Name, warnings)
 				}
 			}

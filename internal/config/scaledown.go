@@ -54,10 +54,11 @@ func (f *Flags) scaleDown() {
 				"the scheduler's filters check; the next scan goes on")
 		s.IntVar(&d.SoftTaints, "max-bulk-soft-taint-count", d.SoftTaints,
 			"maximum number of nodes that one scan marks as candidates, or unmarks; 0: mark none")
-		s.BoolVar(&d.Annotate, "annotate-nodes", d.Annotate, "write on each node, as the annotation "+model.AnnotationStays+", what keeps it")
+		s.BoolVar(&d.Annotate, "annotate-nodes", d.Annotate,
+			"write the reason why a node stays into its annotation "+model.AnnotationStays)
 	}, "scale-down-enabled", "scale-down-unneeded-time", "scale-down-utilization-threshold", "scale-down-delay-after-add",
-		"scale-down-delay-after-delete", "scale-down-delay-after-failure", "max-scale-down-parallelism", "max-drain-parallelism",
-		"node-delete-delay-after-taint", "scale-down-unready-time", "annotate-nodes")
+		"scale-down-delay-after-delete", "scale-down-delay-after-failure", "max-scale-down-parallelism",
+		"max-drain-parallelism", "node-delete-delay-after-taint", "scale-down-unready-time", "annotate-nodes")
 	f.drain()
 }
 
@@ -68,7 +69,9 @@ func (f *Flags) drain() {
 	f.section("Pods of nodes that go", func(s *pflag.FlagSet) {
 		s.BoolVar(&d.SkipSystem, "skip-nodes-with-system-pods", d.SkipSystem,
 			"keep nodes with pods of kube-system that no PodDisruptionBudget covers")
-		s.DurationVar(&d.SystemTimeout, systemTimeout, d.SystemTimeout, "a pod of kube-system without a disruption budget keeps its node only this long after it was made (--"+systemTimeoutToo+" is the same)")
+		s.DurationVar(&d.SystemTimeout, systemTimeout, d.SystemTimeout,
+			"a pod of kube-system without a disruption budget keeps its node only this long after it was made (--"+
+				systemTimeoutToo+" is the same)")
 		s.BoolVar(&d.SkipLocal, "skip-nodes-with-local-storage", d.SkipLocal,
 			"keep nodes with pods that use local storage")
 		s.BoolVar(&d.SkipCustom, "skip-nodes-with-custom-controller-pods", d.SkipCustom,
@@ -76,23 +79,25 @@ func (f *Flags) drain() {
 		s.IntVar(&d.MinReplicas, "min-replica-count", d.MinReplicas,
 			"keep nodes with pods of controllers that have fewer pods than this")
 		s.Int64Var(&f.graceSeconds, maxGrace, f.graceSeconds, "how many seconds a pod may take to end at most")
-		s.Var(&f.levels, drainLevels, "how many seconds a pod may take to end, by its priority: priority:seconds by commas (10000:20,1000:100,0:60), instead of --"+maxGrace+"; pods of the lowest priority leave first")
+		s.Var(&f.levels, drainLevels, "how many seconds a pod may take to end, by its priority: priority:seconds, "+
+			"comma-separated (10000:20,1000:100,0:60), instead of --"+maxGrace+"; pods of the lowest priority leave first")
 		s.DurationVar(&d.EvictionTime, "max-pod-eviction-time", d.EvictionTime,
-			"how long evictions on a node may be refused before it is given back")
+			"how long evictions on a node may be refused before its removal is rolled back")
 		s.DurationVar(&d.ReplacementTime, "max-replacement-wait", d.ReplacementTime,
-			"how long the pod that replaces an evicted one may be pending before the node is given "+
-				"back")
+			"how long the replacement of an evicted pod may be pending before the removal is rolled back")
 		s.BoolVar(&d.EvictDaemonsEmpty, "daemonset-eviction-for-empty-nodes", d.EvictDaemonsEmpty,
 			"evict DaemonSet pods from nodes that have no other pods")
 		s.BoolVar(&d.EvictDaemons, "daemonset-eviction-for-occupied-nodes", d.EvictDaemons,
 			"evict DaemonSet pods from nodes that have other pods")
 		s.BoolVar(&d.Cordon, "cordon-node-before-terminating", d.Cordon,
 			"cordon a node before its pods are evicted")
-		s.DurationVar(&d.DelayTimeout, "node-deletion-delay-timeout", d.DelayTimeout, "how long annotations "+model.PrefixDelayDeletion+"... may delay a node's end")
-	}, "skip-nodes-with-system-pods", "skip-nodes-with-local-storage", maxGrace, drainLevels, "max-pod-eviction-time", "max-replacement-wait")
+		s.DurationVar(&d.DelayTimeout, "node-deletion-delay-timeout", d.DelayTimeout,
+			"how long annotations "+model.PrefixDelayDeletion+"... may delay a node's end")
+	}, "skip-nodes-with-system-pods", "skip-nodes-with-local-storage", maxGrace, drainLevels, "max-pod-eviction-time",
+		"max-replacement-wait")
 }
 
-// Names of flags that are told of in more than one place.
+// Names of flags that are used in more than one place.
 const (
 	maxGrace    = "max-graceful-termination-sec"
 	drainLevels = "drain-priority-config"
@@ -101,7 +106,7 @@ const (
 	systemTimeoutToo = "blocking-system-pod-disruption-timeout"
 )
 
-// mostSeconds is the longest time that can be told.
+// mostSeconds is the longest time that there is.
 const mostSeconds = math.MaxInt64 / int64(time.Second)
 
 // levels is the value of a flag of the form priority:seconds,...
@@ -134,7 +139,7 @@ func (l *levels) Set(s string) error {
 		case !ok || err1 != nil || err2 != nil:
 			return fmt.Errorf("%q is not of the form priority:seconds, two whole numbers", entry)
 		case seconds < 0 || seconds > mostSeconds:
-			return fmt.Errorf("%q: the seconds must be at least 0, and a time that passes", entry)
+			return fmt.Errorf("%q: the seconds must be at least 0 and at most %d", entry, mostSeconds)
 		case slices.ContainsFunc(out, func(d model.DrainLevel) bool { return int64(d.Priority) == priority }):
 			return fmt.Errorf("%q: the priority %d is there twice", entry, priority)
 		}
@@ -147,17 +152,21 @@ func (l *levels) Set(s string) error {
 
 // checkScaleDown finds what is wrong with the flags of scale-down.
 func (f *Flags) checkScaleDown(p *model.ScaleDownPolicy, wrong func(flag, format string, args ...any)) {
-	for flag, share := range map[string]float64{"scale-down-utilization-threshold": p.Threshold, "scale-down-gpu-utilization-threshold": p.GPUThreshold} {
-		// Requests may be more than all of a node (above 1: every node counts as little
-		// used), and never less than nothing.
+	for flag, share := range map[string]float64{
+		"scale-down-utilization-threshold": p.Threshold, "scale-down-gpu-utilization-threshold": p.GPUThreshold,
+	} {
+		// Above 1 every node counts as little used.
 		if !(share >= 0) || math.IsInf(share, 0) {
-			wrong(flag, "%v is no share of a node: 0.5 is half of it", share)
+			wrong(flag, "%v is not a share of a node: 0.5 is half of it", share)
 		}
 	}
 	if p.StepLimit < 1 {
 		wrong("scale-down-step-limit", "%d must be at least 1", p.StepLimit)
 	}
-	for flag, n := range map[string]int{"max-scale-down-parallelism": p.MaxParallelism, "max-drain-parallelism": p.MaxDrains, "min-replica-count": p.Drain.MinReplicas, "max-bulk-soft-taint-count": p.SoftTaints} {
+	for flag, n := range map[string]int{
+		"max-scale-down-parallelism": p.MaxParallelism, "max-drain-parallelism": p.MaxDrains,
+		"min-replica-count": p.Drain.MinReplicas, "max-bulk-soft-taint-count": p.SoftTaints,
+	} {
 		if n < 0 {
 			wrong(flag, "%d is below 0", n)
 		}
@@ -177,7 +186,7 @@ func (f *Flags) checkScaleDown(p *model.ScaleDownPolicy, wrong func(flag, format
 		wrong("max-replacement-wait", "%s must be above 0: every new pod waits for a moment", p.Drain.ReplacementTime)
 	}
 	if f.graceSeconds < 0 || f.graceSeconds > mostSeconds {
-		wrong(maxGrace, "%d must be at least 0, and a time that passes", f.graceSeconds)
+		wrong(maxGrace, "%d must be at least 0 and at most %d", f.graceSeconds, mostSeconds)
 	}
 	if len(f.levels) > 0 && f.set.Changed(maxGrace) {
 		wrong(drainLevels, "it says how long pods may take to end, and cannot be used together with --%s", maxGrace)

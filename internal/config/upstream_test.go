@@ -41,7 +41,8 @@ func theirFlags(t *testing.T) []theirs {
 		if len(parts) != 3 {
 			t.Fatalf("%q is not name | default | value", line)
 		}
-		out = append(out, theirs{section, strings.TrimSpace(parts[0]), strings.TrimSpace(parts[1]), strings.TrimSpace(parts[2])})
+		out = append(out, theirs{section, strings.TrimSpace(parts[0]), strings.TrimSpace(parts[1]),
+			strings.TrimSpace(parts[2])})
 	}
 	return out
 }
@@ -73,7 +74,7 @@ func parseTheirs(f theirs, more ...string) (warnings []string, err error) {
 }
 
 // TestEdgesOfTheirFlags: values that the Cluster Autoscaler starts with, though few would
-// think of them, do as much here. One that cannot is told with a warning.
+// think of them, do as much here. For one that cannot there is a warning.
 func TestEdgesOfTheirFlags(t *testing.T) {
 	for _, c := range []struct {
 		name, value string
@@ -85,8 +86,9 @@ func TestEdgesOfTheirFlags(t *testing.T) {
 		{"scan-interval", "4m", false}, {"scan-interval", "5m", true}, {"max-inactivity", "10s", true},
 		{"kube-client-qps", "-1", false}, {"kube-client-qps", "0", false}, {"kube-client-burst", "0", false},
 		{"scale-down-utilization-threshold", "1.1", false}, {"scale-down-gpu-utilization-threshold", "0", false},
-		{"scale-down-unneeded-time", "0s", false}, {"max-pod-eviction-time", "0s", false}, {"max-bulk-soft-taint-count", "0", false},
-		{"max-graceful-termination-sec", "0", false}, {"max-total-unready-percentage", "0", false}, {"ok-total-unready-count", "0", false},
+		{"scale-down-unneeded-time", "0s", false}, {"max-pod-eviction-time", "0s", false},
+		{"max-bulk-soft-taint-count", "0", false}, {"max-graceful-termination-sec", "0", false},
+		{"max-total-unready-percentage", "0", false}, {"ok-total-unready-count", "0", false},
 	} {
 		warnings, err := parseTheirs(theirs{name: c.name, value: c.value})
 		if err != nil || (len(warnings) > 0) != c.warns {
@@ -117,7 +119,7 @@ func lackOf(name string) *lack {
 
 // TestEveryFlagOfTheClusterAutoscaler: each parses. Without an effect it has one
 // warning, which says what happens instead; with one it has none, and its default
-// is the one there or is told as changed.
+// is the one there or is reported as changed.
 func TestEveryFlagOfTheClusterAutoscaler(t *testing.T) {
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
 	Bind(set, providers.All())
@@ -133,7 +135,8 @@ func TestEveryFlagOfTheClusterAutoscaler(t *testing.T) {
 			if def != f.def || l == nil {
 				t.Errorf("--%s is refused unless it is %q, its default there is %q", f.name, def, f.def)
 			}
-			if err == nil || !strings.HasPrefix(err.Error(), "--"+f.name+": ") || !strings.Contains(err.Error(), "--"+ignoreUnsupported) {
+			if err == nil || !strings.HasPrefix(err.Error(), "--"+f.name+": ") ||
+				!strings.Contains(err.Error(), "--"+ignoreUnsupported) {
 				t.Errorf("--%s=%s changes what is bought or removed and starts; its error: %v", f.name, f.value, err)
 			}
 			if warnings, err := parseTheirs(theirs{name: f.name, value: f.def}); err != nil || len(warnings) != 1 {
@@ -153,7 +156,8 @@ func TestEveryFlagOfTheClusterAutoscaler(t *testing.T) {
 			def := set.Lookup(f.name).DefValue
 			switch changed := there != ""; {
 			case changed && (there != f.def || def == f.def || note == ""):
-				t.Errorf("--%s: the note has the default %q there; listed is %q, here it is %q; why: %q", f.name, there, f.def, def, note)
+				t.Errorf("--%s: the note has the default %q there; listed is %q, here it is %q; why: %q", f.name, there, f.def,
+					def, note)
 			case !changed && !sameDefault(f.def, def):
 				t.Errorf("--%s: its default is %q there and %q here, and no note says so", f.name, f.def, def)
 			}
@@ -191,16 +195,22 @@ func TestEveryFlagOfTheClusterAutoscaler(t *testing.T) {
 // gardenlet writes.
 func TestCommandLinesThatMustStart(t *testing.T) {
 	for name, line := range map[string][]string{
-		"chart": {"--cloud-provider=aws", "--namespace=kube-system", "--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/c",
+		"chart": {"--cloud-provider=aws", "--namespace=kube-system",
+			"--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/c",
 			"--logtostderr=true", "--stderrthreshold=info", "--v=4"},
-		"gardener": {"--address=:8085", "--kubeconfig=/etc/kubeconfig", "--cloud-provider=mcm", "--stderrthreshold=info", "--skip-nodes-with-system-pods=false",
-			"--skip-nodes-with-local-storage=false", "--expendable-pods-priority-cutoff=-10", "--balance-similar-node-groups=true",
-			"--ignore-taint=node.gardener.cloud/critical-components-not-ready", "--v=2", "--max-graceful-termination-sec=600", "--max-node-provision-time=20m0s",
-			"--scale-down-utilization-threshold=0.5", "--scale-down-unneeded-time=30m0s", "--scale-down-delay-after-add=1h0m0s",
-			"--scale-down-delay-after-delete=0s", "--scale-down-delay-after-failure=3m0s", "--scan-interval=10s", "--new-pod-scale-up-delay=0s",
-			"--max-empty-bulk-delete=10", "--max-scale-down-parallelism=10", "--max-drain-parallelism=1", "--ignore-daemonsets-utilization=false",
-			"--max-bulk-soft-taint-count=0", "--initial-node-group-backoff-duration=5m0s", "--max-node-group-backoff-duration=30m0s", "--node-group-backoff-reset-timeout=3h0m0s",
-			"--leader-elect=true", "--enable-provisioning-requests=false", "--kube-client-qps=20", "--kube-client-burst=30", "--expander=least-waste", "--nodes=1:3:ns.group"},
+		"gardener": {"--address=:8085", "--kubeconfig=/etc/kubeconfig", "--cloud-provider=mcm", "--stderrthreshold=info",
+			"--skip-nodes-with-system-pods=false", "--skip-nodes-with-local-storage=false",
+			"--expendable-pods-priority-cutoff=-10", "--balance-similar-node-groups=true",
+			"--ignore-taint=node.gardener.cloud/critical-components-not-ready", "--v=2", "--max-graceful-termination-sec=600",
+			"--max-node-provision-time=20m0s", "--scale-down-utilization-threshold=0.5", "--scale-down-unneeded-time=30m0s",
+			"--scale-down-delay-after-add=1h0m0s", "--scale-down-delay-after-delete=0s",
+			"--scale-down-delay-after-failure=3m0s", "--scan-interval=10s", "--new-pod-scale-up-delay=0s",
+			"--max-empty-bulk-delete=10", "--max-scale-down-parallelism=10", "--max-drain-parallelism=1",
+			"--ignore-daemonsets-utilization=false", "--max-bulk-soft-taint-count=0",
+			"--initial-node-group-backoff-duration=5m0s", "--max-node-group-backoff-duration=30m0s",
+			"--node-group-backoff-reset-timeout=3h0m0s",
+			"--leader-elect=true", "--enable-provisioning-requests=false", "--kube-client-qps=20", "--kube-client-burst=30",
+			"--expander=least-waste", "--nodes=1:3:ns.group"},
 	} {
 		set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
 		flags := Bind(set, providers.All())
@@ -236,7 +246,8 @@ func TestUnderscoresAreDashes(t *testing.T) {
 
 // TestChangedDefaults are those that the README names.
 func TestChangedDefaults(t *testing.T) {
-	if diff := cmp.Diff([]string{"kube-client-burst", "kube-client-qps", "max-nodes-per-scaleup"}, ChangedDefaults()); diff != "" {
+	if diff := cmp.Diff([]string{"kube-client-burst", "kube-client-qps", "max-nodes-per-scaleup"},
+		ChangedDefaults()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -266,7 +277,7 @@ func TestTableOfFlags(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want, old); diff != "" {
-		t.Errorf("docs/migrate.md is stale; go test ./internal/config -rewrite writes it anew (-want +got):\n%s", diff)
+		t.Errorf("docs/migrate.md is stale; go test ./internal/config -rewrite rewrites it (-want +got):\n%s", diff)
 	}
 }
 
@@ -278,7 +289,8 @@ func table(t *testing.T) string {
 	for _, f := range theirFlags(t) {
 		if f.section != section {
 			section = f.section
-			fmt.Fprintf(&b, "\n### %s\n\n| flag | default there | default here | what Plimsoll does |\n|---|---|---|---|\n", section)
+			fmt.Fprintf(&b, "\n### %s\n\n| flag | default there | default here | what Plimsoll does |\n|---|---|---|---|\n",
+				section)
 		}
 		here, does := set.Lookup(f.name).DefValue, "honoured"
 		if l := lackOf(f.name); l != nil {

@@ -38,7 +38,7 @@ func (l *limits) Set(s string) error {
 	case least < 0 || least > most:
 		return fmt.Errorf("%q: the minimum must be at least 0 and at most the maximum", s)
 	case most > math.MaxInt64/gib:
-		return fmt.Errorf("%q: the maximum is beyond all reason", s)
+		return fmt.Errorf("%q: the maximum is above %d", s, math.MaxInt64/gib)
 	}
 	l.least, l.most = least, most
 	return nil
@@ -62,7 +62,8 @@ func (f *Flags) check(c *Config) []error {
 		"scan-interval": c.Loop.ScanInterval, "nudge-max": c.Loop.NudgeMax, "inventory-deadline": c.Cloud.InventoryDeadline,
 		"inventory-max-age": c.Policy.InventoryMaxAge, "call-deadline": c.Policy.CallDeadline,
 		"max-node-startup-time": c.Policy.Rules.StartupTime, "max-node-provision-time": c.Policy.Rules.ProvisionTime,
-		"max-inactivity": c.HTTP.MaxInactivity, "max-failing-time": c.HTTP.MaxFailingTime, "max-startup-time": c.HTTP.MaxStartupTime,
+		"max-inactivity": c.HTTP.MaxInactivity, "max-failing-time": c.HTTP.MaxFailingTime,
+		"max-startup-time": c.HTTP.MaxStartupTime,
 	} {
 		if d <= 0 {
 			wrong(flag, "%s is not a time; it must be above 0", d)
@@ -70,8 +71,9 @@ func (f *Flags) check(c *Config) []error {
 	}
 	for flag, d := range map[string]time.Duration{
 		"nudge-idle": c.Loop.NudgeIdle, "new-pod-scale-up-delay": c.Policy.ScaleUp.NewPodDelay,
-		"initial-node-group-backoff-duration": c.Policy.Rules.BackoffFirst, "max-node-group-backoff-duration": c.Policy.Rules.BackoffMost,
-		"node-group-backoff-reset-timeout": c.Policy.Rules.BackoffReset,
+		"initial-node-group-backoff-duration": c.Policy.Rules.BackoffFirst,
+		"max-node-group-backoff-duration":     c.Policy.Rules.BackoffMost,
+		"node-group-backoff-reset-timeout":    c.Policy.Rules.BackoffReset,
 	} {
 		if d < 0 {
 			wrong(flag, "%s is below 0", d)
@@ -83,7 +85,10 @@ func (f *Flags) check(c *Config) []error {
 	if share := c.Policy.Rules.MaxUnreadyShare; !(share >= 0 && share <= 1) {
 		wrong("max-total-unready-percentage", "%v is not between 0 and 100", share*100)
 	}
-	for flag, n := range map[string]int{"ok-total-unready-count": c.Policy.Rules.MaxUnready, "max-nodes-total": c.Policy.ScaleUp.MaxNodesTotal, "max-nodes-per-scaleup": c.Policy.ScaleUp.MaxNodesPerScaleUp, "kube-client-burst": c.Cluster.Burst} {
+	for flag, n := range map[string]int{
+		"ok-total-unready-count": c.Policy.Rules.MaxUnready, "max-nodes-total": c.Policy.ScaleUp.MaxNodesTotal,
+		"max-nodes-per-scaleup": c.Policy.ScaleUp.MaxNodesPerScaleUp, "kube-client-burst": c.Cluster.Burst,
+	} {
 		if n < 0 {
 			wrong(flag, "%d is below 0", n)
 		}
@@ -92,13 +97,14 @@ func (f *Flags) check(c *Config) []error {
 		wrong("spread-step-limit", "%d must be at least 1", n)
 	}
 	for flag, r := range map[string]float64{"memory-difference-ratio": c.Policy.ScaleUp.MemoryRatio,
-		"max-free-difference-ratio": c.Policy.ScaleUp.FreeRatio, "max-allocatable-difference-ratio": c.Policy.ScaleUp.AllocRatio} {
+		"max-free-difference-ratio":        c.Policy.ScaleUp.FreeRatio,
+		"max-allocatable-difference-ratio": c.Policy.ScaleUp.AllocRatio} {
 		if !(r >= 0 && r <= 1) {
 			wrong(flag, "%v is not between 0 and 1", r)
 		}
 	}
 	if qps := float64(c.Cluster.QPS); math.IsNaN(qps) {
-		wrong("kube-client-qps", "%v is no rate", qps)
+		wrong("kube-client-qps", "%v is not a rate", qps)
 	}
 	if len(c.Policy.ScaleUp.BalanceLabels) > 0 && len(c.Policy.ScaleUp.BalanceIgnore) > 0 {
 		wrong("balancing-label", "it cannot be used together with --balancing-ignore-label")
@@ -106,9 +112,9 @@ func (f *Flags) check(c *Config) []error {
 	f.checkScaleDown(&c.Policy.ScaleDown, wrong)
 	f.checkLeader(c.Leader, wrong)
 	if _, port, err := net.SplitHostPort(c.HTTP.Address); err != nil {
-		wrong("address", "%v (host:port is wanted, or :port)", err)
+		wrong("address", "%v (give host:port, or :port)", err)
 	} else if _, err := net.LookupPort("tcp", port); err != nil {
-		wrong("address", "%q is no port", port)
+		wrong("address", "%q is not a port", port)
 	}
 	if t := c.Cluster.ContentType; t != runtime.ContentTypeProtobuf && t != runtime.ContentTypeJSON {
 		wrong("kube-api-content-type", "%q is neither %s nor %s", t, runtime.ContentTypeProtobuf, runtime.ContentTypeJSON)
@@ -122,21 +128,23 @@ func (f *Flags) check(c *Config) []error {
 		if s == "" {
 			wrong(flag, "it must not be empty")
 		} else if no := validation.IsDNS1123Subdomain(s); len(no) > 0 {
-			wrong(flag, "%q is no name that the API server takes: %s", s, no[0])
+			wrong(flag, "%q is not a name that the API server accepts: %s", s, no[0])
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
 }
 
-// checkKeys finds what can be no key of a taint or a label: it would match nothing, in
-// silence. --ignore-taint is another name of --startup-taint.
+// checkKeys finds what cannot be the key of a taint or a label, and would silently match
+// nothing. --ignore-taint is another name of --startup-taint.
 func checkKeys(c *Config, wrong func(flag, format string, args ...any)) {
 	passing := &c.Policy.Rules.Passing
-	for flag, keys := range map[string][]string{"startup-taint": passing.Startup, "status-taint": passing.Status, "balancing-label": c.Policy.ScaleUp.BalanceLabels} {
+	for flag, keys := range map[string][]string{
+		"startup-taint": passing.Startup, "status-taint": passing.Status, "balancing-label": c.Policy.ScaleUp.BalanceLabels,
+	} {
 		for _, key := range keys {
 			if no := validation.IsQualifiedName(key); len(no) > 0 {
-				wrong(flag, "%q is no key (the key alone is wanted, without value and effect): %s", key, no[0])
+				wrong(flag, "%q is not a key (give the key alone, without value and effect): %s", key, no[0])
 			}
 		}
 	}
@@ -177,9 +185,11 @@ func (f *Flags) checkLeader(l LeaderElection, wrong func(flag, format string, ar
 	case l.RetryPeriod <= 0:
 		wrong("leader-elect-retry-period", "%s must be above 0", l.RetryPeriod)
 	case float64(l.RenewDeadline) <= 1.2*float64(l.RetryPeriod):
-		wrong("leader-elect-renew-deadline", "%s must be above 1.2 times --leader-elect-retry-period, %s", l.RenewDeadline, l.RetryPeriod)
+		wrong("leader-elect-renew-deadline", "%s must be above 1.2 times --leader-elect-retry-period, %s",
+			l.RenewDeadline, l.RetryPeriod)
 	case l.LeaseDuration <= l.RenewDeadline:
-		wrong("leader-elect-lease-duration", "%s must be above --leader-elect-renew-deadline, %s", l.LeaseDuration, l.RenewDeadline)
+		wrong("leader-elect-lease-duration", "%s must be above --leader-elect-renew-deadline, %s",
+			l.LeaseDuration, l.RenewDeadline)
 	}
 }
 

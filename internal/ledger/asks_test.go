@@ -56,7 +56,8 @@ func (s *stage) at(minute float64, ended ...model.Outcome) model.GroupStanding {
 
 // grow asks for more, and the cloud agrees at once.
 func (s *stage) grow(by int) {
-	c := model.Call{ID: fmt.Sprintf("grow/g/%v", s.minute), Verb: model.Grow, Group: "g", From: s.target, To: s.target + by}
+	c := model.Call{ID: fmt.Sprintf("grow/g/%v", s.minute), Verb: model.Grow, Group: "g", From: s.target,
+		To: s.target + by}
 	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 	s.target = c.To
 	s.l.Fold(s.seen(), []model.Outcome{{Call: c, Ended: s.now(), Target: c.To}})
@@ -77,7 +78,8 @@ func (s *stage) instance(mend ...func(*provider.Instance)) string {
 func (s *stage) node(name string, ready corev1.ConditionStatus, changed time.Time) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(s.now())},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(changed)}}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready,
+			LastTransitionTime: metav1.NewTime(changed)}}},
 	}
 	s.nodes = append(s.nodes, n)
 	return n
@@ -137,7 +139,8 @@ func TestAnAskToldUnitByUnit(t *testing.T) {
 	want(t, "asks", len(g.Asks), 1)
 	want(t, "instance of the first unit", g.Asks[0].Units[0].Instance, provider.InstanceID(name))
 	want(t, "missing", g.Missing, 2)
-	want(t, "waiting", g.Waiting, []model.Waiting{{Instance: provider.InstanceID(name), NodeName: name, Created: t0, Since: t0}})
+	want(t, "waiting", g.Waiting, []model.Waiting{{Instance: provider.InstanceID(name), NodeName: name, Created: t0,
+		Since: t0}})
 	s.minute = 2
 	n := s.node(name, corev1.ConditionFalse, s.now())
 	g = s.at(2)
@@ -333,7 +336,8 @@ func TestMemory(t *testing.T) {
 	s.instance(func(in *provider.Instance) { in.Err = &provider.Error{Kind: provider.NoCapacity} })
 	s.at(1)
 	v := model.NodeVerdict{Node: "i001", Verdict: model.Verdict{Since: t0}}
-	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}, Brakes: []model.Brake{{Group: "g", Class: "c", Reason: model.TemplateMismatch}}})
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v},
+		Brakes: []model.Brake{{Group: "g", Class: "c", Reason: model.TemplateMismatch}}})
 	text, err := json.Marshal(s.l.Memory())
 	if err != nil {
 		t.Fatal(err)
@@ -349,7 +353,8 @@ func TestMemory(t *testing.T) {
 	a, b := s.l.Standing(), again.Standing()
 	want(t, "standing", b, a)
 	g := b.Groups["g"]
-	if g.Rests.Of(model.RestFailed).Until.IsZero() || len(g.Asks) != 1 || g.Overdue != 0 || b.Nodes["i001"].UnneededSince.IsZero() || len(b.Brakes) != 1 {
+	if g.Rests.Of(model.RestFailed).Until.IsZero() || len(g.Asks) != 1 || g.Overdue != 0 ||
+		b.Nodes["i001"].UnneededSince.IsZero() || len(b.Brakes) != 1 {
 		t.Fatalf("%+v", b)
 	}
 }
@@ -512,7 +517,8 @@ func TestEmptyAnswerAfterARestart(t *testing.T) {
 	s.fleet(2)
 	s.at(0)
 	s.grow(1)
-	s.l.group("g").Rests.Put(model.Rest{Cause: model.RestFailed, Since: s.now(), Until: s.now().Add(5 * time.Minute), Kind: provider.Quota})
+	s.l.group("g").Rests.Put(model.Rest{Cause: model.RestFailed, Since: s.now(), Until: s.now().Add(5 * time.Minute),
+		Kind: provider.Quota})
 	s.restart()
 	for i, groups := range [][]provider.Group{nil, {{ID: "other"}}, {{ID: "other"}}} {
 		s.minute += 0.2
@@ -591,8 +597,13 @@ func TestMemoryOfOddTimes(t *testing.T) {
 	s.fleet(2)
 	later := t0.Add(1000 * time.Hour)
 	s.l = Restore(s.l.rules, model.Memory{
-		Asks:     []model.Ask{{ID: "a", Group: "g", Units: make([]model.Unit, 1)}, {ID: "b", Group: "g", At: later, Units: []model.Unit{{Deadline: model.Deadline{Stalled: later}}}}, {Group: "g"}},
-		Backoffs: map[provider.GroupID]model.Rest{"g": {Until: later, Since: t0}}, Unneeded: map[string]time.Time{"i001": later},
+		Asks: []model.Ask{
+			{ID: "a", Group: "g", Units: make([]model.Unit, 1)},
+			{ID: "b", Group: "g", At: later, Units: []model.Unit{{Deadline: model.Deadline{Stalled: later}}}},
+			{Group: "g"},
+		},
+		Backoffs:   map[provider.GroupID]model.Rest{"g": {Until: later, Since: t0}},
+		Unneeded:   map[string]time.Time{"i001": later},
 		LastGrowth: later,
 	})
 	s.target = 4
@@ -640,7 +651,8 @@ func TestReadyAfterItWasGivenUp(t *testing.T) {
 	s.turn(n, corev1.ConditionTrue)
 	s.at(40)
 	s.at(41)
-	want(t, "ready", s.l.Standing().Arrivals, []model.Arrival{{Node: n.Name, Group: "g", Ready: t0.Add(40 * time.Minute), For: []string{"web"}}})
+	want(t, "ready", s.l.Standing().Arrivals,
+		[]model.Arrival{{Node: n.Name, Group: "g", Ready: t0.Add(40 * time.Minute), For: []string{"web"}}})
 	s.l.Note(&model.Snapshot{Now: t0.Add(41 * time.Minute)}, model.Plan{})
 	want(t, "nobody waits", len(s.l.Standing().Arrivals), 0)
 	want(t, "the next decision sees another node", s.l.News(), true)
@@ -687,7 +699,8 @@ func TestStockOut(t *testing.T) {
 	}
 	g := s.at(1)
 	want(t, "overdue before", g.Overdue, 0)
-	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.NoCapacity), Message: "zone a is sold out", Since: s.now()}}
+	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.NoCapacity), Message: "zone a is sold out",
+		Since: s.now()}}
 	g = s.at(1)
 	want(t, "overdue", g.Overdue, 2)
 	want(t, "given up", g.GivenUp(), 2)
@@ -705,7 +718,8 @@ func TestRequestsThatStay(t *testing.T) {
 	s := newStage(t, 0)
 	s.at(0)
 	s.grow(3)
-	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.Quota), Since: t0, Until: t0.Add(2 * time.Minute)}}
+	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.Quota), Since: t0,
+		Until: t0.Add(2 * time.Minute)}}
 	want(t, "overdue", s.at(1).Overdue, 3)
 	c := model.Call{ID: "cancel/g", Verb: model.Cancel, Group: "g", From: 3, To: 0}
 	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
@@ -803,11 +817,13 @@ func TestWhatIsTriedAgainIsWaitedFor(t *testing.T) {
 			for _, l := range c.looks {
 				s.instances[0].Err = nil
 				if l.fails {
-					s.instances[0].Err = &provider.Error{Op: provider.OpGrow, Group: "g", Kind: provider.Transient, Code: "Unavailable"}
+					s.instances[0].Err = &provider.Error{Op: provider.OpGrow, Group: "g", Kind: provider.Transient,
+						Code: "Unavailable"}
 				}
 				g := s.at(l.minute)
 				rests = rests || l.gone
-				if len(g.Waiting) != 1 || g.Waiting[0].GivenUp() != l.gone || (g.GivenUp() == 1) != l.gone || !g.Rests.Of(model.RestFailed).Until.IsZero() != rests {
+				if len(g.Waiting) != 1 || g.Waiting[0].GivenUp() != l.gone || (g.GivenUp() == 1) != l.gone ||
+					!g.Rests.Of(model.RestFailed).Until.IsZero() != rests {
 					t.Errorf("minute %v: %+v, backoff %+v", l.minute, g.Waiting, g.Rests.Of(model.RestFailed))
 				}
 				if waits := l.fails && !l.gone; !g.Waiting[0].Long && waits == g.Waiting[0].RetriedUntil.IsZero() {

@@ -19,7 +19,8 @@ import (
 // so that nothing can be skipped. The allocations must not grow with the nodes:
 // a tenth of them is there to compare.
 func BenchmarkFold(b *testing.B) {
-	for _, c := range []struct{ nodes, groups, asks, held int }{{15000, 200, 0, 0}, {1500, 200, 0, 0}, {15000, 200, 1000, 0}, {15000, 200, 0, 15000}} {
+	for _, c := range []struct{ nodes, groups, asks, held int }{{15000, 200, 0, 0}, {1500, 200, 0, 0},
+		{15000, 200, 1000, 0}, {15000, 200, 0, 15000}} {
 		b.Run(fmt.Sprintf("nodes=%d/groups=%d/asks=%d/held=%d", c.nodes, c.groups, c.asks, c.held), func(b *testing.B) {
 			seen := large(c.nodes, c.groups)
 			l := folded(seen, nil)
@@ -65,7 +66,8 @@ func BenchmarkFoldWaiting(b *testing.B) {
 			seen := large(machines/2, 1)
 			g := &seen.Inventory.Groups[0]
 			for i := range machines / 2 {
-				g.Instances = append(g.Instances, provider.Instance{ID: provider.InstanceID(fmt.Sprintf("waits-%05d", i)), State: provider.Running, Created: seen.Now.Add(-time.Minute)})
+				g.Instances = append(g.Instances, provider.Instance{ID: provider.InstanceID(fmt.Sprintf("waits-%05d", i)),
+					State: provider.Running, Created: seen.Now.Add(-time.Minute)})
 			}
 			g.Target = len(g.Instances)
 			l := folded(seen, nil)
@@ -101,7 +103,8 @@ func BenchmarkNote(b *testing.B) {
 		name  string
 		plans [2]model.Plan
 	}{
-		{"same", [2]model.Plan{same, same}}, {"some=150", [2]model.Plan{same, others}}, {"unneeded", [2]model.Plan{unneeded, unneeded}},
+		{"same", [2]model.Plan{same, same}}, {"some=150", [2]model.Plan{same, others}},
+		{"unneeded", [2]model.Plan{unneeded, unneeded}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			l.Note(snap, c.plans[0])
@@ -146,12 +149,13 @@ func large(nodes, groups int) model.Observation {
 		pg := provider.Group{ID: provider.GroupID(fmt.Sprintf("group-%03d", g)), Max: 1000}
 		for i := range nodes / groups {
 			name := fmt.Sprintf("%s-node-%05d", pg.ID, i)
-			pg.Instances = append(pg.Instances, provider.Instance{ID: provider.InstanceID(name), ProviderID: "cloud:///" + name, NodeName: name,
-				State: provider.Running, Created: t0.Add(-time.Hour)})
+			pg.Instances = append(pg.Instances, provider.Instance{ID: provider.InstanceID(name),
+				ProviderID: "cloud:///" + name, NodeName: name, State: provider.Running, Created: t0.Add(-time.Hour)})
 			o.Nodes = append(o.Nodes, model.ObservedNode{Object: &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(t0.Add(-time.Hour))},
 				Spec:       corev1.NodeSpec{ProviderID: "cloud:///" + name},
-				Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+				Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+					Status: corev1.ConditionTrue}}},
 			}})
 		}
 		pg.Target = len(pg.Instances)

@@ -96,7 +96,8 @@ func (e *emptying) until(s model.Stage) {
 // taint and cordon are what the API server shows after those calls.
 func (e *emptying) taint() {
 	e.node = e.node.DeepCopy()
-	e.node.Spec.Taints = []corev1.Taint{{Key: model.TaintToBeDeleted, Value: fmt.Sprint(at(e.second).Unix()), Effect: corev1.TaintEffectNoSchedule}}
+	e.node.Spec.Taints = []corev1.Taint{{Key: model.TaintToBeDeleted, Value: fmt.Sprint(at(e.second).Unix()),
+		Effect: corev1.TaintEffectNoSchedule}}
 }
 
 func (e *emptying) cordon() {
@@ -160,7 +161,8 @@ func TestADrainToldCallByCall(t *testing.T) {
 	// Taint.
 	e.note(taintCall())
 	want(t, "tainting", e.drain(), model.Drain{
-		Node: "n", Group: "g", Instance: "n", Stage: model.Tainting, Since: at(1), Began: at(1), Occupied: true, Pods: []types.UID{"uid-a", "uid-b"},
+		Node: "n", Group: "g", Instance: "n", Stage: model.Tainting, Since: at(1), Began: at(1), Occupied: true,
+		Pods: []types.UID{"uid-a", "uid-b"},
 	})
 	want(t, "busy", e.standing().Busy.Verb, model.Taint)
 	e.look(model.Outcome{Call: taintCall(), Ended: at(2), Target: -1, ResourceVersion: "2"})
@@ -194,7 +196,8 @@ func TestADrainToldCallByCall(t *testing.T) {
 	want(t, "busy", e.standing().Busy == nil, true)
 	// One is granted, the other refused: that is no failure.
 	e.look(model.Outcome{Call: evictCall("a"), Ended: at(6), Target: -1},
-		model.Outcome{Call: evictCall("b"), Ended: at(6), Target: -1, Err: &provider.Error{Kind: provider.Conflict, Message: "the budget has none to spare"}})
+		model.Outcome{Call: evictCall("b"), Ended: at(6), Target: -1,
+			Err: &provider.Error{Kind: provider.Conflict, Message: "the budget has none to spare"}})
 	a.Busy, a.Granted, a.Last = false, true, at(6)
 	b.Busy, b.Last, b.Why = false, at(6), e.drain().Evictions[1].Why
 	want(t, "evictions", e.drain().Evictions, []model.Eviction{a, b})
@@ -217,7 +220,8 @@ func TestADrainToldCallByCall(t *testing.T) {
 	want(t, "stage", e.drain().Stage, model.Removed)
 	want(t, "began", e.drain().Began, at(1))
 	s := e.l.Standing()
-	want(t, "last removal", []time.Time{s.LastRemoval, s.Groups["g"].LastRemoval, s.Groups["h"].LastRemoval}, []time.Time{at(18), at(18), {}})
+	want(t, "last removal", []time.Time{s.LastRemoval, s.Groups["g"].LastRemoval, s.Groups["h"].LastRemoval},
+		[]time.Time{at(18), at(18), {}})
 	e.node = nil
 	e.look()
 	want(t, "left behind", len(e.l.Standing().Nodes), 0)
@@ -309,7 +313,11 @@ func TestEndsOfNodeCalls(t *testing.T) {
 			e.l.Fold(seen, []model.Outcome{o})
 			d, n := e.drain(), e.standing()
 			want(t, "busy", n.Busy == nil, true)
-			got := after{Stage: d.Stage, Code: d.Code, Pods: len(d.Pods), Rests: d.NotBefore.Equal(at(made + 1).Add(5 * time.Second)), Await: n.AwaitVersion, Failed: !e.l.Standing().LastFailure.IsZero(), MarkRests: n.MarkAfter.After(at(made + 1))}
+			got := after{
+				Stage: d.Stage, Code: d.Code, Pods: len(d.Pods), Await: n.AwaitVersion,
+				Rests:  d.NotBefore.Equal(at(made + 1).Add(5 * time.Second)),
+				Failed: !e.l.Standing().LastFailure.IsZero(), MarkRests: n.MarkAfter.After(at(made + 1)),
+			}
 			switch {
 			case d.Stage == "":
 			case d.Since.Equal(before.Since):
@@ -357,7 +365,8 @@ func TestEndsOfEvictions(t *testing.T) {
 			}
 			got := e.drain().Evictions[0]
 			want(t, "eviction", got, model.Eviction{
-				Pod: "default/a", UID: "uid-a", Owner: "set-a", First: at(asked), Last: at(e.second), Granted: c.granted, Why: got.Why,
+				Pod: "default/a", UID: "uid-a", Owner: "set-a", First: at(asked), Last: at(e.second), Granted: c.granted,
+				Why: got.Why,
 			})
 			want(t, "there is a why", got.Why != "", c.why)
 			want(t, "stage", e.drain().Stage, model.Evicting)
@@ -374,18 +383,22 @@ func TestARightThatIsMissing(t *testing.T) {
 	e.until(model.Evicting)
 	for range 10 { // asked for each ten seconds
 		e.call(evictCall("a"), func(o *model.Outcome) {
-			o.Err = &provider.Error{Kind: provider.Denied, Code: model.CodeRightMissing, Message: "cannot evict it (grant create on pods/eviction)"}
+			o.Err = &provider.Error{Kind: provider.Denied, Code: model.CodeRightMissing,
+				Message: "cannot evict it (grant create on pods/eviction)"}
 		})
 		e.second += 9
 	}
 	g := e.l.Standing().Groups["g"]
-	if g.Rests.Of(model.RestRefused).Code != model.CodeRightMissing || !g.Rests.Of(model.RestRefused).Until.After(at(e.second)) || !strings.Contains(g.Rests.Of(model.RestRefused).Message, "grant") {
+	r := g.Rests.Of(model.RestRefused)
+	if r.Code != model.CodeRightMissing || !r.Until.After(at(e.second)) || !strings.Contains(r.Message, "grant") {
 		t.Errorf("the group's removals: %+v", g.Rests.Of(model.RestRefused))
 	}
 	e = newEmptying(t)
 	e.until(model.Evicting)
 	for range 10 {
-		e.call(evictCall("a"), func(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Denied, Message: "a webhook says no"} })
+		e.call(evictCall("a"), func(o *model.Outcome) {
+			o.Err = &provider.Error{Kind: provider.Denied, Message: "a webhook says no"}
+		})
 		e.second += 9
 	}
 	if g := e.l.Standing().Groups["g"]; !g.Rests.Of(model.RestRefused).Until.IsZero() {
@@ -423,7 +436,8 @@ func TestPodOfTheSameName(t *testing.T) {
 	e.note(again)
 	made := e.second
 	e.look(model.Outcome{Call: first, Ended: at(made + 1), Target: -1})
-	want(t, "evictions", e.drain().Evictions, []model.Eviction{{Pod: "default/a", UID: "uid-a2", Owner: "set-a", First: at(made), Last: at(made), Busy: true}})
+	want(t, "evictions", e.drain().Evictions,
+		[]model.Eviction{{Pod: "default/a", UID: "uid-a2", Owner: "set-a", First: at(made), Last: at(made), Busy: true}})
 }
 
 // TestEvictionOverlapsARollback: it ends in the drain that it finds, and its pod
@@ -470,12 +484,14 @@ func TestGivenBack(t *testing.T) {
 	for code, failed := range map[model.Reason]bool{
 		model.PodLanded: true, model.EvictionRefused: true, model.ReplacementWaits: true,
 		model.NoPlaceToMovePods: true, model.DrainFailed: true, model.NotEnoughPdb: true, model.NotSafeToEvict: true,
-		model.Reserved: false, model.ScaleDownOff: false, model.ReadyAgain: false, model.InstanceHeld: false, model.ClusterUnhealthy: false,
-		model.LeaderChanged: false, model.NotAutoscaled: false, model.ScaleDownDisabled: false, model.AllOrNothing: false, "": false,
+		model.Reserved: false, model.ScaleDownOff: false, model.ReadyAgain: false, model.InstanceHeld: false,
+		model.ClusterUnhealthy: false, model.LeaderChanged: false, model.NotAutoscaled: false,
+		model.ScaleDownDisabled: false, model.AllOrNothing: false, "": false,
 	} {
 		t.Run(string(code), func(t *testing.T) {
 			e := newEmptying(t)
-			e.l.Note(&model.Snapshot{Now: at(1)}, model.Plan{Unneeded: []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Since: at(1)}}}})
+			e.l.Note(&model.Snapshot{Now: at(1)},
+				model.Plan{Unneeded: []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Since: at(1)}}}})
 			e.until(model.Evicting)
 			e.call(untaintCall(code, "because"), func(o *model.Outcome) { o.ResourceVersion = "9" })
 			n, s := e.standing(), e.l.Standing()
@@ -490,9 +506,11 @@ func TestGivenBack(t *testing.T) {
 			if !failed {
 				now, failure, why = time.Time{}, model.Failure{}, ""
 			}
-			want(t, "what failed", []string{s.FailureWhy, s.Groups["g"].FailureWhy, s.Groups["h"].FailureWhy}, []string{why, why, ""})
+			want(t, "what failed", []string{s.FailureWhy, s.Groups["g"].FailureWhy, s.Groups["h"].FailureWhy},
+				[]string{why, why, ""})
 			want(t, "node", n.Failed, failure)
-			want(t, "cluster and groups", []time.Time{s.LastFailure, s.Groups["g"].LastFailure, s.Groups["h"].LastFailure}, []time.Time{now, now, {}})
+			want(t, "cluster and groups", []time.Time{s.LastFailure, s.Groups["g"].LastFailure, s.Groups["h"].LastFailure},
+				[]time.Time{now, now, {}})
 		})
 	}
 }
@@ -513,7 +531,8 @@ func TestARollbackKeepsItsReason(t *testing.T) {
 func TestNamesOfLandedPods(t *testing.T) {
 	e := newEmptying(t)
 	e.until(model.Tainted)
-	e.call(onNode(model.Cordon, "n"), landed, func(o *model.Outcome) { o.Landed = []string{"a", "b", "c", "d", "e", "f", "g"} })
+	e.call(onNode(model.Cordon, "n"), landed,
+		func(o *model.Outcome) { o.Landed = []string{"a", "b", "c", "d", "e", "f", "g"} })
 	want(t, "why", e.drain().Why, "pods are on it that had not been known: a, b, c, d, e and 2 more")
 }
 
@@ -556,13 +575,15 @@ func TestStandingsAreFrozen(t *testing.T) {
 		all = append(all, given{s, told(t, s)})
 	}
 	give()
-	for _, c := range []model.Call{taintCall(), onNode(model.Cordon, "n"), evictCall("b"), evictCall("a"), evictCall("b"), onNode(model.Remove, "n"), untaintCall(model.PodLanded, "late")} {
+	for _, c := range []model.Call{taintCall(), onNode(model.Cordon, "n"), evictCall("b"), evictCall("a"),
+		evictCall("b"), onNode(model.Remove, "n"), untaintCall(model.PodLanded, "late")} {
 		e.note(c)
 		give()
 		e.look(model.Outcome{Call: c, Ended: at(e.second), Target: -1, ResourceVersion: "1"})
 		give()
 	}
-	e.l.Note(&model.Snapshot{Now: at(e.second)}, model.Plan{Kept: []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Reason: model.Cooldown}}}})
+	e.l.Note(&model.Snapshot{Now: at(e.second)},
+		model.Plan{Kept: []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Reason: model.Cooldown}}}})
 	give()
 	e.node = nil
 	e.look()
@@ -660,7 +681,8 @@ func TestRemovalInAnUnreadableGroup(t *testing.T) {
 		seen := e.seen()
 		seen.Inventory.Groups[0].Err = &provider.Error{Kind: provider.Unavailable}
 		return seen
-	}(), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(e.second), Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}, Target: -1}})
+	}(), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(e.second),
+		Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}, Target: -1}})
 	e.second++
 	seen := e.seen()
 	seen.Inventory.Groups[0].Err = &provider.Error{Kind: provider.Unavailable}
@@ -759,7 +781,8 @@ func TestANameThatIsUsedAgain(t *testing.T) {
 	e.node.Spec.ProviderID = "cloud://i-new"
 	e.second++
 	s := e.seen()
-	s.Inventory.Groups[0].Instances = []provider.Instance{{ID: "i-new", ProviderID: "cloud://i-new", State: provider.Running}}
+	s.Inventory.Groups[0].Instances = []provider.Instance{{ID: "i-new", ProviderID: "cloud://i-new",
+		State: provider.Running}}
 	e.l.Fold(s, nil)
 	if n := e.standing(); n != (model.NodeStanding{}) {
 		t.Errorf("of another machine's node it is thought: %+v, %+v", n, n.Drain)

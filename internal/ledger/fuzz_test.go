@@ -189,7 +189,8 @@ func checkCalls(t *testing.T, l *Ledger, begun []model.Call) {
 			continue
 		}
 		d := s.Nodes[c.Node].Drain
-		if d == nil || d.Stage != model.Evicting || !slices.ContainsFunc(d.Evictions, func(e model.Eviction) bool { return e.UID == c.PodUID && e.Busy }) {
+		if d == nil || d.Stage != model.Evicting ||
+			!slices.ContainsFunc(d.Evictions, func(e model.Eviction) bool { return e.UID == c.PodUID && e.Busy }) {
 			t.Fatalf("an eviction on %s, whose drain is %+v", c.Node, d)
 		}
 	}
@@ -247,7 +248,8 @@ func (d *dice) below(n int) int {
 }
 
 func (d *dice) observation(now time.Time) model.Observation {
-	o := model.Observation{Now: now, Inventory: provider.Inventory{AsOf: now.Add(-time.Duration(d.below(100)) * time.Second)}}
+	o := model.Observation{Now: now}
+	o.Inventory.AsOf = now.Add(-time.Duration(d.below(100)) * time.Second)
 	if d.below(10) == 0 {
 		o.Inventory.AsOf = time.Time{}
 	}
@@ -287,11 +289,13 @@ func (d *dice) observation(now time.Time) model.Observation {
 			if d.below(rare) == 0 {
 				continue
 			}
-			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s%d", id, i), ResourceVersion: fmt.Sprint(d.below(50)),
-				CreationTimestamp: metav1.NewTime(now.Add(-time.Duration(d.below(4000)) * time.Second))}}
+			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprintf("%s%d", id, i), ResourceVersion: fmt.Sprint(d.below(50)),
+				CreationTimestamp: metav1.NewTime(now.Add(-time.Duration(d.below(4000)) * time.Second)),
+			}}
 			if d.below(6) > 0 {
-				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady,
-					Status:             []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}[d.below(4)],
+				statuses := []corev1.ConditionStatus{"True", "True", "False", "Unknown"}
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: statuses[d.below(4)],
 					LastTransitionTime: metav1.NewTime(now.Add(-time.Duration(d.below(4000)) * time.Second))}}
 			}
 			if d.below(8) == 0 {
@@ -303,7 +307,8 @@ func (d *dice) observation(now time.Time) model.Observation {
 			seen := model.ObservedNode{Object: n}
 			for pods := d.below(16); pods > 0; pods /= 2 {
 				if pods%2 == 1 {
-					seen.Pods = append(seen.Pods, model.Pod{Name: fmt.Sprint("p", pods), UID: types.UID(fmt.Sprint("u", pods+16*d.below(2))), Owner: "set"})
+					seen.Pods = append(seen.Pods, model.Pod{Name: fmt.Sprint("p", pods),
+						UID: types.UID(fmt.Sprint("u", pods+16*d.below(2))), Owner: "set"})
 				}
 			}
 			o.Nodes = append(o.Nodes, seen)
@@ -317,8 +322,10 @@ func (d *dice) strangeOutcomes(now time.Time) []model.Outcome {
 	if d.below(6) > 0 {
 		return nil
 	}
-	verbs := []model.Verb{model.Grow, model.Cancel, model.Remove, model.Taint, model.Untaint, model.Cordon, model.Evict, model.Mark, "Melt"}
-	c := model.Call{ID: "another leader's", Verb: verbs[d.below(len(verbs))], Group: "g", Node: fmt.Sprintf("g%d", d.below(6)), Pod: "default/p1", PodUID: "u1"}
+	verbs := []model.Verb{model.Grow, model.Cancel, model.Remove, model.Taint, model.Untaint, model.Cordon, model.Evict,
+		model.Mark, "Melt"}
+	c := model.Call{ID: "another leader's", Verb: verbs[d.below(len(verbs))], Group: "g",
+		Node: fmt.Sprintf("g%d", d.below(6)), Pod: "default/p1", PodUID: "u1"}
 	return []model.Outcome{d.outcome(c, now)}
 }
 
@@ -326,7 +333,8 @@ func (d *dice) outcome(c model.Call, now time.Time) model.Outcome {
 	o := model.Outcome{Call: c, Ended: now.Add(-time.Duration(d.below(20)) * time.Second), Target: -1}
 	switch d.below(4) {
 	case 0:
-		kinds := []provider.Kind{provider.NoCapacity, provider.Throttled, provider.Unavailable, provider.Conflict, provider.Transient}
+		kinds := []provider.Kind{provider.NoCapacity, provider.Throttled, provider.Unavailable, provider.Conflict,
+			provider.Transient}
 		o.Err = &provider.Error{Kind: kinds[d.below(len(kinds))]}
 		switch d.below(6) {
 		case 0, 1, 2:
@@ -378,8 +386,9 @@ func (d *dice) calls(s model.Standing, seen model.Observation, step int) []model
 			continue
 		}
 		c := model.Call{
-			ID: fmt.Sprintf("%s/%d", name, step), Group: provider.GroupID(name[:1]), Node: name, Instance: provider.InstanceID(name),
-			Reason: []model.Reason{model.PodLanded, model.Reserved, ""}[d.below(3)], Why: "why",
+			ID: fmt.Sprintf("%s/%d", name, step), Group: provider.GroupID(name[:1]), Node: name,
+			Instance: provider.InstanceID(name),
+			Reason:   []model.Reason{model.PodLanded, model.Reserved, ""}[d.below(3)], Why: "why",
 		}
 		var verbs []model.Verb
 		switch {
@@ -422,7 +431,8 @@ func (d *dice) plan(s model.Standing, seen model.Observation, calls []model.Call
 	reasons := []model.Reason{model.NotUnderutilized, model.NotEnoughPdb, model.StepBudget}
 	for i := range seen.Nodes {
 		o := &seen.Nodes[i]
-		n := model.Node{Name: o.Object.Name, Object: o.Object, Bound: o.Pods, Standing: s.Nodes[o.Object.Name], Group: -1 + d.below(4)}
+		n := model.Node{Name: o.Object.Name, Object: o.Object, Bound: o.Pods, Standing: s.Nodes[o.Object.Name],
+			Group: -1 + d.below(4)}
 		snap.Nodes = append(snap.Nodes, n)
 		v := model.NodeVerdict{Node: n.Name}
 		switch d.below(4) {

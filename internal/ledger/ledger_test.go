@@ -19,17 +19,30 @@ func at(seconds int) time.Time { return t0.Add(time.Duration(seconds) * time.Sec
 // seen is what is observed at an instant: an inventory read then, and nodes.
 func seen(second, target int, nodes ...*corev1.Node) model.Observation {
 	o := model.Observation{Now: at(second), Inventory: provider.Inventory{
-		AsOf: at(second), Groups: []provider.Group{{ID: "g", Pool: "p", Target: target, Max: 10}, {ID: "h", Pool: "p", Max: 10}},
+		AsOf: at(second), Groups: []provider.Group{{ID: "g", Pool: "p", Target: target, Max: 10},
+			{ID: "h", Pool: "p", Max: 10}},
 	}}
 	for _, n := range nodes {
 		o.Nodes = append(o.Nodes, model.ObservedNode{Object: n})
-		o.Inventory.Groups[0].Instances = append(o.Inventory.Groups[0].Instances, provider.Instance{ID: provider.InstanceID(n.Name), NodeName: n.Name, State: provider.Running})
+		o.Inventory.Groups[0].Instances = append(o.Inventory.Groups[0].Instances,
+			provider.Instance{ID: provider.InstanceID(n.Name), NodeName: n.Name, State: provider.Running})
 	}
 	return o
 }
 
 func node(name, version string, taints ...corev1.Taint) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}, Spec: corev1.NodeSpec{Taints: taints}}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version},
+		Spec: corev1.NodeSpec{Taints: taints}}
+}
+
+// failed is a call that ended with an error of this kind.
+func failed(c model.Call, second int, kind provider.Kind) []model.Outcome {
+	return []model.Outcome{{Call: c, Ended: at(second), Target: -1, Err: &provider.Error{Kind: kind}}}
+}
+
+// written is a write to a node that succeeded.
+func written(c model.Call, second int, version string) []model.Outcome {
+	return []model.Outcome{{Call: c, Ended: at(second), Target: -1, ResourceVersion: version}}
 }
 
 func grow(from, to int) model.Call {
@@ -37,7 +50,8 @@ func grow(from, to int) model.Call {
 }
 
 func onNode(verb model.Verb, name string) model.Call {
-	return model.Call{ID: string(verb) + "/" + name, Verb: verb, Group: "g", Pool: "p", Node: name, Instance: provider.InstanceID(name)}
+	return model.Call{ID: string(verb) + "/" + name, Verb: verb, Group: "g", Pool: "p", Node: name,
+		Instance: provider.InstanceID(name)}
 }
 
 // noted puts a plan on record at an instant.
@@ -54,8 +68,8 @@ func folded(seen model.Observation, ended []model.Outcome) *Ledger {
 }
 
 func empty() *Ledger {
-	return New(model.Rules{StartupTime: 15 * time.Minute, ProvisionTime: 15 * time.Minute, MaxUnready: 3, MaxUnreadyShare: 0.45,
-		BackoffFirst: 5 * time.Minute, BackoffMost: 30 * time.Minute, BackoffReset: 3 * time.Hour})
+	return New(model.Rules{StartupTime: 15 * time.Minute, ProvisionTime: 15 * time.Minute, MaxUnready: 3,
+		MaxUnreadyShare: 0.45, BackoffFirst: 5 * time.Minute, BackoffMost: 30 * time.Minute, BackoffReset: 3 * time.Hour})
 }
 
 func plan(calls ...model.Call) model.Plan { return model.Plan{Calls: calls} }
@@ -98,7 +112,8 @@ func TestGrowthIsExpectedBeforeItIsSeen(t *testing.T) {
 // TestUnknownEndCountsAsDone: until a read that began after it (rule L2).
 func TestUnknownEndCountsAsDone(t *testing.T) {
 	l := noted(folded(seen(0, 2), nil), 1, plan(grow(2, 5)))
-	unknown := model.Outcome{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}}
+	unknown := model.Outcome{Call: grow(2, 5), Ended: at(3), Target: -1,
+		Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}}
 	old := seen(4, 2)
 	old.Inventory.AsOf = at(2)
 	l.Fold(old, []model.Outcome{unknown})
@@ -117,14 +132,15 @@ func TestUnknownEndCountsAsDone(t *testing.T) {
 // conflict only means to look again.
 func TestFailedGrowth(t *testing.T) {
 	l := noted(folded(seen(0, 2), nil), 1, plan(grow(2, 5)))
-	l.Fold(seen(4, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.NoCapacity, Message: "none"}}})
+	l.Fold(seen(4, 2), failed(grow(2, 5), 3, provider.NoCapacity))
 	expected(t, l, 2)
 	if until := l.Standing().Groups["g"].Rests.Of(model.RestFailed).Until; !until.Equal(at(303)) {
 		t.Fatalf("backed off until %v", until)
 	}
 	l = noted(l, 340, plan(grow(2, 5)))
-	l.Fold(seen(343, 2), []model.Outcome{{Call: grow(2, 5), Ended: at(342), Target: -1, Err: &provider.Error{Kind: provider.Conflict}}})
-	if s := l.Standing().Groups["g"]; !s.Rests.Of(model.RestFailed).Until.Equal(at(303)) || !s.Rests.Of(model.RestPaused).Until.IsZero() {
+	l.Fold(seen(343, 2), failed(grow(2, 5), 342, provider.Conflict))
+	if s := l.Standing().Groups["g"]; !s.Rests.Of(model.RestFailed).Until.Equal(at(303)) ||
+		!s.Rests.Of(model.RestPaused).Until.IsZero() {
 		t.Fatalf("a conflict is no failure: %+v", s)
 	}
 }
@@ -135,7 +151,7 @@ func TestOutageIsNoGroupsFault(t *testing.T) {
 	l := noted(folded(seen(0, 2), nil), 1, plan(grow(2, 5)))
 	old := seen(4, 2)
 	old.Inventory.AsOf = at(2)
-	l.Fold(old, []model.Outcome{{Call: grow(2, 5), Ended: at(3), Target: -1, Err: &provider.Error{Kind: provider.Unavailable}}})
+	l.Fold(old, failed(grow(2, 5), 3, provider.Unavailable))
 	for _, id := range []provider.GroupID{"g", "h"} {
 		if s := l.Standing().Groups[id]; !s.Unsure || !s.Rests.Of(model.RestPaused).Until.IsZero() {
 			t.Errorf("%s: %+v", id, s)
@@ -152,7 +168,8 @@ func TestOutageIsNoGroupsFault(t *testing.T) {
 // TestPartialGrowth: what the provider counted is what is expected.
 func TestPartialGrowth(t *testing.T) {
 	l := noted(folded(seen(0, 2), nil), 1, plan(grow(2, 5)))
-	o := model.Outcome{Call: grow(2, 5), Ended: at(3), Target: 4, Err: &provider.Error{Kind: provider.Transient, MayHaveHappened: true}}
+	o := model.Outcome{Call: grow(2, 5), Ended: at(3), Target: 4,
+		Err: &provider.Error{Kind: provider.Transient, MayHaveHappened: true}}
 	old := seen(4, 2)
 	old.Inventory.AsOf = at(2)
 	l.Fold(old, []model.Outcome{o})
@@ -185,7 +202,7 @@ func TestRemoval(t *testing.T) {
 	if d := drainOf(l, "n"); d.Stage != model.Tainting {
 		t.Fatalf("stage %q", d.Stage)
 	}
-	l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1, ResourceVersion: "9"}})
+	l.Fold(seen(2, 1, node("n", "7")), written(onNode(model.Taint, "n"), 2, "9"))
 	if n := l.Standing().Nodes["n"]; n.Drain.Stage != model.Tainted || n.AwaitVersion != "9" {
 		t.Fatalf("%+v %+v", n, n.Drain)
 	}
@@ -224,9 +241,10 @@ func TestRemoval(t *testing.T) {
 // TestRemovalOfUnknownEnd: a newer read decides whether it is gone (rule L2).
 func TestRemovalOfUnknownEnd(t *testing.T) {
 	l := noted(folded(seen(0, 1, node("n", "7")), nil), 1, plan(onNode(model.Taint, "n")))
-	l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Taint, "n"), Ended: at(2), Target: -1, ResourceVersion: "7"}})
+	l.Fold(seen(2, 1, node("n", "7")), written(onNode(model.Taint, "n"), 2, "7"))
 	l = noted(l, 3, plan(onNode(model.Remove, "n")))
-	o := []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(5), Target: -1, Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}}}
+	o := []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(5), Target: -1,
+		Err: &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}}}
 	old := seen(6, 1, node("n", "7"))
 	old.Inventory.AsOf = at(4)
 	l.Fold(old, o)
@@ -243,17 +261,19 @@ func TestRemovalOfUnknownEnd(t *testing.T) {
 func TestRemovalRefused(t *testing.T) {
 	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: fmt.Sprint(t0.Unix())}
 	l := noted(folded(seen(0, 1, node("n", "7", taint)), nil), 1, plan(onNode(model.Remove, "n")))
-	l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(2), Target: -1, Landed: []string{"default/late"}, Err: &provider.Error{Kind: provider.Conflict}}})
+	l.Fold(seen(2, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Remove, "n"), Ended: at(2), Target: -1,
+		Landed: []string{"default/late"}, Err: &provider.Error{Kind: provider.Conflict}}})
 	if d := drainOf(l, "n"); d.Stage != model.RollingBack {
 		t.Fatalf("stage %q", d.Stage)
 	}
 	l = noted(l, 3, plan(onNode(model.Untaint, "n")))
-	l.Fold(seen(4, 1, node("n", "7")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(4), Target: -1, Err: &provider.Error{Kind: provider.Unavailable}}})
+	l.Fold(seen(4, 1, node("n", "7")), failed(onNode(model.Untaint, "n"), 4, provider.Unavailable))
 	if d := drainOf(l, "n"); d.Stage != model.RollingBack || !d.NotBefore.Equal(at(9)) {
 		t.Fatalf("after a failed untaint: %+v", d)
 	}
 	l = noted(l, 9, plan(onNode(model.Untaint, "n")))
-	l.Fold(seen(10, 1, node("n", "8")), []model.Outcome{{Call: onNode(model.Untaint, "n"), Ended: at(10), Target: -1, ResourceVersion: "8"}})
+	l.Fold(seen(10, 1, node("n", "8")),
+		written(onNode(model.Untaint, "n"), 10, "8"))
 	if n := l.Standing().Nodes["n"]; n.Drain != nil {
 		t.Fatalf("still draining: %+v", n.Drain)
 	}

@@ -17,13 +17,15 @@ import (
 func TestRestartInEachStage(t *testing.T) {
 	adopted := model.Drain{Node: "n", Stage: model.Tainted, Unready: true} // its node does not say that it is ready
 	ours := func(s model.Stage, pods int) model.Drain {
-		return model.Drain{Node: "n", Group: "g", Instance: "n", Stage: s, Began: at(1), Occupied: true, Pods: []types.UID{"uid-a", "uid-b"}[:pods:pods]}
+		return model.Drain{Node: "n", Group: "g", Instance: "n", Stage: s, Began: at(1), Occupied: true,
+			Pods: []types.UID{"uid-a", "uid-b"}[:pods:pods]}
 	}
 	moved := func(d model.Drain, second int) *model.Drain {
 		d.Moved = at(second)
 		return &d
 	}
-	leftover := model.Drain{Node: "n", Stage: model.RollingBack, Unready: true, Code: model.LeaderChanged, Why: "its removal was begun, and somebody took the taint away"}
+	leftover := model.Drain{Node: "n", Stage: model.RollingBack, Unready: true, Code: model.LeaderChanged,
+		Why: "its removal was begun, and somebody took the taint away"}
 	rollingBack := ours(model.RollingBack, 2)
 	rollingBack.Code, rollingBack.Why = model.EvictionRefused, "b stays"
 	for _, c := range []struct {
@@ -42,7 +44,8 @@ func TestRestartInEachStage(t *testing.T) {
 		{"evicting, and the cordon's note alone", func(e *emptying) { e.until(model.Evicting); e.node.Spec.Unschedulable = false }, new(ours(model.Evicting, 2))},
 		{"evicting, and no cordon", func(e *emptying) {
 			e.until(model.Evicting)
-			e.node.Annotations, e.node.Spec.Unschedulable = map[string]string{model.AnnotationRemoval: model.RemovalTainted}, false
+			e.node.Annotations = map[string]string{model.AnnotationRemoval: model.RemovalTainted}
+			e.node.Spec.Unschedulable = false
 		}, &adopted},
 		{"evicting, and the taint is gone", func(e *emptying) { e.until(model.Evicting); e.node.Spec.Taints = nil }, &leftover},
 		// A read that began after the restart says that the instance is there still.
@@ -89,7 +92,8 @@ func TestRestartAfterAGivingBack(t *testing.T) {
 	e.restart()
 	n, s := e.standing(), e.l.Standing()
 	want(t, "drain", n.Drain == nil, true)
-	want(t, "failed", []any{n.Failed.At, n.Failed.Why, s.LastFailure}, []any{at(e.second), "EvictionRefused: b stays", at(e.second)})
+	want(t, "failed", []any{n.Failed.At, n.Failed.Why, s.LastFailure},
+		[]any{at(e.second), "EvictionRefused: b stays", at(e.second)})
 }
 
 // TestADrainAfterARestart is told to its end: its evictions begin anew.
@@ -182,7 +186,8 @@ func TestMemoryOfManyDrains(t *testing.T) {
 func TestMemoryOfOddDrains(t *testing.T) {
 	later := t0.Add(1000 * time.Hour)
 	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: fmt.Sprint(t0.Unix())}
-	drain := model.Drain{Group: "g", Stage: model.Tainted, Occupied: true, Since: later, Began: later, NotBefore: later, Moved: later}
+	drain := model.Drain{Group: "g", Stage: model.Tainted, Occupied: true, Since: later, Began: later, NotBefore: later,
+		Moved: later}
 	with := func(name string, mend func(*model.Drain)) model.Drain {
 		d := drain
 		d.Node = name
@@ -255,14 +260,17 @@ func TestANodeRestsLonger(t *testing.T) {
 		t.Helper()
 		e.until(model.Evicting)
 		e.call(untaintCall(code, "because"), func(o *model.Outcome) { o.ResourceVersion = "" })
-		want(t, "failed", e.standing().Failed, model.Failure{At: at(e.second), Why: string(code) + ": because", Times: times, Rest: rest})
+		want(t, "failed", e.standing().Failed, model.Failure{At: at(e.second), Why: string(code) + ": because",
+			Times: times, Rest: rest})
 		e.node = node("n", "1")
 		e.restart()
 		want(t, "rest after a restart", e.standing().Failed.Rest, rest)
 		e.second += int(rest / time.Second)
 	}
-	for i, rest := range []time.Duration{0, 30 * time.Minute, 90 * time.Minute, 270 * time.Minute, 6 * time.Hour, 6 * time.Hour} {
-		fail([]model.Reason{model.PodLanded, model.EvictionRefused, model.NoPlaceToMovePods, model.ReplacementWaits}[i%4], i+1, rest)
+	for i, rest := range []time.Duration{0, 30 * time.Minute, 90 * time.Minute, 270 * time.Minute, 6 * time.Hour,
+		6 * time.Hour} {
+		fail([]model.Reason{model.PodLanded, model.EvictionRefused, model.NoPlaceToMovePods, model.ReplacementWaits}[i%4],
+			i+1, rest)
 	}
 	fail(model.DrainFailed, 6, 6*time.Hour)
 	e.second += 13 * 3600
@@ -277,7 +285,8 @@ func TestANodeRestsLonger(t *testing.T) {
 func TestARefusalAfterEvictions(t *testing.T) {
 	for name, end := range map[string]func(e *emptying){
 		"a conflict": func(e *emptying) {
-			e.look(model.Outcome{Call: onNode(model.Remove, "n"), Ended: at(e.second + 1), Target: -1, Err: &provider.Error{Kind: provider.Conflict, Message: "no"}})
+			e.look(model.Outcome{Call: onNode(model.Remove, "n"), Ended: at(e.second + 1), Target: -1,
+				Err: &provider.Error{Kind: provider.Conflict, Message: "no"}})
 		},
 		"others stay": func(e *emptying) {
 			o := model.Outcome{Call: onNode(model.Remove, "n"), Ended: at(e.second + 1), Target: -1}

@@ -261,7 +261,8 @@ func TestGrowthThatThePoolRefuses(t *testing.T) {
 // refuse lets a growth by one be refused a moment after it was asked for.
 func (s *stage) refuse(minute float64, pool provider.PoolID, kind provider.Kind) model.GroupStanding {
 	s.at(minute)
-	c := model.Call{ID: fmt.Sprint("refused/", minute), Verb: model.Grow, Group: "g", Pool: pool, From: s.target, To: s.target + 1}
+	c := model.Call{ID: fmt.Sprint("refused/", minute), Verb: model.Grow, Group: "g", Pool: pool, From: s.target,
+		To: s.target + 1}
 	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 	return s.at(minute+0.01, model.Outcome{Call: c, Ended: s.now(), Target: s.target, Err: &provider.Error{Kind: kind}})
 }
@@ -281,7 +282,8 @@ func TestARefusalLongAgoIsForgotten(t *testing.T) {
 // never backs off for that.
 func TestAThrottledGroupRestsLonger(t *testing.T) {
 	s := newStage(t, 0)
-	for i, rest := range []time.Duration{30 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 2 * time.Minute} {
+	for i, rest := range []time.Duration{30 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute,
+		2 * time.Minute} {
 		g := s.refuse(float64(1+i*10), "p", provider.Throttled)
 		want(t, "rests", g.Rests.Of(model.RestPaused).Until.Sub(t0.Add(time.Duration(1+i*10)*time.Minute)), rest)
 		want(t, "backs off", g.Rests.Of(model.RestFailed).Until.IsZero(), true)

@@ -49,10 +49,12 @@ func TestHeld(t *testing.T) {
 // there are.
 func TestUnneededAmongMany(t *testing.T) {
 	l := folded(seen(0, 3, node("a", "1"), node("b", "1"), node("c", "1")), nil)
-	all := append(append(verdictOn("a", model.Cooldown, at(0)), verdictOn("b", model.Cooldown, at(0))...), verdictOn("c", model.Cooldown, at(0))...)
+	all := append(append(verdictOn("a", model.Cooldown, at(0)), verdictOn("b", model.Cooldown, at(0))...),
+		verdictOn("c", model.Cooldown, at(0))...)
 	l = noted(l, 0, model.Plan{Unneeded: all})
 	// One is needed, and one is new: as many as before.
-	l = noted(l, 1, model.Plan{Unneeded: append(verdictOn("a", model.Cooldown, at(0)), verdictOn("d", model.Cooldown, at(1))...), Kept: verdictOn("c", model.StepBudget, time.Time{})})
+	l = noted(l, 1, model.Plan{Unneeded: append(verdictOn("a", model.Cooldown, at(0)),
+		verdictOn("d", model.Cooldown, at(1))...), Kept: verdictOn("c", model.StepBudget, time.Time{})})
 	got := map[string]time.Time{}
 	for name, n := range l.Standing().Nodes {
 		got[name] = n.UnneededSince
@@ -68,7 +70,8 @@ func TestUnneededAmongMany(t *testing.T) {
 // TestUnneededOverADrain: a node that was given back begins anew.
 func TestUnneededOverADrain(t *testing.T) {
 	e := newEmptying(t)
-	e.l.Note(&model.Snapshot{Now: at(1)}, model.Plan{Calls: []model.Call{taintCall()}, Unneeded: verdictOn("n", model.Unneeded, at(0))})
+	e.l.Note(&model.Snapshot{Now: at(1)},
+		model.Plan{Calls: []model.Call{taintCall()}, Unneeded: verdictOn("n", model.Unneeded, at(0))})
 	want(t, "as it begins", e.standing().UnneededSince, at(0))
 	e.look(model.Outcome{Call: taintCall(), Ended: at(2), Target: -1})
 	e.l.Note(&model.Snapshot{Now: at(2)}, model.Plan{Kept: verdictOn("n", model.CurrentlyBeingDeleted, time.Time{})})
@@ -76,7 +79,8 @@ func TestUnneededOverADrain(t *testing.T) {
 	// Whatever has been said of it meanwhile.
 	e.l.Note(&model.Snapshot{Now: at(2)}, model.Plan{Unneeded: verdictOn("n", model.Unneeded, at(0))})
 	back := untaintCall(model.Reserved, "pending pods fit there")
-	e.l.Note(&model.Snapshot{Now: at(2)}, model.Plan{Calls: []model.Call{back}, Kept: verdictOn("n", model.StepBudget, time.Time{})})
+	e.l.Note(&model.Snapshot{Now: at(2)},
+		model.Plan{Calls: []model.Call{back}, Kept: verdictOn("n", model.StepBudget, time.Time{})})
 	want(t, "before it is given back", e.standing().UnneededSince, at(0))
 	e.look(model.Outcome{Call: back, Ended: at(3), Target: -1})
 	want(t, "when it is given back", e.standing().UnneededSince, time.Time{})

@@ -140,7 +140,7 @@ var gaugeTable = []gauge{
 	{theirs, "node_group_healthiness", "1 if the group is healthy enough to grow.", []string{"node_group"},
 		eachGroup(func(_ *cycle, g *model.Group) int64 { return flag(g.Unhealthy == nil) })},
 	{theirs, "node_group_backoff_status",
-		"1 while the group rests after a growth that failed, with the failure as reason.",
+		"1 while the group rests after a failed scale-up, with the failure as reason.",
 		[]string{"node_group", "reason"}, groupBackoffs},
 	// 4. Pods.
 	{theirs, "unschedulable_pods_count", "Pods without a node that count, by type.", []string{"type"},

@@ -44,8 +44,10 @@ var gpuLabels = []string{"gpu_resource_name", "gpu_name", "dra_drivers"}
 
 func newMetrics(s Settings) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "cluster_autoscaler", Name: name, Help: help}, labels)
+		o := prometheus.CounterOpts{Namespace: "cluster_autoscaler", Name: name, Help: help}
+		return prometheus.NewCounterVec(o, labels)
 	}
+	byReason := append([]string{"reason"}, gpuLabels...)
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		gauges:   newGauges(),
@@ -58,35 +60,42 @@ func newMetrics(s Settings) *metrics {
 		legacy:      newLegacy(counter),
 		errors:      counter("errors_total", "Errors by type.", "type"),
 		scaledUp:    counter("scaled_up_nodes_total", "Nodes asked of the cloud.", gpuLabels...),
-		failedUps:   counter("failed_scale_ups_total", "Growths that failed, by reason.", append([]string{"reason"}, gpuLabels...)...),
-		failedNodes: counter("failed_node_creations_total", "Nodes that growths asked for in vain, by reason.", "reason"),
-		unregistered: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "cluster_autoscaler", Name: "old_unregistered_nodes_removed_count",
+		failedUps:   counter("failed_scale_ups_total", "Scale-ups that failed, by reason.", byReason...),
+		failedNodes: counter("failed_node_creations_total", "Nodes of scale-ups that did not come, by reason.", "reason"),
+		unregistered: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "cluster_autoscaler", Name: "old_unregistered_nodes_removed_count",
 			Help: "Instances removed because they did not register in time."}),
-		scaledDown: counter("scaled_down_nodes_total", "Nodes removed, by reason.", append([]string{"reason"}, gpuLabels...)...),
-		evicted:    counter("evicted_pods_total", "Pods of nodes that go, by whether their evictions were granted.", "eviction_result"),
+		scaledDown: counter("scaled_down_nodes_total", "Nodes removed, by reason.", byReason...),
+		evicted:    counter("evicted_pods_total", "Pods to be evicted, by whether that was granted.", "eviction_result"),
 		lastActivity: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "cluster_autoscaler", Name: "last_activity", Help: "When an activity last took place, in seconds since 1970."}, []string{"activity"}),
+			Namespace: "cluster_autoscaler", Name: "last_activity",
+			Help: "When an activity last took place, in seconds since 1970."}, []string{"activity"}),
 		divergence: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "plimsoll", Name: "plan_divergence_total",
-			Help: "Classes of pods that needed another growth after the nodes bought for them were ready."}),
+			Help: "Classes of pods that needed another scale-up after the nodes bought for them were ready."}),
 		decide: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "plimsoll", Name: "decide_duration_seconds", Help: "Time that deciding took.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16)}),
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "plimsoll", Name: "call_duration_seconds", Help: "Time that writes to the cloud and to nodes took, by verb and end.",
+			Namespace: "plimsoll", Name: "call_duration_seconds",
+			Help:    "Time that writes to the cloud and to nodes took, by verb and end.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}, []string{"verb", "end"}),
 		work: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "plimsoll", Name: "decide_steps_total", Help: "Steps of deciding, by kind; they do not depend on the machine."}, []string{"kind"}),
+			Namespace: "plimsoll", Name: "decide_steps_total",
+			Help: "Steps of deciding, by kind; they do not depend on the machine."}, []string{"kind"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "plimsoll", Name: "evictions_refused_total",
-			Help: "Answers to evictions that a disruption budget has none to spare; each is tried again for a while."}),
+			Help: "Evictions that a disruption budget refused; each is tried again for a while."}),
 	}
-	m.registry.MustRegister(m.gauges, m.durations, m.errors, m.scaledUp, m.failedUps, m.failedNodes, m.scaledDown, m.evicted, m.unregistered, m.lastActivity,
-		m.divergence, m.decide, m.calls, m.work, m.refused,
+	m.registry.MustRegister(m.gauges, m.durations, m.errors, m.scaledUp, m.failedUps, m.failedNodes, m.scaledDown,
+		m.evicted, m.unregistered, m.lastActivity, m.divergence, m.decide, m.calls, m.work, m.refused,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.legacy.all()...)
 	// Counters that an alert may be on are there from the beginning.
-	for _, kind := range []string{"cloudProviderError", "apiCallError", "internalError", "transientError", "configurationError", "nodeGroupDoesNotExistError"} {
+	for _, kind := range []string{
+		"cloudProviderError", "apiCallError", "internalError", "transientError", "configurationError",
+		"nodeGroupDoesNotExistError",
+	} {
 		m.errors.WithLabelValues(kind)
 	}
 	m.scaledUp.WithLabelValues("", "", "")
@@ -223,7 +232,9 @@ func (m *metrics) decided(c model.Cycle, led time.Time, diverged int) {
 	m.legacy.decided(c.Plan)
 	m.decide.Observe(c.Took.Decide.Seconds())
 	w := c.Plan.Work
-	for kind, n := range map[string]int{"filter": w.Filters, "prefilter": w.PreFilters, "node_scanned": w.NodesScanned, "option": w.Options} {
+	for kind, n := range map[string]int{
+		"filter": w.Filters, "prefilter": w.PreFilters, "node_scanned": w.NodesScanned, "option": w.Options,
+	} {
 		m.work.WithLabelValues(kind).Add(float64(n))
 	}
 	now := float64(c.Snapshot.Now.Unix())

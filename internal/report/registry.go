@@ -94,7 +94,7 @@ func (r *Reporter) logHealth(s *model.Snapshot) {
 			r.log.Info("a group is healthy again", "group", string(g.ID))
 		case g.Unhealthy != nil && g.Unhealthy.Reason != was:
 			r.standing.groups[g.ID] = g.Unhealthy.Reason
-			r.log.Warn("a group is unhealthy, and does not grow until it is not", "group", string(g.ID),
+			r.log.Warn("a group is unhealthy, and is not scaled up until it is healthy", "group", string(g.ID),
 				"why", reasonAndDetail(g.Unhealthy), "healthy_when", g.Unhealthy.Fix)
 		}
 	}

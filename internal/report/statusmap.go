@@ -212,7 +212,7 @@ func (w *StatusWriter) render(o offer) (document, memory string, err error) {
 	if dropped.Unneeded+dropped.Arrivals > 0 && !w.shortened {
 		w.shortened = true
 		w.log.Warn("the memory does not fit into an annotation as a whole; after a restart, the nodes that were unneeded "+
-			"for the shortest time will be waited for anew, and a growth that does not help may be repeated once",
+			"for the shortest time will start to wait again, and a scale-up that does not help may be repeated once",
 			"unneeded_left_out", dropped.Unneeded, "of", len(o.memory.Unneeded), "arrivals_left_out", dropped.Arrivals)
 	}
 	return document, memory, nil

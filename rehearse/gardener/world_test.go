@@ -157,7 +157,8 @@ func (s shoot) running(want int) []machinev1.Machine {
 		for _, m := range all {
 			node := s.node(m.Name)
 			state += fmt.Sprintf(" %s:%s", m.Name, m.Status.CurrentStatus.Phase)
-			if m.Status.CurrentStatus.Phase == machinev1.MachineRunning && m.DeletionTimestamp == nil && node != nil && isReady(node) {
+			if m.Status.CurrentStatus.Phase == machinev1.MachineRunning && m.DeletionTimestamp == nil && node != nil &&
+				isReady(node) {
 				good++
 			}
 		}

@@ -43,7 +43,10 @@ type shoot struct {
 type pool map[string]any
 
 func newPool(name string, minimum, maximum int, zones ...string) pool {
-	return pool{"name": name, "minimum": minimum, "maximum": maximum, "maxSurge": max(1, len(zones)), "maxUnavailable": 0, "machineType": "small", "zones": zones}
+	return pool{
+		"name": name, "minimum": minimum, "maximum": maximum, "maxSurge": max(1, len(zones)), "maxUnavailable": 0,
+		"machineType": "small", "zones": zones,
+	}
 }
 
 // newShoot makes a namespace with a Cluster, a Worker, and the machine classes of
@@ -60,8 +63,9 @@ func newShoot(t *testing.T, name string, pools ...pool) shoot {
 		s.create(fmt.Sprintf(`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"%s-a-z%d-12345","namespace":%q},"providerSpec":{"secret":"of nobody here"}}`, s.namespace, i+1, s.namespace))
 	}
 	worker, err := json.Marshal(map[string]any{
-		"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker", "metadata": map[string]any{"name": "w", "namespace": s.namespace},
-		"spec": map[string]any{"type": "local", "secretRef": map[string]any{"name": "kept"}, "providerConfig": map[string]any{"kept": true}, "pools": pools},
+		"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker",
+		"metadata": map[string]any{"name": "w", "namespace": s.namespace},
+		"spec":     map[string]any{"type": "local", "secretRef": map[string]any{"name": "kept"}, "providerConfig": map[string]any{"kept": true}, "pools": pools},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +90,8 @@ func (s shoot) create(text string) {
 func (s shoot) run(settings gardener.Settings) *prometheus.Registry {
 	s.t.Helper()
 	settings.Namespace = s.namespace
-	manager, err := gardener.NewManager(asController(), settings, gardener.Host{Log: slog.New(slog.NewTextHandler(s.t.Output(), nil))})
+	log := slog.New(slog.NewTextHandler(s.t.Output(), nil))
+	manager, err := gardener.NewManager(asController(), settings, gardener.Host{Log: log})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -108,7 +113,9 @@ func (s shoot) run(settings gardener.Settings) *prometheus.Registry {
 
 func asController() *rest.Config {
 	config := control.AdminConfig()
-	config.Impersonate = rest.ImpersonationConfig{UserName: account, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: account, Groups: []string{"system:serviceaccounts", "system:authenticated"},
+	}
 	return config
 }
 
@@ -143,7 +150,8 @@ func (s shoot) deployment(name string) *unstructured.Unstructured {
 
 // patch is a JSON merge patch by somebody.
 func (s shoot) patch(u *unstructured.Unstructured, text string) error {
-	return admin.Patch(s.t.Context(), u, client.RawPatch(types.MergePatchType, []byte(text)), client.FieldOwner("somebody"))
+	patch := client.RawPatch(types.MergePatchType, []byte(text))
+	return admin.Patch(s.t.Context(), u, patch, client.FieldOwner("somebody"))
 }
 
 func (s shoot) mustPatch(u *unstructured.Unstructured, text string) {
