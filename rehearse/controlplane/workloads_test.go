@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"github.com/plimsoll-dev/plimsoll/rehearse/planetest"
 )
 
 const groupLabel = "test-group"
@@ -141,22 +143,10 @@ func (w world) podsOn(node string) []corev1.Pod {
 // eventually waits for a condition of the cluster.
 func (w world) eventually(what string, condition func() (bool, error)) {
 	w.t.Helper()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(90 * time.Second)
-	var last error
-	for {
+	planetest.Eventually(w.t, 90*time.Second, what, func() (bool, string) {
 		done, err := condition()
-		if done {
-			return
-		}
-		last = err
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			w.t.Fatalf("never happened: %s (last error: %v)", what, last)
-		}
-	}
+		return done, fmt.Sprint(err)
+	})
 }
 
 func ignoreNotFound(err error) error {
@@ -164,22 +154,6 @@ func ignoreNotFound(err error) error {
 		return nil
 	}
 	return err
-}
-
-func TestFakeNodeBecomesReady(t *testing.T) {
-	w := newWorld(t, "ready", 1)
-	w.eventually("the node is ready and untainted", func() (bool, error) {
-		node, err := shared.Client().CoreV1().Nodes().Get(t.Context(), "ready-0", metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		for _, condition := range node.Status.Conditions {
-			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-				return len(node.Spec.Taints) == 1 && node.Status.Allocatable.Cpu().Value() == 8, nil
-			}
-		}
-		return false, nil
-	})
 }
 
 func TestDeploymentRunsOnFakeNodes(t *testing.T) {
@@ -245,24 +219,6 @@ func TestJobCompletes(t *testing.T) {
 	w.eventually("five completions", func() (bool, error) {
 		j, err := shared.Client().BatchV1().Jobs(w.group).Get(t.Context(), "task", metav1.GetOptions{})
 		return err == nil && j.Status.Succeeded == 5 && j.Status.CompletionTime != nil, err
-	})
-}
-
-func TestStatefulSetRunsInOrder(t *testing.T) {
-	w := newWorld(t, "statefulset", 1)
-	statefulSet := &appsv1.StatefulSet{
-		ObjectMeta: w.meta("store"),
-		Spec: appsv1.StatefulSetSpec{
-			Replicas: ptr.To[int32](3), Selector: selector("store"), Template: w.template("store"),
-		},
-	}
-	if _, err := shared.Client().AppsV1().StatefulSets(w.group).
-		Create(t.Context(), statefulSet, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	w.eventually("three pods are ready", func() (bool, error) {
-		s, err := shared.Client().AppsV1().StatefulSets(w.group).Get(t.Context(), "store", metav1.GetOptions{})
-		return err == nil && s.Status.ReadyReplicas == 3, err
 	})
 }
 

@@ -17,12 +17,9 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
@@ -179,25 +176,7 @@ func (o *observation) kubeconfig(t *testing.T) string {
 	if err := o.rig.plane.Create(t.Context(), documentedRights(t)); err != nil {
 		t.Fatal(err)
 	}
-	accounts := o.rig.plane.Client().CoreV1().ServiceAccounts(metav1.NamespaceSystem)
-	token, err := accounts.CreateToken(t.Context(), observeAccount, &authenticationv1.TokenRequest{},
-		metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin := o.rig.plane.AdminConfig()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["rig"] = &clientcmdapi.Cluster{
-		Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile,
-	}
-	config.AuthInfos["observer"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
-	config.Contexts["rig"] = &clientcmdapi.Context{Cluster: "rig", AuthInfo: "observer"}
-	config.CurrentContext = "rig"
-	path := filepath.Join(o.dir, "observer.kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return o.rig.kubeconfigOf(t, observeAccount)
 }
 
 // launch starts a Plimsoll, and returns when it has read the cluster.
@@ -259,19 +238,7 @@ func (o *observation) looks(t *testing.T, times float64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), observeWithin)
 	defer cancel()
-	since := -1.0
-	err := poll(ctx, func() (bool, string) {
-		samples, err := o.at.metrics()
-		if err != nil {
-			return false, err.Error()
-		}
-		if since < 0 {
-			since = samples[cyclesMetric]
-		}
-		return samples[cyclesMetric] >= since+times, fmt.Sprintf("it has looked %v times, %v of them before",
-			samples[cyclesMetric], since)
-	})
-	if err != nil {
+	if err := o.at.looks(ctx, times); err != nil {
 		t.Fatal(err)
 	}
 }

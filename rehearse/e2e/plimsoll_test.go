@@ -150,8 +150,13 @@ func (w *world) cmdCycles(c *call) error {
 	if err != nil {
 		return err
 	}
+	return p.looks(c.ctx, float64(want))
+}
+
+// looks waits until a Plimsoll has looked so many times more.
+func (p *plimsoll) looks(ctx context.Context, times float64) error {
 	since := -1.0
-	return poll(c.ctx, func() (bool, string) {
+	return poll(ctx, func() (bool, string) {
 		samples, err := p.metrics()
 		if err != nil {
 			return false, err.Error()
@@ -160,6 +165,6 @@ func (w *world) cmdCycles(c *call) error {
 			since = samples[cyclesMetric]
 		}
 		n := samples[cyclesMetric] - since
-		return n >= float64(want), fmt.Sprintf("%s has looked %v times, want %d", p.name, n, want)
+		return n >= times, fmt.Sprintf("%s has looked %v times, want %v", p.name, n, times)
 	})
 }

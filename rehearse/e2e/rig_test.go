@@ -6,18 +6,23 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
 	worlds "github.com/plimsoll-dev/plimsoll/rehearse/world"
@@ -105,6 +110,29 @@ func (r *rig) watch(ctx context.Context) error {
 	r.unwatch = func() { cancel(); factory.Shutdown() }
 	factory.StartWithContext(watching)
 	return factory.WaitForCacheSyncWithContext(ctx).AsError()
+}
+
+// kubeconfigOf writes a kubeconfig with a token of a service account of Plimsoll's namespace.
+func (r *rig) kubeconfigOf(t *testing.T, account string) string {
+	t.Helper()
+	token, err := r.plane.Client().CoreV1().ServiceAccounts(metav1.NamespaceSystem).
+		CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := r.plane.AdminConfig()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["rig"] = &clientcmdapi.Cluster{
+		Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile,
+	}
+	config.AuthInfos["account"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	config.Contexts["rig"] = &clientcmdapi.Context{Cluster: "rig", AuthInfo: "account"}
+	config.CurrentContext = "rig"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func (r *rig) stop() error {

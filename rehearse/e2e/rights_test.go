@@ -11,15 +11,12 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
@@ -271,7 +268,6 @@ type deputy struct {
 func newDeputy(t *testing.T, r *rig, suffix string, rights []right) *deputy {
 	t.Helper()
 	d := &deputy{rig: r, name: "deputy-" + suffix, dir: t.TempDir()}
-	d.kubeconfig = filepath.Join(d.dir, "kubeconfig")
 	ctx := t.Context()
 	rbac, accounts := r.plane.Client().RbacV1(), r.plane.Client().CoreV1().ServiceAccounts(metav1.NamespaceSystem)
 
@@ -323,21 +319,7 @@ func newDeputy(t *testing.T, r *rig, suffix string, rights []right) *deputy {
 	}
 
 	// 3. Its kubeconfig.
-	token, err := accounts.CreateToken(ctx, d.name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin := r.plane.AdminConfig()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["rig"] = &clientcmdapi.Cluster{
-		Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile,
-	}
-	config.AuthInfos["deputy"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
-	config.Contexts["rig"] = &clientcmdapi.Context{Cluster: "rig", AuthInfo: "deputy"}
-	config.CurrentContext = "rig"
-	if err := clientcmd.WriteToFile(*config, d.kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	d.kubeconfig = r.kubeconfigOf(t, d.name)
 	return d
 }
 

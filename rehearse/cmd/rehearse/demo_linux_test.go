@@ -78,127 +78,95 @@ func (p *program) endsWell(out *lockedBuffer) {
 	}
 }
 
-func TestDemoGrowthOnce(t *testing.T) {
-	p, out := demoProgram(t, "--story=growth", "--once", "--plimsoll", shippedPlimsoll(t))
-	children := p.until(out, "Three Deployments arrive")
-	if _, ok := children["kube-scheduler"]; !ok {
-		t.Errorf("the components are %v", children)
-	}
-	p.endsWell(out)
-	p.leavesNothing(children)
-
-	said := out.text()
-	for _, want := range []string{
-		`▸ plimsoll buys \d+ nodes for \d+ pods`,
-		`▸ event on pod \S+: TriggeredScaleUp: pod triggered scale-up: \[`,
-		`▸ plimsoll .*removes `,
-		`▸ event on node \S+: ScaleDown: `,
-		// 50 of the web pods in each zone, 8 to a node; one node was and stays there.
-		`general-a +1 +6 +7 +1 +1\n`, `general-b +0 +7 +7 +0 +0\n`, `general-c +0 +7 +7 +0 +0\n`,
-		`batch +0 +20 +20 +0 +0\n`, `memory +0 +14 +14 +0 +0\n`,
-		`web +150 +150 `, `render +100 +100 `, `cache +42 +42 `,
-		`all pods run: \d+\.\d s after`, `all nodes gone that should go: \d+\.\d s after`,
+// TestDemosOnce plays every story to its end. A story fails by itself if what must happen does
+// not; here is what it says besides.
+func TestDemosOnce(t *testing.T) {
+	for _, c := range []struct {
+		story, until string
+		children     []string // that are there when it has said so
+		wants        []string
+	}{
+		{"growth", "Three Deployments arrive", []string{"kube-scheduler"}, []string{
+			`▸ plimsoll buys \d+ nodes for \d+ pods`,
+			`▸ event on pod \S+: TriggeredScaleUp: pod triggered scale-up: \[`,
+			`▸ plimsoll .*removes `,
+			`▸ event on node \S+: ScaleDown: `,
+			// 50 of the web pods in each zone, 8 to a node; one node was and stays there.
+			`general-a +1 +6 +7 +1 +1\n`, `general-b +0 +7 +7 +0 +0\n`, `general-c +0 +7 +7 +0 +0\n`,
+			`batch +0 +20 +20 +0 +0\n`, `memory +0 +14 +14 +0 +0\n`,
+			`web +150 +150 `, `render +100 +100 `, `cache +42 +42 `,
+			`all pods run: \d+\.\d s after`, `all nodes gone that should go: \d+\.\d s after`,
+		}},
+		// The proposal's theory: free, kube-scheduler puts some of the 1:7 pods on 1:16
+		// nodes; with the affinity none, at the price of more nodes.
+		{"affinity", "400 pods of 1 core", []string{"kube-scheduler"}, []string{
+			// group, run, nodes before, bought, 1:7 pods, ...
+			`ratio-1-1 +as it is +26 +0 +0 `, `\n +affinity +26 +0 +0 `,
+			`ratio-1-16 +as it is +26 +0 +78 .* 702 +702 +0\n +affinity +26 +0 +0 .* 1248 +0 +78\n`,
+			`ratio-1-8 +as it is +26 +31 +322 .*\n +affinity +26 +41 +400 `,
+			`as it is: +31 nodes bought; 2\d\d of 400 pods waited`,
+			`affinity: +41 nodes bought; 3\d\d of 400 pods waited`,
+			`Nodes bought with the affinity: \+10`,
+		}},
+		{"eks", "A Deployment arrives", []string{"aws", "eks-nodes"}, []string{
+			`ASG tag .*45 +example.com/label-01 +example.com/label-45\n`,
+			`EKS node group +15 +example.com/label-46 +example.com/label-60\n`,
+			`▸ plimsoll buys 3 nodes for 9 pods .*eks-workers 0->3 \(max 10\)`,
+			`every node carries all 60 labels`,
+			`▸ plimsoll .*removes `,
+			`workers +0 +3 +3 +0\n`,
+			`SetDesiredCapacity +1\n`, `TerminateInstanceInAutoScalingGroup +3\n`,
+			`all pods run: \d+\.\d s after`, `all nodes gone: \d+\.\d s after`,
+		}},
+		// And Plimsoll as its controller.
+		{"eks-anywhere", "A Deployment arrives", []string{"cluster-api", "eks-anywhere"}, []string{
+			`▸ controller: machine deployment prod-fixed created with 2 replicas\n`,
+			`▸ controller: machine deployment prod-auto created without replicas, for the autoscaler to size between 1 and 10\n`,
+			`▸ plimsoll buys \d+ nodes for \d+ pods .*MachineDeployment/eksa-system/prod-auto 1->`,
+			`▸ WorkersReady is False, RollingUpgradeInProgress: `,
+			`▸ controller: machine deployment prod-auto taken from the autoscaler: `,
+			`▸ controller: machine deployment prod-auto applied with 3 replicas\n`,
+			`the Cluster is created +\d+\.\d +1  .*then True\n`,
+			`10 pods arrive +\d+\.\d +1 → (\d → )*10  True throughout\n`,
+			`upgrade to 1.37 +\d+\.\d +10  .*RollingUpgradeInProgress.*, then True\n`,
+			`autoscaling off, count 3 +\d+\.\d +10 → 3  .*ScalingDown.*, then True\n`,
+			`The count of an autoscaled group is ignored`,
+		}},
+		{"gardener", "Deployment arrives for each", []string{"machine-controller-manager"}, []string{
+			`▸ plimsoll .*gives up .*shoot-equitable-z1-\S+ \(InstanceFailed\)`,
+			`▸ plimsoll .*buys \d nodes that a minimum lacks: .*shoot-equitable-z2 1->2`,
+			`▸ plimsoll leaves \d of \d pods of default/backward-compatible-\S+ pending: .*PoolShareReached`,
+			`▸ plimsoll leaves \d of \d pods of default/equitable-\S+ pending: .*PoolAtMax`,
+			// With a zone out of quota, with more pods than machines, with the quota back, and empty.
+			`Lax-Greedy +0\+\d\+\d = 3 +0\+\d\+\d = 4 +0\+\d\+\d = 4 +0\+\d\+\d = 3\n`,
+			`Backward-Compatible +0\+2\+1 = 3 +0\+2\+1 = 3 +1\+2\+1 = 4 +\d\+\d\+\d = 3\n`,
+			`Equitable +0\+2\+1 = 3 +0\+2\+2 = 4 +0\+2\+2 = 4 +0\+\d\+\d = 3\n`,
+			`Lax-Greedy +3 +3 +4 +4\n`, `Backward-Compatible +3 +3 +4 +4\n`, `Equitable +3 +3 +4 +4\n`,
+		}},
 	} {
-		if !regexp.MustCompile(want).MatchString(said) {
-			t.Errorf("it did not say %q", want)
-		}
-	}
-	if strings.Contains(said, "\x1b") {
-		t.Error("it moved the cursor of what is no terminal")
-	}
-	if t.Failed() {
-		t.Log(said)
-	}
-}
-
-// The proposal's theory: free, kube-scheduler puts some of the 1:7 pods on 1:16
-// nodes; with the affinity none, at the price of more nodes.
-func TestDemoAffinityOnce(t *testing.T) {
-	p, out := demoProgram(t, "--story=affinity", "--once", "--plimsoll", shippedPlimsoll(t))
-	p.endsWell(out)
-	p.leavesNothing(nil)
-
-	said := out.text()
-	for _, want := range []string{
-		// group, run, nodes before, bought, 1:7 pods, ...
-		`ratio-1-1 +as it is +26 +0 +0 `, `\n +affinity +26 +0 +0 `,
-		`ratio-1-16 +as it is +26 +0 +78 .* 702 +702 +0\n +affinity +26 +0 +0 .* 1248 +0 +78\n`,
-		`ratio-1-8 +as it is +26 +31 +322 .*\n +affinity +26 +41 +400 `,
-		`as it is: +31 nodes bought; 2\d\d of 400 pods waited`,
-		`affinity: +41 nodes bought; 3\d\d of 400 pods waited`,
-		`Nodes bought with the affinity: \+10`,
-	} {
-		if !regexp.MustCompile(want).MatchString(said) {
-			t.Errorf("it did not say %q", want)
-		}
-	}
-	if t.Failed() {
-		t.Log(said)
-	}
-}
-
-func TestDemoEKSOnce(t *testing.T) {
-	p, out := demoProgram(t, "--story=eks", "--once", "--plimsoll", shippedPlimsoll(t))
-	children := p.until(out, "A Deployment arrives")
-	for _, name := range []string{"aws", "eks-nodes"} {
-		if _, ok := children[name]; !ok {
-			t.Errorf("%s is no child; the children are %v", name, children)
-		}
-	}
-	p.endsWell(out)
-	p.leavesNothing(children)
-
-	said := out.text()
-	for _, want := range []string{
-		`ASG tag .*45 +example.com/label-01 +example.com/label-45\n`,
-		`EKS node group +15 +example.com/label-46 +example.com/label-60\n`,
-		`▸ plimsoll buys 3 nodes for 9 pods .*eks-workers 0->3 \(max 10\)`,
-		`every node carries all 60 labels`,
-		`▸ plimsoll .*removes `,
-		`workers +0 +3 +3 +0\n`,
-		`SetDesiredCapacity +1\n`, `TerminateInstanceInAutoScalingGroup +3\n`,
-		`all pods run: \d+\.\d s after`, `all nodes gone: \d+\.\d s after`,
-	} {
-		if !regexp.MustCompile(want).MatchString(said) {
-			t.Errorf("it did not say %q", want)
-		}
-	}
-	if t.Failed() {
-		t.Log(said)
-	}
-}
-
-func TestDemoEKSAnywhereOnce(t *testing.T) {
-	p, out := demoProgram(t, "--story=eks-anywhere", "--once", "--plimsoll", shippedPlimsoll(t))
-	children := p.until(out, "A Deployment arrives")
-	for _, name := range []string{"cluster-api", "eks-anywhere"} { // and Plimsoll as its controller
-		if _, ok := children[name]; !ok {
-			t.Errorf("%s is no child; the children are %v", name, children)
-		}
-	}
-	p.endsWell(out)
-	p.leavesNothing(children)
-
-	said := out.text()
-	for _, want := range []string{
-		`▸ controller: machine deployment prod-fixed created with 2 replicas\n`,
-		`▸ controller: machine deployment prod-auto created without replicas, for the autoscaler to size between 1 and 10\n`,
-		`▸ plimsoll buys \d+ nodes for \d+ pods .*MachineDeployment/eksa-system/prod-auto 1->`,
-		`▸ WorkersReady is False, RollingUpgradeInProgress: `,
-		`▸ controller: machine deployment prod-auto taken from the autoscaler: `,
-		`▸ controller: machine deployment prod-auto applied with 3 replicas\n`,
-		`the Cluster is created +\d+\.\d +1  .*then True\n`,
-		`10 pods arrive +\d+\.\d +1 → (\d → )*10  True throughout\n`,
-		`upgrade to 1.37 +\d+\.\d +10  .*RollingUpgradeInProgress.*, then True\n`,
-		`autoscaling off, count 3 +\d+\.\d +10 → 3  .*ScalingDown.*, then True\n`,
-		`The count of an autoscaled group is ignored`,
-	} {
-		if !regexp.MustCompile(want).MatchString(said) {
-			t.Errorf("it did not say %q", want)
-		}
-	}
-	if t.Failed() {
-		t.Log(said)
+		t.Run(c.story, func(t *testing.T) {
+			p, out := demoProgram(t, "--story="+c.story, "--once", "--plimsoll", shippedPlimsoll(t))
+			children := p.until(out, c.until)
+			for _, name := range c.children {
+				if _, ok := children[name]; !ok {
+					t.Errorf("%s is no child; the children are %v", name, children)
+				}
+			}
+			p.endsWell(out)
+			p.leavesNothing(children)
+			said := out.text()
+			for _, want := range c.wants {
+				if !regexp.MustCompile(want).MatchString(said) {
+					t.Errorf("it did not say %q", want)
+				}
+			}
+			if strings.Contains(said, "\x1b") {
+				t.Error("it moved the cursor of what is no terminal")
+			}
+			if t.Failed() {
+				t.Log(said)
+			}
+		})
 	}
 }
 
