@@ -2,7 +2,6 @@ package story
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/v1alpha1"
-	"github.com/plimsoll-dev/plimsoll/controllers/eksanywhere/workers"
 	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi/objects"
 	"github.com/plimsoll-dev/plimsoll/rehearse/eksanywhere"
 	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
@@ -236,31 +234,6 @@ func TestJudges(t *testing.T) {
 
 func wantTrue(conditions ...v1alpha1.Condition) error {
 	return wantReady(passage{conditions: conditions}, func(c v1alpha1.Condition) bool { return c.Status == v1alpha1.True })
-}
-
-// The story's Cluster is one that the controller accepts, with templates that are
-// there.
-func TestAnywhereSpec(t *testing.T) {
-	for _, raw := range []map[string]any{
-		anywhereSpec(anywhereOld, true, 1), anywhereSpec(anywhereNew, false, anywhereLastCount),
-	} {
-		text, err := json.Marshal(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var spec v1alpha1.ClusterSpec
-		if err := json.Unmarshal(text, &spec); err != nil {
-			t.Fatal(err)
-		}
-		if err := workers.Validate(spec); err != nil {
-			t.Error(err)
-		}
-		for _, g := range spec.WorkerNodeGroupConfigurations {
-			if _, there := anywhereTemplates()[g.MachineGroupRef.Name]; !there {
-				t.Errorf("there is no template %s", g.MachineGroupRef.Name)
-			}
-		}
-	}
 }
 
 // exampleWorkers is an upgrade in the middle, and a group that is not there yet.

@@ -85,23 +85,6 @@ func TestLimitsOfTheGardenerStory(t *testing.T) {
 	}
 }
 
-func TestTheGardenerStorysShoot(t *testing.T) {
-	s := gardenerShoot()
-	if err := s.Check(); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range s.Pools {
-		if p.Minimum != 3 || p.Maximum != 4 || len(p.Zones) != 3 || len(p.Quota) != 1 {
-			t.Errorf("got %+v", p)
-		}
-	}
-	if !slices.ContainsFunc(gardenerSizings, func(one struct{ pool, sizing string }) bool {
-		return one.pool == gardenerFixedShares && one.sizing == machinev1.SizingBackwardCompatible
-	}) {
-		t.Error("the pool of fixed shares is not Backward-Compatible")
-	}
-}
-
 func TestRefusals(t *testing.T) {
 	r := refusals{pools: map[string]bool{}}
 	say := func(source, reason, pod string) {
@@ -160,34 +143,6 @@ func TestPoolsRows(t *testing.T) {
 	}
 }
 
-func TestGardenerResult(t *testing.T) {
-	rows := func(zones ...int) poolsRow {
-		var row poolsRow
-		for _, n := range zones {
-			row.Zones = append(row.Zones, poolZone{Asked: n, Nodes: stage.Nodes{All: n, Ready: n}})
-		}
-		return row
-	}
-	r := gardenerResult{
-		Steps: []gardenerStep{
-			{What: "first", Pools: []poolsRow{rows(0, 2, 1), rows(0, 2, 1), rows(0, 2, 1)}},
-			{What: "then", Pools: []poolsRow{rows(0, 3, 1), rows(0, 2, 1), rows(0, 2, 2)}},
-		},
-		Most:  map[string]int{"lax-greedy": 4, "backward-compatible": 3, "equitable": 4},
-		Least: map[string]int{"lax-greedy": 3, "backward-compatible": 3, "equitable": 3},
-	}
-	said := r.String()
-	for _, want := range []string{
-		"Machines in zone-a+zone-b+zone-c", "Lax-Greedy           0+2+1 = 3  0+3+1 = 4",
-		"Backward-Compatible  0+2+1 = 3  0+2+1 = 3",
-		"Equitable                  3                3               4        4",
-	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("it does not say %q:\n%s", want, said)
-		}
-	}
-}
-
 func TestScreenEdits(t *testing.T) {
 	var out strings.Builder
 	s := NewScreen(&out, nil)
@@ -199,16 +154,5 @@ func TestScreenEdits(t *testing.T) {
 	s.Tell("drop three")
 	if want := " one\ntwo\ndrop three\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
-	}
-}
-
-func TestDecisionsWithoutPods(t *testing.T) {
-	for line, want := range map[string]string{
-		`{"msg":"acting","grow":"a 1->2 (max 4)","nodes":1,"lower_bound":0,"for_pods":0,"decided_in":1000000}`: "plimsoll buys 1 nodes that a minimum lacks: a 1->2 (max 4); decided in 1.0 ms",
-		`{"msg":"acting","remove_instances":"m (InstanceFailed)","decided_in":1000000}`:                        "plimsoll gives up m (InstanceFailed); decided in 1.0 ms",
-	} {
-		if got, err := decision([]byte(line)); err != nil || got != want {
-			t.Errorf("got %q, %v, want %q", got, err, want)
-		}
 	}
 }
