@@ -27,15 +27,10 @@ var outage = flag.Duration("aws.outage", 40*time.Second, "how long AWS is away i
 // control plane and one simulated AWS, whose instances become nodes.
 func TestAWSScripts(t *testing.T) {
 	t.Parallel() // on a control plane of its own
-	r := startRigIn(t, func(r *rig) (worlds.World, error) {
+	r := ownRig(t, reviving, func(r *rig) (worlds.World, error) {
 		made, remote, err := worlds.AWS(r.plane, eks.Cluster{})
 		r.aws = &simulatedAWS{Remote: remote, cloud: made.Cloud}
 		return made, err
-	})
-	t.Cleanup(func() {
-		if err := r.stop(); err != nil {
-			t.Error("stop the control plane:", err)
-		}
 	})
 	runScripts(oneByOne{t}, "testdata/aws", func(*testing.T, *testscript.Env) *rig { return r })
 }

@@ -33,7 +33,7 @@ import (
 // nodes.
 func TestClusterAPIScripts(t *testing.T) {
 	t.Parallel() // on a control plane of its own
-	r := startRigIn(t, func(r *rig) (worlds.World, error) {
+	r := ownRig(t, reviving, func(r *rig) (worlds.World, error) {
 		made, err := worlds.ClusterAPI(r.plane)
 		if err != nil {
 			return made, err
@@ -41,11 +41,6 @@ func TestClusterAPIScripts(t *testing.T) {
 		made.Populate = nil // each script makes Clusters of its own
 		r.capi, err = newClusterAPI(r, made.Cloud)
 		return made, err
-	})
-	t.Cleanup(func() {
-		if err := r.stop(); err != nil {
-			t.Error("stop the control plane:", err)
-		}
 	})
 	runScripts(oneByOne{t}, "testdata/clusterapi", func(*testing.T, *testscript.Env) *rig { return r })
 	if err := r.capi.allGone(t.Context()); err != nil {

@@ -10,12 +10,6 @@ import (
 // its own.
 func TestCrashes(t *testing.T) {
 	runScripts(oneByOne{t}, "testdata/crash", func(t *testing.T, _ *testscript.Env) *rig {
-		r := startRig(t)
-		t.Cleanup(func() {
-			if err := r.stop(); err != nil {
-				t.Error("stop the control plane:", err)
-			}
-		})
-		return r
+		return ownRig(t, reviving, kwokWorld)
 	})
 }

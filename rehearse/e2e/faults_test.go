@@ -36,22 +36,7 @@ func ready(node *corev1.Node) bool {
 	})
 }
 
-func (w *world) cmdReady(c *call) error {
-	want, err := c.number(1)
-	if err != nil {
-		return err
-	}
-	return poll(c.ctx, func() (bool, string) {
-		nodes := w.nodesOf(c.args[0])
-		n := 0
-		for _, node := range nodes {
-			if ready(node) {
-				n++
-			}
-		}
-		return n == want, w.state(fmt.Sprintf("%d of %d nodes of %s are ready, want %d", n, len(nodes), c.args[0], want))
-	})
-}
+func (w *world) cmdReady(c *call) error { return w.countNodes(c, "are ready", ready) }
 
 // cmdUnready takes nodes out of KWOK's hands and says of them what a kubelet says
 // that cannot work.

@@ -61,7 +61,7 @@ func findBinary() (string, error) {
 func sharedRig(t *testing.T) *rig {
 	t.Helper()
 	if shared == nil {
-		shared = startRig(t)
+		shared = startRig(t, reviving, kwokWorld)
 	}
 	return shared
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,7 +22,6 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
-	worlds "github.com/plimsoll-dev/plimsoll/rehearse/world"
 )
 
 const (
@@ -128,31 +126,12 @@ func startObserving(t *testing.T) *observation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	plane, err := controlplane.Start(ctx, controlplane.Config{
-		AuditPolicy: policy, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	})
-	if err != nil {
-		t.Fatalf("start a control plane: %v", err)
-	}
-	o := &observation{
-		rig: &rig{plane: plane, created: map[string]map[string]bool{}, health: map[types.UID]healthyPod{}}, dir: t.TempDir(),
-	}
+	o := &observation{rig: ownRig(t, controlplane.Config{AuditPolicy: policy}, kwokWorld), dir: t.TempDir()}
 	t.Cleanup(func() {
 		if t.Failed() && o.at != nil {
 			t.Logf("the observer's log:\n%s", o.log(t))
 		}
-		if err := o.rig.stop(); err != nil {
-			t.Error("stop the control plane:", err)
-		}
 	})
-	if err := worlds.Kwok("").Enter(ctx, plane); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.rig.watch(ctx); err != nil {
-		t.Fatal(err)
-	}
 	return o
 }
 

@@ -57,27 +57,38 @@ type rig struct {
 	guards []*guard
 }
 
-// startRig starts a control plane that revives what is killed, in the world of kwok.
-// The caller stops it.
-func startRig(t *testing.T) *rig {
+// makesWorld makes what a rig's nodes come from.
+type makesWorld func(*rig) (worlds.World, error)
+
+func kwokWorld(*rig) (worlds.World, error) { return worlds.Kwok(""), nil }
+
+// reviving is a control plane that revives what is killed.
+var reviving = controlplane.Config{KeepGoing: true}
+
+// ownRig starts a control plane for a test, which ends with it.
+func ownRig(t *testing.T, config controlplane.Config, world makesWorld) *rig {
 	t.Helper()
-	return startRigIn(t, func(*rig) (worlds.World, error) { return worlds.Kwok(""), nil })
+	r := startRig(t, config, world)
+	t.Cleanup(func() {
+		if err := r.stop(); err != nil {
+			t.Error("stop the control plane:", err)
+		}
+	})
+	return r
 }
 
-// startRigIn starts one in another world.
-func startRigIn(t *testing.T, makeWorld func(*rig) (worlds.World, error)) *rig {
+// startRig starts a control plane in a world. The caller stops it.
+func startRig(t *testing.T, config controlplane.Config, world makesWorld) *rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	plane, err := controlplane.Start(ctx, controlplane.Config{
-		KeepGoing: true,
-		Log:       slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	})
+	config.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	plane, err := controlplane.Start(ctx, config)
 	if err != nil {
 		t.Fatalf("start a control plane: %v", err)
 	}
 	r := &rig{plane: plane, created: map[string]map[string]bool{}, health: map[types.UID]healthyPod{}}
-	made, err := makeWorld(r)
+	made, err := world(r)
 	if err == nil {
 		err = made.Enter(ctx, plane)
 	}

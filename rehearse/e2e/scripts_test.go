@@ -17,13 +17,7 @@ func TestScripts(t *testing.T) {
 	free := make(chan *rig, planes)
 	free <- sharedRig(t)
 	for range planes - 1 {
-		r := startRig(t)
-		t.Cleanup(func() {
-			if err := r.stop(); err != nil {
-				t.Error("stop a control plane:", err)
-			}
-		})
-		free <- r
+		free <- ownRig(t, reviving, kwokWorld)
 	}
 	runScripts(atOnce{t}, "testdata", func(t *testing.T, env *testscript.Env) *rig {
 		r := <-free
