@@ -7,11 +7,8 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,43 +78,6 @@ func TestPausedMachineGetsNoNode(t *testing.T) {
 	w.running(group, 1)
 }
 
-// Two clusters, two namespaces, and machines of one name: their nodes are two, and
-// the end of one leaves the other alone.
-func TestMachinesOfOneNameInTwoClusters(t *testing.T) {
-	t.Parallel()
-	worlds := []world{newWorld(t, "twins-a"), newWorld(t, "twins-b")}
-	var machines []*clusterv1.Machine
-	for _, w := range worlds {
-		meta := metav1.ObjectMeta{Namespace: w.cluster.Namespace, Name: "same"}
-		w.create(&kwokapi.KwokMachine{ObjectMeta: meta, Spec: workerSpec("one")})
-		machine := &clusterv1.Machine{
-			ObjectMeta: meta, Spec: objects.MachineSpec(w.cluster.Name, kwokapi.MachineKind, "same"),
-		}
-		w.create(machine)
-		machines = append(machines, machine)
-	}
-	for i, w := range worlds {
-		w.eventually("the machine has its node", func() (bool, string) {
-			w.get(machines[i])
-			return machines[i].Status.NodeRef.IsDefined(), machines[i].Status.Phase
-		})
-	}
-	if a, b := machines[0].Status.NodeRef.Name, machines[1].Status.NodeRef.Name; a == b {
-		t.Fatalf("both machines have the node %s", a)
-	}
-	if err := admin.Delete(t.Context(), machines[0]); err != nil {
-		t.Fatal(err)
-	}
-	worlds[0].gone(machines[0])
-	if nodes := worlds[0].nodes(); len(nodes) != 0 {
-		t.Errorf("the first machine's node is left: %s", nodes[0].Name)
-	}
-	worlds[1].get(machines[1])
-	if nodes := worlds[1].nodes(); len(nodes) != 1 || nodes[0].Name != machines[1].Status.NodeRef.Name {
-		t.Errorf("the second cluster has the nodes %v", nodes)
-	}
-}
-
 func (w world) gone(object client.Object) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("%T %s is gone", object, object.GetName()), func() (bool, string) {
@@ -153,60 +113,6 @@ func TestDeletedClusterLeavesNothing(t *testing.T) {
 			count := strings.Count(fmt.Sprintf("%+v", list), "Namespace:deleted")
 			return count == 0, fmt.Sprint(count)
 		})
-	}
-}
-
-// Both versions of Cluster API's kinds are served, by upstream's own conversion.
-func TestObjectsOfTheOlderVersion(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "older")
-	w.create(objects.MachineTemplate("older", "workers", workerSpec("one")))
-	older := schema.GroupVersion{Group: clusterv1.GroupVersion.Group, Version: "v1beta1"}
-	group := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{
-			"namespace": "older", "name": "workers",
-			"annotations": map[string]any{clusterv1.AutoscalerMinSizeAnnotation: "2", clusterv1.AutoscalerMaxSizeAnnotation: "5"},
-		},
-		"spec": map[string]any{
-			"clusterName": "west",
-			"selector":    map[string]any{},
-			"template": map[string]any{"spec": map[string]any{
-				"clusterName": "west",
-				"bootstrap":   map[string]any{"dataSecretName": "none"},
-				"infrastructureRef": map[string]any{
-					"apiVersion": kwokapi.InfrastructureGroupVersion.String(), "kind": "KwokMachineTemplate", "name": "workers",
-				},
-			}},
-		},
-	}}
-	group.SetGroupVersionKind(older.WithKind("MachineDeployment"))
-	w.create(group)
-	if replicas, _, _ := unstructured.NestedInt64(group.Object, "spec", "replicas"); replicas != 2 {
-		t.Errorf("it starts with %d replicas, want 2", replicas)
-	}
-	w.running(group, 2)
-
-	w.get(group)
-	reference, _, _ := unstructured.NestedStringMap(group.Object, "spec", "template", "spec", "infrastructureRef")
-	if reference["apiVersion"] != kwokapi.InfrastructureGroupVersion.String() || reference["namespace"] != "older" {
-		t.Errorf("the converted reference is %v", reference)
-	}
-	machines := &unstructured.UnstructuredList{}
-	machines.SetGroupVersionKind(older.WithKind("MachineList"))
-	if err := admin.List(t.Context(), machines, client.InNamespace("older")); err != nil {
-		t.Fatal(err)
-	}
-	if len(machines.Items) != 2 {
-		t.Fatalf("there are %d machines in %s, want 2", len(machines.Items), older)
-	}
-	for _, machine := range machines.Items {
-		node, _, _ := unstructured.NestedString(machine.Object, "status", "nodeRef", "name")
-		kind, _, _ := unstructured.NestedString(machine.Object, "status", "nodeRef", "kind")
-		ready, _, _ := unstructured.NestedBool(machine.Object, "status", "infrastructureReady")
-		if !slices.ContainsFunc(w.nodes(), func(n corev1.Node) bool { return n.Name == node }) || kind != "Node" || !ready {
-			t.Errorf("the converted machine %s refers to the %s %q; its infrastructure is ready: %t",
-				machine.GetName(), kind, node, ready)
-		}
 	}
 }
 

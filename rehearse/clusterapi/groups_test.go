@@ -1,8 +1,6 @@
 package clusterapi_test
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,94 +99,6 @@ func TestBoundsThatAreNoNumbersAreRefused(t *testing.T) {
 	}
 }
 
-// A machine that is annotated goes first, pods and all; the others stay.
-func TestNamedMachineIsDeleted(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "named")
-	group := w.group("workers", workerSpec("one"), bounds(1, 5))
-	w.scale(group, 3)
-	before := w.running(group, 3)
-	chosen := before[1]
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "on-the-named-node"},
-		Spec: corev1.PodSpec{
-			NodeName:   chosen.Status.NodeRef.Name,
-			Containers: []corev1.Container{{Name: "main", Image: "none"}},
-		},
-	}
-	w.create(pod)
-	w.eventually("the pod runs", func() (bool, string) {
-		w.get(pod)
-		return pod.Status.Phase == corev1.PodRunning, string(pod.Status.Phase)
-	})
-
-	w.patch(&chosen, `{"metadata":{"annotations":{"cluster.x-k8s.io/delete-machine":"yes"}}}`)
-	w.scale(group, 2)
-	after := w.running(group, 2)
-	for _, machine := range after {
-		if machine.Name == chosen.Name {
-			t.Errorf("%s is still there", chosen.Name)
-		}
-		if !slices.ContainsFunc(before, func(m clusterv1.Machine) bool { return m.UID == machine.UID }) {
-			t.Errorf("%s is new", machine.Name)
-		}
-	}
-	w.eventually("the machine's node is gone", func() (bool, string) {
-		nodes := w.nodes()
-		return len(nodes) == 2 &&
-			!slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == chosen.Status.NodeRef.Name }), ""
-	})
-}
-
-func TestRolloutReplacesEveryMachine(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "rollout")
-	group := w.group("workers", workerSpec("old"), func(group *clusterv1.MachineDeployment) {
-		objects.Autoscaled(group, 1, 5)
-		group.Spec.Template.Spec.Version = "v1.36.2"
-	})
-	w.scale(group, 2)
-	before := w.running(group, 2)
-	w.upToDate(group, "v1.36.2")
-	w.create(objects.MachineTemplate("rollout", "workers-2", workerSpec("new")))
-	w.patch(group, `{"spec":{"template":{"spec":{"version":"v1.37.0","infrastructureRef":{"name":"workers-2"}}}}}`)
-	fewest := len(before)
-	w.eventually("every node is of the new release", func() (bool, string) {
-		nodes := w.nodes()
-		fewest = min(fewest, len(nodes))
-		old := slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Labels["release"] != "new" })
-		return len(nodes) == 2 && !old, ""
-	})
-	for _, machine := range w.running(group, 2) {
-		if slices.ContainsFunc(before, func(m clusterv1.Machine) bool { return m.UID == machine.UID }) {
-			t.Errorf("%s was not replaced", machine.Name)
-		}
-	}
-	if fewest < 2 {
-		t.Errorf("there were only %d nodes at times, and no machine may be unavailable", fewest)
-	}
-	w.upToDate(group, "v1.37.0")
-	if *group.Spec.Replicas != 2 {
-		t.Errorf("the rollout changed the replicas to %d", *group.Spec.Replicas)
-	}
-}
-
-// upToDate waits until Cluster API takes every machine of the group for up to date,
-// and wants their nodes' kubelets to be of that version.
-func (w world) upToDate(group *clusterv1.MachineDeployment, version string) {
-	w.t.Helper()
-	w.eventually("every machine is up to date", func() (bool, string) {
-		w.get(group)
-		return ptr.Deref(group.Status.UpToDateReplicas, 0) == ptr.Deref(group.Spec.Replicas,
-			0), fmt.Sprintf("%+v", group.Status)
-	})
-	for _, node := range w.nodes() {
-		if is := node.Status.NodeInfo.KubeletVersion; is != version {
-			w.t.Errorf("the kubelet of %s is of the version %s, want %s", node.Name, is, version)
-		}
-	}
-}
-
 // While its node boots the machine is there already, with a provider id.
 func TestMachineExistsWhileItsNodeBoots(t *testing.T) {
 	t.Parallel()
@@ -227,69 +137,6 @@ func TestNodeJoinsByItselfAfterItsStartupDelay(t *testing.T) {
 	// Both times are whole seconds, cut off.
 	if took := w.nodes()[0].CreationTimestamp.Sub(infrastructure.CreationTimestamp.Time); took < delay-time.Second {
 		t.Errorf("the node joined after %s, want %s", took, delay)
-	}
-}
-
-func TestFailedMachineSaysSoAndCanBeRemoved(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "failed")
-	spec := workerSpec("one")
-	spec.Failure = &kwokapi.Failure{Reason: "InsufficientCapacity", Message: "no machine of this kind is left"}
-	group := w.group("workers", spec, bounds(0, 5))
-	w.scale(group, 1)
-	var machine clusterv1.Machine
-	w.eventually("there is a machine", func() (bool, string) {
-		machines := w.machines(group)
-		if len(machines) == 1 {
-			machine = machines[0]
-		}
-		return len(machines) == 1, ""
-	})
-	w.eventually("the machine has failed", func() (bool, string) {
-		w.get(&machine)
-		deprecated := machine.Status.Deprecated
-		return deprecated != nil && deprecated.V1Beta1 != nil && deprecated.V1Beta1.FailureReason != nil, machine.Status.Phase
-	})
-	if reason := *machine.Status.Deprecated.V1Beta1.FailureReason; reason != "InsufficientCapacity" {
-		t.Errorf("the machine's failure is %s", reason)
-	}
-	ready := w.conditionIs(&machine, clusterv1.MachineInfrastructureReadyCondition, metav1.ConditionFalse)
-	if ready.Reason != "InsufficientCapacity" {
-		t.Errorf("its infrastructure is not ready for the reason %s: %s", ready.Reason, ready.Message)
-	}
-	if machine.Spec.ProviderID != "" || machine.Status.NodeRef.IsDefined() || len(w.nodes()) != 0 {
-		t.Errorf("it has the provider id %q, the node %q, and there are %d nodes",
-			machine.Spec.ProviderID, machine.Status.NodeRef.Name, len(w.nodes()))
-	}
-	w.scale(group, 0)
-	w.running(group, 0)
-}
-
-// What an autoscaler needs to let a group grow from nothing.
-func TestEmptyGroupTellsWhatItsMachinesWouldOffer(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "empty")
-	spec := workerSpec("one")
-	spec.Node.Architecture = "arm64"
-	group := w.group("workers", spec, bounds(0, 3))
-	if *group.Spec.Replicas != 0 {
-		t.Errorf("the group starts with %d replicas, want 0", *group.Spec.Replicas)
-	}
-	template := &kwokapi.KwokMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "empty", Name: "workers"}}
-	w.eventually("the template tells its capacity", func() (bool, string) {
-		w.get(template)
-		return template.Status.NodeInfo != nil, ""
-	})
-	if template.Status.Capacity.Cpu().Value() != 4 || template.Status.NodeInfo.Architecture != "arm64" ||
-		template.Status.NodeInfo.OperatingSystem != "linux" {
-		t.Errorf("the template's status is %+v", template.Status)
-	}
-	w.scale(group, 1)
-	w.running(group, 1)
-	w.scale(group, 0)
-	w.running(group, 0)
-	if nodes := w.nodes(); len(nodes) != 0 {
-		t.Errorf("%d nodes are left", len(nodes))
 	}
 }
 
