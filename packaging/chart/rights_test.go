@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -203,21 +202,4 @@ func page(t *testing.T, path string, n int) rights {
 	}
 	text, _, _ := strings.Cut(pieces[n+1], "```")
 	return documents(t, text, path)
-}
-
-// TestMigratedValues: what `plimsoll migrate` prints are values of this chart.
-func TestMigratedValues(t *testing.T) {
-	files, err := filepath.Glob("../../internal/migrate/testdata/*.values.golden")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no migrated values are there (%v)", err)
-	}
-	for _, path := range files {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			objects(t, render(t, parse(t, string(data))))
-		})
-	}
 }
