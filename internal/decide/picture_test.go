@@ -127,7 +127,7 @@ func TestAnUnsureGroupIsLeftAlone(t *testing.T) {
 // of an instance, neither it nor a group of its pool grows or lets a node go (step 4);
 // others do.
 func TestAGroupThatIsResizedDoesNothingElse(t *testing.T) {
-	for name, amiss := range map[string]string{
+	for name, failure := range map[string]string{
 		"resized":               "asked a count=2 age=1h",
 		"rid of what failed":    "instance a9 group=a failed=Transient",
 		"rid of what is silent": "instance a9 group=a age=1h",
@@ -145,10 +145,10 @@ node c1 group=c unneeded=1h
 pods for-a count=3 cpu=3 memory=1Gi select=team:a
 pods for-b count=3 cpu=3 memory=1Gi select=team:b
 pods for-c count=3 cpu=3 memory=1Gi select=team:c
-`+amiss)
+`+failure)
 			policy.ScaleDown.DelayAfterAdd = 0
 			got := writes(decide.Decide(snap, policy))
-			for group, want := range map[provider.GroupID]bool{"a": amiss == "", "b": amiss == "", "c": true} {
+			for group, want := range map[provider.GroupID]bool{"a": failure == "", "b": failure == "", "c": true} {
 				if slices.Contains(got[group], model.Grow) != want {
 					t.Errorf("growth: %s: calls %v", group, got[group])
 				}
@@ -156,7 +156,7 @@ pods for-c count=3 cpu=3 memory=1Gi select=team:c
 			// Without pods the same nodes are not needed.
 			snap.Pending = nil
 			got = writes(decide.Decide(snap, policy))
-			for group, want := range map[provider.GroupID]bool{"a": amiss == "", "b": amiss == "", "c": true} {
+			for group, want := range map[provider.GroupID]bool{"a": failure == "", "b": failure == "", "c": true} {
 				if slices.Contains(got[group], model.Taint) != want {
 					t.Errorf("removal: %s: calls %v", group, got[group])
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// TestACycleEndsWhenItsStepsAreUsedUp: what a cycle has no steps for is told, and is
+// TestACycleEndsWhenItsStepsAreUsedUp: what a cycle has no steps for is reported, and is
 // first in the next, so that every class has its turn after a few cycles whatever
 // the others cost.
 func TestACycleEndsWhenItsStepsAreUsedUp(t *testing.T) {
@@ -123,7 +123,7 @@ func TestMoreStepsNeverPlaceFewerPods(t *testing.T) {
 }
 
 // TestWordsThatRanOutSaySo: pods that were looked at, and for which there are no steps left
-// to say why they wait, are not told that they were not looked at.
+// to say why they wait, have a verdict that says so.
 func TestWordsThatRanOutSaySo(t *testing.T) {
 	scenario := testkit.NewScenario()
 	if err := scenario.Add("group g max=10 cpu=4 memory=16Gi\nnode n group=g\ngroup h max=10 cpu=4 memory=16Gi\ngroup i " +
@@ -143,7 +143,7 @@ func TestWordsThatRanOutSaySo(t *testing.T) {
 		if v := plan.Pending[i].Groups[0]; !slices.Contains(
 			plan.Unseen, scenario.Snapshot(policy).Classes[plan.Pending[i].Class].Digest(),
 		) && v.Reason == model.StepBudget {
-			if short++; !strings.Contains(v.Detail, "were looked at") {
+			if short++; !strings.Contains(v.Detail, "no steps are left to say why") {
 				t.Errorf("%+v", v)
 			}
 		}

@@ -40,7 +40,7 @@ var poolUnreadable = check{"pool unreadable", func(q question) *model.Verdict {
 		return nil
 	}
 	return &model.Verdict{Reason: model.GroupUnreadable, Fix: "that group can be read",
-		Detail: fmt.Sprintf("how large its pool %s is cannot be known: %s has not been read yet",
+		Detail: fmt.Sprintf("the size of its pool %s is unknown: %s has not been read yet",
 			q.group.Pool, q.group.PoolUnread)}
 }}
 
@@ -62,7 +62,7 @@ var allOrNothing = check{"all or nothing", func(q question) *model.Verdict {
 		return nil
 	}
 	return &model.Verdict{Reason: model.Unsupported,
-		Detail: fmt.Sprintf("a group of all %d nodes or none is not grown yet", q.group.Max)}
+		Detail: fmt.Sprintf("it has all %d nodes or none, and all-or-nothing groups are not supported yet", q.group.Max)}
 }}
 
 // busy: a call on the group, or on its pool, is open (rule L1).
@@ -173,7 +173,7 @@ var refused = check{"refused", func(q question) *model.Verdict {
 		return nil
 	}
 	return &model.Verdict{Reason: model.Cooldown, Since: r.Since,
-		Until: r.Until, Fix: "time, once what the cloud says is mended",
+		Until: r.Until, Fix: "time, and a fix for what the cloud says",
 		Detail: fmt.Sprintf("for %s, since removals in its group were refused: %s", r.Length, r.Message)}
 }}
 

@@ -66,11 +66,11 @@ var causes = []struct {
 		g.Err = &provider.Error{Op: provider.OpInventory, Group: "g", Kind: provider.NotFound, Message: "missing"}
 	}, "GroupNotListed (missing)"},
 	{"pool unreadable", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.PoolUnread = "h" },
-		"GroupUnreadable (how large its pool p is cannot be known: h has not been read yet)"},
+		"GroupUnreadable (the size of its pool p is unknown: h has not been read yet)"},
 	{"no template", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.HasTemplate = false },
 		"NoTemplate (the provider has no template for it)"},
 	{"all or nothing", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.AllOrNothing = true },
-		"Unsupported (a group of all 9 nodes or none is not grown yet)"},
+		"Unsupported (it has all 9 nodes or none, and all-or-nothing groups are not supported yet)"},
 	{"busy", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
 		g.Busy = &model.Call{Verb: model.Grow, From: 2, To: 5}
 	}, "GroupBusy (Grow 2 → 5 is under way)"},

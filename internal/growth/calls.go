@@ -103,7 +103,7 @@ func (g *Group) Written(o model.Outcome) {
 	}
 }
 
-// Ended counts a machine that was ended because something was amiss with it.
+// Ended counts an unhealthy machine that was ended.
 func (g *Group) Ended(at time.Time) { g.Rests.Put(g.Rests.Ended(at)) }
 
 // Repaired takes in the end of a Cancel, or of the removal of an instance without a node.

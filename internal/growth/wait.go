@@ -152,7 +152,7 @@ func (f *Fold) loses(rec *machine, u *model.Unit) bool {
 // without a node for longer than any clock is off: they have lost theirs while nobody
 // looked. Where as many nodes are at home nowhere, those could be theirs, and nothing is
 // presumed. A machine that never registered, and that nobody ended, counts as well: we err
-// to leaving a cluster alone in which so much is amiss.
+// to leaving such a cluster alone.
 func PresumeLost(f *Fold, groups []*Group, homeless int) {
 	var found []*machine
 	for i, g := range groups {

@@ -903,7 +903,7 @@ func TestOurOwnRemovalLosesNothing(t *testing.T) {
 	}
 }
 
-// TestEndingsAreCounted: a machine that is ended because something was amiss with it is
+// TestEndingsAreCounted: an unhealthy machine that is ended is
 // on record for ten minutes, across a restart; one that the cloud could not make is not.
 func TestEndingsAreCounted(t *testing.T) {
 	s := newStage(t, 5)
@@ -935,7 +935,7 @@ func TestDudsStopTheirGroup(t *testing.T) {
 		{"two in a row", 40, 2, false, false, true},
 		{"one of two", 1, 1, false, true, true},
 		{"two of three", 1, 2, false, true, true},
-		{"three of three, and all may be amiss", 0, 3, false, true, true},
+		{"three of three, and all may be unready", 0, 3, false, true, true},
 		{"one of 41, by the letter", 40, 1, true, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

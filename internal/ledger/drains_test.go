@@ -330,7 +330,7 @@ func TestEndsOfNodeCalls(t *testing.T) {
 				want(t, "occupied", d.Occupied, true)
 			}
 			if len(o.Landed) > 0 {
-				want(t, "why", d.Why, "pods are on it that had not been known: default/late")
+				want(t, "why", d.Why, "new pods are on it: default/late")
 			}
 			if c.stage != "" && d.Stage != "" {
 				want(t, "began", d.Began, before.Began)
@@ -524,7 +524,7 @@ func TestARollbackKeepsItsReason(t *testing.T) {
 	e.call(untaintCall(model.ClusterUnhealthy, "4 of 5 nodes are not ready"), lost)
 	want(t, "code", e.drain().Code, model.PodLanded)
 	e.call(untaintCall(model.ClusterUnhealthy, "4 of 5 nodes are not ready"))
-	want(t, "failed", e.standing().Failed.Why, "PodLanded: pods are on it that had not been known: default/late")
+	want(t, "failed", e.standing().Failed.Why, "PodLanded: new pods are on it: default/late")
 }
 
 // TestNamesOfLandedPods are not all told.
@@ -533,7 +533,7 @@ func TestNamesOfLandedPods(t *testing.T) {
 	e.until(model.Tainted)
 	e.call(onNode(model.Cordon, "n"), landed,
 		func(o *model.Outcome) { o.Landed = []string{"a", "b", "c", "d", "e", "f", "g"} })
-	want(t, "why", e.drain().Why, "pods are on it that had not been known: a, b, c, d, e and 2 more")
+	want(t, "why", e.drain().Why, "new pods are on it: a, b, c, d, e and 2 more")
 }
 
 // TestWhatACallBusies: its node, unless it is an eviction; its group and pool, if

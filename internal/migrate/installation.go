@@ -227,7 +227,7 @@ func (in *installation) handover(place string) []string {
 			"ends; Plimsoll makes it again, and keeps its memory there", c.Report.StatusConfigMap, place))
 	}
 	return append(out, "nodes with the taint ToBeDeletedByClusterAutoscaler are taken over: a removal that was begun "+
-		"goes on or is given back", "backoffs and timers of the Cluster Autoscaler were in its memory: they start over")
+		"goes on or is rolled back", "backoffs and timers of the Cluster Autoscaler were in its memory: they start over")
 }
 
 // quoted is a word as a shell takes it.

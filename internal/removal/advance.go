@@ -289,7 +289,7 @@ func (Gone) on(a *advance) { a.step(nodeGone) }
 func rollBack(d *model.Drain, o *model.Outcome) {
 	d.Since, d.Code, d.Why = o.Ended, model.DrainFailed, o.Err.Error()
 	if len(o.Landed) > 0 {
-		d.Code, d.Why = model.PodLanded, "pods are on it that had not been known: "+firstOf(o.Landed)
+		d.Code, d.Why = model.PodLanded, "new pods are on it: "+firstOf(o.Landed)
 	}
 }
 

@@ -144,7 +144,7 @@ func giveBack(reason model.Reason, why string) []Step {
 func whyBack(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model.Verdict {
 	switch {
 	case n.Group < 0:
-		return &model.Verdict{Reason: model.NotAutoscaled, Detail: "no node group has it any more"}
+		return &model.Verdict{Reason: model.NotAutoscaled, Detail: "it belongs to no node group any more"}
 	case !p.Enabled:
 		return &model.Verdict{Reason: model.ScaleDownOff, Detail: "scale-down is off"}
 	case n.Object.Annotations[model.AnnotationScaleDownDisabled] == "true":

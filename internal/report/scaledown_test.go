@@ -47,7 +47,7 @@ func TestEndsOnNodes(t *testing.T) {
 	unsure := fails(provider.Conflict)
 	unsure.MayHaveHappened = true
 	const quiet = `cluster_autoscaler_errors_total{type="apiCallError"} 0`
-	const amiss = `cluster_autoscaler_errors_total{type="apiCallError"} 1`
+	const failed = `cluster_autoscaler_errors_total{type="apiCallError"} 1`
 	for _, c := range []struct {
 		name       string
 		out        model.Outcome
@@ -64,7 +64,7 @@ func TestEndsOnNodes(t *testing.T) {
 			"Node /n Warning ScaleDownFailed: the node stays: pods landed on it: ns/late", "ns/late",
 			[]string{quiet, `plimsoll_call_duration_seconds_count{end="landed",verb="Cordon"} 1`}},
 		{"not cordoned", outcome(model.Cordon, fails(provider.Denied)),
-			"Node /n Warning ScaleDownFailed: Cordon failed: ", "grant the permission", []string{amiss}},
+			"Node /n Warning ScaleDownFailed: Cordon failed: ", "grant the permission", []string{failed}},
 		{"evicted", evict(nil), "Pod shop/db-0 Normal ScaleDown: deleting pod for node scale down: node n", "",
 			[]string{`cluster_autoscaler_evicted_pods_total{eviction_result="succeeded"} 1`,
 				`plimsoll_evictions_refused_total 0`}},
@@ -77,10 +77,10 @@ func TestEndsOnNodes(t *testing.T) {
 				`plimsoll_call_duration_seconds_count{end="refused",verb="Evict"} 1`}},
 		{"nobody knows", evict(unsure), "Pod shop/db-0 Warning ScaleDownFailed: pod could not be evicted from node n: ",
 			"pod=shop/db-0",
-			[]string{amiss, `plimsoll_evictions_refused_total 0`,
+			[]string{failed, `plimsoll_evictions_refused_total 0`,
 				`plimsoll_call_duration_seconds_count{end="unknown",verb="Evict"} 1`}},
 		{"must not be evicted by us", evict(fails(provider.Denied)),
-			"Pod shop/db-0 Warning ScaleDownFailed: pod could not be evicted", "pod=shop/db-0", []string{amiss}},
+			"Pod shop/db-0 Warning ScaleDownFailed: pod could not be evicted", "pod=shop/db-0", []string{failed}},
 		{"not begun", evict(late), "", "pod=shop/db-0", nil},
 		{"not begun either", outcome(model.Taint, late), "", "node=n", nil},
 		{"given back", back(model.EvictionRefused),
@@ -91,8 +91,8 @@ func TestEndsOnNodes(t *testing.T) {
 			"Node /n Normal ScaleDownFailed: its scale-down was rolled back: Reserved", "why=", nil},
 		{"was given back already", unchanged(back(model.EvictionRefused)), "", "", nil},
 		{"marked", outcome(model.Mark, nil), "", "", nil},
-		{"not unmarked", outcome(model.Unmark, fails(provider.Denied)), "", "grant the permission", []string{amiss}},
-		{"not annotated", outcome(model.Annotate, fails(provider.Transient)), "", "verb=Annotate", []string{amiss}},
+		{"not unmarked", outcome(model.Unmark, fails(provider.Denied)), "", "grant the permission", []string{failed}},
+		{"not annotated", outcome(model.Annotate, fails(provider.Transient)), "", "verb=Annotate", []string{failed}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk()

@@ -31,7 +31,7 @@ type checker struct {
 	begun   int           // how many calls were decided on
 	touched time.Time     // when people last changed targets or limits
 	raised  bool          // people have raised a target
-	amiss   []ending      // machines that ended because their node was not ready or not there
+	endings []ending      // machines that ended because their node was not ready or not there
 	waste   wasteBook
 	drains  drainBook
 }
@@ -150,7 +150,7 @@ func (ck *checker) limits(c model.Cycle) {
 // health: nothing is bought or removed while too many nodes are not ready. The checker does its own
 // counting.
 func (ck *checker) health(c model.Cycle) {
-	amiss, all := 0, 0
+	unready, all := 0, 0
 	for i := range c.Snapshot.Nodes {
 		n := &c.Snapshot.Nodes[i]
 		if n.Object == nil || n.Group < 0 || n.Kind == model.Leaving {
@@ -158,19 +158,19 @@ func (ck *checker) health(c model.Cycle) {
 		}
 		all++
 		if n.Kind == model.Unready && n.State != model.StateNeverStarted {
-			amiss++ // a node that never started is a failed scale-up, and stops its group only
+			unready++ // a node that never started is a failed scale-up, and stops its group only
 		}
 	}
 	lost := ck.w.lostFor(2*time.Minute, c.Snapshot)
-	amiss, all = amiss+lost, all+lost
-	if !ck.w.settings.Policy.Rules.TooMany(amiss, all) {
+	unready, all = unready+lost, all+lost
+	if !ck.w.settings.Policy.Rules.TooMany(unready, all) {
 		return
 	}
 	for _, call := range c.Plan.Calls {
 		if slices.Contains([]model.Verb{model.Grow, model.Cancel, model.Taint, model.Cordon, model.Evict, model.Remove},
 			call.Verb) {
 			ck.breach("nothing is bought or removed in an unhealthy cluster", call.ID,
-				"%d of %d nodes are not ready", amiss, all)
+				"%d of %d nodes are not ready", unready, all)
 		}
 	}
 }
@@ -322,15 +322,15 @@ type ending struct {
 // ending checks how many machines are ended because their node is not ready, or not
 // there: few of a group and few of all in any ten minutes.
 func (ck *checker) ending(m *machine) {
-	again := slices.ContainsFunc(ck.amiss, func(e ending) bool { return e.instance == m.instance })
+	again := slices.ContainsFunc(ck.endings, func(e ending) bool { return e.instance == m.instance })
 	if n := ck.w.truth.object(m.node); again || n != nil && model.NodeReady(n) {
 		return
 	}
 	m.lostAt = time.Time{} // it is being removed, and no longer counted on
-	ck.amiss = append(ck.amiss, ending{m.instance, m.group.id, ck.w.now})
-	ck.amiss = slices.DeleteFunc(ck.amiss, func(e ending) bool { return ck.w.now.Sub(e.at) > 10*time.Minute })
+	ck.endings = append(ck.endings, ending{m.instance, m.group.id, ck.w.now})
+	ck.endings = slices.DeleteFunc(ck.endings, func(e ending) bool { return ck.w.now.Sub(e.at) > 10*time.Minute })
 	of, size, all := 0, 0, 0
-	for _, e := range ck.amiss {
+	for _, e := range ck.endings {
 		if e.group == m.group.id {
 			of++
 		}
@@ -340,9 +340,9 @@ func (ck *checker) ending(m *machine) {
 			size = g.Target + of
 		}
 	}
-	if of > max(3, size/10) || len(ck.amiss) > max(10, (all+len(ck.amiss))/20) {
-		ck.breach("few machines are ended at once because something is amiss with them", string(m.group.id),
-			"%d of it and %d of all within ten minutes", of, len(ck.amiss))
+	if of > max(3, size/10) || len(ck.endings) > max(10, (all+len(ck.endings))/20) {
+		ck.breach("few unhealthy machines are ended at once", string(m.group.id),
+			"%d of it and %d of all within ten minutes", of, len(ck.endings))
 	}
 }
 

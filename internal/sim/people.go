@@ -178,16 +178,16 @@ const round = 10 * time.Minute
 func (w *world) attend() {
 	w.after(round, func() {
 		all := w.sortedMachines("")
-		amiss, drifted := 0, map[provider.GroupID]bool{}
+		unready, drifted := 0, map[provider.GroupID]bool{}
 		for _, m := range all {
 			if n := w.truth.object(m.node); n == nil || !model.NodeReady(n) {
-				amiss++
+				unready++
 			}
 			if m.drifted {
 				drifted[m.group.id] = true
 			}
 		}
-		sick := w.settings.Policy.Rules.TooMany(amiss, len(all))
+		sick := w.settings.Policy.Rules.TooMany(unready, len(all))
 		for _, id := range sortedKeys(w.machines) {
 			m := w.machines[id]
 			g, n := w.inventory(m.group.id), w.truth.object(m.node)

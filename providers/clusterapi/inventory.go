@@ -127,8 +127,8 @@ func (p *Provider) ofAll(c census, clusters []string) []provider.Notice {
 			strings.Join(clusters, ", ")))
 	}
 	if c.narrowed {
-		notices = append(notices, kube.Notice("", noticeNarrowed, "the rights do not allow to look in all "+
-			"namespaces, so that only these are looked in: %s; give each --node-group-auto-discovery a namespace=",
+		notices = append(notices, kube.Notice("", noticeNarrowed, "the permissions do not allow reading all "+
+			"namespaces, so that only these are read: %s; give each --node-group-auto-discovery a namespace=",
 			strings.Join(p.settings.narrowed(), ", ")))
 	}
 	if c.noPools != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// Rate bounds how many machines are ended because something is amiss with them. It is
+// Rate bounds how many unhealthy machines are ended. It is
 // counted down by repairs and by removals of nodes that are not ready, and those under
 // way count as ended. What the cloud could not make does not count: there is no machine.
 type Rate struct {
@@ -70,18 +70,17 @@ func (r *Rate) Take(group int) {
 	r.all--
 }
 
-// Held says why no machine of the group may be ended now because something is amiss
-// with it, nil if one may.
+// Held says why no unhealthy machine of the group may be ended now, nil if one may.
 func (r *Rate) Held(group int) *model.Verdict {
 	g := &r.snap.Groups[group]
-	v := model.Verdict{Reason: model.ManyAmiss, Fix: "time; or look for what these machines have in common"}
+	v := model.Verdict{Reason: model.ManyAmiss, Fix: "time; see what these machines have in common"}
 	switch {
 	case r.groups[group] <= 0:
-		v.Detail = fmt.Sprintf("at most %d machines of the group are ended within %s because something is amiss with them",
+		v.Detail = fmt.Sprintf("at most %d unhealthy machines of the group are ended within %s",
 			model.MostEndings(g.Expected), model.EndingsApart)
 		v.Until = r.untils[group]
 	case r.all <= 0:
-		v.Detail = fmt.Sprintf("no more machines of all groups are ended within %s because something is amiss with them",
+		v.Detail = fmt.Sprintf("no more unhealthy machines of all groups are ended within %s",
 			model.EndingsApart)
 		v.Until = r.enough()
 	default:

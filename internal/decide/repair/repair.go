@@ -124,7 +124,7 @@ func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Kept, Verdict: model.Verdict{
 			Reason: model.NotCancellable, Since: g.KeptSince,
 			Detail: fmt.Sprintf("%d of the nodes asked for did not come, and the cloud could not take the request back", g.Kept),
-			Fix: "a new try once this group may grow, by itself: other groups are tried meanwhile; docs/reasons.md says " +
+			Fix: "the next try, once this group may grow again; other groups are tried meanwhile; docs/reasons.md says " +
 				"how such requests can be taken back",
 		}})
 	}
@@ -224,9 +224,9 @@ func (f *finder) held(g *model.Group, w model.Waiting, force bool) *model.Verdic
 func (f *finder) few(gi int, g *model.Group) *model.Verdict {
 	if until := f.halted[gi]; until.After(f.snap.Now) {
 		return &model.Verdict{
-			Reason: model.ManyAmiss, Until: until, Fix: "they register; or look for what they have in common",
-			Detail: fmt.Sprintf("%d machines of the group have no node: too many of it or of all groups at once, "+
-				"with those that have just come back, to be a fault of each", g.Counts.LongUnregistered),
+			Reason: model.ManyAmiss, Until: until, Fix: "they register; see what they have in common",
+			Detail: fmt.Sprintf("%d machines of the group have no node: with those that have just come back, too many "+
+				"at once, of it or of all groups, for a fault of each", g.Counts.LongUnregistered),
 		}
 	}
 	return f.rate.Held(gi)

@@ -18,7 +18,7 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 		return &model.Verdict{Reason: model.NodeWithoutKnownInstance,
 			Detail: "it is younger than the last read of the cloud", Fix: "the next read"}
 	case n.Group < 0:
-		return &model.Verdict{Reason: model.NotAutoscaled, Detail: "no node group has it"}
+		return &model.Verdict{Reason: model.NotAutoscaled, Detail: "it belongs to no node group"}
 	case n.Kind == model.Leaving:
 		return &model.Verdict{Reason: model.CurrentlyBeingDeleted}
 	case n.Kind == model.Booting:
@@ -57,7 +57,7 @@ func (f *finder) failed(n *model.Node) *model.Verdict {
 	}
 	return &model.Verdict{Reason: model.DrainFailed,
 		Detail: fmt.Sprintf("it rests for %s, since its removal failed: %s", rest, failure.Why),
-		Since:  failure.At, Until: until, Fix: "time, or what was in the way is mended"}
+		Since:  failure.At, Until: until, Fix: "time; or remove what was in the way"}
 }
 
 // unready says why a node that is not ready is not to go for that, nil if it may.
@@ -151,7 +151,7 @@ func useOf(s *model.Snapshot, n *model.Node, p model.ScaleDownPolicy) use {
 func (u use) tooMuch() *model.Verdict {
 	switch {
 	case u.unknown:
-		return &model.Verdict{Reason: model.NotUnderutilized, Detail: "it does not tell how much CPU and memory it can hold"}
+		return &model.Verdict{Reason: model.NotUnderutilized, Detail: "its allocatable CPU and memory are unknown"}
 	case u.fraction < u.threshold:
 		return nil
 	}

@@ -136,7 +136,7 @@ func (g *present) companyMoves(c *candidate) *model.Verdict {
 			if g.Room.World.Follows(b.Class, other) || g.Room.World.Follows(other, b.Class) {
 				pod := reserve.PodOf(g.Snapshot, c.housed, b.Class)
 				return &model.Verdict{Reason: model.CompanyMoves, Fix: "those have a node",
-					Detail: "pod " + pod + ": pods that it is to be beside by affinity, or that are to be beside it, are on their way"}
+					Detail: "pod " + pod + ": pods that it has an affinity to, or that have one to it, are on their way"}
 			}
 		}
 	}

@@ -177,7 +177,7 @@ func (b *starts) unhealthyWithout(list []*candidate) *model.Verdict {
 		without = fmt.Sprintf("the group's %d nodes, which go together", len(list))
 	}
 	return &model.Verdict{Reason: model.ClusterUnhealthy, Fix: "more nodes are ready",
-		Detail: fmt.Sprintf("without %s, %d of %d nodes would not be ready, and the cluster be left alone",
+		Detail: fmt.Sprintf("without %s, %d of %d nodes would not be ready: the cluster would count as unhealthy",
 			without, unready, all)}
 }
 

@@ -239,10 +239,10 @@ func (pl *planner) documentNotices() []provider.Notice {
 		return nil
 	case errors.Is(err, model.ErrNoPriorities):
 		return []provider.Notice{{
-			Code: "PriorityConfigMapMissing", Message: err.Error() + ": every group is as good as the other for it",
+			Code: "PriorityConfigMapMissing", Message: err.Error() + ": it prefers no group",
 		}}
 	}
 	return []provider.Notice{{
-		Code: "PriorityConfigMapInvalid", Message: err.Error() + "; until it is mended every group is as good as the other",
+		Code: "PriorityConfigMapInvalid", Message: err.Error() + "; until it is fixed, it prefers no group",
 	}}
 }

@@ -74,7 +74,7 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 	}
 	if pl.w.Exhausted() {
 		return model.Verdict{Reason: model.StepBudget,
-			Detail: "the pods were looked at, and no steps are left to say what stands against them here",
+			Detail: "no steps are left to say why the pods do not fit here",
 			Fix:    "fewer kinds of pods that wait, or a higher --spread-step-limit"}
 	}
 	if pl.w.Unsupported(q.Class) != "" {

@@ -14,7 +14,7 @@ var replicated = rule{
 		if f.Controller == "" {
 			return c.blocks(p, model.Verdict{
 				Reason: model.NotReplicated,
-				Detail: "no controller would make it anew",
+				Detail: "no controller would replace it",
 				Fix:    "a controller, or, if it may be lost, the annotation " + annotationSafeToEvict + "=true on it",
 			})
 		}
@@ -24,7 +24,7 @@ var replicated = rule{
 		}
 		return c.blocks(p, model.Verdict{
 			Reason: model.NotReplicated,
-			Detail: "its controller is a " + kind + ", which is not known to make it anew",
+			Detail: "its controller is a " + kind + ", which is not known to replace its pods",
 			Fix:    "--skip-nodes-with-custom-controller-pods=false, or the annotation " + annotationSafeToEvict + "=true",
 		})
 	},
