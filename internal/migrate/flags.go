@@ -58,8 +58,8 @@ type commandLine struct {
 	// defaults are those of the flags whose default is another one there.
 	defaults map[string]string
 	config   config.Config
-	// management is the kubeconfig of Cluster API's management cluster; authoritative:
-	// without one that cluster is the pod's own.
+	// management is the kubeconfig of Cluster API's management cluster; authoritative: without one that cluster is the
+	// pod's own.
 	management    string
 	authoritative bool
 }
@@ -67,8 +67,8 @@ type commandLine struct {
 // unknown is why a flag of neither is dropped.
 const unknown = "neither the Cluster Autoscaler nor Plimsoll has such a flag; a build of its own may"
 
-// unread are flags that hold here and that the Cluster Autoscaler parses and does not
-// read: without them the two do the same.
+// unread are flags that hold here and that the Cluster Autoscaler parses and does not read: without them the two do
+// the same.
 var unread = map[string]string{
 	"leader-elect-resource-namespace": "the Cluster Autoscaler does not read it, and has its lease in --namespace; " +
 		"Plimsoll's must be there too, so that only one of them acts",
@@ -77,9 +77,8 @@ var unread = map[string]string{
 // reference is a variable in an argument, as the kubelet resolves it.
 var reference = regexp.MustCompile(`\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)`)
 
-// read makes a command line of its pieces. env are the variables whose values are
-// written where the command is. All that is wrong is in the error, each by its
-// field.
+// read makes a command line of its pieces. env are the variables whose values are known. All that is wrong is in the
+// error, each by its field.
 func read(pieces []located, env map[string]string, providers []wiring.Entry) (commandLine, error) {
 	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
@@ -107,19 +106,14 @@ func read(pieces []located, env map[string]string, providers []wiring.Entry) (co
 			line.dropped = append(line.dropped, dropped{f, why})
 			continue
 		}
-		checked, open := resolve(f, env)
-		f.resolved = checked.value
-		if open {
+		resolved, open := resolve(f.value, env)
+		if f.resolved = resolved; open {
 			f.resolved = f.value
-		}
-		known = append(known, f)
-		if open {
 			line.unchecked = append(line.unchecked, f)
-			continue
-		}
-		if err := set.Parse([]string{checked.String()}); err != nil {
+		} else if err := set.Parse([]string{flag{name: f.name, value: resolved, bare: f.bare}.String()}); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", f.field, err))
 		}
+		known = append(known, f)
 	}
 	if len(errs) > 0 {
 		return commandLine{}, errors.Join(errs...)
@@ -145,21 +139,15 @@ func read(pieces []located, env map[string]string, providers []wiring.Entry) (co
 			continue
 		}
 		line.kept = append(line.kept, f)
-		if reference.MatchString(f.resolved) {
-			continue
-		}
-		if err := checkGroups(c.Cloud.Provider, f); err != nil {
-			errs = append(errs, err)
+		if !reference.MatchString(f.resolved) {
+			errs = append(errs, checkGroups(c.Cloud.Provider, f))
 		}
 	}
-	if len(errs) > 0 {
-		return commandLine{}, errors.Join(errs...)
-	}
-	return line, nil
+	return line, errors.Join(errs...)
 }
 
-// split finds the flags in pieces: --name=value, --name, --name value in two, and
-// -v4, which has no sign between the two.
+// split finds the flags in pieces: --name=value, --name, --name value in two, and -v4, which has no sign between the
+// two.
 func split(pieces []located, set *pflag.FlagSet) ([]flag, error) {
 	var out []flag
 	var errs []error
@@ -200,15 +188,14 @@ func shorthand(set *pflag.FlagSet, text string) *pflag.Flag {
 	return set.ShorthandLookup(text[1:2])
 }
 
-// resolve puts variables' values into a flag. It is open if one is not known here.
-func resolve(f flag, env map[string]string) (flag, bool) {
-	open := false
-	f.value = reference.ReplaceAllStringFunc(f.value, func(ref string) string {
+// resolve puts variables' values into a flag's. It is open if one is not known here.
+func resolve(text string, env map[string]string) (resolved string, open bool) {
+	resolved = reference.ReplaceAllStringFunc(text, func(ref string) string {
 		value, ok := env[reference.FindStringSubmatch(ref)[1]]
 		open = open || !ok
 		return value
 	})
-	return f, open
+	return resolved, open
 }
 
 // atFields says of each error about a flag where the flag is written.
@@ -233,8 +220,8 @@ func (d dropped) decisive() bool {
 	return config.Decisive(d.name, value)
 }
 
-// lost are the flags whose loss changes which nodes are bought or removed: Plimsoll
-// refuses them, so that nobody finds out by the nodes.
+// lost are the flags whose loss changes which nodes are bought or removed: Plimsoll refuses them, so that nobody finds
+// out by the nodes.
 func (l commandLine) lost() []string {
 	var out []string
 	for _, d := range l.dropped {
@@ -261,8 +248,8 @@ func expanders(value string) string {
 	return strings.Join(out, "; ")
 }
 
-// notes explain a command line: what was dropped, what means something else here,
-// and what is not given and has another default.
+// notes explain a command line: what was dropped, what means something else here, and what is not given and has
+// another default.
 func (l commandLine) notes() []string {
 	var out []string
 	for _, d := range l.dropped {

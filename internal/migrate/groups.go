@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// checkGroups looks at the values of the two flags that say which groups there are.
-// A run reads them only when it makes its provider: here that would be too late.
-// What is said of names in one cloud is left to its provider.
+// checkGroups looks at the values of the two flags that say which groups there are. A run reads them only when it makes
+// its provider: here that would be too late. What is said of names in one cloud is left to its provider.
 func checkGroups(provider string, f flag) error {
 	var err error
 	switch f.name {

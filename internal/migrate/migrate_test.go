@@ -130,7 +130,9 @@ func trialRuns(t *testing.T, next []string) {
 type examples struct {
 	Pieces   map[string]string
 	Examples []struct {
-		Name, Release string // the release's namespace
+		Name string
+		// Release is the namespace of the release, and Image the one that is named.
+		Release, Image string
 		// The input is some pieces, In, and what is replaced in them: old and new by turns. Each is what stands for
 		// EACH, one after the other, and Command for COMMAND in the piece deployment.
 		Of            []string
@@ -173,7 +175,7 @@ func TestExamples(t *testing.T) {
 			for _, each := range e.Each {
 				t.Run(filepath.Base(file)+"/"+e.Name, func(t *testing.T) {
 					s := settings
-					s.Namespace = e.Release
+					s.Namespace, s.Image = e.Release, e.Image
 					got, err := Translate([]byte(strings.ReplaceAll(text, "EACH", each)), s)
 					if len(e.Fails) > 0 {
 						refused(t, got, err, e.Fails)
