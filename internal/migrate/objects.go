@@ -121,7 +121,7 @@ func (o *objects) print(s Settings) ([]any, error) {
 	o.note("%s.image is %s, was %s", o.field, image, c.Image)
 	o.note("%s.command is the image's own, and args begin with run", o.field)
 	for i, v := range o.installation.env {
-		if had, ok := o.env[i]["value"]; ok && had != v.Value {
+		if had, _ := o.env[i]["value"].(string); had != v.Value {
 			ref := v.ValueFrom.SecretKeyRef
 			delete(o.env[i], "value")
 			o.env[i]["valueFrom"] = map[string]any{"secretKeyRef": map[string]any{"name": ref.Name, "key": ref.Key}}
