@@ -43,7 +43,7 @@ type Group struct {
 	// TargetSince is when the target last changed, zero if unknown.
 	TargetSince time.Time  `json:"targetSince,omitzero"`
 	Instances   []Instance `json:"instances,omitempty"`
-	// Template is the node that a growth would add; nil with TemplateErr set
+	// Template is the node that a scale-up would add; nil with TemplateErr set
 	// when it cannot be known.
 	Template    *Template `json:"template,omitempty"`
 	TemplateErr *Error    `json:"templateErr,omitempty"`
@@ -68,7 +68,7 @@ type Group struct {
 	Err *Error `json:"err,omitempty"`
 }
 
-// Template is the node that a growth of its group adds. Its Node has no name,
+// Template is the node that a scale-up of its group adds. Its Node has no name,
 // no Ready condition and no taint that passes with time.
 type Template struct {
 	// Version changes when anything in the template does.

@@ -13,9 +13,9 @@ import (
 func (o *Options) Set(name, value string) error {
 	switch strings.ToLower(name) {
 	case "scaledownutilizationthreshold":
-		return optional(&o.ScaleDownUtilizationThreshold, value, share)
+		return optional(&o.ScaleDownUtilizationThreshold, value, fraction)
 	case "scaledowngpuutilizationthreshold":
-		return optional(&o.ScaleDownGPUUtilizationThreshold, value, share)
+		return optional(&o.ScaleDownGPUUtilizationThreshold, value, fraction)
 	case "scaledownunneededtime":
 		return optional(&o.ScaleDownUnneededTime, value, span)
 	case "scaledownunreadytime":
@@ -38,7 +38,7 @@ func optional[V any](into **V, text string, read func(string) (V, error)) error 
 	return err
 }
 
-func share(text string) (float64, error) {
+func fraction(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0 && v <= 1) {
 		return 0, fmt.Errorf("%q is no number between 0 and 1", text)

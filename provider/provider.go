@@ -16,7 +16,7 @@ type Provider interface {
 	// Grow raises a group's target from GrowRequest.From to GrowRequest.To. If
 	// the live target is not From, nothing is changed and the error's Kind is
 	// Conflict. If To is above the group's or its pool's maximum, nothing is
-	// changed and the Kind is Limit. A growth that got part of the way returns
+	// changed and the Kind is Limit. A scale-up that got part of the way returns
 	// an error with MayHaveHappened and, beside it, the result: the target that
 	// was reached, as far as it is known.
 	Grow(context.Context, GrowRequest) (GrowResult, error)

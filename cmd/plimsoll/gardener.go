@@ -88,7 +88,7 @@ func (f *shootFile) tell(w io.Writer, findings pools.Findings) {
 	}
 }
 
-// invalid is the error for a Shoot with so many errors; nil, if there is none.
+// invalid is the error for a Shoot with this number of errors; nil for none.
 func (f *shootFile) invalid(findings pools.Findings) error {
 	switch n := len(findings.Errors); n {
 	case 0:

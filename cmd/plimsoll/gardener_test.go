@@ -17,7 +17,7 @@ import (
 
 // TestGardener runs `plimsoll gardener` on the Shoots in testdata/gardener. A case
 // is the command's name and flags, and the Shoot; what follows is standard output,
-// then standard error and how the command ended. -rewrite writes them anew.
+// then standard error and how the command ended. -rewrite writes them again.
 func TestGardener(t *testing.T) {
 	datadriven.Walk(t, "testdata/gardener", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

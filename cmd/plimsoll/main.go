@@ -2,7 +2,7 @@
 //
 //	plimsoll run         observes the cluster and the cloud, decides, acts, explains
 //	plimsoll groups      lists the node groups as the provider reads them
-//	plimsoll status      tells how the cluster and its groups stand, as last written
+//	plimsoll status      shows how the cluster and its groups stand, as last written
 //	plimsoll controller  runs what stands beside the loop: eks-anywhere, gardener
 //	plimsoll gardener    looks at the worker pools of a Gardener shoot in a file
 //	plimsoll migrate     translates a Cluster Autoscaler's Deployment or Helm values

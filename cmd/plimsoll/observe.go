@@ -18,7 +18,7 @@ import (
 // hand is the loop's Actor as its host needs it.
 type hand interface {
 	loop.Actor
-	// Changed tells that a call has ended; Close waits for those under way.
+	// Changed says that a call has ended; Close waits for those under way.
 	Changed() <-chan struct{}
 	Close(context.Context) error
 }
@@ -43,11 +43,11 @@ func newRecorder(mode config.Mode, client kubernetes.Interface) (record.EventRec
 }
 
 // readOnly is a cloud that can only be read. It holds no provider, but the parts of
-// one that read: whoever has it cannot come by the others, nor by those that a
-// process uses when it begins to lead or ends (provider.Starter, provider.Closer).
+// one that read: no caller can reach the others, nor those that a process uses when
+// it begins to lead or ends (provider.Starter, provider.Closer).
 type readOnly struct {
 	inventory func(context.Context) (provider.Inventory, error)
-	notify    func(context.Context, func()) error // nil: it does not tell of changes
+	notify    func(context.Context, func()) error // nil: it reports no changes
 }
 
 var (
@@ -64,7 +64,7 @@ func onlyRead(cloud provider.Provider) readOnly {
 	return r
 }
 
-// watched gives what an observer of the cluster needs of a cloud, and tells of each read
+// watched gives what an observer of the cluster needs of a cloud, and reports each read
 // that fails. One that ends because nobody waits for it any more has not failed.
 func watched(cloud provider.Provider, failed func(error)) readOnly {
 	r := onlyRead(cloud)

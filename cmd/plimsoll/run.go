@@ -242,8 +242,8 @@ func cleanUp(ctx context.Context, finish func(context.Context) error, cloud prov
 	return errors.Join(errs...)
 }
 
-// remembered is what the leader before has left. What cannot be read is told, and
-// is as if there were nothing: timers begin anew then, and what boots is found
+// remembered is what the leader before has left. What cannot be read is logged, and
+// is as if there were nothing: timers begin again then, and what boots is found
 // out from the cloud.
 func remembered(ctx context.Context, c config.Config, client kubernetes.Interface, log *slog.Logger) report.Left {
 	soon, cancel := context.WithTimeout(ctx, firstRead)

@@ -61,7 +61,7 @@ func (s *start) newProvider(
 		Cluster: func() (*rest.Config, error) { return restConfig(s.config.Cluster) },
 		Version: version, Getenv: os.Getenv, Metrics: metrics, Log: log,
 	}
-	// What is wrong with a flag is told before it looks like a missing cluster.
+	// A wrong flag is reported before it looks like a missing cluster.
 	if err := s.provider.Check(host); err != nil {
 		return nil, fmt.Errorf("%s provider: %w", s.config.Cloud.Provider, err)
 	}

@@ -25,7 +25,7 @@ type Flags struct {
 
 	// What needs more than pflag to be read.
 	expanders      string
-	cores, memory  limits
+	cores, memory  minMax
 	unreadyPercent float64
 	graceSeconds   int64
 	levels         levels
@@ -52,8 +52,8 @@ func Bind(set *pflag.FlagSet, entries []wiring.Entry) *Flags {
 	f := &Flags{set: set, entries: entries, makers: map[string]wiring.Maker{}, config: Defaults()}
 	c := &f.config
 	set.SetNormalizeFunc(normalize)
-	f.cores = limits{0, c.Policy.ScaleUp.MaxCoresTotal}
-	f.memory = limits{0, c.Policy.ScaleUp.MaxMemoryTotal / gib}
+	f.cores = minMax{0, c.Policy.ScaleUp.MaxCoresTotal}
+	f.memory = minMax{0, c.Policy.ScaleUp.MaxMemoryTotal / gib}
 	f.lock = "leases"
 	f.expanders = c.Policy.ScaleUp.Expanders[0].String()
 

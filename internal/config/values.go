@@ -21,14 +21,14 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// limits is the value of a flag of the form min:max.
-type limits struct{ least, most int64 }
+// minMax is the value of a flag of the form min:max.
+type minMax struct{ least, most int64 }
 
-func (l *limits) String() string { return fmt.Sprintf("%d:%d", l.least, l.most) }
-func (l *limits) Type() string   { return "min:max" }
+func (l *minMax) String() string { return fmt.Sprintf("%d:%d", l.least, l.most) }
+func (l *minMax) Type() string   { return "min:max" }
 
 // Set reads min:max, two whole numbers.
-func (l *limits) Set(s string) error {
+func (l *minMax) Set(s string) error {
 	a, b, ok := strings.Cut(s, ":")
 	least, err1 := strconv.ParseInt(a, 10, 64)
 	most, err2 := strconv.ParseInt(b, 10, 64)

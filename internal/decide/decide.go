@@ -150,7 +150,7 @@ func (m *maker) findUnneeded() {
 	m.wakeAt(m.down.Wake)
 }
 
-// growing are the groups, by index, that the plan lets grow or that a growth is
+// growing are the groups, by index, that the plan lets grow or that a scale-up is
 // under way in.
 func (m *maker) growing() map[int]bool {
 	groups := map[int]bool{}

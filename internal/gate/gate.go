@@ -61,7 +61,7 @@ type question struct {
 // makes all other answers doubtful comes first, then what a person must mend, then
 // what ends by itself. Operations differ on purpose:
 //
-//   - Grow names a node that did not start before the rest after failed growth, and
+//   - Grow names a node that did not start before the rest after failed scale-up, and
 //     that rest before missing nodes: the error of the cloud says more than their number.
 //   - Share ignores what lasts no longer than a call: shares that come and go within
 //     seconds would move nodes between zones for nothing.

@@ -8,14 +8,14 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// Note puts a growth on record that is about to be asked for, and what for.
+// Note puts a scale-up on record that is about to be asked for, and what for.
 func (g *Group) Note(now time.Time, c model.Call, classes []string) {
 	g.Expected, g.written = c.To, now
 	units := make([]model.Unit, max(0, c.To-c.From))
 	g.asks = append(g.asks, model.Ask{ID: c.ID, Group: c.Group, At: now, For: classes, Units: units})
 }
 
-// AskedAt is when a growth was asked for, zero if it is not in flight.
+// AskedAt is when a scale-up was asked for, zero if it is not in flight.
 func (g *Group) AskedAt(id string) time.Time {
 	for i := range g.asks {
 		if g.asks[i].ID == id {
@@ -25,7 +25,7 @@ func (g *Group) AskedAt(id string) time.Time {
 	return time.Time{}
 }
 
-// Grown takes in the end of a growth. It reports whether the cloud as a whole did not
+// Grown takes in the end of a scale-up. It reports whether the cloud as a whole did not
 // answer, which is no fault of the group that was asked for.
 func (g *Group) Grown(f *Fold, o model.Outcome) (outage bool) {
 	unknown := o.Err != nil && o.Err.MayHaveHappened

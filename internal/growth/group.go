@@ -83,7 +83,7 @@ type Group struct {
 	// is stopped for as long.
 	stalls   bool
 	deadline model.Deadline
-	// asks are the growths in flight, oldest first; machines all instances that the last
+	// asks are the scale-ups in flight, oldest first; machines all instances that the last
 	// picture had.
 	asks     []model.Ask
 	machines map[provider.InstanceID]*machine

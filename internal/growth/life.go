@@ -1,7 +1,7 @@
 // Package growth is the life of nodes that were asked for, from the request to a node that
 // is ready, or to the day on which nobody waits for it any more.
 //
-// A growth is a model.Ask, and each node of it a model.Unit. Advance has the whole life of
+// A scale-up is a model.Ask, and each node of it a model.Unit. Advance has the whole life of
 // a unit in one table, state × event → state; testdata/life.txt is that table in print.
 // A Group is what is known of one group of nodes: its asks, its instances, what is missing,
 // its health (S2), and what it rests from. Progress compares a group with a new observation

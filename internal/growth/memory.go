@@ -47,7 +47,7 @@ func (g *Group) asksToRemember() []model.Ask {
 	return asks
 }
 
-// Restore gives the groups that a memory tells of what it tells.
+// Restore gives the groups of a memory what it has of them.
 func Restore(m model.Memory, group func(provider.GroupID) *Group) {
 	for _, a := range m.Asks {
 		if a.Group == "" || len(a.Units) == 0 {

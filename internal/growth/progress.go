@@ -319,7 +319,7 @@ func (g *Group) failsByDuds(f *Fold, a *model.Ask) bool {
 	return f.Rules.DudsStop(duds, len(a.Units)) && (g.duds > 1 || g.dudsStop(f))
 }
 
-// arrived takes note of a node that has become ready. A growth that was asked
+// arrived takes note of a node that has become ready. A scale-up that was asked
 // for after the last failure, and works, ends the group's backoff; so does, where the
 // cloud had no machines, one that it has made since.
 func (g *Group) arrived(f *Fold, a *model.Ask, u *model.Unit) {

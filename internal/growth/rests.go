@@ -26,21 +26,21 @@ const (
 
 // How often in a row, at most.
 const (
-	// strikes is how many growths may end without an answer, or in an outage, before that
+	// strikes is how many scale-ups may end without an answer, or in an outage, before that
 	// is held against the group.
 	strikes = 1
 	// mostThrottled bounds how far pauses grow while a group is throttled: 30 s twice, then
 	// 1 and 2 minutes.
 	mostThrottled = 4
-	// mostConflicts bounds how far pauses grow while growths of a group end in a conflict:
+	// mostConflicts bounds how far pauses grow while scale-ups of a group end in a conflict:
 	// none after the first, then 10, 20, 40, 80 and 160 seconds.
 	mostConflicts = 6
-	// mostLimited is how many growths a pool's maximum may refuse before that is held
+	// mostLimited is how many scale-ups a pool's maximum may refuse before that is held
 	// against the group: what is seen never tells why.
 	mostLimited = 4
 )
 
-// fail makes a group rest after a growth that failed: longer each time, unless
+// fail makes a group rest after a scale-up that failed: longer each time, unless
 // it rests already.
 func (g *Group) fail(f *Fold, now time.Time, e *provider.Error) {
 	r := g.Rests.Of(model.RestFailed)

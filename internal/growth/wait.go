@@ -121,7 +121,7 @@ func (g *Group) whyUnmade(in *provider.Instance, rec *machine, seen *model.Obser
 }
 
 // loses reports whether an instance without a node has lost the one that it had. Only a
-// picture that began after the loss can tell that the machine is still there. While the
+// picture that began after the loss can show that the machine is still there. While the
 // cluster is unhealthy the time of such machines does not run: people are at work.
 func (f *Fold) loses(rec *machine, u *model.Unit) bool {
 	if u != nil && rec.lost.IsZero() && !u.Lost.IsZero() {
@@ -221,7 +221,7 @@ func (g *Group) stall(pg *provider.Group, now time.Time) {
 const anyClock = time.Hour
 
 // apart is how far the clock that dates instances may be ahead of the one that dates nodes:
-// by what those tell that have both, else by as much as any may be.
+// by what instances with both show, else by as much as any may be.
 func (g *Group) apart(pg *provider.Group) time.Duration {
 	most, told := time.Duration(0), false
 	for i := range pg.Instances {
@@ -244,9 +244,9 @@ func (in *machine) made(of *provider.Instance) time.Time {
 	return model.Latest(model.Earlier(of.Created, in.first), in.least)
 }
 
-// measure takes note of how far the cloud's clock is off, as far as an instance tells that
-// is seen for the first time. To be off by less than a minute is nothing: pictures may be
-// as much behind. One that runs by then, and seems old, was rather made for something else.
+// measure notes how far the cloud's clock is off, as far as an instance that is seen for the
+// first time shows it. Less than a minute counts as nothing: pictures may be as much behind.
+// An instance that runs by then, and seems old, was rather made for something else.
 func (g *Group) measure(in *machine, of *provider.Instance, now time.Time) {
 	if of.Created.IsZero() {
 		return

@@ -156,7 +156,7 @@ func TestAnAskToldUnitByUnit(t *testing.T) {
 }
 
 // TestTrickleDoesNotPostpone: each ask has its own timer. A registry that keeps
-// one per group, begun anew by each growth, would never give the first up.
+// one per group, begun again by each growth, would never give the first up.
 func TestTrickleDoesNotPostpone(t *testing.T) {
 	s := newStage(t, 0)
 	s.at(0)
@@ -246,7 +246,7 @@ func TestZeroInstancesIsAnAnswer(t *testing.T) {
 }
 
 // TestFailedInstances are given up at once, and the group rests: longer each
-// time, until a growth works.
+// time, until a scale-up works.
 func TestFailedInstances(t *testing.T) {
 	s := newStage(t, 0)
 	s.at(0)
@@ -271,7 +271,7 @@ func TestFailedInstances(t *testing.T) {
 	want(t, "the most", fail(60).Rests.Of(model.RestFailed).Length, 30*time.Minute)
 	want(t, "the most", fail(100).Rests.Of(model.RestFailed).Length, 30*time.Minute)
 	want(t, "after three hours", fail(100.5+181).Rests.Of(model.RestFailed).Length, 5*time.Minute)
-	// A growth that works ends it.
+	// A scale-up that works ends it.
 	s.at(300)
 	s.grow(1)
 	s.node(s.instance(), corev1.ConditionTrue, s.now())
@@ -660,7 +660,7 @@ func TestReadyAfterItWasGivenUp(t *testing.T) {
 	want(t, "decided", s.l.News(), false)
 }
 
-// TestUnhealthyClusterClearsTheTimers: what was unneeded begins anew, nodes of no
+// TestUnhealthyClusterClearsTheTimers: what was unneeded begins again, nodes of no
 // group included.
 func TestUnhealthyClusterClearsTheTimers(t *testing.T) {
 	s := newStage(t, 1)
@@ -785,7 +785,7 @@ func TestStockIsBack(t *testing.T) {
 }
 
 // What the cloud could not make and tries again by itself is waited for: for two more
-// tries and two minutes at least, by three pictures, and anew each time that it recovers.
+// tries and two minutes at least, by three pictures, and again each time that it recovers.
 // What it does not try again is given up at once.
 func TestWhatIsTriedAgainIsWaitedFor(t *testing.T) {
 	type look struct {
@@ -992,9 +992,9 @@ func TestSkewedClocks(t *testing.T) {
 	}
 }
 
-// TestConflictsPause: growths that end in a conflict, each after a newer look, are asked for
+// TestConflictsPause: scale-ups that end in a conflict, each after a newer look, are asked for
 // more and more seldom, by group; the first is asked for again at once, and so is one after
-// a growth that worked.
+// a scale-up that worked.
 func TestConflictsPause(t *testing.T) {
 	s := newStage(t, 1)
 	s.fleet(1)

@@ -49,7 +49,7 @@ func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
 	}
 }
 
-// unbrake lifts the brakes that came with a growth of which nothing was granted: there is
+// unbrake lifts the brakes that came with a scale-up of which nothing was granted: there is
 // no node that could show whether it helps.
 func (l *Ledger) unbrake(group provider.GroupID, asked time.Time) {
 	if asked.IsZero() {
@@ -80,7 +80,7 @@ func (l *Ledger) targets() {
 			absent = append(absent, id)
 		}
 	}
-	slices.Sort(absent) // what changed is told in this order
+	slices.Sort(absent) // changes are reported in this order
 	for _, id := range absent {
 		if l.groups[id].Forgotten(&l.fold) {
 			delete(l.groups, id)

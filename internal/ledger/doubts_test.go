@@ -10,7 +10,7 @@ import (
 )
 
 // TestDoubts: since when the scheduler has refused pods that fit ready nodes. Progress
-// begins the time anew; so does a cycle in which they do not fit.
+// begins the time again; so does a cycle in which they do not fit.
 func TestDoubts(t *testing.T) {
 	disagrees := &model.Verdict{Reason: model.SchedulerDisagrees}
 	s := &model.Snapshot{Classes: []model.Class{{Key: "a"}, {Key: "b"}}}

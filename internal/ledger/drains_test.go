@@ -715,7 +715,7 @@ func TestDisplaced(t *testing.T) {
 	want(t, "which is news", e.l.News(), true)
 }
 
-// TestRefusalsSurvive: a new leader does not begin to count anew for how long
+// TestRefusalsSurvive: a new leader does not begin to count again for how long
 // evictions have been refused.
 func TestRefusalsSurvive(t *testing.T) {
 	e := newEmptying(t)

@@ -6,7 +6,7 @@
 //	ledger'' = ledger.Note(snapshot, plan) intent on record, before the writes
 //
 // It is a router: it keeps the records of groups and nodes and the calls under way,
-// and hands what happens to the life that it is part of. How a growth goes on is
+// and hands what happens to the life that it is part of. How a scale-up goes on is
 // for internal/growth to say, and how a removal does for internal/removal.
 //
 // What must survive a restart is a Memory, and Restore begins with one; with an
@@ -139,7 +139,7 @@ func sameInstances(a, b []provider.Group) bool {
 
 // Note puts a plan's intents on record, before any of its calls is started, and
 // what the plan found out: since when nodes have been unneeded, what holds them,
-// and which growths did not help.
+// and which scale-ups did not help.
 func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
 	// This plan has tried groups that the next one must not, or has left out some that it may.
 	l.news = !slices.Equal(s.Brakes, p.Brakes)

@@ -96,7 +96,7 @@ func TestRestartAfterAGivingBack(t *testing.T) {
 		[]any{at(e.second), "EvictionRefused: b stays", at(e.second)})
 }
 
-// TestADrainAfterARestart is told to its end: its evictions begin anew.
+// TestADrainAfterARestart is told to its end: its evictions begin again.
 func TestADrainAfterARestart(t *testing.T) {
 	e := newEmptying(t)
 	e.until(model.Evicting)
@@ -215,7 +215,7 @@ func TestTaintOfTomorrow(t *testing.T) {
 	want(t, "since", drainOf(l, "n").Since, at(3))
 }
 
-// TestGroupsOwnTimes: each group has its own last growth, removal and failure.
+// TestGroupsOwnTimes: each group has its own last scale-up, removal and failure.
 // After a restart nobody knows in which it was, and it counts for all of them
 // until they have their own.
 func TestGroupsOwnTimes(t *testing.T) {

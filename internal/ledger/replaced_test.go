@@ -99,7 +99,7 @@ func TestAReplacementThatIsLate(t *testing.T) {
 }
 
 // TestAReplacementAfterTheTime: the cloud gives up as late as we do, and makes another
-// machine when its unit has been given up. Nobody waits for that one anew.
+// machine when its unit has been given up. Nobody waits for that one again.
 func TestAReplacementAfterTheTime(t *testing.T) {
 	s := newStage(t, 0)
 	s.at(0)
@@ -149,7 +149,7 @@ func (s *stage) stall() {
 }
 
 // TestNoTimeRunsWhileNobodyMakesMachines: neither that of an instance nor that of a
-// request. It begins anew when somebody does again.
+// request. It begins again when somebody does again.
 func TestNoTimeRunsWhileNobodyMakesMachines(t *testing.T) {
 	s := newStage(t, 0)
 	s.at(0)
@@ -258,7 +258,7 @@ func TestGrowthThatThePoolRefuses(t *testing.T) {
 	}
 }
 
-// refuse lets a growth by one be refused a moment after it was asked for.
+// refuse lets a scale-up by one be refused a moment after it was asked for.
 func (s *stage) refuse(minute float64, pool provider.PoolID, kind provider.Kind) model.GroupStanding {
 	s.at(minute)
 	c := model.Call{ID: fmt.Sprint("refused/", minute), Verb: model.Grow, Group: "g", Pool: pool, From: s.target,

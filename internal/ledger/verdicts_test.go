@@ -67,7 +67,7 @@ func TestUnneededAmongMany(t *testing.T) {
 	}
 }
 
-// TestUnneededOverADrain: a node that was given back begins anew.
+// TestUnneededOverADrain: a node that was given back begins again.
 func TestUnneededOverADrain(t *testing.T) {
 	e := newEmptying(t)
 	e.l.Note(&model.Snapshot{Now: at(1)},

@@ -44,7 +44,7 @@ type News struct {
 	Removed bool
 	// GivenBack: the node stays, and its time of being unneeded begins again.
 	GivenBack bool
-	// Failure is set if the removal was begun in vain: the node may have to rest.
+	// Failure is set if the removal failed: the node may have to rest.
 	Failure *model.Failure
 	// Other: the node is another machine's. Nothing that is known of it holds.
 	Other bool

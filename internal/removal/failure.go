@@ -13,7 +13,7 @@ import (
 )
 
 // What was in the way of a removal is mostly still there when the removal is begun again,
-// and pods are moved in vain each time. After the first time the delay after a failure is
+// and pods are moved for nothing each time. After the first time the delay after a failure is
 // enough. After each further time the node rests, three times as long as before. Forgiven
 // is how long after a rest nothing may have failed for the next failure to be the first.
 const (
@@ -37,7 +37,7 @@ func (a *advance) givenBack(was *model.Drain, at time.Time) {
 	a.news.Failure = &f
 }
 
-// moved reports whether pods were moved for a removal: in vain, if the node stays.
+// moved reports whether pods were moved for a removal: for nothing, if the node stays.
 func moved(d *model.Drain) bool {
 	return !d.Moved.IsZero() || slices.ContainsFunc(d.Evictions, func(e model.Eviction) bool { return e.Granted })
 }
@@ -93,7 +93,7 @@ func Settle(all map[types.UID]model.Displaced, seen *model.Observation) bool {
 	for i := range seen.Unbound {
 		p := &seen.Unbound[i]
 		d, ok := all[p.Owner]
-		created := time.Unix(p.Created, 0).Add(time.Second) // it is told in whole seconds, rounded down
+		created := time.Unix(p.Created, 0).Add(time.Second) // whole seconds, rounded down
 		if ok && p.Flags&(model.Finished|model.Terminating) == 0 && !created.Before(d.First) {
 			waits[p.Owner] = true
 		}

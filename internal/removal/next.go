@@ -159,7 +159,7 @@ func whyBack(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *mo
 		n.Object.Annotations[model.AnnotationRemoval] == model.RemovalCordoned:
 		return &model.Verdict{Reason: model.TakenBack, Detail: "somebody took the cordon away"}
 	case v.Wanted && d.Stage == model.Evicting:
-		// Pods were moved in vain, and would be again: the node rests afterwards.
+		// Pods were moved for nothing, and would be again: the node rests afterwards.
 		return &model.Verdict{
 			Reason: model.ReplacementWaits, Detail: "pods that wait fit there, and nowhere else without another node",
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // promises remembers, by the key of a class of pending pods, the rooms that plans have bought for
-// it. If the class took fewer rooms than were bought and still needs a growth when those nodes are
+// it. If the class took fewer rooms than were bought and still needs a scale-up when those nodes are
 // ready, the real scheduler has placed pods otherwise than the plan: the plan diverged.
 //
 // Rooms are counted by class: it does not matter which pod of the class takes one.
@@ -44,7 +44,7 @@ func (p promises) keep(s *model.Snapshot, plan model.Plan) (diverged int) {
 			delete(p, key)
 		}
 	}
-	// 2. Classes that need another growth.
+	// 2. Classes that need another scale-up.
 	settled := map[provider.GroupID]bool{}
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -94,8 +94,8 @@ func allSettled(groups []provider.GroupID, settled map[provider.GroupID]bool) bo
 	return true
 }
 
-// failed withdraws the promises of growths that failed, or whose nodes did not come or did not
-// start: another growth is then no divergence.
+// failed withdraws the promises of scale-ups that failed, or whose nodes did not come or did not
+// start: another scale-up is then no divergence.
 func (p promises) failed(ended []model.Outcome, changes []model.Change) {
 	forget := func(group provider.GroupID) {
 		for key, was := range p {

@@ -121,9 +121,9 @@ var gaugeTable = []gauge{
 	{theirs, "max_nodes_count", "Most nodes in the cluster, 0: no limit.", nil,
 		one(func(c *cycle) int64 { return int64(c.policy.ScaleUp.MaxNodesTotal) })},
 	{theirs, "cpu_limits_cores", "Least and most cores.", []string{"direction"},
-		limits(func(p *model.Policy) (least, most int64) { return p.ScaleDown.MinCoresTotal, p.ScaleUp.MaxCoresTotal })},
+		minMax(func(p *model.Policy) (least, most int64) { return p.ScaleDown.MinCoresTotal, p.ScaleUp.MaxCoresTotal })},
 	{theirs, "memory_limits_bytes", "Least and most memory in bytes.", []string{"direction"},
-		limits(func(p *model.Policy) (least, most int64) { return p.ScaleDown.MinMemoryTotal, p.ScaleUp.MaxMemoryTotal })},
+		minMax(func(p *model.Policy) (least, most int64) { return p.ScaleDown.MinMemoryTotal, p.ScaleUp.MaxMemoryTotal })},
 	// 3. Groups.
 	{theirs, "node_groups_count", "Node groups by type.", []string{"node_group_type"},
 		func(c *cycle) []sample { return []sample{{int64(len(c.Snapshot.Groups)), []string{"autoscaled"}}} }},
@@ -184,7 +184,7 @@ func counts[L ~string, N int | int64](by map[L]N) []sample {
 	return out
 }
 
-func limits(of func(*model.Policy) (least, most int64)) func(*cycle) []sample {
+func minMax(of func(*model.Policy) (least, most int64)) func(*cycle) []sample {
 	return func(c *cycle) []sample {
 		least, most := of(&c.policy)
 		return counts(map[string]int64{"minimum": least, "maximum": most})

@@ -118,7 +118,7 @@ const (
 	evictionFailed    = "failed"
 )
 
-// reasonTimeout is the Cluster Autoscaler's word for a growth that did not end
+// reasonTimeout is the Cluster Autoscaler's word for a scale-up that did not end
 // in time.
 const reasonTimeout = "timeout"
 
@@ -182,7 +182,7 @@ func (m *metrics) removed(why string, group provider.GroupID) {
 // spared counts pods that were to be evicted, and are not.
 func (m *metrics) spared(pods int) { m.evicted.WithLabelValues(evictionFailed).Add(float64(pods)) }
 
-// inVain is how many nodes a growth that failed will not bring. Where nobody
+// inVain is how many nodes a scale-up that failed will not bring. Where nobody
 // knows, it is none: what does not arrive is counted when it is given up.
 func inVain(out model.Outcome) int {
 	switch {

@@ -42,7 +42,7 @@ func newObserving(recorder record.EventRecorder, s Settings, registry prometheus
 // news reports what a cycle would have begun. It returns the cycle as it really was: with no call
 // begun, under way or ended, and none remembered.
 func (o *observing) news(now time.Time, c model.Cycle) model.Cycle {
-	// A growth that is no longer needed is reported after the next read of the cloud.
+	// A scale-up that is no longer needed is reported after the next read of the cloud.
 	if c.Decided || o.book.AwaitsCloud() {
 		news := o.book.Note(c.Snapshot, &c.Plan)
 		o.logNews(news)

@@ -147,7 +147,7 @@ func (m *metrics) changed(ch model.Change) {
 	m.failedGrowth(reason, ch.Group, ch.Count)
 }
 
-// failedGrowth counts one growth that failed, and the nodes that it will not bring.
+// failedGrowth counts one scale-up that failed, and the nodes that it will not bring.
 func (m *metrics) failedGrowth(reason string, group provider.GroupID, nodes int) {
 	m.failedUps.WithLabelValues(reason, "", m.gauges.accelerator(group), "").Inc()
 	m.failedNodes.WithLabelValues(reason).Add(float64(nodes))

@@ -161,7 +161,7 @@ func TestRepairsInThePlan(t *testing.T) {
 	}
 }
 
-// Nodes of a growth that failed are counted once, and only as far as they are
+// Nodes of a scale-up that failed are counted once, and only as far as they are
 // known not to come.
 func TestNodesInVain(t *testing.T) {
 	for name, c := range map[string]struct {

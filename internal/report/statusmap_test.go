@@ -428,7 +428,7 @@ func TestAnOldMemoryStaysOld(t *testing.T) {
 				if _, m := s.count(); stateOf(t, m) != status.Initializing {
 					t.Errorf("%+v", m)
 				}
-				// The first cycle dates it anew.
+				// The first cycle dates it again.
 				k := keep(t, s, status.Document{})
 				k.report(t, remembering("n"))
 				k.after(time.Second)

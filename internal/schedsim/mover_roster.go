@@ -110,7 +110,7 @@ func (m *Mover) sight(c model.ClassID) *sight {
 			s.rank, whole = rankDomain, false
 		}
 	}
-	s.size = max(share(class.request.cpu, m.total.cpu), share(class.request.memory, m.total.memory))
+	s.size = max(fraction(class.request.cpu, m.total.cpu), fraction(class.request.memory, m.total.memory))
 	key := room{cpu: class.request.cpu, memory: class.request.memory, ephemeral: class.request.ephemeral}
 	if whole {
 		key.split = m.split("", nil)
@@ -131,7 +131,7 @@ func (m *Mover) sight(c model.ClassID) *sight {
 	return s
 }
 
-func share(part, total int64) float64 {
+func fraction(part, total int64) float64 {
 	if total == 0 {
 		return 0
 	}

@@ -240,7 +240,7 @@ func number(to *int) func(string) error {
 	}
 }
 
-func share(to *float64) func(string) error {
+func fraction(to *float64) func(string) error {
 	return func(text string) (err error) {
 		*to, err = strconv.ParseFloat(text, 64)
 		return err
@@ -292,7 +292,7 @@ func addGroup(w *world, words []string) error {
 		"all-or-nothing": said(&whole), "keeps-requests": said(&g.KeepsRequests),
 		"tells-stock-out": said(&g.TellsStockOut), "kills-to-lower": said(&g.KillsToLower),
 		"find": duration(&g.Timing.Find), "boot": duration(&g.Timing.Boot), "end": duration(&g.Timing.End),
-		"spread":   share(&g.Spread),
+		"spread":   fraction(&g.Spread),
 		"register": span(&g.Register), "ready": span(&g.Ready),
 		"zones":     func(text string) error { g.Zones = strings.Split(text, "|"); return nil },
 		"scattered": said(&g.Scattered),
@@ -338,7 +338,7 @@ func addFault(w *world, words []string) error {
 	f.What = What(what)
 	err := eachWord(rest, map[string]func(string) error{
 		"group": word(&f.Group), "zone": word(&f.Zone), "from": duration(&f.From), "for": duration(&f.For),
-		"share": share(&f.Share), "every": duration(&f.Every), "n": number(&f.N),
+		"share": fraction(&f.Share), "every": duration(&f.Every), "n": number(&f.N),
 		"call": word(&f.Verb), "error": word(&f.Err.Kind), "code": word(&f.Err.Code),
 		"retry": duration(&f.Err.RetryAfter), "skew": duration(&f.Skew),
 	})

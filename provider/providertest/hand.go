@@ -62,7 +62,7 @@ func (c *Cloud) SetStock(id provider.GroupID, machines int) error {
 }
 
 // SetQuota says how many units the account may have over all groups; below 0
-// there is no limit. A growth beyond it is refused with the kind Quota.
+// there is no limit. A scale-up beyond it is refused with the kind Quota.
 func (c *Cloud) SetQuota(units int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,14 +21,14 @@ var ownLabels = []string{
 	labelEBSZone, "topology.k8s.aws/zone-id",
 }
 
-// limits are the sizes that a group may have. What --nodes says holds within
+// bounds are the sizes that a group may have. What --nodes says holds within
 // what the Auto Scaling group itself allows, since AWS enforces that.
-type limits struct{ min, max int }
+type bounds struct{ min, max int }
 
-func limitsOf(g asgtypes.AutoScalingGroup, spec *groupSpec) (limits, error) {
-	l := limits{int(deref(g.MinSize)), int(deref(g.MaxSize))}
+func boundsOf(g asgtypes.AutoScalingGroup, spec *groupSpec) (bounds, error) {
+	l := bounds{int(deref(g.MinSize)), int(deref(g.MaxSize))}
 	if spec != nil {
-		l = limits{max(l.min, spec.min), min(l.max, spec.max)}
+		l = bounds{max(l.min, spec.min), min(l.max, spec.max)}
 	}
 	if l.min > l.max {
 		if spec != nil {
@@ -96,7 +96,7 @@ func sizesOf(g asgtypes.AutoScalingGroup) sizes {
 
 // seenAs is the group as far as its own description tells: without template,
 // options and what its activities say.
-func seenAs(g asgtypes.AutoScalingGroup, l limits) provider.Group {
+func seenAs(g asgtypes.AutoScalingGroup, l bounds) provider.Group {
 	n := sizesOf(g)
 	out := provider.Group{
 		ID: provider.GroupID(deref(g.AutoScalingGroupName)), Min: l.min, Max: l.max, Target: n.target,

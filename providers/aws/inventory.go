@@ -144,7 +144,7 @@ func (r rested) holds(seen *provider.Group, g reading) []provider.Notice {
 func (p *Provider) group(g reading, l launch, launchErr error, known described) (provider.Group, []provider.Notice) {
 	id := provider.GroupID(deref(g.AutoScalingGroupName))
 	var notices []provider.Notice
-	sizes, err := limitsOf(g.AutoScalingGroup, g.spec)
+	sizes, err := boundsOf(g.AutoScalingGroup, g.spec)
 	if err != nil {
 		return provider.Group{
 			ID: id, Err: &provider.Error{Op: provider.OpInventory, Group: id, Kind: provider.BadConfig, Message: err.Error()},

@@ -104,23 +104,23 @@ func (p *Provider) makeRoom(ctx context.Context, id provider.GroupID, target int
 }
 
 // fresh reads a group right before a write, which has the last word.
-func (p *Provider) fresh(ctx context.Context, op provider.Op, id provider.GroupID) (reading, limits, error) {
+func (p *Provider) fresh(ctx context.Context, op provider.Op, id provider.GroupID) (reading, bounds, error) {
 	g, ok, err := p.readOne(ctx, string(id))
 	if err != nil {
 		e := asError(op, id, "read the Auto Scaling group before the write", err)
 		// Nothing was sent; rule P1 wants every write that meets its deadline to
 		// count as done all the same.
 		e.MayHaveHappened = ctx.Err() != nil
-		return g, limits{}, e
+		return g, bounds{}, e
 	}
 	if !ok {
-		return g, limits{}, &provider.Error{Op: op, Group: id, Kind: provider.NotFound,
+		return g, bounds{}, &provider.Error{Op: op, Group: id, Kind: provider.NotFound,
 			Message: "there is no Auto Scaling group of that name that --nodes or --node-group-auto-discovery means"}
 	}
 	if why := weighted(g.AutoScalingGroup); why != "" {
-		return g, limits{}, &provider.Error{Op: op, Group: id, Kind: provider.Unsupported, Message: why}
+		return g, bounds{}, &provider.Error{Op: op, Group: id, Kind: provider.Unsupported, Message: why}
 	}
-	l, err := limitsOf(g.AutoScalingGroup, g.spec)
+	l, err := boundsOf(g.AutoScalingGroup, g.spec)
 	if err != nil {
 		return g, l, &provider.Error{Op: op, Group: id, Kind: provider.BadConfig, Message: err.Error()}
 	}

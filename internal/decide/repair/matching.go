@@ -32,7 +32,7 @@ const doubted = 6 * time.Hour
 // strangersOf are the nodes without an instance that could be the units of a group that
 // are to be cancelled, and until when they hold that at the latest, zero if there is no such
 // time: those whose instance the newest answer lacks; those that were the group's, for as
-// long as they live; and for a while those that are as young as a growth, or of any age
+// long as they live; and for a while those that are as young as a scale-up, or of any age
 // where it is not known when somebody asked.
 func (f *finder) strangersOf(g *model.Group) (out []*corev1.Node, until time.Time) {
 	type late struct {

@@ -17,7 +17,7 @@ import (
 // longer than the scheduler itself leaves a refused pod alone (5 minutes).
 const disagreeAfter = 6 * time.Minute
 
-// brakes are the growths that have not helped, and must not be repeated: by
+// brakes are the scale-ups that have not helped, and must not be repeated: by
 // verdict, not by time.
 type brakes struct {
 	pl       *planner
@@ -355,7 +355,7 @@ func (b *brakes) registered(name string) bool {
 	return ok
 }
 
-// asked is how far apart the nodes of one growth may come up: one that runs the
+// asked is how far apart the nodes of one scale-up may come up: one that runs the
 // class speaks for the others.
 const asked = 5 * time.Minute
 

@@ -185,7 +185,7 @@ func (pl *planner) sizeOf(h head) int {
 	return pl.s.Groups[h.group].Expected + pl.grown[h.group].nodes
 }
 
-// expire forgets the offers that the last growth has made wrong: those with a
+// expire forgets the offers that the last scale-up has made wrong: those with a
 // class that was placed, and those that a limit now binds.
 func (pl *planner) expire(offers []*option, taken map[model.ClassID]bool) {
 	for i, o := range offers {

@@ -2,7 +2,7 @@
 // do not.
 //
 // What flows in: a loaded schedsim.World, its snapshot, the policy. What flows
-// out: growths for any number of groups at once, and for each class of pending
+// out: scale-ups for any number of groups at once, and for each class of pending
 // pods what became of it. The world is left with the plan carried out in it,
 // so that what is decided after sees which nodes are needed.
 //

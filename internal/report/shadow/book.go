@@ -17,7 +17,7 @@ type News struct {
 	// Grown and Gone are what another actor did; sorted by group and by node.
 	Grown []Grown
 	Gone  []Gone
-	// Over are the growths that are no longer needed; sorted by group.
+	// Over are the scale-ups that are no longer needed; sorted by group.
 	Over []Over
 }
 
@@ -38,7 +38,7 @@ type Agreement string
 const (
 	// Wanted: it would have been done here as well.
 	Wanted Agreement = "wanted"
-	// Elsewhere: of a growth, another group would have grown then.
+	// Elsewhere: of a scale-up, another group would have grown then.
 	Elsewhere Agreement = "elsewhere"
 	// Unneeded: of a node that went, nothing needed it, and it would have gone later.
 	Unneeded Agreement = "unneeded"
@@ -62,7 +62,7 @@ type Gone struct {
 	Agreement Agreement
 }
 
-// Over is a growth that is no longer needed: another actor has requested Bought of its Nodes.
+// Over is a scale-up that is no longer needed: another actor has requested Bought of its Nodes.
 type Over struct {
 	Group         provider.GroupID
 	Nodes, Bought int
@@ -279,7 +279,7 @@ func ofRemoval(call model.Call) bool {
 	return false
 }
 
-// grow takes a growth in. It returns how many of its nodes are new, and how many pods it is for.
+// grow takes a scale-up in. It returns how many of its nodes are new, and how many pods it is for.
 func (b *Book) grow(s *model.Snapshot, p *model.Plan, call model.Call) (more, pods int) {
 	if b.growths == nil {
 		b.growths = map[provider.GroupID]*growth{}

@@ -8,13 +8,13 @@
 // An observer sees the same need in each cycle until another actor meets it, and plans for it each
 // time. It would have made one call, so that is reported once.
 //
-//   - A growth is told when it begins, and again when more nodes are needed. It is
+//   - A scale-up is reported when it begins, and again when more nodes are needed. It is
 //     over when its group has reached the size, or when none of the pods that it was
 //     for waits any more and the cloud, read after that, does not say why.
-//   - The removal of a node is told when it would begin, and again only if the node
+//   - The removal of a node is reported when it would begin, and again only if the node
 //     has been needed in between. The taint that would come first never does, so that
 //     nothing is known of what would follow.
-//   - Any other call is told when a plan has it that the plan before had not.
+//   - Any other call is reported when a plan has it that the plan before had not.
 //   - What continues or takes back a removal is not told: each removal that is under
 //     way is somebody else's.
 //

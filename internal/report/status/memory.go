@@ -45,7 +45,7 @@ type Dropped struct {
 	Ready int
 	// Unneeded are the youngest unneeded-since: such nodes stay longer.
 	Unneeded int
-	// Arrivals are the youngest nodes that have come: a growth that does not help may
+	// Arrivals are the youngest nodes that have come: a scale-up that does not help may
 	// be repeated once.
 	Arrivals int
 }
@@ -108,7 +108,7 @@ func withoutReady(asks []model.Ask) (kept []model.Ask, dropped int) {
 }
 
 // fewer leaves entries out of a text that is too long, until it fits or there are
-// none. with writes it with so many.
+// none. with writes it with that many.
 func fewer(text string, entries int, with func(keep int) (string, error)) (shorter string, dropped int, err error) {
 	keep := entries
 	for len(text) > maxMemory && keep > 0 {

@@ -125,7 +125,7 @@ func groupOf(now time.Time, g *model.Group, b bounds, grows bool, candidates int
 	if health == Unhealthy {
 		up = Unhealthy
 	}
-	// A growth in flight goes on, whether or not another one could begin.
+	// A scale-up in flight goes on, whether or not another one could begin.
 	if grows {
 		up = InProgress
 	}
@@ -217,7 +217,7 @@ func holdsOf(g *model.Group, now time.Time) []string {
 	return out
 }
 
-// Growing reports whether a growth of the group is in flight: a call, or units that are not ready
+// Growing reports whether a scale-up of the group is in flight: a call, or units that are not ready
 // yet.
 func Growing(g *model.Group) bool {
 	if g.Busy != nil && g.Busy.Verb == model.Grow && g.Busy.Group == g.ID {

@@ -106,7 +106,7 @@ func text(t *testing.T, d Document) string {
 }
 
 // The document is what it was: others parse it. After a change on purpose,
-// UPDATE_GOLDEN=1 writes it anew.
+// UPDATE_GOLDEN=1 writes it again.
 func TestGolden(t *testing.T) {
 	for name, d := range map[string]Document{"running": Of(start, cycle(), Document{}),
 		"initializing": Starting(start)} {
