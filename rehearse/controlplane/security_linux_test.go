@@ -12,12 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
 )
@@ -107,45 +105,6 @@ func TestNobodyGetsInWithoutCertificate(t *testing.T) {
 		t.Error("a client without the authority trusts the server")
 	}
 }
-
-func TestPlimsollMayDoWhatItMustAndNoMore(t *testing.T) {
-	config, err := clientcmd.BuildConfigFromFlags("", shared.PlimsollKubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := t.Context()
-	if _, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); err != nil {
-		t.Errorf("list nodes: %v", err)
-	}
-	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).
-		Get(ctx, "kwok-provider-config", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("get the kwok provider's configuration: %v", err)
-	}
-	for what, err := range map[string]error{
-		"list secrets": second(client.CoreV1().Secrets("").List(ctx, metav1.ListOptions{})),
-		"delete a pod": client.CoreV1().Pods("default").Delete(ctx, "none", metav1.DeleteOptions{}),
-		"make a pod": second(
-			client.CoreV1().Pods("default").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "none"},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}, metav1.CreateOptions{}),
-		),
-		"read another ConfigMap": second(client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "other", metav1.GetOptions{})),
-		"take another lease":     second(client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, "kube-scheduler", metav1.GetOptions{})),
-		// Where the cloud makes and ends the nodes, it has no business to.
-		"make a node":   second(client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "none"}}, metav1.CreateOptions{})),
-		"delete a node": client.CoreV1().Nodes().Delete(ctx, "none", metav1.DeleteOptions{}),
-		"patch a node":  second(client.CoreV1().Nodes().Patch(ctx, "none", "application/merge-patch+json", []byte("{}"), metav1.PatchOptions{})),
-	} {
-		if !apierrors.IsForbidden(err) {
-			t.Errorf("%s: got %v, want forbidden", what, err)
-		}
-	}
-}
-
-func second[T any](_ T, err error) error { return err }
 
 func TestDataFolderOfOthersIsRefused(t *testing.T) {
 	folder := t.TempDir()

@@ -32,12 +32,11 @@ func machine(name string, rank int, phase machinev1.MachinePhase, edits ...func(
 }
 
 const (
-	running          = machinev1.MachineRunning
-	pending          = machinev1.MachinePending
-	unknown          = machinev1.MachineUnknown
-	failed           = machinev1.MachineFailed
-	crashing         = machinev1.MachineCrashLoopBackOff
-	terminatingPhase = machinev1.MachineTerminating
+	running  = machinev1.MachineRunning
+	pending  = machinev1.MachinePending
+	unknown  = machinev1.MachineUnknown
+	failed   = machinev1.MachineFailed
+	crashing = machinev1.MachineCrashLoopBackOff
 )
 
 func TestSafety(t *testing.T) {
