@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ var (
 
 func TestFacts(t *testing.T) {
 	type change = []func(*corev1.Pod)
-	for _, c := range []struct {
+	rows := []struct {
 		name   string
 		change change
 		want   model.Facts
@@ -97,7 +98,12 @@ func TestFacts(t *testing.T) {
 		{"a minute", change{graceOf(60)}, model.Facts{Grace: time.Minute}},
 		{"below 0", change{graceOf(-5)}, model.Facts{Grace: time.Second}},
 		{"for ever", change{graceOf(math.MaxInt64)}, model.Facts{Grace: math.MaxInt64}},
-	} {
+	}
+	filled := map[string]bool{"Key": true} // it follows from the rest
+	for _, c := range rows {
+		for field, v := range reflect.ValueOf(c.want).Fields() {
+			filled[field.Name] = filled[field.Name] || !v.IsZero()
+		}
 		t.Run(c.name, func(t *testing.T) {
 			want := c.want
 			switch want.Grace {
@@ -117,6 +123,42 @@ func TestFacts(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})
+	}
+	for field := range reflect.TypeFor[model.Facts]().Fields() {
+		if !filled[field.Name] {
+			t.Errorf("no row has a pod of which the fact %s is known: fill it in factsOf (facts.go), and add a row here",
+				field.Name)
+		}
+	}
+}
+
+// TestEveryFactIsInTheKey: facts that differ in one field have different keys. Otherwise pods that
+// may be moved and pods that may not would count as the same.
+func TestEveryFactIsInTheKey(t *testing.T) {
+	keys := map[string]bool{factsKey(model.Facts{}): true}
+	for i := range reflect.TypeFor[model.Facts]().NumField() {
+		var f model.Facts
+		field := reflect.TypeOf(f).Field(i)
+		if field.Name == "Key" {
+			continue
+		}
+		switch v := reflect.ValueOf(&f).Elem().Field(i); v.Kind() {
+		case reflect.String:
+			v.SetString("x")
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Uint8, reflect.Uint32:
+			v.SetUint(1)
+		case reflect.Int64, reflect.Int:
+			v.SetInt(1)
+		default:
+			t.Fatalf("%s: this test cannot set a %s; teach it", field.Name, field.Type)
+		}
+		if key := factsKey(f); keys[key] {
+			t.Errorf("the key is the same with another %s: add the field to factsKey (facts.go)", field.Name)
+		} else {
+			keys[key] = true
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
@@ -46,7 +47,10 @@ func (d drawn) world() world {
 		Pending: make([]model.Pending, 1)}
 	for range 1 + d.source(4) {
 		s.Contents.Specs = append(s.Contents.Specs, &model.Spec{
-			Pod:      &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.among("web", "kube-system", "mail")}},
+			Pod: &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: d.among("web", "kube-system", "mail")},
+				Spec:       corev1.PodSpec{Tolerations: d.tolerations()},
+			},
 			Priority: int32(d.source(5)*10 - 20),
 		})
 	}
@@ -101,6 +105,17 @@ func (d drawn) world() world {
 	}
 	w.snap = s
 	return w
+}
+
+// tolerations are none, or one that lets the pod onto a node that goes, or one that does not.
+func (d drawn) tolerations() []corev1.Toleration {
+	if d.source(3) > 0 {
+		return nil
+	}
+	return []corev1.Toleration{{
+		Key: d.among("", model.TaintToBeDeleted, "dedicated"), Operator: corev1.TolerationOpExists,
+		Effect: corev1.TaintEffect(d.among("", "NoSchedule", "NoExecute")),
+	}}
 }
 
 func (d drawn) budget(i int) model.Budget {
@@ -181,6 +196,12 @@ func slowApply(
 	}
 	if flags.SkipLocal && f.Local != "" {
 		return rules.Blocks, model.LocalStorageRequested, time.Time{}
+	}
+	removal := corev1.Taint{Key: model.TaintToBeDeleted, Value: "1", Effect: corev1.TaintEffectNoSchedule}
+	for _, toleration := range spec.Pod.Spec.Tolerations {
+		if toleration.ToleratesTaint(klog.Background(), &removal, false) {
+			return rules.Blocks, model.ToleratesRemoval, time.Time{}
+		}
 	}
 	return rules.Moves, "", time.Time{}
 }
@@ -305,7 +326,7 @@ func worldOf(data []byte) world {
 func seeds() [][]byte {
 	out := [][]byte{{}, []byte("pods of many kinds, and budgets for some of them")}
 	state := uint64(1)
-	for range 200 {
+	for range 600 {
 		b := make([]byte, 240)
 		for i := range b {
 			state = state*6364136223846793005 + 1442695040888963407
@@ -334,13 +355,21 @@ func TestSeedsMeetEveryRule(t *testing.T) {
 			met[d]++
 		}
 	}
-	for _, want := range []string{
-		"Stays Mirror", "Stays Finished", "Stays DaemonSet", "Stays Expendable", "Stays Terminating", "Ends Terminating",
-		"Blocks MinReplicas", "Moves SafeToEvict", "Blocks OnCompletion", "Blocks Replicated", "Blocks System",
-		"Blocks NotSafeToEvict", "Blocks LocalStorage", "Moves ", string(model.NotEnoughPdb),
-	} {
+	kinds := []string{"Stays Terminating", "Ends Terminating", "Moves SafeToEvict", "Moves ", string(model.NotEnoughPdb)}
+	for _, want := range kinds {
 		if met[want] < 10 {
 			t.Errorf("%q was met %d times", want, met[want])
+		}
+	}
+	for _, rule := range rules.Documented {
+		n := 0
+		for d, times := range met {
+			if strings.HasSuffix(d, " "+rule) {
+				n += times
+			}
+		}
+		if n < 10 {
+			t.Errorf("the rule %s decided %d times: let drawn.world make pods that it is about, and slowApply say it", rule, n)
 		}
 	}
 	t.Log(met)

@@ -236,7 +236,7 @@ func TestOrder(t *testing.T) {
 	s.tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	s.facts = model.Facts{Controller: "CloneSet", Group: "apps.kruise.io", Safe: model.EvictYes, Local: "cache"}
 	clear := func(f model.Flags) func() { return func() { s.pod.Flags &^= f } }
-	for _, step := range []struct {
+	steps := []struct {
 		rule string
 		next func()
 	}{
@@ -254,7 +254,14 @@ func TestOrder(t *testing.T) {
 		{"LocalStorage", func() { s.facts.Local = "" }},
 		{"Tolerant", func() { s.tolerations = nil }},
 		{"", func() {}},
-	} {
+	}
+	for i, name := range rules.Documented {
+		if steps[i].rule != name {
+			t.Fatalf("step %d takes away what the rule %q is about, want %q: each rule needs its step here, in the order "+
+				"of `Documented` (list_test.go), and the pod above all that the rule is about", i+1, steps[i].rule, name)
+		}
+	}
+	for _, step := range steps {
 		if a := s.answer(); a.Rule != step.rule {
 			t.Fatalf("rule %q decides, want %q", a.Rule, step.rule)
 		}
@@ -262,14 +269,23 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestEveryRuleDecides: each rule that a file declares decides about the pod of some row. One
-// that is not in the list cannot.
+// TestEveryRuleDecides: each rule decides about the pod of some row, and each that a file declares
+// is in the list.
 func TestEveryRuleDecides(t *testing.T) {
+	for _, name := range rules.Documented {
+		if !slices.ContainsFunc(table, func(r row) bool { return r.rule == name }) {
+			t.Errorf("no row of `table` is decided by the rule %s: add one", name)
+		}
+	}
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := regexp.MustCompile(`= rule\{\s*name:\s*"(\w+)"`)
+	list, err := os.ReadFile("rules.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`(?m)^(?:var|\t) ?(\w+) += rule\{`)
 	found := 0
 	for _, f := range files {
 		src, err := os.ReadFile(f)
@@ -278,14 +294,13 @@ func TestEveryRuleDecides(t *testing.T) {
 		}
 		for _, m := range declared.FindAllStringSubmatch(string(src), -1) {
 			found++
-			if !slices.ContainsFunc(table, func(r row) bool { return r.rule == m[1] }) {
-				t.Errorf("%s: no row of the table is decided by the rule %s: add one, and the rule to the list in rules.go",
-					f, m[1])
+			if !strings.Contains(string(list), "\n\t"+m[1]+",\n") {
+				t.Errorf("%s: the rule %s decides nothing: give it its place in `list` (rules.go)", f, m[1])
 			}
 		}
 	}
-	if found < 13 {
-		t.Errorf("only %d rules are declared", found)
+	if found != len(rules.Documented) {
+		t.Errorf("%d rules were found in the files, and there are %d", found, len(rules.Documented))
 	}
 }
 
@@ -299,10 +314,16 @@ func TestEveryReasonIsGiven(t *testing.T) {
 	for _, r := range takes {
 		given[string(r.reason)] = true
 	}
-	delete(given, "")
-	got, want := slices.Sorted(maps.Keys(given)), reasonsOfPods(t)
-	if !slices.Equal(got, want) {
-		t.Errorf("rows give the reasons %v, the model has %v", got, want)
+	for _, r := range reasonsOfPods(t) {
+		if !given[r] {
+			t.Errorf("no row gives the reason %s, why a pod keeps its node: add a row to `table` (rules_test.go), "+
+				"or to `takes` (budgets_test.go) if a budget gives it", r)
+		}
+		delete(given, r)
+	}
+	if delete(given, ""); len(given) > 0 {
+		t.Errorf("rows give the reasons %v, which stand elsewhere in model/reason.go: they belong to the block "+
+			"\"Reasons why a pod keeps its node\"", slices.Sorted(maps.Keys(given)))
 	}
 }
 
