@@ -172,7 +172,7 @@ func TestElected(t *testing.T) {
 	}
 }
 
-// TestAForbiddenLease: whoever may not have its Lease is told what to grant; other errors
+// TestAForbiddenLease: an error on a Lease says what to grant; other errors
 // stay as they are, and all can be told apart as before.
 func TestAForbiddenLease(t *testing.T) {
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the generated part of docs/migrate.md anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the generated part of docs/migrate.md")
 
 // theirs is a flag of the Cluster Autoscaler.
 type theirs struct{ section, name, def, value string }

@@ -734,7 +734,7 @@ func TestRequestsThatStay(t *testing.T) {
 	// It is remembered.
 	s.l = Restore(s.l.rules, throughJSON(t, s.l.Memory()))
 	want(t, "after a restart", s.at(1.5).Kept, 2)
-	// A machine that comes late is welcome.
+	// A machine that comes late counts.
 	s.node(s.instance(), corev1.ConditionTrue, s.now())
 	g = s.at(2)
 	want(t, "one came", g.Kept, 1)
@@ -803,7 +803,7 @@ func TestWhatIsTriedAgainIsWaitedFor(t *testing.T) {
 		"two minutes at least":  {5 * time.Second, []look{{1, fails, false}, {2, fails, false}, {2.9, fails, false}, {3, fails, gone}}},
 		"two more tries":        {3 * time.Minute, []look{{1, fails, false}, {4, fails, false}, {7.4, fails, false}, {7.5, fails, gone}}},
 		"by three pictures":     {5 * time.Second, []look{{1, fails, false}, {9, fails, false}, {9.1, fails, gone}}},
-		"counted anew":          {5 * time.Second, []look{{1, fails, false}, {2, fails, false}, {2.5, false, false}, {3, fails, false}, {4, fails, false}, {5, fails, gone}}},
+		"counted again":         {5 * time.Second, []look{{1, fails, false}, {2, fails, false}, {2.5, false, false}, {3, fails, false}, {4, fails, false}, {5, fails, gone}}},
 		"made after the end":    {5 * time.Second, []look{{1, fails, false}, {2, fails, false}, {3, fails, gone}, {3.1, false, false}}},
 		"its own time is ended": {time.Hour, []look{{1, fails, false}, {10, fails, false}, {15.9, fails, false}, {16, fails, gone}}},
 	} {

@@ -607,7 +607,7 @@ func TestAdoptedRemovalOfUnknownEnd(t *testing.T) {
 	want(t, "group", e.drain().Group, provider.GroupID("g"))
 }
 
-// TestWhatTheCloudDeletesAlready is not asked for again, whoever asked for it. If
+// TestWhatTheCloudDeletesAlready is not asked for again, no matter who asked. If
 // nothing comes of it, the drain goes on.
 func TestWhatTheCloudDeletesAlready(t *testing.T) {
 	for name, before := range map[string]func(*emptying){
@@ -789,8 +789,8 @@ func TestANameThatIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestACloudThatIsBusy: an emptied node is not given back because the cloud could not
-// remove it just then; it is asked again, more slowly each time, and given back in the end.
+// TestACloudThatIsBusy: an emptied node is not rolled back because the cloud could not
+// remove it just then; it is asked again, more slowly each time, and rolled back in the end.
 func TestACloudThatIsBusy(t *testing.T) {
 	for name, code := range map[string]string{"the cloud": "", "the API server": model.CodeNotBegun} {
 		t.Run(name, func(t *testing.T) { cloudIsBusy(t, code) })

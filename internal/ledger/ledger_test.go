@@ -257,7 +257,7 @@ func TestRemovalOfUnknownEnd(t *testing.T) {
 	}
 }
 
-// TestRemovalRefused: the node is given back.
+// TestRemovalRefused: the node is rolled back.
 func TestRemovalRefused(t *testing.T) {
 	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: fmt.Sprint(t0.Unix())}
 	l := noted(folded(seen(0, 1, node("n", "7", taint)), nil), 1, plan(onNode(model.Remove, "n")))

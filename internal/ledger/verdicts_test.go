@@ -67,7 +67,7 @@ func TestUnneededAmongMany(t *testing.T) {
 	}
 }
 
-// TestUnneededOverADrain: a node that was given back begins again.
+// TestUnneededOverADrain: a node that was rolled back begins again.
 func TestUnneededOverADrain(t *testing.T) {
 	e := newEmptying(t)
 	e.l.Note(&model.Snapshot{Now: at(1)},
@@ -81,7 +81,7 @@ func TestUnneededOverADrain(t *testing.T) {
 	back := untaintCall(model.Reserved, "pending pods fit there")
 	e.l.Note(&model.Snapshot{Now: at(2)},
 		model.Plan{Calls: []model.Call{back}, Kept: verdictOn("n", model.StepBudget, time.Time{})})
-	want(t, "before it is given back", e.standing().UnneededSince, at(0))
+	want(t, "before the rollback", e.standing().UnneededSince, at(0))
 	e.look(model.Outcome{Call: back, Ended: at(3), Target: -1})
-	want(t, "when it is given back", e.standing().UnneededSince, time.Time{})
+	want(t, "with the rollback", e.standing().UnneededSince, time.Time{})
 }

@@ -18,7 +18,7 @@ import (
 
 // TestEveryRemovalEnds: whatever happens to a node for a while, in whatever order, never
 // leaves the table. And as soon as calls are answered and nobody interferes any more, the
-// node is gone or given back within an hour.
+// node is gone or rolled back within an hour.
 func TestEveryRemovalEnds(t *testing.T) {
 	began := 0
 	for seed := range uint64(3000) {

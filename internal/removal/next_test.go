@@ -142,7 +142,7 @@ func TestNext(t *testing.T) {
 		{name: "tainted and empty", n: node(empty), want: "Remove"},
 		{name: "the cloud was busy", n: node(resting), wake: now.Add(time.Minute)},
 		{name: "the cloud was busy, and a pod waits for it", n: node(resting), v: removal.View{Wanted: true}, want: "Untaint ReservedForPendingPods"},
-		{name: "given back, and that has just failed", n: node(givingBack), v: removal.View{Wanted: true}, wake: now.Add(time.Minute)},
+		{name: "rolled back, and that has just failed", n: node(givingBack), v: removal.View{Wanted: true}, wake: now.Add(time.Minute)},
 		{name: "tainted just now", n: node(at(empty, time.Second)), wake: now.Add(4 * time.Second)},
 		{name: "a pod landed on an empty node", n: node(empty), v: one, want: "Untaint PodLanded"},
 		{name: "one that ends, too", n: node(empty), v: removal.View{Pods: []removal.Pod{ends}}, want: "Untaint PodLanded"},

@@ -83,13 +83,13 @@ func TestEndsOnNodes(t *testing.T) {
 			"Pod shop/db-0 Warning ScaleDownFailed: pod could not be evicted", "pod=shop/db-0", []string{failed}},
 		{"not begun", evict(late), "", "pod=shop/db-0", nil},
 		{"not begun either", outcome(model.Taint, late), "", "node=n", nil},
-		{"given back", back(model.EvictionRefused),
+		{"rolled back", back(model.EvictionRefused),
 			"Node /n Warning ScaleDownFailed: its scale-down was rolled back: EvictionRefused (pod shop/db-0 could not be " +
 				"evicted for 2m0s)",
 			`level=INFO msg="a scale-down was rolled back" verb=Untaint group=a node=n`, nil},
-		{"given back, as it should", back(model.Reserved),
+		{"rolled back, as it should", back(model.Reserved),
 			"Node /n Normal ScaleDownFailed: its scale-down was rolled back: Reserved", "why=", nil},
-		{"was given back already", unchanged(back(model.EvictionRefused)), "", "", nil},
+		{"was rolled back already", unchanged(back(model.EvictionRefused)), "", "", nil},
 		{"marked", outcome(model.Mark, nil), "", "", nil},
 		{"not unmarked", outcome(model.Unmark, fails(provider.Denied)), "", "grant the permission", []string{failed}},
 		{"not annotated", outcome(model.Annotate, fails(provider.Transient)), "", "verb=Annotate", []string{failed}},
@@ -114,7 +114,7 @@ func TestEndsOnNodes(t *testing.T) {
 	}
 }
 
-// A node's taint, its removal and what it is given back for are different news,
+// A node's taint, its removal and what it is rolled back for are different news,
 // and each is told, however short a time lies between them.
 func TestOneNodeHasSeveralEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestWhyANodeWent(t *testing.T) {
 	}
 }
 
-// Pods whose evictions were refused until their node was given back are failed
+// Pods whose evictions were refused until their node was rolled back are failed
 // evictions, once, however often giving back is tried.
 func TestEvictionsThatFailed(t *testing.T) {
 	d := newDesk()

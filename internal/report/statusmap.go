@@ -181,7 +181,7 @@ func (w *StatusWriter) outage(err error) (again time.Duration) {
 	w.failed()
 	if !w.failing {
 		w.log.Warn("the status ConfigMap could not be written; it is tried again, and cycles go on meanwhile. If the "+
-			"process ends now, its timers begin anew",
+			"process ends now, its timers begin again",
 			"configmap", w.namespace+"/"+w.name, "err", err, "hint", mapHint(err, w.namespace, w.name))
 	}
 	w.failing = true
@@ -202,7 +202,7 @@ func (w *StatusWriter) render(o offer) (document, memory string, err error) {
 	if err != nil {
 		if w.unkept == nil {
 			w.log.Warn("the memory does not fit, and is not written until it does; if the process ends before, the next one "+
-				"finds out from the cloud what boots, and timers begin anew",
+				"finds out from the cloud what boots, and timers begin again",
 				"configmap", w.namespace+"/"+w.name, "err", err)
 		}
 		w.unkept = fmt.Errorf("render the memory: %w", err)

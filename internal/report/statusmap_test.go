@@ -474,7 +474,7 @@ func TestADocumentWithoutItsMemory(t *testing.T) {
 			!strings.Contains(log[0], "1 asks") {
 			t.Errorf("log: %v", log)
 		}
-		// At the end, too: and whoever ends hears of it.
+		// At the end, too: and the process that ends hears of it.
 		k.stop()
 		k.report(t, c)
 		if err := k.writer.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "1 asks") {

@@ -21,11 +21,11 @@ type drainBook struct {
 	// stirred is when something other than the autoscaler last did what may take room.
 	stirred time.Time
 	// emptied are the nodes that a pod of a workload was evicted from, since they were
-	// last given back, and tries how often they were.
+	// last rolled back, and tries how often they were.
 	emptied map[string]bool
 	tries   map[string]tries
 	// daemons counts how often the pod of a DaemonSet was evicted from a node since
-	// the node was last given back.
+	// the node was last rolled back.
 	daemons map[string]int
 	// evictions, late and drained are counts for tests: evicted pods of workloads, those whose
 	// replacement had no room at once, and nodes that pods left.
@@ -180,7 +180,7 @@ type tries struct {
 // mostTries is how often a removal may be begun in vain.
 const mostTries = 3
 
-// givenBack checks a node that is given back, as it is now.
+// givenBack checks a node that is rolled back, as it is now.
 func (ck *checker) givenBack(n *corev1.Node) {
 	for _, p := range ck.w.truth.podsOn(n.Name) {
 		delete(ck.drains.daemons, ck.w.catalog.Contents().Specs[p.Spec].Pod.Namespace+"/"+p.Name)

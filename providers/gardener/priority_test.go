@@ -112,7 +112,7 @@ func prioritiesOf(w *gardenertest.World) []string {
 	return out
 }
 
-// What is given back is what was there, whoever wrote it, and not what the machine
+// What is restored is what was there, whoever wrote it, and not what the machine
 // controller would write; a value that somebody has set meanwhile stays.
 func TestPrioritiesAreGivenBackAsTheyWere(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -162,7 +162,7 @@ func TestPrioritiesAreGivenBackAsTheyWere(t *testing.T) {
 }
 
 // A conflict of the target makes the whole look again, and what was there before the
-// first attempt is what is given back.
+// first attempt is what is restored.
 func TestPrioritiesOfTheFirstAttempt(t *testing.T) {
 	w, _, machines := three(t)
 	w.Understands(gardenertest.Neither)
@@ -179,7 +179,7 @@ func TestPrioritiesOfTheFirstAttempt(t *testing.T) {
 	}
 }
 
-// What cannot be given back is told, by name.
+// What cannot be restored is told, by name.
 func TestPrioritiesThatStay(t *testing.T) {
 	w, _, machines := three(t)
 	w.Understands(gardenertest.Neither)
@@ -227,7 +227,7 @@ func TestAPriorityBelowTheMark(t *testing.T) {
 }
 
 // madeAfterAll asks for the end of the failed machines among three, from one on, of which all
-// are made after they have been marked. The mark of the last cannot be given back.
+// are made after they have been marked. The mark of the last cannot be restored.
 func madeAfterAll(t *testing.T, from int) (w *gardenertest.World, ended []provider.InstanceResult, looks int) {
 	t.Helper()
 	w, _, machines := three(t)
@@ -259,7 +259,7 @@ func madeAfterAll(t *testing.T, from int) (w *gardenertest.World, ended []provid
 	return w, r.Instances, looks
 }
 
-// A machine is made after all while it is marked, and its mark cannot be given back. That is
+// A machine is made after all while it is marked, and its mark cannot be restored. That is
 // told of the machine: the removal itself has ended as it should.
 func TestAMarkThatStaysOnAMachineThatStays(t *testing.T) {
 	_, ended, _ := madeAfterAll(t, 2)
@@ -269,7 +269,7 @@ func TestAMarkThatStaysOnAMachineThatStays(t *testing.T) {
 	}
 }
 
-// The marks of all machines that stay are given back together: one after the other would
+// The marks of all machines that stay are restored together: one after the other would
 // take the time for giving back as often as there are machines.
 func TestMarksOfMachinesThatStayAreGivenBackTogether(t *testing.T) {
 	w, ended, looks := madeAfterAll(t, 1)

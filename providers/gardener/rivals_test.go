@@ -93,7 +93,7 @@ func TestRivalsHoldTheOthers(t *testing.T) {
 }
 
 // What a removal under way has marked holds nobody: the others are being drained, and
-// would be given back for a second's sake. What it leaves marked does.
+// would be restored for a second's sake. What it leaves marked does.
 func TestARemovalUnderWayHoldsNobody(t *testing.T) {
 	w, _, machines := three(t)
 	w.Understands(gardenertest.Neither)
@@ -203,7 +203,7 @@ func TestTheTargetWaitsForMarksOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
-// A mark whose answer was lost is one to be given back; one that was refused is not
+// A mark whose answer was lost is one to be restored; one that was refused is not
 // ours, whoever sets it.
 func TestPrioritiesWhoseAnswerWasLost(t *testing.T) {
 	for name, c := range map[string]struct {

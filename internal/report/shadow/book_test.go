@@ -244,7 +244,7 @@ func TestRemovals(t *testing.T) {
 	want(t, sc.cycle(t, plan{unneeded: "n2"}), "")
 	delete(sc.nodes, "n2")
 	want(t, sc.cycle(t, plan{}), "others: n2 of a goes, unneeded")
-	// One that is needed, and is given back.
+	// One that is needed, and is rolled back.
 	sc.nodes["n1"] = model.Ready
 	want(t, sc.cycle(t, plan{}), "")
 	sc.nodes["n1"] = model.Leaving

@@ -109,7 +109,7 @@ func many(nodes int) model.Cycle {
 			Fix: "--scale-down-utilization-threshold"}
 		switch {
 		case i%5000 == 0:
-			v = model.Verdict{Reason: model.NotReplicated, Detail: "pod default/by-hand: nothing would make it anew",
+			v = model.Verdict{Reason: model.NotReplicated, Detail: "pod default/by-hand: nothing would replace it",
 				Fix: "the pod's annotation cluster-autoscaler.kubernetes.io/safe-to-evict=true"}
 		case i%100 == 0:
 			v = model.Verdict{Reason: model.NotEnoughPdb,

@@ -16,6 +16,6 @@
 // and is held by a finalizer for a while when it is deleted. They act when
 // Timing says, at the next request, or at once by Settle.
 //
-// It imports kubetest alone: whoever wants a management cluster may start one.
+// It imports kubetest alone: anybody may start a management cluster with it.
 // Package door is its back door for the conformance suite.
 package clusterapitest

@@ -34,7 +34,7 @@ func IsScaling(d Deployment, all []Set) bool {
 
 // Scale follows a resize. Where one set has all the machines, it takes the change.
 // In the middle of a rollout growth goes to the newest set alone, and a shrinking
-// takes from all, in proportion: whoever asked for one machine's end by name may
+// takes from all, in proportion: a caller that asked for one machine's end by name may
 // lose another one of an older set besides.
 //
 // newest is nil where there is none, as in a deployment that was paused before its
