@@ -52,6 +52,28 @@ func TestEveryReasonHasARow(t *testing.T) {
 	}
 }
 
+// TestReasonsOfPodsAreUsed: each reason why a pod keeps its node keeps it, fails a removal that has
+// begun, and has a detail that the node's annotation can show.
+func TestReasonsOfPodsAreUsed(t *testing.T) {
+	const heading = "Why a pod keeps its node"
+	found := false
+	for _, section := range model.ReasonSections {
+		if section.Heading != heading {
+			continue
+		}
+		found = true
+		for _, row := range section.Rows {
+			if r := row.Reason; !r.KeepsNode() || !r.FailedRemoval() || !r.DetailStays() {
+				t.Errorf("%s: its row in reasontable.go wants keepsNode | failsRemoval | detailStays, as all of section %q have",
+					r, heading)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("there is no section %q: is it named otherwise?", heading)
+	}
+}
+
 // reasonsInSource are the texts of all constants of reason.go.
 func reasonsInSource(t *testing.T) (reasons []string) {
 	file, err := parser.ParseFile(token.NewFileSet(), "reason.go", nil, 0)
