@@ -106,6 +106,20 @@ type Pod struct {
 	ScaleUpDelay time.Duration
 }
 
+// A pod that is being deleted ends soon if it has at most soonest left: that is what a pod has
+// that says nothing, and less than a node takes to boot. One that is overdue for longer than
+// overdue may stay for ever.
+const (
+	soonest = 30 * time.Second
+	overdue = 10 * time.Second
+)
+
+// EndsSoon reports whether a pod that is being deleted leaves its room soon.
+func (p *Pod) EndsSoon(now time.Time) bool {
+	left := time.Unix(p.Ends, 0).Sub(now)
+	return p.Flags&Terminating != 0 && left <= soonest && left > -overdue
+}
+
 // DaemonSet is what puts a pod onto every node that it fits.
 type DaemonSet struct {
 	Namespace, Name string

@@ -211,6 +211,10 @@ type Drain struct {
 	Tries     int       `json:"tries,omitempty"`
 }
 
+// IsDraft reports whether a removal has got no further than the taint: its pods are all there,
+// and a rollback leaves no trace.
+func (d *Drain) IsDraft() bool { return d != nil && (d.Stage == Tainting || d.Stage == Tainted) }
+
 // Eviction is one pod's of a drain.
 type Eviction struct {
 	Pod   string // namespace/name

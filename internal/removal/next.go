@@ -20,6 +20,7 @@ package removal
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,6 +117,10 @@ func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps 
 				return nil, then
 			}
 		}
+		if v.Wanted && d.Stage == model.Evicting && endsSoon(v, now) {
+			// Pods that wait have the room of pods that end. It is free before the node is back.
+			return nil, now.Add(time.Second)
+		}
 		if why := whyBack(n, d, v, p); why != nil {
 			return giveBack(why.Reason, why.Detail), time.Time{}
 		}
@@ -205,6 +210,11 @@ func whenTainted(n *model.Node, d *model.Drain, v View, now time.Time, p model.S
 		Verb: model.Cordon, Reason: model.Unneeded, Why: "its pods are to be evicted", Unready: d.Unready,
 		Known: d.Pods, LookOnly: !p.Drain.Cordon,
 	}}, time.Time{}
+}
+
+// endsSoon reports whether a pod of the node ends soon.
+func endsSoon(v View, now time.Time) bool {
+	return slices.ContainsFunc(v.Pods, func(q Pod) bool { return q.EndsSoon(now) })
 }
 
 // occupant names a pod that does not end with the node; empty if there is none.

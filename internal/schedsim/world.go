@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // World is a cluster in memory that pods can be placed in. It serves one
@@ -252,10 +254,14 @@ func (w *World) loadNode(i int) {
 		}
 	case emptying(sn):
 		n.shape, n.object = w.shapes[sn.Shape].content.Back, model.RolledBack(sn.Object)
+		n.batches = without(n.batches, w.endSoon(sn))
 		if sn.Standing.Busy == nil && sn.Group >= 0 && model.NodeReady(sn.Object) {
 			n.kind = OnReturning
 		}
-	case untouched(sn):
+	case w.comesBack(sn):
+		n.shape, n.object = w.shapes[sn.Shape].content.Back, model.RolledBack(sn.Object)
+		n.kind = OnReturning
+	case sn.Standing.Drain.IsDraft():
 		n.shape, n.object = w.shapes[sn.Shape].content.Kept, model.WithoutTaint(sn.Object, model.TaintToBeDeleted)
 		if sn.Standing.Busy == nil && sn.Group >= 0 && model.NodeReady(sn.Object) {
 			n.kind = OnReturning
@@ -276,20 +282,56 @@ func (w *World) loadNode(i int) {
 	}
 }
 
-// untouched reports whether a removal has got no further than the taint, so that a rollback leaves
-// no trace.
-func untouched(n *model.Node) bool {
-	d := n.Standing.Drain
-	return d != nil && (d.Stage == model.Tainting || d.Stage == model.Tainted)
-}
-
 // emptying reports whether pods of the node are being evicted, and nothing but our taint and our
 // cordon keeps others away. If its pods have no room elsewhere after all, a rollback costs less
 // than another node.
 func emptying(n *model.Node) bool {
 	d := n.Standing.Drain
-	return d != nil && d.Stage == model.Evicting &&
-		(!n.Object.Spec.Unschedulable || n.Object.Annotations[model.AnnotationRemoval] == model.RemovalCordoned)
+	return d != nil && d.Stage == model.Evicting && schedulable(n.Object)
+}
+
+// schedulable reports whether nobody has cordoned a node, or we have.
+func schedulable(n *corev1.Node) bool {
+	return !n.Spec.Unschedulable || n.Annotations[model.AnnotationRemoval] == model.RemovalCordoned
+}
+
+// rollbackTime is how long a rollback is taken to succeed. One that takes longer may be refused for
+// ever, and pods must not wait for it.
+const rollbackTime = time.Minute
+
+// comesBack reports whether a removal of the node is being rolled back, or was and its object as
+// seen is older. Nothing is bought for pods that have their room there in a moment.
+func (w *World) comesBack(n *model.Node) bool {
+	if n.Kind != model.Leaving || n.Group < 0 || n.Object.DeletionTimestamp != nil || !model.NodeReady(n.Object) ||
+		!schedulable(n.Object) {
+		return false
+	}
+	if in := w.snap.Groups[n.Group].InstanceNamed(n.Instance); in != nil && in.State == provider.Deleting {
+		return false
+	}
+	d := n.Standing.Drain
+	if d == nil {
+		return n.Standing.AwaitVersion != ""
+	}
+	return d.Stage == model.RollingBack && w.snap.Now.Sub(d.Since) < rollbackTime
+}
+
+// endSoon are the pods of a node that end soon, by class. They leave their room before another
+// node could have come for those that were made in their place.
+func (w *World) endSoon(n *model.Node) []model.Batch {
+	ending := map[model.ClassID]int{}
+	for i := range n.Bound {
+		if p := &n.Bound[i]; p.EndsSoon(w.snap.Now) {
+			if c, ok := w.snap.ClassOf(p); ok {
+				ending[c]++
+			}
+		}
+	}
+	out := make([]model.Batch, 0, len(ending))
+	for _, c := range slices.Sorted(maps.Keys(ending)) {
+		out = append(out, model.Batch{Class: c, Count: ending[c]})
+	}
+	return out
 }
 
 // use counts the pods that use each persistent volume claim.
@@ -315,6 +357,14 @@ func merge(a, b []model.Batch) []model.Batch {
 		out[i].Count += x.Count
 	}
 	return out
+}
+
+// without is what of all is not in some.
+func without(all, some []model.Batch) []model.Batch {
+	if len(some) == 0 {
+		return all
+	}
+	return missing(all, some)
 }
 
 // missing is what of want is not in have.

@@ -33,11 +33,8 @@ func (r *Room) findRemovals() {
 	}
 }
 
-// IsDraft reports whether a removal has got no further than the taint: its pods are all
-// there, and the removal can be rolled back without a trace.
-func (r *Room) IsDraft(o *Removal) bool {
-	return r.snap.Nodes[o.Node].Standing.Drain.Stage == model.Tainted
-}
+// IsDraft reports whether a removal has got no further than the taint.
+func (r *Room) IsDraft(o *Removal) bool { return r.snap.Nodes[o.Node].Standing.Drain.IsDraft() }
 
 // Drafts are the drafts that have pods to move.
 func (r *Room) Drafts() (drafts []*Removal) {
