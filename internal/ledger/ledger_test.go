@@ -290,6 +290,42 @@ func TestRestartAdoptsHalfDoneRemovals(t *testing.T) {
 	}
 }
 
+// TestACordonOfOursIsFound: somebody took the taint of a removal away that nobody remembers. The
+// node would stay cordoned for ever.
+func TestACordonOfOursIsFound(t *testing.T) {
+	n := node("n", "7")
+	n.Spec.Unschedulable, n.Annotations = true, map[string]string{model.AnnotationRemoval: model.RemovalCordoned}
+	l := folded(seen(0, 1, n), nil)
+	if d := l.Standing().Nodes["n"].Drain; d == nil || d.Stage != model.RollingBack {
+		t.Fatalf("%+v", d)
+	}
+}
+
+// TestAGoneNodeIsForgotten, though another one's time ends in the same fold: the next node of its
+// name has not been unneeded for as long.
+func TestAGoneNodeIsForgotten(t *testing.T) {
+	a, b := node("a", "7"), node("b", "7")
+	for _, n := range []*corev1.Node{a, b} {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	}
+	of := func(nodes ...*corev1.Node) model.Observation {
+		o := seen(0, 2, nodes...)
+		o.Inventory.Groups[0].Instances = []provider.Instance{
+			{ID: "a", NodeName: "a", State: provider.Running}, {ID: "b", NodeName: "b", State: provider.Running}}
+		return o
+	}
+	l := folded(of(a, b), nil)
+	since := model.Verdict{Since: at(0)}
+	l = noted(l, 0, model.Plan{Unneeded: []model.NodeVerdict{{Node: "a", Verdict: since}, {Node: "b", Verdict: since}}})
+	sick := a.DeepCopy()
+	sick.Status.Conditions[0].Status = corev1.ConditionFalse
+	l.Fold(of(sick), nil)
+	l.Fold(of(sick, b), nil)
+	if s := l.Standing().Nodes["b"].UnneededSince; !s.IsZero() {
+		t.Fatalf("since %v", s)
+	}
+}
+
 // TestUnneededSince: kept while the node stays unneeded, dropped when not.
 func TestUnneededSince(t *testing.T) {
 	l := folded(seen(0, 1, node("n", "7")), nil)

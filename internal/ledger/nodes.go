@@ -18,7 +18,8 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 	for i := range seen.Nodes {
 		object := seen.Nodes[i].Object
 		n, known := l.nodes.of[object.Name]
-		if n.Drain != nil || n.AwaitVersion != "" || model.HasTaint(object, model.TaintToBeDeleted) {
+		if n.Drain != nil || n.AwaitVersion != "" || model.HasTaint(object, model.TaintToBeDeleted) ||
+			object.Annotations[model.AnnotationRemoval] != "" {
 			n = l.seenNode(i, n, seen)
 			l.nodes.put(object.Name, n)
 			known = n != (model.NodeStanding{})
@@ -49,7 +50,9 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 			// It has turned ready, or stopped to be: it has all of its time, by our own clock.
 			n = l.nodes.of[object.Name]
 			n.UnneededSince = time.Time{}
-			l.nodes.put(object.Name, n)
+			if l.nodes.put(object.Name, n); n == (model.NodeStanding{}) {
+				there--
+			}
 		}
 	}
 	maps.DeleteFunc(l.strays, func(node string, _ provider.GroupID) bool { return !seen.HasNode(node) })
@@ -58,9 +61,8 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 	}
 	for name := range l.nodes.of {
 		if !seen.HasNode(name) && !l.open(name) {
-			if n, _ := l.advance(l.nodes.of[name], seen.Now, removal.Gone{}); n.Drain == nil {
-				l.nodes.put(name, model.NodeStanding{})
-			}
+			_, _ = l.advance(l.nodes.of[name], seen.Now, removal.Gone{})
+			l.nodes.put(name, model.NodeStanding{})
 		}
 	}
 }

@@ -180,9 +180,10 @@ const legend = `Stages are columns, and rows are what happens: the stage after i
   before  the stage before the call
   over    the node is gone, or untainted and kept
 
-Unknown: nobody knows whether the call was done. Busy: a sixth time counts as refused. What is seen of
-a machine counts if it is newer than the stage, the group could be read, and no call is under way;
-a yes is the cloud's to Remove, and soon is two minutes. Restart: a new leader looks for the first time.
+Unknown: nobody knows whether the call was done. Busy: a sixth time counts as refused. In Removing and
+Removed, what is seen of the machine counts if it is newer than the stage, the group could be read, and
+no call is under way; before, only that it is being deleted counts, at once. A yes is the cloud's to
+Remove, and soon is two minutes. Restart: a new leader looks for the first time, then for what it finds.
 
 `
 
