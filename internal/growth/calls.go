@@ -106,15 +106,20 @@ func (g *Group) Written(o model.Outcome) {
 // Ended counts an unhealthy machine that was ended.
 func (g *Group) Ended(at time.Time) { g.Rests.Put(g.Rests.Ended(at)) }
 
+// inherit counts as many endings as an earlier leader can have begun before it died, since it may
+// not have written them down. We err to no endings for a while.
+func (g *Group) inherit(now time.Time) {
+	for g.Rests.Of(model.RestEnded).Within(now) < model.MostEndings(g.Expected) {
+		g.Ended(now)
+	}
+}
+
 // Repaired takes in the end of a Cancel, or of the removal of an instance without a node.
 // One that changed nothing, though it may be right, is not tried again at once.
 func (g *Group) Repaired(o model.Outcome) {
 	unknown := o.Err != nil && o.Err.MayHaveHappened
 	cancels := o.Call.Verb == model.Cancel
 	g.Written(o)
-	if !cancels && o.Call.Reason != model.InstanceFailed && (o.Err == nil || unknown) {
-		g.Ended(o.Ended)
-	}
 	changed := true
 	if in := g.machines[o.Call.Instance]; in != nil && o.Err == nil {
 		changed = in.removed.IsZero() // once is enough, and twice is odd

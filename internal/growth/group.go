@@ -23,6 +23,8 @@ type Fold struct {
 	// Halted: the cluster is unhealthy. People are at work, and no time runs of machines
 	// that have lost their node.
 	Halted bool
+	// Inherited: an earlier leader died, and may have done what its memory does not say.
+	Inherited bool
 	// Waits are the classes that the last plan found pending, by digest.
 	Waits []string
 

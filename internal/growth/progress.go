@@ -21,6 +21,9 @@ func (g *Group) Progress(f *Fold, pg *provider.Group) {
 	now := f.Seen.Now
 	first := g.before.IsZero()
 	// 1. Instances, and whether anybody makes any.
+	if first && f.Inherited {
+		g.inherit(now)
+	}
 	g.stall(pg, now)
 	if now.Sub(g.skewAt) >= skewTold {
 		g.Skew = 0

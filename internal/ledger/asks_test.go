@@ -915,10 +915,39 @@ func TestEndingsAreCounted(t *testing.T) {
 		s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 		s.at(s.minute, model.Outcome{Call: c, Ended: s.now(), Target: -1})
 	}
-	s.restart()
+	m := throughJSON(t, s.l.Memory())
+	m.Written, m.Closed = s.now(), true
+	s.l = Restore(s.l.rules, m)
 	g := s.at(10)
 	want(t, "ended", g.Rests.Of(model.RestEnded).Within(s.now()), 2)
 	want(t, "ended, later", g.Rests.Of(model.RestEnded).Within(s.now().Add(time.Minute)), 0)
+}
+
+// TestEndingsUnderWayAreRemembered: a leader that dies while it ends a machine never says that it
+// did. One that begins after a clean end counts it; after any other it counts as many as there can be.
+func TestEndingsUnderWayAreRemembered(t *testing.T) {
+	s := newStage(t, 5)
+	s.fleet(2)
+	s.at(0)
+	c := model.Call{ID: "remove/1", Verb: model.Remove, Group: "g", Instance: "x", Reason: model.ProvisionTimeout,
+		Deadline: s.now().Add(time.Minute)}
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	m := throughJSON(t, s.l.Memory())
+	for _, c := range []struct {
+		how     string
+		written time.Time
+		closed  bool
+		want    int
+	}{
+		{"clean end", s.now(), true, 1},
+		{"crash", s.now(), false, 3},
+		{"no memory of a leader", time.Time{}, false, 1},
+	} {
+		m.Written, m.Closed = c.written, c.closed
+		s.l = Restore(s.l.rules, m)
+		g := s.at(1)
+		want(t, c.how, g.Rests.Of(model.RestEnded).Within(s.now()), c.want)
+	}
 }
 
 // TestDudsStopTheirGroup: one node of many that never becomes ready stops nothing; the

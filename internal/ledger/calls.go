@@ -15,20 +15,35 @@ func (l *Ledger) end(o model.Outcome) {
 	}
 	delete(l.calls, o.Call.ID)
 	unknown := o.Err != nil && o.Err.MayHaveHappened
+	if endsAmiss(o.Call) && (o.Err == nil || unknown) {
+		l.group(o.Call.Group).Ended(o.Ended)
+	}
 	switch {
 	case o.Call.Verb == model.Grow:
 		l.endGrow(o, unknown)
 	case o.Call.Verb == model.Cancel, o.Call.Verb == model.Remove && o.Call.Node == "":
 		l.group(o.Call.Group).Repaired(o)
 	case o.Call.Verb == model.Remove:
-		g := l.group(o.Call.Group)
-		g.Written(o)
-		if d := l.nodes.of[o.Call.Node].Drain; d != nil && d.Unready && (o.Err == nil || unknown) {
-			g.Ended(o.Ended)
-		}
+		l.group(o.Call.Group).Written(o)
 		l.endNode(o)
 	default:
 		l.endNode(o)
+	}
+}
+
+// endsAmiss reports whether a call ends a machine because something is amiss with it. One that
+// the cloud could not make is none.
+func endsAmiss(c model.Call) bool {
+	return c.Verb == model.Remove && (c.Unready || c.Node == "" && c.Reason != model.InstanceFailed)
+}
+
+// endings counts the machines that open calls end because something is amiss with them: a later
+// leader never hears how these calls end. It errs to fewer endings.
+func (l *Ledger) endings(m *model.Memory) {
+	for _, c := range l.calls {
+		if endsAmiss(c) {
+			m.Ended(c.Group, c.Deadline)
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ func (l *Ledger) Memory() model.Memory {
 	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
 		l.groups[id].Remember(&m)
 	}
+	l.endings(&m)
 	for name, n := range l.nodes.of {
 		if !n.UnneededSince.IsZero() {
 			if m.Unneeded == nil {
@@ -60,7 +61,10 @@ func Restore(rules model.Rules, m model.Memory) *Ledger {
 		brakes: slices.Clone(m.Brakes), resume: m.Resume, written: m.Written, last: last, inherited: last,
 		displaced: map[types.UID]model.Displaced{}, strays: map[string]provider.GroupID{},
 	}
-	l.fold = growth.Fold{Rules: rules, Calls: l.calls, Strays: l.strays, Arrivals: slices.Clone(m.Arrivals)}
+	l.fold = growth.Fold{
+		Rules: rules, Calls: l.calls, Strays: l.strays, Arrivals: slices.Clone(m.Arrivals),
+		Inherited: !m.Written.IsZero() && !m.Closed,
+	}
 	maps.Copy(l.displaced, m.Displaced)
 	maps.Copy(l.strays, m.Strays)
 	growth.Restore(m, l.group)

@@ -192,6 +192,8 @@ type Memory struct {
 	LastFailure time.Time `json:"lastFailure,omitzero"`
 	// Resume is where the search for unneeded nodes goes on.
 	Resume string `json:"resume,omitempty"`
+	// Closed: its leader came to a clean end, and started nothing after it.
+	Closed bool `json:"closed,omitempty"`
 	// Written is as of when it was last written down, zero if unknown. It stands
 	// beside the text, and not in it: a memory that has not changed is confirmed
 	// again and again, and versions that do not date it leave the date alone.

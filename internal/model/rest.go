@@ -89,8 +89,21 @@ const EndingsApart = 10 * time.Minute
 // Ended is the rest after one more machine was ended.
 func (r Rests) Ended(at time.Time) Rest {
 	was := r.Of(RestEnded)
-	at = Latest(at, was.Since)
-	return Endings{Count: was.Within(at) + 1, Last: at}.Rest()
+	return Endings{Count: was.Count, Last: was.Since}.more(at).Rest()
+}
+
+// more is the endings with one at an instant.
+func (e Endings) more(at time.Time) Endings {
+	at = Latest(at, e.Last)
+	return Endings{Count: e.Rest().Within(at) + 1, Last: at}
+}
+
+// Ended remembers one more machine of a group that was ended.
+func (m *Memory) Ended(group provider.GroupID, at time.Time) {
+	if m.Endings == nil {
+		m.Endings = map[provider.GroupID]Endings{}
+	}
+	m.Endings[group] = m.Endings[group].more(at)
 }
 
 // Rest is the rest that the memory has.

@@ -117,6 +117,11 @@ func (w *StatusWriter) Close(ctx context.Context) error {
 	w.mu.Lock()
 	o := w.newest
 	w.mu.Unlock()
+	if o.memory != nil {
+		closed := *o.memory
+		closed.Closed = true
+		o.memory = &closed
+	}
 	document, memory, err := w.render(o)
 	if err == nil {
 		err = w.write(ctx, document, o.document.Time, memory)

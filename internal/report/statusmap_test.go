@@ -353,7 +353,8 @@ func TestLastWrite(t *testing.T) {
 		}
 		n, m := k.shelf.count()
 		if n != 2 || stateOf(t, m) != status.Running ||
-			!strings.Contains(m.Annotations[status.MemoryAnnotation], `"n"`) {
+			!strings.Contains(m.Annotations[status.MemoryAnnotation], `"n"`) ||
+			!strings.Contains(m.Annotations[status.MemoryAnnotation], `"closed":true`) {
 			t.Errorf("%d writes, %+v", n, m)
 		}
 		if n, _ := k.after(time.Minute); n != 2 {
