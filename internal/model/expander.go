@@ -12,8 +12,9 @@ const (
 	ByPrice
 	ByPriority
 	AtRandom
-	// ExpanderCount is how many there are. It stays last: tables of expanders have
-	// this length, so that one without a row does not compile.
+	// ExpanderCount is how many there are. A new one stands directly before it. Tables of
+	// expanders have this length: one whose last row is missing does not compile, and for any
+	// other a test is red.
 	ExpanderCount int = iota
 )
 

@@ -102,7 +102,7 @@ func drawCalm(seed uint64) string {
 	line("seed %d", seed)
 	line("flags --scale-down-unneeded-time=2m --scale-down-delay-after-add=1m --scale-down-utilization-threshold=1 "+
 		"--max-drain-parallelism=%d --expander=%s",
-		d.in(1, 4), d.of("least-waste", "most-pods", "least-nodes", "random"))
+		d.in(1, 4), d.expander())
 	nodes := 0
 	for i := range d.in(1, 3) {
 		cpu, target := 4<<d.in(0, 1), d.in(2, 7)

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
 var (
@@ -147,6 +150,9 @@ func (d drawn) once(in int) bool       { return d.IntN(in) == 0 }
 func (d drawn) of(words ...string) string {
 	return words[d.IntN(len(words))]
 }
+func (d drawn) expander() model.Expander {
+	return testkit.DrawnExpanders[d.IntN(len(testkit.DrawnExpanders))]
+}
 func (d drawn) minutes(least, most int) string { return fmt.Sprintf("%dm", d.in(least, most)) }
 
 // drawScript writes the script of a random world, and says how long its troubles
@@ -158,7 +164,7 @@ func drawScript(seed uint64) (text string, lasts time.Duration) {
 	minutes := d.in(40, 90)
 	line("seed %d", seed)
 	flags := fmt.Sprintf("flags --scale-down-unneeded-time=%s --scale-down-delay-after-add=%s --expander=%s",
-		d.minutes(2, 10), d.minutes(1, 10), d.of("least-waste", "most-pods", "least-nodes", "random"))
+		d.minutes(2, 10), d.minutes(1, 10), d.expander())
 	flags += fmt.Sprintf(" --max-node-startup-time=%s", d.minutes(5, 15))
 	if d.once(3) {
 		flags += " --balance-similar-node-groups"

@@ -110,3 +110,14 @@ func TestDrawOccupiedMeetsEverything(t *testing.T) {
 		}
 	}
 }
+
+// TestExpandersAreDrawn: random worlds know every expander, but for those that want a document.
+func TestExpandersAreDrawn(t *testing.T) {
+	for i, name := range model.ExpanderNames() {
+		e := model.Expander(i)
+		if e != model.ByPrice && e != model.ByPriority && !slices.Contains(DrawnExpanders, e) {
+			t.Errorf("random worlds have no expander %s: add it to DrawnExpanders (random.go), as the last one; or, if it "+
+				"needs more than the cluster, to the exceptions here", name)
+		}
+	}
+}

@@ -25,7 +25,8 @@ type expander struct {
 	show func(pl *planner, best float64) string
 }
 
-// expanders has a row for every expander; one without does not compile.
+// expanders has a row for every expander. If the last has none this does not compile; if another
+// has none, a test is red.
 var expanders [model.ExpanderCount]expander = [...]expander{
 	model.ByLeastWaste: {(*planner).waste, asNumber("%.1f%%", 100)},
 	model.ByLeastNodes: {func(_ *planner, o *option) float64 { return float64(o.nodes) }, asNumber("%.0f", 1)},
