@@ -5,14 +5,26 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
 
-// TestEveryFlagOfAProviderIsDocumented: each flag of a provider says whose it is, and is
-// in that provider's document; and every flag of its own that is named there exists.
+// TestEveryFlagHasAHelp: a flag without a text would stand in the help alone.
+func TestEveryFlagHasAHelp(t *testing.T) {
+	set := pflag.NewFlagSet("t", pflag.ContinueOnError)
+	Bind(set, providers.All())
+	set.VisitAll(func(flag *pflag.Flag) {
+		if flag.Usage == "" && flag.Deprecated == "" && !flag.Hidden {
+			t.Errorf("--%s has no help: say in one sentence what it does, where it is bound", flag.Name)
+		}
+	})
+}
+
+// TestEveryFlagOfAProviderIsDocumented: each flag of a provider says whose it is, and has a row with
+// its default in that provider's document; and every flag of its own that is named there exists.
 func TestEveryFlagOfAProviderIsDocumented(t *testing.T) {
 	set := pflag.NewFlagSet("t", pflag.ContinueOnError)
 	Bind(set, providers.All())
@@ -33,8 +45,13 @@ func TestEveryFlagOfAProviderIsDocumented(t *testing.T) {
 				t.Errorf("--%s of the %s provider: its name must begin with %s-, unless it is the Cluster Autoscaler's",
 					flag.Name, e.Name, e.Name)
 			}
-			if !strings.Contains(string(text), "--"+flag.Name) {
-				t.Errorf("add --%s to %s: it is a flag of the %s provider", flag.Name, doc, e.Name)
+			row, shown := rowOfFlag(string(text), flag.Name), flag.DefValue
+			if d, err := time.ParseDuration(shown); err == nil && d%time.Minute == 0 {
+				shown = strings.TrimSuffix(shown, "0s")
+			}
+			if row == "" || shown != "" && shown != "0" && !strings.Contains(row, "| `"+shown+"` |") {
+				t.Errorf("the flags in %s want a row \"| `--%s` | `%s` | what it does |\", without `` if there is no default; "+
+					"there is %q", doc, flag.Name, shown, row)
 			}
 		})
 		prefix := e.Name + "-"
@@ -50,4 +67,15 @@ func TestEveryFlagOfAProviderIsDocumented(t *testing.T) {
 			}
 		}
 	}
+}
+
+// rowOfFlag is the row of a table that begins with the flag, or that has it in its first column.
+func rowOfFlag(doc, name string) string {
+	for line := range strings.Lines(doc) {
+		cells := strings.SplitN(line, "|", 3)
+		if len(cells) == 3 && cells[0] == "" && strings.Contains(cells[1], "`--"+name+"`") {
+			return line
+		}
+	}
+	return ""
 }

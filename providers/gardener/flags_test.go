@@ -21,6 +21,11 @@ func TestFlagsReachTheConfig(t *testing.T) {
 		if err := set.Parse(args); err != nil {
 			t.Fatal(err)
 		}
+		set.VisitAll(func(flag *pflag.Flag) {
+			if len(args) > 2 && !flag.Changed {
+				t.Errorf("give --%s another value than its default below, and say where it is to arrive", flag.Name)
+			}
+		})
 		return f
 	}
 	want := Config{
