@@ -58,6 +58,7 @@ type commandLine struct {
 	// defaults are those of the flags whose default is another one there.
 	defaults map[string]string
 	config   config.Config
+	provider wiring.Entry
 	// management is the kubeconfig of Cluster API's management cluster; authoritative: without one that cluster is the
 	// pod's own.
 	management    string
@@ -123,6 +124,7 @@ func read(pieces []located, env map[string]string, providers []wiring.Entry) (co
 		return commandLine{}, atFields(err, known)
 	}
 	line.config = c
+	line.provider, _ = bound.Provider(c)
 	if f := set.Lookup("cloud-config"); f != nil { // if Cluster API is among the providers
 		line.management = f.Value.String()
 		line.authoritative = set.Lookup("clusterapi-cloud-config-authoritative").Value.String() == "true"
@@ -140,7 +142,7 @@ func read(pieces []located, env map[string]string, providers []wiring.Entry) (co
 		}
 		line.kept = append(line.kept, f)
 		if !reference.MatchString(f.resolved) {
-			errs = append(errs, checkGroups(c.Cloud.Provider, f))
+			errs = append(errs, checkGroups(line.provider, f))
 		}
 	}
 	return line, errors.Join(errs...)

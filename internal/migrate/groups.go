@@ -6,11 +6,13 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
 // checkGroups looks at the values of the two flags that say which groups there are. A run reads them only when it makes
 // its provider: here that would be too late. What is said of names in one cloud is left to its provider.
-func checkGroups(provider string, f flag) error {
+func checkGroups(provider wiring.Entry, f flag) error {
 	var err error
 	switch f.name {
 	case "nodes":
@@ -51,19 +53,12 @@ func checkNodes(text string) error {
 	return nil
 }
 
-// waysToFind is how values of --node-group-auto-discovery begin, by provider.
-var waysToFind = map[string]string{"aws": "asg:tag=", "clusterapi": "clusterapi:", "mcm": "mcm:"}
-
 // checkDiscovery looks at the beginning of a way to find groups.
-func checkDiscovery(provider, text string) error {
-	begins, ok := waysToFind[provider]
-	if !ok {
-		return nil
+func checkDiscovery(provider wiring.Entry, text string) error {
+	if !strings.HasPrefix(text, provider.DiscoveryPrefix) {
+		return fmt.Errorf("with the %s provider it begins with %s", provider.Name, provider.DiscoveryPrefix)
 	}
-	if !strings.HasPrefix(text, begins) {
-		return fmt.Errorf("with the %s provider it begins with %s", provider, begins)
-	}
-	if provider == "aws" && text == begins {
+	if provider.Name == "aws" && text == provider.DiscoveryPrefix {
 		return errors.New("it names no tag, as in asg:tag=k8s.io/cluster-autoscaler/enabled")
 	}
 	return nil

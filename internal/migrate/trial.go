@@ -6,14 +6,6 @@ import (
 	"strings"
 )
 
-// readBy are the variables that decide what a provider sees, by the beginnings of their names.
-var readBy = map[string][]string{
-	"aws":        {"AWS_"},
-	"clusterapi": {"CAPI_"},
-	"mcm":        {"CONTROL_", "TARGET_"},
-	"kwok":       {"KWOK_", "POD_NAMESPACE"},
-}
-
 // trial is how a person tries an installation from where kubectl works: a command line, and what must be set before it
 // does the same as in the pod.
 func (in *installation) trial() []string {
@@ -57,11 +49,11 @@ func (in *installation) trial() []string {
 
 // trialEnv are the variables that the provider reads, as words of a shell, and what of them a person must set.
 func (in *installation) trialEnv() (words, set []string) {
-	provider := in.line.config.Cloud.Provider
+	provider := in.line.provider.Name
 	given := map[string]bool{}
 	for _, v := range in.env {
 		reads := func(begin string) bool { return strings.HasPrefix(v.Name, begin) }
-		if v.other || !slices.ContainsFunc(readBy[provider], reads) {
+		if v.other || !slices.ContainsFunc(in.line.provider.Env, reads) {
 			continue
 		}
 		given[v.Name] = true

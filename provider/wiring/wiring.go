@@ -30,6 +30,11 @@ type Entry struct {
 	// --node-group-auto-discovery, for the help. Where one is empty, that flag has no
 	// effect, and Groups is a sentence that says where groups come from.
 	Nodes, Discovery, Groups string
+	// DiscoveryPrefix is what each value of --node-group-auto-discovery begins with.
+	DiscoveryPrefix string
+	// Env are the variables of the environment that the provider reads, each by its name or
+	// how it begins; not nil, but empty if there are none. `plimsoll migrate` hands them on.
+	Env []string
 	// Bind adds the provider's own flags to a set, with their defaults. Their names
 	// begin with the provider's, unless the Cluster Autoscaler has another name.
 	Bind func(*pflag.FlagSet) Maker

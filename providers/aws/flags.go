@@ -14,7 +14,7 @@ import (
 func Entry() wiring.Entry {
 	return wiring.Entry{
 		Name: "aws", Title: "AWS",
-		Nodes: "min:max:name", Discovery: "asg:tag=key[=value],...",
+		Nodes: "min:max:name", Discovery: "asg:tag=key[=value],...", DiscoveryPrefix: "asg:tag=", Env: []string{"AWS_"},
 		Bind: func(set *pflag.FlagSet) wiring.Maker { return bind(set) },
 	}
 }

@@ -17,9 +17,10 @@ import (
 func Entry() wiring.Entry {
 	return wiring.Entry{
 		Name: "clusterapi", Title: "Cluster API",
-		Discovery: "clusterapi:clusterName=name,namespace=name,label=value,...",
-		Groups:    "the clusterapi provider finds its groups by --node-group-auto-discovery, and their bounds in annotations",
-		Bind:      func(set *pflag.FlagSet) wiring.Maker { return bind(set) },
+		Discovery:       "clusterapi:clusterName=name,namespace=name,label=value,...",
+		DiscoveryPrefix: "clusterapi:", Env: []string{"CAPI_"},
+		Groups: "the clusterapi provider finds its groups by --node-group-auto-discovery, and their bounds in annotations",
+		Bind:   func(set *pflag.FlagSet) wiring.Maker { return bind(set) },
 	}
 }
 

@@ -19,8 +19,9 @@ import (
 func Entry() wiring.Entry {
 	return wiring.Entry{
 		Name: "mcm", Alias: "gardener", Title: "Gardener (mcm)",
-		Nodes:      "min:max:namespace.name",
-		Discovery:  "mcm:k8s.io/cluster-autoscaler/shoot or mcm:namespace=name,label=value,key,...",
+		Nodes:           "min:max:namespace.name",
+		Discovery:       "mcm:k8s.io/cluster-autoscaler/shoot or mcm:namespace=name,label=value,key,...",
+		DiscoveryPrefix: "mcm:", Env: []string{"CONTROL_", "TARGET_"},
 		Bind:       func(set *pflag.FlagSet) wiring.Maker { return bind(set) },
 		Kubeconfig: TargetKubeconfig,
 	}

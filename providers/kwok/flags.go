@@ -17,6 +17,7 @@ import (
 func Entry() wiring.Entry {
 	return wiring.Entry{
 		Name: "kwok", Title: "kwok", Main: []string{"kwok-keep-nodes"},
+		Env:    []string{"KWOK_", "POD_NAMESPACE"},
 		Groups: "the kwok provider's groups are its templates",
 		Bind:   func(set *pflag.FlagSet) wiring.Maker { return bind(set) },
 	}
