@@ -176,6 +176,9 @@ const (
 	RollingBack Stage = "RollingBack"
 )
 
+// Stages are all of them, in that order.
+var Stages = []Stage{Tainting, Tainted, Cordoning, Evicting, Removing, Removed, RollingBack}
+
 // Drain is a node on its way out, as a value: decide advances it call by call.
 type Drain struct {
 	Node     string              `json:"node"`

@@ -3,6 +3,7 @@ package removal
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,10 @@ import (
 // people can read in testdata/table.txt and in docs/architecture.md. UPDATE_GOLDEN=1 writes the
 // file.
 func TestTableIsComplete(t *testing.T) {
+	if !slices.Equal(stages[1:], model.Stages) {
+		t.Errorf("the columns are %v, and the model has the stages %v: each needs its place in `stages` (table.go), and a "+
+			"cell in every row", stages[1:], model.Stages)
+	}
 	known := map[cell]bool{ends: true, stays: true, before: true, never: true}
 	for _, s := range stages[1:] {
 		known[cell(s)] = true

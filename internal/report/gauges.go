@@ -336,8 +336,7 @@ func drainsOf(s *model.Snapshot) map[model.Stage]int {
 
 func drainsByStage(c *cycle) []sample {
 	by := drainsOf(c.Snapshot)
-	for _, stage := range []model.Stage{model.Tainting, model.Tainted, model.Cordoning, model.Evicting, model.Removing,
-		model.Removed, model.RollingBack} {
+	for _, stage := range model.Stages {
 		by[stage] += 0 // none is a count, too
 	}
 	return counts(by)
