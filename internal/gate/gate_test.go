@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
+var rewrite = flag.Bool("rewrite", false, "write testdata/order.txt")
+
 // TestOrder: testdata/order.txt shows what each operation asks, in which order.
 func TestOrder(t *testing.T) {
 	var b strings.Builder
@@ -24,7 +27,7 @@ func TestOrder(t *testing.T) {
 		fmt.Fprintf(&b, "%-14s %s\n", op, strings.Join(names, ", "))
 	}
 	const path = "testdata/order.txt"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
+	if *rewrite {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +37,7 @@ func TestOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), b.String()); d != "" {
-		t.Errorf("(-want +got):\n%s\nwrite it anew with UPDATE_GOLDEN=1", d)
+		t.Errorf("(-want +got):\n%s\n-rewrite writes it", d)
 	}
 }
 

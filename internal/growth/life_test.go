@@ -1,6 +1,8 @@
 package growth
 
 import (
+	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -13,7 +15,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-var update = flag.Bool("update", false, "write testdata/life.txt")
+var rewrite = flag.Bool("rewrite", false, "write the table in testdata/life.txt and docs/architecture.md")
 
 // what is every unit that there can be, but for its times: a state, and what it has by then.
 var what = []struct {
@@ -83,21 +85,27 @@ func TestTheTable(t *testing.T) {
 		lines = append(lines, strings.TrimRight(line, " \n")+"\n")
 	}
 	got := strings.Join(lines, "")
-	const golden = "testdata/life.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(golden); err != nil || got != string(want) {
-		t.Errorf("%s is not the table (-update writes it): %v\n%s", golden, err, got)
-	}
-	docs, err := os.ReadFile("../../docs/architecture.md")
+	const golden, document = "testdata/life.txt", "../../docs/architecture.md"
+	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(docs), got) {
-		t.Errorf("docs/architecture.md does not have the table as it is:\n%s", got)
+	doc, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *rewrite {
+		doc = bytes.Replace(doc, want, []byte(got), 1)
+		want = []byte(got)
+		if err := errors.Join(os.WriteFile(golden, want, 0o644), os.WriteFile(document, doc, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got != string(want) {
+		t.Errorf("%s is not the table (-rewrite writes it):\n%s", golden, got)
+	}
+	if !strings.Contains(string(doc), got) {
+		t.Errorf("%s does not have the table as it is:\n%s", document, got)
 	}
 }
 

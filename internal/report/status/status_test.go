@@ -2,6 +2,7 @@ package status
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -105,14 +106,15 @@ func text(t *testing.T, d Document) string {
 	return out
 }
 
-// The document is what it was: others parse it. After a change on purpose,
-// UPDATE_GOLDEN=1 writes it again.
+var rewrite = flag.Bool("rewrite", false, "write the documents in testdata")
+
+// The document is what it was: others parse it. After a change on purpose, -rewrite writes it.
 func TestGolden(t *testing.T) {
 	for name, d := range map[string]Document{"running": Of(start, cycle(), Document{}),
 		"initializing": Starting(start)} {
 		file := filepath.Join("testdata", name+".yaml")
 		got := text(t, d)
-		if os.Getenv("UPDATE_GOLDEN") != "" {
+		if *rewrite {
 			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +124,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s:\n%s", name, diff)
+			t.Errorf("%s (-rewrite writes it):\n%s", name, diff)
 		}
 	}
 }
