@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -269,5 +270,31 @@ func TestNoRemovalMakesTheClusterUnhealthy(t *testing.T) {
 					len(going), after.Unhealthy.Detail, plan.Text(before))
 			}
 		})
+	}
+}
+
+// TestEvictionsAtATime: of one removal as many as ten evictions are under way, of all
+// together twenty.
+func TestEvictionsAtATime(t *testing.T) {
+	c := testkit.NewScenario()
+	err := c.Add("group g max=20 cpu=64 memory=256Gi\nnode big group=g\npods full cpu=40 memory=1Gi node=big")
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if err == nil {
+			err = c.Add(fmt.Sprintf("node %s group=g\npods %[1]s count=12 cpu=100m memory=1Mi node=%[1]s\n"+
+				"drain %[1]s stage=Evicting since=1m occupied", name))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := decide.Decide(c.Snapshot(c.Policy), c.Policy)
+	got := map[string]int{}
+	for _, call := range plan.Calls {
+		if call.Verb == model.Evict {
+			got[call.Node]++
+		}
+	}
+	if want := map[string]int{"a": 10, "b": 10}; !maps.Equal(got, want) {
+		t.Errorf("evictions by node: %v, want %v", got, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,5 +169,25 @@ func TestChecks(t *testing.T) {
 		if v := New(s, p).Closed(0, op); v != nil {
 			t.Errorf("%s: %+v", op, v)
 		}
+	}
+}
+
+// TestRollsBack: a removal under way is rolled back where the cloud or its provider refuses.
+// What else is in the way ends by itself.
+func TestRollsBack(t *testing.T) {
+	back := map[string]bool{"refused": true, "held from removing": true}
+	for _, c := range causes {
+		if c.make == nil || !slices.ContainsFunc(order[Continue], func(asked check) bool { return asked.name == c.check }) {
+			continue
+		}
+		s, p := open()
+		c.make(s, &p, &s.Groups[0])
+		v := New(s, p).Closed(0, Continue)
+		if v == nil || RollsBack(v) != back[c.check] {
+			t.Errorf("%s: rolled back is %t, want %t: %+v", c.check, RollsBack(v), back[c.check], v)
+		}
+	}
+	if RollsBack(nil) || RollsBack(&model.Verdict{Reason: model.Resizing}) {
+		t.Error("a removal is rolled back though its group is open, or because the same plan writes to it")
 	}
 }

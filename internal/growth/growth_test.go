@@ -30,3 +30,66 @@ func TestSoldOutHidesNoLateOnes(t *testing.T) {
 		t.Error("four units do not come, and the group is healthy")
 	}
 }
+
+// TestMissingBoundsGivenUp: of the units that were given up, no more count against the
+// group's health than are missing.
+func TestMissingBoundsGivenUp(t *testing.T) {
+	units := make([]model.Unit, 6)
+	for i := range units {
+		units[i] = model.Unit{State: model.UnitGivenUp, Entered: t0, Why: string(provider.Transient)}
+	}
+	f := &Fold{Rules: model.Rules{MaxUnready: 3, MaxUnreadyShare: 0.45}, Seen: &model.Observation{Now: t0}}
+	g := New("g")
+	g.asks, g.missing = []model.Ask{{Group: "g", At: t0, Units: units}}, 2
+	g.giveUp(f, &provider.Group{ID: "g"})
+	if g.health(f); g.unhealthy != nil {
+		t.Errorf("two units are missing, and the group is unhealthy: %+v", g.unhealthy)
+	}
+}
+
+// TestKeptSince: units that the cloud could not take back are kept since the first of them
+// was.
+func TestKeptSince(t *testing.T) {
+	ask := model.Ask{Group: "g", At: t0}
+	for _, later := range []time.Duration{time.Minute, 0, time.Hour} {
+		ask.Units = append(ask.Units, model.Unit{State: model.UnitKept, Entered: t0.Add(later), Why: "why"})
+	}
+	g := New("g")
+	g.asks, g.missing = []model.Ask{ask}, 3
+	g.giveUp(&Fold{Seen: &model.Observation{Now: t0.Add(2 * time.Hour)}}, &provider.Group{ID: "g"})
+	if g.kept != 3 || g.keptSince != t0 {
+		t.Errorf("%d are kept since %s, want 3 since %s", g.kept, g.keptSince, t0)
+	}
+}
+
+// TestRetryAfter: a group rests for as long as the cloud says, where that is longer.
+func TestRetryAfter(t *testing.T) {
+	f := &Fold{Rules: model.Rules{BackoffFirst: 5 * time.Minute, BackoffMost: time.Hour}}
+	for said, want := range map[time.Duration]time.Duration{
+		time.Minute: 5 * time.Minute, 20 * time.Minute: 20 * time.Minute,
+	} {
+		g := New("g")
+		g.Grown(f, model.Outcome{Call: model.Call{Verb: model.Grow, From: 1, To: 2}, Ended: t0, Target: 1,
+			Err: &provider.Error{Kind: provider.NoCapacity, RetryAfter: said}})
+		if got := g.Rests.Of(model.RestFailed).Until.Sub(t0); got != want {
+			t.Errorf("it rests for %s where the cloud says %s, want %s", got, said, want)
+		}
+	}
+}
+
+// TestNoTimeOfAUnitLiesAhead: whatever a memory says.
+func TestNoTimeOfAUnitLiesAhead(t *testing.T) {
+	ahead := t0.Add(time.Hour)
+	g := New("g")
+	g.asks = []model.Ask{{Group: "g", At: t0, Units: []model.Unit{{
+		State: model.UnitKept, Entered: ahead, Exists: ahead, Lost: ahead,
+		Deadline: model.Deadline{Since: ahead, Stalled: ahead},
+	}}}}
+	g.Trust(model.Rules{}, t0)
+	want := model.Unit{
+		State: model.UnitKept, Entered: t0, Exists: t0, Lost: t0, Deadline: model.Deadline{Since: t0, Stalled: t0},
+	}
+	if got := g.asks[0].Units[0]; got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -579,7 +579,7 @@ func TestMachineLostWhileNobodyLed(t *testing.T) {
 // TestUnneededAcrossAGap: since when a node is unneeded counts over a restart, and
 // not over hours in which nobody looked.
 func TestUnneededAcrossAGap(t *testing.T) {
-	for minutes, kept := range map[float64]bool{1: true, 180: false} {
+	for minutes, kept := range map[float64]bool{1: true, 3: false, 180: false} {
 		s := newStage(t, 1)
 		s.fleet(1)
 		s.at(0)
@@ -658,6 +658,19 @@ func TestReadyAfterItWasGivenUp(t *testing.T) {
 	want(t, "the next decision sees another node", s.l.News(), true)
 	s.l.Note(&model.Snapshot{Now: t0.Add(41 * time.Minute)}, model.Plan{})
 	want(t, "decided", s.l.News(), false)
+}
+
+// TestArrivalThatIsGone: nobody judges a node that is gone.
+func TestArrivalThatIsGone(t *testing.T) {
+	s := newStage(t, 1)
+	s.fleet(1)
+	there := model.Arrival{Node: "i001", Group: "g", For: []string{"web"}}
+	gone := model.Arrival{Node: "i002", Group: "g", For: []string{"web"}}
+	s.l = Restore(s.l.rules, model.Memory{Arrivals: []model.Arrival{gone, there}})
+	s.at(0)
+	left := s.l.Standing().Arrivals
+	want(t, "left", len(left), 1)
+	want(t, "the one that is there", left[0].Node, "i001")
 }
 
 // TestUnhealthyClusterClearsTheTimers: what was unneeded begins again, nodes of no

@@ -709,7 +709,10 @@ func TestDisplaced(t *testing.T) {
 	want(t, "after a restart", e.l.Standing().Displaced, got)
 	e.note()
 	want(t, "news", e.l.News(), false)
-	e.second += 30*60 + 1
+	e.second += 25 * 60
+	e.look()
+	want(t, "25 minutes later", len(e.l.Standing().Displaced), 1)
+	e.second += 5*60 + 1
 	e.look()
 	want(t, "half an hour later", len(e.l.Standing().Displaced), 0)
 	want(t, "which is news", e.l.News(), true)
@@ -807,8 +810,8 @@ func cloudIsBusy(t *testing.T, code string) {
 		}
 		o := model.Outcome{Call: onNode(model.Remove, "n"), Ended: at(e.second + 1), Target: -1,
 			Err: &provider.Error{Op: provider.OpRemove, Group: "g", Kind: provider.Throttled, Code: code, Message: "slow down"}}
-		if try == 1 {
-			o.Err.RetryAfter = time.Minute
+		if try > 0 && try < 3 {
+			o.Err.RetryAfter = time.Duration(try*try) * time.Minute
 		}
 		e.look(o)
 		if e.drain().Stage == model.RollingBack {
@@ -817,7 +820,7 @@ func cloudIsBusy(t *testing.T, code string) {
 		rests = append(rests, e.drain().NotBefore.Sub(o.Ended))
 		e.second += 200
 	}
-	want := []time.Duration{5 * time.Second, time.Minute, 20 * time.Second, 40 * time.Second, 80 * time.Second}
+	want := []time.Duration{5 * time.Second, time.Minute, 2 * time.Minute, 40 * time.Second, 80 * time.Second}
 	if d := e.drain(); d.Stage != model.RollingBack || !slices.Equal(rests, want) {
 		t.Errorf("%s after rests of %v, want %v", d.Stage, rests, want)
 	}

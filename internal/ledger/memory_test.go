@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -273,11 +275,25 @@ func TestANodeRestsLonger(t *testing.T) {
 			i+1, rest)
 	}
 	fail(model.DrainFailed, 6, 6*time.Hour)
-	e.second += 13 * 3600
+	e.second += 11 * 3600
+	e.look()
+	want(t, "not forgotten", e.standing().Failed.Times, 6)
+	e.second += 2 * 3600
 	e.look()
 	want(t, "forgotten", e.standing().Failed, model.Failure{})
 	fail(model.DrainFailed, 0, 0)
 	fail(model.PodLanded, 1, 0)
+}
+
+// TestMemoryOfManyStrays: of too many nodes without an instance, the first are remembered.
+func TestMemoryOfManyStrays(t *testing.T) {
+	m := model.Memory{Strays: map[string]provider.GroupID{}}
+	for i := range 300 {
+		m.Strays[fmt.Sprintf("n%03d", i)] = "g"
+	}
+	kept := Restore(model.Rules{}, m).Memory().Strays
+	want(t, "in number", len(kept), 200)
+	want(t, "the last one", slices.Max(slices.Collect(maps.Keys(kept))), "n199")
 }
 
 // TestARefusalAfterEvictions: pods that were moved for a node that the cloud does not end
