@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +129,15 @@ var shared = map[string][]string{
 // TestChecks: a cause closes a group to exactly the operations that ask for it, each in
 // the same words, and there is one for every check.
 func TestChecks(t *testing.T) {
+	src, err := os.ReadFile("checks.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`check\{"([^"]+)"`).FindAllStringSubmatch(string(src), -1) {
+		if !slices.ContainsFunc(slices.Concat(order[:]...), func(c check) bool { return c.name == m[1] }) {
+			t.Errorf("no operation asks the check %q: give it its places in `order` (gate.go)", m[1])
+		}
+	}
 	tested := map[string]bool{}
 	for _, c := range causes {
 		tested[c.check] = true
@@ -160,7 +170,7 @@ func TestChecks(t *testing.T) {
 	for op := range ops {
 		for _, c := range order[op] {
 			if !tested[c.name] {
-				t.Errorf("%s asks %q, which has no cause here", op, c.name)
+				t.Errorf("%s asks %q, which has no cause: add what makes it object, and its words, to `causes`", op, c.name)
 			}
 		}
 	}

@@ -9,6 +9,19 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
+// TestUnitStatesAreAll: a state without a name would have no row in growth's table, and be lost in a restart.
+func TestUnitStatesAreAll(t *testing.T) {
+	src, err := os.ReadFile("ask.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`(?m)^\tUnit[A-Z]\w*( UnitState = iota)?$`).FindAllString(string(src), -1)
+	if len(declared) != len(model.UnitStates) {
+		t.Errorf("ask.go declares the states%q, and `UnitStates` there has %v: add what it lacks, at its place",
+			declared, model.UnitStates)
+	}
+}
+
 // TestStagesAreAll: a stage that the list lacks would have no column in removal's table and no gauge.
 func TestStagesAreAll(t *testing.T) {
 	src, err := os.ReadFile("standing.go")
