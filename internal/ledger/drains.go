@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -14,7 +15,7 @@ func (l *Ledger) noteNode(s *model.Snapshot, c model.Call) {
 	if busiesNode(&c) {
 		n.Busy = &c
 	}
-	n, _ = l.advance(n, s.Now, removal.Begun{Call: &c, In: s})
+	n, _ = l.advance(c.Node, n, s.Now, removal.Begun{Call: &c, In: s})
 	l.nodes.put(c.Node, n)
 }
 
@@ -35,7 +36,7 @@ func (l *Ledger) endNode(o model.Outcome) {
 			n.MarkAfter = o.Ended.Add(marksRest)
 		}
 	}
-	n, news := l.advance(n, o.Ended, removal.Ended{Outcome: &o, Again: l.evicts(&o.Call)})
+	n, news := l.advance(o.Call.Node, n, o.Ended, removal.Ended{Outcome: &o, Again: l.evicts(&o.Call)})
 	if news.Refused {
 		l.group(o.Call.Group).RemovalRefused(l.rules, o)
 	}
@@ -49,10 +50,19 @@ func (l *Ledger) endNode(o model.Outcome) {
 
 // advance hands an event on to the removal of a node, and takes note of what it means to
 // the node and to the others.
-func (l *Ledger) advance(n model.NodeStanding, at time.Time, e removal.Event) (model.NodeStanding, removal.News) {
+func (l *Ledger) advance(
+	name string, n model.NodeStanding, at time.Time, e removal.Event,
+) (model.NodeStanding, removal.News) {
 	was := n.Drain
 	next, news := removal.Advance(was, e)
 	n.Drain = next
+	if news.Odd != "" {
+		odd := model.Change{Kind: model.RemovalOdd, Message: fmt.Sprintf("node %q: %s", name, news.Odd)}
+		if was != nil {
+			odd.Group = was.Group
+		}
+		l.fold.Changes = append(l.fold.Changes, odd)
+	}
 	if news.Other {
 		return model.NodeStanding{}, news
 	}

@@ -645,6 +645,18 @@ func TestEvictionWithoutADrain(t *testing.T) {
 	want(t, "standing", e.standing(), model.NodeStanding{})
 }
 
+// TestWhatCannotHappenIsTold: it changes nothing, and is a mistake of ours that somebody must
+// see.
+func TestWhatCannotHappenIsTold(t *testing.T) {
+	e := newEmptying(t)
+	e.until(model.Evicting)
+	want(t, "all is well", len(kinds(e.l)), 0)
+	e.note(onNode(model.Cordon, "n"))
+	want(t, "stage", e.drain().Stage, model.Evicting)
+	want(t, "told", kinds(e.l), []model.ChangeKind{model.RemovalOdd})
+	want(t, "what", e.l.Changes()[0].Message, `node "n": Cordon begins, in stage "Evicting"`)
+}
+
 // TestKnownPodsStayOnRecord: a pod may land after the look still, one that
 // tolerates everything, or any where nodes are not cordoned.
 func TestKnownPodsStayOnRecord(t *testing.T) {

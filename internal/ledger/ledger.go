@@ -227,5 +227,5 @@ func (l *Ledger) AwaitsCloud() bool {
 // forgotten.
 func (l *Ledger) News() bool { return l.news }
 
-// Changes are what happened in the last Fold.
+// Changes are what happened in the last Fold, and what was odd in the Note after it.
 func (l *Ledger) Changes() []model.Change { return l.fold.Changes }

@@ -61,7 +61,7 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 	}
 	for name := range l.nodes.of {
 		if !seen.HasNode(name) && !l.open(name) {
-			_, _ = l.advance(l.nodes.of[name], seen.Now, removal.Gone{})
+			_, _ = l.advance(name, l.nodes.of[name], seen.Now, removal.Gone{})
 			l.nodes.put(name, model.NodeStanding{})
 		}
 	}
@@ -77,7 +77,7 @@ func (l *Ledger) seenNode(i int, n model.NodeStanding, seen *model.Observation) 
 	if e.Await && seenVersion(object.ResourceVersion, n.AwaitVersion) {
 		n.AwaitVersion, l.news = "", true
 	}
-	n, _ = l.advance(n, seen.Now, e)
+	n, _ = l.advance(object.Name, n, seen.Now, e)
 	return n
 }
 

@@ -120,14 +120,13 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	l.decided = true
 	cycle.Took.Decide = l.now().Sub(observed)
 	// 4. Record the intent, then act.
-	cycle.Changes = l.ledger.Changes()
 	l.ledger.Note(l.snap, l.plan)
 	l.awaits = l.ledger.AwaitsCloud() || l.snap.AwaitsCloud()
 	l.memory = l.ledger.Memory()
 	l.actor.Start(ctx, l.plan.Calls)
 	// 5. Report.
 	cycle.Snapshot, cycle.Plan, cycle.Decided = l.snap, l.plan, true
-	cycle.Open, cycle.Memory = l.ledger.Open(), l.memory
+	cycle.Open, cycle.Changes, cycle.Memory = l.ledger.Open(), l.ledger.Changes(), l.memory
 	return l.report(ctx, cycle)
 }
 

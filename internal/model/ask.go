@@ -219,6 +219,8 @@ const (
 	BackoffEnded ChangeKind = "BackoffEnded"
 	// GroupForgotten: the cloud has not had it for a while.
 	GroupForgotten ChangeKind = "GroupForgotten"
+	// RemovalOdd: something has happened to a removal that cannot happen by its table.
+	RemovalOdd ChangeKind = "RemovalOdd"
 )
 
 // Codes of errors that are ours: a call that act did not begin, units that did

@@ -46,6 +46,9 @@ type News struct {
 	GivenBack bool
 	// Failure is set if the removal failed: the node may have to rest.
 	Failure *model.Failure
+	// Odd is what has happened though the table says that it cannot: a mistake of ours.
+	// Nothing has changed for it.
+	Odd string
 	// Other: the node is another machine's. Nothing that is known of it holds.
 	Other bool
 	// Evicted is the controller of a pod that was evicted, and Asked when that was asked
@@ -66,8 +69,6 @@ func Advance(d *model.Drain, e Event) (*model.Drain, News) {
 type advance struct {
 	drain, given *model.Drain
 	news         News
-	// odd is set if something has happened that cannot happen.
-	odd bool
 }
 
 // stage is where the removal is.
@@ -92,7 +93,7 @@ func (a *advance) edit() *model.Drain {
 func (a *advance) step(h kind) bool {
 	to := after(a.stage(), h)
 	if to == never || to == before && a.drain.Before == nil {
-		a.odd = true
+		a.news.Odd = fmt.Sprintf("%s, in stage %q", table[h].when, a.stage())
 		return false
 	}
 	switch to {

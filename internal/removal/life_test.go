@@ -91,7 +91,7 @@ func (l *life) happens(e Event) {
 		l.told = append(l.told, fmt.Sprintf("%s %T: %q", l.now.Format(time.TimeOnly), e, a.stage()))
 	}
 	switch d := l.drain; {
-	case a.odd:
+	case a.news.Odd != "":
 		l.t.Fatalf("seed %d: %T in stage %q cannot happen: %+v\n%v", l.seed, e, was, e, l.told)
 	case given != nil && !reflect.DeepEqual(*given, copied):
 		l.t.Fatalf("seed %d: the drain that was given is changed: %+v, was %+v", l.seed, given, copied)

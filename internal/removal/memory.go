@@ -80,14 +80,20 @@ func remembered(d model.Drain) (model.Drain, bool) {
 		}
 	}
 	d.Evictions, d.Before = nil, nil
-	switch d.Stage {
-	case model.Cordoning:
-		d.Stage = model.Tainted
-	case model.Tainted, model.Evicting, model.Removing, model.RollingBack:
-	default:
+	next, _ := Advance(&d, noted{})
+	if next == nil {
 		return d, false
 	}
-	return d, true
+	return *next, true
+}
+
+// noted: a removal is written into a memory.
+type noted struct{}
+
+func (noted) on(a *advance) {
+	if !a.step(remembering) {
+		a.drain = nil // a memory that no leader has written has such a stage
+	}
 }
 
 // bounded keeps as many drains as may be remembered, first those whose pods have begun to

@@ -63,7 +63,7 @@ func (e Seen) recall(a *advance) {
 		}
 	case was.Stage == model.Evicting && !isCordoned:
 		if a.step(recalledOpen) {
-			a.drain = adopted(n, model.Earlier(since, e.In.Now))
+			e.adopt(a, model.Earlier(since, e.In.Now))
 		}
 	}
 }
@@ -73,21 +73,21 @@ func (e Seen) recall(a *advance) {
 func (e Seen) find(a *advance) {
 	n := e.object()
 	if since, isTainted := taintedSince(n); isTainted {
-		a.step(foundTaint)
-		a.drain = adopted(n, model.Earlier(since, e.In.Now))
+		if a.step(foundTaint) {
+			e.adopt(a, model.Earlier(since, e.In.Now))
+		}
 		return
 	}
 	if n.Annotations[model.AnnotationRemoval] != "" && a.step(foundNote) {
-		a.drain = adopted(n, e.In.Now)
-		a.drain.Stage, a.drain.Code = model.RollingBack, model.LeaderChanged
-		a.drain.Why = "its removal was begun, and somebody took the taint away"
+		e.adopt(a, e.In.Now)
+		a.drain.Code, a.drain.Why = model.LeaderChanged, "its removal was begun, and somebody took the taint away"
 	}
 }
 
-// adopted is the drain of a node that somebody tainted, and of which nothing else is
-// known.
-func adopted(n *corev1.Node, since time.Time) *model.Drain {
-	return &model.Drain{Node: n.Name, Stage: model.Tainted, Since: since, Began: since, Unready: !model.NodeReady(n)}
+// adopt leaves of a removal what its stage and the node show: somebody else began it.
+func (e Seen) adopt(a *advance, since time.Time) {
+	n := e.object()
+	*a.edit() = model.Drain{Node: n.Name, Stage: a.stage(), Since: since, Began: since, Unready: !model.NodeReady(n)}
 }
 
 // pods takes note of the evicted pods that have left the node: whatever the answers were,

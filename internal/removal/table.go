@@ -46,6 +46,7 @@ const (
 	foundNote
 	recalledFreed
 	recalledOpen
+	remembering
 	kinds
 )
 
@@ -161,6 +162,8 @@ var table = [kinds]row{
 		[...]cell{never, never, ends, never, ends, ends, never, ends}},
 	recalledOpen: {"restart: a taint, but no cordon",
 		[...]cell{never, never, stays, never, tainted, stays, never, stays}},
+	remembering: {"memory: what is written into it",
+		[...]cell{never, ends, stays, tainted, stays, stays, ends, stays}},
 }
 
 // after looks up what becomes of a stage.
@@ -178,12 +181,13 @@ const legend = `Stages are columns, and rows are what happens: the stage after i
   .       nothing changes
   -       cannot happen
   before  the stage before the call
-  over    the node is gone, or untainted and kept
+  over    the node is gone, or untainted and kept; in a memory, nothing is remembered
 
 Unknown: nobody knows whether the call was done. Busy: a sixth time counts as refused. In Removing and
 Removed, what is seen of the machine counts if it is newer than the stage, the group could be read, and
 no call is under way; before, only that it is being deleted counts, at once. A yes is the cloud's to
 Remove, and soon is two minutes. Restart: a new leader looks for the first time, then for what it finds.
+It goes by the memory, which has no removal of an empty node: its taint says enough.
 
 `
 

@@ -72,12 +72,16 @@ func TestTableIsTheLife(t *testing.T) {
 		for h := range kinds {
 			t.Run(string(s)+"/"+table[h].when, func(t *testing.T) {
 				d := drainIn(s)
-				next, _ := Advance(d, eventOf(h, d))
+				next, news := Advance(d, eventOf(h, d))
 				got := none
 				if next != nil {
 					got = next.Stage
 				}
-				switch to := after(s, h); to {
+				to := after(s, h)
+				if news.Odd != "" && to != never {
+					t.Errorf("it can happen, and is odd: %s", news.Odd)
+				}
+				switch to {
 				case ends:
 					if next != nil {
 						t.Errorf("it is not over: %+v", next)
@@ -212,5 +216,6 @@ func eventOf(h kind, d *model.Drain) Event {
 		recalledOpen: func() Event {
 			return look(d, func(n *model.ObservedNode, e *Seen) { e.First, n.Object.Spec.Unschedulable = true, false })
 		},
+		remembering: func() Event { return noted{} },
 	}[h]()
 }

@@ -60,6 +60,9 @@ func (r *Reporter) logChange(ch model.Change) {
 		r.log.Info("a group's backoff is reset", "group", group, "why", ch.Message)
 	case model.GroupForgotten:
 		r.log.Info("a group no longer exists", "group", group)
+	case model.RemovalOdd:
+		r.log.Warn("something happened to a removal that cannot happen, and changed nothing: please report it",
+			"group", group, "what", ch.Message)
 	default:
 		r.log.Debug("the registry changed", "kind", string(ch.Kind), "group", group, "count", ch.Count,
 			"message", ch.Message)

@@ -51,6 +51,9 @@ func TestChangesOfTheRegistry(t *testing.T) {
 			"", `level=WARN msg="a group backs off after a failed scale-up; other groups are tried" group=a kind=Quota rests="for 5m0s: quota"`, nil},
 		{"a rest ends", []model.Change{{Kind: model.BackoffEnded, Group: "a", Message: "a scale-up succeeded"}},
 			"", `group=a why="a scale-up succeeded"`, nil},
+		{"what cannot happen", []model.Change{{Kind: model.RemovalOdd, Group: "a", Message: "node n: Cordon begins"}},
+			"", `level=WARN msg="something happened to a removal that cannot happen, and changed nothing: please report it" ` +
+				`group=a what="node n: Cordon begins"`, nil},
 		{"arrived", []model.Change{{Kind: model.AskArrived, Group: "a", Count: 1}}, "", "",
 			[]string{`cluster_autoscaler_failed_node_creations_total{reason="timeout"} 0`}},
 	} {
