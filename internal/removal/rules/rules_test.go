@@ -300,7 +300,8 @@ func TestEveryRuleDecides(t *testing.T) {
 		}
 	}
 	if found != len(rules.Documented) {
-		t.Errorf("%d rules were found in the files, and there are %d", found, len(rules.Documented))
+		t.Errorf("the files declare %d rules, as var name = rule{, and `Documented` (list_test.go) has %d", found,
+			len(rules.Documented))
 	}
 }
 
