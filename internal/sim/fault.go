@@ -78,8 +78,6 @@ type fault struct {
 
 	on     bool
 	frozen provider.Inventory
-	ended  time.Duration                            // how long a removal took before it hung
-	pace   map[provider.GroupID]providertest.Timing // how long machines took before the cloud stopped making any
 }
 
 // kinds are the faults that there are.
@@ -156,6 +154,11 @@ func (f *fault) covers(g *group, zone string) bool {
 	return (f.Group == "" || g != nil && g.id == f.Group) && (f.Zone == "" || zone == f.Zone)
 }
 
+// goesOn reports whether another fault of a kind lasts in a group when one ends.
+func (w *world) goesOn(what What, g *group) bool {
+	return slices.ContainsFunc(w.faults, func(f *fault) bool { return f.What == what && f.on && f.covers(g, zoneOf(g)) })
+}
+
 // zoneOf is the zone that a group's template names, empty if it has several.
 func zoneOf(g *group) string { return g.template.Node.Labels[corev1.LabelTopologyZone] }
 
@@ -206,8 +209,7 @@ func (w *world) begin(f *fault) {
 		}
 	case hangingDeletions:
 		for _, g := range w.covered(f) {
-			w.wrong(w.cloud.Edit(g.id,
-				func(s *providertest.GroupSpec) { f.ended, s.Timing.End = s.Timing.End, 1000*time.Hour }))
+			w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) { s.Timing.End = 1000 * time.Hour }))
 		}
 	case stalledGroups, leavingGroups:
 		w.hold(f)
@@ -251,7 +253,9 @@ func (w *world) stop(f *fault) {
 		}
 	case hangingDeletions:
 		for _, g := range w.covered(f) {
-			w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) { s.Timing.End = f.ended }))
+			if !w.goesOn(f.What, g) {
+				w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) { s.Timing.End = g.timing.End }))
+			}
 		}
 	}
 	w.watchCloud()

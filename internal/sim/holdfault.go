@@ -42,7 +42,6 @@ func (w *world) hold(f *fault) {
 	if f.What == leavingGroups {
 		h = provider.Hold{Reason: provider.BeingDeleted, Message: "the group is on its way out"}
 	}
-	f.pace = map[provider.GroupID]providertest.Timing{}
 	for _, g := range w.covered(f) {
 		w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) {
 			holds := slices.Clone(s.Holds)
@@ -52,7 +51,6 @@ func (w *world) hold(f *fault) {
 			}
 			s.Holds = holds
 			if f.What == stalledGroups {
-				f.pace[g.id] = s.Timing
 				s.Timing.Find, s.Timing.Boot = 1000*time.Hour, 1000*time.Hour
 			}
 		}))
@@ -62,12 +60,15 @@ func (w *world) hold(f *fault) {
 // unhold takes them off again.
 func (w *world) unhold(f *fault) {
 	for _, g := range w.covered(f) {
+		if w.goesOn(f.What, g) {
+			continue
+		}
 		w.wrong(w.cloud.Edit(g.id, func(s *providertest.GroupSpec) {
 			s.Holds = slices.DeleteFunc(slices.Clone(s.Holds), func(h provider.Hold) bool {
 				return h.Stalled == (f.What == stalledGroups) && (h.Stalled || h.Reason == provider.BeingDeleted)
 			})
-			if before, ok := f.pace[g.id]; ok {
-				s.Timing.Find, s.Timing.Boot = before.Find, before.Boot
+			if f.What == stalledGroups {
+				s.Timing.Find, s.Timing.Boot = g.timing.Find, g.timing.Boot
 			}
 		}))
 	}

@@ -105,6 +105,8 @@ type group struct {
 	template *provider.Template
 	// register is from a machine's start to its node, ready from the node to its readiness.
 	register, ready Span
+	// timing is how long the cloud takes where no fault changes that.
+	timing providertest.Timing
 	// differs: some node of the group differed from its template.
 	differs bool
 }
@@ -157,7 +159,7 @@ func (w *world) AddGroup(g groupSettings) error {
 	if err != nil {
 		return err
 	}
-	own := &group{id: g.ID, template: g.Template, register: g.Register, ready: g.Ready}
+	own := &group{id: g.ID, template: g.Template, register: g.Register, ready: g.Ready, timing: g.Timing}
 	w.groups[g.ID] = own
 	for _, in := range w.inventory(g.ID).Instances {
 		m := &machine{instance: in.ID, group: own, node: string(in.ID), providerID: in.ProviderID, zone: in.Zone}
