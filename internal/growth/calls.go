@@ -25,9 +25,19 @@ func (g *Group) AskedAt(id string) time.Time {
 	return time.Time{}
 }
 
-// Grown takes in the end of a scale-up. It reports whether the cloud as a whole did not
-// answer, which is no fault of the group that was asked for.
-func (g *Group) Grown(f *Fold, o model.Outcome) (outage bool) {
+// Grown takes in the end of a scale-up. It reports whether nodes may come of it, and whether
+// the cloud as a whole did not answer, which is no fault of the group that was asked for.
+func (g *Group) Grown(f *Fold, o model.Outcome) (mayCome, outage bool) {
+	outage = g.answered(f, o)
+	if mayCome = o.Err == nil || o.Err.MayHaveHappened || g.Expected > o.Call.From; mayCome {
+		g.Last.Growth = o.Ended
+	}
+	return mayCome, outage
+}
+
+// answered takes in what the cloud has answered to a scale-up, if anything: what is expected
+// from now on, and what the group rests from.
+func (g *Group) answered(f *Fold, o model.Outcome) (outage bool) {
 	unknown := o.Err != nil && o.Err.MayHaveHappened
 	g.Expected, g.written = o.Call.To, o.Ended
 	g.Rests.End(model.RestPaused)
@@ -101,6 +111,12 @@ func (g *Group) Written(o model.Outcome) {
 	if o.Target >= 0 {
 		g.Expected = o.Target
 	}
+}
+
+// Removed takes in that the cloud has agreed to end the machine of a node.
+func (g *Group) Removed(at time.Time) {
+	g.Rests.End(model.RestRefused)
+	g.Last.Removal = at
 }
 
 // Ended counts an unhealthy machine that was ended.

@@ -201,27 +201,23 @@ func (g *Group) Target(f *Fold, pg *provider.Group, busy bool) {
 // forgetAfter is how many pictures in a row must lack a remembered group.
 const forgetAfter = 3
 
-// Absent reports whether the picture lacks the group, and nothing of it is under way.
-func (g *Group) Absent(f *Fold, busy bool) bool {
-	if g.pictured != f.Turn && !busy {
-		return true
+// CountAbsence counts the pictures in a row that lack the group.
+func (g *Group) CountAbsence(f *Fold, busy bool) {
+	if !g.isAbsent(f, busy) {
+		g.absent = 0
+	} else if asOf := f.Seen.Inventory.AsOf; asOf.After(g.absentAt) {
+		g.absent, g.absentAt = g.absent+1, asOf
 	}
-	g.absent = 0
-	return false
 }
+
+// isAbsent reports whether the picture lacks the group, and nothing of it is under way.
+func (g *Group) isAbsent(f *Fold, busy bool) bool { return g.pictured != f.Turn && !busy }
 
 // Forgotten reports whether an absent group is not heard of any more. Who makes the picture
 // holds a group that it knew for a while (rule P7); one that is only remembered has not been
 // known to it.
-func (g *Group) Forgotten(f *Fold) bool {
-	if asOf := f.Seen.Inventory.AsOf; asOf.After(g.absentAt) {
-		g.absent, g.absentAt = g.absent+1, asOf
-	}
-	if !g.Sighted && g.absent < forgetAfter {
-		return false
-	}
-	f.changed(model.Change{Kind: model.GroupForgotten, Group: g.ID})
-	return true
+func (g *Group) Forgotten(f *Fold, busy bool) bool {
+	return g.isAbsent(f, busy) && (g.Sighted || g.absent >= forgetAfter)
 }
 
 // See takes in the node of an instance, by the index of the instance in the picture: in

@@ -300,7 +300,10 @@ func (g *Group) started(f *Fold, a *model.Ask, u *model.Unit, state model.NodeSt
 		f.changed(model.Change{Kind: model.NodeGivenUp, Group: g.ID, Instance: u.Instance, Count: 1,
 			Message: "node " + u.Node + " did not become ready"})
 		f.came(model.Arrival{Node: u.Node, Group: g.ID, For: f.boughtFor(a)})
-		if state == model.StateNeverStarted && g.failsByDuds(f, a) {
+		if state != model.StateNeverStarted {
+			return
+		}
+		if g.duds++; g.failsByDuds(f, a) {
 			// Its removal would make the group look well again, and the same be bought.
 			g.fail(f, now, &provider.Error{Op: provider.OpGrow, Group: g.ID, Kind: provider.Transient,
 				Code: model.CodeNeverStarted, Message: fmt.Sprintf("node %s did not become ready in time", u.Node)})
@@ -308,11 +311,10 @@ func (g *Group) started(f *Fold, a *model.Ask, u *model.Unit, state model.NodeSt
 	}
 }
 
-// failsByDuds takes note of one more node that did not become ready, and reports whether
-// that is a failure of the growth: most of its nodes did not, and neither did one before
-// it, or the group has too few nodes to tell. One machine of many is a dud now and then.
+// failsByDuds reports whether a scale-up has failed, one more node of which did not become
+// ready: most of its nodes did not, and neither did one before it, or the group has too few
+// nodes to tell. One machine of many is a dud now and then.
 func (g *Group) failsByDuds(f *Fold, a *model.Ask) bool {
-	g.duds++
 	duds := 0
 	for i := range a.Units {
 		if u := &a.Units[i]; u.Node != "" && u.Why != "" {

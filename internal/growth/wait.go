@@ -22,9 +22,10 @@ func (g *Group) wait(f *Fold, pg *provider.Group) {
 			continue
 		}
 		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Hold: in.Hold}
-		w.Err, w.RetriedUntil = g.whyUnmade(in, rec, f.Seen)
+		rec.countFailing(in, f.Seen)
+		w.Err, w.RetriedUntil = g.whyUnmade(in, rec, f.Seen.Now)
 		u := units[in.ID]
-		w.Lost = f.loses(rec, u)
+		w.Lost = f.noteLoss(rec, u)
 		w.Created = rec.created(in, u, w.Lost, apart)
 		w.Since = g.since(in, rec, u)
 		until := w.Since.Add(provision)
@@ -93,37 +94,46 @@ const (
 	retriesLooks  = 3
 )
 
+// countFailing counts the pictures in a row that show that the cloud fails to make an
+// instance, and tries again. A new leader starts to count again: we err to waiting.
+func (in *machine) countFailing(of *provider.Instance, seen *model.Observation) {
+	switch {
+	case of.State != provider.Creating || of.Err == nil:
+		in.failing, in.looks, in.lookedAt = time.Time{}, 0, time.Time{}
+		return
+	case of.Retry <= 0:
+		return
+	case in.failing.IsZero():
+		in.failing = seen.Now
+	}
+	if in.lookedAt.IsZero() || seen.Inventory.AsOf.After(in.lookedAt) {
+		in.looks, in.lookedAt = in.looks+1, seen.Inventory.AsOf
+	}
+}
+
 // whyUnmade is why the cloud could not make an instance, nil if nothing says that it could
-// not, and until when it is waited for all the same, zero if it is not. A new leader begins
-// to start counting again: we err to waiting.
-func (g *Group) whyUnmade(in *provider.Instance, rec *machine, seen *model.Observation) (*provider.Error, time.Time) {
-	if in.State != provider.Creating || in.Err == nil {
-		rec.failing, rec.looks, rec.lookedAt = time.Time{}, 0, time.Time{}
+// not, and until when it is waited for all the same, zero if it is not.
+func (g *Group) whyUnmade(in *provider.Instance, rec *machine, now time.Time) (*provider.Error, time.Time) {
+	switch {
+	case in.State != provider.Creating || in.Err == nil:
 		return nil, time.Time{}
-	}
-	if in.Retry <= 0 {
+	case in.Retry <= 0:
 		return in.Err, time.Time{}
-	}
-	if rec.failing.IsZero() {
-		rec.failing = seen.Now
-	}
-	if rec.lookedAt.IsZero() || seen.Inventory.AsOf.After(rec.lookedAt) {
-		rec.looks, rec.lookedAt = rec.looks+1, seen.Inventory.AsOf
 	}
 	until := g.deadline.From(rec.failing).Add(max(retriesLeast, 2*in.Retry+retriesMargin))
-	if !seen.Now.Before(until) && rec.looks >= retriesLooks {
+	if !now.Before(until) && rec.looks >= retriesLooks {
 		return in.Err, time.Time{}
 	}
-	if seen.Now.Before(until) {
+	if now.Before(until) {
 		g.Wake(until) // past it, only another picture changes anything
 	}
 	return in.Err, until
 }
 
-// loses reports whether an instance without a node has lost the one that it had. Only a
-// picture that began after the loss can show that the machine is still there. While the
+// noteLoss takes in that an instance without a node has lost the one that it had, and reports
+// whether it has. Only a picture that began after the loss can show that the machine is still there. While the
 // cluster is unhealthy the time of such machines does not run: people are at work.
-func (f *Fold) loses(rec *machine, u *model.Unit) bool {
+func (f *Fold) noteLoss(rec *machine, u *model.Unit) bool {
 	if u != nil && rec.lost.IsZero() && !u.Lost.IsZero() {
 		// A leader before us saw it, or found it so.
 		rec.lost, rec.presumed = u.Lost, u.Exists.Before(u.Lost)

@@ -20,7 +20,7 @@ func (l *Ledger) end(o model.Outcome) {
 	}
 	switch {
 	case o.Call.Verb == model.Grow:
-		l.endGrow(o, unknown)
+		l.endGrow(o)
 	case o.Call.Verb == model.Cancel, o.Call.Verb == model.Remove && o.Call.Node == "":
 		l.group(o.Call.Group).Repaired(o)
 	case o.Call.Verb == model.Remove:
@@ -47,12 +47,12 @@ func (l *Ledger) endings(m *model.Memory) {
 	}
 }
 
-func (l *Ledger) endGrow(o model.Outcome, unknown bool) {
+func (l *Ledger) endGrow(o model.Outcome) {
 	g := l.group(o.Call.Group)
 	asked := g.AskedAt(o.Call.ID)
-	outage := g.Grown(&l.fold, o)
-	if o.Err == nil || unknown || g.Expected > o.Call.From {
-		l.last.Growth, g.Last.Growth = o.Ended, o.Ended
+	mayCome, outage := g.Grown(&l.fold, o)
+	if mayCome {
+		l.last.Growth = o.Ended
 	}
 	if g.Expected <= o.Call.From {
 		l.unbrake(o.Call.Group, asked)
@@ -89,16 +89,16 @@ func (l *Ledger) targets() {
 	if len(inv.Groups) == 0 {
 		return // an answer without groups forgets nothing
 	}
-	var absent []provider.GroupID
+	var gone []provider.GroupID
 	for id, g := range l.groups {
-		if g.Absent(&l.fold, l.busy(id)) {
-			absent = append(absent, id)
+		busy := l.busy(id)
+		if g.CountAbsence(&l.fold, busy); g.Forgotten(&l.fold, busy) {
+			gone = append(gone, id)
 		}
 	}
-	slices.Sort(absent) // changes are reported in this order
-	for _, id := range absent {
-		if l.groups[id].Forgotten(&l.fold) {
-			delete(l.groups, id)
-		}
+	slices.Sort(gone) // changes are reported in this order
+	for _, id := range gone {
+		delete(l.groups, id)
+		l.fold.Changes = append(l.fold.Changes, model.Change{Kind: model.GroupForgotten, Group: id})
 	}
 }

@@ -41,9 +41,8 @@ func (l *Ledger) endNode(o model.Outcome) {
 		l.group(o.Call.Group).RemovalRefused(l.rules, o)
 	}
 	if news.Removed {
-		g := l.group(o.Call.Group)
-		g.Rests.End(model.RestRefused)
-		l.last.Removal, g.Last.Removal = o.Ended, o.Ended
+		l.group(o.Call.Group).Removed(o.Ended)
+		l.last.Removal = o.Ended
 	}
 	l.nodes.put(o.Call.Node, n)
 }
