@@ -103,7 +103,7 @@ func (m *maker) together(steps [][]removal.Step) {
 		case begins(steps[i], model.Untaint):
 		case (w.back > 0 || stays > 0) && (stage == model.Tainted || stage == model.Evicting) &&
 			n.Standing.Busy == nil && n.Standing.AwaitVersion == "":
-			steps[i] = untaint(model.AllOrNothing, "another node of its group stays, and the group goes as a whole")
+			steps[i] = untaint(gate.Whole("another node of it stays", ""))
 		case !begins(steps[i], model.Remove):
 		case w.ready < w.leaving:
 			steps[i] = nil
@@ -152,7 +152,7 @@ func (m *maker) removeWhole(g *model.Group, w *whole, steps []removal.Step) []re
 		m.wakeAt(until)
 		return nil
 	case v != nil:
-		return untaint(v.Reason, v.Detail)
+		return untaint(v)
 	case g.CloudChooses:
 		steps[0].Whole = w.leaving
 	}
@@ -163,6 +163,6 @@ func begins(steps []removal.Step, verb model.Verb) bool {
 	return len(steps) > 0 && steps[0].Verb == verb
 }
 
-func untaint(reason model.Reason, why string) []removal.Step {
-	return []removal.Step{{Verb: model.Untaint, Reason: reason, Why: why}}
+func untaint(v *model.Verdict) []removal.Step {
+	return []removal.Step{{Verb: model.Untaint, Reason: v.Reason, Why: v.Detail}}
 }

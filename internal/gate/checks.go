@@ -84,8 +84,7 @@ var unsure = check{"unsure", func(q question) *model.Verdict {
 	if !q.group.Unsure {
 		return nil
 	}
-	return &model.Verdict{Reason: model.GroupPaused, Fix: "the next read of the cloud",
-		Detail: "the last write to it failed, and the cloud has not been read since"}
+	return writeFailed(", and the cloud has not been read since", "the next read of the cloud")
 }}
 
 // neverStarted: a node of the group did not become ready. It is named.
@@ -116,8 +115,9 @@ var paused = check{"paused", func(q question) *model.Verdict {
 	if !r.Stands(q.snap.Now) {
 		return nil
 	}
-	return &model.Verdict{Reason: model.GroupPaused, Detail: "the last write to it failed: " + r.Message,
-		Until: r.Until, Fix: "time"}
+	v := writeFailed(because(r.Message), "time")
+	v.Until = r.Until
+	return v
 }}
 
 // The provider holds the group. A repair removes machines and cancels requests, and
@@ -172,9 +172,9 @@ var refused = check{"refused", func(q question) *model.Verdict {
 	if !r.Stands(q.snap.Now) {
 		return nil
 	}
-	return &model.Verdict{Reason: model.Cooldown, Since: r.Since,
-		Until: r.Until, Fix: "time, and a fix for what the cloud says",
-		Detail: fmt.Sprintf("for %s, since removals in its group were refused: %s", r.Length, r.Message)}
+	v := Cooldown(r.Length, "refused removal in its group", r.Message)
+	v.Since, v.Until, v.Fix = r.Since, r.Until, "time, and a fix for what the cloud says"
+	return v
 }}
 
 // tooMany and tooFew: the group has not reached its target. A node that is not ready
@@ -197,10 +197,3 @@ var tooFew = check{"too few", func(q question) *model.Verdict {
 	return &model.Verdict{Reason: model.TargetNotReached, Fix: "they arrive, or are given up",
 		Detail: fmt.Sprintf("its group wants %d nodes, and %d are missing", g.Expected, max(g.Missing, g.ComingNodes))}
 }}
-
-func because(why string) string {
-	if why == "" {
-		return ""
-	}
-	return ": " + why
-}

@@ -5,6 +5,7 @@
 // making writes to already. What flows out: nil, or a verdict that says why not
 // and when that ends. Each check is one small function with one wording; order
 // says which checks an operation runs, and which of them speaks first.
+// Words that others of decide use for the same reasons are in words.go.
 //
 // What concerns one node or pod, and what is counted down as a plan grows
 // (maximums, minimums, shares, rates), is not asked here.

@@ -107,7 +107,7 @@ var causes = []struct {
 	{"refused", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
 		g.Rests.Put(model.Rest{Cause: model.RestRefused, Until: now.Add(time.Minute),
 			Length: 5 * time.Minute, Message: "protected"})
-	}, "Cooldown (for 5m0s, since removals in its group were refused: protected)"},
+	}, "Cooldown (5m0s after the last refused removal in its group: protected)"},
 	{"too many", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.UnreadyNodes = 1 },
 		"TargetNotReached (its group wants 2 nodes, and has 1 more)"},
 	{"too few", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.Missing = 1 },

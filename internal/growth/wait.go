@@ -131,8 +131,9 @@ func (g *Group) whyUnmade(in *provider.Instance, rec *machine, now time.Time) (*
 }
 
 // noteLoss takes in that an instance without a node has lost the one that it had, and reports
-// whether it has. Only a picture that began after the loss can show that the machine is still there. While the
-// cluster is unhealthy the time of such machines does not run: people are at work.
+// whether it has. Only a picture that began after the loss can show that the machine is still
+// there. While the cluster is unhealthy the time of such machines does not run: people are at
+// work.
 func (f *Fold) noteLoss(rec *machine, u *model.Unit) bool {
 	if u != nil && rec.lost.IsZero() && !u.Lost.IsZero() {
 		// A leader before us saw it, or found it so.

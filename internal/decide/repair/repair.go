@@ -200,8 +200,8 @@ func (f *finder) held(g *model.Group, w model.Waiting, force bool) *model.Verdic
 		return &model.Verdict{Reason: model.InstanceHeld, Detail: w.Hold}
 	}
 	if g.CloudChooses && len(g.Instances) > 1 {
-		return &model.Verdict{Reason: model.AllOrNothing, Detail: "the cloud would choose which machine of the group ends",
-			Fix: "it registers, and all of them can go; or a person ends it"}
+		return gate.Whole("the cloud would choose which of its machines ends",
+			"it registers, and all of them can go; or a person ends it")
 	}
 	if w.Err == nil {
 		for _, n := range f.strangers {

@@ -53,29 +53,21 @@ type lasts struct {
 // cooldown says which delay after something that happened is not over yet.
 func cooldown(now time.Time, p model.ScaleDownPolicy, last lasts) *model.Verdict {
 	for _, c := range []struct {
-		what  string
-		since time.Time
-		delay time.Duration
-		flag  string
+		what, why string
+		since     time.Time
+		delay     time.Duration
 	}{
-		{"scale-up", last.growth, p.DelayAfterAdd, "--scale-down-delay-after-add"},
-		{"removal", last.removal, p.DelayAfterDelete, "--scale-down-delay-after-delete"},
-		{"failed removal" + of(last.why), last.failure, p.DelayAfterFailure, "--scale-down-delay-after-failure"},
+		{"scale-up", "", last.growth, p.DelayAfterAdd},
+		{"removal", "", last.removal, p.DelayAfterDelete},
+		{"failed removal", last.why, last.failure, p.DelayAfterFailure}, // why: nothing where it is not known any more
 	} {
 		if until := c.since.Add(c.delay); !c.since.IsZero() && until.After(now) {
-			return &model.Verdict{Reason: model.Cooldown,
-				Detail: fmt.Sprintf("%s after the last %s", c.delay, c.what), Until: until}
+			v := gate.Cooldown(c.delay, c.what, c.why)
+			v.Until = until
+			return v
 		}
 	}
 	return nil
-}
-
-// of is what failed, as a part of a sentence; nothing where it is not known any more.
-func of(why string) string {
-	if why == "" {
-		return ""
-	}
-	return " (" + why + ")"
 }
 
 // turns is the time within which each class of waiting pods has its turn, even if one
@@ -149,8 +141,9 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 func (b *starts) resting(g *model.Group, group int) *model.Verdict {
 	local := b.Policy.ScaleDown.LocalDelays
 	if len(b.Growing) > 0 && (!local || b.Growing[group]) {
-		return &model.Verdict{Reason: model.Cooldown, Detail: "a scale-up is under way",
-			Fix: fmt.Sprintf("%s after its end", b.Policy.ScaleDown.DelayAfterAdd)}
+		v := gate.Cooldown(b.Policy.ScaleDown.DelayAfterAdd, "scale-up, which is under way", "")
+		v.Fix = "its end, and time"
+		return v
 	}
 	if local {
 		return cooldown(b.Snapshot.Now, b.Policy.ScaleDown, lasts{g.LastGrowth, g.LastRemoval, g.LastFailure, g.FailureWhy})

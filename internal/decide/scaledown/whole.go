@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
@@ -57,8 +58,7 @@ func (f *finder) whole(group int, members []*candidate) *model.Verdict {
 		if n.Kind == model.Coming {
 			reason = model.TargetNotReached
 		}
-		return &model.Verdict{Reason: model.AllOrNothing,
-			Detail: fmt.Sprintf("the group goes as a whole, and %s stays: %s", n.Name, reason), Fix: "that node can go, too"}
+		return gate.OneStays(n.Name, string(reason))
 	}
 	if w := f.minimums.weight(members); f.minimums.cores < w.MilliCPU || f.minimums.memory < w.Memory {
 		return &model.Verdict{Reason: model.MinimalResourceLimit,
@@ -91,9 +91,8 @@ func Unnamed(s *model.Snapshot, g *model.Group) *model.Verdict {
 		return nil
 	}
 	if len(g.Waiting) > 0 {
-		return &model.Verdict{Reason: model.AllOrNothing,
-			Detail: fmt.Sprintf("the group goes as a whole, and its machine %s has no node", g.Waiting[0].Instance),
-			Fix:    "it registers, or a person ends it"}
+		return gate.Whole(fmt.Sprintf("its machine %s has no node", g.Waiting[0].Instance),
+			"it registers, or a person ends it")
 	}
 	var youngest *model.Node
 	for i := range s.Nodes {
@@ -109,10 +108,10 @@ func Unnamed(s *model.Snapshot, g *model.Group) *model.Verdict {
 	if youngest == nil {
 		return nil
 	}
-	return &model.Verdict{Reason: model.AllOrNothing, Until: youngest.Object.CreationTimestamp.Add(Unlisted),
-		Detail: fmt.Sprintf("the group goes as a whole, and node %s, which came less than %s ago and is in no group, "+
-			"may be one of it", youngest.Name, Unlisted),
-		Fix: "time, or the group lists it"}
+	v := gate.Whole(fmt.Sprintf("node %s, which came less than %s ago and is in no group, may be one of it",
+		youngest.Name, Unlisted), "time, or the group lists it")
+	v.Until = youngest.Object.CreationTimestamp.Add(Unlisted)
+	return v
 }
 
 // moveAll commits all members, or none.
@@ -134,10 +133,7 @@ func (m *mover) moveAll(members []*candidate) *model.Verdict {
 		copy(m.Room.Budgets, budgets)
 		m.receivers = receivers
 		if why != nil {
-			name := m.Snapshot.Nodes[c.node].Name
-			why = &model.Verdict{Reason: model.AllOrNothing,
-				Detail: fmt.Sprintf("the group goes as a whole, and %s stays: %s (%s)", name, why.Reason, why.Detail),
-				Fix:    "that node can go, too"}
+			why = gate.OneStays(m.Snapshot.Nodes[c.node].Name, fmt.Sprintf("%s (%s)", why.Reason, why.Detail))
 		}
 		return why
 	}
