@@ -93,3 +93,22 @@ func TestNoTimeOfAUnitLiesAhead(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+// TestAbsenceIsCountedInARow: a group that is only remembered is forgotten when three pictures
+// in a row lack it.
+func TestAbsenceIsCountedInARow(t *testing.T) {
+	g, f := New("g"), &Fold{}
+	for i, lacks := range []bool{true, true, false, true, true, true} {
+		f.Turn, f.Seen = uint64(i+1), &model.Observation{}
+		f.Seen.Inventory.AsOf = t0.Add(time.Duration(i) * time.Minute)
+		if !lacks {
+			g.Target(f, &provider.Group{ID: "g", Err: &provider.Error{Kind: provider.Unavailable}}, false)
+		}
+		for range 2 { // the same picture again is no other one
+			g.CountAbsence(f, false)
+		}
+		if got, want := g.Forgotten(f, false), i == 5; got != want {
+			t.Errorf("after picture %d: forgotten is %t, want %t", i+1, got, want)
+		}
+	}
+}
