@@ -62,6 +62,22 @@ func TestRandomWorlds(t *testing.T) {
 }
 
 // playRandom plays one world to its end.
+// TestWorldsThatFailed plays worlds that failed for a reason of the world's or the checker's own, or
+// in so long a way that no short script shows it.
+func TestWorldsThatFailed(t *testing.T) {
+	for seed, why := range map[uint64]string{
+		3856173913: "a node was bought while the evicted pod ended whose room was free then",
+		843605700:  "three classes were tried again each hour, at times of their own",
+		122344322:  "a pod that nobody buys a node for ended on a new node, which counted as of no use",
+	} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			if _, err := playRandom(t, seed, false, drawScript); err != nil {
+				t.Errorf("%s: %v", why, err)
+			}
+		})
+	}
+}
+
 func playRandom(t *testing.T, seed uint64, tell bool,
 	script func(seed uint64) (string, time.Duration)) (book drainBook, err error) {
 	text, lasts := script(seed)

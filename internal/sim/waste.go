@@ -110,7 +110,7 @@ func (b *wasteBook) cycle(ck *checker, c model.Cycle) {
 		n := &s.Nodes[i]
 		// However the loop reads a ready node that differs from its template: that pods do not go
 		// there can be seen.
-		if n.Object == nil || n.Kind == model.Leaving || n.Group < 0 || n.Occupants > 0 ||
+		if n.Object == nil || n.Kind == model.Leaving || n.Group < 0 || !bare(n) ||
 			n.Object.Spec.Unschedulable || !model.NodeReady(n.Object) {
 			continue
 		}
@@ -127,6 +127,13 @@ func (b *wasteBook) cycle(ck *checker, c model.Cycle) {
 			delete(b.ready, name)
 		}
 	}
+}
+
+// bare reports whether a node has no pods but its own. To the scheduler a pod that nobody buys a
+// node for has its room until it has ended, also where another is to have it.
+func bare(n *model.Node) bool {
+	const own = model.FromDaemonSet | model.Mirror | model.Finished
+	return n.Occupants == 0 && !slices.ContainsFunc(n.Bound, func(p model.Pod) bool { return p.Flags&own == 0 })
 }
 
 // forgive drops the verdicts that no longer hold. It runs in each cycle: the node that proves it
