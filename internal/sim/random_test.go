@@ -61,7 +61,6 @@ func TestRandomWorlds(t *testing.T) {
 	}
 }
 
-// playRandom plays one world to its end.
 // TestWorldsThatFailed plays worlds that failed for a reason of the world's or the checker's own, or
 // in so long a way that no short script shows it.
 func TestWorldsThatFailed(t *testing.T) {
@@ -78,6 +77,7 @@ func TestWorldsThatFailed(t *testing.T) {
 	}
 }
 
+// playRandom plays one world to its end.
 func playRandom(t *testing.T, seed uint64, tell bool,
 	script func(seed uint64) (string, time.Duration)) (book drainBook, err error) {
 	text, lasts := script(seed)
