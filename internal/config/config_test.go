@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -235,6 +236,13 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--drain-priority-config=1:-1"}, []string{"--drain-priority-config", `"1:-1"`, "at least 0"}},
 		{[]string{"--drain-priority-config=1:9223372037"}, []string{"--drain-priority-config", `"1:9223372037"`}},
 		{[]string{"--drain-priority-config=1:20,0:5,+1:60"}, []string{"--drain-priority-config", `"+1:60"`, "twice"}},
+		{[]string{"--leader-elect-resource-namespace=../.."}, []string{"--leader-elect-resource-namespace", `"../.."`}},
+		{[]string{"--leader-elect-resource-namespace= "}, []string{"--leader-elect-resource-namespace", `" "`}},
+		{[]string{"--leader-elect-resource-namespace=a\nb"}, []string{"--leader-elect-resource-namespace"}},
+		{[]string{"--leader-elect-resource-namespace=" + strings.Repeat("a", 300)}, []string{"--leader-elect-resource-namespace"}},
+		{[]string{"--namespace=my.own"}, []string{"--namespace", `"my.own"`}},
+		{[]string{"--allowed-scheduler-names=a,,b"}, []string{"--allowed-scheduler-names", `""`}},
+		{[]string{"--bypassed-scheduler-names=my scheduler"}, []string{"--bypassed-scheduler-names", `"my scheduler"`}},
 		{[]string{"--no-such-flag"}, []string{"no-such-flag"}},
 		{[]string{"--scan-interval=0", "--max-nodes-total=-1"}, []string{"--scan-interval", "--max-nodes-total"}},
 	} {
@@ -332,12 +340,76 @@ func TestPriceFile(t *testing.T) {
 		"a: .inf\n":         "a",
 		"- a\n":             "map",
 		"a: 1\n---\nb: 2\n": "more than one",
+		"a: 1\n...\nb: 2\n": "want one YAML document",
+		"# none\n---\n":     "no price",
 	} {
 		file := write(t, "prices.yaml", text)
 		if _, err := ReadPrices(file); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), file) {
 			t.Errorf("%q: error %v", text, err)
 		}
+	}
+}
+
+// TestPriceFileWithAHead: comments alone are no document, and neither is a directive.
+func TestPriceFileWithAHead(t *testing.T) {
+	for _, text := range []string{
+		"# our prices\n---\na: 1\n", "%YAML 1.1\n---\na: 1\n", "# ours\n%YAML 1.1\n---\na: 1\n", "---\na: 1\n...\n",
+		"a: 1\n---\n# no more\n", "a: 1\n...\n# no more\n", "{a: 1}\n", "\ufeffa: 1\n", "a: 1\r\n...\r\n",
+		"# one\n---\n# two\n---\na: 1\n",
+	} {
+		prices, err := ReadPrices(write(t, "prices.yaml", text))
+		if diff := cmp.Diff(map[string]float64{"a": 1}, prices); err != nil || diff != "" {
+			t.Errorf("%q: %v\n%s", text, err, diff)
+		}
+	}
+}
+
+// TestSchedulerNamesWithBlanks: a blank after a comma is part of no name.
+func TestSchedulerNamesWithBlanks(t *testing.T) {
+	c := mustParse(t, "--allowed-scheduler-names=default-scheduler, mine", "--bypassed-scheduler-names= a ,b")
+	want := [][]string{{"default-scheduler", "mine"}, {"a", "b"}}
+	if diff := cmp.Diff(want, [][]string{c.Policy.ScaleUp.Allowed, c.Policy.ScaleUp.Bypassed}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWarnings: what is accepted, and most likely not meant, is one warning.
+func TestWarnings(t *testing.T) {
+	prices := write(t, "prices.yaml", "a: 1\n")
+	for _, c := range []struct {
+		args []string
+		want []string // none: no warning
+	}{
+		{[]string{"--scale-down-utilization-threshold=1"}, nil},
+		{[]string{"--scale-down-utilization-threshold=50"},
+			[]string{"--scale-down-utilization-threshold=50", "every node counts as little used", "0.5 is 50 %"}},
+		{[]string{"--scale-down-gpu-utilization-threshold=1e300"},
+			[]string{"--scale-down-gpu-utilization-threshold=1e+300", "every node counts as little used"}},
+		{[]string{"--price-file=" + prices}, []string{"--price-file has no effect", "--expander=price"}},
+		{[]string{"--price-file=" + prices, "--expander=random,price"}, nil},
+	} {
+		_, warnings, err := parse(t, append(c.args, "--cloud-provider=kwok")...)
+		if err != nil || len(warnings) != min(1, len(c.want)) {
+			t.Errorf("%v: %v, warnings %q", c.args, err, warnings)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(warnings[0], want) {
+				t.Errorf("%v: %q does not say %q", c.args, warnings[0], want)
+			}
+		}
+	}
+}
+
+// TestPricesFromAPipe: a pipe that nobody writes into would be read for ever.
+func TestPricesFromAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "prices")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadPrices(pipe); err == nil || !strings.Contains(err.Error(), pipe+" is not a regular file") {
+		t.Error(err)
 	}
 }
 

@@ -326,6 +326,8 @@ func (f *Flags) Config() (Config, []string, error) {
 	c.Policy.Rules.Passing.Startup = slices.Concat(c.Policy.Rules.Passing.Startup, f.ignoreTaints)
 	c.Policy.ScaleDown.Drain.MaxGrace = time.Duration(f.graceSeconds) * time.Second
 	c.Policy.ScaleDown.Drain.Levels = f.levels
+	c.Policy.ScaleUp.Allowed = trimmed(c.Policy.ScaleUp.Allowed)
+	c.Policy.ScaleUp.Bypassed = trimmed(c.Policy.ScaleUp.Bypassed)
 	if c.Leader.Namespace == "" {
 		c.Leader.Namespace = c.Cluster.Namespace
 	}
@@ -346,7 +348,7 @@ func (f *Flags) Config() (Config, []string, error) {
 	if len(errs) > 0 {
 		return Config{}, nil, errors.Join(errs...)
 	}
-	warnings := f.warnings(c.Cloud)
+	warnings := append(f.warnings(c.Cloud), doubtful(&c)...)
 	if c.Loop.ScanInterval >= c.HTTP.MaxInactivity {
 		warnings = append(warnings, fmt.Sprintf("--scan-interval=%s is not below --max-inactivity=%s: in a quiet cluster, "+
 			"liveness probes fail and restart Plimsoll", c.Loop.ScanInterval, c.HTTP.MaxInactivity))
@@ -365,6 +367,30 @@ func (f *Flags) Config() (Config, []string, error) {
 	return c, warnings, nil
 }
 
+// doubtful has a line for each value that is accepted, and is most likely not meant.
+func doubtful(c *Config) []string {
+	var out []string
+	for flag, share := range map[string]float64{
+		"scale-down-utilization-threshold":     c.Policy.ScaleDown.Threshold,
+		"scale-down-gpu-utilization-threshold": c.Policy.ScaleDown.GPUThreshold,
+	} {
+		if share > 1 {
+			out = append(out, fmt.Sprintf("--%s=%v is above 1: every node counts as little used; 0.5 is 50 %%", flag, share))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// trimmed gives names without the blanks around them.
+func trimmed(names []string) []string {
+	var out []string
+	for _, name := range names {
+		out = append(out, strings.TrimSpace(name))
+	}
+	return out
+}
+
 // warnings has a line for each flag that was given and does nothing here.
 func (f *Flags) warnings(cloud Cloud) []string {
 	var out []string
@@ -373,6 +399,9 @@ func (f *Flags) warnings(cloud Cloud) []string {
 		if form == "" && f.set.Changed(name) {
 			out = append(out, fmt.Sprintf("--%s has no effect: %s", name, e.Groups))
 		}
+	}
+	if f.priceFile != "" && !slices.Contains(strings.Split(f.expanders, ","), model.ByPrice.String()) {
+		out = append(out, "--price-file has no effect: only --expander=price reads it")
 	}
 	slices.Sort(out)
 	for _, s := range f.sections {

@@ -213,6 +213,9 @@ const aboveZero = "0 is refused"
 // slowClient is why Plimsoll's client is faster.
 const slowClient = "a client that is slower than the server makes every scale-up wait"
 
+// aboveOne: a share that the Cluster Autoscaler accepts without a word.
+const aboveOne = "above 1 every node counts as little used, and a warning says so"
+
 var differs = map[string]Difference{
 	"address":                     {"", "/livez and /readyz are served there too", true},
 	"bypassed-scheduler-names":    {"", "they need not be among --allowed-scheduler-names", true},
@@ -244,6 +247,9 @@ var differs = map[string]Difference{
 	"startup-taint-prefix":         {"", startTaint, true},
 	"v":                            {"", "4 and above show details of each cycle", true},
 	"write-status-configmap":       {"", "it also has what must survive a restart", true},
+
+	"scale-down-utilization-threshold":     {"", aboveOne, true},
+	"scale-down-gpu-utilization-threshold": {"", aboveOne, true},
 }
 
 // DifferenceOf is empty for a flag that is as it is in the Cluster Autoscaler.

@@ -23,9 +23,9 @@ func (f *Flags) scaleDown() {
 			"how long a node must be unneeded before it is removed")
 		s.Float64Var(&d.Threshold, "scale-down-utilization-threshold", d.Threshold,
 			"a node can be unneeded if its pods request less than this share of its CPU and of its "+
-				"memory, 0 to 1")
+				"memory, 0 to 1: 0.5 is 50 %; above 1 every node counts as little used")
 		s.Float64Var(&d.GPUThreshold, "scale-down-gpu-utilization-threshold", d.GPUThreshold,
-			"the same for the accelerators of nodes that have some, 0 to 1")
+			"the same for the accelerators of nodes that have some")
 		s.BoolVar(&d.IgnoreDaemons, "ignore-daemonsets-utilization", d.IgnoreDaemons,
 			"do not count pods of DaemonSets in a node's utilization")
 		s.BoolVar(&d.IgnoreMirror, "ignore-mirror-pods-utilization", d.IgnoreMirror,
@@ -155,7 +155,7 @@ func (f *Flags) checkScaleDown(p *model.ScaleDownPolicy, wrong func(flag, format
 	for flag, share := range map[string]float64{
 		"scale-down-utilization-threshold": p.Threshold, "scale-down-gpu-utilization-threshold": p.GPUThreshold,
 	} {
-		// Above 1 every node counts as little used.
+		// Above 1 is a warning only: some want it, as with the Cluster Autoscaler.
 		if !(share >= 0) || math.IsInf(share, 0) {
 			wrong(flag, "%v is not a share of a node: 0.5 is half of it", share)
 		}

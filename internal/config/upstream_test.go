@@ -85,7 +85,7 @@ func TestEdgesOfTheirFlags(t *testing.T) {
 		{"max-node-group-backoff-duration", "3m", true}, {"max-node-group-backoff-duration", "0s", true},
 		{"scan-interval", "4m", false}, {"scan-interval", "5m", true}, {"max-inactivity", "10s", true},
 		{"kube-client-qps", "-1", false}, {"kube-client-qps", "0", false}, {"kube-client-burst", "0", false},
-		{"scale-down-utilization-threshold", "1.1", false}, {"scale-down-gpu-utilization-threshold", "0", false},
+		{"scale-down-utilization-threshold", "1.1", true}, {"scale-down-gpu-utilization-threshold", "0", false},
 		{"scale-down-unneeded-time", "0s", false}, {"max-pod-eviction-time", "0s", false},
 		{"max-bulk-soft-taint-count", "0", false}, {"max-graceful-termination-sec", "0", false},
 		{"max-total-unready-percentage", "0", false}, {"ok-total-unready-count", "0", false},

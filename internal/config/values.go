@@ -1,9 +1,10 @@
 package config
 
 import (
-	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"net"
@@ -12,11 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
+	"go.yaml.in/yaml/v2"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -123,16 +124,45 @@ func (f *Flags) check(c *Config) []error {
 	if c.Logging.Format != "text" && c.Logging.Format != "json" {
 		wrong("logging-format", "%q is neither text nor json", c.Logging.Format)
 	}
-	for flag, s := range map[string]string{"namespace": c.Cluster.Namespace, "leader-elect-resource-name": c.Leader.Name,
-		"status-config-map-name": c.Report.StatusConfigMap} {
-		if s == "" {
-			wrong(flag, "it must not be empty")
-		} else if no := validation.IsDNS1123Subdomain(s); len(no) > 0 {
-			wrong(flag, "%q is not a name that the API server accepts: %s", s, no[0])
+	checkNames(c, wrong)
+	for flag, names := range map[string][]string{
+		"allowed-scheduler-names": c.Policy.ScaleUp.Allowed, "bypassed-scheduler-names": c.Policy.ScaleUp.Bypassed,
+	} {
+		for _, name := range names {
+			// The API server accepts more in a pod, but nobody names a scheduler like this.
+			if name == "" || strings.ContainsFunc(name, unicode.IsSpace) {
+				wrong(flag, "%q is not the name of a scheduler", name)
+			}
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
+}
+
+// checkNames finds names that the API server would reject.
+func checkNames(c *Config, wrong func(flag, format string, args ...any)) {
+	check := func(flag, name string, rule func(string) []string) {
+		if name == "" {
+			wrong(flag, "it must not be empty")
+		} else if no := rule(name); len(no) > 0 {
+			wrong(flag, "%q is not a name that the API server accepts: %s", name, no[0])
+		}
+	}
+	check("namespace", c.Cluster.Namespace, validation.IsDNS1123Label)
+	if lease := c.Leader.Namespace; lease != "" && lease != c.Cluster.Namespace {
+		check("leader-elect-resource-namespace", lease, validation.IsDNS1123Label)
+	}
+	check("leader-elect-resource-name", c.Leader.Name, validation.IsDNS1123Subdomain)
+	check("status-config-map-name", c.Report.StatusConfigMap, validation.IsDNS1123Subdomain)
+}
+
+// CheckNames is an error if the API server would reject a name in the configuration.
+func CheckNames(c Config) error {
+	var errs []error
+	checkNames(&c, func(flag, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
+	})
+	return errors.Join(errs...)
 }
 
 // checkKeys finds what cannot be the key of a taint or a label, and would silently match
@@ -196,28 +226,37 @@ func (f *Flags) checkLeader(l LeaderElection, wrong func(flag, format string, ar
 // ReadPrices reads a price file: a YAML map of node group or instance type to
 // the price of one node per hour, in one currency throughout.
 func ReadPrices(file string) (map[string]float64, error) {
+	// A read of a pipe could wait forever, and would ignore the signal to end.
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("cannot read the prices: %s is not a regular file", file)
+	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the prices: %w", err)
 	}
-	if several(text) {
-		return nil, fmt.Errorf("%s: there is more than one YAML document in it; write all prices into one", file)
-	}
-	var raw map[string]any
-	if err := yaml.UnmarshalStrict(text, &raw); err != nil {
-		return nil, fmt.Errorf("%s: want a map of node group or instance type to price: %w", file, err)
+	raw, err := onlyDocument(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if len(raw) == 0 {
 		return nil, fmt.Errorf("%s: there is no price in it", file)
 	}
 	prices := make(map[string]float64, len(raw))
 	for _, key := range slices.Sorted(maps.Keys(raw)) {
-		price, ok := raw[key].(float64)
+		var price float64
+		switch n := raw[key].(type) {
+		case int:
+			price = float64(n)
+		case uint64:
+			price = float64(n)
+		case float64:
+			price = n
+		default:
+			return nil, fmt.Errorf("%s: %s: %v is not a number", file, key, n)
+		}
 		switch {
 		case key == "":
 			return nil, fmt.Errorf("%s: a price without a name", file)
-		case !ok:
-			return nil, fmt.Errorf("%s: %s: %v is not a number", file, key, raw[key])
 		case !(price >= 0) || math.IsInf(price, 0):
 			return nil, fmt.Errorf("%s: %s: %v is not a price", file, key, price)
 		}
@@ -226,17 +265,25 @@ func ReadPrices(file string) (map[string]float64, error) {
 	return prices, nil
 }
 
-// several reports whether a YAML text has more than one document, of which a parser would
-// read the first only.
-func several(text []byte) bool {
-	documents := 0
-	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
-		document, err := reader.Read()
-		if err != nil {
-			return documents > 1
-		}
-		if len(bytes.TrimSpace(document)) > 0 {
-			documents++
+// onlyDocument reads the one document of a YAML text to the end. One of nothing but
+// comments does not count. sigs.k8s.io/yaml would drop what follows the first one.
+func onlyDocument(text []byte) (map[string]any, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.SetStrict(true)
+	var only map[string]any
+	for {
+		var document map[string]any
+		err := decoder.Decode(&document)
+		switch {
+		case errors.Is(err, io.EOF):
+			return only, nil
+		case err != nil:
+			return nil, fmt.Errorf("want one YAML document, a map of node group or instance type to price: %w", err)
+		case document == nil:
+		case only != nil:
+			return nil, errors.New("there is more than one YAML document in it; write all prices into one")
+		default:
+			only = document
 		}
 	}
 }
