@@ -298,14 +298,20 @@ func TestConfidential(t *testing.T) {
 		HTTPS_PROXY=http://user:pa/ss@proxy:3128 HTTPS_PROXY=user:s3cret@proxy:3128 HTTPS_PROXY=//user:s3cret@proxy:3128
 		PROXIES=http://proxy:3128/a,user:s3cret@proxy:3128 PROXIES=https=http://user:s3cret@proxy:3128
 		DSN=user:s3cret@tcp(db:3306)/prod URL=postgres://u:$(PW)@h,postgres://u:s3cret@h URL=postgres://u:s3cret$(PW)@h
-		URL=postgres://u:$$(PW)@h URL=postgres://u:s3cret@$(HOST) PLAIN=AKIAIOSFODNN7EXAMPLE`
+		URL=postgres://u:$$(PW)@h URL=postgres://u:s3cret@$(HOST) PLAIN=AKIAIOSFODNN7EXAMPLE
+		DB_PASS=x SMTP_PW=x ENCRYPTION_KEY=x ENCRYPTIONKEY=x KEY=x SIGNING_KEY_2=x COOKIE=x SESSION_COOKIE=x AUTHORIZATION=x JWT=x
+		SLACK_WEBHOOK=x WEBHOOK_URL=https://h/x HOOK=https://hooks.slack.com/services/T0/B0/x GITHUB=ghp_abcdefABCDEF012345
+		GITHUB=gho_abcdefABCDEF012345 GITHUB=github_pat_abcdef_ABCDEF GITLAB=glpat-abc-DEF012 SLACK=xoxb-12-ab SLACK=xoxp-12-ab
+		PLAIN=eyJhbGciOiJI.eyJzdWIiOiIx.abc URL=https://h/?user=a&password=b`
 	const shown = `PWD=/work COMMIT_AUTHOR=x SIGNING_AUTHORITY=x cluster-authoritative=true GITHUB_PAT_FILE=/etc/x
 		SCAN_PATTERN=x AWS_WEB_IDENTITY_TOKEN_FILE=/var/run/token SECRET_PATH=/etc/x AWS_SECRET_ACCESS_KEY=
 		AWS_SECRET_ACCESS_KEY=$(FROM_ELSEWHERE) AWS_REGION=eu-west-1 AWS_ROLE_ARN=arn:aws:iam::1:role/a
 		HTTPS_PROXY=http://proxy:3128 HTTPS_PROXY=http://user@proxy:3128 HTTPS_PROXY=user@proxy:3128 HTTPS_PROXY=proxy:3128
 		REPOSITORY=git@example.com:a/b AWS_ROLE_ARN=arn:aws:iam::1:role/a@example.com IMAGE=example.com/a:v1@sha256:0123
 		URL=postgres://u:$(PW)@h URL=u:$(PW)@h URL=postgres://$(USER):$(PW)@$(HOST):$(PORT)/prod
-		URL=$(SCHEME)://$(USER):$(PW)@h`
+		URL=$(SCHEME)://$(USER):$(PW)@h KWOK_GROUP_LABEL_KEY=rack TAINT_KEY=a TOPOLOGY_KEY=zone SSH_PUBLIC_KEY=x gpu-tag-key=a
+		BYPASS=true PASS_THROUGH=true KEYBOARD=de MONKEY=x KMS_KEY_ID=x WEBHOOK_PORT=9443 ENABLE_WEBHOOKS=true KEY_FILE=/etc/x
+		COMPASS=x AUTHORIZATION_MODE=RBAC NAME=xoxo-cluster`
 	check := func(text string, want bool) {
 		if name, value, _ := strings.Cut(text, "="); confidential(name, value) != want {
 			t.Errorf("%s: %t", text, !want)
@@ -314,7 +320,19 @@ func TestConfidential(t *testing.T) {
 	for text := range strings.FieldsSeq(secret) {
 		check(text, true)
 	}
-	check("PLAIN=-----BEGIN RSA PRIVATE KEY-----\nx", true)
+	for _, text := range []string{
+		"PLAIN=-----BEGIN RSA PRIVATE KEY-----\nx", "AUTHORIZATION=Basic dTpw", "HEADER=Bearer abc.def", "HEADER=Authorization: basic dTpw",
+		"DSN=user=u password=hunter2 host=h", "DSN=user=u password = 'hunter2'", "DSN=user=u password=$(A)hunter2",
+		"CONN=Server=h;Uid=u;Pwd=hunter2;", "CONN=AccountName=a;AccountKey=abc==", `JSON={"client_secret": "x"}`,
+	} {
+		check(text, true)
+	}
+	for _, text := range []string{
+		"DSN=user=u password=$(PW) host=h", "CONN=Server=h;Pwd=$(PW);Encrypt=true", "HEADER=Bearer $(TOKEN)", "TIER=Basic",
+		"NOTE=the basic settings", `JSON={"password": "$(PW)"}`,
+	} {
+		check(text, false)
+	}
 	for text := range strings.FieldsSeq(shown) {
 		check(text, false)
 	}

@@ -7,11 +7,21 @@ var (
 	// too many is a reference too many, which is told; one too few is a secret in a
 	// file that goes into version control.
 	secretName = regexp.MustCompile(`(?i)(secret|passw|token|credential|access[-_.]?key|private[-_.]?key|api[-_.]?key|` +
-		`passphrase|bearer|[-_.]pwd([-_.]|$)|(^|[-_.])(auth|pat)([-_.]|$))`)
+		`passphrase|bearer|cookie|jwt|[-_.]pwd([-_.]|$)|(^|[-_.])(auth|pat)([-_.]|$)|(^|[-_.])(pass|pw|authorization)$|` +
+		`webhook([-_.]ur[il])?$|(^|[-_.]|encryption|signing|account)key([-_.]?[0-9]+)?$)`)
+	// labelKey ends the names of those whose key is the name of something, or is public.
+	labelKey = regexp.MustCompile(`(?i)(label|taint|toleration|annotation|tag|topology|group|sort|public)[-_.]?key$`)
 	// whereItIs ends the names of those that only say in which file it is.
 	whereItIs = regexp.MustCompile(`(?i)[-_.](file|path|dir)$`)
-	// secretValue finds secrets by their form: keys of AWS, and private keys.
-	secretValue = regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY`)
+	// secretValue finds secrets by their form: keys of AWS, private keys, tokens of GitHub, GitLab and Slack, webhooks
+	// of Slack, and signed tokens (JWT).
+	secretValue = regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|` +
+		`\b(gh[opsru]_|github_pat_|glpat-)\w|\bxox[abeprs]-|\bhooks\.slack\.com/services/|` +
+		`\beyJ[-\w]+\.eyJ[-\w]+\.`)
+	// namedInside finds secrets that have a name inside the value: in the settings of a connection, in a query, in JSON,
+	// or behind the scheme of an Authorization header. unknownText stands for each $(NAME).
+	namedInside = regexp.MustCompile(`(?i)(\b|_)(password|passwd|pwd|secret|token|auth|(account|access)[-_]?key)["']?\s*[=:]\s*` +
+		`[^\s;&,]*[^\s;&,"'}` + unknownText + `]|(^|[:=]\s*)(basic|bearer)\s+[^\s` + unknownText + `]{4}`)
 	// withPassword finds addresses that have a password in them, by themselves or in a
 	// list: with a scheme, where a password may be written as no address allows it, or
 	// without one, as proxies and databases are often given.
@@ -20,15 +30,20 @@ var (
 	aReference = regexp.MustCompile(`^\$\([-._a-zA-Z][-._a-zA-Z0-9]*\)$`)
 )
 
+// unknownText stands for a reference where a secret is looked for: it is no part of one.
+const unknownText = "\x00"
+
 // confidential reports whether a variable's or a flag's value must not be shown.
 func confidential(name, value string) bool {
 	if value == "" || aReference.MatchString(value) {
 		return false
 	}
-	if secretValue.MatchString(value) || secretName.MatchString(name) && !whereItIs.MatchString(name) {
+	named := secretName.MatchString(name) && !labelKey.MatchString(name) && !whereItIs.MatchString(name)
+	if named || secretValue.MatchString(value) {
 		return true
 	}
 	// A password that is only references is no secret, and must stay where it is: the
 	// kubelet fills in $(NAME) in a value, and not in what comes from a Secret.
-	return withPassword.MatchString(reference.ReplaceAllString(value, ""))
+	return namedInside.MatchString(reference.ReplaceAllString(value, unknownText)) ||
+		withPassword.MatchString(reference.ReplaceAllString(value, ""))
 }
