@@ -321,7 +321,8 @@ func TestConfidential(t *testing.T) {
 		check(text, true)
 	}
 	for _, text := range []string{
-		"PLAIN=-----BEGIN RSA PRIVATE KEY-----\nx", "AUTHORIZATION=Basic dTpw", "HEADER=Bearer abc.def", "HEADER=Authorization: basic dTpw",
+		"PLAIN=-----BEGIN RSA PRIVATE KEY-----\nx", "AUTHORIZATION=Basic dTpw",
+		"HEADER=Bearer abc.def", "HEADER=Authorization: basic dTpw",
 		"DSN=user=u password=hunter2 host=h", "DSN=user=u password = 'hunter2'", "DSN=user=u password=$(A)hunter2",
 		"CONN=Server=h;Uid=u;Pwd=hunter2;", "CONN=AccountName=a;AccountKey=abc==", `JSON={"client_secret": "x"}`,
 	} {
