@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-dev/plimsoll/internal/migrate"
 	"github.com/plimsoll-dev/plimsoll/internal/providers"
@@ -20,6 +22,10 @@ func defaultImage() string { return "ghcr.io/plimsoll-dev/plimsoll:" + imageTag(
 
 // imageTag is the version as images have it.
 func imageTag() string { return strings.TrimPrefix(version, "v") }
+
+// imageForm is how an image is named: registry and port, path, tag, digest.
+var imageForm = regexp.MustCompile(`^([a-zA-Z0-9][-.a-zA-Z0-9]*(:[0-9]+)?/)?[a-z0-9][-._a-z0-9]*(/[a-z0-9][-._a-z0-9]*)*` +
+	`(:[\w][-.\w]{0,127})?(@[a-z0-9]+:[0-9a-fA-F]{32,})?$`)
 
 func migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -48,6 +54,12 @@ The translation goes to standard output, and what differs, with what to do next,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
 			return errors.New("--filename (-f) is missing: the file with the Cluster Autoscaler's Deployment or Helm values")
+		}
+		if image != "" && !imageForm.MatchString(image) {
+			return fmt.Errorf("--image=%q is no image: want it as registry.example.com/plimsoll:v1", image)
+		}
+		if bad := validation.IsDNS1123Label(namespace); namespace != "" && len(bad) > 0 {
+			return fmt.Errorf("--namespace=%q is no namespace: %s", namespace, strings.Join(bad, "; "))
 		}
 		var text []byte
 		var err error

@@ -85,6 +85,10 @@ func TestMigrateRefuses(t *testing.T) {
 		says  []string
 	}{
 		{args: nil, says: []string{"--filename"}},
+		{stdin: smallValues, args: []string{"-f", "-", "--image=not an image!!"}, says: []string{"--image", `"not an image!!"`}},
+		{stdin: smallValues, args: []string{"-f", "-", "--image=https://example.com/plimsoll:v1"}, says: []string{"--image"}},
+		{stdin: smallValues, args: []string{"-f", "-", "--image=example.com/plimsoll:"}, says: []string{"--image"}},
+		{stdin: smallValues, args: []string{"-f", "-", "--namespace=../x"}, says: []string{"--namespace", `"../x"`}},
 		{args: []string{"-f", "/does/not/exist"}, says: []string{"/does/not/exist"}},
 		{stdin: "cloudProvider: gce\nautoDiscovery: {clusterName: a}\n", args: []string{"-f", "-"}, says: []string{"standard input: cloudProvider: ", `"gce"`}},
 		{stdin: smallValues + "customArgs: [oops]\nautoscalingGroups: [{name: a, minSize: 1}]\n", args: []string{"-f", "-"}, says: []string{"standard input: customArgs[0]: ", "standard input: autoscalingGroups[0].maxSize: "}},

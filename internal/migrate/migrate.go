@@ -3,9 +3,11 @@ package migrate
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -131,6 +133,39 @@ func isObject(d map[string]any) bool {
 	_, version := d["apiVersion"]
 	_, kind := d["kind"]
 	return version && kind
+}
+
+// readInto fills a struct from a map of fields. An error names the field, and what is wrong with it in YAML's words.
+func readInto(from map[string]any, to any) error {
+	text, err := yaml.Marshal(from)
+	if err == nil {
+		err = yaml.Unmarshal(text, to)
+	}
+	wrong := (*json.UnmarshalTypeError)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &wrong):
+		return fmt.Errorf("a field cannot be read: %w", err)
+	}
+	is, known := map[string]string{
+		"array": "a list", "object": "a map of fields", "string": "a text", "number": "a number", "bool": "true or false",
+	}[wrong.Value]
+	if !known { // a number that does not fit comes with itself
+		is = "the " + wrong.Value
+	}
+	want := "a whole number"
+	switch wrong.Type.Kind() {
+	case reflect.Slice:
+		want = "a list"
+	case reflect.Map, reflect.Struct:
+		want = "a map of fields"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.String:
+		want = "a text"
+	}
+	return fmt.Errorf("%s: want %s, not %s", wrong.Field, want, is)
 }
 
 // parse reads all documents of a file; those that are empty are left out.

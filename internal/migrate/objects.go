@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -35,17 +36,26 @@ func readObjects(documents []map[string]any) (*objects, error) {
 		return nil, err
 	}
 	found := 0
+	var already []error
 	for _, tree := range o.all {
 		d, err := deploymentOf(tree)
 		if err != nil {
 			return nil, err
 		}
-		if d != nil && autoscaler(d) >= 0 {
+		switch {
+		case d == nil:
+		case autoscaler(d) >= 0:
 			found++
 			o.deployment, o.tree = d, tree
+		case slices.ContainsFunc(d.Spec.Template.Spec.Containers, runsPlimsoll):
+			already = append(already, fmt.Errorf("%s is Plimsoll's already: give the Cluster Autoscaler's", named(tree)))
 		}
 	}
 	switch {
+	case len(o.all) == 0:
+		return nil, errors.New("its List has no items: want a Deployment (apps/v1) that runs cluster-autoscaler among them")
+	case found == 0 && len(already) > 0:
+		return nil, errors.Join(already...)
 	case found == 0:
 		return nil, fmt.Errorf("none of its objects is a Deployment (apps/v1) that runs cluster-autoscaler: it has %s",
 			kinds(o.all))
@@ -215,6 +225,12 @@ func flatten(documents []map[string]any) ([]map[string]any, error) {
 			out = append(out, d)
 			continue
 		}
+		if _, list := d["items"].([]any); !list && d["items"] != nil {
+			var items struct {
+				Items []any `json:"items"`
+			}
+			return nil, fmt.Errorf("%s: %w", d["kind"], readInto(d, &items))
+		}
 		for i, object := range mapsIn(d["items"]) {
 			if !isObject(object) {
 				return nil, fmt.Errorf("%s: items[%d]: apiVersion or kind is missing", d["kind"], i)
@@ -228,7 +244,8 @@ func flatten(documents []map[string]any) ([]map[string]any, error) {
 // named is an object for a person.
 func named(o map[string]any) string {
 	u := unstructured.Unstructured{Object: o}
-	return fmt.Sprintf("%v %s", o["kind"], strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/"))
+	name := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
+	return strings.TrimSpace(fmt.Sprintf("%v %s", o["kind"], name))
 }
 
 // deploymentOf reads an object if it is a Deployment; a field that a Deployment does not have is an error.
@@ -241,9 +258,19 @@ func deploymentOf(o map[string]any) (*appsv1.Deployment, error) {
 	}
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o, &d, true); err != nil {
-		return nil, fmt.Errorf("%s: %w", named(o), err)
+		// The converter's own words for a value of the wrong type name no field.
+		return nil, fmt.Errorf("%s: %w", named(o), cmp.Or(readInto(o, &appsv1.Deployment{}), err))
 	}
 	return &d, nil
+}
+
+// runsPlimsoll reports whether a container runs Plimsoll, under whatever name its image was pushed.
+func runsPlimsoll(c corev1.Container) bool {
+	if len(c.Command) > 0 || len(c.Args) == 0 || c.Args[0] != "run" {
+		return false
+	}
+	return strings.Contains(imageName(c.Image), "plimsoll") ||
+		slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "--cloud-provider=") })
 }
 
 const program = "cluster-autoscaler"

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/yaml"
 )
 
 // values are those of the Cluster Autoscaler's published chart.
@@ -120,12 +119,14 @@ func readValues(raw map[string]any, s Settings) (*values, error) {
 			tree(raw).set(path, v.withoutNulls(path, value))
 		}
 	}
-	text, err := yaml.Marshal(raw)
-	if err == nil {
-		err = yaml.Unmarshal(text, &v.theirs)
+	theirs := raw["extraEnv"] != nil || raw["awsRegion"] != nil || raw["autoscalingGroups"] != nil
+	for _, field := range onlyOurs {
+		if _, ours := raw[field]; ours && !theirs {
+			return nil, fmt.Errorf("%s: only Plimsoll's chart has it: these values are Plimsoll's already", field)
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("as values of the Cluster Autoscaler's chart: %w", err)
+	if err := readInto(raw, &v.theirs); err != nil {
+		return nil, err
 	}
 	v.provider = given(v.theirs.CloudProvider, "aws") // their chart's default
 	v.templates()
@@ -139,6 +140,10 @@ func readValues(raw map[string]any, s Settings) (*values, error) {
 	}
 	return v, nil
 }
+
+// onlyOurs are values that Plimsoll's chart has and the Cluster Autoscaler's has not, of those that people write. With
+// values beside them that only the other has, they are strays, which are told.
+var onlyOurs = []string{"env", "gardener", "kwok", "mode", "nodeGroups"}
 
 // tree is a map of values by their paths.
 type tree map[string]any
