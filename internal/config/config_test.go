@@ -101,7 +101,7 @@ func TestDefaultsOfFlags(t *testing.T) {
 func TestFlagsReachTheirPlace(t *testing.T) {
 	prices := write(t, "prices.yaml", "a: 0.25\nm5.large: 1\n")
 	got := mustParse(t, "--cores-total=8:64", "--memory-total=1:2", "--expander=priority,price,random",
-		"--price-file="+prices, "--balancing-ignore-label=a", "--balancing-ignore-label=b,c",
+		"--price-file="+prices, "--balancing-ignore-label=a", "--balancing-ignore-label=b.c/d",
 		"--bypassed-scheduler-names=x,y", "--leader-elect=false", "--scale_down_unneeded_time=1m", "-v=4", "--seed=9",
 		"--namespace=own", "--logging-format", "json", "--scale-down-enabled=false")
 	want := Defaults()
@@ -111,7 +111,7 @@ func TestFlagsReachTheirPlace(t *testing.T) {
 	want.Policy.ScaleUp.MaxMemoryTotal, want.Policy.ScaleDown.MinMemoryTotal = 2<<30, 1<<30
 	want.Policy.ScaleUp.Expanders = []model.Expander{model.ByPriority, model.ByPrice, model.AtRandom}
 	want.Policy.ScaleUp.Prices = map[string]float64{"a": 0.25, "m5.large": 1}
-	want.Policy.ScaleUp.BalanceIgnore = []string{"a", "b,c"}
+	want.Policy.ScaleUp.BalanceIgnore = []string{"a", "b.c/d"}
 	want.Policy.ScaleUp.Bypassed = []string{"x", "y"}
 	want.Policy.ScaleDown.UnneededTime, want.Policy.ScaleDown.Enabled = time.Minute, false
 	want.Loop.Seed, want.Logging = 9, Logging{"json", 4}
@@ -243,6 +243,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--namespace=my.own"}, []string{"--namespace", `"my.own"`}},
 		{[]string{"--allowed-scheduler-names=a,,b"}, []string{"--allowed-scheduler-names", `""`}},
 		{[]string{"--bypassed-scheduler-names=my scheduler"}, []string{"--bypassed-scheduler-names", `"my scheduler"`}},
+		{[]string{"--balancing-ignore-label=a b"}, []string{"--balancing-ignore-label", `"a b"`, "key"}},
+		{[]string{"--user-agent=a\nb"}, []string{"--user-agent", `"a\nb"`}},
 		{[]string{"--no-such-flag"}, []string{"no-such-flag"}},
 		{[]string{"--scan-interval=0", "--max-nodes-total=-1"}, []string{"--scan-interval", "--max-nodes-total"}},
 	} {
@@ -319,6 +321,9 @@ func TestHelpFitsTwoScreens(t *testing.T) {
 		t.Error(help)
 	}
 	all := f.AllHelp()
+	if !strings.Contains(help, "mcm (or gardener)") {
+		t.Error("the other name of mcm is not in the help")
+	}
 	if !strings.Contains(all, "\n      --"+ignoreUnsupported+" ") ||
 		!strings.Contains(help, "\n      --"+ignoreUnsupported+" ") {
 		t.Errorf("--%s has no line of its own", ignoreUnsupported)
@@ -386,6 +391,12 @@ func TestWarnings(t *testing.T) {
 			[]string{"--scale-down-utilization-threshold=50", "every node counts as little used", "0.5 is 50 %"}},
 		{[]string{"--scale-down-gpu-utilization-threshold=1e300"},
 			[]string{"--scale-down-gpu-utilization-threshold=1e+300", "every node counts as little used"}},
+		{[]string{"--call-deadline=1ns"}, []string{"--call-deadline=1ns", "below a second", "writes fail"}},
+		{[]string{"--inventory-deadline=1ms"}, []string{"--inventory-deadline=1ms", "below a second"}},
+		{[]string{"--max-node-provision-time=15ms"}, []string{"--max-node-provision-time=15ms", "15m is 15 minutes"}},
+		{[]string{"--max-node-startup-time=999ms"}, []string{"--max-node-startup-time=999ms", "below a second"}},
+		{[]string{"--max-replacement-wait=2ms"}, []string{"--max-replacement-wait=2ms", "rolled back"}},
+		{[]string{"--max-replacement-wait=1s"}, nil},
 		{[]string{"--price-file=" + prices}, []string{"--price-file has no effect", "--expander=price"}},
 		{[]string{"--price-file=" + prices, "--expander=random,price"}, nil},
 	} {

@@ -185,7 +185,11 @@ const (
 func (f *Flags) known() string {
 	var names []string
 	for _, e := range f.entries {
-		names = append(names, e.Name)
+		name := e.Name
+		if e.Alias != "" {
+			name += " (or " + e.Alias + ")"
+		}
+		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
 }
@@ -376,6 +380,21 @@ func doubtful(c *Config) []string {
 	} {
 		if share > 1 {
 			out = append(out, fmt.Sprintf("--%s=%v is above 1: every node counts as little used; 0.5 is 50 %%", flag, share))
+		}
+	}
+	for flag, short := range map[string]struct {
+		time time.Duration
+		then string
+	}{
+		"inventory-deadline":      {c.Cloud.InventoryDeadline, "reads of the cloud fail"},
+		"call-deadline":           {c.Policy.CallDeadline, "writes fail"},
+		"max-node-provision-time": {c.Policy.Rules.ProvisionTime, "every requested node counts as failed"},
+		"max-node-startup-time":   {c.Policy.Rules.StartupTime, "every new node counts as failed"},
+		"max-replacement-wait":    {c.Policy.ScaleDown.Drain.ReplacementTime, "removals are rolled back"},
+	} {
+		if short.time < time.Second {
+			out = append(out, fmt.Sprintf("--%s=%s is below a second: %s; 15s is 15 seconds, 15m is 15 minutes",
+				flag, short.time, short.then))
 		}
 	}
 	slices.Sort(out)

@@ -120,6 +120,9 @@ func (f *Flags) check(c *Config) []error {
 	if t := c.Cluster.ContentType; t != runtime.ContentTypeProtobuf && t != runtime.ContentTypeJSON {
 		wrong("kube-api-content-type", "%q is neither %s nor %s", t, runtime.ContentTypeProtobuf, runtime.ContentTypeJSON)
 	}
+	if strings.ContainsFunc(c.Cluster.UserAgent, unicode.IsControl) {
+		wrong("user-agent", "%q has a character that no HTTP header can have", c.Cluster.UserAgent)
+	}
 	checkKeys(c, wrong)
 	if c.Logging.Format != "text" && c.Logging.Format != "json" {
 		wrong("logging-format", "%q is neither text nor json", c.Logging.Format)
@@ -171,6 +174,7 @@ func checkKeys(c *Config, wrong func(flag, format string, args ...any)) {
 	passing := &c.Policy.Rules.Passing
 	for flag, keys := range map[string][]string{
 		"startup-taint": passing.Startup, "status-taint": passing.Status, "balancing-label": c.Policy.ScaleUp.BalanceLabels,
+		"balancing-ignore-label": c.Policy.ScaleUp.BalanceIgnore,
 	} {
 		for _, key := range keys {
 			if no := validation.IsQualifiedName(key); len(no) > 0 {
