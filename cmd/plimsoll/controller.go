@@ -53,7 +53,7 @@ whose worker counts an autoscaler owns. Runs in the management cluster; docs/eks
 has the rights that it needs, and how it gets on with EKS Anywhere's own controller.`,
 		Example: `  plimsoll controller eks-anywhere --status-only
   plimsoll controller eks-anywhere --kubeconfig=management.kubeconfig --leader-elect=false`,
-		Args: cobra.NoArgs,
+		Args: onlyFlags,
 	}
 	var settings eksanywhere.Settings
 	set := cmd.Flags()

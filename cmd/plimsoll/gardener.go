@@ -106,7 +106,7 @@ func gardenerValidateCommand() *cobra.Command {
 		Short: "Say what is wrong with a Shoot's worker pools and autoscaler, by field; exit code 1 if something is",
 		Example: `  plimsoll gardener validate -f shoot.yaml
   plimsoll gardener validate -f shoot.yaml --existing=old-pool`,
-		Args: cobra.NoArgs,
+		Args: onlyFlags,
 	}
 	var file shootFile
 	file.bind(cmd.Flags())
@@ -131,7 +131,7 @@ func gardenerRenderCommand() *cobra.Command {
 		Short: "Print the machine deployments and the autoscaler's Deployment that a Shoot leads to",
 		Example: `  plimsoll gardener render -f shoot.yaml
   plimsoll gardener render -f shoot.yaml --machine-class=shoot--p--s-a-z1=shoot--p--s-a-z1-5af3c`,
-		Args: cobra.NoArgs,
+		Args: onlyFlags,
 	}
 	var file shootFile
 	var image pools.Image

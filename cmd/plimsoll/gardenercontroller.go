@@ -20,7 +20,7 @@ seed; docs/gardener-pools.md has the rights that it needs, and how it gets on wi
 own worker controllers.`,
 		Example: `  plimsoll controller gardener --limits-only
   plimsoll controller gardener --namespace=shoot--p--s --kubeconfig=seed.kubeconfig --leader-elect=false`,
-		Args: cobra.NoArgs,
+		Args: onlyFlags,
 	}
 	var settings gardener.Settings
 	set := cmd.Flags()

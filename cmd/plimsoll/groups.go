@@ -20,7 +20,7 @@ func groupsCommand() *cobra.Command {
 		Short: "List the node groups as the provider reads them; changes nothing",
 		Example: `  plimsoll groups --cloud-provider=kwok
   plimsoll groups --cloud-provider=kwok -o yaml    # with each template's node, and where its parts come from`,
-		Args: cobra.NoArgs,
+		Args: onlyFlags,
 	}
 	format := cli.Table
 	cmd.Flags().VarP(&format, "output", "o", "table, json or yaml")

@@ -85,5 +85,15 @@ func root() *cobra.Command {
 	cmd.SetFlagErrorFunc(flagMistake)
 	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand(), controllerCommand(), gardenerCommand(),
 		migrateCommand(), versionCommand())
+	cmd.InitDefaultHelpCmd()
+	if help, _, err := cmd.Find([]string{"help"}); err == nil {
+		help.Args = func(help *cobra.Command, args []string) error {
+			about, rest, err := help.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			return unknownCommand(about, rest)
+		}
+	}
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,15 +20,41 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		did = fmt.Sprintf(": did you mean %s?", strings.Join(near, " or "))
 	}
-	return fmt.Errorf("unknown command %q%s %s --help lists the commands", args[0], did, cmd.Name())
+	return fmt.Errorf("unknown command %q%s %s --help lists the commands", args[0], did, cmd.CommandPath())
+}
+
+// onlyFlags is the error for what follows a command that reads flags alone: often the
+// value of a boolean flag, which wants a =.
+func onlyFlags(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	write := cmd.CommandPath() + " --help lists what it takes"
+	if value := strings.ToLower(args[0]); value == "true" || value == "false" {
+		var meant []string
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			if f.NoOptDefVal == "true" && f.Value.String() == "true" {
+				meant = append(meant, "--"+f.Name+"="+value)
+			}
+		})
+		if len(meant) > 0 {
+			write = "write " + strings.Join(meant, " or ")
+		}
+	}
+	return fmt.Errorf("%q is not read: %s", args[0], write)
 }
 
 // flagMistake adds to an error about flags what the person may have meant.
 func flagMistake(cmd *cobra.Command, err error) error {
 	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) &&
 		invalid.GetFlag().Value.Type() == "duration" {
-		if _, bad := strconv.ParseFloat(invalid.GetValue(), 64); bad == nil {
-			return fmt.Errorf("%w: write %ss for seconds, or %[2]sm for minutes", err, invalid.GetValue())
+		value := invalid.GetValue()
+		if _, bad := time.ParseDuration(value + "s"); bad == nil {
+			return fmt.Errorf("%w: write %ss for seconds, or %[2]sm for minutes", err, value)
+		}
+		before, isDays := strings.CutSuffix(value, "d")
+		if days, bad := strconv.ParseFloat(before, 64); isDays && bad == nil {
+			return fmt.Errorf("%w: there are no days, write %vh", err, 24*days)
 		}
 	}
 	unknown := (*pflag.NotExistError)(nil)

@@ -53,7 +53,7 @@ func runCommand() *cobra.Command {
 		Example: `  plimsoll run --cloud-provider=kwok --kubeconfig=$HOME/.kube/config
   plimsoll run --cloud-provider=kwok --expander=priority,least-waste --max-nodes-total=100
   plimsoll run --cloud-provider=kwok --mode=observe    # tells what it would do, and does none of it`,
-		Args: cobra.NoArgs,
+		Args: onlyFlags,
 	}
 	flags := config.Bind(cmd.Flags(), providers.All())
 	modes := flags.BindMode()

@@ -19,7 +19,7 @@ func statusCommand() *cobra.Command {
 		Short: "Tell how the cluster and its node groups stand, as the autoscaler last wrote it; changes nothing",
 		Example: `  plimsoll status
   plimsoll status --namespace=autoscaling -o json`,
-		Args: cobra.NoArgs,
+		Args: onlyFlags,
 	}
 	c := config.Defaults()
 	set := cmd.Flags()
@@ -33,6 +33,9 @@ func statusCommand() *cobra.Command {
 	set.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap,
 		"the ConfigMap with the status")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := config.CheckNames(c); err != nil {
+			return err
+		}
 		rc, err := restConfig(c.Cluster)
 		if err != nil {
 			return err

@@ -80,7 +80,7 @@ func versionCommand() *cobra.Command {
 		Short: "Tell which version this is, of which commit, and with which Kubernetes libraries",
 		Example: `  plimsoll version
   plimsoll version -o json`,
-		Args: cobra.NoArgs,
+		Args: onlyFlags,
 	}
 	format := cmd.Flags().StringP("output", "o", "text", "text or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

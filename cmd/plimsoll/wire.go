@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func restConfig(c config.Cluster) (*rest.Config, error) {
 		return nil, fmt.Errorf("find the API server (--kubeconfig, --kubernetes, the pod's own service account, or "+
 			"KUBECONFIG): %w", err)
 	}
-	rc.QPS, rc.Burst = c.QPS, c.Burst
+	rc.QPS, rc.Burst = c.QPS, cmp.Or(c.Burst, rest.DefaultBurst) // client-go refuses 0
 	rc.ContentType = c.ContentType
 	rc.AcceptContentTypes = c.ContentType + ",application/json"
 	rc.UserAgent = c.UserAgent
@@ -86,7 +87,11 @@ func restConfig(c config.Cluster) (*rest.Config, error) {
 
 func find(c config.Cluster) (*rest.Config, error) {
 	if c.Kubeconfig != "" || c.Server != "" {
-		return clientcmd.BuildConfigFromFlags(c.Server, c.Kubeconfig)
+		rc, err := clientcmd.BuildConfigFromFlags(c.Server, c.Kubeconfig)
+		if clientcmd.IsEmptyConfig(err) {
+			return nil, fmt.Errorf("--kubeconfig: %s names no cluster", c.Kubeconfig)
+		}
+		return rc, err
 	}
 	rc, err := rest.InClusterConfig()
 	if !errors.Is(err, rest.ErrNotInCluster) {
@@ -99,7 +104,7 @@ func find(c config.Cluster) (*rest.Config, error) {
 	}
 	rc, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		// client-go names a variable of its own there.
+		// client-go names a variable that Plimsoll does not read.
 		return nil, errors.New("none of these is there; set KUBECONFIG, or give --kubeconfig=FILE")
 	}
 	return rc, err
