@@ -89,7 +89,7 @@ func noticeLines(w io.Writer, notices []provider.Notice, more int) {
 	}
 	fmt.Fprintln(w, "\nNOTICES")
 	for _, n := range notices {
-		about := n.Code
+		about := oneLine(n.Code)
 		if n.Group != "" {
 			about += ", group " + oneLine(string(n.Group))
 		}

@@ -46,7 +46,7 @@ func Status(w io.Writer, m *corev1.ConfigMap, now time.Time, format Format) erro
 		memory, unreadable := status.MemoryIn(m)
 		text = statusText(d, memory, now)
 		if unreadable != nil {
-			text += "\nScale-ups in flight are unknown: " + unreadable.Error() + "\n"
+			text += "\nScale-ups in flight are unknown: " + oneLine(unreadable.Error()) + "\n"
 		}
 	}
 	if _, err := io.WriteString(w, text); err != nil {
@@ -64,18 +64,24 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 		written = ago(now, made)
 	}
 	if d.AutoscalerStatus != status.Running {
-		fmt.Fprintf(&b, "Autoscaler: %s, written %s\n", d.AutoscalerStatus, written)
+		fmt.Fprintf(&b, "Autoscaler: %s, written %s\n", stateText(d.AutoscalerStatus), written)
 	} else {
 		c := d.ClusterWide
-		fmt.Fprintf(&b, "Cluster: %s%s, written %s\n", c.Health.Status, forSoLong(now, c.Health.LastTransitionTime), written)
+		fmt.Fprintf(&b, "Cluster: %s%s, written %s\n",
+			stateText(c.Health.Status), forSoLong(now, c.Health.LastTransitionTime), written)
 		fmt.Fprintf(&b, "Nodes: %s\n", countsText(c.Health.NodeCounts))
-		fmt.Fprintf(&b, "Scale-up: %s%s; scale-down: %s%s\n", c.ScaleUp.Status, forSoLong(now, c.ScaleUp.LastTransitionTime),
+		fmt.Fprintf(&b, "Scale-up: %s%s; scale-down: %s%s\n",
+			stateText(c.ScaleUp.Status), forSoLong(now, c.ScaleUp.LastTransitionTime),
 			candidatesText(c.ScaleDown), forSoLong(now, c.ScaleDown.LastTransitionTime))
 	}
 	if d.Message != "" {
 		fmt.Fprintf(&b, "Message: %s\n", oneLine(d.Message))
 	}
-	if !made.IsZero() && now.Sub(made) > stale {
+	switch {
+	case made.IsZero():
+	case ahead(now, made):
+		b.WriteString("Note: it was written in the future: check the clocks, here and where the autoscaler runs\n")
+	case now.Sub(made) > stale:
 		fmt.Fprintf(&b, "Note: it is %s old; is the autoscaler running?\n", age(now, made))
 	}
 	// 2. What is blocked, and why.
@@ -104,7 +110,7 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 		if a.Found {
 			by = "others, or before a restart"
 		}
-		row := []string{string(a.Group), age(now, a.At)}
+		row := []string{oneLine(string(a.Group)), age(now, a.At)}
 		for _, n := range []int{len(a.Units), t.Asked, t.Exist, t.Registered, t.Ready, t.GivenUp} {
 			row = append(row, strconv.Itoa(n))
 		}
@@ -162,7 +168,7 @@ func notRemovedRow(group string, n status.NotRemoved, now time.Time) []string {
 	if n.Since != nil {
 		since = age(now, n.Since.Time)
 	}
-	why := n.Reason
+	why := oneLine(n.Reason)
 	if n.Detail != "" {
 		why += ": " + oneLine(n.Detail)
 	}
@@ -187,14 +193,14 @@ func groupStatusRow(g status.NodeGroup, memory model.Memory, now time.Time) []st
 		strconv.Itoa(n.Registered.NotStarted),
 		strconv.Itoa(n.Registered.Unready.Total), missing, unregistered,
 		fmt.Sprintf("%d-%d", g.Health.MinSize, g.Health.MaxSize),
-		string(g.Health.Status) + forSoLong(now, g.Health.LastTransitionTime), strconv.Itoa(g.ScaleDown.Candidates),
+		stateText(g.Health.Status) + forSoLong(now, g.Health.LastTransitionTime), strconv.Itoa(g.ScaleDown.Candidates),
 		scaleUpText(g, memory, now),
 	}
 }
 
 // scaleUpText is a group's scale-up state, with the end of a backoff, if known, and its reason.
 func scaleUpText(g status.NodeGroup, memory model.Memory, now time.Time) string {
-	text := string(g.ScaleUp.Status)
+	text := stateText(g.ScaleUp.Status)
 	info := g.ScaleUp.BackoffInfo
 	if info == (status.BackoffInfo{}) {
 		return text
@@ -205,7 +211,7 @@ func scaleUpText(g status.NodeGroup, memory model.Memory, now time.Time) string 
 	if until := memory.Backoffs[provider.GroupID(g.Name)].Until; until.After(now) {
 		text += fmt.Sprintf(" until %s (in %s)", until.UTC().Format("15:04:05Z"), duration.HumanDuration(until.Sub(now)))
 	}
-	text += ": " + info.ErrorCode
+	text += ": " + oneLine(info.ErrorCode)
 	if message := oneLine(info.ErrorMessage); message != "" {
 		for _, hold := range g.Holds {
 			if strings.Contains(oneLine(hold), message) {
@@ -217,10 +223,14 @@ func scaleUpText(g status.NodeGroup, memory model.Memory, now time.Time) string 
 	return text
 }
 
-// oneLine is a cloud's message as part of a line, without control characters.
+// stateText is a state as part of a line. The ConfigMap may have any text there.
+func stateText(s status.State) string { return oneLine(string(s)) }
+
+// oneLine is foreign text as part of a line. What cannot be printed, or would move the cursor or turn the text around,
+// is a space.
 func oneLine(message string) string {
 	return strings.Join(
-		strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ",
+		strings.FieldsFunc(message, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) }), " ",
 	)
 }
 
@@ -245,19 +255,30 @@ func countsText(n status.NodeCounts) string {
 
 func candidatesText(s status.ScaleDown) string {
 	if s.Candidates == 0 {
-		return string(s.Status)
+		return stateText(s.Status)
 	}
-	return fmt.Sprintf("%s (%d)", s.Status, s.Candidates)
+	return fmt.Sprintf("%s (%d)", stateText(s.Status), s.Candidates)
 }
 
 func forSoLong(now time.Time, since metav1.Time) string {
-	if since.IsZero() {
+	switch {
+	case since.IsZero():
 		return ""
+	case ahead(now, since.Time):
+		return " since a time in the future"
 	}
 	return " for " + age(now, since.Time)
 }
 
-func ago(now, at time.Time) string { return age(now, at) + " ago" }
+func ago(now, at time.Time) string {
+	if ahead(now, at) {
+		return "in the future"
+	}
+	return age(now, at) + " ago"
+}
+
+// ahead reports whether a time lies in the future by more than clocks that are kept differ.
+func ahead(now, at time.Time) bool { return at.Sub(now) > stale }
 
 // age is rounded for a person. Clocks differ: a time in the future counts as now.
 func age(now, at time.Time) string { return duration.HumanDuration(max(0, now.Sub(at))) }

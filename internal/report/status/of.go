@@ -275,9 +275,10 @@ func scaleDown(now time.Time, candidates int, old ScaleDown) ScaleDown {
 	return ScaleDown{state, candidates, times(now, state, old.Status, old.Times)}
 }
 
+// times keep the transition of a state that holds. One that lies ahead is of a clock that was wrong, and is not kept.
 func times(now time.Time, is, was State, before Times) Times {
 	t := Times{metav1.NewTime(now.UTC()), metav1.NewTime(now.UTC())}
-	if is == was && !before.LastTransitionTime.IsZero() {
+	if is == was && !before.LastTransitionTime.IsZero() && !before.LastTransitionTime.After(now) {
 		t.LastTransitionTime = before.LastTransitionTime
 	}
 	return t

@@ -228,6 +228,20 @@ func TestTransitionTimes(t *testing.T) {
 	}
 }
 
+// A time that lies ahead was written by a clock that was wrong: it is not kept.
+func TestATransitionThatLiesAheadIsNotKept(t *testing.T) {
+	ahead := Of(start.Add(time.Hour), cycle(), Document{})
+	d := Of(start, cycle(), ahead)
+	for what, got := range map[string]Times{
+		"the cluster": d.ClusterWide.Health.Times, "its growth": d.ClusterWide.ScaleUp.Times,
+		"a group": d.NodeGroups[0].Health.Times,
+	} {
+		if !got.LastTransitionTime.Time.Equal(start) {
+			t.Errorf("%s: %s, want %s", what, got.LastTransitionTime, start)
+		}
+	}
+}
+
 func TestGrowthOfAGroup(t *testing.T) {
 	backoff := model.Rests{{Cause: model.RestFailed, Until: start.Add(time.Second), Kind: provider.Quota, Message: "no"}}
 	sick := &model.Verdict{Reason: model.NodeNeverStarted}
