@@ -62,8 +62,11 @@ func loadConfigMap(ctx context.Context, client kubernetes.Interface, cfg Config)
 		return source{}, false, nil
 	}
 	if err != nil {
-		return source{}, false, fmt.Errorf("read the %s (named by %s, in the namespace of %s): %w",
-			name, envConfigMap, envNamespace, err)
+		by := ""
+		if cfg.ConfigMapName != "" {
+			by = fmt.Sprintf(" (named by %s)", envConfigMap)
+		}
+		return source{}, false, fmt.Errorf("read the %s%s: %w", name, by, err)
 	}
 	text, ok := configured.Data[configMapConfigKey]
 	if !ok {

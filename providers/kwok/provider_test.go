@@ -540,6 +540,23 @@ func TestWhereTemplatesComeFrom(t *testing.T) {
 	}
 }
 
+// An error names the variable that names the ConfigMap only where one does.
+func TestAnErrorNamesTheVariableOfTheConfigMap(t *testing.T) {
+	s := newAPIServer(t)
+	s.url = "http://127.0.0.1:1" // where nothing listens
+	client, meta := s.clients(t)
+	for named, want := range map[string]string{
+		"":     "read the ConfigMap autoscaler/kwok-provider-config: ",
+		"mine": "read the ConfigMap autoscaler/mine (named by KWOK_PROVIDER_CONFIGMAP): ",
+	} {
+		cfg := Config{Namespace: faultNamespace, ConfigMapName: named}
+		_, err := New(t.Context(), client, meta, cfg, slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "POD_NAMESPACE") {
+			t.Errorf("%q: %v, want %s", named, err, want)
+		}
+	}
+}
+
 func TestConfigFromEnv(t *testing.T) {
 	env := map[string]string{
 		"KWOK_TEMPLATES_PATH": "/t", "POD_NAMESPACE": "ns", "KWOK_PROVIDER_CONFIGMAP": "cm", "KWOK_GROUP_LABEL_KEY": "rack",
