@@ -261,6 +261,14 @@ func (w *World) vacate(i int, pods []model.Batch) {
 	n.batches = slices.DeleteFunc(n.batches, func(b model.Batch) bool { return b.Count == 0 })
 }
 
+// Return has a node back whose pods were moved although none of them is still to be evicted: a
+// rollback costs less than another node.
+func (w *World) Return(id Node) {
+	if w.nodes[id].returns {
+		w.save(int(id)).kind = OnReturning
+	}
+}
+
 // settled marks the placements since the mark as moves, not as pods that were pending. It sums them
 // up by node.
 func (w *World) settled(m Mark) []Put {

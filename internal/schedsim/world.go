@@ -90,6 +90,7 @@ type node struct {
 	info    *framework.NodeInfo
 	epoch   uint32 // the mark under which it was last saved to the log
 	gone    bool   // undone, or dropped unused
+	returns bool   // its removal can be rolled back
 }
 
 // called is the node's name: unique in the world.
@@ -267,6 +268,7 @@ func (w *World) loadNode(i int) {
 			n.kind = OnReturning
 		}
 	}
+	n.returns = n.kind == OnReturning
 	n.free = w.shapes[n.shape].total
 	for _, b := range n.batches {
 		n.free.take(&w.classes[b.Class], int64(b.Count))

@@ -74,6 +74,8 @@ func (r *Room) PlaceBegun() {
 			o.View.Unsure = true
 		case stuck != nil:
 			o.View.Homeless = NoPlace(r.snap, o.Moving, stuck)
+		case !slices.ContainsFunc(o.Moving, func(p *model.Pod) bool { return p.Flags&model.Terminating == 0 }):
+			r.World.Return(o.Node)
 		}
 		r.receive(puts)
 	}
