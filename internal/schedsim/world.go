@@ -244,8 +244,11 @@ func (w *World) loadNode(i int) {
 		w.loose = append(w.loose, i)
 	}
 	switch {
-	case sn.Kind == model.Ready:
+	case sn.Kind == model.Ready && !w.isBack(sn):
 		n.kind = OnReady
+	case sn.Kind == model.Ready:
+		n.kind = OnReturning
+		n.batches = without(n.batches, w.endSoon(sn))
 	case sn.Kind == model.Booting || sn.Kind == model.Coming:
 		n.kind, n.object = OnComing, nil
 		if sn.Group >= 0 {
@@ -261,6 +264,7 @@ func (w *World) loadNode(i int) {
 		}
 	case w.comesBack(sn):
 		n.shape, n.object = w.shapes[sn.Shape].content.Back, model.RolledBack(sn.Object)
+		n.batches = without(n.batches, w.endSoon(sn))
 		n.kind = OnReturning
 	case sn.Standing.Drain.IsDraft():
 		n.shape, n.object = w.shapes[sn.Shape].content.Kept, model.WithoutTaint(sn.Object, model.TaintToBeDeleted)
@@ -316,6 +320,13 @@ func (w *World) comesBack(n *model.Node) bool {
 		return n.Standing.AwaitVersion != ""
 	}
 	return d.Stage == model.RollingBack && w.snap.Now.Sub(d.Since) < rollbackTime
+}
+
+// isBack reports whether a removal of the node was rolled back a short while ago, and pods that were
+// evicted for it still end. What came for them may wait for that.
+func (w *World) isBack(n *model.Node) bool {
+	at := n.Standing.Failed.At
+	return !at.IsZero() && w.snap.Now.Sub(at) < rollbackTime && len(w.endSoon(n)) > 0
 }
 
 // endSoon are the pods of a node that end soon, by class. They leave their room before another

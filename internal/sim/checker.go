@@ -358,7 +358,7 @@ func (w *world) lostFor(least time.Duration, read *model.Snapshot) int {
 	n := 0
 	for _, m := range w.machines {
 		switch {
-		case m.lostAt.IsZero() || w.truth.object(m.node) != nil:
+		case m.lostAt.IsZero() || w.truth.object(m.node) != nil || m.drifted: // nobody sees whose node that was
 		case !listed[m.instance]:
 			m.lostAt = time.Time{}
 		case w.now.Sub(m.lostAt) >= least:

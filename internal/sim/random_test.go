@@ -67,6 +67,9 @@ func TestWorldsThatFailed(t *testing.T) {
 	for seed, why := range map[uint64]string{
 		3856173913: "a node was bought while the evicted pod ended whose room was free then",
 		843605700:  "three classes were tried again each hour, at times of their own",
+		3597839252: "a node was bought while the evicted pod ended, its removal rolled back",
+		3597840596: "nodes that never started are what a pool's strategy leaves a group",
+		3597841043: "nobody sees whose a deleted node was whose id had drifted",
 		122344322:  "a pod that nobody buys a node for ended on a new node, which counted as of no use",
 	} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -175,10 +175,25 @@ func (w *world) pool(id provider.PoolID) (targets int, limits *provider.Pool) {
 	return targets, limits
 }
 
-// atMinimum reports whether a removal from the group would take its pool below its minimum.
+// atMinimum reports whether a removal from the group would take its pool below its minimum, or the
+// group below what its pool's strategy leaves it.
 func (w *world) atMinimum(g *provider.Group) bool {
 	targets, p := w.pool(g.Pool)
-	return p != nil && targets <= p.Min
+	if p == nil || targets <= p.Min {
+		return p != nil
+	}
+	s := w.checker.last.Snapshot
+	if s == nil {
+		return false
+	}
+	for _, p := range pool.Of(s) {
+		for i, sh := range p.Shares() {
+			if s.Groups[p.Groups[i]].ID == g.ID {
+				return g.Target <= sh.Floor
+			}
+		}
+	}
+	return false
 }
 
 // full reports whether a group has its share of its pool.
