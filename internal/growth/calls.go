@@ -105,11 +105,15 @@ func (g *Group) cut(id string, units int) {
 	g.asks = slices.DeleteFunc(g.asks, func(a model.Ask) bool { return len(a.Units) == 0 })
 }
 
-// Written takes in that a write to the target has ended that lowers it.
+// Written takes in that a write to the target has ended that lowers it. Where nobody knows whether it
+// did, what is expected stays, and is not relied on until a later read.
 func (g *Group) Written(o model.Outcome) {
 	g.written = o.Ended
-	if o.Target >= 0 {
+	switch {
+	case o.Target >= 0:
 		g.Expected = o.Target
+	case o.Err != nil && o.Err.MayHaveHappened:
+		g.unsure = true
 	}
 }
 

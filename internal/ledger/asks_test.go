@@ -963,6 +963,20 @@ func TestEndingsUnderWayAreRemembered(t *testing.T) {
 	}
 }
 
+// TestARemovalOfUnknownEndIsNotReliedOn: the target may have been lowered or not. A later read shows.
+func TestARemovalOfUnknownEndIsNotReliedOn(t *testing.T) {
+	s := newStage(t, 2)
+	s.fleet(2)
+	s.at(0)
+	c := model.Call{ID: "remove/i001", Verb: model.Remove, Group: "g", Node: "i001", Instance: "i001"}
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	err := &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}
+	s.minute = 1
+	s.l.Fold(s.seen(), []model.Outcome{{Call: c, Ended: s.now(), Target: -1, Err: err}})
+	want(t, "unsure", s.l.Standing().Groups["g"].Unsure, true)
+	want(t, "unsure after a read", s.at(2).Unsure, false)
+}
+
 // TestDudsStopTheirGroup: one node of many that never becomes ready stops nothing; the
 // second in a row makes its group back off; one of two nodes stops the group, and one of
 // any number where that is asked for.

@@ -359,6 +359,7 @@ func (w *world) lostFor(least time.Duration, read *model.Snapshot) int {
 	for _, m := range w.machines {
 		switch {
 		case m.lostAt.IsZero() || w.truth.object(m.node) != nil || m.drifted: // nobody sees whose node that was
+		case !read.AsOf.After(m.lostAt): // it may be gone with its node (ADR 29)
 		case !listed[m.instance]:
 			m.lostAt = time.Time{}
 		case w.now.Sub(m.lostAt) >= least:

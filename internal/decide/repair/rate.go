@@ -107,11 +107,13 @@ const together = time.Minute
 // halts are how long each group's machines without a node are left alone, since there
 // are so many of them at once: the fault is then rather the cluster's, or ours, and they
 // may come back. Those that have come back lately count as well: the others may follow.
-// By index; zero: not at all.
-func halts(s *model.Snapshot, rules model.Rules) []time.Time {
-	out := make([]time.Time, len(s.Groups))
+// By index; zero: not at all. Fewer is when the first of those that came back no longer counts; zero
+// if none did.
+func halts(s *model.Snapshot, rules model.Rules) (out []time.Time, fewer time.Time) {
+	out = make([]time.Time, len(s.Groups))
 	var all []time.Time
-	nodes, back := 0, cameBack(s, rules)
+	nodes := 0
+	back, fewer := cameBack(s, rules)
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		nodes += g.Expected
@@ -128,15 +130,16 @@ func halts(s *model.Snapshot, rules model.Rules) []time.Time {
 	for i := range out {
 		out[i] = latest(out[i], until)
 	}
-	return out
+	return out, fewer
 }
 
 // cameBack are when machines have registered lately after the time that they had for it,
-// by group. It looks for none where no machine is without a node.
-func cameBack(s *model.Snapshot, rules model.Rules) [][]time.Time {
-	back := make([][]time.Time, len(s.Groups))
+// by group, and when the first of them was long enough ago. It looks for none where no machine is
+// without a node.
+func cameBack(s *model.Snapshot, rules model.Rules) (back [][]time.Time, fewer time.Time) {
+	back = make([][]time.Time, len(s.Groups))
 	if !slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Counts.LongUnregistered > 0 }) {
-		return back
+		return back, time.Time{}
 	}
 	registered := map[provider.InstanceID]time.Time{}
 	for i := range s.Nodes {
@@ -151,10 +154,13 @@ func cameBack(s *model.Snapshot, rules model.Rules) [][]time.Time {
 			at, ok := registered[in.ID]
 			if ok && !in.Created.IsZero() && at.After(in.Created.Add(rules.Provision(&g.Group))) {
 				back[i] = append(back[i], at)
+				if over := at.Add(model.EndingsApart); fewer.IsZero() || over.Before(fewer) {
+					fewer = over
+				}
 			}
 		}
 	}
-	return back
+	return back, fewer
 }
 
 // haltOf is until when nothing is ended, given since when each machine is to be.

@@ -49,8 +49,10 @@ type Result struct {
 // closed to groups that are written to: nothing else is to be done to them in this plan.
 func Plan(s *model.Snapshot, p model.Policy, rate *Rate, access *gate.Gate) Result {
 	var r Result
+	halted, fewer := halts(s, p.Rules)
+	wake(&r, fewer)
 	f := finder{
-		snap: s, policy: p.Repair, rate: rate, halted: halts(s, p.Rules), pools: poolsOf(s), strangers: strangers(s),
+		snap: s, policy: p.Repair, rate: rate, halted: halted, pools: poolsOf(s), strangers: strangers(s),
 	}
 	for gi := range s.Groups {
 		g := &s.Groups[gi]

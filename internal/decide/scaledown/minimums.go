@@ -55,12 +55,18 @@ func newMinimums(s *model.Snapshot, policy model.ScaleDownPolicy) *minimums {
 }
 
 // leave counts a node that is on its way out against its group's minimum,
-// while the target still has it.
+// while the target still has it, or may have it.
 func (l *minimums) leave(n *model.Node) {
-	if d := n.Standing.Drain; n.Group < 0 || (d != nil && d.Stage == model.Removed) {
+	if n.Group < 0 {
 		return
 	}
 	g := &l.snap.Groups[n.Group]
+	if d := n.Standing.Drain; d != nil && d.Stage == model.Removed {
+		if g.Unsure {
+			l.down(n.Group)
+		}
+		return
+	}
 	for i := range g.Instances {
 		if in := &g.Instances[i]; in.ID == n.Instance && (in.State != provider.Deleting || removing(n)) {
 			l.down(n.Group)
