@@ -183,10 +183,11 @@ const legend = `Stages are columns, and rows are what happens: the stage after i
   before  the stage before the call
   over    the node is gone, or untainted and kept; in a memory, nothing is remembered
 
-Unknown: nobody knows whether the call was done. Busy: a sixth time counts as refused. In Removing and
-Removed, what is seen of the machine counts if it is newer than the stage, the group could be read, and
-no call is under way; before, only that it is being deleted counts, at once. A yes is the cloud's to
-Remove, and soon is two minutes. Restart: a new leader looks for the first time, then for what it finds.
+Unknown: the call got no clear answer, so it may have been carried out. Busy: the sixth busy answer counts
+as refused. In Removing and Removed, a read of the machine counts only if it is newer than the stage, the
+group could be read, and no call is in flight. In earlier stages one thing counts, at once: the machine
+is being deleted. "A yes": the cloud accepted Remove. "Soon": within two minutes. Restart: a new leader
+compares what it remembers with the node, then looks for removals that it does not remember.
 It goes by the memory, which has no removal of an empty node: its taint says enough.
 
 `
