@@ -111,9 +111,11 @@ func (g *Group) Written(o model.Outcome) {
 	g.written = o.Ended
 	switch {
 	case o.Target >= 0:
-		g.Expected = o.Target
+		g.Expected, g.doubted = o.Target, nil
 	case o.Err != nil && o.Err.MayHaveHappened:
-		g.unsure = true
+		if g.unsure = true; o.Call.Verb == model.Remove {
+			g.doubted = append(g.doubted, o.Call.Instance)
+		}
 	}
 }
 

@@ -78,7 +78,10 @@ type Group struct {
 	written time.Time
 	// unsure: a write failed, and no newer read has shown the target.
 	unsure bool
-	Rests  model.Rests
+	// doubted are the machines whose removal had an unknown end since the target was last
+	// known.
+	doubted []provider.InstanceID
+	Rests   model.Rests
 	// duds counts the nodes in a row that did not become ready in time.
 	duds int
 	// stalls: what makes its machines does not work. The deadline is that of all units: it
@@ -107,6 +110,7 @@ type Group struct {
 	// What follows is counted again in each fold.
 	Counts       model.Counts
 	registered   int // nodes that the target counts
+	ending       int // see model.GroupStanding
 	missing      int
 	overdue      int
 	kept         int
@@ -154,7 +158,8 @@ type machine struct {
 
 // Begin empties what each fold counts again.
 func (g *Group) Begin() {
-	g.Counts, g.registered, g.missing, g.overdue, g.kept, g.unexplained, g.neverStarted = model.Counts{}, 0, 0, 0, 0, 0, ""
+	g.Counts, g.registered, g.ending, g.missing, g.neverStarted = model.Counts{}, 0, 0, 0, ""
+	g.overdue, g.kept, g.unexplained = 0, 0, 0
 	g.keptSince = time.Time{}
 	g.waiting, g.due = g.waiting[:0], time.Time{}
 }
@@ -194,7 +199,7 @@ func (g *Group) Target(f *Fold, pg *provider.Group, busy bool) {
 		return // it stays as it is known; never read yet, nothing is known of it, least of all zero
 	}
 	if !g.Sighted || (f.Seen.Inventory.AsOf.After(g.written) && !busy) {
-		g.Expected, g.unsure, g.Sighted = pg.Target, false, true
+		g.Expected, g.unsure, g.doubted, g.Sighted = pg.Target, false, nil, true
 	}
 }
 
@@ -250,7 +255,7 @@ func (g *Group) Wake(at time.Time) {
 func (g *Group) Standing(inherited Lasts) model.GroupStanding {
 	last := g.Last.Or(inherited)
 	return model.GroupStanding{
-		Expected: g.Expected, Rests: slices.Clone(g.Rests), Unsure: g.unsure,
+		Expected: g.Expected, Ending: g.ending, Rests: slices.Clone(g.Rests), Unsure: g.unsure,
 		Asks: copyOf(g.asks), Counts: g.Counts, Unhealthy: g.unhealthy,
 		Overdue: g.overdue, Kept: g.kept, KeptSince: g.keptSince, Waiting: append([]model.Waiting(nil), g.waiting...),
 		Missing: g.missing, MissingSince: g.missingSince, Due: g.due,

@@ -35,7 +35,8 @@ func (g *Group) Progress(f *Fold, pg *provider.Group) {
 	g.attribute(f, true)
 	g.nodes(f)
 	// 4. As many units as are missing.
-	g.missing = max(0, g.Expected-g.ending(f)-g.registered)
+	g.ending = g.endings(f)
+	g.missing = max(0, g.Expected-g.ending-g.registered)
 	g.reconcile(f, pg, first)
 	// 5. Instances that are new, for those that have waited longest.
 	g.attribute(f, false)
@@ -84,18 +85,23 @@ func (g *Group) loseInstances(f *Fold) {
 	}
 }
 
-// ending counts the instances that open calls remove and that are gone already:
-// the target is about to go down by them.
-func (g *Group) ending(f *Fold) int {
+// endings counts the instances that open calls remove, or calls of unknown end, and that are
+// gone already: the target is about to go down by them, or has.
+func (g *Group) endings(f *Fold) int {
 	n := 0
-	for _, c := range f.Calls {
-		if c.Verb != model.Remove || c.Group != g.ID {
-			continue
-		}
-		if in := g.machines[c.Instance]; in == nil || in.turn != f.Turn || in.state == model.StateBeingDeleted {
+	ends := func(id provider.InstanceID) {
+		if in := g.machines[id]; in == nil || in.turn != f.Turn || in.state == model.StateBeingDeleted {
 			if in == nil || in.node == "" || !in.counted {
 				n++
 			}
+		}
+	}
+	for _, id := range g.doubted {
+		ends(id)
+	}
+	for _, c := range f.Calls {
+		if c.Verb == model.Remove && c.Group == g.ID && !slices.Contains(g.doubted, c.Instance) {
+			ends(c.Instance)
 		}
 	}
 	return n

@@ -964,17 +964,30 @@ func TestEndingsUnderWayAreRemembered(t *testing.T) {
 }
 
 // TestARemovalOfUnknownEndIsNotReliedOn: the target may have been lowered or not. A later read shows.
+// Until then the machine counts as one that ends, as it does while the call is open, whether its node is
+// there or not.
 func TestARemovalOfUnknownEndIsNotReliedOn(t *testing.T) {
 	s := newStage(t, 2)
 	s.fleet(2)
 	s.at(0)
 	c := model.Call{ID: "remove/i001", Verb: model.Remove, Group: "g", Node: "i001", Instance: "i001"}
 	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	want(t, "ending, while it is there", s.at(0.2).Ending, 0)
+	s.instances, s.nodes = s.instances[1:], s.nodes[1:]
+	g := s.at(0.5)
+	want(t, "ending, while the call is open", g.Ending, 1)
+	want(t, "missing, while the call is open", g.Missing, 0)
 	err := &provider.Error{Kind: provider.Unavailable, MayHaveHappened: true}
 	s.minute = 1
 	s.l.Fold(s.seen(), []model.Outcome{{Call: c, Ended: s.now(), Target: -1, Err: err}})
-	want(t, "unsure", s.l.Standing().Groups["g"].Unsure, true)
-	want(t, "unsure after a read", s.at(2).Unsure, false)
+	g = s.l.Standing().Groups["g"]
+	want(t, "unsure", g.Unsure, true)
+	want(t, "ending, unsure", g.Ending, 1)
+	want(t, "missing, unsure", g.Missing, 0)
+	s.target = 1
+	g = s.at(2)
+	want(t, "unsure after a read", g.Unsure, false)
+	want(t, "ending after a read", g.Ending, 0)
 }
 
 // TestDudsStopTheirGroup: one node of many that never becomes ready stops nothing; the

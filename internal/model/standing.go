@@ -59,6 +59,9 @@ type GroupStanding struct {
 	// Expected is the observed target, or, until a read that began after our
 	// last write, the one that the write leads us to expect (rules L2, L3).
 	Expected int
+	// Ending is how many machines are gone, or going, that Expected still counts: the removals
+	// of them are under way, or had an unknown end.
+	Ending int
 	// Busy is the open call on this group or its pool, nil if there is none.
 	Busy *Call
 	// Rests are what the group rests from, or has rested from.

@@ -72,6 +72,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		3597841043: "nobody sees whose a deleted node was whose id had drifted",
 		145169816:  "nodes that came back no longer counted, and nothing woke the loop",
 		145171632:  "a read from before nodes were lost does not show that their machines are there",
+		145173455:  "a machine whose removal was under way counted no longer once its node was gone",
 		145172265:  "a removal of unknown end was believed to have lowered what was expected",
 		122344322:  "a pod that nobody buys a node for ended on a new node, which counted as of no use",
 	} {

@@ -319,7 +319,7 @@ func (b *builder) coming() {
 	for gi := range b.snap.Groups {
 		g := &b.snap.Groups[gi]
 		registered := g.ReadyNodes + g.BootingNodes + g.UnreadyNodes + leaving[gi]
-		g.ComingNodes = max(0, g.Expected-registered-g.GivenUp())
+		g.ComingNodes = max(0, g.Expected-g.Ending-registered-g.GivenUp())
 		if !g.HasTemplate {
 			continue // it counts, and nobody can say what would fit there
 		}

@@ -141,7 +141,7 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 	standing.Doubts = doubts
 	for id, g := range s.Standing.Groups {
 		was := standing.Groups[id]
-		was.Expected = g.Expected
+		was.Expected, was.Ending = g.Expected, g.Ending
 		standing.Groups[id] = was
 	}
 	for _, l := range s.lasts {
@@ -247,7 +247,7 @@ func (s *Scenario) line(words []string) (err error) {
 		s.last(a)
 	case "expected":
 		id := provider.GroupID(a.name)
-		s.Standing.Groups[id] = model.GroupStanding{Expected: a.number("target", 0)}
+		s.Standing.Groups[id] = model.GroupStanding{Expected: a.number("target", 0), Ending: a.number("ending", 0)}
 	default:
 		return fmt.Errorf("%q is none of group, pool, node, pods, instance, asked, arrived, braked, doubted, daemonset, "+
 			"budget, unneeded, held, failed, drain, last, expected", words[0])

@@ -249,7 +249,7 @@ func poolsOf(s *model.Snapshot) map[provider.PoolID]room {
 	}
 	for i := range s.Groups {
 		if r, ok := pools[s.Groups[i].Pool]; ok {
-			r.expected += s.Groups[i].Expected
+			r.expected += s.Groups[i].Expected - s.Groups[i].Ending
 			pools[s.Groups[i].Pool] = r
 		}
 	}

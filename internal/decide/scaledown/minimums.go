@@ -40,6 +40,11 @@ func newMinimums(s *model.Snapshot, policy model.ScaleDownPolicy) *minimums {
 			l.floors[p.Groups[i]] = p.Members[i].Target - sh.Floor
 		}
 	}
+	for i := range s.Groups {
+		for range s.Groups[i].Ending {
+			l.down(i)
+		}
+	}
 	l.cores, l.memory = -l.least.MinCoresTotal*1000, -l.least.MinMemoryTotal
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -54,30 +59,16 @@ func newMinimums(s *model.Snapshot, policy model.ScaleDownPolicy) *minimums {
 	return l
 }
 
-// leave counts a node that is on its way out against its group's minimum,
-// while the target still has it, or may have it.
+// leave counts a node that is on its way out against its group's minimum, while the
+// target still has it. Those whose machine is gone are counted by Ending.
 func (l *minimums) leave(n *model.Node) {
 	if n.Group < 0 {
 		return
 	}
-	g := &l.snap.Groups[n.Group]
-	if d := n.Standing.Drain; d != nil && d.Stage == model.Removed {
-		if g.Unsure {
-			l.down(n.Group)
-		}
-		return
+	in := l.snap.Groups[n.Group].InstanceNamed(n.Instance)
+	if in != nil && model.CountedByTarget(n.Standing.Drain, in) {
+		l.down(n.Group)
 	}
-	for i := range g.Instances {
-		if in := &g.Instances[i]; in.ID == n.Instance && (in.State != provider.Deleting || removing(n)) {
-			l.down(n.Group)
-		}
-	}
-}
-
-// removing reports whether our removal of the node is under way: until it has ended
-// the target still counts it, whatever the cloud shows.
-func removing(n *model.Node) bool {
-	return n.Standing.Drain != nil && n.Standing.Drain.Stage == model.Removing
 }
 
 // down counts a node of a group, and of its pool.
