@@ -237,18 +237,22 @@ func (b *wasteBook) empty(s *model.Snapshot, n *model.Node, within time.Duration
 	}
 }
 
-// boughtFor are the classes of the growth that asked for an instance.
-func (b *wasteBook) boughtFor(id provider.GroupID, asked time.Time, within time.Duration) []string {
-	all := b.growths[id]
-	for i := len(all) - 1; i >= 0; i-- {
-		if !all[i].at.After(asked) {
-			if asked.Sub(all[i].at) > within {
-				return nil
-			}
-			return all[i].classes
+// boughtFor are the classes that an instance was asked for in any case. Nobody can tell which of the
+// growths before it brought it, where several were under way: those that all of them were for.
+func (b *wasteBook) boughtFor(id provider.GroupID, made time.Time, within time.Duration) []string {
+	var classes []string
+	first := true
+	for _, g := range b.growths[id] {
+		if g.at.After(made) || made.Sub(g.at) > within {
+			continue
 		}
+		if first {
+			classes, first = slices.Clone(g.classes), false
+			continue
+		}
+		classes = slices.DeleteFunc(classes, func(c string) bool { return !slices.Contains(g.classes, c) })
 	}
-	return nil
+	return classes
 }
 
 // waited reports whether some pod of the class was refused, waited already when the node was ready,
