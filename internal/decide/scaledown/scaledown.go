@@ -216,11 +216,16 @@ func (f *finder) resumed(list []candidate) []candidate {
 // may be moved, or ends with the node, or by itself.
 func (f *finder) blocked(c *candidate) *model.Verdict {
 	n := &f.Snapshot.Nodes[c.node]
+	if most := n.Occupants; most > 0 {
+		c.moving, c.housed = make([]*model.Pod, 0, most), make([]*model.Pod, 0, most)
+		c.known = make([]types.UID, 0, most)
+	}
+	on := rules.ConditionOf(n)
 	var blocked *model.Verdict
 	more := 0
 	for i := range n.Bound {
 		p := &n.Bound[i]
-		a := f.Room.Rules.Apply(rules.ConditionOf(n), p)
+		a := f.Room.Rules.Apply(on, p)
 		if reserve.NeedsRoom(a, f.Snapshot.Contents.Facts[p.Facts]) {
 			c.housed = append(c.housed, p)
 		}
@@ -230,7 +235,8 @@ func (f *finder) blocked(c *candidate) *model.Verdict {
 				more++
 				continue
 			}
-			blocked = &a.Verdict
+			v := a.Verdict // a copy, or the answer for every pod would be allocated
+			blocked = &v
 		case rules.Moves:
 			c.moving = append(c.moving, p)
 			c.known = append(c.known, p.UID)
