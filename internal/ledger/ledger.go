@@ -188,6 +188,11 @@ func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
 		}
 		l.doubts[class] = now
 	}
+	for class, was := range before {
+		if _, still := l.doubts[class]; !still && !was.Counts().After(s.Now) {
+			l.news = true // the plan still kept pods of the class where they are
+		}
+	}
 }
 
 // dropArrivals forgets the nodes that were bought for pods which no longer wait.

@@ -54,6 +54,14 @@ type Doubt struct {
 	Pods  int
 }
 
+// doubtedAfter is how long the scheduler may leave pods waiting that fit ready nodes. Less is what a
+// scheduler with much to do takes.
+const doubtedAfter = time.Minute
+
+// Counts is the instant from which on the scheduler's word is reported, and no pod of the class is
+// moved to where it should fit. Whether the scheduler is believed takes longer.
+func (d Doubt) Counts() time.Time { return d.Since.Add(doubtedAfter) }
+
 // GroupStanding is one group's.
 type GroupStanding struct {
 	// Expected is the observed target, or, until a read that began after our

@@ -31,6 +31,10 @@ func (f *finder) placeDrafts(m *schedsim.Mover, receivers map[model.NodeID]bool)
 	for again := true; again; {
 		left := list[:0:0]
 		for _, d := range list {
+			if why := f.disputed(d.Moving); why != nil {
+				stay[d.Node] = why
+				continue
+			}
 			puts, stuck, enough := m.Move(d.Node, reserve.Batches(f.Snapshot, d.Moving))
 			for _, put := range puts {
 				receivers[put.Node] = true

@@ -88,7 +88,7 @@ func Plan(in Input) Result {
 	s := in.Snapshot
 	f := &finder{
 		Input: in, verdicts: make([]model.NodeVerdict, len(s.Nodes)), unneeded: make([]bool, len(s.Nodes)),
-		minimums: newMinimums(s, in.Policy.ScaleDown),
+		minimums: newMinimums(s, in.Policy.ScaleDown), doubts: doubts(s),
 	}
 	// 1. Which nodes may go at all, as far as the node itself tells?
 	candidates := f.candidates()
@@ -129,6 +129,7 @@ type finder struct {
 	spare  []candidate
 	resume string
 	wake   time.Time
+	doubts map[model.ClassID]time.Time
 }
 
 // candidate is a node that may go as far as the node itself tells.
@@ -256,9 +257,44 @@ func (f *finder) blocked(c *candidate) *model.Verdict {
 		}
 		return blocked
 	}
+	if why := f.disputed(c.housed); why != nil {
+		return why
+	}
 	if n.Nominated > 0 {
 		return &model.Verdict{Reason: model.Reserved,
 			Detail: fmt.Sprintf("%d pods are nominated to it", n.Nominated), Fix: "they are bound"}
+	}
+	return nil
+}
+
+// doubts are the classes that the scheduler leaves waiting on nodes that they fit, and since when.
+func doubts(s *model.Snapshot) map[model.ClassID]time.Time {
+	if len(s.Doubts) == 0 {
+		return nil
+	}
+	out := map[model.ClassID]time.Time{}
+	for q := range s.Pending {
+		c := s.Pending[q].Class
+		if d, ok := s.Doubts[s.Classes[c].Digest()]; ok && !d.Counts().After(s.Now) {
+			out[c] = d.Since
+		}
+	}
+	return out
+}
+
+// disputed keeps pods where they run if the scheduler leaves others like them waiting: what would come
+// for these would wait, too.
+func (f *finder) disputed(pods []*model.Pod) *model.Verdict {
+	if len(f.doubts) == 0 {
+		return nil
+	}
+	for _, b := range reserve.Batches(f.Snapshot, pods) {
+		if since, ok := f.doubts[b.Class]; ok {
+			return &model.Verdict{Reason: model.SchedulerDisagrees,
+				Detail: fmt.Sprintf("pod %s: others like it fit ready nodes, and the scheduler leaves them waiting since %s",
+					reserve.PodOf(f.Snapshot, pods, b.Class), since.UTC().Format(time.TimeOnly)),
+				Fix: "the scheduler binds those that wait: its events, its plugins, its version"}
+		}
 	}
 	return nil
 }

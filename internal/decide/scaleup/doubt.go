@@ -9,10 +9,6 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 )
 
-// tellAfter is how long the scheduler may leave pods waiting that fit ready nodes
-// before that is reported. Whether it is believed takes longer (disagreeAfter).
-const tellAfter = time.Minute
-
 // doubt finds the classes that fit ready nodes while the scheduler leaves them waiting.
 // It is reported first; then the scheduler is believed: for one pod of one such class
 // another node is looked for. That class is returned, nil if there is none. A node
@@ -21,14 +17,17 @@ const tellAfter = time.Minute
 // that the scheduler refuses can make many kinds of them.
 func (pl *planner) doubt(list []*waiting) (step *waiting) {
 	for _, q := range list {
-		if q.existing == 0 || !q.Refused {
+		if q.existing == 0 {
 			continue
 		}
 		class := pl.s.Classes[q.Class].Digest()
 		since := pl.doubtedSince(class)
-		if at := since.Add(tellAfter); at.After(pl.s.Now) {
+		if at := (model.Doubt{Since: since}).Counts(); at.After(pl.s.Now) {
 			pl.wake = earliest(pl.wake, at)
 			continue
+		}
+		if !q.Refused {
+			continue // the scheduler has not looked at them: no pod like them is moved, and none is believed for
 		}
 		q.disagrees = pl.disagreement(q, since)
 		if at := since.Add(disagreeAfter); at.After(pl.s.Now) {
