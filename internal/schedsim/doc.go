@@ -24,6 +24,6 @@
 // is never patched, always computed afresh where the placement matters (rule
 // C3).
 //
-// Who may import it: decide and what is below it. It is the only importer of
-// k8s.io/kubernetes in this module.
+// Who may import it: decide and what is below it. Beside the virtual world's scheduler it is the
+// only importer of k8s.io/kubernetes in this module.
 package schedsim

@@ -73,6 +73,10 @@ const maxIdle = 8
 
 var initMetrics = sync.OnceFunc(metrics.InitMetrics)
 
+// InitMetrics makes the metrics that plugins write to and that nobody reads. They are one set for the
+// whole process, so that every door to the scheduler makes them here.
+func InitMetrics() { initMetrics() }
+
 func newFilters() (*filters, error) {
 	idle.Lock()
 	if n := len(idle.sets); n > 0 {

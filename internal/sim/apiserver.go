@@ -24,6 +24,8 @@ func (w *world) putNode(n *corev1.Node) *corev1.Node {
 	same := old != nil && sameNode(old, n)
 	w.truth.putNode(n, shape, same)
 	w.tell(change{node: n, shape: shape, same: same})
+	w.sched.PutNode(old, n)
+	w.sched.changes++
 	if !same {
 		w.wakeScheduler()
 	}
@@ -56,7 +58,8 @@ func sameNode(a, b *corev1.Node) bool {
 
 // deleteNode takes a node away, and with it the pods on it.
 func (w *world) deleteNode(name string) {
-	if w.truth.object(name) == nil {
+	object := w.truth.object(name)
+	if object == nil {
 		return
 	}
 	var lost []podName
@@ -74,6 +77,8 @@ func (w *world) deleteNode(name string) {
 	delete(w.silenced, name)
 	delete(w.cordons, name)
 	w.truth.dropNode(name)
+	w.wrong(w.sched.DropNode(object))
+	w.sched.changes++
 	w.joined(name, false)
 	w.tell(change{goneNode: name})
 	for _, id := range lost {
@@ -88,6 +93,7 @@ func (w *world) putPod(s seat) {
 	was := w.truth.seats[s.id]
 	w.truth.putPod(s)
 	w.tell(change{seat: s})
+	w.schedulerSees(s)
 	switch {
 	case s.node == "" && s.pod.Flags&model.Refused == 0:
 		w.wakeScheduler()
@@ -108,6 +114,7 @@ func (w *world) deletePod(id podName) {
 	w.version++
 	w.truth.dropPod(id)
 	w.tell(change{gonePod: id})
+	w.schedulerMisses(id)
 	w.checker.gone(s)
 	if s.node != "" {
 		w.wakeScheduler()

@@ -17,7 +17,7 @@
 // It is an Observer, an Actor and a Reporter, and the host that drives the loop: turns come when
 // due or soon after a nudge, calls begin late and end later, a leader dies between any two calls
 // and the next begins with what it finds. The loop, decide and the ledger are those that ship; the
-// scheduler that binds pods asks the same filters (schedsim) about the truth.
+// scheduler that binds pods is kube-scheduler's own filters and scores (kubesched), about the truth.
 //
 // One goroutine and one heap of events: the same seed gives the same bytes.
 //

@@ -3,34 +3,43 @@ package sim
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
-	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
-	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/kubesched"
 )
 
-// scheduler binds pods by the scheduler's own filters, on the truth: a burst of changes is one
-// pass. It takes the first node by name that fits. A pod that fits nowhere is refused, or preempts
-// pods of lower priority.
+// scheduler is kube-scheduler in the world: a burst of changes is one pass, in which each pod that
+// waits is tried once, the most important and then the oldest first. A pod that fits nowhere is
+// refused, or pods of lower priority end for it.
 type scheduler struct {
+	*kubesched.Scheduler
 	planned bool
-	snap    *model.Snapshot
-	planner *schedsim.World
-	// without and emptier are snap and planner without pods of lower priority.
-	without *model.Snapshot
-	emptier *schedsim.World
+	// bound are the pods with a node, as the scheduler has them.
+	bound map[podName]*corev1.Pod
+	// changes counts what could change an answer; refused is when pods of a content were last refused.
+	changes uint64
+	refused map[model.Content]uint64
 	// refuses are the workloads that a custom plugin refuses everywhere.
 	refuses map[string]bool
 }
 
+func (w *world) startScheduler() {
+	s, err := kubesched.New(w.dice.sched)
+	if err != nil {
+		// The plugins are compiled in: they can be built, or never.
+		panic("sim: " + err.Error())
+	}
+	w.sched = scheduler{Scheduler: s, bound: map[podName]*corev1.Pod{}, refused: map[model.Content]uint64{},
+		refuses: map[string]bool{}}
+}
+
 // schedulerLag is how long the scheduler takes to act on a change.
 var schedulerLag = Span{20 * time.Millisecond, 100 * time.Millisecond}
-
-// noStepLimit: the scheduler has no budget.
-const noStepLimit = 1 << 40
 
 // wakeScheduler has the scheduler look at waiting pods soon.
 func (w *world) wakeScheduler() {
@@ -44,95 +53,102 @@ func (w *world) wakeScheduler() {
 	})
 }
 
-// schedule tries all pods that wait: first those with a nomination, then the others, outside the
-// room that is kept for the first.
+// schedule tries all pods that wait.
 func (w *world) schedule() {
-	var first, rest []model.Pod
-	for _, p := range w.truth.unbound() {
-		if p.Nominated == "" {
-			rest = append(rest, p)
-			continue
+	var queue []seat
+	var nominated []*corev1.Pod
+	for _, s := range w.truth.seats {
+		if s.node == "" {
+			queue = append(queue, s)
 		}
-		p.Nominated = "" // the pod itself may go anywhere
-		first = append(first, p)
 	}
-	if len(first) > 0 {
-		w.pass(first)
-		rest = w.truth.unbound()
+	specs := w.catalog.Contents().Specs
+	slices.SortFunc(queue, func(a, b seat) int {
+		return cmp.Or(cmp.Compare(specs[b.pod.Spec].Priority, specs[a.pod.Spec].Priority),
+			cmp.Compare(a.pod.Created, b.pod.Created), comparePods(a.id, b.id))
+	})
+	for _, s := range queue {
+		if s.pod.Nominated != "" {
+			nominated = append(nominated, w.podObject(s))
+		}
 	}
-	if len(rest) > 0 {
-		w.pass(rest)
-	}
-}
-
-// pass binds the pods that fit somewhere, the most important first, and refuses the others.
-func (w *world) pass(waiting []model.Pod) {
-	s := &w.sched
-	if waiting = w.unrefused(waiting); len(waiting) == 0 {
-		return
-	}
-	s.snap = asTheSchedulerSees(snapshot.New(s.snap, w.asked(waiting), model.Standing{},
-		model.Rules{ExpendableBelow: math.MinInt32}))
-	s.planner = schedsim.Load(s.planner, s.snap)
-	order := make([]*model.Pending, len(s.snap.Pending))
-	for i := range s.snap.Pending {
-		order[i] = &s.snap.Pending[i]
-	}
-	priority := func(q *model.Pending) int32 { return s.snap.Classes[q.Class].Spec.Priority }
-	slices.SortStableFunc(order, func(a, b *model.Pending) int { return cmp.Compare(priority(b), priority(a)) })
+	w.wrong(w.sched.Nominate(nominated))
 	bound, refused := 0, 0
-	for _, q := range order {
-		put, _, _ := s.planner.Place(q.Class, len(q.Pods), schedsim.OnReady, noStepLimit)
-		namespace := s.snap.Classes[q.Class].Namespace()
-		next := 0
-		for _, p := range put {
-			node := s.snap.Nodes[p.Node].Name
-			for range p.Count {
-				at := w.truth.seats[podName{namespace, q.Pods[next].Name}]
-				next++
-				at.node, at.pod.Nominated = node, ""
-				at.pod.Flags &^= model.Refused
-				w.putPod(at)
-				bound++
-			}
+	for _, s := range queue {
+		if w.try(s) {
+			bound++
+		} else if s.pod.Flags&model.Refused == 0 {
+			refused++
 		}
-		left := q.Pods[next:]
-		for _, p := range left {
-			at := w.truth.seats[podName{namespace, p.Name}]
-			was := at
-			if at.pod.Flags&model.Refused == 0 {
-				refused++
-			}
-			at.pod.Flags |= model.Refused
-			if !w.makesRoom(at.pod.Nominated) {
-				at.pod.Nominated = ""
-			}
-			if at != was {
-				w.putPod(at)
-			}
-		}
-		w.preempt(left, namespace, priority(q))
 	}
 	w.log.add("pods", "bound", bound)
 	w.log.add("pods", "refused", refused)
 }
 
-// unrefused refuses the pods that the scheduler's custom plugin is against, and returns the others.
-func (w *world) unrefused(waiting []model.Pod) (left []model.Pod) {
-	for _, p := range waiting {
-		id := podName{w.catalog.Contents().Specs[p.Spec].Pod.Namespace, p.Name}
-		at := w.truth.seats[id]
-		if !w.sched.refuses[at.of] {
-			left = append(left, p)
-			continue
-		}
-		if was := at; was.pod.Flags&model.Refused == 0 {
-			at.pod.Flags |= model.Refused
-			at.pod.Said = "no node is available: a plugin of its own says no"
-			w.putPod(at)
+// try binds a pod, or refuses it; it reports whether it is bound.
+func (w *world) try(at seat) bool {
+	if w.sched.refuses[at.of] {
+		w.refuse(at, "no node is available: a plugin of its own says no")
+		return false
+	}
+	if at.pod.Nominated == "" && w.sched.refused[at.pod.Content] == w.sched.changes ||
+		w.catalog.Contents().Specs[at.pod.Spec].Unsupported != "" {
+		w.refuse(at, at.pod.Said)
+		return false
+	}
+	pod := w.podObject(at)
+	r, err := w.sched.Schedule(pod)
+	w.wrong(err)
+	switch {
+	case r.Node != "":
+		w.sched.DeleteNominated(pod)
+		at.node, at.pod.Nominated = r.Node, ""
+		at.pod.Flags &^= model.Refused
+		w.putPod(at)
+		return true
+	case r.Nominated != "":
+		at.pod.Nominated = r.Nominated
+		pod.Status.NominatedNodeName = r.Nominated
+		w.wrong(w.sched.Nominated(pod))
+		w.driveOut(r)
+	case at.pod.Nominated == "":
+		w.sched.refused[at.pod.Content] = w.sched.changes
+	case !w.makesRoom(at.pod.Nominated):
+		w.sched.DeleteNominated(pod)
+		at.pod.Nominated = ""
+	}
+	w.refuse(at, at.pod.Said)
+	return false
+}
+
+// refuse marks a pod as one that fits nowhere.
+func (w *world) refuse(at seat, said string) {
+	at.pod.Flags |= model.Refused
+	at.pod.Said = said
+	if at != w.truth.seats[at.id] {
+		w.putPod(at)
+	}
+}
+
+// driveOut ends the pods that must go for one that is nominated.
+func (w *world) driveOut(r kubesched.Result) {
+	var out []podName
+	for _, p := range w.truth.podsOn(r.Nominated) {
+		if slices.Contains(r.Victims, p.UID) {
+			out = append(out, podName{w.catalog.Contents().Specs[p.Spec].Pod.Namespace, p.Name})
 		}
 	}
-	return left
+	w.sched.changes++
+	w.checker.stir()
+	for _, id := range out {
+		w.log.count(r.Nominated, "pods driven out")
+		w.endPod(id, w.graceOf(w.truth.seats[id]))
+	}
+}
+
+// makesRoom reports whether pods on a node are ending.
+func (w *world) makesRoom(node string) bool {
+	return slices.ContainsFunc(w.truth.podsOn(node), func(p model.Pod) bool { return p.Flags&model.Terminating != 0 })
 }
 
 // Refuse has the scheduler refuse the pods of a workload whatever its filters say, or
@@ -141,38 +157,70 @@ func (w *world) Refuse(workload string, yes bool) error {
 	if w.workloads[workload] == nil {
 		return fmt.Errorf("there is no workload %q", workload)
 	}
-	if w.sched.refuses == nil {
-		w.sched.refuses = map[string]bool{}
-	}
 	w.sched.refuses[workload] = yes
 	w.wakeScheduler()
 	return nil
 }
 
-// asked is what the scheduler is asked about: some pods, and all nodes.
-func (w *world) asked(waiting []model.Pod) model.Observation {
-	return model.Observation{
-		Now: w.now, Seed: 1, Contents: w.catalog.Contents(), Namespaces: w.namespaces,
-		Nodes: w.truth.observed(), Unbound: waiting,
+// schedulerSees tells the scheduler of a pod that was written; of one without a node it learns when
+// it is asked.
+func (w *world) schedulerSees(s seat) {
+	if s.node == "" {
+		return
 	}
+	old, pod := w.sched.bound[s.id], w.podObject(s)
+	w.sched.bound[s.id] = pod
+	w.sched.changes++
+	w.wrong(w.sched.PutPod(old, pod))
 }
 
-// asTheSchedulerSees changes a snapshot to the scheduler's view of nodes. The scheduler knows no
-// removals: it reads taints and spec.unschedulable, as the filters do.
-func asTheSchedulerSees(s *model.Snapshot) *model.Snapshot {
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Kind == model.Leaving && model.NodeReady(n.Object) {
-			n.Kind = model.Ready
-		}
+// schedulerMisses tells the scheduler that a pod was deleted.
+func (w *world) schedulerMisses(id podName) {
+	pod := w.sched.bound[id]
+	if pod == nil {
+		return
 	}
-	return s
+	delete(w.sched.bound, id)
+	w.sched.changes++
+	w.wrong(w.sched.DropPod(pod))
 }
 
-func (s *scheduler) close() {
-	for _, planner := range []*schedsim.World{s.planner, s.emptier} {
-		if planner != nil {
-			planner.Close()
-		}
+// ofTheNode is the priority of what belongs to a node: nothing is important enough to drive it out.
+const ofTheNode = 2_000_001_000
+
+// podObject is a pod as the scheduler reads it.
+func (w *world) podObject(s seat) *corev1.Pod {
+	contents := w.catalog.Contents()
+	spec := contents.Specs[s.pod.Spec]
+	created := metav1.Unix(s.pod.Created, 0)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.id.namespace, Name: s.id.name, UID: s.pod.UID,
+			Labels: contents.Labels[s.pod.Labels].Labels, CreationTimestamp: created},
+		Spec:   spec.Pod.Spec,
+		Status: corev1.PodStatus{NominatedNodeName: s.pod.Nominated, StartTime: &created},
 	}
-	s.planner, s.emptier = nil, nil
+	priority := spec.Priority
+	if s.pod.Flags&(model.FromDaemonSet|model.Mirror) != 0 {
+		priority = ofTheNode
+	}
+	pod.Spec.NodeName, pod.Spec.Priority = s.node, &priority
+	if s.pod.Flags&model.Terminating != 0 {
+		ends := metav1.Unix(s.pod.Ends, 0)
+		pod.DeletionTimestamp = &ends
+		// A pod that waits for room on this node waits for this one, whoever ended it.
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+			Reason: corev1.PodReasonPreemptionByScheduler}}
+	}
+	if wl := w.workloads[s.of]; wl != nil && wl.spreads() {
+		yes := true
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: wl.name,
+			Controller: &yes}}
+	}
+	return pod
+}
+
+// spreads reports whether the scheduler spreads the pods by itself, as it does those of ReplicaSets
+// and StatefulSets. It spreads both in one way, so that both are shown to it as ReplicaSets.
+func (wl *workload) spreads() bool {
+	return slices.Contains([]string{"ReplicaSet", "ReplicationController", statefulSet}, wl.facts.Controller)
 }

@@ -48,12 +48,13 @@ func (w *world) AddWorkload(name, namespace string, like model.Pod, p pace) erro
 			func(o corev1.Toleration) bool { return tolerates(o, removal) }),
 	}
 	w.addNamespace(namespace)
-	return nil
+	return w.sched.PutReplicaSet(namespace, name, contents.Labels[like.Labels].Labels)
 }
 
 func (w *world) addNamespace(name string) {
 	if _, ok := w.namespaces[name]; !ok {
 		w.namespaces[name] = map[string]string{corev1.LabelMetadataName: name}
+		w.wrong(w.sched.PutNamespace(name, w.namespaces[name]))
 	}
 }
 

@@ -124,6 +124,8 @@ func New(s settings) *world {
 		dieAfter:   -1,
 	}
 	w.cloud = providertest.NewCloud(func() time.Time { return w.now })
+	w.startScheduler()
+	w.wrong(w.sched.PutNamespace("default", w.namespaces["default"]))
 	w.log.now = func() time.Time { return w.now }
 	w.checker = newChecker(w)
 	return w
@@ -176,6 +178,10 @@ func (w *world) AddPool(p provider.Pool) error { return w.cloud.AddPool(p) }
 // AddNode adds a node that no group has, ready from the start.
 func (w *world) AddNode(n *corev1.Node) {
 	w.unmanaged[n.Name] = true
+	if !model.NodeReady(n) {
+		n.Spec.Taints = append(n.Spec.Taints,
+			corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule})
+	}
 	w.putNode(n)
 }
 
@@ -216,7 +222,7 @@ func (w *world) Close() {
 		w.leader.end()
 		w.leader = nil
 	}
-	w.sched.close()
+	w.sched.Close()
 }
 
 // wrong notes a failure of the world itself.
