@@ -31,7 +31,7 @@ func newHand(
 	if _, only := cloud.(readOnly); only {
 		return act.NewOnlooker()
 	}
-	return act.New(cloud, client, may, ended, log)
+	return act.New(cloud, client, may, ended, act.Live{}, log)
 }
 
 // newRecorder gives what sends events, if any are to be sent, and what ends it.

@@ -33,16 +33,19 @@ type Actor struct {
 	may    func() error
 	ended  func()
 	log    *slog.Logger
+	run    Runtime
 
 	changed chan struct{}
-	closing chan struct{} // closed by Close
 	running sync.WaitGroup
 
-	nodeSlots, podSlots chan struct{}
-
-	mu    sync.Mutex
-	lanes map[string][]job
-	ends  []model.Outcome
+	// mu guards what follows, and is not held while a job runs.
+	mu sync.Mutex
+	// lanes are what waits for its turn, by lane. A lane is there while a write of it is under way
+	// or waits.
+	lanes               map[string][]job
+	nodeSlots, podSlots slots
+	ends                []model.Outcome
+	closing             bool
 }
 
 // job is a call that waits for its turn.
@@ -57,12 +60,12 @@ type job struct {
 // write to the cloud, successful or not, begun or not, so that the cloud is read again soon.
 // Neither may block.
 func New(
-	cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), log *slog.Logger,
+	cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), run Runtime, log *slog.Logger,
 ) *Actor {
 	return &Actor{
-		cloud: cloud, client: client, may: may, ended: ended, log: log,
-		changed: make(chan struct{}, 1), closing: make(chan struct{}), lanes: map[string][]job{},
-		nodeSlots: make(chan struct{}, atOnce), podSlots: make(chan struct{}, atOnce),
+		cloud: cloud, client: client, may: may, ended: ended, run: run, log: log,
+		changed: make(chan struct{}, 1), lanes: map[string][]job{},
+		nodeSlots: slots{free: atOnce}, podSlots: slots{free: atOnce},
 	}
 }
 
@@ -71,117 +74,97 @@ func New(
 func (a *Actor) Start(ctx context.Context, calls []model.Call) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	var idle []string
 	for _, call := range calls {
-		if a.ending() {
-			a.tell(notBegun(call, errEnding))
+		if a.closing {
+			a.tell(a.notBegun(call, errEnding))
 			continue
 		}
 		lane := laneOf(call)
 		queue, busy := a.lanes[lane]
-		a.lanes[lane] = append(queue, job{ctx, call})
 		if !busy {
-			a.running.Go(func() { a.drain(lane) })
+			idle = append(idle, lane)
 		}
+		a.lanes[lane] = append(queue, job{ctx, call})
+	}
+	for _, lane := range idle {
+		a.next(lane)
 	}
 }
 
-// drain carries out the calls of a lane until it is empty.
-func (a *Actor) drain(lane string) {
-	for {
-		a.mu.Lock()
-		queue := a.lanes[lane]
-		if len(queue) == 0 {
-			delete(a.lanes, lane)
-			a.mu.Unlock()
-			return
-		}
-		n := head(queue)
-		next := queue[:n]
-		a.lanes[lane] = queue[n:]
-		a.mu.Unlock()
-		a.carryOut(next)
-	}
+// write is what one job does: one call, or several removals. The Actor's mu guards it.
+type write struct {
+	lane  string
+	jobs  []job
+	slots *slots // in which it takes one; nil: it needs none
+	// over: its end is reported, by its job or because it did not return.
+	over bool
 }
 
 // carryOut is one write, for one call or for several removals, and reports the end of each. A write
 // that does not return at its deadline, against the contract, is reported as unknown. Its lane
 // stays taken until it does return, since a second write must not run beside it.
-func (a *Actor) carryOut(jobs []job) {
+func (a *Actor) carryOut(w *write) {
 	var admitted []job
-	var slots []func()
-	for _, j := range jobs {
-		release, err := a.admit(j)
-		if err != nil {
-			a.finish(notBegun(j.call, err))
+	for _, j := range w.jobs {
+		if err := a.mayBegin(j); err != nil {
+			a.report(a.notBegun(j.call, err))
 			continue
 		}
-		admitted, slots = append(admitted, j), append(slots, release)
+		admitted = append(admitted, j)
 	}
-	if len(admitted) == 0 {
-		return
+	if len(admitted) > 0 {
+		a.perform(w, admitted)
 	}
-	calls := callsOf(admitted)
-	began, deadline := time.Now(), firstDeadline(calls)
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(admitted[0].ctx), deadline)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !w.over {
+		a.release(w.slots)
+	}
+	a.next(w.lane)
+}
+
+// perform makes the write for those jobs that may begin.
+func (a *Actor) perform(w *write, jobs []job) {
+	calls := callsOf(jobs)
+	began, deadline := a.run.Now(), firstDeadline(calls)
+	ctx, cancel := a.run.WithDeadline(context.WithoutCancel(jobs[0].ctx), deadline)
 	defer cancel()
-	done := make(chan []model.Outcome, 1)
-	go func() { done <- a.guarded(ctx, admitted, began) }()
-	patience := time.NewTimer(time.Until(deadline) + hangGrace)
-	defer patience.Stop()
-	var outs []model.Outcome
-	hung := false
-	select {
-	case outs = <-done:
-	case <-patience.C:
-		hung = true
-		outs = unknown(calls, began, provider.Unavailable, "it did not return at its deadline")
+	stop := a.run.After(deadline.Sub(began)+hangGrace, func() {
+		a.end(w, unknown(calls, began, provider.Unavailable, "it did not return at its deadline"))
+	})
+	defer stop()
+	if outs := a.guarded(ctx, jobs, began); !a.end(w, outs) && touchesCloud(calls[0]) {
+		a.ended() // it was reported before it returned, and what was read since then may lack it
 	}
-	// A write that hangs returns its slot: else a few of them would stop all writes.
-	for _, release := range slots {
-		release()
+}
+
+// end reports a write's ends, once: it returns whether these are the first. A write that hangs
+// returns its slot, else a few of them would stop all writes.
+func (a *Actor) end(w *write, outs []model.Outcome) (first bool) {
+	a.mu.Lock()
+	first = !w.over
+	if first {
+		w.over = true
+		a.release(w.slots)
 	}
-	for _, out := range outs {
-		a.finish(out)
+	a.mu.Unlock()
+	if first {
+		a.report(outs...)
 	}
-	if !hung {
-		return
-	}
-	<-done
-	if touchesCloud(calls[0]) {
-		a.ended()
-	}
+	return first
 }
 
 func firstDeadline(calls []model.Call) time.Time {
 	return slices.MinFunc(calls, func(a, b model.Call) int { return a.Deadline.Compare(b.Deadline) }).Deadline
 }
 
-// admit waits for a slot if the call needs one, and returns the function that releases it. It is an
-// error if the call must not begin.
-func (a *Actor) admit(j job) (release func(), err error) {
-	release = func() {}
-	if slots := a.slots(j.call); slots != nil {
-		ctx, cancel := context.WithDeadlineCause(j.ctx, j.call.Deadline, errLate)
-		defer cancel()
-		select {
-		case slots <- struct{}{}:
-			release = func() { <-slots }
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-a.closing:
-			return nil, errEnding
-		}
-	}
-	if err := a.mayBegin(j); err != nil {
-		release()
-		return nil, err
-	}
-	return release, nil
-}
-
 // mayBegin says why a call must not begin now, nil if it may.
 func (a *Actor) mayBegin(j job) error {
-	if a.ending() {
+	a.mu.Lock()
+	closing := a.closing
+	a.mu.Unlock()
+	if closing {
 		return errEnding
 	}
 	if err := context.Cause(j.ctx); err != nil {
@@ -190,7 +173,7 @@ func (a *Actor) mayBegin(j job) error {
 	if err := a.may(); err != nil {
 		return err
 	}
-	if !time.Now().Before(j.call.Deadline) {
+	if !a.run.Now().Before(j.call.Deadline) {
 		return errLate
 	}
 	return nil
@@ -270,8 +253,8 @@ func outcome(call model.Call, began time.Time) model.Outcome {
 	return model.Outcome{Call: call, Began: began, Target: -1}
 }
 
-func notBegun(call model.Call, why error) model.Outcome {
-	now := time.Now()
+func (a *Actor) notBegun(call model.Call, why error) model.Outcome {
+	now := a.run.Now()
 	out := outcome(call, now)
 	out.Ended = now
 	out.Err = callError(call, provider.Transient, "not begun: "+why.Error(), why)
@@ -279,14 +262,16 @@ func notBegun(call model.Call, why error) model.Outcome {
 	return out
 }
 
-// finish dates an end and reports it. After each write to the cloud, begun or not, the cloud is
-// read again: that read must begin after the end.
-func (a *Actor) finish(out model.Outcome) {
+// report dates the ends of a write and tells them. After each write to the cloud, begun or not, the
+// cloud is read again: that read must begin after the end.
+func (a *Actor) report(outs ...model.Outcome) {
 	a.mu.Lock()
-	out.Ended = time.Now()
-	a.tell(out)
+	for _, out := range outs {
+		out.Ended = a.run.Now()
+		a.tell(out)
+	}
 	a.mu.Unlock()
-	if touchesCloud(out.Call) {
+	if touchesCloud(outs[0].Call) {
 		a.ended()
 	}
 }
@@ -312,26 +297,16 @@ func (a *Actor) Collect() []model.Outcome {
 // Changed signals, coalesced, that a call has ended.
 func (a *Actor) Changed() <-chan struct{} { return a.changed }
 
-func (a *Actor) ending() bool {
-	select {
-	case <-a.closing:
-		return true
-	default:
-		return false
-	}
-}
-
 // Close takes no further calls and waits until those under way have ended. It
 // is an error if ctx ends first: a write may then be without a known end.
 func (a *Actor) Close(ctx context.Context) error {
 	a.mu.Lock()
-	if !a.ending() {
-		close(a.closing)
-	}
+	a.closing = true
 	// Calls that wait for their turn never begin.
+	a.nodeSlots.waiting, a.podSlots.waiting = nil, nil
 	for lane, queue := range a.lanes {
 		for _, j := range queue {
-			a.tell(notBegun(j.call, errEnding))
+			a.tell(a.notBegun(j.call, errEnding))
 		}
 		a.lanes[lane] = nil
 	}

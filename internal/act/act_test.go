@@ -60,7 +60,7 @@ func run(t *testing.T, cloud provider.Provider, client kubernetes.Interface, cal
 	t.Helper()
 	var out []model.Outcome
 	synctest.Test(t, func(t *testing.T) {
-		a := New(cloud, client, always, func() {}, quiet())
+		a := New(cloud, client, always, func() {}, Live{}, quiet())
 		for i := range calls {
 			calls[i].Deadline = time.Now().Add(time.Minute)
 		}
@@ -139,7 +139,7 @@ func TestHungCallIsToldAndKeepsItsLane(t *testing.T) {
 			calls.Add(1)
 			<-release
 			return provider.GrowResult{Target: r.To}, nil
-		}}, fake.NewClientset(), always, func() {}, quiet())
+		}}, fake.NewClientset(), always, func() {}, Live{}, quiet())
 		first, second := growCall("g", 0, 1), growCall("g", 1, 2)
 		first.Deadline, second.Deadline = time.Now().Add(time.Minute), time.Now().Add(2*time.Minute)
 		a.Start(t.Context(), []model.Call{first, second})
@@ -170,7 +170,7 @@ func TestLeaseLost(t *testing.T) {
 			case <-time.After(10 * time.Second):
 				return provider.GrowResult{Target: r.To}, nil
 			}
-		}}, fake.NewClientset(), always, func() { ended.Add(1) }, quiet())
+		}}, fake.NewClientset(), always, func() { ended.Add(1) }, Live{}, quiet())
 		ctx, cancel := context.WithCancelCause(t.Context())
 		first, second := growCall("g", 0, 1), growCall("g", 1, 2)
 		first.Deadline, second.Deadline = time.Now().Add(time.Minute), time.Now().Add(time.Minute)
@@ -211,7 +211,7 @@ func TestCloseTellsOfCallsThatDidNotEnd(t *testing.T) {
 		a := New(script{grow: func(ctx context.Context, r provider.GrowRequest) (provider.GrowResult, error) {
 			<-ctx.Done()
 			return provider.GrowResult{}, ctx.Err()
-		}}, fake.NewClientset(), always, func() {}, quiet())
+		}}, fake.NewClientset(), always, func() {}, Live{}, quiet())
 		call := growCall("g", 0, 1)
 		call.Deadline = time.Now().Add(time.Minute)
 		a.Start(t.Context(), []model.Call{call})

@@ -19,6 +19,10 @@
 // (rule L9). Nodes are written by PUT with the version that was read, never by patch: Plimsoll has
 // the Cluster Autoscaler's permissions, which do not include patch.
 //
+// The clock and what runs the jobs are handed in (Runtime). A job blocks in the client's requests and
+// the provider's calls alone; lanes and slots are state. So the virtual world runs this package as it
+// is, one job at a time.
+//
 // The context given to Start is the leader's. When it ends, waiting calls never begin; those under
 // way keep their deadline (rule L10).
 //

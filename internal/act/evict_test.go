@@ -285,7 +285,7 @@ func TestEvictionOnTheWire(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				a := New(script{}, client, always, func() {}, quiet())
+				a := New(script{}, client, always, func() {}, Live{}, quiet())
 				call := evictCall("p")
 				call.Deadline = time.Now().Add(c.deadline)
 				a.Start(t.Context(), []model.Call{call})

@@ -51,16 +51,86 @@ func head(queue []job) int {
 	return n
 }
 
-// slots are those of which a call needs one. Writes to the cloud need none: a lane limits them
-// already.
-func (a *Actor) slots(call model.Call) chan struct{} {
+// slots bound how many writes of a kind run at once.
+type slots struct {
+	free    int
+	waiting []string // the lanes whose first call waits for one
+}
+
+// slotsFor are those of which a call needs one, nil if it needs none. A lane limits writes to the
+// cloud already.
+func (a *Actor) slotsFor(call model.Call) *slots {
 	switch {
 	case call.Verb == model.Evict:
-		return a.podSlots
+		return &a.podSlots
 	case writesNode(call):
-		return a.nodeSlots
+		return &a.nodeSlots
 	default:
 		return nil
+	}
+}
+
+// next begins the next write of a lane of which none is under way, as soon as there is a slot. The
+// lock must be held.
+func (a *Actor) next(lane string) {
+	queue := a.lanes[lane]
+	if len(queue) == 0 {
+		delete(a.lanes, lane)
+		return
+	}
+	s := a.slotsFor(queue[0].call)
+	if s != nil && s.free == 0 {
+		s.waiting = append(s.waiting, lane)
+		a.run.After(queue[0].call.Deadline.Sub(a.run.Now()), func() { a.tooLate(s) })
+		return
+	}
+	a.begin(lane, s)
+}
+
+// begin has a job carry out the first write of a lane. The lock must be held.
+func (a *Actor) begin(lane string, s *slots) {
+	if s != nil {
+		s.free--
+	}
+	queue := a.lanes[lane]
+	n := head(queue)
+	a.lanes[lane] = queue[n:]
+	w := &write{lane: lane, jobs: queue[:n], slots: s}
+	a.running.Add(1)
+	a.run.Go(func() {
+		defer a.running.Done()
+		a.carryOut(w)
+	})
+}
+
+// release returns a slot, for the lane that has waited longest. The lock must be held.
+func (a *Actor) release(s *slots) {
+	if s == nil {
+		return
+	}
+	s.free++
+	if len(s.waiting) > 0 {
+		lane := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		a.begin(lane, s)
+	}
+}
+
+// tooLate tells the ends of calls whose deadline passed while they waited for a slot.
+func (a *Actor) tooLate(s *slots) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	lanes := s.waiting
+	s.waiting = nil
+	for _, lane := range lanes {
+		queue := a.lanes[lane]
+		if a.run.Now().Before(queue[0].call.Deadline) {
+			s.waiting = append(s.waiting, lane)
+			continue
+		}
+		a.tell(a.notBegun(queue[0].call, errLate))
+		a.lanes[lane] = queue[1:]
+		a.next(lane)
 	}
 }
 

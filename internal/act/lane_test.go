@@ -91,7 +91,7 @@ func TestWritesAreBounded(t *testing.T) {
 	g := newGauge()
 	last := map[model.Verb]time.Time{}
 	synctest.Test(t, func(t *testing.T) {
-		a := New(script{grow: grown}, slowCluster{nodesAndPods(count), g.wait}, always, func() {}, quiet())
+		a := New(script{grow: grown}, slowCluster{nodesAndPods(count), g.wait}, always, func() {}, Live{}, quiet())
 		calls := append(append(evictions(count), marks(count)...), growCall("g", 0, 1))
 		for i := range calls {
 			calls[i].Deadline = time.Now().Add(time.Minute)
@@ -136,7 +136,8 @@ func TestWaitingForASlotIsNotBegun(t *testing.T) {
 		stop     func(*testing.T, *Actor, context.CancelCauseFunc)
 		why      string
 	}{
-		"the lease is lost": {time.Minute, 0, func(_ *testing.T, _ *Actor,
+		// Close follows, and tells the ends of those that wait; without it they are told at their turn.
+		"the lease is lost": {time.Minute, time.Second, func(_ *testing.T, _ *Actor,
 			cancel context.CancelCauseFunc) {
 			cancel(errors.New("the lease is lost"))
 		}, "the lease is lost"},
@@ -152,7 +153,7 @@ func TestWaitingForASlotIsNotBegun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := New(script{}, slowCluster{nodesAndPods(count), newGauge().wait}, always, func() {}, quiet())
+				a := New(script{}, slowCluster{nodesAndPods(count), newGauge().wait}, always, func() {}, Live{}, quiet())
 				calls := marks(count)
 				for i := range calls {
 					calls[i].Deadline = time.Now().Add(time.Minute)
@@ -200,7 +201,7 @@ func TestLeaseIsAskedForAfterTheWait(t *testing.T) {
 			}
 			return nil
 		}
-		a := New(script{}, slowCluster{nodesAndPods(2 * atOnce), newGauge().wait}, may, func() {}, quiet())
+		a := New(script{}, slowCluster{nodesAndPods(2 * atOnce), newGauge().wait}, may, func() {}, Live{}, quiet())
 		calls := marks(2 * atOnce)
 		for i := range calls {
 			calls[i].Deadline = time.Now().Add(time.Minute)
@@ -213,8 +214,8 @@ func TestLeaseIsAskedForAfterTheWait(t *testing.T) {
 				done++
 			}
 		}
-		if done != atOnce || len(a.nodeSlots) != 0 {
-			t.Errorf("%d calls were carried out, want %d; %d slots are taken", done, atOnce, len(a.nodeSlots))
+		if done != atOnce || atOnce-a.nodeSlots.free != 0 {
+			t.Errorf("%d calls were carried out, want %d; %d slots are taken", done, atOnce, atOnce-a.nodeSlots.free)
 		}
 	})
 }
@@ -248,7 +249,7 @@ func TestHungWritesGiveTheirSlotsBack(t *testing.T) {
 				<-release
 			}
 			return nil
-		}}, always, func() {}, quiet())
+		}}, always, func() {}, Live{}, quiet())
 		calls := append(marks(atOnce+1), marks(1)...)
 		for i := range calls {
 			calls[i].Deadline = time.Now().Add(time.Minute)
@@ -276,28 +277,69 @@ func TestHungWritesGiveTheirSlotsBack(t *testing.T) {
 		mu.Unlock()
 		close(release)
 		a.running.Wait()
-		if out := a.Collect(); len(out) != 1 || out[0].Err != nil || len(a.nodeSlots) != 0 {
-			t.Errorf("%+v; %d slots are taken", out, len(a.nodeSlots))
+		if out := a.Collect(); len(out) != 1 || out[0].Err != nil || atOnce-a.nodeSlots.free != 0 {
+			t.Errorf("%+v; %d slots are taken", out, atOnce-a.nodeSlots.free)
 		}
 	})
 }
 
-// A call that was taken from its lane while Close came does not begin either,
-// though there is a slot for it.
+// held is a Runtime whose jobs run when a test says so.
+type held struct {
+	Live
+	jobs []func()
+}
+
+func (h *held) Go(job func()) { h.jobs = append(h.jobs, job) }
+
+// A call that was taken from its lane while Close came does not begin either, though it has a slot.
 func TestNothingBeginsAfterClose(t *testing.T) {
-	a := New(script{}, nodesAndPods(1), always, func() {}, quiet())
-	if err := a.Close(t.Context()); err != nil {
-		t.Fatal(err)
+	run := &held{}
+	a := New(script{}, nodesAndPods(1), always, func() {}, run, quiet())
+	calls := []model.Call{marks(1)[0], evictCall("p0"), growCall("g", 0, 1)}
+	for i := range calls {
+		calls[i].Deadline = time.Now().Add(time.Minute)
 	}
-	for range 20 { // with a slot free and the end told, chance chooses
-		for _, call := range []model.Call{marks(1)[0], evictCall("p0"), growCall("g", 0, 1)} {
-			call.Deadline = time.Now().Add(time.Minute)
-			if _, err := a.admit(job{t.Context(), call}); !errors.Is(err, errEnding) {
-				t.Fatalf("%s: %v", call.ID, err)
-			}
+	a.Start(t.Context(), calls)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.Close(ctx); err == nil {
+		t.Error("Close did not wait for the jobs")
+	}
+	for _, job := range run.jobs {
+		job()
+	}
+	out := a.Collect()
+	for _, o := range out {
+		if o.Err == nil || !errors.Is(o.Err, errEnding) {
+			t.Errorf("%s: %v", o.Call.ID, o.Err)
 		}
 	}
-	if len(a.nodeSlots)+len(a.podSlots) != 0 {
-		t.Error("slots are taken")
+	if len(out) != len(calls) || a.nodeSlots.free != atOnce || a.podSlots.free != atOnce || len(a.lanes) > 0 {
+		t.Errorf("%d ends, %d and %d free slots, lanes %v", len(out), a.nodeSlots.free, a.podSlots.free, a.lanes)
 	}
+}
+
+// Of the calls in one lane that wait for a slot, each is told at its own deadline.
+func TestLaneThatWaitsForASlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := New(script{}, slowCluster{nodesAndPods(atOnce + 1), newGauge().wait}, always, func() {}, Live{}, quiet())
+		first := marks(atOnce)
+		for i := range first {
+			first[i].Deadline = time.Now().Add(time.Minute)
+		}
+		mark, annotate := marks(atOnce + 1)[atOnce], marks(atOnce + 1)[atOnce]
+		mark.Deadline, annotate.Deadline = time.Now().Add(300*time.Millisecond), time.Now().Add(600*time.Millisecond)
+		annotate.Verb = model.Annotate
+		a.Start(t.Context(), append(first, mark, annotate))
+		time.Sleep(700 * time.Millisecond)
+		out := a.Collect()
+		if len(out) != 2 || out[0].Ended.Sub(start) != 300*time.Millisecond ||
+			out[1].Ended.Sub(start) != 600*time.Millisecond {
+			t.Errorf("%+v", out)
+		}
+		a.running.Wait()
+		if len(a.lanes) > 0 || len(a.nodeSlots.waiting) > 0 {
+			t.Errorf("lanes %v, waiting %v", a.lanes, a.nodeSlots.waiting)
+		}
+	})
 }

@@ -61,7 +61,7 @@ func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provi
 	if err := stays(call, n); err != nil {
 		return nil, provider.AsError(provider.Op(call.Verb), call.Group, err)
 	}
-	now := time.Now()
+	now := a.run.Now()
 	found, listErr := a.podsOn(ctx, call, func(p *corev1.Pod) bool {
 		return staysBehind(p, call.ExpendableBelow) ||
 			p.DeletionTimestamp != nil && (call.Unready || p.DeletionTimestamp.Add(overtime).Before(now))

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -19,6 +18,10 @@ import (
 // noteLimit is how many bytes Annotate writes: every watcher of nodes gets them
 // with every change of the node.
 const noteLimit = 400
+
+// conflicts is how often a node is read again that somebody else changed between our read and our
+// write. Each time somebody else has got on: there is nothing to wait for.
+const conflicts = 4
 
 // taint marks a node as being deleted, so that nothing more is scheduled there. It records that the
 // taint is ours and a cordon is not. A cordoned node whose removal somebody else began is left
@@ -32,7 +35,7 @@ func (a *Actor) taint(ctx context.Context, call model.Call, out model.Outcome) m
 				return false, nil
 			}
 		} else {
-			addTaint(n, model.TaintToBeDeleted, corev1.TaintEffectNoSchedule)
+			a.addTaint(n, model.TaintToBeDeleted, corev1.TaintEffectNoSchedule)
 		}
 		if !n.Spec.Unschedulable || removal != model.RemovalCordoned {
 			setAnnotation(n, model.AnnotationRemoval, model.RemovalTainted)
@@ -98,7 +101,7 @@ func (a *Actor) mark(ctx context.Context, call model.Call, out model.Outcome) mo
 		case model.HasTaint(n, model.TaintCandidate):
 			return false, nil
 		}
-		addTaint(n, model.TaintCandidate, corev1.TaintEffectPreferNoSchedule)
+		a.addTaint(n, model.TaintCandidate, corev1.TaintEffectPreferNoSchedule)
 		return true, nil
 	})
 }
@@ -134,7 +137,7 @@ func (a *Actor) rewrite(
 ) model.Outcome {
 	nodes := a.client.CoreV1().Nodes()
 	writing := false
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	once := func() error {
 		writing = false
 		n, err := nodes.Get(ctx, call.Node, metav1.GetOptions{})
 		if err != nil {
@@ -150,7 +153,14 @@ func (a *Actor) rewrite(
 		}
 		out.ResourceVersion = n.ResourceVersion
 		return nil
-	})
+	}
+	err := once()
+	for range conflicts {
+		if !apierrors.IsConflict(err) {
+			break
+		}
+		err = once()
+	}
 	if err == nil {
 		out.Unchanged = !writing
 		return out
@@ -166,9 +176,9 @@ func (a *Actor) rewrite(
 }
 
 // addTaint adds a taint whose value is now, in seconds since 1970.
-func addTaint(n *corev1.Node, key string, effect corev1.TaintEffect) {
+func (a *Actor) addTaint(n *corev1.Node, key string, effect corev1.TaintEffect) {
 	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{
-		Key: key, Value: strconv.FormatInt(time.Now().Unix(), 10), Effect: effect,
+		Key: key, Value: strconv.FormatInt(a.run.Now().Unix(), 10), Effect: effect,
 	})
 }
 

@@ -30,12 +30,12 @@ func (a *Actor) remove(ctx context.Context, jobs []job, began time.Time) []model
 		why := fmt.Errorf("%d of the %d nodes of its group stay for now, and the cloud would choose which go",
 			whole-len(going), whole)
 		for _, i := range going {
-			outs[i] = notBegun(outs[i].Call, why)
+			outs[i] = a.notBegun(outs[i].Call, why)
 		}
 		return outs
 	}
 	// 2. Remove.
-	refusal := a.end(ctx, outs, going)
+	refusal := a.endAll(ctx, outs, going)
 	if len(going) == 1 || whole > 0 || !mayBeOfSome(refusal) {
 		return outs
 	}
@@ -49,7 +49,7 @@ func (a *Actor) remove(ctx context.Context, jobs []job, began time.Time) []model
 		if !a.mayGo(ctx, jobs[i], &outs[i]) {
 			continue
 		}
-		if e := a.end(ctx, outs, []int{i}); e != nil && e.Kind == provider.Limit {
+		if e := a.endAll(ctx, outs, []int{i}); e != nil && e.Kind == provider.Limit {
 			for _, left := range going[n+1:] {
 				outs[left].Err = cloudError(ctx, outs[left].Call, e) // if there is no room for one, there is none for the next
 			}
@@ -85,7 +85,7 @@ func (a *Actor) mayGo(ctx context.Context, j job, out *model.Outcome) bool {
 		return false
 	}
 	if err := a.mayBegin(j); err != nil {
-		*out = notBegun(j.call, err)
+		*out = a.notBegun(j.call, err)
 		return false
 	}
 	return true
@@ -98,9 +98,9 @@ func (a *Actor) lookAgain(ctx context.Context, call model.Call) ([]string, *prov
 	return nil, a.stillWithoutNode(ctx, call)
 }
 
-// end asks the cloud for the end of those instances by one call, and notes what became
+// endAll asks the cloud for the end of those instances by one call, and notes what became
 // of each. It returns the refusal of them all, nil if there was none.
-func (a *Actor) end(ctx context.Context, outs []model.Outcome, going []int) *provider.Error {
+func (a *Actor) endAll(ctx context.Context, outs []model.Outcome, going []int) *provider.Error {
 	first := outs[going[0]].Call
 	req := provider.RemoveRequest{Group: first.Group, Force: first.Force, If: first.If}
 	for _, i := range going {

@@ -283,7 +283,7 @@ func TestLeaseLostBetweenRemovals(t *testing.T) {
 						return errors.New("the lease is gone")
 					}
 					return nil
-				}, func() {}, quiet())
+				}, func() {}, Live{}, quiet())
 				var calls []model.Call
 				for _, name := range []string{"a", "b", "c"} {
 					call := removeCall(name)
