@@ -99,6 +99,8 @@ var rules = []rule{
 	{"internal/report", []string{"internal/report", "internal/model", "provider"}, "it renders a cycle and nothing else"},
 	{"internal/config", []string{"internal/model", "provider", "provider/wiring"}, "values, for hosts to hand out; of providers it knows a list"},
 	{"internal/providers", []string{"provider/wiring", "providers"}, "the one list of them"},
+	{"internal/clusterfile", []string{"internal/model", "internal/observe", "internal/report/status", "internal/snapshot", "provider"}, "a cluster as a value, with what observe reads of it and the memory as status writes it"},
+	{"internal/ask", []string{"internal/ledger", "internal/loop", "internal/model"}, "it turns the loop's crank on values, and reads nothing itself"},
 	{"internal/migrate", []string{"internal/config", "provider/wiring"}, "it reads flags as a run does, and asks nobody"},
 	{"internal/cli", []string{"provider", "internal/model", "internal/report/status"}, "it renders values"},
 }

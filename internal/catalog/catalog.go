@@ -22,7 +22,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -78,10 +77,7 @@ func (c *Catalog) Template(namespace string, t *corev1.PodTemplateSpec) model.Co
 }
 
 func (c *Catalog) content(pod *corev1.Pod) model.Content {
-	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
-		UseStatusResources: true,
-		InPlacePodLevelResourcesVerticalScalingEnabled: true,
-	})
+	requests := requestsOf(pod)
 	spec := schedulingSpec(pod, requests)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -274,7 +274,11 @@ func TestEveryFieldIsKeptOrUnread(t *testing.T) {
 			}
 			node := &corev1.Node{}
 			change(f.in(pod, node))
-			c := New()
+			// What Cut keeps has the same content, and cutting twice is cutting once.
+			c, whole := New(), *pod
+			if a, b := c.Pod(pod), c.Pod(Cut(Cut(pod))); a != b || c.Facts(pod) != c.Facts(Cut(Cut(pod))) {
+				t.Errorf("cut, %+v becomes %+v", whole.Spec, Cut(pod).Spec)
+			}
 			content, shape := c.Pod(pod), c.Shape(node)
 			all := c.Contents()
 			return [3]string{all.Specs[content.Spec].Key, all.Labels[content.Labels].Key, all.Shapes[shape].Key}

@@ -33,29 +33,15 @@ func newObjects[T object](lock sync.Locker, changed func()) *objects[T] {
 
 // store is the reflector's way in.
 func (o *objects[T]) store() intake[T, T] {
-	return intake[T, T]{cut: trimObject[T], put: o.put, drop: o.drop, replace: o.replace}
+	return intake[T, T]{cut: cutObject[T], put: o.put, drop: o.drop, replace: o.replace}
 }
 
-// trimObject removes what is large or unused here.
-func trimObject[T object](obj T) T {
-	obj.SetManagedFields(nil)
-	if a := obj.GetAnnotations(); a[lastApplied] != "" {
-		a = cloneWithout(a, lastApplied)
-		obj.SetAnnotations(a)
+// cutObject is Cut where the kind is known. The server selects which objects come here.
+func cutObject[T object](obj T) T {
+	if cut, ok := Cut(obj).(T); ok {
+		return cut
 	}
 	return obj
-}
-
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
-func cloneWithout(m map[string]string, key string) map[string]string {
-	out := make(map[string]string, len(m))
-	for k, v := range m {
-		if k != key {
-			out[k] = v
-		}
-	}
-	return out
 }
 
 func (o *objects[T]) put(obj T) {

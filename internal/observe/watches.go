@@ -25,15 +25,6 @@ func (o *Observer) watches(client kubernetes.Interface) []*source {
 	classes, csiNodes, csiDrivers := storage.StorageClasses(), storage.CSINodes(), storage.CSIDrivers()
 	capacities, attachments := storage.CSIStorageCapacities(""), storage.VolumeAttachments()
 	configMaps, budgets := core.ConfigMaps(o.settings.Namespace), client.PolicyV1().PodDisruptionBudgets("")
-	daemonStore := o.daemonSets.store()
-	daemonStore.cut = func(ds *appsv1.DaemonSet) *appsv1.DaemonSet {
-		ds = trimObject(ds)
-		// Its rollout does not matter here; whether it gets its pods does.
-		ds.Status = appsv1.DaemonSetStatus{
-			DesiredNumberScheduled: ds.Status.DesiredNumberScheduled, CurrentNumberScheduled: ds.Status.CurrentNumberScheduled,
-		}
-		return ds
-	}
 	v := &o.volumes
 	priorities := newSource("configmaps "+priorityConfigMap, api[*corev1.ConfigMapList]{
 		client, configMaps.List, configMaps.Watch, priority,
@@ -49,7 +40,7 @@ func (o *Observer) watches(client kubernetes.Interface) []*source {
 		newSource("namespaces", api[*corev1.NamespaceList]{client, namespaces.List, namespaces.Watch, ""},
 			&corev1.Namespace{}, o.namespaces.store(), o.log),
 		newSource("daemonsets", api[*appsv1.DaemonSetList]{client, daemonSets.List, daemonSets.Watch, ""},
-			&appsv1.DaemonSet{}, daemonStore, o.log),
+			&appsv1.DaemonSet{}, o.daemonSets.store(), o.log),
 		newSource("poddisruptionbudgets", api[*policyv1.PodDisruptionBudgetList]{client, budgets.List, budgets.Watch, ""},
 			&policyv1.PodDisruptionBudget{}, o.budgetStore(), o.log),
 		newSource("persistentvolumeclaims", api[*corev1.PersistentVolumeClaimList]{client, claims.List, claims.Watch, ""},

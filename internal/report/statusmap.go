@@ -342,11 +342,6 @@ func ReadLeft(ctx context.Context, client kubernetes.Interface, namespace, name 
 		left.Document = d
 	}
 	memory, err := status.MemoryIn(m)
-	if memory.Written.IsZero() {
-		// A memory without a time may be old, and another autoscaler may have run since: the nodes
-		// may have been needed.
-		memory.Unneeded = nil
-	}
 	left.Memory = memory
 	return left, err
 }

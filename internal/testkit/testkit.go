@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,8 @@ type Cluster struct {
 	unbound []model.Pod
 	daemons []model.DaemonSet
 	serial  map[string]int // by name: pods get the same numbers in any order of apps
+	likes   map[kindOfPod]*corev1.Pod
+	agents  []*appsv1.DaemonSet
 }
 
 // New makes an empty cluster.
@@ -52,6 +55,7 @@ func New() *Cluster {
 		Namespaces: map[string]map[string]string{"default": {corev1.LabelMetadataName: "default"}},
 		bound:      map[string][]model.Pod{},
 		serial:     map[string]int{},
+		likes:      map[kindOfPod]*corev1.Pod{},
 	}
 }
 
@@ -169,6 +173,7 @@ func (c *Cluster) add(like *corev1.Pod, count int, flags model.Flags, node strin
 		flags |= model.Terminating
 		ends = like.DeletionTimestamp.Unix()
 	}
+	c.likes[kindOfPod{content, facts}] = like
 	for range count {
 		c.serial[like.Name]++
 		name := podName(like.Name, c.serial[like.Name])
@@ -192,6 +197,12 @@ func (c *Cluster) DaemonSet(name string, like *corev1.Pod) types.UID {
 	uid := daemonSet(name)
 	like.Spec.Tolerations = append(like.Spec.Tolerations, corev1.Toleration{
 		Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+	})
+	c.agents = append(c.agents, &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: like.Namespace, Name: name, UID: uid},
+		Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: like.Labels}, Spec: like.Spec,
+		}},
 	})
 	c.daemons = append(c.daemons, model.DaemonSet{
 		Namespace: like.Namespace, Name: name, UID: uid, Content: c.Catalog.Pod(like),

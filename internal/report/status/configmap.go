@@ -29,12 +29,11 @@ func MemoryIn(m *corev1.ConfigMap) (model.Memory, error) {
 	if !ok {
 		return model.Memory{}, nil
 	}
-	memory, err := decodeMemory(text)
+	memory, err := ParseMemory(text, stamped(m.Annotations[MemoryWritten]))
 	if err != nil {
 		return model.Memory{}, fmt.Errorf("read the annotation %s of the ConfigMap %s/%s: %w", MemoryAnnotation,
 			m.Namespace, m.Name, err)
 	}
-	memory.Written = stamped(m.Annotations[MemoryWritten])
 	return memory, nil
 }
 

@@ -122,18 +122,15 @@ func fewer(text string, entries int, with func(keep int) (string, error)) (short
 }
 
 func encode(m model.Memory) (string, error) {
-	plain, err := json.Marshal(written{memoryVersion, m})
-	if err != nil {
-		return "", err
-	}
-	if len(plain) <= plainMemory {
-		return string(plain), nil
+	plain, err := MemoryText(m)
+	if err != nil || len(plain) <= plainMemory {
+		return plain, err
 	}
 	var b bytes.Buffer
 	b.WriteString(packed)
 	text := base64.NewEncoder(base64.StdEncoding, &b)
 	zip := gzip.NewWriter(text)
-	if _, err := zip.Write(plain); err != nil {
+	if _, err := zip.Write([]byte(plain)); err != nil {
 		return "", err
 	}
 	if err := zip.Close(); err != nil {
@@ -143,6 +140,22 @@ func encode(m model.Memory) (string, error) {
 		return "", err
 	}
 	return b.String(), nil
+}
+
+// MemoryText writes a memory as JSON, whatever its length.
+func MemoryText(m model.Memory) (string, error) {
+	plain, err := json.Marshal(written{memoryVersion, m})
+	return string(plain), err
+}
+
+// ParseMemory reads a memory that was written at a time, zero if unknown. One without a time may be
+// old, and another autoscaler may have run since: the nodes may have been needed.
+func ParseMemory(text string, at time.Time) (model.Memory, error) {
+	m, err := decodeMemory(text)
+	if m.Written = at; at.IsZero() {
+		m.Unneeded = nil
+	}
+	return m, err
 }
 
 // decodeMemory reads what EncodeMemory wrote, also in the form of before it had versions

@@ -1,0 +1,55 @@
+package catalog
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// Cut keeps of a pod what its content and its facts are made of, and its name: the cut pod has
+// the same content and the same facts, and cutting it again changes nothing. Its requests are summed
+// into one container; there are no images, commands or environments.
+func Cut(pod *corev1.Pod) *corev1.Pod {
+	out := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels},
+		Spec:       schedulingSpec(pod, requestsOf(pod)),
+	}
+	out.Spec.TerminationGracePeriodSeconds = pod.Spec.TerminationGracePeriodSeconds
+	for _, key := range []string{annotationSafeToEvict, annotationSafeVolumes, annotationEvictDaemons} {
+		if value, ok := pod.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&out.ObjectMeta, key, value)
+		}
+	}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		out.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	// Of volumes on the node, only that they are there matters.
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		switch {
+		case v.HostPath != nil:
+			out.Spec.Volumes = append(out.Spec.Volumes, corev1.Volume{
+				Name: v.Name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}},
+			})
+		case v.EmptyDir != nil:
+			out.Spec.Volumes = append(out.Spec.Volumes, corev1.Volume{
+				Name: v.Name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: v.EmptyDir.Medium}},
+			})
+		}
+	}
+	return out
+}
+
+// CutTemplate is Cut for a pod template.
+func CutTemplate(t *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	cut := Cut(&corev1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec})
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: cut.Labels}, Spec: cut.Spec}
+}
+
+// requestsOf sums a pod's requests as the scheduler does.
+func requestsOf(pod *corev1.Pod) corev1.ResourceList {
+	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
+		UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true,
+	})
+}

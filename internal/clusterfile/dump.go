@@ -1,0 +1,67 @@
+package clusterfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/report/status"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// The document with what is no Kubernetes object.
+const (
+	dumpVersion = "plimsoll.dev/v1alpha1"
+	dumpKind    = "Dump"
+)
+
+// dump is that document.
+type dump struct {
+	typeMeta     `json:",inline"`
+	Time         time.Time           `json:"time"`
+	Version      string              `json:"version,omitempty"`
+	Flags        map[string]string   `json:"flags,omitempty"`
+	Anonymized   bool                `json:"anonymized,omitempty"`
+	Listed       []string            `json:"listed,omitempty"`
+	Unread       map[string]string   `json:"unread,omitempty"`
+	Inventory    *provider.Inventory `json:"inventory,omitempty"`
+	InventoryErr string              `json:"inventoryError,omitempty"`
+	// Memory is as the status ConfigMap has it, and Written when it was written there.
+	Memory  json.RawMessage `json:"memory,omitempty"`
+	Written time.Time       `json:"memoryWritten,omitzero"`
+}
+
+// readDump reads the document and its memory.
+func readDump(data []byte) (parsed, error) {
+	var d dump
+	if err := json.Unmarshal(data, &d); err != nil {
+		return parsed{}, fmt.Errorf("%s: %w", dumpKind, err)
+	}
+	if d.Time.IsZero() {
+		return parsed{}, fmt.Errorf("%s: time: missing", dumpKind)
+	}
+	out := parsed{dump: &d, groups: d.Inventory}
+	if len(d.Memory) > 0 {
+		memory, err := status.ParseMemory(string(d.Memory), d.Written)
+		if err != nil {
+			return parsed{}, fmt.Errorf("%s: memory: %w", dumpKind, err)
+		}
+		out.memory = &memory
+	}
+	return out, nil
+}
+
+// dumpOf is the document of a cluster.
+func dumpOf(c *Cluster) (dump, error) {
+	d := dump{
+		typeMeta: typeMeta{dumpVersion, dumpKind}, Time: c.Time, Version: c.Version, Flags: c.Flags,
+		Anonymized: c.Anonymized, Listed: c.Listed, Unread: c.Unread, Inventory: c.Inventory, InventoryErr: c.InventoryErr,
+		Written: c.Memory.Written,
+	}
+	text, err := status.MemoryText(c.Memory)
+	if err != nil {
+		return dump{}, fmt.Errorf("write the memory: %w", err)
+	}
+	d.Memory = json.RawMessage(text)
+	return d, nil
+}

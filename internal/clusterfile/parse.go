@@ -1,0 +1,210 @@
+package clusterfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/observe"
+	"github.com/plimsoll-dev/plimsoll/internal/report/status"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// parsed is what a piece holds.
+type parsed struct {
+	objects []runtime.Object
+	dump    *dump
+	groups  *provider.Inventory
+	memory  *model.Memory
+	skipped string // a kind that is not read
+	newest  time.Time
+}
+
+// wrongAt gives an error within a piece its place: the line that the parser names, or where the piece
+// begins.
+func (p piece) wrongAt(data []byte, err error) error {
+	line := p.line
+	var typed *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case p.yaml:
+		if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+			if n, bad := strconv.Atoi(m[2]); bad == nil && n > 0 {
+				line += n - 1
+			}
+			err = errors.New(strings.Replace(err.Error(), m[0], m[1], 1))
+		}
+	case errors.As(err, &typed):
+		line += linesBefore(data, typed.Offset)
+	case errors.As(err, &syntax):
+		line += linesBefore(data, syntax.Offset)
+	}
+	return mistake(p.file, line, err)
+}
+
+// yamlLine is how the YAML parser names a line of what it was given.
+var yamlLine = regexp.MustCompile(`(yaml: )(?:unmarshal errors:\s+)?line (\d+): `)
+
+func linesBefore(data []byte, offset int64) int {
+	return bytes.Count(data[:min(max(0, int(offset)), len(data))], []byte("\n"))
+}
+
+// parse reads a piece.
+func (p piece) parse() ([]parsed, error) {
+	data := p.data
+	if p.yaml {
+		var err error
+		if data, err = yaml.YAMLToJSON(p.data); err != nil {
+			return nil, p.wrongAt(nil, err)
+		}
+		if string(data) == "null" {
+			return nil, nil // nothing but comments
+		}
+	}
+	all, err := p.object(data, p.list)
+	if err != nil {
+		return nil, p.wrongAt(data, err)
+	}
+	return all, nil
+}
+
+// object reads an object of JSON. list is the kind that it has if it says none.
+func (p piece) object(data []byte, list typeMeta) ([]parsed, error) {
+	meta, err := metaOf(data)
+	if err != nil {
+		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
+	}
+	if meta.Kind == "" {
+		if list.Kind == "" {
+			return groupsOnly(data)
+		}
+		meta = list
+	}
+	gv, err := schema.ParseGroupVersion(meta.APIVersion)
+	if err != nil {
+		return nil, fmt.Errorf("%s: apiVersion: %w", meta.Kind, err)
+	}
+	if gv.String() == dumpVersion && meta.Kind == dumpKind {
+		return one(readDump(data))
+	}
+	k, ok := kinds()[gv.WithKind(meta.Kind)]
+	switch {
+	case ok:
+	case strings.HasSuffix(meta.Kind, "List"):
+		return p.wholeList(data, meta)
+	default:
+		return []parsed{{skipped: meta.Kind}}, nil
+	}
+	obj := reflect.New(reflect.TypeOf(k.Example).Elem()).Interface().(runtime.Object)
+	if err := json.Unmarshal(data, obj); err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.TrimSpace(meta.Kind+" "+nameIn(data)), err)
+	}
+	return one(taken(obj, meta.Kind))
+}
+
+func one(p parsed, err error) ([]parsed, error) { return []parsed{p}, err }
+
+// taken cuts an object down.
+func taken(obj runtime.Object, kind string) (parsed, error) {
+	meta, ok := obj.(metav1.Object)
+	if !ok || meta.GetName() == "" {
+		return parsed{}, fmt.Errorf("%s: metadata.name: missing", kind)
+	}
+	out := parsed{newest: newest(obj, meta)}
+	if m, ok := obj.(*corev1.ConfigMap); ok && m.Annotations[status.MemoryAnnotation] != "" {
+		memory, err := status.MemoryIn(m)
+		if err != nil {
+			return parsed{}, err
+		}
+		out.memory = &memory
+	}
+	if cut := observe.Cut(obj); cut != nil {
+		out.objects = []runtime.Object{cut}
+	} else if out.memory == nil && !ended(obj) {
+		out.skipped = kind
+	}
+	return out, nil
+}
+
+func ended(obj runtime.Object) bool {
+	_, ok := obj.(*corev1.Pod)
+	return ok
+}
+
+// newest is the latest time that an object has of something that has happened: a cluster that was
+// printed does not say when it was.
+func newest(obj runtime.Object, meta metav1.Object) time.Time {
+	at := meta.GetCreationTimestamp().Time
+	see := func(t metav1.Time) { at = model.Latest(at, t.Time) }
+	switch o := obj.(type) {
+	case *corev1.Node:
+		for i := range o.Status.Conditions {
+			see(o.Status.Conditions[i].LastHeartbeatTime)
+			see(o.Status.Conditions[i].LastTransitionTime)
+		}
+	case *corev1.Pod:
+		for i := range o.Status.Conditions {
+			see(o.Status.Conditions[i].LastTransitionTime)
+		}
+	}
+	return at
+}
+
+// nameIn is the name of an object that cannot be read, as far as it can be.
+func nameIn(data []byte) string {
+	var named struct {
+		Metadata struct{ Namespace, Name string }
+	}
+	_ = json.Unmarshal(data, &named)
+	if named.Metadata.Namespace == "" {
+		return named.Metadata.Name
+	}
+	return named.Metadata.Namespace + "/" + named.Metadata.Name
+}
+
+// wholeList reads a list that was not taken apart: one of a list, or of YAML in flow style.
+func (p piece) wholeList(data []byte, meta typeMeta) ([]parsed, error) {
+	var list struct{ Items []json.RawMessage }
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("%s: %w", meta.Kind, err)
+	}
+	var out []parsed
+	for _, item := range list.Items {
+		all, err := p.object(item, meta.itemKind())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, all...)
+	}
+	return out, nil
+}
+
+// groupsOnly reads what `plimsoll groups -o yaml` prints, which is no Kubernetes object.
+func groupsOnly(data []byte) ([]parsed, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, err
+	}
+	if fields["groups"] == nil {
+		return nil, errors.New(
+			"neither a Kubernetes object, with apiVersion and kind, nor what plimsoll groups -o yaml prints")
+	}
+	var inventory provider.Inventory
+	if err := json.Unmarshal(data, &inventory); err != nil {
+		return nil, fmt.Errorf("node groups: %w", err)
+	}
+	return []parsed{{groups: &inventory, newest: inventory.AsOf}}, nil
+}

@@ -1,0 +1,260 @@
+package clusterfile
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// Read reads files, folders with all that is below them, and standard input for "-".
+func Read(ctx context.Context, paths []string, stdin io.Reader) (*Cluster, error) {
+	files, err := filesOf(paths)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{cluster: Cluster{Skipped: map[string]int{}}, at: map[key]int{}}
+	err = pipeline(ctx, func(emit func(piece) error) error {
+		for _, name := range files {
+			if err := readFile(name, stdin, emit); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, b.add)
+	if err != nil {
+		return nil, err
+	}
+	return b.built(files)
+}
+
+// filesOf lists the files that are meant. In folders, those that end like YAML or JSON are.
+func filesOf(paths []string) ([]string, error) {
+	var out []string
+	for _, path := range paths {
+		if path == "-" {
+			out = append(out, path)
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("read a cluster: %w", err)
+		}
+		if !info.IsDir() {
+			out = append(out, path)
+			continue
+		}
+		found := len(out)
+		err = filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() &&
+				slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(strings.TrimSuffix(name, ".gz"))) {
+				out = append(out, name)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read the folder %s: %w", path, err)
+		}
+		if len(out) == found {
+			return nil, fmt.Errorf("read the folder %s: no file in it ends in .yaml, .yml or .json, with or without .gz", path)
+		}
+	}
+	return out, nil
+}
+
+// stdinName is how standard input is called in errors.
+const stdinName = "stdin"
+
+// readFile hands over the objects of a file, which may be packed.
+func readFile(name string, stdin io.Reader, emit func(piece) error) error {
+	in := stdin
+	if name == "-" {
+		name = stdinName
+	} else {
+		file, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("read a cluster: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	buffered := bufio.NewReader(in)
+	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		plain, err := gzip.NewReader(buffered)
+		if err != nil {
+			return fmt.Errorf("unpack %s: %w", name, err)
+		}
+		return split(name, plain, emit)
+	}
+	return split(name, buffered, emit)
+}
+
+// batchSize is about how many bytes of text are parsed at a time.
+const batchSize = 1 << 18
+
+// batch is some pieces and, later, what is in them.
+type batch struct {
+	pieces []piece
+	done   chan struct{}
+	found  []parsed
+	err    error
+}
+
+// pipeline parses what read hands over, on all cores, and takes it in the order of reading. The first
+// error ends all of it.
+func pipeline(ctx context.Context, read func(emit func(piece) error) error, take func(parsed) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	workers := runtime.GOMAXPROCS(0)
+	work, order := make(chan *batch), make(chan *batch, 2*workers)
+	for range workers {
+		go func() {
+			for b := range work {
+				for _, p := range b.pieces {
+					found, err := p.parse()
+					if err != nil {
+						b.err = err
+						break
+					}
+					b.found = append(b.found, found...)
+				}
+				b.pieces = nil
+				close(b.done)
+			}
+		}()
+	}
+	var ended error
+	go func() {
+		defer close(order)
+		defer close(work)
+		next, size := &batch{done: make(chan struct{})}, 0
+		send := func() error {
+			for _, to := range []chan *batch{order, work} {
+				select {
+				case to <- next:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}
+			next, size = &batch{done: make(chan struct{})}, 0
+			return nil
+		}
+		ended = read(func(p piece) error {
+			next.pieces = append(next.pieces, p)
+			if size += len(p.data); size < batchSize {
+				return nil
+			}
+			return send()
+		})
+		// What came before a mistake is parsed all the same: it may have an earlier one.
+		if err := send(); ended == nil {
+			ended = err
+		}
+	}()
+	for b := range order {
+		select {
+		case <-b.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		for _, p := range b.found {
+			if err := take(p); err != nil {
+				return err
+			}
+		}
+		if b.err != nil {
+			return b.err
+		}
+	}
+	return ended
+}
+
+// key says which object of which kind.
+type key struct {
+	kind reflect.Type
+	name cache.ObjectName
+}
+
+// builder puts a cluster together.
+type builder struct {
+	cluster Cluster
+	at      map[key]int // where an object is
+	dump    *dump
+	memory  bool // one was found that is not a dump's
+	newest  time.Time
+}
+
+func (b *builder) add(p parsed) error {
+	c := &b.cluster
+	for _, obj := range p.objects {
+		meta := obj.(metav1.Object)
+		k := key{reflect.TypeOf(obj), cache.ObjectName{Namespace: meta.GetNamespace(), Name: meta.GetName()}}
+		if i, twice := b.at[k]; twice {
+			c.Objects[i] = obj // as with kubectl apply, the last one counts
+			continue
+		}
+		b.at[k] = len(c.Objects)
+		c.Objects = append(c.Objects, obj)
+	}
+	b.newest = model.Latest(b.newest, p.newest)
+	if p.skipped != "" {
+		c.Skipped[p.skipped]++
+	}
+	if p.groups != nil {
+		if c.Inventory != nil {
+			return errors.New("read a cluster: the files have node groups twice")
+		}
+		c.Inventory = p.groups
+	}
+	if p.memory != nil && b.dump == nil {
+		c.Memory = *p.memory
+	}
+	if p.dump != nil {
+		if b.dump != nil {
+			return errors.New("read a cluster: the files have two dumps; give one at a time")
+		}
+		b.dump = p.dump
+	}
+	return nil
+}
+
+func (b *builder) built(files []string) (*Cluster, error) {
+	c := &b.cluster
+	if d := b.dump; d != nil {
+		c.Time, c.Version, c.Flags, c.Anonymized = d.Time, d.Version, d.Flags, d.Anonymized
+		c.Listed, c.Unread, c.InventoryErr = d.Listed, d.Unread, d.InventoryErr
+	}
+	if len(c.Objects) == 0 && b.dump == nil {
+		what := "no Kubernetes objects are in it"
+		if len(c.Skipped) > 0 {
+			what = fmt.Sprintf("it has none of the objects that are needed, only %s",
+				strings.Join(slices.Sorted(maps.Keys(c.Skipped)), ", "))
+		}
+		return nil, fmt.Errorf("read a cluster from %s: %s", strings.Join(files, ", "), what)
+	}
+	if c.Time.IsZero() {
+		c.Time = model.Latest(b.newest, c.Memory.Written)
+	}
+	if c.Inventory != nil && (b.dump == nil || b.dump.Inventory == nil) {
+		// Groups of a file of their own are taken to be as they were at that moment.
+		c.Inventory.AsOf = c.Time
+	}
+	return c, nil
+}
