@@ -24,7 +24,7 @@ func drainRows(w io.Writer, d status.Drains, now time.Time) {
 	fmt.Fprintln(w, "\nLEAVES\tGROUP\tSTAGE\tFOR\tPODS LEFT\tBLOCKED BY")
 	for i := range d.Nodes {
 		n := &d.Nodes[i]
-		row(w, n.Node, n.Group, string(n.Stage), forAge(now, n.Since.Time), fmt.Sprint(n.PodsLeft), heldUp(n, now))
+		row(w, n.Node, n.Group, string(n.Stage), age(now, n.Since.Time), fmt.Sprint(n.PodsLeft), heldUp(n, now))
 	}
 	if more := d.Total - len(d.Nodes); more > 0 {
 		row(w, andMore(more))
@@ -37,7 +37,7 @@ func heldUp(n *status.Drain, now time.Time) string {
 	case n.Reason != "" || n.Why != "":
 		return "rolled back: " + withDetail(string(n.Reason), n.Why)
 	case n.Refused != nil:
-		return fmt.Sprintf("%s, asked for %s ago: %s", n.Refused.Pod, forAge(now, n.Refused.Since.Time), n.Refused.Why)
+		return fmt.Sprintf("%s, asked for %s: %s", n.Refused.Pod, ago(now, n.Refused.Since.Time), n.Refused.Why)
 	}
 	return ""
 }
@@ -63,7 +63,7 @@ func stayRows(w io.Writer, s status.Stays, now time.Time) {
 		}
 		shown += len(nodes)
 		for _, n := range nodes {
-			row(w, title, n.Node, n.Group, useText(n.Use), forAge(now, n.Since.Time), forAge(now, n.UnneededSince.Time),
+			row(w, title, n.Node, n.Group, useText(n.Use), age(now, n.Since.Time), age(now, n.UnneededSince.Time),
 				detailText(n, now))
 			title = ""
 		}
@@ -119,12 +119,4 @@ func useText(use float64) string {
 		return ""
 	}
 	return fmt.Sprintf("%.0f%%", 100*use)
-}
-
-// forAge is empty for a time that is not known.
-func forAge(now, since time.Time) string {
-	if since.IsZero() {
-		return ""
-	}
-	return age(now, since)
 }

@@ -59,10 +59,7 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 	var b strings.Builder
 	// 1. The cluster.
 	made := d.Made()
-	written := "at an unknown time"
-	if !made.IsZero() {
-		written = ago(now, made)
-	}
+	written := ago(now, made)
 	if d.AutoscalerStatus != status.Running {
 		fmt.Fprintf(&b, "Autoscaler: %s, written %s\n", stateText(d.AutoscalerStatus), written)
 	} else {
@@ -271,7 +268,10 @@ func forSoLong(now time.Time, since metav1.Time) string {
 }
 
 func ago(now, at time.Time) string {
-	if ahead(now, at) {
+	switch {
+	case at.IsZero():
+		return "at an unknown time"
+	case ahead(now, at):
 		return "in the future"
 	}
 	return age(now, at) + " ago"
@@ -280,5 +280,13 @@ func ago(now, at time.Time) string {
 // ahead reports whether a time lies in the future by more than clocks that are kept differ.
 func ahead(now, at time.Time) bool { return at.Sub(now) > stale }
 
-// age is rounded for a person. Clocks differ: a time in the future counts as now.
-func age(now, at time.Time) string { return duration.HumanDuration(max(0, now.Sub(at))) }
+// age is rounded for a person, and empty if the time is not known.
+func age(now, at time.Time) string {
+	switch {
+	case at.IsZero():
+		return ""
+	case ahead(now, at):
+		return "in the future"
+	}
+	return duration.HumanDuration(max(0, now.Sub(at)))
+}
