@@ -126,36 +126,6 @@ func New(id provider.GroupID) *Group {
 	return &Group{ID: id, machines: map[provider.InstanceID]*machine{}}
 }
 
-// machine is what is known of one instance.
-type machine struct {
-	first   time.Time // when it was first seen; zero: not yet
-	least   time.Time // it cannot be older: the picture before that lacked it; zero: unknown
-	removed time.Time // when our removal of it ended
-	// deadline is set while it is left without the node that it had: its time to register
-	// runs from then on.
-	deadline model.Deadline
-	// lost is when it lost a node that nobody had begun to remove. presumed: nobody saw
-	// that, and it is too old to be on its way.
-	lost     time.Time
-	presumed bool
-	// stray is the node that it had, while that is there and no id leads to it.
-	stray   string
-	turn    uint64 // of the fold that last saw it
-	node    string // its node, empty if it has none
-	counted bool   // the target counts that node
-	state   model.NodeState
-	since   time.Time // the node's creation
-	// asked: it is some ask's unit, or was there without one.
-	asked bool
-	// failed: that the cloud could not make it is on record.
-	failed bool
-	// failing is since when the cloud has been seen to fail to make it, and try again;
-	// zero: it does not. looks counts the pictures that showed it, the last of lookedAt.
-	failing  time.Time
-	looks    int
-	lookedAt time.Time
-}
-
 // Begin empties what each fold counts again.
 func (g *Group) Begin() {
 	g.Counts, g.registered, g.ending, g.missing, g.neverStarted = model.Counts{}, 0, 0, 0, ""
@@ -184,7 +154,7 @@ func (g *Group) Fill(f *Fold, pg *provider.Group) {
 		there[in] = true
 	}
 	maps.DeleteFunc(g.machines, func(_ provider.InstanceID, in *machine) bool {
-		if !there[in] && in.node != "" && in.state != model.StateBeingDeleted {
+		if !there[in] && in.tie == bound && in.state != model.StateBeingDeleted {
 			f.Strays[in.node] = g.ID
 		}
 		return !there[in]
@@ -238,8 +208,9 @@ func (g *Group) See(turn uint64, instance int, n *corev1.Node, state model.NodeS
 		g.neverStarted = n.Name
 	}
 	rec := g.records[instance]
-	turned = rec.node == n.Name && (rec.state == model.StateReady) != (state == model.StateReady)
-	rec.node, rec.state, rec.since, rec.turn, rec.counted = n.Name, state, n.CreationTimestamp.Time, turn, counted
+	turned = rec.tie == bound && rec.node == n.Name && (rec.state == model.StateReady) != (state == model.StateReady)
+	rec.tie, rec.node, rec.since = bound, n.Name, n.CreationTimestamp.Time
+	rec.state, rec.turn, rec.counted = state, turn, counted
 	return turned
 }
 

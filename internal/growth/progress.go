@@ -91,7 +91,7 @@ func (g *Group) endings(f *Fold) int {
 	n := 0
 	ends := func(id provider.InstanceID) {
 		if in := g.machines[id]; in == nil || in.turn != f.Turn || in.state == model.StateBeingDeleted {
-			if in == nil || in.node == "" || !in.counted {
+			if in == nil || in.tie != bound || !in.counted {
 				n++
 			}
 		}
@@ -118,7 +118,7 @@ func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
 			if rec.first = now; !first {
 				rec.least = g.before
 			}
-			if rec.node == "" {
+			if rec.tie != bound {
 				g.measure(rec, in, now) // one with a node is not new, whenever it was first seen
 			}
 		}
@@ -129,8 +129,7 @@ func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
 			rec.state = model.StateBeingDeleted
 			continue
 		}
-		if rec.node != "" {
-			rec.lost, rec.presumed, rec.stray = time.Time{}, false, ""
+		if rec.tie == bound {
 			if first {
 				rec.asked = true // it was there before us
 			}
@@ -143,9 +142,9 @@ func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
 			rec.state = model.StateBeingDeleted // ended by us, whatever this picture says
 			continue
 		}
-		if rec.stray != "" && !f.Seen.HasNode(rec.stray) {
+		if rec.tie == strayed && !f.Seen.HasNode(rec.node) {
 			rec.deadline.Start(now)
-			rec.lost, rec.stray = now, ""
+			rec.tie, rec.since = lost, now
 		}
 		rec.state = model.StateUnregistered
 		f.fresh = append(f.fresh, in)
@@ -158,17 +157,19 @@ func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
 // withoutNode takes in that no node was seen of an instance. If it had one, its time to
 // register starts over.
 func (g *Group) withoutNode(f *Fold, rec *machine) {
-	if rec.node != "" {
+	if rec.tie == bound {
 		rec.deadline.Start(f.Seen.Now)
-		switch {
+		switch rec.since = f.Seen.Now; {
 		case f.Seen.HasNode(rec.node):
-			f.Strays[rec.node], rec.stray = g.ID, rec.node // the node is there, and the cloud has another id for it
+			rec.tie, f.Strays[rec.node] = strayed, g.ID
 		case rec.state != model.StateBeingDeleted:
-			rec.lost = f.Seen.Now
+			rec.tie = lost
+		default:
+			rec.tie = released
 		}
-		rec.asked, rec.failed, rec.presumed = false, false, false
+		rec.asked, rec.failed = false, false
 	}
-	rec.turn, rec.node, rec.state = f.Turn, "", ""
+	rec.turn, rec.state = f.Turn, ""
 }
 
 // lost reports whether the instance of a unit is gone, or on its way out.
@@ -194,7 +195,7 @@ func (g *Group) attribute(f *Fold, registered bool) {
 	}
 	for _, in := range f.fresh {
 		rec := g.machines[in.ID]
-		if held[in.ID] || (rec.node != "") != registered {
+		if held[in.ID] || (rec.tie == bound) != registered {
 			continue
 		}
 		rec.asked = true
@@ -211,7 +212,7 @@ func (g *Group) attribute(f *Fold, registered bool) {
 			e.From = a.At // by our own clock; it may be of any age
 		}
 		switch {
-		case rec.presumed:
+		case rec.tie == presumedLost:
 		case rec.deadline.Since.After(e.Exists):
 			e.Exists = rec.deadline.Since
 		case e.Exists.IsZero():
@@ -263,18 +264,18 @@ func (g *Group) nodes(f *Fold) {
 				continue
 			}
 			in.asked = true
-			if u.State == model.UnitGivenUp && in.node == "" {
+			if u.State == model.UnitGivenUp && in.tie != bound {
 				in.failed = true // it is on record
 			}
 			switch {
-			case in.node == "" && u.Node != "":
+			case in.tie != bound && u.Node != "":
 				// It waits for a node again, from when the other one was lost.
 				late := u.Why
 				*u, _ = Advance(*u, Event{Kind: NodeGone, At: now, Exists: orNow(in.deadline.Since, now)})
 				if late != "" { // nobody waited for the first any more, and nobody does for a second
 					*u, _ = Advance(*u, Event{Kind: Late, At: now, Why: late})
 				}
-			case in.node != "" && u.Node == "":
+			case in.tie == bound && u.Node == "":
 				*u, _ = Advance(*u, Event{Kind: Registered, At: orNow(in.since, now), Node: in.node})
 			}
 			if u.Node != "" && u.State != model.UnitReady {
@@ -369,7 +370,7 @@ func (f *Fold) came(a model.Arrival) {
 // hasReady reports whether a node of the group is ready.
 func (g *Group) hasReady(node string) bool {
 	for _, in := range g.machines {
-		if in.node == node {
+		if in.tie == bound && in.node == node {
 			return in.state == model.StateReady
 		}
 	}

@@ -18,7 +18,7 @@ func (g *Group) wait(f *Fold, pg *provider.Group) {
 	apart := sync.OnceValue(func() time.Duration { return g.apart(pg) }) // it looks at all instances
 	for i := range pg.Instances {
 		in, rec := &pg.Instances[i], g.records[i]
-		if rec.node != "" || rec.state != model.StateUnregistered {
+		if rec.state != model.StateUnregistered {
 			continue
 		}
 		w := model.Waiting{Instance: in.ID, ProviderID: in.ProviderID, NodeName: in.NodeName, Hold: in.Hold}
@@ -46,8 +46,8 @@ func (g *Group) wait(f *Fold, pg *provider.Group) {
 
 // created is when the cloud made an instance without a node at the earliest, zero if unknown.
 // apart is how far its clock may be ahead.
-func (in *machine) created(of *provider.Instance, u *model.Unit, lost bool, apart func() time.Duration) time.Time {
-	created, hadNode := in.made(of), !in.deadline.Since.IsZero()
+func (in *machine) created(of *provider.Instance, u *model.Unit, isLost bool, apart func() time.Duration) time.Time {
+	created, hadNode := in.made(of), in.tie != unbound && in.tie != presumedLost
 	if in.least.IsZero() && !created.IsZero() {
 		// It was there before the first look: its age is the word of the cloud alone.
 		created = created.Add(-apart())
@@ -58,8 +58,8 @@ func (in *machine) created(of *provider.Instance, u *model.Unit, lost bool, apar
 	if said := of.Created; !said.IsZero() && !hadNode && said.Before(created) {
 		created = said // pictures that lacked it may have been wrong: they make no node another's
 	}
-	if lost && !in.presumed {
-		created = model.Latest(created, in.lost) // no node from before can be its own
+	if isLost && in.tie != presumedLost {
+		created = model.Latest(created, in.since) // no node from before can be its own
 	}
 	return created
 }
@@ -99,15 +99,12 @@ const (
 func (in *machine) countFailing(of *provider.Instance, seen *model.Observation) {
 	switch {
 	case of.State != provider.Creating || of.Err == nil:
-		in.failing, in.looks, in.lookedAt = time.Time{}, 0, time.Time{}
-		return
+		in.failing = failing{}
 	case of.Retry <= 0:
-		return
-	case in.failing.IsZero():
-		in.failing = seen.Now
-	}
-	if in.lookedAt.IsZero() || seen.Inventory.AsOf.After(in.lookedAt) {
-		in.looks, in.lookedAt = in.looks+1, seen.Inventory.AsOf
+	case in.failing.looks == 0:
+		in.failing = failing{looks: 1, since: seen.Now, last: seen.Inventory.AsOf}
+	case seen.Inventory.AsOf.After(in.failing.last):
+		in.failing.looks, in.failing.last = in.failing.looks+1, seen.Inventory.AsOf
 	}
 }
 
@@ -120,8 +117,8 @@ func (g *Group) whyUnmade(in *provider.Instance, rec *machine, now time.Time) (*
 	case in.Retry <= 0:
 		return in.Err, time.Time{}
 	}
-	until := g.deadline.From(rec.failing).Add(max(retriesLeast, 2*in.Retry+retriesMargin))
-	if !now.Before(until) && rec.looks >= retriesLooks {
+	until := g.deadline.From(rec.failing.since).Add(max(retriesLeast, 2*in.Retry+retriesMargin))
+	if !now.Before(until) && rec.failing.looks >= retriesLooks {
 		return in.Err, time.Time{}
 	}
 	if now.Before(until) {
@@ -135,14 +132,14 @@ func (g *Group) whyUnmade(in *provider.Instance, rec *machine, now time.Time) (*
 // there. While the cluster is unhealthy the time of such machines does not run: people are at
 // work.
 func (f *Fold) noteLoss(rec *machine, u *model.Unit) bool {
-	if u != nil && rec.lost.IsZero() && !u.Lost.IsZero() {
+	if u != nil && rec.tie == unbound && !u.Lost.IsZero() {
 		// A leader before us saw it, or found it so.
-		rec.lost, rec.presumed = u.Lost, u.Exists.Before(u.Lost)
-		if !rec.presumed {
+		if rec.tie, rec.since = presumedLost, u.Lost; !u.Exists.Before(u.Lost) {
+			rec.tie = lost
 			rec.deadline.Start(u.Exists)
 		}
 	}
-	if rec.lost.IsZero() || !f.Seen.Inventory.AsOf.After(rec.lost) {
+	if (rec.tie != lost && rec.tie != presumedLost) || !f.Seen.Inventory.AsOf.After(rec.since) {
 		return false
 	}
 	if f.Halted {
@@ -150,11 +147,11 @@ func (f *Fold) noteLoss(rec *machine, u *model.Unit) bool {
 	}
 	switch {
 	case u == nil:
-	case rec.presumed:
-		u.Lost = rec.lost
+	case rec.tie == presumedLost:
+		u.Lost = rec.since
 		u.Start(rec.deadline.Since)
 	default:
-		u.Lost, u.Exists = rec.lost, model.Latest(u.Exists, rec.deadline.Since)
+		u.Lost, u.Exists = rec.since, model.Latest(u.Exists, rec.deadline.Since)
 	}
 	return true
 }
@@ -185,7 +182,7 @@ func PresumeLost(f *Fold, groups []*Group, homeless int) {
 		return
 	}
 	for _, rec := range found {
-		rec.lost, rec.presumed = f.Seen.Now, true
+		rec.tie, rec.since = presumedLost, f.Seen.Now
 	}
 }
 
@@ -236,7 +233,7 @@ const anyClock = time.Hour
 func (g *Group) apart(pg *provider.Group) time.Duration {
 	most, told := time.Duration(0), false
 	for i := range pg.Instances {
-		if in, rec := &pg.Instances[i], g.records[i]; rec.node != "" && !rec.since.IsZero() && !in.Created.IsZero() {
+		if in, rec := &pg.Instances[i], g.records[i]; rec.tie == bound && !rec.since.IsZero() && !in.Created.IsZero() {
 			most, told = max(most, in.Created.Sub(rec.since)), true
 		}
 	}

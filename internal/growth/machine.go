@@ -1,0 +1,52 @@
+package growth
+
+import (
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// tie says how an instance stands to its node.
+type tie uint8
+
+const (
+	unbound  tie = iota // no node of it has been seen
+	bound               // it has its node
+	strayed             // its node is there, and no id leads to it: the cloud has another id for it
+	released            // somebody removed its node, and the instance is still there
+	lost                // it has lost a node that nobody had begun to remove
+	// presumedLost: nobody saw the loss, and the instance is too old to be on its way.
+	presumedLost
+)
+
+// machine is what is known of one instance.
+type machine struct {
+	tie tie
+	// since is when the tie became what it is: of a bound one, when the node was created.
+	since time.Time
+	node  string // its node; of a strayed one the node that it had
+	state model.NodeState
+	turn  uint64 // of the fold that last saw it
+	// counted: the target counts the node.
+	counted bool
+
+	first time.Time // when it was first seen; zero: not yet
+	least time.Time // it cannot be older: the picture before that lacked it; zero: unknown
+	// removed is when our last removal of it ended; zero: there was none.
+	removed time.Time
+	// deadline is set once it is left without the node that it had: its time to register
+	// runs from then on.
+	deadline model.Deadline
+	// asked: it is some ask's unit, or was there without one.
+	asked bool
+	// failed: that the cloud could not make it is on record.
+	failed  bool
+	failing failing
+}
+
+// failing counts the pictures in a row that show that the cloud fails to make an instance,
+// and tries again: how many, since when, and the AsOf of the last.
+type failing struct {
+	looks       int
+	since, last time.Time
+}
