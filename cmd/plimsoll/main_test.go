@@ -106,6 +106,8 @@ func TestAMistypedCommandIsAnError(t *testing.T) {
 		{"run --scan-interval=1h30", "write 1h30s for seconds, or 1h30m for minutes"},
 		{"run --scale-down-unneeded-time=1d", "write 24h"},
 		{"run --scale-down-unneeded-time=1.5d", "write 36h"},
+		{"run --scale-down-unneeded-time=1w", "there are no days or weeks, write 168h"},
+		{"run --scan-interval=1d12h", "write a duration such as 90s, 10m or 1h30m"},
 		{"run --scale-down-enabled false", `"false" is not read: write --scale-down-enabled=false`},
 		{"groups --emit-per-nodegroup-metrics --leader-elect False",
 			`"False" is not read: write --emit-per-nodegroup-metrics=false or --leader-elect=false`},

@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-dev/plimsoll/internal/config"
 )
 
 // unknownCommand is the error for a name that is no command of the program.
@@ -46,16 +46,8 @@ func onlyFlags(cmd *cobra.Command, args []string) error {
 
 // flagMistake adds to an error about flags what the person may have meant.
 func flagMistake(cmd *cobra.Command, err error) error {
-	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) &&
-		invalid.GetFlag().Value.Type() == "duration" {
-		value := invalid.GetValue()
-		if _, bad := time.ParseDuration(value + "s"); bad == nil {
-			return fmt.Errorf("%w: write %ss for seconds, or %[2]sm for minutes", err, value)
-		}
-		before, isDays := strings.CutSuffix(value, "d")
-		if days, bad := strconv.ParseFloat(before, 64); isDays && bad == nil {
-			return fmt.Errorf("%w: there are no days, write %vh", err, 24*days)
-		}
+	if meant := config.DurationMeant(err); meant != err {
+		return meant
 	}
 	unknown := (*pflag.NotExistError)(nil)
 	if !errors.As(err, &unknown) {

@@ -359,7 +359,8 @@ func TestPriceFile(t *testing.T) {
 // TestPriceFileWithAHead: comments alone are no document, and neither is a directive.
 func TestPriceFileWithAHead(t *testing.T) {
 	for _, text := range []string{
-		"# our prices\n---\na: 1\n", "%YAML 1.1\n---\na: 1\n", "# ours\n%YAML 1.1\n---\na: 1\n", "---\na: 1\n...\n",
+		"# our prices\n---\na: 1\n",
+		"%YAML 1.1\n---\na: 1\n", "%YAML 1.2\n---\na: 1\n", "# ours\n%YAML 1.1\n---\na: 1\n", "---\na: 1\n...\n",
 		"a: 1\n---\n# no more\n", "a: 1\n...\n# no more\n", "{a: 1}\n", "\ufeffa: 1\n", "a: 1\r\n...\r\n",
 		"# one\n---\n# two\n---\na: 1\n",
 	} {

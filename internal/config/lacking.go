@@ -219,7 +219,6 @@ const aboveOne = "above 1 every node counts as little used, and a warning says s
 var differs = map[string]Difference{
 	"address":                     {"", "/livez and /readyz are served there too", true},
 	"bypassed-scheduler-names":    {"", "they need not be among --allowed-scheduler-names", true},
-	"cloud-config":                {"", "only for clusterapi: the kubeconfig of the management cluster", true},
 	"cloud-provider":              {"gce", "it must be named, and be one that Plimsoll has", true},
 	"enforce-node-group-min-size": {"", "of groups alone: a pool with a sizing always gets its minimum", true},
 	"drain-priority-config":       {"", "it is refused together with --max-graceful-termination-sec", true},
@@ -240,8 +239,7 @@ var differs = map[string]Difference{
 	"logging-format":               {"", "text is key=value", true},
 	"max-nodes-per-scaleup":        {"1000", "0: no limit; a plan of many nodes costs little more than one of few", true},
 	"max-total-unready-percentage": {"", anyGroup, false},
-	"node-group-auto-discovery":    {"", "no effect with kwok; of several, one is enough; there aws wants all", true},
-	"nodes":                        {"", "no effect with clusterapi and kwok", true},
+	"node-group-auto-discovery":    {"", "of several, one is enough; there aws wants all", true},
 	"ok-total-unready-count":       {"", anyGroup, false},
 	"startup-taint":                {"", startTaint, true},
 	"startup-taint-prefix":         {"", startTaint, true},
@@ -252,8 +250,39 @@ var differs = map[string]Difference{
 	"scale-down-gpu-utilization-threshold": {"", aboveOne, true},
 }
 
-// DifferenceOf is empty for a flag that is as it is in the Cluster Autoscaler.
-func DifferenceOf(flag string) Difference { return differs[string(normalize(nil, flag))] }
+// DifferenceOf is empty for a flag that is as it is in the Cluster Autoscaler. Which
+// providers it is for is what their entries say.
+func (f *Flags) DifferenceOf(flag string) Difference {
+	name := string(normalize(nil, flag))
+	d, known := differs[name]
+	if only := f.onlyFor(name); only != "" && !known {
+		return Difference{Note: "only for " + only + ": " + f.set.Lookup(name).Usage, Minor: true}
+	}
+	var without []string
+	for _, e := range f.entries {
+		if name == nodesFlag && e.Nodes == "" || name == discoveryFlag && e.Discovery == "" {
+			without = append(without, e.Name)
+		}
+	}
+	if len(without) > 0 {
+		note := "no effect with " + strings.Join(without, " and ")
+		if d.Note != "" {
+			note += "; " + d.Note
+		}
+		d.Note, d.Minor = note, true
+	}
+	return d
+}
+
+// onlyFor is the provider that a flag is for; empty if it is for all.
+func (f *Flags) onlyFor(flag string) string {
+	for _, s := range f.sections {
+		if s.provider != "" && s.set.Lookup(flag) != nil {
+			return s.provider
+		}
+	}
+	return ""
+}
 
 // ChangedDefaults are the flags with another default than in the Cluster
 // Autoscaler, but for those that must be given anyway.

@@ -122,7 +122,7 @@ func lackOf(name string) *lack {
 // is the one there or is reported as changed.
 func TestEveryFlagOfTheClusterAutoscaler(t *testing.T) {
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
-	Bind(set, providers.All())
+	flags := Bind(set, providers.All())
 	known := map[string]bool{}
 	for _, f := range theirFlags(t) {
 		if known[f.name] {
@@ -152,7 +152,8 @@ func TestEveryFlagOfTheClusterAutoscaler(t *testing.T) {
 			if len(warnings) > 0 {
 				t.Errorf("--%s=%s has an effect, and warnings: %v", f.name, f.value, warnings)
 			}
-			note, there := DifferenceOf(f.name).Note, DifferenceOf(f.name).There
+			d := flags.DifferenceOf(f.name)
+			note, there := d.Note, d.There
 			def := set.Lookup(f.name).DefValue
 			switch changed := there != ""; {
 			case changed && (there != f.def || def == f.def || note == ""):
@@ -283,7 +284,7 @@ func TestTableOfFlags(t *testing.T) {
 
 func table(t *testing.T) string {
 	set := pflag.NewFlagSet("plimsoll", pflag.ContinueOnError)
-	known := Bind(set, providers.All()).known()
+	flags := Bind(set, providers.All())
 	var b strings.Builder
 	var section string
 	for _, f := range theirFlags(t) {
@@ -298,11 +299,11 @@ func table(t *testing.T) string {
 			if _, ok := decisive[f.name]; ok {
 				does = "refused if it is not the default, unless with `--ignore-unsupported-flags`: " + l.why
 			}
-		} else if note := DifferenceOf(f.name).Note; note != "" {
+		} else if note := flags.DifferenceOf(f.name).Note; note != "" {
 			does = "honoured: " + note
 		}
 		if f.name == "cloud-provider" {
-			does += " (" + known + ")"
+			does += " (" + flags.known() + ")"
 		}
 		fmt.Fprintf(&b, "| `--%s` | %s | %s | %s |\n", f.name, code(f.def), code(here), strings.ReplaceAll(does, "|", `\|`))
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v2"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -43,6 +44,26 @@ func (l *minMax) Set(s string) error {
 	}
 	l.least, l.most = least, most
 	return nil
+}
+
+// DurationMeant adds to the error about a flag that is a duration what a person may have meant.
+// Of another error it is that error.
+func DurationMeant(err error) error {
+	invalid := (*pflag.InvalidValueError)(nil)
+	if !errors.As(err, &invalid) || invalid.GetFlag().Value.Type() != "duration" {
+		return err
+	}
+	value := invalid.GetValue()
+	if _, bad := time.ParseDuration(value + "s"); bad == nil {
+		return fmt.Errorf("%w: write %ss for seconds, or %[2]sm for minutes", err, value)
+	}
+	for unit, hours := range map[string]float64{"d": 24, "w": 7 * 24} {
+		before, ends := strings.CutSuffix(value, unit)
+		if n, bad := strconv.ParseFloat(before, 64); ends && bad == nil {
+			return fmt.Errorf("%w: there are no days or weeks, write %vh", err, hours*n)
+		}
+	}
+	return fmt.Errorf("%w: write a duration such as 90s, 10m or 1h30m", err)
 }
 
 // check finds everything that is wrong with a configuration, and reads the names of
@@ -272,7 +293,7 @@ func ReadPrices(file string) (map[string]float64, error) {
 // onlyDocument reads the one document of a YAML text to the end. One of nothing but
 // comments does not count. sigs.k8s.io/yaml would drop what follows the first one.
 func onlyDocument(text []byte) (map[string]any, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder := yaml.NewDecoder(bytes.NewReader(model.YAMLVersion.ReplaceAll(text, nil)))
 	decoder.SetStrict(true)
 	var only map[string]any
 	for {

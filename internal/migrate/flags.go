@@ -57,6 +57,7 @@ type commandLine struct {
 	unchecked []flag
 	// defaults are those of the flags whose default is another one there.
 	defaults map[string]string
+	flags    *config.Flags
 	config   config.Config
 	provider wiring.Entry
 	// management is the kubeconfig of Cluster API's management cluster; authoritative: without one that cluster is the
@@ -92,7 +93,7 @@ func read(pieces []located, env map[string]string, providers []wiring.Entry) (co
 	if err != nil {
 		return commandLine{}, err
 	}
-	line := commandLine{defaults: map[string]string{}}
+	line := commandLine{defaults: map[string]string{}, flags: bound}
 	for _, name := range config.ChangedDefaults() {
 		line.defaults[name] = set.Lookup(name).DefValue
 	}
@@ -107,12 +108,17 @@ func read(pieces []located, env map[string]string, providers []wiring.Entry) (co
 			line.dropped = append(line.dropped, dropped{f, why})
 			continue
 		}
+		if confidential(f.name, f.value) {
+			errs = append(errs, fmt.Errorf("%s: --%s has a secret written out, which is not repeated here: give the container "+
+				"a variable that comes from a Secret, and write --%[2]s=$(NAME)", f.field, f.name))
+			continue
+		}
 		resolved, open := resolve(f.value, env)
 		if f.resolved = resolved; open {
 			f.resolved = f.value
 			line.unchecked = append(line.unchecked, f)
 		} else if err := set.Parse([]string{flag{name: f.name, value: resolved, bare: f.bare}.String()}); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", f.field, err))
+			errs = append(errs, fmt.Errorf("%s: %w", f.field, config.DurationMeant(err)))
 		}
 		known = append(known, f)
 	}
@@ -263,7 +269,7 @@ func (l commandLine) notes() []string {
 	given := map[string]int{}
 	for _, f := range l.kept {
 		given[f.name]++
-		d := config.DifferenceOf(f.name)
+		d := l.flags.DifferenceOf(f.name)
 		// Of several ways to find groups, aws meant something else.
 		several := f.name == "node-group-auto-discovery" && given[f.name] == 2
 		if d.Note != "" && (several || !d.Minor && given[f.name] == 1) {
@@ -277,7 +283,7 @@ func (l commandLine) notes() []string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.defaults)) {
-		if d := config.DifferenceOf(name); given[name] == 0 {
+		if d := l.flags.DifferenceOf(name); given[name] == 0 {
 			out = append(out, fmt.Sprintf("--%s is not given: its default is %s, was %s; %s",
 				name, l.defaults[name], d.There, d.Note))
 		}

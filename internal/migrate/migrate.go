@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"strings"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -168,10 +169,13 @@ func readInto(from map[string]any, to any) error {
 	return fmt.Errorf("%s: want %s, not %s", wrong.Field, want, is)
 }
 
+// yamlVersion finds the line that says which version of YAML a text is. The reader takes it for a document.
+var yamlVersion = regexp.MustCompile(`(?m)^%YAML .*$`)
+
 // parse reads all documents of a file; those that are empty are left out.
 func parse(text []byte) ([]map[string]any, error) {
 	var out []map[string]any
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(yamlVersion.ReplaceAll(text, nil))))
 	for n := 1; ; n++ {
 		one, err := reader.Read()
 		if errors.Is(err, io.EOF) {

@@ -236,6 +236,7 @@ func refused(t *testing.T, got Result, err error, says []string) {
 		}
 	}
 	count(t, err.Error(), says, 1, 1000)
+	noSecrets(t, err.Error())
 }
 
 // granted checks which roles are in a translation, and that each grants a resource.

@@ -16,6 +16,10 @@ type Priorities struct {
 	err      error
 }
 
+// YAMLVersion finds the line that says which version of YAML a text is. The readers refuse all
+// but 1.1, and read 1.2 as well.
+var YAMLVersion = regexp.MustCompile(`(?m)^%YAML .*$`)
+
 // ParsePriorities reads the document: YAML, numbers to lists of regular expressions for
 // ids of groups. It is called once per change of the document.
 func ParsePriorities(text string) *Priorities {
@@ -23,7 +27,7 @@ func ParsePriorities(text string) *Priorities {
 		return nil
 	}
 	var raw map[int][]string
-	if err := yaml.UnmarshalStrict([]byte(text), &raw); err != nil {
+	if err := yaml.UnmarshalStrict(YAMLVersion.ReplaceAll([]byte(text), nil), &raw); err != nil {
 		return &Priorities{err: fmt.Errorf("priorities: not a map of numbers to lists of patterns: %w", err)}
 	}
 	patterns := make(map[int][]*regexp.Regexp, len(raw))

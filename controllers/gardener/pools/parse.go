@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -67,9 +68,12 @@ func named(value any) string {
 	return kindOf(value)
 }
 
+// yamlVersion finds the line that says which version of YAML a text is. The reader takes it for a document.
+var yamlVersion = regexp.MustCompile(`(?m)^%YAML .*$`)
+
 // onlyDocument is the one document of a YAML text that is not empty.
 func onlyDocument(text []byte) ([]byte, error) {
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(yamlVersion.ReplaceAll(text, nil))))
 	var documents [][]byte
 	for {
 		document, err := reader.Read()
