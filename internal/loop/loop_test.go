@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,7 @@ type world struct {
 	err        error
 	started    []model.Call
 	ended      []model.Outcome
+	events     []event
 	cycles     []model.Cycle
 	turns      []time.Time
 	delay      time.Duration
@@ -40,6 +42,7 @@ func newWorld() *world {
 
 func (w *world) Observe(_ context.Context, now time.Time) (model.Observation, error) {
 	w.turns = append(w.turns, now)
+	w.settle(now)
 	w.cluster.Now = now
 	o := w.cluster.Observation()
 	o.Generation = w.generation
@@ -53,15 +56,36 @@ func (w *world) Start(_ context.Context, calls []model.Call) {
 	for _, c := range calls {
 		w.started = append(w.started, c)
 		if c.Verb == model.Grow {
-			go func() {
-				time.Sleep(w.delay)
+			w.after(w.delay, func() {
 				w.cluster.Groups[0].Target = c.To
 				w.ended = append(w.ended, model.Outcome{Call: c, Ended: time.Now(), Target: c.To})
 				w.generation++
-				w.nudge()
-			}()
+			})
 		}
 	}
+}
+
+// event is something that happens to the world at its time.
+type event struct {
+	at     time.Time
+	happen func()
+}
+
+// after lets something happen, and nudges. It happens as the next turn begins, so that only the
+// loop's goroutine touches the world.
+func (w *world) after(d time.Duration, happen func()) {
+	w.events = append(w.events, event{time.Now().Add(d), happen})
+	time.AfterFunc(d, w.nudge)
+}
+
+func (w *world) settle(now time.Time) {
+	w.events = slices.DeleteFunc(w.events, func(e event) bool {
+		due := !e.at.After(now)
+		if due {
+			e.happen()
+		}
+		return due
+	})
 }
 
 func (w *world) nudge() {
@@ -160,7 +184,7 @@ func TestNewerReadIsDecidedOnIfAwaited(t *testing.T) {
 			n := testkit.Node("n", "4", "16Gi", nil)
 			n.CreationTimestamp = metav1.Now()
 			w.cluster.AddNode(n, "")
-			time.AfterFunc(15*time.Second, func() { w.asOf = time.Time{} })
+			w.after(15*time.Second, func() { w.asOf = time.Time{} })
 		}, 2},
 		{"a group misses a node", func(w *world) { w.cluster.Groups[0].Target = 1 }, 31},
 		{"the picture grows too old", func(w *world) { w.asOf = time.Now() }, 2},
@@ -199,14 +223,13 @@ func TestTheLedgersNewsAreDecidedOn(t *testing.T) {
 		n.ResourceVersion = "5"
 		w.cluster.AddNode(n, "g")
 		w.cluster.Groups[0].Target = 1
-		time.AfterFunc(5*time.Second, func() {
+		w.after(5*time.Second, func() {
 			// The candidate's mark is there already, in a version that nobody has seen yet.
 			w.ended = append(w.ended, model.Outcome{
 				Call: w.started[0], Ended: time.Now(), ResourceVersion: "6", Target: -1, Unchanged: true,
 			})
-			w.nudge()
 		})
-		time.AfterFunc(35*time.Second, func() { n.ResourceVersion = "6" })
+		w.after(35*time.Second, func() { n.ResourceVersion = "6" })
 		l := w.loop()
 		l.policy.ScaleDown.Enabled, l.policy.ScaleDown.SoftTaints = true, 1
 		w.run(t, l, 65*time.Second)
