@@ -50,9 +50,18 @@ test test-product test-rehearse test-packaging: export RAPID_SEED := 1122
 .PHONY: test
 test: test-product test-rehearse test-packaging ## every test, end-to-end ones included
 
+# What runs in several goroutines. The race detector is written in C.
+RACED := ./cmd/... ./controllers/... ./providers/... $(addprefix ./internal/,act inventory loop observe report)
+
 .PHONY: test-product
-test-product: ## the product's own packages
-	$(GOTEST) ./...
+test-product: race-detector ## the product's own packages; what is concurrent, under the race detector
+	$(GOTEST) -race $(RACED)
+	$(GOTEST) $$(go list ./... | grep -vxF "$$(go list $(RACED))")
+
+.PHONY: race-detector
+race-detector:
+	@[ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null || { \
+		echo "the race detector needs cgo and a C compiler: CGO_ENABLED=1, and $$(go env CC) in PATH" >&2; exit 1; }
 
 .PHONY: test-rehearse
 test-rehearse: build ## the control plane, the stories, end to end
