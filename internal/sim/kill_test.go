@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -47,8 +48,8 @@ func TestLeaderKilledAtEachCall(t *testing.T) {
 	}
 }
 
-// playKilled plays a world whose first leader dies after so many calls, 0: never,
-// and tells how many calls it made and how things stand in the end.
+// playKilled plays a world for an hour, then in peace. Its first leader dies after so many calls, 0: never. It gives
+// the calls of that hour, and how things stand in the end.
 func playKilled(t *testing.T, script string, after int) (calls int, shown string) {
 	t.Helper()
 	s := newScript()
@@ -66,6 +67,7 @@ func playKilled(t *testing.T, script string, after int) (calls int, shown string
 	if after > 0 && w.dieAfter >= 0 {
 		t.Errorf("the leader did not come to its %d. call", after)
 	}
+	calls = w.checker.begun
 	w.Peace()
 	if err := w.Run(30 * time.Minute); err != nil {
 		t.Errorf("%v\n%s", err, w.Timeline().Take())
@@ -73,5 +75,50 @@ func playKilled(t *testing.T, script string, after int) (calls int, shown string
 	if lacking := w.Unrest(); len(lacking) > 0 {
 		t.Errorf("the world is not at rest:\n  %s\n%s", strings.Join(lacking, "\n  "), w.Timeline().Take())
 	}
-	return w.checker.begun, w.Show()
+	return calls, w.Show()
+}
+
+// soldOut is a pool over three zones. One of them has no machine to sell, and one has a single one, while an app
+// arrives. Later most of the app goes.
+const soldOut = `seed 1
+lags restart=5s..15s memory=%s
+flags --scale-down-unneeded-time=2m --scale-down-delay-after-add=1m --max-node-provision-time=4m
+pool p min=0 max=8
+group a min=0 max=8 cpu=4 memory=16Gi zone=a pool=p %[2]s
+group b min=0 max=8 cpu=4 memory=16Gi zone=b pool=p %[2]s
+group c min=0 max=8 cpu=4 memory=16Gi zone=c pool=p
+fault stock=0 group=a for=%[3]s
+fault stock=1 group=b for=%[3]s
+at 10s workload web count=16 cpu=900m memory=1Gi grace=20s stop=5s..20s
+at 30m workload web count=4
+`
+
+// TestLeaderKilledInASoldOutPool plays that pool with a leader that dies right after it has begun its first call, its
+// second, and so on, in eight variants: with a memory that is written soon, and with none; a cloud that says nothing
+// and takes requests back, and one that says that it is sold out and keeps them; sold out for a while, and until
+// peace. Each ends as it does without a crash.
+func TestLeaderKilledInASoldOutPool(t *testing.T) {
+	kills := 0
+	for _, memory := range []string{"100ms", "10h"} {
+		for _, cloud := range []string{"", "keeps-requests tells-stock-out"} {
+			for _, lasts := range []string{"12m", "2h"} {
+				script := fmt.Sprintf(soldOut, memory, cloud, lasts)
+				calls, want := playKilled(t, script, 0)
+				kills += calls
+				for n := 1; n <= calls; n++ {
+					name := fmt.Sprintf("memory=%s/%s/for=%s/call=%d", memory, cmp.Or(cloud, "silent"), lasts, n)
+					t.Run(name, func(t *testing.T) {
+						t.Parallel()
+						if _, got := playKilled(t, script, n); got != want {
+							t.Errorf("in the end:\n%swithout a crash it is:\n%s", got, want)
+						}
+					})
+				}
+			}
+		}
+	}
+	if kills < 88 {
+		t.Errorf("only %d calls are made in all variants", kills)
+	}
+	t.Logf("%d kills", kills)
 }
