@@ -2,6 +2,7 @@
 //
 //	plimsoll run         observes the cluster and the cloud, decides, acts, explains
 //	plimsoll groups      lists the node groups as the provider reads them
+//	plimsoll dump        writes a cluster into a file, as deciding reads it
 //	plimsoll status      shows how the cluster and its groups stand, as last written
 //	plimsoll controller  runs what stands beside the loop: eks-anywhere, gardener
 //	plimsoll gardener    looks at the worker pools of a Gardener shoot in a file
@@ -83,7 +84,7 @@ func root() *cobra.Command {
 		SilenceUsage:               true,
 	}
 	cmd.SetFlagErrorFunc(flagMistake)
-	cmd.AddCommand(runCommand(), groupsCommand(), statusCommand(), controllerCommand(), gardenerCommand(),
+	cmd.AddCommand(runCommand(), groupsCommand(), dumpCommand(), statusCommand(), controllerCommand(), gardenerCommand(),
 		migrateCommand(), versionCommand())
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {

@@ -41,9 +41,12 @@ func configured(cmd *cobra.Command, flags *config.Flags) (*start, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry, maker := flags.Provider(c)
-	if entry.Kubeconfig != nil {
-		c.Cluster.Kubeconfig = entry.Kubeconfig(c.Cluster.Kubeconfig, os.Getenv)
+	var maker wiring.Maker
+	if c.Cloud.Provider != "" {
+		var entry wiring.Entry
+		if entry, maker = flags.Provider(c); entry.Kubeconfig != nil {
+			c.Cluster.Kubeconfig = entry.Kubeconfig(c.Cluster.Kubeconfig, os.Getenv)
+		}
 	}
 	log := newLog(c.Logging, os.Stderr)
 	for _, w := range warnings {

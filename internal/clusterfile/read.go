@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // Read reads files, folders with all that is below them, and standard input for "-".
@@ -43,6 +44,15 @@ func Read(ctx context.Context, paths []string, stdin io.Reader) (*Cluster, error
 		return nil, err
 	}
 	return b.built(files)
+}
+
+// ReadGroups reads the node groups of a file; nil if it has none, but Kubernetes objects.
+func ReadGroups(ctx context.Context, name string) (*provider.Inventory, error) {
+	c, err := Read(ctx, []string{name}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the node groups: %w", err)
+	}
+	return c.Inventory, nil
 }
 
 // filesOf lists the files that are meant. In folders, those that end like YAML or JSON are.
@@ -241,7 +251,7 @@ func (b *builder) built(files []string) (*Cluster, error) {
 		c.Time, c.Version, c.Flags, c.Anonymized = d.Time, d.Version, d.Flags, d.Anonymized
 		c.Listed, c.Unread, c.InventoryErr = d.Listed, d.Unread, d.InventoryErr
 	}
-	if len(c.Objects) == 0 && b.dump == nil {
+	if len(c.Objects) == 0 && b.dump == nil && c.Inventory == nil {
 		what := "no Kubernetes objects are in it"
 		if len(c.Skipped) > 0 {
 			what = fmt.Sprintf("it has none of the objects that are needed, only %s",

@@ -35,6 +35,7 @@ type Flags struct {
 	helpAll        bool
 
 	ignoreUnsupported bool
+	withoutProvider   bool
 }
 
 // section is a part of the help.
@@ -317,6 +318,35 @@ func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
+// WithoutProvider makes the provider's name optional: where it is not given, Provider must not be
+// called.
+func (f *Flags) WithoutProvider() { f.withoutProvider = true }
+
+// sectionsThatDecide are the titles of those whose flags have a part in what is bought and removed,
+// whatever the provider is.
+var sectionsThatDecide = []string{
+	"Loop", "Scale up", "Nodes that do not come, or break", "Scale down", "Pods of nodes that go",
+}
+
+// Deciding are the flags that were given and have a part in what is bought and removed. Those that say
+// how the cluster and the cloud are reached are not among them. With plain, only those whose values are
+// numbers, times, or yes and no.
+func (f *Flags) Deciding(plain bool) map[string]string {
+	out := map[string]string{}
+	for _, s := range f.sections {
+		if !slices.Contains(sectionsThatDecide, s.title) {
+			continue
+		}
+		s.set.VisitAll(func(flag *pflag.Flag) {
+			names := slices.Contains([]string{"string", "stringArray", "stringSlice"}, flag.Value.Type())
+			if f.set.Changed(flag.Name) && !(plain && names) {
+				out[flag.Name] = flag.Value.String()
+			}
+		})
+	}
+	return out
+}
+
 // HelpAll reports whether every flag is to be shown instead of running.
 func (f *Flags) HelpAll() bool { return f.helpAll }
 
@@ -413,10 +443,11 @@ func trimmed(names []string) []string {
 // warnings has a line for each flag that was given and does nothing here.
 func (f *Flags) warnings(cloud Cloud) []string {
 	var out []string
-	e := f.entry(cloud.Provider)
-	for name, form := range map[string]string{nodesFlag: e.Nodes, discoveryFlag: e.Discovery} {
-		if form == "" && f.set.Changed(name) {
-			out = append(out, fmt.Sprintf("--%s has no effect: %s", name, e.Groups))
+	if e := f.entry(cloud.Provider); e != nil {
+		for name, form := range map[string]string{nodesFlag: e.Nodes, discoveryFlag: e.Discovery} {
+			if form == "" && f.set.Changed(name) {
+				out = append(out, fmt.Sprintf("--%s has no effect: %s", name, e.Groups))
+			}
 		}
 	}
 	if f.priceFile != "" && !slices.Contains(strings.Split(f.expanders, ","), model.ByPrice.String()) {

@@ -74,6 +74,7 @@ func (f *Flags) check(c *Config) []error {
 		errs = append(errs, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
 	}
 	switch {
+	case c.Cloud.Provider == "" && f.withoutProvider:
 	case c.Cloud.Provider == "":
 		wrong("cloud-provider", "name one of the providers: %s", f.known())
 	case f.entry(c.Cloud.Provider) == nil:

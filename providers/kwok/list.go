@@ -136,6 +136,18 @@ func (l *lister) read(ctx context.Context, r *reading) {
 	close(r.done)
 }
 
+// memberOf is what the metadata of one of this provider's own nodes say of it.
+func memberOf(node *metav1.ObjectMeta) member {
+	return member{
+		name:     node.Name,
+		group:    node.Annotations[annotationGroup],
+		uid:      node.UID,
+		created:  node.CreationTimestamp.Time,
+		zone:     node.Labels[corev1.LabelTopologyZone],
+		deleting: node.DeletionTimestamp != nil,
+	}
+}
+
 // takeCensus lists without a resource version and without pages: the API server
 // answers that from its cache, in one piece, once the cache is known to be as
 // new as the storage. A page would be read from the storage.
@@ -163,14 +175,7 @@ func takeCensus(ctx context.Context, nodes metadata.Getter, machines machineStor
 			c.others[item.Name] = true
 			continue
 		}
-		m := member{
-			name:     item.Name,
-			group:    item.Annotations[annotationGroup],
-			uid:      item.UID,
-			created:  item.CreationTimestamp.Time,
-			zone:     item.Labels[corev1.LabelTopologyZone],
-			deleting: item.DeletionTimestamp != nil,
-		}
+		m := memberOf(&item.ObjectMeta)
 		c.own[m.group] = append(c.own[m.group], m)
 		c.byName[m.name] = m
 	}

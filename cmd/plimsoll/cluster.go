@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/observe"
+	"github.com/plimsoll-dev/plimsoll/internal/report"
+	"github.com/plimsoll-dev/plimsoll/providers/kwok"
+)
+
+// clusterSource says where a command has its cluster from: from files, or live.
+type clusterSource struct {
+	files  []string
+	groups string
+}
+
+func (s *clusterSource) bind(set *pflag.FlagSet) {
+	set.StringArrayVarP(&s.files, "filename", "f", nil,
+		"file or folder with the cluster, -: standard input (repeat); YAML or JSON, packed or not, of plimsoll dump, of "+
+			"kubectl get -o yaml, of kwokctl snapshot export; none: the cluster that the kubeconfig names")
+	set.StringVar(&s.groups, "groups", "",
+		"file with the node groups, where they are not in the others: what plimsoll groups -o yaml prints, or kwok "+
+			"templates; none: they are guessed from the nodes' labels")
+}
+
+// cluster reads the cluster. It tells a person, on told, what is missing and what is assumed.
+func (s *clusterSource) cluster(ctx context.Context, from *start, stdin io.Reader, told io.Writer) (
+	*clusterfile.Cluster, error,
+) {
+	var c *clusterfile.Cluster
+	var err error
+	if len(s.files) > 0 {
+		c, err = clusterfile.Read(ctx, s.files, stdin)
+	} else {
+		c, err = from.live(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	notes := c.Notes()
+	if c.Time.IsZero() {
+		c.Time = time.Now().UTC()
+		notes = append(notes, "no object says a time: it is taken to be now")
+	}
+	assumed, err := s.addGroups(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range append(notes, assumed...) {
+		fmt.Fprintln(told, "note:", note)
+	}
+	return c, nil
+}
+
+// addGroups finds the node groups if the cluster has none, and says what it assumed.
+func (s *clusterSource) addGroups(ctx context.Context, c *clusterfile.Cluster) (notes []string, err error) {
+	switch {
+	case s.groups != "":
+		if c.Inventory != nil {
+			return nil, fmt.Errorf("--groups=%s: the cluster has its node groups already", s.groups)
+		}
+		if c.Inventory, err = clusterfile.ReadGroups(ctx, s.groups); err != nil {
+			return nil, err
+		}
+		if c.Inventory == nil {
+			var nodes []*corev1.Node
+			for _, obj := range c.Objects {
+				if n, ok := obj.(*corev1.Node); ok {
+					nodes = append(nodes, n)
+				}
+			}
+			inventory, err := kwok.InventoryOf(s.groups, nodes, c.Time)
+			if err != nil {
+				return nil, err
+			}
+			c.Inventory = &inventory
+		}
+		c.Inventory.AsOf, c.InventoryErr = c.Time, ""
+		return nil, nil
+	case c.Inventory != nil || c.InventoryErr != "":
+		return nil, nil
+	}
+	labels := c.GuessGroups()
+	if len(labels) == 0 {
+		return []string{"no node groups, and no label of a node that names one: nothing can be bought or removed; " +
+			"--groups=FILE gives them"}, nil
+	}
+	return []string{fmt.Sprintf("the node groups are guessed from the label %s: minimum 0, no maximum, new nodes like "+
+		"the newest ready one; --groups=FILE gives them", strings.Join(labels, " or "))}, nil
+}
+
+// live reads the cluster and its node groups once. It writes nothing, and takes no lease.
+func (s *start) live(ctx context.Context) (*clusterfile.Cluster, error) {
+	rc, err := restConfig(s.config.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	c := &clusterfile.Cluster{Version: version, Unread: map[string]string{}}
+	// 1. The cloud first: deciding knows that a node may be younger than that (rule L5).
+	if s.provider != nil {
+		if err := s.readGroups(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	// 2. What the leader has written down.
+	left, err := report.ReadLeft(ctx, client, s.config.Cluster.Namespace, s.config.Report.StatusConfigMap)
+	if err != nil {
+		c.Unread["memory"] = err.Error()
+	}
+	c.Memory = left.Memory
+	// 3. The objects.
+	objects, unread := observe.List(ctx, client, s.observing())
+	for resource, err := range unread {
+		c.Unread[resource] = err.Error()
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("read the cluster: %s", strings.Join(slices.Sorted(maps.Values(c.Unread)), "; "))
+	}
+	for _, k := range observe.Kinds() {
+		if unread[k.Resource] == nil {
+			c.Listed = append(c.Listed, k.Resource)
+		}
+	}
+	c.Objects, c.Time = objects, time.Now().UTC()
+	return c, nil
+}
+
+// readGroups asks the provider. What it cannot read is kept as what is wrong with it.
+func (s *start) readGroups(ctx context.Context, c *clusterfile.Cluster) error {
+	deadline := s.config.Cloud.InventoryDeadline
+	ctx, cancel := context.WithTimeoutCause(ctx, deadline,
+		fmt.Errorf("no answer within %s (--inventory-deadline)", deadline))
+	defer cancel()
+	cloud, err := s.newProvider(ctx, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	inventory, err := cloud.Inventory(ctx)
+	if err != nil {
+		c.InventoryErr = err.Error()
+		return nil
+	}
+	c.Inventory = &inventory
+	return nil
+}
+
+// observing are the settings by which a cluster that is at hand is observed.
+func (s *start) observing() observe.Settings {
+	return observe.Settings{
+		Namespace: s.config.Cluster.Namespace, Seed: s.config.Loop.Seed, Passing: s.config.Policy.Rules.Passing,
+		Priorities: slices.Contains(s.config.Policy.ScaleUp.Expanders, model.ByPriority),
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
+	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
+)
+
+func dumpCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dump",
+		Short: "Write a cluster into a file, as far as deciding reads it; changes nothing",
+		Example: `  plimsoll dump --cloud-provider=kwok -o cluster.yaml
+  plimsoll dump --cloud-provider=aws --nodes=0:10:workers --max-nodes-total=50 -o cluster.json.gz
+  kubectl get nodes,pods,pdb,pvc,pv,sc,csinodes,ds,ns -A -o yaml | plimsoll dump -f - -o cluster.yaml`,
+		Args: onlyFlags,
+	}
+	var from clusterSource
+	var output string
+	cmd.Flags().StringVarP(&output, "output", "o", "-",
+		"file to write: YAML, JSON for a name that ends in .json, packed if .gz follows; -: standard output, as YAML")
+	from.bind(cmd.Flags())
+	flags := config.Bind(cmd.Flags(), providers.All())
+	flags.WithoutProvider()
+	help(cmd, func() string {
+		text := "\nDump:\n"
+		for _, name := range []string{"output", "filename", "groups"} {
+			text += config.Line(cmd.Flags().Lookup(name))
+		}
+		return text + flags.ProviderHelp()
+	})
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := configured(cmd, flags)
+		if s == nil {
+			return err
+		}
+		c, err := from.cluster(cmd.Context(), s, cmd.InOrStdin(), cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		if given := flags.Deciding(false); len(given) > 0 {
+			c.Flags = given
+		}
+		return writeCluster(c, output, cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+// writeCluster writes a cluster in the form that the file's name says. A file that could not be written in
+// full is removed.
+func writeCluster(c *clusterfile.Cluster, name string, stdout io.Writer) (err error) {
+	form := clusterfile.YAML
+	plain, packed := strings.CutSuffix(name, ".gz")
+	if filepath.Ext(plain) == ".json" {
+		form = clusterfile.JSON
+	}
+	if name == "-" {
+		return clusterfile.Write(stdout, c, form)
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the dump: %w", err)
+	}
+	defer func() {
+		info, broken := file.Stat()
+		if err = errors.Join(err, file.Close()); err != nil && broken == nil && info.Mode().IsRegular() {
+			err = errors.Join(err, os.Remove(name))
+		}
+	}()
+	if !packed {
+		return clusterfile.Write(file, c, form)
+	}
+	zip := gzip.NewWriter(file)
+	if err := clusterfile.Write(zip, c, form); err != nil {
+		return err
+	}
+	return zip.Close()
+}

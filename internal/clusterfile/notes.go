@@ -1,0 +1,66 @@
+package clusterfile
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// meaning is what it means that nothing is known of a resource. Those that are not in it may well be
+// missing: many clusters have none.
+var meaning = map[string]string{
+	"nodes":                  "all pods would need new nodes",
+	"pods":                   "all nodes look empty",
+	"namespaces":             "affinity by the labels of namespaces finds none",
+	"daemonsets":             "new nodes are taken to have no DaemonSet pods",
+	"poddisruptionbudgets":   "all evictions look allowed",
+	"persistentvolumeclaims": "pods with claims cannot be placed",
+	"persistentvolumes":      "zones of volumes are unknown",
+	"storageclasses":         "it is unknown where new volumes can be made",
+	"csinodes":               "limits on volumes of a node are unknown",
+}
+
+// Notes say, for a person, what the files lack and what that means, what could not be read, and what was
+// left out.
+func (c *Cluster) Notes() []string {
+	var out []string
+	here := map[reflect.Type]bool{}
+	for _, obj := range c.Objects {
+		here[reflect.TypeOf(obj)] = true
+	}
+	for _, k := range kinds() {
+		means := meaning[k.Resource]
+		if why, failed := c.Unread[k.Resource]; failed {
+			note := fmt.Sprintf("%s could not be read (%s)", k.Resource, why)
+			if means != "" {
+				note += ": " + means
+			}
+			out = append(out, note)
+			continue
+		}
+		if means != "" && !here[reflect.TypeOf(k.Example)] && !slices.Contains(c.Listed, k.Resource) {
+			out = append(out, fmt.Sprintf("no %s: %s", plural(k.gvk.Kind), means))
+		}
+	}
+	slices.Sort(out)
+	if c.InventoryErr != "" {
+		out = append(out, "the node groups could not be read ("+c.InventoryErr+"): nothing is bought or removed")
+	}
+	if len(c.Skipped) > 0 {
+		var kinds []string
+		for _, kind := range slices.Sorted(maps.Keys(c.Skipped)) {
+			kinds = append(kinds, fmt.Sprintf("%s (%d)", kind, c.Skipped[kind]))
+		}
+		out = append(out, "left out, since deciding does not read them: "+strings.Join(kinds, ", "))
+	}
+	return out
+}
+
+func plural(kind string) string {
+	if strings.HasSuffix(kind, "s") {
+		return kind + "es"
+	}
+	return kind + "s"
+}
