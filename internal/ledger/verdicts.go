@@ -65,6 +65,7 @@ func (l *Ledger) noteVerdicts(s *model.Snapshot, p *model.Plan) {
 		if !n.UnneededSince.IsZero() && !l.timed[name] {
 			n.UnneededSince = time.Time{}
 			l.nodes.put(name, n)
+			l.news = true // it was tried before others, and is not any more
 		}
 	}
 }

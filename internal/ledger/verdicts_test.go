@@ -12,9 +12,10 @@ func verdictOn(name string, r model.Reason, since time.Time) []model.NodeVerdict
 }
 
 // TestHeld: what holds a node, and since when it has been that; a node that was
-// not judged stays as it was.
+// not judged stays as it was. That its time is over is news to the next decision.
 func TestHeld(t *testing.T) {
 	l := folded(seen(0, 1, node("n", "7")), nil)
+	was := time.Time{}
 	for i, c := range []struct {
 		plan     model.Plan
 		held     model.Reason
@@ -40,6 +41,8 @@ func TestHeld(t *testing.T) {
 			unneeded = at(c.unneeded)
 		}
 		want(t, "turn", []any{i, n.Held, n.HeldSince, n.UnneededSince}, []any{i, c.held, at(c.since), unneeded})
+		want(t, "news", []any{i, l.News()}, []any{i, !was.IsZero() && unneeded.IsZero()})
+		was = unneeded
 	}
 	l.Fold(seen(20, 0), nil)
 	want(t, "left behind", len(l.Standing().Nodes), 0)
