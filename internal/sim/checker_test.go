@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,18 @@ func TestTheCheckerSeesWaste(t *testing.T) {
 	w.checker.cycle(model.Cycle{Decided: true, Snapshot: snap, Plan: model.Plan{Grow: []model.Growth{again}}})
 	if err := w.checker.breaches(); err == nil || !strings.Contains(err.Error(), "one growth in vain at most") {
 		t.Fatalf("it found: %v", err)
+	}
+}
+
+// TestWhatAMachineWasBoughtFor: of several growths under way nobody knows which brought it.
+func TestWhatAMachineWasBoughtFor(t *testing.T) {
+	at := func(minute int) time.Time { return time.Unix(0, 0).Add(time.Duration(minute) * time.Minute) }
+	b := newWasteBook()
+	b.growths["g"] = []growth{{at(10), []string{"a", "b"}}, {at(12), []string{"b", "c"}}, {at(13), []string{"c"}}}
+	for made, want := range map[int][]string{9: nil, 11: {"a", "b"}, 12: {"b"}, 13: nil, 16: {"c"}, 20: nil} {
+		if got := b.boughtFor("g", at(made), 3*time.Minute); !slices.Equal(got, want) {
+			t.Errorf("one made at %d was bought for %q, want %q", made, got, want)
+		}
 	}
 }
 

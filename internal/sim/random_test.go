@@ -68,6 +68,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		3856173913: "a node was bought while the evicted pod ended whose room was free then",
 		145173314:  "of two growths at a time the node of the first was taken for one of the second",
 		145170183:  "a node whose time had ended was tried after others, and nothing woke the loop",
+		145173303:  "the scheduler drove out important pods where unimportant ones would have sufficed",
 		843605700:  "three classes were tried again each hour, at times of their own",
 		3597839252: "a node was bought while the evicted pod ended, its removal rolled back",
 		3597840596: "nodes that never started are what a pool's strategy leaves a group",
