@@ -132,6 +132,32 @@ func (r *Room) Lacks(owner types.UID) string {
 	return fmt.Sprintf("pod %s, which came for an evicted one, has had no node since %s", l.pod.name(r.snap), at)
 }
 
+// Unseen names a pod that came for an evicted one and that the scheduler has neither bound nor refused;
+// empty if there is none. As long as it has not, nobody knows that it works: more pods that are
+// evicted might find no node, whichever controller they are of. Pods that are gated, or that another
+// scheduler is for, say nothing: whoever makes pods could hold all removals by them.
+func (r *Room) Unseen() string {
+	var first *unplaced
+	for owner, d := range r.snap.Displaced {
+		m := r.made[owner]
+		if m == nil {
+			continue
+		}
+		for i := range m.unplaced {
+			p := &m.unplaced[i]
+			if p.Flags&(model.Refused|model.Gated) == 0 && after(p.Created, d.First) &&
+				r.snap.Contents.Specs[p.Spec].Unsupported == "" {
+				first = longest(first, p)
+			}
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return fmt.Sprintf("the scheduler has not looked at pod %s, which came for an evicted one at %s",
+		first.name(r.snap), first.since().UTC().Format(time.TimeOnly))
+}
+
 // lacking finds, of the controllers whose pods were evicted a short while ago, those
 // that have not made up for it.
 //

@@ -20,12 +20,14 @@ type starts struct {
 	// that begins to go counts in neither.
 	unready, all int
 	cooldown     *model.Verdict
+	unseen       string // a pod that came for an evicted one, and that the scheduler has not looked at
 }
 
 func newStarts(in Input) *starts {
 	s, policy := in.Snapshot, in.Policy
 	p := policy.ScaleDown
-	b := &starts{Input: in, minimums: newMinimums(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains}
+	b := &starts{Input: in, minimums: newMinimums(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains,
+		unseen: in.Room.Unseen()}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
@@ -109,6 +111,9 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 			return &model.Verdict{Reason: model.ReplacementWaits,
 				Detail: why + "; a pod of the same controller is here", Fix: "a node for it"}
 		}
+	}
+	if !c.empty() && b.unseen != "" {
+		return &model.Verdict{Reason: model.ReplacementWaits, Detail: b.unseen, Fix: "the scheduler is up"}
 	}
 	if n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
 		return &model.Verdict{Reason: model.ResourceVersionNotYetSeen}

@@ -27,7 +27,7 @@ func (pl *planner) doubt(list []*waiting) (step *waiting) {
 			continue
 		}
 		if !q.Refused {
-			continue // the scheduler has not looked at them: no pod like them is moved, and none is believed for
+			continue // a bypassed scheduler has not looked at them: there is no word to believe
 		}
 		q.disagrees = pl.disagreement(q, since)
 		if at := since.Add(disagreeAfter); at.After(pl.s.Now) {
