@@ -82,6 +82,9 @@ func (ck *checker) evicting(c model.Call, s seat, budgets []*budget) {
 		}
 		return
 	}
+	if !ck.drains.emptied[c.Node] {
+		ck.drainedBlindly(c)
+	}
 	ck.drains.drained[c.Node], ck.drains.emptied[c.Node] = true, true
 	ck.drains.evictions++
 	if wl := w.workloads[s.of]; wl != nil {

@@ -89,7 +89,7 @@ var kinds = []What{
 
 // isFault reports whether there is such a fault.
 func isFault(w What) bool {
-	return slices.Contains(kinds, w) || slices.Contains(holdKinds, w) || slices.Contains(otherKinds, w)
+	return slices.Contains(slices.Concat(kinds, holdKinds, otherKinds, schedulerKinds), w)
 }
 
 // AddFault plans a fault.
@@ -227,6 +227,8 @@ func (w *world) begin(f *fault) {
 		w.strike(f)
 	case lostNodes:
 		w.loseNodes(f)
+	case schedulerDown, schedulerLate, schedulerPicky, schedulerContrary:
+		w.remind()
 	}
 }
 
@@ -251,6 +253,8 @@ func (w *world) stop(f *fault) {
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.MendBoots(g.id))
 		}
+	case schedulerDown, schedulerLate, schedulerPicky, schedulerContrary:
+		w.remind()
 	case hangingDeletions:
 		for _, g := range w.covered(f) {
 			if !w.goesOn(f.What, g) {

@@ -228,6 +228,7 @@ func drawScript(seed uint64) (text string, lasts time.Duration) {
 		drawHappening(d, groups, workloads, minutes, line)
 	}
 	drawRare(rare, groups, minutes, line)
+	drawScheduler(drawn{rand.New(rand.NewPCG(seed, 1005))}, groups, minutes, line)
 	return b.String(), time.Duration(minutes) * time.Minute
 }
 
@@ -259,6 +260,27 @@ func drawRare(d drawn, groups []string, minutes int, line func(string, ...any)) 
 	if d.once(6) {
 		line("fault clock=skewed%s skew=%s%dm from=%dm for=%dm", where(), d.of("", "-"), d.in(1, 40),
 			d.in(0, minutes-1), d.in(5, 90))
+	}
+}
+
+// drawScheduler draws the scheduler's faults.
+func drawScheduler(d drawn, groups []string, minutes int, line func(string, ...any)) {
+	if !d.once(3) {
+		return
+	}
+	for range d.in(1, 2) {
+		f := fmt.Sprintf("fault %s from=%dm for=%dm", schedulerKinds[d.IntN(len(schedulerKinds))], d.in(0, minutes-1),
+			d.in(2, 40))
+		switch {
+		case strings.Contains(f, string(schedulerLate)):
+			f += fmt.Sprintf(" every=%ds", d.in(5, 240))
+		case strings.Contains(f, string(schedulerPicky)):
+			f += fmt.Sprintf(" share=%.1f", 0.1*float64(d.in(2, 10)))
+			if d.once(2) {
+				f += " group=" + d.of(groups...)
+			}
+		}
+		line("%s", f)
 	}
 }
 

@@ -47,7 +47,7 @@ func (w *world) wakeScheduler() {
 		return
 	}
 	w.sched.planned = true
-	w.after(schedulerLag.draw(w.dice.watch), func() {
+	w.after(w.passAfter(), func() {
 		w.sched.planned = false
 		w.schedule()
 	})
@@ -55,6 +55,9 @@ func (w *world) wakeScheduler() {
 
 // schedule tries all pods that wait.
 func (w *world) schedule() {
+	if w.suffers(schedulerDown) != nil {
+		return
+	}
 	var queue []seat
 	var nominated []*corev1.Pod
 	for _, s := range w.truth.seats {
@@ -88,7 +91,7 @@ func (w *world) schedule() {
 // try binds a pod, or refuses it; it reports whether it is bound.
 func (w *world) try(at seat) bool {
 	if w.sched.refuses[at.of] {
-		w.refuse(at, "no node is available: a plugin of its own says no")
+		w.refuse(at, refusedByPlugin)
 		return false
 	}
 	if at.pod.Nominated == "" && w.sched.refused[at.pod.Content] == w.sched.changes ||
@@ -102,7 +105,7 @@ func (w *world) try(at seat) bool {
 	switch {
 	case r.Node != "":
 		w.sched.DeleteNominated(pod)
-		at.node, at.pod.Nominated = r.Node, ""
+		at.node, at.pod.Nominated, at.pod.Said = r.Node, "", ""
 		at.pod.Flags &^= model.Refused
 		w.putPod(at)
 		return true
@@ -121,8 +124,14 @@ func (w *world) try(at seat) bool {
 	return false
 }
 
+// refusedByPlugin are the scheduler's words where a plugin of its own is in the way.
+const refusedByPlugin = "no node is available: a plugin of its own says no"
+
 // refuse marks a pod as one that fits nowhere.
 func (w *world) refuse(at seat, said string) {
+	if w.sched.Mind.Avoids != nil {
+		said = refusedByPlugin
+	}
 	at.pod.Flags |= model.Refused
 	at.pod.Said = said
 	if at != w.truth.seats[at.id] {

@@ -61,6 +61,10 @@ import (
 //	                                           trying
 //	fault nodes=lost n=15                      Node objects are deleted, machines go on
 //	fault clock=skewed skew=-16m               the cloud dates what it tells by this clock
+//	fault scheduler=down from=5m for=10m       it looks at no pod
+//	fault scheduler=late every=2m              it looks at pods up to so much later
+//	fault scheduler=picky share=0.5 group=general   a filter of its own is against those nodes
+//	fault scheduler=contrary                   it takes the node with the lowest score
 //	fault groups=stalled, groups=leaving       the provider holds all of it
 //	fault instances=held group=general         and machines without a node
 //

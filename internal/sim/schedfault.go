@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"hash/fnv"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/kubesched"
+)
+
+// This file is the scheduler's faults. Random worlds draw them from a stream of their own.
+const (
+	// It does nothing, or looks at pods only after a while, up to what every says.
+	schedulerDown What = "scheduler=down"
+	schedulerLate What = "scheduler=late"
+	// It has a filter of its own against a share of the nodes; of the nodes that fit it takes the one
+	// that kube-scheduler likes least.
+	schedulerPicky    What = "scheduler=picky"
+	schedulerContrary What = "scheduler=contrary"
+)
+
+// schedulerKinds are the faults of this file.
+var schedulerKinds = []What{schedulerDown, schedulerLate, schedulerPicky, schedulerContrary}
+
+// suffers returns a fault of a kind that lasts, nil if there is none.
+func (w *world) suffers(what What) *fault {
+	for _, f := range w.faults {
+		if f.on && f.What == what {
+			return f
+		}
+	}
+	return nil
+}
+
+// passAfter draws how long the scheduler takes to act on a change.
+func (w *world) passAfter() time.Duration {
+	lag := schedulerLag.draw(w.dice.watch)
+	if f := w.suffers(schedulerLate); f != nil {
+		return Span{0, f.Every}.draw(w.dice.sched)
+	}
+	return lag
+}
+
+// remind makes up the scheduler's mind when one of its faults begins or ends, and has it try all pods.
+func (w *world) remind() {
+	s := &w.sched
+	s.Mind = kubesched.Mind{Contrary: w.suffers(schedulerContrary) != nil}
+	if w.suffers(schedulerPicky) != nil {
+		s.Mind.Avoids = w.avoided
+	}
+	s.changes++
+	clear(w.checker.waste.wasted) // that nodes were of no use was the scheduler's mind
+	w.after(schedulerLag.Least, w.schedule)
+}
+
+// avoided reports whether a filter of the scheduler's own keeps pods from a node: always from the same.
+func (w *world) avoided(node string) bool {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(node)) // it never fails
+	draw := float64((uint64(sum.Sum32())+w.settings.Seed)%1000) / 1000
+	var of *group
+	zone := ""
+	for _, m := range w.machines {
+		if m.node == node {
+			of, zone = m.group, m.zone
+		}
+	}
+	for _, f := range w.faults {
+		if f.on && f.What == schedulerPicky && f.covers(of, zone) && draw < f.Share {
+			return true
+		}
+	}
+	return false
+}
+
+// goesOnFor is how long a drain that has begun may take to its first eviction.
+const goesOnFor = 2 * time.Minute
+
+// drainedBlindly checks the first eviction from a node: a scheduler that is down cannot be told from one
+// that has nothing to do, until a pod that came for an evicted one waits.
+func (ck *checker) drainedBlindly(c model.Call) {
+	down := ck.w.suffers(schedulerDown)
+	if down == nil {
+		return
+	}
+	for _, uid := range sortedKeys(ck.drains.waiting) {
+		m := ck.drains.waiting[uid]
+		if !m.came.Before(start.Add(down.From)) && ck.w.now.Sub(m.came) > goesOnFor {
+			ck.breach("no further node is drained while the scheduler is down", c.Node,
+				"what came for %s, evicted from %s at %s, waits since %s", m.pod, m.node, stamp(m.at), stamp(m.came))
+		}
+	}
+}
