@@ -2,6 +2,7 @@ package main
 
 import (
 	"compress/gzip"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -22,19 +23,24 @@ func dumpCommand() *cobra.Command {
 		Short: "Write a cluster into a file, as far as deciding reads it; changes nothing",
 		Example: `  plimsoll dump --cloud-provider=kwok -o cluster.yaml
   plimsoll dump --cloud-provider=aws --nodes=0:10:workers --max-nodes-total=50 -o cluster.json.gz
+  plimsoll dump --cloud-provider=kwok --anonymize -o for-a-bug-report.yaml
   kubectl get nodes,pods,pdb,pvc,pv,sc,csinodes,ds,ns -A -o yaml | plimsoll dump -f - -o cluster.yaml`,
 		Args: onlyFlags,
 	}
 	var from clusterSource
 	var output string
+	var anonymize bool
 	cmd.Flags().StringVarP(&output, "output", "o", "-",
 		"file to write: YAML, JSON for a name that ends in .json, packed if .gz follows; -: standard output, as YAML")
+	cmd.Flags().BoolVar(&anonymize, "anonymize", false,
+		"replace names, namespaces, values of labels and ids by others, which keep what is equal and its order; leave "+
+			"messages out")
 	from.bind(cmd.Flags())
 	flags := config.Bind(cmd.Flags(), providers.All())
 	flags.WithoutProvider()
 	help(cmd, func() string {
 		text := "\nDump:\n"
-		for _, name := range []string{"output", "filename", "groups"} {
+		for _, name := range []string{"output", "anonymize", "filename", "groups"} {
 			text += config.Line(cmd.Flags().Lookup(name))
 		}
 		return text + flags.ProviderHelp()
@@ -48,7 +54,14 @@ func dumpCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if given := flags.Deciding(false); len(given) > 0 {
+		if anonymize {
+			var salt [32]byte
+			_, _ = rand.Read(salt[:]) // it never fails
+			if c, err = c.Anonymize(salt, s.observing()); err != nil {
+				return fmt.Errorf("anonymize the cluster: %w", err)
+			}
+		}
+		if given := flags.Deciding(anonymize); len(given) > 0 {
 			c.Flags = given
 		}
 		return writeCluster(c, output, cmd.OutOrStdout())

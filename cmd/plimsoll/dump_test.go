@@ -100,6 +100,11 @@ func TestDumpOfFiles(t *testing.T) {
 		!strings.Contains(text, "shop") {
 		t.Errorf("%v\n%s", err, text)
 	}
+	text, _, err = dumped(t, printed, "-f", "-", "--anonymize", "--max-nodes-total=9", "--expander=priority")
+	if err != nil || strings.Contains(text, "shop") || strings.Contains(text, "n1") || strings.Contains(text, "blue") ||
+		!strings.Contains(text, "flags:\n  max-nodes-total: \"9\"\ninventory:") {
+		t.Errorf("%v\n%s", err, text)
+	}
 	for want, args := range map[string][]string{
 		"the cluster has its node groups already":       {"--groups", groups, "-f", groups, "-f", "-"},
 		"no such file or directory":                     {"-f", filepath.Join(dir, "none")},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -67,7 +68,12 @@ func TestPlanOfAFile(t *testing.T) {
 			draw = testkit.DrawOccupied
 		}
 		w := draw(t)
-		live := clusterOf(w.Build(testkit.InOrder), model.Memory{})
+		c := w.Build(testkit.InOrder)
+		memory := model.Memory{Written: c.Now, Unneeded: map[string]time.Time{}}
+		for _, n := range c.Observation().Nodes {
+			memory.Unneeded[n.Object.Name] = c.Now.Add(-20 * time.Minute)
+		}
+		live := clusterOf(c, memory)
 		want := decide(t, live, w.Policy)
 		form := rapid.SampledFrom([]clusterfile.Form{clusterfile.JSON, clusterfile.YAML}).Draw(t, "form")
 		got := decide(t, throughFile(t, live, form), w.Policy)
