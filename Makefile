@@ -89,8 +89,22 @@ SOAK ?= 1h
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 TALLY ?= $(CURDIR)/bench/worlds.md
 
+# New inputs of the fuzz targets are kept in CORPUS, for the next run. One that fails goes to testdata/fuzz of its
+# package: commit it with the mend.
+FUZZ ?= 1m
+CORPUS ?= $(CURDIR)/.cache/fuzz
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for a while: make fuzz [FUZZ=1m] [CORPUS=.cache/fuzz]
+	@git grep --untracked 'func Fuzz' -- '*_test.go' ':!rehearse' ':!packaging' | sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z]+).*|\1 \2|' | \
+		while read -r folder target; do \
+			echo "$$target of $$folder"; \
+			$(GOTEST) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) "./$$folder" \
+				-test.fuzzcachedir="$(CORPUS)/$$folder" </dev/null || exit 1; \
+		done
+
 .PHONY: soak
-soak: soak-worlds ## what is too long for `make test`, with fresh seeds: make soak [SOAK=1h] [SEED=...]
+soak: soak-worlds fuzz ## what is too long for `make test`, with fresh seeds: make soak [SOAK=1h] [SEED=...]
 	$(GOTEST) -timeout 60m -run Plan ./internal/decide/... -rapid.checks=20000
 	$(GOTEST) -timeout 60m -run RandomPools ./internal/sim -sim.pools=1000
 	$(MAKE) build
