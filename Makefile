@@ -75,6 +75,11 @@ manifests: ## deploy/, rendered from the chart
 test-packaging: build ## the chart, its alerts and rights, the image
 	cd packaging && $(GOTEST) -count=1 -timeout 10m ./...
 
+SHARD ?= 1/1
+.PHONY: mutants
+mutants: ## break the product on purpose, one behaviour at a time, and see that its tests notice: make mutants [SHARD=1/4]
+	RAPID_SEED=1122 $(GOTEST) -timeout 0 -count=1 -v -run TestMutants ./internal/mutants -mutants.shard=$(SHARD)
+
 .PHONY: bench
 bench: ## the benchmarks of deciding; figures are in bench/README.md
 	$(GOTEST) -run '^$$' -bench . -benchmem ./bench

@@ -146,7 +146,7 @@ func within(path, folder string) bool {
 // TestEveryPackageIsCovered: a new package gets a rule, or is a host or a
 // helper of tests.
 func TestEveryPackageIsCovered(t *testing.T) {
-	hosts := []string{"cmd", "bench", "internal/sim", "internal/testkit", "internal"}
+	hosts := []string{"cmd", "bench", "internal/sim", "internal/testkit", "internal/mutants", "internal"}
 	for _, p := range list(t) {
 		_, ok := ruleFor(p.local())
 		if !ok && !slices.ContainsFunc(hosts, func(h string) bool {

@@ -1,0 +1,187 @@
+package mutants
+
+// table has the behaviours that are broken, one at a time, under the rules of docs/architecture.md (L, P, S), the use
+// cases of the registry's design (UC), and what is bounded besides.
+var table = []mutant{
+	// Intent, unknown ends, old readings (L1 to L4).
+	{"L1: a growth is expected only once it is read", "internal/growth/calls.go", unit,
+		`g.Expected, g.written = c.To, now
+	units :=`, `g.written = now
+	units :=`},
+	{"L1: a call does not keep its pool busy", "internal/ledger/standing.go", unit,
+		`|| (c.Pool != "" && l.groups[gid].Pool == c.Pool)`, ``},
+	{"L1: a removal does not keep its group busy", "internal/ledger/state.go", unit,
+		`c.Verb == model.Grow || c.Verb == model.Cancel || c.Verb == model.Remove`,
+		`c.Verb == model.Grow || c.Verb == model.Cancel`},
+	{"L1: writes to one pool run side by side", "internal/act/lane.go", unit,
+		`return "pool/" + string(call.Pool)`, `return "pool/" + call.ID`},
+	{"L2: a growth of unknown end counts as refused", "internal/growth/calls.go", unit | play | worlds,
+		`} else if o.Err != nil && !unknown {`, `} else if o.Err != nil {`},
+	{"L2: a removal of unknown end is believed", "internal/growth/calls.go", unit,
+		`if g.unsure = true; o.Call.Verb`, `if g.unsure = false; o.Call.Verb`},
+	{"L2: a Remove of unknown end counts as refused", "internal/removal/advance.go", unit,
+		`{removeDone, removeUnknown,`, `{removeDone, removeRefused,`},
+	{"L3: an old read lowers the target", "internal/growth/group.go", unit,
+		`(f.Seen.Inventory.AsOf.After(g.written) && !busy)`, `!busy`},
+	{"L4: what was written counts as seen at once", "internal/ledger/nodes.go", unit, `return o >= a`, `return o >= a || true`},
+
+	// What a node is, and what is on its way (L5, L6, UC1, UC2, UC7).
+	{"L5: a node younger than the picture is nobody's", "internal/snapshot/snapshot.go", unit,
+		`n.Unknown = !ok && b.snap.AsOf.Before(o.Object.CreationTimestamp.Add(time.Second))`,
+		`_ = time.Second`},
+	{"L6, UC1: what is coming does not count", "internal/snapshot/snapshot.go", unit | play,
+		`g.ComingNodes = max(0,`, `g.ComingNodes = min(0,`},
+	{"L6: what was given up counts as coming", "internal/snapshot/snapshot.go", unit,
+		`-registered-g.GivenUp()`, `-registered`},
+	{"UC2: a node that boots counts as unready", "internal/model/nodestate.go", unit,
+		`case young:
+		return StateYoung, until`, `case young && startup < 0:
+		return StateYoung, until`},
+	{"UC7: a node on its way out counts as unready", "internal/model/nodestate.go", unit,
+		`		HasTaint(n, TaintToBeDeleted):
+		return StateBeingDeleted`, `		HasTaint(n, "none"):
+		return StateBeingDeleted`},
+
+	// Room that removals have reserved (L7).
+	{"L7: pods of open drains have no room reserved", "internal/decide/decide.go", unit, `m.room.PlaceBegun()`, ``},
+	{"L7: pods of drafts have no room reserved", "internal/decide/decide.go", unit, `m.room.GatherDrafts(m.wanted)`, ``},
+	{"L7: an emptied node takes no pods that wait", "internal/removal/next.go", unit,
+		`case v.Wanted && d.Stage == model.Evicting:`, `case false:`},
+	{"L7: the taint is kept where pending pods fit", "internal/removal/next.go", unit, `case v.Wanted:`, `case false:`},
+	{"the pods of a drain may be homeless", "internal/removal/next.go", unit, `return v.Homeless
+}`, `return nil
+}`},
+
+	// Timers (L8).
+	{"L8: the times of others are believed", "internal/growth/wait.go", unit,
+		`return model.Latest(model.Earlier(of.Created, in.first), in.least)`, `return of.Created`},
+	{"L8: timers run while nobody makes machines", "internal/growth/wait.go", unit,
+		`	g.deadline.Stop(now)
+	if g.stalls {`, `	if g.stalls {`},
+	{"L8: backoff is forgotten at a restart", "internal/growth/memory.go", unit,
+		`if r := g.Rests.Of(model.RestFailed); !r.Since.IsZero() {`,
+		`if r := g.Rests.Of(model.RestFailed); false {`},
+	{"L8: scale-ups are forgotten at a restart", "internal/growth/memory.go", unit,
+		`m.Asks = append(m.Asks, g.asksToRemember()...)`, `_ = g.asksToRemember`},
+	{"L8: unneeded time is forgotten at a restart", "internal/ledger/memory.go", unit,
+		`l.nodes.put(name, model.NodeStanding{UnneededSince: since})`, `_, _ = name, since`},
+	{"L8: a new leader does not wait after endings", "internal/growth/progress.go", unit,
+		`if first && f.Inherited {`, `if false {`},
+	{"L8: a removal found half done is not taken back", "internal/removal/seen.go", unit,
+		`if since, isTainted := taintedSince(n); isTainted {`, `if since, isTainted := taintedSince(n); isTainted && false {`},
+	{"unregistered time halved", "internal/growth/wait.go", unit | worlds,
+		`until := w.Since.Add(provision)`, `until := w.Since.Add(provision / 2)`},
+	{"time to become an instance halved", "internal/growth/wait.go", unit,
+		`until := deadline.From(a.At).Add(provision)`, `until := deadline.From(a.At).Add(provision / 2)`},
+	{"unneeded time ignored", "internal/decide/scaledown/start.go", unit | play | worlds,
+		`return since, wait, model.NotUnneededLongEnough`, `return since, 0 * wait, model.NotUnneededLongEnough`},
+	{"UC6: unready time ignored", "internal/decide/scaledown/start.go", unit | worlds,
+		`return since, wait, model.NotUnreadyLongEnough`, `return since, 0 * wait, model.NotUnreadyLongEnough`},
+	{"unneeded time goes on while a node turns unready", "internal/ledger/nodes.go", unit,
+		`&& !n.UnneededSince.IsZero() {
+			// It has`, `&& false {
+			// It has`},
+	{"cooldowns off", "internal/decide/scaledown/start.go", unit | play | worlds,
+		`!c.since.IsZero() && until.After(now) {`, `until.After(now) && false {`},
+	{"no cooldown while a scale-up is under way", "internal/decide/scaledown/start.go", unit,
+		`if len(b.Growing) > 0 &&`, `if len(b.Growing) > 1000 &&`},
+
+	// The look again, the lease, the age of the picture (L9 to L12).
+	{"L9: no last look before a machine ends", "internal/act/remove.go", unit,
+		`out.Landed, out.Err = a.lookAgain(ctx, j.call)`, `out.Err = nil`},
+	{"L9: no look after the cordon", "internal/act/node.go", unit,
+		`if landed, err := a.strangers(ctx, call); err != nil {`,
+		`if landed, err := a.strangers(ctx, call); err != nil && landed == nil {`},
+	{"L9: a node without its taint goes all the same", "internal/act/look.go", unit,
+		`case !model.HasTaint(n, model.TaintToBeDeleted):`, `case false:`},
+	{"L10: a stale picture is acted on", "internal/gate/checks.go", unit | play | worlds,
+		`if !q.policy.Stale(q.snap.Now, q.snap.AsOf) {`, `if true {`},
+	{"L10: calls begin after the lease is lost", "internal/act/act.go", unit,
+		`if err := a.may(); err != nil {`, `if err := error(nil); err != nil {`},
+	{"L11: a newer read is never decided on", "internal/loop/loop.go", unit,
+		`return asOf.Equal(l.snap.AsOf) || !l.awaits`, `return !asOf.IsZero()`},
+	{"L12: each nudge is a turn", "internal/loop/loop.go", unit, `idle.Stop()
+			continue`, `idle.Stop()`},
+	{"L12: a refused pod speaks for itself alone", "internal/snapshot/snapshot.go", unit,
+		`q.Refused = q.Refused || p.Flags`, `q.Refused = p.Flags`},
+
+	// The provider's side (P1 to P9), and what the core believes of it.
+	{"P1: a write cut off did not happen", "providers/kube/errors.go", unit,
+		`e.MayHaveHappened = !refused(err) || ctx.Err() != nil`, `e.MayHaveHappened = false`},
+	{"P4: a provider grows above the maximum", "providers/kwok/write.go", unit, `if req.To > g.max {`, `if false {`},
+	{"P4: a provider grows from an old target", "providers/kwok/write.go", unit,
+		`	live := seen.live(g.name)
+	if live != req.From {
+		return provider.GrowResult`, `	live := seen.live(g.name)
+	if false {
+		return provider.GrowResult`},
+	{"P6: machines whose ids drifted are ended", "internal/decide/repair/repair.go", unit | play | worlds,
+		`if asOld(w.Created, skew, n) && CouldBe(g, n) {`, `if asOld(w.Created, skew, n) && CouldBe(g, n) && false {`},
+	{"P6: strays do not hold a cancellation", "internal/decide/repair/repair.go", unit | play,
+		`n = max(0, n-len(held))`, `n = max(n, 0)`},
+	{"P6: an instance that registered meanwhile is ended", "internal/act/look.go", unit,
+		`if (call.ProviderID != "" && n.Spec.ProviderID == call.ProviderID) ||`, `if false &&`},
+	{"P7: an empty answer is believed", "internal/inventory/inventory.go", unit | play,
+		`answer.Others == 0 && len(k.inventory.Groups) > 0 {`, `answer.Others == 0 && false {`},
+	{"P7: a missing group is forgotten at once", "internal/inventory/inventory.go", unit | play,
+		`if n.answers >= forgetGroupAfter {`, `if n.answers >= 1 {`},
+	{"P7: a Ready node is not believed against the cloud", "internal/inventory/inventory.go", unit | play,
+		`if ready(&a.instance) {`, `if false {`},
+	{"P7: a list cut short counts as whole", "providers/kube/list.go", unit,
+		`if answer.GetContinue() != "" {`, `if false {`},
+
+	// Health (S1, S2, UC3, UC8).
+	{"S1, UC8: a sick cluster is acted on", "internal/ledger/ledger.go", unit | play | worlds,
+		`if !l.rules.TooMany(unready, all) {`, `if true {`},
+	{"S1: removals go on in a sick cluster", "internal/decide/halted.go", unit,
+		`if step.Verb == model.Untaint {`, `if false {`},
+	{"S1: lost Node objects do not count", "internal/model/rules.go", unit,
+		`unready, all = ours.Unready+ours.Lost, `, `unready, all = ours.Unready, `},
+	{"S2: a sick group grows", "internal/gate/checks.go", unit,
+		`func(q question) *model.Verdict { return q.group.Unhealthy }`, `func(question) *model.Verdict { return nil }`},
+	{"UC3: duds do not stop their group", "internal/model/rules.go", unit,
+		`return duds > 0 && (`, `return duds < 0 && (`},
+
+	// What does not arrive (S4, UC4, UC5).
+	{"UC4: a target is never lowered", "internal/decide/repair/repair.go", unit | play, `n = min(n, spare(g, f.pools))`, `n = 0`},
+	{"UC4: a target is lowered by one too many", "internal/decide/repair/repair.go", unit | play | worlds,
+		`To: g.Expected - n, Reason`, `To: g.Expected - n - 1, Reason`},
+	{"ADR 11: a resized group is grown in the same plan", "internal/decide/repair/repair.go", unit,
+		`access.Close(other, model`, `_ = other; access.Close(-1, model`},
+	{"UC5: what never registered stays", "internal/model/standing.go", unit | play, `return w.Long ||`, `return`},
+	{"UC5: all that never registered go at once", "internal/model/rest.go", unit | play,
+		`func MostEndings(group int) int { return max(3, group/10) }`,
+		`func MostEndings(group int) int { return max(3, group) + 1000 }`},
+	{"UC5: below the minimum", "internal/decide/repair/repair.go", unit,
+		`if !force && spare(g, f.pools) <= 0 {`, `if force && spare(g, f.pools) < 0 {`},
+
+	// After failures.
+	{"no backoff at all", "internal/growth/rests.go", unit | play | worlds,
+		`r.Since, r.Until = now, now.Add(r.Length)`, `r.Since, r.Until = now, now`},
+	{"backoff does not double", "internal/growth/rests.go", unit,
+		`	case !resting:
+		r.Length = min(2*r.Length, f.Rules.BackoffMost)`, ``},
+	{"backoff doubles without end", "internal/growth/rests.go", unit,
+		`r.Length = min(2*r.Length, f.Rules.BackoffMost)`, `r.Length = 2 * r.Length`},
+	{"a scale-up that works does not end backoff", "internal/growth/progress.go", unit,
+		`g.endBackoff(f, "a scale-up succeeded")`, ``},
+	{"a node does not rest after a removal in vain", "internal/decide/scaledown/eligible.go", unit,
+		`if !until.After(f.Snapshot.Now) {`, `if true {`},
+	{"refused removals do not rest", "internal/growth/rests.go", unit, `if r.Count > 1 {`, `if r.Count > 1000 {`},
+	{"growth in vain is repeated", "internal/decide/scaleup/brake.go", unit | play, `if b.stands(old) {`, `if false {`},
+
+	// Limits.
+	{"one node above a group's maximum", "internal/decide/scaleup/limits.go", unit,
+		`l.room[i] = max(0, g.Max-g.Expected)`, `l.room[i] = max(0, g.Max-g.Expected+1)`},
+	{"one node above a pool's maximum", "internal/decide/scaleup/limits.go", unit,
+		`l.pools[s.Pools[i].ID] = s.Pools[i].Max`, `l.pools[s.Pools[i].ID] = s.Pools[i].Max + 1`},
+	{"one node above the cluster's maximum", "internal/decide/scaleup/limits.go", unit,
+		`l.nodes = max(0, p.MaxNodesTotal-l.count)`, `l.nodes = max(0, p.MaxNodesTotal-l.count+1)`},
+	{"one node below a group's minimum", "internal/decide/scaledown/minimums.go", unit,
+		`l.groups[i] = s.Groups[i].Expected - s.Groups[i].Min`, `l.groups[i] = s.Groups[i].Expected - s.Groups[i].Min + 1`},
+	{"one node below a pool's minimum", "internal/decide/scaledown/minimums.go", unit,
+		`l.pools[pool.ID] = -pool.Min`, `l.pools[pool.ID] = 1 - pool.Min`},
+	{"more removals at a time than allowed", "internal/decide/scaledown/start.go", unit, `case b.parallel < count:`, `case false:`},
+	{"more unready nodes end than the rate allows", "internal/decide/scaledown/start.go", unit,
+		`if v := b.Rate.Held(n.Group); v != nil {`, `if v := b.Rate.Held(n.Group); v != nil && false {`},
+}
