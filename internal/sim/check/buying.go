@@ -1,0 +1,166 @@
+package check
+
+import (
+	"slices"
+	"time"
+)
+
+// buyingRules are about growths. What a growth is for is the autoscaler's word: so many pods of a class.
+var buyingRules = []rule{
+	{"N6", "For one pod there are never two units in flight that were bought for it, unless the first failed, was " +
+		"given up, or arrived and did not help.", map[What]func(*Judge, *Event){Buys: once}},
+	{"N7", "A growth that arrived and did not help its pods is not repeated for them within the brake's time.",
+		map[What]func(*Judge, *Event){Buys: helped}},
+	{"N15", "No tenant's object changes what is bought for others: each node that is bought is for some pod that waits.",
+		map[What]func(*Judge, *Event){Buys: wanted}},
+}
+
+// flies reports whether a unit may still arrive in time.
+func (j *Judge) flies(u *unit) bool {
+	t := &j.truth
+	if u.over || j.since(u.growth.at) > j.flags.ProvisionTime {
+		return false
+	}
+	m := t.machines[u.machine]
+	n := t.nodeOf(m)
+	switch {
+	case m == nil:
+		return u.machine == ""
+	case m.ending || m.failed || m.had && n == nil:
+		return false
+	}
+	return n == nil || !n.differs
+}
+
+// claimed are the pods of a class that a growth's units in flight are for, rounded down.
+func (j *Judge) claimed(o *growth, class string) int {
+	if w := j.truth.writes[o.call]; w != nil && w.answer == Unknown && !w.took && !j.truth.sees.Before(w.ended) {
+		return 0 // a read has shown that it was not carried out
+	}
+	flying := 0
+	for _, u := range o.units {
+		if j.flies(u) {
+			flying++
+		}
+	}
+	return o.claims[class] * flying / max(1, len(o.units))
+}
+
+// once compares what is claimed for a class with the pods of it that wait. Where something else may have
+// taken the room that was bought, pods of other classes that came later, all are counted together.
+func once(j *Judge, e *Event) {
+	t := &j.truth
+	before, since, voided := 0, j.now, false
+	claims, classes := 0, map[string]bool{e.Class: true}
+	for _, g := range t.groups {
+		voided = voided || j.since(g.told) < j.flags.BackoffMost // its units may have been given up
+		for _, o := range g.growths {
+			if o.call == e.Call {
+				continue
+			}
+			n := j.claimed(o, e.Class)
+			if n > 0 {
+				since = minTime(since, o.at)
+			}
+			before += n
+			for class := range o.claims {
+				claims += j.claimed(o, class)
+				classes[class] = true
+			}
+		}
+	}
+	if before == 0 {
+		return
+	}
+	own, all := 0, 0
+	for _, p := range t.pods {
+		if p.node != "" || p.expendable || p.own {
+			continue
+		}
+		if p.class == e.Class {
+			own++
+		}
+		if classes[p.class] || p.made.After(since) {
+			all++
+		}
+	}
+	if g := t.groups[e.Group]; voided || t.raised || g == nil || g.varies || j.since(t.stirred) < settled {
+		return
+	}
+	j.test(before+e.N <= own || claims+e.N <= all, e, e.Class,
+		"%s is for %d of its pods, units in flight are for %d, and %d wait", e.Call, e.N, before, own)
+}
+
+func minTime(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+const (
+	// shown is how long a node must be ready and empty until anybody can see that it is of no use: what
+	// completes a node may come two minutes after it is ready, and the scheduler looks again at a pod
+	// that it has refused after five.
+	shown         = 2*time.Minute + 30*time.Second
+	shownIfAsTold = 7 * time.Minute
+	// brake is how long one such node tells of the next.
+	brake = time.Hour
+)
+
+// helped errs to silence where a node's use depends on more than the node.
+func helped(j *Judge, e *Event) {
+	t := &j.truth
+	g := t.groups[e.Group]
+	if g == nil || g.varies {
+		return
+	}
+	for _, o := range g.growths {
+		if o.call == e.Call || o.claims[e.Class] == 0 || o.version != g.version {
+			continue
+		}
+		var useless *node
+		for _, u := range o.units {
+			n := t.nodes[u.node]
+			if n == nil || u.ready.IsZero() {
+				continue
+			}
+			if n.empty.IsZero() || !n.empty.Equal(n.made) || !n.ready {
+				useless = nil // it is used, or was
+				break
+			}
+			took := shownIfAsTold
+			if n.differs {
+				took = shown
+			}
+			if n.tainted == "" && !n.withheld && n.cordoned == "" && j.since(n.changed) > took+j.tolerance() &&
+				j.since(n.changed) < brake {
+				useless = n
+			}
+		}
+		if useless == nil {
+			continue
+		}
+		waits := slices.ContainsFunc(sorted(t.pods), func(uid string) bool {
+			p := t.pods[uid]
+			return p.class == e.Class && p.node == "" && p.refused && !p.coupled && p.made.Before(useless.changed)
+		})
+		if !waits || j.forgotten(useless.changed) {
+			continue
+		}
+		j.test(false, e, e.Group+" for "+e.Class, "%s grows, and its node %s of the same kind is ready since %s and empty, "+
+			"while they wait", e.Call, useless.name, j.stamp(useless.changed))
+	}
+	j.test(true, e, "", "")
+}
+
+func wanted(j *Judge, e *Event) {
+	waits := 0
+	for _, p := range j.truth.pods {
+		if p.class == e.Class && p.node == "" {
+			waits++
+		}
+	}
+	j.test(e.N > 0 && waits > 0 || j.since(j.truth.stirred) < settled, e, e.Call,
+		"it is for %d pods of %s, of which %d wait", e.N, e.Class, waits)
+}

@@ -1,0 +1,310 @@
+package check
+
+import (
+	"slices"
+	"time"
+)
+
+// This file is how facts about the cloud and the cluster change the truth.
+
+func (t *truth) applyCloud(e *Event) {
+	g := t.groups[e.Group]
+	switch e.What {
+	case PoolIs:
+		p := t.pools[e.Pool]
+		if p == nil {
+			p = &pool{wasMin: e.Min, wasMax: e.Max}
+			t.pools[e.Pool] = p
+		} else {
+			p.wasMin, p.wasMax = p.min, p.max
+		}
+		p.min, p.max = e.Min, e.Max
+	case GroupIs:
+		if g == nil {
+			g = &group{id: e.Group, wasMin: e.Min, wasMax: e.Max, target: e.N}
+			t.groups[e.Group] = g
+		} else {
+			g.wasMin, g.wasMax, g.changed = g.min, g.max, e.At
+		}
+		if g.cpu != e.CPU || g.memory != e.Memory || e.Differs {
+			g.version++
+		}
+		g.pool, g.min, g.max, g.cpu, g.memory, g.varies = e.Pool, e.Min, e.Max, e.CPU, e.Memory, e.Varies
+		g.whole = e.Whole
+	case GroupEnd:
+		delete(t.groups, e.Group)
+	case TargetIs:
+		if g != nil {
+			t.retarget(g, e)
+		}
+	case StockOut:
+		if g != nil {
+			g.told = e.At
+		}
+	case MachineMade:
+		m := &machine{id: e.Machine, group: e.Group, made: e.At}
+		t.machines[e.Machine] = m
+		if g != nil {
+			if m.unit = g.waits(); m.unit != nil {
+				m.unit.machine = m.id
+			}
+		}
+	default:
+		t.applyMachine(e)
+	}
+}
+
+func (t *truth) applyMachine(e *Event) {
+	m := t.machines[e.Machine]
+	if m == nil {
+		return
+	}
+	g := t.groups[m.group]
+	over := func() {
+		if m.unit != nil {
+			m.unit.over = true
+		}
+	}
+	switch e.What {
+	case MachineRuns:
+		m.ran = e.At
+	case MachineFailed:
+		m.failed = true
+		if !e.Again {
+			over()
+		}
+		if g != nil {
+			g.told = e.At
+		}
+	case MachineEnds:
+		m.ending, m.by = true, e.Call
+		over()
+		if e.Call == "" {
+			t.stirred = e.At
+			break
+		}
+		if w := t.writes[e.Call]; w != nil {
+			w.took = true
+		}
+	case MachineGone:
+		over()
+		delete(t.machines, m.id)
+		if !m.ending {
+			t.stirred = e.At
+		}
+	}
+}
+
+// waits is the unit without a machine that was asked for first.
+func (g *group) waits() *unit {
+	for _, o := range g.growths {
+		for _, u := range o.units {
+			if u.machine == "" && !u.over {
+				return u
+			}
+		}
+	}
+	return nil
+}
+
+// retarget lets a target go up, by a growth, or down, by units that have no machine, the newest first.
+func (t *truth) retarget(g *group, e *Event) {
+	more := e.N - g.target
+	g.target = e.N
+	if w := t.writes[e.Call]; w != nil {
+		w.took = true
+	}
+	if more > 0 {
+		if e.Call == "" {
+			t.raised, t.touched = true, e.At
+		} else {
+			t.grew[g.id], t.grew[""] = e.At, e.At
+		}
+		if e.Call != "" && slices.ContainsFunc(g.growths, func(o *growth) bool { return o.call == e.Call }) {
+			return // as it was said
+		}
+		o := &growth{call: e.Call, at: e.At, claims: map[string]int{}, version: g.version}
+		for range more {
+			o.units = append(o.units, &unit{growth: o})
+		}
+		g.growths = append(g.growths, o)
+	}
+	if w := t.writes[e.Call]; e.Call != "" && (w == nil || w.Verb != Cancel) {
+		return // by a machine, which is told apart
+	}
+	for i := len(g.growths) - 1; i >= 0 && more < 0; i-- {
+		for k := len(g.growths[i].units) - 1; k >= 0 && more < 0; k-- {
+			if u := g.growths[i].units[k]; u.machine == "" && !u.over {
+				u.over = true
+				more++
+			}
+		}
+	}
+}
+
+func (t *truth) applyNode(e *Event) {
+	if e.What == NodeIs {
+		n := &node{name: e.Node, machine: e.Machine, cpu: e.CPU, memory: e.Memory, made: e.At, changed: e.At,
+			differs: e.Differs, pods: map[string]*pod{}, low: e.At, empty: e.At}
+		t.nodes[e.Node] = n
+		if m := t.machines[e.Machine]; m != nil {
+			m.node, m.had, m.lost = e.Node, true, time.Time{}
+			m.registered = e.At
+		}
+		return
+	}
+	n := t.nodes[e.Node]
+	if n == nil {
+		return
+	}
+	m := t.machineOf(n)
+	switch e.What {
+	case NodeReady, NodeUnready:
+		n.ready, n.changed = e.What == NodeReady, e.At
+		n.ever = n.ever || n.ready
+		if n.ready && m != nil && m.unit != nil && m.unit.ready.IsZero() {
+			m.unit.over, m.unit.ready, m.unit.node = true, e.At, n.name
+			t.groups[m.group].succeeded(m.unit)
+		}
+	case NodeEnd:
+		if m != nil {
+			m.node = ""
+			if !m.ending && n.tainted == "" {
+				m.lost = e.At
+			}
+		}
+		delete(t.nodes, e.Node)
+	case Tainted:
+		n.tainted, n.taintedAt, n.touched = e.Call, e.At, e.At
+	case Untainted:
+		n.drained, n.tainted, n.refused = false, "", time.Time{}
+	case Cordoned:
+		if e.Call == "" {
+			n.withheld = true
+		} else {
+			n.cordoned = e.Call
+		}
+	case Uncordoned:
+		n.cordoned, n.withheld = "", false
+	}
+}
+
+// succeeded ends a group's backoff, where a growth from after its last failure works.
+func (g *group) succeeded(u *unit) {
+	if g != nil && u.growth.at.After(g.failures.last) {
+		g.failures = failures{}
+	}
+}
+
+func (t *truth) applyPod(e *Event) {
+	switch e.What {
+	case PodIs:
+		p := &pod{uid: e.Pod, workload: e.Workload, class: e.Class, own: e.Own, expendable: e.Expendable,
+			coupled: e.Coupled, picky: e.Picky, cpu: e.CPU, memory: e.Memory, made: e.At}
+		t.pods[e.Pod] = p
+		if w := t.workloads[e.Workload]; w != nil && len(w.owed) > 0 {
+			p.from, w.owed = w.owed[0], w.owed[1:]
+			p.evictions = p.from.evictions
+		}
+		return
+	case WorkloadIs:
+		w := t.workloads[e.Workload]
+		if w == nil {
+			w = &workload{}
+			t.workloads[e.Workload] = w
+		}
+		w.want, w.kept, w.owed = e.N, e.Kept, nil
+		t.stirred = e.At
+		return
+	case BudgetIs:
+		t.budgets[e.Name] = &budget{min: e.Min, workloads: e.Workloads}
+		return
+	case BudgetEnd:
+		delete(t.budgets, e.Name)
+		return
+	}
+	p := t.pods[e.Pod]
+	if p == nil {
+		return
+	}
+	n := t.nodes[p.node]
+	switch e.What {
+	case PodRefused:
+		p.refused = true
+	case PodBound:
+		t.bind(p, e)
+	case PodStarted:
+		p.started = true
+	case PodEnds:
+		p.ending, p.ends, p.byUs = true, e.When, e.Call != ""
+		if e.Call != "" && !p.own {
+			if n != nil {
+				n.drained = true
+			}
+			if w := t.workloads[p.workload]; w != nil && w.kept {
+				recent := append(slices.DeleteFunc(slices.Clone(p.evictions), func(at time.Time) bool {
+					return e.At.Sub(at) > time.Hour
+				}), e.At)
+				w.owed = append(w.owed, &moved{pod: p.uid, node: p.node, at: e.At, evictions: recent})
+			}
+		}
+	case PodEnd:
+		delete(t.pods, p.uid)
+		if n != nil {
+			delete(n.pods, p.uid)
+			t.measure(n, e.At)
+		}
+	}
+}
+
+// bind puts a pod on a node. Pods of a workload are alike: one that waited before may take the room of
+// one that was evicted, whose successor then waits in its place.
+func (t *truth) bind(p *pod, e *Event) {
+	n := t.nodes[e.Node]
+	p.node, p.bound, p.refused = e.Node, e.At, false
+	if n != nil {
+		n.pods[p.uid] = p
+		t.measure(n, e.At)
+	}
+	if p.from != nil {
+		p.from = nil
+		return
+	}
+	w := t.workloads[p.workload]
+	if w == nil {
+		return
+	}
+	if len(w.owed) > 0 {
+		w.owed = w.owed[1:]
+		return
+	}
+	for _, uid := range sorted(t.pods) {
+		if other := t.pods[uid]; other.workload == p.workload && other.from != nil && other.node == "" {
+			other.from = nil
+			return
+		}
+	}
+}
+
+// measure notes since when a node is empty, and little used.
+func (t *truth) measure(n *node, at time.Time) {
+	others, cpu, memory := 0, int64(0), int64(0)
+	for _, p := range n.pods {
+		if !p.own && !p.expendable {
+			others, cpu, memory = others+1, cpu+p.cpu, memory+p.memory
+		}
+	}
+	switch {
+	case others > 0:
+		n.empty = time.Time{}
+	case n.empty.IsZero():
+		n.empty = at
+	}
+	share := max(float64(cpu)/float64(max(1, n.cpu)), float64(memory)/float64(max(1, n.memory)))
+	switch {
+	case others > 0 && share >= t.threshold:
+		n.low = time.Time{}
+	case n.low.IsZero():
+		n.low = at
+	}
+}

@@ -1,0 +1,105 @@
+package check
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Flags are what the operator said. They come from the command line, and the defaults are those that
+// users know: this file states them on its own, and takes none from the product.
+type Flags struct {
+	// Start is when the history begins: what breaches say is counted from it.
+	Start time.Time
+
+	ScanInterval, CallDeadline, InventoryMaxAge        time.Duration
+	UnneededTime, UnreadyTime                          time.Duration
+	DelayAfterAdd, DelayAfterDelete, DelayAfterFailure time.Duration
+	DelayTypeLocal                                     bool
+	UtilizationThreshold                               float64
+	ProvisionTime, StartupTime                         time.Duration
+	BackoffFirst, BackoffMost, BackoffReset            time.Duration
+	MaxPodEvictionTime, MaxGraceful                    time.Duration
+	MaxNodesTotal                                      int
+	MaxCoresTotal, MaxMemoryTotal                      int64 // thousandths of cores, bytes; 0: none
+	OkTotalUnready                                     int
+	MaxUnreadyShare                                    float64
+	ForceFailed, ForceUnregistered                     bool
+	SpreadStepLimit, ScaleDownStepLimit                int
+	ExpendableBelow                                    int
+}
+
+// ParseFlags reads a command line; flags that no rule is about are passed over.
+func ParseFlags(words []string) (Flags, error) {
+	var f Flags
+	set := pflag.NewFlagSet("flags", pflag.ContinueOnError)
+	set.ParseErrorsAllowlist.UnknownFlags = true
+	for name, at := range map[string]struct {
+		to      *time.Duration
+		without time.Duration
+	}{
+		"scan-interval": {&f.ScanInterval, 10 * time.Second}, "call-deadline": {&f.CallDeadline, 2 * time.Minute},
+		"inventory-max-age":                   {&f.InventoryMaxAge, 5 * time.Minute},
+		"scale-down-unneeded-time":            {&f.UnneededTime, 10 * time.Minute},
+		"scale-down-unready-time":             {&f.UnreadyTime, 20 * time.Minute},
+		"scale-down-delay-after-add":          {&f.DelayAfterAdd, 10 * time.Minute},
+		"scale-down-delay-after-delete":       {&f.DelayAfterDelete, 0},
+		"scale-down-delay-after-failure":      {&f.DelayAfterFailure, 3 * time.Minute},
+		"max-node-provision-time":             {&f.ProvisionTime, 15 * time.Minute},
+		"max-node-startup-time":               {&f.StartupTime, 15 * time.Minute},
+		"initial-node-group-backoff-duration": {&f.BackoffFirst, 5 * time.Minute},
+		"max-node-group-backoff-duration":     {&f.BackoffMost, 30 * time.Minute},
+		"node-group-backoff-reset-timeout":    {&f.BackoffReset, 3 * time.Hour},
+		"max-pod-eviction-time":               {&f.MaxPodEvictionTime, 2 * time.Minute},
+	} {
+		set.DurationVar(at.to, name, at.without, "")
+	}
+	set.BoolVar(&f.DelayTypeLocal, "scale-down-delay-type-local", false, "")
+	set.BoolVar(&f.ForceFailed, "force-delete-failed-nodes", false, "")
+	set.BoolVar(&f.ForceUnregistered, "force-delete-unregistered-nodes", false, "")
+	set.Float64Var(&f.UtilizationThreshold, "scale-down-utilization-threshold", 0.5, "")
+	set.IntVar(&f.MaxNodesTotal, "max-nodes-total", 0, "")
+	set.IntVar(&f.OkTotalUnready, "ok-total-unready-count", 3, "")
+	set.IntVar(&f.SpreadStepLimit, "spread-step-limit", 20_000_000, "")
+	set.IntVar(&f.ScaleDownStepLimit, "scale-down-step-limit", 20_000_000, "")
+	set.IntVar(&f.ExpendableBelow, "expendable-pods-priority-cutoff", -10, "")
+	share := set.Float64("max-total-unready-percentage", 45, "")
+	graceful := set.Int("max-graceful-termination-sec", 600, "")
+	levels := set.String("drain-priority-config", "", "")
+	cores, memory := set.String("cores-total", "", ""), set.String("memory-total", "", "")
+	if err := set.Parse(words); err != nil {
+		return f, fmt.Errorf("read the flags %q: %w", words, err)
+	}
+	f.MaxUnreadyShare, f.MaxGraceful = *share/100, time.Duration(*graceful)*time.Second
+	for _, level := range strings.Split(*levels, ",") {
+		if _, seconds, ok := strings.Cut(level, ":"); ok {
+			n, err := strconv.Atoi(seconds)
+			if err != nil {
+				return f, fmt.Errorf("read --drain-priority-config: %w", err)
+			}
+			f.MaxGraceful = max(f.MaxGraceful, time.Duration(n)*time.Second)
+		}
+	}
+	var err error
+	if f.MaxCoresTotal, err = most("cores-total", *cores, 1000); err != nil {
+		return f, err
+	}
+	f.MaxMemoryTotal, err = most("memory-total", *memory, 1<<30)
+	return f, err
+}
+
+// most is the maximum of a limit as min:max, 0 if there is none.
+func most(name, text string, times int64) (int64, error) {
+	_, upper, ok := strings.Cut(text, ":")
+	if !ok {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(upper, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read --%s: %w", name, err)
+	}
+	return n * times, nil
+}

@@ -1,0 +1,154 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// rule is what must never happen, or must: one row of a table. For each kind of fact that it is
+// about, on is asked as the fact is about to become true.
+type rule struct {
+	id, sentence string
+	on           map[What]func(j *Judge, e *Event)
+}
+
+// rules are all that are tested at each fact; those that are tested at rest are in rest.go.
+var rules = slices.Concat(endingRules, sizeRules, buyingRules, movingRules, processRules, timerRules)
+
+// Breach is a rule that was broken.
+type Breach struct {
+	At             time.Time
+	Rule, Sentence string
+	Subject        string
+	// Truth and Saw are what was true and what the autoscaler saw or said.
+	Truth, Saw string
+}
+
+// Judge holds a history against the rules. It serves one goroutine.
+type Judge struct {
+	flags  Flags
+	saw    func(Event) string
+	truth  truth
+	now    time.Time
+	rule   *rule
+	broken []Breach
+	seen   map[string]bool // breaches by rule and subject: each is reported once
+	tested map[string]int
+	asked  map[What][]*rule
+}
+
+// New makes a judge of a history that begins. Saw tells, for a breach, what the autoscaler saw or said
+// of the subject of an event; nil: nothing is known.
+func New(flags Flags, saw func(Event) string) *Judge {
+	j := &Judge{flags: flags, saw: saw, truth: newTruth(), seen: map[string]bool{}, tested: map[string]int{},
+		asked: map[What][]*rule{}}
+	j.truth.threshold = flags.UtilizationThreshold
+	for i := range rules {
+		for what := range rules[i].on {
+			j.asked[what] = append(j.asked[what], &rules[i])
+		}
+	}
+	for _, those := range j.asked {
+		slices.SortFunc(those, func(a, b *rule) int { return slices.IndexFunc(rules, a.is) - slices.IndexFunc(rules, b.is) })
+	}
+	return j
+}
+
+func (r *rule) is(other rule) bool { return r.id == other.id }
+
+// Observe takes in the next fact.
+func (j *Judge) Observe(e Event) {
+	j.now = e.At
+	for _, r := range j.asked[e.What] {
+		j.rule = r
+		r.on[e.What](j, &e)
+	}
+	j.truth.apply(&e)
+}
+
+// Broken are the breaches so far.
+func (j *Judge) Broken() []Breach { return j.broken }
+
+// Count is how often a rule was put to the test.
+type Count struct {
+	Rule, Sentence string
+	Times          int
+}
+
+// Tested is how often each rule was put to the test: how often something happened that might have
+// broken it.
+func (j *Judge) Tested() []Count {
+	var out []Count
+	for _, r := range rules {
+		out = append(out, Count{r.id, r.sentence, j.tested[r.id]})
+	}
+	for _, r := range restRules {
+		out = append(out, Count{r.id, r.sentence, j.tested[r.id]})
+	}
+	return out
+}
+
+// test notes that the rule at hand is put to the test; where it does not hold it is broken.
+func (j *Judge) test(holds bool, e *Event, subject, format string, args ...any) {
+	j.tested[j.rule.id]++
+	if holds || j.seen[j.rule.id+"/"+subject] {
+		return
+	}
+	j.seen[j.rule.id+"/"+subject] = true
+	b := Breach{At: e.At, Rule: j.rule.id, Sentence: j.rule.sentence, Subject: subject,
+		Truth: fmt.Sprintf(format, args...)}
+	if j.saw != nil {
+		b.Saw = j.saw(*e)
+	}
+	j.broken = append(j.broken, b)
+}
+
+// tolerance is how late a thing may be: one scan interval, the slowest call so far, and five seconds.
+func (j *Judge) tolerance() time.Duration {
+	return j.flags.ScanInterval + j.truth.slowest + 5*time.Second
+}
+
+// rounding is how much earlier than it is true the autoscaler may take a thing to have begun: the times
+// of the API server are cut to seconds.
+const rounding = 2 * time.Second
+
+// learn is how long before its end a process may have learned what its successor does not know.
+const learn = 30 * time.Second
+
+// since is for how long something has been so; nothing has been so since the zero time.
+func (j *Judge) since(t time.Time) time.Duration {
+	if t.IsZero() {
+		return 1 << 62
+	}
+	return j.now.Sub(t)
+}
+
+// forgotten reports whether a process that ended since may have been the only one that knew of
+// something that happened at an instant.
+func (j *Judge) forgotten(at time.Time) bool {
+	return slices.ContainsFunc(j.truth.deaths, func(died time.Time) bool {
+		return !died.Before(at) && died.Sub(at) < learn
+	})
+}
+
+// stamp is an instant, for people.
+func (j *Judge) stamp(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	d := t.Sub(j.flags.Start).Truncate(100 * time.Millisecond)
+	return fmt.Sprintf("%02d:%02d:%04.1f", int(d.Hours()), int(d.Minutes())%60, (d % time.Minute).Seconds())
+}
+
+// String is a breach as a person reads it.
+func (b Breach) String() string {
+	s := fmt.Sprintf("breach of %s: %s\n    %s: %s", b.Rule, b.Sentence, b.Subject, b.Truth)
+	if b.Saw != "" {
+		s += "\n    Plimsoll saw: " + b.Saw
+	}
+	return s
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

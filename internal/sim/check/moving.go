@@ -1,0 +1,139 @@
+package check
+
+import (
+	"slices"
+	"time"
+)
+
+// movingRules are about the removal of nodes and the pods on them.
+var movingRules = []rule{
+	{"N8", "A node that was bought is not drained or removed for being unneeded within its boot time and " +
+		"--scale-down-unneeded-time.", map[What]func(*Judge, *Event){Tainted: lasting}},
+	{"N9", "No eviction goes beyond a budget, and no pod of a service without one is its last ready one, taken by us " +
+		"while the successor of another has no node.", map[What]func(*Judge, *Event){PodEnds: served}},
+	{"N10", "A pod that we evicted waits no longer than its controller and the drain's end need, and is evicted by us " +
+		"at most twice within 2 x --scale-down-unneeded-time.", map[What]func(*Judge, *Event){PodEnds: seldom, Sees: housed}},
+	{"N11", "No taint or cordon of ours stays on a node without an open removal.",
+		map[What]func(*Judge, *Event){Sees: open}},
+}
+
+func lasting(j *Judge, e *Event) {
+	n := j.truth.nodes[e.Node]
+	m := j.truth.machineOf(n)
+	if e.Call == "" || m == nil || m.unit == nil || m.unit.growth.call == "" || !n.ready || m.unit.ready.IsZero() {
+		return
+	}
+	if j.since(m.unit.ready) > 2*j.flags.UnneededTime {
+		return // that says nothing of this rule
+	}
+	j.test(j.since(m.unit.ready) >= j.flags.UnneededTime-rounding, e, e.Node, "it was bought at %s and is ready since %s",
+		j.stamp(m.unit.growth.at), j.stamp(m.unit.ready))
+}
+
+// ready reports whether a pod serves.
+func (t *truth) ready(p *pod) bool {
+	n := t.nodes[p.node]
+	return p.started && !p.ending && n != nil && n.ready
+}
+
+func served(j *Judge, e *Event) {
+	t := &j.truth
+	p := t.pods[e.Pod]
+	if p == nil || e.Call == "" || p.own || p.expendable || p.node == "" {
+		return
+	}
+	covered := false
+	for _, name := range sorted(t.budgets) {
+		b := t.budgets[name]
+		if !slices.Contains(b.workloads, p.workload) {
+			continue
+		}
+		covered = true
+		left := 0
+		for _, o := range t.pods {
+			if slices.Contains(b.workloads, o.workload) && o != p && t.ready(o) {
+				left++
+			}
+		}
+		// What was lost within the controller's time was not our doing.
+		if !t.ready(p) || j.since(t.stirred) < settled {
+			continue
+		}
+		j.test(left >= b.min, e, name, "%d ready pods are left of %d, since %s is evicted", left, b.min, p.uid)
+	}
+	w := t.workloads[p.workload]
+	if covered || w == nil || !w.kept || w.want < 2 || !t.ready(p) {
+		return
+	}
+	left, lacking := 0, len(w.owed)
+	for _, o := range t.pods {
+		if o.workload != p.workload || o == p {
+			continue
+		}
+		if t.ready(o) {
+			left++
+		}
+		if o.from != nil && o.node == "" {
+			lacking++
+		}
+	}
+	j.test(left > 0 || lacking == 0, e, p.workload, "%s was its last ready pod of %d, and %d that come for evicted ones "+
+		"have no node", p.uid, w.want, lacking)
+}
+
+// seldom: of pods that are alike the judge cannot tell which was evicted before, and takes the one that
+// was made for an evicted one for its successor.
+func seldom(j *Judge, e *Event) {
+	p := j.truth.pods[e.Pod]
+	if p == nil || e.Call == "" || p.own {
+		return
+	}
+	before := 0
+	for _, at := range p.evictions {
+		if j.since(at) < 2*j.flags.UnneededTime {
+			before++
+		}
+	}
+	j.test(before < 2, e, p.uid, "it, and those that it came for, were evicted %d times within %s before", before,
+		2*j.flags.UnneededTime)
+}
+
+// found is how long a drain waits for a place of the pod that comes for an evicted one, and then for its
+// own end: the scheduler is free to choose other nodes than were planned.
+const found = 4 * time.Minute
+
+func housed(j *Judge, e *Event) {
+	t := &j.truth
+	for _, uid := range sorted(t.pods) {
+		p := t.pods[uid]
+		if p.from == nil || p.node != "" || p.own || !t.calm(p.from.at) {
+			continue
+		}
+		j.test(j.since(p.made) <= found+j.tolerance(), e, uid, "it came at %s for %s, evicted from %s at %s, and has no node",
+			j.stamp(p.made), p.from.pod, p.from.node, j.stamp(p.from.at))
+	}
+}
+
+// open takes a removal for open while calls for it are made. None is for as long as pods take to end, or
+// evictions are refused; where the cloud ends the machine, it is no longer ours.
+func open(j *Judge, e *Event) {
+	t := &j.truth
+	for _, name := range sorted(t.nodes) {
+		n := t.nodes[name]
+		m := t.machineOf(n)
+		if n.tainted == "" && n.cordoned == "" || m == nil || m.ending || !t.calm(n.touched) {
+			continue
+		}
+		waits := max(j.flags.MaxGraceful, j.flags.MaxPodEvictionTime, j.flags.CallDeadline, 2*time.Minute)
+		j.test(j.since(later(n.touched, t.led)) <= waits+j.flags.CallDeadline+2*j.tolerance(), e, name,
+			"tainted by %q at %s, cordoned by %q, and nothing was done about it since %s", n.tainted, j.stamp(n.taintedAt),
+			n.cordoned, j.stamp(n.touched))
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,187 @@
+package check
+
+import "time"
+
+// timerRules are the lower ends of the timers: what must not be earlier. The upper ends are A1, A3 and
+// A4, at rest, since before it many things may rightly hold a timer.
+var timerRules = []rule{
+	{"T-unneeded", "A ready node's removal does not begin before it was little used for --scale-down-unneeded-time.",
+		map[What]func(*Judge, *Event){Tainted: unneeded}},
+	{"T-unready", "The removal of a node that is not ready does not begin before --scale-down-unready-time, or " +
+		"--max-node-startup-time where it never was.", map[What]func(*Judge, *Event){Tainted: unready}},
+	{"T-add", "No removal of a ready node begins within --scale-down-delay-after-add of our last growth.",
+		map[What]func(*Judge, *Event){Tainted: afterAdd}},
+	{"T-delete", "Nor within --scale-down-delay-after-delete of our last removal.",
+		map[What]func(*Judge, *Event){Tainted: afterDelete}},
+	{"T-failure", "Nor within --scale-down-delay-after-failure of a removal that the cloud refused.",
+		map[What]func(*Judge, *Event){Tainted: afterFailure}},
+	{"T-provision", "A machine that never had a node is not ended, and no request taken back, within " +
+		"--max-node-provision-time, unless the cloud could not make it.",
+		map[What]func(*Judge, *Event){MachineEnds: provisioned, TargetIs: takenBack}},
+	{"T-backoff", "A group whose growth failed rests for 5 minutes, then for twice as long each time, up to 30.",
+		map[What]func(*Judge, *Event){Asks: backedOff, Answered: growthFailed, MachineFailed: growthFailed}},
+	{"T-grace", "No machine is ended before the pods that we evicted from it have ended, or had their time to.",
+		map[What]func(*Judge, *Event){MachineEnds: graced}},
+}
+
+// begins is the node of a removal of ours that begins with its taint, nil if it is another's.
+func (j *Judge) begins(e *Event) *node {
+	n := j.truth.nodes[e.Node]
+	if m := j.truth.machineOf(n); e.Call == "" || m == nil || m.ending || n.tainted != "" {
+		return nil
+	}
+	return n
+}
+
+func unneeded(j *Judge, e *Event) {
+	if n := j.begins(e); n != nil && n.ready {
+		since := later(n.low, n.changed)
+		j.test(!n.low.IsZero() && j.since(since) >= j.flags.UnneededTime-rounding, e, e.Node,
+			"it is ready since %s, and little used since %s", j.stamp(n.changed), j.stamp(n.low))
+	}
+}
+
+func unready(j *Judge, e *Event) {
+	n := j.begins(e)
+	if n == nil || n.ready {
+		return
+	}
+	if n.ever {
+		j.test(j.since(n.changed) >= j.flags.UnreadyTime-rounding, e, e.Node, "it is not ready since %s", j.stamp(n.changed))
+		return
+	}
+	j.test(j.since(n.made) >= j.flags.StartupTime-rounding, e, e.Node, "it registered at %s, and never was ready",
+		j.stamp(n.made))
+}
+
+// after asks whether a delay has passed since something of ours, in the same group where delays are
+// local. What a process learned in its last moments its successor may not know.
+func after(j *Judge, e *Event, last map[string]time.Time, delay time.Duration, what string) {
+	n := j.begins(e)
+	if n == nil || !n.ready || delay == 0 {
+		return
+	}
+	where := ""
+	if j.flags.DelayTypeLocal {
+		where = j.truth.machineOf(n).group
+	}
+	if at := last[where]; !at.IsZero() && !j.forgotten(at) {
+		j.test(j.since(at) >= delay-rounding, e, e.Node, "%s was at %s", what, j.stamp(at))
+	}
+}
+
+func afterAdd(j *Judge, e *Event) {
+	after(j, e, j.truth.grew, j.flags.DelayAfterAdd, "our last growth")
+}
+func afterDelete(j *Judge, e *Event) {
+	after(j, e, j.truth.removed, j.flags.DelayAfterDelete, "our last removal")
+}
+func afterFailure(j *Judge, e *Event) {
+	after(j, e, j.truth.failed, j.flags.DelayAfterFailure, "the last refusal")
+}
+
+// provisioned: a machine's time begins when it was asked for, and again when it lost its node.
+func provisioned(j *Judge, e *Event) {
+	t := &j.truth
+	m := t.machines[e.Machine]
+	w := t.writes[e.Call]
+	if m == nil || w == nil || m.failed || w.Node != "" || m.node != "" || w.Verb != Remove {
+		return
+	}
+	since := m.made
+	if m.unit != nil && m.unit.growth.at.Before(since) {
+		since = m.unit.growth.at
+	}
+	if since.Equal(j.flags.Start) && !m.had {
+		return // its age is unknown
+	}
+	if m.had {
+		since = m.lost
+	}
+	j.test(j.since(since) >= j.flags.ProvisionTime-rounding, e, m.id, "it was asked for at %s, and lost its node at %s",
+		j.stamp(since), j.stamp(m.lost))
+}
+
+// takenBack: of the requests without a machine those that are late may be taken back, and all where the
+// cloud has said that they do not come.
+func takenBack(j *Judge, e *Event) {
+	t := &j.truth
+	g := t.groups[e.Group]
+	w := t.writes[e.Call]
+	if g == nil || w == nil || w.Verb != Cancel || e.N >= g.target || j.since(g.told) < j.flags.BackoffReset {
+		return
+	}
+	back := g.target - e.N
+	late, open := 0, 0
+	for _, o := range g.growths {
+		for _, u := range o.units {
+			if u.machine != "" || u.over {
+				continue
+			}
+			if open++; j.since(o.at) >= j.flags.ProvisionTime-rounding {
+				late++
+			}
+		}
+	}
+	j.test(back <= late || open == 0, e, e.Group, "%d are taken back, and of %d requests %d are late", back, open, late)
+}
+
+// growthFailed learns of failures; backedOff holds growths against them.
+func growthFailed(j *Judge, e *Event) {
+	t := &j.truth
+	group := e.Group
+	if e.What == Answered {
+		w := t.writes[e.Call]
+		if w == nil || w.Verb != Grow || e.Answer != Refused {
+			return
+		}
+		group = w.Group
+	}
+	g := t.groups[group]
+	if g == nil || e.Again {
+		return
+	}
+	f := &g.failures
+	resting := j.now.Before(f.until)
+	switch {
+	case f.last.IsZero() || j.since(f.last) > j.flags.BackoffReset:
+		f.length = j.flags.BackoffFirst
+	case !resting:
+		f.length = min(2*f.length, j.flags.BackoffMost)
+	}
+	f.last, f.cause = j.now, string(e.What)+" "+e.Machine+e.Call
+	if !resting {
+		f.until = j.now.Add(f.length)
+	}
+}
+
+// backedOff: what the cloud could not make is known by the next read.
+func backedOff(j *Judge, e *Event) {
+	t := &j.truth
+	g := t.groups[e.Group]
+	if e.Verb != Grow || g == nil || g.failures.last.IsZero() || j.forgotten(g.failures.last) {
+		return
+	}
+	f := g.failures
+	if t.sees.Before(f.last) && j.now.Sub(t.sees) < j.tolerance() {
+		return
+	}
+	j.test(!j.now.Before(f.until.Add(-rounding)), e, e.Group, "its growth failed at %s (%s), and it rests until %s",
+		j.stamp(f.last), f.cause, j.stamp(f.until))
+}
+
+func graced(j *Judge, e *Event) {
+	t := &j.truth
+	n := t.nodeOf(t.machines[e.Machine])
+	if e.Call == "" || n == nil || !n.ready {
+		return
+	}
+	if n.drained {
+		j.test(true, e, n.name, "")
+	}
+	for _, uid := range sorted(n.pods) {
+		if p := n.pods[uid]; p.byUs && !p.own {
+			j.test(!j.now.Before(p.ends.Add(-rounding)), e, uid, "it has time to end until %s", j.stamp(p.ends))
+		}
+	}
+}

@@ -1,0 +1,330 @@
+package check
+
+import (
+	"slices"
+	"time"
+)
+
+// truth is the world as the facts so far say.
+type truth struct {
+	groups    map[string]*group
+	pools     map[string]*pool
+	machines  map[string]*machine
+	nodes     map[string]*node
+	pods      map[string]*pod
+	workloads map[string]*workload
+	budgets   map[string]*budget
+	writes    map[string]*write
+	faults    map[string]int
+	process   string    // that leads
+	led       time.Time // since when
+	died      string
+	deaths    []time.Time
+	reads     []read
+	sees      time.Time // the picture of the last cycle
+	cycle     time.Time // when the last cycle began
+	halted    bool      // the last cycle said so
+	slowest   time.Duration
+	// stirred is when something other than the autoscaler last changed the world; touched when people did.
+	stirred, touched, peace time.Time
+	raised                  bool // people have raised a target
+	// grew, removed and failed are when the autoscaler last did so, by group and for all ("").
+	grew, removed, failed map[string]time.Time
+	endings               []ending
+	threshold             float64
+}
+
+// pool has limits for the groups in it.
+type pool struct{ min, max, wasMin, wasMax int }
+
+type group struct {
+	id, pool       string
+	min, max       int
+	wasMin, wasMax int // before people last changed them
+	changed        time.Time
+	cpu, memory    int64
+	target         int
+	varies, whole  bool
+	version        int // counts changes of what its machines are
+	growths        []*growth
+	// wrote is the end of the last write of ours, zero while one is under way.
+	told     time.Time // when the cloud last said that its machines do not come
+	failures failures
+}
+
+// failures are growths of a group that failed, for its backoff.
+type failures struct {
+	last, until time.Time
+	length      time.Duration
+	cause       string
+}
+
+// growth is one raise of a target, by us or by others.
+type growth struct {
+	call    string // empty: somebody else's
+	process string
+	at      time.Time
+	claims  map[string]int // pods by class, as the autoscaler says
+	units   []*unit
+	version int // of the group
+}
+
+// unit is one machine that was asked for.
+type unit struct {
+	growth  *growth
+	machine string
+	over    bool // it failed, was taken back, is gone, or has its node ready
+	ready   time.Time
+	node    string
+}
+
+type machine struct {
+	id, group      string
+	made, ran      time.Time
+	failed, ending bool
+	by             string // the call that ended it
+	unit           *unit
+	node           string // the object that stands for it now
+	had            bool   // it had a node once
+	lost           time.Time
+	registered     time.Time
+}
+
+type node struct {
+	name, machine      string
+	cpu, memory        int64
+	made               time.Time
+	ready, ever        bool
+	changed            time.Time // its readiness
+	differs            bool
+	tainted, cordoned  string // by which call of ours
+	taintedAt, touched time.Time
+	withheld           bool // somebody else's cordon
+	pods               map[string]*pod
+	low                time.Time // since when pods use less than the threshold
+	empty              time.Time // since when it has none but its own, zero if it has some
+	refused            time.Time // since when evictions are refused
+	drained            bool      // pods of others than its own were evicted from it by us
+}
+
+type pod struct {
+	uid, workload, class            string
+	own, expendable, coupled, picky bool
+	cpu, memory                     int64
+	made, bound, ends               time.Time
+	node                            string
+	refused, started, ending        bool
+	byUs                            bool
+	evictions                       []time.Time // ours, of it and of those that it stands for
+	from                            *moved
+}
+
+// moved is a pod that we evicted, for which another one comes.
+type moved struct {
+	pod, node string
+	at        time.Time
+	evictions []time.Time
+}
+
+type workload struct {
+	want int
+	kept bool
+	owed []*moved // evicted, and not replaced yet
+}
+
+type budget struct {
+	min       int
+	workloads []string
+}
+
+// write is a call of ours.
+type write struct {
+	Event
+	began, ended time.Time
+	answer       Answer
+	picture      time.Time // that it was decided on
+	cycle        time.Time // that decided it
+	took         bool      // its effect was seen
+}
+
+type read struct {
+	began, ended time.Time
+	missing      []string
+}
+
+// ending is a machine's that was ended although its node was not empty or drained.
+type ending struct {
+	machine, group string
+	at             time.Time
+}
+
+func newTruth() truth {
+	return truth{groups: map[string]*group{}, pools: map[string]*pool{}, machines: map[string]*machine{},
+		nodes: map[string]*node{}, pods: map[string]*pod{}, workloads: map[string]*workload{},
+		budgets: map[string]*budget{}, writes: map[string]*write{}, faults: map[string]int{},
+		grew: map[string]time.Time{}, removed: map[string]time.Time{}, failed: map[string]time.Time{}}
+}
+
+// apply makes a fact true.
+func (t *truth) apply(e *Event) {
+	switch e.What {
+	case PoolIs, GroupIs, GroupEnd, TargetIs, MachineMade, MachineRuns, MachineFailed, MachineEnds, MachineGone, StockOut:
+		t.applyCloud(e)
+	case NodeIs, NodeReady, NodeUnready, NodeEnd, Tainted, Untainted, Cordoned, Uncordoned:
+		t.applyNode(e)
+	case PodIs, PodRefused, PodBound, PodStarted, PodEnds, PodEnd, WorkloadIs, BudgetIs, BudgetEnd:
+		t.applyPod(e)
+	default:
+		t.applyProcess(e)
+	}
+}
+
+func (t *truth) applyProcess(e *Event) {
+	switch e.What {
+	case Leads:
+		t.process, t.led = e.Process, e.At
+	case Dies:
+		t.died, t.process = e.Process, ""
+		t.deaths = append(t.deaths, e.At)
+		for _, w := range t.writes {
+			if w.ended.IsZero() {
+				w.ended, w.answer = e.At, Unknown
+			}
+		}
+	case ReadEnds:
+		t.reads = append(t.reads, read{began: e.When, ended: e.At, missing: e.Missing})
+		if len(t.reads) > 300 {
+			t.reads = slices.Delete(t.reads, 0, 100)
+		}
+	case Sees:
+		t.sees, t.cycle = e.When, e.At
+	case Decided:
+		t.halted = e.Halted
+	case Asks:
+		t.writes[e.Call] = &write{Event: *e, began: e.At, picture: t.sees, cycle: t.cycle}
+		if n := t.nodes[e.Node]; n != nil {
+			n.touched = e.At
+		}
+	case Buys:
+		w := t.writes[e.Call]
+		if w == nil {
+			return
+		}
+		if w.Missing == nil {
+			w.Missing = []string{}
+		}
+		g := t.groups[e.Group]
+		if g == nil {
+			return
+		}
+		i := slices.IndexFunc(g.growths, func(o *growth) bool { return o.call == e.Call })
+		if i < 0 {
+			g.growths = append(g.growths, &growth{call: e.Call, process: w.Process, at: w.began, claims: map[string]int{},
+				version: g.version})
+			i = len(g.growths) - 1
+			for range w.To - w.From {
+				g.growths[i].units = append(g.growths[i].units, &unit{growth: g.growths[i]})
+			}
+		}
+		g.growths[i].claims[e.Class] += e.N
+	case Answered:
+		t.answered(e)
+	case FaultBegins:
+		t.faults[e.Name]++
+		t.stirred = e.At
+	case FaultEnds:
+		t.faults[e.Name]--
+		t.stirred = e.At
+	case Stir:
+		t.stirred = e.At
+	case People:
+		t.touched, t.stirred = e.At, e.At
+	case Peace:
+		t.peace = e.At
+	}
+}
+
+func (t *truth) answered(e *Event) {
+	w := t.writes[e.Call]
+	if w == nil {
+		return
+	}
+	w.ended, w.answer = e.At, e.Answer
+	if !e.When.IsZero() {
+		w.ended = e.When
+	}
+	if e.Answer == Done || e.Answer == Refused {
+		t.slowest = max(t.slowest, e.At.Sub(w.began))
+	}
+	g := t.groups[w.Group]
+	if n := t.nodes[w.Node]; n != nil {
+		n.touched = e.At
+		switch {
+		case w.Verb == Evict && e.Answer == Done:
+			n.refused = time.Time{}
+		case w.Verb == Evict && n.refused.IsZero():
+			n.refused = e.At
+		}
+	}
+	if w.Verb == Grow && g != nil && (e.Answer == Refused || e.Answer == Busy || e.Answer == NotBegun) && !w.took {
+		g.growths = slices.DeleteFunc(g.growths, func(o *growth) bool { return o.call == e.Call })
+	}
+	if w.Verb == Remove && e.Answer == Done {
+		t.removed[w.Group], t.removed[""] = w.ended, w.ended
+	}
+	if w.Verb == Remove && e.Answer == Refused {
+		t.failed[w.Group], t.failed[""] = e.At, e.At
+	}
+}
+
+// calm reports whether no fault lasts, and nothing but the autoscaler has changed the world since
+// shortly before an instant.
+func (t *truth) calm(since time.Time) bool {
+	for _, n := range t.faults {
+		if n > 0 {
+			return false
+		}
+	}
+	return t.stirred.Before(since.Add(-learn))
+}
+
+// lies reports whether a fault of a kind lasts, or did within a time.
+func (t *truth) on(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return t.faults[name] > 0 })
+}
+
+// machineOf is the machine of a node, nil if it has none of ours.
+func (t *truth) machineOf(n *node) *machine {
+	if n == nil {
+		return nil
+	}
+	return t.machines[n.machine]
+}
+
+// nodeOf is the node of a machine, nil if none is there.
+func (t *truth) nodeOf(m *machine) *node {
+	if m == nil {
+		return nil
+	}
+	return t.nodes[m.node]
+}
+
+// poolSize sums the targets of a pool.
+func (t *truth) poolSize(id string) (sum int) {
+	for _, g := range t.groups {
+		if g.pool == id {
+			sum += g.target
+		}
+	}
+	return sum
+}
+
+// counts are the pods on a node that somebody waits for: not its own, not expendable, not at their end.
+func (n *node) counts() (out []*pod) {
+	for _, uid := range sorted(n.pods) {
+		if p := n.pods[uid]; !p.own && !p.expendable && !p.ending {
+			out = append(out, p)
+		}
+	}
+	return out
+}
