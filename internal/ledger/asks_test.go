@@ -35,6 +35,25 @@ func newStage(t *testing.T, target int) *stage {
 	return &stage{t: t, l: empty(), target: target}
 }
 
+// bought is a group at zero of which n nodes have just been asked for.
+func bought(t *testing.T, n int) *stage {
+	s := newStage(t, 0)
+	s.at(0)
+	s.grow(n)
+	return s
+}
+
+// settled is a group of n ready nodes that has been looked at once.
+func settled(t *testing.T, n int) *stage {
+	s := newStage(t, n)
+	s.fleet(n)
+	s.at(0)
+	return s
+}
+
+// backoff is the group's rest after a failure.
+func backoff(g model.GroupStanding) model.Rest { return g.Rests.Of(model.RestFailed) }
+
 func (s *stage) now() time.Time { return t0.Add(time.Duration(s.minute * float64(time.Minute))) }
 
 func (s *stage) seen() model.Observation {
@@ -131,9 +150,7 @@ func want(t *testing.T, what string, got, want any) {
 // TestAnAskToldUnitByUnit: from asked to instance to node to ready; then it is
 // closed.
 func TestAnAskToldUnitByUnit(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(2)
+	s := bought(t, 2)
 	name := s.instance()
 	g := s.at(1)
 	want(t, "asks", len(g.Asks), 1)
@@ -158,9 +175,7 @@ func TestAnAskToldUnitByUnit(t *testing.T) {
 // TestTrickleDoesNotPostpone: each ask has its own timer. A registry that keeps
 // one per group, begun again by each growth, would never give the first up.
 func TestTrickleDoesNotPostpone(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(2)
+	s := bought(t, 2)
 	for m := 4.0; m < 15; m += 4 {
 		s.at(m)
 		s.grow(1)
@@ -177,9 +192,7 @@ func TestTrickleDoesNotPostpone(t *testing.T) {
 // TestOnlyWhatDidNotArriveIsGivenUp: not the whole ask. A cancel of all five
 // would be refused, or end machines that are there.
 func TestOnlyWhatDidNotArriveIsGivenUp(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(5)
+	s := bought(t, 5)
 	s.minute = 3
 	for range 3 {
 		s.node(s.instance(), corev1.ConditionTrue, s.now())
@@ -202,9 +215,7 @@ func TestOnlyWhatDidNotArriveIsGivenUp(t *testing.T) {
 // TestTimersAreTheUnitsOwn: an instance's time runs from its own
 // creation, an anonymous unit's from its ask.
 func TestTimersAreTheUnitsOwn(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(2)
+	s := bought(t, 2)
 	s.minute = 10
 	s.instance()
 	s.at(10)
@@ -239,9 +250,7 @@ func TestBootingCapacityAfterARestart(t *testing.T) {
 
 // TestZeroInstancesIsAnAnswer: for an ask that was never filled.
 func TestZeroInstancesIsAnAnswer(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(3)
+	s := bought(t, 3)
 	want(t, "overdue", s.at(15).Overdue, 3)
 }
 
@@ -262,46 +271,41 @@ func TestFailedInstances(t *testing.T) {
 	}
 	g := fail(1)
 	want(t, "given up", g.GivenUp(), 1)
-	want(t, "kind", g.Rests.Of(model.RestFailed).Kind, provider.NoCapacity)
-	want(t, "rest", g.Rests.Of(model.RestFailed).Length, 5*time.Minute)
+	want(t, "kind", backoff(g).Kind, provider.NoCapacity)
+	want(t, "rest", backoff(g).Length, 5*time.Minute)
 	want(t, "changes", kinds(s.l), []model.ChangeKind{model.CreationFailed, model.BackoffBegan})
-	want(t, "rest while resting", fail(2).Rests.Of(model.RestFailed).Length, 5*time.Minute)
-	want(t, "the next rest", fail(9).Rests.Of(model.RestFailed).Length, 10*time.Minute)
-	want(t, "the next rest", fail(30).Rests.Of(model.RestFailed).Length, 20*time.Minute)
-	want(t, "the most", fail(60).Rests.Of(model.RestFailed).Length, 30*time.Minute)
-	want(t, "the most", fail(100).Rests.Of(model.RestFailed).Length, 30*time.Minute)
-	want(t, "after three hours", fail(100.5+181).Rests.Of(model.RestFailed).Length, 5*time.Minute)
+	want(t, "rest while resting", backoff(fail(2)).Length, 5*time.Minute)
+	want(t, "the next rest", backoff(fail(9)).Length, 10*time.Minute)
+	want(t, "the next rest", backoff(fail(30)).Length, 20*time.Minute)
+	want(t, "the most", backoff(fail(60)).Length, 30*time.Minute)
+	want(t, "the most", backoff(fail(100)).Length, 30*time.Minute)
+	want(t, "after three hours", backoff(fail(100.5+181)).Length, 5*time.Minute)
 	// A scale-up that works ends it.
 	s.at(300)
 	s.grow(1)
 	s.node(s.instance(), corev1.ConditionTrue, s.now())
 	g = s.at(301)
-	want(t, "after a success", g.Rests.Of(model.RestFailed), model.Rest{Cause: model.RestFailed})
+	want(t, "after a success", backoff(g), model.Rest{Cause: model.RestFailed})
 }
 
 // TestAnEarlierGrowthEndsNoBackoff: units of the ask that failed in part do not
 // clear the failure.
 func TestAnEarlierGrowthEndsNoBackoff(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(2)
+	s := bought(t, 2)
 	s.minute = 1
-	bad := s.instance(func(in *provider.Instance) { in.Err = &provider.Error{Kind: provider.Quota} })
+	s.instance(func(in *provider.Instance) { in.Err = &provider.Error{Kind: provider.Quota} })
 	good := s.instance()
 	s.at(1)
 	s.minute = 2
 	s.node(good, corev1.ConditionTrue, s.now())
 	g := s.at(2)
-	want(t, "kind", g.Rests.Of(model.RestFailed).Kind, provider.Quota)
-	_ = bad
+	want(t, "kind", backoff(g).Kind, provider.Quota)
 }
 
 // TestLostNode: an instance whose node was deleted has the whole time again to
 // register.
 func TestLostNode(t *testing.T) {
-	s := newStage(t, 1)
-	s.fleet(1)
-	s.at(0)
+	s := settled(t, 1)
 	s.nodes = nil
 	g := s.at(1)
 	want(t, "given up", g.GivenUp(), 0)
@@ -327,9 +331,7 @@ func TestKilledMachine(t *testing.T) {
 
 // TestMemory: what is remembered restores the same standing.
 func TestMemory(t *testing.T) {
-	s := newStage(t, 2)
-	s.fleet(2)
-	s.at(0)
+	s := settled(t, 2)
 	s.grow(3)
 	s.minute = 1
 	s.instance()
@@ -353,7 +355,7 @@ func TestMemory(t *testing.T) {
 	a, b := s.l.Standing(), again.Standing()
 	want(t, "standing", b, a)
 	g := b.Groups["g"]
-	if g.Rests.Of(model.RestFailed).Until.IsZero() || len(g.Asks) != 1 || g.Overdue != 0 ||
+	if backoff(g).Until.IsZero() || len(g.Asks) != 1 || g.Overdue != 0 ||
 		b.Nodes["i001"].UnneededSince.IsZero() || len(b.Brakes) != 1 {
 		t.Fatalf("%+v", b)
 	}
@@ -413,9 +415,7 @@ func TestHealth(t *testing.T) {
 // TestMissingNodesMakeAGroupUnhealthy: what did not arrive counts in S2, and not
 // in S1.
 func TestMissingNodesMakeAGroupUnhealthy(t *testing.T) {
-	s := newStage(t, 5)
-	s.fleet(5)
-	s.at(0)
+	s := settled(t, 5)
 	s.grow(6)
 	if v := s.at(14).Unhealthy; v != nil {
 		t.Fatalf("while they may still come: %+v", v)
@@ -471,9 +471,7 @@ func (s *stage) restart() {
 // TestFailedGrowthRevivesNothing: units that were given up stay so when a later
 // growth is refused; its own units go.
 func TestFailedGrowthRevivesNothing(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(3)
+	s := bought(t, 3)
 	want(t, "overdue", s.at(16).Overdue, 3)
 	c := model.Call{ID: "grow/more", Verb: model.Grow, Group: "g", From: 3, To: 5}
 	s.minute = 22
@@ -487,9 +485,7 @@ func TestFailedGrowthRevivesNothing(t *testing.T) {
 // the cloud's picture may keep its instance for that long. The unit in flight
 // beside it is still missing.
 func TestRemovedNodeHidesNoUnit(t *testing.T) {
-	s := newStage(t, 2)
-	s.fleet(2)
-	s.at(0)
+	s := settled(t, 2)
 	s.grow(1)
 	for _, c := range []model.Call{
 		{ID: "taint", Verb: model.Taint, Group: "g", Node: "i001", Instance: "i001"},
@@ -513,9 +509,7 @@ func TestRemovedNodeHidesNoUnit(t *testing.T) {
 // TestEmptyAnswerAfterARestart forgets nothing, and neither do two without the
 // group.
 func TestEmptyAnswerAfterARestart(t *testing.T) {
-	s := newStage(t, 2)
-	s.fleet(2)
-	s.at(0)
+	s := settled(t, 2)
 	s.grow(1)
 	s.l.group("g").Rests.Put(model.Rest{Cause: model.RestFailed, Since: s.now(), Until: s.now().Add(5 * time.Minute),
 		Kind: provider.Quota})
@@ -528,7 +522,7 @@ func TestEmptyAnswerAfterARestart(t *testing.T) {
 		}
 	}
 	g := s.at(2)
-	want(t, "backoff", g.Rests.Of(model.RestFailed).Kind, provider.Quota)
+	want(t, "backoff", backoff(g).Kind, provider.Quota)
 	want(t, "found again", g.Asks[0].Found, false)
 }
 
@@ -546,7 +540,7 @@ func TestGrowthsWithoutAnAnswer(t *testing.T) {
 				c := model.Call{ID: fmt.Sprint(i), Verb: model.Grow, Group: "g", To: 2}
 				s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 				g := s.at(float64(i)+0.5, model.Outcome{Call: c, Ended: s.now(), Target: -1, Err: &e})
-				want(t, "backs off", !g.Rests.Of(model.RestFailed).Until.IsZero(), rests)
+				want(t, "backs off", !backoff(g).Until.IsZero(), rests)
 			}
 		})
 	}
@@ -554,9 +548,7 @@ func TestGrowthsWithoutAnAnswer(t *testing.T) {
 
 // TestLostNodeAcrossARestart: the time that a lost node has survives, too.
 func TestLostNodeAcrossARestart(t *testing.T) {
-	s := newStage(t, 1)
-	s.fleet(1)
-	s.at(0)
+	s := settled(t, 1)
 	s.nodes = nil
 	s.at(1)
 	s.minute = 2
@@ -610,7 +602,7 @@ func TestMemoryOfOddTimes(t *testing.T) {
 	g := s.at(1)
 	want(t, "overdue", g.Overdue, 0)
 	want(t, "asks", len(g.Asks), 2)
-	want(t, "backoff", g.Rests.Of(model.RestFailed), model.Rest{Cause: model.RestFailed})
+	want(t, "backoff", backoff(g), model.Rest{Cause: model.RestFailed})
 	want(t, "unneeded", s.l.Standing().Nodes["i001"].UnneededSince.IsZero(), true)
 	want(t, "last growth", s.l.Standing().LastGrowth, s.now())
 	want(t, "overdue in time", s.at(17).Overdue, 2)
@@ -619,18 +611,16 @@ func TestMemoryOfOddTimes(t *testing.T) {
 // TestNeverReadyBacksOff: a node that was asked for and does not become ready makes
 // its group rest, and its end does not end that.
 func TestNeverReadyBacksOff(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(1)
+	s := bought(t, 1)
 	s.minute = 1
 	s.node(s.instance(), corev1.ConditionFalse, s.now())
 	s.at(1)
 	g := s.at(16)
-	want(t, "code", g.Rests.Of(model.RestFailed).Code, model.CodeNeverStarted)
+	want(t, "code", backoff(g).Code, model.CodeNeverStarted)
 	want(t, "unhealthy", g.Unhealthy.Reason, model.NodeNeverStarted)
 	s.nodes, s.instances, s.target = nil, nil, 0
 	g = s.at(17)
-	want(t, "code after its end", g.Rests.Of(model.RestFailed).Code, model.CodeNeverStarted)
+	want(t, "code after its end", backoff(g).Code, model.CodeNeverStarted)
 	want(t, "the cluster", s.l.Standing().Unhealthy == nil, true)
 }
 
@@ -676,9 +666,7 @@ func TestArrivalThatIsGone(t *testing.T) {
 // TestUnhealthyClusterClearsTheTimers: what was unneeded begins again, nodes of no
 // group included.
 func TestUnhealthyClusterClearsTheTimers(t *testing.T) {
-	s := newStage(t, 1)
-	s.fleet(1)
-	s.at(0)
+	s := settled(t, 1)
 	v := model.NodeVerdict{Node: "i001", Verdict: model.Verdict{Since: t0}}
 	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}})
 	s.at(1)
@@ -698,9 +686,7 @@ func TestUnhealthyClusterClearsTheTimers(t *testing.T) {
 // TestStockOut: the provider's word that it cannot launch ends the wait at once,
 // for what was asked for before; the group rests.
 func TestStockOut(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(3)
+	s := bought(t, 3)
 	s.minute = 1
 	s.instance()
 	// What failed before the ask says nothing about it; nor does a hold of another kind.
@@ -718,7 +704,7 @@ func TestStockOut(t *testing.T) {
 	want(t, "overdue", g.Overdue, 2)
 	want(t, "given up", g.GivenUp(), 2)
 	want(t, "changes", kinds(s.l), []model.ChangeKind{model.AskGivenUp, model.BackoffBegan})
-	want(t, "why", g.Rests.Of(model.RestFailed).Kind, provider.NoCapacity)
+	want(t, "why", backoff(g).Kind, provider.NoCapacity)
 	open, _ := units(g)
 	want(t, "the instance is waited for", open, 1)
 	s.at(2)
@@ -728,9 +714,7 @@ func TestStockOut(t *testing.T) {
 // TestRequestsThatStay: what the cloud cannot take back it is not asked for again;
 // once the group may grow, that is waited for before more is bought.
 func TestRequestsThatStay(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(3)
+	s := bought(t, 3)
 	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.Quota), Since: t0,
 		Until: t0.Add(2 * time.Minute)}}
 	want(t, "overdue", s.at(1).Overdue, 3)
@@ -753,7 +737,7 @@ func TestRequestsThatStay(t *testing.T) {
 	want(t, "one came", g.Kept, 1)
 	// The backoff's end: they are waited for once more, from now on.
 	s.holds = nil
-	until := g.Rests.Of(model.RestFailed).Until.Sub(t0).Minutes()
+	until := backoff(g).Until.Sub(t0).Minutes()
 	want(t, "just before", s.at(until-0.1).Kept, 1)
 	g = s.at(until)
 	want(t, "waited for again", g.Kept, 0)
@@ -775,7 +759,7 @@ func TestRequestsAtTheMinimum(t *testing.T) {
 	g := s.at(1)
 	want(t, "given up", g.Overdue, 2)
 	s.holds = nil
-	until := g.Rests.Of(model.RestFailed).Until.Sub(t0).Minutes()
+	until := backoff(g).Until.Sub(t0).Minutes()
 	want(t, "while it rests", s.at(until-0.1).Overdue, 2)
 	g = s.at(until)
 	want(t, "waited for again", g.GivenUp(), 0)
@@ -785,12 +769,10 @@ func TestRequestsAtTheMinimum(t *testing.T) {
 // TestStockIsBack: a machine that the cloud has made since it had none ends the rest,
 // though it was asked for before.
 func TestStockIsBack(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(2)
+	s := bought(t, 2)
 	s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.NoCapacity), Since: t0}}
 	g := s.at(1)
-	want(t, "rests", g.Rests.Of(model.RestFailed).Kind, provider.NoCapacity)
+	want(t, "rests", backoff(g).Kind, provider.NoCapacity)
 	s.holds, s.minute = nil, 2
 	s.node(s.instance(), corev1.ConditionTrue, s.now())
 	s.at(2.5)
@@ -836,8 +818,8 @@ func TestWhatIsTriedAgainIsWaitedFor(t *testing.T) {
 				g := s.at(l.minute)
 				rests = rests || l.gone
 				if len(g.Waiting) != 1 || g.Waiting[0].GivenUp() != l.gone || (g.GivenUp() == 1) != l.gone ||
-					!g.Rests.Of(model.RestFailed).Until.IsZero() != rests {
-					t.Errorf("minute %v: %+v, backoff %+v", l.minute, g.Waiting, g.Rests.Of(model.RestFailed))
+					!backoff(g).Until.IsZero() != rests {
+					t.Errorf("minute %v: %+v, backoff %+v", l.minute, g.Waiting, backoff(g))
 				}
 				if waits := l.fails && !l.gone; !g.Waiting[0].Long && waits == g.Waiting[0].RetriedUntil.IsZero() {
 					t.Errorf("minute %v: waited for until %s", l.minute, g.Waiting[0].RetriedUntil)
@@ -850,9 +832,7 @@ func TestWhatIsTriedAgainIsWaitedFor(t *testing.T) {
 // TestLossOfNodesCounts: machines whose Node objects are gone count as nodes that are not
 // ready (S1, S2), however long it lasts; their time to register begins when it is over.
 func TestLossOfNodesCounts(t *testing.T) {
-	s := newStage(t, 10)
-	s.fleet(10)
-	s.at(0)
+	s := settled(t, 10)
 	lost := s.nodes[:6]
 	s.nodes = s.nodes[6:]
 	s.at(1) // the picture is no newer than the loss
@@ -881,9 +861,7 @@ func TestLossOfNodesCounts(t *testing.T) {
 // TestLossUnderAnotherName: a cloud that has other ids for its machines for a while does not
 // hide that their nodes go meanwhile.
 func TestLossUnderAnotherName(t *testing.T) {
-	s := newStage(t, 10)
-	s.fleet(10)
-	s.at(0)
+	s := settled(t, 10)
 	right := s.instances
 	s.instances = slices.Clone(right)
 	for i := range s.instances[:6] {
@@ -967,9 +945,7 @@ func TestEndingsUnderWayAreRemembered(t *testing.T) {
 // Until then the machine counts as one that ends, as it does while the call is open, whether its node is
 // there or not.
 func TestARemovalOfUnknownEndIsNotReliedOn(t *testing.T) {
-	s := newStage(t, 2)
-	s.fleet(2)
-	s.at(0)
+	s := settled(t, 2)
 	c := model.Call{ID: "remove/i001", Verb: model.Remove, Group: "g", Node: "i001", Instance: "i001"}
 	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 	want(t, "ending, while it is there", s.at(0.2).Ending, 0)
@@ -1024,8 +1000,8 @@ func TestDudsStopTheirGroup(t *testing.T) {
 			if got := g.Unhealthy != nil; got != c.unhealthy || got && g.Unhealthy.Reason != model.NodeNeverStarted {
 				t.Errorf("unhealthy: %+v", g.Unhealthy)
 			}
-			if got := g.Rests.Of(model.RestFailed).Until.After(s.now()); got != c.rest {
-				t.Errorf("backoff: %+v", g.Rests.Of(model.RestFailed))
+			if got := backoff(g).Until.After(s.now()); got != c.rest {
+				t.Errorf("backoff: %+v", backoff(g))
 			}
 		})
 	}
@@ -1065,9 +1041,7 @@ func TestSkewedClocks(t *testing.T) {
 // more and more seldom, by group; the first is asked for again at once, and so is one after
 // a scale-up that worked.
 func TestConflictsPause(t *testing.T) {
-	s := newStage(t, 1)
-	s.fleet(1)
-	s.at(0)
+	s := settled(t, 1)
 	ask := func(id string, err *provider.Error) model.GroupStanding {
 		c := model.Call{ID: id, Verb: model.Grow, Group: "g", From: 1, To: 2}
 		s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
@@ -1186,7 +1160,7 @@ func TestSoldOutIsNoIllness(t *testing.T) {
 
 // TestWhatIsNoSkew: a machine that ran already when it was first seen was rather made
 // elsewhere and adopted than dated by a clock that is behind; and what a machine has told of
-// the cloud's clock is told for a while.
+// the cloud's clock is believed for a while.
 func TestWhatIsNoSkew(t *testing.T) {
 	for _, c := range []struct {
 		state provider.State

@@ -60,9 +60,7 @@ func (s *stage) again(minute float64) *Ledger {
 // TestAReplacementIsWelcome: within the time it is the growth's node, and what ended
 // before it is no failure.
 func TestAReplacementIsWelcome(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(1)
+	s := bought(t, 1)
 	s.minute = 1
 	s.instance()
 	s.at(1)
@@ -74,15 +72,13 @@ func TestAReplacementIsWelcome(t *testing.T) {
 	g := s.at(8)
 	want(t, "asks", len(g.Asks), 0)
 	want(t, "changes", kinds(s.l), []model.ChangeKind{model.AskArrived})
-	want(t, "backoff", g.Rests.Of(model.RestFailed), model.Rest{Cause: model.RestFailed})
+	want(t, "backoff", backoff(g), model.Rest{Cause: model.RestFailed})
 }
 
 // TestAReplacementThatIsLate: between two of them there may be none for a while, and
 // a leader may be followed by another. The time is the same.
 func TestAReplacementThatIsLate(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(1)
+	s := bought(t, 1)
 	s.minute = 3
 	s.instance()
 	s.at(3)
@@ -101,9 +97,7 @@ func TestAReplacementThatIsLate(t *testing.T) {
 // TestAReplacementAfterTheTime: the cloud gives up as late as we do, and makes another
 // machine when its unit has been given up. Nobody waits for that one again.
 func TestAReplacementAfterTheTime(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(1)
+	s := bought(t, 1)
 	s.instance()
 	s.at(1)
 	s.minute, s.instances = 15, nil
@@ -114,15 +108,13 @@ func TestAReplacementAfterTheTime(t *testing.T) {
 	g = s.at(15.2)
 	want(t, "given up", g.GivenUp(), 1)
 	want(t, "overdue beside it", g.Overdue, 0)
-	want(t, "the rest is the first", g.Rests.Of(model.RestFailed).Length, 5*time.Minute)
+	want(t, "the rest is the first", backoff(g).Length, 5*time.Minute)
 }
 
 // TestALostNodesMachineIsReplaced: that a node had registered, and was lost, is no
 // time that its replacement has used up.
 func TestALostNodesMachineIsReplaced(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(2)
+	s := bought(t, 2)
 	s.minute = 1
 	name := s.instance()
 	s.at(1)
@@ -151,9 +143,7 @@ func (s *stage) stall() {
 // TestNoTimeRunsWhileNobodyMakesMachines: neither that of an instance nor that of a
 // request. It begins again when somebody does again.
 func TestNoTimeRunsWhileNobodyMakesMachines(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(2)
+	s := bought(t, 2)
 	s.minute = 1
 	s.instance()
 	s.at(1)
@@ -173,15 +163,13 @@ func TestNoTimeRunsWhileNobodyMakesMachines(t *testing.T) {
 	want(t, "just before", s.at(55.9).GivenUp(), 0)
 	g = s.at(56)
 	want(t, "given up", g.GivenUp(), 2)
-	want(t, "rests", g.Rests.Of(model.RestFailed).Code, model.CodeTimeout)
+	want(t, "rests", backoff(g).Code, model.CodeTimeout)
 }
 
 // TestAStallWhoseEndNobodySaw: the leader that saw it is gone before it ends, and the next
 // one finds everything at work.
 func TestAStallWhoseEndNobodySaw(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(2)
+	s := bought(t, 2)
 	s.minute = 1
 	s.instance()
 	s.at(1)
@@ -197,9 +185,7 @@ func TestAStallWhoseEndNobodySaw(t *testing.T) {
 
 // TestTheTimeAfterAStallIsWhole, of an instance that comes later too.
 func TestTheTimeAfterAStallIsWhole(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(1)
+	s := bought(t, 1)
 	s.stall()
 	s.at(2)
 	s.at(40)
@@ -214,9 +200,7 @@ func TestTheTimeAfterAStallIsWhole(t *testing.T) {
 
 // TestWhatWasGivenUpBeforeAStall stays so: its time was over.
 func TestWhatWasGivenUpBeforeAStall(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(2)
+	s := bought(t, 2)
 	s.instance()
 	s.at(1)
 	want(t, "given up", s.at(15).GivenUp(), 2)
@@ -229,9 +213,7 @@ func TestWhatWasGivenUpBeforeAStall(t *testing.T) {
 // TestAHoldIsNoStall: a group that is held for reasons of its own, such as one that is
 // paused, is given up in its time.
 func TestAHoldIsNoStall(t *testing.T) {
-	s := newStage(t, 0)
-	s.at(0)
-	s.grow(1)
+	s := bought(t, 1)
 	s.stall()
 	for i := range s.holds {
 		s.holds[i].Stalled = false
@@ -251,7 +233,7 @@ func TestGrowthThatThePoolRefuses(t *testing.T) {
 			c := model.Call{ID: string(rune('a' + i)), Verb: model.Grow, Group: "g", Pool: pool, To: 2}
 			s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
 			g := s.at(m+0.5, model.Outcome{Call: c, Ended: s.now(), Target: 0, Err: &provider.Error{Kind: provider.Limit}})
-			want(t, "backs off", !g.Rests.Of(model.RestFailed).Until.IsZero(), row.backsOff || i >= 4)
+			want(t, "backs off", !backoff(g).Until.IsZero(), row.backsOff || i >= 4)
 			want(t, "rests", !g.Rests.Of(model.RestPaused).Until.IsZero(), row.rests && i > 0 && i < 4)
 			want(t, "asks", len(g.Asks), 0)
 		}
@@ -273,7 +255,7 @@ func TestARefusalLongAgoIsForgotten(t *testing.T) {
 	s := newStage(t, 0)
 	for i := range 6 {
 		g := s.refuse(float64(1+i*60), "p", provider.Limit)
-		want(t, "backs off", g.Rests.Of(model.RestFailed).Until.IsZero(), true)
+		want(t, "backs off", backoff(g).Until.IsZero(), true)
 		want(t, "rests", g.Rests.Of(model.RestPaused).Until.IsZero(), true)
 	}
 }
@@ -286,7 +268,7 @@ func TestAThrottledGroupRestsLonger(t *testing.T) {
 		2 * time.Minute} {
 		g := s.refuse(float64(1+i*10), "p", provider.Throttled)
 		want(t, "rests", g.Rests.Of(model.RestPaused).Until.Sub(t0.Add(time.Duration(1+i*10)*time.Minute)), rest)
-		want(t, "backs off", g.Rests.Of(model.RestFailed).Until.IsZero(), true)
+		want(t, "backs off", backoff(g).Until.IsZero(), true)
 	}
 }
 
@@ -295,5 +277,5 @@ func TestTheLeastRest(t *testing.T) {
 	s := newStage(t, 0)
 	s.l.rules.BackoffFirst, s.l.rules.BackoffMost = 0, 0
 	g := s.refuse(1, "", provider.NoCapacity)
-	want(t, "rests", g.Rests.Of(model.RestFailed).Length, 10*time.Second)
+	want(t, "rests", backoff(g).Length, 10*time.Second)
 }

@@ -99,13 +99,7 @@ func TestEndsOfRepairs(t *testing.T) {
 		return c
 	}
 	failed := &provider.Error{Op: provider.OpRemove, Group: "a", Kind: provider.Throttled, Message: "slow down"}
-	for _, c := range []struct {
-		name   string
-		out    model.Outcome
-		event  string
-		log    string
-		metric string
-	}{
+	for _, c := range []ended{
 		{"never registered, removed", model.Outcome{Call: call(model.Remove, model.ProvisionTimeout)},
 			"ConfigMap kube-system/status Normal DeleteUnregistered: Instance i-1 of group a, which has no node, was removed: " +
 				"no node within 15m0s", "",
@@ -128,20 +122,7 @@ func TestEndsOfRepairs(t *testing.T) {
 			"Node /n Normal ScaleDown: node removed by the cluster autoscaler: not ready for 20m", "",
 			`cluster_autoscaler_scaled_down_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name="",reason="unready"} 1`},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := newDesk()
-			d.report(t, model.Cycle{Snapshot: snapshot(0), Ended: []model.Outcome{c.out}})
-			if got := strings.Join(d.pad.take(), "\n"); !strings.HasPrefix(got, c.event) ||
-				(c.event == "") != (got == "") {
-				t.Errorf("events: %s", got)
-			}
-			if got := strings.Join(d.takeLog(), "\n"); !strings.Contains(got, c.log) || (c.log == "") != (got == "") {
-				t.Errorf("log: %s", got)
-			}
-			if _, got := d.page(t, "/metrics"); !strings.Contains(got, c.metric+"\n") {
-				t.Errorf("metrics lack %s", c.metric)
-			}
-		})
+		t.Run(c.name, c.check)
 	}
 }
 

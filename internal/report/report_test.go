@@ -271,15 +271,33 @@ func outcome(v model.Verb, err *provider.Error) model.Outcome {
 	return o
 }
 
+// ended is a call that has ended, and what is said of it: how its events begin, what its log
+// contains, each empty for none, and a line of the metrics.
+type ended struct {
+	name       string
+	out        model.Outcome
+	event, log string
+	metric     string
+}
+
+func (c ended) check(t *testing.T) {
+	d := newDesk()
+	d.report(t, model.Cycle{Snapshot: snapshot(0), Ended: []model.Outcome{c.out}})
+	if got := strings.Join(d.pad.take(), "\n"); !strings.HasPrefix(got, c.event) || (c.event == "") != (got == "") {
+		t.Errorf("events: %s", got)
+	}
+	if got := strings.Join(d.takeLog(), "\n"); !strings.Contains(got, c.log) || (c.log == "") != (got == "") {
+		t.Errorf("log: %s", got)
+	}
+	if _, got := d.page(t, "/metrics"); !strings.Contains(got, c.metric+"\n") {
+		t.Errorf("metrics lack %s", c.metric)
+	}
+}
+
 func TestEndsOfCalls(t *testing.T) {
 	landed := outcome(model.Remove, &provider.Error{Kind: provider.Conflict})
 	landed.Landed = []string{"ns/p"}
-	for _, c := range []struct {
-		name       string
-		out        model.Outcome
-		event, log string
-		metric     string
-	}{
+	for _, c := range []ended{
 		{"growth", outcome(model.Grow, nil), "", "",
 			`cluster_autoscaler_scaled_up_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name=""} 2`},
 		{"failed growth", outcome(model.Grow,
@@ -299,20 +317,7 @@ func TestEndsOfCalls(t *testing.T) {
 			"Node /n Warning ScaleDownFailed", "grant the permission",
 			`cluster_autoscaler_errors_total{type="apiCallError"} 1`},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := newDesk()
-			d.report(t, model.Cycle{Snapshot: snapshot(0), Ended: []model.Outcome{c.out}})
-			if got := strings.Join(d.pad.take(), "\n"); !strings.HasPrefix(got, c.event) ||
-				(c.event == "") != (got == "") {
-				t.Errorf("events: %s", got)
-			}
-			if got := strings.Join(d.takeLog(), "\n"); !strings.Contains(got, c.log) || (c.log == "") != (got == "") {
-				t.Errorf("log: %s", got)
-			}
-			if _, got := d.page(t, "/metrics"); !strings.Contains(got, c.metric+"\n") {
-				t.Errorf("metrics lack %s", c.metric)
-			}
-		})
+		t.Run(c.name, c.check)
 	}
 }
 

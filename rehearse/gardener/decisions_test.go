@@ -13,11 +13,6 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0).UTC()
 
-// at is a time so many minutes after the epoch, as annotations have it.
-func at(minute int) string {
-	return epoch.Add(time.Duration(minute) * time.Minute).Format(time.RFC3339)
-}
-
 // machine is one of an age rank, 0 the oldest.
 func machine(name string, rank int, phase machinev1.MachinePhase, edits ...func(*machinev1.Machine)) machinev1.Machine {
 	m := machinev1.Machine{ObjectMeta: metav1.ObjectMeta{
