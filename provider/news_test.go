@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A notice is told once, and again if it was over in between.
+// A notice is reported once, and again if it was over in between.
 func TestNews(t *testing.T) {
 	var news News
 	a, b := Notice{Group: "g", Code: "A", Message: "a"}, Notice{Group: "g", Code: "B", Message: "b"}

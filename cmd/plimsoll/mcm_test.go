@@ -64,7 +64,7 @@ func TestGroupsOfAShoot(t *testing.T) {
 			}
 		}
 	}
-	// What is wrong with the flags is told before anything is looked for.
+	// What is wrong with the flags is reported before anything is looked for.
 	cmd := root()
 	cmd.SetArgs([]string{"groups", "--cloud-provider=mcm", "--kubeconfig=" + shoot, "--mcm-sizing=fair"})
 	if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), "CONTROL_NAMESPACE") ||

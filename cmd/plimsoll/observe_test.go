@@ -65,7 +65,7 @@ type fickleCloud struct {
 
 func (c fickleCloud) Inventory(ctx context.Context) (provider.Inventory, error) { return c.read(ctx) }
 
-// Each read that fails is told, whatever way it fails; one that nobody waits for any more
+// Each read that fails is reported, whatever way it fails; one that nobody waits for any more
 // has not failed.
 func TestReadsThatFailAreTold(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())

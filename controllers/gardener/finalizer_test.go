@@ -147,7 +147,7 @@ func TestADeletedWorker(t *testing.T) {
 }
 
 // TestADeletedWorkerThatIsNotHeld may be gone at any moment: that its machine
-// deployments stay behind is told, but for those that are to stay or are not this
+// deployments stay behind is reported, but for those that are to stay or are not this
 // controller's to delete.
 func TestADeletedWorkerThatIsNotHeld(t *testing.T) {
 	const warning = "Warning WorkerNotHeld the Worker is deleted without the finalizer " +

@@ -129,7 +129,7 @@ func TestPanicIsAnUnknownEnd(t *testing.T) {
 	}
 }
 
-// A provider that breaks the contract and ignores its deadline: the end is told
+// A provider that breaks the contract and ignores its deadline: the end is reported
 // as unknown, and no second write runs beside the first.
 func TestHungCallIsToldAndKeepsItsLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -194,7 +194,7 @@ func TestLandedAreSorted(t *testing.T) {
 }
 
 // The race that the order is for: a pod that tolerates the taint comes while the
-// node is being cordoned. It is seen, the version of the write is told, and the
+// node is being cordoned. It is seen, the version of the write is reported, and the
 // rollback leaves nothing behind.
 func TestPodThatLandsDuringTheCordon(t *testing.T) {
 	client := cluster(node("n", goes, begun))

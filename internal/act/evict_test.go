@@ -110,7 +110,7 @@ func TestEvictOfNoPod(t *testing.T) {
 }
 
 // TestEvictionRefused says what each answer of the API server means. Where no
-// kind is told, the eviction is as good as done.
+// kind is reported, the eviction is as good as done.
 func TestEvictionRefused(t *testing.T) {
 	budgets := schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}
 	conflict := apierrors.NewConflict(podsResource, "p", errors.New("the UID in the precondition does not match"))
@@ -235,7 +235,7 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // TestEvictionOnTheWire: the same with the bytes of a real API server. client-go
-// itself asks anew where the server says when, ten times: such an eviction takes
+// itself asks again where the server says when, ten times: such an eviction takes
 // long, and at the deadline nobody knows how its last request ended.
 func TestEvictionOnTheWire(t *testing.T) {
 	counted := budgetError(apierrors.NewTooManyRequests(

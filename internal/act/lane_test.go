@@ -84,7 +84,7 @@ func TestLanesOfNodesAndPods(t *testing.T) {
 	}
 }
 
-// Of hundreds of writes to nodes, and of hundreds of evictions, so many run at
+// Of hundreds of writes to nodes, and of hundreds of evictions, a limited number run at
 // once and no more; neither waits for the other, nor the cloud for either.
 func TestWritesAreBounded(t *testing.T) {
 	const count = 5*atOnce + 1

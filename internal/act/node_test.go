@@ -166,7 +166,7 @@ func TestMarkOfANodeThatGoes(t *testing.T) {
 	}
 }
 
-// A node that somebody else changed meanwhile is read anew.
+// A node that somebody else changed meanwhile is read again.
 func TestTaintAfterConflict(t *testing.T) {
 	client := fake.NewClientset(node("n"))
 	conflicts := 2

@@ -260,7 +260,7 @@ func TestTogetherWithoutAnEnd(t *testing.T) {
 }
 
 // The lease is lost while a look or a write is under way: no further write begins (rule
-// L10). What was refused together is told as refused or as not begun, never as unknown.
+// L10). What was refused together is reported as refused or as not begun, never as unknown.
 func TestLeaseLostBetweenRemovals(t *testing.T) {
 	for name, c := range map[string]struct {
 		lostAt   string // the write, or a look at the node, during which it is lost

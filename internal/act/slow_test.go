@@ -95,7 +95,7 @@ func (g *gauge) wait(ctx context.Context, what string) error {
 	}
 }
 
-// nodesAndPods is a cluster with so many of both.
+// nodesAndPods is a cluster with count nodes and count pods.
 func nodesAndPods(count int) *fake.Clientset {
 	client := answering(nil)
 	for i := range count {

@@ -223,7 +223,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestOrderOfMistakes: the first mistake is told, however many are parsed at once, and an unreadable file
+// TestOrderOfMistakes: the first mistake is reported, however many are parsed at once, and an unreadable file
 // is one.
 func TestOrderOfMistakes(t *testing.T) {
 	long := strings.Repeat(nodeYAML+"---\n", 2_000)

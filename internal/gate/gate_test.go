@@ -66,7 +66,7 @@ var causes = []struct {
 		g.Err = &provider.Error{Op: provider.OpInventory, Group: "g", Kind: provider.Denied, Message: "no"}
 	}, "GroupUnreadable (inventory group \"g\": Denied: no)"},
 	// A group that the provider no longer lists, as after autoscaling was switched off
-	// for it, is told as that, and not as a failure.
+	// for it, is reported as that, and not as a failure.
 	{"unreadable", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
 		g.Err = &provider.Error{Op: provider.OpInventory, Group: "g", Kind: provider.NotFound, Message: "missing"}
 	}, "GroupNotListed (missing)"},

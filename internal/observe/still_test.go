@@ -185,7 +185,7 @@ func TestStillIsLive(t *testing.T) {
 	})
 }
 
-// TestListSaysWhatIsUnread: a kind that may not be read is told, and the rest is there.
+// TestListSaysWhatIsUnread: a kind that may not be read is reported, and the rest is there.
 func TestListSaysWhatIsUnread(t *testing.T) {
 	client := fake.NewClientset(everything()...)
 	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {

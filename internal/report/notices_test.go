@@ -64,7 +64,7 @@ func TestManyNotices(t *testing.T) {
 	}
 }
 
-// What is wrong with an operator's document is told as what the provider says is: once,
+// What is wrong with an operator's document is reported as what the provider says is: once,
 // in cycles without a decision, too.
 func TestPlansNoticesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

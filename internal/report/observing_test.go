@@ -19,7 +19,7 @@ import (
 func observer() *desk { return newDesk(func(s *Settings) { s.Observe = true }) }
 
 // ofObserver is the cycle that an observer's loop has: the plan's calls are on record
-// when it is told, and those of the cycle before have ended as not begun.
+// when it is reported, and those of the cycle before have ended as not begun.
 func ofObserver(c model.Cycle) model.Cycle {
 	for i := range c.Plan.Calls {
 		call := &c.Plan.Calls[i]

@@ -115,7 +115,7 @@ func TestEndsOnNodes(t *testing.T) {
 }
 
 // A node's taint, its removal and what it is rolled back for are different news,
-// and each is told, however short a time lies between them.
+// and each is reported, however short a time lies between them.
 func TestOneNodeHasSeveralEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk()

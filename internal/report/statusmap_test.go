@@ -444,7 +444,7 @@ func TestAnOldMemoryStaysOld(t *testing.T) {
 }
 
 // Where the memory does not fit at all, the document is written without, the memory of
-// before stays with its date, and a person is told once.
+// before stays with its date, and a person is informed once.
 func TestADocumentWithoutItsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := keep(t, newShelf(), status.Document{})

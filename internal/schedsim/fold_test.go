@@ -51,7 +51,7 @@ func TestHostnamesThatAreNotTheirOwn(t *testing.T) {
 	}
 }
 
-// TestFoldShowsAsManyAsAsked: a constraint that wants so many domains is shown so
+// TestFoldShowsAsManyAsAsked: a constraint that wants a number of domains is shown that
 // many of a kind; others see one of each kind, however many nodes there are.
 func TestFoldShowsAsManyAsAsked(t *testing.T) {
 	for _, tt := range []struct {

@@ -247,7 +247,7 @@ func TestTheOrderOfUpstreamByFlag(t *testing.T) {
 }
 
 // TestTC5AccessDeniedFallsBackToTheTags, on the wire: the group can still grow,
-// a person is told once, and EKS is not asked at each read.
+// a person is informed once, and EKS is not asked at each read.
 func TestTC5AccessDeniedFallsBackToTheTags(t *testing.T) {
 	w := newWorld(t, managed(0), byTag)
 	w.Arm(awstest.Fault{Action: "DescribeNodegroup", Mishap: awstest.Denied})

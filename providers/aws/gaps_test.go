@@ -13,7 +13,7 @@ import (
 )
 
 // These are answers of AWS that are missing in part: the template is made of what
-// is left, says where that is from, and a person is told.
+// is left, says where that is from, and a person is informed.
 
 // byNeed is a group of arm64 machines by requirements, one of whose types no list
 // knows.

@@ -244,7 +244,7 @@ func TestOnlyLaunchesCount(t *testing.T) {
 	}
 }
 
-// TestActivitiesThatCannotBeRead hold up nothing, and are told.
+// TestActivitiesThatCannotBeRead hold up nothing, and are reported.
 func TestActivitiesThatCannotBeRead(t *testing.T) {
 	w := newWorld(t, awstest.Spec{
 		LaunchTemplates: m5, Groups: []awstest.Group{named("g")}, StockOuts: []awstest.StockOut{{Group: "g"}},

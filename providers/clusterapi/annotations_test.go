@@ -110,7 +110,7 @@ func TestReadCapacity(t *testing.T) {
 	}
 }
 
-// What is wrong is told, and the rest of the same annotation is taken.
+// What is wrong is reported, and the rest of the same annotation is taken.
 func TestReadCapacityThatIsWrong(t *testing.T) {
 	for _, c := range []struct {
 		notes map[string]string

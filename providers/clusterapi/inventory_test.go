@@ -297,7 +297,7 @@ func TestClaimedTwice(t *testing.T) {
 	}
 }
 
-// Replicas that a topology applies are put back by it; a person is told.
+// Replicas that a topology applies are put back by it; a person is informed.
 func TestReplicasThatSomebodyElseApplies(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...), deployment("fine", 1, annotated("0", "5")...))
 	manage := func(name, fields string) {

@@ -34,7 +34,7 @@ func notified(t *testing.T, p *Provider) <-chan struct{} {
 	return told
 }
 
-// A change of a Machine is told, in every namespace that is looked in; what may
+// A change of a Machine is reported, in every namespace that is looked in; what may
 // not be watched keeps nobody from watching the rest.
 func TestNotify(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...))
@@ -88,7 +88,7 @@ func tellsOfMachines(t *testing.T, w *clusterapitest.World, told <-chan struct{}
 	tellsOfMachinesIn(t, w, ns, told)
 }
 
-// tellsOfMachinesIn changes a Machine until that is told.
+// tellsOfMachinesIn changes a Machine until that is reported.
 func tellsOfMachinesIn(t *testing.T, w *clusterapitest.World, namespace string, told <-chan struct{}) {
 	t.Helper()
 	name := w.List("Machine")[0]["metadata"].(kubetest.Object)["name"].(string)

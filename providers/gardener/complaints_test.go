@@ -284,7 +284,7 @@ func Test189PausedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// machine-controller-manager#82, #88, #346: a freeze is told, with what ends it.
+// machine-controller-manager#82, #88, #346: a freeze is reported, with what ends it.
 func Test82AFreezeIsExplained(t *testing.T) {
 	w, p, machines := three(t)
 	w.EditSets(zone(0), func(s *v1alpha1.MachineSet) { s.Labels[v1alpha1.FreezeLabel] = v1alpha1.FreezeValue })

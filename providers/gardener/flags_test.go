@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
-// TestFlagsReachTheConfig, and what is wrong with any of them is told.
+// TestFlagsReachTheConfig, and what is wrong with any of them is reported.
 func TestFlagsReachTheConfig(t *testing.T) {
 	host := wiring.Host{Nodes: []string{"1:2:a"}, Discovery: []string{"mcm:a=b"}, Getenv: func(name string) string {
 		return map[string]string{"CONTROL_NAMESPACE": ns}[name]

@@ -179,7 +179,7 @@ func TestPrioritiesOfTheFirstAttempt(t *testing.T) {
 	}
 }
 
-// What cannot be restored is told, by name.
+// What cannot be restored is reported, by name.
 func TestPrioritiesThatStay(t *testing.T) {
 	w, _, machines := three(t)
 	w.Understands(gardenertest.Neither)

@@ -92,7 +92,7 @@ func TestTemplateOfAMachineClass(t *testing.T) {
 	}
 }
 
-// What keeps a class from telling is told, and costs the template alone.
+// What keeps a class from telling is reported, and costs the template alone.
 func TestTemplatesThatCannotBeMade(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.MachineClass)

@@ -372,7 +372,7 @@ func TestCloseTellsWhatItCouldNotDelete(t *testing.T) {
 	}
 }
 
-// Nodes of a group that no template makes any more are told, and go at the end.
+// Nodes of a group that no template makes any more are reported, and go at the end.
 func TestNodesOfAGoneGroup(t *testing.T) {
 	s := newAPIServer(t)
 	p := newProvider(t, s, Config{TemplatesPath: templatesFile(t, manyNodes)})

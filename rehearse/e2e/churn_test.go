@@ -29,7 +29,7 @@ const (
 	// scheduler leaves one that it has refused alone for ten seconds, and a new node takes
 	// a second or two.
 	ownRestart = 25 * time.Second
-	// grows is the same of pods that are wanted anew, and settles how long nothing must
+	// grows is the same of pods that are wanted again, and settles how long nothing must
 	// happen before a step is over.
 	grows   = 50 * time.Second
 	settles = 7 * time.Second

@@ -181,7 +181,7 @@ func (a *clusterAPI) unpause(ctx context.Context, cluster client.Object) error {
 //	capi version VERSION                        Plimsoll reads Cluster API's kinds in this version from now on, and
 //	                                            workers writes them
 //	capi without VERB RESOURCE                  until the script's end, Plimsoll lacks a right
-//	capi replicas [-in=NAMESPACE] GROUP N       wait until so many replicas are asked of a group
+//	capi replicas [-in=NAMESPACE] GROUP N       wait until that many replicas are asked of a group
 //	capi machines [-in=NAMESPACE] [-keep=VAR] GROUP N  wait until a group has N Machines that are not being deleted;
 //	                                                   keep their names, apart by |
 //	capi uptodate GROUP N                       wait until N Machines of a MachineDeployment are up to date, and it has

@@ -87,7 +87,7 @@ func (w *world) cmdFinish(c *call) error {
 	return nil
 }
 
-// cmdWaited looks at the pods that are there now. Times are told in whole seconds,
+// cmdWaited looks at the pods that are there now. Times are reported in whole seconds,
 // so that one may be lost in rounding.
 func (w *world) cmdWaited(c *call) error {
 	most, selector, err := countAndSelector(c, 0)
@@ -182,7 +182,7 @@ func (r *rig) look() {
 	}
 }
 
-// cmdGuard waits until so many are there, and begins then. A later guard of the
+// cmdGuard waits until that many are there, and begins then. A later guard of the
 // same pods takes the place of an earlier one that has held.
 func (w *world) cmdGuard(c *call) error {
 	least, selector, err := countAndSelector(c, 0)

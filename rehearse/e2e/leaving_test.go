@@ -51,7 +51,7 @@ func (w *world) cmdAnnotated(c *call) error {
 	})
 }
 
-// countNodes waits until a group has so many nodes of a kind.
+// countNodes waits until a group has that many nodes of a kind.
 func (w *world) countNodes(c *call, kind string, is func(*corev1.Node) bool) error {
 	want, err := c.number(1)
 	if err != nil {

@@ -212,7 +212,7 @@ func (o *observation) holds(t *testing.T, want map[string]float64) {
 	}
 }
 
-// looks waits until the observer has looked so many times more.
+// looks waits until the observer has looked that many times more.
 func (o *observation) looks(t *testing.T, times float64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), observeWithin)

@@ -153,7 +153,7 @@ func (w *world) cmdCycles(c *call) error {
 	return p.looks(c.ctx, float64(want))
 }
 
-// looks waits until a Plimsoll has looked so many times more.
+// looks waits until a Plimsoll has looked that many times more.
 func (p *plimsoll) looks(ctx context.Context, times float64) error {
 	since := -1.0
 	return poll(ctx, func() (bool, string) {

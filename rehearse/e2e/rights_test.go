@@ -448,7 +448,7 @@ func (d *deputy) release(t *testing.T, node string) {
 	}
 }
 
-// waitNodes waits until the deputy's group has so many nodes.
+// waitNodes waits until the deputy's group has that many nodes.
 func (d *deputy) waitNodes(t *testing.T, want int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), missedWithin)

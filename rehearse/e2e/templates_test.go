@@ -17,7 +17,7 @@ import (
 )
 
 // cmdGroup declares a node group in the file that Plimsoll is started with, or
-// declares it anew. What is not said: 8 cores, 32Gi, 110 pods, at most 1000 nodes.
+// declares it again. What is not said: 8 cores, 32Gi, 110 pods, at most 1000 nodes.
 //
 //	min= max= desired=    counts
 //	cpu= memory= pods=    allocatable, as any other resource's name

@@ -165,7 +165,7 @@ func TestStatusOnlyAndPaused(t *testing.T) {
 	}
 }
 
-// TestInvalidSpec: a wrong spec is told and carried out by no part; once it is
+// TestInvalidSpec: a wrong spec is reported and carried out by no part; once it is
 // mended, all is.
 func TestInvalidSpec(t *testing.T) {
 	w := bare.newWorld(t, "invalid")

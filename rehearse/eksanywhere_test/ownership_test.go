@@ -147,7 +147,7 @@ func TestMachineDeploymentsOfEKSAnywhere(t *testing.T) {
 
 	// EKS Anywhere applies its template again, now without replicas. It was their only
 	// owner, so they go; where Cluster API's webhook runs, it puts them back. Here
-	// nothing does, and what the number was is lost: the group starts anew.
+	// nothing does, and what the number was is lost: the group starts again.
 	w.made("a", -1)
 	w.eventually("there are replicas", func() (bool, string) { return w.replicasAre("a", 1) })
 

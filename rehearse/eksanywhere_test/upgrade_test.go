@@ -45,7 +45,7 @@ func newWorkload(t *testing.T, name string) world {
 // of is the group with machines of one of the two templates.
 func (w world) of(release string, g group) group { return g.kwok(w.name + "-" + release) }
 
-// machines waits until a group has exactly so many machines, all of one template
+// machines waits until a group has exactly that many machines, all of one template
 // and all running.
 func (w world) machines(group, release string, want int) {
 	w.t.Helper()

@@ -214,7 +214,7 @@ func (w world) scale(group string, replicas int) {
 }
 
 // settle plays Cluster API: it has seen the group's machine deployment, and there
-// are so many machines, all of them well.
+// are that many machines, all of them well.
 func (w world) settle(group string, machines int) { w.status(group, machines, machines) }
 
 func (w world) status(group string, machines, ready int) {

@@ -146,7 +146,7 @@ func (s shoot) sets() []machinev1.MachineSet {
 	return list.Items
 }
 
-// running waits until there are exactly so many machines, all of them well, each with
+// running waits until there are exactly that many machines, all of them well, each with
 // a ready node.
 func (s shoot) running(want int) []machinev1.Machine {
 	s.t.Helper()

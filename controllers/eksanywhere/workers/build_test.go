@@ -50,7 +50,7 @@ func wants(n int) func(*workers.MachineDeployment) {
 	return func(m *workers.MachineDeployment) { m.Wanted = &n }
 }
 
-// rolling: machines are being replaced, and so many are of the present template.
+// rolling: machines are being replaced, and n are of the present template.
 func rolling(n int) func(*workers.MachineDeployment) {
 	return func(m *workers.MachineDeployment) { m.UpToDate, m.Rolling = n, true }
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
-// worlds has, for each cluster, what is reserved in it, step by step, and what is told of
+// worlds has, for each cluster, what is reserved in it, step by step, and what the plan says of
 // removals. It is midnight. Nodes of group g have 4 CPUs, those of group far are no place for any pod.
 var worlds = []struct {
 	name, cluster string

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
 )
 
-// large is a cluster of so many pods of 200 workloads in 20 namespaces, 40 to a
+// large is a cluster of that many pods of 200 workloads in 20 namespaces, 40 to a
 // node, in an order in which no two of a workload are neighbours.
 func large(pods int) world {
 	var w world
@@ -42,7 +42,7 @@ func large(pods int) world {
 	return w
 }
 
-// manyBudgets is one namespace of so many budgets, each for pods of its own.
+// manyBudgets is one namespace of that many budgets, each for pods of its own.
 func manyBudgets(budgets, pods int) world {
 	w := large(0)
 	s := w.snap

@@ -99,7 +99,7 @@ func TestSinceWhenANodeStays(t *testing.T) {
 	}
 }
 
-// many is a cycle of so many nodes, of which all are busy but the first of each
+// many is a cycle of that many nodes, of which all are busy but the first of each
 // hundred; those stay for reasons that are rarer and rarer.
 func many(nodes int) model.Cycle {
 	c := model.Cycle{Snapshot: &model.Snapshot{Now: start}}

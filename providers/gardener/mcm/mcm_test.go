@@ -12,7 +12,7 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0).UTC()
 
-// at is a time so many minutes after the epoch, as annotations have it.
+// at is a time that many minutes after the epoch, as annotations have it.
 func at(minute int) string {
 	return epoch.Add(time.Duration(minute) * time.Minute).Format(time.RFC3339)
 }

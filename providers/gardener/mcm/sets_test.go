@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// set is one of the given age rank, 0 the oldest, sized for so many replicas.
+// set is one of the given age rank, 0 the oldest, sized for that many replicas.
 func set(name string, rank, replicas, available, sized int) Set {
 	return Set{Name: name, Created: epoch.Add(time.Duration(rank) * time.Hour), Replicas: replicas,
 		Available: available, Sized: &sized}

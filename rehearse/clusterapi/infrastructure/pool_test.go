@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/clusterapi/objects"
 )
 
-// testMember is a machine that is so many hours old, with a Machine or without.
+// testMember is a machine that is that many hours old, with a Machine or without.
 func testMember(name string, hours int, machine *clusterv1.Machine) member {
 	infra := testMachine()
 	infra.Name = name
