@@ -130,10 +130,7 @@ func TestStuckSaysWhat(t *testing.T) {
 // TestNumbersAreThoseOfNow: the roomiest host is found again when others have been
 // filled.
 func TestNumbersAreThoseOfNow(t *testing.T) {
-	s := newStand()
-	for _, name := range []string{"a1", "a2", "b1", "c1"} {
-		s.node(name)
-	}
+	s := newStand("a1", "a2", "b1", "c1")
 	s.Bound(app("big", "4"), 1, "a1")
 	s.Bound(app("web", "3"), 1, "a2")
 	s.Bound(app("old", "1"), 1, "b1")

@@ -20,10 +20,13 @@ type stand struct {
 	standing model.Standing
 }
 
-func newStand() *stand {
+func newStand(nodes ...string) *stand {
 	s := &stand{testkit.New(), model.Standing{Nodes: map[string]model.NodeStanding{}}}
 	for _, z := range []string{"a", "b", "c"} {
 		s.Group(z, 0, 10, testkit.Node("", "4", "16Gi", map[string]string{corev1.LabelTopologyZone: z}))
+	}
+	for _, name := range nodes {
+		s.node(name)
 	}
 	return s
 }
@@ -121,10 +124,7 @@ func app(name, cpu string) *corev1.Pod {
 // TestMovesFillInOrder: pods go to the first host that takes them, what does not
 // fit there to the next; a node with other nodes' pods is full for those to come.
 func TestMovesFillInOrder(t *testing.T) {
-	s := newStand()
-	for _, name := range []string{"a1", "a2", "b1", "b2"} {
-		s.node(name)
-	}
+	s := newStand("a1", "a2", "b1", "b2")
 	s.Bound(app("web", "1"), 3, "a1")
 	s.Bound(app("web", "1"), 3, "a2")
 	s.Bound(app("web", "1"), 1, "b1")
@@ -138,10 +138,7 @@ func TestMovesFillInOrder(t *testing.T) {
 // TestMoveIsAllOrNone: pods that would fit are not moved without those that would
 // not, and the room that was tried is there for the next.
 func TestMoveIsAllOrNone(t *testing.T) {
-	s := newStand()
-	for _, name := range []string{"a1", "a2", "a3"} {
-		s.node(name)
-	}
+	s := newStand("a1", "a2", "a3")
 	s.Bound(app("big", "2"), 1, "a1")
 	s.Bound(app("web", "1"), 1, "a1")
 	s.Bound(app("web", "1"), 2, "a2")
@@ -159,10 +156,7 @@ func TestMoveIsAllOrNone(t *testing.T) {
 // only one zone takes.
 func TestHardToPlaceFirst(t *testing.T) {
 	for _, sizes := range [][]string{{"1", "2"}, {"2", "1"}} { // whichever class comes first
-		s := newStand()
-		for _, name := range []string{"a1", "a2", "a3"} {
-			s.node(name)
-		}
+		s := newStand("a1", "a2", "a3")
 		s.Bound(app("x", sizes[0]), 1, "a1")
 		s.Bound(app("y", sizes[1]), 1, "a1")
 		s.Bound(app("old", "2"), 1, "a2")
@@ -171,10 +165,7 @@ func TestHardToPlaceFirst(t *testing.T) {
 		x.want(x.move("a1"), "1 to a2, 1 to a3")
 		x.check()
 	}
-	s := newStand()
-	for _, name := range []string{"a1", "a2", "b1"} {
-		s.node(name)
-	}
+	s := newStand("a1", "a2", "b1")
 	web := app("web", "1")
 	testkit.SpreadOver(web, corev1.LabelTopologyZone, 1, web.Labels)
 	s.Bound(web, 1, "a1")
@@ -200,10 +191,7 @@ func TestDomainThatSuitsBest(t *testing.T) {
 		{"1 to c2", func(p *corev1.Pod) { testkit.SpreadOver(p, corev1.LabelHostname, 2, p.Labels) }},
 		{"1 to a2", func(p *corev1.Pod) { testkit.Together(p, corev1.LabelHostname, p.Labels) }},
 	} {
-		s := newStand()
-		for _, name := range []string{"a1", "a2", "b1", "b2", "c1", "c2"} {
-			s.node(name)
-		}
+		s := newStand("a1", "a2", "b1", "b2", "c1", "c2")
 		web := app("web", "500m")
 		tt.couple(web)
 		s.Bound(web, 2, "a2")
@@ -222,10 +210,7 @@ func TestDomainThatSuitsBest(t *testing.T) {
 // node of a zone have nowhere to go but that zone; those of another may follow,
 // and a zone that refused a pod takes it when the others have more.
 func TestMovedPodsAreTakenFromTheirDomain(t *testing.T) {
-	s := newStand()
-	for _, name := range []string{"a1", "a2", "b1", "b2", "c1"} {
-		s.node(name)
-	}
+	s := newStand("a1", "a2", "b1", "b2", "c1")
 	web := app("web", "500m")
 	testkit.SpreadOver(web, corev1.LabelTopologyZone, 1, web.Labels)
 	s.Bound(web, 1, "a1")
@@ -245,10 +230,7 @@ func TestMovedPodsAreTakenFromTheirDomain(t *testing.T) {
 // TestDomainThatRefusedTakesLater: zone b has too many of the group for the pod of
 // zone a, until a pod of the group that is not bound by the spread has left it.
 func TestDomainThatRefusedTakesLater(t *testing.T) {
-	s := newStand()
-	for _, name := range []string{"a1", "b1", "b2", "b3", "c1", "c2"} {
-		s.node(name)
-	}
+	s := newStand("a1", "b1", "b2", "b3", "c1", "c2")
 	group := map[string]string{"group": "x"}
 	web, other := testkit.Pod("default", "web", "1", "1Gi", group),
 		testkit.Pod("default", "other", "300m", "1Gi", group)
@@ -284,10 +266,7 @@ func TestPodsThatSeekEachOtherMoveTogether(t *testing.T) {
 // TestPodsThatShareADisk: of two pods with one disk that may be written, one goes
 // to a node; what else has been put there stays.
 func TestPodsThatShareADisk(t *testing.T) {
-	s := newStand()
-	for _, name := range []string{"a1", "a2", "a3"} {
-		s.node(name)
-	}
+	s := newStand("a1", "a2", "a3")
 	disk := app("disk", "100m")
 	disk.Spec.Volumes = []corev1.Volume{{Name: "data",
 		VolumeSource: corev1.VolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "one"}}}}
@@ -309,10 +288,7 @@ func TestPodsThatShareADisk(t *testing.T) {
 // no pods, so that a strict spread holds the others back, and its DaemonSet's pod
 // stays on it.
 func TestGhostStaysADomain(t *testing.T) {
-	s := newStand()
-	for _, name := range []string{"a1", "b1", "b2"} {
-		s.node(name)
-	}
+	s := newStand("a1", "b1", "b2")
 	agent := app("agent", "100m")
 	uid := s.DaemonSet("agent", agent)
 	s.BoundAs(agent, 1, "a1", model.FromDaemonSet, uid)
@@ -404,10 +380,7 @@ func TestHostsThatAreNone(t *testing.T) {
 // TestExcludeAndUndo: an excluded host takes nothing; to take back what was done
 // since a mark opens it again, with all room that it had.
 func TestExcludeAndUndo(t *testing.T) {
-	s := newStand()
-	for _, name := range []string{"a1", "a2", "a3", "a4"} {
-		s.node(name)
-	}
+	s := newStand("a1", "a2", "a3", "a4")
 	s.Bound(app("web", "3"), 1, "a1")
 	s.Bound(app("web", "3"), 1, "a2")
 	s.Bound(app("web", "3"), 1, "a3")
@@ -428,10 +401,7 @@ func TestExcludeAndUndo(t *testing.T) {
 // TestMovesAreNobodysGrowth: what is moved is not what was placed for pending
 // pods.
 func TestMovesAreNobodysGrowth(t *testing.T) {
-	s := newStand()
-	for _, name := range []string{"a1", "a2", "b1"} {
-		s.node(name)
-	}
+	s := newStand("a1", "a2", "b1")
 	s.Bound(app("web", "1"), 2, "a1")
 	s.Pending(app("new", "3"), 2)
 	x := s.load(t, 1000, "b1")
