@@ -36,16 +36,8 @@ func TestGroupsOfAShoot(t *testing.T) {
 				v1alpha1.PoolMaximumAnnotation, "4"))
 	}
 	w.Settle()
-	s, err := kubetest.Listen(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Setenv("CONTROL_KUBECONFIG", kubeconfig(t, s.URL()))
+	url := kubetest.Serve(t, w)
+	t.Setenv("CONTROL_KUBECONFIG", kubeconfig(t, url))
 	shoot := kubeconfig(t, "http://127.0.0.1:1") // there is nobody, and no node to learn from
 	for _, args := range [][]string{
 		{"groups", "--cloud-provider=mcm", "--kubeconfig=" + shoot, "--node-group-auto-discovery=mcm:namespace=" + namespace},

@@ -91,16 +91,8 @@ func uses(t *testing.T, api *kubetest.API, values, role string, connect func(
 	}
 	api.SetRights(granted...)
 
-	server, err := kubetest.Listen(api)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	rc := &rest.Config{Host: server.URL(), QPS: -1}
+	url := kubetest.Serve(t, api)
+	rc := &rest.Config{Host: url, QPS: -1}
 	nodes, err := kubernetes.NewForConfig(rc)
 	if err != nil {
 		t.Fatal(err)

@@ -35,23 +35,15 @@ func sides(t *testing.T) (management, workload side) {
 	t.Helper()
 	const namespace = "eksa-system"
 	begin := func(name string, w *clusterapitest.World) side {
-		s, err := kubetest.Listen(w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		url := kubetest.Serve(t, w)
 		path := filepath.Join(t.TempDir(), name)
 		text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, users: [{name: u, user: {}}], "+
 			"contexts: [{name: c, context: {cluster: c, user: u, namespace: %s}}], "+
-			"clusters: [{name: c, cluster: {server: '%s'}}]}", namespace, s.URL())
+			"clusters: [{name: c, cluster: {server: '%s'}}]}", namespace, url)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return side{w, s.URL(), path}
+		return side{w, url, path}
 	}
 	m, w := clusterapitest.New(time.Now), clusterapitest.New(time.Now)
 	m.Apply(clusterapitest.NewCluster(namespace, "c1"),

@@ -43,16 +43,8 @@ func deployment(name string, replicas int, annotations ...string) kubetest.Objec
 // the world.
 func connect(t *testing.T, w *clusterapitest.World, cfg Config) *Provider {
 	t.Helper()
-	s, err := kubetest.Listen(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	rc := &rest.Config{Host: s.URL(), QPS: -1}
+	url := kubetest.Serve(t, w)
+	rc := &rest.Config{Host: url, QPS: -1}
 	client, err := kubernetes.NewForConfig(rc)
 	if err != nil {
 		t.Fatal(err)

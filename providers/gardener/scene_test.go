@@ -21,16 +21,8 @@ const ns = "shoot--core--prod"
 // world.
 func connect(t *testing.T, w *gardenertest.World, cfg Config) *Provider {
 	t.Helper()
-	s, err := kubetest.Listen(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	p, err := New(&rest.Config{Host: s.URL(), QPS: -1}, nil, cfg, slog.New(slog.DiscardHandler))
+	url := kubetest.Serve(t, w)
+	p, err := New(&rest.Config{Host: url, QPS: -1}, nil, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

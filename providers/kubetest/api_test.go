@@ -27,20 +27,12 @@ func small(t *testing.T) (*API, dynamic.ResourceInterface, string) {
 	t.Helper()
 	a := New(time.Now, nil, Dialect{})
 	a.Serve(Resource{Group: "example.com", Versions: []string{"v1"}, Kind: "Thing", Plural: "things", Scale: true})
-	s, err := Listen(a)
+	url := Serve(t, a)
+	client, err := dynamic.NewForConfig(&rest.Config{Host: url, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := dynamic.NewForConfig(&rest.Config{Host: s.URL(), QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a, client.Resource(things).Namespace("n"), s.URL() + "/apis/example.com/v1/namespaces/n/things"
+	return a, client.Resource(things).Namespace("n"), url + "/apis/example.com/v1/namespaces/n/things"
 }
 
 func thing(name string) Object {

@@ -7,31 +7,27 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"testing"
 	"time"
 )
 
-// Server is a handler, an API or what is made of one, that listens.
-type Server struct {
-	http *http.Server
-	url  string
-}
-
-// Listen serves it on a port of the loopback.
-func Listen(handler http.Handler) (*Server, error) {
+// Serve serves an API, or what is made of one, on a port of the loopback until the test ends. It
+// returns the URL.
+func Serve(t testing.TB, handler http.Handler) (url string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("listen on the loopback: %w", err)
+		t.Fatalf("listen on the loopback: %v", err)
 	}
-	s := &Server{http: &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}, url: "http://" + l.Addr().String()}
-	go func() { _ = s.http.Serve(l) }() // it ends by Close
-	return s, nil
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	go func() { _ = s.Serve(l) }() // it ends by Close
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + l.Addr().String()
 }
-
-// URL is where it listens.
-func (s *Server) URL() string { return s.url }
-
-// Close ends it, and every request.
-func (s *Server) Close() error { return s.http.Close() }
 
 // call is a request, understood.
 type call struct {

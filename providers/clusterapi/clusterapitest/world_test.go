@@ -19,20 +19,6 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-func serve(t *testing.T, w *World) string {
-	t.Helper()
-	s, err := kubetest.Listen(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s.URL()
-}
-
 // ask sends a request and reads the answer.
 func ask(t *testing.T, method, url, body string) (int, kubetest.Object) {
 	t.Helper()
@@ -69,7 +55,7 @@ const base = "/apis/cluster.x-k8s.io/v1beta2/namespaces/n/"
 func TestVersionsAndConflicts(t *testing.T) {
 	w := New(time.Now)
 	w.Apply(NewGroup("MachineDeployment", "n", "d", "c", 2))
-	url := serve(t, w) + base + "machinedeployments/d"
+	url := kubetest.Serve(t, w) + base + "machinedeployments/d"
 	_, d := ask(t, "GET", url, "")
 	version := kubetest.Text(d, "metadata", "resourceVersion")
 	scale := func(version string, n int) (int, kubetest.Object) {
@@ -192,7 +178,7 @@ func TestConversion(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	url := serve(t, w)
+	url := kubetest.Serve(t, w)
 	_, old := ask(t, "GET", url+"/apis/cluster.x-k8s.io/v1beta1/namespaces/n/machines/"+name, "")
 	if kubetest.Text(old, "status", "failureReason") != "CreateError" || kubetest.Get(old, "status", "v1beta2",
 		"conditions") == nil || kubetest.Text(old, "status", "nodeRef", "kind") != "Node" ||
@@ -227,7 +213,7 @@ func TestRights(t *testing.T) {
 	w := New(time.Now)
 	w.Apply(NewGroup("MachineDeployment", "n", "d", "c", 1), NewGroup("MachineSet", "n", "s", "c", 1))
 	w.SetRights(ChartRights("n")...)
-	url := serve(t, w)
+	url := kubetest.Serve(t, w)
 	for path, want := range map[string]int{
 		"/namespaces/n/machinedeployments": 200, "/machinedeployments": 403, "/namespaces/m/machinedeployments": 403,
 		"/namespaces/n/clusters/c":                 403,
@@ -246,7 +232,7 @@ func TestWatch(t *testing.T) {
 	w := New(time.Now)
 	w.SetTiming(Timing{Observe: time.Hour})
 	w.Apply(NewGroup("MachineSet", "n", "s", "c", 0))
-	url := serve(t, w)
+	url := kubetest.Serve(t, w)
 	_, list := ask(t, "GET", url+base+"machinesets?limit=1", "")
 	r, err := http.NewRequestWithContext(t.Context(), "GET",
 		url+base+"machinesets?watch=1&resourceVersion="+kubetest.Text(list, "metadata", "resourceVersion"), nil)
@@ -278,7 +264,7 @@ func TestWatch(t *testing.T) {
 func TestDiscovery(t *testing.T) {
 	w := New(time.Now, "v1beta2", "v1beta1")
 	w.Serve(Templates())
-	url := serve(t, w)
+	url := kubetest.Serve(t, w)
 	_, group := ask(t, "GET", url+"/apis/cluster.x-k8s.io", "")
 	if kubetest.Text(group, "preferredVersion", "version") != "v1beta2" ||
 		len(kubetest.Get(group, "versions").([]any)) != 2 {
