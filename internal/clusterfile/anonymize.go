@@ -397,25 +397,8 @@ func (r *renamer) walkStruct(v reflect.Value) {
 		}
 		o.Value = r.value(o.Key, o.Value)
 		return
-	case *provider.Template:
-		r.template(o)
 	}
 	r.fields(v)
-}
-
-// template cuts what a provider gives down to what is read of it.
-func (r *renamer) template(t *provider.Template) {
-	if t.Node != nil {
-		t.Node = observe.Cut(t.Node).(*corev1.Node)
-	}
-	if t.CSINode != nil {
-		t.CSINode = observe.Cut(t.CSINode).(*storagev1.CSINode)
-	}
-	for i := range t.Pods {
-		if cut, ok := observe.Cut(t.Pods[i]).(*corev1.Pod); ok {
-			t.Pods[i] = cut
-		}
-	}
 }
 
 func (r *renamer) fields(v reflect.Value) {

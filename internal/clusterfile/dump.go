@@ -3,8 +3,13 @@ package clusterfile
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/observe"
 	"github.com/plimsoll-dev/plimsoll/internal/report/status"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -55,8 +60,8 @@ func readDump(data []byte) (parsed, error) {
 func dumpOf(c *Cluster) (dump, error) {
 	d := dump{
 		typeMeta: typeMeta{dumpVersion, dumpKind}, Time: c.Time, Version: c.Version, Flags: c.Flags,
-		Anonymized: c.Anonymized, Listed: c.Listed, Unread: c.Unread, Inventory: c.Inventory, InventoryErr: c.InventoryErr,
-		Written: c.Memory.Written,
+		Anonymized: c.Anonymized, Listed: c.Listed, Unread: c.Unread, Inventory: cutGroups(c.Inventory),
+		InventoryErr: c.InventoryErr, Written: c.Memory.Written,
 	}
 	text, err := status.MemoryText(c.Memory)
 	if err != nil {
@@ -64,4 +69,31 @@ func dumpOf(c *Cluster) (dump, error) {
 	}
 	d.Memory = json.RawMessage(text)
 	return d, nil
+}
+
+// cutGroups cuts the templates down as other nodes and pods are: a static pod may have an environment.
+func cutGroups(in *provider.Inventory) *provider.Inventory {
+	if in == nil {
+		return nil
+	}
+	out := *in
+	out.Groups = slices.Clone(in.Groups)
+	for i := range out.Groups {
+		if out.Groups[i].Template == nil {
+			continue
+		}
+		t := *out.Groups[i].Template
+		if out.Groups[i].Template = &t; t.Node != nil {
+			t.Node = observe.Cut(t.Node).(*corev1.Node)
+		}
+		if t.CSINode != nil {
+			t.CSINode = observe.Cut(t.CSINode).(*storagev1.CSINode)
+		}
+		t.Pods = slices.Clone(t.Pods)
+		for j, pod := range t.Pods {
+			t.Pods[j], _ = observe.Cut(pod).(*corev1.Pod)
+		}
+		t.Pods = slices.DeleteFunc(t.Pods, func(p *corev1.Pod) bool { return p == nil })
+	}
+	return &out
 }

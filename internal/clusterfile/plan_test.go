@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/internal/ask"
@@ -84,4 +86,32 @@ func TestPlanOfAFile(t *testing.T) {
 			t.Errorf("calls (-live +file):\n%s", diff)
 		}
 	})
+}
+
+// TestTemplatesAreCut: what nobody reads of a template's node and of its static pods is not in a dump.
+func TestTemplatesAreCut(t *testing.T) {
+	w := testkit.New()
+	g := w.Group("g", 0, 1, testkit.Node("", "4", "16Gi", nil))
+	g.Template.Node.Status.Images = []corev1.ContainerImage{{Names: []string{"private"}}}
+	static := testkit.Pod("kube-system", "proxy", "1", "1Gi", nil)
+	static.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "private"}}
+	ended := static.DeepCopy()
+	ended.Status.Phase = corev1.PodFailed
+	g.Template.Pods = []*corev1.Pod{static, ended}
+	c := clusterOf(w, model.Memory{})
+	var text bytes.Buffer
+	if err := clusterfile.Write(&text, c, clusterfile.YAML); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text.String(), "private") {
+		t.Errorf("the dump says too much:\n%s", &text)
+	}
+	again := throughFile(t, c, clusterfile.JSON).Inventory.Groups[0].Template
+	if len(again.Pods) != 1 || again.Pods[0].Spec.Containers[0].Resources.Requests.Cpu().Value() != 1 ||
+		again.Node.Status.Allocatable.Cpu().Value() != 4 {
+		t.Errorf("template %v", again)
+	}
+	if len(g.Template.Pods) != 2 || len(g.Template.Node.Status.Images) != 1 {
+		t.Errorf("the cluster itself has changed: %v", g.Template)
+	}
 }
