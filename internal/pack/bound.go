@@ -79,7 +79,7 @@ func (b *bound) offer(p prices) bool {
 // prices are divided by the largest excess. For a kind of which there are few it may be better to let
 // the excess be, and to subtract it for each of its nodes.
 func (b *bound) columns(item, atMost []float64) (scale float64, better bool) {
-	free, all := 1e-9, 1e-9
+	free, all := 1.0, 1e-9
 	for k := range b.c.kinds {
 		excess := atMost[k] / b.c.cost(k)
 		all = max(all, excess)

@@ -49,8 +49,7 @@ func newGenerator(c *core, b *bound, m *meter) *generator {
 		limits: make([]int, len(c.kinds)), centre: slices.Clone(b.prices.item), steps: fewest(c)}
 	rows := len(c.classes)
 	for k := range c.kinds {
-		g.limits[k] = -1
-		if c.scarce(k) {
+		if g.limits[k] = -1; c.scarce(k) {
 			g.limits[k] = rows
 			rows++
 		}
@@ -124,7 +123,7 @@ func (g *generator) ask(d *draft) {
 	}
 	for k, row := range g.limits {
 		if row >= 0 {
-			demand[row] = -float64(d.room(g.c, k)) - 1e-6
+			demand[row] = -float64(d.room(g.c, k)) - 1e-6 // below zero, for the plain basis
 		}
 	}
 	g.master.ask(demand)
@@ -153,7 +152,14 @@ func (g *generator) prove(deep, until int) bool {
 			for i := range item {
 				item[i] = max(0, float64(towards*g.centre[i])+float64((1-towards)*g.master.dual[i]))
 			}
-			found, cut := g.price(item, rest, round%8 == 0, until)
+			atMost, found, cut := g.look(item, rest, asked{steps: g.steps, all: round%8 == 0, until: until})
+			if atMost != nil {
+				if scale, better := g.bound.columns(item, atMost); better {
+					for i, v := range item {
+						g.centre[i] = v / scale
+					}
+				}
+			}
 			if found > 0 {
 				break
 			}
@@ -181,27 +187,29 @@ func (g *generator) met() bool {
 	return g.bound.least() >= g.c.whole(g.value*(1-1e-6))
 }
 
-// price asks the knapsack of each kind for patterns that are worth more than they cost. Once some are
-// found, the other kinds are left for the next round, unless all are wanted: only all of them
-// give a bound. It returns how many were found, and whether a knapsack ended early.
-func (g *generator) price(item []float64, rest []int, all bool, until int) (found int, cut bool) {
-	atMost := make([]float64, len(g.c.kinds))
+// asked is how the knapsacks are asked: steps of each, whether all of them, and when to end.
+type asked struct {
+	steps int
+	all   bool
+	until int
+}
+
+// look asks the knapsack of each kind for patterns that are worth more than they cost. Once enough are
+// found, the other kinds are left for the next time, unless all are to be asked. It returns how many
+// were found, and whether a knapsack ended early; and if all were asked, what no load exceeds.
+func (g *generator) look(item []float64, rest []int, how asked) (atMost []float64, found int, cut bool) {
+	atMost = make([]float64, len(g.c.kinds))
 	for n := range g.c.kinds {
 		k := (g.turn + n) % len(g.c.kinds)
-		if found >= wanted(g.c) && !all || g.m.spent >= until {
+		if found >= wanted(g.c) && !how.all || g.m.spent >= how.until {
 			g.turn = k
-			return found, cut
+			return nil, found, cut
 		}
-		_, atMost[k] = g.knapsack.solve(k, item, rest, min(g.steps, until-g.m.spent))
+		_, atMost[k] = g.knapsack.solve(k, item, rest, min(how.steps, how.until-g.m.spent))
 		cut = cut || g.knapsack.ended
 		found += g.more(k, item, rest)
 	}
-	if scale, better := g.bound.columns(item, atMost); better {
-		for i, v := range item {
-			g.centre[i] = v / scale
-		}
-	}
-	return found, cut
+	return atMost, found, cut
 }
 
 // more adds the loads that the knapsack has found. Then it looks for others, without the classes of
@@ -256,21 +264,7 @@ func (g *generator) refine(d *draft, rounds, until int) {
 		for i := range item {
 			item[i] = max(0, g.master.dual[i])
 		}
-		found := 0
-		for n := range g.c.kinds {
-			k := (g.turn + n) % len(g.c.kinds)
-			if found >= wanted(g.c) {
-				g.turn = k
-				break
-			}
-			g.knapsack.solve(k, item, d.rest, fewest(g.c))
-			for _, before := range []bool{false, true} {
-				if l := g.knapsack.load(before); g.gains(k, l) && g.add(k, l) {
-					found++
-				}
-			}
-		}
-		if found == 0 {
+		if _, found, _ := g.look(item, d.rest, asked{steps: fewest(g.c), until: until}); found == 0 {
 			return
 		}
 	}

@@ -24,7 +24,9 @@ type Problem struct {
 type Class struct {
 	Request []int64 // by resource; what is missing is zero
 	Count   int
-	PerNode int // at most so many on one node, or NoLimit; zero fits nowhere
+	// PerNode is how many may be on one node, or NoLimit; zero fits nowhere. Classes that share a
+	// limit request a resource of which every type has that much.
+	PerNode int
 }
 
 // Type is a kind of node that can be bought.

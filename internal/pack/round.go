@@ -23,13 +23,7 @@ const (
 // rounds rounds what the master buys, first in the plain ways, and then by dives.
 func (r *rounder) rounds(dives, until int) {
 	list := r.amounts()
-	r.kinds = r.kinds[:0]
-	for _, a := range list {
-		if !slices.Contains(r.kinds, a.pattern.kind) {
-			r.kinds = append(r.kinds, a.pattern.kind)
-		}
-	}
-	slices.Sort(r.kinds)
+	r.kinds = r.g.c.bought(list)
 	for i := range r.greedy.worth {
 		r.greedy.worth[i] = max(0, r.g.master.dual[i])
 	}
@@ -46,6 +40,18 @@ func (r *rounder) rounds(dives, until int) {
 			n = 0
 		}
 	}
+}
+
+// bought are the kinds for which most is paid, eight at most.
+func (c *core) bought(list []amount) []int {
+	paid := make([]float64, len(c.kinds))
+	for _, a := range list {
+		paid[a.pattern.kind] += float64(a.nodes * c.cost(a.pattern.kind))
+	}
+	kinds := c.every()
+	slices.SortStableFunc(kinds, func(a, b int) int { return cmp.Compare(paid[b], paid[a]) })
+	kinds = kinds[:min(8, len(kinds))]
+	return slices.DeleteFunc(kinds, func(k int) bool { return paid[k] == 0 })
 }
 
 // amounts are sorted by how far they are above a whole number, farthest first.
@@ -87,7 +93,7 @@ func (r *rounder) dive(list []amount, chance bool, until int) {
 			d.take(r.c, a.pattern.kind, 1, a.pattern.load)
 		}
 		before := left
-		if left = d.left(); left == 0 || left == before || !d.worth(r.c).less(r.worth) {
+		if left = d.left(); left == 0 || left == before || d.worth(r.c).price >= r.worth.price {
 			break
 		}
 		r.g.refine(d, 8, until)
@@ -108,6 +114,12 @@ func (r *rounder) finish(d *draft, method Method, until int) {
 	}{{largestFirst, 1}, {dotProduct, 2}, {bestFit, 2}} {
 		e := d.clone()
 		if r.greedy.run(e, r.kinds, f.fill, f.share, until) {
+			r.offer(e, method)
+		}
+	}
+	for _, k := range r.kinds {
+		e := d.clone()
+		if len(r.kinds) > 1 && r.greedy.run(e, []int{k}, largestFirst, 1, until) {
 			r.offer(e, method)
 		}
 	}

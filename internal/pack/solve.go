@@ -51,10 +51,15 @@ func solve(p *Problem) (*search, []pattern) {
 	return s, g.columns()
 }
 
-// columnsPay reports whether the budget is enough for column generation: to begin with, each class
-// takes an exchange in a square of numbers that has a row for each.
+// columnsPay reports whether the budget is enough for column generation: to begin with, each row takes
+// an exchange in a square of numbers.
 func (s *search) columnsPay(budget int) bool {
 	rows := len(s.c.classes)
+	for k := range s.c.kinds {
+		if rows <= mostRows && s.c.scarce(k) {
+			rows++
+		}
+	}
 	return rows <= mostRows && s.m.spent+rows*rows*rows/operationsPerStep < budget
 }
 
@@ -66,7 +71,7 @@ func (s *search) columns(g *generator, worth []float64, budget int) {
 	r := &rounder{search: s, g: g, greedy: newGreedy(s.c, s.m, worth)}
 	part := func(tenths int) int { return s.m.spent + (budget-s.m.spent)/10*tenths }
 	for deep := stepsGrow * fewest(s.c); deep < budget && s.m.spent < budget && !s.done(); deep *= stepsGrow {
-		if !g.prove(deep, part(7)) {
+		if !g.prove(deep, part(5)) {
 			r.rounds(mostDives, budget)
 			return
 		}
