@@ -120,6 +120,7 @@ func (ck *checker) cycle(c model.Cycle) {
 	ck.health(c)
 	ck.intents(c)
 	ck.bounds(c)
+	ck.agrees(c)
 	ck.waste.cycle(ck, c)
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -88,6 +89,23 @@ func (ck *checker) drainedBlindly(c model.Call) {
 		if !m.came.Before(start.Add(down.From)) && ck.w.now.Sub(m.came) > goesOnFor {
 			ck.breach("no further node is drained while the scheduler is down", c.Node,
 				"what came for %s, evicted from %s at %s, waits since %s", m.pod, m.node, stamp(m.at), stamp(m.came))
+		}
+	}
+}
+
+// agrees checks that pods wait beside nodes that the planner has in mind for them no longer than the
+// scheduler leaves refused pods alone, unless it is of another mind.
+func (ck *checker) agrees(c model.Cycle) {
+	if slices.ContainsFunc(schedulerKinds, func(k What) bool { return ck.w.suffers(k) != nil }) ||
+		len(ck.w.sched.refuses) > 0 {
+		return
+	}
+	names := c.Snapshot.ClassNames()
+	for i := range c.Plan.Pending {
+		v := &c.Plan.Pending[i]
+		if v.Disagrees != nil && ck.w.now.Sub(v.Disagrees.Since) > triedAgain+unaware &&
+			ck.w.now.Sub(ck.drains.stirred) > unaware {
+			ck.breach("where the planner sees room, the scheduler binds pods", names[v.Class], "%s", v.Disagrees.Detail)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 type scheduler struct {
 	*kubesched.Scheduler
 	planned bool
+	tried   time.Time // when pods that wait were last tried
 	// bound are the pods with a node, as the scheduler has them.
 	bound map[podName]*corev1.Pod
 	// changes counts what could change an answer; refused is when pods of a content were last refused.
@@ -40,6 +41,10 @@ func (w *world) startScheduler() {
 
 // schedulerLag is how long the scheduler takes to act on a change.
 var schedulerLag = Span{20 * time.Millisecond, 100 * time.Millisecond}
+
+// triedAgain is how long a refused pod is left alone at most: not all that may let it in wakes the
+// scheduler, such as pods that begin to end, which no longer count where others are spread.
+const triedAgain = 5 * time.Minute
 
 // wakeScheduler has the scheduler look at waiting pods soon.
 func (w *world) wakeScheduler() {
@@ -86,6 +91,14 @@ func (w *world) schedule() {
 	}
 	w.log.add("pods", "bound", bound)
 	w.log.add("pods", "refused", refused)
+	if len(queue) > bound {
+		w.sched.tried = w.now
+		w.after(triedAgain, func() {
+			if len(w.truth.waiting) > 0 && w.now.Sub(w.sched.tried) >= triedAgain {
+				w.schedule()
+			}
+		})
+	}
 }
 
 // try binds a pod, or refuses it; it reports whether it is bound.
