@@ -26,22 +26,21 @@ func TestTheCheckerSeesDrains(t *testing.T) {
 	}{
 		{"no disruption budget is violated", web + "budget web min=6", func(_ *testing.T, w *world) {
 			w.budgets[podName{"default", "web"}].allowed = 1
-			evictOne(w, "web-00001")
+			_ = evictOne(w, "web-00001")
 		}},
 		{"no pod is evicted that must not be", web + "workload alone count=1 cpu=1 controller=none",
-			func(_ *testing.T, w *world) { evictOne(w, "alone-00001") }},
+			func(_ *testing.T, w *world) { _ = evictOne(w, "alone-00001") }},
 		{"no pod is evicted that must not be", web + "workload kept count=1 cpu=1 evict=false",
-			func(_ *testing.T, w *world) { evictOne(w, "kept-00001") }},
+			func(_ *testing.T, w *world) { _ = evictOne(w, "kept-00001") }},
 		{"no pod is evicted that must not be", web + "workload disk count=1 cpu=1 local=data",
-			func(_ *testing.T, w *world) { evictOne(w, "disk-00001") }},
+			func(_ *testing.T, w *world) { _ = evictOne(w, "disk-00001") }},
 		{"no pod of a DaemonSet is evicted that is to stay", web + "daemonset agent memory=100Mi dsevict=false",
 			func(_ *testing.T, w *world) {
-				evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
+				_ = evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
 			}},
 		{"no pod has more time to end than it asked for", web, func(_ *testing.T, w *world) {
-			s := w.truth.seats[podName{"default", "web-00001"}]
-			w.performEvict(model.Outcome{Call: model.Call{Verb: model.Evict, Node: s.node, Pod: "default/web-00001",
-				PodUID: s.pod.UID, Grace: time.Hour}})
+			hour := int64(3600)
+			_ = evictPod(w, "web-00001", w.truth.seats[podName{"default", "web-00001"}].pod.UID, &hour)
 		}},
 		{"a cordon that people made is left alone", web, func(t *testing.T, w *world) {
 			name := w.sortedMachines("g")[0].node
@@ -51,21 +50,21 @@ func TestTheCheckerSeesDrains(t *testing.T) {
 			w.editNode(name, func(n *corev1.Node) {
 				n.Annotations = map[string]string{model.AnnotationRemoval: model.RemovalCordoned}
 			})
-			w.performOnNode(model.Outcome{Call: model.Call{Verb: model.Untaint, Node: name}})
+			rollBack(t, w, name)
 		}},
-		{"no removal is begun in vain again and again", web, func(_ *testing.T, w *world) {
-			for _, name := range []string{"web-00001", "web-00002", "web-00003", "web-00004"} {
-				node := w.truth.seats[podName{"default", "web-00001"}].node
-				s := w.truth.seats[podName{"default", name}]
-				w.performEvict(model.Outcome{Call: model.Call{Verb: model.Evict, Node: node, Pod: "default/" + name,
-					PodUID: s.pod.UID, Grace: -1}})
-				w.performOnNode(model.Outcome{Call: model.Call{Verb: model.Untaint, Node: node}})
+		{"no removal is begun in vain again and again", web, func(t *testing.T, w *world) {
+			for range mostTries + 1 {
+				name := w.sortedMachines("g")[0].node
+				w.editNode(name, func(n *corev1.Node) {
+					n.Annotations = map[string]string{model.AnnotationRemoval: model.RemovalTainted}
+				})
+				rollBack(t, w, name)
 			}
 		}},
 		{"pods of DaemonSets are not evicted again and again", web + "daemonset agent memory=100Mi",
 			func(t *testing.T, w *world) {
 				for range daemonTimes + 1 {
-					evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
+					_ = evictOne(w, "agent-"+w.sortedMachines("g")[0].node)
 					_ = w.Run(time.Minute)
 				}
 			}},
@@ -120,6 +119,17 @@ func TestTheCheckerSeesDrains(t *testing.T) {
 	}
 }
 
+// rollBack takes all of a removal off a node, through the API server.
+func rollBack(t *testing.T, w *world, name string) {
+	t.Helper()
+	n := w.truth.object(name).DeepCopy()
+	n.Spec.Taints, n.Spec.Unschedulable = nil, false
+	delete(n.Annotations, model.AnnotationRemoval)
+	if _, ok := w.put(n).(*corev1.Node); !ok {
+		t.Fatalf("node %s cannot be written", name)
+	}
+}
+
 // homeless evicts a pod whose room is taken away at once: by somebody whom the
 // checker does not see.
 func homeless(t *testing.T, w *world) {
@@ -129,8 +139,8 @@ func homeless(t *testing.T, w *world) {
 		w.editNode(m.node, func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	}
 	run(t, w, time.Second)
-	if out := evictOne(w, s.id.name); out.Err != nil {
-		t.Fatal(out.Err)
+	if err := evictOne(w, s.id.name); err != nil {
+		t.Fatal(err)
 	}
 	run(t, w, 5*time.Second)
 	if len(w.checker.drains.waiting) != 1 {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -103,4 +104,28 @@ func (w *world) evict(node string) {
 // graceOf is a pod's own termination grace period.
 func (w *world) graceOf(s seat) time.Duration {
 	return w.catalog.Contents().Facts[s.pod.Facts].Grace
+}
+
+// overtime is how long an ending pod is still waited for after its grace period.
+const overtime = 30 * time.Second
+
+func (w *world) overdue(p model.Pod) bool {
+	return p.Flags&model.Terminating != 0 && time.Unix(p.Ends, 0).Add(overtime).Before(w.now)
+}
+
+// podsLeft names the pods that would be lost with a node, sorted: not those of the node itself,
+// those that have ended, those of low priority, or those that are let off.
+func (w *world) podsLeft(node string, expendableBelow int32, letOff func(model.Pod) bool) []string {
+	specs := w.catalog.Contents().Specs
+	var names []string
+	for _, p := range w.truth.podsOn(node) {
+		spec := specs[p.Spec]
+		if p.Flags&(model.FromDaemonSet|model.Mirror|model.Finished) != 0 ||
+			spec.Priority < expendableBelow || letOff(p) {
+			continue
+		}
+		names = append(names, spec.Pod.Namespace+"/"+p.Name)
+	}
+	slices.Sort(names)
+	return names
 }

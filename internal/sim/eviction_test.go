@@ -6,6 +6,11 @@ import (
 	"testing"
 	"time"
 
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -31,13 +36,18 @@ func run(t *testing.T, w *world, d time.Duration) {
 	}
 }
 
-// evictOne asks for the eviction of a pod as it is now, with its own grace.
-func evictOne(w *world, name string) model.Outcome {
-	s := w.truth.seats[podName{"default", name}]
-	return w.performEvict(model.Outcome{Call: model.Call{
-		ID: "evict/" + name, Verb: model.Evict, Group: "g", Node: s.node, Pod: "default/" + name,
-		PodUID: s.pod.UID, Grace: -1,
-	}})
+// evictOne asks the API server for the eviction of a pod as it is now, with its own grace.
+func evictOne(w *world, name string) error {
+	return evictPod(w, name, w.truth.seats[podName{"default", name}].pod.UID, nil)
+}
+
+func evictPod(w *world, name string, uid types.UID, grace *int64) error {
+	options := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(uid)), GracePeriodSeconds: grace}
+	answer := w.evictBy(podName{"default", name}, &policyv1.Eviction{DeleteOptions: options}).(*metav1.Status)
+	if answer.Status == metav1.StatusSuccess {
+		return nil
+	}
+	return &apierrors.StatusError{ErrStatus: *answer}
 }
 
 // podsOf names the pods of a workload that are there, sorted.
@@ -61,16 +71,16 @@ func TestEvictionsShareABudget(t *testing.T) {
 		t.Fatalf("it allows %d, want 1", allowed())
 	}
 	began := w.now
-	if out := evictOne(w, "web-00001"); out.Err != nil || out.Unchanged {
-		t.Fatalf("the first eviction: %v", out.Err)
+	if err := evictOne(w, "web-00001"); err != nil {
+		t.Fatalf("the first eviction: %v", err)
 	}
 	first := w.truth.seats[podName{"default", "web-00001"}]
 	if first.pod.Flags&model.Terminating == 0 || first.pod.Ends != began.Add(30*time.Second).Unix() {
 		t.Errorf("the evicted pod is %+v", first.pod)
 	}
-	out := evictOne(w, "web-00002")
-	if out.Err == nil || out.Err.Kind != provider.Conflict || out.Err.Code != model.CodeDisruptionBudget {
-		t.Fatalf("the second eviction: %v", out.Err)
+	err := evictOne(w, "web-00002")
+	if !apierrors.IsTooManyRequests(err) || !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
+		t.Fatalf("the second eviction: %v", err)
 	}
 	if allowed() != 1 {
 		t.Error("who watches knows at once")
@@ -80,8 +90,8 @@ func TestEvictionsShareABudget(t *testing.T) {
 		t.Errorf("it allows %d, and there are %q", allowed(), podsOf(w, "web"))
 	}
 	run(t, w, 10*time.Second) // the other one is ready
-	if out := evictOne(w, "web-00002"); out.Err != nil {
-		t.Errorf("the second eviction, later: %v", out.Err)
+	if err := evictOne(w, "web-00002"); err != nil {
+		t.Errorf("the second eviction, later: %v", err)
 	}
 	run(t, w, 15*time.Second) // the first one's end
 	if slices.Contains(podsOf(w, "web"), "web-00001") {
@@ -96,31 +106,35 @@ func TestEvictionsRefused(t *testing.T) {
 	w := still(t, "workload web count=4 cpu=1 memory=1Gi\nbudget web min=1\nworkload other count=2 cpu=1 memory=1Gi "+
 		"labels=tier:front\n"+
 		"budget front select=tier:front max=1\nbudget other min=1")
-	if out := evictOne(w, "other-00001"); out.Err == nil || out.Err.Code != model.CodeManyBudgets ||
-		out.Err.Kind != provider.BadConfig {
-		t.Errorf("two budgets: %v", out.Err)
+	if err := evictOne(w, "other-00001"); !apierrors.IsInternalError(err) ||
+		!strings.Contains(err.Error(), "more than one PodDisruptionBudget") {
+		t.Errorf("two budgets: %v", err)
 	}
 	two := 2
 	if err := w.SetBudget(Budget{Namespace: "default", Name: "web", Select: map[string]string{"app": "web"},
 		MaxUnavailable: &two}); err != nil {
 		t.Fatal(err)
 	}
-	if out := evictOne(w, "web-00001"); out.Err == nil || !strings.Contains(out.Err.Message, "still being processed") {
-		t.Errorf("a new version of a budget: %v", out.Err)
+	cause, ok := apierrors.StatusCause(evictOne(w, "web-00001"), policyv1.DisruptionBudgetCause)
+	if !ok || !strings.Contains(cause.Message, "still being processed") {
+		t.Errorf("a new version of a budget: %v", cause)
 	}
 	run(t, w, 5*time.Second)
-	old := w.truth.seats[podName{"default", "web-00001"}]
-	old.pod.UID = "another"
-	out := w.performEvict(
-		model.Outcome{Call: model.Call{Verb: model.Evict, Pod: "default/web-00001", PodUID: old.pod.UID}})
-	if out.Err != nil || !out.Unchanged || w.truth.seats[old.id].pod.Flags&model.Terminating != 0 {
-		t.Errorf("another UID: %+v", out)
+	web := podName{"default", "web-00001"}
+	if err := evictPod(w, web.name, "another", nil); !apierrors.IsConflict(err) ||
+		w.truth.seats[web].pod.Flags&model.Terminating != 0 {
+		t.Errorf("another UID: %v", err)
 	}
-	if out := evictOne(w, "web-00001"); out.Err != nil || out.Unchanged {
-		t.Errorf("two may go: %v", out.Err)
+	if err := evictPod(w, "nobody", "any", nil); !apierrors.IsNotFound(err) {
+		t.Errorf("no such pod: %v", err)
 	}
-	if out := evictOne(w, "web-00001"); out.Err != nil || !out.Unchanged {
-		t.Errorf("it goes already: %+v", out)
+	for range 2 {
+		if err := evictOne(w, web.name); err != nil {
+			t.Errorf("two may go, and one that goes already may: %v", err)
+		}
+	}
+	if allowed := w.budgets[podName{"default", "web"}].allowed; allowed != 1 {
+		t.Errorf("the budget allows %d more, want 1", allowed)
 	}
 }
 
@@ -132,8 +146,8 @@ func TestWhoMakesPodsAgain(t *testing.T) {
 		"workload bare count=2 cpu=1 memory=1Gi controller=none evict=true stop=20s")
 	old := w.truth.seats[podName{"default", "db-0"}].pod.UID
 	for _, name := range []string{"web-00001", "db-0", "bare-00001"} {
-		if out := evictOne(w, name); out.Err != nil {
-			t.Fatal(out.Err)
+		if err := evictOne(w, name); err != nil {
+			t.Fatal(err)
 		}
 	}
 	run(t, w, 5*time.Second)
@@ -172,7 +186,9 @@ func TestWhoEndsPods(t *testing.T) {
 	if err := w.Kill(provider.InstanceID(gone.node)); err != nil {
 		t.Fatal(err)
 	}
-	evictOne(w, "web-00001")
+	if err := evictOne(w, "web-00001"); err != nil {
+		t.Fatal(err)
+	}
 	run(t, w, 33*time.Second)
 	if at("web-00001").node == "" {
 		t.Error("a dead machine has ended its pod")
@@ -181,7 +197,9 @@ func TestWhoEndsPods(t *testing.T) {
 	if n := w.truth.object(cutOff.node); n == nil || model.NodeReady(n) || cutOff.node == gone.node {
 		t.Fatalf("%s is not on a node that is cut off, but on %s", cutOff.id.name, cutOff.node)
 	}
-	evictOne(w, "web-00008")
+	if err := evictOne(w, "web-00008"); err != nil {
+		t.Fatal(err)
+	}
 	run(t, w, 40*time.Second)
 	if at("web-00008").node == "" {
 		t.Error("a kubelet that is not heard of has said that its pod has ended")

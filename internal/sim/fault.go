@@ -125,7 +125,7 @@ func (w *world) Peace() {
 		w.stop(f)
 	}
 	w.faults = nil
-	w.dieAfter, w.checker.rested = -1, 0
+	w.doom, w.checker.rested = doom{}, 0
 	w.attend()
 }
 

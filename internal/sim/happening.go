@@ -72,14 +72,14 @@ func happening(w *world, words []string) (func() error, error) {
 func crashLine(w *world, words []string) (func() error, error) {
 	var wait time.Duration
 	var verb model.Verb
-	calls := 0
+	calls, writes := 0, 0
 	err := eachWord(words, map[string]func(string) error{"for": duration(&wait),
-		"calls": number(&calls), "of": word(&verb)})
+		"calls": number(&calls), "writes": number(&writes), "of": word(&verb)})
 	if err == nil && verb != "" && verbWord[verb] == "" {
 		err = fmt.Errorf("of=%s: there is no such call", verb)
 	}
-	if calls > 0 {
-		return func() error { w.CrashAfter(calls, verb); return nil }, err
+	if d := (doom{after: calls + writes, of: verb, effect: writes > 0}); d.after > 0 {
+		return func() error { w.doom = d; return nil }, err
 	}
 	return func() error { w.Crash(wait); return nil }, err
 }

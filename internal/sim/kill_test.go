@@ -59,12 +59,12 @@ func playKilled(t *testing.T, script string, after int) (calls int, shown string
 	w := s.World()
 	defer w.Close()
 	if after > 0 {
-		w.CrashAfter(after, "")
+		w.doom = doom{after: after}
 	}
 	if err := w.Run(time.Hour); err != nil {
 		t.Errorf("%v\n%s", err, w.Timeline().Take())
 	}
-	if after > 0 && w.dieAfter >= 0 {
+	if w.doom.after > 0 {
 		t.Errorf("the leader did not come to its %d. call", after)
 	}
 	calls = w.checker.begun

@@ -3,8 +3,12 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
 	"time"
 
+	"github.com/plimsoll-dev/plimsoll/internal/act"
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/loop"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -18,7 +22,10 @@ type leader struct {
 	since  time.Time
 	watch  *watch
 	reader *reader
-	actor  *actor
+	jobs   *process
+	actor  *act.Actor
+	calls  []model.Call    // those under way
+	ends   []model.Outcome // that the loop has not collected
 	again  rethink
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -40,7 +47,8 @@ func (w *world) lead() {
 	l.ctx, l.stop = context.WithCancel(background)
 	l.watch = newWatch(w, l.nudge)
 	l.reader = &reader{w: w, news: l.nudge, delivered: l.begin, ready: l.readyNodes}
-	l.actor = &actor{w: w, lanes: map[string][]model.Call{}, changed: l.nudge, wrote: l.reader.refresh}
+	l.jobs = &process{w: w, ran: l.told}
+	l.actor = act.New(cloudFront{l}, w.client, func() error { return nil }, l.reader.refresh, l.jobs, slog.New(alarm{w: w}))
 	w.leader = l
 	l.loop = l.newLoop()
 	l.reader.read()
@@ -72,6 +80,70 @@ func (l *leader) begin() {
 	if l.planned == 0 && !l.dead {
 		l.plan(0)
 	}
+}
+
+// Start begins the calls and returns at once. A leader that must die between two calls dies here.
+func (l *leader) Start(ctx context.Context, calls []model.Call) {
+	dies := false
+	for i, c := range calls {
+		l.w.sayCall(c)
+		if dies = l.w.doom.strikes(false, c.Verb); dies {
+			calls = calls[:i+1]
+			break
+		}
+	}
+	l.calls = append(l.calls, calls...)
+	l.actor.Start(ctx, calls)
+	if dies {
+		l.w.Crash(0)
+	}
+}
+
+// told takes in the ends of calls as soon as they are reported.
+func (l *leader) told() {
+	select {
+	case <-l.actor.Changed():
+	default:
+		return
+	}
+	for _, out := range l.actor.Collect() {
+		l.calls = slices.DeleteFunc(l.calls, func(c model.Call) bool { return c.ID == out.Call.ID })
+		l.ends = append(l.ends, out)
+		if !l.dead {
+			l.w.sayEnd(out)
+		}
+	}
+	l.nudge()
+}
+
+// Collect gives the ends since it was last called.
+func (l *leader) Collect() []model.Outcome {
+	ends := l.ends
+	l.ends, l.again.ended = nil, ends
+	return ends
+}
+
+// callOf is the call of the leader's that makes a write.
+func (l *leader) callOf(verb model.Verb, is func(*model.Call) bool) model.Call {
+	if n := slices.IndexFunc(l.calls, func(c model.Call) bool { return c.Verb == verb && is(&c) }); n >= 0 {
+		return l.calls[n]
+	}
+	return model.Call{Verb: verb}
+}
+
+// alarm takes act's log. What act calls an error is one of the world's: that it panicked.
+type alarm struct {
+	slog.Handler
+	w *world
+}
+
+func (a alarm) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+
+func (a alarm) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(at slog.Attr) bool { text += "\n" + at.String(); return true })
+	a.w.wrong(errors.New(text))
+	return nil
 }
 
 // plan sets when the next turn is, in place of the one planned before.
@@ -123,8 +195,9 @@ func (l *leader) triggers() loop.Triggers {
 // end is a leader's death: what it knew is lost, waiting calls never begin, and the ends of open
 // calls are not reported.
 func (l *leader) end() {
-	l.dead, l.watch.closed, l.reader.closed, l.actor.dead = true, true, true, true
+	l.dead, l.watch.closed, l.reader.closed = true, true, true
 	l.stop()
+	l.jobs.die()
 	l.loop.Close()
 }
 
@@ -148,8 +221,22 @@ func (w *world) Crash(after time.Duration) {
 	})
 }
 
-// CrashAfter lets the leader die right after it started n further calls, of a verb if one is named.
-func (w *world) CrashAfter(calls int, of model.Verb) { w.dieAfter, w.dieOf = calls, of }
+// doom is when the leader dies: right after it has begun so many further calls, or right after so many
+// of its writes took effect and before it has their answer. Zero: it lives.
+type doom struct {
+	after  int
+	of     model.Verb // empty: any
+	effect bool
+}
+
+// strikes counts one, and reports whether it was the last.
+func (d *doom) strikes(effect bool, verb model.Verb) bool {
+	if d.after == 0 || d.effect != effect || d.of != "" && d.of != verb {
+		return false
+	}
+	d.after--
+	return d.after == 0
+}
 
 // Report hands a cycle to the timeline, to the checker, and to the memory.
 func (l *leader) Report(_ context.Context, c model.Cycle) error {

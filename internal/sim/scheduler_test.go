@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
@@ -43,18 +45,21 @@ func TestRoomForTheImportant(t *testing.T) {
 // TestTaintsAndCordons: the scheduler puts pods onto a node that goes, if they
 // tolerate its taint, and onto none that is cordoned.
 func TestTaintsAndCordons(t *testing.T) {
-	w := leaderless(t, "workload web count=1 cpu=1 memory=1Gi\nat 6m workload brave count=1 cpu=1 memory=1Gi tolerate="+
+	w := still(t, "workload web count=1 cpu=1 memory=1Gi\nat 6m workload brave count=1 cpu=1 memory=1Gi tolerate="+
 		model.TaintToBeDeleted+
 		"\nat 6m workload shy count=1 cpu=1 memory=1Gi\nat 8m workload brave count=2")
 	first := w.sortedMachines("g")[0].node
-	w.performOnNode(model.Outcome{Call: model.Call{Verb: model.Taint, Node: first}})
+	w.editNode(first, func(n *corev1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints,
+			corev1.Taint{Key: model.TaintToBeDeleted, Effect: corev1.TaintEffectNoSchedule})
+	})
 	run(t, w, 2*time.Minute)
 	node := func(pod string) string { return w.truth.seats[podName{"default", pod}].node }
 	if node("brave-00001") != first || node("shy-00001") == first || node("shy-00001") == "" {
 		t.Errorf("%s is tainted; the pod that tolerates it is on %q, the other one on %q", first,
 			node("brave-00001"), node("shy-00001"))
 	}
-	w.performOnNode(model.Outcome{Call: model.Call{Verb: model.Cordon, Node: first}})
+	w.editNode(first, func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	run(t, w, 2*time.Minute)
 	if node("brave-00002") == first || node("brave-00002") == "" {
 		t.Errorf("%s is cordoned; the pod is on %q", first, node("brave-00002"))

@@ -21,7 +21,7 @@ import (
 //
 //	seed 7
 //	flags --scale-down-unneeded-time=5m --max-nodes-total=20    the product's own
-//	lags watch=10ms..400ms read=1s write=50ms..2s begin=0s restart=20s memory=1s
+//	lags watch=10ms..400ms read=1s write=50ms..2s api=10ms..600ms begin=0s restart=20s memory=1s
 //
 // then what is in it, in the words of testkit.Scenario and a few more:
 //
@@ -51,6 +51,7 @@ import (
 //	at 5m delete-node general-00001            at 5m cordon general-00001, uncordon ...
 //	at 5m kill general-00001                   at 5m drop-group general
 //	at 5m crash for=20s                        at 5m crash calls=2 of=Evict
+//	at 5m crash writes=1 of=Cordon             when it took effect, before the answer
 //	at 5m budget web max=1                     at 5m drop-budget web
 //	at 5m annotate general-00001 scale-down-disabled=true
 //	at 5m annotate general-00001 delay-deletion/backup=    takes it away
@@ -194,7 +195,7 @@ func (s *script) flags(words []string) error {
 func (s *script) lags(words []string) error {
 	l := &s.settings.Lags
 	return eachWord(words, map[string]func(string) error{
-		"watch": span(&l.Watch), "read": span(&l.Read), "begin": span(&l.Begin), "write": span(&l.Write),
+		"watch": span(&l.Watch), "read": span(&l.Read), "begin": span(&l.Begin), "write": span(&l.Write), "api": span(&l.API),
 		"restart": span(&l.Restart), "memory": span(&l.Memory),
 	})
 }

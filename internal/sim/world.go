@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/plimsoll-dev/plimsoll/internal/catalog"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
@@ -35,8 +36,9 @@ type lags struct {
 	Watch Span
 	// Read is how long a read of the cloud takes.
 	Read Span
-	// Begin is from a call's start until it is carried out; Write is how long that takes.
-	Begin, Write Span
+	// Begin is from a call's start until it is carried out; then a write to the cloud takes Write,
+	// and each request to the API server API.
+	Begin, Write, API Span
 	// Restart is from a leader's death to the next leader.
 	Restart Span
 	// Memory is how late the leader's memory is written.
@@ -52,6 +54,7 @@ func defaults(seed uint64) settings {
 			Watch: Span{10 * time.Millisecond, 400 * time.Millisecond},
 			Read:  Span{100 * time.Millisecond, 1500 * time.Millisecond},
 			Begin: Span{0, 20 * time.Millisecond}, Write: Span{50 * time.Millisecond, 2 * time.Second},
+			API:     Span{10 * time.Millisecond, 600 * time.Millisecond},
 			Restart: Span{15 * time.Second, 40 * time.Second}, Memory: Span{50 * time.Millisecond, 2 * time.Second},
 		},
 	}
@@ -89,11 +92,9 @@ type world struct {
 	sched       scheduler
 
 	leader *leader // nil while nobody leads
-	// dieAfter is how many further calls, of a verb if one is named, the leader
-	// lives to start; below 0: all.
-	dieAfter int
-	dieOf    model.Verb
-	saved    []byte // what the last leader wrote
+	doom   doom
+	client kubernetes.Interface // what act writes with
+	saved  []byte               // what the last leader wrote
 	// remembered is when it last wrote.
 	remembered time.Time
 	err        error // the first failure of the world itself
@@ -121,13 +122,13 @@ func New(s settings) *world {
 		starting:   map[types.UID]bool{},
 		contents:   map[*provider.Template]model.Template{},
 		namespaces: map[string]map[string]string{"default": {corev1.LabelMetadataName: "default"}},
-		dieAfter:   -1,
 	}
 	w.cloud = providertest.NewCloud(func() time.Time { return w.now })
 	w.startScheduler()
 	w.wrong(w.sched.PutNamespace("default", w.namespaces["default"]))
 	w.log.now = func() time.Time { return w.now }
 	w.checker = newChecker(w)
+	w.client = w.clientset()
 	return w
 }
 
