@@ -139,9 +139,12 @@ type change struct {
 	goneBudget podName
 }
 
-// tell sends a change to the leader's watches.
+// tell sends a change to those who watch.
 func (w *world) tell(c change) {
 	if w.leader != nil {
 		w.leader.watch.hear(c)
+	}
+	if w.stale != nil {
+		w.stale.hear(c)
 	}
 }

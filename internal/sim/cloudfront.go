@@ -109,6 +109,7 @@ func (w *world) meetWrite(verb model.Verb, own *group, took time.Duration, do fu
 
 // wrote notes that a write took effect. A leader that is to die before it has the answer dies now.
 func (w *world) wrote(verb model.Verb) {
+	w.writes++
 	if w.doom.strikes(true, verb) {
 		w.Crash(0)
 	}

@@ -89,7 +89,7 @@ var kinds = []What{
 
 // isFault reports whether there is such a fault.
 func isFault(w What) bool {
-	return slices.Contains(slices.Concat(kinds, holdKinds, otherKinds, schedulerKinds), w)
+	return slices.Contains(slices.Concat(kinds, holdKinds, otherKinds, schedulerKinds, apiKinds), w)
 }
 
 // AddFault plans a fault.
@@ -229,6 +229,8 @@ func (w *world) begin(f *fault) {
 		w.loseNodes(f)
 	case schedulerDown, schedulerLate, schedulerPicky, schedulerContrary:
 		w.remind()
+	case apiDown, apiStale:
+		w.apiFails(f)
 	}
 }
 
@@ -255,6 +257,8 @@ func (w *world) stop(f *fault) {
 		}
 	case schedulerDown, schedulerLate, schedulerPicky, schedulerContrary:
 		w.remind()
+	case apiDown, apiStale:
+		w.apiMends(f)
 	case hangingDeletions:
 		for _, g := range w.covered(f) {
 			if !w.goesOn(f.What, g) {

@@ -32,14 +32,14 @@ func TestLeaderKilledAtEachCall(t *testing.T) {
 	for _, memory := range []string{"100ms", "10h"} {
 		for seed := range 2 {
 			script := fmt.Sprintf("seed %d\n", seed+1) + fmt.Sprintf(drained, memory)
-			calls, want := playKilled(t, script, 0)
-			if calls < 20 {
-				t.Fatalf("only %d calls are made without a crash", calls)
+			n, want := playKilled(t, script, doom{})
+			if n.calls < 20 || n.writes < 20 {
+				t.Fatalf("only %+v are made without a crash", n)
 			}
-			for n := 1; n <= calls; n++ {
-				t.Run(fmt.Sprintf("memory=%s/seed=%d/call=%d", memory, seed+1, n), func(t *testing.T) {
+			for _, d := range n.dooms() {
+				t.Run(fmt.Sprintf("memory=%s/seed=%d/%+v", memory, seed+1, d), func(t *testing.T) {
 					t.Parallel()
-					if _, got := playKilled(t, script, n); got != want {
+					if _, got := playKilled(t, script, d); got != want {
 						t.Errorf("in the end:\n%swithout a crash it is:\n%s", got, want)
 					}
 				})
@@ -48,9 +48,23 @@ func TestLeaderKilledAtEachCall(t *testing.T) {
 	}
 }
 
-// playKilled plays a world for an hour, then in peace. Its first leader dies after so many calls, 0: never. It gives
-// the calls of that hour, and how things stand in the end.
-func playKilled(t *testing.T, script string, after int) (calls int, shown string) {
+// made is what a leader does that lives: the calls that it begins, and those writes that take effect.
+type made struct{ calls, writes int }
+
+// dooms are the ways to die: right after each call has begun, and after each write took effect.
+func (n made) dooms() (all []doom) {
+	for i := range n.calls {
+		all = append(all, doom{after: i + 1})
+	}
+	for i := range n.writes {
+		all = append(all, doom{after: i + 1, effect: true})
+	}
+	return all
+}
+
+// playKilled plays a world for an hour, then in peace. A leader dies as told. It gives what was done in that
+// hour, and how things stand in the end.
+func playKilled(t *testing.T, script string, d doom) (n made, shown string) {
 	t.Helper()
 	s := newScript()
 	if err := s.Add(script); err != nil {
@@ -58,16 +72,14 @@ func playKilled(t *testing.T, script string, after int) (calls int, shown string
 	}
 	w := s.World()
 	defer w.Close()
-	if after > 0 {
-		w.doom = doom{after: after}
-	}
+	w.doom = d
 	if err := w.Run(time.Hour); err != nil {
 		t.Errorf("%v\n%s", err, w.Timeline().Take())
 	}
 	if w.doom.after > 0 {
-		t.Errorf("the leader did not come to its %d. call", after)
+		t.Errorf("the leader is still to die: %+v", w.doom)
 	}
-	calls = w.checker.begun
+	n = made{w.checker.begun, w.writes}
 	w.Peace()
 	if err := w.Run(30 * time.Minute); err != nil {
 		t.Errorf("%v\n%s", err, w.Timeline().Take())
@@ -75,7 +87,7 @@ func playKilled(t *testing.T, script string, after int) (calls int, shown string
 	if lacking := w.Unrest(); len(lacking) > 0 {
 		t.Errorf("the world is not at rest:\n  %s\n%s", strings.Join(lacking, "\n  "), w.Timeline().Take())
 	}
-	return calls, w.Show()
+	return n, w.Show()
 }
 
 // soldOut is a pool over three zones. One of them has no machine to sell, and one has a single one, while an app
@@ -103,13 +115,14 @@ func TestLeaderKilledInASoldOutPool(t *testing.T) {
 		for _, cloud := range []string{"", "keeps-requests tells-stock-out"} {
 			for _, lasts := range []string{"12m", "2h"} {
 				script := fmt.Sprintf(soldOut, memory, cloud, lasts)
-				calls, want := playKilled(t, script, 0)
-				kills += calls
-				for n := 1; n <= calls; n++ {
-					name := fmt.Sprintf("memory=%s/%s/for=%s/call=%d", memory, cmp.Or(cloud, "silent"), lasts, n)
+				n, want := playKilled(t, script, doom{})
+				dooms := n.dooms()
+				kills += len(dooms)
+				for _, d := range dooms {
+					name := fmt.Sprintf("memory=%s/%s/for=%s/%+v", memory, cmp.Or(cloud, "silent"), lasts, d)
 					t.Run(name, func(t *testing.T) {
 						t.Parallel()
-						if _, got := playKilled(t, script, n); got != want {
+						if _, got := playKilled(t, script, d); got != want {
 							t.Errorf("in the end:\n%swithout a crash it is:\n%s", got, want)
 						}
 					})

@@ -112,7 +112,10 @@ func readAsk(req *http.Request) (ask, error) {
 
 // ask sends one request and returns the API server's answer, a *metav1.Status if it refuses.
 func (w *world) ask(from deadline, a ask) (answer runtime.Object, err error) {
-	took := w.settings.Lags.API.draw(w.dice.api)
+	if w.suffers(apiDown) != nil {
+		return nil, w.unreachable(from)
+	}
+	took := w.delayed(w.settings.Lags.API.draw(w.dice.api))
 	r, f := request{took: took, serve: func() { answer = w.answers(a) }}, (*fault)(nil)
 	switch {
 	case a.node != nil:
@@ -137,16 +140,17 @@ func (w *world) ask(from deadline, a ask) (answer runtime.Object, err error) {
 
 // answers serves a request that reads.
 func (w *world) answers(a ask) runtime.Object {
+	seen := w.served()
 	version := metav1.ListMeta{ResourceVersion: strconv.FormatUint(w.version, 10)}
 	switch {
 	case a.resource == "nodes" && a.id.name != "":
-		if n := w.truth.object(a.id.name); n != nil {
+		if n := seen.object(a.id.name); n != nil {
 			return kinded(n)
 		}
 		return status(apierrors.NewNotFound(corev1.Resource("nodes"), a.id.name))
 	case a.resource == "nodes":
 		list := &corev1.NodeList{TypeMeta: typeMeta("NodeList"), ListMeta: version}
-		all := w.truth.observed()
+		all := seen.observed()
 		from, _ := strconv.Atoi(a.query.Get("continue"))
 		to := len(all)
 		if limit, _ := strconv.Atoi(a.query.Get("limit")); limit > 0 && from+limit < to {
@@ -162,11 +166,11 @@ func (w *world) answers(a ask) runtime.Object {
 		selector, err := fields.ParseSelector(a.query.Get("fieldSelector"))
 		w.wrong(err)
 		if node, ok := selector.RequiresExactMatch("spec.nodeName"); ok {
-			for _, p := range w.truth.podsOn(node) {
+			for _, p := range seen.podsOn(node) {
 				list.Items = append(list.Items, w.listedPod(w.catalog.Contents().Specs[p.Spec].Pod.Namespace, node, p))
 			}
 		} else if name, ok := selector.RequiresExactMatch(metav1.ObjectNameField); ok {
-			if s, there := w.truth.seats[podName{a.id.namespace, name}]; there {
+			if s, there := seen.seats[podName{a.id.namespace, name}]; there {
 				list.Items = append(list.Items, w.listedPod(a.id.namespace, s.node, s.pod))
 			}
 		}
@@ -179,10 +183,10 @@ func (w *world) answers(a ask) runtime.Object {
 // put replaces a node if nobody has changed it since it was read. Its status is not written with it.
 func (w *world) put(n *corev1.Node) runtime.Object {
 	old := w.truth.object(n.Name)
-	switch {
-	case old == nil:
+	if old == nil {
 		return status(apierrors.NewNotFound(corev1.Resource("nodes"), n.Name))
-	case old.ResourceVersion != n.ResourceVersion:
+	}
+	if old = w.others(old); old.ResourceVersion != n.ResourceVersion {
 		return status(apierrors.NewConflict(corev1.Resource("nodes"), n.Name,
 			fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again")))
 	}
@@ -332,7 +336,8 @@ func (w *world) listedPod(namespace, node string, p model.Pod) corev1.Pod {
 	}
 	if p.Flags&model.FromDaemonSet != 0 {
 		yes := true
-		out.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", UID: p.Owner, Controller: &yes}}
+		out.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "DaemonSet", UID: p.Owner, Controller: &yes}}
 	}
 	return out
 }

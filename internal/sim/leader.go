@@ -45,10 +45,11 @@ const firstRead = 30 * time.Second
 func (w *world) lead() {
 	l := &leader{w: w, since: w.now}
 	l.ctx, l.stop = context.WithCancel(background)
-	l.watch = newWatch(w, l.nudge)
+	l.watch = newWatch(w, w.settings.Lags.Watch, l.nudge)
 	l.reader = &reader{w: w, news: l.nudge, delivered: l.begin, ready: l.readyNodes}
 	l.jobs = &process{w: w, ran: l.told}
-	l.actor = act.New(cloudFront{l}, w.client, func() error { return nil }, l.reader.refresh, l.jobs, slog.New(alarm{w: w}))
+	l.actor = act.New(cloudFront{l}, w.client, func() error { return nil }, l.reader.refresh, l.jobs,
+		slog.New(alarm{w: w}))
 	w.leader = l
 	l.loop = l.newLoop()
 	l.reader.read()
@@ -214,11 +215,7 @@ func (w *world) Crash(after time.Duration) {
 	}
 	w.checker.orphaned()
 	w.lostUnseen()
-	w.after(after, func() {
-		if w.leader == nil {
-			w.lead()
-		}
-	})
+	w.after(after, w.elect)
 }
 
 // doom is when the leader dies: right after it has begun so many further calls, or right after so many
@@ -251,7 +248,7 @@ func (l *leader) Report(_ context.Context, c model.Cycle) error {
 	}
 	w.checker.cycle(c)
 	w.after(w.settings.Lags.Memory.draw(w.dice.watch), func() {
-		if l.dead {
+		if l.dead || w.suffers(apiDown) != nil {
 			return
 		}
 		w.remembered = w.now

@@ -56,7 +56,7 @@ func TestRandomWorlds(t *testing.T) {
 	if 50*late.Load() > evictions.Load() {
 		t.Errorf("plans are to know where pods find room, whichever node the scheduler chooses")
 	}
-	if *worlds >= 100 && (3*int(drained.Load()) < *worlds || evictions.Load() < 300) {
+	if *worlds >= 100 && (3*int(drained.Load()) < *worlds || 2*int(evictions.Load()) < 3**worlds) {
 		t.Errorf("that is too little to show anything: draw worlds that are less used")
 	}
 }
@@ -229,6 +229,7 @@ func drawScript(seed uint64) (text string, lasts time.Duration) {
 	}
 	drawRare(rare, groups, minutes, line)
 	drawScheduler(drawn{rand.New(rand.NewPCG(seed, 1005))}, groups, minutes, line)
+	drawAPI(drawn{rand.New(rand.NewPCG(seed, 1006))}, minutes, line)
 	return b.String(), time.Duration(minutes) * time.Minute
 }
 
@@ -412,5 +413,19 @@ func drawHappening(d drawn, groups, workloads []string, minutes int, line func(s
 		line("at %s %s any", at, d.of("delete-node", "cordon", "kill"))
 	case 5:
 		line("at %s crash for=%ds", at, d.in(1, 300))
+	}
+}
+
+// drawAPI draws faults of the API server, and leaders that die when a write of theirs took effect.
+func drawAPI(d drawn, minutes int, line func(string, ...any)) {
+	if d.once(3) {
+		for range d.in(1, 2) {
+			line("fault %s from=%dm for=%ds share=%.1f every=%ds", apiKinds[d.IntN(len(apiKinds))], d.in(0, minutes-1),
+				[]int{d.in(2, 60), d.in(60, 2400)}[d.IntN(2)], 0.1*float64(d.in(2, 10)), d.in(1, 3))
+		}
+	}
+	if d.once(4) {
+		line("at %s crash writes=%d%s", d.minutes(1, minutes-1), d.in(1, 3),
+			d.of("", "", " of=Taint", " of=Cordon", " of=Evict", " of=Remove", " of=Grow", " of=Untaint"))
 	}
 }

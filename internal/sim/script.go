@@ -61,6 +61,8 @@ import (
 //	fault boots=retried n=10 every=5s group=general   not made at first; the cloud goes on
 //	                                           trying
 //	fault nodes=lost n=15                      Node objects are deleted, machines go on
+//	fault api=down, api=slow, api=conflict     the API server as Plimsoll reaches it
+//	fault api=stale every=3s                   reads are answered from a state that old
 //	fault clock=skewed skew=-16m               the cloud dates what it tells by this clock
 //	fault scheduler=down from=5m for=10m       it looks at no pod
 //	fault scheduler=late every=2m              it looks at pods up to so much later

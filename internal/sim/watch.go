@@ -14,16 +14,19 @@ import (
 // arrive in order, each with its own lag.
 type watch struct {
 	w      *world
+	lag    Span
 	seen   *view
 	news   func()
 	closed bool
 	// When the last change of the kind arrives.
 	nodes, pods, budgets time.Time
+	// held are changes that wait until the API server can be reached.
+	held []change
 }
 
 // newWatch lists everything, and receives changes from then on.
-func newWatch(w *world, news func()) *watch {
-	v := &watch{w: w, seen: newView(), news: news}
+func newWatch(w *world, lag Span, news func()) *watch {
+	v := &watch{w: w, lag: lag, seen: newView(), news: news}
 	for _, o := range w.truth.observed() {
 		v.seen.putNode(o.Object, o.Shape, false)
 	}
@@ -45,16 +48,31 @@ func (v *watch) hear(c change) {
 	case c.budget != nil || c.goneBudget.name != "":
 		last = &v.budgets
 	}
-	at := v.w.now.Add(v.w.settings.Lags.Watch.draw(v.w.dice.watch))
+	at := v.w.now.Add(v.lag.draw(v.w.dice.watch))
 	if at.Before(*last) {
 		at = *last
 	}
 	*last = at
 	v.w.at(at, func() {
-		if !v.closed && v.take(c) {
+		switch {
+		case v.closed:
+		case v.w.suffers(apiDown) != nil:
+			v.held = append(v.held, c)
+		case v.take(c):
 			v.news()
 		}
 	})
+}
+
+// catchUp takes in what has waited.
+func (v *watch) catchUp() {
+	news := false
+	for _, c := range v.held {
+		news = v.take(c) || news
+	}
+	if v.held = nil; news {
+		v.news()
+	}
 }
 
 // take takes in a change that has arrived.

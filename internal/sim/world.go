@@ -93,6 +93,8 @@ type world struct {
 
 	leader *leader // nil while nobody leads
 	doom   doom
+	writes int                  // that took effect
+	stale  *watch               // an older state, while a fault has reads answered from it
 	client kubernetes.Interface // what act writes with
 	saved  []byte               // what the last leader wrote
 	// remembered is when it last wrote.
