@@ -123,7 +123,7 @@ func (s *start) live(ctx context.Context) (*clusterfile.Cluster, error) {
 	// 2. What the leader has written down.
 	left, err := report.ReadLeft(ctx, client, s.config.Cluster.Namespace, s.config.Report.StatusConfigMap)
 	if err != nil {
-		c.Unread["memory"] = err.Error()
+		c.Unread[clusterfile.TheMemory] = err.Error()
 	}
 	c.Memory = left.Memory
 	// 3. The objects.

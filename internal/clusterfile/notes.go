@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// TheMemory stands among the unread resources for what the leader had written down.
+const TheMemory = "the leader's memory"
+
 // meaning is what it means that nothing is known of a resource. Those that are not in it may well be
 // missing: many clusters have none.
 var meaning = map[string]string{
@@ -20,6 +23,7 @@ var meaning = map[string]string{
 	"persistentvolumes":      "zones of volumes are unknown",
 	"storageclasses":         "it is unknown where new volumes can be made",
 	"csinodes":               "limits on volumes of a node are unknown",
+	TheMemory:                "timers and backoffs begin again",
 }
 
 // Notes say, for a person, what the files lack and what that means, what could not be read, and what was
@@ -30,17 +34,17 @@ func (c *Cluster) Notes() []string {
 	for _, obj := range c.Objects {
 		here[reflect.TypeOf(obj)] = true
 	}
+	for what, why := range c.Unread {
+		note := fmt.Sprintf("%s could not be read (%s)", what, why)
+		if means := meaning[what]; means != "" {
+			note += ": " + means
+		}
+		out = append(out, note)
+	}
 	for _, k := range kinds() {
 		means := meaning[k.Resource]
-		if why, failed := c.Unread[k.Resource]; failed {
-			note := fmt.Sprintf("%s could not be read (%s)", k.Resource, why)
-			if means != "" {
-				note += ": " + means
-			}
-			out = append(out, note)
-			continue
-		}
-		if means != "" && !here[reflect.TypeOf(k.Example)] && !slices.Contains(c.Listed, k.Resource) {
+		if _, failed := c.Unread[k.Resource]; means != "" && !failed && !here[reflect.TypeOf(k.Example)] &&
+			!slices.Contains(c.Listed, k.Resource) {
 			out = append(out, fmt.Sprintf("no %s: %s", plural(k.gvk.Kind), means))
 		}
 	}
