@@ -46,8 +46,14 @@ func CutTemplate(t *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: cut.Labels}, Spec: cut.Spec}
 }
 
-// requestsOf sums a pod's requests as the scheduler does.
+// requestsOf sums a pod's requests as the scheduler does. It must not be changed: those of one container
+// are the container's own.
 func requestsOf(pod *corev1.Pod) corev1.ResourceList {
+	in, is := &pod.Spec, &pod.Status
+	if len(in.Containers) == 1 && len(in.InitContainers) == 0 && len(in.Overhead) == 0 && in.Resources == nil &&
+		len(is.ContainerStatuses) == 0 && is.Resources == nil && len(is.AllocatedResources) == 0 {
+		return in.Containers[0].Resources.Requests
+	}
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
 		UseStatusResources: true,
 		InPlacePodLevelResourcesVerticalScalingEnabled: true,
