@@ -23,6 +23,9 @@
 // each class is worth at the moment. Round the amounts to whole nodes and pack the rest (round.go), or
 // dive: round a little, generate columns for what is left, and so on.
 //
+// Of too many classes for that, those of nearly one size are taken for one, as large as the largest, and
+// each node of the plan is filled with items in their own sizes (groups.go).
+//
 // Bound (bound.go): prices for items at which no node is worth more than it costs. Three ways: sums of
 // requests, prices for resources, and the program's own prices divided by their largest excess, which
 // hold wherever the search stops. The highest is the plan's.
@@ -38,7 +41,7 @@
 //	largest first     a node: the classes that it takes, and log C for what is skipped
 //	dot, best fit     a node: C·R for each item that it takes
 //	a simplex step    C², and the columns there are; C² numbers are kept, so that more than
-//	                  1,200 classes are packed without columns
+//	                  1,200 classes, or fewer with a small budget, are packed in 150 groups
 //	a knapsack        what it is allowed, from 400 + 10·C steps on; its bound holds if it ends early
 //
 // Requests and capacities may be any int64: what must fit is compared in whole numbers. Prices for items

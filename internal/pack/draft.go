@@ -27,11 +27,20 @@ func loadOf(used []int) load {
 	return l
 }
 
-// sorted is a copy, sorted by class.
+// sorted is a copy, sorted by class, with one part for each.
 func sorted(l load) load {
 	l = slices.Clone(l)
 	slices.SortFunc(l, func(a, b part) int { return cmp.Compare(a.class, b.class) })
-	return l
+	n := 0
+	for _, p := range l {
+		if n > 0 && l[n-1].class == p.class {
+			l[n-1].count += p.count
+			continue
+		}
+		l[n] = p
+		n++
+	}
+	return l[:n]
 }
 
 // draft is a plan in the making, in kinds and folded classes.
@@ -72,7 +81,7 @@ func (d *draft) room(c *core, k int) int { return c.kinds[k].limit - d.nodes[k] 
 // placed.
 func (d *draft) take(c *core, k, nodes int, l load) (placed int) {
 	nodes = min(nodes, d.room(c, k))
-	for nodes > 0 {
+	for nodes > 0 && len(l) > 0 {
 		trimmed, n := d.trim(l, nodes)
 		if n == 0 {
 			break

@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"sort"
 )
@@ -14,6 +15,7 @@ type greedy struct {
 	m     *meter
 	worth []float64 // what an item of each class is worth
 	alike bool      // a node of any kind costs the same
+	short []int     // the kinds to begin with
 	free  []int64
 	ranks []*ranking // by kind
 	list  []candidate
@@ -21,22 +23,22 @@ type greedy struct {
 }
 
 func newGreedy(c *core, m *meter, worth []float64) *greedy {
-	return &greedy{c: c, m: m, worth: worth, free: make([]int64, c.dims), ranks: make([]*ranking, len(c.kinds)),
-		share: make([]float64, c.dims*len(c.classes))}
+	return &greedy{c: c, m: m, worth: worth, short: c.shortlist(worth), free: make([]int64, c.dims),
+		ranks: make([]*ranking, len(c.kinds)), share: make([]float64, c.dims*len(c.classes))}
 }
 
 // filler fills an empty node of a kind with some of rest. It appends what it takes to an empty load.
 type filler func(g *greedy, k int, rest []int, l load) load
 
 // run packs what a draft has left, each time into the best of some kinds; where none of these has
-// room, into any. With share 2 a load is bought half as often as it could be, and so on. It
-// reports whether it got through before the steps that may be spent were spent.
+// room, into those of the shortlist, and then into any. With share 2 a load is bought half as often as
+// it could be, and so on. It reports whether it got through before the steps were spent.
 func (g *greedy) run(d *draft, kinds []int, fill filler, share, until int) bool {
 	for _, r := range g.ranks {
 		r.reset()
 	}
 	var l, best load
-	all := false
+	others := [][]int{g.short, g.c.every()}
 	for left := d.left(); left > 0; {
 		if g.m.spent > until {
 			return false
@@ -53,10 +55,10 @@ func (g *greedy) run(d *draft, kinds []int, fill filler, share, until int) bool 
 			}
 		}
 		if kind < 0 {
-			if all {
+			if len(others) == 0 {
 				return true
 			}
-			kinds, all = g.c.every(), true
+			kinds, others = others[0], others[1:]
 			continue
 		}
 		times := math.MaxInt
@@ -139,34 +141,40 @@ func (g *greedy) ranking(k int) *ranking {
 			r.limited++
 		}
 	}
-	slices.SortStableFunc(r.classes, func(a, b int32) int {
+	slices.SortFunc(r.classes, func(a, b int32) int {
 		if la, lb := g.c.classes[a].limited(), g.c.classes[b].limited(); la != lb {
 			if la {
 				return -1
 			}
 			return 1
 		}
-		return cmp.Compare(size[b], size[a])
+		return cmp.Or(cmp.Compare(size[b], size[a]), cmp.Compare(a, b))
 	})
 	for _, i := range r.classes {
 		r.size = append(r.size, size[i])
 	}
 	r.next = make([]int32, len(r.classes))
 	r.reset()
-	g.m.work(32 * len(r.classes))
+	g.m.work(16 * len(r.classes) * bits.Len(uint(len(r.classes))))
 	g.ranks[k] = r
 	return r
 }
 
 // largestFirst takes as many as fit of each class, in the order of the ranking.
 func largestFirst(g *greedy, k int, rest []int, l load) load {
-	kind, r := &g.c.kinds[k], g.ranking(k)
-	copy(g.free, kind.capacity)
-	room := 0.0
-	for _, dear := range r.dear {
-		room += dear
+	copy(g.free, g.c.kinds[k].capacity)
+	return g.fillUp(k, rest, l, 0)
+}
+
+// fillUp fills the free room of a node, in the order of the ranking from one place on.
+func (g *greedy) fillUp(k int, rest []int, l load, from int) load {
+	r, room := g.ranking(k), 0.0
+	for d, capacity := range g.c.kinds[k].capacity {
+		if capacity > 0 {
+			room += float64(r.dear[d] * float64(g.free[d]) / float64(capacity))
+		}
 	}
-	for at := r.from(0, rest); at < len(r.classes); at = r.from(at, rest) {
+	for at := r.from(from, rest); at < len(r.classes); at = r.from(at, rest) {
 		end := len(r.classes)
 		if at < r.limited {
 			end = r.limited

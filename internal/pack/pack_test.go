@@ -151,13 +151,13 @@ func TestSolve(t *testing.T) {
 
 // TestTypeLast: even with no budget, each node is of the cheapest type that holds its load and has room.
 func TestTypeLast(t *testing.T) {
-	p := Problem{Classes: []Class{free(6, 30), free(1, 10)}, Types: []Type{any(60), any(30), any(10)}}
-	p.Types[0].Price, p.Types[1].Price, p.Types[2].Price = 5, 4, 2
-	if plan := solved(t, p); plan.Price != 17 {
+	p := Problem{Classes: []Class{free(5, 30)}, Types: []Type{any(60), any(30)}}
+	p.Types[0].Price, p.Types[1].Price = 5, 4
+	if plan := solved(t, p); plan.Price != 14 {
 		t.Errorf("%+v", plan)
 	}
-	p.Types[2].Max = 0
-	if plan := solved(t, p); plan.Price != 19 {
+	p.Types[1].Max = 0
+	if plan := solved(t, p); plan.Price != 15 {
 		t.Errorf("%+v", plan)
 	}
 }
@@ -197,6 +197,44 @@ func TestLimitsAreInTheBound(t *testing.T) {
 	t.Logf("%d of %d, with limits %d of %d", loose.Price, loose.PriceBound, tight.Price, tight.PriceBound)
 	if tight.PriceBound <= loose.Price || tight.Gap() > 0.01 || tight.Proof != ProofColumns {
 		t.Errorf("%d nodes of type 0 were bought without limits", loose.Patterns[0].Nodes)
+	}
+}
+
+// TestGroups: items packed in groups of nearly one size are packed in their own, however few groups there
+// are; and with more classes than columns are generated for, a plan is still near its bound.
+func TestGroups(t *testing.T) {
+	r := rand.New(rand.NewSource(9))
+	made := 0
+	for range 500 {
+		p := drawn(r, 12, 20)
+		p.Budget = 0
+		s, _ := solve(&p)
+		if len(s.c.classes) == 0 {
+			continue
+		}
+		s.best = nil
+		if s.inGroups(s.c.guess(), 1+r.Intn(4), 100000); s.best == nil {
+			continue // all as large as the largest fit nowhere
+		}
+		made++
+		if err := broken(p, s.plan(&p, nil)); err != nil {
+			t.Fatalf("%v\n%+v", err, p)
+		}
+	}
+	if made < 200 {
+		t.Errorf("%d plans", made)
+	}
+	p := Problem{Budget: 1 << 22}
+	for range 2000 {
+		p.Classes = append(p.Classes, free(1+r.Intn(5), int64(100+r.Intn(4000)), int64(100+r.Intn(16000)), 1))
+	}
+	for _, c := range [][3]int64{{8, 16, 34}, {8, 64, 53}, {16, 64, 80}} {
+		p.Types = append(p.Types, Type{Capacity: []int64{1000 * c[0], c[1] << 10, 110}, Price: c[2], Max: NoLimit})
+	}
+	plan := solved(t, p)
+	t.Logf("%d of %d (%.2f %%) by %s in %d steps", plan.Price, plan.PriceBound, 100*plan.Gap(), plan.Method, plan.Steps)
+	if plan.Gap() > 0.03 || plan.Method != MethodGroups || plan.Steps > p.Budget+p.Budget/10 {
+		t.Error("the gap is to be at most 3 percent")
 	}
 }
 

@@ -48,6 +48,7 @@ const (
 	MethodMostItems    Method = "most items"    // smallest first, where not all can be placed
 	MethodTypeLast     Method = "type last"     // packed into one type, then each node the cheapest that holds its load
 	MethodColumns      Method = "columns"       // column generation, rounded
+	MethodGroups       Method = "groups"        // column generation for groups of classes of nearly one size
 	MethodDive         Method = "dive"          // column generation, rounded a little and generated again
 )
 

@@ -1,5 +1,7 @@
 package pack
 
+import "slices"
+
 // search is what the ways of finding a plan share: the problem, the steps, and the best plan so far.
 type search struct {
 	c      *core
@@ -22,33 +24,52 @@ func Solve(p Problem) (Plan, error) {
 func solve(p *Problem) (*search, []pattern) {
 	m := &meter{}
 	c := fold(p, m)
-	s := &search{c: c, m: m, bound: newBound(c)}
-	s.offer(newDraft(c), MethodNextFit)
+	s := begin(c, m)
 	if len(c.classes) == 0 {
 		return s, nil
 	}
-	s.bound.offer(c.resourcePrices(c.cost, m))
-	worth := c.guess()
-	budget := p.Budget
-	if s.columnsPay(p.Budget) {
-		budget /= 20
+	return s, s.pack(c.warm(p), p.Budget)
+}
+
+// begin is a search that has a plan, of no quality, and a bound.
+func begin(c *core, m *meter) *search {
+	s := &search{c: c, m: m, bound: newBound(c)}
+	s.offer(newDraft(c), MethodNextFit)
+	if len(c.classes) > 0 {
+		s.bound.offer(c.resourcePrices(c.cost, m))
 	}
-	drafts := s.heuristics(worth, budget)
-	if s.done() || budget == p.Budget {
-		return s, nil
+	return s
+}
+
+// pack goes through the ways, those that are cheap first. It returns the columns on which the bound
+// rests.
+func (s *search) pack(warm []pattern, until int) []pattern {
+	worth := s.c.guess()
+	if !s.columnsPay(until) {
+		many := len(s.c.classes) > mostGroups
+		if s.heuristics(worth, s.m.spent+(until-s.m.spent)/4); many && !s.done() && s.m.spent < until {
+			s.inGroups(worth, mostGroups, until)
+		}
+		return nil
 	}
-	g := newGenerator(c, s.bound, m)
-	c.warm(p, g)
+	drafts := s.heuristics(worth, s.m.spent+(until-s.m.spent)/20)
+	if s.done() {
+		return nil
+	}
+	g := newGenerator(s.c, s.bound, s.m)
+	for _, p := range warm {
+		g.add(p.kind, p.load)
+	}
 	for _, d := range drafts {
-		if float64(d.worth(c).price) > 1.3*float64(s.worth.price) {
+		if float64(d.worth(s.c).price) > 1.3*float64(s.worth.price) {
 			continue
 		}
 		for _, e := range d.entries {
 			g.add(e.kind, e.load)
 		}
 	}
-	s.columns(g, worth, p.Budget)
-	return s, g.columns()
+	s.columns(g, worth, until)
+	return g.columns()
 }
 
 // columnsPay reports whether the budget is enough for column generation: to begin with, each row takes
@@ -98,9 +119,8 @@ func (s *search) offer(d *draft, method Method) {
 func (s *search) done() bool { return s.worth.left == 0 && s.worth.price <= s.bound.least() }
 
 // heuristics tries the ways that are cheap, and returns what they found.
-func (s *search) heuristics(worth []float64, budget int) []*draft {
-	g := newGreedy(s.c, s.m, worth)
-	until := s.m.spent + budget
+func (s *search) heuristics(worth []float64, until int) []*draft {
+	g := newGreedy(s.c, s.m, slices.Clone(worth))
 	var drafts []*draft
 	try := func(method Method, kinds []int, fill filler, share int) {
 		d := newDraft(s.c)
@@ -109,21 +129,20 @@ func (s *search) heuristics(worth []float64, budget int) []*draft {
 			s.offer(d, method)
 		}
 	}
-	short := s.c.shortlist(worth)
 	if len(s.c.kinds) > 1 {
-		for _, k := range short {
+		for _, k := range g.short {
 			try(MethodTypeLast, []int{k}, largestFirst, 1)
 		}
 	}
-	try(MethodLargestFirst, short, largestFirst, 1)
-	try(MethodDotProduct, short, dotProduct, 1)
+	try(MethodLargestFirst, g.short, largestFirst, 1)
+	try(MethodDotProduct, g.short, dotProduct, 1)
 	if len(s.c.kinds) > 1 {
-		for _, k := range short {
+		for _, k := range g.short {
 			try(MethodTypeLast, []int{k}, dotProduct, 2)
 		}
 	}
-	try(MethodDotProduct, short, dotProduct, 4)
-	try(MethodBestFit, short, bestFit, 2)
+	try(MethodDotProduct, g.short, dotProduct, 4)
+	try(MethodBestFit, g.short, bestFit, 2)
 	if s.worth.left > 0 {
 		for i := range g.worth {
 			g.worth[i] = 1

@@ -171,10 +171,10 @@ func (u *unfolder) column(p pattern) Pattern {
 	return out
 }
 
-// warm adds the patterns of a cycle before, as far as they still fit.
-func (c *core) warm(p *Problem, g *generator) {
+// warm are the patterns of a cycle before, as far as they still fit.
+func (c *core) warm(p *Problem) (list []pattern) {
 	if len(p.Warm) == 0 {
-		return
+		return nil
 	}
 	kindOf, classOf := map[int]int{}, map[int]int{}
 	for k := range c.kinds {
@@ -187,10 +187,10 @@ func (c *core) warm(p *Problem, g *generator) {
 			classOf[member] = i
 		}
 	}
-	for _, pattern := range p.Warm {
+	for _, w := range p.Warm {
 		used := make([]int, len(c.classes))
-		k, ok := kindOf[pattern.Type]
-		for _, item := range pattern.Items {
+		k, ok := kindOf[w.Type]
+		for _, item := range w.Items {
 			i, known := classOf[item.Class]
 			ok = ok && known && item.Count > 0 && item.Count <= c.classes[i].count
 			if ok {
@@ -201,9 +201,10 @@ func (c *core) warm(p *Problem, g *generator) {
 			continue
 		}
 		if l := loadOf(used); c.fit(k, l) {
-			g.add(k, l)
+			list = append(list, pattern{k, l})
 		}
 	}
+	return list
 }
 
 // fit reports whether an empty node takes a load that nobody has looked at.
