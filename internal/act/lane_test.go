@@ -202,7 +202,7 @@ func TestLeaseIsAskedForAfterTheWait(t *testing.T) {
 			return nil
 		}
 		a := New(script{}, slowCluster{nodesAndPods(2 * atOnce), newGauge().wait}, may, func() {}, Live{}, quiet())
-		calls := marks(2 * atOnce)
+		calls := evictions(2 * atOnce)
 		for i := range calls {
 			calls[i].Deadline = time.Now().Add(time.Minute)
 		}
@@ -214,8 +214,33 @@ func TestLeaseIsAskedForAfterTheWait(t *testing.T) {
 				done++
 			}
 		}
-		if done != atOnce || atOnce-a.nodeSlots.free != 0 {
-			t.Errorf("%d calls were carried out, want %d; %d slots are taken", done, atOnce, atOnce-a.nodeSlots.free)
+		if done != atOnce || atOnce-a.podSlots.free != 0 {
+			t.Errorf("%d calls were carried out, want %d; %d slots are taken", done, atOnce, atOnce-a.podSlots.free)
+		}
+	})
+}
+
+// A node is read before it is written. If the lease is lost meanwhile, nothing is written.
+func TestLeaseIsAskedForBeforeANodeIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		may := func() error {
+			if time.Since(start) >= time.Second {
+				return errors.New("another leads")
+			}
+			return nil
+		}
+		client := nodesAndPods(1)
+		a := New(script{}, slowCluster{client, newGauge().wait}, may, func() {}, Live{}, quiet())
+		calls := marks(1)
+		calls[0].Deadline = time.Now().Add(time.Minute)
+		a.Start(t.Context(), calls)
+		a.running.Wait()
+		out := a.Collect()[0]
+		if out.Err == nil || out.Err.Code != model.CodeNotBegun || out.Err.MayHaveHappened {
+			t.Errorf("%+v", out)
+		}
+		if n := len(client.Actions()); n != 1 {
+			t.Errorf("%d requests, want the read alone", n)
 		}
 	})
 }

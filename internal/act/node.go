@@ -137,6 +137,7 @@ func (a *Actor) rewrite(
 ) model.Outcome {
 	nodes := a.client.CoreV1().Nodes()
 	writing := false
+	var lost error
 	once := func() error {
 		writing = false
 		n, err := nodes.Get(ctx, call.Node, metav1.GetOptions{})
@@ -146,6 +147,10 @@ func (a *Actor) rewrite(
 		out.ResourceVersion = n.ResourceVersion
 		if writing, err = change(n); err != nil || !writing {
 			return err
+		}
+		// The read took time, and the lease may be lost (rule L10).
+		if lost = a.may(); lost != nil {
+			return lost
 		}
 		n, err = nodes.Update(ctx, n, metav1.UpdateOptions{})
 		if err != nil {
@@ -166,6 +171,9 @@ func (a *Actor) rewrite(
 		return out
 	}
 	out.ResourceVersion = ""
+	if lost != nil {
+		return a.notBegun(call, lost)
+	}
 	if refused, ok := errors.AsType[*provider.Error](err); ok {
 		out.Err = refused
 		return out
