@@ -99,12 +99,12 @@ func (w *world) meetWrite(verb model.Verb, own *group, took time.Duration, do fu
 		took += time.Duration(w.dice.act.Int64N(int64(3 * time.Minute)))
 	}
 	if met(hang) != nil {
-		return request{lost: true}, nil
+		return request{writes: true, lost: true}, nil
 	}
 	if f := met(refuse); f != nil {
-		return request{took: took}, f
+		return request{writes: true, took: took}, f
 	}
-	return request{took: took, lost: met(lose) != nil, serve: do}, nil
+	return request{writes: true, took: took, lost: met(lose) != nil, serve: do}, nil
 }
 
 // wrote notes that a write took effect. A leader that is to die before it has the answer dies now.

@@ -17,7 +17,7 @@ import (
 // happening reads what people do, and returns it as an action for its time.
 func happening(w *world, words []string) (func() error, error) {
 	what, name, rest := words[0], "", words[1:]
-	if what != "crash" {
+	if what != "crash" && what != "pause" {
 		name, rest = words[1], words[2:]
 	}
 	id := provider.GroupID(name)
@@ -63,9 +63,13 @@ func happening(w *world, words []string) (func() error, error) {
 		return func() error { return w.DropGroup(id) }, nil
 	case "crash":
 		return crashLine(w, rest)
+	case "pause":
+		var lasts time.Duration
+		err := eachWord(rest, map[string]func(string) error{"for": duration(&lasts)})
+		return func() error { w.Pause(lasts); return nil }, err
 	}
 	return nil, fmt.Errorf("%q is none of workload, budget, drop-budget, target, limits, template, "+
-		"delete-node, cordon, uncordon, annotate, kill, drop-group, crash", what)
+		"delete-node, cordon, uncordon, annotate, kill, drop-group, crash, pause", what)
 }
 
 // crashLine ends the leader: now, or after some further calls.

@@ -31,6 +31,10 @@ type leader struct {
 	stop   context.CancelFunc
 	dead   bool
 
+	stopped bool
+	held    []func()  // what the process does when it goes on
+	renewed time.Time // when the lease was last renewed; zero: all the time
+
 	turning   bool
 	nudgeable bool
 	nudged    time.Time // the first nudge since the last turn, zero: none
@@ -45,15 +49,15 @@ const firstRead = 30 * time.Second
 func (w *world) lead() {
 	l := &leader{w: w, since: w.now}
 	l.ctx, l.stop = context.WithCancel(background)
-	l.watch = newWatch(w, w.settings.Lags.Watch, l.nudge)
-	l.reader = &reader{w: w, news: l.nudge, delivered: l.begin, ready: l.readyNodes}
-	l.jobs = &process{w: w, ran: l.told}
-	l.actor = act.New(cloudFront{l}, w.client, func() error { return nil }, l.reader.refresh, l.jobs,
+	l.watch = newWatch(w, w.settings.Lags.Watch, l.nudge, func() bool { return l.stopped })
+	l.reader = &reader{w: w, runs: l.runs, news: l.nudge, delivered: l.begin, ready: l.readyNodes}
+	l.jobs = &process{w: w, ran: l.told, may: l.may, runs: l.runs}
+	l.actor = act.New(cloudFront{l}, w.client, l.may, l.reader.refresh, l.jobs,
 		slog.New(alarm{w: w}))
 	w.leader = l
 	l.loop = l.newLoop()
 	l.reader.read()
-	w.after(firstRead, l.begin)
+	w.after(firstRead, func() { l.runs(l.begin) })
 	w.log.say("a leader begins")
 }
 
@@ -152,9 +156,11 @@ func (l *leader) plan(in time.Duration) {
 	l.planned++
 	plan := l.planned
 	l.w.after(in, func() {
-		if plan == l.planned && !l.dead {
-			l.turn()
-		}
+		l.runs(func() {
+			if plan == l.planned && !l.dead {
+				l.turn()
+			}
+		})
 	})
 }
 
@@ -210,12 +216,17 @@ func (w *world) Crash(after time.Duration) {
 	w.log.say("the leader dies")
 	w.leader.end()
 	w.leader = nil
+	w.followed()
 	if after == 0 {
 		after = w.settings.Lags.Restart.draw(w.dice.people)
 	}
+	w.after(after, w.elect)
+}
+
+// followed: whoever leads next does not know what the last leader had under way.
+func (w *world) followed() {
 	w.checker.orphaned()
 	w.lostUnseen()
-	w.after(after, w.elect)
 }
 
 // doom is when the leader dies: right after it has begun so many further calls, or right after so many
@@ -237,10 +248,10 @@ func (d *doom) strikes(effect bool, verb model.Verb) bool {
 
 // Report hands a cycle to the timeline, to the checker, and to the memory.
 func (l *leader) Report(_ context.Context, c model.Cycle) error {
-	if l.dead {
+	w := l.w
+	if w.leader != l {
 		return nil
 	}
-	w := l.w
 	w.sayCycle(c)
 	if overlooked := l.again.cycle(c); overlooked != "" {
 		w.checker.breach("a cycle that does not decide overlooks nothing", overlooked, "the plan of %s is held",
@@ -248,7 +259,7 @@ func (l *leader) Report(_ context.Context, c model.Cycle) error {
 	}
 	w.checker.cycle(c)
 	w.after(w.settings.Lags.Memory.draw(w.dice.watch), func() {
-		if l.dead || w.suffers(apiDown) != nil {
+		if w.leader != l || w.suffers(apiDown) != nil {
 			return
 		}
 		w.remembered = w.now

@@ -12,9 +12,10 @@ import (
 // coroutine. It runs until it sends a request, and goes on when the answer is there: of all jobs and
 // the rest of the world exactly one runs, so that a world stays a function of its seed.
 type process struct {
-	w *world
-	// after is called when a job or a timer has run.
-	ran     func()
+	w       *world
+	ran     func()       // is called when a job or a timer has run
+	may     func() error // says why the process must not write
+	runs    func(func()) // does something once the process is not stopped
 	running *task
 	waiting []*task // those whose request is on its way
 	dead    bool
@@ -37,15 +38,14 @@ func (p *process) Now() time.Time { return p.w.now }
 // Go begins a job soon.
 func (p *process) Go(job func()) {
 	p.w.after(p.w.settings.Lags.Begin.draw(p.w.dice.api), func() {
-		if p.dead {
-			return
-		}
-		t := &task{}
-		t.resume, t.stop = iter.Pull(func(yield func(struct{}) bool) {
-			t.yield = yield
-			job()
+		p.alive(func() {
+			t := &task{}
+			t.resume, t.stop = iter.Pull(func(yield func(struct{}) bool) {
+				t.yield = yield
+				job()
+			})
+			p.goOn(t)
 		})
-		p.goOn(t)
 	})
 }
 
@@ -53,12 +53,23 @@ func (p *process) Go(job func()) {
 func (p *process) After(d time.Duration, do func()) (stop func()) {
 	stopped := false
 	p.w.after(d, func() {
-		if !stopped && !p.dead {
-			do()
-			p.ran()
-		}
+		p.alive(func() {
+			if !stopped {
+				do()
+				p.ran()
+			}
+		})
 	})
 	return func() { stopped = true }
+}
+
+// alive does something of the process's, unless it has died.
+func (p *process) alive(do func()) {
+	p.runs(func() {
+		if !p.dead {
+			do()
+		}
+	})
 }
 
 // WithDeadline is a context that ends at an instant of the world's time.
@@ -110,7 +121,8 @@ func (p *process) die() {
 type request struct {
 	took time.Duration
 	// lost: the answer does not arrive.
-	lost bool
+	lost   bool
+	writes bool
 	// serve is the effect of the request, nil if it has none.
 	serve func()
 }
@@ -130,10 +142,13 @@ func (d deadline) send(r request) error {
 	t := p.running
 	var err error
 	goOn := func() {
-		if !p.dead {
+		p.alive(func() {
 			p.waiting = slices.DeleteFunc(p.waiting, func(other *task) bool { return other == t })
 			p.goOn(t)
-		}
+		})
+	}
+	if lost := p.may(); r.writes && lost != nil {
+		w.checker.breach("no process writes that has lost its lease", stamp(w.now), "%s", lost)
 	}
 	survives := w.dice.api.IntN(2) == 0 // should the process die
 	if r.serve != nil {

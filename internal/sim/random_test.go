@@ -428,4 +428,7 @@ func drawAPI(d drawn, minutes int, line func(string, ...any)) {
 		line("at %s crash writes=%d%s", d.minutes(1, minutes-1), d.in(1, 3),
 			d.of("", "", " of=Taint", " of=Cordon", " of=Evict", " of=Remove", " of=Grow", " of=Untaint"))
 	}
+	if d.once(5) {
+		line("at %s pause for=%ds", d.minutes(1, minutes-1), []int{d.in(1, 60), d.in(60, 600)}[d.IntN(2)])
+	}
 }

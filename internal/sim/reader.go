@@ -10,7 +10,9 @@ import (
 // reader reads the cloud for one leader as the live observer does: each interval, and soon after a
 // write has ended. Package inventory decides what to believe of the answers.
 type reader struct {
-	w     *world
+	w *world
+	// runs does something of the process's.
+	runs  func(func())
 	known inventory.Known
 	err   string
 	// generation counts deliveries that show something new, or that were asked for.
@@ -42,9 +44,11 @@ func (r *reader) next(at time.Time) {
 	r.plan++
 	plan := r.plan
 	r.w.at(at, func() {
-		if plan == r.plan && !r.closed {
-			r.read()
-		}
+		r.runs(func() {
+			if plan == r.plan && !r.closed {
+				r.read()
+			}
+		})
 	})
 }
 
@@ -55,15 +59,17 @@ func (r *reader) read() {
 	took := w.settings.Lags.Read.draw(w.dice.cloud)
 	if w.meets(readHang, nil, "") != nil {
 		w.after(time.Minute, func() {
-			r.end(provider.Inventory{}, &provider.Error{Op: provider.OpInventory, Kind: provider.Unavailable,
-				Code: "DeadlineExceeded", Message: "the cloud did not answer"})
+			r.runs(func() {
+				r.end(provider.Inventory{}, &provider.Error{Op: provider.OpInventory, Kind: provider.Unavailable,
+					Code: "DeadlineExceeded", Message: "the cloud did not answer"})
+			})
 		})
 		return
 	}
 	began := w.now
 	w.after(took/2, func() {
 		answer, err := w.answer(began)
-		w.after(took-took/2, func() { r.end(answer, err) })
+		w.after(took-took/2, func() { r.runs(func() { r.end(answer, err) }) })
 	})
 }
 

@@ -51,6 +51,7 @@ import (
 //	at 5m delete-node general-00001            at 5m cordon general-00001, uncordon ...
 //	at 5m kill general-00001                   at 5m drop-group general
 //	at 5m crash for=20s                        at 5m crash calls=2 of=Evict
+//	at 5m pause for=40s                        the leader's process is stopped
 //	at 5m crash writes=1 of=Cordon             when it took effect, before the answer
 //	at 5m budget web max=1                     at 5m drop-budget web
 //	at 5m annotate general-00001 scale-down-disabled=true

@@ -22,11 +22,13 @@ type watch struct {
 	nodes, pods, budgets time.Time
 	// held are changes that wait until the API server can be reached.
 	held []change
+	// stopped reports whether the process is.
+	stopped func() bool
 }
 
 // newWatch lists everything, and receives changes from then on.
-func newWatch(w *world, lag Span, news func()) *watch {
-	v := &watch{w: w, lag: lag, seen: newView(), news: news}
+func newWatch(w *world, lag Span, news func(), stopped func() bool) *watch {
+	v := &watch{w: w, lag: lag, seen: newView(), news: news, stopped: stopped}
 	for _, o := range w.truth.observed() {
 		v.seen.putNode(o.Object, o.Shape, false)
 	}
@@ -56,7 +58,7 @@ func (v *watch) hear(c change) {
 	v.w.at(at, func() {
 		switch {
 		case v.closed:
-		case v.w.suffers(apiDown) != nil:
+		case v.w.suffers(apiDown) != nil || v.stopped():
 			v.held = append(v.held, c)
 		case v.take(c):
 			v.news()

@@ -92,11 +92,13 @@ type world struct {
 	sched       scheduler
 
 	leader *leader // nil while nobody leads
-	doom   doom
-	writes int                  // that took effect
-	stale  *watch               // an older state, while a fault has reads answered from it
-	client kubernetes.Interface // what act writes with
-	saved  []byte               // what the last leader wrote
+	// stopped are processes that are, or were, and may be alive beside the leader.
+	stopped []*leader
+	doom    doom
+	writes  int                  // that took effect
+	stale   *watch               // an older state, while a fault has reads answered from it
+	client  kubernetes.Interface // what act writes with
+	saved   []byte               // what the last leader wrote
 	// remembered is when it last wrote.
 	remembered time.Time
 	err        error // the first failure of the world itself
@@ -224,6 +226,9 @@ func (w *world) Close() {
 	if w.leader != nil {
 		w.leader.end()
 		w.leader = nil
+	}
+	for _, l := range w.stopped {
+		l.end()
 	}
 	w.sched.Close()
 }
