@@ -87,6 +87,16 @@ var unsure = check{"unsure", func(q question) *model.Verdict {
 	return writeFailed(", and the cloud has not been read since", "the next read of the cloud")
 }}
 
+// older: the picture began before our last write to the group had ended. What it says of a machine
+// without a node may be of another one by now.
+var older = check{"older than our write", func(q question) *model.Verdict {
+	if q.group.Written.IsZero() || q.snap.AsOf.After(q.group.Written) {
+		return nil
+	}
+	return &model.Verdict{Reason: model.GroupBusy, Since: q.group.Written, Fix: "the next read of the cloud",
+		Detail: "the cloud has not been read since our last write to the group"}
+}}
+
 // neverStarted: a node of the group did not become ready. It is named.
 var neverStarted = check{"never started", func(q question) *model.Verdict {
 	if v := q.group.Unhealthy; v != nil && v.Reason == model.NodeNeverStarted {

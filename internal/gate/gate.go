@@ -78,7 +78,7 @@ var order = [ops][]check{
 		heldFromGrowing, fromZero, resized,
 	},
 	Share:        {unreadable, noTemplate, allOrNothing, unhealthy, backoff, heldFromGrowing},
-	Repair:       {stale, unreadable, busy, unsure, paused, heldFromRepair, resized},
+	Repair:       {stale, unreadable, busy, unsure, older, paused, heldFromRepair, resized},
 	Spare:        {poolUnreadable},
 	Time:         {stale},
 	Begin:        {stale, refused, resized, unreadable, heldFromRemoving, poolUnreadable},

@@ -83,6 +83,8 @@ var causes = []struct {
 		"GroupBusy (Remove is under way)"},
 	{"unsure", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.Unsure = true },
 		"GroupPaused (the last write to it failed, and the cloud has not been read since)"},
+	{"older than our write", func(s *model.Snapshot, _ *model.Policy, g *model.Group) { g.Written = s.AsOf },
+		"GroupBusy (the cloud has not been read since our last write to the group)"},
 	{"never started", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
 		g.Unhealthy = &model.Verdict{Reason: model.NodeNeverStarted, Detail: "n1"}
 	}, "NodeNeverStarted (n1)"},

@@ -227,7 +227,8 @@ func (g *Group) Standing(inherited Lasts) model.GroupStanding {
 	last := g.Last.Or(inherited)
 	return model.GroupStanding{
 		Expected: g.Expected, Ending: g.ending, Rests: slices.Clone(g.Rests), Unsure: g.unsure,
-		Asks: copyOf(g.asks), Counts: g.Counts, Unhealthy: g.unhealthy,
+		Written: g.written,
+		Asks:    copyOf(g.asks), Counts: g.Counts, Unhealthy: g.unhealthy,
 		Overdue: g.overdue, Kept: g.kept, KeptSince: g.keptSince, Waiting: append([]model.Waiting(nil), g.waiting...),
 		Missing: g.missing, MissingSince: g.missingSince, Due: g.due,
 		LastGrowth: last.Growth, LastRemoval: last.Removal, LastFailure: last.Failure, FailureWhy: last.Why,

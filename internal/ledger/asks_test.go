@@ -353,6 +353,9 @@ func TestMemory(t *testing.T) {
 	want(t, "changes", len(again.Changes()), 0)
 	s.l.Fold(s.seen(), nil)
 	a, b := s.l.Standing(), again.Standing()
+	own := a.Groups["g"]
+	own.Written = time.Time{} // a new process trusts no picture from before it
+	a.Groups["g"] = own
 	want(t, "standing", b, a)
 	g := b.Groups["g"]
 	if backoff(g).Until.IsZero() || len(g.Asks) != 1 || g.Overdue != 0 ||

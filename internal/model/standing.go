@@ -77,6 +77,8 @@ type GroupStanding struct {
 	// Unsure: a write failed, and no read that began after it has shown what
 	// the target is now.
 	Unsure bool
+	// Written is when our last write to the group ended, zero if none has since the process began.
+	Written time.Time
 	// Asks are the scale-ups in flight, oldest first.
 	Asks   []Ask
 	Counts Counts
