@@ -12,9 +12,9 @@
 // Fold (fold.go): equal classes become one, types that differ in their zone alone become one kind, and
 // what cannot matter is left out. Unfold (unfold.go) is the way back: kinds to types, evenly over zones.
 //
-// Go through the classes once (nextfit.go). This plan is there whatever the budget is.
+// Go through the classes once (greedy.go: nextFit). This plan is there whatever the budget is.
 //
-// Try what is cheap (solve.go: heuristics; greedy.go, ranking.go): largest first, dot product, best fit; each over
+// Try what is cheap (solve.go: heuristics; greedy.go): largest first, dot product, best fit; each over
 // several types at once, and each into one type with the type of every node chosen last.
 //
 // Generate columns (columns.go). A column is a pattern: a kind with a load. The cheapest amounts of

@@ -238,11 +238,11 @@ func keep(most []int32, which []bool) []int32 {
 // useless reports whether kind i holds nothing, or another one of no limit holds as much of
 // everything for no more. Of two that are equal in all that, the first stays.
 func useless(kinds []*kind, i int) bool {
-	k, holds := kinds[i], false
+	k, any := kinds[i], false
 	for _, n := range k.most {
-		holds = holds || n > 0
+		any = any || n > 0
 	}
-	if !holds {
+	if !any {
 		return true
 	}
 other:

@@ -89,7 +89,7 @@ func solved(t *testing.T, p Problem) Plan {
 	return plan
 }
 
-func node(capacity ...int64) Type { return Type{Capacity: capacity, Price: 1, Max: NoLimit} }
+func any(capacity ...int64) Type { return Type{Capacity: capacity, Price: 1, Max: NoLimit} }
 
 func free(count int, request ...int64) Class {
 	return Class{Request: request, Count: count, PerNode: NoLimit}
@@ -115,16 +115,16 @@ func TestSolve(t *testing.T) {
 	}{
 		{"nothing", Problem{}, []int{}, 0, 0, 0},
 		{"no types", Problem{Classes: []Class{free(3, 1)}}, []int{3}, 0, 0, 0},
-		{"whole nodes", Problem{Classes: []Class{free(8, 5)}, Types: []Type{node(20)}}, []int{0}, 2, 2, 2},
-		{"fits nowhere", Problem{Classes: []Class{free(3, 5), free(3, 30)}, Types: []Type{node(20)}}, []int{0, 3}, 1, 1, 1},
-		{"a resource that no type has", Problem{Classes: []Class{free(3, 5), free(3, 5, 1)}, Types: []Type{node(20)}}, []int{0, 3}, 1, 1, 1},
-		{"a resource that one type has", Problem{Classes: []Class{free(4, 5), free(2, 5, 1)}, Types: []Type{node(20), {Capacity: []int64{20, 1}, Price: 3, Max: NoLimit}}}, []int{0, 0}, 2, 6, 6},
-		{"requests of nothing", Problem{Classes: []Class{free(1000000, 0), free(3, 5)}, Types: []Type{node(20)}}, []int{0, 0}, 1, 1, 1},
-		{"nothing but requests of nothing", Problem{Classes: []Class{free(1000)}, Types: []Type{node()}}, []int{0}, 1, 1, 1},
-		{"a negative capacity holds requests of nothing", Problem{Classes: []Class{free(7, 0, 1), free(1, 1)}, Types: []Type{node(-5, 7)}}, []int{0, 1}, 1, 1, 1},
-		{"at most one a node", Problem{Classes: []Class{{Request: []int64{1}, Count: 7, PerNode: 1}, {Request: []int64{1}, Count: 5, PerNode: 1}}, Types: []Type{node(20)}}, []int{0, 0}, 7, 7, 7},
-		{"at most one a node of two classes", Problem{Classes: []Class{free(7, 1, 1), free(5, 1, 1), free(30, 1)}, Types: []Type{node(20, 1)}}, []int{0, 0, 0}, 12, 12, 12},
-		{"at most none a node", Problem{Classes: []Class{{Request: []int64{1}, Count: 7}}, Types: []Type{node(20)}}, []int{7}, 0, 0, 0},
+		{"whole nodes", Problem{Classes: []Class{free(8, 5)}, Types: []Type{any(20)}}, []int{0}, 2, 2, 2},
+		{"fits nowhere", Problem{Classes: []Class{free(3, 5), free(3, 30)}, Types: []Type{any(20)}}, []int{0, 3}, 1, 1, 1},
+		{"a resource that no type has", Problem{Classes: []Class{free(3, 5), free(3, 5, 1)}, Types: []Type{any(20)}}, []int{0, 3}, 1, 1, 1},
+		{"a resource that one type has", Problem{Classes: []Class{free(4, 5), free(2, 5, 1)}, Types: []Type{any(20), {Capacity: []int64{20, 1}, Price: 3, Max: NoLimit}}}, []int{0, 0}, 2, 6, 6},
+		{"requests of nothing", Problem{Classes: []Class{free(1000000, 0), free(3, 5)}, Types: []Type{any(20)}}, []int{0, 0}, 1, 1, 1},
+		{"nothing but requests of nothing", Problem{Classes: []Class{free(1000)}, Types: []Type{any()}}, []int{0}, 1, 1, 1},
+		{"a negative capacity holds requests of nothing", Problem{Classes: []Class{free(7, 0, 1), free(1, 1)}, Types: []Type{any(-5, 7)}}, []int{0, 1}, 1, 1, 1},
+		{"at most one a node", Problem{Classes: []Class{{Request: []int64{1}, Count: 7, PerNode: 1}, {Request: []int64{1}, Count: 5, PerNode: 1}}, Types: []Type{any(20)}}, []int{0, 0}, 7, 7, 7},
+		{"at most one a node of two classes", Problem{Classes: []Class{free(7, 1, 1), free(5, 1, 1), free(30, 1)}, Types: []Type{any(20, 1)}}, []int{0, 0, 0}, 12, 12, 12},
+		{"at most none a node", Problem{Classes: []Class{{Request: []int64{1}, Count: 7}}, Types: []Type{any(20)}}, []int{7}, 0, 0, 0},
 		{"a limit on nodes", Problem{Classes: []Class{free(9, 10)}, Types: []Type{{Capacity: []int64{20}, Price: 1, Max: 3}}}, []int{3}, 3, 3, 3},
 		{"small ones first where not all have room", Problem{Classes: []Class{free(2, 20), free(4, 5)}, Types: []Type{{Capacity: []int64{20}, Price: 1, Max: 1}}}, []int{2, 0}, 1, 1, 1},
 		{"no nodes may be bought", Problem{Classes: []Class{free(9, 10)}, Types: []Type{{Capacity: []int64{20}, Price: 1}}}, []int{9}, 0, 0, 0},
@@ -132,7 +132,7 @@ func TestSolve(t *testing.T) {
 		{"few may use the limited type", Problem{Classes: []Class{free(4, 10), free(4, 10)}, Types: []Type{{Capacity: []int64{20}, Price: 1, Max: 2}, {Capacity: []int64{20}, Price: 9, Max: NoLimit, Holds: set(0)}}}, []int{0, 0}, 4, 20, 20},
 		{"classes apart", Problem{Classes: []Class{free(3, 5), free(3, 5)}, Types: []Type{{Capacity: []int64{20}, Price: 1, Max: NoLimit, Holds: set(0)}, {Capacity: []int64{20}, Price: 1, Max: NoLimit, Holds: set(1)}}}, []int{0, 0}, 2, 2, 2},
 		{"the type last", Problem{Classes: []Class{free(5, 10)}, Types: []Type{{Capacity: []int64{40}, Price: 7, Max: NoLimit}, {Capacity: []int64{10}, Price: 2, Max: NoLimit}}}, []int{0}, 2, 9, 9},
-		{"numbers at their end", Problem{Classes: []Class{free(2, huge, 1), free(3, huge/2, huge/2)}, Types: []Type{node(huge, huge)}}, []int{0, 0}, 4, 4, 4},
+		{"numbers at their end", Problem{Classes: []Class{free(2, huge, 1), free(3, huge/2, huge/2)}, Types: []Type{any(huge, huge)}}, []int{0, 0}, 4, 4, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, budget := range []int{0, 1000} { // any plan will do
@@ -151,7 +151,7 @@ func TestSolve(t *testing.T) {
 
 // TestTypeLast: even with no budget, each node is of the cheapest type that holds its load and has room.
 func TestTypeLast(t *testing.T) {
-	p := Problem{Classes: []Class{free(5, 30)}, Types: []Type{node(60), node(30)}}
+	p := Problem{Classes: []Class{free(5, 30)}, Types: []Type{any(60), any(30)}}
 	p.Types[0].Price, p.Types[1].Price = 5, 4
 	if plan := solved(t, p); plan.Price != 14 {
 		t.Errorf("%+v", plan)

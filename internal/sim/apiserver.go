@@ -7,6 +7,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 )
 
 // This file is the API server: every change to nodes and pods goes through it, gets a version,
@@ -23,6 +24,7 @@ func (w *world) putNode(n *corev1.Node) *corev1.Node {
 	old := w.truth.object(n.Name)
 	same := old != nil && sameNode(old, n)
 	w.truth.putNode(n, shape, same)
+	w.judge.node(old, n)
 	w.tell(change{node: n, shape: shape, same: same})
 	w.sched.PutNode(old, n)
 	w.sched.changes++
@@ -77,6 +79,7 @@ func (w *world) deleteNode(name string) {
 	delete(w.silenced, name)
 	delete(w.cordons, name)
 	w.truth.dropNode(name)
+	w.judge.tell(check.Event{What: check.NodeEnd, Node: name})
 	w.wrong(w.sched.DropNode(object))
 	w.sched.changes++
 	w.joined(name, false)
@@ -92,6 +95,7 @@ func (w *world) putPod(s seat) {
 	w.version++
 	was := w.truth.seats[s.id]
 	w.truth.putPod(s)
+	w.judge.pod(was, s)
 	w.tell(change{seat: s})
 	w.schedulerSees(s)
 	switch {
@@ -113,6 +117,7 @@ func (w *world) deletePod(id podName) {
 	}
 	w.version++
 	w.truth.dropPod(id)
+	w.judge.podGone(s)
 	w.tell(change{gonePod: id})
 	w.schedulerMisses(id)
 	w.checker.gone(s)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 )
 
 // This file is PodDisruptionBudgets, and the controller that keeps their status
@@ -66,6 +67,7 @@ func (w *world) SetBudget(said Budget) error {
 	b.said, b.selector, b.synced = said, labels.SelectorFromSet(said.Select), false
 	w.log.say("a person sets the budget %s: %s", said.Name, b.wish())
 	w.checker.touch()
+	w.judge.budgets()
 	w.tellBudget(b)
 	w.wakeBudget(b)
 	return nil
@@ -78,6 +80,7 @@ func (w *world) DropBudget(namespace, name string) error {
 		return fmt.Errorf("a person takes a budget away: there is no %q in %s", name, namespace)
 	}
 	delete(w.budgets, id)
+	w.judge.tell(check.Event{What: check.BudgetEnd, Name: namespace + "/" + name})
 	w.log.say("a person takes the budget %s away", name)
 	w.checker.touch()
 	w.version++
@@ -220,12 +223,15 @@ func (w *world) tellBudget(b *budget) {
 // startPod lets a pod that was bound start; it counts for budgets when it has.
 func (w *world) startPod(s seat) {
 	wl := w.workloads[s.of]
+	started := check.Event{What: check.PodStarted, Pod: string(s.pod.UID)}
 	if wl == nil || len(w.covering(s)) == 0 {
+		w.judge.tell(started)
 		return
 	}
 	w.starting[s.pod.UID] = true
 	w.after(wl.pace.Start.draw(w.dice.pods), func() {
 		delete(w.starting, s.pod.UID)
+		w.judge.tell(started)
 		w.wakeBudgets(s.id.namespace)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -74,6 +75,7 @@ const settled = 3 * time.Minute
 // touch notes that people changed limits or targets.
 func (ck *checker) touch() {
 	ck.touched = ck.w.now
+	ck.w.judge.tell(check.Event{What: check.People})
 	ck.stir()
 }
 
@@ -193,6 +195,7 @@ func (ck *checker) intents(c model.Cycle) {
 // growing checks the totals as a growth is about to take effect. People who raise a target may
 // exceed them.
 func (ck *checker) growing(call model.Call) {
+	ck.w.judge.causes[""] = call.ID
 	w, p := ck.w, ck.w.settings.Policy.ScaleUp
 	if ck.raised {
 		return
@@ -254,6 +257,7 @@ func (w *world) totals(id provider.GroupID, to int) (nodes int, cores, memory in
 // and runs pods that count must not go.
 func (ck *checker) removing(call model.Call) {
 	w := ck.w
+	w.judge.causes[call.Instance], w.judge.causes[""] = call.ID, call.ID
 	m := w.machines[call.Instance]
 	if m == nil {
 		return
@@ -297,11 +301,13 @@ func (ck *checker) removing(call model.Call) {
 // node is ready and runs pods.
 func (ck *checker) cancelled(call model.Call) {
 	w := ck.w
+	w.judge.causes[""] = call.ID
 	for _, in := range w.inventory(call.Group).Instances {
 		m := w.machines[in.ID]
 		if in.State != provider.Deleting || m == nil {
 			continue
 		}
+		w.judge.causes[in.ID] = call.ID
 		n := w.truth.object(m.node)
 		if n == nil || !model.NodeReady(n) || model.HasTaint(n, model.TaintToBeDeleted) {
 			continue

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -54,7 +55,10 @@ func newDrainBook() drainBook {
 const daemonTimes = 3
 
 // stir notes that something other than the autoscaler changes the world.
-func (ck *checker) stir() { ck.drains.stirred = ck.w.now }
+func (ck *checker) stir() {
+	ck.drains.stirred = ck.w.now
+	ck.w.judge.tell(check.Event{What: check.Stir})
+}
 
 // unaware is how long before an eviction the world may have changed without the leader's knowledge.
 const unaware = 30 * time.Second

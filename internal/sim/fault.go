@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/provider/providertest"
 )
@@ -126,6 +127,7 @@ func (w *world) Peace() {
 	}
 	w.faults = nil
 	w.doom, w.checker.rested = doom{}, 0
+	w.judge.tell(check.Event{What: check.Peace})
 	w.attend()
 }
 
@@ -192,6 +194,7 @@ func (w *world) begin(f *fault) {
 		return // peace came first
 	}
 	f.on = true
+	w.judge.tell(check.Event{What: check.FaultBegins, Name: string(f.What)})
 	w.checker.stir()
 	w.log.say("%s begins", f)
 	switch f.What {
@@ -240,6 +243,7 @@ func (w *world) stop(f *fault) {
 		return
 	}
 	f.on = false
+	w.judge.tell(check.Event{What: check.FaultEnds, Name: string(f.What)})
 	w.checker.stir()
 	w.log.say("%s ends", f)
 	switch f.What {

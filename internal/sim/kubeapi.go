@@ -256,7 +256,9 @@ func (w *world) evictBy(id podName, e *policyv1.Eviction) runtime.Object {
 	}
 	w.checker.evicting(call, s, budgets)
 	w.log.count(s.node, "pods evicted")
+	w.judge.evicts = "evict/" + call.Pod
 	w.endPod(id, grace)
+	w.judge.evicts = ""
 	w.wrote(model.Evict)
 	return done
 }

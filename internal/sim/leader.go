@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/loop"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 )
 
 // leader is one process that leads: the production loop, with what it knows and what it has begun.
@@ -55,6 +56,8 @@ func (w *world) lead() {
 	l.actor = act.New(cloudFront{l}, w.client, l.may, l.reader.refresh, l.jobs,
 		slog.New(alarm{w: w}))
 	w.leader = l
+	w.judge.leaders++
+	w.judge.tell(check.Event{What: check.Leads, Process: w.judge.process()})
 	l.loop = l.newLoop()
 	l.reader.read()
 	w.after(firstRead, func() { l.runs(l.begin) })
@@ -67,7 +70,7 @@ func (l *leader) newLoop() *loop.Loop {
 	p := l.w.settings.Policy
 	p.InventoryNotBefore = l.w.now
 	l.again = rethink{policy: p, book: l.restored()}
-	return loop.New(l, l, l, p, func() time.Time { return l.w.now }, l.restored())
+	return loop.New(l, judged{l, l.w.judge.process()}, l, p, func() time.Time { return l.w.now }, l.restored())
 }
 
 // restored is a ledger from the written memory.
@@ -226,6 +229,7 @@ func (w *world) Crash(after time.Duration) {
 // followed: whoever leads next does not know what the last leader had under way.
 func (w *world) followed() {
 	w.checker.orphaned()
+	w.judge.tell(check.Event{What: check.Dies, Process: w.judge.process()})
 	w.lostUnseen()
 }
 
@@ -249,6 +253,7 @@ func (d *doom) strikes(effect bool, verb model.Verb) bool {
 // Report hands a cycle to the timeline, to the checker, and to the memory.
 func (l *leader) Report(_ context.Context, c model.Cycle) error {
 	w := l.w
+	w.judge.cycle(c)
 	if w.leader != l {
 		return nil
 	}

@@ -50,6 +50,7 @@ type quirks struct {
 // watchCloud looks at what the cloud has now, and plans the next look for when
 // something changes there by itself.
 func (w *world) watchCloud() {
+	w.judge.look()
 	w.syncMachines()
 	next, any := w.cloud.NextChange()
 	if !any || next.Equal(w.cloudTick) {

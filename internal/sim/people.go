@@ -35,6 +35,7 @@ func (w *world) SetLimits(id provider.GroupID, least, most int) error {
 		return fmt.Errorf("a person sets limits: %w", err)
 	}
 	w.log.say("a person sets the limits of %s to %d and %d", id, least, most)
+	w.judge.groupIs(id, false)
 	w.checker.touch()
 	return nil
 }
@@ -62,6 +63,7 @@ func (w *world) SetTemplate(id provider.GroupID, node *corev1.Node) error {
 	if err := w.cloud.Edit(id, func(s *providertest.GroupSpec) { s.Template = &t }); err != nil {
 		return fmt.Errorf("a person changes a template: %w", err)
 	}
+	w.judge.groupIs(id, true)
 	w.checker.stir()
 	w.log.say("a person changes the template of %s", id)
 	return nil

@@ -102,6 +102,7 @@ func playRandom(t *testing.T, seed uint64, tell bool,
 	defer w.Close()
 	defer func() {
 		book = w.checker.drains
+		tested.add(w.judge.Tested())
 		if p := recover(); p != nil {
 			t.Errorf("seed %d panicked at %s", seed, w.Now())
 			panic(p)

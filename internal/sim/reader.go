@@ -136,6 +136,9 @@ func (r *reader) deliver(answer provider.Inventory, failed *provider.Error) {
 	var known inventory.Known
 	err := error(failed)
 	if failed == nil {
+		r.w.judge.read(answer)
+	}
+	if failed == nil {
 		known, err = r.known.Fold(answer, r.ready())
 	}
 	if err != nil {

@@ -191,7 +191,7 @@ func (s *script) flags(words []string) error {
 		return err
 	}
 	c, _, err := f.Config()
-	s.settings.Policy, s.settings.Loop = c.Policy, c.Loop
+	s.settings.Policy, s.settings.Loop, s.settings.Flags = c.Policy, c.Loop, words
 	return err
 }
 

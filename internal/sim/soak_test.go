@@ -56,6 +56,9 @@ func TestSoakWorlds(t *testing.T) {
 		})
 	}
 	players.Wait()
+	for _, c := range tested.counts() {
+		t.Logf("%-12s was put to the test %d times", c.Rule, c.Times)
+	}
 	t.Logf("tally: %s", s.row())
 	if *soakTally == "" {
 		return

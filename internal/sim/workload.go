@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 )
 
 // This file is the controllers that make pods for workloads.
@@ -67,6 +68,8 @@ func (w *world) Scale(name string, pods int) error {
 	w.log.say("workload %s wants %d pods, it wanted %d", name, pods, wl.want)
 	wl.want = pods
 	w.checker.scaled(wl)
+	w.judge.tell(check.Event{What: check.WorkloadIs, Workload: name, N: pods, Kept: wl.facts.Controller != noController})
+	w.judge.budgets()
 	w.wakeBudgets(wl.namespace)
 	w.reconcile(wl)
 	return nil

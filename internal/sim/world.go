@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/catalog"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/provider/providertest"
@@ -26,8 +27,10 @@ type settings struct {
 	Seed uint64
 	// Policy and Loop are the autoscaler's, as its flags say.
 	Policy model.Policy
-	Loop   config.Loop
-	Lags   lags
+	// Flags are the same as text, for the judge.
+	Flags []string
+	Loop  config.Loop
+	Lags  lags
 }
 
 // lags are ordinary delays.
@@ -68,6 +71,7 @@ type world struct {
 	log      timeline
 	shown    verdicts
 	checker  checker
+	judge    judge
 
 	catalog    *catalog.Catalog
 	cloud      *providertest.Cloud
@@ -133,6 +137,7 @@ func New(s settings) *world {
 	w.log.now = func() time.Time { return w.now }
 	w.checker = newChecker(w)
 	w.client = w.clientset()
+	w.judge = newJudge(w)
 	return w
 }
 
@@ -168,6 +173,8 @@ func (w *world) AddGroup(g groupSettings) error {
 	}
 	own := &group{id: g.ID, template: g.Template, register: g.Register, ready: g.Ready, timing: g.Timing}
 	w.groups[g.ID] = own
+	w.judge.groupIs(g.ID, false)
+	w.judge.look()
 	for _, in := range w.inventory(g.ID).Instances {
 		m := &machine{instance: in.ID, group: own, node: string(in.ID), providerID: in.ProviderID, zone: in.Zone}
 		w.machines[in.ID] = m
@@ -178,7 +185,10 @@ func (w *world) AddGroup(g groupSettings) error {
 }
 
 // AddPool adds limits that groups share, before the groups.
-func (w *world) AddPool(p provider.Pool) error { return w.cloud.AddPool(p) }
+func (w *world) AddPool(p provider.Pool) error {
+	w.judge.tell(check.Event{What: check.PoolIs, Pool: string(p.ID), Min: p.Min, Max: p.Max})
+	return w.cloud.AddPool(p)
+}
 
 // AddNode adds a node that no group has, ready from the start.
 func (w *world) AddNode(n *corev1.Node) {
@@ -209,7 +219,7 @@ func (w *world) Run(d time.Duration) error {
 	}
 	w.runUntil(w.now.Add(d))
 	w.log.flush()
-	return errors.Join(w.err, w.checker.breaches())
+	return errors.Join(w.err, w.checker.breaches(), w.judge.breaches())
 }
 
 // At does something at an instant from Start on.

@@ -8,7 +8,7 @@ import (
 // buyingRules are about growths. What a growth is for is the autoscaler's word: so many pods of a class.
 var buyingRules = []rule{
 	{"N6", "For one pod there are never two units in flight that were bought for it, unless the first failed, was " +
-		"given up, or arrived and did not help.", map[What]func(*Judge, *Event){Buys: once}},
+		"given up, or arrived and did not help.", map[What]func(*Judge, *Event){Buys: once, Decided: tempted}},
 	{"N7", "A growth that arrived and did not help its pods is not repeated for them within the brake's time.",
 		map[What]func(*Judge, *Event){Buys: helped}},
 	{"N15", "No tenant's object changes what is bought for others: each node that is bought is for some pod that waits.",
@@ -18,7 +18,7 @@ var buyingRules = []rule{
 // flies reports whether a unit may still arrive in time.
 func (j *Judge) flies(u *unit) bool {
 	t := &j.truth
-	if u.over || j.since(u.growth.at) > j.flags.ProvisionTime {
+	if u.over || j.since(u.growth.at) >= j.flags.ProvisionTime-rounding {
 		return false
 	}
 	m := t.machines[u.machine]
@@ -29,7 +29,17 @@ func (j *Judge) flies(u *unit) bool {
 	case m.ending || m.failed || m.had && n == nil:
 		return false
 	}
-	return n == nil || !n.differs
+	return n == nil || !n.differs && (n.ever || j.since(n.made) < j.flags.StartupTime-rounding)
+}
+
+// odd reports whether a node of a group is another than was promised: its units are not relied on then.
+func (t *truth) odd(group string) bool {
+	for _, n := range t.nodes {
+		if m := t.machineOf(n); m != nil && m.group == group && n.differs {
+			return true
+		}
+	}
+	return false
 }
 
 // claimed are the pods of a class that a growth's units in flight are for, rounded down.
@@ -46,6 +56,21 @@ func (j *Judge) claimed(o *growth, class string) int {
 	return o.claims[class] * flying / max(1, len(o.units))
 }
 
+// tempted counts the cycles in which pods wait that units in flight are for.
+func tempted(j *Judge, e *Event) {
+	for _, g := range j.truth.groups {
+		if j.truth.odd(g.id) {
+			continue
+		}
+		for _, o := range g.growths {
+			if slices.ContainsFunc(sorted(o.claims), func(class string) bool { return j.claimed(o, class) > 0 }) {
+				j.test(true, e, "", "")
+				return
+			}
+		}
+	}
+}
+
 // once compares what is claimed for a class with the pods of it that wait. Where something else may have
 // taken the room that was bought, pods of other classes that came later, all are counted together.
 func once(j *Judge, e *Event) {
@@ -53,6 +78,9 @@ func once(j *Judge, e *Event) {
 	before, since, voided := 0, j.now, false
 	claims, classes := 0, map[string]bool{e.Class: true}
 	for _, g := range t.groups {
+		if t.odd(g.id) {
+			continue
+		}
 		voided = voided || j.since(g.told) < j.flags.BackoffMost // its units may have been given up
 		for _, o := range g.growths {
 			if o.call == e.Call {
@@ -74,6 +102,9 @@ func once(j *Judge, e *Event) {
 	}
 	own, all := 0, 0
 	for _, p := range t.pods {
+		if n := t.nodes[p.node]; n != nil && !p.own && n.tainted != "" {
+			all++ // it is to leave its node, and may have the room that was bought
+		}
 		if p.node != "" || p.expendable || p.own {
 			continue
 		}
@@ -145,7 +176,11 @@ func helped(j *Judge, e *Event) {
 			p := t.pods[uid]
 			return p.class == e.Class && p.node == "" && p.refused && !p.coupled && p.made.Before(useless.changed)
 		})
-		if !waits || j.forgotten(useless.changed) {
+		// Machines of growths that are under way together cannot be told apart.
+		mixed := slices.ContainsFunc(g.growths, func(x *growth) bool {
+			return x.claims[e.Class] == 0 && x.at.Before(useless.made) && useless.made.Sub(x.at) < j.flags.ProvisionTime
+		})
+		if !waits || mixed || j.forgotten(useless.changed) {
 			continue
 		}
 		j.test(false, e, e.Group+" for "+e.Class, "%s grows, and its node %s of the same kind is ready since %s and empty, "+

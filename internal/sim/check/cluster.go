@@ -48,6 +48,9 @@ func (t *truth) applyCloud(e *Event) {
 			if m.unit = g.waits(); m.unit != nil {
 				m.unit.machine = m.id
 			}
+			if len(g.vacant) > 0 {
+				m.instead, g.vacant = g.vacant[0], g.vacant[1:]
+			}
 		}
 	default:
 		t.applyMachine(e)
@@ -67,9 +70,9 @@ func (t *truth) applyMachine(e *Event) {
 	}
 	switch e.What {
 	case MachineRuns:
-		m.ran = e.At
+		m.ran, m.failed = e.At, false
 	case MachineFailed:
-		m.failed = true
+		m.failed, m.again = true, e.Again
 		if !e.Again {
 			over()
 		}
@@ -78,7 +81,9 @@ func (t *truth) applyMachine(e *Event) {
 		}
 	case MachineEnds:
 		m.ending, m.by = true, e.Call
-		over()
+		if e.Call != "" {
+			over()
+		}
 		if e.Call == "" {
 			t.stirred = e.At
 			break
@@ -87,7 +92,14 @@ func (t *truth) applyMachine(e *Event) {
 			w.took = true
 		}
 	case MachineGone:
-		over()
+		if g != nil && m.by == "" {
+			g.vacant = append(g.vacant, m.made)
+		}
+		if u := m.unit; u != nil && m.by == "" && u.ready.IsZero() {
+			u.machine, u.over = "", m.failed && !m.ending // the cloud may put another one in its place
+		} else {
+			over()
+		}
 		delete(t.machines, m.id)
 		if !m.ending {
 			t.stirred = e.At
@@ -110,6 +122,9 @@ func (g *group) waits() *unit {
 // retarget lets a target go up, by a growth, or down, by units that have no machine, the newest first.
 func (t *truth) retarget(g *group, e *Event) {
 	more := e.N - g.target
+	if e.Call == "" && more < 0 {
+		g.vacant = nil
+	}
 	g.target = e.N
 	if w := t.writes[e.Call]; w != nil {
 		w.took = true
@@ -162,9 +177,13 @@ func (t *truth) applyNode(e *Event) {
 	case NodeReady, NodeUnready:
 		n.ready, n.changed = e.What == NodeReady, e.At
 		n.ever = n.ever || n.ready
+		if m != nil && n.ready {
+			if g := t.groups[m.group]; g != nil && m.made.After(g.failures.last) {
+				g.failures = failures{} // it makes machines again
+			}
+		}
 		if n.ready && m != nil && m.unit != nil && m.unit.ready.IsZero() {
 			m.unit.over, m.unit.ready, m.unit.node = true, e.At, n.name
-			t.groups[m.group].succeeded(m.unit)
 		}
 	case NodeEnd:
 		if m != nil {
@@ -186,13 +205,6 @@ func (t *truth) applyNode(e *Event) {
 		}
 	case Uncordoned:
 		n.cordoned, n.withheld = "", false
-	}
-}
-
-// succeeded ends a group's backoff, where a growth from after its last failure works.
-func (g *group) succeeded(u *unit) {
-	if g != nil && u.growth.at.After(g.failures.last) {
-		g.failures = failures{}
 	}
 }
 

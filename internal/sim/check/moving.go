@@ -10,7 +10,7 @@ var movingRules = []rule{
 	{"N8", "A node that was bought is not drained or removed for being unneeded within its boot time and " +
 		"--scale-down-unneeded-time.", map[What]func(*Judge, *Event){Tainted: lasting}},
 	{"N9", "No eviction goes beyond a budget, and no pod of a service without one is its last ready one, taken by us " +
-		"while the successor of another has no node.", map[What]func(*Judge, *Event){PodEnds: served}},
+		"while the successor of one from another node has no node.", map[What]func(*Judge, *Event){PodEnds: served}},
 	{"N10", "A pod that we evicted waits no longer than its controller and the drain's end need, and is evicted by us " +
 		"at most twice within 2 x --scale-down-unneeded-time.", map[What]func(*Judge, *Event){PodEnds: seldom, Sees: housed}},
 	{"N11", "No taint or cordon of ours stays on a node without an open removal.",
@@ -65,7 +65,12 @@ func served(j *Judge, e *Event) {
 	if covered || w == nil || !w.kept || w.want < 2 || !t.ready(p) {
 		return
 	}
-	left, lacking := 0, len(w.owed)
+	left, lacking := 0, 0
+	for _, o := range w.owed {
+		if o.node != p.node {
+			lacking++ // pods of one node leave together
+		}
+	}
 	for _, o := range t.pods {
 		if o.workload != p.workload || o == p {
 			continue
@@ -73,7 +78,7 @@ func served(j *Judge, e *Event) {
 		if t.ready(o) {
 			left++
 		}
-		if o.from != nil && o.node == "" {
+		if o.from != nil && o.node == "" && o.from.node != p.node {
 			lacking++
 		}
 	}

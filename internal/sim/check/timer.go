@@ -1,6 +1,9 @@
 package check
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // timerRules are the lower ends of the timers: what must not be earlier. The upper ends are A1, A3 and
 // A4, at rest, since before it many things may rightly hold a timer.
@@ -19,7 +22,7 @@ var timerRules = []rule{
 		"--max-node-provision-time, unless the cloud could not make it.",
 		map[What]func(*Judge, *Event){MachineEnds: provisioned, TargetIs: takenBack}},
 	{"T-backoff", "A group whose growth failed rests for 5 minutes, then for twice as long each time, up to 30.",
-		map[What]func(*Judge, *Event){Asks: backedOff, Answered: growthFailed, MachineFailed: growthFailed}},
+		map[What]func(*Judge, *Event){Asks: backedOff, Answered: growthRefused, ReadEnds: growthFailed}},
 	{"T-grace", "No machine is ended before the pods that we evicted from it have ended, or had their time to.",
 		map[What]func(*Judge, *Event){MachineEnds: graced}},
 }
@@ -65,7 +68,11 @@ func after(j *Judge, e *Event, last map[string]time.Time, delay time.Duration, w
 	if j.flags.DelayTypeLocal {
 		where = j.truth.machineOf(n).group
 	}
-	if at := last[where]; !at.IsZero() && !j.forgotten(at) {
+	at := last[where]
+	if w := j.truth.writes[e.Call]; w != nil && !at.Before(w.began) {
+		return // it was not known when this was asked for
+	}
+	if !at.IsZero() && !j.forgotten(at) {
 		j.test(j.since(at) >= delay-rounding, e, e.Node, "%s was at %s", what, j.stamp(at))
 	}
 }
@@ -89,8 +96,11 @@ func provisioned(j *Judge, e *Event) {
 		return
 	}
 	since := m.made
-	if m.unit != nil && m.unit.growth.at.Before(since) {
-		since = m.unit.growth.at
+	if m.unit != nil {
+		since = minTime(since, m.unit.growth.at)
+	}
+	if !m.instead.IsZero() {
+		since = minTime(since, m.instead)
 	}
 	if since.Equal(j.flags.Start) && !m.had {
 		return // its age is unknown
@@ -126,19 +136,35 @@ func takenBack(j *Judge, e *Event) {
 	j.test(back <= late || open == 0, e, e.Group, "%d are taken back, and of %d requests %d are late", back, open, late)
 }
 
-// growthFailed learns of failures; backedOff holds growths against them.
-func growthFailed(j *Judge, e *Event) {
-	t := &j.truth
-	group := e.Group
-	if e.What == Answered {
-		w := t.writes[e.Call]
-		if w == nil || w.Verb != Grow || e.Answer != Refused {
-			return
-		}
-		group = w.Group
+// growthRefused and growthFailed learn of failures; backedOff holds growths against them.
+func growthRefused(j *Judge, e *Event) {
+	if w := j.truth.writes[e.Call]; w != nil && w.Verb == Grow && e.Answer == Refused {
+		j.fails(w.Group, e.Call)
 	}
-	g := t.groups[group]
-	if g == nil || e.Again {
+}
+
+// growthFailed: what the cloud could not make is known with the next read, if it is so still.
+func growthFailed(j *Judge, e *Event) {
+	for _, g := range j.truth.groups {
+		if g.lacked++; !slices.Contains(e.Missing, g.id) {
+			g.lacked = 0
+		}
+		if g.lacked >= 3 {
+			g.failures = failures{} // it is believed to be gone, with all that was known of it
+		}
+	}
+	for _, id := range sorted(j.truth.machines) {
+		m := j.truth.machines[id]
+		if m.failed && !m.again && !m.counted && !m.ending && !slices.Contains(e.Missing, m.group) {
+			m.counted = true
+			j.fails(m.group, id)
+		}
+	}
+}
+
+func (j *Judge) fails(id, cause string) {
+	g := j.truth.groups[id]
+	if g == nil {
 		return
 	}
 	f := &g.failures
@@ -149,13 +175,12 @@ func growthFailed(j *Judge, e *Event) {
 	case !resting:
 		f.length = min(2*f.length, j.flags.BackoffMost)
 	}
-	f.last, f.cause = j.now, string(e.What)+" "+e.Machine+e.Call
+	f.last, f.cause = j.now, cause
 	if !resting {
 		f.until = j.now.Add(f.length)
 	}
 }
 
-// backedOff: what the cloud could not make is known by the next read.
 func backedOff(j *Judge, e *Event) {
 	t := &j.truth
 	g := t.groups[e.Group]

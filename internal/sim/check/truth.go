@@ -48,7 +48,9 @@ type group struct {
 	version        int // counts changes of what its machines are
 	growths        []*growth
 	// wrote is the end of the last write of ours, zero while one is under way.
-	told     time.Time // when the cloud last said that its machines do not come
+	vacant   []time.Time // when machines were made that went without our asking
+	lacked   int         // how many answers in a row lacked it
+	told     time.Time   // when the cloud last said that its machines do not come
 	failures failures
 }
 
@@ -82,7 +84,9 @@ type machine struct {
 	id, group      string
 	made, ran      time.Time
 	failed, ending bool
-	by             string // the call that ended it
+	again, counted bool      // the cloud tries again to make it; its failure was told
+	instead        time.Time // when that was made in whose place the cloud put it
+	by             string    // the call that ended it
 	unit           *unit
 	node           string // the object that stands for it now
 	had            bool   // it had a node once

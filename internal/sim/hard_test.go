@@ -1,0 +1,234 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
+)
+
+// rare is a matter that ordinary random worlds meet too seldom to show anything.
+type rare struct {
+	name string
+	draw func(d drawn, h *hard)
+}
+
+// hard is a world that is drawn for one rare matter, and a second one beside it.
+type hard struct {
+	strings.Builder
+	groups, workloads []string
+	minutes           int
+	flags             map[string]string
+}
+
+func (h *hard) line(format string, args ...any) { fmt.Fprintf(h, format+"\n", args...) }
+
+// fault draws when a fault begins, and lets it last.
+func (h *hard) fault(d drawn, lasts int, format string, args ...any) {
+	h.line("fault %s from=%dm for=%dm", fmt.Sprintf(format, args...), d.in(2, max(3, h.minutes-lasts)), lasts)
+}
+
+func (h *hard) where(d drawn) string {
+	if d.once(3) {
+		return ""
+	}
+	return " group=" + d.of(h.groups...)
+}
+
+// waves lets workloads come and go, so that there is something to buy and to remove all the time.
+func (h *hard) waves(d drawn, most int) {
+	for at := d.in(2, 5); at < h.minutes; at += d.in(3, 9) {
+		h.line("at %dm workload %s count=%d", at, d.of(h.workloads...), max(0, d.in(-most, most)))
+	}
+}
+
+var rares = []rare{
+	{"small stock that flips", func(d drawn, h *hard) {
+		for range d.in(2, 4) {
+			h.fault(d, d.in(3, 20), "stock=%d%s", d.in(0, 3), h.where(d))
+		}
+	}},
+	{"failed creates", func(d drawn, h *hard) {
+		h.fault(d, d.in(10, 40), "boots=error n=%d error=%s group=%s", d.in(1, 6), d.of("NoCapacity",
+			"Quota"), d.of(h.groups...))
+		h.fault(d, d.in(10, 40), "calls=refuse call=Grow error=%s%s share=0.%d", d.of("NoCapacity", "Quota",
+			"Denied"), h.where(d),
+			d.in(4, 9))
+	}},
+	{"machines that never register", func(d drawn, h *hard) {
+		h.fault(d, d.in(20, 50), "boots=never-register%s share=0.%d", h.where(d), d.in(3, 9))
+		h.line("fault clock=skewed skew=%s%dm from=0s for=%dm", d.of("", "-"), d.in(5, 59), h.minutes)
+	}},
+	{"nodes cut off for long", func(d drawn, h *hard) {
+		h.fault(d, d.in(8, 40), "nodes=unready%s share=0.%d", h.where(d), d.in(1, 9))
+		h.fault(d, d.in(8, 40), "boots=never-ready%s share=0.%d", h.where(d), d.in(3, 9))
+	}},
+	{"nodes that are lost", func(d drawn, h *hard) {
+		h.fault(d, 1, "nodes=lost share=0.%d", d.in(2, 9))
+		h.fault(d, d.in(5, 15), "nodes=unready share=0.9")
+	}},
+	{"ids that drift", func(d drawn, h *hard) {
+		h.fault(d, d.in(15, 40), "boots=drift%s share=0.%d", h.where(d), d.in(3, 9))
+		h.fault(d, d.in(5, 40), "reads=drift%s share=0.%d", h.where(d), d.in(5, 9))
+	}},
+	{"answers of old", func(d drawn, h *hard) {
+		h.fault(d, d.in(6, 20), "reads=stale")
+		h.fault(d, d.in(2, 8), "reads=%s share=0.%d", d.of("error", "hang", "missing", "unreadable"), d.in(3, 9))
+	}},
+	{"unknown ends", func(d drawn, h *hard) {
+		for range d.in(1, 3) {
+			h.fault(d, d.in(10, 40), "calls=%s call=%s share=0.%d", d.of("lose", "hang"), d.of("Grow", "Grow", "Remove",
+				"Cancel"),
+				d.in(3, 9))
+		}
+	}},
+	{"removals that are refused", func(d drawn, h *hard) {
+		h.fault(d, d.in(20, 40), "calls=refuse call=Remove error=%s share=0.%d", d.of("Denied", "BadConfig"), d.in(4, 9))
+		h.fault(d, d.in(10, 40), "calls=refuse call=%s error=%s share=0.%d", d.of("Remove", "Evict", "Taint"),
+			d.of("Transient", "Conflict"), d.in(3, 9))
+	}},
+	{"restarts between two halves of a write", func(d drawn, h *hard) {
+		for range d.in(2, 6) {
+			h.line("at %s crash calls=%d of=%s", d.minutes(1, h.minutes-1), d.in(1, 3),
+				d.of("Grow", "Grow", "Remove", "Taint", "Cordon", "Evict"))
+		}
+	}},
+	{"limits that bind", func(d drawn, h *hard) {
+		h.flags["max-nodes-total"] = fmt.Sprint(d.in(5, 14))
+		for range d.in(1, 3) {
+			least := d.in(0, 3)
+			h.line("at %s limits %s min=%d max=%d", d.minutes(1, h.minutes-1), d.of(h.groups...), least, least+d.in(0, 4))
+		}
+	}},
+	{"pods that couple", func(d drawn, h *hard) {
+		h.line("workload pair count=%d cpu=700m memory=1Gi %s", d.in(2, 6), d.of("apart=host", "spread=zone",
+			"together=zone"))
+		h.line("budget pair max=%d", d.in(0, 2))
+		h.workloads = append(h.workloads, "pair")
+	}},
+	{"nodes that come up different", func(d drawn, h *hard) {
+		h.fault(d, d.in(20, 50), "boots=%s%s share=0.%d", d.of("less-cpu", "lost-label",
+			"extra-taint"), h.where(d), d.in(5, 9))
+	}},
+	{"targets that people move", func(d drawn, h *hard) {
+		for range d.in(1, 4) {
+			h.line("at %s target %s %d", d.minutes(1, h.minutes-1), d.of(h.groups...), d.in(0, 8))
+		}
+	}},
+}
+
+// drawHard draws a small world with short timers and two rare matters in it.
+func drawHard(seed uint64) (text string, lasts time.Duration) {
+	d := drawn{rand.New(rand.NewPCG(seed, 4000))}
+	h := &hard{minutes: d.in(50, 100)}
+	h.flags = map[string]string{
+		"scale-down-unneeded-time": d.minutes(2, 10), "scale-down-unready-time": d.minutes(4, 12),
+		"scale-down-delay-after-add": d.minutes(1, 8), "max-node-provision-time": d.minutes(4, 12),
+		"max-node-startup-time": d.minutes(4, 12), "scale-down-delay-after-failure": d.minutes(1, 5),
+		"expander": fmt.Sprint(d.expander()),
+		"scale-down-utilization-threshold": fmt.Sprintf("0.%d",
+			d.in(5, 9)), "max-drain-parallelism": fmt.Sprint(d.in(1, 4)),
+	}
+	if d.once(3) {
+		h.flags["scale-down-delay-after-delete"] = d.minutes(1, 4)
+	}
+	if d.once(3) {
+		h.flags["scale-down-delay-type-local"] = "true"
+	}
+	for i := range d.in(2, 4) {
+		id := fmt.Sprintf("g%d", i)
+		h.groups = append(h.groups, id)
+		cpu, least, target := 2<<d.in(0, 2), d.in(0, 1), max(0, d.in(-1, 3))
+		h.line("group %s min=%d max=%d target=%d cpu=%d memory=%dGi zone=%s find=%ds boot=%ds end=%ds spread=0.%d%s",
+			id, least,
+			max(target, least)+d.in(2, 10), target, cpu, 4*cpu, d.of("a", "b", "c"), d.in(0, 20), d.in(5, 120), d.in(0, 90),
+			d.in(0, 9), d.of("", "", "", " kills-to-lower", " keeps-requests tells-stock-out"))
+	}
+	for _, name := range []string{"web", "api", "batch"}[:d.in(2, 3)] {
+		h.workloads = append(h.workloads, name)
+		h.line("workload %s count=%d cpu=%s memory=1Gi%s", name, d.in(2, 12), d.of("300m", "700m", "1500m"),
+			d.of("", "", " controller=StatefulSet", " grace=90s stop=1s..90s"))
+		if d.once(3) {
+			h.line("budget %s max=%d", name, d.in(1, 3))
+		}
+	}
+	first, second := rares[seed%uint64(len(rares))], rares[(seed+1+uint64(d.IntN(len(rares)-1)))%uint64(len(rares))]
+	first.draw(d, h)
+	second.draw(d, h)
+	if d.once(3) {
+		h.line("at %s crash for=%ds", d.minutes(1, h.minutes-1), d.in(1, 300))
+	}
+	h.waves(d, 30)
+	flags := ""
+	for _, name := range sortedKeys(h.flags) {
+		flags += " --" + name + "=" + h.flags[name]
+	}
+	return fmt.Sprintf("# %s, and %s\nseed %d\nflags%s\n%s", first.name, second.name, seed, flags, h.String()),
+		time.Duration(h.minutes) * time.Minute
+}
+
+var (
+	hardSeed = flag.Uint64("sim.hard", 0, "play only the hard world with this seed, and print its script and timeline")
+	hardUpTo = flag.Uint64("sim.hards", 60, "play the hard worlds with the seeds from 1 to this")
+)
+
+// TestHardWorlds plays worlds that are drawn for matters which random worlds meet seldom: small stock,
+// limits that bind, restarts between the halves of a write. A failing one is played again by
+//
+//	go test ./internal/sim -run HardWorlds -sim.hard=N
+func TestHardWorlds(t *testing.T) {
+	if *hardSeed != 0 {
+		if _, err := playRandom(t, *hardSeed, true, drawHard); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Run("worlds", func(t *testing.T) {
+		for seed := uint64(1); seed <= *hardUpTo; seed++ {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				if _, err := playRandom(t, seed, false, drawHard); err != nil {
+					t.Errorf("%v\nplay it again: go test ./internal/sim -run HardWorlds -sim.hard=%d", err, seed)
+				}
+			})
+		}
+	})
+	for _, c := range tested.counts() {
+		t.Logf("%-12s %6d times: %s", c.Rule, c.Times, c.Sentence)
+		if c.Times == 0 && *hardUpTo >= 50 {
+			t.Errorf("%s was never put to the test: draw worlds that may break it", c.Rule)
+		}
+	}
+}
+
+// tally is how often each rule was put to the test in the worlds that were played.
+type tally struct {
+	sync.Mutex
+	sums []check.Count
+}
+
+var tested tally
+
+func (y *tally) add(counts []check.Count) {
+	y.Lock()
+	defer y.Unlock()
+	if y.sums == nil {
+		y.sums = counts
+		return
+	}
+	for i := range counts {
+		y.sums[i].Times += counts[i].Times
+	}
+}
+
+func (y *tally) counts() []check.Count {
+	y.Lock()
+	defer y.Unlock()
+	return slices.Clone(y.sums)
+}

@@ -1,0 +1,357 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// judge tells package check what is true, where it becomes so.
+type judge struct {
+	*check.Judge
+	w *world
+	// causes are the writes to the cloud that take effect, by machine; "" is for a target.
+	causes map[provider.InstanceID]string
+	// evicts is the eviction that takes effect; writes are the last of ours, by verb and node.
+	evicts string
+	writes map[string]string
+	// told is the cloud as the judge knows it; classes names the contents of pods.
+	told    map[provider.GroupID]provider.Group
+	classes map[string]string
+	leaders int
+	// expendable: pods of a lower priority do not count.
+	expendable int
+}
+
+func newJudge(w *world) judge {
+	flags, err := check.ParseFlags(w.settings.Flags)
+	w.wrong(err)
+	flags.Start = start
+	j := judge{w: w, causes: map[provider.InstanceID]string{}, writes: map[string]string{},
+		told: map[provider.GroupID]provider.Group{}, classes: map[string]string{}, expendable: flags.ExpendableBelow}
+	j.Judge = check.New(flags, j.saw)
+	return j
+}
+
+// breaches are what was broken until now.
+func (j *judge) breaches() error {
+	var errs []error
+	for _, b := range j.Broken() {
+		errs = append(errs, fmt.Errorf("%s  %s", stamp(b.At), b))
+	}
+	return errors.Join(errs...)
+}
+
+func (j *judge) tell(e check.Event) {
+	e.At = j.w.now
+	j.Observe(e)
+}
+
+// groupIs tells of a group's limits and machines, which are others than before if it differs.
+func (j *judge) groupIs(id provider.GroupID, differs bool) {
+	g := j.w.inventory(id)
+	capacity := g.Template.Node.Status.Capacity
+	j.tell(check.Event{What: check.GroupIs, Group: string(id), Pool: string(g.Pool), Min: g.Min, Max: g.Max, N: g.Target,
+		CPU: capacity.Cpu().MilliValue(), Memory: capacity.Memory().Value(), Varies: len(g.Template.Places) > 0,
+		Whole: g.CloudChooses, Differs: differs})
+	if _, known := j.told[id]; !known {
+		j.told[id] = provider.Group{ID: id, Target: g.Target}
+	}
+}
+
+// look tells what has changed in the cloud since the last look.
+func (j *judge) look() {
+	there := map[provider.GroupID]bool{}
+	for _, g := range j.w.cloud.Truth().Groups {
+		there[g.ID] = true
+		if was, known := j.told[g.ID]; known {
+			j.group(was, g)
+			j.told[g.ID] = g
+		}
+	}
+	for _, id := range sortedKeys(j.told) {
+		if !there[id] {
+			delete(j.told, id)
+			j.tell(check.Event{What: check.GroupEnd, Group: string(id)})
+		}
+	}
+	clear(j.causes)
+}
+
+func (j *judge) group(was, g provider.Group) {
+	before := map[provider.InstanceID]provider.Instance{}
+	for _, in := range was.Instances {
+		before[in.ID] = in
+	}
+	machine := func(what check.What, id provider.InstanceID, call string) {
+		j.tell(check.Event{What: what, Machine: string(id), Group: string(g.ID), Call: call})
+	}
+	for _, in := range g.Instances {
+		if old, known := before[in.ID]; known && in.State == provider.Deleting && old.State != provider.Deleting {
+			machine(check.MachineEnds, in.ID, j.causes[in.ID])
+		}
+		delete(before, in.ID)
+	}
+	for _, id := range sortedKeys(before) {
+		if call := j.causes[id]; call != "" && before[id].State != provider.Deleting {
+			machine(check.MachineEnds, id, call)
+		}
+		machine(check.MachineGone, id, "")
+	}
+	if g.Target != was.Target {
+		j.tell(check.Event{What: check.TargetIs, Group: string(g.ID), N: g.Target, Call: j.causes[""]})
+	}
+	for _, in := range g.Instances {
+		i := slices.IndexFunc(was.Instances, func(o provider.Instance) bool { return o.ID == in.ID })
+		if i < 0 {
+			machine(check.MachineMade, in.ID, "")
+		}
+		if in.State == provider.Running && (i < 0 || was.Instances[i].State != provider.Running) {
+			machine(check.MachineRuns, in.ID, "")
+		}
+		if in.Err != nil && (i < 0 || was.Instances[i].Err == nil) {
+			j.tell(check.Event{What: check.MachineFailed, Machine: string(in.ID), Group: string(g.ID), Again: in.Retry > 0})
+		}
+	}
+	if slices.ContainsFunc(g.Holds, func(h provider.Hold) bool { return h.Stalled || h.Op == provider.OpGrow }) {
+		j.tell(check.Event{What: check.StockOut, Group: string(g.ID)})
+	}
+}
+
+// node tells what a write to a node changed.
+func (j *judge) node(old, n *corev1.Node) {
+	fact := func(what check.What, call string) {
+		j.tell(check.Event{What: what, Node: n.Name, Call: call})
+	}
+	if old == nil || old.UID != n.UID {
+		e := check.Event{What: check.NodeIs, Node: n.Name, CPU: n.Status.Allocatable.Cpu().MilliValue(),
+			Memory: n.Status.Allocatable.Memory().Value()}
+		for _, m := range j.w.machines {
+			if m.node == n.Name {
+				e.Machine, e.Differs = string(m.instance), differs(m.group.template.Node, n)
+			}
+		}
+		j.tell(e)
+		old = &corev1.Node{}
+	}
+	if ready := model.NodeReady(n); ready != model.NodeReady(old) {
+		what := check.NodeUnready
+		if ready {
+			what = check.NodeReady
+		}
+		fact(what, "")
+	}
+	last := func(verb model.Verb) string { return j.writes[string(verb)+"/"+n.Name] }
+	switch is, was := model.HasTaint(n, model.TaintToBeDeleted), model.HasTaint(old, model.TaintToBeDeleted); {
+	case is && !was:
+		fact(check.Tainted, last(model.Taint))
+	case was && !is:
+		fact(check.Untainted, last(model.Untaint))
+	}
+	switch is, was := n.Spec.Unschedulable, old.Spec.Unschedulable; {
+	case is && !was && n.Annotations[model.AnnotationRemoval] == model.RemovalCordoned:
+		fact(check.Cordoned, last(model.Cordon))
+	case is && !was:
+		fact(check.Cordoned, "")
+	case was && !is:
+		fact(check.Uncordoned, "")
+	}
+}
+
+// differs reports whether a node is not what its group says.
+func differs(like, n *corev1.Node) bool {
+	for key, value := range like.Labels {
+		if n.Labels[key] != value && key != corev1.LabelHostname && key != corev1.LabelTopologyZone {
+			return true
+		}
+	}
+	_, zone := like.Labels[corev1.LabelTopologyZone]
+	_, has := n.Labels[corev1.LabelTopologyZone]
+	foreign := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable &&
+			!slices.ContainsFunc(like.Spec.Taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
+	})
+	return foreign || zone && !has || like.Status.Allocatable.Cpu().Cmp(*n.Status.Allocatable.Cpu()) != 0
+}
+
+// class names the content of a pod by the workload in which it was first seen.
+func (j *judge) class(spec *model.Spec, of string) string {
+	name, known := j.classes[spec.Key]
+	if !known {
+		name = cmp.Or(of, fmt.Sprint("class-", len(j.classes)))
+		j.classes[spec.Key] = name
+	}
+	return name
+}
+
+// pod tells what a write to a pod changed.
+func (j *judge) pod(was, s seat) {
+	uid := string(s.pod.UID)
+	if was.pod.UID != s.pod.UID {
+		spec := j.w.catalog.Contents().Specs[s.pod.Spec]
+		like := &spec.Pod.Spec
+		e := check.Event{What: check.PodIs, Pod: uid, Workload: s.of, Class: j.class(spec, s.of),
+			CPU: spec.Requests.MilliCPU, Memory: spec.Requests.Memory, Picky: len(like.NodeSelector) > 0,
+			Own: s.pod.Flags&(model.FromDaemonSet|model.Mirror) != 0, Expendable: int(spec.Priority) < j.expendable,
+			Coupled: len(like.TopologySpreadConstraints) > 0 || like.Affinity != nil}
+		j.tell(e)
+		was = seat{}
+	}
+	if s.pod.Flags&model.Refused != 0 && was.pod.Flags&model.Refused == 0 {
+		j.tell(check.Event{What: check.PodRefused, Pod: uid})
+	}
+	if s.node != "" && was.node == "" {
+		j.tell(check.Event{What: check.PodBound, Pod: uid, Node: s.node})
+	}
+	if s.pod.Flags&model.Terminating != 0 && was.pod.Flags&model.Terminating == 0 {
+		j.tell(check.Event{What: check.PodEnds, Pod: uid, Call: j.evicts, When: time.Unix(s.pod.Ends, 0)})
+	}
+}
+
+func (j *judge) podGone(s seat) {
+	if s.pod.Flags&model.Terminating == 0 && j.evicts != "" {
+		j.tell(check.Event{What: check.PodEnds, Pod: string(s.pod.UID), Call: j.evicts, When: j.w.now})
+	}
+	j.tell(check.Event{What: check.PodEnd, Pod: string(s.pod.UID)})
+}
+
+// budgets tells how many pods each budget wants ready.
+func (j *judge) budgets() {
+	for _, b := range j.w.sortedBudgets("") {
+		wanted, _ := j.w.wanted(b)
+		e := check.Event{What: check.BudgetIs, Name: b.id.namespace + "/" + b.id.name, Min: wanted}
+		for _, wl := range j.w.sortedWorkloads() {
+			if j.w.covers(b, seat{id: podName{namespace: wl.namespace}, pod: wl.like, of: wl.name}) {
+				e.Workloads = append(e.Workloads, wl.name)
+			}
+		}
+		j.tell(e)
+	}
+}
+
+// read tells of a read of the cloud that was answered.
+func (j *judge) read(answer provider.Inventory) {
+	e := check.Event{What: check.ReadEnds, When: answer.AsOf}
+	for _, id := range sortedKeys(j.told) {
+		i := slices.IndexFunc(answer.Groups, func(g provider.Group) bool { return g.ID == id })
+		if i < 0 || answer.Groups[i].Err != nil {
+			e.Missing = append(e.Missing, string(id))
+		}
+	}
+	j.tell(e)
+}
+
+// process is the name of the process that leads.
+func (j *judge) process() string { return fmt.Sprintf("p%d", j.leaders) }
+
+// judged is a leader as the loop's actor, with the judge beside it.
+type judged struct {
+	*leader
+	process string
+}
+
+// Start tells what is asked for, and lets the leader begin it.
+func (l judged) Start(ctx context.Context, calls []model.Call) {
+	j := &l.w.judge
+	for _, c := range calls {
+		if l.may() != nil {
+			break // it knows that another one may lead, and begins none
+		}
+		j.writes[string(c.Verb)+"/"+c.Node] = c.ID
+		j.tell(check.Event{What: check.Asks, Call: c.ID, Verb: string(c.Verb), Group: string(c.Group),
+			Machine: string(c.Instance), Node: c.Node, Pod: string(c.PodUID), From: c.From, To: c.To, Process: l.process})
+	}
+	l.leader.Start(ctx, calls)
+}
+
+// Collect tells how writes have ended.
+func (l judged) Collect() []model.Outcome {
+	ends := l.leader.Collect()
+	for i := range ends {
+		out := &ends[i]
+		e := check.Event{What: check.Answered, Call: out.Call.ID, When: out.Ended, Answer: check.Done}
+		switch out.Answer() {
+		case model.AnswerUnknown:
+			e.Answer = check.Unknown
+		case model.AnswerNotBegun:
+			e.Answer = check.NotBegun
+		case model.AnswerBusy, model.AnswerConflict:
+			e.Answer = check.Busy
+		case model.AnswerRefused:
+			e.Answer = check.Refused
+			if out.Err.Kind == provider.Limit {
+				e.Answer = check.Busy // a pool's maximum says nothing of the group
+			}
+		}
+		l.w.judge.tell(e)
+	}
+	return ends
+}
+
+// cycle tells what a cycle says that it decided.
+func (j *judge) cycle(c model.Cycle) {
+	if !c.Decided {
+		return
+	}
+	j.tell(check.Event{What: check.Decided, N: c.Plan.Work.Steps, Halted: c.Snapshot.Unhealthy != nil})
+	for _, g := range c.Plan.Grow {
+		i := slices.IndexFunc(c.Plan.Calls, func(o model.Call) bool { return o.Verb == model.Grow && o.Group == g.Group })
+		if i < 0 {
+			continue
+		}
+		for _, b := range g.Pods {
+			j.tell(check.Event{What: check.Buys, Call: c.Plan.Calls[i].ID, Group: string(g.Group), N: b.Count,
+				Class: j.class(c.Snapshot.Classes[b.Class].Spec, "")})
+		}
+	}
+}
+
+// saw is what the last cycle knew of the subject of an event.
+func (j *judge) saw(e check.Event) string {
+	s := j.w.checker.last.Snapshot
+	if s == nil {
+		return "nothing yet"
+	}
+	said := []string{fmt.Sprintf("at %s, with the cloud as of %s", stamp(s.Now), stamp(s.AsOf))}
+	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Name != "" && (n.Name == e.Node || string(n.Instance) == e.Machine) {
+			say("node %s is %s with %d pods", n.Name, cmp.Or(string(n.State), "coming"), n.Occupants)
+			if d := n.Standing.Drain; d != nil {
+				say("its removal is %s since %s", d.Stage, stamp(d.Since))
+			}
+		}
+	}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if e.Group != string(g.ID) {
+			continue
+		}
+		say("group %s has a target of %d, %d are expected, %d missing, %d given up, %d asks", g.ID, g.Target, g.Expected,
+			g.Missing, g.GivenUp(), len(g.Asks))
+		for _, r := range g.Rests {
+			say("it rests until %s: %s", stamp(r.Until), r.Message)
+		}
+	}
+	for q := range s.Pending {
+		if j.class(s.Classes[s.Pending[q].Class].Spec, "") == e.Class {
+			say("%d pods of %s wait", len(s.Pending[q].Pods), e.Class)
+		}
+	}
+	for _, c := range j.w.checker.last.Plan.Calls {
+		if c.ID == e.Call {
+			say("the call is because %s", c.Why)
+		}
+	}
+	return strings.Join(said, "; ")
+}
