@@ -118,8 +118,8 @@ func TestDumpOfFiles(t *testing.T) {
 	}
 }
 
-// TestDumpLive: the cluster is read once, with the memory; what may not be read is told, and nothing is
-// written.
+// TestDumpLive: the cluster is read once, in pages, with the memory; what may not be read is told, and nothing
+// is written.
 func TestDumpLive(t *testing.T) {
 	memory, _, err := status.EncodeMemory(model.Memory{Unneeded: map[string]time.Time{"n1": time.Now()}})
 	if err != nil {
@@ -127,10 +127,15 @@ func TestDumpLive(t *testing.T) {
 	}
 	left := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}
 	status.Put(&left, "autoscalerStatus: Running\n", status.Stamp(time.Now()), memory)
+	pods := func(name, next string) corev1.PodList {
+		return corev1.PodList{ListMeta: metav1.ListMeta{Continue: next},
+			Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}}}
+	}
 	answers := map[string]any{
 		"/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status": left,
 		"/api/v1/nodes":      corev1.NodeList{Items: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}}},
-		"/api/v1/pods":       corev1.PodList{Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p1"}}}},
+		"/api/v1/pods":       pods("p1", "more"),
+		"/api/v1/pods?more":  pods("p2", ""),
 		"/api/v1/namespaces": corev1.NamespaceList{},
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -138,7 +143,11 @@ func TestDumpLive(t *testing.T) {
 			t.Errorf("%s %s", r.Method, r.URL)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		answer, ok := answers[r.URL.Path]
+		path := r.URL.Path
+		if next := r.URL.Query().Get("continue"); next != "" {
+			path += "?" + next
+		}
+		answer, ok := answers[path]
 		if !ok {
 			w.WriteHeader(http.StatusForbidden)
 			answer = metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure",
@@ -161,7 +170,7 @@ func TestDumpLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Objects) != 2 || len(c.Memory.Unneeded) != 1 || c.Version != version || c.Unread["daemonsets"] == "" {
+	if len(c.Objects) != 3 || len(c.Memory.Unneeded) != 1 || c.Version != version || c.Unread["daemonsets"] == "" {
 		t.Errorf("objects %v, memory %+v, version %q, unread %v", c.Objects, c.Memory, c.Version, c.Unread)
 	}
 	if fmt.Sprint(c.Listed) != "[pods nodes namespaces]" {
