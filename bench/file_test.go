@@ -17,15 +17,19 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
-// BenchmarkFile is from a file to the plan: 5,000 nodes with 30 pods each and 10,000 that wait.
+// BenchmarkFile is from a dump to the plan: so many nodes with 30 pods each, and twice as many pods that wait.
 func BenchmarkFile(b *testing.B) {
 	for _, bm := range []struct {
-		name string
-		form clusterfile.Form
-	}{{"dump.json", clusterfile.JSON}, {"dump.yaml", clusterfile.YAML}} {
+		name  string
+		form  clusterfile.Form
+		nodes int
+	}{
+		{"JSON1000", clusterfile.JSON, 1000}, {"JSON5000", clusterfile.JSON, 5000},
+		{"YAML1000", clusterfile.YAML, 1000}, {"YAML5000", clusterfile.YAML, 5000},
+	} {
 		b.Run(bm.name, func(b *testing.B) {
 			file := filepath.Join(b.TempDir(), bm.name)
-			size := writeFile(b, file, bm.form)
+			size := writeFile(b, file, bm.form, bm.nodes)
 			runtime.GC()
 			debug.FreeOSMemory()
 			peak := watchHeap(b.Context())
@@ -53,8 +57,12 @@ func BenchmarkFile(b *testing.B) {
 }
 
 // writeFile writes that cluster, and gives the file's length.
-func writeFile(b *testing.B, name string, form clusterfile.Form) int64 {
-	c := u4(0, 0)
+func writeFile(b *testing.B, name string, form clusterfile.Form, nodes int) int64 {
+	c := filled(nodes)
+	for k := range 10 {
+		app := fmt.Sprintf("app%02d", k)
+		c.Pending(testkit.Pod("default", app, fmt.Sprintf("%dm", 200+50*k), "512Mi", map[string]string{"app": app}), nodes/5)
+	}
 	inventory := c.Inventory()
 	whole := clusterfile.Cluster{Time: c.Now, Inventory: &inventory}
 	for _, obj := range c.Objects() {
