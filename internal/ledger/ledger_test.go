@@ -320,6 +320,9 @@ func TestAGoneNodeIsForgotten(t *testing.T) {
 	sick := a.DeepCopy()
 	sick.Status.Conditions[0].Status = corev1.ConditionFalse
 	l.Fold(of(sick), nil)
+	if s := l.Standing().Nodes["a"].UnneededSince; !s.IsZero() {
+		t.Fatalf("it is not ready any more, and its time goes on since %v", s)
+	}
 	l.Fold(of(sick, b), nil)
 	if s := l.Standing().Nodes["b"].UnneededSince; !s.IsZero() {
 		t.Fatalf("since %v", s)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -20,6 +21,7 @@ var (
 	shard = flag.String("mutants.shard", "", "play the table, or a part of it: 1/4 is every fourth mutant")
 	named = flag.String("mutants.named", "", "play only mutants whose name matches this expression")
 	asked = flag.Int("mutants.judges", int(unit|play|worlds), "ask only these judges, a sum: 1 unit, 2 play, 4 worlds")
+	seeds = flag.Int("mutants.worlds", 200, "how many random worlds may pass before a mutant counts as not noticed")
 )
 
 // mutant is a behaviour, and how it is broken.
@@ -39,11 +41,12 @@ const (
 	unit judge = 1 << iota
 	// play is the virtual world without chance: timelines, kills, calm days.
 	play
-	// worlds is the random worlds of `make test`, as many as worldsPlayed.
+	// worlds is the random worlds of `make test`.
 	worlds
 )
 
-const worldsPlayed, worldsAtOnce = 200, 20
+// The random worlds that `make test` plays, the first seed and how many are played before the next look at what failed.
+const firstWorld, worldsAtOnce = 700_001, 20
 
 // TestEveryMutantApplies: the text that each mutant replaces stands in its file, once.
 func TestEveryMutantApplies(t *testing.T) {
@@ -71,9 +74,6 @@ func TestMutants(t *testing.T) {
 		}
 		t.Run(m.name, func(t *testing.T) {
 			overlay, own := m.overlay(t), "./"+filepath.Join("../..", filepath.Dir(m.file))
-			if out, err := goCommand("build", "-overlay", overlay, own); err != nil {
-				t.Fatalf("it does not build: %v\n%s", err, out)
-			}
 			for _, j := range judges {
 				if m.by&judge(*asked)&j.judge == 0 {
 					continue
@@ -131,18 +131,8 @@ var judges = []struct {
 	ask   func(t *testing.T, overlay, own string) string
 }{
 	{unit, "unit", func(t *testing.T, overlay, own string) string {
-		packages, err := goCommand("list", "../...")
-		if err != nil {
-			t.Fatalf("go list: %v\n%s", err, packages)
-		}
 		// To build the tests of all takes a minute: the likeliest go first.
-		var rest []string
-		for p := range strings.Lines(packages) {
-			if !strings.Contains(p, "/internal/sim") && !strings.Contains(p, "/internal/mutants") {
-				rest = append(rest, strings.TrimSpace(p))
-			}
-		}
-		for _, packages := range [][]string{{own}, {"../decide", "../ledger"}, rest} {
+		for _, packages := range [][]string{{own}, {"../decide", "../ledger"}, others()} {
 			if by := failed(t, append([]string{"-overlay", overlay}, packages...)...); by != "" {
 				return by
 			}
@@ -157,7 +147,7 @@ var judges = []struct {
 		if out, err := goCommand("test", "-overlay", overlay, "-c", "-o", binary, "../sim"); err != nil {
 			t.Fatalf("it does not build: %v\n%s", err, out)
 		}
-		for n := 0; n < worldsPlayed; n += worldsAtOnce {
+		for n := 0; n < *seeds; n += worldsAtOnce {
 			world := exec.Command(binary, "-test.timeout=10m", "-test.run=RandomWorlds",
 				fmt.Sprintf("-sim.worlds=%d", worldsAtOnce), fmt.Sprintf("-sim.first=%d", firstWorld+n))
 			world.Dir = "../sim"
@@ -170,8 +160,16 @@ var judges = []struct {
 	}},
 }
 
-// firstWorld is the first seed of the worlds that `make test` plays.
-const firstWorld = 700_001
+// others lists all that is internal but the virtual world.
+var others = sync.OnceValue(func() (out []string) {
+	packages, _ := goCommand("list", "../...")
+	for p := range strings.Lines(packages) {
+		if !strings.Contains(p, "/internal/sim") && !strings.Contains(p, "/internal/mutants") {
+			out = append(out, strings.TrimSpace(p))
+		}
+	}
+	return out
+})
 
 // failed runs tests, and names the first that failed, empty if all passed.
 func failed(t *testing.T, args ...string) string {
@@ -187,7 +185,7 @@ func failed(t *testing.T, args ...string) string {
 	return by
 }
 
-var failure = regexp.MustCompile(`(?m)^ *(?:--- FAIL: (\S+) |(panic: .*)|FAIL\s+\S+\s+\d)`)
+var failure = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+) |^(panic: .*)`)
 
 // firstFailure names the innermost test that failed first.
 func firstFailure(out string) string {
