@@ -33,6 +33,11 @@ func (w *world) suffers(what What) *fault {
 	return nil
 }
 
+// schedulerErrs reports whether the scheduler does not do now what kube-scheduler does.
+func (w *world) schedulerErrs() bool {
+	return slices.ContainsFunc(schedulerKinds, func(k What) bool { return w.suffers(k) != nil })
+}
+
 // passAfter draws how long the scheduler takes to act on a change.
 func (w *world) passAfter() time.Duration {
 	lag := schedulerLag.draw(w.dice.watch)
@@ -96,8 +101,7 @@ func (ck *checker) drainedBlindly(c model.Call) {
 // agrees checks that pods wait beside nodes that the planner has in mind for them no longer than the
 // scheduler leaves refused pods alone, unless it is of another mind.
 func (ck *checker) agrees(c model.Cycle) {
-	if slices.ContainsFunc(schedulerKinds, func(k What) bool { return ck.w.suffers(k) != nil }) ||
-		len(ck.w.sched.refuses) > 0 {
+	if ck.w.schedulerErrs() || len(ck.w.sched.refuses) > 0 {
 		return
 	}
 	names := c.Snapshot.ClassNames()

@@ -105,6 +105,10 @@ func (b *wasteBook) cycle(ck *checker, c model.Cycle) {
 		return
 	}
 	b.revise(s)
+	if ck.w.schedulerErrs() {
+		clear(b.ready) // a refusal may be older than the node, or not the filters' word
+		return
+	}
 	empty := map[string]bool{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
