@@ -65,7 +65,7 @@ func verdictsOf(s *model.Snapshot, p *model.Plan) verdicts {
 	for _, v := range p.Kept {
 		switch out["kept "+v.Node] = string(v.Reason); v.Reason {
 		case model.NoPlaceToMovePods, model.ReservedForMovedPods, model.NotEnoughPdb, model.GroupAtMin, model.PoolAtMin,
-			model.MinimalResourceLimit:
+			model.PoolFloor, model.MinimalResourceLimit:
 			// Nodes that were found unneeded are tried first the next time, which may change the
 			// verdicts on others.
 			out["kept "+v.Node] = "as others go first"
