@@ -114,7 +114,7 @@ func (l *leader) Observe(_ context.Context, now time.Time) (model.Observation, e
 		cloud = l.reader.known.Believed(l.readyNodes())
 	}
 	w := l.w
-	w.judge.tell(check.Event{What: check.Sees, When: cloud.AsOf})
+	w.judge.tell(check.Event{What: check.Sees, When: cloud.AsOf, Process: stamp(l.since)})
 	seen := model.Observation{
 		Now: now, Seed: w.settings.Seed, Generation: l.watch.seen.generation + l.reader.generation,
 		Nodes: l.watch.seen.observed(), Unbound: l.watch.seen.unbound(), Budgets: l.watch.seen.observedBudgets(),

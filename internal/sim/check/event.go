@@ -63,7 +63,7 @@ const (
 	// ReadEnds: a read of the cloud that began at When was answered. Missing are groups that the answer
 	// lacked or could not tell of.
 	ReadEnds What = "read"
-	// Sees: a cycle begins with a picture of the cloud of When.
+	// Sees: a cycle of a Process begins with a picture of the cloud of When.
 	Sees What = "sees"
 	// Decided: a cycle decided in N steps; Halted: it says that the cluster is unhealthy.
 	Decided What = "decided"

@@ -47,7 +47,7 @@ func bounded(j *Judge, e *Event) {
 
 func rested(j *Judge, e *Event) {
 	t := &j.truth
-	if t.halted && !t.cycle.Before(t.led) {
+	if t.halted && t.seer == e.Process {
 		j.test(j.now.Sub(t.cycle) >= 10*time.Second, e, "the loop", "the cycle before was %s ago", j.now.Sub(t.cycle))
 	}
 }

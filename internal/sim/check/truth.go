@@ -23,6 +23,7 @@ type truth struct {
 	reads     []read
 	sees      time.Time // the picture of the last cycle
 	cycle     time.Time // when the last cycle began
+	seer      string    // which process began it
 	halted    bool      // the last cycle said so
 	slowest   time.Duration
 	// stirred is when something other than the autoscaler last changed the world; touched when people did.
@@ -201,7 +202,8 @@ func (t *truth) applyProcess(e *Event) {
 			t.reads = slices.Delete(t.reads, 0, 100)
 		}
 	case Sees:
-		t.sees, t.cycle = e.When, e.At
+		t.sees, t.cycle, t.halted = e.When, e.At, t.halted && t.seer == e.Process
+		t.seer = e.Process
 	case Decided:
 		t.halted = e.Halted
 	case Asks:
