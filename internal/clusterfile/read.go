@@ -207,7 +207,6 @@ type builder struct {
 	cluster Cluster
 	at      map[key]int // where an object is
 	dump    *dump
-	memory  bool // one was found that is not a dump's
 	newest  time.Time
 }
 

@@ -11,10 +11,9 @@ import (
 //
 // Against degeneracy the demand is perturbed a little, in the same way each time.
 type simplex struct {
-	m      *meter
-	rows   int
-	demand []float64
-	rhs    []float64 // demand, perturbed
+	m    *meter
+	rows int
+	rhs  []float64 // the demand, perturbed
 
 	first   []int32 // of a column's entries
 	row     []int32 // of each entry
