@@ -88,6 +88,7 @@ func TestControllersUnderExactlyTheirRights(t *testing.T) {
 		uses := i.control(t, gardenerName, program)
 		waitObject(t, deployments, shoot+"-a-z1", `pool-maximum:5`)
 		waitReleased(t, objects.Resource(workers).Namespace(shoot), "w", "autoscaler.plimsoll.dev/worker-pools")
+		waitUse(t, uses, "patch", "workers/status") // written last
 		i.end(t, gardenerName)
 		compare(t, rightsOf(t, plane.Client(), namespace, gardenerName), uses, countedUp)
 	})
@@ -156,6 +157,19 @@ func waitObject(t *testing.T, objects dynamic.ResourceInterface, name, words str
 			return "", err
 		}
 		return fmt.Sprintf("%s never had %q: %v", name, words, object.Object), nil
+	})
+}
+
+// waitUse waits until an answer to such a request has come: that what it writes is there says less, and a
+// process that ends before the answer has not used its right as far as the recorder knows.
+func waitUse(t *testing.T, r *recorder, verb, resource string) {
+	t.Helper()
+	eventually(t, soon, func() (string, error) {
+		uses, _ := r.all()
+		if slices.ContainsFunc(uses, func(u use) bool { return u.verb == verb && u.resource == resource }) {
+			return "", nil
+		}
+		return fmt.Sprintf("%s %s was never asked for: %v", verb, resource, uses), nil
 	})
 }
 
