@@ -78,7 +78,7 @@ func once(j *Judge, e *Event) {
 	before, since, voided := 0, j.now, false
 	claims, classes := 0, map[string]bool{e.Class: true}
 	for _, g := range t.groups {
-		if t.odd(g.id) {
+		if t.odd(g.id) || g.varies { // its units may land where they are of no use
 			continue
 		}
 		voided = voided || j.since(g.told) < j.flags.BackoffMost // its units may have been given up
