@@ -84,9 +84,6 @@ func (j *Judge) Tested() []Count {
 	for _, r := range rules {
 		out = append(out, Count{r.id, r.sentence, j.tested[r.id]})
 	}
-	for _, r := range restRules {
-		out = append(out, Count{r.id, r.sentence, j.tested[r.id]})
-	}
 	return out
 }
 
