@@ -65,8 +65,8 @@ type fickleCloud struct {
 
 func (c fickleCloud) Inventory(ctx context.Context) (provider.Inventory, error) { return c.read(ctx) }
 
-// Each read that fails is reported, whatever way it fails; one that nobody waits for any more
-// has not failed.
+// Each read that fails is reported, however it fails. A read whose context has been cancelled does
+// not count as failed.
 func TestReadsThatFailAreTold(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
