@@ -98,15 +98,18 @@ func TestDemosOnce(t *testing.T) {
 			`all pods run: \d+\.\d s after`, `all nodes gone that should go: \d+\.\d s after`,
 		}},
 		// The proposal's theory: free, kube-scheduler puts some of the 1:7 pods on 1:16
-		// nodes; with the affinity none, at the price of more nodes.
+		// nodes; with the affinity none, at the price of more nodes. The pods arrive while Plimsoll
+		// decides: what it buys at once is 31 (41 with the affinity), in two halves one or two more or
+		// less, and the second half may go to another group. So only what does not depend on the
+		// moment of a decision is held exactly.
 		{"affinity", "400 pods of 1 core", []string{"kube-scheduler"}, []string{
 			// group, run, nodes before, bought, 1:7 pods, ...
 			`ratio-1-1 +as it is +26 +0 +0 `, `\n +affinity +26 +0 +0 `,
 			`ratio-1-16 +as it is +26 +0 +78 .* 702 +702 +0\n +affinity +26 +0 +0 .* 1248 +0 +78\n`,
-			`ratio-1-8 +as it is +26 +31 +322 .*\n +affinity +26 +41 +400 `,
-			`as it is: +31 nodes bought; 2\d\d of 400 pods waited`,
-			`affinity: +41 nodes bought; 3\d\d of 400 pods waited`,
-			`Nodes bought with the affinity: \+10`,
+			`ratio-1-8 +as it is +26 +(29|30|31|32) +3[12]\d .*\n +affinity +26 +4[123] +400 `,
+			`as it is: +3[123] nodes bought; [23]\d\d of 400 pods waited`,
+			`affinity: +4[123] nodes bought; [23]\d\d of 400 pods waited`,
+			`Nodes bought with the affinity: \+([89]|1[012])\b`,
 		}},
 		{"eks", "A Deployment arrives", []string{"aws", "eks-nodes"}, []string{
 			`ASG tag .*45 +example.com/label-01 +example.com/label-45\n`,
