@@ -102,9 +102,10 @@ var rules = []rule{
 	{"internal/providers", []string{"provider/wiring", "providers"}, "the one list of them"},
 	{"internal/clusterfile", []string{"internal/model", "internal/observe", "internal/report/status", "internal/snapshot", "provider"}, "a cluster as a value, with what observe reads of it and the memory as status writes it"},
 	{"internal/ask", []string{"internal/ledger", "internal/loop", "internal/model"}, "it turns the loop's crank on values, and reads nothing itself"},
+	{"internal/explain", []string{"internal/decide", "internal/schedsim", "internal/snapshot", "internal/model", "provider"}, "it answers with what deciding says of values, and renders nothing"},
 	{"internal/migrate", []string{"internal/config", "provider/wiring"}, "it reads flags as a run does, and asks nobody"},
 	{"internal/sim/check", nil, "a judge that asks the product for its thresholds judges nothing"},
-	{"internal/cli", []string{"provider", "internal/model", "internal/report/status"}, "it renders values"},
+	{"internal/cli", []string{"provider", "internal/explain", "internal/model", "internal/report/status"}, "it renders values"},
 }
 
 // TestImportsGoDownOnly: every package imports of this module only what its
@@ -184,7 +185,7 @@ func TestTheSchedulerIsBehindTwoDoors(t *testing.T) {
 // TestDecidingIsPure: what decides has no clock, no I/O and no clients.
 func TestDecidingIsPure(t *testing.T) {
 	pure := []string{"internal/model", "internal/snapshot", "internal/ledger", "internal/removal", "internal/growth",
-		"internal/gate", "internal/schedsim", "internal/pack", "internal/decide"}
+		"internal/gate", "internal/schedsim", "internal/pack", "internal/decide", "internal/explain"}
 	banned := map[string]string{
 		"os": "I/O", "net": "I/O", "net/http": "I/O", "math/rand": "chance that no seed governs",
 		"k8s.io/client-go/kubernetes": "clients", "k8s.io/client-go/rest": "clients",
