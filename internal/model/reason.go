@@ -206,3 +206,25 @@ const (
 	// BlockedByOnCompletionPod: the node waits for the pod's own end.
 	BlockedByOnCompletionPod Reason = "BlockedByOnCompletionPod"
 )
+
+// Distance ranks what must change before a group with this reason takes the pods: 0 for time alone,
+// 1 for a higher limit, 2 for the group's recovery, 3 for a smaller pod or a larger node, 4 for
+// another pod or other nodes, and for any other reason.
+func (r Reason) Distance() int {
+	switch r {
+	case Fits, GroupBusy, GroupPaused, GroupBackoff, GroupHeld,
+		Resizing, StepBudget,
+		MaxNodesPerScaleUp, SpreadPostponed, StaleInventory, NotChosen:
+		return 0
+	case GroupAtMax, PoolAtMax, PoolShare, MaxNodesTotal, CoresTotal, MemoryTotal,
+		ScaleFromZeroOff:
+		return 1
+	case GroupUnhealthy, NodeNeverStarted, TemplateMismatch, SchedulerDisagrees,
+		SpreadCapacity,
+		GroupUnreadable, GroupNotListed, NoTemplate:
+		return 2
+	case InsufficientResources, VolumeLimit, PortConflict, TopologySpread, PodAffinity:
+		return 3
+	}
+	return 4
+}

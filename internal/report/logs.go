@@ -333,7 +333,7 @@ func sameSaid(groups []model.GroupVerdict) [][]model.GroupVerdict {
 		said[i] = append(said[i], g)
 	}
 	slices.SortStableFunc(said, func(a, b []model.GroupVerdict) int {
-		return cmp.Compare(distance(a[0].Reason), distance(b[0].Reason))
+		return cmp.Compare(a[0].Reason.Distance(), b[0].Reason.Distance())
 	})
 	return said
 }
@@ -352,28 +352,6 @@ func byReason(groups []model.GroupVerdict) string {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[r], r))
 	}
 	return fmt.Sprintf("%d more groups: %s", len(groups), strings.Join(parts, ", "))
-}
-
-// distance ranks what must change before a group with this reason takes the pods: 0 for time alone,
-// 1 for a higher limit, 2 for the group's recovery, 3 for a smaller pod or a larger node, 4 for
-// another pod or other nodes, and for any other reason.
-func distance(r model.Reason) int {
-	switch r {
-	case model.Fits, model.GroupBusy, model.GroupPaused, model.GroupBackoff, model.GroupHeld,
-		model.Resizing, model.StepBudget,
-		model.MaxNodesPerScaleUp, model.SpreadPostponed, model.StaleInventory, model.NotChosen:
-		return 0
-	case model.GroupAtMax, model.PoolAtMax, model.PoolShare, model.MaxNodesTotal, model.CoresTotal, model.MemoryTotal,
-		model.ScaleFromZeroOff:
-		return 1
-	case model.GroupUnhealthy, model.NodeNeverStarted, model.TemplateMismatch, model.SchedulerDisagrees,
-		model.SpreadCapacity,
-		model.GroupUnreadable, model.GroupNotListed, model.NoTemplate:
-		return 2
-	case model.InsufficientResources, model.VolumeLimit, model.PortConflict, model.TopologySpread, model.PodAffinity:
-		return 3
-	}
-	return 4
 }
 
 func reasonAndDetail(v *model.Verdict) string {

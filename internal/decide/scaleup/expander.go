@@ -13,7 +13,6 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // expander is a row of the table of expanders.
@@ -182,20 +181,9 @@ func (pl *planner) leastPrice(c model.ClassID) float64 {
 	return least
 }
 
-// price is a node's price per hour: by the group's id, else by its instance
-// type, else what the provider says.
+// price is the price per hour of a node as the head promises it.
 func (pl *planner) price(h head) (float64, bool) {
-	g := &pl.s.Groups[h.group]
-	if v, ok := pl.p.Prices[string(g.ID)]; ok {
-		return v, true
-	}
-	if v, ok := pl.p.Prices[pl.s.Contents.Shapes[h.template.Shape].Node.Labels[corev1.LabelInstanceTypeStable]]; ok {
-		return v, true
-	}
-	if g.PricePerHour != nil {
-		return *g.PricePerHour, true
-	}
-	return 0, false
+	return pl.p.PriceOf(&pl.s.Groups[h.group], pl.s.Contents.Shapes[h.template.Shape].Node.Labels)
 }
 
 // dice draws by the snapshot's seed and by what the option is: the same snapshot
