@@ -244,20 +244,51 @@ func (b *brakes) compare(a model.Arrival) {
 			continue
 		}
 		v := b.pl.w.Alone(c, model.NodeID(i))
-		if v.Reason == model.Fits ||
-			b.helped(c, s.Nodes[i].Group, a.Node, s.Nodes[i].Object.CreationTimestamp.Time.Add(-asked), false) {
+		if v.Reason == model.Fits || runs(&s.Nodes[i], c) {
+			continue
+		}
+		helped, vain := b.tally(c, model.NodeID(i))
+		if helped >= vain || helped > 0 && s.Now.Sub(a.Ready) >= elsewhereRest {
 			continue
 		}
 		// A new node of the template, beside the same pods, must do better.
 		if b.pl.w.ExplainTemplate(c, t).Reason != model.Fits {
 			continue
 		}
-		b.stand = append(b.stand, model.Brake{
+		k := model.Brake{
 			Group: a.Group, Class: class, Namespace: s.Classes[c].Namespace(), Template: of,
 			Reason: model.TemplateMismatch, Node: a.Node, Since: s.Now,
 			Detail: fmt.Sprintf("%s (%s)", b.pl.w.Difference(c, model.NodeID(i), t, v), v.Reason),
-		})
+		}
+		if helped > 0 {
+			k.Until = s.Now.Add(elsewhereRest)
+			k.Detail += fmt.Sprintf("; of the nodes that came with it, %d help and %d do not", helped, vain)
+		}
+		b.stand = append(b.stand, k)
 	}
+}
+
+// tally counts the nodes of a group that run the class, and those that came for it and are of
+// no use to it, among those that were made with a node or after it. One of many that comes
+// up wrong is replaced. Where most do, each further purchase would most likely be in vain too.
+func (b *brakes) tally(c model.ClassID, of model.NodeID) (helped, vain int) {
+	s := b.pl.s
+	group, since := s.Nodes[of].Group, s.Nodes[of].Object.CreationTimestamp.Add(-asked)
+	counts := func(n *model.Node) bool {
+		return n.Group == group && n.Kind == model.Ready && n.Object.CreationTimestamp.After(since)
+	}
+	for i := range s.Nodes {
+		if counts(&s.Nodes[i]) && runs(&s.Nodes[i], c) {
+			helped++
+		}
+	}
+	for _, a := range s.Arrivals {
+		if i, ok := b.node(a.Node); ok && counts(&s.Nodes[i]) && slices.Contains(a.For, s.Classes[c].Digest()) &&
+			!runs(&s.Nodes[i], c) && b.pl.w.Alone(c, model.NodeID(i)).Reason != model.Fits {
+			vain++
+		}
+	}
+	return helped, vain
 }
 
 // elsewhereRest is how long a group is left alone for a class after its nodes came up
