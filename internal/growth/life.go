@@ -153,8 +153,8 @@ func Advance(was model.Unit, e Event) (u model.Unit, stands bool) {
 		u.Start(e.From)
 	case Gone:
 		u = model.Unit{Deadline: was.Deadline}
-		if u.Since.IsZero() {
-			u.Since = was.Exists
+		if u.Since.IsZero() || !was.Lost.IsZero() { // one that lost its node had all of its time again
+			u.Start(was.Exists)
 		}
 	case AskedAgain:
 		u = model.Unit{}

@@ -36,6 +36,13 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 		if !ok {
 			state, _ := model.StateOf(object, nil, n.Drain, seen.Now, l.rules.StartupTime)
 			l.others.Add(state, object)
+			if !n.UnneededSince.IsZero() && !model.NodeReady(object) {
+				// When it turns ready no group may have it yet: it has all of its time then.
+				n.UnneededSince = time.Time{}
+				if l.nodes.put(object.Name, n); n == (model.NodeStanding{}) {
+					there--
+				}
+			}
 			continue
 		}
 		delete(l.strays, object.Name)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
@@ -67,6 +69,23 @@ func TestUnneededAmongMany(t *testing.T) {
 	l = noted(l, 2, model.Plan{})
 	for name, n := range l.Standing().Nodes {
 		want(t, name, n.UnneededSince, time.Time{})
+	}
+}
+
+// TestUnneededWhileNoGroupHasIt: a node keeps its time while no group has it, unless it is not ready.
+func TestUnneededWhileNoGroupHasIt(t *testing.T) {
+	for condition, since := range map[corev1.ConditionStatus]time.Time{
+		corev1.ConditionTrue: at(0), corev1.ConditionUnknown: {},
+	} {
+		n := node("n", "7")
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: condition}}
+		l := noted(folded(seen(0, 1, n), nil), 0, model.Plan{Unneeded: verdictOn("n", model.Cooldown, at(0))})
+		astray := seen(1, 1, n)
+		astray.Inventory.Groups[0].Instances[0].NodeName = "another"
+		l.Fold(astray, nil)
+		want(t, "ready is "+string(condition), l.Standing().Nodes["n"].UnneededSince, since)
+		l.Fold(seen(2, 0), nil)
+		want(t, "left behind", len(l.Standing().Nodes), 0)
 	}
 }
 
