@@ -138,7 +138,7 @@ func (j *judge) node(old, n *corev1.Node) {
 			Memory: n.Status.Allocatable.Memory().Value()}
 		for _, m := range j.w.machines {
 			if m.node == n.Name {
-				e.Machine, e.Differs = string(m.instance), differs(m.group.template.Node, n)
+				e.Machine, e.Differs, e.Drifted = string(m.instance), differs(m.group.template.Node, n), m.drifted
 			}
 		}
 		j.tell(e)
@@ -246,6 +246,12 @@ func (j *judge) read(answer provider.Inventory) {
 		i := slices.IndexFunc(answer.Groups, func(g provider.Group) bool { return g.ID == id })
 		if i < 0 || answer.Groups[i].Err != nil {
 			e.Missing = append(e.Missing, string(id))
+			continue
+		}
+		for _, in := range j.told[id].Instances {
+			if !slices.ContainsFunc(answer.Groups[i].Instances, func(o provider.Instance) bool { return o.ID == in.ID }) {
+				e.Lacks = append(e.Lacks, string(in.ID))
+			}
 		}
 	}
 	j.tell(e)

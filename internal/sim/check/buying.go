@@ -75,6 +75,9 @@ func tempted(j *Judge, e *Event) {
 // taken the room that was bought, pods of other classes that came later, all are counted together.
 func once(j *Judge, e *Event) {
 	t := &j.truth
+	if t.writes[e.Call] == nil {
+		return // it was decided on, and not asked for
+	}
 	before, since, voided := 0, j.now, false
 	claims, classes := 0, map[string]bool{e.Class: true}
 	for _, g := range t.groups {
@@ -164,7 +167,7 @@ func helped(j *Judge, e *Event) {
 			if n.differs {
 				took = shown
 			}
-			if n.tainted == "" && !n.withheld && n.cordoned == "" && j.since(n.changed) > took+j.tolerance() &&
+			if n.tainted == "" && !n.withheld && !n.drifted && n.cordoned == "" && j.since(n.changed) > took+j.tolerance() &&
 				j.since(n.changed) < brake {
 				useless = n
 			}
@@ -179,7 +182,7 @@ func helped(j *Judge, e *Event) {
 		// Machines of growths that are under way together cannot be told apart.
 		mixed := slices.ContainsFunc(g.growths, func(x *growth) bool {
 			return x.claims[e.Class] == 0 && x.at.Before(useless.made) && useless.made.Sub(x.at) < j.flags.ProvisionTime
-		})
+		}) || t.serves(g.id, e.Class, useless.made.Add(-together))
 		if !waits || mixed || j.forgotten(useless.changed) {
 			continue
 		}
@@ -187,6 +190,21 @@ func helped(j *Judge, e *Event) {
 			"while they wait", e.Call, useless.name, j.stamp(useless.changed))
 	}
 	j.test(true, e, "", "")
+}
+
+// together is how far apart the nodes of one growth may come up.
+const together = 5 * time.Minute
+
+// serves reports whether a node of the group that is as young runs pods of the class: such nodes are
+// of use, if not all of them.
+func (t *truth) serves(group, class string, from time.Time) bool {
+	for _, p := range t.pods {
+		n := t.nodes[p.node]
+		if m := t.machineOf(n); m != nil && m.group == group && p.class == class && !n.made.Before(from) {
+			return true
+		}
+	}
+	return false
 }
 
 func wanted(j *Judge, e *Event) {

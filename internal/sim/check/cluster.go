@@ -93,7 +93,11 @@ func (t *truth) applyMachine(e *Event) {
 		}
 	case MachineGone:
 		if g != nil && m.by == "" {
-			g.vacant = append(g.vacant, m.made)
+			made := m.made
+			if !m.had && !m.instead.IsZero() {
+				made = m.instead
+			}
+			g.vacant = append(g.vacant, made)
 		}
 		if u := m.unit; u != nil && m.by == "" && u.ready.IsZero() {
 			u.machine, u.over = "", m.failed && !m.ending // the cloud may put another one in its place
@@ -160,10 +164,10 @@ func (t *truth) retarget(g *group, e *Event) {
 func (t *truth) applyNode(e *Event) {
 	if e.What == NodeIs {
 		n := &node{name: e.Node, machine: e.Machine, cpu: e.CPU, memory: e.Memory, made: e.At, changed: e.At,
-			differs: e.Differs, pods: map[string]*pod{}, low: e.At, empty: e.At}
+			differs: e.Differs, drifted: e.Drifted, pods: map[string]*pod{}, low: e.At, empty: e.At}
 		t.nodes[e.Node] = n
 		if m := t.machines[e.Machine]; m != nil {
-			m.node, m.had, m.lost = e.Node, true, time.Time{}
+			m.node, m.had, m.lost = e.Node, !e.Drifted, time.Time{}
 			m.registered = e.At
 		}
 		return
@@ -188,7 +192,7 @@ func (t *truth) applyNode(e *Event) {
 	case NodeEnd:
 		if m != nil {
 			m.node = ""
-			if !m.ending && n.tainted == "" {
+			if !m.ending && n.tainted == "" && !n.drifted {
 				m.lost = e.At
 			}
 		}

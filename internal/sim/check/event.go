@@ -31,7 +31,8 @@ const (
 
 // The facts about the cluster.
 const (
-	// NodeIs: a node is there: Node Machine CPU Memory; Differs: not as its group says.
+	// NodeIs: a node is there: Node Machine CPU Memory; Differs: not as its group says; Drifted: its id is
+	// not that of its machine.
 	NodeIs      What = "node"
 	NodeReady   What = "ready"
 	NodeUnready What = "unready"
@@ -61,7 +62,7 @@ const (
 	Leads What = "leads" // Process
 	Dies  What = "dies"
 	// ReadEnds: a read of the cloud that began at When was answered. Missing are groups that the answer
-	// lacked or could not tell of.
+	// lacked or could not tell of, and Lacks are machines that it lacked of the others.
 	ReadEnds What = "read"
 	// Sees: a cycle of a Process begins with a picture of the cloud of When.
 	Sees What = "sees"
@@ -121,9 +122,9 @@ type Event struct {
 	CPU, Memory                                      int64
 	When                                             time.Time
 	Answer                                           Answer
-	Missing, Workloads                               []string
+	Missing, Lacks, Workloads                        []string
 
-	Own, Expendable, Coupled, Picky, Kept, Differs, Varies, Whole, Again, Halted bool
+	Own, Expendable, Coupled, Picky, Kept, Differs, Varies, Whole, Again, Halted, Drifted bool
 }
 
 // String is the event as histories write it.

@@ -109,10 +109,10 @@ func healthy(j *Judge, e *Event) {
 	for _, m := range t.machines {
 		n := t.nodeOf(m)
 		switch {
-		case m.ending || n != nil && (!n.ever || n.tainted != ""):
+		case m.ending || n != nil && n.tainted != "":
 		case n != nil:
-			all++
-			if !n.ready && j.since(n.changed) > j.long() {
+			all++ // one that boots is one of all, too
+			if n.ever && !n.ready && j.since(n.changed) > j.long() {
 				bad++
 			}
 		case m.had && !m.lost.IsZero() && j.since(m.lost) > j.long() && !j.forgotten(m.lost) && t.listed(m):
@@ -129,15 +129,15 @@ func healthy(j *Judge, e *Event) {
 // long is how long a thing must have been so for the autoscaler to know it for sure.
 func (j *Judge) long() time.Duration { return 2*time.Minute + j.tolerance() }
 
-// listed reports whether the answers of the cloud had a machine's group ever since it lost its node, and
-// one of them began after the loss.
+// listed reports whether the answers of the cloud had a machine ever since it lost its node, and one of
+// them began after the loss. One that an answer lacks may have gone with its node.
 func (t *truth) listed(m *machine) bool {
 	seen := false
 	for _, r := range t.reads {
 		if r.began.Before(m.lost) {
 			continue
 		}
-		if slices.Contains(r.missing, m.group) {
+		if slices.Contains(r.missing, m.group) || slices.Contains(r.lacks, m.id) {
 			return false
 		}
 		seen = true

@@ -86,11 +86,11 @@ type machine struct {
 	made, ran      time.Time
 	failed, ending bool
 	again, counted bool      // the cloud tries again to make it; its failure was told
-	instead        time.Time // when that was made in whose place the cloud put it
+	instead        time.Time // when the first was made of those in whose place the cloud put it
 	by             string    // the call that ended it
 	unit           *unit
 	node           string // the object that stands for it now
-	had            bool   // it had a node once
+	had            bool   // it had a node once whose id leads to it
 	lost           time.Time
 	registered     time.Time
 }
@@ -102,6 +102,7 @@ type node struct {
 	ready, ever        bool
 	changed            time.Time // its readiness
 	differs            bool
+	drifted            bool   // its id does not lead to its machine
 	tainted, cordoned  string // by which call of ours
 	taintedAt, touched time.Time
 	withheld           bool // somebody else's cordon
@@ -155,6 +156,7 @@ type write struct {
 type read struct {
 	began, ended time.Time
 	missing      []string
+	lacks        []string
 }
 
 // ending is a machine's that was ended although its node was not empty or drained.
@@ -197,7 +199,7 @@ func (t *truth) applyProcess(e *Event) {
 			}
 		}
 	case ReadEnds:
-		t.reads = append(t.reads, read{began: e.When, ended: e.At, missing: e.Missing})
+		t.reads = append(t.reads, read{began: e.When, ended: e.At, missing: e.Missing, lacks: e.Lacks})
 		if len(t.reads) > 300 {
 			t.reads = slices.Delete(t.reads, 0, 100)
 		}
