@@ -2,7 +2,10 @@ package scaledown
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -21,18 +24,22 @@ type starts struct {
 	unready, all int
 	cooldown     *model.Verdict
 	unseen       string // a pod that came for an evicted one, and that the scheduler has not looked at
+	begun        map[model.NodeID]bool
+	// leave are the controllers that have pods on nodes that are on their way out, with one of those nodes.
+	leave map[types.UID]string
 }
 
 func newStarts(in Input) *starts {
 	s, policy := in.Snapshot, in.Policy
 	p := policy.ScaleDown
 	b := &starts{Input: in, minimums: newMinimums(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains,
-		unseen: in.Room.Unseen()}
+		unseen: in.Room.Unseen(), begun: map[model.NodeID]bool{}, leave: map[types.UID]string{}}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
 			continue
 		}
+		b.leaves(n)
 		b.open++
 		b.parallel--
 		if n.Standing.Drain.Occupied {
@@ -139,7 +146,44 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 			return v
 		}
 	}
-	return b.tooMany(c, 1)
+	if v := b.tooMany(c, 1); v != nil {
+		return v
+	}
+	return b.last(c)
+}
+
+func (b *starts) leaves(n *model.Node) {
+	for i := range n.Bound {
+		if owner := n.Bound[i].Owner; owner != "" {
+			b.leave[owner] = n.Name
+		}
+	}
+}
+
+// last keeps a node that has the last pods of a controller while its others leave other nodes: for a
+// while there would be none. Pods of one node leave together; who wants more states a budget.
+func (b *starts) last(c *candidate) *model.Verdict {
+	for _, p := range c.moving {
+		on := b.leave[p.Owner]
+		if on != "" && b.Snapshot.Nodes[c.node].Kind == model.Ready && !b.runsElsewhere(c.node, p.Owner) {
+			return &model.Verdict{Reason: model.ReplacementWaits, Fix: "those that come for them have nodes",
+				Detail: fmt.Sprintf("pod %s: all others of its controller leave their nodes, as %s", p.Name, on)}
+		}
+	}
+	return nil
+}
+
+// runsElsewhere reports whether a controller has a pod on a ready node that does not go.
+func (b *starts) runsElsewhere(but model.NodeID, owner types.UID) bool {
+	for i := range b.Snapshot.Nodes {
+		n, id := &b.Snapshot.Nodes[i], model.NodeID(i)
+		if id != but && n.Kind == model.Ready && !b.begun[id] && slices.ContainsFunc(n.Bound, func(p model.Pod) bool {
+			return p.Owner == owner && p.Flags&model.Terminating == 0
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // resting is the delay that holds the group, nil if none does.
@@ -229,6 +273,8 @@ func (b *starts) clock(g *model.Group, n *model.Node, since time.Time) (time.Tim
 // take counts a removal that begins.
 func (b *starts) take(c *candidate) {
 	b.minimums.take(c.node)
+	b.begun[c.node] = true
+	b.leaves(&b.Snapshot.Nodes[c.node])
 	unready, all := b.counted([]*candidate{c})
 	b.unready, b.all = b.unready-unready, b.all-all
 	if n := &b.Snapshot.Nodes[c.node]; n.Kind == model.Unready {
