@@ -49,7 +49,7 @@ func (t *truth) applyCloud(e *Event) {
 				m.unit.machine = m.id
 			}
 			if len(g.vacant) > 0 {
-				m.instead, g.vacant = g.vacant[0], g.vacant[1:]
+				m.instead, g.vacant = g.vacant[0].made, g.vacant[1:]
 			}
 		}
 	default:
@@ -97,7 +97,7 @@ func (t *truth) applyMachine(e *Event) {
 			if !m.had && !m.instead.IsZero() {
 				made = m.instead
 			}
-			g.vacant = append(g.vacant, made)
+			g.vacant = append(g.vacant, vacancy{made, e.At})
 		}
 		if u := m.unit; u != nil && m.by == "" && u.ready.IsZero() {
 			u.machine, u.over = "", m.failed && !m.ending // the cloud may put another one in its place

@@ -109,10 +109,10 @@ func healthy(j *Judge, e *Event) {
 	for _, m := range t.machines {
 		n := t.nodeOf(m)
 		switch {
-		case m.ending || n != nil && n.tainted != "":
+		case m.ending:
 		case n != nil:
-			all++ // one that boots is one of all, too
-			if n.ever && !n.ready && j.since(n.changed) > j.long() {
+			all++ // one that boots or is to go is one of all, too
+			if n.ever && !n.ready && n.tainted == "" && j.since(n.changed) > j.long() {
 				bad++
 			}
 		case m.had && !m.lost.IsZero() && j.since(m.lost) > j.long() && !j.forgotten(m.lost) && t.listed(m):

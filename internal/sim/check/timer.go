@@ -133,6 +133,11 @@ func takenBack(j *Judge, e *Event) {
 			}
 		}
 	}
+	for _, v := range g.vacant {
+		if j.since(v.left) >= j.flags.ProvisionTime-rounding {
+			late++
+		}
+	}
 	j.test(back <= late || open == 0, e, e.Group, "%d are taken back, and of %d requests %d are late", back, open, late)
 }
 

@@ -49,11 +49,14 @@ type group struct {
 	version        int // counts changes of what its machines are
 	growths        []*growth
 	// wrote is the end of the last write of ours, zero while one is under way.
-	vacant   []time.Time // when machines were made that went without our asking
-	lacked   int         // how many answers in a row lacked it
-	told     time.Time   // when the cloud last said that its machines do not come
+	vacant   []vacancy
+	lacked   int       // how many answers in a row lacked it
+	told     time.Time // when the cloud last said that its machines do not come
 	failures failures
 }
+
+// vacancy is the place of a machine that went without our asking, for which the cloud makes another one.
+type vacancy struct{ made, left time.Time }
 
 // failures are growths of a group that failed, for its backoff.
 type failures struct {
