@@ -321,6 +321,28 @@ func (t *traits) shortage(f *amounts) string {
 	return strings.Join(parts, ", ")
 }
 
+// Short is how much of each resource a node lacks for one more pod of the class.
+func (w *World) Short(c model.ClassID, id Node) model.Resources {
+	class := w.class(c)
+	room := w.roomFor(class, int(id))
+	lacks := func(want, have int64) int64 {
+		if want == 0 {
+			return 0
+		}
+		return max(0, want-max(0, have))
+	}
+	short := model.Resources{
+		MilliCPU: lacks(class.request.cpu, room.cpu), Memory: lacks(class.request.memory, room.memory),
+		Ephemeral: lacks(class.request.ephemeral, room.ephemeral), Pods: lacks(class.request.pods, room.pods),
+	}
+	for _, x := range class.request.ext {
+		if n := lacks(x.Value, room.of(x.Name)); n > 0 {
+			short.Extended = append(short.Extended, model.Amount{Name: x.Name, Value: n})
+		}
+	}
+	return short
+}
+
 func milli(v int64) string   { return resource.NewMilliQuantity(v, resource.DecimalSI).String() }
 func inBytes(v int64) string { return resource.NewQuantity(v, resource.BinarySI).String() }
 func plain(v int64) string   { return fmt.Sprint(v) }

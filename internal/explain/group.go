@@ -1,0 +1,274 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Group says how a node group stands: its limits, what came of its growth, what holds it, what it says to the
+// pods that wait, and how far its template tells the truth.
+type Group struct {
+	APIVersion string           `json:"apiVersion"`
+	Kind       string           `json:"kind"`
+	Time       time.Time        `json:"time"`
+	Group      provider.GroupID `json:"group"`
+	Pool       provider.PoolID  `json:"pool,omitempty"`
+	Min        int              `json:"min"`
+	Max        int              `json:"max"`
+	// Target is what is expected of the cloud. The others count its nodes.
+	Target       int      `json:"target"`
+	Ready        int      `json:"ready"`
+	Booting      int      `json:"booting,omitempty"`
+	Coming       int      `json:"coming,omitempty"`
+	Unready      int      `json:"unready,omitempty"`
+	Leaving      int      `json:"leaving,omitempty"`
+	PricePerHour *float64 `json:"pricePerHour,omitempty"`
+	// Missing is how many nodes its target has and the cluster has not, and since when.
+	Missing      int       `json:"missing,omitempty"`
+	MissingSince time.Time `json:"missingSince,omitzero"`
+	LastGrowth   time.Time `json:"lastGrowth,omitzero"`
+	LastRemoval  time.Time `json:"lastRemoval,omitzero"`
+	// Growth are the scale-ups in flight, Holds what holds the group now, and GivenUp machines that are not
+	// waited for any more, each with what keeps it.
+	Growth  []GrowthState `json:"growth,omitempty"`
+	Holds   []GroupHold   `json:"holds,omitempty"`
+	GivenUp []GroupHold   `json:"givenUp,omitempty"`
+	// Classes are the group's answers to pods that wait.
+	Classes  []ClassAnswer   `json:"classes,omitempty"`
+	Template *TemplateAnswer `json:"template,omitempty"`
+}
+
+// GrowthState is a scale-up in flight.
+type GrowthState struct {
+	At    time.Time `json:"at"`
+	For   []string  `json:"for,omitempty"`
+	Found bool      `json:"found,omitempty"` // somebody else asked for it
+	// Units counts its nodes by how far they are, and Why has the reasons of those that are given up.
+	Units map[string]int `json:"units"`
+	Why   []string       `json:"why,omitempty"`
+}
+
+// GroupHold is something that holds the group, or a machine of it.
+type GroupHold struct {
+	What    string `json:"what"`
+	Verdict `json:",inline"`
+}
+
+// ClassAnswer is what the group says to pods that wait.
+type ClassAnswer struct {
+	Class   string `json:"class"`
+	Pods    int    `json:"pods"`
+	Verdict `json:",inline"`
+}
+
+// TemplateAnswer sets a group's template against its newest ready node.
+type TemplateAnswer struct {
+	Node  string    `json:"node,omitempty"` // empty if there is none
+	Since time.Time `json:"since,omitzero"`
+	Parts []Part    `json:"parts,omitempty"` // resources, and the labels and taints that differ
+	Same  bool      `json:"same"`
+}
+
+// Part is one thing of a node, as the template says and as it is.
+type Part struct {
+	What      string `json:"what"`
+	Predicted string `json:"predicted"`
+	Actual    string `json:"actual"`
+}
+
+// GroupOf explains a group.
+func GroupOf(c model.Cycle, p model.Policy, name string) (Group, error) {
+	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: p, memory: &c.Memory}
+	at := slices.IndexFunc(a.snap.Groups, func(g model.Group) bool { return string(g.ID) == name })
+	if at < 0 {
+		return Group{}, &NotFoundError{"group", name, "the provider lists none of that id; plimsoll groups has all"}
+	}
+	g := &a.snap.Groups[at]
+	least, most := a.plan.Bounds(g)
+	out := Group{
+		APIVersion: APIVersion, Kind: "Group", Time: a.snap.Now.UTC(), Group: g.ID, Pool: g.Pool, Min: least, Max: most,
+		Target: g.Expected, Ready: g.ReadyNodes, Booting: g.BootingNodes, Coming: g.ComingNodes, Unready: g.UnreadyNodes,
+		Leaving: g.LeavingNodes, Missing: g.Missing, MissingSince: g.MissingSince.UTC(),
+		LastGrowth: g.LastGrowth.UTC(), LastRemoval: g.LastRemoval.UTC(),
+		Growth: a.growth(g), Holds: a.groupHolds(g), Classes: a.classes(g),
+	}
+	if price, ok := a.policy.ScaleUp.PriceOf(g, templateOf(a.snap, at).Labels); ok {
+		out.PricePerHour = &price
+	}
+	for i := range a.plan.Repair {
+		v := &a.plan.Repair[i]
+		if v.Group == g.ID {
+			what := string(v.Instance)
+			if what == "" {
+				what = fmt.Sprintf("%d requests", v.Count)
+			}
+			out.GivenUp = append(out.GivenUp, GroupHold{what, *verdictOf(&v.Verdict)})
+		}
+	}
+	if g.HasTemplate {
+		out.Template = a.template(at)
+	}
+	return out, nil
+}
+
+// growth are the group's scale-ups in flight, the oldest first.
+func (a *asked) growth(g *model.Group) (out []GrowthState) {
+	names := map[string]string{}
+	called := a.snap.ClassNames()
+	for i := range a.snap.Classes {
+		names[a.snap.Classes[i].Digest()] = called[i]
+	}
+	for _, ask := range g.Asks {
+		state := GrowthState{At: ask.At.UTC(), Found: ask.Found, Units: map[string]int{}}
+		for _, digest := range ask.For {
+			if name, ok := names[digest]; ok {
+				state.For = append(state.For, name)
+			}
+		}
+		for _, u := range ask.Units {
+			state.Units[u.State.String()]++
+			if u.Why != "" && !slices.Contains(state.Why, u.Why) {
+				state.Why = append(state.Why, u.Why)
+			}
+		}
+		out = append(out, state)
+	}
+	return out
+}
+
+// groupHolds are the provider's holds, the group's rests, what is under way and what is unhealthy.
+func (a *asked) groupHolds(g *model.Group) (out []GroupHold) {
+	now := a.snap.Now
+	if g.Err != nil {
+		out = append(out, GroupHold{"reading it", Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error()}})
+	}
+	for _, h := range g.Holds {
+		if h.Stands(now) {
+			out = append(out, GroupHold{string(h.Op), Verdict{Reason: model.GroupHeld, Detail: detailed(h.Reason, h.Message),
+				Since: h.Since, Until: h.Until}})
+		}
+	}
+	for _, r := range g.Rests {
+		if r.Stands(now) {
+			reason := model.GroupPaused
+			if r.Cause == model.RestFailed {
+				reason = model.GroupBackoff
+			}
+			out = append(out, GroupHold{"rest: " + string(r.Cause), Verdict{Reason: reason,
+				Detail: detailed(r.Code, r.Message), Since: r.Since, Until: r.Until}})
+		}
+	}
+	if g.Busy != nil {
+		out = append(out, GroupHold{"call", Verdict{Reason: model.GroupBusy,
+			Detail: fmt.Sprintf("%s %d → %d is under way", g.Busy.Verb, g.Busy.From, g.Busy.To), Until: g.Busy.Deadline}})
+	}
+	if g.Unhealthy != nil {
+		out = append(out, GroupHold{"health", *verdictOf(g.Unhealthy)})
+	}
+	return out
+}
+
+func detailed(code, message string) string {
+	switch {
+	case message == "" || message == code:
+		return code
+	case code == "":
+		return message
+	}
+	return code + ": " + message
+}
+
+// classes are the group's answers, those to the most pods first.
+func (a *asked) classes(g *model.Group) (out []ClassAnswer) {
+	names := a.snap.ClassNames()
+	for i := range a.plan.Pending {
+		v := &a.plan.Pending[i]
+		for j := range v.Groups {
+			if v.Groups[j].Group == g.ID {
+				out = append(out, ClassAnswer{names[v.Class], v.Pods, *verdictOf(&v.Groups[j].Verdict)})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b ClassAnswer) int {
+		return cmp.Or(-cmp.Compare(a.Pods, b.Pods), cmp.Compare(a.Class, b.Class))
+	})
+	return out
+}
+
+// template sets what the group's template says against its newest ready node.
+func (a *asked) template(group int) *TemplateAnswer {
+	out := &TemplateAnswer{Same: true}
+	var newest *model.Node
+	for i := range a.snap.Nodes {
+		n := &a.snap.Nodes[i]
+		if n.Group == group && n.Kind == model.Ready &&
+			(newest == nil || newest.Object.CreationTimestamp.Time.Before(n.Object.CreationTimestamp.Time)) {
+			newest = n
+		}
+	}
+	if newest == nil {
+		return out
+	}
+	promised, real := templateOf(a.snap, group), a.snap.Contents.Shapes[newest.Shape].Node
+	out.Node, out.Since = newest.Name, newest.Object.CreationTimestamp.UTC()
+	add := func(what, predicted, actual string, always bool) {
+		out.Same = out.Same && predicted == actual
+		if always || predicted != actual {
+			out.Parts = append(out.Parts, Part{what, predicted, actual})
+		}
+	}
+	for _, name := range resourceNames(promised, real) {
+		said, is := promised.Status.Allocatable[name], real.Status.Allocatable[name]
+		add(string(name), said.String(), is.String(), true)
+	}
+	varies := map[string][]string{}
+	if t := a.snap.Groups[group].Template; t != nil {
+		varies = t.Varies
+	}
+	both := maps.Clone(promised.Labels)
+	if both == nil {
+		both = map[string]string{}
+	}
+	maps.Copy(both, real.Labels)
+	for _, k := range slices.Sorted(maps.Keys(both)) {
+		if _, picks := varies[k]; picks || k == corev1.LabelHostname {
+			continue
+		}
+		if said, ok := promised.Labels[k]; ok { // a node has labels that no template knows
+			add("label "+k, said, real.Labels[k], false)
+		}
+	}
+	add("taints", taints(promised), taints(real), false)
+	return out
+}
+
+// resourceNames are what either node can hold, sorted.
+func resourceNames(a, b *corev1.Node) []corev1.ResourceName {
+	names := map[corev1.ResourceName]bool{}
+	for _, n := range []*corev1.Node{a, b} {
+		for name := range n.Status.Allocatable {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// taints are those that keep pods away, sorted.
+func taints(n *corev1.Node) string {
+	var out []string
+	for _, t := range n.Spec.Taints {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != model.TaintToBeDeleted {
+			out = append(out, t.ToString())
+		}
+	}
+	slices.Sort(out)
+	return fmt.Sprint(out)
+}

@@ -1,0 +1,279 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Node says what keeps a node, or how far its removal is.
+type Node struct {
+	APIVersion string           `json:"apiVersion"`
+	Kind       string           `json:"kind"`
+	Time       time.Time        `json:"time"`
+	Node       string           `json:"node"`
+	Group      provider.GroupID `json:"group,omitempty"`
+	State      string           `json:"state"` // Ready, Booting, Unready or Leaving
+	// Since is when the node was made.
+	Since  time.Time   `json:"since"`
+	Fate   NodeFate    `json:"fate"`
+	BuyFor []string    `json:"boughtFor,omitempty"` // the workloads that it was bought for, while that is remembered
+	Hold   *Verdict    `json:"verdict,omitempty"`   // what keeps it; nil of a node that leaves
+	Then   *Verdict    `json:"then,omitempty"`      // what would keep it without the pods in Pods
+	Drain  *DrainState `json:"drain,omitempty"`
+	// Use is the largest share that requests have of what the node can hold; 0 where it was not computed.
+	Use float64 `json:"use,omitempty"`
+	// Evict counts the pods that its removal moves. Pods are those of them that keep it, each with its rule or
+	// budget, whatever else keeps it.
+	Evict int       `json:"evict"`
+	Pods  []PodHold `json:"pods,omitempty"`
+	// SavesPerHour is what the cluster costs less without it; nil where its price is not known.
+	SavesPerHour *float64 `json:"savesPerHour,omitempty"`
+}
+
+// NodeFate is what becomes of a node.
+type NodeFate string
+
+// The fates of a node.
+const (
+	Keep   NodeFate = "KEEP"
+	Goes   NodeFate = "GOES"   // its removal begins
+	Leaves NodeFate = "LEAVES" // its removal is under way
+	Spare  NodeFate = "SPARE"  // nothing needs it, and something keeps it for now
+)
+
+// PodHold is a pod that keeps its node.
+type PodHold struct {
+	Pod     string `json:"pod"`
+	Rule    string `json:"rule"` // of the rules on pods, or budget
+	Verdict `json:",inline"`
+}
+
+// DrainState is how far the removal of a node is.
+type DrainState struct {
+	Stage model.Stage `json:"stage"`
+	Since time.Time   `json:"since"`
+	Began time.Time   `json:"began"`
+	// Why is the reason of a rollback.
+	Why string `json:"why,omitempty"`
+	// Waiting are the pods that are still there, with what the API server last said of each.
+	Waiting []Refusal `json:"waiting,omitempty"`
+}
+
+// Refusal is a pod whose eviction has not been granted.
+type Refusal struct {
+	Pod   string    `json:"pod"`
+	Since time.Time `json:"since"`
+	Why   string    `json:"why,omitempty"`
+}
+
+// RunningPod is where a pod runs, and what would move it.
+type RunningPod struct {
+	Node  string           `json:"node"`
+	Group provider.GroupID `json:"group,omitempty"`
+	// BoughtFor are the workloads that its node was bought for, while that is remembered.
+	BoughtFor []string `json:"boughtFor,omitempty"`
+	// Rule and Verdict say why the pod keeps its node; empty and nil if it does not.
+	Rule    string   `json:"rule,omitempty"`
+	Verdict *Verdict `json:"verdict,omitempty"`
+	// Moves: it is evicted when its node goes. Otherwise it ends with its node, or keeps it.
+	Moves    bool     `json:"moves"`
+	NodeFate NodeFate `json:"nodeFate"`
+	// NodeHold is what keeps the node.
+	NodeHold *Verdict `json:"nodeVerdict,omitempty"`
+}
+
+// NodeOf explains a node.
+func NodeOf(c model.Cycle, p model.Policy, name string) (Node, error) {
+	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: p, memory: &c.Memory}
+	at := slices.IndexFunc(a.snap.Nodes, func(n model.Node) bool { return n.Name == name && n.Object != nil })
+	if at < 0 {
+		return Node{}, &NotFoundError{"node", name, "the cluster has none of that name"}
+	}
+	n := &a.snap.Nodes[at]
+	out := Node{
+		APIVersion: APIVersion, Kind: "Node", Time: a.snap.Now.UTC(), Node: name, State: n.Kind.String(),
+		Since: n.Object.CreationTimestamp.UTC(), BuyFor: a.boughtFor(name),
+	}
+	var g *model.Group
+	if n.Group >= 0 {
+		g = &a.snap.Groups[n.Group]
+		out.Group = g.ID
+	}
+	if price, ok := a.policy.ScaleUp.PriceOf(g, a.snap.Contents.Shapes[n.Shape].Node.Labels); ok {
+		out.SavesPerHour = &price
+	}
+	out.Fate, out.Hold, out.Use = a.fate(n)
+	if d := n.Standing.Drain; d != nil {
+		out.Drain = &DrainState{Stage: d.Stage, Since: d.Since.UTC(), Began: d.Began.UTC(), Why: d.Why}
+		for _, e := range d.Evictions {
+			if !e.Granted {
+				out.Drain.Waiting = append(out.Drain.Waiting, Refusal{e.Pod, e.First.UTC(), e.Why})
+			}
+		}
+	}
+	out.Evict, out.Pods = a.holds(n)
+	if out.Fate == Keep && len(out.Pods) > 0 {
+		out.Then = a.without(at, out.Pods)
+	}
+	return out, nil
+}
+
+// fate is what the plan does with a node, and what keeps it.
+func (a *asked) fate(n *model.Node) (NodeFate, *Verdict, float64) {
+	if n.Kind == model.Leaving {
+		return Leaves, nil, 0
+	}
+	if v := verdictAbout(a.plan.Unneeded, n.Name); v != nil {
+		if v.Reason == model.Unneeded {
+			return Goes, verdictOf(&v.Verdict), v.Use
+		}
+		return Spare, verdictOf(&v.Verdict), v.Use
+	}
+	if v := verdictAbout(a.plan.Kept, n.Name); v != nil {
+		return Keep, a.since(n, &v.Verdict), v.Use
+	}
+	return Keep, verdictOf(a.snap.Unhealthy), 0
+}
+
+// since is a verdict with the time since when the node has had it, as far as that is remembered.
+func (a *asked) since(n *model.Node, v *model.Verdict) *Verdict {
+	out := verdictOf(v)
+	if out.Since.IsZero() && n.Standing.Held == v.Reason {
+		out.Since = n.Standing.HeldSince
+	}
+	return out
+}
+
+// verdictAbout finds a node's verdict in a list; nil if it has none.
+func verdictAbout(list []model.NodeVerdict, node string) *model.NodeVerdict {
+	for i := range list {
+		if list[i].Node == node {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// holds counts the pods that are evicted when a node goes, and lists those that keep it.
+func (a *asked) holds(n *model.Node) (evict int, out []PodHold) {
+	r, on := rules.Of(a.snap, a.policy), rules.ConditionOf(n)
+	left := r.Budgets()
+	for i := range n.Bound {
+		p := &n.Bound[i]
+		answer := r.Apply(on, p)
+		name := a.snap.Contents.Specs[p.Spec].Pod.Namespace + "/" + p.Name
+		switch answer.Kind {
+		case rules.Blocks:
+			evict++
+			out = append(out, PodHold{name, answer.Rule, *verdictOf(&answer.Verdict)})
+		case rules.Moves:
+			evict++
+			// Pods of one budget go in turn: one that allows an eviction now keeps none of them.
+			if v := r.TakeAll([]*model.Pod{p}, left.Clone()); v != nil {
+				out = append(out, PodHold{name, "budget", *verdictOf(v)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b PodHold) int { return cmp.Compare(a.Pod, b.Pod) })
+	return evict, out
+}
+
+// without is what would keep a node if the pods that keep it did not; nil if nothing would.
+func (a *asked) without(at int, pods []PodHold) *Verdict {
+	s, p := *a.snap, a.policy
+	free := model.FactsID(len(s.Contents.Facts))
+	s.Contents.Facts = append(slices.Clip(s.Contents.Facts),
+		&model.Facts{Key: "free", Controller: "ReplicaSet", Group: "apps", Safe: model.EvictYes})
+	s.Budgets = nil
+	p.ScaleDown.Drain.MinReplicas = 0
+	s.Nodes = slices.Clone(s.Nodes)
+	n := &s.Nodes[at]
+	n.Bound = slices.Clone(n.Bound)
+	for i := range n.Bound {
+		b := &n.Bound[i]
+		name := s.Contents.Specs[b.Spec].Pod.Namespace + "/" + b.Name
+		if slices.ContainsFunc(pods, func(h PodHold) bool { return h.Pod == name }) {
+			b.Facts = free
+		}
+	}
+	plan := decide.Decide(&s, p)
+	if v := verdictAbout(plan.Kept, n.Name); v != nil {
+		return verdictOf(&v.Verdict)
+	}
+	if v := verdictAbout(plan.Unneeded, n.Name); v != nil && v.Reason != model.Unneeded {
+		return verdictOf(&v.Verdict)
+	}
+	return nil
+}
+
+// boughtFor are the workloads that a node was bought for, while that is remembered.
+func (a *asked) boughtFor(node string) (out []string) {
+	digests := map[string]bool{}
+	for _, arrival := range a.memory.Arrivals {
+		if arrival.Node == node {
+			for _, d := range arrival.For {
+				digests[d] = true
+			}
+		}
+	}
+	for _, ask := range a.memory.Asks {
+		if slices.ContainsFunc(ask.Units, func(u model.Unit) bool { return u.Node == node }) {
+			for _, d := range ask.For {
+				digests[d] = true
+			}
+		}
+	}
+	if len(digests) == 0 {
+		return nil
+	}
+	wanted := map[model.ClassID]bool{}
+	for i := range a.snap.Classes {
+		wanted[model.ClassID(i)] = digests[a.snap.Classes[i].Digest()]
+	}
+	add := func(p *model.Pod) {
+		if c, ok := a.snap.ClassOf(p); ok && wanted[c] {
+			namespace := a.snap.Contents.Specs[p.Spec].Pod.Namespace
+			out = append(out, cmp.Or(a.workload(p), namespace+"/"+p.Name))
+			wanted[c] = false
+		}
+	}
+	for i := range a.snap.Nodes {
+		for j := range a.snap.Nodes[i].Bound {
+			add(&a.snap.Nodes[i].Bound[j])
+		}
+	}
+	for i := range a.snap.Pending {
+		add(a.snap.Pending[i].Pods[0])
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// running answers for a pod that has a node.
+func (a *asked) running(id model.NodeID, p *model.Pod) *RunningPod {
+	n := &a.snap.Nodes[id]
+	out := &RunningPod{Node: n.Name, BoughtFor: a.boughtFor(n.Name)}
+	if n.Group >= 0 {
+		out.Group = a.snap.Groups[n.Group].ID
+	}
+	r := rules.Of(a.snap, a.policy)
+	answer := r.Apply(rules.ConditionOf(n), p)
+	switch answer.Kind {
+	case rules.Blocks:
+		out.Rule, out.Verdict = answer.Rule, verdictOf(&answer.Verdict)
+	case rules.Moves:
+		if out.Verdict = verdictOf(r.Take(p, r.Budgets())); out.Verdict != nil {
+			out.Rule = "budget"
+		} else {
+			out.Moves = true
+		}
+	}
+	out.NodeFate, out.NodeHold, _ = a.fate(n)
+	return out
+}

@@ -1,0 +1,339 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Pod says why a pod has no node and what would change that, or where it runs and what would move it.
+type Pod struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Time       time.Time `json:"time"`
+	Pod        string    `json:"pod"` // namespace/name
+	State      PodState  `json:"state"`
+	// Since is when the pod was made.
+	Since    time.Time `json:"since"`
+	Requests string    `json:"requests,omitempty"`
+	// Workload is what made it, and Equal how many pods without a node are equal in all that counts, itself
+	// included.
+	Workload string `json:"workload,omitempty"`
+	Equal    int    `json:"equal,omitempty"`
+
+	Pending *PendingPod `json:"pending,omitempty"`
+	Running *RunningPod `json:"running,omitempty"`
+}
+
+// PodState is where a pod is.
+type PodState string
+
+// The states of a pod.
+const (
+	PodPending  PodState = "Pending"
+	PodGated    PodState = "Gated"
+	PodRunning  PodState = "Running"
+	PodEnding   PodState = "Ending"
+	PodFinished PodState = "Finished"
+)
+
+// Outlook is what becomes of the pods of a class that have no node.
+type Outlook string
+
+// The outlooks.
+const (
+	// Blocked: no room is found for some of them.
+	Blocked Outlook = "BLOCKED"
+	// Waits: they are not looked at now, or the scheduler leaves them waiting.
+	Waits Outlook = "WAITS"
+	// Served: all have room, on nodes that are ready, that are on their way, or that are bought.
+	Served Outlook = "SERVED"
+)
+
+// PendingPod is a pod without a node, and those equal to it: they are interchangeable.
+type PendingPod struct {
+	Outlook Outlook `json:"outlook"`
+	// Verdict is the nearest to a yes, and what is behind the fix if there is one.
+	Verdict *Verdict `json:"verdict,omitempty"`
+	// Fix is the nearest change with which all of them get a node; nil if none was found.
+	Fix *Fix `json:"fix,omitempty"`
+	// FitNow fit nodes that are ready, FitSoon nodes on their way, and FitBought those that are bought.
+	// Left find no room. Delayed wish to wait.
+	FitNow    int           `json:"fitNow,omitempty"`
+	FitSoon   int           `json:"fitSoon,omitempty"`
+	FitBought int           `json:"fitBought,omitempty"`
+	Left      int           `json:"left,omitempty"`
+	Delayed   int           `json:"delayed,omitempty"`
+	Groups    []GroupAnswer `json:"groups,omitempty"`
+	Existing  Existing      `json:"existing"`
+	// Unsearched: the search for fixes ended before all was tried.
+	Unsearched bool `json:"unsearched,omitempty"`
+}
+
+// GroupAnswer is how a group stands to the pods.
+type GroupAnswer struct {
+	Group provider.GroupID `json:"group"`
+	// Fits: a new node of the group would take such a pod; something else holds the group.
+	Fits    bool `json:"fits"`
+	Verdict `json:",inline"`
+	// WorksIf is the nearest fix that begins with this group; nil if none was found.
+	WorksIf *Fix `json:"worksIf,omitempty"`
+}
+
+// Existing counts the nodes that are there, by what they say to one more such pod.
+type Existing struct {
+	Nodes   int              `json:"nodes"`
+	Reasons []ExistingReason `json:"reasons,omitempty"`
+}
+
+// ExistingReason are the nodes with one answer. Closest is the one of them that lacks the least.
+type ExistingReason struct {
+	Reason  model.Reason `json:"reason"`
+	Nodes   int          `json:"nodes"`
+	Closest string       `json:"closest,omitempty"`
+	Detail  string       `json:"detail,omitempty"`
+}
+
+// asked is what answers are made of.
+type asked struct {
+	snap   *model.Snapshot
+	plan   *model.Plan
+	policy model.Policy
+	memory *model.Memory
+	world  *schedsim.World
+}
+
+// PodOf explains a pod, which is named by namespace/name.
+func PodOf(c model.Cycle, p model.Policy, name string) (Pod, error) {
+	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: p, memory: &c.Memory}
+	namespace, short, ok := strings.Cut(name, "/")
+	if !ok {
+		return Pod{}, fmt.Errorf("explain pod %s: name it NAMESPACE/NAME", name)
+	}
+	out := Pod{APIVersion: APIVersion, Kind: "Pod", Time: c.Snapshot.Now.UTC(), Pod: name}
+	is := func(p *model.Pod) bool {
+		return p.Name == short && a.snap.Contents.Specs[p.Spec].Pod.Namespace == namespace
+	}
+	for i := range a.snap.Pending {
+		q := &a.snap.Pending[i]
+		for _, pod := range q.Pods {
+			if is(pod) {
+				a.describe(&out, pod)
+				out.State, out.Equal = PodPending, len(q.Pods)
+				a.world = schedsim.Load(nil, a.snap)
+				defer a.world.Close()
+				out.Pending = a.pending(q)
+				return out, nil
+			}
+		}
+	}
+	for _, pod := range a.snap.Gated {
+		if is(pod) {
+			a.describe(&out, pod)
+			out.State = PodGated
+			return out, nil
+		}
+	}
+	for i := range a.snap.Nodes {
+		n := &a.snap.Nodes[i]
+		for j := range n.Bound {
+			if pod := &n.Bound[j]; is(pod) {
+				a.describe(&out, pod)
+				out.State, out.Running = stateOf(pod), a.running(model.NodeID(i), pod)
+				return out, nil
+			}
+		}
+	}
+	return Pod{}, &NotFoundError{"pod", name, "it does not wait for room, and runs on no node that is known; a pod that " +
+		"has ended, that a gate holds and nothing controls, or that a DaemonSet made is not planned for"}
+}
+
+// NotFoundError says that there is nothing of the name.
+type NotFoundError struct{ What, Name, Why string }
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("there is no %s %s: %s", e.What, e.Name, e.Why)
+}
+
+func stateOf(p *model.Pod) PodState {
+	switch {
+	case p.Flags&model.Finished != 0:
+		return PodFinished
+	case p.Flags&model.Terminating != 0:
+		return PodEnding
+	}
+	return PodRunning
+}
+
+// describe fills in what is the same of each pod.
+func (a *asked) describe(out *Pod, p *model.Pod) {
+	out.Since = time.Unix(p.Created, 0).UTC()
+	out.Requests = a.snap.Contents.Specs[p.Spec].Requests.String()
+	out.Workload = a.workload(p)
+}
+
+// workload is what made a pod, as far as its name and labels say: "Deployment shop/api".
+func (a *asked) workload(p *model.Pod) string {
+	kind := a.snap.Contents.Facts[p.Facts].Controller
+	if kind == "" {
+		return ""
+	}
+	namespace, name := a.snap.Contents.Specs[p.Spec].Pod.Namespace, p.Name
+	cut := func() { name = name[:max(0, strings.LastIndex(name, "-"))] }
+	switch kind {
+	case "ReplicaSet":
+		cut()
+		hash := a.snap.Contents.Labels[p.Labels].Labels["pod-template-hash"]
+		if trimmed, ok := strings.CutSuffix(name, "-"+hash); ok && hash != "" {
+			kind, name = "Deployment", trimmed
+		}
+	case "StatefulSet", "DaemonSet", "Job", "ReplicationController":
+		cut()
+	}
+	return fmt.Sprintf("%s %s/%s", kind, namespace, name)
+}
+
+// pending answers for pods of a class that have no node.
+func (a *asked) pending(q *model.Pending) *PendingPod {
+	out := &PendingPod{Outlook: Served, Existing: a.existing(q.Class)}
+	v := a.verdictOf(q.Class)
+	if v == nil { // the cluster is in no shape to be acted on
+		out.Outlook, out.Left, out.Verdict = Waits, len(q.Pods), verdictOf(a.snap.Unhealthy)
+		return out
+	}
+	out.FitNow, out.FitSoon, out.FitBought, out.Left, out.Delayed = v.Existing, v.Upcoming, v.Planned, v.Left, v.Delayed
+	switch {
+	case v.Skipped != nil:
+		out.Outlook, out.Verdict, out.Left = Waits, verdictOf(v.Skipped), len(q.Pods)
+	case v.Left > 0:
+		out.Outlook = Blocked
+	case v.Disagrees != nil:
+		out.Outlook, out.Verdict = Waits, verdictOf(v.Disagrees)
+	}
+	for i := range v.Groups {
+		g := &v.Groups[i]
+		out.Groups = append(out.Groups,
+			GroupAnswer{Group: g.Group, Fits: !g.Reason.RefusesPod(), Verdict: *verdictOf(&g.Verdict)})
+	}
+	slices.SortStableFunc(out.Groups, func(a, b GroupAnswer) int {
+		return cmp.Compare(a.Reason.Distance(), b.Reason.Distance())
+	})
+	if out.Outlook == Blocked {
+		a.search(q.Class, out)
+	}
+	return out
+}
+
+// search looks for what would let the pods in, group by group, the nearest first.
+func (a *asked) search(class model.ClassID, out *PendingPod) {
+	r := newRelaxer(a, class)
+	defer r.close()
+	for i := range out.Groups {
+		g := &out.Groups[i]
+		at := groupAt(a.snap, g.Group)
+		g.WorksIf = r.fix(at, model.Verdict{Reason: g.Reason, Until: g.Until})
+		if g.WorksIf != nil && (out.Fix == nil || closer(g.WorksIf, out.Fix) < 0) {
+			out.Fix, out.Verdict = g.WorksIf, &g.Verdict
+		}
+	}
+	out.Unsearched = r.exhausted()
+	if out.Fix == nil && len(out.Groups) > 0 {
+		out.Verdict = &out.Groups[0].Verdict
+	}
+}
+
+// verdictOf is what the plan says of a class that waits; nil where nothing was decided.
+func (a *asked) verdictOf(class model.ClassID) *model.PendingVerdict {
+	i, ok := slices.BinarySearchFunc(a.plan.Pending, class, func(v model.PendingVerdict, c model.ClassID) int {
+		return cmp.Compare(v.Class, c)
+	})
+	if !ok {
+		return nil
+	}
+	return &a.plan.Pending[i]
+}
+
+// existing asks the nodes that are there.
+func (a *asked) existing(class model.ClassID) Existing {
+	at := map[model.Reason]int{}
+	least := map[model.Reason]float64{}
+	closest := map[model.Reason]model.NodeID{}
+	out := Existing{}
+	a.world.Allow(mostSteps)
+	defer a.world.AllowAll()
+	for i := range a.snap.Registered() {
+		n, id := &a.snap.Nodes[i], model.NodeID(i)
+		out.Nodes++
+		reason := model.Fits
+		switch {
+		case n.Kind == model.Leaving:
+			reason = model.CurrentlyBeingDeleted
+		case n.Kind == model.Unready || n.Kind == model.Booting:
+			reason = model.NotReady
+		case n.Object.Spec.Unschedulable && !n.Standing.Drain.IsDraft():
+			reason = model.NodeUnschedulable
+		case a.world.Exhausted():
+			reason = model.StepBudget
+		default:
+			reason = a.world.Fits(class, id)
+		}
+		j, ok := at[reason]
+		if !ok {
+			j = len(out.Reasons)
+			at[reason], closest[reason], least[reason] = j, id, a.lacks(class, id, reason)
+			out.Reasons = append(out.Reasons, ExistingReason{Reason: reason})
+		} else if lacks := a.lacks(class, id, reason); lacks < least[reason] {
+			closest[reason], least[reason] = id, lacks
+		}
+		out.Reasons[j].Nodes++
+	}
+	for j := range out.Reasons {
+		x := &out.Reasons[j]
+		if !x.Reason.RefusesPod() || x.Reason == model.NodeUnschedulable {
+			continue
+		}
+		id := closest[x.Reason]
+		x.Closest = a.snap.Nodes[id].Name
+		x.Detail = a.world.Explain(class, id).Detail
+		if x.Reason == model.InsufficientResources {
+			x.Detail = "lacks " + amounts(a.world.Short(class, id))
+		}
+	}
+	slices.SortFunc(out.Reasons, func(a, b ExistingReason) int {
+		return cmp.Or(-cmp.Compare(a.Nodes, b.Nodes), cmp.Compare(a.Reason, b.Reason))
+	})
+	return out
+}
+
+// amounts are what is lacked, in words.
+func amounts(r model.Resources) string {
+	text := r.String()
+	if r.Pods > 0 {
+		text = strings.TrimPrefix(text+", room for one more pod", ", ")
+	}
+	return text
+}
+
+// lacks is how far a node is from taking a pod: the sum of the shares of its requests that are lacking, and
+// zero where it is not a matter of amounts.
+func (a *asked) lacks(class model.ClassID, id model.NodeID, reason model.Reason) float64 {
+	if reason != model.InsufficientResources {
+		return 0
+	}
+	want, short := a.snap.Classes[class].Spec.Requests, a.world.Short(class, id)
+	sum := float64(short.Pods)
+	share := func(short, want int64) { sum += float64(short) / float64(max(1, want)) }
+	share(short.MilliCPU, want.MilliCPU)
+	share(short.Memory, want.Memory)
+	share(short.Ephemeral, want.Ephemeral)
+	for _, x := range short.Extended {
+		share(x.Value, want.Value(x.Name))
+	}
+	return sum
+}

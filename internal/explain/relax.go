@@ -1,0 +1,326 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Change is one thing that a person changes, or that time does.
+type Change struct {
+	Of Subject `json:"of"`
+	// Name is the group's, the pool's or the flag's.
+	Name string `json:"name,omitempty"`
+	// Field is what changes of it, in the words of its API.
+	Field string `json:"field,omitempty"`
+	From  string `json:"from,omitempty"`
+	To    string `json:"to,omitempty"`
+}
+
+// Subject is what a Change is of.
+type Subject string
+
+// The subjects.
+const (
+	OfGroup Subject = "group"
+	OfPool  Subject = "pool"
+	OfFlag  Subject = "flag"
+	// OfPods are the pods that wait. OfWorkload are all pods like them, those that run included:
+	// pods that run keep others away by their own terms.
+	OfPods     Subject = "pods"
+	OfWorkload Subject = "workload"
+	// OfTime: nobody has to do anything until To.
+	OfTime Subject = "time"
+)
+
+// Fix is a change, or two, with which all pods of the class get a node. It was tried: the plan of the
+// changed cluster serves them.
+type Fix struct {
+	// Text is the fix in one line, and Short what must hold, for a column.
+	Text    string   `json:"text"`
+	Short   string   `json:"short"`
+	Changes []Change `json:"changes"`
+	// Nodes and CostPerHour are what the plan buys more; CostPerHour is nil where a price is not known.
+	Nodes       int      `json:"nodes,omitempty"`
+	CostPerHour *float64 `json:"costPerHour,omitempty"`
+	// steps counts the constraints that it relaxes, and rank says how far the farthest of them is.
+	steps, rank int
+}
+
+const (
+	// mostTries is how many plans are made for one answer, and mostSteps how many steps they may take
+	// together. What is not found within them is not named.
+	mostTries = 80
+	mostSteps = 60_000_000
+	// mostSearched is how many plans are made to find the least value of one limit.
+	mostSearched = 10
+)
+
+// relaxer looks for fixes for the pods of one class.
+type relaxer struct {
+	snap    *model.Snapshot
+	policy  model.Policy
+	base    *model.Plan
+	class   model.ClassID
+	world   *schedsim.World // of the snapshot, as it is
+	decider decide.Decider
+	tries   int
+	tried   map[string]*try
+}
+
+func newRelaxer(a *asked, class model.ClassID) *relaxer {
+	return &relaxer{snap: a.snap, policy: a.policy, base: a.plan, class: class, world: a.world, tried: map[string]*try{}}
+}
+
+func (r *relaxer) close() { r.decider.Close() }
+
+// step relaxes one constraint.
+type step struct {
+	// about names the constraint, whatever it is relaxed to.
+	about string
+	rank  int
+	// A step with a value is a limit: was is what it is, and value is what is tried. used is the least
+	// value that a plan needs, as far as that is simple to say; nil: it is searched for.
+	was, value int64
+	used       func(*try) int64
+	// cluster changes the snapshot and the policy, pods the content of the pods.
+	cluster func(s *model.Snapshot, p *model.Policy, value int64)
+	pods    func(spec *corev1.PodSpec, value int64)
+	show    func(value int64) shown
+}
+
+// shown is a step in words.
+type shown struct {
+	text, short string
+	changes     []Change
+}
+
+// wide reports whether the step is about all pods of the class, and not only those that wait.
+func (s *step) wide() bool { return s.show(s.value).changes[0].Of == OfWorkload }
+
+// The ranks of steps, the nearest first.
+const (
+	rankSoon   = iota // seconds
+	rankLimit         // a limit is raised
+	rankTime          // minutes and more
+	rankSize          // smaller pods
+	rankPods          // other pods
+	rankSpread        // pods that share a fault
+)
+
+// try is the plan of a changed cluster.
+type try struct {
+	plan    model.Plan
+	verdict *model.PendingVerdict
+	serves  bool
+}
+
+// group is the verdict of a group in it, nil if there is none.
+func (t *try) group(id provider.GroupID) *model.Verdict {
+	if t.verdict == nil {
+		return nil
+	}
+	for i := range t.verdict.Groups {
+		if t.verdict.Groups[i].Group == id {
+			return &t.verdict.Groups[i].Verdict
+		}
+	}
+	return nil
+}
+
+// exhausted reports whether no more plans may be made.
+func (r *relaxer) exhausted() bool { return r.tries >= mostTries || r.decider.Steps() >= mostSteps }
+
+// try makes the plan of the cluster with some steps taken.
+func (r *relaxer) try(steps ...step) *try {
+	var about []string
+	for i := range steps {
+		about = append(about, steps[i].about+": "+steps[i].show(steps[i].value).text)
+	}
+	slices.Sort(about)
+	key := strings.Join(about, "\x00")
+	if t, ok := r.tried[key]; ok {
+		return t
+	}
+	r.tries++
+	s, p, class := r.changed(steps)
+	t := &try{plan: r.decider.Decide(s, p)}
+	for i := range t.plan.Pending {
+		if v := &t.plan.Pending[i]; v.Class == class {
+			t.verdict = v
+			t.serves = v.Skipped == nil && v.Left == 0 && v.Delayed == 0 && v.Disagrees == nil
+		}
+	}
+	r.tried[key] = t
+	return t
+}
+
+// changed is a copy of the snapshot and the policy with some steps taken, and the class of the pods in it.
+func (r *relaxer) changed(steps []step) (*model.Snapshot, model.Policy, model.ClassID) {
+	s, p := *r.snap, r.policy
+	p.ScaleDown.Enabled = false // nothing that a removal does lets pods in
+	s.Groups, s.Pools = slices.Clone(s.Groups), slices.Clone(s.Pools)
+	var pod *corev1.Pod
+	wide := false
+	for i := range steps {
+		st := &steps[i]
+		if st.cluster != nil {
+			st.cluster(&s, &p, st.value)
+		}
+		if st.pods == nil {
+			continue
+		}
+		if pod == nil {
+			pod = s.Classes[r.class].Spec.Pod.DeepCopy()
+		}
+		st.pods(&pod.Spec, st.value)
+		wide = wide || st.wide()
+	}
+	if pod == nil {
+		return &s, p, r.class
+	}
+	return &s, p, recast(&s, r.class, pod, wide)
+}
+
+// fix is the nearest fix by which a group, as it stands to the class, or room elsewhere, takes the pods;
+// nil if none was found.
+func (r *relaxer) fix(group int, v model.Verdict) *Fix {
+	id := r.snap.Groups[group].ID
+	var found []*Fix
+	var pairs [][]step
+	for _, a := range r.steps(group, v) {
+		if r.exhausted() {
+			break
+		}
+		t := r.try(a)
+		if t.serves {
+			found = append(found, r.narrow(t, a))
+			continue
+		}
+		if next := t.group(id); next != nil {
+			for _, b := range r.steps(group, *next) {
+				if b.about != a.about {
+					pairs = append(pairs, []step{a, b})
+				}
+			}
+		}
+	}
+	for i := 0; len(found) == 0 && i < len(pairs) && !r.exhausted(); i++ {
+		if t := r.try(pairs[i]...); t.serves {
+			found = append(found, r.narrow(t, pairs[i]...))
+		}
+	}
+	return nearest(found)
+}
+
+// nearest is the fix that asks for the least; nil if there is none.
+func nearest(fixes []*Fix) *Fix {
+	var best *Fix
+	for _, f := range fixes {
+		if f != nil && (best == nil || closer(f, best) < 0) {
+			best = f
+		}
+	}
+	return best
+}
+
+// closer orders fixes: fewer changes, then what is easier to change, then what costs fewer nodes.
+func closer(a, b *Fix) int {
+	return cmp.Or(cmp.Compare(a.steps, b.steps), cmp.Compare(a.rank, b.rank),
+		cmp.Compare(a.Nodes, b.Nodes), cmp.Compare(a.Text, b.Text))
+}
+
+// narrow finds the least values of the limits among steps that work, and puts them into words.
+func (r *relaxer) narrow(t *try, steps ...step) *Fix {
+	steps = slices.Clone(steps)
+	for i := range steps {
+		st := &steps[i]
+		if st.value == 0 {
+			continue
+		}
+		low, high, best := st.was, st.value, t
+		at := func(value int64) bool {
+			st.value = value
+			other := r.try(steps...)
+			if other.serves {
+				best = other
+			}
+			return other.serves
+		}
+		exact := false
+		if st.used != nil {
+			if used := st.used(t); used > low && used < high {
+				if exact = at(used); exact {
+					high = used
+				} else {
+					low = used
+				}
+			}
+		}
+		for n := 0; !exact && high-low > 1 && n < mostSearched && !r.exhausted(); n++ {
+			if middle := low + (high-low)/2; at(middle) {
+				high = middle
+			} else {
+				low = middle
+			}
+		}
+		st.value, t = high, best
+	}
+	f := &Fix{Nodes: t.plan.Nodes - r.base.Nodes, CostPerHour: r.moreCost(t), steps: len(steps)}
+	var texts, shorts []string
+	for i := range steps {
+		in := steps[i].show(steps[i].value)
+		texts, shorts = append(texts, in.text), append(shorts, in.short)
+		f.Changes = append(f.Changes, in.changes...)
+		f.rank = max(f.rank, steps[i].rank)
+	}
+	f.Text, f.Short = strings.Join(texts, ", and "), strings.Join(shorts, ", and ")
+	switch {
+	case f.Nodes == 0:
+	case f.CostPerHour == nil:
+		f.Text += fmt.Sprintf(" (%+d nodes)", f.Nodes)
+	default:
+		f.Text += fmt.Sprintf(" (%+d nodes, %+.2f per hour)", f.Nodes, *f.CostPerHour)
+	}
+	return f
+}
+
+// moreCost is what a plan buys more than the one that was made, per hour; nil where a price is not known.
+func (r *relaxer) moreCost(t *try) *float64 {
+	sum, priced := 0.0, false
+	for n, plan := range []*model.Plan{r.base, &t.plan} {
+		for i := range plan.Grow {
+			g := &plan.Grow[i]
+			at := groupAt(r.snap, g.Group)
+			price, ok := r.policy.ScaleUp.PriceOf(&r.snap.Groups[at], templateOf(r.snap, at).Labels)
+			if !ok {
+				return nil
+			}
+			priced = true
+			if n == 0 {
+				price = -price
+			}
+			sum += price * float64(g.To-g.From)
+		}
+	}
+	if !priced {
+		return nil
+	}
+	return &sum
+}
+
+// groupAt is the index of a group, which must be there.
+func groupAt(s *model.Snapshot, id provider.GroupID) int {
+	i, _ := slices.BinarySearchFunc(s.Groups, id, func(g model.Group, id provider.GroupID) int {
+		return cmp.Compare(g.ID, id)
+	})
+	return i
+}

@@ -1,0 +1,222 @@
+package explain_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide"
+	"github.com/plimsoll-dev/plimsoll/internal/explain"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/observe"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
+	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// cluster is one as an operator has it: objects, groups and flags.
+type cluster struct {
+	objects []runtime.Object
+	cloud   provider.Inventory
+	policy  model.Policy
+}
+
+func (c *cluster) cycle(t *rapid.T) model.Cycle {
+	seen, err := observe.Still(c.objects, c.cloud, nil, observe.Settings{Seed: 1}, testkit.Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := snapshot.New(nil, seen, model.Standing{}, c.policy.Rules)
+	return model.Cycle{Snapshot: s, Plan: decide.Decide(s, c.policy)}
+}
+
+// apply does what a fix says, as a person would. The pods are those that wait, and all of their kind.
+func (c *cluster) apply(t *rapid.T, fix *explain.Fix, waiting, all map[string]bool) {
+	for _, change := range fix.Changes {
+		n, _ := strconv.Atoi(change.To)
+		switch change.Of {
+		case explain.OfGroup:
+			at := slices.IndexFunc(c.cloud.Groups, func(g provider.Group) bool { return string(g.ID) == change.Name })
+			c.cloud.Groups[at].Max = n
+		case explain.OfPool:
+			c.cloud.Pools = slices.Clone(c.cloud.Pools)
+			c.cloud.Pools[0].Max = n
+		case explain.OfFlag:
+			switch change.Name {
+			case "--max-nodes-total":
+				c.policy.ScaleUp.MaxNodesTotal = n
+			case "--cores-total":
+				c.policy.ScaleUp.MaxCoresTotal = int64(n)
+			default:
+				t.Fatalf("nobody can set %s", change.Name)
+			}
+		case explain.OfPods, explain.OfWorkload:
+			of := waiting
+			if change.Of == explain.OfWorkload {
+				of = all
+			}
+			for _, obj := range c.objects {
+				if p, ok := obj.(*corev1.Pod); ok && of[p.Namespace+"/"+p.Name] {
+					edit(t, &p.Spec, change)
+				}
+			}
+		default:
+			t.Fatalf("nobody can do %+v", change)
+		}
+	}
+}
+
+func edit(t *rapid.T, spec *corev1.PodSpec, c explain.Change) {
+	field, at, _ := strings.Cut(c.Field, "/")
+	number, what, _ := strings.Cut(at, "/")
+	i, _ := strconv.Atoi(number)
+	switch {
+	case strings.HasPrefix(field, "requests."):
+		name := corev1.ResourceName(strings.TrimPrefix(field, "requests."))
+		spec.Containers[0].Resources.Requests[name] = resource.MustParse(c.To)
+	case field == "tolerations":
+		for _, taint := range strings.Split(c.To, ", ") {
+			keyValue, effect, _ := strings.Cut(taint, ":")
+			key, value, _ := strings.Cut(keyValue, "=")
+			spec.Tolerations = append(spec.Tolerations,
+				corev1.Toleration{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
+		}
+	case field == "nodeSelector":
+		for _, pair := range strings.Split(c.From, ", ") {
+			key, _, _ := strings.Cut(pair, "=")
+			delete(spec.NodeSelector, key)
+		}
+	case field == "hostPort":
+		spec.Containers[0].Ports = nil
+	case field == "podAffinity":
+		terms := &spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		*terms = slices.Delete(*terms, i, i+1)
+	case field == "podAntiAffinity":
+		terms := &spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		*terms = slices.Delete(*terms, i, i+1)
+	case what == "maxSkew":
+		n, _ := strconv.Atoi(c.To)
+		spec.TopologySpreadConstraints[i].MaxSkew = int32(n)
+	case what == "whenUnsatisfiable":
+		spec.TopologySpreadConstraints[i].WhenUnsatisfiable = corev1.ScheduleAnyway
+	default:
+		t.Fatalf("nobody can do %+v", c)
+	}
+}
+
+// TestFixesWork: when a person does to the cluster what a fix says, the plan serves all pods that it is for.
+func TestFixesWork(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := testkit.DrawWorld(t)
+		make := func() *cluster {
+			built := drawn.Build(testkit.InOrder)
+			return &cluster{built.Objects(), built.Inventory(), drawn.Policy}
+		}
+		before := make().cycle(t)
+		s := before.Snapshot
+		for i := range before.Plan.Pending {
+			v := &before.Plan.Pending[i]
+			if v.Left == 0 || v.Skipped != nil {
+				continue
+			}
+			waiting, all := map[string]bool{}, map[string]bool{}
+			name := func(p *model.Pod) string { return s.Contents.Specs[p.Spec].Pod.Namespace + "/" + p.Name }
+			first := ""
+			for _, q := range s.Pending {
+				for _, p := range q.Pods {
+					if q.Class == v.Class {
+						waiting[name(p)], all[name(p)], first = true, true, name(p)
+					}
+				}
+			}
+			for n := range s.Nodes {
+				for b := range s.Nodes[n].Bound {
+					if c, ok := s.ClassOf(&s.Nodes[n].Bound[b]); ok && c == v.Class {
+						all[name(&s.Nodes[n].Bound[b])] = true
+					}
+				}
+			}
+			answer, err := explain.PodOf(before, drawn.Policy, first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fixes := []*explain.Fix{answer.Pending.Fix}
+			for _, g := range answer.Pending.Groups {
+				fixes = append(fixes, g.WorksIf)
+			}
+			for _, fix := range fixes {
+				if fix == nil || fix.Changes[0].Of == explain.OfTime {
+					continue
+				}
+				changed := make()
+				changed.apply(t, fix, waiting, all)
+				after := changed.cycle(t)
+				if left := leftOf(after, first); left != 0 {
+					t.Fatalf("%s: %q leaves %d pods\n%s\n%s", first, fix.Text, left, before.Plan.Text(s),
+						after.Plan.Text(after.Snapshot))
+				}
+			}
+		}
+	})
+}
+
+// leftOf is how many pods of a pod's class a plan leaves, -1 if it does not know the pod.
+func leftOf(c model.Cycle, pod string) int {
+	for i := range c.Snapshot.Pending {
+		q := &c.Snapshot.Pending[i]
+		for _, p := range q.Pods {
+			if c.Snapshot.Contents.Specs[p.Spec].Pod.Namespace+"/"+p.Name != pod {
+				continue
+			}
+			for _, v := range c.Plan.Pending {
+				if v.Class == q.Class {
+					return v.Left
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// TestFixesAreFound: in most random worlds some fix is known for pods that are left, or the property above
+// proves nothing.
+func TestFixesAreFound(t *testing.T) {
+	found, asked := 0, 0
+	kinds := map[string]int{}
+	for seed := range 150 {
+		drawn := rapid.Custom(testkit.DrawWorld).Example(seed)
+		built := drawn.Build(testkit.InOrder)
+		s := snapshot.New(nil, built.Observation(), model.Standing{}, drawn.Policy.Rules)
+		cycle := model.Cycle{Snapshot: s, Plan: decide.Decide(s, drawn.Policy)}
+		for _, v := range cycle.Plan.Pending {
+			if v.Left == 0 || v.Skipped != nil {
+				continue
+			}
+			i := slices.IndexFunc(s.Pending, func(q model.Pending) bool { return q.Class == v.Class })
+			a, err := explain.PodOf(cycle, drawn.Policy, "default/"+s.Pending[i].Pods[0].Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked++
+			if a.Pending.Fix == nil {
+				kinds["none for "+string(a.Pending.Verdict.Reason)]++
+				continue
+			}
+			found++
+			for _, c := range a.Pending.Fix.Changes {
+				kinds[fmt.Sprintf("%s %s", c.Of, c.Field)]++
+			}
+		}
+	}
+	t.Logf("%d of %d: %v", found, asked, kinds)
+	if 10*found < 7*asked {
+		t.Errorf("a fix was found for %d of %d classes of pods: %v", found, asked, kinds)
+	}
+}
