@@ -70,6 +70,8 @@ func TestWorldsThatFailed(t *testing.T) {
 		145170183:  "a node whose time had ended was tried after others, and nothing woke the loop",
 		145173303:  "the scheduler drove out important pods where unimportant ones would have sufficed",
 		843605700:  "three classes were tried again each hour, at times of their own",
+		990000471:  "pods waited for the end of expendable ones, and counted as left alone beside a node that they fit",
+		990000824:  "evicted pods moved from one node that nothing needs to the next, four times in two minutes",
 		3597839252: "a node was bought while the evicted pod ended, its removal rolled back",
 		3597840596: "nodes that never started are what a pool's strategy leaves a group",
 		3597841043: "nobody sees whose a deleted node was whose id had drifted",

@@ -98,8 +98,18 @@ func (ck *checker) drainedBlindly(c model.Call) {
 	}
 }
 
+// roomIsMade reports whether a pod waits for the end of pods that the scheduler has driven out for it.
+func (w *world) roomIsMade() bool {
+	for _, s := range w.truth.seats {
+		if s.node == "" && s.pod.Nominated != "" && w.makesRoom(s.pod.Nominated) {
+			return true
+		}
+	}
+	return false
+}
+
 // agrees checks that pods wait beside nodes that the planner has in mind for them no longer than the
-// scheduler leaves refused pods alone, unless it is of another mind.
+// scheduler leaves refused pods alone, unless it is of another mind, or expendable pods have yet to end there.
 func (ck *checker) agrees(c model.Cycle) {
 	if ck.w.schedulerErrs() || len(ck.w.sched.refuses) > 0 {
 		return
@@ -108,7 +118,7 @@ func (ck *checker) agrees(c model.Cycle) {
 	for i := range c.Plan.Pending {
 		v := &c.Plan.Pending[i]
 		if v.Disagrees != nil && ck.w.now.Sub(v.Disagrees.Since) > triedAgain+unaware &&
-			ck.w.now.Sub(ck.drains.stirred) > unaware {
+			ck.w.now.Sub(ck.drains.stirred) > unaware && !ck.w.roomIsMade() {
 			ck.breach("where the planner sees room, the scheduler binds pods", names[v.Class], "%s", v.Disagrees.Detail)
 		}
 	}

@@ -132,6 +132,12 @@ func (r *Room) Lacks(owner types.UID) string {
 	return fmt.Sprintf("pod %s, which came for an evicted one, has had no node since %s", l.pod.name(r.snap), at)
 }
 
+// Replaces reports whether a pod may have come for one that was evicted a short while ago.
+func (r *Room) Replaces(p *model.Pod) bool {
+	d, ok := r.snap.Displaced[p.Owner]
+	return ok && after(p.Created, d.First)
+}
+
 // Unseen names a pod that came for an evicted one and that the scheduler has neither bound nor refused;
 // empty if there is none. As long as it has not, nobody knows that it works: more pods that are
 // evicted might find no node, whichever controller they are of. Pods that are gated, or that another

@@ -183,6 +183,7 @@ func (f *finder) candidates() []candidate {
 			v.Verdict = *why
 			continue
 		}
+		c.since = f.sinceMoved(&c)
 		out = append(out, c)
 	}
 	slices.SortStableFunc(out, func(a, b candidate) int {
@@ -190,6 +191,21 @@ func (f *finder) candidates() []candidate {
 			a.since.Compare(b.since), cmp.Compare(a.use, b.use))
 	})
 	return f.resumed(out)
+}
+
+// sinceMoved is since when a candidate is unneeded: not before a pod came that was made for an evicted
+// one, whatever node was planned for it. Otherwise that pod would move from one such node to the next.
+func (f *finder) sinceMoved(c *candidate) time.Time {
+	if c.since.IsZero() || len(f.Snapshot.Displaced) == 0 {
+		return c.since
+	}
+	since := c.since
+	for _, p := range c.moving {
+		if made := time.Unix(p.Created, 0); made.After(since) && f.Room.Replaces(p) {
+			since = made
+		}
+	}
+	return since
 }
 
 func compareBool(a, b bool) int {
