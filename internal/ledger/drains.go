@@ -37,6 +37,7 @@ func (l *Ledger) endNode(o model.Outcome) {
 		}
 	}
 	n, news := l.advance(o.Call.Node, n, o.Ended, removal.Ended{Outcome: &o, Again: l.evicts(&o.Call)})
+	n.TaintAfter = news.NotBefore
 	if news.Refused {
 		l.group(o.Call.Group).RemovalRefused(l.rules, o)
 	}

@@ -131,6 +131,8 @@ func untaintCall(code model.Reason, why string) model.Call {
 }
 
 // The ends of calls.
+func denied(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Denied, Message: "no"} }
+
 func refused(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Conflict, Message: "no"} }
 
 func lost(o *model.Outcome) {
@@ -252,9 +254,10 @@ func TestEndsOfNodeCalls(t *testing.T) {
 	}{
 		{"taint", "", model.Taint, []func(*model.Outcome){wrote("7")}, after{Stage: model.Tainted, Since: 1, Pods: 2, Await: "7"}},
 		{"taint that was there", "", model.Taint, []func(*model.Outcome){unchanged}, after{Stage: model.Tainted, Since: 1, Pods: 2, Await: "99"}},
-		{"taint refused", "", model.Taint, []func(*model.Outcome){refused}, after{Failed: true}},
+		{"taint refused", "", model.Taint, []func(*model.Outcome){denied}, after{Failed: true}},
+		{"taint in a conflict", "", model.Taint, []func(*model.Outcome){refused}, after{Rests: true}},
 		{"taint without an answer", "", model.Taint, []func(*model.Outcome){lost}, after{Stage: model.Tainted, Since: 1, Pods: 2}},
-		{"taint never begun", "", model.Taint, []func(*model.Outcome){notBegun}, after{}},
+		{"taint never begun", "", model.Taint, []func(*model.Outcome){notBegun}, after{Rests: true}},
 
 		{"cordon", model.Tainted, model.Cordon, []func(*model.Outcome){wrote("7")}, after{Stage: model.Evicting, Since: 1, Await: "7", Pods: 2}},
 		{"cordon that was there", model.Tainted, model.Cordon, []func(*model.Outcome){unchanged}, after{Stage: model.Evicting, Since: 1, Await: "99", Pods: 2}},
@@ -315,7 +318,7 @@ func TestEndsOfNodeCalls(t *testing.T) {
 			want(t, "busy", n.Busy == nil, true)
 			got := after{
 				Stage: d.Stage, Code: d.Code, Pods: len(d.Pods), Await: n.AwaitVersion,
-				Rests:  d.NotBefore.Equal(at(made + 1).Add(5 * time.Second)),
+				Rests:  model.Latest(d.NotBefore, n.TaintAfter).Equal(at(made + 1).Add(5 * time.Second)),
 				Failed: !e.l.Standing().LastFailure.IsZero(), MarkRests: n.MarkAfter.After(at(made + 1)),
 			}
 			switch {
@@ -559,6 +562,18 @@ func TestWhatACallBusies(t *testing.T) {
 			want(t, "writes to the group", e.l.busy("g"), busy.group)
 		})
 	}
+}
+
+// TestAGrowthBesideARemoval: of the calls that keep a group busy its own growth is told, by which
+// no removal begins.
+func TestAGrowthBesideARemoval(t *testing.T) {
+	e := newEmptying(t)
+	e.until(model.Evicting)
+	going := onNode(model.Remove, "n")
+	going.ID = "remove/n"
+	e.note(going, grow(1, 2))
+	want(t, "busy", e.l.Standing().Groups["g"].Busy.Verb, model.Grow)
+	want(t, "another group of the pool", e.l.Standing().Groups["h"].Busy != nil, true)
 }
 
 // TestStandingsAreFrozen: what was given out stays as it was, whatever happens

@@ -230,14 +230,14 @@ func TestGroupsOwnTimes(t *testing.T) {
 	}
 	want(t, "g", times("g"), [3]time.Time{grown})
 	want(t, "h", times("h"), [3]time.Time{})
-	e.call(taintCall(), refused)
+	e.call(taintCall(), denied)
 	failed := at(e.second)
 	want(t, "g", times("g"), [3]time.Time{grown, {}, failed})
 	want(t, "h", times("h"), [3]time.Time{})
 	e.restart()
 	want(t, "g after a restart", times("g"), [3]time.Time{grown, {}, failed})
 	want(t, "h after a restart", times("h"), [3]time.Time{grown, {}, failed})
-	e.call(taintCall(), refused)
+	e.call(taintCall(), denied)
 	want(t, "g has its own", times("g"), [3]time.Time{grown, {}, at(e.second)})
 	want(t, "h has none", times("h"), [3]time.Time{grown, {}, failed})
 }

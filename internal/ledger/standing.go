@@ -39,6 +39,9 @@ func (l *Ledger) Standing() model.Standing {
 			continue
 		}
 		for gid, g := range s.Groups {
+			if g.Busy != nil && g.Busy.Verb == model.Grow && g.Busy.Group == gid {
+				continue // no removal begins in a group that grows, whatever else is under way in it
+			}
 			// A call on one group of a pool keeps the whole pool busy.
 			if gid == c.Group || (c.Pool != "" && l.groups[gid].Pool == c.Pool) {
 				g.Busy = &c

@@ -43,8 +43,8 @@ func (l *Ledger) noteVerdicts(s *model.Snapshot, p *model.Plan) {
 			l.nodes.put(v.Node, n)
 		}
 	}
-	// 3. Nodes that were not judged because no group has them. The time of all
-	// that are left is over.
+	// 3. Nodes that were not judged because no group has them, or because their taint is under
+	// way: it may come to nothing. The time of all that are left is over.
 	groupless := nodesOfNoGroup(s)
 	if len(groupless) == 0 && timed == l.nodes.unneeded {
 		return
@@ -62,7 +62,8 @@ func (l *Ledger) noteVerdicts(s *model.Snapshot, p *model.Plan) {
 		l.timed[name] = true
 	}
 	for name, n := range l.nodes.of {
-		if !n.UnneededSince.IsZero() && !l.timed[name] {
+		tainting := n.Drain != nil && n.Drain.Stage == model.Tainting
+		if !n.UnneededSince.IsZero() && !l.timed[name] && !tainting {
 			n.UnneededSince = time.Time{}
 			l.nodes.put(name, n)
 			l.news = true // it was tried before others, and is not any more

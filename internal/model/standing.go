@@ -156,6 +156,9 @@ type NodeStanding struct {
 	// MarkAfter is set after a mark or an annotation could not be written: none is
 	// tried before.
 	MarkAfter time.Time
+	// TaintAfter is set after a taint was not begun, or ended in a conflict, so that nothing was
+	// written: its removal begins no sooner.
+	TaintAfter time.Time
 	// Drain is how far its removal is, if one is open.
 	Drain *Drain
 }

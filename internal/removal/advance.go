@@ -46,6 +46,8 @@ type News struct {
 	GivenBack bool
 	// Failure is set if the removal failed: the node may have to rest.
 	Failure *model.Failure
+	// NotBefore is set if nothing was written, and the removal may begin again then.
+	NotBefore time.Time
 	// Odd is what has happened though the table says that it cannot: a mistake of ours.
 	// Nothing has changed for it.
 	Odd string
@@ -184,7 +186,7 @@ func ownerOf(s *model.Snapshot, node string, pod types.UID) types.UID {
 // answers has the kind of event of each call that has ended, by answer: done, unknown, not
 // begun, busy, conflict, refused. Other verbs are no part of a removal.
 var answers = map[model.Verb][model.Answers]kind{
-	model.Taint:   {taintDone, taintDone, taintNotBegun, taintRefused, taintRefused, taintRefused},
+	model.Taint:   {taintDone, taintDone, taintNotBegun, taintRefused, taintNotBegun, taintRefused},
 	model.Cordon:  {cordonDone, cordonUnknown, cordonNotBegun, cordonRefused, cordonRefused, cordonRefused},
 	model.Remove:  {removeDone, removeUnknown, removeNotBegun, removeBusy, removeRefused, removeRefused},
 	model.Untaint: {untaintDone, untaintFailed, untaintNotBegun, untaintFailed, untaintFailed, untaintFailed},
@@ -231,6 +233,8 @@ func (e Ended) on(a *advance) {
 		d.Since, a.news.Removed = o.Ended, true
 	case taintRefused: // nothing was written, so nothing has to be taken back
 		a.news.Failed = brief(o.Err.Error())
+	case taintNotBegun: // no removal has failed: others go on
+		a.news.NotBefore = o.Ended.Add(retry)
 	case cordonUnknown: // it is asked for again, which does no harm if it was done
 		d.Since, d.NotBefore = was.Before.Since, o.Ended.Add(retry)
 	case cordonNotBegun, removeNotBegun, untaintNotBegun, untaintFailed:

@@ -98,7 +98,7 @@ var table = [kinds]row{
 		[...]cell{never, tainted, never, never, never, never, never, never}},
 	taintRefused: {"Taint: refused",
 		[...]cell{never, ends, never, never, never, never, never, never}},
-	taintNotBegun: {"Taint: not begun",
+	taintNotBegun: {"Taint: not begun, or conflict",
 		[...]cell{never, ends, never, never, never, never, never, never}},
 
 	cordonBegun: {"Cordon begins",

@@ -125,6 +125,9 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 	if n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
 		return &model.Verdict{Reason: model.ResourceVersionNotYetSeen}
 	}
+	if until := n.Standing.TaintAfter; until.After(b.Snapshot.Now) {
+		return &model.Verdict{Reason: model.Cooldown, Detail: "its taint could not be written", Until: until, Fix: "time"}
+	}
 	begin := gate.Begin
 	if n.Kind == model.Unready {
 		begin = gate.BeginUnready
