@@ -173,7 +173,7 @@ func (s *byDomain) run(on NodeSet) {
 	if len(s.w.classes[s.class].spreadKeys) > 0 {
 		for i := range s.regions {
 			if r := &s.regions[i]; s.v.domains[r.domain].nodes == 0 {
-				s.grow(r)
+				s.grow(r, 0)
 			}
 		}
 	}
@@ -209,11 +209,12 @@ func (s *byDomain) findRegions(on NodeSet) {
 	}
 }
 
-// grow adds a node to a region from the first of its heads that is allowed.
-func (s *byDomain) grow(r *region) bool {
-	for _, h := range r.heads {
+// grow adds a node to a region from the first of its heads, none before the given one, that is
+// allowed. It returns which of them that is, and -1 if there is none.
+func (s *byDomain) grow(r *region, first int) int {
+	for h := first; h < len(r.heads); h++ {
 		from := len(s.opened)
-		if _, ok := s.open(h); !ok {
+		if _, ok := s.open(r.heads[h]); !ok {
 			continue
 		}
 		for _, o := range s.opened[from:] {
@@ -221,9 +222,9 @@ func (s *byDomain) grow(r *region) bool {
 				at.nodes = append(at.nodes, o.node)
 			}
 		}
-		return true
+		return h
 	}
-	return false
+	return -1
 }
 
 // shrink takes back what grow has just done.
@@ -279,15 +280,18 @@ func (s *byDomain) tryRegion(r *region) bool {
 			return false
 		}
 	}
-	if !s.grow(r) {
-		return false
+	for h := s.grow(r, 0); h >= 0; h = s.grow(r, h+1) {
+		last := s.opened[len(s.opened)-1]
+		if s.w.check(s.class, last.node) == nil {
+			s.put(last.node)
+			return true
+		}
+		alone := last.lead == len(s.opened)-1
+		s.shrink()
+		if alone {
+			return false
+		} // else nodes that the cloud makes first elsewhere may be what is in the way
 	}
-	i := s.opened[len(s.opened)-1].node
-	if s.w.check(s.class, i) == nil {
-		s.put(i)
-		return true
-	}
-	s.shrink()
 	return false
 }
 
