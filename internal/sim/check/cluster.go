@@ -167,7 +167,7 @@ func (t *truth) applyNode(e *Event) {
 			differs: e.Differs, drifted: e.Drifted, pods: map[string]*pod{}, low: e.At, empty: e.At}
 		t.nodes[e.Node] = n
 		if m := t.machines[e.Machine]; m != nil {
-			m.node, m.had, m.lost = e.Node, !e.Drifted, time.Time{}
+			m.node, m.had, m.lost, m.unseen = e.Node, !e.Drifted, time.Time{}, false
 			m.registered = e.At
 		}
 		return

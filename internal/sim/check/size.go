@@ -115,7 +115,7 @@ func healthy(j *Judge, e *Event) {
 			if n.ever && !n.ready && n.tainted == "" && j.since(n.changed) > j.long() {
 				bad++
 			}
-		case m.had && !m.lost.IsZero() && j.since(m.lost) > j.long() && !j.forgotten(m.lost) && t.listed(m):
+		case m.had && !m.lost.IsZero() && j.since(m.lost) > j.long() && !m.unseen && t.listed(m):
 			all++
 			bad++
 		}

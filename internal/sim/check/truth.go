@@ -95,6 +95,7 @@ type machine struct {
 	node           string // the object that stands for it now
 	had            bool   // it had a node once whose id leads to it
 	lost           time.Time
+	unseen         bool // no process saw that loss that has left a memory of it
 	registered     time.Time
 }
 
@@ -193,6 +194,9 @@ func (t *truth) applyProcess(e *Event) {
 	switch e.What {
 	case Leads:
 		t.process, t.led = e.Process, e.At
+		for _, m := range t.machines {
+			m.unseen = m.unseen || !m.lost.IsZero() && m.lost.After(t.cycle.Add(-learn))
+		}
 	case Dies:
 		t.died, t.process = e.Process, ""
 		t.deaths = append(t.deaths, e.At)
