@@ -99,6 +99,7 @@ var rules = []rule{
 	{"internal/act", []string{"internal/model", "provider"}, "it fills a port of the loop without knowing the loop"},
 	{"internal/report", []string{"internal/report", "internal/model", "provider"}, "it renders a cycle and nothing else"},
 	{"internal/decisions", []string{"internal/model", "provider"}, "it keeps what a cycle decided, and asks nobody"},
+	{"internal/ui", []string{"internal/cli", "internal/decisions", "internal/explain", "internal/model", "provider"}, "it shows what a cycle saw and decided, and decides nothing"},
 	{"internal/config", []string{"internal/model", "provider", "provider/wiring"}, "values, for hosts to hand out; of providers it knows a list"},
 	{"internal/providers", []string{"provider/wiring", "providers"}, "the one list of them"},
 	{"internal/clusterfile", []string{"internal/model", "internal/observe", "internal/report/status", "internal/snapshot", "provider"}, "a cluster as a value, with what observe reads of it and the memory as status writes it"},

@@ -141,7 +141,7 @@ func TestElected(t *testing.T) {
 				}
 				err := elected(ctx, conf, config.Mode{}, rc, slog.New(
 					slog.DiscardHandler,
-				), func(ctx context.Context, may func() error) error {
+				), leading{noted: func(string, bool) {}, lead: func(ctx context.Context, may func() error) error {
 					led = true
 					if err := may(); err != nil {
 						t.Errorf("it leads, and must not: %v", err)
@@ -159,7 +159,7 @@ func TestElected(t *testing.T) {
 						return lost
 					}
 					return nil
-				})
+				}})
 				_, lost := errors.AsType[lostLease](err)
 				if !led || lost != c.lost || (err != nil) != c.lost {
 					t.Errorf("led: %v, got %v", led, err)

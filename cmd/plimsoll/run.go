@@ -117,6 +117,8 @@ func run(ctx context.Context, s *start, mode config.Mode) error {
 		return err
 	}
 	defer stopServer()
+	shown := show(ctx, c, mode, client, reporter.Registry(), log)
+	defer shown.stop()
 	// 3. What observes, from now on: a standby's memory is warm when it takes
 	// over.
 	observer := observe.New(client, watched(cloud, reporter.ReadFailed), observe.Settings{
@@ -138,11 +140,12 @@ func run(ctx context.Context, s *start, mode config.Mode) error {
 	}
 	reporter.Health().Ready()
 	// 4. Lead, or wait for the lease.
-	all := parts{c, client, cloud, observer, reporter, log}
+	all := parts{c, client, cloud, observer, reporter, log, []loop.Reporter{shown.book, shown.page}}
 	if !c.Leader.Enabled {
+		shown.page.Leader("", true)
 		return all.lead(ctx, func() error { return nil })
 	}
-	return elected(ctx, c, mode, rc, log, all.lead)
+	return elected(ctx, c, mode, rc, log, leading{all.lead, shown.leader})
 }
 
 // lostLease ends the process that no longer leads.
@@ -158,6 +161,19 @@ type parts struct {
 	observer *observe.Observer
 	reporter *report.Reporter
 	log      *slog.Logger
+	// shown take in each cycle besides.
+	shown []loop.Reporter
+}
+
+// reporters report one after the other.
+type reporters []loop.Reporter
+
+func (all reporters) Report(ctx context.Context, c model.Cycle) error {
+	var errs []error
+	for _, r := range all {
+		errs = append(errs, r.Report(ctx, c))
+	}
+	return errors.Join(errs...)
 }
 
 // lead runs the loop until ctx ends, and then, if the process was asked to
@@ -194,7 +210,7 @@ func (p parts) lead(ctx context.Context, may func() error) error {
 		keeping.Go(func() { keeper.Run(ctx) })
 	}
 	actor := newHand(p.cloud, p.client, may, p.observer.Refresh, p.log)
-	l := loop.New(p.observer, actor, p.reporter, policy, time.Now, book)
+	l := loop.New(p.observer, actor, append(reporters{p.reporter}, p.shown...), policy, time.Now, book)
 	p.reporter.Health().Watch(l.Steps)
 	l.Run(ctx, loop.Triggers{
 		Interval: p.config.Loop.ScanInterval, Idle: p.config.Loop.NudgeIdle, Longest: p.config.Loop.NudgeMax,
@@ -255,11 +271,16 @@ func remembered(ctx context.Context, c config.Config, client kubernetes.Interfac
 	return left
 }
 
+// leading is what a process does when the lease is its own: lead; and at each change: note who holds it.
+type leading struct {
+	lead  func(ctx context.Context, may func() error) error
+	noted func(holder string, own bool)
+}
+
 // elected leads while it holds the lease. Losing it ends the process with an
 // error; being asked to end releases it, after the last write.
 func elected(
-	ctx context.Context, c config.Config, mode config.Mode, rc *rest.Config, log *slog.Logger,
-	lead func(ctx context.Context, may func() error) error,
+	ctx context.Context, c config.Config, mode config.Mode, rc *rest.Config, log *slog.Logger, does leading,
 ) error {
 	own := rest.CopyConfig(rc)
 	own.Timeout = c.Leader.RenewDeadline / 2
@@ -318,11 +339,12 @@ func elected(
 					cancel(lost)
 				})
 				inLead.Store(true)
-				result = lead(leads, may)
+				result = does.lead(leads, may)
 				inLead.Store(false)
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(id string) {
+				does.noted(id, id == lock.LockConfig.Identity)
 				if id != lock.LockConfig.Identity {
 					log.Info("another process leads", "leader", id)
 				}

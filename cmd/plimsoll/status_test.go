@@ -123,7 +123,9 @@ func leader(t *testing.T, client *fake.Clientset, cloud provider.Provider, write
 	if err := observer.WaitForSync(ctx); err != nil {
 		t.Fatal(err)
 	}
-	go func() { led <- parts{c, client, cloud, observer, reporter, log}.lead(ctx, func() error { return nil }) }()
+	go func() {
+		led <- parts{c, client, cloud, observer, reporter, log, nil}.lead(ctx, func() error { return nil })
+	}()
 	cycled = func() {
 		t.Helper()
 		eventually(t, "a cycle", func() bool {

@@ -30,6 +30,7 @@ type Config struct {
 	Policy  model.Policy
 	Leader  LeaderElection
 	HTTP    HTTP
+	Page    Page
 	Logging Logging
 	Report  Report
 }
@@ -90,6 +91,17 @@ type HTTP struct {
 	MaxInactivity  time.Duration
 	MaxFailingTime time.Duration
 	MaxStartupTime time.Duration
+}
+
+// Page says where people look at what is seen and decided, and which file keeps the decisions.
+type Page struct {
+	// Address is host:port, empty: there is no page. One that other machines reach authenticates each
+	// request and uses TLS, with a certificate of its own making if none is named.
+	Address           string
+	CertFile, KeyFile string
+	// DecisionLog is the file, empty: there is none. It is put aside at LogMegabytes.
+	DecisionLog  string
+	LogMegabytes int
 }
 
 // Logging says how logs look. Verbosity 4 and above shows details of each
@@ -165,6 +177,7 @@ func Defaults() Config {
 			Enabled: true, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 			Name: "cluster-autoscaler",
 		},
+		Page: Page{Address: "127.0.0.1:8086", LogMegabytes: 100},
 		HTTP: HTTP{Address: ":8085", MaxInactivity: 10 * time.Minute, MaxFailingTime: 15 * time.Minute,
 			MaxStartupTime: 20 * time.Minute},
 		Logging: Logging{Format: "text"},

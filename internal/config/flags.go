@@ -129,6 +129,14 @@ func (f *Flags) leaderAndReports() {
 			"unhealthy when no scan has succeeded for this long")
 		s.DurationVar(&c.HTTP.MaxStartupTime, "max-startup-time", c.HTTP.MaxStartupTime,
 			"longest time that the first scan may take before the process is unhealthy")
+		s.StringVar(&c.Page.Address, "ui-address", c.Page.Address,
+			"address of the page and its API; empty: none. Other addresses than the loopback's want a bearer token and TLS")
+		s.StringVar(&c.Page.CertFile, "ui-tls-cert-file", "",
+			"certificate of the page, where it uses TLS; none: one is made at the start")
+		s.StringVar(&c.Page.KeyFile, "ui-tls-private-key-file", "", "key of that certificate")
+		s.StringVar(&c.Page.DecisionLog, "decision-log", "", "file that keeps all decisions, as lines of JSON")
+		s.IntVar(&c.Page.LogMegabytes, "decision-log-max-size", c.Page.LogMegabytes,
+			"size of that file in MiB at which it is put aside; two older ones are kept")
 		s.BoolVar(&c.Report.PerGroupMetrics, "emit-per-nodegroup-metrics", false,
 			"serve metrics of each node group")
 		s.BoolVar(&c.Report.DuplicatedEvents, "record-duplicated-events", false,
@@ -139,7 +147,7 @@ func (f *Flags) leaderAndReports() {
 			"name of the status ConfigMap; events about groups are attached to it")
 		s.StringVar(&c.Logging.Format, "logging-format", c.Logging.Format, "format of logs: text or json")
 		s.IntVarP(&c.Logging.Verbosity, "v", "v", 0, "verbosity of logs; 4 shows the details of each scan")
-	}, "address", "emit-per-nodegroup-metrics", "logging-format", "v")
+	}, "address", "ui-address", "emit-per-nodegroup-metrics", "logging-format", "v")
 }
 
 // cloud binds the flags that say which provider, and those of each provider.

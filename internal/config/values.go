@@ -139,6 +139,7 @@ func (f *Flags) check(c *Config) []error {
 	} else if _, err := net.LookupPort("tcp", port); err != nil {
 		wrong("address", "%q is not a port", port)
 	}
+	checkPage(c.Page, wrong)
 	if t := c.Cluster.ContentType; t != runtime.ContentTypeProtobuf && t != runtime.ContentTypeJSON {
 		wrong("kube-api-content-type", "%q is neither %s nor %s", t, runtime.ContentTypeProtobuf, runtime.ContentTypeJSON)
 	}
@@ -311,5 +312,21 @@ func onlyDocument(text []byte) (map[string]any, error) {
 		default:
 			only = document
 		}
+	}
+}
+
+func checkPage(p Page, wrong func(flag, format string, args ...any)) {
+	if p.Address != "" {
+		if _, port, err := net.SplitHostPort(p.Address); err != nil {
+			wrong("ui-address", "%v (give host:port, or nothing for no page)", err)
+		} else if _, err := net.LookupPort("tcp", port); err != nil {
+			wrong("ui-address", "%q is not a port", port)
+		}
+	}
+	if (p.CertFile == "") != (p.KeyFile == "") {
+		wrong("ui-tls-cert-file", "it needs --ui-tls-private-key-file, and the other way round")
+	}
+	if p.LogMegabytes < 1 {
+		wrong("decision-log-max-size", "%d is not above 0", p.LogMegabytes)
 	}
 }

@@ -93,6 +93,7 @@ func (s Setting) Process() supervise.Process {
 	args := slices.Concat([]string{"run"}, s.Cloud.Flags, []string{
 		"--kubeconfig=" + s.Kubeconfig,
 		addressFlag + "=" + s.Address,
+		"--ui-address=127.0.0.1:0", // several may run on one machine; the log has the address
 	}, s.Flags)
 	return supervise.Process{
 		Name:  Name,

@@ -25,8 +25,8 @@ func TestProcessOfSetting(t *testing.T) {
 		Address:    "127.0.0.1:1",
 		Flags:      []string{"--scan-interval=1s", "--expander", "price"},
 	}.Process()
-	want := []string{"run", "--cloud-provider=kwok", "--kubeconfig=/k", "--address=127.0.0.1:1", "--scan-interval=1s",
-		"--expander", "price"}
+	want := []string{"run", "--cloud-provider=kwok", "--kubeconfig=/k", "--address=127.0.0.1:1",
+		"--ui-address=127.0.0.1:0", "--scan-interval=1s", "--expander", "price"}
 	if p.Path != "/bin/plimsoll" || !slices.Equal(p.Args, want) || !slices.Contains(p.Env, "KWOK_TEMPLATES_PATH=/t.yaml") {
 		t.Errorf("got %+v", p)
 	}

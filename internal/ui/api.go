@@ -1,0 +1,259 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decisions"
+	"github.com/plimsoll-dev/plimsoll/internal/explain"
+)
+
+// Envelope is every answer but those of explain and events: a kind, and one field with its content.
+type Envelope struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Leader is the name of the process that leads, Leads whether this one does. A process that does not
+	// lead has no content.
+	Leader  string `json:"leader,omitempty"`
+	Leads   bool   `json:"leads"`
+	Version string `json:"version"`
+	Observe bool   `json:"observe,omitempty"`
+	// Number grows with each change, Looked is when the cluster was last seen.
+	Number    uint64               `json:"number"`
+	Looked    time.Time            `json:"looked,omitzero"`
+	State     *State               `json:"state,omitempty"`
+	Pods      []Class              `json:"pods,omitempty"`
+	Nodes     []Node               `json:"nodes,omitempty"`
+	Groups    []Group              `json:"groups,omitempty"`
+	Decisions []decisions.Decision `json:"decisions,omitempty"`
+}
+
+func (c scene) envelope(kind string) Envelope {
+	e := Envelope{APIVersion: explain.APIVersion, Kind: kind, Leader: c.leader, Leads: c.leads, Version: c.Version,
+		Observe: c.Observe, Looked: c.looked.UTC()}
+	if c.moment != nil {
+		e.Number = c.moment.number
+	}
+	return e
+}
+
+func (s *Server) api(mux *http.ServeMux) {
+	lists := map[string]struct {
+		kind string
+		fill func(*Envelope, *View)
+	}{
+		"state":  {"State", func(e *Envelope, v *View) { e.State = &v.State }},
+		"pods":   {"Pods", func(e *Envelope, v *View) { e.Pods = v.Pods }},
+		"nodes":  {"Nodes", func(e *Envelope, v *View) { e.Nodes = v.Nodes }},
+		"groups": {"Groups", func(e *Envelope, v *View) { e.Groups = v.Groups }},
+	}
+	for path, list := range lists {
+		mux.HandleFunc("GET /api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
+			c := s.scene()
+			e := c.envelope(list.kind)
+			if v := c.View(); v != nil {
+				list.fill(&e, v)
+			}
+			answer(w, http.StatusOK, e)
+		})
+	}
+	mux.HandleFunc("GET /api/v1/decisions", s.listDecisions)
+	mux.HandleFunc("GET /api/v1/decisions/{id}", s.oneDecision)
+	mux.HandleFunc("GET /api/v1/explain/plan/{id}", s.oneDecision)
+	mux.HandleFunc("GET /api/v1/explain/{kind}/{name...}", s.explain)
+	mux.HandleFunc("GET /api/v1/events", s.events)
+	mux.HandleFunc("GET /api/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusNotFound, fmt.Errorf("there is no %s; state, pods, nodes, groups, decisions, explain and "+
+			"events are below /api/v1", r.URL.Path))
+	})
+}
+
+func answer(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// The reader has gone if this fails.
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+// Failure is the answer where there is none.
+type Failure struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Message    string `json:"message"`
+}
+
+func refuse(w http.ResponseWriter, status int, err error) {
+	answer(w, status, Failure{explain.APIVersion, "Failure", err.Error()})
+}
+
+// mostListed is how many decisions are listed unless more are asked for.
+const mostListed = 100
+
+// listDecisions answers with the newest first, or with what came after one.
+func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	e := s.scene().envelope("Decisions")
+	switch {
+	case q.Get("at") != "":
+		at, err := time.Parse(time.RFC3339, q.Get("at"))
+		if err != nil {
+			refuse(w, http.StatusBadRequest, fmt.Errorf("at=%s is no time as 2026-01-02T15:04:05Z", q.Get("at")))
+			return
+		}
+		d, ok := s.book.At(at)
+		if !ok {
+			refuse(w, http.StatusNotFound, fmt.Errorf("no decision of %s or before is kept", q.Get("at")))
+			return
+		}
+		e.Decisions = []decisions.Decision{d}
+	case q.Has("after"):
+		e.Decisions = s.book.Since(q.Get("after"))
+	default:
+		limit := mostListed
+		if text := q.Get("limit"); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				refuse(w, http.StatusBadRequest, fmt.Errorf("limit=%s is no number above 0", text))
+				return
+			}
+			limit = n
+		}
+		e.Decisions = s.book.List(limit)
+	}
+	answer(w, http.StatusOK, e)
+}
+
+func (s *Server) oneDecision(w http.ResponseWriter, r *http.Request) {
+	d, ok := s.book.Find(r.PathValue("id"))
+	if !ok {
+		refuse(w, http.StatusNotFound, fmt.Errorf("no decision %s is kept", r.PathValue("id")))
+		return
+	}
+	e := s.scene().envelope("Decisions")
+	e.Decisions = []decisions.Decision{d}
+	answer(w, http.StatusOK, e)
+}
+
+func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
+	value, status, err := s.explained(r.PathValue("kind"), r.PathValue("name"))
+	if err != nil {
+		refuse(w, status, err)
+		return
+	}
+	if only := onlyOf(r); only != "" {
+		text, err := json.Marshal(value)
+		if err != nil {
+			refuse(w, http.StatusInternalServerError, err)
+			return
+		}
+		value = json.RawMessage(masked(text, only, s.scene().moment.namespaces()))
+	}
+	answer(w, http.StatusOK, value)
+}
+
+// namespaces are those of the cluster.
+func (m *moment) namespaces() []string {
+	known := map[string]bool{}
+	for i := range m.cycle.Snapshot.Classes {
+		known[m.cycle.Snapshot.Classes[i].Namespace()] = true
+	}
+	for name := range m.cycle.Snapshot.Namespaces {
+		known[name] = true
+	}
+	var out []string
+	for name := range known {
+		out = append(out, name)
+	}
+	return out
+}
+
+// masked hides what names an object of another namespace.
+func masked(text []byte, only string, namespaces []string) []byte {
+	var others []string
+	for _, n := range namespaces {
+		if n != only && n != "" {
+			others = append(others, regexp.QuoteMeta(n))
+		}
+	}
+	if len(others) == 0 {
+		return text
+	}
+	named := regexp.MustCompile(`(^|[^-a-z0-9./])(?:` + strings.Join(others, "|") + `)/[-a-zA-Z0-9.]+`)
+	return named.ReplaceAll(text, []byte(`${1}(another namespace's)`))
+}
+
+// What the stream of events keeps to.
+const (
+	eventPace   = time.Second
+	eventBeat   = 15 * time.Second
+	mostLookers = 100
+)
+
+// events streams "change" with the number of each new moment, and "look" with the time of the last
+// look, in between. Both are small; whoever wants to see the change asks for it.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	if !s.join() {
+		refuse(w, http.StatusServiceUnavailable, fmt.Errorf("%d look already", mostLookers))
+		return
+	}
+	defer s.leave()
+	w.Header().Set("Content-Type", "text/event-stream")
+	control := http.NewResponseController(w)
+	var sent uint64
+	wait := time.NewTimer(eventBeat)
+	defer wait.Stop()
+	for first := true; ; first = false {
+		c := s.scene()
+		kind, number := "look", uint64(0)
+		if c.moment != nil {
+			number = c.moment.number
+		}
+		if number != sent || first {
+			kind = "change"
+		}
+		sent = number
+		text := fmt.Sprintf("event: %s\ndata: {\"number\":%d,\"looked\":%q}\n\n", kind, number,
+			c.looked.UTC().Format(time.RFC3339))
+		if err := control.SetWriteDeadline(time.Now().Add(eventBeat)); err != nil {
+			return
+		}
+		if _, err := io.WriteString(w, text); err != nil || control.Flush() != nil {
+			return
+		}
+		wait.Reset(eventPace)
+		select {
+		case <-r.Context().Done():
+			return
+		case <-wait.C:
+		}
+		wait.Reset(eventBeat)
+		select {
+		case <-r.Context().Done():
+			return
+		case <-c.news:
+		case <-wait.C:
+		}
+	}
+}
+
+func (s *Server) join() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lookers == mostLookers {
+		return false
+	}
+	s.lookers++
+	return true
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lookers--
+}

@@ -1,0 +1,51 @@
+package ui
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/internal/explain"
+)
+
+// explained is what explain says of a pod, a node or a group, as a value.
+func (s *Server) explained(kind, name string) (value any, status int, err error) {
+	c := s.scene()
+	if c.moment == nil || !c.leads {
+		return nil, http.StatusServiceUnavailable, errors.New("this process does not lead, or has decided nothing yet")
+	}
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	cycle := c.moment.cycle
+	switch kind {
+	case "pod":
+		value, err = explain.PodOf(cycle, c.Policy, name)
+	case "node":
+		value, err = explain.NodeOf(cycle, c.Policy, name)
+	case "group":
+		value, err = explain.GroupOf(cycle, c.Policy, name)
+	default:
+		return nil, http.StatusNotFound, fmt.Errorf("pod, node, group and plan can be explained, %s cannot", kind)
+	}
+	if missing := (*explain.NotFoundError)(nil); errors.As(err, &missing) {
+		return nil, http.StatusNotFound, err
+	} else if err != nil {
+		return nil, http.StatusInternalServerError, err
+	}
+	return value, http.StatusOK, nil
+}
+
+// said is the same as text for the page; empty if there is no such thing.
+func (s *Server) said(kind, name string) string {
+	value, _, err := s.explained(kind, name)
+	if err != nil {
+		return ""
+	}
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

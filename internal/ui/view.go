@@ -1,0 +1,439 @@
+package ui
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decisions"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// View is what is made of one cycle. The API and the page render it.
+type View struct {
+	State  State
+	Pods   []Class
+	Nodes  []Node // by group, zone, and load, the fullest first
+	Groups []Group
+}
+
+// State is the cluster in numbers.
+type State struct {
+	// Time is when the cluster was seen, CloudTime when the cloud was read.
+	Time      time.Time `json:"time"`
+	CloudTime time.Time `json:"cloudTime,omitzero"`
+	// Unhealthy says why nothing is bought or removed; nil if the cluster is healthy.
+	Unhealthy *decisions.Verdict `json:"unhealthy,omitempty"`
+	// CloudError is why the cloud was not read again.
+	CloudError string `json:"cloudError,omitempty"`
+	Nodes      Counts `json:"nodes"`
+	// PodsOnNodes counts the pods that have a node, PodsWaiting those without one, since Longest.
+	PodsOnNodes int       `json:"podsOnNodes"`
+	PodsWaiting int       `json:"podsWaiting"`
+	Longest     time.Time `json:"longest,omitzero"`
+	// CPU, Memory and Accelerators are the shares of what ready nodes offer that pods request.
+	CPU          float64 `json:"cpu"`
+	Memory       float64 `json:"memory"`
+	Accelerators float64 `json:"accelerators,omitempty"`
+	Cost         Cost    `json:"cost"`
+	DecideMillis float64 `json:"decideMillis"`
+	// Notices are what a person should know of the configuration.
+	Notices []provider.Notice `json:"notices,omitempty"`
+}
+
+// Counts are nodes by state.
+type Counts struct {
+	Ready   int `json:"ready"`
+	Coming  int `json:"coming"`
+	Leaving int `json:"leaving"`
+	Unready int `json:"unready"`
+}
+
+// All counts the nodes that exist.
+func (c Counts) All() int { return c.Ready + c.Leaving + c.Unready }
+
+func (c *Counts) add(s NodeState) {
+	switch s {
+	case Coming:
+		c.Coming++
+	case Leaving:
+		c.Leaving++
+	case Unready:
+		c.Unready++
+	default:
+		c.Ready++
+	}
+}
+
+// Cost is per hour, in the currency of the prices. A node's price counts half for its CPU and half for
+// its memory. Idle is what the fuller of the two leaves free, of both; Stranded is what the other one
+// has free besides, and no pod can use.
+type Cost struct {
+	PerHour  float64 `json:"perHour"`
+	Idle     float64 `json:"idle"`
+	Stranded float64 `json:"stranded"`
+	// Unknown counts the nodes without a price.
+	Unknown int `json:"unknown"`
+}
+
+func (c *Cost) add(o Cost) {
+	c.PerHour += o.PerHour
+	c.Idle += o.Idle
+	c.Stranded += o.Stranded
+	c.Unknown += o.Unknown
+}
+
+// Class is pods without a node that are equal in all that counts.
+type Class struct {
+	// Name is a namespace and what the pods' names begin with, Digest the class itself.
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
+	// First is the name of one of the pods.
+	First    string    `json:"first"`
+	Pods     int       `json:"pods"`
+	Requests string    `json:"requests"`
+	Since    time.Time `json:"since"`
+	// Pods = Existing + Upcoming + Planned + Left + Delayed.
+	Existing int `json:"existing,omitempty"`
+	Upcoming int `json:"upcoming,omitempty"`
+	Planned  int `json:"planned,omitempty"`
+	Left     int `json:"left,omitempty"`
+	Delayed  int `json:"delayed,omitempty"`
+	// Own are verdicts on the class itself.
+	Own []decisions.Verdict `json:"own,omitempty"`
+	// Answers are the groups', the nearest to a yes first; groups with the same answer stand together.
+	Answers []Answer `json:"answers,omitempty"`
+}
+
+// Verdict is the first thing to say of the class; nil if its pods have room.
+func (c *Class) Verdict() *decisions.Verdict {
+	switch {
+	case len(c.Own) > 0:
+		return &c.Own[0]
+	case c.Left > 0 && len(c.Answers) > 0:
+		return &c.Answers[0].Verdict
+	}
+	return nil
+}
+
+// Answer is one verdict of some groups.
+type Answer struct {
+	Groups            []provider.GroupID `json:"groups"`
+	decisions.Verdict `json:",inline"`
+}
+
+// NodeState is where a node is.
+type NodeState string
+
+// The states of a node.
+const (
+	Ready   NodeState = "Ready"
+	Coming  NodeState = "Coming" // asked for, or booting
+	Leaving NodeState = "Leaving"
+	Unready NodeState = "Unready"
+)
+
+// Node is one node.
+type Node struct {
+	Name  string           `json:"name"`
+	Group provider.GroupID `json:"group,omitempty"`
+	Zone  string           `json:"zone,omitempty"`
+	State NodeState        `json:"state"`
+	// CPU, Memory and Accelerators are the shares of what it offers that pods request; Pods counts those.
+	CPU          float64   `json:"cpu"`
+	Memory       float64   `json:"memory"`
+	Accelerators float64   `json:"accelerators,omitempty"`
+	Pods         int       `json:"pods"`
+	Since        time.Time `json:"since,omitzero"` // when it was made
+	// Stage is how far its removal is.
+	Stage model.Stage `json:"stage,omitempty"`
+	// Unneeded: it goes once nothing holds it. Verdict is what holds it.
+	Unneeded bool               `json:"unneeded,omitempty"`
+	Verdict  *decisions.Verdict `json:"verdict,omitempty"`
+	Price    *float64           `json:"price,omitempty"`
+}
+
+// Load is the largest share, and what it is of.
+func (n *Node) Load() (share float64, of string) {
+	share, of = n.CPU, "CPU"
+	if n.Memory > share {
+		share, of = n.Memory, "memory"
+	}
+	if n.Accelerators >= share && n.Accelerators > 0 {
+		share, of = n.Accelerators, "accelerators"
+	}
+	return share, of
+}
+
+// Group is a node group.
+type Group struct {
+	ID     provider.GroupID `json:"id"`
+	Min    int              `json:"min"`
+	Max    int              `json:"max"`
+	Target int              `json:"target"`
+	Nodes  Counts           `json:"nodes"`
+	// Offers is what a new node offers; nil if the template is not known.
+	Offers *Offer   `json:"offers,omitempty"`
+	Price  *float64 `json:"price,omitempty"`
+	Cost   Cost     `json:"cost"`
+	// Held are the reasons for which it does not grow or shrink now.
+	Held []decisions.Verdict `json:"held,omitempty"`
+	// Sources says where each part of the template comes from.
+	Sources map[string]string `json:"sources,omitempty"`
+}
+
+// Offer is a new node in words.
+type Offer struct {
+	Resources string            `json:"resources"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Taints    []string          `json:"taints,omitempty"`
+}
+
+// maker makes a View.
+type maker struct {
+	cycle  model.Cycle
+	snap   *model.Snapshot
+	policy model.Policy
+	view   *View
+	// offered and used are sums over ready nodes.
+	offered, used [3]float64
+}
+
+func viewOf(c model.Cycle, p model.Policy) *View {
+	m := maker{cycle: c, snap: c.Snapshot, policy: p, view: &View{}}
+	m.groups()
+	m.nodes()
+	m.pods()
+	s := &m.view.State
+	s.Time, s.CloudTime, s.CloudError = m.snap.Now.UTC(), m.snap.AsOf.UTC(), m.snap.InventoryErr
+	s.DecideMillis = float64(c.Took.Decide.Microseconds()) / 1000
+	s.Notices = slices.Concat(m.snap.Notices, c.Plan.Notices)
+	if m.snap.Unhealthy != nil {
+		v := decisions.VerdictOf(*m.snap.Unhealthy)
+		s.Unhealthy = &v
+	}
+	s.CPU, s.Memory, s.Accelerators = ratio(m.used[0], m.offered[0]), ratio(m.used[1], m.offered[1]),
+		ratio(m.used[2], m.offered[2])
+	return m.view
+}
+
+func ratio(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}
+
+func (m *maker) groups() {
+	for i := range m.snap.Groups {
+		g := &m.snap.Groups[i]
+		least, most := m.cycle.Plan.Bounds(g)
+		out := Group{ID: g.ID, Min: least, Max: most, Target: g.Expected, Held: m.held(g)}
+		if g.HasTemplate {
+			shape := m.snap.Contents.Shapes[g.Shape]
+			out.Offers = &Offer{Resources: shape.Allocatable.String(), Labels: shape.Node.Labels}
+			for _, t := range shape.Node.Spec.Taints {
+				out.Offers.Taints = append(out.Offers.Taints, t.ToString())
+			}
+			if price, ok := m.policy.ScaleUp.PriceOf(g, shape.Node.Labels); ok {
+				out.Price = &price
+			}
+		}
+		if g.Template != nil {
+			out.Sources = g.Template.Sources
+		}
+		m.view.Groups = append(m.view.Groups, out)
+	}
+}
+
+// held are the reasons for which a group rests or is left alone, those of a person first.
+func (m *maker) held(g *model.Group) (out []decisions.Verdict) {
+	if g.Err != nil {
+		out = append(out, decisions.Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error()})
+	}
+	for _, h := range g.Holds {
+		if h.Until.IsZero() || h.Until.After(m.snap.Now) {
+			out = append(out, decisions.Verdict{Reason: model.GroupHeld,
+				Detail: string(h.Op) + ": " + h.Reason + " " + h.Message, Until: h.Until.UTC()})
+		}
+	}
+	if g.Unhealthy != nil {
+		out = append(out, decisions.VerdictOf(*g.Unhealthy))
+	}
+	for _, v := range m.cycle.Plan.Pending {
+		for _, a := range v.Groups {
+			if a.Group == g.ID && a.Reason == model.GroupBackoff {
+				return append(out, decisions.VerdictOf(a.Verdict))
+			}
+		}
+	}
+	if g.Expected >= g.Max && g.Max > 0 {
+		out = append(out, decisions.Verdict{Reason: model.GroupAtMax})
+	}
+	return out
+}
+
+func (m *maker) nodes() {
+	s := m.snap
+	verdicts := map[string]Node{}
+	for _, list := range []struct {
+		of       []model.NodeVerdict
+		unneeded bool
+	}{{m.cycle.Plan.Unneeded, true}, {m.cycle.Plan.Kept, false}} {
+		for i := range list.of {
+			v := decisions.VerdictOf(list.of[i].Verdict)
+			verdicts[list.of[i].Node] = Node{Unneeded: list.unneeded, Verdict: &v}
+		}
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		out := verdicts[n.Name]
+		out.Name, out.State = n.Name, stateOf(n)
+		shape := s.Contents.Shapes[n.Shape]
+		out.Zone = shape.Node.Labels[corev1.LabelTopologyZone]
+		if n.Object != nil {
+			out.Since = n.Object.CreationTimestamp.UTC()
+		}
+		if d := n.Standing.Drain; d != nil {
+			out.Stage = d.Stage
+		}
+		m.fill(&out, n, shape)
+		var group *model.Group
+		if n.Group >= 0 {
+			group = &s.Groups[n.Group]
+			out.Group = group.ID
+			m.view.Groups[n.Group].Nodes.add(out.State)
+		}
+		m.price(&out, group, n.Group, shape.Node.Labels)
+		m.view.State.Nodes.add(out.State)
+		m.view.Nodes = append(m.view.Nodes, out)
+	}
+	slices.SortFunc(m.view.Nodes, func(a, b Node) int {
+		x, _ := a.Load()
+		y, _ := b.Load()
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Zone, b.Zone), cmp.Compare(y, x),
+			cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func stateOf(n *model.Node) NodeState {
+	switch n.Kind {
+	case model.Booting, model.Coming:
+		return Coming
+	case model.Leaving:
+		return Leaving
+	case model.Unready:
+		return Unready
+	}
+	return Ready
+}
+
+// fill sums what the pods of a node request.
+func (m *maker) fill(out *Node, n *model.Node, shape *model.Shape) {
+	var want model.Resources
+	for _, list := range [][]model.Batch{n.Batches, n.Expendable} {
+		for _, b := range list {
+			want = want.Plus(m.snap.Classes[b.Class].Spec.Requests, int64(b.Count))
+			out.Pods += b.Count
+		}
+	}
+	has := shape.Allocatable
+	out.CPU = ratio(float64(want.MilliCPU), float64(has.MilliCPU))
+	out.Memory = ratio(float64(want.Memory), float64(has.Memory))
+	var most, used float64
+	for _, a := range has.Extended {
+		most += float64(a.Value)
+		used += float64(want.Value(a.Name))
+		out.Accelerators = max(out.Accelerators, ratio(float64(want.Value(a.Name)), float64(a.Value)))
+	}
+	m.view.State.PodsOnNodes += out.Pods
+	if out.State == Ready {
+		for i, x := range [...][2]float64{{float64(want.MilliCPU), float64(has.MilliCPU)},
+			{float64(want.Memory), float64(has.Memory)}, {used, most}} {
+			m.used[i] += x[0]
+			m.offered[i] += x[1]
+		}
+	}
+}
+
+// price counts what a node that exists costs.
+func (m *maker) price(out *Node, g *model.Group, at int, labels map[string]string) {
+	if out.State == Coming {
+		return
+	}
+	var c Cost
+	if price, ok := m.policy.ScaleUp.PriceOf(g, labels); ok {
+		out.Price = &price
+		cpu, memory := min(out.CPU, 1), min(out.Memory, 1)
+		fuller := max(cpu, memory)
+		c = Cost{PerHour: price, Idle: price * (1 - fuller), Stranded: price * (fuller - min(cpu, memory)) / 2}
+	} else {
+		c.Unknown = 1
+	}
+	m.view.State.Cost.add(c)
+	if at >= 0 {
+		m.view.Groups[at].Cost.add(c)
+	}
+}
+
+func (m *maker) pods() {
+	s := m.snap
+	names := s.ClassNames()
+	said := map[model.ClassID]*model.PendingVerdict{}
+	for i := range m.cycle.Plan.Pending {
+		said[m.cycle.Plan.Pending[i].Class] = &m.cycle.Plan.Pending[i]
+	}
+	for i := range s.Pending {
+		q := &s.Pending[i]
+		class := &s.Classes[q.Class]
+		out := Class{Name: names[q.Class], Digest: class.Digest(), First: q.Pods[0].Name, Pods: len(q.Pods),
+			Requests: class.Spec.Requests.String(), Since: q.Oldest.UTC()}
+		if v := said[q.Class]; v != nil {
+			out.Existing, out.Upcoming, out.Planned = v.Existing, v.Upcoming, v.Planned
+			out.Left, out.Delayed = v.Left, v.Delayed
+			for _, own := range []*model.Verdict{v.Skipped, v.Disagrees} {
+				if own != nil {
+					out.Own = append(out.Own, decisions.VerdictOf(*own))
+				}
+			}
+			out.Answers = answersOf(v.Groups)
+		}
+		m.view.State.PodsWaiting += out.Pods
+		if l := m.view.State.Longest; l.IsZero() || out.Since.Before(l) {
+			m.view.State.Longest = out.Since
+		}
+		m.view.Pods = append(m.view.Pods, out)
+	}
+	// Pods that no room is found for come first, then those that wait longest.
+	slices.SortStableFunc(m.view.Pods, func(a, b Class) int {
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func rank(c *Class) int {
+	if c.Verdict() != nil {
+		return 0
+	}
+	return 1
+}
+
+// answersOf puts groups with equal answers together, the nearest to a yes first.
+func answersOf(groups []model.GroupVerdict) []Answer {
+	var out []Answer
+	at := map[[2]string]int{}
+	for _, g := range groups {
+		key := [2]string{string(g.Reason), g.Detail}
+		i, ok := at[key]
+		if !ok {
+			i = len(out)
+			at[key] = i
+			out = append(out, Answer{Verdict: decisions.VerdictOf(g.Verdict)})
+		}
+		out[i].Groups = append(out[i].Groups, g.Group)
+	}
+	slices.SortStableFunc(out, func(a, b Answer) int { return a.Reason.Distance() - b.Reason.Distance() })
+	return out
+}
