@@ -63,16 +63,34 @@ func (w *World) usable(c model.ClassID, i int) bool {
 	return !w.nodes[i].gone && w.obstacle(c, i) == ""
 }
 
+// Mean says for which classes nodes on their way were bought, by group.
+func (w *World) Mean(meant map[model.ClassID]map[int]bool) { w.meant = meant }
+
 // Place puts up to count pods of a class onto nodes of the given sets, in the
-// order of their numbers, and tells where, and how many are left. Steps bounds
-// how many nodes the plugins may be shown in doing so; enough is false where
-// that ended it.
+// order of their numbers, and tells where, and how many are left. Of nodes that are
+// on their way those come first that were bought for the class: others may be all
+// that another class can use. Steps bounds how many nodes the plugins may be shown
+// in doing so; enough is false where that ended it.
 func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []Put, left int, enough bool) {
 	if w.class(c).coupling >= domain {
 		s := w.Spread(c, count, on, nil, nil, steps)
 		return s.Put, s.Left, s.Enough
 	}
 	left = count
+	if meant := w.meant[c]; meant != nil && on&OnComing != 0 {
+		put, left, enough = w.placeOn(c, left, func(i int) bool {
+			return w.nodes[i].kind == OnComing && meant[w.groupOf(i)]
+		})
+		if !enough {
+			return put, left, false
+		}
+	}
+	more, left, enough := w.placeOn(c, left, func(i int) bool { return w.nodes[i].kind&on != 0 })
+	return append(put, more...), left, enough
+}
+
+// placeOn puts pods of a free or host class onto nodes.
+func (w *World) placeOn(c model.ClassID, left int, on func(i int) bool) (put []Put, _ int, enough bool) {
 	for i := range w.nodes {
 		if left == 0 {
 			break
@@ -80,7 +98,7 @@ func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []
 		if w.Exhausted() {
 			return put, left, false
 		}
-		if w.nodes[i].kind&on == 0 || !w.usable(c, i) {
+		if !on(i) || !w.usable(c, i) {
 			continue
 		}
 		if n, _ := w.fill(c, i, left); n > 0 {

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ import (
 //	pods web count=30 cpu=1 memory=1Gi    pods that the scheduler has refused
 //	pods old count=3 cpu=1 node=n1        pods that run on n1
 //	instance i1 group=general age=20m     one without a node; failed=NoCapacity
-//	asked general count=2 age=16m         a growth in flight, without instances
+//	asked general count=2 age=16m for=web   a growth in flight for these pods, without instances
 //	arrived n1 ready=10s for=web          a node that was bought for these pods
 //	braked general for=web node=n1 reason=TemplateMismatch age=5m   a growth that did not help;
 //	                                      over=1s: its end was so long ago
@@ -77,6 +78,7 @@ type Scenario struct {
 	// Standing overrides the ledger's result; Memory is what the ledger begins with.
 	Standing model.Standing
 	Memory   model.Memory
+	askedFor map[string]string // app by ask
 	arrived  []arrival
 	braked   []brake
 	doubted  map[string]time.Time // app → since when
@@ -118,6 +120,12 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 		}
 		return ""
 	}
+	m.Asks = slices.Clone(m.Asks)
+	for i := range m.Asks {
+		if app := s.askedFor[m.Asks[i].ID]; app != "" {
+			m.Asks[i].For = []string{class(app)}
+		}
+	}
 	for _, a := range s.arrived {
 		a.For = []string{class(a.app)}
 		m.Arrivals = append(m.Arrivals, a.Arrival)
@@ -155,7 +163,7 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 
 // NewScenario makes an empty cluster under the default policy.
 func NewScenario() *Scenario {
-	return &Scenario{Cluster: New(), Policy: Policy(), Standing: model.Standing{
+	return &Scenario{Cluster: New(), Policy: Policy(), askedFor: map[string]string{}, Standing: model.Standing{
 		Groups: map[provider.GroupID]model.GroupStanding{}, Nodes: map[string]model.NodeStanding{},
 	}}
 }
@@ -204,6 +212,7 @@ func (s *Scenario) line(words []string) (err error) {
 	case "asked":
 		at := s.ago(a, "age")
 		s.find(a.name).Target += a.number("count", 1)
+		s.askedFor["asked/"+a.name] = a.get("for", "")
 		s.Memory.Asks = append(s.Memory.Asks, model.Ask{
 			ID: "asked/" + a.name, Group: provider.GroupID(a.name), At: at, Units: make([]model.Unit, a.number("count", 1)),
 		})

@@ -398,6 +398,7 @@ func earliest(a, b time.Time) time.Time {
 
 func (pl *planner) placeOnExisting(list []*waiting) {
 	pl.w.Allow(pl.stepsLeft() / 2)
+	pl.w.Mean(pl.boughtFor(list))
 	for _, q := range list {
 		if pl.w.Exhausted() {
 			q.outOfSteps, q.unseen = true, true
@@ -429,6 +430,31 @@ func (pl *planner) placeOnExisting(list []*waiting) {
 		q.outOfSteps = !enough
 		q.unseen = q.unseen || q.outOfSteps
 	}
+}
+
+// boughtFor are the groups with nodes on their way that were bought for each class that waits.
+func (pl *planner) boughtFor(list []*waiting) map[model.ClassID]map[int]bool {
+	of := map[string][]int{} // groups by a class's digest
+	for i := range pl.s.Groups {
+		for _, a := range pl.s.Groups[i].Asks {
+			for _, class := range a.For {
+				of[class] = append(of[class], i)
+			}
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	meant := map[model.ClassID]map[int]bool{}
+	for _, q := range list {
+		for _, group := range of[pl.s.Classes[q.Class].Digest()] {
+			if meant[q.Class] == nil {
+				meant[q.Class] = map[int]bool{}
+			}
+			meant[q.Class][group] = true
+		}
+	}
+	return meant
 }
 
 func (pl *planner) leftOver(list []*waiting) int {
