@@ -41,15 +41,30 @@ func (s *clusterSource) bind(set *pflag.FlagSet) {
 func (s *clusterSource) cluster(ctx context.Context, from *start, stdin io.Reader, told io.Writer) (
 	*clusterfile.Cluster, error,
 ) {
-	var c *clusterfile.Cluster
-	var err error
-	if len(s.files) > 0 {
-		c, err = clusterfile.Read(ctx, s.files, stdin)
-	} else {
-		c, err = from.live(ctx)
-	}
+	read, err := s.read(ctx, stdin)
 	if err != nil {
 		return nil, err
+	}
+	return s.complete(ctx, from, read, told)
+}
+
+// read reads the files; nil if none is given.
+func (s *clusterSource) read(ctx context.Context, stdin io.Reader) (*clusterfile.Cluster, error) {
+	if len(s.files) == 0 {
+		return nil, nil
+	}
+	return clusterfile.Read(ctx, s.files, stdin)
+}
+
+// complete gives the cluster of the files, else the live one, what it lacks.
+func (s *clusterSource) complete(ctx context.Context, from *start, c *clusterfile.Cluster, told io.Writer) (
+	*clusterfile.Cluster, error,
+) {
+	if c == nil {
+		var err error
+		if c, err = from.live(ctx); err != nil {
+			return nil, err
+		}
 	}
 	notes := c.Notes()
 	if c.Time.IsZero() {

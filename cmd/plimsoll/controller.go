@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -35,9 +34,9 @@ func withCommands(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
 			names = append(names, c.Name())
 		}
 		if len(args) == 0 {
-			return fmt.Errorf("%s: name a command: %s", cmd.Name(), strings.Join(names, " or "))
+			return misusef("%s: name a command: %s", cmd.Name(), strings.Join(names, " or "))
 		}
-		return fmt.Errorf("%s: there is no command %q; choose %s", cmd.Name(), args[0], strings.Join(names, " or "))
+		return misusef("%s: there is no command %q; choose %s", cmd.Name(), args[0], strings.Join(names, " or "))
 	}
 	cmd.RunE = func(*cobra.Command, []string) error { return nil }
 	return cmd

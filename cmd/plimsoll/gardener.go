@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -51,7 +50,7 @@ func (f *shootFile) read(stdin io.Reader) (v1beta1.Shoot, string, pools.Findings
 		return v1beta1.Shoot{}, "", pools.Findings{}, err
 	}
 	if f.name == "" {
-		return fail(errors.New("--filename (-f) is missing: which file has the Shoot?"))
+		return fail(misusef("--filename (-f) is missing: which file has the Shoot?"))
 	}
 	text, err := f.content(stdin)
 	if err != nil {

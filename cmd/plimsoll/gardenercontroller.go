@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
@@ -34,7 +32,7 @@ own worker controllers.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case *statusOnly && *limitsOnly:
-			return errors.New("--status-only and --limits-only: choose one, as the first writes less than the second")
+			return misusef("--status-only and --limits-only: choose one, as the first writes less than the second")
 		case *statusOnly:
 			settings.Extent = gardener.StatusOnly
 		case *limitsOnly:

@@ -2,6 +2,7 @@
 //
 //	plimsoll run         observes the cluster and the cloud, decides, acts, explains
 //	plimsoll groups      lists the node groups as the provider reads them
+//	plimsoll plan        shows what would be bought and removed now; changes nothing
 //	plimsoll dump        writes a cluster into a file, as deciding reads it
 //	plimsoll status      shows how the cluster and its groups stand, as last written
 //	plimsoll controller  runs what stands beside the loop: eks-anywhere, gardener
@@ -18,7 +19,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -38,10 +38,7 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	cmd := root()
 	cmd.SetArgs(arguments(os.Args))
-	if err := cmd.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "plimsoll:", err)
-		os.Exit(1)
-	}
+	os.Exit(exitCode(cmd.ExecuteContext(ctx), os.Stderr))
 }
 
 // standIn is the name under which the binary is plimsoll run.
@@ -74,7 +71,7 @@ func root() *cobra.Command {
 		Use:   "plimsoll",
 		Short: "A node autoscaler for Kubernetes that loads a cluster exactly to its line",
 		Example: `  plimsoll run --cloud-provider=kwok --kubeconfig=$HOME/.kube/config
-  plimsoll groups --cloud-provider=kwok -o yaml
+  plimsoll plan -f cluster.yaml
   plimsoll status`,
 		Version:                    version,
 		Args:                       unknownCommand,
@@ -84,8 +81,8 @@ func root() *cobra.Command {
 		SilenceUsage:               true,
 	}
 	cmd.SetFlagErrorFunc(flagMistake)
-	cmd.AddCommand(runCommand(), groupsCommand(), dumpCommand(), statusCommand(), controllerCommand(), gardenerCommand(),
-		migrateCommand(), versionCommand())
+	cmd.AddCommand(runCommand(), groupsCommand(), planCommand(), dumpCommand(), statusCommand(), controllerCommand(),
+		gardenerCommand(), migrateCommand(), versionCommand())
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = func(help *cobra.Command, args []string) error {

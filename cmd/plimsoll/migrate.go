@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,7 +38,7 @@ The translation goes to standard output, and what differs, with what to do next,
   kubectl -n kube-system get deployment cluster-autoscaler -o yaml | plimsoll migrate -f - --image=registry.example.com/plimsoll:v1`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("%s is not read: name the file with -f, as in plimsoll migrate -f %[1]s", args[0])
+				return misusef("%s is not read: name the file with -f, as in plimsoll migrate -f %[1]s", args[0])
 			}
 			return nil
 		},
@@ -53,13 +52,13 @@ The translation goes to standard output, and what differs, with what to do next,
 		"for values: namespace of the Cluster Autoscaler's release, unless extraArgs.namespace names one")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
-			return errors.New("--filename (-f) is missing: the file with the Cluster Autoscaler's Deployment or Helm values")
+			return misusef("--filename (-f) is missing: the file with the Cluster Autoscaler's Deployment or Helm values")
 		}
 		if image != "" && !imageForm.MatchString(image) {
-			return fmt.Errorf("--image=%q is no image: want it as registry.example.com/plimsoll:v1", image)
+			return misusef("--image=%q is no image: want it as registry.example.com/plimsoll:v1", image)
 		}
 		if bad := validation.IsDNS1123Label(namespace); namespace != "" && len(bad) > 0 {
-			return fmt.Errorf("--namespace=%q is no namespace: %s", namespace, strings.Join(bad, "; "))
+			return misusef("--namespace=%q is no namespace: %s", namespace, strings.Join(bad, "; "))
 		}
 		var text []byte
 		var err error

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,37 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 )
+
+// The exit codes other than 0; docs/cli.md has them.
+const (
+	exitError   = 1
+	exitUsage   = 2
+	exitChanges = 3
+)
+
+// errChanges ends a command that has found something that would change, which is no error.
+var errChanges = errors.New("something would change")
+
+// misuse is an error in the command line itself: nothing was tried.
+type misuse struct{ error }
+
+func (m misuse) Unwrap() error { return m.error }
+
+// exitCode tells a person what went wrong, and gives the process's exit code.
+func exitCode(err error, stderr io.Writer) int {
+	wrong := misuse{}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errChanges):
+		return exitChanges
+	}
+	fmt.Fprintln(stderr, "plimsoll:", err)
+	if errors.As(err, &wrong) {
+		return exitUsage
+	}
+	return exitError
+}
 
 // unknownCommand is the error for a name that is no command of the program.
 func unknownCommand(cmd *cobra.Command, args []string) error {
@@ -20,8 +52,10 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		did = fmt.Sprintf(": did you mean %s?", strings.Join(near, " or "))
 	}
-	return fmt.Errorf("unknown command %q%s %s --help lists the commands", args[0], did, cmd.CommandPath())
+	return misusef("unknown command %q%s %s --help lists the commands", args[0], did, cmd.CommandPath())
 }
+
+func misusef(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
 
 // onlyFlags is the error for what follows a command that reads flags alone: often the
 // value of a boolean flag, which wants a =.
@@ -41,17 +75,20 @@ func onlyFlags(cmd *cobra.Command, args []string) error {
 			write = "write " + strings.Join(meant, " or ")
 		}
 	}
-	return fmt.Errorf("%q is not read: %s", args[0], write)
+	return misusef("%q is not read: %s", args[0], write)
 }
 
 // flagMistake adds to an error about flags what the person may have meant.
 func flagMistake(cmd *cobra.Command, err error) error {
 	if meant := config.DurationMeant(err); meant != err {
-		return meant
+		return misuse{meant}
+	}
+	if before := cmd.Flags().Args(); !cmd.HasParent() && len(before) > 0 {
+		return unknownCommand(cmd, before) // which is the first mistake
 	}
 	unknown := (*pflag.NotExistError)(nil)
 	if !errors.As(err, &unknown) {
-		return err
+		return misuse{err}
 	}
 	all := "--help"
 	if cmd.Flags().Lookup("help-all") != nil {
@@ -61,7 +98,7 @@ func flagMistake(cmd *cobra.Command, err error) error {
 	if near := nearest(cmd.Flags(), unknown.GetSpecifiedName()); near != "" {
 		did = fmt.Sprintf(": did you mean --%s?", near)
 	}
-	return fmt.Errorf("%w%s %s %s lists the flags", err, did, cmd.CommandPath(), all)
+	return misusef("%w%s %s %s lists the flags", err, did, cmd.CommandPath(), all)
 }
 
 // nearest is the flag whose name differs least from one that is none; empty if none is

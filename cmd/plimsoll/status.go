@@ -34,7 +34,7 @@ func statusCommand() *cobra.Command {
 		"the ConfigMap with the status")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := config.CheckNames(c); err != nil {
-			return err
+			return misuse{err}
 		}
 		rc, err := restConfig(c.Cluster)
 		if err != nil {

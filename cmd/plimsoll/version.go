@@ -96,7 +96,7 @@ func versionCommand() *cobra.Command {
 			}
 			return nil
 		}
-		return fmt.Errorf("--output: there is no format %q; text or json", *format)
+		return misusef("--output: there is no format %q; text or json", *format)
 	}
 	return cmd
 }

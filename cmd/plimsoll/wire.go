@@ -39,7 +39,7 @@ func configured(cmd *cobra.Command, flags *config.Flags) (*start, error) {
 	}
 	c, warnings, err := flags.Config()
 	if err != nil {
-		return nil, err
+		return nil, misuse{err}
 	}
 	var maker wiring.Maker
 	if c.Cloud.Provider != "" {

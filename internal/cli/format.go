@@ -11,15 +11,19 @@ import (
 type Format string
 
 const (
-	Table Format = "table" // for a person
+	Table Format = "table" // for a person; text is the same
+	Wide  Format = "wide"  // for a person, with more detail where there is any
 	JSON  Format = "json"
 	YAML  Format = "yaml"
 )
 
-var formats = []string{string(Table), string(JSON), string(YAML)}
+var formats = []string{string(Table), string(Wide), string(JSON), string(YAML)}
 
 // Set takes a format by its name.
 func (f *Format) Set(name string) error {
+	if name == "text" {
+		name = string(Table)
+	}
 	if !slices.Contains(formats, name) {
 		return fmt.Errorf("not an output format; use one of %s", strings.Join(formats, ", "))
 	}

@@ -17,8 +17,8 @@ func TestFormatFlag(t *testing.T) {
 		t.Errorf("%s, %v", format, err)
 	}
 	err := set.Parse([]string{"-o", "foo"})
-	if err == nil || !strings.Contains(err.Error(), "--output") || !strings.Contains(err.Error(), "table, json, yaml") ||
-		format != YAML {
+	if err == nil || !strings.Contains(err.Error(), "--output") || format != YAML ||
+		!strings.Contains(err.Error(), "table, wide, json, yaml") {
 		t.Errorf("%s, %v", format, err)
 	}
 }

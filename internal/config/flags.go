@@ -1,8 +1,10 @@
 package config
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -353,6 +355,34 @@ func (f *Flags) Deciding(plain bool) map[string]string {
 		})
 	}
 	return out
+}
+
+// Restore takes flags as Deciding gave them, but for those that are given.
+func (f *Flags) Restore(values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		flag := f.set.Lookup(name)
+		if flag == nil {
+			return fmt.Errorf("the file says --%s=%s, and there is no such flag", name, values[name])
+		}
+		if flag.Changed || values[name] == "[]" {
+			continue
+		}
+		parts := []string{values[name]}
+		_, list := flag.Value.(pflag.SliceValue)
+		if list {
+			text := strings.TrimSuffix(strings.TrimPrefix(values[name], "["), "]")
+			var err error
+			if parts, err = csv.NewReader(strings.NewReader(text)).Read(); err != nil {
+				return fmt.Errorf("the file says --%s=%s: %w", name, values[name], err)
+			}
+		}
+		for _, part := range parts {
+			if err := f.set.Set(name, part); err != nil {
+				return fmt.Errorf("the file says --%s=%s: %w", name, values[name], err)
+			}
+		}
+	}
+	return nil
 }
 
 // HelpAll reports whether every flag is to be shown instead of running.

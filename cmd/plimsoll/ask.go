@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-dev/plimsoll/internal/ask"
+	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
+	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
+)
+
+// question is what the commands have in common that ask about a cluster: where it comes from, what is
+// supposed of it, and the flags by which it is decided on.
+type question struct {
+	from    clusterSource
+	suppose supposition
+	flags   *config.Flags
+	own     []string // the command's own flags, for its help
+}
+
+// bindQuestion binds the flags of a command that asks about a cluster. own are those that it has already.
+func bindQuestion(cmd *cobra.Command, own ...string) *question {
+	q := &question{}
+	q.from.bind(cmd.Flags())
+	q.suppose.bind(cmd.Flags())
+	q.flags = config.Bind(cmd.Flags(), providers.All())
+	q.flags.WithoutProvider()
+	q.own = append(own, "filename", "groups", "set", "add-pods", "remove-node")
+	help(cmd, func() string {
+		if q.flags.HelpAll() {
+			return ownHelp(cmd, q.own) + q.flags.AllHelp()
+		}
+		return ownHelp(cmd, q.own) + q.flags.Help()
+	})
+	return q
+}
+
+// ownHelp is the help of a command's own flags.
+func ownHelp(cmd *cobra.Command, names []string) string {
+	text := "\nFlags:\n"
+	for _, name := range names {
+		text += config.Line(cmd.Flags().Lookup(name))
+	}
+	return text
+}
+
+// answer decides on the cluster. Flags that a file says are taken where the command line does not say them.
+// It is nil where the help was asked for.
+func (q *question) answer(cmd *cobra.Command) (*model.Cycle, *start, error) {
+	ctx, told := cmd.Context(), cmd.ErrOrStderr()
+	c, err := q.from.read(ctx, cmd.InOrStdin())
+	if err != nil {
+		return nil, nil, err
+	}
+	if c != nil {
+		if err := q.flags.Restore(c.Flags); err != nil {
+			return nil, nil, err
+		}
+	}
+	s, err := configured(cmd, q.flags)
+	if s == nil {
+		return nil, nil, err
+	}
+	if c, err = q.cluster(ctx, s, c, told); err != nil {
+		return nil, nil, err
+	}
+	seen, err := c.Observation(s.observing())
+	if err != nil {
+		return nil, nil, err
+	}
+	cycle, err := ask.Decide(seen, c.Memory, s.config.Policy)
+	return &cycle, s, err
+}
+
+// cluster is the one that was read, or the live one, as it is supposed to be.
+func (q *question) cluster(
+	ctx context.Context, s *start, read *clusterfile.Cluster, told io.Writer,
+) (*clusterfile.Cluster, error) {
+	c, err := q.from.complete(ctx, s, read, told)
+	if err != nil {
+		return nil, err
+	}
+	return c, q.suppose.apply(c, &s.config.Policy.ScaleUp, told)
+}

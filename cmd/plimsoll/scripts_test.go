@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// TestScripts runs command lines in docs/examples, and shows what they print and the exit
+// code. `go test ./cmd/plimsoll -run Scripts -rewrite` writes what they print now.
+func TestScripts(t *testing.T) {
+	scripts, err := filepath.Glob(filepath.Join("testdata", "scripts", "*.txt"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("scripts %v, %v", scripts, err)
+	}
+	files, err := filepath.Abs(filepath.Join("..", "..", "docs", "examples"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range scripts {
+		if scripts[i], err = filepath.Abs(scripts[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(files)
+	t.Setenv("KUBECONFIG", filepath.Join(files, "no-kubeconfig"))
+	t.Setenv("HOME", t.TempDir())
+	for _, script := range scripts {
+		t.Run(filepath.Base(script), func(t *testing.T) {
+			datadriven.RunTest(t, script, func(t *testing.T, d *datadriven.TestData) string {
+				if d.Cmd != "plimsoll" {
+					d.Fatalf(t, "there is no command %q", d.Cmd)
+				}
+				var out bytes.Buffer
+				code := 0
+				for line := range strings.Lines(d.Input) {
+					cmd := root()
+					cmd.SetOut(&out)
+					cmd.SetErr(&out)
+					cmd.SetArgs(arguments(append([]string{"plimsoll"}, strings.Fields(line)...)))
+					code = exitCode(cmd.ExecuteContext(t.Context()), &out)
+					fmt.Fprintf(&out, "exit %d\n", code)
+				}
+				return strings.ReplaceAll(out.String(), files, "FILES")
+			})
+		})
+	}
+}
+
+// rewriting reports whether -rewrite was given, which datadriven defines.
+func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }

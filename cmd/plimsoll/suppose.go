@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// supposition is how the cluster is supposed to be otherwise than it is.
+type supposition struct {
+	groups, pods, without []string
+}
+
+func (s *supposition) bind(set *pflag.FlagSet) {
+	set.StringArrayVar(&s.groups, "set", nil,
+		"what if a group were otherwise: group=NAME, then min=N, max=N, target=N or price=N, separated by commas (repeat)")
+	set.StringArrayVar(&s.pods, "add-pods", nil,
+		"what if more pods came: N=FILE, N pods like the Pod in the file, or like the pods of the Deployment, StatefulSet "+
+			"or Job (repeat)")
+	set.StringArrayVar(&s.without, "remove-node", nil,
+		"what if the node were gone, with its machine; its pods wait for another (repeat)")
+}
+
+// apply changes the cluster, and the prices by which is decided.
+func (s *supposition) apply(c *clusterfile.Cluster, p *model.ScaleUpPolicy, told io.Writer) error {
+	for _, name := range s.without {
+		lost, err := c.RemoveNode(name)
+		if err != nil {
+			return misusef("--remove-node: %w", err)
+		}
+		if len(lost) > 0 {
+			fmt.Fprintf(told, "note: --remove-node=%s: no controller makes these pods again: %s\n", name,
+				strings.Join(lost, ", "))
+		}
+	}
+	for _, text := range s.groups {
+		if err := setGroup(c, p, text); err != nil {
+			return misusef("--set=%s: %w", text, err)
+		}
+	}
+	for _, text := range s.pods {
+		count, file, ok := strings.Cut(text, "=")
+		n, err := strconv.Atoi(count)
+		if !ok || err != nil || n < 1 || file == "" {
+			return misusef("--add-pods=%s: want N=FILE, such as 100=pod.yaml", text)
+		}
+		if err := c.AddPods(n, file); err != nil {
+			return fmt.Errorf("--add-pods=%s: %w", text, err)
+		}
+	}
+	return nil
+}
+
+// setGroup does what a --set says.
+func setGroup(c *clusterfile.Cluster, p *model.ScaleUpPolicy, text string) error {
+	first, rest, _ := strings.Cut(text, ",")
+	key, name, _ := strings.Cut(first, "=")
+	if key != "group" || rest == "" {
+		return fmt.Errorf("want group=NAME, then what is to change, such as group=web,max=20")
+	}
+	g, err := c.Group(provider.GroupID(name))
+	if err != nil {
+		return err
+	}
+	for part := range strings.SplitSeq(rest, ",") {
+		key, value, _ := strings.Cut(part, "=")
+		if key == "price" {
+			price, err := strconv.ParseFloat(value, 64)
+			if err != nil || !(price >= 0) {
+				return fmt.Errorf("%s: want a price per hour", part)
+			}
+			p.Prices = maps.Clone(p.Prices) // they may be a file's
+			if p.Prices == nil {
+				p.Prices = map[string]float64{}
+			}
+			p.Prices[name] = price
+			continue
+		}
+		field := map[string]*int{"min": &g.Min, "max": &g.Max, "target": &g.Target}[key]
+		if field == nil {
+			return fmt.Errorf("%s: there is no %q; min, max, target and price can be set", part, key)
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 {
+			return fmt.Errorf("%s: want a number of nodes", part)
+		}
+		*field = n
+	}
+	if g.Min > g.Max {
+		return fmt.Errorf("its minimum %d is above its maximum %d", g.Min, g.Max)
+	}
+	return nil
+}

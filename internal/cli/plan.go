@@ -1,0 +1,348 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/internal/explain"
+)
+
+// most is how many rows of one kind a table has, unless all are asked for.
+const most = 10
+
+// Plan prints what would be done now, and why the rest would not.
+func Plan(w io.Writer, p explain.Plan, format Format) error {
+	return printed(w, "plan", p, format, func() string {
+		out := planText{p: &p, all: format == Wide}
+		return out.text()
+	})
+}
+
+// printed writes an answer as JSON or YAML, else as text.
+func printed(w io.Writer, what string, answer any, format Format, text func() string) error {
+	var out []byte
+	var err error
+	switch format {
+	case JSON:
+		out, err = json.MarshalIndent(answer, "", "  ")
+		out = append(out, '\n')
+	case YAML:
+		out, err = yaml.Marshal(answer)
+	default:
+		out = []byte(trimLines(text()))
+	}
+	if err != nil {
+		return fmt.Errorf("render the %s as %s: %w", what, format, err)
+	}
+	if _, err := w.Write(out); err != nil {
+		return fmt.Errorf("write the %s: %w", what, err)
+	}
+	return nil
+}
+
+// planText makes the text of a plan.
+type planText struct {
+	p   *explain.Plan
+	all bool
+}
+
+func (t *planText) text() string {
+	var b strings.Builder
+	p := t.p
+	fmt.Fprintf(&b, "Plan at %s: %s, %s pending\n", p.Time.UTC().Format(time.RFC3339), number(p.Before.Nodes, "node"),
+		number(p.Before.PendingPods, "pod"))
+	if p.Unhealthy != nil {
+		fmt.Fprintf(&b, "Nothing is decided: %s\n", verdict(p.Unhealthy, p.Time))
+	}
+	t.table(&b, t.buy)
+	t.table(&b, t.remove)
+	t.table(&b, t.giveUp)
+	t.pending(&b)
+	t.table(&b, t.kept)
+	noticeLines(&b, p.Notices, 0)
+	fmt.Fprintf(&b, "\n%s", t.sum())
+	return b.String()
+}
+
+// table writes the rows of one part, and nothing where there are none.
+func (t *planText) table(b *strings.Builder, rows func(io.Writer)) {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	rows(table)
+	table.Flush()
+	if text.Len() > 0 {
+		b.WriteString("\n" + text.String())
+	}
+}
+
+// shown is how many of n rows are shown.
+func (t *planText) shown(n int) int {
+	if t.all {
+		return n
+	}
+	return min(n, most)
+}
+
+func (t *planText) more(w io.Writer, n int) {
+	if n > 0 {
+		row(w, andMore(n)+"; -o wide has all")
+	}
+}
+
+func (t *planText) buy(w io.Writer) {
+	if len(t.p.Buy) == 0 {
+		return
+	}
+	row(w, "BUY", "NODES", "MAX", "FOR PODS", "COST/H", "WHY")
+	for _, g := range t.p.Buy {
+		pods := 0
+		var classes []string
+		for _, c := range g.Pods {
+			pods += c.Count
+			classes = append(classes, fmt.Sprintf("%s x%d", c.Class, c.Count))
+		}
+		cells := []string{string(g.Group), fmt.Sprintf("%d → %d", g.From, g.To), limit(g.Max), fmt.Sprint(pods),
+			signed(g.PricePerHour, g.To-g.From), g.Why}
+		if t.all && len(classes) > 0 {
+			cells[3] += " (" + strings.Join(classes, ", ") + ")"
+		}
+		row(w, cells...)
+	}
+}
+
+func (t *planText) remove(w io.Writer) {
+	if len(t.p.Remove) == 0 {
+		return
+	}
+	row(w, "REMOVE", "GROUP", "WHEN", "USE", "PODS TO MOVE", "COST/H", "WHY NOT NOW")
+	shown := t.shown(len(t.p.Remove))
+	for _, r := range t.p.Remove[:shown] {
+		when, why := map[explain.When]string{
+			explain.Now: "now", explain.UnderWay: "under way", explain.Later: "later", explain.Ended: "stays after all",
+		}[r.When], ""
+		if r.When == explain.UnderWay {
+			when += " (" + string(r.Stage) + ")"
+		}
+		if r.Verdict != nil {
+			why = verdict(r.Verdict, t.p.Time)
+		}
+		pods := fmt.Sprint(len(r.Moves))
+		if t.all && len(r.Moves) > 0 {
+			pods += " (" + strings.Join(r.Moves, ", ") + ")"
+		}
+		row(w, r.Node, string(r.Group), when, useText(r.Use), pods, signed(r.PricePerHour, -1), why)
+	}
+	t.more(w, len(t.p.Remove)-shown)
+}
+
+func (t *planText) giveUp(w io.Writer) {
+	if len(t.p.GiveUp) == 0 {
+		return
+	}
+	row(w, "GIVE UP", "GROUP", "WHEN", "WHY")
+	shown := t.shown(len(t.p.GiveUp))
+	for _, g := range t.p.GiveUp[:shown] {
+		when := "later"
+		if g.Now {
+			when = "now"
+		}
+		row(w, cmp.Or(string(g.Instance), fmt.Sprintf("%d requested", g.Count)), string(g.Group), when,
+			verdict(&g.Verdict, t.p.Time))
+	}
+	t.more(w, len(t.p.GiveUp)-shown)
+}
+
+// pending says of each class of pods that stays pending what every group says, the nearest first.
+func (t *planText) pending(b *strings.Builder) {
+	waiting := slices.DeleteFunc(slices.Clone(t.p.Pending), func(w explain.Waiting) bool { return !w.Stays() })
+	shown := t.shown(len(waiting))
+	for i := range waiting[:shown] {
+		v := &waiting[i]
+		fmt.Fprintf(b, "\nSTAYS PENDING: %d of %s of %s, for %s (%s)\n", max(v.Left, 1), number(v.Pods, "pod"),
+			oneLine(v.Class), age(t.p.Time, v.Since), cmp.Or(oneLine(v.Requests), "no requests"))
+		for _, why := range []*explain.Verdict{v.Skipped, v.Disagrees} {
+			if why != nil {
+				fmt.Fprintln(b, verdict(why, t.p.Time))
+			}
+		}
+		t.groups(b, v.Groups)
+	}
+	if more := len(waiting) - shown; more > 0 {
+		fmt.Fprintf(b, "\n%s classes of pods stay pending; -o wide has all\n", andMore(more))
+	}
+}
+
+// groups has a row for each answer; groups that say the same are one.
+func (t *planText) groups(b *strings.Builder, groups []explain.GroupVerdict) {
+	if len(groups) == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "GROUP\tREASON\tDETAIL\tWOULD CHANGE WITH")
+	var said [][]explain.GroupVerdict
+	for _, g := range groups {
+		i := slices.IndexFunc(said, func(s []explain.GroupVerdict) bool {
+			return s[0].Reason == g.Reason && s[0].Detail == g.Detail
+		})
+		if i < 0 || t.all {
+			said = append(said, nil)
+			i = len(said) - 1
+		}
+		said[i] = append(said[i], g)
+	}
+	shown := t.shown(len(said))
+	for _, s := range said[:shown] {
+		who := string(s[0].Group)
+		for _, g := range s[1:min(3, len(s))] {
+			who += ", " + string(g.Group)
+		}
+		if len(s) > 3 {
+			who += fmt.Sprintf(" and %d more", len(s)-3)
+		}
+		row(table, who, string(s[0].Reason), s[0].Detail, fixText(&s[0].Verdict, t.p.Time))
+	}
+	if more := len(said) - shown; more > 0 {
+		row(table, andMore(more)+" answers; -o wide has all")
+	}
+	table.Flush()
+}
+
+// kept counts the nodes that stay, by reason.
+func (t *planText) kept(w io.Writer) {
+	if !t.all || len(t.p.Kept) == 0 {
+		return
+	}
+	row(w, "NODES STAY", "BECAUSE")
+	for _, k := range t.p.Kept {
+		row(w, fmt.Sprint(k.Nodes), string(k.Reason))
+	}
+}
+
+// sum is what comes of it in all.
+func (t *planText) sum() string {
+	p := t.p
+	var b strings.Builder
+	if !p.Changes {
+		b.WriteString("Nothing would change now.\n")
+	}
+	if p.Bound != nil {
+		b.WriteString(boundText(p.Bound))
+	}
+	b.WriteString(t.places())
+	fmt.Fprintf(&b, "Nodes: %d → %d.", p.Before.Nodes, p.After.Nodes)
+	if p.Before.CostPerHour != nil || p.After.CostPerHour != nil {
+		before, after := amount(p.Before.CostPerHour), amount(p.After.CostPerHour)
+		fmt.Fprintf(&b, " Cost per hour: %.2f → %.2f (%+.2f)", before, after, after-before)
+		if n := p.After.Unpriced; n > 0 {
+			fmt.Fprintf(&b, ", without %s of unknown price", number(n, "node"))
+		}
+		b.WriteString(".")
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// places says where the pods go that have no node.
+func (t *planText) places() string {
+	if t.p.Before.PendingPods == 0 {
+		return ""
+	}
+	var now, soon, bought, left, delayed int
+	for i := range t.p.Pending {
+		w := &t.p.Pending[i]
+		now, soon, bought, left, delayed = now+w.FitNow, soon+w.FitSoon, bought+w.FitBought, left+w.Left, delayed+w.Delayed
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{now, "fit on nodes that are there"}, {soon, "fit on nodes on their way"}, {bought, "fit on new nodes"},
+		{left, "get no node"}, {delayed, "wish to wait"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	return fmt.Sprintf("Pending pods: %d, of which %s.\n", t.p.Before.PendingPods, strings.Join(parts, ", "))
+}
+
+func boundText(b *explain.Bound) string {
+	text := fmt.Sprintf("%s bought for pods; any plan buys at least %d for them", wasWere(b.Nodes), b.AtLeast)
+	if gap := b.Nodes - b.AtLeast; gap > 0 && b.AtLeast > 0 {
+		text += fmt.Sprintf(" (this one is at most %.0f%% above the best)", 100*float64(gap)/float64(b.AtLeast))
+	}
+	if b.CostPerHour != nil {
+		text += fmt.Sprintf(". They cost %.2f per hour; any plan costs at least %.2f", *b.CostPerHour, *b.AtLeastPerHour)
+	}
+	return text + ".\n"
+}
+
+func wasWere(nodes int) string {
+	if nodes == 1 {
+		return "1 node is"
+	}
+	return fmt.Sprintf("%d nodes are", nodes)
+}
+
+// verdict writes a reason with its numbers, its end, and what would change it.
+func verdict(v *explain.Verdict, now time.Time) string {
+	text := withDetail(string(v.Reason), v.Detail)
+	if fix := fixText(v, now); fix != "" {
+		text += "; would change with: " + fix
+	}
+	return oneLine(text)
+}
+
+// fixText says what would change a verdict: time, or what somebody does.
+func fixText(v *explain.Verdict, now time.Time) string {
+	var parts []string
+	if v.Until.After(now) {
+		parts = append(parts, "wait "+duration.HumanDuration(v.Until.Sub(now)))
+	}
+	if v.Fix != "" {
+		parts = append(parts, v.Fix)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// number counts things: 1 node, 2 nodes.
+func number(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// limit is a group's maximum, which may be none.
+func limit(n int) string {
+	if n >= math.MaxInt32 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+// signed is what some nodes cost more, or less.
+func signed(price *float64, nodes int) string {
+	if price == nil {
+		return "?"
+	}
+	return fmt.Sprintf("%+.2f", *price*float64(nodes))
+}
+
+func amount(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
+}

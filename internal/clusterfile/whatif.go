@@ -1,0 +1,188 @@
+package clusterfile
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/internal/observe"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Group is a node group of the cluster, to be looked at and changed.
+func (c *Cluster) Group(id provider.GroupID) (*provider.Group, error) {
+	var names []provider.GroupID
+	if c.Inventory != nil {
+		for i := range c.Inventory.Groups {
+			if g := &c.Inventory.Groups[i]; g.ID == id {
+				return g, nil
+			}
+			names = append(names, c.Inventory.Groups[i].ID)
+		}
+	}
+	return nil, fmt.Errorf("there is no node group %q, only %v", id, names)
+}
+
+// template is what pods are made of: a Pod, or the pods of a controller.
+type template struct {
+	typeMeta          `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Template             *corev1.PodTemplateSpec `json:"template"`
+		VolumeClaimTemplates []any                   `json:"volumeClaimTemplates"`
+	} `json:"spec"`
+}
+
+// AddPods adds pods that wait for a node, count like each that a file has: a Pod, or what makes pods (a
+// Deployment, say). The scheduler has refused them.
+func (c *Cluster) AddPods(count int, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the pods to add: %w", err)
+	}
+	in := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 1<<16)
+	found := false
+	for {
+		var raw runtime.RawExtension
+		switch err := in.Decode(&raw); {
+		case errors.Is(err, io.EOF) && !found:
+			return fmt.Errorf("read the pods to add: %s has none", file)
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the pods to add: %s: %w", file, err)
+		case len(raw.Raw) == 0:
+			continue
+		}
+		pod, err := podOf(raw.Raw)
+		if err != nil {
+			return fmt.Errorf("read the pods to add: %s: %w", file, err)
+		}
+		c.addPods(count, pod)
+		found = true
+	}
+}
+
+// podOf is the pod that a document describes.
+func podOf(data []byte) (*corev1.Pod, error) {
+	var t template
+	if err := json.Unmarshal(data, &t); err != nil {
+		return nil, err
+	}
+	pod := &corev1.Pod{}
+	switch {
+	case t.Kind == "Pod":
+		if err := json.Unmarshal(data, pod); err != nil {
+			return nil, fmt.Errorf("Pod %s: %w", t.Name, err)
+		}
+	case len(t.Spec.VolumeClaimTemplates) > 0:
+		return nil, fmt.Errorf("%s %s: its pods have volume claims of their own, which nobody has made; give a Pod",
+			t.Kind, t.Name)
+	case t.Spec.Template != nil:
+		pod.ObjectMeta, pod.Spec = t.Spec.Template.ObjectMeta, t.Spec.Template.Spec
+		pod.Namespace, pod.Name = cmp.Or(pod.Namespace, t.Namespace), t.Name
+	default:
+		return nil, fmt.Errorf("%q is no Pod, and has no spec.template with one", t.Kind)
+	}
+	if len(pod.Spec.Containers) == 0 {
+		return nil, fmt.Errorf("%s %s: it has no containers", t.Kind, pod.Name)
+	}
+	pod.Namespace = cmp.Or(pod.Namespace, metav1.NamespaceDefault)
+	pod.Name = cmp.Or(pod.Name, pod.GenerateName, "added")
+	return pod, nil
+}
+
+func (c *Cluster) addPods(count int, like *corev1.Pod) {
+	owner := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: like.Name,
+		UID: types.UID("added/" + like.Namespace + "/" + like.Name), Controller: new(true)}}
+	for i := range count {
+		pod := like.DeepCopy()
+		pod.ObjectMeta = metav1.ObjectMeta{
+			Namespace: like.Namespace, Name: fmt.Sprintf("%s-added-%d", like.Name, i+1), Labels: like.Labels,
+			Annotations: like.Annotations, OwnerReferences: owner,
+		}
+		pod.UID = types.UID("added/" + pod.Namespace + "/" + pod.Name)
+		c.Objects = append(c.Objects, observe.Cut(c.waits(pod)))
+	}
+}
+
+// waits makes a pod one that has just come, and that the scheduler has refused.
+func (c *Cluster) waits(pod *corev1.Pod) *corev1.Pod {
+	now := metav1.NewTime(c.Time)
+	pod.CreationTimestamp, pod.Spec.NodeName = now, ""
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		LastTransitionTime: now,
+	}}}
+	return pod
+}
+
+// RemoveNode takes a node away, with its machine. The pods of controllers wait for another node; lost are
+// the others, which nobody makes again.
+func (c *Cluster) RemoveNode(name string) (lost []string, err error) {
+	var node *corev1.Node
+	for _, obj := range c.Objects {
+		if n, ok := obj.(*corev1.Node); ok && n.Name == name {
+			node = n
+		}
+	}
+	if node == nil {
+		return nil, fmt.Errorf("there is no node %q", name)
+	}
+	c.Objects = slices.DeleteFunc(slices.Clone(c.Objects), func(obj runtime.Object) bool {
+		switch o := obj.(type) {
+		case *corev1.Node:
+			return o.Name == name
+		case *storagev1.CSINode:
+			return o.Name == name
+		case *storagev1.VolumeAttachment:
+			return o.Spec.NodeName == name
+		case *corev1.Pod:
+			if o.Spec.NodeName != name {
+				return false
+			}
+			owner := metav1.GetControllerOfNoCopy(o)
+			_, static := o.Annotations[corev1.MirrorPodAnnotationKey]
+			switch {
+			case static || owner != nil && owner.Kind == "DaemonSet" || o.DeletionTimestamp != nil:
+				return true
+			case owner == nil:
+				lost = append(lost, o.Namespace+"/"+o.Name)
+				return true
+			}
+			c.waits(o)
+		}
+		return false
+	})
+	if c.Inventory != nil {
+		c.removeInstance(node)
+	}
+	return lost, nil
+}
+
+// removeInstance takes a node's machine out of its group.
+func (c *Cluster) removeInstance(node *corev1.Node) {
+	for i := range c.Inventory.Groups {
+		g := &c.Inventory.Groups[i]
+		at := slices.IndexFunc(g.Instances, func(in provider.Instance) bool {
+			return in.NodeName == node.Name || in.ProviderID != "" && in.ProviderID == node.Spec.ProviderID
+		})
+		if at >= 0 {
+			g.Instances = slices.Delete(slices.Clone(g.Instances), at, at+1)
+			g.Target = max(0, g.Target-1)
+			return
+		}
+	}
+}

@@ -1,0 +1,396 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Plan is what one turn of the loop would do, and what it would not do and why. Its lists are sorted.
+type Plan struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Time       time.Time `json:"time"`
+	// Changes: something is bought, removed, moved or given up now. Soft taints and annotations do
+	// not count.
+	Changes bool `json:"changes"`
+	// Unhealthy says why nothing is decided at all; nil if it is.
+	Unhealthy *Verdict `json:"unhealthy,omitempty"`
+	// Before and After are the cluster now and once the plan is carried out.
+	Before  Size       `json:"before"`
+	After   Size       `json:"after"`
+	Buy     []Purchase `json:"buy"`
+	Bound   *Bound     `json:"bound,omitempty"`
+	Remove  []Removal  `json:"remove"`
+	GiveUp  []GivenUp  `json:"giveUp"`
+	Pending []Waiting  `json:"pending"`
+	Kept    []Kept     `json:"kept"`
+	// Notices are what is wrong with the operator's documents, and what the provider says.
+	Notices []provider.Notice `json:"notices,omitempty"`
+}
+
+// Size is how large a cluster is.
+type Size struct {
+	// Nodes are those that are there and those on their way, without those that leave.
+	Nodes int `json:"nodes"`
+	// PendingPods have no node.
+	PendingPods int `json:"pendingPods"`
+	// CostPerHour is the sum of the nodes' prices, without the Unpriced ones; nil where no price is
+	// known.
+	CostPerHour *float64 `json:"costPerHour,omitempty"`
+	Unpriced    int      `json:"unpricedNodes,omitempty"`
+}
+
+// Purchase is what one group grows by.
+type Purchase struct {
+	Group provider.GroupID `json:"group"`
+	From  int              `json:"from"`
+	To    int              `json:"to"`
+	Max   int              `json:"max"`
+	Pods  []Pods           `json:"pods"`
+	// PricePerHour is that of one node; nil if it is not known.
+	PricePerHour *float64 `json:"pricePerHour,omitempty"`
+	Why          string   `json:"why"`
+}
+
+// Pods are a number of pods of one class.
+type Pods struct {
+	Class string `json:"class"`
+	Count int    `json:"count"`
+}
+
+// When says when a node goes.
+type When string
+
+// The times of a removal.
+const (
+	Now      When = "Now"      // it begins
+	UnderWay When = "UnderWay" // it has begun
+	Later    When = "Later"    // nothing needs the node, and something keeps it for now
+	Ended    When = "Ended"    // it has begun, and the node stays after all
+)
+
+// Removal is a node that goes.
+type Removal struct {
+	Node  string           `json:"node"`
+	Group provider.GroupID `json:"group"`
+	When  When             `json:"when"`
+	// Stage is how far a removal is that has begun.
+	Stage model.Stage `json:"stage,omitempty"`
+	// Use is the largest share that requests have of what the node can hold.
+	Use float64 `json:"use,omitempty"`
+	// Verdict is what keeps a node that goes later, or why a removal is ended.
+	Verdict *Verdict `json:"verdict,omitempty"`
+	// Moves are the pods that have to find another node, as namespace/name.
+	Moves []string `json:"moves"`
+	// PricePerHour is the node's; nil if it is not known.
+	PricePerHour *float64 `json:"pricePerHour,omitempty"`
+}
+
+// GivenUp is a machine, or a number of requests, that is not waited for any more.
+type GivenUp struct {
+	Group    provider.GroupID    `json:"group"`
+	Instance provider.InstanceID `json:"instance,omitempty"`
+	Count    int                 `json:"count"`
+	// Now: it is given back to the cloud by this plan.
+	Now     bool    `json:"now"`
+	Verdict Verdict `json:"verdict"`
+}
+
+// Waiting is a class of equal pods that have no node.
+type Waiting struct {
+	Class    string    `json:"class"`
+	Requests string    `json:"requests"`
+	Since    time.Time `json:"since"`
+	Pods     int       `json:"pods"`
+	// FitNow fit nodes that are ready, FitSoon nodes on their way, and FitBought those that are bought.
+	// Left find no room. Delayed wish to wait.
+	FitNow    int `json:"fitNow,omitempty"`
+	FitSoon   int `json:"fitSoon,omitempty"`
+	FitBought int `json:"fitBought,omitempty"`
+	Left      int `json:"left,omitempty"`
+	Delayed   int `json:"delayed,omitempty"`
+	// Skipped says why no room was looked for, and Disagrees that the scheduler leaves pods waiting that
+	// fit ready nodes.
+	Skipped   *Verdict `json:"skipped,omitempty"`
+	Disagrees *Verdict `json:"disagrees,omitempty"`
+	// Groups are what each group says of the pods that are left, the nearest to a yes first.
+	Groups []GroupVerdict `json:"groups,omitempty"`
+}
+
+// Stays reports whether the plan leaves pods of the class without a node.
+func (w *Waiting) Stays() bool { return w.Left > 0 || w.Skipped != nil || w.Disagrees != nil }
+
+// GroupVerdict is what a group says of a class of pods.
+type GroupVerdict struct {
+	Group   provider.GroupID `json:"group"`
+	Verdict `json:",inline"`
+}
+
+// Kept counts the nodes that stay for one reason.
+type Kept struct {
+	Reason model.Reason `json:"reason"`
+	Nodes  int          `json:"nodes"`
+}
+
+// PlanOf puts a turn of the loop into words.
+func PlanOf(c model.Cycle, p model.Policy) Plan {
+	s, plan := c.Snapshot, &c.Plan
+	a := answer{s, plan, p, s.ClassNames()}
+	out := Plan{
+		APIVersion: APIVersion, Kind: "Plan", Time: s.Now.UTC(), Unhealthy: verdictOf(s.Unhealthy),
+		Buy: a.buy(), Remove: a.remove(), GiveUp: a.giveUp(), Pending: a.pending(), Kept: a.kept(),
+		Notices: slices.Concat(s.Notices, plan.Notices),
+	}
+	for i := range plan.Calls {
+		switch plan.Calls[i].Verb {
+		case model.Mark, model.Unmark, model.Annotate:
+		default:
+			out.Changes = true
+		}
+	}
+	out.Before, out.After = a.sizes(&out)
+	out.Bound = a.bound()
+	return out
+}
+
+// answer is what the parts of a Plan are made of.
+type answer struct {
+	snap   *model.Snapshot
+	plan   *model.Plan
+	policy model.Policy
+	names  []string // of classes
+}
+
+// group is the index of a group, which must be there.
+func (a *answer) group(id provider.GroupID) int {
+	i, _ := slices.BinarySearchFunc(a.snap.Groups, id, func(g model.Group, id provider.GroupID) int {
+		return cmp.Compare(g.ID, id)
+	})
+	return i
+}
+
+// newNodePrice is that of a node that a group buys.
+func (a *answer) newNodePrice(group int) *float64 {
+	g := &a.snap.Groups[group]
+	if !g.HasTemplate {
+		return nil
+	}
+	return known(a.policy.ScaleUp.PriceOf(g, a.snap.Contents.Shapes[g.Shape].Node.Labels))
+}
+
+// nodePrice is that of a node that is there or on its way.
+func (a *answer) nodePrice(n *model.Node) *float64 {
+	var g *model.Group
+	if n.Group >= 0 {
+		g = &a.snap.Groups[n.Group]
+	}
+	return known(a.policy.ScaleUp.PriceOf(g, a.snap.Contents.Shapes[n.Shape].Node.Labels))
+}
+
+func known(price float64, ok bool) *float64 {
+	if !ok {
+		return nil
+	}
+	return &price
+}
+
+func (a *answer) buy() []Purchase {
+	out := []Purchase{}
+	for i := range a.plan.Grow {
+		g := &a.plan.Grow[i]
+		at := a.group(g.Group)
+		b := Purchase{Group: g.Group, From: g.From, To: g.To, Max: a.snap.Groups[at].Max, Pods: []Pods{},
+			PricePerHour: a.newNodePrice(at), Why: g.Why}
+		for _, pods := range g.Pods {
+			b.Pods = append(b.Pods, Pods{a.names[pods.Class], pods.Count})
+		}
+		slices.SortStableFunc(b.Pods, func(a, b Pods) int { return cmp.Compare(a.Class, b.Class) })
+		out = append(out, b)
+	}
+	return out
+}
+
+// remove has the nodes whose removal begins, goes on or ends, and those that nothing needs.
+func (a *answer) remove() []Removal {
+	calls := map[string]*model.Call{}
+	for i := range a.plan.Calls {
+		switch c := &a.plan.Calls[i]; c.Verb {
+		case model.Taint, model.Untaint:
+			calls[c.Node] = c
+		}
+	}
+	unneeded := map[string]*model.NodeVerdict{}
+	for i := range a.plan.Unneeded {
+		unneeded[a.plan.Unneeded[i].Node] = &a.plan.Unneeded[i]
+	}
+	out := []Removal{}
+	for i := range a.snap.Nodes {
+		n := &a.snap.Nodes[i]
+		call, v := calls[n.Name], unneeded[n.Name]
+		r := Removal{Node: n.Name, Moves: []string{}, PricePerHour: a.nodePrice(n)}
+		if n.Group >= 0 {
+			r.Group = a.snap.Groups[n.Group].ID
+		}
+		if n.Standing.Drain != nil {
+			r.Stage = n.Standing.Drain.Stage
+		}
+		if v != nil {
+			r.Use = v.Use
+		}
+		switch {
+		case call != nil && call.Verb == model.Untaint:
+			r.When, r.Verdict = Ended, &Verdict{Reason: call.Reason, Detail: call.Why}
+		case call != nil:
+			r.When, r.Moves = Now, a.moves(n)
+		case n.Standing.Drain != nil:
+			r.When, r.Moves = UnderWay, a.moves(n)
+		case v != nil:
+			r.When, r.Moves, r.Verdict = Later, a.moves(n), verdictOf(&v.Verdict)
+		default:
+			continue
+		}
+		out = append(out, r)
+	}
+	slices.SortStableFunc(out, func(a, b Removal) int {
+		return cmp.Compare(slices.Index(whens, a.When), slices.Index(whens, b.When))
+	})
+	return out
+}
+
+// whens is the order in which removals stand.
+var whens = []When{Now, UnderWay, Ended, Later}
+
+// moves are the pods that a node's removal evicts.
+func (a *answer) moves(n *model.Node) []string {
+	out := []string{}
+	for i := range n.Bound {
+		p := &n.Bound[i]
+		if p.Flags&(model.FromDaemonSet|model.Mirror|model.Finished) == 0 {
+			out = append(out, a.snap.Contents.Specs[p.Spec].Pod.Namespace+"/"+p.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (a *answer) giveUp() []GivenUp {
+	out := []GivenUp{}
+	for i := range a.plan.Calls {
+		c := &a.plan.Calls[i]
+		up := GivenUp{Group: c.Group, Instance: c.Instance, Count: 1, Now: true,
+			Verdict: Verdict{Reason: c.Reason, Detail: c.Why}}
+		switch {
+		case c.Verb == model.Cancel:
+			up.Count = c.From - c.To
+		case c.Verb != model.Remove || c.Node != "":
+			continue
+		}
+		out = append(out, up)
+	}
+	for i := range a.plan.Repair {
+		v := &a.plan.Repair[i]
+		out = append(out, GivenUp{Group: v.Group, Instance: v.Instance, Count: max(1, v.Count),
+			Verdict: *verdictOf(&v.Verdict)})
+	}
+	return out
+}
+
+func (a *answer) pending() []Waiting {
+	out := []Waiting{}
+	for i := range a.plan.Pending {
+		v := &a.plan.Pending[i]
+		w := Waiting{
+			Class: a.names[v.Class], Requests: a.snap.Classes[v.Class].Spec.Requests.String(), Since: v.Since.UTC(),
+			Pods: v.Pods, FitNow: v.Existing, FitSoon: v.Upcoming, FitBought: v.Planned, Left: v.Left, Delayed: v.Delayed,
+			Skipped: verdictOf(v.Skipped), Disagrees: verdictOf(v.Disagrees),
+		}
+		if w.Skipped != nil {
+			w.Left = v.Pods
+		}
+		if v.Left > 0 {
+			for j := range v.Groups {
+				w.Groups = append(w.Groups, GroupVerdict{v.Groups[j].Group, *verdictOf(&v.Groups[j].Verdict)})
+			}
+			slices.SortStableFunc(w.Groups, func(a, b GroupVerdict) int {
+				return cmp.Compare(a.Reason.Distance(), b.Reason.Distance())
+			})
+		}
+		out = append(out, w)
+	}
+	// Those that stay pending first, the largest of them at the top.
+	slices.SortStableFunc(out, func(a, b Waiting) int {
+		return cmp.Or(-cmp.Compare(a.Left, b.Left), cmp.Compare(a.Class, b.Class))
+	})
+	return out
+}
+
+func (a *answer) kept() []Kept {
+	counts := map[model.Reason]int{}
+	for i := range a.plan.Kept {
+		counts[a.plan.Kept[i].Reason]++
+	}
+	out := []Kept{}
+	for reason, n := range counts {
+		out = append(out, Kept{reason, n})
+	}
+	slices.SortFunc(out, func(a, b Kept) int {
+		return cmp.Or(-cmp.Compare(a.Nodes, b.Nodes), cmp.Compare(a.Reason, b.Reason))
+	})
+	return out
+}
+
+// sizes are the cluster before and after the plan.
+func (a *answer) sizes(p *Plan) (before, after Size) {
+	var now, then bill
+	going := map[string]When{}
+	for i := range p.Remove {
+		going[p.Remove[i].Node] = p.Remove[i].When
+	}
+	for i := range a.snap.Nodes {
+		n := &a.snap.Nodes[i]
+		price := a.nodePrice(n)
+		when := going[n.Name]
+		if n.Kind != model.Leaving {
+			now.add(price, 1)
+		}
+		if when == Ended || when != Now && n.Kind != model.Leaving {
+			then.add(price, 1)
+		}
+	}
+	for i := range p.Buy {
+		then.add(p.Buy[i].PricePerHour, p.Buy[i].To-p.Buy[i].From)
+	}
+	before, after = now.size(), then.size()
+	for i := range p.Pending {
+		before.PendingPods += p.Pending[i].Pods
+		after.PendingPods += p.Pending[i].Left + p.Pending[i].Delayed
+	}
+	return before, after
+}
+
+// bill adds up prices of nodes.
+type bill struct {
+	nodes, unpriced int
+	sum             float64
+}
+
+func (b *bill) add(price *float64, nodes int) {
+	b.nodes += nodes
+	if price == nil {
+		b.unpriced += nodes
+		return
+	}
+	b.sum += *price * float64(nodes)
+}
+
+func (b *bill) size() Size {
+	s := Size{Nodes: b.nodes, Unpriced: b.unpriced}
+	if b.nodes > b.unpriced {
+		s.CostPerHour = &b.sum
+	}
+	return s
+}

@@ -1,0 +1,111 @@
+package explain_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-dev/plimsoll/internal/ask"
+	"github.com/plimsoll-dev/plimsoll/internal/explain"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+)
+
+type fataler interface{ Fatalf(string, ...any) }
+
+func planOf(t fataler, seen model.Observation, m model.Memory, p model.Policy) explain.Plan {
+	cycle, err := ask.Decide(seen, m, p)
+	if err != nil {
+		t.Fatalf("decide: %v", err)
+	}
+	return explain.PlanOf(cycle, p)
+}
+
+// TestTheBoundHolds: no plan is below its own bound, on random worlds; and what is counted adds up.
+func TestTheBoundHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := testkit.DrawWorld
+		if rapid.Bool().Draw(t, "occupied") {
+			draw = testkit.DrawOccupied
+		}
+		w := draw(t)
+		c := w.Build(testkit.InOrder)
+		w.Policy.ScaleUp.Prices = map[string]float64{}
+		for _, g := range c.Inventory().Groups {
+			w.Policy.ScaleUp.Prices[string(g.ID)] = float64(rapid.IntRange(1, 40).Draw(t, "price")) / 10
+		}
+		plan := planOf(t, c.Observation(), model.Memory{}, w.Policy)
+		bought := 0
+		for _, b := range plan.Buy {
+			bought += b.To - b.From
+		}
+		going := 0
+		for _, r := range plan.Remove {
+			if r.When == explain.Now {
+				going++
+			}
+		}
+		if want := plan.Before.Nodes + bought - going; plan.After.Nodes != want {
+			t.Errorf("%d nodes after, want %d", plan.After.Nodes, want)
+		}
+		b := plan.Bound
+		if b == nil {
+			return
+		}
+		if b.AtLeast < 1 || b.AtLeast > b.Nodes {
+			t.Errorf("%d nodes are bought, and any plan buys at least %d", b.Nodes, b.AtLeast)
+		}
+		if b.AtLeastPerHour == nil || *b.AtLeastPerHour > *b.CostPerHour {
+			t.Errorf("they cost %v, and any plan costs at least %v", b.CostPerHour, b.AtLeastPerHour)
+		}
+	})
+}
+
+// TestTheBoundCountsWhatIsOnePerNode: pods that stand each on a node of their own are no waste.
+func TestTheBoundCountsWhatIsOnePerNode(t *testing.T) {
+	for name, change := range map[string]func(*testkit.Cluster) int{
+		"anti-affinity": func(c *testkit.Cluster) int {
+			p := testkit.Pod("default", "web", "1", "1Gi", map[string]string{"app": "web"})
+			testkit.Apart(p, "kubernetes.io/hostname", map[string]string{"app": "web"})
+			c.Pending(p, 5)
+			return 5
+		},
+		"fragments": func(c *testkit.Cluster) int {
+			c.Pending(testkit.Pod("default", "web", "3", "1Gi", nil), 6) // two to a node of 8 cores
+			return 3
+		},
+	} {
+		c := testkit.New()
+		c.Group("g", 0, 10, testkit.Node("", "8", "32Gi", nil))
+		want := change(c)
+		plan := planOf(t, c.Observation(), model.Memory{}, testkit.Policy())
+		if plan.Bound == nil || plan.Bound.AtLeast != want || plan.Bound.Nodes != want {
+			t.Errorf("%s: bound %+v, want %d", name, plan.Bound, want)
+		}
+	}
+}
+
+// TestPlanOf: what begins, what is under way, what goes later, what stays pending, in this order.
+func TestPlanOf(t *testing.T) {
+	c := testkit.New()
+	g := c.Group("g", 0, 3, testkit.Node("", "4", "16Gi", nil))
+	price := 0.5
+	g.PricePerHour = &price
+	c.AddNode(testkit.Node("long", "4", "16Gi", nil), "g")
+	c.AddNode(testkit.Node("short", "4", "16Gi", nil), "g")
+	c.Pending(testkit.Pod("default", "giant", "40", "1Gi", nil), 2)
+	m := model.Memory{Written: c.Now, Unneeded: map[string]time.Time{"long": c.Now.Add(-time.Hour), "short": c.Now}}
+	plan := planOf(t, c.Observation(), m, testkit.Policy())
+	if !plan.Changes || len(plan.Remove) != 2 || plan.Remove[0].Node != "long" || plan.Remove[0].When != explain.Now ||
+		plan.Remove[1].When != explain.Later || plan.Remove[1].Verdict.Reason != model.NotUnneededLongEnough {
+		t.Errorf("changes %v, removals %+v", plan.Changes, plan.Remove)
+	}
+	if plan.Before.Nodes != 2 || plan.After.Nodes != 1 || *plan.Before.CostPerHour != 1 || *plan.After.CostPerHour != 0.5 {
+		t.Errorf("%+v, then %+v", plan.Before, plan.After)
+	}
+	if len(plan.Pending) != 1 || plan.Pending[0].Left != 2 || plan.After.PendingPods != 2 ||
+		plan.Pending[0].Groups[0].Reason != model.InsufficientResources {
+		t.Errorf("pending %+v", plan.Pending)
+	}
+}
