@@ -18,6 +18,9 @@ help: ## list the targets
 .PHONY: build
 build: bin/plimsoll bin/rehearse ## build both binaries into bin/
 
+.PHONY: build-plimsoll
+build-plimsoll: bin/plimsoll ## build bin/plimsoll alone, which compiles no control plane
+
 .PHONY: bin/plimsoll
 bin/plimsoll:
 	@go build -ldflags "$(LDFLAGS)" -o $@ ./cmd/plimsoll

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,6 +51,28 @@ func TestScripts(t *testing.T) {
 				return strings.ReplaceAll(out.String(), files, "FILES")
 			})
 		})
+	}
+}
+
+// TestTheFirstThingToTry: README.md shows what it prints.
+func TestTheFirstThingToTry(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join("..", ".."))
+	var out bytes.Buffer
+	cmd := root()
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"plan", "-f", "docs/examples/shop"})
+	if err := cmd.ExecuteContext(t.Context()); !errors.Is(err, errChanges) {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "$ bin/plimsoll plan -f docs/examples/shop\n"+out.String()+"```") {
+		t.Errorf("README.md shows another plan than this:\n%s", out.String())
+	}
+	if lines := strings.Count(string(text), "\n"); lines > 220 {
+		t.Errorf("README.md has %d lines; at most 220 are read: move some to docs", lines)
 	}
 }
 

@@ -1,8 +1,8 @@
 // Package config turns flags and files into validated values, grouped by who
 // consumes them.
 //
-// Flags have the Cluster Autoscaler's names and, but for the few named in the
-// README, its defaults: its users can keep the command line. Its
+// Flags have the Cluster Autoscaler's names and, but for the few named in
+// docs/flags.md, its defaults: its users can keep the command line. Its
 // flags that Plimsoll lacks are accepted, each with one warning, or refused where
 // other nodes would be bought or removed without them; a flag that neither has is
 // an error.

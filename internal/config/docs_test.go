@@ -32,13 +32,13 @@ func TestEveryFlagOfAProviderIsDocumented(t *testing.T) {
 	for _, f := range theirFlags(t) {
 		theirs[f.name] = true
 	}
-	readme, err := os.ReadFile("../../README.md")
+	table, err := os.ReadFile("../../docs/flags.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range providers.All() {
-		if !strings.Contains(rowOfFlag(string(readme), "cloud-provider"), "`"+e.Name+"`") {
-			t.Errorf("add `%s` to the row of --cloud-provider in README.md", e.Name)
+		if !strings.Contains(rowOfFlag(string(table), "cloud-provider"), "`"+e.Name+"`") {
+			t.Errorf("add `%s` to the row of --cloud-provider in docs/flags.md", e.Name)
 		}
 		doc := "docs/" + cmp.Or(e.Alias, e.Name) + ".md"
 		text, err := os.ReadFile("../../" + doc)

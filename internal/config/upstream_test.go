@@ -245,7 +245,7 @@ func TestUnderscoresAreDashes(t *testing.T) {
 	}
 }
 
-// TestChangedDefaults are those that the README names.
+// TestChangedDefaults are those that docs/flags.md names.
 func TestChangedDefaults(t *testing.T) {
 	if diff := cmp.Diff([]string{"kube-client-burst", "kube-client-qps", "max-nodes-per-scaleup"},
 		ChangedDefaults()); diff != "" {

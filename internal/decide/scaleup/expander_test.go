@@ -9,17 +9,17 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// TestEveryExpanderIsShown: a scenario shows what it does, and the README names it where it has the flag.
+// TestEveryExpanderIsShown: a scenario shows what it does, and docs/flags.md names it where it has the flag.
 func TestEveryExpanderIsShown(t *testing.T) {
 	scenarios := textOf(t, "internal/decide/testdata/expanders.txt")
-	row := regexp.MustCompile("(?m)^\\| `--expander` .*$").FindString(textOf(t, "README.md"))
+	row := regexp.MustCompile("(?m)^\\| `--expander` .*$").FindString(textOf(t, "docs/flags.md"))
 	for _, name := range model.ExpanderNames() {
 		word := `[=(,\s]` + regexp.QuoteMeta(name) + `($|[\s,;)])`
 		if !regexp.MustCompile(`(?m)^plan .*\bexpander\S*` + word).MatchString(scenarios) {
 			t.Errorf("add a plan with expander=%s to internal/decide/testdata/expanders.txt", name)
 		}
 		if !regexp.MustCompile(word).MatchString(row) {
-			t.Errorf("add %s to README.md, in the row of --expander", name)
+			t.Errorf("add %s to docs/flags.md, in the row of --expander", name)
 		}
 	}
 }
