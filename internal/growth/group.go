@@ -106,6 +106,8 @@ type Group struct {
 	pictured uint64
 	absent   int
 	absentAt time.Time
+	// remnant: the group is forgotten but for its rests.
+	remnant bool
 
 	// What follows is counted again in each fold.
 	Counts       model.Counts
@@ -164,7 +166,7 @@ func (g *Group) Fill(f *Fold, pg *provider.Group) {
 // Target takes over what a picture says of the group, where no write by Plimsoll is newer, nor
 // under way.
 func (g *Group) Target(f *Fold, pg *provider.Group, busy bool) {
-	g.Pool, g.pictured = pg.Pool, f.Turn
+	g.Pool, g.pictured, g.remnant = pg.Pool, f.Turn, false
 	if pg.Err != nil {
 		return // it stays as it is known; never read yet, nothing is known of it, least of all zero
 	}
@@ -193,6 +195,20 @@ func (g *Group) isAbsent(f *Fold, busy bool) bool { return g.pictured != f.Turn 
 // known to it.
 func (g *Group) Forgotten(f *Fold, busy bool) bool {
 	return g.isAbsent(f, busy) && (g.Sighted || g.absent >= forgetAfter)
+}
+
+// Forget gives what stays of a forgotten group: its rests, while they count, since it may come
+// back; nil if none do. It reports whether more was known of it until now.
+func (g *Group) Forget(f *Fold) (left *Group, more bool) {
+	now := f.Seen.Now
+	failed, ended := g.Rests.Of(model.RestFailed), g.Rests.Of(model.RestEnded)
+	if (failed.Since.IsZero() || longOver(f.Rules, failed, now)) && !ended.Stands(now) {
+		return nil, !g.remnant
+	}
+	left = New(g.ID)
+	left.Rests, left.Last, left.remnant = g.Rests, g.Last, true
+	left.absent, left.absentAt = g.absent, g.absentAt
+	return left, !g.remnant
 }
 
 // See takes in the node of an instance, by the index of the instance in the picture: in
@@ -238,8 +254,8 @@ func (g *Group) Standing(inherited Lasts) model.GroupStanding {
 // Settled reports whether the group is as it was asked to be, and a read that began
 // after our last write to it has shown that.
 func (g *Group) Settled() bool {
-	return g.Sighted && !g.unsure && g.absent == 0 && len(g.asks) == 0 && g.missing == 0 && len(g.waiting) == 0 &&
-		g.Counts.BeingDeleted == 0 && g.before.After(g.written)
+	return g.remnant || g.Sighted && !g.unsure && g.absent == 0 && len(g.asks) == 0 && g.missing == 0 &&
+		len(g.waiting) == 0 && g.Counts.BeingDeleted == 0 && g.before.After(g.written)
 }
 
 func copyOf(asks []model.Ask) []model.Ask {

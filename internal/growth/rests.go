@@ -65,9 +65,14 @@ func (g *Group) fail(f *Fold, now time.Time, e *provider.Error) {
 // rested forgets a failure that is long over.
 func (g *Group) rested(f *Fold) {
 	now := f.Seen.Now
-	if r := g.Rests.Of(model.RestFailed); !r.Since.IsZero() && now.Sub(r.Since) > f.Rules.BackoffReset && !r.Stands(now) {
+	if r := g.Rests.Of(model.RestFailed); !r.Since.IsZero() && longOver(f.Rules, r, now) {
 		g.endBackoff(f, fmt.Sprintf("nothing failed for %s", f.Rules.BackoffReset))
 	}
+}
+
+// longOver reports whether a failure is too long ago to count for the next one.
+func longOver(rules model.Rules, r model.Rest, now time.Time) bool {
+	return now.Sub(r.Since) > rules.BackoffReset && !r.Stands(now)
 }
 
 func (g *Group) endBackoff(f *Fold, why string) {

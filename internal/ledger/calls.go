@@ -98,7 +98,12 @@ func (l *Ledger) targets() {
 	}
 	slices.Sort(gone) // changes are reported in this order
 	for _, id := range gone {
-		delete(l.groups, id)
-		l.fold.Changes = append(l.fold.Changes, model.Change{Kind: model.GroupForgotten, Group: id})
+		left, more := l.groups[id].Forget(&l.fold)
+		if delete(l.groups, id); left != nil {
+			l.groups[id] = left
+		}
+		if more {
+			l.fold.Changes = append(l.fold.Changes, model.Change{Kind: model.GroupForgotten, Group: id})
+		}
 	}
 }
