@@ -41,12 +41,15 @@ const (
 	unit judge = 1 << iota
 	// play is the virtual world without chance: timelines, kills, calm days.
 	play
-	// worlds is the random worlds of `make test`.
+	// worlds is the random worlds of `make test`, those drawn for rare matters and ordinary ones in turn.
 	worlds
 )
 
-// The random worlds that `make test` plays, the first seed and how many are played before the next look at what failed.
-const firstWorld, worldsAtOnce = 700_001, 20
+// worldsAtOnce is how many worlds of a kind are played before the next look at what failed.
+const worldsAtOnce = 20
+
+// The first seeds of the random worlds that `make test` plays.
+const firstHard, firstWorld = 1, 700_001
 
 // TestEveryMutantApplies: the text that each mutant replaces stands in its file, once.
 func TestEveryMutantApplies(t *testing.T) {
@@ -147,13 +150,17 @@ var judges = []struct {
 		if out, err := goCommand("test", "-overlay", overlay, "-c", "-o", binary, "../sim"); err != nil {
 			t.Fatalf("it does not build: %v\n%s", err, out)
 		}
-		for n := 0; n < *seeds; n += worldsAtOnce {
-			world := exec.Command(binary, "-test.timeout=10m", "-test.run=RandomWorlds",
-				fmt.Sprintf("-sim.worlds=%d", worldsAtOnce), fmt.Sprintf("-sim.first=%d", firstWorld+n))
-			world.Dir = "../sim"
-			out, _ := world.CombinedOutput()
+		for n := 0; n < *seeds; n += 2 * worldsAtOnce {
+			played := exec.Command(binary, "-test.timeout=20m", "-test.run=HardWorlds|RandomWorlds",
+				fmt.Sprintf("-sim.hards=%d", worldsAtOnce), fmt.Sprintf("-sim.hardfirst=%d", firstHard+n/2),
+				fmt.Sprintf("-sim.worlds=%d", worldsAtOnce), fmt.Sprintf("-sim.first=%d", firstWorld+n/2))
+			played.Dir = "../sim"
+			out, err := played.CombinedOutput()
 			if by := firstFailure(string(out)); by != "" {
-				return by
+				return fmt.Sprintf("%s, among the first %d", by, n+2*worldsAtOnce)
+			}
+			if err != nil {
+				t.Fatalf("no world failed, and yet: %v\n%s", err, out)
 			}
 		}
 		return ""
