@@ -76,7 +76,7 @@ func (l *Ledger) advance(
 		l.failed(was.Group, at, news.Failed)
 	}
 	if news.Evicted != "" {
-		removal.Displace(l.displaced, news.Evicted, news.Asked)
+		removal.Displace(l.displaced, &news)
 	}
 	return n, news
 }

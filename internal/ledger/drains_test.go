@@ -52,6 +52,7 @@ func (e *emptying) note(calls ...model.Call) {
 	snap := &model.Snapshot{Now: at(e.second)}
 	if e.node != nil {
 		snap.Nodes = []model.Node{{Name: "n", Object: e.node, Bound: e.pods, Standing: e.standing()}}
+		snap.Displaced = e.l.Standing().Displaced
 	}
 	e.l.Note(snap, plan(calls...))
 }
@@ -747,6 +748,34 @@ func TestDisplaced(t *testing.T) {
 
 // TestRefusalsSurvive: a new leader does not begin to count again for how long
 // evictions have been refused.
+// TestMovedAgain: a pod that came for an evicted one, and is evicted too, leaves behind that the next
+// one rests, for longer each time; also over a restart.
+func TestMovedAgain(t *testing.T) {
+	e := newEmptying(t)
+	e.until(model.Evicting)
+	e.call(evictCall("a"))
+	move := func(name string) model.Displaced {
+		e.pods = []model.Pod{{Name: name, UID: types.UID("uid-" + name), Owner: "set-a", Created: at(e.second).Unix()}}
+		e.look()
+		e.call(evictCall(name))
+		return e.l.Standing().Displaced["set-a"]
+	}
+	want(t, "moved once", e.l.Standing().Displaced["set-a"].Times, 0)
+	d := move("a2")
+	again := at(e.second - 1)
+	want(t, "moved twice", []time.Time{d.Again, d.Rests()}, []time.Time{again, again.Add(time.Hour)})
+	want(t, "one from before", d.Rest(again.Add(-2*time.Second).Unix()), time.Time{})
+	e.second += 40 * 60
+	e.restart()
+	d = e.l.Standing().Displaced["set-a"]
+	want(t, "after 40 minutes", d, model.Displaced{Again: again, Times: 1})
+	d = move("a3")
+	want(t, "three times", d.Rests(), d.Again.Add(3*time.Hour))
+	e.second += 3 * 60 * 60
+	e.look()
+	want(t, "in the end", len(e.l.Standing().Displaced), 0)
+}
+
 func TestRefusalsSurvive(t *testing.T) {
 	e := newEmptying(t)
 	e.until(model.Evicting)

@@ -171,6 +171,8 @@ const (
 	ReservedForMovedPods Reason = "ReservedForMovedPods"
 	// DrainFailed: its removal failed a short while ago.
 	DrainFailed Reason = "DrainFailed"
+	// MovedLately: one of its pods was moved twice in a short time, and is left alone.
+	MovedLately Reason = "PodMovedLately"
 	// MaxDrainsReached: as many nodes with pods are being emptied as may be.
 	MaxDrainsReached Reason = "MaxDrainParallelismReached"
 	// EvictionRefused: a pod's eviction was refused for too long, or failed.

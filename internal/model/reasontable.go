@@ -323,6 +323,12 @@ var ReasonSections = []ReasonSection{
 				"failure for half an hour at least, and after each further one three times as long, up to six hours. The " +
 				"detail says what was in the way, and the verdict until when.",
 			"Wait, or remove what was in the way; see the event `ScaleDownFailed` on the node."},
+		{MovedLately, keepsNode,
+			"A pod on it came for one that was evicted, which itself had come for one that was evicted a short while " +
+				"before. Pods of this controller that came since are left alone: for an hour, after each further such move " +
+				"three times as long, up to six hours.",
+			"Wait; the verdict says until when. If that is often so, `--scale-down-unneeded-time` is short for how the " +
+				"load changes."},
 		{MaxParallelismReached, 0,
 			"The largest number of nodes that may be removed at once is being removed.",
 			"Wait, or raise `--max-scale-down-parallelism`."},

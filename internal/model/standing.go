@@ -41,10 +41,53 @@ type Standing struct {
 	Notices []provider.Notice
 }
 
-// Displaced is when pods of a controller were evicted by us: first and last.
+// Displaced is when pods of a controller were evicted by us: first and last, both zero once its pods
+// have settled.
 type Displaced struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
+	// Again is when one was last evicted that had come for an evicted one, and Times how often
+	// in a row. What comes for it is left alone for longer each time.
+	Again time.Time `json:"again,omitzero"`
+	Times int       `json:"times,omitempty"`
+}
+
+// CameFor reports whether a pod that was created then may have come for one that was evicted.
+func (d Displaced) CameFor(created int64) bool {
+	return !d.First.IsZero() && CameAfter(created, d.First) || d.movedAgain(created)
+}
+
+// Rest is until when a pod that was created then is not moved, zero if nothing of the kind holds it.
+func (d Displaced) Rest(created int64) time.Time {
+	if !d.movedAgain(created) {
+		return time.Time{}
+	}
+	return d.Rests()
+}
+
+func (d Displaced) movedAgain(created int64) bool {
+	return !d.Again.IsZero() && CameAfter(created, d.Again)
+}
+
+// The first rest of pods that were moved again, and the longest.
+const (
+	firstPodRest = time.Hour
+	mostPodRest  = 6 * time.Hour
+)
+
+// Rests is until when the pods of the controller rest that were moved again.
+func (d Displaced) Rests() time.Time {
+	rest := firstPodRest
+	for n := 1; n < d.Times && rest < mostPodRest; n++ {
+		rest = min(3*rest, mostPodRest)
+	}
+	return d.Again.Add(rest)
+}
+
+// CameAfter reports whether a pod that was created then may have been so after t. Creation is told
+// in whole seconds, rounded down.
+func CameAfter(created int64, t time.Time) bool {
+	return !time.Unix(created, 0).Add(time.Second).Before(t)
 }
 
 // Doubt is a class that the scheduler refuses although its pods fit nodes that are
@@ -241,6 +284,8 @@ type Eviction struct {
 	Owner types.UID
 	// First is when it was first asked for, and Last when it last was, or ended.
 	First, Last time.Time
+	// Again: it had come for a pod that was evicted before.
+	Again bool
 	// Busy: the call is under way. Granted: the API server has agreed, or the pod
 	// is gone.
 	Busy, Granted bool

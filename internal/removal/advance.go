@@ -53,10 +53,11 @@ type News struct {
 	Odd string
 	// Other: the node is another machine's. Nothing that is known of it holds.
 	Other bool
-	// Evicted is the controller of a pod that was evicted, and Asked when that was asked
-	// for.
+	// Evicted is the controller of a pod that was evicted, Asked when that was asked for, and
+	// Again whether the pod had come for one that was evicted before.
 	Evicted types.UID
 	Asked   time.Time
+	Again   bool
 }
 
 // Advance is a removal after an event, nil if there is none. The drain that is given is
@@ -157,7 +158,10 @@ func asked(all []model.Eviction, refused time.Time, s *model.Snapshot, c *model.
 		all = slices.Insert(all, i, model.Eviction{})
 	}
 	if all[i].UID != c.PodUID || !found {
-		all[i] = model.Eviction{Pod: c.Pod, UID: c.PodUID, Owner: ownerOf(s, c.Node, c.PodUID), First: s.Now}
+		all[i] = model.Eviction{Pod: c.Pod, UID: c.PodUID, First: s.Now}
+		if p := podOf(s, c.Node, c.PodUID); p != nil {
+			all[i].Owner, all[i].Again = p.Owner, s.Displaced[p.Owner].CameFor(p.Created)
+		}
 		if !refused.IsZero() {
 			all[i].First = refused // a leader before us began to ask then
 		}
@@ -166,21 +170,20 @@ func asked(all []model.Eviction, refused time.Time, s *model.Snapshot, c *model.
 	return all
 }
 
-// ownerOf is the controller of a pod on a node, empty if it has none or is not there.
-func ownerOf(s *model.Snapshot, node string, pod types.UID) types.UID {
+// podOf is a pod on a node, nil if it is not there.
+func podOf(s *model.Snapshot, node string, pod types.UID) *model.Pod {
 	nodes := s.Nodes[:s.Registered()]
 	i, found := slices.BinarySearchFunc(nodes, node, func(n model.Node, name string) int {
 		return cmp.Compare(n.Name, name)
 	})
 	if !found {
-		return ""
+		return nil
 	}
-	for j := range nodes[i].Bound {
-		if p := &nodes[i].Bound[j]; p.UID == pod {
-			return p.Owner
-		}
+	j := slices.IndexFunc(nodes[i].Bound, func(p model.Pod) bool { return p.UID == pod })
+	if j < 0 {
+		return nil
 	}
-	return ""
+	return &nodes[i].Bound[j]
 }
 
 // answers has the kind of event of each call that has ended, by answer: done, unknown, not
@@ -273,7 +276,7 @@ func (e Ended) eviction(a *advance) {
 	x := &d.Evictions[i]
 	if answer == model.AnswerDone || answer == model.AnswerUnknown {
 		// The pod that replaces it may be there before the answer is.
-		a.news.Evicted, a.news.Asked = x.Owner, x.Last
+		a.news.Evicted, a.news.Asked, a.news.Again = x.Owner, x.Last, x.Again
 	}
 	x.Last, x.Busy = o.Ended, e.Again
 	switch answer {

@@ -2,7 +2,6 @@ package removal
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -68,20 +67,31 @@ const settled = 30 * time.Minute
 
 // Displace takes note that a pod of a controller was evicted. The note outlives the
 // removal: other nodes have pods of the same controller.
-func Displace(all map[types.UID]model.Displaced, owner types.UID, at time.Time) {
-	d, known := all[owner]
-	if !known {
-		d.First = at
+func Displace(all map[types.UID]model.Displaced, news *News) {
+	d := all[news.Evicted]
+	if d.First.IsZero() {
+		d.First = news.Asked
 	}
-	d.Last = at
-	all[owner] = d
+	d.Last = news.Asked
+	if news.Again {
+		if news.Asked.Sub(d.Again) >= burst {
+			d.Times++ // else it left its node with another of the controller
+		}
+		d.Again = news.Asked
+	}
+	all[news.Evicted] = d
 }
 
+// burst is how long the pods of one node, moved again, count as one move.
+const burst = 5 * time.Minute
+
 // Settle forgets the controllers whose pods were evicted long ago, unless one of their
-// pods is without a node and may be the replacement of one that was evicted. It reports
-// whether it has forgotten any.
+// pods is without a node and may be the replacement of one that was evicted. Of pods that rest it
+// forgets all but that. It reports whether it has forgotten anything.
 func Settle(all map[types.UID]model.Displaced, seen *model.Observation) bool {
-	old := func(d model.Displaced) bool { return seen.Now.Sub(d.Last) > settled }
+	old := func(d model.Displaced) bool {
+		return seen.Now.Sub(d.Last) > settled && (!d.Last.IsZero() || !d.Rests().After(seen.Now))
+	}
 	late := false
 	for _, d := range all {
 		late = late || old(d)
@@ -98,7 +108,17 @@ func Settle(all map[types.UID]model.Displaced, seen *model.Observation) bool {
 			waits[p.Owner] = true
 		}
 	}
-	had := len(all)
-	maps.DeleteFunc(all, func(owner types.UID, d model.Displaced) bool { return old(d) && !waits[owner] })
-	return len(all) < had
+	forgotten := false
+	for owner, d := range all {
+		switch {
+		case !old(d) || waits[owner]:
+			continue
+		case d.Rests().After(seen.Now):
+			all[owner] = model.Displaced{Again: d.Again, Times: d.Times}
+		default:
+			delete(all, owner)
+		}
+		forgotten = true
+	}
+	return forgotten
 }

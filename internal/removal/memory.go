@@ -144,6 +144,9 @@ func Mended(n model.NodeStanding, now time.Time) model.NodeStanding {
 // MendDisplaced does the same with the controllers of evicted pods.
 func MendDisplaced(all map[types.UID]model.Displaced, now time.Time) {
 	for owner, d := range all {
-		all[owner] = model.Displaced{First: model.Earlier(d.First, now), Last: model.Earlier(d.Last, now)}
+		for _, at := range []*time.Time{&d.First, &d.Last, &d.Again} {
+			*at = model.Earlier(*at, now)
+		}
+		all[owner] = d
 	}
 }

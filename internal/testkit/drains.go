@@ -181,7 +181,11 @@ func (s *Scenario) last(a args) {
 		if s.Memory.Displaced == nil {
 			s.Memory.Displaced = map[types.UID]model.Displaced{}
 		}
-		s.Memory.Displaced[owner(metav1.NamespaceDefault, a.get("of", ""))] = model.Displaced{First: at, Last: at}
+		d := model.Displaced{First: at, Last: at}
+		if d.Times = a.number("again", 0); d.Times > 0 {
+			d.Again = at
+		}
+		s.Memory.Displaced[owner(metav1.NamespaceDefault, a.get("of", ""))] = d
 		return
 	}
 	if !slices.Contains([]string{"growth", "removal", "failure"}, a.name) {

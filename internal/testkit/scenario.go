@@ -35,7 +35,8 @@ import (
 //	held n1 why=NotEnoughPdb age=5m       what has kept it, and since when
 //	failed n1 why=EvictionRefused age=1m rest=10m   its removal failed, and it rests
 //	last growth age=5m group=general      or removal, or failure: when it was, in that group
-//	last eviction of=web age=1m           when pods of web were evicted, from whatever node
+//	last eviction of=web age=1m           when pods of web were evicted, from whatever node;
+//	                                      again=2: and pods that came for those, twice in a row
 //	drain n1 stage=Evicting since=1m began=2m occupied evicted=web-3:20s granted   it is on its way out
 //
 // Groups may also say: whole (all or nothing), threshold=0.7, unneeded-time=5m,

@@ -98,16 +98,12 @@ func madeSince(s *model.Snapshot) map[types.UID]*made {
 // if there is none.
 func (m *made) waiting(t time.Time) *unplaced {
 	for i := range m.unplaced {
-		if after(m.unplaced[i].Created, t) {
+		if model.CameAfter(m.unplaced[i].Created, t) {
 			return &m.unplaced[i]
 		}
 	}
 	return nil
 }
-
-// after reports whether what was created then may have been so after t. Creation is told
-// in whole seconds, rounded down.
-func after(created int64, t time.Time) bool { return !time.Unix(created, 0).Add(time.Second).Before(t) }
 
 // lack is what a controller still lacks: a node for a pod that came for an evicted one,
 // or that pod itself.
@@ -134,8 +130,7 @@ func (r *Room) Lacks(owner types.UID) string {
 
 // Replaces reports whether a pod may have come for one that was evicted a short while ago.
 func (r *Room) Replaces(p *model.Pod) bool {
-	d, ok := r.snap.Displaced[p.Owner]
-	return ok && after(p.Created, d.First)
+	return r.snap.Displaced[p.Owner].CameFor(p.Created)
 }
 
 // Unseen names a pod that came for an evicted one and that the scheduler has neither bound nor refused;
@@ -146,12 +141,12 @@ func (r *Room) Unseen() string {
 	var first *unplaced
 	for owner, d := range r.snap.Displaced {
 		m := r.made[owner]
-		if m == nil {
+		if m == nil || d.First.IsZero() {
 			continue
 		}
 		for i := range m.unplaced {
 			p := &m.unplaced[i]
-			if p.Flags&(model.Refused|model.Gated) == 0 && after(p.Created, d.First) &&
+			if p.Flags&(model.Refused|model.Gated) == 0 && model.CameAfter(p.Created, d.First) &&
 				r.snap.Contents.Specs[p.Spec].Unsupported == "" {
 				first = longest(first, p)
 			}
@@ -173,14 +168,14 @@ func lacking(s *model.Snapshot, all map[types.UID]*made) (out map[types.UID]lack
 	out = map[types.UID]lack{}
 	for owner, d := range s.Displaced {
 		m := all[owner]
-		if m == nil {
+		if m == nil || d.First.IsZero() {
 			continue
 		}
 		if pod := m.waiting(d.First); pod != nil {
 			out[owner] = lack{pod, pod.since()}
 			continue
 		}
-		if m.ending || after(m.youngest, d.Last) {
+		if m.ending || model.CameAfter(m.youngest, d.Last) {
 			continue // some controllers make the next one when the last has ended
 		}
 		if due := d.Last.Add(arrives); !s.Now.Before(due) {
@@ -208,6 +203,6 @@ func replacement(d *model.Drain, all map[types.UID]*made) (pod *unplaced) {
 func missing(now time.Time, d *model.Drain, all map[types.UID]*made) bool {
 	return slices.ContainsFunc(d.Evictions, func(e model.Eviction) bool {
 		return all[e.Owner] != nil && !e.Gone.IsZero() && now.Before(e.Gone.Add(arrives)) &&
-			!after(all[e.Owner].youngest, e.First)
+			!model.CameAfter(all[e.Owner].youngest, e.First)
 	})
 }

@@ -255,6 +255,10 @@ func (f *finder) blocked(c *candidate) *model.Verdict {
 			v := a.Verdict // a copy, or the answer for every pod would be allocated
 			blocked = &v
 		case rules.Moves:
+			if until := f.Snapshot.Displaced[p.Owner].Rest(p.Created); until.After(f.Snapshot.Now) && n.Kind == model.Ready {
+				return &model.Verdict{Reason: model.MovedLately, Until: until, Fix: "time",
+					Detail: fmt.Sprintf("pod %s has come from one node after the other", p.Name)}
+			}
 			c.moving = append(c.moving, p)
 			c.known = append(c.known, p.UID)
 		case rules.Ends:
