@@ -31,10 +31,10 @@ type brakes struct {
 // is placed.
 func (pl *planner) brake(list []*waiting) {
 	s := pl.s
+	pl.w.AvoidNone()
 	if len(s.Brakes) == 0 && len(s.Arrivals) == 0 {
 		return
 	}
-	pl.w.AvoidNone()
 	pl.brakes = s.Brakes
 	b := &brakes{
 		pl: pl, class: map[string]model.ClassID{}, waits: map[model.ClassID]bool{},

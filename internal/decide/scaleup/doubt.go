@@ -39,10 +39,34 @@ func (pl *planner) doubt(list []*waiting) (step *waiting) {
 		}
 	}
 	if step != nil {
+		pl.avoidRefused(step)
 		pl.w.Doubt(step.Class)
 		step.existing, step.left = step.existing-1, 1
 	}
 	return step
+}
+
+// avoidRefused keeps a step from groups with ready nodes that the class fits and the scheduler
+// refuses, where another group may have the node: more of the same is of less use.
+func (pl *planner) avoidRefused(q *waiting) {
+	hosts, refused := pl.w.HostsOf(q.Class, schedsim.OnReady), map[int]bool{}
+	for i := range pl.s.Nodes {
+		n := &pl.s.Nodes[i]
+		if n.Kind == model.Ready && n.Group >= 0 && !refused[n.Group] &&
+			(slices.Contains(hosts, n.Name) || pl.w.Fits(q.Class, model.NodeID(i)) == model.Fits) {
+			refused[n.Group] = true
+		}
+	}
+	if !slices.ContainsFunc(pl.heads, func(h head) bool {
+		return !refused[h.group] && pl.limits.most(h.group) > 0 && pl.suits(q.Class, h)
+	}) {
+		return
+	}
+	delete(pl.packs, q.Class)
+	for group := range refused {
+		pl.w.Avoid(q.Class, group)
+		delete(pl.forms, brakeKey{q.Class, group})
+	}
 }
 
 // doubtedSince is since when the scheduler has left pods of the class waiting that fit
