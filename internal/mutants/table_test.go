@@ -168,6 +168,15 @@ var table = []mutant{
 	{"a node does not rest after a removal in vain", "internal/decide/scaledown/eligible.go", unit,
 		`if !until.After(f.Snapshot.Now) {`, `if true {`},
 	{"refused removals do not rest", "internal/growth/rests.go", unit, `if r.Count > 1 {`, `if r.Count > 1000 {`},
+	{"L8: the place of a lost machine keeps its old time", "internal/growth/life.go", play,
+		`if u.Since.IsZero() || !was.Lost.IsZero() {`, `if u.Since.IsZero() {`},
+	{"a node keeps its time while no group has it", "internal/ledger/nodes.go", unit,
+		`if !n.UnneededSince.IsZero() && !model.NodeReady(object) {`, `if false {`},
+	{"evicted pods move from one unneeded node to the next", "internal/decide/scaledown/scaledown.go", unit,
+		`c.since = f.sinceMoved(&c)`, ``},
+	{"all pods of a service leave at once", "internal/decide/scaledown/start.go", unit, `return b.last(c)`, `return nil`},
+	{"pods take the nodes that were bought for others", "internal/schedsim/place.go", unit,
+		`meant != nil && on&OnComing != 0`, `false`},
 	{"growth in vain is repeated", "internal/decide/scaleup/brake.go", unit | play, `if b.stands(old) {`, `if false {`},
 
 	// Limits.
