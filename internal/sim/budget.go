@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -110,6 +112,22 @@ func (w *world) covering(s seat) []*budget {
 		if w.covers(b, s) {
 			out = append(out, b)
 		}
+	}
+	return out
+}
+
+// budgetObjects are all budgets as the scheduler reads them.
+func (w *world) budgetObjects() []*policyv1.PodDisruptionBudget {
+	var out []*policyv1.PodDisruptionBudget
+	for _, b := range w.sortedBudgets("") {
+		object := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: b.id.namespace, Name: b.id.name},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: b.said.Select}},
+		}
+		if b.synced {
+			object.Status.DisruptionsAllowed = int32(b.allowed)
+		}
+		out = append(out, object)
 	}
 	return out
 }

@@ -81,6 +81,7 @@ func (w *world) schedule() {
 		}
 	}
 	w.wrong(w.sched.Nominate(nominated))
+	w.sched.Budgets = w.budgetObjects()
 	bound, refused := 0, 0
 	for _, s := range queue {
 		if w.try(s) {

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -38,6 +39,8 @@ type Scheduler struct {
 	ctx        context.Context
 	end        context.CancelFunc
 
+	// Budgets are those that preemption spares, as far as others can make the room.
+	Budgets []*policyv1.PodDisruptionBudget
 	// Mind is where it differs from kube-scheduler as it ships.
 	Mind Mind
 }

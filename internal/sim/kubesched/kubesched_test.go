@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -130,6 +131,25 @@ func TestTheLeastImportantEnd(t *testing.T) {
 	calm.Spec.PreemptionPolicy = &never
 	if r := schedule(t, s, calm); r.Node != "" || r.Nominated != "" {
 		t.Errorf("a pod that preempts none goes to %q or is nominated to %q", r.Node, r.Nominated)
+	}
+}
+
+// TestBudgetsAreSparedFirst: pods end whose budget allows it, though they are more important than those
+// of a budget that does not; where there are no others, these end all the same.
+func TestBudgetsAreSparedFirst(t *testing.T) {
+	s := cluster(t, []*corev1.Node{node("a", 4), node("b", 4)}, pod("a1", "a", 4, 1), pod("b1", "b", 4, 5))
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a1"},
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a1"}}}}
+	s.Budgets = []*policyv1.PodDisruptionBudget{budget}
+	if r := schedule(t, s, pod("high", "", 4, 10)); r.Nominated != "b" {
+		t.Errorf("the pod is nominated to %q, want b: a budget forbids the end of a1", r.Nominated)
+	}
+	if r := schedule(t, s, pod("low", "", 4, 3)); r.Nominated != "a" {
+		t.Errorf("the pod is nominated to %q, want a: no other pod may end for it", r.Nominated)
+	}
+	budget.Status.DisruptionsAllowed = 1
+	if r := schedule(t, s, pod("high", "", 4, 10)); r.Nominated != "a" {
+		t.Errorf("the pod is nominated to %q, want a: its pod is less important, and its budget allows it", r.Nominated)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -166,16 +167,16 @@ func (s *Scheduler) preempt(state fwk.CycleState, pod *corev1.Pod, no *framework
 	}
 	_, most := s.preemption.GetOffsetAndNumCandidates(int32(len(nodes)))
 	from := int32(s.dice.IntN(len(nodes)))
-	found, _, err := s.preemption.Evaluator.DryRunPreemption(s.ctx, state, pod, nodes, nil, from, most)
+	found, _, err := s.preemption.Evaluator.DryRunPreemption(s.ctx, state, pod, nodes, s.Budgets, from, most)
 	if len(found) == 0 {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("make room for pod %s", pod.Name), err)
 		}
 		return Result{}, err
 	}
-	best, bestCost := 0, costOf(found[0].Victims().Pods)
+	best, bestCost := 0, costOf(found[0].Victims())
 	for i := 1; i < len(found); i++ {
-		if cost := costOf(found[i].Victims().Pods); slices.Compare(cost, bestCost) < 0 {
+		if cost := costOf(found[i].Victims()); slices.Compare(cost, bestCost) < 0 {
 			best, bestCost = i, cost
 		}
 	}
@@ -186,9 +187,10 @@ func (s *Scheduler) preempt(state fwk.CycleState, pod *corev1.Pod, no *framework
 	return r, nil
 }
 
-// costOf is what ending pods costs, by which the scheduler compares nodes: the highest priority, then
-// the sum of priorities, how many there are, and how long the first of them has run.
-func costOf(victims []*corev1.Pod) []int64 {
+// costOf is what ending pods costs, by which the scheduler compares nodes: how many budgets forbid it,
+// the highest priority, then the sum of priorities, how many there are, and how long the first has run.
+func costOf(v *extenderv1.Victims) []int64 {
+	victims := v.Pods
 	priority := func(p *corev1.Pod) int64 { return int64(*p.Spec.Priority) }
 	sum, first := int64(0), victims[0]
 	for _, p := range victims {
@@ -198,5 +200,5 @@ func costOf(victims []*corev1.Pod) []int64 {
 			first = p
 		}
 	}
-	return []int64{priority(victims[0]), sum, int64(len(victims)), -first.Status.StartTime.Unix()}
+	return []int64{v.NumPDBViolations, priority(victims[0]), sum, int64(len(victims)), -first.Status.StartTime.Unix()}
 }
