@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,10 +17,6 @@ import (
 
 // annotationDaemonSetPod on a pod makes it count as a DaemonSet's.
 const annotationDaemonSetPod = "cluster-autoscaler.kubernetes.io/daemonset-pod"
-
-// overtime is how long after its grace period a pod still keeps its node. The kubelet kills at the
-// end of that period, and reports it a little later.
-const overtime = 30 * time.Second
 
 // pageSize is how many nodes one page of a list has.
 const pageSize = 500
@@ -61,10 +56,9 @@ func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provi
 	if err := stays(call, n); err != nil {
 		return nil, provider.AsError(provider.Op(call.Verb), call.Group, err)
 	}
-	now := a.run.Now()
 	found, listErr := a.podsOn(ctx, call, func(p *corev1.Pod) bool {
 		return staysBehind(p, call.ExpendableBelow) ||
-			p.DeletionTimestamp != nil && (call.Unready || p.DeletionTimestamp.Add(overtime).Before(now))
+			p.DeletionTimestamp != nil && (call.Unready || slices.Contains(call.Known, p.UID))
 	})
 	if listErr != nil || len(found) == 0 {
 		return nil, listErr

@@ -56,6 +56,9 @@ func ending(at time.Time) func(*corev1.Pod) {
 	}
 }
 
+// overdue pods are those that the plan lets go with their node.
+func overdue(p *corev1.Pod) { p.UID = "overdue" }
+
 // cluster is one with these pods and nodes; nil ones are not there.
 func cluster(n *corev1.Node, pods ...*corev1.Pod) *fake.Clientset {
 	var objects []runtime.Object
@@ -91,10 +94,12 @@ func TestRemoveLooksAgain(t *testing.T) {
 			[]string{"ns/a", "ns/b"}},
 		{"a pod that has time to end", tainted("n"), false, []*corev1.Pod{pod("p", ending(start.Add(time.Hour)))},
 			false, []string{"ns/p"}},
-		{"a pod whose time is hardly over", tainted("n"), false, []*corev1.Pod{pod("p", ending(start.Add(-overtime)))},
+		{"a pod whose time is over by the API server's clock alone", tainted("n"), false,
+			[]*corev1.Pod{pod("p", ending(start.Add(-time.Hour)))}, false, []string{"ns/p"}},
+		{"a pod that is known to be overdue", tainted("n"), false,
+			[]*corev1.Pod{pod("p", ending(start.Add(-time.Hour)), overdue)}, true, nil},
+		{"a pod that is known, and is not at its end", tainted("n"), false, []*corev1.Pod{pod("p", overdue)},
 			false, []string{"ns/p"}},
-		{"a pod whose time is long over", tainted("n"), false,
-			[]*corev1.Pod{pod("p", ending(start.Add(-overtime-time.Second)))}, true, nil},
 		{"a pod that has time, on a node that is not ready", node("n", goes, notReady), true,
 			[]*corev1.Pod{pod("p", ending(start.Add(time.Hour)))}, true, nil},
 		{"a pod on a node that is not ready", node("n", goes, notReady), true, []*corev1.Pod{pod("p")},
@@ -111,7 +116,7 @@ func TestRemoveLooksAgain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			asked := false
 			call := removeCall("n")
-			call.Unready, call.ExpendableBelow = c.unready, -10
+			call.Unready, call.ExpendableBelow, call.Known = c.unready, -10, []types.UID{"overdue"}
 			out := run(t, script{remove: func(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
 				asked = true
 				return removed(ctx, r)

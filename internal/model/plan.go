@@ -63,7 +63,8 @@ type Call struct {
 	// become so.
 	Unready bool
 	// Known are the pods that Cordon may find on the node, by UID: another one has
-	// landed meanwhile, unless it is of a DaemonSet, static or at its end.
+	// landed meanwhile, unless it is of a DaemonSet, static or at its end. Of Remove they are the pods at
+	// their end whose time is long over: others are waited for.
 	Known []types.UID
 	// LookOnly: Cordon looks, and leaves the node schedulable.
 	LookOnly bool

@@ -125,6 +125,9 @@ func (c *cluster) putPod(r *podRow) {
 		c.dropPod(r.name)
 		was, known = place{}, false
 	}
+	if known {
+		r.pod.Ends = firstEnd(c.pod(r.name, was), &r.pod)
+	}
 	if r.node == "" {
 		c.putUnbound(r, was, known)
 		return
@@ -168,6 +171,23 @@ func (c *cluster) putUnbound(r *podRow, was place, known bool) {
 	c.places[r.name] = place{nil, r.pod.UID}
 	c.unboundStale = true
 	c.bump()
+}
+
+// pod is one that is known to be at a place.
+func (c *cluster) pod(name cache.ObjectName, at place) *model.Pod {
+	if at.node == nil {
+		return c.unbound[name]
+	}
+	return &at.node.pods[at.node.find(at.uid, name.Name)]
+}
+
+// firstEnd is when a pod's time to end is over: of a deletion that was known before, not later than was
+// known.
+func firstEnd(was, is *model.Pod) int64 {
+	if was.Flags&is.Flags&model.Terminating == 0 {
+		return is.Ends
+	}
+	return min(was.Ends, is.Ends)
 }
 
 // leave removes a pod from its place.

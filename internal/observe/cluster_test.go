@@ -5,12 +5,14 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -50,7 +52,10 @@ func newWatched() *watched {
 	return w
 }
 
-func (w *watched) pod(p *corev1.Pod)    { w.putPod(cutPod(w.catalog, p)) }
+// cutAt is when pods are seen.
+var cutAt = time.Unix(2000, 0)
+
+func (w *watched) pod(p *corev1.Pod)    { w.putPod(cutPod(w.catalog, p, cutAt)) }
 func (w *watched) gone(ns, n string)    { w.dropPod(cache.ObjectName{Namespace: ns, Name: n}) }
 func (w *watched) node1(n *corev1.Node) { w.putNode(trimNode(n)) }
 
@@ -115,6 +120,11 @@ func TestWhatMovesAndWhatSignals(t *testing.T) {
 	})
 	check("its time to end is cut short", true, false, func() {
 		w.pod(testPod("ns", "p", "n", func(p *corev1.Pod) { now := metav1.Unix(4, 0); p.DeletionTimestamp = &now }))
+	})
+	check("its deletion is seen again, later", false, false, func() {
+		w.putPod(cutPod(w.catalog, testPod("ns", "p", "n", func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: cutAt}, ptr.To[int64](30)
+		}), cutAt.Add(time.Minute)))
 	})
 	check("bound pod ends", true, false, func() { w.gone("ns", "p") })
 	check("unknown pod goes", false, false, func() { w.gone("ns", "q") })
@@ -213,7 +223,7 @@ func TestReplace(t *testing.T) {
 	w.pod(testPod("ns", "waited", ""))
 	w.replaceNodes([]*corev1.Node{trimNode(testNode("n")), trimNode(testNode("new"))})
 	w.replacePods([]*podRow{
-		cutPod(w.catalog, testPod("ns", "stays", "n")), cutPod(w.catalog, testPod("ns", "came", "new")),
+		cutPod(w.catalog, testPod("ns", "stays", "n"), cutAt), cutPod(w.catalog, testPod("ns", "came", "new"), cutAt),
 	})
 	got := w.observed()
 	if len(got) != 2 || got[0].Object.Name != "n" || got[1].Object.Name != "new" {
@@ -282,7 +292,7 @@ func TestCompact(t *testing.T) {
 		}
 		return append(out, c.Shapes[w.observed()[0].Shape].Key)
 	}
-	late := cutPod(w.catalog, testPod("ns", "late", "n", labelled(95)))
+	late := cutPod(w.catalog, testPod("ns", "late", "n", labelled(95)), cutAt)
 	want, old, generation := keys(), w.observed(), w.generation
 	oldContents := w.catalog.Contents()
 	w.checkAt = 0

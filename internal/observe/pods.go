@@ -34,7 +34,7 @@ func (r *podRow) GetObjectMeta() metav1.Object {
 }
 
 // cutPod makes the row of a pod. Nothing of the pod but short strings is kept.
-func cutPod(c *catalog.Catalog, pod *corev1.Pod) *podRow {
+func cutPod(c *catalog.Catalog, pod *corev1.Pod, now time.Time) *podRow {
 	r := &podRow{
 		name:    cache.ObjectName{Namespace: pod.Namespace, Name: pod.Name},
 		node:    pod.Spec.NodeName,
@@ -53,7 +53,7 @@ func cutPod(c *catalog.Catalog, pod *corev1.Pod) *podRow {
 		r.pod.Owner = owner.UID
 	}
 	if pod.DeletionTimestamp != nil {
-		r.pod.Ends = pod.DeletionTimestamp.Unix() // the grace period is part of it already
+		r.pod.Ends = endsBy(pod, now)
 	}
 	if pod.Spec.NodeName != "" {
 		r.pod.Nominated = ""
@@ -63,6 +63,16 @@ func cutPod(c *catalog.Catalog, pod *corev1.Pod) *podRow {
 	}
 	r.pod.Content, r.pod.Facts = c.Pod(pod), c.Facts(pod)
 	return r
+}
+
+// endsBy is when the time is over that a pod has to end, by our own clock. The deletion's time is by the
+// API server's, and a machine must not go early because that one is behind ours: the grace period is
+// counted from when we see that the pod is being deleted. We err to waiting as long as we were late.
+func endsBy(pod *corev1.Pod, now time.Time) int64 {
+	if pod.DeletionGracePeriodSeconds == nil {
+		return pod.DeletionTimestamp.Unix()
+	}
+	return now.Unix() + *pod.DeletionGracePeriodSeconds
 }
 
 func podFlags(pod *corev1.Pod) model.Flags {

@@ -72,9 +72,12 @@ func TestPodFacts(t *testing.T) {
 			func(p *corev1.Pod) { refused(p); p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated },
 			func(p *model.Pod) { p.Flags = model.Gated }},
 		{"terminating", func(p *corev1.Pod) {
-			// The API server has added the 30 s of its grace to the moment of the deletion.
-			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(metav1.Unix(2030, 0)), ptr.To[int64](30)
-		}, func(p *model.Pod) { p.Flags, p.Ends = model.Terminating, 2030 }},
+			// The API server's clock is behind ours.
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(metav1.Unix(1030, 0)), ptr.To[int64](30)
+		}, func(p *model.Pod) { p.Flags, p.Ends = model.Terminating, cutAt.Unix()+30 }},
+		{"terminating, and nobody says for how long",
+			func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.Unix(1030, 0)) },
+			func(p *model.Pod) { p.Flags, p.Ends = model.Terminating, 1030 }},
 		{"mirror", annotated(corev1.MirrorPodAnnotationKey, "x"), func(p *model.Pod) { p.Flags = model.Mirror }},
 		{"of a DaemonSet", ownedBy("apps/v1", "DaemonSet", "u"),
 			func(p *model.Pod) { p.Flags, p.Owner = model.FromDaemonSet, "u" }},
@@ -101,7 +104,7 @@ func TestPodFacts(t *testing.T) {
 			if c.want != nil {
 				c.want(&want)
 			}
-			got := cutPod(catalog.New(), pod).pod
+			got := cutPod(catalog.New(), pod, cutAt).pod
 			got.Content = model.Content{}
 			if got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)
@@ -113,11 +116,11 @@ func TestPodFacts(t *testing.T) {
 // Every row names the facts of its pod, which its content does not tell.
 func TestRowsNameTheirFacts(t *testing.T) {
 	c := catalog.New()
-	plain := cutPod(c, testPod("ns", "a", "n")).pod
+	plain := cutPod(c, testPod("ns", "a", "n"), cutAt).pod
 	job := cutPod(c, testPod("ns", "b", "n", ownedBy("batch/v1", "Job", "j"),
-		annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"))).pod
+		annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false")), cutAt).pod
 	same := cutPod(c, testPod("ns", "c", "m", ownedBy("batch/v1", "Job", "k"),
-		annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"))).pod
+		annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false")), cutAt).pod
 	if plain.Facts == job.Facts || job.Facts != same.Facts || plain.Content != job.Content {
 		t.Errorf("facts %d, %d, %d; contents %v, %v", plain.Facts, job.Facts, same.Facts, plain.Content, job.Content)
 	}
@@ -149,7 +152,7 @@ func TestDaemonSetPodsShareTheirContent(t *testing.T) {
 	}
 	c := catalog.New()
 	a, b := pinned("a"), pinned("b")
-	if x, y := cutPod(c, a).pod.Content, cutPod(c, b).pod.Content; x != y {
+	if x, y := cutPod(c, a, cutAt).pod.Content, cutPod(c, b, cutAt).pod.Content; x != y {
 		t.Errorf("contents %v and %v", x, y)
 	}
 	terms := func(spec *corev1.PodSpec) []corev1.NodeSelectorTerm {
@@ -167,7 +170,7 @@ func TestDaemonSetPodsShareTheirContent(t *testing.T) {
 // A streamed list passes rows through client-go's own temporary store.
 func TestRowsPassThroughClientGoStores(t *testing.T) {
 	c := catalog.New()
-	in := intake[*corev1.Pod, *podRow]{cut: func(p *corev1.Pod) *podRow { return cutPod(c, p) }}
+	in := intake[*corev1.Pod, *podRow]{cut: func(p *corev1.Pod) *podRow { return cutPod(c, p, cutAt) }}
 	store := cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.WithTransformer(in.Transformer()))
 	for _, p := range []*corev1.Pod{testPod("ns", "a", ""), testPod("ns", "b", "n"), testPod("ns", "a", "n")} {
 		if err := store.Add(p); err != nil {

@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -69,7 +71,7 @@ func (o *Observer) podStore() cache.ReflectorStore {
 			o.mu.Lock()
 			c := o.cluster.catalog
 			o.mu.Unlock()
-			return cutPod(c, pod)
+			return cutPod(c, pod, time.Now())
 		},
 		put:     func(r *podRow) { o.locked(func() { o.cluster.putPod(r) }) },
 		drop:    func(name cache.ObjectName) { o.locked(func() { o.cluster.dropPod(name) }) },

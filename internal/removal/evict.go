@@ -72,7 +72,7 @@ func whenEvicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.
 	if v.Missing || v.Replacement != "" || v.Barred != nil || v.Unsure {
 		return nil, e.wake
 	}
-	return remove(n, d, now, p)
+	return remove(n, d, v, now, p)
 }
 
 // lateReplacement says that a replacement has had no node for too long, or was not made in

@@ -204,7 +204,7 @@ func whenTainted(n *model.Node, d *model.Drain, v View, now time.Time, p model.S
 		return nil, now.Add(pace)
 	}
 	if !d.Occupied && !leaveFirst(v, p.Drain.EvictDaemonsEmpty) {
-		return remove(n, d, now, p)
+		return remove(n, d, v, now, p)
 	}
 	return []Step{{
 		Verb: model.Cordon, Reason: model.Unneeded, Why: "its pods are to be evicted", Unready: d.Unready,
@@ -277,7 +277,7 @@ func daemonLeaves(q *Pod, policy bool) bool {
 }
 
 // remove is the last step, once no annotation on the node delays it.
-func remove(n *model.Node, d *model.Drain, now time.Time, p model.ScaleDownPolicy) ([]Step, time.Time) {
+func remove(n *model.Node, d *model.Drain, v View, now time.Time, p model.ScaleDownPolicy) ([]Step, time.Time) {
 	for key := range n.Object.Annotations {
 		if !strings.HasPrefix(key, model.PrefixDelayDeletion) {
 			continue
@@ -293,7 +293,18 @@ func remove(n *model.Node, d *model.Drain, now time.Time, p model.ScaleDownPolic
 	case d.Unready:
 		why = "not ready, and empty"
 	}
-	return []Step{{Verb: model.Remove, Reason: model.Unneeded, Why: why, Unready: d.Unready}}, time.Time{}
+	step := Step{Verb: model.Remove, Reason: model.Unneeded, Why: why, Unready: d.Unready, Known: overdue(v)}
+	return []Step{step}, time.Time{}
+}
+
+// overdue are the pods that should have ended long ago: the node goes with them.
+func overdue(v View) (pods []types.UID) {
+	for i := range v.Pods {
+		if q := &v.Pods[i]; q.Flags&model.Terminating != 0 && q.Answer.Kind == rules.Stays {
+			pods = append(pods, q.UID)
+		}
+	}
+	return pods
 }
 
 // Emptied is since when no pod has kept the node.

@@ -1,6 +1,7 @@
 package removal_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,9 @@ func text(steps []removal.Step) string {
 		if s.Verb == model.Evict {
 			t += " " + strings.TrimPrefix(s.Pod, "default/") + " " + s.Grace.String()
 		}
+		if s.Verb == model.Remove && len(s.Known) > 0 {
+			t += fmt.Sprint(" with ", s.Known[0])
+		}
 		if s.Verb == model.Untaint {
 			t += " " + string(s.Reason)
 		}
@@ -146,7 +150,7 @@ func TestNext(t *testing.T) {
 		{name: "tainted just now", n: node(at(empty, time.Second)), wake: now.Add(4 * time.Second)},
 		{name: "a pod landed on an empty node", n: node(empty), v: one, want: "Untaint PodLanded"},
 		{name: "one that ends, too", n: node(empty), v: removal.View{Pods: []removal.Pod{ends}}, want: "Untaint PodLanded"},
-		{name: "one that hangs", n: node(empty), v: removal.View{Pods: []removal.Pod{pod("a", func(q *removal.Pod) { q.Answer.Kind = rules.Stays })}}, want: "Remove"},
+		{name: "one that hangs", n: node(empty), v: removal.View{Pods: []removal.Pod{pod("a", func(q *removal.Pod) { q.Answer.Kind = rules.Stays }, ending(ago(time.Second)))}}, want: "Remove with a"},
 		{name: "another leader's, with pods", n: node(model.Drain{Stage: model.Tainted}), v: one, want: "Untaint LeaderChanged"},
 		{name: "another leader's, empty", n: node(model.Drain{Stage: model.Tainted}), want: "Remove"},
 		{name: "the taint has not been seen yet (rule L4)", n: node(empty, func(n *model.Node) { n.Standing.AwaitVersion = "9" })},
@@ -248,7 +252,7 @@ func TestNext(t *testing.T) {
 			Pod: "default/ds", UID: "before", Owner: "agent", Granted: true, Last: ago(time.Second),
 		})),
 			v: removal.View{Pods: []removal.Pod{pod("ds", daemon, func(q *removal.Pod) { q.Owner = "agent" })}}, want: "Remove"},
-		{name: "and not for ever", n: node(with(evicting, granted("ds", time.Second))), v: removal.View{Pods: []removal.Pod{pod("ds", daemon, ending(ago(time.Second)))}}, want: "Remove"},
+		{name: "and not for ever", n: node(with(evicting, granted("ds", time.Second))), v: removal.View{Pods: []removal.Pod{pod("ds", daemon, ending(ago(time.Second)))}}, want: "Remove with ds"},
 		{name: "an empty node's stay with it", n: node(empty), v: removal.View{Pods: []removal.Pod{pod("ds", daemon)}}, want: "Remove"},
 		{name: "unless one asks to be evicted", n: node(empty), v: removal.View{Pods: []removal.Pod{pod("ds", daemon, func(q *removal.Pod) { q.Facts.Daemon = model.Yes })}}, want: "Cordon"},
 		{name: "or all are", n: node(empty), v: removal.View{Pods: []removal.Pod{pod("ds", daemon)}}, policy: func(p *model.ScaleDownPolicy) { p.Drain.EvictDaemonsEmpty = true }, want: "Cordon"},
