@@ -51,6 +51,7 @@ func eksAnywhereCommand() *cobra.Command {
 whose worker counts an autoscaler owns. Runs in the management cluster; docs/eks-anywhere.md
 has the rights that it needs, and how it gets on with EKS Anywhere's own controller.`,
 		Example: `  plimsoll controller eks-anywhere --status-only
+  plimsoll controller eks-anywhere --machine-deployment-namespace=clusters
   plimsoll controller eks-anywhere --kubeconfig=management.kubeconfig --leader-elect=false`,
 		Args: onlyFlags,
 	}

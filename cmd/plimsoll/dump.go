@@ -54,6 +54,7 @@ func dumpCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		c.SetPrices(s.config.Policy.ScaleUp)
 		if anonymize {
 			var salt [32]byte
 			_, _ = rand.Read(salt[:]) // it never fails
@@ -63,6 +64,7 @@ func dumpCommand() *cobra.Command {
 		}
 		if given := flags.Deciding(anonymize); len(given) > 0 {
 			c.Flags = given
+			delete(given, "price-file") // the prices themselves are in the dump
 		}
 		return writeCluster(c, output, cmd.OutOrStdout())
 	}

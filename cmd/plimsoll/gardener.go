@@ -104,7 +104,8 @@ func gardenerValidateCommand() *cobra.Command {
 		Use:   "validate",
 		Short: "Say what is wrong with a Shoot's worker pools and autoscaler, by field; exit code 1 if something is",
 		Example: `  plimsoll gardener validate -f shoot.yaml
-  plimsoll gardener validate -f shoot.yaml --existing=old-pool`,
+  plimsoll gardener validate -f shoot.yaml --existing=old-pool
+  kubectl get shoot shop -n garden-dev -o yaml | plimsoll gardener validate -f -`,
 		Args: onlyFlags,
 	}
 	var file shootFile
@@ -129,6 +130,7 @@ func gardenerRenderCommand() *cobra.Command {
 		Use:   "render",
 		Short: "Print the machine deployments and the autoscaler's Deployment that a Shoot leads to",
 		Example: `  plimsoll gardener render -f shoot.yaml
+  plimsoll gardener render -f shoot.yaml --technical-id=shoot--dev--shop
   plimsoll gardener render -f shoot.yaml --machine-class=shoot--p--s-a-z1=shoot--p--s-a-z1-5af3c`,
 		Args: onlyFlags,
 	}

@@ -17,6 +17,7 @@ limits of the whole pool on each, and leave their replicas to the autoscaler. Ru
 seed; docs/gardener-pools.md has the rights that it needs, and how it gets on with Gardener's
 own worker controllers.`,
 		Example: `  plimsoll controller gardener --limits-only
+  plimsoll controller gardener --status-only
   plimsoll controller gardener --namespace=shoot--p--s --kubeconfig=seed.kubeconfig --leader-elect=false`,
 		Args: onlyFlags,
 	}

@@ -19,6 +19,7 @@ func groupsCommand() *cobra.Command {
 		Use:   "groups",
 		Short: "List the node groups as the provider reads them; changes nothing",
 		Example: `  plimsoll groups --cloud-provider=kwok
+  plimsoll groups --cloud-provider=aws --nodes=0:10:workers
   plimsoll groups --cloud-provider=kwok -o yaml    # with each template's node, and where its parts come from`,
 		Args: onlyFlags,
 	}

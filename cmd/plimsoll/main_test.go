@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // beMain makes this test's own binary the product.
@@ -134,4 +138,44 @@ func TestAMistypedCommandIsAnError(t *testing.T) {
 			t.Errorf("plimsoll %s: %v", c.line, err)
 		}
 	}
+}
+
+// TestEveryCommandHasExamples: three of them, its own or those of the command above, and each of its own is
+// a command line that can be parsed.
+func TestEveryCommandHasExamples(t *testing.T) {
+	var look func(cmd *cobra.Command, above int)
+	look = func(cmd *cobra.Command, above int) {
+		lines := strings.Split(strings.TrimSpace(cmd.Example), "\n")
+		if len(lines)+above < 3 && !cmd.HasSubCommands() && cmd.Name() != "help" {
+			t.Errorf("%s has %d examples", cmd.CommandPath(), len(lines))
+		}
+		for _, line := range lines {
+			at := strings.LastIndex(line, "plimsoll ")
+			if at < 0 {
+				continue // it has none
+			}
+			line = line[at+len("plimsoll "):]
+			line, _, _ = strings.Cut(line, " > ")
+			line, _, _ = strings.Cut(line, " #")
+			found, args, err := root().Find(strings.Fields(line))
+			if err == nil {
+				err = found.ParseFlags(args)
+			}
+			if err != nil && !errors.Is(err, pflag.ErrHelp) {
+				t.Errorf("%s: %q: %v", cmd.CommandPath(), line, err)
+			}
+		}
+		for _, below := range cmd.Commands() {
+			look(below, examplesAbove(cmd))
+		}
+	}
+	look(root(), 0)
+}
+
+// examplesAbove is how many examples a command lends to those below it: the program's own are of none.
+func examplesAbove(cmd *cobra.Command) int {
+	if !cmd.HasParent() {
+		return 0
+	}
+	return strings.Count(cmd.Example, "plimsoll ")
 }

@@ -18,7 +18,8 @@ func statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Tell how the cluster and its node groups stand, as the autoscaler last wrote it; changes nothing",
 		Example: `  plimsoll status
-  plimsoll status --namespace=autoscaling -o json`,
+  plimsoll status --namespace=autoscaling -o json
+  plimsoll status --status-config-map-name=plimsoll-observe-status    # of an observer`,
 		Args: onlyFlags,
 	}
 	c := config.Defaults()

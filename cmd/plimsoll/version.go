@@ -79,7 +79,8 @@ func versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Tell which version this is, of which commit, and with which Kubernetes libraries",
 		Example: `  plimsoll version
-  plimsoll version -o json`,
+  plimsoll version -o json
+  kubectl exec -n kube-system deploy/plimsoll -- plimsoll version`,
 		Args: onlyFlags,
 	}
 	format := cmd.Flags().StringP("output", "o", "text", "text or json")

@@ -64,6 +64,9 @@ func (t *planText) text() string {
 	if p.Unhealthy != nil {
 		fmt.Fprintf(&b, "Nothing is decided: %s\n", verdict(p.Unhealthy, p.Time))
 	}
+	if p.InventoryError != "" {
+		fmt.Fprintf(&b, "Nothing is bought or removed: the node groups could not be read: %s\n", oneLine(p.InventoryError))
+	}
 	t.table(&b, t.buy)
 	t.table(&b, t.remove)
 	t.table(&b, t.giveUp)

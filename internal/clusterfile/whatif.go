@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -185,4 +186,24 @@ func (c *Cluster) removeInstance(node *corev1.Node) {
 			return
 		}
 	}
+}
+
+// SetPrices writes into the groups what their new nodes cost by the policy.
+func (c *Cluster) SetPrices(p model.ScaleUpPolicy) {
+	if c.Inventory == nil {
+		return
+	}
+	inventory := *c.Inventory
+	inventory.Groups = slices.Clone(inventory.Groups)
+	for i := range inventory.Groups {
+		g := &inventory.Groups[i]
+		var labels map[string]string
+		if g.Template != nil && g.Template.Node != nil {
+			labels = g.Template.Node.Labels
+		}
+		if price, known := p.PriceOf(&model.Group{Group: *g}, labels); known {
+			g.PricePerHour = &price
+		}
+	}
+	c.Inventory = &inventory
 }

@@ -488,7 +488,8 @@ func (f *Flags) warnings(cloud Cloud) []string {
 			}
 		}
 	}
-	if f.priceFile != "" && !slices.Contains(strings.Split(f.expanders, ","), model.ByPrice.String()) {
+	byPrice := slices.Contains(strings.Split(f.expanders, ","), model.ByPrice.String())
+	if f.priceFile != "" && !f.withoutProvider && !byPrice {
 		out = append(out, "--price-file has no effect: only --expander=price reads it")
 	}
 	slices.Sort(out)

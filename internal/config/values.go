@@ -223,7 +223,7 @@ func (f *Flags) readExpanders(wrong func(flag, format string, args ...any)) []mo
 			continue
 		case slices.Contains(out, e):
 			wrong("expander", "%q is there twice", name)
-		case e == model.ByPrice && f.priceFile == "":
+		case e == model.ByPrice && f.priceFile == "" && !f.withoutProvider: // a cluster in a file has its own
 			wrong("expander", "price needs --price-file, a YAML file of prices per hour by node group or instance type")
 		}
 		out = append(out, e)

@@ -48,7 +48,7 @@ func (a *answer) bound() *Bound {
 			counts[pods.Class] += pods.Count
 		}
 		if price := a.newNodePrice(at); price != nil {
-			cost += *price * float64(nodes)
+			cost = cents(cost + *price*float64(nodes))
 		} else {
 			priced = false
 		}

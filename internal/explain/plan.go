@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -19,6 +20,8 @@ type Plan struct {
 	Changes bool `json:"changes"`
 	// Unhealthy says why nothing is decided at all; nil if it is.
 	Unhealthy *Verdict `json:"unhealthy,omitempty"`
+	// InventoryError says why the node groups could not be read: nothing is bought or removed then.
+	InventoryError string `json:"inventoryError,omitempty"`
 	// Before and After are the cluster now and once the plan is carried out.
 	Before  Size       `json:"before"`
 	After   Size       `json:"after"`
@@ -141,7 +144,8 @@ func PlanOf(c model.Cycle, p model.Policy) Plan {
 	s, plan := c.Snapshot, &c.Plan
 	a := answer{s, plan, p, s.ClassNames()}
 	out := Plan{
-		APIVersion: APIVersion, Kind: "Plan", Time: s.Now.UTC(), Unhealthy: verdictOf(s.Unhealthy),
+		APIVersion: APIVersion, Kind: "Plan", Time: s.Now.UTC(),
+		Unhealthy: verdictOf(s.Unhealthy), InventoryError: s.InventoryErr,
 		Buy: a.buy(), Remove: a.remove(), GiveUp: a.giveUp(), Pending: a.pending(), Kept: a.kept(),
 		Notices: slices.Concat(s.Notices, plan.Notices),
 	}
@@ -384,8 +388,11 @@ func (b *bill) add(price *float64, nodes int) {
 		b.unpriced += nodes
 		return
 	}
-	b.sum += *price * float64(nodes)
+	b.sum = cents(b.sum + *price*float64(nodes))
 }
+
+// cents rounds a sum of money to what is certain of it.
+func cents(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
 func (b *bill) size() Size {
 	s := Size{Nodes: b.nodes, Unpriced: b.unpriced}
