@@ -75,9 +75,6 @@ func tempted(j *Judge, e *Event) {
 // taken the room that was bought, pods of other classes that came later, all are counted together.
 func once(j *Judge, e *Event) {
 	t := &j.truth
-	if t.writes[e.Call] == nil {
-		return // it was decided on, and not asked for
-	}
 	before, since, voided := 0, j.now, false
 	claims, classes := 0, map[string]bool{e.Class: true}
 	for _, g := range t.groups {

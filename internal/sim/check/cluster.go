@@ -304,6 +304,7 @@ func (t *truth) bind(p *pod, e *Event) {
 
 // measure notes since when a node is empty, and little used.
 func (t *truth) measure(n *node, at time.Time) {
+	was := n.low
 	others, cpu, memory := 0, int64(0), int64(0)
 	for _, p := range n.pods {
 		if !p.own && !p.expendable {
@@ -322,5 +323,8 @@ func (t *truth) measure(n *node, at time.Time) {
 		n.low = time.Time{}
 	case n.low.IsZero():
 		n.low = at
+	}
+	if n.low.IsZero() && !was.IsZero() {
+		n.used, n.wasLow = at, was
 	}
 }

@@ -61,6 +61,9 @@ func (r *rule) is(other rule) bool { return r.id == other.id }
 // Observe takes in the next fact.
 func (j *Judge) Observe(e Event) {
 	j.now = e.At
+	if e.What == Buys && j.truth.writes[e.Call] == nil {
+		return // it was decided on, and not asked for
+	}
 	for _, r := range j.asked[e.What] {
 		j.rule = r
 		r.on[e.What](j, &e)
@@ -122,11 +125,11 @@ func (j *Judge) since(t time.Time) time.Duration {
 	return j.now.Sub(t)
 }
 
-// forgotten reports whether a process that ended since may have been the only one that knew of
-// something that happened at an instant.
+// forgotten reports whether a process that has ended may have been the only one that knew of something
+// that happened at an instant. What it had asked for may have happened after its end.
 func (j *Judge) forgotten(at time.Time) bool {
 	return slices.ContainsFunc(j.truth.deaths, func(died time.Time) bool {
-		return !died.Before(at) && died.Sub(at) < learn
+		return died.Sub(at) > -j.flags.CallDeadline && died.Sub(at) < learn
 	})
 }
 

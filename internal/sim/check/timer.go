@@ -38,9 +38,12 @@ func (j *Judge) begins(e *Event) *node {
 
 func unneeded(j *Judge, e *Event) {
 	if n := j.begins(e); n != nil && n.ready {
-		since := later(n.low, n.changed)
-		j.test(!n.low.IsZero() && j.since(since) >= j.flags.UnneededTime-rounding, e, e.Node,
-			"it is ready since %s, and little used since %s", j.stamp(n.changed), j.stamp(n.low))
+		low := n.low
+		if low.IsZero() && j.since(n.used) <= j.tolerance() {
+			low = n.wasLow // it may not be known yet that it is used
+		}
+		j.test(!low.IsZero() && j.since(later(low, n.changed)) >= j.flags.UnneededTime-rounding, e, e.Node,
+			"it is ready since %s, and little used since %s", j.stamp(n.changed), j.stamp(low))
 	}
 }
 

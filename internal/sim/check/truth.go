@@ -103,6 +103,7 @@ type node struct {
 	name, machine      string
 	cpu, memory        int64
 	made               time.Time
+	used, wasLow       time.Time // since when its pods use more than the threshold, and since when they used less before
 	ready, ever        bool
 	changed            time.Time // its readiness
 	differs            bool
