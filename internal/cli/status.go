@@ -81,8 +81,10 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 	case now.Sub(made) > stale:
 		fmt.Fprintf(&b, "Note: it is %s old; is the autoscaler running?\n", age(now, made))
 	}
-	// 2. What is blocked, and why.
+	// 2. Pods that get no room, or that the scheduler refuses although we find that they fit. Then what is blocked.
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	pendingRows(table, d.Pending, now)
+	disagreementRows(table, d.Disagreements, now)
 	heldRows(table, d.NodeGroups, now)
 	// 3. Groups, those with problems or activity first.
 	if len(d.NodeGroups) > 0 {
@@ -116,18 +118,42 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 	// 5. Nodes that are being removed, and nodes that stay.
 	drainRows(table, d.Drains, now)
 	stayRows(table, d.Stays, now)
-	// 6. Pods that the scheduler refuses although we find that they fit.
-	if len(d.Disagreements) > 0 {
-		fmt.Fprintln(table, "\nREFUSED BY THE SCHEDULER\tPODS\tFOR\tWHY")
-	}
-	for _, r := range d.Disagreements {
-		fmt.Fprintln(table,
-			strings.Join([]string{oneLine(r.Pods), strconv.Itoa(r.Count), age(now, r.Since.Time), oneLine(r.Message)}, "\t"))
-	}
 	table.Flush()
-	// 7. Notices on the configuration.
+	// 6. Notices on the configuration.
 	noticeLines(&b, d.Notices.List, d.Notices.Total-len(d.Notices.List))
 	return trimLines(b.String())
+}
+
+// pendingRows are the classes of pods that get no room, those with the most pods first.
+func pendingRows(w io.Writer, p status.Pending, now time.Time) {
+	if p.Classes == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nPENDING\tPODS\tOLDEST\tBECAUSE\tFOR\tNEXT TRY\tWOULD CHANGE WITH")
+	for i := range p.List {
+		c := &p.List[i]
+		why := withDetail(string(c.Reason), c.Detail)
+		if c.Group != "" {
+			why = c.Group + ": " + why
+		}
+		next := ""
+		if c.NextTry != nil && c.NextTry.After(now) {
+			next = "in " + duration.HumanDuration(c.NextTry.Sub(now))
+		}
+		row(w, c.Pods, fmt.Sprintf("%d of %d", c.Count, c.Of), age(now, c.Oldest.Time), why, age(now, c.Since.Time), next, c.Fix)
+	}
+	if more := p.Classes - len(p.List); more > 0 {
+		row(w, andMore(more)+" classes of pods")
+	}
+}
+
+func disagreementRows(w io.Writer, list []status.Disagreement, now time.Time) {
+	if len(list) > 0 {
+		fmt.Fprintln(w, "\nREFUSED BY THE SCHEDULER\tPODS\tFOR\tWHY")
+	}
+	for _, r := range list {
+		row(w, r.Pods, strconv.Itoa(r.Count), age(now, r.Since.Time), r.Message)
+	}
 }
 
 // heldRows are the operations that the provider holds, the unhealthy groups, and the machines that

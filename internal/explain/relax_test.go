@@ -86,7 +86,7 @@ func edit(t *rapid.T, spec *corev1.PodSpec, c explain.Change) {
 			keyValue, effect, _ := strings.Cut(taint, ":")
 			key, value, _ := strings.Cut(keyValue, "=")
 			spec.Tolerations = append(spec.Tolerations,
-				corev1.Toleration{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
+				corev1.Toleration{Key: key, Operator: corev1.TolerationOpEqual, Value: value, Effect: corev1.TaintEffect(effect)})
 		}
 	case field == "nodeSelector":
 		for _, pair := range strings.Split(c.From, ", ") {

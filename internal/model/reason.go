@@ -73,8 +73,10 @@ const (
 	GroupUnreadable Reason = "GroupUnreadable"
 	// GroupNotListed: the provider's newest answers lack the group. It is forgotten
 	// soon, unless they list it again.
-	GroupNotListed   Reason = "GroupNotListed"
-	NoTemplate       Reason = "NoTemplate"
+	GroupNotListed Reason = "GroupNotListed"
+	NoTemplate     Reason = "NoTemplate"
+	// NoGroups: the provider lists no group at all.
+	NoGroups         Reason = "NoGroups"
 	StaleInventory   Reason = "StaleInventory"
 	ScaleFromZeroOff Reason = "ScaleFromZeroOff"
 

@@ -176,6 +176,9 @@ var ReasonSections = []ReasonSection{
 				"autoscaling is switched off for it. It is forgotten after three answers; while one of its nodes is " +
 				"Ready, after ten minutes.",
 			"Nothing, if that is intended. Else see why the provider does not list it (`plimsoll groups`)."},
+		{NoGroups, 0,
+			"The provider lists no node group at all.",
+			"Make one, or look at the provider's flags: `plimsoll groups` shows what it reads."},
 		{NoTemplate, 0,
 			"It is not known what a node of the group would look like.",
 			"Complete what the provider's template is made of."},

@@ -43,9 +43,6 @@ const (
 	repeatAfter = 5 * time.Minute
 	// remembered is how many events are remembered for that comparison.
 	remembered = 8192
-	// podsPerClass is how many pods of one class get an event in one cycle. The others would get
-	// the same.
-	podsPerClass = 25
 	// maxMessage is what the API server takes of an event's message, in bytes.
 	maxMessage = 1024
 )
@@ -65,6 +62,7 @@ type events struct {
 	repeats     bool
 	sent        *lru.Cache // eventKey → when
 	sentNotices map[provider.Notice]bool
+	waiters     waiters
 }
 
 type eventKey struct {
@@ -148,14 +146,6 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 	}
 }
 
-// left sends pods of a class without room the reasons.
-func (e *events) left(now time.Time, s *model.Snapshot, v *model.PendingVerdict, why string) {
-	from := v.Pods - left(v)
-	// Another reason is a new event for the same pod, however soon it follows. Another group with
-	// the same reason is not.
-	e.toPods(now, s, span{v.Class, from, v.Pods}, answers(v), eventNotTriggered, "pod didn't trigger scale-up: "+why)
-}
-
 // answers are the reasons why pods of a class are left, each once, sorted.
 func answers(v *model.PendingVerdict) string {
 	var out []string
@@ -167,12 +157,6 @@ func answers(v *model.PendingVerdict) string {
 	}
 	slices.Sort(out)
 	return strings.Join(slices.Compact(out), ",")
-}
-
-// disagrees sends pods that fit ready nodes both verdicts: the scheduler's and ours.
-func (e *events) disagrees(now time.Time, s *model.Snapshot, v *model.PendingVerdict) {
-	e.toPods(now, s, span{v.Class, 0, v.Existing}, string(v.Disagrees.Reason), eventNotTriggered,
-		"pod didn't trigger scale-up: "+reasonAndDetail(v.Disagrees))
 }
 
 // span are some pods of a class, those from one position to another. Pods of a class are
@@ -238,15 +222,24 @@ func nodeReference(s *model.Snapshot, name string) *corev1.ObjectReference {
 	return ref
 }
 
-// bounded cuts a message at what the API server takes, between two characters.
+// bounded cuts a message at what the API server takes.
 func bounded(message string) string {
-	const more = " ..."
 	if len(message) <= maxMessage {
 		return message
 	}
-	cut := maxMessage - len(more)
-	for !utf8.RuneStart(message[cut]) {
-		cut--
+	return cutText(message, maxMessage-len(more)) + more
+}
+
+// more stands for what was cut off.
+const more = " ..."
+
+// cutText cuts a text at a length in bytes, between two characters.
+func cutText(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return message[:cut] + more
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
 }

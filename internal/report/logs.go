@@ -163,34 +163,35 @@ func list(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// tellPending logs each class with pods that get no room, with every group's answer, and sends its
-// pods an event; both only when the answers change.
-func (r *Reporter) tellPending(now time.Time, c model.Cycle) {
+// logPending logs each class with pods that get no room, with every group's answer and the nearest fix, when the
+// answers change.
+func (r *Reporter) logPending(c model.Cycle) {
 	names := c.Snapshot.ClassNames()
 	still := make(map[string]bool, len(c.Plan.Pending))
 	for i := range c.Plan.Pending {
 		v := &c.Plan.Pending[i]
-		if !staysPending(v, c.Snapshot.Now) {
+		if !v.Stays(c.Snapshot.Now) {
 			continue
 		}
 		key := c.Snapshot.Classes[v.Class].Key
 		still[key] = true
-		said := fmt.Sprint(left(v), reasonsOnly(v))
+		said := fmt.Sprint(v.Without(), reasonsOnly(v), fixText(v))
 		if r.reported[key] == said || unsettled(v) {
 			continue
 		}
 		r.reported[key] = said
-		why := reasonText(v)
 		if v.Disagrees != nil {
 			r.log.Warn("the scheduler refuses pods that fit", "class", names[v.Class], "pods", v.Existing, "of", v.Pods,
 				"why", reasonAndDetail(v.Disagrees))
-			r.events.disagrees(now, c.Snapshot, v)
 		}
 		if v.Skipped == nil && v.Left == 0 {
 			continue
 		}
-		r.log.Info("pods stay pending", "class", names[v.Class], "pods", left(v), "of", v.Pods, "why", why)
-		r.events.left(now, c.Snapshot, v, why)
+		line := []any{"class", names[v.Class], "pods", v.Without(), "of", v.Pods, "why", reasonText(v)}
+		if fix := fixText(v); fix != "" {
+			line = append(line, "would_change_with", fix)
+		}
+		r.log.Info("pods stay pending", line...)
 	}
 	for key := range r.reported {
 		if !still[key] {
@@ -236,25 +237,6 @@ func (r *Reporter) tellKept(verdicts []model.RepairVerdict) {
 	r.kept = still
 }
 
-// staysPending reports whether pods of a class get no room, for a reason that will not pass by
-// itself within a moment.
-func staysPending(v *model.PendingVerdict, now time.Time) bool {
-	if v.Skipped != nil {
-		// Time alone ends a delay; it also brings a scheduler, if there is one.
-		ignored := v.Skipped.Reason == model.NotRefused && now.Sub(v.Since) >= model.IgnoredAfter
-		return ignored || (v.Skipped.Reason != model.NotRefused && v.Skipped.Reason != model.ScaleUpDelayed)
-	}
-	return v.Left > 0 || v.Disagrees != nil
-}
-
-// left is how many pods of the class get no room.
-func left(v *model.PendingVerdict) int {
-	if v.Skipped != nil {
-		return v.Pods
-	}
-	return v.Left
-}
-
 // unsettled reports whether a call under way, or the next cycle, will change the answer.
 func unsettled(v *model.PendingVerdict) bool {
 	return slices.ContainsFunc(v.Groups, func(g model.GroupVerdict) bool {
@@ -286,7 +268,8 @@ func reasonText(v *model.PendingVerdict) string {
 		return reasonAndDetail(v.Skipped)
 	}
 	if len(v.Groups) == 0 {
-		return "there is no node group"
+		_, why := v.Nearest()
+		return reasonAndDetail(why)
 	}
 	said := sameSaid(v.Groups)
 	var parts []string

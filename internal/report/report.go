@@ -120,9 +120,10 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 		r.metrics.spared(r.removals.planned(c))
 		r.logPlan(ctx, c, diverged)
 		r.events.planned(now, c)
-		r.tellPending(now, c)
+		r.logPending(c)
 		r.tellKept(c.Plan.Repair)
 	}
+	r.events.tellPods(now, c)
 	r.events.noticed(now, slices.Concat(c.Snapshot.Notices, r.documents))
 	// 4. The status, and what must survive a restart.
 	if r.writer != nil {

@@ -241,14 +241,16 @@ func TestLongMessagesAreCut(t *testing.T) {
 			fmt.Sprint(i, strings.Repeat("ü", 200))))
 	}
 	d := newDesk()
+	groups[3].Reason, groups[3].Fix = model.GroupAtMax, "max ≥ 4"
+	groups[3].Detail += strings.Repeat("ü", 200)
 	d.report(t, leaving(1, groups...))
 	_, message, _ := strings.Cut(d.pad.take()[0], "NotTriggerScaleUp: ")
-	if len(message) > maxMessage || len(message) < maxMessage-10 || !strings.HasSuffix(message, "...") ||
+	const end = " ... (plimsoll explain pod ns/web-000 has the rest); nearest fix: max ≥ 4 (grüppe-003)"
+	if len(message) > maxMessage || len(message) < maxMessage-10 || !strings.HasSuffix(message, end) ||
 		strings.ContainsRune(message, '�') {
-		t.Errorf("%d bytes: %q", len(message), message[len(message)-20:])
+		t.Errorf("%d bytes: %q", len(message), message[len(message)-120:])
 	}
-	if !strings.Contains(message, "grüppe-000: NodeAffinity (0ü") ||
-		!strings.Contains(message, "; grüppe-001: NodeAffinity (1ü") {
+	if !strings.Contains(message, "grüppe-003: GroupAtMax (3ü") {
 		t.Error(message)
 	}
 }

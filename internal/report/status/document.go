@@ -67,9 +67,11 @@ type Document struct {
 	NodeGroups       []NodeGroup `json:"nodeGroups,omitempty"`
 
 	// Mode is ModeObserve where nothing is written, else empty.
-	Mode   string `json:"mode,omitempty"`
-	Drains Drains `json:"drains,omitzero"`
-	Stays  Stays  `json:"stays,omitzero"`
+	Mode string `json:"mode,omitempty"`
+	// Pending are the pods that get no room.
+	Pending Pending `json:"pending,omitzero"`
+	Drains  Drains  `json:"drains,omitzero"`
+	Stays   Stays   `json:"stays,omitzero"`
 	// Disagreements are the first of the pods that fit ready nodes and that the
 	// scheduler refuses.
 	Disagreements []Disagreement `json:"disagreements,omitempty"`

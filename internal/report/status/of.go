@@ -87,11 +87,13 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 		ScaleUp:   ClusterScaleUp{up, times(now, up, old.ScaleUp.Status, old.ScaleUp.Times)},
 		ScaleDown: scaleDown(now, len(c.Plan.Unneeded), old.ScaleDown),
 	}
-	// 3. Nodes on their way out, and those that stay.
+	// 3. Pods that get no room.
+	d.Pending = pendingOf(c, before.Pending)
+	// 4. Nodes on their way out, and those that stay.
 	d.Drains, d.Stays = drainsOf(s), staysOf(now, c, before.Stays)
-	// 4. Pods that the scheduler refuses although we find that they fit.
+	// 5. Pods that the scheduler refuses although we find that they fit.
 	d.Disagreements = disagreementsOf(c)
-	// 5. Notices.
+	// 6. Notices.
 	d.Notices = noticesOf(slices.Concat(s.Notices, c.Plan.Notices))
 	return d
 }
@@ -300,6 +302,10 @@ func (d Document) WithoutTimes() Document {
 	d.ClusterWide.Health.LastProbeTime, d.ClusterWide.ScaleUp.LastProbeTime,
 		d.ClusterWide.ScaleDown.LastProbeTime = never, never, never
 	d.Stays = Stays{}
+	d.Pending.List = slices.Clone(d.Pending.List)
+	for i := range d.Pending.List {
+		d.Pending.List[i].Detail = "" // it may have an age
+	}
 	d.NodeGroups = slices.Clone(d.NodeGroups)
 	for i := range d.NodeGroups {
 		g := &d.NodeGroups[i]

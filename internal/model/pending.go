@@ -1,0 +1,43 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Stays reports whether pods of the class get no room, for a reason that will not pass by itself within a
+// moment.
+func (v *PendingVerdict) Stays(now time.Time) bool {
+	if v.Skipped != nil {
+		// Time alone ends a delay; it also brings a scheduler, if there is one.
+		ignored := v.Skipped.Reason == NotRefused && now.Sub(v.Since) >= IgnoredAfter
+		return ignored || (v.Skipped.Reason != NotRefused && v.Skipped.Reason != ScaleUpDelayed)
+	}
+	return v.Left > 0 || v.Disagrees != nil
+}
+
+// Without is how many pods of the class get no room.
+func (v *PendingVerdict) Without() int {
+	if v.Skipped != nil {
+		return v.Pods
+	}
+	return v.Left
+}
+
+// Nearest is what is nearest to a yes, and the group that says it; no group where it is said of the class as a
+// whole.
+func (v *PendingVerdict) Nearest() (provider.GroupID, *Verdict) {
+	switch {
+	case v.Skipped != nil:
+		return "", v.Skipped
+	case v.Left == 0 && v.Disagrees != nil:
+		return "", v.Disagrees
+	case len(v.Groups) == 0:
+		return "", &Verdict{Reason: NoGroups, Detail: "there is no node group", Fix: "a node group"}
+	}
+	g := slices.MinFunc(v.Groups, func(a, b GroupVerdict) int { return cmp.Compare(a.Reason.Distance(), b.Reason.Distance()) })
+	return g.Group, &g.Verdict
+}
