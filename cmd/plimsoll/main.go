@@ -3,6 +3,7 @@
 //	plimsoll run         observes the cluster and the cloud, decides, acts, explains
 //	plimsoll groups      lists the node groups as the provider reads them
 //	plimsoll plan        shows what would be bought and removed now; changes nothing
+//	plimsoll explain     says why a pod waits, why a node stays, how a group stands
 //	plimsoll dump        writes a cluster into a file, as deciding reads it
 //	plimsoll status      shows how the cluster and its groups stand, as last written
 //	plimsoll controller  runs what stands beside the loop: eks-anywhere, gardener
@@ -81,8 +82,8 @@ func root() *cobra.Command {
 		SilenceUsage:               true,
 	}
 	cmd.SetFlagErrorFunc(flagMistake)
-	cmd.AddCommand(runCommand(), groupsCommand(), planCommand(), dumpCommand(), statusCommand(), controllerCommand(),
-		gardenerCommand(), migrateCommand(), versionCommand())
+	cmd.AddCommand(runCommand(), groupsCommand(), planCommand(), explainCommand(), dumpCommand(), statusCommand(),
+		controllerCommand(), gardenerCommand(), migrateCommand(), versionCommand())
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = func(help *cobra.Command, args []string) error {

@@ -140,7 +140,8 @@ func pendingRows(w io.Writer, p status.Pending, now time.Time) {
 		if c.NextTry != nil && c.NextTry.After(now) {
 			next = "in " + duration.HumanDuration(c.NextTry.Sub(now))
 		}
-		row(w, c.Pods, fmt.Sprintf("%d of %d", c.Count, c.Of), age(now, c.Oldest.Time), why, age(now, c.Since.Time), next, c.Fix)
+		row(w, c.Pods, fmt.Sprintf("%d of %d", c.Count, c.Of), age(now, c.Oldest.Time), why, age(now, c.Since.Time), next,
+			c.Fix)
 	}
 	if more := p.Classes - len(p.List); more > 0 {
 		row(w, andMore(more)+" classes of pods")

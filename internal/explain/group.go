@@ -157,11 +157,10 @@ func (a *asked) groupHolds(g *model.Group) (out []GroupHold) {
 		}
 	}
 	for _, r := range g.Rests {
-		if r.Stands(now) {
-			reason := model.GroupPaused
-			if r.Cause == model.RestFailed {
-				reason = model.GroupBackoff
-			}
+		reason, holds := map[model.RestCause]model.Reason{
+			model.RestFailed: model.GroupBackoff, model.RestPaused: model.GroupPaused, model.RestRefused: model.Cooldown,
+		}[r.Cause]
+		if holds && r.Stands(now) {
 			out = append(out, GroupHold{"rest: " + string(r.Cause), Verdict{Reason: reason,
 				Detail: detailed(r.Code, r.Message), Since: r.Since, Until: r.Until}})
 		}

@@ -170,12 +170,7 @@ type answer struct {
 }
 
 // group is the index of a group, which must be there.
-func (a *answer) group(id provider.GroupID) int {
-	i, _ := slices.BinarySearchFunc(a.snap.Groups, id, func(g model.Group, id provider.GroupID) int {
-		return cmp.Compare(g.ID, id)
-	})
-	return i
-}
+func (a *answer) group(id provider.GroupID) int { return groupAt(a.snap, id) }
 
 // newNodePrice is that of a node that a group buys.
 func (a *answer) newNodePrice(group int) *float64 {

@@ -42,7 +42,7 @@ const (
 )
 
 // Fix is a change, or two, with which all pods of the class get a node. It was tried: the plan of the
-// changed cluster serves them.
+// changed cluster serves them, and no fewer of the others.
 type Fix struct {
 	// Text is the fix in one line, and Short what must hold, for a column.
 	Text    string   `json:"text"`
@@ -156,11 +156,22 @@ func (r *relaxer) try(steps ...step) *try {
 	for i := range t.plan.Pending {
 		if v := &t.plan.Pending[i]; v.Class == class {
 			t.verdict = v
-			t.serves = v.Skipped == nil && v.Left == 0 && v.Delayed == 0 && v.Disagrees == nil
+			t.serves = v.Skipped == nil && v.Left == 0 && v.Delayed == 0 && v.Disagrees == nil &&
+				leftBeside(&t.plan, class) <= leftBeside(r.base, r.class)
 		}
 	}
 	r.tried[key] = t
 	return t
+}
+
+// leftBeside counts the pods of other classes that get no room: a fix must not take it from them.
+func leftBeside(p *model.Plan, class model.ClassID) (n int) {
+	for i := range p.Pending {
+		if v := &p.Pending[i]; v.Class != class {
+			n += v.Without()
+		}
+	}
+	return n
 }
 
 // changed is a copy of the snapshot and the policy with some steps taken, and the class of the pods in it.
@@ -247,6 +258,7 @@ func (r *relaxer) narrow(t *try, steps ...step) *Fix {
 			continue
 		}
 		low, high, best := st.was, st.value, t
+		tries := r.tries
 		at := func(value int64) bool {
 			st.value = value
 			other := r.try(steps...)
@@ -255,22 +267,19 @@ func (r *relaxer) narrow(t *try, steps ...step) *Fix {
 			}
 			return other.serves
 		}
-		exact := false
-		if st.used != nil {
-			if used := st.used(t); used > low && used < high {
-				if exact = at(used); exact {
-					high = used
-				} else {
-					low = used
+		for next := low + (high-low)/2; high-low > 1 && r.tries-tries < mostSearched && !r.exhausted(); {
+			if st.used != nil && best == t {
+				// Most plans need what the one without the limit uses.
+				if used := st.used(t); used > low && used < high {
+					next = used
 				}
 			}
-		}
-		for n := 0; !exact && high-low > 1 && n < mostSearched && !r.exhausted(); n++ {
-			if middle := low + (high-low)/2; at(middle) {
-				high = middle
+			if at(next) {
+				high = next
 			} else {
-				low = middle
+				low = next
 			}
+			next = low + (high-low)/2
 		}
 		st.value, t = high, best
 	}
@@ -283,12 +292,16 @@ func (r *relaxer) narrow(t *try, steps ...step) *Fix {
 		f.rank = max(f.rank, steps[i].rank)
 	}
 	f.Text, f.Short = strings.Join(texts, ", and "), strings.Join(shorts, ", and ")
+	what := "nodes"
+	if f.Nodes == 1 || f.Nodes == -1 {
+		what = "node"
+	}
 	switch {
 	case f.Nodes == 0:
 	case f.CostPerHour == nil:
-		f.Text += fmt.Sprintf(" (%+d nodes)", f.Nodes)
+		f.Text += fmt.Sprintf(" (%+d %s)", f.Nodes, what)
 	default:
-		f.Text += fmt.Sprintf(" (%+d nodes, %+.2f per hour)", f.Nodes, *f.CostPerHour)
+		f.Text += fmt.Sprintf(" (%+d %s, %+.2f per hour)", f.Nodes, what, *f.CostPerHour)
 	}
 	return f
 }

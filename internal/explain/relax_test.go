@@ -21,6 +21,12 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
+// fatal is a test, of whatever kind.
+type fatal interface {
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // cluster is one as an operator has it: objects, groups and flags.
 type cluster struct {
 	objects []runtime.Object
@@ -28,7 +34,7 @@ type cluster struct {
 	policy  model.Policy
 }
 
-func (c *cluster) cycle(t *rapid.T) model.Cycle {
+func (c *cluster) cycle(t fatal) model.Cycle {
 	seen, err := observe.Still(c.objects, c.cloud, nil, observe.Settings{Seed: 1}, testkit.Start)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +44,7 @@ func (c *cluster) cycle(t *rapid.T) model.Cycle {
 }
 
 // apply does what a fix says, as a person would. The pods are those that wait, and all of their kind.
-func (c *cluster) apply(t *rapid.T, fix *explain.Fix, waiting, all map[string]bool) {
+func (c *cluster) apply(t fatal, fix *explain.Fix, waiting, all map[string]bool) {
 	for _, change := range fix.Changes {
 		n, _ := strconv.Atoi(change.To)
 		switch change.Of {
@@ -73,7 +79,7 @@ func (c *cluster) apply(t *rapid.T, fix *explain.Fix, waiting, all map[string]bo
 	}
 }
 
-func edit(t *rapid.T, spec *corev1.PodSpec, c explain.Change) {
+func edit(t fatal, spec *corev1.PodSpec, c explain.Change) {
 	field, at, _ := strings.Cut(c.Field, "/")
 	number, what, _ := strings.Cut(at, "/")
 	i, _ := strconv.Atoi(number)
@@ -165,6 +171,69 @@ func TestFixesWork(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFiveReasons: pods fit nowhere for five different reasons; one after the other is explained, and the fix
+// applied. In the end all get a node.
+func TestFiveReasons(t *testing.T) {
+	policy := testkit.Policy()
+	label := func(pool, zone string) map[string]string {
+		return map[string]string{"pool": pool, corev1.LabelTopologyZone: zone}
+	}
+	made := func() *cluster {
+		c := testkit.New()
+		c.Group("batch", 0, 10, testkit.Node("", "8", "32Gi", label("batch", "a"),
+			corev1.Taint{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule}))
+		c.Group("full", 0, 1, testkit.Node("", "4", "16Gi", label("full", "a"),
+			corev1.Taint{Key: "dedicated", Value: "full", Effect: corev1.TaintEffectNoSchedule}))
+		c.Group("general", 0, 10, testkit.Node("", "4", "16Gi", label("general", "a")))
+		for name, change := range map[string]func(*corev1.Pod){
+			"huge":    func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("6") },
+			"tainted": func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"pool": "batch"} },
+			"picky":   func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} },
+			"crowd": func(p *corev1.Pod) {
+				p.Spec.NodeSelector = map[string]string{"pool": "full"}
+				p.Spec.Tolerations = []corev1.Toleration{{Key: "dedicated", Value: "full"}}
+			},
+			"apart": func(p *corev1.Pod) { testkit.Apart(p, corev1.LabelTopologyZone, map[string]string{"app": "apart"}) },
+		} {
+			p := testkit.Pod("shop", name, "3", "1Gi", map[string]string{"app": name})
+			change(p)
+			c.Pending(p, 3)
+		}
+		return &cluster{c.Objects(), c.Inventory(), policy}
+	}()
+	for _, x := range [][2]string{
+		{"crowd", "GroupAtMax: raise full.max 1 → 3 (+2 nodes)"},
+		{"tainted", "TaintNotTolerated: toleration of dedicated=batch:NoSchedule (+2 nodes)"},
+		{"picky", "NodeAffinity: nodeSelector without disk=ssd (+3 nodes)"},
+		{"apart", "PodAffinity: pod anti-affinity over topology.kubernetes.io/zone preferred, not required (+2 nodes)"},
+		{"huge", "InsufficientResources: request cpu ≤ 4 (+3 nodes)"},
+	} {
+		name, want := x[0], x[1]
+		pods := map[string]bool{}
+		for i := range 3 {
+			pods[fmt.Sprintf("shop/%s-%06d", name, i+1)] = true
+		}
+		answer, err := explain.PodOf(made.cycle(t), policy, fmt.Sprintf("shop/%s-%06d", name, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := answer.Pending
+		if q.Fix == nil {
+			t.Fatalf("%s: no fix: %+v", name, q.Groups)
+		}
+		if got := string(q.Verdict.Reason) + ": " + q.Fix.Text; got != want || q.Outlook != explain.Blocked {
+			t.Errorf("%s: %s %s\nwant %s", name, q.Outlook, got, want)
+		}
+		made.apply(t, q.Fix, pods, pods)
+	}
+	after := made.cycle(t)
+	for _, v := range after.Plan.Pending {
+		if v.Left > 0 {
+			t.Errorf("%d pods are left:\n%s", v.Left, after.Plan.Text(after.Snapshot))
+		}
+	}
 }
 
 // leftOf is how many pods of a pod's class a plan leaves, -1 if it does not know the pod.

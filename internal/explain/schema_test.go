@@ -23,7 +23,10 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write docs/schema")
 
 // answers are what commands print as JSON, by the name of their schema.
-var answers = map[string]reflect.Type{"plan": reflect.TypeFor[explain.Plan]()}
+var answers = map[string]reflect.Type{
+	"plan": reflect.TypeFor[explain.Plan](), "pod": reflect.TypeFor[explain.Pod](),
+	"node": reflect.TypeFor[explain.Node](), "group": reflect.TypeFor[explain.Group](),
+}
 
 // TestSchemas: docs/schema says what the answers look like; their fields, and what the code says of them.
 // `go test ./internal/explain -run Schemas -rewrite` writes it.

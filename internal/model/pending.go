@@ -38,6 +38,8 @@ func (v *PendingVerdict) Nearest() (provider.GroupID, *Verdict) {
 	case len(v.Groups) == 0:
 		return "", &Verdict{Reason: NoGroups, Detail: "there is no node group", Fix: "a node group"}
 	}
-	g := slices.MinFunc(v.Groups, func(a, b GroupVerdict) int { return cmp.Compare(a.Reason.Distance(), b.Reason.Distance()) })
+	g := slices.MinFunc(v.Groups, func(a, b GroupVerdict) int {
+		return cmp.Compare(a.Reason.Distance(), b.Reason.Distance())
+	})
 	return g.Group, &g.Verdict
 }

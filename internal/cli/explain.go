@@ -1,0 +1,362 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/plimsoll-dev/plimsoll/internal/explain"
+)
+
+// Pod prints why a pod has no node, or where it runs and what would move it.
+func Pod(w io.Writer, p explain.Pod, format Format) error {
+	return printed(w, "pod", p, format, func() string { return podText(&p, format == Wide) })
+}
+
+// Node prints what keeps a node.
+func Node(w io.Writer, n explain.Node, format Format) error {
+	return printed(w, "node", n, format, func() string { return nodeText(&n, format == Wide) })
+}
+
+// Group prints how a node group stands.
+func Group(w io.Writer, g explain.Group, format Format) error {
+	return printed(w, "group", g, format, func() string { return groupText(&g, format == Wide) })
+}
+
+func podText(p *explain.Pod, all bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Pod %s  %s %s  %s", oneLine(p.Pod), p.State, age(p.Time, p.Since),
+		cmp.Or(oneLine(p.Requests), "no requests"))
+	switch {
+	case p.Equal > 1:
+		fmt.Fprintf(&b, "  (one of %d equal pods", p.Equal)
+		if p.Workload != "" {
+			fmt.Fprintf(&b, " of %s", oneLine(p.Workload))
+		}
+		b.WriteString(")")
+	case p.Workload != "":
+		fmt.Fprintf(&b, "  (of %s)", oneLine(p.Workload))
+	}
+	b.WriteString("\n")
+	switch {
+	case p.Pending != nil:
+		pendingText(&b, p, all)
+	case p.Running != nil:
+		runningText(&b, p.Running, p.Time)
+	case p.State == explain.PodGated:
+		b.WriteString("A scheduling gate keeps it from the scheduler: no room is looked for until the gate is taken away.\n")
+	}
+	return b.String()
+}
+
+// pendingText is the outlook, the groups' answers and those of the nodes that are there.
+func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
+	q := p.Pending
+	fmt.Fprintf(b, "%s  ", q.Outlook)
+	switch {
+	case q.Verdict != nil && q.Outlook == explain.Blocked:
+		fix := "no fix was found"
+		if q.Fix != nil {
+			fix = "nearest fix: " + oneLine(q.Fix.Text)
+		}
+		fmt.Fprintf(b, "%s: %s\n", q.Verdict.Reason, fix)
+	case q.Verdict != nil:
+		fmt.Fprintln(b, verdict(q.Verdict, p.Time))
+	}
+	if q.Outlook == explain.Served || q.Left < p.Equal {
+		fmt.Fprintf(b, "%s\n", strings.Join(roomText(q), ", "))
+	}
+	if len(q.Groups) > 0 {
+		answersTable(b, p, all)
+	}
+	fmt.Fprintf(b, "existing %s", number(q.Existing.Nodes, "node"))
+	for i, r := range q.Existing.Reasons {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		fmt.Fprintf(b, "%s%d %s", sep, r.Nodes, r.Reason)
+		if r.Closest != "" {
+			fmt.Fprintf(b, " (closest: %s %s)", oneLine(r.Closest), oneLine(r.Detail))
+		}
+	}
+	b.WriteString("\n")
+	if q.Unsearched {
+		b.WriteString("Not every fix was tried: there are too many groups, or too large a cluster.\n")
+	}
+	if q.Verdict != nil {
+		if !q.Verdict.Since.IsZero() {
+			fmt.Fprintf(b, "Same verdict since %s. ", clock(p.Time, q.Verdict.Since))
+		}
+		fmt.Fprintf(b, "docs/reasons.md has more on %s.\n", q.Verdict.Reason)
+	}
+}
+
+// roomText says where the pods of a class get room.
+func roomText(q *explain.PendingPod) (out []string) {
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{q.FitNow, "fit on nodes that are there"}, {q.FitSoon, "fit on nodes on their way"},
+		{q.FitBought, "fit on new nodes"}, {q.Left, "get no node"}, {q.Delayed, "wish to wait"},
+	} {
+		if part.n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	return out
+}
+
+// answersTable has a row for each group; groups that say the same, with the same fix, are one, unless all are asked
+// for.
+func answersTable(b *strings.Builder, p *explain.Pod, all bool) {
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	row(table, "GROUP", "RESULT", "REASON", "DETAIL", "WOULD WORK IF")
+	type line struct {
+		cells []string
+		more  int
+	}
+	var lines []*line
+	at := map[string]*line{}
+	for _, g := range p.Pending.Groups {
+		result, works := "no", "–"
+		if g.Fits {
+			result = "fits"
+		}
+		if g.WorksIf != nil {
+			works = g.WorksIf.Short
+		} else if g.Until.After(p.Time) {
+			works = "wait " + duration.HumanDuration(g.Until.Sub(p.Time))
+		}
+		cells := []string{result, string(g.Reason), g.Detail, works}
+		key := strings.Join(cells, "\x00")
+		if same := at[key]; same != nil && !all {
+			same.more++
+			continue
+		}
+		at[key] = &line{cells: append([]string{string(g.Group)}, cells...)}
+		lines = append(lines, at[key])
+	}
+	shown := len(lines)
+	if !all {
+		shown = min(shown, 2*most)
+	}
+	for _, l := range lines[:shown] {
+		if l.more > 0 {
+			l.cells[0] += fmt.Sprintf(" and %d more", l.more)
+		}
+		row(table, l.cells...)
+	}
+	if more := len(lines) - shown; more > 0 {
+		row(table, andMore(more)+"; -o wide has all")
+	}
+	table.Flush()
+}
+
+// clock is a time of the day, with the date if that is another one.
+func clock(now, at time.Time) string {
+	if now.Sub(at) < 20*time.Hour && at.Before(now.Add(time.Minute)) {
+		return at.UTC().Format("15:04:05Z")
+	}
+	return at.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+func runningText(b *strings.Builder, r *explain.RunningPod, now time.Time) {
+	fmt.Fprintf(b, "On node %s", oneLine(r.Node))
+	if r.Group != "" {
+		fmt.Fprintf(b, " of group %s", oneLine(string(r.Group)))
+	}
+	if len(r.BoughtFor) > 0 {
+		fmt.Fprintf(b, ", which was bought for %s", oneLine(strings.Join(r.BoughtFor, ", ")))
+	}
+	b.WriteString(".\n")
+	switch {
+	case r.Verdict != nil:
+		fmt.Fprintf(b, "It keeps its node: %s\n", verdict(r.Verdict, now))
+	case r.Moves:
+		b.WriteString("It is evicted when its node goes.\n")
+	default:
+		b.WriteString("It ends with its node, and does not keep it.\n")
+	}
+	switch {
+	case r.NodeFate == explain.Leaves || r.NodeFate == explain.Goes:
+		b.WriteString("Its node is on the way out: plimsoll explain node has more.\n")
+	case r.NodeHold != nil:
+		fmt.Fprintf(b, "Its node stays: %s\n", verdict(r.NodeHold, now))
+	}
+}
+
+func nodeText(n *explain.Node, all bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Node %s  %s %s", oneLine(n.Node), n.State, age(n.Time, n.Since))
+	if n.Group != "" {
+		fmt.Fprintf(&b, "  group %s", oneLine(string(n.Group)))
+	}
+	if n.Use > 0 {
+		fmt.Fprintf(&b, "  %s used", useText(n.Use))
+	}
+	if n.SavesPerHour != nil {
+		fmt.Fprintf(&b, "  %.2f per hour", *n.SavesPerHour)
+	}
+	b.WriteString("\n")
+	if len(n.BuyFor) > 0 {
+		fmt.Fprintf(&b, "Bought for %s.\n", oneLine(strings.Join(n.BuyFor, ", ")))
+	}
+	fmt.Fprintf(&b, "%s", n.Fate)
+	if v := n.Hold; v != nil {
+		fmt.Fprintf(&b, "  %s", verdict(v, n.Time))
+		if !v.Since.IsZero() {
+			fmt.Fprintf(&b, " (since %s)", clock(n.Time, v.Since))
+		}
+	}
+	b.WriteString("\n")
+	if d := n.Drain; d != nil {
+		fmt.Fprintf(&b, "Removal: %s for %s, begun %s\n", d.Stage, age(n.Time, d.Since), ago(n.Time, d.Began))
+		if d.Why != "" {
+			fmt.Fprintf(&b, "Rolled back: %s\n", oneLine(d.Why))
+		}
+	}
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	if d := n.Drain; d != nil && len(d.Waiting) > 0 {
+		row(table, "STILL THERE", "ASKED", "REFUSED BECAUSE")
+		for _, r := range d.Waiting {
+			row(table, r.Pod, ago(n.Time, r.Since), r.Why)
+		}
+	}
+	if len(n.Pods) > 0 {
+		row(table, "KEPT BY POD", "RULE", "REASON", "DETAIL", "WOULD CHANGE WITH")
+	}
+	shown := len(n.Pods)
+	if !all {
+		shown = min(shown, 2*most)
+	}
+	for _, p := range n.Pods[:shown] {
+		row(table, p.Pod, p.Rule, string(p.Reason), p.Detail, fixText(&p.Verdict, n.Time))
+	}
+	if more := len(n.Pods) - shown; more > 0 {
+		row(table, andMore(more)+"; -o wide has all")
+	}
+	table.Flush()
+	if n.Then != nil {
+		fmt.Fprintf(&b, "Without these pods' rules: %s\n", verdict(n.Then, n.Time))
+	} else if len(n.Pods) > 0 && n.Fate == explain.Keep {
+		b.WriteString("Without these pods' rules nothing would keep it.\n")
+	}
+	fmt.Fprintf(&b, "Its removal moves %s", number(n.Evict, "pod"))
+	if n.SavesPerHour != nil {
+		fmt.Fprintf(&b, " and saves %.2f per hour", *n.SavesPerHour)
+	}
+	b.WriteString(".\n")
+	return b.String()
+}
+
+func groupText(g *explain.Group, all bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Group %s  %d of %d to %s nodes", oneLine(string(g.Group)), g.Target, g.Min, limit(g.Max))
+	if g.Pool != "" {
+		fmt.Fprintf(&b, "  pool %s", oneLine(string(g.Pool)))
+	}
+	if g.PricePerHour != nil {
+		fmt.Fprintf(&b, "  %.2f per node and hour", *g.PricePerHour)
+	}
+	b.WriteString("\n")
+	parts := []string{fmt.Sprintf("%d ready", g.Ready)}
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{g.Booting, "booting"}, {g.Coming, "on their way"}, {g.Unready, "not ready"}, {g.Leaving, "leaving"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	if g.Missing > 0 {
+		parts = append(parts, fmt.Sprintf("%d missing for %s", g.Missing, age(g.Time, g.MissingSince)))
+	}
+	for _, last := range []struct {
+		what string
+		at   time.Time
+	}{{"last grown", g.LastGrowth}, {"last removed from", g.LastRemoval}} {
+		if !last.at.IsZero() {
+			parts = append(parts, last.what+" "+ago(g.Time, last.at))
+		}
+	}
+	fmt.Fprintf(&b, "Nodes: %s\n", strings.Join(parts, ", "))
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	growthRows(table, g)
+	for _, part := range []struct {
+		title string
+		rows  []explain.GroupHold
+	}{{"HELD", g.Holds}, {"NOT REMOVED", g.GivenUp}} {
+		if len(part.rows) > 0 {
+			row(table, "")
+			row(table, part.title, "FOR", "WHY")
+		}
+		for _, h := range part.rows {
+			row(table, h.What, age(g.Time, h.Since), verdict(&h.Verdict, g.Time))
+		}
+	}
+	classRows(table, g, all)
+	templateRows(table, g)
+	table.Flush()
+	return b.String()
+}
+
+func growthRows(w io.Writer, g *explain.Group) {
+	if len(g.Growth) > 0 {
+		row(w, "")
+		row(w, "ASKED", "FOR PODS", "UNITS", "GIVEN UP BECAUSE")
+	}
+	for _, a := range g.Growth {
+		var units []string
+		for _, state := range slices.Sorted(maps.Keys(a.Units)) {
+			units = append(units, fmt.Sprintf("%d %s", a.Units[state], state))
+		}
+		who := strings.Join(a.For, ", ")
+		if a.Found {
+			who = "asked for by others, or before a restart"
+		}
+		row(w, ago(g.Time, a.At), who, strings.Join(units, ", "), strings.Join(a.Why, "; "))
+	}
+}
+
+func classRows(w io.Writer, g *explain.Group, all bool) {
+	if len(g.Classes) > 0 {
+		row(w, "")
+		row(w, "PENDING PODS", "PODS", "ANSWER")
+	}
+	shown := len(g.Classes)
+	if !all {
+		shown = min(shown, most)
+	}
+	for _, c := range g.Classes[:shown] {
+		row(w, c.Class, fmt.Sprint(c.Pods), verdict(&c.Verdict, g.Time))
+	}
+	if more := len(g.Classes) - shown; more > 0 {
+		row(w, andMore(more)+"; -o wide has all")
+	}
+}
+
+func templateRows(w io.Writer, g *explain.Group) {
+	t := g.Template
+	row(w, "")
+	switch {
+	case t == nil:
+		row(w, "The provider has no template for it.")
+		return
+	case t.Node == "":
+		row(w, "It has no ready node to hold against its template.")
+		return
+	}
+	row(w, "TEMPLATE AGAINST "+t.Node+" ("+age(g.Time, t.Since)+" old)", "PREDICTED", "ACTUAL")
+	for _, p := range t.Parts {
+		row(w, p.What, p.Predicted, p.Actual)
+	}
+}
