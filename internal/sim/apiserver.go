@@ -72,7 +72,7 @@ func (w *world) deleteNode(name string) {
 	}
 	sortPods(lost)
 	if len(w.podsLeft(name, w.settings.Policy.Rules.ExpendableBelow, w.overdue)) > 0 {
-		w.checker.stir() // the autoscaler did not move them
+		w.judge.stir() // the autoscaler did not move them
 	}
 	w.version++
 	delete(w.dead, name)
@@ -102,7 +102,6 @@ func (w *world) putPod(s seat) {
 	case s.node == "" && s.pod.Flags&model.Refused == 0:
 		w.wakeScheduler()
 	case s.node != "" && was.node == "":
-		w.checker.bound(s)
 		w.startPod(s)
 	case s.node != "":
 		w.wakeBudgets(s.id.namespace)
@@ -120,7 +119,6 @@ func (w *world) deletePod(id podName) {
 	w.judge.podGone(s)
 	w.tell(change{gonePod: id})
 	w.schedulerMisses(id)
-	w.checker.gone(s)
 	if s.node != "" {
 		w.wakeScheduler()
 		w.wakeBudgets(id.namespace)

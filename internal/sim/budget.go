@@ -68,7 +68,7 @@ func (w *world) SetBudget(said Budget) error {
 	}
 	b.said, b.selector, b.synced = said, labels.SelectorFromSet(said.Select), false
 	w.log.say("a person sets the budget %s: %s", said.Name, b.wish())
-	w.checker.touch()
+	w.judge.people()
 	w.judge.budgets()
 	w.tellBudget(b)
 	w.wakeBudget(b)
@@ -84,7 +84,7 @@ func (w *world) DropBudget(namespace, name string) error {
 	delete(w.budgets, id)
 	w.judge.tell(check.Event{What: check.BudgetEnd, Name: namespace + "/" + name})
 	w.log.say("a person takes the budget %s away", name)
-	w.checker.touch()
+	w.judge.people()
 	w.version++
 	w.truth.dropBudget(id)
 	w.tell(change{goneBudget: id})

@@ -21,7 +21,7 @@ func (f cloudFront) Inventory(context.Context) (provider.Inventory, error) {
 func (f cloudFront) Grow(ctx context.Context, req provider.GrowRequest) (result provider.GrowResult, err error) {
 	w, call := f.l.w, f.l.callOf(model.Grow, func(c *model.Call) bool { return c.Group == req.Group && c.To == req.To })
 	sent := w.writeCloud(ctx, model.Grow, req.Group, func() {
-		w.checker.growing(call)
+		w.judge.causes[""] = call.ID
 		result, err = w.cloud.Grow(background, req)
 	})
 	if sent != nil {
@@ -35,7 +35,7 @@ func (f cloudFront) Cancel(ctx context.Context, req provider.CancelRequest) (res
 	w, call := f.l.w, f.l.callOf(model.Cancel, func(c *model.Call) bool { return c.Group == req.Group && c.To == req.To })
 	sent := w.writeCloud(ctx, model.Cancel, req.Group, func() {
 		result, err = w.cloud.Cancel(background, req)
-		w.checker.cancelled(call)
+		w.judge.lowered(call)
 	})
 	if sent != nil {
 		return provider.CancelResult{}, sent
@@ -52,7 +52,7 @@ func (f cloudFront) Remove(ctx context.Context, req provider.RemoveRequest) (res
 	}
 	sent := w.writeCloud(ctx, model.Remove, req.Group, func() {
 		for _, call := range calls {
-			w.checker.removing(call)
+			w.judge.causes[call.Instance], w.judge.causes[""] = call.ID, call.ID
 		}
 		result, err = w.cloud.Remove(background, req)
 	})

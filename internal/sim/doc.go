@@ -6,11 +6,11 @@
 //	budgets → a disruption controller → the Eviction API ─────┤
 //	                                                          ↓ lags, lies
 //	loop.Loop ← Observer         act.Actor → requests: late, lost, refused
-//	    └→ Reporter → timeline, memory, checker
+//	    └→ Reporter → timeline, memory, judge
 //
 // What flows in: a seed, groups, workloads and budgets, faults with the time that
 // they last, and what people do at which instant; in Go, or as the text of a script
-// (Script). What flows out: a timeline for a person, and what the checker found:
+// (Script). What flows out: a timeline for a person, and what the judge found (package check):
 // rules that were broken in some cycle (safety), or that do not hold once the
 // world has been at peace for long enough (liveness).
 //

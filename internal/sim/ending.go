@@ -96,7 +96,7 @@ func (w *world) evict(node string) {
 		w.endPod(id, w.graceOf(w.truth.seats[id]))
 	}
 	if len(out) > 0 {
-		w.checker.stir()
+		w.judge.stir()
 		w.log.say("%d pods evicted from %s", len(out), node)
 	}
 }

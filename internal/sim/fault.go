@@ -126,7 +126,7 @@ func (w *world) Peace() {
 		w.stop(f)
 	}
 	w.faults = nil
-	w.doom, w.checker.rested = doom{}, 0
+	w.doom = doom{}
 	w.judge.tell(check.Event{What: check.Peace})
 	w.attend()
 }
@@ -195,7 +195,7 @@ func (w *world) begin(f *fault) {
 	}
 	f.on = true
 	w.judge.tell(check.Event{What: check.FaultBegins, Name: string(f.What)})
-	w.checker.stir()
+	w.judge.stir()
 	w.log.say("%s begins", f)
 	switch f.What {
 	case stockOut:
@@ -244,7 +244,7 @@ func (w *world) stop(f *fault) {
 	}
 	f.on = false
 	w.judge.tell(check.Event{What: check.FaultEnds, Name: string(f.What)})
-	w.checker.stir()
+	w.judge.stir()
 	w.log.say("%s ends", f)
 	switch f.What {
 	case stockOut:
@@ -295,7 +295,7 @@ func (w *world) mend(m *machine, f *fault) {
 		case f.on:
 			w.mend(m, f)
 		default:
-			w.checker.stir()
+			w.judge.stir()
 			w.setReady(m, corev1.ConditionTrue, "KubeletReady")
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
@@ -29,6 +30,9 @@ type judge struct {
 	told    map[provider.GroupID]provider.Group
 	classes map[string]string
 	leaders int
+	ours    bool      // what is written to the API server is the autoscaler's
+	begun   int       // how many calls were begun
+	stirred time.Time // when something other than the autoscaler last changed the world
 	// expendable: pods of a lower priority do not count.
 	expendable int
 }
@@ -36,7 +40,7 @@ type judge struct {
 func newJudge(w *world) judge {
 	flags, err := check.ParseFlags(w.settings.Flags)
 	w.wrong(err)
-	flags.Start = start
+	flags.Start, flags.Seed = start, w.settings.Seed
 	j := judge{w: w, causes: map[provider.InstanceID]string{}, writes: map[string]string{},
 		told: map[provider.GroupID]provider.Group{}, classes: map[string]string{}, expendable: flags.ExpendableBelow}
 	j.Judge = check.New(flags, j.saw)
@@ -47,7 +51,7 @@ func newJudge(w *world) judge {
 func (j *judge) breaches() error {
 	var errs []error
 	for _, b := range j.Broken() {
-		errs = append(errs, fmt.Errorf("%s  %s", stamp(b.At), b))
+		errs = append(errs, errors.New(b.String()))
 	}
 	return errors.Join(errs...)
 }
@@ -55,6 +59,28 @@ func (j *judge) breaches() error {
 func (j *judge) tell(e check.Event) {
 	e.At = j.w.now
 	j.Observe(e)
+}
+
+// stir tells that something other than the autoscaler changes the world.
+func (j *judge) stir() {
+	j.stirred = j.w.now
+	j.tell(check.Event{What: check.Stir})
+}
+
+// people tells that people change limits, targets, budgets or groups.
+func (j *judge) people() {
+	j.stirred = j.w.now
+	j.tell(check.Event{What: check.People})
+}
+
+// lowered notes whose doing it is that machines of a group whose target was lowered end.
+func (j *judge) lowered(call model.Call) {
+	j.causes[""] = call.ID
+	for _, in := range j.w.inventory(call.Group).Instances {
+		if in.State == provider.Deleting {
+			j.causes[in.ID] = call.ID
+		}
+	}
 }
 
 // groupIs tells of a group's limits and machines, which are others than before if it differs.
@@ -152,11 +178,21 @@ func (j *judge) node(old, n *corev1.Node) {
 		fact(what, "")
 	}
 	last := func(verb model.Verb) string { return j.writes[string(verb)+"/"+n.Name] }
+	given := ""
+	if j.ours {
+		given = "given back"
+	}
+	switch is, was := protected(n), protected(old); {
+	case is && !was:
+		fact(check.Protected, "")
+	case was && !is:
+		fact(check.Unprotected, "")
+	}
 	switch is, was := model.HasTaint(n, model.TaintToBeDeleted), model.HasTaint(old, model.TaintToBeDeleted); {
 	case is && !was:
 		fact(check.Tainted, last(model.Taint))
 	case was && !is:
-		fact(check.Untainted, last(model.Untaint))
+		fact(check.Untainted, given)
 	}
 	switch is, was := n.Spec.Unschedulable, old.Spec.Unschedulable; {
 	case is && !was && n.Annotations[model.AnnotationRemoval] == model.RemovalCordoned:
@@ -164,8 +200,18 @@ func (j *judge) node(old, n *corev1.Node) {
 	case is && !was:
 		fact(check.Cordoned, "")
 	case was && !is:
-		fact(check.Uncordoned, "")
+		fact(check.Uncordoned, given)
 	}
+}
+
+// protected reports whether people want a node to stay, or not to end yet.
+func protected(n *corev1.Node) bool {
+	for key, value := range n.Annotations {
+		if key == model.AnnotationScaleDownDisabled && value == "true" || strings.HasPrefix(key, model.PrefixDelayDeletion) {
+			return true
+		}
+	}
+	return false
 }
 
 // differs reports whether a node is not what its group says.
@@ -204,6 +250,18 @@ func (j *judge) pod(was, s seat) {
 			CPU: spec.Requests.MilliCPU, Memory: spec.Requests.Memory, Picky: len(like.NodeSelector) > 0,
 			Own: s.pod.Flags&(model.FromDaemonSet|model.Mirror) != 0, Expendable: int(spec.Priority) < j.expendable,
 			Coupled: len(like.TopologySpreadConstraints) > 0 || like.Affinity != nil}
+		facts := j.w.catalog.Contents().Facts[s.pod.Facts]
+		e.Controller, e.Grace, e.Local = facts.Controller, facts.Grace, facts.Local != ""
+		e.System = s.id.namespace == metav1.NamespaceSystem
+		if wl := j.w.workloads[s.of]; wl != nil {
+			e.Tolerant = wl.tolerant
+		}
+		switch {
+		case facts.Safe == model.EvictYes, facts.Daemon == model.Yes:
+			e.Safe = "yes"
+		case facts.Safe != model.EvictUnsaid, facts.Daemon == model.No, s.pod.Flags&model.Mirror != 0:
+			e.Safe = "no"
+		}
 		j.tell(e)
 		was = seat{}
 	}
@@ -261,10 +319,7 @@ func (j *judge) read(answer provider.Inventory) {
 func (j *judge) process() string { return fmt.Sprintf("p%d", j.leaders) }
 
 // judged is a leader as the loop's actor, with the judge beside it.
-type judged struct {
-	*leader
-	process string
-}
+type judged struct{ *leader }
 
 // Start tells what is asked for, and lets the leader begin it.
 func (l judged) Start(ctx context.Context, calls []model.Call) {
@@ -273,9 +328,10 @@ func (l judged) Start(ctx context.Context, calls []model.Call) {
 		if l.may() != nil {
 			break // it knows that another one may lead, and begins none
 		}
+		j.begun++
 		j.writes[string(c.Verb)+"/"+c.Node] = c.ID
 		j.tell(check.Event{What: check.Asks, Call: c.ID, Verb: string(c.Verb), Group: string(c.Group),
-			Machine: string(c.Instance), Node: c.Node, Pod: string(c.PodUID), From: c.From, To: c.To, Process: l.process})
+			Machine: string(c.Instance), Node: c.Node, Pod: string(c.PodUID), From: c.From, To: c.To, Process: l.jobs.name})
 	}
 	l.leader.Start(ctx, calls)
 }
@@ -309,7 +365,8 @@ func (j *judge) cycle(c model.Cycle) {
 	if !c.Decided {
 		return
 	}
-	j.tell(check.Event{What: check.Decided, N: c.Plan.Work.Steps, Halted: c.Snapshot.Unhealthy != nil})
+	j.tell(check.Event{What: check.Decided, N: c.Plan.Work.Steps, Memory: int64(len(j.w.saved)),
+		Halted: c.Snapshot.Unhealthy != nil, Process: j.process()})
 	for _, g := range c.Plan.Grow {
 		i := slices.IndexFunc(c.Plan.Calls, func(o model.Call) bool { return o.Verb == model.Grow && o.Group == g.Group })
 		if i < 0 {
@@ -322,31 +379,39 @@ func (j *judge) cycle(c model.Cycle) {
 	}
 }
 
-// saw is what the last cycle knew of the subject of an event.
-func (j *judge) saw(e check.Event) string {
-	s := j.w.checker.last.Snapshot
+// saw is what the last cycle knew of the groups, and of the subject of an event.
+func (j *judge) saw(e check.Event) (seen check.Seen) {
+	s := j.w.product.last.Snapshot
 	if s == nil {
-		return "nothing yet"
+		return check.Seen{When: "which has not decided yet"}
 	}
-	said := []string{fmt.Sprintf("at %s, with the cloud as of %s", stamp(s.Now), stamp(s.AsOf))}
-	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	seen = check.Seen{When: fmt.Sprintf("at %s, with the cloud as of %s", stamp(s.Now), stamp(s.AsOf)),
+		Groups: map[string]check.Have{}}
+	say := func(format string, args ...any) { seen.Notes = append(seen.Notes, fmt.Sprintf(format, args...)) }
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		c := check.Have{Target: g.Target, Machines: len(g.Instances)}
+		for n := range s.Nodes {
+			if node := &s.Nodes[n]; node.Group == i && node.Object != nil {
+				c.Nodes++
+				if model.NodeReady(node.Object) {
+					c.Ready++
+				}
+			}
+		}
+		c.More = fmt.Sprintf("%d expected, %d missing, %d given up, %d asks on record", g.Expected, g.Missing, g.GivenUp(),
+			len(g.Asks))
+		for _, r := range g.Rests {
+			c.More += fmt.Sprintf("; it rests until %s: %s", stamp(r.Until), r.Message)
+		}
+		seen.Groups[string(g.ID)] = c
+	}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Name != "" && (n.Name == e.Node || string(n.Instance) == e.Machine) {
+		if n := &s.Nodes[i]; n.Name != "" && (n.Name == e.Node || e.Machine != "" && string(n.Instance) == e.Machine) {
 			say("node %s is %s with %d pods", n.Name, cmp.Or(string(n.State), "coming"), n.Occupants)
 			if d := n.Standing.Drain; d != nil {
 				say("its removal is %s since %s", d.Stage, stamp(d.Since))
 			}
-		}
-	}
-	for i := range s.Groups {
-		g := &s.Groups[i]
-		if e.Group != string(g.ID) {
-			continue
-		}
-		say("group %s has a target of %d, %d are expected, %d missing, %d given up, %d asks", g.ID, g.Target, g.Expected,
-			g.Missing, g.GivenUp(), len(g.Asks))
-		for _, r := range g.Rests {
-			say("it rests until %s: %s", stamp(r.Until), r.Message)
 		}
 	}
 	for q := range s.Pending {
@@ -354,10 +419,10 @@ func (j *judge) saw(e check.Event) string {
 			say("%d pods of %s wait", len(s.Pending[q].Pods), e.Class)
 		}
 	}
-	for _, c := range j.w.checker.last.Plan.Calls {
+	for _, c := range j.w.product.last.Plan.Calls {
 		if c.ID == e.Call {
 			say("the call is because %s", c.Why)
 		}
 	}
-	return strings.Join(said, "; ")
+	return seen
 }

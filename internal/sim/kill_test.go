@@ -79,7 +79,7 @@ func playKilled(t *testing.T, script string, d doom) (n made, shown string) {
 	if w.doom.after > 0 {
 		t.Errorf("the leader is still to die: %+v", w.doom)
 	}
-	n = made{w.checker.begun, w.writes}
+	n = made{w.judge.begun, w.writes}
 	w.Peace()
 	if err := w.Run(30 * time.Minute); err != nil {
 		t.Errorf("%v\n%s", err, w.Timeline().Take())

@@ -196,10 +196,9 @@ func (w *world) put(n *corev1.Node) runtime.Object {
 		return kinded(old)
 	}
 	verb := verbOf(old, n)
+	w.judge.ours = true
 	n = w.putNode(n)
-	if verb == model.Untaint {
-		w.checker.givenBack(n)
-	}
+	w.judge.ours = false
 	w.wrote(verb)
 	return kinded(n)
 }
@@ -239,24 +238,17 @@ func (w *world) evictBy(id podName, e *policyv1.Eviction) runtime.Object {
 	if s.pod.Flags&model.Terminating != 0 {
 		return done
 	}
-	budgets := w.covering(s)
 	if s.node != "" {
-		if err := w.disrupt(s, budgets); err != nil {
+		if err := w.disrupt(s, w.covering(s)); err != nil {
 			return status(err)
 		}
 	}
-	grace, asked := w.graceOf(s), time.Duration(-1)
+	grace := w.graceOf(s)
 	if options.GracePeriodSeconds != nil {
-		asked = time.Duration(*options.GracePeriodSeconds) * time.Second
-		grace = asked
+		grace = time.Duration(*options.GracePeriodSeconds) * time.Second
 	}
-	call := model.Call{Verb: model.Evict, Node: s.node, Pod: id.namespace + "/" + id.name, PodUID: s.pod.UID, Grace: asked}
-	if own := w.groupOf(s.node); own != nil {
-		call.Group = own.id
-	}
-	w.checker.evicting(call, s, budgets)
 	w.log.count(s.node, "pods evicted")
-	w.judge.evicts = "evict/" + call.Pod
+	w.judge.evicts = "evict/" + id.namespace + "/" + id.name
 	w.endPod(id, grace)
 	w.judge.evicts = ""
 	w.wrote(model.Evict)

@@ -52,12 +52,13 @@ func (w *world) lead() {
 	l.ctx, l.stop = context.WithCancel(background)
 	l.watch = newWatch(w, w.settings.Lags.Watch, l.nudge, func() bool { return l.stopped })
 	l.reader = &reader{w: w, runs: l.runs, news: l.nudge, delivered: l.begin, ready: l.readyNodes}
-	l.jobs = &process{w: w, ran: l.told, may: l.may, runs: l.runs}
+	l.jobs = &process{w: w, ran: l.told, runs: l.runs}
 	l.actor = act.New(cloudFront{l}, w.client, l.may, l.reader.refresh, l.jobs,
 		slog.New(alarm{w: w}))
 	w.leader = l
 	w.judge.leaders++
-	w.judge.tell(check.Event{What: check.Leads, Process: w.judge.process()})
+	l.jobs.name = w.judge.process()
+	w.judge.tell(check.Event{What: check.Leads, Process: l.jobs.name})
 	l.loop = l.newLoop()
 	l.reader.read()
 	w.after(firstRead, func() { l.runs(l.begin) })
@@ -70,7 +71,7 @@ func (l *leader) newLoop() *loop.Loop {
 	p := l.w.settings.Policy
 	p.InventoryNotBefore = l.w.now
 	l.again = rethink{policy: p, book: l.restored()}
-	return loop.New(l, judged{l, l.w.judge.process()}, l, p, func() time.Time { return l.w.now }, l.restored())
+	return loop.New(l, judged{l}, l, p, func() time.Time { return l.w.now }, l.restored())
 }
 
 // restored is a ledger from the written memory.
@@ -228,7 +229,7 @@ func (w *world) Crash(after time.Duration) {
 
 // followed: whoever leads next does not know what the last leader had under way.
 func (w *world) followed() {
-	w.checker.orphaned()
+	w.product.orphaned()
 	w.judge.tell(check.Event{What: check.Dies, Process: w.judge.process()})
 	w.lostUnseen()
 }
@@ -250,7 +251,7 @@ func (d *doom) strikes(effect bool, verb model.Verb) bool {
 	return d.after == 0
 }
 
-// Report hands a cycle to the timeline, to the checker, and to the memory.
+// Report hands a cycle to the timeline, to the judge, and to the memory.
 func (l *leader) Report(_ context.Context, c model.Cycle) error {
 	w := l.w
 	w.judge.cycle(c)
@@ -259,10 +260,10 @@ func (l *leader) Report(_ context.Context, c model.Cycle) error {
 	}
 	w.sayCycle(c)
 	if overlooked := l.again.cycle(c); overlooked != "" {
-		w.checker.breach("a cycle that does not decide overlooks nothing", overlooked, "the plan of %s is held",
+		w.product.breach("a cycle that does not decide overlooks nothing", overlooked, "the plan of %s is held",
 			stamp(l.again.held.Snapshot.Now))
 	}
-	w.checker.cycle(c)
+	w.product.cycle(c)
 	w.after(w.settings.Lags.Memory.draw(w.dice.watch), func() {
 		if w.leader != l || w.suffers(apiDown) != nil {
 			return

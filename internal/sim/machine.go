@@ -256,7 +256,7 @@ func (w *world) Kill(id provider.InstanceID) error {
 	if err := w.cloud.Kill(id); err != nil {
 		return fmt.Errorf("take a machine away: %w", err)
 	}
-	w.checker.stir()
+	w.judge.stir()
 	w.log.say("the cloud takes machine %s away", id)
 	w.watchCloud()
 	return nil

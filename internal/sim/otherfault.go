@@ -73,3 +73,19 @@ func (f *fault) redate(g *provider.Group) {
 		}
 	}
 }
+
+// unlisted: a machine that an answer lacks is a new one when it is listed again, and nobody sees that it
+// lost its node.
+func (w *world) unlisted(answer provider.Inventory) {
+	listed := map[provider.InstanceID]bool{}
+	for _, g := range answer.Groups {
+		for _, in := range g.Instances {
+			listed[in.ID] = in.State != provider.Deleting
+		}
+	}
+	for id, m := range w.machines {
+		if answer.AsOf.After(m.lostAt) && !listed[id] {
+			m.lostAt = time.Time{}
+		}
+	}
+}

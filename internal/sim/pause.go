@@ -3,6 +3,8 @@ package sim
 import (
 	"errors"
 	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 )
 
 // This file is processes that are stopped for a while, as by a hypervisor or a debugger, and do not
@@ -18,6 +20,12 @@ func (w *world) Pause(d time.Duration) {
 	l.stopped = true
 	l.renewed = w.now.Add(-Span{0, lease.RetryPeriod}.draw(w.dice.people))
 	w.stopped = append(w.stopped, l)
+	w.judge.stir()
+	w.at(l.renewed.Add(lease.RenewDeadline), func() {
+		if !l.renewed.IsZero() && !l.dead {
+			w.judge.tell(check.Event{What: check.LeaseEnds, Process: l.jobs.name})
+		}
+	})
 	w.at(l.renewed.Add(lease.LeaseDuration), func() {
 		if l.stopped && w.leader == l {
 			w.leader = nil

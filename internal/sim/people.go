@@ -22,8 +22,7 @@ func (w *world) SetTarget(id provider.GroupID, n int) error {
 		return fmt.Errorf("a person sets a target: %w", err)
 	}
 	w.log.say("a person sets the target of %s to %d, it was %d", id, n, was)
-	w.checker.touch()
-	w.checker.raised = w.checker.raised || n > was
+	w.judge.people()
 	w.watchCloud()
 	return nil
 }
@@ -36,7 +35,7 @@ func (w *world) SetLimits(id provider.GroupID, least, most int) error {
 	}
 	w.log.say("a person sets the limits of %s to %d and %d", id, least, most)
 	w.judge.groupIs(id, false)
-	w.checker.touch()
+	w.judge.people()
 	return nil
 }
 
@@ -47,7 +46,7 @@ func (w *world) SetZones(id provider.GroupID, zones []string) error {
 		return fmt.Errorf("sell machines of a group in the zones %v alone: %w", zones, err)
 	}
 	w.log.say("there are machines for %s in %s alone", id, strings.Join(zones, ", "))
-	w.checker.stir()
+	w.judge.stir()
 	return nil
 }
 
@@ -64,7 +63,7 @@ func (w *world) SetTemplate(id provider.GroupID, node *corev1.Node) error {
 		return fmt.Errorf("a person changes a template: %w", err)
 	}
 	w.judge.groupIs(id, true)
-	w.checker.stir()
+	w.judge.stir()
 	w.log.say("a person changes the template of %s", id)
 	return nil
 }
@@ -76,7 +75,7 @@ func (w *world) DropGroup(id provider.GroupID) error {
 	}
 	delete(w.groups, id)
 	w.log.say("a person drops the group %s", id)
-	w.checker.touch()
+	w.judge.people()
 	w.watchCloud()
 	return nil
 }
@@ -89,7 +88,7 @@ func (w *world) DeleteNode(name string) error {
 	if w.truth.object(name) == nil {
 		return fmt.Errorf("a person deletes a node: there is no node %q", name)
 	}
-	w.checker.stir()
+	w.judge.stir()
 	w.log.say("a person deletes node %s", name)
 	w.loseNode(name)
 	return nil
@@ -104,7 +103,7 @@ func (w *world) Cordon(name string, on bool) error {
 		}
 		return fmt.Errorf("a person cordons a node: there is no node %q", name)
 	}
-	w.checker.stir()
+	w.judge.stir()
 	w.log.say("a person sets unschedulable=%v on node %s", on, name)
 	switch {
 	case !on:
@@ -206,7 +205,7 @@ func (w *world) attend() {
 				w.wrong(w.Kill(id))
 			case n != nil && !model.NodeReady(n) &&
 				(sick || old && (kept || drifted[m.group.id] || g.CloudChooses || g.Target <= g.Min)):
-				w.checker.stir()
+				w.judge.stir()
 				w.log.say("people mend node %s", m.node)
 				w.setReady(m, corev1.ConditionTrue, "KubeletReady")
 			}

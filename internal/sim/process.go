@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 )
 
 // process runs the jobs of one leader's actor in virtual time: it is an act.Runtime. A job is a
@@ -13,8 +15,8 @@ import (
 // the rest of the world exactly one runs, so that a world stays a function of its seed.
 type process struct {
 	w       *world
+	name    string
 	ran     func()       // is called when a job or a timer has run
-	may     func() error // says why the process must not write
 	runs    func(func()) // does something once the process is not stopped
 	running *task
 	waiting []*task // those whose request is on its way
@@ -147,8 +149,8 @@ func (d deadline) send(r request) error {
 			p.goOn(t)
 		})
 	}
-	if lost := p.may(); r.writes && lost != nil {
-		w.checker.breach("no process writes that has lost its lease", stamp(w.now), "%s", lost)
+	if r.writes {
+		w.judge.tell(check.Event{What: check.Writes, Process: p.name})
 	}
 	survives := w.dice.api.IntN(2) == 0 // should the process die
 	if r.serve != nil {

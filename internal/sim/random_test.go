@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -36,23 +37,25 @@ func TestRandomWorlds(t *testing.T) {
 		return
 	}
 	var drained, drains, evictions, late atomic.Int64
+	tested.sums = nil
 	t.Run("worlds", func(t *testing.T) {
 		for seed := *first; seed < *first+uint64(*worlds); seed++ {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				book, err := playRandom(t, seed, false, drawScript)
+				moves, err := playRandom(t, seed, false, drawScript)
 				if err != nil {
 					t.Errorf("%v\nplay it again: go test ./internal/sim -run RandomWorlds -sim.seed=%d", err, seed)
 				}
-				evictions.Add(int64(book.evictions))
-				late.Add(int64(book.late))
-				drains.Add(int64(len(book.drained)))
-				drained.Add(int64(min(1, len(book.drained))))
+				evictions.Add(int64(moves.Pods))
+				late.Add(int64(moves.Late))
+				drains.Add(int64(moves.Nodes))
+				drained.Add(int64(min(1, moves.Nodes)))
 			})
 		}
 	})
 	t.Logf("in %d of %d worlds pods were evicted: %d pods from %d nodes; %d of them did not find room at once",
 		drained.Load(), *worlds, evictions.Load(), drains.Load(), late.Load())
+	t.Logf("never put to the test: %q", neverTested())
 	if 50*late.Load() > evictions.Load() {
 		t.Errorf("plans are to know where pods find room, whichever node the scheduler chooses")
 	}
@@ -61,7 +64,7 @@ func TestRandomWorlds(t *testing.T) {
 	}
 }
 
-// TestWorldsThatFailed plays worlds that failed for a reason of the world's or the checker's own, or
+// TestWorldsThatFailed plays worlds that failed for a reason of the world's or the judge's own, or
 // in so long a way that no short script shows it.
 func TestWorldsThatFailed(t *testing.T) {
 	for seed, why := range map[uint64]string{
@@ -91,19 +94,19 @@ func TestWorldsThatFailed(t *testing.T) {
 
 // playRandom plays one world to its end.
 func playRandom(t *testing.T, seed uint64, tell bool,
-	script func(seed uint64) (string, time.Duration)) (book drainBook, err error) {
+	script func(seed uint64) (string, time.Duration)) (moves check.Moves, err error) {
 	text, lasts := script(seed)
 	if tell {
 		t.Logf("the script:\n%s", text)
 	}
 	s := newScript()
 	if err := s.Add(text); err != nil {
-		return book, err
+		return moves, err
 	}
 	w := s.World()
 	defer w.Close()
 	defer func() {
-		book = w.checker.drains
+		moves = w.judge.Moves()
 		tested.add(w.judge.Tested())
 		if p := recover(); p != nil {
 			t.Errorf("seed %d panicked at %s", seed, w.Now())
@@ -116,18 +119,21 @@ func playRandom(t *testing.T, seed uint64, tell bool,
 		defer func() { t.Logf("the timeline:\n%s", w.Timeline().Take()) }()
 	}
 	if err := w.Run(lasts); err != nil {
-		return book, err
+		return moves, err
 	}
 	lacking, err := comesToRest(w, peaceful)
 	if err != nil {
-		return book, err
+		return moves, err
 	}
 	if len(lacking) > 0 {
-		return book, fmt.Errorf("%s after the last fault the world is not at rest:\n  %s", peaceful,
+		return moves, fmt.Errorf("%s after the last fault the world is not at rest:\n  %s", peaceful,
 			strings.Join(lacking, "\n  "))
 	}
-	return book, nil
+	return moves, nil
 }
+
+// aWhile is how long a world plays on that is not at rest for now.
+const aWhile = 5 * time.Minute
 
 // comesToRest plays a world on in peace, and says what keeps it from being at rest then.
 func comesToRest(w *world, within time.Duration) ([]string, error) {
@@ -138,8 +144,8 @@ func comesToRest(w *world, within time.Duration) ([]string, error) {
 	lacking := w.Unrest()
 	// Classes of pods that are tried again do so at times of their own: some tries end while others
 	// are under way. Between them all there is rest once.
-	for left := within; len(lacking) > 0 && left > 0 && w.triesAgain(); left -= quietFor {
-		if err := w.Run(quietFor); err != nil {
+	for left := within; len(lacking) > 0 && left > 0 && w.judge.TriesAgain(); left -= aWhile {
+		if err := w.Run(aWhile); err != nil {
 			return nil, err
 		}
 		lacking = w.Unrest()

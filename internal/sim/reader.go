@@ -137,6 +137,7 @@ func (r *reader) deliver(answer provider.Inventory, failed *provider.Error) {
 	err := error(failed)
 	if failed == nil {
 		r.w.judge.read(answer)
+		r.w.unlisted(answer)
 	}
 	if failed == nil {
 		known, err = r.known.Fold(answer, r.ready())

@@ -22,6 +22,20 @@ type rethink struct {
 	seen   model.Observation
 	ended  []model.Outcome
 	held   model.Cycle // the last that decided
+	from   inputs      // what it decided from
+}
+
+// inputs are what a decision is made from.
+type inputs struct {
+	before   *model.Snapshot
+	seen     model.Observation
+	standing model.Standing
+}
+
+// plan decides from the inputs.
+func (in inputs) plan(p model.Policy) (*model.Snapshot, model.Plan) {
+	snap := snapshot.New(in.before, in.seen, in.standing, p.Rules)
+	return snap, decide.Decide(snap, p)
 }
 
 // cycle takes in a cycle that has ended, and returns how a decision from scratch differs from the
@@ -29,6 +43,7 @@ type rethink struct {
 func (r *rethink) cycle(c model.Cycle) string {
 	r.book.Fold(r.seen, r.ended)
 	if c.Decided {
+		r.from = inputs{r.held.Snapshot, r.seen, r.book.Standing()}
 		r.book.Note(c.Snapshot, c.Plan)
 		r.held = c
 		return ""
@@ -36,8 +51,7 @@ func (r *rethink) cycle(c model.Cycle) string {
 	if len(c.Open) > 0 {
 		return "" // a decision follows their ends, and each read of the cloud until then
 	}
-	snap := snapshot.New(r.held.Snapshot, r.seen, r.book.Standing(), r.policy.Rules)
-	fresh := decide.Decide(snap, r.policy)
+	snap, fresh := inputs{r.held.Snapshot, r.seen, r.book.Standing()}.plan(r.policy)
 	was, is := verdictsOf(r.held.Snapshot, &r.held.Plan), verdictsOf(snap, &fresh)
 	var found []string
 	for _, about := range sortedKeys(is) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/sim/kubesched"
 )
 
@@ -55,7 +54,6 @@ func (w *world) remind() {
 		s.Mind.Avoids = w.avoided
 	}
 	s.changes++
-	clear(w.checker.waste.wasted) // that nodes were of no use was the scheduler's mind
 	w.after(schedulerLag.Least, w.schedule)
 }
 
@@ -79,25 +77,6 @@ func (w *world) avoided(node string) bool {
 	return false
 }
 
-// goesOnFor is how long a drain that has begun may take to its first eviction.
-const goesOnFor = 2 * time.Minute
-
-// drainedBlindly checks the first eviction from a node: a scheduler that is down cannot be told from one
-// that has nothing to do, until a pod that came for an evicted one waits.
-func (ck *checker) drainedBlindly(c model.Call) {
-	down := ck.w.suffers(schedulerDown)
-	if down == nil {
-		return
-	}
-	for _, uid := range sortedKeys(ck.drains.waiting) {
-		m := ck.drains.waiting[uid]
-		if !m.came.Before(start.Add(down.From)) && ck.w.now.Sub(m.came) > goesOnFor {
-			ck.breach("no further node is drained while the scheduler is down", c.Node,
-				"what came for %s, evicted from %s at %s, waits since %s", m.pod, m.node, stamp(m.at), stamp(m.came))
-		}
-	}
-}
-
 // roomIsMade reports whether a pod waits for the end of pods that the scheduler has driven out for it.
 func (w *world) roomIsMade() bool {
 	for _, s := range w.truth.seats {
@@ -106,20 +85,4 @@ func (w *world) roomIsMade() bool {
 		}
 	}
 	return false
-}
-
-// agrees checks that pods wait beside nodes that the planner has in mind for them no longer than the
-// scheduler leaves refused pods alone, unless it is of another mind, or expendable pods have yet to end there.
-func (ck *checker) agrees(c model.Cycle) {
-	if ck.w.schedulerErrs() || len(ck.w.sched.refuses) > 0 {
-		return
-	}
-	names := c.Snapshot.ClassNames()
-	for i := range c.Plan.Pending {
-		v := &c.Plan.Pending[i]
-		if v.Disagrees != nil && ck.w.now.Sub(v.Disagrees.Since) > triedAgain+unaware &&
-			ck.w.now.Sub(ck.drains.stirred) > unaware && !ck.w.roomIsMade() {
-			ck.breach("where the planner sees room, the scheduler binds pods", names[v.Class], "%s", v.Disagrees.Detail)
-		}
-	}
 }

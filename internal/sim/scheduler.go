@@ -162,7 +162,7 @@ func (w *world) driveOut(r kubesched.Result) {
 		}
 	}
 	w.sched.changes++
-	w.checker.stir()
+	w.judge.stir()
 	for _, id := range out {
 		w.log.count(r.Nominated, "pods driven out")
 		w.endPod(id, w.graceOf(w.truth.seats[id]))

@@ -59,6 +59,9 @@ func TestSoakWorlds(t *testing.T) {
 	for _, c := range tested.counts() {
 		t.Logf("%-12s was put to the test %d times", c.Rule, c.Times)
 	}
+	if never := neverTested(); len(never) > 0 && s.played >= 2000 {
+		t.Errorf("%q were never put to the test", never)
+	}
 	t.Logf("tally: %s", s.row())
 	if *soakTally == "" {
 		return

@@ -67,7 +67,7 @@ func (w *world) Scale(name string, pods int) error {
 	}
 	w.log.say("workload %s wants %d pods, it wanted %d", name, pods, wl.want)
 	wl.want = pods
-	w.checker.scaled(wl)
+	w.judge.stirred = w.now
 	w.judge.tell(check.Event{What: check.WorkloadIs, Workload: name, N: pods, Kept: wl.facts.Controller != noController})
 	w.judge.budgets()
 	w.wakeBudgets(wl.namespace)
@@ -103,7 +103,6 @@ func (w *world) reconcile(wl *workload) {
 			if wl.facts.Controller != noController {
 				pod.Owner = types.UID("workload-" + wl.name)
 			}
-			w.checker.made(wl, pod.UID)
 			w.putPod(seat{id: id, pod: pod, of: wl.name})
 		}
 		for _, id := range w.toGo(wl) {

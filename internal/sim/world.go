@@ -70,7 +70,7 @@ type world struct {
 	settings settings
 	log      timeline
 	shown    verdicts
-	checker  checker
+	product  consistency
 	judge    judge
 
 	catalog    *catalog.Catalog
@@ -135,7 +135,7 @@ func New(s settings) *world {
 	w.startScheduler()
 	w.wrong(w.sched.PutNamespace("default", w.namespaces["default"]))
 	w.log.now = func() time.Time { return w.now }
-	w.checker = newChecker(w)
+	w.product = newConsistency(w)
 	w.client = w.clientset()
 	w.judge = newJudge(w)
 	return w
@@ -186,7 +186,7 @@ func (w *world) AddGroup(g groupSettings) error {
 
 // AddPool adds limits that groups share, before the groups.
 func (w *world) AddPool(p provider.Pool) error {
-	w.judge.tell(check.Event{What: check.PoolIs, Pool: string(p.ID), Min: p.Min, Max: p.Max})
+	w.judge.tell(check.Event{What: check.PoolIs, Pool: string(p.ID), Min: p.Min, Max: p.Max, Sized: p.Sizing != ""})
 	return w.cloud.AddPool(p)
 }
 
@@ -219,7 +219,7 @@ func (w *world) Run(d time.Duration) error {
 	}
 	w.runUntil(w.now.Add(d))
 	w.log.flush()
-	return errors.Join(w.err, w.checker.breaches(), w.judge.breaches())
+	return errors.Join(w.err, errors.Join(w.product.broken...), w.judge.breaches())
 }
 
 // At does something at an instant from Start on.

@@ -18,7 +18,7 @@ func (t *truth) applyCloud(e *Event) {
 		} else {
 			p.wasMin, p.wasMax = p.min, p.max
 		}
-		p.min, p.max = e.Min, e.Max
+		p.min, p.max, p.sized = e.Min, e.Max, e.Sized
 	case GroupIs:
 		if g == nil {
 			g = &group{id: e.Group, wasMin: e.Min, wasMax: e.Max, target: e.N}
@@ -28,6 +28,7 @@ func (t *truth) applyCloud(e *Event) {
 		}
 		if g.cpu != e.CPU || g.memory != e.Memory || e.Differs {
 			g.version++
+			g.differed = false
 		}
 		g.pool, g.min, g.max, g.cpu, g.memory, g.varies = e.Pool, e.Min, e.Max, e.CPU, e.Memory, e.Varies
 		g.whole = e.Whole
@@ -80,7 +81,7 @@ func (t *truth) applyMachine(e *Event) {
 			g.told = e.At
 		}
 	case MachineEnds:
-		m.ending, m.by = true, e.Call
+		m.ending, m.by, m.ended = true, e.Call, e.At
 		if e.Call != "" {
 			over()
 		}
@@ -164,11 +165,15 @@ func (t *truth) retarget(g *group, e *Event) {
 func (t *truth) applyNode(e *Event) {
 	if e.What == NodeIs {
 		n := &node{name: e.Node, machine: e.Machine, cpu: e.CPU, memory: e.Memory, made: e.At, changed: e.At,
-			differs: e.Differs, drifted: e.Drifted, pods: map[string]*pod{}, low: e.At, empty: e.At}
+			differs: e.Differs, drifted: e.Drifted, pods: map[string]*pod{}, low: e.At, empty: e.At,
+			daemons: map[string]int{}}
 		t.nodes[e.Node] = n
 		if m := t.machines[e.Machine]; m != nil {
 			m.node, m.had, m.lost, m.unseen = e.Node, !e.Drifted, time.Time{}, false
 			m.registered = e.At
+			if g := t.groups[m.group]; g != nil && e.Differs {
+				g.differed = true
+			}
 		}
 		return
 	}
@@ -197,10 +202,13 @@ func (t *truth) applyNode(e *Event) {
 			}
 		}
 		delete(t.nodes, e.Node)
+	case Protected, Unprotected:
+		n.protected = e.What == Protected
 	case Tainted:
-		n.tainted, n.taintedAt, n.touched = e.Call, e.At, e.At
+		n.tainted, n.taintedAt, n.touched, n.occupied = e.Call, e.At, e.At, len(n.counts()) > 0
 	case Untainted:
 		n.drained, n.tainted, n.refused = false, "", time.Time{}
+		clear(n.daemons)
 	case Cordoned:
 		if e.Call == "" {
 			n.withheld = true
@@ -216,7 +224,10 @@ func (t *truth) applyPod(e *Event) {
 	switch e.What {
 	case PodIs:
 		p := &pod{uid: e.Pod, workload: e.Workload, class: e.Class, own: e.Own, expendable: e.Expendable,
-			coupled: e.Coupled, picky: e.Picky, cpu: e.CPU, memory: e.Memory, made: e.At}
+			coupled: e.Coupled, picky: e.Picky, cpu: e.CPU, memory: e.Memory, made: e.At, controller: e.Controller,
+			safe: e.Safe, local: e.Local, system: e.System, tolerant: e.Tolerant, grace: e.Grace}
+		t.waited = e.At
+		t.unbound++
 		t.pods[e.Pod] = p
 		if w := t.workloads[e.Workload]; w != nil && len(w.owed) > 0 {
 			p.from, w.owed = w.owed[0], w.owed[1:]
@@ -255,17 +266,28 @@ func (t *truth) applyPod(e *Event) {
 		p.ending, p.ends, p.byUs = true, e.When, e.Call != ""
 		if e.Call != "" && !p.own {
 			if n != nil {
+				if !n.drained {
+					t.moves.Nodes++
+				}
 				n.drained = true
 			}
+			t.moves.Pods++
 			if w := t.workloads[p.workload]; w != nil && w.kept {
 				recent := append(slices.DeleteFunc(slices.Clone(p.evictions), func(at time.Time) bool {
 					return e.At.Sub(at) > time.Hour
 				}), e.At)
-				w.owed = append(w.owed, &moved{pod: p.uid, node: p.node, at: e.At, evictions: recent})
+				left := &moved{pod: p.uid, node: p.node, at: e.At, evictions: recent}
+				if m := t.machineOf(n); m != nil {
+					left.group = m.group
+				}
+				w.owed = append(w.owed, left)
 			}
 		}
 	case PodEnd:
 		delete(t.pods, p.uid)
+		if p.node == "" {
+			t.unbound, t.waited = t.unbound-1, e.At
+		}
 		if n != nil {
 			delete(n.pods, p.uid)
 			t.measure(n, e.At)
@@ -277,6 +299,9 @@ func (t *truth) applyPod(e *Event) {
 // one that was evicted, whose successor then waits in its place.
 func (t *truth) bind(p *pod, e *Event) {
 	n := t.nodes[e.Node]
+	if p.node == "" {
+		t.unbound, t.waited = t.unbound-1, e.At
+	}
 	p.node, p.bound, p.refused = e.Node, e.At, false
 	if n != nil {
 		n.pods[p.uid] = p
@@ -317,9 +342,8 @@ func (t *truth) measure(n *node, at time.Time) {
 	case n.empty.IsZero():
 		n.empty = at
 	}
-	share := max(float64(cpu)/float64(max(1, n.cpu)), float64(memory)/float64(max(1, n.memory)))
 	switch {
-	case others > 0 && share >= t.threshold:
+	case others > 0 && n.share(cpu, memory) >= t.threshold:
 		n.low = time.Time{}
 	case n.low.IsZero():
 		n.low = at
@@ -327,4 +351,9 @@ func (t *truth) measure(n *node, at time.Time) {
 	if n.low.IsZero() && !was.IsZero() {
 		n.used, n.wasLow = at, was
 	}
+}
+
+// share is the larger share of a node that an amount has.
+func (n *node) share(cpu, memory int64) float64 {
+	return max(float64(cpu)/float64(max(1, n.cpu)), float64(memory)/float64(max(1, n.memory)))
 }

@@ -11,7 +11,8 @@ type What string
 
 // The facts about the cloud. Call is the write that caused it, empty where it was not ours.
 const (
-	PoolIs What = "pool" // Pool Min Max
+	// PoolIs: Pool Min Max; Sized: each of its groups has a share of it.
+	PoolIs What = "pool"
 	// GroupIs: Group Pool Min Max CPU Memory, and its target N at first; Varies: the cloud picks the zone
 	// of a machine; Whole: all of it goes or none; Differs: its machines are others than before.
 	GroupIs  What = "group"
@@ -42,8 +43,13 @@ const (
 	Untainted  What = "untainted"
 	Cordoned   What = "cordoned"
 	Uncordoned What = "uncordoned"
-	// PodIs: a pod is there and has no node: Pod Workload Class CPU Memory; Own: of its node, as a
-	// DaemonSet's; Expendable; Coupled: its place depends on other pods; Picky: it selects nodes.
+	// Protected: people have annotated a node so that it stays.
+	Protected   What = "protected"
+	Unprotected What = "unprotected"
+	// PodIs: a pod is there and has no node: Pod Workload Class CPU Memory Grace; Own: of its node, as a
+	// DaemonSet's; Expendable; Coupled: its place depends on other pods; Picky: it selects nodes. For its
+	// eviction matter its Controller and what its annotation says (Safe: yes, no or nothing); Local: it
+	// has data on its node; System: it is of kube-system; Tolerant: it tolerates the taint of a removal.
 	PodIs      What = "pod"
 	PodRefused What = "refused" // by the scheduler
 	PodBound   What = "bound"   // Pod Node
@@ -61,12 +67,16 @@ const (
 const (
 	Leads What = "leads" // Process
 	Dies  What = "dies"
+	// LeaseEnds: a Process could not renew its lease in time. Writes: a request of it that writes is sent.
+	LeaseEnds What = "lease-ends"
+	Writes    What = "writes"
 	// ReadEnds: a read of the cloud that began at When was answered. Missing are groups that the answer
 	// lacked or could not tell of, and Lacks are machines that it lacked of the others.
 	ReadEnds What = "read"
 	// Sees: a cycle of a Process begins with a picture of the cloud of When.
 	Sees What = "sees"
-	// Decided: a cycle decided in N steps; Halted: it says that the cluster is unhealthy.
+	// Decided: a cycle decided in N steps, and Memory bytes are kept; Halted: it says that the cluster is
+	// unhealthy.
 	Decided What = "decided"
 	// Asks: a write is begun: Call Verb Group Machine Node Pod From To; Process.
 	Asks What = "asks"
@@ -74,6 +84,12 @@ const (
 	Buys What = "buys"
 	// Answered: a write has ended with an Answer, at When if that is set.
 	Answered What = "answered"
+	// What it says at rest. Told: why pods of a Class wait, of a Group, or of none where they are not
+	// looked at: Name. Keeps: why a Node stays, or, without a Name, that it may go. Held: what it has
+	// under way: N calls, From requests.
+	Told  What = "told"
+	Keeps What = "keeps"
+	Held  What = "held"
 )
 
 // The other facts.
@@ -86,6 +102,10 @@ const (
 	People What = "people"
 	// Peace: from now on nothing fails, and nobody changes anything but to mend.
 	Peace What = "peace"
+	// Fits: a new node of a Group would take a pod of a Class, wherever the cloud puts it. Told at rest.
+	Fits What = "fits"
+	// Rest: the world is to be at rest now; what depends on rest has just been told.
+	Rest What = "rest"
 )
 
 // Answer is how a write ended.
@@ -117,14 +137,16 @@ type Event struct {
 	What What
 
 	Group, Pool, Machine, Node, Pod, Workload, Class string
-	Process, Call, Verb, Name                        string
+	Process, Call, Verb, Name, Controller, Safe      string
 	N, From, To, Min, Max                            int
 	CPU, Memory                                      int64
 	When                                             time.Time
+	Grace                                            time.Duration
 	Answer                                           Answer
 	Missing, Lacks, Workloads                        []string
 
-	Own, Expendable, Coupled, Picky, Kept, Differs, Varies, Whole, Again, Halted, Drifted bool
+	Own, Expendable, Coupled, Picky, Local, System, Tolerant    bool
+	Kept, Differs, Drifted, Varies, Whole, Sized, Again, Halted bool
 }
 
 // String is the event as histories write it.

@@ -14,6 +14,8 @@ import (
 type Flags struct {
 	// Start is when the history begins: what breaches say is counted from it.
 	Start time.Time
+	// Seed is the world's, for breaches.
+	Seed uint64
 
 	ScanInterval, CallDeadline, InventoryMaxAge        time.Duration
 	UnneededTime, UnreadyTime                          time.Duration
@@ -30,6 +32,11 @@ type Flags struct {
 	ForceFailed, ForceUnregistered                     bool
 	SpreadStepLimit, ScaleDownStepLimit                int
 	ExpendableBelow                                    int
+	MaxDrains, MinReplicas                             int
+	SystemTimeout                                      time.Duration
+	SkipSystem, SkipLocal, SkipCustom                  bool
+	EvictDaemons, EvictDaemonsEmpty                    bool
+	ScaleDown, ScaleDownUnready                        bool
 }
 
 // ParseFlags reads a command line; flags that no rule is about are passed over.
@@ -54,12 +61,31 @@ func ParseFlags(words []string) (Flags, error) {
 		"max-node-group-backoff-duration":     {&f.BackoffMost, 30 * time.Minute},
 		"node-group-backoff-reset-timeout":    {&f.BackoffReset, 3 * time.Hour},
 		"max-pod-eviction-time":               {&f.MaxPodEvictionTime, 2 * time.Minute},
+
+		"blocking-system-pod-distruption-timeout": {&f.SystemTimeout, time.Hour},
 	} {
 		set.DurationVar(at.to, name, at.without, "")
 	}
-	set.BoolVar(&f.DelayTypeLocal, "scale-down-delay-type-local", false, "")
-	set.BoolVar(&f.ForceFailed, "force-delete-failed-nodes", false, "")
-	set.BoolVar(&f.ForceUnregistered, "force-delete-unregistered-nodes", false, "")
+	for name, at := range map[string]struct {
+		to      *bool
+		without bool
+	}{
+		"scale-down-delay-type-local":     {&f.DelayTypeLocal, false},
+		"force-delete-failed-nodes":       {&f.ForceFailed, false},
+		"force-delete-unregistered-nodes": {&f.ForceUnregistered, false},
+		"scale-down-enabled":              {&f.ScaleDown, true},
+		"scale-down-unready-enabled":      {&f.ScaleDownUnready, true},
+		"skip-nodes-with-system-pods":     {&f.SkipSystem, true},
+		"skip-nodes-with-local-storage":   {&f.SkipLocal, true},
+
+		"skip-nodes-with-custom-controller-pods": {&f.SkipCustom, true},
+		"daemonset-eviction-for-occupied-nodes":  {&f.EvictDaemons, true},
+		"daemonset-eviction-for-empty-nodes":     {&f.EvictDaemonsEmpty, false},
+	} {
+		set.BoolVar(at.to, name, at.without, "")
+	}
+	set.IntVar(&f.MaxDrains, "max-drain-parallelism", 1, "")
+	set.IntVar(&f.MinReplicas, "min-replica-count", 0, "")
 	set.Float64Var(&f.UtilizationThreshold, "scale-down-utilization-threshold", 0.5, "")
 	set.IntVar(&f.MaxNodesTotal, "max-nodes-total", 0, "")
 	set.IntVar(&f.OkTotalUnready, "ok-total-unready-count", 3, "")

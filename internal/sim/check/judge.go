@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,22 +15,40 @@ type rule struct {
 	on           map[What]func(j *Judge, e *Event)
 }
 
-// rules are all that are tested at each fact; those that are tested at rest are in rest.go.
-var rules = slices.Concat(endingRules, sizeRules, buyingRules, movingRules, processRules, timerRules)
+// rules are all of them.
+var rules = slices.Concat(endingRules, sizeRules, buyingRules, movingRules, drainingRules, processRules, timerRules,
+	lateRules, restRules)
 
 // Breach is a rule that was broken.
 type Breach struct {
 	At             time.Time
 	Rule, Sentence string
 	Subject        string
-	// Truth and Saw are what was true and what the autoscaler saw or said.
-	Truth, Saw string
+	Truth          string // what was true
+	Saw            Seen   // what the autoscaler saw or said
+	// Seed is the world's; Groups are how many of each the groups had in truth. Start is when it began.
+	Seed   uint64
+	Start  time.Time
+	Groups map[string]Have
+}
+
+// Seen is what the autoscaler saw and said of the subject of an event: its picture and its record.
+type Seen struct {
+	When   string
+	Groups map[string]Have
+	Notes  []string
+}
+
+// Have is what a group has.
+type Have struct {
+	Target, Machines, Nodes, Ready int
+	More                           string
 }
 
 // Judge holds a history against the rules. It serves one goroutine.
 type Judge struct {
 	flags  Flags
-	saw    func(Event) string
+	saw    func(Event) Seen
 	truth  truth
 	now    time.Time
 	rule   *rule
@@ -41,10 +60,10 @@ type Judge struct {
 
 // New makes a judge of a history that begins. Saw tells, for a breach, what the autoscaler saw or said
 // of the subject of an event; nil: nothing is known.
-func New(flags Flags, saw func(Event) string) *Judge {
+func New(flags Flags, saw func(Event) Seen) *Judge {
 	j := &Judge{flags: flags, saw: saw, truth: newTruth(), seen: map[string]bool{}, tested: map[string]int{},
 		asked: map[What][]*rule{}}
-	j.truth.threshold = flags.UtilizationThreshold
+	j.truth.threshold, j.truth.begun = flags.UtilizationThreshold, flags.Start
 	for i := range rules {
 		for what := range rules[i].on {
 			j.asked[what] = append(j.asked[what], &rules[i])
@@ -98,7 +117,7 @@ func (j *Judge) test(holds bool, e *Event, subject, format string, args ...any) 
 	}
 	j.seen[j.rule.id+"/"+subject] = true
 	b := Breach{At: e.At, Rule: j.rule.id, Sentence: j.rule.sentence, Subject: subject,
-		Truth: fmt.Sprintf(format, args...)}
+		Truth: fmt.Sprintf(format, args...), Seed: j.flags.Seed, Start: j.flags.Start, Groups: j.truth.counts()}
 	if j.saw != nil {
 		b.Saw = j.saw(*e)
 	}
@@ -133,20 +152,67 @@ func (j *Judge) forgotten(at time.Time) bool {
 	})
 }
 
+// counts are what the groups have.
+func (t *truth) counts() map[string]Have {
+	out := map[string]Have{}
+	for id, g := range t.groups {
+		c := Have{Target: g.target}
+		for _, m := range t.machines {
+			if m.group != id {
+				continue
+			}
+			c.Machines++
+			if n := t.nodeOf(m); n != nil {
+				c.Nodes++
+				if n.ready {
+					c.Ready++
+				}
+			}
+		}
+		out[id] = c
+	}
+	return out
+}
+
 // stamp is an instant, for people.
-func (j *Judge) stamp(t time.Time) string {
+func (j *Judge) stamp(t time.Time) string { return stamp(j.flags.Start, t) }
+
+func stamp(start, t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	d := t.Sub(j.flags.Start).Truncate(100 * time.Millisecond)
+	d := t.Sub(start).Truncate(100 * time.Millisecond)
 	return fmt.Sprintf("%02d:%02d:%04.1f", int(d.Hours()), int(d.Minutes())%60, (d % time.Minute).Seconds())
 }
 
-// String is a breach as a person reads it.
+// String is a breach as a person reads it: the seed and the time, the rule, and what was true and what the
+// autoscaler saw side by side.
 func (b Breach) String() string {
-	s := fmt.Sprintf("breach of %s: %s\n    %s: %s", b.Rule, b.Sentence, b.Subject, b.Truth)
-	if b.Saw != "" {
-		s += "\n    Plimsoll saw: " + b.Saw
+	var s strings.Builder
+	fmt.Fprintf(&s, "breach of %s at %s, seed %d: %s\n    %s: %s", b.Rule, stamp(b.Start, b.At), b.Seed, b.Sentence,
+		b.Subject, b.Truth)
+	if b.Saw.When == "" {
+		return s.String()
+	}
+	fmt.Fprintf(&s, "\n    %-12s %-52s Plimsoll, %s", "group", "truth", b.Saw.When)
+	for _, id := range sorted(b.Groups) {
+		saw, known := b.Saw.Groups[id]
+		said := saw.String()
+		if !known {
+			said = "not known"
+		}
+		fmt.Fprintf(&s, "\n    %-12s %-52s %s", id, b.Groups[id], said)
+	}
+	for _, note := range b.Saw.Notes {
+		s.WriteString("\n    Plimsoll: " + note)
+	}
+	return s.String()
+}
+
+func (c Have) String() string {
+	s := fmt.Sprintf("target %d, %d machines, %d nodes, %d of them ready", c.Target, c.Machines, c.Nodes, c.Ready)
+	if c.More != "" {
+		s += "; " + c.More
 	}
 	return s
 }

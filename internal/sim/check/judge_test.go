@@ -51,7 +51,11 @@ func TestHistories(t *testing.T) {
 				if err != nil {
 					d.Fatalf(t, "%q: %v", line, err)
 				}
-				j.Observe(e)
+				if e.What == Rest {
+					j.broken = append(j.broken, j.AtRest(e.At)...)
+				} else {
+					j.Observe(e)
+				}
 			}
 			var out strings.Builder
 			for _, b := range j.Broken() {
@@ -95,6 +99,12 @@ func parse(line string) (e Event, err error) {
 		switch v := f.Interface().(type) {
 		case bool:
 			f.SetBool(true)
+		case time.Duration:
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				return e, err
+			}
+			f.SetInt(int64(d))
 		case int, int64:
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {

@@ -8,11 +8,14 @@ import (
 // movingRules are about the removal of nodes and the pods on them.
 var movingRules = []rule{
 	{"N8", "A node that was bought is not drained or removed for being unneeded within its boot time and " +
-		"--scale-down-unneeded-time.", map[What]func(*Judge, *Event){Tainted: lasting}},
+		"--scale-down-unneeded-time, nor at a constant load as soon after its boot as that took.", map[What]func(*Judge,
+		*Event){Tainted: lasting}},
 	{"N9", "No eviction goes beyond a budget, and no pod of a service without one is its last ready one, taken by us " +
 		"while the successor of one from another node has no node.", map[What]func(*Judge, *Event){PodEnds: served}},
-	{"N10", "A pod that we evicted waits no longer than its controller and the drain's end need, and is evicted by us " +
-		"at most twice within 2 x --scale-down-unneeded-time.", map[What]func(*Judge, *Event){PodEnds: seldom, Sees: housed}},
+	{"N10", "A pod that we evicted waits no longer than its controller and the drain's end need, no node is bought for " +
+		"it like the one that it had, and it is evicted by us at most twice within 2 x --scale-down-unneeded-time, " +
+		"or at a constant load within an hour.",
+		map[What]func(*Judge, *Event){PodEnds: seldom, Sees: housed, Buys: boughtFor}},
 	{"N11", "No taint or cordon of ours stays on a node without an open removal.",
 		map[What]func(*Judge, *Event){Sees: open}},
 }
@@ -22,6 +25,13 @@ func lasting(j *Judge, e *Event) {
 	m := j.truth.machineOf(n)
 	if e.Call == "" || m == nil || m.unit == nil || m.unit.growth.call == "" || !n.ready || m.unit.ready.IsZero() {
 		return
+	}
+	// A node that is another than was promised, or in another zone, is bought in vain, and goes.
+	boot := m.unit.ready.Sub(m.unit.growth.at)
+	if g := j.truth.groups[m.group]; j.truth.calm(m.unit.growth.at) && g != nil && !g.differed && !g.varies {
+		j.test(j.since(m.unit.ready) >= boot, e, e.Node,
+			"it was bought at %s, is ready since %s, and nothing has changed since",
+			j.stamp(m.unit.growth.at), j.stamp(m.unit.ready))
 	}
 	if j.since(m.unit.ready) > 2*j.flags.UnneededTime {
 		return // that says nothing of this rule
@@ -93,14 +103,17 @@ func seldom(j *Judge, e *Event) {
 	if p == nil || e.Call == "" || p.own {
 		return
 	}
-	before := 0
+	before, within := 0, 2*j.flags.UnneededTime
+	if j.since(j.truth.stirred) > time.Hour {
+		within = time.Hour // at a constant load, whatever the flags
+	}
 	for _, at := range p.evictions {
-		if j.since(at) < 2*j.flags.UnneededTime {
+		if j.since(at) < within {
 			before++
 		}
 	}
 	j.test(before < 2, e, p.uid, "it, and those that it came for, were evicted %d times within %s before", before,
-		2*j.flags.UnneededTime)
+		within)
 }
 
 // found is how long a drain waits for a place of the pod that comes for an evicted one, and then for its
@@ -114,8 +127,34 @@ func housed(j *Judge, e *Event) {
 		if p.from == nil || p.node != "" || p.own || !t.calm(p.from.at) {
 			continue
 		}
+		if !p.late && j.since(p.made) > time.Minute {
+			p.late = true
+			t.moves.Late++
+		}
 		j.test(j.since(p.made) <= found+j.tolerance(), e, uid, "it came at %s for %s, evicted from %s at %s, and has no node",
 			j.stamp(p.made), p.from.pod, p.from.node, j.stamp(p.from.at))
+	}
+}
+
+// boughtFor holds a growth against the pods that came for evicted ones from nodes of the same group.
+func boughtFor(j *Judge, e *Event) {
+	t := &j.truth
+	moved, others, from := 0, 0, ""
+	for _, uid := range sorted(t.pods) {
+		p := t.pods[uid]
+		switch {
+		case p.node != "" || p.class != e.Class || p.own:
+		case p.from != nil && p.from.group == e.Group && t.calm(p.from.at) &&
+			j.since(p.from.at) <= j.flags.DelayAfterAdd+j.flags.UnneededTime:
+			moved, from = moved+1, p.from.node
+		default:
+			others++
+		}
+	}
+	if moved > 0 {
+		j.test(e.N <= others, e, e.Group+" for "+e.Class,
+			"%s is for %d of its pods; %d of those that wait came for pods that "+
+				"were evicted from nodes like it, such as %s, and %d did not", e.Call, e.N, moved, from, others)
 	}
 }
 

@@ -38,15 +38,8 @@ func atMost(j *Judge, e *Event) {
 	if t.raised || w == nil || t.unread(w) {
 		return
 	}
-	nodes, cpu, memory := more, int64(more)*g.cpu, int64(more)*g.memory
-	for _, o := range t.groups {
-		nodes, cpu, memory = nodes+o.target, cpu+int64(o.target)*o.cpu, memory+int64(o.target)*o.memory
-	}
-	for _, n := range t.nodes {
-		if n.machine == "" {
-			nodes, cpu, memory = nodes+1, cpu+n.cpu, memory+n.memory
-		}
-	}
+	nodes, cpu, memory := t.size()
+	nodes, cpu, memory = nodes+more, cpu+int64(more)*g.cpu, memory+int64(more)*g.memory
 	f := j.flags
 	j.test((f.MaxNodesTotal == 0 || nodes <= f.MaxNodesTotal) && (f.MaxCoresTotal == 0 || cpu <= f.MaxCoresTotal) &&
 		(f.MaxMemoryTotal == 0 || memory <= f.MaxMemoryTotal), e, "the cluster",

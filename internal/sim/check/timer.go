@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// timerRules are the lower ends of the timers: what must not be earlier. The upper ends are A1, A3 and
-// A4, at rest, since before it many things may rightly hold a timer.
+// timerRules are the lower ends of the timers: what must not be earlier.
 var timerRules = []rule{
 	{"T-unneeded", "A ready node's removal does not begin before it was little used for --scale-down-unneeded-time.",
 		map[What]func(*Judge, *Event){Tainted: unneeded}},
@@ -14,7 +13,7 @@ var timerRules = []rule{
 		"--max-node-startup-time where it never was.", map[What]func(*Judge, *Event){Tainted: unready}},
 	{"T-add", "No removal of a ready node begins within --scale-down-delay-after-add of our last growth.",
 		map[What]func(*Judge, *Event){Tainted: afterAdd}},
-	{"T-delete", "Nor within --scale-down-delay-after-delete of our last removal.",
+	{"T-delete", "Nor within --scale-down-delay-after-delete of our last removal of a node.",
 		map[What]func(*Judge, *Event){Tainted: afterDelete}},
 	{"T-failure", "Nor within --scale-down-delay-after-failure of a removal that the cloud refused.",
 		map[What]func(*Judge, *Event){Tainted: afterFailure}},
@@ -147,7 +146,7 @@ func takenBack(j *Judge, e *Event) {
 // growthRefused and growthFailed learn of failures; backedOff holds growths against them.
 func growthRefused(j *Judge, e *Event) {
 	if w := j.truth.writes[e.Call]; w != nil && w.Verb == Grow && e.Answer == Refused {
-		j.fails(w.Group, e.Call)
+		j.fails(w.Group, e.Call, j.truth.growthOf(w.Group, e.Call))
 	}
 }
 
@@ -165,12 +164,29 @@ func growthFailed(j *Judge, e *Event) {
 		m := j.truth.machines[id]
 		if m.failed && !m.again && !m.counted && !m.ending && !slices.Contains(e.Missing, m.group) {
 			m.counted = true
-			j.fails(m.group, id)
+			o := (*growth)(nil)
+			if m.unit != nil {
+				o = m.unit.growth
+			}
+			j.fails(m.group, id, o)
 		}
 	}
 }
 
-func (j *Judge) fails(id, cause string) {
+// growthOf is the growth of a group that a call asked for, nil if there is none.
+func (t *truth) growthOf(group, call string) *growth {
+	g := t.groups[group]
+	if g == nil {
+		return nil
+	}
+	i := slices.IndexFunc(g.growths, func(o *growth) bool { return o.call == call })
+	if i < 0 {
+		return nil
+	}
+	return g.growths[i]
+}
+
+func (j *Judge) fails(id, cause string, o *growth) {
 	g := j.truth.groups[id]
 	if g == nil {
 		return
@@ -183,7 +199,12 @@ func (j *Judge) fails(id, cause string) {
 	case !resting:
 		f.length = min(2*f.length, j.flags.BackoffMost)
 	}
-	f.last, f.cause = j.now, cause
+	f.last, f.cause, f.classes = j.now, cause, map[string]bool{}
+	if o != nil {
+		for class := range o.claims {
+			f.classes[class] = true
+		}
+	}
 	if !resting {
 		f.until = j.now.Add(f.length)
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,10 +17,13 @@ type truth struct {
 	budgets   map[string]*budget
 	writes    map[string]*write
 	faults    map[string]int
-	process   string    // that leads
-	led       time.Time // since when
+	since     map[string]time.Time // when a fault last began or ended
+	lapsed    map[string]bool      // processes whose lease has ended
+	process   string               // that leads
+	led       time.Time            // since when
 	died      string
 	deaths    []time.Time
+	begun     time.Time // when the history began
 	reads     []read
 	sees      time.Time // the picture of the last cycle
 	cycle     time.Time // when the last cycle began
@@ -27,16 +31,39 @@ type truth struct {
 	halted    bool      // the last cycle said so
 	slowest   time.Duration
 	// stirred is when something other than the autoscaler last changed the world; touched when people did.
-	stirred, touched, peace time.Time
-	raised                  bool // people have raised a target
+	// disturbed is the same without the load, and without faults of our own writes.
+	stirred, disturbed, touched, peace time.Time
+	raised                             bool // people have raised a target
 	// grew, removed and failed are when the autoscaler last did so, by group and for all ("").
 	grew, removed, failed map[string]time.Time
+	refusals              map[string]int // how many removals of a group were refused since one was not
 	endings               []ending
 	threshold             float64
+	// fits, told and keeps are what was said for the moment at which the world is to be at rest; held is
+	// what the autoscaler has under way then.
+	fits        map[place]bool
+	told        map[place]string
+	keeps       map[string]string // by node; empty: it may go
+	calls, asks int
+	asked       time.Time     // when a write was last begun
+	rested      time.Duration // the longest time without any since peace
+	waited      time.Time     // when pods without a node were last seen
+	restful     time.Time     // when the world was last found at rest, zero if something has changed it since
+	moves       Moves
+	cost        cost
+	fleet       Fleet
+	unquiet     bool // a fault has begun, or people did something
+	unbound     int  // how many pods have no node
 }
 
+// place is a class of pods and a group.
+type place struct{ class, group string }
+
 // pool has limits for the groups in it.
-type pool struct{ min, max, wasMin, wasMax int }
+type pool struct {
+	min, max, wasMin, wasMax int
+	sized                    bool
+}
 
 type group struct {
 	id, pool       string
@@ -46,7 +73,8 @@ type group struct {
 	cpu, memory    int64
 	target         int
 	varies, whole  bool
-	version        int // counts changes of what its machines are
+	differed       bool // some node was another than promised, since its machines were last changed
+	version        int  // counts changes of what its machines are
 	growths        []*growth
 	// wrote is the end of the last write of ours, zero while one is under way.
 	vacant   []vacancy
@@ -63,6 +91,7 @@ type failures struct {
 	last, until time.Time
 	length      time.Duration
 	cause       string
+	classes     map[string]bool // that they were for
 }
 
 // growth is one raise of a target, by us or by others.
@@ -97,6 +126,7 @@ type machine struct {
 	lost           time.Time
 	unseen         bool // no process saw that loss that has left a memory of it
 	registered     time.Time
+	ended          time.Time // when its end began
 }
 
 type node struct {
@@ -106,21 +136,28 @@ type node struct {
 	used, wasLow       time.Time // since when its pods use more than the threshold, and since when they used less before
 	ready, ever        bool
 	changed            time.Time // its readiness
-	differs            bool
-	drifted            bool   // its id does not lead to its machine
-	tainted, cordoned  string // by which call of ours
+	differs, drifted   bool      // it is not as its group says; its id does not lead to its machine
+	protected          bool      // by people's annotation
+	occupied           bool      // it had pods when its removal began
+	tainted, cordoned  string    // by which call of ours
 	taintedAt, touched time.Time
 	withheld           bool // somebody else's cordon
 	pods               map[string]*pod
-	low                time.Time // since when pods use less than the threshold
-	empty              time.Time // since when it has none but its own, zero if it has some
-	refused            time.Time // since when evictions are refused
-	drained            bool      // pods of others than its own were evicted from it by us
+	low                time.Time      // since when pods use less than the threshold
+	empty              time.Time      // since when it has none but its own, zero if it has some
+	refused            time.Time      // since when evictions are refused
+	drained            bool           // pods of others than its own were evicted from it by us
+	daemons            map[string]int // how often its own pods were evicted since the last rollback, by class
+	tries              int            // how often its removal was rolled back, while nothing else happened since tried
+	tried              time.Time
 }
 
 type pod struct {
 	uid, workload, class            string
+	controller, safe                string
 	own, expendable, coupled, picky bool
+	local, system, tolerant, late   bool
+	grace                           time.Duration
 	cpu, memory                     int64
 	made, bound, ends               time.Time
 	node                            string
@@ -133,6 +170,7 @@ type pod struct {
 // moved is a pod that we evicted, for which another one comes.
 type moved struct {
 	pod, node string
+	group     string
 	at        time.Time
 	evictions []time.Time
 }
@@ -174,6 +212,8 @@ func newTruth() truth {
 	return truth{groups: map[string]*group{}, pools: map[string]*pool{}, machines: map[string]*machine{},
 		nodes: map[string]*node{}, pods: map[string]*pod{}, workloads: map[string]*workload{},
 		budgets: map[string]*budget{}, writes: map[string]*write{}, faults: map[string]int{},
+		since: map[string]time.Time{}, lapsed: map[string]bool{},
+		refusals: map[string]int{}, fits: map[place]bool{}, told: map[place]string{}, keeps: map[string]string{},
 		grew: map[string]time.Time{}, removed: map[string]time.Time{}, failed: map[string]time.Time{}}
 }
 
@@ -182,7 +222,7 @@ func (t *truth) apply(e *Event) {
 	switch e.What {
 	case PoolIs, GroupIs, GroupEnd, TargetIs, MachineMade, MachineRuns, MachineFailed, MachineEnds, MachineGone, StockOut:
 		t.applyCloud(e)
-	case NodeIs, NodeReady, NodeUnready, NodeEnd, Tainted, Untainted, Cordoned, Uncordoned:
+	case NodeIs, NodeReady, NodeUnready, NodeEnd, Tainted, Untainted, Cordoned, Uncordoned, Protected, Unprotected:
 		t.applyNode(e)
 	case PodIs, PodRefused, PodBound, PodStarted, PodEnds, PodEnd, WorkloadIs, BudgetIs, BudgetEnd:
 		t.applyPod(e)
@@ -198,6 +238,8 @@ func (t *truth) applyProcess(e *Event) {
 		for _, m := range t.machines {
 			m.unseen = m.unseen || !m.lost.IsZero() && m.lost.After(t.cycle.Add(-learn))
 		}
+	case LeaseEnds:
+		t.lapsed[e.Process] = true
 	case Dies:
 		t.died, t.process = e.Process, ""
 		t.deaths = append(t.deaths, e.At)
@@ -221,6 +263,10 @@ func (t *truth) applyProcess(e *Event) {
 		if n := t.nodes[e.Node]; n != nil {
 			n.touched = e.At
 		}
+		if !t.asked.IsZero() {
+			t.rested = max(t.rested, e.At.Sub(t.asked))
+		}
+		t.asked = e.At
 	case Buys:
 		w := t.writes[e.Call]
 		if w == nil {
@@ -245,18 +291,24 @@ func (t *truth) applyProcess(e *Event) {
 		g.growths[i].claims[e.Class] += e.N
 	case Answered:
 		t.answered(e)
-	case FaultBegins:
+	case FaultBegins, FaultEnds:
 		t.faults[e.Name]++
-		t.stirred = e.At
-	case FaultEnds:
-		t.faults[e.Name]--
-		t.stirred = e.At
+		if e.What == FaultEnds {
+			t.faults[e.Name] -= 2
+		}
+		t.stirred, t.since[e.Name], t.unquiet = e.At, e.At, true
+		if !strings.HasPrefix(e.Name, "calls=") { // what fails then is counted by itself
+			t.disturbed = e.At
+		}
 	case Stir:
-		t.stirred = e.At
+		t.stirred, t.disturbed = e.At, e.At
 	case People:
-		t.touched, t.stirred = e.At, e.At
+		t.touched, t.stirred, t.disturbed = e.At, e.At, e.At
+		t.unquiet = t.unquiet || e.At.After(t.begun)
 	case Peace:
-		t.peace = e.At
+		t.peace, t.rested = e.At, 0
+	default:
+		t.applyRest(e)
 	}
 }
 
@@ -285,11 +337,13 @@ func (t *truth) answered(e *Event) {
 	if w.Verb == Grow && g != nil && (e.Answer == Refused || e.Answer == Busy || e.Answer == NotBegun) && !w.took {
 		g.growths = slices.DeleteFunc(g.growths, func(o *growth) bool { return o.call == e.Call })
 	}
-	if w.Verb == Remove && e.Answer == Done {
+	if w.Verb == Remove && w.Node != "" && e.Answer == Done {
 		t.removed[w.Group], t.removed[""] = w.ended, w.ended
+		t.refusals[w.Group] = 0
 	}
 	if w.Verb == Remove && e.Answer == Refused {
 		t.failed[w.Group], t.failed[""] = e.At, e.At
+		t.refusals[w.Group]++
 	}
 }
 
@@ -323,6 +377,19 @@ func (t *truth) nodeOf(m *machine) *node {
 		return nil
 	}
 	return t.nodes[m.node]
+}
+
+// size sums what exists and is requested.
+func (t *truth) size() (nodes int, cpu, memory int64) {
+	for _, g := range t.groups {
+		nodes, cpu, memory = nodes+g.target, cpu+int64(g.target)*g.cpu, memory+int64(g.target)*g.memory
+	}
+	for _, n := range t.nodes {
+		if n.machine == "" {
+			nodes, cpu, memory = nodes+1, cpu+n.cpu, memory+n.memory
+		}
+	}
+	return nodes, cpu, memory
 }
 
 // poolSize sums the targets of a pool.

@@ -202,3 +202,20 @@ func costOf(v *extenderv1.Victims) []int64 {
 	}
 	return []int64{v.NumPDBViolations, priority(victims[0]), sum, int64(len(victims)), -first.Status.StartTime.Unix()}
 }
+
+// Takes reports whether a pod would fit a node that is not there, with its own pods on it.
+func (s *Scheduler) Takes(node *corev1.Node, own []*corev1.Pod, pod *corev1.Pod) (bool, error) {
+	if err := s.cache.UpdateSnapshot(klog.Background(), s.seen); err != nil {
+		return false, fmt.Errorf("look at the cluster for pod %s: %w", pod.Name, err)
+	}
+	state, info := framework.NewCycleState(), framework.NewNodeInfo(own...)
+	info.SetNode(node)
+	_, status, _ := s.profile.RunPreFilterPlugins(s.ctx, state, pod)
+	if status.IsSuccess() {
+		status = s.profile.RunFilterPlugins(s.ctx, state, pod, info)
+	}
+	if !status.IsSuccess() && !status.IsRejected() {
+		return false, fmt.Errorf("filter a new node for pod %s: %w", pod.Name, status.AsError())
+	}
+	return status.IsSuccess(), nil
+}

@@ -1,0 +1,435 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// restRules are what must be so in the end: 90 minutes after the last fault, at a constant load. They are
+// asked when the world is to be at rest.
+var restRules = []rule{
+	{"A1", "Every pod that fits a group which may grow runs, and so does every one that came for an evicted pod.",
+		map[What]func(*Judge, *Event){Rest: allRun}},
+	{"A2", "Every pod that does not run is told why, of each group, and truly.",
+		map[What]func(*Judge, *Event){Rest: allTold}},
+	{"A3", "In each group the target, the machines and the ready nodes are as many, but for nodes that a pool's minimum " +
+		"keeps; and each pool that can has its minimum.", map[What]func(*Judge, *Event){Rest: allMatch}},
+	{"A4", "No node is little used for longer than its time without a verdict that is true.",
+		map[What]func(*Judge, *Event){Rest: allNeeded}},
+	{"A5", "At rest no call, taint, cordon, request or drain is open; and while the load is constant nothing is bought, " +
+		"drained or ended any more.", map[What]func(*Judge, *Event){Rest: allClosed, Asks: still}},
+	{"A6", "Where nothing failed and pods do not couple, the nodes left are at most those that a plain packing needs, " +
+		"a quarter more, and one.", map[What]func(*Judge, *Event){Rest: allPacked}},
+}
+
+// applyRest takes in what is told for the moment at which the world is to be at rest.
+func (t *truth) applyRest(e *Event) {
+	switch e.What {
+	case Fits:
+		t.fits[place{e.Class, e.Group}] = true
+	case Told:
+		t.told[place{e.Class, e.Group}] = e.Name
+	case Keeps:
+		t.keeps[e.Node] = e.Name
+	case Held:
+		t.calls, t.asks = e.N, e.From
+	case Rest:
+		clear(t.fits)
+		clear(t.told)
+		clear(t.keeps)
+	}
+}
+
+// AtRest asks whether the world is at rest. What is not is no breach yet.
+func (j *Judge) AtRest(at time.Time) (lacking []Breach) {
+	broken, seen := j.broken, j.seen
+	j.broken, j.seen = nil, map[string]bool{}
+	j.Observe(Event{At: at, What: Rest})
+	lacking, j.broken, j.seen = j.broken, broken, seen
+	if len(lacking) == 0 && !j.truth.peace.IsZero() {
+		j.truth.restful = at
+	}
+	return lacking
+}
+
+// TriesAgain reports whether pods wait, or did a short while ago, that a group may be able to serve whose
+// cloud picks the zone: a few nodes are then bought in vain, and after a long rest a few more, which may
+// serve them at last. Such a world is neither at rest nor restless.
+func (j *Judge) TriesAgain() bool {
+	const long = 30 * time.Minute
+	t := &j.truth
+	if t.unbound == 0 && j.since(t.waited) >= long || t.rested < long {
+		return false
+	}
+	return slices.ContainsFunc(sorted(t.groups), func(id string) bool { return t.groups[id].varies })
+}
+
+// Moves are how many pods were evicted, from how many nodes, and how many of those that came for them had
+// no place after a minute, although nothing else changed.
+type Moves struct{ Pods, Nodes, Late int }
+
+// Moves are those until now.
+func (j *Judge) Moves() Moves { return j.truth.moves }
+
+// long is for how long a pod must have waited to count.
+const waitsLong = 10 * time.Minute
+
+// left are the pods that wait, by class; one of each.
+func (j *Judge) left() map[string]*pod {
+	out := map[string]*pod{}
+	for _, uid := range sorted(j.truth.pods) {
+		if p := j.truth.pods[uid]; p.waits() && j.since(p.made) >= waitsLong && out[p.class] == nil {
+			out[p.class] = p
+		}
+	}
+	return out
+}
+
+// mayGrow reports whether limits let a group have one node more, which is what is promised.
+func (j *Judge) mayGrow(g *group) bool {
+	t, f := &j.truth, &j.flags
+	if p := t.pools[g.pool]; g.target >= g.max || g.differed || p != nil && t.poolSize(g.pool) >= p.max {
+		return false
+	}
+	// People may have used the totals up; and a node with a drifted id counts twice, as one that no group
+	// has and as one in flight.
+	for _, n := range t.nodes {
+		if n.drifted {
+			return false
+		}
+	}
+	nodes, cpu, memory := t.size()
+	return !t.raised && (f.MaxNodesTotal == 0 || nodes < f.MaxNodesTotal) &&
+		(f.MaxCoresTotal == 0 || cpu+g.cpu <= f.MaxCoresTotal) &&
+		(f.MaxMemoryTotal == 0 || memory+g.memory <= f.MaxMemoryTotal)
+}
+
+func allRun(j *Judge, e *Event) {
+	t := &j.truth
+	left := j.left()
+	for _, class := range sorted(left) {
+		for _, id := range sorted(t.groups) {
+			g := t.groups[id]
+			p := t.pools[g.pool]
+			if !t.fits[place{class, id}] || left[class].coupled || !j.mayGrow(g) ||
+				p != nil && p.sized && t.told[place{class, id}] == "PoolShareReached" {
+				continue
+			}
+			j.test(false, e, class, "%s waits since %s, and group %s may have a node for it", left[class].uid,
+				j.stamp(left[class].made), id)
+			break
+		}
+		j.test(true, e, class, "")
+	}
+	for _, uid := range sorted(t.pods) {
+		if p := t.pods[uid]; p.from != nil && !p.own && t.calm(p.from.at) {
+			j.test(p.node != "", e, uid, "it came for %s, evicted from %s at %s, and has no node", p.from.pod, p.from.node,
+				j.stamp(p.from.at))
+		}
+	}
+}
+
+// limits are the reasons that name one which may be raised. They hold where it binds.
+var limits = map[string]func(*Judge, *group) bool{
+	"GroupAtMax": func(j *Judge, g *group) bool { return g.target >= g.max },
+	"PoolAtMax": func(j *Judge, g *group) bool {
+		p := j.truth.pools[g.pool]
+		return p != nil && j.truth.poolSize(g.pool) >= p.max
+	},
+	"PoolShareReached": func(j *Judge, g *group) bool {
+		p := j.truth.pools[g.pool]
+		return p != nil && p.sized
+	},
+	"MaxNodesTotal": func(j *Judge, g *group) bool {
+		nodes, _, _ := j.truth.size()
+		return nodes >= j.flags.MaxNodesTotal && j.flags.MaxNodesTotal > 0
+	},
+	"CoresTotal": func(j *Judge, g *group) bool {
+		_, cpu, _ := j.truth.size()
+		return cpu+g.cpu > j.flags.MaxCoresTotal && j.flags.MaxCoresTotal > 0
+	},
+	"MemoryTotal": func(j *Judge, g *group) bool {
+		_, _, memory := j.truth.size()
+		return memory+g.memory > j.flags.MaxMemoryTotal && j.flags.MaxMemoryTotal > 0
+	},
+}
+
+// unfit are the reasons that say of a pod alone that it does not fit an empty node of a group.
+var unfit = []string{"InsufficientResources", "NodeAffinity", "TaintNotTolerated", "NodeUnschedulable", "PortConflict"}
+
+func allTold(j *Judge, e *Event) {
+	t := &j.truth
+	left := j.left()
+	for _, class := range sorted(left) {
+		p := left[class]
+		if whole, said := t.told[place{class: class}]; said {
+			j.test(whole != "NotRefused" && whole != "Existing" && whole != "Expendable" && whole != "ClusterUnhealthy", e,
+				class,
+				"%s waits since %s, and is told %s", p.uid, j.stamp(p.made), whole)
+			continue
+		}
+		for _, id := range sorted(t.groups) {
+			g := t.groups[id]
+			if g.differed || g.varies {
+				continue // what its nodes are is another thing than what it says
+			}
+			why, said := t.told[place{class, id}]
+			fits := t.fits[place{class, id}]
+			holds, limit := limits[why]
+			switch {
+			case !said:
+				j.test(false, e, class+" in "+id, "%s waits since %s, and nothing is said of it", p.uid, j.stamp(p.made))
+			case limit:
+				j.test(holds(j, g), e, class+" in "+id, "%s is told %s, which does not hold", p.uid, why)
+				j.test(fits || p.coupled, e, class+" in "+id, "%s is told %s, and would not fit there without that limit", p.uid,
+					why)
+			case fits && !p.coupled:
+				j.test(!slices.Contains(unfit, why), e, class+" in "+id, "%s is told %s, and fits", p.uid, why)
+			}
+		}
+	}
+}
+
+func allMatch(j *Judge, e *Event) {
+	t := &j.truth
+	for _, id := range sorted(t.groups) {
+		g := t.groups[id]
+		machines, ready := 0, 0
+		p := t.pools[g.pool]
+		for _, m := range t.machines {
+			if m.group != id {
+				continue
+			}
+			machines++
+			n := t.nodeOf(m)
+			why := ""
+			if n != nil {
+				why = t.keeps[n.name]
+			}
+			// A pool's minimum keeps a node that is not ready: the cloud has to replace it.
+			if n != nil && (n.ready || p != nil && (t.poolSize(g.pool) <= p.min || p.sized && why == "PoolFloorReached")) {
+				ready++
+			}
+		}
+		j.test(g.target == machines && machines == ready, e, id, "its target is %d, it has %d machines and %d ready nodes",
+			g.target, machines, ready)
+	}
+	for _, id := range sorted(t.pools) {
+		p := t.pools[id]
+		for _, name := range sorted(t.groups) {
+			if g := t.groups[name]; g.pool == id && t.poolSize(id) < p.min {
+				j.test(!j.mayGrow(g), e, id, "it has %d nodes of at least %d, and group %s may grow", t.poolSize(id), p.min, name)
+			}
+		}
+	}
+}
+
+// keeping are the reasons for which a node stays, with what must hold for them to be true. Of others the
+// judge does not know, but they are none of an empty node's.
+var keeping = map[string]func(*Judge, *node, *group) bool{
+	"NodeGroupMinSizeReached": func(j *Judge, n *node, g *group) bool { return g.target <= g.min },
+	"PoolMinSizeReached": func(j *Judge, n *node, g *group) bool {
+		p := j.truth.pools[g.pool]
+		return p != nil && j.truth.poolSize(g.pool) <= p.min
+	},
+	"PoolFloorReached": func(j *Judge, n *node, g *group) bool {
+		p := j.truth.pools[g.pool]
+		return p != nil && p.sized
+	},
+	"ScaleDownDisabledAnnotation": func(j *Judge, n *node, g *group) bool { return n.protected },
+	"ScaleDownOff":                func(j *Judge, n *node, g *group) bool { return !j.flags.ScaleDown },
+	"CurrentlyBeingDeleted":       func(j *Judge, n *node, g *group) bool { return n.tainted != "" },
+	"NotAutoscaled":               func(j *Judge, n *node, g *group) bool { return n.drifted },
+	"NotReady":                    func(j *Judge, n *node, g *group) bool { return false },
+	"Unneeded":                    func(j *Judge, n *node, g *group) bool { return false },
+	"NotUnderutilized": func(j *Judge, n *node, g *group) bool {
+		cpu, memory := int64(0), int64(0)
+		for _, p := range n.pods {
+			if !p.expendable {
+				cpu, memory = cpu+p.cpu, memory+p.memory
+			}
+		}
+		return n.share(cpu, memory) >= j.flags.UtilizationThreshold
+	},
+	"ReservedForPendingPods":       func(j *Judge, n *node, g *group) bool { return j.truth.unbound > 0 },
+	"AtomicScaleDownFailed":        func(j *Judge, n *node, g *group) bool { return g.whole },
+	"ReservedForMovedPods":         func(j *Judge, n *node, g *group) bool { return true },
+	"Cooldown":                     func(j *Judge, n *node, g *group) bool { return j.cools(g) },
+	"DrainFailed":                  func(j *Judge, n *node, g *group) bool { return !n.touched.IsZero() },
+	"MinimalResourceLimitExceeded": func(j *Judge, n *node, g *group) bool { return true },
+}
+
+// cools reports whether a growth, a removal or a refusal was a short while ago.
+func (j *Judge) cools(g *group) bool {
+	t, f := &j.truth, &j.flags
+	return j.since(t.grew[""]) <= f.DelayAfterAdd+j.tolerance() ||
+		j.since(t.removed[""]) <= f.DelayAfterDelete+j.tolerance() ||
+		j.since(t.failed[""]) <= f.DelayAfterFailure+j.tolerance() || j.since(t.failed[g.id]) <= longest
+}
+
+func allNeeded(j *Judge, e *Event) {
+	t := &j.truth
+	for _, name := range sorted(t.nodes) {
+		n := t.nodes[name]
+		m := t.machineOf(n)
+		if m == nil || m.ending || !n.ready || n.low.IsZero() || t.groups[m.group] == nil ||
+			j.since(later(later(n.low, n.changed), j.undisturbed())) <= j.flags.UnneededTime+j.tolerance()+waitsLong {
+			continue
+		}
+		why, said := t.keeps[name]
+		holds, known := keeping[why]
+		switch {
+		case !said:
+			j.test(n.drifted, e, name, "it is little used since %s, and nothing is said of it", j.stamp(n.low))
+		case known:
+			j.test(holds(j, n, t.groups[m.group]), e, name, "it is little used since %s, and %s does not hold", j.stamp(n.low),
+				why)
+		default:
+			j.test(n.empty.IsZero(), e, name, "it is empty since %s, and stays for %s", j.stamp(n.empty), why)
+		}
+	}
+}
+
+// quietFor is how long nothing must have been asked for at rest.
+const quietFor = 5 * time.Minute
+
+func allClosed(j *Judge, e *Event) {
+	t := &j.truth
+	j.test(t.process != "", e, "the autoscaler", "nobody leads")
+	j.test(t.calls == 0 && t.asks == 0, e, "what is on record", "%d calls and %d requests are open", t.calls, t.asks)
+	j.test(j.since(t.asked) >= quietFor, e, "the last call", "it began at %s", j.stamp(t.asked))
+	for _, id := range sorted(t.writes) {
+		if w := t.writes[id]; w.ended.IsZero() {
+			j.test(false, e, id, "it was begun at %s, and has no end", j.stamp(w.began))
+		}
+	}
+	for _, name := range sorted(t.nodes) {
+		n := t.nodes[name]
+		j.test(n.tainted == "" && n.cordoned == "", e, name, "it is tainted by %q since %s, and cordoned by %q", n.tainted,
+			j.stamp(n.taintedAt), n.cordoned)
+	}
+}
+
+// still: a cloud that picks the zone may be tried again after a long while.
+func still(j *Judge, e *Event) {
+	t := &j.truth
+	if t.restful.IsZero() || later(j.undisturbed(), t.stirred).After(t.restful) || j.TriesAgain() {
+		return
+	}
+	switch e.Verb {
+	case Grow, Cancel, Remove, Taint, Evict:
+		j.test(false, e, e.Call, "the world was at rest at %s, and nothing has changed it since", j.stamp(t.restful))
+	}
+}
+
+// allPacked fills the largest nodes that must stay first, and then the others, with the largest pods first.
+func allPacked(j *Judge, e *Event) {
+	t := &j.truth
+	if t.unquiet || !j.flags.ScaleDown || t.unbound > 0 {
+		return
+	}
+	var bins []*bin
+	var loose []*pod
+	kept := map[string]int{}
+	for _, name := range sorted(t.nodes) {
+		n := t.nodes[name]
+		b := &bin{node: n, cpu: n.cpu, memory: n.memory, stays: t.machineOf(n) == nil}
+		var mine []*pod
+		covered := map[*budget]int{}
+		for _, uid := range sorted(n.pods) {
+			p := n.pods[uid]
+			if p.own {
+				b.cpu, b.memory = b.cpu-p.cpu, b.memory-p.memory
+				continue
+			}
+			if p.coupled {
+				return
+			}
+			mine = append(mine, p)
+			b.stays = b.stays || j.stays(p) != ""
+			for _, c := range t.budgetsOf(p) {
+				covered[c]++
+				b.stays = b.stays || covered[c] > t.spared(c)
+			}
+		}
+		if !b.stays {
+			loose = append(loose, mine...)
+		} else {
+			for _, p := range mine {
+				b.cpu, b.memory = b.cpu-p.cpu, b.memory-p.memory
+			}
+			if m := t.machineOf(n); m != nil {
+				kept[m.group]++
+			}
+		}
+		bins = append(bins, b)
+	}
+	needed := t.pack(bins, loose, kept)
+	t.fleet = Fleet{Nodes: len(bins), Needed: needed}
+	j.test(len(bins) <= needed+needed/4+1, e, "the cluster", "%d nodes are left, and a plain packing needs %d", len(bins),
+		needed)
+}
+
+// bin is a node to be packed: what is free on it, whether it must stay, and whether a pod was put there.
+type bin struct {
+	*node
+	cpu, memory int64
+	stays, used bool
+}
+
+// pack puts pods onto nodes, and counts those that are needed. Groups keep their minimums, those in kept of them
+// by pods that must stay.
+func (t *truth) pack(bins []*bin, loose []*pod, kept map[string]int) (needed int) {
+	slices.SortStableFunc(bins, func(a, b *bin) int { return cmp.Compare(b.cpu, a.cpu) })
+	for _, b := range bins {
+		m := t.machineOf(b.node)
+		if m == nil || b.stays {
+			continue
+		}
+		if g := t.groups[m.group]; g != nil && kept[g.id] < g.min {
+			b.stays = true
+			kept[g.id]++
+		}
+	}
+	slices.SortStableFunc(bins, func(a, b *bin) int {
+		switch {
+		case a.stays == b.stays:
+			return 0
+		case a.stays:
+			return -1
+		}
+		return 1
+	})
+	slices.SortStableFunc(loose, func(a, b *pod) int { return cmp.Compare(b.cpu, a.cpu) })
+	for _, p := range loose {
+		i := slices.IndexFunc(bins, func(b *bin) bool { return b.cpu >= p.cpu && b.memory >= p.memory })
+		if i >= 0 {
+			bins[i].cpu, bins[i].memory, bins[i].used = bins[i].cpu-p.cpu, bins[i].memory-p.memory, true
+		}
+	}
+	for _, b := range bins {
+		if b.stays || b.used {
+			needed++
+		}
+	}
+	return needed
+}
+
+// spared is how many pods a budget lets go at once.
+func (t *truth) spared(b *budget) int {
+	ready := 0
+	for _, p := range t.pods {
+		if slices.Contains(b.workloads, p.workload) && t.ready(p) {
+			ready++
+		}
+	}
+	return max(0, ready-b.min)
+}
+
+// Fleet is how many nodes there were when the world was last asked whether it is at rest, and how many a
+// plain packing needs.
+type Fleet struct{ Nodes, Needed int }
+
+// Fleet is as it was found at rest; zero where it is not judged.
+func (j *Judge) Fleet() Fleet { return j.truth.fleet }

@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// hostile are things that a tenant may make, and that fit nowhere: a DaemonSet and pods of 500 cores, all
+// different, and a budget that nothing can meet.
+const hostile = `daemonset evil cpu=500 memory=1Gi
+pods evil%d count=2 cpu=%d memory=1Gi`
+
+// TestNoTenantHarms decides again and again in random worlds, from what was seen, with and without what a
+// hostile tenant makes (rule N15): the plan for others is the same, and costs little more.
+func TestNoTenantHarms(t *testing.T) {
+	plans, calls := 0, 0
+	for seed := uint64(1); seed <= 12; seed++ {
+		text, lasts := drawScript(seed)
+		s := newScript()
+		if err := s.Add(text); err != nil {
+			t.Fatal(err)
+		}
+		w := s.World()
+		w.Timeline().Quiet()
+		var last *model.Snapshot
+		for w.Now() < min(lasts, 40*time.Minute) {
+			if err := w.Run(700 * time.Millisecond); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+				break
+			}
+			if w.leader == nil || w.leader.again.held.Snapshot == last || len(w.leader.again.held.Plan.Calls) == 0 {
+				continue
+			}
+			last = w.leader.again.held.Snapshot
+			was, is := decideBoth(t, w)
+			plans++
+			calls += len(was.Calls)
+			if a, b := callsOf(&was), callsOf(&is); !slices.Equal(a, b) {
+				t.Errorf("seed %d at %s: with a hostile tenant it is\n%s\nand without\n%s", seed, w.Now(), strings.Join(b, "\n"),
+					strings.Join(a, "\n"))
+			}
+			if most := 2*was.Work.Steps + 5000; is.Work.Steps > most {
+				t.Errorf("seed %d at %s: with a hostile tenant it takes %d steps, and without %d", seed, w.Now(), is.Work.Steps,
+					was.Work.Steps)
+			}
+		}
+		w.Close()
+	}
+	t.Logf("%d plans with %d calls", plans, calls)
+	if calls < 20 {
+		t.Errorf("that is too little to show anything")
+	}
+}
+
+// decideBoth decides from what the leader saw last, and from the same with what a hostile tenant makes.
+func decideBoth(t *testing.T, w *world) (was, is model.Plan) {
+	t.Helper()
+	from, policy := w.leader.again.from, w.leader.again.policy
+	_, was = from.plan(policy)
+	seen := &from.seen
+	lines := []string{strings.Split(hostile, "\n")[0]}
+	for i := range 30 {
+		lines = append(lines, fmt.Sprintf(strings.Split(hostile, "\n")[1], i, 500+i))
+	}
+	for _, line := range lines {
+		scratch, err := scratchpad(w, strings.Fields(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := scratch.Observation()
+		seen.DaemonSets = append(slices.Clip(seen.DaemonSets), o.DaemonSets...)
+		seen.Unbound = append(slices.Clip(seen.Unbound), o.Unbound...)
+	}
+	seen.Budgets = append(slices.Clip(seen.Budgets), model.Budget{Namespace: "evil", Name: "evil",
+		Selector: labels.Everything()})
+	seen.Contents = w.catalog.Contents()
+	_, is = from.plan(policy)
+	return was, is
+}
+
+// callsOf are what a plan asks for, a line each, sorted.
+func callsOf(p *model.Plan) (out []string) {
+	for _, c := range p.Calls {
+		if c.Verb != model.Annotate {
+			out = append(out, fmt.Sprintf("%s %s %s %s %s %d to %d", c.Verb, c.Group, c.Instance, c.Node, c.Pod, c.From, c.To))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
