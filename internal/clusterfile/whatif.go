@@ -86,7 +86,7 @@ func podOf(data []byte) (*corev1.Pod, error) {
 	switch {
 	case t.Kind == "Pod":
 		if err := json.Unmarshal(data, pod); err != nil {
-			return nil, fmt.Errorf("Pod %s: %w", t.Name, err)
+			return nil, fmt.Errorf("pod %s: %w", t.Name, err)
 		}
 	case len(t.Spec.VolumeClaimTemplates) > 0:
 		return nil, fmt.Errorf("%s %s: its pods have volume claims of their own, which nobody has made; give a Pod",
