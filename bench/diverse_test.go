@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"math/rand"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -100,10 +99,4 @@ func (d *drawn) add(p *corev1.Pod) {
 		d.pods, d.counts = append(d.pods, p), append(d.counts, 0)
 	}
 	d.counts[i]++
-}
-
-func BenchmarkDiverse(b *testing.B) {
-	for _, pods := range []int{100, 200, 1000} {
-		b.Run(fmt.Sprint(pods), func(b *testing.B) { benchmark(b, diverse(pods), false) })
-	}
 }

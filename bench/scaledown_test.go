@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -23,9 +25,10 @@ func d1() *testkit.Cluster {
 	return c
 }
 
-// d2 is 15,000 nodes of 30 pods at 40%, 200 classes, a tenth of the pods under
-// budgets; some classes are spread over three zones.
-func d2(spread int) *testkit.Cluster {
+// d2 is nodes of 30 pods at 40%, 200 classes, a tenth of the pods under budgets;
+// some classes are spread over the given keys: one pod more than another zone at
+// most, or eight more than another node.
+func d2(nodes, spread int, keys ...string) *testkit.Cluster {
 	c := testkit.New()
 	for z := range 3 {
 		c.Group(fmt.Sprintf("g%d", z), 0, 10000,
@@ -37,7 +40,7 @@ func d2(spread int) *testkit.Cluster {
 			Namespace: "default", Name: app, Selector: labels.SelectorFromSet(labels.Set{"app": app}), Allowed: 500,
 		})
 	}
-	for i := range 15000 {
+	for i := range nodes {
 		name := fmt.Sprintf("n%05d", i)
 		z := string(rune('a' + i%3))
 		c.AddNode(testkit.Node(name, "16", "64Gi", map[string]string{zone: z}), fmt.Sprintf("g%d", i%3))
@@ -46,10 +49,34 @@ func d2(spread int) *testkit.Cluster {
 			app := fmt.Sprintf("app%03d", k)
 			p := testkit.Pod("default", app, fmt.Sprintf("%dm", 164+10*(k%11)), fmt.Sprintf("%dMi", 600+50*(k%7)),
 				map[string]string{"app": app})
-			if k < spread {
-				testkit.SpreadOver(p, zone, 1, p.Labels)
+			for _, key := range keys {
+				if k < spread {
+					testkit.SpreadOver(p, key, map[string]int32{zone: 1, host: 8}[key], p.Labels)
+				}
 			}
 			c.Bound(p, 5, name)
+		}
+	}
+	return c
+}
+
+// d2d is nodes at 40% on which no two pods request the same.
+func d2d(nodes int) *testkit.Cluster {
+	c := testkit.New()
+	for z := range 3 {
+		c.Group(fmt.Sprintf("g%d", z), 0, 10000,
+			testkit.Node("", "16", "64Gi", map[string]string{zone: string(rune('a' + z))}))
+	}
+	for i := range nodes {
+		name := fmt.Sprintf("n%05d", i)
+		c.AddNode(testkit.Node(name, "16", "64Gi", map[string]string{zone: string(rune('a' + i%3))}), fmt.Sprintf("g%d", i%3))
+		for j := range 30 {
+			app := fmt.Sprintf("own%06d", i*30+j)
+			p := testkit.Pod("default", app, fmt.Sprintf("%dm", 164+(i*30+j)%997), "",
+				map[string]string{"app": fmt.Sprintf("app%03d", j)})
+			p.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] =
+				*resource.NewQuantity(int64(600<<20+(i*30+j)*4096), resource.BinarySI)
+			c.Bound(p, 1, name)
 		}
 	}
 	return c
@@ -64,8 +91,11 @@ func BenchmarkScaleDown(b *testing.B) {
 		least int
 	}{
 		{"D1", d1, 1200},
-		{"D2", func() *testkit.Cluster { return d2(0) }, 1},
-		{"D2s", func() *testkit.Cluster { return d2(20) }, 1},
+		{"D2", func() *testkit.Cluster { return d2(15000, 0) }, 1},
+		{"D2s", func() *testkit.Cluster { return d2(15000, 20, zone) }, 1},
+		{"D2zh-1000", func() *testkit.Cluster { return d2(1000, 20, zone, host) }, 1},
+		{"D2zh-15000", func() *testkit.Cluster { return d2(15000, 20, zone, host) }, 1},
+		{"D2d", func() *testkit.Cluster { return d2d(5000) }, 1},
 	} {
 		b.Run(s.name, func(b *testing.B) {
 			plan := benchmark(b, s.make(), false)

@@ -113,6 +113,7 @@ func benchmark(b *testing.B, c *testkit.Cluster, warm bool) model.Plan {
 	b.ReportMetric(float64(plan.LowerBound), "lower_bound")
 	b.ReportMetric(float64(plan.Work.Filters), "filters")
 	b.ReportMetric(float64(plan.Work.NodesScanned), "scanned")
+	b.ReportMetric(float64(plan.Work.Steps), "steps")
 	return plan
 }
 
@@ -126,6 +127,24 @@ func BenchmarkScaleUp(b *testing.B) {
 		{"U4", func() *testkit.Cluster { return u4(0, 0) }, false},
 		{"U4warm", func() *testkit.Cluster { return u4(0, 0) }, true},
 		{"U4s", func() *testkit.Cluster { return u4(5, 3) }, false},
+		{"U5", func() *testkit.Cluster { return u5(20, 0, 0) }, false},
+		{"U5s", func() *testkit.Cluster { return u5(20, 15, 10) }, false},
+		{"U6", func() *testkit.Cluster { return u5(200, 0, 0) }, false},
+		{"A4-1000", func() *testkit.Cluster { return diverse(1000) }, false},
+		{"A4-5000", func() *testkit.Cluster { return diverse(5000) }, false},
+		{"A4-20000", func() *testkit.Cluster { return diverse(20000) }, false},
+		{"A1-500", func() *testkit.Cluster { return surge(500) }, false},
+		{"A1-5000", func() *testkit.Cluster { return surge(5000) }, false},
+		{"C1", func() *testkit.Cluster { return hosts(200, 1000, host) }, false},
+		{"C2-300", func() *testkit.Cluster { return hosts(300, 800, zone, host) }, false},
+		{"C2-3000", func() *testkit.Cluster { return hosts(3000, 100, zone, host) }, false},
+		{"C3-unbound", func() *testkit.Cluster { return sets(4000, false, false) }, false},
+		{"C3-zoned", func() *testkit.Cluster { return sets(4000, true, false) }, false},
+		{"C3-spread", func() *testkit.Cluster { return sets(4000, false, true) }, false},
+		{"C4", func() *testkit.Cluster { return distinct(10000) }, false},
+		{"C5", func() *testkit.Cluster { return unplaceable(5000, 200) }, false},
+		{"C6-groups", func() *testkit.Cluster { return manyGroups(1600) }, false},
+		{"C6-zones", func() *testkit.Cluster { return manyZones(200) }, false},
 	} {
 		b.Run(bm.name, func(b *testing.B) { benchmark(b, bm.c(), bm.warm) })
 	}
