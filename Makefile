@@ -114,6 +114,7 @@ fuzz: ## each fuzz target for a while: make fuzz [FUZZ=1m] [CORPUS=.cache/fuzz]
 .PHONY: soak
 soak: soak-worlds fuzz ## what is too long for `make test`, with fresh seeds: make soak [SOAK=1h] [SEED=...]
 	$(GOTEST) -timeout 60m -run Plan ./internal/decide/... -rapid.checks=20000
+	$(GOTEST) -timeout 60m -run RefusalsAreThePlugins ./internal/schedsim -rapid.checks=120000
 	$(GOTEST) -timeout 60m -run RandomPools ./internal/sim -sim.pools=1000
 	$(MAKE) build
 	cd rehearse && $(GOTEST) -timeout 30m -run TestAWSScripts/outage ./e2e -aws.outage=5m

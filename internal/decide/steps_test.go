@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
@@ -133,6 +135,7 @@ func TestWordsThatRanOutSaySo(t *testing.T) {
 	for i := range 40 {
 		p := testkit.Pod("default", fmt.Sprintf("db-%02d", i), fmt.Sprintf("%dm", 100+i), "1Gi", nil)
 		testkit.Together(p, "topology.kubernetes.io/zone", map[string]string{"app": "none"})
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80}} // the plugins are asked
 		scenario.Pending(p, 1)
 	}
 	policy := scenario.Policy

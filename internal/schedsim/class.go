@@ -49,11 +49,9 @@ type traits struct {
 	// hostnames apart; topology are the keys, other than the hostname, that it reads.
 	reach    coupling
 	topology []string
-	// spreadKeys are those of its spread constraints; spreadOver is the one key
-	// if there is just one and no minDomains, so that counts may be shifted.
-	spreadKeys []string
-	spreadOver string
-	// plain: without ports, volumes and anything that reads a hostname, so that domainPlugins alone
+	// broken: a spread constraint cannot be parsed, which the plugin says on every node.
+	broken bool
+	// plain: without ports, volumes and anything that reads a hostname, so that other pods alone
 	// decide where its static verdict and the amounts allow it.
 	plain bool
 	// readsHost: its node affinity reads the hostname or the node's name, so
@@ -95,7 +93,6 @@ func newTraits(m *model.Class) *traits {
 		t.reach = max(t.reach, host)
 	}
 	t.plain = !ports && !volumes && !t.readsHost
-	t.spreadOver = soleSpreadKey(t.spec)
 	return t
 }
 
@@ -116,7 +113,12 @@ func (t *traits) readTerms() {
 		t.affine = parse(fwk.GetPodAffinityTerms(t.spec.Affinity))
 		t.anti = parse(fwk.GetPodAntiAffinityTerms(t.spec.Affinity))
 	}
-	for _, s := range spreadSelectors(t.spec, t.labels) {
+	for i := range t.spec.TopologySpreadConstraints {
+		s, err := spreadSelector(t.labels, &t.spec.TopologySpreadConstraints[i])
+		if err != nil {
+			t.broken = true
+			continue
+		}
 		t.spread = append(t.spread, selectionOf(fwk.AffinityTerm{
 			Namespaces: sets.New(t.pod.Namespace), NamespaceSelector: labels.Nothing(), Selector: s,
 		}))
@@ -135,11 +137,7 @@ func (t *traits) readTopology() {
 		t.topology = append(t.topology, key)
 	}
 	for i := range t.spec.TopologySpreadConstraints {
-		key := t.spec.TopologySpreadConstraints[i].TopologyKey
-		read(key, single)
-		if key != corev1.LabelHostname {
-			t.spreadKeys = append(t.spreadKeys, key)
-		}
+		read(t.spec.TopologySpreadConstraints[i].TopologyKey, single)
 	}
 	for i := range t.affine {
 		read(t.affine[i].TopologyKey, single)
@@ -175,34 +173,6 @@ func (t *traits) info() *framework.PodInfo {
 	}
 	t.shown = info
 	return info
-}
-
-// soleSpreadKey is the one topology key that all spread constraints share, if
-// shifting all domains' counts by one number can change no verdict: with
-// minDomains the global minimum may be taken for zero, which a shift breaks.
-func soleSpreadKey(spec *corev1.PodSpec) string {
-	key := ""
-	for _, s := range spec.TopologySpreadConstraints {
-		if s.MinDomains != nil && *s.MinDomains > 1 {
-			return ""
-		}
-		if key != "" && key != s.TopologyKey {
-			return ""
-		}
-		key = s.TopologyKey
-	}
-	return key
-}
-
-// spreadSelectors are the selectors of the pod's spread constraints.
-func spreadSelectors(spec *corev1.PodSpec, own map[string]string) []labels.Selector {
-	var out []labels.Selector
-	for i := range spec.TopologySpreadConstraints {
-		if sel, err := spreadSelector(own, &spec.TopologySpreadConstraints[i]); err == nil {
-			out = append(out, sel)
-		} // else the plugin rejects the pod for it
-	}
-	return out
 }
 
 // spreadSelector is the selector of one of the pod's spread constraints, with

@@ -80,10 +80,8 @@ type bonds struct {
 	// having are the classes by label, made when first asked for.
 	having map[label][]model.ClassID
 	ports  map[hostPort][]model.ClassID
-	// Classes that the same terms bind share the results.
-	sets  map[string]*classSet
-	sorts map[string]*sorts
-	steps int // selectors compared with labels
+	sets   map[string]*classSet // by the terms that bind classes, which share them
+	steps  int                  // selectors compared with labels
 }
 
 // label is a label's key and value, or a key alone.
@@ -132,7 +130,7 @@ func (w *World) bind(prev *World) {
 func newBonds(classes []class, namespaces map[string]map[string]string, apart coupling) *bonds {
 	b := &bonds{
 		classes: classes, namespaces: namespaces, apart: apart, terms: map[string]*term{}, antis: map[label][]*term{},
-		ports: map[hostPort][]model.ClassID{}, sets: map[string]*classSet{}, sorts: map[string]*sorts{},
+		ports: map[hostPort][]model.ClassID{}, sets: map[string]*classSet{},
 	}
 	for i := range classes {
 		id := model.ClassID(i)
@@ -370,123 +368,6 @@ func (s *classSet) has(id model.ClassID) bool {
 		return s.bits[id/64]&(1<<(id%64)) != 0
 	}
 	return slices.Contains(s.few, id)
-}
-
-// relevance is how some classes' pods matter to a class's domains: all of them
-// alike, so that pods of one stand for those of the others.
-type relevance struct {
-	class   model.ClassID // the first of them
-	counted bool          // by number, for a spread constraint; else by presence
-}
-
-// sorts are the classes whose pods matter to a class's domains, grouped by how they matter.
-type sorts struct {
-	relevant []relevance
-	few      []model.ClassID // where they are few: those classes, and
-	fewSlots []int32         // which of relevant they are
-	slots    []int32         // by class, else; -1 for one that does not matter
-}
-
-// slot is which of relevant a class's pods are, -1 for none.
-func (s *sorts) slot(id model.ClassID) int32 {
-	if s.slots != nil {
-		return s.slots[id]
-	}
-	for i, c := range s.few {
-		if c == id {
-			return s.fewSlots[i]
-		}
-	}
-	return -1
-}
-
-// sortsOf groups the classes that matter to a class. Two that the same of its own terms and
-// constraints match, and of which the same terms match it, cannot be told apart by its verdict.
-func (b *bonds) sortsOf(c *class) *sorts {
-	type source struct {
-		members []model.ClassID
-		counted bool
-	}
-	var name []byte
-	var sources []source
-	for _, own := range [][]selection{c.affine, c.anti, c.spread} {
-		for i := range own {
-			t := b.term(&own[i])
-			name = binary.AppendVarint(name, int64(t.id))
-		}
-		name = append(name, '/')
-	}
-	for _, t := range c.against {
-		name = binary.AppendVarint(name, int64(t.id))
-	}
-	if s, ok := b.sorts[string(name)]; ok {
-		return s
-	}
-	for _, own := range [][]selection{c.affine, c.anti} {
-		for i := range own {
-			sources = append(sources, source{members: b.matches(b.term(&own[i]))})
-		}
-	}
-	for i := range c.spread {
-		// A spread constraint does not count pods that are being deleted.
-		staying := slices.DeleteFunc(slices.Clone(b.matches(b.term(&c.spread[i]))), func(id model.ClassID) bool {
-			return b.classes[id].terminating
-		})
-		sources = append(sources, source{members: staying, counted: true})
-	}
-	for _, t := range c.against {
-		sources = append(sources, source{members: t.holders})
-	}
-	// Each source parts those of one sort that are in it from the others.
-	type step struct {
-		sort   int32
-		source int
-	}
-	sortOf := map[model.ClassID]int32{}
-	counted := []bool{false} // by sort; that of none comes first
-	next := map[step]int32{}
-	for i, src := range sources {
-		for _, id := range src.members {
-			at := step{sortOf[id], i}
-			to, ok := next[at]
-			if !ok {
-				to = int32(len(counted))
-				next[at] = to
-				counted = append(counted, counted[at.sort] || src.counted)
-			}
-			sortOf[id] = to
-		}
-		b.steps += len(src.members)
-	}
-	s := newSorts(sortOf, counted, len(b.classes))
-	b.sorts[string(name)] = s
-	return s
-}
-
-func newSorts(sortOf map[model.ClassID]int32, counted []bool, classes int) *sorts {
-	s := &sorts{}
-	slotOf := make([]int32, len(counted))
-	ids := make([]model.ClassID, 0, len(sortOf))
-	for id := range sortOf {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	if len(ids) > fewClasses {
-		s.slots = slices.Repeat([]int32{-1}, classes)
-	}
-	for _, id := range ids {
-		sort := sortOf[id]
-		if slotOf[sort] == 0 {
-			s.relevant = append(s.relevant, relevance{class: id, counted: counted[sort]})
-			slotOf[sort] = int32(len(s.relevant))
-		}
-		if s.slots != nil {
-			s.slots[id] = slotOf[sort] - 1
-		} else {
-			s.few, s.fewSlots = append(s.few, id), append(s.fewSlots, slotOf[sort]-1)
-		}
-	}
-	return s
 }
 
 // sharedHostname reports whether two nodes carry the same hostname label: a verdict on a hostname

@@ -50,14 +50,14 @@ func TestCouplingDoesNotLookAtPairs(t *testing.T) {
 		if got := w.class(id).coupling; got != domain {
 			t.Fatalf("class %d has the coupling %d, want %d", c, got, domain)
 		}
-		w.bonds.sortsOf(w.class(id))
+		w.outlook(id)
 	}
 	if most := 8 * running; w.bonds.steps > most {
 		t.Errorf("%d selectors were compared with labels for %d classes, want at most %d", w.bonds.steps, running, most)
 	}
-	// All of the running ones matter alike to the one that waits.
-	if got := w.bonds.sortsOf(w.class(s.Pending[0].Class)); len(got.relevant) != 1 {
-		t.Errorf("%d sorts of pods matter to the one that waits, want 1", len(got.relevant))
+	// The pods that the one that waits repels are one count for all; so are those that repel the others.
+	if got := len(w.counters.named); got != 2 {
+		t.Errorf("%d classes read %d counters, want 2", running+1, got)
 	}
 }
 
@@ -108,30 +108,13 @@ func TestConflictsAreThoseOfAllPairs(t *testing.T) {
 			return false
 		}
 		onHosts := func(key string) bool { return key == corev1.LabelHostname }
-		anywhere := func(string) bool { return true }
 		for i := range w.classes {
 			c := w.class(model.ClassID(i))
-			sorts := w.bonds.sortsOf(c)
 			for j := range w.classes {
 				d, id := w.class(model.ClassID(j)), model.ClassID(j)
 				want := refuses(c, d, onHosts) || refuses(d, c, onHosts) || portsConflict(c.spec, d.spec)
 				if got := c.conflicts.has(id); got != want {
 					t.Fatalf("class %d conflicts with %d on a host: %v, want %v", i, j, got, want)
-				}
-				matters := refuses(c, d, anywhere) || refuses(d, c, anywhere)
-				for k := range c.affine {
-					matters = matters || c.affine[k].Matches(d.info().Pod, s.Namespaces[d.pod.Namespace])
-				}
-				counts := false
-				for k := range c.spread {
-					counts = counts || (!d.terminating && c.spread[k].Matches(d.info().Pod, nil))
-				}
-				slot := sorts.slot(id)
-				if got := slot >= 0; got != (matters || counts) {
-					t.Fatalf("class %d matters to %d: %v, want %v", j, i, got, matters || counts)
-				}
-				if slot >= 0 && sorts.relevant[slot].counted != counts {
-					t.Fatalf("class %d is counted by %d: %v, want %v", j, i, !counts, counts)
 				}
 			}
 		}

@@ -11,18 +11,20 @@
 //
 //   - free: what fits depends on the node's shape and on arithmetic.
 //   - host: it also depends on the other pods of that one node.
-//   - domain: it depends on the pods of whole topology domains. The plugins
-//     see one stand-in per domain, with only the pods that matter, instead of
-//     every node.
-//   - single: every node is a domain of its own. Pods go one by one; nodes that
-//     are alike to the class are shown as one where that is exact.
+//   - domain: it depends on the pods of whole topology domains. These are
+//     counted, and the verdict is read from the counts; the plugins are asked
+//     about the node itself alone.
+//   - single: the same, and every node is a domain of its own.
 //
 // Place, Spread and Pack find room for pods that have none. A Mover moves the pods
 // of nodes that are to go onto others, and tells which of them cannot go.
 //
-// A World may be marked, changed and undone. State computed before a placement
-// is never patched, always computed afresh where the placement matters (rule
-// C3).
+// A World may be marked, changed and undone, and its counters follow. State of
+// a plugin is never patched, always computed afresh (rule C3).
+//
+// What it costs: a placement, as much as there are counters that its class
+// feeds; a verdict, as much as the class has terms; the first question about a
+// term, a look at every node.
 //
 // Who may import it: decide and what is below it. Beside the virtual world's scheduler it is the
 // only importer of k8s.io/kubernetes in this module.

@@ -46,20 +46,22 @@ var filterPlugins = []string{
 	names.PodTopologySpread, names.InterPodAffinity, names.NodeDeclaredFeatures,
 }
 
-// domainPlugins are those whose verdict depends on the pods in topology domains, single nodes
-// included.
-var domainPlugins = []string{names.PodTopologySpread, names.InterPodAffinity}
+// localPlugins are those that look at no node but the one in question; what the others say is found by
+// counting.
+var localPlugins = slices.DeleteFunc(slices.Clone(filterPlugins), func(name string) bool {
+	return name == names.PodTopologySpread || name == names.InterPodAffinity
+})
 
 // filters is one set of plugins and what they read from. It serves one goroutine
 // at a time.
 type filters struct {
-	full, static, domain framework.Framework
-	stage                *stage
-	factory              informers.SharedInformerFactory
-	volumes              uint64 // the generation of volumes that the indexers hold
-	namespaces           map[string]map[string]string
-	ctx                  context.Context
-	end                  context.CancelFunc // ends what the plugins run in the background
+	full, static, local framework.Framework
+	stage               *stage
+	factory             informers.SharedInformerFactory
+	volumes             uint64 // the generation of volumes that the indexers hold
+	namespaces          map[string]map[string]string
+	ctx                 context.Context
+	end                 context.CancelFunc // ends what the plugins run in the background
 }
 
 // idle are the sets that no World uses now. Building one takes milliseconds and starts goroutines
@@ -100,7 +102,7 @@ func newFilters() (*filters, error) {
 	if f.static, err = f.framework(conf.Profiles[0], staticPlugins); err != nil {
 		return nil, err
 	}
-	if f.domain, err = f.framework(conf.Profiles[0], domainPlugins); err != nil {
+	if f.local, err = f.framework(conf.Profiles[0], localPlugins); err != nil {
 		return nil, err
 	}
 	return f, nil

@@ -420,7 +420,6 @@ func (w *World) become(i int, t Template) {
 	if n.starts != nil {
 		n.starts = started(t.Pods)
 	}
-	w.settleIn(i)
 	w.account(i, +1)
 }
 
@@ -443,11 +442,4 @@ func (w *World) as(n *node, t Template) (batches []model.Batch, free amounts) {
 		free.take(&w.classes[b.Class], int64(b.Count))
 	}
 	return batches, free
-}
-
-// settleIn tells all views which domain a node's shape puts it in.
-func (w *World) settleIn(i int) {
-	for _, v := range w.readers {
-		v.domainOf[i] = v.domain(w, w.nodes[i].shape)
-	}
 }

@@ -53,7 +53,6 @@ type Mover struct {
 	wants   []want
 	regions []int
 	weights []int
-	answers []*rejection
 }
 
 // Stuck is why a node's pods cannot be moved: a class of them that does not fit
@@ -252,9 +251,7 @@ func (w *World) vacate(i int, pods []model.Batch) {
 		n.add(b.Class, -count)
 		n.free.take(&w.classes[b.Class], int64(-count))
 		w.use(b.Class, -count)
-		for _, v := range w.readers {
-			v.put(i, b.Class, -count)
-		}
+		w.counters.put(w, i, b.Class, -count)
 		w.moves = append(w.moves, placement{class: b.Class, node: i, count: -count})
 	}
 	n.info = nil

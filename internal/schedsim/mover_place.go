@@ -127,43 +127,37 @@ func (m *Mover) refuse(s *sight) *refusal {
 	return &refusal{s.class, hosts}
 }
 
-// one places one pod of a domain or single class.
+// one places one pod of a domain or single class: it tries the regions in the order of what they have
+// of the pods that matter, and in each the first host with room. The host with the fewest pods is not
+// preferred: that would scatter pods over nodes that could go.
 func (m *Mover) one(s *sight) bool {
 	m.passed, m.passes = tally{}, 0
-	if s.rank == rankDomain {
-		return m.oneByDomain(s)
-	}
-	return m.oneByNode(s)
-}
-
-// oneByDomain tries the domains in the order of what they have of the pods that
-// matter, and in each the first host with room. One answer holds for a whole
-// domain, unless the plugins also look at the node's own pods.
-func (m *Mover) oneByDomain(s *sight) bool {
 	w, r := m.w, s.roster
-	v := w.view(s.class)
+	o := w.outlook(s.class)
 	m.regions, m.weights = m.regions[:0], m.weights[:0]
 	for i, d := range r.split.domain {
 		m.regions = append(m.regions, i)
-		m.weights = append(m.weights, v.weight(d))
+		m.weights = append(m.weights, o.regionWeight(d))
 	}
 	w.prefer(s.class, m.regions, m.weights)
-	var q question
 	for _, region := range m.regions {
 		before := m.passes
 		for p := m.next(s, region, 0); p >= 0; p = m.next(s, region, p+1) {
-			if q.class == nil {
-				q = v.raise(w)
-			}
 			i := int(m.host(s, p))
-			no := w.answer(&q, v.target(w, i))
+			no := w.reach(s.class, i)
 			if no == nil {
 				w.put(i, s.class, 1)
 				return true
 			}
-			if no.reason == model.TopologySpread || no.reason == model.PodAffinity || q.no != nil {
+			if no.region {
 				m.passed[codeOf(no.reason)] += m.others(s, region) - (m.passes - before)
 				break
+			}
+			if no.reason == model.TopologySpread || no.reason == model.PodAffinity {
+				// It may be taken when pods have moved elsewhere.
+				m.passed[codeOf(no.reason)]++
+				m.passes++
+				continue
 			}
 			m.pass(s, p, no.reason)
 		}
@@ -181,53 +175,6 @@ func (m *Mover) others(s *sight, region int) int {
 		}
 	}
 	return n
-}
-
-// oneByNode tries the hosts in the order of preference, each of which is a domain of its own. The
-// host with the fewest pods is not preferred: that would scatter pods over nodes that could go. One
-// answer holds for all hosts of a kind.
-func (m *Mover) oneByNode(s *sight) bool {
-	w := m.w
-	v := w.view(s.class)
-	m.answers = m.answers[:0]
-	if v.fold != nil {
-		for range v.fold.kinds {
-			m.answers = append(m.answers, &unasked)
-		}
-	}
-	var q question
-	for p := s.roster.find(0, 0); p >= 0 && !m.exhausted(); p = s.roster.find(0, p+1) {
-		id := m.host(s, p)
-		if id == m.moving {
-			continue
-		}
-		m.looks++
-		answer := &unasked
-		if v.fold != nil {
-			answer = m.answers[v.fold.kindOf[id]]
-		}
-		if answer == yes || answer == &unasked {
-			if why := w.obstacle(s.class, int(id)); why != "" {
-				m.pass(s, p, why)
-				continue
-			}
-		}
-		if answer == &unasked {
-			if q.class == nil {
-				q = v.raise(w)
-			}
-			answer = w.answer(&q, v.target(w, int(id)))
-			if v.fold != nil {
-				m.answers[v.fold.kindOf[id]] = answer
-			}
-		}
-		if answer == yes {
-			w.put(int(id), s.class, 1)
-			return true
-		}
-		m.passed[codeOf(answer.reason)]++
-	}
-	return false
 }
 
 // prefer sorts indexes of domains by weight: where a spread is wanted, the one

@@ -21,7 +21,7 @@ func TestMovesAreFeasible(t *testing.T) {
 		hosts, list := drawRequests(t, s)
 		w := Load(nil, s)
 		defer w.Close()
-		viewAll(w)
+		countAll(w)
 		m := w.Mover(hosts, plenty)
 		excluded := map[Node]bool{}
 		var closed []map[Node]bool
@@ -102,6 +102,7 @@ func TestMovesAreFeasible(t *testing.T) {
 // TestVerdictsInACrowd: the verdict on every class and node is the scheduler's
 // also with volumes, pinned pods and nodes of all kinds, before and after moves.
 func TestVerdictsInACrowd(t *testing.T) {
+	pairs := 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawCrowd(t)
 		hosts, list := drawRequests(t, s)
@@ -123,9 +124,11 @@ func TestVerdictsInACrowd(t *testing.T) {
 			}
 		}
 		compare("at first")
-		carryOut(w, w.Mover(hosts, plenty), list, func(int, result) {})
+		pairs += sameRefusals(t, w, "at first")
+		carryOut(w, w.Mover(hosts, plenty), list, func(int, result) { pairs += sameRefusals(t, w, "after a move") })
 		compare("after moves")
 	})
+	t.Logf("%d pairs of a class and a node were compared", pairs)
 }
 
 // TestRefusalIsRight: where a Mover has refused to move a single pod, whatever
@@ -309,7 +312,7 @@ func TestStepsEndAMove(t *testing.T) {
 		carryOut(full, full.Mover(hosts, plenty), list, func(_ int, r result) { want = append(want, r.String()) })
 		w := Load(nil, s)
 		defer w.Close()
-		viewAll(w)
+		countAll(w)
 		steps := rapid.IntRange(0, 60).Draw(t, "steps")
 		m := w.Mover(hosts, steps)
 		before, ended := state(w), false

@@ -2,6 +2,8 @@ package schedsim
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"pgregory.net/rapid"
@@ -105,19 +107,29 @@ func state(w *World) string {
 		out += fmt.Sprintf("%s kind %d free %d %d %d %d %v pods %v\n", n.called(), n.kind, n.free.cpu, n.free.memory,
 			n.free.ephemeral, n.free.pods, ext, n.batches)
 	}
-	for _, v := range w.readers {
-		for d := range v.domains {
-			out += fmt.Sprintf("class %d domain %d: %d nodes %v\n", v.class, d, v.domains[d].nodes, v.domains[d].counts)
-		}
+	for _, name := range slices.Sorted(maps.Keys(w.counters.named)) {
+		c := w.counters.named[name]
+		out += fmt.Sprintf("%q: nodes %v pods %v\n", name, aboveZero(c.scope.nodes), aboveZero(c.count))
 	}
 	return out + fmt.Sprint(w.claims, len(w.journal), len(w.moves), w.Reserved())
 }
 
-// viewAll makes all views that a world can have, so that all counts are seen.
-func viewAll(w *World) {
+// aboveZero are counts by domain without the zeros, which need not be written down.
+func aboveZero(counts []int32) map[int]int32 {
+	out := map[int]int32{}
+	for d, n := range counts {
+		if n != 0 {
+			out[d] = n
+		}
+	}
+	return out
+}
+
+// countAll makes all counters that a world can have, so that all counts are seen.
+func countAll(w *World) {
 	for c := range w.classes {
-		if w.class(model.ClassID(c)).coupling >= domain {
-			w.view(model.ClassID(c))
+		if class := w.class(model.ClassID(c)); class.coupling >= domain && !class.broken {
+			w.outlook(model.ClassID(c))
 		}
 	}
 }
@@ -149,22 +161,35 @@ func consistent(w *World) error {
 			return fmt.Errorf("claim %s has %d users, counted %d", name, claims[name], n)
 		}
 	}
-	for _, v := range w.readers {
-		for d := range v.domains {
-			nodes, counts := 0, make([]int32, len(v.relevant))
-			for i := range w.nodes {
-				if v.domainOf[i] != int32(d) {
-					continue
-				}
-				nodes++
-				for k := range v.relevant {
-					counts[k] += v.on(&w.nodes[i], int32(k))
+	return countersAddUp(w)
+}
+
+// countersAddUp reports whether each counter has what a look at all nodes finds.
+func countersAddUp(w *World) error {
+	for name, c := range w.counters.named {
+		nodes, pods, least := make([]int32, 0), make([]int32, 0), math.MaxInt32
+		for i := range w.nodes {
+			d := c.scope.topology.domain(w, i)
+			if w.nodes[i].gone || d < 0 || !c.scope.counts(w, i) {
+				continue
+			}
+			nodes, pods = grown(nodes, d), grown(pods, d)
+			nodes[d]++
+			for _, b := range w.nodes[i].batches {
+				if slices.Contains(w.counters.fed[b.Class], c) {
+					pods[d] += int32(b.Count)
 				}
 			}
-			if nodes != v.domains[d].nodes || !slices.Equal(counts, v.domains[d].counts) {
-				return fmt.Errorf("class %d, domain %d: %d nodes with %v, counted %+v", v.class, d, nodes,
-					counts, v.domains[d])
+		}
+		total := int32(0)
+		for d := range nodes {
+			if total += pods[d]; nodes[d] > 0 {
+				least = min(least, int(pods[d]))
 			}
+		}
+		if !maps.Equal(aboveZero(nodes), aboveZero(c.scope.nodes)) || !maps.Equal(aboveZero(pods), aboveZero(c.count)) ||
+			int(total) != c.total || len(aboveZero(nodes)) != c.scope.domains || least != c.least(w) {
+			return fmt.Errorf("%q: nodes %v with %v pods, at least %d; counted %+v in %+v", name, nodes, pods, least, *c, *c.scope)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -11,12 +12,12 @@ import (
 // This file is about what a Mover remembers of hosts, so that it need not look at
 // them again for every pod.
 
-// split is the hosts by region: those of one topology domain, as some classes see
-// it, or all of them. Classes that see the same domains share it.
+// split is the hosts by region: those that agree in the topology keys that some classes read, or all
+// of them. Classes that read the same keys share it.
 type split struct {
 	order  []int32 // hosts, region after region, each in the order of preference
 	start  []int   // by region, and the end: where its hosts begin in order
-	domain []int32 // by region: its number in the classes' views, -1 for none
+	domain []int32 // by region: its number in the classes' regions, -1 for none
 	at     []int32 // by host: its place in order
 	region []int32 // by place in order
 }
@@ -104,18 +105,17 @@ func (m *Mover) sight(c model.ClassID) *sight {
 	switch class.coupling {
 	case host:
 		s.rank = rankHost
-	case domain, single:
-		s.rank = rankSingle
-		if v := m.w.view(c); !v.perNode {
-			s.rank, whole = rankDomain, false
-		}
+	case domain:
+		s.rank, whole = rankDomain, false
+	case single:
+		s.rank, whole = rankSingle, false
 	}
 	s.size = max(fraction(class.request.cpu, m.total.cpu), fraction(class.request.memory, m.total.memory))
 	key := room{cpu: class.request.cpu, memory: class.request.memory, ephemeral: class.request.ephemeral}
 	if whole {
 		key.split = m.split("", nil)
 	} else {
-		key.split = m.splitOf(m.w.view(c))
+		key.split = m.split(strings.Join(class.keys, "\x00"), m.w.regions(class.keys))
 	}
 	var ext []byte
 	for _, x := range class.request.ext {
@@ -138,16 +138,8 @@ func fraction(part, total int64) float64 {
 	return float64(part) / float64(total)
 }
 
-// splitOf parts the hosts by the domains of a view.
-func (m *Mover) splitOf(v *view) *split {
-	var name []byte
-	for _, s := range m.shapes {
-		name = binary.AppendVarint(name, int64(v.domain(m.w, s)))
-	}
-	return m.split("by domain "+string(name), v)
-}
-
-func (m *Mover) split(name string, v *view) *split {
+// split parts the hosts by region, if there are any.
+func (m *Mover) split(name string, by *regions) *split {
 	if s, ok := m.splits[name]; ok {
 		return s
 	}
@@ -158,8 +150,8 @@ func (m *Mover) split(name string, v *view) *split {
 	regionOf := map[int32]int{}
 	for h, id := range m.hosts {
 		d := int32(-1)
-		if v != nil {
-			d = v.domainOf[id]
+		if by != nil {
+			d = by.of(m.w, m.w.nodes[id].shape)
 		}
 		r, ok := regionOf[d]
 		if !ok {

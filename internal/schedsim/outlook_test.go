@@ -1,26 +1,36 @@
 package schedsim
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"pgregory.net/rapid"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
-// TestHostnamesThatAreNotTheirOwn: where nodes share a hostname, or have none, one
-// node does not stand for its kind, and the verdicts are the scheduler's still.
+// TestHostnamesThatAreNotTheirOwn: where nodes share a hostname, or have none, the verdicts are the
+// scheduler's still.
 func TestHostnamesThatAreNotTheirOwn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		folded bool
 		change func(s *stand, n *corev1.Node)
 	}{
-		{"each its own", true, func(*stand, *corev1.Node) {}},
-		{"another's", false, func(_ *stand, n *corev1.Node) { n.Labels[corev1.LabelHostname] = "a1" }},
-		{"none", false, func(_ *stand, n *corev1.Node) { delete(n.Labels, corev1.LabelHostname) }},
-		{"that of one to come", false, func(s *stand, n *corev1.Node) {
+		{"each its own", func(*stand, *corev1.Node) {}},
+		{"another's", func(_ *stand, n *corev1.Node) { n.Labels[corev1.LabelHostname] = "a1" }},
+		{"none", func(_ *stand, n *corev1.Node) { delete(n.Labels, corev1.LabelHostname) }},
+		{"that of one to come", func(s *stand, n *corev1.Node) {
 			s.Groups[2].Target++
 			n.Labels[corev1.LabelHostname] = "c:coming-0"
 		}},
@@ -38,9 +48,7 @@ func TestHostnamesThatAreNotTheirOwn(t *testing.T) {
 			}
 			x := s.load(t, 1000, "a1", "a2", "b1", "b2")
 			class := x.s.Nodes[0].Batches[0].Class
-			if got := x.w.view(class).fold != nil; got != tt.folded {
-				t.Errorf("folded: %v", got)
-			}
+			sameRefusals(t, x.w, "with them")
 			for i := range x.w.nodes {
 				got, want := x.w.check(class, i) == nil, schedulerSays(x.w, class, i)
 				if got != want {
@@ -51,17 +59,15 @@ func TestHostnamesThatAreNotTheirOwn(t *testing.T) {
 	}
 }
 
-// TestFoldShowsAsManyAsAsked: a constraint that wants a number of domains is shown that
-// many of a kind; others see one of each kind, however many nodes there are.
-func TestFoldShowsAsManyAsAsked(t *testing.T) {
+// TestHostsAreDomains: each node is a domain for minDomains.
+func TestHostsAreDomains(t *testing.T) {
 	for _, tt := range []struct {
 		domains int32
-		shown   int
 		want    model.Reason
 	}{
-		{0, 2, model.Fits},
-		{3, 4, model.Fits}, // three empty ones and the one with a pod
-		{8, 7, model.TopologySpread},
+		{0, model.Fits},
+		{3, model.Fits},
+		{8, model.TopologySpread},
 	} {
 		s := newStand()
 		web := app("web", "100m")
@@ -78,21 +84,16 @@ func TestFoldShowsAsManyAsAsked(t *testing.T) {
 		s.Bound(web, 1, "a1")
 		x := s.load(t, 1000, "a1")
 		class := x.s.Nodes[0].Batches[0].Class
-		before := x.w.Work().NodesScanned
-		got := x.w.Fits(class, x.node("a2"))
-		if asked := x.w.Work().NodesScanned - before - 1; asked != tt.shown { // one for the labels and taints
-			t.Errorf("%d domains: %d nodes shown, want %d", tt.domains, asked, tt.shown)
-		}
-		if got != tt.want || (got == model.Fits) != schedulerSays(x.w, class, int(x.node("a2"))) {
+		if got := x.w.Fits(class, x.node("a2")); got != tt.want || (got == model.Fits) != schedulerSays(x.w, class, int(x.node("a2"))) {
 			t.Errorf("%d domains: %s, want %s", tt.domains, got, tt.want)
 		}
 	}
 }
 
-// TestFoldKeepsApartWhatIsCountedOtherwise: nodes with a taint are none for a
+// TestHostsThatAreNotCounted: nodes with a taint are none for a
 // constraint that honours taints, and each of them could be the emptiest for one
 // that does not.
-func TestFoldKeepsApartWhatIsCountedOtherwise(t *testing.T) {
+func TestHostsThatAreNotCounted(t *testing.T) {
 	for _, tt := range []struct {
 		policy corev1.NodeInclusionPolicy
 		want   model.Reason
@@ -116,4 +117,165 @@ func TestFoldKeepsApartWhatIsCountedOtherwise(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.policy, got, tt.want)
 		}
 	}
+}
+
+// domainPlugins are the scheduler's own judges of what is counted here, before nodes that a test
+// shows them.
+var domainPlugins = sync.OnceValues(func() (*filters, error) {
+	conf, err := latest.Default()
+	if err != nil {
+		return nil, err
+	}
+	f := &filters{stage: &stage{}, factory: informers.NewSharedInformerFactory(nil, 0), ctx: context.Background()}
+	f.full, err = f.framework(conf.Profiles[0], []string{names.PodTopologySpread, names.InterPodAffinity})
+	return f, err
+})
+
+// sameRefusals compares what is counted with what the plugins say who see all nodes: for each class
+// and node the same yes, or the same no in the same words. It tells how many pairs it has compared.
+func sameRefusals(t interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}, w *World, when string) (pairs int) {
+	t.Helper()
+	f, err := domainPlugins()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.feed(w.snap); err != nil {
+		t.Fatal(err)
+	}
+	var all []stageNode
+	for i := range w.nodes {
+		if !w.nodes[i].gone {
+			all = append(all, w.info(i))
+		}
+	}
+	f.stage.show(all)
+	for c := range w.classes {
+		id := model.ClassID(c)
+		class := w.class(id)
+		if class.unsupported != "" || class.broken {
+			continue
+		}
+		state := framework.NewCycleState()
+		if _, status, _ := f.full.RunPreFilterPlugins(f.ctx, state, class.info().Pod); !status.IsSuccess() {
+			t.Fatalf("%s: class %d: %s", when, c, status.Message())
+		}
+		for i := range w.nodes {
+			if w.nodes[i].gone {
+				continue
+			}
+			pairs++
+			want := rejectionOf(f.full.RunFilterPlugins(f.ctx, state, class.info().Pod, w.info(i)))
+			if got := w.outlook(id).refusal(w, i); said(got) != said(want) {
+				t.Fatalf("%s: class %d on %s: counted %s, the scheduler says %s", when, c, w.nodes[i].called(),
+					said(got), said(want))
+			}
+		}
+	}
+	return pairs
+}
+
+// TestRefusalsAreThePlugins: in random small worlds, after every change of a world, what counters say
+// of each class and node is what the plugins say, to the word. It goes on until it has compared
+// 100,000 pairs; `make soak` compares more.
+func TestRefusalsAreThePlugins(t *testing.T) {
+	for pairs := 0; pairs < 100_000; {
+		rapid.Check(t, func(t *rapid.T) {
+			w := Load(nil, drawCoupled(t))
+			defer w.Close()
+			if rapid.Bool().Draw(t, "all counters from the start") {
+				countAll(w)
+			}
+			pairs += sameRefusals(t, w, "at first")
+			var marks []Mark
+			for range rapid.IntRange(1, 10).Draw(t, "steps") {
+				i := rapid.IntRange(0, len(w.nodes)-1).Draw(t, "node")
+				c := model.ClassID(rapid.IntRange(0, len(w.classes)-1).Draw(t, "class"))
+				step := rapid.SampledFrom([]string{"put", "put", "add", "vacate", "drop", "mark", "undo"}).Draw(t, "step")
+				switch n := &w.nodes[i]; {
+				case step == "put" && !n.gone:
+					w.put(i, c, rapid.IntRange(1, 3).Draw(t, "pods"))
+				case step == "vacate" && i < len(w.snap.Nodes):
+					w.vacate(i, slices.Clone(n.batches))
+				case step == "add":
+					if template, ok := w.GroupTemplate(rapid.IntRange(0, 1).Draw(t, "group")); ok {
+						w.AddNodes(template, rapid.IntRange(1, 2).Draw(t, "nodes"))
+					}
+				case step == "drop" && i >= len(w.snap.Nodes) && !n.gone:
+					w.Drop(Node(i))
+				case step == "mark":
+					marks = append(marks, w.Mark())
+				case step == "undo" && len(marks) > 0:
+					w.Undo(marks[len(marks)-1])
+					marks = marks[:len(marks)-1]
+				}
+				pairs += sameRefusals(t, w, step)
+				if err := countersAddUp(w); err != nil {
+					t.Fatalf("%s: %v", step, err)
+				}
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// drawCoupled makes small clusters of pods with all that a spread constraint or an affinity may say,
+// and nodes that differ in what those read.
+func drawCoupled(t *rapid.T) *model.Snapshot {
+	d := drawer{t}
+	c := testkit.New()
+	c.Namespaces["other"] = map[string]string{"team": "x", corev1.LabelMetadataName: "other"}
+	node := func(name string) *corev1.Node {
+		n := testkit.Node(name, "64", "64Gi", map[string]string{"disk": d.of("disk", "1", "3")})
+		if zone := d.of("zone", "a", "b", "c", ""); zone != "" {
+			n.Labels[corev1.LabelTopologyZone] = zone
+		}
+		if d.one("tainted", 4) {
+			n.Spec.Taints = []corev1.Taint{{Key: d.of("taint", "k", "l"), Value: "1", Effect: corev1.TaintEffectNoSchedule}}
+		}
+		return n
+	}
+	pods := make([]*corev1.Pod, d.number("classes", 1, 4))
+	for i := range pods {
+		app := d.of("app", "a", "b")
+		pods[i] = testkit.Pod(d.of("namespace", "default", "default", "other"), fmt.Sprintf("p%d", i), "10m", "",
+			map[string]string{"app": app, "hash": d.of("hash", "1", "2")})
+		d.placement(pods[i], app)
+		for k := range pods[i].Spec.TopologySpreadConstraints {
+			// What matches nothing, and what matches everything.
+			switch s := &pods[i].Spec.TopologySpreadConstraints[k]; d.number("selector of all", 0, 9) {
+			case 0:
+				s.LabelSelector = nil
+			case 1:
+				s.LabelSelector = &metav1.LabelSelector{}
+			}
+		}
+		c.Pending(pods[i], 1)
+	}
+	for g := range 2 {
+		c.Group(fmt.Sprintf("g%d", g), 0, 9, node("")).Target = d.number("coming", 0, 1)
+	}
+	for i := range d.number("nodes", 1, 6) {
+		n := node(fmt.Sprintf("n%d", i))
+		switch d.number("hostname", 0, 19) {
+		case 0:
+			delete(n.Labels, corev1.LabelHostname)
+		case 1:
+			n.Labels[corev1.LabelHostname] = "n0"
+		}
+		c.AddNode(n, "")
+		for _, like := range pods {
+			p := like.DeepCopy()
+			if d.one("ends", 6) {
+				p.DeletionTimestamp = &metav1.Time{Time: testkit.Start}
+			}
+			c.Bound(p, d.number("pods", 0, 2), n.Name)
+		}
+	}
+	return snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 }

@@ -108,9 +108,9 @@ func TestPanicInWhatPluginsDoInParallel(t *testing.T) {
 		c.Pending(p, 1)
 		s := snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules)
 		w := Load(nil, s)
-		q := w.raise(w.filters.domain, s.Pending[0].Class, []stageNode{brittleNode{w.info(0)}})
-		if q.no == nil || q.no.reason != model.FilterPanicked || len(w.Panicked()) != 1 {
-			t.Errorf("the answer is %+v, and told was %+v", q.no, w.Panicked())
+		no := w.ask(w.filters.full, s.Pending[0].Class, w.info(0), []stageNode{brittleNode{w.info(0)}})
+		if no == nil || no.reason != model.FilterPanicked || len(w.Panicked()) != 1 {
+			t.Errorf("the answer is %+v, and told was %+v", no, w.Panicked())
 		}
 		w.Close()
 	}

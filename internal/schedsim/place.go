@@ -174,10 +174,10 @@ type Packing struct {
 // coupling reaches beyond a node. When the steps are used up it returns what it has found, at least
 // one pattern. The world is left as it was.
 func (w *World) Pack(want []model.Batch, t Template, max int) Packing {
-	// Views are not asked about such classes, so they need not see what is tried.
-	readers := w.readers
-	w.readers = nil
-	defer func() { w.readers = readers }()
+	// No verdict on such classes reads a counter, so none need see what is tried.
+	counters := w.counters
+	w.counters = nil
+	defer func() { w.counters = counters }()
 	p := (&packer{w: w, want: want, t: t}).pack(max)
 	if p.Nodes < worthwhile || p.Nodes == max {
 		return p

@@ -47,14 +47,17 @@ func (w *World) Spread(c model.ClassID, count int, on NodeSet, heads []Head, all
 	if w.classes[c].unsupported != "" || count == 0 {
 		return out
 	}
-	s := spreader{w: w, class: c, v: w.view(c), heads: heads, allow: allow, out: &out,
-		limit: w.work.NodesScanned + steps, used: map[int]bool{}}
+	if w.class(c).broken {
+		return out
+	}
+	s := spreader{w: w, class: c, o: w.outlook(c), heads: heads, allow: allow, out: &out,
+		limit: w.work.Steps + steps, used: map[int]bool{}}
 	for h := range heads {
 		if !heads[h].Passing && w.Suits(c, heads[h].Template) {
 			s.fit = append(s.fit, h)
 		}
 	}
-	if s.v.perNode {
+	if w.class(c).coupling == single {
 		(&byHost{spreader: s}).run(on)
 	} else {
 		(&byDomain{spreader: s}).run(on)
@@ -77,12 +80,12 @@ func (w *World) Settle(c model.ClassID, count int, on NodeSet, heads []Head, all
 		for h, n := range before {
 			w.AddNodes(heads[h].Template, n)
 		}
-		from := w.work.NodesScanned
+		from := w.work.Steps
 		more := func(h int, opened []int) bool {
 			return allow != nil && allow(h, sum(opened, before))
 		}
 		out := w.Spread(c, count, on, heads, more, steps)
-		steps -= w.work.NodesScanned - from
+		steps -= w.work.Steps - from
 		if slices.Max(append(out.Opened, 0)) == 0 || !out.Enough {
 			w.dropEmpty(m, c, before)
 			out.Opened = sum(out.Opened, before)
@@ -121,7 +124,7 @@ func (w *World) dropEmpty(m Mark, c model.ClassID, counts []int) {
 type spreader struct {
 	w      *World
 	class  model.ClassID
-	v      *view
+	o      *outlook
 	heads  []Head
 	fit    []int // the heads that suit the class
 	allow  func(int, []int) bool
@@ -134,7 +137,7 @@ type spreader struct {
 
 // exhausted reports whether the steps are used up, and notes it.
 func (s *spreader) exhausted() bool {
-	if s.w.work.NodesScanned < s.limit && !s.w.Exhausted() {
+	if s.w.work.Steps < s.limit && !s.w.Exhausted() {
 		return false
 	}
 	s.out.Enough = false
@@ -155,13 +158,14 @@ func (s *spreader) put(i int) {
 // byDomain spreads over domains of many nodes each.
 type byDomain struct {
 	spreader
-	regions []region
+	regions       []region
+	order, weight []int
 }
 
 // region is a part of the world that is one domain to the class: nodes in it
 // that may have room, and the heads that open more.
 type region struct {
-	domain int32
+	number int32
 	nodes  []int
 	heads  []int
 }
@@ -170,11 +174,9 @@ func (s *byDomain) run(on NodeSet) {
 	// 1. Where pods could go.
 	s.findRegions(on)
 	// 2. Domains without a node join in.
-	if len(s.w.classes[s.class].spreadKeys) > 0 {
-		for i := range s.regions {
-			if r := &s.regions[i]; s.v.domains[r.domain].nodes == 0 {
-				s.grow(r, 0)
-			}
+	for i := range s.regions {
+		if r := &s.regions[i]; len(r.heads) > 0 && s.o.opens(s.w, s.heads[r.heads[0]].Template.Shape) {
+			s.grow(r, 0)
 		}
 	}
 	// 3. One pod at a time. Nodes that nothing was put on go again, and what is
@@ -192,7 +194,7 @@ func (s *byDomain) findRegions(on NodeSet) {
 		if !ok {
 			i = len(s.regions)
 			at[d] = i
-			s.regions = append(s.regions, region{domain: d})
+			s.regions = append(s.regions, region{number: d})
 		}
 		return &s.regions[i]
 	}
@@ -200,11 +202,11 @@ func (s *byDomain) findRegions(on NodeSet) {
 		if s.w.nodes[i].kind&on == 0 || !s.w.usable(s.class, i) {
 			continue
 		}
-		r := find(s.v.domainOf[i])
+		r := find(s.o.regions.of(s.w, s.w.nodes[i].shape))
 		r.nodes = append(r.nodes, i)
 	}
 	for _, h := range s.fit {
-		r := find(s.v.domain(s.w, s.heads[h].Template.Shape))
+		r := find(s.o.regions.of(s.w, s.heads[h].Template.Shape))
 		r.heads = append(r.heads, h)
 	}
 }
@@ -249,14 +251,14 @@ func (s *byDomain) regionOf(head int) *region {
 // one places one pod: in the domain with the fewest pods that count where a
 // spread is wanted, in the fullest where affinity draws them together.
 func (s *byDomain) one() bool {
-	order := make([]int, len(s.regions))
-	weight := make([]int, len(s.regions))
-	for i := range order {
-		order[i] = i
-		weight[i] = s.v.weight(s.regions[i].domain)
+	s.order, s.weight = s.order[:0], s.weight[:0]
+	for i := range s.regions {
+		s.order = append(s.order, i)
+		s.weight = append(s.weight, s.o.regionWeight(s.regions[i].number))
 	}
-	s.w.prefer(s.class, order, weight)
-	for _, i := range order {
+	s.w.prefer(s.class, s.order, s.weight)
+	s.w.Looked(len(s.order))
+	for _, i := range s.order {
 		if s.tryRegion(&s.regions[i]) {
 			return true
 		}
@@ -266,19 +268,21 @@ func (s *byDomain) one() bool {
 
 // tryRegion puts one pod onto a node of the region, an open one or a new one.
 func (s *byDomain) tryRegion(r *region) bool {
-	class := s.w.class(s.class)
-	looksAtNode := class.conflicts != nil || class.readsHost || len(class.spec.Volumes) > 0
-	r.nodes = slices.DeleteFunc(r.nodes, func(i int) bool { return !s.w.usable(s.class, i) })
-	for _, i := range r.nodes {
-		if s.w.check(s.class, i) == nil {
+	for k := 0; k < len(r.nodes); {
+		i := r.nodes[k]
+		if !s.w.usable(s.class, i) {
+			r.nodes = slices.Delete(r.nodes, k, k+1) // it fills up, and never empties
+			continue
+		}
+		no := s.w.reach(s.class, i)
+		if no == nil {
 			s.put(i)
 			return true
 		}
-		// What a domain refuses, it refuses on all of its nodes, new ones
-		// included, unless the class also looks at the node itself.
-		if !looksAtNode {
-			return false
+		if no.region {
+			return false // new nodes included
 		}
+		k++
 	}
 	for h := s.grow(r, 0); h >= 0; h = s.grow(r, h+1) {
 		last := s.opened[len(s.opened)-1]
@@ -299,22 +303,10 @@ func (s *byDomain) tryRegion(r *region) bool {
 // count, as the world is now; zero for a class without any. A node that is
 // added later in a domain of its own changes what the class was told.
 func (w *World) Domains(c model.ClassID) int {
-	class := w.class(c)
-	if len(class.spec.TopologySpreadConstraints) == 0 {
-		return 0
-	}
 	n := 0
-	if class.coupling == single {
-		for i := range w.nodes {
-			if !w.nodes[i].gone {
-				n++
-			}
-		}
-		return n
-	}
-	for _, d := range w.view(c).domains {
-		if d.counted && d.nodes > 0 {
-			n++
+	if !w.class(c).broken && w.class(c).coupling >= domain {
+		for _, s := range w.outlook(c).spread {
+			n += s.scope.domains
 		}
 	}
 	return n

@@ -1,11 +1,11 @@
 package schedsim
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -16,26 +16,24 @@ import (
 type byHost struct {
 	spreader
 	pens  []pen
-	penOf map[int32]int // by what one answer holds for
+	penOf map[string]int // by what one answer holds for
 	order []int
 	sizes []int
+	key   []byte
 }
 
-// pen is a number of nodes with room that one answer holds for: all of one kind
-// where the view folds them, else a single one.
+// pen is a number of nodes with room that one answer holds for: those of one region with the same
+// counts of the pods that matter, on the host and in all.
 type pen struct {
 	nodes  []int // first in, first out
-	weight int   // pods that matter on each
-	domain int32
+	region int32
 }
 
 func (s *byHost) run(on NodeSet) {
 	first := len(s.w.nodes)
-	if len(s.w.classes[s.class].spreadKeys) > 0 {
-		s.openEmptyDomains()
-	}
+	s.openEmptyDomains()
 	for again := true; again; again = s.dropUnused() {
-		s.pens, s.penOf = nil, map[int32]int{}
+		s.pens, s.penOf = nil, map[string]int{}
 		for i := range s.w.nodes {
 			if s.w.nodes[i].kind&on != 0 || i >= first {
 				s.keep(i)
@@ -50,7 +48,7 @@ func (s *byHost) run(on NodeSet) {
 // that has none.
 func (s *byHost) openEmptyDomains() {
 	for _, h := range s.fit {
-		if s.v.domains[s.v.domain(s.w, s.heads[h].Template.Shape)].nodes == 0 {
+		if s.o.opens(s.w, s.heads[h].Template.Shape) {
 			s.open(h)
 		}
 	}
@@ -61,45 +59,55 @@ func (s *byHost) keep(i int) {
 	if !s.w.usable(s.class, i) {
 		return
 	}
-	kind := int32(i)
-	if s.v.fold != nil {
-		kind = s.v.fold.kindOf[i]
+	region := s.o.regions.of(s.w, s.w.nodes[i].shape)
+	s.key = binary.AppendVarint(s.key[:0], int64(region))
+	d := s.w.hostOf(i)
+	for _, c := range s.o.hosts {
+		count := int32(-1)
+		if d >= 0 {
+			count = c.at(d)
+		}
+		s.key = binary.AppendVarint(s.key, int64(count))
 	}
-	p, ok := s.penOf[kind]
+	if !s.o.ownHosts || !s.o.class.plain {
+		s.key = binary.AppendVarint(s.key, int64(i))
+	}
+	p, ok := s.penOf[string(s.key)]
 	if !ok {
 		p = len(s.pens)
-		s.penOf[kind] = p
-		s.pens = append(s.pens, pen{domain: s.v.domainOf[i]})
+		s.penOf[string(s.key)] = p
+		s.pens = append(s.pens, pen{region: region})
 	}
-	s.pens[p].weight = s.v.nodeWeight(&s.w.nodes[i])
 	s.pens[p].nodes = append(s.pens[p].nodes, i)
 }
 
-// onOpen places one pod on a node that is there: in the domain of other keys with
-// the fewest pods that count, and there on the node with the fewest. Where
-// affinity draws them together, the most in place of the fewest.
+// onOpen places one pod on a node that is there: in the region with the fewest pods that
+// count, and there on the node with the fewest. Where affinity draws them together, the
+// most in place of the fewest.
 func (s *byHost) onOpen() bool {
 	s.order, s.sizes = s.order[:0], s.sizes[:0]
 	for p := range s.pens {
-		s.sizes = append(s.sizes, s.pens[p].weight)
-		if len(s.pens[p].nodes) > 0 {
+		weight := 0
+		if list := s.pens[p].nodes; len(list) > 0 {
 			s.order = append(s.order, p)
+			weight = s.o.hostWeight(s.w, list[0])
 		}
+		s.sizes = append(s.sizes, weight)
 	}
 	if len(s.order) == 0 {
 		return false
 	}
+	s.w.Looked(len(s.pens))
 	s.w.prefer(s.class, s.order, s.sizes)
-	if len(s.v.keys) > 0 {
+	if len(s.o.class.keys) > 0 {
 		for p := range s.pens {
-			s.sizes[p] = s.v.weight(s.pens[p].domain)
+			s.sizes[p] = s.o.regionWeight(s.pens[p].region)
 		}
 		s.w.prefer(s.class, s.order, s.sizes)
 	}
-	q := s.v.raise(s.w)
 	for _, p := range s.order {
 		i := s.pens[p].nodes[0]
-		if s.w.answer(&q, s.v.target(s.w, i)) == nil {
+		if s.w.reach(s.class, i) == nil {
 			s.pens[p].nodes = s.pens[p].nodes[1:]
 			s.put(i)
 			s.keep(i)
@@ -113,18 +121,18 @@ func (s *byHost) onOpen() bool {
 // node takes it.
 func (s *byHost) onNew() bool {
 	order := s.fit
-	if len(s.v.keys) > 0 {
+	if len(s.o.class.keys) > 0 {
 		order = slices.Clone(order)
 		weight := make([]int, len(s.heads))
 		for _, h := range order {
-			weight[h] = s.v.weight(s.v.domain(s.w, s.heads[h].Template.Shape))
+			weight[h] = s.o.regionWeight(s.regionOf(h))
 		}
 		s.w.prefer(s.class, order, weight)
 	}
-	refused := map[int32]bool{} // domains in which one new node is as good as another
+	refused := map[int32]bool{} // regions in which one new node is as good as another
 	for _, h := range order {
-		d := s.v.domain(s.w, s.heads[h].Template.Shape)
-		if refused[d] {
+		region := s.regionOf(h)
+		if refused[region] {
 			continue
 		}
 		from := len(s.opened)
@@ -133,20 +141,21 @@ func (s *byHost) onNew() bool {
 			continue
 		}
 		if s.w.usable(s.class, i) {
-			q := s.v.raise(s.w)
-			if s.w.answer(&q, s.v.target(s.w, i)) == nil {
+			if s.w.reach(s.class, i) == nil {
 				s.put(i)
 				for _, o := range s.opened[from:] {
 					s.keep(o.node)
 				}
 				return true
 			}
-			refused[d] = s.w.classes[s.class].plain && s.v.nodeWeight(&s.w.nodes[i]) == 0
+			refused[region] = s.o.class.plain && s.o.hostWeight(s.w, i) == 0
 		}
 		s.close()
 	}
 	return false
 }
+
+func (s *byHost) regionOf(h int) int32 { return s.o.regions.of(s.w, s.heads[h].Template.Shape) }
 
 // MostPerHost estimates how many pods of a class its spread constraints over hostnames let onto a
 // node that is opened now: as many more than on the node that will end with the fewest as the skew
@@ -157,17 +166,17 @@ func (w *World) MostPerHost(c model.ClassID) int {
 	if class.coupling != single {
 		return most
 	}
-	for i := range class.spec.TopologySpreadConstraints {
-		s := &class.spec.TopologySpreadConstraints[i]
-		if s.TopologyKey != corev1.LabelHostname {
+	if class.broken {
+		return most
+	}
+	o := w.outlook(c)
+	for k := range o.spread {
+		s := &o.spread[k]
+		if s.scope.topology.key != corev1.LabelHostname || s.self == 0 {
 			continue
 		}
-		selector, err := spreadSelector(class.labels, s)
-		if err != nil || !selector.Matches(labels.Set(class.labels)) {
-			continue
-		}
-		if level, ok := w.view(c).level(w, s, selector); ok {
-			most = min(most, level+int(s.MaxSkew))
+		if level, ok := w.level(c, s); ok {
+			most = min(most, level+s.most)
 		}
 	}
 	return most
@@ -176,33 +185,22 @@ func (w *World) MostPerHost(c model.ClassID) int {
 // level is the least that a node will have of the pods that a spread constraint
 // over hostnames counts, when all nodes that are there are full; not ok where
 // there are none that it counts.
-func (v *view) level(w *World, s *corev1.TopologySpreadConstraint, selector labels.Selector) (level int, ok bool) {
-	matches := make([]bool, len(v.relevant))
-	for j, r := range v.relevant {
-		matches[j] = r.counted && selector.Matches(labels.Set(w.classes[r.class].labels))
-	}
-	nodes := 0
+func (w *World) level(c model.ClassID, s *skew) (level int, ok bool) {
 	for i := range w.nodes {
-		n := &w.nodes[i]
-		if n.gone || !v.domains[v.domainOf[i]].counted {
+		if w.nodes[i].gone || !s.scope.counts(w, i) {
 			continue
 		}
-		count := 0
-		for _, b := range n.batches {
-			if slot := v.sorts.slot(b.Class); slot >= 0 && matches[slot] {
-				count += b.Count
-			}
+		count := int(s.at(w.hostOf(i)))
+		if w.usable(c, i) {
+			count += w.classes[c].count(&w.nodes[i].free)
 		}
-		if w.usable(v.class, i) {
-			count += w.classes[v.class].count(&n.free)
-		}
-		if nodes == 0 || count < level {
+		if !ok || count < level {
 			level = count
 		}
-		nodes++
+		ok = true
 	}
-	if s.MinDomains != nil && nodes < int(*s.MinDomains) {
+	if s.scope.domains < s.minDomains && s.minDomains > 1 {
 		return 0, true
 	}
-	return level, nodes > 0
+	return level, ok
 }

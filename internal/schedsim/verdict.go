@@ -24,6 +24,7 @@ type rejection struct {
 	reason model.Reason
 	said   string
 	status *fwk.Status // the plugin's words
+	region bool        // it holds for all nodes of the region
 }
 
 func (r *rejection) words() string {
@@ -63,56 +64,28 @@ func (w *World) staticVerdict(c model.ClassID, s model.ShapeID) *rejection {
 var unasked rejection
 
 // ask runs one set of plugins for one pod of the class on one node, before a
-// stage. PreFilter state is computed afresh each time.
-func (w *World) ask(f framework.Framework, c model.ClassID, target *framework.NodeInfo, stage []stageNode) *rejection {
-	q := w.raise(f, c, stage)
-	return w.answer(&q, target)
-}
-
-// question is what the plugins make of a pod of a class and a stage before they
-// look at a node. It is good for any number of nodes, until a pod is placed
-// that matters to the class (rule C3).
-type question struct {
-	f     framework.Framework
-	id    model.ClassID
-	class *class
-	state fwk.CycleState
-	only  *fwk.PreFilterResult
-	no    *rejection // to all nodes
-}
-
-// raise puts a question.
-func (w *World) raise(f framework.Framework, c model.ClassID, stage []stageNode) (q question) {
-	q = question{f: f, id: c, class: &w.classes[c]}
-	if q.no = q.class.refusal(); q.no != nil {
-		return q
+// stage. PreFilter state is computed afresh each time (rule C3).
+func (w *World) ask(f framework.Framework, c model.ClassID, target *framework.NodeInfo, stage []stageNode) (no *rejection) {
+	class := &w.classes[c]
+	if no := class.refusal(); no != nil {
+		return no
 	}
-	defer w.catch(c, &q.no)
+	defer w.catch(c, &no)
 	w.filters.stage.show(stage)
-	q.state = framework.NewCycleState()
+	state, pod := framework.NewCycleState(), class.info().Pod
 	w.work.PreFilters++
 	w.work.NodesScanned += len(stage)
 	w.step(len(stage) + 1)
-	only, status, _ := f.RunPreFilterPlugins(w.filters.ctx, q.state, q.class.info().Pod)
+	only, status, _ := f.RunPreFilterPlugins(w.filters.ctx, state, pod)
 	if !status.IsSuccess() {
-		q.no = rejectionOf(status)
+		return rejectionOf(status)
 	}
-	q.only = only
-	return q
-}
-
-// answer tells how a question stands on one node.
-func (w *World) answer(q *question, target *framework.NodeInfo) (no *rejection) {
-	defer w.catch(q.id, &no)
-	if q.no != nil {
-		return q.no
-	}
-	if !q.only.AllNodes() && !q.only.NodeNames.Has(target.Node().Name) {
+	if !only.AllNodes() && !only.NodeNames.Has(target.Node().Name) {
 		return &rejection{reason: model.NodeAffinity, said: "the pod names other nodes"}
 	}
 	w.work.Filters++
 	w.step(1)
-	return rejectionOf(q.f.RunFilterPlugins(w.filters.ctx, q.state, q.class.info().Pod, target))
+	return rejectionOf(f.RunFilterPlugins(w.filters.ctx, state, pod, target))
 }
 
 var reasonOf = map[string]model.Reason{
@@ -180,8 +153,26 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 		info := w.info(i)
 		return w.ask(w.filters.full, c, info, []stageNode{info})
 	default:
-		return w.view(c).check(w, i)
+		return w.reach(c, i)
 	}
+}
+
+// reach is the part of check that is left for a class whose verdict reads topology domains: what the
+// node itself has against it beside labels, taints and amounts, then what pods elsewhere have.
+func (w *World) reach(c model.ClassID, i int) *rejection {
+	class := w.class(c)
+	if class.plain && !class.broken {
+		return w.outlook(c).refusal(w, i)
+	}
+	plugins := w.filters.local
+	if class.broken {
+		plugins = w.filters.full
+	}
+	info := w.info(i)
+	if no := w.ask(plugins, c, info, []stageNode{info}); no != nil || class.broken {
+		return no
+	}
+	return w.outlook(c).refusal(w, i)
 }
 
 // inTheWay are the expendable pods on a node that a class cannot have preempted. They
@@ -262,15 +253,6 @@ func (w *World) Lacks(c model.ClassID) string {
 		return no.said
 	}
 	return ""
-}
-
-// plugins are those that must be asked of a class whose static verdict and
-// amounts are known.
-func (w *World) plugins(c model.ClassID) framework.Framework {
-	if w.classes[c].plain {
-		return w.filters.domain
-	}
-	return w.filters.full
 }
 
 // blocked reports whether what is known of classes already refuses the class on the node, whatever

@@ -27,6 +27,7 @@ func schedulerSays(w *World, c model.ClassID, i int) bool {
 // added, dropped and undone, the verdict on every class and node is the one
 // that the plugins give when they see all nodes.
 func TestVerdictsAreTheSchedulers(t *testing.T) {
+	pairs := 0
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := testkit.DrawWorld(t)
 		s := snapshot.New(nil, drawn.Build(testkit.InOrder).Observation(), model.Standing{}, drawn.Policy.Rules)
@@ -47,6 +48,7 @@ func TestVerdictsAreTheSchedulers(t *testing.T) {
 			}
 		}
 		compare("at first")
+		pairs += sameRefusals(t, w, "at first")
 		var marks []Mark
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			step := rapid.SampledFrom([]string{"add", "put", "put", "place", "mark", "undo", "drop"}).Draw(t, "step")
@@ -82,8 +84,13 @@ func TestVerdictsAreTheSchedulers(t *testing.T) {
 				}
 			}
 			compare(step)
+			pairs += sameRefusals(t, w, step)
+			if err := countersAddUp(w); err != nil {
+				t.Fatalf("%s: %v", step, err)
+			}
 		}
 	})
+	t.Logf("%d pairs of a class and a node were compared", pairs)
 }
 
 // TestUndoRestoresEverything: after undoing, the world answers and counts as it
@@ -113,22 +120,8 @@ func TestUndoRestoresEverything(t *testing.T) {
 		if len(w.nodes) != len(fresh.nodes) || len(w.journal) != 0 {
 			t.Fatalf("%d nodes and %d placements left behind", len(w.nodes)-len(fresh.nodes), len(w.journal))
 		}
-		for c, v := range w.views {
-			if want := fresh.view(c); len(v.domainOf) != len(want.domainOf) {
-				t.Fatalf("class %d: a view of %d nodes, want %d", c, len(v.domainOf), len(want.domainOf))
-			} else {
-				for i := range want.domainOf {
-					a, b := v.domains[v.domainOf[i]], want.domains[want.domainOf[i]]
-					if a.nodes != b.nodes {
-						t.Fatalf("class %d: a domain of %d nodes, want %d", c, a.nodes, b.nodes)
-					}
-					for k := range a.counts {
-						if a.counts[k] != b.counts[k] {
-							t.Fatalf("class %d: counts %v, want %v", c, a.counts, b.counts)
-						}
-					}
-				}
-			}
+		if err := countersAddUp(w); err != nil {
+			t.Fatal(err)
 		}
 		for claim, n := range w.claims {
 			if n != fresh.claims[claim] {
@@ -177,10 +170,10 @@ func TestCountIsWhatTheFilterAllows(t *testing.T) {
 	})
 }
 
-// TestStandInsKeepWhatAffinityAsksFor: counts that all domains have in common
+// TestSpreadBesideAffinity: counts that all domains have in common
 // cancel out for a spread constraint, and one pod must stay for affinity, which
 // asks whether there is any.
-func TestStandInsKeepWhatAffinityAsksFor(t *testing.T) {
+func TestSpreadBesideAffinity(t *testing.T) {
 	c := testkit.New()
 	pod := testkit.Pod("default", "p", "100m", "", map[string]string{"app": "p"})
 	testkit.SpreadOver(pod, corev1.LabelTopologyZone, 1, pod.Labels)

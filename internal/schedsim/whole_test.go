@@ -22,7 +22,7 @@ import (
 // reads are cut down, folded into classes and asked about here, and the verdict on each
 // pod and node is the one that the plugins give on the objects as they are.
 func TestVerdictsAreThoseOnWholeObjects(t *testing.T) {
-	seen := map[model.Reason]int{}
+	seen, pairs := map[model.Reason]int{}, 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := testkit.New()
 		c.Namespaces["other"] = map[string]string{"team": "x", corev1.LabelMetadataName: "other"}
@@ -76,6 +76,7 @@ func TestVerdictsAreThoseOnWholeObjects(t *testing.T) {
 				stages[calm] = append(stages[calm], info)
 			}
 		}
+		pairs += sameRefusals(t, w, "as drawn")
 		for _, p := range pending {
 			class, stage := classNamed(t, s, p), stages[0]
 			if policy := p.Spec.PreemptionPolicy; policy != nil && *policy == corev1.PreemptNever {
@@ -95,7 +96,7 @@ func TestVerdictsAreThoseOnWholeObjects(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("verdicts: %v", seen)
+	t.Logf("verdicts: %v; %d pairs of a class and a node were compared", seen, pairs)
 }
 
 // whole asks the plugins about a pod as it is, before nodes as they are.

@@ -29,8 +29,11 @@ type World struct {
 	nodes   []node
 	log     []change
 	epoch   uint32
-	views   map[model.ClassID]*view
-	readers []*view // all views, to be told of every change
+	// counters follow every change; outlooks are by class, nil where nothing has asked yet, and
+	// regionsBy by their keys.
+	counters  *counters
+	outlooks  []*outlook
+	regionsBy map[string]*regions
 	// static holds the verdict of the plugins that look at a shape alone, [class][shape]; nil where
 	// nothing has asked yet.
 	static [][]*rejection
@@ -64,8 +67,6 @@ type World struct {
 	landings   map[int]*Landing
 	loose      []int // nodes of the snapshot that were undecided when it was loaded
 	apart      map[avoided]bool
-	// hostnames remembers ownHostnames: above zero for yes, below for no.
-	hostnames int
 }
 
 // shape is a node's content, its amounts ready to count with.
@@ -161,7 +162,7 @@ func Load(prev *World, s *model.Snapshot) *World {
 		panic("schedsim: " + err.Error())
 	}
 	w := &World{
-		snap: s, filters: f, views: map[model.ClassID]*view{}, lacks: map[model.ClassID]*rejection{},
+		snap: s, filters: f, regionsBy: map[string]*regions{}, lacks: map[model.ClassID]*rejection{},
 		claims:  map[string]int{},
 		daemons: map[model.ShapeID][]int{}, alike: map[daemonsKey]model.ShapeID{}, daemonsMay: map[string][]int{},
 		mounts:   map[classShape]bool{},
@@ -171,6 +172,7 @@ func Load(prev *World, s *model.Snapshot) *World {
 	f.stage.promised = nil
 	w.bind(prev)
 	w.static = make([][]*rejection, len(w.classes))
+	w.counters, w.outlooks = newCounters(len(w.classes)), make([]*outlook, len(w.classes))
 	w.shapes = make([]shape, len(s.Contents.Shapes))
 	for i, sh := range s.Contents.Shapes {
 		w.shapes[i] = shape{sh, amountsOf(sh.Allocatable)}
@@ -418,9 +420,6 @@ func (w *World) Undo(m Mark) {
 		w.forget(i)
 	}
 	w.nodes = w.nodes[:m.nodes]
-	for _, v := range w.readers {
-		v.domainOf = v.domainOf[:m.nodes]
-	}
 	w.journal = w.journal[:m.journal]
 	w.moves = w.moves[:m.moves]
 	w.nextName = m.name
@@ -429,11 +428,7 @@ func (w *World) Undo(m Mark) {
 
 func (w *World) replaceNode(i int, was node) {
 	w.account(i, -1)
-	moved := w.nodes[i].shape != was.shape
 	w.nodes[i] = was
-	if moved {
-		w.settleIn(i)
-	}
 	w.account(i, +1)
 }
 
@@ -447,7 +442,7 @@ func (w *World) forget(i int) {
 }
 
 // account adds a node's pods to, or takes them from, what is counted over the
-// whole world: domain views and claims.
+// whole world: by topology domain, and by claim.
 func (w *World) account(i, sign int) {
 	n := &w.nodes[i]
 	if n.gone {
@@ -456,9 +451,7 @@ func (w *World) account(i, sign int) {
 	for _, b := range n.batches {
 		w.use(b.Class, sign*b.Count)
 	}
-	for _, v := range w.readers {
-		v.account(i, n, sign)
-	}
+	w.counters.account(w, i, sign)
 }
 
 // save puts a node into the log once per mark, before it is changed.
@@ -480,9 +473,7 @@ func (w *World) put(i int, c model.ClassID, count int) {
 	n.info = nil
 	w.journal = append(w.journal, placement{c, i, count, len(w.nodes) == len(w.snap.Nodes)})
 	w.use(c, count)
-	for _, v := range w.readers {
-		v.put(i, c, count)
-	}
+	w.counters.put(w, i, c, count)
 }
 
 // add counts pods of a class among those on the node. A batch list that others
@@ -507,6 +498,15 @@ func (n *node) add(c model.ClassID, count int) {
 	n.batches[at].Count += count
 }
 
+func countOf(batches []model.Batch, c model.ClassID) int32 {
+	for _, b := range batches {
+		if b.Class == c {
+			return int32(b.Count)
+		}
+	}
+	return 0
+}
+
 // spare is how many classes may join a node before its list is copied again.
 const spare = 8
 
@@ -527,9 +527,7 @@ func (w *World) AddNodes(t Template, n int) (first Node) {
 		for _, b := range t.Pods {
 			w.use(b.Class, b.Count)
 		}
-		for _, v := range w.readers {
-			v.add(w, i)
-		}
+		w.counters.account(w, i, +1)
 	}
 	return first
 }
@@ -547,9 +545,6 @@ func (w *World) pop() {
 	i := len(w.nodes) - 1
 	w.forget(i)
 	w.nodes = w.nodes[:i]
-	for _, v := range w.readers {
-		v.domainOf = v.domainOf[:i]
-	}
 	w.nextName--
 }
 
