@@ -441,6 +441,9 @@ func (pl *planner) disagreements(q *waiting, put []schedsim.Put) {
 
 // braking is the verdict on a class that a group is held for, nil if it is not.
 func (pl *planner) braking(c model.ClassID, group int) *model.Verdict {
+	if len(pl.braked) == 0 {
+		return nil
+	}
 	k, ok := pl.braked[brakeKey{c, group}]
 	if !ok {
 		return nil

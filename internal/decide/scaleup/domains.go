@@ -50,9 +50,13 @@ func (pl *planner) growOne(q *waiting) {
 		}
 		// It stands, too, where the steps would not do for another and for this one again.
 		short := !tried.got.Enough || pl.w.Remaining() < best.steps+tried.steps
+		if stands = tried.got.Left == 0; stands {
+			untried = false
+			break
+		}
 		next := withoutRefused(tried)
-		untried = short && tried.got.Left > 0 && len(next) > 0 && len(next) < len(tried.heads)
-		if stands = tried.got.Left == 0 || better && short; stands {
+		untried = short && len(next) > 0 && len(next) < len(tried.heads)
+		if stands = better && short; stands {
 			break
 		}
 		pl.w.Undo(m)
@@ -81,7 +85,7 @@ func (pl *planner) growOne(q *waiting) {
 // suitable lists the groups that may grow for the class, best first by the
 // expanders.
 func (pl *planner) suitable(q *waiting) []head {
-	var options []option
+	options := make([]option, 0, len(pl.heads))
 	perHost := pl.w.MostPerHost(q.Class)
 	for _, h := range pl.heads {
 		most := pl.limits.most(h.group)
@@ -105,11 +109,15 @@ func (pl *planner) suitable(q *waiting) []head {
 		})
 	}
 	pl.options += len(options)
-	pl.rank(options)
-	var heads []head
-	for i := range options {
-		for _, v := range pl.variants(q.Class, options[i].head) {
-			v.hoped = options[i].hoped
+	heads := make([]head, 0, len(options))
+	for _, i := range pl.rank(options) {
+		h := options[i].head
+		if !pl.w.Choosy(q.Class, h.group) {
+			heads = append(heads, h)
+			continue
+		}
+		for _, v := range pl.variants(q.Class, h) {
+			v.hoped = h.hoped
 			heads = append(heads, v)
 		}
 	}
@@ -165,8 +173,10 @@ func (pl *planner) count(q *waiting, a attempt) {
 		}
 	}
 	for i, n := range got.Opened {
-		pl.limits.take(a.heads[i].group, n)
-		pl.record(a.heads[i].group, n, why(len(grown)))
+		if n > 0 {
+			pl.limits.take(a.heads[i].group, n)
+			pl.record(a.heads[i].group, n, why(len(grown)))
+		}
 	}
 	if _, done := pl.domains[q.Class]; !done && placed > 0 {
 		pl.domains[q.Class] = pl.w.Domains(q.Class)

@@ -80,33 +80,28 @@ func (pl *planner) narrow(e model.Expander, options []option, left []int) ([]int
 	return kept, strings.TrimSuffix(e.String()+" "+expanders[e].show(pl, best), " ")
 }
 
-// rank sorts options for the pods of one class, best first: by the expanders as
+// rank orders options for the pods of one class, best first: by the expanders as
 // choose does, each option scored once. What is equal after all of them is settled
 // by how many pods are served, then by the number of nodes, the fewer the better,
 // then by the group's id.
-func (pl *planner) rank(options []option) {
-	type scored struct {
-		option
-		scores []float64
-	}
-	list := make([]scored, len(options))
+func (pl *planner) rank(options []option) (order []int) {
+	width := len(pl.p.Expanders)
+	scores := make([]float64, 0, width*len(options))
+	order = make([]int, len(options))
 	for i := range options {
-		list[i].option = options[i]
+		order[i] = i
 		for _, e := range pl.p.Expanders {
-			list[i].scores = append(list[i].scores, expanders[e].score(pl, &options[i]))
+			scores = append(scores, expanders[e].score(pl, &options[i]))
 		}
 	}
-	slices.SortFunc(list, func(a, b scored) int {
-		return cmp.Or(
-			slices.Compare(a.scores, b.scores),
-			-cmp.Compare(podsOf(&a.option), podsOf(&b.option)),
-			cmp.Compare(a.nodes, b.nodes),
-			cmp.Compare(a.group, b.group),
-		)
+	slices.SortFunc(order, func(a, b int) int {
+		if c := slices.Compare(scores[a*width:][:width], scores[b*width:][:width]); c != 0 {
+			return c
+		}
+		x, y := &options[a], &options[b]
+		return cmp.Or(-cmp.Compare(podsOf(x), podsOf(y)), cmp.Compare(x.nodes, y.nodes), cmp.Compare(x.group, y.group))
 	})
-	for i := range list {
-		options[i] = list[i].option
-	}
+	return order
 }
 
 func podsOf(o *option) int {

@@ -2,6 +2,7 @@ package scaleup
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -11,13 +12,12 @@ import (
 // for it are named.
 func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 	var out []model.GroupVerdict
-	heads := map[int]head{}
-	for _, h := range pl.heads {
-		heads[h.group] = h
-	}
 	for gi := range pl.s.Groups {
-		v := model.GroupVerdict{Group: pl.groupOf(gi)}
 		n := pl.grown[gi].of(q.Class)
+		if n == 0 && q.left == 0 && pl.braking(q.Class, gi) == nil {
+			continue
+		}
+		v := model.GroupVerdict{Group: pl.groupOf(gi)}
 		bought := ""
 		if n > 0 {
 			bought = fmt.Sprintf("%d pods on %d new nodes", n, pl.grown[gi].nodes)
@@ -28,12 +28,10 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 		switch {
 		case n > 0 && q.left == 0:
 			v.Verdict = model.Verdict{Reason: model.Fits, Detail: bought}
-		case q.left == 0 && pl.braking(q.Class, gi) != nil:
-			v.Verdict = *pl.braking(q.Class, gi)
 		case q.left == 0:
-			continue
+			v.Verdict = *pl.braking(q.Class, gi)
 		default:
-			h, ok := heads[gi]
+			h, ok := pl.headOf(gi)
 			v.Verdict = pl.whyNot(q, gi, h, ok)
 			if n > 0 {
 				v.Detail = bought + "; then " + v.Detail
@@ -45,6 +43,15 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 		out = append(out, v)
 	}
 	return out
+}
+
+// headOf is a group's head; not ok for a group without a template.
+func (pl *planner) headOf(group int) (h head, ok bool) {
+	i, ok := slices.BinarySearchFunc(pl.heads, group, func(h head, group int) int { return h.group - group })
+	if !ok {
+		return head{}, false
+	}
+	return pl.heads[i], true
 }
 
 // explainForms is the verdict on the form of a group's nodes that is the best for a

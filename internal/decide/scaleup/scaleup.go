@@ -264,12 +264,11 @@ type growth struct {
 
 // of is how many pods of a class the group's new nodes take.
 func (g *growth) of(c model.ClassID) int {
-	for _, b := range g.pods {
-		if b.Class == c {
-			return b.Count
-		}
+	i, found := slices.BinarySearchFunc(g.pods, c, func(b model.Batch, c model.ClassID) int { return int(b.Class - c) })
+	if !found {
+		return 0
 	}
-	return 0
+	return g.pods[i].Count
 }
 
 // waiting sorts out which pending classes are to be served, most urgent first:
