@@ -256,6 +256,7 @@ func (w *World) vacate(i int, pods []model.Batch) {
 	}
 	n.info = nil
 	n.batches = slices.DeleteFunc(n.batches, func(b model.Batch) bool { return b.Count == 0 })
+	w.roomier(i)
 }
 
 // Return has a node back whose pods were moved although none of them is still to be evicted: a
@@ -263,6 +264,7 @@ func (w *World) vacate(i int, pods []model.Batch) {
 func (w *World) Return(id Node) {
 	if w.nodes[id].returns {
 		w.save(int(id)).kind = OnReturning
+		w.roomier(int(id))
 	}
 }
 

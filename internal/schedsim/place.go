@@ -78,32 +78,36 @@ func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []
 	}
 	left = count
 	if meant := w.meant[c]; meant != nil && on&OnComing != 0 {
-		put, left, enough = w.placeOn(c, left, func(i int) bool {
-			return w.nodes[i].kind == OnComing && meant[w.groupOf(i)]
-		})
+		put, left, enough = w.placeOn(c, left, OnComing, func(i int) bool { return meant[w.groupOf(i)] })
 		if !enough {
 			return put, left, false
 		}
 	}
-	more, left, enough := w.placeOn(c, left, func(i int) bool { return w.nodes[i].kind&on != 0 })
+	more, left, enough := w.placeOn(c, left, on, func(int) bool { return true })
 	return append(put, more...), left, enough
 }
 
-// placeOn puts pods of a free or host class onto nodes.
-func (w *World) placeOn(c model.ClassID, left int, on func(i int) bool) (put []Put, _ int, enough bool) {
-	for i := range w.nodes {
-		if left == 0 {
-			break
-		}
-		if w.Exhausted() {
-			return put, left, false
-		}
-		if !on(i) || !w.usable(c, i) {
+// placeOn puts pods of a free or host class onto nodes of the given sets that may be used.
+func (w *World) placeOn(c model.ClassID, left int, on NodeSet, may func(i int) bool) (put []Put, _ int, enough bool) {
+	for b := 0; b*blockSize < len(w.nodes) && left > 0; b++ {
+		if !w.mayTake(b, w.class(c), on) {
 			continue
 		}
-		if n, _ := w.fill(c, i, left); n > 0 {
-			put = append(put, Put{Node(i), n})
-			left -= n
+		before := left
+		for i := b * blockSize; i < min(len(w.nodes), (b+1)*blockSize) && left > 0; i++ {
+			if w.Exhausted() {
+				return put, left, false
+			}
+			if w.nodes[i].kind&on == 0 || !may(i) || !w.usable(c, i) {
+				continue
+			}
+			if n, _ := w.fill(c, i, left); n > 0 {
+				put = append(put, Put{Node(i), n})
+				left -= n
+			}
+		}
+		if left == before {
+			w.tighten(b)
 		}
 	}
 	return put, left, true
@@ -208,6 +212,9 @@ type packer struct {
 	t      Template
 	fuller bool // look for loads that leave less over
 	rest   []int
+	blocks []least // of what is wanted
+	// cpu and memory are what all that is left requests.
+	cpu, memory float64
 }
 
 // load is what one new node takes.
@@ -223,9 +230,10 @@ func (k *packer) pack(max int) Packing {
 	placed := make([]int, len(k.want))
 	for i, b := range k.want {
 		if k.w.Bulk(b.Class) && k.w.fitsShape(b.Class, k.t.Shape) {
-			k.rest[i] = b.Count
+			k.keep(i, b.Count)
 		}
 	}
+	k.blocks = k.smallest()
 	for p.Nodes < max && (len(p.Patterns) == 0 || !k.w.Exhausted()) {
 		l := k.load(nil)
 		if k.fuller {
@@ -241,8 +249,11 @@ func (k *packer) pack(max int) Packing {
 		p.Patterns = append(p.Patterns, Pattern{l.pods, times})
 		p.Nodes += times
 		for j, i := range l.of {
-			k.rest[i] -= l.pods[j].Count * times
+			k.keep(i, -l.pods[j].Count*times)
 			placed[i] += l.pods[j].Count * times
+			if k.rest[i] == 0 {
+				k.shrunk(k.blocks, i/blockSize)
+			}
 		}
 	}
 	for i, b := range k.want {
@@ -253,6 +264,14 @@ func (k *packer) pack(max int) Packing {
 	return p
 }
 
+// keep counts pods among those that are left.
+func (k *packer) keep(i, count int) {
+	k.rest[i] += count
+	r := &k.w.classes[k.want[i].Class].request
+	k.cpu += float64(count) * float64(r.cpu)
+	k.memory += float64(count) * float64(r.memory)
+}
+
 // load fills a new node, each class in turn with as many as fit, less some of each.
 func (k *packer) load(fewer map[int]int) load {
 	w := k.w
@@ -261,9 +280,14 @@ func (k *packer) load(fewer map[int]int) load {
 	id := int(w.AddNodes(k.t, 1))
 	before := w.nodes[id].free
 	var l load
-	for i, b := range k.want {
-		most := k.rest[i]
-		if most == 0 || w.blocked(b.Class, &w.nodes[id]) {
+	for i := 0; i < len(k.want); i++ {
+		if i%blockSize == 0 && !k.blocks[i/blockSize].mayFit(&w.nodes[id].free) {
+			i += blockSize - 1
+			w.Looked(1)
+			continue
+		}
+		b, most := k.want[i], k.rest[i]
+		if most == 0 || w.classes[b.Class].count(&w.nodes[id].free) < 1 || w.blocked(b.Class, &w.nodes[id]) {
 			continue
 		}
 		if less := fewer[i]; less > 0 {
@@ -284,13 +308,8 @@ func (k *packer) load(fewer map[int]int) load {
 // used is the share taken of CPU or memory, of that which all that is left wants
 // more nodes for.
 func (k *packer) used(before, after *amounts) float64 {
-	var cpu, memory float64
-	for i, b := range k.want {
-		cpu += float64(k.rest[i]) * float64(k.w.classes[b.Class].request.cpu)
-		memory += float64(k.rest[i]) * float64(k.w.classes[b.Class].request.memory)
-	}
 	ofCPU, ofMemory := float64(max(1, before.cpu)), float64(max(1, before.memory))
-	if cpu/ofCPU >= memory/ofMemory {
+	if k.cpu/ofCPU >= k.memory/ofMemory {
 		return float64(before.cpu-after.cpu) / ofCPU
 	}
 	return float64(before.memory-after.memory) / ofMemory

@@ -27,6 +27,7 @@ type World struct {
 	known   map[string]*traits // by the classes' keys
 	shapes  []shape
 	nodes   []node
+	blocks  []block // of nodes
 	log     []change
 	epoch   uint32
 	// counters follow every change; outlooks are by class, nil where nothing has asked yet, and
@@ -180,6 +181,7 @@ func Load(prev *World, s *model.Snapshot) *World {
 	w.nodes = make([]node, len(s.Nodes), len(s.Nodes)+64)
 	for i := range s.Nodes {
 		w.loadNode(i)
+		w.roomier(i)
 	}
 	return w
 }
@@ -452,6 +454,9 @@ func (w *World) account(i, sign int) {
 		w.use(b.Class, sign*b.Count)
 	}
 	w.counters.account(w, i, sign)
+	if sign > 0 {
+		w.roomier(i)
+	}
 }
 
 // save puts a node into the log once per mark, before it is changed.
@@ -528,6 +533,7 @@ func (w *World) AddNodes(t Template, n int) (first Node) {
 			w.use(b.Class, b.Count)
 		}
 		w.counters.account(w, i, +1)
+		w.roomier(i)
 	}
 	return first
 }

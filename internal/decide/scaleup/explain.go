@@ -12,6 +12,7 @@ import (
 // for it are named.
 func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 	var out []model.GroupVerdict
+	said := map[int]model.Verdict{}
 	for gi := range pl.s.Groups {
 		n := pl.grown[gi].of(q.Class)
 		if n == 0 && q.left == 0 && pl.braking(q.Class, gi) == nil {
@@ -31,8 +32,7 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 		case q.left == 0:
 			v.Verdict = *pl.braking(q.Class, gi)
 		default:
-			h, ok := pl.headOf(gi)
-			v.Verdict = pl.whyNot(q, gi, h, ok)
+			v.Verdict = pl.whyNot(q, gi, said)
 			if n > 0 {
 				v.Detail = bought + "; then " + v.Detail
 			}
@@ -45,13 +45,9 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 	return out
 }
 
-// headOf is a group's head; not ok for a group without a template.
-func (pl *planner) headOf(group int) (h head, ok bool) {
-	i, ok := slices.BinarySearchFunc(pl.heads, group, func(h head, group int) int { return h.group - group })
-	if !ok {
-		return head{}, false
-	}
-	return pl.heads[i], true
+// headOf finds a group's head; not ok for a group without a template.
+func (pl *planner) headOf(group int) (at int, ok bool) {
+	return slices.BinarySearchFunc(pl.heads, group, func(h head, group int) int { return h.group - group })
 }
 
 // explainForms is the verdict on the form of a group's nodes that is the best for a
@@ -72,10 +68,36 @@ func (pl *planner) explainForms(c model.ClassID, forms []head) model.Verdict {
 	return best
 }
 
-func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model.Verdict {
-	if !hasTemplate {
+// onNew is explainForms of a group; said are the answers of groups whose nodes are alike to a class that
+// reads no more of them.
+func (pl *planner) onNew(c model.ClassID, at int, forms []head, said map[int]model.Verdict) model.Verdict {
+	if !pl.w.Bulk(c) || !pl.w.Plain(c) || forms[0].landing != nil {
+		return pl.explainForms(c, forms)
+	}
+	if pl.alike == nil {
+		first := map[string]int{}
+		for i, h := range pl.heads {
+			name := pl.w.PacksAlike(h.template)
+			if _, ok := first[name]; !ok {
+				first[name] = i
+			}
+			pl.alike = append(pl.alike, first[name])
+		}
+	}
+	v, known := said[pl.alike[at]]
+	if !known {
+		v = pl.explainForms(c, forms)
+		said[pl.alike[at]] = v
+	}
+	return v
+}
+
+func (pl *planner) whyNot(q *waiting, group int, said map[int]model.Verdict) model.Verdict {
+	at, ok := pl.headOf(group)
+	if !ok {
 		return *pl.limits.verdict(group)
 	}
+	h := pl.heads[at]
 	if q.unseen {
 		return *pl.stepBudget(q)
 	}
@@ -99,7 +121,7 @@ func (pl *planner) whyNot(q *waiting, group int, h head, hasTemplate bool) model
 		return model.Verdict{Reason: model.TopologySpread, Detail: "the node has no label " + key,
 			Fix: "the label on the group's nodes, or another topology key"}
 	}
-	v := pl.explainForms(q.Class, forms)
+	v := pl.onNew(q.Class, at, forms, said)
 	if v.Reason != model.Fits && !(v.Reason == model.TopologySpread && pl.suits(q.Class, h)) {
 		v.Fix = fix(v.Reason)
 		return v

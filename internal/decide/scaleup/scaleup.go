@@ -210,6 +210,7 @@ type planner struct {
 	wake   time.Time
 	seeds  map[model.NodeID]int // node → group
 	filled []int                // by group: nodes that fill its pool
+	alike  []int                // by head, once asked for: the first head whose nodes are like its nodes
 	// domains is how many domains each spread class had when it was first
 	// placed over groups.
 	domains map[model.ClassID]int
@@ -244,6 +245,7 @@ type head struct {
 // waiting is one class and how its pods fare.
 type waiting struct {
 	*model.Pending
+	freedom                           int
 	existing, upcoming, planned, left int
 	delayed                           int // pods that wish to wait still
 	outOfSteps                        bool
@@ -289,12 +291,15 @@ func (pl *planner) waiting(rules model.Rules) []*waiting {
 	}
 	turn := pl.turns(list)
 	largest := pl.largestTemplate()
+	for _, q := range list {
+		q.freedom = pl.freedom(q.Class)
+	}
 	slices.SortStableFunc(list, func(a, b *waiting) int {
 		ca, cb := &pl.s.Classes[a.Class], &pl.s.Classes[b.Class]
 		return cmp.Or(
 			cmp.Compare(turn[ca.Key], turn[cb.Key]),
 			-cmp.Compare(ca.Spec.Priority, cb.Spec.Priority),
-			cmp.Compare(pl.freedom(a.Class), pl.freedom(b.Class)),
+			cmp.Compare(a.freedom, b.freedom),
 			-cmp.Compare(size(ca.Spec.Requests, largest), size(cb.Spec.Requests, largest)),
 			cmp.Compare(ca.Key, cb.Key),
 		)
