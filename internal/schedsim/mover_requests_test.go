@@ -189,7 +189,8 @@ func countersAddUp(w *World) error {
 		}
 		if !maps.Equal(aboveZero(nodes), aboveZero(c.scope.nodes)) || !maps.Equal(aboveZero(pods), aboveZero(c.count)) ||
 			int(total) != c.total || len(aboveZero(nodes)) != c.scope.domains || least != c.least(w) {
-			return fmt.Errorf("%q: nodes %v with %v pods, at least %d; counted %+v in %+v", name, nodes, pods, least, *c, *c.scope)
+			return fmt.Errorf("%q: nodes %v with %v pods, at least %d; counted %+v in %+v", name, nodes, pods, least,
+				*c, *c.scope)
 		}
 	}
 	return nil

@@ -84,7 +84,8 @@ func TestHostsAreDomains(t *testing.T) {
 		s.Bound(web, 1, "a1")
 		x := s.load(t, 1000, "a1")
 		class := x.s.Nodes[0].Batches[0].Class
-		if got := x.w.Fits(class, x.node("a2")); got != tt.want || (got == model.Fits) != schedulerSays(x.w, class, int(x.node("a2"))) {
+		if got := x.w.Fits(class, x.node("a2")); got != tt.want ||
+			(got == model.Fits) != schedulerSays(x.w, class, int(x.node("a2"))) {
 			t.Errorf("%d domains: %s, want %s", tt.domains, got, tt.want)
 		}
 	}

@@ -65,7 +65,9 @@ var unasked rejection
 
 // ask runs one set of plugins for one pod of the class on one node, before a
 // stage. PreFilter state is computed afresh each time (rule C3).
-func (w *World) ask(f framework.Framework, c model.ClassID, target *framework.NodeInfo, stage []stageNode) (no *rejection) {
+func (w *World) ask(
+	f framework.Framework, c model.ClassID, target *framework.NodeInfo, stage []stageNode,
+) (no *rejection) {
 	class := &w.classes[c]
 	if no := class.refusal(); no != nil {
 		return no
