@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
@@ -28,7 +30,10 @@ func planCommand() *cobra.Command {
 		if err := cli.Plan(cmd.OutOrStdout(), plan, format); err != nil {
 			return err
 		}
-		if plan.Changes {
+		switch {
+		case plan.InventoryError != "": // that nothing would change is not known
+			return fmt.Errorf("plan without the node groups: %s", plan.InventoryError)
+		case plan.Changes:
 			return errChanges
 		}
 		return nil

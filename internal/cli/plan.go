@@ -171,8 +171,12 @@ func (t *planText) pending(b *strings.Builder) {
 	shown := t.shown(len(waiting))
 	for i := range waiting[:shown] {
 		v := &waiting[i]
-		fmt.Fprintf(b, "\nSTAYS PENDING: %d of %s of %s, for %s (%s)\n", max(v.Left, 1), number(v.Pods, "pod"),
-			oneLine(v.Class), age(t.p.Time, v.Since), cmp.Or(oneLine(v.Requests), "no requests"))
+		pods := v.Left
+		if pods == 0 {
+			pods = v.FitNow // the scheduler leaves them waiting
+		}
+		fmt.Fprintf(b, "\nSTAYS PENDING: %d of %s of %s%s (%s)\n", pods, number(v.Pods, "pod"), oneLine(v.Class),
+			waitedFor(t.p.Time, v.Since), cmp.Or(oneLine(v.Requests), "no requests"))
 		for _, why := range []*explain.Verdict{v.Skipped, v.Disagrees} {
 			if why != nil {
 				fmt.Fprintln(b, verdict(why, t.p.Time))
@@ -183,6 +187,14 @@ func (t *planText) pending(b *strings.Builder) {
 	if more := len(waiting) - shown; more > 0 {
 		fmt.Fprintf(b, "\n%s classes of pods stay pending; -o wide has all\n", andMore(more))
 	}
+}
+
+// waitedFor says how long pods have waited, if that is known.
+func waitedFor(now, since time.Time) string {
+	if since.Unix() <= 0 {
+		return ""
+	}
+	return ", for " + age(now, since)
 }
 
 // groups has a row for each answer; groups that say the same are one.
