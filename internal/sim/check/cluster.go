@@ -197,7 +197,7 @@ func (t *truth) applyNode(e *Event) {
 	case NodeEnd:
 		if m != nil {
 			m.node = ""
-			if !m.ending && n.tainted == "" && !n.drifted {
+			if m.had = m.had && t.matched(m); m.had && !m.ending && n.tainted == "" {
 				m.lost = e.At
 			}
 		}
@@ -218,6 +218,14 @@ func (t *truth) applyNode(e *Event) {
 	case Uncordoned:
 		n.cordoned, n.withheld = "", false
 	}
+}
+
+// matched reports whether an answer of the cloud has shown a machine that runs. Until one has, nobody can
+// tell whose its node is.
+func (t *truth) matched(m *machine) bool {
+	return slices.ContainsFunc(t.reads, func(r read) bool {
+		return r.began.After(m.ran) && !slices.Contains(r.missing, m.group) && !slices.Contains(r.lacks, m.id)
+	})
 }
 
 func (t *truth) applyPod(e *Event) {
