@@ -402,6 +402,9 @@ func (j *judge) saw(e check.Event) (seen check.Seen) {
 		c.More = fmt.Sprintf("%d expected, %d missing, %d given up, %d asks on record", g.Expected, g.Missing, g.GivenUp(),
 			len(g.Asks))
 		for _, r := range g.Rests {
+			if !r.Until.After(s.Now) {
+				continue
+			}
 			c.More += fmt.Sprintf("; it rests until %s: %s", stamp(r.Until), r.Message)
 		}
 		seen.Groups[string(g.ID)] = c

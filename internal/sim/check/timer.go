@@ -15,7 +15,7 @@ var timerRules = []rule{
 		map[What]func(*Judge, *Event){Tainted: afterAdd}},
 	{"T-delete", "Nor within --scale-down-delay-after-delete of our last removal of a node.",
 		map[What]func(*Judge, *Event){Tainted: afterDelete}},
-	{"T-failure", "Nor within --scale-down-delay-after-failure of a removal that the cloud refused.",
+	{"T-failure", "Nor within --scale-down-delay-after-failure of a node's removal that the cloud refused.",
 		map[What]func(*Judge, *Event){Tainted: afterFailure}},
 	{"T-provision", "A machine that never had a node is not ended, and no request taken back, within " +
 		"--max-node-provision-time, unless the cloud could not make it.",

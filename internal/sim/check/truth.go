@@ -342,8 +342,10 @@ func (t *truth) answered(e *Event) {
 		t.refusals[w.Group] = 0
 	}
 	if w.Verb == Remove && e.Answer == Refused {
-		t.failed[w.Group], t.failed[""] = e.At, e.At
 		t.refusals[w.Group]++
+		if w.Node != "" {
+			t.failed[w.Group], t.failed[""] = e.At, e.At
+		}
 	}
 }
 
