@@ -205,7 +205,7 @@ func (t *truth) applyNode(e *Event) {
 	case Protected, Unprotected:
 		n.protected = e.What == Protected
 	case Tainted:
-		n.tainted, n.taintedAt, n.touched, n.occupied = e.Call, e.At, e.At, len(n.counts()) > 0
+		n.tainted, n.taintedAt, n.touched, n.occupied = e.Call, e.At, e.At, t.standsOn(n, e.Call)
 	case Untainted:
 		n.drained, n.tainted, n.refused = false, "", time.Time{}
 		clear(n.daemons)

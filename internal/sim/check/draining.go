@@ -99,7 +99,7 @@ func (t *truth) budgetsOf(p *pod) (out []*budget) {
 // back what one before it has tainted and not begun to drain.
 func parallel(j *Judge, e *Event) {
 	n := j.begins(e)
-	if n == nil || len(n.counts()) == 0 || j.truth.inWhole(n) {
+	if n == nil || !j.truth.standsOn(n, e.Call) || j.truth.inWhole(n) {
 		return
 	}
 	open := 1
@@ -111,6 +111,15 @@ func parallel(j *Judge, e *Event) {
 		}
 	}
 	j.test(open <= j.flags.MaxDrains, e, e.Node, "with it %d nodes are drained, of at most %d", open, j.flags.MaxDrains)
+}
+
+// standsOn reports whether a node had pods when a call about it was asked for. Who asked cannot know of those
+// that came later.
+func (t *truth) standsOn(n *node, call string) bool {
+	return slices.ContainsFunc(n.counts(), func(p *pod) bool {
+		w := t.writes[call]
+		return w == nil || p.bound.Before(w.began.Add(-rounding))
+	})
 }
 
 // inWhole reports whether a node goes with all of its group.
