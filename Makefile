@@ -66,8 +66,17 @@ race-detector:
 	@[ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null || { \
 		echo "the race detector needs cgo and a C compiler: CGO_ENABLED=1, and $$(go env CC) in PATH" >&2; exit 1; }
 
+.PHONY: browser
+browser: ## a browser for the tests of the page: installs chromium as root where apt-get is, else says what to install
+	@for b in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
+		command -v $$b >/dev/null && exit 0; done; \
+	[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || { \
+		echo "the page is tested in a browser: put chromium or google-chrome on the PATH" >&2; exit 1; }; \
+	{ apt-get install -y --no-install-recommends chromium || \
+		{ apt-get update && apt-get install -y --no-install-recommends chromium; }; } >/dev/null
+
 .PHONY: test-rehearse
-test-rehearse: build ## the control plane, the stories, end to end
+test-rehearse: build browser ## the control plane, the stories, end to end
 	cd rehearse && $(GOTEST) -timeout 40m ./e2e ./cmd/rehearse ./... # the longest first: two run at a time
 
 .PHONY: manifests

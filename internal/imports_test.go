@@ -107,7 +107,7 @@ var rules = []rule{
 	{"internal/explain", []string{"internal/catalog", "internal/decide", "internal/pack", "internal/removal/rules", "internal/schedsim", "internal/snapshot", "internal/model", "provider"}, "it answers with what deciding says, and renders nothing"},
 	{"internal/migrate", []string{"internal/config", "provider/wiring"}, "it reads flags as a run does, and asks nobody"},
 	{"internal/sim/check", nil, "a judge that asks the product for its thresholds judges nothing"},
-	{"internal/cli", []string{"provider", "internal/explain", "internal/model", "internal/report/status"}, "it renders values"},
+	{"internal/cli", []string{"provider", "internal/decisions", "internal/explain", "internal/model", "internal/report/status"}, "it renders values"},
 }
 
 // TestImportsGoDownOnly: every package imports of this module only what its

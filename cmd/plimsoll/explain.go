@@ -37,6 +37,7 @@ func explainCommand() *cobra.Command {
   plimsoll explain group general --cloud-provider=aws --nodes=0:10:general
   plimsoll explain group general -f cluster.yaml -o json`,
 			asked(explain.GroupOf, cli.Group)),
+		explainPlanCommand(),
 	)
 	return cmd
 }

@@ -6,6 +6,8 @@
 //	plimsoll explain     says why a pod waits, why a node stays, how a group stands
 //	plimsoll dump        writes a cluster into a file, as deciding reads it
 //	plimsoll status      shows how the cluster and its groups stand, as last written
+//	plimsoll ui          opens the leader's page in a browser
+//	plimsoll decisions   lists the last decisions
 //	plimsoll controller  runs what stands beside the loop: eks-anywhere, gardener
 //	plimsoll gardener    looks at the worker pools of a Gardener shoot in a file
 //	plimsoll migrate     translates a Cluster Autoscaler's Deployment or Helm values
@@ -83,7 +85,7 @@ func root() *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(flagMistake)
 	cmd.AddCommand(runCommand(), groupsCommand(), planCommand(), explainCommand(), dumpCommand(), statusCommand(),
-		controllerCommand(), gardenerCommand(), migrateCommand(), versionCommand())
+		controllerCommand(), gardenerCommand(), migrateCommand(), versionCommand(), uiCommand(), decisionsCommand())
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = func(help *cobra.Command, args []string) error {

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
+	"github.com/plimsoll-dev/plimsoll/internal/decisions"
+)
+
+// watchPace is how often a watch asks for more.
+const watchPace = time.Second
+
+// decisionsCommand lists the decisions that the leader keeps.
+func decisionsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "decisions",
+		Short: "List the last decisions that did or changed something, the oldest first",
+		Example: `  plimsoll decisions
+  plimsoll decisions -w                   # and those to come
+  plimsoll decisions --limit=1 -o json`,
+		Args: onlyFlags,
+	}
+	var leader toLeader
+	leader.bind(cmd.Flags())
+	format := cli.Table
+	cmd.Flags().VarP(&format, "output", "o", "table, json or yaml")
+	watch := cmd.Flags().BoolP("watch", "w", false, "go on with those to come")
+	limit := cmd.Flags().Int("limit", 100, "how many to list")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		base, end, err := leader.reach(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+		answer, err := askLeader(ctx, base, fmt.Sprintf("/api/v1/decisions?limit=%d", *limit))
+		last := ""
+		for {
+			if err != nil {
+				return err
+			}
+			list := answer.Decisions
+			if last == "" { // a list has the newest first, what is new the oldest
+				for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
+					list[i], list[j] = list[j], list[i]
+				}
+			}
+			if len(list) > 0 || last == "" && !*watch {
+				if err := cli.Decisions(cmd.OutOrStdout(), list, format); err != nil {
+					return err
+				}
+			}
+			if len(list) > 0 {
+				last = list[len(list)-1].ID
+			}
+			if !*watch {
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(watchPace):
+			}
+			answer, err = askLeader(ctx, base, "/api/v1/decisions?after="+url.QueryEscape(last))
+			if ctx.Err() != nil {
+				return nil
+			}
+		}
+	}
+	return cmd
+}
+
+// explainPlanCommand tells all of one decision.
+func explainPlanCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan [ID|last]",
+		Short: "Tell all of one decision that the leader keeps: plan, verdicts, calls, and the new nodes",
+		Example: `  plimsoll explain plan last
+  plimsoll explain plan 20260102T150405.000Z
+  plimsoll explain plan --at=2026-01-02T15:04:05Z -o json`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	var leader toLeader
+	leader.bind(cmd.Flags())
+	format := cli.Table
+	cmd.Flags().VarP(&format, "output", "o", "table, json or yaml")
+	at := cmd.Flags().String("at", "", "the decision that stood at this time, as 2026-01-02T15:04:05Z")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path := "/api/v1/decisions/" + decisions.Last
+		switch {
+		case *at != "" && len(args) > 0:
+			return fmt.Errorf("name a decision or give --at, not both")
+		case *at != "":
+			path = "/api/v1/decisions?at=" + url.QueryEscape(*at)
+		case len(args) > 0:
+			path = "/api/v1/decisions/" + url.PathEscape(args[0])
+		}
+		base, end, err := leader.reach(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer end()
+		answer, err := askLeader(cmd.Context(), base, path)
+		if err != nil {
+			return err
+		}
+		return cli.Decision(cmd.OutOrStdout(), answer.Decisions[0], format)
+	}
+	return cmd
+}
