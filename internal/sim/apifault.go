@@ -41,7 +41,7 @@ func (w *world) apiFails(f *fault) {
 		})
 	case apiStale:
 		if w.stale == nil {
-			w.stale = newWatch(w, Span{f.Every, f.Every}, func() {}, func() bool { return false })
+			w.stale = newWatch(w, Span{f.Every, f.Every}, 0, func() {}, func() bool { return false })
 		}
 	}
 }

@@ -191,7 +191,7 @@ func (w *world) wakeBudget(b *budget) {
 	b.planned = true
 	w.after(controllerLag.draw(w.dice.pods), func() {
 		b.planned = false
-		if w.budgets[b.id] == b {
+		if w.budgets[b.id] == b && w.suffers(controllersDown) == nil {
 			w.sync(b)
 		}
 	})

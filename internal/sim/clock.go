@@ -64,7 +64,7 @@ func (c *clock) runUntil(end time.Time) {
 // dice are sources of chance, one for each part of the world, so that what one
 // part draws does not change what another one gets.
 type dice struct {
-	kubelet, watch, cloud, act, people, pods, zones, sched, api *rand.Rand
+	kubelet, watch, cloud, act, people, pods, zones, sched, api, faults *rand.Rand
 }
 
 func newDice(seed uint64) dice {
@@ -74,7 +74,7 @@ func newDice(seed uint64) dice {
 		return rand.New(rand.NewPCG(seed, stream))
 	}
 	return dice{kubelet: next(), watch: next(), cloud: next(), act: next(), people: next(), pods: next(), zones: next(),
-		sched: next(), api: next()}
+		sched: next(), api: next(), faults: next()}
 }
 
 // Span is a range of durations, drawn from evenly.

@@ -38,7 +38,7 @@ func (w *world) daemons(node string) {
 	}
 	w.after(controllerLag.draw(w.dice.people), func() {
 		object := w.truth.object(node)
-		if object == nil {
+		if object == nil || w.suffers(controllersDown) != nil {
 			return
 		}
 		for i := range w.daemonSets {

@@ -78,6 +78,8 @@ type fault struct {
 	N int
 
 	on     bool
+	struck bool // it has had an effect
+	empty  bool // of a stock that flips: there is none now
 	frozen provider.Inventory
 }
 
@@ -88,9 +90,15 @@ var kinds = []What{
 	unreadyNodes, flappingNode, takenMachine, stockOut, hangingDeletions,
 }
 
+// allKinds are the faults of all files.
+func allKinds() []What {
+	return slices.Concat(kinds, holdKinds, otherKinds, schedulerKinds, apiKinds, readKinds, machineKinds, clusterKinds,
+		clockKinds)
+}
+
 // isFault reports whether there is such a fault.
 func isFault(w What) bool {
-	return slices.Contains(slices.Concat(kinds, holdKinds, otherKinds, schedulerKinds, apiKinds), w)
+	return slices.Contains(allKinds(), w)
 }
 
 // AddFault plans a fault.
@@ -146,6 +154,7 @@ func (f *fault) String() string {
 func (w *world) meets(what What, g *group, zone string) *fault {
 	for _, f := range w.faults {
 		if f.What == what && f.on && f.covers(g, zone) && w.dice.cloud.Float64() < f.Share {
+			w.strikes(f)
 			return f
 		}
 	}
@@ -184,7 +193,7 @@ func (w *world) drawQuirks(m *machine) quirks {
 	}
 	return quirks{
 		neverRegister: met(neverRegister) || replaced != nil, neverReady: met(neverReady), drift: met(driftedNode),
-		lessCPU: met(lessCPU), lostLabel: met(lostLabel), extraTaint: met(extraTaint),
+		lessCPU: met(lessCPU), lostLabel: met(lostLabel), extraTaint: met(extraTaint), wrongZone: met(wrongZone),
 	}
 }
 
@@ -197,6 +206,9 @@ func (w *world) begin(f *fault) {
 	w.judge.tell(check.Event{What: check.FaultBegins, Name: string(f.What)})
 	w.judge.stir()
 	w.log.say("%s begins", f)
+	if !slices.Contains(drawnKinds, f.What) {
+		w.strikes(f)
+	}
 	switch f.What {
 	case stockOut:
 		for _, g := range w.covered(f) {
@@ -218,8 +230,14 @@ func (w *world) begin(f *fault) {
 		w.hold(f)
 	case heldInstances:
 		w.keepInstances(f)
-	case readStale:
+	case readStale, readLies:
 		f.frozen = w.cloud.Truth()
+	case flippingStock:
+		w.flip(f)
+	case lossyWatch:
+		w.relist(f)
+	case ownClock:
+		w.ahead += f.Skew
 	case unreadyNodes:
 		for _, m := range w.readyMachines(f) {
 			if w.dice.kubelet.Float64() < f.Share {
@@ -263,6 +281,14 @@ func (w *world) stop(f *fault) {
 		w.remind()
 	case apiDown, apiStale:
 		w.apiMends(f)
+	case flippingStock:
+		w.flip(f)
+	case lossyWatch:
+		w.relist(f)
+	case controllersDown, refusedPods:
+		w.remake()
+	case ownClock:
+		w.ahead -= f.Skew
 	case hangingDeletions:
 		for _, g := range w.covered(f) {
 			if !w.goesOn(f.What, g) {

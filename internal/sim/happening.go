@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 // happening reads what people do, and returns it as an action for its time.
 func happening(w *world, words []string) (func() error, error) {
 	what, name, rest := words[0], "", words[1:]
-	if what != "crash" && what != "pause" {
+	if !slices.Contains([]string{"crash", "pause", "flags"}, what) {
 		name, rest = words[1], words[2:]
 	}
 	id := provider.GroupID(name)
@@ -55,6 +56,24 @@ func happening(w *world, words []string) (func() error, error) {
 		return func() error { return w.DeleteNode(w.anyNode(name)) }, nil
 	case "cordon", "uncordon":
 		return func() error { return w.Cordon(w.anyNode(name), what == "cordon") }, nil
+	case "taint", "untaint":
+		key, effect, _ := strings.Cut(strings.Join(rest, " "), ":")
+		key, value, _ := strings.Cut(key, "=")
+		if key == "" || effect == "" {
+			return nil, fmt.Errorf("a taint is wanted, like: taint any team=other:NoSchedule")
+		}
+		taint := corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
+		return func() error { return w.Taint(w.anyNode(name), taint, what == "taint") }, nil
+	case "memory":
+		text, known := overwritten[name]
+		if !known {
+			return nil, fmt.Errorf("%q is none of %s", name, strings.Join(sortedKeys(overwritten), ", "))
+		}
+		return func() error { w.Overwrite(text); return nil }, nil
+	case "flags":
+		words := slices.Concat(w.settings.Flags, rest)
+		c, err := parseFlags(words)
+		return func() error { w.Reflag(words, c); return nil }, err
 	case "annotate":
 		return annotateLine(w, name, rest)
 	case "kill":
@@ -69,8 +88,11 @@ func happening(w *world, words []string) (func() error, error) {
 		return func() error { w.Pause(lasts); return nil }, err
 	}
 	return nil, fmt.Errorf("%q is none of workload, budget, drop-budget, target, limits, template, "+
-		"delete-node, cordon, uncordon, annotate, kill, drop-group, crash, pause", what)
+		"delete-node, cordon, uncordon, taint, untaint, annotate, kill, drop-group, memory, crash, pause, flags", what)
 }
+
+// overwritten is what the memory can be overwritten with.
+var overwritten = map[string]string{"garbage": "<html>502 Bad Gateway</html>", "empty": "{}", "cut": `{"Asks":[{"Group":"g`}
 
 // crashLine ends the leader: now, or after some further calls.
 func crashLine(w *world, words []string) (func() error, error) {

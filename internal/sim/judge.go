@@ -47,6 +47,15 @@ func newJudge(w *world) judge {
 	return j
 }
 
+// reflag takes in the flags that a process begins with.
+func (j *judge) reflag() {
+	flags, err := check.ParseFlags(j.w.settings.Flags)
+	j.w.wrong(err)
+	flags.Start = start
+	j.expendable = flags.ExpendableBelow
+	j.Reflag(flags)
+}
+
 // breaches are what was broken until now.
 func (j *judge) breaches() error {
 	var errs []error
@@ -221,13 +230,13 @@ func differs(like, n *corev1.Node) bool {
 			return true
 		}
 	}
-	_, zone := like.Labels[corev1.LabelTopologyZone]
-	_, has := n.Labels[corev1.LabelTopologyZone]
+	zone, fixed := like.Labels[corev1.LabelTopologyZone]
 	foreign := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable &&
 			!slices.ContainsFunc(like.Spec.Taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
 	})
-	return foreign || zone && !has || like.Status.Allocatable.Cpu().Cmp(*n.Status.Allocatable.Cpu()) != 0
+	return foreign || fixed && n.Labels[corev1.LabelTopologyZone] != zone ||
+		like.Status.Allocatable.Cpu().Cmp(*n.Status.Allocatable.Cpu()) != 0
 }
 
 // class names the content of a pod by the workload in which it was first seen.
@@ -341,7 +350,7 @@ func (l judged) Collect() []model.Outcome {
 	ends := l.leader.Collect()
 	for i := range ends {
 		out := &ends[i]
-		e := check.Event{What: check.Answered, Call: out.Call.ID, When: out.Ended, Answer: check.Done}
+		e := check.Event{What: check.Answered, Call: out.Call.ID, When: l.truly(out.Ended), Answer: check.Done}
 		switch out.Answer() {
 		case model.AnswerUnknown:
 			e.Answer = check.Unknown

@@ -21,6 +21,7 @@ type leader struct {
 	w      *world
 	loop   *loop.Loop
 	since  time.Time
+	ahead  time.Duration // of its clock
 	watch  *watch
 	reader *reader
 	jobs   *process
@@ -48,11 +49,14 @@ const firstRead = 30 * time.Second
 // lead begins a new leader, with the memory as it was last written. Its first turn follows its
 // first read of the cloud.
 func (w *world) lead() {
-	l := &leader{w: w, since: w.now}
+	if w.reflag != nil {
+		w.reflag()
+	}
+	l := &leader{w: w, since: w.now, ahead: w.ahead}
 	l.ctx, l.stop = context.WithCancel(background)
-	l.watch = newWatch(w, w.settings.Lags.Watch, l.nudge, func() bool { return l.stopped })
-	l.reader = &reader{w: w, runs: l.runs, news: l.nudge, delivered: l.begin, ready: l.readyNodes}
-	l.jobs = &process{w: w, ran: l.told, runs: l.runs}
+	l.watch = newWatch(w, w.settings.Lags.Watch, l.ahead, l.nudge, func() bool { return l.stopped })
+	l.reader = &reader{w: w, ahead: l.ahead, runs: l.runs, news: l.nudge, delivered: l.begin, ready: l.readyNodes}
+	l.jobs = &process{w: w, now: l.now, ran: l.told, runs: l.runs}
 	l.actor = act.New(cloudFront{l}, w.client, l.may, l.reader.refresh, l.jobs,
 		slog.New(alarm{w: w}))
 	w.leader = l
@@ -69,18 +73,23 @@ func (w *world) lead() {
 // does not act on reads of the cloud from before it led.
 func (l *leader) newLoop() *loop.Loop {
 	p := l.w.settings.Policy
-	p.InventoryNotBefore = l.w.now
+	p.InventoryNotBefore = l.now()
 	l.again = rethink{policy: p, book: l.restored()}
-	return loop.New(l, judged{l}, l, p, func() time.Time { return l.w.now }, l.restored())
+	return loop.New(l, judged{l}, l, p, l.now, l.restored())
 }
 
 // restored is a ledger from the written memory.
 func (l *leader) restored() *ledger.Ledger {
 	var remembered model.Memory
-	if text := l.w.saved; text != nil {
-		l.w.wrong(json.Unmarshal(text, &remembered))
-		remembered.Written = l.w.remembered
+	text := l.w.saved
+	if text == nil {
+		return ledger.Restore(l.w.settings.Policy.Rules, remembered)
 	}
+	if err := json.Unmarshal(text, &remembered); err != nil {
+		l.w.log.say("the memory cannot be read: %v", err)
+		remembered = model.Memory{}
+	}
+	remembered.Written = l.w.remembered
 	return ledger.Restore(l.w.settings.Policy.Rules, remembered)
 }
 
@@ -268,7 +277,7 @@ func (l *leader) Report(_ context.Context, c model.Cycle) error {
 		if w.leader != l || w.suffers(apiDown) != nil {
 			return
 		}
-		w.remembered = w.now
+		w.remembered = l.now()
 		if c.Decided || len(c.Ended) > 0 {
 			text, err := json.Marshal(c.Memory)
 			w.wrong(err)

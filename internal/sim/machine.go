@@ -44,7 +44,7 @@ var (
 
 // quirks are how a machine turns out, by faults.
 type quirks struct {
-	neverRegister, neverReady, drift, lessCPU, lostLabel, extraTaint bool
+	neverRegister, neverReady, drift, lessCPU, lostLabel, extraTaint, wrongZone bool
 }
 
 // watchCloud looks at what the cloud has now, and plans the next look for when
@@ -133,6 +133,9 @@ func (w *world) register(m *machine, q quirks) {
 	if m.zone != "" {
 		n.Labels[corev1.LabelTopologyZone] = m.zone
 	}
+	if q.wrongZone {
+		n.Labels[corev1.LabelTopologyZone] = w.otherZone(m.group)
+	}
 	n.Spec.ProviderID = m.providerID
 	n.CreationTimestamp = metav1.NewTime(w.now.Truncate(time.Second))
 	if q.lessCPU {
@@ -151,7 +154,9 @@ func (w *world) register(m *machine, q quirks) {
 		n.Spec.Taints = append(n.Spec.Taints,
 			corev1.Taint{Key: "example.com/unforeseen", Value: "true", Effect: corev1.TaintEffectNoSchedule})
 	}
-	m.group.differs = m.group.differs || q.lessCPU || q.lostLabel || q.extraTaint
+	m.group.differs = m.group.differs || q.lessCPU || q.lostLabel || q.extraTaint || q.wrongZone
+	adopts(n, w.truth.object(m.node))
+	delete(w.dead, m.node)
 	w.readiness(n, corev1.ConditionFalse, "KubeletNotReady")
 	w.putNode(n)
 	w.joined(m.node, true)
@@ -185,7 +190,7 @@ func (w *world) setReady(m *machine, status corev1.ConditionStatus, reason strin
 	w.log.count(string(m.group.id), "nodes turned unready")
 	at := m.readiness
 	w.after(evictionLag, func() {
-		if m.readiness == at {
+		if m.readiness == at && !w.usedAgain(m) {
 			w.evict(m.node)
 		}
 	})
@@ -226,9 +231,12 @@ func (w *world) lost(m *machine) {
 		w.dead[m.node] = true
 	}
 	w.after(unheardLag.draw(w.dice.kubelet), func() {
+		if w.usedAgain(m) {
+			return
+		}
 		w.setReady(m, corev1.ConditionUnknown, "NodeStatusUnknown")
 		w.after(deleteLag.draw(w.dice.kubelet), func() {
-			if w.truth.object(m.node) != nil {
+			if w.truth.object(m.node) != nil && !w.usedAgain(m) {
 				w.deleteNode(m.node)
 				w.log.count(string(m.group.id), "nodes deleted")
 			}

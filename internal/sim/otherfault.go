@@ -61,15 +61,15 @@ func (w *world) returns(m *machine) {
 	w.setReady(m, corev1.ConditionTrue, "KubeletReady")
 }
 
-// redate dates what an answer tells of a group by the clock that a fault has put off.
-func (f *fault) redate(g *provider.Group) {
-	g.TargetSince = g.TargetSince.Add(f.Skew)
+// redate dates what an answer tells of a group by a clock that is so far ahead.
+func redate(g *provider.Group, ahead time.Duration) {
+	g.TargetSince = g.TargetSince.Add(ahead)
 	for i := range g.Instances {
-		g.Instances[i].Created = g.Instances[i].Created.Add(f.Skew)
+		g.Instances[i].Created = g.Instances[i].Created.Add(ahead)
 	}
 	for i := range g.Holds {
 		if h := &g.Holds[i]; !h.Since.IsZero() {
-			h.Since = h.Since.Add(f.Skew)
+			h.Since = h.Since.Add(ahead)
 		}
 	}
 }

@@ -114,6 +114,31 @@ func (w *world) Cordon(name string, on bool) error {
 	return nil
 }
 
+// Taint puts a taint on a node, or takes it off again.
+func (w *world) Taint(name string, taint corev1.Taint, on bool) error {
+	n := w.editNode(name, func(n *corev1.Node) {
+		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
+		if on {
+			n.Spec.Taints = append(n.Spec.Taints, taint)
+		}
+	})
+	switch {
+	case n == nil && name == anyName:
+		return nil // there was none to be picked
+	case n == nil:
+		return fmt.Errorf("a person taints a node: there is no node %q", name)
+	}
+	w.judge.stir()
+	w.log.say("a person sets the taint %s=%v on node %s", taint.ToString(), on, name)
+	return nil
+}
+
+// Overwrite puts something else where the leader keeps its memory.
+func (w *world) Overwrite(memory string) {
+	w.log.say("a person overwrites the memory with %q", memory)
+	w.saved = []byte(memory)
+}
+
 // Annotate writes an annotation on a node, or takes it away if the value is
 // empty.
 func (w *world) Annotate(name, key, value string) error {
@@ -172,8 +197,8 @@ const round = 10 * time.Minute
 
 // attend has people do now and then what the autoscaler must not. They mend the nodes of a cluster
 // in which too many are not ready, and unready nodes that a group's minimum, an annotation or
-// drifted ids keep. They end machines without a node, and instances that the cloud could not make,
-// where a minimum or drifted ids forbid it to the autoscaler, or the cloud would choose the victim.
+// drifted ids keep. They end machines without a node, and instances that the cloud could not make
+// or that never run, where a minimum or drifted ids forbid it to the autoscaler, or the cloud would choose the victim.
 // In a group with drifted ids any node without an instance could belong to any of its instances, so
 // the autoscaler removes none of them (rule P6).
 func (w *world) attend() {
@@ -212,7 +237,8 @@ func (w *world) attend() {
 		}
 		for _, g := range w.cloud.Truth().Groups {
 			for _, in := range g.Instances {
-				if in.Err != nil && (g.Target <= g.Min || g.CloudChooses) {
+				never := in.State == provider.Creating && w.now.Sub(in.Created) > 2*w.settings.Policy.Rules.ProvisionTime
+				if (in.Err != nil || never) && (g.Target <= g.Min || g.CloudChooses) {
 					w.wrong(w.Kill(in.ID))
 				}
 			}

@@ -16,6 +16,7 @@ import (
 type process struct {
 	w       *world
 	name    string
+	now     func() time.Time
 	ran     func()       // is called when a job or a timer has run
 	runs    func(func()) // does something once the process is not stopped
 	running *task
@@ -34,8 +35,8 @@ type task struct {
 // nobody to report to.
 var errDead = errors.New("the process has died")
 
-// Now is the world's time.
-func (p *process) Now() time.Time { return p.w.now }
+// Now is the time by the process's clock.
+func (p *process) Now() time.Time { return p.now() }
 
 // Go begins a job soon.
 func (p *process) Go(job func()) {
@@ -74,7 +75,7 @@ func (p *process) alive(do func()) {
 	})
 }
 
-// WithDeadline is a context that ends at an instant of the world's time.
+// WithDeadline is a context that ends at an instant by the process's clock.
 func (p *process) WithDeadline(ctx context.Context, at time.Time) (context.Context, context.CancelFunc) {
 	return deadline{ctx, p, at}, func() {}
 }
@@ -96,7 +97,7 @@ func (d deadline) Value(key any) any {
 }
 
 func (d deadline) Err() error {
-	if !d.of.w.now.Before(d.at) {
+	if !d.of.now().Before(d.at) {
 		return context.DeadlineExceeded
 	}
 	return d.Context.Err()
@@ -134,7 +135,7 @@ type request struct {
 // not. The error says why there is no answer.
 func (d deadline) send(r request) error {
 	p, w := d.of, d.of.w
-	left := d.at.Sub(w.now)
+	left := d.at.Sub(p.now())
 	switch {
 	case p.dead:
 		return errDead

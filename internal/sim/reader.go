@@ -11,6 +11,8 @@ import (
 // write has ended. Package inventory decides what to believe of the answers.
 type reader struct {
 	w *world
+	// ahead is how far the process's clock is.
+	ahead time.Duration
 	// runs does something of the process's.
 	runs  func(func())
 	known inventory.Known
@@ -56,9 +58,9 @@ func (r *reader) next(at time.Time) {
 func (r *reader) read() {
 	w := r.w
 	r.began, r.reading, r.poked = w.now, true, false
-	took := w.settings.Lags.Read.draw(w.dice.cloud)
-	if w.meets(readHang, nil, "") != nil {
-		w.after(time.Minute, func() {
+	took := w.readTakes()
+	if took >= readDeadline {
+		w.after(readDeadline, func() {
 			r.runs(func() {
 				r.end(provider.Inventory{}, &provider.Error{Op: provider.OpInventory, Kind: provider.Unavailable,
 					Code: "DeadlineExceeded", Message: "the cloud did not answer"})
@@ -110,8 +112,9 @@ func (w *world) answer(began time.Time) (provider.Inventory, *provider.Error) {
 			}
 		}
 		if f := w.meets(skewedClock, own, zoneOf(own)); f != nil {
-			f.redate(&g)
+			redate(&g, f.Skew)
 		}
+		g = w.belied(own, g)
 		kept = append(kept, g)
 	}
 	inv.Groups = kept
@@ -140,7 +143,7 @@ func (r *reader) deliver(answer provider.Inventory, failed *provider.Error) {
 		r.w.unlisted(answer)
 	}
 	if failed == nil {
-		known, err = r.known.Fold(answer, r.ready())
+		known, err = r.known.Fold(r.dated(answer), r.ready())
 	}
 	if err != nil {
 		if r.err == "" {

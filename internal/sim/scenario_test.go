@@ -1,12 +1,16 @@
 package sim
 
 import (
+	"flag"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
 )
+
+var playFrom = flag.String("sim.from", "testdata",
+	"TestScenarios: the file or folder to play; large has those that take minutes")
 
 // TestScenarios plays the files in testdata. `go test ./internal/sim -rewrite`
 // writes what happens now into them: commit only a difference that you can
@@ -19,7 +23,7 @@ import (
 //	peace 90m      ends all faults, lets time pass quietly, and says whether
 //	               everything has come to rest
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, *playFrom, func(t *testing.T, path string) {
 		t.Parallel()
 		s := newScript()
 		defer func() { s.World().Close() }()

@@ -56,6 +56,10 @@ import (
 //	at 5m budget web max=1                     at 5m drop-budget web
 //	at 5m annotate general-00001 scale-down-disabled=true
 //	at 5m annotate general-00001 delay-deletion/backup=    takes it away
+//	at 5m taint general-00001 team=other:NoSchedule, untaint ...
+//	at 5m memory garbage                       what the leader remembers is overwritten: garbage,
+//	                                           empty, cut
+//	at 5m flags --max-nodes-total=9            from the next leader on
 //	fault boots=never-register group=general from=2m for=20m share=0.5
 //	fault calls=refuse call=Grow error=NoCapacity zone=a from=0s for=10m
 //	fault boots=replaced n=10 group=general    none registers; a new one every 10 minutes
@@ -65,6 +69,16 @@ import (
 //	fault api=down, api=slow, api=conflict     the API server as Plimsoll reaches it
 //	fault api=stale every=3s                   reads are answered from a state that old
 //	fault clock=skewed skew=-16m               the cloud dates what it tells by this clock
+//	fault clock=jumps skew=-16m from=5m for=9m the clock where the autoscaler runs is off
+//	fault reads=slow every=90s                 reads take up to so much longer
+//	fault reads=lies group=general             it is shown as it was, with a fresh date
+//	fault reads=partial share=0.3              that share of the instances is not listed
+//	fault boots=never-run, boots=wrong-zone    machines that are never ready for a kubelet, or elsewhere
+//	fault ids=again                            new machines have the ids and names of those that are gone
+//	fault flips n=2 every=3m                   no more than n machines, and then enough again, by turns
+//	fault controllers=down                     no pod is made for one that ended
+//	fault pods=refused share=0.5               a webhook refuses that share of new pods
+//	fault watch=lossy share=0.2 every=5m       changes are missed until all is listed again
 //	fault scheduler=down from=5m for=10m       it looks at no pod
 //	fault scheduler=late every=2m              it looks at pods up to so much later
 //	fault scheduler=picky share=0.5 group=general   a filter of its own is against those nodes
@@ -137,7 +151,12 @@ func (s *script) line(words []string) error {
 		if err != nil {
 			return err
 		}
-		w.At(at, func() { w.wrong(do()) })
+		w.At(at, func() {
+			if deed := What(words[2]); slices.Contains(deeds, deed) {
+				w.count(deed, nil)
+			}
+			w.wrong(do())
+		})
 		return nil
 	case "pool":
 		scratch, err := scratchpad(w, words)
@@ -183,16 +202,22 @@ func (s *script) seed(words []string) error {
 	return err
 }
 
-// flags are the product's own, parsed by its own code.
+// flags are the product's own.
 func (s *script) flags(words []string) error {
+	c, err := parseFlags(words)
+	s.settings.Policy, s.settings.Loop, s.settings.Flags = c.Policy, c.Loop, words
+	return err
+}
+
+// parseFlags has the product's own code parse its flags.
+func parseFlags(words []string) (config.Config, error) {
 	set := pflag.NewFlagSet("flags", pflag.ContinueOnError)
 	f := config.Bind(set, []wiring.Entry{{Name: "sim", Bind: func(*pflag.FlagSet) wiring.Maker { return nil }}})
 	if err := set.Parse(append([]string{"--cloud-provider=sim"}, words...)); err != nil {
-		return err
+		return config.Config{}, err
 	}
 	c, _, err := f.Config()
-	s.settings.Policy, s.settings.Loop, s.settings.Flags = c.Policy, c.Loop, words
-	return err
+	return c, err
 }
 
 func (s *script) lags(words []string) error {

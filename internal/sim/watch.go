@@ -16,11 +16,14 @@ import (
 type watch struct {
 	w      *world
 	lag    Span
+	ahead  time.Duration // of the watcher's clock
 	seen   *view
 	news   func()
 	closed bool
 	// When the last change of the kind arrives.
 	nodes, pods, budgets time.Time
+	// lists counts how often all was listed again: changes from before are not taken in.
+	lists int
 	// held are changes that wait until the API server can be reached.
 	held []change
 	// stopped reports whether the process is.
@@ -28,13 +31,13 @@ type watch struct {
 }
 
 // newWatch lists everything, and receives changes from then on.
-func newWatch(w *world, lag Span, news func(), stopped func() bool) *watch {
-	v := &watch{w: w, lag: lag, seen: newView(), news: news, stopped: stopped}
+func newWatch(w *world, lag Span, ahead time.Duration, news func(), stopped func() bool) *watch {
+	v := &watch{w: w, lag: lag, ahead: ahead, seen: newView(), news: news, stopped: stopped}
 	for _, o := range w.truth.observed() {
 		v.seen.putNode(o.Object, o.Shape, false)
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(w.truth.seats), comparePods) {
-		v.seen.putPod(w.truth.seats[id])
+		v.seen.putPod(v.dated(w.truth.seats[id]))
 	}
 	for _, b := range w.truth.observedBudgets() {
 		v.seen.putBudget(b)
@@ -44,6 +47,9 @@ func newWatch(w *world, lag Span, news func(), stopped func() bool) *watch {
 
 // hear receives a change; it is known after its lag.
 func (v *watch) hear(c change) {
+	if v != v.w.stale && v.w.meets(lossyWatch, nil, "") != nil {
+		return
+	}
 	last := &v.pods
 	switch {
 	case c.node != nil || c.goneNode != "":
@@ -56,9 +62,10 @@ func (v *watch) hear(c change) {
 		at = *last
 	}
 	*last = at
+	lists := v.lists
 	v.w.at(at, func() {
 		switch {
-		case v.closed:
+		case v.closed || lists != v.lists:
 		case v.w.suffers(apiDown) != nil || v.stopped():
 			v.held = append(v.held, c)
 		case v.take(c):
@@ -94,8 +101,16 @@ func (v *watch) take(c change) (news bool) {
 		v.seen.dropBudget(c.goneBudget)
 		return false
 	default:
-		return v.seen.putPod(c.seat)
+		return v.seen.putPod(v.dated(c.seat))
 	}
+}
+
+// dated is a pod as it is seen: the time that it has to end is counted by the watcher's clock.
+func (v *watch) dated(s seat) seat {
+	if s.pod.Flags&model.Terminating != 0 {
+		s.pod.Ends += int64(v.ahead / time.Second)
+	}
+	return s
 }
 
 // readyNodes says which instances have a node that is Ready, as the leader sees it now.
@@ -114,7 +129,7 @@ func (l *leader) Observe(_ context.Context, now time.Time) (model.Observation, e
 		cloud = l.reader.known.Believed(l.readyNodes())
 	}
 	w := l.w
-	w.judge.tell(check.Event{What: check.Sees, When: cloud.AsOf, Process: stamp(l.since)})
+	w.judge.tell(check.Event{What: check.Sees, When: l.truly(cloud.AsOf), Process: stamp(l.since)})
 	seen := model.Observation{
 		Now: now, Seed: w.settings.Seed, Generation: l.watch.seen.generation + l.reader.generation,
 		Nodes: l.watch.seen.observed(), Unbound: l.watch.seen.unbound(), Budgets: l.watch.seen.observedBudgets(),

@@ -91,7 +91,14 @@ func (w *world) reconcile(wl *workload) {
 	wl.pending = true
 	w.after(controllerLag.draw(w.dice.people), func() {
 		wl.pending = false
+		if w.suffers(controllersDown) != nil {
+			return
+		}
 		for _, id := range wl.lacking() {
+			if w.meets(refusedPods, nil, "") != nil {
+				w.after(tryAgain.draw(w.dice.faults), func() { w.reconcile(wl) })
+				continue
+			}
 			wl.pods[id] = true
 			pod := model.Pod{
 				Name: id.name, UID: types.UID(id.namespace + "/" + id.name), Content: wl.like.Content,

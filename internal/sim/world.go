@@ -99,10 +99,15 @@ type world struct {
 	// stopped are processes that are, or were, and may be alive beside the leader.
 	stopped []*leader
 	doom    doom
-	writes  int                  // that took effect
-	stale   *watch               // an older state, while a fault has reads answered from it
-	client  kubernetes.Interface // what act writes with
-	saved   []byte               // what the last leader wrote
+	writes  int // that took effect
+	// ahead is how far the clock is ahead of the machine that the autoscaler runs on.
+	ahead time.Duration
+	// reflag gives the next leader other flags; nil: it has the same.
+	reflag   func()
+	happened happened
+	stale    *watch               // an older state, while a fault has reads answered from it
+	client   kubernetes.Interface // what act writes with
+	saved    []byte               // what the last leader wrote
 	// remembered is when it last wrote.
 	remembered time.Time
 	err        error // the first failure of the world itself
@@ -127,7 +132,7 @@ func New(s settings) *world {
 		catalog: catalog.New(), groups: map[provider.GroupID]*group{}, machines: map[provider.InstanceID]*machine{},
 		truth: newView(), unmanaged: map[string]bool{}, dead: map[string]bool{}, cordons: map[string]bool{},
 		silenced: map[string][]silenced{}, workloads: map[string]*workload{}, budgets: map[podName]*budget{},
-		starting:   map[types.UID]bool{},
+		starting: map[types.UID]bool{}, happened: newHappened(),
 		contents:   map[*provider.Template]model.Template{},
 		namespaces: map[string]map[string]string{"default": {corev1.LabelMetadataName: "default"}},
 	}
@@ -163,15 +168,19 @@ func (w *world) AddGroup(g groupSettings) error {
 	if g.Template == nil || g.Template.Node == nil {
 		return fmt.Errorf("add group %q: machines need a template", g.ID)
 	}
+	own := &group{id: g.ID, template: g.Template, register: g.Register, ready: g.Ready, timing: g.Timing}
+	met := func(what What) func() bool {
+		return func() bool { return w.meets(what, own, zoneOf(own)) != nil }
+	}
 	err := w.cloud.AddGroup(providertest.GroupSpec{
 		Group: g.Group, Timing: g.Timing, Zones: g.Zones, Scattered: g.Scattered, Pick: w.dice.zones.IntN,
 		KeepsRequests: g.KeepsRequests, TellsStockOut: g.TellsStockOut, KillsToLower: g.KillsToLower,
+		NeverRuns: met(neverRuns), UsedNames: met(usedNames),
 		Pace: func() float64 { return 1 + g.Spread*(2*w.dice.cloud.Float64()-1) },
 	})
 	if err != nil {
 		return err
 	}
-	own := &group{id: g.ID, template: g.Template, register: g.Register, ready: g.Ready, timing: g.Timing}
 	w.groups[g.ID] = own
 	w.judge.groupIs(g.ID, false)
 	w.judge.look()

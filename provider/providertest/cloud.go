@@ -61,6 +61,9 @@ type GroupSpec struct {
 	// TellsStockOut: while the cloud has no machine for a request, the group has a hold that says
 	// so.
 	TellsStockOut bool
+	// NeverRuns and UsedNames, if set, are called once for each machine that is made, in order: whether
+	// it never runs, and whether it has the name of one that is gone, if there is any.
+	NeverRuns, UsedNames func() bool
 	// Pace, if set, is called once for each requested unit, in order. It returns a factor on Timing
 	// for the steps of the unit's life, so that boot times can have a distribution.
 	Pace func() float64
@@ -85,6 +88,7 @@ type fakeGroup struct {
 	named int       // how many machines ever had a name
 	stock int       // machines that the cloud has for it; below 0: no limit
 	boots []bootFailure
+	gone  []provider.InstanceID // whose names are free
 }
 
 // unit is one requested machine; an instance once it has an id.
@@ -99,6 +103,7 @@ type unit struct {
 	err   *provider.Error
 	retry time.Duration // how often its making is tried again, with err; zero: never
 	node  bool          // the cloud knows of a node of it
+	never bool          // it will not run
 	pace  float64       // of its life, as a factor of the group's timing
 }
 

@@ -43,6 +43,7 @@ func (c *Cloud) Kill(instance provider.InstanceID) error {
 		return fmt.Errorf("kill instance %q: there is no such instance", instance)
 	}
 	g.units = slices.DeleteFunc(g.units, func(other *unit) bool { return other == u })
+	g.gone = append(g.gone, u.id)
 	if u.state != provider.Deleting {
 		g.units = append(g.units, g.newUnit(c.at)) // the target has not changed, nor has its time
 	}

@@ -69,7 +69,7 @@ func (g *fakeGroup) due(u *unit) (time.Time, bool) {
 		if u.err != nil {
 			return u.since.Add(u.retry), u.retry > 0
 		}
-		return u.since.Add(u.paced(g.spec.Boot)), true
+		return u.since.Add(u.paced(g.spec.Boot)), !u.never
 	case u.state == provider.Deleting:
 		return u.since.Add(u.paced(g.spec.End)), true
 	}
@@ -106,6 +106,7 @@ func (g *fakeGroup) pass(at time.Time) {
 			u.state, u.since = provider.Running, at
 		case u.state == provider.Deleting:
 			gone = append(gone, u)
+			g.gone = append(g.gone, u.id)
 		}
 	}
 	g.units = slices.DeleteFunc(g.units, func(u *unit) bool { return slices.Contains(gone, u) })
@@ -126,8 +127,13 @@ func (g *fakeGroup) inStock() bool {
 
 // name gives the unit a machine, and with it a name for life.
 func (g *fakeGroup) name(u *unit, at time.Time) {
-	g.named++
-	u.id = provider.InstanceID(fmt.Sprintf("%s-%05d", g.spec.ID, g.named))
+	if len(g.gone) > 0 && g.spec.UsedNames != nil && g.spec.UsedNames() {
+		u.id, g.gone = g.gone[0], g.gone[1:]
+	} else {
+		g.named++
+		u.id = provider.InstanceID(fmt.Sprintf("%s-%05d", g.spec.ID, g.named))
+	}
+	u.never = g.spec.NeverRuns != nil && g.spec.NeverRuns()
 	u.state, u.since, u.made, u.zone = provider.Creating, at, at, g.zone()
 	if len(g.boots) == 0 {
 		return

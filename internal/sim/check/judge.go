@@ -77,6 +77,12 @@ func New(flags Flags, saw func(Event) Seen) *Judge {
 
 func (r *rule) is(other rule) bool { return r.id == other.id }
 
+// Reflag has the history be that of a process with other flags from now on.
+func (j *Judge) Reflag(flags Flags) {
+	j.flags = flags
+	j.truth.threshold = flags.UtilizationThreshold
+}
+
 // Observe takes in the next fact.
 func (j *Judge) Observe(e Event) {
 	j.now = e.At
