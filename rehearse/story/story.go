@@ -25,6 +25,7 @@ var Stories = []Story{
 	{"affinity", "scale deployment " + newWorkload + " --replicas=50", affinity},
 	{"eks", "scale deployment web --replicas=50", one(eksStory)},
 	{"eks-anywhere", "edit -n eksa-system clusters.anywhere.eks.amazonaws.com prod", one(anywhereStory)},
+	{"explain", "scale deployment huge --replicas=5", one(explainStory)},
 	{"gardener", "scale deployment equitable --replicas=5", one(gardenerStory)},
 }
 

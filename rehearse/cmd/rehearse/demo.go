@@ -51,6 +51,8 @@ func demoCommand() *cobra.Command {
   eks-anywhere  with the real Cluster API, a worker group of EKS Anywhere grows
                 from 1 to 10 machines, is upgraded, and is sized by its count
                 again; WorkersReady is watched all the time
+  explain       pods fit nowhere for five reasons; each is explained, the fix that is
+                named is applied, and all run
   gardener      three worker pools of Gardener of 3 to 4 machines over three zones,
                 one of which has no quota, each spread by another sizing; what they
                 ask for is watched all the time
@@ -63,7 +65,7 @@ removed; the exit code is 0 only if all that should happen did.`,
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&flags.story, "story", story.Stories[0].Name, "growth, affinity, eks, eks-anywhere or gardener")
+	set.StringVar(&flags.story, "story", story.Stories[0].Name, "growth, affinity, eks, eks-anywhere, explain or gardener")
 	set.BoolVar(&flags.once, "once", false, "end when the story ends; needs no terminal")
 	set.StringVar(&flags.plimsoll, "plimsoll", "", "plimsoll's binary (default: the one beside this program)")
 	return command

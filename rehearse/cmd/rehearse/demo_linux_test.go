@@ -135,6 +135,13 @@ func TestDemosOnce(t *testing.T) {
 			`autoscaling off, count 3 +\d+\.\d +10 → 3  .*ScalingDown.*, then True\n`,
 			`The count of an autoscaled group is ignored`,
 		}},
+		{"explain", "Deployments arrive", []string{"kube-scheduler"}, []string{
+			`BLOCKED  PodAffinity: nearest fix: pod anti-affinity over topology.kubernetes.io/zone preferred`,
+			`huge +InsufficientResources +request cpu ≤ `, `picky +NodeAffinity +nodeSelector without disk=ssd`,
+			`tainted +TaintNotTolerated +toleration of rehearse.plimsoll.dev/batch=only:NoSchedule`,
+			`racked +TopologySpread +spread over rehearse.plimsoll.dev/rack ScheduleAnyway`, `apart +PodAffinity `,
+			`Nothing would change now.`,
+		}},
 		{"gardener", "Deployment arrives for each", []string{"machine-controller-manager"}, []string{
 			`▸ plimsoll .*gives up .*shoot-equitable-z1-\S+ \(InstanceFailed\)`,
 			`▸ plimsoll .*buys \d nodes that a minimum lacks: .*shoot-equitable-z2 1->2`,
@@ -216,7 +223,7 @@ func TestDemoTellsHowPlimsollDied(t *testing.T) {
 
 func TestDemoAndBenchRefuseBeforeTheyStart(t *testing.T) {
 	for want, args := range map[string][]string{
-		`there is no story "war"; there are growth, affinity, eks, eks-anywhere and gardener`: {"demo", "--story=war", "--plimsoll", "/bin/true"},
+		`there is no story "war"; there are growth, affinity, eks, eks-anywhere, explain and gardener`: {"demo", "--story=war", "--plimsoll", "/bin/true"},
 		"the plimsoll binary is not there":                           {"demo", "--plimsoll", "/no/such/binary"},
 		`there is no measurement "all"; there are growth, motive, i`: {"bench", "--only=all"},
 	} {
