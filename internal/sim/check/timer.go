@@ -52,6 +52,9 @@ func unready(j *Judge, e *Event) {
 		return
 	}
 	if n.ever {
+		if j.since(n.changed) <= rounding {
+			return // it may not be known yet, and be removed as one that is ready
+		}
 		j.test(j.since(n.changed) >= j.flags.UnreadyTime-rounding, e, e.Node, "it is not ready since %s", j.stamp(n.changed))
 		return
 	}
