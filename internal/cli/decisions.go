@@ -52,7 +52,7 @@ func Decisions(w io.Writer, list []decisions.Decision, format Format) error {
 
 // Decision renders all of one decision.
 func Decision(w io.Writer, d decisions.Decision, format Format) error {
-	if format != Table {
+	if format == JSON || format == YAML {
 		return Decisions(w, []decisions.Decision{d}, format)
 	}
 	var b strings.Builder

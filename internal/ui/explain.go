@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
 )
 
@@ -43,9 +43,17 @@ func (s *Server) said(kind, name string) string {
 	if err != nil {
 		return ""
 	}
-	text, err := yaml.Marshal(value)
+	var b strings.Builder
+	switch v := value.(type) {
+	case explain.Pod:
+		err = cli.Pod(&b, v, cli.Table)
+	case explain.Node:
+		err = cli.Node(&b, v, cli.Table)
+	case explain.Group:
+		err = cli.Group(&b, v, cli.Table)
+	}
 	if err != nil {
 		return ""
 	}
-	return string(text)
+	return b.String()
 }

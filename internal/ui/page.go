@@ -88,31 +88,52 @@ func (s *Server) pages(mux *http.ServeMux) {
 	} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			c := s.scene()
+			if path == "/{$}" && c.leads && c.moment != nil {
+				// Many look at the first view: it is made once for all of them.
+				c.moment.first.Lock()
+				defer c.moment.first.Unlock()
+				if seen := (glance{c.looked, c.leader}); c.moment.text == nil || c.moment.glance != seen {
+					p := &Page{scene: c, View: c.View(), Threshold: c.Policy.ScaleDown.Threshold}
+					fill(p, r)
+					c.moment.glance, c.moment.text = seen, s.render(p)
+				}
+				write(w, http.StatusOK, c.moment.text)
+				return
+			}
 			p := &Page{scene: c, View: c.View(), Threshold: c.Policy.ScaleDown.Threshold}
 			if !c.leads || p.View == nil {
 				p.Title = "Waiting"
 			} else {
 				fill(p, r)
 			}
-			s.send(w, p)
+			status := http.StatusOK
+			if p.Missing != "" {
+				status = http.StatusNotFound
+			}
+			write(w, status, s.render(p))
 		})
 	}
 }
 
-// send renders a page.
-func (s *Server) send(w http.ResponseWriter, p *Page) {
+// render makes a page; it is nil where that fails, which is a fault of the program.
+func (s *Server) render(p *Page) []byte {
 	var b bytes.Buffer
 	if err := templates.ExecuteTemplate(&b, "page.html", p); err != nil {
 		s.log.Error("a page could not be made: please report it", "page", p.Title, "err", err)
+		return nil
+	}
+	return b.Bytes()
+}
+
+func write(w http.ResponseWriter, status int, text []byte) {
+	if text == nil {
 		http.Error(w, "the page could not be made; the log says why", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if p.Missing != "" {
-		w.WriteHeader(http.StatusNotFound)
-	}
+	w.WriteHeader(status)
 	// The reader has gone if this fails.
-	_, _ = w.Write(b.Bytes())
+	_, _ = w.Write(text)
 }
 
 // shownClasses is how many classes the first view shows, shownDecisions how many decisions.

@@ -49,6 +49,17 @@ type moment struct {
 
 	once sync.Once
 	view *View
+
+	// first guards the first view as it was last made, and for which glance.
+	first  sync.Mutex
+	glance glance
+	text   []byte
+}
+
+// glance is what the first view shows besides the moment.
+type glance struct {
+	looked time.Time
+	leader string
 }
 
 // New makes a server that has nothing to show yet.
