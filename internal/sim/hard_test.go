@@ -201,6 +201,34 @@ func drawLong(d drawn, h *hard) {
 	}
 }
 
+// drawOrdinary draws a random world, every third with a rare matter in it: so many rules are put to the test
+// by those alone. What is rare is drawn from a stream of its own.
+func drawOrdinary(seed uint64) (text string, lasts time.Duration) {
+	text, lasts = drawScript(seed)
+	d := drawn{rand.New(rand.NewPCG(seed, 1007))}
+	if !d.once(3) {
+		return text, lasts
+	}
+	h := &hard{minutes: int(lasts.Minutes()), flags: map[string]string{}}
+	for line := range strings.Lines(text) {
+		switch words := strings.Fields(line); words[0] {
+		case "group":
+			h.groups = append(h.groups, words[1])
+		case "workload":
+			h.workloads = append(h.workloads, words[1])
+		}
+	}
+	r := rares[d.IntN(len(rares))]
+	r.draw(d, h)
+	drawLong(d, h)
+	flags := ""
+	for _, name := range sortedKeys(h.flags) {
+		flags += " --" + name + "=" + h.flags[name]
+	}
+	before, after, _ := strings.Cut(text, "\nlags ")
+	return fmt.Sprintf("# %s\n%s%s\nlags %s%s", r.name, before, flags, after, h.String()), lasts
+}
+
 // neverTested are the rules that no world has put to the test since the tally began anew. A6 is for
 // TestCalmWorlds; what T-failure-late is about, an empty node beside a single refusal, is drawn too seldom yet.
 func neverTested() (ids []string) {

@@ -31,7 +31,7 @@ const peaceful = 90 * time.Minute
 //	go test ./internal/sim -run RandomWorlds -sim.seed=N
 func TestRandomWorlds(t *testing.T) {
 	if *oneSeed != 0 {
-		if _, err := playRandom(t, *oneSeed, true, drawScript); err != nil {
+		if _, err := playRandom(t, *oneSeed, true, drawOrdinary); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -42,7 +42,7 @@ func TestRandomWorlds(t *testing.T) {
 		for seed := *first; seed < *first+uint64(*worlds); seed++ {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				moves, err := playRandom(t, seed, false, drawScript)
+				moves, err := playRandom(t, seed, false, drawOrdinary)
 				if err != nil {
 					t.Errorf("%v\nplay it again: go test ./internal/sim -run RandomWorlds -sim.seed=%d", err, seed)
 				}

@@ -46,7 +46,7 @@ func TestSoakWorlds(t *testing.T) {
 				if over {
 					return
 				}
-				if _, err := playRandom(t, seed, false, drawScript); err != nil {
+				if _, err := playRandom(t, seed, false, drawOrdinary); err != nil {
 					mu.Lock()
 					s.failed = append(s.failed, seed)
 					mu.Unlock()
