@@ -130,9 +130,9 @@ soak: soak-worlds fuzz ## what is too long for `make test`, with fresh seeds: ma
 	cd rehearse && $(GOTEST) -timeout 120m -run TestScripts/churn ./e2e -churn.rounds=12 -churn.seed=100
 
 .PHONY: soak-worlds
-soak-worlds: ## fresh random worlds alone: make soak-worlds [SOAK=1h] [SEED=...]
+soak-worlds: ## fresh random worlds alone: make soak-worlds [SOAK=1h] [SEED=...] [HARDER=true]
 	$(GOTEST) -timeout 0 -count=1 -v -run TestSoakWorlds ./internal/sim -sim.for=$(SOAK) -sim.first=$(SEED) \
-		-sim.tally=$(TALLY) -sim.commit=$(VERSION)
+		-sim.tally=$(TALLY) -sim.commit=$(VERSION) -sim.harder=$(or $(HARDER),false)
 
 # Tools have a module of their own, so that their dependencies are not the product's.
 .PHONY: tools

@@ -166,6 +166,10 @@ func drawHard(seed uint64) (text string, lasts time.Duration) {
 	}
 	drawLong(drawn{rand.New(rand.NewPCG(seed, 4001))}, h)
 	h.waves(d, 30)
+	drawPair(seed, h)
+	if seed%50 == 25 {
+		h.large(seed)
+	}
 	flags := ""
 	for _, name := range sortedKeys(h.flags) {
 		flags += " --" + name + "=" + h.flags[name]
@@ -240,9 +244,12 @@ func neverTested() (ids []string) {
 	return ids
 }
 
+// enoughWorlds is how many hard worlds draw each fault.
+const enoughWorlds = 64
+
 var (
 	hardSeed = flag.Uint64("sim.hard", 0, "play only the hard world with this seed, and print its script and timeline")
-	hards    = flag.Uint64("sim.hards", 60, "how many hard worlds to play")
+	hards    = flag.Uint64("sim.hards", enoughWorlds, "how many hard worlds to play")
 	hardFrom = flag.Uint64("sim.hardfirst", 1, "the first hard world's seed")
 )
 
@@ -274,6 +281,7 @@ func TestHardWorlds(t *testing.T) {
 	if never := neverTested(); len(never) > 0 && *hards >= 50 {
 		t.Errorf("%q were never put to the test: draw worlds that may break them", never)
 	}
+	faulty.check(t, false)
 }
 
 // tally is how often each rule was put to the test in the worlds that were played.
@@ -293,6 +301,35 @@ func (y *tally) add(counts []check.Count) {
 	}
 	for i := range counts {
 		y.sums[i].Times += counts[i].Times
+	}
+}
+
+// faultTally is how often each fault happened in the worlds that were played.
+type faultTally struct {
+	sync.Mutex
+	sum happened
+}
+
+var faulty = faultTally{sum: newHappened()}
+
+func (y *faultTally) add(h happened) {
+	y.Lock()
+	defer y.Unlock()
+	y.sum.add(h)
+}
+
+// check prints how often each fault happened. One that never did is red in as many worlds as draw each; a
+// pair that never did is red if all of them are to be there.
+func (y *faultTally) check(t *testing.T, all bool) {
+	y.Lock()
+	defer y.Unlock()
+	t.Logf("faults, and how many others were in force beside each:\n%s", y.sum)
+	alone, pairs := y.sum.never()
+	if len(alone) > 0 && (all || *hards >= enoughWorlds && *soakFor == 0) {
+		t.Errorf("these never happened: %v", alone)
+	}
+	if t.Logf("%d pairs never happened together", len(pairs)); all && len(pairs) > 0 {
+		t.Errorf("these never happened together: %v", pairs)
 	}
 }
 

@@ -108,6 +108,7 @@ func playRandom(t *testing.T, seed uint64, tell bool,
 	defer func() {
 		moves = w.judge.Moves()
 		tested.add(w.judge.Tested())
+		faulty.add(w.happened)
 		if p := recover(); p != nil {
 			t.Errorf("seed %d panicked at %s", seed, w.Now())
 			panic(p)
@@ -115,21 +116,18 @@ func playRandom(t *testing.T, seed uint64, tell bool,
 	}()
 	if !tell {
 		w.Timeline().Quiet()
+		defer func() {
+			if err != nil {
+				err = fmt.Errorf("%w\na smaller world that fails alike:\n%s", err, shrunk(text, lasts, err))
+			}
+		}()
 	} else {
 		defer func() { t.Logf("the timeline:\n%s", w.Timeline().Take()) }()
 	}
 	if err := w.Run(lasts); err != nil {
 		return moves, err
 	}
-	lacking, err := comesToRest(w, peaceful)
-	if err != nil {
-		return moves, err
-	}
-	if len(lacking) > 0 {
-		return moves, fmt.Errorf("%s after the last fault the world is not at rest:\n  %s", peaceful,
-			strings.Join(lacking, "\n  "))
-	}
-	return moves, nil
+	return moves, rested(w)
 }
 
 // aWhile is how long a world plays on that is not at rest for now.

@@ -14,6 +14,7 @@ import (
 
 var (
 	soakFor    = flag.Duration("sim.for", 0, "TestSoakWorlds: how long to play random worlds, from -sim.first on")
+	soakHarder = flag.Bool("sim.harder", false, "TestSoakWorlds: play hard worlds")
 	soakTally  = flag.String("sim.tally", "", "TestSoakWorlds: the file that gets a row about what was played")
 	soakCommit = flag.String("sim.commit", "", "TestSoakWorlds: the commit that the row names")
 )
@@ -30,6 +31,10 @@ func TestSoakWorlds(t *testing.T) {
 		return
 	}
 	s := shard{commit: *soakCommit, first: *first}
+	script, again := drawOrdinary, "RandomWorlds -sim.seed"
+	if *soakHarder {
+		script, again = drawHard, "HardWorlds -sim.hard"
+	}
 	ends := time.Now().Add(*soakFor)
 	var mu sync.Mutex
 	var players sync.WaitGroup
@@ -46,16 +51,17 @@ func TestSoakWorlds(t *testing.T) {
 				if over {
 					return
 				}
-				if _, err := playRandom(t, seed, false, drawOrdinary); err != nil {
+				if _, err := playRandom(t, seed, false, script); err != nil {
 					mu.Lock()
 					s.failed = append(s.failed, seed)
 					mu.Unlock()
-					t.Errorf("%v\nplay it again: go test ./internal/sim -run RandomWorlds -sim.seed=%d", err, seed)
+					t.Errorf("%v\nplay it again: go test ./internal/sim -run %s=%d", err, again, seed)
 				}
 			}
 		})
 	}
 	players.Wait()
+	faulty.check(t, *soakHarder && s.played > 2000)
 	for _, c := range tested.counts() {
 		t.Logf("%-12s was put to the test %d times", c.Rule, c.Times)
 	}
