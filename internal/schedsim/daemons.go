@@ -151,21 +151,33 @@ func (w *World) mountable(c model.ClassID, s model.ShapeID) bool {
 	if len(w.classes[c].pod.Spec.Volumes) == 0 {
 		return true
 	}
-	key := classShape{c, s}
+	key := mount{c, w.mountLook(s)}
 	can, known := w.mounts[key]
 	if !known {
 		info := framework.NewNodeInfo()
 		info.SetNode(named(w.shapes[s].content.Node, "empty"))
 		r := w.ask(w.filters.full, c, info, []stageNode{info})
-		can = r == nil || (r.reason != model.VolumeNotBindable && r.reason != model.VolumeZone)
+		can = r == nil || !unbindable(r.reason)
 		w.mounts[key] = can
 	}
 	return can
 }
 
-type classShape struct {
+// unmounted reports whether new nodes of the shape are known to be none for the volumes of a class.
+func (w *World) unmounted(c model.ClassID, s model.ShapeID) bool {
+	if len(w.classes[c].pod.Spec.Volumes) == 0 {
+		return false
+	}
+	can, known := w.mounts[mount{c, w.mountLook(s)}]
+	return known && !can
+}
+
+// unbindable reports whether a refusal is about the node's place alone, for volumes.
+func unbindable(r model.Reason) bool { return r == model.VolumeNotBindable || r == model.VolumeZone }
+
+type mount struct {
 	class model.ClassID
-	shape model.ShapeID
+	look  string
 }
 
 // lacking lists the DaemonSets that want a pod on a node of the snapshot, as one of

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
@@ -73,8 +75,62 @@ func (w *World) readLabels() []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
+// mountLook is look for what claims and volumes read of a node: two shapes with the same values of these
+// labels can have the same volumes.
+func (w *World) mountLook(s model.ShapeID) string {
+	if w.mountKeys == nil {
+		w.mountKeys = readByVolumes(&w.snap.Volumes)
+	}
+	var b strings.Builder
+	for _, k := range w.mountKeys {
+		if v, ok := w.shapes[s].content.Node.Labels[k]; ok {
+			fmt.Fprintf(&b, "%s=%s\x00", k, v)
+		}
+	}
+	return b.String()
+}
+
+// readByVolumes are the label keys that volumes, storage classes and capacities read of nodes, sorted;
+// never nil. Zones and regions are read of labels of the volume, whatever it says itself.
+func readByVolumes(v *model.Volumes) []string {
+	keys := map[string]bool{}
+	for _, p := range v.Persistent {
+		for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion,
+			corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion} {
+			keys[key] = true
+		}
+		if p.Spec.NodeAffinity == nil || p.Spec.NodeAffinity.Required == nil {
+			continue
+		}
+		for _, term := range p.Spec.NodeAffinity.Required.NodeSelectorTerms {
+			for _, e := range term.MatchExpressions {
+				keys[e.Key] = true
+			}
+		}
+	}
+	for _, class := range v.Classes {
+		for _, term := range class.AllowedTopologies {
+			for _, e := range term.MatchLabelExpressions {
+				keys[e.Key] = true
+			}
+		}
+	}
+	for _, c := range v.Capacities {
+		if c.NodeTopology == nil {
+			continue
+		}
+		for k := range c.NodeTopology.MatchLabels {
+			keys[k] = true
+		}
+		for _, e := range c.NodeTopology.MatchExpressions {
+			keys[e.Key] = true
+		}
+	}
+	return append([]string{}, slices.Sorted(maps.Keys(keys))...)
+}
+
 // PacksAlike names what Pack sees of a template's nodes: templates of one name take
-// the same packing of classes that are plain. It holds until Avoid is called.
+// the same packing of classes that read no hostname. It holds until Avoid is called.
 func (w *World) PacksAlike(t Template) string {
 	group := -1
 	for a := range w.avoid {
@@ -82,9 +138,12 @@ func (w *World) PacksAlike(t Template) string {
 			group = t.Group
 		}
 	}
-	return fmt.Sprint(w.look(t.Shape), w.shapes[t.Shape].total, t.Pods, group)
+	volumes := ""
+	if template := w.snap.Groups[t.Group].Template; template != nil && template.CSINode != nil {
+		volumes = template.CSINode.Spec.String()
+	}
+	return fmt.Sprint(w.look(t.Shape), w.mountLook(t.Shape), w.shapes[t.Shape].total, t.Pods, group, volumes)
 }
 
-// Plain reports whether nothing of a node counts for the class but its labels,
-// taints, amounts and the pods on it: no ports, no volumes, no name.
-func (w *World) Plain(c model.ClassID) bool { return w.classes[c].plain }
+// ReadsHost reports whether the class's node affinity reads the node's own name or hostname.
+func (w *World) ReadsHost(c model.ClassID) bool { return w.classes[c].readsHost }

@@ -229,7 +229,7 @@ func (k *packer) pack(max int) Packing {
 	k.rest = make([]int, len(k.want))
 	placed := make([]int, len(k.want))
 	for i, b := range k.want {
-		if k.w.Bulk(b.Class) && k.w.fitsShape(b.Class, k.t.Shape) {
+		if k.w.Bulk(b.Class) && k.w.fitsShape(b.Class, k.t.Shape) && !k.w.unmounted(b.Class, k.t.Shape) {
 			k.keep(i, b.Count)
 		}
 	}
@@ -295,8 +295,13 @@ func (k *packer) load(fewer map[int]int) load {
 				continue
 			}
 		}
-		if n, _ := w.fill(b.Class, id, most); n > 0 {
+		n, no := w.fill(b.Class, id, most)
+		switch {
+		case n > 0:
 			l.pods, l.of = append(l.pods, model.Batch{Class: b.Class, Count: n}), append(l.of, i)
+		case no != nil && unbindable(no.reason):
+			w.mounts[mount{b.Class, w.mountLook(k.t.Shape)}] = false
+			k.keep(i, -k.rest[i])
 		}
 	}
 	if k.fuller {

@@ -39,6 +39,8 @@ type World struct {
 	// nothing has asked yet.
 	static [][]*rejection
 	looks  looks
+	// mountKeys are those that readByVolumes found, once asked for.
+	mountKeys []string
 	// offered are the extended resources that there are, and lacks the answers to classes that want
 	// others, once asked for.
 	offered  map[corev1.ResourceName]bool
@@ -64,7 +66,7 @@ type World struct {
 	daemons    map[model.ShapeID][]int
 	alike      map[daemonsKey]model.ShapeID
 	daemonsMay map[string][]int
-	mounts     map[classShape]bool
+	mounts     map[mount]bool
 	landings   map[int]*Landing
 	loose      []int // nodes of the snapshot that were undecided when it was loaded
 	apart      map[avoided]bool
@@ -166,7 +168,7 @@ func Load(prev *World, s *model.Snapshot) *World {
 		snap: s, filters: f, regionsBy: map[string]*regions{}, lacks: map[model.ClassID]*rejection{},
 		claims:  map[string]int{},
 		daemons: map[model.ShapeID][]int{}, alike: map[daemonsKey]model.ShapeID{}, daemonsMay: map[string][]int{},
-		mounts:   map[classShape]bool{},
+		mounts:   map[mount]bool{},
 		landings: map[int]*Landing{}, apart: map[avoided]bool{},
 	}
 	f.stage.claims = w.claims

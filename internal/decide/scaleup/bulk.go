@@ -16,7 +16,7 @@ type option struct {
 	packing schedsim.Packing
 	placed  []model.Batch
 	most    int  // nodes that the group may have
-	plain   bool // all pods that were packed are plain
+	shared  bool // groups that pack alike may have the same
 }
 
 // growInBulk serves the classes that can be packed by patterns. In each round
@@ -50,7 +50,7 @@ func (pl *planner) growInBulk(list []*waiting) {
 			}
 			if offers[i] == nil {
 				offers[i] = pl.offer(h, bulk, made[alike[i]])
-				if offers[i].plain {
+				if offers[i].shared {
 					made[alike[i]] = offers[i]
 				}
 				pl.options++
@@ -94,17 +94,17 @@ func (pl *planner) offer(h head, bulk []*waiting, twin *option) *option {
 	if o.most == 0 {
 		return o
 	}
-	if twin != nil && twin.plain && (twin.most == o.most || twin.nodes < twin.most && twin.nodes <= o.most) {
-		o.nodes, o.packing, o.placed, o.plain = twin.nodes, twin.packing, twin.placed, true
+	if twin != nil && twin.shared && (twin.most == o.most || twin.nodes < twin.most && twin.nodes <= o.most) {
+		o.nodes, o.packing, o.placed, o.shared = twin.nodes, twin.packing, twin.placed, true
 		o.packing.Template = h.template
 		return o
 	}
-	o.plain = true
+	o.shared = true
 	var want []model.Batch
 	for _, q := range bulk {
 		if q.left > 0 && !pl.w.Choosy(q.Class, h.group) && pl.w.Suits(q.Class, h.template) {
 			want = append(want, model.Batch{Class: q.Class, Count: q.left})
-			o.plain = o.plain && pl.w.Plain(q.Class)
+			o.shared = o.shared && !pl.w.ReadsHost(q.Class)
 		}
 	}
 	if len(want) == 0 {

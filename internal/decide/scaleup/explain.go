@@ -71,7 +71,7 @@ func (pl *planner) explainForms(c model.ClassID, forms []head) model.Verdict {
 // onNew is explainForms of a group; said are the answers of groups whose nodes are alike to a class that
 // reads no more of them.
 func (pl *planner) onNew(c model.ClassID, at int, forms []head, said map[int]model.Verdict) model.Verdict {
-	if !pl.w.Bulk(c) || !pl.w.Plain(c) || forms[0].landing != nil {
+	if !pl.w.Bulk(c) || pl.w.ReadsHost(c) || forms[0].landing != nil {
 		return pl.explainForms(c, forms)
 	}
 	if pl.alike == nil {
