@@ -68,11 +68,12 @@ func TestTheLedgerForgetsWhatIsOnlyObserved(t *testing.T) {
 				cmp.FilterPath(func(p cmp.Path) bool {
 					name := p.Last().String()
 					return name == ".Rests" || name == ".FailureWhy" || name == ".NotBefore" ||
-						name == ".MarkAfter" || name == ".Evictions" || p.Index(-2).String() == ".Failed" && name != ".At"
+						name == ".MarkAfter" || name == ".TaintAfter" ||
+						name == ".Evictions" || p.Index(-2).String() == ".Failed" && name != ".At"
 				}, cmp.Ignore()),
 				// A node of which nothing is said is as good as none.
 				cmpopts.IgnoreMapEntries(func(_ string, n model.NodeStanding) bool {
-					n.MarkAfter = time.Time{}
+					n.MarkAfter, n.TaintAfter = time.Time{}, time.Time{}
 					return n == model.NodeStanding{}
 				})); diff != "" {
 				t.Error(diff)
@@ -85,7 +86,7 @@ func TestTheLedgerForgetsWhatIsOnlyObserved(t *testing.T) {
 				}
 			}
 			for name, n := range got.Nodes {
-				if n.MarkAfter.After(began.AddDate(-1, 0, 0)) ||
+				if n.MarkAfter.After(began.AddDate(-1, 0, 0)) || n.TaintAfter.After(began.AddDate(-1, 0, 0)) ||
 					n.Drain != nil && n.Drain.NotBefore.After(began.AddDate(-1, 0, 0)) {
 					t.Errorf("node %s rests", name)
 				}
