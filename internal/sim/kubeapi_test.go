@@ -19,7 +19,7 @@ import (
 // hands is an actor in a world whose leader is dead, and the process that runs its jobs.
 func hands(w *world, calls ...model.Call) (*act.Actor, *process) {
 	w.Crash(1000 * time.Hour)
-	p := &process{w: w, ran: func() {}, runs: func(do func()) { do() }}
+	p := &process{w: w, ran: func() {}, runs: func(do func()) { do() }, now: func() time.Time { return w.now }}
 	for i := range calls {
 		calls[i].Deadline = w.now.Add(time.Minute)
 	}
