@@ -54,7 +54,7 @@ test test-product test-rehearse test-packaging: export RAPID_SEED := 1122
 test: test-product test-rehearse test-packaging ## every test, end-to-end ones included
 
 # What runs in several goroutines. The race detector is written in C.
-RACED := ./cmd/... ./controllers/... ./providers/... $(addprefix ./internal/,act inventory loop observe report)
+RACED := ./cmd/... ./controllers/... ./providers/... $(addprefix ./internal/,act decisions inventory loop observe report ui)
 
 .PHONY: test-product
 test-product: race-detector ## the product's own packages; what is concurrent, under the race detector
