@@ -48,9 +48,23 @@ func ownHelp(cmd *cobra.Command, names []string) string {
 	return text
 }
 
-// answer decides on the cluster. Flags that a file says are taken where the command line does not say them.
-// It is nil where the help was asked for.
+// answer decides on the cluster. It is nil where the help was asked for.
 func (q *question) answer(cmd *cobra.Command) (*model.Cycle, *start, error) {
+	c, s, err := q.gather(cmd)
+	if c == nil || err != nil {
+		return nil, nil, err
+	}
+	seen, err := c.Observation(s.observing())
+	if err != nil {
+		return nil, nil, err
+	}
+	cycle, err := ask.Decide(seen, c.Memory, s.config.Policy)
+	return &cycle, s, err
+}
+
+// gather reads the cluster. Flags that a file says are taken where the command line does not say them. The
+// cluster is nil where the help was asked for.
+func (q *question) gather(cmd *cobra.Command) (*clusterfile.Cluster, *start, error) {
 	ctx, told := cmd.Context(), cmd.ErrOrStderr()
 	c, err := q.from.read(ctx, cmd.InOrStdin())
 	if err != nil {
@@ -65,15 +79,8 @@ func (q *question) answer(cmd *cobra.Command) (*model.Cycle, *start, error) {
 	if s == nil {
 		return nil, nil, err
 	}
-	if c, err = q.cluster(ctx, s, c, told); err != nil {
-		return nil, nil, err
-	}
-	seen, err := c.Observation(s.observing())
-	if err != nil {
-		return nil, nil, err
-	}
-	cycle, err := ask.Decide(seen, c.Memory, s.config.Policy)
-	return &cycle, s, err
+	c, err = q.cluster(ctx, s, c, told)
+	return c, s, err
 }
 
 // cluster is the one that was read, or the live one, as it is supposed to be.
@@ -84,5 +91,8 @@ func (q *question) cluster(
 	if err != nil {
 		return nil, err
 	}
-	return c, q.suppose.apply(c, &s.config.Policy.ScaleUp, told)
+	if err := q.suppose.apply(c, &s.config.Policy.ScaleUp, told); err != nil {
+		return nil, err
+	}
+	return c, nil
 }

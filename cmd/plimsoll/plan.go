@@ -5,8 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-dev/plimsoll/internal/ask"
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
 func planCommand() *cobra.Command {
@@ -15,28 +17,66 @@ func planCommand() *cobra.Command {
 		Short: "Show what would be bought, removed and moved now, and why the rest would not; changes nothing",
 		Example: `  plimsoll plan -f docs/examples/shop
   plimsoll plan --cloud-provider=aws --nodes=0:10:workers
-  plimsoll plan -f cluster.yaml --set group=general,max=20 --add-pods 100=pod.yaml -o wide`,
+  plimsoll plan -f cluster.yaml --set group=general,max=20 --add-pods 100=pod.yaml -o wide
+  plimsoll plan -f docs/examples/shop --until=rest`,
 		Args: onlyFlags,
 	}
 	format := cli.Table
 	cmd.Flags().VarP(&format, "output", "o", "text, wide, json or yaml")
-	q := bindQuestion(cmd, "output")
+	until := cmd.Flags().String("until", "now",
+		"how far to go: now, one plan; rest, each plan carried out in memory and the next made, until nothing changes")
+	q := bindQuestion(cmd, "output", "until")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cycle, s, err := q.answer(cmd)
-		if cycle == nil || err != nil {
-			return err
+		switch *until {
+		case "now":
+			return planNow(cmd, q, format)
+		case "rest":
+			return planUntilRest(cmd, q, format)
 		}
-		plan := explain.PlanOf(*cycle, s.config.Policy)
-		if err := cli.Plan(cmd.OutOrStdout(), plan, format); err != nil {
-			return err
-		}
-		switch {
-		case plan.InventoryError != "": // that nothing would change is not known
-			return fmt.Errorf("plan without the node groups: %s", plan.InventoryError)
-		case plan.Changes:
-			return errChanges
-		}
-		return nil
+		return misusef("--until=%s: want now or rest", *until)
 	}
 	return cmd
+}
+
+func planNow(cmd *cobra.Command, q *question, format cli.Format) error {
+	cycle, s, err := q.answer(cmd)
+	if cycle == nil || err != nil {
+		return err
+	}
+	plan := explain.PlanOf(*cycle, s.config.Policy)
+	if err := cli.Plan(cmd.OutOrStdout(), plan, format); err != nil {
+		return err
+	}
+	return planned(plan.InventoryError, plan.Changes)
+}
+
+// planned makes the exit code of what a plan says.
+func planned(inventoryError string, changes bool) error {
+	switch {
+	case inventoryError != "": // that nothing would change is not known
+		return fmt.Errorf("plan without the node groups: %s", inventoryError)
+	case changes:
+		return errChanges
+	}
+	return nil
+}
+
+func planUntilRest(cmd *cobra.Command, q *question, format cli.Format) error {
+	c, s, err := q.gather(cmd)
+	if c == nil || err != nil {
+		return err
+	}
+	start := ask.Cluster{Objects: c.Objects, Settings: s.observing(), Memory: c.Memory, Now: c.Time}
+	start.Groups, start.GroupsErr = c.Groups()
+	var course explain.Course
+	course.AtRest, err = ask.UntilRest(cmd.Context(), start, s.config.Policy, func(cycle model.Cycle) {
+		course.Add(cycle, s.config.Policy)
+	})
+	if err != nil {
+		return err
+	}
+	if err := cli.Course(cmd.OutOrStdout(), course, format); err != nil {
+		return err
+	}
+	return planned(course.Last.InventoryError, len(course.Steps) > 0)
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
-// planned runs plimsoll plan, and gives its answer without the time at which it was asked.
-func planned(t *testing.T, args ...string) map[string]any {
+// planOf runs plimsoll plan, and gives its answer without the time at which it was asked.
+func planOf(t *testing.T, args ...string) map[string]any {
 	t.Helper()
 	cmd := root()
 	var out, told bytes.Buffer
@@ -143,7 +143,7 @@ func TestThePlanOfADumpIsTheLivePlan(t *testing.T) {
 	args := []string{"--kubernetes=" + url, "--cloud-provider=kwok", "--kube-api-content-type=application/json"}
 	how := []string{"--max-nodes-total=4", "--expander=random,price", "--seed=7", "--balancing-label=a",
 		"--balancing-label=b", "--price-file=" + write("prices.yaml", "g: 1.5\n")}
-	live := planned(t, append(args, how...)...)
+	live := planOf(t, append(args, how...)...)
 	if live["changes"] != true || fmt.Sprint(live["after"]) != "map[costPerHour:6 nodes:4 pendingPods:3]" {
 		t.Errorf("live: %v", live)
 	}
@@ -152,10 +152,10 @@ func TestThePlanOfADumpIsTheLivePlan(t *testing.T) {
 		if _, told, err := dumped(t, "", append(append(args, how...), "-o", file)...); err != nil {
 			t.Fatalf("%v\n%s", err, told)
 		}
-		if diff := cmp.Diff(live, planned(t, "-f", file)); diff != "" {
+		if diff := cmp.Diff(live, planOf(t, "-f", file)); diff != "" {
 			t.Errorf("%s (-live +file):\n%s", name, diff)
 		}
-		if more := planned(t, "-f", file, "--max-nodes-total=5"); fmt.Sprint(more["after"]) !=
+		if more := planOf(t, "-f", file, "--max-nodes-total=5"); fmt.Sprint(more["after"]) !=
 			"map[costPerHour:7.5 nodes:5 pendingPods:2]" {
 			t.Errorf("%s with another flag: %v", name, more)
 		}

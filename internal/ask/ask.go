@@ -1,7 +1,8 @@
 // Package ask answers questions about a cluster by deciding on it as the loop does.
 //
 // What flows in: an observation, what a leader remembered, and a policy. What flows out: the cycle
-// that the loop would have had, as a value. Nothing is written and nobody is called.
+// that the loop would have had, as a value, or all cycles until nothing changes any more, with the
+// plans carried out in memory (UntilRest). Nothing is written and nobody is called.
 //
 // Who may import it: hosts (cmd) and tests. It turns the loop's own crank, so that its answers
 // cannot differ from those of the loop.

@@ -61,12 +61,7 @@ func (t *planText) text() string {
 	p := t.p
 	fmt.Fprintf(&b, "Plan at %s: %s, %s pending\n", p.Time.UTC().Format(time.RFC3339), number(p.Before.Nodes, "node"),
 		number(p.Before.PendingPods, "pod"))
-	if p.Unhealthy != nil {
-		fmt.Fprintf(&b, "Nothing is decided: %s\n", verdict(p.Unhealthy, p.Time))
-	}
-	if p.InventoryError != "" {
-		fmt.Fprintf(&b, "Nothing is bought or removed: the node groups could not be read: %s\n", oneLine(p.InventoryError))
-	}
+	t.halted(&b)
 	t.table(&b, t.buy)
 	t.table(&b, t.remove)
 	t.table(&b, t.giveUp)
@@ -75,6 +70,17 @@ func (t *planText) text() string {
 	noticeLines(&b, p.Notices, 0)
 	fmt.Fprintf(&b, "\n%s", t.sum())
 	return b.String()
+}
+
+// halted says why nothing is decided, or why nothing is bought and removed.
+func (t *planText) halted(b *strings.Builder) {
+	p := t.p
+	if p.Unhealthy != nil {
+		fmt.Fprintf(b, "Nothing is decided: %s\n", verdict(p.Unhealthy, p.Time))
+	}
+	if p.InventoryError != "" {
+		fmt.Fprintf(b, "Nothing is bought or removed: the node groups could not be read: %s\n", oneLine(p.InventoryError))
+	}
 }
 
 // table writes the rows of one part, and nothing where there are none.
@@ -254,6 +260,13 @@ func (t *planText) sum() string {
 		b.WriteString(boundText(p.Bound))
 	}
 	b.WriteString(t.places())
+	b.WriteString(sizeLine(p))
+	return b.String()
+}
+
+// sizeLine is the cluster before and after.
+func sizeLine(p *explain.Plan) string {
+	var b strings.Builder
 	fmt.Fprintf(&b, "Nodes: %d → %d.", p.Before.Nodes, p.After.Nodes)
 	if p.Before.CostPerHour != nil || p.After.CostPerHour != nil {
 		before, after := amount(p.Before.CostPerHour), amount(p.After.CostPerHour)

@@ -44,17 +44,23 @@ type Cluster struct {
 
 // Observation makes the cluster ready to decide on.
 func (c *Cluster) Observation(s observe.Settings) (model.Observation, error) {
-	var inventory provider.Inventory
-	var problem error
+	scene, err := observe.NewScene(c.Objects, s)
+	if err != nil {
+		return model.Observation{}, err
+	}
+	inventory, problem := c.Groups()
+	return scene.Observe(inventory, problem, c.Time)
+}
+
+// Groups are the node groups, or why there are none.
+func (c *Cluster) Groups() (provider.Inventory, error) {
 	switch {
 	case c.Inventory != nil:
-		inventory = *c.Inventory
+		return *c.Inventory, nil
 	case c.InventoryErr != "":
-		problem = errors.New(c.InventoryErr)
-	default:
-		problem = errors.New("the files have no node groups")
+		return provider.Inventory{}, errors.New(c.InventoryErr)
 	}
-	return observe.Still(c.Objects, inventory, problem, s, c.Time)
+	return provider.Inventory{}, errors.New("the files have no node groups")
 }
 
 // kind is one of the kinds that are kept.

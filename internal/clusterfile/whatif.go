@@ -115,19 +115,8 @@ func (c *Cluster) addPods(count int, like *corev1.Pod) {
 			Annotations: like.Annotations, OwnerReferences: owner,
 		}
 		pod.UID = types.UID("added/" + pod.Namespace + "/" + pod.Name)
-		c.Objects = append(c.Objects, observe.Cut(c.waits(pod)))
+		c.Objects = append(c.Objects, observe.Cut(observe.Refused(pod, c.Time)))
 	}
-}
-
-// waits makes a pod one that has just come, and that the scheduler has refused.
-func (c *Cluster) waits(pod *corev1.Pod) *corev1.Pod {
-	now := metav1.NewTime(c.Time)
-	pod.CreationTimestamp, pod.Spec.NodeName = now, ""
-	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-		LastTransitionTime: now,
-	}}}
-	return pod
 }
 
 // RemoveNode takes a node away, with its machine. The pods of controllers wait for another node; lost are
@@ -142,31 +131,31 @@ func (c *Cluster) RemoveNode(name string) (lost []string, err error) {
 	if node == nil {
 		return nil, fmt.Errorf("there is no node %q", name)
 	}
-	c.Objects = slices.DeleteFunc(slices.Clone(c.Objects), func(obj runtime.Object) bool {
+	objects := make([]runtime.Object, 0, len(c.Objects))
+	for _, obj := range c.Objects {
+		gone := false
 		switch o := obj.(type) {
 		case *corev1.Node:
-			return o.Name == name
+			gone = o.Name == name
 		case *storagev1.CSINode:
-			return o.Name == name
+			gone = o.Name == name
 		case *storagev1.VolumeAttachment:
-			return o.Spec.NodeName == name
+			gone = o.Spec.NodeName == name
 		case *corev1.Pod:
 			if o.Spec.NodeName != name {
-				return false
+				break
 			}
-			owner := metav1.GetControllerOfNoCopy(o)
-			_, static := o.Annotations[corev1.MirrorPodAnnotationKey]
-			switch {
-			case static || owner != nil && owner.Kind == "DaemonSet" || o.DeletionTimestamp != nil:
-				return true
-			case owner == nil:
+			next, alone := observe.Successor(o, c.Time)
+			if alone {
 				lost = append(lost, o.Namespace+"/"+o.Name)
-				return true
 			}
-			c.waits(o)
+			obj, gone = next, next == nil
 		}
-		return false
-	})
+		if !gone {
+			objects = append(objects, obj)
+		}
+	}
+	c.Objects = objects
 	if c.Inventory != nil {
 		c.removeInstance(node)
 	}

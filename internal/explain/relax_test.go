@@ -35,7 +35,11 @@ type cluster struct {
 }
 
 func (c *cluster) cycle(t fatal) model.Cycle {
-	seen, err := observe.Still(c.objects, c.cloud, nil, observe.Settings{Seed: 1}, testkit.Start)
+	scene, err := observe.NewScene(c.objects, observe.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := scene.Observe(c.cloud, nil, testkit.Start)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ var rewrite = flag.Bool("rewrite", false, "write docs/schema")
 
 // answers are what commands print as JSON, by the name of their schema.
 var answers = map[string]reflect.Type{
-	"plan": reflect.TypeFor[explain.Plan](), "pod": reflect.TypeFor[explain.Pod](),
+	"plan": reflect.TypeFor[explain.Plan](), "course": reflect.TypeFor[explain.Course](),
+	"pod":  reflect.TypeFor[explain.Pod](),
 	"node": reflect.TypeFor[explain.Node](), "group": reflect.TypeFor[explain.Group](),
 }
 

@@ -40,13 +40,15 @@ func unwatched(s Settings) *Observer {
 	return New(&kubernetes.Clientset{}, nil, s, slog.New(slog.DiscardHandler))
 }
 
-// Still makes an Observation of objects that are cut down (Cut) and of a picture of the cloud, by the
-// same stores that watches fill. cloudErr says why there is no picture of the cloud; nil if there is
-// one.
-func Still(
-	objects []runtime.Object, cloud provider.Inventory, cloudErr error, s Settings, now time.Time,
-) (model.Observation, error) {
-	o := unwatched(s)
+// Scene is a cluster that nobody watches: its objects are put into it and taken out of it.
+type Scene struct {
+	o       *Observer
+	sources map[reflect.Type]cache.ReflectorStore
+}
+
+// NewScene makes a scene of objects that are cut down (Cut).
+func NewScene(objects []runtime.Object, s Settings) (*Scene, error) {
+	out := &Scene{unwatched(s), map[reflect.Type]cache.ReflectorStore{}}
 	byKind := map[reflect.Type][]any{}
 	for _, obj := range objects {
 		if m, ok := obj.(*corev1.ConfigMap); ok && m.Namespace != s.Namespace {
@@ -55,13 +57,52 @@ func Still(
 		kind := reflect.TypeOf(obj)
 		byKind[kind] = append(byKind[kind], obj)
 	}
-	for _, source := range o.sources {
-		if err := (tracked{source.into, source}).Replace(byKind[reflect.TypeOf(source.example)], ""); err != nil {
-			return model.Observation{}, fmt.Errorf("observe: take in %s: %w", source.resource, err)
+	for _, source := range out.o.sources {
+		kind := reflect.TypeOf(source.example)
+		out.sources[kind] = tracked{source.into, source}
+		if err := out.sources[kind].Replace(byKind[kind], ""); err != nil {
+			return nil, fmt.Errorf("observe: take in %s: %w", source.resource, err)
 		}
 	}
-	o.deliver(cloud, cloudErr)
-	return o.Observe(context.Background(), now)
+	return out, nil
+}
+
+// Put adds an object that is cut down, or replaces the one of its name. The scene owns it from then on.
+func (s *Scene) Put(obj runtime.Object) error { return s.sources[reflect.TypeOf(obj)].Update(obj) }
+
+// Drop takes an object out.
+func (s *Scene) Drop(obj runtime.Object) error { return s.sources[reflect.TypeOf(obj)].Delete(obj) }
+
+// Observe makes an Observation of the objects and of a picture of the cloud, by the same stores that
+// watches fill. cloudErr says why there is no picture of the cloud; nil if there is one.
+func (s *Scene) Observe(cloud provider.Inventory, cloudErr error, now time.Time) (model.Observation, error) {
+	s.o.deliver(cloud, cloudErr)
+	return s.o.Observe(context.Background(), now)
+}
+
+// Refused is a copy of a pod that has no node, and that the scheduler has just refused.
+func Refused(pod *corev1.Pod, now time.Time) *corev1.Pod {
+	out, at := *pod, metav1.NewTime(now)
+	out.CreationTimestamp, out.Spec.NodeName = at, ""
+	out.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		LastTransitionTime: at,
+	}}}
+	return &out
+}
+
+// Successor is the pod that waits once a pod and its node are gone: its controller makes it. It is nil
+// where none comes; lost: because the pod has no controller.
+func Successor(pod *corev1.Pod, now time.Time) (next *corev1.Pod, lost bool) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	_, static := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	switch {
+	case static || owner != nil && owner.Kind == "DaemonSet" || pod.DeletionTimestamp != nil:
+		return nil, false
+	case owner == nil:
+		return nil, true
+	}
+	return Refused(pod, now), false
 }
 
 // List reads the cluster once, in pages, and cuts it down. unread has the kinds that could not be read;

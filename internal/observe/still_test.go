@@ -169,7 +169,11 @@ func TestStillIsLive(t *testing.T) {
 			}
 		}
 		for name, objects := range map[string][]runtime.Object{"listed": listed, "cut": cut} {
-			still, err := Still(objects, live.Inventory, nil, with, live.Now)
+			scene, err := NewScene(objects, with)
+			if err != nil {
+				t.Fatal(err)
+			}
+			still, err := scene.Observe(live.Inventory, nil, live.Now)
 			if err != nil {
 				t.Fatal(err)
 			}
