@@ -170,6 +170,9 @@ func Defaults() Config {
 					EvictionTime: 2 * time.Minute, DelayTimeout: 2 * time.Minute, ReplacementTime: 2 * time.Minute,
 				},
 			},
+			Moves: model.MovePolicy{
+				MinSavingsShare: 0.1, Stay: time.Hour, Patience: time.Hour, StepLimit: 2_000_000,
+			},
 			InventoryMaxAge: 5 * time.Minute,
 			CallDeadline:    2 * time.Minute,
 		},

@@ -33,6 +33,7 @@ type Flags struct {
 	levels         levels
 	ignoreTaints   []string
 	priceFile      string
+	consolidation  string
 	lock           string
 	helpAll        bool
 
@@ -85,6 +86,7 @@ func Bind(set *pflag.FlagSet, entries []wiring.Entry) *Flags {
 
 	f.scaleUp()
 	f.scaleDown()
+	f.moves()
 	f.registry()
 
 	f.leaderAndReports()

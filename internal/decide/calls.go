@@ -41,6 +41,17 @@ func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
 	}
 }
 
+// moveCall buys nodes for a move.
+func moveCall(s *model.Snapshot, p model.Policy, m *model.Move, buy *model.Purchase) model.Call {
+	at, _ := slices.BinarySearchFunc(s.Groups, buy.Group, func(x model.Group, id provider.GroupID) int {
+		return cmp.Compare(x.ID, id)
+	})
+	from := s.Groups[at].Expected
+	c := growCall(s, p, &model.Growth{Group: buy.Group, From: from, To: from + buy.Count})
+	c.Reason, c.Why = m.Reason, fmt.Sprintf("a move: %s saves %.4g an hour", m.Text(), m.Savings())
+	return c
+}
+
 func repairCall(s *model.Snapshot, p model.Policy, step *repair.Step) model.Call {
 	g := &s.Groups[step.Group]
 	c := model.Call{

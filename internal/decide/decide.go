@@ -15,11 +15,13 @@ package decide
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/replace"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
@@ -62,13 +64,17 @@ func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
 	m.repair()
 	// Pods whose nodes are being emptied have room before all others (rule L7).
 	m.room.PlaceBegun()
+	m.room.PlaceMoves()
 	// 5. to 7. Pods that wait: room that is there or on its way, then new nodes. They may
 	// have the room of drafts, or the draft itself, before anything is bought.
 	m.grow()
 	m.room.GatherDrafts(m.wanted)
 	m.room.PlaceLeaving()
-	// 8. Nodes that nothing needs are found. Removals under way go on, or are taken back.
-	m.findUnneeded()
+	// 8. Nodes that nothing needs are found, and moves that are worth it. Removals under way go on,
+	// or are taken back.
+	search := m.findUnneeded()
+	m.findMoves(search)
+	m.hold(search.Begin())
 	m.advance()
 	// 9. Some of the unneeded nodes begin to go; the others are marked.
 	m.begin()
@@ -141,11 +147,49 @@ func (m *maker) grow() {
 }
 
 // findUnneeded finds the nodes that nothing needs.
-func (m *maker) findUnneeded() {
-	m.down = scaledown.Plan(scaledown.Input{
+func (m *maker) findUnneeded() *scaledown.Search {
+	return scaledown.Find(scaledown.Input{
 		Snapshot: m.snap, Policy: m.policy, Gate: m.gate, Rate: m.rate, Room: m.room, Wanted: m.wanted,
 		Moving: m.room.Moving(m.waited), Growing: m.growing(), Unseen: len(m.up.Unseen),
 	})
+}
+
+// findMoves finds nodes that are worth replacing, and begins to buy for some of them.
+func (m *maker) findMoves(search *scaledown.Search) {
+	if m.policy.Moves.Consolidation != model.WhenCheaper {
+		return
+	}
+	r := replace.Find(replace.Input{
+		Snapshot: m.snap, Policy: m.policy, World: m.room.World, Search: search, Quiet: m.busy(),
+		Buyer: scaleup.NewBuyer(m.room.World, m.snap, m.policy.ScaleUp, m.gate, m.up.Grow),
+	})
+	for i := range r.Begin {
+		x := &r.Begin[i]
+		for j := range x.Comes {
+			c := moveCall(m.snap, m.policy, x, &x.Comes[j])
+			x.Comes[j].Ask = c.ID
+			m.call(c)
+		}
+	}
+	m.plan.Moves, m.plan.Worth = r.Begin, r.Worth
+	m.wakeAt(r.Wake)
+}
+
+// busy says why no move begins in this plan: pods that wait come first.
+func (m *maker) busy() *model.Verdict {
+	switch {
+	case len(m.up.Grow) > 0 || len(m.up.Unseen) > 0:
+		return &model.Verdict{Detail: "pods that wait come first", Fix: "they have nodes"}
+	case m.snap.LastGrowth.Add(m.policy.ScaleDown.DelayAfterAdd).After(m.snap.Now):
+		return &model.Verdict{Detail: fmt.Sprintf("nothing moves for %s after a scale-up", m.policy.ScaleDown.DelayAfterAdd),
+			Until: m.snap.LastGrowth.Add(m.policy.ScaleDown.DelayAfterAdd), Fix: "time"}
+	}
+	return nil
+}
+
+// hold takes over what the search for unneeded nodes has found.
+func (m *maker) hold(r scaledown.Result) {
+	m.down = r
 	m.plan.Unneeded, m.plan.Kept, m.plan.Resume = m.down.Unneeded, m.down.Kept, m.down.Resume
 	m.wakeAt(m.down.Wake)
 }
@@ -169,7 +213,7 @@ func (m *maker) begin() {
 	for _, start := range m.down.Start {
 		n := &m.snap.Nodes[start.Node]
 		m.call(nodeCall(m.snap, m.policy, n, removal.Step{
-			Verb: model.Taint, Reason: model.Unneeded, Unready: n.Kind == model.Unready, Known: start.Known, Why: start.Why,
+			Verb: model.Taint, Reason: start.Reason, Unready: n.Kind == model.Unready, Known: start.Known, Why: start.Why,
 		}))
 	}
 }

@@ -149,6 +149,14 @@ func set(p *model.Policy, key string, vals []string) error {
 		p.ScaleDown.Drain.Levels = []model.DrainLevel{
 			{Priority: 0, Grace: time.Minute}, {Priority: 1000, Grace: 20 * time.Second},
 		}
+	case "consolidation":
+		p.Moves.Consolidation, _ = model.ConsolidationNamed(vals[0])
+	case "min-savings":
+		_, err = fmt.Sscan(vals[0], &p.Moves.MinSavingsPerHour)
+	case "min-share":
+		_, err = fmt.Sscan(vals[0], &p.Moves.MinSavingsShare)
+	case "per-disruption":
+		_, err = fmt.Sscan(vals[0], &p.Moves.MinSavingsPerDisruption)
 	case "min-cores":
 		p.ScaleDown.MinCoresTotal = int64(number())
 	default:

@@ -32,7 +32,9 @@ type Fold struct {
 	Strays map[string]provider.GroupID
 	// Arrivals are the nodes that have come for pods that may still wait.
 	Arrivals []model.Arrival
-	Changes  []model.Change
+	// Closed are the asks that are over since this fold began.
+	Closed  []model.Ask
+	Changes []model.Change
 
 	fresh []*provider.Instance
 }
@@ -256,6 +258,26 @@ func (g *Group) Standing(inherited Lasts) model.GroupStanding {
 func (g *Group) Settled() bool {
 	return g.remnant || g.Sighted && !g.unsure && g.absent == 0 && len(g.asks) == 0 && g.missing == 0 &&
 		len(g.waiting) == 0 && g.Counts.BeingDeleted == 0 && g.before.After(g.written)
+}
+
+// Ask is the scale-up of an id that is in flight; ok is false if there is none.
+func (g *Group) Ask(id string) (a model.Ask, ok bool) {
+	i := slices.IndexFunc(g.asks, func(a model.Ask) bool { return a.ID == id })
+	if i < 0 {
+		return model.Ask{}, false
+	}
+	return g.asks[i], true
+}
+
+// ReadySince are the nodes of the group that are ready and were made after an instant, sorted.
+func (g *Group) ReadySince(t time.Time) (names []string) {
+	for _, in := range g.machines {
+		if in.tie == bound && in.state == model.StateReady && in.since.After(t) {
+			names = append(names, in.node)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func copyOf(asks []model.Ask) []model.Ask {

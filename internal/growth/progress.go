@@ -446,6 +446,7 @@ func (g *Group) close(f *Fold) {
 		if ready > 0 {
 			f.changed(model.Change{Kind: model.AskArrived, Group: g.ID, Count: ready})
 		}
+		f.Closed = append(f.Closed, a)
 		return true
 	})
 }

@@ -19,7 +19,7 @@
 // A file uses only what those below it declare: ledger.go, memory.go, calls.go, nodes.go,
 // drains.go, verdicts.go, standing.go, state.go.
 //
-// Who may import it: loop and the hosts. It imports model, growth and removal.
+// Who may import it: loop and the hosts. It imports model, growth, move and removal.
 package ledger
 
 import (
@@ -30,6 +30,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/growth"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/move"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -41,7 +42,7 @@ func New(rules model.Rules) *Ledger { return Restore(rules, model.Memory{}) }
 func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
 	l.turn++
 	l.fold.Rules, l.fold.Turn, l.fold.Seen, l.fold.Halted = l.rules, l.turn, &seen, l.unhealthy != nil
-	l.fold.Changes = nil
+	l.fold.Changes, l.fold.Closed = nil, nil
 	if l.turn == 1 {
 		l.trust(seen.Now)
 	}
@@ -69,7 +70,9 @@ func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
 	}
 	l.dropGone(&seen)
 	l.news = removal.Settle(l.displaced, &seen) || l.news
-	// 5. The health of it all (S1).
+	// 5. Moves: what has come for them, and what has left.
+	l.moved(&seen)
+	// 6. The health of it all (S1).
 	l.health(seen.Now)
 	l.fold.Seen = nil
 }
@@ -90,6 +93,41 @@ func (l *Ledger) health(now time.Time) {
 		Fix: fmt.Sprintf("at most %d nodes, or %.0f%% of them, are not ready",
 			l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
 	}.After(l.unhealthy, now)
+}
+
+// moved brings the moves up to date.
+func (l *Ledger) moved(seen *model.Observation) {
+	if len(l.moves) == 0 {
+		return
+	}
+	left, ended, changed := move.Progress(l.moves, move.Seen{
+		Now: seen.Now, Ask: l.ask, HasNode: seen.HasNode,
+		Ready: func(group provider.GroupID, since time.Time) []string { return l.group(group).ReadySince(since) },
+	})
+	l.moves, l.news = left, l.news || changed
+	for i := range ended {
+		m := &ended[i]
+		c := model.Change{Kind: model.MoveEnded, Group: m.Comes[0].Group, Count: len(m.Goes), Message: m.Text()}
+		if m.Stage == model.MoveGivenUp {
+			c.Kind, c.Message = model.MoveGivenUpOn, c.Message+": "+m.Why
+		}
+		l.fold.Changes = append(l.fold.Changes, c)
+	}
+}
+
+// ask is a scale-up in flight, or one that ended in this fold.
+func (l *Ledger) ask(group provider.GroupID, id string) (model.Ask, bool) {
+	if g := l.groups[group]; g != nil {
+		if a, ok := g.Ask(id); ok {
+			return a, true
+		}
+	}
+	for i := range l.fold.Closed {
+		if l.fold.Closed[i].ID == id {
+			return l.fold.Closed[i], true
+		}
+	}
+	return model.Ask{}, false
 }
 
 // dropGone forgets arrivals whose node is gone.
@@ -159,6 +197,7 @@ func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
 		}
 	}
 	l.noteVerdicts(s, &p)
+	l.moves = append(slices.Clip(l.moves), p.Moves...)
 	l.brakes, l.resume, l.unseen = p.Brakes, p.Resume, p.Unseen
 	l.dropArrivals(s, p)
 	l.noteDoubts(s, p)

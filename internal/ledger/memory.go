@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/growth"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/move"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -18,7 +19,7 @@ func (l *Ledger) Memory() model.Memory {
 	m := model.Memory{
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.fold.Arrivals),
 		LastGrowth: l.last.Growth, LastRemoval: l.last.Removal, LastFailure: l.last.Failure,
-		Resume: l.resume, Strays: firstStrays(l.strays),
+		Resume: l.resume, Strays: firstStrays(l.strays), Moves: model.CopyMoves(l.moves),
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
 		l.groups[id].Remember(&m)
@@ -59,6 +60,7 @@ func Restore(rules model.Rules, m model.Memory) *Ledger {
 		rules: rules, groups: map[provider.GroupID]*growth.Group{}, calls: map[string]model.Call{}, nodes: newStandings(),
 		timed: map[string]bool{}, homes: model.NewHomes(0, nil),
 		brakes: slices.Clone(m.Brakes), resume: m.Resume, written: m.Written, last: last, inherited: last,
+		moves:     model.CopyMoves(m.Moves),
 		displaced: map[types.UID]model.Displaced{}, strays: map[string]provider.GroupID{},
 	}
 	l.fold = growth.Fold{
@@ -102,6 +104,7 @@ func (l *Ledger) trust(now time.Time) {
 		g.Trust(l.rules, now)
 	}
 	removal.MendDisplaced(l.displaced, now)
+	l.moves = move.Mended(l.moves, now)
 	l.last.Bound(now)
 	l.inherited.Bound(now)
 }

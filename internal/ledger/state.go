@@ -29,6 +29,8 @@ type Ledger struct {
 	// which group it happened is not, so that it counts for each that has had
 	// nothing of the kind since. We err to waiting longer.
 	last, inherited growth.Lasts
+	// moves are those under way, and those whose nodes are left alone; by when they began.
+	moves []model.Move
 	// resume is where the search for unneeded nodes goes on.
 	resume string
 	// unseen are the classes that the last cycle had no steps for.

@@ -190,6 +190,8 @@ type Memory struct {
 	LastGrowth  time.Time `json:"lastGrowth,omitzero"`
 	LastRemoval time.Time `json:"lastRemoval,omitzero"`
 	LastFailure time.Time `json:"lastFailure,omitzero"`
+	// Moves are those under way, and those whose nodes are left alone.
+	Moves []Move `json:"moves,omitempty"`
 	// Resume is where the search for unneeded nodes goes on.
 	Resume string `json:"resume,omitempty"`
 	// Closed: its leader came to a clean end, and started nothing after it.
@@ -219,6 +221,9 @@ const (
 	BackoffEnded ChangeKind = "BackoffEnded"
 	// GroupForgotten: the cloud has not had it for a while.
 	GroupForgotten ChangeKind = "GroupForgotten"
+	// MoveEnded and MoveGivenUpOn: the end of a move, by its stage.
+	MoveEnded     ChangeKind = "MoveDone"
+	MoveGivenUpOn ChangeKind = "MoveGivenUp"
 	// RemovalOdd: something has happened to a removal that cannot happen by its table.
 	RemovalOdd ChangeKind = "RemovalOdd"
 )

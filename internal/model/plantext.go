@@ -45,12 +45,8 @@ func (p Plan) Text(s *Snapshot) string {
 	for _, v := range p.Shares {
 		fmt.Fprintf(&b, "share of %s: %d to %d of pool %s (%s)\n", v.Group, v.Min, v.Max, v.Pool, v.Sizing)
 	}
-	for _, v := range p.Unneeded {
-		fmt.Fprintf(&b, "unneeded %s: %s\n", v.Node, v.Text(s))
-	}
-	for _, v := range p.Kept {
-		fmt.Fprintf(&b, "kept %s: %s\n", v.Node, v.Text(s))
-	}
+	b.WriteString(movesText("move", p.Moves) + movesText("worth it", p.Worth))
+	b.WriteString(nodesText(s, "unneeded", p.Unneeded) + nodesText(s, "kept", p.Kept))
 	for _, v := range p.Repair {
 		subject := string(v.Instance)
 		if subject == "" {
@@ -149,4 +145,22 @@ func batchText(names []string, batches []Batch) string {
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, ", ")
+}
+
+func movesText(word string, list []Move) string {
+	var b strings.Builder
+	for i := range list {
+		m := &list[i]
+		fmt.Fprintf(&b, "%s %s: %s, %d pods, %s: %.4g → %.4g an hour\n", word, m.Text(), strings.Join(m.Goes, " "), m.Pods,
+			m.Reason, m.Before, m.After)
+	}
+	return b.String()
+}
+
+func nodesText(s *Snapshot, word string, list []NodeVerdict) string {
+	var b strings.Builder
+	for _, v := range list {
+		fmt.Fprintf(&b, "%s %s: %s\n", word, v.Node, v.Text(s))
+	}
+	return b.String()
 }

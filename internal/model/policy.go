@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Policy is what the operator wants, as far as deciding goes. It comes from
 // flags; every field has its default in package config.
@@ -8,6 +11,7 @@ type Policy struct {
 	Rules     Rules
 	ScaleUp   ScaleUpPolicy
 	ScaleDown ScaleDownPolicy
+	Moves     MovePolicy
 	Repair    RepairPolicy
 	// InventoryMaxAge: with an older inventory nothing is written to the cloud.
 	InventoryMaxAge time.Duration
@@ -93,6 +97,45 @@ type ScaleDownPolicy struct {
 	DeleteDelay    time.Duration // between the taint and the last look
 	MinCoresTotal  int64
 	MinMemoryTotal int64
+}
+
+// Consolidation says how far the fleet is made smaller.
+type Consolidation uint8
+
+// The kinds of consolidation.
+const (
+	// WhenUnneeded: nodes go that are used little and whose pods have room elsewhere.
+	WhenUnneeded Consolidation = iota
+	// WhenEmpty: only nodes without pods of their own go.
+	WhenEmpty
+	// WhenCheaper: those of WhenUnneeded go, and nodes whose pods have room on cheaper ones, which are bought first.
+	WhenCheaper
+	// ConsolidationCount is how many kinds there are.
+	ConsolidationCount
+)
+
+var consolidations = [ConsolidationCount]string{"WhenUnneeded", "WhenEmpty", "WhenCheaper"}
+
+func (c Consolidation) String() string { return consolidations[c] }
+
+// ConsolidationNamed finds a kind by its name.
+func ConsolidationNamed(name string) (Consolidation, bool) {
+	i := slices.Index(consolidations[:], name)
+	return Consolidation(max(i, 0)), i >= 0
+}
+
+// MovePolicy bounds moves: which are worth it, and how long one may take.
+type MovePolicy struct {
+	Consolidation Consolidation
+	// A move must save at least so much: by the hour in the currency of the prices, of what its nodes cost
+	// (0 to 1), and by the hour for each pod that it evicts.
+	MinSavingsPerHour, MinSavingsShare, MinSavingsPerDisruption float64
+	// Stay is how long the nodes of a move are left alone by other moves when it is over.
+	Stay time.Duration
+	// Patience is how long the nodes that go may take, from one to the next.
+	Patience time.Duration
+	// StepLimit is how many steps one cycle's search for moves may take.
+	StepLimit int
 }
 
 // DrainPolicy says which pods may be moved, and how.

@@ -171,6 +171,11 @@ const (
 	NoPlaceToMovePods Reason = "NoPlaceToMovePods"
 	// ReservedForMovedPods: pods of other nodes that go are to come here.
 	ReservedForMovedPods Reason = "ReservedForMovedPods"
+	// CheaperElsewhere: its pods could run for less on nodes that are bought for them. MoveUnderWay:
+	// such nodes are bought, or its pods wait to be moved there; ReservedForMove is of one of those nodes.
+	CheaperElsewhere Reason = "CheaperElsewhere"
+	MoveUnderWay     Reason = "MoveUnderWay"
+	ReservedForMove  Reason = "ReservedForMove"
 	// DrainFailed: its removal failed a short while ago.
 	DrainFailed Reason = "DrainFailed"
 	// MovedLately: one of its pods was moved twice in a short time, and is left alone.

@@ -69,6 +69,8 @@ type Snapshot struct {
 	// Strays are the ledger's: nodes whose instance the cloud has ceased to list, with its
 	// group.
 	Strays map[string]provider.GroupID
+	// Moves are the ledger's: those under way, and those whose nodes are left alone; by when they began.
+	Moves []Move
 
 	// Projection and Numbers find the class of a pod's content: ClassOf.
 	Projection *Projection

@@ -37,6 +37,8 @@ type Standing struct {
 	Displaced map[types.UID]Displaced
 	// Strays are nodes whose instance the cloud has ceased to list, by name, with its group.
 	Strays map[string]provider.GroupID
+	// Moves are those under way, and those whose nodes are left alone; by when they began.
+	Moves []Move
 	// Notices are what a person should know of the groups; nothing is decided by them.
 	Notices []provider.Notice
 }

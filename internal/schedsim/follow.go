@@ -27,7 +27,20 @@ func (w *World) leads(term *selection, c model.ClassID) bool {
 
 // followersOf are the classes whose pods follow those of a class.
 func (m *Mover) followersOf(leader model.ClassID) []model.ClassID {
-	w := m.w
+	list, looks := m.w.followersOf(leader)
+	m.looks += looks
+	return list
+}
+
+// Led reports whether pods of some class follow those of a class, or those of the class follow others.
+func (w *World) Led(c model.ClassID) bool {
+	list, looks := w.followersOf(c)
+	w.Looked(looks)
+	return len(list) > 0 || len(w.classes[c].affine) > 0
+}
+
+// followersOf says as well how many looks that took.
+func (w *World) followersOf(leader model.ClassID) (list []model.ClassID, looks int) {
 	if w.followers == nil {
 		w.followers = map[model.ClassID][]model.ClassID{}
 		for i := range w.classes {
@@ -38,7 +51,7 @@ func (m *Mover) followersOf(leader model.ClassID) []model.ClassID {
 	}
 	list, known := w.followers[leader]
 	if !known {
-		m.looks += len(w.choosy)
+		looks = len(w.choosy)
 		for _, c := range w.choosy {
 			if w.Follows(c, leader) {
 				list = append(list, c)
@@ -46,7 +59,7 @@ func (m *Mover) followersOf(leader model.ClassID) []model.ClassID {
 		}
 		w.followers[leader] = list
 	}
-	return list
+	return list, looks
 }
 
 // leftBehind finds pods that follow some of those just moved off a node, and that would stay in a

@@ -259,6 +259,22 @@ func (w *World) vacate(i int, pods []model.Batch) {
 	w.roomier(i)
 }
 
+// Vacate takes pods off a node of the snapshot and leaves them without a place. The node takes no pods from then
+// on, and stays as a topology domain.
+func (w *World) Vacate(id Node, pods []model.Batch) { w.vacate(int(id), pods) }
+
+// Shut keeps pods off a node, and Reopen lets them onto one that is ready again.
+func (w *World) Shut(id Node) { w.save(int(id)).kind = ghost }
+
+// Size is how many nodes there are, planned ones included. Those that are added later have numbers from there on.
+func (w *World) Size() int { return len(w.nodes) }
+
+// Reopen takes Shut back.
+func (w *World) Reopen(id Node) {
+	w.save(int(id)).kind = OnReady
+	w.roomier(int(id))
+}
+
 // Return has a node back whose pods were moved although none of them is still to be evicted: a
 // rollback costs less than another node.
 func (w *World) Return(id Node) {

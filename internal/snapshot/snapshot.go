@@ -31,7 +31,7 @@ func New(prev *model.Snapshot, seen model.Observation, standing model.Standing, 
 		Notices:    append(slices.Clip(seen.Inventory.Notices), standing.Notices...),
 		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure,
 		FailureWhy: standing.FailureWhy, Resume: standing.Resume, Unseen: standing.Unseen, Displaced: standing.Displaced,
-		Strays: standing.Strays,
+		Strays: standing.Strays, Moves: standing.Moves,
 		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes,
 		Arrivals: standing.Arrivals, Doubts: standing.Doubts,
 	}

@@ -23,6 +23,30 @@ var stages = []string{
 }
 
 // drain reads a removal that is under way.
+// move has a move under way. What comes is a list of group:count, and nodes are those of it that are ready; others
+// are those that the group was asked for.
+func (s *Scenario) move(a args) {
+	m := model.Move{
+		ID: "move/" + a.name, Reason: model.CheaperElsewhere, Goes: a.list("goes"), Began: s.ago(a, "age"),
+		Patience: time.Hour, Stay: time.Hour,
+	}
+	m.Entered = m.Began
+	if err := m.Stage.UnmarshalText([]byte(a.get("stage", "buying"))); err != nil {
+		panic(err)
+	}
+	nodes := a.list("nodes")
+	for _, what := range a.list("comes") {
+		group, count, _ := strings.Cut(what, ":")
+		p := model.Purchase{Group: provider.GroupID(group), Ask: "asked/" + group}
+		if _, err := fmt.Sscan(count, &p.Count); err != nil {
+			panic(err)
+		}
+		p.Nodes, nodes = nodes[:min(len(nodes), p.Count)], nodes[min(len(nodes), p.Count):]
+		m.Comes = append(m.Comes, p)
+	}
+	s.Memory.Moves = append(s.Memory.Moves, m)
+}
+
 func (s *Scenario) drain(a args) {
 	n := s.known(a.name)
 	d := model.Drain{

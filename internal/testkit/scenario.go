@@ -253,6 +253,8 @@ func (s *Scenario) line(words []string) (err error) {
 		})
 	case "drain":
 		s.drain(a)
+	case "move":
+		s.move(a)
 	case "last":
 		s.last(a)
 	case "expected":
@@ -260,7 +262,7 @@ func (s *Scenario) line(words []string) (err error) {
 		s.Standing.Groups[id] = model.GroupStanding{Expected: a.number("target", 0), Ending: a.number("ending", 0)}
 	default:
 		return fmt.Errorf("%q is none of group, pool, node, pods, instance, asked, arrived, braked, doubted, daemonset, "+
-			"budget, unneeded, held, failed, drain, last, expected", words[0])
+			"budget, unneeded, held, failed, drain, move, last, expected", words[0])
 	}
 	for k := range a.m {
 		if !a.used[k] {

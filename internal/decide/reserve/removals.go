@@ -33,8 +33,11 @@ func (r *Room) findRemovals() {
 	}
 }
 
-// IsDraft reports whether a removal has got no further than the taint.
-func (r *Room) IsDraft(o *Removal) bool { return r.snap.Nodes[o.Node].Standing.Drain.IsDraft() }
+// IsDraft reports whether a removal has got no further than the taint. Of a node that goes for a move none
+// is: there is room that was bought for its pods.
+func (r *Room) IsDraft(o *Removal) bool {
+	return r.snap.Nodes[o.Node].Standing.Drain.IsDraft() && r.replaced[o.Node] == nil
+}
 
 // Drafts are the drafts that have pods to move.
 func (r *Room) Drafts() (drafts []*Removal) {

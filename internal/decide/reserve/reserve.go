@@ -5,7 +5,8 @@
 // allow, and the nodes that receive the pods and therefore stay. Pods are served
 // in this order:
 //
-//  1. pods of removals that have moved pods: nobody else may have their room (rule L7)
+//  1. pods of removals that have moved pods: nobody else may have their room (rule L7); then pods of nodes
+//     that go for a move
 //  2. pods that wait for a node: growth places these, between 1 and 3
 //  3. pods of drafts, which are removals that have got no further than the taint. The
 //     search for unneeded nodes places them, as it did before it began the removal
@@ -44,12 +45,16 @@ type Room struct {
 	policy model.Policy
 	made   map[types.UID]*made
 	lacks  map[types.UID]lack
+	// replaced and bought are the nodes of open moves.
+	replaced map[model.NodeID]*Replaced
+	bought   map[model.NodeID]*model.Move
 }
 
 // New is the room before anything is reserved.
 func New(s *model.Snapshot, p model.Policy, w *schedsim.World) *Room {
 	r := &Room{World: w, Rules: rules.Of(s, p), Receivers: map[model.NodeID]bool{}, snap: s, policy: p}
 	r.Budgets = r.Rules.Budgets()
+	r.findMoves()
 	r.findRemovals()
 	r.made = madeSince(s)
 	r.lacks, r.Wake = lacking(s, r.made)

@@ -37,6 +37,9 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 			return v
 		}
 	}
+	if m := f.Room.BoughtFor(id); m != nil {
+		return &model.Verdict{Reason: model.ReservedForMove, Detail: m.Text(), Since: m.Began, Fix: "the move's end"}
+	}
 	if f.Wanted[id] {
 		return &model.Verdict{Reason: model.Reserved, Detail: "pending pods fit there", Fix: "they are bound elsewhere"}
 	}

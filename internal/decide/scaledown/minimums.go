@@ -2,6 +2,7 @@ package scaledown
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -57,6 +58,12 @@ func newMinimums(s *model.Snapshot, policy model.ScaleDownPolicy) *minimums {
 		l.memory += c.Memory
 	}
 	return l
+}
+
+func (l *minimums) clone() *minimums {
+	c := *l
+	c.groups, c.floors, c.pools = slices.Clone(l.groups), slices.Clone(l.floors), maps.Clone(l.pools)
+	return &c
 }
 
 // leave counts a node that is on its way out against its group's minimum, while the

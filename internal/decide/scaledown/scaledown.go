@@ -57,7 +57,9 @@ type Start struct {
 	// Known are the pods that are there: one that comes later stops it. It is empty
 	// for a node without pods of its own.
 	Known []types.UID
-	Why   string
+	// Reason is Unneeded, or that of its move.
+	Reason model.Reason
+	Why    string
 }
 
 // Input is what a decision on removals is made from.
@@ -83,8 +85,16 @@ type Input struct {
 	Gate *gate.Gate
 }
 
-// Plan decides on removals.
-func Plan(in Input) Result {
+// Search is the search for nodes that go, with those found that nothing needs.
+type Search struct {
+	finder   *finder
+	mark     schedsim.Mark
+	order    []model.NodeID
+	homeless map[model.NodeID]*model.Verdict
+}
+
+// Find finds the nodes that nothing needs. The world is left with all of them gone.
+func Find(in Input) *Search {
 	s := in.Snapshot
 	f := &finder{
 		Input: in, verdicts: make([]model.NodeVerdict, len(s.Nodes)), unneeded: make([]bool, len(s.Nodes)),
@@ -96,19 +106,22 @@ func Plan(in Input) Result {
 	for i := range candidates {
 		nodes[i] = candidates[i].node
 	}
-	order := reserve.Hosts(s, nodes)
-	mark := f.Room.World.Mark()
+	x := &Search{finder: f, order: reserve.Hosts(s, nodes), mark: f.Room.World.Mark()}
 	// 2. Can those that are tainted go on?
-	var homeless map[model.NodeID]*model.Verdict
 	if len(f.Room.Drafts()) > 0 {
-		homeless = f.placeDrafts(f.readyMover(order), f.Room.Receivers)
+		x.homeless = f.placeDrafts(f.readyMover(x.order), f.Room.Receivers)
 	}
 	// 3. Can the pods of each candidate live elsewhere, together with those of all that
 	// were accepted before it?
-	f.accept(candidates, order)
-	// 4. Which of those that nothing needs begin to go?
-	r := f.result(f.begin(&present{finder: f, mark: mark, order: order}))
-	r.Homeless = homeless
+	f.accept(candidates, x.order)
+	return x
+}
+
+// Begin decides which of the nodes that go begin to, and says of all others what holds them.
+func (x *Search) Begin() Result {
+	f := x.finder
+	r := f.result(f.begin(&present{finder: f, mark: x.mark, order: x.order}))
+	r.Homeless = x.homeless
 	return r
 }
 
@@ -126,10 +139,16 @@ type finder struct {
 	accepted []candidate
 	// spare are empty nodes that a minimum keeps: nothing needs them, unless pods
 	// are moved there.
-	spare  []candidate
-	resume string
-	wake   time.Time
-	doubts map[model.ClassID]time.Time
+	spare []candidate
+	// replaced are nodes of moves whose new nodes are ready, and movable those that nothing keeps but that
+	// they are used.
+	replaced []candidate
+	movable  []candidate
+	// received are the nodes that pods of accepted ones have room on.
+	received map[model.NodeID]bool
+	resume   string
+	wake     time.Time
+	doubts   map[model.ClassID]time.Time
 }
 
 // candidate is a node that may go as far as the node itself tells.
@@ -171,13 +190,22 @@ func (f *finder) candidates() []candidate {
 			continue
 		}
 		c := candidate{node: id, since: n.Standing.UnneededSince}
+		var used *model.Verdict
 		if n.Occupants > 0 {
 			u := useOf(s, n, f.Policy.ScaleDown)
 			v.Use, c.use = u.fraction, u.fraction
-			if why := u.tooMuch(); why != nil {
-				v.Verdict = *why
-				continue
+			if used = u.tooMuch(); f.Policy.Moves.Consolidation == model.WhenEmpty {
+				used = &model.Verdict{Reason: model.NotUnderutilized, Detail: "it has pods, and only empty nodes go",
+					Fix: "another --consolidation"}
 			}
+		}
+		if f.ofMove(&c) {
+			continue
+		}
+		if used != nil {
+			v.Verdict = *used
+			f.mayMove(c)
+			continue
 		}
 		if why := f.blocked(&c); why != nil {
 			v.Verdict = *why
@@ -353,12 +381,15 @@ func (f *finder) accept(list []candidate, order []model.NodeID) {
 		}
 		if why != nil {
 			f.keep(c.node, *why)
+			if why.Reason == model.NoPlaceToMovePods {
+				f.mayMove(*c)
+			}
 			continue
 		}
 		f.take(c)
 	}
 	f.acceptWhole(m, list)
-	f.resume = m.resume
+	f.resume, f.received = m.resume, m.receivers
 	for i := range f.spare {
 		c := &f.spare[i]
 		if m.receivers[c.node] {
@@ -392,6 +423,10 @@ func tooFewSteps(p model.ScaleDownPolicy) *model.Verdict {
 func (f *finder) begin(g *present) []Start {
 	b := newStarts(f.Input)
 	var out []Start
+	for i := range f.replaced {
+		c := &f.replaced[i]
+		out = f.settle(b, c, b.held(c), out)
+	}
 	for i := range f.accepted {
 		c := &f.accepted[i]
 		if f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group].GoesWhole() {
@@ -423,8 +458,14 @@ func (f *finder) settle(b *starts, c *candidate, why *model.Verdict, begun []Sta
 		if !c.empty() {
 			text = what(n, c)
 		}
-		begun = append(begun, Start{Node: c.node, Known: c.known, Why: text + ", since " + since.UTC().Format(time.TimeOnly)})
+		start := Start{Node: c.node, Known: c.known, Reason: model.Unneeded,
+			Why: text + ", since " + since.UTC().Format(time.TimeOnly)}
 		why = &model.Verdict{Reason: model.Unneeded, Detail: what(n, c)}
+		if x := f.Room.ReplacedBy(c.node); x != nil {
+			start.Reason, start.Why = x.Move.Reason, "a move: "+x.Move.Text()
+			why = &model.Verdict{Reason: model.MoveUnderWay, Detail: x.Move.Text()}
+		}
+		begun = append(begun, start)
 	}
 	v := &f.verdicts[c.node]
 	v.Verdict, v.Since = *why, since

@@ -113,6 +113,13 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 	if v := b.resting(g, n.Group); v != nil {
 		return v
 	}
+	return b.held(c)
+}
+
+// held says what keeps a node for now whose time has come, nil if nothing does.
+func (b *starts) held(c *candidate) *model.Verdict {
+	n := &b.Snapshot.Nodes[c.node]
+	g := &b.Snapshot.Groups[n.Group]
 	for _, q := range c.moving {
 		if why := b.Room.Lacks(q.Owner); why != "" {
 			return &model.Verdict{Reason: model.ReplacementWaits,

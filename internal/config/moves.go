@@ -1,0 +1,58 @@
+package config
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// moves binds the flags that say which nodes are worth replacing.
+func (f *Flags) moves() {
+	m := &f.config.Policy.Moves
+	f.consolidation = m.Consolidation.String()
+	f.section("Consolidation", func(s *pflag.FlagSet) {
+		s.StringVar(&f.consolidation, "consolidation", f.consolidation,
+			"which nodes go: WhenEmpty, nodes without pods of their own; WhenUnneeded, also little used ones whose pods have "+
+				"room elsewhere; WhenCheaper, also nodes whose pods have room on cheaper nodes, which are bought first")
+		s.Float64Var(&m.MinSavingsPerHour, "min-savings-per-hour", m.MinSavingsPerHour,
+			"a move to cheaper nodes must save at least so much by the hour, in the currency of the prices")
+		s.Float64Var(&m.MinSavingsShare, "min-savings-share", m.MinSavingsShare,
+			"a move must save at least this share of what its nodes cost, 0 to 1")
+		s.Float64Var(&m.MinSavingsPerDisruption, "min-savings-per-disruption", m.MinSavingsPerDisruption,
+			"a move must save at least so much by the hour for each node that goes and each pod that it evicts; a pod of "+
+				"high priority counts as up to 10")
+		s.DurationVar(&m.Stay, "move-stay", m.Stay,
+			"how long the nodes of a move are left alone by others when it is over")
+		s.DurationVar(&m.Patience, "move-patience", m.Patience,
+			"a move is given up when none of its nodes has left for so long; the others stay")
+	}, "consolidation", "min-savings-share")
+}
+
+func (f *Flags) checkMoves(wrong func(flag, format string, args ...any)) {
+	m := &f.config.Policy.Moves
+	if kind, ok := model.ConsolidationNamed(f.consolidation); ok {
+		m.Consolidation = kind
+	} else {
+		wrong("consolidation", "%q is none of WhenEmpty, WhenUnneeded, WhenCheaper", f.consolidation)
+	}
+	for flag, x := range map[string]float64{
+		"min-savings-per-hour": m.MinSavingsPerHour, "min-savings-share": m.MinSavingsShare,
+		"min-savings-per-disruption": m.MinSavingsPerDisruption,
+	} {
+		if !(x >= 0) || math.IsInf(x, 1) {
+			wrong(flag, "%s is no amount", fmt.Sprint(x))
+		}
+	}
+	if m.MinSavingsShare > 1 {
+		wrong("min-savings-share", "%v is above 1, which is all that the nodes cost", m.MinSavingsShare)
+	}
+	if m.Stay < 0 {
+		wrong("move-stay", "%s is below 0", m.Stay)
+	}
+	if m.Patience <= 0 {
+		wrong("move-patience", "%s must be above 0: pods take a while to leave", m.Patience)
+	}
+}

@@ -1,0 +1,101 @@
+package reserve
+
+import (
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+)
+
+// Replaced is a node of an open move that has not begun to go.
+type Replaced struct {
+	Move *model.Move
+	// Why says why its pods do not have their room yet; nil if they do, and have left the node in the world.
+	Why *model.Verdict
+}
+
+// findMoves finds the nodes of open moves: those that go, and those that were bought.
+func (r *Room) findMoves() {
+	if len(r.snap.Moves) == 0 {
+		return
+	}
+	r.replaced, r.bought = map[model.NodeID]*Replaced{}, map[model.NodeID]*model.Move{}
+	for i := range r.snap.Moves {
+		m := &r.snap.Moves[i]
+		if !m.Open() {
+			continue
+		}
+		for _, name := range m.Goes {
+			if id, ok := r.nodeNamed(name); ok {
+				r.replaced[id] = &Replaced{Move: m}
+			}
+		}
+		for _, name := range m.Bought() {
+			if id, ok := r.nodeNamed(name); ok {
+				r.bought[id] = m
+			}
+		}
+	}
+}
+
+func (r *Room) nodeNamed(name string) (model.NodeID, bool) {
+	at := slices.IndexFunc(r.snap.Nodes, func(n model.Node) bool { return n.Object != nil && n.Name == name })
+	return model.NodeID(at), at >= 0
+}
+
+// ReplacedBy is the open move that a node goes for, nil if there is none.
+func (r *Room) ReplacedBy(id model.NodeID) *Replaced { return r.replaced[id] }
+
+// BoughtFor is the open move that a node was bought for, nil if there is none.
+func (r *Room) BoughtFor(id model.NodeID) *model.Move { return r.bought[id] }
+
+// PlaceMoves places the pods of nodes that go for a move, before those that wait: what was bought for them
+// is theirs. While not all of it is ready, nodes on their way count.
+func (r *Room) PlaceMoves() {
+	for _, stage := range []model.MoveStage{model.MoveEmptying, model.MoveBuying} {
+		var mover *schedsim.Mover
+		for id := range r.snap.Nodes {
+			n, x := &r.snap.Nodes[id], r.replaced[model.NodeID(id)]
+			if x == nil || x.Move.Stage != stage || n.Standing.Drain != nil || n.Kind != model.Ready {
+				continue
+			}
+			if mover == nil {
+				mover = r.moverFor(stage)
+			}
+			r.placeReplaced(mover, model.NodeID(id), x)
+		}
+	}
+}
+
+// moverFor moves pods onto nodes that stay.
+func (r *Room) moverFor(stage model.MoveStage) *schedsim.Mover {
+	hosts := slices.DeleteFunc(Hosts(r.snap, nil), func(id model.NodeID) bool { return r.replaced[id] != nil })
+	if stage == model.MoveEmptying {
+		hosts = ReadyOnly(r.snap, hosts)
+	}
+	return r.World.Mover(hosts, r.policy.ScaleDown.StepLimit)
+}
+
+func (r *Room) placeReplaced(mover *schedsim.Mover, id model.NodeID, x *Replaced) {
+	var moving []*model.Pod
+	for _, q := range r.podsOf(&r.snap.Nodes[id]) {
+		if q.Answer.Kind == rules.Blocks {
+			v := q.Answer.Verdict
+			x.Why = &v
+			return
+		}
+		if NeedsRoom(q.Answer, q.Facts) {
+			moving = append(moving, q.Pod)
+		}
+	}
+	puts, stuck, enough := mover.Move(id, Batches(r.snap, moving))
+	switch {
+	case !enough:
+		x.Why = &model.Verdict{Reason: model.StepBudget, Fix: "the next cycles",
+			Detail: "no steps were left to find room for its pods"}
+	case stuck != nil:
+		x.Why = NoPlace(r.snap, moving, stuck)
+	}
+	r.receive(puts)
+}

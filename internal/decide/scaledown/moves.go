@@ -1,0 +1,100 @@
+package scaledown
+
+import (
+	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// ofMove sorts out a node that goes for an open move, and reports whether it is one. It begins to go when
+// all that was bought is ready and its pods have room, whatever its use is and however long that has been so.
+func (f *finder) ofMove(c *candidate) bool {
+	x := f.Room.ReplacedBy(c.node)
+	if x == nil {
+		return false
+	}
+	m := x.Move
+	switch {
+	case m.Stage == model.MoveBuying:
+		f.keep(c.node, model.Verdict{Reason: model.MoveUnderWay, Since: m.Began, Fix: "all that was bought is ready",
+			Detail: m.Text() + ", which are on their way"})
+	case x.Why != nil:
+		f.keep(c.node, *x.Why)
+	default:
+		why := f.blocked(c)
+		if why == nil {
+			left := f.Room.Budgets.Clone()
+			if why = f.Room.Rules.TakeAll(c.moving, left); why == nil {
+				copy(f.Room.Budgets, left)
+			}
+		}
+		if why != nil {
+			f.keep(c.node, *why)
+			break
+		}
+		c.since = m.Began
+		f.unneeded[c.node] = true
+		f.replaced = append(f.replaced, *c)
+	}
+	return true
+}
+
+// mayMove notes a node that could go if its pods had room, where moves are asked for.
+func (f *finder) mayMove(c candidate) {
+	n := &f.Snapshot.Nodes[c.node]
+	wanted := f.Policy.Moves.Consolidation == model.WhenCheaper
+	if !wanted || n.Kind != model.Ready || f.Snapshot.Groups[n.Group].GoesWhole() {
+		return
+	}
+	if c.known == nil && f.blocked(&c) != nil {
+		return
+	}
+	if f.Gate.Closed(n.Group, gate.Spare) == nil && f.Gate.Closed(n.Group, gate.Begin) == nil {
+		f.movable = append(f.movable, c)
+	}
+}
+
+// Movable is a node that nothing keeps but its pods, which have no room elsewhere, or are too many to be moved
+// for nothing.
+type Movable struct {
+	Node model.NodeID
+	// Housed are the pods that must have room elsewhere, and Moving those that are to be evicted.
+	Housed []model.Batch
+	Moving []*model.Pod
+}
+
+// Movable lists the nodes that a move may replace, in the order of the snapshot's nodes.
+func (x *Search) Movable() []Movable {
+	f := x.finder
+	var out []Movable
+	for i := range f.movable {
+		c := &f.movable[i]
+		out = append(out, Movable{Node: c.node, Housed: reserve.Batches(f.Snapshot, c.housed), Moving: c.moving})
+	}
+	return out
+}
+
+// MayGo says which minimum keeps some of a few nodes, beside those that were taken; nil if none does.
+func (x *Search) MayGo(nodes []model.NodeID) *model.Verdict {
+	left := x.finder.minimums.clone()
+	for _, id := range nodes {
+		if why := left.room(id); why != nil {
+			return why
+		}
+		left.take(id)
+	}
+	return nil
+}
+
+// Take counts nodes as gone for a move.
+func (x *Search) Take(nodes []model.NodeID) {
+	for _, id := range nodes {
+		x.finder.minimums.take(id)
+	}
+}
+
+// Received reports whether pods of nodes that go have room on a node.
+func (x *Search) Received(id model.NodeID) bool { return x.finder.received[id] }
+
+// Hold says of a node what the search for moves has found out.
+func (x *Search) Hold(id model.NodeID, v model.Verdict) { x.finder.keep(id, v) }

@@ -1,0 +1,130 @@
+package scaleup
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+)
+
+// Buyer buys the cheapest nodes for pods that have a node and are to have another: by the same packing as for pods
+// that wait, from groups whose price is known. What it places and buys is in the world; who asks takes it back by
+// the world's marks.
+type Buyer struct {
+	w      *schedsim.World
+	s      *model.Snapshot
+	p      model.ScaleUpPolicy
+	limits *limits
+	heads  []head
+	prices map[model.ClassID]float64
+	packs  map[model.ClassID]bool
+}
+
+// NewBuyer is a buyer beside what a plan buys for pods that wait. Groups that grow for those grow for nothing else in
+// the same plan.
+func NewBuyer(
+	w *schedsim.World, s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate, grow []model.Growth,
+) *Buyer {
+	p.Expanders, p.BalanceSimilar = []model.Expander{model.ByPrice, model.ByLeastWaste}, false
+	b := &Buyer{
+		w: w, s: s, p: p, limits: newLimits(s, p, access),
+		prices: map[model.ClassID]float64{}, packs: map[model.ClassID]bool{},
+	}
+	grows := map[int]bool{}
+	for i := range grow {
+		at := slices.IndexFunc(s.Groups, func(g model.Group) bool { return g.ID == grow[i].Group })
+		grows[at] = true
+		b.limits.take(at, grow[i].To-grow[i].From)
+	}
+	for i := range s.Groups {
+		t, ok := w.GroupTemplate(i)
+		h := head{group: i, template: t}
+		if !ok || grows[i] || b.limits.most(i) == 0 {
+			continue
+		}
+		if _, priced := b.Price(h.group); priced {
+			b.heads = append(b.heads, h)
+		}
+	}
+	return b
+}
+
+// Sells reports whether there is any group to buy from.
+func (b *Buyer) Sells() bool { return len(b.heads) > 0 }
+
+// Price is what a new node of a group costs by the hour.
+func (b *Buyer) Price(group int) (float64, bool) {
+	g := &b.s.Groups[group]
+	return b.p.PriceOf(g, b.s.Contents.Shapes[g.Shape].Node.Labels)
+}
+
+// Least is the least that pods could cost by the hour: each its largest share of a node, in the group where that
+// costs least. Pods that no group with a price takes cost nothing, so that nothing is said to be saved by them.
+func (b *Buyer) Least(pods []model.Batch) (sum float64) {
+	pl := b.planner(0)
+	for _, x := range pods {
+		sum += float64(x.Count) * pl.leastPrice(x.Class)
+	}
+	return sum
+}
+
+// planner is one that buys for no pods yet.
+func (b *Buyer) planner(steps int) *planner {
+	return &planner{
+		w: b.w, s: b.s, p: b.p, limits: b.limits, heads: b.heads, grown: make([]growth, len(b.s.Groups)),
+		domains: map[model.ClassID]int{}, prices: b.prices, packs: b.packs, braked: map[brakeKey]model.Brake{},
+		forms: map[brakeKey][]head{}, filled: make([]int, len(b.s.Groups)), end: b.w.Work().Steps + steps,
+	}
+}
+
+// Buy finds room for pods on nodes that are ready, and buys nodes for the others, with so many steps. Nodes are those
+// bought, by group; left are pods without a place.
+func (b *Buyer) Buy(pods []model.Batch, steps int) (nodes map[int]int, left int) {
+	kept := b.limits
+	b.limits = kept.clone()
+	defer func() { b.limits = kept }()
+	defer b.w.AllowAll()
+	pl := b.planner(steps)
+	list := pl.asWaiting(pods)
+	b.w.Allow(steps)
+	for _, q := range list {
+		_, q.left, _ = b.w.Place(q.Class, q.left, schedsim.OnReady, pl.stepsLeft())
+	}
+	pl.growFor(list)
+	nodes = map[int]int{}
+	for i := range pl.grown {
+		if n := pl.grown[i].nodes; n > 0 {
+			nodes[i] = n
+		}
+	}
+	return nodes, pl.leftOver(list)
+}
+
+// Take counts nodes as bought.
+func (b *Buyer) Take(group, n int) { b.limits.take(group, n) }
+
+// asWaiting are pods in the order in which growth serves those that wait.
+func (pl *planner) asWaiting(pods []model.Batch) []*waiting {
+	counts := map[model.ClassID]int{}
+	for _, x := range pods {
+		counts[x.Class] += x.Count
+	}
+	largest := pl.largestTemplate()
+	var list []*waiting
+	for _, c := range slices.Sorted(maps.Keys(counts)) {
+		q := &waiting{Pending: &model.Pending{Class: c, Refused: true, Oldest: time.Time{}}, left: counts[c],
+			postponed: map[int]bool{}}
+		q.freedom = pl.freedom(c)
+		list = append(list, q)
+	}
+	slices.SortStableFunc(list, func(a, b *waiting) int {
+		ca, cb := &pl.s.Classes[a.Class], &pl.s.Classes[b.Class]
+		return cmp.Or(cmp.Compare(a.freedom, b.freedom),
+			-cmp.Compare(size(ca.Spec.Requests, largest), size(cb.Spec.Requests, largest)), cmp.Compare(ca.Key, cb.Key))
+	})
+	return list
+}

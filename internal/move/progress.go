@@ -1,0 +1,141 @@
+package move
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Seen is what moves are compared with.
+type Seen struct {
+	Now time.Time
+	// Ask is a scale-up in flight, or one that is over since the last look; ok is false for one that
+	// nobody knows.
+	Ask func(group provider.GroupID, id string) (a model.Ask, ok bool)
+	// Ready are the nodes of a group that are ready and were made after an instant.
+	Ready func(group provider.GroupID, since time.Time) []string
+	// HasNode reports whether the cluster has a node of that name.
+	HasNode func(name string) bool
+}
+
+// Progress brings moves up to date with what is seen. Ended are those that came to their end, well or
+// not; changed reports whether anything is told of a move that was not before.
+func Progress(list []model.Move, seen Seen) (left, ended []model.Move, changed bool) {
+	left = model.CopyMoves(list)[:0]
+	for _, m := range model.CopyMoves(list) {
+		before := m
+		short := purchases(&m, seen)
+		gone(&m, seen)
+		stands := true
+		for _, e := range happened(&m, seen.Now, short) {
+			if m, stands = Advance(m, e); !stands {
+				break
+			}
+		}
+		if !stands {
+			changed = true
+			continue
+		}
+		if changed = changed || m.Stage != before.Stage || m.Left != before.Left; before.Open() && !m.Open() {
+			ended = append(ended, m)
+		}
+		left = append(left, m)
+	}
+	return left, ended, changed
+}
+
+// purchases takes in which nodes have come, and says what does not come, empty if nothing lacks.
+func purchases(m *model.Move, seen Seen) (short string) {
+	if m.Stage != model.MoveBuying {
+		return ""
+	}
+	for i := range m.Comes {
+		p := &m.Comes[i]
+		if len(p.Nodes) == p.Count {
+			continue
+		}
+		var why string
+		coming := 0
+		p.Nodes = p.Nodes[:0]
+		// Of a scale-up that was refused, nothing is known.
+		a, _ := seen.Ask(p.Group, p.Ask)
+		for j := range a.Units {
+			switch u := &a.Units[j]; u.State {
+			case model.UnitReady:
+				p.Nodes = append(p.Nodes, u.Node)
+				coming++
+			case model.UnitGivenUp, model.UnitKept:
+				why = ": " + u.Why
+			default:
+				coming++
+			}
+		}
+		if coming < p.Count && why == "" {
+			coming += others(m, p, seen)
+		}
+		slices.Sort(p.Nodes)
+		if coming < p.Count {
+			return fmt.Sprintf("%d of %d nodes of group %s do not come%s", p.Count-coming, p.Count, p.Group, why)
+		}
+	}
+	return ""
+}
+
+// others takes nodes for those that were asked for which nobody saw come: after a restart they are there, and no
+// scale-up knows of them. It errs to nodes that somebody else asked for; they have room all the same.
+func others(m *model.Move, p *model.Purchase, seen Seen) (came int) {
+	for _, name := range seen.Ready(p.Group, m.Began) {
+		if len(p.Nodes) < p.Count && !slices.Contains(p.Nodes, name) {
+			p.Nodes = append(p.Nodes, name)
+			came++
+		}
+	}
+	return came
+}
+
+// gone counts the nodes that have left.
+func gone(m *model.Move, seen Seen) {
+	n := 0
+	for _, name := range m.Goes {
+		if !seen.HasNode(name) {
+			n++
+		}
+	}
+	if n > m.Left {
+		m.Last = seen.Now
+	}
+	m.Left = n
+}
+
+// happened lists the events that are due, in the order in which they count.
+func happened(m *model.Move, now time.Time, short string) (list []Event) {
+	came := !slices.ContainsFunc(m.Comes, func(p model.Purchase) bool { return len(p.Nodes) < p.Count })
+	add := func(k Kind, yes bool, why string) {
+		if yes {
+			list = append(list, Event{k, now, why})
+		}
+	}
+	add(Short, short != "", short)
+	add(Came, came, "")
+	add(Left, m.Left == len(m.Goes), "its nodes are gone already")
+	add(Late, !now.Before(LateAt(m)), fmt.Sprintf("no node has left for %s", m.Patience))
+	add(Rested, !m.Open() && !now.Before(m.Rests()), "")
+	return list
+}
+
+// LateAt is when a move has waited for too long for the next of its nodes to leave.
+func LateAt(m *model.Move) time.Time { return model.Latest(m.Entered, m.Last).Add(m.Patience) }
+
+// Mended is a list of moves whose times do not lie ahead: what was remembered may be by another clock.
+func Mended(list []model.Move, now time.Time) []model.Move {
+	list = model.CopyMoves(list)
+	for i := range list {
+		for _, t := range []*time.Time{&list[i].Began, &list[i].Entered, &list[i].Last} {
+			*t = model.Earlier(*t, now)
+		}
+	}
+	return list
+}
