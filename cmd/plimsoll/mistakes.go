@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // The exit codes other than 0; docs/cli.md has them.
@@ -95,44 +96,10 @@ func flagMistake(cmd *cobra.Command, err error) error {
 		all = "--help-all"
 	}
 	did := ";"
-	if near := nearest(cmd.Flags(), unknown.GetSpecifiedName()); near != "" {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := spelling.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 		did = fmt.Sprintf(": did you mean --%s?", near)
 	}
 	return misusef("%w%s %s %s lists the flags", err, did, cmd.CommandPath(), all)
-}
-
-// nearest is the flag whose name differs least from one that is none; empty if none is
-// near.
-func nearest(set *pflag.FlagSet, name string) string {
-	best, least := "", min(3, len(name)/2)+1
-	set.VisitAll(func(f *pflag.Flag) {
-		if d := distance(name, f.Name); d < least {
-			best, least = f.Name, d
-		}
-	})
-	return best
-}
-
-// distance counts the letters to be put in, taken out or exchanged to make one text of
-// the other; two neighbours that have changed places count as one.
-func distance(a, b string) int {
-	before, last, row := []int(nil), []int(nil), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before, last, row = last, row, make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/plimsoll-dev/plimsoll/internal/config/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
@@ -36,6 +37,13 @@ type Flags struct {
 	consolidation  string
 	lock           string
 	helpAll        bool
+
+	// file is the configuration file, document what was read of it, and fromFile its values by
+	// flag. misread are the flags among them that could not be set.
+	file     string
+	document *v1alpha1.Document
+	fromFile map[string]v1alpha1.Value
+	misread  map[string]bool
 
 	ignoreUnsupported bool
 	withoutProvider   bool
@@ -91,6 +99,9 @@ func Bind(set *pflag.FlagSet, entries []wiring.Entry) *Flags {
 
 	f.leaderAndReports()
 
+	f.section("Configuration file", func(s *pflag.FlagSet) {
+		s.StringVar(&f.file, fileFlag, "", "YAML file with what flags can say, and policies of groups; flags win over it")
+	}, fileFlag)
 	set.BoolVar(&f.helpAll, "help-all", false, "show all flags")
 	f.section("Compatibility", func(s *pflag.FlagSet) {
 		s.BoolVar(&f.ignoreUnsupported, ignoreUnsupported, false,
@@ -359,8 +370,12 @@ func (f *Flags) Deciding(plain bool) map[string]string {
 	return out
 }
 
-// Restore takes flags as Deciding gave them, but for those that are given.
+// Restore takes flags as Deciding gave them, but for those that are given, and those that the configuration
+// file says.
 func (f *Flags) Restore(values map[string]string) error {
+	if err := f.load(); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		flag := f.set.Lookup(name)
 		if flag == nil {
@@ -393,6 +408,10 @@ func (f *Flags) HelpAll() bool { return f.helpAll }
 // Config gives what the parsed flags say, with a warning for each that has no
 // effect, or another one than it says. An error lists all that is wrong.
 func (f *Flags) Config() (Config, []string, error) {
+	misread := f.load()
+	if misread != nil && f.document == nil {
+		return Config{}, nil, misread
+	}
 	c := f.config
 	c.Policy.ScaleUp.MaxCoresTotal, c.Policy.ScaleDown.MinCoresTotal = f.cores.most, f.cores.least
 	c.Policy.ScaleUp.MaxMemoryTotal, c.Policy.ScaleDown.MinMemoryTotal = f.memory.most*gib, f.memory.least*gib
@@ -419,10 +438,16 @@ func (f *Flags) Config() (Config, []string, error) {
 		}
 		c.Policy.ScaleUp.Prices = prices
 	}
-	if len(errs) > 0 {
-		return Config{}, nil, errors.Join(errs...)
+	for i := range errs {
+		errs[i] = f.placed(errs[i])
+	}
+	if err := errors.Join(append([]error{misread}, errs...)...); err != nil {
+		return Config{}, nil, err
 	}
 	warnings := append(f.warnings(c.Cloud), doubtful(&c)...)
+	if f.document != nil {
+		warnings = append(warnings, f.idle()...)
+	}
 	if c.Loop.ScanInterval >= c.HTTP.MaxInactivity {
 		warnings = append(warnings, fmt.Sprintf("--scan-interval=%s is not below --max-inactivity=%s: in a quiet cluster, "+
 			"liveness probes fail and restart Plimsoll", c.Loop.ScanInterval, c.HTTP.MaxInactivity))

@@ -71,7 +71,7 @@ func DurationMeant(err error) error {
 func (f *Flags) check(c *Config) []error {
 	var errs []error
 	wrong := func(flag, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
+		errs = append(errs, flagError{flag, fmt.Sprintf(format, args...)})
 	}
 	switch {
 	case c.Cloud.Provider == "" && f.withoutProvider:
@@ -187,7 +187,7 @@ func checkNames(c *Config, wrong func(flag, format string, args ...any)) {
 func CheckNames(c Config) error {
 	var errs []error
 	checkNames(&c, func(flag, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
+		errs = append(errs, flagError{flag, fmt.Sprintf(format, args...)})
 	})
 	return errors.Join(errs...)
 }

@@ -1,0 +1,208 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-dev/plimsoll/internal/config/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/internal/providers"
+)
+
+// everyFlag are those of plimsoll run.
+func everyFlag() (*pflag.FlagSet, *Flags) {
+	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	flags := Bind(set, providers.All())
+	flags.BindMode()
+	return set, flags
+}
+
+// TestTheFileSaysWhatFlagsSay: each flag has a field of its kind in the file, or stands with a reason in
+// NotInFile; and each field that is a flag names one that exists.
+func TestTheFileSaysWhatFlagsSay(t *testing.T) {
+	set, _ := everyFlag()
+	fields := v1alpha1.Flags()
+	kinds := map[string]string{
+		"bool": "true or false", "int": "whole number", "int32": "whole number", "int64": "whole number",
+		"uint64": "whole number", "float32": "number", "float64": "number",
+		"stringArray": "list of text", "stringSlice": "list of text",
+	}
+	set.VisitAll(func(flag *pflag.Flag) {
+		field, ok := fields[flag.Name]
+		why := NotInFile[flag.Name]
+		kind := kinds[flag.Value.Type()]
+		switch {
+		case flag.Hidden:
+		case !ok && why == "":
+			t.Errorf("--%s has no field in internal/config/v1alpha1/types.go: give it one with the tag flag:%[1]q", flag.Name)
+		case ok && why != "":
+			t.Errorf("--%s has the field %s, and stands in NotInFile", flag.Name, field.Path)
+		case ok && kind == "" && field.Kind != "text", ok && kind != "" && field.Kind != kind:
+			t.Errorf("%s is written as %s, and --%s is a %s", field.Path, field.Kind, flag.Name, flag.Value.Type())
+		}
+	})
+	for name, field := range fields {
+		if set.Lookup(name) == nil {
+			t.Errorf("%s names --%s, and there is no such flag", field.Path, name)
+		}
+	}
+}
+
+// TestEveryFieldIsExplained: a field has a comment in types.go, or is a flag.
+func TestEveryFieldIsExplained(t *testing.T) {
+	_, flags := everyFlag()
+	var walk func(v1alpha1.Field)
+	walk = func(f v1alpha1.Field) {
+		if f.Says(flags.Usage) == "" {
+			t.Errorf("%s has no comment in internal/config/v1alpha1/types.go", f.Path)
+		}
+		for _, sub := range f.Fields {
+			walk(sub)
+		}
+	}
+	walk(v1alpha1.Tree())
+}
+
+// TestSchemaIsCurrent: docs/schema/configuration.json is what the types say; -rewrite writes it.
+func TestSchemaIsCurrent(t *testing.T) {
+	_, flags := everyFlag()
+	want, err := v1alpha1.Schema(flags.Usage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("..", "..", "docs", "schema", "configuration.json")
+	if *rewrite {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != string(want) {
+		t.Errorf("%s is not what the types say (%v): go test ./internal/config -rewrite writes it", file, err)
+	}
+}
+
+const small = `apiVersion: plimsoll.dev/v1alpha1
+kind: Configuration
+cloud:
+  provider: kwok
+loop:
+  scanInterval: 5s
+scaleDown:
+  unneededTime: 3m
+  maxParallelism: 4
+nodeHealth:
+  startupTaints: [a, b]
+`
+
+// TestFlagsWinOverTheFile: what the command line says stays, whatever the file says, lists as a whole.
+func TestFlagsWinOverTheFile(t *testing.T) {
+	set, flags := everyFlag()
+	file := write(t, "c.yaml", small)
+	if err := set.Parse([]string{"--config=" + file, "--scan-interval=7s", "--startup-taint=c"}); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := flags.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	down := c.Policy.ScaleDown
+	if c.Loop.ScanInterval != 7*time.Second || down.UnneededTime != 3*time.Minute || down.MaxParallelism != 4 {
+		t.Errorf("scan interval %s, scale-down %+v", c.Loop.ScanInterval, down)
+	}
+	if taints := strings.Join(c.Policy.Rules.Passing.Startup, " "); taints != "c" {
+		t.Errorf("startup taints %q", taints)
+	}
+	from := map[string]string{}
+	for _, s := range flags.Settings() {
+		from[s.Path] = s.Value + " " + s.From
+	}
+	for path, want := range map[string]string{
+		"loop.scanInterval": "7s flag", "scaleDown.unneededTime": "3m0s " + file + ":8", "loop.nudgeMax": "2s default",
+		"nodeHealth.startupTaints": "[c] flag",
+	} {
+		if from[path] != want {
+			t.Errorf("%s is %q, want %q", path, from[path], want)
+		}
+	}
+}
+
+// TestAFileFromFlagsSaysTheSame: the flags of a command line, written as a file, are that command line.
+func TestAFileFromFlagsSaysTheSame(t *testing.T) {
+	set, flags := everyFlag()
+	args := []string{"--cloud-provider=aws", "--nodes=1:10:a b", "--nodes=0:3:c", "--cores-total=8:64", "--v=4",
+		"--seed=7",
+		"--scale-down-utilization-threshold=0.6", "--drain-priority-config=0:60,1000:100", "--leader-elect=false",
+		"--max-node-provision-time=20m", "--ui-address=", "--aws-max-pods=110", "--status-taint=yes"}
+	if err := set.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := flags.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, left, err := flags.File()
+	if err != nil || len(left) > 0 {
+		t.Fatal(left, err)
+	}
+	next, read := everyFlag()
+	if err := next.Parse([]string{"--config=" + write(t, "c.yaml", string(text))}); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := read.Config()
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the file says otherwise:\n%s\n%s", diff, text)
+	}
+}
+
+// TestMistakesInFiles: each mistake is told with file, line and path, and several at once.
+func TestMistakesInFiles(t *testing.T) {
+	head := "apiVersion: plimsoll.dev/v1alpha1\nkind: Configuration\n"
+	for _, c := range []struct{ text, want string }{
+		{"", "it is empty"},
+		{"kind: Configuration\n", `FILE:1: apiVersion: "" is not known; want plimsoll.dev/v1alpha1`},
+		{"apiVersion: plimsoll.dev/v1\nkind: Configuration\n", `apiVersion: "plimsoll.dev/v1" is not known`},
+		{head + "---\n" + head, "more than one YAML document"},
+		{head + "a: [", "FILE: yaml: line 3"},
+		{head + "scaleDown:\n  unneededTme: 3m\n", "FILE:4: scaleDown.unneededTme: there is no such field; did you mean unneededTime?"},
+		{head + "xyz: 1\n", "FILE:3: xyz: there is no such field; there are apiVersion, aws,"},
+		{head + "loop:\n  scanInterval: 5\n", "FILE:4: loop.scanInterval: invalid argument"},
+		{head + "loop:\n  scanInterval: -5s\n", "FILE:4: loop.scanInterval: -5s is not a time"},
+		{head + "loop: 5\n", "FILE:3: loop: want fields, there is one value"},
+		{head + "loop: [5]\n", "FILE:3: loop: want fields, there is a list"},
+		{head + "scaleDown:\n  enabled: yes\n", `scaleDown.enabled: "yes" is not true or false`},
+		{head + "scaleDown:\n  maxParallelism: 1.5\n", `"1.5" is not a whole number`},
+		{head + "scaleDown:\n  maxParallelism: 99999999999999999999\n", "is not a whole number"},
+		{head + "scaleDown:\n  utilizationThreshold: .nan\n", `".nan" is not a number`},
+		{head + "cloud:\n  provider: true\n", `"true" is not a text; write it in quotes`},
+		{head + "loop:\n  scanInterval: 5s\n  scanInterval: 6s\n", "FILE:5: loop.scanInterval: it is there twice"},
+		{head + "cloud:\n  nodes: [{a: b}]\n", "FILE:4: cloud.nodes[0]: want one value, there is fields"},
+		{head + "x: &x [*x]\n", "there is no such field"},
+		{head + "scaleDown:\n  maxParallelism: -1\n  unneededTime: soon\n", "FILE:4: scaleDown.maxParallelism: -1 is below 0"},
+		{head + "scaleDown:\n  maxParallelism: -1\n  unneededTime: soon\n", "FILE:5: scaleDown.unneededTime: invalid argument"},
+	} {
+		set, flags := everyFlag()
+		file := write(t, "c.yaml", c.text)
+		if err := set.Parse([]string{"--config=" + file, "--cloud-provider=kwok"}); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := flags.Config()
+		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), file, "FILE"), c.want) {
+			t.Errorf("%q: %v, want %q", c.text, err, c.want)
+		}
+	}
+	set, flags := everyFlag()
+	if err := set.Parse([]string{"--config=" + t.TempDir(), "--cloud-provider=kwok"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := flags.Config(); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Error(err)
+	}
+}
