@@ -280,6 +280,20 @@ func (g *Group) ReadySince(t time.Time) (names []string) {
 	return names
 }
 
+// Calm reports whether no time runs in the group, and nothing of it is under way: while nothing else is seen
+// of it, it stays what it is.
+func (g *Group) Calm(pg *provider.Group) bool {
+	return g.Settled() && !g.remnant && len(pg.Holds) == 0 && !g.stalls && len(g.Rests) == 0 && len(g.doubted) == 0 &&
+		g.Skew == 0 && g.Counts.Young == 0 && g.Counts.NeverStarted == 0 && g.unhealthy == nil
+}
+
+// ReadAgain takes in that a newer picture shows the same of a calm group.
+func (g *Group) ReadAgain(pg *provider.Group, asOf time.Time) {
+	if pg.Err == nil {
+		g.before = asOf
+	}
+}
+
 func copyOf(asks []model.Ask) []model.Ask {
 	out := slices.Clone(asks)
 	for i := range out {

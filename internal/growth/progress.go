@@ -56,9 +56,7 @@ func (g *Group) Progress(f *Fold, pg *provider.Group) {
 	}
 	g.health(f)
 	g.rested(f)
-	if pg.Err == nil {
-		g.before = f.Seen.Inventory.AsOf
-	}
+	g.ReadAgain(pg, f.Seen.Inventory.AsOf)
 }
 
 // loseInstances takes the instances from units whose instance is gone or on its way out. One

@@ -40,6 +40,10 @@ func New(rules model.Rules) *Ledger { return Restore(rules, model.Memory{}) }
 
 // Fold takes in the ends of calls, then what is seen.
 func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
+	if len(ended) == 0 && l.calm != 0 && seen.Generation == l.calm {
+		l.readAgain(&seen.Inventory)
+		return
+	}
 	l.turn++
 	l.fold.Rules, l.fold.Turn, l.fold.Seen, l.fold.Halted = l.rules, l.turn, &seen, l.unhealthy != nil
 	l.fold.Changes, l.fold.Closed = nil, nil
@@ -75,6 +79,35 @@ func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
 	// 6. The health of it all (S1).
 	l.health(seen.Now)
 	l.fold.Seen = nil
+	if l.calm = 0; l.isCalm() {
+		l.calm = seen.Generation
+	}
+}
+
+// isCalm reports whether a further fold of the same observation would change nothing, however much later and
+// with however new a read of the cloud: nothing is under way, and no time runs. We err to saying no.
+func (l *Ledger) isCalm() bool {
+	if len(l.calls) > 0 || len(l.moves) > 0 || len(l.displaced) > 0 || len(l.strays) > 0 ||
+		len(l.fold.Arrivals) > 0 || l.busyNodes > 0 || l.unhealthy != nil || len(l.order) != len(l.groups) {
+		return false
+	}
+	if o := &l.others; o.Young > 0 || o.NeverStarted > 0 || o.BeingDeleted > 0 {
+		return false
+	}
+	for i, g := range l.order {
+		if !g.Calm(&l.of[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// readAgain takes in that a newer read of the cloud has shown the same.
+func (l *Ledger) readAgain(inv *provider.Inventory) {
+	l.fold.Changes, l.fold.Closed = nil, nil
+	for i, g := range l.order {
+		g.ReadAgain(&inv.Groups[i], inv.AsOf)
+	}
 }
 
 // health answers S1: is the cluster healthy enough to be acted on?
@@ -179,6 +212,7 @@ func sameInstances(a, b []provider.Group) bool {
 // what the plan found out: since when nodes have been unneeded, what holds them,
 // and which scale-ups did not help.
 func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
+	l.calm = 0
 	// This plan has tried groups that the next one must not, or has left out some that it may.
 	l.news = !slices.Equal(s.Brakes, p.Brakes)
 	grown := map[provider.GroupID][]string{}

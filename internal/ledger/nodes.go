@@ -14,12 +14,14 @@ import (
 // group; drains go on.
 func (l *Ledger) seenNodes(seen *model.Observation) {
 	l.counts, l.others = model.Counts{}, model.Counts{}
+	l.busyNodes = 0
 	there := 0 // of those that there is something to say of
 	for i := range seen.Nodes {
 		object := seen.Nodes[i].Object
 		n, known := l.nodes.of[object.Name]
 		if n.Drain != nil || n.AwaitVersion != "" || model.HasTaint(object, model.TaintToBeDeleted) ||
 			object.Annotations[model.AnnotationRemoval] != "" {
+			l.busyNodes++
 			n = l.seenNode(i, n, seen)
 			l.nodes.put(object.Name, n)
 			known = n != (model.NodeStanding{})
@@ -28,6 +30,9 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 			n.Failed = model.Failure{}
 			l.nodes.put(object.Name, n)
 			known = n != (model.NodeStanding{})
+		}
+		if !n.Failed.At.IsZero() {
+			l.busyNodes++
 		}
 		if known {
 			there++

@@ -45,6 +45,13 @@ type Ledger struct {
 	// nothing that is seen need have changed for that.
 	news bool
 
+	// calm is the generation of an observation that may be folded again without a look at it; zero if there
+	// is none.
+	calm uint64
+	// busyNodes counts the nodes of the last fold that have a removal, a rest, or something of ours that is not
+	// seen yet.
+	busyNodes int
+
 	// fold is what all groups share of the fold that goes on, or was last. Beyond that,
 	// it keeps the arrivals, and the classes that the last plan found pending.
 	fold growth.Fold
