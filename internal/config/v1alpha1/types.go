@@ -23,6 +23,8 @@ type Configuration struct {
 	ScaleDown *ScaleDown `json:"scaleDown,omitempty"`
 	// Drain says which pods may be moved, and how.
 	Drain *Drain `json:"drain,omitempty"`
+	// Moves says which nodes are replaced by cheaper ones.
+	Moves *Moves `json:"moves,omitempty"`
 	// NodeHealth says what is done about nodes that do not come, or break.
 	NodeHealth *NodeHealth `json:"nodeHealth,omitempty"`
 	// LeaderElection says how one of several processes is chosen to act.
@@ -139,6 +141,16 @@ type Drain struct {
 	EvictDaemonSetsOccupied  *bool  `json:"evictDaemonSetsOccupied,omitempty" flag:"daemonset-eviction-for-occupied-nodes"`
 	Cordon                   *bool  `json:"cordon,omitempty" flag:"cordon-node-before-terminating"`
 	DeletionDelayTimeout     string `json:"deletionDelayTimeout,omitempty" flag:"node-deletion-delay-timeout"`
+}
+
+// Moves says which nodes are replaced by cheaper ones.
+type Moves struct {
+	Consolidation           string   `json:"consolidation,omitempty" flag:"consolidation"`
+	MinSavingsPerHour       *float64 `json:"minSavingsPerHour,omitempty" flag:"min-savings-per-hour"`
+	MinSavingsShare         *float64 `json:"minSavingsShare,omitempty" flag:"min-savings-share"`
+	MinSavingsPerDisruption *float64 `json:"minSavingsPerDisruption,omitempty" flag:"min-savings-per-disruption"`
+	Stay                    string   `json:"stay,omitempty" flag:"move-stay"`
+	Patience                string   `json:"patience,omitempty" flag:"move-patience"`
 }
 
 // NodeHealth says what is done about nodes that do not come, or break.
