@@ -58,6 +58,8 @@ const slow = 500 * time.Millisecond
 //	cordoned GROUP N                 wait until N nodes of a group are unschedulable
 //	annotated GROUP N KEY [REGEXP]   wait until N nodes of a group have an annotation, or one like that
 //	status REGEXP                    wait until `plimsoll status` shows something like that
+//	planned N PENDING [FLAG ...]     wait until a plan of the live cluster ends with N nodes and PENDING pods without one,
+//	                                 and that of its dump is the same
 //	machines GROUP N                 wait until a group has N machines without a node
 //	configmap NAME                   wait until there is no such ConfigMap in Plimsoll's namespace
 //	configmap [-keep=VAR] NAME KEY REGEXP  wait until it has an entry, or an annotation, like that; keep what is in
@@ -105,6 +107,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"cordoned":  command(2, (*world).cmdCordoned),
 	"annotated": command(3, (*world).cmdAnnotated),
 	"status":    command(1, (*world).cmdStatus),
+	"planned":   command(2, (*world).cmdPlanned),
 	"machines":  command(2, (*world).cmdMachines),
 	"configmap": command(1, (*world).cmdConfigMap),
 	"created":   command(2, (*world).cmdCreated),
