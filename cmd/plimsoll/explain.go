@@ -1,8 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	neturl "net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,39 +31,52 @@ func explainCommand() *cobra.Command {
 			`  plimsoll explain pod shop/api-7d9f-x2k4p -f cluster.yaml
   plimsoll explain pod shop/api-7d9f-x2k4p --cloud-provider=aws --nodes=0:10:workers
   plimsoll explain pod shop/api-7d9f-x2k4p -f cluster.yaml --set group=general,max=20 -o json`,
-			asked(explain.PodOf, cli.Pod)),
+			asked("pod", explain.PodOf, cli.Pod)),
 		explainSubject("node NAME", "Say what keeps a node, or how far its removal is",
 			`  plimsoll explain node ip-10-0-4-91 -f cluster.yaml
   plimsoll explain node ip-10-0-4-91 --cloud-provider=aws --nodes=0:10:workers
   plimsoll explain node ip-10-0-4-91 -f cluster.yaml --skip-nodes-with-system-pods=false -o json`,
-			asked(explain.NodeOf, cli.Node)),
+			asked("node", explain.NodeOf, cli.Node)),
 		explainSubject("group NAME", "Say how a node group stands: limits, scale-ups, holds, answers to pods, template",
 			`  plimsoll explain group general -f cluster.yaml
   plimsoll explain group general --cloud-provider=aws --nodes=0:10:general
   plimsoll explain group general -f cluster.yaml -o json`,
-			asked(explain.GroupOf, cli.Group)),
+			asked("group", explain.GroupOf, cli.Group)),
 		explainPlanCommand(),
 	)
 	return cmd
 }
 
-// answerer answers about one thing of a name.
-type answerer func(w io.Writer, c model.Cycle, p model.Policy, name string, format cli.Format) error
-
-// asked makes an answerer of what explains and what prints.
-func asked[T any](
-	of func(model.Cycle, model.Policy, string) (T, error), show func(io.Writer, T, cli.Format) error,
-) answerer {
-	return func(w io.Writer, c model.Cycle, p model.Policy, name string, format cli.Format) error {
-		answer, err := of(c, p, name)
-		if err != nil {
-			return err
-		}
-		return show(w, answer, format)
-	}
+// subject is a kind of thing that can be explained.
+type subject struct {
+	kind string
+	// say explains one from a cycle, and show prints what the leader says of one.
+	say  func(w io.Writer, c model.Cycle, p model.Policy, name string, format cli.Format) error
+	show func(w io.Writer, answer json.RawMessage, format cli.Format) error
 }
 
-func explainSubject(use, short, example string, say answerer) *cobra.Command {
+// asked makes a subject of what explains and what prints.
+func asked[T any](
+	kind string, of func(model.Cycle, model.Policy, string) (T, error), show func(io.Writer, T, cli.Format) error,
+) subject {
+	return subject{kind,
+		func(w io.Writer, c model.Cycle, p model.Policy, name string, format cli.Format) error {
+			answer, err := of(c, p, name)
+			if err != nil {
+				return err
+			}
+			return show(w, answer, format)
+		},
+		func(w io.Writer, text json.RawMessage, format cli.Format) error {
+			var answer T
+			if err := json.Unmarshal(text, &answer); err != nil {
+				return fmt.Errorf("read the leader's answer: %w", err)
+			}
+			return show(w, answer, format)
+		}}
+}
+
+func explainSubject(use, short, example string, of subject) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Example: example}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -68,13 +86,67 @@ func explainSubject(use, short, example string, say answerer) *cobra.Command {
 	}
 	format := cli.Table
 	cmd.Flags().VarP(&format, "output", "o", "text, wide, json or yaml")
-	q := bindQuestion(cmd, "output")
+	url := cmd.Flags().String("url", "",
+		"address of the leader's page, if it can be reached as it is; none: the leader is found by its lease, and a port "+
+			"is forwarded")
+	q := bindQuestion(cmd, "output", "url")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		text, err := q.askLeader(cmd, *url, of.kind, args[0])
+		if err != nil {
+			return err
+		}
+		if text != nil {
+			return of.show(cmd.OutOrStdout(), text, format)
+		}
 		cycle, s, err := q.answer(cmd)
 		if cycle == nil || err != nil {
 			return err
 		}
-		return say(cmd.OutOrStdout(), *cycle, s.config.Policy, args[0], format)
+		return of.say(cmd.OutOrStdout(), *cycle, s.config.Policy, args[0], format)
 	}
 	return cmd
+}
+
+// askLeader asks the leader, which knows since when, and why nodes were bought. There is no answer where the
+// question is about files, or about a cluster that is otherwise than the leader's, or where the leader cannot be
+// asked. It says on standard error which it is. A leader that is named has to answer.
+func (q *question) askLeader(cmd *cobra.Command, url, kind, name string) (json.RawMessage, error) {
+	told := cmd.ErrOrStderr()
+	switch {
+	case len(q.from.files) > 0 && url != "":
+		return nil, misusef("--url and --filename (-f): give one of them")
+	case len(q.from.files) > 0 || q.flags.HelpAll():
+		return nil, nil
+	case q.suppose.any() || len(q.flags.Deciding(false)) > 0:
+		if url != "" {
+			return nil, misusef("--url: the leader does not answer what if; leave out --url, or the flags that decide")
+		}
+		fmt.Fprintln(told, "note: the leader is not asked, but the cluster read: flags say what it should decide by")
+		return nil, nil
+	}
+	c, _, err := q.flags.Config()
+	if err != nil {
+		return nil, misuse{err}
+	}
+	leader := toLeader{config: c, url: url}
+	var text json.RawMessage
+	base, end, err := leader.reach(cmd.Context())
+	if err == nil {
+		defer end()
+		parts := strings.Split(name, "/")
+		for i := range parts {
+			parts[i] = neturl.PathEscape(parts[i])
+		}
+		err = fetch(cmd.Context(), base, "/api/v1/explain/"+kind+"/"+strings.Join(parts, "/"), &text)
+	}
+	said, ok := errors.AsType[leaderRefusal](err)
+	switch {
+	case err == nil:
+		fmt.Fprintln(told, "note: this is the leader's answer")
+		return text, nil
+	case url != "" || ok && said.status == http.StatusNotFound:
+		return nil, err
+	}
+	fmt.Fprintf(told, "note: the leader cannot be asked, and the cluster is read: %v\n", err)
+	return nil, nil
 }

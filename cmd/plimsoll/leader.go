@@ -150,32 +150,48 @@ func forward(rc *rest.Config, client *kubernetes.Clientset, namespace, pod, port
 
 // askLeader is what the leader answers to a path.
 func askLeader(ctx context.Context, base, path string) (ui.Envelope, error) {
+	var answer ui.Envelope
+	if err := fetch(ctx, base, path, &answer); err != nil {
+		return ui.Envelope{}, err
+	}
+	if !answer.Leads {
+		return ui.Envelope{}, fmt.Errorf("this process does not lead; %s does", cmp.Or(answer.Leader, "nobody"))
+	}
+	return answer, nil
+}
+
+// leaderRefusal is what the leader says where it has no answer.
+type leaderRefusal struct {
+	status int
+	why    string
+}
+
+func (r leaderRefusal) Error() string { return "the leader says: " + r.why }
+
+// fetch reads what the leader answers to a path.
+func fetch(ctx context.Context, base, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	var answer struct {
-		ui.Envelope
-		Message string
-	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
 	if err != nil {
-		return ui.Envelope{}, fmt.Errorf("ask the leader: %w", err)
+		return fmt.Errorf("ask the leader: %w", err)
 	}
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return ui.Envelope{}, fmt.Errorf("ask the leader: %w", withoutURL(err))
+		return fmt.Errorf("ask the leader: %w", withoutURL(err))
 	}
 	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		return ui.Envelope{}, fmt.Errorf("ask the leader for %s: it answers %s with what is not JSON: %w", path,
-			res.Status, err)
+	var failed ui.Failure
+	if res.StatusCode != http.StatusOK {
+		into = &failed
 	}
-	switch {
-	case res.StatusCode != http.StatusOK:
-		return ui.Envelope{}, fmt.Errorf("the leader says: %s", answer.Message)
-	case !answer.Leads:
-		return ui.Envelope{}, fmt.Errorf("this process does not lead; %s does", cmp.Or(answer.Leader, "nobody"))
+	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
+		return fmt.Errorf("ask the leader for %s: it answers %s with what is not JSON: %w", path, res.Status, err)
 	}
-	return answer.Envelope, nil
+	if res.StatusCode != http.StatusOK {
+		return leaderRefusal{res.StatusCode, failed.Message}
+	}
+	return nil
 }
 
 func withoutURL(err error) error {

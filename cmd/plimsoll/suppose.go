@@ -29,6 +29,9 @@ func (s *supposition) bind(set *pflag.FlagSet) {
 		"what if the node were gone, with its machine; its pods wait for another (repeat)")
 }
 
+// any reports whether something is supposed.
+func (s *supposition) any() bool { return len(s.groups)+len(s.pods)+len(s.without) > 0 }
+
 // apply changes the cluster, and the prices by which is decided.
 func (s *supposition) apply(c *clusterfile.Cluster, p *model.ScaleUpPolicy, told io.Writer) error {
 	for _, name := range s.without {

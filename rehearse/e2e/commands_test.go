@@ -58,8 +58,8 @@ const slow = 500 * time.Millisecond
 //	cordoned GROUP N                 wait until N nodes of a group are unschedulable
 //	annotated GROUP N KEY [REGEXP]   wait until N nodes of a group have an annotation, or one like that
 //	status REGEXP                    wait until `plimsoll status` shows something like that
-//	planned N PENDING [FLAG ...]     wait until a plan of the live cluster ends with N nodes and PENDING pods without one,
-//	                                 and that of its dump is the same
+//	planned N PENDING [FLAG ...]     wait until a plan of the live cluster ends with N nodes and PENDING pods
+//	                                 without one, and that of its dump is the same
 //	machines GROUP N                 wait until a group has N machines without a node
 //	configmap NAME                   wait until there is no such ConfigMap in Plimsoll's namespace
 //	configmap [-keep=VAR] NAME KEY REGEXP  wait until it has an entry, or an annotation, like that; keep what is in
