@@ -88,8 +88,11 @@ func u4(spread, anti int) *testkit.Cluster {
 // plugins, which are built once in a process. Warm: the next cycle, with one
 // pod changed.
 func benchmark(b *testing.B, c *testkit.Cluster, warm bool) model.Plan {
+	return decideBy(b, c, testkit.Policy(), warm)
+}
+
+func decideBy(b *testing.B, c *testkit.Cluster, p model.Policy, warm bool) model.Plan {
 	seen := c.Observation()
-	p := testkit.Policy()
 	decide.Decide(snapshot.New(nil, testkit.New().Observation(), model.Standing{}, p.Rules), p)
 	var decider decide.Decider
 	var prev *model.Snapshot
@@ -147,6 +150,14 @@ func BenchmarkScaleUp(b *testing.B) {
 		{"C6-zones", func() *testkit.Cluster { return manyZones(200) }, false},
 	} {
 		b.Run(bm.name, func(b *testing.B) { benchmark(b, bm.c(), bm.warm) })
+	}
+	for _, q := range qualityWorlds() {
+		b.Run(q.name, func(b *testing.B) {
+			c, p := q.c(), testkit.Policy()
+			p.ScaleUp.Expanders = []model.Expander{q.expander}
+			plan := decideBy(b, c, p, false)
+			b.ReportMetric(costOf(c, &plan), "price")
+		})
 	}
 }
 

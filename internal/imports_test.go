@@ -94,7 +94,7 @@ var rules = []rule{
 	{"internal/move", []string{"internal/model", "provider"}, "the life of a move, as values: the ledger keeps them"},
 	{"internal/removal", []string{"internal/removal", "internal/model"}, "the life of a node that goes, as values: who decides and who remembers both call it"},
 	{"internal/gate", []string{"internal/model", "provider"}, "one question about one group, asked by all of deciding"},
-	{"internal/decide", []string{"internal/decide", "internal/gate", "internal/removal", "internal/schedsim", "internal/model", "provider"}, "deciding is pure, and goes down only"},
+	{"internal/decide", []string{"internal/decide", "internal/gate", "internal/pack", "internal/removal", "internal/schedsim", "internal/model", "provider"}, "deciding is pure, and goes down only"},
 	{"internal/loop", []string{"internal/decide", "internal/ledger", "internal/model", "internal/snapshot"}, "it defines its ports and imports none that fill them"},
 	{"internal/inventory", []string{"provider"}, "pure: what to believe of answers"},
 	{"internal/observe", []string{"internal/model", "internal/catalog", "internal/inventory", "provider"}, "it fills a port of the loop without knowing the loop"},

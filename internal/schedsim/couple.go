@@ -3,6 +3,7 @@ package schedsim
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -368,6 +369,22 @@ func (s *classSet) has(id model.ClassID) bool {
 		return s.bits[id/64]&(1<<(id%64)) != 0
 	}
 	return slices.Contains(s.few, id)
+}
+
+// list has the members in order.
+func (s *classSet) list() (ids []model.ClassID) {
+	switch {
+	case s == nil:
+		return nil
+	case s.bits == nil:
+		return slices.Sorted(slices.Values(s.few))
+	}
+	for at, word := range s.bits {
+		for ; word != 0; word &= word - 1 {
+			ids = append(ids, model.ClassID(64*at+bits.TrailingZeros64(word)))
+		}
+	}
+	return ids
 }
 
 // sharedHostname reports whether two nodes carry the same hostname label: a verdict on a hostname

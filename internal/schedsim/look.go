@@ -147,3 +147,27 @@ func (w *World) PacksAlike(t Template) string {
 
 // ReadsHost reports whether the class's node affinity reads the node's own name or hostname.
 func (w *World) ReadsHost(c model.ClassID) bool { return w.classes[c].readsHost }
+
+// Apart lists the classes whose pods share no host with one of the class, by ports or anti-affinity;
+// the class itself may be one of them. Sorted.
+func (w *World) Apart(c model.ClassID) []model.ClassID { return w.class(c).conflicts.list() }
+
+// Takes is how many of these pods a new, otherwise empty node of the template takes, each class in turn.
+// The world is left as it was.
+func (w *World) Takes(t Template, pods []model.Batch) (taken []model.Batch) {
+	counters := w.counters
+	w.counters = nil // no class of host coupling reads one
+	defer func() { w.counters = counters }()
+	m := w.Mark()
+	defer w.Undo(m)
+	id := int(w.AddNodes(t, 1))
+	for _, b := range pods {
+		if !w.Bulk(b.Class) || !w.usable(b.Class, id) {
+			continue
+		}
+		if n, _ := w.fill(b.Class, id, b.Count); n > 0 {
+			taken = append(taken, model.Batch{Class: b.Class, Count: n})
+		}
+	}
+	return taken
+}

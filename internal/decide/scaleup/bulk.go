@@ -36,22 +36,25 @@ func (pl *planner) growInBulk(list []*waiting) {
 	}
 	// Room that the domains' growth has left comes first.
 	pl.fillPlanned(bulk)
+	before := pl.stage(bulk)
+	pl.growByGroups(bulk)
+	pl.growTogether(bulk, before)
+}
+
+// growByGroups buys of one group after the other.
+func (pl *planner) growByGroups(bulk []*waiting) {
 	offers := make([]*option, len(pl.heads))
-	alike := make([]string, len(pl.heads))
-	for i, h := range pl.heads {
-		alike[i] = pl.w.PacksAlike(h.template)
-	}
 	for {
 		var options []option
-		made := map[string]*option{}
+		made := map[int]*option{}
 		for i, h := range pl.heads {
 			if offers[i] == nil && len(options) > 0 && pl.w.Exhausted() {
 				continue // one of those that have been made is taken, and no other
 			}
 			if offers[i] == nil {
-				offers[i] = pl.offer(h, bulk, made[alike[i]])
+				offers[i] = pl.offer(h, bulk, made[pl.looksOf(h)])
 				if offers[i].shared {
-					made[alike[i]] = offers[i]
+					made[pl.looksOf(h)] = offers[i]
 				}
 				pl.options++
 			}
@@ -63,7 +66,11 @@ func (pl *planner) growInBulk(list []*waiting) {
 			return
 		}
 		i, why := pl.choose(options)
-		taken := pl.grow(options[i], options, bulk, why)
+		chosen := options[i]
+		if pl.aim(chosen.placed) == nil {
+			chosen = pl.fewer(chosen)
+		}
+		taken := pl.grow(chosen, options, bulk, why)
 		if len(taken) == 0 {
 			return // an option always places pods; without progress there is no next round
 		}
@@ -119,20 +126,15 @@ func (pl *planner) offer(h head, bulk []*waiting, twin *option) *option {
 // returns the classes that pods were placed of.
 func (pl *planner) grow(o option, all []option, bulk []*waiting, why string) map[model.ClassID]bool {
 	taken := map[model.ClassID]bool{}
-	commit := func(p schedsim.Packing, group int) {
-		pl.w.Commit(p)
-		pl.limits.take(group, p.Nodes)
-		pl.record(group, p.Nodes, why)
+	commit := func(p schedsim.Packing) {
+		pl.carryOut(p, bulk, why)
 		for _, b := range p.Placed {
 			taken[b.Class] = true
-			i := slices.IndexFunc(bulk, func(q *waiting) bool { return q.Class == b.Class })
-			bulk[i].left -= b.Count
-			bulk[i].planned += b.Count
 		}
 	}
 	partners := pl.partners(o, all)
 	if len(partners) < 2 {
-		commit(o.packing, o.group)
+		commit(o.packing)
 		return taken
 	}
 	shares := pl.balance(partners, o.nodes)
@@ -148,14 +150,26 @@ func (pl *planner) grow(o option, all []option, bulk []*waiting, why string) map
 				want = append(want, model.Batch{Class: b.Class, Count: q.left})
 			}
 		}
-		commit(pl.w.Pack(want, h.template, min(shares[i], pl.limits.most(h.group))), h.group)
+		commit(pl.w.Pack(want, h.template, min(shares[i], pl.limits.most(h.group))))
 	}
 	if len(taken) == 0 {
 		// The partners looked alike and could take nothing after all (a volume in
 		// another zone, say): the option stands as it was offered.
-		commit(o.packing, o.group)
+		commit(o.packing)
 	}
 	return taken
+}
+
+// carryOut makes a packing part of the plan.
+func (pl *planner) carryOut(p schedsim.Packing, bulk []*waiting, why string) {
+	pl.w.Commit(p)
+	pl.limits.take(p.Template.Group, p.Nodes)
+	pl.record(p.Template.Group, p.Nodes, why)
+	for _, b := range p.Placed {
+		i := slices.IndexFunc(bulk, func(q *waiting) bool { return q.Class == b.Class })
+		bulk[i].left -= b.Count
+		bulk[i].planned += b.Count
+	}
 }
 
 // balance shares n nodes out so that the groups' sizes end as equal as their

@@ -74,22 +74,29 @@ func (pl *planner) onNew(c model.ClassID, at int, forms []head, said map[int]mod
 	if !pl.w.Bulk(c) || pl.w.ReadsHost(c) || forms[0].landing != nil {
 		return pl.explainForms(c, forms)
 	}
-	if pl.alike == nil {
-		first := map[string]int{}
-		for i, h := range pl.heads {
-			name := pl.w.PacksAlike(h.template)
-			if _, ok := first[name]; !ok {
-				first[name] = i
-			}
-			pl.alike = append(pl.alike, first[name])
-		}
-	}
-	v, known := said[pl.alike[at]]
+	alike := pl.looksOf(pl.heads[at])
+	v, known := said[alike]
 	if !known {
 		v = pl.explainForms(c, forms)
-		said[pl.alike[at]] = v
+		said[alike] = v
 	}
 	return v
+}
+
+// looksOf is one of the groups whose nodes pack as those of a head do, the same for all of them.
+func (pl *planner) looksOf(h head) int {
+	if pl.alike == nil {
+		pl.alike = map[int]int{}
+		first := map[string]int{}
+		for _, h := range pl.heads {
+			name := pl.w.PacksAlike(h.template)
+			if _, ok := first[name]; !ok {
+				first[name] = h.group
+			}
+			pl.alike[h.group] = first[name]
+		}
+	}
+	return pl.alike[h.group]
 }
 
 func (pl *planner) whyNot(q *waiting, group int, said map[int]model.Verdict) model.Verdict {

@@ -58,11 +58,8 @@ func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, access *gate.Gat
 	options := 0
 	for round := 1; ; round++ {
 		m := w.Mark()
-		pl := &planner{
-			w: w, s: s, p: p.ScaleUp, gate: access, end: end,
-			domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, packs: map[model.ClassID]bool{},
-			braked: map[brakeKey]model.Brake{}, forms: map[brakeKey][]head{},
-		}
+		pl := newPlanner(w, s, p, access)
+		pl.end = end
 		r := pl.plan(p, seeds, filled)
 		options += r.Options
 		r.Options = options
@@ -75,6 +72,14 @@ func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, access *gate.Gat
 }
 
 const maxRounds = 4
+
+func newPlanner(w *schedsim.World, s *model.Snapshot, p model.Policy, access *gate.Gate) *planner {
+	return &planner{
+		w: w, s: s, p: p.ScaleUp, gate: access, end: w.Work().Steps + p.ScaleUp.SpreadStepLimit,
+		domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, packs: map[model.ClassID]bool{},
+		braked: map[brakeKey]model.Brake{}, forms: map[brakeKey][]head{},
+	}
+}
 
 func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) Result {
 	defer pl.w.DoubtNone()
@@ -210,7 +215,7 @@ type planner struct {
 	wake   time.Time
 	seeds  map[model.NodeID]int // node → group
 	filled []int                // by group: nodes that fill its pool
-	alike  []int                // by head, once asked for: the first head whose nodes are like its nodes
+	alike  map[int]int          // looksOf, by group, once asked for
 	// domains is how many domains each spread class had when it was first
 	// placed over groups.
 	domains map[model.ClassID]int

@@ -1,0 +1,450 @@
+package scaleup
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/pack"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+)
+
+// This file buys nodes of several groups at once, where that serves the same pods for less than
+// one group after the other (ADR 41).
+
+const (
+	// goodEnough is how far above its bound a plan may be before a better one is looked for.
+	goodEnough = 1.002
+	// packSteps is the most that one packing may take, some 0.15 s; packStepsPerPod is what it may
+	// take for each pod, so that few pods are not thought about for long.
+	packSteps       = 6_000_000
+	packStepsPerPod = 5_000
+	// priceUnits is how finely prices are told apart, wasteUnits the same of the largest node's share.
+	priceUnits = 1e5
+	wasteUnits = 1e6
+)
+
+// purchase is a number of pods, and the groups that may grow for them, in numbers.
+type purchase struct {
+	pack.Problem
+	classes []model.ClassID // by the problem's class
+	kinds   [][]head        // by the problem's type: groups whose nodes pack alike, the preferred first
+}
+
+// aim is what the first expander wants little of, as a price of a node that may be compared and
+// summed over groups; not ok for a group that it cannot rate. It is nil for an expander that prefers
+// groups or options for what they are: only the nodes of one group may then stand for each other.
+func (pl *planner) aim(pods []model.Batch) func(head) (price int64, ok bool) {
+	first := model.ByLeastWaste
+	if len(pl.p.Expanders) > 0 {
+		first = pl.p.Expanders[0]
+	}
+	switch first {
+	case model.ByLeastNodes:
+		return func(head) (int64, bool) { return 1, true }
+	case model.ByPrice:
+		return func(h head) (int64, bool) {
+			price, ok := pl.price(h)
+			return max(1, int64(price*priceUnits)), ok && price*priceUnits <= math.MaxInt32
+		}
+	case model.ByLeastWaste:
+		return pl.leastRoom(pods)
+	}
+	return nil
+}
+
+// leastRoom rates a node by its shares of all the CPU and of all the memory that the pods request. What
+// has the least of it in sum for the same pods wastes least.
+func (pl *planner) leastRoom(pods []model.Batch) func(head) (int64, bool) {
+	sum := pl.sum(pods)
+	room := func(h head) float64 {
+		a := pl.w.Allocatable(h.template)
+		share := func(of, all int64) float64 {
+			if all <= 0 {
+				return 0
+			}
+			return float64(of) / float64(all)
+		}
+		return share(a.MilliCPU, sum.MilliCPU) + share(a.Memory, sum.Memory)
+	}
+	most := 0.0
+	for _, h := range pl.heads {
+		most = max(most, room(h))
+	}
+	return func(h head) (int64, bool) {
+		if most == 0 {
+			return 1, true
+		}
+		return max(1, int64(wasteUnits*room(h)/most)), true
+	}
+}
+
+// purchase puts pods and groups into numbers. Pods of which a packing cannot say what shares a node
+// with them are left out.
+func (pl *planner) purchase(pods []model.Batch, heads []head, price func(head) (int64, bool)) *purchase {
+	p := &purchase{}
+	names := pl.extended(pods)
+	apart := pl.apart(pods)
+	count := 0
+	for _, b := range pods {
+		if pl.w.ReadsHost(b.Class) {
+			continue
+		}
+		c := pack.Class{Request: amounts(pl.s.Classes[b.Class].Spec.Requests, names), Count: b.Count, PerNode: pack.NoLimit}
+		switch clique, ok := apart.of[b.Class]; {
+		case !ok:
+		case clique == mixed:
+			continue
+		case clique == alone:
+			c.PerNode = 1
+		default:
+			c.Request = append(c.Request, make([]int64, apart.count)...)
+			c.Request[len(c.Request)-apart.count+clique] = 1
+		}
+		p.Classes, p.classes = append(p.Classes, c), append(p.classes, b.Class)
+		count += b.Count
+	}
+	p.Budget = min(packSteps, count*packStepsPerPod)
+	p.types(pl, heads, price, func(h head) []int64 {
+		capacity := amounts(pl.w.Allocatable(h.template), names)
+		return append(capacity, slices.Repeat([]int64{1}, apart.count)...)
+	})
+	for i := range p.Types {
+		if p.Types[i].Max > count {
+			p.Types[i].Max = pack.NoLimit
+		}
+	}
+	return p
+}
+
+// types has groups whose nodes pack alike and have one price as one type.
+func (p *purchase) types(pl *planner, heads []head, price func(head) (int64, bool), capacity func(head) []int64) {
+	type kind struct {
+		looks int
+		price int64
+	}
+	known := map[kind]int{}
+	for _, h := range pl.preferred(heads) {
+		cost, ok := price(h)
+		most := pl.limits.most(h.group)
+		if !ok || most == 0 {
+			continue
+		}
+		key := kind{pl.looksOf(h), cost}
+		at, ok := known[key]
+		if !ok {
+			at = len(p.kinds)
+			t := pack.Type{Capacity: capacity(h), Price: cost, Holds: pack.Set{0}}
+			for i, c := range p.classes {
+				if !pl.w.Choosy(c, h.group) && pl.w.Suits(c, h.template) && !pl.repelled(c, h) {
+					t.Holds.Add(i)
+				}
+			}
+			known[key] = at
+			p.Types, p.kinds = append(p.Types, t), append(p.kinds, nil)
+		}
+		p.kinds[at] = append(p.kinds[at], h)
+		p.Types[at].Max += min(most, math.MaxInt32)
+	}
+}
+
+// preferred are heads in the order in which the expanders would have those that are equal otherwise.
+func (pl *planner) preferred(heads []head) []head {
+	options := make([]option, len(heads))
+	for i, h := range heads {
+		options[i] = option{head: h, nodes: 1}
+	}
+	out := make([]head, len(heads))
+	for i, at := range pl.rank(options) {
+		out[i] = heads[at]
+	}
+	return out
+}
+
+// repelled reports whether pods that are on every new node of the group keep the class away.
+func (pl *planner) repelled(c model.ClassID, h head) bool {
+	return len(h.template.Pods) > 0 && slices.ContainsFunc(pl.w.Apart(c), func(other model.ClassID) bool {
+		return slices.ContainsFunc(h.template.Pods, func(b model.Batch) bool { return b.Class == other })
+	})
+}
+
+// cliques are classes of several of which a node takes one pod in all.
+type cliques struct {
+	of    map[model.ClassID]int
+	count int
+}
+
+const (
+	alone = -1 // a node takes one pod of the class, whatever else is there
+	mixed = -2 // there are pods that it shares no node with, and it is of no clique
+)
+
+func (pl *planner) apart(pods []model.Batch) cliques {
+	k := cliques{of: map[model.ClassID]int{}}
+	counted := map[model.ClassID]bool{}
+	for _, b := range pods {
+		counted[b.Class] = true
+	}
+	others := map[model.ClassID][]model.ClassID{}
+	of := func(c model.ClassID) []model.ClassID {
+		list, ok := others[c]
+		if !ok {
+			list = slices.DeleteFunc(pl.w.Apart(c), func(o model.ClassID) bool { return !counted[o] })
+			others[c] = list
+			pl.w.Looked(len(list))
+		}
+		return list
+	}
+	for _, b := range pods {
+		all := of(b.Class)
+		if _, known := k.of[b.Class]; known || len(all) == 0 {
+			continue
+		}
+		if !slices.Contains(all, b.Class) ||
+			slices.ContainsFunc(all, func(o model.ClassID) bool { return !slices.Equal(of(o), all) }) {
+			k.of[b.Class] = mixed
+			continue
+		}
+		if len(all) == 1 {
+			k.of[b.Class] = alone
+			continue
+		}
+		for _, o := range all {
+			k.of[o] = k.count
+		}
+		k.count++
+	}
+	return k
+}
+
+// extended are the resources beside those of every pod that one of these requests, by name.
+func (pl *planner) extended(pods []model.Batch) []corev1.ResourceName {
+	names := map[corev1.ResourceName]bool{}
+	for _, b := range pods {
+		for _, x := range pl.s.Classes[b.Class].Spec.Requests.Extended {
+			names[x.Name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func amounts(r model.Resources, names []corev1.ResourceName) []int64 {
+	out := []int64{r.MilliCPU, r.Memory, r.Ephemeral, r.Pods}
+	for _, name := range names {
+		out = append(out, r.Value(name))
+	}
+	return out
+}
+
+// cheaper looks for a packing of all the pods that costs less than they do now. It is not looked for where
+// the bound that is known at once says that there is little to gain.
+func (pl *planner) cheaper(p *purchase, cost int64) (pack.Plan, bool) {
+	budget := min(p.Budget, pl.w.Remaining()/4*model.LooksPerStep)
+	for _, p.Budget = range []int{0, budget} {
+		plan, err := pack.Solve(p.Problem)
+		pl.w.Looked(plan.Steps)
+		switch {
+		case err != nil: // no cluster has such numbers
+			return pack.Plan{}, false
+		case p.Budget == 0 && float64(cost) <= goodEnough*float64(plan.PriceBound):
+			return pack.Plan{}, false
+		case p.Budget > 0 && plan.Price < cost && slices.Max(append(plan.Unplaced, 0)) == 0:
+			return plan, true
+		}
+	}
+	return pack.Plan{}, false
+}
+
+// fewer is an option on fewer nodes of its group, where there is such a packing. It is for expanders that
+// prefer a group for what it is, so that no other may be bought in its place.
+func (pl *planner) fewer(o option) option {
+	p := pl.purchase(o.placed, []head{o.head}, func(head) (int64, bool) { return 1, true })
+	if len(p.Classes) < len(o.placed) {
+		return o
+	}
+	plan, ok := pl.cheaper(p, int64(o.nodes))
+	if !ok {
+		return o
+	}
+	packing := schedsim.Packing{Template: o.template, Nodes: plan.Nodes, Placed: o.placed}
+	for _, pattern := range plan.Patterns {
+		pods := p.pods(pattern)
+		if !slices.Equal(pl.w.Takes(o.template, pods), pods) {
+			return o
+		}
+		packing.Patterns = append(packing.Patterns, schedsim.Pattern{Pods: pods, Times: pattern.Nodes})
+	}
+	o.nodes, o.packing = plan.Nodes, packing
+	return o
+}
+
+// pods are what a pattern has on each of its nodes.
+func (p *purchase) pods(pattern pack.Pattern) []model.Batch {
+	pods := make([]model.Batch, len(pattern.Items))
+	for i, item := range pattern.Items {
+		pods[i] = model.Batch{Class: p.classes[item.Class], Count: item.Count}
+	}
+	return pods
+}
+
+// stage is what the plan was before a part of it, to go back to.
+type stage struct {
+	mark   schedsim.Mark
+	limits *limits
+	grown  []growth
+	bulk   []waiting
+	steps  int
+}
+
+func (pl *planner) stage(bulk []*waiting) stage {
+	s := stage{mark: pl.w.Mark(), limits: pl.limits.clone(), grown: slices.Clone(pl.grown), steps: pl.w.Work().Steps}
+	for _, q := range bulk {
+		s.bulk = append(s.bulk, *q)
+	}
+	return s
+}
+
+func (pl *planner) back(to stage, bulk []*waiting) {
+	pl.w.Undo(to.mark)
+	pl.limits, pl.grown = to.limits.clone(), slices.Clone(to.grown)
+	for i, q := range bulk {
+		*q = to.bulk[i]
+	}
+}
+
+// cost is what was bought since a stage; not ok where a group cannot be rated.
+func (pl *planner) cost(since stage, price func(head) (int64, bool)) (sum int64, ok bool) {
+	for _, h := range pl.heads {
+		nodes := pl.grown[h.group].nodes - since.grown[h.group].nodes
+		if nodes == 0 {
+			continue
+		}
+		each, ok := price(h)
+		if !ok {
+			return 0, false
+		}
+		sum += each * int64(nodes)
+	}
+	return sum, true
+}
+
+// growTogether looks for nodes of any groups that serve the pods which the plan has bought for since a
+// stage, and cost less. Otherwise the plan is as it was.
+func (pl *planner) growTogether(bulk []*waiting, since stage) {
+	used := pl.w.Work().Steps - since.steps
+	var pods []model.Batch
+	for i, q := range bulk {
+		if n := since.bulk[i].left - q.left; n > 0 {
+			pods = append(pods, model.Batch{Class: q.Class, Count: n})
+		}
+	}
+	price := pl.aim(pods)
+	if len(pods) == 0 || price == nil || pl.w.Remaining() < 2*used {
+		return
+	}
+	cost, ok := pl.cost(since, price)
+	if !ok {
+		return
+	}
+	after, planned := pl.stage(bulk), pl.limits
+	pl.limits = since.limits
+	p := pl.purchase(pods, pl.heads, price)
+	pl.limits = planned
+	plan, ok := pl.cheaper(p, cost)
+	if !ok {
+		return
+	}
+	pl.back(since, bulk)
+	pl.buy(p, plan, bulk)
+	pl.growByGroups(bulk)
+	now, ok := pl.cost(since, price)
+	for i, q := range bulk {
+		ok = ok && q.left <= after.bulk[i].left
+	}
+	if !ok || now >= cost {
+		pl.back(since, bulk)
+		pl.growByGroups(bulk)
+	}
+}
+
+// buy carries out a packing. A node takes what the scheduler's plugins let onto it, which may be less
+// than the packing has there; the rest is left.
+func (pl *planner) buy(p *purchase, plan pack.Plan, bulk []*waiting) {
+	used := map[int]bool{}
+	for _, pattern := range plan.Patterns {
+		used[pattern.Type] = true
+	}
+	why := fmt.Sprintf("%s, as one of %d kinds of nodes packed together", pl.aimed(), len(used))
+	if len(used) == 1 {
+		why = pl.aimed() + ", packed"
+	}
+	for _, pattern := range plan.Patterns {
+		kind := p.kinds[pattern.Type]
+		pods := pl.w.Takes(kind[0].template, p.pods(pattern))
+		for _, d := range pl.deal(kind, pods, pattern.Nodes) {
+			placed := make([]model.Batch, len(pods))
+			for i, b := range pods {
+				placed[i] = model.Batch{Class: b.Class, Count: b.Count * d.nodes}
+			}
+			pl.carryOut(schedsim.Packing{
+				Template: d.template, Patterns: []schedsim.Pattern{{Pods: pods, Times: d.nodes}}, Nodes: d.nodes, Placed: placed,
+			}, bulk, why)
+		}
+	}
+	pl.fillPlanned(bulk)
+}
+
+func (pl *planner) aimed() string {
+	if len(pl.p.Expanders) == 0 {
+		return model.ByLeastWaste.String()
+	}
+	return pl.p.Expanders[0].String()
+}
+
+// deal is how many nodes of a load which groups buy.
+func (pl *planner) deal(kind []head, pods []model.Batch, nodes int) (out []option) {
+	if len(pods) == 0 {
+		return nil
+	}
+	if pl.p.BalanceSimilar {
+		partners := pl.likePartners(kind, pods)
+		for i, n := range pl.balance(partners, nodes) {
+			if n > 0 {
+				out = append(out, option{head: partners[i], nodes: n})
+			}
+		}
+		return out
+	}
+	for _, h := range kind {
+		if n := min(nodes, pl.limits.most(h.group)); n > 0 {
+			out = append(out, option{head: h, nodes: n})
+			pl.limits.take(h.group, n) // so that limits which groups share are not taken twice
+			nodes -= n
+		}
+	}
+	for _, d := range out {
+		pl.limits.take(d.group, -d.nodes)
+	}
+	return out
+}
+
+// likePartners are the groups that nodes of a kind may be balanced over, in order of id: the kind's own,
+// and those similar to its first that take the same load.
+func (pl *planner) likePartners(kind []head, pods []model.Batch) []head {
+	list := slices.Clone(kind)
+	for _, h := range pl.heads {
+		if pl.limits.most(h.group) == 0 || slices.ContainsFunc(kind, func(k head) bool { return k.group == h.group }) {
+			continue
+		}
+		if pl.similar(kind[0], h) && pl.suitsAll(pods, h) && slices.Equal(pl.w.Takes(h.template, pods), pods) {
+			list = append(list, h)
+		}
+	}
+	slices.SortFunc(list, func(a, b head) int { return cmp.Compare(a.group, b.group) })
+	return list
+}
