@@ -176,7 +176,7 @@ var table = []mutant{
 		`c.since = f.sinceMoved(&c)`, ``},
 	{"all pods of a service leave at once", "internal/decide/scaledown/start.go", unit, `return b.last(c)`, `return nil`},
 	{"pods take the nodes that were bought for others", "internal/schedsim/place.go", unit,
-		`meant != nil && on&OnComing != 0`, `false`},
+		`return ok && w.has(w.claimed, i) && !w.has(own, i)`, `return false`},
 	{"growth in vain is repeated", "internal/decide/scaleup/brake.go", unit | play, `if b.stands(old) {`, `if false {`},
 
 	// Limits.

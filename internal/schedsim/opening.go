@@ -26,7 +26,8 @@ func (s *spreader) open(h int) (node int, ok bool) {
 		if s.add(k, from, do) {
 			continue
 		}
-		if s.out.Refused[h] = true; len(s.opened) > from {
+		s.out.Refused[h] = s.out.Refused[h] || !s.found
+		if len(s.opened) > from {
 			s.close()
 		}
 		return 0, false
@@ -122,7 +123,7 @@ func (s *spreader) add(h, lead int, do func(*node) bool) bool {
 		n := &s.w.nodes[o.node]
 		o.was = Template{Group: head.Template.Group, Shape: n.shape, Pods: n.starts, May: n.may}
 		s.w.become(o.node, head.Template)
-	case s.allow == nil || !s.allow(h, s.out.Opened):
+	case s.found || s.allow == nil || !s.allow(h, s.out.Opened):
 		return false
 	default:
 		o.node = int(s.w.AddNodes(head.Template, 1))

@@ -1,6 +1,7 @@
 package schedsim
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,25 +64,50 @@ func (w *World) usable(c model.ClassID, i int) bool {
 	return !w.nodes[i].gone && w.obstacle(c, i) == ""
 }
 
-// Mean says for which classes nodes on their way were bought, by group.
-func (w *World) Mean(meant map[model.ClassID]map[int]bool) { w.meant = meant }
+// Bought are nodes that were bought for a class: those of groups that are on their way, and such as have
+// just come.
+type Bought struct {
+	Groups map[int]bool
+	Nodes  map[Node]bool
+}
+
+// Mean says which nodes were bought for classes that wait.
+func (w *World) Mean(meant map[model.ClassID]Bought) {
+	w.meant, w.claimed = meant, Bought{Groups: map[int]bool{}, Nodes: map[Node]bool{}}
+	for _, b := range meant {
+		maps.Copy(w.claimed.Groups, b.Groups)
+		maps.Copy(w.claimed.Nodes, b.Nodes)
+	}
+}
+
+func (w *World) has(b Bought, i int) bool {
+	return w.nodes[i].kind == OnComing && b.Groups[w.groupOf(i)] || b.Nodes[Node(i)]
+}
+
+// forOthers reports whether a node was bought for other classes, while this one has nodes of its own to
+// come.
+func (w *World) forOthers(c model.ClassID, i int) bool {
+	own, ok := w.meant[c]
+	return ok && w.has(w.claimed, i) && !w.has(own, i)
+}
 
 // Place puts up to count pods of a class onto nodes of the given sets, in the
-// order of their numbers, and tells where, and how many are left. Of nodes that are
-// on their way those come first that were bought for the class: others may be all
-// that another class can use. Steps bounds how many nodes the plugins may be shown
-// in doing so; enough is false where that ended it.
+// order of their numbers, and tells where, and how many are left. A class that nodes
+// were bought for leaves those alone that were bought for others, which may be all that
+// another class can use: it takes its own first, and one whose verdicts depend on whole
+// domains takes no others, since what its own will be may not be decided yet. Steps
+// bounds how many nodes the plugins may be shown in doing so; enough is false where that
+// ended it.
 func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []Put, left int, enough bool) {
 	if w.class(c).coupling >= domain {
-		s := w.Spread(c, count, on, nil, nil, steps)
-		return s.Put, s.Left, s.Enough
+		s := w.spreader(c, count, nil, nil, steps)
+		s.owns = true
+		s.run(on)
+		return s.out.Put, s.out.Left, s.out.Enough
 	}
-	left = count
-	if meant := w.meant[c]; meant != nil && on&OnComing != 0 {
-		put, left, enough = w.placeOn(c, left, OnComing, func(i int) bool { return meant[w.groupOf(i)] })
-		if !enough {
-			return put, left, false
-		}
+	put, left, enough = w.placeOn(c, count, on, func(i int) bool { return !w.forOthers(c, i) })
+	if _, owns := w.meant[c]; !owns || on == OnReady || left == 0 || !enough {
+		return put, left, enough
 	}
 	more, left, enough := w.placeOn(c, left, on, func(int) bool { return true })
 	return append(put, more...), left, enough

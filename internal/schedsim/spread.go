@@ -43,26 +43,33 @@ type Spreading struct {
 // is not needed would only hold back the others.
 func (w *World) Spread(c model.ClassID, count int, on NodeSet, heads []Head, allow func(head int, opened []int) bool,
 	steps int) Spreading {
-	out := Spreading{Opened: make([]int, len(heads)), Refused: make([]bool, len(heads)), Left: count, Enough: true}
-	if w.classes[c].unsupported != "" || count == 0 {
-		return out
+	s := w.spreader(c, count, heads, allow, steps)
+	s.run(on)
+	return *s.out
+}
+
+func (w *World) spreader(c model.ClassID, count int, heads []Head, allow func(head int, opened []int) bool,
+	steps int) *spreader {
+	return &spreader{w: w, class: c, heads: heads, allow: allow, limit: w.work.Steps + steps, used: map[int]bool{},
+		out: &Spreading{Opened: make([]int, len(heads)), Refused: make([]bool, len(heads)), Left: count, Enough: true}}
+}
+
+func (s *spreader) run(on NodeSet) {
+	c, w := s.class, s.w
+	if w.classes[c].unsupported != "" || s.out.Left == 0 || w.class(c).broken {
+		return
 	}
-	if w.class(c).broken {
-		return out
-	}
-	s := spreader{w: w, class: c, o: w.outlook(c), heads: heads, allow: allow, out: &out,
-		limit: w.work.Steps + steps, used: map[int]bool{}}
-	for h := range heads {
-		if !heads[h].Passing && w.Suits(c, heads[h].Template) {
+	s.o = w.outlook(c)
+	for h := range s.heads {
+		if !s.heads[h].Passing && w.Suits(c, s.heads[h].Template) {
 			s.fit = append(s.fit, h)
 		}
 	}
 	if w.class(c).coupling == single {
-		(&byHost{spreader: s}).run(on)
+		(&byHost{spreader: *s}).run(on)
 	} else {
-		(&byDomain{spreader: s}).run(on)
+		(&byDomain{spreader: *s}).run(on)
 	}
-	return out
 }
 
 // Settle is Spread for a class to which every node is a domain of its own: a
@@ -127,12 +134,14 @@ type spreader struct {
 	o      *outlook
 	heads  []Head
 	fit    []int // the heads that suit the class
+	owns   bool  // nodes that were bought for others are left alone
 	allow  func(int, []int) bool
 	out    *Spreading
 	opened []openedNode
 	used   map[int]bool // nodes that something was put on
 	landed map[*Landing][]int
 	limit  int
+	found  bool // undecided nodes alone are opened: what is on its way comes before what would be bought
 }
 
 // exhausted reports whether the steps are used up, and notes it.
@@ -142,6 +151,11 @@ func (s *spreader) exhausted() bool {
 	}
 	s.out.Enough = false
 	return true
+}
+
+// may reports whether a node that is there may be used.
+func (s *spreader) may(i int, on NodeSet) bool {
+	return s.w.nodes[i].kind&on != 0 && !(s.owns && s.w.forOthers(s.class, i))
 }
 
 func (s *spreader) put(i int) {
@@ -199,7 +213,7 @@ func (s *byDomain) findRegions(on NodeSet) {
 		return &s.regions[i]
 	}
 	for i := range s.w.nodes {
-		if s.w.nodes[i].kind&on == 0 || !s.w.usable(s.class, i) {
+		if !s.may(i, on) || !s.w.usable(s.class, i) {
 			continue
 		}
 		r := find(s.o.regions.of(s.w, s.w.nodes[i].shape))
@@ -211,12 +225,14 @@ func (s *byDomain) findRegions(on NodeSet) {
 	}
 }
 
-// grow adds a node to a region from the first of its heads, none before the given one, that is
-// allowed. It returns which of them that is, and -1 if there is none.
+// grow adds a node to a region: an undecided one of the first of its heads that has one, else a new one
+// of the first that is allowed. None of its first tries is made; it returns which try it was, and -1 if
+// there is none.
 func (s *byDomain) grow(r *region, first int) int {
-	for h := first; h < len(r.heads); h++ {
+	for try := first; try < 2*len(r.heads); try++ {
 		from := len(s.opened)
-		if _, ok := s.open(r.heads[h]); !ok {
+		s.found = try < len(r.heads)
+		if _, ok := s.open(r.heads[try%len(r.heads)]); !ok {
 			continue
 		}
 		for _, o := range s.opened[from:] {
@@ -224,7 +240,7 @@ func (s *byDomain) grow(r *region, first int) int {
 				at.nodes = append(at.nodes, o.node)
 			}
 		}
-		return h
+		return try
 	}
 	return -1
 }
@@ -284,7 +300,7 @@ func (s *byDomain) tryRegion(r *region) bool {
 		}
 		k++
 	}
-	for h := s.grow(r, 0); h >= 0; h = s.grow(r, h+1) {
+	for try := s.grow(r, 0); try >= 0; try = s.grow(r, try+1) {
 		last := s.opened[len(s.opened)-1]
 		if s.w.check(s.class, last.node) == nil {
 			s.put(last.node)
@@ -292,9 +308,9 @@ func (s *byDomain) tryRegion(r *region) bool {
 		}
 		alone := last.lead == len(s.opened)-1
 		s.shrink()
-		if alone {
+		if alone && !s.found {
 			return false
-		} // else nodes that the cloud makes first elsewhere may be what is in the way
+		} // else pods on it may be what is in the way, or nodes that the cloud makes first elsewhere
 	}
 	return false
 }

@@ -35,7 +35,7 @@ func (s *byHost) run(on NodeSet) {
 	for again := true; again; again = s.dropUnused() {
 		s.pens, s.penOf = nil, map[string]int{}
 		for i := range s.w.nodes {
-			if s.w.nodes[i].kind&on != 0 || i >= first {
+			if s.may(i, on) || i >= first {
 				s.keep(i)
 			}
 		}
@@ -119,7 +119,10 @@ func (s *byHost) onOpen() bool {
 
 // onNew places one pod on a node that is opened for it, of the first head whose
 // node takes it.
-func (s *byHost) onNew() bool {
+func (s *byHost) onNew() bool { return s.onOpened(true) || s.onOpened(false) }
+
+func (s *byHost) onOpened(found bool) bool {
+	s.found = found
 	order := s.fit
 	if len(s.o.class.keys) > 0 {
 		order = slices.Clone(order)

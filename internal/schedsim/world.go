@@ -55,7 +55,8 @@ type World struct {
 	moves    []placement   // by Movers: pods that left a node have a negative count
 	nextName int
 	avoid    map[avoided]bool
-	meant    map[model.ClassID]map[int]bool
+	meant    map[model.ClassID]Bought
+	claimed  Bought // all of those
 	// choosy are the classes with a required affinity, and followers those of them that follow a
 	// class; nil where nothing has asked yet.
 	choosy    []model.ClassID

@@ -374,8 +374,11 @@ func (b *brakes) inVain(a model.Arrival, c model.ClassID, newest time.Time) bool
 }
 
 // node finds a registered node by its name.
-func (b *brakes) node(name string) (int, bool) {
-	s := b.pl.s
+func (b *brakes) node(name string) (int, bool) { return b.pl.node(name) }
+
+// node finds a node that is registered.
+func (pl *planner) node(name string) (int, bool) {
+	s := pl.s
 	return slices.BinarySearchFunc(s.Nodes[:s.Registered()], name, func(n model.Node, name string) int {
 		return cmp.Compare(n.Name, name)
 	})

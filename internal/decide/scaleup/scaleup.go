@@ -441,27 +441,46 @@ func (pl *planner) placeOnExisting(list []*waiting) {
 	}
 }
 
-// boughtFor are the groups with nodes on their way that were bought for each class that waits.
-func (pl *planner) boughtFor(list []*waiting) map[model.ClassID]map[int]bool {
-	of := map[string][]int{} // groups by a class's digest
+// boughtFor are the nodes that were bought for each class that waits: those on their way, by group, and
+// those that have come so lately that the scheduler may not have looked at its pods since.
+func (pl *planner) boughtFor(list []*waiting) map[model.ClassID]schedsim.Bought {
+	of := map[string]schedsim.Bought{} // by a class's digest
+	bought := func(class string) schedsim.Bought {
+		if _, ok := of[class]; !ok {
+			of[class] = schedsim.Bought{Groups: map[int]bool{}, Nodes: map[model.NodeID]bool{}}
+		}
+		return of[class]
+	}
 	for i := range pl.s.Groups {
 		for _, a := range pl.s.Groups[i].Asks {
 			for _, class := range a.For {
-				of[class] = append(of[class], i)
+				bought(class).Groups[i] = true
 			}
+		}
+	}
+	var wake time.Time
+	for _, a := range pl.s.Arrivals {
+		until := a.Ready.Add(disagreeAfter)
+		id, ok := pl.node(a.Node)
+		if !ok || a.Ready.IsZero() || !until.After(pl.s.Now) {
+			continue
+		}
+		wake = earliest(wake, until)
+		for _, class := range a.For {
+			bought(class).Nodes[model.NodeID(id)] = true
 		}
 	}
 	if len(of) == 0 {
 		return nil
 	}
-	meant := map[model.ClassID]map[int]bool{}
+	meant := map[model.ClassID]schedsim.Bought{}
 	for _, q := range list {
-		for _, group := range of[pl.s.Classes[q.Class].Digest()] {
-			if meant[q.Class] == nil {
-				meant[q.Class] = map[int]bool{}
-			}
-			meant[q.Class][group] = true
+		if b, ok := of[pl.s.Classes[q.Class].Digest()]; ok {
+			meant[q.Class] = b
 		}
+	}
+	if len(meant) > 1 { // one may leave another's node alone until then
+		pl.wake = earliest(pl.wake, wake)
 	}
 	return meant
 }
