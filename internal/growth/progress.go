@@ -208,6 +208,8 @@ func (g *Group) attribute(f *Fold, registered bool) {
 			e.Exists = model.Latest(e.Exists, a.At) // none is older than our own asking
 		case rec.least.IsZero():
 			e.From = a.At // by our own clock; it may be of any age
+		default:
+			e.From = rec.latest(in)
 		}
 		switch {
 		case rec.tie == presumedLost:

@@ -68,7 +68,7 @@ func (in *machine) created(of *provider.Instance, u *model.Unit, isLost bool, ap
 // unit.
 func (g *Group) since(of *provider.Instance, in *machine, u *model.Unit) time.Time {
 	began, deadline := in.first, model.Deadline{}
-	if made := in.made(of); !in.least.IsZero() && !made.IsZero() {
+	if made := in.made(of); !in.least.IsZero() && !made.IsZero() && in.latest(of).IsZero() {
 		began = made
 	}
 	if u != nil {
@@ -250,6 +250,15 @@ func (in *machine) made(of *provider.Instance) time.Time {
 		return of.Created
 	}
 	return model.Latest(model.Earlier(of.Created, in.first), in.least)
+}
+
+// latest is when an instance was made at the latest, by our clock, where the cloud's is off and nobody
+// knows when it was; else zero. Its time to register runs from then: we err to waiting.
+func (in *machine) latest(of *provider.Instance) time.Time {
+	if of.Created.Before(in.least) && !of.Created.IsZero() {
+		return in.first
+	}
+	return time.Time{}
 }
 
 // measure notes how far the cloud's clock is off, as far as an instance that is seen for the
