@@ -129,7 +129,7 @@ func (l *leader) Observe(_ context.Context, now time.Time) (model.Observation, e
 		cloud = l.reader.known.Believed(l.readyNodes())
 	}
 	w := l.w
-	w.judge.tell(check.Event{What: check.Sees, When: l.truly(cloud.AsOf), Process: stamp(l.since)})
+	w.judge.tell(check.Event{What: check.Sees, When: l.truly(cloud.AsOf), Process: l.jobs.name})
 	seen := model.Observation{
 		Now: now, Seed: w.settings.Seed, Generation: l.watch.seen.generation + l.reader.generation,
 		Nodes: l.watch.seen.observed(), Unbound: l.watch.seen.unbound(), Budgets: l.watch.seen.observedBudgets(),

@@ -46,7 +46,7 @@ func (t *truth) applyCloud(e *Event) {
 		m := &machine{id: e.Machine, group: e.Group, made: e.At}
 		t.machines[e.Machine] = m
 		if g != nil {
-			if m.unit = g.waits(); m.unit != nil {
+			if m.unit = t.waits(g); m.unit != nil {
 				m.unit.machine = m.id
 			}
 			if len(g.vacant) > 0 {
@@ -112,9 +112,13 @@ func (t *truth) applyMachine(e *Event) {
 	}
 }
 
-// waits is the unit without a machine that was asked for first.
-func (g *group) waits() *unit {
+// waits is the unit without a machine that was asked for first. What the cloud was asked for and never
+// began has none.
+func (t *truth) waits(g *group) *unit {
 	for _, o := range g.growths {
+		if w := t.writes[o.call]; w != nil && !w.took {
+			continue
+		}
 		for _, u := range o.units {
 			if u.machine == "" && !u.over {
 				return u
@@ -198,7 +202,7 @@ func (t *truth) applyNode(e *Event) {
 		if m != nil {
 			m.node = ""
 			if m.had = m.had && t.matched(m); m.had && !m.ending && n.tainted == "" {
-				m.lost = e.At
+				m.lost, m.unseen = e.At, t.seer != t.process || !t.sees.After(t.begun)
 			}
 		}
 		delete(t.nodes, e.Node)

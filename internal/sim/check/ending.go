@@ -19,13 +19,18 @@ var endingRules = []rule{
 		"twentieth of all, are ended within ten minutes.", map[What]func(*Judge, *Event){MachineEnds: rated}},
 }
 
+// drained leaves out pods that tolerate the taint and came after the end was asked for: nobody can take it
+// back then, and they say themselves that they do not mind.
 func drained(j *Judge, e *Event) {
 	m := j.truth.machines[e.Machine]
 	n := j.truth.nodeOf(m)
 	if e.Call == "" || n == nil || !n.ready {
 		return
 	}
-	left := n.counts()
+	w := j.truth.writes[e.Call]
+	left := slices.DeleteFunc(n.counts(), func(p *pod) bool {
+		return w != nil && n.tainted != "" && p.tolerant && p.bound.After(w.began)
+	})
 	which := ""
 	if len(left) > 0 {
 		which = left[0].uid
@@ -83,6 +88,12 @@ func pictured(j *Judge, e *Event) {
 // cloud reports whether a write is to the cloud.
 func (w *write) cloud() bool { return w.Verb == Grow || w.Verb == Cancel || w.Verb == Remove }
 
+// few machines of a group may end within so long that are neither empty nor drained.
+const (
+	few       = 3
+	fewWithin = 10 * time.Minute
+)
+
 // rated counts no machine that never was one: what the cloud could not make.
 func rated(j *Judge, e *Event) {
 	t := &j.truth
@@ -99,7 +110,7 @@ func rated(j *Judge, e *Event) {
 		return // it was ready when its removal began
 	}
 	t.endings = append(slices.DeleteFunc(t.endings, func(o ending) bool {
-		return j.since(o.at) >= 10*time.Minute || o.machine == m.id
+		return j.since(o.at) >= fewWithin || o.machine == m.id
 	}), ending{m.id, m.group, j.now})
 	of, all, size := 0, 0, 0
 	for _, o := range t.endings {
@@ -115,6 +126,6 @@ func rated(j *Judge, e *Event) {
 	}
 	// Targets may or may not count the machine itself any more.
 	size, all = size+of, all+len(t.endings)
-	j.test(of <= max(3, size/10) && len(t.endings) <= max(10, all/20), e, m.group,
+	j.test(of <= max(few, size/10) && len(t.endings) <= max(10, all/20), e, m.group,
 		"%d of %d machines of the group, and %d of %d of all, within ten minutes", of, size, len(t.endings), all)
 }

@@ -152,7 +152,13 @@ func provisionLate(j *Judge, e *Event) {
 			lost = append(lost, m)
 		}
 	}
-	if len(lost) > 3 {
+	gone := 0
+	for _, o := range t.endings {
+		if j.since(o.at) < fewWithin+slack {
+			gone++
+		}
+	}
+	if len(lost)+gone > few {
 		return // so many go slowly
 	}
 	for _, m := range lost {

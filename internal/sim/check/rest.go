@@ -142,15 +142,15 @@ var limits = map[string]func(*Judge, *group) bool{
 		return p != nil && p.sized
 	},
 	"MaxNodesTotal": func(j *Judge, g *group) bool {
-		nodes, _, _ := j.truth.size()
+		nodes, _, _ := j.truth.looks()
 		return nodes >= j.flags.MaxNodesTotal && j.flags.MaxNodesTotal > 0
 	},
 	"CoresTotal": func(j *Judge, g *group) bool {
-		_, cpu, _ := j.truth.size()
+		_, cpu, _ := j.truth.looks()
 		return cpu+g.cpu > j.flags.MaxCoresTotal && j.flags.MaxCoresTotal > 0
 	},
 	"MemoryTotal": func(j *Judge, g *group) bool {
-		_, _, memory := j.truth.size()
+		_, _, memory := j.truth.looks()
 		return memory+g.memory > j.flags.MaxMemoryTotal && j.flags.MaxMemoryTotal > 0
 	},
 }

@@ -105,7 +105,8 @@ func healthy(j *Judge, e *Event) {
 		case m.ending:
 		case n != nil:
 			all++ // one that boots or is to go is one of all, too
-			if n.ever && !n.ready && n.tainted == "" && j.since(n.changed) > j.long() {
+			broke := n.ever && !n.ready && n.changed.Sub(n.made) > firstWord
+			if broke && n.tainted == "" && j.since(n.changed) > j.long() {
 				bad++
 			}
 		case m.had && !m.lost.IsZero() && j.since(m.lost) > j.long() && !m.unseen && t.listed(m):
@@ -118,6 +119,10 @@ func healthy(j *Judge, e *Event) {
 		j.test(!sick, e, e.Call, "of %d machines %d are not ready or lost their node", all, bad)
 	}
 }
+
+// firstWord is how long after it registered a node that is not ready cannot be told from one that boots:
+// nothing in it says that it was ready before.
+const firstWord = time.Minute + rounding
 
 // long is how long a thing must have been so for the autoscaler to know it for sure.
 func (j *Judge) long() time.Duration { return 2*time.Minute + j.tolerance() }

@@ -124,7 +124,7 @@ type machine struct {
 	node           string // the object that stands for it now
 	had            bool   // it had a node once whose id leads to it
 	lost           time.Time
-	unseen         bool // no process saw that loss that has left a memory of it
+	unseen         bool // no process that knew its node has seen that loss and left a memory of it
 	registered     time.Time
 	ended          time.Time // when its end began
 }
@@ -388,6 +388,18 @@ func (t *truth) size() (nodes int, cpu, memory int64) {
 	}
 	for _, n := range t.nodes {
 		if n.machine == "" {
+			nodes, cpu, memory = nodes+1, cpu+n.cpu, memory+n.memory
+		}
+	}
+	return nodes, cpu, memory
+}
+
+// looks is the size as it looks: a node with a drifted id counts twice, as one that no group has and as one
+// in flight.
+func (t *truth) looks() (nodes int, cpu, memory int64) {
+	nodes, cpu, memory = t.size()
+	for _, n := range t.nodes {
+		if n.drifted {
 			nodes, cpu, memory = nodes+1, cpu+n.cpu, memory+n.memory
 		}
 	}
