@@ -51,6 +51,13 @@ type Group struct {
 	// PricePerHour is the price of one node, in whatever currency the operator
 	// uses throughout; nil if unknown.
 	PricePerHour *float64 `json:"pricePerHour,omitempty"`
+	// Prices are those of nodes by what they are, where nodes of the group differ in price.
+	// They count before PricePerHour.
+	Prices []Price `json:"prices,omitempty"`
+	// Currency is that of the group's prices, such as USD, where the provider knows it.
+	Currency string `json:"currency,omitempty"`
+	// CapacityType is OnDemand or Spot where all nodes of the group are so.
+	CapacityType string `json:"capacityType,omitempty"`
 	// Accelerator is the label value that marks GPU nodes of this group.
 	Accelerator string `json:"accelerator,omitempty"`
 	// OwnLabels are keys of labels whose value names the group itself: groups

@@ -91,7 +91,7 @@ func (q *question) cluster(
 	if err != nil {
 		return nil, err
 	}
-	if err := q.suppose.apply(c, &s.config.Policy.ScaleUp, told); err != nil {
+	if err := q.suppose.apply(c, &s.config.Prices.First, told); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -182,5 +182,6 @@ func (s *start) observing() observe.Settings {
 	return observe.Settings{
 		Namespace: s.config.Cluster.Namespace, Seed: s.config.Loop.Seed, Passing: s.config.Policy.Rules.Passing,
 		Priorities: slices.Contains(s.config.Policy.ScaleUp.Expanders, model.ByPriority),
+		Prices:     observe.Prices{First: s.config.Prices.First},
 	}
 }

@@ -54,7 +54,7 @@ func dumpCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		c.SetPrices(s.config.Policy.ScaleUp)
+		c.SetPrices(s.config.Prices.First)
 		if anonymize {
 			var salt [32]byte
 			_, _ = rand.Read(salt[:]) // it never fails

@@ -121,10 +121,15 @@ func run(ctx context.Context, s *start, mode config.Mode) error {
 	defer shown.stop()
 	// 3. What observes, from now on: a standby's memory is warm when it takes
 	// over.
+	prices := observe.Prices{First: c.Prices.First}
+	if file := c.Prices.File; file != "" {
+		prices.Read = func() (*model.Prices, error) { return config.ReadPrices(file) }
+	}
 	observer := observe.New(client, watched(cloud, reporter.ReadFailed), observe.Settings{
 		Namespace: c.Cluster.Namespace, Seed: c.Loop.Seed,
 		ScanInterval: c.Loop.ScanInterval, InventoryDeadline: c.Cloud.InventoryDeadline, Passing: c.Policy.Rules.Passing,
 		MaxAge: c.Policy.InventoryMaxAge, Priorities: slices.Contains(c.Policy.ScaleUp.Expanders, model.ByPriority),
+		Prices: prices,
 	}, log)
 	observing, stopObserving := context.WithCancel(ctx)
 	defer stopObserving()

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -33,7 +32,7 @@ func (s *supposition) bind(set *pflag.FlagSet) {
 func (s *supposition) any() bool { return len(s.groups)+len(s.pods)+len(s.without) > 0 }
 
 // apply changes the cluster, and the prices by which is decided.
-func (s *supposition) apply(c *clusterfile.Cluster, p *model.ScaleUpPolicy, told io.Writer) error {
+func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Writer) error {
 	for _, name := range s.without {
 		lost, err := c.RemoveNode(name)
 		if err != nil {
@@ -63,7 +62,7 @@ func (s *supposition) apply(c *clusterfile.Cluster, p *model.ScaleUpPolicy, told
 }
 
 // setGroup does what a --set says.
-func setGroup(c *clusterfile.Cluster, p *model.ScaleUpPolicy, text string) error {
+func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) error {
 	first, rest, _ := strings.Cut(text, ",")
 	key, name, _ := strings.Cut(first, "=")
 	if key != "group" || rest == "" {
@@ -80,11 +79,7 @@ func setGroup(c *clusterfile.Cluster, p *model.ScaleUpPolicy, text string) error
 			if err != nil || !(price >= 0) {
 				return fmt.Errorf("%s: want a price per hour", part)
 			}
-			p.Prices = maps.Clone(p.Prices) // they may be a file's
-			if p.Prices == nil {
-				p.Prices = map[string]float64{}
-			}
-			p.Prices[name] = price
+			*p = (*p).WithGroup(provider.GroupID(name), price)
 			continue
 		}
 		field := map[string]*int{"min": &g.Min, "max": &g.Max, "target": &g.Target}[key]

@@ -178,7 +178,7 @@ func (c *Cluster) removeInstance(node *corev1.Node) {
 }
 
 // SetPrices writes into the groups what their new nodes cost by the policy.
-func (c *Cluster) SetPrices(p model.ScaleUpPolicy) {
+func (c *Cluster) SetPrices(p *model.Prices) {
 	if c.Inventory == nil {
 		return
 	}
@@ -186,11 +186,13 @@ func (c *Cluster) SetPrices(p model.ScaleUpPolicy) {
 	inventory.Groups = slices.Clone(inventory.Groups)
 	for i := range inventory.Groups {
 		g := &inventory.Groups[i]
-		var labels map[string]string
+		node := &corev1.Node{}
 		if g.Template != nil && g.Template.Node != nil {
-			labels = g.Template.Node.Labels
+			node = g.Template.Node
 		}
-		if price, known := p.PriceOf(&model.Group{Group: *g}, labels); known {
+		shape := &model.Shape{Node: node, Capacity: model.ResourcesOf(node.Status.Capacity),
+			Allocatable: model.ResourcesOf(node.Status.Allocatable)}
+		if price, known := p.Of(&model.Group{Group: *g}, shape); known {
 			g.PricePerHour = &price
 		}
 	}

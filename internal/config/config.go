@@ -28,6 +28,7 @@ type Config struct {
 	Cluster Cluster
 	Loop    Loop
 	Policy  model.Policy
+	Prices  Prices
 	Leader  LeaderElection
 	HTTP    HTTP
 	Page    Page
@@ -44,6 +45,13 @@ type Cloud struct {
 	// Nodes and Discovery say which groups there are, each in the provider's own
 	// words. Everything else of a provider is in its own flags.
 	Nodes, Discovery []string
+}
+
+// Prices are what nodes cost, as the operator says.
+type Prices struct {
+	// File is where they are written, empty for none; First is what it said at the start.
+	File  string
+	First *model.Prices
 }
 
 // Cluster says how the API server is reached.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/providers"
+	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
@@ -110,7 +111,7 @@ func TestFlagsReachTheirPlace(t *testing.T) {
 	want.Policy.ScaleUp.MaxCoresTotal, want.Policy.ScaleDown.MinCoresTotal = 64, 8
 	want.Policy.ScaleUp.MaxMemoryTotal, want.Policy.ScaleDown.MinMemoryTotal = 2<<30, 1<<30
 	want.Policy.ScaleUp.Expanders = []model.Expander{model.ByPriority, model.ByPrice, model.AtRandom}
-	want.Policy.ScaleUp.Prices = map[string]float64{"a": 0.25, "m5.large": 1}
+	want.Prices = Prices{prices, &model.Prices{Names: map[string]float64{"a": 0.25, "m5.large": 1}}}
 	want.Policy.ScaleUp.BalanceIgnore = []string{"a", "b.c/d"}
 	want.Policy.ScaleUp.Bypassed = []string{"x", "y"}
 	want.Policy.ScaleDown.UnneededTime, want.Policy.ScaleDown.Enabled = time.Minute, false
@@ -182,7 +183,6 @@ func TestMistakes(t *testing.T) {
 	}{
 		{nil, []string{"--cloud-provider", "kwok, aws"}},
 		{[]string{"--cloud-provider=gce"}, []string{"--cloud-provider", `"gce"`, "kwok, aws"}},
-		{[]string{"--expander=price"}, []string{"--expander", "--price-file"}},
 		{[]string{"--expander=cheapest"}, []string{"--expander", "cheapest", "least-waste"}},
 		{[]string{"--expander="}, []string{"--expander"}},
 		{[]string{"--expander=random,random"}, []string{"--expander", "twice"}},
@@ -356,6 +356,48 @@ func TestPriceFile(t *testing.T) {
 	}
 }
 
+// TestLongPriceFile: what the long form says arrives, and each mistake is told with its field.
+func TestLongPriceFile(t *testing.T) {
+	good := `currency: EUR
+groups: {web: 0.2}
+instances:
+- {type: m5.large, perHour: 0.1}
+- {type: m5.large, zone: a, capacityType: spot, perHour: 0}
+perCore: 0.03
+perGiB: 0.004
+`
+	core, gib := 0.03, 0.004
+	want := &model.Prices{Currency: "EUR", Groups: map[provider.GroupID]float64{"web": 0.2},
+		Instances: []provider.Price{{InstanceType: "m5.large", PerHour: 0.1},
+			{InstanceType: "m5.large", Zone: "a", CapacityType: provider.Spot}}, PerCore: &core, PerGiB: &gib}
+	got, err := ReadPrices(write(t, "prices.yaml", good))
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	for text, want := range map[string]string{
+		"currency: euro\ngroups: {a: 1}\n":                            "currency: \"euro\" is not",
+		"currency: EUR\n":                                             "no price in it",
+		"groups: {a: -1}\n":                                           "groups.a: -1 is not a price",
+		"groups: {a: .nan}\n":                                         "groups.a: NaN is not a price",
+		"groups: {a: 1}\nb: 2\n":                                      "field b not found",
+		"groups: [a]\n":                                               "groups, instances",
+		"instances: [{type: a, perhour: 1}]\n":                        "field perhour not found",
+		"instances: [{type: a}]\n":                                    "instances[0].perHour",
+		"instances: [{perHour: 1}]\n":                                 "instances[0].type",
+		"instances: [{type: a, perHour: -2}]\n":                       "instances[0].perHour: -2 is not a price",
+		"perCore: 0.1\n":                                              "perCore and perGiB",
+		"perCore: .inf\nperGiB: 1\n":                                  "perCore: +Inf is not a price",
+		"instances: [{type: a, capacityType: Spot, perHour: 1}]\n":    "instances[0].capacityType",
+		"instances: [{type: a, perHour: 1}, {type: a, perHour: 2}]\n": "instances[1]: the same type",
+	} {
+		file := write(t, "prices.yaml", text)
+		if _, err := ReadPrices(file); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), file) {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
+}
+
 // TestPriceFileWithAHead: comments alone are no document, and neither is a directive.
 func TestPriceFileWithAHead(t *testing.T) {
 	for _, text := range []string{
@@ -365,7 +407,7 @@ func TestPriceFileWithAHead(t *testing.T) {
 		"# one\n---\n# two\n---\na: 1\n",
 	} {
 		prices, err := ReadPrices(write(t, "prices.yaml", text))
-		if diff := cmp.Diff(map[string]float64{"a": 1}, prices); err != nil || diff != "" {
+		if diff := cmp.Diff(&model.Prices{Names: map[string]float64{"a": 1}}, prices); err != nil || diff != "" {
 			t.Errorf("%q: %v\n%s", text, err, diff)
 		}
 	}
@@ -398,8 +440,7 @@ func TestWarnings(t *testing.T) {
 		{[]string{"--max-node-startup-time=999ms"}, []string{"--max-node-startup-time=999ms", "below a second"}},
 		{[]string{"--max-replacement-wait=2ms"}, []string{"--max-replacement-wait=2ms", "rolled back"}},
 		{[]string{"--max-replacement-wait=1s"}, nil},
-		{[]string{"--price-file=" + prices}, []string{"--price-file has no effect", "--expander=price"}},
-		{[]string{"--price-file=" + prices, "--expander=random,price"}, nil},
+		{[]string{"--price-file=" + prices}, nil},
 	} {
 		_, warnings, err := parse(t, append(c.args, "--cloud-provider=kwok")...)
 		if err != nil || len(warnings) != min(1, len(c.want)) {

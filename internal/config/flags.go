@@ -33,7 +33,6 @@ type Flags struct {
 	graceSeconds   int64
 	levels         levels
 	ignoreTaints   []string
-	priceFile      string
 	consolidation  string
 	lock           string
 	helpAll        bool
@@ -239,8 +238,8 @@ func (f *Flags) scaleUp() {
 	f.section("Scale up", func(s *pflag.FlagSet) {
 		s.StringVar(&f.expanders, "expander", f.expanders,
 			"how to choose among groups, comma-separated, first to last: "+strings.Join(model.ExpanderNames(), ", "))
-		s.StringVar(&f.priceFile, "price-file", "",
-			"YAML file with prices per hour by group or instance type, for --expander=price")
+		s.StringVar(&f.config.Prices.File, "price-file", "",
+			"YAML file of prices per hour (by group, instance type, or core and GiB), read again when it changes")
 		s.IntVar(&u.MaxNodesTotal, "max-nodes-total", 0, "maximum number of nodes in the cluster; 0: no limit")
 		s.Var(&f.cores, "cores-total", "minimum and maximum number of cores in the cluster, min:max")
 		s.Var(&f.memory, "memory-total", "minimum and maximum memory of the cluster in GiB, min:max")
@@ -431,12 +430,12 @@ func (f *Flags) Config() (Config, []string, error) {
 		c.Cloud.Provider = e.Name
 	}
 	errs := append(f.check(&c), f.unsupported()...)
-	if f.priceFile != "" {
-		prices, err := ReadPrices(f.priceFile)
+	if c.Prices.File != "" {
+		prices, err := ReadPrices(c.Prices.File)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--price-file: %w", err))
 		}
-		c.Policy.ScaleUp.Prices = prices
+		c.Prices.First = prices
 	}
 	for i := range errs {
 		errs[i] = f.placed(errs[i])
@@ -514,10 +513,6 @@ func (f *Flags) warnings(cloud Cloud) []string {
 				out = append(out, fmt.Sprintf("--%s has no effect: %s", name, e.Groups))
 			}
 		}
-	}
-	byPrice := slices.Contains(strings.Split(f.expanders, ","), model.ByPrice.String())
-	if f.priceFile != "" && !f.withoutProvider && !byPrice {
-		out = append(out, "--price-file has no effect: only --expander=price reads it")
 	}
 	slices.Sort(out)
 	for _, s := range f.sections {

@@ -1,14 +1,10 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"math"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +12,6 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v2"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -224,8 +219,6 @@ func (f *Flags) readExpanders(wrong func(flag, format string, args ...any)) []mo
 			continue
 		case slices.Contains(out, e):
 			wrong("expander", "%q is there twice", name)
-		case e == model.ByPrice && f.priceFile == "" && !f.withoutProvider: // a cluster in a file has its own
-			wrong("expander", "price needs --price-file, a YAML file of prices per hour by node group or instance type")
 		}
 		out = append(out, e)
 	}
@@ -248,71 +241,6 @@ func (f *Flags) checkLeader(l LeaderElection, wrong func(flag, format string, ar
 	case l.LeaseDuration <= l.RenewDeadline:
 		wrong("leader-elect-lease-duration", "%s must be above --leader-elect-renew-deadline, %s",
 			l.LeaseDuration, l.RenewDeadline)
-	}
-}
-
-// ReadPrices reads a price file: a YAML map of node group or instance type to
-// the price of one node per hour, in one currency throughout.
-func ReadPrices(file string) (map[string]float64, error) {
-	// A read of a pipe could wait forever, and would ignore the signal to end.
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("cannot read the prices: %s is not a regular file", file)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the prices: %w", err)
-	}
-	raw, err := onlyDocument(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	if len(raw) == 0 {
-		return nil, fmt.Errorf("%s: there is no price in it", file)
-	}
-	prices := make(map[string]float64, len(raw))
-	for _, key := range slices.Sorted(maps.Keys(raw)) {
-		var price float64
-		switch n := raw[key].(type) {
-		case int:
-			price = float64(n)
-		case uint64:
-			price = float64(n)
-		case float64:
-			price = n
-		default:
-			return nil, fmt.Errorf("%s: %s: %v is not a number", file, key, n)
-		}
-		switch {
-		case key == "":
-			return nil, fmt.Errorf("%s: a price without a name", file)
-		case !(price >= 0) || math.IsInf(price, 0):
-			return nil, fmt.Errorf("%s: %s: %v is not a price", file, key, price)
-		}
-		prices[key] = price
-	}
-	return prices, nil
-}
-
-// onlyDocument reads the one document of a YAML text to the end. One of nothing but
-// comments does not count. sigs.k8s.io/yaml would drop what follows the first one.
-func onlyDocument(text []byte) (map[string]any, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(model.YAMLVersion.ReplaceAll(text, nil)))
-	decoder.SetStrict(true)
-	var only map[string]any
-	for {
-		var document map[string]any
-		err := decoder.Decode(&document)
-		switch {
-		case errors.Is(err, io.EOF):
-			return only, nil
-		case err != nil:
-			return nil, fmt.Errorf("want one YAML document, a map of node group or instance type to price: %w", err)
-		case document == nil:
-		case only != nil:
-			return nil, errors.New("there is more than one YAML document in it; write all prices into one")
-		default:
-			only = document
-		}
 	}
 }
 

@@ -100,7 +100,7 @@ func GroupOf(c model.Cycle, p model.Policy, name string) (Group, error) {
 		LastGrowth: g.LastGrowth.UTC(), LastRemoval: g.LastRemoval.UTC(),
 		Growth: a.growth(g), Holds: a.groupHolds(g), Classes: a.classes(g),
 	}
-	if price, ok := a.policy.ScaleUp.PriceOf(g, templateOf(a.snap, at).Labels); ok {
+	if price, ok := a.snap.NewNodePrice(at); ok {
 		out.PricePerHour = &price
 	}
 	for i := range a.plan.Repair {

@@ -100,12 +100,10 @@ func NodeOf(c model.Cycle, p model.Policy, name string) (Node, error) {
 		APIVersion: APIVersion, Kind: "Node", Time: a.snap.Now.UTC(), Node: name, State: n.Kind.String(),
 		Since: n.Object.CreationTimestamp.UTC(), BuyFor: a.boughtFor(name),
 	}
-	var g *model.Group
 	if n.Group >= 0 {
-		g = &a.snap.Groups[n.Group]
-		out.Group = g.ID
+		out.Group = a.snap.Groups[n.Group].ID
 	}
-	if price, ok := a.policy.ScaleUp.PriceOf(g, a.snap.Contents.Shapes[n.Shape].Node.Labels); ok {
+	if price, ok := a.snap.PriceOf(n.Group, n.Shape); ok {
 		out.SavesPerHour = &price
 	}
 	out.Fate, out.Hold, out.Use = a.fate(n)

@@ -174,20 +174,12 @@ func (a *answer) group(id provider.GroupID) int { return groupAt(a.snap, id) }
 
 // newNodePrice is that of a node that a group buys.
 func (a *answer) newNodePrice(group int) *float64 {
-	g := &a.snap.Groups[group]
-	if !g.HasTemplate {
-		return nil
-	}
-	return known(a.policy.ScaleUp.PriceOf(g, a.snap.Contents.Shapes[g.Shape].Node.Labels))
+	return known(a.snap.NewNodePrice(group))
 }
 
 // nodePrice is that of a node that is there or on its way.
 func (a *answer) nodePrice(n *model.Node) *float64 {
-	var g *model.Group
-	if n.Group >= 0 {
-		g = &a.snap.Groups[n.Group]
-	}
-	return known(a.policy.ScaleUp.PriceOf(g, a.snap.Contents.Shapes[n.Shape].Node.Labels))
+	return known(a.snap.PriceOf(n.Group, n.Shape))
 }
 
 func known(price float64, ok bool) *float64 {

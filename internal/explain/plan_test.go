@@ -31,11 +31,13 @@ func TestTheBoundHolds(t *testing.T) {
 		}
 		w := draw(t)
 		c := w.Build(testkit.InOrder)
-		w.Policy.ScaleUp.Prices = map[string]float64{}
+		prices := &model.Prices{}
 		for _, g := range c.Inventory().Groups {
-			w.Policy.ScaleUp.Prices[string(g.ID)] = float64(rapid.IntRange(1, 40).Draw(t, "price")) / 10
+			prices = prices.WithGroup(g.ID, float64(rapid.IntRange(1, 40).Draw(t, "price"))/10)
 		}
-		plan := planOf(t, c.Observation(), model.Memory{}, w.Policy)
+		seen := c.Observation()
+		seen.Prices = prices
+		plan := planOf(t, seen, model.Memory{}, w.Policy)
 		bought := 0
 		for _, b := range plan.Buy {
 			bought += b.To - b.From

@@ -313,7 +313,7 @@ func (r *relaxer) moreCost(t *try) *float64 {
 		for i := range plan.Grow {
 			g := &plan.Grow[i]
 			at := groupAt(r.snap, g.Group)
-			price, ok := r.policy.ScaleUp.PriceOf(&r.snap.Groups[at], templateOf(r.snap, at).Labels)
+			price, ok := r.snap.NewNodePrice(at)
 			if !ok {
 				return nil
 			}

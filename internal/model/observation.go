@@ -43,6 +43,10 @@ type Observation struct {
 	// Priorities is the priority expander's document, as last read; nil if there is
 	// none.
 	Priorities *Priorities
+	// Prices are the operator's, as last read; nil if there are none.
+	Prices *Prices
+	// Notices are what is wrong with documents of the operator's that the observer reads.
+	Notices []provider.Notice
 }
 
 // ObservedNode is a node and the pods bound to it. Object is trimmed to what

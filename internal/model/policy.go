@@ -33,9 +33,6 @@ type ScaleUpPolicy struct {
 	// before it left. What remains after the last is settled by the group's id,
 	// or by the seed if AtRandom is among them.
 	Expanders []Expander
-	// Prices maps a group's id or an instance type to the price of a node per
-	// hour; for the price expander.
-	Prices map[string]float64
 	// BalanceSimilar spreads a scale-up over groups that are similar.
 	BalanceSimilar bool
 	BalanceIgnore  []string // label keys that do not count in that

@@ -1,20 +1,184 @@
 package model
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"math"
+	"slices"
+	"strings"
 
-// PriceOf is what a node costs per hour: by its group's id, else by its instance type, else as the
-// provider says. The group is nil for a node of no group. ok is false where nobody knows.
-func (p *ScaleUpPolicy) PriceOf(g *Group, labels map[string]string) (price float64, ok bool) {
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// Prices are what the operator says nodes cost per hour. nil: nothing is said. They do not change.
+type Prices struct {
+	// Currency is that of all amounts, such as USD; empty: not told.
+	Currency string
+	// Names are prices of groups by their id, or of instance types.
+	Names map[string]float64
+	// Groups are prices of groups alone.
+	Groups map[provider.GroupID]float64
+	// Instances are prices by type, zone and capacity type.
+	Instances []provider.Price
+	// PerCore and PerGiB make a price of what a node has; nil: they make none.
+	PerCore, PerGiB *float64
+}
+
+// WithGroup is the prices with another one for a group.
+func (p *Prices) WithGroup(id provider.GroupID, price float64) *Prices {
+	out := Prices{}
+	if p != nil {
+		out = *p
+	}
+	groups := map[provider.GroupID]float64{id: price}
+	for g, price := range out.Groups {
+		if g != id {
+			groups[g] = price
+		}
+	}
+	out.Groups = groups
+	return &out
+}
+
+// Of is what a node costs per hour, or would cost as its group's template. The operator's price for
+// its group counts first, then the operator's for its instance type, then the provider's, then the
+// operator's for cores and memory. The group is nil for a node of no group. ok is false where
+// nobody knows: an unknown price is never zero.
+func (p *Prices) Of(g *Group, node *Shape) (price float64, ok bool) {
+	if p == nil {
+		return ofProvider(g, node)
+	}
 	if g != nil {
-		if price, ok = p.Prices[string(g.ID)]; ok {
+		if price, ok = p.Groups[g.ID]; ok {
+			return price, true
+		}
+		if price, ok = p.Names[string(g.ID)]; ok {
 			return price, true
 		}
 	}
-	if price, ok = p.Prices[labels[corev1.LabelInstanceTypeStable]]; ok {
+	if price, ok = dearest(p.Instances, g, node); ok {
 		return price, true
 	}
-	if g != nil && g.PricePerHour != nil {
+	if price, ok = p.Names[node.Node.Labels[corev1.LabelInstanceTypeStable]]; ok {
+		return price, true
+	}
+	if !p.Foreign(g) {
+		if price, ok = ofProvider(g, node); ok {
+			return price, true
+		}
+	}
+	if p.PerCore == nil || p.PerGiB == nil {
+		return 0, false
+	}
+	has := node.Capacity
+	if has.MilliCPU <= 0 || has.Memory <= 0 {
+		has = node.Allocatable
+	}
+	if has.MilliCPU <= 0 || has.Memory <= 0 {
+		return 0, false
+	}
+	return *p.PerCore*float64(has.MilliCPU)/1000 + *p.PerGiB*float64(has.Memory)/(1<<30), true
+}
+
+// Foreign reports whether the provider's prices of a group are in another currency than the
+// operator's. They do not count then.
+func (p *Prices) Foreign(g *Group) bool {
+	return p != nil && g != nil && p.Currency != "" && g.Currency != "" && p.Currency != g.Currency
+}
+
+func ofProvider(g *Group, node *Shape) (float64, bool) {
+	if g == nil {
+		return 0, false
+	}
+	if price, ok := dearest(g.Prices, g, node); ok {
+		return price, true
+	}
+	if g.PricePerHour != nil {
 		return *g.PricePerHour, true
 	}
 	return 0, false
+}
+
+// dearest is the price of the entry that says most of all that fit the node. Where the node does
+// not tell its zone or its capacity type, or the cloud is to choose its type, each entry that may
+// fit counts as well, and the dearest holds: a node is never taken for cheaper than it may be.
+func dearest(prices []provider.Price, g *Group, node *Shape) (price float64, ok bool) {
+	if len(prices) == 0 {
+		return 0, false
+	}
+	labels := node.Node.Labels
+	is := [...]string{labels[corev1.LabelInstanceTypeStable], labels[corev1.LabelTopologyZone], CapacityType(labels)}
+	if is[2] == "" && g != nil {
+		is[2] = g.CapacityType
+	}
+	price, most := math.Inf(-1), -1
+	perhaps := math.Inf(-1)
+	for i := range prices {
+		e := &prices[i]
+		said, fits, surely := 0, true, true
+		for j, want := range [...]string{e.InstanceType, e.Zone, e.CapacityType} {
+			switch {
+			case want == "":
+				continue
+			case is[j] == "" && (j > 0 || mayBe(g, want)):
+				surely = false
+			case is[j] != want:
+				fits = false
+			}
+			said++
+		}
+		switch {
+		case !fits:
+		case !surely:
+			perhaps = max(perhaps, e.PerHour)
+		case said > most:
+			price, most = e.PerHour, said
+		case said == most:
+			price = max(price, e.PerHour)
+		}
+	}
+	price = max(price, perhaps)
+	return price, !math.IsInf(price, -1)
+}
+
+// mayBe reports whether the cloud may choose an instance type for a new node of a group.
+func mayBe(g *Group, instanceType string) bool {
+	return g != nil && g.Template != nil &&
+		slices.Contains(g.Template.Varies[corev1.LabelInstanceTypeStable], instanceType)
+}
+
+// capacityLabels are the labels by which nodes tell whether they are spot capacity.
+var capacityLabels = [...]string{
+	"karpenter.sh/capacity-type", "eks.amazonaws.com/capacityType", "node.kubernetes.io/lifecycle",
+}
+
+// CapacityType is what a node's labels say of how its machine was bought; empty if nothing.
+func CapacityType(labels map[string]string) string {
+	for _, key := range capacityLabels {
+		switch value := strings.ToLower(labels[key]); {
+		case value == "":
+		case strings.Contains(value, provider.Spot):
+			return provider.Spot
+		default:
+			return provider.OnDemand
+		}
+	}
+	return ""
+}
+
+// PriceOf is what a node of a shape costs per hour. The group is its index, -1 for none.
+func (s *Snapshot) PriceOf(group int, shape ShapeID) (price float64, ok bool) {
+	var g *Group
+	if group >= 0 {
+		g = &s.Groups[group]
+	}
+	return s.Prices.Of(g, s.Contents.Shapes[shape])
+}
+
+// NewNodePrice is what the next node of a group costs per hour.
+func (s *Snapshot) NewNodePrice(group int) (price float64, ok bool) {
+	if !s.Groups[group].HasTemplate {
+		return 0, false
+	}
+	return s.PriceOf(group, s.Groups[group].Shape)
 }

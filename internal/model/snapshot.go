@@ -41,6 +41,7 @@ type Snapshot struct {
 	Volumes    Volumes
 	Budgets    []Budget
 	Priorities *Priorities
+	Prices     *Prices
 
 	// AsOf is the age of the inventory; InventoryErr why there is no newer one.
 	AsOf         time.Time

@@ -47,6 +47,8 @@ type Settings struct {
 	// Priorities: read the priority expander's ConfigMap. Without it, the permission to read it may
 	// be missing.
 	Priorities bool
+	// Prices are the operator's.
+	Prices Prices
 }
 
 // Observer watches the cluster and reads the cloud. Its methods may be called
@@ -78,6 +80,8 @@ type Observer struct {
 	templates      []model.Template
 	templatesStale bool
 	numbers        *model.Priorities // those of the priority expander's document
+	prices         *model.Prices
+	pricesErr      string // why the prices could not be read again
 }
 
 // volumes are the kinds that the scheduler's volume plugins read.
@@ -94,7 +98,9 @@ type volumes struct {
 
 // New makes an observer of a cluster and a cloud; Run starts it.
 func New(client kubernetes.Interface, p provider.Provider, s Settings, log *slog.Logger) *Observer {
-	o := &Observer{settings: s, log: log, changed: make(chan struct{}, 1), delivered: make(chan struct{})}
+	o := &Observer{
+		settings: s, log: log, changed: make(chan struct{}, 1), delivered: make(chan struct{}), prices: s.Prices.First,
+	}
 	o.cluster = newCluster(&o.generation, o.news)
 	bump := func() { o.generation++ }
 	bumpVolumes := func() { o.generation++; o.volumes.generation++ }
@@ -133,6 +139,7 @@ func (o *Observer) Run(ctx context.Context) {
 	}
 	all.Go(func() { o.cloud.run(ctx) })
 	all.Go(func() { o.cloud.notice(ctx) })
+	all.Go(func() { o.rereadPrices(ctx) })
 	all.Wait()
 }
 
@@ -316,6 +323,7 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 		Inventory:  cloud, InventoryErr: o.cloudErr,
 		Templates:  o.templates,
 		Priorities: o.seenPriorities(),
+		Prices:     o.prices, Notices: o.priceNotices(),
 	}
 	seen.Contents = o.cluster.catalog.Contents()
 	return seen, nil

@@ -49,10 +49,11 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 
 // set replaces all gauges by what a cycle saw and decided.
 func (g *gauges) set(c cycle) {
+	c.costs = c.Snapshot.CostByGroup()
 	var all []prometheus.Metric
 	for i, row := range gaugeTable {
 		for _, s := range row.samples(&c) {
-			all = append(all, prometheus.MustNewConstMetric(g.descs[i], prometheus.GaugeValue, float64(s.value), s.labels...))
+			all = append(all, prometheus.MustNewConstMetric(g.descs[i], prometheus.GaugeValue, s.value, s.labels...))
 		}
 	}
 	accelerators := acceleratorsOf(c.Snapshot)
@@ -83,6 +84,7 @@ type cycle struct {
 	led      time.Time // since when the process leads
 	policy   model.Policy
 	perGroup bool // gauges of each group are wanted
+	costs    []model.Cost
 }
 
 // gauge is a metric that is read off a cycle, a row of gaugeTable.
@@ -101,7 +103,7 @@ const (
 
 // sample is one value of a gauge, with the values of its labels.
 type sample struct {
-	value  int64
+	value  float64
 	labels []string
 }
 
@@ -126,7 +128,7 @@ var gaugeTable = []gauge{
 		minMax(func(p *model.Policy) (least, most int64) { return p.ScaleDown.MinMemoryTotal, p.ScaleUp.MaxMemoryTotal })},
 	// 3. Groups.
 	{theirs, "node_groups_count", "Node groups by type.", []string{"node_group_type"},
-		func(c *cycle) []sample { return []sample{{int64(len(c.Snapshot.Groups)), []string{"autoscaled"}}} }},
+		func(c *cycle) []sample { return []sample{{float64(len(c.Snapshot.Groups)), []string{"autoscaled"}}} }},
 	{own, "inventory_as_of_seconds", "When the oldest read behind the newest picture of the cloud began, " +
 		"in seconds since 1970; before the first one, when this process began to lead.", nil, inventoryAsOf},
 	{own, "provider_notices", "What the provider has a person know about the node groups, by code.", []string{"code"},
@@ -142,11 +144,22 @@ var gaugeTable = []gauge{
 	{theirs, "node_group_backoff_status",
 		"1 while the group rests after a failed scale-up, with the failure as reason.",
 		[]string{"node_group", "reason"}, groupBackoffs},
-	// 4. Pods.
+	// 4. Money. Nodes without a price are in none of the sums.
+	{own, "cost_per_hour", "Price per hour of the nodes that exist, by group; nodes of no group have none.",
+		[]string{"node_group"}, costByGroup},
+	{own, "unpriced_nodes", "Nodes that exist and whose price is not known.", nil,
+		cost(func(c model.Cost) float64 { return float64(c.Unknown) })},
+	{own, "idle_cost_per_hour", "Part of the nodes' price that no pod requests.", nil,
+		cost(func(c model.Cost) float64 { return c.Idle })},
+	{own, "stranded_cost_per_hour", "Part of the idle cost that no pod can use, since CPU or memory is used up before.",
+		nil, cost(func(c model.Cost) float64 { return c.Stranded })},
+	{own, "savings_available_per_hour", "Price of nodes that could go but for the reason.",
+		[]string{"reason_not_taken"}, savings},
+	// 5. Pods.
 	{theirs, "unschedulable_pods_count", "Pods without a node that count, by type.", []string{"type"},
 		unschedulablePods},
 	{own, "pending_pods", "Pods without a node, by what the last plan does for them.", []string{"fate"}, pendingPods},
-	// 5. The plan.
+	// 6. The plan.
 	{own, "plan_nodes", "Nodes that the last plan adds.", nil,
 		one(func(c *cycle) int64 { return int64(c.Plan.Nodes) })},
 	{own, "plan_lower_bound_nodes", "Nodes that any plan would have to add for the same pods.", nil,
@@ -172,14 +185,14 @@ var gaugeTable = []gauge{
 
 // one is a gauge without labels.
 func one(value func(*cycle) int64) func(*cycle) []sample {
-	return func(c *cycle) []sample { return []sample{{value: value(c)}} }
+	return func(c *cycle) []sample { return []sample{{value: float64(value(c))}} }
 }
 
 // counts has a sample for each label, sorted.
-func counts[L ~string, N int | int64](by map[L]N) []sample {
+func counts[L ~string, N int | int64 | float64](by map[L]N) []sample {
 	var out []sample
 	for _, label := range slices.Sorted(maps.Keys(by)) {
-		out = append(out, sample{int64(by[label]), []string{string(label)}})
+		out = append(out, sample{float64(by[label]), []string{string(label)}})
 	}
 	return out
 }
@@ -197,7 +210,7 @@ func eachGroup(value func(*cycle, *model.Group) int64) func(*cycle) []sample {
 		var out []sample
 		for i := range c.Snapshot.Groups {
 			if g := &c.Snapshot.Groups[i]; c.perGroup {
-				out = append(out, sample{value(c, g), []string{string(g.ID)}})
+				out = append(out, sample{float64(value(c, g)), []string{string(g.ID)}})
 			}
 		}
 		return out
@@ -238,6 +251,60 @@ func capacity(of func(corev1.ResourceList) int64, unit int64) func(*cycle) []sam
 	})
 }
 
+// costByGroup has the groups one by one where gauges of each group are wanted, else their sum
+// without a name.
+func costByGroup(c *cycle) []sample {
+	var out []sample
+	rest := 0.0
+	for i := range c.costs {
+		if i < len(c.Snapshot.Groups) && c.perGroup {
+			out = append(out, sample{c.costs[i].PerHour, []string{string(c.Snapshot.Groups[i].ID)}})
+			continue
+		}
+		rest += c.costs[i].PerHour
+	}
+	return append(out, sample{rest, []string{""}})
+}
+
+// cost is a gauge of all nodes together.
+func cost(of func(model.Cost) float64) func(*cycle) []sample {
+	return func(c *cycle) []sample {
+		var all model.Cost
+		for _, one := range c.costs {
+			all.Add(one)
+		}
+		return []sample{{value: of(all)}}
+	}
+}
+
+// savings counts the nodes that nothing needs and that stay for now, and those that stay at the wish of
+// somebody. Nodes in use, and those whose pods have no other room, are no savings.
+func savings(c *cycle) []sample {
+	by := map[model.Reason]float64{}
+	at := map[string]*model.Node{}
+	for i := range c.Snapshot.Nodes {
+		at[c.Snapshot.Nodes[i].Name] = &c.Snapshot.Nodes[i]
+	}
+	count := func(v *model.NodeVerdict) {
+		n := at[v.Node]
+		if n == nil || v.Reason == model.Unneeded {
+			return
+		}
+		if price, known := c.Snapshot.PriceOf(n.Group, n.Shape); known {
+			by[v.Reason] += price
+		}
+	}
+	for i := range c.Plan.Unneeded {
+		count(&c.Plan.Unneeded[i])
+	}
+	for i := range c.Plan.Kept {
+		if v := &c.Plan.Kept[i]; v.Reason.KeepsNode() {
+			count(v)
+		}
+	}
+	return counts(by)
+}
+
 // inventoryAsOf: a picture that never was is as old as the lead, so that what alerts
 // on old ones sees it.
 func inventoryAsOf(c *cycle) []sample {
@@ -248,7 +315,7 @@ func inventoryAsOf(c *cycle) []sample {
 	if asOf.IsZero() {
 		return nil
 	}
-	return []sample{{value: asOf.Unix()}}
+	return []sample{{value: float64(asOf.Unix())}}
 }
 
 func noticesByCode(c *cycle) []sample {
@@ -318,7 +385,7 @@ func pendingPods(c *cycle) []sample {
 func unremovableNodes(c *cycle) []sample {
 	var out []sample
 	for _, r := range status.ReasonsOf(&c.Plan) {
-		out = append(out, sample{int64(r.Nodes), []string{string(r.Reason)}})
+		out = append(out, sample{float64(r.Nodes), []string{string(r.Reason)}})
 	}
 	return out
 }

@@ -227,7 +227,7 @@ func (m *metrics) readFailed(err error) {
 
 // decided takes in a cycle that decided, of a process that has led since a time.
 func (m *metrics) decided(c model.Cycle, led time.Time, diverged int) {
-	m.gauges.set(cycle{c, led, m.policy, m.perGroup})
+	m.gauges.set(cycle{Cycle: c, led: led, policy: m.policy, perGroup: m.perGroup})
 	m.divergence.Add(float64(diverged))
 	m.legacy.decided(c.Plan)
 	m.decide.Observe(c.Took.Decide.Seconds())

@@ -229,7 +229,7 @@ func TestUnhealthyGroup(t *testing.T) {
 	says("cured", nil, `msg="a group is healthy again" group=a`)
 	says("sick again", &model.Verdict{Reason: model.GroupUnhealthy}, "why=GroupUnhealthy")
 	gone := happened()
-	gone.Snapshot.Groups = nil
+	gone.Snapshot.Groups, gone.Snapshot.Nodes = nil, nil
 	d.report(t, gone)
 	if log := d.takeLog(); len(log) != 0 || len(d.standing.groups) != 0 {
 		t.Errorf("a group that is gone: %q", log)

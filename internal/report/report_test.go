@@ -92,6 +92,9 @@ func (d *desk) page(t *testing.T, path string) (int, string) {
 
 func (d *desk) report(t *testing.T, c model.Cycle) {
 	t.Helper()
+	if len(c.Snapshot.Contents.Shapes) == 0 { // a node always has one
+		c.Snapshot.Contents.Shapes = []*model.Shape{{Node: &corev1.Node{}}}
+	}
 	if err := d.Report(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +457,7 @@ func TestMetrics(t *testing.T) {
 	}
 	// A reason and a group that are gone are gone here too.
 	gone := model.Cycle{Decided: true, Snapshot: snapshot(0)}
-	gone.Snapshot.Groups = nil
+	gone.Snapshot.Groups, gone.Snapshot.Nodes = nil, nil
 	d.report(t, gone)
 	if code, got := d.page(t, "/metrics"); code != http.StatusOK || strings.Contains(got, "Cooldown") ||
 		strings.Contains(got, `node_group="a"`) {
@@ -543,4 +546,32 @@ func TestRecorderSends(t *testing.T) {
 		}
 		synctest.Wait()
 	})
+}
+
+// TestCosts: the gauges of money, of a node whose price is known and of one whose price is not.
+func TestCosts(t *testing.T) {
+	d := newDesk()
+	c := growing(0, 0)
+	s := c.Snapshot
+	has := model.Resources{MilliCPU: 1000, Memory: 1 << 30}
+	s.Contents.Shapes = []*model.Shape{{Node: &corev1.Node{}, Allocatable: has}}
+	s.Classes[0].Spec.Requests = model.Resources{MilliCPU: 500, Memory: 1 << 30}
+	s.Nodes[0].Batches = []model.Batch{{Class: 0, Count: 1}}
+	s.Nodes = append(s.Nodes, model.Node{Name: "o", Object: s.Nodes[0].Object, Group: -1})
+	s.Prices = &model.Prices{Groups: map[provider.GroupID]float64{"a": 4}}
+	c.Plan.Kept = []model.NodeVerdict{{Node: "n", Group: "a", Verdict: model.Verdict{Reason: model.ScaleDownDisabled}},
+		{Node: "o", Verdict: model.Verdict{Reason: model.NotUnderutilized}}}
+	d.report(t, c)
+	_, page := d.page(t, "/metrics")
+	for _, want := range []string{
+		`plimsoll_cost_per_hour{node_group=""} 4`, "plimsoll_unpriced_nodes 1", "plimsoll_idle_cost_per_hour 1",
+		"plimsoll_stranded_cost_per_hour 1", `plimsoll_savings_available_per_hour{reason_not_taken="ScaleDownDisabledAnnotation"} 4`,
+	} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("there is no %s", want)
+		}
+	}
+	if strings.Contains(page, `plimsoll_savings_available_per_hour{reason_not_taken="NotUnderutilized"`) {
+		t.Error("a node in use counts as a saving")
+	}
 }

@@ -68,23 +68,8 @@ func (c *Counts) add(s NodeState) {
 	}
 }
 
-// Cost is per hour, in the currency of the prices. A node's price counts half for its CPU and half for
-// its memory. Idle is what the fuller of the two leaves free, of both; Stranded is what the other one
-// has free besides, and no pod can use.
-type Cost struct {
-	PerHour  float64 `json:"perHour"`
-	Idle     float64 `json:"idle"`
-	Stranded float64 `json:"stranded"`
-	// Unknown counts the nodes without a price.
-	Unknown int `json:"unknown"`
-}
-
-func (c *Cost) add(o Cost) {
-	c.PerHour += o.PerHour
-	c.Idle += o.Idle
-	c.Stranded += o.Stranded
-	c.Unknown += o.Unknown
-}
+// Cost is what nodes cost per hour.
+type Cost = model.Cost
 
 // Class is pods without a node that are equal in all that counts.
 type Class struct {
@@ -238,7 +223,7 @@ func (m *maker) groups() {
 			for _, t := range shape.Node.Spec.Taints {
 				out.Offers.Taints = append(out.Offers.Taints, t.ToString())
 			}
-			if price, ok := m.policy.ScaleUp.PriceOf(g, shape.Node.Labels); ok {
+			if price, ok := m.snap.NewNodePrice(i); ok {
 				out.Price = &price
 			}
 		}
@@ -301,13 +286,11 @@ func (m *maker) nodes() {
 			out.Stage = d.Stage
 		}
 		m.fill(&out, n, shape)
-		var group *model.Group
 		if n.Group >= 0 {
-			group = &s.Groups[n.Group]
-			out.Group = group.ID
+			out.Group = s.Groups[n.Group].ID
 			m.view.Groups[n.Group].Nodes.add(out.State)
 		}
-		m.price(&out, group, n.Group, shape.Node.Labels)
+		m.price(&out, n)
 		m.view.State.Nodes.add(out.State)
 		m.view.Nodes = append(m.view.Nodes, out)
 	}
@@ -360,22 +343,20 @@ func (m *maker) fill(out *Node, n *model.Node, shape *model.Shape) {
 }
 
 // price counts what a node that exists costs.
-func (m *maker) price(out *Node, g *model.Group, at int, labels map[string]string) {
-	if out.State == Coming {
+func (m *maker) price(out *Node, n *model.Node) {
+	if n.Object == nil {
 		return
 	}
 	var c Cost
-	if price, ok := m.policy.ScaleUp.PriceOf(g, labels); ok {
+	if price, ok := m.snap.PriceOf(n.Group, n.Shape); ok {
 		out.Price = &price
-		cpu, memory := min(out.CPU, 1), min(out.Memory, 1)
-		fuller := max(cpu, memory)
-		c = Cost{PerHour: price, Idle: price * (1 - fuller), Stranded: price * (fuller - min(cpu, memory)) / 2}
+		c = model.CostAt(price, out.CPU, out.Memory)
 	} else {
 		c.Unknown = 1
 	}
-	m.view.State.Cost.add(c)
-	if at >= 0 {
-		m.view.Groups[at].Cost.add(c)
+	m.view.State.Cost.Add(c)
+	if n.Group >= 0 {
+		m.view.Groups[n.Group].Cost.Add(c)
 	}
 }
 

@@ -172,6 +172,10 @@ func (p *Provider) group(
 	var wrong []badAnnotation
 	seen.Options, wrong = readOptions(g.annotations, p.settings.keys)
 	said := readCapacity(g.annotations)
+	var unpriced error
+	if seen.PricePerHour, unpriced = provider.AnnotatedPrice(g.annotations); unpriced != nil {
+		notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s: the price is not known", unpriced))
+	}
 	for _, b := range slices.Concat(wrong, said.bad) {
 		notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s", b))
 	}

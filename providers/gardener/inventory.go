@@ -212,6 +212,10 @@ func group(
 	for _, bad := range wrong {
 		notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s", bad))
 	}
+	var unpriced error
+	if seen.PricePerHour, unpriced = provider.AnnotatedPrice(d.Annotations); unpriced != nil {
+		notices = append(notices, kube.Notice(id, noticeBadAnnotation, "%s: the price is not known", unpriced))
+	}
 	if strange != nil {
 		seen.Holds, seen.TemplateErr = strangeHolds(d, strange), kube.Refuse(provider.OpInventory, id, provider.BadConfig,
 			unread, strange)

@@ -29,6 +29,7 @@ type group struct {
 	where       string
 	zone        string
 	zones       []string // of a group over several
+	price       *float64 // of a node per hour; nil: not told
 	accelerator string
 	ownLabels   []string
 	// sources tells where each part of node comes from.
@@ -174,7 +175,11 @@ func readGroup(src source, candidate template) (group, error) {
 	c, errCounts := parseCounts(node.Annotations)
 	f, errFault := parseFault(node.Annotations)
 	zones, errZones := parseZones(node)
-	if err := errors.Join(checkAnnotations(node.Annotations), errCounts, errFault, errZones); err != nil {
+	price, errPrice := provider.AnnotatedPrice(node.Annotations)
+	if errPrice != nil {
+		errPrice = fmt.Errorf("metadata.annotations: %w", errPrice)
+	}
+	if err := errors.Join(checkAnnotations(node.Annotations), errCounts, errFault, errZones, errPrice); err != nil {
 		return group{}, err
 	}
 	g := group{
@@ -182,6 +187,7 @@ func readGroup(src source, candidate template) (group, error) {
 		counts: c,
 		fault:  f,
 		zones:  zones,
+		price:  price,
 		where:  candidate.where,
 		node:   sanitise(node, !src.rules.ofCluster),
 		zone:   cmp.Or(node.Labels[corev1.LabelTopologyZone], node.Labels[corev1.LabelFailureDomainBetaZone]),

@@ -101,6 +101,8 @@ func (g group) seenIn(seen census) provider.Group {
 		Template:    g.template,
 		Accelerator: g.accelerator,
 		OwnLabels:   slices.Clone(g.ownLabels),
+
+		PricePerHour: g.price,
 	}
 	for _, m := range seen.own[g.name] {
 		out.Instances = append(out.Instances, g.instanceOf(m))

@@ -14,6 +14,8 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // validate finds what the API server would refuse in a node made from this one, and what would make
@@ -187,6 +189,8 @@ func ifUnset(annotations map[string]string, key string) string {
 	return ", not set: its default"
 }
 
+func samePrice(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
+
 // differences names what two templates of one group do not agree on, and must:
 // counts, fault, labels and taints. Each entry reads "field: one value, other value".
 func differences(a, b group) []string {
@@ -198,6 +202,9 @@ func differences(a, b group) []string {
 		if c.a != c.b {
 			found = append(found, fmt.Sprintf("metadata.annotations[%s]: %d and %d", c.key, c.a, c.b))
 		}
+	}
+	if !samePrice(a.price, b.price) {
+		found = append(found, fmt.Sprintf("metadata.annotations[%s]", provider.PriceAnnotation))
 	}
 	if !slices.Equal(a.zones, b.zones) {
 		found = append(found, fmt.Sprintf("metadata.annotations[%s]: %s and %s", annotationZones,

@@ -149,7 +149,7 @@ func (f *finder) led(pods []model.Batch) bool {
 }
 
 func (f *finder) priceOf(n *model.Node) (float64, bool) {
-	return f.Policy.ScaleUp.PriceOf(&f.s.Groups[n.Group], n.Object.Labels)
+	return f.s.PriceOf(n.Group, n.Shape)
 }
 
 // pain is what it costs to evict pods, in pods of ordinary priority: one with a higher priority counts more, up to

@@ -58,8 +58,7 @@ func (b *Buyer) Sells() bool { return len(b.heads) > 0 }
 
 // Price is what a new node of a group costs by the hour.
 func (b *Buyer) Price(group int) (float64, bool) {
-	g := &b.s.Groups[group]
-	return b.p.PriceOf(g, b.s.Contents.Shapes[g.Shape].Node.Labels)
+	return b.s.NewNodePrice(group)
 }
 
 // Least is the least that pods could cost by the hour: each its largest share of a node, in the group where that

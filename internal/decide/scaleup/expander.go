@@ -178,7 +178,7 @@ func (pl *planner) leastPrice(c model.ClassID) float64 {
 
 // price is the price per hour of a node as the head promises it.
 func (pl *planner) price(h head) (float64, bool) {
-	return pl.p.PriceOf(&pl.s.Groups[h.group], pl.s.Contents.Shapes[h.template.Shape].Node.Labels)
+	return pl.s.PriceOf(h.group, h.template.Shape)
 }
 
 // dice draws by the snapshot's seed and by what the option is: the same snapshot
@@ -213,7 +213,44 @@ func (pl *planner) showPriority(best float64) string {
 // which DaemonSets do not count; until is when more may not.
 func (pl *planner) notices() (out []provider.Notice, until time.Time) {
 	out, until = pl.w.DaemonNotices()
-	return append(pl.documentNotices(), out...), until
+	return slices.Concat(pl.documentNotices(), pl.priceNotices(), out), until
+}
+
+// priceNotices says where prices are asked for and not known. A group without one is not taken for
+// free: the expander price takes it last.
+func (pl *planner) priceNotices() []provider.Notice {
+	if pl.s.Prices == nil && !slices.Contains(pl.p.Expanders, model.ByPrice) {
+		return nil
+	}
+	var unknown, foreign []string
+	for i := range pl.s.Groups {
+		g := &pl.s.Groups[i]
+		if pl.s.Prices.Foreign(g) {
+			foreign = append(foreign, string(g.ID))
+		}
+		if _, known := pl.s.NewNodePrice(i); !known && g.HasTemplate {
+			unknown = append(unknown, string(g.ID))
+		}
+	}
+	var out []provider.Notice
+	if len(foreign) > 0 {
+		out = append(out, provider.Notice{Code: "PriceCurrency", Message: fmt.Sprintf("the prices of the operator are in "+
+			"%s, those of the cloud are not and do not count: %s", pl.s.Prices.Currency, firstNames(foreign))})
+	}
+	if len(unknown) > 0 {
+		out = append(out, provider.Notice{Code: "PriceUnknown", Message: fmt.Sprintf("no price is known of new nodes of "+
+			"%s: they come last where prices decide, and are in no sum of costs", firstNames(unknown))})
+	}
+	return out
+}
+
+// firstNames lists the first of many names.
+func firstNames(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 func (pl *planner) documentNotices() []provider.Notice {

@@ -1,0 +1,211 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v2"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// PriceFile is what a price file says, apart from the short form: a map of node group or instance
+// type to the price of a node per hour.
+type PriceFile struct {
+	// Currency is that of all amounts, such as USD.
+	Currency string `yaml:"currency"`
+	// Groups are prices of a node by its group.
+	Groups map[string]float64 `yaml:"groups"`
+	// Instances are prices of a node by its type, and by zone and capacity type where these count.
+	Instances []InstancePrice `yaml:"instances"`
+	// PerCore and PerGiB make a price for nodes that have no other.
+	PerCore *float64 `yaml:"perCore"`
+	PerGiB  *float64 `yaml:"perGiB"`
+}
+
+// InstancePrice is what a node of a type costs per hour. An empty zone or capacity type is any.
+type InstancePrice struct {
+	Type         string   `yaml:"type"`
+	Zone         string   `yaml:"zone"`
+	CapacityType string   `yaml:"capacityType"`
+	PerHour      *float64 `yaml:"perHour"`
+}
+
+// ReadPrices reads a price file in either form.
+func ReadPrices(file string) (*model.Prices, error) {
+	// A read of a pipe could wait forever, and would ignore the signal to end.
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("cannot read the prices: %s is not a regular file", file)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the prices: %w", err)
+	}
+	prices, err := parsePrices(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return prices, nil
+}
+
+func parsePrices(text []byte) (*model.Prices, error) {
+	raw, err := onlyDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) == 0 {
+		return nil, errors.New("there is no price in it")
+	}
+	if !isLong(raw) {
+		names, err := shortPrices(raw)
+		if err != nil {
+			return nil, err
+		}
+		return &model.Prices{Names: names}, nil
+	}
+	var f PriceFile
+	if err := yaml.UnmarshalStrict(model.YAMLVersion.ReplaceAll(text, nil), &f); err != nil {
+		return nil, fmt.Errorf("want currency, groups, instances, perCore and perGiB: %w", err)
+	}
+	return f.Prices()
+}
+
+// isLong reports whether a document is in the long form: it has one of its fields, and not as the
+// price of a group or an instance type that is called so.
+func isLong(raw map[string]any) bool {
+	for _, key := range []string{"currency", "groups", "instances"} {
+		switch raw[key].(type) {
+		case nil, int, uint64, float64:
+		default:
+			return true
+		}
+	}
+	return raw["perCore"] != nil || raw["perGiB"] != nil
+}
+
+func shortPrices(raw map[string]any) (map[string]float64, error) {
+	prices := make(map[string]float64, len(raw))
+	for _, key := range slices.Sorted(maps.Keys(raw)) {
+		var price float64
+		switch n := raw[key].(type) {
+		case int:
+			price = float64(n)
+		case uint64:
+			price = float64(n)
+		case float64:
+			price = n
+		default:
+			return nil, fmt.Errorf("%s: %v is not a number", key, n)
+		}
+		if key == "" {
+			return nil, errors.New("a price without a name")
+		}
+		if err := checkPrice(key, price); err != nil {
+			return nil, err
+		}
+		prices[key] = price
+	}
+	return prices, nil
+}
+
+func checkPrice(field string, price float64) error {
+	if !(price >= 0) || math.IsInf(price, 0) {
+		return fmt.Errorf("%s: %v is not a price", field, price)
+	}
+	return nil
+}
+
+// Prices checks what a price file says. Each mistake names its field.
+func (f *PriceFile) Prices() (*model.Prices, error) {
+	out := &model.Prices{Currency: f.Currency, PerCore: f.PerCore, PerGiB: f.PerGiB}
+	var errs []error
+	wrong := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if f.Currency != "" && !isCurrency(f.Currency) {
+		wrong(fmt.Errorf("currency: %q is not a currency's code, such as USD", f.Currency))
+	}
+	for _, id := range slices.Sorted(maps.Keys(f.Groups)) {
+		if out.Groups == nil {
+			out.Groups = map[provider.GroupID]float64{}
+		}
+		if id == "" {
+			wrong(errors.New("groups: a price without a name"))
+		}
+		wrong(checkPrice("groups."+id, f.Groups[id]))
+		out.Groups[provider.GroupID(id)] = f.Groups[id]
+	}
+	seen := map[provider.Price]bool{}
+	for i, in := range f.Instances {
+		at := fmt.Sprintf("instances[%d]", i)
+		entry := provider.Price{InstanceType: in.Type, Zone: in.Zone, CapacityType: in.CapacityType}
+		switch {
+		case in.Type == "":
+			wrong(fmt.Errorf("%s.type: which instance type?", at))
+		case in.CapacityType != "" && in.CapacityType != provider.Spot && in.CapacityType != provider.OnDemand:
+			wrong(fmt.Errorf("%s.capacityType: %q is neither %s nor %s", at, in.CapacityType, provider.OnDemand, provider.Spot))
+		case in.PerHour == nil:
+			wrong(fmt.Errorf("%s.perHour: the price is missing", at))
+		case seen[entry]:
+			wrong(fmt.Errorf("%s: the same type, zone and capacity type have a price already", at))
+		default:
+			wrong(checkPrice(at+".perHour", *in.PerHour))
+			seen[entry] = true
+			entry.PerHour = *in.PerHour
+			out.Instances = append(out.Instances, entry)
+		}
+	}
+	if (f.PerCore == nil) != (f.PerGiB == nil) {
+		wrong(errors.New("perCore and perGiB: one without the other makes no price of a node; 0 says that it costs nothing"))
+	}
+	for field, price := range map[string]*float64{"perCore": f.PerCore, "perGiB": f.PerGiB} {
+		if price != nil {
+			wrong(checkPrice(field, *price))
+		}
+	}
+	if len(errs) == 0 && len(out.Groups)+len(out.Instances) == 0 && out.PerCore == nil {
+		wrong(errors.New("there is no price in it"))
+	}
+	if len(errs) > 0 {
+		slices.SortStableFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+		return nil, errors.Join(errs...)
+	}
+	return out, nil
+}
+
+func isCurrency(code string) bool {
+	return len(code) == 3 && strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+// onlyDocument reads the one document of a YAML text to the end. One of nothing but
+// comments does not count. sigs.k8s.io/yaml would drop what follows the first one.
+func onlyDocument(text []byte) (map[string]any, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(model.YAMLVersion.ReplaceAll(text, nil)))
+	decoder.SetStrict(true)
+	var only map[string]any
+	for {
+		var document map[string]any
+		err := decoder.Decode(&document)
+		switch {
+		case errors.Is(err, io.EOF):
+			return only, nil
+		case err != nil:
+			return nil, fmt.Errorf("want one YAML document, a map of node group or instance type to price: %w", err)
+		case document == nil:
+		case only != nil:
+			return nil, errors.New("there is more than one YAML document in it; write all prices into one")
+		default:
+			only = document
+		}
+	}
+}

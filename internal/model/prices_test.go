@@ -1,0 +1,90 @@
+package model
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestPriceOfANode: which of several prices holds, and that an unknown one is not zero.
+func TestPriceOfANode(t *testing.T) {
+	amount := func(x float64) *float64 { return &x }
+	group := Group{Group: provider.Group{ID: "g", PricePerHour: amount(0.5), Currency: "USD"}}
+	listed := group
+	listed.Prices = []provider.Price{
+		{InstanceType: "large", CapacityType: provider.OnDemand, PerHour: 0.4},
+		{InstanceType: "large", Zone: "a", CapacityType: provider.Spot, PerHour: 0.1},
+		{InstanceType: "large", Zone: "b", CapacityType: provider.Spot, PerHour: 0.2},
+		{InstanceType: "small", CapacityType: provider.OnDemand, PerHour: 0.3},
+	}
+	mixed := listed
+	mixed.Template = &provider.Template{Varies: map[string][]string{corev1.LabelInstanceTypeStable: {"large", "small"}}}
+	spot := listed
+	spot.CapacityType = provider.Spot
+	byType := &Prices{Instances: []provider.Price{
+		{InstanceType: "large", PerHour: 7}, {InstanceType: "large", Zone: "a", PerHour: 8},
+	}}
+	for _, c := range []struct {
+		name   string
+		prices *Prices
+		group  *Group
+		labels map[string]string // type, zone and capacity type by their first letters
+		want   float64           // -1: unknown
+	}{
+		{"nobody knows", nil, nil, nil, -1},
+		{"nobody knows this one", &Prices{Names: map[string]float64{"h": 1}}, nil, nil, -1},
+		{"the provider", nil, &group, nil, 0.5},
+		{"the operator before the provider", &Prices{Names: map[string]float64{"g": 2}}, &group, nil, 2},
+		{"zero is a price", &Prices{Groups: map[provider.GroupID]float64{"g": 0}}, &group, nil, 0},
+		{"by type, the short form", &Prices{Names: map[string]float64{"large": 3}}, &group,
+			map[string]string{"t": "large"}, 3},
+		{"a group called as a type", &Prices{Groups: map[provider.GroupID]float64{"large": 3}}, nil,
+			map[string]string{"t": "large"}, -1},
+		{"the entry that says most", byType, &group, map[string]string{"t": "large", "z": "a"}, 8},
+		{"another zone", byType, &group, map[string]string{"t": "large", "z": "b"}, 7},
+		{"zone not told: the dearest", byType, &group, map[string]string{"t": "large"}, 8},
+		{"another type", byType, &group, map[string]string{"t": "small"}, 0.5},
+		{"type not told", byType, &group, nil, 0.5},
+		{"what was launched", nil, &listed, map[string]string{"t": "large", "z": "b", "c": "SPOT"}, 0.2},
+		{"what was launched, on demand", nil, &listed, map[string]string{"t": "large", "z": "b", "c": "normal"}, 0.4},
+		{"capacity type not told: the dearest", nil, &listed, map[string]string{"t": "large", "z": "b"}, 0.4},
+		{"capacity type of the group", nil, &spot, map[string]string{"t": "large", "z": "b"}, 0.2},
+		{"the cloud chooses the type: the dearest", nil, &mixed, nil, 0.4},
+		{"other currency", &Prices{Currency: "EUR", Names: map[string]float64{"h": 1}}, &group, nil, -1},
+		{"same currency", &Prices{Currency: "USD", Names: map[string]float64{"h": 1}}, &group, nil, 0.5},
+		{"by core and GiB", &Prices{PerCore: amount(0.01), PerGiB: amount(0.001)}, nil, nil, 0.048},
+		{"the provider before cores", &Prices{PerCore: amount(0.01), PerGiB: amount(0.001)}, &group, nil, 0.5},
+	} {
+		labels := map[string]string{}
+		for short, key := range map[string]string{
+			"t": corev1.LabelInstanceTypeStable, "z": corev1.LabelTopologyZone, "c": "eks.amazonaws.com/capacityType",
+		} {
+			if v := c.labels[short]; v != "" {
+				labels[key] = v
+			}
+		}
+		node := &Shape{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
+			Capacity: Resources{MilliCPU: 4000, Memory: 8 << 30}}
+		price, ok := c.prices.Of(c.group, node)
+		if ok != (c.want >= 0) || ok && (price < c.want-1e-9 || price > c.want+1e-9) {
+			t.Errorf("%s: %v %v, want %v", c.name, price, ok, c.want)
+		}
+	}
+}
+
+// TestCostOfANode: idle and stranded are parts of the price, and stranded is a part of idle.
+func TestCostOfANode(t *testing.T) {
+	for _, c := range []struct{ cpu, memory, idle, stranded float64 }{
+		{0, 0, 10, 0}, {1, 1, 0, 0}, {0.5, 0.9, 3, 2}, {1.5, 0, 5, 5}, {0.2, 0.2, 8, 0},
+	} {
+		got := CostAt(10, c.cpu, c.memory)
+		if want := (Cost{PerHour: 10, Idle: c.idle, Stranded: c.stranded}); got.PerHour != 10 ||
+			got.Idle < want.Idle-1e-9 || got.Idle > want.Idle+1e-9 ||
+			got.Stranded < want.Stranded-1e-9 || got.Stranded > want.Stranded+1e-9 {
+			t.Errorf("%v: %+v, want %+v", c, got, want)
+		}
+	}
+}
