@@ -83,7 +83,8 @@ var rules = []rule{
 	{"controllers/gardener/v1alpha1", []string{"controllers/gardener/v1beta1"}, "types only; its Clusters carry Shoots"},
 	{"controllers/gardener/pools", []string{"controllers/gardener/v1alpha1", "controllers/gardener/v1beta1", "providers/gardener/v1alpha1"}, "it decides from values, and knows no cluster"},
 	{"controllers/gardener", []string{"controllers/gardener", "controllers/host", "providers/gardener/v1alpha1"}, "a controller beside the loop; it shares the provider's types and nothing else of it"},
-	{"internal/model", []string{"provider"}, "values only"},
+	{"internal/model", []string{"internal/policy", "provider"}, "values only"},
+	{"internal/policy", []string{"internal/window", "provider"}, "it settles what holds for a group, from values"},
 	{"internal/snapshot", []string{"internal/model", "provider"}, "an algorithm over values"},
 	{"internal/catalog", []string{"internal/model"}, "it interns what model names"},
 	{"internal/growth", []string{"internal/model", "provider"}, "the life of a node that comes, as values: the ledger keeps them"},
@@ -104,7 +105,7 @@ var rules = []rule{
 	{"internal/ui", []string{"internal/cli", "internal/decisions", "internal/explain", "internal/model", "provider"}, "it shows what a cycle saw and decided, and decides nothing"},
 	{"internal/spelling", nil, "words only"},
 	{"internal/config/v1alpha1", []string{"internal/spelling"}, "types, and how they are read: what values mean is config's"},
-	{"internal/config", []string{"internal/config", "internal/model", "provider", "provider/wiring"}, "values, for hosts to hand out; of providers it knows a list"},
+	{"internal/config", []string{"internal/config", "internal/model", "internal/policy", "internal/window", "provider", "provider/wiring"}, "values, for hosts to hand out; of providers it knows a list"},
 	{"internal/providers", []string{"provider/wiring", "providers"}, "the one list of them"},
 	{"internal/clusterfile", []string{"internal/model", "internal/observe", "internal/report/status", "internal/snapshot", "provider"}, "a cluster as a value, with what observe reads of it and the memory as status writes it"},
 	{"internal/ask", []string{"internal/ledger", "internal/loop", "internal/model", "internal/observe", "internal/schedsim", "provider"}, "it turns the loop's crank on values, and reads nothing itself"},
@@ -192,7 +193,7 @@ func TestTheSchedulerIsBehindTwoDoors(t *testing.T) {
 func TestDecidingIsPure(t *testing.T) {
 	pure := []string{"internal/model", "internal/snapshot", "internal/ledger", "internal/removal", "internal/growth",
 		"internal/move", "internal/gate", "internal/schedsim", "internal/pack", "internal/decide", "internal/explain",
-		"internal/window"}
+		"internal/window", "internal/policy"}
 	banned := map[string]string{
 		"os": "I/O", "net": "I/O", "net/http": "I/O", "math/rand": "chance that no seed governs",
 		"k8s.io/client-go/kubernetes": "clients", "k8s.io/client-go/rest": "clients",

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -204,5 +205,86 @@ func TestMistakesInFiles(t *testing.T) {
 	}
 	if _, _, err := flags.Config(); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Error(err)
+	}
+}
+
+// TestMistakesInPolicies: what is wrong with a policy is told with its path.
+func TestMistakesInPolicies(t *testing.T) {
+	const head = "apiVersion: plimsoll.dev/v1alpha1\nkind: Configuration\ncloud: {provider: kwok}\n"
+	for _, c := range []struct{ policy, want string }{
+		{`{groups: ["*"]}`, `policies[0].name: "" is not a name of its own`},
+		{`{name: a, groups: [b]}, {name: a, groups: [b]}`, `policies[1].name: "a" is not a name of its own: policies[0] has it`},
+		{`{name: a}`, "policies[0]: it matches no group"},
+		{`{name: a, groups: [""]}`, "policies[0].groups[0]: it is empty"},
+		{`{name: a, selector: {}}`, "policies[0].selector: it is empty"},
+		{`{name: a, selector: {matchExpressions: [{key: a, operator: Near}]}}`, `"Near" is not a valid label selector operator`},
+		{`{name: a, groups: [b], pricePerHour: -1}`, "pricePerHour: -1 is below 0"},
+		{`{name: a, groups: [b], size: {min: 3, max: 2}}`, "policies[0].size.min: 3 is above max, 2"},
+		{`{name: a, groups: [b], size: {max: -2}}`, "policies[0].size.max: -2 is not between 0"},
+		{`{name: a, groups: [b], schedule: [{schedule: "@daily", duration: 1h}]}`, "schedule[0]: it says neither min nor max"},
+		{`{name: a, groups: [b], schedule: [{schedule: "@daily", timeZone: CEST, min: 1}]}`, `schedule[0].timeZone: "CEST" is no zone`},
+		{`{name: a, groups: [b], schedule: [{schedule: "@daily", timeZone: CEST, min: 1}]}`, `schedule[0].duration: "" is no duration`},
+		{`{name: a, groups: [b], pause: {until: soon}}`, `policies[0].pause.until: "soon" is no time`},
+		{`{name: a, groups: [b], scaleDown: {unneededTime: 5}}`, `scaleDown.unneededTime: "5" is no duration`},
+		{`{name: a, groups: [b], scaleDown: {utilizationThreshold: -1}}`, "is not a share of a node"},
+		{`{name: a, groups: [b], nodeHealth: {maxStartupTime: 5ms}}`, "5ms is below 1s"},
+		{`{name: a, groups: [b], budgets: [{}]}`, "budgets[0]: it says neither nodes nor rate"},
+		{`{name: a, groups: [b], budgets: [{nodes: "110%"}]}`, `budgets[0].nodes: "110%" is neither a number`},
+		{`{name: a, groups: [b], budgets: [{rate: fast}]}`, `budgets[0].rate: "fast" is not a number in a time`},
+		{`{name: a, groups: [b], budgets: [{nodes: 1, reasons: [Idle]}]}`, `reasons[0]: "Idle" is none of Empty,`},
+		{`{name: a, groups: [b], consolidation: {policy: Always}}`, `consolidation.policy: "Always" is none of WhenEmpty,`},
+		{`{name: a, groups: [b], headroom: {nodes: some}}`, `headroom.nodes: "some" is neither a number`},
+	} {
+		set, flags := everyFlag()
+		file := write(t, "c.yaml", head+"policies: ["+c.policy+"]\n")
+		if err := set.Parse([]string{"--config=" + file}); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := flags.Config()
+		if err == nil || !strings.Contains(err.Error(), file+":4: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.policy, err, c.want)
+		}
+	}
+}
+
+// TestPoliciesReachTheirPlace: each field of a policy that deciding knows arrives.
+func TestPoliciesReachTheirPlace(t *testing.T) {
+	set, flags := everyFlag()
+	file := write(t, "c.yaml", `apiVersion: plimsoll.dev/v1alpha1
+kind: Configuration
+cloud: {provider: kwok}
+pause: {until: "2026-12-24T18:00:00Z", reason: holidays}
+policies:
+  - name: a
+    groups: ["web-*"]
+    selector: {matchLabels: {zone: b}}
+    priority: 7
+    pricePerHour: 0.5
+    size: {min: 1, max: 2}
+    schedule: [{schedule: "@daily", timeZone: Asia/Tokyo, duration: 1h, max: 4}]
+    scaleDown: {unneededTime: 1m, unreadyTime: 2m, utilizationThreshold: 0.6, gpuUtilizationThreshold: 0.7,
+      ignoreDaemonSetUtilization: true}
+    nodeHealth: {maxProvisionTime: 3m, maxStartupTime: 4m}
+    consolidation: {policy: WhenEmpty}
+`)
+	if err := set.Parse([]string{"--config=" + file}); err != nil {
+		t.Fatal(err)
+	}
+	c, warnings, err := flags.Config()
+	const idle = "policies[0].consolidation.policy: it has no effect: policies.consolidation is not built yet"
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], idle) {
+		t.Fatal(warnings, err)
+	}
+	p := c.Policy.Groups.Policies[0]
+	o := p.Options
+	all := c.Policy.Groups.Pause
+	got := fmt.Sprintln(all.Until.UTC(), all.Reason, p.Name, p.Groups, p.Selector, *p.Priority, *p.Price,
+		*p.Size.Min, *p.Size.Max, p.Schedule[0].Window, *p.Schedule[0].Max, *o.ScaleDownUnneededTime,
+		*o.ScaleDownUnreadyTime, *o.ScaleDownUtilizationThreshold, *o.ScaleDownGPUUtilizationThreshold,
+		*o.IgnoreDaemonSetsUtilization, *o.MaxNodeProvisionTime, *o.MaxNodeStartupTime)
+	want := "2026-12-24 18:00:00 +0000 UTC holidays a [^(?s:web-.*)$] zone=b 7 0.5 1 2 " +
+		"@daily Asia/Tokyo for 1h 4 1m0s 2m0s 0.6 0.7 true 3m0s 4m0s\n"
+	if got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }

@@ -440,6 +440,10 @@ func (f *Flags) Config() (Config, []string, error) {
 	for i := range errs {
 		errs[i] = f.placed(errs[i])
 	}
+	if f.document != nil {
+		set, err := policies(f.document)
+		c.Policy.Groups, errs = set, append(errs, err)
+	}
 	if err := errors.Join(append([]error{misread}, errs...)...); err != nil {
 		return Config{}, nil, err
 	}

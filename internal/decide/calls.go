@@ -30,7 +30,7 @@ func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
 	reason, why := model.Fits, fmt.Sprintf("%d pods of %s; %s", pods, kinds(len(g.Pods)), g.Why)
 	if pods == 0 {
 		reason, why = model.PoolBelowMin, g.Why
-		if p.ScaleUp.EnforceMin && g.From < s.Groups[i].Min {
+		if s.Groups[i].EnforcesMin(p.ScaleUp) && g.From < s.Groups[i].Min {
 			reason = model.GroupBelowMin
 		}
 	}

@@ -156,6 +156,9 @@ func (a *asked) groupHolds(g *model.Group) (out []GroupHold) {
 				Since: h.Since, Until: h.Until}})
 		}
 	}
+	if v := g.Paused(); v != nil {
+		out = append(out, GroupHold{"operator", Verdict{Reason: v.Reason, Detail: v.Detail, Since: v.Since, Until: v.Until}})
+	}
 	for _, r := range g.Rests {
 		reason, holds := map[model.RestCause]model.Reason{
 			model.RestFailed: model.GroupBackoff, model.RestPaused: model.GroupPaused, model.RestRefused: model.Cooldown,

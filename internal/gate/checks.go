@@ -148,6 +148,9 @@ func held(name string, ops ...provider.Op) check {
 	}}
 }
 
+// heldByOperator: a person has paused the group, or all of them.
+var heldByOperator = check{"held by operator", func(q question) *model.Verdict { return q.group.Paused() }}
+
 // Hold is the first of the provider's holds on a group that keeps one of the
 // operations from being started now, nil if none does.
 func Hold(g *model.Group, now time.Time, ops ...provider.Op) *provider.Hold {

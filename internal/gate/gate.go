@@ -75,15 +75,17 @@ type question struct {
 var order = [ops][]check{
 	Grow: {
 		stale, unreadable, poolUnreadable, noTemplate, allOrNothing, busy, unsure, neverStarted, backoff, unhealthy, paused,
-		heldFromGrowing, fromZero, resized,
+		heldFromGrowing, heldByOperator, fromZero, resized,
 	},
-	Share:        {unreadable, noTemplate, allOrNothing, unhealthy, backoff, heldFromGrowing},
-	Repair:       {stale, unreadable, busy, unsure, older, paused, heldFromRepair, resized},
-	Spare:        {poolUnreadable},
-	Time:         {stale},
-	Begin:        {stale, refused, resized, unreadable, heldFromRemoving, poolUnreadable},
-	BeginUnready: {stale, refused, resized, tooMany, tooFew, unreadable, heldFromRemoving, poolUnreadable},
-	Continue:     {resized, refused, unreadable, heldFromRemoving, stale},
+	Share:  {unreadable, noTemplate, allOrNothing, unhealthy, backoff, heldFromGrowing, heldByOperator},
+	Repair: {stale, unreadable, busy, unsure, older, paused, heldFromRepair, heldByOperator, resized},
+	Spare:  {poolUnreadable},
+	Time:   {stale},
+	Begin:  {stale, refused, resized, unreadable, heldFromRemoving, heldByOperator, poolUnreadable},
+	BeginUnready: {
+		stale, refused, resized, tooMany, tooFew, unreadable, heldFromRemoving, heldByOperator, poolUnreadable,
+	},
+	Continue: {resized, refused, unreadable, heldFromRemoving, heldByOperator, stale},
 }
 
 // Gate is the gate of one plan. It serves one goroutine.
@@ -114,7 +116,7 @@ func (t *Gate) Closed(group int, op Op) *model.Verdict {
 }
 
 // RollsBack reports whether a removal under way is rolled back for a verdict of Continue:
-// it is no use to wait, since the cloud refuses.
+// it is no use to wait, since the cloud refuses, or a person has paused the group.
 func RollsBack(v *model.Verdict) bool {
-	return v != nil && (v.Reason == model.Cooldown || v.Reason == model.GroupHeld)
+	return v != nil && (v.Reason == model.Cooldown || v.Reason == model.GroupHeld || v.Reason == model.HeldByOperator)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -101,6 +102,9 @@ var causes = []struct {
 	{"held from growing", hold(provider.OpGrow), "GroupHeld (Frozen: by a person)"},
 	{"held from repair", hold(provider.OpCancel), "GroupHeld (Frozen: by a person)"},
 	{"held from removing", hold(provider.OpRemove), "GroupHeld (Frozen: by a person)"},
+	{"held by operator", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
+		g.Settled.Pause = &policy.Pause{Reason: "an audit", From: policy.FromCommand}
+	}, "HeldByOperator (paused by plimsoll pause: an audit)"},
 	{"from zero", func(s *model.Snapshot, p *model.Policy, _ *model.Group) {
 		p.ScaleUp.ScaleFromZero, s.Nodes = false, nil
 	},
@@ -187,7 +191,7 @@ func TestChecks(t *testing.T) {
 // TestRollsBack: a removal under way is rolled back where the cloud or its provider refuses.
 // What else is in the way ends by itself.
 func TestRollsBack(t *testing.T) {
-	back := map[string]bool{"refused": true, "held from removing": true}
+	back := map[string]bool{"refused": true, "held from removing": true, "held by operator": true}
 	for _, c := range causes {
 		if c.make == nil || !slices.ContainsFunc(order[Continue], func(asked check) bool { return asked.name == c.check }) {
 			continue

@@ -38,6 +38,9 @@ import (
 // New gives a ledger that knows nothing.
 func New(rules model.Rules) *Ledger { return Restore(rules, model.Memory{}) }
 
+// Adopt gives the rules that count from the next Fold on.
+func (l *Ledger) Adopt(rules model.Rules) { l.rules, l.calm = rules, 0 }
+
 // Fold takes in the ends of calls, then what is seen.
 func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
 	if len(ended) == 0 && l.calm != 0 && seen.Generation == l.calm {

@@ -19,6 +19,7 @@ package loop
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
@@ -62,6 +63,7 @@ type Loop struct {
 	actor    Actor
 	reporter Reporter
 	policy   model.Policy
+	next     atomic.Pointer[model.Policy]
 	now      func() time.Time
 
 	ledger  *ledger.Ledger
@@ -84,6 +86,18 @@ func New(o Observer, a Actor, r Reporter, p model.Policy, now func() time.Time, 
 // them. A process with one loop needs no Close. The loop must not turn again.
 func (l *Loop) Close() { l.decider.Close() }
 
+// Adopt gives the policy that counts from the next turn on. It may be called from any goroutine.
+func (l *Loop) Adopt(p model.Policy) { l.next.Store(&p) }
+
+// adopt takes a policy that was given since the last turn.
+func (l *Loop) adopt() {
+	if p := l.next.Swap(nil); p != nil {
+		p.InventoryNotBefore = l.policy.InventoryNotBefore // the process's own
+		l.policy, l.decided = *p, false
+		l.ledger.Adopt(p.Rules)
+	}
+}
+
 // Steps counts the steps of all decisions so far. It may be read from any goroutine: it grows while
 // a decision makes progress.
 func (l *Loop) Steps() int64 { return l.decider.Steps() }
@@ -91,12 +105,15 @@ func (l *Loop) Steps() int64 { return l.decider.Steps() }
 // RunOnce is one turn. The error is that of observing or reporting. Deciding does not fail, and
 // failed calls come back with the next turn.
 func (l *Loop) RunOnce(ctx context.Context) error {
+	l.adopt()
 	// 1. Observe.
 	began := l.now()
 	seen, err := l.observer.Observe(ctx, began)
 	if err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
+	in := &seen.Inventory
+	in.Groups, seen.Settled, seen.SettledUntil = l.policy.Groups.Groups(in.Groups, seen.Now)
 	ended := l.actor.Collect()
 	cycle := model.Cycle{Ended: ended}
 	// 2. Fold.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/internal/window"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -355,4 +358,47 @@ func TestUnhealthyClusterIsLeftAlone(t *testing.T) {
 	if due, nudgeable := l.Next(triggers); due != 10*time.Second || nudgeable {
 		t.Fatalf("the next look is due in %s; nudges may bring it forward: %v", due, nudgeable)
 	}
+}
+
+// TestPoliciesCountByTheClock: a scheduled minimum is bought when its window opens, which nobody else announces;
+// a pause lets nothing begin until it ends; and a policy that is adopted counts from the next turn on.
+func TestPoliciesCountByTheClock(t *testing.T) {
+	warm(t)
+	synctest.Test(t, func(t *testing.T) {
+		w, began := newWorld(), time.Now().UTC()
+		three, opens := 3, began.Add(20*time.Minute).Truncate(time.Minute)
+		at, err := window.Parse(window.Spec{
+			Schedule: fmt.Sprintf("%d %d * * *", opens.Minute(), opens.Hour()), Duration: "1h",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := testkit.Policy()
+		p.Groups.Policies = []policy.Policy{{Name: "rush", Schedule: []policy.Scheduled{{Window: at,
+			Size: policy.Size{Min: &three}}}}}
+		l := New(w, w, w, p, time.Now, ledger.New(p.Rules))
+		w.run(t, l, opens.Sub(began)-time.Minute)
+		if len(w.started) > 0 {
+			t.Fatalf("before the window opens: %+v", w.started)
+		}
+		w.run(t, l, 2*time.Minute)
+		if len(w.started) != 1 || w.started[0].To != 3 || w.started[0].Reason != model.GroupBelowMin ||
+			!strings.Contains(w.started[0].Why, "policy rush, until "+opens.Add(time.Hour).Format(time.RFC3339)) {
+			t.Fatalf("after it opened: %+v", w.started)
+		}
+		four := 4
+		p.Groups = policy.Set{
+			Policies: []policy.Policy{{Name: "more", Size: policy.Size{Min: &four}}},
+			Pause:    &policy.Pause{Until: time.Now().Add(10 * time.Minute)},
+		}
+		l.Adopt(p)
+		w.run(t, l, 9*time.Minute)
+		if len(w.started) != 1 {
+			t.Fatalf("a paused group grows: %+v", w.started)
+		}
+		w.run(t, l, 2*time.Minute)
+		if len(w.started) != 2 || w.started[1].To != 4 {
+			t.Fatalf("after another policy: %+v", w.started)
+		}
+	})
 }

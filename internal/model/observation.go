@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -40,6 +41,10 @@ type Observation struct {
 	// Templates is aligned with Inventory.Groups: what each group's template
 	// consists of.
 	Templates []Template
+	// Settled is what policies have settled for each of Inventory.Groups, nil without policies; and
+	// SettledUntil is when time alone changes that. The groups are as policies want them.
+	Settled      []policy.Resolved
+	SettledUntil time.Time
 	// Priorities is the priority expander's document, as last read; nil if there is
 	// none.
 	Priorities *Priorities

@@ -3,6 +3,8 @@ package model
 import (
 	"slices"
 	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 )
 
 // Policy is what the operator wants, as far as deciding goes. It comes from
@@ -13,6 +15,8 @@ type Policy struct {
 	ScaleDown ScaleDownPolicy
 	Moves     MovePolicy
 	Repair    RepairPolicy
+	// Groups is what is otherwise for some groups.
+	Groups policy.Set
 	// InventoryMaxAge: with an older inventory nothing is written to the cloud.
 	InventoryMaxAge time.Duration
 	// InventoryNotBefore: nor with one that began before this instant, when this process

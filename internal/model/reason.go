@@ -45,6 +45,8 @@ const (
 	GroupBusy          Reason = "GroupBusy"
 	GroupHeld          Reason = "GroupHeld"
 	GroupPaused        Reason = "GroupPaused"
+	// HeldByOperator: a person has paused the group, or the whole cluster.
+	HeldByOperator Reason = "HeldByOperator"
 	// GroupBackoff: a scale-up failed there; it rests, longer each time.
 	GroupBackoff Reason = "GroupBackoff"
 	// GroupUnhealthy: too many of its nodes are missing or not ready (S2).
@@ -226,7 +228,7 @@ func (r Reason) Distance() int {
 		MaxNodesPerScaleUp, SpreadPostponed, StaleInventory, NotChosen:
 		return 0
 	case GroupAtMax, PoolAtMax, PoolShare, MaxNodesTotal, CoresTotal, MemoryTotal,
-		ScaleFromZeroOff:
+		ScaleFromZeroOff, HeldByOperator:
 		return 1
 	case GroupUnhealthy, NodeNeverStarted, TemplateMismatch, SchedulerDisagrees,
 		SpreadCapacity,

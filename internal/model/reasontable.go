@@ -122,6 +122,10 @@ var ReasonSections = []ReasonSection{
 		{GroupHeld, 0,
 			"The provider says that the group must not be touched now; the detail says why.",
 			"[Why a group is held](#why-a-group-is-held-and-kinds-of-errors) has each word and what ends it."},
+		{HeldByOperator, 0,
+			"A person has paused the group, or the whole cluster: nothing is bought, removed or repaired there. Removals " +
+				"that had begun are taken back. The detail says where the pause stands, and why.",
+			"`plimsoll resume`, or take the pause out of the configuration file; or wait for its end, if it has one."},
 		{GroupPaused, 0,
 			"The last write to the group failed for no fault of the group, or it is not known yet what it did. The " +
 				"group is left alone for some seconds.",

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -43,6 +44,8 @@ type Snapshot struct {
 	Priorities *Priorities
 	Prices     *Prices
 
+	// SettledUntil is when time alone changes what policies have settled for groups; zero: never.
+	SettledUntil time.Time
 	// AsOf is the age of the inventory; InventoryErr why there is no newer one.
 	AsOf         time.Time
 	InventoryErr string
@@ -196,11 +199,30 @@ type Group struct {
 	// GroupStanding is the ledger's. Without a ledger, Expected is the observed
 	// target.
 	GroupStanding
+	// Settled is what policies have settled for it, beside its bounds and options.
+	Settled policy.Resolved
 	// PoolUnread is a group of the same pool, perhaps this one, that has not been read
 	// since this process began, so that the pool's size is unknown. Empty if there is none.
 	PoolUnread provider.GroupID
 	// Nodes counts by kind: registered nodes of the group, and those coming.
 	ReadyNodes, BootingNodes, UnreadyNodes, LeavingNodes, ComingNodes int
+}
+
+// EnforcesMin reports whether the group grows to its minimum without any pod that needs the nodes: all groups
+// do by the policy, or this minimum comes from a policy of its own.
+func (g *Group) EnforcesMin(p ScaleUpPolicy) bool { return p.EnforceMin || g.Settled.MinFrom != "" }
+
+// Paused is the verdict on a group that a person has paused, nil if nobody has.
+func (g *Group) Paused() *Verdict {
+	p := g.Settled.Pause
+	if p == nil {
+		return nil
+	}
+	v := &Verdict{Reason: HeldByOperator, Since: p.Since, Until: p.Until, Detail: "paused by " + p.From, Fix: p.Ends()}
+	if p.Reason != "" {
+		v.Detail += ": " + p.Reason
+	}
+	return v
 }
 
 // GoesWhole reports whether all nodes of the group are removed together, or none.

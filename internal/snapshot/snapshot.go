@@ -33,7 +33,7 @@ func New(prev *model.Snapshot, seen model.Observation, standing model.Standing, 
 		FailureWhy: standing.FailureWhy, Resume: standing.Resume, Unseen: standing.Unseen, Displaced: standing.Displaced,
 		Strays: standing.Strays, Moves: standing.Moves,
 		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes,
-		Arrivals: standing.Arrivals, Doubts: standing.Doubts,
+		Arrivals: standing.Arrivals, Doubts: standing.Doubts, SettledUntil: seen.SettledUntil,
 	}
 	var before *model.Projection
 	if prev != nil {
@@ -117,6 +117,9 @@ func (b *builder) groups(seen model.Observation) {
 	unread := map[provider.PoolID]provider.GroupID{}
 	for _, i := range order {
 		g := model.Group{Group: seen.Inventory.Groups[i]}
+		if i < len(seen.Settled) {
+			g.Settled = seen.Settled[i]
+		}
 		if i < len(seen.Templates) && seen.Templates[i].Known {
 			t := seen.Templates[i]
 			g.HasTemplate, g.Shape = true, t.Shape

@@ -245,6 +245,9 @@ func (m *maker) held(g *model.Group) (out []decisions.Verdict) {
 				Detail: string(h.Op) + ": " + h.Reason + " " + h.Message, Until: h.Until.UTC()})
 		}
 	}
+	if v := g.Paused(); v != nil {
+		out = append(out, decisions.VerdictOf(*v))
+	}
 	if g.Unhealthy != nil {
 		out = append(out, decisions.VerdictOf(*g.Unhealthy))
 	}

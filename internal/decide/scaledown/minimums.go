@@ -94,7 +94,8 @@ func (l *minimums) room(id model.NodeID) *model.Verdict {
 	n := &l.snap.Nodes[id]
 	g := &l.snap.Groups[n.Group]
 	if l.groups[n.Group] <= 0 {
-		return &model.Verdict{Reason: model.GroupAtMin, Detail: fmt.Sprintf("min %d", g.Min), Fix: "a lower minimum"}
+		return &model.Verdict{Reason: model.GroupAtMin,
+			Detail: fmt.Sprintf("min %d%s", g.Min, g.Settled.Bound(g.Settled.MinFrom)), Fix: "a lower minimum"}
 	}
 	if left, ok := l.pools[g.Pool]; ok && left <= 0 {
 		return &model.Verdict{Reason: model.PoolAtMin,

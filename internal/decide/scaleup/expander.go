@@ -193,6 +193,9 @@ func (pl *planner) dice(o *option) float64 {
 // for the group. A group that no pattern matches comes last.
 func (pl *planner) byPriority(o *option) float64 {
 	p, ok := pl.s.Priorities.Of(pl.groupOf(o.group))
+	if own := pl.s.Groups[o.group].Settled.Priority; own != nil {
+		p, ok = *own, true
+	}
 	if !ok {
 		return math.Inf(1)
 	}
@@ -201,7 +204,7 @@ func (pl *planner) byPriority(o *option) float64 {
 
 func (pl *planner) showPriority(best float64) string {
 	switch {
-	case pl.s.Priorities.Empty():
+	case math.IsInf(best, 1) && pl.s.Priorities.Empty():
 		return "has no valid document"
 	case math.IsInf(best, 1):
 		return "matches no group"
@@ -253,10 +256,16 @@ func firstNames(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
+// prioritised reports whether policies say the priorities, so that no document has to be there.
+func (pl *planner) prioritised(err error) bool {
+	return errors.Is(err, model.ErrNoPriorities) &&
+		slices.ContainsFunc(pl.s.Groups, func(g model.Group) bool { return g.Settled.Priority != nil })
+}
+
 func (pl *planner) documentNotices() []provider.Notice {
 	err := pl.s.Priorities.Err()
 	switch {
-	case err == nil || !slices.Contains(pl.p.Expanders, model.ByPriority):
+	case err == nil || !slices.Contains(pl.p.Expanders, model.ByPriority) || pl.prioritised(err):
 		return nil
 	case errors.Is(err, model.ErrNoPriorities):
 		return []provider.Notice{{

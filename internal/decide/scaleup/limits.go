@@ -155,7 +155,8 @@ func (l *limits) verdict(group int) *model.Verdict {
 	g := &l.s.Groups[group]
 	if l.room[group] <= 0 {
 		return &model.Verdict{
-			Reason: model.GroupAtMax, Detail: fmt.Sprintf("%d/%d nodes", max(g.Expected, g.Max-l.room[group]), g.Max),
+			Reason: model.GroupAtMax, Detail: fmt.Sprintf("%d/%d nodes%s", max(g.Expected, g.Max-l.room[group]), g.Max,
+				g.Settled.Bound(g.Settled.MaxFrom)),
 			Fix: fmt.Sprintf("max ≥ %d", g.Max+1),
 		}
 	}

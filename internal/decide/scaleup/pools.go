@@ -26,21 +26,22 @@ func (pl *planner) fillPools() (bought bool) {
 	return bought
 }
 
-// fillGroups buys what groups lack of their own minimums, if the policy enforces
-// them. These nodes come first, so that pods use them before more are bought. A share
-// of a pool never keeps a group below its own minimum; all other limits do.
+// fillGroups buys what groups lack of their own minimums, where these are enforced. These nodes come first, so that
+// pods use them before more are bought. A share of a pool never keeps a group below its own minimum; all other
+// limits do.
 func (pl *planner) fillGroups() {
-	if !pl.p.EnforceMin {
-		return
-	}
 	for _, h := range pl.heads {
 		g := &pl.s.Groups[h.group]
+		if !g.EnforcesMin(pl.p) {
+			continue
+		}
 		has := g.Expected + pl.grown[h.group].nodes
 		n := min(g.Min-has, pl.limits.hard(h.group))
 		if n <= 0 {
 			continue
 		}
-		pl.fillWith(h, n, fmt.Sprintf("the group has %d nodes of at least %d", has, g.Min))
+		pl.fillWith(h, n, fmt.Sprintf("the group has %d nodes of at least %d%s", has, g.Min,
+			g.Settled.Bound(g.Settled.MinFrom)))
 	}
 }
 

@@ -198,6 +198,13 @@ func holdsOf(g *model.Group, now time.Time) []string {
 	if g.Err != nil {
 		out = append(out, cut("unreadable, and left as it is: "+g.Err.Error(), maxError))
 	}
+	if v := g.Paused(); v != nil {
+		until := ""
+		if !v.Until.IsZero() {
+			until = ", until " + v.Until.UTC().Format(time.RFC3339)
+		}
+		out = append(out, cut(fmt.Sprintf("%s: %s%s", v.Reason, v.Detail, until), maxError))
+	}
 	read := len(out)
 	ops := map[string][]string{}
 	for _, h := range g.Holds {

@@ -1,0 +1,243 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/plimsoll-dev/plimsoll/internal/config/v1alpha1"
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
+	"github.com/plimsoll-dev/plimsoll/internal/window"
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// policies gives what the file says of groups. An error lists all that is wrong.
+func policies(doc *v1alpha1.Document) (policy.Set, error) {
+	r := policyReader{doc: doc}
+	set := policy.Set{Pause: r.pause("pause", doc.Pause)}
+	names := map[string]string{}
+	for i := range doc.Policies {
+		p, path := &doc.Policies[i], fmt.Sprintf("policies[%d]", i)
+		if before, twice := names[p.Name]; twice || p.Name == "" {
+			r.wrong(path+".name", "%q is not a name of its own%s", p.Name, before)
+		}
+		names[p.Name] = ": " + path + " has it"
+		set.Policies = append(set.Policies, r.policy(path, p))
+	}
+	for i := range doc.Budgets {
+		r.budget(fmt.Sprintf("budgets[%d]", i), &doc.Budgets[i])
+	}
+	return set, errors.Join(r.errs...)
+}
+
+type policyReader struct {
+	doc  *v1alpha1.Document
+	errs []error
+}
+
+func (r *policyReader) wrong(path, format string, args ...any) {
+	r.errs = append(r.errs, r.doc.Wrong(path, format, args...))
+}
+
+func (r *policyReader) policy(path string, p *v1alpha1.Policy) policy.Policy {
+	out := policy.Policy{Name: p.Name, Pause: r.pause(path+".pause", p.Pause), Price: p.PricePerHour}
+	if len(p.Groups) == 0 && p.Selector == nil {
+		r.wrong(path, "it matches no group: give groups, or a selector; groups: [\"*\"] are all")
+	}
+	for i, name := range p.Groups {
+		if name == "" {
+			r.wrong(fmt.Sprintf("%s.groups[%d]", path, i), "it is empty; \"*\" are all groups")
+		}
+		out.Groups = append(out.Groups, policy.Pattern(name))
+	}
+	if p.Selector != nil {
+		out.Selector = r.selector(path+".selector", p.Selector)
+	}
+	if p.Priority != nil {
+		priority := int(*p.Priority)
+		out.Priority = &priority
+	}
+	if p.PricePerHour != nil && *p.PricePerHour < 0 {
+		r.wrong(path+".pricePerHour", "%v is below 0", *p.PricePerHour)
+	}
+	if p.Size != nil {
+		out.Size = r.size(path+".size", *p.Size)
+	}
+	for i, at := range p.Schedule {
+		where := fmt.Sprintf("%s.schedule[%d]", path, i)
+		if at.Min == nil && at.Max == nil {
+			r.wrong(where, "it says neither min nor max")
+		}
+		out.Schedule = append(out.Schedule, policy.Scheduled{
+			Window: r.window(where, at.Window), Size: r.size(where, at.Size),
+		})
+	}
+	r.options(path, p, &out.Options)
+	for i := range p.Budgets {
+		r.budget(fmt.Sprintf("%s.budgets[%d]", path, i), &p.Budgets[i])
+	}
+	r.consolidation(path+".consolidation", p.Consolidation)
+	if h := p.Headroom; h != nil && !amount.MatchString(h.Nodes) {
+		r.wrong(path+".headroom.nodes", "%q is neither a number nor a share such as 10%%", h.Nodes)
+	}
+	return out
+}
+
+func (r *policyReader) selector(path string, s *v1alpha1.Selector) labels.Selector {
+	spec := &metav1.LabelSelector{MatchLabels: s.MatchLabels}
+	for _, e := range s.MatchExpressions {
+		spec.MatchExpressions = append(spec.MatchExpressions, metav1.LabelSelectorRequirement{
+			Key: e.Key, Operator: metav1.LabelSelectorOperator(e.Operator), Values: e.Values,
+		})
+	}
+	out, err := metav1.LabelSelectorAsSelector(spec)
+	if err != nil {
+		r.wrong(path, "%w", err)
+	} else if out.Empty() {
+		r.wrong(path, "it is empty, and matches every group; groups: [\"*\"] says so")
+	}
+	return out
+}
+
+func (r *policyReader) size(path string, s v1alpha1.Size) policy.Size {
+	least, most := r.nodes(path+".min", s.Min), r.nodes(path+".max", s.Max)
+	if least != nil && most != nil && *least > *most {
+		r.wrong(path+".min", "%d is above max, %d", *least, *most)
+	}
+	return policy.Size{Min: least, Max: most}
+}
+
+func (r *policyReader) nodes(path string, n *int64) *int {
+	if n == nil {
+		return nil
+	}
+	if *n < 0 || *n > mostNodes {
+		r.wrong(path, "%d is not between 0 and %d", *n, mostNodes)
+	}
+	out := int(*n)
+	return &out
+}
+
+// mostNodes is more than any cluster has.
+const mostNodes = 1_000_000
+
+func (r *policyReader) window(path string, w v1alpha1.Window) window.Window {
+	out, err := window.Parse(window.Spec(w))
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range joined.Unwrap() {
+			field, _ := errors.AsType[*window.FieldError](err)
+			r.wrong(path+"."+field.Field, "%w", field.Err)
+		}
+	}
+	return out
+}
+
+func (r *policyReader) pause(path string, p *v1alpha1.Pause) *policy.Pause {
+	if p == nil {
+		return nil
+	}
+	out := &policy.Pause{Reason: p.Reason, From: r.doc.File}
+	if p.Until != "" {
+		until, err := time.Parse(time.RFC3339, p.Until)
+		if err != nil {
+			r.wrong(path+".until", "%q is no time such as 2026-12-24T18:00:00Z", p.Until)
+		}
+		out.Until = until
+	}
+	return out
+}
+
+// options are those that a group has in its cloud, too.
+func (r *policyReader) options(path string, p *v1alpha1.Policy, o *provider.Options) {
+	if d := p.ScaleDown; d != nil {
+		at := path + ".scaleDown."
+		o.ScaleDownUnneededTime = r.time(at+"unneededTime", d.UnneededTime, 0)
+		o.ScaleDownUnreadyTime = r.time(at+"unreadyTime", d.UnreadyTime, 0)
+		o.ScaleDownUtilizationThreshold = r.share(at+"utilizationThreshold", d.UtilizationThreshold)
+		o.ScaleDownGPUUtilizationThreshold = r.share(at+"gpuUtilizationThreshold", d.GPUUtilizationThreshold)
+		o.IgnoreDaemonSetsUtilization = d.IgnoreDaemonSetUtilization
+	}
+	if h := p.NodeHealth; h != nil {
+		at := path + ".nodeHealth."
+		o.MaxNodeProvisionTime = r.time(at+"maxProvisionTime", h.MaxProvisionTime, time.Second)
+		o.MaxNodeStartupTime = r.time(at+"maxStartupTime", h.MaxStartupTime, time.Second)
+	}
+}
+
+func (r *policyReader) time(path, text string, least time.Duration) *time.Duration {
+	if text == "" {
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		r.wrong(path, "%q is no duration; 90s, 10m and 1h30m are", text)
+	} else if d < least {
+		r.wrong(path, "%s is below %s", d, least)
+	}
+	return &d
+}
+
+func (r *policyReader) share(path string, share *float64) *float64 {
+	if share != nil && *share < 0 {
+		r.wrong(path, "%v is not a share of a node: 0.5 is half of it", *share)
+	}
+	return share
+}
+
+// Forms of texts in budgets and headroom: a number or a share of nodes, and a number in a time.
+var (
+	amount = regexp.MustCompile(`^([0-9]{1,6}|([0-9]|[1-9][0-9]|100)%)$`)
+	rate   = regexp.MustCompile(`^[0-9]{1,6}/[0-9][0-9hms.]*$`)
+)
+
+// disruptions are the reasons that a budget can be about.
+var disruptions = []string{"Empty", "Underutilized", "Cheaper", "Drifted", "Expired", "Unready"}
+
+func (r *policyReader) budget(path string, b *v1alpha1.Budget) {
+	if b.Nodes == "" && b.Rate == "" {
+		r.wrong(path, "it says neither nodes nor rate")
+	}
+	if b.Nodes != "" && !amount.MatchString(b.Nodes) {
+		r.wrong(path+".nodes", "%q is neither a number nor a share such as 10%%", b.Nodes)
+	}
+	if b.Rate != "" && !rate.MatchString(b.Rate) {
+		r.wrong(path+".rate", "%q is not a number in a time, such as 5/1h", b.Rate)
+	}
+	for i, reason := range b.Reasons {
+		r.oneOf(fmt.Sprintf("%s.reasons[%d]", path, i), reason, disruptions)
+	}
+	for i, w := range b.Windows {
+		r.window(fmt.Sprintf("%s.windows[%d]", path, i), w)
+	}
+}
+
+func (r *policyReader) consolidation(path string, c *v1alpha1.Consolidation) {
+	if c == nil {
+		return
+	}
+	if c.Policy != "" {
+		r.oneOf(path+".policy", c.Policy, []string{"WhenEmpty", "WhenUnneeded", "WhenCheaper"})
+	}
+	for field, v := range map[string]*float64{"minSavingsPerHour": c.MinSavingsPerHour,
+		"minSavingsShare": c.MinSavingsShare, "minSavingsPerDisruption": c.MinSavingsPerDisruption} {
+		if v != nil && *v < 0 {
+			r.wrong(path+"."+field, "%v is below 0", *v)
+		}
+	}
+	r.time(path+".stay", c.Stay, 0)
+	r.time(path+".expireAfter", c.ExpireAfter, time.Minute)
+}
+
+func (r *policyReader) oneOf(path, text string, known []string) {
+	for _, k := range known {
+		if k == text {
+			return
+		}
+	}
+	r.wrong(path, "%q is none of %s", text, strings.Join(known, ", "))
+}
