@@ -106,6 +106,8 @@ func (v *values) chartFlags() {
 		case !ok:
 		case name == "address":
 			v.note("%s is dropped: Plimsoll's chart serves at :8085, where its probes and its Service look", f)
+		case slices.Contains(pageFlags, name):
+			v.note("%s is dropped: ui.address and ui.tlsSecret of Plimsoll's chart say where its page is", f)
 		case name == "help-all":
 			v.note("%s is dropped: with it Plimsoll shows its flags and ends", f)
 		case name == "cloud-provider" && c.Cloud.Provider != v.provider:
@@ -129,9 +131,11 @@ func (v *values) chartFlags() {
 }
 
 // ownFlags are the flags that Plimsoll's chart makes of its values, the cluster flags among them, for which
-// clusterAPIMode stands.
+// clusterAPIMode stands, and those of the page.
 var (
-	ownFlags     = append([]string{"cloud-provider", "namespace", "address", "help-all"}, clusterFlags...)
+	ownFlags = slices.Concat([]string{"cloud-provider", "namespace", "address", "help-all"}, pageFlags, clusterFlags)
+
+	pageFlags    = []string{"ui-address", "ui-tls-cert-file", "ui-tls-private-key-file"}
 	clusterFlags = []string{"kubeconfig", "cloud-config", "clusterapi-cloud-config-authoritative"}
 )
 

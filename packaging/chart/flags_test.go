@@ -33,7 +33,8 @@ func TestFlagsWithSuffixes(t *testing.T) {
 	on["mcm-deletion-marker"] = "priority"
 	// What the chart sets itself, or refuses.
 	for _, name := range []string{"cloud-provider", "namespace", "address", "mode", "kubeconfig", "cloud-config",
-		"clusterapi-cloud-config-authoritative", "help-all", "leader-elect-resource-namespace"} {
+		"clusterapi-cloud-config-authoritative", "help-all", "leader-elect-resource-namespace", "ui-address",
+		"ui-tls-cert-file", "ui-tls-private-key-file"} {
 		delete(on, name)
 		delete(off, name)
 	}

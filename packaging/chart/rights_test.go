@@ -40,6 +40,11 @@ func TestRightsAreThoseThatAreProven(t *testing.T) {
 		want         rights
 	}{
 		{"aws", "{cloudProvider: aws, autoDiscovery: {clusterName: c}}", notKwok},
+		{"a page for others", "{cloudProvider: aws, autoDiscovery: {clusterName: c}, ui: {address: ':8443'}}",
+			notKwok.and(page(t, docs+"/ui.md", 0))},
+		{"a page for others, observing", "{cloudProvider: aws, mode: observe, autoDiscovery: {clusterName: c}, " +
+			"ui: {address: ':8443'}}", observe.and(page(t, docs+"/ui.md", 0))},
+		{"a page of one's own", "{cloudProvider: aws, autoDiscovery: {clusterName: c}, ui: {address: 'localhost:1'}}", notKwok},
 		{"kwok by ConfigMaps", "{cloudProvider: kwok, kwok: {templates: []}}", kwok},
 		{"kwok by templates", "{cloudProvider: kwok}", kwok.without(func(r string) bool {
 			return strings.HasSuffix(r, " kwok-provider-config") || strings.HasSuffix(r, " kwok-provider-templates")

@@ -5,6 +5,13 @@
 - --cloud-provider={{ $v.cloudProvider }}
 - --namespace={{ include "plimsoll.workloadNamespace" . }}
 - --address=:8085
+{{- if ne $v.ui.address "127.0.0.1:8086" }}
+- {{ printf "--ui-address=%s" $v.ui.address | quote }}
+{{- end }}
+{{- if and $v.ui.tlsSecret (include "plimsoll.pagePort" .) }}
+- --ui-tls-cert-file=/etc/plimsoll/ui/tls.crt
+- --ui-tls-private-key-file=/etc/plimsoll/ui/tls.key
+{{- end }}
 {{- if include "plimsoll.observes" . }}
 - --mode=observe
 {{- end }}

@@ -19,6 +19,12 @@ pod that does not start, or by nodes that are gone.
 {{- if and (gt (int $v.replicaCount) 1) (include "plimsoll.flagIsOff" (list . "leader-elect")) -}}
 {{- fail "\nextraArgs.leader-elect=false with several replicas: all of them would act. Set replicaCount to 1, or leave the flag out." -}}
 {{- end -}}
+{{- if and $v.ui.tlsSecret (not (include "plimsoll.pagePort" .)) -}}
+{{- fail "\nui.tlsSecret: only a page that other machines reach has a certificate. Set ui.address to :8443, or leave the Secret out." -}}
+{{- end -}}
+{{- if eq (include "plimsoll.pagePort" .) "8085" -}}
+{{- fail "\nui.address: port 8085 is that of the metrics and of health. Take another one, such as 8443." -}}
+{{- end -}}
 {{- if include "plimsoll.flag" (list . "leader-elect-resource-namespace") -}}
 {{- fail "\nextraArgs.leader-elect-resource-namespace: the rights of this chart are for the Lease in the release's namespace, and no replica would ever lead. Leave the flag out." -}}
 {{- end -}}

@@ -1,7 +1,7 @@
 {{/* What those who scrape /metrics of a component ask. Each takes a dict: root, component,
-suffix (of the name), port (its name), and the Service its number. */}}
+suffix (of the name), port (its name), and the Service its number, with the one of the page (ui), if others reach it. */}}
 {{- define "plimsoll.service" -}}
-# For those who scrape /metrics. Nothing else calls Plimsoll.
+# For those who scrape /metrics{{ if .ui }}, and those who look at the page{{ end }}. Nothing else calls Plimsoll.
 apiVersion: v1
 kind: Service
 metadata:
@@ -12,6 +12,9 @@ metadata:
 spec:
   ports:
   - {name: {{ .port }}, port: {{ .number }}, targetPort: {{ .port }}}
+  {{- with .ui }}
+  - {name: ui, port: {{ . }}, targetPort: ui}
+  {{- end }}
   selector:
     {{- include "plimsoll.selector" (list .root .component) | nindent 4 }}
 {{- end -}}

@@ -1,7 +1,7 @@
-{{/* Who may reach the pods of a component: whoever scrapes its one port, and nobody else. The
+{{/* Who may reach the pods of a component: whoever scrapes its metrics or looks at its page, and nobody else. The
 kubelet of their node, which probes them, always may. Where they may go is open unless it is
 said: the addresses of the API server and of the cloud are known to no selector. Takes a
-dict: root, component, suffix (of the name), port. */}}
+dict: root, component, suffix (of the name), port, and ui where there is a page for others. */}}
 {{- define "plimsoll.networkPolicy" -}}
 {{- $v := .root.Values.networkPolicy -}}
 apiVersion: networking.k8s.io/v1
@@ -19,6 +19,9 @@ spec:
   ingress:
   - ports:
     - {protocol: TCP, port: {{ .port }}}
+    {{- if .ui }}
+    - {protocol: TCP, port: ui}
+    {{- end }}
     {{- with $v.from }}
     from:
     {{- toYaml . | nindent 4 }}

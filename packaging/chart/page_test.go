@@ -1,0 +1,70 @@
+package chart
+
+import (
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/ui"
+)
+
+// TestThePagesPort: where other machines reach the page, its port is in the pod, in the Service and in the
+// NetworkPolicy; elsewhere it is in none of them. The chart and the product agree on which address is which.
+func TestThePagesPort(t *testing.T) {
+	for address, port := range map[string]int32{
+		config.Defaults().Page.Address: 0, "": 0, "localhost:80": 0, "LOCALHOST:80": 0, "127.8.0.1:80": 0, "[::1]:80": 0,
+		":8443": 8443, "0.0.0.0:8443": 8443, "[::]:8443": 8443, "10.0.0.1:443": 443, "localhost.example:80": 80,
+		"127.0.0.1.example:80": 80,
+	} {
+		if address != "" && ui.Loopback(address) != (port == 0) {
+			t.Errorf("%s: the product takes it for the loopback: %t", address, ui.Loopback(address))
+		}
+		all := objects(t, render(t, parse(t, `{cloudProvider: kwok, networkPolicy: {enabled: true}, ui: {address: "`+
+			address+`"}}`)))
+		container := all["deployment.yaml"].(*appsv1.Deployment).Spec.Template.Spec.Containers[0]
+		given := slices.Contains(container.Args, "--ui-address="+address)
+		if given != (address != config.Defaults().Page.Address) {
+			t.Errorf("%q: the arguments are %q", address, container.Args)
+		}
+		var in, service, policy int32
+		for _, p := range container.Ports {
+			if p.Name == "ui" {
+				in = p.ContainerPort
+			}
+		}
+		for _, p := range all["service.yaml"].(*corev1.Service).Spec.Ports {
+			if p.TargetPort.String() == "ui" {
+				service = p.Port
+			}
+		}
+		for _, p := range all["networkpolicy.yaml"].(*networkingv1.NetworkPolicy).Spec.Ingress[0].Ports {
+			if p.Port.String() == "ui" {
+				policy = port
+			}
+		}
+		if in != port || service != port || policy != port {
+			t.Errorf("%q: port %d of the pod, %d of the Service, %d of the policy", address, in, service, policy)
+		}
+	}
+}
+
+// TestThePagesCertificate: the Secret is mounted where the flags say that the certificate is.
+func TestThePagesCertificate(t *testing.T) {
+	pod := objects(t, render(t, parse(t, `{cloudProvider: aws, autoDiscovery: {clusterName: c}, ui: {address: ":8443", `+
+		`tlsSecret: mine}}`)))["deployment.yaml"].(*appsv1.Deployment).Spec.Template.Spec
+	container := pod.Containers[0]
+	for _, arg := range []string{"--ui-tls-cert-file=/etc/plimsoll/ui/tls.crt",
+		"--ui-tls-private-key-file=/etc/plimsoll/ui/tls.key"} {
+		if !slices.Contains(container.Args, arg) {
+			t.Errorf("no %s in %q", arg, container.Args)
+		}
+	}
+	if len(pod.Volumes) != 1 || pod.Volumes[0].Secret == nil || pod.Volumes[0].Secret.SecretName != "mine" ||
+		len(container.VolumeMounts) != 1 || container.VolumeMounts[0].MountPath != "/etc/plimsoll/ui" {
+		t.Errorf("%+v %+v", pod.Volumes, container.VolumeMounts)
+	}
+}
