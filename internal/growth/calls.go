@@ -49,6 +49,7 @@ func (g *Group) answered(f *Fold, o model.Outcome) (outage bool) {
 	}
 	g.cut(o.Call.ID, o.Call.To-g.Expected)
 	if o.Err == nil {
+		g.agreed, g.from = o.Ended, o.Call.From
 		g.Rests.End(model.RestUnanswered, model.RestThrottled, model.RestLimited, model.RestConflict)
 		return false
 	}

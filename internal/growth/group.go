@@ -80,6 +80,9 @@ type Group struct {
 	written time.Time
 	// unsure: a write failed, and no newer read has shown the target.
 	unsure bool
+	// agreed is when the last growth that the cloud agreed to ended, and from the target before it.
+	agreed time.Time
+	from   int
 	// doubted are the machines whose removal had an unknown end since the target was last
 	// known.
 	doubted []provider.InstanceID
@@ -173,8 +176,21 @@ func (g *Group) Target(f *Fold, pg *provider.Group, busy bool) {
 		return // it stays as it is known; never read yet, nothing is known of it, least of all zero
 	}
 	if !g.Sighted || (f.Seen.Inventory.AsOf.After(g.written) && !busy) {
+		if g.unseen(pg.Target, f.Seen.Inventory.AsOf) {
+			g.unsure = true
+			return
+		}
 		g.Expected, g.unsure, g.doubted, g.Sighted = pg.Target, false, nil, true
 	}
+}
+
+// unseen reports whether a target is that from before our last write, a growth that the cloud has agreed to
+// a moment ago. What shows it may be older than its date, so that the agreement counts: else the same
+// nodes would be bought elsewhere as well. Where somebody has taken the growth back, pods wait for that
+// moment longer.
+func (g *Group) unseen(target int, asOf time.Time) bool {
+	return g.Sighted && g.agreed.Equal(g.written) && target == g.from && target < g.Expected &&
+		asOf.Before(g.agreed.Add(model.Patience))
 }
 
 // forgetAfter is how many pictures in a row must lack a remembered group.

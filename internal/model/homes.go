@@ -67,7 +67,8 @@ func (o *Observation) MachineAt(h Home) Machine {
 }
 
 // Patience is how long a cloud that has agreed to end a machine is believed, though it
-// still lists the machine or the machine's node is ready.
+// still lists the machine or the machine's node is ready; and one that has agreed to grow
+// a group, though it shows the target from before.
 const Patience = 2 * time.Minute
 
 // CountedByTarget reports whether the target still counts a node that is on its way
