@@ -39,10 +39,10 @@ func whenEvicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.
 			switch first := q.Answer.Kind == rules.Moves && e.eviction(q) == nil; {
 			case first && q.Follows && !circle:
 				continue // it is looked at again when those that it follows have gone
-			case first && q.Seeks && v.Missing:
+			case first && (q.Seeks || q.Alone) && v.Missing:
 				e.wakeAt(now.Add(time.Second))
 				continue
-			case first && q.Seeks && v.Replacement != "":
+			case first && (q.Seeks || q.Alone) && v.Replacement != "", first && q.Alone && e.last(q, left):
 				continue
 			}
 			if refused := e.ask(q); refused != nil {
@@ -145,6 +145,23 @@ func (e *evictor) most(q *Pod) time.Duration {
 		return e.policy.Levels[e.levelOf(q.Priority)].Grace
 	}
 	return e.policy.MaxGrace
+}
+
+// last reports whether all other pods of its controller on the node leave already, and there are some.
+func (e *evictor) last(q *Pod, left []*Pod) bool {
+	others, later := false, false
+	for _, o := range left {
+		switch {
+		case o == q:
+			later = true
+		case o.Owner != q.Owner:
+		case later && o.Answer.Kind == rules.Moves && e.eviction(o) == nil:
+			return false
+		default:
+			others = true
+		}
+	}
+	return others
 }
 
 // ask evicts one pod, or waits for it. The verdict is set if the drain is rolled back, since

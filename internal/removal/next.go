@@ -87,7 +87,10 @@ type Pod struct {
 	// Seeks: it must be near other pods, by affinity. Follows: some of those are still on
 	// the node. They leave first, and have a new place before one is looked for it.
 	Seeks, Follows bool
-	Facts          *model.Facts
+	// Alone: no other node has a pod of its controller, and no budget says how many are to
+	// stay. The last of them leaves when another one has a node.
+	Alone bool
+	Facts *model.Facts
 }
 
 // Next lists the next calls of a removal, and says when time alone would change them; zero:

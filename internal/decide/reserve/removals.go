@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
@@ -133,6 +135,50 @@ func (r *Room) FindCompany(waited []model.ClassID) {
 			q.Seeks, q.Follows = r.follows(q, o.View.Pods)
 		}
 	}
+	r.findAlone()
+}
+
+// findAlone finds the pods of removals under way that only pods on their own node can serve beside,
+// for the time until others have come for them.
+func (r *Room) findAlone() {
+	alone := map[types.UID][]*removal.Pod{}
+	for i := range r.Removals {
+		o := &r.Removals[i]
+		if d := r.snap.Nodes[o.Node].Standing.Drain; d.Stage == model.Evicting {
+			for j := range o.View.Pods {
+				if q := &o.View.Pods[j]; r.accompanied(d, q, o.View.Pods) {
+					alone[q.Owner] = append(alone[q.Owner], q)
+				}
+			}
+		}
+	}
+	if len(alone) == 0 {
+		return
+	}
+	for i := range r.snap.Nodes {
+		if n := &r.snap.Nodes[i]; n.Kind == model.Ready {
+			for j := range n.Bound {
+				if p := &n.Bound[j]; p.Flags&model.Terminating == 0 {
+					delete(alone, p.Owner)
+				}
+			}
+		}
+	}
+	for _, pods := range alone {
+		for _, q := range pods {
+			q.Alone = true
+		}
+	}
+}
+
+// accompanied reports whether a pod is to leave with others of its controller, or after some have, and
+// no budget says how many are to stay.
+func (r *Room) accompanied(d *model.Drain, q *removal.Pod, beside []removal.Pod) bool {
+	if q.Owner == "" || q.Answer.Kind != rules.Moves || q.Follows || len(r.Rules.Covering(q.Pod)) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(beside, func(p removal.Pod) bool { return p.Owner == q.Owner && p.UID != q.UID }) ||
+		slices.ContainsFunc(d.Evictions, func(x model.Eviction) bool { return x.Owner == q.Owner && x.UID != q.UID })
 }
 
 // follows reports whether a pod must be beside others, by affinity, and whether one of

@@ -171,7 +171,7 @@ func (b *starts) leaves(n *model.Node) {
 }
 
 // last keeps a node that has the last pods of a controller while its others leave other nodes: for a
-// while there would be none. Pods of one node leave together; who wants more states a budget.
+// while there would be none. Of the pods of one node the last waits in the drain itself (removal.Pod.Alone).
 func (b *starts) last(c *candidate) *model.Verdict {
 	for _, p := range c.moving {
 		on := b.leave[p.Owner]
