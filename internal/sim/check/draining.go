@@ -11,7 +11,7 @@ var drainingRules = []rule{
 		map[What]func(*Judge, *Event){PodEnds: mayGo}},
 	{"D-parallel", "At most --max-drain-parallelism nodes with pods are drained at once.",
 		map[What]func(*Judge, *Event){Tainted: parallel}},
-	{"D-vain", "No removal is begun and rolled back more than three times while nothing else changes.",
+	{"D-vain", "No removal is begun and rolled back more than three times within two hours while nothing else changes.",
 		map[What]func(*Judge, *Event){Untainted: notInVain}},
 	{"D-cordon", "A cordon that people made is left alone.", map[What]func(*Judge, *Event){Uncordoned: ours}},
 	{"D-time", "No pod gets more time to end than it asks for.", map[What]func(*Judge, *Event){PodEnds: inTime}},
@@ -142,15 +142,19 @@ func (n *node) busy() bool {
 	return false
 }
 
-// mostTries is how often a removal may be begun in vain.
-const mostTries = 3
+// mostTries is how often a removal may be begun in vain within triesWithin. Who waits longer each time may try
+// again: the scheduler may choose other nodes then.
+const (
+	mostTries   = 3
+	triesWithin = 2 * time.Hour
+)
 
 func notInVain(j *Judge, e *Event) {
 	n := j.truth.nodes[e.Node]
 	if n == nil || e.Call == "" {
 		return
 	}
-	if n.tries == 0 || !j.truth.calm(n.tried) {
+	if n.tries == 0 || !j.truth.calm(n.tried) || j.since(n.tried) > triesWithin {
 		n.tries, n.tried = 0, j.now
 	}
 	n.tries++

@@ -11,7 +11,7 @@ var movingRules = []rule{
 		"--scale-down-unneeded-time, nor at a constant load as soon after its boot as that took.", map[What]func(*Judge,
 		*Event){Tainted: lasting}},
 	{"N9", "No eviction goes beyond a budget, and no pod of a service without one is its last ready one, taken by us " +
-		"while the successor of one from another node has no node.", map[What]func(*Judge, *Event){PodEnds: served}},
+		"while the successor of another one has no node.", map[What]func(*Judge, *Event){PodEnds: served}},
 	{"N10", "A pod that we evicted waits no longer than its controller and the drain's end need, no node is bought for " +
 		"it like the one that it had, and it is evicted by us at most twice within 2 x --scale-down-unneeded-time, " +
 		"or at a constant load within an hour.",
@@ -75,12 +75,7 @@ func served(j *Judge, e *Event) {
 	if covered || w == nil || !w.kept || w.want < 2 || !t.ready(p) {
 		return
 	}
-	left, lacking := 0, 0
-	for _, o := range w.owed {
-		if o.node != p.node {
-			lacking++ // pods of one node leave together
-		}
-	}
+	left, lacking := 0, len(w.owed)
 	for _, o := range t.pods {
 		if o.workload != p.workload || o == p {
 			continue
@@ -88,7 +83,7 @@ func served(j *Judge, e *Event) {
 		if t.ready(o) {
 			left++
 		}
-		if o.from != nil && o.node == "" && o.from.node != p.node {
+		if o.from != nil && o.node == "" {
 			lacking++
 		}
 	}

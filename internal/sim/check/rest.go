@@ -225,13 +225,21 @@ func allMatch(j *Judge, e *Event) {
 	}
 }
 
+// goes is how many machines of a group go with one of them.
+func (g *group) goes() int {
+	if g.whole {
+		return g.target
+	}
+	return 1
+}
+
 // keeping are the reasons for which a node stays, with what must hold for them to be true. Of others the
 // judge does not know, but they are none of an empty node's.
 var keeping = map[string]func(*Judge, *node, *group) bool{
-	"NodeGroupMinSizeReached": func(j *Judge, n *node, g *group) bool { return g.target <= g.min },
+	"NodeGroupMinSizeReached": func(j *Judge, n *node, g *group) bool { return g.target-g.goes() < g.min },
 	"PoolMinSizeReached": func(j *Judge, n *node, g *group) bool {
 		p := j.truth.pools[g.pool]
-		return p != nil && j.truth.poolSize(g.pool) <= p.min
+		return p != nil && j.truth.poolSize(g.pool)-g.goes() < p.min
 	},
 	"PoolFloorReached": func(j *Judge, n *node, g *group) bool {
 		p := j.truth.pools[g.pool]
