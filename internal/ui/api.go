@@ -3,7 +3,6 @@ package ui
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -43,31 +42,37 @@ func (c scene) envelope(kind string) Envelope {
 	return e
 }
 
+// routes are what the API answers to, by path.
+func (s *Server) routes() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"/api/v1/state":                    s.list("State", func(e *Envelope, v *View) { e.State = &v.State }),
+		"/api/v1/pods":                     s.list("Pods", func(e *Envelope, v *View) { e.Pods = v.Pods }),
+		"/api/v1/nodes":                    s.list("Nodes", func(e *Envelope, v *View) { e.Nodes = v.Nodes }),
+		"/api/v1/groups":                   s.list("Groups", func(e *Envelope, v *View) { e.Groups = v.Groups }),
+		"/api/v1/decisions":                s.listDecisions,
+		"/api/v1/decisions/{id}":           s.oneDecision,
+		"/api/v1/explain/plan/{id}":        s.oneDecision,
+		"/api/v1/explain/{kind}/{name...}": s.explain,
+		"/api/v1/events":                   s.events,
+	}
+}
+
+// list answers with one part of the view.
+func (s *Server) list(kind string, fill func(*Envelope, *View)) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		c := s.scene()
+		e := c.envelope(kind)
+		if v := c.View(); v != nil {
+			fill(&e, v)
+		}
+		answer(w, http.StatusOK, e)
+	}
+}
+
 func (s *Server) api(mux *http.ServeMux) {
-	lists := map[string]struct {
-		kind string
-		fill func(*Envelope, *View)
-	}{
-		"state":  {"State", func(e *Envelope, v *View) { e.State = &v.State }},
-		"pods":   {"Pods", func(e *Envelope, v *View) { e.Pods = v.Pods }},
-		"nodes":  {"Nodes", func(e *Envelope, v *View) { e.Nodes = v.Nodes }},
-		"groups": {"Groups", func(e *Envelope, v *View) { e.Groups = v.Groups }},
+	for path, handle := range s.routes() {
+		mux.HandleFunc("GET "+path, handle)
 	}
-	for path, list := range lists {
-		mux.HandleFunc("GET /api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
-			c := s.scene()
-			e := c.envelope(list.kind)
-			if v := c.View(); v != nil {
-				list.fill(&e, v)
-			}
-			answer(w, http.StatusOK, e)
-		})
-	}
-	mux.HandleFunc("GET /api/v1/decisions", s.listDecisions)
-	mux.HandleFunc("GET /api/v1/decisions/{id}", s.oneDecision)
-	mux.HandleFunc("GET /api/v1/explain/plan/{id}", s.oneDecision)
-	mux.HandleFunc("GET /api/v1/explain/{kind}/{name...}", s.explain)
-	mux.HandleFunc("GET /api/v1/events", s.events)
 	mux.HandleFunc("GET /api/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, fmt.Errorf("there is no %s; state, pods, nodes, groups, decisions, explain and "+
 			"events are below /api/v1", r.URL.Path))
@@ -195,6 +200,12 @@ const (
 	mostLookers = 100
 )
 
+// News is the data of an event: the number of the newest moment, and the last look.
+type News struct {
+	Number uint64    `json:"number"`
+	Looked time.Time `json:"looked"`
+}
+
 // events streams "change" with the number of each new moment, and "look" with the time of the last
 // look, in between. Both are small; whoever wants to see the change asks for it.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
@@ -210,20 +221,22 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer wait.Stop()
 	for first := true; ; first = false {
 		c := s.scene()
-		kind, number := "look", uint64(0)
+		kind, news := "look", News{Looked: c.looked.UTC().Truncate(time.Second)}
 		if c.moment != nil {
-			number = c.moment.number
+			news.Number = c.moment.number
 		}
-		if number != sent || first {
+		if news.Number != sent || first {
 			kind = "change"
 		}
-		sent = number
-		text := fmt.Sprintf("event: %s\ndata: {\"number\":%d,\"looked\":%q}\n\n", kind, number,
-			c.looked.UTC().Format(time.RFC3339))
+		sent = news.Number
+		data, err := json.Marshal(news)
+		if err != nil {
+			return
+		}
 		if err := control.SetWriteDeadline(time.Now().Add(eventBeat)); err != nil {
 			return
 		}
-		if _, err := io.WriteString(w, text); err != nil || control.Flush() != nil {
+		if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, data); err != nil || control.Flush() != nil {
 			return
 		}
 		wait.Reset(eventPace)
