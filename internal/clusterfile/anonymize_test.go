@@ -230,7 +230,7 @@ var mayStay = strings.Fields(`
 	CSIPersistentVolumeSource.Driver CSIPersistentVolumeSource.VolumeAttributes_key ContainerPort.HostIP
 	ContainerPort.Protocol Drain.Code Drain.Stage Error.Code Error.Kind Error.Op
 	FlexPersistentVolumeSource.Options_key Group.OwnLabels Hold.Op Hold.Reason HostPathVolumeSource.Type
-	Instance.State LabelSelector.MatchLabels_key LabelSelectorRequirement.Key LabelSelectorRequirement.Operator
+	Instance.State LabelSelector.MatchLabels_key LabelSelectorRequirement.Key LabelSelectorRequirement.Operator Move.Reason
 	NodeCondition.Reason NodeCondition.Status NodeCondition.Type NodeSelectorRequirement.Key
 	NodeSelectorRequirement.Operator NodeStatus.Allocatable_key NodeStatus.Capacity_key
 	NodeStatus.DeclaredFeatures NodeSystemInfo.Architecture NodeSystemInfo.KubeletVersion
