@@ -67,6 +67,9 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 			fix = "nearest fix: " + oneLine(q.Fix.Text)
 		}
 		fmt.Fprintf(b, "%s: %s\n", q.Verdict.Reason, fix)
+	case q.Verdict != nil && q.Fix != nil:
+		fmt.Fprintf(b, "%s; nearest fix: %s\n", oneLine(withDetail(string(q.Verdict.Reason), q.Verdict.Detail)),
+			oneLine(q.Fix.Text))
 	case q.Verdict != nil:
 		fmt.Fprintln(b, verdict(q.Verdict, p.Time))
 	}

@@ -107,11 +107,12 @@ type asked struct {
 	policy model.Policy
 	memory *model.Memory
 	world  *schedsim.World
+	effort Effort
 }
 
 // PodOf explains a pod, which is named by namespace/name.
 func PodOf(c model.Cycle, p model.Policy, name string) (Pod, error) {
-	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: p, memory: &c.Memory}
+	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: p, memory: &c.Memory, effort: asking}
 	namespace, short, ok := strings.Cut(name, "/")
 	if !ok {
 		return Pod{}, fmt.Errorf("explain pod %s: name it NAMESPACE/NAME", name)
@@ -128,7 +129,9 @@ func PodOf(c model.Cycle, p model.Policy, name string) (Pod, error) {
 				out.State, out.Equal = PodPending, len(q.Pods)
 				a.world = schedsim.Load(nil, a.snap)
 				defer a.world.Close()
+				existing := a.existing(q.Class)
 				out.Pending = a.pending(q)
+				out.Pending.Existing = existing
 				return out, nil
 			}
 		}
@@ -201,7 +204,7 @@ func (a *asked) workload(p *model.Pod) string {
 
 // pending answers for pods of a class that have no node.
 func (a *asked) pending(q *model.Pending) *PendingPod {
-	out := &PendingPod{Outlook: Served, Existing: a.existing(q.Class)}
+	out := &PendingPod{Outlook: Served}
 	v := a.verdictOf(q.Class)
 	if v == nil { // the cluster is in no shape to be acted on
 		out.Outlook, out.Left, out.Verdict = Waits, len(q.Pods), verdictOf(a.snap.Unhealthy)
@@ -218,22 +221,48 @@ func (a *asked) pending(q *model.Pending) *PendingPod {
 	}
 	for i := range v.Groups {
 		g := &v.Groups[i]
-		out.Groups = append(out.Groups,
-			GroupAnswer{Group: g.Group, Fits: !g.Reason.RefusesPod(), Verdict: *verdictOf(&g.Verdict)})
+		answer := GroupAnswer{Group: g.Group, Fits: !g.Reason.RefusesPod(), Verdict: *verdictOf(&g.Verdict)}
+		if g.Since.Equal(q.Oldest) || g.Since.Equal(a.snap.Now) {
+			answer.Since = time.Time{} // one decision does not know since when it is the same
+		}
+		out.Groups = append(out.Groups, answer)
 	}
 	slices.SortStableFunc(out.Groups, func(a, b GroupAnswer) int {
 		return cmp.Compare(a.Reason.Distance(), b.Reason.Distance())
 	})
-	if out.Outlook == Blocked {
+	if out.Outlook == Blocked || v.Skipped != nil && v.Skipped.Reason == model.Expendable {
 		a.search(q.Class, out)
 	}
 	return out
+}
+
+// FixOf is the nearest fix for the pods of a class that get no room, and the group that it begins with, which is
+// empty where it is about the pods alone. It is nil where none was found with that effort.
+func FixOf(c model.Cycle, p model.Policy, class model.ClassID, most Effort) (provider.GroupID, *Fix) {
+	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: p, memory: &c.Memory, effort: most}
+	a.world = schedsim.Load(nil, a.snap)
+	defer a.world.Close()
+	i := slices.IndexFunc(a.snap.Pending, func(q model.Pending) bool { return q.Class == class })
+	if i < 0 {
+		return "", nil
+	}
+	out := a.pending(&a.snap.Pending[i])
+	for _, g := range out.Groups {
+		if out.Fix != nil && g.WorksIf == out.Fix {
+			return g.Group, out.Fix
+		}
+	}
+	return "", out.Fix
 }
 
 // search looks for what would let the pods in, group by group, the nearest first.
 func (a *asked) search(class model.ClassID, out *PendingPod) {
 	r := newRelaxer(a, class)
 	defer r.close()
+	if out.Outlook == Waits {
+		out.Fix, out.Unsearched = r.counting(), r.exhausted()
+		return
+	}
 	for i := range out.Groups {
 		g := &out.Groups[i]
 		at := groupAt(a.snap, g.Group)
@@ -265,7 +294,7 @@ func (a *asked) existing(class model.ClassID) Existing {
 	least := map[model.Reason]float64{}
 	closest := map[model.Reason]model.NodeID{}
 	out := Existing{}
-	a.world.Allow(mostSteps)
+	a.world.Allow(int(a.effort.Steps))
 	defer a.world.AllowAll()
 	for i := range a.snap.Registered() {
 		n, id := &a.snap.Nodes[i], model.NodeID(i)

@@ -55,14 +55,18 @@ type Fix struct {
 	steps, rank int
 }
 
-const (
-	// mostTries is how many plans are made for one answer, and mostSteps how many steps they may take
-	// together. What is not found within them is not named.
-	mostTries = 80
-	mostSteps = 60_000_000
-	// mostSearched is how many plans are made to find the least value of one limit.
-	mostSearched = 10
-)
+// Effort is how many plans may be made for one answer, and how many steps they may take together. What is not
+// found within them is not named.
+type Effort struct {
+	Plans int
+	Steps int64
+}
+
+// asking is the effort for somebody who asks.
+var asking = Effort{80, 60_000_000}
+
+// mostSearched is how many plans are made to find the least value of one limit.
+const mostSearched = 10
 
 // relaxer looks for fixes for the pods of one class.
 type relaxer struct {
@@ -71,13 +75,15 @@ type relaxer struct {
 	base    *model.Plan
 	class   model.ClassID
 	world   *schedsim.World // of the snapshot, as it is
+	effort  Effort
 	decider decide.Decider
 	tries   int
 	tried   map[string]*try
 }
 
 func newRelaxer(a *asked, class model.ClassID) *relaxer {
-	return &relaxer{snap: a.snap, policy: a.policy, base: a.plan, class: class, world: a.world, tried: map[string]*try{}}
+	return &relaxer{snap: a.snap, policy: a.policy, base: a.plan, class: class, world: a.world, effort: a.effort,
+		tried: map[string]*try{}}
 }
 
 func (r *relaxer) close() { r.decider.Close() }
@@ -120,7 +126,8 @@ const (
 type try struct {
 	plan    model.Plan
 	verdict *model.PendingVerdict
-	serves  bool
+	// serves: all pods of the class get a node, and no fewer of the others. alone: fewer of the others do.
+	serves, alone bool
 }
 
 // group is the verdict of a group in it, nil if there is none.
@@ -136,8 +143,23 @@ func (t *try) group(id provider.GroupID) *model.Verdict {
 	return nil
 }
 
+// limit is the verdict of a group on some class that it refuses for a limit, nil if there is none.
+func (t *try) limit(id provider.GroupID) *model.Verdict {
+	for i := range t.plan.Pending {
+		v := &t.plan.Pending[i]
+		for j := range v.Groups {
+			if g := &v.Groups[j]; v.Left > 0 && g.Group == id && !g.Reason.RefusesPod() {
+				return &g.Verdict
+			}
+		}
+	}
+	return nil
+}
+
 // exhausted reports whether no more plans may be made.
-func (r *relaxer) exhausted() bool { return r.tries >= mostTries || r.decider.Steps() >= mostSteps }
+func (r *relaxer) exhausted() bool {
+	return r.tries >= r.effort.Plans || r.decider.Steps() >= r.effort.Steps
+}
 
 // try makes the plan of the cluster with some steps taken.
 func (r *relaxer) try(steps ...step) *try {
@@ -156,8 +178,9 @@ func (r *relaxer) try(steps ...step) *try {
 	for i := range t.plan.Pending {
 		if v := &t.plan.Pending[i]; v.Class == class {
 			t.verdict = v
-			t.serves = v.Skipped == nil && v.Left == 0 && v.Delayed == 0 && v.Disagrees == nil &&
-				leftBeside(&t.plan, class) <= leftBeside(r.base, r.class)
+			served := v.Skipped == nil && v.Left == 0 && v.Delayed == 0 && v.Disagrees == nil
+			t.alone = served && leftBeside(&t.plan, class) > leftBeside(r.base, r.class)
+			t.serves = served && !t.alone
 		}
 	}
 	r.tried[key] = t
@@ -216,7 +239,11 @@ func (r *relaxer) fix(group int, v model.Verdict) *Fix {
 			found = append(found, r.narrow(t, a))
 			continue
 		}
-		if next := t.group(id); next != nil {
+		next := t.group(id)
+		if t.alone {
+			next = t.limit(id) // others had the room
+		}
+		if next != nil {
 			for _, b := range r.steps(group, *next) {
 				if b.about != a.about {
 					pairs = append(pairs, []step{a, b})
@@ -227,6 +254,32 @@ func (r *relaxer) fix(group int, v model.Verdict) *Fix {
 	for i := 0; len(found) == 0 && i < len(pairs) && !r.exhausted(); i++ {
 		if t := r.try(pairs[i]...); t.serves {
 			found = append(found, r.narrow(t, pairs[i]...))
+		}
+	}
+	return nearest(found)
+}
+
+// counting is the nearest fix by which pods get room that are too unimportant to count: alone, or with what the
+// groups say then.
+func (r *relaxer) counting() *Fix {
+	first := r.important()
+	t := r.try(first)
+	if t.serves {
+		return r.narrow(t, first)
+	}
+	if t.verdict == nil {
+		return nil
+	}
+	var found []*Fix
+	for i := range t.verdict.Groups {
+		g := &t.verdict.Groups[i]
+		for _, second := range r.steps(groupAt(r.snap, g.Group), g.Verdict) {
+			if r.exhausted() {
+				break
+			}
+			if both := r.try(first, second); both.serves {
+				found = append(found, r.narrow(both, first, second))
+			}
 		}
 	}
 	return nearest(found)

@@ -57,6 +57,10 @@ func (c *cluster) apply(t fatal, fix *explain.Fix, waiting, all map[string]bool)
 			c.cloud.Groups[at].Max = n
 		case explain.OfPool:
 			c.cloud.Pools = slices.Clone(c.cloud.Pools)
+			if change.Field == "sizing" {
+				c.cloud.Pools[0].Sizing = change.To
+				break
+			}
 			c.cloud.Pools[0].Max = n
 		case explain.OfFlag:
 			switch change.Name {
@@ -103,6 +107,9 @@ func edit(t fatal, spec *corev1.PodSpec, c explain.Change) {
 			key, _, _ := strings.Cut(pair, "=")
 			delete(spec.NodeSelector, key)
 		}
+	case field == "priority":
+		n, _ := strconv.Atoi(c.To)
+		spec.Priority = new(int32(n))
 	case field == "hostPort":
 		spec.Containers[0].Ports = nil
 	case field == "podAffinity":
@@ -129,11 +136,14 @@ func TestFixesWork(t *testing.T) {
 			built := drawn.Build(testkit.InOrder)
 			return &cluster{built.Objects(), built.Inventory(), drawn.Policy}
 		}
+		if rapid.IntRange(0, 3).Draw(t, "expendable") == 0 {
+			drawn.Policy.Rules.ExpendableBelow = 1
+		}
 		before := make().cycle(t)
 		s := before.Snapshot
 		for i := range before.Plan.Pending {
 			v := &before.Plan.Pending[i]
-			if v.Left == 0 || v.Skipped != nil {
+			if v.Left == 0 || v.Skipped != nil && v.Skipped.Reason != model.Expendable {
 				continue
 			}
 			waiting, all := map[string]bool{}, map[string]bool{}
@@ -168,7 +178,7 @@ func TestFixesWork(t *testing.T) {
 				changed := make()
 				changed.apply(t, fix, waiting, all)
 				after := changed.cycle(t)
-				if left := leftOf(after, first); left != 0 {
+				if left := leftOf(after, first, waiting); left != 0 {
 					t.Fatalf("%s: %q leaves %d pods\n%s\n%s", first, fix.Text, left, before.Plan.Text(s),
 						after.Plan.Text(after.Snapshot))
 				}
@@ -240,18 +250,22 @@ func TestFiveReasons(t *testing.T) {
 	}
 }
 
-// leftOf is how many pods of a pod's class a plan leaves, -1 if it does not know the pod.
-func leftOf(c model.Cycle, pod string) int {
+// leftOf is how many pods of a pod's class a plan leaves, -1 if it does not know the pod. Pods that have become equal
+// to some of another class are interchangeable with those, which may be left as before.
+func leftOf(c model.Cycle, pod string, waiting map[string]bool) int {
 	for i := range c.Snapshot.Pending {
 		q := &c.Snapshot.Pending[i]
+		asked, others := false, 0
 		for _, p := range q.Pods {
-			if c.Snapshot.Contents.Specs[p.Spec].Pod.Namespace+"/"+p.Name != pod {
-				continue
+			name := c.Snapshot.Contents.Specs[p.Spec].Pod.Namespace + "/" + p.Name
+			asked = asked || name == pod
+			if !waiting[name] {
+				others++
 			}
-			for _, v := range c.Plan.Pending {
-				if v.Class == q.Class {
-					return v.Left
-				}
+		}
+		for _, v := range c.Plan.Pending {
+			if asked && v.Class == q.Class {
+				return max(0, v.Left-others)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	v1helper "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 
+	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -29,6 +30,8 @@ func (r *relaxer) steps(group int, v model.Verdict) []step {
 	case model.GroupAtMax, model.PoolAtMax, model.MaxNodesTotal, model.CoresTotal, model.MemoryTotal,
 		model.ScaleFromZeroOff:
 		return []step{r.limit(group, v.Reason)}
+	case model.PoolShare:
+		return append(r.sizing(group), r.limit(group, model.PoolAtMax))
 	case model.GroupBackoff, model.GroupPaused, model.GroupBusy, model.GroupHeld, model.MaxNodesPerScaleUp:
 		return r.wait(group, v)
 	case model.InsufficientResources:
@@ -116,6 +119,30 @@ func (r *relaxer) limit(group int, reason model.Reason) step {
 		}}
 }
 
+// sizing lets each group of a pool have what the others leave of it.
+func (r *relaxer) sizing(group int) []step {
+	id := r.snap.Groups[group].Pool
+	at := slices.IndexFunc(r.snap.Pools, func(p provider.Pool) bool { return p.ID == id })
+	was, lax := r.snap.Pools[at].Sizing, string(pool.LaxGreedy)
+	if was == lax {
+		return nil
+	}
+	text := fmt.Sprintf("sizing %s of pool %s", lax, id)
+	return []step{{about: "sizing of pool " + string(id), rank: rankLimit,
+		cluster: func(s *model.Snapshot, _ *model.Policy, _ int64) { s.Pools[at].Sizing = lax },
+		show: func(int64) shown {
+			return shown{text, text, []Change{{Of: OfPool, Name: string(id), Field: "sizing", From: was, To: lax}}}
+		}}}
+}
+
+// important lets the pods count. The cutoff is a flag as well, which decides on all pods below it.
+func (r *relaxer) important() step {
+	was, least := r.snap.Classes[r.class].Spec.Priority, r.policy.Rules.ExpendableBelow
+	text := fmt.Sprintf("priority ≥ %d", least)
+	return onPods(rankPods, Change{Of: OfPods, Field: "priority", From: fmt.Sprint(was), To: fmt.Sprint(least)}, text,
+		func(spec *corev1.PodSpec) { spec.Priority = &least })
+}
+
 // total raises a limit of the whole cluster, which a flag sets.
 func (r *relaxer) total(flag string, was, more int64, set func(*model.Policy, int64), used func(*try) int64) step {
 	return step{about: flag, rank: rankLimit, was: was, value: was + more, used: used,
@@ -157,7 +184,7 @@ func (r *relaxer) wait(group int, v model.Verdict) []step {
 		}
 		to = v.Until.UTC().Format(time.RFC3339)
 		short = "wait " + left.Round(time.Second).String()
-		text = fmt.Sprintf("wait until %s (%s)", v.Until.UTC().Format("15:04:05Z"), left.Round(time.Second))
+		text = "wait until " + v.Until.UTC().Format("15:04:05Z")
 	}
 	return []step{{about: "time of " + string(r.snap.Groups[group].ID), rank: rank,
 		cluster: func(s *model.Snapshot, p *model.Policy, _ int64) {
