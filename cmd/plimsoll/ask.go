@@ -48,18 +48,13 @@ func ownHelp(cmd *cobra.Command, names []string) string {
 	return text
 }
 
-// answer decides on the cluster. It is nil where the help was asked for.
-func (q *question) answer(cmd *cobra.Command) (*model.Cycle, *start, error) {
-	c, s, err := q.gather(cmd)
-	if c == nil || err != nil {
-		return nil, nil, err
-	}
+// decided is the decision on a cluster that was gathered.
+func decided(c *clusterfile.Cluster, s *start) (model.Cycle, error) {
 	seen, err := c.Observation(s.observing())
 	if err != nil {
-		return nil, nil, err
+		return model.Cycle{}, err
 	}
-	cycle, err := ask.Decide(seen, c.Memory, s.config.Policy)
-	return &cycle, s, err
+	return ask.Decide(seen, c.Memory, s.config.Policy)
 }
 
 // gather reads the cluster. Flags that a file says are taken where the command line does not say them. The

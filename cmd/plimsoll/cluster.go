@@ -140,7 +140,7 @@ func (s *start) live(ctx context.Context) (*clusterfile.Cluster, error) {
 	if err != nil {
 		c.Unread[clusterfile.TheMemory] = err.Error()
 	}
-	c.Memory = left.Memory
+	c.Memory, c.Pending = left.Memory, left.Document.Pending
 	// 3. The objects.
 	objects, unread := observe.List(ctx, client, s.observing())
 	for resource, err := range unread {

@@ -98,11 +98,16 @@ func explainSubject(use, short, example string, of subject) *cobra.Command {
 		if text != nil {
 			return of.show(cmd.OutOrStdout(), text, format)
 		}
-		cycle, s, err := q.answer(cmd)
-		if cycle == nil || err != nil {
+		c, s, err := q.gather(cmd)
+		if c == nil || err != nil {
 			return err
 		}
-		return of.say(cmd.OutOrStdout(), *cycle, s.config.Policy, args[0], format)
+		cycle, err := decided(c, s)
+		if err != nil {
+			return err
+		}
+		since := newFixes(s.config.Policy, c.Pending, nil, nil) // since when answers are the same, the status has
+		return of.say(cmd.OutOrStdout(), since.told(cycle), s.config.Policy, args[0], format)
 	}
 	return cmd
 }

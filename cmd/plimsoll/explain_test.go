@@ -12,7 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-dev/plimsoll/internal/ask"
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/report/status"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/internal/ui"
 )
@@ -73,6 +76,38 @@ func TestExplainAsksTheLeader(t *testing.T) {
 		if !strings.HasPrefix(out, x.out) || x.out == "" && out != "" || !strings.Contains(told, x.told) || code != x.code ||
 			len(asked) != x.asks {
 			t.Errorf("%s: exit %d, asked %v\n%s%s", x.name, code, asked, out, told)
+		}
+	}
+}
+
+// TestSinceIsFromTheStatus: where the leader cannot be asked, its status says since when an answer is the same.
+// One decision does not know.
+func TestSinceIsFromTheStatus(t *testing.T) {
+	c := testkit.New()
+	c.AddNode(testkit.Node("g-1", "4", "16Gi", map[string]string{"node-pool": "g"}), "")
+	c.Pending(testkit.Pod("shop", "huge", "6", "1Gi", nil), 1)
+	cycle, err := ask.Decide(c.Observation(), model.Memory{}, testkit.Policy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := cycle.Snapshot.Pending[0].Pods[0].Name
+	digest := cycle.Snapshot.Classes[cycle.Plan.Pending[0].Class].Digest()
+	for reason, want := range map[model.Reason]string{
+		model.InsufficientResources: "Same verdict since 2026-01-02 03:04:05Z", model.GroupAtMax: "\ndocs/reasons.md",
+	} {
+		said := status.Document{AutoscalerStatus: "Running", Pending: status.Pending{List: []status.PendingClass{
+			{Class: digest, Reason: reason, Since: metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}}}
+		text, err := said.Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cluster-autoscaler-status"}}
+		status.Put(m, text, "", "")
+		url := serveObjects(t, c.Objects(), m)
+		out, told, code := explained(t, "pod", "shop/"+name, "--kubernetes="+url,
+			"--kube-api-content-type=application/json")
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("the status says %s: exit %d\n%s%s", reason, code, out, told)
 		}
 	}
 }

@@ -39,11 +39,15 @@ func planCommand() *cobra.Command {
 }
 
 func planNow(cmd *cobra.Command, q *question, format cli.Format) error {
-	cycle, s, err := q.answer(cmd)
-	if cycle == nil || err != nil {
+	c, s, err := q.gather(cmd)
+	if c == nil || err != nil {
 		return err
 	}
-	plan := explain.PlanOf(*cycle, s.config.Policy)
+	cycle, err := decided(c, s)
+	if err != nil {
+		return err
+	}
+	plan := explain.PlanOf(cycle, s.config.Policy)
 	if err := cli.Plan(cmd.OutOrStdout(), plan, format); err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
 	"github.com/plimsoll-dev/plimsoll/internal/providers"
 	"github.com/plimsoll-dev/plimsoll/internal/report"
+	"github.com/plimsoll-dev/plimsoll/internal/report/status"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -206,16 +207,19 @@ func (p parts) lead(ctx context.Context, may func() error) error {
 	// What must survive a change of leader is in the status ConfigMap. It is read
 	// before this process writes there, and kept up to date from then on.
 	book := ledger.New(policy.Rules)
+	var before status.Pending
 	var keeper *report.StatusWriter
 	var keeping sync.WaitGroup
 	if p.config.Report.WriteStatus {
 		left := remembered(ctx, p.config, p.client, p.log)
-		book = ledger.Restore(policy.Rules, left.Memory)
+		book, before = ledger.Restore(policy.Rules, left.Memory), left.Document.Pending
 		keeper = p.reporter.KeepStatus(p.client, may, left.Document)
 		keeping.Go(func() { keeper.Run(ctx) })
 	}
 	actor := newHand(p.cloud, p.client, may, p.observer.Refresh, p.log)
-	l := loop.New(p.observer, actor, append(reporters{p.reporter}, p.shown...), policy, time.Now, book)
+	tried := newFixes(policy, before, append(reporters{p.reporter}, p.shown...), p.log)
+	go tried.Run(ctx) // its end is waited for by nobody
+	l := loop.New(p.observer, actor, tried, policy, time.Now, book)
 	p.reporter.Health().Watch(l.Steps)
 	l.Run(ctx, loop.Triggers{
 		Interval: p.config.Loop.ScanInterval, Idle: p.config.Loop.NudgeIdle, Longest: p.config.Loop.NudgeMax,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
+	"github.com/plimsoll-dev/plimsoll/internal/report/status"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -34,6 +35,8 @@ type Cluster struct {
 	InventoryErr string
 	// Memory is what the leader had written down.
 	Memory model.Memory
+	// Pending is what it said last of pods that wait. A dump does not have it.
+	Pending status.Pending
 	// Listed are the resources that were read in full, even where the cluster has none of them, and
 	// Unread those that could not be read, with the reason. Files that others wrote say neither.
 	Listed []string

@@ -28,8 +28,22 @@ func (v *PendingVerdict) Without() int {
 }
 
 // Nearest is what is nearest to a yes, and the group that says it; no group where it is said of the class as a
-// whole.
+// whole. A fix that was tried goes before the words of the verdicts.
 func (v *PendingVerdict) Nearest() (provider.GroupID, *Verdict) {
+	if v.Tried != nil {
+		for i := range v.Groups {
+			if g := &v.Groups[i]; g.Group == v.Tried.Group {
+				tried := g.Verdict
+				tried.Fix = v.Tried.Text
+				return g.Group, &tried
+			}
+		}
+		if v.Skipped != nil && v.Tried.Group == "" {
+			tried := *v.Skipped
+			tried.Fix = v.Tried.Text
+			return "", &tried
+		}
+	}
 	switch {
 	case v.Skipped != nil:
 		return "", v.Skipped

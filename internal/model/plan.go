@@ -271,6 +271,16 @@ type PendingVerdict struct {
 	Disagrees *Verdict
 	// Skipped, if set, says why the class was not looked at.
 	Skipped *Verdict
+	// Tried, if set, is the nearest change with which all of them get a node. Deciding leaves it empty: it is tried
+	// in idle time.
+	Tried *TriedFix
+}
+
+// TriedFix is a change that gives pods room, as a trial has shown, and the group that it begins with; no group
+// where it is about the pods alone.
+type TriedFix struct {
+	Group provider.GroupID
+	Text  string
 }
 
 // GroupVerdict is how a group stands to a class.

@@ -87,6 +87,8 @@ type Class struct {
 	Planned  int `json:"planned,omitempty"`
 	Left     int `json:"left,omitempty"`
 	Delayed  int `json:"delayed,omitempty"`
+	// Tried is the nearest change with which all of them get a node, once it was tried.
+	Tried string `json:"tried,omitempty"`
 	// Own are verdicts on the class itself.
 	Own []decisions.Verdict `json:"own,omitempty"`
 	// Answers are the groups', the nearest to a yes first; groups with the same answer stand together.
@@ -95,13 +97,17 @@ type Class struct {
 
 // Verdict is the first thing to say of the class; nil if its pods have room.
 func (c *Class) Verdict() *decisions.Verdict {
+	var first decisions.Verdict
 	switch {
 	case len(c.Own) > 0:
-		return &c.Own[0]
+		first = c.Own[0]
 	case c.Left > 0 && len(c.Answers) > 0:
-		return &c.Answers[0].Verdict
+		first = c.Answers[0].Verdict
+	default:
+		return nil
 	}
-	return nil
+	first.Fix = cmp.Or(c.Tried, first.Fix)
+	return &first
 }
 
 // Answer is one verdict of some groups.
@@ -384,6 +390,9 @@ func (m *maker) pods() {
 				}
 			}
 			out.Answers = answersOf(v.Groups)
+			if v.Tried != nil {
+				out.Tried = v.Tried.Text
+			}
 		}
 		m.view.State.PodsWaiting += out.Pods
 		if l := m.view.State.Longest; l.IsZero() || out.Since.Before(l) {
