@@ -45,6 +45,8 @@ type Config struct {
 	KubeReserved string
 	// StaticInstanceTypes uses the built-in list of instance types alone.
 	StaticInstanceTypes bool
+	// Prices asks AWS what instances cost.
+	Prices bool
 	// Version is what AWS's logs show of this program, beside the SDK's.
 	Version string
 }
@@ -64,6 +66,7 @@ type settings struct {
 	nodegroupTTL time.Duration
 	describeAll  bool
 	staticTypes  bool
+	prices       bool
 	version      string
 }
 
@@ -78,6 +81,7 @@ func (c Config) read() (settings, error) {
 		nodegroupTTL: c.NodegroupTTL,
 		describeAll:  c.DescribeAllNodegroups,
 		staticTypes:  c.StaticInstanceTypes,
+		prices:       c.Prices,
 		version:      c.Version,
 		template:     templateRules{precedence: c.Precedence},
 	}

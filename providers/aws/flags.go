@@ -41,6 +41,8 @@ func bind(s *pflag.FlagSet) *flags {
 			"in cpu=100m,memory=700Mi")
 	s.BoolVar(&f.StaticInstanceTypes, "aws-use-static-instance-list", false,
 		"use the built-in list of instance types only, and do not ask EC2")
+	s.BoolVar(&f.Prices, "aws-prices", false,
+		"ask AWS what instances cost, on demand and spot; prices of --price-file win")
 	return f
 }
 

@@ -115,6 +115,9 @@ func (p *Provider) useClock(now func() time.Time) {
 	p.now, p.nodegroups.now, p.learning.now, p.memory.start = now, now, now, now()
 	p.sources.configs.now, p.sources.templates.now, p.sources.images.now = now, now, now
 	p.sources.requirements.now, p.sources.machines.live.now = now, now
+	if p.prices != nil {
+		p.prices.now, p.prices.asking.now, p.prices.fixed.now, p.prices.spot.now = now, now, now, now
+	}
 }
 
 func (w *world) read(t *testing.T) provider.Inventory {

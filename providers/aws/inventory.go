@@ -36,6 +36,7 @@ const (
 	noticeNoImages     = "ImagesNotDescribed"
 	noticeNoTypes      = "InstanceTypesNotDescribed"
 	noticeNoFitting    = "FittingTypesNotListed"
+	noticeNoPrices     = "PricesNotDescribed"
 )
 
 // Inventory describes all groups again. What stands behind them (launch
@@ -80,8 +81,12 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	}
 
 	// 2. Each group, for itself.
+	wants := p.askPrices(ctx, groups, launches, known)
 	for i, g := range groups {
 		seen, notices := p.group(g, launches[i], launchErrs[i], known[i])
+		if p.prices != nil {
+			p.prices.tell(&seen, wants[i], g.AvailabilityZones)
+		}
 		notices = append(notices, rests[i].holds(&seen, g)...)
 		inv.Groups = append(inv.Groups, seen)
 		inv.Notices = append(inv.Notices, notices...)
@@ -107,6 +112,9 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		})
 	}
 	inv.Notices = append(inv.Notices, p.sources.troubles(good)...)
+	if p.prices != nil {
+		inv.Notices = append(inv.Notices, p.prices.troubles(slices.Concat(wants...))...)
+	}
 	for _, name := range p.settings.repeated {
 		inv.Notices = append(inv.Notices,
 			notice(provider.GroupID(name), noticeTwice, "--nodes names this group more than once; the first holds"))

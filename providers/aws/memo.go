@@ -12,8 +12,9 @@ import (
 // AWS is not asked in vain at each read; while it fails, the last answer still counts,
 // unless AWS says that there is no such thing. No lock is held while AWS is asked.
 type memo[K comparable, V any] struct {
-	ttl func(K) time.Duration
-	now func() time.Time
+	ttl   func(K) time.Duration
+	retry time.Duration // how long a failed question is not asked again
+	now   func() time.Time
 
 	mu   sync.Mutex
 	kept map[K]answer[V]
@@ -30,11 +31,11 @@ type answer[V any] struct {
 // memoKept is how long an answer is kept that is not asked for.
 const memoKept = 24 * time.Hour
 
-// failureTTL is how long a failed question is not asked again.
+// failureTTL is how long a failed question is not asked again, as a rule.
 const failureTTL = 20 * time.Second
 
 func newMemo[K comparable, V any](now func() time.Time, ttl func(K) time.Duration) *memo[K, V] {
-	return &memo[K, V]{ttl: ttl, now: now, kept: map[K]answer[V]{}}
+	return &memo[K, V]{ttl: ttl, retry: failureTTL, now: now, kept: map[K]answer[V]{}}
 }
 
 func always[K comparable](d time.Duration) func(K) time.Duration {
@@ -80,7 +81,7 @@ func (m *memo[K, V]) fail(key K, err error) {
 	if kindOf(err) == provider.NotFound {
 		a = answer[V]{}
 	}
-	a.err, a.until, a.asked = err, now.Add(failureTTL), now
+	a.err, a.until, a.asked = err, now.Add(m.retry), now
 	m.kept[key] = a
 }
 

@@ -32,7 +32,10 @@ func TestThePolicyIsWhatIsCalled(t *testing.T) {
 		named("req", func(g *awstest.Group) { g.LaunchTemplate = &awstest.TemplateRef{ID: "lt-r"} }),
 		named("g", func(g *awstest.Group) { g.Desired, g.ProtectNew = 2, true }))
 	spec.StockOuts = []awstest.StockOut{{Group: "g"}}
-	w := newWorld(t, spec, byTag)
+	spec.Groups = append(spec.Groups, twoTypes("both", 50))
+	cfg := byTag
+	cfg.Prices = true
+	w := newWorld(t, spec, cfg)
 	w.grow(t, "g", 4)
 	w.clock.pass(time.Second)
 	if growHold(w.group(t, "g")) == nil {

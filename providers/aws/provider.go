@@ -26,6 +26,7 @@ type Provider struct {
 	eks        *eks.Client
 	sources    *sources
 	learning   *errand
+	prices     *prices // nil if they are not asked for
 	nodegroups *managedNodegroups
 	memory     *memory
 	news       provider.News
@@ -73,7 +74,11 @@ func newProvider(
 		asg: autoscaling.NewFromConfig(sdk), eks: eks.NewFromConfig(sdk), memory: newMemory(now()),
 		learning: &errand{now: now},
 	}
-	p.sources = newSources(p.asg, ec2.NewFromConfig(sdk), s.staticTypes, now)
+	machines := ec2.NewFromConfig(sdk)
+	p.sources = newSources(p.asg, machines, s.staticTypes, now)
+	if s.prices {
+		p.prices = newPrices(sdk, machines, now)
+	}
 	p.nodegroups = newManagedNodegroups(s.nodegroupTTL, now, m.looked, p.describeNodegroup)
 	return p, nil
 }

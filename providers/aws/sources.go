@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // sources finds the instance types behind launch configurations, launch
@@ -35,6 +37,7 @@ type templateData struct {
 	instanceType string
 	requirements *ec2types.InstanceRequirementsRequest
 	image        string
+	spot         bool
 }
 
 const (
@@ -140,6 +143,21 @@ func (s *sources) imageOf(l launch) string {
 		data, _ = s.templates.get(l.template)
 	}
 	return data.image
+}
+
+// capacityTypeOf is how the machines of a launch are bought, empty if that is not known.
+func (s *sources) capacityTypeOf(l launch) string {
+	data, err := s.templates.get(l.template)
+	if l.config != "" {
+		data, err = s.configs.get(l.config)
+	}
+	switch {
+	case err != nil:
+		return ""
+	case data.spot:
+		return provider.Spot
+	}
+	return provider.OnDemand
 }
 
 // required are the requirements of a launch, nil if it names types; and its
@@ -258,6 +276,7 @@ func (s *sources) learnConfigs(ctx context.Context, names []string) {
 			for _, c := range page.LaunchConfigurations {
 				found[aws.ToString(c.LaunchConfigurationName)] = templateData{
 					instanceType: aws.ToString(c.InstanceType), image: aws.ToString(c.ImageId),
+					spot: aws.ToString(c.SpotPrice) != "",
 				}
 			}
 			if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
@@ -381,7 +400,8 @@ func templateDataOf(d *ec2types.ResponseLaunchTemplateData) (templateData, error
 	if d == nil {
 		return templateData{}, nil
 	}
-	out := templateData{instanceType: string(d.InstanceType), image: aws.ToString(d.ImageId)}
+	out := templateData{instanceType: string(d.InstanceType), image: aws.ToString(d.ImageId),
+		spot: d.InstanceMarketOptions != nil && d.InstanceMarketOptions.MarketType == ec2types.MarketTypeSpot}
 	var err error
 	if d.InstanceRequirements != nil {
 		out.requirements, err = requestOf(d.InstanceRequirements)

@@ -218,6 +218,7 @@ type AWS struct {
 	DescribeAllNodegroups *bool  `json:"describeAllNodegroups,omitempty" flag:"aws-describe-all-nodegroups"`
 	MaxPods               string `json:"maxPods,omitempty" flag:"aws-max-pods"`
 	KubeReserved          string `json:"kubeReserved,omitempty" flag:"aws-kube-reserved"`
+	Prices                *bool  `json:"prices,omitempty" flag:"aws-prices"`
 	UseStaticInstanceList *bool  `json:"useStaticInstanceList,omitempty" flag:"aws-use-static-instance-list"`
 }
 

@@ -20,6 +20,7 @@ const (
 	autoScaling    = "autoscaling"
 	elasticCompute = "ec2"
 	kubernetes     = "eks"
+	priceList      = "pricing"
 )
 
 // query is one request.

@@ -23,9 +23,11 @@ type Spec struct {
 	Images               []Image               `json:"images,omitempty"`
 	// InstanceTypes are added to the built-in ones, or replace them by name.
 	InstanceTypes []InstanceType `json:"instanceTypes,omitempty"`
-	Nodegroups    []Nodegroup    `json:"nodegroups,omitempty"`
-	StockOuts     []StockOut     `json:"stockOuts,omitempty"`
-	Faults        []Fault        `json:"faults,omitempty"`
+	// Prices of a type that is not among them are not known to AWS.
+	Prices     []Price     `json:"prices,omitempty"`
+	Nodegroups []Nodegroup `json:"nodegroups,omitempty"`
+	StockOuts  []StockOut  `json:"stockOuts,omitempty"`
+	Faults     []Fault     `json:"faults,omitempty"`
 }
 
 // Group is an Auto Scaling group.

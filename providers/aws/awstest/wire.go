@@ -30,10 +30,14 @@ var actions = map[string]map[string]func(*Cloud, *query) (any, *refusal){
 		"DescribeLaunchTemplateVersions":           (*Cloud).describeVersions,
 		"DescribeInstanceTypes":                    (*Cloud).describeTypes,
 		"DescribeImages":                           (*Cloud).describeImages,
+		"DescribeSpotPriceHistory":                 (*Cloud).spotHistory,
 		"GetInstanceTypesFromInstanceRequirements": (*Cloud).typesFromRequirements,
 	},
 	kubernetes: {
 		"DescribeNodegroup": (*Cloud).describeNodegroup,
+	},
+	priceList: {
+		"GetProducts": (*Cloud).getProducts,
 	},
 }
 
@@ -43,8 +47,8 @@ var apiVersions = map[string]string{"2011-01-01": autoScaling, "2016-11-15": ela
 // scope is the part of a signature that says for whom the request was signed.
 var scope = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/,]+/\d{8}/([^/,]+)/([^/,]+)/aws4_request,`)
 
-// read tells which service is asked for what: by the path for EKS, by the
-// version for the others. The signature's scope must agree; the signature itself
+// read tells which service is asked for what: by the path for EKS, by a
+// header for the price list, by the version for the others. The signature's scope must agree; the signature itself
 // is not verified.
 func (c *Cloud) read(r *http.Request) (*query, *refusal) {
 	c.mu.Lock()
@@ -62,6 +66,10 @@ func (c *Cloud) read(r *http.Request) (*query, *refusal) {
 				q.params.Set(name, value)
 			}
 		}
+	} else if strings.HasPrefix(r.Header.Get("X-Amz-Target"), listTarget) {
+		if refused := q.readList(r); refused != nil {
+			return q, refused
+		}
 	} else {
 		if err := r.ParseForm(); err != nil {
 			return q, notSimulated("a body that cannot be read: %v", err)
@@ -76,7 +84,7 @@ func (c *Cloud) read(r *http.Request) (*query, *refusal) {
 			r.Method, r.URL.Path, q.action, q.params.Get("Version"))
 	case signed == nil:
 		return q, unsigned()
-	case signed[1] != q.region:
+	case signed[1] != q.region && q.service != priceList: // which is served in few regions
 		return q, wrongScope("Credential should be scoped to a valid region, not '%s'.", signed[1])
 	case signed[2] != q.service:
 		return q, wrongScope("Credential should be scoped to correct service: '%s'.", q.service)
@@ -94,7 +102,7 @@ func (c *Cloud) read(r *http.Request) (*query, *refusal) {
 // no such hole.
 const latency = time.Millisecond
 
-// ServeHTTP serves all three services.
+// ServeHTTP serves all services.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q, refused := c.read(r)
 	if refused != nil {
@@ -165,7 +173,7 @@ func (q *query) answer(w http.ResponseWriter, o outcome) {
 
 // body is an answer in the service's protocol.
 func (q *query) body(result any) []byte {
-	if q.service == kubernetes {
+	if q.service == kubernetes || q.service == priceList {
 		return mustMarshal(json.Marshal(result))
 	}
 	id := "<%[1]s>" + requestID + "</%[1]s>"
@@ -210,7 +218,7 @@ func (q *query) refuse(w http.ResponseWriter, e *refusal) {
 	}
 	var body []byte
 	switch q.service {
-	case kubernetes:
+	case kubernetes, priceList:
 		w.Header().Set("X-Amzn-Errortype", e.code)
 		body = mustMarshal(json.Marshal(map[string]string{"__type": e.code, "message": e.message}))
 	case elasticCompute:
@@ -231,8 +239,11 @@ func (q *query) refuse(w http.ResponseWriter, e *refusal) {
 
 func (q *query) send(w http.ResponseWriter, status int, body []byte) {
 	contentType := "text/xml"
-	if q.service == kubernetes {
+	switch q.service {
+	case kubernetes:
 		contentType = "application/json"
+	case priceList:
+		contentType = "application/x-amz-json-1.1"
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("X-Amzn-Requestid", requestID)
