@@ -109,6 +109,7 @@ var rules = []rule{
 	{"internal/providers", []string{"provider/wiring", "providers"}, "the one list of them"},
 	{"internal/clusterfile", []string{"internal/model", "internal/observe", "internal/report/status", "internal/snapshot", "provider"}, "a cluster as a value, with what observe reads of it and the memory as status writes it"},
 	{"internal/ask", []string{"internal/ledger", "internal/loop", "internal/model", "internal/observe", "internal/schedsim", "provider"}, "it turns the loop's crank on values, and reads nothing itself"},
+	{"internal/calibrate", []string{"internal/catalog", "internal/decide", "internal/model", "internal/snapshot", "provider"}, "it takes the time of decisions, by a clock that it is given"},
 	{"internal/explain", []string{"internal/catalog", "internal/decide", "internal/pack", "internal/removal/rules", "internal/schedsim", "internal/snapshot", "internal/model", "provider"}, "it answers with what deciding says, and renders nothing"},
 	{"internal/migrate", []string{"internal/config", "provider/wiring"}, "it reads flags as a run does, and asks nobody"},
 	{"internal/sim/check", nil, "a judge that asks the product for its thresholds judges nothing"},

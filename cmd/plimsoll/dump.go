@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,10 +63,9 @@ func dumpCommand() *cobra.Command {
 				return fmt.Errorf("anonymize the cluster: %w", err)
 			}
 		}
-		if given := flags.Deciding(anonymize); len(given) > 0 {
-			c.Flags = given
-			delete(given, "price-file") // the prices themselves are in the dump
-		}
+		c.Flags = flags.Deciding(anonymize)
+		c.Flags["decide-steps"] = strconv.Itoa(s.config.Policy.Steps)
+		delete(c.Flags, "price-file") // the prices themselves are in the dump
 		return writeCluster(c, output, cmd.OutOrStdout())
 	}
 	return cmd

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"github.com/plimsoll-dev/plimsoll/internal/calibrate"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/loop"
@@ -82,7 +83,10 @@ func runCommand() *cobra.Command {
 // run is the whole life of the process, until ctx ends.
 func run(ctx context.Context, s *start, mode config.Mode) error {
 	c, log, b := s.config, s.log, thisBuild()
-	log.Info("starting", "version", b.Version, "tested_with_kubernetes", b.tested())
+	if c.Loop.DecideSteps == 0 {
+		c.Policy.Share(c.Loop.Steps(calibrate.StepsPerSecond(time.Now)))
+	}
+	log.Info("starting", "version", b.Version, "tested_with_kubernetes", b.tested(), "decide_steps", c.Policy.Steps)
 	// 1. Clients. The lease has one of its own, so that no burst of other
 	// requests can make it late.
 	rc, err := restConfig(c.Cluster)

@@ -74,9 +74,21 @@ type Loop struct {
 	// latest NudgeMax after the first of them (rule L12).
 	NudgeIdle time.Duration
 	NudgeMax  time.Duration
+	// DecideBudget is how long one decision may take, and DecideSteps that in steps; zero: as many as this machine
+	// takes in that time.
+	DecideBudget time.Duration
+	DecideSteps  int
 	// Seed settles what is left to chance. It is the same for the whole life of
 	// the process.
 	Seed uint64
+}
+
+// Steps is the budget of a decision in steps, on a machine that takes so many in a second.
+func (l *Loop) Steps(perSecond int) int {
+	if l.DecideSteps > 0 {
+		return l.DecideSteps
+	}
+	return int(l.DecideBudget.Seconds() * float64(perSecond))
 }
 
 // LeaderElection says how one of several processes is chosen to act.
@@ -133,7 +145,7 @@ const gib = 1 << 30
 
 // Defaults is the configuration without any flag. It names no provider.
 func Defaults() Config {
-	return Config{
+	c := Config{
 		Cloud: Cloud{InventoryDeadline: time.Minute},
 		Cluster: Cluster{
 			Namespace: "kube-system",
@@ -142,7 +154,8 @@ func Defaults() Config {
 			ContentType: "application/vnd.kubernetes.protobuf",
 			UserAgent:   "cluster-autoscaler",
 		},
-		Loop: Loop{ScanInterval: 10 * time.Second, NudgeIdle: 250 * time.Millisecond, NudgeMax: 2 * time.Second},
+		Loop: Loop{ScanInterval: 10 * time.Second, NudgeIdle: 250 * time.Millisecond, NudgeMax: 2 * time.Second,
+			DecideBudget: 2 * time.Second},
 		Policy: model.Policy{
 			Rules: model.Rules{
 				ExpendableBelow: -10, StartupTime: 15 * time.Minute, ProvisionTime: 15 * time.Minute,
@@ -153,8 +166,7 @@ func Defaults() Config {
 				MaxCoresTotal: 320000, MaxMemoryTotal: 6400000 * gib,
 				Expanders:   []model.Expander{model.ByLeastWaste},
 				MemoryRatio: 0.015, FreeRatio: 0.05, AllocRatio: 0.05,
-				ScaleFromZero:   true,
-				SpreadStepLimit: 20_000_000,
+				ScaleFromZero: true,
 			},
 			ScaleDown: model.ScaleDownPolicy{
 				Enabled:           true,
@@ -166,7 +178,6 @@ func Defaults() Config {
 				Threshold:         0.5,
 				GPUThreshold:      0.5,
 				SoftTaints:        10,
-				StepLimit:         20_000_000,
 				DeleteDelay:       5 * time.Second,
 				UnreadyEnabled:    true,
 				UnreadyTime:       20 * time.Minute,
@@ -179,7 +190,7 @@ func Defaults() Config {
 				},
 			},
 			Moves: model.MovePolicy{
-				MinSavingsShare: 0.1, Stay: time.Hour, Patience: time.Hour, StepLimit: 2_000_000,
+				MinSavingsShare: 0.1, Stay: time.Hour, Patience: time.Hour,
 			},
 			InventoryMaxAge: 5 * time.Minute,
 			CallDeadline:    2 * time.Minute,
@@ -194,4 +205,6 @@ func Defaults() Config {
 		Logging: Logging{Format: "text"},
 		Report:  Report{StatusConfigMap: "cluster-autoscaler-status", WriteStatus: true},
 	}
+	c.Policy.Share(c.Loop.Steps(model.StepsPerSecond))
+	return c
 }

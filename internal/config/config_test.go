@@ -87,7 +87,7 @@ func TestDefaultsOfFlags(t *testing.T) {
 		"node-deletion-delay-timeout": "2m0s", "skip-nodes-with-system-pods": "true",
 		"blocking-system-pod-distruption-timeout": "1h0m0s", "skip-nodes-with-local-storage": "true",
 		"skip-nodes-with-custom-controller-pods": "true", "min-replica-count": "0", "max-bulk-soft-taint-count": "10",
-		"scale-down-delay-type-local": "false", "max-replacement-wait": "2m0s", "scale-down-step-limit": "20000000",
+		"scale-down-delay-type-local": "false", "max-replacement-wait": "2m0s", "decide-budget": "2s",
 		"annotate-nodes": "false",
 	} {
 		flag := set.Lookup(name)
@@ -134,7 +134,7 @@ func TestFlagsOfScaleDownReachTheirPlace(t *testing.T) {
 		"max-scale-down-parallelism=3":                 func(p *model.Policy) { p.ScaleDown.MaxParallelism = 3 },
 		"max-bulk-soft-taint-count=0":                  func(p *model.Policy) { p.ScaleDown.SoftTaints = 0 },
 		"scale-down-delay-type-local":                  func(p *model.Policy) { p.ScaleDown.LocalDelays = true },
-		"scale-down-step-limit=7":                      func(p *model.Policy) { p.ScaleDown.StepLimit = 7 },
+		"decide-steps=800":                             func(p *model.Policy) { p.Share(800) },
 		"annotate-nodes":                               func(p *model.Policy) { p.ScaleDown.Annotate = true },
 		"max-graceful-termination-sec=0":               func(p *model.Policy) { d(p).MaxGrace = 0 },
 		"max-pod-eviction-time=5m":                     func(p *model.Policy) { d(p).EvictionTime = 5 * time.Minute },
@@ -219,7 +219,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--scale-down-utilization-threshold=NaN"}, []string{"--scale-down-utilization-threshold"}},
 		{[]string{"--scale-down-gpu-utilization-threshold=-0.1"}, []string{"--scale-down-gpu-utilization-threshold"}},
 		{[]string{"--max-drain-parallelism=-1"}, []string{"--max-drain-parallelism", "below 0"}},
-		{[]string{"--scale-down-step-limit=0"}, []string{"--scale-down-step-limit"}},
+		{[]string{"--decide-budget=0"}, []string{"--decide-budget"}},
+		{[]string{"--decide-steps=-1"}, []string{"--decide-steps"}},
 		{[]string{"--min-replica-count=-1"}, []string{"--min-replica-count"}},
 		{[]string{"--max-bulk-soft-taint-count=-1"}, []string{"--max-bulk-soft-taint-count"}},
 		{[]string{"--max-pod-eviction-time=-1s"}, []string{"--max-pod-eviction-time"}},
@@ -267,16 +268,18 @@ func TestFlagsThatAreLacking(t *testing.T) {
 	_, warnings, err := parse(t, "--cloud-provider=kwok", "--v=4", "--stderrthreshold=info", "--logtostderr=true",
 		"--skip-nodes-with-system-pods", "--nodes=1:10:a", "--nodes=1:10:b", "--scale-down-candidates-pool-ratio=0.2",
 		"--expander=least-waste", "--max-bulk-soft-taint-time=3s", "--node-deletion-candidate-ttl=1h",
-		"--scale-down-simulation-timeout=30s", "--unremovable-node-recheck-timeout=5m")
+		"--scale-down-simulation-timeout=30s", "--unremovable-node-recheck-timeout=5m",
+		"--spread-step-limit=7", "--scale-down-step-limit=7")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) != 8 {
+	if len(warnings) != 10 {
 		t.Errorf("warnings:\n%s", strings.Join(warnings, "\n"))
 	}
 	for name, says := range map[string]string{"stderrthreshold": "--v", "logtostderr": "--v", "nodes": "its templates",
 		"scale-down-candidates-pool-ratio": "not read it any more", "max-bulk-soft-taint-time": "queued",
-		"node-deletion-candidate-ttl": "survives a restart", "scale-down-simulation-timeout": "--scale-down-step-limit",
+		"node-deletion-candidate-ttl": "survives a restart", "scale-down-simulation-timeout": "--decide-budget",
+		"spread-step-limit": "--decide-budget", "scale-down-step-limit": "--decide-budget",
 		"unremovable-node-recheck-timeout": "each cycle"} {
 		n := 0
 		for _, w := range warnings {

@@ -88,6 +88,12 @@ func Bind(set *pflag.FlagSet, entries []wiring.Entry) *Flags {
 			"start a scan when nothing has changed for this long after a change")
 		s.DurationVar(&c.Loop.NudgeMax, "nudge-max", c.Loop.NudgeMax,
 			"longest delay between a change and the next scan")
+		s.DurationVar(&c.Loop.DecideBudget, "decide-budget", c.Loop.DecideBudget,
+			"how long one scan may take to decide; what is left over comes first in the next. Raise it if the notice "+
+				"StepsUsedUp stays")
+		s.IntVar(&c.Loop.DecideSteps, "decide-steps", 0,
+			"the same in steps, so that plans are the same on every machine; 0: as many as this machine takes in the "+
+				"budget, measured at the start")
 		s.Uint64Var(&c.Loop.Seed, "seed", 0, "seed of random choices; 0 draws one")
 	}, "scan-interval")
 
@@ -107,7 +113,7 @@ func Bind(set *pflag.FlagSet, entries []wiring.Entry) *Flags {
 			"start even if flags are given that Plimsoll does not support and that would change which nodes are bought or "+
 				"removed; each is a warning instead of an error")
 	}, ignoreUnsupported)
-	for _, l := range lacking {
+	for _, l := range slices.Concat(lacking, former) {
 		flag := set.VarPF(&ignored{}, l.name, "", "")
 		flag.Hidden = true
 		if l.bool {
@@ -269,10 +275,6 @@ func (f *Flags) scaleUp() {
 			"schedulers whose pods cause a scale-up before the scheduler has tried them")
 		s.StringSliceVar(&u.Allowed, "allowed-scheduler-names", nil,
 			"schedulers whose pods cause a scale-up; empty: all")
-		s.IntVar(&u.SpreadStepLimit, "spread-step-limit", u.SpreadStepLimit,
-			"limit of the work that one scan spends on scale-up, counted in nodes that the "+
-				"scheduler's filters check; pods that are left over come first in the next scan. Raise it "+
-				"if the notice StepsUsedUp stays")
 	}, "expander", "price-file", "max-nodes-total", "cores-total", "memory-total", "max-nodes-per-scaleup",
 		"balance-similar-node-groups", "balancing-ignore-label", "scale-up-from-zero", "new-pod-scale-up-delay",
 		"expendable-pods-priority-cutoff")
@@ -447,6 +449,7 @@ func (f *Flags) Config() (Config, []string, error) {
 	if err := errors.Join(append([]error{misread}, errs...)...); err != nil {
 		return Config{}, nil, err
 	}
+	c.Policy.Share(c.Loop.Steps(model.StepsPerSecond))
 	warnings := append(f.warnings(c.Cloud), doubtful(&c)...)
 	if f.document != nil {
 		warnings = append(warnings, f.idle()...)
@@ -529,7 +532,7 @@ func (f *Flags) warnings(cloud Cloud) []string {
 			}
 		})
 	}
-	for _, l := range lacking {
+	for _, l := range slices.Concat(lacking, former) {
 		if flag := f.set.Lookup(l.name); flag != nil && flag.Changed {
 			out = append(out, fmt.Sprintf("--%s has no effect: %s", l.name, l.why))
 		}

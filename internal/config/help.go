@@ -40,6 +40,10 @@ func (f *Flags) AllHelp() string {
 		}
 		fmt.Fprintf(&b, "    %s --%-52s %s\n", mark, l.name, l.why)
 	}
+	b.WriteString("\nFlags of earlier versions of Plimsoll, the same:\n")
+	for _, l := range former {
+		fmt.Fprintf(&b, "      --%-52s %s\n", l.name, l.why)
+	}
 	return b.String()
 }
 

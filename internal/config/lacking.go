@@ -32,12 +32,19 @@ const (
 	// What there is instead.
 	queued     = "writes to nodes are queued, and no cycle waits for them; --max-bulk-soft-taint-count bounds their number"
 	remembered = "the status ConfigMap keeps since when nodes are unneeded, and survives a restart"
-	inSteps    = "the search is limited in steps, and goes on in the next cycle: see --scale-down-step-limit"
-	upInSteps  = "scale-up is limited in steps, not in time, and goes on in the next cycle: see --spread-step-limit"
+	inSteps    = "the search ends after a while, and goes on in the next cycle: see --decide-budget"
+	upInSteps  = "scale-up ends after a while, and goes on in the next cycle: see --decide-budget"
 	bounded    = "requests to the shoot are limited by --kube-client-qps and --kube-client-burst"
 	checked    = "every node is checked in each cycle"
+	budgeted   = "one budget bounds all of a decision: see --decide-budget"
 	oneplan    = "one plan scales up all groups that are needed, and their calls run side by side"
 )
+
+// former are flags of earlier versions of Plimsoll, which are accepted as well.
+var former = []lack{
+	{"scale-down-step-limit", false, budgeted},
+	{"spread-step-limit", false, budgeted},
+}
 
 // lacking is sorted by reason, then name.
 var lacking = []lack{

@@ -49,9 +49,6 @@ func (f *Flags) scaleDown() {
 			"how long an unready node must be unneeded before it is removed")
 		s.DurationVar(&d.DeleteDelay, "node-delete-delay-after-taint", d.DeleteDelay,
 			"time between the taint on a node and its removal")
-		s.IntVar(&d.StepLimit, "scale-down-step-limit", d.StepLimit,
-			"limit of the work that one scan spends on finding unneeded nodes, counted in nodes that "+
-				"the scheduler's filters check; the next scan goes on")
 		s.IntVar(&d.SoftTaints, "max-bulk-soft-taint-count", d.SoftTaints,
 			"maximum number of nodes that one scan marks as candidates, or unmarks; 0: mark none")
 		s.BoolVar(&d.Annotate, "annotate-nodes", d.Annotate,
@@ -159,9 +156,6 @@ func (f *Flags) checkScaleDown(p *model.ScaleDownPolicy, wrong func(flag, format
 		if !(share >= 0) || math.IsInf(share, 0) {
 			wrong(flag, "%v is not a share of a node: 0.5 is half of it", share)
 		}
-	}
-	if p.StepLimit < 1 {
-		wrong("scale-down-step-limit", "%d must be at least 1", p.StepLimit)
 	}
 	for flag, n := range map[string]int{
 		"max-scale-down-parallelism": p.MaxParallelism, "max-drain-parallelism": p.MaxDrains,

@@ -79,6 +79,7 @@ func (f *Flags) check(c *Config) []error {
 	for flag, d := range map[string]time.Duration{
 		"scan-interval": c.Loop.ScanInterval, "nudge-max": c.Loop.NudgeMax, "inventory-deadline": c.Cloud.InventoryDeadline,
 		"inventory-max-age": c.Policy.InventoryMaxAge, "call-deadline": c.Policy.CallDeadline,
+		"decide-budget":         c.Loop.DecideBudget,
 		"max-node-startup-time": c.Policy.Rules.StartupTime, "max-node-provision-time": c.Policy.Rules.ProvisionTime,
 		"max-inactivity": c.HTTP.MaxInactivity, "max-failing-time": c.HTTP.MaxFailingTime,
 		"max-startup-time": c.HTTP.MaxStartupTime,
@@ -106,13 +107,11 @@ func (f *Flags) check(c *Config) []error {
 	for flag, n := range map[string]int{
 		"ok-total-unready-count": c.Policy.Rules.MaxUnready, "max-nodes-total": c.Policy.ScaleUp.MaxNodesTotal,
 		"max-nodes-per-scaleup": c.Policy.ScaleUp.MaxNodesPerScaleUp, "kube-client-burst": c.Cluster.Burst,
+		"decide-steps": c.Loop.DecideSteps,
 	} {
 		if n < 0 {
 			wrong(flag, "%d is below 0", n)
 		}
-	}
-	if n := c.Policy.ScaleUp.SpreadStepLimit; n < 1 {
-		wrong("spread-step-limit", "%d must be at least 1", n)
 	}
 	for flag, r := range map[string]float64{"memory-difference-ratio": c.Policy.ScaleUp.MemoryRatio,
 		"max-free-difference-ratio":        c.Policy.ScaleUp.FreeRatio,

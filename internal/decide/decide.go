@@ -230,7 +230,7 @@ func (m *maker) finish() model.Plan {
 	slices.SortFunc(m.plan.Calls, func(a, b model.Call) int { return cmp.Compare(a.ID, b.ID) })
 	m.plan.Notices = append(m.plan.Notices, panics(m.snap, m.room.World)...)
 	m.plan.Work = m.room.World.Work()
-	m.plan.Work.Options = m.up.Options
+	m.plan.Work.Options, m.plan.Work.Allowed = m.up.Options, m.policy.Steps
 	return m.plan
 }
 

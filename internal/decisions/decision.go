@@ -47,6 +47,10 @@ type Decision struct {
 	Summary string `json:"summary"`
 	// TookMillis is how long deciding took.
 	TookMillis float64 `json:"tookMillis"`
+	// Steps is how much work deciding was, in steps.
+	Steps int `json:"steps"`
+	// StepsAllowed is the cycle's budget of steps: --decide-steps=N with this number gives the same plan again.
+	StepsAllowed int `json:"stepsAllowed"`
 	// Nodes is how many nodes it buys, LowerBound the least that any plan would need.
 	Nodes      int       `json:"nodes"`
 	LowerBound int       `json:"lowerBound"`

@@ -82,6 +82,7 @@ func makeDecision(c *model.Cycle, before *seen, now *seen) (Decision, bool) {
 	d.Time = c.Snapshot.Now.UTC()
 	d.Triggers = m.triggers()
 	d.TookMillis = millis(c.Took.Decide)
+	d.Steps, d.StepsAllowed = c.Plan.Work.Steps, c.Plan.Work.Allowed
 	d.Nodes, d.LowerBound = c.Plan.Nodes, c.Plan.LowerBound
 	m.calls()
 	m.pending()

@@ -202,8 +202,9 @@ type Work struct {
 	NodesScanned int
 	Options      int // group options computed
 	// Steps are what budgets count: a node shown to the plugins, an answer of theirs,
-	// or LooksPerStep cheap looks.
-	Steps int
+	// or LooksPerStep cheap looks. Allowed are those that the cycle might take, which a plan depends on where
+	// they did not suffice; zero: nobody said.
+	Steps, Allowed int
 }
 
 // LooksPerStep is how many looks at a node's free amounts, at a selector or at an
@@ -213,7 +214,7 @@ const LooksPerStep = 64
 // Plus adds two counts.
 func (w Work) Plus(o Work) Work {
 	return Work{w.Filters + o.Filters, w.PreFilters + o.PreFilters, w.NodesScanned + o.NodesScanned,
-		w.Options + o.Options, w.Steps + o.Steps}
+		w.Options + o.Options, w.Steps + o.Steps, w.Allowed + o.Allowed}
 }
 
 // PoolShareOf is what a group may have of its pool, as the pool's sizing spreads it

@@ -17,6 +17,8 @@ type Policy struct {
 	Repair    RepairPolicy
 	// Groups is what is otherwise for some groups.
 	Groups policy.Set
+	// Steps are what one cycle's decision may take, as Share has parted them.
+	Steps int
 	// InventoryMaxAge: with an older inventory nothing is written to the cloud.
 	InventoryMaxAge time.Duration
 	// InventoryNotBefore: nor with one that began before this instant, when this process
@@ -25,6 +27,22 @@ type Policy struct {
 	InventoryNotBefore time.Time
 	// CallDeadline is how long one call may take.
 	CallDeadline time.Duration
+}
+
+// StepsPerSecond is how many steps a machine takes in a second, where that was not measured.
+const StepsPerSecond = 200_000
+
+// hostsPerStep is how many nodes the search for unneeded ones looks at in the time of one step.
+const hostsPerStep = 16
+
+// Share parts the steps that one cycle's decision may take. Three quarters are for scale-up, and a tenth of that more
+// for its words. Three sixteenths are for each search for room for the pods of nodes that go, of which there are four
+// at most, and a sixteenth is for moves. So all together stay below twice the steps, whatever each of them meets.
+func (p *Policy) Share(steps int) {
+	p.Steps = steps
+	p.ScaleUp.SpreadStepLimit = max(1, steps/4*3)
+	p.ScaleDown.StepLimit = max(1, steps/16*3*hostsPerStep)
+	p.Moves.StepLimit = max(1, steps/16)
 }
 
 // ScaleUpPolicy bounds and steers scale-ups. A limit of 0 means none.
@@ -49,8 +67,7 @@ type ScaleUpPolicy struct {
 	NewPodDelay    time.Duration
 	Bypassed       []string // schedulers whose refusal is not waited for
 	Allowed        []string // schedulers whose pods count; empty: all
-	// SpreadStepLimit is how many nodes the plugins are shown for one class in
-	// one cycle, where its pods are placed one by one.
+	// SpreadStepLimit is how many steps one cycle's decision on scale-up may take.
 	SpreadStepLimit int
 }
 
@@ -90,8 +107,8 @@ type ScaleDownPolicy struct {
 	// SoftTaints is how many nodes one cycle marks, or unmarks, as candidates; 0:
 	// none is marked.
 	SoftTaints int
-	// StepLimit is how many steps one cycle's search for unneeded nodes may take;
-	// the next goes on where it stopped.
+	// StepLimit is how many nodes one search for room for the pods of unneeded nodes may look at; one that the
+	// scheduler's filters are shown counts as one more.
 	StepLimit int
 	// Annotate writes on nodes what keeps them.
 	Annotate       bool

@@ -198,7 +198,7 @@ var ReasonSections = []ReasonSection{
 		{StepBudget, 0,
 			"The cycle's limit of work is reached: in placing pods, in saying why they wait, or in the search for " +
 				"unneeded nodes; or pods that it did not get to may need the node. The detail says which.",
-			"Wait for the next cycles; see `--spread-step-limit`, for nodes `--scale-down-step-limit`."},
+			"Wait for the next cycles; see `--decide-budget`."},
 		{SpreadPostponed, 0,
 			"To open the group's topology domain in this cycle would hold back pods in the others.",
 			"Wait for the next cycle."},

@@ -78,6 +78,8 @@ type Loop struct {
 	ScanInterval string  `json:"scanInterval,omitempty" flag:"scan-interval"`
 	NudgeIdle    string  `json:"nudgeIdle,omitempty" flag:"nudge-idle"`
 	NudgeMax     string  `json:"nudgeMax,omitempty" flag:"nudge-max"`
+	DecideBudget string  `json:"decideBudget,omitempty" flag:"decide-budget"`
+	DecideSteps  *int64  `json:"decideSteps,omitempty" flag:"decide-steps"`
 	Seed         *uint64 `json:"seed,omitempty" flag:"seed"`
 }
 
@@ -101,7 +103,6 @@ type ScaleUp struct {
 	ExpendablePodsPriorityCutoff  *int64   `json:"expendablePodsPriorityCutoff,omitempty" flag:"expendable-pods-priority-cutoff"`
 	BypassedSchedulers            []string `json:"bypassedSchedulers,omitempty" flag:"bypassed-scheduler-names"`
 	AllowedSchedulers             []string `json:"allowedSchedulers,omitempty" flag:"allowed-scheduler-names"`
-	SpreadStepLimit               *int64   `json:"spreadStepLimit,omitempty" flag:"spread-step-limit"`
 }
 
 // ScaleDown says which nodes are removed, and when.
@@ -121,7 +122,6 @@ type ScaleDown struct {
 	UnreadyEnabled             *bool    `json:"unreadyEnabled,omitempty" flag:"scale-down-unready-enabled"`
 	UnreadyTime                string   `json:"unreadyTime,omitempty" flag:"scale-down-unready-time"`
 	DeleteDelayAfterTaint      string   `json:"deleteDelayAfterTaint,omitempty" flag:"node-delete-delay-after-taint"`
-	StepLimit                  *int64   `json:"stepLimit,omitempty" flag:"scale-down-step-limit"`
 	MaxSoftTaints              *int64   `json:"maxSoftTaints,omitempty" flag:"max-bulk-soft-taint-count"`
 	AnnotateNodes              *bool    `json:"annotateNodes,omitempty" flag:"annotate-nodes"`
 }

@@ -415,7 +415,7 @@ func (f *finder) postpone(c *candidate) {
 
 func tooFewSteps(p model.ScaleDownPolicy) *model.Verdict {
 	return &model.Verdict{Reason: model.StepBudget, Detail: fmt.Sprintf("%d steps were not enough for it", p.StepLimit),
-		Fix: "the next cycles, or a higher --scale-down-step-limit"}
+		Fix: "the next cycles, or a higher --decide-budget"}
 }
 
 // begin starts the removal of unneeded nodes, in the order in which they were

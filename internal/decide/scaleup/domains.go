@@ -86,6 +86,7 @@ func (pl *planner) growOne(q *waiting) {
 // expanders.
 func (pl *planner) suitable(q *waiting) []head {
 	options := make([]option, 0, len(pl.heads))
+	pl.w.Looked(looksPerGroup * len(pl.heads))
 	perHost := pl.w.MostPerHost(q.Class)
 	for _, h := range pl.heads {
 		most := pl.limits.most(h.group)

@@ -43,7 +43,7 @@ func asNumber(format string, times float64) func(*planner, float64) string {
 // choose applies the expanders in order; each keeps the best of what the one
 // before left. What is equal after all of them is settled by the group's id.
 func (pl *planner) choose(options []option) (index int, why string) {
-	pl.w.Looked(len(options))
+	pl.w.Looked(looksPerGroup * len(options))
 	left := make([]int, len(options))
 	for i := range left {
 		left[i] = i

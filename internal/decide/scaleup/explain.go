@@ -18,6 +18,7 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 		if n == 0 && q.left == 0 && pl.braking(q.Class, gi) == nil {
 			continue
 		}
+		pl.w.Looked(looksPerGroup)
 		v := model.GroupVerdict{Group: pl.groupOf(gi)}
 		bought := ""
 		if n > 0 {
@@ -111,7 +112,7 @@ func (pl *planner) whyNot(q *waiting, group int, said map[int]model.Verdict) mod
 	if pl.w.Exhausted() {
 		return model.Verdict{Reason: model.StepBudget,
 			Detail: "no steps are left to say why the pods do not fit here",
-			Fix:    "fewer kinds of pods that wait, or a higher --spread-step-limit"}
+			Fix:    "fewer kinds of pods that wait, or a higher --decide-budget"}
 	}
 	if pl.w.Unsupported(q.Class) != "" {
 		return pl.w.ExplainTemplate(q.Class, h.template)

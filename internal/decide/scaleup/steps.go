@@ -15,8 +15,12 @@ import (
 const pace = 10 * time.Second
 
 // forWords is the part of the limit on steps that is kept for saying why pods
-// wait.
+// wait, where less is left.
 const forWords = 10
+
+// looksPerGroup is how many cheap looks take as long as to score a group for a class, or to say why the class is not
+// on it.
+const looksPerGroup = 8
 
 // stepsLeft is how many steps the cycle has left. Placing pods on nodes that are
 // there may use half of them, what spreads over domains half of the rest, and what is
@@ -58,7 +62,7 @@ func (pl *planner) cut(list []*waiting) bool {
 // endEarly tells what the cycle had no steps for, and lets the words about what it
 // did look at have some of their own.
 func (pl *planner) endEarly(list []*waiting, r *Result) {
-	pl.w.Allow(pl.p.SpreadStepLimit / forWords)
+	pl.w.Allow(max(pl.p.SpreadStepLimit/forWords, pl.stepsLeft()))
 	pods := 0
 	for _, q := range list {
 		if q.unseen && q.left > 0 {

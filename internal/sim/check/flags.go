@@ -30,7 +30,7 @@ type Flags struct {
 	OkTotalUnready                                     int
 	MaxUnreadyShare                                    float64
 	ForceFailed, ForceUnregistered                     bool
-	SpreadStepLimit, ScaleDownStepLimit                int
+	DecideSteps                                        int
 	ExpendableBelow                                    int
 	MaxDrains, MinReplicas                             int
 	SystemTimeout                                      time.Duration
@@ -89,8 +89,7 @@ func ParseFlags(words []string) (Flags, error) {
 	set.Float64Var(&f.UtilizationThreshold, "scale-down-utilization-threshold", 0.5, "")
 	set.IntVar(&f.MaxNodesTotal, "max-nodes-total", 0, "")
 	set.IntVar(&f.OkTotalUnready, "ok-total-unready-count", 3, "")
-	set.IntVar(&f.SpreadStepLimit, "spread-step-limit", 20_000_000, "")
-	set.IntVar(&f.ScaleDownStepLimit, "scale-down-step-limit", 20_000_000, "")
+	set.IntVar(&f.DecideSteps, "decide-steps", 400_000, "")
 	set.IntVar(&f.ExpendableBelow, "expendable-pods-priority-cutoff", -10, "")
 	share := set.Float64("max-total-unready-percentage", 45, "")
 	graceful := set.Int("max-graceful-termination-sec", 600, "")

@@ -51,7 +51,7 @@ func aged(j *Judge, e *Event) {
 }
 
 func bounded(j *Judge, e *Event) {
-	most := j.flags.SpreadStepLimit + j.flags.SpreadStepLimit/10 + j.flags.ScaleDownStepLimit
+	most := 2 * j.flags.DecideSteps
 	j.test(most == 0 || e.N <= most, e, e.Process, "%d steps of at most %d", e.N, most)
 	t := &j.truth
 	if t.restful.IsZero() || t.stirred.After(t.restful) {
