@@ -117,7 +117,7 @@ func playRandom(t *testing.T, seed uint64, tell bool,
 	if !tell {
 		w.Timeline().Quiet()
 		defer func() {
-			if err != nil {
+			if err != nil && *replays > 0 {
 				err = fmt.Errorf("%w\na smaller world that fails alike:\n%s", err, shrunk(text, lasts, err))
 			}
 		}()

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"flag"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,13 +11,13 @@ import (
 	"time"
 )
 
-// replays is how often a failing world is played again at most, to find a smaller one that fails alike.
-const replays = 150
+var replays = flag.Int("sim.replays", 150,
+	"how often a failing world is played again at most, to find a smaller one that fails alike")
 
 // shrunk is a smaller world that fails as the one with this script did, as a file for testdata.
 func shrunk(text string, lasts time.Duration, failed error) string {
 	kind := failureOf(failed)
-	lines := reduce(strings.Split(strings.TrimSpace(text), "\n"), replays, func(lines []string) bool {
+	lines := reduce(strings.Split(strings.TrimSpace(text), "\n"), *replays, func(lines []string) bool {
 		err := replay(strings.Join(lines, "\n"), lasts)
 		return err != nil && failureOf(err) == kind
 	})
