@@ -116,7 +116,8 @@ var table = []mutant{
 	if false {
 		return provider.GrowResult`},
 	{"P6: machines whose ids drifted are ended", "internal/decide/repair/repair.go", unit | play | worlds,
-		`if asOld(w.Created, skew, n) && CouldBe(g, n) {`, `if asOld(w.Created, skew, n) && CouldBe(g, n) && false {`},
+		`if asOld(w.Created, skew, n) && (CouldBe(g, n) || f.astray(g, n)) {`,
+		`if asOld(w.Created, skew, n) && (CouldBe(g, n) || f.astray(g, n)) && false {`},
 	{"P6: strays do not hold a cancellation", "internal/decide/repair/repair.go", unit | play,
 		`n = max(0, n-len(held))`, `n = max(n, 0)`},
 	{"P6: an instance that registered meanwhile is ended", "internal/act/look.go", unit,

@@ -106,7 +106,7 @@ var others = []string{
 
 // alike are labels whose values all nodes of a group agree in, unless they vary.
 var alike = []string{
-	corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone, corev1.LabelOSStable, corev1.LabelArchStable,
+	corev1.LabelInstanceTypeStable, corev1.LabelOSStable, corev1.LabelArchStable,
 	"eks.amazonaws.com/nodegroup", "worker.gardener.cloud/pool",
 }
 
@@ -114,6 +114,28 @@ var alike = []string{
 // provider does not know. We err to yes: a node of another type, zone, system, architecture
 // or group is not, nor is one that another provisioner made.
 func CouldBe(g *model.Group, n *corev1.Node) bool {
+	return agrees(g, n, corev1.LabelTopologyZone) && looksLike(g, n)
+}
+
+// astray reports whether a node might be a machine of the group that came up in another zone than the group says.
+// A node of a zone in which another group misses one is that group's.
+func (f *finder) astray(g *model.Group, n *corev1.Node) bool {
+	const zone = corev1.LabelTopologyZone
+	if agrees(g, n, zone) || !looksLike(g, n) {
+		return false
+	}
+	for i := range f.snap.Groups {
+		o := &f.snap.Groups[i]
+		if o.Missing > 0 && o.Template != nil && o.Template.Node != nil &&
+			o.Template.Node.Labels[zone] == n.Labels[zone] && looksLike(o, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// looksLike reports whether a node has what all nodes of the group have in common, in any zone.
+func looksLike(g *model.Group, n *corev1.Node) bool {
 	if g.Template == nil || g.Template.Node == nil {
 		return true
 	}
@@ -124,14 +146,22 @@ func CouldBe(g *model.Group, n *corev1.Node) bool {
 		}
 	}
 	for _, key := range alike {
-		if _, varies := g.Template.Varies[key]; varies {
-			continue
-		}
-		a, said := g.Template.Node.Labels[key]
-		b, has := n.Labels[key]
-		if said && has && a != b {
+		if !agrees(g, n, key) {
 			return false
 		}
 	}
 	return true
+}
+
+// agrees reports whether a node has the value of a label that the group's nodes have, as far as both say one.
+func agrees(g *model.Group, n *corev1.Node, key string) bool {
+	if g.Template == nil || g.Template.Node == nil {
+		return true
+	}
+	if _, varies := g.Template.Varies[key]; varies {
+		return true
+	}
+	a, said := g.Template.Node.Labels[key]
+	b, has := n.Labels[key]
+	return !said || !has || a == b
 }
