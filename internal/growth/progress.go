@@ -46,6 +46,7 @@ func (g *Group) Progress(f *Fold, pg *provider.Group) {
 	g.wait(f, pg)
 	g.await(pg, now)
 	g.giveUp(f, pg)
+	g.awaitsLater(pg, now)
 	g.close(f)
 	// 7. How long nodes have been missing (S4), and the group's health (S2).
 	switch {
@@ -333,13 +334,15 @@ func (g *Group) failsByDuds(f *Fold, a *model.Ask) bool {
 
 // arrived takes note of a node that has become ready. A scale-up that was asked
 // for after the last failure, and works, ends the group's backoff; so does, where the
-// cloud had no machines, one that it has made since.
+// cloud had no machines, one that it has made since. A node that was there before the failure
+// proves nothing: where ids drift, it counts as one that somebody else asked for.
 func (g *Group) arrived(f *Fold, a *model.Ask, u *model.Unit) {
 	f.came(model.Arrival{Node: u.Node, Group: g.ID, Ready: f.Seen.Now, For: f.boughtFor(a)})
 	g.duds = 0
 	r := g.Rests.Of(model.RestFailed)
 	stockEnds := r.Kind == provider.NoCapacity && u.Exists.After(r.Since)
-	if !r.Since.IsZero() && (a.At.After(r.Since) || stockEnds) {
+	old := a.Found && !g.machines[u.Instance].since.After(r.Since)
+	if !r.Since.IsZero() && (a.At.After(r.Since) || stockEnds) && !old {
 		g.endBackoff(f, "a scale-up succeeded")
 	}
 }

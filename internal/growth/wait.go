@@ -306,7 +306,7 @@ func (g *Group) await(pg *provider.Group, now time.Time) {
 	again := model.Ask{Group: g.ID, At: now, Found: true}
 	for i := range g.asks {
 		g.asks[i].Units = slices.DeleteFunc(g.asks[i].Units, func(u model.Unit) bool {
-			if u.State != model.UnitKept && (u.Instance != "" || u.State != model.UnitGivenUp || g.Expected > pg.Min) {
+			if !g.awaits(&u, pg) {
 				return false
 			}
 			next, _ := Advance(u, Event{Kind: AskedAgain, At: now})
@@ -317,6 +317,21 @@ func (g *Group) await(pg *provider.Group, now time.Time) {
 	if len(again.Units) > 0 {
 		again.ID = fmt.Sprintf("again/%s/%d", g.ID, now.UnixNano())
 		g.asks = append(g.asks, again)
+	}
+}
+
+// awaits reports whether the group waits for a unit once more when it may grow again.
+func (g *Group) awaits(u *model.Unit, pg *provider.Group) bool {
+	return u.State == model.UnitKept || u.Instance == "" && u.State == model.UnitGivenUp && g.Expected <= pg.Min
+}
+
+// awaitsLater wakes the loop when time alone lets the group wait once more.
+func (g *Group) awaitsLater(pg *provider.Group, now time.Time) {
+	r := g.Rests.Of(model.RestFailed)
+	if r.Stands(now) && slices.ContainsFunc(g.asks, func(a model.Ask) bool {
+		return slices.ContainsFunc(a.Units, func(u model.Unit) bool { return g.awaits(&u, pg) })
+	}) {
+		g.Wake(r.Until)
 	}
 }
 
