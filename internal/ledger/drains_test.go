@@ -768,9 +768,10 @@ func TestMovedAgain(t *testing.T) {
 	e.second += 40 * 60
 	e.restart()
 	d = e.l.Standing().Displaced["set-a"]
-	want(t, "after 40 minutes", d, model.Displaced{Again: again, Times: 1})
+	want(t, "after 40 minutes", d, model.Displaced{Again: again, Times: 1, Resting: again})
 	d = move("a3")
 	want(t, "three times", d.Rests(), d.Again.Add(3*time.Hour))
+	want(t, "one that came between rests on", d.Rest(again.Add(20*time.Minute).Unix()), d.Rests())
 	e.second += 3 * 60 * 60
 	e.look()
 	want(t, "in the end", len(e.l.Standing().Displaced), 0)

@@ -49,9 +49,11 @@ type Displaced struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 	// Again is when one was last evicted that had come for an evicted one, and Times how often
-	// in a row. What comes for it is left alone for longer each time.
-	Again time.Time `json:"again,omitzero"`
-	Times int       `json:"times,omitempty"`
+	// in a row. What comes for it is left alone for longer each time. Resting is when the first was, of those
+	// whose rest is not over.
+	Again   time.Time `json:"again,omitzero"`
+	Times   int       `json:"times,omitempty"`
+	Resting time.Time `json:"resting,omitzero"`
 }
 
 // CameFor reports whether a pod that was created then may have come for one that was evicted.
@@ -68,7 +70,11 @@ func (d Displaced) Rest(created int64) time.Time {
 }
 
 func (d Displaced) movedAgain(created int64) bool {
-	return !d.Again.IsZero() && CameAfter(created, d.Again)
+	from := d.Resting
+	if from.IsZero() {
+		from = d.Again
+	}
+	return !d.Again.IsZero() && CameAfter(created, from)
 }
 
 // The first rest of pods that were moved again, and the longest.

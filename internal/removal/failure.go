@@ -74,6 +74,9 @@ func Displace(all map[types.UID]model.Displaced, news *News) {
 	}
 	d.Last = news.Asked
 	if news.Again {
+		if d.Resting.IsZero() || !d.Rests().After(news.Asked) {
+			d.Resting = news.Asked
+		}
 		if news.Asked.Sub(d.Again) >= burst {
 			d.Times++ // else it left its node with another of the controller
 		}
@@ -114,7 +117,7 @@ func Settle(all map[types.UID]model.Displaced, seen *model.Observation) bool {
 		case !old(d) || waits[owner]:
 			continue
 		case d.Rests().After(seen.Now):
-			all[owner] = model.Displaced{Again: d.Again, Times: d.Times}
+			all[owner] = model.Displaced{Again: d.Again, Times: d.Times, Resting: d.Resting}
 		default:
 			delete(all, owner)
 		}

@@ -144,7 +144,7 @@ func Mended(n model.NodeStanding, now time.Time) model.NodeStanding {
 // MendDisplaced does the same with the controllers of evicted pods.
 func MendDisplaced(all map[types.UID]model.Displaced, now time.Time) {
 	for owner, d := range all {
-		for _, at := range []*time.Time{&d.First, &d.Last, &d.Again} {
+		for _, at := range []*time.Time{&d.First, &d.Last, &d.Again, &d.Resting} {
 			*at = model.Earlier(*at, now)
 		}
 		all[owner] = d
