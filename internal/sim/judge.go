@@ -51,7 +51,7 @@ func newJudge(w *world) judge {
 func (j *judge) reflag() {
 	flags, err := check.ParseFlags(j.w.settings.Flags)
 	j.w.wrong(err)
-	flags.Start = start
+	flags.Start, flags.Seed = start, j.w.settings.Seed
 	j.expendable = flags.ExpendableBelow
 	j.Reflag(flags)
 }

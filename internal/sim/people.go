@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/provider/providertest"
 )
@@ -137,6 +138,7 @@ func (w *world) Taint(name string, taint corev1.Taint, on bool) error {
 func (w *world) Overwrite(memory string) {
 	w.log.say("a person overwrites the memory with %q", memory)
 	w.saved = []byte(memory)
+	w.judge.tell(check.Event{What: check.Forgets})
 }
 
 // Annotate writes an annotation on a node, or takes it away if the value is

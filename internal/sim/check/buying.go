@@ -100,6 +100,12 @@ func once(j *Judge, e *Event) {
 	if before == 0 {
 		return
 	}
+	// The room of a machine that lost its node counts until its time is over; then its pods need another one.
+	gone := slices.ContainsFunc(sorted(t.machines), func(id string) bool {
+		m := t.machines[id]
+		over := m.lost.Add(j.flags.ProvisionTime)
+		return !m.lost.IsZero() && over.After(since) && !over.After(j.now.Add(rounding))
+	})
 	own, all := 0, 0
 	for _, p := range t.pods {
 		if n := t.nodes[p.node]; n != nil && !p.own && n.tainted != "" {
@@ -111,7 +117,7 @@ func once(j *Judge, e *Event) {
 		if p.class == e.Class {
 			own++
 		}
-		if classes[p.class] || p.made.After(since) {
+		if classes[p.class] || p.made.After(since) || gone {
 			all++
 		}
 	}

@@ -9,6 +9,9 @@ import (
 
 func (t *truth) applyCloud(e *Event) {
 	g := t.groups[e.Group]
+	if g != nil && e.What != StockOut {
+		g.moved = e.At
+	}
 	switch e.What {
 	case PoolIs:
 		p := t.pools[e.Pool]
@@ -21,7 +24,7 @@ func (t *truth) applyCloud(e *Event) {
 		p.min, p.max, p.sized = e.Min, e.Max, e.Sized
 	case GroupIs:
 		if g == nil {
-			g = &group{id: e.Group, wasMin: e.Min, wasMax: e.Max, target: e.N}
+			g = &group{id: e.Group, wasMin: e.Min, wasMax: e.Max, target: e.N, moved: e.At}
 			t.groups[e.Group] = g
 		} else {
 			g.wasMin, g.wasMax, g.changed = g.min, g.max, e.At

@@ -67,6 +67,8 @@ const (
 const (
 	Leads What = "leads" // Process
 	Dies  What = "dies"
+	// Forgets: what it remembers for the next process was overwritten. One that lives on writes it again.
+	Forgets What = "forgets"
 	// LeaseEnds: a Process could not renew its lease in time. Writes: a request of it that writes is sent.
 	LeaseEnds What = "lease-ends"
 	Writes    What = "writes"
@@ -100,6 +102,8 @@ const (
 	Stir What = "stir"
 	// People changed limits, targets, nodes or pods.
 	People What = "people"
+	// Mended: people did what the autoscaler said would help the pods of a Class: Name.
+	Mended What = "mended"
 	// Peace: from now on nothing fails, and nobody changes anything but to mend.
 	Peace What = "peace"
 	// Fits: a new node of a Group would take a pod of a Class, wherever the cloud puts it. Told at rest.

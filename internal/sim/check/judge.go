@@ -153,7 +153,7 @@ func (j *Judge) since(t time.Time) time.Duration {
 // forgotten reports whether a process that has ended may have been the only one that knew of something
 // that happened at an instant. What it had asked for may have happened after its end.
 func (j *Judge) forgotten(at time.Time) bool {
-	return slices.ContainsFunc(j.truth.deaths, func(died time.Time) bool {
+	return at.Before(j.truth.blank) || slices.ContainsFunc(j.truth.deaths, func(died time.Time) bool {
 		return died.Sub(at) > -j.flags.CallDeadline && died.Sub(at) < learn
 	})
 }

@@ -16,8 +16,8 @@ var lateRules = []rule{
 		map[What]func(*Judge, *Event){Sees: lateFor(failureTime)}},
 	{"T-unready-late", "An empty node that is not ready goes once --scale-down-unready-time is over, or " +
 		"--max-node-startup-time where it never was ready.", map[What]func(*Judge, *Event){Sees: lateFor(unreadyTime)}},
-	{"T-provision-late", "A machine that never had a node goes once --max-node-provision-time is over.",
-		map[What]func(*Judge, *Event){Sees: provisionLate}},
+	{"T-provision-late", "A machine that never had a node goes once --max-node-provision-time is over, and so does a " +
+		"request without a machine.", map[What]func(*Judge, *Event){Sees: provisionLate}},
 	{"T-backoff-late", "A group whose growth failed is asked again, if its pods still wait, once its rest is over.",
 		map[What]func(*Judge, *Event){Sees: backoffLate}},
 	{"T-rest-late", "After a cycle that found the cluster unhealthy the next one is soon after ten seconds.",
@@ -141,34 +141,51 @@ func (j *Judge) spare(g *group) bool {
 	return true
 }
 
+// provisionLate lets machines wait for those that go before them. Before the first of more than a few there is a pause
+// as well, in which they may come back: some may have come after their time already.
 func provisionLate(j *Judge, e *Event) {
 	if !j.idle() {
 		return
 	}
 	t := &j.truth
-	var lost []*machine
-	for _, id := range sorted(t.machines) {
-		if m := t.machines[id]; m.node == "" {
-			lost = append(lost, m)
-		}
-	}
-	gone := 0
+	open, ahead, lost, last := map[string]int{}, 0, 0, time.Time{}
 	for _, o := range t.endings {
-		if j.since(o.at) < fewWithin+slack {
-			gone++
+		last = later(last, o.at.Add(fewWithin))
+	}
+	for _, m := range t.machines {
+		if m.node == "" || m.registered.Sub(m.made) > j.flags.ProvisionTime && j.since(m.registered) < fewWithin {
+			lost++
 		}
 	}
-	if len(lost)+gone > few {
-		return // so many go slowly
+	if lost > few {
+		ahead = few
 	}
-	for _, m := range lost {
+	for _, id := range sorted(t.machines) {
+		m := t.machines[id]
+		if !m.ending {
+			open[m.group]--
+		}
+		if m.node != "" {
+			continue
+		}
+		ahead++
 		g := t.groups[m.group]
 		if g == nil || m.had || m.failed || m.ending || !j.spare(g) {
 			continue
 		}
-		due := later(later(m.made, m.ran), j.undisturbed()).Add(j.flags.ProvisionTime)
+		due := later(later(later(m.made, m.ran), j.undisturbed()).Add(j.flags.ProvisionTime), last).
+			Add(time.Duration((ahead-1)/few) * fewWithin)
 		j.test(!j.now.After(due.Add(j.tolerance()+slack)), e, m.id, "it was made at %s, has no node, and was to go at %s",
 			j.stamp(m.made), j.stamp(due))
+	}
+	for _, id := range sorted(t.groups) {
+		g := t.groups[id]
+		if open[id] += g.target; open[id] <= 0 || g.keeps || !j.spare(g) {
+			continue
+		}
+		due := later(g.moved, j.undisturbed()).Add(j.flags.ProvisionTime)
+		j.test(!j.now.After(due.Add(j.tolerance()+slack)), e, id, "%d of %d were asked for at %s or before, have no machine, "+
+			"and were to be taken back at %s", open[id], g.target, j.stamp(g.moved), j.stamp(due))
 	}
 }
 

@@ -26,9 +26,11 @@ func lasting(j *Judge, e *Event) {
 	if e.Call == "" || m == nil || m.unit == nil || m.unit.growth.call == "" || !n.ready || m.unit.ready.IsZero() {
 		return
 	}
-	// A node that is another than was promised, or in another zone, is bought in vain, and goes.
+	// A node that is another than was promised, or in another zone, is bought in vain, and goes. So does the last of
+	// several, if its pods found room on those that came before it.
 	boot := m.unit.ready.Sub(m.unit.growth.at)
-	if g := j.truth.groups[m.group]; j.truth.calm(m.unit.growth.at) && g != nil && !g.differed && !g.varies {
+	late := n.empty.Equal(n.made) && j.truth.beside(m.unit.growth)
+	if g := j.truth.groups[m.group]; j.truth.calm(m.unit.growth.at) && g != nil && !g.differed && !g.varies && !late {
 		j.test(j.since(m.unit.ready) >= boot, e, e.Node,
 			"it was bought at %s, is ready since %s, and nothing has changed since",
 			j.stamp(m.unit.growth.at), j.stamp(m.unit.ready))
@@ -38,6 +40,20 @@ func lasting(j *Judge, e *Event) {
 	}
 	j.test(j.since(m.unit.ready) >= j.flags.UnneededTime-rounding, e, e.Node, "it was bought at %s and is ready since %s",
 		j.stamp(m.unit.growth.at), j.stamp(m.unit.ready))
+}
+
+// beside reports whether another growth was for pods of the same class, shortly before or after.
+func (t *truth) beside(o *growth) bool {
+	for _, g := range t.groups {
+		for _, x := range g.growths {
+			for class := range x.claims {
+				if x != o && o.claims[class] > 0 && x.at.Sub(o.at).Abs() < together {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // ready reports whether a pod serves.

@@ -11,7 +11,7 @@ import (
 var restRules = []rule{
 	{"A1", "Every pod that fits a group which may grow runs, and so does every one that came for an evicted pod.",
 		map[What]func(*Judge, *Event){Rest: allRun}},
-	{"A2", "Every pod that does not run is told why, of each group, and truly.",
+	{"A2", "Every pod that does not run is told why, of each group, and truly: it runs once people did what was to help.",
 		map[What]func(*Judge, *Event){Rest: allTold}},
 	{"A3", "In each group the target, the machines and the ready nodes are as many, but for nodes that a pool's minimum " +
 		"keeps; and each pool that can has its minimum.", map[What]func(*Judge, *Event){Rest: allMatch}},
@@ -32,6 +32,8 @@ func (t *truth) applyRest(e *Event) {
 		t.told[place{e.Class, e.Group}] = e.Name
 	case Keeps:
 		t.keeps[e.Node] = e.Name
+	case Mended:
+		t.mend(e)
 	case Held:
 		t.calls, t.asks = e.N, e.From
 	case Rest:
@@ -130,6 +132,30 @@ func allRun(j *Judge, e *Event) {
 	}
 }
 
+// mended is what people did to help the pods of a class: so many of those that waited.
+type mended struct {
+	class, what  string
+	waited, pods int
+}
+
+func (t *truth) mend(e *Event) {
+	m := mended{class: e.Class, what: e.Name}
+	m.waited, m.pods = t.waiting(e.Class)
+	t.mended, t.restful = append(t.mended, m), time.Time{}
+}
+
+// waiting counts the pods that wait, and those of a class.
+func (t *truth) waiting(class string) (all, of int) {
+	for _, p := range t.pods {
+		if p.waits() {
+			if all++; p.class == class {
+				of++
+			}
+		}
+	}
+	return all, of
+}
+
 // limits are the reasons that name one which may be raised. They hold where it binds.
 var limits = map[string]func(*Judge, *group) bool{
 	"GroupAtMax": func(j *Judge, g *group) bool { return g.target >= g.max },
@@ -161,6 +187,14 @@ var unfit = []string{"InsufficientResources", "NodeAffinity", "TaintNotTolerated
 func allTold(j *Judge, e *Event) {
 	t := &j.truth
 	left := j.left()
+	odd := slices.ContainsFunc(sorted(t.groups), func(id string) bool { return t.groups[id].differed || t.groups[id].varies })
+	for _, m := range t.mended {
+		// Pods of other classes may have taken the room, as the scheduler likes.
+		if all, _ := t.waiting(""); !odd {
+			j.test(all <= m.waited-m.pods, e, m.class, "%d pods waited, %d of them of it; people did what was to help (%s), and %d wait",
+				m.waited, m.pods, m.what, all)
+		}
+	}
 	for _, class := range sorted(left) {
 		p := left[class]
 		if whole, said := t.told[place{class: class}]; said {
@@ -236,7 +270,9 @@ func (g *group) goes() int {
 // keeping are the reasons for which a node stays, with what must hold for them to be true. Of others the
 // judge does not know, but they are none of an empty node's.
 var keeping = map[string]func(*Judge, *node, *group) bool{
-	"NodeGroupMinSizeReached": func(j *Judge, n *node, g *group) bool { return g.target-g.goes() < g.min },
+	"NodeGroupMinSizeReached": func(j *Judge, n *node, g *group) bool {
+		return g.target-g.goes() < g.min || !j.flags.ScaleDown // it would be, once those went that may go otherwise
+	},
 	"PoolMinSizeReached": func(j *Judge, n *node, g *group) bool {
 		p := j.truth.pools[g.pool]
 		return p != nil && j.truth.poolSize(g.pool)-g.goes() < p.min

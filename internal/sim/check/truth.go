@@ -33,7 +33,8 @@ type truth struct {
 	// stirred is when something other than the autoscaler last changed the world; touched when people did.
 	// disturbed is the same without the load, and without faults of our own writes.
 	stirred, disturbed, touched, peace time.Time
-	raised                             bool // people have raised a target
+	raised                             bool      // people have raised a target
+	wiped, blank                       time.Time // when its memory was overwritten; from before when a process knows nothing
 	// grew, removed and failed are when the autoscaler last did so, by group and for all ("").
 	grew, removed, failed map[string]time.Time
 	refusals              map[string]int // how many removals of a group were refused since one was not
@@ -44,6 +45,7 @@ type truth struct {
 	fits        map[place]bool
 	told        map[place]string
 	keeps       map[string]string // by node; empty: it may go
+	mended      []mended
 	calls, asks int
 	asked       time.Time     // when a write was last begun
 	rested      time.Duration // the longest time without any since peace
@@ -80,6 +82,8 @@ type group struct {
 	vacant   []vacancy
 	lacked   int       // how many answers in a row lacked it
 	told     time.Time // when the cloud last said that its machines do not come
+	moved    time.Time // when its target or its machines last changed
+	keeps    bool      // the cloud did not take back a request
 	failures failures
 }
 
@@ -236,13 +240,18 @@ func (t *truth) applyProcess(e *Event) {
 	case Leads:
 		t.process, t.led = e.Process, e.At
 		for _, m := range t.machines {
-			m.unseen = m.unseen || !m.lost.IsZero() && m.lost.After(t.cycle.Add(-learn))
+			m.unseen = m.unseen || !m.lost.IsZero() && (m.lost.After(t.cycle.Add(-learn)) || m.lost.Before(t.blank))
 		}
+	case Forgets:
+		t.wiped = e.At
 	case LeaseEnds:
 		t.lapsed[e.Process] = true
 	case Dies:
 		t.died, t.process = e.Process, ""
 		t.deaths = append(t.deaths, e.At)
+		if e.At.Sub(t.wiped) < learn {
+			t.blank = t.wiped
+		}
 		for _, w := range t.writes {
 			if w.ended.IsZero() {
 				w.ended, w.answer = e.At, Unknown
@@ -336,6 +345,9 @@ func (t *truth) answered(e *Event) {
 	}
 	if w.Verb == Grow && g != nil && (e.Answer == Refused || e.Answer == Busy || e.Answer == NotBegun) && !w.took {
 		g.growths = slices.DeleteFunc(g.growths, func(o *growth) bool { return o.call == e.Call })
+	}
+	if w.Verb == Cancel && g != nil && e.Answer != Done {
+		g.keeps = true
 	}
 	if w.Verb == Remove && w.Node != "" && e.Answer == Done {
 		t.removed[w.Group], t.removed[""] = w.ended, w.ended
