@@ -151,7 +151,8 @@ var judges = []struct {
 			t.Fatalf("it does not build: %v\n%s", err, out)
 		}
 		for n := 0; n < *seeds; n += 2 * worldsAtOnce {
-			played := exec.Command(binary, "-test.timeout=20m", "-test.failfast", "-test.run=HardWorlds|RandomWorlds", "-sim.replays=0",
+			played := exec.Command(binary, "-test.timeout=20m", "-test.failfast", "-test.run=HardWorlds|RandomWorlds",
+				"-sim.replays=0",
 				fmt.Sprintf("-sim.hards=%d", worldsAtOnce), fmt.Sprintf("-sim.hardfirst=%d", firstHard+n/2),
 				fmt.Sprintf("-sim.worlds=%d", worldsAtOnce), fmt.Sprintf("-sim.first=%d", firstWorld+n/2))
 			played.Dir = "../sim"

@@ -20,7 +20,9 @@ func (w *world) Mend() (bool, error) {
 	}
 	for i := range c.Snapshot.Pending {
 		q := &c.Snapshot.Pending[i]
-		if !slices.ContainsFunc(c.Plan.Pending, func(v model.PendingVerdict) bool { return v.Class == q.Class && v.Left > 0 }) {
+		if !slices.ContainsFunc(c.Plan.Pending, func(v model.PendingVerdict) bool {
+			return v.Class == q.Class && v.Left > 0
+		}) {
 			continue
 		}
 		spec := c.Snapshot.Classes[q.Class].Spec

@@ -184,8 +184,8 @@ func provisionLate(j *Judge, e *Event) {
 			continue
 		}
 		due := later(g.moved, j.undisturbed()).Add(j.flags.ProvisionTime)
-		j.test(!j.now.After(due.Add(j.tolerance()+slack)), e, id, "%d of %d were asked for at %s or before, have no machine, "+
-			"and were to be taken back at %s", open[id], g.target, j.stamp(g.moved), j.stamp(due))
+		j.test(!j.now.After(due.Add(j.tolerance()+slack)), e, id, "%d of %d were asked for at %s or before, "+
+			"have no machine, and were to be taken back at %s", open[id], g.target, j.stamp(g.moved), j.stamp(due))
 	}
 }
 

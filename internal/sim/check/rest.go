@@ -187,12 +187,14 @@ var unfit = []string{"InsufficientResources", "NodeAffinity", "TaintNotTolerated
 func allTold(j *Judge, e *Event) {
 	t := &j.truth
 	left := j.left()
-	odd := slices.ContainsFunc(sorted(t.groups), func(id string) bool { return t.groups[id].differed || t.groups[id].varies })
+	odd := slices.ContainsFunc(sorted(t.groups), func(id string) bool {
+		return t.groups[id].differed || t.groups[id].varies
+	})
 	for _, m := range t.mended {
 		// Pods of other classes may have taken the room, as the scheduler likes.
 		if all, _ := t.waiting(""); !odd {
-			j.test(all <= m.waited-m.pods, e, m.class, "%d pods waited, %d of them of it; people did what was to help (%s), and %d wait",
-				m.waited, m.pods, m.what, all)
+			j.test(all <= m.waited-m.pods, e, m.class, "%d pods waited, %d of them of it; people did what was to help (%s), "+
+				"and %d wait", m.waited, m.pods, m.what, all)
 		}
 	}
 	for _, class := range sorted(left) {

@@ -34,7 +34,8 @@ type truth struct {
 	// disturbed is the same without the load, and without faults of our own writes.
 	stirred, disturbed, touched, peace time.Time
 	raised                             bool      // people have raised a target
-	wiped, blank                       time.Time // when its memory was overwritten; from before when a process knows nothing
+	wiped                              time.Time // when its memory was overwritten
+	blank                              time.Time // of what was before, a process knows nothing
 	// grew, removed and failed are when the autoscaler last did so, by group and for all ("").
 	grew, removed, failed map[string]time.Time
 	refusals              map[string]int // how many removals of a group were refused since one was not
@@ -277,27 +278,7 @@ func (t *truth) applyProcess(e *Event) {
 		}
 		t.asked = e.At
 	case Buys:
-		w := t.writes[e.Call]
-		if w == nil {
-			return
-		}
-		if w.Missing == nil {
-			w.Missing = []string{}
-		}
-		g := t.groups[e.Group]
-		if g == nil {
-			return
-		}
-		i := slices.IndexFunc(g.growths, func(o *growth) bool { return o.call == e.Call })
-		if i < 0 {
-			g.growths = append(g.growths, &growth{call: e.Call, process: w.Process, at: w.began, claims: map[string]int{},
-				version: g.version})
-			i = len(g.growths) - 1
-			for range w.To - w.From {
-				g.growths[i].units = append(g.growths[i].units, &unit{growth: g.growths[i]})
-			}
-		}
-		g.growths[i].claims[e.Class] += e.N
+		t.bought(e)
 	case Answered:
 		t.answered(e)
 	case FaultBegins, FaultEnds:
@@ -319,6 +300,31 @@ func (t *truth) applyProcess(e *Event) {
 	default:
 		t.applyRest(e)
 	}
+}
+
+// bought notes what a growth is for.
+func (t *truth) bought(e *Event) {
+	w := t.writes[e.Call]
+	if w == nil {
+		return
+	}
+	if w.Missing == nil {
+		w.Missing = []string{}
+	}
+	g := t.groups[e.Group]
+	if g == nil {
+		return
+	}
+	i := slices.IndexFunc(g.growths, func(o *growth) bool { return o.call == e.Call })
+	if i < 0 {
+		g.growths = append(g.growths, &growth{call: e.Call, process: w.Process, at: w.began, claims: map[string]int{},
+			version: g.version})
+		i = len(g.growths) - 1
+		for range w.To - w.From {
+			g.growths[i].units = append(g.growths[i].units, &unit{growth: g.growths[i]})
+		}
+	}
+	g.growths[i].claims[e.Class] += e.N
 }
 
 func (t *truth) answered(e *Event) {
