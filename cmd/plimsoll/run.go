@@ -122,7 +122,10 @@ func run(ctx context.Context, s *start, mode config.Mode) error {
 		return err
 	}
 	defer stopServer()
-	shown := show(ctx, c, mode, client, reporter.Registry(), log)
+	shown, err := show(ctx, c, mode, rc, reporter.Registry(), log)
+	if err != nil {
+		return err
+	}
 	defer shown.stop()
 	// 3. What observes, from now on: a standby's memory is warm when it takes
 	// over.

@@ -32,11 +32,16 @@ type shown struct {
 	stop func()
 }
 
-// show keeps decisions and serves the page. Nothing of it stops the autoscaler: what fails is logged.
+// show keeps decisions and serves the page. Nothing of it stops the autoscaler: what fails is logged. The page's
+// client has a rate of its own, so that requests which must be authorized take nothing of the autoscaler's.
 func show(
-	ctx context.Context, c config.Config, mode config.Mode, client kubernetes.Interface, metrics prometheus.Registerer,
+	ctx context.Context, c config.Config, mode config.Mode, rc *rest.Config, metrics prometheus.Registerer,
 	log *slog.Logger,
-) shown {
+) (shown, error) {
+	client, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return shown{}, fmt.Errorf("make a client for the page: %w", err)
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	var file *decisions.Log
@@ -45,23 +50,33 @@ func show(
 		background.Go(func() { file.Run(ctx) })
 	}
 	book := decisions.New(decisions.DefaultCount, decisions.DefaultBytes, file, metrics)
-	s := ui.Settings{Policy: c.Policy, Version: version, Observe: mode.Observe}
-	if !ui.Loopback(c.Page.Address) {
-		s.Allow = ui.Ask(client)
-	}
+	s := pageSettings(c, mode, client)
 	page := ui.New(s, book, log)
 	closePage := func() {}
 	if c.Page.Address != "" {
+		var listener net.Listener
 		why := errors.New("the pod shares its node's network, where every process could read it; " +
 			"name an address that authenticates with --ui-address")
 		if s.Allow != nil || !onHostNetwork(ctx, client, log) {
-			closePage, why = servePage(ctx, c.Page, page.Handler(), log)
+			listener, why = net.Listen("tcp", c.Page.Address)
+		}
+		if why == nil {
+			closePage, why = servePage(ctx, listener, c.Page, page.Handler(), log)
 		}
 		if why != nil {
 			log.Warn("there is no page; everything else works", "ui_address", c.Page.Address, "why", why)
 		}
 	}
-	return shown{book, page, func() { closePage(); cancel(); background.Wait() }}
+	return shown{book, page, func() { closePage(); cancel(); background.Wait() }}, nil
+}
+
+// pageSettings are those of the page. Where other machines reach it, the API server is asked who may look.
+func pageSettings(c config.Config, mode config.Mode, client kubernetes.Interface) ui.Settings {
+	s := ui.Settings{Policy: c.Policy, Version: version, Observe: mode.Observe}
+	if !ui.Loopback(c.Page.Address) {
+		s.Allow = ui.Ask(client)
+	}
+	return s
 }
 
 // leader notes who leads. The name of the lease's holder begins with that of its pod.
@@ -70,24 +85,22 @@ func (s shown) leader(holder string, own bool) {
 	s.page.Leader(name, own)
 }
 
-// servePage answers on its address until the returned function is called.
-func servePage(ctx context.Context, c config.Page, h http.Handler, log *slog.Logger) (func(), error) {
-	none := func() {}
-	listener, err := net.Listen("tcp", c.Address)
-	if err != nil {
-		return none, err
-	}
+// servePage answers until the returned function is called; with TLS, unless the address is the loopback's.
+func servePage(
+	ctx context.Context, listener net.Listener, c config.Page, h http.Handler, log *slog.Logger,
+) (func(), error) {
 	scheme := "http"
 	if !ui.Loopback(c.Address) {
-		pair, err := certificate(c)
+		certificate, err := certificates(c)
 		if err != nil {
 			listener.Close()
-			return none, err
+			return func() {}, err
 		}
 		scheme = "https"
-		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
+		listener = tls.NewListener(listener, &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12})
 	}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -98,24 +111,30 @@ func servePage(ctx context.Context, c config.Page, h http.Handler, log *slog.Log
 	return func() { server.Close() }, nil
 }
 
-// certificate is the one that is named, or one that is made now.
-func certificate(c config.Page) (tls.Certificate, error) {
+// certificates gives each connection the page's certificate: the one that the files hold by then, so that a new one
+// is used without a restart, or one that is made now.
+func certificates(c config.Page) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
 	if c.CertFile != "" {
-		pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-		if err != nil {
-			return pair, fmt.Errorf("read the page's certificate: %w", err)
+		read := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+			if err != nil {
+				return nil, fmt.Errorf("read the page's certificate: %w", err)
+			}
+			return &pair, nil
 		}
-		return pair, nil
+		_, err := read(nil)
+		return read, err
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("find a name for the page's certificate: %w", err)
+		return nil, fmt.Errorf("find a name for the page's certificate: %w", err)
 	}
 	certificate, key, err := cert.GenerateSelfSignedCertKey(host, nil, nil)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make a certificate for the page: %w", err)
+		return nil, fmt.Errorf("make a certificate for the page: %w", err)
 	}
-	return tls.X509KeyPair(certificate, key)
+	pair, err := tls.X509KeyPair(certificate, key)
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, err
 }
 
 // onHostNetwork reports whether the process is a pod in its node's network: such a pod has the node's

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -152,12 +153,10 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if only := onlyOf(r); only != "" {
-		text, err := json.Marshal(value)
-		if err != nil {
+		if value, err = masked(value, only, s.scene().moment.namespaces()); err != nil {
 			refuse(w, http.StatusInternalServerError, err)
 			return
 		}
-		value = json.RawMessage(masked(text, only, s.scene().moment.namespaces()))
 	}
 	answer(w, http.StatusOK, value)
 }
@@ -178,8 +177,12 @@ func (m *moment) namespaces() []string {
 	return out
 }
 
-// masked hides what names an object of another namespace.
-func masked(text []byte, only string, namespaces []string) []byte {
+// masked is an answer in which whatever names an object of another namespace is hidden.
+func masked(value any, only string, namespaces []string) (any, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
 	var others []string
 	for _, n := range namespaces {
 		if n != only && n != "" {
@@ -187,10 +190,33 @@ func masked(text []byte, only string, namespaces []string) []byte {
 		}
 	}
 	if len(others) == 0 {
-		return text
+		return json.RawMessage(text), nil
 	}
 	named := regexp.MustCompile(`(^|[^-a-z0-9./])(?:` + strings.Join(others, "|") + `)/[-a-zA-Z0-9.]+`)
-	return named.ReplaceAll(text, []byte(`${1}(another namespace's)`))
+	// Each text as it is, and not the JSON of all, in which an escape may stand before a name.
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var out any
+	if err := decoder.Decode(&out); err != nil {
+		return nil, err
+	}
+	return hide(out, named), nil
+}
+
+func hide(value any, named *regexp.Regexp) any {
+	switch v := value.(type) {
+	case string:
+		return named.ReplaceAllString(v, "${1}(another namespace's)")
+	case []any:
+		for i := range v {
+			v[i] = hide(v[i], named)
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = hide(v[key], named)
+		}
+	}
+	return value
 }
 
 // What the stream of events keeps to.

@@ -98,10 +98,21 @@ func onlyOf(r *http.Request) string {
 // podPath is what a person with rights on a namespace may ask: /api/v1/explain/pod/NAMESPACE/NAME.
 const podPath = "/api/v1/explain/pod/"
 
+// mostAsked is how many requests may wait for the API server's word.
+const mostAsked = 100
+
 // Ask asks the API server about each request: who sends the bearer token, and whether get on the path
 // is allowed to them. Pages count as /api/v1/page. Who may get a pod may have it explained.
+// Those who ask without a right do so at will: no more than mostAsked are asked about at a time.
 func Ask(client kubernetes.Interface) Allow {
+	asked := make(chan struct{}, mostAsked)
 	return func(r *http.Request) (string, error) {
+		select {
+		case asked <- struct{}{}:
+			defer func() { <-asked }()
+		default:
+			return "", &Refusal{http.StatusServiceUnavailable, "too many requests wait for the API server's word"}
+		}
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if !ok || token == "" {
 			return "", &Refusal{http.StatusUnauthorized, "a bearer token is wanted"}

@@ -1,13 +1,35 @@
 package ui
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
 
-// Who may see one namespace sees no name of another one.
+	"github.com/plimsoll-dev/plimsoll/internal/explain"
+)
+
+// Who may see one namespace sees no name of another one, wherever in a text it stands.
 func TestMasked(t *testing.T) {
-	const text = `{"pod":"shop/api-1","why":"other/db-2 is there (other-2/x), shop/api-2; eu/other/x, Deployment other/web"}`
-	const want = `{"pod":"shop/api-1","why":"(another namespace's) is there ((another namespace's)), shop/api-2; ` +
-		`eu/other/x, Deployment (another namespace's)"}`
-	if got := string(masked([]byte(text), "shop", []string{"shop", "other", "other-2"})); got != want {
-		t.Errorf("got %s", got)
+	pod := explain.Pod{Pod: "shop/api-1", Running: &explain.RunningPod{
+		BoughtFor: []string{"other/db-2 is there (other-2/x), shop/api-2; eu/other/x, Deployment other/web",
+			"<other/web>\nother/db"},
+	}}
+	got, err := masked(pod, "shop", []string{"shop", "other", "other-2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back explain.Pod
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	const hidden = "(another namespace's)"
+	for i, want := range []string{hidden + " is there (" + hidden + "), shop/api-2; eu/other/x, Deployment " + hidden,
+		"<" + hidden + ">\n" + hidden} {
+		if got := back.Running.BoughtFor[i]; got != want || back.Pod != "shop/api-1" {
+			t.Errorf("got %s", got)
+		}
 	}
 }
