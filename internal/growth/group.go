@@ -151,6 +151,7 @@ func (g *Group) Fill(f *Fold, pg *provider.Group) {
 			in = &machine{}
 			g.machines[pg.Instances[i].ID] = in
 		}
+		in.absent = 0
 		g.records = append(g.records, in)
 	}
 	if len(g.machines) == len(g.records) {
@@ -161,6 +162,9 @@ func (g *Group) Fill(f *Fold, pg *provider.Group) {
 		there[in] = true
 	}
 	maps.DeleteFunc(g.machines, func(_ provider.InstanceID, in *machine) bool {
+		if !there[in] && in.leftWithoutNode() {
+			return false // until enough pictures lack it
+		}
 		if !there[in] && in.tie == bound && in.state != model.StateBeingDeleted {
 			f.Strays[in.node] = g.ID
 		}
@@ -193,7 +197,7 @@ func (g *Group) unseen(target int, asOf time.Time) bool {
 		asOf.Before(g.agreed.Add(model.Patience))
 }
 
-// forgetAfter is how many pictures in a row must lack a remembered group.
+// forgetAfter is how many pictures in a row must lack a remembered group, or a machine without its node.
 const forgetAfter = 3
 
 // CountAbsence counts the pictures in a row that lack the group.

@@ -10,13 +10,13 @@ import (
 // no where they are a large share of it (UC3): of many machines, one is a dud now and then.
 // What the cloud has no machines for says nothing about the group: it backs off for that.
 func (g *Group) health(f *Fold) {
-	without := 0
+	c := &g.Counts
+	without := c.Lost
 	for i := range g.waiting {
-		if w := &g.waiting[i]; w.Lost || w.Long && w.Err == nil {
+		if w := &g.waiting[i]; !w.Lost && w.Long && w.Err == nil {
 			without++
 		}
 	}
-	c := &g.Counts
 	absent := g.unexplained + without
 	unready := c.Unready + c.NeverStarted + absent
 	all := c.Total - c.BeingDeleted + absent

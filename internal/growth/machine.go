@@ -42,6 +42,14 @@ type machine struct {
 	// failed: that the cloud could not make it is on record.
 	failed  bool
 	failing failing
+	// absent counts the pictures in a row that lack it, the last as of absentAt.
+	absent   int
+	absentAt time.Time
+}
+
+// leftWithoutNode reports whether a machine has lost its node, and nobody has begun to remove it.
+func (in *machine) leftWithoutNode() bool {
+	return (in.tie == lost || in.tie == presumedLost) && in.removed.IsZero()
 }
 
 // failing counts the pictures in a row that show that the cloud fails to make an instance,

@@ -42,6 +42,29 @@ func (g *Group) wait(f *Fold, pg *provider.Group) {
 		g.waiting = append(g.waiting, w)
 	}
 	slices.SortFunc(g.waiting, func(a, b model.Waiting) int { return cmp.Compare(a.Instance, b.Instance) })
+	g.Counts.Lost += min(g.unlisted(f), max(0, g.missing-len(g.waiting)))
+}
+
+// unlisted counts the machines without their node that the last pictures lack, and forgets those that
+// enough pictures lack. One picture may be wrong, and with these machines ends what the loss of many means.
+func (g *Group) unlisted(f *Fold) (n int) {
+	if len(g.machines) == len(g.records) {
+		return 0
+	}
+	for id, in := range g.machines {
+		if in.turn == f.Turn {
+			continue
+		}
+		if asOf := f.Seen.Inventory.AsOf; asOf.After(in.absentAt) {
+			in.absent, in.absentAt = in.absent+1, asOf
+		}
+		if in.absent >= forgetAfter {
+			delete(g.machines, id)
+		} else {
+			n++
+		}
+	}
+	return n
 }
 
 // created is when the cloud made an instance without a node at the earliest, zero if unknown.
