@@ -131,7 +131,7 @@ func (s *Set) resolve(g *provider.Group, r *Resolved, now time.Time) {
 			r.Priority = p.Priority
 		}
 		if p.Price != nil {
-			g.PricePerHour = p.Price
+			g.PricePerHour, g.Prices, g.Currency = p.Price, nil, ""
 		}
 		bound(p.Size, p.Name)
 		for _, at := range p.Schedule {

@@ -46,6 +46,7 @@ func TestTheLastPolicyCounts(t *testing.T) {
 		{Name: "south", Selector: labels.SelectorFromSet(labels.Set{"zone": "south"}), Priority: ref(3)},
 	}}
 	web, db, south := group("web", "north"), group("db", "north"), group("far/web", "south")
+	db.Prices = []provider.Price{{PerHour: 9}}
 	web.Options.ScaleDownUnreadyTime = ref(time.Second)
 	blind := group("w.b", "south")
 	blind.Template = nil
@@ -62,7 +63,7 @@ func TestTheLastPolicyCounts(t *testing.T) {
 	if o := out[0].Options; *o.ScaleDownUnneededTime != time.Hour || *o.ScaleDownUnreadyTime != time.Second {
 		t.Errorf("web: %v, %v", *o.ScaleDownUnneededTime, *o.ScaleDownUnreadyTime)
 	}
-	if settled[0].MinFrom != "web" || settled[0].MaxFrom != "all" || *out[1].PricePerHour != 0.5 {
+	if settled[0].MinFrom != "web" || settled[0].MaxFrom != "all" || *out[1].PricePerHour != 0.5 || out[1].Prices != nil {
 		t.Errorf("web: %+v; db costs %v", settled[0], out[1].PricePerHour)
 	}
 	if !reflect.DeepEqual(in[0], web) || in[1].PricePerHour != nil || in[0].Max != 10 {

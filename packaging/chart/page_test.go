@@ -1,6 +1,8 @@
 package chart
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -66,5 +68,29 @@ func TestThePagesCertificate(t *testing.T) {
 	if len(pod.Volumes) != 1 || pod.Volumes[0].Secret == nil || pod.Volumes[0].Secret.SecretName != "mine" ||
 		len(container.VolumeMounts) != 1 || container.VolumeMounts[0].MountPath != "/etc/plimsoll/ui" {
 		t.Errorf("%+v %+v", pod.Volumes, container.VolumeMounts)
+	}
+}
+
+// TestThePrices: they are mounted as the file that the flag names, and the product can read it.
+func TestThePrices(t *testing.T) {
+	all := objects(t, render(t, parse(t, `{cloudProvider: kwok, prices: {currency: USD, groups: {a: 0.5}, instances: `+
+		`[{type: m5.large, capacityType: spot, perHour: 0.1}]}}`)))
+	pod := all["deployment.yaml"].(*appsv1.Deployment).Spec.Template.Spec
+	i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == "prices" })
+	j := slices.IndexFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "prices" })
+	held := all["prices.yaml"].(*corev1.ConfigMap)
+	if i < 0 || j < 0 || pod.Volumes[i].ConfigMap.Name != held.Name || pod.Containers[0].VolumeMounts[j].SubPath != "" ||
+		!slices.Contains(pod.Containers[0].Args, "--price-file="+pod.Containers[0].VolumeMounts[j].MountPath+"/prices.yaml") {
+		t.Errorf("%q %+v", pod.Containers[0].Args, pod.Volumes)
+	}
+	file := filepath.Join(t.TempDir(), "prices.yaml")
+	if err := os.WriteFile(file, []byte(held.Data["prices.yaml"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if prices, err := config.ReadPrices(file); err != nil || prices.Groups["a"] != 0.5 || len(prices.Instances) != 1 {
+		t.Errorf("%+v, %v", prices, err)
+	}
+	if _, ok := objects(t, render(t, parse(t, `{cloudProvider: kwok}`)))["prices.yaml"]; ok {
+		t.Error("there is a file without prices in it")
 	}
 }

@@ -55,6 +55,7 @@ func TestWrongValues(t *testing.T) {
 		{"a page without a port", `{cloudProvider: kwok, ui: {address: 0.0.0.0}}`, "/ui/address"},
 		{"a page by a flag", `{cloudProvider: kwok, extraArgs: {ui-address: ":8443"}}`, "ui-address"},
 		{"a page where the metrics are", `{cloudProvider: kwok, ui: {address: ":8085"}}`, "port 8085"},
+		{"two files of prices", `{cloudProvider: kwok, prices: {groups: {a: 1}}, extraArgs: {price-file: /p}}`, "there can be one file"},
 		{"a certificate of nothing", `{cloudProvider: kwok, ui: {tlsSecret: s}}`, "only a page that other machines reach"},
 		{"environment as a map", `{cloudProvider: kwok, env: {A: b}}`, "/env"},
 		{"environment without a name", `{cloudProvider: kwok, env: [{value: b}]}`, "/env/0"},

@@ -25,6 +25,9 @@ pod that does not start, or by nodes that are gone.
 {{- if eq (include "plimsoll.pagePort" .) "8085" -}}
 {{- fail "\nui.address: port 8085 is that of the metrics and of health. Take another one, such as 8443." -}}
 {{- end -}}
+{{- if and $v.prices (include "plimsoll.flag" (list . "price-file")) -}}
+{{- fail "\nprices and extraArgs.price-file: there can be one file of prices. Write all of them into prices, or leave it out." -}}
+{{- end -}}
 {{- if include "plimsoll.flag" (list . "leader-elect-resource-namespace") -}}
 {{- fail "\nextraArgs.leader-elect-resource-namespace: the rights of this chart are for the Lease in the release's namespace, and no replica would ever lead. Leave the flag out." -}}
 {{- end -}}

@@ -18,6 +18,7 @@ import (
 	prometheusmodel "github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/report"
@@ -26,7 +27,7 @@ import (
 
 const dashboards = "../../../charts/plimsoll/files/dashboards"
 
-// served are the metrics that Plimsoll serves after a cycle that has seen a group and a
+// served are the metrics that Plimsoll serves after a cycle that has seen a group, a node and a
 // notice, and ended calls well and badly, each with its labels; and those that it serves
 // where it observes. Prometheus adds those of the target.
 func served(t *testing.T) map[string]map[string]bool {
@@ -34,10 +35,14 @@ func served(t *testing.T) map[string]map[string]bool {
 	settings := report.Settings{Namespace: "n", StatusConfigMap: "s", PerGroupMetrics: true}
 	r := report.New(report.Silent(), settings, slog.New(slog.DiscardHandler))
 	snapshot := &model.Snapshot{Now: time.Unix(1000, 0), AsOf: time.Unix(990, 0), Notices: []provider.Notice{{Code: "c"}}}
-	snapshot.Groups = []model.Group{{Group: provider.Group{ID: "g", Max: 3}}}
+	price := 1.0
+	snapshot.Groups = []model.Group{{Group: provider.Group{ID: "g", Max: 3, PricePerHour: &price}}}
+	snapshot.Nodes = []model.Node{{Name: "n", Object: &corev1.Node{}}}
+	snapshot.Contents.Shapes = []*model.Shape{{Node: &corev1.Node{}}}
 	grow := model.Call{Verb: model.Grow, Group: "g", To: 1}
 	err := r.Report(t.Context(), model.Cycle{Snapshot: snapshot, Decided: true,
-		Plan:  model.Plan{Kept: []model.NodeVerdict{{Verdict: model.Verdict{Reason: model.Cooldown}}}},
+		Plan: model.Plan{Kept: []model.NodeVerdict{{Verdict: model.Verdict{Reason: model.Cooldown}}},
+			Unneeded: []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Reason: model.Cooldown}}}},
 		Ended: []model.Outcome{{Call: grow}, {Call: grow, Err: &provider.Error{Kind: provider.Denied}}},
 	})
 	if err != nil {
