@@ -63,15 +63,3 @@ func ofProblem(p pack.Problem) *testkit.Cluster {
 	}
 	return c
 }
-
-// costOf is what a plan's new nodes cost an hour, in hundredths.
-func costOf(c *testkit.Cluster, plan *model.Plan) (cost float64) {
-	for _, g := range plan.Grow {
-		for i := range c.Groups {
-			if c.Groups[i].ID == g.Group && c.Groups[i].PricePerHour != nil {
-				cost += 100 * *c.Groups[i].PricePerHour * float64(g.To-g.From)
-			}
-		}
-	}
-	return cost
-}

@@ -313,7 +313,11 @@ func boundText(b *explain.Bound) string {
 	if b.CostPerHour != nil {
 		text += fmt.Sprintf(". They cost %.2f per hour; any plan costs at least %.2f", *b.CostPerHour, *b.AtLeastPerHour)
 	}
-	return text + ".\n"
+	text += ".\n"
+	if len(b.Gap) > 0 {
+		text += "Between the two: " + strings.Join(b.Gap, "; ") + ".\n"
+	}
+	return text
 }
 
 func wasWere(nodes int) string {

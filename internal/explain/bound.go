@@ -1,8 +1,10 @@
 package explain
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -21,6 +23,8 @@ type Bound struct {
 	// CostPerHour and AtLeastPerHour are the same in money; nil where a price is not known.
 	CostPerHour    *float64 `json:"costPerHour,omitempty"`
 	AtLeastPerHour *float64 `json:"atLeastPerHour,omitempty"`
+	// Gap says why the plan may be above the bound; empty where it is not.
+	Gap []string `json:"gap,omitempty"`
 }
 
 const (
@@ -59,12 +63,52 @@ func (a *answer) bound() *Bound {
 	w := schedsim.Load(nil, a.snap)
 	defer w.Close()
 	packing := a.packing(w, counts, grown)
-	b.AtLeast = int(packing.least())
+	b.AtLeast = max(int(packing.least()), a.plan.LowerBound)
 	if priced && packing.price(a) {
-		least := min(cost, float64(packing.least())/priceUnits)
+		least := min(cost, max(float64(packing.least())/priceUnits, a.plan.PriceBound))
 		b.CostPerHour, b.AtLeastPerHour = &cost, &least
 	}
+	if b.Nodes > b.AtLeast || b.CostPerHour != nil && *b.CostPerHour > *b.AtLeastPerHour {
+		b.Gap = a.gap(w, b, counts)
+	}
 	return b
+}
+
+// gap lists what may keep the plan above its bound, or the bound below the best plan.
+func (a *answer) gap(w *schedsim.World, b *Bound, counts map[model.ClassID]int) (why []string) {
+	first := model.ByLeastWaste
+	if expanders := a.policy.ScaleUp.Expanders; len(expanders) > 0 {
+		first = expanders[0]
+	}
+	coupled, free := 0, 0
+	for c, n := range counts {
+		if w.Bulk(c) {
+			free += n
+		} else {
+			coupled += n
+		}
+	}
+	if coupled > 0 {
+		why = append(why,
+			fmt.Sprintf("%d of the pods depend on where other pods are, which the bound knows only in part", coupled))
+	}
+	var unasked []string
+	if first != model.ByLeastNodes && b.Nodes > b.AtLeast {
+		unasked = append(unasked, "few nodes")
+	}
+	if first != model.ByPrice && b.CostPerHour != nil && *b.CostPerHour > *b.AtLeastPerHour {
+		unasked = append(unasked, "a low price")
+	}
+	if free > 0 && len(unasked) > 0 {
+		why = append(why, fmt.Sprintf("the expander %s does not ask for %s", first, strings.Join(unasked, " or ")))
+	}
+	if len(a.plan.Unseen) > 0 {
+		why = append(why, "the steps of the cycle were used up")
+	}
+	if len(why) == 0 {
+		why = append(why, "nodes are whole, and the search for a better plan has an end")
+	}
+	return why
 }
 
 // packing is what is bought, as a problem of numbers.

@@ -180,11 +180,13 @@ type Plan struct {
 	Brakes []Brake
 	// Notices are what is wrong with the operator's documents, and stops nothing.
 	Notices []provider.Notice
-	// Nodes is how many nodes the scale-ups add; LowerBound is how many any plan
-	// would have to, for the same pods: summed requests over allocatable, the
-	// largest over resources, in the group where that is least.
+	// Nodes is how many nodes the scale-ups add; LowerBound is how many any plan would have to, for the
+	// pods that they are for. Price is what they cost an hour, PriceBound what the nodes of any plan for
+	// these pods cost; both are zero where the price of a group is not known.
 	Nodes      int
 	LowerBound int
+	Price      float64
+	PriceBound float64
 	// Wake is the earliest instant at which the same snapshot would give
 	// another plan; zero: never.
 	Wake time.Time

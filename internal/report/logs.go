@@ -144,6 +144,9 @@ func acting(c model.Cycle) (line []any, loud bool) {
 				planned += v.Planned
 			}
 			line = append(line, "nodes", p.Nodes, "lower_bound", p.LowerBound, "for_pods", planned)
+			if p.Price > 0 {
+				line = append(line, "price", p.Price, "price_bound", p.PriceBound)
+			}
 		}
 	}
 	for _, name := range []string{"evict_again", "mark", "unmark", "annotate"} {

@@ -131,7 +131,7 @@ func growing(pods, planned int, groups ...model.GroupVerdict) model.Cycle {
 		Calls:   []model.Call{{Verb: model.Grow, Group: "a", From: 1, To: 3, MaxTo: 10}},
 		Grow:    []model.Growth{{Group: "a", From: 1, To: 3, Pods: []model.Batch{{Class: 0, Count: planned}}}},
 		Pending: []model.PendingVerdict{{Class: 0, Pods: pods, Planned: planned, Left: pods - planned, Groups: groups}},
-		Nodes:   2, LowerBound: 1, Work: model.Work{Filters: 7},
+		Nodes:   2, LowerBound: 1, Price: 0.5, PriceBound: 0.25, Work: model.Work{Filters: 7},
 	}}
 }
 
@@ -149,7 +149,7 @@ func TestActingCycle(t *testing.T) {
 	d.report(t, growing(3, 2, says("a", model.GroupAtMax, "3 of 3")))
 	log := d.takeLog()
 	if len(log) != 2 || !strings.Contains(log[0],
-		`msg=acting grow="a 1->3 (max 10)" nodes=2 lower_bound=1 for_pods=2`) ||
+		`msg=acting grow="a 1->3 (max 10)" nodes=2 lower_bound=1 for_pods=2 price=0.5 price_bound=0.25`) ||
 		!strings.Contains(log[1], `class=ns/web pods=1 of=3 why="a: GroupAtMax (3 of 3)"`) {
 		t.Errorf("log:\n%s", strings.Join(log, "\n"))
 	}

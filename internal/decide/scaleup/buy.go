@@ -88,6 +88,7 @@ func (b *Buyer) Buy(pods []model.Batch, steps int) (nodes map[int]int, left int)
 	defer func() { b.limits = kept }()
 	defer b.w.AllowAll()
 	pl := b.planner(steps)
+	pl.opening = kept
 	list := pl.asWaiting(pods)
 	b.w.Allow(steps)
 	for _, q := range list {

@@ -40,22 +40,32 @@ type purchase struct {
 // summed over groups; not ok for a group that it cannot rate. It is nil for an expander that prefers
 // groups or options for what they are: only the nodes of one group may then stand for each other.
 func (pl *planner) aim(pods []model.Batch) func(head) (price int64, ok bool) {
-	first := model.ByLeastWaste
-	if len(pl.p.Expanders) > 0 {
-		first = pl.p.Expanders[0]
-	}
-	switch first {
+	switch pl.first() {
 	case model.ByLeastNodes:
-		return func(head) (int64, bool) { return 1, true }
+		return aNode
 	case model.ByPrice:
-		return func(h head) (int64, bool) {
-			price, ok := pl.price(h)
-			return max(1, int64(price*priceUnits)), ok && price*priceUnits <= math.MaxInt32
-		}
+		return pl.inMoney
 	case model.ByLeastWaste:
 		return pl.leastRoom(pods)
 	}
 	return nil
+}
+
+// first is the first expander.
+func (pl *planner) first() model.Expander {
+	if len(pl.p.Expanders) == 0 {
+		return model.ByLeastWaste
+	}
+	return pl.p.Expanders[0]
+}
+
+// aNode rates all nodes alike.
+func aNode(head) (int64, bool) { return 1, true }
+
+// inMoney rates a node by its price, in units that are rounded down.
+func (pl *planner) inMoney(h head) (int64, bool) {
+	price, ok := pl.price(h)
+	return max(1, int64(math.Round(price*priceUnits*100)/100)), ok && price*priceUnits <= math.MaxInt32
 }
 
 // leastRoom rates a node by its shares of all the CPU and of all the memory that the pods request. What
@@ -84,46 +94,26 @@ func (pl *planner) leastRoom(pods []model.Batch) func(head) (int64, bool) {
 	}
 }
 
-// purchase puts pods and groups into numbers. Pods of which a packing cannot say what shares a node
-// with them are left out.
-func (pl *planner) purchase(pods []model.Batch, heads []head, price func(head) (int64, bool)) *purchase {
+// purchase puts pods into numbers, and groups of which most lets so many nodes be bought.
+func (pl *planner) purchase(
+	pods []model.Batch, heads []head, price func(head) (int64, bool), most func(group int) int,
+) *purchase {
 	p := &purchase{}
 	names := pl.extended(pods)
 	apart := pl.apart(pods)
 	count := 0
 	for _, b := range pods {
-		if pl.w.ReadsHost(b.Class) {
-			continue
-		}
 		c := pack.Class{Request: amounts(pl.s.Classes[b.Class].Spec.Requests, names), Count: b.Count, PerNode: pack.NoLimit}
-		switch clique, ok := apart.of[b.Class]; {
-		case !ok:
-		case clique == mixed:
-			continue
-		case clique == alone:
-			c.PerNode = 1
-		default:
+		if clique, ok := apart.of[b.Class]; ok {
 			c.Request = append(c.Request, make([]int64, apart.count)...)
 			c.Request[len(c.Request)-apart.count+clique] = 1
+		} else if pl.w.OnePerNode(b.Class) {
+			c.PerNode = 1
 		}
 		p.Classes, p.classes = append(p.Classes, c), append(p.classes, b.Class)
 		count += b.Count
 	}
 	p.Budget = min(packSteps, count*packStepsPerPod)
-	p.types(pl, heads, price, func(h head) []int64 {
-		capacity := amounts(pl.w.Allocatable(h.template), names)
-		return append(capacity, slices.Repeat([]int64{1}, apart.count)...)
-	})
-	for i := range p.Types {
-		if p.Types[i].Max > count {
-			p.Types[i].Max = pack.NoLimit
-		}
-	}
-	return p
-}
-
-// types has groups whose nodes pack alike and have one price as one type.
-func (p *purchase) types(pl *planner, heads []head, price func(head) (int64, bool), capacity func(head) []int64) {
 	type kind struct {
 		looks int
 		price int64
@@ -131,26 +121,40 @@ func (p *purchase) types(pl *planner, heads []head, price func(head) (int64, boo
 	known := map[kind]int{}
 	for _, h := range pl.preferred(heads) {
 		cost, ok := price(h)
-		most := pl.limits.most(h.group)
-		if !ok || most == 0 {
+		room := most(h.group)
+		if !ok || room == 0 {
 			continue
 		}
 		key := kind{pl.looksOf(h), cost}
 		at, ok := known[key]
-		if !ok {
+		if !ok || h.landing != nil {
 			at = len(p.kinds)
-			t := pack.Type{Capacity: capacity(h), Price: cost, Holds: pack.Set{0}}
-			for i, c := range p.classes {
-				if !pl.w.Choosy(c, h.group) && pl.w.Suits(c, h.template) && !pl.repelled(c, h) {
-					t.Holds.Add(i)
-				}
-			}
 			known[key] = at
-			p.Types, p.kinds = append(p.Types, t), append(p.kinds, nil)
+			p.Types = append(p.Types, pack.Type{
+				Capacity: append(amounts(pl.w.Allocatable(h.template), names), slices.Repeat([]int64{1}, apart.count)...),
+				Price:    cost, Holds: pl.holds(h, p.classes),
+			})
+			p.kinds = append(p.kinds, nil)
 		}
 		p.kinds[at] = append(p.kinds[at], h)
-		p.Types[at].Max += min(most, math.MaxInt32)
+		if t := &p.Types[at]; t.Max != pack.NoLimit {
+			if t.Max += min(room, count); t.Max >= count {
+				t.Max = pack.NoLimit
+			}
+		}
 	}
+	return p
+}
+
+// holds are those of the classes that a new node may be for.
+func (pl *planner) holds(h head, classes []model.ClassID) pack.Set {
+	set := pack.Set{0}
+	for i, c := range classes {
+		if (h.landing != nil || !pl.w.Choosy(c, h.group)) && pl.w.Suits(c, h.template) && !pl.repelled(c, h) {
+			set.Add(i)
+		}
+	}
+	return set
 }
 
 // preferred are heads in the order in which the expanders would have those that are equal otherwise.
@@ -166,6 +170,9 @@ func (pl *planner) preferred(heads []head) []head {
 	return out
 }
 
+// byName reports whether the pods ask for nodes by their names: no two nodes are alike for them.
+func (pl *planner) byName(b model.Batch) bool { return pl.w.ReadsHost(b.Class) }
+
 // repelled reports whether pods that are on every new node of the group keep the class away.
 func (pl *planner) repelled(c model.ClassID, h head) bool {
 	return len(h.template.Pods) > 0 && slices.ContainsFunc(pl.w.Apart(c), func(other model.ClassID) bool {
@@ -173,16 +180,11 @@ func (pl *planner) repelled(c model.ClassID, h head) bool {
 	})
 }
 
-// cliques are classes of several of which a node takes one pod in all.
+// cliques are sets of several classes of which a node takes one pod in all.
 type cliques struct {
 	of    map[model.ClassID]int
 	count int
 }
-
-const (
-	alone = -1 // a node takes one pod of the class, whatever else is there
-	mixed = -2 // there are pods that it shares no node with, and it is of no clique
-)
 
 func (pl *planner) apart(pods []model.Batch) cliques {
 	k := cliques{of: map[model.ClassID]int{}}
@@ -202,16 +204,8 @@ func (pl *planner) apart(pods []model.Batch) cliques {
 	}
 	for _, b := range pods {
 		all := of(b.Class)
-		if _, known := k.of[b.Class]; known || len(all) == 0 {
-			continue
-		}
-		if !slices.Contains(all, b.Class) ||
+		if _, known := k.of[b.Class]; known || len(all) < 2 || !slices.Contains(all, b.Class) ||
 			slices.ContainsFunc(all, func(o model.ClassID) bool { return !slices.Equal(of(o), all) }) {
-			k.of[b.Class] = mixed
-			continue
-		}
-		if len(all) == 1 {
-			k.of[b.Class] = alone
 			continue
 		}
 		for _, o := range all {
@@ -243,30 +237,31 @@ func amounts(r model.Resources, names []corev1.ResourceName) []int64 {
 
 // cheaper looks for a packing of all the pods that costs less than they do now. It is not looked for where
 // the bound that is known at once says that there is little to gain.
-func (pl *planner) cheaper(p *purchase, cost int64) (pack.Plan, bool) {
-	budget := min(p.Budget, pl.w.Remaining()/4*model.LooksPerStep)
-	for _, p.Budget = range []int{0, budget} {
-		plan, err := pack.Solve(p.Problem)
-		pl.w.Looked(plan.Steps)
-		switch {
-		case err != nil: // no cluster has such numbers
-			return pack.Plan{}, false
-		case p.Budget == 0 && float64(cost) <= goodEnough*float64(plan.PriceBound):
-			return pack.Plan{}, false
-		case p.Budget > 0 && plan.Price < cost && slices.Max(append(plan.Unplaced, 0)) == 0:
-			return plan, true
-		}
+func (pl *planner) cheaper(p *purchase, cost int64) (plan pack.Plan, found bool) {
+	plan, ok := pl.pack(p, 0)
+	if !ok || float64(cost) <= goodEnough*float64(plan.PriceBound) {
+		return plan, false
 	}
-	return pack.Plan{}, false
+	plan, ok = pl.pack(p, min(p.Budget, pl.w.Remaining()/4*model.LooksPerStep))
+	return plan, ok && plan.Price < cost && slices.Max(append(plan.Unplaced, 0)) == 0
+}
+
+// pack is not ok for numbers that no cluster has.
+func (pl *planner) pack(p *purchase, budget int) (pack.Plan, bool) {
+	problem := p.Problem
+	problem.Budget = budget
+	plan, err := pack.Solve(problem)
+	pl.w.Looked(plan.Steps)
+	return plan, err == nil
 }
 
 // fewer is an option on fewer nodes of its group, where there is such a packing. It is for expanders that
 // prefer a group for what it is, so that no other may be bought in its place.
 func (pl *planner) fewer(o option) option {
-	p := pl.purchase(o.placed, []head{o.head}, func(head) (int64, bool) { return 1, true })
-	if len(p.Classes) < len(o.placed) {
+	if slices.ContainsFunc(o.placed, pl.byName) {
 		return o
 	}
+	p := pl.purchase(o.placed, []head{o.head}, aNode, pl.limits.most)
 	plan, ok := pl.cheaper(p, int64(o.nodes))
 	if !ok {
 		return o
@@ -351,11 +346,15 @@ func (pl *planner) growTogether(bulk []*waiting, since stage) {
 	if !ok {
 		return
 	}
-	after, planned := pl.stage(bulk), pl.limits
-	pl.limits = since.limits
-	p := pl.purchase(pods, pl.heads, price)
-	pl.limits = planned
+	after := pl.stage(bulk)
+	p := pl.purchase(slices.DeleteFunc(pods, pl.byName), pl.heads, price, since.limits.most)
 	plan, ok := pl.cheaper(p, cost)
+	if pl.whole(p) {
+		pl.proven.nodes = max(pl.proven.nodes, plan.NodeBound)
+		if pl.first() == model.ByPrice {
+			pl.proven.price = max(pl.proven.price, plan.PriceBound)
+		}
+	}
 	if !ok {
 		return
 	}
@@ -379,9 +378,9 @@ func (pl *planner) buy(p *purchase, plan pack.Plan, bulk []*waiting) {
 	for _, pattern := range plan.Patterns {
 		used[pattern.Type] = true
 	}
-	why := fmt.Sprintf("%s, as one of %d kinds of nodes packed together", pl.aimed(), len(used))
+	why := fmt.Sprintf("%s, as one of %d kinds of nodes packed together", pl.first(), len(used))
 	if len(used) == 1 {
-		why = pl.aimed() + ", packed"
+		why = pl.first().String() + ", packed"
 	}
 	for _, pattern := range plan.Patterns {
 		kind := p.kinds[pattern.Type]
@@ -397,13 +396,6 @@ func (pl *planner) buy(p *purchase, plan pack.Plan, bulk []*waiting) {
 		}
 	}
 	pl.fillPlanned(bulk)
-}
-
-func (pl *planner) aimed() string {
-	if len(pl.p.Expanders) == 0 {
-		return model.ByLeastWaste.String()
-	}
-	return pl.p.Expanders[0].String()
 }
 
 // deal is how many nodes of a load which groups buy.
@@ -447,4 +439,69 @@ func (pl *planner) likePartners(kind []head, pods []model.Batch) []head {
 	}
 	slices.SortFunc(list, func(a, b head) int { return cmp.Compare(a.group, b.group) })
 	return list
+}
+
+// proof is how many nodes, and what price, no plan is below for pods that it serves.
+type proof struct {
+	nodes int
+	price int64
+}
+
+// whole reports whether the problem has every node that any plan may buy, so that its bound holds for all plans.
+func (pl *planner) whole(p *purchase) bool {
+	groups := 0
+	for _, h := range pl.heads {
+		if pl.w.Landing(h.group) != nil {
+			return false // a node may be one of the forms that has more than all of them
+		}
+		if pl.opening.hard(h.group) > 0 {
+			groups++
+		}
+	}
+	for i, kind := range p.kinds {
+		if p.Types[i].Max != pack.NoLimit {
+			return false
+		}
+		groups -= len(kind)
+	}
+	return groups == 0
+}
+
+// bound says what the new nodes cost, and what is proven of any plan that puts the same pods onto new nodes
+// within the limits.
+func (pl *planner) bound(r *Result) {
+	counts, priced := map[model.ClassID]int{}, true
+	for i := range r.Grow {
+		for _, b := range r.Grow[i].Pods {
+			counts[b.Class] += b.Count
+		}
+	}
+	var forms []head
+	for _, h := range pl.heads {
+		price, ok := pl.price(h)
+		priced = priced && (ok || pl.opening.hard(h.group) == 0)
+		r.Price += price * float64(pl.grown[h.group].nodes)
+		if h.landing = pl.w.Landing(h.group); h.landing == nil {
+			forms = append(forms, h)
+			continue
+		}
+		for _, t := range h.landing.Variants {
+			h.template = t
+			forms = append(forms, h)
+		}
+	}
+	var pods []model.Batch
+	for _, c := range slices.Sorted(maps.Keys(counts)) {
+		pods = append(pods, model.Batch{Class: c, Count: counts[c]})
+	}
+	most := func(group int) int { return max(pl.opening.hard(group), pl.grown[group].nodes) }
+	plan, _ := pl.pack(pl.purchase(pods, forms, aNode, most), 0)
+	r.LowerBound = max(plan.NodeBound, pl.proven.nodes)
+	if !priced {
+		r.Price = 0
+		return
+	}
+	r.Price = math.Round(r.Price*priceUnits) / priceUnits
+	plan, _ = pl.pack(pl.purchase(pods, forms, pl.inMoney, most), 0)
+	r.PriceBound = min(r.Price, float64(max(plan.PriceBound, pl.proven.price))/priceUnits)
 }

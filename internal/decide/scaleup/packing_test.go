@@ -77,6 +77,7 @@ func TestPackingOnlyHelps(t *testing.T) {
 		pl.candidates()
 		list := pl.waiting(p.Rules)
 		pl.limits = newLimits(s, pl.p, pl.gate)
+		pl.opening = pl.limits.clone()
 		begin := pl.stage(list)
 		pl.growByGroups(list)
 		alone := pl.stage(list)
@@ -113,4 +114,18 @@ func TestPackingOnlyHelps(t *testing.T) {
 	if better == 0 {
 		t.Error("packing has never helped")
 	}
+}
+
+// TestBoundsHold: no plan has fewer nodes than its bound, or costs less.
+func TestBoundsHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, p := drawTypes(t)
+		s := snapshot.New(nil, c.Observation(), model.Standing{}, p.Rules)
+		w := schedsim.Load(nil, s)
+		defer w.Close()
+		r := Plan(w, s, p, gate.New(s, p))
+		if r.LowerBound > r.Nodes || r.PriceBound > r.Price+1e-9 || (r.LowerBound == 0) != (r.Nodes == 0) {
+			t.Fatalf("%d nodes, at least %d; they cost %v, at least %v", r.Nodes, r.LowerBound, r.Price, r.PriceBound)
+		}
+	})
 }

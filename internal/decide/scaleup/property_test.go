@@ -65,7 +65,7 @@ func TestPlanKeepsLimits(t *testing.T) {
 			nodes += g.To - g.From
 			milli += int64(g.To-g.From) * s.Contents.Shapes[s.Groups[i].Shape].Capacity.MilliCPU
 		}
-		if r.LowerBound > r.Nodes {
+		if r.LowerBound > r.Nodes || r.PriceBound > r.Price+1e-9 {
 			t.Fatalf("%d nodes are bought, and at least %d are said to be needed\n%s", r.Nodes, r.LowerBound, text(s, r))
 		}
 		pool := 0

@@ -15,7 +15,6 @@ package scaleup
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -32,6 +31,8 @@ type Result struct {
 	Pending    []model.PendingVerdict
 	Nodes      int
 	LowerBound int
+	Price      float64
+	PriceBound float64
 	Options    int
 	Notices    []provider.Notice
 	Brakes     []model.Brake
@@ -88,6 +89,7 @@ func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) Re
 	waiting := pl.waiting(p.Rules)
 	// 2. Growths that did not help are not repeated.
 	pl.limits = newLimits(pl.s, pl.p, pl.gate)
+	pl.opening = pl.limits.clone()
 	pl.brake(waiting)
 	// 3. Room on nodes that are there, then on those that are on their way; which
 	// groups may grow, and by how much.
@@ -209,13 +211,16 @@ type planner struct {
 	s      *model.Snapshot
 	p      model.ScaleUpPolicy
 	limits *limits
-	heads  []head // groups with a template, in order of id
-	grown  []growth
-	skip   []model.PendingVerdict
-	wake   time.Time
-	seeds  map[model.NodeID]int // node → group
-	filled []int                // by group: nodes that fill its pool
-	alike  map[int]int          // looksOf, by group, once asked for
+	// opening are the limits before anything is bought, proven what packing has found of all plans.
+	opening *limits
+	proven  proof
+	heads   []head // groups with a template, in order of id
+	grown   []growth
+	skip    []model.PendingVerdict
+	wake    time.Time
+	seeds   map[model.NodeID]int // node → group
+	filled  []int                // by group: nodes that fill its pool
+	alike   map[int]int          // looksOf, by group, once asked for
 	// domains is how many domains each spread class had when it was first
 	// placed over groups.
 	domains map[model.ClassID]int
@@ -534,7 +539,9 @@ func (pl *planner) result(list []*waiting) Result {
 		})
 		r.Nodes += g.nodes
 	}
-	r.LowerBound = pl.lowerBound(r.Grow)
+	if len(r.Grow) > 0 {
+		pl.bound(&r)
+	}
 	r.Pending = pl.skip
 	pl.endEarly(list, &r)
 	for _, q := range list {
@@ -547,62 +554,6 @@ func (pl *planner) result(list []*waiting) Result {
 	}
 	slices.SortFunc(r.Pending, func(a, b model.PendingVerdict) int { return cmp.Compare(a.Class, b.Class) })
 	return r
-}
-
-// lowerBound is how many nodes any plan needs for the pods that this plan puts
-// onto new nodes: their summed requests over what the largest suitable node has for
-// them, rounded up, the largest over resources.
-func (pl *planner) lowerBound(grow []model.Growth) int {
-	counts := map[model.ClassID]int{}
-	for _, g := range grow {
-		for _, b := range g.Pods {
-			counts[b.Class] += b.Count
-		}
-	}
-	var sum, most model.Resources
-	for _, c := range slices.Sorted(maps.Keys(counts)) {
-		sum = sum.Plus(pl.s.Classes[c].Spec.Requests, int64(counts[c]))
-		for _, h := range pl.heads {
-			if !pl.suits(c, h) {
-				continue
-			}
-			most = largest(most, pl.w.Allocatable(h.template))
-			if l := pl.w.Landing(h.group); l != nil {
-				// A node that is certain to be one of them may have more than all of them.
-				for _, t := range l.Variants {
-					most = largest(most, pl.w.Allocatable(t))
-				}
-			}
-		}
-	}
-	bound := int64(0)
-	over := func(want, have int64) {
-		if want > 0 && have > 0 {
-			bound = max(bound, (want+have-1)/have)
-		}
-	}
-	over(sum.MilliCPU, most.MilliCPU)
-	over(sum.Memory, most.Memory)
-	over(sum.Ephemeral, most.Ephemeral)
-	over(sum.Pods, most.Pods)
-	for _, x := range sum.Extended {
-		over(x.Value, most.Value(x.Name))
-	}
-	return int(bound)
-}
-
-// largest has of each resource what the one or the other has more of.
-func largest(a, b model.Resources) model.Resources {
-	a.MilliCPU = max(a.MilliCPU, b.MilliCPU)
-	a.Memory = max(a.Memory, b.Memory)
-	a.Ephemeral = max(a.Ephemeral, b.Ephemeral)
-	a.Pods = max(a.Pods, b.Pods)
-	for _, x := range b.Extended {
-		if more := x.Value - a.Value(x.Name); more > 0 {
-			a = a.Plus(model.Resources{Extended: []model.Amount{{Name: x.Name, Value: more}}}, 1)
-		}
-	}
-	return a
 }
 
 // groupOf names a group.
