@@ -58,7 +58,7 @@ type filters struct {
 	full, static, local framework.Framework
 	stage               *stage
 	factory             informers.SharedInformerFactory
-	volumes             uint64 // the generation of volumes that the indexers hold
+	volumes             model.Volumes // those that the indexers hold
 	namespaces          map[string]map[string]string
 	ctx                 context.Context
 	end                 context.CancelFunc // ends what the plugins run in the background
@@ -183,7 +183,7 @@ func (f *filters) feed(s *model.Snapshot) error {
 		}
 		f.namespaces = s.Namespaces
 	}
-	if f.volumes != 0 && f.volumes == s.Volumes.Generation {
+	if sameVolumes(&f.volumes, &s.Volumes) {
 		return nil
 	}
 	v := &s.Volumes
@@ -199,7 +199,7 @@ func (f *filters) feed(s *model.Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("load storage objects: %w", err)
 	}
-	f.volumes = v.Generation
+	f.volumes = *v
 	f.stage.csiNodes = map[string]*storagev1.CSINode{}
 	for _, n := range v.CSINodes {
 		f.stage.csiNodes[n.Name] = n
@@ -236,6 +236,18 @@ func taken(v *model.Volumes) []*corev1.PersistentVolume {
 	}
 	return out
 }
+
+// sameVolumes reports whether nothing has changed between two observations. Observers count each on their own, so
+// that one generation may mean two things; the lists are the same ones only if one observer has made them.
+func sameVolumes(a, b *model.Volumes) bool {
+	return a.Generation != 0 && a.Generation == b.Generation &&
+		same(a.Claims, b.Claims) && same(a.Persistent, b.Persistent) && same(a.Classes, b.Classes) &&
+		same(a.CSINodes, b.CSINodes) && same(a.CSIDrivers, b.CSIDrivers) && same(a.Capacities, b.Capacities) &&
+		same(a.Attachments, b.Attachments)
+}
+
+// same reports whether two slices are one.
+func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 func sameNamespaces(a, b map[string]map[string]string) bool {
 	if len(a) != len(b) {
