@@ -37,6 +37,8 @@ const (
 	// pods that run keep others away by their own terms.
 	OfPods     Subject = "pods"
 	OfWorkload Subject = "workload"
+	// OfPause is a pause that a person has made.
+	OfPause Subject = "pause"
 	// OfTime: nobody has to do anything until To.
 	OfTime Subject = "time"
 )
@@ -120,6 +122,7 @@ const (
 	rankSize          // smaller pods
 	rankPods          // other pods
 	rankSpread        // pods that share a fault
+	rankData   = rankSpread + 2
 )
 
 // try is the plan of a changed cluster.

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -110,6 +111,8 @@ func edit(t fatal, spec *corev1.PodSpec, c explain.Change) {
 	case field == "priority":
 		n, _ := strconv.Atoi(c.To)
 		spec.Priority = new(int32(n))
+	case field == "volumes":
+		spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == c.From })
 	case field == "hostPort":
 		spec.Containers[0].Ports = nil
 	case field == "podAffinity":
@@ -247,6 +250,61 @@ func TestFiveReasons(t *testing.T) {
 		if v.Left > 0 {
 			t.Errorf("%d pods are left:\n%s", v.Left, after.Plan.Text(after.Snapshot))
 		}
+	}
+}
+
+// TestWhatAPolicySets: a pause ends where it was made, and a maximum is raised in the policy that it comes from.
+func TestWhatAPolicySets(t *testing.T) {
+	for _, x := range []struct {
+		settled     policy.Resolved
+		text, short string
+	}{
+		{policy.Resolved{MaxFrom: "night"}, "raise g.max 1 → 3, in policy night and in the cloud if it has less (+2 nodes)",
+			"max ≥ 3 (policy night)"},
+		{policy.Resolved{Pause: &policy.Pause{From: policy.FromCommand}},
+			"plimsoll resume, and raise g.max 1 → 3 (+3 nodes)", "plimsoll resume, and max ≥ 3"},
+	} {
+		c := testkit.New()
+		c.Group("g", 0, 1, testkit.Node("", "4", "16Gi", nil))
+		c.Pending(testkit.Pod("shop", "web", "3", "1Gi", nil), 3)
+		s := (&cluster{c.Objects(), c.Inventory(), testkit.Policy()}).cycle(t).Snapshot
+		s.Groups[0].Settled = x.settled
+		cycle := model.Cycle{Snapshot: s, Plan: decide.Decide(s, testkit.Policy())}
+		answer, err := explain.PodOf(cycle, testkit.Policy(), "shop/web-000001")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fix := answer.Pending.Fix; fix == nil || fix.Text != x.text || fix.Short != x.short {
+			t.Errorf("want %s\ngot %+v", x.text, fix)
+		}
+	}
+}
+
+// TestTheClaimIsNamed: of two claims it is the one whose volume is elsewhere that keeps a pod out.
+func TestTheClaimIsNamed(t *testing.T) {
+	policy := testkit.Policy()
+	c := testkit.New()
+	c.Group("g", 0, 10, testkit.Node("", "4", "16Gi", map[string]string{corev1.LabelTopologyZone: "a"}))
+	p := testkit.Pod("shop", "db", "1", "1Gi", nil)
+	for _, claim := range []string{"here", "there"} {
+		c.Claim(p, claim, true)
+	}
+	c.Volumes.Persistent[1].Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
+			Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"b"}}}}}}}
+	c.Pending(p, 1)
+	made := &cluster{c.Objects(), c.Inventory(), policy}
+	answer, err := explain.PodOf(made.cycle(t), policy, "shop/db-000001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fix := answer.Pending.Fix; fix == nil || fix.Text != "no volume there (claim there) (+1 node)" {
+		t.Fatalf("%+v", answer.Pending)
+	}
+	only := map[string]bool{"shop/db-000001": true}
+	made.apply(t, answer.Pending.Fix, only, only)
+	if after := made.cycle(t); leftOf(after, "shop/db-000001", only) != 0 {
+		t.Error(after.Plan.Text(after.Snapshot))
 	}
 }
 

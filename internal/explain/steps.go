@@ -34,6 +34,8 @@ func (r *relaxer) steps(group int, v model.Verdict) []step {
 		return append(r.sizing(group), r.limit(group, model.PoolAtMax))
 	case model.GroupBackoff, model.GroupPaused, model.GroupBusy, model.GroupHeld, model.MaxNodesPerScaleUp:
 		return r.wait(group, v)
+	case model.HeldByOperator:
+		return []step{r.resume(group)}
 	case model.InsufficientResources:
 		return r.smaller(group)
 	case model.TaintNotTolerated:
@@ -44,6 +46,8 @@ func (r *relaxer) steps(group int, v model.Verdict) []step {
 		return r.portless()
 	case model.PodAffinity:
 		return r.unaffine()
+	case model.VolumeZone, model.VolumeNotBindable, model.VolumeLimit, model.VolumeInUse:
+		return r.without()
 	case model.TopologySpread, model.SpreadCapacity:
 		return append(r.unspread(), r.unselective(group)...)
 	}
@@ -80,7 +84,12 @@ func (r *relaxer) limit(group int, reason model.Reason) step {
 			used:    func(t *try) int64 { return int64(g.Expected) + grown(&t.plan, g.ID) },
 			cluster: func(s *model.Snapshot, _ *model.Policy, value int64) { s.Groups[group].Max = int(value) },
 			show: func(value int64) shown {
-				return raised(OfGroup, string(g.ID), "max", string(g.ID)+".max", int64(g.Max), value)
+				out := raised(OfGroup, string(g.ID), "max", string(g.ID)+".max", int64(g.Max), value)
+				if p := g.Settled.MaxFrom; p != "" {
+					out.text += ", in policy " + p + " and in the cloud if it has less"
+					out.short += " (policy " + p + ")"
+				}
+				return out
 			}}
 	case model.PoolAtMax:
 		at := slices.IndexFunc(r.snap.Pools, func(p provider.Pool) bool { return p.ID == g.Pool })
@@ -195,6 +204,23 @@ func (r *relaxer) wait(group int, v model.Verdict) []step {
 			g.Holds = slices.DeleteFunc(slices.Clone(g.Holds), func(h provider.Hold) bool { return !h.Stands(v.Until) })
 		},
 		show: func(int64) shown { return shown{text, short, []Change{{Of: OfTime, To: to}}} }}}
+}
+
+// resume ends the pause that a group shares with others.
+func (r *relaxer) resume(group int) step {
+	pause := r.snap.Groups[group].Settled.Pause
+	text := pause.Ends()
+	return step{about: "pause of " + pause.From, rank: rankLimit,
+		cluster: func(s *model.Snapshot, _ *model.Policy, _ int64) {
+			for i := range s.Groups {
+				if g := &s.Groups[i]; g.Settled.Pause == pause {
+					g.Settled.Pause = nil
+				}
+			}
+		},
+		show: func(int64) shown {
+			return shown{text, text, []Change{{Of: OfPause, Name: pause.From, To: "ended"}}}
+		}}
 }
 
 // smaller lets the pods ask for no more than an empty node of the group has for them.
@@ -366,6 +392,28 @@ func (r *relaxer) portless() []step {
 	from := strings.Join(ports, ", ")
 	return []step{onPods(rankPods, Change{Of: OfPods, Field: "hostPort", From: from}, "no host port "+from,
 		func(spec *corev1.PodSpec) { spec.Containers[0].Ports = nil })}
+}
+
+// without takes one volume with a claim away after the other. Nothing nearer is known to work: a volume stays where it
+// is, and what a claim lacks is told by the verdict. It names the claim that is in the way.
+func (r *relaxer) without() (out []step) {
+	pod := r.snap.Classes[r.class].Spec.Pod
+	for _, v := range pod.Spec.Volumes {
+		claim := ""
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			claim = "claim " + v.PersistentVolumeClaim.ClaimName
+		case v.Ephemeral != nil:
+			claim = "a claim of its own"
+		default:
+			continue
+		}
+		out = append(out, onPods(rankData, Change{Of: OfPods, Field: "volumes", From: v.Name},
+			"no volume "+v.Name+" ("+claim+")", func(spec *corev1.PodSpec) {
+				spec.Volumes = slices.DeleteFunc(spec.Volumes, func(x corev1.Volume) bool { return x.Name == v.Name })
+			}))
+	}
+	return out
 }
 
 // terms are the required terms of pod affinity, or of anti-affinity; nil if there are none.
