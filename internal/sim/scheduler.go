@@ -83,12 +83,21 @@ func (w *world) schedule() {
 	w.wrong(w.sched.Nominate(nominated))
 	w.sched.Budgets = w.budgetObjects()
 	bound, refused := 0, 0
-	for _, s := range queue {
-		if w.try(s) {
-			bound++
-		} else if s.pod.Flags&model.Refused == 0 {
-			refused++
+	for tried, before := queue, -1; len(tried) > 0 && bound > before; {
+		var again []seat
+		before = bound
+		for _, s := range tried {
+			if w.try(s) {
+				bound++
+				continue
+			} else if s.pod.Flags&model.Refused == 0 {
+				refused++
+			}
+			if s = w.truth.seats[s.id]; w.looksAtOthers(s) {
+				again = append(again, s)
+			}
 		}
+		tried = again
 	}
 	w.log.add("pods", "bound", bound)
 	w.log.add("pods", "refused", refused)
@@ -100,6 +109,13 @@ func (w *world) schedule() {
 			}
 		})
 	}
+}
+
+// looksAtOthers reports whether a pod may fit where it did not, once others have a node. The scheduler
+// tries such a pod again at once.
+func (w *world) looksAtOthers(s seat) bool {
+	of := &w.catalog.Contents().Specs[s.pod.Spec].Pod.Spec
+	return of.Affinity != nil || len(of.TopologySpreadConstraints) > 0
 }
 
 // try binds a pod, or refuses it; it reports whether it is bound.
