@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +21,8 @@ import (
 )
 
 // BenchmarkPage is what the page and the decisions that are kept cost: taking in a cycle while nobody
-// looks, rendering the first view, and, as heap-MB, what all of it keeps once every list was asked for.
+// looks, rendering the first view, what a change costs with three who look, their own part included, and, as
+// heap-MB, what all of it keeps once every list was asked for.
 // A plan keeps each node, and another reason for each at every cycle.
 func BenchmarkPage(b *testing.B) {
 	for _, nodes := range []int{1000, 5000, 15000} {
@@ -72,6 +75,33 @@ func BenchmarkPage(b *testing.B) {
 				get("/")
 			}
 		})
+		b.Run(fmt.Sprintf("ThreeLookers%d", nodes), func(b *testing.B) {
+			server := httptest.NewServer(page.Handler())
+			defer server.Close()
+			seen := make(chan error)
+			for range lookers {
+				events, err := http.Get(server.URL + "/api/v1/events")
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer events.Body.Close()
+				go follow(events.Body, server.URL, seen)
+			}
+			look := func() {
+				for range lookers {
+					if err := <-seen; err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			look() // what was there when they came
+			began := processorTime(b)
+			for i := range b.N {
+				report(i)
+				look()
+			}
+			b.ReportMetric((processorTime(b)-began)*1000/float64(b.N), "cpu-ms/op")
+		})
 		for i := range 2 * decisions.DefaultCount {
 			report(i)
 		}
@@ -82,6 +112,23 @@ func BenchmarkPage(b *testing.B) {
 			b.ReportMetric(float64(heap()-before)/1e6, "heap-MB")
 			runtime.KeepAlive(page)
 		})
+	}
+}
+
+const lookers = 3
+
+// follow does what the page's script does: it fetches the page at each change.
+func follow(events io.Reader, url string, seen chan<- error) {
+	for lines := bufio.NewScanner(events); lines.Scan(); {
+		if lines.Text() != "event: change" {
+			continue
+		}
+		res, err := http.Get(url)
+		if err == nil {
+			_, err = io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+		}
+		seen <- err
 	}
 }
 

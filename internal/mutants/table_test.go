@@ -194,4 +194,18 @@ var table = []mutant{
 	{"more removals at a time than allowed", "internal/decide/scaledown/start.go", unit, `case b.parallel < count:`, `case false:`},
 	{"more unready nodes end than the rate allows", "internal/decide/scaledown/start.go", unit,
 		`if v := b.Rate.Held(n.Group); v != nil {`, `if v := b.Rate.Held(n.Group); v != nil && false {`},
+
+	// What people see.
+	{"the ring forgets nothing", "internal/decisions/book.go", unit, `case len(b.ring)-drop > b.count:`, `case false:`},
+	{"large decisions fill the memory", "internal/decisions/book.go", unit, `case b.size > b.bytes:`, `case false:`},
+	{"what became of a call is not noted", "internal/decisions/book.go", unit, `d.Calls[i].end(out)`, ``},
+	{"the page answers for any host", "internal/ui/guard.go", unit, `if !loopback(r.Host) {`, `if false {`},
+	{"scripts may stand in the page", "internal/ui/guard.go", unit, `script-src 'self'`, `script-src 'unsafe-inline'`},
+	{"any token is believed", "internal/ui/guard.go", unit, `if !who.Status.Authenticated {`, `if false {`},
+	{"whoever has a token may see all", "internal/ui/guard.go", unit,
+		`return answer.Status.Allowed && !answer.Status.Denied, nil`, `return answer != nil, nil`},
+	{"tenants see names of others", "internal/ui/api.go", unit, `if n != only && n != "" {`, `if n == only {`},
+	{"the page is open where other machines reach it", "cmd/plimsoll/show.go", unit, `s.Allow = ui.Ask(client)`, ``},
+	{"the page is open to all of its node", "cmd/plimsoll/show.go", unit,
+		`if s.Allow != nil || !onHostNetwork(ctx, client, log) {`, `if true {`},
 }
