@@ -43,13 +43,19 @@ func serving(t *testing.T, code int, object any) (kubeconfig string, asked *[]st
 		}
 	}))
 	t.Cleanup(server.Close)
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	return kubeconfigOf(t, server.URL), asked
+}
+
+// kubeconfigOf leads to a server that asks for no credentials.
+func kubeconfigOf(t *testing.T, url string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
 	text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, "+
-		"contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: %q}}]}", server.URL)
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		"contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: %q}}]}", url)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return kubeconfig, asked
+	return path
 }
 
 func command(t *testing.T, args ...string) (string, error) {
