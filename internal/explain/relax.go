@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -254,9 +255,15 @@ func (r *relaxer) fix(group int, v model.Verdict) *Fix {
 			}
 		}
 	}
-	for i := 0; len(found) == 0 && i < len(pairs) && !r.exhausted(); i++ {
-		if t := r.try(pairs[i]...); t.serves {
-			found = append(found, r.narrow(t, pairs[i]...))
+	if len(found) > 0 {
+		return nearest(found)
+	}
+	for _, pair := range pairs {
+		if r.exhausted() {
+			break
+		}
+		if t := r.try(pair...); t.serves {
+			found = append(found, r.narrow(t, pair...))
 		}
 	}
 	return nearest(found)
@@ -299,9 +306,14 @@ func nearest(fixes []*Fix) *Fix {
 	return best
 }
 
-// closer orders fixes: fewer changes, then what is easier to change, then what costs fewer nodes.
+// closer orders fixes: fewer changes, then what is easier to change, then what costs less, or fewer nodes where that is
+// not known.
 func closer(a, b *Fix) int {
-	return cmp.Or(cmp.Compare(a.steps, b.steps), cmp.Compare(a.rank, b.rank),
+	cost := 0
+	if a.CostPerHour != nil && b.CostPerHour != nil {
+		cost = cmp.Compare(*a.CostPerHour, *b.CostPerHour)
+	}
+	return cmp.Or(cmp.Compare(a.steps, b.steps), cmp.Compare(a.rank, b.rank), cost,
 		cmp.Compare(a.Nodes, b.Nodes), cmp.Compare(a.Text, b.Text))
 }
 
@@ -383,6 +395,7 @@ func (r *relaxer) moreCost(t *try) *float64 {
 	if !priced {
 		return nil
 	}
+	sum = math.Round(sum*1e6)/1e6 + 0 // what is left of equal sums is nothing, and not less
 	return &sum
 }
 
