@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -31,6 +32,9 @@ func decisionsCommand() *cobra.Command {
 	watch := cmd.Flags().BoolP("watch", "w", false, "go on with those to come")
 	limit := cmd.Flags().Int("limit", 100, "how many to list")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *limit < 1 {
+			return misusef("--limit=%d: want 1 or more", *limit)
+		}
 		ctx := cmd.Context()
 		base, end, err := leader.reach(ctx)
 		if err != nil {
@@ -82,7 +86,12 @@ func explainPlanCommand() *cobra.Command {
 		Example: `  plimsoll explain plan last
   plimsoll explain plan 20260102T150405.000Z
   plimsoll explain plan --at=2026-01-02T15:04:05Z -o json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return misusef("name one decision: plimsoll explain plan [ID|last]")
+			}
+			return nil
+		},
 	}
 	var leader toLeader
 	leader.bind(cmd.Flags())
@@ -93,8 +102,11 @@ func explainPlanCommand() *cobra.Command {
 		path := "/api/v1/decisions/" + decisions.Last
 		switch {
 		case *at != "" && len(args) > 0:
-			return fmt.Errorf("name a decision or give --at, not both")
+			return misusef("name a decision or give --at, not both")
 		case *at != "":
+			if _, err := time.Parse(time.RFC3339, *at); err != nil {
+				return misusef("--at=%s: want a time as 2026-01-02T15:04:05Z", *at)
+			}
 			path = "/api/v1/decisions?at=" + url.QueryEscape(*at)
 		case len(args) > 0:
 			path = "/api/v1/decisions/" + url.PathEscape(args[0])
@@ -107,6 +119,9 @@ func explainPlanCommand() *cobra.Command {
 		answer, err := askLeader(cmd.Context(), base, path)
 		if err != nil {
 			return err
+		}
+		if len(answer.Decisions) == 0 {
+			return errors.New("the leader keeps no decision yet")
 		}
 		return cli.Decision(cmd.OutOrStdout(), answer.Decisions[0], format)
 	}

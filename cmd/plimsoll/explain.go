@@ -80,7 +80,11 @@ func explainSubject(use, short, example string, of subject) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Example: example}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return misuse{errors.New("give one name: plimsoll explain " + use)}
+			return misusef("give one name: plimsoll explain %s", use)
+		}
+		namespace, name, _ := strings.Cut(args[0], "/")
+		if of.kind == "pod" && (namespace == "" || name == "" || strings.Contains(name, "/")) {
+			return misusef("explain pod %s: name it NAMESPACE/NAME", args[0])
 		}
 		return nil
 	}

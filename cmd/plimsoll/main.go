@@ -77,12 +77,11 @@ func root() *cobra.Command {
 		Example: `  plimsoll run --cloud-provider=kwok --kubeconfig=$HOME/.kube/config
   plimsoll plan -f cluster.yaml
   plimsoll status`,
-		Version:                    version,
-		Args:                       unknownCommand,
-		SuggestionsMinimumDistance: 2,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		SilenceErrors:              true,
-		SilenceUsage:               true,
+		Version:       version,
+		Args:          unknownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
 	cmd.SetFlagErrorFunc(flagMistake)
 	cmd.AddCommand(runCommand(), groupsCommand(), planCommand(), explainCommand(), dumpCommand(), statusCommand(),

@@ -123,7 +123,7 @@ func TestAMistypedCommandIsAnError(t *testing.T) {
 		{"status --status-config-map-name=", "--status-config-map-name: it must not be empty"},
 		{"status --kubeconfig=/dev/null", "/dev/null names no cluster"},
 		{"help frob", `unknown command "frob"; plimsoll --help lists the commands`},
-		{"help gardener rendr", `unknown command "rendr"; plimsoll gardener --help lists the commands`},
+		{"help gardener rendr", `unknown command "rendr": did you mean render? plimsoll gardener --help lists the commands`},
 		{"migrate deployment.yaml", "plimsoll migrate -f deployment.yaml"},
 		{"controller nonsense", `there is no command "nonsense"; choose eks-anywhere or gardener`},
 		{"controller", "controller: name a command: eks-anywhere or gardener"},

@@ -50,6 +50,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	did := ";"
+	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		did = fmt.Sprintf(": did you mean %s?", strings.Join(near, " or "))
 	}
