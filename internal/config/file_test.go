@@ -228,7 +228,7 @@ func TestMistakesInPolicies(t *testing.T) {
 		{`{name: a, groups: [b], scaleDown: {unneededTime: 5}}`, `scaleDown.unneededTime: "5" is no duration`},
 		{`{name: a, groups: [b], scaleDown: {utilizationThreshold: -1}}`, "is not a share of a node"},
 		{`{name: a, groups: [b], nodeHealth: {maxStartupTime: 5ms}}`, "5ms is below 1s"},
-		{`{name: a, groups: [b], budgets: [{}]}`, "budgets[0]: it says neither nodes nor rate"},
+		{`{name: a, groups: [b], budgets: [{}]}`, "budgets[0]: it says neither nodes nor rate, and no windows"},
 		{`{name: a, groups: [b], budgets: [{nodes: "110%"}]}`, `budgets[0].nodes: "110%" is neither a number`},
 		{`{name: a, groups: [b], budgets: [{rate: fast}]}`, `budgets[0].rate: "fast" is not a number in a time`},
 		{`{name: a, groups: [b], budgets: [{nodes: 1, reasons: [Idle]}]}`, `reasons[0]: "Idle" is none of Empty,`},

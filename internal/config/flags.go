@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/config/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider/wiring"
@@ -443,8 +444,9 @@ func (f *Flags) Config() (Config, []string, error) {
 		errs[i] = f.placed(errs[i])
 	}
 	if f.document != nil {
-		set, err := policies(f.document)
-		c.Policy.Groups, errs = set, append(errs, err)
+		set, budgets, err := policies(f.document)
+		c.Policy.Groups, c.Policy.Budgets, errs = set, budgets, append(errs, err)
+		c.Policy.Rules.RateSpan = budget.LongestRate(budgets)
 	}
 	if err := errors.Join(append([]error{misread}, errs...)...); err != nil {
 		return Config{}, nil, err

@@ -1,38 +1,47 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/config/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/internal/policy"
 	"github.com/plimsoll-dev/plimsoll/internal/window"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// policies gives what the file says of groups. An error lists all that is wrong.
-func policies(doc *v1alpha1.Document) (policy.Set, error) {
+// policies gives what the file says of groups, and its budgets: those of the cluster, then those of each policy. An
+// error lists all that is wrong.
+func policies(doc *v1alpha1.Document) (policy.Set, []budget.Budget, error) {
 	r := policyReader{doc: doc}
 	set := policy.Set{Pause: r.pause("pause", doc.Pause)}
 	names := map[string]string{}
+	var budgets []budget.Budget
+	for i := range doc.Budgets {
+		budgets = append(budgets, r.budget(fmt.Sprintf("budgets[%d]", i), &doc.Budgets[i], nil))
+	}
 	for i := range doc.Policies {
 		p, path := &doc.Policies[i], fmt.Sprintf("policies[%d]", i)
 		if before, twice := names[p.Name]; twice || p.Name == "" {
 			r.wrong(path+".name", "%q is not a name of its own%s", p.Name, before)
 		}
 		names[p.Name] = ": " + path + " has it"
-		set.Policies = append(set.Policies, r.policy(path, p))
+		own := r.policy(path, p)
+		for j := range p.Budgets {
+			budgets = append(budgets, r.budget(fmt.Sprintf("%s.budgets[%d]", path, j), &p.Budgets[j], &own))
+		}
+		set.Policies = append(set.Policies, own)
 	}
-	for i := range doc.Budgets {
-		r.budget(fmt.Sprintf("budgets[%d]", i), &doc.Budgets[i])
-	}
-	return set, errors.Join(r.errs...)
+	return set, budgets, errors.Join(r.errs...)
 }
 
 type policyReader struct {
@@ -78,9 +87,6 @@ func (r *policyReader) policy(path string, p *v1alpha1.Policy) policy.Policy {
 		})
 	}
 	r.options(path, p, &out.Options)
-	for i := range p.Budgets {
-		r.budget(fmt.Sprintf("%s.budgets[%d]", path, i), &p.Budgets[i])
-	}
 	r.consolidation(path+".consolidation", p.Consolidation)
 	if h := p.Headroom; h != nil && !amount.MatchString(h.Nodes) {
 		r.wrong(path+".headroom.nodes", "%q is neither a number nor a share such as 10%%", h.Nodes)
@@ -195,25 +201,55 @@ var (
 	rate   = regexp.MustCompile(`^[0-9]{1,6}/[0-9][0-9hms.]*$`)
 )
 
-// disruptions are the reasons that a budget can be about.
-var disruptions = []string{"Empty", "Underutilized", "Cheaper", "Drifted", "Expired", "Unready"}
-
-func (r *policyReader) budget(path string, b *v1alpha1.Budget) {
-	if b.Nodes == "" && b.Rate == "" {
-		r.wrong(path, "it says neither nodes nor rate")
+// budget reads one budget, of a policy or of the cluster. It is called by its name, or by where it stands.
+func (r *policyReader) budget(path string, b *v1alpha1.Budget, of *policy.Policy) budget.Budget {
+	out := budget.Budget{Name: cmp.Or(b.Name, path), Of: of}
+	if b.Nodes == "" && b.Rate == "" && len(b.Allow) == 0 {
+		r.wrong(path, "it says neither nodes nor rate, and no windows to allow")
 	}
-	if b.Nodes != "" && !amount.MatchString(b.Nodes) {
-		r.wrong(path+".nodes", "%q is neither a number nor a share such as 10%%", b.Nodes)
+	if b.Nodes != "" {
+		if !amount.MatchString(b.Nodes) {
+			r.wrong(path+".nodes", "%q is neither a number nor a share such as 10%%", b.Nodes)
+		}
+		number, share := strings.CutSuffix(b.Nodes, "%")
+		n, _ := strconv.Atoi(number) // the form was looked at
+		if out.Nodes = (&budget.Amount{Count: n}); share {
+			out.Nodes = &budget.Amount{Percent: n, Share: true}
+		}
 	}
-	if b.Rate != "" && !rate.MatchString(b.Rate) {
-		r.wrong(path+".rate", "%q is not a number in a time, such as 5/1h", b.Rate)
+	if b.Rate != "" {
+		out.Rate = r.rate(path+".rate", b.Rate)
 	}
 	for i, reason := range b.Reasons {
-		r.oneOf(fmt.Sprintf("%s.reasons[%d]", path, i), reason, disruptions)
+		known := make([]string, len(budget.Reasons))
+		for j := range budget.Reasons {
+			known[j] = string(budget.Reasons[j])
+		}
+		r.oneOf(fmt.Sprintf("%s.reasons[%d]", path, i), reason, known)
+		out.Reasons = append(out.Reasons, budget.Reason(reason))
 	}
 	for i, w := range b.Windows {
-		r.window(fmt.Sprintf("%s.windows[%d]", path, i), w)
+		out.Windows = append(out.Windows, r.window(fmt.Sprintf("%s.windows[%d]", path, i), w))
 	}
+	for i, w := range b.Allow {
+		out.Allow = append(out.Allow, r.window(fmt.Sprintf("%s.allow[%d]", path, i), w))
+	}
+	return out
+}
+
+// longestRate bounds the time of a rate: it is remembered for so long which nodes began to go.
+const longestRate = 24 * time.Hour
+
+func (r *policyReader) rate(path, text string) *budget.Rate {
+	number, over, _ := strings.Cut(text, "/")
+	n, err := strconv.Atoi(number)
+	d, wrong := time.ParseDuration(over)
+	if !rate.MatchString(text) || err != nil || wrong != nil {
+		r.wrong(path, "%q is not a number in a time, such as 5/1h", text)
+	} else if d < time.Minute || d > longestRate {
+		r.wrong(path, "%s is not between 1m and %s", d, longestRate)
+	}
+	return &budget.Rate{Count: n, Over: d}
 }
 
 func (r *policyReader) consolidation(path string, c *v1alpha1.Consolidation) {

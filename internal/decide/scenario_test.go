@@ -1,16 +1,22 @@
 package decide_test
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/internal/window"
 )
 
 // TestScenarios plays the files in testdata. `go test ./internal/decide
@@ -109,6 +115,8 @@ func set(p *model.Policy, key string, vals []string) error {
 		p.ScaleDown.Enabled = len(vals) == 1 && vals[0] != "off"
 	case "parallel":
 		p.ScaleDown.MaxParallelism = number()
+	case "budget", "rate", "allow":
+		return addBudget(p, key, vals)
 	case "whole-cycle":
 		p.Repair.WholeCycle = true
 	case "force":
@@ -162,5 +170,34 @@ func set(p *model.Policy, key string, vals []string) error {
 	default:
 		return fmt.Errorf("%q is not a setting that plan takes", key)
 	}
+	return err
+}
+
+// addBudget adds a budget of one kind, for a reason (or all) and the groups of a pattern: budget=(all,*,1),
+// rate=(Empty,g,2,1h), allow=(all,*,22,1h), which is from 22 o'clock.
+func addBudget(p *model.Policy, kind string, vals []string) error {
+	if len(vals) < 3 {
+		return fmt.Errorf("%s has %d values", kind, len(vals))
+	}
+	b := budget.Budget{Name: strings.Join(vals, ",")}
+	if vals[0] != "all" {
+		b.Reasons = []budget.Reason{budget.Reason(vals[0])}
+	}
+	if vals[1] != "*" {
+		b.Of = &policy.Policy{Groups: []*regexp.Regexp{policy.Pattern(vals[1])}}
+	}
+	n, err := strconv.Atoi(vals[2])
+	switch kind {
+	case "budget":
+		b.Nodes = &budget.Amount{Count: n}
+	case "rate":
+		over, wrong := time.ParseDuration(vals[3])
+		b.Rate, err = &budget.Rate{Count: n, Over: over}, errors.Join(err, wrong)
+		p.Rules.RateSpan = max(p.Rules.RateSpan, over)
+	case "allow":
+		w, wrong := window.Parse(window.Spec{Schedule: fmt.Sprintf("0 %d * * *", n), Duration: vals[3]})
+		b.Allow, err = []window.Window{w}, errors.Join(err, wrong)
+	}
+	p.Budgets = append(p.Budgets, b)
 	return err
 }

@@ -2,8 +2,10 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -15,8 +17,28 @@ func (l *Ledger) noteNode(s *model.Snapshot, c model.Call) {
 	if busiesNode(&c) {
 		n.Busy = &c
 	}
+	if c.Verb == model.Taint {
+		l.began(c.Group, model.ExitReason(c.Reason, c.Unready, len(c.Known) > 0), s.Now)
+	}
 	n, _ = l.advance(c.Node, n, s.Now, removal.Begun{Call: &c, In: s})
 	l.nodes.put(c.Node, n)
+}
+
+// began puts a node that begins to go on record, where budgets count that.
+func (l *Ledger) began(group provider.GroupID, reason budget.Reason, at time.Time) {
+	if l.rules.RateSpan > 0 {
+		l.exits = budget.Record(l.exits, budget.Exit{Group: group, Reason: reason, At: at, Count: 1}, l.rules.RateSpan)
+	}
+}
+
+// found puts a removal on record that an earlier leader began and may not have remembered. Its taint has the time to
+// the second. If in doubt it counts twice.
+func (l *Ledger) found(group provider.GroupID, d *model.Drain, occupied bool) {
+	if !slices.ContainsFunc(l.exits, func(e budget.Exit) bool {
+		return e.Group == group && e.At.Sub(d.Began).Abs() < 2*time.Second
+	}) {
+		l.began(group, model.ExitReason(d.Code, d.Unready, occupied), d.Began)
+	}
 }
 
 // endNode closes a call on a node or on one of its pods.

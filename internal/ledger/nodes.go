@@ -89,7 +89,11 @@ func (l *Ledger) seenNode(i int, n model.NodeStanding, seen *model.Observation) 
 	if e.Await && seenVersion(object.ResourceVersion, n.AwaitVersion) {
 		n.AwaitVersion, l.news = "", true
 	}
+	was := n.Drain
 	n, _ = l.advance(object.Name, n, seen.Now, e)
+	if home, ok := l.home(i, object); ok && was == nil && n.Drain != nil {
+		l.found(seen.Inventory.Groups[home.Group].ID, n.Drain, len(seen.Nodes[i].Pods) > 0)
+	}
 	return n
 }
 

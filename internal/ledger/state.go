@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/growth"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -31,6 +32,8 @@ type Ledger struct {
 	last, inherited growth.Lasts
 	// moves are those under way, and those whose nodes are left alone; by when they began.
 	moves []model.Move
+	// exits are the nodes that began to go a short while ago, where a budget counts them.
+	exits []budget.Exit
 	// resume is where the search for unneeded nodes goes on.
 	resume string
 	// unseen are the classes that the last cycle had no steps for.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -192,6 +193,8 @@ type Memory struct {
 	LastFailure time.Time `json:"lastFailure,omitzero"`
 	// Moves are those under way, and those whose nodes are left alone.
 	Moves []Move `json:"moves,omitempty"`
+	// Exits are the nodes that began to go a short while ago, where a budget counts them.
+	Exits []budget.Exit `json:"exits,omitempty"`
 	// Resume is where the search for unneeded nodes goes on.
 	Resume string `json:"resume,omitempty"`
 	// Closed: its leader came to a clean end, and started nothing after it.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/policy"
 )
 
@@ -17,6 +18,8 @@ type Policy struct {
 	Repair    RepairPolicy
 	// Groups is what is otherwise for some groups.
 	Groups policy.Set
+	// Budgets bound how many nodes go, beside MaxParallelism and MaxDrains.
+	Budgets []budget.Budget
 	// Steps are what one cycle's decision may take, as Share has parted them.
 	Steps int
 	// InventoryMaxAge: with an older inventory nothing is written to the cloud.

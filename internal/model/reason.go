@@ -182,6 +182,8 @@ const (
 	DrainFailed Reason = "DrainFailed"
 	// MovedLately: one of its pods was moved twice in a short time, and is left alone.
 	MovedLately Reason = "PodMovedLately"
+	// HeldByBudget: a budget of the configuration file lets it not go now.
+	HeldByBudget Reason = "HeldByBudget"
 	// MaxDrainsReached: as many nodes with pods are being emptied as may be.
 	MaxDrainsReached Reason = "MaxDrainParallelismReached"
 	// EvictionRefused: a pod's eviction was refused for too long, or failed.

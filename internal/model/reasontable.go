@@ -349,6 +349,10 @@ var ReasonSections = []ReasonSection{
 		{MaxParallelismReached, 0,
 			"The largest number of nodes that may be removed at once is being removed.",
 			"Wait, or raise `--max-scale-down-parallelism`."},
+		{HeldByBudget, 0,
+			"A budget of the configuration file lets it not go now; the verdict has its name, its numbers and, where time " +
+				"alone changes that, until when.",
+			"Wait, or change the budget; `plimsoll budgets` shows all of them."},
 		{MaxDrainsReached, 0,
 			"The largest number of nodes with pods that may be removed at once is being removed.",
 			"Wait, or raise `--max-drain-parallelism`."},

@@ -29,6 +29,8 @@ type Rules struct {
 	// as long, BackoffMost at most; after BackoffReset without a failure it starts again
 	// with BackoffFirst.
 	BackoffFirst, BackoffMost, BackoffReset time.Duration
+	// RateSpan is how long it is remembered which nodes began to go, for budgets with a rate; 0: not at all.
+	RateSpan time.Duration
 }
 
 // Startup is how long a node of the group may take to become ready.

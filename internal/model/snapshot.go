@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/policy"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -43,6 +44,8 @@ type Snapshot struct {
 	Budgets    []Budget
 	Priorities *Priorities
 	Prices     *Prices
+	// Exits are the nodes that began to go a short while ago, where a budget counts them.
+	Exits []budget.Exit
 
 	// SettledUntil is when time alone changes what policies have settled for groups; zero: never.
 	SettledUntil time.Time

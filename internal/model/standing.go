@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -39,6 +40,8 @@ type Standing struct {
 	Strays map[string]provider.GroupID
 	// Moves are those under way, and those whose nodes are left alone; by when they began.
 	Moves []Move
+	// Exits are the nodes that began to go a short while ago, where a budget counts them.
+	Exits []budget.Exit
 	// Notices are what a person should know of the groups; nothing is decided by them.
 	Notices []provider.Notice
 }

@@ -124,7 +124,7 @@ func (s *Set) resolve(g *provider.Group, r *Resolved, now time.Time) {
 	r.Pause = s.Pause.longer(nil, now)
 	for i := range s.Policies {
 		p := &s.Policies[i]
-		if !p.matches(g) {
+		if !p.Matches(g) {
 			continue
 		}
 		if p.Priority != nil {
@@ -156,9 +156,9 @@ func (s *Set) resolve(g *provider.Group, r *Resolved, now time.Time) {
 	g.Min = min(g.Min, g.Max)
 }
 
-// matches reports whether the policy is about the group. Labels are those of its template's node: without a
+// Matches reports whether the policy is about the group. Labels are those of its template's node: without a
 // template no selector matches.
-func (p *Policy) matches(g *provider.Group) bool {
+func (p *Policy) Matches(g *provider.Group) bool {
 	if p.Selector != nil && (g.Template == nil || !p.Selector.Matches(labels.Set(g.Template.Node.Labels))) {
 		return false
 	}

@@ -31,7 +31,7 @@ func New(prev *model.Snapshot, seen model.Observation, standing model.Standing, 
 		Notices:    slices.Concat(seen.Inventory.Notices, standing.Notices, seen.Notices),
 		LastGrowth: standing.LastGrowth, LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure,
 		FailureWhy: standing.FailureWhy, Resume: standing.Resume, Unseen: standing.Unseen, Displaced: standing.Displaced,
-		Strays: standing.Strays, Moves: standing.Moves,
+		Strays: standing.Strays, Moves: standing.Moves, Exits: standing.Exits,
 		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes,
 		Arrivals: standing.Arrivals, Doubts: standing.Doubts, SettledUntil: seen.SettledUntil,
 	}

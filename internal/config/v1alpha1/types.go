@@ -48,7 +48,7 @@ type Configuration struct {
 	Policies []Policy `json:"policies,omitempty"`
 	// Pause stops buying and removing in the whole cluster.
 	Pause *Pause `json:"pause,omitempty"`
-	// Budgets bound how many nodes of the whole cluster are removed. Not built yet.
+	// Budgets bound how many nodes of the whole cluster go.
 	Budgets []Budget `json:"budgets,omitempty"`
 }
 
@@ -269,7 +269,7 @@ type Policy struct {
 	Pause *Pause `json:"pause,omitempty"`
 	// Consolidation says whether nodes are replaced by cheaper ones. Not built yet.
 	Consolidation *Consolidation `json:"consolidation,omitempty"`
-	// Budgets bound how many nodes of these groups are removed. Not built yet.
+	// Budgets bound how many nodes of these groups go, counted together.
 	Budgets []Budget `json:"budgets,omitempty"`
 	// Headroom is kept free in these groups. Not built yet.
 	Headroom *Headroom `json:"headroom,omitempty"`
@@ -360,19 +360,21 @@ type Consolidation struct {
 	Drift *bool `json:"drift,omitempty"`
 }
 
-// Budget bounds how many nodes are removed. Not built yet.
+// Budget bounds how many nodes go. Of several that cover a node, each must have room.
 type Budget struct {
 	// Name is for people, where the budget holds something back.
 	Name string `json:"name,omitempty"`
 	// Reasons are those for which the budget counts: Empty, Underutilized, Cheaper, Drifted, Expired, Unready.
 	// None: all of them.
 	Reasons []string `json:"reasons,omitempty"`
-	// Nodes is how many may be on their way out at once: a number, or a share such as 10%.
+	// Nodes is how many may be on their way out at once: a number, or a share such as 10%, rounded up.
 	Nodes string `json:"nodes,omitempty"`
-	// Rate is how many may begin to go in a time, such as 5/1h.
+	// Rate is how many may begin to go within any time of a length, such as 5/1h.
 	Rate string `json:"rate,omitempty"`
-	// Windows are when the budget counts. None: always.
+	// Windows are when nodes and rate count. None: always.
 	Windows []Window `json:"windows,omitempty"`
+	// Allow are the only times at which nodes may begin to go. None: always.
+	Allow []Window `json:"allow,omitempty"`
 }
 
 // Headroom is what is kept free. Not built yet.

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaledown"
 	"github.com/plimsoll-dev/plimsoll/internal/decide/scaleup"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -50,7 +51,7 @@ type Result struct {
 
 // Find finds moves. The world is left as it was.
 func Find(in Input) Result {
-	f := &finder{Input: in, s: in.Snapshot, p: in.Policy.Moves}
+	f := &finder{Input: in, s: in.Snapshot, p: in.Policy.Moves, book: in.Snapshot.Book(in.Policy.Budgets)}
 	if f.p.Consolidation != model.WhenCheaper || !in.Buyer.Sells() {
 		return f.Result
 	}
@@ -78,6 +79,8 @@ type finder struct {
 	s    *model.Snapshot
 	p    model.MovePolicy
 	list []candidate
+	// book has what budgets leave, moves that are not over yet counted as if all of their nodes were going.
+	book *budget.Book
 	// found are the moves with their nodes, and what the snapshot calls them.
 	found []found
 }
@@ -168,7 +171,8 @@ const mostPain = 10
 // next takes the next few candidates together, fewer and fewer until it is worth it. The first of them is out of the
 // search then, whatever came of it.
 func (f *finder) next(end int) {
-	most := max(1, min(len(f.list), f.Policy.ScaleDown.MaxParallelism))
+	most := min(len(f.list), f.Policy.ScaleDown.MaxParallelism)
+	most = max(1, min(most, f.book.Most(f.s.Nodes[f.list[0].Node].Group, budget.Cheaper)))
 	for count := most; count > 0; count /= 2 {
 		if f.try(f.list[:count], end) {
 			f.list = f.list[count:]
@@ -241,6 +245,7 @@ func (f *finder) begin() {
 		if m := &f.s.Moves[i]; m.Open() {
 			going += len(m.Goes) - m.Left
 			f.wakeAt(m.Entered.Add(m.Patience))
+			f.promise(m)
 		}
 	}
 	grows := map[int]bool{}
@@ -269,9 +274,36 @@ func (f *finder) begin() {
 		for group := range m.comes {
 			grows[group] = true
 		}
+		for _, id := range m.nodes {
+			f.book.Take(f.s.Nodes[id].Group, budget.Cheaper, 1)
+		}
 		going += len(m.Goes)
 		f.Begin = append(f.Begin, m.Move)
 	}
+}
+
+// promise counts the nodes of a move under way that have not begun to go.
+func (f *finder) promise(m *model.Move) {
+	for i := range f.s.Nodes {
+		if n := &f.s.Nodes[i]; n.Group >= 0 && n.Kind != model.Leaving && slices.Contains(m.Goes, n.Name) {
+			f.book.Take(n.Group, budget.Cheaper, 1)
+		}
+	}
+}
+
+// overBudget says which budget keeps the nodes of a move from going, by group.
+func (f *finder) overBudget(m *found) *budget.Held {
+	counts := map[int]int{}
+	for _, id := range m.nodes {
+		counts[f.s.Nodes[id].Group]++
+	}
+	for _, group := range slices.Sorted(maps.Keys(counts)) {
+		// All of them count in each of its groups: they go for one decision, and we err to waiting.
+		if h := f.book.Ask(group, budget.Cheaper, len(m.nodes)); h != nil {
+			return h
+		}
+	}
+	return nil
 }
 
 // waits says what a move that is worth it waits for, nil if for nothing.
@@ -285,6 +317,9 @@ func (f *finder) waits(m *found, going int, grows map[int]bool) *model.Verdict {
 	case going+len(m.Goes) > down.MaxParallelism:
 		return &model.Verdict{Detail: fmt.Sprintf("%d nodes are being replaced, of %d at a time", going, down.MaxParallelism),
 			Fix: "their end, or a higher --max-scale-down-parallelism"}
+	}
+	if h := f.overBudget(m); h != nil {
+		return &model.Verdict{Detail: fmt.Sprintf("budget %s: %s", h.Budget, h.Detail), Until: h.Until, Fix: h.Fix}
 	}
 	for group := range m.comes {
 		if grows[group] {

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -16,6 +17,7 @@ import (
 type starts struct {
 	Input
 	*minimums
+	budgets  *budget.Book
 	parallel int // how many more may be on their way out
 	drains   int // and how many of those may have pods of their own
 	open     int // how many are on their way out
@@ -32,7 +34,8 @@ type starts struct {
 func newStarts(in Input) *starts {
 	s, policy := in.Snapshot, in.Policy
 	p := policy.ScaleDown
-	b := &starts{Input: in, minimums: newMinimums(s, p), parallel: p.MaxParallelism, drains: p.MaxDrains,
+	b := &starts{Input: in, minimums: newMinimums(s, p), budgets: s.Book(policy.Budgets),
+		parallel: p.MaxParallelism, drains: p.MaxDrains,
 		unseen: in.Room.Unseen(), begun: map[model.NodeID]bool{}, leave: map[types.UID]string{}}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -159,6 +162,9 @@ func (b *starts) held(c *candidate) *model.Verdict {
 	if v := b.tooMany(c, 1); v != nil {
 		return v
 	}
+	if v := b.overBudget([]*candidate{c}); v != nil {
+		return v
+	}
 	return b.last(c)
 }
 
@@ -258,6 +264,34 @@ func (b *starts) tooMany(c *candidate, count int) *model.Verdict {
 	return nil
 }
 
+// overBudget says which budget keeps nodes of one group from going together.
+func (b *starts) overBudget(list []*candidate) *model.Verdict {
+	counts := map[budget.Reason]int{}
+	for _, c := range list {
+		counts[b.exits(c)]++
+	}
+	for _, reason := range budget.Reasons {
+		if counts[reason] == 0 {
+			continue
+		}
+		// What goes together counts together, where a budget covers several reasons: we err to waiting.
+		if h := b.budgets.Ask(b.Snapshot.Nodes[list[0].node].Group, reason, len(list)); h != nil {
+			return &model.Verdict{Reason: model.HeldByBudget, Detail: fmt.Sprintf("%s: %s", h.Budget, h.Detail),
+				Until: h.Until, Fix: h.Fix}
+		}
+	}
+	return nil
+}
+
+// exits is what a node would go for.
+func (b *starts) exits(c *candidate) budget.Reason {
+	why := model.Unneeded
+	if x := b.Room.ReplacedBy(c.node); x != nil {
+		why = x.Move.Reason
+	}
+	return model.ExitReason(why, b.Snapshot.Nodes[c.node].Kind == model.Unready, !c.empty())
+}
+
 // clock says since when the time of an unneeded node runs, how long it must run, and the
 // reason until then. For a node that is not ready it begins when the node stopped
 // being ready.
@@ -283,6 +317,7 @@ func (b *starts) clock(g *model.Group, n *model.Node, since time.Time) (time.Tim
 // take counts a removal that begins.
 func (b *starts) take(c *candidate) {
 	b.minimums.take(c.node)
+	b.budgets.Take(b.Snapshot.Nodes[c.node].Group, b.exits(c), 1)
 	b.begun[c.node] = true
 	b.leaves(&b.Snapshot.Nodes[c.node])
 	unready, all := b.counted([]*candidate{c})

@@ -174,6 +174,9 @@ func (f *finder) beginWhole(b *starts, now *present, begun []Start) []Start {
 			why = b.tooMany(occupied, len(members[g]))
 		}
 		if why == nil {
+			why = b.overBudget(members[g])
+		}
+		if why == nil {
 			why = now.leave(members[g], begun)
 		}
 		for _, c := range members[g] {
