@@ -31,8 +31,7 @@ func (f *Flags) moves() {
 	}, "consolidation", "min-savings-share")
 }
 
-func (f *Flags) checkMoves(wrong func(flag, format string, args ...any)) {
-	m := &f.config.Policy.Moves
+func (f *Flags) checkMoves(m *model.MovePolicy, wrong func(flag, format string, args ...any)) {
 	if kind, ok := model.ConsolidationNamed(f.consolidation); ok {
 		m.Consolidation = kind
 	} else {

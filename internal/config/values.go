@@ -127,7 +127,7 @@ func (f *Flags) check(c *Config) []error {
 		wrong("balancing-label", "it cannot be used together with --balancing-ignore-label")
 	}
 	f.checkScaleDown(&c.Policy.ScaleDown, wrong)
-	f.checkMoves(wrong)
+	f.checkMoves(&c.Policy.Moves, wrong)
 	f.checkLeader(c.Leader, wrong)
 	if _, port, err := net.SplitHostPort(c.HTTP.Address); err != nil {
 		wrong("address", "%v (give host:port, or :port)", err)
