@@ -112,7 +112,7 @@ func newLive(c *testkit.Cluster) *live {
 		l.watches["pods"].Add(o)
 	}
 	l.pods = slices.Clone(l.pods[:1000]) // the benchmark's own memory is not to count
-	reporter := report.New(report.Silent(), report.Settings{Policy: testkit.Policy()}, quiet)
+	reporter := report.New(report.Silent(), report.Settings{}, quiet)
 	l.Loop = loop.New(l.observer, idle{}, reporter, testkit.Policy(), func() time.Time { return l.now },
 		ledger.New(testkit.Policy().Rules))
 	return l

@@ -35,7 +35,7 @@ func BenchmarkPage(b *testing.B) {
 		if err := s.Add(text.String()); err != nil {
 			b.Fatal(err)
 		}
-		cycle := model.Cycle{Snapshot: s.Snapshot(s.Policy), Decided: true}
+		cycle := model.Cycle{Snapshot: s.Snapshot(s.Policy), Policy: s.Policy, Decided: true}
 		plans := [2]model.Plan{}
 		for i := range cycle.Snapshot.Nodes {
 			for k, reason := range []model.Reason{model.NotUnderutilized, model.NotEnoughPdb} {
@@ -46,7 +46,7 @@ func BenchmarkPage(b *testing.B) {
 		}
 		before := heap()
 		book := decisions.New(decisions.DefaultCount, decisions.DefaultBytes, nil, prometheus.NewRegistry())
-		page := ui.New(ui.Settings{Policy: s.Policy}, book, slog.New(slog.DiscardHandler))
+		page := ui.New(ui.Settings{}, book, slog.New(slog.DiscardHandler))
 		page.Leader("me", true)
 		report := func(i int) {
 			cycle.Plan = plans[i%2]

@@ -110,7 +110,7 @@ func explainSubject(use, short, example string, of subject) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		since := newFixes(s.config.Policy, c.Pending, nil, nil) // since when answers are the same, the status has
+		since := newFixes(c.Pending, nil, nil) // since when answers are the same, the status has
 		return of.say(cmd.OutOrStdout(), since.told(cycle), s.config.Policy, args[0], format)
 	}
 	return cmd

@@ -33,10 +33,9 @@ var idleEffort = explain.Effort{Plans: 30, Steps: 2_000_000}
 // fixes tries in idle time what would give pods room, and hands on cycles that say what was found. Reports,
 // status and page then name fixes that were tried, and since when the answer is the same.
 type fixes struct {
-	policy model.Policy
-	next   loop.Reporter
-	log    *slog.Logger
-	wake   chan struct{} // holds one
+	next loop.Reporter
+	log  *slog.Logger
+	wake chan struct{} // holds one
 
 	mu     sync.Mutex
 	newest model.Cycle
@@ -54,8 +53,8 @@ type known struct {
 }
 
 // newFixes begins with what the leader before wrote down.
-func newFixes(p model.Policy, before status.Pending, next loop.Reporter, log *slog.Logger) *fixes {
-	f := &fixes{policy: p, next: next, log: log, wake: make(chan struct{}, 1), known: map[string]known{}}
+func newFixes(before status.Pending, next loop.Reporter, log *slog.Logger) *fixes {
+	f := &fixes{next: next, log: log, wake: make(chan struct{}, 1), known: map[string]known{}}
 	for _, c := range before.List {
 		f.known[c.Class] = known{since: map[model.Reason]time.Time{c.Reason: c.Since.Time}}
 	}
@@ -183,7 +182,7 @@ func (f *fixes) fixOf(c model.Cycle, class model.ClassID) (group provider.GroupI
 				"stack", string(debug.Stack()))
 		}
 	}()
-	return explain.FixOf(c, f.policy, class, idleEffort)
+	return explain.FixOf(c, c.Policy, class, idleEffort)
 }
 
 // stale is the newest cycle, and the place of the first class in it whose fix is not known; -1 if there is none.

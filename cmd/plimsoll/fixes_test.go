@@ -50,7 +50,7 @@ func TestFixesAreNamedUnasked(t *testing.T) {
 		{Class: digests["cpu 3, memory 1Gi"], Reason: model.GroupBackoff, Since: metav1.NewTime(long)},
 	}}
 	var told last
-	f := newFixes(policy, before, &told, slog.New(slog.DiscardHandler))
+	f := newFixes(before, &told, slog.New(slog.DiscardHandler))
 	said := func(c model.Cycle) map[string]string {
 		if err := f.Report(t.Context(), c); err != nil {
 			t.Fatal(err)

@@ -106,7 +106,7 @@ func run(ctx context.Context, s *start, mode config.Mode) error {
 		Health: report.HealthLimits{
 			MaxInactivity: c.HTTP.MaxInactivity, MaxFailingTime: c.HTTP.MaxFailingTime, MaxStartupTime: c.HTTP.MaxStartupTime,
 		},
-		Policy: c.Policy, Observe: mode.Observe,
+		Observe: mode.Observe,
 	}, log)
 	cloud, err := s.newProvider(ctx, reporter.Registry(), log)
 	if err != nil {
@@ -145,6 +145,8 @@ func run(ctx context.Context, s *start, mode config.Mode) error {
 	defer background.Wait()
 	defer stopObserving()
 	background.Go(func() { observer.Run(observing) })
+	settings := &settled{policy: c.Policy}
+	background.Go(func() { settings.reread(observing, s.file, c.Loop.ScanInterval, observer.Tell, log) })
 	if err := observer.WaitForSync(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -153,7 +155,7 @@ func run(ctx context.Context, s *start, mode config.Mode) error {
 	}
 	reporter.Health().Ready()
 	// 4. Lead, or wait for the lease.
-	all := parts{c, client, cloud, observer, reporter, log, []loop.Reporter{shown.book, shown.page}}
+	all := parts{c, settings, client, cloud, observer, reporter, log, []loop.Reporter{shown.book, shown.page}}
 	if !c.Leader.Enabled {
 		shown.page.Leader("", true)
 		return all.lead(ctx, func() error { return nil })
@@ -169,6 +171,7 @@ func (e lostLease) Error() string { return "the lease was lost: " + e.why }
 // parts are those of the process that lead.
 type parts struct {
 	config   config.Config
+	settings *settled
 	client   kubernetes.Interface
 	cloud    provider.Provider
 	observer *observe.Observer
@@ -201,7 +204,7 @@ func (p parts) lead(ctx context.Context, may func() error) error {
 	}
 	// What was read of the cloud until now may be older than the last writes of
 	// the leader before, or than the provider's start.
-	policy := p.config.Policy
+	policy := p.settings.now()
 	policy.InventoryNotBefore = time.Now()
 	p.observer.Refresh()
 	soon, stopWaiting := context.WithTimeout(ctx, firstRead)
@@ -224,10 +227,11 @@ func (p parts) lead(ctx context.Context, may func() error) error {
 		keeping.Go(func() { keeper.Run(ctx) })
 	}
 	actor := newHand(p.cloud, p.client, may, p.observer.Refresh, p.log)
-	tried := newFixes(policy, before, append(reporters{p.reporter}, p.shown...), p.log)
+	tried := newFixes(before, append(reporters{p.reporter}, p.shown...), p.log)
 	go tried.Run(ctx) // its end is waited for by nobody
 	l := loop.New(p.observer, actor, tried, policy, time.Now, book)
 	p.reporter.Health().Watch(l.Steps)
+	p.settings.hand(l.Adopt)
 	l.Run(ctx, loop.Triggers{
 		Interval: p.config.Loop.ScanInterval, Idle: p.config.Loop.NudgeIdle, Longest: p.config.Loop.NudgeMax,
 		Nudges: []<-chan struct{}{p.observer.Changed(), actor.Changed()},

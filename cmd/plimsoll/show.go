@@ -72,7 +72,7 @@ func show(
 
 // pageSettings are those of the page. Where other machines reach it, the API server is asked who may look.
 func pageSettings(c config.Config, mode config.Mode, client kubernetes.Interface) ui.Settings {
-	s := ui.Settings{Policy: c.Policy, Version: version, Observe: mode.Observe}
+	s := ui.Settings{Version: version, Observe: mode.Observe}
 	if !ui.Loopback(c.Page.Address) {
 		s.Allow = ui.Ask(client)
 	}

@@ -280,7 +280,7 @@ func elsewhere(t *testing.T, c config.Config, client kubernetes.Interface) strin
 	snap := scenario.Snapshot(c.Policy)
 	var d decide.Decider
 	defer d.Close()
-	cycle := model.Cycle{Snapshot: snap, Plan: d.Decide(snap, c.Policy), Decided: true}
+	cycle := model.Cycle{Snapshot: snap, Plan: d.Decide(snap, c.Policy), Policy: c.Policy, Decided: true}
 	log := slog.New(slog.DiscardHandler)
 	page := ui.New(pageSettings(c, config.Mode{}, client),
 		decisions.New(1, 1<<20, nil, prometheus.NewRegistry()), log)

@@ -120,7 +120,7 @@ func leader(t *testing.T, client *fake.Clientset, cloud provider.Provider, write
 	log := slog.New(slog.DiscardHandler)
 	recorder, stopEvents := report.NewRecorder(client)
 	reporter := report.New(recorder, report.Settings{Namespace: c.Cluster.Namespace,
-		StatusConfigMap: c.Report.StatusConfigMap, StatusInterval: c.Loop.ScanInterval, Policy: c.Policy}, log)
+		StatusConfigMap: c.Report.StatusConfigMap, StatusInterval: c.Loop.ScanInterval}, log)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	observer := observe.New(client, cloud, observe.Settings{Namespace: c.Cluster.Namespace,
 		ScanInterval: c.Loop.ScanInterval, InventoryDeadline: c.Cloud.InventoryDeadline}, log)
@@ -130,7 +130,8 @@ func leader(t *testing.T, client *fake.Clientset, cloud provider.Provider, write
 		t.Fatal(err)
 	}
 	go func() {
-		led <- parts{c, client, cloud, observer, reporter, log, nil}.lead(ctx, func() error { return nil })
+		all := parts{c, &settled{policy: c.Policy}, client, cloud, observer, reporter, log, nil}
+		led <- all.lead(ctx, func() error { return nil })
 	}()
 	cycled = func() {
 		t.Helper()

@@ -29,6 +29,8 @@ type start struct {
 	config   config.Config
 	provider wiring.Maker
 	log      *slog.Logger
+	// file is the configuration file, nil if there is none.
+	file *config.Reread
 }
 
 // configured reads the flags, and says what is odd about them. It is nil when
@@ -52,7 +54,7 @@ func configured(cmd *cobra.Command, flags *config.Flags) (*start, error) {
 	for _, w := range warnings {
 		log.Warn(w)
 	}
-	return &start{c, maker, log}, nil
+	return &start{c, maker, log, flags.Reread()}, nil
 }
 
 // newProvider makes the provider that was asked for. Its metrics go to the registerer.

@@ -27,8 +27,8 @@ var NotInFile = map[string]string{
 // maxFile bounds the size of a configuration file, far above what anybody writes.
 const maxFile = 4 << 20
 
-// ReadFile reads a configuration file. What its values mean is found out with the flags.
-func ReadFile(name string) (*v1alpha1.Document, error) {
+// readText reads a configuration file.
+func readText(name string) ([]byte, error) {
 	// A read of a pipe could wait forever, and would ignore the signal to end.
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read the configuration: %s is not a regular file", name)
@@ -45,7 +45,7 @@ func ReadFile(name string) (*v1alpha1.Document, error) {
 	case len(text) > maxFile:
 		return nil, fmt.Errorf("read the configuration: %s is above %d MiB", name, maxFile>>20)
 	}
-	return v1alpha1.Read(name, text)
+	return text, nil
 }
 
 // load reads the file that --config names, once, and gives its values to the flags that were not given.
@@ -53,7 +53,13 @@ func (f *Flags) load() error {
 	if f.file == "" || f.document != nil {
 		return nil
 	}
-	doc, err := ReadFile(f.file)
+	f.given = map[string]v1alpha1.Value{}
+	f.set.Visit(func(flag *pflag.Flag) { f.given[flag.Name] = valueOf(flag) })
+	text, err := readText(f.file)
+	if err != nil {
+		return err
+	}
+	doc, err := v1alpha1.Read(f.file, text)
 	if err != nil {
 		return err
 	}
@@ -153,7 +159,7 @@ func (f *Flags) Settings() []Setting {
 			} else if flag.Changed {
 				from = FromFlag
 			}
-			out = append(out, Setting{field.Path, flag.Name, plain(flag.Value), from})
+			out = append(out, Setting{field.Path, flag.Name, plain(flag), from})
 		} else if f.document != nil && field.Flag == "" && field.Name != "apiVersion" && field.Name != "kind" {
 			for _, v := range f.document.Values {
 				if under(v.Path, field.Path) && (list || len(field.Fields) == 0) {
@@ -195,12 +201,20 @@ func under(path, field string) bool {
 	return field != "" && (path == field || strings.HasPrefix(path, field+".") || strings.HasPrefix(path, field+"["))
 }
 
-// plain is the value of a flag, a list in the form that files have.
-func plain(v pflag.Value) string {
-	if list, ok := v.(pflag.SliceValue); ok {
-		return v1alpha1.Value{Texts: list.GetSlice(), List: true}.String()
+// valueOf is the value of a flag in the form that files have.
+func valueOf(flag *pflag.Flag) v1alpha1.Value {
+	if list, ok := flag.Value.(pflag.SliceValue); ok {
+		return v1alpha1.Value{Texts: list.GetSlice(), List: true}
 	}
-	return v.String()
+	return v1alpha1.Value{Texts: []string{flag.Value.String()}}
+}
+
+// plain is the same as a text.
+func plain(flag *pflag.Flag) string {
+	if v := valueOf(flag); v.List {
+		return v.String()
+	}
+	return flag.Value.String()
 }
 
 // File gives the flags that were given as the text of a configuration file, with what the file that they
@@ -215,10 +229,8 @@ func (f *Flags) File() (text []byte, left []string, err error) {
 			}
 			return
 		}
-		v := v1alpha1.Value{Path: field.Path, Flag: flag.Name, Texts: []string{flag.Value.String()}}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			v.Texts, v.List = list.GetSlice(), true
-		}
+		v := valueOf(flag)
+		v.Path, v.Flag = field.Path, flag.Name
 		values[flag.Name] = v
 	})
 	text, err = v1alpha1.Write(values, f.document)

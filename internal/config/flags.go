@@ -39,8 +39,9 @@ type Flags struct {
 	helpAll        bool
 
 	// file is the configuration file, document what was read of it, and fromFile its values by
-	// flag. misread are the flags among them that could not be set.
+	// flag. misread are the flags among them that could not be set. given are the flags of the command line.
 	file     string
+	given    map[string]v1alpha1.Value
 	document *v1alpha1.Document
 	fromFile map[string]v1alpha1.Value
 	misread  map[string]bool
@@ -349,9 +350,7 @@ func (f *Flags) WithoutProvider() { f.withoutProvider = true }
 
 // sectionsThatDecide are the titles of those whose flags have a part in what is bought and removed,
 // whatever the provider is.
-var sectionsThatDecide = []string{
-	"Loop", "Scale up", "Nodes that do not come, or break", "Scale down", "Pods of nodes that go",
-}
+var sectionsThatDecide = append([]string{"Loop"}, sectionsThatReload...)
 
 // Deciding are the flags that were given and have a part in what is bought and removed. Those that say
 // how the cluster and the cloud are reached are not among them. With plain, only those whose values are

@@ -115,7 +115,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	in := &seen.Inventory
 	in.Groups, seen.Settled, seen.SettledUntil = l.policy.Groups.Groups(in.Groups, seen.Now)
 	ended := l.actor.Collect()
-	cycle := model.Cycle{Ended: ended}
+	cycle := model.Cycle{Ended: ended, Policy: l.policy}
 	// 2. Fold.
 	l.ledger.Fold(seen, ended)
 	l.awaits = l.awaits || l.ledger.AwaitsCloud()

@@ -346,6 +346,8 @@ type Cycle struct {
 	Memory Memory
 	// Decided is false where nothing had changed and the last plan still held.
 	Decided bool
+	// Policy is the one that counted.
+	Policy Policy
 	// Took is how long each phase took, for metrics.
 	Took Took
 }

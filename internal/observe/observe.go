@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,6 +83,7 @@ type Observer struct {
 	numbers        *model.Priorities // those of the priority expander's document
 	prices         *model.Prices
 	pricesErr      string // why the prices could not be read again
+	told           []provider.Notice
 }
 
 // volumes are the kinds that the scheduler's volume plugins read.
@@ -195,6 +197,15 @@ func (o *Observer) tellSpared() {
 // Changed signals, coalesced, that the loop should look: a pod waits, was refused or was bound, a
 // node came, turned ready or went, a budget allows other disruptions, the cloud changed.
 func (o *Observer) Changed() <-chan struct{} { return o.changed }
+
+// Tell makes notices part of what is seen from now on, in place of those that were told before.
+func (o *Observer) Tell(notices []provider.Notice) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.told = notices
+	o.generation++
+	o.news()
+}
 
 func (o *Observer) news() {
 	select {
@@ -323,7 +334,7 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 		Inventory:  cloud, InventoryErr: o.cloudErr,
 		Templates:  o.templates,
 		Priorities: o.seenPriorities(),
-		Prices:     o.prices, Notices: o.priceNotices(),
+		Prices:     o.prices, Notices: slices.Concat(o.priceNotices(), o.told),
 	}
 	seen.Contents = o.cluster.catalog.Contents()
 	return seen, nil

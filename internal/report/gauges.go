@@ -82,8 +82,7 @@ func acceleratorsOf(s *model.Snapshot) map[provider.GroupID]string {
 type cycle struct {
 	model.Cycle
 	led      time.Time // since when the process leads
-	policy   model.Policy
-	perGroup bool // gauges of each group are wanted
+	perGroup bool      // gauges of each group are wanted
 	costs    []model.Cost
 }
 
@@ -121,7 +120,7 @@ var gaugeTable = []gauge{
 		capacity(func(r corev1.ResourceList) int64 { return r.Memory().Value() }, 1)},
 	// 2. Limits.
 	{theirs, "max_nodes_count", "Most nodes in the cluster, 0: no limit.", nil,
-		one(func(c *cycle) int64 { return int64(c.policy.ScaleUp.MaxNodesTotal) })},
+		one(func(c *cycle) int64 { return int64(c.Policy.ScaleUp.MaxNodesTotal) })},
 	{theirs, "cpu_limits_cores", "Least and most cores.", []string{"direction"},
 		minMax(func(p *model.Policy) (least, most int64) { return p.ScaleDown.MinCoresTotal, p.ScaleUp.MaxCoresTotal })},
 	{theirs, "memory_limits_bytes", "Least and most memory in bytes.", []string{"direction"},
@@ -199,7 +198,7 @@ func counts[L ~string, N int | int64 | float64](by map[L]N) []sample {
 
 func minMax(of func(*model.Policy) (least, most int64)) func(*cycle) []sample {
 	return func(c *cycle) []sample {
-		least, most := of(&c.policy)
+		least, most := of(&c.Policy)
 		return counts(map[string]int64{"minimum": least, "maximum": most})
 	}
 }

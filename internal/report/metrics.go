@@ -18,7 +18,6 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 	gauges   *gauges
-	policy   model.Policy
 	perGroup bool
 
 	durations    *prometheus.HistogramVec
@@ -51,7 +50,6 @@ func newMetrics(s Settings) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		gauges:   newGauges(),
-		policy:   s.Policy,
 		perGroup: s.PerGroupMetrics,
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "cluster_autoscaler", Name: "function_duration_seconds", Help: "Time that parts of a cycle took.",
@@ -227,7 +225,7 @@ func (m *metrics) readFailed(err error) {
 
 // decided takes in a cycle that decided, of a process that has led since a time.
 func (m *metrics) decided(c model.Cycle, led time.Time, diverged int) {
-	m.gauges.set(cycle{Cycle: c, led: led, policy: m.policy, perGroup: m.perGroup})
+	m.gauges.set(cycle{Cycle: c, led: led, perGroup: m.perGroup})
 	m.divergence.Add(float64(diverged))
 	m.legacy.decided(c.Plan)
 	m.decide.Observe(c.Took.Decide.Seconds())

@@ -28,7 +28,6 @@ type Settings struct {
 	PerGroupMetrics  bool
 	DuplicatedEvents bool
 	Health           HealthLimits
-	Policy           model.Policy
 	// Observe: the plans are not carried out. The reports say what would be done.
 	Observe bool
 }

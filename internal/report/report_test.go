@@ -53,9 +53,7 @@ type desk struct {
 
 func newDesk(change ...func(*Settings)) *desk {
 	s := Settings{Namespace: "kube-system", StatusConfigMap: "status",
-		Health: HealthLimits{10 * time.Minute, 15 * time.Minute, 20 * time.Minute},
-		Policy: model.Policy{ScaleUp: model.ScaleUpPolicy{MaxNodesTotal: 50, MaxCoresTotal: 100,
-			MaxMemoryTotal: 1 << 40}}}
+		Health: HealthLimits{10 * time.Minute, 15 * time.Minute, 20 * time.Minute}}
 	for _, c := range change {
 		c(&s)
 	}
@@ -418,11 +416,12 @@ func TestReadsThatFailed(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	d := newDesk(func(s *Settings) {
-		s.PerGroupMetrics = true
-		s.Policy.ScaleDown.MinCoresTotal, s.Policy.ScaleDown.MinMemoryTotal = 8, 2<<30
-	})
+	d := newDesk(func(s *Settings) { s.PerGroupMetrics = true })
 	c := growing(3, 2, says("a", model.GroupAtMax, ""))
+	c.Policy = model.Policy{
+		ScaleUp:   model.ScaleUpPolicy{MaxNodesTotal: 50, MaxCoresTotal: 100, MaxMemoryTotal: 1 << 40},
+		ScaleDown: model.ScaleDownPolicy{MinCoresTotal: 8, MinMemoryTotal: 2 << 30},
+	}
 	c.Plan.Kept = []model.NodeVerdict{{Node: "n", Verdict: model.Verdict{Reason: model.Cooldown}}}
 	d.report(t, c)
 	_, got := d.page(t, "/metrics")

@@ -21,11 +21,11 @@ func (s *Server) explained(kind, name string) (value any, status int, err error)
 	cycle := c.moment.cycle
 	switch kind {
 	case "pod":
-		value, err = explain.PodOf(cycle, c.Policy, name)
+		value, err = explain.PodOf(cycle, cycle.Policy, name)
 	case "node":
-		value, err = explain.NodeOf(cycle, c.Policy, name)
+		value, err = explain.NodeOf(cycle, cycle.Policy, name)
 	case "group":
-		value, err = explain.GroupOf(cycle, c.Policy, name)
+		value, err = explain.GroupOf(cycle, cycle.Policy, name)
 	default:
 		return nil, http.StatusNotFound, fmt.Errorf("pod, node, group and plan can be explained, %s cannot", kind)
 	}

@@ -93,14 +93,14 @@ func (s *Server) pages(mux *http.ServeMux) {
 				c.moment.first.Lock()
 				defer c.moment.first.Unlock()
 				if seen := (glance{c.looked, c.leader}); c.moment.text == nil || c.moment.glance != seen {
-					p := &Page{scene: c, View: c.View(), Threshold: c.Policy.ScaleDown.Threshold}
+					p := &Page{scene: c, View: c.View(), Threshold: c.moment.threshold()}
 					fill(p, r)
 					c.moment.glance, c.moment.text = seen, s.render(p)
 				}
 				write(w, http.StatusOK, c.moment.text)
 				return
 			}
-			p := &Page{scene: c, View: c.View(), Threshold: c.Policy.ScaleDown.Threshold}
+			p := &Page{scene: c, View: c.View(), Threshold: c.moment.threshold()}
 			if !c.leads || p.View == nil {
 				p.Title = "Waiting"
 			} else {

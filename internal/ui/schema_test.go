@@ -139,9 +139,9 @@ func served(t *testing.T, leads bool, text string) *Server {
 	snap := scenario.Snapshot(scenario.Policy)
 	var d decide.Decider
 	defer d.Close()
-	c := model.Cycle{Snapshot: snap, Plan: d.Decide(snap, scenario.Policy), Decided: true}
+	c := model.Cycle{Snapshot: snap, Plan: d.Decide(snap, scenario.Policy), Policy: scenario.Policy, Decided: true}
 	book := decisions.New(10, 1<<20, nil, prometheus.NewRegistry())
-	s := New(Settings{Policy: scenario.Policy, Version: "test"}, book, slog.New(slog.DiscardHandler))
+	s := New(Settings{Version: "test"}, book, slog.New(slog.DiscardHandler))
 	s.Leader("leader-0", leads)
 	for _, to := range []interface {
 		Report(context.Context, model.Cycle) error

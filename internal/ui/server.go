@@ -13,7 +13,6 @@ import (
 
 // Settings are the operator's.
 type Settings struct {
-	Policy  model.Policy
 	Version string
 	// Observe: the plans are not carried out.
 	Observe bool
@@ -54,6 +53,14 @@ type moment struct {
 	first  sync.Mutex
 	glance glance
 	text   []byte
+}
+
+// threshold is the use below which nodes are candidates, 0 before the first cycle.
+func (m *moment) threshold() float64 {
+	if m == nil {
+		return 0
+	}
+	return m.cycle.Policy.ScaleDown.Threshold
 }
 
 // glance is what the first view shows besides the moment.
@@ -116,7 +123,7 @@ func (c scene) View() *View {
 	if c.moment == nil {
 		return nil
 	}
-	c.moment.once.Do(func() { c.moment.view = viewOf(c.moment.cycle, c.Policy) })
+	c.moment.once.Do(func() { c.moment.view = viewOf(c.moment.cycle) })
 	return c.moment.view
 }
 

@@ -50,8 +50,9 @@ func cycleOf(t testing.TB, text string) (model.Cycle, model.Policy) {
 // leading serves a cycle as a leader does.
 func leading(t testing.TB, c model.Cycle, p model.Policy, allow ui.Allow) *ui.Server {
 	t.Helper()
+	c.Policy = p
 	book := decisions.New(10, 1<<20, nil, prometheus.NewRegistry())
-	s := ui.New(ui.Settings{Policy: p, Version: "test", Allow: allow}, book, slog.New(slog.DiscardHandler))
+	s := ui.New(ui.Settings{Version: "test", Allow: allow}, book, slog.New(slog.DiscardHandler))
 	s.Leader("leader-0", true)
 	for _, to := range []interface {
 		Report(context.Context, model.Cycle) error

@@ -193,8 +193,8 @@ type maker struct {
 	offered, used [3]float64
 }
 
-func viewOf(c model.Cycle, p model.Policy) *View {
-	m := maker{cycle: c, snap: c.Snapshot, policy: p, view: &View{}}
+func viewOf(c model.Cycle) *View {
+	m := maker{cycle: c, snap: c.Snapshot, policy: c.Policy, view: &View{}}
 	m.groups()
 	m.nodes()
 	m.pods()

@@ -30,9 +30,8 @@ type leader struct {
 
 func lead(t *testing.T) *leader {
 	book := decisions.New(100, 1<<20, nil, prometheus.NewRegistry())
-	s := testkit.NewScenario()
 	l := &leader{t: t, book: book,
-		page: ui.New(ui.Settings{Policy: s.Policy, Version: "test"}, book, slog.New(slog.DiscardHandler))}
+		page: ui.New(ui.Settings{Version: "test"}, book, slog.New(slog.DiscardHandler))}
 	l.page.Leader("plimsoll-0", true)
 	server := httptest.NewServer(l.page.Handler())
 	t.Cleanup(func() {
@@ -55,7 +54,7 @@ func (l *leader) shows(text string, change ...func(*model.Cycle)) {
 	snap.Now = snap.Now.Add(l.at)
 	var d decide.Decider
 	defer d.Close()
-	c := model.Cycle{Snapshot: snap, Plan: d.Decide(snap, s.Policy), Decided: true}
+	c := model.Cycle{Snapshot: snap, Plan: d.Decide(snap, s.Policy), Policy: s.Policy, Decided: true}
 	for _, change := range change {
 		change(&c)
 	}

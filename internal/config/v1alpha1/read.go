@@ -27,6 +27,8 @@ type Document struct {
 	Configuration
 	// File is its name, for people.
 	File string
+	// Text is what it said.
+	Text []byte
 	// Values are all values in it, in their order.
 	Values []Value
 	lines  map[string]int
@@ -70,7 +72,7 @@ func (d *Document) At(path string) string {
 
 // Read reads the text of a file. An error lists everything that is wrong with its form.
 func Read(file string, text []byte) (*Document, error) {
-	d := &Document{File: file, lines: map[string]int{}}
+	d := &Document{File: file, Text: text, lines: map[string]int{}}
 	var root, more yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	switch err := decoder.Decode(&root); {
