@@ -357,14 +357,17 @@ func (f *Fold) boughtFor(a *model.Ask) []string {
 }
 
 // came notes the node of a unit: with when it became ready, or without, if it was given up
-// and may become ready still. What it was bought for is to be judged by it then.
+// and may become ready still. What it was bought for is to be judged by it then. One that is
+// known and ready counts from the first time on: where ids drift, it comes again and again.
 func (f *Fold) came(a model.Arrival) {
 	if len(a.For) == 0 {
 		return
 	}
 	same := func(was model.Arrival) bool { return was.Group == a.Group && was.Node == a.Node }
 	if i := slices.IndexFunc(f.Arrivals, same); i >= 0 {
-		f.Arrivals[i] = a
+		if f.Arrivals[i].Ready.IsZero() {
+			f.Arrivals[i] = a
+		}
 		return
 	}
 	f.Arrivals = append(f.Arrivals, a)

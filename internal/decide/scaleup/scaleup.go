@@ -465,7 +465,7 @@ func (pl *planner) boughtFor(list []*waiting) map[model.ClassID]schedsim.Bought 
 	}
 	var wake time.Time
 	for _, a := range pl.s.Arrivals {
-		until := a.Ready.Add(disagreeAfter)
+		until := a.Ready.Add(disagreeAfter + time.Minute) // first they are judged beside it (disagreements)
 		id, ok := pl.node(a.Node)
 		if !ok || a.Ready.IsZero() || !until.After(pl.s.Now) {
 			continue
